@@ -1,0 +1,113 @@
+# rdmakit: `make` lists the targets.
+
+SHELL       := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+MODULE  := github.com/rdmakit/rdmakit
+# Without a tag the version says which commit it is; without git, only that it is no release.
+VERSION := $(or $(shell git describe --tags --match 'v*' --dirty 2>/dev/null),$(addprefix devel+,$(shell git describe --always --dirty 2>/dev/null)),devel)
+COMMIT  := $(shell git rev-parse --verify -q HEAD 2>/dev/null || true)
+DATE    := $(shell git log -1 --format=%cI 2>/dev/null || true)
+
+STAMP   := $(MODULE)/internal/version
+LDFLAGS := -s -w -X $(STAMP).version=$(VERSION) -X $(STAMP).commit=$(COMMIT) -X $(STAMP).date=$(DATE)
+
+# No cgo, but for the race detector. The version is stamped by the linker, so Go need not ask git.
+export CGO_ENABLED := 0
+export GOFLAGS := $(GOFLAGS) -buildvcs=false
+
+TOOL      := go tool -modfile=tools/go.mod
+PLATFORMS := linux/arm64 darwin/arm64 darwin/amd64 windows/amd64
+FUZZTIME  ?= 3s
+# COUNTS=FILE makes test, test-kernel and fuzz append "ring<TAB>passed<TAB>failed<TAB>skipped".
+COUNTS    ?=
+count = bin/testcount $(if $(COUNTS),-o $(COUNTS)) -name
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: deps
+deps: ## install what the test rings need (root and apt; else says what is missing)
+	@scripts/deps.sh
+	@go mod download
+	@$(TOOL) golangci-lint --version >/dev/null
+	@$(TOOL) gofumpt --version >/dev/null
+
+.PHONY: build
+build: bin/rdmactl bin/rdmactl-static ## build bin/rdmactl and bin/rdmactl-static
+
+.PHONY: bin/rdmactl
+bin/rdmactl:
+	go build -trimpath -ldflags '$(LDFLAGS)' -o $@ ./cmd/rdmactl
+
+.PHONY: bin/rdmactl-static
+bin/rdmactl-static:
+	go build -trimpath -tags nodl -ldflags '$(LDFLAGS)' -o $@ ./cmd/rdmactl
+
+.PHONY: bin/testcount
+bin/testcount:
+	@go build -o $@ ./internal/testcount
+
+.PHONY: check-build
+check-build: build ## run both binaries, the static one in a chroot that holds nothing else
+	scripts/check-build.sh bin '$(VERSION)'
+
+.PHONY: test
+test: bin/testcount ## run the tests that need no RDMA kernel (rings 1 to 3), with the race detector
+	@scripts/deps.sh test
+	CGO_ENABLED=1 go test -race -timeout 15m -json ./... | $(count) test
+
+.PHONY: test-kernel
+test-kernel: bin/testcount ## run the tests against a real kernel's rxe and siw in a QEMU guest (ring 4)
+	@scripts/deps.sh kernel
+	go test -tags kernel -count=1 -p 1 -timeout 25m -json ./integration/kernel/... | $(count) kernel
+
+.PHONY: fuzz
+fuzz: ## run every fuzz target for FUZZTIME (3s)
+	@FUZZ_COUNTS=$(COUNTS) scripts/fuzz.sh $(FUZZTIME)
+
+.PHONY: lint
+lint: lint-go lint-mod ## check style, imports, formatting and go.mod
+
+.PHONY: lint-go
+lint-go:
+	$(TOOL) golangci-lint run ./...
+	@out=$$($(TOOL) gofumpt -l .); if [ -n "$$out" ]; then echo "not gofumpt-formatted (make fmt):" $$out >&2; exit 1; fi
+	go vet ./...
+	go vet -tags nodl ./...
+	go vet -tags kernel ./...
+
+.PHONY: lint-mod
+lint-mod:
+	go mod tidy -diff
+	cd tools && go mod tidy -diff
+
+.PHONY: cross
+cross: ## build and vet for the other platforms
+	@for p in $(PLATFORMS); do echo "cross $$p"; \
+		GOOS=$${p%/*} GOARCH=$${p#*/} go build ./...; \
+		GOOS=$${p%/*} GOARCH=$${p#*/} go vet ./...; \
+	done
+
+.PHONY: fmt
+fmt: ## format all Go files
+	$(TOOL) gofumpt -w .
+
+.PHONY: bench
+bench: ## measure rdmactl env against the shell algorithm, and print the ratios
+	@scripts/deps.sh bench
+	./integration/bench/run
+
+.PHONY: generate
+generate: ## regenerate the generated files
+	go generate ./...
+
+.PHONY: check-generated
+check-generated: ## fail if generate changes anything
+	@scripts/check-generated.sh
+
+.PHONY: clean
+clean: ## remove what the targets above built
+	rm -rf bin

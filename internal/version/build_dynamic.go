@@ -1,0 +1,6 @@
+//go:build !nodl
+
+package version
+
+// build names this build: without the tag nodl the binary may open C libraries at run time.
+const build = BuildDynamic

@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# deps.sh [RING...]: make sure that the programs which the test rings need are there.
+#
+# Asks for each program first and installs only what is missing: as root, on a system with apt.
+# Anywhere else it prints what is missing and the line to run, and fails. Without a RING it looks
+# at all of them.
+set -euo pipefail
+
+# ring, Debian package, and what proves that it is there: a program, or a file if it begins with /
+table() {
+  cat <<'EOF'
+test   bash            bash
+test   dash            dash
+test   gcc             gcc
+test   libc6-dev       /usr/include/stdlib.h
+test   git             git
+test   jq              jq
+kernel bash            bash
+kernel binutils        strip
+kernel cpio            cpio
+kernel debootstrap     debootstrap
+kernel gcc             gcc
+kernel iproute2        ip
+kernel kmod            depmod
+kernel make            make
+kernel qemu-system-x86 qemu-system-x86_64
+kernel xz-utils        xz
+lint   git             git
+bench  bash            bash
+bench  grep            grep
+EOF
+}
+
+present() {
+  case $1 in
+    /*) [ -e "$1" ] ;;
+    *) command -v "$1" >/dev/null ;;
+  esac
+}
+
+# missing RING...: the packages that lack, each once
+missing() {
+  table | while read -r ring package proof; do
+    case " $* " in *" $ring "*) present "$proof" || echo "$package" ;; esac
+  done | sort -u
+}
+
+PATH=$PATH:/usr/sbin:/sbin # where depmod and debootstrap are, for a user too
+rings=("$@")
+[ $# -gt 0 ] || mapfile -t rings < <(table | cut -d' ' -f1 | sort -u)
+for ring in "${rings[@]}"; do
+  table | cut -d' ' -f1 | grep -qx "$ring" || { echo "deps: no ring is called '$ring'" >&2; exit 2; }
+done
+mapfile -t packages < <(missing "${rings[@]}")
+[ ${#packages[@]} -gt 0 ] || exit 0
+
+echo "deps: missing for ${rings[*]}: ${packages[*]}" >&2
+if ! command -v apt-get >/dev/null; then
+  echo "deps: this system has no apt; install what holds these programs (names are Debian's)" >&2
+  exit 1
+fi
+if [ "$(id -u)" -ne 0 ]; then
+  echo "deps: run: sudo apt-get update && sudo apt-get install -y --no-install-recommends ${packages[*]}" >&2
+  exit 1
+fi
+export DEBIAN_FRONTEND=noninteractive
+apt=(apt-get -qq -o DPkg::Lock::Timeout=600 -o Acquire::Retries=3)
+"${apt[@]}" update
+"${apt[@]}" install -y --no-install-recommends "${packages[@]}" >/dev/null
+hash -r
+mapfile -t packages < <(missing "${rings[@]}")
+[ ${#packages[@]} -eq 0 ] || { echo "deps: still missing after the installation: ${packages[*]}" >&2; exit 1; }

@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# fuzz.sh [TIME]: run every fuzz target of the module for TIME (3s), one after the other.
+#
+# A smoke test: it shows that each target still runs and survives a short search. To hunt with
+# one target: go test -run='^$' -fuzz='^FuzzName$' ./its/package
+# With FUZZ_COUNTS=FILE it appends "fuzz<TAB>passed<TAB>failed<TAB>skipped" to FILE.
+set -euo pipefail
+time=${1:-3s}
+passed=0 failed=()
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+
+# Packages by text search, which is quick; targets by asking the compiled test, which is right.
+mapfile -t dirs < <(grep -rlE --include='*_test.go' --exclude-dir=testdata '^func Fuzz[A-Z0-9_]' . | xargs -r -n1 dirname | sort -u)
+for dir in "${dirs[@]}"; do
+  if ! list=$(go test -list '^Fuzz' "$dir" 2>&1); then
+    printf '%s\n' "$list"
+    failed+=("$dir (does not build)")
+    continue
+  fi
+  for target in $(grep '^Fuzz' <<<"$list" || true); do
+    if go test -run='^$' -fuzz="^$target\$" -fuzztime="$time" -fuzzminimizetime=5s "$dir" >"$log" 2>&1; then
+      passed=$((passed + 1))
+      printf 'ok   %s %s: %s\n' "$dir" "$target" "$(grep -oE 'execs: [0-9]+' "$log" | tail -1)"
+    else
+      failed+=("$dir $target")
+      cat "$log"
+      printf 'FAIL %s %s\n' "$dir" "$target"
+    fi
+  done
+done
+
+[ -z "${FUZZ_COUNTS:-}" ] || printf 'fuzz\t%d\t%d\t0\n' "$passed" "${#failed[@]}" >>"$FUZZ_COUNTS"
+[ ${#failed[@]} -eq 0 ] || printf 'failed: %s\n' "${failed[@]}"
+echo "$passed passed, ${#failed[@]} failed"
+[ $((passed + ${#failed[@]})) -gt 0 ] || { echo "fuzz: no target found" >&2; exit 1; }
+[ ${#failed[@]} -eq 0 ]
