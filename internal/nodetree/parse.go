@@ -1,0 +1,332 @@
+package nodetree
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"syscall"
+	"unicode/utf8"
+)
+
+// Parse reads the text form. The name, of a file mostly, stands in errors,
+// which tell the line too. Nothing may be named twice, no entry may lie below a
+// file or a link, and links may lead anywhere.
+func Parse(name string, text []byte) (*Tree, error) {
+	if len(text) > maxTotal {
+		return nil, fmt.Errorf("parse %s: %w: %d bytes of text", name, ErrTooLarge, len(text))
+	}
+	p := &parser{tree: New(), dir: "."}
+	rest := strings.TrimPrefix(string(text), "\ufeff")
+	for rest != "" {
+		var line string
+		line, rest, _ = strings.Cut(rest, "\n")
+		p.line++
+		if err := p.parseLine(strings.TrimRight(line, " \t\r")); err != nil {
+			return nil, fmt.Errorf("parse %s:%d: %w", name, p.line, err)
+		}
+	}
+	if err := p.endBlock(); err != nil {
+		return nil, fmt.Errorf("parse %s:%d: %w", name, p.line, err)
+	}
+	p.tree.about = strings.Join(p.about, "\n")
+	return p.tree, nil
+}
+
+type parser struct {
+	tree   *Tree
+	budget budget
+	line   int
+	dir    string   // of the last header
+	about  []string // comment lines before anything else
+	body   bool     // something else has come
+	block  *block   // the file whose lines are being read
+}
+
+type block struct {
+	name    string
+	quoted  bool
+	content strings.Builder
+}
+
+func (p *parser) parseLine(line string) error {
+	line = strings.TrimLeft(line, " \t")
+	if strings.HasPrefix(line, "|") {
+		return p.blockLine(line[1:])
+	}
+	if err := p.endBlock(); err != nil {
+		return err
+	}
+	if comment, ok := strings.CutPrefix(line, "#"); ok {
+		if !p.body {
+			p.about = append(p.about, strings.TrimSpace(comment))
+		}
+		return nil
+	}
+	if line == "" {
+		// A blank line ends the leading comment, unless it has not begun.
+		p.body = p.body || len(p.about) > 0
+		return nil
+	}
+	p.body = true
+	if strings.HasPrefix(line, "[") {
+		return p.header(line)
+	}
+	return p.entry(line)
+}
+
+func (p *parser) header(line string) error {
+	inner, ok := strings.CutSuffix(line[1:], "]")
+	if !ok {
+		return fmt.Errorf("header %.80q: missing ]", line)
+	}
+	dir, err := unquoteIf(inner)
+	if err != nil {
+		return fmt.Errorf("header %.80q: %w", line, err)
+	}
+	if err := p.mkdir(dir); err != nil {
+		return fmt.Errorf("header %.80q: %w", line, err)
+	}
+	p.dir = dir
+	return nil
+}
+
+// entry reads "name OPERATOR value" or "name/".
+func (p *parser) entry(line string) error {
+	name, rest, quoted, err := cutName(line)
+	if err != nil {
+		return err
+	}
+	op, value, _ := strings.Cut(rest, " ")
+	value = strings.TrimLeft(value, " \t")
+	switch {
+	case op == "=" && value == "":
+		p.block = &block{name: name, quoted: quoted}
+		return nil
+	case op == "=":
+		return p.value(name, quoted, value)
+	case op == "!":
+		return p.errno(name, quoted, value)
+	case op == "->":
+		return p.link(name, value)
+	case op == "" && strings.HasSuffix(name, "/"):
+		return wrapName(name, p.mkdir(p.join(strings.TrimSuffix(name, "/"))))
+	}
+	return fmt.Errorf("%.80q: want NAME = VALUE, NAME ! ERRNO, NAME -> TARGET or NAME/", line)
+}
+
+func (p *parser) value(name string, quoted bool, value string) error {
+	content := value + "\n"
+	if strings.HasPrefix(value, `"`) {
+		var err error
+		if content, err = strconv.Unquote(value); err != nil {
+			return fmt.Errorf("%s: value %.80s: bad Go string", name, value)
+		}
+	} else if !utf8.ValidString(value) {
+		return fmt.Errorf("%s: value is not UTF-8: write it as a Go string", name)
+	}
+	return p.files(name, quoted, []byte(content), 0)
+}
+
+func (p *parser) errno(name string, quoted bool, value string) error {
+	errno, err := ParseErrno(value)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	dir, ok := strings.CutSuffix(name, "/")
+	if !ok {
+		return p.files(name, quoted, nil, errno)
+	}
+	full := p.join(dir)
+	n, err := p.tree.dir(full, false)
+	if err != nil {
+		return wrapName(name, err)
+	}
+	n.errno = errno
+	return nil
+}
+
+func (p *parser) link(name, value string) error {
+	target, err := unquoteIf(value)
+	if err == nil {
+		err = p.tree.addLink(p.join(name), target, false)
+	}
+	if err == nil {
+		err = p.budget.check(p.tree, 0)
+	}
+	return wrapName(name, err)
+}
+
+// files adds the file of a name, or of each name of a range. The files share
+// their content.
+func (p *parser) files(name string, quoted bool, content []byte, errno syscall.Errno) error {
+	if len(content) > maxFile {
+		return fmt.Errorf("%s: %w: %d bytes in one file", name, ErrTooLarge, len(content))
+	}
+	prefix, from, to, ok := cutRange(name)
+	if quoted || !ok {
+		return wrapName(name, p.file(name, content, errno))
+	}
+	if to < from {
+		return fmt.Errorf("%s: empty range", name)
+	}
+	if to-from >= maxEntries {
+		return fmt.Errorf("%s: %w", name, ErrTooLarge)
+	}
+	for i := from; i <= to; i++ {
+		if err := p.file(prefix+strconv.Itoa(i), content, errno); err != nil {
+			return wrapName(prefix+strconv.Itoa(i), err)
+		}
+	}
+	return nil
+}
+
+func (p *parser) file(name string, content []byte, errno syscall.Errno) error {
+	if strings.HasSuffix(name, "/") {
+		return errors.New("a directory has no content")
+	}
+	n, err := p.tree.file(p.join(name), false)
+	if err != nil {
+		return err
+	}
+	n.data, n.errno = content, errno
+	return p.budget.check(p.tree, len(content))
+}
+
+func (p *parser) mkdir(dir string) error {
+	if _, err := p.tree.dir(dir, false); err != nil {
+		return err
+	}
+	return p.budget.check(p.tree, 0)
+}
+
+// join puts a name below the header's directory. It must not clean the path:
+// checkPath refuses what is not clean.
+func (p *parser) join(name string) string {
+	if p.dir == "." {
+		return name
+	}
+	return p.dir + "/" + name
+}
+
+// blockLine reads "| text" after "name =".
+func (p *parser) blockLine(line string) error {
+	if p.block == nil {
+		return errors.New("a | line without a NAME = before it")
+	}
+	text, err := unquoteIf(strings.TrimPrefix(line, " "))
+	if err != nil {
+		return err
+	}
+	if !utf8.ValidString(line) {
+		return errors.New("line is not UTF-8: write it as a Go string")
+	}
+	if p.block.content.Len()+len(text) > maxFile {
+		return fmt.Errorf("%s: %w", p.block.name, ErrTooLarge)
+	}
+	p.block.content.WriteString(text)
+	p.block.content.WriteByte('\n')
+	return nil
+}
+
+func (p *parser) endBlock() error {
+	b := p.block
+	if b == nil {
+		return nil
+	}
+	p.block = nil
+	if b.content.Len() == 0 {
+		return fmt.Errorf(`%s: no value: write "" for an empty file`, b.name)
+	}
+	return p.files(b.name, b.quoted, []byte(b.content.String()), 0)
+}
+
+// cutName splits a line behind its first name.
+func cutName(line string) (name, rest string, quoted bool, err error) {
+	if !strings.HasPrefix(line, `"`) {
+		name, rest, _ = strings.Cut(line, " ")
+		return name, strings.TrimLeft(rest, " \t"), false, nil
+	}
+	q, err := strconv.QuotedPrefix(line)
+	if err != nil {
+		return "", "", false, fmt.Errorf("name %.80s: bad Go string", line)
+	}
+	rest = strings.TrimLeft(line[len(q):], " \t")
+	name, err = strconv.Unquote(q)
+	if strings.HasPrefix(rest, "/") { // "name"/: a directory
+		name, rest = name+"/", strings.TrimLeft(rest[1:], " \t")
+	}
+	return name, rest, true, err
+}
+
+// cutRange splits a name that ends in A..B. Names whose numbers have leading
+// zeros or more than 9 digits are plain names.
+func cutRange(name string) (prefix string, from, to int, ok bool) {
+	left, right, found := cutLast(name, "..")
+	if !found || !isNumber(right) {
+		return "", 0, 0, false
+	}
+	prefix, number := cutNumber(left)
+	if !isNumber(number) {
+		return "", 0, 0, false
+	}
+	from, _ = strconv.Atoi(number)
+	to, _ = strconv.Atoi(right)
+	return prefix, from, to, true
+}
+
+func cutLast(s, sep string) (before, after string, found bool) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):], true
+	}
+	return s, "", false
+}
+
+// cutNumber splits off the digits at the end of a name.
+func cutNumber(name string) (prefix, number string) {
+	i := len(name)
+	for i > 0 && isDigit(name[i-1]) {
+		i--
+	}
+	return name[:i], name[i:]
+}
+
+// isNumber tells whether s is a number that prints again as s.
+func isNumber(s string) bool {
+	return s != "" && len(s) <= 9 && digits(s) == len(s) && (s == "0" || s[0] != '0')
+}
+
+// unquoteIf reads a Go string, or returns what does not begin like one as it is.
+func unquoteIf(s string) (string, error) {
+	if !strings.HasPrefix(s, `"`) {
+		return s, nil
+	}
+	u, err := strconv.Unquote(s)
+	if err != nil {
+		return "", fmt.Errorf("%.80s: bad Go string", s)
+	}
+	return u, nil
+}
+
+func wrapName(name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, syscall.EEXIST) || errors.Is(err, syscall.EISDIR) {
+		return fmt.Errorf("%.200s: named twice", name)
+	}
+	return fmt.Errorf("%.200s: %w", name, err)
+}
+
+// budget counts the bytes that a loader has taken in. A file of a range counts
+// as often as it stands there, although memory holds it once.
+type budget struct{ bytes int }
+
+// check adds the bytes of a file and compares with the bounds.
+func (b *budget) check(t *Tree, bytes int) error {
+	b.bytes += bytes
+	if t.made > maxEntries || b.bytes > maxTotal {
+		return fmt.Errorf("%w: more than %d entries or %d bytes", ErrTooLarge, maxEntries, maxTotal)
+	}
+	return nil
+}

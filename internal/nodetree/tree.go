@@ -1,0 +1,385 @@
+// Package nodetree holds the files of a node in memory: what a scanner reads
+// of /sys, /proc, /dev and the library folders, with symbolic links and with
+// the errors that the kernel answers to some reads. Tests, recorded bundles and
+// the emulated nodes of the demo are such trees.
+//
+//	t, err := nodetree.Parse("node", []byte(`
+//	[sys/class/infiniband/mlx5_0/ports/1]
+//	state = 4: ACTIVE
+//	gids/0..255 = 0000:0000:0000:0000:0000:0000:0000:0000
+//	gid_attrs/types/0..255 ! EINVAL
+//	`))
+//	snapshot, err := inventory.Scan(ctx, inventory.Sources{Root: t.FS()})
+//
+// # Text form
+//
+// Lines are independent of their order, except that a header applies to the
+// lines after it. Blank lines and lines that start with # are ignored; the
+// comment at the very top is kept as the tree's About.
+//
+//	[dir]            header: the names below are relative to dir; [.] is the root
+//	name = value     a file that holds value and a newline
+//	name = "value"   a file that holds exactly the Go string
+//	name =           a file whose lines follow, each after a | and a space,
+//	| line           bare (or as a Go string, where it ends in a space)
+//	name ! EINVAL    a file that answers this error
+//	name -> target   a symbolic link
+//	name/            an empty directory
+//	name/ ! EACCES   a directory that can't be listed
+//
+// A name whose last component ends in A..B stands for each number from A to B.
+// Names and targets with blanks or with a special meaning are written as Go
+// strings.
+//
+// # Injected errors
+//
+// EACCES, EPERM, ENOENT, ENXIO and ELOOP are answered to open, all others (also
+// ENODEV) to the first read, as the kernel does for sysfs attributes.
+//
+// # Concurrency
+//
+// Any number of goroutines may read a tree, through all of its file systems,
+// while others change it. An open file re-reads its content at offset 0, as
+// sysfs does, and answers ENODEV when it was removed.
+//
+// # Limits
+//
+// The loaders (Parse, FromFS, FromTarGz, Open) refuse trees above 200,000
+// entries or 64 MiB and files above 4 MiB. There are no modes, owners or times:
+// directories are 0555 and files 0444, and all writing goes through the Tree.
+package nodetree
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+// Bounds of the loaders.
+const (
+	maxEntries = 200_000
+	maxFile    = 4 << 20
+	maxTotal   = 64 << 20
+	maxPath    = 4096 // PATH_MAX
+	maxLinks   = 40   // links in one resolution (MAXSYMLINKS of the kernel)
+)
+
+// ErrEscape is the cause of the error for a path or link that leads above the
+// root of the tree.
+var ErrEscape = errors.New("path leads out of the tree")
+
+// ErrTooLarge is the cause of the error for a tree above the bounds of the loaders.
+var ErrTooLarge = errors.New("tree too large")
+
+// Tree is a tree of files. The zero value is not usable; New makes an empty one.
+type Tree struct {
+	mu    sync.RWMutex // guards everything below, and all nodes
+	root  *node
+	about string
+	made  int // nodes made so far; the loaders bound it
+}
+
+// node is a directory (children not nil), a link (link not empty) or a file.
+type node struct {
+	parent   *node // nil for the root
+	name     string
+	children map[string]*node
+	link     string
+	data     []byte // never changed in place: readers keep it without the lock
+	errno    syscall.Errno
+	removed  bool
+}
+
+func (n *node) isDir() bool  { return n.children != nil }
+func (n *node) isLink() bool { return n.link != "" }
+
+// New returns an empty tree.
+func New() *Tree {
+	return &Tree{root: &node{name: ".", children: map[string]*node{}}}
+}
+
+// About returns the comment at the top of the text form, without the # signs.
+func (t *Tree) About() string {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.about
+}
+
+// SetAbout replaces the comment at the top of the text form.
+func (t *Tree) SetAbout(text string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.about = strings.TrimSpace(text)
+}
+
+// Set gives a file this exact content, and creates the file and the directories
+// above it where they are missing. It follows links, as writing to the node
+// would, and lifts an injected error.
+func (t *Tree) Set(name, content string) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n, err := t.file(name, true)
+	if err != nil {
+		return &fs.PathError{Op: "set", Path: name, Err: err}
+	}
+	n.data, n.errno = []byte(content), 0
+	return nil
+}
+
+// SetError makes a file, created where it is missing, or an existing directory
+// answer an error. The zero errno lifts it.
+func (t *Tree) SetError(name string, errno syscall.Errno) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n, err := t.walk(t.root, name, true)
+	if err != nil || !n.isDir() {
+		n, err = t.file(name, true)
+	}
+	if err != nil {
+		return &fs.PathError{Op: "set error", Path: name, Err: err}
+	}
+	if !n.isDir() && errno != 0 {
+		n.data = nil
+	}
+	n.errno = errno
+	return nil
+}
+
+// Link makes a symbolic link, and replaces one of that name. The target is not
+// checked: it may dangle.
+func (t *Tree) Link(name, target string) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.addLink(name, target, true); err != nil {
+		return &fs.PathError{Op: "link", Path: name, Err: err}
+	}
+	return nil
+}
+
+// Mkdir makes a directory and those above it; an existing one is no error.
+func (t *Tree) Mkdir(name string) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, err := t.dir(name, true); err != nil {
+		return &fs.PathError{Op: "mkdir", Path: name, Err: err}
+	}
+	return nil
+}
+
+// Remove takes away a file, a link (not what it leads to) or a directory with
+// all that is in it. It answers fs.ErrNotExist when there is none.
+func (t *Tree) Remove(name string) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n, err := t.walk(t.root, name, false)
+	if err == nil && n.parent == nil {
+		err = syscall.EBUSY
+	}
+	if err != nil {
+		return &fs.PathError{Op: "remove", Path: name, Err: err}
+	}
+	delete(n.parent.children, n.name)
+	n.markRemoved()
+	return nil
+}
+
+func (n *node) markRemoved() {
+	n.removed = true
+	for _, c := range n.children {
+		c.markRemoved()
+	}
+}
+
+// Clone returns a copy that shares nothing with the tree.
+func (t *Tree) Clone() *Tree {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return &Tree{root: t.root.clone(nil), about: t.about}
+}
+
+func (n *node) clone(parent *node) *node {
+	c := &node{parent: parent, name: n.name, link: n.link, data: n.data, errno: n.errno}
+	if n.isDir() {
+		c.children = make(map[string]*node, len(n.children))
+		for name, child := range n.children {
+			c.children[name] = child.clone(c)
+		}
+	}
+	return c
+}
+
+// Equal tells whether two trees hold the same files, links, directories and
+// errors. Their About texts don't count.
+func (t *Tree) Equal(o *Tree) bool {
+	if t == nil || o == nil || t == o {
+		return t == o
+	}
+	o = o.Clone() // never hold two locks
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.root.equal(o.root)
+}
+
+func (n *node) equal(o *node) bool {
+	if n.isDir() != o.isDir() || n.link != o.link || n.errno != o.errno ||
+		len(n.children) != len(o.children) || !bytes.Equal(n.data, o.data) {
+		return false
+	}
+	for name, c := range n.children {
+		d, ok := o.children[name]
+		if !ok || !c.equal(d) {
+			return false
+		}
+	}
+	return true
+}
+
+// walk resolves a path from a directory. It resolves links inside the root,
+// absolute ones too, and the last one only with follow. The caller holds mu.
+func (t *Tree) walk(from *node, rest string, follow bool) (*node, error) {
+	cur, links := from, 0
+	for rest != "" {
+		var elem string
+		elem, rest, _ = strings.Cut(rest, "/")
+		if elem == "" || elem == "." {
+			continue
+		}
+		if !cur.isDir() {
+			return nil, syscall.ENOTDIR
+		}
+		if cur.errno != 0 && failsAtOpen(cur.errno) {
+			return nil, cur.errno
+		}
+		if elem == ".." {
+			if cur = cur.parent; cur == nil {
+				return nil, ErrEscape
+			}
+			continue
+		}
+		next, ok := cur.children[elem]
+		if !ok {
+			return nil, syscall.ENOENT
+		}
+		if !next.isLink() || (rest == "" && !follow) {
+			cur = next
+			continue
+		}
+		if links++; links > maxLinks || len(rest) > maxPath {
+			return nil, syscall.ELOOP
+		}
+		if strings.HasPrefix(next.link, "/") {
+			cur = t.root
+		}
+		rest = next.link + "/" + rest
+	}
+	return cur, nil
+}
+
+// dir returns a directory and makes it where it is missing. Links on the way
+// are followed or refused. The caller holds mu.
+func (t *Tree) dir(name string, follow bool) (*node, error) {
+	if err := checkPath(name); err != nil {
+		return nil, err
+	}
+	cur := t.root
+	if name == "." {
+		return cur, nil
+	}
+	for elem := range strings.SplitSeq(name, "/") {
+		next, ok := cur.children[elem]
+		switch {
+		case !ok:
+			next = &node{parent: cur, name: elem, children: map[string]*node{}}
+			cur.children[elem] = next
+			t.made++
+		case next.isLink() && follow:
+			var err error
+			if next, err = t.walk(cur, elem, true); err != nil {
+				return nil, err
+			}
+		}
+		if !next.isDir() {
+			return nil, syscall.ENOTDIR
+		}
+		cur = next
+	}
+	return cur, nil
+}
+
+// file returns a file and makes it where it is missing. Without follow it is an
+// error when anything has the name already. The caller holds mu.
+func (t *Tree) file(name string, follow bool) (*node, error) {
+	parent, base, err := t.parent(name, follow)
+	if err != nil {
+		return nil, err
+	}
+	n, ok := parent.children[base]
+	switch {
+	case !ok:
+		n = &node{parent: parent, name: base}
+		parent.children[base] = n
+		t.made++
+	case !follow:
+		return nil, syscall.EEXIST
+	case n.isLink():
+		if n, err = t.walk(parent, base, true); err != nil {
+			return nil, err
+		}
+	}
+	if n.isDir() {
+		return nil, syscall.EISDIR
+	}
+	return n, nil
+}
+
+// addLink makes a link; with follow it may replace one. The caller holds mu.
+func (t *Tree) addLink(name, target string, follow bool) error {
+	if target == "" || len(target) > maxPath || strings.ContainsRune(target, 0) {
+		return fmt.Errorf("link target %.80q: %w", target, syscall.EINVAL)
+	}
+	parent, base, err := t.parent(name, follow)
+	if err != nil {
+		return err
+	}
+	if n, ok := parent.children[base]; ok && (!follow || !n.isLink()) {
+		return syscall.EEXIST
+	}
+	parent.children[base] = &node{parent: parent, name: base, link: target}
+	t.made++
+	return nil
+}
+
+// parent returns the directory of a name, made where it is missing, and the last component.
+func (t *Tree) parent(name string, follow bool) (*node, string, error) {
+	if err := checkPath(name); err != nil {
+		return nil, "", err
+	}
+	if name == "." {
+		return nil, "", syscall.EISDIR
+	}
+	parent, err := t.dir(path.Dir(name), follow)
+	return parent, path.Base(name), err
+}
+
+func checkPath(name string) error {
+	if !fs.ValidPath(name) || len(name) > maxPath || strings.ContainsRune(name, 0) {
+		return fs.ErrInvalid
+	}
+	return nil
+}
+
+// sorted returns the children in the plain order of their names, which io/fs wants.
+func (n *node) sorted() []*node {
+	list := make([]*node, 0, len(n.children))
+	for _, c := range n.children {
+		list = append(list, c)
+	}
+	slices.SortFunc(list, func(a, b *node) int { return strings.Compare(a.name, b.name) })
+	return list
+}

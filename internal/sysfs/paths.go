@@ -1,0 +1,34 @@
+package sysfs
+
+// Names of the kernel's files and folders, relative to the root of a node.
+const (
+	ClassInfiniBand      = "sys/class/infiniband"
+	ClassInfiniBandVerbs = "sys/class/infiniband_verbs"
+	ClassInfiniBandMAD   = "sys/class/infiniband_mad"
+	ClassNet             = "sys/class/net"
+	BusPCIDevices        = "sys/bus/pci/devices"
+	ModuleDir            = "sys/module"
+	Dev                  = "dev"
+	DevInfiniBand        = "dev/infiniband"
+	ProcHostname         = "proc/sys/kernel/hostname"
+	ProcOSRelease        = "proc/sys/kernel/osrelease"
+	ProcModules          = "proc/modules"
+	ProcSelfLimits       = "proc/self/limits"
+	ProcSelfStatus       = "proc/self/status"
+	ProcSelfCgroup       = "proc/self/cgroup"
+	ProcNetRoute         = "proc/net/route"
+	ProcNetIPv6Route     = "proc/net/ipv6_route"
+)
+
+// Marks that container runtimes leave.
+const (
+	DockerEnv                = ".dockerenv"
+	ContainerEnv             = "run/.containerenv"
+	KubernetesServiceAccount = "var/run/secrets/kubernetes.io/serviceaccount"
+)
+
+// LibraryDirs are the folders where distributions keep libibverbs.
+var LibraryDirs = []string{
+	"usr/lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu", "usr/lib64", "usr/lib",
+	"usr/local/lib", "lib/x86_64-linux-gnu", "lib64", "lib",
+}

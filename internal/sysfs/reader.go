@@ -1,0 +1,220 @@
+package sysfs
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Error is a file that could not be read or understood.
+type Error struct {
+	Path string // absolute path on the node
+	Err  error  // the cause, without the path
+}
+
+// Error implements error: the path, then the cause.
+func (e *Error) Error() string { return "read " + e.Path + ": " + e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Reader reads attributes of one folder and keeps the errors it meets. Readers
+// made from one another share the list. Not for concurrent use.
+type Reader struct {
+	stop func() error // ends the reading of a whole tree; never nil
+	fsys fs.FS
+	base string // absolute path of the folder, for messages
+	errs *[]*Error
+}
+
+// NewReader returns a reader of the top of fsys. Once stop returns an error
+// (context.Context.Err fits) every read answers as if the file were absent.
+func NewReader(fsys fs.FS, stop func() error) *Reader {
+	return &Reader{stop: stop, fsys: fsys, base: "/", errs: new([]*Error)}
+}
+
+// Errors returns what could not be read so far, in the order of reading.
+func (r *Reader) Errors() []*Error { return *r.errs }
+
+// Path returns the absolute path of name as the node would have it.
+func (r *Reader) Path(name string) string { return path.Join(r.base, name) }
+
+// FS returns the file system of the folder.
+func (r *Reader) FS() fs.FS { return r.fsys }
+
+// Fail records an error that the caller found, such as a value it can't parse.
+func (r *Reader) Fail(name string, err error) {
+	*r.errs = append(*r.errs, &Error{Path: r.Path(name), Err: err})
+}
+
+// Forget drops the errors recorded since there were n of them.
+func (r *Reader) Forget(n int) { *r.errs = (*r.errs)[:n] }
+
+// Dir opens a folder below; false when it is absent. Close it after use.
+func (r *Reader) Dir(name string) (*Reader, bool) {
+	if r.stop() != nil {
+		return nil, false
+	}
+	sub, err := fs.Sub(r.fsys, name)
+	if err == nil {
+		// fs.Sub on a plain fs.FS checks nothing: look before use.
+		_, err = fs.Stat(sub, ".")
+	}
+	if err != nil {
+		r.keep(name, err)
+		return nil, false
+	}
+	return &Reader{stop: r.stop, fsys: sub, base: r.Path(name), errs: r.errs}, true
+}
+
+// Close releases the folder of a reader that came from Dir.
+func (r *Reader) Close() {
+	if c, ok := r.fsys.(io.Closer); ok {
+		_ = c.Close()
+	}
+}
+
+// Text returns the content of a file without surrounding white space; false
+// when it is absent, empty, or the kernel has no value for it.
+func (r *Reader) Text(name string) (string, bool) {
+	if r.stop() != nil {
+		return "", false
+	}
+	b, err := fs.ReadFile(r.fsys, name)
+	if err != nil {
+		r.keep(name, err)
+		return "", false
+	}
+	s := strings.TrimSpace(string(b))
+	return s, s != ""
+}
+
+// String returns the content of a file, "" where Text says false.
+func (r *Reader) String(name string) string {
+	s, _ := r.Text(name)
+	return s
+}
+
+// Required is Text for a file that a sound tree always has: its absence or
+// emptiness is recorded as an error.
+func (r *Reader) Required(name string) (string, bool) {
+	if r.stop() != nil {
+		return "", false
+	}
+	b, err := fs.ReadFile(r.fsys, name)
+	switch {
+	case err != nil:
+		r.Fail(name, cause(err))
+		return "", false
+	case len(strings.TrimSpace(string(b))) == 0:
+		r.Fail(name, errors.New("empty file"))
+		return "", false
+	}
+	return strings.TrimSpace(string(b)), true
+}
+
+// Uint returns a number that fits bits, in decimal or with a 0x prefix; nil
+// when the file is absent or holds anything else (which is recorded).
+func (r *Reader) Uint(name string, bits int) *uint64 {
+	s, ok := r.Text(name)
+	if !ok {
+		return nil
+	}
+	v, err := strconv.ParseUint(s, 0, bits)
+	if err != nil {
+		r.Fail(name, fmt.Errorf("%q is not a number of %d bits", s, bits))
+		return nil
+	}
+	return &v
+}
+
+// Int returns a signed decimal number, nil as Uint.
+func (r *Reader) Int(name string) *int {
+	s, ok := r.Text(name)
+	if !ok {
+		return nil
+	}
+	v, err := strconv.Atoi(s)
+	if err != nil {
+		r.Fail(name, fmt.Errorf("%q is not a number", s))
+		return nil
+	}
+	return &v
+}
+
+// List returns the names in a folder in natural order (mlx5_2 before mlx5_10);
+// nil when it is absent.
+func (r *Reader) List(name string) []string {
+	if r.stop() != nil {
+		return nil
+	}
+	entries, err := fs.ReadDir(r.fsys, name)
+	if err != nil {
+		r.keep(name, err)
+	}
+	names := make([]string, 0, len(entries))
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	slices.SortFunc(names, NaturalCompare)
+	return names
+}
+
+// Exists reports whether name is there, following links. A link that dangles is not.
+func (r *Reader) Exists(name string) bool {
+	_, err := fs.Stat(r.fsys, name)
+	return err == nil
+}
+
+// LinkBase returns the last element of a link's target: driver → mlx5_core. ""
+// when there is no such link.
+func (r *Reader) LinkBase(name string) string {
+	target, err := fs.ReadLink(r.fsys, name)
+	if err != nil {
+		return ""
+	}
+	return path.Base(target)
+}
+
+// keep records an error unless it only says that there is nothing to read.
+func (r *Reader) keep(name string, err error) {
+	if !absent(err) && !noValue(err) {
+		r.Fail(name, cause(err))
+	}
+}
+
+// NaturalCompare orders names so that runs of digits compare as numbers; equal
+// numbers with different zeros compare as text.
+func NaturalCompare(a, b string) int {
+	x, y := a, b
+	for x != "" && y != "" {
+		dx, dy := digits(x), digits(y)
+		if dx == 0 || dy == 0 {
+			if x[0] != y[0] {
+				return cmp.Compare(x[0], y[0])
+			}
+			x, y = x[1:], y[1:]
+			continue
+		}
+		nx, ny := strings.TrimLeft(x[:dx], "0"), strings.TrimLeft(y[:dy], "0")
+		if c := cmp.Or(cmp.Compare(len(nx), len(ny)), strings.Compare(nx, ny)); c != 0 {
+			return c
+		}
+		x, y = x[dx:], y[dy:]
+	}
+	return cmp.Or(cmp.Compare(len(x), len(y)), strings.Compare(a, b))
+}
+
+func digits(s string) int {
+	n := 0
+	for n < len(s) && s[n] >= '0' && s[n] <= '9' {
+		n++
+	}
+	return n
+}

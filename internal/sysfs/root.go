@@ -1,0 +1,209 @@
+package sysfs
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+	"syscall"
+)
+
+// ErrnoFile names the file at the top of a recorded tree that lists the files
+// which answered an error when they were read: {"path": "EINVAL", …}. They are
+// empty in the tree, for a plain folder can't hold them.
+const ErrnoFile = "errno.json"
+
+// maxAttribute bounds what is read from one file, in bytes: /proc/modules and
+// the like are far below it, and nothing hostile fills the memory.
+const maxAttribute = 16 << 20
+
+var errTooLong = errors.New("file is longer than 16 MiB")
+
+// Root is a folder that stands for the root of a node. It implements fs.FS and
+// the interfaces of io/fs that a scan uses. Nothing outside the folder can be
+// read through it, whatever links say (os.Root).
+type Root struct {
+	root *os.Root
+	fs   fs.FS
+	dir  *os.File // the folder itself, for readPlain
+	base string   // canonical name below the top, "." at the top
+	// errnos maps canonical names to recorded errors, shared by all sub-roots.
+	errnos map[string]syscall.Errno
+}
+
+// OpenRoot opens dir. A dir with an errno.json replays the errors listed there.
+// Close it after use.
+func OpenRoot(dir string) (*Root, error) {
+	r, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open root %s: %w", dir, cause(err))
+	}
+	root, err := newRoot(r, ".", nil)
+	if err == nil {
+		root.errnos, err = readErrnos(root.fs)
+	}
+	if err != nil {
+		_ = r.Close()
+		return nil, fmt.Errorf("open root %s: %w", dir, err)
+	}
+	return root, nil
+}
+
+func newRoot(r *os.Root, base string, errnos map[string]syscall.Errno) (*Root, error) {
+	dir, err := r.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	return &Root{root: r, fs: r.FS(), dir: dir, base: base, errnos: errnos}, nil
+}
+
+// Close releases the folder. It is idempotent; sub-roots stay open.
+func (r *Root) Close() error { return errors.Join(r.closeDir(), r.root.Close()) }
+
+func (r *Root) closeDir() error {
+	if err := r.dir.Close(); !errors.Is(err, os.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+// Sub returns the folder dir as a root of its own, so that many small files in
+// it are opened without walking the whole way each time. The caller closes it
+// (it is an io.Closer).
+func (r *Root) Sub(dir string) (fs.FS, error) {
+	if dir == "." {
+		dir = ""
+	}
+	s, err := r.root.OpenRoot(path.Join(".", dir))
+	if err != nil {
+		return nil, err
+	}
+	base := path.Join(r.base, dir)
+	if len(r.errnos) > 0 {
+		// Recorded errors are listed by real names, so links must be followed.
+		resolved, err := Resolve(r, path.Join(".", dir))
+		if err != nil {
+			_ = s.Close()
+			return nil, err
+		}
+		base = path.Join(r.base, resolved)
+	}
+	sub, err := newRoot(s, base, r.errnos)
+	if err != nil {
+		_ = s.Close()
+		return nil, err
+	}
+	return sub, nil
+}
+
+// Open implements fs.FS. Recorded errors are not replayed on this way; ReadFile does.
+func (r *Root) Open(name string) (fs.File, error) { return r.fs.Open(name) }
+
+// ReadFile implements fs.ReadFileFS.
+func (r *Root) ReadFile(name string) ([]byte, error) {
+	if errno, ok := r.recorded(name); ok {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: errno}
+	}
+	if !strings.Contains(name, "/") && fs.ValidPath(name) {
+		if b, ok, err := readPlain(r.dir, name); ok {
+			return b, err
+		}
+	}
+	return fs.ReadFile(r.fs, name)
+}
+
+// ReadDir implements fs.ReadDirFS.
+func (r *Root) ReadDir(name string) ([]fs.DirEntry, error) { return fs.ReadDir(r.fs, name) }
+
+// Stat implements fs.StatFS.
+func (r *Root) Stat(name string) (fs.FileInfo, error) { return fs.Stat(r.fs, name) }
+
+// ReadLink implements fs.ReadLinkFS.
+func (r *Root) ReadLink(name string) (string, error) { return r.root.Readlink(name) }
+
+// Lstat implements fs.ReadLinkFS.
+func (r *Root) Lstat(name string) (fs.FileInfo, error) { return r.root.Lstat(name) }
+
+// recorded returns the error that the tree's recording holds for a file.
+func (r *Root) recorded(name string) (syscall.Errno, bool) {
+	if len(r.errnos) == 0 {
+		return 0, false
+	}
+	if errno, ok := r.errnos[path.Join(r.base, name)]; ok {
+		return errno, true
+	}
+	if !strings.Contains(name, "/") {
+		return 0, false // the base is canonical already
+	}
+	dir, err := Resolve(r, path.Dir(name))
+	if err != nil {
+		return 0, false
+	}
+	errno, ok := r.errnos[path.Join(r.base, dir, path.Base(name))]
+	return errno, ok
+}
+
+func readErrnos(fsys fs.FS) (map[string]syscall.Errno, error) {
+	b, err := fs.ReadFile(fsys, ErrnoFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var names map[string]string
+	if err := json.Unmarshal(b, &names); err != nil {
+		return nil, fmt.Errorf("parse %s: %w", ErrnoFile, err)
+	}
+	out := make(map[string]syscall.Errno, len(names))
+	for file, name := range names {
+		errno, ok := ErrnoByName(name)
+		if !ok {
+			return nil, fmt.Errorf("parse %s: %s: unknown error name %q", ErrnoFile, file, name)
+		}
+		out[path.Clean(file)] = errno
+	}
+	return out, nil
+}
+
+// Resolve returns name with all symbolic links followed, relative to the root
+// of fsys. A link out of the root, a loop, or a dangling link is an error.
+func Resolve(fsys fs.FS, name string) (string, error) {
+	const maxLinks = 40 // as the kernel's MAXSYMLINKS
+	done, rest, links := "", path.Clean(name), 0
+	for rest != "" && rest != "." {
+		first, after, _ := strings.Cut(rest, "/")
+		rest = after
+		next := path.Join(done, first)
+		if next == ".." || strings.HasPrefix(next, "../") {
+			return "", &fs.PathError{Op: "resolve", Path: name, Err: errors.New("link leaves the root")}
+		}
+		info, err := fs.Lstat(fsys, next)
+		if err != nil {
+			return "", err
+		}
+		if info.Mode()&fs.ModeSymlink == 0 {
+			done = next
+			continue
+		}
+		if links++; links > maxLinks {
+			return "", &fs.PathError{Op: "resolve", Path: name, Err: syscall.ELOOP}
+		}
+		target, err := fs.ReadLink(fsys, next)
+		if err != nil {
+			return "", err
+		}
+		if path.IsAbs(target) {
+			return "", &fs.PathError{Op: "resolve", Path: name, Err: errors.New("link is absolute")}
+		}
+		// ".." of a link counts from the folder that holds it, whose way is resolved.
+		done, rest = "", path.Join(path.Join(done, target), rest)
+	}
+	if done == "" {
+		done = "."
+	}
+	return done, nil
+}
