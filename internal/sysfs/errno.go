@@ -38,7 +38,7 @@ func noValue(err error) bool {
 
 // absent reports that a file is not there.
 func absent(err error) bool {
-	return errors.Is(err, fs.ErrNotExist)
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
 // cause strips the path from a file error, for messages that name it themselves.

@@ -56,7 +56,7 @@ func (r *Reader) Fail(name string, err error) {
 // Forget drops the errors recorded since there were n of them.
 func (r *Reader) Forget(n int) { *r.errs = (*r.errs)[:n] }
 
-// Dir opens a folder below; false when it is absent. Close it after use.
+// Dir opens a folder below; false when it is absent or not a folder. Close it after use.
 func (r *Reader) Dir(name string) (*Reader, bool) {
 	if r.stop() != nil {
 		return nil, false
@@ -67,7 +67,10 @@ func (r *Reader) Dir(name string) (*Reader, bool) {
 		_, err = fs.Stat(sub, ".")
 	}
 	if err != nil {
-		r.keep(name, err)
+		// Classes have plain files (abi_version) beside the folders of their devices.
+		if info, e := fs.Stat(r.fsys, name); e != nil || info.IsDir() {
+			r.keep(name, err)
+		}
 		return nil, false
 	}
 	return &Reader{stop: r.stop, fsys: sub, base: r.Path(name), errs: r.errs}, true

@@ -173,13 +173,16 @@ func TestReader(t *testing.T) {
 	r.Uint("negative", 8)
 	r.Required("none")
 	r.Required("empty")
-	r.Dir("node_type/x")
+	if _, ok := r.Dir("node_type"); ok {
+		t.Error("Dir of a file = true")
+	}
+	r.Uint("node_type", 8)
 	var paths []string
 	for _, e := range top.Errors() {
 		paths = append(paths, e.Path)
 	}
 	const base = "/sys/class/infiniband/mlx5_0/"
-	want := []string{base + "negative", base + "none", base + "empty", base + "node_type/x"}
+	want := []string{base + "negative", base + "none", base + "empty", base + "node_type"}
 	if !slices.Equal(paths, want) {
 		t.Errorf("errors at %q, want %q", paths, want)
 	}

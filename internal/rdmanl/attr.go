@@ -1,0 +1,128 @@
+package rdmanl
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/bits"
+	"strings"
+)
+
+// Netlink attributes are a 16-bit length that counts itself, a 16-bit type
+// whose two high bits are flags, and the value, padded to 4 bytes
+// (linux/netlink.h, struct nlattr). Numbers are in the host's byte order.
+const (
+	attrHeader   = 4
+	attrTypeMask = 0x3fff
+)
+
+// errFraming marks lengths that can't be right.
+var errFraming = errors.New("broken framing")
+
+// fields tells where the value of each attribute type goes. Types that are not
+// in it are skipped.
+type fields map[uint16]func(v []byte) error
+
+// decode walks the attributes in b. A value that doesn't suit its field does
+// not stop the walk, so one odd attribute costs itself only. Broken framing
+// does, here and in the attribute around, because nothing after it can be
+// trusted. The error joins all complaints.
+func (f fields) decode(b []byte) error {
+	var errs []error
+	for len(b) >= attrHeader {
+		size := int(binary.NativeEndian.Uint16(b))
+		typ := binary.NativeEndian.Uint16(b[2:]) & attrTypeMask
+		if size < attrHeader || size > len(b) {
+			errs = append(errs, fmt.Errorf("%w: attribute %d has the length %d, but %d bytes are left", errFraming, typ, size, len(b)))
+			break
+		}
+		if set, ok := f[typ]; ok {
+			if err := set(b[attrHeader:size:size]); err != nil {
+				errs = append(errs, fmt.Errorf("attribute %d: %w", typ, err))
+				if errors.Is(err, errFraming) {
+					break
+				}
+			}
+		}
+		b = b[min(align4(size), len(b)):]
+	}
+	return errors.Join(errs...)
+}
+
+// number stores a number of 1, 2, 4 or 8 bytes. The width on the wire may
+// differ from that of the field, as kernels have widened attributes before; a
+// value that doesn't fit is an error and leaves the field as it was.
+func number[T uint8 | uint16 | uint32 | uint64](field **T) func([]byte) error {
+	return func(v []byte) error {
+		n, err := readUint(v)
+		if err != nil {
+			return err
+		}
+		t := T(n)
+		if uint64(t) != n {
+			return fmt.Errorf("a number of %d bits", bits.Len64(n))
+		}
+		*field = &t
+		return nil
+	}
+}
+
+func readUint(v []byte) (uint64, error) {
+	switch len(v) {
+	case 1:
+		return uint64(v[0]), nil
+	case 2:
+		return uint64(binary.NativeEndian.Uint16(v)), nil
+	case 4:
+		return uint64(binary.NativeEndian.Uint32(v)), nil
+	case 8:
+		return binary.NativeEndian.Uint64(v), nil
+	}
+	return 0, fmt.Errorf("a number of %d bytes", len(v))
+}
+
+// ifindex stores an interface index, for which 0 means that there is none.
+func ifindex(field **int) func([]byte) error {
+	return func(v []byte) error {
+		n, err := readUint(v)
+		if i := int(int32(n)); err == nil && i > 0 {
+			*field = &i
+		}
+		return err
+	}
+}
+
+// truth stores a number as a truth value.
+func truth(field **bool) func([]byte) error {
+	return func(v []byte) error {
+		n, err := readUint(v)
+		if t := n != 0; err == nil {
+			*field = &t
+		}
+		return err
+	}
+}
+
+// text stores a string up to its terminating zero; bytes that are no UTF-8 are
+// replaced, so that it survives JSON.
+func text(field *string) func([]byte) error {
+	return func(v []byte) error {
+		s, _, _ := strings.Cut(string(v), "\x00")
+		*field = strings.ToValidUTF8(s, "\ufffd")
+		return nil
+	}
+}
+
+// appendAttr appends one attribute to a request.
+func appendAttr(b []byte, typ uint16, v []byte) []byte {
+	b = binary.NativeEndian.AppendUint16(b, uint16(attrHeader+len(v)))
+	b = binary.NativeEndian.AppendUint16(b, typ)
+	b = append(b, v...)
+	return append(b, make([]byte, align4(len(v))-len(v))...)
+}
+
+func appendAttrU32(b []byte, typ uint16, v uint32) []byte {
+	return appendAttr(b, typ, binary.NativeEndian.AppendUint32(nil, v))
+}
+
+func align4(n int) int { return (n + 3) &^ 3 }

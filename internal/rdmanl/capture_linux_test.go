@@ -1,0 +1,80 @@
+package rdmanl
+
+import (
+	"bytes"
+	"encoding/hex"
+	"flag"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var capture = flag.String("capture", "", "folder to record the kernel's answers in, as test vectors")
+
+// TestCapture records the bodies of the kernel's answers, one message a line,
+// in the form that readVector reads. testdata was made with it in the guest,
+// after testdata/guest.sh.
+func TestCapture(t *testing.T) {
+	if *capture == "" {
+		t.Skip("-capture not given: nothing to record")
+	}
+	version, err := os.ReadFile("/proc/version")
+	if err != nil {
+		t.Fatal(err)
+	}
+	index := func(n uint32) []byte { return appendAttrU32(nil, RDMA_NLDEV_ATTR_DEV_INDEX, n) }
+	kind := func(b []byte, k CharKind) []byte {
+		return appendAttr(b, RDMA_NLDEV_ATTR_CHARDEV_TYPE, append([]byte(k), 0))
+	}
+	get := func(dst string) []byte {
+		a := netip.MustParseAddr(dst)
+		f := families[map[bool]int{false: 0, true: 1}[a.Is6()]]
+		b := make([]byte, rtmsgLen)
+		b[0], b[1] = f.number, uint8(a.BitLen())
+		return appendAttr(b, RTA_DST, a.AsSlice())
+	}
+	route := func(family uint8) []byte { return append([]byte{family, 0, 0, 0, RT_TABLE_MAIN}, make([]byte, 7)...) }
+	mask := appendAttrU32(make([]byte, ifinfomsgLen), IFLA_EXT_MASK, RTEXT_FILTER_VF|RTEXT_FILTER_SKIP_STATS)
+	for _, c := range []struct {
+		file, like string // like: the command that shows the same
+		q          request
+	}{
+		{"devices", "rdma dev show", nldevRequest("device dump", "", RDMA_NLDEV_CMD_GET, nil)},
+		{"ports-rxe0", "rdma link show rxe0", nldevRequest("port dump", "rxe0", RDMA_NLDEV_CMD_PORT_GET, index(0))},
+		{"ports-siw0", "rdma link show siw0", nldevRequest("port dump", "siw0", RDMA_NLDEV_CMD_PORT_GET, index(1))},
+		{"system", "rdma system show", nldevRequest("system get", "", RDMA_NLDEV_CMD_SYS_GET, nil)},
+		{"char-uverbs-rxe0", "ls -l /dev/infiniband/uverbs0", nldevRequest("chardev get", "uverbs rxe0", RDMA_NLDEV_CMD_GET_CHARDEV, kind(index(0), CharUverbs))},
+		{"char-uverbs-siw0", "ls -l /dev/infiniband/uverbs1", nldevRequest("chardev get", "uverbs siw0", RDMA_NLDEV_CMD_GET_CHARDEV, kind(index(1), CharUverbs))},
+		{"char-umad-rxe0", "ls -l /dev/infiniband/umad0", nldevRequest("chardev get", "umad rxe0/1", RDMA_NLDEV_CMD_GET_CHARDEV, kind(appendAttrU32(index(0), RDMA_NLDEV_ATTR_PORT_INDEX, 1), CharUMAD))},
+		{"char-cm", "ls -l /dev/infiniband/rdma_cm", nldevRequest("chardev get", "rdma_cm", RDMA_NLDEV_CMD_GET_CHARDEV, kind(nil, CharCM))},
+		{"links", "ip -d link show", rtnlRequest("link dump", "", RTM_GETLINK, mask)},
+		{"addresses", "ip addr show", rtnlRequest("address dump", "", RTM_GETADDR, make([]byte, ifaddrmsgLen))},
+		{"routes-ipv4", "ip -4 route show table main", rtnlRequest("route dump", "ipv4", RTM_GETROUTE, route(2))},
+		{"routes-ipv6", "ip -6 route show table main", rtnlRequest("route dump", "ipv6", RTM_GETROUTE, route(10))},
+		{"route-gateway", "ip route get 203.0.113.9", rtnlRequest("route get", "203.0.113.9", RTM_GETROUTE, get("203.0.113.9"))},
+		{"route-local", "ip route get 192.0.2.1", rtnlRequest("route get", "192.0.2.1", RTM_GETROUTE, get("192.0.2.1"))},
+		{"route-ipv6", "ip route get 2001:db8::5", rtnlRequest("route get", "2001:db8::5", RTM_GETROUTE, get("2001:db8::5"))},
+	} {
+		ask := Client{}.exchange
+		if strings.HasSuffix(c.q.op, "dump") {
+			ask = Client{}.dump
+		}
+		msgs, err := ask(testContext(t), c.q)
+		if err != nil {
+			t.Errorf("%s: %v", c.file, err)
+			continue
+		}
+		var b bytes.Buffer
+		fmt.Fprintf(&b, "# kernel: %s# request: %s %s (what %q shows), after testdata/guest.sh\n# each line: the body of a message, in hexadecimal, little-endian\n",
+			version, c.q.op, c.q.object, c.like)
+		for _, m := range msgs {
+			b.WriteString(hex.EncodeToString(m.Data) + "\n")
+		}
+		if err := os.WriteFile(filepath.Join(*capture, c.file+".hex"), b.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,60 @@
+package rdmanl
+
+import (
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// FuzzDecode gives the same bytes to every decoder: none may panic, and what
+// it makes of them must be usable and survive JSON even beside an error.
+func FuzzDecode(f *testing.F) {
+	files, err := filepath.Glob("testdata/*.hex")
+	if err != nil || len(files) == 0 {
+		f.Fatalf("no vectors: %v", err)
+	}
+	for _, file := range files {
+		for _, b := range readVector(f, strings.TrimSuffix(filepath.Base(file), ".hex")) {
+			f.Add(b)
+		}
+	}
+	f.Add(ibPort())
+	f.Fuzz(func(t *testing.T, b []byte) {
+		fuzzOne(t, b, decodeDevice)
+		fuzzOne(t, b, decodePort)
+		fuzzOne(t, b, decodeSystem)
+		fuzzOne(t, b, decodeCharDevice)
+		for _, l := range fuzzOne(t, b, decodeLink) {
+			if l.Index <= 0 || l.Name == "" || len(l.Address) > maxHardwareAddr {
+				t.Errorf("decodeLink(%x) = %+v", b, l)
+			}
+		}
+		for _, a := range fuzzOne(t, b, decodeAddress) {
+			if !a.Prefix.IsValid() || a.Prefix.Addr().Is4() != (a.Family == "ipv4") {
+				t.Errorf("decodeAddress(%x) = %+v", b, a)
+			}
+		}
+		for _, hops := range fuzzOne(t, b, decodeRoute) {
+			for _, r := range hops {
+				if !r.Destination.IsValid() || r.Destination.Addr().Is4() != (r.Family == "ipv4") {
+					t.Errorf("decodeRoute(%x) = %+v", b, r)
+				}
+			}
+		}
+	})
+}
+
+// fuzzOne returns what a Client would keep, which is nothing of an incomplete message.
+func fuzzOne[T any](t *testing.T, b []byte, decode func([]byte) (T, error)) []T {
+	v, err := decode(b)
+	if errors.Is(err, errIncomplete) {
+		return nil
+	}
+	checkJSON(t, v)
+	if _, err := json.Marshal(v); err != nil {
+		t.Errorf("%x: %v", b, err)
+	}
+	return []T{v}
+}

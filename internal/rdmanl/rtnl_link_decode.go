@@ -1,0 +1,145 @@
+package rdmanl
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+)
+
+// decodeLink decodes the body of RTM_NEWLINK.
+func decodeLink(b []byte) (Link, error) {
+	if len(b) < ifinfomsgLen {
+		return Link{}, lacks(nil, "struct ifinfomsg")
+	}
+	l := Link{
+		Type:  binary.NativeEndian.Uint16(b[2:]),
+		Index: int(int32(binary.NativeEndian.Uint32(b[4:]))),
+		Flags: binary.NativeEndian.Uint32(b[8:]),
+	}
+	err := fields{
+		IFLA_IFNAME: text(&l.Name),
+		IFLA_ADDRESS: func(v []byte) error {
+			if len(v) > maxHardwareAddr {
+				return fmt.Errorf("%w: a hardware address of %d bytes", errFraming, len(v))
+			}
+			l.Address = append(HardwareAddr(nil), v...) // nil, not empty, when it has no bytes
+			return nil
+		},
+		IFLA_MTU:          number(&l.MTU),
+		IFLA_LINK:         ifindex(&l.LowerIndex),
+		IFLA_LINK_NETNSID: number(&l.LowerNetnsID),
+		IFLA_MASTER:       ifindex(&l.MasterIndex),
+		IFLA_OPERSTATE:    name(&l.OperState, operStates),
+		IFLA_LINKINFO:     l.decodeInfo,
+		IFLA_NUM_VF:       number(&l.NumVFs),
+		IFLA_VFINFO_LIST:  l.decodeVFs,
+	}.decode(b[ifinfomsgLen:])
+	if l.Index <= 0 || l.Name == "" {
+		return Link{}, lacks(err, "interface index or name")
+	}
+	if err != nil {
+		err = fmt.Errorf("%s: %w", l.Name, err)
+	}
+	return l, err
+}
+
+// decodeInfo decodes IFLA_LINKINFO. The kind comes first, as only it tells what
+// the data mean.
+func (l *Link) decodeInfo(b []byte) error {
+	return fields{
+		IFLA_INFO_KIND: text(&l.Kind),
+		IFLA_INFO_DATA: func(v []byte) error {
+			if l.Kind != "vlan" {
+				return nil
+			}
+			return fields{IFLA_VLAN_ID: number(&l.VLANID)}.decode(v)
+		},
+	}.decode(b)
+}
+
+// decodeVFs decodes IFLA_VFINFO_LIST. A list of more than 64 KiB arrives with a
+// length that has wrapped (nla_nest_end in the kernel): it ends within a VF, or
+// before an IFLA_VF_INFO that then looks like an IFLA_ADDRESS without measure.
+// Both count as broken framing, so that no VF is taken for the link itself.
+func (l *Link) decodeVFs(b []byte) error {
+	return fields{IFLA_VF_INFO: func(v []byte) error {
+		vf, err := decodeVF(v, len(l.Address))
+		l.VFs = append(l.VFs, vf)
+		return err
+	}}.decode(b)
+}
+
+// decodeVF decodes IFLA_VF_INFO. The kernel sends hardware addresses with room
+// for the longest; addrLen bytes of them count. Every value is a structure that
+// begins with the number of the VF.
+func decodeVF(b []byte, addrLen int) (VF, error) {
+	var vf VF
+	var txRate, state *uint32
+	// after hands set the bytes behind the VF number; there must be n of them.
+	after := func(n int, set func([]byte) error) func([]byte) error {
+		return func(v []byte) error {
+			if len(v) < 4+n {
+				return fmt.Errorf("%d bytes instead of %d", len(v), 4+n)
+			}
+			vf.Index = binary.NativeEndian.Uint32(v)
+			return set(v[4:])
+		}
+	}
+	two := func(first, second **uint32) func([]byte) error {
+		return after(8, func(v []byte) error {
+			*first, *second = u32(v), u32(v[4:])
+			return nil
+		})
+	}
+	one := func(field **uint32) func([]byte) error {
+		return after(4, func(v []byte) error {
+			*field = u32(v)
+			return nil
+		})
+	}
+	// setting stores a switch, which is -1 when the driver doesn't tell.
+	setting := func(field **bool) func([]byte) error {
+		return after(4, func(v []byte) error {
+			if n := *u32(v); n != math.MaxUint32 {
+				on := n != 0
+				*field = &on
+			}
+			return nil
+		})
+	}
+	// last hands set the last 8 bytes: 32-bit x86 kernels have no padding before a GUID.
+	last := func(set func([]byte) error) func([]byte) error {
+		return after(8, func(v []byte) error { return set(v[len(v)-8:]) })
+	}
+	err := fields{
+		IFLA_VF_MAC: after(addrLen, func(v []byte) error {
+			vf.MAC = append(HardwareAddr(nil), v[:addrLen]...)
+			return nil
+		}),
+		IFLA_VF_VLAN:         two(&vf.VLAN, &vf.QoS),
+		IFLA_VF_RATE:         two(&vf.MinTxRate, &vf.MaxTxRate),
+		IFLA_VF_TX_RATE:      one(&txRate),
+		IFLA_VF_LINK_STATE:   one(&state),
+		IFLA_VF_SPOOFCHK:     setting(&vf.SpoofCheck),
+		IFLA_VF_TRUST:        setting(&vf.Trust),
+		IFLA_VF_IB_NODE_GUID: last(guid(&vf.NodeGUID)),
+		IFLA_VF_IB_PORT_GUID: last(guid(&vf.PortGUID)),
+		IFLA_VF_VLAN_LIST: fields{IFLA_VF_VLAN_INFO: after(10, func(v []byte) error {
+			proto := binary.BigEndian.Uint16(v[8:])
+			vf.VLANProto = &proto
+			return nil
+		})}.decode,
+	}.decode(b)
+	if vf.MaxTxRate == nil {
+		vf.MaxTxRate = txRate // all that kernels had before IFLA_VF_RATE
+	}
+	if state != nil {
+		vf.LinkState = nameOf(vfLinkStates, uint64(*state))
+	}
+	return vf, err
+}
+
+func u32(v []byte) *uint32 {
+	n := binary.NativeEndian.Uint32(v)
+	return &n
+}

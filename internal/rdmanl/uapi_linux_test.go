@@ -1,0 +1,54 @@
+package rdmanl
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestUAPIMatchesHeaders compiles every name in uapi.go against the kernel's
+// headers and compares the numbers.
+func TestUAPIMatchesHeaders(t *testing.T) {
+	cc, err := exec.LookPath("cc")
+	if err != nil {
+		t.Skip("needs a C compiler")
+	}
+	if _, err := os.Stat("/usr/include/rdma/rdma_netlink.h"); err != nil {
+		t.Skip("needs the kernel's headers (package linux-libc-dev)")
+	}
+	file, err := parser.ParseFile(token.NewFileSet(), "uapi.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var code strings.Builder
+	for _, h := range []string{"stdio.h", "linux/netlink.h", "linux/rtnetlink.h", "linux/if_link.h", "linux/if_addr.h", "rdma/rdma_netlink.h"} {
+		fmt.Fprintf(&code, "#include <%s>\n", h)
+	}
+	code.WriteString("int main(void) {\n")
+	names := 0
+	ast.Inspect(file, func(n ast.Node) bool {
+		if spec, ok := n.(*ast.ValueSpec); ok {
+			name, value := spec.Names[0].Name, spec.Values[0].(*ast.BasicLit).Value
+			fmt.Fprintf(&code, "if (%s != %s) printf(\"%s is %%d, not %s\\n\", (int)%s);\n", name, value, name, value, name)
+			names++
+		}
+		return true
+	})
+	code.WriteString("}\n")
+	source, program := filepath.Join(t.TempDir(), "uapi.c"), filepath.Join(t.TempDir(), "uapi")
+	if err := os.WriteFile(source, []byte(code.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(cc, "-o", program, source).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if out, err := exec.Command(program).CombinedOutput(); err != nil || len(out) != 0 || names < 70 {
+		t.Errorf("%d names, %v:\n%s", names, err, out)
+	}
+}

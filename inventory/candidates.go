@@ -1,0 +1,97 @@
+package inventory
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Candidate is a network device without an RDMA device of its own that could
+// carry user-space RDMA (RoCE v2 over UDP, or iWARP over TCP).
+type Candidate struct {
+	Netdev    string `json:"netdev"`
+	Bus       Bus    `json:"bus"`
+	SpeedMbps *int   `json:"speedMbps,omitempty"` // nil when the device doesn't tell
+	Up        bool   `json:"up"`
+	Note      string `json:"note,omitempty"` // why it is a poor choice, "" for none
+}
+
+// skippedKinds are virtual devices that lead to containers, machines or tunnels
+// on the same node rather than to another node.
+var skippedKinds = []string{"bridge", "veth", "tun", "tap", "dummy", "ifb", "wireguard", "vxlan", "geneve", "ipip", "gre", "sit", "nlmon", "vrf"}
+
+// Candidates lists the network devices that could carry user-space RDMA, the
+// best first: up before down, faster before slower, PCI before other buses.
+func (s *Snapshot) Candidates() []Candidate {
+	var out []Candidate
+	for _, n := range s.Netdevs {
+		if n.RDMADevice != "" || n.Type != ARPHRDEther || slices.Contains(skippedKinds, n.Kind) || s.isSlave(n) {
+			continue
+		}
+		if n.Bus == BusVirtual && n.Kind != "bond" && n.Kind != "vlan" && n.Kind != "macvlan" && n.Kind != "ipvlan" {
+			continue
+		}
+		out = append(out, Candidate{Netdev: n.Name, Bus: n.Bus, SpeedMbps: n.SpeedMbps, Up: n.Usable(), Note: candidateNote(n)})
+	}
+	slices.SortStableFunc(out, func(a, b Candidate) int {
+		return cmp.Or(cmp.Compare(rank(b.Up), rank(a.Up)), cmp.Compare(deref2(b.SpeedMbps), deref2(a.SpeedMbps)),
+			cmp.Compare(rank(b.Bus == BusPCI), rank(a.Bus == BusPCI)))
+	})
+	return out
+}
+
+func candidateNote(n Netdev) string {
+	switch {
+	case n.Kind == "wlan":
+		return "wireless: loses and reorders packets"
+	case n.Bus == BusUSB:
+		return "USB adapter"
+	case n.Bus == BusThunderbolt:
+		return "Thunderbolt, point to point"
+	case n.Bus == BusVirtio:
+		return "paravirtual"
+	}
+	return ""
+}
+
+// isSlave reports a member of a bond: the bond itself is the candidate.
+func (s *Snapshot) isSlave(n Netdev) bool {
+	m := s.Netdev(n.Master)
+	return m != nil && m.Bond != nil
+}
+
+// Usable reports that the device is administratively up and has a carrier, as
+// far as it tells.
+func (n *Netdev) Usable() bool {
+	return n.AdminUp && n.OperState != "down" && n.OperState != "lowerlayerdown" && (n.Carrier == nil || *n.Carrier)
+}
+
+// TCPNetdev returns the network device that TCP should use when there is no
+// RDMA: that of the default route, else the best candidate; "" when there is none.
+func (s *Snapshot) TCPNetdev() string {
+	if r := s.Host.DefaultRoutes; len(r) > 0 {
+		return r[0].Netdev
+	}
+	for _, c := range s.Candidates() {
+		if c.Up {
+			return c.Netdev
+		}
+	}
+	rail := ""
+	for _, n := range s.Netdevs {
+		switch {
+		case !n.Usable() || n.Type != ARPHRDEther || slices.Contains([]string{"bridge", "dummy", "tun"}, n.Kind):
+		case n.RDMADevice == "":
+			return n.Name // in a pod this is one end of a veth
+		case rail == "":
+			rail = n.Name
+		}
+	}
+	return rail
+}
+
+func rank(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,78 @@
+package inventory
+
+import "slices"
+
+// PCI base classes and vendors (pci.ids).
+const (
+	classNetwork = 0x02
+	classDisplay = 0x03
+	classAccel   = 0x12
+
+	subclassInfiniBand = 0x0207
+	subclassFabric     = 0x0208 // Omni-Path
+
+	vendorMellanox = 0x15b3
+	vendorNVIDIA   = 0x10de
+	vendorAMD      = 0x1002
+	vendorIntel    = 0x8086
+	vendorHabana   = 0x1da3
+	vendorBroadcom = 0x14e4
+	vendorChelsio  = 0x1425
+	vendorQLogic   = 0x1077
+	vendorAmazon   = 0x1d0f
+	vendorHuawei   = 0x19e5
+	vendorPensando = 0x1dd8
+	vendorAlibaba  = 0x1ded
+)
+
+// isGPU tells GPUs and accelerators from the display controllers that every server board has.
+func isGPU(class PCIClass, vendor PCIID) bool {
+	base := class >> 16
+	return base == classDisplay && (vendor == vendorNVIDIA || vendor == vendorAMD || vendor == vendorIntel) ||
+		base == classAccel && slices.Contains([]PCIID{vendorNVIDIA, vendorAMD, vendorIntel, vendorHabana}, vendor)
+}
+
+// rdmaModule names the module that makes RDMA devices of the functions of a network driver.
+var rdmaModule = map[string]string{
+	"mlx5_core": "mlx5_ib", "mlx4_core": "mlx4_ib", "bnxt_en": "bnxt_re", "ice": "irdma", "i40e": "irdma", "idpf": "irdma",
+	"qede": "qedr", "cxgb4": "iw_cxgb4", "efa": "efa", "hfi1": "hfi1", "hns3": "hns_roce_hw_v2", "ionic": "ionic_rdma",
+	"mana": "mana_ib", "erdma": "erdma", "enic": "usnic_verbs", "vmw_pvrdma": "vmw_pvrdma", "be2net": "ocrdma",
+}
+
+// idRange is a range of PCI device ids of one vendor whose cards can do RDMA.
+type idRange struct {
+	vendor, from, to PCIID
+	driver           string
+}
+
+// rdmaIDs recognises cards without a driver. Bound cards are known by their drivers.
+var rdmaIDs = []idRange{
+	{vendorMellanox, 0x1003, 0x1010, "mlx4_core"},
+	{vendorMellanox, 0x1011, 0x10ff, "mlx5_core"},
+	{vendorMellanox, 0xa2d2, 0xa2df, "mlx5_core"}, // BlueField's network functions
+	{vendorBroadcom, 0x16c0, 0x16ef, "bnxt_en"},
+	{vendorBroadcom, 0x1750, 0x1819, "bnxt_en"},
+	{vendorIntel, 0x37d0, 0x37d3, "i40e"}, // X722
+	{vendorIntel, 0x1591, 0x159b, "ice"},  // E810
+	{vendorChelsio, 0x5400, 0x6fff, "cxgb4"},
+	{vendorQLogic, 0x1634, 0x1666, "qede"},
+	{vendorQLogic, 0x8070, 0x8090, "qede"},
+	{vendorAmazon, 0xefa0, 0xefaf, "efa"},
+	{vendorHuawei, 0xa222, 0xa22f, "hns3"},
+	{vendorPensando, 0x1002, 0x1004, "ionic"},
+	{vendorAlibaba, 0x107f, 0x107f, "erdma"},
+}
+
+// cardModule tells whether a function may be an RDMA card, and which module it
+// needs to become one ("" when it is one of an unknown make).
+func cardModule(f PCI) (module string, ok bool) {
+	if module, ok := rdmaModule[f.Driver]; ok {
+		return module, true
+	}
+	for _, r := range rdmaIDs {
+		if f.VendorID == r.vendor && r.from <= f.DeviceID && f.DeviceID <= r.to {
+			return rdmaModule[r.driver], true
+		}
+	}
+	return "", f.Class>>8 == subclassInfiniBand || f.Class>>8 == subclassFabric
+}

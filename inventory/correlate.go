@@ -1,0 +1,329 @@
+package inventory
+
+import (
+	"cmp"
+	"net/netip"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/rdmakit/rdmakit/internal/sysfs"
+	"github.com/rdmakit/rdmakit/wire/ib"
+)
+
+// correlate joins what was read apart: ports with network devices, VFs with PFs,
+// cards with devices, GPUs with ports.
+func (s *scanner) correlate() {
+	for d, p := range s.snap.ports() {
+		p.Netdev = s.portNetdev(d, p)
+		s.linkNetdev(d, p)
+		if p.LinkLayer == LinkLayerEthernet {
+			p.ActiveMTU = s.activeMTU(d, p)
+		}
+		p.GPUs = s.gpuDistances(d)
+	}
+	s.addressesFromGIDs()
+	s.joinVFs()
+	s.joinCards()
+}
+
+// ports iterates over all ports with their devices, in order.
+func (s *Snapshot) ports() func(func(*Device, *Port) bool) {
+	return func(yield func(*Device, *Port) bool) {
+		for i := range s.Devices {
+			for j := range s.Devices[i].Ports {
+				if !yield(&s.Devices[i], &s.Devices[i].Ports[j]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Netdev returns the network device of a name, nil when there is none.
+func (s *Snapshot) Netdev(name string) *Netdev {
+	i := slices.IndexFunc(s.Netdevs, func(n Netdev) bool { return n.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &s.Netdevs[i]
+}
+
+// Device returns the RDMA device of a name, nil when there is none.
+func (s *Snapshot) Device(name string) *Device {
+	i := slices.IndexFunc(s.Devices, func(d Device) bool { return d.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &s.Devices[i]
+}
+
+// portNetdev finds the network device of a port: nldev tells; else the netdev of
+// the GIDs; else the one that shares PCI function and port number; on InfiniBand
+// the IPoIB device with the port's GUID.
+func (s *scanner) portNetdev(d *Device, p *Port) string {
+	for _, l := range s.live.Devices {
+		for _, lp := range l.Ports {
+			if l.Name == d.Name && lp.Number == p.Number && lp.Netdev != "" {
+				return lp.Netdev
+			}
+		}
+	}
+	if p.LinkLayer == LinkLayerInfiniBand {
+		return s.ipoibNetdev(p)
+	}
+	if name := s.gidNetdev(p); name != "" {
+		return name
+	}
+	if d.Parent != "" {
+		return d.Parent
+	}
+	return s.pciNetdev(d, p)
+}
+
+// ipoibNetdev matches bytes 12 to 19 of the IPoIB address with the port's GUID,
+// which is the interface identifier of GID 0. Child interfaces (ib0.8001) share
+// it, so the one without a device below wins.
+func (s *scanner) ipoibNetdev(p *Port) string {
+	if len(p.GIDs) == 0 || p.GIDs[0].Index != 0 {
+		return ""
+	}
+	best := ""
+	for _, n := range s.snap.Netdevs {
+		if n.IPoIB == nil || [8]byte(p.GIDs[0].GID[8:]) != n.IPoIB.PortGUID {
+			continue
+		}
+		if best == "" || n.Bus == BusPCI {
+			best = n.Name
+		}
+	}
+	return best
+}
+
+// gidNetdev returns the device that most slots of the table name, the first of
+// equals; VLAN and macvlan devices above it come later in the table.
+func (s *scanner) gidNetdev(p *Port) string {
+	for _, g := range p.GIDs {
+		if g.Netdev == "" {
+			continue
+		}
+		if n := s.snap.Netdev(g.Netdev); n == nil || n.Lower == "" {
+			return g.Netdev
+		}
+	}
+	for _, g := range p.GIDs {
+		if g.Netdev != "" {
+			return g.Netdev
+		}
+	}
+	return ""
+}
+
+func (s *scanner) pciNetdev(d *Device, p *Port) string {
+	if d.PCI == nil {
+		return ""
+	}
+	for _, n := range s.snap.Netdevs {
+		if n.PCI != d.PCI.Address || s.isRepresentor(n.Name) {
+			continue
+		}
+		// dev_port counts ports from 0; drivers before it used dev_id.
+		if port := cmp.Or(deref2(n.DevPort), deref2(n.DevID)); port == p.Number-1 {
+			return n.Name
+		}
+	}
+	return ""
+}
+
+func (s *scanner) isRepresentor(netdev string) bool {
+	return representor.MatchString(s.root.String(path.Join(sysfs.ClassNet, netdev, "phys_port_name")))
+}
+
+func deref2(v *int) int {
+	if v == nil {
+		return 0
+	}
+	return *v
+}
+
+// linkNetdev marks the network devices of a port: its own and those that its GIDs name.
+func (s *scanner) linkNetdev(d *Device, p *Port) {
+	mark := func(name string) {
+		if n := s.snap.Netdev(name); n != nil && n.RDMADevice == "" {
+			n.RDMADevice, n.RDMAPort = d.Name, p.Number
+		}
+	}
+	mark(p.Netdev)
+	for _, g := range p.GIDs {
+		mark(g.Netdev)
+	}
+}
+
+// addressesFromGIDs fills in addresses where rtnetlink told none: every IP
+// address of a RoCE netdev is a GID of its port.
+func (s *scanner) addressesFromGIDs() {
+	if len(s.live.Links) > 0 {
+		return
+	}
+	for _, p := range s.snap.ports() {
+		for _, g := range p.GIDs {
+			n := s.snap.Netdev(g.Netdev)
+			if n == nil || g.Type != GIDTypeRoCEv2 {
+				continue
+			}
+			a := g.GID.Addr()
+			prefix := netip.PrefixFrom(a, a.BitLen())
+			if !slices.Contains(n.Addresses, prefix) {
+				n.Addresses = append(n.Addresses, prefix)
+			}
+		}
+	}
+}
+
+// joinVFs adds to PFs what rtnetlink tells of their VFs, and finds PFs and VFs
+// among the RDMA devices.
+func (s *scanner) joinVFs() {
+	byAddress := map[string]string{}
+	for _, d := range s.snap.Devices {
+		if d.PCI != nil {
+			byAddress[d.PCI.Address] = d.Name
+		}
+	}
+	for i := range s.snap.Devices {
+		if vf := s.snap.Devices[i].VF; vf != nil {
+			vf.ParentDevice = byAddress[vf.ParentAddress]
+			vf.Index = s.vfIndex(vf.ParentAddress, s.snap.Devices[i].PCI.Address)
+		}
+	}
+	for _, f := range s.pci {
+		if f == nil || f.sriov == nil {
+			continue
+		}
+		live := s.liveVFs(f.Address)
+		for i := range f.sriov.VFs {
+			vf := &f.sriov.VFs[i]
+			vf.Device = byAddress[vf.Address]
+			if j := slices.IndexFunc(live, func(l LiveVF) bool { return l.Index == vf.Index }); j >= 0 {
+				l := live[j]
+				vf.MAC, vf.LinkState, vf.Trust, vf.SpoofChk = l.MAC, l.LinkState, l.Trust, l.SpoofChk
+				vf.VLAN, vf.NodeGUID, vf.PortGUID = l.VLAN, l.NodeGUID, l.PortGUID
+			}
+		}
+	}
+}
+
+// vfIndex returns the number of a VF from the links of its PF, which may be invisible.
+func (s *scanner) vfIndex(pf, vf string) *int {
+	f := s.function(pf)
+	if f == nil || f.sriov == nil {
+		return nil
+	}
+	for _, v := range f.sriov.VFs {
+		if v.Address == vf {
+			return ptr(v.Index)
+		}
+	}
+	return nil
+}
+
+// liveVFs returns what rtnetlink tells of the VFs of the PF at a PCI address.
+func (s *scanner) liveVFs(addr string) []LiveVF {
+	for _, n := range s.snap.Netdevs {
+		if n.PCI != addr {
+			continue
+		}
+		for _, l := range s.live.Links {
+			if l.Name == n.Name && len(l.VFs) > 0 {
+				return l.VFs
+			}
+		}
+	}
+	return nil
+}
+
+func (s *scanner) joinCards() {
+	for i := range s.snap.Cards {
+		c := &s.snap.Cards[i]
+		for _, d := range s.snap.Devices {
+			if d.PCI != nil && d.PCI.Address == c.PCI.Address {
+				c.Devices = append(c.Devices, d.Name)
+			}
+		}
+		for _, n := range s.snap.Netdevs {
+			if n.PCI == c.PCI.Address {
+				c.Netdevs = append(c.Netdevs, n.Name)
+			}
+		}
+		if f := s.pci[c.PCI.Address]; f != nil && f.physfn != "" {
+			c.VF = &VFInfo{ParentAddress: f.physfn, Index: s.vfIndex(f.physfn, c.PCI.Address)}
+		}
+	}
+}
+
+// rxeOverhead is what rxe keeps free of the netdev's MTU for headers, in bytes
+// (RXE_MAX_HDR_LENGTH in drivers/infiniband/sw/rxe/rxe_hdr.h; seen on 6.1).
+const rxeOverhead = 80
+
+// activeMTU derives the active MTU of an Ethernet port from its network device
+// as the drivers do: RoCE cards by iboe_get_mtu, rxe with its own header bound, and
+// iWARP from the whole MTU (ib_mtu_int_to_enum).
+func (s *scanner) activeMTU(d *Device, p *Port) ib.MTU {
+	n := s.snap.Netdev(p.Netdev)
+	if n == nil || n.MTU == 0 {
+		return 0
+	}
+	switch {
+	case p.Transport == TransportEFA || p.Transport == TransportUnknown:
+		return 0
+	case d.Software == "rxe":
+		return max(ib.MTUFit(n.MTU-rxeOverhead), ib.MTU256)
+	case p.Transport == TransportIWARP:
+		return max(ib.MTUFit(n.MTU), ib.MTU256)
+	}
+	return ib.MTUFromNetdev(n.MTU)
+}
+
+// gpuDistances returns the distance of a device to every GPU, nearest first.
+func (s *scanner) gpuDistances(d *Device) []GPUDistance {
+	if d.PCI == nil {
+		return nil
+	}
+	var out []GPUDistance
+	for _, g := range s.snap.GPUs {
+		out = append(out, GPUDistance{GPU: g.Index, Distance: Distance(d.PCI, &g.PCI)})
+	}
+	slices.SortStableFunc(out, func(a, b GPUDistance) int { return cmp.Compare(a.Distance, b.Distance) })
+	return out
+}
+
+// Distance tells how far two PCI functions are apart, from the bridges above
+// them and their NUMA nodes. One PCI Express switch counts as one bridge, as
+// nvidia-smi and NCCL count it.
+func Distance(a, b *PCI) PCIDistance {
+	common := 0
+	for common < len(a.Chain) && common < len(b.Chain) && a.Chain[common] == b.Chain[common] {
+		common++
+	}
+	switch {
+	case len(a.Chain) == 0 || len(b.Chain) == 0:
+		return PCIDistanceUnknown
+	case common == 0 && sameNUMANode(a, b):
+		return PCIDistanceNODE
+	case common == 0:
+		return PCIDistanceSYS
+	case common == 1 && strings.HasPrefix(a.Chain[0], "pci"):
+		return PCIDistancePHB
+	// Below the common bridge a switch has one downstream port for each function.
+	case len(a.Chain)-common <= 1 && len(b.Chain)-common <= 1:
+		return PCIDistancePIX
+	}
+	return PCIDistancePXB
+}
+
+// sameNUMANode also holds where neither tells, as on machines with one node.
+func sameNUMANode(a, b *PCI) bool {
+	if a.NUMANode == nil || b.NUMANode == nil {
+		return a.NUMANode == nil && b.NUMANode == nil
+	}
+	return *a.NUMANode == *b.NUMANode
+}

@@ -1,0 +1,94 @@
+package inventory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/rdmakit/rdmakit/internal/sysfs"
+)
+
+// Counter is a counter of a port as one reading found it.
+type Counter struct {
+	Name  string `json:"name"`
+	Group string `json:"group"` // "counters" (InfiniBand PMA) or "hw_counters" (driver)
+	Path  string `json:"path"`
+	// Value is nil when the kernel has none; Note then says what it answered ("N/A (no PMA)").
+	Value *uint64 `json:"value,omitempty"`
+	Note  string  `json:"note,omitempty"`
+	// Saturated tells that the counter stands at its end. The classic counters of
+	// InfiniBand don't wrap: from here on they say nothing until they are reset.
+	Saturated bool `json:"saturated,omitempty"`
+}
+
+// counterMax holds where the classic counters stop (specification volume 1,
+// section 16.1.3.5, PortCounters).
+var counterMax = map[string]uint64{
+	"symbol_error": 1<<16 - 1, "link_error_recovery": 1<<8 - 1, "link_downed": 1<<8 - 1,
+	"port_rcv_errors": 1<<16 - 1, "port_rcv_remote_physical_errors": 1<<16 - 1,
+	"port_rcv_switch_relay_errors": 1<<16 - 1, "port_xmit_discards": 1<<16 - 1,
+	"port_xmit_constraint_errors": 1<<8 - 1, "port_rcv_constraint_errors": 1<<8 - 1,
+	"local_link_integrity_errors": 1<<4 - 1, "excessive_buffer_overrun_errors": 1<<4 - 1,
+	"VL15_dropped": 1<<16 - 1, "port_xmit_wait": 1<<32 - 1,
+	"port_xmit_data": 1<<32 - 1, "port_rcv_data": 1<<32 - 1, "port_xmit_packets": 1<<32 - 1, "port_rcv_packets": 1<<32 - 1,
+}
+
+// ReadCounters reads the counters of a port below root, counters first, then
+// hw_counters, each by name. Reading some of them costs a firmware command. It returns what it
+// could read plus joined errors; a port without either folder is an error.
+// Values are as the kernel prints them: port_xmit_data and port_rcv_data count
+// units of 4 bytes, hw_counters/lifespan is in milliseconds.
+func ReadCounters(ctx context.Context, root fs.FS, device string, port int) ([]Counter, error) {
+	top := sysfs.NewReader(root, ctx.Err)
+	var out []Counter
+	found := false
+	for _, group := range []string{"counters", "hw_counters"} {
+		dir := path.Join(sysfs.ClassInfiniBand, device, "ports", strconv.Itoa(port), group)
+		r, ok := top.Dir(dir)
+		if !ok {
+			continue
+		}
+		found = true
+		for _, name := range r.List(".") {
+			out = append(out, readCounter(r, group, name))
+		}
+		r.Close()
+	}
+	var errs []error
+	for _, e := range top.Errors() {
+		errs = append(errs, e)
+	}
+	if !found && len(errs) == 0 {
+		errs = append(errs, errNoCounters)
+	}
+	if err := errors.Join(append(errs, ctx.Err())...); err != nil {
+		return out, fmt.Errorf("read counters of %s port %d: %w", device, port, err)
+	}
+	return out, nil
+}
+
+func readCounter(r *sysfs.Reader, group, name string) Counter {
+	c := Counter{Name: name, Group: group, Path: r.Path(name)}
+	text, ok := r.Text(name)
+	if !ok {
+		c.Note = "no value"
+		return c
+	}
+	v, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		c.Note = text
+		if !strings.HasPrefix(text, "N/A") {
+			r.Fail(name, fmt.Errorf("%q is not a count", text))
+		}
+		return c
+	}
+	c.Value = &v
+	if limit, ok := counterMax[name]; ok && group == "counters" {
+		c.Saturated = v == limit
+	}
+	return c
+}

@@ -1,0 +1,209 @@
+package inventory
+
+import "strconv"
+
+// NodeType is what kind of RDMA node a device is
+// (class/infiniband/DEV/node_type; enum rdma_node_type in include/rdma/ib_verbs.h).
+type NodeType uint8
+
+// The node types of the kernel.
+const (
+	NodeTypeUnknown     NodeType = 0
+	NodeTypeCA          NodeType = 1
+	NodeTypeSwitch      NodeType = 2
+	NodeTypeRouter      NodeType = 3
+	NodeTypeRNIC        NodeType = 4
+	NodeTypeUSNIC       NodeType = 5
+	NodeTypeUSNICUDP    NodeType = 6
+	NodeTypeUnspecified NodeType = 7
+)
+
+var nodeTypeNames = [...]string{"unknown", "CA", "switch", "router", "RNIC", "usNIC", "usNIC UDP", "unspecified"}
+
+// String returns the kernel's word for the node type.
+func (t NodeType) String() string { return enumName(nodeTypeNames[:], uint8(t)) }
+
+// MarshalText implements encoding.TextMarshaler with the form of String.
+func (t NodeType) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler; unknown words give NodeTypeUnknown.
+func (t *NodeType) UnmarshalText(b []byte) error {
+	*t = NodeType(enumValue(nodeTypeNames[:], string(b)))
+	return nil
+}
+
+// PortState is the logical state of a port (class/infiniband/DEV/ports/N/state;
+// specification volume 1, PortInfo.PortState; C twin: enum ibv_port_state).
+type PortState uint8
+
+// The port states of the kernel.
+const (
+	PortStateNoChange    PortState = 0
+	PortStateDown        PortState = 1
+	PortStateInit        PortState = 2
+	PortStateArmed       PortState = 3
+	PortStateActive      PortState = 4
+	PortStateActiveDefer PortState = 5
+)
+
+var portStateNames = [...]string{"NOP", "DOWN", "INIT", "ARMED", "ACTIVE", "ACTIVE_DEFER"}
+
+// String returns the kernel's word for the state.
+func (s PortState) String() string { return enumName(portStateNames[:], uint8(s)) }
+
+// MarshalText implements encoding.TextMarshaler with the form of String.
+func (s PortState) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler; unknown words give PortStateNoChange.
+func (s *PortState) UnmarshalText(b []byte) error {
+	*s = PortState(enumValue(portStateNames[:], string(b)))
+	return nil
+}
+
+// PhysState is the state of a port's physical link (class/infiniband/DEV/ports/N/phys_state;
+// PortInfo.PortPhysicalState). 0 when the kernel doesn't tell.
+type PhysState uint8
+
+// The physical states of the kernel.
+const (
+	PhysStateUnknown         PhysState = 0
+	PhysStateSleep           PhysState = 1
+	PhysStatePolling         PhysState = 2
+	PhysStateDisabled        PhysState = 3
+	PhysStateTraining        PhysState = 4
+	PhysStateLinkUp          PhysState = 5
+	PhysStateErrorRecovery   PhysState = 6
+	PhysStateDiagnosticsTest PhysState = 7
+)
+
+var physStateNames = [...]string{
+	"unknown", "Sleep", "Polling", "Disabled", "PortConfigurationTraining", "LinkUp", "LinkErrorRecovery", "Phy Test",
+}
+
+// String returns the kernel's word for the state.
+func (s PhysState) String() string { return enumName(physStateNames[:], uint8(s)) }
+
+// MarshalText implements encoding.TextMarshaler with the form of String.
+func (s PhysState) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler; unknown words give PhysStateUnknown.
+func (s *PhysState) UnmarshalText(b []byte) error {
+	*s = PhysState(enumValue(physStateNames[:], string(b)))
+	return nil
+}
+
+// LinkLayer is the layer below the transport (class/infiniband/DEV/ports/N/link_layer).
+type LinkLayer string
+
+// The link layers of the kernel; EFA and some virtual devices have "Unknown" or "Unspecified".
+const (
+	LinkLayerUnknown    LinkLayer = ""
+	LinkLayerInfiniBand LinkLayer = "InfiniBand"
+	LinkLayerEthernet   LinkLayer = "Ethernet"
+)
+
+// Transport is the protocol that queue pairs of a port speak.
+type Transport string
+
+// The transports; a port with RoCE v2 GIDs counts as RoCE v2 though it speaks v1 too.
+const (
+	TransportUnknown    Transport = ""
+	TransportInfiniBand Transport = "InfiniBand"
+	TransportRoCE       Transport = "RoCE" // the GID table is empty, so the version is open
+	TransportRoCEv1     Transport = "RoCE v1"
+	TransportRoCEv2     Transport = "RoCE v2"
+	TransportIWARP      Transport = "iWARP"
+	TransportEFA        Transport = "EFA"
+	TransportUSNIC      Transport = "usNIC"
+)
+
+// GIDType tells how packets of a GID are encapsulated (gid_attrs/types/N, whose
+// "IB/RoCE v1" is split here by the port's link layer; C twin: enum ibv_gid_type).
+type GIDType string
+
+// The GID types.
+const (
+	GIDTypeUnknown GIDType = ""
+	GIDTypeIB      GIDType = "IB"
+	GIDTypeRoCEv1  GIDType = "RoCE v1"
+	GIDTypeRoCEv2  GIDType = "RoCE v2"
+)
+
+// Role is what a port is for, judged by the scanner; Port.RoleReason says why.
+type Role string
+
+// The roles.
+const (
+	RoleUnknown    Role = ""
+	RoleCompute    Role = "compute"
+	RoleStorage    Role = "storage"
+	RoleManagement Role = "management"
+)
+
+// Bus is what a network device or a candidate for RDMA hangs on.
+type Bus string
+
+// The buses that matter for speed.
+const (
+	BusUnknown     Bus = ""
+	BusPCI         Bus = "pci"
+	BusUSB         Bus = "usb"
+	BusThunderbolt Bus = "thunderbolt"
+	BusVirtual     Bus = "virtual"
+	BusVirtio      Bus = "virtio"
+	BusOther       Bus = "other"
+)
+
+// PCIDistance is how far two PCI functions are apart, in the words of
+// `nvidia-smi topo -m`; a larger value is farther.
+type PCIDistance uint8
+
+// The distances, nearest first.
+const (
+	PCIDistanceUnknown PCIDistance = 0
+	PCIDistancePIX     PCIDistance = 1 // at most one PCI bridge between them
+	PCIDistancePXB     PCIDistance = 2 // several PCI bridges, no host bridge
+	PCIDistancePHB     PCIDistance = 3 // the same PCI host bridge
+	PCIDistanceNODE    PCIDistance = 4 // two host bridges of one NUMA node
+	PCIDistanceSYS     PCIDistance = 5 // across NUMA nodes
+)
+
+var pciDistanceNames = [...]string{"unknown", "PIX", "PXB", "PHB", "NODE", "SYS"}
+
+// String returns the abbreviation that nvidia-smi uses.
+func (d PCIDistance) String() string { return enumName(pciDistanceNames[:], uint8(d)) }
+
+// MarshalText implements encoding.TextMarshaler with the form of String.
+func (d PCIDistance) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler; unknown words give PCIDistanceUnknown.
+func (d *PCIDistance) UnmarshalText(b []byte) error {
+	*d = PCIDistance(enumValue(pciDistanceNames[:], string(b)))
+	return nil
+}
+
+// NetnsMode tells which network namespaces see an RDMA device (`rdma system`).
+type NetnsMode string
+
+// The namespace modes.
+const (
+	NetnsModeUnknown   NetnsMode = ""
+	NetnsModeShared    NetnsMode = "shared"
+	NetnsModeExclusive NetnsMode = "exclusive"
+)
+
+func enumName(names []string, v uint8) string {
+	if int(v) < len(names) {
+		return names[v]
+	}
+	return "unknown(" + strconv.Itoa(int(v)) + ")"
+}
+
+func enumValue(names []string, s string) uint8 {
+	for i, n := range names {
+		if n == s {
+			return uint8(i)
+		}
+	}
+	return 0
+}

@@ -1,0 +1,70 @@
+package inventory
+
+import (
+	"context"
+	"net/netip"
+
+	"github.com/rdmakit/rdmakit/wire/ib"
+)
+
+// LiveSource answers what a running kernel tells beyond its file tree.
+// A recorded Live is a LiveSource too.
+type LiveSource interface {
+	// Live asks once. It returns what succeeded plus joined errors.
+	Live(ctx context.Context) (*Live, error)
+}
+
+// Live holds the answers of netlink and of attempts to open character devices.
+// It is plain data, so that a bundle can carry it (live.json) and replay it.
+type Live struct {
+	NetnsMode NetnsMode    `json:"netnsMode,omitempty"` // nldev SYS_GET
+	Devices   []LiveDevice `json:"devices,omitempty"`   // nldev GET and PORT_GET
+	Links     []LiveLink   `json:"links,omitempty"`     // rtnetlink links with VFs and addresses
+	Chars     []LiveChar   `json:"chars,omitempty"`     // character devices that were opened
+	Problems  []Problem    `json:"problems,omitempty"`  // questions that the kernel refused
+}
+
+// LiveDevice is an RDMA device as nldev tells it.
+type LiveDevice struct {
+	Index    uint32     `json:"index"`
+	Name     string     `json:"name"`
+	Protocol string     `json:"protocol,omitempty"` // ib, roce, iw, usnic
+	Ports    []LivePort `json:"ports,omitempty"`
+}
+
+// LivePort is a port as nldev tells it.
+type LivePort struct {
+	Number int    `json:"number"`
+	Netdev string `json:"netdev,omitempty"`
+}
+
+// LiveLink is a network device as rtnetlink tells it.
+type LiveLink struct {
+	Index     int            `json:"index"`
+	Name      string         `json:"name"`
+	Kind      string         `json:"kind,omitempty"`  // vlan, bond, macvlan, … ; "" for hardware
+	Lower     string         `json:"lower,omitempty"` // device below (IFLA_LINK)
+	Addresses []netip.Prefix `json:"addresses,omitempty"`
+	VFs       []LiveVF       `json:"vfs,omitempty"`
+}
+
+// LiveVF is what rtnetlink tells about a virtual function (IFLA_VFINFO_LIST).
+type LiveVF struct {
+	Index     int      `json:"index"`
+	MAC       string   `json:"mac,omitempty"`
+	LinkState string   `json:"linkState,omitempty"` // auto, enable, disable
+	Trust     *bool    `json:"trust,omitempty"`
+	SpoofChk  *bool    `json:"spoofCheck,omitempty"`
+	VLAN      *int     `json:"vlan,omitempty"`
+	NodeGUID  *ib.GUID `json:"nodeGUID,omitempty"`
+	PortGUID  *ib.GUID `json:"portGUID,omitempty"`
+}
+
+// LiveChar is the outcome of opening a character device below /dev/infiniband.
+type LiveChar struct {
+	Name  string `json:"name"`
+	Error string `json:"error,omitempty"` // "" when it opened
+}
+
+// Live implements LiveSource with the recorded answers.
+func (l *Live) Live(context.Context) (*Live, error) { return l, nil }

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package inventory
+
+func localLive() LiveSource { return nil }

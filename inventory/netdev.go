@@ -1,0 +1,82 @@
+package inventory
+
+import (
+	"net/netip"
+
+	"github.com/rdmakit/rdmakit/wire/ib"
+)
+
+// ARP hardware types of network devices (include/uapi/linux/if_arp.h).
+const (
+	ARPHRDEther      = 1
+	ARPHRDInfiniBand = 32
+	ARPHRDLoopback   = 772
+)
+
+// Netdev is a network device (/sys/class/net/NAME).
+type Netdev struct {
+	Name    string `json:"name"`
+	Path    string `json:"path"` // absolute: /sys/class/net/NAME
+	Index   int    `json:"index,omitempty"`
+	Type    int    `json:"type"`              // ARPHRD: 1 Ethernet, 32 InfiniBand, 772 loopback
+	Address string `json:"address,omitempty"` // link-layer address, colon-separated bytes
+	// IPoIB is the decoded 20-byte address of an IPoIB device, nil otherwise.
+	IPoIB     *IPoIBAddress `json:"ipoib,omitempty"`
+	MTU       int           `json:"mtu,omitempty"`
+	SpeedMbps *int          `json:"speedMbps,omitempty"` // nil when down or not told
+	OperState string        `json:"operState,omitempty"` // up, down, unknown, lowerlayerdown …
+	AdminUp   bool          `json:"adminUp"`             // IFF_UP of flags
+	Carrier   *bool         `json:"carrier,omitempty"`   // nil while the device is administratively down
+	Bus       Bus           `json:"bus"`
+	Driver    string        `json:"driver,omitempty"`
+	PCI       string        `json:"pci,omitempty"` // PCI address
+	// Vendor and Product name the card, from pci.ids; "" when unknown.
+	Vendor  string `json:"vendor,omitempty"`
+	Product string `json:"product,omitempty"`
+	DevPort *int   `json:"devPort,omitempty"` // port of the card, from 0
+	DevID   *int   `json:"devID,omitempty"`
+	Master  string `json:"master,omitempty"` // bond or bridge above
+	Bond    *Bond  `json:"bond,omitempty"`   // nil unless the device is a bond
+	Lower   string `json:"lower,omitempty"`  // device below a VLAN or macvlan
+	Kind    string `json:"kind,omitempty"`   // vlan, bond, bridge, macvlan …; from rtnetlink or DEVTYPE
+	// Addresses come from rtnetlink, or from the GID table where there is none
+	// (then with the prefix length -1 lost: a /32 or /128).
+	Addresses    []netip.Prefix `json:"addresses,omitempty"`
+	DefaultRoute bool           `json:"defaultRoute"`
+	// RDMADevice and RDMAPort are the RDMA port that uses the device; "" and 0 without one.
+	RDMADevice string `json:"rdmaDevice,omitempty"`
+	RDMAPort   int    `json:"rdmaPort,omitempty"`
+}
+
+// Bond is a bonding device.
+type Bond struct {
+	Mode   string   `json:"mode"` // 802.3ad, active-backup …
+	Slaves []string `json:"slaves"`
+}
+
+// IPoIBAddress is the 20-byte link-layer address of an IPoIB device (RFC 4391
+// section 9.1.1): a reserved byte (flags of the connected mode), a 24-bit queue
+// pair number, and the GID of the port.
+type IPoIBAddress struct {
+	Flags        uint8           `json:"flags"`
+	QPN          ib.QPN          `json:"qpn"`
+	SubnetPrefix ib.SubnetPrefix `json:"subnetPrefix"`
+	PortGUID     ib.GUID         `json:"portGUID"` // not the node's GUID: it differs by port and by VF
+}
+
+// GPU is a PCI function of a GPU or accelerator.
+type GPU struct {
+	Index int `json:"index"` // in the order of PCI addresses, as CUDA_DEVICE_ORDER=PCI_BUS_ID counts
+	PCI   PCI `json:"pci"`
+}
+
+// Card is a PCI function that is, or may be, an RDMA card.
+type Card struct {
+	PCI     PCI      `json:"pci"`
+	SRIOV   *SRIOV   `json:"sriov,omitempty"`
+	VF      *VFInfo  `json:"vf,omitempty"`
+	Devices []string `json:"devices,omitempty"` // RDMA devices on it
+	Netdevs []string `json:"netdevs,omitempty"`
+	// Module is the kernel module that would make RDMA devices of it; "" when unknown.
+	Module string `json:"module,omitempty"`
+}

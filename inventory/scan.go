@@ -1,0 +1,94 @@
+package inventory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/rdmakit/rdmakit/internal/sysfs"
+)
+
+// Sources is where a scan reads from. Root is required; the rest may be nil,
+// and then what only they tell is absent from the Snapshot.
+type Sources struct {
+	// Root is the node's file tree with "sys", "proc", "dev" at its top:
+	// os.Root.FS(), os.DirFS("/") or a tree in memory. It should implement
+	// fs.ReadLinkFS, for without links the PCI topology stays unknown.
+	Root  fs.FS
+	Live  LiveSource
+	Names PCINames
+	Now   func() time.Time
+}
+
+// PCINames names PCI functions, as pci.ids does.
+type PCINames interface {
+	// Name returns the vendor and the product, "" for what it doesn't know.
+	Name(vendor, device uint16) (vendorName, productName string)
+}
+
+// Scan reads a node. It always returns what could be read; the error joins what
+// could not, each with its path, and is the same as Snapshot.Problems. A file that
+// isn't there is no error. When ctx ends, Scan returns early with its error.
+func Scan(ctx context.Context, src Sources) (Snapshot, error) {
+	if src.Root == nil {
+		return Snapshot{}, errors.New("scan node: no root given")
+	}
+	s := &scanner{
+		Sources: src,
+		root:    sysfs.NewReader(src.Root, ctx.Err),
+		snap:    Snapshot{Schema: Schema, Devices: []Device{}, Netdevs: []Netdev{}, GPUs: []GPU{}, Cards: []Card{}},
+		pci:     map[string]*pciFunction{},
+	}
+	if src.Now != nil {
+		s.snap.Taken = src.Now().UTC()
+	}
+	liveErr := s.askLive(ctx)
+	s.scanHost()
+	s.scanPCI()
+	s.scanNetdevs()
+	s.scanDevices()
+	s.correlate()
+	assignRoles(&s.snap)
+	errs := []error{liveErr}
+	for _, e := range s.root.Errors() {
+		s.snap.Problems = append(s.snap.Problems, Problem{Path: e.Path, Error: e.Err.Error()})
+		errs = append(errs, e)
+	}
+	if err := ctx.Err(); err != nil {
+		errs = append(errs, fmt.Errorf("scan node: %w", err))
+	}
+	return s.snap, errors.Join(errs...)
+}
+
+// scanner holds the state of one scan.
+type scanner struct {
+	Sources
+	root *sysfs.Reader
+	snap Snapshot
+	live Live
+	pci  map[string]*pciFunction // by address, read at most once
+}
+
+// pciFunction is a PCI function with what hangs on it.
+type pciFunction struct {
+	PCI
+	sriov  *SRIOV
+	physfn string // address of the PF, "" unless a VF
+}
+
+func (s *scanner) askLive(ctx context.Context) error {
+	if s.Live == nil {
+		return nil
+	}
+	live, err := s.Live.Live(ctx)
+	if live != nil {
+		s.live = *live
+		s.snap.Problems = append(s.snap.Problems, live.Problems...)
+	}
+	if err != nil {
+		return fmt.Errorf("ask the running kernel: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,187 @@
+package inventory
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rdmakit/rdmakit/internal/sysfs"
+	"github.com/rdmakit/rdmakit/wire/ib"
+)
+
+var errVanished = errors.New("the device went away during the scan")
+
+func (s *scanner) scanDevices() {
+	chars := s.charDevices()
+	for _, name := range s.root.List(sysfs.ClassInfiniBand) {
+		dir := path.Join(sysfs.ClassInfiniBand, name)
+		r, ok := s.root.Dir(dir)
+		if !ok {
+			s.missingDevice(dir)
+			continue
+		}
+		before := len(s.root.Errors())
+		d := s.readDevice(r, name, dir)
+		r.Close()
+		if !s.root.Exists(dir) {
+			// What its files answered on the way out means nothing.
+			s.root.Forget(before)
+			s.root.Fail(dir, errVanished)
+			continue
+		}
+		d.Chars = chars[name]
+		s.snap.Devices = append(s.snap.Devices, d)
+	}
+}
+
+// missingDevice records why a name in the class has no folder behind it.
+func (s *scanner) missingDevice(dir string) {
+	if _, err := fs.Lstat(s.Root, dir); errors.Is(err, fs.ErrNotExist) {
+		s.root.Fail(dir, errVanished)
+		return
+	}
+	if !s.root.Exists(dir) {
+		s.root.Fail(dir, errors.New("dangling link"))
+	}
+}
+
+func (s *scanner) readDevice(r *sysfs.Reader, name, dir string) Device {
+	d := Device{
+		Name: name, Path: s.root.Path(dir), NodeType: nodeType(r),
+		Description: r.String("node_desc"), Firmware: r.String("fw_ver"), HWRevision: r.String("hw_rev"),
+		HCAType: r.String("hca_type"), BoardID: r.String("board_id"), Parent: r.String("parent"),
+		NodeGUID: guid(r, "node_guid"), SystemGUID: guid(r, "sys_image_guid"), Ports: []Port{},
+	}
+	for _, l := range s.live.Devices {
+		if l.Name == name {
+			d.Index = ptr(l.Index)
+		}
+	}
+	s.locate(r, &d, dir)
+	ports, ok := r.Dir("ports")
+	if !ok {
+		r.Fail("ports", errors.New("no ports"))
+		return d
+	}
+	defer ports.Close()
+	for _, p := range ports.List(".") {
+		number, err := strconv.Atoi(p)
+		if err != nil {
+			continue
+		}
+		pr, ok := ports.Dir(p)
+		if !ok {
+			continue
+		}
+		d.Ports = append(d.Ports, s.readPort(pr, &d, number))
+		pr.Close()
+	}
+	return d
+}
+
+// locate finds the PCI function of a device, or that it is made of software.
+func (s *scanner) locate(r *sysfs.Reader, d *Device, dir string) {
+	where, err := sysfs.Resolve(s.root.FS(), dir)
+	if err != nil {
+		return
+	}
+	if strings.Contains(where, "/devices/virtual/") {
+		d.Software = softwareKind(d)
+		d.Driver = d.Software
+		return
+	}
+	f := s.function(lastPCIAddress(strings.Split(where, "/")))
+	if f == nil {
+		return
+	}
+	pci := f.PCI
+	d.PCI, d.Driver, d.SRIOV = &pci, pci.Driver, f.sriov
+	if f.physfn != "" {
+		d.VF = &VFInfo{ParentAddress: f.physfn}
+	}
+}
+
+// softwareKind tells the two software drivers of the kernel apart: only rxe has
+// the attribute "parent" (drivers/infiniband/sw/rxe/rxe_verbs.c), only siw is an RNIC.
+func softwareKind(d *Device) string {
+	switch {
+	case d.NodeType == NodeTypeRNIC:
+		return "siw"
+	case d.NodeType == NodeTypeCA:
+		return "rxe"
+	}
+	return "virtual"
+}
+
+func nodeType(r *sysfs.Reader) NodeType {
+	v, _ := numbered(r, "node_type")
+	return NodeType(v)
+}
+
+// numbered reads "4: ACTIVE" and returns the number.
+func numbered(r *sysfs.Reader, name string) (uint8, bool) {
+	s, ok := r.Required(name)
+	if !ok {
+		return 0, false
+	}
+	number, _, _ := strings.Cut(s, ":")
+	v, err := strconv.ParseUint(strings.TrimSpace(number), 10, 8)
+	if err != nil {
+		r.Fail(name, fmt.Errorf("%q does not begin with a number", s))
+		return 0, false
+	}
+	return uint8(v), true
+}
+
+func guid(r *sysfs.Reader, name string) *ib.GUID {
+	s, ok := r.Text(name)
+	if !ok {
+		return nil
+	}
+	g, err := ib.ParseGUID(s)
+	if err != nil {
+		r.Fail(name, err)
+		return nil
+	}
+	return &g
+}
+
+// charDevices returns the character devices by RDMA device
+// (class/infiniband_verbs/uverbsN/ibdev, class/infiniband_mad/umadN/{ibdev,port}).
+func (s *scanner) charDevices() map[string][]CharDevice {
+	out := map[string][]CharDevice{}
+	for _, class := range []string{sysfs.ClassInfiniBandVerbs, sysfs.ClassInfiniBandMAD} {
+		for _, name := range s.root.List(class) {
+			r, ok := s.root.Dir(path.Join(class, name))
+			if !ok {
+				continue // abi_version is a file
+			}
+			dev, ok := r.Text("ibdev")
+			if ok {
+				c := s.charDevice(name)
+				c.Port = int(deref(r.Uint("port", 8)))
+				if v := r.Uint("abi_version", 16); v != nil {
+					c.ABI = ptr(int(*v))
+				}
+				out[dev] = append(out[dev], c)
+			}
+			r.Close()
+		}
+	}
+	return out
+}
+
+func (s *scanner) charDevice(name string) CharDevice {
+	file := path.Join(sysfs.DevInfiniBand, name)
+	c := CharDevice{Name: name, Path: s.root.Path(file), Node: s.root.Exists(file)}
+	i := slices.IndexFunc(s.live.Chars, func(l LiveChar) bool { return l.Name == name })
+	if i >= 0 {
+		c.OpenError = s.live.Chars[i].Error
+		c.Opened = ptr(c.OpenError == "")
+	}
+	return c
+}

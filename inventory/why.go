@@ -1,0 +1,207 @@
+package inventory
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rdmakit/rdmakit/internal/sysfs"
+)
+
+// Obstacle is a reason why RDMA is missing or can't be used on a node.
+type Obstacle struct {
+	ID       string `json:"id"`               // stable: no-card, unbound, …
+	Object   string `json:"object,omitempty"` // card, device or library
+	Text     string `json:"text"`
+	Evidence string `json:"evidence,omitempty"` // path = value
+	Remedy   string `json:"remedy,omitempty"`   // a command, or what to do
+}
+
+// The identifiers of obstacles.
+const (
+	ObstacleNoCard      = "no-card"
+	ObstacleUnbound     = "unbound"
+	ObstacleNoModule    = "no-module"
+	ObstacleNoDevice    = "no-device"
+	ObstacleNetns       = "exclusive-netns"
+	ObstacleNoUverbs    = "no-uverbs"
+	ObstacleDenied      = "uverbs-denied"
+	ObstacleLibibverbs  = "no-libibverbs"
+	ObstacleProvider    = "no-provider"
+	ObstacleNoPCIAccess = "no-pci"
+)
+
+// Obstacles tells why RDMA is missing or unusable on the node, the lowest layer
+// first: hardware, driver, module, namespace, character devices, libraries. It
+// is empty when verbs programs find all they need.
+func (s *Snapshot) Obstacles() []Obstacle {
+	var out []Obstacle
+	for i := range s.Cards {
+		out = append(out, s.cardObstacle(&s.Cards[i])...)
+	}
+	if len(s.Devices) == 0 {
+		if len(s.Cards) == 0 {
+			out = append(out, s.noCard())
+		}
+		return out
+	}
+	return slices.Concat(out, s.charObstacles(), s.libraryObstacles())
+}
+
+func (s *Snapshot) noCard() Obstacle {
+	if !s.Host.PCIVisible {
+		return Obstacle{
+			ID: ObstacleNoPCIAccess, Text: "the PCI bus can't be seen, so nothing tells whether a card is there",
+			Evidence: "/" + sysfs.BusPCIDevices + " is empty or missing", Remedy: "run on the host, or mount sysfs",
+		}
+	}
+	return Obstacle{
+		ID: ObstacleNoCard, Text: "no PCI function is an RDMA card of a known make",
+		Evidence: "/" + sysfs.BusPCIDevices + ": no class 0x0207, no known vendor and device",
+		Remedy:   "a software device works for tests: rdma link add rxe0 type rxe netdev NETDEV",
+	}
+}
+
+// cardObstacle tells what is missing between a card on the bus and an RDMA device.
+func (s *Snapshot) cardObstacle(c *Card) []Obstacle {
+	name := strings.TrimSpace(c.PCI.Vendor + " " + c.PCI.Product)
+	if name == "" {
+		name = fmt.Sprintf("card %04x:%04x", uint16(c.PCI.VendorID), uint16(c.PCI.DeviceID))
+	}
+	o := Obstacle{Object: c.PCI.Address}
+	switch {
+	case len(c.Devices) > 0:
+		return nil
+	case c.PCI.Driver == "vfio-pci":
+		return nil // given to a virtual machine on purpose
+	case c.PCI.Driver == "":
+		o.ID, o.Text = ObstacleUnbound, name+" has no driver"
+		o.Evidence = c.PCI.Path + "/driver does not exist"
+		o.Remedy = "load the driver: modprobe " + driverFor(c.PCI)
+	case s.hasVFDevice(c):
+		return nil // its VFs were handed to this namespace, the function itself stays with the host
+	case c.Module != "" && s.moduleMissing(c.Module):
+		o.ID, o.Text = ObstacleNoModule, fmt.Sprintf("%s is driven by %s, but the RDMA module %s is not loaded", name, c.PCI.Driver, c.Module)
+		o.Evidence = "/" + sysfs.ModuleDir + "/" + c.Module + " does not exist"
+		o.Remedy = "modprobe " + c.Module
+	case s.Host.NetnsMode == NetnsModeExclusive:
+		o.ID, o.Text = ObstacleNetns, name+" has no RDMA device in this network namespace, and the RDMA namespace mode is exclusive"
+		o.Evidence = "rdma system: netns exclusive"
+		o.Remedy = "in the namespace that holds it: rdma dev set DEVICE netns NAME"
+	case !slices.Contains(alwaysRDMA, c.PCI.Driver):
+		return nil // a card that only may have RDMA, by model or licence
+	default:
+		o.ID, o.Text = ObstacleNoDevice, fmt.Sprintf("%s is driven by %s, but there is no RDMA device of it", name, c.PCI.Driver)
+		o.Evidence = "/" + sysfs.ClassInfiniBand + " has no device of " + c.PCI.Address
+		o.Remedy = "modprobe " + c.Module + "; else read the kernel's log: dmesg | grep -iE '" + c.PCI.Driver + "|infiniband'; RoCE may be off: devlink dev param show pci/" + c.PCI.Address + " name enable_roce"
+	}
+	return []Obstacle{o}
+}
+
+// alwaysRDMA are the drivers whose every function should have an RDMA device.
+var alwaysRDMA = []string{"mlx5_core", "mlx4_core", "efa", "hfi1", "erdma"}
+
+// driverFor returns the driver that a card without one needs, by its ids.
+func driverFor(f PCI) string {
+	for _, r := range rdmaIDs {
+		if f.VendorID == r.vendor && r.from <= f.DeviceID && f.DeviceID <= r.to {
+			return r.driver
+		}
+	}
+	return "its driver (see lspci -k)"
+}
+
+// moduleMissing reports that a module is not loaded, as far as modules can be
+// seen at all, and no device of its kind shows that it must be.
+func (s *Snapshot) moduleMissing(name string) bool {
+	if len(s.Host.Modules) == 0 || slices.ContainsFunc(s.Host.Modules, func(m Module) bool { return m.Name == name }) {
+		return false
+	}
+	return !slices.ContainsFunc(s.Devices, func(d Device) bool { return rdmaModule[d.Driver] == name })
+}
+
+// hasVFDevice reports that a VF of the card has an RDMA device here.
+func (s *Snapshot) hasVFDevice(c *Card) bool {
+	return slices.ContainsFunc(s.Devices, func(d Device) bool { return d.VF != nil && d.VF.ParentAddress == c.PCI.Address })
+}
+
+// charObstacles tells which devices a process can't open.
+func (s *Snapshot) charObstacles() []Obstacle {
+	if !s.Host.DevVisible {
+		return nil // a recording without /dev says nothing
+	}
+	if !s.Host.DevInfiniBand {
+		o := Obstacle{
+			ID: ObstacleNoUverbs, Text: "/dev/infiniband does not exist, so no program can open an RDMA device",
+			Evidence: "/dev/infiniband does not exist", Remedy: "modprobe ib_uverbs rdma_ucm",
+		}
+		if s.Host.Container != nil {
+			o.Text = "the container has no /dev/infiniband, though the kernel has RDMA devices"
+			o.Remedy = "docker: --device=/dev/infiniband --cap-add=IPC_LOCK; Kubernetes: request the device plugin's resource, such as rdma/hca_shared_devices_a: 1"
+		}
+		return []Obstacle{o}
+	}
+	var out []Obstacle
+	for _, d := range s.Devices {
+		out = append(out, s.uverbsObstacle(d)...)
+	}
+	return out
+}
+
+func (s *Snapshot) uverbsObstacle(d Device) []Obstacle {
+	for _, c := range d.Chars {
+		if !strings.HasPrefix(c.Name, "uverbs") {
+			continue
+		}
+		switch {
+		case !c.Node:
+			return []Obstacle{{
+				ID: ObstacleNoUverbs, Object: d.Name, Text: "the character device of " + d.Name + " is missing",
+				Evidence: c.Path + " does not exist", Remedy: "docker: --device=" + c.Path + "; on a host: udevadm trigger --subsystem-match=infiniband_verbs",
+			}}
+		case c.OpenError != "":
+			return []Obstacle{{
+				ID: ObstacleDenied, Object: d.Name, Text: "this process may not open " + d.Name,
+				Evidence: c.Path + ": " + c.OpenError, Remedy: "check the mode and group of " + c.Path + ", and in a container the device cgroup",
+			}}
+		}
+		return nil
+	}
+	return []Obstacle{{
+		ID: ObstacleNoUverbs, Object: d.Name, Text: d.Name + " has no uverbs device: the module ib_uverbs is not loaded",
+		Evidence: "/" + sysfs.ClassInfiniBandVerbs + " has no entry for " + d.Name, Remedy: "modprobe ib_uverbs",
+	}}
+}
+
+// providerOf maps kernel drivers to the provider libraries of rdma-core.
+var providerOf = map[string]string{
+	"mlx5_core": "mlx5", "mlx4_core": "mlx4", "bnxt_en": "bnxt_re", "ice": "irdma", "i40e": "irdma", "idpf": "irdma",
+	"qede": "qedr", "cxgb4": "cxgb4", "efa": "efa", "hfi1": "hfi1verbs", "hns3": "hns", "ionic": "ionic", "mana": "mana",
+	"erdma": "erdma", "vmw_pvrdma": "vmw_pvrdma", "rxe": "rxe", "siw": "siw",
+}
+
+// libraryObstacles tells which libraries verbs programs miss.
+func (s *Snapshot) libraryObstacles() []Obstacle {
+	u := s.Host.Userspace
+	if !u.Searched {
+		return nil
+	}
+	if u.Libibverbs == "" {
+		return []Obstacle{{
+			ID: ObstacleLibibverbs, Object: "libibverbs.so.1", Text: "the verbs library is not installed, so NCCL and UCX find no device",
+			Evidence: "libibverbs.so.1 is in no library folder", Remedy: "apt-get install libibverbs1 ibverbs-providers (dnf install libibverbs)",
+		}}
+	}
+	var out []Obstacle
+	for _, d := range s.Devices {
+		p := providerOf[d.Driver]
+		if p == "" || slices.Contains(u.Providers, p) || slices.ContainsFunc(out, func(o Obstacle) bool { return o.Object == p }) {
+			continue
+		}
+		out = append(out, Obstacle{
+			ID: ObstacleProvider, Object: p, Text: fmt.Sprintf("libibverbs has no provider for %s (%s)", d.Name, d.Driver),
+			Evidence: "lib" + p + "-rdmav*.so is not beside " + u.Libibverbs, Remedy: "apt-get install ibverbs-providers",
+		})
+	}
+	return out
+}
