@@ -1,0 +1,236 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+
+	"github.com/rdmakit/rdmakit/internal/config"
+	"github.com/rdmakit/rdmakit/internal/output"
+)
+
+func TestExitCode(t *testing.T) {
+	dialTimeout := &net.OpError{Op: "dial", Err: os.ErrDeadlineExceeded}
+	tests := []struct {
+		err  error
+		want int
+	}{
+		{nil, ExitOK},
+		{errors.New("x"), ExitFault},
+		{exitf(ExitPending, "x"), ExitPending},
+		{fmt.Errorf("apply: %w", exitf(ExitPartial, "open x: %w", fs.ErrPermission)), ExitPartial},
+		{&fs.PathError{Op: "open", Path: "/dev/infiniband/uverbs0", Err: syscall.EACCES}, ExitPermission},
+		{&fs.PathError{Op: "open", Path: "x", Err: syscall.EPERM}, ExitPermission},
+		{&fs.PathError{Op: "open", Path: "x", Err: syscall.ENOENT}, ExitNotFound},
+		{errors.Join(errors.New("x"), context.DeadlineExceeded), ExitTimeout},
+		{&timeoutError{limit: time.Second}, ExitTimeout},
+		{dialTimeout, ExitTimeout},
+		{&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, ExitUnreachable},
+		{&net.OpError{Op: "dial", Err: syscall.EHOSTUNREACH}, ExitUnreachable},
+		{&net.OpError{Op: "dial", Err: syscall.ETIMEDOUT}, ExitTimeout},
+		{&net.DNSError{Err: "no such host", IsNotFound: true}, ExitUnreachable},
+		{&signalError{signal: os.Interrupt}, 130},
+		{&signalError{signal: syscall.SIGTERM}, 143},
+		{context.Canceled, ExitFault},
+	}
+	for _, tt := range tests {
+		if got := ExitCode(tt.err); got != tt.want {
+			t.Errorf("ExitCode(%v) = %d, want %d", tt.err, got, tt.want)
+		}
+	}
+}
+
+func TestUsageArity(t *testing.T) {
+	tests := []struct {
+		use  string
+		want arity
+	}{
+		{"version", arity{}},
+		{"show DEVICE", arity{names: []string{"DEVICE"}, least: 1}},
+		{"validate [FILE]", arity{names: []string{"FILE"}}},
+		{"ping HOST [COUNT]", arity{names: []string{"HOST", "COUNT"}, least: 1}},
+		{"exec [flags] -- CMD...", arity{names: []string{"CMD"}, least: 1, any: true}},
+		{"help [COMMAND...]", arity{names: []string{"COMMAND"}, any: true}},
+	}
+	for _, tt := range tests {
+		if diff := cmp.Diff(tt.want, usageArity(tt.use), cmp.AllowUnexported(arity{})); diff != "" {
+			t.Errorf("usageArity(%q), -want +got:\n%s", tt.use, diff)
+		}
+	}
+}
+
+func TestCheckArgs(t *testing.T) {
+	tests := []struct {
+		use  string
+		args []string
+		want string
+	}{
+		{"show DEVICE", []string{"a"}, ""},
+		{"show DEVICE", nil, "missing argument DEVICE"},
+		{"ping HOST PORT", []string{"h"}, "missing argument PORT"},
+		{"show DEVICE", []string{"a", "b\x1b"}, `unexpected argument "b\x1b"`},
+		{"validate [FILE]", nil, ""},
+		{"exec -- CMD...", []string{"a", "b", "c"}, ""},
+		{"exec -- CMD...", nil, "missing argument CMD"},
+	}
+	for _, tt := range tests {
+		got := ""
+		if err := checkArgs(&cobra.Command{Use: tt.use}, tt.args); err != nil {
+			got = err.Error()
+		}
+		if got != tt.want {
+			t.Errorf("checkArgs(%q, %q) = %q, want %q", tt.use, tt.args, got, tt.want)
+		}
+	}
+}
+
+// TestRunsSideBySide holds that runs share nothing: two Apps at a time, each with its own flags and streams.
+func TestRunsSideBySide(t *testing.T) {
+	var wg sync.WaitGroup
+	for i, format := range []string{"json", "yaml", "table", "wide", "json", "yaml"} {
+		wg.Go(func() {
+			var out, errOut bytes.Buffer
+			app := newTestApp()
+			app.Stdout, app.Stderr = &out, &errOut
+			app.Environ = []string{"RDMAKIT_MTU=256", "RDMAKIT_MTU=1024"}
+			if code := app.Run(context.Background(), []string{"config", "show", "-o", format}); code != 0 {
+				t.Errorf("run %d: config show -o %s = %d: %s", i, format, code, errOut.String())
+			}
+			if !strings.Contains(out.String(), "1024") {
+				t.Errorf("run %d: config show -o %s printed %q, want mtu 1024", i, format, out.String())
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestSourceFlags(t *testing.T) {
+	run := func(env []string, args ...string) (source SourceFlags, cfg *config.Config, message string) {
+		var errOut bytes.Buffer
+		app := newTestApp()
+		app.Stderr = &errOut
+		app.Environ = env
+		app.commands = []entry{{groupNode, func(app *App) *cobra.Command {
+			cmd := labCommand("read", func(*cobra.Command) error { cfg = app.Config; return nil })
+			source.AddTo(cmd)
+			return cmd
+		}}}
+		app.Run(context.Background(), append([]string{"read"}, args...))
+		return source, cfg, errOut.String()
+	}
+	if source, cfg, _ := run([]string{"RDMAKIT_ROOT=/a"}, "--root", "/b"); source.Root != "/b" || cfg.Root != "/b" {
+		t.Errorf("--root /b gives %+v and setting %q, want /b", source, cfg.Root)
+	}
+	if source, cfg, _ := run([]string{"RDMAKIT_ROOT=/a"}); source.Root != "" || cfg.Root != "/a" {
+		t.Errorf("RDMAKIT_ROOT=/a gives %+v and setting %q, want /a in the setting", source, cfg.Root)
+	}
+	if source, _, _ := run(nil, "--from", "node.tar.gz"); source.From != "node.tar.gz" {
+		t.Errorf("--from node.tar.gz gives %+v", source)
+	}
+	_, cfg, message := run(nil, "--from", "x", "--root", "/b")
+	if want := "rdmactl: read: --from and --root exclude each other\n"; cfg != nil || !strings.HasPrefix(message, want) {
+		t.Errorf("--from and --root together print %q, want %q", message, want)
+	}
+}
+
+func TestUnknownSettingFlagShows(t *testing.T) {
+	cmd := &cobra.Command{Use: "x"}
+	AddSettings(cmd, "mtuu")
+	if f := cmd.Flags().Lookup("mtuu"); f == nil || f.Usage != "" {
+		t.Errorf("AddSettings(mtuu) adds %+v, want a flag without usage, which TestCommandsAreDocumented refuses", f)
+	}
+}
+
+// TestWriteErrorsAreNotLost covers commands that ignore what Print returns.
+func TestWriteErrorsAreNotLost(t *testing.T) {
+	tests := []struct {
+		err  error
+		code int
+		want string
+	}{
+		{syscall.ENOSPC, ExitFault, "rdmactl: careless: write standard output: no space left on device\n"},
+		{syscall.EPIPE, exitBrokenPipe, ""},
+	}
+	for _, tt := range tests {
+		var errOut bytes.Buffer
+		app := newTestApp()
+		app.Stdout, app.Stderr = failingWriter{tt.err}, &errOut
+		app.commands = []entry{{groupNode, func(app *App) *cobra.Command {
+			return labCommand("careless", func(*cobra.Command) error {
+				_ = app.Out.Print(nil, output.Paragraph("data"))
+				return nil
+			})
+		}}}
+		code := app.Run(context.Background(), []string{"careless"})
+		if code != tt.code || errOut.String() != tt.want {
+			t.Errorf("writing to %v: exit code %d and %q, want %d and %q", tt.err, code, errOut.String(), tt.code, tt.want)
+		}
+	}
+}
+
+type failingWriter struct{ err error }
+
+func (f failingWriter) Write([]byte) (int, error) {
+	return 0, &fs.PathError{Op: "write", Path: "/dev/stdout", Err: f.err}
+}
+
+func TestExplain(t *testing.T) {
+	ended, cancel := context.WithCancelCause(context.Background())
+	interrupt := &signalError{signal: os.Interrupt}
+	cancel(interrupt)
+	tests := []struct {
+		name string
+		over bool // the context has ended
+		err  error
+		want string
+		code int
+	}{
+		{"no error", true, nil, "<nil>", 0},
+		{"running", false, errors.New("x"), "x", ExitFault},
+		{"bare", true, context.Canceled, "interrupted", 130},
+		{"wrapped", true, fmt.Errorf("scan: %w", context.Canceled), "interrupted: scan: context canceled", 130},
+		{"cause", true, fmt.Errorf("scan: %w", context.Cause(ended)), "scan: interrupted", 130},
+		{"consequence", true, errors.New("signal: killed"), "interrupted: signal: killed", 130},
+		{"considered", true, exitf(ExitPartial, "3 of 9 nodes"), "3 of 9 nodes", ExitPartial},
+	}
+	for _, tt := range tests {
+		ctx := context.Background()
+		if tt.over {
+			ctx = ended
+		}
+		got := explain(ctx, tt.err)
+		if fmt.Sprint(got) != tt.want || ExitCode(got) != tt.code {
+			t.Errorf("%s: explain = %v (code %d), want %s (code %d)", tt.name, got, ExitCode(got), tt.want, tt.code)
+		}
+	}
+}
+
+// TestHelpFollowsTheTable holds that the help keeps the order in which the table tells the story.
+func TestHelpFollowsTheTable(t *testing.T) {
+	var out bytes.Buffer
+	app := newTestApp()
+	app.Stdout = &out
+	app.commands = []entry{
+		{groupNode, func(*App) *cobra.Command { return labCommand("zeta", nil) }},
+		{groupNode, func(*App) *cobra.Command { return labCommand("alpha", nil) }},
+	}
+	if code := app.Run(context.Background(), []string{"--help"}); code != ExitOK {
+		t.Fatalf("--help = %d", code)
+	}
+	zeta, alpha := strings.Index(out.String(), "\n  zeta"), strings.Index(out.String(), "\n  alpha")
+	if zeta < 0 || alpha < zeta {
+		t.Errorf("--help printed %q, want zeta before alpha", out.String())
+	}
+}

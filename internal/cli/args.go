@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rdmakit/rdmakit/internal/config"
+)
+
+// arity is how many arguments a usage line asks for.
+type arity struct {
+	names []string // of the arguments in order
+	least int
+	any   bool // the last may be repeated
+}
+
+// usageArity reads "show DEVICE", "validate [FILE]", "exec -- CMD...", "completion bash|zsh". The usage line is what the user
+// reads, so it is what the arguments are checked against.
+func usageArity(use string) arity {
+	var a arity
+	for _, word := range strings.Fields(use)[1:] {
+		if word == "--" || strings.HasPrefix(word, "[-") || word == "[flags]" {
+			continue
+		}
+		name := strings.Trim(word, "[]")
+		if base, repeated := strings.CutSuffix(name, "..."); repeated {
+			name, a.any = base, true
+		}
+		a.names = append(a.names, name)
+		if !strings.HasPrefix(word, "[") {
+			a.least++
+		}
+	}
+	return a
+}
+
+// checkArgs returns the check of the arguments of a command that brings none of its own.
+func checkArgs(cmd *cobra.Command, args []string) error {
+	want := usageArity(cmd.Use)
+	switch {
+	case len(args) < want.least:
+		return fmt.Errorf("missing argument %s", want.names[len(args)])
+	case len(args) > len(want.names) && !want.any:
+		return fmt.Errorf("unexpected argument %s", strconv.Quote(args[len(want.names)]))
+	case len(cmd.ValidArgs) == 0:
+		return nil
+	}
+	for _, arg := range args {
+		if !slices.Contains(cmd.ValidArgs, arg) {
+			err := fmt.Errorf("argument %s is not one of %s", strconv.Quote(arg), strings.Join(cmd.ValidArgs, ", "))
+			return withHints(err, didYouMean(config.Nearest(arg, cmd.ValidArgs))...)
+		}
+	}
+	return nil
+}
+
+// checkSubcommand is the check of a command that only groups others.
+func checkSubcommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return unknownCommand(cmd, args[0])
+}
+
+func unknownCommand(cmd *cobra.Command, name string) error {
+	return withHints(fmt.Errorf("unknown command %s", strconv.Quote(name)), didYouMean(cmd.SuggestionsFor(name)...)...)
+}
+
+// didYouMean returns the hint that proposes names, none for none.
+func didYouMean(names ...string) []string {
+	var quoted []string
+	for _, name := range names {
+		if name != "" {
+			quoted = append(quoted, strconv.Quote(name))
+		}
+	}
+	if len(quoted) == 0 {
+		return nil
+	}
+	return []string{"did you mean " + strings.Join(quoted, " or ") + "?"}
+}

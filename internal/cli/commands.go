@@ -1,0 +1,50 @@
+package cli
+
+import "github.com/spf13/cobra"
+
+// Groups of commands in the help, in their order.
+const (
+	groupNode  = "node"
+	groupSetup = "setup"
+)
+
+func groups() []*cobra.Group {
+	return []*cobra.Group{
+		{ID: groupNode, Title: "This node:"},
+		{ID: groupSetup, Title: "rdmactl itself:"},
+	}
+}
+
+// entry is a line in the table of commands.
+type entry struct {
+	group string
+	build func(app *App) *cobra.Command
+}
+
+// commands is the table of commands: what stands here is what rdmactl can do, in the order of the help.
+func commands() []entry {
+	return []entry{
+		{groupNode, newDetectCommand},
+		{groupNode, newStatusCommand},
+		{groupNode, newShowCommand},
+		{groupSetup, newConfigCommand},
+		{groupSetup, newCompletionCommand},
+		{groupSetup, newManCommand},
+		{groupSetup, newVersionCommand},
+	}
+}
+
+// firstSteps is what rdmactl without arguments proposes, as far as the commands exist.
+func firstSteps() []step {
+	return []step{
+		{command: "detect", text: "what RDMA this node has, and why not if it has none"},
+		{command: "doctor", text: "whether it can work, what is wrong, and what to do about it"},
+		{command: "env", text: "what to export for NCCL, NVSHMEM, UCX and others"},
+		{command: "demo", text: "all of it on an emulated node: no hardware needed"},
+	}
+}
+
+// step is a command that the short help proposes.
+type step struct {
+	command, text string
+}

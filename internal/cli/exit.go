@@ -1,0 +1,234 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/rdmakit/rdmakit/internal/config"
+	"github.com/rdmakit/rdmakit/internal/output"
+)
+
+// The exit codes of rdmactl. Errors that carry none end a run with ExitFault.
+const (
+	ExitOK          = 0  // all is well
+	ExitFault       = 1  // a check failed, a fault was found, or the run failed for a reason without a code
+	ExitUsage       = 2  // wrong use: command, flag, argument or configuration
+	ExitNotFound    = 3  // nothing found, or not applicable here
+	ExitPermission  = 4  // the system denied it
+	ExitUnreachable = 5  // a peer can't be reached
+	ExitTimeout     = 6  // the time was up
+	ExitPartial     = 7  // done in part: what is printed is right but not all
+	ExitPending     = 10 // changes are pending
+
+	exitBrokenPipe = 141 // what a shell shows for a program that SIGPIPE ended
+	exitSignal     = 128 // plus the number of the signal
+)
+
+// exitCodes describes the codes for help and reference, indented so that Markdown keeps the lines apart.
+func exitCodes() string {
+	return `    0   all is well
+    1   a check failed or a fault was found; also errors without a code of their own
+    2   wrong use: command, flag, argument or configuration
+    3   nothing found, or not applicable here
+    4   permission denied
+    5   a peer can't be reached
+    6   the time was up (--timeout)
+    7   partial result: what is printed is right but not all
+    10  changes are pending`
+}
+
+// ExitError is an error with the exit code that it means. Without Err the run ends with the code and says nothing
+// more, because the command has printed what there is to know.
+type ExitError struct {
+	Code int
+	Err  error
+}
+
+// Error implements error.
+func (e *ExitError) Error() string {
+	if e.Err == nil {
+		return "exit code " + strconv.Itoa(e.Code)
+	}
+	return e.Err.Error()
+}
+
+// Unwrap returns the cause, nil if there is none.
+func (e *ExitError) Unwrap() error { return e.Err }
+
+// exitf returns an error with a code and a message; %w works as in fmt.Errorf.
+func exitf(code int, format string, args ...any) error {
+	return &ExitError{Code: code, Err: fmt.Errorf(format, args...)}
+}
+
+// exitSilently ends the run with code and no message.
+func exitSilently(code int) error { return &ExitError{Code: code} }
+
+// hintError adds hints to an error. Any error of any package may have hints: a method Hints() []string is all it takes.
+type hintError struct {
+	error
+	hints []string
+}
+
+func (e *hintError) Unwrap() error   { return e.error }
+func (e *hintError) Hints() []string { return e.hints }
+
+// withHints returns err with lines that tell what to do next; they are printed as "hint: …" below the message.
+func withHints(err error, hints ...string) error {
+	if len(hints) == 0 {
+		return err
+	}
+	return &hintError{error: err, hints: hints}
+}
+
+// timeoutError is the cause of a context that --timeout ended.
+type timeoutError struct{ limit time.Duration }
+
+func (e *timeoutError) Error() string { return "timed out after " + e.limit.String() }
+
+// Is makes it match context.DeadlineExceeded.
+func (e *timeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
+
+// Hints tells how to get more time.
+func (e *timeoutError) Hints() []string { return []string{"--timeout gives it more time"} }
+
+// signalError is the cause of a context that a signal ended.
+type signalError struct{ signal os.Signal }
+
+func (e *signalError) Error() string {
+	if e.signal == os.Interrupt {
+		return "interrupted"
+	}
+	return "ended by signal: " + e.signal.String()
+}
+
+// ExitCode returns the exit code that err means: that of the first ExitError in it, or else by its cause.
+func ExitCode(err error) int {
+	var exit *ExitError
+	var signal *signalError
+	var netErr net.Error
+	switch {
+	case err == nil:
+		return ExitOK
+	case errors.As(err, &exit):
+		return exit.Code
+	case errors.As(err, &signal):
+		if number, ok := signal.signal.(syscall.Signal); ok {
+			return exitSignal + int(number)
+		}
+		return ExitFault
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
+		return ExitTimeout
+	case errors.Is(err, fs.ErrPermission):
+		return ExitPermission
+	case unreachable(err):
+		return ExitUnreachable
+	case errors.As(err, &netErr) && netErr.Timeout():
+		return ExitTimeout
+	case errors.Is(err, fs.ErrNotExist):
+		return ExitNotFound
+	}
+	return ExitFault
+}
+
+func unreachable(err error) bool {
+	var dns *net.DNSError
+	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EHOSTUNREACH) ||
+		errors.Is(err, syscall.ENETUNREACH) || errors.As(err, &dns) && !dns.IsTimeout
+}
+
+// configExitCode is that of an error in the configuration: a wrong use, unless the file may not be read.
+func configExitCode(err error) int {
+	if errors.Is(err, fs.ErrPermission) {
+		return ExitPermission
+	}
+	return ExitUsage
+}
+
+// usageError marks err as a wrong use of cmd and says where to read on.
+func usageError(cmd *cobra.Command, err error) error {
+	hint := "run \"" + cmd.CommandPath() + " --help\" for how to use it"
+	return &ExitError{Code: ExitUsage, Err: withHints(err, hint)}
+}
+
+// flagError turns what the flag parser says into a usage error, with a proposal for a misspelt flag.
+func flagError(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) && len(unknown.GetSpecifiedName()) > 1 {
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		if near := config.Nearest(unknown.GetSpecifiedName(), names); near != "" {
+			err = withHints(err, didYouMean("--"+near)...)
+		}
+	}
+	return usageError(cmd, err)
+}
+
+// report prints err the way rdmactl prints errors and returns the exit code. path is the command without "rdmactl".
+//
+//	rdmactl: show: no device "mlx5_9"
+//	hint: rdmactl detect lists the devices
+func (app *App) report(path string, err error) int {
+	code := ExitCode(err)
+	var exit *ExitError
+	if err == nil || errors.As(err, &exit) && exit.Err == nil {
+		return code
+	}
+	prefix := "rdmactl: "
+	if path != "" {
+		prefix += path + ": "
+	}
+	var text strings.Builder
+	for _, line := range output.CleanLines(err.Error()) {
+		text.WriteString(prefix + line + "\n")
+	}
+	for _, hint := range hints(err) {
+		text.WriteString("hint: " + output.Clean(hint) + "\n")
+	}
+	_, _ = app.Stderr.Write([]byte(text.String())) // nowhere left to complain
+	return code
+}
+
+// hints collects the hints in err and its causes, each once, the innermost first: what is wrong comes before where
+// to read on.
+func hints(err error) []string {
+	var all []string
+	seen := make(map[string]bool)
+	walkErrors(err, func(err error) {
+		if h, ok := err.(interface{ Hints() []string }); ok {
+			for _, hint := range h.Hints() {
+				if !seen[hint] {
+					seen[hint] = true
+					all = append(all, hint)
+				}
+			}
+		}
+	})
+	return all
+}
+
+// walkErrors calls visit for each error in the tree of err, causes before what wraps them.
+func walkErrors(err error, visit func(error)) {
+	if err == nil {
+		return
+	}
+	switch e := err.(type) { //nolint:errorlint // this is the unwrapping
+	case interface{ Unwrap() []error }:
+		for _, cause := range e.Unwrap() {
+			walkErrors(cause, visit)
+		}
+	case interface{ Unwrap() error }:
+		walkErrors(e.Unwrap(), visit)
+	}
+	visit(err)
+}

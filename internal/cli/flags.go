@@ -1,0 +1,144 @@
+package cli
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/rdmakit/rdmakit/internal/config"
+	"github.com/rdmakit/rdmakit/internal/output"
+)
+
+// Annotations of commands and flags.
+const (
+	annotationLenient = "rdmakit-lenient" // command: works with a broken configuration
+	annotationFormats = "rdmakit-formats" // command: its formats, comma-separated
+	annotationSetting = "rdmakit-setting" // flag: gives the setting of its name
+)
+
+// SourceFlags choose the node that a command reads: the machine it runs on by default, another root directory, or a
+// recorded bundle.
+type SourceFlags struct {
+	// Root is the value of --root. Prefer App.Config.Root, which also knows RDMAKIT_ROOT and the file.
+	Root string
+	// From is the value of --from: a bundle made by rdmactl snapshot. It excludes --root and beats the other
+	// sources of that setting.
+	From string
+}
+
+// AddTo adds --root and --from to cmd.
+func (s *SourceFlags) AddTo(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&s.Root, "root", "", "read the node whose / is at `DIR`")
+	flags.StringVar(&s.From, "from", "", "read the node recorded in `BUNDLE`")
+	markSetting(flags, "root")
+	cmd.MarkFlagsMutuallyExclusive("root", "from")
+	_ = cmd.MarkFlagDirname("root")
+}
+
+// AddSettings adds to cmd the flags of the settings with these keys; their values, from whatever source, stand in
+// App.Config. Help and allowed values come from the table in config.
+func AddSettings(cmd *cobra.Command, keys ...string) {
+	for _, key := range keys {
+		addSetting(cmd, cmd.Flags(), key, "")
+	}
+}
+
+// SetFormats restricts or widens what -o of cmd may be; the first is the default. A command prints formats other than
+// the usual four itself, through App.Out.Raw.
+func SetFormats(cmd *cobra.Command, formats ...output.Format) {
+	if cmd.Annotations == nil {
+		cmd.Annotations = make(map[string]string)
+	}
+	cmd.Annotations[annotationFormats] = output.JoinFormats(formats, ",")
+	value := &settingValue{text: string(formats[0]), kind: "format"}
+	cmd.Flags().VarP(value, "output", "o", "format of the data on standard output: "+output.JoinFormats(formats, ", "))
+	markSetting(cmd.Flags(), "output")
+	completeWords(cmd, "output", strings.Split(output.JoinFormats(formats, ","), ","))
+}
+
+func commandFormats(cmd *cobra.Command) []string {
+	if own := cmd.Annotations[annotationFormats]; own != "" {
+		return strings.Split(own, ",")
+	}
+	return strings.Split(output.JoinFormats(output.Formats(), ","), ",")
+}
+
+// settingValue is the value of a flag that gives a setting; config checks it, so that all sources are checked alike.
+type settingValue struct {
+	text, kind string
+}
+
+// String, Set and Type implement pflag.Value; Type is what the help shows behind the flag.
+func (v *settingValue) String() string { return v.text }
+
+// Set implements pflag.Value.
+func (v *settingValue) Set(s string) error { v.text = s; return nil }
+
+// Type implements pflag.Value.
+func (v *settingValue) Type() string { return strings.ToUpper(v.kind) }
+
+func addSetting(cmd *cobra.Command, flags *pflag.FlagSet, key, shorthand string) {
+	s, known := config.Find(key)
+	usage := s.Help + ": " + s.Values()
+	if !known {
+		usage = "" // a flag without usage fails the test of all commands
+	}
+	value := &settingValue{text: s.Default, kind: s.Type}
+	if key == "timeout" {
+		value.text = "" // "0s" reads as if nothing were allowed to take time
+	}
+	flags.VarP(value, key, shorthand, usage)
+	markSetting(flags, key)
+	if len(s.Allowed) > 0 {
+		completeWords(cmd, key, s.Allowed)
+	}
+}
+
+func markSetting(flags *pflag.FlagSet, name string) {
+	_ = flags.SetAnnotation(name, annotationSetting, []string{name}) // fails for an unknown flag only
+}
+
+func completeWords(cmd *cobra.Command, flag string, words []string) {
+	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// settingFlag returns the value of the flag of cmd that gives the setting, if the user gave it.
+func settingFlag(cmd *cobra.Command, key string) (string, bool) {
+	f := cmd.Flags().Lookup(key)
+	if f == nil || !f.Changed || f.Annotations[annotationSetting] == nil {
+		return "", false
+	}
+	return f.Value.String(), true
+}
+
+// checkFlagGroups is what cobra does after the hook that calls it, but in time to tell a wrong use from a failure.
+func checkFlagGroups(cmd *cobra.Command) error {
+	if err := cmd.ValidateRequiredFlags(); err != nil {
+		return err
+	}
+	err := cmd.ValidateFlagGroups()
+	if err == nil {
+		return nil
+	}
+	// cobra: "if any flags in the group [a b] are set none of the others can be; [a b] were set"
+	_, given, found := strings.Cut(err.Error(), "none of the others can be; [")
+	given, _, closed := strings.Cut(given, "]")
+	if !found || !closed {
+		return err
+	}
+	return errors.New("--" + strings.Join(strings.Fields(given), " and --") + " exclude each other")
+}
+
+// onlyFlagErrors keeps of configuration errors those in flags of this run.
+func onlyFlagErrors(err error) error {
+	var kept []error
+	walkErrors(err, func(err error) {
+		if e, ok := err.(*config.Error); ok && strings.HasPrefix(e.Source, "--") { //nolint:errorlint // walkErrors unwraps
+			kept = append(kept, err)
+		}
+	})
+	return errors.Join(kept...)
+}

@@ -1,0 +1,191 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/rdmakit/rdmakit/internal/config"
+	"github.com/rdmakit/rdmakit/internal/output"
+)
+
+// grace is how long a command may take to return once its time is up. A read from a hung driver never returns.
+const grace = 2 * time.Second
+
+// App is what a command sees of the world. NewApp fills it from the process, tests fill it themselves. One App
+// serves one Run.
+type App struct {
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	// Environ is the environment as KEY=VALUE.
+	Environ []string
+	// IsTerminal says whether Stdin, Stdout or Stderr is a terminal.
+	IsTerminal func(stream any) bool
+	// Size returns columns and rows of the terminal behind Stdout, 0 where unknown.
+	Size func() (columns, rows int)
+	Now  func() time.Time
+
+	// The rest is set before a command's RunE is called.
+
+	// Config holds the effective settings, flags included.
+	Config *config.Config
+	// Out prints everything that the command has to say.
+	Out *output.Printer
+	// Log goes to standard error: warnings always, the rest with --verbose.
+	Log *slog.Logger
+
+	commands []entry  // nil: the table; tests add to it
+	order    []string // names of the commands as the table has them: cobra sorts them
+	grace    time.Duration
+	flags    globalFlags
+	stdout   *stickyWriter
+	abandon  chan error // receives the error of a command that outlives its time
+	release  []func()
+}
+
+// globalFlags are the flags of every command that are no settings.
+type globalFlags struct {
+	config         string
+	quiet, verbose bool
+}
+
+// NewApp returns the App of this process.
+func NewApp() *App {
+	return &App{
+		Stdin:   os.Stdin,
+		Stdout:  os.Stdout,
+		Stderr:  os.Stderr,
+		Environ: os.Environ(),
+		IsTerminal: func(stream any) bool {
+			f, ok := stream.(*os.File)
+			return ok && term.IsTerminal(int(f.Fd()))
+		},
+		Size: func() (int, int) {
+			columns, rows, err := term.GetSize(int(os.Stdout.Fd()))
+			if err != nil {
+				return 0, 0
+			}
+			return columns, rows
+		},
+		Now: time.Now,
+	}
+}
+
+// LookupEnv is os.LookupEnv on Environ; the last of several equal names counts, as in a shell.
+func (app *App) LookupEnv(name string) (string, bool) {
+	for _, pair := range slices.Backward(app.Environ) {
+		if key, value, ok := strings.Cut(pair, "="); ok && key == name {
+			return value, true
+		}
+	}
+	return "", false
+}
+
+// Getenv is os.Getenv on Environ.
+func (app *App) Getenv(name string) string {
+	value, _ := app.LookupEnv(name)
+	return value
+}
+
+// addGlobalFlags adds the flags that every command has.
+func (app *App) addGlobalFlags(root *cobra.Command) {
+	flags := root.PersistentFlags()
+	addSetting(root, flags, "output", "o")
+	addSetting(root, flags, "color", "")
+	addSetting(root, flags, "timeout", "")
+	flags.StringVar(&app.flags.config, "config", "", "configuration `FILE` (see rdmactl config)")
+	flags.BoolVarP(&app.flags.quiet, "quiet", "q", false, "print data and errors only")
+	flags.BoolVarP(&app.flags.verbose, "verbose", "v", false, "log what is done to standard error")
+	root.MarkFlagsMutuallyExclusive("quiet", "verbose")
+}
+
+// prepare runs after the flags of cmd are parsed and before its RunE: it settles configuration, output, log and
+// time limit.
+func (app *App) prepare(cmd *cobra.Command, _ []string) error {
+	if err := checkFlagGroups(cmd); err != nil {
+		return usageError(cmd, err)
+	}
+	formats := commandFormats(cmd)
+	cfg, err := config.Load(config.Options{
+		Flag:      func(key string) (string, bool) { return settingFlag(cmd, key) },
+		Formats:   formats,
+		LookupEnv: app.LookupEnv,
+		Environ:   app.Environ,
+		File:      app.flags.config,
+	})
+	if cmd.Annotations[annotationLenient] != "" {
+		err = onlyFlagErrors(err)
+	}
+	if err != nil {
+		return &ExitError{Code: configExitCode(err), Err: err}
+	}
+	app.Config = cfg
+	if !slices.Contains(formats, cfg.Output) {
+		cfg.Output = formats[0] // a preference for all commands must not break the one that can't follow it
+	}
+	app.Out = output.New(app.outputOptions())
+	app.Log = slog.New(slog.NewTextHandler(app.Out.Stderr(), &slog.HandlerOptions{Level: app.logLevel(), ReplaceAttr: dropTime}))
+	app.limitTime(cmd)
+	app.Log.Debug("run", "command", cmd.CommandPath(), "config", cfg.File, "found", cfg.Exists)
+	return nil
+}
+
+func (app *App) outputOptions() output.Options {
+	o := output.Options{
+		Out:         app.stdout,
+		Err:         app.Stderr,
+		Quiet:       app.flags.quiet,
+		OutTerminal: app.IsTerminal(app.Stdout),
+		ErrTerminal: app.IsTerminal(app.Stderr),
+		LookupEnv:   app.LookupEnv,
+		Size:        app.Size,
+		Now:         app.Now,
+	}
+	if cfg := app.Config; cfg != nil {
+		o.Format, o.Color = output.Format(cfg.Output), output.ColorMode(cfg.Color)
+		// NO_COLOR beats what a file or a variable says; only a flag, which is meant for this run, beats NO_COLOR.
+		if o.Color == output.ColorAlways && cfg.Origin("color") != config.OriginFlag && app.Getenv("NO_COLOR") != "" {
+			o.Color = output.ColorNever
+		}
+	}
+	return o
+}
+
+func (app *App) logLevel() slog.Level {
+	switch {
+	case app.flags.verbose:
+		return slog.LevelDebug
+	case app.flags.quiet:
+		return slog.LevelError
+	}
+	return slog.LevelWarn
+}
+
+// dropTime leaves the time out of log lines: a run is short, and lines compare better without.
+func dropTime(groups []string, a slog.Attr) slog.Attr {
+	if len(groups) == 0 && a.Key == slog.TimeKey {
+		return slog.Attr{}
+	}
+	return a
+}
+
+// limitTime bounds the run by --timeout: the context of cmd ends then, and a command that takes no notice within the
+// grace period is left behind.
+func (app *App) limitTime(cmd *cobra.Command) {
+	limit := app.Config.Timeout
+	if limit == 0 {
+		return
+	}
+	cause := &timeoutError{limit: limit}
+	ctx, cancel := context.WithTimeoutCause(cmd.Context(), limit, cause)
+	timer := time.AfterFunc(limit+app.grace, func() { app.abandon <- cause })
+	app.release = append(app.release, cancel, func() { timer.Stop() })
+	cmd.SetContext(ctx)
+}

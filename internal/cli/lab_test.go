@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rdmakit/rdmakit/internal/output"
+)
+
+// labMain is rdmactl with commands that behave in ways no real command should: the scripts run it as "lab".
+func labMain() int {
+	ctx, stop := withSignals(context.Background())
+	defer stop()
+	app := NewApp()
+	app.grace = 100 * time.Millisecond
+	app.commands = append(commands(), labCommands()...)
+	return app.Run(ctx, os.Args[1:])
+}
+
+func labCommands() []entry {
+	return []entry{
+		{groupNode, func(app *App) *cobra.Command {
+			return labCommand("wait", func(cmd *cobra.Command) error {
+				app.Out.Note("waiting")
+				<-cmd.Context().Done()
+				return fmt.Errorf("read port: %w", cmd.Context().Err())
+			})
+		}},
+		{groupNode, func(app *App) *cobra.Command {
+			return labCommand("hang", func(*cobra.Command) error {
+				app.Out.Note("hanging")
+				select {}
+			})
+		}},
+		{groupNode, func(*App) *cobra.Command {
+			return labCommand("panic", func(*cobra.Command) error { panic("no such bug") })
+		}},
+		{groupNode, func(app *App) *cobra.Command {
+			return labCommand("hostile", func(*cobra.Command) error {
+				name := "leaf\x1b[2J\u009b31m\n7"
+				t := output.Table{Columns: []output.Column{{Name: "node"}, {Name: "state"}}}
+				t.Rows = [][]output.Cell{{output.Plain(name), output.Good("up")}, {output.Plain("節点"), output.Bad("down")}}
+				app.Out.Note("note: %s", name)
+				app.Log.Warn("found", "node", name)
+				return errors.Join(app.Out.Print([]string{name}, t), fmt.Errorf("node %s is broken", name))
+			})
+		}},
+		{groupNode, func(app *App) *cobra.Command {
+			return labCommand("progress", func(*cobra.Command) error {
+				defer app.Out.Progress("reading", 2).Done()
+				return app.Out.Print("done", output.Paragraph("done"))
+			})
+		}},
+		{groupNode, func(app *App) *cobra.Command {
+			cmd := labCommand("formats", func(*cobra.Command) error { return app.Out.Raw([]byte(app.Out.Format() + "\n")) })
+			SetFormats(cmd, "sh", output.FormatJSON)
+			AddSettings(cmd, "mtu", "device")
+			return cmd
+		}},
+		{groupNode, newFailCommand},
+	}
+}
+
+func newFailCommand(*App) *cobra.Command {
+	failures := map[string]error{
+		"silent":      exitSilently(ExitNotFound),
+		"pending":     exitf(ExitPending, "3 changes are pending"),
+		"permission":  fmt.Errorf("open uverbs0: %w", fs.ErrPermission),
+		"unreachable": fmt.Errorf("dial 10.0.0.7: %w", syscall.ECONNREFUSED),
+		"timeout":     fmt.Errorf("wait for peer: %w", context.DeadlineExceeded),
+		"hints":       withHints(exitf(ExitPartial, "2 nodes were left out"), "look at node 7", "look at node 7", "then at node 9"),
+		"plain":       errors.New("link is down"),
+		"pipe":        fmt.Errorf("write to peer: %w", syscall.EPIPE),
+	}
+	cmd := &cobra.Command{Use: "fail KIND"}
+	cmd.RunE = func(_ *cobra.Command, args []string) error { return failures[args[0]] }
+	return cmd
+}
+
+func labCommand(name string, run func(cmd *cobra.Command) error) *cobra.Command {
+	return &cobra.Command{Use: name, RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd) }}
+}

@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+
+	"github.com/rdmakit/rdmakit/internal/output"
+)
+
+func newManCommand(app *App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "man DIR",
+		Short: "Write the manual pages to a directory",
+		Long: `Write a manual page for each command to a directory, which is made if it doesn't exist.
+In /usr/local/share/man/man1 they are found by man.`,
+		Example:     "  rdmactl man ./man\n  man ./man/rdmactl.1",
+		Annotations: map[string]string{annotationLenient: "true"},
+		RunE: func(_ *cobra.Command, args []string) error {
+			fresh := *app // Reference changes its tree, and this one is running
+			written, err := writeManPages(args[0], fresh.Root())
+			if err != nil {
+				return fmt.Errorf("write manual pages: %w", err)
+			}
+			app.Out.Note("wrote %d pages to %s", len(written), args[0])
+			return app.Out.Print(written, output.Paragraph(strings.Join(written, "\n")))
+		},
+	}
+}
+
+// writeManPages writes a page for each command to dir and returns the names of the files.
+func writeManPages(dir string, root *cobra.Command) ([]string, error) {
+	if err := os.MkdirAll(dir, 0o777); err != nil { //nolint:gosec // documentation: the umask decides
+		return nil, err
+	}
+	var written []string
+	for _, cmd := range Reference(root) {
+		page, err := ManPage(cmd)
+		if err != nil {
+			return written, err
+		}
+		file := filepath.Join(dir, PageName(cmd)+".1")
+		if err := os.WriteFile(file, page, 0o666); err != nil { //nolint:gosec // as above
+			return written, err
+		}
+		written = append(written, file)
+	}
+	return written, nil
+}
+
+// Reference prepares the tree of root for the reference and returns the commands that have a page of their own, parents
+// first. The tree isn't to be run afterwards.
+func Reference(root *cobra.Command) []*cobra.Command {
+	root.Long += "\n\nExit codes:\n\n" + exitCodes()
+	return documented(root)
+}
+
+func documented(cmd *cobra.Command) []*cobra.Command {
+	cmd.DisableAutoGenTag = true // it would date the page
+	all := []*cobra.Command{cmd}
+	for _, child := range cmd.Commands() {
+		if child.IsAvailableCommand() && child.Name() != "help" {
+			all = append(all, documented(child)...)
+		}
+	}
+	return all
+}
+
+// PageName returns the name of the page of cmd without its extension: rdmactl-config-show.
+func PageName(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.CommandPath(), " ", "-") }
+
+// datedTitle finds the heading of a page up to its date, which is replaced by nothing: pages that differ with
+// the day of the build can't be compared.
+var datedTitle = regexp.MustCompile(`(?m)^(\.TH "[^"]*" "[^"]*") "[^"]*"`)
+
+// ManPage returns the manual page of cmd in roff. The same command has the same page on any day.
+func ManPage(cmd *cobra.Command) ([]byte, error) {
+	var buf bytes.Buffer
+	header := doc.GenManHeader{Section: "1", Source: "rdmakit", Manual: "rdmactl manual"}
+	if err := doc.GenMan(cmd, &header, &buf); err != nil {
+		return nil, fmt.Errorf("page of %s: %w", cmd.CommandPath(), err)
+	}
+	return datedTitle.ReplaceAll(buf.Bytes(), []byte(`$1 ""`)), nil
+}

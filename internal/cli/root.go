@@ -1,0 +1,203 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// Main runs rdmactl with the arguments of this process and returns its exit code. The first Ctrl-C (or SIGTERM) ends
+// the context of the command, the second one ends the process.
+func Main() int {
+	ctx, stop := withSignals(context.Background())
+	defer stop()
+	return NewApp().Run(ctx, os.Args[1:])
+}
+
+// Run runs the command that args name, without the program's own name, and returns the exit code. It prints the
+// error if there is one.
+func (app *App) Run(ctx context.Context, args []string) int {
+	app.abandon = make(chan error, 1)
+	if app.grace == 0 {
+		app.grace = grace
+	}
+	root := app.Root()
+	root.SetArgs(append([]string{}, args...)) // never nil: cobra would read os.Args instead
+	defer app.cleanUp()
+
+	// The command has a goroutine of its own so that a read that never returns can't outlast --timeout. Whoever
+	// is left behind ends with the process.
+	type outcome struct {
+		path string
+		err  error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		path, err := execute(ctx, root)
+		done <- outcome{path, err}
+	}()
+	select {
+	case o := <-done:
+		return app.finish(o.path, o.err)
+	case err := <-app.abandon:
+		return app.report("", err)
+	}
+}
+
+// execute runs the command and names it. A panic is a bug: it is reported as one, and not with the runtime's exit
+// code, which would say "wrong use".
+func execute(ctx context.Context, root *cobra.Command) (path string, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = withHints(fmt.Errorf("internal error: %v\n%s", r, debug.Stack()), "this is a bug in rdmactl: please report it")
+		}
+	}()
+	cmd, err := root.ExecuteContextC(ctx)
+	path = strings.TrimPrefix(strings.TrimPrefix(cmd.CommandPath(), root.Name()), " ")
+	return path, explain(cmd.Context(), err)
+}
+
+// explain puts in front of an error what ended the context, for that is what made the command fail: a killed child
+// and a closed socket don't say so. An ExitError is left alone: its command has thought about it.
+func explain(ctx context.Context, err error) error {
+	if err == nil || ctx == nil || ctx.Err() == nil {
+		return err
+	}
+	var exit *ExitError
+	cause := context.Cause(ctx)
+	switch {
+	case errors.As(err, &exit), errors.Is(err, cause):
+		return err
+	case err.Error() == ctx.Err().Error():
+		return cause
+	}
+	return fmt.Errorf("%w: %w", cause, err)
+}
+
+// finish reports the outcome of a command. Data that could not be written is an error even where the command didn't
+// notice, but a reader that had enough (as head does) is none.
+func (app *App) finish(path string, err error) int {
+	if app.Out != nil {
+		app.Out.Close()
+	}
+	failed := app.stdout.failed()
+	switch {
+	case errors.Is(failed, syscall.EPIPE):
+		return exitBrokenPipe
+	case failed != nil && !errors.Is(err, failed):
+		err = errors.Join(&ExitError{Code: ExitFault, Err: failed}, err)
+	}
+	return app.report(path, err)
+}
+
+func (app *App) cleanUp() {
+	for _, release := range app.release {
+		release()
+	}
+}
+
+// Root returns the tree of commands, ready to run and to be documented.
+func (app *App) Root() *cobra.Command {
+	app.stdout = &stickyWriter{w: app.Stdout}
+	root := &cobra.Command{
+		Use:   "rdmactl COMMAND",
+		Short: "RDMA from bare network cards to a verified, configured and watched fabric",
+		Long: `rdmactl takes machines from bare RDMA network cards to a verified, configured and
+watched fabric: it finds what RDMA there is, says whether it really works and why
+not, and writes the configuration that makes it work.
+
+Data goes to standard output, notes and progress to standard error. With -o json or
+-o yaml any command prints its data for programs.`,
+		SilenceErrors:              true,
+		SilenceUsage:               true,
+		SuggestionsMinimumDistance: 2,
+		PersistentPreRunE:          app.prepare,
+	}
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetIn(app.Stdin)
+	root.SetOut(app.stdout)
+	root.SetErr(app.Stderr)
+	root.SetHelpFunc(app.help)
+	root.SetUsageFunc(func(cmd *cobra.Command) error { app.help(cmd, nil); return nil })
+	root.SetFlagErrorFunc(app.flagParseError)
+	root.AddGroup(groups()...)
+	app.addGlobalFlags(root)
+	version := root.Flags().Bool("version", false, "print the version")
+	root.RunE = func(cmd *cobra.Command, _ []string) error {
+		if *version {
+			return printVersion(app)
+		}
+		return app.shortHelp(cmd)
+	}
+	root.Args = checkSubcommand
+	entries, order := app.commands, []string(nil)
+	if entries == nil {
+		entries = commands()
+	}
+	for _, e := range entries {
+		cmd := e.build(app)
+		cmd.GroupID = e.group
+		order = append(order, cmd.Name())
+		root.AddCommand(cmd)
+	}
+	app.order = order
+	help := newHelpCommand()
+	help.GroupID = groupSetup
+	root.AddCommand(help)
+	root.SetHelpCommand(help)
+	root.Example = rootExample(root)
+	finishCommand(root)
+	return root
+}
+
+// rootExample shows the first steps, as far as they exist.
+func rootExample(root *cobra.Command) string {
+	var b strings.Builder
+	for _, s := range firstSteps() {
+		if childOf(root, s.command) != nil {
+			b.WriteString("  rdmactl " + s.command + "\n")
+		}
+	}
+	return b.String() + "  rdmactl config show --origin"
+}
+
+// finishCommand gives cmd and those below it what they all have in common: arguments that are checked, with exit
+// code 2, and help where there is nothing to run.
+func finishCommand(cmd *cobra.Command) {
+	check := cmd.Args
+	switch {
+	case cmd.HasSubCommands() && !cmd.Runnable():
+		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		cmd.SuggestionsMinimumDistance = 2
+		cmd.Use += " COMMAND"
+		check = checkSubcommand
+	case check == nil:
+		check = checkArgs
+	}
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return usageError(cmd, err)
+		}
+		return nil
+	}
+	for _, child := range cmd.Commands() {
+		finishCommand(child)
+	}
+}
+
+// flagParseError is what a wrong flag ends in. Where the command is wrong too, that is the mistake to name: the flag
+// may well be right for the command that was meant.
+func (app *App) flagParseError(cmd *cobra.Command, err error) error {
+	if cmd.HasSubCommands() {
+		if args := cmd.Flags().Args(); len(args) > 0 {
+			return usageError(cmd, unknownCommand(cmd, args[0]))
+		}
+	}
+	return flagError(cmd, err)
+}

@@ -1,0 +1,160 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/rdmakit/rdmakit/internal/nodetree"
+	"github.com/rdmakit/rdmakit/internal/pciname"
+	"github.com/rdmakit/rdmakit/internal/sysfs"
+	"github.com/rdmakit/rdmakit/inventory"
+)
+
+// liveFile is the file of a recorded node that holds the answers of netlink.
+const liveFile = "live.json"
+
+// node is an opened source of scans.
+type node struct {
+	inventory.Sources
+	// local tells that it is the machine rdmactl runs on: only there does the
+	// environment of the process belong to the node.
+	local bool
+	close func() error
+}
+
+// Close releases what the node holds open.
+func (n *node) Close() {
+	if n.close != nil {
+		_ = n.close()
+	}
+}
+
+// openNode opens the node that the flags and settings choose: a bundle, another
+// root, or this machine.
+func (app *App) openNode(flags SourceFlags) (*node, error) {
+	n, err := app.openSource(flags)
+	if err != nil {
+		return nil, err
+	}
+	if file := app.Config.PCIIDs; file != "" {
+		if err := pciname.Check(file); err != nil {
+			n.Close()
+			return nil, &ExitError{Code: ExitUsage, Err: err}
+		}
+	}
+	n.Names = pciname.New(app.Config.PCIIDs)
+	return n, nil
+}
+
+func (app *App) openSource(flags SourceFlags) (*node, error) {
+	switch {
+	case flags.From != "":
+		tree, err := nodetree.Open(flags.From)
+		if err != nil {
+			return nil, bundleError(err)
+		}
+		return recorded(tree.FS(), nil, "bundle "+flags.From)
+	case app.Config.Root != "" && app.Config.Root != "/":
+		root, err := sysfs.OpenRoot(app.Config.Root)
+		if err != nil {
+			return nil, bundleError(err)
+		}
+		return recorded(root, root.Close, "root "+app.Config.Root)
+	}
+	local, err := inventory.Local()
+	if errors.Is(err, errors.ErrUnsupported) {
+		return nil, withHints(&ExitError{Code: ExitNotFound, Err: err}, "--from BUNDLE reads a recorded node on any system", "rdmactl demo needs no hardware")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &node{Sources: local.Sources, local: true, close: local.Close}, nil
+}
+
+// recorded makes a node of a tree that was recorded or made elsewhere, with its
+// recorded netlink answers where it has them.
+func recorded(root fs.FS, closeRoot func() error, label string) (*node, error) {
+	n := &node{Sources: inventory.Sources{Root: root}, close: closeRoot}
+	if err := checkNode(root, label); err != nil {
+		n.Close()
+		return nil, err
+	}
+	data, err := fs.ReadFile(root, liveFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return n, nil
+	}
+	live := &inventory.Live{}
+	if err == nil {
+		err = json.Unmarshal(data, live)
+	}
+	if err != nil {
+		n.Close()
+		return nil, &ExitError{Code: ExitUsage, Err: fmt.Errorf("read %s of %s: %w", liveFile, label, err)}
+	}
+	n.Sources.Live = live
+	return n, nil
+}
+
+// checkNode refuses a folder that is not the root of a node: it would look like
+// a node without RDMA.
+func checkNode(root fs.FS, label string) error {
+	for _, dir := range []string{"sys", "proc"} {
+		if info, err := fs.Stat(root, dir); err == nil && info.IsDir() {
+			return nil
+		}
+	}
+	err := fmt.Errorf("open %s: it has neither sys nor proc, so it is not the root of a node", label)
+	return withHints(&ExitError{Code: ExitUsage, Err: err}, "name the folder that holds sys and proc")
+}
+
+// bundleError makes a wrong use of a source that isn't there or can't be understood.
+func bundleError(err error) error {
+	if errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	return &ExitError{Code: ExitUsage, Err: err}
+}
+
+// scan opens and scans the node that the flags choose. What could not be read is
+// told on standard error; partial is then not nil, and a command with nothing
+// worse to report returns it at its end.
+func (app *App) scan(ctx context.Context, flags SourceFlags) (snap inventory.Snapshot, partial, err error) {
+	n, err := app.openNode(flags)
+	if err != nil {
+		return inventory.Snapshot{}, nil, err
+	}
+	defer n.Close()
+	return app.scanNode(ctx, n)
+}
+
+// scanNode is scan for a node that is open already.
+func (app *App) scanNode(ctx context.Context, n *node) (snap inventory.Snapshot, partial, err error) {
+	snap, scanErr := inventory.Scan(ctx, n.Sources)
+	if ctx.Err() != nil {
+		return snap, nil, context.Cause(ctx)
+	}
+	if scanErr == nil {
+		return snap, nil, nil
+	}
+	return snap, exitSilently(app.notePartial(&snap, scanErr)), nil
+}
+
+// notePartial tells what could not be read and returns the exit code for it.
+func (app *App) notePartial(snap *inventory.Snapshot, scanErr error) int {
+	const shown = 5
+	problems := snap.Problems
+	if len(problems) == 0 {
+		app.Out.Note("warning: %v", scanErr)
+	}
+	for i, p := range problems {
+		if i == shown && len(problems) > shown+1 && !app.flags.verbose {
+			app.Out.Note("warning: %d more files could not be read (-v lists all)", len(problems)-shown)
+			break
+		}
+		app.Out.Note("warning: %s: %s", p.Path, p.Error)
+	}
+	return ExitPartial
+}

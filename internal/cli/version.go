@@ -1,0 +1,33 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/rdmakit/rdmakit/internal/output"
+	"github.com/rdmakit/rdmakit/internal/version"
+)
+
+func newVersionCommand(app *App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Long: `Print the version of rdmactl and which of its two builds it is: dynamic, which finds
+libibverbs where it is installed, or static, which runs anywhere and drives no hardware.`,
+		Example:     "  rdmactl version\n  rdmactl version -o wide\n  rdmactl version -o json",
+		Annotations: map[string]string{annotationLenient: "true"},
+		RunE:        func(*cobra.Command, []string) error { return printVersion(app) },
+	}
+}
+
+func printVersion(app *App) error {
+	info := version.Info()
+	blocks := []output.Block{output.Paragraph(info.String())}
+	if app.Out.Wide() {
+		blocks = append(blocks, output.List{Items: []output.Item{
+			{Key: "commit", Value: output.Plain(info.Commit)},
+			{Key: "date", Value: output.Plain(info.Date)},
+			{Key: "go", Value: output.Plain(info.Go)},
+		}})
+	}
+	return app.Out.Print(info, blocks...)
+}

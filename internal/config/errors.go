@@ -1,0 +1,56 @@
+package config
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Error is a mistake in what the user set.
+type Error struct {
+	// Source is where it stands: file:line, a variable, or a flag.
+	Source string
+	// Key is the setting, or the unknown key; empty where the file as a whole is wrong.
+	Key string
+	// Value is what was set.
+	Value string
+	// Reason says what is wrong, such as "is not one of RC, UC, UD".
+	Reason string
+	// Near is the known key that an unknown one looks like.
+	Near string
+
+	wrong bool // Value is what Reason speaks of
+}
+
+// Error implements error: "config.yaml:3: mtu: "1500" is not one of 256, 512, …".
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString(e.Source + ": ")
+	switch {
+	case e.wrong && e.Source == "--"+e.Key:
+		fmt.Fprintf(&b, "%s ", strconv.Quote(e.Value))
+	case e.wrong:
+		fmt.Fprintf(&b, "%s: %s ", e.Key, strconv.Quote(e.Value))
+	case e.Reason == "unknown key":
+		return b.String() + "unknown key " + strconv.Quote(e.Key)
+	case e.Key != "":
+		b.WriteString(e.Key + ": ")
+	}
+	return b.String() + e.Reason
+}
+
+// Hints returns what to try.
+func (e *Error) Hints() []string {
+	if e.Near == "" {
+		return nil
+	}
+	return []string{"did you mean " + strconv.Quote(e.Near) + "?"}
+}
+
+// wrongValue returns an *Error for reason, nil if there is none.
+func wrongValue(reason error, source, key, value string) error {
+	if reason == nil {
+		return nil
+	}
+	return &Error{Source: source, Key: key, Value: value, Reason: reason.Error(), wrong: true}
+}

@@ -1,0 +1,165 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strconv"
+	"syscall"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// maxFileSize bounds what is read: a configuration of ten settings is not a megabyte long, a mistaken path may be.
+const maxFileSize = 1 << 20
+
+// fileValue is a value in the file, with the line for messages.
+type fileValue struct {
+	text string
+	line int
+}
+
+// Path returns the configuration file that would be read where --config has the value flag, and what names it:
+// "--config", "RDMAKIT_CONFIG", or "" for the default place. file is empty where there is no home directory.
+func Path(flag string, lookupEnv func(string) (string, bool)) (file, namedBy string) {
+	if flag != "" {
+		return flag, "--config"
+	}
+	if p, _ := lookupEnv("RDMAKIT_CONFIG"); p != "" {
+		return p, "RDMAKIT_CONFIG"
+	}
+	var dir string
+	if runtime.GOOS == "windows" {
+		dir, _ = lookupEnv("AppData")
+	} else {
+		dir, _ = lookupEnv("XDG_CONFIG_HOME")
+		if !filepath.IsAbs(dir) { // the XDG specification: a relative one is invalid and ignored
+			dir = ""
+			if home, _ := lookupEnv("HOME"); home != "" {
+				dir = filepath.Join(home, ".config")
+			}
+		}
+	}
+	if dir == "" {
+		return "", ""
+	}
+	return filepath.Join(dir, "rdmakit", "config.yaml"), ""
+}
+
+// Validate checks a configuration file by itself. The error joins an *Error for each mistake.
+func Validate(file string) error {
+	_, err := readFile(file)
+	return err
+}
+
+func readFile(file string) (map[string]fileValue, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("read configuration: %w", err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFileSize+1))
+	if err != nil {
+		return nil, fmt.Errorf("read configuration: %w", err)
+	}
+	if len(data) > maxFileSize {
+		return nil, fmt.Errorf("read configuration: %s: larger than 1 MiB", file)
+	}
+	return parse(file, data)
+}
+
+// missing reports whether err says that a file isn't there; a HOME that is no directory (/dev/null for many service
+// accounts) means the same.
+func missing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
+
+// parse reads the YAML text of a configuration file. It returns the values that are right, and an *Error for each
+// mistake, in the order of the lines. Keys without a value count as unset.
+func parse(file string, data []byte) (map[string]fileValue, error) {
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	var doc yaml.Node
+	switch err := dec.Decode(&doc); {
+	case errors.Is(err, io.EOF):
+		return nil, nil // empty, or comments only
+	case err != nil:
+		return nil, syntaxError(file, err)
+	}
+	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		return nil, &Error{Source: file, Reason: "holds more than one YAML document"}
+	}
+	root := doc.Content[0]
+	switch {
+	case root.Kind == yaml.ScalarNode && root.Tag == "!!null":
+		return nil, nil
+	case root.Kind != yaml.MappingNode:
+		return nil, &Error{Source: position(file, root.Line), Reason: "is not a list of \"key: value\" lines"}
+	}
+	return parseMapping(file, root)
+}
+
+func parseMapping(file string, root *yaml.Node) (map[string]fileValue, error) {
+	values := make(map[string]fileValue)
+	var errs []error
+	var scratch Values
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		key, value := root.Content[i], root.Content[i+1]
+		bad := func(reason, near string) {
+			errs = append(errs, &Error{Source: position(file, key.Line), Key: key.Value, Reason: reason, Near: near})
+		}
+		setting, known := Find(key.Value)
+		first, twice := values[key.Value]
+		switch {
+		case key.Kind != yaml.ScalarNode || !known:
+			bad("unknown key", Nearest(key.Value, keys()))
+		case twice:
+			bad(fmt.Sprintf("given twice, first on line %d", first.line), "")
+		case value.Kind != yaml.ScalarNode:
+			bad("is "+kindName(value.Kind)+", want a single value", "")
+		case value.Tag != "!!null" && value.Value != "":
+			if _, err := setting.set(&scratch, value.Value); err != nil {
+				errs = append(errs, wrongValue(err, position(file, value.Line), key.Value, value.Value))
+				continue
+			}
+			values[key.Value] = fileValue{text: value.Value, line: value.Line}
+		}
+	}
+	return values, errors.Join(errs...)
+}
+
+func keys() []string {
+	var all []string
+	for _, s := range Settings() {
+		all = append(all, s.Key)
+	}
+	return all
+}
+
+func kindName(kind yaml.Kind) string {
+	switch kind {
+	case yaml.SequenceNode:
+		return "a list"
+	case yaml.MappingNode:
+		return "a mapping"
+	case yaml.AliasNode:
+		return "a YAML alias"
+	}
+	return "no value"
+}
+
+func position(file string, line int) string { return file + ":" + strconv.Itoa(line) }
+
+// syntaxError moves the line out of the library's message to where editors look for it.
+func syntaxError(file string, err error) error {
+	m := regexp.MustCompile(`(?s)^yaml: line (\d+): (.*)`).FindStringSubmatch(err.Error())
+	if m == nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	return &Error{Source: file + ":" + m[1], Reason: m[2]}
+}

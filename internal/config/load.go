@@ -1,0 +1,172 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Origin says which layer a value comes from.
+type Origin string
+
+// The layers, the strongest first. OriginDetection is that of a setting which is found out on the machine.
+const (
+	OriginFlag        Origin = "flag"
+	OriginEnvironment Origin = "environment"
+	OriginAlias       Origin = "alias"
+	OriginFile        Origin = "file"
+	OriginDefault     Origin = "default"
+	OriginDetection   Origin = "detection"
+)
+
+// Options says where settings may come from. The zero value yields the defaults.
+type Options struct {
+	// Flag returns the value of the flag that belongs to a key, and whether the user gave it.
+	Flag func(key string) (value string, given bool)
+	// Formats is what --output may be, if other than what the setting may be: a command may have formats of its own.
+	Formats []string
+	// LookupEnv reads the environment. Environ lists it as KEY=VALUE, to find mistyped RDMAKIT_ names.
+	LookupEnv func(name string) (string, bool)
+	Environ   []string
+	// File is the value of --config, empty if not given.
+	File string
+}
+
+// Entry is a setting as it came out.
+type Entry struct {
+	Key string `json:"key"`
+	// Value is empty where it is to be detected.
+	Value  string `json:"value"`
+	Origin Origin `json:"origin"`
+	// Source is the flag, the variable, or file:line; empty for defaults and detection.
+	Source string `json:"source,omitempty"`
+}
+
+// Config is the outcome of Load.
+type Config struct {
+	Values
+	// File is the configuration file, empty if there is no place for one; Exists says whether it is there.
+	File   string
+	Exists bool
+	// Entries lists all settings in the order of Settings.
+	Entries []Entry
+	// Notes tells what deserves a word but is no error: two variables that contradict, an RDMAKIT_ name that
+	// nothing reads.
+	Notes []string
+}
+
+// Origin returns the layer that the setting came from, empty for an unknown key.
+func (c *Config) Origin(key string) Origin {
+	for _, e := range c.Entries {
+		if e.Key == key {
+			return e.Origin
+		}
+	}
+	return ""
+}
+
+// Load brings the layers together. It always returns a Config with everything that was right; the error joins an
+// *Error for each wrong value and unknown key. Every line of the file is checked, but of flag and variables only
+// the ones in force: a flag is a way around a bad variable.
+func Load(o Options) (*Config, error) {
+	if o.Flag == nil {
+		o.Flag = func(string) (string, bool) { return "", false }
+	}
+	if o.LookupEnv == nil {
+		o.LookupEnv = func(string) (string, bool) { return "", false }
+	}
+	c := &Config{}
+	file, namedBy := Path(o.File, o.LookupEnv)
+	c.File = file
+	var fromFile map[string]fileValue
+	var errs []error
+	if file != "" {
+		values, err := readFile(file)
+		c.Exists = !missing(err)
+		switch {
+		case !c.Exists && namedBy != "":
+			errs = append(errs, fmt.Errorf("%s: %w", namedBy, err))
+		case c.Exists:
+			errs = append(errs, err)
+		}
+		fromFile = values
+	}
+	for _, s := range Settings() {
+		entry, err := o.resolve(&c.Values, s, file, fromFile)
+		c.Entries = append(c.Entries, entry)
+		errs = append(errs, err)
+		c.Notes = append(c.Notes, o.contradiction(s)...)
+	}
+	c.Notes = append(c.Notes, o.mistyped()...)
+	return c, errors.Join(errs...)
+}
+
+// resolve stores the effective value of s in v. Weaker layers are stored first, so that a wrong value leaves the
+// one below it in force.
+func (o Options) resolve(v *Values, s Setting, file string, fromFile map[string]fileValue) (Entry, error) {
+	entry := Entry{Key: s.Key, Origin: OriginDetection}
+	var errs []error
+	apply := func(origin Origin, source, raw string) {
+		shown, err := s.set(v, raw)
+		if err != nil {
+			errs = append(errs, wrongValue(err, source, s.Key, raw))
+			return
+		}
+		entry = Entry{Key: s.Key, Value: shown, Origin: origin, Source: source}
+	}
+	if s.Default != "" {
+		apply(OriginDefault, "", s.Default)
+	}
+	if fv, ok := fromFile[s.Key]; ok {
+		apply(OriginFile, position(file, fv.line), fv.text)
+	}
+	if raw, given := o.Flag(s.Key); given {
+		if s.Key == "output" && o.Formats != nil {
+			s.set = word(o.Formats, func(v *Values, w string) { v.Output = w })
+		}
+		apply(OriginFlag, "--"+s.Key, raw)
+		return entry, errors.Join(errs...)
+	}
+	for i, variable := range s.Variables() {
+		if raw, _ := o.LookupEnv(variable); raw != "" {
+			apply([]Origin{OriginEnvironment, OriginAlias}[i], variable, raw)
+			break
+		}
+	}
+	return entry, errors.Join(errs...)
+}
+
+// contradiction notes an alias that loses against the setting's own variable.
+func (o Options) contradiction(s Setting) []string {
+	if s.Alias == "" {
+		return nil
+	}
+	own, _ := o.LookupEnv(s.Env())
+	alias, _ := o.LookupEnv(s.Alias)
+	if own == "" || alias == "" || strings.EqualFold(own, alias) {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s=%s wins over %s=%s", s.Env(), own, s.Alias, alias)}
+}
+
+// mistyped notes RDMAKIT_ variables that nothing reads but that look like one that is read; others may belong to a
+// test or to a deployment.
+func (o Options) mistyped() []string {
+	known := []string{"RDMAKIT_CONFIG"}
+	for _, s := range Settings() {
+		known = append(known, s.Env())
+	}
+	var notes []string
+	for _, pair := range o.Environ {
+		variable, _, _ := strings.Cut(pair, "=")
+		if !strings.HasPrefix(variable, "RDMAKIT_") || slices.Contains(known, variable) {
+			continue
+		}
+		if near := Nearest(variable, known); near != "" {
+			notes = append(notes, fmt.Sprintf("%s is not a setting; did you mean %s?", variable, near))
+		}
+	}
+	slices.Sort(notes)
+	return notes
+}

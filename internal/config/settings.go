@@ -1,0 +1,210 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Values holds the effective settings. A zero field without default is to be detected by whoever needs it.
+type Values struct {
+	Output   string        // table, wide, json or yaml; a command may have others, by flag only
+	Color    string        // auto, always or never
+	Timeout  time.Duration // of the whole run, 0 without limit
+	Device   string        // RDMA device name, such as mlx5_0
+	Port     int           // port of the device, from 1
+	QPType   string        // RC, UC or UD
+	MTU      int           // path MTU in bytes: 256, 512, 1024, 2048 or 4096
+	Interval time.Duration // between two readings of a watching command
+	Root     string        // directory that stands for / when a node is read
+	PCIIDs   string        // pci.ids file to take names of vendors and models from
+}
+
+// Setting describes one setting.
+type Setting struct {
+	// Key is its name in the file, of its flag, and in Config.Origin.
+	Key string
+	// Type says what a value is: word (one of Allowed), number, duration, name or path.
+	Type string
+	// Default holds where nothing is set. Where it is empty, Unset says what happens then.
+	Default, Unset string
+	// Allowed lists the words or numbers that it may be; empty where it isn't a choice.
+	Allowed []string
+	// Alias is the RDMA_ variable that is read after Env; empty for most.
+	Alias string
+	// Help says what it does, in lower case without full stop.
+	Help string
+
+	// set checks raw, stores it, and returns it in the form that is shown.
+	set func(v *Values, raw string) (string, error)
+}
+
+// Env returns the setting's own variable: RDMAKIT_QP_TYPE for qp-type.
+func (s Setting) Env() string {
+	return "RDMAKIT_" + strings.ToUpper(strings.ReplaceAll(s.Key, "-", "_"))
+}
+
+// Variables returns the variables that the setting is read from, in order.
+func (s Setting) Variables() []string {
+	if s.Alias == "" {
+		return []string{s.Env()}
+	}
+	return []string{s.Env(), s.Alias}
+}
+
+// Values says in words what the setting may be.
+func (s Setting) Values() string {
+	if len(s.Allowed) > 0 {
+		return strings.Join(s.Allowed, ", ")
+	}
+	switch s.Key {
+	case "timeout":
+		return "a duration such as 30s, or a number of seconds; 0 for no limit"
+	case "interval":
+		return "a duration such as 500ms, or a number of seconds; 100ms to 1h"
+	case "port":
+		return "a number from 1 to 255"
+	}
+	return "a " + s.Type
+}
+
+// Settings returns the table of settings, in the order in which they are shown.
+func Settings() []Setting {
+	formats := []string{"table", "wide", "json", "yaml"}
+	colors := []string{"auto", "always", "never"}
+	qpTypes := []string{"RC", "UC", "UD"}
+	mtus := []string{"256", "512", "1024", "2048", "4096"}
+	return []Setting{
+		{
+			Key: "output", Type: "word", Default: "table", Allowed: formats, Help: "format of the data on standard output",
+			set: word(formats, func(v *Values, s string) { v.Output = s }),
+		},
+		{
+			Key: "color", Type: "word", Default: "auto", Allowed: colors, Help: "when to colour",
+			set: word(colors, func(v *Values, s string) { v.Color = s }),
+		},
+		{
+			Key: "timeout", Type: "duration", Default: "0s", Alias: "RDMA_TIMEOUT", Help: "time after which a run is given up",
+			set: duration(0, math.MaxInt64, func(v *Values, d time.Duration) { v.Timeout = d }),
+		},
+		{
+			Key: "device", Type: "name", Unset: "detected", Alias: "RDMA_DEVICE", Help: "RDMA device to use, such as mlx5_0",
+			set: name(func(v *Values, s string) { v.Device = s }),
+		},
+		{
+			Key: "port", Type: "number", Unset: "detected", Help: "port of the device",
+			set: number(1, 255, func(v *Values, n int) { v.Port = n }),
+		},
+		{
+			Key: "qp-type", Type: "word", Unset: "detected", Alias: "RDMA_QP_TYPE", Allowed: qpTypes, Help: "type of the queue pairs",
+			set: word(qpTypes, func(v *Values, s string) { v.QPType = s }),
+		},
+		{
+			Key: "mtu", Type: "number", Unset: "detected", Alias: "RDMA_MTU", Allowed: mtus, Help: "path MTU of the queue pairs, in bytes",
+			set: word(mtus, func(v *Values, s string) { v.MTU, _ = strconv.Atoi(s) }),
+		},
+		{
+			Key: "interval", Type: "duration", Default: "1s", Help: "time between two readings when watching",
+			set: duration(100*time.Millisecond, time.Hour, func(v *Values, d time.Duration) { v.Interval = d }),
+		},
+		{
+			Key: "root", Type: "path", Unset: "this machine", Help: "directory that stands for / when a node is read",
+			set: path(func(v *Values, s string) { v.Root = s }),
+		},
+		{
+			Key: "pci-ids", Type: "path", Unset: "detected", Help: "pci.ids file with the names of vendors and models",
+			set: path(func(v *Values, s string) { v.PCIIDs = s }),
+		},
+	}
+}
+
+// Find returns the setting of that key.
+func Find(key string) (Setting, bool) {
+	for _, s := range Settings() {
+		if s.Key == key {
+			return s, true
+		}
+	}
+	return Setting{}, false
+}
+
+type setter = func(v *Values, raw string) (string, error)
+
+func word(allowed []string, store func(*Values, string)) setter {
+	return func(v *Values, raw string) (string, error) {
+		for _, w := range allowed {
+			if strings.EqualFold(w, raw) {
+				store(v, w)
+				return w, nil
+			}
+		}
+		return "", fmt.Errorf("is not one of %s", strings.Join(allowed, ", "))
+	}
+}
+
+func number(low, high int, store func(*Values, int)) setter {
+	return func(v *Values, raw string) (string, error) {
+		n, err := strconv.Atoi(raw)
+		if err != nil || n < low || n > high {
+			return "", fmt.Errorf("is not a number from %d to %d", low, high)
+		}
+		store(v, n)
+		return strconv.Itoa(n), nil
+	}
+}
+
+func duration(low, high time.Duration, store func(*Values, time.Duration)) setter {
+	return func(v *Values, raw string) (string, error) {
+		d, err := parseDuration(raw)
+		switch {
+		case err != nil:
+			return "", err
+		case d < low && low == 0:
+			return "", errors.New("is negative")
+		case d < low || d > high:
+			return "", fmt.Errorf("is not between %s and %s", low, high)
+		}
+		store(v, d)
+		return d.String(), nil
+	}
+}
+
+// parseDuration reads a Go duration or a plain number of seconds. It doesn't read the exponent of the InfiniBand
+// specification's timeout (4.096 µs × 2^n): the setting bounds a run, not the retry of a packet.
+func parseDuration(raw string) (time.Duration, error) {
+	if d, err := time.ParseDuration(raw); err == nil {
+		return d, nil
+	}
+	seconds, err := strconv.ParseFloat(raw, 64)
+	if err != nil || math.IsNaN(seconds) {
+		return 0, errors.New("is not a duration such as 30s, nor a number of seconds")
+	}
+	if math.Abs(seconds) > float64(math.MaxInt64/time.Second) {
+		return 0, errors.New("is too long")
+	}
+	return time.Duration(seconds * float64(time.Second)), nil
+}
+
+// name accepts what the kernel accepts as a device name: at most 63 bytes (IB_DEVICE_NAME_MAX), no slash, no space.
+func name(store func(*Values, string)) setter {
+	return func(v *Values, raw string) (string, error) {
+		if len(raw) > 63 || strings.ContainsFunc(raw, func(r rune) bool { return r <= ' ' || r == '/' || r == 0x7f }) {
+			return "", errors.New("is not a device name: at most 63 characters, no slash, no space")
+		}
+		store(v, raw)
+		return raw, nil
+	}
+}
+
+func path(store func(*Values, string)) setter {
+	return func(v *Values, raw string) (string, error) {
+		if strings.ContainsRune(raw, 0) {
+			return "", errors.New("is not a path: it holds a zero byte")
+		}
+		store(v, raw)
+		return raw, nil
+	}
+}

@@ -1,0 +1,90 @@
+// Command gendocs writes the command reference from the commands themselves:
+//
+//	go run ./internal/gendocs docs     # docs/cli/*.md and docs/man/*.1
+//
+// Pages of commands that are gone are removed. The same commands make the same pages, on any day and any machine, so
+// that CI can compare them with what is committed.
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+
+	"github.com/rdmakit/rdmakit/internal/cli"
+)
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: gendocs DIR")
+		os.Exit(2)
+	}
+	if err := generate(os.Args[1]); err != nil {
+		fmt.Fprintln(os.Stderr, "gendocs:", err)
+		os.Exit(1)
+	}
+}
+
+func generate(dir string) error {
+	pages := make(map[string][]byte)
+	for _, cmd := range cli.Reference(cli.NewApp().Root()) {
+		man, err := cli.ManPage(cmd)
+		if err != nil {
+			return err
+		}
+		markdown, err := markdownPage(cmd)
+		if err != nil {
+			return err
+		}
+		name := cli.PageName(cmd)
+		pages[filepath.Join(dir, "man", name+".1")] = man
+		pages[filepath.Join(dir, "cli", name+".md")] = markdown
+	}
+	for _, pattern := range []string{"man/*.1", "cli/*.md"} {
+		if err := removeStale(filepath.Join(dir, filepath.FromSlash(pattern)), pages); err != nil {
+			return err
+		}
+	}
+	for file, page := range pages {
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(file, page, 0o644); err != nil { //nolint:gosec // documentation is for everyone
+			return err
+		}
+	}
+	return nil
+}
+
+func markdownPage(cmd *cobra.Command) ([]byte, error) {
+	var buf bytes.Buffer
+	link := func(name string) string { // cobra: "rdmactl_config_show.md"
+		return strings.ReplaceAll(name, "_", "-")
+	}
+	if err := doc.GenMarkdownCustom(cmd, &buf, link); err != nil {
+		return nil, fmt.Errorf("page of %s: %w", cmd.CommandPath(), err)
+	}
+	note := "<!-- Written by internal/gendocs from the command itself: change it there. -->\n\n"
+	return []byte(note + strings.TrimRight(buf.String(), "\n") + "\n"), nil
+}
+
+func removeStale(pattern string, pages map[string][]byte) error {
+	files, err := filepath.Glob(pattern)
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		if pages[file] != nil {
+			continue
+		}
+		if err := os.Remove(file); err != nil {
+			return err
+		}
+	}
+	return nil
+}

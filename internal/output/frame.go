@@ -1,0 +1,64 @@
+package output
+
+import (
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+// Frame is Print for a command that shows the same thing over and over, such as status --watch. On a terminal
+// each frame replaces the one before, cut to the size of the screen. Elsewhere the frames follow each other:
+// text with an empty line in between, json as one line a frame (JSON Lines), yaml as documents led by "---".
+func (p *Printer) Frame(v any, blocks ...Block) error {
+	data, err := p.renderFrame(v, blocks)
+	if err != nil {
+		return err
+	}
+	return p.Raw(data)
+}
+
+func (p *Printer) renderFrame(v any, blocks []Block) ([]byte, error) {
+	p.mu.Lock()
+	first := p.frames == 0
+	p.frames++
+	p.mu.Unlock()
+	switch p.format {
+	case FormatJSON:
+		return encodeJSON(v, true)
+	case FormatYAML:
+		data, err := encodeYAML(v)
+		return append([]byte("---\n"), data...), err
+	}
+	data, err := p.Render(v, blocks...)
+	switch {
+	case err != nil:
+		return nil, err
+	case p.screen:
+		return p.paintScreen(string(data), first), nil
+	case first:
+		return data, nil
+	}
+	return append([]byte("\n"), data...), nil
+}
+
+// paintScreen writes over the frame before, line by line: clearing the screen first would flicker.
+func (p *Printer) paintScreen(text string, first bool) []byte {
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	columns, rows := p.size()
+	if rows > 1 && len(lines) > rows-1 { // the last row stays free: a line feed there would scroll
+		lines = lines[:rows-1]
+	}
+	var b strings.Builder
+	if first {
+		b.WriteString(ansi.EraseEntireScreen)
+	}
+	b.WriteString(ansi.CursorHomePosition)
+	for _, line := range lines {
+		if columns > 0 {
+			line = ansi.Truncate(line, columns, "…")
+		}
+		b.WriteString(line + ansi.EraseLineRight + "\n")
+	}
+	b.WriteString(ansi.EraseScreenBelow)
+	return []byte(b.String())
+}

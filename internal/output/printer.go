@@ -1,0 +1,196 @@
+package output
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Options says where a Printer prints and what it knows of the world. The zero value prints tables without colour
+// to nowhere.
+type Options struct {
+	Out, Err io.Writer
+	Format   Format
+	Color    ColorMode
+	// Quiet drops notes and progress; data and errors stay.
+	Quiet bool
+	// OutTerminal and ErrTerminal say whether the streams are terminals.
+	OutTerminal, ErrTerminal bool
+	// LookupEnv reads NO_COLOR, TERM and WT_SESSION.
+	LookupEnv func(name string) (string, bool)
+	// Size returns the columns and rows of the terminal behind Out, 0 where unknown.
+	Size func() (columns, rows int)
+	// Now is the clock that paces the progress line.
+	Now func() time.Time
+}
+
+// Printer prints the results of one run. Make it with New. Its methods may be called from several goroutines.
+type Printer struct {
+	format   Format
+	pal      palette
+	screen   bool // Out can move its cursor
+	progress bool // Err can, and progress is wanted
+	quiet    bool
+	size     func() (int, int)
+	now      func() time.Time
+
+	mu     sync.Mutex
+	out    io.Writer
+	err    io.Writer
+	frames int
+	drawn  *Progress // the progress whose line is on the screen
+	dirty  bool      // its line is the last on Err and must be wiped before anything else
+}
+
+// New returns the Printer for o. Colours are on if o.Color is ColorAlways, or if it is ColorAuto (or empty), Out is a
+// terminal that understands escapes, and NO_COLOR is unset or empty.
+func New(o Options) *Printer {
+	if o.Out == nil {
+		o.Out = io.Discard
+	}
+	if o.Err == nil {
+		o.Err = io.Discard
+	}
+	if o.LookupEnv == nil {
+		o.LookupEnv = func(string) (string, bool) { return "", false }
+	}
+	if o.Size == nil {
+		o.Size = func() (int, int) { return 0, 0 }
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Format == "" {
+		o.Format = FormatTable
+	}
+	escapes := understandsEscapes(o.LookupEnv)
+	return &Printer{
+		format:   o.Format,
+		pal:      palette{color: wantsColor(o, escapes)},
+		screen:   o.OutTerminal && escapes,
+		progress: o.ErrTerminal && escapes && !o.Quiet,
+		quiet:    o.Quiet,
+		size:     o.Size,
+		now:      o.Now,
+		out:      o.Out,
+		err:      o.Err,
+	}
+}
+
+func wantsColor(o Options, escapes bool) bool {
+	switch o.Color {
+	case ColorAlways:
+		return true
+	case ColorNever:
+		return false
+	}
+	noColor, _ := o.LookupEnv("NO_COLOR") // any value counts but the empty one: https://no-color.org
+	return o.OutTerminal && escapes && noColor == ""
+}
+
+func understandsEscapes(lookup func(string) (string, bool)) bool {
+	term, _ := lookup("TERM")
+	if runtime.GOOS == "windows" && term == "" {
+		_, modern := lookup("WT_SESSION") // Windows Terminal; the old console would print the escapes
+		return modern
+	}
+	return term != "" && term != "dumb"
+}
+
+// Format returns the format in force, for commands that bring formats of their own.
+func (p *Printer) Format() Format { return p.format }
+
+// Structured reports whether the format is json or yaml: no prose may reach standard output then.
+func (p *Printer) Structured() bool { return p.format == FormatJSON || p.format == FormatYAML }
+
+// Wide reports whether people asked for more columns.
+func (p *Printer) Wide() bool { return p.format == FormatWide }
+
+// Print writes v as json or yaml, or blocks as text, in one write. v follows its json tags. The error is that of
+// standard output, of marshalling v, or an UnknownFormatError.
+func (p *Printer) Print(v any, blocks ...Block) error {
+	data, err := p.Render(v, blocks...)
+	if err != nil {
+		return err
+	}
+	return p.Raw(data)
+}
+
+// Text writes blocks as text whatever the format is: for help, which has no other form.
+func (p *Printer) Text(blocks ...Block) error {
+	data, err := p.text(blocks)
+	if err != nil {
+		return err
+	}
+	return p.Raw(data)
+}
+
+func (p *Printer) text(blocks []Block) ([]byte, error) {
+	lines, err := render(p.pal, p.Wide(), blocks)
+	if err != nil || len(lines) == 0 {
+		return nil, err
+	}
+	return []byte(strings.Join(lines, "\n") + "\n"), nil
+}
+
+// Render returns what Print would write.
+func (p *Printer) Render(v any, blocks ...Block) ([]byte, error) {
+	switch p.format {
+	case FormatJSON:
+		return encodeJSON(v, false)
+	case FormatYAML:
+		return encodeYAML(v)
+	case FormatTable, FormatWide:
+		return p.text(blocks)
+	}
+	return nil, &UnknownFormatError{Format: p.format}
+}
+
+// Raw writes data to standard output as it is: for programs that quote for another reader, such as a shell.
+// The caller answers for what is in it.
+func (p *Printer) Raw(data []byte) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.wipe()
+	if len(data) == 0 {
+		return nil
+	}
+	_, err := p.out.Write(data)
+	return err
+}
+
+// Note writes a line for people to standard error: a reason, a hint, what goes on. Quiet drops it. Line breaks of the
+// format stay, everything else is cleaned. A note that can't be written is lost, for there is nowhere to say so.
+func (p *Printer) Note(format string, args ...any) {
+	if p.quiet {
+		return
+	}
+	var buf bytes.Buffer
+	for _, line := range CleanLines(fmt.Sprintf(format, args...)) {
+		buf.WriteString(line + "\n")
+	}
+	_, _ = p.Stderr().Write(buf.Bytes())
+}
+
+// Stderr returns a writer to standard error that keeps clear of the progress line; logs go there.
+func (p *Printer) Stderr() io.Writer { return stderrWriter{p} }
+
+// Close wipes the progress line if there is one. It may be called often, and the Printer stays usable.
+func (p *Printer) Close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.wipe()
+}
+
+type stderrWriter struct{ p *Printer }
+
+func (w stderrWriter) Write(data []byte) (int, error) {
+	w.p.mu.Lock()
+	defer w.p.mu.Unlock()
+	w.p.wipe()
+	return w.p.err.Write(data)
+}
