@@ -17,7 +17,7 @@ type Candidate struct {
 
 // skippedKinds are virtual devices that lead to containers, machines or tunnels
 // on the same node rather than to another node.
-var skippedKinds = []string{"bridge", "veth", "tun", "tap", "dummy", "ifb", "wireguard", "vxlan", "geneve", "ipip", "gre", "sit", "nlmon", "vrf"}
+var skippedKinds = []string{"bridge", "veth", "tun", "tap", "dummy", "ifb", "wireguard", "vxlan", "geneve", "ipip", "gre", "sit", "nlmon", "vrf", kindRepresentor}
 
 // Candidates lists the network devices that could carry user-space RDMA, the
 // best first: up before down, faster before slower, PCI before other buses.
@@ -79,7 +79,7 @@ func (s *Snapshot) TCPNetdev() string {
 	rail := ""
 	for _, n := range s.Netdevs {
 		switch {
-		case !n.Usable() || n.Type != ARPHRDEther || slices.Contains([]string{"bridge", "dummy", "tun"}, n.Kind):
+		case !n.Usable() || n.Type != ARPHRDEther || slices.Contains([]string{"bridge", "dummy", "tun", kindRepresentor}, n.Kind):
 		case n.RDMADevice == "":
 			return n.Name // in a pod this is one end of a veth
 		case rail == "":

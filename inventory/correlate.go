@@ -3,11 +3,9 @@ package inventory
 import (
 	"cmp"
 	"net/netip"
-	"path"
 	"slices"
 	"strings"
 
-	"github.com/rdmakit/rdmakit/internal/sysfs"
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
@@ -124,7 +122,7 @@ func (s *scanner) pciNetdev(d *Device, p *Port) string {
 		return ""
 	}
 	for _, n := range s.snap.Netdevs {
-		if n.PCI != d.PCI.Address || s.isRepresentor(n.Name) {
+		if n.PCI != d.PCI.Address || n.Kind == kindRepresentor {
 			continue
 		}
 		// dev_port counts ports from 0; drivers before it used dev_id.
@@ -133,10 +131,6 @@ func (s *scanner) pciNetdev(d *Device, p *Port) string {
 		}
 	}
 	return ""
-}
-
-func (s *scanner) isRepresentor(netdev string) bool {
-	return representor.MatchString(s.root.String(path.Join(sysfs.ClassNet, netdev, "phys_port_name")))
 }
 
 func deref2(v *int) int {

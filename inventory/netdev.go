@@ -38,7 +38,9 @@ type Netdev struct {
 	Master  string `json:"master,omitempty"` // bond or bridge above
 	Bond    *Bond  `json:"bond,omitempty"`   // nil unless the device is a bond
 	Lower   string `json:"lower,omitempty"`  // device below a VLAN or macvlan
-	Kind    string `json:"kind,omitempty"`   // vlan, bond, bridge, macvlan …; from rtnetlink or DEVTYPE
+	// Kind is vlan, bond, bridge, macvlan … (from rtnetlink or DEVTYPE), or
+	// "representor" for the switch-side device of a VF or sub-function.
+	Kind string `json:"kind,omitempty"`
 	// Addresses come from rtnetlink, or from the GID table where there is none
 	// (then with the prefix length -1 lost: a /32 or /128).
 	Addresses    []netip.Prefix `json:"addresses,omitempty"`

@@ -3,6 +3,7 @@ package inventory
 import (
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // PCIID is a PCI vendor or device id; hexadecimal in text, as in pci.ids.
@@ -42,4 +43,20 @@ func (c *PCIClass) UnmarshalText(b []byte) error {
 	}
 	*c = PCIClass(v)
 	return nil
+}
+
+// Name names a card by vendor and model, and by ids where the names are unknown.
+// pci.ids puts the name on the box in brackets (MT2910 Family [ConnectX-7]), and that one counts.
+func (p *PCI) Name() string {
+	product := p.Product
+	if _, inner, ok := strings.Cut(product, "["); ok {
+		product = strings.TrimSuffix(inner, "]")
+	}
+	switch {
+	case product == "" && p.Vendor == "":
+		return fmt.Sprintf("%04x:%04x", uint16(p.VendorID), uint16(p.DeviceID))
+	case product == "":
+		return fmt.Sprintf("%s %04x", p.Vendor, uint16(p.DeviceID))
+	}
+	return strings.TrimSpace(p.Vendor + " " + product)
 }

@@ -143,6 +143,8 @@ func (j *judge) roleOfOther(p *Port) (Role, string) {
 	switch rate := rateOf(p); {
 	case !linkUp(p):
 		return RoleUnknown, "no link, and another card than the compute ports"
+	case rate == 0:
+		return RoleUnknown, "its rate could not be read"
 	case rate >= storageGbPerSecond:
 		return RoleStorage, fmt.Sprintf("%s beside compute ports of %s", classOf(p), j.compute)
 	default:

@@ -18,6 +18,8 @@ const iffUp = 1 // IFF_UP (include/uapi/linux/if.h)
 // (phys_port_name pf0vf3, c1pf0sf7), which carry no RDMA of their own.
 var representor = regexp.MustCompile(`^(c\d+)?pf\d+(vf|sf)\d+$`)
 
+const kindRepresentor = "representor"
+
 func (s *scanner) scanNetdevs() {
 	for _, name := range s.root.List(sysfs.ClassNet) {
 		r, ok := s.root.Dir(path.Join(sysfs.ClassNet, name))
@@ -65,6 +67,9 @@ func (s *scanner) readNetdev(r *sysfs.Reader, name string) Netdev {
 	if mode, ok := r.Text("bonding/mode"); ok {
 		mode, _, _ = strings.Cut(mode, " ") // "802.3ad 4"
 		n.Bond, n.Kind = &Bond{Mode: mode, Slaves: strings.Fields(r.String("bonding/slaves"))}, "bond"
+	}
+	if representor.MatchString(r.String("phys_port_name")) {
+		n.Kind = kindRepresentor
 	}
 	s.netdevBus(&n)
 	if n.Bus == BusVirtual && n.Bond == nil {

@@ -64,10 +64,7 @@ func (s *Snapshot) noCard() Obstacle {
 
 // cardObstacle tells what is missing between a card on the bus and an RDMA device.
 func (s *Snapshot) cardObstacle(c *Card) []Obstacle {
-	name := strings.TrimSpace(c.PCI.Vendor + " " + c.PCI.Product)
-	if name == "" {
-		name = fmt.Sprintf("card %04x:%04x", uint16(c.PCI.VendorID), uint16(c.PCI.DeviceID))
-	}
+	name := c.PCI.Name()
 	o := Obstacle{Object: c.PCI.Address}
 	switch {
 	case len(c.Devices) > 0:
@@ -84,12 +81,14 @@ func (s *Snapshot) cardObstacle(c *Card) []Obstacle {
 		o.ID, o.Text = ObstacleNoModule, fmt.Sprintf("%s is driven by %s, but the RDMA module %s is not loaded", name, c.PCI.Driver, c.Module)
 		o.Evidence = "/" + sysfs.ModuleDir + "/" + c.Module + " does not exist"
 		o.Remedy = "modprobe " + c.Module
+	case s.Host.NetnsMode == NetnsModeExclusive && len(s.Devices) > 0:
+		return nil // the cards of this namespace are here, the others belong elsewhere
 	case s.Host.NetnsMode == NetnsModeExclusive:
 		o.ID, o.Text = ObstacleNetns, name+" has no RDMA device in this network namespace, and the RDMA namespace mode is exclusive"
 		o.Evidence = "rdma system: netns exclusive"
 		o.Remedy = "in the namespace that holds it: rdma dev set DEVICE netns NAME"
-	case !slices.Contains(alwaysRDMA, c.PCI.Driver):
-		return nil // a card that only may have RDMA, by model or licence
+	case !slices.Contains(alwaysRDMA, c.PCI.Driver) || c.VF != nil || s.sharesBond(c):
+		return nil // RDMA by model or licence only, moved to another namespace, or part of a bond's device
 	default:
 		o.ID, o.Text = ObstacleNoDevice, fmt.Sprintf("%s is driven by %s, but there is no RDMA device of it", name, c.PCI.Driver)
 		o.Evidence = "/" + sysfs.ClassInfiniBand + " has no device of " + c.PCI.Address
@@ -109,6 +108,19 @@ func driverFor(f PCI) string {
 		}
 	}
 	return "its driver (see lspci -k)"
+}
+
+// sharesBond reports that the card's network device is in a bond that has an
+// RDMA device: with LAG one device serves all ports of a card.
+func (s *Snapshot) sharesBond(c *Card) bool {
+	return slices.ContainsFunc(c.Netdevs, func(name string) bool {
+		n := s.Netdev(name)
+		if n == nil {
+			return false
+		}
+		bond := s.Netdev(n.Master)
+		return bond != nil && bond.Bond != nil && bond.RDMADevice != ""
+	})
 }
 
 // moduleMissing reports that a module is not loaded, as far as modules can be

@@ -119,7 +119,9 @@ func (r detectReport) portTable() output.Table {
 			t.Rows = append(t.Rows, portRow(d, &d.Ports[j]))
 		}
 		if len(d.Ports) == 0 {
-			t.Rows = append(t.Rows, []output.Cell{output.Bad(d.Name), output.Bad("no ports")})
+			row := make([]output.Cell, len(t.Columns))
+			row[0], row[1] = output.Bad(d.Name), output.Bad("no ports")
+			t.Rows = append(t.Rows, row)
 		}
 	}
 	return t
@@ -128,7 +130,7 @@ func (r detectReport) portTable() output.Table {
 func portRow(d *inventory.Device, p *inventory.Port) []output.Cell {
 	pci, card, numa, pcie := "", softwareName(d), "", ""
 	if d.PCI != nil {
-		pci, card, pcie = d.PCI.Address, cardName(d.PCI), pcieText(d.PCI)
+		pci, card, pcie = d.PCI.Address, d.PCI.Name(), pcieText(d.PCI)
 		if d.PCI.NUMANode != nil {
 			numa = strconv.Itoa(*d.PCI.NUMANode)
 		}
@@ -208,22 +210,6 @@ func softwareName(d *inventory.Device) string {
 	return d.Software
 }
 
-// cardName names a card by vendor and model; by its ids where the names are unknown. pci.ids puts the
-// name on the box in brackets: MT2910 Family [ConnectX-7].
-func cardName(pci *inventory.PCI) string {
-	product := pci.Product
-	if _, inner, ok := strings.Cut(product, "["); ok {
-		product = strings.TrimSuffix(inner, "]")
-	}
-	switch {
-	case product == "" && pci.Vendor == "":
-		return fmt.Sprintf("%04x:%04x", uint16(pci.VendorID), uint16(pci.DeviceID))
-	case product == "":
-		return fmt.Sprintf("%s %04x", pci.Vendor, uint16(pci.DeviceID))
-	}
-	return strings.TrimSpace(pci.Vendor + " " + product)
-}
-
 func pcieText(pci *inventory.PCI) string {
 	if pci.Link == nil {
 		return ""
@@ -240,6 +226,8 @@ func stateCell(p *inventory.Port) output.Cell {
 	switch p.State {
 	case inventory.PortStateActive:
 		return output.Good(text)
+	case inventory.PortStateNoChange:
+		return output.Warn("unknown") // no kernel says NOP: the file could not be read
 	case inventory.PortStateDown:
 		if p.PhysState != inventory.PhysStateUnknown && p.PhysState != inventory.PhysStateLinkUp {
 			text += " (" + p.PhysState.String() + ")"
@@ -287,11 +275,19 @@ func fabricText(f *inventory.Fabric) string {
 	return fmt.Sprintf("%s SM %d", f.SubnetPrefix, f.SMLID)
 }
 
+// gpuText names the GPUs at the least distance: "GPU0,1 PXB".
 func gpuText(p *inventory.Port) string {
 	if len(p.GPUs) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("GPU%d %s", p.GPUs[0].GPU, p.GPUs[0].Distance)
+	nearest := p.GPUs[0].Distance
+	var gpus []string
+	for _, g := range p.GPUs {
+		if g.Distance == nearest {
+			gpus = append(gpus, strconv.Itoa(g.GPU))
+		}
+	}
+	return fmt.Sprintf("GPU%s %s", strings.Join(gpus, ","), nearest)
 }
 
 func intText(v *int) string {

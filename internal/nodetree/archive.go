@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"github.com/rdmakit/rdmakit/internal/sysfs"
 )
 
 // errnoFile is the file of an archive or directory that lists the injected
@@ -266,7 +268,7 @@ func (t *Tree) takeErrnos() error {
 	}
 	delete(t.root.children, errnoFile)
 	for name, value := range list {
-		errno, err := ParseErrno(value)
+		errno, err := parseErrno(value)
 		if err != nil {
 			return fmt.Errorf("%s: %.200s: %w", errnoFile, name, err)
 		}
@@ -324,7 +326,7 @@ func errNotEmpty(entries int) error {
 func (t *Tree) writeTo(root *os.Root) error {
 	list := map[string]string{}
 	err := t.visit(t.root, ".", func(name string, n *node) error {
-		if errno, ok := ErrnoName(n.errno); ok {
+		if errno, ok := sysfs.ErrnoName(n.errno); ok {
 			list[name] = errno
 		}
 		local := filepath.FromSlash(name)

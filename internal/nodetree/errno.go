@@ -5,68 +5,18 @@ import (
 	"fmt"
 	"io/fs"
 	"syscall"
+
+	"github.com/rdmakit/rdmakit/internal/sysfs"
 )
 
-// errnoENOTSUPP is the kernel's internal ENOTSUPP (include/linux/errno.h). It
-// has no place in the C library, yet drivers leak it through sysfs.
-const errnoENOTSUPP = syscall.Errno(524)
-
-// errnos names the errors that a tree can inject. The text form and errno.json
-// hold names, because the numbers differ between operating systems.
-var errnos = [...]struct {
-	name  string
-	errno syscall.Errno
-}{
-	{"EPERM", syscall.EPERM},
-	{"ENOENT", syscall.ENOENT},
-	{"EINTR", syscall.EINTR},
-	{"EIO", syscall.EIO},
-	{"ENXIO", syscall.ENXIO},
-	{"E2BIG", syscall.E2BIG},
-	{"EBADF", syscall.EBADF},
-	{"EAGAIN", syscall.EAGAIN},
-	{"ENOMEM", syscall.ENOMEM},
-	{"EACCES", syscall.EACCES},
-	{"EFAULT", syscall.EFAULT},
-	{"EBUSY", syscall.EBUSY},
-	{"EEXIST", syscall.EEXIST},
-	{"ENODEV", syscall.ENODEV},
-	{"ENOTDIR", syscall.ENOTDIR},
-	{"EISDIR", syscall.EISDIR},
-	{"EINVAL", syscall.EINVAL},
-	{"EFBIG", syscall.EFBIG},
-	{"ENOSPC", syscall.ENOSPC},
-	{"EROFS", syscall.EROFS},
-	{"EDOM", syscall.EDOM},
-	{"ERANGE", syscall.ERANGE},
-	{"ENOSYS", syscall.ENOSYS},
-	{"ELOOP", syscall.ELOOP},
-	{"EOPNOTSUPP", syscall.EOPNOTSUPP},
-	{"ENETDOWN", syscall.ENETDOWN},
-	{"ETIMEDOUT", syscall.ETIMEDOUT},
-	{"ESTALE", syscall.ESTALE},
-	{"ENOTSUPP", errnoENOTSUPP},
-}
-
-// ParseErrno returns the error of a name such as "EINVAL" on this operating
+// parseErrno returns the error of a name such as "EINVAL" on this operating
 // system. Unknown names are an error.
-func ParseErrno(name string) (syscall.Errno, error) {
-	for _, e := range errnos {
-		if e.name == name {
-			return e.errno, nil
-		}
+func parseErrno(name string) (syscall.Errno, error) {
+	errno, ok := sysfs.ErrnoByName(name)
+	if !ok {
+		return 0, fmt.Errorf("unknown error name %q", name)
 	}
-	return 0, fmt.Errorf("unknown error name %q", name)
-}
-
-// ErrnoName returns the name of an error, and false when a tree has no name for it.
-func ErrnoName(errno syscall.Errno) (string, bool) {
-	for _, e := range errnos {
-		if e.errno == errno {
-			return e.name, true
-		}
-	}
-	return "", false
+	return errno, nil
 }
 
 // failsAtOpen tells whether the kernel answers the error to open already.
@@ -86,7 +36,7 @@ func failsAtOpen(errno syscall.Errno) bool {
 func injectable(err error) (syscall.Errno, bool) {
 	var errno syscall.Errno
 	if errors.As(err, &errno) {
-		_, ok := ErrnoName(errno)
+		_, ok := sysfs.ErrnoName(errno)
 		return errno, ok
 	}
 	if errors.Is(err, fs.ErrPermission) {

@@ -3,33 +3,18 @@ package nodetree
 import (
 	"cmp"
 	"strings"
+
+	"github.com/rdmakit/rdmakit/internal/sysfs"
 )
 
 // compareNatural orders names so that numbers in them count as numbers:
 // mlx5_2 < mlx5_10. PCI addresses, whose numbers are hexadecimal with a fixed
-// width, keep the plain order. Names that differ only in leading zeros fall
-// back to it too, so that the order is total.
+// width, keep the plain order.
 func compareNatural(a, b string) int {
 	if isAddress(a) || isAddress(b) {
 		return cmp.Compare(a, b)
 	}
-	x, y := a, b
-	for x != "" && y != "" {
-		if isDigit(x[0]) && isDigit(y[0]) {
-			m, n := digits(x), digits(y)
-			p, q := strings.TrimLeft(x[:m], "0"), strings.TrimLeft(y[:n], "0")
-			if c := cmp.Or(cmp.Compare(len(p), len(q)), cmp.Compare(p, q)); c != 0 {
-				return c
-			}
-			x, y = x[m:], y[n:]
-			continue
-		}
-		if x[0] != y[0] {
-			return cmp.Compare(x[0], y[0])
-		}
-		x, y = x[1:], y[1:]
-	}
-	return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(a, b))
+	return sysfs.NaturalCompare(a, b)
 }
 
 // comparePath orders paths component by component, so that a directory's

@@ -129,7 +129,7 @@ func (p *parser) value(name string, quoted bool, value string) error {
 }
 
 func (p *parser) errno(name string, quoted bool, value string) error {
-	errno, err := ParseErrno(value)
+	errno, err := parseErrno(value)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/rdmakit/rdmakit/internal/sysfs"
 )
 
 // inlined names the directories of sysfs that hold a table or a group of
@@ -125,7 +127,7 @@ func (w *textWriter) entry(e textEntry, n int) {
 		name += ".." + strconv.Itoa(start+n-1)
 	}
 	w.WriteString(name)
-	if errno, ok := ErrnoName(e.node.errno); ok {
+	if errno, ok := sysfs.ErrnoName(e.node.errno); ok {
 		w.WriteString(" ! " + errno + "\n")
 		return
 	}

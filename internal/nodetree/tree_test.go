@@ -248,19 +248,6 @@ func TestConcurrent(t *testing.T) {
 	wg.Wait()
 }
 
-func TestErrnoNames(t *testing.T) {
-	for _, e := range errnos {
-		got, err := ParseErrno(e.name)
-		name, ok := ErrnoName(got)
-		if err != nil || !ok || name != e.name {
-			t.Errorf("ParseErrno(%s) = %v, %v; ErrnoName = %s, %t", e.name, got, err, name, ok)
-		}
-	}
-	if _, err := ParseErrno("EWHAT"); err == nil {
-		t.Error("ParseErrno(EWHAT): no error")
-	}
-}
-
 func BenchmarkReadFile(b *testing.B) {
 	fsys := mustParse(b, sample).FS()
 	for b.Loop() {

@@ -242,3 +242,16 @@ func BenchmarkReadFile(b *testing.B) {
 		}
 	}
 }
+
+func TestErrnoNames(t *testing.T) {
+	for _, e := range errnos {
+		got, ok := ErrnoByName(e.name)
+		name, back := ErrnoName(got)
+		if !ok || !back || got != e.errno || name != e.name {
+			t.Errorf("ErrnoByName(%s) = %v, %t; ErrnoName = %s, %t", e.name, got, ok, name, back)
+		}
+	}
+	if e, ok := ErrnoByName("EWHAT"); ok {
+		t.Errorf("ErrnoByName(EWHAT) = %v, want none", e)
+	}
+}
