@@ -27,6 +27,7 @@ func commands() []entry {
 		{groupNode, newDetectCommand},
 		{groupNode, newStatusCommand},
 		{groupNode, newShowCommand},
+		{groupNode, newDoctorCommand},
 		{groupSetup, newConfigCommand},
 		{groupSetup, newCompletionCommand},
 		{groupSetup, newManCommand},

@@ -133,6 +133,9 @@ func (app *App) prepare(cmd *cobra.Command, _ []string) error {
 	app.Out = output.New(app.outputOptions())
 	app.Log = slog.New(slog.NewTextHandler(app.Out.Stderr(), &slog.HandlerOptions{Level: app.logLevel(), ReplaceAttr: dropTime}))
 	app.limitTime(cmd)
+	if cfg.Ignored != nil {
+		app.Log.Warn("configuration ignored", "cause", cfg.Ignored)
+	}
 	app.Log.Debug("run", "command", cmd.CommandPath(), "config", cfg.File, "found", cfg.Exists)
 	return nil
 }

@@ -25,6 +25,8 @@ func goldenCommands() [][]string {
 		{"detect", "-o", "wide"},
 		{"show"}, // of every device
 		{"status"},
+		{"doctor"},
+		{"doctor", "-o", "wide"},
 	}
 }
 

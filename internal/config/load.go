@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 )
@@ -49,6 +50,8 @@ type Config struct {
 	// File is the configuration file, empty if there is no place for one; Exists says whether it is there.
 	File   string
 	Exists bool
+	// Ignored tells why the file at the default place was not read though it may exist; nil otherwise.
+	Ignored error
 	// Entries lists all settings in the order of Settings.
 	Entries []Entry
 	// Notes tells what deserves a word but is no error: two variables that contradict, an RDMAKIT_ name that
@@ -87,6 +90,9 @@ func Load(o Options) (*Config, error) {
 		switch {
 		case !c.Exists && namedBy != "":
 			errs = append(errs, fmt.Errorf("%s: %w", namedBy, err))
+		case namedBy == "" && errors.Is(err, fs.ErrPermission):
+			// HOME of another user, as under setpriv or some sudo rules: nobody asked for that file.
+			c.Exists, c.Ignored = false, err
 		case c.Exists:
 			errs = append(errs, err)
 		}

@@ -1,6 +1,7 @@
 package sysfs
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -94,8 +95,14 @@ func (r *Reader) Text(name string) (string, bool) {
 		r.keep(name, err)
 		return "", false
 	}
-	s := strings.TrimSpace(string(b))
+	s := clean(b)
 	return s, s != ""
+}
+
+// clean trims white space and makes the text valid UTF-8, as JSON would: node
+// descriptions come from the network.
+func clean(b []byte) string {
+	return strings.ToValidUTF8(string(bytes.TrimSpace(b)), "\uFFFD")
 }
 
 // String returns the content of a file, "" where Text says false.
@@ -115,11 +122,11 @@ func (r *Reader) Required(name string) (string, bool) {
 	case err != nil:
 		r.Fail(name, cause(err))
 		return "", false
-	case len(strings.TrimSpace(string(b))) == 0:
+	case clean(b) == "":
 		r.Fail(name, errors.New("empty file"))
 		return "", false
 	}
-	return strings.TrimSpace(string(b)), true
+	return clean(b), true
 }
 
 // Uint returns a number that fits bits, in decimal or with a 0x prefix; nil

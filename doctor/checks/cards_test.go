@@ -1,0 +1,179 @@
+package checks_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/rdmakit/rdmakit/doctor"
+	"github.com/rdmakit/rdmakit/inventory"
+	"github.com/rdmakit/rdmakit/wire/ib"
+)
+
+// function makes an active RoCE compute function of a dual-port card, as plain data.
+func function(card, fn int) inventory.Device {
+	name := fmt.Sprintf("mlx5_%d", 2*card+fn)
+	path := "/sys/class/infiniband/" + name
+	return inventory.Device{
+		Name: name, Path: path, NodeType: inventory.NodeTypeCA, Firmware: "28.39.2048", BoardID: "MT_0000000838",
+		SystemGUID: &ib.GUID{0xb8, 0x3f, 0xd2, 3, 0, 0xa5, 0x10, byte(card)}, Driver: "mlx5_core",
+		PCI: &inventory.PCI{
+			Address: fmt.Sprintf("0000:%02x:00.%d", 0x18+card, fn), Path: "/sys/bus/pci/devices/x", VendorID: 0x15b3, DeviceID: 0x1021,
+		},
+		Ports: []inventory.Port{{
+			Number: 1, Path: path + "/ports/1", State: inventory.PortStateActive, PhysState: inventory.PhysStateLinkUp,
+			LinkLayer: inventory.LinkLayerEthernet, Transport: inventory.TransportRoCEv2,
+			Rate: &inventory.Rate{GbPerSecond: 400, Width: 4, Generation: "NDR"}, Netdev: "net_" + name,
+			Role: inventory.RoleCompute, RoleReason: "made up",
+		}},
+	}
+}
+
+// vf makes a virtual function of the first function of the first card.
+func vf(index int) inventory.Device {
+	d := function(0, 0)
+	d.Name = fmt.Sprintf("mlx5_vf%d", index)
+	d.PCI.Address = fmt.Sprintf("0000:18:00.%d", 2+index)
+	d.VF = &inventory.VFInfo{ParentAddress: "0000:18:00.0", ParentDevice: "mlx5_0", Index: &index}
+	d.Ports[0].Role = inventory.RoleUnknown
+	d.Ports[0].Netdev = ""
+	return d
+}
+
+func down(d inventory.Device) inventory.Device {
+	d.Ports[0].State, d.Ports[0].PhysState = inventory.PortStateDown, inventory.PhysStatePolling
+	return d
+}
+
+func snapshot(devices ...inventory.Device) inventory.Snapshot {
+	return inventory.Snapshot{Schema: inventory.Schema, Devices: devices}
+}
+
+func expect(t *testing.T, id string, snap inventory.Snapshot, want ...string) doctor.Report {
+	t.Helper()
+	r := judge(t, id, snap)
+	if diff := cmp.Diff(want, brief(r)); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", id, diff)
+	}
+	return r
+}
+
+func TestSecondPortsOfCards(t *testing.T) {
+	// Three cards, each with a cable in its first port only: as intended.
+	expect(t, "port-active", snapshot(function(0, 0), down(function(0, 1)), function(1, 0), down(function(1, 1)), function(2, 0), down(function(2, 1))),
+		"pass node", "info mlx5_1:1", "info mlx5_3:1", "info mlx5_5:1")
+	// The other cards use both.
+	expect(t, "port-active", snapshot(function(0, 0), down(function(0, 1)), function(1, 0), function(1, 1), function(2, 0), function(2, 1)),
+		"fail mlx5_1:1")
+	expect(t, "port-active", snapshot(function(0, 0), down(function(0, 1)), function(1, 0), function(1, 1)), "fail mlx5_1:1")
+	// A card of which neither port works is no spare.
+	expect(t, "port-active", snapshot(down(function(0, 0)), down(function(0, 1)), function(1, 0), down(function(1, 1))),
+		"fail mlx5_0:1", "fail mlx5_1:1", "info mlx5_3:1")
+	// A link without a port is a fault, whatever the sibling does.
+	linked := down(function(0, 1))
+	linked.Ports[0].PhysState = inventory.PhysStateLinkUp
+	expect(t, "port-active", snapshot(function(0, 0), linked), "fail mlx5_1:1")
+}
+
+func TestPortsThatJobsDoNotUse(t *testing.T) {
+	storage := down(function(1, 0))
+	storage.Ports[0].Role = inventory.RoleStorage
+	snap := snapshot(function(0, 0), storage)
+	expect(t, "port-active", snap, "pass node", "info mlx5_2:1")
+	snap.Netdevs = []inventory.Netdev{{Name: "net_mlx5_2", Path: "/sys/class/net/net_mlx5_2", AdminUp: true, Carrier: new(bool)}}
+	expect(t, "port-active", snap, "warn mlx5_2:1")
+}
+
+// Virtual functions beside their physical function wait for a pod or a virtual machine.
+func TestVirtualFunctionsBesideTheirPF(t *testing.T) {
+	pf := function(0, 0)
+	snap := snapshot(pf, down(vf(0)), vf(1), vf(2))
+	expect(t, "port-active", snap, "pass node")
+	expect(t, "mtu", snap, "not-applicable node")
+	expect(t, "firmware", snap, "not-applicable node")
+	r := expect(t, "role", snap, "warn mlx5_0")
+	if got := r.Findings[0].Summary; !strings.Contains(got, "2 active virtual functions") || !strings.Contains(got, "mlx5_vf1:1, mlx5_vf2:1") {
+		t.Errorf("role says %q, want both virtual functions", got)
+	}
+}
+
+// In a pod that has one, the PF's network device may be told by netlink.
+func TestVirtualFunctionDownNamesItsPF(t *testing.T) {
+	d := down(vf(3))
+	d.VF.ParentDevice = ""
+	d.Ports[0].Role = inventory.RoleCompute
+	snap := snapshot(d)
+	snap.Netdevs = []inventory.Netdev{{Name: "ens0np0", PCI: "0000:18:00.0"}}
+	r := expect(t, "port-active", snap, "fail mlx5_vf3:1")
+	if got, want := r.Findings[0].Remedy[1], "ip link set dev ens0np0 vf 3 state auto"; got != want {
+		t.Errorf("remedy = %q, want %q", got, want)
+	}
+}
+
+// Functions of a card share its firmware and must not outvote other cards.
+func TestFirmwareCountsCards(t *testing.T) {
+	old := function(1, 0)
+	old.Firmware = "28.38.1002"
+	r := expect(t, "firmware", snapshot(function(0, 0), function(0, 1), old), "warn mlx5_0", "warn mlx5_2")
+	if got := r.Findings[0].Summary; !strings.Contains(got, "the cards of board") {
+		t.Errorf("firmware says %q, want no majority of one card over the other", got)
+	}
+}
+
+func TestRolesOfComputePorts(t *testing.T) {
+	infiniBand := function(1, 0)
+	infiniBand.Ports[0].LinkLayer, infiniBand.Ports[0].Transport = inventory.LinkLayerInfiniBand, inventory.TransportInfiniBand
+	r := expect(t, "role", snapshot(function(0, 0), infiniBand), "warn node")
+	if got := r.Findings[0].Summary; !strings.Contains(got, "InfiniBand (mlx5_2:1)") || !strings.Contains(got, "Ethernet (mlx5_0:1)") {
+		t.Errorf("role says %q, want both link layers", got)
+	}
+
+	withRoute := func(devices ...inventory.Device) inventory.Snapshot {
+		snap := snapshot(devices...)
+		snap.Netdevs = []inventory.Netdev{{Name: "net_mlx5_0", Path: "/sys/class/net/net_mlx5_0", DefaultRoute: true}}
+		snap.Host.DefaultRoutes = []inventory.DefaultRoute{{Family: "ipv6", Netdev: "net_mlx5_0", Gateway: "fe80::1", Metric: 1024}}
+		return snap
+	}
+	expect(t, "role", withRoute(function(0, 0)), "pass node", "info mlx5_0:1")
+	r = expect(t, "role", withRoute(function(0, 0), function(1, 0)), "warn mlx5_0:1")
+	if got, want := r.Findings[0].Evidence[0].String(), "/proc/net/ipv6_route = default via fe80::1 dev net_mlx5_0 metric 1024"; got != want {
+		t.Errorf("evidence = %q, want %q", got, want)
+	}
+
+	storage := function(0, 0)
+	storage.Ports[0].Role = inventory.RoleStorage
+	expect(t, "role", snapshot(storage), "info node")
+}
+
+func TestMTURemedies(t *testing.T) {
+	small := func(n inventory.Netdev) inventory.Netdev {
+		n.Name, n.Path, n.MTU = "net_mlx5_0", "/sys/class/net/net_mlx5_0", 1500
+		return n
+	}
+	bond := inventory.Netdev{Name: "bond0", Bond: &inventory.Bond{Mode: "802.3ad", Slaves: []string{"net_mlx5_0"}}}
+	tests := []struct {
+		name    string
+		device  inventory.Device
+		netdevs []inventory.Netdev
+		want    []string
+	}{
+		{"plain", function(0, 0), []inventory.Netdev{small(inventory.Netdev{})}, []string{"ip link set dev net_mlx5_0 mtu 9000"}},
+		{"bond", function(0, 0), []inventory.Netdev{small(inventory.Netdev{Master: "bond0"}), bond}, []string{"ip link set dev bond0 mtu 9000"}},
+		{"bridge", function(0, 0), []inventory.Netdev{small(inventory.Netdev{Master: "br0"}), {Name: "br0"}}, []string{"ip link set dev net_mlx5_0 mtu 9000"}},
+		{
+			"vlan", function(0, 0),
+			[]inventory.Netdev{small(inventory.Netdev{Lower: "ens0"})},
+			[]string{"ip link set dev ens0 mtu 9000", "ip link set dev net_mlx5_0 mtu 9000"},
+		},
+	}
+	for _, tt := range tests {
+		snap := snapshot(tt.device)
+		snap.Netdevs = tt.netdevs
+		f := expect(t, "mtu", snap, "warn mlx5_0:1").Findings[0]
+		if diff := cmp.Diff(tt.want, f.Remedy[1:]); diff != "" {
+			t.Errorf("%s: remedy (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}

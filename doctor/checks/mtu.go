@@ -1,0 +1,118 @@
+package checks
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/rdmakit/rdmakit/doctor"
+	"github.com/rdmakit/rdmakit/inventory"
+	"github.com/rdmakit/rdmakit/wire/ib"
+)
+
+func mtu() doctor.Check {
+	return doctor.Check{
+		ID:       "mtu",
+		Title:    "RoCE port with an active MTU below 4096",
+		Severity: doctor.OutcomeWarn,
+		Needs:    doctor.NeedDevices,
+		Reads:    []string{netFiles("mtu")},
+		Explanation: "A RoCE port takes the largest of 256, 512, 1024, 2048 and 4096 bytes that fits the MTU of its network device after 96 bytes " +
+			"of headers. At the usual 1500 that is 1024: four times the packets of 4096 for the same data, and less bandwidth where the packet " +
+			"rate is the limit. Two ends that differ run at the smaller one, or fail to connect where a program asks for the larger.",
+		Remedy: "Set the network device to 4200 or 9000 (4192 is the least for 4096), on every node and rail alike. The switch ports must take " +
+			"frames that large first, or large packets vanish silently.",
+		Sources: []string{"catalogue 63, 64", "include/rdma/ib_addr.h (iboe_get_mtu)"},
+		Run:     runMTU,
+	}
+}
+
+func runMTU(_ context.Context, in *doctor.Input) []doctor.Finding {
+	s := in.Snapshot
+	var findings []doctor.Finding
+	var good []doctor.Evidence
+	var hidden []portRef
+	roce, judged := 0, 0
+	for p := range ownPorts(s) {
+		if !p.roce() || !p.active() && !p.carriesJobs(s) {
+			continue // a spare port has no MTU that matters
+		}
+		roce++
+		n := p.netdev(s)
+		if n == nil || n.MTU == 0 {
+			hidden = append(hidden, p)
+			continue
+		}
+		judged++
+		if n.MTU >= ib.MTU4096.NetdevMTU() {
+			good = append(good, netEvidence(n, "mtu", fmt.Sprint(n.MTU)))
+			continue
+		}
+		findings = append(findings, smallMTU(s, p, n))
+	}
+	switch {
+	case roce == 0:
+		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode, "no RoCE port on this node; on InfiniBand the subnet manager sets the MTU")}
+	case judged == 0:
+		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode, "the MTU of no RoCE port's network device is visible here")}
+	case len(hidden) > 0:
+		findings = append(findings, doctor.NotApplicable(doctor.ObjectNode,
+			"the MTU of the network device of %s is not visible here", objects(hidden, 4)))
+	}
+	if worst(findings).Compare(doctor.OutcomeInfo) <= 0 && len(good) > 0 {
+		pass := doctor.Passed(doctor.ObjectNode, plural(len(good), "RoCE port")+" can use an MTU of 4096", good...)
+		return append([]doctor.Finding{pass}, findings...)
+	}
+	return findings
+}
+
+func smallMTU(s *inventory.Snapshot, p portRef, n *inventory.Netdev) doctor.Finding {
+	active := "none at all"
+	if m := ib.MTUFromNetdev(n.MTU); m > 0 {
+		active = fmt.Sprintf("%d", m)
+	}
+	f := doctor.Finding{
+		Outcome:  doctor.OutcomeWarn,
+		Object:   p.object(),
+		Summary:  fmt.Sprintf("active MTU %s: network device %s has %d, 4096 needs %d", active, n.Name, n.MTU, ib.MTU4096.NetdevMTU()),
+		Evidence: []doctor.Evidence{netEvidence(n, "mtu", fmt.Sprint(n.MTU))},
+		Remedy:   mtuRemedy(s, p, n),
+	}
+	if !p.carriesJobs(s) {
+		f.Outcome = doctor.OutcomeInfo
+		f.Summary += fmt.Sprintf(" (%s port, not for jobs)", p.kind())
+	}
+	return f
+}
+
+// mtuRemedy names the devices in the order in which the kernel accepts the
+// change: the one below before the one above.
+func mtuRemedy(s *inventory.Snapshot, p portRef, n *inventory.Netdev) []string {
+	const want = 9000
+	set := func(name string) string { return fmt.Sprintf("ip link set dev %s mtu %d", quote(name), want) }
+	lines := []string{"# first see that the switch ports take frames of 9216 bytes, then the same on every node"}
+	if p.dev.VF != nil {
+		for _, pf := range s.Netdevs {
+			if pf.PCI == p.dev.VF.ParentAddress && pf.PCI != "" && pf.MTU < want {
+				lines = append(lines, set(pf.Name))
+				break
+			}
+		}
+	}
+	if n.Lower != "" {
+		lines = append(lines, set(n.Lower))
+	}
+	target := n.Name
+	if n.Master != "" && isBond(s, n.Master) {
+		target = n.Master // a bond hands its MTU down to its members
+	}
+	lines = append(lines, set(target))
+	if inContainer(s) {
+		lines = append(lines, "# in Kubernetes set it where the interface is made: spec.mtu: 9000 of its SriovNetworkNodePolicy, or \"mtu\": 9000 in its network attachment")
+	}
+	return lines
+}
+
+func isBond(s *inventory.Snapshot, name string) bool {
+	n := s.Netdev(name)
+	return n != nil && n.Bond != nil
+}

@@ -1,0 +1,322 @@
+package checks
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/rdmakit/rdmakit/doctor"
+	"github.com/rdmakit/rdmakit/inventory"
+)
+
+func portActive() doctor.Check {
+	return doctor.Check{
+		ID:       "port-active",
+		Title:    "RDMA port that is not active",
+		Severity: doctor.OutcomeFail,
+		Needs:    doctor.NeedDevices,
+		Reads: []string{
+			portFiles("state"),
+			portFiles("phys_state"),
+		},
+		Explanation: "Only an active port carries RDMA traffic. Collective libraries skip the others without an error: the job runs with " +
+			"fewer rails than its peers, hangs while the ranks disagree about them, or falls back to TCP when none is left.",
+		Remedy: "INIT on InfiniBand waits for a subnet manager: start one, or find out why it doesn't reach the port. Polling means no signal: " +
+			"cable, transceiver or the port at the other end. Disabled means that somebody or something switched the port off; on RoCE it is " +
+			"what a network device shows that is down or has no carrier.",
+		Sources: []string{
+			"catalogue 04, 05, 08",
+			"InfiniBand Architecture Specification volume 1, PortInfo.PortState and PortInfo.PortPhysicalState",
+			"drivers/infiniband/core/sysfs.c (state_show, phys_state_show)",
+		},
+		Run: runPortActive,
+	}
+}
+
+func runPortActive(_ context.Context, in *doctor.Input) []doctor.Finding {
+	s := in.Snapshot
+	var findings []doctor.Finding
+	var good []doctor.Evidence
+	total := 0
+	for p := range ownPorts(s) {
+		total++
+		f, ok := judgeState(in, p)
+		switch {
+		case !ok:
+		case f.Outcome == doctor.OutcomePass:
+			good = append(good, f.Evidence...)
+		default:
+			findings = append(findings, f)
+		}
+	}
+	if total == 0 {
+		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode, "no RDMA device has a port")}
+	}
+	if n := countActive(s); n > 0 && worst(findings).Compare(doctor.OutcomeInfo) <= 0 {
+		pass := doctor.Passed(doctor.ObjectNode, fmt.Sprintf("%d of %s active", n, plural(total, "port")), good...)
+		return append([]doctor.Finding{pass}, findings...)
+	}
+	if len(findings) == 0 { // every state was unreadable, and the runner tells of each
+		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode, "no port has a state that can be judged")}
+	}
+	return findings
+}
+
+func worst(findings []doctor.Finding) doctor.Outcome {
+	w := doctor.OutcomeNotApplicable
+	for _, f := range findings {
+		if f.Outcome.Compare(w) > 0 {
+			w = f.Outcome
+		}
+	}
+	return w
+}
+
+func countActive(s *inventory.Snapshot) int {
+	n := 0
+	for p := range ownPorts(s) {
+		if p.active() {
+			n++
+		}
+	}
+	return n
+}
+
+// judgeState returns the finding for one port; false when its state could not be
+// read, which the runner tells.
+func judgeState(in *doctor.Input, p portRef) (doctor.Finding, bool) {
+	f := doctor.Finding{Object: p.object(), Evidence: p.stateEvidence()}
+	switch p.port.State {
+	case inventory.PortStateActive:
+		f.Outcome = doctor.OutcomePass
+	case inventory.PortStateActiveDefer:
+		f.Outcome = doctor.OutcomeWarn
+		f.Summary = "the physical link is failing at this moment (ACTIVE_DEFER)"
+		f.Explanation = "ACTIVE_DEFER is an active port whose physical link has just been lost: it becomes active again when the link recovers " +
+			"in time, and down when not. NCCL does not use a port in this state."
+		f.Remedy = linkRemedy(p)
+	case inventory.PortStateInit, inventory.PortStateArmed:
+		judgeInit(in.Snapshot, p, &f)
+	case inventory.PortStateDown:
+		judgeDown(in.Snapshot, p, &f)
+	default:
+		if _, unreadable := in.ProblemAt(p.evidence("state", "").Path); unreadable {
+			return f, false
+		}
+		f.Outcome = doctor.OutcomeUnknown
+		f.Summary = fmt.Sprintf("the kernel gives the state %s, which says nothing", p.port.State)
+	}
+	return f, true
+}
+
+// judgeInit judges a port with a link that waits for its subnet manager. While
+// other ports of the node are active the manager may just not be there yet, so
+// it is a warning; without any the node can't run a job.
+func judgeInit(s *inventory.Snapshot, p portRef, f *doctor.Finding) {
+	f.Outcome = doctor.OutcomeWarn
+	if countActive(s) == 0 && p.carriesJobs(s) {
+		f.Outcome = doctor.OutcomeFail
+	}
+	if p.port.LinkLayer != inventory.LinkLayerInfiniBand {
+		f.Summary = fmt.Sprintf("state %s: the driver has not brought the port up", p.port.State)
+		f.Explanation = "A RoCE port has no subnet manager to wait for: it is ACTIVE or DOWN with its network device. In between it stands " +
+			"only while the driver works on it, or when that failed. NCCL does not use it."
+		f.Remedy = bounceRemedy(s, p)
+		return
+	}
+	if p.port.SMLID != nil {
+		f.Evidence = append(f.Evidence, p.evidence("sm_lid", fmt.Sprintf("0x%x", uint16(*p.port.SMLID))))
+	}
+	f.Summary = fmt.Sprintf("state %s: the link is up and no subnet manager has configured it", p.port.State)
+	f.Explanation = "The link works. What is missing is the subnet manager, which assigns the port's address (LID) and routes; until then no " +
+		"queue pair can be connected. Just after a cable was plugged in, or a switch restarted, that lasts seconds; if it stays, no subnet " +
+		"manager runs on this fabric, or it can't reach the port."
+	dev, port := quote(p.dev.Name), p.port.Number
+	f.Remedy = []string{
+		"# is there a subnet manager? ask from a node with an active port",
+		"sminfo",
+		"# none: start one on exactly one node, or on a managed switch",
+		"systemctl enable --now opensm",
+		"# there is one: see what it says of this port",
+		fmt.Sprintf("ibstat %s %d", dev, port),
+	}
+}
+
+// judgeDown judges a port that is down, by how much it was meant to be up.
+func judgeDown(s *inventory.Snapshot, p portRef, f *doctor.Finding) {
+	n := p.netdev(s)
+	f.Summary = "port is down: " + downReason(p, n)
+	if n != nil {
+		if n.OperState != "" {
+			f.Evidence = append(f.Evidence, netEvidence(n, "operstate", n.OperState))
+		}
+		if n.Carrier != nil {
+			f.Evidence = append(f.Evidence, netEvidence(n, "carrier", fmt.Sprint(btoi(*n.Carrier))))
+		}
+	}
+	f.Remedy = downRemedy(s, p, n)
+	switch sibling, spare := spareOf(s, p); {
+	case spare:
+		f.Outcome = doctor.OutcomeInfo
+		f.Summary += "; " + sibling.object() + " on the same card is active, so this looks like its unused second port"
+		f.Explanation = "A second port without a cable harms nothing. It matters only if it was meant to be used, or if somebody names it " +
+			"in NCCL_IB_HCA."
+	case p.carriesJobs(s):
+		f.Outcome = doctor.OutcomeFail
+	case n != nil && n.AdminUp:
+		f.Outcome = doctor.OutcomeWarn
+		f.Summary = fmt.Sprintf("%s %s", p.kind(), f.Summary)
+		f.Explanation = "Jobs don't use this port, but its network device is switched on, so somebody expects it to work."
+	default:
+		f.Outcome = doctor.OutcomeInfo
+		f.Summary = fmt.Sprintf("%s %s", p.kind(), f.Summary)
+		f.Explanation = "Jobs don't use this port, and its network device is switched off."
+	}
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// spareOf finds an active port on the same card, unless most other cards of the
+// same model use the port in that position: then it is missed here.
+func spareOf(s *inventory.Snapshot, p portRef) (sibling portRef, spare bool) {
+	if n := p.netdev(s); p.port.PhysState == inventory.PhysStateLinkUp || n != nil && contradicted(n) {
+		return portRef{}, false // something is plugged in
+	}
+	used := 0 // by how many more cards than not
+	for q := range ports(s) {
+		switch {
+		case q.port == p.port:
+		case sameCard(p.dev, q.dev):
+			if q.active() {
+				sibling, spare = q, true
+			}
+		case sameModel(p.dev, q.dev) && function(p.dev) == function(q.dev) && p.port.Number == q.port.Number && hasSibling(s, q):
+			if q.active() {
+				used++
+			} else {
+				used--
+			}
+		}
+	}
+	return sibling, spare && used <= 0
+}
+
+// hasSibling reports a second port on the card of p: only then does p's position
+// on the card tell anything.
+func hasSibling(s *inventory.Snapshot, p portRef) bool {
+	for q := range ports(s) {
+		if q.port != p.port && sameCard(p.dev, q.dev) {
+			return true
+		}
+	}
+	return false
+}
+
+func downReason(p portRef, n *inventory.Netdev) string {
+	if p.port.LinkLayer == inventory.LinkLayerEthernet && n != nil {
+		if !n.AdminUp {
+			return fmt.Sprintf("network device %s is switched off", n.Name)
+		}
+		if n.Carrier != nil && !*n.Carrier {
+			return fmt.Sprintf("network device %s has no carrier: cable, transceiver or the switch port", n.Name)
+		}
+		if contradicted(n) {
+			return fmt.Sprintf("network device %s has a link, but the driver does not bring the RDMA port up", n.Name)
+		}
+	}
+	switch p.port.PhysState {
+	case inventory.PhysStatePolling:
+		return "Polling, no signal from the other end: cable, transceiver or its port"
+	case inventory.PhysStateDisabled:
+		return "Disabled, switched off on this side"
+	case inventory.PhysStateTraining:
+		return "link training does not finish: cable or transceiver"
+	case inventory.PhysStateErrorRecovery:
+		return "the link is in error recovery: cable or transceiver"
+	case inventory.PhysStateSleep:
+		return "the link sleeps to save power"
+	case inventory.PhysStateLinkUp:
+		return "the physical link is up, but the port is not: driver or firmware"
+	}
+	return "the kernel gives no reason"
+}
+
+// contradicted reports a network device that works although its RDMA port is down.
+func contradicted(n *inventory.Netdev) bool { return n.AdminUp && n.Carrier != nil && *n.Carrier }
+
+func downRemedy(s *inventory.Snapshot, p portRef, n *inventory.Netdev) []string {
+	if vf := vfRemedy(s, p); vf != nil {
+		return vf
+	}
+	if p.port.LinkLayer == inventory.LinkLayerEthernet && n != nil {
+		switch {
+		case !n.AdminUp:
+			return onHost(s, "ip link set dev "+quote(n.Name)+" up")
+		case contradicted(n):
+			return bounceRemedy(s, p)
+		}
+	}
+	if p.port.PhysState == inventory.PhysStateDisabled && p.port.LinkLayer == inventory.LinkLayerInfiniBand && mellanox(p.dev) {
+		return onHost(s, fmt.Sprintf("mlxlink -d %s -p %d --port_state UP", p.tool(), p.port.Number))
+	}
+	return linkRemedy(p)
+}
+
+// vfRemedy tells how to follow the physical port, for a VF whose PF holds it down.
+func vfRemedy(s *inventory.Snapshot, p portRef) []string {
+	vf := p.dev.VF
+	if vf == nil {
+		return nil
+	}
+	netdev, index := "YOUR_PF_NETDEV", "YOUR_VF_INDEX"
+	for _, n := range s.Netdevs {
+		if n.PCI == vf.ParentAddress && n.PCI != "" {
+			netdev = quote(n.Name)
+			break
+		}
+	}
+	if vf.Index != nil {
+		index = fmt.Sprint(*vf.Index)
+	}
+	return []string{
+		"# a virtual function: on the host, let its link follow the physical port " + quote(vf.ParentAddress),
+		fmt.Sprintf("ip link set dev %s vf %s state auto", netdev, index),
+	}
+}
+
+// linkRemedy tells how to look at the physical link.
+func linkRemedy(p portRef) []string {
+	lines := []string{fmt.Sprintf("# reseat or swap the cable of %s (a cable of a good port is the quickest test), then look at both ends", printable(p.object()))}
+	switch {
+	case mellanox(p.dev):
+		lines = append(lines, fmt.Sprintf("mlxlink -d %s -p %d --show_module", p.tool(), p.port.Number))
+	case p.port.Netdev != "" && p.port.LinkLayer == inventory.LinkLayerEthernet:
+		lines = append(lines, "ethtool -m "+quote(p.port.Netdev))
+	default:
+		lines = append(lines, fmt.Sprintf("rdma link show %s", quote(fmt.Sprintf("%s/%d", p.dev.Name, p.port.Number))))
+	}
+	if p.port.Netdev != "" && p.port.LinkLayer == inventory.LinkLayerEthernet {
+		lines = append(lines, "ethtool "+quote(p.port.Netdev))
+	}
+	return lines
+}
+
+func bounceRemedy(s *inventory.Snapshot, p portRef) []string {
+	if p.port.Netdev == "" {
+		return onHost(s, "rdma link show "+quote(fmt.Sprintf("%s/%d", p.dev.Name, p.port.Number)))
+	}
+	n := quote(p.port.Netdev)
+	return onHost(s, "ip link set dev "+n+" down && ip link set dev "+n+" up", "dmesg | tail -n 50   # what the driver says")
+}
+
+// onHost puts a remark before commands that a container has no right to run.
+func onHost(s *inventory.Snapshot, lines ...string) []string {
+	if !inContainer(s) {
+		return lines
+	}
+	return append([]string{"# not from inside this container: on the host, or in a pod that may (CAP_NET_ADMIN)"}, lines...)
+}

@@ -1,0 +1,169 @@
+package checks
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/rdmakit/rdmakit/doctor"
+	"github.com/rdmakit/rdmakit/inventory"
+)
+
+func railRate() doctor.Check {
+	return doctor.Check{
+		ID:       "rail-rate",
+		Title:    "compute rail slower than the others",
+		Severity: doctor.OutcomeFail,
+		Needs:    doctor.NeedDevices,
+		Reads:    []string{portFiles("rate")},
+		Explanation: "Collectives split their data evenly over the rails and wait for all of them, so one port at half the rate halves the whole " +
+			"job, on every node. A rate below that of the peers mostly means a link that trained down: a marginal cable or transceiver, a " +
+			"breakout cable, or a switch port set to a lower speed.",
+		Remedy: "Compare cable, transceiver and switch port of the slow rail with a good one; swapping the cables of the two tells which of " +
+			"them it is.",
+		Sources: []string{"catalogue 06, 35", "drivers/infiniband/core/sysfs.c (rate_show)"},
+		Run:     runRailRate,
+	}
+}
+
+func runRailRate(_ context.Context, in *doctor.Input) []doctor.Finding {
+	rails := rails(in.Snapshot)
+	layers := groupBy(rails, family)
+	var findings []doctor.Finding
+	var good []doctor.Evidence
+	compared := 0
+	for _, l := range layers {
+		if len(l.members) < 2 {
+			continue
+		}
+		compared += len(l.members)
+		rates := groupBy(l.members, func(p portRef) float64 { return p.port.Rate.GbPerSecond })
+		if len(rates) > 1 {
+			findings = append(findings, unequalRates(rates)...)
+			continue
+		}
+		for _, p := range l.members {
+			good = append(good, p.evidence("rate", rawRate(p.port.Rate)))
+		}
+	}
+	switch {
+	case compared == 0:
+		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode,
+			"%s with a known rate: nothing to compare", plural(len(rails), "active compute port"))}
+	case len(findings) == 0:
+		return []doctor.Finding{doctor.Passed(doctor.ObjectNode, rateSummary(layers), good...)}
+	}
+	return findings
+}
+
+// family is the word for what a rail speaks: rails are compared within it.
+func family(p portRef) string {
+	switch {
+	case p.roce():
+		return "RoCE"
+	case p.port.Transport == inventory.TransportUnknown:
+		return "unknown"
+	}
+	return string(p.port.Transport)
+}
+
+// rails returns the active compute ports whose rate is known.
+func rails(s *inventory.Snapshot) []portRef {
+	var out []portRef
+	for p := range ports(s) {
+		if p.active() && p.port.Rate != nil && p.port.Role == inventory.RoleCompute {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func rateSummary(layers []group[string, portRef]) string {
+	var parts []string
+	for _, l := range layers {
+		if len(l.members) > 1 {
+			parts = append(parts, fmt.Sprintf("%d %s rails, each at %s", len(l.members), l.value, gigabits(l.members[0].port.Rate.GbPerSecond)))
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// unequalRates names the rails below the rate that most have; without a majority,
+// below the highest. A rail above the rest is a warning: the others may be the slow ones.
+func unequalRates(rates []group[float64, portRef]) []doctor.Finding {
+	ref, most := rates[0], "most rails run at"
+	if !majority(rates) {
+		for _, r := range rates {
+			if r.value > ref.value {
+				ref = r
+			}
+		}
+		most = "the fastest rails run at"
+	}
+	var findings []doctor.Finding
+	for _, r := range rates {
+		if r.value == ref.value {
+			continue
+		}
+		for _, p := range r.members {
+			f := doctor.Finding{
+				Outcome: doctor.OutcomeFail, Object: p.object(),
+				Summary:  fmt.Sprintf("rate %s, but %s %s (%s)", rawRate(p.port.Rate), most, gigabits(ref.value), objects(ref.members, 3)),
+				Evidence: append([]doctor.Evidence{p.evidence("rate", rawRate(p.port.Rate))}, linkEvidence(p.dev)...),
+				Remedy:   linkRemedy(p),
+			}
+			f.Evidence = append(f.Evidence, ref.members[0].evidence("rate", rawRate(ref.members[0].port.Rate)))
+			if other := ref.members[0].dev; p.dev.PCI != nil && other.PCI != nil && !sameModel(p.dev, other) {
+				f.Outcome = doctor.OutcomeWarn
+				f.Summary += "; the card is of another model"
+			}
+			if r.value > ref.value {
+				f.Outcome = doctor.OutcomeWarn
+				f.Explanation = "One rail is faster than the rest. It gains nothing, for collectives wait for the slowest rail; check whether it " +
+					"is the others that trained down."
+			}
+			if w, rw := p.port.Rate.Width, ref.members[0].port.Rate.Width; w > 0 && w < rw {
+				f.Summary += fmt.Sprintf("; %d of %d lanes are in use", w, rw)
+			}
+			findings = append(findings, f)
+		}
+	}
+	return findings
+}
+
+// linkEvidence quotes the PCI Express link of a card where it runs below what the card can do.
+func linkEvidence(d *inventory.Device) []doctor.Evidence {
+	if d.PCI == nil || d.PCI.Link == nil || d.PCI.LinkMax == nil {
+		return nil
+	}
+	now, most := d.PCI.Link, d.PCI.LinkMax
+	var ev []doctor.Evidence
+	add := func(file, value string) {
+		ev = append(ev, doctor.Evidence{Path: path.Join(d.PCI.Path, file), Value: value})
+	}
+	if now.GTPerSecond < most.GTPerSecond {
+		add("current_link_speed", transfers(now.GTPerSecond))
+		add("max_link_speed", transfers(most.GTPerSecond))
+	}
+	if now.Width < most.Width {
+		add("current_link_width", strconv.Itoa(now.Width))
+		add("max_link_width", strconv.Itoa(most.Width))
+	}
+	return ev
+}
+
+// rawRate returns a rate as sysfs prints it.
+func rawRate(r *inventory.Rate) string {
+	s := strconv.FormatFloat(r.GbPerSecond, 'f', -1, 64) + " Gb/sec"
+	if r.Width > 0 {
+		s += fmt.Sprintf(" (%dX %s)", r.Width, r.Generation)
+	}
+	return s
+}
+
+func gigabits(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) + " Gb/s" }
+
+// transfers returns a PCI speed as sysfs prints it: "32.0 GT/s PCIe".
+func transfers(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) + " GT/s PCIe" }

@@ -1,0 +1,205 @@
+package checks
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rdmakit/rdmakit/doctor"
+	"github.com/rdmakit/rdmakit/internal/sysfs"
+	"github.com/rdmakit/rdmakit/inventory"
+)
+
+const verbsClass = "/" + sysfs.ClassInfiniBandVerbs
+
+func uverbs() doctor.Check {
+	return doctor.Check{
+		ID:       "uverbs",
+		Title:    "RDMA device that programs can't open",
+		Severity: doctor.OutcomeFail,
+		Needs:    doctor.NeedDevices,
+		Reads:    []string{verbsClass + "/uverbs*/ibdev"},
+		Explanation: "Programs reach an RDMA device through /dev/infiniband/uverbsN. Without it libibverbs lists the device, if at all, but can't " +
+			"open it; NCCL then reports no InfiniBand device and falls back to sockets, often at a tenth of the speed and without an error. " +
+			"/dev/infiniband/rdma_cm is the same for librdmacm.",
+		Remedy: "On a host load ib_uverbs and rdma_ucm. A container has to be given the character devices: by --device, or by asking for the " +
+			"resource of an RDMA or SR-IOV device plugin in Kubernetes.",
+		Sources: []string{"catalogue 13, 14", "drivers/infiniband/core/uverbs_main.c", "drivers/infiniband/core/ucma.c"},
+		Run:     runUverbs,
+	}
+}
+
+func runUverbs(_ context.Context, in *doctor.Input) []doctor.Finding {
+	s := in.Snapshot
+	usable := 0
+	for i := range s.Devices {
+		if c := verbsOf(&s.Devices[i]); c != nil && c.Node && openable(c) {
+			usable++
+		}
+	}
+	var findings []doctor.Finding
+	var good []doctor.Evidence
+	for i := range s.Devices {
+		d := &s.Devices[i]
+		c := verbsOf(d)
+		switch {
+		case c == nil:
+			if _, unread := in.ProblemUnder(verbsClass); !unread {
+				findings = append(findings, noVerbsClass(s, d))
+			}
+		case !s.Host.DevVisible:
+			return append(findings, doctor.NotApplicable(doctor.ObjectNode,
+				"this tree has no /dev, so whether %s exists is not known", c.Path))
+		case !c.Node:
+			findings = append(findings, noVerbsNode(s, d, c, usable))
+		case !openable(c):
+			findings = append(findings, notOpenable(s, d, c))
+		default:
+			good = append(good, doctor.Evidence{Path: c.Path, Value: opened(c)})
+		}
+	}
+	findings = append(findings, connectionManager(s)...)
+	if worst(findings).Compare(doctor.OutcomeInfo) > 0 {
+		return findings
+	}
+	if len(good) == 0 {
+		return append(findings, doctor.NotApplicable(doctor.ObjectNode, "%s could not be read", verbsClass))
+	}
+	pass := doctor.Passed(doctor.ObjectNode, fmt.Sprintf("%d of %s can be used by programs", usable, plural(len(s.Devices), "device")), good...)
+	return append([]doctor.Finding{pass}, findings...)
+}
+
+// verbsOf returns the uverbs device, nil when the kernel has made none.
+func verbsOf(d *inventory.Device) *inventory.CharDevice {
+	i := slices.IndexFunc(d.Chars, func(c inventory.CharDevice) bool { return strings.HasPrefix(c.Name, "uverbs") })
+	if i < 0 {
+		return nil
+	}
+	return &d.Chars[i]
+}
+
+// openable also holds where nobody tried.
+func openable(c *inventory.CharDevice) bool { return c.Opened == nil || *c.Opened }
+
+func opened(c *inventory.CharDevice) string {
+	switch {
+	case c.Opened == nil:
+		return "exists"
+	case *c.Opened:
+		return "opened"
+	}
+	return "open: " + c.OpenError
+}
+
+func noVerbsClass(s *inventory.Snapshot, d *inventory.Device) doctor.Finding {
+	return doctor.Finding{
+		Outcome: doctor.OutcomeFail, Object: d.Name,
+		Summary:  "the kernel offers no verbs interface for it: ib_uverbs is not loaded, or not bound to it",
+		Evidence: []doctor.Evidence{{Path: verbsClass, Value: "no entry whose ibdev is " + d.Name}, moduleEvidence(s, "ib_uverbs")},
+		Remedy:   onHost(s, "modprobe ib_uverbs", "# and after every start", "echo ib_uverbs > /etc/modules-load.d/rdmakit.conf"),
+	}
+}
+
+func moduleEvidence(s *inventory.Snapshot, name string) doctor.Evidence {
+	value := "does not exist"
+	if slices.ContainsFunc(s.Host.Modules, func(m inventory.Module) bool { return m.Name == name }) {
+		value = "exists"
+	}
+	return doctor.Evidence{Path: "/" + sysfs.ModuleDir + "/" + name, Value: value}
+}
+
+// noVerbsNode judges a missing /dev/infiniband/uverbsN. A container that was
+// given some devices and not others is as intended.
+func noVerbsNode(s *inventory.Snapshot, d *inventory.Device, c *inventory.CharDevice, usable int) doctor.Finding {
+	f := doctor.Finding{
+		Outcome: doctor.OutcomeFail, Object: d.Name, Summary: c.Path + " does not exist",
+		Evidence: []doctor.Evidence{{Path: c.Path, Value: "does not exist"}},
+	}
+	if !s.Host.DevInfiniBand {
+		f.Summary = "/dev/infiniband does not exist"
+		f.Evidence = append([]doctor.Evidence{{Path: "/dev/infiniband", Value: "does not exist"}}, f.Evidence...)
+	}
+	if !inContainer(s) {
+		f.Evidence = append(f.Evidence, moduleEvidence(s, "ib_uverbs"))
+		f.Remedy = []string{
+			"modprobe ib_uverbs",
+			"# loaded already: let udev make the node anew",
+			"udevadm trigger --action=add --subsystem-match=infiniband_verbs && udevadm settle",
+		}
+		return f
+	}
+	f.Summary += ", though the container sees the device"
+	f.Remedy = containerDevices(s, c)
+	if usable > 0 {
+		f.Outcome = doctor.OutcomeInfo
+		f.Summary = "not given to this container: " + c.Path + " does not exist"
+		f.Explanation = fmt.Sprintf("The container sees every RDMA device of the host, but was given only %d of them. That is as it should be "+
+			"when it asked for so many; programs must not name the others.", usable)
+	}
+	return f
+}
+
+// containerDevices tells how to hand a device to a container.
+func containerDevices(s *inventory.Snapshot, c *inventory.CharDevice) []string {
+	if s.Host.Container.Kubernetes {
+		return []string{
+			"# ask for the resource of the RDMA or SR-IOV device plugin in the pod's container, for example",
+			`#   resources: {limits: {"rdma/YOUR_RESOURCE": 1}}`,
+			"# the names that a node offers:",
+			`kubectl get node YOUR_NODE -o jsonpath='{.status.allocatable}'`,
+		}
+	}
+	return []string{fmt.Sprintf("docker run --device=%s --device=/dev/infiniband/rdma_cm --ulimit memlock=-1:-1 YOUR_IMAGE", quote(c.Path))}
+}
+
+func notOpenable(s *inventory.Snapshot, d *inventory.Device, c *inventory.CharDevice) doctor.Finding {
+	f := doctor.Finding{
+		Outcome: doctor.OutcomeFail, Object: d.Name, Summary: fmt.Sprintf("%s can't be opened: %s", c.Path, c.OpenError),
+		Evidence: []doctor.Evidence{{Path: c.Path, Value: opened(c)}},
+	}
+	denied := strings.Contains(c.OpenError, "permi") // EACCES "permission denied", EPERM "operation not permitted"
+	switch {
+	case denied && inContainer(s):
+		f.Explanation = "The node was made or mounted in the container, but the container's device rules don't let it be opened. A bind mount of " +
+			"/dev/infiniband alone is not enough."
+		f.Remedy = containerDevices(s, c)
+	case denied:
+		f.Remedy = []string{
+			"ls -l " + quote(c.Path),
+			"# rdma-core's udev rules let everybody open it; by hand, until the next start:",
+			"chmod 0666 " + quote(c.Path),
+		}
+	default:
+		f.Remedy = []string{"rdma dev show " + quote(d.Name), "dmesg | tail -n 50   # what the driver says"}
+	}
+	return f
+}
+
+// connectionManager judges /dev/infiniband/rdma_cm, without which programs that
+// connect through librdmacm don't work; NCCL and UCX do without.
+func connectionManager(s *inventory.Snapshot) []doctor.Finding {
+	if !s.Host.DevInfiniBand {
+		return nil // told by device
+	}
+	c := s.Host.RDMACM
+	f := doctor.Finding{Outcome: doctor.OutcomeWarn, Object: "rdma_cm"}
+	f.Explanation = "librdmacm (rping, many storage clients, libfabric's verbs provider) connects through this device. NCCL and NVSHMEM don't " +
+		"use it."
+	switch {
+	case c == nil:
+		f.Summary = "/dev/infiniband/rdma_cm does not exist"
+		f.Evidence = []doctor.Evidence{{Path: "/dev/infiniband/rdma_cm", Value: "does not exist"}, moduleEvidence(s, "rdma_ucm")}
+		f.Remedy = []string{"modprobe rdma_ucm"}
+		if inContainer(s) {
+			f.Remedy = []string{"docker run --device=/dev/infiniband/rdma_cm YOUR_IMAGE   # in Kubernetes the device plugin adds it"}
+		}
+	case !openable(c):
+		f.Summary = fmt.Sprintf("%s can't be opened: %s", c.Path, c.OpenError)
+		f.Evidence = []doctor.Evidence{{Path: c.Path, Value: opened(c)}}
+		f.Remedy = []string{"ls -l " + quote(c.Path), "chmod 0666 " + quote(c.Path)}
+	default:
+		return nil
+	}
+	return []doctor.Finding{f}
+}

@@ -1,0 +1,101 @@
+package doctor
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/rdmakit/rdmakit/internal/sysfs"
+	"github.com/rdmakit/rdmakit/inventory"
+)
+
+// Need is a set of things that a check must find in its Input.
+type Need uint
+
+// The needs. A snapshot is always needed.
+const (
+	NeedDevices Need = 1 << iota // at least one RDMA device
+	NeedLimits                   // the limit of locked memory
+)
+
+// need is one member of the set: its word, and why it is not met ("" when it is).
+type need struct {
+	bit   Need
+	name  string
+	unmet func(*Input) (Outcome, string)
+}
+
+func needs() []need {
+	return []need{
+		{NeedDevices, "RDMA devices", unmetDevices},
+		{NeedLimits, "limits", unmetLimits},
+	}
+}
+
+// Names lists the members in words: "snapshot", "RDMA devices".
+func (n Need) Names() []string {
+	words := []string{"snapshot"}
+	for _, d := range needs() {
+		if n&d.bit != 0 {
+			words = append(words, d.name)
+		}
+	}
+	return words
+}
+
+// String joins the names: "snapshot, RDMA devices".
+func (n Need) String() string { return strings.Join(n.Names(), ", ") }
+
+// MarshalJSON implements json.Marshaler with the list of names.
+func (n Need) MarshalJSON() ([]byte, error) { return json.Marshal(n.Names()) }
+
+// unmet returns the finding for the first need that the input doesn't meet.
+func (n Need) unmet(in *Input) (Finding, bool) {
+	if in.Snapshot == nil {
+		return NotApplicable(ObjectNode, "no snapshot of a node was given"), true
+	}
+	for _, d := range needs() {
+		if n&d.bit == 0 {
+			continue
+		}
+		if o, why := d.unmet(in); why != "" {
+			return Finding{Outcome: o, Object: ObjectNode, Summary: why}, true
+		}
+	}
+	return Finding{}, false
+}
+
+func unmetDevices(in *Input) (Outcome, string) {
+	if len(in.Snapshot.Devices) > 0 {
+		return "", ""
+	}
+	if p, ok := unreadAround(in, "/"+sysfs.ClassInfiniBand); ok {
+		return OutcomeUnknown, "could not read " + p.Path + ": " + p.Error
+	}
+	why := "no RDMA device on this node"
+	if obstacles := in.Snapshot.Obstacles(); len(obstacles) > 0 {
+		why += ": " + obstacles[0].Text
+	}
+	return OutcomeNotApplicable, why
+}
+
+func unmetLimits(in *Input) (Outcome, string) {
+	if in.Snapshot.Host.Memlock != nil {
+		return "", ""
+	}
+	if p, ok := in.ProblemAt("/proc/self/limits"); ok {
+		return OutcomeUnknown, "could not read " + p.Path + ": " + p.Error
+	}
+	return OutcomeNotApplicable, "there is no /proc/self/limits in this tree"
+}
+
+// unreadAround returns the first problem at the path, above it or below it.
+func unreadAround(in *Input, path string) (inventory.Problem, bool) {
+	for _, p := range in.Snapshot.Problems {
+		if p.Path == path || isBelow(p.Path, path) || isBelow(path, p.Path) {
+			return p, true
+		}
+	}
+	return inventory.Problem{}, false
+}
+
+func isBelow(path, dir string) bool { return strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/") }

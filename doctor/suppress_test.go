@@ -1,0 +1,152 @@
+package doctor_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/rdmakit/rdmakit/doctor"
+)
+
+func TestParseSuppression(t *testing.T) {
+	tests := []struct {
+		in   string
+		want doctor.Suppression
+		err  string
+	}{
+		{"mtu", doctor.Suppression{CheckID: "mtu"}, ""},
+		{"mtu@mlx5_0:1", doctor.Suppression{CheckID: "mtu", Object: "mlx5_0:1"}, ""},
+		{"mtu@mlx5_0:1:2027-01-31", doctor.Suppression{CheckID: "mtu", Object: "mlx5_0:1", Until: "2027-01-31"}, ""},
+		{"port-active:2027-01-31", doctor.Suppression{CheckID: "port-active", Until: "2027-01-31"}, ""},
+		{"mtu@a@b", doctor.Suppression{CheckID: "mtu", Object: "a@b"}, ""},
+		{"mtu@mlx5_0:2027", doctor.Suppression{CheckID: "mtu", Object: "mlx5_0:2027"}, ""},
+		{"", doctor.Suppression{}, "not the ID"},
+		{"MTU", doctor.Suppression{}, "not the ID"},
+		{"mtu@", doctor.Suppression{}, "no object"},
+		{"mtu:soon", doctor.Suppression{}, "not the ID"},
+		{"mtu:2027-02-31", doctor.Suppression{}, "not a date"},
+		{"mtu@mlx5_0:1:2027-13-01", doctor.Suppression{}, "not a date"},
+	}
+	for _, tt := range tests {
+		got, err := doctor.ParseSuppression(tt.in)
+		if got != tt.want || (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
+			t.Errorf("ParseSuppression(%q) = %+v, %v, want %+v, %q", tt.in, got, err, tt.want, tt.err)
+		}
+	}
+}
+
+func FuzzParseSuppression(f *testing.F) {
+	f.Add("mtu@mlx5_0:1:2027-01-31")
+	f.Add("port-active:2027-02-31")
+	f.Fuzz(func(t *testing.T, s string) {
+		got, err := doctor.ParseSuppression(s)
+		if err != nil {
+			return
+		}
+		if err := got.Validate(); err != nil {
+			t.Errorf("ParseSuppression(%q) = %+v, which is not valid: %v", s, got, err)
+		}
+		back := got.CheckID
+		if got.Object != "" {
+			back += "@" + got.Object
+		}
+		if got.Until != "" {
+			back += ":" + got.Until
+		}
+		if back != s {
+			t.Errorf("ParseSuppression(%q) = %+v, which reads %q", s, got, back)
+		}
+	})
+}
+
+func TestSuppress(t *testing.T) {
+	day := func(s string) time.Time {
+		d, err := time.Parse(time.DateTime, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	checks := []doctor.Check{
+		giving("a", found(doctor.OutcomeFail, "mlx5_1:1"), found(doctor.OutcomeFail, "mlx5_10:1"), found(doctor.OutcomePass, "")),
+		giving("b", found(doctor.OutcomeWarn, "mlx5_1:1")),
+	}
+	now := day("2026-11-21 23:59:59")
+	tests := []struct {
+		name    string
+		sup     doctor.Suppression
+		want    []string
+		verdict doctor.Outcome
+		expired int
+	}{
+		{
+			"one object",
+			doctor.Suppression{CheckID: "a", Object: "mlx5_1:1"},
+			[]string{"a mlx5_1:1 fail suppressed", "a mlx5_10:1 fail", "a node pass", "b mlx5_1:1 warn"},
+			doctor.OutcomeFail, 0,
+		},
+		{
+			"a device is not a prefix of names",
+			doctor.Suppression{CheckID: "a", Object: "mlx5_1"},
+			[]string{"a mlx5_1:1 fail suppressed", "a mlx5_10:1 fail", "a node pass", "b mlx5_1:1 warn"},
+			doctor.OutcomeFail, 0,
+		},
+		{
+			"every object, but no pass, through its last day",
+			doctor.Suppression{CheckID: "a", Until: "2026-11-21"},
+			[]string{"a mlx5_1:1 fail suppressed", "a mlx5_10:1 fail suppressed", "a node pass", "b mlx5_1:1 warn"},
+			doctor.OutcomeWarn, 0,
+		},
+		{
+			"over",
+			doctor.Suppression{CheckID: "a", Until: "2026-11-20"},
+			[]string{"a mlx5_1:1 fail", "a mlx5_10:1 fail", "a node pass", "b mlx5_1:1 warn"},
+			doctor.OutcomeFail, 1,
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := run(t, node(), doctor.Options{Suppressions: []doctor.Suppression{tt.sup}, Now: now}, checks...)
+			if diff := cmp.Diff(tt.want, outcomes(r)); diff != "" {
+				t.Errorf("Run (-want +got):\n%s", diff)
+			}
+			if r.Verdict != tt.verdict || len(r.Expired) != tt.expired {
+				t.Errorf("Run = verdict %s, %d expired, want %s, %d", r.Verdict, len(r.Expired), tt.verdict, tt.expired)
+			}
+			if got := strings.Count(strings.Join(outcomes(r), "\n"), "suppressed"); r.Counts.Suppressed != got {
+				t.Errorf("Run: counts.suppressed = %d, want %d", r.Counts.Suppressed, got)
+			}
+		})
+	}
+}
+
+// All that a check found may be suppressed: then nothing is wrong, and something was judged.
+func TestSuppressAll(t *testing.T) {
+	sup := doctor.Suppression{CheckID: "a", Reason: "spare part is ordered"}
+	r := run(t, node(), doctor.Options{Suppressions: []doctor.Suppression{sup}}, giving("a", found(doctor.OutcomeFail, "x")))
+	if r.Verdict != doctor.OutcomePass || r.Checks[0].Outcome != doctor.OutcomePass {
+		t.Errorf("Run = verdict %s, check %s, want pass", r.Verdict, r.Checks[0].Outcome)
+	}
+	if diff := cmp.Diff(&sup, r.Findings[0].Suppressed); diff != "" {
+		t.Errorf("Run: suppressed (-want +got):\n%s", diff)
+	}
+}
+
+func TestOutcomes(t *testing.T) {
+	all := doctor.Outcomes()
+	if all[0] != doctor.OutcomeFail || len(all) != 6 {
+		t.Errorf("Outcomes = %v, want six, fail first", all)
+	}
+	if doctor.OutcomeUnknown.Compare(doctor.OutcomeWarn) <= 0 {
+		t.Error("Compare: unknown is not worse than warn, though a fault may hide behind it")
+	}
+	var o doctor.Outcome
+	if err := o.UnmarshalText([]byte("warn")); err != nil || o != doctor.OutcomeWarn {
+		t.Errorf("UnmarshalText(warn) = %v, %v", o, err)
+	}
+	if err := o.UnmarshalText([]byte("splendid")); err == nil {
+		t.Error("UnmarshalText(splendid): no error")
+	}
+}
