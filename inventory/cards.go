@@ -34,7 +34,7 @@ func isGPU(class PCIClass, vendor PCIID) bool {
 
 // rdmaModule names the module that makes RDMA devices of the functions of a network driver.
 var rdmaModule = map[string]string{
-	"mlx5_core": "mlx5_ib", "mlx4_core": "mlx4_ib", "bnxt_en": "bnxt_re", "ice": "irdma", "i40e": "irdma", "idpf": "irdma",
+	"mlx5_core": "mlx5_ib", "mlx4_core": "mlx4_ib", "bnxt_en": "bnxt_re", "ice": "irdma", "idpf": "irdma",
 	"qede": "qedr", "cxgb4": "iw_cxgb4", "efa": "efa", "hfi1": "hfi1", "hns3": "hns_roce_hw_v2", "ionic": "ionic_rdma",
 	"mana": "mana_ib", "erdma": "erdma", "enic": "usnic_verbs", "vmw_pvrdma": "vmw_pvrdma", "be2net": "ocrdma",
 }
@@ -45,7 +45,16 @@ type idRange struct {
 	driver           string
 }
 
-// rdmaIDs recognises cards without a driver. Bound cards are known by their drivers.
+// module names the RDMA module of the range's cards.
+func (r idRange) module() string {
+	if r.driver == "i40e" {
+		return "irdma"
+	}
+	return rdmaModule[r.driver]
+}
+
+// rdmaIDs recognises cards without a driver, and those whose driver serves cards
+// without RDMA too (i40e). Other bound cards are known by their drivers.
 var rdmaIDs = []idRange{
 	{vendorMellanox, 0x1003, 0x1010, "mlx4_core"},
 	{vendorMellanox, 0x1011, 0x10ff, "mlx5_core"},
@@ -71,7 +80,7 @@ func cardModule(f PCI) (module string, ok bool) {
 	}
 	for _, r := range rdmaIDs {
 		if f.VendorID == r.vendor && r.from <= f.DeviceID && f.DeviceID <= r.to {
-			return rdmaModule[r.driver], true
+			return r.module(), true
 		}
 	}
 	return "", f.Class>>8 == subclassInfiniBand || f.Class>>8 == subclassFabric

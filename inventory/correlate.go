@@ -214,7 +214,7 @@ func (s *scanner) vfIndex(pf, vf string) *int {
 	}
 	for _, v := range f.sriov.VFs {
 		if v.Address == vf {
-			return ptr(v.Index)
+			return new(v.Index)
 		}
 	}
 	return nil

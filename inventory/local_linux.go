@@ -97,7 +97,7 @@ func liveVF(vf rdmanl.VF) LiveVF {
 		Trust: vf.Trust, SpoofChk: vf.SpoofCheck, NodeGUID: vf.NodeGUID, PortGUID: vf.PortGUID,
 	}
 	if vf.VLAN != nil {
-		out.VLAN = ptr(int(*vf.VLAN))
+		out.VLAN = new(int(*vf.VLAN))
 	}
 	return out
 }

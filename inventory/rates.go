@@ -30,9 +30,9 @@ func Changes(before, after []Counter, elapsed time.Duration) []Change {
 				ch.Reset = true
 			case c.Saturated:
 			default:
-				ch.Delta = ptr(is - was)
+				ch.Delta = new(is - was)
 				if elapsed > 0 {
-					ch.PerSecond = ptr(float64(is-was) / elapsed.Seconds())
+					ch.PerSecond = new(float64(is-was) / elapsed.Seconds())
 				}
 			}
 		}
@@ -66,8 +66,7 @@ const dataUnit = 4
 
 // Bytes returns what a data counter counts in bytes, false for other counters.
 func (c Counter) Bytes(n float64) (float64, bool) {
-	switch {
-	case c.Group == "counters" && (c.Name == "port_rcv_data" || c.Name == "port_xmit_data"):
+	if c.Group == "counters" && (c.Name == "port_rcv_data" || c.Name == "port_xmit_data") {
 		return n * dataUnit, true
 	}
 	return 0, false

@@ -58,10 +58,10 @@ func (s *scanner) readDevice(r *sysfs.Reader, name, dir string) Device {
 	}
 	for _, l := range s.live.Devices {
 		if l.Name == name {
-			d.Index = ptr(l.Index)
+			d.Index = new(l.Index)
 		}
 	}
-	s.locate(r, &d, dir)
+	s.locate(&d, dir)
 	ports, ok := r.Dir("ports")
 	if !ok {
 		r.Fail("ports", errors.New("no ports"))
@@ -84,7 +84,7 @@ func (s *scanner) readDevice(r *sysfs.Reader, name, dir string) Device {
 }
 
 // locate finds the PCI function of a device, or that it is made of software.
-func (s *scanner) locate(r *sysfs.Reader, d *Device, dir string) {
+func (s *scanner) locate(d *Device, dir string) {
 	where, err := sysfs.Resolve(s.root.FS(), dir)
 	if err != nil {
 		return
@@ -108,33 +108,32 @@ func (s *scanner) locate(r *sysfs.Reader, d *Device, dir string) {
 // softwareKind tells the two software drivers of the kernel apart: only rxe has
 // the attribute "parent" (drivers/infiniband/sw/rxe/rxe_verbs.c), only siw is an RNIC.
 func softwareKind(d *Device) string {
-	switch {
-	case d.NodeType == NodeTypeRNIC:
+	switch d.NodeType {
+	case NodeTypeRNIC:
 		return "siw"
-	case d.NodeType == NodeTypeCA:
+	case NodeTypeCA:
 		return "rxe"
 	}
 	return "virtual"
 }
 
 func nodeType(r *sysfs.Reader) NodeType {
-	v, _ := numbered(r, "node_type")
-	return NodeType(v)
+	return NodeType(numbered(r, "node_type"))
 }
 
-// numbered reads "4: ACTIVE" and returns the number.
-func numbered(r *sysfs.Reader, name string) (uint8, bool) {
+// numbered reads "4: ACTIVE" and returns the number, 0 when it can't be read.
+func numbered(r *sysfs.Reader, name string) uint8 {
 	s, ok := r.Required(name)
 	if !ok {
-		return 0, false
+		return 0
 	}
 	number, _, _ := strings.Cut(s, ":")
 	v, err := strconv.ParseUint(strings.TrimSpace(number), 10, 8)
 	if err != nil {
 		r.Fail(name, fmt.Errorf("%q does not begin with a number", s))
-		return 0, false
+		return 0
 	}
-	return uint8(v), true
+	return uint8(v)
 }
 
 func guid(r *sysfs.Reader, name string) *ib.GUID {
@@ -165,7 +164,7 @@ func (s *scanner) charDevices() map[string][]CharDevice {
 				c := s.charDevice(name)
 				c.Port = int(deref(r.Uint("port", 8)))
 				if v := r.Uint("abi_version", 16); v != nil {
-					c.ABI = ptr(int(*v))
+					c.ABI = new(int(*v))
 				}
 				out[dev] = append(out[dev], c)
 			}
@@ -181,7 +180,7 @@ func (s *scanner) charDevice(name string) CharDevice {
 	i := slices.IndexFunc(s.live.Chars, func(l LiveChar) bool { return l.Name == name })
 	if i >= 0 {
 		c.OpenError = s.live.Chars[i].Error
-		c.Opened = ptr(c.OpenError == "")
+		c.Opened = new(c.OpenError == "")
 	}
 	return c
 }

@@ -56,10 +56,10 @@ func (s *scanner) readNetdev(r *sysfs.Reader, name string) Netdev {
 		n.Carrier = &up
 	}
 	if v := r.Uint("dev_port", 32); v != nil {
-		n.DevPort = ptr(int(*v))
+		n.DevPort = new(int(*v))
 	}
 	if v := r.Uint("dev_id", 32); v != nil {
-		n.DevID = ptr(int(*v))
+		n.DevID = new(int(*v))
 	}
 	if n.Type == ARPHRDInfiniBand {
 		n.IPoIB = s.ipoib(r, n.Address)
@@ -72,7 +72,7 @@ func (s *scanner) readNetdev(r *sysfs.Reader, name string) Netdev {
 		n.Kind = kindRepresentor
 	}
 	s.netdevBus(&n)
-	if n.Bus == BusVirtual && n.Bond == nil {
+	if n.Bus == BusVirtual && n.Bond == nil && n.Kind != "bridge" {
 		n.Lower = lowerDevice(r)
 	}
 	return n
@@ -189,5 +189,3 @@ func (s *scanner) addLinks() {
 		}
 	}
 }
-
-func ptr[T any](v T) *T { return &v }

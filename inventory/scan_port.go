@@ -12,11 +12,9 @@ import (
 
 func (s *scanner) readPort(r *sysfs.Reader, d *Device, number int) Port {
 	p := Port{Number: number, Path: r.Path(".")}
-	state, _ := numbered(r, "state")
-	p.State = PortState(state)
+	p.State = PortState(numbered(r, "state"))
 	if r.Exists("phys_state") {
-		phys, _ := numbered(r, "phys_state")
-		p.PhysState = PhysState(phys)
+		p.PhysState = PhysState(numbered(r, "phys_state"))
 	}
 	switch layer := r.String("link_layer"); layer {
 	case string(LinkLayerInfiniBand), string(LinkLayerEthernet):
@@ -26,7 +24,7 @@ func (s *scanner) readPort(r *sysfs.Reader, d *Device, number int) Port {
 	p.LID, p.SMLID = lid(r, "lid"), lid(r, "sm_lid")
 	p.LMC, p.SMSL = small(r, "lid_mask_count"), small(r, "sm_sl")
 	if v := r.Uint("cap_mask", 32); v != nil {
-		p.CapMask = ptr(uint32(*v))
+		p.CapMask = new(uint32(*v))
 	}
 	p.PKeys = readPKeys(r)
 	p.GIDs, p.GIDTableSize = readGIDs(r, p.LinkLayer)
@@ -90,7 +88,7 @@ func lid(r *sysfs.Reader, name string) *ib.LID {
 	if v == nil {
 		return nil
 	}
-	return ptr(ib.LID(*v))
+	return new(ib.LID(*v))
 }
 
 func small(r *sysfs.Reader, name string) *int {
@@ -98,7 +96,7 @@ func small(r *sysfs.Reader, name string) *int {
 	if v == nil {
 		return nil
 	}
-	return ptr(int(*v))
+	return new(int(*v))
 }
 
 func readPKeys(r *sysfs.Reader) []PKey {

@@ -186,22 +186,22 @@ func TestPartialFailure(t *testing.T) {
 		path  string // in the error; "" when there must be none
 		cause error
 	}{
-		{"denied state", func(n *nodetree.Tree) error { return n.SetError(real(port0)+"/state", syscall.EACCES) }, "/" + port0 + "/state", fs.ErrPermission},
-		{"device gone while read", func(n *nodetree.Tree) error { return n.SetError(real(port0)+"/rate", syscall.ENODEV) }, "/" + port0 + "/rate", syscall.ENODEV},
-		{"input/output error", func(n *nodetree.Tree) error { return n.SetError(real(port0)+"/gids/3", syscall.EIO) }, "/" + port0 + "/gids/3", syscall.EIO},
-		{"invalid argument says no value", func(n *nodetree.Tree) error { return n.SetError(real(port0)+"/cap_mask", syscall.EINVAL) }, "", nil},
+		{"denied state", func(n *nodetree.Tree) error { return n.SetError(realName(port0)+"/state", syscall.EACCES) }, "/" + port0 + "/state", fs.ErrPermission},
+		{"device gone while read", func(n *nodetree.Tree) error { return n.SetError(realName(port0)+"/rate", syscall.ENODEV) }, "/" + port0 + "/rate", syscall.ENODEV},
+		{"input/output error", func(n *nodetree.Tree) error { return n.SetError(realName(port0)+"/gids/3", syscall.EIO) }, "/" + port0 + "/gids/3", syscall.EIO},
+		{"invalid argument says no value", func(n *nodetree.Tree) error { return n.SetError(realName(port0)+"/cap_mask", syscall.EINVAL) }, "", nil},
 		{"missing optional file", func(n *nodetree.Tree) error {
 			return n.Remove(realDevice("mlx5_0") + "/infiniband/mlx5_0/board_id")
 		}, "", nil},
-		{"missing required file", func(n *nodetree.Tree) error { return n.Remove(real(port0) + "/state") }, "/" + port0 + "/state", fs.ErrNotExist},
-		{"empty required file", func(n *nodetree.Tree) error { return n.Set(real(port0)+"/state", "") }, "/" + port0 + "/state", nil},
-		{"garbage state", func(n *nodetree.Tree) error { return n.Set(real(port0)+"/state", "?\x00\n") }, "/" + port0 + "/state", nil},
-		{"garbage rate", func(n *nodetree.Tree) error { return n.Set(real(port0)+"/rate", "fast\n") }, "/" + port0 + "/rate", nil},
-		{"garbage lid", func(n *nodetree.Tree) error { return n.Set(real(port0)+"/lid", "0xfffff\n") }, "/" + port0 + "/lid", nil},
-		{"garbage gid", func(n *nodetree.Tree) error { return n.Set(real(port0)+"/gids/0", "fe80:zz\n") }, "/" + port0 + "/gids/0", nil},
-		{"unknown gid type", func(n *nodetree.Tree) error { return n.Set(real(port0)+"/gid_attrs/types/0", "RoCE v9\n") }, "/" + port0 + "/gid_attrs/types/0", nil},
-		{"no ports", func(n *nodetree.Tree) error { return n.Remove(real("sys/class/infiniband/mlx5_0/ports")) }, "/sys/class/infiniband/mlx5_0/ports", nil},
-		{"dangling class link", func(n *nodetree.Tree) error { return n.Remove(real("sys/class/infiniband/mlx5_0")) }, "/sys/class/infiniband/mlx5_0", nil},
+		{"missing required file", func(n *nodetree.Tree) error { return n.Remove(realName(port0) + "/state") }, "/" + port0 + "/state", fs.ErrNotExist},
+		{"empty required file", func(n *nodetree.Tree) error { return n.Set(realName(port0)+"/state", "") }, "/" + port0 + "/state", nil},
+		{"garbage state", func(n *nodetree.Tree) error { return n.Set(realName(port0)+"/state", "?\x00\n") }, "/" + port0 + "/state", nil},
+		{"garbage rate", func(n *nodetree.Tree) error { return n.Set(realName(port0)+"/rate", "fast\n") }, "/" + port0 + "/rate", nil},
+		{"garbage lid", func(n *nodetree.Tree) error { return n.Set(realName(port0)+"/lid", "0xfffff\n") }, "/" + port0 + "/lid", nil},
+		{"garbage gid", func(n *nodetree.Tree) error { return n.Set(realName(port0)+"/gids/0", "fe80:zz\n") }, "/" + port0 + "/gids/0", nil},
+		{"unknown gid type", func(n *nodetree.Tree) error { return n.Set(realName(port0)+"/gid_attrs/types/0", "RoCE v9\n") }, "/" + port0 + "/gid_attrs/types/0", nil},
+		{"no ports", func(n *nodetree.Tree) error { return n.Remove(realName("sys/class/infiniband/mlx5_0/ports")) }, "/sys/class/infiniband/mlx5_0/ports", nil},
+		{"dangling class link", func(n *nodetree.Tree) error { return n.Remove(realName("sys/class/infiniband/mlx5_0")) }, "/sys/class/infiniband/mlx5_0", nil},
 	}
 	whole := scan(t, load(t, "02_rocev2_8hca"))
 	for _, tt := range tests {
@@ -240,8 +240,8 @@ func checkPartial(t *testing.T, err error, path string, cause error) {
 	}
 }
 
-// real maps a class path of the tree 02_rocev2_8hca to its place, for trees are edited by real names.
-func real(name string) string {
+// realName maps a class path of the tree 02_rocev2_8hca to its place, for trees are edited by real names.
+func realName(name string) string {
 	return strings.Replace(name, "sys/class/infiniband/mlx5_0", realDevice("mlx5_0")+"/infiniband/mlx5_0", 1)
 }
 

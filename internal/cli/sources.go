@@ -139,11 +139,12 @@ func (app *App) scanNode(ctx context.Context, n *node) (snap inventory.Snapshot,
 	if scanErr == nil {
 		return snap, nil, nil
 	}
-	return snap, exitSilently(app.notePartial(&snap, scanErr)), nil
+	app.notePartial(&snap, scanErr)
+	return snap, exitSilently(ExitPartial), nil
 }
 
-// notePartial tells what could not be read and returns the exit code for it.
-func (app *App) notePartial(snap *inventory.Snapshot, scanErr error) int {
+// notePartial tells what could not be read.
+func (app *App) notePartial(snap *inventory.Snapshot, scanErr error) {
 	const shown = 5
 	problems := snap.Problems
 	if len(problems) == 0 {
@@ -156,5 +157,4 @@ func (app *App) notePartial(snap *inventory.Snapshot, scanErr error) int {
 		}
 		app.Out.Note("warning: %s: %s", p.Path, p.Error)
 	}
-	return ExitPartial
 }

@@ -44,7 +44,7 @@ func TestWatchFollowsCounters(t *testing.T) {
 	}
 	set := func(counter, value string) {
 		t.Helper()
-		file := filepath.Join(root, "sys/class/infiniband/mlx5_0/ports/1/counters", counter)
+		file := filepath.Join(root, filepath.FromSlash("sys/class/infiniband/mlx5_0/ports/1/counters"), counter)
 		if err := os.WriteFile(file, []byte(value+"\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}

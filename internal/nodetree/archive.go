@@ -146,12 +146,15 @@ func (c *copier) content(n *node, name string) error {
 // and an attacker could use: absolute names and links, "..", links that leave
 // the root, hard links and devices, entries below links, files named twice, and
 // archives above the bounds.
-func FromTarGz(r io.Reader) (*Tree, error) {
+func FromTarGz(r io.Reader) (*Tree, error) { return fromTarGz(r, maxStream) }
+
+// fromTarGz refuses archives that unpack to streamLimit bytes or more.
+func fromTarGz(r io.Reader, streamLimit int64) (*Tree, error) {
 	zr, err := gzip.NewReader(r)
 	if err != nil {
 		return nil, fmt.Errorf("read archive: %w", err)
 	}
-	stream := &io.LimitedReader{R: zr, N: maxStream}
+	stream := &io.LimitedReader{R: zr, N: streamLimit}
 	u := &unpacker{tree: New()}
 	tr := tar.NewReader(stream)
 	for {

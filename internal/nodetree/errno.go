@@ -34,8 +34,7 @@ func failsAtOpen(errno syscall.Errno) bool {
 // injectable returns the errno of a read that failed, for a copy of the file
 // that fails in the same way.
 func injectable(err error) (syscall.Errno, bool) {
-	var errno syscall.Errno
-	if errors.As(err, &errno) {
+	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		_, ok := sysfs.ErrnoName(errno)
 		return errno, ok
 	}

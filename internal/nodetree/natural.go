@@ -17,20 +17,6 @@ func compareNatural(a, b string) int {
 	return sysfs.NaturalCompare(a, b)
 }
 
-// comparePath orders paths component by component, so that a directory's
-// entries stay together.
-func comparePath(a, b string) int {
-	for a != "" && b != "" {
-		x, restA, _ := strings.Cut(a, "/")
-		y, restB, _ := strings.Cut(b, "/")
-		if c := compareNatural(x, y); c != 0 {
-			return c
-		}
-		a, b = restA, restB
-	}
-	return cmp.Compare(len(a), len(b))
-}
-
 // isAddress tells whether a name looks like one of a PCI device or bus: 0000:18:00.0, pci0000:10.
 func isAddress(name string) bool {
 	domain, _, ok := strings.Cut(strings.TrimPrefix(name, "pci"), ":")

@@ -2,7 +2,6 @@ package nodetree
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -58,7 +57,7 @@ func (w *textWriter) section(dir *node, name string) {
 		if w.Len() > 0 && !bytes.HasSuffix(w.Bytes(), []byte("\n\n")) {
 			w.WriteByte('\n')
 		}
-		fmt.Fprintf(w, "[%s]\n", quoteHeader(name))
+		w.WriteString("[" + quoteHeader(name) + "]\n")
 	}
 	for len(entries) > 0 {
 		n := run(entries)

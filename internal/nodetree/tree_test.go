@@ -201,8 +201,12 @@ func TestOpenFileRereads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	seeker, ok := file.(io.Seeker)
+	if !ok {
+		t.Fatalf("%T is no io.Seeker", file)
+	}
 	read := func() string {
-		if _, err := file.(io.Seeker).Seek(0, io.SeekStart); err != nil {
+		if _, err := seeker.Seek(0, io.SeekStart); err != nil {
 			t.Fatal(err)
 		}
 		b, err := io.ReadAll(file)

@@ -6,9 +6,9 @@ import (
 	"syscall"
 )
 
-// errnoENOTSUPP is the kernel's internal ENOTSUPP (include/linux/errno.h). It
+// enotsupp is the kernel's internal ENOTSUPP (include/linux/errno.h). It
 // has no place in the C library, yet drivers leak it through sysfs.
-const errnoENOTSUPP = syscall.Errno(524)
+const enotsupp = syscall.Errno(524)
 
 // errnos names the errors that kernel files answer and recorded trees hold by
 // name, because the numbers differ between operating systems.
@@ -44,7 +44,7 @@ var errnos = [...]struct {
 	{"ENETDOWN", syscall.ENETDOWN},
 	{"ETIMEDOUT", syscall.ETIMEDOUT},
 	{"ESTALE", syscall.ESTALE},
-	{"ENOTSUPP", errnoENOTSUPP},
+	{"ENOTSUPP", enotsupp},
 }
 
 // ErrnoByName returns the error of a name such as EINVAL on this operating
@@ -71,7 +71,7 @@ func ErrnoName(errno syscall.Errno) (string, bool) {
 // noValue reports the answers by which kernel files say that there is nothing
 // to tell: an empty GID slot, a counter that the card lacks, a link that is down.
 func noValue(err error) bool {
-	return errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.EOPNOTSUPP) || errors.Is(err, errnoENOTSUPP)
+	return errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.EOPNOTSUPP) || errors.Is(err, enotsupp)
 }
 
 // absent reports that a file is not there.
@@ -81,8 +81,7 @@ func absent(err error) bool {
 
 // cause strips the path from a file error, for messages that name it themselves.
 func cause(err error) error {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return pe.Err
 	}
 	return err
