@@ -3,6 +3,7 @@ package inventory
 import (
 	"cmp"
 	"slices"
+	"strings"
 )
 
 // Candidate is a network device without an RDMA device of its own that could
@@ -24,13 +25,13 @@ var skippedKinds = []string{"bridge", "veth", "tun", "tap", "dummy", "ifb", "wir
 func (s *Snapshot) Candidates() []Candidate {
 	var out []Candidate
 	for _, n := range s.Netdevs {
-		if n.RDMADevice != "" || n.Type != ARPHRDEther || slices.Contains(skippedKinds, n.Kind) || s.isSlave(n) {
+		if n.RDMADevice != "" || n.Type != ARPHRDEther || slices.Contains(skippedKinds, n.Kind) {
 			continue
 		}
 		if n.Bus == BusVirtual && n.Kind != "bond" && n.Kind != "vlan" && n.Kind != "macvlan" && n.Kind != "ipvlan" {
 			continue
 		}
-		out = append(out, Candidate{Netdev: n.Name, Bus: n.Bus, SpeedMbps: n.SpeedMbps, Up: n.Usable(), Note: candidateNote(n)})
+		out = append(out, Candidate{Netdev: n.Name, Bus: n.Bus, SpeedMbps: n.SpeedMbps, Up: n.Usable(), Note: s.candidateNote(n)})
 	}
 	slices.SortStableFunc(out, func(a, b Candidate) int {
 		return cmp.Or(cmp.Compare(rank(b.Up), rank(a.Up)), cmp.Compare(deref2(b.SpeedMbps), deref2(a.SpeedMbps)),
@@ -39,24 +40,23 @@ func (s *Snapshot) Candidates() []Candidate {
 	return out
 }
 
-func candidateNote(n Netdev) string {
+func (s *Snapshot) candidateNote(n Netdev) string {
+	m := s.Netdev(n.Master)
+	bonded := ""
+	if m != nil && m.Bond != nil {
+		bonded = ", member of " + m.Name
+	}
 	switch {
 	case n.Kind == "wlan":
 		return "wireless: loses and reorders packets"
 	case n.Bus == BusUSB:
-		return "USB adapter"
+		return "USB adapter" + bonded
 	case n.Bus == BusThunderbolt:
 		return "Thunderbolt, point to point"
 	case n.Bus == BusVirtio:
-		return "paravirtual"
+		return "paravirtual" + bonded
 	}
-	return ""
-}
-
-// isSlave reports a member of a bond: the bond itself is the candidate.
-func (s *Snapshot) isSlave(n Netdev) bool {
-	m := s.Netdev(n.Master)
-	return m != nil && m.Bond != nil
+	return strings.TrimPrefix(bonded, ", ")
 }
 
 // Usable reports that the device is administratively up and has a carrier, as

@@ -6,6 +6,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/rdmakit/rdmakit/internal/sysfs"
@@ -86,6 +87,9 @@ func (s *scanner) netdevBus(n *Netdev) {
 		return
 	}
 	n.Driver = s.root.LinkBase(path.Join(sysfs.ClassNet, n.Name, "device/driver"))
+	if n.SpeedMbps == nil {
+		n.SpeedMbps = s.thunderboltSpeed(resolved)
+	}
 	parts := strings.Split(resolved, "/")
 	addr := lastPCIAddress(parts)
 	switch {
@@ -110,6 +114,28 @@ func (s *scanner) netdevBus(n *Netdev) {
 			n.Driver = f.Driver
 		}
 	}
+}
+
+// thunderboltSpeed returns the speed of the link to the peer of a Thunderbolt
+// network device, whose driver doesn't tell: speed a lane times lanes of the
+// XDomain above it (Documentation/ABI/testing/sysfs-bus-thunderbolt). nil elsewhere.
+func (s *scanner) thunderboltSpeed(resolved string) *int {
+	domain, _, ok := strings.Cut(resolved, "/net/")
+	if !ok || !slices.ContainsFunc(strings.Split(domain, "/"), isThunderboltNode) {
+		return nil
+	}
+	peer := path.Dir(domain)
+	text, ok := s.root.Text(path.Join(peer, "rx_speed"))
+	lanes := s.root.Uint(path.Join(peer, "rx_lanes"), 8)
+	if !ok || lanes == nil {
+		return nil
+	}
+	number, _, _ := strings.Cut(text, " ") // "20.0 Gb/s"
+	speed, err := strconv.ParseFloat(number, 64)
+	if err != nil || speed < 0 || speed > 1000 {
+		return nil
+	}
+	return new(int(speed * 1000 * float64(*lanes)))
 }
 
 // lowerDevice returns the device below a VLAN or macvlan, from its link lower_NAME.

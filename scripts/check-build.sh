@@ -24,6 +24,7 @@ expect "rdmactl version" "$version" "$bin/rdmactl" version
 expect "rdmactl is the dynamic build" dynamic "$bin/rdmactl" version
 expect "rdmactl-static in an empty chroot" "$version" chroot "$jail" /rdmactl-static version
 expect "rdmactl-static is the static build" nodl chroot "$jail" /rdmactl-static version
+expect "rdmactl-static says what it lacks" 'without: opening libibverbs' chroot "$jail" /rdmactl-static version
 
 # With no /sys there is nothing to detect: that is a verdict with a reason (exit status 3, or 7 where
 # reading failed too), no crash.

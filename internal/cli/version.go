@@ -21,7 +21,11 @@ libibverbs where it is installed, or static, which runs anywhere and drives no h
 
 func printVersion(app *App) error {
 	info := version.Info()
-	blocks := []output.Block{output.Paragraph(info.String())}
+	text := info.String()
+	if info.Lacks != "" {
+		text += "\nwithout: " + info.Lacks
+	}
+	blocks := []output.Block{output.Paragraph(text)}
 	if app.Out.Wide() {
 		blocks = append(blocks, output.List{Items: []output.Item{
 			{Key: "commit", Value: output.Plain(info.Commit)},

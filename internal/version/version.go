@@ -55,6 +55,8 @@ type BuildInfo struct {
 	Platform string `json:"platform"`
 	// Build is BuildDynamic or BuildStatic.
 	Build string `json:"build"`
+	// Lacks names what this build leaves out; "" for BuildDynamic.
+	Lacks string `json:"lacks,omitempty"`
 }
 
 // Info returns the description of the running binary.
@@ -67,6 +69,7 @@ func Info() BuildInfo {
 		Go:       runtime.Version(),
 		Platform: runtime.GOOS + "/" + runtime.GOARCH,
 		Build:    build,
+		Lacks:    lacks,
 	}, recorded)
 }
 
