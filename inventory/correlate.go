@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"cmp"
+	"iter"
 	"net/netip"
 	"slices"
 	"strings"
@@ -12,7 +13,7 @@ import (
 // correlate joins what was read apart: ports with network devices, VFs with PFs,
 // cards with devices, GPUs with ports.
 func (s *scanner) correlate() {
-	for d, p := range s.snap.ports() {
+	for d, p := range s.snap.Ports() {
 		p.Netdev = s.portNetdev(d, p)
 		s.linkNetdev(d, p)
 		if p.LinkLayer == LinkLayerEthernet {
@@ -25,8 +26,8 @@ func (s *scanner) correlate() {
 	s.joinCards()
 }
 
-// ports iterates over all ports with their devices, in order.
-func (s *Snapshot) ports() func(func(*Device, *Port) bool) {
+// Ports iterates over all ports with their devices, in order.
+func (s *Snapshot) Ports() iter.Seq2[*Device, *Port] {
 	return func(yield func(*Device, *Port) bool) {
 		for i := range s.Devices {
 			for j := range s.Devices[i].Ports {
@@ -159,7 +160,7 @@ func (s *scanner) addressesFromGIDs() {
 	if len(s.live.Links) > 0 {
 		return
 	}
-	for _, p := range s.snap.ports() {
+	for _, p := range s.snap.Ports() {
 		for _, g := range p.GIDs {
 			n := s.snap.Netdev(g.Netdev)
 			if n == nil || g.Type != GIDTypeRoCEv2 {

@@ -16,7 +16,7 @@ const storageGbPerSecond = 40
 // may be down or down-trained; what carries the default route or a bond does not.
 func assignRoles(snap *Snapshot) {
 	j := newJudge(snap)
-	for d, p := range snap.ports() {
+	for d, p := range snap.Ports() {
 		p.Role, p.RoleReason = j.role(d, p)
 	}
 	assignRails(snap)
@@ -58,7 +58,7 @@ func (j *judge) choose() bool {
 		count       int
 	}
 	scores := map[portClass]*score{}
-	for d, p := range j.snap.ports() {
+	for d, p := range j.snap.Ports() {
 		if !j.eligible(d, p) || p.Rate == nil || !linkUp(p) {
 			continue
 		}
@@ -85,7 +85,7 @@ func (j *judge) choose() bool {
 		return false
 	}
 	j.compute, j.near = best, scores[best].near > 0
-	for d, p := range j.snap.ports() {
+	for d, p := range j.snap.Ports() {
 		if j.eligible(d, p) && linkUp(p) && classOf(p) == best && d.PCI != nil {
 			j.models[d.PCI.DeviceID] = true
 		}
@@ -122,6 +122,7 @@ func (j *judge) role(d *Device, p *Port) (Role, string) {
 
 func (j *judge) roleByClass(d *Device, p *Port) (Role, string) {
 	sameClass := linkUp(p) && classOf(p) == j.compute
+	spare, _ := j.snap.SpareOf(d, p)
 	sameModel := p.LinkLayer == j.compute.layer && d.PCI != nil && j.models[d.PCI.DeviceID]
 	switch {
 	case !sameClass && !sameModel:
@@ -132,6 +133,8 @@ func (j *judge) roleByClass(d *Device, p *Port) (Role, string) {
 		return RoleCompute, fmt.Sprintf("%s with a GPU near (%s)", j.compute, nearestText(p))
 	case sameClass:
 		return RoleCompute, j.compute.String() + ", the class with the most bandwidth"
+	case !linkUp(p) && spare != nil:
+		return RoleUnknown, fmt.Sprintf("no link, and %s on the same card has one: it looks like the unused second port", spare.Name)
 	case !linkUp(p):
 		return RoleCompute, "the same card as the compute ports, without a link"
 	}
@@ -233,7 +236,7 @@ func assignRails(snap *Snapshot) {
 		p *Port
 	}
 	var rails []rail
-	for d, p := range snap.ports() {
+	for d, p := range snap.Ports() {
 		if p.Role == RoleCompute {
 			rails = append(rails, rail{d, p})
 		}

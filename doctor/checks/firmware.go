@@ -71,7 +71,7 @@ func firmwareCards(s *inventory.Snapshot) []*inventory.Device {
 		if d.VF != nil && d.VF.ParentDevice != "" {
 			continue
 		}
-		known := slices.ContainsFunc(cards, func(c *inventory.Device) bool { return sameCard(c, d) && c.Firmware == d.Firmware })
+		known := slices.ContainsFunc(cards, func(c *inventory.Device) bool { return c.SameCard(d) && c.Firmware == d.Firmware })
 		if !known {
 			cards = append(cards, d)
 		}

@@ -33,12 +33,9 @@ type portRef struct {
 // ports iterates over all ports of a node, in order.
 func ports(s *inventory.Snapshot) iter.Seq[portRef] {
 	return func(yield func(portRef) bool) {
-		for i := range s.Devices {
-			d := &s.Devices[i]
-			for j := range d.Ports {
-				if !yield(portRef{d, &d.Ports[j]}) {
-					return
-				}
+		for d, p := range s.Ports() {
+			if !yield(portRef{d, p}) {
+				return
 			}
 		}
 	}
@@ -76,11 +73,8 @@ func (p portRef) stateEvidence() []doctor.Evidence {
 	return ev
 }
 
-// active reports whether traffic can flow; ACTIVE_DEFER counts, for the logical
-// link and all its addresses stay until the physical one has failed to recover.
-func (p portRef) active() bool {
-	return p.port.State == inventory.PortStateActive || p.port.State == inventory.PortStateActiveDefer
-}
+// active reports whether traffic can flow.
+func (p portRef) active() bool { return p.port.UpOrDeferred() }
 
 // carriesJobs reports whether the port is one that jobs on this node are meant to
 // use. A port of unknown role counts where the node has no compute port at all,
@@ -139,47 +133,6 @@ func (p portRef) tool() string {
 
 // mellanox reports a card that the mlx5 tools serve.
 func mellanox(d *inventory.Device) bool { return d.PCI != nil && d.PCI.VendorID == 0x15b3 }
-
-// sameCard reports whether two devices are functions of one card: the same
-// device, one system image GUID (also across the slots of a card that serves two
-// sockets), or one PCI slot. VFs are nobody's second port.
-func sameCard(a, b *inventory.Device) bool {
-	switch {
-	case a == b:
-		return true
-	case a.VF != nil || b.VF != nil || a.PCI == nil || b.PCI == nil:
-		return false
-	case a.SystemGUID != nil && b.SystemGUID != nil && !a.SystemGUID.IsZero() && *a.SystemGUID == *b.SystemGUID:
-		return true
-	}
-	return slot(a.PCI.Address) == slot(b.PCI.Address)
-}
-
-// slot is a PCI address without its function.
-func slot(address string) string {
-	s, _, _ := strings.Cut(address, ".")
-	return s
-}
-
-// function is the digit after the dot of a PCI address, "" without one.
-func function(d *inventory.Device) string {
-	if d.PCI == nil {
-		return ""
-	}
-	_, f, _ := strings.Cut(d.PCI.Address, ".")
-	return f
-}
-
-// sameModel reports two devices on cards of one kind.
-func sameModel(a, b *inventory.Device) bool {
-	switch {
-	case a.PCI == nil || b.PCI == nil:
-		return false
-	case a.BoardID != "" && b.BoardID != "":
-		return a.BoardID == b.BoardID
-	}
-	return a.PCI.VendorID == b.PCI.VendorID && a.PCI.DeviceID == b.PCI.DeviceID
-}
 
 // netEvidence quotes a file of a network device.
 func netEvidence(n *inventory.Netdev, file, value string) doctor.Evidence {

@@ -154,10 +154,10 @@ func judgeDown(s *inventory.Snapshot, p portRef, f *doctor.Finding) {
 		}
 	}
 	f.Remedy = downRemedy(s, p, n)
-	switch sibling, spare := spareOf(s, p); {
-	case spare:
+	switch sibling, port := s.SpareOf(p.dev, p.port); {
+	case sibling != nil:
 		f.Outcome = doctor.OutcomeInfo
-		f.Summary += "; " + sibling.object() + " on the same card is active, so this looks like its unused second port"
+		f.Summary += "; " + portRef{sibling, port}.object() + " on the same card is active, so this looks like its unused second port"
 		f.Explanation = "A second port without a cable harms nothing. It matters only if it was meant to be used, or if somebody names it " +
 			"in NCCL_IB_HCA."
 	case p.carriesJobs(s):
@@ -178,42 +178,6 @@ func btoi(b bool) int {
 		return 1
 	}
 	return 0
-}
-
-// spareOf finds an active port on the same card, unless most other cards of the
-// same model use the port in that position: then it is missed here.
-func spareOf(s *inventory.Snapshot, p portRef) (sibling portRef, spare bool) {
-	if n := p.netdev(s); p.port.PhysState == inventory.PhysStateLinkUp || n != nil && contradicted(n) {
-		return portRef{}, false // something is plugged in
-	}
-	used := 0 // by how many more cards than not
-	for q := range ports(s) {
-		switch {
-		case q.port == p.port:
-		case sameCard(p.dev, q.dev):
-			if q.active() {
-				sibling, spare = q, true
-			}
-		case sameModel(p.dev, q.dev) && function(p.dev) == function(q.dev) && p.port.Number == q.port.Number && hasSibling(s, q):
-			if q.active() {
-				used++
-			} else {
-				used--
-			}
-		}
-	}
-	return sibling, spare && used <= 0
-}
-
-// hasSibling reports a second port on the card of p: only then does p's position
-// on the card tell anything.
-func hasSibling(s *inventory.Snapshot, p portRef) bool {
-	for q := range ports(s) {
-		if q.port != p.port && sameCard(p.dev, q.dev) {
-			return true
-		}
-	}
-	return false
 }
 
 func downReason(p portRef, n *inventory.Netdev) string {

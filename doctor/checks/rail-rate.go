@@ -115,7 +115,7 @@ func unequalRates(rates []group[float64, portRef]) []doctor.Finding {
 				Remedy:   linkRemedy(p),
 			}
 			f.Evidence = append(f.Evidence, ref.members[0].evidence("rate", rawRate(ref.members[0].port.Rate)))
-			if other := ref.members[0].dev; p.dev.PCI != nil && other.PCI != nil && !sameModel(p.dev, other) {
+			if other := ref.members[0].dev; p.dev.PCI != nil && other.PCI != nil && !p.dev.SameModel(other) {
 				f.Outcome = doctor.OutcomeWarn
 				f.Summary += "; the card is of another model"
 			}
