@@ -17,37 +17,41 @@ import (
 // through sysfs.Root, and from a folder through plain os.Root.
 func BenchmarkScan(b *testing.B) {
 	for _, name := range []string{"30_timing_8x256", "31_timing_worst_8x256"} {
-		tree, err := testtrees.Load(name)
-		if err != nil {
-			b.Fatal(err)
-		}
-		dir := b.TempDir()
-		if err := tree.WriteDir(dir); err != nil {
-			b.Fatal(err)
-		}
-		fast, err := sysfs.OpenRoot(dir)
-		if err != nil {
-			b.Fatal(err)
-		}
-		defer fast.Close() //nolint:errcheck // a benchmark's folder
-		plain, err := os.OpenRoot(dir)
-		if err != nil {
-			b.Fatal(err)
-		}
-		defer plain.Close() //nolint:errcheck // a benchmark's folder
-		sources := map[string]inventory.Sources{
-			"memory": {Root: tree.FS()}, "folder": {Root: fast}, "os.Root": {Root: plain.FS()},
-		}
-		for kind, src := range sources {
-			b.Run(name+"/"+kind, func(b *testing.B) {
-				b.ReportAllocs()
-				for b.Loop() {
-					if snap, err := inventory.Scan(b.Context(), src); err != nil || len(snap.Devices) != 8 {
-						b.Fatalf("%d devices, %v", len(snap.Devices), err)
-					}
+		b.Run(name, func(b *testing.B) { benchmarkScan(b, name) })
+	}
+}
+
+func benchmarkScan(b *testing.B, name string) {
+	tree, err := testtrees.Load(name)
+	if err != nil {
+		b.Fatal(err)
+	}
+	dir := b.TempDir()
+	if err := tree.WriteDir(dir); err != nil {
+		b.Fatal(err)
+	}
+	fast, err := sysfs.OpenRoot(dir)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer fast.Close() //nolint:errcheck // a benchmark's folder
+	plain, err := os.OpenRoot(dir)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer plain.Close() //nolint:errcheck // a benchmark's folder
+	sources := map[string]inventory.Sources{
+		"memory": {Root: tree.FS()}, "folder": {Root: fast}, "os.Root": {Root: plain.FS()},
+	}
+	for kind, src := range sources {
+		b.Run(kind, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if snap, err := inventory.Scan(b.Context(), src); err != nil || len(snap.Devices) != 8 {
+					b.Fatalf("%d devices, %v", len(snap.Devices), err)
 				}
-			})
-		}
+			}
+		})
 	}
 }
 

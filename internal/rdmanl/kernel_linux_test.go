@@ -70,7 +70,8 @@ func tool[T any](t *testing.T, args ...string) (T, error) {
 	if err != nil {
 		return v, fmt.Errorf("%v: %w", args, err)
 	}
-	return v, json.Unmarshal(out, &v)
+	err = json.Unmarshal(out, &v)
+	return v, err
 }
 
 // ipLink is what `ip -j -d link` prints; ipVF is an entry of its vfinfo_list.
@@ -289,19 +290,19 @@ func (r ipRoute) route(family string, bits int) (Route, error) {
 	return w.via(r.Gateway+r.Via.Host, r.Dev)
 }
 
-func (w Route) via(gateway, dev string) (Route, error) {
+func (r Route) via(gateway, dev string) (Route, error) {
 	if gateway != "" {
-		w.Gateway = netip.MustParseAddr(gateway)
+		r.Gateway = netip.MustParseAddr(gateway)
 	}
 	if dev == "" {
-		return w, nil
+		return r, nil
 	}
 	i, err := net.InterfaceByName(dev)
 	if err != nil {
-		return w, err
+		return r, err
 	}
-	w.LinkIndex = &i.Index
-	return w, nil
+	r.LinkIndex = &i.Index
+	return r, nil
 }
 
 func TestKernelDefaultRoutes(t *testing.T) {
@@ -344,7 +345,7 @@ func TestKernelRouteTo(t *testing.T) {
 	destinations := []string{"127.0.0.1", "::1", "192.0.2.1", "192.0.2.254", "203.0.113.9", "198.51.100.7", "2001:db8::5", "2600::1"}
 	for _, s := range destinations {
 		dst := netip.MustParseAddr(s)
-		if _, err := exec.Command("ip", "route", "get", s).Output(); err != nil {
+		if _, err := exec.CommandContext(t.Context(), "ip", "route", "get", s).Output(); err != nil {
 			if _, err := (Client{}).RouteTo(testContext(t), dst); err == nil {
 				t.Errorf("RouteTo(%s) = nil error, want one: ip has no route", s)
 			}
@@ -491,7 +492,7 @@ func TestKernelSystem(t *testing.T) {
 		t.Fatal(err)
 	}
 	needTool(t, "rdma")
-	out, err := exec.Command("rdma", "system").Output()
+	out, err := exec.CommandContext(t.Context(), "rdma", "system").Output()
 	if err != nil {
 		t.Fatal(err)
 	}

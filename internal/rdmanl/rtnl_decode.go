@@ -195,11 +195,10 @@ func (r *Route) hopFields(f family) fields {
 			if len(v) < 2 {
 				return fmt.Errorf("a gateway of %d bytes", len(v))
 			}
-			via, err := familyOf(uint8(binary.NativeEndian.Uint16(v)))
-			if err != nil {
-				return nil // neither of the two: nothing that Gateway could hold
+			if via, err := familyOf(uint8(binary.NativeEndian.Uint16(v))); err == nil {
+				return addr(&r.Gateway, via)(v[2:])
 			}
-			return addr(&r.Gateway, via)(v[2:])
+			return nil // neither of the two families: nothing that Gateway could hold
 		},
 	}
 }

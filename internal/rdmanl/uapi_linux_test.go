@@ -34,7 +34,11 @@ func TestUAPIMatchesHeaders(t *testing.T) {
 	names := 0
 	ast.Inspect(file, func(n ast.Node) bool {
 		if spec, ok := n.(*ast.ValueSpec); ok {
-			name, value := spec.Names[0].Name, spec.Values[0].(*ast.BasicLit).Value
+			literal, ok := spec.Values[0].(*ast.BasicLit)
+			if !ok {
+				t.Fatalf("%s is not a plain number", spec.Names[0].Name)
+			}
+			name, value := spec.Names[0].Name, literal.Value
 			fmt.Fprintf(&code, "if (%s != %s) printf(\"%s is %%d, not %s\\n\", (int)%s);\n", name, value, name, value, name)
 			names++
 		}
@@ -45,10 +49,10 @@ func TestUAPIMatchesHeaders(t *testing.T) {
 	if err := os.WriteFile(source, []byte(code.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command(cc, "-o", program, source).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), cc, "-o", program, source).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	if out, err := exec.Command(program).CombinedOutput(); err != nil || len(out) != 0 || names < 70 {
+	if out, err := exec.CommandContext(t.Context(), program).CombinedOutput(); err != nil || len(out) != 0 || names < 70 {
 		t.Errorf("%d names, %v:\n%s", names, err, out)
 	}
 }

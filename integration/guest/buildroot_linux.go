@@ -1,0 +1,189 @@
+package guest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// makeKernel unpacks the kernel and compiles what Debian's lacks: siw, from
+// Debian's own source of the same version.
+func (b *builder) makeKernel(ctx context.Context) error {
+	k := b.kernel
+	get := aptGet(ctx, "download", "linux-image-"+k.Release+"="+k.Version)
+	get.Dir = b.dir("kernel")
+	if err := b.run(ctx, get); err != nil {
+		return err
+	}
+	debs, err := filepath.Glob(b.dir("kernel", "*.deb"))
+	if err != nil || len(debs) != 1 {
+		return fmt.Errorf("download the kernel: %d packages came, not 1", len(debs))
+	}
+	if err := b.run(ctx, exec.CommandContext(ctx, "dpkg", "-x", debs[0], b.dir("kernel"))); err != nil {
+		return err
+	}
+	if err := b.compileSiw(ctx); err != nil {
+		return err
+	}
+	return b.run(ctx, exec.CommandContext(ctx, "depmod", "-b", b.dir("kernel"), k.Release))
+}
+
+func (b *builder) compileSiw(ctx context.Context) error {
+	const driver = "drivers/infiniband/sw/siw"
+	source := "linux-source-" + b.kernel.series()
+	steps := []*exec.Cmd{
+		exec.CommandContext(ctx, "tar", "-xf", "/usr/src/"+source+".tar.xz", "-C", b.dir("siw"), "--strip-components=1", source+"/"+driver),
+		exec.CommandContext(ctx, "make", "-C", "/usr/src/linux-headers-"+b.kernel.Release, "M="+b.dir("siw", driver), "CONFIG_RDMA_SIW=m", "modules"),
+		exec.CommandContext(ctx, "strip", "--strip-debug", b.dir("siw", driver, "siw.ko")),
+	}
+	for _, cmd := range steps {
+		if err := b.run(ctx, cmd); err != nil {
+			return fmt.Errorf("compile siw: %w", err)
+		}
+	}
+	err := copyFile(b.dir("siw", driver, "siw.ko"), b.dir("kernel", "lib/modules", b.kernel.Release, "extra/siw.ko"), 0o644)
+	if err != nil {
+		return fmt.Errorf("install siw: %w", err)
+	}
+	return nil
+}
+
+// makeRoot installs the guest's packages in a tree of their own.
+func (b *builder) makeRoot(ctx context.Context) error {
+	mirror, err := b.findMirror(ctx)
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, "debootstrap", "--variant=minbase", "--cache-dir="+filepath.Join(b.cache, "debs"),
+		"--include="+strings.Join(b.recipe.Packages, ","), b.recipe.Suite, b.dir("root"), mirror)
+	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C")
+	// What debootstrap mounts in the tree must not outlive it: removing the
+	// tree would then reach into this machine's /sys.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
+	if err := b.run(ctx, cmd); err != nil {
+		return err
+	}
+	return b.checkPrograms()
+}
+
+// checkPrograms makes sure that the packages brought what tests rely on.
+func (b *builder) checkPrograms() error {
+	var missing []string
+	for _, name := range b.recipe.Programs {
+		found := slices.ContainsFunc([]string{"usr/bin", "usr/sbin", "bin", "sbin"}, func(d string) bool {
+			_, err := os.Lstat(b.dir("root", d, name))
+			return err == nil
+		})
+		if !found {
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("install the guest's packages: no %s came with them", strings.Join(missing, ", "))
+	}
+	return nil
+}
+
+// fillRoot adds to the tree what is not from Debian's packages.
+func (b *builder) fillRoot(ctx context.Context) error {
+	if err := b.copyModules(ctx); err != nil {
+		return err
+	}
+	if err := b.compileDaemon(ctx); err != nil {
+		return err
+	}
+	if err := os.WriteFile(b.dir("root", "init"), []byte(b.recipe.Init), 0o755); err != nil {
+		return fmt.Errorf("write init: %w", err)
+	}
+	for _, waste := range []string{"usr/share/doc", "usr/share/man", "usr/share/info", "usr/share/locale", "var/cache/apt", "var/lib/apt/lists"} {
+		if err := os.RemoveAll(b.dir("root", waste)); err != nil {
+			return fmt.Errorf("trim the guest: %w", err)
+		}
+	}
+	return nil
+}
+
+func (b *builder) copyModules(ctx context.Context) error {
+	from := b.dir("kernel", "lib/modules", b.kernel.Release)
+	to := b.dir("root", "usr/lib/modules", b.kernel.Release)
+	dep, err := os.ReadFile(filepath.Join(from, "modules.dep"))
+	if err != nil {
+		return fmt.Errorf("read kernel modules: %w", err)
+	}
+	builtin, err := os.ReadFile(filepath.Join(from, "modules.builtin"))
+	if err != nil {
+		return fmt.Errorf("read kernel modules: %w", err)
+	}
+	table, err := parseModules(string(dep), string(builtin))
+	if err != nil {
+		return err
+	}
+	files, err := table.choose(b.recipe.Trees, slices.Concat(b.recipe.Modules, b.recipe.Boot))
+	if err != nil {
+		return err
+	}
+	for _, f := range append(files, "modules.order", "modules.builtin", "modules.builtin.modinfo") {
+		if err := copyFile(filepath.Join(from, f), filepath.Join(to, f), 0o644); err != nil {
+			return fmt.Errorf("copy kernel modules: %w", err)
+		}
+	}
+	return b.run(ctx, exec.CommandContext(ctx, "depmod", "-b", b.dir("root"), b.kernel.Release))
+}
+
+// compileDaemon compiles guestd from the copy of its source in this program.
+func (b *builder) compileDaemon(ctx context.Context) error {
+	for _, name := range slices.Sorted(maps.Keys(b.recipe.Daemon)) {
+		path := b.dir("guestd", name)
+		err := os.MkdirAll(filepath.Dir(path), 0o755)
+		if err == nil {
+			err = os.WriteFile(path, []byte(b.recipe.Daemon[name]), 0o644)
+		}
+		if err != nil {
+			return fmt.Errorf("write the source of guestd: %w", err)
+		}
+	}
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", b.dir("root", "usr/local/sbin/guestd"), "./cmd/guestd")
+	cmd.Dir = b.dir("guestd")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64", "GOFLAGS=-buildvcs=false", "GOWORK=off")
+	if err := b.run(ctx, cmd); err != nil {
+		return fmt.Errorf("compile guestd: %w", err)
+	}
+	return nil
+}
+
+// pack writes the result: the kernel, and the tree as a cpio archive. It is
+// not compressed, for unpacking costs the emulated processor more than reading.
+func (b *builder) pack(ctx context.Context) error {
+	if err := copyFile(b.dir("kernel", "boot/vmlinuz-"+b.kernel.Release), filepath.Join(b.out(), "vmlinuz"), 0o644); err != nil {
+		return fmt.Errorf("copy the kernel: %w", err)
+	}
+	var names strings.Builder
+	err := fs.WalkDir(os.DirFS(b.dir("root")), ".", func(path string, _ fs.DirEntry, err error) error {
+		names.WriteString(path + "\x00")
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("list the guest's files: %w", err)
+	}
+	archive, err := os.Create(filepath.Join(b.out(), "initrd.cpio"))
+	if err != nil {
+		return fmt.Errorf("make the initrd: %w", err)
+	}
+	cmd := exec.CommandContext(ctx, "cpio", "--null", "--create", "--format=newc", "--quiet")
+	cmd.Dir = b.dir("root")
+	cmd.Stdin = strings.NewReader(names.String())
+	cmd.Stdout = archive
+	err = b.run(ctx, cmd)
+	if err := errors.Join(err, archive.Close()); err != nil {
+		return fmt.Errorf("make the initrd: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,66 @@
+package guest
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// channels is the number of virtio serial ports, and so of requests that the
+// guest works on at once. QEMU allows 30.
+const channels = 16
+
+// linkMTU is the largest MTU of the two links, in bytes: enough for an RDMA
+// path MTU of 4096. The guest's cards start with it.
+const linkMTU = 9000
+
+// taps are the host's ends of the two links, in the guest's own namespace.
+var taps = [...]struct{ name, address, mac string }{
+	{"tap0", HostAddress, "52:54:00:99:00:01"},
+	{"tap1", HostAddressIWARP, "52:54:00:99:00:02"},
+}
+
+// channelName is the file name of the socket of a channel in a guest's folder.
+func channelName(n int) string { return "ch" + strconv.Itoa(n) + ".sock" }
+
+// qemuArgs returns the command that runs the guest, to be started in the
+// guest's folder: the sockets and the console log are named relative to it,
+// so that no folder's name is too long for a socket or clashes with QEMU's
+// option syntax. timeout is the last of the watchdogs: it ends the guest
+// when all who should have done so are gone.
+func qemuArgs(o Options, s state, image Image) []string {
+	args := []string{
+		"ip", "netns", "exec", s.Netns,
+		"timeout", "--kill-after=10", strconv.FormatInt(int64(o.MaxLife/time.Second), 10),
+		"qemu-system-x86_64", "-name", s.Netns,
+		"-machine", "q35", "-accel", "tcg,thread=multi", "-cpu", "max",
+		"-m", strconv.Itoa(o.Memory), "-smp", strconv.Itoa(o.CPUs),
+		"-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-serial", "file:" + consoleName,
+		"-kernel", image.kernel(), "-initrd", image.initrd(),
+		"-append", "console=ttyS0 rdinit=/init quiet panic=-1 mitigations=off net.ifnames=0",
+		"-device", "virtio-serial-pci",
+	}
+	for i, t := range taps {
+		args = append(args,
+			"-netdev", fmt.Sprintf("tap,id=n%d,ifname=%s,script=no,downscript=no", i, t.name),
+			"-device", fmt.Sprintf("virtio-net-pci,netdev=n%d,host_mtu=%d,mac=%s,romfile=", i, linkMTU, t.mac))
+	}
+	for i := range channels {
+		args = append(args,
+			"-chardev", fmt.Sprintf("socket,id=ch%d,path=%s,server=on,wait=off", i, channelName(i)),
+			"-device", fmt.Sprintf("virtserialport,chardev=ch%d,name=%s%d", i, portPrefix, i))
+	}
+	return args
+}
+
+// netCommands returns the input of ip -batch that makes the host's side of
+// the links in a fresh namespace.
+func netCommands() string {
+	var text strings.Builder
+	text.WriteString("link set lo up\n")
+	for _, t := range taps {
+		fmt.Fprintf(&text, "tuntap add %[1]s mode tap\nlink set %[1]s mtu %[2]d up\naddress add %[3]s/24 dev %[1]s\n", t.name, linkMTU, t.address)
+	}
+	return text.String()
+}

@@ -1,0 +1,377 @@
+//go:build kernel
+
+package kernel
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/rdmakit/rdmakit/integration/guest"
+	"github.com/rdmakit/rdmakit/inventory"
+)
+
+const rdmactl = "/root/rdmactl"
+
+var installOnce = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "rdmactl-*")
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(dir, "rdmactl")
+	cmd := exec.Command("go", "build", "-o", file, "github.com/rdmakit/rdmakit/cmd/rdmactl")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build rdmactl: %w: %s", err, out)
+	}
+	return file, nil
+})
+
+// withRdmactl returns the shared guest with rdmactl in it.
+func withRdmactl(t *testing.T) *guest.Guest {
+	t.Helper()
+	g := guest.Shared(t)
+	file, err := installOnce()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.CopyIn(t.Context(), file, rdmactl); err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// output runs a script that must succeed.
+func output(t *testing.T, g *guest.Guest, script string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	out, err := g.Output(ctx, script)
+	if err != nil {
+		t.Fatalf("%s: %v", script, err)
+	}
+	return out
+}
+
+func decode(t *testing.T, text string, into any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), into); err != nil {
+		t.Fatalf("decode %q: %v", text, err)
+	}
+}
+
+// TestInventoryAgainstTools compares what detect reads with what rdma, ip and
+// ibv_devinfo say, in one state of the guest after the other.
+func TestInventoryAgainstTools(t *testing.T) {
+	g := withRdmactl(t)
+	g.Exclusive(t)
+	states := []struct{ name, do, undo string }{
+		{"as booted", "true", "true"},
+		{"second IPv4 and IPv6 addresses", "ip addr add 192.0.2.77/25 dev eth0; ip addr add 2001:db8:7::1/64 dev eth0 nodad; ip addr add 198.51.100.9/32 dev eth1", "ip addr del 192.0.2.77/25 dev eth0; ip addr del 2001:db8:7::1/64 dev eth0; ip addr del 198.51.100.9/32 dev eth1"},
+		{"VLAN", "modprobe 8021q; ip link add link eth0 name eth0.100 type vlan id 100; ip addr add 203.0.113.1/24 dev eth0.100; ip link set eth0.100 up", "ip link del eth0.100"},
+		{"MTU 1500", "ip link set eth0 mtu 1500; ip link set eth1 mtu 1500", "ip link set eth0 mtu 9000; ip link set eth1 mtu 9000"},
+		{"MTU just enough for 4096", "ip link set eth0 mtu 4176; ip link set eth1 mtu 4096", "ip link set eth0 mtu 9000; ip link set eth1 mtu 9000"},
+		{"MTU just too small for 4096", "ip link set eth0 mtu 4175; ip link set eth1 mtu 4095", "ip link set eth0 mtu 9000; ip link set eth1 mtu 9000"},
+		{"link down", "ip link set eth0 down; ip link set eth1 down", "ip link set eth0 up; ip link set eth1 up; ip addr replace 192.0.2.1/24 dev eth0"},
+		{"link up again", "ip link set eth0 down; ip link set eth0 up", "true"},
+		{"a second rxe on a dummy", "ip link add dummy1 type dummy; ip link set dummy1 up; ip addr add 203.0.113.9/24 dev dummy1; rdma link add rxe1 type rxe netdev dummy1", "rdma link del rxe1; ip link del dummy1"},
+		{"siw removed", "rdma link del siw0", "rdma link add siw0 type siw netdev eth1"},
+		{"renamed device", "rdma dev set rxe0 name rocep0s4", "rdma dev set rocep0s4 name rxe0"},
+	}
+	for _, s := range states {
+		t.Run(s.name, func(t *testing.T) {
+			output(t, g, s.do)
+			defer func() { output(t, g, s.undo) }()
+			settle(t, g)
+			compareNode(t, g)
+		})
+	}
+}
+
+// settle waits until two readings of the GID tables agree: the kernel fills them
+// from a work queue after addresses change.
+func settle(t *testing.T, g *guest.Guest) {
+	t.Helper()
+	output(t, g, `read_all() { grep -s . /sys/class/infiniband/*/ports/*/gids/? /sys/class/infiniband/*/ports/*/state /sys/class/net/*/operstate; }
+		for i in $(seq 40); do a=$(read_all); sleep 0.3; b=$(read_all); [ "$a" = "$b" ] && exit 0; done; echo "not settled" >&2; exit 1`)
+}
+
+func compareNode(t *testing.T, g *guest.Guest) {
+	t.Helper()
+	var report struct {
+		Node inventory.Snapshot `json:"node"`
+	}
+	decode(t, output(t, g, rdmactl+" detect -o json"), &report)
+	compareLinks(t, g, &report.Node)
+	compareDevices(t, g, &report.Node)
+	compareVerbs(t, g, &report.Node)
+	compareNetdevs(t, g, &report.Node)
+}
+
+// compareLinks compares ports with `rdma -j link`.
+func compareLinks(t *testing.T, g *guest.Guest, snap *inventory.Snapshot) {
+	t.Helper()
+	type link struct {
+		Name      string `json:"ifname"`
+		Port      int    `json:"port"`
+		State     string `json:"state"`
+		PhysState string `json:"physical_state"`
+		Netdev    string `json:"netdev"`
+	}
+	var want, got []link
+	decode(t, output(t, g, "rdma -j link"), &want)
+	phys := map[inventory.PhysState]string{
+		inventory.PhysStateLinkUp: "LINK_UP", inventory.PhysStateDisabled: "DISABLED", inventory.PhysStatePolling: "POLLING",
+	}
+	for _, d := range snap.Devices {
+		for _, p := range d.Ports {
+			got = append(got, link{d.Name, p.Number, p.State.String(), phys[p.PhysState], p.Netdev})
+		}
+	}
+	byName := func(a, b link) int { return strings.Compare(a.Name, b.Name) }
+	slices.SortFunc(want, byName)
+	slices.SortFunc(got, byName)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("ports differ from rdma link (-rdma +ours):\n%s", diff)
+	}
+}
+
+// compareDevices compares devices with `rdma -j dev`.
+func compareDevices(t *testing.T, g *guest.Guest, snap *inventory.Snapshot) {
+	t.Helper()
+	type dev struct {
+		Index    uint32 `json:"ifindex"`
+		Name     string `json:"ifname"`
+		NodeType string `json:"node_type"`
+		NodeGUID string `json:"node_guid"`
+		SysGUID  string `json:"sys_image_guid"`
+	}
+	var want, got []dev
+	decode(t, output(t, g, "rdma -j dev"), &want)
+	for _, d := range snap.Devices {
+		v := dev{Name: d.Name, NodeType: strings.ToLower(d.NodeType.String())}
+		if d.Index == nil || d.NodeGUID == nil || d.SystemGUID == nil {
+			t.Errorf("%s: index %v, GUIDs %v %v, want all", d.Name, d.Index, d.NodeGUID, d.SystemGUID)
+			continue
+		}
+		v.Index, v.NodeGUID, v.SysGUID = *d.Index, d.NodeGUID.String(), d.SystemGUID.String()
+		got = append(got, v)
+	}
+	byName := func(a, b dev) int { return strings.Compare(a.Name, b.Name) }
+	slices.SortFunc(want, byName)
+	slices.SortFunc(got, byName)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("devices differ from rdma dev (-rdma +ours):\n%s", diff)
+	}
+}
+
+var (
+	hcaLine   = regexp.MustCompile(`hca_id:\s+(\S+)`)
+	fieldLine = regexp.MustCompile(`^\s*(\w+):\s+(\S+)`)
+	gidLine   = regexp.MustCompile(`GID\[\s*(\d+)\]:\s+([0-9a-f:.]+)(?:, (RoCE v\d))?`)
+)
+
+// verbsPort is what ibv_devinfo -v and the inventory both tell of a port.
+type verbsPort struct {
+	State, Transport, ActiveMTU, LinkLayer, GIDTable string
+	GIDs                                             map[int]string
+}
+
+// compareVerbs compares ports with `ibv_devinfo -v`, which asks the drivers.
+func compareVerbs(t *testing.T, g *guest.Guest, snap *inventory.Snapshot) {
+	t.Helper()
+	want, got := map[string]verbsPort{}, map[string]verbsPort{}
+	name := ""
+	for line := range strings.Lines(output(t, g, "ibv_devinfo -v")) {
+		if m := hcaLine.FindStringSubmatch(line); m != nil {
+			name = m[1]
+			want[name] = verbsPort{GIDs: map[int]string{}}
+			continue
+		}
+		p := want[name]
+		if m := gidLine.FindStringSubmatch(line); m != nil {
+			index, _ := strconv.Atoi(m[1])
+			addr, err := netip.ParseAddr(m[2])
+			if err != nil {
+				t.Fatalf("ibv_devinfo: %q: %v", line, err)
+			}
+			p.GIDs[index] = strings.TrimSpace(addr.String() + " " + m[3])
+		} else if m := fieldLine.FindStringSubmatch(line); m != nil {
+			switch m[1] {
+			case "state":
+				p.State = strings.TrimPrefix(m[2], "PORT_")
+			case "transport":
+				p.Transport = m[2]
+			case "active_mtu":
+				p.ActiveMTU = m[2]
+			case "link_layer":
+				p.LinkLayer = m[2]
+			case "gid_tbl_len":
+				p.GIDTable = m[2]
+			}
+		}
+		want[name] = p
+	}
+	delete(want, "")
+	for _, d := range snap.Devices {
+		p := d.Ports[0]
+		v := verbsPort{
+			State: p.State.String(), Transport: "InfiniBand", ActiveMTU: strconv.Itoa(int(p.ActiveMTU)),
+			LinkLayer: string(p.LinkLayer), GIDTable: strconv.Itoa(p.GIDTableSize), GIDs: map[int]string{},
+		}
+		if p.Transport == inventory.TransportIWARP {
+			v.Transport = "iWARP"
+		}
+		for _, gid := range p.GIDs {
+			v.GIDs[gid.Index] = strings.TrimSpace(netip.AddrFrom16(gid.GID).String() + " " + string(gid.Type))
+		}
+		got[d.Name] = v
+	}
+	for name := range want { // ibv_devinfo shows no GIDs of iWARP devices
+		if p := got[name]; p.Transport == "iWARP" {
+			want[name] = withGIDs(want[name], p.GIDs)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("ports differ from ibv_devinfo (-ibv_devinfo +ours):\n%s", diff)
+	}
+}
+
+func withGIDs(p verbsPort, gids map[int]string) verbsPort {
+	p.GIDs = gids
+	return p
+}
+
+// compareNetdevs compares network devices with `ip -j -d addr`.
+func compareNetdevs(t *testing.T, g *guest.Guest, snap *inventory.Snapshot) {
+	t.Helper()
+	var links []struct {
+		Index     int      `json:"ifindex"`
+		Name      string   `json:"ifname"`
+		Lower     string   `json:"link"`
+		Flags     []string `json:"flags"`
+		MTU       int      `json:"mtu"`
+		OperState string   `json:"operstate"`
+		Address   string   `json:"address"`
+		LinkInfo  struct {
+			Kind string `json:"info_kind"`
+		} `json:"linkinfo"`
+		Addresses []struct {
+			Local     string `json:"local"`
+			PrefixLen int    `json:"prefixlen"`
+		} `json:"addr_info"`
+	}
+	type netdev struct {
+		Index, MTU                      int
+		OperState, Address, Kind, Lower string
+		Up                              bool
+		Addresses                       []string
+	}
+	decode(t, output(t, g, "ip -j -d addr"), &links)
+	want, got := map[string]netdev{}, map[string]netdev{}
+	for _, l := range links {
+		n := netdev{
+			Index: l.Index, MTU: l.MTU, OperState: strings.ToLower(l.OperState), Address: l.Address, Kind: l.LinkInfo.Kind,
+			Lower: l.Lower, Up: slices.Contains(l.Flags, "UP"),
+		}
+		for _, a := range l.Addresses {
+			n.Addresses = append(n.Addresses, a.Local+"/"+strconv.Itoa(a.PrefixLen))
+		}
+		slices.Sort(n.Addresses)
+		want[l.Name] = n
+	}
+	for _, n := range snap.Netdevs {
+		v := netdev{Index: n.Index, MTU: n.MTU, OperState: n.OperState, Address: n.Address, Kind: n.Kind, Lower: n.Lower, Up: n.AdminUp}
+		for _, a := range n.Addresses {
+			v.Addresses = append(v.Addresses, a.String())
+		}
+		slices.Sort(v.Addresses)
+		got[n.Name] = v
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("network devices differ from ip addr (-ip +ours):\n%s", diff)
+	}
+}
+
+// TestScanWhileDevicesComeAndGo scans without pause while siw0 and a second rxe
+// are added and removed: every scan must end, hold rxe0 whole, and either hold
+// the others whole or say that they went away.
+func TestScanWhileDevicesComeAndGo(t *testing.T) {
+	g := withRdmactl(t)
+	g.Exclusive(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	script := `cd /tmp; rm -f scan.*
+		ip link add dummy7 type dummy; ip link set dummy7 up
+		(while [ ! -e scan.stop ]; do
+			rdma link del siw0; rdma link add rxe7 type rxe netdev dummy7
+			rdma link add siw0 type siw netdev eth1; rdma link del rxe7
+		done) >/dev/null 2>&1 & churn=$!
+		for i in $(seq 60); do
+			` + rdmactl + ` detect -o json >scan.$i 2>scan.$i.err; echo $? >scan.$i.rc
+		done
+		touch scan.stop; wait $churn
+		rdma link del rxe7 2>/dev/null; rdma link | grep -q siw0 || rdma link add siw0 type siw netdev eth1; ip link del dummy7
+		for i in $(seq 60); do
+			jq=$(tr -d '\n' <scan.$i)
+			printf '%s\t%s\t%s\n' "$(cat scan.$i.rc)" "$(tr '\n' ' ' <scan.$i.err)" "$jq"
+		done`
+	out, err := g.Output(ctx, script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scans, without, partial := 0, 0, 0
+	for line := range strings.Lines(out) {
+		fields := strings.SplitN(strings.TrimRight(line, "\n"), "\t", 3)
+		if len(fields) != 3 {
+			t.Fatalf("scan printed %q", line)
+		}
+		scans++
+		if fields[0] != "0" && fields[0] != "7" {
+			t.Errorf("scan %d: exit code %s, stderr %q, want 0 or 7", scans, fields[0], fields[1])
+		}
+		if fields[0] == "7" {
+			partial++
+		}
+		var report struct {
+			Node inventory.Snapshot `json:"node"`
+		}
+		decode(t, fields[2], &report)
+		rxe0 := report.Node.Device("rxe0")
+		if rxe0 == nil || len(rxe0.Ports) != 1 || rxe0.Ports[0].State != inventory.PortStateActive || len(rxe0.Ports[0].GIDs) < 2 {
+			t.Errorf("scan %d: rxe0 = %+v, want it whole", scans, rxe0)
+		}
+		if report.Node.Device("siw0") == nil {
+			without++
+		}
+	}
+	t.Logf("%d scans: siw0 missing in %d, something went away during %d", scans, without, partial)
+	if scans != 60 || without == 0 {
+		t.Errorf("%d scans, %d without siw0: want 60 and some, else nothing was tested", scans, without)
+	}
+}
+
+// TestUnprivilegedUser reads the node as a user without any privilege: all but
+// opening devices works, and what is denied is told.
+func TestUnprivilegedUser(t *testing.T) {
+	g := withRdmactl(t)
+	out := output(t, g, "cp "+rdmactl+" /tmp/rdmactl-nobody && chmod 755 /tmp/rdmactl-nobody && setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all /tmp/rdmactl-nobody detect")
+	for _, want := range []string{"rxe0 ", "siw0 ", "RoCE v2 (software)"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("detect of an ordinary user lacks %q:\n%s", want, out)
+		}
+	}
+}
