@@ -28,6 +28,8 @@ func commands() []entry {
 		{groupNode, newStatusCommand},
 		{groupNode, newShowCommand},
 		{groupNode, newDoctorCommand},
+		{groupNode, newEnvCommand},
+		{groupNode, newDemoCommand},
 		{groupSetup, newConfigCommand},
 		{groupSetup, newCompletionCommand},
 		{groupSetup, newManCommand},

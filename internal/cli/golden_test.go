@@ -27,6 +27,8 @@ func goldenCommands() [][]string {
 		{"status"},
 		{"doctor"},
 		{"doctor", "-o", "wide"},
+		{"env"},
+		{"env", "--explain"},
 	}
 }
 

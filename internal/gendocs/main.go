@@ -1,9 +1,11 @@
-// Command gendocs writes the command reference from the commands themselves:
+// Command gendocs writes the command reference from the commands themselves, and the schemas of what they print from
+// the Go types:
 //
-//	go run ./internal/gendocs docs     # docs/cli/*.md and docs/man/*.1
+//	go run ./internal/gendocs docs     # docs/cli/*.md, docs/man/*.1 and docs/schema/*.json
 //
-// Pages of commands that are gone are removed. The same commands make the same pages, on any day and any machine, so
-// that CI can compare them with what is committed.
+// Pages of commands and documents that are gone are removed. The same source makes the same pages, on any day and any
+// machine, so that CI can compare them with what is committed. It must run inside the module: the descriptions in the
+// schemas are the comments of the source.
 package main
 
 import (
@@ -31,7 +33,10 @@ func main() {
 }
 
 func generate(dir string) error {
-	pages := make(map[string][]byte)
+	pages, err := schemaPages(dir)
+	if err != nil {
+		return err
+	}
 	for _, cmd := range cli.Reference(cli.NewApp().Root()) {
 		man, err := cli.ManPage(cmd)
 		if err != nil {
@@ -45,7 +50,7 @@ func generate(dir string) error {
 		pages[filepath.Join(dir, "man", name+".1")] = man
 		pages[filepath.Join(dir, "cli", name+".md")] = markdown
 	}
-	for _, pattern := range []string{"man/*.1", "cli/*.md"} {
+	for _, pattern := range []string{"man/*.1", "cli/*.md", "schema/*.json"} {
 		if err := removeStale(filepath.Join(dir, filepath.FromSlash(pattern)), pages); err != nil {
 			return err
 		}

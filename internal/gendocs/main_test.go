@@ -16,7 +16,7 @@ import (
 func readTree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := make(map[string]string)
-	for _, pattern := range []string{"cli/*", "man/*"} {
+	for _, pattern := range []string{"cli/*", "man/*", "schema/*"} {
 		names, err := filepath.Glob(filepath.Join(dir, pattern))
 		if err != nil {
 			t.Fatal(err)

@@ -1,0 +1,265 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rdmakit/rdmakit/internal/config"
+	"github.com/rdmakit/rdmakit/internal/rdmanl"
+	"github.com/rdmakit/rdmakit/inventory"
+	"github.com/rdmakit/rdmakit/launch"
+)
+
+// envFlags are the flags of env.
+type envFlags struct {
+	source                         SourceFlags
+	format, peer, compat           string
+	libraries                      []string
+	include, exclude               []string
+	pinGID, fallback               bool
+	override, explain, formatGiven bool
+}
+
+func newEnvCommand(app *App) *cobra.Command {
+	var flags envFlags
+	cmd := &cobra.Command{
+		Use:   "env",
+		Short: "Print what to export for NCCL, NVSHMEM, UCX and others",
+		Long: `Env derives the environment that distributed programs need to use RDMA on this node: which ports, which address
+family, which network device for bootstrap. Variables go to standard output, reasons and warnings to standard error
+(-q silences them). Names that the environment has already keep their values unless --override is given.
+
+A selector of --include and --exclude is a device (mlx5_0), a device and port (mlx5_0:1), a PCI address (0000:18:00.0)
+or a network device (ens0np0), may have *, ? and [0-3], and is a regular expression between slashes (/^mlx5_[0-3]$/).
+--include takes exactly the ports that match, whatever their role.
+
+With --explain, or -o json or yaml, all of the reasoning goes to standard output instead: what became of each port and
+why, what NCCL and UCX would choose by themselves, and for each variable its rule and the files that told.
+
+--compat kserve exports what KServe's own script exports, with its errors; KSERVE_INFER_ROCE and
+KSERVE_INFER_IB_GID_INDEX_GREP steer it as there.
+
+The exit code is 0 when RDMA can be used, 3 when it can't (with --tcp-fallback too: the variables then turn RDMA off),
+2 when --include, --exclude, --peer or --pin-gid don't fit the node, 7 when files that decide could not be read.`,
+		Example: `  eval "$(rdmactl env)"
+  rdmactl env --explain
+  rdmactl env --for nccl,ucx --include 'mlx5_[0-7]' --peer 10.1.2.3
+  rdmactl env --format dotenv > job.env
+  eval "$(rdmactl env --compat kserve)"`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			flags.formatGiven = cmd.Flags().Changed("format")
+			return app.runEnv(cmd, flags)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&flags.format, "format", string(launch.FormatShell), "form of the variables: sh, dotenv, json")
+	f.StringSliceVar(&flags.libraries, "for", libraryNames(launch.DefaultLibraries()), "`LIBRARIES`: "+strings.Join(libraryNames(launch.Libraries()), ", ")+", or all")
+	f.StringSliceVar(&flags.include, "include", nil, "only ports that match `SELECTOR`, whatever their role")
+	f.StringSliceVar(&flags.exclude, "exclude", nil, "no ports that match `SELECTOR`")
+	f.StringVar(&flags.peer, "peer", "", "`IP` of another node: the way there decides the network device for bootstrap")
+	f.BoolVar(&flags.pinGID, "pin-gid", false, "set the GID index by number; an error where ports differ in it")
+	f.BoolVar(&flags.fallback, "tcp-fallback", false, "turn RDMA off when no port can be used")
+	f.BoolVar(&flags.override, "override", false, "replace values that the environment has")
+	f.BoolVar(&flags.explain, "explain", false, "show the reasoning instead of the variables")
+	f.StringVar(&flags.compat, "compat", "", "reproduce another tool: kserve")
+	completeWords(cmd, "format", []string{"sh", "dotenv", "json"})
+	completeWords(cmd, "compat", []string{launch.CompatKServe})
+	completeWords(cmd, "for", append(libraryNames(launch.Libraries()), "all"))
+	flags.source.AddTo(cmd)
+	return cmd
+}
+
+func libraryNames(list []launch.Library) []string {
+	var out []string
+	for _, l := range list {
+		out = append(out, string(l))
+	}
+	return out
+}
+
+func (app *App) runEnv(cmd *cobra.Command, flags envFlags) error {
+	format, err := launch.ParseTextFormat(flags.format)
+	if err != nil {
+		return usageError(cmd, fmt.Errorf("--format: %w", err))
+	}
+	// Only the flag counts, not the setting: -o json in a configuration file must not break eval "$(rdmactl env)".
+	structured := app.Out.Structured() && app.Config.Origin("output") == config.OriginFlag
+	if flags.formatGiven && (structured || flags.explain) {
+		return usageError(cmd, errors.New("--format writes variables only: it excludes --explain and -o json or yaml"))
+	}
+	plan, err := app.planEnv(cmd, flags)
+	if err != nil {
+		return err
+	}
+	if structured || flags.explain {
+		if err := app.Out.Print(plan, explainBlocks(plan, app.Out.Wide())...); err != nil {
+			return err
+		}
+		return envExit(plan)
+	}
+	text, err := launch.Format(plan, format)
+	if err != nil {
+		return err
+	}
+	if err := app.Out.Raw(text); err != nil {
+		return err
+	}
+	app.noteEnv(plan, format)
+	return envExit(plan)
+}
+
+// planEnv derives the plan of the node that the flags choose.
+func (app *App) planEnv(cmd *cobra.Command, flags envFlags) (launch.Plan, error) {
+	opts, err := flags.options()
+	if err != nil {
+		return launch.Plan{}, usageError(cmd, err)
+	}
+	n, err := app.openNode(flags.source)
+	if err != nil {
+		return launch.Plan{}, err
+	}
+	defer n.Close()
+	var plan launch.Plan
+	if flags.compat == "" {
+		plan, err = app.deriveEnv(cmd.Context(), n, opts)
+	} else if plan, err = launch.KServe(n.Root, app.environment()); err != nil {
+		err = &ExitError{Code: ExitUsage, Err: err}
+	}
+	return plan, err
+}
+
+// deriveEnv scans a node and derives its plan. The environment of this process counts on this machine only.
+func (app *App) deriveEnv(ctx context.Context, n *node, opts launch.Options) (launch.Plan, error) {
+	n.Names = nil // names of cards decide nothing here, and take time to read
+	snap, _, err := app.scanNode(ctx, n)
+	if err != nil {
+		return launch.Plan{}, err
+	}
+	if n.local {
+		opts.Environment, opts.Routes = app.environment(), liveRoutes(ctx, snap)
+	}
+	plan, err := launch.Derive(snap, opts)
+	if errors.Is(err, launch.ErrOptions) {
+		err = &ExitError{Code: ExitUsage, Err: err}
+	}
+	return plan, err
+}
+
+// options checks the flags and turns them into options.
+func (f envFlags) options() (launch.Options, error) {
+	opts := launch.Options{
+		Include: f.include, Exclude: f.exclude, PinGID: f.pinGID, TCPFallback: f.fallback, Override: f.override,
+	}
+	var err error
+	if opts.Libraries, err = launch.ParseLibraries(f.libraries); err != nil {
+		return opts, fmt.Errorf("--for: %w", err)
+	}
+	if f.peer != "" {
+		if opts.Peer, err = netip.ParseAddr(f.peer); err != nil {
+			return opts, fmt.Errorf("--peer: %q is not an IP address", f.peer)
+		}
+	}
+	switch f.compat {
+	case "":
+		return opts, nil
+	case launch.CompatKServe:
+	default:
+		return opts, fmt.Errorf("--compat: %q is not %s", f.compat, launch.CompatKServe)
+	}
+	if len(f.include)+len(f.exclude) > 0 || f.peer != "" || f.pinGID || f.fallback || f.override {
+		return opts, errors.New("--compat kserve decides as the script does: it excludes --include, --exclude, --peer, --pin-gid, --tcp-fallback and --override")
+	}
+	return opts, nil
+}
+
+// environment returns the environment of the process; the last of equal names counts.
+func (app *App) environment() map[string]string {
+	out := make(map[string]string, len(app.Environ))
+	for _, pair := range app.Environ {
+		if name, value, ok := strings.Cut(pair, "="); ok {
+			out[name] = value
+		}
+	}
+	return out
+}
+
+// liveRoutes asks the kernel for the way to an address. From a given address only the snapshot answers.
+func liveRoutes(ctx context.Context, snap inventory.Snapshot) launch.RouteFunc {
+	recorded := launch.RoutesOf(snap)
+	return func(dst, src netip.Addr) (launch.Route, error) {
+		if src.IsValid() {
+			return recorded(dst, src)
+		}
+		r, err := rdmanl.Client{}.RouteTo(ctx, dst)
+		switch {
+		case errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EHOSTUNREACH):
+			return launch.Route{}, fmt.Errorf("find route to %s: %w", dst, launch.ErrNoRoute)
+		case err != nil:
+			return launch.Route{}, err
+		}
+		out := launch.Route{Gateway: r.Gateway, Source: r.Source, Evidence: "ip route get " + dst.String()}
+		for _, n := range snap.Netdevs {
+			if r.LinkIndex != nil && n.Index == *r.LinkIndex {
+				out.Netdev = n.Name
+				return out, nil
+			}
+		}
+		return out, fmt.Errorf("find route to %s: the network device is not known", dst)
+	}
+}
+
+// envExit answers with the exit code whether RDMA can be used.
+func envExit(plan launch.Plan) error {
+	switch {
+	case len(plan.Incomplete) > 0:
+		return exitSilently(ExitPartial)
+	case plan.Outcome == launch.OutcomeNone:
+		return exitSilently(ExitNotFound)
+	}
+	return nil
+}
+
+// noteEnv tells the reasons on standard error.
+func (app *App) noteEnv(plan launch.Plan, format launch.TextFormat) {
+	for _, p := range plan.Ports {
+		if p.Decision != launch.DecisionSelected {
+			app.Out.Note("%s: %s: %s (%s)", p.Name(), p.Decision, p.Reason, p.Rule)
+		}
+	}
+	for _, v := range plan.Variables {
+		app.Out.Note("%s: %s (%s)", v.Name, v.Reason, v.Rule)
+	}
+	for _, c := range plan.Conflicts {
+		app.Out.Note("conflict: %s", conflictText(c))
+	}
+	for _, u := range plan.Unset {
+		if format != launch.FormatShell {
+			app.Out.Note("warning: %s must be unset, which %s can't express: %s (%s)", u.Name, format, u.Reason, u.Rule)
+		}
+	}
+	for _, a := range plan.Arguments {
+		app.Out.Note("argument: %s %s (%s)", a.Flag, a.Value, a.Rule)
+	}
+	for _, w := range plan.Warnings {
+		app.Out.Note("warning: %s (%s)", w.Text, w.Rule)
+	}
+}
+
+func conflictText(c launch.Conflict) string {
+	text := fmt.Sprintf("%s is %q in the environment, ", c.Name, c.User)
+	if c.Derived == "" {
+		text += "and should not be set: " + c.Reason
+	} else {
+		text += fmt.Sprintf("derived is %q", c.Derived)
+	}
+	if c.Kept == launch.SourceUser {
+		return fmt.Sprintf("%s; kept, --override changes that (%s)", text, c.Rule)
+	}
+	return fmt.Sprintf("%s; overridden (%s)", text, c.Rule)
+}

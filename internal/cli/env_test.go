@@ -1,0 +1,170 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/rdmakit/rdmakit/internal/nodetree"
+	"github.com/rdmakit/rdmakit/internal/output"
+	"github.com/rdmakit/rdmakit/internal/testtrees"
+	"github.com/rdmakit/rdmakit/inventory"
+	"github.com/rdmakit/rdmakit/launch"
+)
+
+// newEnvApp returns an App with env alone.
+func newEnvApp() *App {
+	app := newTestApp()
+	app.commands = []entry{{groupNode, newEnvCommand}}
+	return app
+}
+
+// TestEnvUser checks that the environment of the process counts on this machine and nowhere else.
+func TestEnvUser(t *testing.T) {
+	tree, err := testtrees.Load("02_rocev2_8hca")
+	if err != nil {
+		t.Fatal(err)
+	}
+	app := newTestApp()
+	app.Environ = []string{"NCCL_IB_HCA=other", "NCCL_IB_HCA=mlx5_1", "NCCL_IB_GID_INDEX=1", "UCX_NET_DEVICES="}
+	app.Out = output.New(output.Options{Out: app.Stdout, Err: app.Stderr, Format: output.FormatTable, LookupEnv: app.LookupEnv})
+	for _, local := range []bool{true, false} {
+		n := &node{Sources: inventory.Sources{Root: tree.FS()}, local: local}
+		plan, err := app.deriveEnv(t.Context(), n, launch.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := "=mlx5_0:1,mlx5_1:1,mlx5_2:1,mlx5_3:1,mlx5_4:1,mlx5_5:1,mlx5_6:1,mlx5_7:1"
+		if local {
+			want = "mlx5_1"
+		}
+		if got := plan.Environment()["NCCL_IB_HCA"]; got != want {
+			t.Errorf("NCCL_IB_HCA with local=%t = %q, want %q", local, got, want)
+		}
+		if got := plan.Environment()["UCX_NET_DEVICES"]; !strings.HasPrefix(got, "mlx5_0:1,") {
+			t.Errorf("UCX_NET_DEVICES = %q, want the derived list in place of an empty value", got)
+		}
+		if got := len(plan.Conflicts); (got == 2) != local {
+			t.Errorf("%d conflicts with local=%t: %+v", got, local, plan.Conflicts)
+		}
+	}
+}
+
+// hostileName is a device's name that would create a file if a shell evaluated it. It has no blank, which no list could hold.
+const hostileName = "mlx5_$(touch${IFS}owned)"
+
+// TestEnvHostileTree lets shells read the variables of a node whose names attack them.
+func TestEnvHostileTree(t *testing.T) {
+	names := []string{
+		hostileName, "`touch${IFS}owned`", "';touch${IFS}owned;'", `"q"`, "a\nexport X=1", `back\slash`, "mlx5_0", "sp ace", "-n", "~", "ü", "\x1b[31mred", "#", "mlx5_'\"",
+	}
+	tree := nodetree.New()
+	for i, name := range names {
+		port := "sys/class/infiniband/" + name + "/ports/1"
+		netdev := "if$(id)" + string(rune('a'+i))
+		for file, content := range map[string]string{
+			"../../node_type": "1: CA\n", "state": "4: ACTIVE\n", "phys_state": "5: LinkUp\n", "link_layer": "Ethernet\n", "rate": "400 Gb/sec (4X NDR)\n",
+			"gids/0": "0000:0000:0000:0000:0000:ffff:0a00:0001\n", "gid_attrs/types/0": "RoCE v2\n", "gid_attrs/ndevs/0": netdev + "\n",
+		} {
+			if err := tree.Set(filepath.ToSlash(filepath.Join(port, file)), content); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := tree.Set("sys/class/net/x'$(touch owned)/operstate", "up\n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := tree.Set("sys/class/net/x'$(touch owned)/type", "1\n"); err != nil {
+		t.Fatal(err)
+	}
+	root := t.TempDir()
+	if err := tree.WriteDir(root); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"env"}, {"env", "--compat", "kserve"}, {"env", "--for", "all"}} {
+		var stdout, stderr bytes.Buffer
+		app := newEnvApp()
+		app.Stdout, app.Stderr, app.Environ = &stdout, &stderr, []string{"KSERVE_INFER_ROCE=true", "HOME=" + root}
+		if code := app.Run(t.Context(), append(args, "--root", root)); code != ExitOK {
+			t.Fatalf("%v: exit code %d: %s", args, code, stderr.String())
+		}
+		if strings.Contains(stderr.String(), "\x1b") {
+			t.Errorf("%v: an escape sequence reaches standard error: %q", args, stderr.String())
+		}
+		for _, shell := range []string{"dash", "bash"} {
+			runHostile(t, shell, stdout.Bytes())
+		}
+	}
+}
+
+// runHostile evaluates text in a shell, which must run no command and say nothing.
+func runHostile(t *testing.T, shell string, text []byte) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "text"), text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), shell, "-c", `eval "$(cat text)"; printf '%s' "$NCCL_IB_HCA"; test -z "$X"`)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "mlx5_0") || !strings.Contains(string(out), hostileName) {
+		t.Errorf("%s: %v: %s\n%s", shell, err, out, text)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
+		t.Errorf("%s ran a command of %s: %v, %v", shell, text, left, err)
+	}
+}
+
+// TestEnvDocs runs the commands that docs/env.md shows and compares what they print, both streams as they come.
+func TestEnvDocs(t *testing.T) {
+	t.Chdir(filepath.Join("..", ".."))
+	page := filepath.Join("docs", "env.md")
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs := 0
+	var fresh strings.Builder
+	for i, part := range strings.Split(string(text), "```") {
+		if i > 0 {
+			fresh.WriteString("```")
+		}
+		command, shown, ok := strings.Cut(strings.TrimPrefix(part, "console\n"), "\n")
+		if command, ok2 := strings.CutPrefix(command, "$ "); ok && ok2 && i%2 == 1 {
+			runs++
+			got := runDocCommand(t, command)
+			if diff := cmp.Diff(shown, got); diff != "" && !*update {
+				t.Errorf("$ %s (-docs +run; go test -run EnvDocs -update rewrites it):\n%s", command, diff)
+			}
+			part = "console\n$ " + command + "\n" + got
+		}
+		fresh.WriteString(part)
+	}
+	if runs < 4 {
+		t.Errorf("docs/env.md shows %d runs, want 4 or more", runs)
+	}
+	if *update {
+		if err := os.WriteFile(page, []byte(fresh.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// runDocCommand runs "NAME=VALUE rdmactl ARGS" in the folder of the repository.
+func runDocCommand(t *testing.T, command string) string {
+	t.Helper()
+	before, args, ok := strings.Cut(command, "rdmactl ")
+	if !ok {
+		t.Fatalf("$ %s does not run rdmactl", command)
+	}
+	var out bytes.Buffer
+	app := newEnvApp()
+	app.Stdout, app.Stderr, app.Environ = &out, &out, append(strings.Fields(before), "HOME="+t.TempDir())
+	app.Run(t.Context(), strings.Fields(strings.ReplaceAll(args, "'", "")))
+	return out.String()
+}

@@ -1,0 +1,23 @@
+package cli
+
+import (
+	"github.com/rdmakit/rdmakit/doctor"
+	"github.com/rdmakit/rdmakit/inventory"
+	"github.com/rdmakit/rdmakit/launch"
+)
+
+// Schemas returns the documents that commands print with -o json, by the name in
+// their field "schema": an empty value of each. internal/gendocs derives the
+// files of docs/schema from their types.
+func Schemas() map[string]any {
+	return map[string]any{
+		inventory.Schema: inventory.Snapshot{}, // the field node of detect
+		detectSchema:     detectReport{},
+		statusSchema:     statusReport{},
+		showSchema:       showReport{},
+		doctor.Schema:    doctor.Report{},
+		launch.Schema:    launch.Plan{}, // printed by env
+		demoSchema:       demoReport{},
+		configSchema:     configReport{},
+	}
+}

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"encoding"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+const module = "github.com/rdmakit/rdmakit"
+
+// comments finds what the source says about types of the module.
+type comments struct {
+	root     string                        // folder of go.mod
+	packages map[string]map[string]typeDoc // by import path, then by type
+}
+
+// typeDoc is what the source says about a type.
+type typeDoc struct {
+	text      string
+	fields    map[string]string // by Go name
+	constants []constantDoc
+}
+
+// constantDoc is a constant of a type: a word that its values may be.
+type constantDoc struct {
+	literal, text string
+}
+
+// newComments looks for the module above the working directory.
+func newComments() (*comments, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	for {
+		data, err := os.ReadFile(filepath.Join(dir, "go.mod")) //nolint:gosec // the source that is documented
+		if err == nil && strings.HasPrefix(string(data), "module "+module+"\n") {
+			return &comments{root: dir, packages: map[string]map[string]typeDoc{}}, nil
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return nil, errors.New("find the source of " + module + ": no go.mod above the working directory")
+		}
+		dir = parent
+	}
+}
+
+// of returns what the source says about a type; it is an error if it says nothing.
+func (c *comments) of(t reflect.Type) (typeDoc, error) {
+	dir, ok := strings.CutPrefix(t.PkgPath(), module+"/")
+	if !ok {
+		return typeDoc{}, fmt.Errorf("package %s is none of this module", t.PkgPath())
+	}
+	if c.packages[dir] == nil {
+		types, err := readComments(filepath.Join(c.root, filepath.FromSlash(dir)))
+		if err != nil {
+			return typeDoc{}, err
+		}
+		c.packages[dir] = types
+	}
+	doc := c.packages[dir][t.Name()]
+	if doc.text == "" {
+		return doc, errors.New("no comment to describe it")
+	}
+	return doc, nil
+}
+
+// readComments reads the files of a package; constants may stand in another file than their type.
+func readComments(dir string) (map[string]typeDoc, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		return nil, err
+	}
+	types := map[string]typeDoc{}
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		tree, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments)
+		if err != nil {
+			return nil, err
+		}
+		for _, decl := range tree.Decls {
+			if g, ok := decl.(*ast.GenDecl); ok {
+				readDeclaration(g, types)
+			}
+		}
+	}
+	return types, nil
+}
+
+func readDeclaration(g *ast.GenDecl, types map[string]typeDoc) {
+	for _, spec := range g.Specs {
+		switch spec := spec.(type) {
+		case *ast.TypeSpec:
+			doc := types[spec.Name.Name]
+			doc.text = join(g.Doc, spec.Doc, spec.Comment)
+			if s, ok := spec.Type.(*ast.StructType); ok {
+				doc.fields = fieldComments(s)
+			}
+			types[spec.Name.Name] = doc
+		case *ast.ValueSpec:
+			id, ok := spec.Type.(*ast.Ident)
+			if g.Tok != token.CONST || !ok || len(spec.Values) != 1 {
+				continue
+			}
+			if lit, ok := spec.Values[0].(*ast.BasicLit); ok {
+				doc := types[id.Name]
+				doc.constants = append(doc.constants, constantDoc{lit.Value, strings.TrimSuffix(constantText(spec), ".")})
+				types[id.Name] = doc
+			}
+		}
+	}
+}
+
+// constantText returns the comment of a constant without its Go name.
+func constantText(spec *ast.ValueSpec) string {
+	return strings.TrimPrefix(join(spec.Doc, spec.Comment), spec.Names[0].Name+": ")
+}
+
+func fieldComments(s *ast.StructType) map[string]string {
+	out := map[string]string{}
+	for _, f := range s.Fields.List {
+		for _, name := range f.Names {
+			out[name.Name] = join(f.Doc, f.Comment)
+		}
+	}
+	return out
+}
+
+// join makes one line of comments.
+func join(groups ...*ast.CommentGroup) string {
+	var words []string
+	for _, g := range groups {
+		words = append(words, strings.Fields(g.Text())...)
+	}
+	return strings.Join(words, " ")
+}
+
+// word returns the constant as encoding/json writes it.
+func (c constantDoc) word(t reflect.Type) (any, error) {
+	if t.Kind() == reflect.String {
+		return strconv.Unquote(c.literal)
+	}
+	n, err := strconv.ParseInt(c.literal, 0, 64)
+	if err != nil {
+		return nil, fmt.Errorf("constant %s of %v is not a number", c.literal, t)
+	}
+	v := reflect.New(t).Elem()
+	if v.CanUint() {
+		v.SetUint(uint64(n)) //nolint:gosec // a constant of the source that compiled
+	} else {
+		v.SetInt(n)
+	}
+	if m, ok := reflect.TypeAssert[encoding.TextMarshaler](v); ok {
+		text, err := m.MarshalText()
+		return string(text), err
+	}
+	return n, nil
+}
+
+var zeroWords = regexp.MustCompile(`"" and 0\b|""|\bnil\b|\b0 (when|for|without|where|while)\b`)
+
+// absent puts the comment of a Go field into words of JSON: what is nil, "" or 0
+// there is left out of the document.
+func absent(text string) string {
+	return zeroWords.ReplaceAllStringFunc(text, func(s string) string {
+		if word, ok := strings.CutPrefix(s, "0 "); ok {
+			return "absent " + word
+		}
+		return "absent"
+	})
+}

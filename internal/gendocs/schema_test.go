@@ -1,0 +1,234 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/internal/testtrees"
+	"github.com/rdmakit/rdmakit/inventory"
+)
+
+// published is where the schemas stand that people use.
+var published = filepath.Join("..", "..", "docs", "schema")
+
+func TestSchemasAreUpToDate(t *testing.T) {
+	pages, err := schemaPages(filepath.Dir(published))
+	if err != nil {
+		t.Fatalf("schemaPages = %v", err)
+	}
+	files, err := filepath.Glob(filepath.Join(published, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) != len(pages) {
+		t.Errorf("%s has %d files, want %d; run go generate ./internal/cli", published, len(files), len(pages))
+	}
+	for file, want := range pages {
+		got, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatalf("read the schema: %v; run go generate ./internal/cli", err)
+		}
+		if diff := cmp.Diff(string(want), string(got)); diff != "" {
+			t.Errorf("%s is not what the types say; run go generate ./internal/cli (-want +got):\n%s", file, diff)
+		}
+	}
+}
+
+// validator checks documents against the published schemas.
+type validator struct {
+	schemas map[string]*jsonschema.Resolved
+	mu      sync.Mutex
+	seen    map[string]int // documents by the name of their schema
+}
+
+// newValidator reads the published schemas, narrowed: a field or word that they don't name is an error here, though
+// a reader of documents must bear it.
+func newValidator(t *testing.T) *validator {
+	t.Helper()
+	v := &validator{schemas: map[string]*jsonschema.Resolved{}, seen: map[string]int{}}
+	for name := range cli.Schemas() {
+		data, err := os.ReadFile(filepath.Join(published, schemaFile(name)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var s jsonschema.Schema
+		if err := json.Unmarshal(data, &s); err != nil {
+			t.Fatalf("schema of %s: %v", name, err)
+		}
+		for _, def := range s.Defs {
+			if def.Properties != nil {
+				def.AdditionalProperties = &jsonschema.Schema{Not: &jsonschema.Schema{}}
+			}
+			def.Enum = def.Examples
+		}
+		if v.schemas[name], err = s.Resolve(nil); err != nil {
+			t.Fatalf("schema of %s: %v", name, err)
+		}
+	}
+	return v
+}
+
+// check validates a document against the schema that it names, and a node within it too.
+func (v *validator) check(document map[string]any) error {
+	name, ok := document["schema"].(string)
+	if !ok {
+		return errors.New("no field schema")
+	}
+	if v.schemas[name] == nil {
+		return errors.New("no schema " + name)
+	}
+	v.mu.Lock()
+	v.seen[name]++
+	v.mu.Unlock()
+	err := v.schemas[name].Validate(document)
+	if node, ok := document["node"].(map[string]any); ok {
+		err = errors.Join(err, v.check(node))
+	}
+	return err
+}
+
+// documents runs a command on a tree and returns what it prints.
+func documents(t *testing.T, tree string, args ...string) []map[string]any {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	app := cli.NewApp()
+	app.Stdin, app.Stdout, app.Stderr = strings.NewReader(""), &stdout, &stderr
+	app.IsTerminal = func(any) bool { return false }
+	app.Environ = []string{"HOME=" + t.TempDir(), "KSERVE_INFER_ROCE=true", "RDMAKIT_PCI_IDS=" + filepath.Join("..", "cli", "testdata", "pci.ids")}
+	if tree != "" {
+		args = append(args, "--from", filepath.Join("..", "testtrees", tree+".tree"))
+	}
+	code := app.Run(t.Context(), args)
+	var out []map[string]any
+	for dec := json.NewDecoder(&stdout); ; {
+		var document map[string]any
+		switch err := dec.Decode(&document); {
+		case err == nil:
+			out = append(out, document)
+			continue
+		case !errors.Is(err, io.EOF):
+			t.Fatalf("rdmactl %s: %v", strings.Join(args, " "), err)
+		}
+		if len(out) == 0 {
+			t.Fatalf("rdmactl %s: no document, exit code %d: %s", strings.Join(args, " "), code, &stderr)
+		}
+		return out
+	}
+}
+
+// commandsOf returns the commands that print documents about a tree.
+func commandsOf(t *testing.T, tree string) [][]string {
+	t.Helper()
+	node, err := testtrees.Load(tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := [][]string{
+		{"detect", "-o", "json"},
+		{"status", "-o", "json"},
+		{"status", "--watch", "--count", "2", "--interval", "100ms", "-o", "json"},
+		{"doctor", "-o", "json"},
+		{"env", "--for", "all", "--tcp-fallback", "-o", "json"},
+		{"env", "--compat", "kserve", "-o", "json"},
+	}
+	snap, _ := inventory.Scan(t.Context(), inventory.Sources{Root: node.FS()}) // damaged trees have devices too
+	for _, d := range snap.Devices {
+		all = append(all, []string{"show", d.Name, "-o", "json"})
+	}
+	return all
+}
+
+func TestDocumentsFollowSchemas(t *testing.T) {
+	v := newValidator(t)
+	t.Run("trees", func(t *testing.T) {
+		for _, tree := range testtrees.Names() {
+			t.Run(tree, func(t *testing.T) {
+				t.Parallel()
+				for _, args := range commandsOf(t, tree) {
+					for _, document := range documents(t, tree, args...) {
+						if err := v.check(document); err != nil {
+							t.Errorf("rdmactl %s: %v", strings.Join(args, " "), err)
+						}
+					}
+				}
+			})
+		}
+	})
+	for _, args := range [][]string{{"config", "show", "-o", "json"}, {"demo", "-o", "json"}} {
+		for _, document := range documents(t, "", args...) {
+			if err := v.check(document); err != nil {
+				t.Errorf("rdmactl %s: %v", strings.Join(args, " "), err)
+			}
+		}
+	}
+	for name := range v.schemas {
+		if v.seen[name] == 0 {
+			t.Errorf("no command printed %s: there is nothing to hold its schema to", name)
+		}
+	}
+}
+
+// TestSchemasRefuse shows that the schemas would notice what the test above looks for.
+func TestSchemasRefuse(t *testing.T) {
+	v := newValidator(t)
+	at := func(v any, path ...any) map[string]any {
+		for _, step := range path {
+			switch step := step.(type) {
+			case string:
+				v = v.(map[string]any)[step] //nolint:errcheck // a panic fails the test too
+			case int:
+				v = v.([]any)[step] //nolint:errcheck // a panic fails the test too
+			}
+		}
+		return v.(map[string]any) //nolint:errcheck // a panic fails the test too
+	}
+	tests := []struct {
+		name   string
+		damage func(document map[string]any)
+	}{
+		{"another version", func(d map[string]any) { d["schema"] = "rdmakit.detect/v2" }},
+		{"the wrong document within", func(d map[string]any) { at(d, "node")["schema"] = "rdmakit.detect/v1" }},
+		{"a required field missing", func(d map[string]any) { delete(d, "obstacles") }},
+		{"a required field missing below", func(d map[string]any) { delete(at(d, "node", "devices", 0, "ports", 0), "state") }},
+		{"null for a list", func(d map[string]any) { d["obstacles"] = nil }},
+		{"a number for a word", func(d map[string]any) { at(d, "node", "devices", 0, "ports", 0)["state"] = 4.0 }},
+		{"an unknown word", func(d map[string]any) { at(d, "node", "devices", 0, "ports", 0)["state"] = "UP" }},
+		{"a fraction for a whole number", func(d map[string]any) { at(d, "node", "devices", 0, "ports", 0)["number"] = 1.5 }},
+		{"an unknown field", func(d map[string]any) { at(d, "node", "host")["colour"] = "red" }},
+	}
+	if err := v.check(documents(t, "02_rocev2_8hca", "detect", "-o", "json")[0]); err != nil {
+		t.Fatalf("the undamaged document: %v", err)
+	}
+	for _, tt := range tests {
+		document := documents(t, "02_rocev2_8hca", "detect", "-o", "json")[0]
+		tt.damage(document)
+		if v.check(document) == nil {
+			t.Errorf("%s: the schemas accept it", tt.name)
+		}
+	}
+}
+
+func TestAbsent(t *testing.T) {
+	for in, want := range map[string]string{
+		"nil on a bare host":                        "absent on a bare host",
+		`"rxe" or "siw" for software, "" otherwise`: `"rxe" or "siw" for software, absent otherwise`,
+		`a port; "" and 0 without one`:              "a port; absent without one",
+		"lanes: 1, 2; 0 when not told":              "lanes: 1, 2; absent when not told",
+		"counted from 0 in their order":             "counted from 0 in their order",
+	} {
+		if got := absent(in); got != want {
+			t.Errorf("absent(%q) = %q, want %q", in, got, want)
+		}
+	}
+}

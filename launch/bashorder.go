@@ -1,0 +1,32 @@
+package launch
+
+import (
+	"slices"
+)
+
+// bashBuckets is the number of buckets of a bash associative array (ASSOC_HASH_BUCKETS
+// in assoc.h, bash 5). The table grows only at twice as many keys, which indices below
+// 256 can't reach.
+const bashBuckets = 1024
+
+// bashHash is the hash of bash's tables (hash_string in hashlib.c: 32-bit FNV-1).
+func bashHash(s string) uint32 {
+	h := uint32(2166136261)
+	for i := range len(s) {
+		h *= 16777619
+		h ^= uint32(int32(int8(s[i]))) // bash takes bytes for signed numbers
+	}
+	return h
+}
+
+// bashKeyOrder returns the order in which bash walks "${!a[@]}" after the keys,
+// all different, were added one after another: by bucket, and the youngest key of a
+// bucket first.
+func bashKeyOrder(keys []string) []string {
+	out := slices.Clone(keys)
+	slices.Reverse(out)
+	slices.SortStableFunc(out, func(a, b string) int {
+		return int(bashHash(a)%bashBuckets) - int(bashHash(b)%bashBuckets)
+	})
+	return out
+}

@@ -1,0 +1,246 @@
+package launch
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rdmakit/rdmakit/internal/sysfs"
+)
+
+// The switches of KServe's script.
+const (
+	kserveSwitch  = "KSERVE_INFER_ROCE"
+	kservePattern = "KSERVE_INFER_IB_GID_INDEX_GREP"
+)
+
+// KServe derives what the shell script in KServe's LLM inference configurations
+// exports on a node, bug for bug: it reads the file tree as the script does and
+// shares nothing with Derive. root is the node's root, env the environment that
+// the script would run in. Names sort by bytes, as in the C locale.
+//
+// With KSERVE_INFER_ROCE other than "true" the Plan has OutcomeOff and no
+// variables. An error means that KSERVE_INFER_IB_GID_INDEX_GREP is no pattern that
+// grep takes, or uses a part of grep's language that is not reproduced; the script
+// hides grep's complaint and exports nothing.
+func KServe(root fs.FS, env map[string]string) (Plan, error) {
+	plan := Plan{Schema: Schema, Compat: CompatKServe, Outcome: OutcomeNone, Ports: []PortPlan{}, Variables: []Variable{}}
+	if env[kserveSwitch] != "true" {
+		plan.Outcome = OutcomeOff
+		plan.warn(ruleKServeSwitch, fmt.Sprintf("%s is %q, not \"true\": nothing is exported", kserveSwitch, env[kserveSwitch]))
+		return plan, nil
+	}
+	pattern := orDefault(env[kservePattern], "RoCE v2")
+	grep, err := compileGrep(pattern)
+	if err != nil {
+		return plan, fmt.Errorf("%s: %w", kservePattern, err)
+	}
+	k := &kserveRun{root: root, grep: grep, pattern: pattern, env: env, plan: &plan, entries: map[string][]string{}, votes: map[string]int{}}
+	k.discover()
+	if len(k.kept) == 0 {
+		plan.warn(ruleKServeHCAs, fmt.Sprintf("no mlx5 device has an active port 1 with a GID type that matches %q: nothing is exported", pattern))
+		return plan, nil
+	}
+	plan.Outcome = OutcomeRDMA
+	k.exportLists()
+	for _, i := range k.kept {
+		k.vote(&plan.Ports[i])
+	}
+	k.exportIndex()
+	return plan, nil
+}
+
+func orDefault(value, fallback string) string {
+	if value == "" {
+		return fallback
+	}
+	return value
+}
+
+// kserveRun is one run of the script.
+type kserveRun struct {
+	root    fs.FS
+	grep    grepPattern
+	pattern string
+	env     map[string]string
+	plan    *Plan
+	kept    []int               // kept devices, by their place in plan.Ports
+	entries map[string][]string // files of GID types of the kept devices
+	keys    []string            // GID indices, in the order in which each was counted first
+	votes   map[string]int      // devices by GID index
+}
+
+// discover keeps the devices that the script calls active.
+func (k *kserveRun) discover() {
+	names := listNames(k.root, sysfs.ClassInfiniBand)
+	slices.Sort(names)
+	for _, name := range names {
+		if !strings.HasPrefix(name, "mlx5_") {
+			continue
+		}
+		dir := path.Join(sysfs.ClassInfiniBand, name)
+		if info, err := fs.Stat(k.root, dir); err != nil || !info.IsDir() {
+			continue
+		}
+		p := PortPlan{Device: name, Port: 1, Rule: ruleKServeHCAs}
+		types := k.types(name)
+		p.Decision, p.Reason, p.Files = k.judge(name, types)
+		if p.Decision == DecisionSelected {
+			k.kept = append(k.kept, len(k.plan.Ports))
+			k.entries[name] = types
+		}
+		k.plan.Ports = append(k.plan.Ports, p)
+	}
+}
+
+func (k *kserveRun) judge(name string, types []string) (Decision, string, []string) {
+	state := path.Join(sysfs.ClassInfiniBand, name, "ports/1/state")
+	files := []string{"/" + state}
+	content, ok := readRegular(k.root, state)
+	if !ok || !strings.Contains(content, "ACTIVE") {
+		return DecisionRejected, "the state of port 1 does not hold ACTIVE", files
+	}
+	reader := folders{root: k.root}
+	defer reader.close()
+	for _, t := range types {
+		if content, ok := reader.read(t); ok && k.grep.match(content) {
+			return DecisionSelected, fmt.Sprintf("port 1 is active and has a GID type that matches %q", k.pattern), append(files, "/"+t)
+		}
+	}
+	return DecisionRejected, fmt.Sprintf("no GID type of port 1 matches %q", k.pattern), files
+}
+
+// types expands the script's word /sys/class/infiniband/NAME/ports/1/gid_attrs/types/*,
+// which the shell splits at blanks and takes for a pattern because it isn't quoted.
+func (k *kserveRun) types(name string) []string {
+	if strings.ContainsAny(name, " \t\n") {
+		return nil // split in two, and neither half is there
+	}
+	devices := []string{name}
+	if strings.ContainsAny(name, `*?[\`) {
+		devices = k.glob(name)
+	}
+	var out []string
+	for _, device := range devices {
+		dir := path.Join(sysfs.ClassInfiniBand, device, "ports/1/gid_attrs/types")
+		for _, name := range listNames(k.root, dir) {
+			if !strings.HasPrefix(name, ".") {
+				out = append(out, dir+"/"+name)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// glob returns the devices whose names match pattern, as the shell sees it.
+func (k *kserveRun) glob(pattern string) []string {
+	pattern = strings.ReplaceAll(pattern, "[!", "[^")
+	var out []string
+	for _, name := range listNames(k.root, sysfs.ClassInfiniBand) {
+		ok, err := path.Match(pattern, name)
+		if ok || err != nil && name == pattern {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// readRegular returns what grep would read of a file that `[ -f FILE ]` accepts.
+func readRegular(root fs.FS, name string) (string, bool) {
+	info, err := fs.Stat(root, name)
+	if err != nil || !info.Mode().IsRegular() {
+		return "", false
+	}
+	b, err := fs.ReadFile(root, name)
+	return string(b), err == nil
+}
+
+// vote finds the first GID of a device, in the order of the shell's glob, whose type
+// matches and which has "ffff:" anywhere, and counts its index.
+func (k *kserveRun) vote(p *PortPlan) {
+	gids := openFolder(k.root, path.Join(sysfs.ClassInfiniBand, p.Device, "ports/1/gids"))
+	defer gids.close()
+	types := folders{root: k.root}
+	defer types.close()
+	for _, t := range k.entries[p.Device] {
+		index := path.Base(t)
+		// The script asks for the type first. It is cheaper to look at the GID first: most have no "ffff:".
+		gid, ok := gids.read(index)
+		if !ok || !strings.Contains(gid, "ffff:") {
+			continue
+		}
+		content, ok := types.read(t)
+		if !ok || !k.grep.match(content) || !gids.isFile(index) {
+			continue
+		}
+		if k.votes[index] == 0 {
+			k.keys = append(k.keys, index)
+		}
+		k.votes[index]++
+		p.Reason += fmt.Sprintf("; the first matching GID with ffff: in it has index %s (%s)", index, strings.TrimSpace(gid))
+		p.Files = append(p.Files, "/"+t, "/"+path.Join(sysfs.ClassInfiniBand, p.Device, "ports/1/gids", index))
+		return
+	}
+}
+
+// winner returns the index with the most devices. Ties go to the first in the order
+// of bash's table, and to index 3 where it is among the best.
+func (k *kserveRun) winner() string {
+	best, most := "", 0
+	for _, index := range bashKeyOrder(k.keys) {
+		if k.votes[index] > most {
+			best, most = index, k.votes[index]
+		}
+	}
+	if len(k.keys) > 1 && k.votes["3"] == most {
+		return "3"
+	}
+	return best
+}
+
+func (k *kserveRun) exportLists() {
+	var names, ports []string
+	for _, i := range k.kept {
+		names = append(names, k.plan.Ports[i].Device)
+		ports = append(ports, k.plan.Ports[i].Device+":1")
+	}
+	reason := fmt.Sprintf("%d active devices", len(names))
+	k.export("NCCL_IB_HCA", strings.Join(names, ","), LibraryNCCL, ruleKServeHCAs, reason)
+	k.export("NVSHMEM_HCA_LIST", strings.Join(ports, ","), LibraryNVSHMEM, ruleKServeHCAs, reason)
+	k.export("UCX_NET_DEVICES", strings.Join(ports, ","), LibraryUCX, ruleKServeHCAs, reason)
+}
+
+func (k *kserveRun) exportIndex() {
+	index, reason := k.env["NCCL_IB_GID_INDEX"], "follows NCCL_IB_GID_INDEX of the environment"
+	if index == "" {
+		if index = k.winner(); index == "" {
+			k.plan.warn(ruleKServeIndex, fmt.Sprintf("no device has a GID of a type that matches %q with ffff: in it: no index is exported", k.pattern))
+			return
+		}
+		reason = fmt.Sprintf("index %s counted on %s of %d devices", index, strconv.Itoa(k.votes[index]), len(k.kept))
+	}
+	k.export("NCCL_IB_GID_INDEX", index, LibraryNCCL, ruleKServeIndex, reason)
+	k.export("NVSHMEM_IB_GID_INDEX", index, LibraryNVSHMEM, ruleKServeIndex, reason)
+	k.export("UCX_IB_GID_INDEX", index, LibraryUCX, ruleKServeIndex, reason)
+}
+
+// export adds a variable, with the user's value where that isn't empty.
+func (k *kserveRun) export(name, value string, library Library, rule, reason string) {
+	v := Variable{Name: name, Value: value, Library: library, Source: SourceDerived, Rule: rule, Reason: reason}
+	for _, i := range k.kept {
+		v.Files = append(v.Files, k.plan.Ports[i].Files...)
+	}
+	if user := k.env[name]; user != "" {
+		v.Value, v.Source, v.Reason = user, SourceUser, "set in the environment"
+		if user != value {
+			k.plan.Conflicts = append(k.plan.Conflicts, Conflict{
+				Name: name, User: user, Derived: value, Kept: SourceUser, Rule: rule, Reason: reason,
+			})
+		}
+	}
+	k.plan.Variables = append(k.plan.Variables, v)
+}

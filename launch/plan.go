@@ -1,0 +1,186 @@
+package launch
+
+import (
+	"net/netip"
+
+	"github.com/rdmakit/rdmakit/inventory"
+	"github.com/rdmakit/rdmakit/wire/ib"
+)
+
+// Schema is the version of the JSON form of a Plan. A field may be added within a
+// version; one that is removed or changes its meaning makes a new one.
+const Schema = "rdmakit.launch/v1"
+
+// Outcome answers the one question behind a Plan: can jobs on this node use RDMA?
+type Outcome string
+
+// The outcomes.
+const (
+	OutcomeRDMA      Outcome = "rdma"      // at least one port is selected, for verbs
+	OutcomeLibfabric Outcome = "libfabric" // only EFA devices, which the libraries reach through libfabric
+	OutcomeNone      Outcome = "none"      // no port can be used
+	OutcomeOff       Outcome = "off"       // KServe only: KSERVE_INFER_ROCE is not "true"
+)
+
+// CompatKServe is Plan.Compat of what KServe returns.
+const CompatKServe = "kserve"
+
+// Plan is a launch environment and how it came about. It is plain data.
+type Plan struct {
+	Schema    string    `json:"schema"`
+	Compat    string    `json:"compat,omitempty"` // "kserve", or "" for the strict rules
+	Outcome   Outcome   `json:"outcome"`
+	Libraries []Library `json:"libraries,omitempty"`
+	// Socket is the network device for bootstrap traffic over TCP.
+	Socket *Socket    `json:"socket,omitempty"`
+	Ports  []PortPlan `json:"ports"`
+	// Variables are in a stable order: by library, then by rule.
+	Variables []Variable `json:"variables"`
+	// Unset names variables of the user that must go (only with Options.Override).
+	Unset     []Unset    `json:"unset,omitempty"`
+	Arguments []Argument `json:"arguments,omitempty"`
+	Conflicts []Conflict `json:"conflicts,omitempty"`
+	Warnings  []Warning  `json:"warnings,omitempty"`
+	// Incomplete lists what the scan could not read and might have changed the Plan.
+	Incomplete []inventory.Problem `json:"incomplete,omitempty"`
+}
+
+// Environment returns the variables as a map.
+func (p Plan) Environment() map[string]string {
+	out := make(map[string]string, len(p.Variables))
+	for _, v := range p.Variables {
+		out[v.Name] = v.Value
+	}
+	return out
+}
+
+func (p *Plan) warn(rule, text string, files ...string) {
+	p.Warnings = append(p.Warnings, Warning{Rule: rule, Text: text, Files: files})
+}
+
+// Source tells who decided on a variable.
+type Source string
+
+// The sources.
+const (
+	SourceUser    Source = "user"    // the environment had it
+	SourceDerived Source = "derived" // it follows from the node
+	SourcePolicy  Source = "policy"  // an option asked for it
+)
+
+// Variable is an environment variable to set.
+type Variable struct {
+	Name    string   `json:"name"`
+	Value   string   `json:"value"`
+	Library Library  `json:"library"`
+	Source  Source   `json:"source"`
+	Rule    string   `json:"rule"` // ID of the Rule
+	Reason  string   `json:"reason"`
+	Files   []string `json:"files,omitempty"` // what told, absolute paths on the node
+}
+
+// Argument is a command line option of a program that takes no variable for it.
+type Argument struct {
+	Library Library `json:"library"`
+	Flag    string  `json:"flag"`
+	Value   string  `json:"value"`
+	Rule    string  `json:"rule"`
+	Reason  string  `json:"reason"`
+}
+
+// Unset is a variable of the user that harms here and has no harmless value.
+type Unset struct {
+	Name   string `json:"name"`
+	Rule   string `json:"rule"`
+	Reason string `json:"reason"`
+}
+
+// Conflict is a difference between the user's value of a variable and the derived one.
+type Conflict struct {
+	Name string `json:"name"`
+	User string `json:"user"`
+	// Derived is "" when the variable should not be set at all.
+	Derived string `json:"derived"`
+	Kept    Source `json:"kept"` // SourceUser, or SourceDerived with Options.Override
+	Rule    string `json:"rule"`
+	Reason  string `json:"reason"`
+}
+
+// Warning is something that a person should know before the job starts.
+type Warning struct {
+	Rule  string   `json:"rule"`
+	Text  string   `json:"text"`
+	Files []string `json:"files,omitempty"`
+}
+
+// Socket is a network device for TCP, and why.
+type Socket struct {
+	Netdev string   `json:"netdev"`
+	Rule   string   `json:"rule"`
+	Reason string   `json:"reason"`
+	Files  []string `json:"files,omitempty"`
+}
+
+// Decision is what became of a port.
+type Decision string
+
+// The decisions.
+const (
+	DecisionSelected  Decision = "selected"  // jobs use it
+	DecisionCandidate Decision = "candidate" // could be used, but is not for this job
+	DecisionRejected  Decision = "rejected"  // can't be used as it is
+)
+
+// PortPlan tells about one port what was decided, and what libraries would do with it.
+type PortPlan struct {
+	Device    string              `json:"device"`
+	Port      int                 `json:"port"`
+	PCI       string              `json:"pci,omitempty"`
+	Netdev    string              `json:"netdev,omitempty"`
+	Transport inventory.Transport `json:"transport,omitempty"`
+	Role      inventory.Role      `json:"role,omitempty"`
+	Decision  Decision            `json:"decision"`
+	Rule      string              `json:"rule"`
+	Reason    string              `json:"reason"`
+	Files     []string            `json:"files,omitempty"`
+	// GID is the entry that connections of the port should use; nil where there is
+	// none or the choice is not an index (EFA).
+	GID *GIDChoice `json:"gid,omitempty"`
+	// NCCLAuto and UCXAuto are what the libraries choose with no variable set;
+	// NCCLPlanned is what NCCL chooses with the variables of the Plan.
+	NCCLAuto    *AutoChoice `json:"ncclAuto,omitempty"`
+	NCCLPlanned *AutoChoice `json:"ncclPlanned,omitempty"`
+	UCXAuto     *AutoChoice `json:"ucxAuto,omitempty"`
+	// Reach tells how Options.Peer is reached from the port's address; "" when not asked.
+	Reach Reach `json:"reach,omitempty"`
+}
+
+// Name returns "device:port", as the lists of the libraries have it.
+func (p PortPlan) Name() string { return portName(p.Device, p.Port) }
+
+// GIDChoice is an entry of a port's GID table.
+type GIDChoice struct {
+	Index  int               `json:"index"`
+	GID    ib.GID            `json:"gid"`
+	Type   inventory.GIDType `json:"type,omitempty"`
+	Netdev string            `json:"netdev,omitempty"`
+	Addr   netip.Addr        `json:"addr,omitzero"` // the GID as an address; absent on InfiniBand
+}
+
+// AutoChoice is what a library does with a port on its own.
+type AutoChoice struct {
+	Used bool `json:"used"`
+	// Index is the GID index; -1 when the port is not used.
+	Index int    `json:"index"`
+	Note  string `json:"note,omitempty"` // why not used, or what is wrong with the choice
+}
+
+// Reach tells how a peer is reached from a port.
+type Reach string
+
+// The answers.
+const (
+	ReachDirect  Reach = "direct"   // on the port's own subnet
+	ReachGateway Reach = "gateway"  // through a router
+	ReachNo      Reach = "no route" // the route leaves by another device, or there is none
+)

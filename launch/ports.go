@@ -1,0 +1,228 @@
+package launch
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/rdmakit/rdmakit/inventory"
+)
+
+// candidate is a port under judgement.
+type candidate struct {
+	device *inventory.Device
+	port   *inventory.Port
+	plan   *PortPlan
+	names  []string // selectorNames
+	gids   gidTable // RoCE only
+	slave  string   // a slave of a bond that entries of the port are on
+}
+
+// portRule judges a port by itself. The first rule of the table with a reason decides.
+type portRule struct {
+	Rule
+	decision Decision
+	// judge returns why the rule applies, "" if it doesn't, and the files that told.
+	judge func(dv *derivation, c *candidate) (reason string, files []string)
+}
+
+// portRules are in the order of judgement.
+var portRules = []portRule{
+	{Rule{"port-excluded", KindPort, "a selector of --exclude matches", "leave the port out", "the user knows"}, DecisionCandidate, judgeExcluded},
+	{Rule{"port-not-included", KindPort, "--include is given and none of its selectors matches", "leave the port out", "the user knows"}, DecisionCandidate, judgeIncluded},
+	{Rule{
+		"port-iwarp", KindPort, "the device is an RNIC (node_type 4)", "reject the port, never an index for it",
+		"NCCL takes iWARP ports and fails when it connects; the others need GIDs that iWARP lacks",
+	}, DecisionRejected, judgeIWARP},
+	{Rule{
+		"port-transport", KindPort, "the port is neither InfiniBand nor RoCE nor EFA (usNIC, unknown link layers)", "reject the port",
+		"no library drives it through verbs",
+	}, DecisionRejected, judgeTransport},
+	{Rule{
+		"port-state", KindPort, "the state is other than 4: ACTIVE; 5: ACTIVE_DEFER is another state", "reject the port",
+		"NCCL wants exactly IBV_PORT_ACTIVE, and a job with a dead port in its list hangs or falls back to TCP",
+	}, DecisionRejected, judgeState},
+	{Rule{
+		"port-name", KindPort, "the device's name has a character that a list can't hold: , : ^ = [ ] * ?, white space, control characters, bytes that aren't UTF-8",
+		"reject the port", "NCCL, NVSHMEM and UCX would read other devices from the list, or none",
+	}, DecisionRejected, judgeName},
+	{Rule{
+		"port-data-direct", KindPort, "the name is that of another device with _dma behind it", "reject the port",
+		"NCCL shows the Data Direct function of a ConnectX-8 under that name, and matches lists against the plain one",
+	}, DecisionRejected, judgeDataDirect},
+	{Rule{
+		"port-bond-slave", KindPort, "all usable GIDs of a RoCE port are on a slave of a bond", "reject the port",
+		"the addresses live on the bond: use the bond's device (mlx5_bond_0)",
+	}, DecisionRejected, judgeBondSlave},
+	{Rule{
+		"port-no-gid", KindPort, "a RoCE port has no GID but link-local ones", "reject the port: no routable GID, assign an IP address",
+		"peers on other subnets can't be reached, and the libraries would try all the same",
+	}, DecisionRejected, judgeNoGID},
+	{Rule{
+		"port-role", KindPort, "the role is storage or management, and no --include names the port", "leave the port out",
+		"a slow or foreign network among the rails slows every job down",
+	}, DecisionCandidate, judgeRole},
+}
+
+func judgeExcluded(dv *derivation, c *candidate) (string, []string) {
+	if s := firstMatch(dv.exclude, c.names); s != "" {
+		return fmt.Sprintf("--exclude %s", printableName(s)), nil
+	}
+	return "", nil
+}
+
+func judgeIncluded(dv *derivation, c *candidate) (string, []string) {
+	if len(dv.include) > 0 && firstMatch(dv.include, c.names) == "" {
+		return "no --include matches", nil
+	}
+	return "", nil
+}
+
+func judgeIWARP(_ *derivation, c *candidate) (string, []string) {
+	if c.port.Transport == inventory.TransportIWARP || c.device.NodeType == inventory.NodeTypeRNIC {
+		return "iWARP: the libraries need InfiniBand or RoCE", []string{c.device.Path + "/node_type"}
+	}
+	return "", nil
+}
+
+func judgeTransport(_ *derivation, c *candidate) (string, []string) {
+	if c.isEFA() || c.isInfiniBand() || c.isRoCE() {
+		return "", nil
+	}
+	what := string(c.port.Transport)
+	if what == "" {
+		what = "unknown transport"
+	}
+	return what + ": no library uses it through verbs", []string{portFile(c.port, "link_layer")}
+}
+
+func (c *candidate) isEFA() bool { return c.port.Transport == inventory.TransportEFA }
+
+func (c *candidate) isInfiniBand() bool {
+	return !c.isEFA() && c.port.LinkLayer == inventory.LinkLayerInfiniBand
+}
+
+func (c *candidate) isRoCE() bool {
+	return !c.isEFA() && c.port.LinkLayer == inventory.LinkLayerEthernet && c.port.Transport != inventory.TransportUSNIC
+}
+
+func judgeState(dv *derivation, c *candidate) (string, []string) {
+	if why := dv.unreadable(portFile(c.port, "state")); why != "" {
+		return "the state could not be read: " + why, []string{portFile(c.port, "state")}
+	}
+	if c.port.State != inventory.PortStateActive {
+		return fmt.Sprintf("state is %d: %s, not ACTIVE", c.port.State, c.port.State), []string{portFile(c.port, "state")}
+	}
+	return "", nil
+}
+
+func judgeName(_ *derivation, c *candidate) (string, []string) {
+	if bad := unlistable(c.device.Name); bad != "" {
+		return "the name " + printableName(c.device.Name) + " has " + bad + ", which a list of devices can't hold", []string{c.device.Path}
+	}
+	return "", nil
+}
+
+// unlistable returns what in a device's name would break a list of devices, or "".
+func unlistable(name string) string {
+	if !utf8.ValidString(name) {
+		return "bytes that are not UTF-8"
+	}
+	for _, r := range name {
+		switch {
+		case strings.ContainsRune(",:^=[]*?", r):
+			return fmt.Sprintf("%q", r)
+		case unicode.IsSpace(r):
+			return "white space"
+		case !unicode.IsPrint(r):
+			return "an unprintable character"
+		}
+	}
+	return ""
+}
+
+func judgeDataDirect(dv *derivation, c *candidate) (string, []string) {
+	plain, ok := strings.CutSuffix(c.device.Name, "_dma")
+	same := func(d inventory.Device) bool { return d.Name == plain }
+	if ok && slices.ContainsFunc(dv.snapshot.Devices, same) {
+		return "Data Direct function of " + plain, []string{c.device.Path}
+	}
+	return "", nil
+}
+
+func judgeBondSlave(dv *derivation, c *candidate) (string, []string) {
+	if c.isRoCE() && len(c.gids) == 0 && c.slave != "" {
+		return fmt.Sprintf("its addresses are on %s, a slave of %s", c.slave, bondOf(dv.snapshot, c.slave)), []string{portFile(c.port, "gid_attrs/ndevs")}
+	}
+	return "", nil
+}
+
+func judgeNoGID(dv *derivation, c *candidate) (string, []string) {
+	if !c.isRoCE() || len(c.gids) > 0 {
+		return "", nil
+	}
+	files := []string{portFile(c.port, "gids")}
+	if why := dv.unreadable(files[0]); why != "" {
+		return "the GID table could not be read: " + why, files
+	}
+	if len(c.port.GIDs) == 0 {
+		return "the GID table is empty: its addresses are in another network namespace, or there are none", files
+	}
+	where := "its network device"
+	if c.port.Netdev != "" {
+		where = c.port.Netdev
+	}
+	return "no routable GID: assign an IP address to " + where, files
+}
+
+// unreadable returns why the scan could not read a file, "" if it could.
+func (dv *derivation) unreadable(name string) string {
+	i := slices.IndexFunc(dv.snapshot.Problems, func(p inventory.Problem) bool { return p.Path == name })
+	if i < 0 {
+		return ""
+	}
+	return dv.snapshot.Problems[i].Error
+}
+
+func judgeRole(dv *derivation, c *candidate) (string, []string) {
+	role := c.port.Role
+	if len(dv.include) > 0 || role != inventory.RoleStorage && role != inventory.RoleManagement {
+		return "", nil
+	}
+	reason := "role " + string(role)
+	if c.port.RoleReason != "" {
+		reason += ": " + c.port.RoleReason
+	}
+	return reason, nil
+}
+
+// judgePorts applies the rules to every port of the node.
+func (dv *derivation) judgePorts() {
+	for i := range dv.snapshot.Devices {
+		d := &dv.snapshot.Devices[i]
+		for j := range d.Ports {
+			dv.candidates = append(dv.candidates, dv.judgePort(d, &d.Ports[j]))
+		}
+	}
+}
+
+func (dv *derivation) judgePort(d *inventory.Device, p *inventory.Port) *candidate {
+	c := &candidate{device: d, port: p, names: selectorNames(d, p), plan: &PortPlan{
+		Device: d.Name, Port: p.Number, Netdev: p.Netdev, Transport: p.Transport, Role: p.Role, Decision: DecisionSelected,
+	}}
+	if d.PCI != nil {
+		c.plan.PCI = d.PCI.Address
+	}
+	if c.isRoCE() {
+		c.gids, c.slave = usableGIDs(dv.snapshot, p)
+	}
+	for _, r := range portRules {
+		if reason, files := r.judge(dv, c); reason != "" {
+			c.plan.Decision, c.plan.Rule, c.plan.Reason, c.plan.Files = r.decision, r.ID, reason, files
+			return c
+		}
+	}
+	return c
+}
