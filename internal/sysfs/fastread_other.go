@@ -5,4 +5,4 @@ package sysfs
 import "os"
 
 // readPlain leaves reading to os.Root: only Linux has trees large enough to matter.
-func readPlain(*os.File, string) (b []byte, ok bool, err error) { return nil, false, nil }
+func readPlain(*os.File, string, bool) (b []byte, ok bool, err error) { return nil, false, nil }

@@ -164,16 +164,27 @@ func (r *Reader) List(name string) []string {
 	if r.stop() != nil {
 		return nil
 	}
-	entries, err := fs.ReadDir(r.fsys, name)
+	names, err := readNames(r.fsys, name)
 	if err != nil {
 		r.keep(name, err)
 	}
+	slices.SortFunc(names, NaturalCompare)
+	return names
+}
+
+// readNames lists a folder by names alone where the file system can.
+func readNames(fsys fs.FS, name string) ([]string, error) {
+	if r, ok := fsys.(interface {
+		ReadNames(string) ([]string, error)
+	}); ok {
+		return r.ReadNames(name)
+	}
+	entries, err := fs.ReadDir(fsys, name)
 	names := make([]string, 0, len(entries))
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	slices.SortFunc(names, NaturalCompare)
-	return names
+	return names, err
 }
 
 // Exists reports whether name is there, following links. A link that dangles is not.

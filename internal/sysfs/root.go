@@ -108,7 +108,7 @@ func (r *Root) ReadFile(name string) ([]byte, error) {
 		return nil, &fs.PathError{Op: "read", Path: name, Err: errno}
 	}
 	if !strings.Contains(name, "/") && fs.ValidPath(name) {
-		if b, ok, err := readPlain(r.dir, name); ok {
+		if b, ok, err := readPlain(r.dir, name, strings.HasPrefix(r.base, "sys/")); ok {
 			return b, err
 		}
 	}
@@ -117,6 +117,17 @@ func (r *Root) ReadFile(name string) ([]byte, error) {
 
 // ReadDir implements fs.ReadDirFS.
 func (r *Root) ReadDir(name string) ([]fs.DirEntry, error) { return fs.ReadDir(r.fs, name) }
+
+// ReadNames returns the names in a folder, in no order. fs.ReadDir would look at
+// each of them, which costs more than reading a GID table's entries.
+func (r *Root) ReadNames(name string) ([]string, error) {
+	f, err := r.root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	names, err := f.Readdirnames(-1)
+	return names, errors.Join(err, f.Close())
+}
 
 // Stat implements fs.StatFS.
 func (r *Root) Stat(name string) (fs.FileInfo, error) { return fs.Stat(r.fs, name) }
@@ -172,6 +183,16 @@ func readErrnos(fsys fs.FS) (map[string]syscall.Errno, error) {
 // Resolve returns name with all symbolic links followed, relative to the root
 // of fsys. A link out of the root, a loop, or a dangling link is an error.
 func Resolve(fsys fs.FS, name string) (string, error) {
+	if r, ok := fsys.(*Root); ok && fs.ValidPath(name) {
+		if resolved, ok := r.resolveDir(name); ok {
+			return resolved, nil
+		}
+	}
+	return follow(fsys, name)
+}
+
+// follow resolves a name element by element.
+func follow(fsys fs.FS, name string) (string, error) {
 	const maxLinks = 40 // as the kernel's MAXSYMLINKS
 	done, rest, links := "", path.Clean(name), 0
 	for rest != "" && rest != "." {

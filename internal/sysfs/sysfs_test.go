@@ -137,6 +137,9 @@ func TestResolve(t *testing.T) {
 		if got, err := Resolve(root, in); err != nil || got != want {
 			t.Errorf("Resolve(%s) = %q, %v, want %q", in, got, err, want)
 		}
+		if got, err := follow(root, in); err != nil || got != want {
+			t.Errorf("follow(%s) = %q, %v, want %q", in, got, err, want)
+		}
 	}
 	if _, err := Resolve(root, "sys/devices/pci0/mlx5_0/dangling"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("Resolve(dangling) = %v, want fs.ErrNotExist", err)
