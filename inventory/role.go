@@ -137,6 +137,8 @@ func (j *judge) roleByClass(d *Device, p *Port) (Role, string) {
 		return RoleUnknown, fmt.Sprintf("no link, and %s on the same card has one: it looks like the unused second port", spare.Name)
 	case !linkUp(p):
 		return RoleCompute, "the same card as the compute ports, without a link"
+	case p.Rate == nil:
+		return RoleCompute, "the same card as the compute ports; its rate could not be read"
 	}
 	return RoleCompute, fmt.Sprintf("the same card as the compute ports, at %g instead of %g Gb/s", rateOf(p), j.compute.rate)
 }

@@ -95,12 +95,12 @@ func newShowReport(ctx context.Context, n *node, snap *inventory.Snapshot, name 
 	if err != nil {
 		return showReport{}, err
 	}
-	r := showReport{Schema: showSchema, Device: *d, Counters: map[int][]inventory.Counter{}, CounterErrors: map[int]string{}}
+	r := showReport{Schema: showSchema, Device: *d, Netdevs: []inventory.Netdev{}, Counters: map[int][]inventory.Counter{}, CounterErrors: map[int]string{}}
 	if port != 0 {
 		r.Device.Ports = slices.DeleteFunc(slices.Clone(d.Ports), func(p inventory.Port) bool { return p.Number != port })
 	}
 	for _, netdev := range snap.Netdevs {
-		if netdev.RDMADevice == d.Name && (port == 0 || netdev.RDMAPort == port) {
+		if slices.ContainsFunc(r.Device.Ports, func(p inventory.Port) bool { return usesNetdev(&p, netdev.Name) }) {
 			r.Netdevs = append(r.Netdevs, netdev)
 		}
 	}
@@ -109,9 +109,18 @@ func newShowReport(ctx context.Context, n *node, snap *inventory.Snapshot, name 
 		if err != nil {
 			r.CounterErrors[p.Number] = err.Error()
 		}
+		if counters == nil {
+			counters = []inventory.Counter{}
+		}
 		r.Counters[p.Number] = counters
 	}
 	return r, nil
+}
+
+// usesNetdev reports that a port has a network device as its own or in its GID
+// table. Two software devices may share one.
+func usesNetdev(p *inventory.Port, name string) bool {
+	return p.Netdev == name || slices.ContainsFunc(p.GIDs, func(g inventory.GIDEntry) bool { return g.Netdev == name })
 }
 
 // findDevice finds a device by its name, port, network device or PCI address.
@@ -159,7 +168,7 @@ func (r showReport) blocks() []output.Block {
 	if r.Device.PCI != nil {
 		out = append(out, pciList(&r.Device))
 	}
-	if s := r.Device.SRIOV; s != nil && s.TotalVFs > 0 {
+	if s := r.Device.SRIOV; s != nil && len(s.VFs) > 0 {
 		out = append(out, vfTable(s))
 	}
 	for i := range r.Device.Ports {
@@ -393,7 +402,6 @@ func counterCell(c inventory.Counter) output.Cell {
 func netdevTable(netdevs []inventory.Netdev) output.Table {
 	t := output.Table{Title: "Network devices", Columns: []output.Column{
 		{Name: "netdev"},
-		{Name: "port", Align: output.AlignRight},
 		{Name: "state"},
 		{Name: "mtu", Align: output.AlignRight},
 		{Name: "speed", Align: output.AlignRight},
@@ -413,7 +421,7 @@ func netdevTable(netdevs []inventory.Netdev) output.Table {
 			state = output.Bad(n.OperState)
 		}
 		t.Rows = append(t.Rows, []output.Cell{
-			output.Plain(n.Name), output.Plain(strconv.Itoa(n.RDMAPort)), state, output.Plain(strconv.Itoa(n.MTU)), output.Plain(speedText(n.SpeedMbps)),
+			output.Plain(n.Name), state, output.Plain(strconv.Itoa(n.MTU)), output.Plain(speedText(n.SpeedMbps)),
 			output.Plain(n.Kind), output.Plain(n.Lower), output.Plain(n.Address), output.Plain(strings.Join(addresses, " ")),
 		})
 	}

@@ -42,19 +42,6 @@ func schemaPages(dir string) (map[string][]byte, error) {
 	return pages, nil
 }
 
-// nullable reports lists that a command leaves null when they are empty. The rest are [] then; a new one should be too.
-func nullable(t reflect.Type, field string) bool {
-	return t.String() == "cli.showReport" && (field == "Netdevs" || field == "Counters")
-}
-
-// allowNull lets a list be null, or in a dictionary of lists each of them.
-func allowNull(s *jsonschema.Schema) {
-	if s.AdditionalProperties != nil {
-		s = s.AdditionalProperties
-	}
-	s.Type, s.Types = "", []string{s.Type, "null"}
-}
-
 // schemaFile returns the file of a schema: detect.v1.json for rdmakit.detect/v1.
 func schemaFile(name string) string {
 	return strings.ReplaceAll(strings.TrimPrefix(name, "rdmakit."), "/", ".") + ".json"
@@ -228,9 +215,6 @@ func (w *schemaWriter) addFields(s *jsonschema.Schema, t reflect.Type, doc typeD
 		p, err := w.schema(f.Type)
 		if err != nil {
 			return fmt.Errorf("field %s: %w", f.Name, err)
-		}
-		if nullable(t, f.Name) {
-			allowNull(p)
 		}
 		text := doc.fields[f.Name]
 		switch options {
