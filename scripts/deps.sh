@@ -14,7 +14,10 @@ test   dash            dash
 test   gcc             gcc
 test   libc6-dev       /usr/include/stdlib.h
 test   git             git
+test   iproute2        ip
+test   iproute2        rdma
 test   jq              jq
+test   linux-libc-dev  /usr/include/rdma/rdma_netlink.h
 kernel bash            bash
 kernel binutils        strip
 kernel cpio            cpio

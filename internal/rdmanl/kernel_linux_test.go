@@ -55,7 +55,7 @@ func same[T any](t *testing.T, what string, got, want func() (T, error)) {
 func needTool(t *testing.T, name string) {
 	t.Helper()
 	if _, err := exec.LookPath(name); err != nil {
-		t.Skipf("needs %s (package iproute2)", name)
+		t.Fatalf("needs %s (package iproute2): make deps", name)
 	}
 }
 

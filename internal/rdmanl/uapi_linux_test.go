@@ -17,10 +17,10 @@ import (
 func TestUAPIMatchesHeaders(t *testing.T) {
 	cc, err := exec.LookPath("cc")
 	if err != nil {
-		t.Skip("needs a C compiler")
+		t.Fatal("needs a C compiler: make deps")
 	}
 	if _, err := os.Stat("/usr/include/rdma/rdma_netlink.h"); err != nil {
-		t.Skip("needs the kernel's headers (package linux-libc-dev)")
+		t.Fatal("needs the kernel's headers (package linux-libc-dev): make deps")
 	}
 	file, err := parser.ParseFile(token.NewFileSet(), "uapi.go", nil, 0)
 	if err != nil {
