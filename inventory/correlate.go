@@ -180,7 +180,7 @@ func (s *scanner) addressesFromGIDs() {
 func (s *scanner) joinVFs() {
 	byAddress := map[string]string{}
 	for _, d := range s.snap.Devices {
-		if d.PCI != nil {
+		if d.PCI != nil && (d.VF == nil || !d.VF.SubFunction) {
 			byAddress[d.PCI.Address] = d.Name
 		}
 	}

@@ -25,7 +25,7 @@ type Device struct {
 	Parent string  `json:"parent,omitempty"`
 	PCI    *PCI    `json:"pci,omitempty"`   // nil for a software device
 	SRIOV  *SRIOV  `json:"sriov,omitempty"` // nil when the function can't have VFs
-	VF     *VFInfo `json:"vf,omitempty"`    // nil unless the function is a VF
+	VF     *VFInfo `json:"vf,omitempty"`    // nil unless the device is a VF or sub-function
 	Ports  []Port  `json:"ports"`
 	// Chars are its uverbs, umad and issm devices.
 	Chars []CharDevice `json:"chars,omitempty"`
@@ -83,8 +83,11 @@ type VF struct {
 	PortGUID  *ib.GUID `json:"portGUID,omitempty"`
 }
 
-// VFInfo tells whose virtual function a device is.
+// VFInfo tells whose virtual function, or sub-function, a device is.
 type VFInfo struct {
+	// SubFunction tells that it has no PCI function of its own: it hangs on the
+	// auxiliary bus below the PF (mlx5_core.sf.N).
+	SubFunction   bool   `json:"subFunction,omitempty"`
 	ParentAddress string `json:"parentAddress"`          // physfn; the PF's PCI address
 	ParentDevice  string `json:"parentDevice,omitempty"` // RDMA device of the PF, "" when not visible (in a pod)
 	Index         *int   `json:"index,omitempty"`        // nil when the PF is not visible

@@ -45,6 +45,14 @@ func (c *PCIClass) UnmarshalText(b []byte) error {
 	return nil
 }
 
+// kind is the word for what the device is.
+func (v *VFInfo) kind() string {
+	if v.SubFunction {
+		return "sub-function"
+	}
+	return "virtual function"
+}
+
 // Name names a card by vendor and model, and by ids where the names are unknown.
 // pci.ids puts the name on the box in brackets (MT2910 Family [ConnectX-7]), and that one counts.
 func (p *PCI) Name() string {

@@ -109,7 +109,7 @@ func (j *judge) role(d *Device, p *Port) (Role, string) {
 	case d.Software != "":
 		return RoleCompute, "the only RDMA here is software (" + d.Software + ")"
 	case d.VF != nil && d.VF.ParentDevice != "":
-		return RoleUnknown, "virtual function of " + d.VF.ParentDevice + ": meant for a pod or a virtual machine"
+		return RoleUnknown, d.VF.kind() + " of " + d.VF.ParentDevice + ": meant for a pod or a virtual machine"
 	case j.compute == (portClass{}):
 		return RoleUnknown, "no port of the node has a link, so nothing tells compute from storage"
 	case !j.only && j.defaultRoute(p):

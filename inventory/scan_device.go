@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -100,10 +101,17 @@ func (s *scanner) locate(d *Device, dir string) {
 	}
 	pci := f.PCI
 	d.PCI, d.Driver, d.SRIOV = &pci, pci.Driver, f.sriov
-	if f.physfn != "" {
+	switch {
+	case f.physfn != "":
 		d.VF = &VFInfo{ParentAddress: f.physfn}
+	case subFunction.MatchString(where):
+		d.VF, d.SRIOV = &VFInfo{ParentAddress: f.Address, SubFunction: true}, nil
 	}
 }
+
+// subFunction recognises the auxiliary device of a sub-function
+// (drivers/net/ethernet/mellanox/mlx5/core/sf/dev/dev.c).
+var subFunction = regexp.MustCompile(`/mlx5_core\.sf\.\d+/`)
 
 // softwareKind tells the two software drivers of the kernel apart: only rxe has
 // the attribute "parent" (drivers/infiniband/sw/rxe/rxe_verbs.c), only siw is an RNIC.

@@ -380,3 +380,42 @@ func TestScanSurvivesDamage(t *testing.T) {
 		}
 	}
 }
+
+// A sub-function has no PCI function of its own: it must not pass for another
+// card beside its PF, and in a pod, where the PF is not visible, it is what jobs use.
+func TestSubFunction(t *testing.T) {
+	const pf = "sys/devices/pci0000:10/0000:10:01.0/0000:18:00.0"
+	tree := load(t, "02_rocev2_8hca")
+	from := pf + "/infiniband/mlx5_0"
+	if err := fs.WalkDir(tree.FS(), from, func(name string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return err
+		}
+		text, err := fs.ReadFile(tree.FS(), name)
+		if errors.Is(err, syscall.EINVAL) {
+			return nil
+		}
+		return errors.Join(err, tree.Set(pf+"/mlx5_core.sf.2/infiniband/mlx5_8"+strings.TrimPrefix(name, from), string(text)))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := tree.Link("sys/class/infiniband/mlx5_8", "../../devices/"+strings.TrimPrefix(pf, "sys/devices/")+"/mlx5_core.sf.2/infiniband/mlx5_8"); err != nil {
+		t.Fatal(err)
+	}
+	check := func(role inventory.Role, parent string) {
+		t.Helper()
+		snap, err := inventory.Scan(t.Context(), sources(t, tree))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sf := snap.Device("mlx5_8")
+		if sf == nil || sf.VF == nil || !sf.VF.SubFunction || sf.VF.ParentDevice != parent || sf.Ports[0].Role != role {
+			t.Errorf("mlx5_8 = %+v, want a sub-function of %q with the role %q", sf, parent, role)
+		}
+	}
+	check(inventory.RoleUnknown, "mlx5_0")
+	if err := tree.Remove("sys/class/infiniband/mlx5_0"); err != nil {
+		t.Fatal(err)
+	}
+	check(inventory.RoleCompute, "")
+}

@@ -200,7 +200,11 @@ func (r showReport) deviceList() output.List {
 		add("system guid", d.SystemGUID.String())
 	}
 	if d.VF != nil {
-		add("virtual function of", strings.TrimSpace(d.VF.ParentAddress+" "+d.VF.ParentDevice))
+		key := "virtual function of"
+		if d.VF.SubFunction {
+			key = "sub-function of"
+		}
+		add(key, strings.TrimSpace(d.VF.ParentAddress+" "+d.VF.ParentDevice))
 	}
 	for _, c := range d.Chars {
 		l.Items = append(l.Items, output.Item{Key: c.Name, Value: charCell(c)})
