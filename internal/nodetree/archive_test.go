@@ -146,10 +146,10 @@ func TestFromTarGzBomb(t *testing.T) {
 		headers[i] = comment
 	}
 	endless := archive(t, headers...)
-	if _, err := fromTarGz(bytes.NewReader(endless), 50_000); !errors.Is(err, ErrTooLarge) {
+	if err := unpackTo(endless, maxArchive, 50_000); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("FromTarGz of global headers = %v, want ErrTooLarge", err)
 	}
-	if _, err := fromTarGz(bytes.NewReader(endless), 1_000_000); err != nil {
+	if err := unpackTo(endless, maxArchive, 1_000_000); err != nil {
 		t.Errorf("FromTarGz within the bound = %v", err)
 	}
 	whole := archive(t, file("a", "1\n"))
@@ -182,6 +182,9 @@ func TestOpen(t *testing.T) {
 func FuzzFromTarGz(f *testing.F) {
 	f.Add(archive(f, dir("./"), file("a/b", "1\n"), link("l", "a"), file("errno.json", `{"a/b":"EIO"}`)))
 	f.Add(archive(f, link("d/e/x", "../../top"), link("d/e/y", "x/../..")))
+	f.Add(archive(f, chained(3, 1)...))
+	f.Add(archive(f, errnoChains(3, 1)...))
+	f.Add(append(archive(f, file("a", "")), archiveOf(f, nil)...))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		tree, err := FromTarGz(bytes.NewReader(data))
 		if err != nil {

@@ -1,6 +1,7 @@
 package nodetree
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strconv"
@@ -17,30 +18,35 @@ func Parse(name string, text []byte) (*Tree, error) {
 		return nil, fmt.Errorf("parse %s: %w: %d bytes of text", name, ErrTooLarge, len(text))
 	}
 	p := &parser{tree: New(), dir: "."}
-	rest := strings.TrimPrefix(string(text), "\ufeff")
-	for rest != "" {
-		var line string
-		line, rest, _ = strings.Cut(rest, "\n")
-		p.line++
-		if err := p.parseLine(strings.TrimRight(line, " \t\r")); err != nil {
-			return nil, fmt.Errorf("parse %s:%d: %w", name, p.line, err)
-		}
-	}
-	if err := p.endBlock(); err != nil {
+	if err := p.parse(text); err != nil {
 		return nil, fmt.Errorf("parse %s:%d: %w", name, p.line, err)
 	}
-	p.tree.about = strings.Join(p.about, "\n")
+	p.tree.about = strings.TrimSuffix(p.about.String(), "\n")
 	return p.tree, nil
+}
+
+func (p *parser) parse(text []byte) error {
+	text = bytes.TrimPrefix(text, []byte("\ufeff"))
+	for line := range bytes.Lines(text) {
+		p.line++
+		if err := p.budget.work(1); err != nil {
+			return err
+		}
+		if err := p.parseLine(string(bytes.TrimRight(line, " \t\r\n"))); err != nil {
+			return err
+		}
+	}
+	return p.endBlock()
 }
 
 type parser struct {
 	tree   *Tree
 	budget budget
 	line   int
-	dir    string   // of the last header
-	about  []string // comment lines before anything else
-	body   bool     // something else has come
-	block  *block   // the file whose lines are being read
+	dir    string          // of the last header
+	about  strings.Builder // comment lines before anything else
+	body   bool            // something else has come
+	block  *block          // the file whose lines are being read
 }
 
 type block struct {
@@ -59,13 +65,13 @@ func (p *parser) parseLine(line string) error {
 	}
 	if comment, ok := strings.CutPrefix(line, "#"); ok {
 		if !p.body {
-			p.about = append(p.about, strings.TrimSpace(comment))
+			p.about.WriteString(strings.TrimSpace(comment) + "\n")
 		}
 		return nil
 	}
 	if line == "" {
 		// A blank line ends the leading comment, unless it has not begun.
-		p.body = p.body || len(p.about) > 0
+		p.body = p.body || p.about.Len() > 0
 		return nil
 	}
 	p.body = true
@@ -110,7 +116,11 @@ func (p *parser) entry(line string) error {
 	case op == "->":
 		return p.link(name, value)
 	case op == "" && strings.HasSuffix(name, "/"):
-		return wrapName(name, p.mkdir(p.join(strings.TrimSuffix(name, "/"))))
+		full, err := p.join(strings.TrimSuffix(name, "/"))
+		if err == nil {
+			err = p.mkdir(full)
+		}
+		return wrapName(name, err)
 	}
 	return fmt.Errorf("%.80q: want NAME = VALUE, NAME ! ERRNO, NAME -> TARGET or NAME/", line)
 }
@@ -120,10 +130,10 @@ func (p *parser) value(name string, quoted bool, value string) error {
 	if strings.HasPrefix(value, `"`) {
 		var err error
 		if content, err = strconv.Unquote(value); err != nil {
-			return fmt.Errorf("%s: value %.80s: bad Go string", name, value)
+			return fmt.Errorf("%.200s: value %.80s: bad Go string", name, value)
 		}
 	} else if !utf8.ValidString(value) {
-		return fmt.Errorf("%s: value is not UTF-8: write it as a Go string", name)
+		return fmt.Errorf("%.200s: value is not UTF-8: write it as a Go string", name)
 	}
 	return p.files(name, quoted, []byte(content), 0)
 }
@@ -131,25 +141,32 @@ func (p *parser) value(name string, quoted bool, value string) error {
 func (p *parser) errno(name string, quoted bool, value string) error {
 	errno, err := parseErrno(value)
 	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		return fmt.Errorf("%.200s: %w", name, err)
 	}
 	dir, ok := strings.CutSuffix(name, "/")
 	if !ok {
 		return p.files(name, quoted, nil, errno)
 	}
-	full := p.join(dir)
+	full, err := p.join(dir)
+	if err != nil {
+		return wrapName(name, err)
+	}
 	n, err := p.tree.dir(full, false)
 	if err != nil {
 		return wrapName(name, err)
 	}
 	n.errno = errno
-	return nil
+	return p.budget.check(p.tree, 0)
 }
 
 func (p *parser) link(name, value string) error {
+	full, err := p.join(name)
+	if err != nil {
+		return wrapName(name, err)
+	}
 	target, err := unquoteIf(value)
 	if err == nil {
-		err = p.tree.addLink(p.join(name), target, false)
+		err = p.tree.addLink(full, target, false)
 	}
 	if err == nil {
 		err = p.budget.check(p.tree, 0)
@@ -161,17 +178,17 @@ func (p *parser) link(name, value string) error {
 // their content.
 func (p *parser) files(name string, quoted bool, content []byte, errno syscall.Errno) error {
 	if len(content) > maxFile {
-		return fmt.Errorf("%s: %w: %d bytes in one file", name, ErrTooLarge, len(content))
+		return fmt.Errorf("%.200s: %w: %d bytes in one file", name, ErrTooLarge, len(content))
 	}
 	prefix, from, to, ok := cutRange(name)
 	if quoted || !ok {
 		return wrapName(name, p.file(name, content, errno))
 	}
 	if to < from {
-		return fmt.Errorf("%s: empty range", name)
+		return fmt.Errorf("%.200s: empty range", name)
 	}
 	if to-from >= maxEntries {
-		return fmt.Errorf("%s: %w", name, ErrTooLarge)
+		return fmt.Errorf("%.200s: %w", name, ErrTooLarge)
 	}
 	for i := from; i <= to; i++ {
 		if err := p.file(prefix+strconv.Itoa(i), content, errno); err != nil {
@@ -185,7 +202,11 @@ func (p *parser) file(name string, content []byte, errno syscall.Errno) error {
 	if strings.HasSuffix(name, "/") {
 		return errors.New("a directory has no content")
 	}
-	n, err := p.tree.file(p.join(name), false)
+	full, err := p.join(name)
+	if err != nil {
+		return err
+	}
+	n, err := p.tree.file(full, false)
 	if err != nil {
 		return err
 	}
@@ -194,6 +215,9 @@ func (p *parser) file(name string, content []byte, errno syscall.Errno) error {
 }
 
 func (p *parser) mkdir(dir string) error {
+	if err := p.budget.path(dir); err != nil {
+		return err
+	}
 	if _, err := p.tree.dir(dir, false); err != nil {
 		return err
 	}
@@ -201,12 +225,13 @@ func (p *parser) mkdir(dir string) error {
 }
 
 // join puts a name below the header's directory. It must not clean the path:
-// checkPath refuses what is not clean.
-func (p *parser) join(name string) string {
-	if p.dir == "." {
-		return name
+// checkPath refuses what is not clean. It takes from the budget what the look-up
+// costs, as a range may look up a deep path for each of its files.
+func (p *parser) join(name string) (string, error) {
+	if p.dir != "." {
+		name = p.dir + "/" + name
 	}
-	return p.dir + "/" + name
+	return name, p.budget.path(name)
 }
 
 // blockLine reads "| text" after "name =".
@@ -222,7 +247,7 @@ func (p *parser) blockLine(line string) error {
 		return errors.New("line is not UTF-8: write it as a Go string")
 	}
 	if p.block.content.Len()+len(text) > maxFile {
-		return fmt.Errorf("%s: %w", p.block.name, ErrTooLarge)
+		return fmt.Errorf("%.200s: %w", p.block.name, ErrTooLarge)
 	}
 	p.block.content.WriteString(text)
 	p.block.content.WriteByte('\n')
@@ -236,7 +261,7 @@ func (p *parser) endBlock() error {
 	}
 	p.block = nil
 	if b.content.Len() == 0 {
-		return fmt.Errorf(`%s: no value: write "" for an empty file`, b.name)
+		return fmt.Errorf(`%.200s: no value: write "" for an empty file`, b.name)
 	}
 	return p.files(b.name, b.quoted, []byte(b.content.String()), 0)
 }
@@ -316,17 +341,4 @@ func wrapName(name string, err error) error {
 		return fmt.Errorf("%.200s: named twice", name)
 	}
 	return fmt.Errorf("%.200s: %w", name, err)
-}
-
-// budget counts the bytes that a loader has taken in. A file of a range counts
-// as often as it stands there, although memory holds it once.
-type budget struct{ bytes int }
-
-// check adds the bytes of a file and compares with the bounds.
-func (b *budget) check(t *Tree, bytes int) error {
-	b.bytes += bytes
-	if t.made > maxEntries || b.bytes > maxTotal {
-		return fmt.Errorf("%w: more than %d entries or %d bytes", ErrTooLarge, maxEntries, maxTotal)
-	}
-	return nil
 }

@@ -104,14 +104,14 @@ func run(entries []textEntry) int {
 	}
 	start, _ := strconv.Atoi(number)
 	n := 1
-	for n < len(entries) {
+	for n < len(entries) && start+n < 1e9 { // longer numbers are no ranges
 		next := entries[n]
 		if next.name != prefix+strconv.Itoa(start+n) || !next.node.equal(first.node) {
 			break
 		}
 		n++
 	}
-	if n < minFold || len(strconv.Itoa(start+n-1)) > 9 {
+	if n < minFold {
 		return 1
 	}
 	return n

@@ -179,6 +179,9 @@ func TestCompareNatural(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(sample))
 	f.Add([]byte(canonical))
+	f.Add([]byte("[" + deepPath + "]\n0..3 = x\n"))
+	f.Add([]byte(nameRanges(strings.Repeat("n", 249), 2, 10) + targets(2)))
+	f.Add([]byte("x999999998..999999999 = x\nx1000000000 = x\nd/ ! EACCES\nd/x ! EINVAL\n#\n"))
 	f.Add([]byte("a =\n| x\n|\n| \"y\"\n\"4..5\" = 1\n0..3 = x\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		tree, err := Parse("fuzz", text)

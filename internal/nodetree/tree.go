@@ -44,8 +44,11 @@
 //
 // # Limits
 //
-// The loaders (Parse, FromFS, FromTarGz, Open) refuse trees above 200,000
-// entries or 64 MiB and files above 4 MiB. There are no modes, owners or times:
+// The loaders (Parse, FromFS, FromTarGz, Open) refuse, with ErrTooLarge, trees
+// above 200,000 entries or 64 MiB of contents, names and link targets, files
+// above 4 MiB, archives above 8 MiB or 128 MiB unpacked, and what takes long to
+// load: deep paths many times over, or links that lead through many others.
+// Paths have at most 4096 bytes and their components 255. There are no modes, owners or times:
 // directories are 0555 and files 0444, and all writing goes through the Tree.
 package nodetree
 
@@ -61,21 +64,9 @@ import (
 	"syscall"
 )
 
-// Bounds of the loaders.
-const (
-	maxEntries = 200_000
-	maxFile    = 4 << 20
-	maxTotal   = 64 << 20
-	maxPath    = 4096 // PATH_MAX
-	maxLinks   = 40   // links in one resolution (MAXSYMLINKS of the kernel)
-)
-
 // ErrEscape is the cause of the error for a path or link that leads above the
 // root of the tree.
 var ErrEscape = errors.New("path leads out of the tree")
-
-// ErrTooLarge is the cause of the error for a tree above the bounds of the loaders.
-var ErrTooLarge = errors.New("tree too large")
 
 // Tree is a tree of files. The zero value is not usable; New makes an empty one.
 type Tree struct {
@@ -83,6 +74,7 @@ type Tree struct {
 	root  *node
 	about string
 	made  int // nodes made so far; the loaders bound it
+	named int // bytes of their names and link targets, likewise
 }
 
 // node is a directory (children not nil), a link (link not empty) or a file.
@@ -240,47 +232,6 @@ func (n *node) equal(o *node) bool {
 	return true
 }
 
-// walk resolves a path from a directory. It resolves links inside the root,
-// absolute ones too, and the last one only with follow. The caller holds mu.
-func (t *Tree) walk(from *node, rest string, follow bool) (*node, error) {
-	cur, links := from, 0
-	for rest != "" {
-		var elem string
-		elem, rest, _ = strings.Cut(rest, "/")
-		if elem == "" || elem == "." {
-			continue
-		}
-		if !cur.isDir() {
-			return nil, syscall.ENOTDIR
-		}
-		if cur.errno != 0 && failsAtOpen(cur.errno) {
-			return nil, cur.errno
-		}
-		if elem == ".." {
-			if cur = cur.parent; cur == nil {
-				return nil, ErrEscape
-			}
-			continue
-		}
-		next, ok := cur.children[elem]
-		if !ok {
-			return nil, syscall.ENOENT
-		}
-		if !next.isLink() || (rest == "" && !follow) {
-			cur = next
-			continue
-		}
-		if links++; links > maxLinks || len(rest) > maxPath {
-			return nil, syscall.ELOOP
-		}
-		if strings.HasPrefix(next.link, "/") {
-			cur = t.root
-		}
-		rest = next.link + "/" + rest
-	}
-	return cur, nil
-}
-
 // dir returns a directory and makes it where it is missing. Links on the way
 // are followed or refused. The caller holds mu.
 func (t *Tree) dir(name string, follow bool) (*node, error) {
@@ -295,9 +246,7 @@ func (t *Tree) dir(name string, follow bool) (*node, error) {
 		next, ok := cur.children[elem]
 		switch {
 		case !ok:
-			next = &node{parent: cur, name: elem, children: map[string]*node{}}
-			cur.children[elem] = next
-			t.made++
+			next = t.add(cur, &node{name: elem, children: map[string]*node{}})
 		case next.isLink() && follow:
 			var err error
 			if next, err = t.walk(cur, elem, true); err != nil {
@@ -322,9 +271,7 @@ func (t *Tree) file(name string, follow bool) (*node, error) {
 	n, ok := parent.children[base]
 	switch {
 	case !ok:
-		n = &node{parent: parent, name: base}
-		parent.children[base] = n
-		t.made++
+		n = t.add(parent, &node{name: base})
 	case !follow:
 		return nil, syscall.EEXIST
 	case n.isLink():
@@ -350,9 +297,18 @@ func (t *Tree) addLink(name, target string, follow bool) error {
 	if n, ok := parent.children[base]; ok && (!follow || !n.isLink()) {
 		return syscall.EEXIST
 	}
-	parent.children[base] = &node{parent: parent, name: base, link: target}
-	t.made++
+	t.add(parent, &node{name: base, link: strings.Clone(target)})
 	return nil
+}
+
+// add puts a node into a directory. Names and targets are often part of a longer
+// string, a path or the header of an archive, that a copy lets go.
+func (t *Tree) add(parent, n *node) *node {
+	n.parent, n.name = parent, strings.Clone(n.name)
+	parent.children[n.name] = n
+	t.made++
+	t.named += len(n.name) + len(n.link)
+	return n
 }
 
 // parent returns the directory of a name, made where it is missing, and the last component.
@@ -368,8 +324,13 @@ func (t *Tree) parent(name string, follow bool) (*node, string, error) {
 }
 
 func checkPath(name string) error {
-	if !fs.ValidPath(name) || len(name) > maxPath || strings.ContainsRune(name, 0) {
+	if len(name) > maxPath || !fs.ValidPath(name) || strings.ContainsRune(name, 0) {
 		return fs.ErrInvalid
+	}
+	for elem := range strings.SplitSeq(name, "/") {
+		if len(elem) > maxName {
+			return fmt.Errorf("%w: a name of %d bytes", fs.ErrInvalid, len(elem))
+		}
 	}
 	return nil
 }

@@ -1,0 +1,55 @@
+package nodetree
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Bounds of the loaders.
+const (
+	maxEntries = 200_000
+	maxFile    = 4 << 20
+	maxTotal   = 64 << 20 // contents, names and link targets
+	maxName    = 255      // NAME_MAX
+	maxPath    = 4096     // PATH_MAX
+	maxLinks   = 40       // links in one resolution (MAXSYMLINKS of the kernel)
+
+	// maxSteps bounds the work that a load is. A tree of maxEntries at paths of
+	// sysfs takes 5 million steps; a step takes some 30 ns.
+	maxSteps = 8_000_000
+)
+
+// ErrTooLarge is the cause of the error for a tree above the bounds of the loaders.
+var ErrTooLarge = errors.New("tree too large")
+
+// budget counts what a loader has taken in and done. A file of a range counts
+// as often as it stands there, although memory holds its content once.
+type budget struct {
+	bytes int // of contents; the tree counts names and targets
+	steps int
+}
+
+// check adds the bytes of a file and compares with the bounds.
+func (b *budget) check(t *Tree, bytes int) error {
+	b.bytes += bytes
+	if t.made > maxEntries || b.bytes+t.named > maxTotal {
+		return fmt.Errorf("%w: more than %d entries or %d bytes", ErrTooLarge, maxEntries, maxTotal)
+	}
+	return nil
+}
+
+// path adds the look-up of a path: a step for each component, which is a look
+// into a map, and for each 16 bytes, which are copied and checked.
+func (b *budget) path(name string) error {
+	return b.work(1 + strings.Count(name, "/") + len(name)/16)
+}
+
+// work adds steps.
+func (b *budget) work(steps int) error {
+	b.steps += steps
+	if b.steps > maxSteps {
+		return fmt.Errorf("%w: its paths and links take more than %d steps", ErrTooLarge, maxSteps)
+	}
+	return nil
+}
