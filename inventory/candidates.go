@@ -3,7 +3,6 @@ package inventory
 import (
 	"cmp"
 	"slices"
-	"strings"
 )
 
 // Candidate is a network device without an RDMA device of its own that could
@@ -12,8 +11,9 @@ type Candidate struct {
 	Netdev    string `json:"netdev"`
 	Bus       Bus    `json:"bus"`
 	SpeedMbps *int   `json:"speedMbps,omitempty"` // nil when the device doesn't tell
-	Up        bool   `json:"up"`
-	Note      string `json:"note,omitempty"` // why it is a poor choice, "" for none
+	Up        bool   `json:"up"`                  // it can carry traffic of its own: not so a member of a bond
+	Bond      string `json:"bond,omitempty"`      // the bond that it is a member of: use that
+	Note      string `json:"note,omitempty"`      // why it is a poor choice, "" for none
 }
 
 // skippedKinds are virtual devices that lead to containers, machines or tunnels
@@ -31,7 +31,15 @@ func (s *Snapshot) Candidates() []Candidate {
 		if n.Bus == BusVirtual && n.Kind != "bond" && n.Kind != "vlan" && n.Kind != "macvlan" && n.Kind != "ipvlan" {
 			continue
 		}
-		out = append(out, Candidate{Netdev: n.Name, Bus: n.Bus, SpeedMbps: n.SpeedMbps, Up: n.Usable(), Note: s.candidateNote(n)})
+		bond := s.bondOf(n)
+		if bond != nil && bond.RDMADevice != "" {
+			continue // the bond's device speaks for its members
+		}
+		c := Candidate{Netdev: n.Name, Bus: n.Bus, SpeedMbps: n.SpeedMbps, Up: n.Usable() && bond == nil, Note: candidateNote(n)}
+		if bond != nil {
+			c.Bond = bond.Name
+		}
+		out = append(out, c)
 	}
 	slices.SortStableFunc(out, func(a, b Candidate) int {
 		return cmp.Or(cmp.Compare(rank(b.Up), rank(a.Up)), cmp.Compare(deref2(b.SpeedMbps), deref2(a.SpeedMbps)),
@@ -40,23 +48,26 @@ func (s *Snapshot) Candidates() []Candidate {
 	return out
 }
 
-func (s *Snapshot) candidateNote(n Netdev) string {
-	m := s.Netdev(n.Master)
-	bonded := ""
-	if m != nil && m.Bond != nil {
-		bonded = ", member of " + m.Name
-	}
+func candidateNote(n Netdev) string {
 	switch {
 	case n.Kind == "wlan":
 		return "wireless: loses and reorders packets"
 	case n.Bus == BusUSB:
-		return "USB adapter" + bonded
+		return "USB adapter"
 	case n.Bus == BusThunderbolt:
 		return "Thunderbolt, point to point"
 	case n.Bus == BusVirtio:
-		return "paravirtual" + bonded
+		return "paravirtual"
 	}
-	return strings.TrimPrefix(bonded, ", ")
+	return ""
+}
+
+// bondOf returns the bond that a device is a member of, nil for none.
+func (s *Snapshot) bondOf(n Netdev) *Netdev {
+	if m := s.Netdev(n.Master); m != nil && m.Bond != nil {
+		return m
+	}
+	return nil
 }
 
 // Usable reports that the device is administratively up and has a carrier, as
@@ -68,8 +79,12 @@ func (n *Netdev) Usable() bool {
 // TCPNetdev returns the network device that TCP should use when there is no
 // RDMA: that of the default route, else the best candidate; "" when there is none.
 func (s *Snapshot) TCPNetdev() string {
-	if r := s.Host.DefaultRoutes; len(r) > 0 {
-		return r[0].Netdev
+	for _, family := range []string{"ipv4", "ipv6"} { // launchers want IPv4 first
+		for _, r := range s.Host.DefaultRoutes {
+			if r.Family == family {
+				return r.Netdev
+			}
+		}
 	}
 	for _, c := range s.Candidates() {
 		if c.Up {

@@ -64,7 +64,7 @@ func (s *scanner) portNetdev(d *Device, p *Port) string {
 	for _, l := range s.live.Devices {
 		for _, lp := range l.Ports {
 			if l.Name == d.Name && lp.Number == p.Number && lp.Netdev != "" {
-				return lp.Netdev
+				return s.bondOfPort(p, lp.Netdev)
 			}
 		}
 	}
@@ -80,9 +80,23 @@ func (s *scanner) portNetdev(d *Device, p *Port) string {
 	return s.pciNetdev(d, p)
 }
 
+// bondOfPort returns the bond above a network device where the GID table names
+// it: with LAG some mlx5 kernels answer nldev with one of the members.
+func (s *scanner) bondOfPort(p *Port, netdev string) string {
+	n := s.snap.Netdev(netdev)
+	if n == nil {
+		return netdev
+	}
+	bond := s.snap.bondOf(*n)
+	if bond != nil && slices.ContainsFunc(p.GIDs, func(g GIDEntry) bool { return g.Netdev == bond.Name }) {
+		return bond.Name
+	}
+	return netdev
+}
+
 // ipoibNetdev matches bytes 12 to 19 of the IPoIB address with the port's GUID,
 // which is the interface identifier of GID 0. Child interfaces (ib0.8001) share
-// it, so the one without a device below wins.
+// it; the one on the PCI function is the parent.
 func (s *scanner) ipoibNetdev(p *Port) string {
 	if len(p.GIDs) == 0 || p.GIDs[0].Index != 0 {
 		return ""
@@ -92,15 +106,15 @@ func (s *scanner) ipoibNetdev(p *Port) string {
 		if n.IPoIB == nil || [8]byte(p.GIDs[0].GID[8:]) != n.IPoIB.PortGUID {
 			continue
 		}
-		if best == "" || n.Bus == BusPCI {
+		if best == "" || n.Lower == "" && n.Bus == BusPCI && !strings.Contains(n.Name, ".") {
 			best = n.Name
 		}
 	}
 	return best
 }
 
-// gidNetdev returns the device that most slots of the table name, the first of
-// equals; VLAN and macvlan devices above it come later in the table.
+// gidNetdev returns the first device that the table names and that has none
+// below it: VLAN and macvlan devices have GIDs of their own in the table.
 func (s *scanner) gidNetdev(p *Port) string {
 	for _, g := range p.GIDs {
 		if g.Netdev == "" {

@@ -14,8 +14,10 @@ import (
 
 // Counter is a counter of a port as one reading found it.
 type Counter struct {
-	Name  string `json:"name"`
-	Group string `json:"group"` // "counters" (InfiniBand PMA) or "hw_counters" (driver)
+	Name string `json:"name"`
+	// Group is "counters" (InfiniBand PMA), "hw_counters" (driver, of the port) or
+	// "device_hw_counters" (driver, of the whole device).
+	Group string `json:"group"`
 	Path  string `json:"path"`
 	// Value is nil when the kernel has none; Note then says what it answered ("N/A (no PMA)").
 	Value *uint64 `json:"value,omitempty"`
@@ -37,8 +39,11 @@ var counterMax = map[string]uint64{
 	"port_xmit_data": 1<<32 - 1, "port_rcv_data": 1<<32 - 1, "port_xmit_packets": 1<<32 - 1, "port_rcv_packets": 1<<32 - 1,
 }
 
+// deviceCounters is the group of the counters that a driver keeps for a device.
+const deviceCounters = "device_hw_counters"
+
 // ReadCounters reads the counters of a port below root, counters first, then
-// hw_counters, each by name. Reading some of them costs a firmware command. It returns what it
+// hw_counters, then those of the whole device, each by name. Reading some of them costs a firmware command. It returns what it
 // could read plus joined errors; a port without either folder is an error.
 // Values are as the kernel prints them: port_xmit_data and port_rcv_data count
 // units of 4 bytes, hw_counters/lifespan is in milliseconds.
@@ -46,8 +51,13 @@ func ReadCounters(ctx context.Context, root fs.FS, device string, port int) ([]C
 	top := sysfs.NewReader(root, ctx.Err)
 	var out []Counter
 	found := false
-	for _, group := range []string{"counters", "hw_counters"} {
-		dir := path.Join(sysfs.ClassInfiniBand, device, "ports", strconv.Itoa(port), group)
+	of := path.Join(sysfs.ClassInfiniBand, device)
+	ofPort := path.Join(of, "ports", strconv.Itoa(port))
+	for _, group := range []string{"counters", "hw_counters", deviceCounters} {
+		dir := path.Join(ofPort, group)
+		if group == deviceCounters {
+			dir = path.Join(of, "hw_counters")
+		}
 		r, ok := top.Dir(dir)
 		if !ok {
 			continue

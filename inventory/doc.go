@@ -15,7 +15,7 @@
 //	}
 //	// err holds what could not be read; snap holds everything else.
 //
-// A Snapshot is plain data. Scan only reads: it opens uverbs devices at most (to
+// A Snapshot is plain data. Scan only reads: it opens uverbs devices and rdma_cm at most (to
 // see whether a process may), loads nothing, and changes nothing. Counters are not part of a
 // Snapshot, for reading them can cost a firmware command each; see ReadCounters.
 //

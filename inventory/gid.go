@@ -30,6 +30,9 @@ func gidScore(g GIDEntry) int {
 		return 0
 	}
 	score := 1
+	if a, ok := g.GID.IPv4(); ok && a.IsLinkLocalUnicast() {
+		return score // 169.254/16: an address that nobody chose
+	}
 	if g.Type == GIDTypeRoCEv2 {
 		score += 2
 	}

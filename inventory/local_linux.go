@@ -35,6 +35,9 @@ func (k kernelLive) Live(ctx context.Context) (*Live, error) {
 
 func (k kernelLive) devices(ctx context.Context, l *Live) error {
 	devices, err := k.client.Devices(ctx)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return nil // old kernels answer in the first network namespace only
+	}
 	errs := []error{err}
 	for _, d := range devices {
 		out := LiveDevice{Index: d.Index, Name: d.Name, Protocol: d.Protocol}

@@ -129,7 +129,7 @@ func TestChanges(t *testing.T) {
 		{"grows", count("symbol_error", value(5)), count("symbol_error", value(9)), value(4), false},
 		{"stands", count("symbol_error", value(5)), count("symbol_error", value(5)), value(0), false},
 		{"reset", count("symbol_error", value(5)), count("symbol_error", value(2)), nil, true},
-		{"saturated", count("link_downed", value(250)), saturated, nil, false},
+		{"reaches its end", count("link_downed", value(250)), saturated, value(5), false},
 		{"stays saturated", saturated, saturated, nil, false},
 		{"reset from the end", saturated, count("link_downed", value(0)), nil, true},
 		{"no value before", count("symbol_error", nil), count("symbol_error", value(7)), nil, false},
@@ -139,6 +139,9 @@ func TestChanges(t *testing.T) {
 		got := Changes([]Counter{tt.before}, []Counter{tt.after}, 2*time.Second)[0]
 		if diff := cmp.Diff(tt.delta, got.Delta); diff != "" || got.Reset != tt.reset {
 			t.Errorf("%s: Changes = delta %v reset %v, want %v %v", tt.name, got.Delta, got.Reset, tt.delta, tt.reset)
+		}
+		if got.AtLeast != (got.Delta != nil && tt.after.Saturated) {
+			t.Errorf("%s: AtLeast = %v", tt.name, got.AtLeast)
 		}
 		if got.PerSecond != nil && *got.PerSecond < 0 {
 			t.Errorf("%s: negative rate %v", tt.name, *got.PerSecond)

@@ -93,23 +93,24 @@ func (j *judge) choose() bool {
 	return true
 }
 
-// eligible ports may define what compute is: hardware, neither a VF whose PF is
-// here, nor the carrier of the default route or a bond unless nothing else is left.
+// eligible ports may define what compute is: hardware that is this node's own,
+// and not the carrier of the default route or a bond unless nothing else is left.
 func (j *judge) eligible(d *Device, p *Port) bool {
-	if d.Software != "" || d.VF != nil && d.VF.ParentDevice != "" {
+	if d.Software != "" || j.snap.OthersReason(d, p) != "" {
 		return false
 	}
 	return j.only || !j.defaultRoute(p) && !j.bonded(p)
 }
 
 func (j *judge) role(d *Device, p *Port) (Role, string) {
+	others := j.snap.OthersReason(d, p)
 	switch {
+	case others != "":
+		return RoleUnknown, others
 	case d.Software != "" && j.compute != (portClass{}):
 		return RoleUnknown, d.Software + " is software beside real cards"
 	case d.Software != "":
 		return RoleCompute, "the only RDMA here is software (" + d.Software + ")"
-	case d.VF != nil && d.VF.ParentDevice != "":
-		return RoleUnknown, d.VF.kind() + " of " + d.VF.ParentDevice + ": meant for a pod or a virtual machine"
 	case j.compute == (portClass{}):
 		return RoleUnknown, "no port of the node has a link, so nothing tells compute from storage"
 	case !j.only && j.defaultRoute(p):
@@ -139,6 +140,9 @@ func (j *judge) roleByClass(d *Device, p *Port) (Role, string) {
 		return RoleCompute, "the same card as the compute ports, without a link"
 	case p.Rate == nil:
 		return RoleCompute, "the same card as the compute ports; its rate could not be read"
+	}
+	if classOf(p).transport != j.compute.transport {
+		return RoleCompute, fmt.Sprintf("the same card as the compute ports, though it speaks %s", p.Transport)
 	}
 	return RoleCompute, fmt.Sprintf("the same card as the compute ports, at %g instead of %g Gb/s", rateOf(p), j.compute.rate)
 }

@@ -16,6 +16,8 @@ import (
 
 var errVanished = errors.New("the device went away during the scan")
 
+var errAppeared = errors.New("the device came during the scan, after netlink was asked")
+
 func (s *scanner) scanDevices() {
 	chars := s.charDevices()
 	for _, name := range s.root.List(sysfs.ClassInfiniBand) {
@@ -35,6 +37,9 @@ func (s *scanner) scanDevices() {
 			continue
 		}
 		d.Chars = chars[name]
+		if d.Index == nil && len(s.live.Devices) > 0 {
+			s.root.Fail(dir, errAppeared) // what nldev would have told of it is missing
+		}
 		s.snap.Devices = append(s.snap.Devices, d)
 	}
 }
@@ -90,12 +95,11 @@ func (s *scanner) locate(d *Device, dir string) {
 	if err != nil {
 		return
 	}
-	if strings.Contains(where, "/devices/virtual/") {
-		d.Software = softwareKind(d)
+	f := s.function(lastPCIAddress(strings.Split(where, "/")))
+	if d.Software = softwareKind(d, where, f); d.Software != "" {
 		d.Driver = d.Software
 		return
 	}
-	f := s.function(lastPCIAddress(strings.Split(where, "/")))
 	if f == nil {
 		return
 	}
@@ -113,16 +117,23 @@ func (s *scanner) locate(d *Device, dir string) {
 // (drivers/net/ethernet/mellanox/mlx5/core/sf/dev/dev.c).
 var subFunction = regexp.MustCompile(`/mlx5_core\.sf\.\d+/`)
 
-// softwareKind tells the two software drivers of the kernel apart: only rxe has
-// the attribute "parent" (drivers/infiniband/sw/rxe/rxe_verbs.c), only siw is an RNIC.
-func softwareKind(d *Device) string {
-	switch d.NodeType {
-	case NodeTypeRNIC:
-		return "siw"
-	case NodeTypeCA:
+// softwareKind recognises the two software drivers of the kernel, "" for
+// hardware. Only rxe has the attribute "parent" (drivers/infiniband/sw/rxe/rxe_verbs.c);
+// siw is an RNIC that is virtual or, before kernel 5.11, sits below the PCI
+// function of its network device, whose driver is then none that makes RNICs.
+func softwareKind(d *Device, where string, f *pciFunction) string {
+	virtual := strings.Contains(where, "/devices/virtual/")
+	switch {
+	case d.Parent != "":
 		return "rxe"
+	case d.NodeType == NodeTypeRNIC && (virtual || f != nil && rdmaModule[f.Driver] == "" && f.Driver != "i40e"):
+		return "siw"
+	case virtual && d.NodeType == NodeTypeCA:
+		return "rxe"
+	case virtual:
+		return "virtual"
 	}
-	return "virtual"
+	return ""
 }
 
 func nodeType(r *sysfs.Reader) NodeType {

@@ -33,14 +33,18 @@ func (s *scanner) scanHost() {
 
 // container looks for the marks that container runtimes leave.
 func (s *scanner) container() *Container {
-	c := &Container{Kubernetes: s.root.Exists(sysfs.KubernetesServiceAccount)}
+	account := sysfs.KubernetesServiceAccount
+	if !s.root.Exists(account) {
+		account = sysfs.KubernetesServiceAccountRun
+	}
+	c := &Container{Kubernetes: s.root.Exists(account)}
 	switch {
 	case s.root.Exists(sysfs.DockerEnv):
 		c.Runtime, c.Evidence = "docker", s.root.Path(sysfs.DockerEnv)+" exists"
 	case s.root.Exists(sysfs.ContainerEnv):
 		c.Runtime, c.Evidence = "podman", s.root.Path(sysfs.ContainerEnv)+" exists"
 	case c.Kubernetes:
-		c.Evidence = s.root.Path(sysfs.KubernetesServiceAccount) + " exists"
+		c.Evidence = s.root.Path(account) + " exists"
 	default:
 		return s.containerByCgroup()
 	}
@@ -151,17 +155,21 @@ func parseLimit(s string) (Limit, error) {
 	return Limit{Bytes: v}, nil
 }
 
+// rtfReject marks the unreachable routes that every namespace has (RTF_REJECT).
+const rtfReject = 0x0200
+
 // routes4 reads the IPv4 default routes (fib_route_seq_show in net/ipv4/fib_trie.c):
 // Iface Destination Gateway Flags RefCnt Use Metric Mask …, addresses as host-order words.
 func (s *scanner) routes4() []DefaultRoute {
 	var out []DefaultRoute
 	for line := range strings.Lines(s.root.String(sysfs.ProcNetRoute)) {
 		f := strings.Fields(line)
-		if len(f) < 8 || f[1] != "00000000" || f[7] != "00000000" {
+		if len(f) < 8 || f[1] != "00000000" || f[7] != "00000000" || f[0] == "*" {
 			continue
 		}
-		metric, err := strconv.ParseUint(f[6], 10, 32)
-		if err != nil {
+		flags, err1 := strconv.ParseUint(f[3], 16, 32)
+		metric, err2 := strconv.ParseUint(f[6], 10, 32)
+		if err1 != nil || err2 != nil || flags&rtfReject != 0 {
 			continue
 		}
 		r := DefaultRoute{Family: "ipv4", Netdev: f[0], Metric: uint32(metric)}
@@ -176,7 +184,6 @@ func (s *scanner) routes4() []DefaultRoute {
 // routes6 reads the IPv6 default routes (rt6_info_route in net/ipv6/route.c): destination, prefix
 // length, source, its length, gateway, metric, references, use, flags, device; all hexadecimal.
 func (s *scanner) routes6() []DefaultRoute {
-	const rtfReject = 0x0200 // RTF_REJECT: the unreachable entries that every namespace has
 	var out []DefaultRoute
 	for line := range strings.Lines(s.root.String(sysfs.ProcNetIPv6Route)) {
 		f := strings.Fields(line)

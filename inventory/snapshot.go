@@ -58,7 +58,7 @@ type Host struct {
 // Container tells that the node is seen from inside a container.
 type Container struct {
 	Runtime    string `json:"runtime,omitempty"` // docker, podman, containerd, lxc … or "" when only the fact is known
-	Kubernetes bool   `json:"kubernetes"`        // a service account is mounted or the API's variables are set
+	Kubernetes bool   `json:"kubernetes"`        // a service account is mounted, or the control group says so
 	Evidence   string `json:"evidence"`          // path = value that told
 }
 

@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -10,12 +11,17 @@ import (
 
 // Obstacle is a reason why RDMA is missing or can't be used on a node.
 type Obstacle struct {
-	ID       string `json:"id"`               // stable: no-card, unbound, …
-	Object   string `json:"object,omitempty"` // card, device or library
-	Text     string `json:"text"`
-	Evidence string `json:"evidence,omitempty"` // path = value
-	Remedy   string `json:"remedy,omitempty"`   // a command, or what to do
+	ID     string `json:"id"`               // stable: no-card, unbound, …
+	Object string `json:"object,omitempty"` // card, device or library
+	Text   string `json:"text"`
+	// Path and Value are the evidence: a file or folder, and what it says or that it is missing.
+	Path   string `json:"path,omitempty"`
+	Value  string `json:"value,omitempty"`
+	Remedy string `json:"remedy,omitempty"` // a command, or what to do
 }
+
+// notThere is the value of evidence that is missing.
+const notThere = "does not exist"
 
 // The identifiers of obstacles.
 const (
@@ -52,13 +58,13 @@ func (s *Snapshot) noCard() Obstacle {
 	if !s.Host.PCIVisible {
 		return Obstacle{
 			ID: ObstacleNoPCIAccess, Text: "the PCI bus can't be seen, so nothing tells whether a card is there",
-			Evidence: "/" + sysfs.BusPCIDevices + " is empty or missing", Remedy: "run on the host, or mount sysfs",
+			Path: "/" + sysfs.BusPCIDevices, Value: "empty or missing", Remedy: "run on the host, or mount sysfs",
 		}
 	}
 	return Obstacle{
 		ID: ObstacleNoCard, Text: "no PCI function is an RDMA card of a known make",
-		Evidence: "/" + sysfs.BusPCIDevices + ": no class 0x0207, no known vendor and device",
-		Remedy:   "a software device works for tests: rdma link add rxe0 type rxe netdev NETDEV",
+		Path: "/" + sysfs.BusPCIDevices, Value: "no class 0x0207, no known vendor and device",
+		Remedy: "a software device works for tests: rdma link add rxe0 type rxe netdev NETDEV",
 	}
 }
 
@@ -73,25 +79,25 @@ func (s *Snapshot) cardObstacle(c *Card) []Obstacle {
 		return nil // given to a virtual machine on purpose
 	case c.PCI.Driver == "":
 		o.ID, o.Text = ObstacleUnbound, name+" has no driver"
-		o.Evidence = c.PCI.Path + "/driver does not exist"
+		o.Path, o.Value = c.PCI.Path+"/driver", notThere
 		o.Remedy = "load the driver: modprobe " + driverFor(c.PCI)
 	case s.hasVFDevice(c):
 		return nil // its VFs were handed to this namespace, the function itself stays with the host
 	case c.Module != "" && s.moduleMissing(c.Module):
 		o.ID, o.Text = ObstacleNoModule, fmt.Sprintf("%s is driven by %s, but the RDMA module %s is not loaded", name, c.PCI.Driver, c.Module)
-		o.Evidence = "/" + sysfs.ModuleDir + "/" + c.Module + " does not exist"
+		o.Path, o.Value = "/"+sysfs.ModuleDir+"/"+c.Module, notThere
 		o.Remedy = "modprobe " + c.Module
 	case s.Host.NetnsMode == NetnsModeExclusive && len(s.Devices) > 0:
 		return nil // the cards of this namespace are here, the others belong elsewhere
 	case s.Host.NetnsMode == NetnsModeExclusive:
 		o.ID, o.Text = ObstacleNetns, name+" has no RDMA device in this network namespace, and the RDMA namespace mode is exclusive"
-		o.Evidence = "rdma system: netns exclusive"
+		o.Path, o.Value = "rdma system", "netns exclusive"
 		o.Remedy = "in the namespace that holds it: rdma dev set DEVICE netns NAME"
 	case !slices.Contains(alwaysRDMA, c.PCI.Driver) || c.VF != nil || s.sharesBond(c):
 		return nil // RDMA by model or licence only, moved to another namespace, or part of a bond's device
 	default:
 		o.ID, o.Text = ObstacleNoDevice, fmt.Sprintf("%s is driven by %s, but there is no RDMA device of it", name, c.PCI.Driver)
-		o.Evidence = "/" + sysfs.ClassInfiniBand + " has no device of " + c.PCI.Address
+		o.Path, o.Value = c.PCI.Path+"/class", c.PCI.Class.String()
 		o.Remedy = "modprobe " + c.Module + "; else read the kernel's log: dmesg | grep -iE '" + c.PCI.Driver + "|infiniband'; RoCE may be off: devlink dev param show pci/" + c.PCI.Address + " name enable_roce"
 	}
 	return []Obstacle{o}
@@ -145,7 +151,7 @@ func (s *Snapshot) charObstacles() []Obstacle {
 	if !s.Host.DevInfiniBand {
 		o := Obstacle{
 			ID: ObstacleNoUverbs, Text: "/dev/infiniband does not exist, so no program can open an RDMA device",
-			Evidence: "/dev/infiniband does not exist", Remedy: "modprobe ib_uverbs rdma_ucm",
+			Path: "/" + sysfs.DevInfiniBand, Value: notThere, Remedy: "modprobe ib_uverbs rdma_ucm",
 		}
 		if s.Host.Container != nil {
 			o.Text = "the container has no /dev/infiniband, though the kernel has RDMA devices"
@@ -154,8 +160,10 @@ func (s *Snapshot) charObstacles() []Obstacle {
 		return []Obstacle{o}
 	}
 	var out []Obstacle
-	for _, d := range s.Devices {
-		out = append(out, s.uverbsObstacle(d)...)
+	for i := range s.Devices {
+		if s.elsewhere(&s.Devices[i]) == "" { // what was not given to this container is not missing
+			out = append(out, s.uverbsObstacle(s.Devices[i])...)
+		}
 	}
 	return out
 }
@@ -169,19 +177,19 @@ func (s *Snapshot) uverbsObstacle(d Device) []Obstacle {
 		case !c.Node:
 			return []Obstacle{{
 				ID: ObstacleNoUverbs, Object: d.Name, Text: "the character device of " + d.Name + " is missing",
-				Evidence: c.Path + " does not exist", Remedy: "docker: --device=" + c.Path + "; on a host: udevadm trigger --subsystem-match=infiniband_verbs",
+				Path: c.Path, Value: notThere, Remedy: "docker: --device=" + c.Path + "; on a host: udevadm trigger --subsystem-match=infiniband_verbs",
 			}}
 		case c.OpenError != "":
 			return []Obstacle{{
 				ID: ObstacleDenied, Object: d.Name, Text: "this process may not open " + d.Name,
-				Evidence: c.Path + ": " + c.OpenError, Remedy: "check the mode and group of " + c.Path + ", and in a container the device cgroup",
+				Path: c.Path, Value: c.OpenError, Remedy: "check the mode and group of " + c.Path + ", and in a container the device cgroup",
 			}}
 		}
 		return nil
 	}
 	return []Obstacle{{
 		ID: ObstacleNoUverbs, Object: d.Name, Text: d.Name + " has no uverbs device: the module ib_uverbs is not loaded",
-		Evidence: "/" + sysfs.ClassInfiniBandVerbs + " has no entry for " + d.Name, Remedy: "modprobe ib_uverbs",
+		Path: "/" + sysfs.ClassInfiniBandVerbs, Value: "no entry for " + d.Name, Remedy: "modprobe ib_uverbs",
 	}}
 }
 
@@ -201,7 +209,7 @@ func (s *Snapshot) libraryObstacles() []Obstacle {
 	if u.Libibverbs == "" {
 		return []Obstacle{{
 			ID: ObstacleLibibverbs, Object: "libibverbs.so.1", Text: "the verbs library is not installed, so NCCL and UCX find no device",
-			Evidence: "libibverbs.so.1 is in no library folder", Remedy: "apt-get install libibverbs1 ibverbs-providers (dnf install libibverbs)",
+			Path: "libibverbs.so.1", Value: "in no library folder", Remedy: "apt-get install libibverbs1 ibverbs-providers (dnf install libibverbs)",
 		}}
 	}
 	var out []Obstacle
@@ -212,7 +220,7 @@ func (s *Snapshot) libraryObstacles() []Obstacle {
 		}
 		out = append(out, Obstacle{
 			ID: ObstacleProvider, Object: p, Text: fmt.Sprintf("libibverbs has no provider for %s (%s)", d.Name, d.Driver),
-			Evidence: "lib" + p + "-rdmav*.so is not beside " + u.Libibverbs, Remedy: "apt-get install ibverbs-providers",
+			Path: path.Join(path.Dir(u.Libibverbs), "libibverbs", "lib"+p+"-rdmav*.so"), Value: notThere, Remedy: "apt-get install ibverbs-providers",
 		})
 	}
 	return out

@@ -126,6 +126,7 @@ func (dv *derivation) warnings() {
 	}
 	dv.warnUverbs()
 	dv.warnIncluded()
+	dv.warnRails()
 	dv.warnReach()
 	if dv.plan.Outcome == OutcomeNone {
 		dv.warnNothing()
@@ -137,7 +138,7 @@ func (dv *derivation) warnings() {
 	}
 	if n := len(dv.plan.Incomplete); n > 0 {
 		first := dv.plan.Incomplete[0]
-		dv.plan.warn(ruleIncomplete, fmt.Sprintf("%d files that decide could not be read, the first: %s", n, first.Error), first.Path)
+		dv.plan.warn(ruleIncomplete, fmt.Sprintf("%d files that decide could not be read, the first: %s: %s", n, first.Path, first.Error), first.Path)
 	}
 }
 
@@ -157,6 +158,23 @@ func (dv *derivation) warnPort(c *candidate) {
 	}
 	if u := c.plan.UCXAuto; u != nil && u.Index != g.Index && !dv.opts.PinGID && dv.wants(LibraryUCX) {
 		dv.plan.warn(ruleUCXOther, fmt.Sprintf("%s: UCX takes index %d instead of %d", c.plan.Name(), u.Index, g.Index))
+	}
+}
+
+// warnRails tells of compute ports that are lost while others are selected.
+func (dv *derivation) warnRails() {
+	if len(dv.selected) == 0 {
+		return
+	}
+	var lost, files []string
+	for _, c := range dv.candidates {
+		if c.port.Role == inventory.RoleCompute && c.plan.Decision == DecisionRejected && c.plan.Rule != "port-iwarp" {
+			lost = append(lost, c.plan.Name()+" ("+c.plan.Reason+")")
+			files = append(files, c.plan.Files...)
+		}
+	}
+	if len(lost) > 0 {
+		dv.plan.warn(ruleRails, fmt.Sprintf("%d of %d compute ports are left out: %s", len(lost), len(lost)+len(dv.selected), strings.Join(lost, ", ")), files...)
 	}
 }
 

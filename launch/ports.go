@@ -61,8 +61,8 @@ var portRules = []portRule{
 		"peers on other subnets can't be reached, and the libraries would try all the same",
 	}, DecisionRejected, judgeNoGID},
 	{Rule{
-		"port-role", KindPort, "the role is storage or management, and no --include names the port", "leave the port out",
-		"a slow or foreign network among the rails slows every job down",
+		"port-role", KindPort, "the role is storage or management, or none beside compute ports (software, VFs and representors of others), and no --include names the port",
+		"leave the port out", "a slow or foreign network among the rails slows every job down",
 	}, DecisionCandidate, judgeRole},
 }
 
@@ -188,14 +188,27 @@ func (dv *derivation) unreadable(name string) string {
 
 func judgeRole(dv *derivation, c *candidate) (string, []string) {
 	role := c.port.Role
-	if len(dv.include) > 0 || role != inventory.RoleStorage && role != inventory.RoleManagement {
+	if len(dv.include) > 0 || role == inventory.RoleCompute || role == inventory.RoleUnknown && !dv.hasCompute() {
 		return "", nil
 	}
 	reason := "role " + string(role)
+	if role == inventory.RoleUnknown {
+		reason = "no role beside compute ports"
+	}
 	if c.port.RoleReason != "" {
 		reason += ": " + c.port.RoleReason
 	}
 	return reason, nil
+}
+
+// hasCompute reports that some port of the node is known to be for compute.
+func (dv *derivation) hasCompute() bool {
+	for _, p := range dv.snapshot.Ports() {
+		if p.Role == inventory.RoleCompute {
+			return true
+		}
+	}
+	return false
 }
 
 // judgePorts applies the rules to every port of the node.

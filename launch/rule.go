@@ -59,6 +59,10 @@ var warningRules = []Rule{
 	{ruleNoSocket, KindWarning, "no network device for bootstrap was found", "no *_SOCKET_IFNAME; UCX_NET_DEVICES has no TCP device", "a guess could be a rail, or IPoIB, or docker0"},
 	{ruleRailSocket, KindWarning, "the bootstrap device is one of the selected rails, or IPoIB", "use it, for the route says so, and tell", "control traffic then shares the rail, and stops with it"},
 	{ruleIncluded, KindWarning, "--include names ports that can't be used", "say why", "the user expects them in the list"},
+	{
+		ruleRails, KindWarning, "some compute ports can't be used while others can", "name them; the rest is exported",
+		"ranks with different numbers of rails are slow, or hang where they disagree",
+	},
 	{ruleReach, KindWarning, "--peer is on a rail's network and selected ports have no way there", "say which; no port is dropped", "with a subnet a rail this is right, with routed rails it is not"},
 	{ruleNothing, KindWarning, "no port can be used", "say so, and why for each port; the exit code is 3", "an empty answer would let jobs run over TCP unnoticed"},
 	{ruleIncomplete, KindWarning, "files that decide (of ports and GIDs, and the routes) were there and could not be read", "name them; the exit code is 7", "the plan could be another one"},
@@ -78,6 +82,7 @@ const (
 	ruleNoSocket    = "socket-unknown"
 	ruleRailSocket  = "socket-on-rail"
 	ruleIncluded    = "include-unusable"
+	ruleRails       = "rails-missing"
 	ruleReach       = "peer-reach"
 	ruleNothing     = "nothing-usable"
 	ruleIncomplete  = "incomplete-scan"

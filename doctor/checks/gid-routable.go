@@ -13,7 +13,7 @@ import (
 func gidRoutable() doctor.Check {
 	return doctor.Check{
 		ID:       "gid-routable",
-		Title:    "RoCE port without a routable GID",
+		Title:    "routable GIDs of RoCE ports",
 		Severity: doctor.OutcomeFail,
 		Needs:    doctor.NeedDevices,
 		Reads: []string{

@@ -19,6 +19,7 @@ import "github.com/rdmakit/rdmakit/doctor"
 // RDMA from working at all, then what slows it down.
 func All() []doctor.Check {
 	return []doctor.Check{
+		cardDriver(),
 		uverbs(),
 		portActive(),
 		gidRoutable(),

@@ -69,7 +69,7 @@ func memlockRemedy(s *inventory.Snapshot, m *inventory.Memlock) []string {
 	}
 	return append(lines,
 		"# logins (pam_limits), from the next login on",
-		`printf '* soft memlock unlimited\n* hard memlock unlimited\n' > /etc/security/limits.d/90-rdma.conf`,
+		`printf '%s - memlock unlimited\n' '*' root > /etc/security/limits.d/90-rdma.conf   # * does not stand for root`,
 		"# services: for one unit (a scheduler such as slurmd hands its limit to the jobs)",
 		`systemctl edit YOUR_UNIT   # [Service] LimitMEMLOCK=infinity`,
 		"systemctl restart YOUR_UNIT",

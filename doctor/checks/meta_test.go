@@ -32,6 +32,7 @@ type metaRow struct {
 
 // metaTable has a row for every check.
 var metaTable = []metaRow{
+	{"card-driver", nodeCase{"58_two_ib_fabrics", nil}, nodeCase{"42_unbound", nil}, "0000:7b:00.0"},
 	{"uverbs", nodeCase{"02_rocev2_8hca", whole}, nodeCase{"44_container_no_dev", nil}, "mlx5_1"},
 	{"port-active", nodeCase{"58_two_ib_fabrics", nil}, nodeCase{"20_states", nil}, "mlx5_3:1"},
 	{"gid-routable", nodeCase{"02_rocev2_8hca", nil}, nodeCase{"54_link_local_only", nil}, "mlx5_0:1"},

@@ -41,20 +41,20 @@ func ports(s *inventory.Snapshot) iter.Seq[portRef] {
 	}
 }
 
-// ownPorts leaves out the virtual functions whose physical function is here: they
-// are meant for pods and virtual machines, and idle until they are handed over.
+// ownPorts leaves out what is for somebody else: virtual functions beside their
+// physical function, devices that were given to other containers, representors.
 func ownPorts(s *inventory.Snapshot) iter.Seq[portRef] {
 	return func(yield func(portRef) bool) {
 		for p := range ports(s) {
-			if !p.handedOut() && !yield(p) {
+			if !p.handedOut(s) && !yield(p) {
 				return
 			}
 		}
 	}
 }
 
-// handedOut reports a virtual function beside its physical function.
-func (p portRef) handedOut() bool { return p.dev.VF != nil && p.dev.VF.ParentDevice != "" }
+// handedOut reports a port that is for somebody else.
+func (p portRef) handedOut(s *inventory.Snapshot) bool { return s.OthersReason(p.dev, p.port) != "" }
 
 // object names the port in a finding: "mlx5_0:1".
 func (p portRef) object() string { return p.dev.Name + ":" + strconv.Itoa(p.port.Number) }
@@ -83,7 +83,7 @@ func (p portRef) carriesJobs(s *inventory.Snapshot) bool {
 	if p.port.Role != inventory.RoleUnknown {
 		return p.port.Role == inventory.RoleCompute
 	}
-	if p.handedOut() {
+	if p.handedOut(s) {
 		return false
 	}
 	for q := range ports(s) {

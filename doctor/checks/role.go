@@ -52,8 +52,9 @@ func runRole(_ context.Context, in *doctor.Input) []doctor.Finding {
 	var vfs []portRef
 	for _, p := range others {
 		switch {
-		case !nccl(p):
-		case p.handedOut():
+		case !nccl(p) || s.Host.DevVisible && !p.dev.UverbsNode():
+			// no library can use it
+		case p.handedOut(s) && p.dev.VF != nil && p.dev.VF.ParentDevice != "":
 			vfs = append(vfs, p)
 		default:
 			findings = append(findings, strayPort(s, p, compute))

@@ -22,9 +22,11 @@ const (
 
 // Marks that container runtimes leave.
 const (
-	DockerEnv                = ".dockerenv"
-	ContainerEnv             = "run/.containerenv"
-	KubernetesServiceAccount = "var/run/secrets/kubernetes.io/serviceaccount"
+	DockerEnv    = ".dockerenv"
+	ContainerEnv = "run/.containerenv"
+	// Mostly /var/run is a link to /run, and an absolute one, which no root follows.
+	KubernetesServiceAccount    = "var/run/secrets/kubernetes.io/serviceaccount"
+	KubernetesServiceAccountRun = "run/secrets/kubernetes.io/serviceaccount"
 )
 
 // LibraryDirs are the folders where distributions keep libibverbs.

@@ -68,6 +68,9 @@ func (r *Reader) Dir(name string) (*Reader, bool) {
 		_, err = fs.Stat(sub, ".")
 	}
 	if err != nil {
+		if c, ok := sub.(io.Closer); ok {
+			_ = c.Close()
+		}
 		// Classes have plain files (abi_version) beside the folders of their devices.
 		if info, e := fs.Stat(r.fsys, name); e != nil || info.IsDir() {
 			r.keep(name, err)
@@ -136,7 +139,11 @@ func (r *Reader) Uint(name string, bits int) *uint64 {
 	if !ok {
 		return nil
 	}
-	v, err := strconv.ParseUint(s, 0, bits)
+	digits, base := s, 10
+	if hex, ok := strings.CutPrefix(s, "0x"); ok {
+		digits, base = hex, 16
+	}
+	v, err := strconv.ParseUint(digits, base, bits)
 	if err != nil {
 		r.Fail(name, fmt.Errorf("%q is not a number of %d bits", s, bits))
 		return nil

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -107,12 +108,29 @@ func (r *Root) ReadFile(name string) ([]byte, error) {
 	if errno, ok := r.recorded(name); ok {
 		return nil, &fs.PathError{Op: "read", Path: name, Err: errno}
 	}
-	if !strings.Contains(name, "/") && fs.ValidPath(name) {
+	if !fs.ValidPath(name) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
+	}
+	if !strings.Contains(name, "/") {
 		if b, ok, err := readPlain(r.dir, name, strings.HasPrefix(r.base, "sys/")); ok {
 			return b, err
 		}
 	}
-	return fs.ReadFile(r.fs, name)
+	return readBounded(r.root, name)
+}
+
+// readBounded reads a file of at most maxAttribute bytes.
+func readBounded(root *os.Root, name string) (b []byte, err error) {
+	f, err := root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	b, err = io.ReadAll(io.LimitReader(f, maxAttribute+1))
+	if err == nil && len(b) > maxAttribute {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: errTooLong}
+	}
+	return b, err
 }
 
 // ReadDir implements fs.ReadDirFS.

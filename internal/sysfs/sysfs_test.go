@@ -124,6 +124,30 @@ func TestRootConfines(t *testing.T) {
 	}
 }
 
+// A file without end must not fill the memory, on either way of reading.
+func TestReadIsBounded(t *testing.T) {
+	dir := tree(t, map[string]string{"a/b": "1\n"})
+	for _, name := range []string{"a/big", "big"} {
+		f, err := os.Create(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(f.Truncate(8<<30), f.Close()); err != nil { // sparse
+			t.Fatal(err)
+		}
+	}
+	root, err := OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close() //nolint:errcheck // a test folder
+	for _, name := range []string{"a/big", "big"} {
+		if b, err := root.ReadFile(name); !errors.Is(err, errTooLong) {
+			t.Errorf("ReadFile(%s) = %d bytes, %v, want errTooLong", name, len(b), err)
+		}
+	}
+}
+
 func TestResolve(t *testing.T) {
 	root := open(t, node)
 	tests := map[string]string{
