@@ -306,72 +306,143 @@ func compareNetdevs(t *testing.T, g *guest.Guest, snap *inventory.Snapshot) {
 	}
 }
 
-// TestScanWhileDevicesComeAndGo scans without pause while siw0 and a second rxe
-// are added and removed: every scan must end, hold rxe0 whole, and either hold
-// the others whole or say that they went away.
+// churnScript scans without pause while siw7 and rxe7 come and go, on network
+// devices of their own so that rxe0 and siw0 stay as other tests need them. It
+// prints a line for each scan: exit code, stderr and report. The pauses are
+// random, so that every stage of the churn meets every stage of a scan.
+const churnScript = `cd /tmp; rm -f scan.*
+	for i in 7 8; do ip link add dummy$i type dummy; ip link set dummy$i up; done
+	nap() { sleep 0.$(printf %02d $((RANDOM % $1))); }
+	(while [ ! -e scan.stop ]; do
+		rdma link add rxe7 type rxe netdev dummy7; nap 5
+		rdma link add siw7 type siw netdev dummy8; nap 25; rdma link del rxe7; nap 10; rdma link del siw7; nap 5
+	done) >/dev/null 2>&1 & churn=$!
+	for i in $(seq 60); do
+		` + rdmactl + ` detect -o json >scan.$i 2>scan.$i.err; echo $? >scan.$i.rc
+	done
+	touch scan.stop; wait $churn
+	rdma link del rxe7 2>/dev/null; rdma link del siw7 2>/dev/null; ip link del dummy7; ip link del dummy8
+	for i in $(seq 60); do
+		jq=$(tr -d '\n' <scan.$i)
+		printf '%s\t%s\t%s\n' "$(cat scan.$i.rc)" "$(tr '\n' ' ' <scan.$i.err)" "$jq"
+	done`
+
+// TestScanWhileDevicesComeAndGo scans without pause while a second siw and
+// a second rxe are added and removed: every scan must end, hold rxe0 whole, and either hold
+// the others whole or say what is wrong with them.
 func TestScanWhileDevicesComeAndGo(t *testing.T) {
 	g := withRdmactl(t)
 	g.Exclusive(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	script := `cd /tmp; rm -f scan.*
-		ip link add dummy7 type dummy; ip link set dummy7 up
-		(while [ ! -e scan.stop ]; do
-			rdma link del siw0; rdma link add rxe7 type rxe netdev dummy7
-			rdma link add siw0 type siw netdev eth1; rdma link del rxe7
-		done) >/dev/null 2>&1 & churn=$!
-		for i in $(seq 60); do
-			` + rdmactl + ` detect -o json >scan.$i 2>scan.$i.err; echo $? >scan.$i.rc
-		done
-		touch scan.stop; wait $churn
-		rdma link del rxe7 2>/dev/null; rdma link | grep -q siw0 || rdma link add siw0 type siw netdev eth1; ip link del dummy7
-		for i in $(seq 60); do
-			jq=$(tr -d '\n' <scan.$i)
-			printf '%s\t%s\t%s\n' "$(cat scan.$i.rc)" "$(tr '\n' ' ' <scan.$i.err)" "$jq"
-		done`
-	out, err := g.Output(ctx, script)
+	out, err := g.Output(ctx, churnScript)
 	if err != nil {
 		t.Fatal(err)
 	}
-	scans, without, partial := 0, 0, 0
+	scans, partial := 0, 0
+	seen := map[string]int{}
 	for line := range strings.Lines(out) {
 		fields := strings.SplitN(strings.TrimRight(line, "\n"), "\t", 3)
 		if len(fields) != 3 {
 			t.Fatalf("scan printed %q", line)
 		}
 		scans++
-		if fields[0] != "0" && fields[0] != "7" {
-			t.Errorf("scan %d: exit code %s, stderr %q, want 0 or 7", scans, fields[0], fields[1])
-		}
-		if fields[0] == "7" {
-			partial++
-		}
 		var report struct {
 			Node inventory.Snapshot `json:"node"`
 		}
 		decode(t, fields[2], &report)
+		want := "0"
+		if len(report.Node.Problems) > 0 {
+			want = "7"
+			partial++
+		}
+		if fields[0] != want {
+			t.Errorf("scan %d: exit code %s, stderr %q, %d problems told, want exit code %s", scans, fields[0], fields[1], len(report.Node.Problems), want)
+		}
 		rxe0 := report.Node.Device("rxe0")
 		if rxe0 == nil || len(rxe0.Ports) != 1 || rxe0.Ports[0].State != inventory.PortStateActive || len(rxe0.Ports[0].GIDs) < 2 {
 			t.Errorf("scan %d: rxe0 = %+v, want it whole", scans, rxe0)
 		}
-		if report.Node.Device("siw0") == nil {
-			without++
+		for name, netdev := range map[string]string{"siw7": "dummy8", "rxe7": "dummy7"} {
+			if d := report.Node.Device(name); d != nil {
+				seen[name]++
+				checkWholeOrTold(t, scans, &report.Node, d, netdev)
+			}
 		}
 	}
-	t.Logf("%d scans: siw0 missing in %d, something went away during %d", scans, without, partial)
-	if scans != 60 || without == 0 {
-		t.Errorf("%d scans, %d without siw0: want 60 and some, else nothing was tested", scans, without)
+	t.Logf("%d scans: siw7 in %d, rxe7 in %d, something told in %d", scans, seen["siw7"], seen["rxe7"], partial)
+	if scans != 60 {
+		t.Errorf("%d scans, want 60", scans)
+	}
+	for _, name := range []string{"siw7", "rxe7"} {
+		if n := seen[name]; n < 5 || n > 57 {
+			t.Errorf("%s was there in %d of %d scans, want 5 to 57, else coming or going was not tested", name, n, scans)
+		}
 	}
 }
 
-// TestUnprivilegedUser reads the node as a user without any privilege: all but
-// opening devices works, and what is denied is told.
+// checkWholeOrTold demands one port with a known state and its network device.
+// What a device lacks that is coming or going must be told under its name.
+func checkWholeOrTold(t *testing.T, scan int, node *inventory.Snapshot, d *inventory.Device, netdev string) {
+	t.Helper()
+	var lacks string
+	switch {
+	case len(d.Ports) != 1:
+		lacks = fmt.Sprintf("%d ports, want 1", len(d.Ports))
+	case d.Ports[0].State != inventory.PortStateActive && d.Ports[0].State != inventory.PortStateDown:
+		lacks = fmt.Sprintf("port state %v, want ACTIVE or DOWN", d.Ports[0].State)
+	case d.Ports[0].Netdev != netdev:
+		lacks = fmt.Sprintf("network device %q, want %s", d.Ports[0].Netdev, netdev)
+	default:
+		return
+	}
+	told := slices.ContainsFunc(node.Problems, func(p inventory.Problem) bool {
+		return slices.Contains(strings.Split(p.Path, "/"), d.Name)
+	})
+	if !told {
+		t.Errorf("scan %d: %s has %s, known to nldev: %t, and no problem tells it: %+v", scan, d.Name, lacks, d.Index != nil, node.Problems)
+	}
+}
+
+// TestUnprivilegedUser reads the node as a user without any privilege, who may
+// open the devices first and may not then: all but opening works, and what is
+// denied is told.
 func TestUnprivilegedUser(t *testing.T) {
 	g := withRdmactl(t)
-	out := output(t, g, "cp "+rdmactl+" /tmp/rdmactl-nobody && chmod 755 /tmp/rdmactl-nobody && setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all /tmp/rdmactl-nobody detect")
-	for _, want := range []string{"rxe0 ", "siw0 ", "RoCE v2 (software)"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("detect of an ordinary user lacks %q:\n%s", want, out)
+	g.Exclusive(t)
+	output(t, g, "cp "+rdmactl+" /tmp/rdmactl-nobody && chmod 755 /tmp/rdmactl-nobody")
+	const nobody = "setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all /tmp/rdmactl-nobody "
+	modes := output(t, g, "stat -c 'chmod %a %n' /dev/infiniband/uverbs*")
+	if strings.Count(modes, "chmod 666 ") != 2 {
+		t.Fatalf("modes of the device nodes: %q, want 666 for rxe0 and siw0", modes)
+	}
+	// The test's own context has ended when this runs.
+	t.Cleanup(func() {
+		if _, err := g.Output(context.Background(), modes); err != nil {
+			t.Errorf("give the device nodes back their modes: %v", err)
+		}
+	})
+	always := []string{"rxe0 ", "siw0 ", "RoCE v2 (software)", "192.0.2.1"}
+	denied := []string{"this process may not open rxe0", "this process may not open siw0"}
+	evidence := []string{"/dev/infiniband/uverbs", "permission denied"}
+	for _, s := range []struct {
+		name, script string
+		want, not    []string
+	}{
+		{"may open", nobody + "detect -o wide", always, denied},
+		{"may not open", "chmod 0600 /dev/infiniband/uverbs*; " + nobody + "detect -o wide", slices.Concat(always, denied, evidence), nil},
+		{"root opens all the same", rdmactl + " detect -o wide", always, denied},
+	} {
+		out := output(t, g, s.script)
+		for _, want := range s.want {
+			if !strings.Contains(out, want) {
+				t.Errorf("%s: detect lacks %q:\n%s", s.name, want, out)
+			}
+		}
+		for _, not := range s.not {
+			if strings.Contains(out, not) {
+				t.Errorf("%s: detect says %q:\n%s", s.name, not, out)
+			}
 		}
 	}
 }

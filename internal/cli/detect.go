@@ -161,7 +161,7 @@ func (r detectReport) obstacleTable() output.Table {
 		if o.Object != "" && !strings.Contains(text, o.Object) {
 			text = o.Object + ": " + text
 		}
-		t.Rows = append(t.Rows, []output.Cell{output.Bad(text), output.Plain(o.Evidence), output.Plain(o.Remedy)})
+		t.Rows = append(t.Rows, []output.Cell{output.Bad(text), output.Plain(strings.TrimSpace(o.Path + ": " + o.Value)), output.Plain(o.Remedy)})
 	}
 	return t
 }
@@ -176,7 +176,10 @@ func (r detectReport) candidateTable() output.Table {
 	}}
 	for _, c := range r.Candidates {
 		state := output.Good("up")
-		if !c.Up {
+		switch {
+		case c.Bond != "":
+			state = output.Dim("member of " + c.Bond)
+		case !c.Up:
 			state = output.Dim("down")
 		}
 		t.Rows = append(t.Rows, []output.Cell{output.Plain(c.Netdev), output.Plain(string(c.Bus)), output.Plain(speedText(c.SpeedMbps)), state, output.Plain(c.Note)})

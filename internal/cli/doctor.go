@@ -106,7 +106,7 @@ func (app *App) runDoctor(cmd *cobra.Command, f doctorFlags) error {
 // judgedByCheck tells which of the obstacles that detect shows are a check's
 // business; the others would be missing from what doctor says.
 func judgedByCheck(obstacle string) bool {
-	return obstacle == inventory.ObstacleNoUverbs || obstacle == inventory.ObstacleDenied
+	return obstacle != inventory.ObstacleNetns && obstacle != inventory.ObstacleNoCard && obstacle != inventory.ObstacleNoPCIAccess
 }
 
 // options turns the flags into options of a run, and finds what is wrong with them.

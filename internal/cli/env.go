@@ -47,7 +47,7 @@ KSERVE_INFER_IB_GID_INDEX_GREP steer it as there.
 
 The exit code is 0 when RDMA can be used, 3 when it can't (with --tcp-fallback too: the variables then turn RDMA off),
 2 when --include, --exclude, --peer or --pin-gid don't fit the node, 7 when files that decide could not be read.`,
-		Example: `  eval "$(rdmactl env)"
+		Example: `  vars=$(rdmactl env) || exit; eval "$vars"   # eval alone would lose exit code 3
   rdmactl env --explain
   rdmactl env --for nccl,ucx --include 'mlx5_[0-7]' --peer 10.1.2.3
   rdmactl env --format dotenv > job.env
@@ -163,6 +163,9 @@ func (f envFlags) options() (launch.Options, error) {
 	if f.peer != "" {
 		if opts.Peer, err = netip.ParseAddr(f.peer); err != nil {
 			return opts, fmt.Errorf("--peer: %q is not an IP address", f.peer)
+		}
+		if opts.Peer.IsLoopback() {
+			return opts, fmt.Errorf("--peer: %s is this node itself; give the address of another", opts.Peer)
 		}
 	}
 	switch f.compat {

@@ -119,6 +119,9 @@ func checkFlagGroups(cmd *cobra.Command) error {
 	if err := cmd.ValidateRequiredFlags(); err != nil {
 		return err
 	}
+	if err := checkSourceFlags(cmd.Flags()); err != nil {
+		return err
+	}
 	err := cmd.ValidateFlagGroups()
 	if err == nil {
 		return nil
@@ -130,6 +133,16 @@ func checkFlagGroups(cmd *cobra.Command) error {
 		return err
 	}
 	return errors.New("--" + strings.Join(strings.Fields(given), " and --") + " exclude each other")
+}
+
+// checkSourceFlags refuses an empty source: a script whose variable is unset must not read this machine instead.
+func checkSourceFlags(flags *pflag.FlagSet) error {
+	for _, name := range []string{"root", "from"} {
+		if f := flags.Lookup(name); f != nil && f.Changed && f.Value.String() == "" {
+			return errors.New("--" + name + ": empty")
+		}
+	}
+	return nil
 }
 
 // onlyFlagErrors keeps of configuration errors those in flags of this run.

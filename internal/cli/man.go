@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
+	"github.com/spf13/pflag"
 
 	"github.com/rdmakit/rdmakit/internal/output"
 )
@@ -79,12 +80,67 @@ func PageName(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.Command
 // the day of the build can't be compared.
 var datedTitle = regexp.MustCompile(`(?m)^(\.TH "[^"]*" "[^"]*") "[^"]*"`)
 
+// optionLine is an option with what stands for its value, as cobra prints it.
+var optionLine = regexp.MustCompile(`(?m)^((?:\\fB-\w\\fP, )?\\fB--[a-z-]+\\fP)=(\S*)$`)
+
 // ManPage returns the manual page of cmd in roff. The same command has the same page on any day.
 func ManPage(cmd *cobra.Command) ([]byte, error) {
+	defer forMarkdown(cmd)()
 	var buf bytes.Buffer
 	header := doc.GenManHeader{Section: "1", Source: "rdmakit", Manual: "rdmactl manual"}
 	if err := doc.GenMan(cmd, &header, &buf); err != nil {
 		return nil, fmt.Errorf("page of %s: %w", cmd.CommandPath(), err)
 	}
-	return datedTitle.ReplaceAll(buf.Bytes(), []byte(`$1 ""`)), nil
+	page := datedTitle.ReplaceAll(buf.Bytes(), []byte(`$1 ""`))
+	return optionLine.ReplaceAllFunc(page, func(line []byte) []byte {
+		m := optionLine.FindSubmatch(line)
+		if len(m[2]) == 0 {
+			return m[1]
+		}
+		return fmt.Appendf(nil, `%s \fI%s\fP`, m[1], m[2])
+	}), nil
+}
+
+// forMarkdown puts the texts of cmd into markdown, which cobra takes them for on the way to roff: mlx5_0:1 and another
+// mlx5_ would put what is between them into italics. Options show what stands for their values, as in the help, instead
+// of their defaults. The function that it returns puts everything back.
+func forMarkdown(cmd *cobra.Command) (restore func()) {
+	cmd.InitDefaultHelpFlag()
+	short, long := cmd.Short, cmd.Long
+	cmd.Short, cmd.Long = escapeMarkdown(short), escapeMarkdown(long)
+	saved := make(map[*pflag.Flag]pflag.Flag)
+	change := func(f *pflag.Flag) {
+		saved[f] = *f
+		name, usage := pflag.UnquoteUsage(f)
+		switch f.DefValue {
+		case "", "false", "[]":
+		default:
+			usage += " (default " + f.DefValue + ")"
+		}
+		f.Usage, f.DefValue, f.NoOptDefVal = escapeMarkdown(usage), escapeMarkdown(name), ""
+		f.Value = &settingValue{} // cobra would put quotes around a string
+	}
+	cmd.NonInheritedFlags().VisitAll(change)
+	cmd.InheritedFlags().VisitAll(change)
+	return func() {
+		cmd.Short, cmd.Long = short, long
+		for f, was := range saved {
+			*f = was
+		}
+	}
+}
+
+// escapeMarkdown returns text without meaning for markdown, but for its paragraphs and its indented lines, which are code.
+func escapeMarkdown(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		code := strings.HasPrefix(line, "    ") || strings.HasPrefix(line, "\t")
+		for _, r := range line {
+			if !code && strings.ContainsRune("\\`*_[]<>&|~", r) {
+				b.WriteByte('\\')
+			}
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
 }

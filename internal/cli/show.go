@@ -141,7 +141,10 @@ func findDevice(snap *inventory.Snapshot, name string) (d *inventory.Device, por
 		if d := snap.Device(netdev.RDMADevice); d != nil {
 			return d, netdev.RDMAPort, nil
 		}
-		return nil, 0, withHints(exitf(ExitNotFound, "network device %s has no RDMA device", name), "rdmactl detect says why")
+		if bond := snap.Netdev(netdev.Master); bond != nil && bond.RDMADevice != "" {
+			return findDevice(snap, bond.Name) // with LAG the bond's device serves its members
+		}
+		return nil, 0, withHints(exitf(ExitNotFound, "network device %s has no RDMA device", name), "rdmactl detect shows what is in the way, if anything is")
 	}
 	for i := range snap.Devices {
 		if pci := snap.Devices[i].PCI; pci != nil && (pci.Address == name || pci.Address == "0000:"+name) {

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"strings"
 
 	"github.com/rdmakit/rdmakit/internal/nodetree"
 	"github.com/rdmakit/rdmakit/internal/pciname"
@@ -52,6 +54,9 @@ func (app *App) openNode(flags SourceFlags) (*node, error) {
 func (app *App) openSource(flags SourceFlags) (*node, error) {
 	switch {
 	case flags.From != "":
+		if err := checkBundle(flags.From); err != nil {
+			return nil, err
+		}
 		tree, err := nodetree.Open(flags.From)
 		if err != nil {
 			return nil, bundleError(err)
@@ -72,6 +77,21 @@ func (app *App) openSource(flags SourceFlags) (*node, error) {
 		return nil, err
 	}
 	return &node{Sources: local.Sources, local: true, close: local.Close}, nil
+}
+
+// checkBundle refuses by its right name what is no bundle at first sight.
+func checkBundle(name string) error {
+	info, _ := os.Stat(name) // what fails here is told better by who opens it
+	switch {
+	case info == nil:
+		return nil
+	case info.IsDir():
+		err := fmt.Errorf("open bundle %s: it is a folder", name)
+		return withHints(&ExitError{Code: ExitUsage, Err: err}, "use --root for a folder")
+	case info.Mode().IsRegular() && info.Size() == 0:
+		return exitf(ExitUsage, "open bundle %s: it is empty", name)
+	}
+	return nil
 }
 
 // recorded makes a node of a tree that was recorded or made elsewhere, with its
@@ -107,6 +127,9 @@ func checkNode(root fs.FS, label string) error {
 		}
 	}
 	err := fmt.Errorf("open %s: it has neither sys nor proc, so it is not the root of a node", label)
+	if strings.HasPrefix(label, "bundle ") {
+		return &ExitError{Code: ExitUsage, Err: err}
+	}
 	return withHints(&ExitError{Code: ExitUsage, Err: err}, "name the folder that holds sys and proc")
 }
 

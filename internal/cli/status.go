@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -29,7 +28,7 @@ The exit code is 0 when all ports that are for compute are active, 1 when one is
   rdmactl status --watch --interval 2s
   rdmactl status --watch --count 10 -o json`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if count != 0 && !watch || count < 0 {
+			if cmd.Flags().Changed("count") && (!watch || count < 1) {
 				return usageError(cmd, fmt.Errorf("--count takes a number from 1 and goes with --watch"))
 			}
 			n, err := app.openNode(source)
@@ -37,7 +36,6 @@ The exit code is 0 when all ports that are for compute are active, 1 when one is
 				return err
 			}
 			defer n.Close()
-			n.Names = nil // status shows no models, and reading names takes longer than all else
 			m := monitor{app: app, node: n}
 			if !watch {
 				return m.once(cmd.Context())
@@ -80,11 +78,14 @@ type portStatus struct {
 	// Receive and Transmit are in 10^9 bits a second; nil without two readings.
 	Receive  *float64 `json:"receiveGbps,omitempty"`
 	Transmit *float64 `json:"transmitGbps,omitempty"`
-	// Errors are the error counters that are not 0 or have changed; ErrorTotal adds them up.
+	// Errors are the error counters that are not 0 or have changed, and all counters that stand at their ends;
+	// ErrorTotal adds the error counters up. It is absent when the port has none that is known.
 	Errors     []inventory.Change `json:"errors"`
-	ErrorTotal uint64             `json:"errorTotal"`
+	ErrorTotal *uint64            `json:"errorTotal,omitempty"`
 	NewErrors  *uint64            `json:"newErrors,omitempty"` // since the reading before
-	NoCounters string             `json:"noCounters,omitempty"`
+	// AtLeast tells that a counter reached its end, so that total and new errors are lower bounds.
+	AtLeast    bool   `json:"atLeast,omitempty"`
+	NoCounters string `json:"noCounters,omitempty"`
 	stateCell  output.Cell
 }
 
@@ -199,7 +200,7 @@ func (m *monitor) readPort(ctx context.Context, r *statusReport, d *inventory.De
 
 // count fills in traffic and errors.
 func (s *portStatus) count(changes []inventory.Change, again bool) {
-	fresh := uint64(0)
+	total, fresh, known := uint64(0), uint64(0), false
 	for _, c := range changes {
 		if c.PerSecond != nil {
 			if bytes, ok := c.Counter.Bytes(*c.PerSecond); ok {
@@ -211,18 +212,25 @@ func (s *portStatus) count(changes []inventory.Change, again bool) {
 				}
 			}
 		}
-		if !c.Counter.IsError() || c.Counter.Value == nil {
+		if c.Counter.Value == nil {
 			continue
 		}
-		s.ErrorTotal += *c.Counter.Value
-		if c.Delta != nil {
-			fresh += *c.Delta
+		if c.Counter.IsError() {
+			known = true
+			total += *c.Counter.Value
+			s.AtLeast = s.AtLeast || c.Counter.Saturated
+			if c.Delta != nil {
+				fresh += *c.Delta
+			}
 		}
-		if *c.Counter.Value > 0 || c.Reset {
+		if c.Counter.Saturated || c.Counter.IsError() && (*c.Counter.Value > 0 || c.Reset) {
 			s.Errors = append(s.Errors, c)
 		}
 	}
-	if again {
+	if known {
+		s.ErrorTotal = &total
+	}
+	if again && known {
 		s.NewErrors = &fresh
 	}
 }
@@ -244,7 +252,7 @@ func (r *statusReport) blocks() []output.Block {
 // summary is the line at the top of the screen.
 func (r *statusReport) summary() output.Text {
 	name := r.Host.Name
-	if name == "" {
+	if name == "" || name == "(none)" { // the kernel's word before a name is set
 		name = "node"
 	}
 	active := 0
@@ -253,7 +261,7 @@ func (r *statusReport) summary() output.Text {
 			active++
 		}
 	}
-	count := output.Good(fmt.Sprintf("%d of %d ports active", active, len(r.Ports)))
+	count := output.Good(fmt.Sprintf("%d of %s active", active, countNoun(len(r.Ports), "port")))
 	switch {
 	case len(r.Ports) == 0:
 		count = output.Bad("no RDMA port")
@@ -264,8 +272,8 @@ func (r *statusReport) summary() output.Text {
 	if m := r.Host.Memlock; m != nil {
 		cells = append(cells, output.Plain("memlock "+memlockText(m)))
 	}
-	if r.Host.Container != nil {
-		cells = append(cells, output.Plain(strings.TrimSpace("in a container "+r.Host.Container.Runtime)))
+	if c := r.Host.Container; c != nil {
+		cells = append(cells, output.Plain(containerText(c)))
 	}
 	if r.elapsed > 0 {
 		cells = append(cells, output.Dim("over "+r.elapsed.Round(10*time.Millisecond).String()))
@@ -283,6 +291,16 @@ func spaced(cells []output.Cell) []output.Cell {
 		out = append(out, c)
 	}
 	return out
+}
+
+func containerText(c *inventory.Container) string {
+	switch {
+	case c.Kubernetes:
+		return "in a Kubernetes pod"
+	case c.Runtime == "":
+		return "in a container"
+	}
+	return "in a " + c.Runtime + " container"
 }
 
 func memlockText(m *inventory.Memlock) string {
@@ -318,11 +336,11 @@ func (r *statusReport) portTable() output.Table {
 			mtu = strconv.Itoa(p.ActiveMTU)
 		}
 		total, fresh := output.Plain(""), output.Plain("")
-		if p.NoCounters == "" {
-			total = countCell(p.ErrorTotal, output.Warn)
+		if p.ErrorTotal != nil {
+			total = countCell(*p.ErrorTotal, p.AtLeast, output.Warn)
 		}
 		if p.NewErrors != nil {
-			fresh = countCell(*p.NewErrors, output.Bad)
+			fresh = countCell(*p.NewErrors, p.AtLeast && *p.NewErrors > 0, output.Bad)
 		}
 		t.Rows = append(t.Rows, []output.Cell{
 			output.Plain(p.Port), p.stateCell, output.Plain(rateText(p.Rate)), output.Plain(mtu), output.Plain(p.Netdev), output.Plain(string(p.Role)),
@@ -332,8 +350,11 @@ func (r *statusReport) portTable() output.Table {
 	return t
 }
 
-func countCell(n uint64, style func(string) output.Cell) output.Cell {
+func countCell(n uint64, atLeast bool, style func(string) output.Cell) output.Cell {
 	text := strconv.FormatUint(n, 10)
+	if atLeast {
+		return style("≥" + text)
+	}
 	if n == 0 {
 		return output.Good(text)
 	}
@@ -359,7 +380,7 @@ func (r *statusReport) errorTable() output.Table {
 		for _, c := range p.Errors {
 			fresh, note := output.Plain(""), output.Plain("")
 			if c.Delta != nil {
-				fresh = countCell(*c.Delta, output.Bad)
+				fresh = countCell(*c.Delta, c.AtLeast, output.Bad)
 			}
 			switch {
 			case c.Counter.Saturated:

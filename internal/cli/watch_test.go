@@ -24,8 +24,9 @@ type watched struct {
 				Name      string `json:"name"`
 				Saturated bool   `json:"saturated"`
 			} `json:"counter"`
-			Delta *uint64 `json:"delta"`
-			Reset bool    `json:"reset"`
+			Delta   *uint64 `json:"delta"`
+			Reset   bool    `json:"reset"`
+			AtLeast bool    `json:"atLeast"`
 		} `json:"errors"`
 	} `json:"ports"`
 }
@@ -67,8 +68,8 @@ func TestWatchFollowsCounters(t *testing.T) {
 		}, "a reset without a rate"},
 		{func() { set("link_downed", "255") }, func(w watched) bool {
 			e := w.Ports[0].Errors
-			return e[0].Counter.Name == "link_downed" && e[0].Counter.Saturated && e[0].Delta == nil
-		}, "link_downed saturated"},
+			return e[0].Counter.Name == "link_downed" && e[0].Counter.Saturated && e[0].AtLeast && *e[0].Delta == 245 && w.Ports[0].NewErrors == 245
+		}, "link_downed saturated, at least 245 new"},
 	}
 	reader, writer := io.Pipe()
 	var stderr bytes.Buffer

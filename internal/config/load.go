@@ -103,6 +103,7 @@ func Load(o Options) (*Config, error) {
 		c.Entries = append(c.Entries, entry)
 		errs = append(errs, err)
 		c.Notes = append(c.Notes, o.contradiction(s)...)
+		c.Notes = append(c.Notes, o.badAlias(s)...)
 	}
 	c.Notes = append(c.Notes, o.mistyped()...)
 	return c, errors.Join(errs...)
@@ -135,7 +136,7 @@ func (o Options) resolve(v *Values, s Setting, file string, fromFile map[string]
 		return entry, errors.Join(errs...)
 	}
 	for i, variable := range s.Variables() {
-		if raw, _ := o.LookupEnv(variable); raw != "" {
+		if raw, _ := o.LookupEnv(variable); raw != "" && (variable != s.Alias || s.check(raw) == nil) {
 			apply([]Origin{OriginEnvironment, OriginAlias}[i], variable, raw)
 			break
 		}
@@ -154,6 +155,25 @@ func (o Options) contradiction(s Setting) []string {
 		return nil
 	}
 	return []string{fmt.Sprintf("%s=%s wins over %s=%s", s.Env(), own, s.Alias, alias)}
+}
+
+// badAlias notes an alias whose value is none of the setting's. It is no error, for
+// the variable belongs to other programs too, which may read it in their own way.
+func (o Options) badAlias(s Setting) []string {
+	raw, _ := o.LookupEnv(s.Alias)
+	if s.Alias == "" || raw == "" {
+		return nil
+	}
+	if err := s.check(raw); err != nil {
+		return []string{fmt.Sprintf("%s=%s is ignored: it is not %s", s.Alias, raw, s.Values())}
+	}
+	return nil
+}
+
+// check tells whether raw is a value of the setting.
+func (s Setting) check(raw string) error {
+	_, err := s.set(&Values{}, raw)
+	return err
 }
 
 // mistyped notes RDMAKIT_ variables that nothing reads but that look like one that is read; others may belong to a

@@ -77,6 +77,7 @@ func Settings() []Setting {
 	colors := []string{"auto", "always", "never"}
 	qpTypes := []string{"RC", "UC", "UD"}
 	mtus := []string{"256", "512", "1024", "2048", "4096"}
+	const later = "; for the commands that measure, which come later"
 	return []Setting{
 		{
 			Key: "output", Type: "word", Default: "table", Allowed: formats, Help: "format of the data on standard output",
@@ -91,19 +92,19 @@ func Settings() []Setting {
 			set: duration(0, math.MaxInt64, func(v *Values, d time.Duration) { v.Timeout = d }),
 		},
 		{
-			Key: "device", Type: "name", Unset: "detected", Alias: "RDMA_DEVICE", Help: "RDMA device to use, such as mlx5_0",
+			Key: "device", Type: "name", Unset: "detected", Alias: "RDMA_DEVICE", Help: "RDMA device to use, such as mlx5_0" + later,
 			set: name(func(v *Values, s string) { v.Device = s }),
 		},
 		{
-			Key: "port", Type: "number", Unset: "detected", Help: "port of the device",
+			Key: "port", Type: "number", Unset: "detected", Help: "port of the device" + later,
 			set: number(1, 255, func(v *Values, n int) { v.Port = n }),
 		},
 		{
-			Key: "qp-type", Type: "word", Unset: "detected", Alias: "RDMA_QP_TYPE", Allowed: qpTypes, Help: "type of the queue pairs",
+			Key: "qp-type", Type: "word", Unset: "detected", Alias: "RDMA_QP_TYPE", Allowed: qpTypes, Help: "type of the queue pairs" + later,
 			set: word(qpTypes, func(v *Values, s string) { v.QPType = s }),
 		},
 		{
-			Key: "mtu", Type: "number", Unset: "detected", Alias: "RDMA_MTU", Allowed: mtus, Help: "path MTU of the queue pairs, in bytes",
+			Key: "mtu", Type: "number", Unset: "detected", Alias: "RDMA_MTU", Allowed: mtus, Help: "path MTU of the queue pairs, in bytes" + later,
 			set: word(mtus, func(v *Values, s string) { v.MTU, _ = strconv.Atoi(s) }),
 		},
 		{

@@ -6,13 +6,13 @@
 // Product names come from the system's pci.ids, or from the copy that
 // github.com/NVIDIA/go-nvlib embeds; vendors of RDMA and network cards have
 // short names of our own, for pci.ids spells out companies that have since
-// merged. The database is read at the first name asked for, which takes about
+// merged. A damaged file is not read at all: names are then missing. The database is read at the first name asked for, which takes about
 // 15 ms; DB is safe for concurrent use.
 package pciname
 
 import (
-	"fmt"
-	"os"
+	"errors"
+	"io/fs"
 	"sync"
 
 	"github.com/NVIDIA/go-nvlib/pkg/pciids"
@@ -34,30 +34,48 @@ type DB struct {
 // New returns a database that reads file, or where file is "" the system's
 // pci.ids, or the embedded copy where there is none. Nothing is read yet.
 func New(file string) *DB {
-	return &DB{names: sync.OnceValue(func() pciids.Interface { return load(file) })}
+	return &DB{names: sync.OnceValue(func() pciids.Interface { return load(file, systemFiles()) })}
 }
 
-// load parses the database; nil when it is damaged, for the library's parser
-// panics on lines that are cut short.
-func load(file string) (names pciids.Interface) {
-	defer func() {
+// systemFiles returns where systems have their pci.ids, in the order in which
+// the library looks for it.
+func systemFiles() []string {
+	return []string{
+		"/usr/share/misc/pci.ids", "/usr/local/share/pci.ids", "/usr/share/hwdata/pci.ids", "/usr/share/pci.ids",
+	}
+}
+
+// load parses the database in file, or where that is "" or can't be read, the
+// first good one of the system's. It is nil where there are only damaged ones:
+// the library prints what it doesn't understand to standard output, which is for
+// data.
+func load(file string, system []string) (names pciids.Interface) {
+	defer func() { // a line that Check lets through and the library can't bear
 		if recover() != nil {
 			names = nil
 		}
 	}()
-	if file != "" {
-		return pciids.NewDB(pciids.WithFilePath(file))
+	damaged := false
+	for _, f := range append([]string{file}, system...) {
+		if f == "" {
+			continue
+		}
+		err := Check(f)
+		var unread *fs.PathError // the library too goes on to the next then
+		switch {
+		case err == nil:
+			return pciids.NewDB(pciids.WithFilePath(f))
+		case errors.As(err, &unread):
+		case f == file:
+			return nil
+		default:
+			damaged = true
+		}
 	}
-	return pciids.NewDB()
-}
-
-// Check returns an error when file can't be read, for New can't tell.
-func Check(file string) error {
-	f, err := os.Open(file)
-	if err != nil {
-		return fmt.Errorf("open PCI id database: %w", err)
+	if damaged {
+		return nil
 	}
-	return f.Close()
+	return pciids.NewDB() // can't read a file either, and takes its own copy
 }
 
 // Name returns the names of a vendor and of its product, "" for what is unknown.
