@@ -263,6 +263,15 @@ func TestFromFSOfHugeDirectory(t *testing.T) {
 	}
 }
 
+func TestFromFSOfDeepPaths(t *testing.T) {
+	for files, want := range map[int]error{500: nil, 3000: ErrTooLarge} {
+		tree := mustParse(t, fmt.Sprintf("[%s]\n0..%d = x\n", deepPath, files-1))
+		if _, err := FromFS(tree.FS()); !errors.Is(err, want) {
+			t.Errorf("FromFS of %d files in a deep directory = %v, want %v", files, err, want)
+		}
+	}
+}
+
 // TestErrorsBelowClosed checks that an injected error hides neither errors nor
 // links below it from a loader.
 func TestErrorsBelowClosed(t *testing.T) {
