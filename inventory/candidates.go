@@ -42,7 +42,7 @@ func (s *Snapshot) Candidates() []Candidate {
 		out = append(out, c)
 	}
 	slices.SortStableFunc(out, func(a, b Candidate) int {
-		return cmp.Or(cmp.Compare(rank(b.Up), rank(a.Up)), cmp.Compare(deref2(b.SpeedMbps), deref2(a.SpeedMbps)),
+		return cmp.Or(cmp.Compare(rank(b.Up), rank(a.Up)), cmp.Compare(deref(b.SpeedMbps), deref(a.SpeedMbps)),
 			cmp.Compare(rank(b.Bus == BusPCI), rank(a.Bus == BusPCI)))
 	})
 	return out

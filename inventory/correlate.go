@@ -141,18 +141,11 @@ func (s *scanner) pciNetdev(d *Device, p *Port) string {
 			continue
 		}
 		// dev_port counts ports from 0; drivers before it used dev_id.
-		if port := cmp.Or(deref2(n.DevPort), deref2(n.DevID)); port == p.Number-1 {
+		if port := cmp.Or(deref(n.DevPort), deref(n.DevID)); port == p.Number-1 {
 			return n.Name
 		}
 	}
 	return ""
-}
-
-func deref2(v *int) int {
-	if v == nil {
-		return 0
-	}
-	return *v
 }
 
 // linkNetdev marks the network devices of a port: its own and those that its GIDs name.
@@ -213,9 +206,7 @@ func (s *scanner) joinVFs() {
 			vf := &f.sriov.VFs[i]
 			vf.Device = byAddress[vf.Address]
 			if j := slices.IndexFunc(live, func(l LiveVF) bool { return l.Index == vf.Index }); j >= 0 {
-				l := live[j]
-				vf.MAC, vf.LinkState, vf.Trust, vf.SpoofChk = l.MAC, l.LinkState, l.Trust, l.SpoofChk
-				vf.VLAN, vf.NodeGUID, vf.PortGUID = l.VLAN, l.NodeGUID, l.PortGUID
+				vf.VFSettings = live[j].VFSettings
 			}
 		}
 	}

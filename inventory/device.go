@@ -71,9 +71,15 @@ type SRIOV struct {
 // VF is a virtual function as its physical function sees it. The settings come
 // from rtnetlink and are absent without it.
 type VF struct {
-	Index     int      `json:"index"`
-	Address   string   `json:"address,omitempty"` // virtfnN; "" when the link dangles (moved to a virtual machine)
-	Device    string   `json:"device,omitempty"`  // RDMA device, "" when none is visible here
+	Index   int    `json:"index"`
+	Address string `json:"address,omitempty"` // virtfnN; "" when the link dangles (moved to a virtual machine)
+	Device  string `json:"device,omitempty"`  // RDMA device, "" when none is visible here
+	VFSettings
+}
+
+// VFSettings are what a physical function has set for a virtual function
+// (IFLA_VFINFO_LIST); a field is absent when the driver doesn't tell.
+type VFSettings struct {
 	MAC       string   `json:"mac,omitempty"`
 	LinkState string   `json:"linkState,omitempty"` // auto, enable, disable
 	Trust     *bool    `json:"trust,omitempty"`

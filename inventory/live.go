@@ -3,8 +3,6 @@ package inventory
 import (
 	"context"
 	"net/netip"
-
-	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
 // LiveSource answers what a running kernel tells beyond its file tree.
@@ -50,14 +48,8 @@ type LiveLink struct {
 
 // LiveVF is what rtnetlink tells about a virtual function (IFLA_VFINFO_LIST).
 type LiveVF struct {
-	Index     int      `json:"index"`
-	MAC       string   `json:"mac,omitempty"`
-	LinkState string   `json:"linkState,omitempty"` // auto, enable, disable
-	Trust     *bool    `json:"trust,omitempty"`
-	SpoofChk  *bool    `json:"spoofCheck,omitempty"`
-	VLAN      *int     `json:"vlan,omitempty"`
-	NodeGUID  *ib.GUID `json:"nodeGUID,omitempty"`
-	PortGUID  *ib.GUID `json:"portGUID,omitempty"`
+	Index int `json:"index"`
+	VFSettings
 }
 
 // LiveChar is the outcome of opening a character device below /dev/infiniband.

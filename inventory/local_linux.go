@@ -95,10 +95,10 @@ func (k kernelLive) links(ctx context.Context, l *Live) error {
 }
 
 func liveVF(vf rdmanl.VF) LiveVF {
-	out := LiveVF{
-		Index: int(vf.Index), MAC: vf.MAC.String(), LinkState: vf.LinkState,
+	out := LiveVF{Index: int(vf.Index), VFSettings: VFSettings{
+		MAC: vf.MAC.String(), LinkState: vf.LinkState,
 		Trust: vf.Trust, SpoofChk: vf.SpoofCheck, NodeGUID: vf.NodeGUID, PortGUID: vf.PortGUID,
-	}
+	}}
 	if vf.VLAN != nil {
 		out.VLAN = new(int(*vf.VLAN))
 	}

@@ -141,9 +141,11 @@ func (s *scanner) readSRIOV(r *sysfs.Reader, addr string) *SRIOV {
 	return out
 }
 
-func deref(v *uint64) uint64 {
+// deref returns what v points to, and the zero value where it is absent and that is as good.
+func deref[T any](v *T) T {
 	if v == nil {
-		return 0
+		var zero T
+		return zero
 	}
 	return *v
 }

@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -26,27 +25,15 @@ import (
 
 const rdmactl = "/root/rdmactl"
 
-var installOnce = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "rdmactl-*")
-	if err != nil {
-		return "", err
-	}
-	file := filepath.Join(dir, "rdmactl")
-	cmd := exec.Command("go", "build", "-o", file, "github.com/rdmakit/rdmakit/cmd/rdmactl")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build rdmactl: %w: %s", err, out)
-	}
-	return file, nil
-})
-
 // withRdmactl returns the shared guest with rdmactl in it.
 func withRdmactl(t *testing.T) *guest.Guest {
 	t.Helper()
 	g := guest.Shared(t)
-	file, err := installOnce()
-	if err != nil {
-		t.Fatal(err)
+	file := filepath.Join(t.TempDir(), "rdmactl")
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", file, "github.com/rdmakit/rdmakit/cmd/rdmactl")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("build rdmactl: %v: %s", err, out)
 	}
 	if err := g.CopyIn(t.Context(), file, rdmactl); err != nil {
 		t.Fatal(err)

@@ -128,7 +128,7 @@ func (r detectReport) portTable() output.Table {
 }
 
 func portRow(d *inventory.Device, p *inventory.Port) []output.Cell {
-	pci, card, numa, pcie := "", softwareName(d), "", ""
+	pci, card, numa, pcie := "", d.Software, "", ""
 	if d.PCI != nil {
 		pci, card, pcie = d.PCI.Address, d.PCI.Name(), pcieText(d.PCI)
 		if d.PCI.NUMANode != nil {
@@ -204,13 +204,6 @@ func transportText(d *inventory.Device, p *inventory.Port) string {
 		t += " (software)"
 	}
 	return t
-}
-
-func softwareName(d *inventory.Device) string {
-	if d.Software == "" {
-		return ""
-	}
-	return d.Software
 }
 
 func pcieText(pci *inventory.PCI) string {
