@@ -7,6 +7,7 @@
 set -euo pipefail
 
 # ring, Debian package, and what proves that it is there: a program, or a file if it begins with /
+# systemd is for its parser of EnvironmentFile=, in libsystemd-shared: no systemd needs to run.
 table() {
   cat <<'EOF'
 test   bash            bash
@@ -17,7 +18,9 @@ test   git             git
 test   iproute2        ip
 test   iproute2        rdma
 test   jq              jq
+test   libibverbs-dev  /usr/include/infiniband/verbs.h
 test   linux-libc-dev  /usr/include/rdma/rdma_netlink.h
+test   systemd         systemctl
 kernel bash            bash
 kernel binutils        strip
 kernel cpio            cpio

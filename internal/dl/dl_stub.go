@@ -1,0 +1,51 @@
+//go:build !linux || android || nodl
+
+package dl
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+)
+
+// errBuild is the cause in a build that can open no library.
+var errBuild = fmt.Errorf("this build opens no C libraries: %w", errors.ErrUnsupported)
+
+// Available says whether this build can open libraries at all.
+const Available = false
+
+// Library is an open C library; this build has none.
+type Library struct{}
+
+// Open answers an *Error that matches errors.ErrUnsupported.
+func Open(spec Spec) (*Library, error) {
+	return nil, &Error{Library: spec.Name, Remedy: "use the dynamic build of rdmactl, on Linux with glibc", Err: errBuild}
+}
+
+// Name is "".
+func (l *Library) Name() string { return "" }
+
+// Func finds nothing.
+func (l *Library) Func(name string) (Func, error) {
+	return Func{}, &Error{Symbol: name, Err: errBuild}
+}
+
+// At makes no function.
+func (l *Library) At(uintptr) (Func, bool) { return Func{}, false }
+
+// PathOf is "".
+func (l *Library) PathOf(Func) string { return "" }
+
+// Close does nothing.
+func (l *Library) Close() error { return nil }
+
+// Func is a C function; this build has none.
+type Func struct{}
+
+// OK is false.
+func (f Func) OK() bool { return false }
+
+// CallErrno answers -1 and ENOSYS.
+func (f Func) CallErrno(...uintptr) (ret uintptr, errno syscall.Errno) {
+	return ^uintptr(0), syscall.ENOSYS
+}

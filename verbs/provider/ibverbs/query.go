@@ -1,0 +1,133 @@
+package ibverbs
+
+import (
+	"context"
+	"errors"
+	"syscall"
+
+	"github.com/rdmakit/rdmakit/verbs/provider"
+	"github.com/rdmakit/rdmakit/wire/ib"
+)
+
+// ask runs one question in the bounds of ctx. The question answers an errno, 0 for success; its
+// result may be read only then. The context stays open until it returns.
+func (c *Context) ask(ctx context.Context, query string, question func() int) *provider.QueryError {
+	if err := c.acquireIn(ctx); err != nil {
+		return failed(query, c.device, err)
+	}
+	errno, err := bounded(ctx, func() int {
+		defer c.release()
+		return question()
+	}, nil)
+	switch {
+	case err != nil:
+		return failed(query, c.device, err)
+	case errno != 0:
+		return failed(query, c.device, errnoError(errno))
+	}
+	return nil
+}
+
+// askPort asks about a port. C takes its number modulo 256, and would answer for another one.
+func (c *Context) askPort(ctx context.Context, query string, port int, question func() int) *provider.QueryError {
+	if port < 1 || port > 255 {
+		return failed(query, c.device, errnoError(syscall.EINVAL))
+	}
+	return c.ask(ctx, query, question)
+}
+
+// QueryDevice asks what the device can do (ibv_query_device_ex, and ibv_query_device where library
+// or driver are too old for it).
+func (c *Context) QueryDevice(ctx context.Context) (provider.DeviceAttributes, error) {
+	attr, extended := new(cDeviceAttrEx), new(bool)
+	err := c.ask(ctx, provider.QueryDevice, func() int {
+		if f, ok := extendedOp(c.library.dl, c.addr, distanceQueryDeviceEx); ok {
+			errno := callQueryDeviceEx(f, c.addr, attr)
+			if name := errnoName(errno); errno == 0 || name != "EOPNOTSUPP" && name != "ENOTSUP" && name != "ENOSYS" {
+				*extended = true
+				return errno
+			}
+			*attr = cDeviceAttrEx{}
+		}
+		return callQueryDevice(c.library.sym.queryDevice, c.addr, attr)
+	})
+	if err != nil {
+		return provider.DeviceAttributes{}, err
+	}
+	return deviceAttributes(attr, *extended), nil
+}
+
+// QueryPort asks for the state of a port, the first of which is 1 (ibv_query_port).
+func (c *Context) QueryPort(ctx context.Context, port int) (provider.PortAttributes, error) {
+	attr := new(cPortAttr)
+	err := c.askPort(ctx, provider.QueryPort, port, func() int {
+		if f, ok := extendedOp(c.library.dl, c.addr, distanceQueryPort); ok {
+			return callQueryPortEx(f, c.addr, port, attr)
+		}
+		return callQueryPort(c.library.sym.queryPort, c.addr, port, attr)
+	})
+	if err != nil {
+		return provider.PortAttributes{}, about(err, port, -1)
+	}
+	return portAttributes(attr), nil
+}
+
+// QueryGID asks for one entry of a port's GID table (ibv_query_gid); an empty one is all zero.
+func (c *Context) QueryGID(ctx context.Context, port, index int) (ib.GID, error) {
+	gid := new([16]byte)
+	err := c.askPort(ctx, provider.QueryGID, port, func() int {
+		return callQueryGID(c.library.sym.queryGID, c.addr, port, index, gid)
+	})
+	if err != nil {
+		return ib.GID{}, about(err, port, index)
+	}
+	return *gid, nil
+}
+
+// QueryGIDEntry asks for a filled entry with its type and network device (_ibv_query_gid_ex). A
+// library older than 1.11 tells the type only, as the C tools get it (ibv_query_gid_type), and
+// linkLayer, that of the port, then decides between InfiniBand and RoCE v1.
+func (c *Context) QueryGIDEntry(ctx context.Context, port, index int, linkLayer provider.LinkLayer) (provider.GIDEntry, error) {
+	gid, err := c.QueryGID(ctx, port, index)
+	if err != nil {
+		return provider.GIDEntry{}, err
+	}
+	entry := provider.GIDEntry{Index: index, GID: gid, Type: provider.GIDTypeUnknown}
+	entry.Type, entry.Ifindex, err = c.gidType(ctx, port, index, linkLayer)
+	return entry, err
+}
+
+// gidType asks for what goes beyond the GID itself.
+func (c *Context) gidType(ctx context.Context, port, index int, linkLayer provider.LinkLayer) (provider.GIDType, uint32, error) {
+	raw, kind, byType := new(cGIDEntry), new(int32), new(bool)
+	err := c.askPort(ctx, provider.QueryGIDType, port, func() int {
+		errno := unknownErrno
+		if f := c.library.sym.queryGIDEx; f.OK() {
+			if errno = callQueryGIDEx(f, c.addr, port, index, raw); errno == 0 {
+				return 0
+			}
+		}
+		if f := c.library.sym.queryGIDType; f.OK() {
+			*byType = true
+			errno = callQueryGIDType(f, c.addr, port, index, kind)
+		}
+		return errno
+	})
+	switch {
+	case err != nil:
+		return provider.GIDTypeUnknown, 0, about(err, port, index)
+	case !*byType:
+		return provider.GIDType(raw.GIDType), raw.NdevIfindex, nil
+	case *kind != 0: // enum ibv_gid_type_sysfs: 0 for both older types
+		return provider.GIDTypeRoCEv2, 0, nil
+	case linkLayer == provider.LinkLayerEthernet:
+		return provider.GIDTypeRoCEv1, 0, nil
+	}
+	return provider.GIDTypeIB, 0, nil
+}
+
+// asQueryError takes the typed error out of what the methods above return; nil for nil.
+func asQueryError(err error) *provider.QueryError {
+	e, _ := errors.AsType[*provider.QueryError](err)
+	return e
+}
