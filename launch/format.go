@@ -3,6 +3,7 @@ package launch
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,24 +28,57 @@ const (
 	// FormatJSON is one object, name to value, in the order of the Plan. Only
 	// values of valid UTF-8 can be carried.
 	FormatJSON TextFormat = "json"
+	// FormatSystemd is a file for EnvironmentFile= of systemd: values in double
+	// quotes. A shell reads the same from it. Only values of valid UTF-8 without
+	// noncharacters (U+FFFE and others) can be carried.
+	FormatSystemd TextFormat = "systemd"
+	// FormatDocker is a file for docker run --env-file: what stands behind the
+	// first = is the value, quotes included. Line breaks, bytes that aren't UTF-8
+	// and lines of more than 65535 bytes can't be carried.
+	FormatDocker TextFormat = "docker"
+	// FormatContainer is a YAML list for the field env of a Kubernetes container.
+	// Only values of valid UTF-8 can be carried.
+	FormatContainer TextFormat = "k8s-env"
+	// FormatConfigMap is a Kubernetes v1 ConfigMap; see FormatOptions. Only
+	// values of valid UTF-8 can be carried, and 1 MiB in all.
+	FormatConfigMap TextFormat = "configmap"
 )
 
 // TextFormats returns all formats.
-func TextFormats() []TextFormat { return []TextFormat{FormatShell, FormatDotenv, FormatJSON} }
+func TextFormats() []TextFormat {
+	return []TextFormat{FormatShell, FormatDotenv, FormatJSON, FormatSystemd, FormatDocker, FormatContainer, FormatConfigMap}
+}
 
 // ParseTextFormat reads the name of a format.
 func ParseTextFormat(s string) (TextFormat, error) {
 	if f := TextFormat(s); slices.Contains(TextFormats(), f) {
 		return f, nil
 	}
-	return "", fmt.Errorf("parse format %q: not one of sh, dotenv, json", s)
+	var names []string
+	for _, f := range TextFormats() {
+		names = append(names, string(f))
+	}
+	return "", fmt.Errorf("parse format %q: not one of %s", s, strings.Join(names, ", "))
 }
 
-// Format writes the variables of a Plan. FormatShell writes its Unset variables too,
-// which the others can't express. The error names the variable whose name or value
-// the format can't carry.
+// Format is FormatWith without options.
 func Format(plan Plan, format TextFormat) ([]byte, error) {
+	return FormatWith(plan, format, FormatOptions{})
+}
+
+// FormatWith writes the variables of a Plan. FormatShell writes its Unset variables
+// too, which the others can't express. The error names the variable whose name or value
+// the format can't carry, or the option that doesn't fit (then it matches ErrOptions).
+func FormatWith(plan Plan, format TextFormat, opts FormatOptions) ([]byte, error) {
+	head, tail, none, err := frame(plan, format, opts)
+	if err != nil {
+		return nil, fmt.Errorf("write %s: %w", format, err)
+	}
+	if len(plan.Variables) == 0 {
+		head = none
+	}
 	var out bytes.Buffer
+	out.WriteString(head)
 	for i, v := range plan.Variables {
 		if err := checkVariable(v); err != nil {
 			return nil, fmt.Errorf("write %s as %s: %w", printableName(v.Name), format, err)
@@ -55,38 +89,64 @@ func Format(plan Plan, format TextFormat) ([]byte, error) {
 		}
 		out.WriteString(line)
 	}
+	out.WriteString(tail)
+	return out.Bytes(), nil
+}
+
+// frame returns what a format writes before and after the variables, and in place
+// of the head where there is no variable.
+func frame(plan Plan, format TextFormat, opts FormatOptions) (head, tail, none string, err error) {
 	switch format {
 	case FormatShell:
 		for _, u := range plan.Unset {
 			if !isVariableName(u.Name) {
-				return nil, fmt.Errorf("write %q as %s: no name of a variable", u.Name, format)
+				return "", "", "", fmt.Errorf("unset %q: no name of a variable", u.Name)
 			}
-			out.WriteString("unset " + u.Name + "\n")
+			tail += "unset " + u.Name + "\n"
 		}
 	case FormatJSON:
-		if len(plan.Variables) == 0 {
-			return []byte("{}\n"), nil
+		if len(plan.Variables) > 0 {
+			return "{\n", "\n}\n", "", nil
 		}
-		out.WriteString("\n}\n")
+		none = "{}\n"
+	case FormatContainer:
+		none = "[]\n"
+	case FormatConfigMap:
+		head, none, err = configMapHead(plan, opts)
+	case FormatDotenv, FormatSystemd, FormatDocker:
+	default:
+		err = errors.New("unknown format")
 	}
-	return out.Bytes(), nil
+	return head, tail, none, err
 }
 
-func formatVariable(v Variable, format TextFormat, first bool) (string, error) {
+func formatVariable(v Variable, format TextFormat, first bool) (line string, err error) {
+	var value string
 	switch format {
 	case FormatShell:
 		return "export " + v.Name + "=" + quoteShell(v.Value) + "\n", nil
 	case FormatDotenv:
-		value, err := quoteDotenv(v.Value)
-		return v.Name + "=" + value + "\n", err
+		value, err = quoteDotenv(v.Value)
+		line = v.Name + "=" + value + "\n"
 	case FormatJSON:
-		value, err := quoteJSON(v.Value)
-		if first {
-			return "{\n  \"" + v.Name + "\": " + value, err
+		value, err = quoteJSON(v.Value)
+		line = "  \"" + v.Name + "\": " + value
+		if !first {
+			line = ",\n" + line
 		}
-		return ",\n  \"" + v.Name + "\": " + value, err
+	case FormatSystemd:
+		value, err = quoteSystemd(v.Value)
+		line = v.Name + "=" + value + "\n"
+	case FormatDocker:
+		line, err = dockerLine(v)
+	case FormatContainer:
+		value, err = quoteYAML(escapeExpansion(v.Value))
+		line = "- name: " + yamlName(v.Name) + "\n  value: " + value + "\n"
+	case FormatConfigMap:
+		value, err = quoteYAML(v.Value)
+		line = "  " + yamlName(v.Name) + ": " + value + "\n"
 	}
-	return "", fmt.Errorf("unknown format")
+	return line, err
 }
 
 func checkVariable(v Variable) error {
