@@ -1,0 +1,122 @@
+package lint
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// hostVariables hold the address by which peers reach this node.
+func hostVariables() []string {
+	return []string{"VLLM_HOST_IP", "VLLM_NIXL_SIDE_CHANNEL_HOST", "SGLANG_HOST_IP"}
+}
+
+// The rules about addresses.
+func addressRules() []Rule {
+	return []Rule{
+		{
+			ID: "host-address", Title: "address that this node doesn't have", Severity: SeverityError, Variables: hostVariables(), On: "60_pod_shared_netns",
+			Wrong: []string{"VLLM_HOST_IP=10.9.8.7"}, Right: []string{"VLLM_HOST_IP=10.244.3.17"},
+			Explanation: "vLLM, SGLang and the side channel of NIXL tell this address to their peers, and listen on it. An address of another node, copied with the rest of its environment, makes listening fail or peers connect to the wrong node; a loopback address reaches nobody else.",
+			Remedy:      "set the address of this node, on each node its own", Sources: []string{srcLaunch}, check: checkHostAddress,
+		},
+		{
+			ID: "master-loopback", Title: "MASTER_ADDR is a loopback address, and the job has several nodes", Severity: SeverityError, Variables: []string{"MASTER_ADDR"}, On: "47_gpu_switches",
+			Wrong: []string{"MASTER_ADDR=127.0.0.1", "NNODES=2"}, Right: []string{"MASTER_ADDR=10.0.0.1", "NNODES=2"},
+			Explanation: "Every rank connects to MASTER_ADDR. On the other nodes a loopback address is those nodes themselves, where nobody listens: they wait until they give up.",
+			Remedy:      "set the address of the node of rank 0", Reports: []string{"vllm-project/vllm#7074"}, Sources: []string{"PyTorch, torch.distributed"}, check: checkMaster,
+		},
+	}
+}
+
+// severalNodes reports whether the environment says that the job has more than one node, and what says so.
+func (l *linter) severalNodes() (many bool, why string) {
+	for _, name := range []string{"NNODES", "PET_NNODES", "SLURM_NNODES", "SLURM_JOB_NUM_NODES", "LWS_GROUP_SIZE"} {
+		if n, ok := integer(l.value(name)); ok && n > 1 {
+			return true, fmt.Sprintf("%s=%d", name, n)
+		}
+	}
+	world, ok := integer(l.value("WORLD_SIZE"))
+	local, ok2 := integer(l.value("LOCAL_WORLD_SIZE"))
+	switch {
+	case ok && ok2 && local > 0 && world > local:
+		return true, fmt.Sprintf("WORLD_SIZE=%d, LOCAL_WORLD_SIZE=%d", world, local)
+	case ok && !ok2 && len(l.snap.GPUs) > 0 && world > int64(len(l.snap.GPUs)):
+		return true, fmt.Sprintf("WORLD_SIZE=%d, and the node has %s", world, count(len(l.snap.GPUs), "GPU"))
+	}
+	return false, ""
+}
+
+func checkHostAddress(l *linter) {
+	for _, name := range hostVariables() {
+		s := l.get(name)
+		if s == nil {
+			continue
+		}
+		addr, err := netip.ParseAddr(strings.TrimSpace(s.Value))
+		if err != nil {
+			continue // a name
+		}
+		addr = addr.Unmap().WithZone("")
+		switch {
+		case addr.IsUnspecified():
+			l.report(s, SeverityWarn, "%s is no address that a peer can connect to", addr)
+		case addr.IsLoopback():
+			if many, why := l.severalNodes(); many {
+				l.report(s, SeverityError, "%s is each node itself, and the job has several (%s)", addr, why)
+			} else {
+				l.report(s, SeverityNote, "%s reaches this node alone", addr)
+			}
+		case l.addressesKnown() && !l.hasAddress(addr):
+			f := l.report(s, SeverityError, "no network device has %s; the node has %s", addr, join(l.addresses()))
+			if own := l.socketAddress(); own != "" {
+				f.set(name, own)
+			}
+		}
+	}
+}
+
+func (n *node) hasAddress(addr netip.Addr) bool { return slices.Contains(n.addresses(), addr.String()) }
+
+// addresses are those of the node but the loopback.
+func (n *node) addresses() []string {
+	var out []string
+	for _, d := range n.snap.Netdevs {
+		for _, p := range d.Addresses {
+			if !p.Addr().IsLoopback() && !p.Addr().IsLinkLocalUnicast() {
+				out = append(out, p.Addr().WithZone("").String())
+			}
+		}
+	}
+	return out
+}
+
+// socketAddress is the address of the bootstrap device.
+func (n *node) socketAddress() string {
+	if n.plan.Socket == nil {
+		return ""
+	}
+	if d := n.snap.Netdev(n.plan.Socket.Netdev); d != nil {
+		for _, p := range d.Addresses {
+			if !p.Addr().IsLinkLocalUnicast() {
+				return p.Addr().String()
+			}
+		}
+	}
+	return ""
+}
+
+func checkMaster(l *linter) {
+	s := l.get("MASTER_ADDR")
+	if s == nil {
+		return
+	}
+	addr, err := netip.ParseAddr(s.Value)
+	if !strings.EqualFold(s.Value, "localhost") && (err != nil || !addr.IsLoopback()) {
+		return
+	}
+	if many, why := l.severalNodes(); many {
+		l.report(s, SeverityError, "%s is each node itself, and the job has several (%s)", s.Value, why)
+	}
+}

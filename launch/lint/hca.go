@@ -1,0 +1,437 @@
+package lint
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rdmakit/rdmakit/internal/sysfs"
+	"github.com/rdmakit/rdmakit/inventory"
+	"github.com/rdmakit/rdmakit/launch"
+)
+
+// rightList proposes the whole list as launch derives it.
+func (l *linter) rightList(f *Finding, d deviceList) {
+	want := l.derived[d.name]
+	switch d.name {
+	case "NVSHMEM_HCA_PE_MAPPING":
+		return // how many processes share a port is the user's to say
+	case "MC_TE_FILTERS":
+		want = l.derived["MC_MS_FILTERS"]
+	case "ROCSHMEM_HCA_LIST":
+		want = l.derived["NVSHMEM_HCA_LIST"]
+	}
+	if want != "" && want != d.setting.Value {
+		f.set(d.name, want)
+	}
+}
+
+func checkSyntax(l *linter) {
+	for _, d := range l.lists() {
+		var odd, why []string
+		for _, e := range d.entries {
+			if e.odd != "" {
+				odd = append(odd, fmt.Sprintf("%q", e.text))
+				if !slices.Contains(why, e.odd) {
+					why = append(why, e.odd)
+				}
+			}
+		}
+		if len(odd) == 0 {
+			continue
+		}
+		f := l.report(d.setting, SeverityError, "%s matches no device: %s", join(odd), strings.Join(why, "; "))
+		if fixed := d.straight(); fixed != "" {
+			f.set(d.name, fixed)
+		} else {
+			l.rightList(f, d)
+		}
+	}
+}
+
+// straight writes a list with misplaced = and ^ as it was meant, "" where that can't be known.
+func (d deviceList) straight() string {
+	not, exact := d.not, d.exact && d.equals
+	var kept []string
+	for _, e := range d.entries {
+		name := strings.TrimLeft(e.text, "=^!")
+		marks := e.text[:len(e.text)-len(name)]
+		if strings.ContainsAny(name, "*?[]") && e.odd != "" || name == "" {
+			return ""
+		}
+		if strings.ContainsAny(marks, "^!") {
+			if len(kept) > 0 && !not || !d.syntax.not {
+				return "" // some in and some out: no list can say that
+			}
+			not = true
+		}
+		exact = exact || d.equals && strings.Contains(marks, "=")
+		kept = append(kept, name)
+	}
+	prefix := ""
+	if not {
+		prefix = "^"
+	}
+	if exact {
+		prefix += "="
+	}
+	return prefix + strings.Join(kept, ",")
+}
+
+// dead returns the entries of a list that name nothing on the node.
+func (l *linter) dead(d deviceList) []listEntry {
+	var out []listEntry
+	for _, e := range d.entries {
+		alive := slices.ContainsFunc(l.devices(), func(name string) bool { return d.named(e, name) })
+		if d.netdevs {
+			alive = alive || slices.Contains(l.netdevs(), e.text)
+		}
+		if !alive && e.odd == "" && strings.TrimSpace(e.text) == e.text && !quoted(d.setting.Value) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+func checkUnknownDevice(l *linter) {
+	if l.unreadable("/" + sysfs.ClassInfiniBand) {
+		return
+	}
+	for _, d := range l.lists() {
+		dead := l.dead(d)
+		if len(dead) == 0 {
+			continue
+		}
+		var names []string
+		for _, e := range dead {
+			names = append(names, e.device)
+		}
+		names = slices.Compact(names)
+		have := "the node has no RDMA device"
+		if all := l.devices(); len(all) > 0 {
+			have = "the node has " + join(all)
+		}
+		severity, then := SeverityWarn, fmt.Sprintf("%d of %d entries of the list are left", len(d.entries)-len(dead), len(d.entries))
+		switch {
+		case d.not:
+			severity, then = SeverityNote, "it excludes nothing"
+		case len(dead) == len(d.entries):
+			severity, then = SeverityError, "nothing in the list is there: "+d.emptied()
+		}
+		f := l.report(d.setting, severity, "%s: no such device (%s); %s", join(names), have, then).
+			evidence(Evidence{Path: "/" + sysfs.ClassInfiniBand, Value: strings.Join(l.devices(), " ")})
+		if d.not {
+			f.set(d.name, d.without(func(e listEntry) bool { return slices.Contains(dead, e) }))
+			if len(dead) == len(d.entries) {
+				f.Fixes = []Fix{{Name: d.name, Unset: true}}
+			}
+			continue
+		}
+		l.proposeNames(f, d, dead)
+	}
+}
+
+// emptied says what a library does with an empty choice.
+func (d deviceList) emptied() string {
+	switch {
+	case d.name == "NCCL_IB_HCA":
+		return "NCCL runs over TCP"
+	case d.netdevs:
+		return "UCX has no network device"
+	}
+	return "its library has no device"
+}
+
+// proposeNames corrects misspelt entries, or proposes the derived list.
+func (l *linter) proposeNames(f *Finding, d deviceList, dead []listEntry) {
+	known := l.devices()
+	if d.netdevs {
+		known = append(known, l.netdevs()...)
+	}
+	fixed := make([]string, 0, len(d.entries))
+	for _, e := range d.entries {
+		text := e.text
+		if slices.Contains(dead, e) {
+			near := nearest(e.device, known)
+			if near == "" || slices.ContainsFunc(d.entries, func(o listEntry) bool { return o.device == near }) {
+				l.rightList(f, d)
+				return
+			}
+			text = near + strings.TrimPrefix(e.text, e.device)
+		}
+		fixed = append(fixed, text)
+	}
+	if len(dead) == len(d.entries) && l.derived[d.name] != "" {
+		l.rightList(f, d) // none of the names is of this node, so none is a slip
+		return
+	}
+	prefix := strings.TrimSuffix(d.without(func(listEntry) bool { return true }), ",")
+	f.set(d.name, prefix+strings.Join(fixed, ","))
+}
+
+// unreadable reports that the scan could not read one of the files.
+func (n *node) unreadable(files ...string) bool {
+	return slices.ContainsFunc(n.snap.Problems, func(p inventory.Problem) bool { return slices.Contains(files, p.Path) })
+}
+
+func checkPrefix(l *linter) {
+	d, ok := l.list(listSyntaxes()[0])
+	if !ok || d.exact {
+		return
+	}
+	for _, e := range d.entries {
+		var more []string
+		for _, name := range l.devices() {
+			full := slices.ContainsFunc(d.entries, func(o listEntry) bool { return o.device == name })
+			if continuesNumber(e.device, name) && !full {
+				more = append(more, name)
+			}
+		}
+		if len(more) == 0 {
+			continue
+		}
+		verb := "also uses"
+		if d.not {
+			verb = "also leaves out"
+		}
+		f := l.report(d.setting, SeverityWarn, "%s is the beginning of a name: NCCL %s %s", e.device, verb, join(more))
+		for _, name := range more[:min(3, len(more))] {
+			f.evidence(Evidence{Path: "/" + sysfs.ClassInfiniBand + "/" + name, Value: "device"})
+		}
+		if l.hasDevice(e.device) {
+			exact := d
+			exact.exact = true
+			f.set(d.name, exact.without(func(listEntry) bool { return false }))
+		} else {
+			l.rightList(f, d)
+		}
+		return
+	}
+}
+
+// continuesNumber reports that name begins with part, and breaks a number in two there:
+// mlx5_1 and mlx5_12. mlx5 and mlx5_0 don't: mlx5 means the family.
+func continuesNumber(part, name string) bool {
+	rest, ok := strings.CutPrefix(name, part)
+	digit := func(b byte) bool { return b >= '0' && b <= '9' }
+	return ok && part != "" && rest != "" && digit(part[len(part)-1]) && digit(rest[0])
+}
+
+func checkNothingLeft(l *linter) {
+	if !l.usable() {
+		return
+	}
+	for _, d := range l.lists() {
+		if d.not && len(d.matches(l.usablePorts())) == 0 {
+			f := l.report(d.setting, SeverityError, "all of %s are excluded: %s", join(portNames(l.usablePorts())), d.emptied())
+			l.rightList(f, d)
+		}
+	}
+}
+
+// usablePorts are those that launch would have a job use.
+func (l *linter) usablePorts() []portRef {
+	var out []portRef
+	for _, p := range l.ports {
+		if p.selected() && !p.efa() {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func checkLimit(l *linter) {
+	d, ok := l.list(listSyntaxes()[0])
+	if !ok || len(d.entries) <= len(launch.ParseHCAList(d.setting.Value).Entries) {
+		return
+	}
+	read := len(launch.ParseHCAList(d.setting.Value).Entries)
+	var lost []string
+	for _, e := range d.entries[read:] {
+		lost = append(lost, e.text)
+	}
+	l.report(d.setting, SeverityWarn, "NCCL reads %d entries of %d; %s is forgotten", read, len(d.entries), join(lost))
+}
+
+func checkPort(l *linter) {
+	for _, d := range l.lists() {
+		if d.not {
+			continue
+		}
+		var bad []string
+		var ev []Evidence
+		for _, e := range d.entries {
+			for _, dev := range l.snap.Devices {
+				if e.port == anyPort || e.odd != "" || dev.Name != e.device || len(dev.Ports) == 0 {
+					continue
+				}
+				if !slices.ContainsFunc(dev.Ports, func(p inventory.Port) bool { return p.Number == e.port }) {
+					bad = append(bad, e.text)
+					ev = append(ev, Evidence{Path: dev.Path + "/ports", Value: portNumbers(dev)})
+				}
+			}
+		}
+		if len(bad) == 0 {
+			continue
+		}
+		severity := SeverityWarn
+		if len(bad) == len(d.entries) {
+			severity = SeverityError
+		}
+		f := l.report(d.setting, severity, "%s: no such port, so the entry matches nothing", join(bad)).evidence(ev...)
+		l.rightList(f, d)
+	}
+	checkMooncakePort(l)
+}
+
+func checkMooncakePort(l *linter) {
+	s := l.get("MC_IB_PORT")
+	if s == nil {
+		return
+	}
+	number, ok := integer(s.Value)
+	if !ok || number < 1 || len(l.ports) == 0 {
+		return // the rule about values tells
+	}
+	ports := l.ports
+	if d, ok := l.list(syntax{name: "MC_MS_FILTERS"}); ok {
+		ports = l.meant(d)
+	}
+	if len(ports) > 0 && !slices.ContainsFunc(ports, func(p portRef) bool { return int64(p.port.Number) == number }) {
+		f := l.report(s, SeverityError, "none of Mooncake's devices has a port %d", number).
+			evidence(Evidence{Path: ports[0].dev.Path + "/ports", Value: portNumbers(*ports[0].dev)})
+		if l.derive(f, "MC_IB_PORT"); len(f.Fixes) == 0 {
+			f.unset("MC_IB_PORT")
+		}
+	}
+}
+
+func portNumbers(d inventory.Device) string {
+	var out []string
+	for _, p := range d.Ports {
+		out = append(out, fmt.Sprint(p.Number))
+	}
+	return strings.Join(out, " ")
+}
+
+// judgePorts reports the ports of allow-lists that are bad in some way. Beginnings of
+// names are taken for what is there, so only ports that are named count for fault.
+func judgePorts(l *linter, bad func(d deviceList, p portRef) (why string, ev []Evidence), severity func(all bool) Severity, say func(d deviceList, whys []string) string) {
+	for _, d := range l.lists() {
+		if d.not {
+			continue
+		}
+		meant := l.meant(d)
+		var whys []string
+		var ev []Evidence
+		for _, p := range meant {
+			if why, e := bad(d, p); why != "" {
+				whys = append(whys, why)
+				ev = append(ev, e...)
+			}
+		}
+		if len(whys) == 0 {
+			continue
+		}
+		f := l.report(d.setting, severity(len(whys) == len(meant)), "%s", say(d, whys)).evidence(ev...)
+		l.rightList(f, d)
+	}
+}
+
+func errorIfAll(all bool) Severity {
+	if all {
+		return SeverityError
+	}
+	return SeverityWarn
+}
+
+func alwaysWarn(bool) Severity { return SeverityWarn }
+
+func checkDown(l *linter) {
+	judgePorts(l, func(d deviceList, p portRef) (string, []Evidence) {
+		otherUp := slices.ContainsFunc(l.ports, func(q portRef) bool { return q.dev == p.dev && q.active() })
+		named := slices.ContainsFunc(d.entries, func(e listEntry) bool { return e.device == p.dev.Name && e.port == p.port.Number })
+		if p.active() || !d.explicit(p) || otherUp && !named || l.unreadable(p.port.Path+"/state") {
+			return "", nil // of a device without a port in the list, the ports that are up are meant
+		}
+		return fmt.Sprintf("%s is %s", p.name(), p.port.State), []Evidence{p.stateEvidence()}
+	}, errorIfAll, func(_ deviceList, whys []string) string {
+		return join(whys) + ": only ACTIVE ports are used, so this node has fewer rails than the list says"
+	})
+}
+
+func checkIWARP(l *linter) {
+	judgePorts(l, func(_ deviceList, p portRef) (string, []Evidence) {
+		if !p.iWARP() {
+			return "", nil
+		}
+		return p.name(), []Evidence{{Path: p.dev.Path + "/node_type", Value: fmt.Sprintf("%d: %s", p.dev.NodeType, p.dev.NodeType)}}
+	}, func(bool) Severity { return SeverityError }, func(_ deviceList, whys []string) string {
+		return join(whys) + " is an iWARP port: connecting over it fails"
+	})
+}
+
+func checkRole(l *linter) {
+	if !l.usable() {
+		return
+	}
+	judgePorts(l, func(_ deviceList, p portRef) (string, []Evidence) {
+		if p.plan.Rule != "port-role" || !p.active() {
+			return "", nil
+		}
+		return fmt.Sprintf("%s (%s)", p.name(), p.plan.Reason), []Evidence{p.stateEvidence()}
+	}, alwaysWarn, func(_ deviceList, whys []string) string {
+		return "not for jobs: " + join(whys)
+	})
+}
+
+func checkUnusable(l *linter) {
+	judgePorts(l, func(_ deviceList, p portRef) (string, []Evidence) {
+		told := []string{"port-state", "port-iwarp", "port-role", "port-name"} // others tell
+		if p.plan.Decision != launch.DecisionRejected || slices.Contains(told, p.plan.Rule) || l.unreadable(p.plan.Files...) {
+			return "", nil
+		}
+		var ev []Evidence
+		for _, file := range p.plan.Files {
+			ev = append(ev, Evidence{Path: file, Value: p.plan.Reason})
+		}
+		return fmt.Sprintf("%s: %s", p.name(), p.plan.Reason), ev
+	}, alwaysWarn, func(_ deviceList, whys []string) string { return strings.Join(whys, "; ") })
+}
+
+func checkMixed(l *linter) {
+	for _, d := range l.lists() {
+		if d.not {
+			continue
+		}
+		var kinds []string
+		var ev []Evidence
+		for _, p := range l.meant(d) {
+			kind := string(p.port.LinkLayer)
+			if p.active() && (p.infiniBand() || p.roce()) && !slices.Contains(kinds, kind) {
+				kinds = append(kinds, kind)
+				ev = append(ev, p.evidence("link_layer", kind))
+			}
+		}
+		if len(kinds) > 1 {
+			f := l.report(d.setting, SeverityWarn, "the list holds ports on %s: they can't reach each other", strings.Join(kinds, " and ")).evidence(ev...)
+			l.rightList(f, d)
+		}
+	}
+}
+
+func checkLeftOut(l *linter) {
+	for _, d := range l.lists() {
+		matched := d.matches(l.ports)
+		var less []portRef
+		for _, p := range l.usablePorts() {
+			if !slices.ContainsFunc(matched, func(q portRef) bool { return q.name() == p.name() }) {
+				less = append(less, p)
+			}
+		}
+		if len(less) > 0 && len(less) < len(l.usablePorts()) {
+			f := l.report(d.setting, SeverityNote, "%s could be used too", join(portNames(less)))
+			l.rightList(f, d)
+		}
+	}
+}

@@ -1,0 +1,183 @@
+package lint
+
+import (
+	"cmp"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"github.com/rdmakit/rdmakit/inventory"
+	"github.com/rdmakit/rdmakit/launch"
+)
+
+// Schema is the version of the JSON form of a Report. A field may be added within a
+// version; one that is removed or changes its meaning makes a new one.
+const Schema = "rdmakit.lint/v1"
+
+// Severity says how bad a finding is.
+type Severity string
+
+// The severities.
+const (
+	SeverityError Severity = "error" // the library fails, hangs, or uses no RDMA
+	SeverityWarn  Severity = "warn"  // jobs run, but otherwise than meant, or at risk
+	SeverityNote  Severity = "note"  // worth knowing, harms nothing by itself
+)
+
+// Severities returns all severities, the worst first.
+func Severities() []Severity { return []Severity{SeverityError, SeverityWarn, SeverityNote} }
+
+// Input is what Run judges.
+type Input struct {
+	Snapshot *inventory.Snapshot
+	// Root is the root of the node, for the few files that are no part of a
+	// snapshot (the traffic class that the host has set); nil: none are read.
+	Root         fs.FS
+	Environments []Environment
+}
+
+// Report is the outcome of a run. It is plain data.
+type Report struct {
+	Schema       string    `json:"schema"`
+	Environments []Checked `json:"environments"`
+	Counts       Counts    `json:"counts"`
+	// Findings stand by environment, then by severity, the worst first.
+	Findings []Finding `json:"findings"`
+	// Incomplete lists what the scan could not read and might have changed the outcome.
+	Incomplete []inventory.Problem `json:"incomplete,omitempty"`
+}
+
+// Checked tells what was looked at in an environment.
+type Checked struct {
+	Name string `json:"name"` // "environment", "process 17", a file, a container of a manifest
+	Form Form   `json:"form"` // of the file
+	// Variables counts the names that a library reads, or that look like such.
+	Variables int `json:"variables"`
+	// Unjudged names variables whose value is not known: a shell expansion, a
+	// reference to a secret.
+	Unjudged []string `json:"unjudged,omitempty"`
+}
+
+// Counts tells how many findings there are of each severity.
+type Counts struct {
+	Error int `json:"error"`
+	Warn  int `json:"warn"`
+	Note  int `json:"note"`
+}
+
+// Finding is what a rule says about a variable.
+type Finding struct {
+	Rule        string   `json:"rule"`
+	Severity    Severity `json:"severity"`
+	Environment string   `json:"environment"`
+	// Variable is the name; a variable that should be set and isn't has no line.
+	Variable string `json:"variable"`
+	Value    string `json:"value"`
+	File     string `json:"file,omitempty"`
+	Line     int    `json:"line,omitempty"` // from 1; 0 where there are no lines
+	// Summary says what happens because of it.
+	Summary  string     `json:"summary"`
+	Evidence []Evidence `json:"evidence,omitempty"`
+	// Remedy says what to do; Fixes are the exact changes where they follow from the node.
+	Remedy string `json:"remedy"`
+	Fixes  []Fix  `json:"fixes,omitempty"`
+	// Sources name the reports of users that the rule goes back to.
+	Sources []string `json:"sources,omitempty"`
+}
+
+// Evidence is a value that was read and where.
+type Evidence struct {
+	Path  string `json:"path"` // absolute path on the node
+	Value string `json:"value"`
+}
+
+// Fix is a change of a variable.
+type Fix struct {
+	Name  string `json:"name"`
+	Value string `json:"value"` // "" with Unset
+	Unset bool   `json:"unset,omitempty"`
+}
+
+// Variables counts the variables that there was something to judge about.
+func (r Report) Variables() int {
+	n := 0
+	for _, e := range r.Environments {
+		n += e.Variables
+	}
+	return n
+}
+
+// Run applies all rules to all environments.
+func Run(in Input) Report {
+	report := Report{Schema: Schema, Environments: []Checked{}, Findings: []Finding{}}
+	node := newNode(in)
+	report.Incomplete = node.plan.Incomplete
+	names := map[string]int{}
+	for _, env := range in.Environments {
+		if names[env.Name]++; names[env.Name] > 1 { // as two manifests may have it
+			env.Name = fmt.Sprintf("%s (%d)", env.Name, names[env.Name])
+		}
+		l := newLinter(node, env)
+		report.Environments = append(report.Environments, l.checked())
+		if l.variables() == 0 {
+			continue
+		}
+		for _, r := range Rules() {
+			l.rule = &r
+			r.check(l)
+		}
+		slices.SortStableFunc(l.findings, func(a, b Finding) int {
+			return cmp.Compare(slices.Index(Severities(), a.Severity), slices.Index(Severities(), b.Severity))
+		})
+		report.Findings = append(report.Findings, l.findings...)
+	}
+	for _, f := range report.Findings {
+		switch f.Severity {
+		case SeverityError:
+			report.Counts.Error++
+		case SeverityWarn:
+			report.Counts.Warn++
+		case SeverityNote:
+			report.Counts.Note++
+		}
+	}
+	return report
+}
+
+// node is what the rules ask about a node.
+type node struct {
+	snap    *inventory.Snapshot
+	root    fs.FS
+	plan    launch.Plan
+	derived map[string]string // what launch.Derive sets for all libraries
+	ports   []portRef
+}
+
+// portRef is a port with what launch decided on it.
+type portRef struct {
+	dev  *inventory.Device
+	port *inventory.Port
+	plan *launch.PortPlan
+}
+
+func newNode(in Input) *node {
+	n := &node{snap: in.Snapshot, root: in.Root}
+	if n.snap == nil {
+		n.snap = &inventory.Snapshot{}
+	}
+	// Without selectors, peer and pinning no option can fail to fit.
+	n.plan, _ = launch.Derive(*n.snap, launch.Options{Libraries: launch.Libraries()})
+	n.derived = n.plan.Environment()
+	plans := map[string]*launch.PortPlan{}
+	for i := range n.plan.Ports {
+		plans[n.plan.Ports[i].Name()] = &n.plan.Ports[i]
+	}
+	for d, p := range n.snap.Ports() {
+		ref := portRef{dev: d, port: p, plan: &launch.PortPlan{Device: d.Name, Port: p.Number}}
+		if plan := plans[ref.name()]; plan != nil {
+			ref.plan = plan
+		}
+		n.ports = append(n.ports, ref)
+	}
+	return n
+}

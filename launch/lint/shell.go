@@ -1,0 +1,181 @@
+package lint
+
+import "strings"
+
+// word is a word of a shell line, without its quotes.
+type word struct {
+	text    string
+	unknown bool // it has an expansion
+	quoted  bool
+}
+
+// parseShell finds assignments in a shell script: NAME=value, with or without export in
+// front or a command behind, and those that options hand to another program (mpirun
+// -x NAME=value, docker run -e NAME=value). It runs nothing: a value with an expansion
+// is unknown, and branches are not told apart.
+func parseShell(text string) []Setting {
+	var out []Setting
+	lines := strings.Split(text, "\n")
+	end := "" // of a here-document
+	for i := 0; i < len(lines); i++ {
+		number := i + 1
+		line := strings.TrimSuffix(lines[i], "\r")
+		if end != "" {
+			if strings.TrimSpace(line) == end {
+				end = ""
+			}
+			continue
+		}
+		for continued(line) && i+1 < len(lines) {
+			i++
+			line = strings.TrimSuffix(line, `\`) + strings.TrimSuffix(lines[i], "\r")
+		}
+		for openQuote(line) && i+1 < len(lines) && i-number < 100 {
+			i++
+			line += "\n" + lines[i]
+		}
+		end = hereDocument(line)
+		for _, s := range assignments(shellWords(line)) {
+			s.Line = number
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// continued reports a line that goes on in the next: it ends in an odd number of backslashes.
+func continued(line string) bool {
+	return (len(line)-len(strings.TrimRight(line, `\`)))%2 == 1
+}
+
+// openQuote reports a quote that doesn't end on the line.
+func openQuote(line string) bool {
+	_, open := splitWords(line)
+	return open
+}
+
+// hereDocument returns the word that ends the here-document that begins on a line.
+func hereDocument(line string) string {
+	i := strings.Index(line, "<<")
+	if i < 0 || strings.HasPrefix(line[i:], "<<<") || strings.Contains(line[:i], "#") {
+		return ""
+	}
+	rest := strings.TrimLeft(strings.TrimPrefix(line[i+2:], "-"), " \t")
+	words := shellWords(rest)
+	if len(words) == 0 || !isName(words[0].text) {
+		return ""
+	}
+	return words[0].text
+}
+
+// shellWords splits a line as a shell does; ; & | and parentheses stand by themselves.
+func shellWords(line string) []word {
+	words, _ := splitWords(line)
+	return words
+}
+
+func splitWords(line string) (words []word, open bool) {
+	var cur word
+	var text strings.Builder
+	inside := false
+	flush := func() {
+		if inside {
+			cur.text = text.String()
+			words = append(words, cur)
+		}
+		cur, inside = word{}, false
+		text.Reset()
+	}
+	for i := 0; i < len(line); i++ {
+		c := line[i]
+		switch {
+		case c == '\'':
+			end := strings.IndexByte(line[i+1:], '\'')
+			if end < 0 {
+				return words, true
+			}
+			text.WriteString(line[i+1 : i+1+end])
+			i += end + 1
+			inside, cur.quoted = true, true
+		case c == '"':
+			n, unknown, ok := doubleQuoted(line[i+1:], &text)
+			if !ok {
+				return words, true
+			}
+			i += n
+			inside, cur.quoted = true, true
+			cur.unknown = cur.unknown || unknown
+		case c == '\\' && i+1 < len(line):
+			i++
+			text.WriteByte(line[i])
+			inside = true
+		case c == '#' && !inside:
+			return words, false
+		case c == ' ' || c == '\t' || c == '\n':
+			flush()
+		case strings.IndexByte(";&|()", c) >= 0 && !cur.unknown:
+			flush()
+			words = append(words, word{text: string(c)})
+		default:
+			cur.unknown = cur.unknown || c == '$' || c == '`'
+			text.WriteByte(c)
+			inside = true
+		}
+	}
+	flush()
+	return words, false
+}
+
+// doubleQuoted reads up to the closing quote, and returns how many bytes that took.
+func doubleQuoted(s string, text *strings.Builder) (n int, unknown, ok bool) {
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '"':
+			return i + 1, unknown, true
+		case c == '\\' && i+1 < len(s) && strings.IndexByte("$`\"\\\n", s[i+1]) >= 0:
+			i++
+			text.WriteByte(s[i])
+		default:
+			unknown = unknown || c == '$' || c == '`'
+			text.WriteByte(c)
+		}
+	}
+	return 0, unknown, false
+}
+
+// assignments finds what the words of a line set.
+func assignments(words []word) []Setting {
+	var out []Setting
+	start := true // of a command
+	option := false
+	for _, w := range words {
+		name, value, ok := strings.Cut(w.text, "=")
+		isOption := w.text == "-x" || w.text == "-e" || w.text == "--env" || w.text == "-env" || w.text == "--export-env"
+		if rest, found := strings.CutPrefix(w.text, "--env="); found && !start {
+			name, value, ok = strings.Cut(rest, "=")
+			option = true
+		}
+		switch {
+		case !w.quoted && len(w.text) == 1 && strings.IndexByte(";&|()", w.text[0]) >= 0:
+			start = true
+			continue
+		case ok && isName(name) && (start || option):
+			out = append(out, Setting{Name: name, Value: value, Unknown: w.unknown})
+		case start && introduces(w.text):
+			continue // assignments may follow
+		default:
+			start = false
+		}
+		option = isOption
+	}
+	return out
+}
+
+// introduces reports words that stand in front of assignments or commands.
+func introduces(w string) bool {
+	switch w {
+	case "export", "declare", "typeset", "local", "readonly", "env", "sudo", "exec", "then", "do", "else", "{", "-x", "-gx", "-E", "-", "time", "nohup", "ENV":
+		return true
+	}
+	return false
+}
