@@ -1,0 +1,300 @@
+package consensus
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+
+	"github.com/rdmakit/rdmakit/inventory"
+	"github.com/rdmakit/rdmakit/launch"
+	"github.com/rdmakit/rdmakit/wire/ib"
+)
+
+// Check is something that nodes are compared in. A Difference refers to it by ID.
+type Check struct {
+	ID       string   `json:"id"`
+	Severity Severity `json:"severity"`
+	What     string   `json:"what"`
+	Why      string   `json:"why"`
+	Remedy   string   `json:"remedy"`
+}
+
+// Checks returns all checks in the order of a report.
+func Checks() []Check {
+	out := slices.Clone(nodeChecks)
+	for _, c := range railChecks {
+		out = append(out, c.Check)
+	}
+	out = append(out, duplicateChecks...)
+	return append(out, noteChecks...)
+}
+
+// IDs of checks that code refers to.
+const (
+	checkNoRDMA    = "no-rdma"
+	checkHCASet    = "hca-set"
+	checkSwapped   = "rail-swapped"
+	checkRate      = "rate"
+	checkMTU       = "mtu"
+	checkSubnet    = "subnet"
+	checkGIDIndex  = "gid-index"
+	checkSameNode  = "same-node"
+	checkHost      = "duplicate-host"
+	checkGUID      = "duplicate-guid"
+	checkGID       = "duplicate-gid"
+	checkMAC       = "duplicate-mac"
+	checkLID       = "duplicate-lid"
+	checkLimited   = "pkey-limited"
+	checkSocket    = "socket"
+	checkShared    = "shared-subnet"
+	checkUnknown   = "not-compared"
+	checkUncertain = "incomplete"
+)
+
+// nodeChecks look at whole nodes.
+var nodeChecks = []Check{
+	{
+		checkNoRDMA, SeverityBreaks, "whether the node has RDMA that can be used, and through verbs or libfabric",
+		"ranks on the node fall back to TCP, or the job hangs when it connects",
+		"run rdmactl doctor on the node, or leave it out of the job",
+	},
+	{
+		checkHCASet, SeverityBreaks, "how many HCAs are selected, and which rails they are",
+		"ranks that have different sets of HCAs wait for each other without a word (NVIDIA/nccl#2428)",
+		"repair the rail (rdmactl doctor on the node), or leave it out everywhere with --exclude",
+	},
+	{
+		checkSwapped, SeverityBreaks, "whether a rail sits in the network of another rail",
+		"rails of one number connect to each other; in another subnet they time out, or take a detour through the spine",
+		"swap the cables or the addresses back: compare ip -br addr with the cabling plan",
+	},
+}
+
+// duplicateChecks look for what must be on one node only.
+var duplicateChecks = []Check{
+	{
+		checkSameNode, SeverityBreaks, "whether two inputs show the same cards",
+		"it is one node twice, so the comparison says less than it seems: the same recording, or two containers of one host",
+		"give one input a node",
+	},
+	{
+		checkHost, SeverityBreaks, "host names",
+		"launchers tell nodes apart by name: ranks land on the wrong one; cloned images keep the name of the original",
+		"give each node its name (hostnamectl set-hostname)",
+	},
+	{
+		checkGUID, SeverityBreaks, "GUIDs of devices and ports",
+		"a fabric takes two cards with one GUID for one card",
+		"look at the GUIDs that were set for virtual functions (ip link show), or at a card with foreign firmware settings",
+	},
+	{
+		checkGID, SeverityBreaks, "GIDs, that is addresses of rails",
+		"packets for one node arrive at another: connections time out now and then",
+		"give each node addresses of its own (cloned configuration, two DHCP servers)",
+	},
+	{
+		checkMAC, SeverityBreaks, "link-layer addresses of rails",
+		"switches send the frames to whoever spoke last",
+		"let the card or the hypervisor assign them (ip link set DEVICE address …)",
+	},
+	{
+		checkLID, SeverityBreaks, "LIDs on a rail",
+		"in one subnet a LID is unique: the nodes are in two fabrics with the same prefix and cannot reach each other",
+		"compare the fabrics with ibnetdiscover or sminfo on both nodes",
+	},
+	{
+		checkLimited, SeverityBreaks, "membership of the partition at index 0",
+		"limited members of a partition can talk to full members only, not to each other",
+		"make compute nodes full members (0x8000 set) in the partition configuration of the subnet manager",
+	},
+}
+
+// noteChecks tell what harms nobody who uses the settings of the report.
+var noteChecks = []Check{
+	{
+		checkSocket, SeverityNote, "network devices for bootstrap",
+		"NCCL_SOCKET_IFNAME and GLOO_SOCKET_IFNAME name a device", "set them on each node (rdmactl exec), not for the cluster",
+	},
+	{
+		checkShared, SeverityNote, "whether several rails are in one subnet",
+		"the kernel answers ARP for all of them from one, unless arp_ignore, arp_announce and routes by source are set",
+		"sysctl net.ipv4.conf.all.arp_ignore=1 net.ipv4.conf.all.arp_announce=2, or a subnet for each rail",
+	},
+	{
+		checkUnknown, SeverityNote, "what no file told",
+		"the comparison does not cover it", "record the node where it runs: rdmactl detect -o json on the node itself",
+	},
+	{
+		checkUncertain, SeverityNote, "files that decide and could not be read",
+		"the node may have more, or less, than was compared", "run rdmactl detect as root on the node",
+	},
+}
+
+// railCheck compares an attribute of a rail between nodes.
+type railCheck struct {
+	Check
+	value    func(r *rail) string // "" unknown, or not of this kind of rail
+	evidence func(r *rail) (file, text string)
+	// applies reports that an unknown value is a gap rather than normal; nil: it is normal.
+	applies func(r *rail) bool
+}
+
+// railChecks are in the order of a report.
+var railChecks = []railCheck{
+	{
+		Check{
+			"link-layer", SeverityBreaks, "link layer: InfiniBand or Ethernet", "they can't connect to each other",
+			"select ports of one fabric on all nodes with --include, or set the port type (mlxconfig LINK_TYPE_P1)",
+		},
+		func(r *rail) string { return string(r.layer) },
+		func(r *rail) (string, string) { return portFile(r, "link_layer"), string(r.layer) }, nil,
+	},
+	{
+		Check{
+			checkRate, SeveritySlows, "rate", "collectives run at the pace of the slowest rail",
+			"look at cable, transceiver and switch port: rdmactl show DEVICE, mlxlink -d PCI",
+		},
+		func(r *rail) string {
+			if r.rate == 0 {
+				return ""
+			}
+			return strconv.FormatFloat(r.rate, 'g', -1, 64) + " Gb/s"
+		},
+		func(r *rail) (string, string) {
+			return portFile(r, "rate"), strconv.FormatFloat(r.rate, 'g', -1, 64) + " Gb/s"
+		},
+		func(*rail) bool { return true },
+	},
+	{
+		Check{
+			checkMTU, SeveritySlows, "active MTU", "NCCL and UCX settle for the smaller one; Mooncake does not, and fails to connect (kvcache-ai/Mooncake#3868)",
+			"ip link set DEVICE mtu 9000 on the node and its switch port (4200 or more gives 4096); MC_MTU for Mooncake",
+		},
+		func(r *rail) string {
+			if r.mtu == 0 {
+				return ""
+			}
+			return strconv.Itoa(r.mtu)
+		},
+		func(r *rail) (string, string) {
+			if r.netdevPath == "" {
+				return r.path, "active MTU " + strconv.Itoa(r.mtu)
+			}
+			return path.Join(r.netdevPath, "mtu"), strconv.Itoa(r.netdevMTU)
+		},
+		func(r *rail) bool { return r.transport != inventory.TransportEFA },
+	},
+	{
+		Check{
+			checkSubnet, SeverityBreaks, "IP subnet", "without a router between the subnets the rail reaches nobody",
+			"correct address or prefix length (ip -br addr); --routed if the fabric routes between these subnets",
+		},
+		func(r *rail) string {
+			if !r.subnet.IsValid() {
+				return ""
+			}
+			return r.subnet.String()
+		},
+		gidEvidence, (*rail).roce,
+	},
+	{
+		Check{
+			"fabric", SeverityBreaks, "InfiniBand subnet: prefix, and LID of the subnet manager", "packets don't leave a subnet without a router",
+			"compare the cabling with ibnetdiscover on both nodes; look for a second subnet manager (sminfo)",
+		},
+		func(r *rail) string {
+			if r.fabric == nil {
+				return ""
+			}
+			return r.location()
+		},
+		func(r *rail) (string, string) {
+			return portFile(r, "gids/0") + ", sm_lid", fmt.Sprintf("%s, %d", r.fabric.SubnetPrefix, r.fabric.SMLID)
+		},
+		func(r *rail) bool { return r.fabric != nil },
+	},
+	{
+		Check{
+			"pkey", SeverityBreaks, "partition at index 0, which all libraries use", "ports in different partitions can't talk",
+			"put the nodes into one partition (partitions.conf of the subnet manager), or set NCCL_IB_PKEY to its index",
+		},
+		func(r *rail) string {
+			if r.pkey == nil || r.fabric == nil {
+				return ""
+			}
+			return (*r.pkey | 0x8000).String() // the high bit is the membership
+		},
+		pkeyEvidence, nil,
+	},
+	{
+		Check{
+			"gid-kind", SeverityBreaks, "RoCE version and address family of the GID", "both ends need the same kind, and by itself each takes its own",
+			"give all nodes the same kind of address, or set the family that is common to all (see GID)",
+		},
+		func(r *rail) string {
+			k, ok := r.chosenKind()
+			if !ok {
+				return ""
+			}
+			return k.String()
+		},
+		gidEvidence, nil,
+	},
+	{
+		Check{
+			checkGIDIndex, SeverityNote, "index of the GID", "an index is a place in a table: it must not be pinned where it differs (NVIDIA/nccl#890, multus-cni#1100)",
+			"set no *_GID_INDEX; see GID for what to use instead",
+		},
+		func(r *rail) string {
+			if r.gid == nil {
+				return ""
+			}
+			return strconv.Itoa(r.gid.Index)
+		},
+		gidEvidence, nil,
+	},
+	{
+		Check{
+			"device-name", SeverityNote, "name of the device and number of the port", "NCCL_IB_HCA and its kin name devices",
+			"derive the lists on each node (rdmactl exec -- CMD), or name devices by PCI address everywhere (rdma-core's persistent naming)",
+		},
+		(*rail).name,
+		func(r *rail) (string, string) { return r.path, r.name() }, nil,
+	},
+}
+
+// portFile returns a file of the port.
+func portFile(r *rail, name string) string { return path.Join(r.path, name) }
+
+func gidEvidence(r *rail) (string, string) {
+	if r.gid == nil {
+		return r.path, "no GID"
+	}
+	text := r.gid.Addr.String()
+	if r.subnet.IsValid() {
+		text += "/" + strconv.Itoa(r.subnet.Bits())
+	}
+	if r.gid.Netdev != "" {
+		text += " on " + r.gid.Netdev
+	}
+	return portFile(r, "gids/"+strconv.Itoa(r.gid.Index)), fmt.Sprintf("%s (%s)", text, r.gid.Type)
+}
+
+func pkeyEvidence(r *rail) (string, string) {
+	return portFile(r, "pkeys/0"), deref[ib.PKey](r.pkey).String()
+}
+
+// severity is that of a check with the options in force.
+func (c *comparison) severity(check Check) Severity {
+	switch {
+	case check.ID == checkSubnet && c.opts.Routed:
+		return SeverityNote
+	case check.ID == checkMTU && c.wants(launch.LibraryMooncake):
+		return SeverityBreaks
+	}
+	return check.Severity
+}
+
+// wants reports whether settings for a library are asked for.
+func (c *comparison) wants(l launch.Library) bool { return slices.Contains(c.libraries, l) }

@@ -1,0 +1,277 @@
+package consensus
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/rdmakit/rdmakit/inventory"
+	"github.com/rdmakit/rdmakit/launch"
+	"github.com/rdmakit/rdmakit/wire/ib"
+)
+
+// Options is what a caller wants. The zero value asks for the compute ports of each
+// node and launch.DefaultLibraries.
+type Options struct {
+	Libraries []launch.Library // nil: launch.DefaultLibraries
+	// Include and Exclude select ports as in launch.Options. A selector that matches
+	// nothing on a node is ignored there; see Unmatched.
+	Include, Exclude []string
+	// Routed tells that the same rail of different nodes may be in different subnets,
+	// because the fabric routes between them: such differences are notes then.
+	Routed bool
+}
+
+// Check returns what is wrong with the options themselves; the error matches launch.ErrOptions.
+func (o Options) Check() error {
+	_, err := launch.Derive(inventory.Snapshot{}, o.launch())
+	return err
+}
+
+func (o Options) launch() launch.Options {
+	return launch.Options{Libraries: o.Libraries, Include: o.Include, Exclude: o.Exclude}
+}
+
+// maxGIDs bounds the entries of a port that a Node keeps, lowest index first. Nobody
+// pins an index behind so many.
+const maxGIDs = 64
+
+// Node is a digest of a snapshot: what Compare needs of it, in a few kilobytes.
+type Node struct {
+	source, host string
+	outcome      launch.Outcome
+	reason       string // why there is no RDMA
+	rails        []rail
+	lost         []lostPort
+	ports        int // compute ports, used or not
+	socket       string
+	variables    []Setting
+	incomplete   []inventory.Problem
+	unmatched    []string // selectors
+	hasPorts     bool
+}
+
+// rail is a selected port.
+type rail struct {
+	number     int  // set by pairing
+	own        *int // the inventory's number
+	device     string
+	port       int
+	path       string // of the port
+	transport  inventory.Transport
+	layer      inventory.LinkLayer
+	rate       float64
+	netdev     string
+	netdevPath string
+	netdevMTU  int
+	mac        string
+	mtu        int // active; 0 unknown
+	gid        *launch.GIDChoice
+	subnet     netip.Prefix // of the GID; invalid: unknown
+	gids       []gidEntry
+	gidCount   int // all usable entries, also those behind maxGIDs
+	fabric     *inventory.Fabric
+	lid        ib.LID
+	portGUID   ib.GUID
+	nodeGUID   ib.GUID
+	pkey       *ib.PKey // at index 0
+}
+
+// name returns "device:port".
+func (r *rail) name() string { return fmt.Sprintf("%s:%d", r.device, r.port) }
+
+// lostPort is a compute port that can't be used.
+type lostPort struct {
+	name, reason, file string
+	own                *int
+}
+
+// NewNode digests a snapshot. The source names where it comes from, for people. The
+// error matches launch.ErrOptions; see Options.Check, which finds it earlier.
+func NewNode(source string, snap inventory.Snapshot, opts Options) (*Node, error) {
+	n := &Node{source: source, host: hostName(snap.Host.Name)}
+	plan, err := n.derive(snap, opts)
+	if err != nil {
+		return nil, fmt.Errorf("digest %s: %w", source, err)
+	}
+	n.outcome, n.incomplete = plan.Outcome, plan.Incomplete
+	if plan.Socket != nil {
+		n.socket = plan.Socket.Netdev
+	}
+	for _, v := range plan.Variables {
+		n.variables = append(n.variables, Setting{Name: v.Name, Value: v.Value, Library: v.Library})
+	}
+	i := 0
+	for d, p := range snap.Ports() { // the order of plan.Ports
+		n.addPort(&snap, d, p, plan.Ports[i])
+		i++
+	}
+	n.hasPorts = i > 0
+	if n.outcome == launch.OutcomeNone && n.reason == "" {
+		n.reason = "the node has no RDMA device"
+		if len(plan.Ports) > 0 {
+			n.reason = plan.Ports[0].Name() + ": " + plan.Ports[0].Reason
+		}
+	}
+	return n, nil
+}
+
+// hostName drops what a kernel shows whose name was never set.
+func hostName(name string) string {
+	if name == "(none)" {
+		return ""
+	}
+	return strings.Clone(name)
+}
+
+// derive asks launch for the plan. Names of devices differ between nodes, so a
+// selector need not match everywhere: those that don't are left out. Where no
+// selector of Include is left, no port of the node is included.
+func (n *Node) derive(snap inventory.Snapshot, opts Options) (launch.Plan, error) {
+	plan, err := launch.Derive(snap, opts.launch())
+	if !errors.Is(err, launch.ErrOptions) {
+		return plan, err
+	}
+	matches := func(o launch.Options, text string) bool {
+		_, err := launch.Derive(snap, o)
+		if err != nil {
+			n.unmatched = append(n.unmatched, text)
+		}
+		return err == nil
+	}
+	kept := launch.Options{Libraries: opts.Libraries}
+	for _, s := range opts.Include {
+		if matches(launch.Options{Include: []string{s}}, "--include "+s) {
+			kept.Include = append(kept.Include, s)
+		}
+	}
+	for _, s := range opts.Exclude {
+		if matches(launch.Options{Exclude: []string{s}}, "--exclude "+s) {
+			kept.Exclude = append(kept.Exclude, s)
+		}
+	}
+	if len(opts.Include) > 0 && len(kept.Include) == 0 {
+		kept.Exclude = []string{"*"}
+		n.reason = "no --include matches a port"
+	}
+	return launch.Derive(snap, kept)
+}
+
+func (n *Node) addPort(snap *inventory.Snapshot, d *inventory.Device, p *inventory.Port, plan launch.PortPlan) {
+	if p.Role == inventory.RoleCompute {
+		n.ports++
+	}
+	if plan.Decision != launch.DecisionSelected {
+		if p.Role == inventory.RoleCompute && plan.Decision == launch.DecisionRejected {
+			n.lost = append(n.lost, lostPort{name: plan.Name(), reason: plan.Reason, file: first(plan.Files), own: p.Rail})
+		}
+		return
+	}
+	r := rail{
+		own: p.Rail, device: strings.Clone(d.Name), port: p.Number, path: strings.Clone(p.Path), transport: p.Transport, layer: p.LinkLayer,
+		netdev: strings.Clone(p.Netdev), mtu: int(p.ActiveMTU), gid: plan.GID, fabric: p.Fabric, lid: deref(p.LID), nodeGUID: deref(d.NodeGUID),
+	}
+	if p.Rate != nil {
+		r.rate = p.Rate.GbPerSecond
+	}
+	if dev := snap.Netdev(p.Netdev); dev != nil {
+		r.netdevPath, r.netdevMTU = strings.Clone(dev.Path), dev.MTU
+		if dev.Type == inventory.ARPHRDEther {
+			r.mac = strings.Clone(dev.Address)
+		}
+	}
+	for _, k := range p.PKeys {
+		if k.Index == 0 {
+			r.pkey = new(k.PKey)
+		}
+	}
+	if r.fabric != nil && len(p.GIDs) > 0 && p.GIDs[0].Index == 0 {
+		r.portGUID = ib.GUID(p.GIDs[0].GID[8:])
+	}
+	if plan.GID != nil {
+		r.readGIDs(snap, p)
+	}
+	n.rails = append(n.rails, r)
+}
+
+// readGIDs keeps the entries that connections can be made with, and finds the subnet of the chosen one.
+func (r *rail) readGIDs(snap *inventory.Snapshot, p *inventory.Port) {
+	for _, e := range p.GIDs {
+		if k, ok := kindOf(e); ok && !onSlave(snap, e.Netdev) {
+			r.gids = append(r.gids, gidEntry{index: e.Index, kind: k, addr: e.GID.Addr(), subnet: subnetOf(snap, e)})
+		}
+	}
+	slices.SortFunc(r.gids, func(a, b gidEntry) int { return cmp.Compare(a.index, b.index) })
+	r.gidCount = len(r.gids)
+	for _, e := range r.gids {
+		if e.index == r.gid.Index {
+			r.subnet = e.subnet
+		}
+	}
+	if len(r.gids) > maxGIDs {
+		r.gids = slices.Clone(r.gids[:maxGIDs])
+	}
+}
+
+// subnetOf returns the network of an entry's address; invalid where nothing told its
+// length (without rtnetlink an address has all its bits).
+func subnetOf(snap *inventory.Snapshot, e inventory.GIDEntry) netip.Prefix {
+	addr := e.GID.Addr()
+	if n := snap.Netdev(e.Netdev); n != nil {
+		for _, p := range n.Addresses {
+			if p.Addr() == addr && p.Bits() < addr.BitLen() {
+				return p.Masked()
+			}
+		}
+	}
+	return netip.Prefix{}
+}
+
+// onSlave reports that a network device is a member of a bond: addresses live on the bond.
+func onSlave(snap *inventory.Snapshot, netdev string) bool {
+	n := snap.Netdev(netdev)
+	if n == nil || n.Master == "" {
+		return false
+	}
+	m := snap.Netdev(n.Master)
+	return m != nil && m.Bond != nil
+}
+
+// Unmatched returns the selectors that matched no port of any node, in order.
+func Unmatched(nodes []*Node) []string {
+	var out []string
+	with := 0
+	missed := map[string]int{}
+	for _, n := range nodes {
+		if !n.hasPorts {
+			continue // nothing could match
+		}
+		with++
+		for _, s := range n.unmatched {
+			if missed[s]++; missed[s] == 1 {
+				out = append(out, s)
+			}
+		}
+	}
+	out = slices.DeleteFunc(out, func(s string) bool { return missed[s] < with })
+	slices.Sort(out)
+	return out
+}
+
+func first(list []string) string {
+	if len(list) == 0 {
+		return ""
+	}
+	return list[0]
+}
+
+func deref[T any](p *T) T {
+	if p == nil {
+		var zero T
+		return zero
+	}
+	return *p
+}

@@ -1,0 +1,124 @@
+package consensus
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// place is the network that a rail should be in.
+type place struct {
+	network string
+	usual   bool // most nodes have it there
+}
+
+// findSwapped looks for rails in the network of another rail. What a rail's network
+// is, most nodes decide; without a majority the first node stands for one side of a tie.
+func (c *comparison) findSwapped() {
+	places := c.places()
+	where := map[string]int{}
+	for number, p := range places {
+		if _, twice := where[p.network]; twice {
+			return // networks don't tell the rails apart
+		}
+		where[p.network] = number
+	}
+	var cells []cell
+	tie := false
+	for _, m := range c.members {
+		v := cell{member: m}
+		var moves []string
+		for _, number := range c.numbers {
+			r := m.rail(number)
+			if r == nil || r.location() == "" {
+				continue
+			}
+			other, known := where[r.location()]
+			if !known || other == number {
+				continue
+			}
+			moves = append(moves, fmt.Sprintf("rail %d in %s, the network of rail %d", number, r.location(), other))
+			c.misplaced[railOf{m, number}] = true
+			tie = tie || !places[number].usual
+			file, text := networkEvidence(r)
+			v.evidence = append(v.evidence, Evidence{Node: m.name, Path: file, Value: text})
+		}
+		v.value = strings.Join(moves, "; ")
+		cells = append(cells, v)
+	}
+	c.reportSwapped(cells, tie)
+}
+
+func (c *comparison) reportSwapped(cells []cell, tie bool) {
+	groups := groupCells(cells) // without the nodes in order
+	if len(groups) == 0 {
+		return
+	}
+	var inOrder []string
+	for _, v := range cells {
+		if v.value == "" {
+			inOrder = append(inOrder, v.member.name)
+		}
+	}
+	var parts []string
+	for _, g := range groups {
+		parts = append(parts, joinNames(g.Nodes)+": "+g.Value)
+	}
+	text := strings.Join(parts, "; ")
+	if tie {
+		text += ", compared with " + joinNames(inOrder)
+	}
+	rails := map[int]bool{}
+	var numbers []int
+	for k := range c.misplaced {
+		if !rails[k.rail] {
+			rails[k.rail] = true
+			numbers = append(numbers, k.rail)
+		}
+	}
+	slices.Sort(numbers)
+	if len(inOrder) > 0 {
+		groups = slices.Insert(groups, 0, Group{Value: "each rail in its network", Nodes: inOrder})
+	}
+	c.add(findCheck(nodeChecks, checkSwapped), Difference{Text: text, Tie: tie, Rails: numbers, Groups: groups})
+}
+
+// places returns the network of each rail of which any is known.
+func (c *comparison) places() map[int]place {
+	out := map[int]place{}
+	for _, number := range c.numbers {
+		var cells []cell
+		for _, m := range c.members {
+			if r := m.rail(number); r != nil {
+				cells = append(cells, cell{member: m, value: r.location()})
+			}
+		}
+		groups := groupCells(cells)
+		switch {
+		case len(groups) == 0:
+		case isTie(groups): // groups of one size stand in the order of nodes
+			out[number] = place{network: c.firstLocation(number)}
+		default:
+			out[number] = place{network: groups[0].Value, usual: true}
+		}
+	}
+	return out
+}
+
+// firstLocation is the network of a rail on the first node that tells it.
+func (c *comparison) firstLocation(number int) string {
+	for _, m := range c.members {
+		if r := m.rail(number); r != nil && r.location() != "" {
+			return r.location()
+		}
+	}
+	return ""
+}
+
+// networkEvidence is the file that told the network of a rail.
+func networkEvidence(r *rail) (file, text string) {
+	if r.subnet.IsValid() || r.fabric == nil {
+		return gidEvidence(r)
+	}
+	return portFile(r, "gids/0") + ", sm_lid", fmt.Sprintf("%s, %d", r.fabric.SubnetPrefix, r.fabric.SMLID)
+}
