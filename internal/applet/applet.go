@@ -1,0 +1,117 @@
+package applet
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+
+	"github.com/rdmakit/rdmakit/inventory"
+)
+
+// Exit codes of C programs.
+const (
+	exitMinusOne = 255 // exit(-1)
+	exitUsage    = 2   // of infiniband-diags
+)
+
+// Env is what an applet sees of the world.
+type Env struct {
+	// Name is what messages call the program: argv[0]. Its last element chooses the applet.
+	Name string
+	// Args are the arguments, without the name.
+	Args           []string
+	Stdout, Stderr io.Writer
+	// PID is what messages of infiniband-diags show.
+	PID int
+	// LookupEnv reads the environment; nil means an empty one.
+	LookupEnv func(string) (string, bool)
+	Node      Node
+}
+
+// Node is the node that applets look at.
+type Node struct {
+	// Root is the file tree with "sys" and "dev" at its top, as for inventory.Sources.
+	Root fs.FS
+	// Live answers for the kernel; nil without netlink.
+	Live inventory.LiveSource
+	// Verbs asks libibverbs; nil when there is none to ask, and then WhyNoVerbs tells why.
+	Verbs      VerbsSource
+	WhyNoVerbs string
+}
+
+// Applet is a program.
+type Applet struct {
+	Name    string
+	Summary string // what it prints, for lists
+	Usage   string // operands and options: "[-l] [CA [PORT]]"
+	Long    string // what there is to know beyond Summary
+	Example string // arguments of an example run
+	Like    string // what it behaves like: "infiniband-diags 44"
+	// Options are its options in words, one each.
+	Options []Option
+
+	run func(ctx context.Context, env *Env) int
+}
+
+// Option is an option of an applet, for documentation.
+type Option struct {
+	Flags string // "-d, --ib-dev=DEV"
+	Help  string
+}
+
+// All returns the applets in alphabetical order.
+func All() []Applet {
+	return []Applet{ibdev2netdev(), ibstat(), ibstatus(), ibvDevices(), ibvDevinfo(), showGIDs()}
+}
+
+// Find returns the applet that a program name means: its last element counts.
+func Find(name string) (Applet, bool) {
+	base := path.Base(name)
+	for _, a := range All() {
+		if a.Name == base {
+			return a, true
+		}
+	}
+	return Applet{}, false
+}
+
+// Run runs the applet that env.Name means and returns its exit code, 127 when there is none of that name.
+func Run(ctx context.Context, env Env) int {
+	a, ok := Find(env.Name)
+	if !ok {
+		_, _ = fmt.Fprintf(env.Stderr, "%s: no such applet\n", env.Name)
+		return 127
+	}
+	out := bufio.NewWriter(env.Stdout)
+	env.Stdout = out
+	code := a.run(ctx, &env)
+	_ = out.Flush() // who writes to a closed pipe gets the signal; other errors are the caller's writer's to keep
+	return code
+}
+
+// has tells that the environment has a variable.
+func (env *Env) has(name string) bool {
+	if env.LookupEnv == nil {
+		return false
+	}
+	_, ok := env.LookupEnv(name)
+	return ok
+}
+
+// printf writes to standard output, which Run buffers and flushes.
+func (env *Env) printf(format string, args ...any) { _, _ = fmt.Fprintf(env.Stdout, format, args...) }
+
+// errorf writes to standard error.
+func (env *Env) errorf(format string, args ...any) { _, _ = fmt.Fprintf(env.Stderr, format, args...) }
+
+// tree returns the node's files.
+func (env *Env) tree() *sysTree { return &sysTree{root: env.Node.Root} }
+
+// scan reads the node. What could not be read is of no interest here: C tools see less.
+func (env *Env) scan(ctx context.Context) inventory.Snapshot {
+	snap, _ := inventory.Scan(ctx, inventory.Sources{Root: env.Node.Root, Live: env.Node.Live})
+	return snap
+}

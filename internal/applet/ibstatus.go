@@ -1,0 +1,149 @@
+package applet
+
+import (
+	"context"
+	"path"
+	"strings"
+	"syscall"
+
+	"github.com/rdmakit/rdmakit/internal/sysfs"
+)
+
+// ibstatus is a shell script in C's company: what it reads goes through the word splitting of the shell.
+func ibstatus() Applet {
+	return Applet{
+		Name: "ibstatus", Summary: "Print GID 0, LIDs, state, rate and link layer of ports, as sysfs words them",
+		Usage: "[-h] [DEVICE[:PORT]...]", Like: "ibstatus of infiniband-diags 44", Example: "rxe0:1",
+		Long: `It looks at no option but -h, and only where that comes first. A port that doesn't exist is shown as unknown, with
+exit code 0, as in the original.`,
+		Options: []Option{{"-h", "how to use it, on standard output, exit code 255, as in the original"}},
+		run:     runIbstatus,
+	}
+}
+
+const ibstatusUsage = `Usage:  %[1]s  [-h] [devname[:portnum]]
+	-h:	this help screen
+	Examples:
+		%[1]s mthca1		# shows status of all ports of 'mthca1'
+		%[1]s mthca0:2	# shows status port number 2 of 'mthca0'
+		%[1]s		# default: shows status of all 'mthca0' ports
+`
+
+// allPorts is what the script calls the lack of a port.
+const allPorts = "+"
+
+func runIbstatus(_ context.Context, env *Env) int {
+	t := env.tree()
+	switch {
+	case len(env.Args) > 0 && env.Args[0] == "-h":
+		env.printf(ibstatusUsage, path.Base(env.Name))
+		return exitMinusOne
+	case len(env.Args) == 0 || env.Args[0] == "":
+		if !t.isDir(sysfs.ClassInfiniBand) {
+			env.printf("Fatal error:  No devices\n")
+			return exitMinusOne
+		}
+		for _, dev := range t.glob(sysfs.ClassInfiniBand) {
+			if !env.ibStatus(t, dev, allPorts) {
+				return exitMinusOne
+			}
+		}
+		return 0
+	}
+	for _, arg := range env.Args {
+		if arg == "" {
+			break // the loop of the script ends here
+		}
+		arg = strings.Join(strings.Fields(arg), " ")
+		dev, _, _ := strings.Cut(arg, ":")
+		port := arg[strings.LastIndexByte(arg, ':')+1:]
+		if port == dev {
+			port = allPorts
+		}
+		if !env.ibStatus(t, dev, port) {
+			return exitMinusOne
+		}
+	}
+	return 0
+}
+
+// glob lists a folder as the shell's * does, which stands for itself where there is nothing.
+func (t *sysTree) glob(dir string) []string {
+	all, _ := t.names(dir)
+	var names []string
+	for _, name := range all {
+		if !strings.HasPrefix(name, ".") {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return []string{"*"}
+	}
+	return names
+}
+
+// ibStatus prints the ports of a device; false is the script's end. Blanks in arguments make several words of them.
+func (env *Env) ibStatus(t *sysTree, dev, port string) bool {
+	words := append(strings.Fields(dev), strings.Fields(port)...)
+	words = append(words, "", "")
+	dev, port = words[0], words[1]
+	dir := path.Join(sysfs.ClassInfiniBand, strings.TrimPrefix(dev, "/"), "ports")
+	if !validName(dev) || !t.isDir(dir) {
+		env.printf("Fatal error:  device '%s': sys files not found (/%s/%s/ports)\n", dev, sysfs.ClassInfiniBand, dev)
+		return false
+	}
+	ports := strings.Fields(port)
+	if port == allPorts {
+		ports = t.glob(dir)
+	}
+	for _, p := range ports {
+		env.portStatus(t, dir, dev, p)
+	}
+	return true
+}
+
+func (env *Env) portStatus(t *sysTree, dir, dev, port string) {
+	env.printf("Infiniband device '%s' port %s status:\n", dev, port)
+	for _, line := range []struct{ label, file, missing string }{
+		{"default gid:\t", "gids/0", "unknown"},
+		{"base lid:\t", "lid", "unknown"},
+		{"sm lid:\t\t", "sm_lid", "unknown"},
+		{"state:\t\t", "state", "unknown"},
+		{"phys state:\t", "phys_state", "unknown"},
+		{"rate:\t\t", "rate", "unknown"},
+		{"link_layer:\t", "link_layer", "IB"},
+	} {
+		text := line.missing
+		if validName(port) {
+			text = env.catOr(t, path.Join(dir, port, line.file), line.missing)
+		}
+		env.printf("\t%s%s\n", line.label, spaced(text))
+	}
+	env.printf("\n")
+}
+
+// catOr is: [ -r FILE ] && cat FILE || echo MISSING.
+func (env *Env) catOr(t *sysTree, file, missing string) string {
+	b, ok := t.raw(file)
+	switch {
+	case ok:
+		return string(b)
+	case t.errno != syscall.ENOENT && t.errno != syscall.EACCES && t.errno != syscall.ENOTDIR:
+		env.errorf("cat: /%s: %s\n", file, strerror(t.errno))
+	}
+	return missing
+}
+
+// spaced is what echo makes of the words of a text after another one; nothing at all for no words.
+func spaced(text string) string {
+	words := strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == '\t' || r == '\n' })
+	if len(words) == 0 {
+		return ""
+	}
+	return " " + strings.ReplaceAll(strings.Join(words, " "), "\x00", "")
+}
+
+// validName tells a name of a file in a folder: what comes from the command line must not leave it.
+func validName(name string) bool {
+	return name != "" && name != "." && name != ".." && !strings.Contains(name, "/")
+}

@@ -1,0 +1,61 @@
+package applet
+
+import (
+	"context"
+	"encoding/binary"
+	"syscall"
+
+	"github.com/rdmakit/rdmakit/verbs/provider"
+	"github.com/rdmakit/rdmakit/wire/ib"
+)
+
+// ibvDevices lists what libibverbs lists.
+func ibvDevices() Applet {
+	return Applet{
+		Name: "ibv_devices", Summary: "List the devices that libibverbs offers, with their node GUIDs",
+		Like: "ibv_devices of rdma-core 44",
+		Long: `It takes no options and no notice of arguments. Without libibverbs the list comes from sysfs and netlink, in
+libibverbs's order. A device without its node below /dev/infiniband is not listed, as in C.`,
+		run: runIbvDevices,
+	}
+}
+
+func runIbvDevices(ctx context.Context, env *Env) int {
+	names, guids, errno := env.deviceList(ctx)
+	if errno != 0 {
+		return env.perrorList(errno, 1)
+	}
+	env.printf("    %-16s\t   node GUID\n", "device")
+	env.printf("    %-16s\t----------------\n", "------")
+	for i, name := range names {
+		env.printf("    %-16s\t%016x\n", name, binary.BigEndian.Uint64(guids[i][:]))
+	}
+	return 0
+}
+
+// perrorList tells that there is no list of devices.
+func (env *Env) perrorList(errno syscall.Errno, code int) int {
+	env.errorf("Failed to get IB devices list: %s\n", strerror(errno))
+	return code
+}
+
+// deviceList is ibv_get_device_list, by the library or without it.
+func (env *Env) deviceList(ctx context.Context) (names []string, guids []ib.GUID, errno syscall.Errno) {
+	rec, _ := env.askVerbs(func(v VerbsSource) (provider.Recording, error) { return v.List(ctx) })
+	if rec != nil {
+		for _, d := range rec.Devices {
+			names, guids = append(names, d.Name), append(guids, d.GUID)
+		}
+		return names, guids, listError(rec)
+	}
+	snap := env.scan(ctx)
+	devices, errno := visibleDevices(&snap, env.tree())
+	for _, d := range devices {
+		var guid ib.GUID
+		if d.NodeGUID != nil {
+			guid = *d.NodeGUID
+		}
+		names, guids = append(names, d.Name), append(guids, guid)
+	}
+	return names, guids, errno
+}

@@ -1,0 +1,281 @@
+package applet
+
+import (
+	"context"
+	"math/bits"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rdmakit/rdmakit/internal/sysfs"
+	"github.com/rdmakit/rdmakit/inventory"
+	"github.com/rdmakit/rdmakit/verbs/provider"
+	"github.com/rdmakit/rdmakit/wire/ib"
+)
+
+// withoutVerbs prints what files and netlink know, and lists on standard error what they don't.
+func (r *devinfo) withoutVerbs(ctx context.Context, why string) int {
+	snap := r.scan(ctx)
+	devices, errno := visibleDevices(&snap, r.tree())
+	if errno != 0 {
+		return r.perrorList(errno, exitMinusOne)
+	}
+	var missing missingLines
+	code := each(r, devices, func(d *inventory.Device) (string, func() int) {
+		return d.Name, func() int {
+			s := &sysfsDevice{devinfo: r, tree: r.tree(), dev: d, missing: &missing}
+			return s.print()
+		}
+	})
+	missing.tell(r.Env, why)
+	return code
+}
+
+// sysfsDevice prints a device without having it opened.
+type sysfsDevice struct {
+	*devinfo
+	tree    *sysTree
+	dev     *inventory.Device
+	missing *missingLines
+}
+
+// lack notes a line that can't be printed.
+func (s *sysfsDevice) lack(names ...string) { s.missing.add(s.dev.Name, names) }
+
+func (s *sysfsDevice) print() int {
+	d := s.dev
+	if s.port != 0 && !slices.ContainsFunc(d.Ports, func(p inventory.Port) bool { return p.Number == int(s.port) }) {
+		s.errorf("Invalid port requested for device\n")
+		return 4
+	}
+	transport := transportOf(d.NodeType)
+	s.printf("hca_id:\t%s\n", d.Name)
+	if transport != provider.TransportTypeUnknown {
+		s.field("transport", "%s", transportText(transport))
+	} else {
+		s.lack("transport")
+	}
+	// The drivers of software devices make up a firmware version that sysfs doesn't have.
+	if d.Firmware != "" {
+		s.field("fw_ver", "%s", d.Firmware)
+	} else {
+		s.lack("fw_ver")
+	}
+	s.guidLine("node_guid", d.NodeGUID)
+	s.guidLine("sys_image_guid", d.SystemGUID)
+	s.lack("vendor_id")
+	s.cardLines()
+	if d.BoardID != "" {
+		s.field("board_id", "%s", d.BoardID)
+	}
+	s.field("phys_port_cnt", "%d", len(d.Ports))
+	if s.verbose {
+		s.lack(verboseDeviceLines()...)
+	}
+	for i := range d.Ports {
+		if s.port == 0 || d.Ports[i].Number == int(s.port) {
+			s.portFrom(&d.Ports[i], transport)
+		}
+	}
+	return 0
+}
+
+// transportOf is what libibverbs makes of a node type.
+func transportOf(t inventory.NodeType) provider.TransportType {
+	switch t {
+	case inventory.NodeTypeCA, inventory.NodeTypeSwitch, inventory.NodeTypeRouter:
+		return provider.TransportTypeInfiniBand
+	case inventory.NodeTypeRNIC:
+		return provider.TransportTypeIWARP
+	case inventory.NodeTypeUSNIC:
+		return provider.TransportTypeUSNIC
+	case inventory.NodeTypeUSNICUDP:
+		return provider.TransportTypeUSNICUDP
+	case inventory.NodeTypeUnspecified:
+		return provider.TransportTypeUnspecified
+	}
+	return provider.TransportTypeUnknown
+}
+
+func (s *sysfsDevice) guidLine(name string, guid *ib.GUID) {
+	if guid == nil {
+		s.lack(name)
+		return
+	}
+	s.field(name, "%s", guidText(*guid))
+}
+
+// cardLines prints what mlx4_ib and mlx5_ib take from PCI: the part is the device number, the hardware version the
+// revision, which hw_rev tells in hexadecimal.
+func (s *sysfsDevice) cardLines() {
+	d := s.dev
+	if d.PCI == nil || d.Driver != "mlx5_core" && d.Driver != "mlx4_core" {
+		s.lack("vendor_part_id", "hw_ver")
+		return
+	}
+	s.field("vendor_part_id", "%d", uint16(d.PCI.DeviceID))
+	revision, err := strconv.ParseUint(strings.TrimPrefix(d.HWRevision, "0x"), 16, 32)
+	if err != nil {
+		s.lack("hw_ver")
+		return
+	}
+	s.field("hw_ver", "0x%X", revision)
+}
+
+// verboseDeviceLines are the lines of -v about a device: only the device itself tells them.
+func verboseDeviceLines() []string {
+	return strings.Fields(`max_mr_size page_size_cap max_qp max_qp_wr device_cap_flags max_sge max_sge_rd max_cq max_cqe
+		max_mr max_pd max_qp_rd_atom max_ee_rd_atom max_res_rd_atom max_qp_init_rd_atom max_ee_init_rd_atom atomic_cap
+		max_ee max_rdd max_mw max_raw_ipv6_qp max_raw_ethy_qp max_mcast_grp max_mcast_qp_attach
+		max_total_mcast_qp_attach max_ah max_fmr max_srq max_pkeys local_ca_ack_delay general_odp_caps rc_odp_caps
+		uc_odp_caps ud_odp_caps xrc_odp_caps completion_timestamp_mask core_clock device_cap_flags_ex tso_caps rss_caps
+		max_wq_type_rq packet_pacing_caps tag_matching num_comp_vectors`)
+}
+
+func (s *sysfsDevice) portFrom(p *inventory.Port, transport provider.TransportType) {
+	s.printf("\t\tport:\t%d\n", p.Number)
+	if p.State != inventory.PortStateNoChange {
+		s.portField("state", "%s", stateText(int64(p.State)))
+	} else {
+		s.lack("state")
+	}
+	s.lack("max_mtu")
+	if mtu := mtuCode(p.ActiveMTU); mtu != 0 {
+		s.portField("active_mtu", "%s", mtuText(mtu))
+	} else {
+		s.lack("active_mtu")
+	}
+	s.lidLine("sm_lid", p.SMLID)
+	s.lidLine("port_lid", p.LID)
+	if p.LMC != nil {
+		s.portField("port_lmc", "0x%02x", *p.LMC)
+	} else {
+		s.lack("port_lmc")
+	}
+	switch p.LinkLayer {
+	case inventory.LinkLayerInfiniBand, inventory.LinkLayerEthernet:
+		s.portField("link_layer", "%s", string(p.LinkLayer))
+	default:
+		s.lack("link_layer")
+	}
+	if s.verbose {
+		s.verbosePort(p, transport)
+	}
+	s.printf("\n")
+}
+
+func (s *sysfsDevice) lidLine(name string, lid *ib.LID) {
+	if lid == nil {
+		s.lack(name)
+		return
+	}
+	s.portField(name, "%d", uint16(*lid))
+}
+
+func (s *sysfsDevice) verbosePort(p *inventory.Port, transport provider.TransportType) {
+	s.lack("max_msg_sz")
+	// On Ethernet the kernel adds a flag on the way to libibverbs that sysfs doesn't show.
+	if p.CapMask != nil && p.LinkLayer == inventory.LinkLayerInfiniBand {
+		s.portField("port_cap_flags", "0x%08x", *p.CapMask)
+	} else {
+		s.lack("port_cap_flags")
+	}
+	s.lack("port_cap_flags2", "max_vl_num", "bad_pkey_cntr", "qkey_viol_cntr")
+	if p.SMSL != nil {
+		s.portField("sm_sl", "%d", *p.SMSL)
+	} else {
+		s.lack("sm_sl")
+	}
+	pkeys, _ := s.tree.names(path.Join(sysfs.ClassInfiniBand, s.dev.Name, "ports", strconv.Itoa(p.Number), "pkeys"))
+	s.portField("pkey_tbl_len", "%d", len(pkeys))
+	if p.GIDTableSize > 0 {
+		s.portField("gid_tbl_len", "%d", p.GIDTableSize)
+	} else {
+		s.lack("gid_tbl_len")
+	}
+	s.lack("subnet_timeout", "init_type_reply")
+	width, speed := rateCodes(p.Rate)
+	if width != 0 {
+		s.portField("active_width", "%s", widthText(width))
+	} else {
+		s.lack("active_width")
+	}
+	if speed != 0 {
+		s.portField("active_speed", "%s", speedText(speed))
+	} else {
+		s.lack("active_speed")
+	}
+	if transport == provider.TransportTypeInfiniBand {
+		if p.PhysState != inventory.PhysStateUnknown {
+			s.portField("phys_state", "%s", physStateText(int64(p.PhysState)))
+		} else {
+			s.lack("phys_state")
+		}
+	}
+	for _, g := range p.GIDs {
+		format := g.Type
+		if format == inventory.GIDTypeIB {
+			format = inventory.GIDTypeRoCEv1
+		}
+		s.gidLine(g.Index, g.GID, format, p.LinkLayer == inventory.LinkLayerEthernet)
+	}
+}
+
+// mtuCode is enum ibv_mtu; 0 for what is none of it.
+func mtuCode(m ib.MTU) provider.MTU {
+	if m < 256 || m > 4096 || bits.OnesCount(uint(m)) != 1 {
+		return 0
+	}
+	return provider.MTU(bits.TrailingZeros(uint(m)) - 7) //nolint:gosec // 1 to 5
+}
+
+// rateCodes turns a rate into the codes of width and speed; 0 for what has none. XDR doesn't fit the field of
+// rdma-core 44.
+func rateCodes(rate *inventory.Rate) (width, speed int64) {
+	if rate == nil {
+		return 0, 0
+	}
+	widths := map[int]int64{1: 1, 2: 16, 4: 2, 8: 4, 12: 8}
+	speeds := map[string]int64{"SDR": 1, "DDR": 2, "QDR": 4, "FDR10": 8, "FDR": 16, "EDR": 32, "HDR": 64, "NDR": 128}
+	return widths[rate.Width], speeds[rate.Generation]
+}
+
+// missingLines collects the lines that could not be printed, by device.
+type missingLines struct {
+	order  []string // devices
+	byName map[string][]string
+}
+
+func (m *missingLines) add(device string, names []string) {
+	if m.byName == nil {
+		m.byName = map[string][]string{}
+	}
+	if _, known := m.byName[device]; !known {
+		m.order = append(m.order, device)
+	}
+	for _, name := range names {
+		if !slices.Contains(m.byName[device], name) {
+			m.byName[device] = append(m.byName[device], name)
+		}
+	}
+}
+
+// tell lists the lines: first those that all devices lack, then what single ones lack beyond.
+func (m *missingLines) tell(env *Env, why string) {
+	if len(m.order) == 0 {
+		return
+	}
+	env.errorf("%s: lines are missing that only an opened device tells: %s\n", env.Name, why)
+	common := slices.Clone(m.byName[m.order[0]])
+	for _, device := range m.order[1:] {
+		common = slices.DeleteFunc(common, func(line string) bool { return !slices.Contains(m.byName[device], line) })
+	}
+	env.errorf("%s: %s: %s\n", env.Name, strings.Join(m.order, " "), strings.Join(common, ", "))
+	for _, device := range m.order {
+		more := slices.DeleteFunc(slices.Clone(m.byName[device]), func(line string) bool { return slices.Contains(common, line) })
+		if len(more) > 0 {
+			env.errorf("%s: %s: also %s\n", env.Name, device, strings.Join(more, ", "))
+		}
+	}
+}

@@ -1,0 +1,86 @@
+package applet
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"syscall"
+
+	"github.com/rdmakit/rdmakit/internal/sysfs"
+	"github.com/rdmakit/rdmakit/inventory"
+	"github.com/rdmakit/rdmakit/verbs/provider"
+)
+
+// VerbsSource tells what libibverbs says. What fails stands in the recording too, so that the errors say nothing new,
+// but for one: the library is not there at all (provider.QueryLoad in the recording).
+type VerbsSource interface {
+	// List lists the devices without opening them: names and GUIDs.
+	List(ctx context.Context) (provider.Recording, error)
+	// Describe opens and describes the devices of these names, all without one. It may leave out the others.
+	Describe(ctx context.Context, names ...string) (provider.Recording, error)
+}
+
+// Recorded is a VerbsSource that replays a recording.
+func Recorded(rec provider.Recording) VerbsSource { return recorded{rec} }
+
+type recorded struct{ rec provider.Recording }
+
+// List implements VerbsSource.
+func (r recorded) List(context.Context) (provider.Recording, error) { return r.rec, nil }
+
+// Describe implements VerbsSource.
+func (r recorded) Describe(context.Context, ...string) (provider.Recording, error) { return r.rec, nil }
+
+// askVerbs asks libibverbs; nil when there is none, and then why tells why.
+func (env *Env) askVerbs(ask func(VerbsSource) (provider.Recording, error)) (rec *provider.Recording, why string) {
+	if env.Node.Verbs == nil {
+		return nil, cmp.Or(env.Node.WhyNoVerbs, "there is no libibverbs to ask")
+	}
+	answer, err := ask(env.Node.Verbs)
+	for _, e := range answer.Errors {
+		if e.Query == provider.QueryLoad {
+			return nil, e.Text
+		}
+	}
+	if err != nil && answer.Schema == 0 {
+		return nil, err.Error()
+	}
+	return &answer, ""
+}
+
+// listError is the error of ibv_get_device_list in a recording, 0 without.
+func listError(rec *provider.Recording) syscall.Errno {
+	for _, e := range rec.Errors {
+		if e.Query == provider.QueryDeviceList {
+			return syscall.Errno(cmp.Or(e.Errno, int(syscall.EIO))) //nolint:gosec // error numbers are small
+		}
+	}
+	return 0
+}
+
+// visibleDevices returns the devices that libibverbs would list, in its order, as far as files and netlink tell: by
+// the index of the kernel (the library puts each of netlink's answers in front, twice over), and only those whose
+// uverbs device has a node in /dev, where /dev can be seen. errno is that of ibv_get_device_list.
+func visibleDevices(snap *inventory.Snapshot, t *sysTree) (devices []inventory.Device, errno syscall.Errno) {
+	verbs := t.isDir(sysfs.ClassInfiniBandVerbs)
+	if !verbs && !t.isDir(sysfs.ClassInfiniBand) {
+		return nil, syscall.ENOSYS
+	}
+	for _, d := range snap.Devices {
+		i := slices.IndexFunc(d.Chars, func(c inventory.CharDevice) bool { return len(c.Name) > 6 && c.Name[:6] == "uverbs" })
+		// Without ib_uverbs no device has one: asking for one makes the kernel load it.
+		if verbs && (i < 0 || snap.Host.DevVisible && !d.Chars[i].Node) {
+			continue
+		}
+		devices = append(devices, d)
+	}
+	index := func(d inventory.Device) uint32 {
+		if d.Index == nil {
+			return math.MaxUint32
+		}
+		return *d.Index
+	}
+	slices.SortStableFunc(devices, func(a, b inventory.Device) int { return cmp.Compare(index(a), index(b)) })
+	return devices, 0
+}
