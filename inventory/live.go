@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 )
 
@@ -20,6 +21,8 @@ type Live struct {
 	Links     []LiveLink   `json:"links,omitempty"`     // rtnetlink links with VFs and addresses
 	Chars     []LiveChar   `json:"chars,omitempty"`     // character devices that were opened
 	Problems  []Problem    `json:"problems,omitempty"`  // questions that the kernel refused
+	// Error is what Live returned beside these answers when they were recorded.
+	Error string `json:"error,omitempty"`
 }
 
 // LiveDevice is an RDMA device as nldev tells it.
@@ -58,5 +61,10 @@ type LiveChar struct {
 	Error string `json:"error,omitempty"` // "" when it opened
 }
 
-// Live implements LiveSource with the recorded answers.
-func (l *Live) Live(context.Context) (*Live, error) { return l, nil }
+// Live implements LiveSource with the recorded answers, and the recorded error.
+func (l *Live) Live(context.Context) (*Live, error) {
+	if l.Error != "" {
+		return l, errors.New(l.Error)
+	}
+	return l, nil
+}

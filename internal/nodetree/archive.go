@@ -158,7 +158,11 @@ func (u *unpacker) entry(hdr *tar.Header, r io.Reader) error {
 }
 
 func (u *unpacker) file(name string, hdr *tar.Header, r io.Reader) (int, error) {
-	if hdr.Size > maxFile {
+	limit := int64(maxFile)
+	if name == errnoFile {
+		limit = maxErrnos
+	}
+	if hdr.Size > limit {
 		return 0, fmt.Errorf("%w: %d bytes in one file", ErrTooLarge, hdr.Size)
 	}
 	n, err := u.tree.file(name, false)

@@ -10,6 +10,7 @@ import (
 const (
 	maxEntries = 200_000
 	maxFile    = 4 << 20
+	maxErrnos  = 32 << 20 // of errno.json: long paths, of each empty slot of each GID table
 	maxTotal   = 64 << 20 // contents, names and link targets
 	maxName    = 255      // NAME_MAX
 	maxPath    = 4096     // PATH_MAX

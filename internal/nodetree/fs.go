@@ -40,6 +40,9 @@ func (f fileSystem) find(op, name string, follow bool) (*node, error) {
 		full = path.Join(f.dir, name)
 	}
 	n, err := f.tree.walk(f.tree.root, full, follow)
+	if err == nil && n.errno == syscall.ENOENT {
+		err = syscall.ENOENT // listed, and gone when it was looked at
+	}
 	if err != nil {
 		return nil, &fs.PathError{Op: op, Path: name, Err: err}
 	}

@@ -34,7 +34,9 @@
 // # Injected errors
 //
 // EACCES, EPERM, ENOENT, ENXIO and ELOOP are answered to open, all others (also
-// ENODEV) to the first read, as the kernel does for sysfs attributes.
+// ENODEV) to the first read, as the kernel does for sysfs attributes. A name with
+// ENOENT is listed, and not there for anything else: what went away while its
+// folder was read. ENODATA marks what a recording knows by name only.
 //
 // # Concurrency
 //

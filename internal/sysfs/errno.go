@@ -44,6 +44,7 @@ var errnos = [...]struct {
 	{"ENETDOWN", syscall.ENETDOWN},
 	{"ETIMEDOUT", syscall.ETIMEDOUT},
 	{"ESTALE", syscall.ESTALE},
+	{"ENODATA", syscall.ENODATA},
 	{"ENOTSUPP", enotsupp},
 }
 

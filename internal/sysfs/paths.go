@@ -34,3 +34,12 @@ var LibraryDirs = []string{
 	"usr/lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu", "usr/lib64", "usr/lib",
 	"usr/local/lib", "lib/x86_64-linux-gnu", "lib64", "lib",
 }
+
+// MachineFiles tell how a machine is made and set up, beside its RDMA devices. None
+// names the machine: serial numbers are other files of the same folders.
+var MachineFiles = []string{
+	"sys/devices/system/node/online", "sys/devices/system/cpu/online", "sys/hypervisor/type",
+	"sys/devices/virtual/dmi/id/sys_vendor", "sys/devices/virtual/dmi/id/product_name", "sys/devices/virtual/dmi/id/bios_version",
+	"sys/kernel/mm/transparent_hugepage/enabled",
+	"sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", "sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages",
+}

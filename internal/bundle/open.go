@@ -1,0 +1,202 @@
+package bundle
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rdmakit/rdmakit/internal/nodetree"
+	"github.com/rdmakit/rdmakit/inventory"
+	"github.com/rdmakit/rdmakit/launch"
+)
+
+// maxDocument bounds a document at the top, in bytes; the loader bounds all files at 4 MiB.
+const maxDocument = 2 << 20
+
+// ErrNewer is the cause of the error for a bundle of a later version of the form.
+var ErrNewer = errors.New("a newer rdmactl wrote it")
+
+// Open reads a bundle: a tar.gz archive, or a tree as text. One with a manifest must
+// be what the manifest says. Errors name the file, the entry, and the cause; those
+// for what is too large match nodetree.ErrTooLarge.
+func Open(name string) (*Bundle, error) {
+	tree, err := nodetree.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	b, err := FromTree(tree)
+	if err != nil {
+		return nil, fmt.Errorf("open bundle %s: %w", name, err)
+	}
+	return b, nil
+}
+
+// FromTree makes a bundle of a loaded tree and checks its documents.
+func FromTree(tree *nodetree.Tree) (*Bundle, error) {
+	b := &Bundle{Tree: tree}
+	var m Manifest
+	found, err := b.document(ManifestFile, &m)
+	if err != nil {
+		return nil, err
+	}
+	if found {
+		if err := m.check(tree); err != nil {
+			return nil, fmt.Errorf("%s: %w", ManifestFile, err)
+		}
+		b.Manifest = &m
+	}
+	// All documents are read once here, so that a damaged one is told at once.
+	_, liveErr := b.Live()
+	_, envErr := b.Environment()
+	_, routesErr := b.Answers()
+	_, namesErr := b.names()
+	if err := errors.Join(liveErr, envErr, routesErr, namesErr); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// check holds the manifest to the form and to the tree.
+func (m *Manifest) check(t *nodetree.Tree) error {
+	version, ok := strings.CutPrefix(m.Schema, "rdmakit.bundle/v")
+	n, err := strconv.Atoi(version)
+	switch {
+	case !ok || err != nil || n < 1:
+		return fmt.Errorf("schema is %.80q, not %q", m.Schema, Schema)
+	case n > 1:
+		return fmt.Errorf("schema is %q and this program reads %q: %w", m.Schema, Schema, ErrNewer)
+	}
+	entries, size, sum := digest(t)
+	switch {
+	case entries != m.Entries:
+		return fmt.Errorf("it tells of %d entries, and the bundle has %d", m.Entries, entries)
+	case size != m.Bytes:
+		return fmt.Errorf("it tells of %d bytes, and the bundle has %d", m.Bytes, size)
+	case sum != m.SHA256:
+		return fmt.Errorf("the SHA-256 of the entries is %s, and it tells of %.80q: the bundle was changed", sum, m.SHA256)
+	}
+	return nil
+}
+
+// document decodes a document at the top; false where there is none.
+func (b *Bundle) document(name string, into any) (bool, error) {
+	data, err := fs.ReadFile(b.Tree.FS(), name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read %s: %w", name, err)
+	}
+	if len(data) > maxDocument {
+		return false, fmt.Errorf("read %s: %w: %d bytes", name, nodetree.ErrTooLarge, len(data))
+	}
+	if err := json.Unmarshal(data, into); err != nil {
+		return false, fmt.Errorf("read %s: %w", name, err)
+	}
+	return true, nil
+}
+
+// Live returns the recorded answers of netlink, nil where there are none.
+func (b *Bundle) Live() (*inventory.Live, error) {
+	live := &inventory.Live{}
+	found, err := b.document(LiveFile, live)
+	if !found {
+		return nil, err
+	}
+	return live, nil
+}
+
+// Environment returns the recorded variables; nil where none were recorded, as in
+// a bundle of a folder.
+func (b *Bundle) Environment() (map[string]string, error) {
+	var env map[string]string
+	_, err := b.document(EnvironmentFile, &env)
+	return env, err
+}
+
+// Answers returns the recorded ways to other nodes.
+func (b *Bundle) Answers() ([]RouteAnswer, error) {
+	var list []RouteAnswer
+	_, err := b.document(RoutesFile, &list)
+	return list, err
+}
+
+func (b *Bundle) names() (map[string][2]string, error) {
+	var names map[string][2]string
+	_, err := b.document(NamesFile, &names)
+	return names, err
+}
+
+// Sources returns the bundle as a source of scans: its files, its answers of
+// netlink, its names of PCI functions, and the time when the node was read.
+func (b *Bundle) Sources() inventory.Sources {
+	src := inventory.Sources{Root: b.Tree.FS()}
+	if live, err := b.Live(); err == nil && live != nil { // FromTree has told of errors
+		src.Live = live
+	}
+	if names, err := b.names(); err == nil && names != nil {
+		src.Names = recordedNames(names)
+	}
+	if b.Manifest != nil && !b.Manifest.Taken.IsZero() {
+		taken := b.Manifest.Taken
+		src.Now = func() time.Time { return taken }
+	}
+	return src
+}
+
+// Routes answers as the recorded node did, for the addresses that it was asked
+// for, and for all others from what the snapshot holds.
+func (b *Bundle) Routes(snap inventory.Snapshot) launch.RouteFunc {
+	otherwise := launch.RoutesOf(snap)
+	answers, err := b.Answers()
+	if err != nil {
+		return otherwise
+	}
+	return func(dst, src netip.Addr) (launch.Route, error) {
+		i := slices.IndexFunc(answers, func(a RouteAnswer) bool { return a.Peer == dst })
+		if i < 0 || src.IsValid() {
+			return otherwise(dst, src)
+		}
+		a := answers[i]
+		r := launch.Route{Netdev: a.Netdev, Gateway: a.Gateway, Source: a.Source, Evidence: a.Evidence}
+		switch {
+		case a.NoRoute:
+			return launch.Route{}, fmt.Errorf("find route to %s: %w", dst, launch.ErrNoRoute)
+		case a.Error != "":
+			return r, errors.New(a.Error)
+		}
+		return r, nil
+	}
+}
+
+// recordedNames names PCI functions as the recording machine did.
+type recordedNames map[string][2]string
+
+// Name implements inventory.PCINames.
+func (n recordedNames) Name(vendor, device uint16) (string, string) {
+	pair := n[idKey(vendor, device)]
+	return pair[0], pair[1]
+}
+
+// launchPrefixes begin the names of the variables that package launch reads.
+var launchPrefixes = []string{"NCCL_", "NVSHMEM_", "UCX_", "GLOO_", "MC_", "KSERVE_INFER_"}
+
+// launchEnvironment keeps of an environment what package launch reads; nil stays nil.
+func launchEnvironment(env map[string]string) map[string]string {
+	if env == nil {
+		return nil
+	}
+	out := map[string]string{}
+	for name, value := range env {
+		if slices.ContainsFunc(launchPrefixes, func(p string) bool { return strings.HasPrefix(name, p) }) {
+			out[name] = value
+		}
+	}
+	return out
+}

@@ -1,0 +1,316 @@
+package bundle
+
+import (
+	"encoding/hex"
+	"math/bits"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rdmakit/rdmakit/inventory"
+)
+
+func refusedBinary(name string) inventory.Problem {
+	return inventory.Problem{Path: "/" + name, Error: "no text, so nothing in it could be redacted"}
+}
+
+var (
+	addressToken  = regexp.MustCompile(`[0-9A-Fa-f]*[:.][0-9A-Fa-f:.]*(/[0-9]{1,3}\b)?`)
+	uuidToken     = regexp.MustCompile(`\b[0-9a-fA-F]{8}([-_])[0-9a-fA-F]{4}[-_][0-9a-fA-F]{4}[-_][0-9a-fA-F]{4}[-_][0-9a-fA-F]{12}\b`)
+	longHexToken  = regexp.MustCompile(`\b[0-9a-f]{64}\b`)
+	hexToken      = regexp.MustCompile(`\b(0x)?([0-9a-fA-F]{32}|[0-9a-fA-F]{16}|[0-9a-fA-F]{12})\b`)
+	deviceToken   = regexp.MustCompile(`\b(enx|wlx|wwx|ibx|rocex|iwx|opax|usnicx)([0-9a-f]{16}|[0-9a-f]{12})`)
+	hexAddress6   = regexp.MustCompile(`\b([0-9a-f]{32})( [0-9a-f]{2}\b)?`)
+	kernelPointer = regexp.MustCompile(`0xffff[0-9a-f]{12}`)
+	versionLabel  = regexp.MustCompile(`(?i)(fw_?ver|firmware|version)["']?\s*[:=]?\s*["']?v?$`)
+	cloudHost     = regexp.MustCompile(`\bip-[0-9]{1,3}-[0-9]{1,3}-[0-9]{1,3}-[0-9]{1,3}(\.[-0-9A-Za-z.]+)?`)
+)
+
+// Text redacts whatever in a text looks like an identifier, and the names of the
+// node that was recorded last.
+func (r *Redactor) Text(s string) string {
+	s = uuidToken.ReplaceAllStringFunc(s, r.uuid)
+	s = longHexToken.ReplaceAllStringFunc(s, func(id string) string { return hex.EncodeToString(r.prf("id", []byte(id))) })
+	s = r.hosts(s)
+	s = r.deviceNames(s)
+	s = r.addresses(s)
+	return hexToken.ReplaceAllStringFunc(s, r.plainHex)
+}
+
+// uuid replaces a UUID and keeps its version and separator.
+func (r *Redactor) uuid(s string) string {
+	plain := strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(s))
+	if strings.Trim(plain, "0") == "" {
+		return s
+	}
+	h := hex.EncodeToString(r.prf("uuid", []byte(plain))[:16])
+	h = h[:12] + plain[12:13] + h[13:]
+	return strings.Join([]string{h[:8], h[8:12], h[12:16], h[16:20], h[20:]}, s[8:9])
+}
+
+func (r *Redactor) serial(s string) string {
+	plain := strings.TrimSpace(s)
+	if plain == "" {
+		return s
+	}
+	return strings.Replace(s, plain, "serial-"+hex.EncodeToString(r.prf("serial", []byte(plain))[:6]), 1)
+}
+
+// host replaces a host name label by label: nodes of one domain stay in one.
+func (r *Redactor) host(name string) string {
+	labels := strings.Split(strings.ToLower(name), ".")
+	for i, l := range labels {
+		word := "host-"
+		if i > 0 {
+			word = "domain-"
+		}
+		labels[i] = word + hex.EncodeToString(r.prf("host", []byte(l))[:4])
+	}
+	return strings.Join(labels, ".")
+}
+
+func (r *Redactor) hosts(s string) string {
+	s = cloudHost.ReplaceAllStringFunc(s, r.host)
+	if r.node.hostPattern == nil {
+		return s
+	}
+	var out strings.Builder
+	last := 0
+	for _, m := range r.node.hostPattern.FindAllStringSubmatchIndex(s, -1) {
+		start, end := m[2], m[3]
+		if start < last || strings.HasPrefix(s[end:], `":`) { // a key of a document
+			continue
+		}
+		out.WriteString(s[last:start] + r.host(s[start:end]))
+		last = end
+	}
+	return out.String() + s[last:]
+}
+
+// deviceNames replaces the address in names that udev makes of one: enx…, ibx…, rocex….
+func (r *Redactor) deviceNames(s string) string {
+	return deviceToken.ReplaceAllStringFunc(s, func(name string) string {
+		at := strings.LastIndexByte(name, 'x') + 1
+		b, _ := hex.DecodeString(name[at:]) // the pattern has hexadecimal digits only
+		if len(b) == 6 {
+			m := r.mac([6]byte(b))
+			return name[:at] + hex.EncodeToString(m[:])
+		}
+		g := r.guid([8]byte(b))
+		return name[:at] + hex.EncodeToString(g[:])
+	})
+}
+
+// addresses replaces addresses, GIDs and GUIDs with separators in them.
+func (r *Redactor) addresses(s string) string {
+	var out strings.Builder
+	last, lastAddress := 0, -1
+	for _, m := range addressToken.FindAllStringIndex(s, -1) {
+		start, end := m[0], m[1]
+		token := strings.TrimRight(s[start:end], ":.")
+		end = start + len(token)
+		if start > 0 && wordByte(s[start-1]) && (s[start-1] != '-' || lastAddress != start-1) {
+			continue // part of a name or a version
+		}
+		if end < len(s) && wordByte(s[end]) && s[end] != '-' {
+			continue
+		}
+		if !strings.Contains(token, ":") && versionLabel.MatchString(s[max(0, start-24):start]) {
+			continue
+		}
+		replaced, ok := r.token(token)
+		if !ok {
+			continue
+		}
+		out.WriteString(s[last:start] + replaced)
+		last, lastAddress = end, end
+	}
+	return out.String() + s[last:]
+}
+
+func wordByte(b byte) bool {
+	return b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b == '_' || b == '-'
+}
+
+// token replaces an address with an optional prefix length; false for what is none.
+func (r *Redactor) token(s string) (string, bool) {
+	if done, ok := r.node.memo[s]; ok {
+		return done, done != s
+	}
+	done, ok := r.newToken(s)
+	if !ok {
+		done = s
+	}
+	if r.node.memo != nil {
+		r.node.memo[s] = done
+	}
+	return done, ok
+}
+
+func (r *Redactor) newToken(s string) (string, bool) {
+	body, length, hasLength := strings.Cut(s, "/")
+	if b, width, ok := groups(body); ok {
+		out, ok := r.bytes(b)
+		return joinGroups(out, width) + s[len(body):], ok && !hasLength
+	}
+	a, err := netip.ParseAddr(body)
+	if err != nil {
+		return "", false
+	}
+	n := -1
+	if hasLength {
+		if n, err = strconv.Atoi(length); err != nil || n > a.BitLen() {
+			return "", false
+		}
+	}
+	out := r.addr(a, n).String()
+	if b, ok := expanded(body); ok { // the form of sysfs with all its zeros
+		g := r.addr(netip.AddrFrom16([16]byte(b)), n).As16()
+		out = joinGroups(g[:], 4)
+	}
+	return out + s[len(body):], true
+}
+
+// bytes replaces what has a kind by its length.
+func (r *Redactor) bytes(b []byte) ([]byte, bool) {
+	switch len(b) {
+	case 6:
+		m := r.mac([6]byte(b))
+		return m[:], true
+	case 8:
+		if r.node.prefixes[[8]byte(b)] || [8]byte(b) == [8]byte{0xfe, 0x80} {
+			p := r.prefix6([8]byte(b))
+			return p[:], true
+		}
+		g := r.guid([8]byte(b))
+		return g[:], true
+	case 20: // IPoIB: flags and queue pair, then the port's GID
+		g := r.gid([16]byte(b[4:]))
+		return append(slices.Clone(b[:4]), g[:]...), true
+	}
+	return nil, false
+}
+
+// groups decodes MAC addresses, IPoIB addresses and GUIDs: groups of two or four digits.
+func groups(s string) (b []byte, width int, ok bool) {
+	parts := strings.Split(s, ":")
+	width = len(parts[0])
+	fits := width == 2 && slices.Contains([]int{6, 8, 20}, len(parts)) || width == 4 && len(parts) == 4
+	if !fits || slices.ContainsFunc(parts, func(p string) bool { return len(p) != width }) {
+		return nil, 0, false
+	}
+	b, err := hex.DecodeString(strings.Join(parts, ""))
+	return b, width, err == nil
+}
+
+// expanded decodes the eight groups of four digits of a GID.
+func expanded(s string) (b []byte, ok bool) {
+	parts := strings.Split(s, ":")
+	if len(parts) != 8 || slices.ContainsFunc(parts, func(p string) bool { return len(p) != 4 }) {
+		return nil, false
+	}
+	b, err := hex.DecodeString(strings.Join(parts, ""))
+	return b, err == nil
+}
+
+func joinGroups(b []byte, width int) string {
+	text := hex.EncodeToString(b)
+	var parts []string
+	for ; len(text) >= width && width > 0; text = text[width:] {
+		parts = append(parts, text[:width])
+	}
+	return strings.Join(parts, ":")
+}
+
+// plainHex replaces digits without separators where they are an identifier that the node has.
+func (r *Redactor) plainHex(s string) string {
+	digits := strings.TrimPrefix(s, "0x")
+	b, err := hex.DecodeString(digits)
+	if err != nil || !r.node.plain[strings.ToLower(digits)] {
+		return s
+	}
+	prefix := s[:len(s)-len(digits)]
+	if len(b) == 16 {
+		g := r.gid([16]byte(b))
+		return prefix + hex.EncodeToString(g[:])
+	}
+	out, _ := r.bytes(b)
+	return prefix + hex.EncodeToString(out)
+}
+
+// routeTable redacts /proc/net/route: addresses as words in the order of the host.
+func (r *Redactor) routeTable(s string) string {
+	var out strings.Builder
+	for line := range strings.Lines(s) {
+		f := strings.Split(line, "\t")
+		if len(f) > 7 && f[1] != "Destination" {
+			mask, err := strconv.ParseUint(strings.TrimSpace(f[7]), 16, 32)
+			n := bits.OnesCount64(mask)
+			if err != nil {
+				n = -1
+			}
+			f[1], f[2] = r.word(f[1], n), r.word(f[2], -1)
+			f[0] = r.deviceNames(f[0])
+		}
+		out.WriteString(strings.Join(f, "\t"))
+	}
+	return out.String()
+}
+
+func (r *Redactor) word(s string, length int) string {
+	v, err := strconv.ParseUint(strings.TrimSpace(s), 16, 32)
+	if err != nil {
+		return s
+	}
+	a := netip.AddrFrom4([4]byte{byte(v), byte(v >> 8), byte(v >> 16), byte(v >> 24)})
+	b := r.addr(a, length).As4()
+	const digits = "0123456789ABCDEF"
+	var out []byte
+	for _, x := range slices.Backward(b[:]) {
+		out = append(out, digits[x>>4], digits[x&15])
+	}
+	return string(out)
+}
+
+// hexTable redacts /proc/net/ipv6_route and if_inet6: addresses as 32 digits, and
+// where two follow, the length of the prefix.
+func (r *Redactor) hexTable(s string) string {
+	s = hexAddress6.ReplaceAllStringFunc(s, func(m string) string {
+		b, err := hex.DecodeString(m[:32])
+		if err != nil {
+			return m
+		}
+		n := -1
+		if v, err := strconv.ParseUint(strings.TrimSpace(m[32:]), 16, 8); err == nil {
+			n = int(v)
+		}
+		g := r.addr(netip.AddrFrom16([16]byte(b)), n).As16()
+		return hex.EncodeToString(g[:]) + m[32:]
+	})
+	return r.deviceNames(s)
+}
+
+// plainParameters of the kernel's command line tell how the machine is set up, not whose it is.
+var plainParameters = []string{
+	"quiet", "ro", "rw", "iommu", "intel_iommu", "amd_iommu", "pci", "pcie_aspm", "default_hugepagesz", "hugepages", "hugepagesz", "isolcpus",
+	"nohz_full", "rcu_nocbs", "numa_balancing", "transparent_hugepage", "mitigations", "console", "nosmt", "intel_idle.max_cstate", "processor.max_cstate",
+	"idle", "nokaslr", "net.ifnames", "biosdevname", "systemd.unified_cgroup_hierarchy", "cgroup_no_v1", "memmap", "crashkernel", "panic",
+}
+
+// commandLine keeps what is known to be harmless.
+func (r *Redactor) commandLine(s string) string {
+	words := strings.Fields(s)
+	for i, w := range words {
+		name, _, hasValue := strings.Cut(w, "=")
+		switch {
+		case slices.Contains(plainParameters, name):
+		case hasValue:
+			words[i] = name + "=redacted"
+		default:
+			words[i] = "redacted"
+		}
+	}
+	return strings.Join(words, " ") + "\n"
+}
