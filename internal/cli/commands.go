@@ -4,13 +4,15 @@ import "github.com/spf13/cobra"
 
 // Groups of commands in the help, in their order.
 const (
-	groupNode  = "node"
-	groupSetup = "setup"
+	groupNode   = "node"
+	groupApplet = "applet"
+	groupSetup  = "setup"
 )
 
 func groups() []*cobra.Group {
 	return []*cobra.Group{
 		{ID: groupNode, Title: "This node:"},
+		{ID: groupApplet, Title: "The C tools under their own names:"},
 		{ID: groupSetup, Title: "rdmactl itself:"},
 	}
 }
@@ -23,18 +25,22 @@ type entry struct {
 
 // commands is the table of commands: what stands here is what rdmactl can do, in the order of the help.
 func commands() []entry {
-	return []entry{
+	list := []entry{
 		{groupNode, newDetectCommand},
 		{groupNode, newStatusCommand},
 		{groupNode, newShowCommand},
 		{groupNode, newDoctorCommand},
 		{groupNode, newEnvCommand},
+		{groupNode, newExecCommand},
+		{groupNode, newSnapshotCommand},
 		{groupNode, newDemoCommand},
+		{groupApplet, newAppletCommand},
 		{groupSetup, newConfigCommand},
 		{groupSetup, newCompletionCommand},
 		{groupSetup, newManCommand},
 		{groupSetup, newVersionCommand},
 	}
+	return append(list, appletEntries()...)
 }
 
 // firstSteps is what rdmactl without arguments proposes, as far as the commands exist.

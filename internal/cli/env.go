@@ -12,18 +12,42 @@ import (
 
 	"github.com/rdmakit/rdmakit/internal/config"
 	"github.com/rdmakit/rdmakit/internal/rdmanl"
+	"github.com/rdmakit/rdmakit/internal/sysfs"
+	"github.com/rdmakit/rdmakit/internal/version"
 	"github.com/rdmakit/rdmakit/inventory"
 	"github.com/rdmakit/rdmakit/launch"
 )
 
+// planFlags choose a node and what is derived from it: env and exec have them in common.
+type planFlags struct {
+	source                        SourceFlags
+	peer, compat                  string
+	libraries                     []string
+	include, exclude              []string
+	pinGID, tcpFallback, override bool
+}
+
+// addTo adds the flags to cmd.
+func (f *planFlags) addTo(cmd *cobra.Command) {
+	set := cmd.Flags()
+	set.StringSliceVar(&f.libraries, "for", libraryNames(launch.DefaultLibraries()), "`LIBRARIES`: "+strings.Join(libraryNames(launch.Libraries()), ", ")+", or all")
+	set.StringSliceVar(&f.include, "include", nil, "only ports that match `SELECTOR`, whatever their role")
+	set.StringSliceVar(&f.exclude, "exclude", nil, "no ports that match `SELECTOR`")
+	set.StringVar(&f.peer, "peer", "", "`IP` of another node: the way there decides the network device for bootstrap")
+	set.BoolVar(&f.pinGID, "pin-gid", false, "set the GID index by number; an error where ports differ in it")
+	set.BoolVar(&f.tcpFallback, "tcp-fallback", false, "turn RDMA off when no port can be used")
+	set.BoolVar(&f.override, "override", false, "replace values that the environment has")
+	set.StringVar(&f.compat, "compat", "", "reproduce another tool: kserve")
+	completeWords(cmd, "compat", []string{launch.CompatKServe})
+	completeWords(cmd, "for", append(libraryNames(launch.Libraries()), "all"))
+	f.source.AddTo(cmd)
+}
+
 // envFlags are the flags of env.
 type envFlags struct {
-	source                         SourceFlags
-	format, peer, compat           string
-	libraries                      []string
-	include, exclude               []string
-	pinGID, fallback               bool
-	override, explain, formatGiven bool
+	planFlags
+	format, name, namespace string
+	explain, formatGiven    bool
 }
 
 func newEnvCommand(app *App) *cobra.Command {
@@ -51,27 +75,25 @@ The exit code is 0 when RDMA can be used, 3 when it can't (with --tcp-fallback t
   rdmactl env --explain
   rdmactl env --for nccl,ucx --include 'mlx5_[0-7]' --peer 10.1.2.3
   rdmactl env --format dotenv > job.env
+  rdmactl env --format configmap --namespace serving | kubectl apply -f -
   eval "$(rdmactl env --compat kserve)"`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			flags.formatGiven = cmd.Flags().Changed("format")
 			return app.runEnv(cmd, flags)
 		},
 	}
+	var formats []string
+	for _, format := range launch.TextFormats() {
+		formats = append(formats, string(format))
+	}
 	f := cmd.Flags()
-	f.StringVar(&flags.format, "format", string(launch.FormatShell), "form of the variables: sh, dotenv, json")
-	f.StringSliceVar(&flags.libraries, "for", libraryNames(launch.DefaultLibraries()), "`LIBRARIES`: "+strings.Join(libraryNames(launch.Libraries()), ", ")+", or all")
-	f.StringSliceVar(&flags.include, "include", nil, "only ports that match `SELECTOR`, whatever their role")
-	f.StringSliceVar(&flags.exclude, "exclude", nil, "no ports that match `SELECTOR`")
-	f.StringVar(&flags.peer, "peer", "", "`IP` of another node: the way there decides the network device for bootstrap")
-	f.BoolVar(&flags.pinGID, "pin-gid", false, "set the GID index by number; an error where ports differ in it")
-	f.BoolVar(&flags.fallback, "tcp-fallback", false, "turn RDMA off when no port can be used")
-	f.BoolVar(&flags.override, "override", false, "replace values that the environment has")
+	f.StringVar(&flags.format, "format", string(launch.FormatShell), "`FORM` of the variables: "+strings.Join(formats, ", "))
+	f.StringVar(&flags.name, "name", "", "`NAME` of the configmap (default rdma-env-HOST)")
+	f.StringVar(&flags.namespace, "namespace", "", "`NAMESPACE` of the configmap")
 	f.BoolVar(&flags.explain, "explain", false, "show the reasoning instead of the variables")
-	f.StringVar(&flags.compat, "compat", "", "reproduce another tool: kserve")
-	completeWords(cmd, "format", []string{"sh", "dotenv", "json"})
-	completeWords(cmd, "compat", []string{launch.CompatKServe})
-	completeWords(cmd, "for", append(libraryNames(launch.Libraries()), "all"))
-	flags.source.AddTo(cmd)
+	completeWords(cmd, "format", formats)
+	flags.addTo(cmd)
+	cmd.AddCommand(newEnvConsensusCommand(app), newEnvLintCommand(app))
 	return cmd
 }
 
@@ -93,7 +115,10 @@ func (app *App) runEnv(cmd *cobra.Command, flags envFlags) error {
 	if flags.formatGiven && (structured || flags.explain) {
 		return usageError(cmd, errors.New("--format writes variables only: it excludes --explain and -o json or yaml"))
 	}
-	plan, err := app.planEnv(cmd, flags)
+	if (flags.name != "" || flags.namespace != "") && format != launch.FormatConfigMap {
+		return usageError(cmd, errors.New("--name and --namespace are those of a configmap: they need --format configmap"))
+	}
+	plan, node, err := app.planEnv(cmd, flags.planFlags, nil)
 	if err != nil {
 		return err
 	}
@@ -103,7 +128,12 @@ func (app *App) runEnv(cmd *cobra.Command, flags envFlags) error {
 		}
 		return envExit(plan)
 	}
-	text, err := launch.Format(plan, format)
+	text, err := launch.FormatWith(plan, format, launch.FormatOptions{
+		Name: flags.name, Namespace: flags.namespace, Node: node, Version: version.Info().Version,
+	})
+	if errors.Is(err, launch.ErrOptions) {
+		return usageError(cmd, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -114,24 +144,25 @@ func (app *App) runEnv(cmd *cobra.Command, flags envFlags) error {
 	return envExit(plan)
 }
 
-// planEnv derives the plan of the node that the flags choose.
-func (app *App) planEnv(cmd *cobra.Command, flags envFlags) (launch.Plan, error) {
+// planEnv derives the plan of the node that the flags choose, and tells its host name. environ is what the
+// variables meet; where it is nil, the environment of this process counts on this machine only.
+func (app *App) planEnv(cmd *cobra.Command, flags planFlags, environ map[string]string) (plan launch.Plan, host string, err error) {
 	opts, err := flags.options()
 	if err != nil {
-		return launch.Plan{}, usageError(cmd, err)
+		return plan, "", usageError(cmd, err)
 	}
+	opts.Environment = environ
 	n, err := app.openNode(flags.source)
 	if err != nil {
-		return launch.Plan{}, err
+		return plan, "", err
 	}
 	defer n.Close()
-	var plan launch.Plan
 	if flags.compat == "" {
 		plan, err = app.deriveEnv(cmd.Context(), n, opts)
-	} else if plan, err = launch.KServe(n.Root, app.environment()); err != nil {
+	} else if plan, err = launch.KServe(n.Root, app.kserveEnvironment(n)); err != nil {
 		err = &ExitError{Code: ExitUsage, Err: err}
 	}
-	return plan, err
+	return plan, sysfs.NewReader(n.Root, cmd.Context().Err).String(sysfs.ProcHostname), err
 }
 
 // deriveEnv scans a node and derives its plan. The environment of this process counts on this machine only.
@@ -141,9 +172,7 @@ func (app *App) deriveEnv(ctx context.Context, n *node, opts launch.Options) (la
 	if err != nil {
 		return launch.Plan{}, err
 	}
-	if n.local {
-		opts.Environment, opts.Routes = app.environment(), liveRoutes(ctx, snap)
-	}
+	app.surroundings(ctx, n, snap, &opts)
 	plan, err := launch.Derive(snap, opts)
 	if errors.Is(err, launch.ErrOptions) {
 		err = &ExitError{Code: ExitUsage, Err: err}
@@ -152,9 +181,9 @@ func (app *App) deriveEnv(ctx context.Context, n *node, opts launch.Options) (la
 }
 
 // options checks the flags and turns them into options.
-func (f envFlags) options() (launch.Options, error) {
+func (f planFlags) options() (launch.Options, error) {
 	opts := launch.Options{
-		Include: f.include, Exclude: f.exclude, PinGID: f.pinGID, TCPFallback: f.fallback, Override: f.override,
+		Include: f.include, Exclude: f.exclude, PinGID: f.pinGID, TCPFallback: f.tcpFallback, Override: f.override,
 	}
 	var err error
 	if opts.Libraries, err = launch.ParseLibraries(f.libraries); err != nil {
@@ -175,7 +204,7 @@ func (f envFlags) options() (launch.Options, error) {
 	default:
 		return opts, fmt.Errorf("--compat: %q is not %s", f.compat, launch.CompatKServe)
 	}
-	if len(f.include)+len(f.exclude) > 0 || f.peer != "" || f.pinGID || f.fallback || f.override {
+	if len(f.include)+len(f.exclude) > 0 || f.peer != "" || f.pinGID || f.tcpFallback || f.override {
 		return opts, errors.New("--compat kserve decides as the script does: it excludes --include, --exclude, --peer, --pin-gid, --tcp-fallback and --override")
 	}
 	return opts, nil

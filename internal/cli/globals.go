@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/rdmakit/rdmakit/internal/bundle"
 	"github.com/rdmakit/rdmakit/internal/config"
 	"github.com/rdmakit/rdmakit/internal/output"
 )
@@ -40,6 +41,10 @@ type App struct {
 	Out *output.Printer
 	// Log goes to standard error: warnings always, the rest with --verbose.
 	Log *slog.Logger
+
+	argv0 string // name of the program, where a link to it chose an applet
+	// recording is the node of all commands, whatever flags say; nil: the flags choose. Snapshot runs commands on it.
+	recording *bundle.Bundle
 
 	commands []entry  // nil: the table; tests add to it
 	order    []string // names of the commands as the table has them: cobra sorts them
@@ -133,7 +138,7 @@ func (app *App) prepare(cmd *cobra.Command, _ []string) error {
 	app.Out = output.New(app.outputOptions())
 	app.Log = slog.New(slog.NewTextHandler(app.Out.Stderr(), &slog.HandlerOptions{Level: app.logLevel(), ReplaceAttr: dropTime}))
 	app.limitTime(cmd)
-	if cfg.Ignored != nil {
+	if cfg.Ignored != nil && cmd.GroupID != groupApplet { // what applets write to standard error is for programs, too
 		app.Log.Warn("configuration ignored", "cause", cfg.Ignored)
 	}
 	app.Log.Debug("run", "command", cmd.CommandPath(), "config", cfg.File, "found", cfg.Exists)

@@ -122,7 +122,7 @@ func parses(args []string) error {
 	root := app.Root()
 	stub := func(cmd *cobra.Command, _ []string) error { return nil }
 	everyCommand(root, func(_ string, cmd *cobra.Command) { cmd.RunE = stub })
-	root.SetArgs(args)
+	root.SetArgs(app.appletArgs(root, args))
 	return root.ExecuteContext(context.Background())
 }
 

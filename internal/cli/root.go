@@ -12,12 +12,17 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Main runs rdmactl with the arguments of this process and returns its exit code. The first Ctrl-C (or SIGTERM) ends
-// the context of the command, the second one ends the process.
+// Main runs rdmactl with the arguments of this process, or the applet whose name it was started under, and returns the
+// exit code. The first Ctrl-C (or SIGTERM) ends the context of the command, the second one ends the process.
 func Main() int {
 	ctx, stop := withSignals(context.Background())
 	defer stop()
-	return NewApp().Run(ctx, os.Args[1:])
+	app := NewApp()
+	args, byLink := linkArgs(os.Args)
+	if byLink {
+		app.argv0 = os.Args[0]
+	}
+	return app.Run(ctx, args)
 }
 
 // Run runs the command that args name, without the program's own name, and returns the exit code. It prints the
@@ -28,7 +33,7 @@ func (app *App) Run(ctx context.Context, args []string) int {
 		app.grace = grace
 	}
 	root := app.Root()
-	root.SetArgs(append([]string{}, args...)) // never nil: cobra would read os.Args instead
+	root.SetArgs(append([]string{}, app.appletArgs(root, args)...)) // never nil: cobra would read os.Args instead
 	defer app.cleanUp()
 
 	// The command has a goroutine of its own so that a read that never returns can't outlast --timeout. Whoever

@@ -4,6 +4,8 @@ import (
 	"github.com/rdmakit/rdmakit/doctor"
 	"github.com/rdmakit/rdmakit/inventory"
 	"github.com/rdmakit/rdmakit/launch"
+	"github.com/rdmakit/rdmakit/launch/consensus"
+	"github.com/rdmakit/rdmakit/launch/lint"
 )
 
 // Schemas returns the documents that commands print with -o json, by the name in
@@ -17,7 +19,11 @@ func Schemas() map[string]any {
 		showSchema:       showReport{},
 		doctor.Schema:    doctor.Report{},
 		launch.Schema:    launch.Plan{}, // printed by env
+		consensus.Schema: consensus.Report{},
+		lint.Schema:      lint.Report{}, // printed by env lint
+		execSchema:       execReport{},  // printed by exec --dry-run
 		demoSchema:       demoReport{},
 		configSchema:     configReport{},
+		appletsSchema:    appletsReport{},
 	}
 }

@@ -10,15 +10,20 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/rdmakit/rdmakit/internal/applet"
 	"github.com/rdmakit/rdmakit/internal/testtrees"
 )
 
 // TestMain lets the test binary play rdmactl when a script or a test starts it under that name.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){
+	programs := map[string]func(){
 		"rdmactl": func() { os.Exit(Main()) },
 		"lab":     func() { os.Exit(labMain()) },
-	})
+	}
+	for _, a := range applet.All() { // links to rdmactl are links to this program
+		programs[a.Name] = programs["rdmactl"]
+	}
+	testscript.Main(m, programs)
 }
 
 // TestScripts runs the scripts in testdata/script, one for each command. Besides the commands of testscript they

@@ -6,17 +6,19 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"strings"
 
-	"github.com/rdmakit/rdmakit/internal/nodetree"
+	"github.com/rdmakit/rdmakit/internal/bundle"
 	"github.com/rdmakit/rdmakit/internal/pciname"
 	"github.com/rdmakit/rdmakit/internal/sysfs"
 	"github.com/rdmakit/rdmakit/inventory"
+	"github.com/rdmakit/rdmakit/launch"
 )
 
 // liveFile is the file of a recorded node that holds the answers of netlink.
-const liveFile = "live.json"
+const liveFile = bundle.LiveFile
 
 // node is an opened source of scans.
 type node struct {
@@ -24,7 +26,9 @@ type node struct {
 	// local tells that it is the machine rdmactl runs on: only there does the
 	// environment of the process belong to the node.
 	local bool
-	close func() error
+	// bundle is the recording that the node is read from, nil for the machine and folders.
+	bundle *bundle.Bundle
+	close  func() error
 }
 
 // Close releases what the node holds open.
@@ -47,21 +51,28 @@ func (app *App) openNode(flags SourceFlags) (*node, error) {
 			return nil, &ExitError{Code: ExitUsage, Err: err}
 		}
 	}
-	n.Names = pciname.New(app.Config.PCIIDs)
+	if n.Names == nil || app.Config.PCIIDs != "" { // a bundle has the names that its machine had
+		n.Names = pciname.New(app.Config.PCIIDs)
+	}
 	return n, nil
 }
 
 func (app *App) openSource(flags SourceFlags) (*node, error) {
 	switch {
+	case app.recording != nil:
+		return fromBundle(app.recording, "recording")
 	case flags.From != "":
 		if err := checkBundle(flags.From); err != nil {
 			return nil, err
 		}
-		tree, err := nodetree.Open(flags.From)
+		b, err := bundle.Open(flags.From)
+		if errors.Is(err, bundle.ErrNewer) {
+			err = withHints(err, "update rdmactl")
+		}
 		if err != nil {
 			return nil, bundleError(err)
 		}
-		return recorded(tree.FS(), nil, "bundle "+flags.From)
+		return fromBundle(b, "bundle "+flags.From)
 	case app.Config.Root != "" && app.Config.Root != "/":
 		root, err := sysfs.OpenRoot(app.Config.Root)
 		if err != nil {
@@ -77,6 +88,41 @@ func (app *App) openSource(flags SourceFlags) (*node, error) {
 		return nil, err
 	}
 	return &node{Sources: local.Sources, local: true, close: local.Close}, nil
+}
+
+// fromBundle makes a node of a bundle.
+func fromBundle(b *bundle.Bundle, label string) (*node, error) {
+	n := &node{Sources: b.Sources(), bundle: b}
+	if err := checkNode(n.Root, label); err != nil {
+		return nil, err
+	}
+	return n, nil
+}
+
+// surroundings fills in what of the process and the kernel belongs to a node: the variables that jobs meet, unless
+// the caller has given them, and the ways to other nodes. A bundle holds those of the machine that was recorded.
+func (app *App) surroundings(ctx context.Context, n *node, snap inventory.Snapshot, opts *launch.Options) {
+	switch {
+	case n.local:
+		opts.Environment, opts.Routes = app.environment(), liveRoutes(ctx, snap)
+	case n.bundle != nil:
+		if opts.Environment == nil {
+			opts.Environment, _ = n.bundle.Environment() // checked when it was opened
+		}
+		opts.Routes = n.bundle.Routes(snap)
+	}
+}
+
+// kserveEnvironment is what KServe's script would meet: the environment of this process, which steers it on any node,
+// over that of the machine that was recorded.
+func (app *App) kserveEnvironment(n *node) map[string]string {
+	env := map[string]string{}
+	if n.bundle != nil {
+		recorded, _ := n.bundle.Environment() // checked when it was opened
+		maps.Copy(env, recorded)
+	}
+	maps.Copy(env, app.environment())
+	return env
 }
 
 // checkBundle refuses by its right name what is no bundle at first sight.
@@ -127,7 +173,7 @@ func checkNode(root fs.FS, label string) error {
 		}
 	}
 	err := fmt.Errorf("open %s: it has neither sys nor proc, so it is not the root of a node", label)
-	if strings.HasPrefix(label, "bundle ") {
+	if strings.HasPrefix(label, "bundle ") || label == "recording" {
 		return &ExitError{Code: ExitUsage, Err: err}
 	}
 	return withHints(&ExitError{Code: ExitUsage, Err: err}, "name the folder that holds sys and proc")

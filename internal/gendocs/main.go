@@ -68,9 +68,11 @@ func generate(dir string) error {
 
 func markdownPage(cmd *cobra.Command) ([]byte, error) {
 	var buf bytes.Buffer
-	link := func(name string) string { // cobra: "rdmactl_config_show.md"
-		return strings.ReplaceAll(name, "_", "-")
+	pages := map[string]string{} // by cobra's names: "rdmactl_config_show.md"
+	for _, c := range cli.Reference(cmd.Root()) {
+		pages[strings.ReplaceAll(c.CommandPath(), " ", "_")+".md"] = cli.PageName(c) + ".md"
 	}
+	link := func(name string) string { return pages[name] }
 	if err := doc.GenMarkdownCustom(cmd, &buf, link); err != nil {
 		return nil, fmt.Errorf("page of %s: %w", cmd.CommandPath(), err)
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -105,9 +106,13 @@ func documents(t *testing.T, tree string, args ...string) []map[string]any {
 	app := cli.NewApp()
 	app.Stdin, app.Stdout, app.Stderr = strings.NewReader(""), &stdout, &stderr
 	app.IsTerminal = func(any) bool { return false }
-	app.Environ = []string{"HOME=" + t.TempDir(), "KSERVE_INFER_ROCE=true", "RDMAKIT_PCI_IDS=" + filepath.Join("..", "cli", "testdata", "pci.ids")}
+	app.Environ = []string{"HOME=" + t.TempDir(), "KSERVE_INFER_ROCE=true", "NCCL_IB_HCA=mlx5_1,nosuch", "RDMAKIT_PCI_IDS=" + filepath.Join("..", "cli", "testdata", "pci.ids")}
 	if tree != "" {
-		args = append(args, "--from", filepath.Join("..", "testtrees", tree+".tree"))
+		end := slices.Index(args, "--")
+		if end < 0 {
+			end = len(args)
+		}
+		args = slices.Insert(slices.Clone(args), end, "--from", filepath.Join("..", "testtrees", tree+".tree"))
 	}
 	code := app.Run(t.Context(), args)
 	var out []map[string]any
@@ -141,6 +146,8 @@ func commandsOf(t *testing.T, tree string) [][]string {
 		{"doctor", "-o", "json"},
 		{"env", "--for", "all", "--tcp-fallback", "-o", "json"},
 		{"env", "--compat", "kserve", "-o", "json"},
+		{"env", "lint", "-o", "json"},
+		{"exec", "--dry-run", "--allow-none", "--allow-partial", "-o", "json", "--", "sh", "-c", "true"},
 	}
 	snap, _ := inventory.Scan(t.Context(), inventory.Sources{Root: node.FS()}) // damaged trees have devices too
 	for _, d := range snap.Devices {
@@ -165,7 +172,14 @@ func TestDocumentsFollowSchemas(t *testing.T) {
 			})
 		}
 	})
-	for _, args := range [][]string{{"config", "show", "-o", "json"}, {"demo", "-o", "json"}} {
+	others := [][]string{
+		{"config", "show", "-o", "json"},
+		{"demo", "-o", "json"},
+		{"applet", "list", "-o", "json"},
+		{"applet", "install", t.TempDir(), "-o", "json"},
+		{"env", "consensus", filepath.Join("..", "testtrees", "consensus"), "-o", "json"},
+	}
+	for _, args := range others {
 		for _, document := range documents(t, "", args...) {
 			if err := v.check(document); err != nil {
 				t.Errorf("rdmactl %s: %v", strings.Join(args, " "), err)

@@ -1,0 +1,147 @@
+//go:build kernel
+
+package kernel
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// replayed are the commands that must say the same of the guest and of its bundle.
+var replayed = []string{
+	"detect", "detect -o wide", "detect -o json", "detect -o yaml", "status", "status -o wide", "status -o json", "doctor", "doctor -o wide", "doctor -o json", "doctor --strict",
+	"env", "env --explain", "env -o json --for all", "env --format dotenv", "env --format json", "env --include rxe0 --pin-gid", "env --peer 192.0.2.9 -o json", "env --compat kserve -o json",
+	"show rxe0", "show rxe0 -o json", "show siw0 -o json", "show eth0",
+	"ibdev2netdev", "ibdev2netdev -v", "show_gids", "ibstatus", "ibstat", "ibstat -s", "ibstat -l", "ibstat -p", "ibv_devices",
+	"ibv_devinfo", "ibv_devinfo -v", "ibv_devinfo -l", "ibv_devinfo -d rxe0", "ibv_devinfo -d nosuch",
+}
+
+// The time of a scan, of a reading of counters, and what counts all the time.
+var moving = regexp.MustCompile(`(?m)^.*"?taken"?: .*$\n?`)
+
+// compareReplay runs all commands on the guest and on a bundle of it, as a user.
+func compareReplay(t *testing.T, run func(script string) string, file string, commands []string) {
+	t.Helper()
+	for _, args := range commands {
+		script := "cd /tmp; export KSERVE_INFER_ROCE=true; %s >out.$$ 2>err.$$; rc=$?; cat out.$$; echo --- $rc; cat err.$$; rm -f out.$$ err.$$"
+		live := moving.ReplaceAllString(run(fmt.Sprintf(script, rdmactlShared+" "+args)), "")
+		replay := moving.ReplaceAllString(run(fmt.Sprintf(script, rdmactlShared+" "+withFrom(args, file))), "")
+		if live != replay {
+			t.Errorf("%s: live:\n%s\nfrom the bundle:\n%s", args, live, replay)
+		}
+	}
+}
+
+// withFrom puts --from behind the name of the command.
+func withFrom(args, file string) string {
+	name, rest, _ := strings.Cut(args, " ")
+	if strings.HasPrefix(name, "ib") || name == "show_gids" { // an applet's own options follow its name
+		return "--from " + file + " " + args
+	}
+	return name + " --from " + file + " " + rest
+}
+
+// rdmactlShared is a copy that users other than root can run.
+const rdmactlShared = "/tmp/rdmactl"
+
+// TestBundleReplaysGuest records the guest as root and as nobody, in several states, and compares every read-only
+// command on the guest and on the bundle.
+func TestBundleReplaysGuest(t *testing.T) {
+	g := withRdmactl(t)
+	g.Exclusive(t)
+	output(t, g, "cp "+rdmactl+" "+rdmactlShared+"; chmod 755 "+rdmactlShared+"; chmod 1777 /tmp")
+	defer output(t, g, "rm -rf "+rdmactlShared+" /tmp/bundle.*") // the context is over in a Cleanup
+	states := []struct{ name, do, undo string }{
+		{"as booted", "true", "true"},
+		{"more addresses", "ip addr add 10.77.0.1/16 dev eth0; ip addr add 2001:db8:7::1/64 dev eth0 nodad; ip route add 10.99.0.0/16 via 192.0.2.2", "ip addr del 10.77.0.1/16 dev eth0; ip addr del 2001:db8:7::1/64 dev eth0; ip route del 10.99.0.0/16 2>/dev/null; true"},
+		{"link down", "ip link set eth0 down", "ip link set eth0 up; ip addr replace 192.0.2.1/24 dev eth0"},
+		{"one device", "rdma link del siw0", "rdma link add siw0 type siw netdev eth1"},
+	}
+	users := []struct{ name, prefix string }{{"root", ""}, {"nobody", "setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all --bounding-set=-all "}}
+	for _, s := range states {
+		output(t, g, s.do)
+		settle(t, g)
+		for i, u := range users {
+			if i > 0 && s.do != "true" {
+				continue // what a user may read doesn't depend on these states
+			}
+			t.Run(s.name+"/"+u.name, func(t *testing.T) {
+				run := func(script string) string {
+					return output(t, g, u.prefix+"sh -c '"+script+"'")
+				}
+				file := "/tmp/bundle." + u.name + "." + strings.ReplaceAll(s.name, " ", "-") + ".tar.gz"
+				said := run(rdmactlShared + " snapshot --force --peer 192.0.2.9 -o " + file + " 2>&1; echo exit $?")
+				t.Log(strings.TrimSpace(said))
+				if !strings.Contains(said, "exit 0") && !(u.name == "nobody" && strings.Contains(said, "exit 7")) {
+					t.Errorf("snapshot says %s", said)
+				}
+				if mode := strings.TrimSpace(output(t, g, "stat -c %a "+file)); mode != "600" {
+					t.Errorf("mode of the bundle = %s, want 600", mode)
+				}
+				commands := replayed
+				if s.do != "true" {
+					commands = []string{"detect -o json", "status", "doctor -o json", "env -o json --for all", "env --peer 192.0.2.9 -o json", "show rxe0 -o json", "show_gids", "ibstat", "ibv_devinfo -v"}
+				}
+				compareReplay(t, run, file, commands)
+			})
+		}
+		output(t, g, s.undo)
+	}
+}
+
+// TestSnapshotOnlyReads compares modules, files, settings, links and addresses of the guest before and after.
+func TestSnapshotOnlyReads(t *testing.T) {
+	g := withRdmactl(t)
+	g.Exclusive(t)
+	const state = "lsmod | cut -d' ' -f1 | sort; find /etc /var/lib /root /tmp /run /home -xdev -newer /tmp/mark ! -name mark ! -name 'run-*.sh' 2>/dev/null | sort; sysctl -a 2>/dev/null | grep -E '^(net|vm|kernel.(numa|sched))' | grep -vE 'random|nf_conntrack_count|nr_|stat'; rdma -j link; ip -j addr | tr ',' '\\n' | grep -vE 'valid_life|preferred'"
+	output(t, g, "mkdir -p /tmp/alone; touch /tmp/mark; sleep 1.1")
+	defer output(t, g, "rm -rf /tmp/alone /tmp/mark")
+	before := output(t, g, state)
+	output(t, g, "cd /tmp/alone && "+rdmactl+" snapshot -o n.tar.gz 2>&1 && mv n.tar.gz /dev/shm/; rm -f /dev/shm/n.tar.gz")
+	after := strings.ReplaceAll(output(t, g, state), "/tmp/alone\n", "")
+	if before != strings.ReplaceAll(after, "/tmp\n", "") && before != after {
+		t.Errorf("before:\n%s\nafter:\n%s", before, after)
+	}
+	if left := output(t, g, "ls -A /tmp/alone"); left != "" {
+		t.Errorf("left behind: %s", left)
+	}
+}
+
+// TestSnapshotWhileDevicesComeAndGo records while devices are unplugged: every bundle must open, and its own findings
+// must be what commands say of it.
+func TestSnapshotWhileDevicesComeAndGo(t *testing.T) {
+	g := withRdmactl(t)
+	g.Exclusive(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Minute) // a guest without KVM on a busy machine
+	defer cancel()
+	out, err := g.Output(ctx, `cd /tmp; rm -f churn.*
+		for i in 7 8; do ip link add dummy$i type dummy; ip link set dummy$i up; done
+		(while [ ! -e churn.stop ]; do
+			rdma link add rxe7 type rxe netdev dummy7; sleep 0.0$((RANDOM % 9)); rdma link add siw7 type siw netdev dummy8; sleep 0.1; rdma link del rxe7; sleep 0.0$((RANDOM % 9)); rdma link del siw7
+		done) >/dev/null 2>&1 & churn=$!
+		for i in $(seq 12); do
+			`+rdmactl+` snapshot -o churn.$i.tar.gz 2>churn.$i.err; echo "snapshot $?"
+			`+rdmactl+` detect -o json --from churn.$i.tar.gz >churn.$i.json 2>/dev/null
+			echo "detect $?"
+			tar xzf churn.$i.tar.gz findings/detect.json -O | cmp - churn.$i.json && echo same
+			grep -q '"name": "rxe0"' churn.$i.json && echo rxe0
+		done
+		touch churn.stop; wait $churn
+		rdma link del rxe7 2>/dev/null; rdma link del siw7 2>/dev/null; ip link del dummy7; ip link del dummy8; cat churn.*.err | sort | uniq -c; rm -f churn.*`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Log(out)
+	if strings.Count(out, "same") != 12 || strings.Count(out, "rxe0\n") < 12 {
+		t.Errorf("want 12 bundles that say what they hold, with rxe0 in each:\n%s", out)
+	}
+	for line := range strings.Lines(out) {
+		if code, ok := strings.CutPrefix(strings.TrimSpace(line), "snapshot "); ok && code != "0" && code != "7" {
+			t.Errorf("snapshot = %s", code)
+		}
+	}
+}

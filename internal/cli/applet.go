@@ -1,0 +1,169 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/rdmakit/rdmakit/internal/applet"
+	"github.com/rdmakit/rdmakit/internal/output"
+)
+
+func newAppletCommand(app *App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "applet",
+		Short: "Install and list the compatible C tools",
+		Long: `rdmactl does what some well-known C tools and scripts do: as "rdmactl ibstat", or as "ibstat" by a link of
+that name to rdmactl. Options, output, messages and exit codes are theirs. "rdmactl help ibstat" describes one.
+
+Flags of rdmactl go before the name of the tool; what follows the name belongs to the tool. A link takes the tool's
+own options only, but follows the settings (RDMAKIT_ROOT, the configuration file).`,
+		Example: "  rdmactl applet list\n  rdmactl applet install /usr/local/bin",
+	}
+	cmd.AddCommand(newAppletInstallCommand(app), newAppletListCommand(app))
+	return cmd
+}
+
+// appletEntries are the applets as commands: rdmactl ibstat.
+func appletEntries() []entry {
+	var list []entry
+	for _, a := range applet.All() {
+		list = append(list, entry{groupApplet, func(app *App) *cobra.Command { return newAppletEntry(app, a) }})
+	}
+	return list
+}
+
+func newAppletEntry(app *App, a applet.Applet) *cobra.Command {
+	var source SourceFlags
+	cmd := &cobra.Command{
+		Use:     a.Name + " [ARG...]",
+		Short:   a.Summary,
+		Long:    appletText(a),
+		Example: strings.TrimRight("  rdmactl "+a.Name+"\n  rdmactl "+a.Name+" "+a.Example+"\n  rdmactl --from node.tar.gz "+a.Name, " "),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return app.runApplet(cmd.Context(), a.Name, source, args)
+		},
+	}
+	cmd.DisableFlagsInUseLine = true
+	source.AddTo(cmd)
+	SetFormats(cmd, output.FormatTable)
+	return cmd
+}
+
+// appletText describes an applet for the help and its page.
+func appletText(a applet.Applet) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s, as %s does.\n\n    %s\n\n%s\n", a.Summary, a.Like, strings.TrimRight(a.Name+" "+a.Usage, " "), a.Long)
+	if len(a.Options) > 0 {
+		b.WriteString("\nOptions of the tool, after its name:\n\n")
+		for _, o := range a.Options {
+			fmt.Fprintf(&b, "    %-22s %s\n", o.Flags, o.Help)
+		}
+	}
+	b.WriteString("\nThe flags below are those of rdmactl and stand before the name: rdmactl --from node.tar.gz " + a.Name + ".")
+	return b.String()
+}
+
+// appletArgs puts "--" behind the name of an applet, so that what follows it stays the applet's own: -v of ibv_devinfo
+// is not that of rdmactl. Flags of rdmactl stand before the name.
+func (app *App) appletArgs(root *cobra.Command, args []string) []string {
+	at := firstWord(root, args)
+	if at < 0 {
+		return args
+	}
+	cmd := childOf(root, args[at])
+	if cmd == nil || cmd.GroupID != groupApplet || cmd.HasSubCommands() {
+		return args
+	}
+	return slices.Insert(slices.Clone(args), at+1, "--")
+}
+
+// firstWord finds the first argument that is neither a flag nor the value of one; -1 without, or behind a flag that
+// no applet has.
+func firstWord(root *cobra.Command, args []string) int {
+	known := pflag.NewFlagSet("", pflag.ContinueOnError)
+	known.AddFlagSet(root.PersistentFlags())
+	known.String("from", "", "")
+	known.String("root", "", "")
+	for i := 0; i < len(args); i++ {
+		switch arg := args[i]; {
+		case arg == "--":
+			return -1
+		case len(arg) < 2 || arg[0] != '-':
+			return i
+		default:
+			skip, ok := flagValues(known, arg)
+			if !ok {
+				return -1
+			}
+			i += skip
+		}
+	}
+	return -1
+}
+
+// flagValues tells how many arguments behind a flag are its value; false for an unknown flag.
+func flagValues(known *pflag.FlagSet, arg string) (skip int, ok bool) {
+	if name, long := strings.CutPrefix(arg, "--"); long {
+		name, _, given := strings.Cut(name, "=")
+		f := known.Lookup(name)
+		if f != nil && !given && f.NoOptDefVal == "" {
+			skip = 1
+		}
+		return skip, f != nil
+	}
+	for i := 1; i < len(arg); i++ {
+		f := known.ShorthandLookup(arg[i : i+1])
+		switch {
+		case f == nil:
+			return 0, false
+		case f.NoOptDefVal != "":
+		case i == len(arg)-1:
+			return 1, true
+		default:
+			return 0, true
+		}
+	}
+	return 0, true
+}
+
+// linkArgs returns the arguments of a run by the name that the program was started under.
+func linkArgs(argv []string) (args []string, isApplet bool) {
+	if len(argv) == 0 {
+		return nil, false
+	}
+	if a, ok := applet.Find(filepath.ToSlash(argv[0])); ok {
+		return append([]string{a.Name}, argv[1:]...), true
+	}
+	return argv[1:], false
+}
+
+// runApplet runs an applet on the node that the flags choose. Its exit code is the applet's own.
+func (app *App) runApplet(ctx context.Context, name string, source SourceFlags, args []string) error {
+	n, err := app.openNode(source)
+	if err != nil {
+		return err
+	}
+	defer n.Close()
+	if app.argv0 != "" {
+		name = app.argv0
+	}
+	verbs, why, err := verbsSource(n)
+	if err != nil {
+		return err
+	}
+	code := applet.Run(ctx, applet.Env{
+		Name: name, Args: args, Stdout: app.stdout, Stderr: app.Stderr, PID: os.Getpid(), LookupEnv: app.LookupEnv,
+		Node: applet.Node{Root: n.Root, Live: n.Live, Verbs: verbs, WhyNoVerbs: why},
+	})
+	if code != 0 {
+		return exitSilently(code)
+	}
+	return nil
+}
