@@ -42,9 +42,10 @@ func (k kernelLive) devices(ctx context.Context, l *Live) error {
 	for _, d := range devices {
 		out := LiveDevice{Index: d.Index, Name: d.Name, Protocol: d.Protocol}
 		ports, err := k.client.Ports(ctx, d)
-		if !errors.Is(err, os.ErrNotExist) { // unplugged in between
-			errs = append(errs, err)
+		if errors.Is(err, os.ErrNotExist) {
+			continue // unplugged in between: if it is back when files are read, the scan says that it came late
 		}
+		errs = append(errs, err)
 		for _, p := range ports {
 			out.Ports = append(out.Ports, LivePort{Number: int(p.Number), Netdev: p.NetdevName})
 		}
