@@ -330,3 +330,14 @@ func FuzzText(f *testing.F) {
 		}
 	})
 }
+
+// TestRedactAddressAndPort: an address is one beside a port, and behind a word and a colon, too.
+func TestRedactAddressAndPort(t *testing.T) {
+	r := testRedactor(t)
+	plain := r.Text("10.20.30.40")
+	for _, form := range []string{"NCCL_COMM_ID=%:29500", "tcp://%:2379", "via:%", "%:18515,%:18515"} {
+		if got, want := r.Text(strings.ReplaceAll(form, "%", "10.20.30.40")), strings.ReplaceAll(form, "%", plain); got != want || plain == "10.20.30.40" {
+			t.Errorf("Text(%s) = %q, want %q", form, got, want)
+		}
+	}
+}

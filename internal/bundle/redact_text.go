@@ -18,6 +18,7 @@ func refusedBinary(name string) inventory.Problem {
 
 var (
 	addressToken  = regexp.MustCompile(`[0-9A-Fa-f]*[:.][0-9A-Fa-f:.]*(/[0-9]{1,3}\b)?`)
+	quadToken     = regexp.MustCompile(`\b[0-9]{1,3}(\.[0-9]{1,3}){3}\b`)
 	uuidToken     = regexp.MustCompile(`\b[0-9a-fA-F]{8}([-_])[0-9a-fA-F]{4}[-_][0-9a-fA-F]{4}[-_][0-9a-fA-F]{4}[-_][0-9a-fA-F]{12}\b`)
 	longHexToken  = regexp.MustCompile(`\b[0-9a-f]{64}\b`)
 	hexToken      = regexp.MustCompile(`\b(0x)?([0-9a-fA-F]{32}|[0-9a-fA-F]{16}|[0-9a-fA-F]{12})\b`)
@@ -111,6 +112,16 @@ func (r *Redactor) addresses(s string) string {
 		start, end := m[0], m[1]
 		token := strings.TrimRight(s[start:end], ":.")
 		end = start + len(token)
+		if quad := quadToken.FindStringIndex(token); quad != nil && strings.Contains(token, ":") && !strings.Contains(token, "::") {
+			// An IPv4 address behind or before a colon: "via:10.0.0.1", "10.0.0.1:4791".
+			a, err := netip.ParseAddr(token[quad[0]:quad[1]])
+			if err == nil {
+				out.WriteString(s[last:start+quad[0]] + r.addr(a, -1).String())
+				last = start + quad[1]
+				lastAddress = last
+				continue
+			}
+		}
 		if start > 0 && wordByte(s[start-1]) && (s[start-1] != '-' || lastAddress != start-1) {
 			continue // part of a name or a version
 		}
