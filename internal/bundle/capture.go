@@ -164,7 +164,7 @@ func (o *Options) documents(b *Bundle, live *liveRecorder, names *nameRecorder, 
 	if len(names.seen) > 0 {
 		docs[NamesFile] = names.seen
 	}
-	if env := launchEnvironment(o.Environment); env != nil {
+	if env := launchEnvironment(o.Environment, o.Redact != nil); env != nil {
 		docs[EnvironmentFile] = env
 	}
 	if answers := o.routes(snap); len(answers) > 0 {

@@ -187,16 +187,28 @@ func (n recordedNames) Name(vendor, device uint16) (string, string) {
 // launchPrefixes begin the names of the variables that package launch reads.
 var launchPrefixes = []string{"NCCL_", "NVSHMEM_", "UCX_", "GLOO_", "MC_", "KSERVE_INFER_"}
 
-// launchEnvironment keeps of an environment what package launch reads; nil stays nil.
-func launchEnvironment(env map[string]string) map[string]string {
+// launchEnvironment keeps of an environment what package launch reads; nil stays nil. What may hold a password is never
+// kept, and what may name a person or a machine (paths, hosts) not in a redacted bundle: no rule of launch reads such values.
+func launchEnvironment(env map[string]string, redacted bool) map[string]string {
 	if env == nil {
 		return nil
 	}
 	out := map[string]string{}
 	for name, value := range env {
-		if slices.ContainsFunc(launchPrefixes, func(p string) bool { return strings.HasPrefix(name, p) }) {
+		known := slices.ContainsFunc(launchPrefixes, func(p string) bool { return strings.HasPrefix(name, p) })
+		secret := strings.Contains(value, "://") && strings.Contains(value, "@")
+		if known && !secret && !(redacted && names(name, value)) {
 			out[name] = value
 		}
 	}
 	return out
+}
+
+// names reports whether a variable may name a person or a machine.
+func names(name, value string) bool {
+	if name == "NCCL_HOSTID" || name == "NCCL_COMM_ID" {
+		return true
+	}
+	_, err := netip.ParsePrefix(value)
+	return strings.ContainsAny(value, "/@") && err != nil
 }
