@@ -10,6 +10,17 @@ passed=0 failed=()
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
+# search DIR TARGET: one short search, its output in $log
+search() {
+  go test -run='^$' -fuzz="^$2\$" -fuzztime="$time" -fuzzminimizetime=5s "$1" >"$log" 2>&1
+}
+
+# missed_stop: the search failed only because go test's own stop came between two steps of its
+# coordinator (golang.org/issue/75804, mended in Go 1.27); a finding always names the input it wrote
+missed_stop() {
+  grep -q '^ *context deadline exceeded$' "$log" && ! grep -qE 'Failing input|panic|minimizing' "$log"
+}
+
 # Packages by text search, which is quick; targets by asking the compiled test, which is right.
 mapfile -t dirs < <(grep -rlE --include='*_test.go' --exclude-dir=testdata '^func Fuzz[A-Z0-9_]' . | xargs -r -n1 dirname | sort -u)
 for dir in "${dirs[@]}"; do
@@ -19,7 +30,7 @@ for dir in "${dirs[@]}"; do
     continue
   fi
   for target in $(grep '^Fuzz' <<<"$list" || true); do
-    if go test -run='^$' -fuzz="^$target\$" -fuzztime="$time" -fuzzminimizetime=5s "$dir" >"$log" 2>&1; then
+    if search "$dir" "$target" || { missed_stop && echo "again: $dir $target" && search "$dir" "$target"; }; then
       passed=$((passed + 1))
       printf 'ok   %s %s: %s\n' "$dir" "$target" "$(grep -oE 'execs: [0-9]+' "$log" | tail -1)"
     else

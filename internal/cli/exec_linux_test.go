@@ -36,7 +36,7 @@ func TestExecLeavesNoTrace(t *testing.T) {
 	show := func(wrapper string) string {
 		cmd := exec.CommandContext(t.Context(), "bash", "-c", `
 			ulimit -Sn 777; ulimit -Sc 0; umask 027; exec 7<>/dev/null
-			exec env --ignore-signal=INT,HUP,TSTP --block-signal=USR1,USR2 nice -n 3 setpriv --no-new-privs `+wrapper+` bash -c "$SHOW"`)
+			exec env --default-signal --ignore-signal=INT,HUP,TSTP --block-signal=USR1,USR2 nice -n 3 setpriv --no-new-privs `+wrapper+` bash -c "$SHOW"`)
 		cmd.Env = append(os.Environ(), "SHOW="+showProcess, "TREE="+rdmaNode(t), "HOME="+t.TempDir())
 		out, err := cmd.CombinedOutput()
 		if err != nil {
