@@ -138,6 +138,8 @@ func (r *Redactor) file(name string, data []byte) (string, bool) {
 		return r.hexTable(text), true
 	case isVersion(name):
 		return text, true // 24.10.1.4 is no address
+	case base == "hostname" || base == "node_desc":
+		return r.hostFile(base, text), true
 	case base == "cmdline":
 		return r.commandLine(text), true
 	case base == "modules" && strings.HasPrefix(name, "proc/"):

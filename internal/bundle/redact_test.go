@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"io"
 	"net/netip"
+	"path"
 	"regexp"
 	"strings"
 	"testing"
@@ -338,6 +339,100 @@ func TestRedactAddressAndPort(t *testing.T) {
 	for _, form := range []string{"NCCL_COMM_ID=%:29500", "tcp://%:2379", "via:%", "%:18515,%:18515"} {
 		if got, want := r.Text(strings.ReplaceAll(form, "%", "10.20.30.40")), strings.ReplaceAll(form, "%", plain); got != want || plain == "10.20.30.40" {
 			t.Errorf("Text(%s) = %q, want %q", form, got, want)
+		}
+	}
+}
+
+// hostTree is a node called name, with the files that tell names of hosts.
+func hostTree(t *testing.T, name string, files map[string]string) *nodetree.Tree {
+	t.Helper()
+	tree := nodetree.New()
+	if err := tree.Set("proc/sys/kernel/hostname", name+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	for file, text := range files {
+		if err := tree.Set(file, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return tree
+}
+
+// TestHostNames holds redaction of names to what leaks and to what must stay.
+func TestHostNames(t *testing.T) {
+	for _, tc := range []struct {
+		host  string
+		files map[string]string
+		// secret must be gone from text, kept must be there as often as before
+		text, secret, kept string
+	}{
+		{host: "trainer-0", text: "0::/system.slice/trainer-0_slurmstepd.scope", secret: "trainer-0", kept: "_slurmstepd.scope"},
+		{host: "gpu-17", text: "x_gpu-17 gpu-17.", secret: "gpu-17", kept: "x_"},
+		{host: "gpu-17", text: "MASTER_ADDR=gpu-18", secret: "gpu-18", kept: "MASTER_ADDR="},
+		{host: "gpu-007", text: "gpu-008 but gpu-0 and gpu-1234", secret: "gpu-008", kept: "but gpu-0 and gpu-1234"},
+		{host: "gpu-17.dc1.example.com", text: "rank0.gpu-18.dc1.example.com:29500", secret: "example", kept: ":29500"},
+		{host: "gpu-17.dc1.example.com", text: "storage.dc1.example.com", secret: "storage", kept: ""},
+		{host: "gpu-17", files: map[string]string{"sys/devices/x/infiniband/a/node_desc": "rack4-n3 mlx5_0\n"}, text: "rack4-n3 mlx5_0", secret: "rack4-n3", kept: " mlx5_0"},
+		{host: "gpu-17", files: map[string]string{"sys/devices/x/infiniband/a/node_desc": "rack4-n3\n"}, text: "rack4-n4", secret: "rack4-n4"},
+		{host: "gpu-17", files: map[string]string{"sys/devices/x/infiniband/a/node_desc": "MT4123 ConnectX6   Mellanox Technologies\n"}, text: "MT4123 ConnectX6", kept: "MT4123 ConnectX6"},
+		{host: "roce", text: "RoCE v2", kept: "RoCE v2"},
+		{host: "roce", text: `{"name": "roce", "type": "RoCE v2"}`, secret: `"roce"`, kept: `"RoCE v2"`},
+		{host: "node7", text: "/sys/devices/system/node/node0 on node7", secret: "node7", kept: "/sys/devices/system/node/node0 on "},
+		{host: "worker", text: "worker worker_threads", secret: "worker ", kept: "worker_threads"},
+		{host: "gpu-17", files: map[string]string{"sys/class/net/gpu-17-roce0": ""}, text: "gpu-17-roce0 of gpu-17", secret: "of gpu-17", kept: "gpu-17-roce0 of "},
+		{host: "mlx5", files: map[string]string{"sys/class/infiniband/mlx5_0": "", "sys/class/infiniband/mlx5_1": ""}, text: "mlx5_1", kept: "mlx5_1"},
+		{host: "localhost", text: "localhost", kept: "localhost"},
+	} {
+		r := testRedactor(t)
+		r.Learn(hostTree(t, tc.host, tc.files))
+		got := r.Text(tc.text)
+		if tc.secret != "" && strings.Contains(got, tc.secret) || !strings.Contains(got, tc.kept) {
+			t.Errorf("host %s: Text(%q) = %q, want nothing of %q and all of %q", tc.host, tc.text, got, tc.secret, tc.kept)
+		}
+	}
+}
+
+// TestHostFiles: the name of the host goes from its own files even where it is a word of the kernel.
+func TestHostFiles(t *testing.T) {
+	r := testRedactor(t)
+	r.Learn(hostTree(t, "roce", map[string]string{"sys/class/infiniband/mlx5_0/node_desc": "roce mlx5_0\n"}))
+	for file, want := range map[string]string{
+		"proc/sys/kernel/hostname":                       r.host("roce") + "\n",
+		"sys/class/infiniband/mlx5_0/node_desc":          r.host("roce") + " mlx5_0\n",
+		"sys/class/infiniband/a/ports/1/gid_attrs/types": "RoCE v2\n",
+	} {
+		in := map[string]string{"hostname": "roce\n", "node_desc": "roce mlx5_0\n", "types": "RoCE v2\n"}[path.Base(file)]
+		if got, ok := r.file(file, []byte(in)); got != want || !ok {
+			t.Errorf("%s: %q becomes %q, %v, want %q", file, in, got, ok, want)
+		}
+	}
+}
+
+// TestForms: one identifier in the forms that kernels, firmware and people write.
+func TestForms(t *testing.T) {
+	r := testRedactor(t)
+	r.Learn(hostTree(t, "a-host", map[string]string{
+		"sys/class/net/eth0/address":               "aa:bb:cc:dd:ee:f0\n",
+		"sys/class/infiniband/mlx5_0/node_guid":    "0002:c903:00a1:b2c3\n",
+		"sys/class/infiniband/mlx5_1/node_guid":    "b83f:d203:00a5:1000\n",
+		"sys/class/infiniband/mlx5_1/ports/1/link": "Ethernet\n",
+	}))
+	mac, guid := r.Text("aa:bb:cc:dd:ee:f0"), strings.ReplaceAll(r.Text("0002:c903:00a1:b2c3"), ":", "")
+	for in, want := range map[string]string{
+		"AA-BB-CC-DD-EE-F0":               strings.ReplaceAll(mac, ":", "-"),
+		"AABBCCDDEEF0":                    strings.ReplaceAll(mac, ":", ""),
+		"0x2c90300a1b2c3":                 "0x" + strings.TrimLeft(guid, "0"),
+		"0x0002C90300A1B2C3":              "0x" + guid,
+		"0X0002c90300a1b2c3":              "0X" + guid,
+		"peer10.20.30.40":                 "peer" + r.Text("10.20.30.40"),
+		"node10.20.30.40":                 "node" + r.Text("10.20.30.40"),
+		"ff:fe-10.20.30.40":               "ff:fe-" + r.Text("10.20.30.40"),
+		"v10.20.30.40 fw20.31.1014":       "v10.20.30.40 fw20.31.1014",
+		"2026-11-21-14-54-11":             "2026-11-21-14-54-11",
+		"0x7fffffffffff 0xffffffffffffff": "0x7fffffffffff 0xffffffffffffff",
+	} {
+		if got := r.Text(in); got != want {
+			t.Errorf("Text(%s) = %s, want %s", in, got, want)
 		}
 	}
 }

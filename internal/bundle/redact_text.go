@@ -21,12 +21,13 @@ var (
 	quadToken     = regexp.MustCompile(`\b[0-9]{1,3}(\.[0-9]{1,3}){3}\b`)
 	uuidToken     = regexp.MustCompile(`\b[0-9a-fA-F]{8}([-_])[0-9a-fA-F]{4}[-_][0-9a-fA-F]{4}[-_][0-9a-fA-F]{4}[-_][0-9a-fA-F]{12}\b`)
 	longHexToken  = regexp.MustCompile(`\b[0-9a-f]{64}\b`)
-	hexToken      = regexp.MustCompile(`\b(0x)?([0-9a-fA-F]{32}|[0-9a-fA-F]{16}|[0-9a-fA-F]{12})\b`)
+	hexToken      = regexp.MustCompile(`\b(0[xX][0-9a-fA-F]{11,16}|(0x)?[0-9a-fA-F]{32}|[0-9a-fA-F]{16}|[0-9a-fA-F]{12})\b`)
+	dashedMAC     = regexp.MustCompile(`\b[0-9a-fA-F]{2}(-[0-9a-fA-F]{2}){5}\b`)
+	gluedQuad     = regexp.MustCompile(`^[a-fA-F]*([0-9]{1,3}(?:\.[0-9]{1,3}){3})$`)
 	deviceToken   = regexp.MustCompile(`\b(enx|wlx|wwx|ibx|rocex|iwx|opax|usnicx)([0-9a-f]{16}|[0-9a-f]{12})`)
 	hexAddress6   = regexp.MustCompile(`\b([0-9a-f]{32})( [0-9a-f]{2}\b)?`)
 	kernelPointer = regexp.MustCompile(`0xffff[0-9a-f]{12}`)
 	versionLabel  = regexp.MustCompile(`(?i)(fw_?ver|firmware|version)["']?\s*[:=]?\s*["']?v?$`)
-	cloudHost     = regexp.MustCompile(`\bip-[0-9]{1,3}-[0-9]{1,3}-[0-9]{1,3}-[0-9]{1,3}(\.[-0-9A-Za-z.]+)?`)
 )
 
 // Text redacts whatever in a text looks like an identifier, and the names of the
@@ -37,6 +38,7 @@ func (r *Redactor) Text(s string) string {
 	s = r.hosts(s)
 	s = r.deviceNames(s)
 	s = r.addresses(s)
+	s = dashedMAC.ReplaceAllStringFunc(s, r.dashed)
 	return hexToken.ReplaceAllStringFunc(s, r.plainHex)
 }
 
@@ -57,37 +59,6 @@ func (r *Redactor) serial(s string) string {
 		return s
 	}
 	return strings.Replace(s, plain, "serial-"+hex.EncodeToString(r.prf("serial", []byte(plain))[:6]), 1)
-}
-
-// host replaces a host name label by label: nodes of one domain stay in one.
-func (r *Redactor) host(name string) string {
-	labels := strings.Split(strings.ToLower(name), ".")
-	for i, l := range labels {
-		word := "host-"
-		if i > 0 {
-			word = "domain-"
-		}
-		labels[i] = word + hex.EncodeToString(r.prf("host", []byte(l))[:4])
-	}
-	return strings.Join(labels, ".")
-}
-
-func (r *Redactor) hosts(s string) string {
-	s = cloudHost.ReplaceAllStringFunc(s, r.host)
-	if r.node.hostPattern == nil {
-		return s
-	}
-	var out strings.Builder
-	last := 0
-	for _, m := range r.node.hostPattern.FindAllStringSubmatchIndex(s, -1) {
-		start, end := m[2], m[3]
-		if start < last || strings.HasPrefix(s[end:], `":`) { // a key of a document
-			continue
-		}
-		out.WriteString(s[last:start] + r.host(s[start:end]))
-		last = end
-	}
-	return out.String() + s[last:]
 }
 
 // deviceNames replaces the address in names that udev makes of one: enx…, ibx…, rocex….
@@ -123,6 +94,10 @@ func (r *Redactor) addresses(s string) string {
 			}
 		}
 		if start > 0 && wordByte(s[start-1]) && (s[start-1] != '-' || lastAddress != start-1) {
+			if at, done, ok := r.glued(s[start-1], token); ok {
+				out.WriteString(s[last:start+at] + done)
+				last, lastAddress = end, end
+			}
 			continue // part of a name or a version
 		}
 		if end < len(s) && wordByte(s[end]) && s[end] != '-' {
@@ -139,6 +114,29 @@ func (r *Redactor) addresses(s string) string {
 		last, lastAddress = end, end
 	}
 	return out.String() + s[last:]
+}
+
+// glued replaces a private IPv4 address at the end of a name, such as peer10.0.0.1; at is where it begins in token.
+func (r *Redactor) glued(before byte, token string) (at int, done string, ok bool) {
+	m := gluedQuad.FindStringSubmatchIndex(token)
+	if m == nil || before == 'v' || before == 'V' || before >= '0' && before <= '9' {
+		return 0, "", false
+	}
+	a, err := netip.ParseAddr(token[m[2]:])
+	if err != nil || !a.IsPrivate() {
+		return 0, "", false
+	}
+	return m[2], r.addr(a, -1).String(), true
+}
+
+// dashed replaces a MAC address in the form of firmware and other systems, AA-BB-CC-DD-EE-FF.
+func (r *Redactor) dashed(s string) string {
+	b, err := hex.DecodeString(strings.ReplaceAll(s, "-", ""))
+	if err != nil {
+		return s
+	}
+	m := r.mac([6]byte(b))
+	return strings.ReplaceAll(joinGroups(m[:], 2), ":", "-")
 }
 
 func wordByte(b byte) bool {
@@ -235,20 +233,30 @@ func joinGroups(b []byte, width int) string {
 	return strings.Join(parts, ":")
 }
 
-// plainHex replaces digits without separators where they are an identifier that the node has.
+// plainHex replaces digits without separators where they are an identifier that the node has; behind 0x the zeros
+// before a GUID may be missing.
 func (r *Redactor) plainHex(s string) string {
-	digits := strings.TrimPrefix(s, "0x")
-	b, err := hex.DecodeString(digits)
-	if err != nil || !r.node.plain[strings.ToLower(digits)] {
+	digits := strings.ToLower(s)
+	prefix := ""
+	if after, ok := strings.CutPrefix(digits, "0x"); ok {
+		prefix, digits = s[:2], after
+	}
+	full := digits
+	if !r.node.plain[full] && prefix != "" && len(digits) < 16 {
+		full = strings.Repeat("0", 16-len(digits)) + digits
+	}
+	b, err := hex.DecodeString(full)
+	if err != nil || !r.node.plain[full] {
 		return s
 	}
-	prefix := s[:len(s)-len(digits)]
+	var out []byte
 	if len(b) == 16 {
 		g := r.gid([16]byte(b))
-		return prefix + hex.EncodeToString(g[:])
+		out = g[:]
+	} else {
+		out, _ = r.bytes(b)
 	}
-	out, _ := r.bytes(b)
-	return prefix + hex.EncodeToString(out)
+	return prefix + hex.EncodeToString(out)[len(full)-len(digits):]
 }
 
 // routeTable redacts /proc/net/route: addresses as words in the order of the host.
