@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"net/netip"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -26,17 +24,7 @@ const probe = "/tmp/ibverbs-probe"
 // withProbe returns the shared guest with a program in it that prints what libibverbs says.
 func withProbe(t *testing.T) *guest.Guest {
 	t.Helper()
-	g := guest.Shared(t)
-	file := filepath.Join(t.TempDir(), "probe")
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", file,
-		"github.com/rdmakit/rdmakit/verbs/provider/ibverbs/testdata/probe")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("build the probe: %v: %s", err, out)
-	}
-	if err := g.CopyIn(t.Context(), file, probe); err != nil {
-		t.Fatal(err)
-	}
+	g := withProgram(t, "github.com/rdmakit/rdmakit/verbs/provider/ibverbs/testdata/probe", probe)
 	g.Exclusive(t)
 	return g
 }

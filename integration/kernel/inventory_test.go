@@ -28,14 +28,20 @@ const rdmactl = "/root/rdmactl"
 // withRdmactl returns the shared guest with rdmactl in it.
 func withRdmactl(t *testing.T) *guest.Guest {
 	t.Helper()
+	return withProgram(t, "github.com/rdmakit/rdmakit/cmd/rdmactl", rdmactl)
+}
+
+// withProgram returns the shared guest with a program in it, built from a package.
+func withProgram(t *testing.T, pkg, target string) *guest.Guest {
+	t.Helper()
 	g := guest.Shared(t)
-	file := filepath.Join(t.TempDir(), "rdmactl")
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", file, "github.com/rdmakit/rdmakit/cmd/rdmactl")
+	file := filepath.Join(t.TempDir(), "program")
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", file, pkg)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("build rdmactl: %v: %s", err, out)
+		t.Fatalf("build %s: %v: %s", pkg, err, out)
 	}
-	if err := g.CopyIn(t.Context(), file, rdmactl); err != nil {
+	if err := g.CopyIn(t.Context(), file, target); err != nil {
 		t.Fatal(err)
 	}
 	return g

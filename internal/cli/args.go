@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rdmakit/rdmakit/internal/config"
+	"github.com/rdmakit/rdmakit/internal/spelling"
 )
 
 // arity is how many arguments a usage line asks for.
@@ -52,7 +52,7 @@ func checkArgs(cmd *cobra.Command, args []string) error {
 	for _, arg := range args {
 		if !slices.Contains(cmd.ValidArgs, arg) {
 			err := fmt.Errorf("argument %s is not one of %s", strconv.Quote(arg), strings.Join(cmd.ValidArgs, ", "))
-			return withHints(err, didYouMean(config.Nearest(arg, cmd.ValidArgs))...)
+			return withHints(err, didYouMean(spelling.Nearest(arg, cmd.ValidArgs, spelling.Loose))...)
 		}
 	}
 	return nil

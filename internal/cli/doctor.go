@@ -9,8 +9,8 @@ import (
 
 	"github.com/rdmakit/rdmakit/doctor"
 	"github.com/rdmakit/rdmakit/doctor/checks"
-	"github.com/rdmakit/rdmakit/internal/config"
 	"github.com/rdmakit/rdmakit/internal/output"
+	"github.com/rdmakit/rdmakit/internal/spelling"
 	"github.com/rdmakit/rdmakit/inventory"
 )
 
@@ -136,7 +136,7 @@ func unknownCheck(id string) error {
 		return nil
 	}
 	err := fmt.Errorf("%w: %q", doctor.ErrUnknownCheck, id)
-	return withHints(withHints(err, didYouMean(config.Nearest(id, ids))...), "rdmactl doctor --list names the checks")
+	return withHints(withHints(err, didYouMean(spelling.Nearest(id, ids, spelling.Loose))...), "rdmactl doctor --list names the checks")
 }
 
 // doctorResult is the end of a run: the error that carries its exit code.

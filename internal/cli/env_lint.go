@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rdmakit/rdmakit/internal/config"
+	"github.com/rdmakit/rdmakit/internal/spelling"
 	"github.com/rdmakit/rdmakit/launch/lint"
 )
 
@@ -202,7 +202,7 @@ func (app *App) explainLintRule(cmd *cobra.Command, id string) error {
 	rule, ok := lint.FindRule(id)
 	if !ok {
 		err := fmt.Errorf("--explain: no rule %q", id)
-		return usageError(cmd, withHints(withHints(err, didYouMean(config.Nearest(id, lintRuleIDs()))...), "rdmactl env lint --list names the rules"))
+		return usageError(cmd, withHints(withHints(err, didYouMean(spelling.Nearest(id, lintRuleIDs(), spelling.Loose))...), "rdmactl env lint --list names the rules"))
 	}
 	return app.Out.Print(rule, lintRuleBlocks(rule)...)
 }

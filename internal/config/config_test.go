@@ -345,26 +345,6 @@ func TestSettingsTable(t *testing.T) {
 	}
 }
 
-func TestNearest(t *testing.T) {
-	candidates := []string{"detect", "doctor", "env", "exec", "config"}
-	tests := []struct{ name, want string }{
-		{"detct", "detect"},
-		{"dtecet", "detect"},
-		{"docter", "doctor"},
-		{"evn", "env"},
-		{"ENV", "env"},
-		{"x", ""},
-		{"", ""},
-		{"completely different", ""},
-		{strings.Repeat("a", 1<<20), ""},
-	}
-	for _, tt := range tests {
-		if got := Nearest(tt.name, candidates); got != tt.want {
-			t.Errorf("Nearest(%.20q) = %q, want %q", tt.name, got, tt.want)
-		}
-	}
-}
-
 func FuzzParse(f *testing.F) {
 	f.Add("mtu: 4096\nqp-type: RC\n")
 	f.Add("device: &a x\nroot: *a\n<<: {}\n")

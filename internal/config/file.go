@@ -14,6 +14,8 @@ import (
 	"syscall"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/rdmakit/rdmakit/internal/spelling"
 )
 
 // maxFileSize bounds what is read: a configuration of ten settings is not a megabyte long, a mistaken path may be.
@@ -117,7 +119,7 @@ func parseMapping(file string, root *yaml.Node) (map[string]fileValue, error) {
 		first, twice := values[key.Value]
 		switch {
 		case key.Kind != yaml.ScalarNode || !known:
-			bad("unknown key", Nearest(key.Value, keys()))
+			bad("unknown key", spelling.Nearest(key.Value, keys(), spelling.Loose))
 		case twice:
 			bad(fmt.Sprintf("given twice, first on line %d", first.line), "")
 		case value.Kind != yaml.ScalarNode:

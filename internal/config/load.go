@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+
+	"github.com/rdmakit/rdmakit/internal/spelling"
 )
 
 // Origin says which layer a value comes from.
@@ -189,7 +191,7 @@ func (o Options) mistyped() []string {
 		if !strings.HasPrefix(variable, "RDMAKIT_") || slices.Contains(known, variable) {
 			continue
 		}
-		if near := Nearest(variable, known); near != "" {
+		if near := spelling.Nearest(variable, known, spelling.Loose); near != "" {
 			notes = append(notes, fmt.Sprintf("%s is not a setting; did you mean %s?", variable, near))
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rdmakit/rdmakit/internal/spelling"
 	"github.com/rdmakit/rdmakit/internal/sysfs"
 	"github.com/rdmakit/rdmakit/inventory"
 	"github.com/rdmakit/rdmakit/launch"
@@ -152,7 +153,7 @@ func (l *linter) proposeNames(f *Finding, d deviceList, dead []listEntry) {
 	for _, e := range d.entries {
 		text := e.text
 		if slices.Contains(dead, e) {
-			near := nearest(e.device, known)
+			near := spelling.Nearest(e.device, known, spelling.Strict)
 			if near == "" || slices.ContainsFunc(d.entries, func(o listEntry) bool { return o.device == near }) {
 				l.rightList(f, d)
 				return

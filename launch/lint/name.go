@@ -3,6 +3,8 @@ package lint
 import (
 	"slices"
 	"strings"
+
+	"github.com/rdmakit/rdmakit/internal/spelling"
 )
 
 // The rules about names.
@@ -63,10 +65,10 @@ func meant(name string) string {
 	best, distance := "", 3
 	for _, k := range knownByName() {
 		limit := min(len(k.name)/7, 2)
-		if own, _, _ := strings.Cut(k.name, "_"); k.other || !strings.EqualFold(own, prefix) && distanceOf(own, prefix, 1) > 1 {
+		if own, _, _ := strings.Cut(k.name, "_"); k.other || !strings.EqualFold(own, prefix) && spelling.Distance(own, prefix) > 1 {
 			continue
 		}
-		if d := distanceOf(strings.ToUpper(name), strings.ToUpper(k.name), limit); d <= limit && (d < distance || d == distance && k.name < best) {
+		if d := spelling.Distance(strings.ToUpper(name), strings.ToUpper(k.name)); d <= limit && (d < distance || d == distance && k.name < best) {
 			best, distance = k.name, d
 		}
 	}

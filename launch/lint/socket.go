@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rdmakit/rdmakit/internal/spelling"
 	"github.com/rdmakit/rdmakit/inventory"
 )
 
@@ -137,7 +138,7 @@ func checkSocketUnknown(l *linter) {
 		}
 		f := l.report(list.setting, severity, "%s: no such network device (the node has %s); %s", join(dead), join(l.netdevs()), then)
 		if len(dead) == 1 && len(list.entries) == 1 {
-			if near := nearest(dead[0], l.netdevs()); near != "" && l.plan.Socket == nil {
+			if near := spelling.Nearest(dead[0], l.netdevs(), spelling.Strict); near != "" && l.plan.Socket == nil {
 				f.set(list.setting.Name, strings.Replace(list.setting.Value, dead[0], near, 1))
 				continue
 			}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/rdmakit/rdmakit/internal/spelling"
 )
 
 // The rules about values as such.
@@ -188,7 +190,7 @@ func checkType(l *linter) {
 				return
 			}
 			f := l.report(s, k.severity(), "not one of %s%s", strings.Join(k.words, ", "), k.otherwise)
-			if near := nearest(s.Value, k.words); near != "" {
+			if near := spelling.Nearest(s.Value, k.words, spelling.Strict); near != "" {
 				f.set(s.Name, near)
 			}
 		}
