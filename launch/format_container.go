@@ -120,10 +120,10 @@ func configMapHead(plan Plan, opts FormatOptions) (head, none string, err error)
 	case name == "":
 		name = configMapName(opts.Node)
 	case !isSubdomain(name):
-		return "", "", fmt.Errorf("%w: name %q: want lower case letters, digits, - and ., %d at most, a letter or digit at both ends", ErrOptions, name, subdomainMax)
+		return "", "", &OptionError{Option: "name", Text: fmt.Sprintf("%q: want lower case letters, digits, - and ., %d at most, a letter or digit at both ends", name, subdomainMax)}
 	}
 	if opts.Namespace != "" && !isDomainLabel(opts.Namespace) {
-		return "", "", fmt.Errorf("%w: namespace %q: want lower case letters, digits and -, %d at most, a letter or digit at both ends", ErrOptions, opts.Namespace, domainLabelMax)
+		return "", "", &OptionError{Option: "namespace", Text: fmt.Sprintf("%q: want lower case letters, digits and -, %d at most, a letter or digit at both ends", opts.Namespace, domainLabelMax)}
 	}
 	var b strings.Builder
 	b.WriteString("# For one node: names of devices, networks and indices differ between nodes. Don't give it to pods on others.\n")

@@ -105,7 +105,7 @@ var ErrOptions = errors.New("options don't fit the node")
 
 // OptionError is such an error; it matches ErrOptions.
 type OptionError struct {
-	Option string // "include", "exclude", "pin-gid", "peer"
+	Option string // "include", "exclude", "pin-gid", "peer", "name", "namespace"
 	Text   string
 }
 

@@ -22,7 +22,7 @@ children are there too. The port is that of the network device (dev_port or dev_
 carrier, not the state of the RDMA port; -v shows that one before the arrow, with PCI address, device number, part
 number and name from the card's vital product data (which only root may read), and firmware.
 
-The script looks at cards of NVIDIA only and prints nothing where there are none. Here all vendors count, and a device
+The script looks at cards of NVIDIA only; without any it prints nothing and ends with exit code 255. Here all vendors count, and a device
 that shares no PCI function with a network device (rxe, siw, sub-functions) has the line of the network device that
 its port uses.`,
 		Options: []Option{

@@ -29,6 +29,9 @@ type Options struct {
 	Now func() time.Time
 	// Taken is when the node was read, where it is not now: the origin is a bundle.
 	Taken time.Time
+	// Redacted and RedactionKey are those of the bundle that is the origin: what was redacted stays so.
+	Redacted     bool
+	RedactionKey string
 	// Environment is that of the process; of it only what package launch reads is recorded.
 	Environment map[string]string
 	// Peers are addresses for which Routes is asked, so that the answers can be replayed.
@@ -37,9 +40,7 @@ type Options struct {
 	// Answers are those of another bundle, taken over.
 	Answers []RouteAnswer
 	// Extra are further files at the top, such as what libibverbs answered, by name.
-	Extra map[string][]byte
-	// Read are further readers of the node, such as commands that want files of their own.
-	Read   []func(ctx context.Context, root fs.FS, live inventory.LiveSource)
+	Extra  map[string][]byte
 	Limits Limits // the zero value: DefaultLimits
 	// Redact replaces identifiers in all that is recorded; nil leaves them.
 	Redact *Redactor
@@ -110,9 +111,6 @@ func (o *Options) once(ctx context.Context) (*Bundle, error) {
 		taken = o.Taken
 	}
 	o.readLikeCommands(ctx, src.Root, &snap)
-	for _, read := range o.Read {
-		read(ctx, src.Root, live.recorded())
-	}
 	limited, cancel := context.WithTimeout(ctx, o.Limits.Time)
 	defer cancel()
 	readExtras(limited, src.Root)
@@ -130,6 +128,7 @@ func (o *Options) once(ctx context.Context) (*Bundle, error) {
 	}
 	b := &Bundle{Tree: tree, Manifest: &Manifest{
 		Schema: Schema, Version: o.Version, Written: o.Now().UTC(), Taken: taken, Origin: o.Origin, Limits: o.Limits,
+		Redacted: o.Redacted, RedactionKey: o.RedactionKey,
 		Unreadable: r.unreadable(), Refused: problems(r.refused), Altered: problems(r.altered), Findings: []Finding{},
 	}}
 	if err := o.documents(b, live, names, &snap, versions); err != nil {
@@ -230,6 +229,9 @@ func (b *Bundle) AddJSON(name string, doc any) error {
 	text, err := json.MarshalIndent(doc, "", " ")
 	if err != nil {
 		return fmt.Errorf("add %s to bundle: %w", name, err)
+	}
+	if len(text) >= maxDocument {
+		return fmt.Errorf("add %s to bundle: %w: %d bytes, and nothing could open it", name, nodetree.ErrTooLarge, len(text))
 	}
 	return b.Add(name, append(text, '\n'))
 }

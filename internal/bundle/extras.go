@@ -17,7 +17,7 @@ var extraFiles = []string{
 	"etc/os-release", "usr/lib/os-release",
 	sysfs.ProcModules, sysfs.ProcSelfLimits, sysfs.ProcSelfStatus, sysfs.ProcSelfCgroup, sysfs.ProcNetRoute, sysfs.ProcNetIPv6Route,
 	"proc/cmdline", "proc/meminfo", "proc/net/dev", "proc/net/snmp", "proc/net/snmp6", "proc/net/netstat", "proc/net/sockstat",
-	"proc/net/if_inet6", "proc/net/bonding", "proc/driver/nvidia/version", "proc/driver/nvidia/params",
+	"proc/net/if_inet6", "proc/driver/nvidia/version", "proc/driver/nvidia/params",
 	"proc/sys/kernel/numa_balancing", "proc/sys/kernel/ostype", "proc/sys/kernel/version", "proc/sys/kernel/tainted",
 	"proc/sys/vm/nr_hugepages", "proc/sys/vm/overcommit_memory", "proc/sys/vm/max_map_count", "proc/sys/vm/compaction_proactiveness",
 	sysfs.ClassInfiniBandVerbs + "/abi_version", sysfs.ClassInfiniBandMAD + "/abi_version",
@@ -106,6 +106,7 @@ func readExtras(ctx context.Context, root fs.FS) {
 	for _, m := range moduleParameters {
 		x.folder(x.root, path.Join(sysfs.ModuleDir, m, "parameters"))
 	}
+	x.folder(x.root, "proc/net/bonding")
 	x.list(x.root, sysfs.DevInfiniBand)
 	x.list(x.root, "proc/driver/nvidia/gpus")
 }

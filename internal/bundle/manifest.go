@@ -76,7 +76,7 @@ type Finding struct {
 // Limits bound a recording. The zero value means DefaultLimits.
 type Limits struct {
 	FileBytes  int64         `json:"fileBytes"`  // longer files are refused
-	TotalBytes int64         `json:"totalBytes"` // no file is read beyond that
+	TotalBytes int64         `json:"totalBytes"` // of all files together; what goes beyond is read and refused
 	Entries    int           `json:"entries"`
 	Time       time.Duration `json:"timeNanoseconds"` // for the files beyond those of the commands
 }

@@ -45,6 +45,9 @@ func FromTree(tree *nodetree.Tree) (*Bundle, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !found && b.fromSnapshot() {
+		return nil, fmt.Errorf("%s is missing, so nothing tells whether the rest is whole", ManifestFile)
+	}
 	if found {
 		if err := m.check(tree); err != nil {
 			return nil, fmt.Errorf("%s: %w", ManifestFile, err)
@@ -60,6 +63,16 @@ func FromTree(tree *nodetree.Tree) (*Bundle, error) {
 		return nil, err
 	}
 	return b, nil
+}
+
+// fromSnapshot tells by documents that only Record writes that a tree was a bundle.
+func (b *Bundle) fromSnapshot() bool {
+	for _, name := range []string{VersionsFile, EnvironmentFile, FindingsDir} {
+		if _, err := fs.Stat(b.Tree.FS(), name); err == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // check holds the manifest to the form and to the tree.

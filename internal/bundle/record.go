@@ -44,7 +44,7 @@ type recorder struct {
 	seen    map[string]*seen
 	below   map[string]map[string]bool // names known in each folder
 	bytes   int64
-	full    bool              // Limits.Entries or TotalBytes is reached
+	full    bool              // Limits.Entries is reached
 	refused map[string]string // path to cause
 	altered map[string]string
 }
@@ -67,8 +67,10 @@ func (r *recorder) entry(name string) *seen {
 		return s
 	}
 	if len(r.seen) >= r.limits.Entries {
-		r.full = true
-		r.refused[name] = "the recording has too many entries"
+		if !r.full { // one line for all: the manifest is bounded too
+			r.full = true
+			r.refused["/"+name] = "the recording has too many entries: this one and all further ones are missing"
+		}
 		return nil
 	}
 	s := &seen{}
@@ -225,7 +227,6 @@ func (r *recorder) content(name string, data []byte, err error) {
 		s.data, s.read, s.errno = nil, true, syscall.EFBIG
 		r.refused["/"+at] = "longer than the limit of a file"
 	case r.bytes+int64(len(data)-len(s.data)) > r.limits.TotalBytes:
-		r.full = true
 		s.data, s.read, s.errno = nil, true, syscall.EFBIG
 		r.refused["/"+at] = "the recording has too many bytes"
 	default:

@@ -35,6 +35,10 @@ type Redactor struct {
 // minKey is the least length of a secret, in bytes.
 const minKey = 16
 
+// minDistinct is how many different bytes a secret must have; 16 random hexadecimal digits have fewer than 5 once in a
+// hundred million times.
+const minDistinct = 5
+
 // NewRedactor returns a redactor. Those with the same secret replace alike, so that
 // bundles of several nodes can be compared; nil makes a key for one bundle.
 func NewRedactor(secret []byte) (*Redactor, error) {
@@ -47,6 +51,13 @@ func NewRedactor(secret []byte) (*Redactor, error) {
 	}
 	if len(secret) < minKey {
 		return nil, fmt.Errorf("redaction key has %d bytes, and needs %d", len(secret), minKey)
+	}
+	distinct := map[byte]bool{}
+	for _, b := range secret {
+		distinct[b] = true
+	}
+	if len(distinct) < minDistinct {
+		return nil, fmt.Errorf("redaction key has %d different bytes, and needs %d: whoever guesses it undoes the redaction", len(distinct), minDistinct)
 	}
 	sum := sha256.Sum256(append([]byte("rdmakit redaction key\x00"), secret...))
 	r := &Redactor{key: sum[:]}

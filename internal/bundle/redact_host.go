@@ -29,6 +29,7 @@ var (
 	sysfsWord = regexp.MustCompile(`(?i)^(roce|rdma|ib|infiniband|iwarp|ethernet|link|phy|port|ports|node|numa|cpu|gpu|nic|net|eth|hca|switch|router|device|host|active|armed|` +
 		`init|initializing|down|up|polling|sleep|disabled|enabled|linkup|linkdown|unknown|on|off|yes|no|true|false|none|null|v1|v2|sdr|ddr|qdr|fdr|edr|hdr|ndr|xdr|` +
 		`(cpu|port|eth|ib)[0-9]{1,2})$`)
+	furtherLabels  = regexp.MustCompile(`^(\.[A-Za-z][-0-9A-Za-z]*)+`)
 	trailingDigits = regexp.MustCompile(`[0-9]+$`)
 )
 
@@ -191,6 +192,7 @@ func (r *Redactor) hosts(s string) string {
 			g += 2
 		}
 		start, end := at+m[g], at+m[g+1]
+		end += len(furtherLabels.FindString(s[end:]))
 		at = end // what followed may stand before the next name
 		if strings.HasPrefix(s[end:], `":`) || h.devices[wordAround(s, start, end)] {
 			continue

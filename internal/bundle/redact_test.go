@@ -381,6 +381,8 @@ func TestHostNames(t *testing.T) {
 		{host: "worker", text: "worker worker_threads", secret: "worker ", kept: "worker_threads"},
 		{host: "gpu-17", files: map[string]string{"sys/class/net/gpu-17-roce0": ""}, text: "gpu-17-roce0 of gpu-17", secret: "of gpu-17", kept: "gpu-17-roce0 of "},
 		{host: "mlx5", files: map[string]string{"sys/class/infiniband/mlx5_0": "", "sys/class/infiniband/mlx5_1": ""}, text: "mlx5_1", kept: "mlx5_1"},
+		{host: "gpu-17", text: "GPU-17.corp.example", secret: "corp"},
+		{host: "gpu-17", text: "rank0_gpu-17 x-gpu-17", secret: "gpu-17", kept: "rank0_"},
 		{host: "localhost", text: "localhost", kept: "localhost"},
 	} {
 		r := testRedactor(t)
@@ -424,6 +426,10 @@ func TestForms(t *testing.T) {
 		"0x2c90300a1b2c3":                 "0x" + strings.TrimLeft(guid, "0"),
 		"0x0002C90300A1B2C3":              "0x" + guid,
 		"0X0002c90300a1b2c3":              "0X" + guid,
+		"10.20.30.40:10.20.30.41:7":       r.Text("10.20.30.40") + ":" + r.Text("10.20.30.41") + ":7",
+		"10.20.30.40:fd00::5":             r.Text("10.20.30.40") + ":" + r.Text("fd00::5"),
+		"host_10.20.30.40":                "host_" + r.Text("10.20.30.40"),
+		"peer-10.20.30.40":                "peer-" + r.Text("10.20.30.40"),
 		"peer10.20.30.40":                 "peer" + r.Text("10.20.30.40"),
 		"node10.20.30.40":                 "node" + r.Text("10.20.30.40"),
 		"ff:fe-10.20.30.40":               "ff:fe-" + r.Text("10.20.30.40"),

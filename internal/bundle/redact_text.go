@@ -17,17 +17,18 @@ func refusedBinary(name string) inventory.Problem {
 }
 
 var (
-	addressToken  = regexp.MustCompile(`[0-9A-Fa-f]*[:.][0-9A-Fa-f:.]*(/[0-9]{1,3}\b)?`)
-	quadToken     = regexp.MustCompile(`\b[0-9]{1,3}(\.[0-9]{1,3}){3}\b`)
-	uuidToken     = regexp.MustCompile(`\b[0-9a-fA-F]{8}([-_])[0-9a-fA-F]{4}[-_][0-9a-fA-F]{4}[-_][0-9a-fA-F]{4}[-_][0-9a-fA-F]{12}\b`)
-	longHexToken  = regexp.MustCompile(`\b[0-9a-f]{64}\b`)
-	hexToken      = regexp.MustCompile(`\b(0[xX][0-9a-fA-F]{11,16}|(0x)?[0-9a-fA-F]{32}|[0-9a-fA-F]{16}|[0-9a-fA-F]{12})\b`)
-	dashedMAC     = regexp.MustCompile(`\b[0-9a-fA-F]{2}(-[0-9a-fA-F]{2}){5}\b`)
-	gluedQuad     = regexp.MustCompile(`^[a-fA-F]*([0-9]{1,3}(?:\.[0-9]{1,3}){3})$`)
-	deviceToken   = regexp.MustCompile(`\b(enx|wlx|wwx|ibx|rocex|iwx|opax|usnicx)([0-9a-f]{16}|[0-9a-f]{12})`)
-	hexAddress6   = regexp.MustCompile(`\b([0-9a-f]{32})( [0-9a-f]{2}\b)?`)
-	kernelPointer = regexp.MustCompile(`0xffff[0-9a-f]{12}`)
-	versionLabel  = regexp.MustCompile(`(?i)(fw_?ver|firmware|version)["']?\s*[:=]?\s*["']?v?$`)
+	addressToken   = regexp.MustCompile(`[0-9A-Fa-f]*[:.][0-9A-Fa-f:.]*(/[0-9]{1,3}\b)?`)
+	quadToken      = regexp.MustCompile(`\b[0-9]{1,3}(\.[0-9]{1,3}){3}\b`)
+	uuidToken      = regexp.MustCompile(`\b[0-9a-fA-F]{8}([-_])[0-9a-fA-F]{4}[-_][0-9a-fA-F]{4}[-_][0-9a-fA-F]{4}[-_][0-9a-fA-F]{12}\b`)
+	longHexToken   = regexp.MustCompile(`\b[0-9a-f]{64}\b`)
+	hexToken       = regexp.MustCompile(`\b(0[xX][0-9a-fA-F]{11,16}|(0x)?[0-9a-fA-F]{32}|[0-9a-fA-F]{16}|[0-9a-fA-F]{12})\b`)
+	dashedMAC      = regexp.MustCompile(`\b[0-9a-fA-F]{2}(-[0-9a-fA-F]{2}){5}\b`)
+	quadAndAddress = regexp.MustCompile(`^([0-9]{1,3}(?:\.[0-9]{1,3}){3}):([0-9a-fA-F]*:[0-9a-fA-F:]*)$`)
+	gluedQuad      = regexp.MustCompile(`^[a-fA-F]*([0-9]{1,3}(?:\.[0-9]{1,3}){3})$`)
+	deviceToken    = regexp.MustCompile(`\b(enx|wlx|wwx|ibx|rocex|iwx|opax|usnicx)([0-9a-f]{16}|[0-9a-f]{12})`)
+	hexAddress6    = regexp.MustCompile(`\b([0-9a-f]{32})( [0-9a-f]{2}\b)?`)
+	kernelPointer  = regexp.MustCompile(`0xffff[0-9a-f]{12}`)
+	versionLabel   = regexp.MustCompile(`(?i)(fw_?ver|firmware|version)["']?\s*[:=]?\s*["']?v?$`)
 )
 
 // Text redacts whatever in a text looks like an identifier, and the names of the
@@ -83,13 +84,11 @@ func (r *Redactor) addresses(s string) string {
 		start, end := m[0], m[1]
 		token := strings.TrimRight(s[start:end], ":.")
 		end = start + len(token)
-		if quad := quadToken.FindStringIndex(token); quad != nil && strings.Contains(token, ":") && !strings.Contains(token, "::") {
-			// An IPv4 address behind or before a colon: "via:10.0.0.1", "10.0.0.1:4791".
-			a, err := netip.ParseAddr(token[quad[0]:quad[1]])
-			if err == nil {
-				out.WriteString(s[last:start+quad[0]] + r.addr(a, -1).String())
-				last = start + quad[1]
-				lastAddress = last
+		// IPv4 addresses behind or before a colon: "via:10.0.0.1", "10.0.0.1:4791", "10.0.0.1:10.0.0.2".
+		if _, err := netip.ParseAddr(token); err != nil && strings.Contains(token, ":") {
+			if replaced := r.quads(token); replaced != token {
+				out.WriteString(s[last:start] + replaced)
+				last, lastAddress = end, end
 				continue
 			}
 		}
@@ -114,6 +113,22 @@ func (r *Redactor) addresses(s string) string {
 		last, lastAddress = end, end
 	}
 	return out.String() + s[last:]
+}
+
+// quads replaces all IPv4 addresses of a token, and the IPv6 address behind the first.
+func (r *Redactor) quads(token string) string {
+	if m := quadAndAddress.FindStringSubmatch(token); m != nil {
+		if a, err := netip.ParseAddr(m[2]); err == nil {
+			return r.quads(m[1]) + ":" + r.addr(a, -1).String()
+		}
+	}
+	return quadToken.ReplaceAllStringFunc(token, func(quad string) string {
+		a, err := netip.ParseAddr(quad)
+		if err != nil {
+			return quad
+		}
+		return r.addr(a, -1).String()
+	})
 }
 
 // glued replaces a private IPv4 address at the end of a name, such as peer10.0.0.1; at is where it begins in token.

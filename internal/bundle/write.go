@@ -13,7 +13,10 @@ import (
 func WriteFile(name string, data []byte, replace bool) (err error) {
 	temp, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*") // mode 0600
 	if err != nil {
-		return fmt.Errorf("write bundle: %w", err)
+		if at, ok := errors.AsType[*fs.PathError](err); ok { // the name of the temporary file says nothing
+			err = at.Err
+		}
+		return fmt.Errorf("write bundle %s: %w", name, err)
 	}
 	defer func() {
 		if rmErr := os.Remove(temp.Name()); err == nil && rmErr != nil && !errors.Is(rmErr, fs.ErrNotExist) {

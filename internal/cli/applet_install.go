@@ -153,6 +153,9 @@ func (l linker) plan(link string) (action string, err error) {
 	}
 	symbolic := info.Mode()&fs.ModeSymlink != 0
 	if l.leadsHere(link) {
+		if l.beside && filepath.Base(link) == filepath.Base(l.exe) {
+			return linkKept, nil // the program itself has that name: a link in its place would lead to itself
+		}
 		if symbolic == l.hard { // the other kind was asked for
 			return linkReplaced, nil
 		}

@@ -75,8 +75,8 @@ The exit code is 0 when RDMA can be used, 3 when it can't (with --tcp-fallback t
   rdmactl env --explain
   rdmactl env --for nccl,ucx --include 'mlx5_[0-7]' --peer 10.1.2.3
   rdmactl env --format dotenv > job.env
-  rdmactl env --format configmap --namespace serving | kubectl apply -f -
-  eval "$(rdmactl env --compat kserve)"`,
+  rdmactl env --format configmap --namespace serving > node.yaml && kubectl apply -f node.yaml
+  vars=$(rdmactl env --compat kserve) || exit; eval "$vars"`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			flags.formatGiven = cmd.Flags().Changed("format")
 			return app.runEnv(cmd, flags)

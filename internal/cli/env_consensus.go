@@ -95,7 +95,7 @@ func tooFewNodes(nodes []*consensus.Node, bad []consensus.Unreadable) error {
 	}
 	hint := "rdmactl env --explain tells about one node"
 	if len(bad) > 0 {
-		err = fmt.Errorf("%w (%d inputs could not be read, the first: %s: %s)", err, len(bad), bad[0].Source, bad[0].Error)
+		err = fmt.Errorf("%w (%s could not be read, the first: %s: %s)", err, countNoun(len(bad), "input"), bad[0].Source, bad[0].Error)
 		hint = "rdmactl detect -o json > NAME.json on each node makes the inputs"
 	}
 	return withHints(&ExitError{Code: ExitUsage, Err: err}, hint)

@@ -157,7 +157,7 @@ func (r *consensusReader) fail(input, document int, source string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	text := strings.Join(strings.Fields(err.Error()), " ")
-	for _, prefix := range []string{"open node tree ", "open bundle "} { // the source stands in front already
+	for _, prefix := range []string{"open recorded node ", "open bundle "} { // the source stands in front already
 		text = strings.TrimPrefix(text, prefix+source+": ")
 	}
 	r.bad = append(r.bad, readBad{input, document, consensus.Unreadable{Source: source, Error: text}})

@@ -29,8 +29,8 @@ func newEnvLintCommand(app *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lint",
 		Short: "Check the network variables of an environment against a node",
-		Long: `Check every variable of NCCL and RCCL, UCX, NVSHMEM, Gloo and PyTorch, Mooncake, vLLM, libfabric and Open MPI that an
-environment sets: devices that aren't there or aren't meant, GID indices that are empty or can't be routed, network
+		Long: `Check every variable of NCCL and RCCL, UCX, NVSHMEM, Gloo and PyTorch, Mooncake, vLLM, SGLang, libfabric and Open MPI
+that an environment sets: devices that aren't there or aren't meant, GID indices that are empty or can't be routed, network
 devices that lead nowhere, contradictions, numbers out of range, misspelt names. Each finding has its line, what
 happens because of it, and the value that is right where that follows from the node. Nothing is changed.
 

@@ -75,6 +75,9 @@ func readProcessEnvironment(pid int) (lint.Environment, error) {
 	switch {
 	case errors.Is(err, os.ErrPermission):
 		err = &ExitError{Code: ExitPermission, Err: err}
+		if os.Geteuid() == 0 {
+			return lint.Environment{}, withHints(err, "root needs CAP_SYS_PTRACE for that, which containers lack, and the same user namespace")
+		}
 		return lint.Environment{}, withHints(err, "the environment of another user's process is root's to read: sudo rdmactl env lint --pid "+strconv.Itoa(pid))
 	case errors.Is(err, os.ErrNotExist):
 		return lint.Environment{}, exitf(ExitNotFound, "no process %d here", pid)

@@ -14,7 +14,7 @@ import (
 )
 
 // manifestLine begins lines that manifests have and files of variables don't.
-var manifestLine = regexp.MustCompile(`(?m)^(---|\s*(- )?"?(apiVersion|kind|metadata|spec|services|containers|env|data|environment)"?\s*:)`)
+var manifestLine = regexp.MustCompile(`(?m)^(---|\s*- "?name"?\s*:|\s*(- )?"?(apiVersion|kind|metadata|spec|services|containers|env|data|environment)"?\s*:)`)
 
 // assignmentLine is a line of a file of variables.
 var assignmentLine = regexp.MustCompile(`(?m)^\s*(export\s+)?[A-Za-z_][A-Za-z0-9_]*=`)
@@ -33,6 +33,7 @@ const (
 	maxDocuments = 1000
 	maxDepth     = 100
 	maxFound     = 10_000
+	maxVariables = 1_000_000 // of all environments together: an alias costs a few bytes and stands for many
 )
 
 // manifest collects the environments of a file.
@@ -42,6 +43,7 @@ type manifest struct {
 	maps  map[string][]lint.Setting // data of ConfigMaps
 	used  map[string]bool           // those that a container takes in whole
 	nodes int
+	found int // variables
 }
 
 // manifestEnvironments reads manifests of Kubernetes in YAML or JSON, and files of Compose: an environment for each
@@ -62,6 +64,9 @@ func manifestEnvironments(file string, data []byte) ([]lint.Environment, error) 
 		if documents = append(documents, &doc); len(documents) > maxDocuments {
 			return nil, fmt.Errorf("read %s: more than %d documents", file, maxDocuments)
 		}
+	}
+	for _, doc := range documents {
+		m.list(doc)
 	}
 	for _, visit := range []func(*yaml.Node, string){m.configMap, m.container} {
 		for _, doc := range documents {
@@ -87,9 +92,25 @@ func manifestEnvironments(file string, data []byte) ([]lint.Environment, error) 
 	return m.envs, nil
 }
 
+// list keeps a document that is the value of env alone, as rdmactl env --format k8s-env prints it.
+func (m *manifest) list(doc *yaml.Node) {
+	if len(doc.Content) != 1 || doc.Content[0].Kind != yaml.SequenceNode {
+		return
+	}
+	var settings []lint.Setting
+	for _, item := range doc.Content[0].Content {
+		if s, ok := m.variable(deref(item)); ok && m.found <= maxVariables {
+			settings = append(settings, s)
+		}
+	}
+	if len(settings) > 0 {
+		m.envs = append(m.envs, lint.Environment{Name: m.file, Form: lint.FormKubernetes, Settings: settings})
+	}
+}
+
 // walk visits all mappings, with the object that they belong to: "Deployment vllm".
 func (m *manifest) walk(n *yaml.Node, object string, depth int, visit func(*yaml.Node, string)) error {
-	if m.nodes++; depth > maxDepth || len(m.envs) > maxFound || m.nodes > 4*maxLintFile {
+	if m.nodes++; depth > maxDepth || len(m.envs) > maxFound || m.found > maxVariables || m.nodes > 4*maxLintFile {
 		return errors.New("too deep or too large")
 	}
 	if n.Kind == yaml.AliasNode {
@@ -165,7 +186,7 @@ func (m *manifest) mapping(n *yaml.Node) []lint.Setting {
 	if n = deref(n); n == nil || n.Kind != yaml.MappingNode {
 		return nil
 	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
+	for i := 0; i+1 < len(n.Content) && m.found <= maxVariables; i += 2 { // walk tells of too many
 		key, value := n.Content[i], deref(n.Content[i+1])
 		if value != nil && value.Kind == yaml.ScalarNode && !strings.Contains(strings.TrimSpace(value.Value), "\n") {
 			out = append(out, m.setting(key.Value, scalar(value), key.Line))
@@ -175,6 +196,7 @@ func (m *manifest) mapping(n *yaml.Node) []lint.Setting {
 }
 
 func (m *manifest) setting(name, value string, line int) lint.Setting {
+	m.found++
 	// $(NAME) of Kubernetes and ${NAME} of Compose stand for what only the node knows.
 	unknown := strings.Contains(value, "$(") || strings.Contains(value, "${")
 	return lint.Setting{Name: name, Value: value, File: m.file, Line: line, Unknown: unknown}
@@ -192,6 +214,9 @@ func (m *manifest) container(n *yaml.Node, object string) {
 		prefix := scalar(field(from, "prefix"))
 		if data, ok := m.maps[source]; ok {
 			m.used[source] = true
+			if m.found += len(data); m.found > maxVariables {
+				return
+			}
 			for _, s := range data {
 				s.Name = prefix + s.Name
 				settings = append(settings, s)

@@ -241,7 +241,11 @@ func (app *App) printExec(plan launch.Plan, p program, structured bool) error {
 	for i, arg := range p.args {
 		words[i] = shellWord(arg)
 	}
-	return app.Out.Raw(append(text, "exec "+strings.Join(words, " ")+"\n"...))
+	command := "exec "
+	if strings.HasPrefix(p.args[0], "-") { // exec would take it for an option
+		command = "exec env -- "
+	}
+	return app.Out.Raw(append(text, command+strings.Join(words, " ")+"\n"...))
 }
 
 // shellWord quotes an argument for a POSIX shell where it needs it.

@@ -171,6 +171,10 @@ func flagError(cmd *cobra.Command, err error) error {
 			err = withHints(err, didYouMean("--"+near)...)
 		}
 	}
+	var invalid *pflag.InvalidValueError
+	if number, ok := errors.AsType[*strconv.NumError](err); ok && errors.As(err, &invalid) {
+		err = fmt.Errorf("invalid argument %q for --%s: %w", invalid.GetValue(), invalid.GetFlag().Name, number.Err)
+	}
 	return usageError(cmd, err)
 }
 

@@ -193,7 +193,7 @@ func (app *App) limitTime(cmd *cobra.Command) {
 	}
 	cause := &timeoutError{limit: limit}
 	ctx, cancel := context.WithTimeoutCause(cmd.Context(), limit, cause)
-	timer := time.AfterFunc(limit+app.grace, func() { app.abandon <- cause })
+	timer := time.AfterFunc(limit+app.grace, func() { app.leave(cause) })
 	app.release = append(app.release, cancel, func() { timer.Stop() })
 	cmd.SetContext(ctx)
 }

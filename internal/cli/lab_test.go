@@ -19,7 +19,7 @@ func labMain() int {
 	ctx, stop := withSignals(context.Background())
 	defer stop()
 	app := NewApp()
-	app.grace = 100 * time.Millisecond
+	app.grace = time.Second
 	app.commands = append(commands(), labCommands()...)
 	return app.Run(ctx, os.Args[1:])
 }

@@ -58,7 +58,10 @@ func writeManPages(dir string, root *cobra.Command) ([]string, error) {
 // Reference prepares the tree of root for the reference and returns the commands that have a page of their own, parents
 // first. The tree isn't to be run afterwards.
 func Reference(root *cobra.Command) []*cobra.Command {
-	root.Long += "\n\nExit codes:\n\n" + exitCodes()
+	const head = "\n\nExit codes:\n\n"
+	if !strings.Contains(root.Long, head) { // whoever asks twice has it already
+		root.Long += head + exitCodes()
+	}
 	return documented(root)
 }
 

@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -47,11 +48,27 @@ func (app *App) Run(ctx context.Context, args []string) int {
 		path, err := execute(ctx, root)
 		done <- outcome{path, err}
 	}()
+	// Nor can it outlast the grace after a signal: opening a FIFO that nobody writes waits for ever.
+	stop := context.AfterFunc(ctx, func() {
+		cause := context.Cause(ctx)
+		if _, ok := errors.AsType[*signalError](cause); ok {
+			time.AfterFunc(app.grace, func() { app.leave(cause) })
+		}
+	})
+	defer stop()
 	select {
 	case o := <-done:
 		return app.finish(o.path, o.err)
 	case err := <-app.abandon:
 		return app.report("", err)
+	}
+}
+
+// leave ends Run without waiting for the command.
+func (app *App) leave(cause error) {
+	select {
+	case app.abandon <- cause:
+	default: // another cause was first
 	}
 }
 

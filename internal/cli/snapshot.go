@@ -131,7 +131,7 @@ func (app *App) snapshotOptions(cmd *cobra.Command, f snapshotFlags, n *node) (b
 		opts.Environment, _ = n.bundle.Environment() // checked when it was opened
 		opts.Answers, _ = n.bundle.Answers()
 		if m := n.bundle.Manifest; m != nil {
-			opts.Taken = m.Taken
+			opts.Taken, opts.Redacted, opts.RedactionKey = m.Taken, m.Redacted, m.RedactionKey
 		}
 	}
 	for _, text := range f.peers {
@@ -251,6 +251,9 @@ func (app *App) snapshotResult(b *bundle.Bundle, name string, size int, took tim
 	form := ""
 	if m.Redacted {
 		form = ", redacted"
+	}
+	if name == "-" {
+		name = "standard output"
 	}
 	app.Out.Note("%s: %d entries, %d KiB%s, in %s", name, m.Entries, (size+1023)/1024, form, took.Round(10*time.Millisecond))
 	if !m.Steady {

@@ -99,8 +99,9 @@ func fromBundle(b *bundle.Bundle, label string) (*node, error) {
 	return n, nil
 }
 
-// surroundings fills in what of the process and the kernel belongs to a node: the variables that jobs meet, unless
-// the caller has given them, and the ways to other nodes. A bundle holds those of the machine that was recorded.
+// surroundings fills in what of the process and the kernel belongs to a node: the variables that jobs meet, and the
+// ways to other nodes. A bundle holds those of the machine that was recorded; variables that the caller has given
+// stand before them. On this machine they are those of the process in any case.
 func (app *App) surroundings(ctx context.Context, n *node, snap inventory.Snapshot, opts *launch.Options) {
 	switch {
 	case n.local:

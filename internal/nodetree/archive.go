@@ -34,22 +34,22 @@ const (
 func Open(name string) (*Tree, error) {
 	file, err := os.Open(name)
 	if err != nil {
-		return nil, fmt.Errorf("open node tree: %w", err)
+		return nil, fmt.Errorf("open recorded node: %w", err)
 	}
 	defer func() { _ = file.Close() }() // only read
 	data, err := io.ReadAll(io.LimitReader(file, maxTotal+1))
 	if err != nil {
-		return nil, fmt.Errorf("open node tree %s: %w", name, err)
+		return nil, fmt.Errorf("open recorded node %s: %w", name, err)
 	}
 	if len(data) > maxTotal {
-		return nil, fmt.Errorf("open node tree %s: %w", name, ErrTooLarge)
+		return nil, fmt.Errorf("open recorded node %s: %w", name, ErrTooLarge)
 	}
 	if !bytes.HasPrefix(data, []byte("\x1f\x8b")) {
 		return Parse(name, data)
 	}
 	t, err := FromTarGz(bytes.NewReader(data))
 	if err != nil {
-		return nil, fmt.Errorf("open node tree %s: %w", name, err)
+		return nil, fmt.Errorf("open recorded node %s: %w", name, err)
 	}
 	return t, nil
 }

@@ -263,6 +263,9 @@ func (t *Tree) dir(name string, follow bool) (*node, error) {
 	return cur, nil
 }
 
+// errTwice is the answer to a second entry of a name.
+var errTwice = fmt.Errorf("%w: the name occurs twice", syscall.EEXIST)
+
 // file returns a file and makes it where it is missing. Without follow it is an
 // error when anything has the name already. The caller holds mu.
 func (t *Tree) file(name string, follow bool) (*node, error) {
@@ -275,7 +278,7 @@ func (t *Tree) file(name string, follow bool) (*node, error) {
 	case !ok:
 		n = t.add(parent, &node{name: base})
 	case !follow:
-		return nil, syscall.EEXIST
+		return nil, errTwice
 	case n.isLink():
 		if n, err = t.walk(parent, base, true); err != nil {
 			return nil, err
@@ -297,7 +300,7 @@ func (t *Tree) addLink(name, target string, follow bool) error {
 		return err
 	}
 	if n, ok := parent.children[base]; ok && (!follow || !n.isLink()) {
-		return syscall.EEXIST
+		return errTwice
 	}
 	t.add(parent, &node{name: base, link: strings.Clone(target)})
 	return nil
@@ -326,8 +329,13 @@ func (t *Tree) parent(name string, follow bool) (*node, string, error) {
 }
 
 func checkPath(name string) error {
-	if len(name) > maxPath || !fs.ValidPath(name) || strings.ContainsRune(name, 0) {
-		return fs.ErrInvalid
+	switch {
+	case len(name) > maxPath:
+		return fmt.Errorf("%w: a path of %d bytes", fs.ErrInvalid, len(name))
+	case strings.HasPrefix(name, "/"), slices.Contains(strings.Split(name, "/"), ".."):
+		return fmt.Errorf("%w: leads out of the tree", fs.ErrInvalid)
+	case !fs.ValidPath(name), strings.ContainsRune(name, 0):
+		return fmt.Errorf("%w: no path of a file", fs.ErrInvalid)
 	}
 	for elem := range strings.SplitSeq(name, "/") {
 		if len(elem) > maxName {

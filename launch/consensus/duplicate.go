@@ -2,9 +2,12 @@ package consensus
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
 // owners maps what must be on one node to the nodes that have it, and to what told.
@@ -35,7 +38,8 @@ func (o *owners) add(value string, m *member, file, text string) {
 // findDuplicates looks for what two nodes share and must not.
 func (c *comparison) findDuplicates() {
 	unique := c.sameNodes()
-	hosts, guids, gids, macs, lids := newOwners(), newOwners(), newOwners(), newOwners(), newOwners()
+	hosts, guids, gids, macs := newOwners(), newOwners(), newOwners(), newOwners()
+	lids := map[ib.SubnetPrefix]*owners{}
 	for _, m := range unique {
 		if m.host != "" {
 			hosts.add(m.host, m, "", m.source)
@@ -55,13 +59,20 @@ func (c *comparison) findDuplicates() {
 				macs.add(r.mac, m, r.netdevPath, r.mac)
 			}
 			if r.fabric != nil && r.lid != 0 {
-				lids.add(fmt.Sprintf("LID %d on rail %d", r.lid, r.number), m, portFile(r, "lid"), r.location())
+				prefix := r.fabric.SubnetPrefix // subnets count their LIDs apart
+				if lids[prefix] == nil {
+					lids[prefix] = newOwners()
+				}
+				lids[prefix].add(fmt.Sprintf("LID %d on rail %d", r.lid, r.number), m, portFile(r, "lid"), r.location())
 			}
 		}
 	}
-	for i, o := range []*owners{hosts, guids, gids, macs, lids} {
-		id := []string{checkHost, checkGUID, checkGID, checkMAC, checkLID}[i]
+	for i, o := range []*owners{hosts, guids, gids, macs} {
+		id := []string{checkHost, checkGUID, checkGID, checkMAC}[i]
 		c.reportDuplicates(findCheck(duplicateChecks, id), o)
+	}
+	for _, prefix := range slices.Sorted(maps.Keys(lids)) {
+		c.reportDuplicates(findCheck(duplicateChecks, checkLID), lids[prefix])
 	}
 	c.findLimited()
 }

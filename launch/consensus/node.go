@@ -204,7 +204,8 @@ func (r *rail) readGIDs(snap *inventory.Snapshot, p *inventory.Port) {
 			r.gids = append(r.gids, gidEntry{index: e.Index, kind: k, addr: e.GID.Addr(), subnet: subnetOf(snap, e)})
 		}
 	}
-	slices.SortFunc(r.gids, func(a, b gidEntry) int { return cmp.Compare(a.index, b.index) })
+	slices.SortStableFunc(r.gids, func(a, b gidEntry) int { return cmp.Compare(a.index, b.index) })
+	r.gids = slices.CompactFunc(r.gids, func(a, b gidEntry) bool { return a.index == b.index }) // a document may say an index twice
 	r.gidCount = len(r.gids)
 	for _, e := range r.gids {
 		if e.index == r.gid.Index {

@@ -140,9 +140,12 @@ func isName(s string) bool {
 // parseLines reads NAME=value lines.
 func parseLines(text string, form Form) ([]Setting, error) {
 	var out []Setting
-	number := 0
+	number, next := 0, 0
+	began := 0 // where in text the last value begins
 	for line := range strings.Lines(text) {
 		number++
+		at := next
+		next += len(line)
 		line = strings.TrimSuffix(line, "\n")
 		if form != FormDocker && form != FormEnv {
 			line = strings.TrimSuffix(line, "\r")
@@ -162,10 +165,11 @@ func parseLines(text string, form Form) ([]Setting, error) {
 		switch {
 		case ok && isName(name):
 			out = append(out, lineSetting(name, value, number, form))
+			began = at + len(line) - len(value)
 		case form == FormEnv:
 			// A further line of a value: env prints it as it is.
 			if n := len(out); n > 0 {
-				out[n-1].Value += "\n" + line
+				out[n-1].Value = text[began : at+len(line)] // no copy: there may be millions of lines
 			}
 		case form == FormDocker && isName(trimmed): // a name alone: docker takes its own value
 			out = append(out, Setting{Name: trimmed, Line: number, Unknown: true})
@@ -232,8 +236,14 @@ func unquote(v string) string {
 func parseJSON(data []byte) ([]Setting, error) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
+	line, counted := 1, int64(0)
+	here := func() int { // counts on from where it stopped
+		line += bytes.Count(data[counted:dec.InputOffset()], []byte("\n"))
+		counted = dec.InputOffset()
+		return line
+	}
 	bad := func(err error) error {
-		return fmt.Errorf("line %d: %w: %w", lineAt(data, dec.InputOffset()), err, ErrSyntax)
+		return fmt.Errorf("line %d: %w: %w", here(), err, ErrSyntax)
 	}
 	token, err := dec.Token()
 	if err != nil {
@@ -249,7 +259,7 @@ func parseJSON(data []byte) ([]Setting, error) {
 			return nil, bad(err)
 		}
 		name, _ := key.(string) // the decoder lets nothing else through
-		line := lineAt(data, dec.InputOffset())
+		line := here()
 		if name == "" {
 			return nil, bad(errors.New("a variable without a name"))
 		}
@@ -275,8 +285,4 @@ func parseJSON(data []byte) ([]Setting, error) {
 		return nil, bad(errors.New("something follows the object"))
 	}
 	return out, nil
-}
-
-func lineAt(data []byte, offset int64) int {
-	return 1 + bytes.Count(data[:min(int64(len(data)), offset)], []byte("\n"))
 }

@@ -26,9 +26,15 @@ func parseShell(text string) []Setting {
 			}
 			continue
 		}
+		var joined strings.Builder // one string for all: a file may be one continued line
 		for continued(line) && i+1 < len(lines) {
+			joined.WriteString(strings.TrimSuffix(line, `\`))
 			i++
-			line = strings.TrimSuffix(line, `\`) + strings.TrimSuffix(lines[i], "\r")
+			line = strings.TrimSuffix(lines[i], "\r")
+		}
+		if joined.Len() > 0 {
+			joined.WriteString(line)
+			line = joined.String()
 		}
 		for openQuote(line) && i+1 < len(lines) && i-number < 100 {
 			i++
@@ -56,16 +62,54 @@ func openQuote(line string) bool {
 
 // hereDocument returns the word that ends the here-document that begins on a line.
 func hereDocument(line string) string {
-	i := strings.Index(line, "<<")
-	if i < 0 || strings.HasPrefix(line[i:], "<<<") || strings.Contains(line[:i], "#") {
+	i := hereOperator(line)
+	if i < 0 {
 		return ""
 	}
 	rest := strings.TrimLeft(strings.TrimPrefix(line[i+2:], "-"), " \t")
 	words := shellWords(rest)
-	if len(words) == 0 || !isName(words[0].text) {
+	if len(words) == 0 || !words[0].quoted && !isName(words[0].text) {
 		return ""
 	}
 	return words[0].text
+}
+
+// hereOperator finds the << of a here-document, -1 without: not in quotes or a remark, where it means nothing, and not
+// in (( )), where it shifts.
+func hereOperator(line string) int {
+	arithmetic := 0
+	for i := 0; i < len(line); i++ {
+		rest := line[i:]
+		switch {
+		case rest[0] == '\\':
+			i++
+		case rest[0] == '\'':
+			end := strings.IndexByte(rest[1:], '\'')
+			if end < 0 {
+				return -1
+			}
+			i += end + 1
+		case rest[0] == '"':
+			n, _, ok := doubleQuoted(rest[1:], &strings.Builder{})
+			if !ok {
+				return -1
+			}
+			i += n
+		case rest[0] == '#' && (i == 0 || line[i-1] == ' ' || line[i-1] == '\t'):
+			return -1
+		case strings.HasPrefix(rest, "(("):
+			arithmetic++
+			i++
+		case strings.HasPrefix(rest, "))") && arithmetic > 0:
+			arithmetic--
+			i++
+		case strings.HasPrefix(rest, "<<<"):
+			i += 2
+		case strings.HasPrefix(rest, "<<") && arithmetic == 0:
+			return i
+		}
+	}
+	return -1
 }
 
 // shellWords splits a line as a shell does; ; & | and parentheses stand by themselves.

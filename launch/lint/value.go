@@ -216,10 +216,11 @@ func checkRangeOfNumber(l *linter) {
 			return
 		}
 		most := fmt.Sprint(k.high)
+		allowed := fmt.Sprintf("%d to %s", k.low, most)
 		if k.high == math.MaxInt64 {
-			most = "any"
+			allowed = fmt.Sprintf("%d or more", k.low)
 		}
-		f := l.report(s, SeverityWarn, "%d is not within %d to %s", value, k.low, most)
+		f := l.report(s, SeverityWarn, "%s is not %s", strings.TrimSpace(s.Value), allowed)
 		if value > k.high && k.clamp {
 			f.set(s.Name, most)
 		}

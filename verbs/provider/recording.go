@@ -105,12 +105,15 @@ func DecodeRecording(b []byte) (Recording, error) {
 	if err := r.validate(); err != nil {
 		return Recording{}, fmt.Errorf("decode recording: %w", err)
 	}
+	if r.Devices == nil {
+		r.Devices = []DeviceDescription{}
+	}
 	return r, nil
 }
 
 func (r *Recording) validate() error {
-	if hasNil(r.Errors) {
-		return errors.New("an error is null")
+	if err := validateErrors(r.Errors); err != nil {
+		return err
 	}
 	names := map[string]bool{}
 	for _, d := range r.Devices {
@@ -118,8 +121,8 @@ func (r *Recording) validate() error {
 			return fmt.Errorf("device %q: no name, or twice", d.Name)
 		}
 		names[d.Name] = true
-		if hasNil(d.Errors) {
-			return fmt.Errorf("device %s: an error is null", d.Name)
+		if err := validateErrors(d.Errors); err != nil {
+			return fmt.Errorf("device %s: %w", d.Name, err)
 		}
 		last := 0
 		for _, p := range d.Ports {
@@ -146,11 +149,14 @@ func validateGIDs(gids []GIDEntry) error {
 	return nil
 }
 
-func hasNil(list []*QueryError) bool {
+func validateErrors(list []*QueryError) error {
 	for _, e := range list {
-		if e == nil {
-			return true
+		switch {
+		case e == nil:
+			return errors.New("an error is null")
+		case e.Port < 0 || e.Index != nil && *e.Index < 0:
+			return fmt.Errorf("an error of %.60q has a negative port or index", e.Query)
 		}
 	}
-	return false
+	return nil
 }
