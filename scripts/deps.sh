@@ -30,10 +30,14 @@ kernel iproute2        ip
 kernel kmod            depmod
 kernel make            make
 kernel qemu-system-x86 qemu-system-x86_64
+kernel tcpdump         tcpdump
+kernel tshark          tshark
 kernel xz-utils        xz
 lint   git             git
 bench  bash            bash
 bench  grep            grep
+bench  iperf3          iperf3
+bench  ucx-utils       ucx_perftest
 EOF
 }
 

@@ -1,0 +1,43 @@
+package rocev2
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+	"sync"
+)
+
+// maskedLRH is the state of the CRC behind the eight bytes of ones that stand for
+// the LRH, which RoCE v2 hasn't, as crc32.Update takes and returns it.
+const maskedLRH = ^uint32(0xdebb20e3)
+
+// updateHeaders is crc32.Update with the IEEE table, for a multiple of four bytes.
+// Headers are assembled on the stack, and what is handed to crc32.Update escapes:
+// that would be an allocation a packet. Below 64 bytes the library has no special
+// instructions to offer either, and does the same, eight bytes at a time.
+func updateHeaders(crc uint32, b []byte) uint32 {
+	table := slicingTables()
+	crc = ^crc
+	for ; len(b) >= 8; b = b[8:] {
+		crc ^= binary.LittleEndian.Uint32(b)
+		crc = table[7][byte(crc)] ^ table[6][byte(crc>>8)] ^ table[5][byte(crc>>16)] ^ table[4][crc>>24] ^
+			table[3][b[4]] ^ table[2][b[5]] ^ table[1][b[6]] ^ table[0][b[7]]
+	}
+	if len(b) >= 4 {
+		crc ^= binary.LittleEndian.Uint32(b)
+		crc = table[3][byte(crc)] ^ table[2][byte(crc>>8)] ^ table[1][byte(crc>>16)] ^ table[0][crc>>24]
+	}
+	return ^crc
+}
+
+// slicingTables returns eight tables: entry i of table n is what byte i does to the
+// CRC with n bytes of zeros behind it.
+var slicingTables = sync.OnceValue(func() *[8]crc32.Table {
+	var tables [8]crc32.Table
+	tables[0] = *crc32.IEEETable
+	for n := 1; n < len(tables); n++ {
+		for i, crc := range tables[n-1] {
+			tables[n][i] = crc>>8 ^ crc32.IEEETable[byte(crc)]
+		}
+	}
+	return &tables
+})

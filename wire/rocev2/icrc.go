@@ -1,0 +1,103 @@
+package rocev2
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+
+	"github.com/rdmakit/rdmakit/wire/ib"
+)
+
+// ICRCLen is the length of the invariant CRC at the end of a packet, in bytes.
+const ICRCLen = 4
+
+const (
+	ipv4Len     = 20
+	ipv6Len     = 40
+	udpLen      = 8
+	protocolUDP = 17 // in the IP header
+
+	// dontFragment is the DF bit in the word of flags and fragment offset.
+	dontFragment = 0x4000
+	// resv8a is where the BTH has FECN, BECN and six reserved bits, which the ICRC masks.
+	resv8a = 4
+)
+
+// prefixLen is the most that stands before the bytes that are taken as they
+// are: IPv6, UDP and BTH. It is a multiple of four bytes, and so for IPv4.
+const prefixLen = ipv6Len + udpLen + ib.BTHLen
+
+// Flow holds what the ICRC takes of the IP and UDP headers (RoCE v2 annex A17,
+// section 3.3; kernel: drivers/infiniband/sw/rxe/rxe_icrc.c). What routers may
+// change is masked: type of service, time to live, header checksum, flow label,
+// hop limit and UDP checksum.
+//
+// Source and Destination are both IPv4 (as ib.GIDFromAddr makes them, IPv4-mapped)
+// or both IPv6. ID and DontFragment count for IPv4 only.
+type Flow struct {
+	Source, Destination         ib.GID
+	SourcePort, DestinationPort uint16
+	ID                          uint16 // identification of the IPv4 header
+	DontFragment                bool
+}
+
+// IsIPv4 reports whether packets of the flow have an IPv4 header.
+func (f *Flow) IsIPv4() bool {
+	_, ok := f.Source.IPv4()
+	return ok
+}
+
+// ICRC returns the invariant CRC of a transport packet, from its BTH to its
+// padding, as the number whose little-endian bytes stand on the wire. packet has
+// at least a BTH (12 bytes); it allocates nothing.
+func (f *Flow) ICRC(packet []byte) uint32 {
+	var buf [prefixLen]byte
+	n := f.prefix(&buf, packet)
+	crc := updateHeaders(maskedLRH, buf[:n])
+	return crc32.Update(crc, crc32.IEEETable, packet[ib.BTHLen:])
+}
+
+// AppendICRC writes the invariant CRC behind a transport packet.
+func (f *Flow) AppendICRC(packet []byte) []byte {
+	return binary.LittleEndian.AppendUint32(packet, f.ICRC(packet))
+}
+
+// Check compares the invariant CRC at the end of a datagram (a transport packet
+// and ICRCLen bytes). It returns the difference: 0 when the CRC is right.
+// datagram has at least a BTH and an ICRC.
+func (f *Flow) Check(datagram []byte) (difference uint32) {
+	end := len(datagram) - ICRCLen
+	return f.ICRC(datagram[:end]) ^ binary.LittleEndian.Uint32(datagram[end:])
+}
+
+// prefix writes the masked headers before the payload into buf and returns
+// their length.
+func (f *Flow) prefix(buf *[prefixLen]byte, packet []byte) int {
+	length := len(packet) + ICRCLen + udpLen // of the UDP datagram
+	b := buf[:0]
+	if f.IsIPv4() {
+		flags := uint16(0)
+		if f.DontFragment {
+			flags = dontFragment
+		}
+		b = append(b, 0x45, 0xff)
+		b = binary.BigEndian.AppendUint16(b, uint16(ipv4Len+length))
+		b = binary.BigEndian.AppendUint16(b, f.ID)
+		b = binary.BigEndian.AppendUint16(b, flags)
+		b = append(b, 0xff, protocolUDP, 0xff, 0xff)
+		b = append(b, f.Source[12:]...)
+		b = append(b, f.Destination[12:]...)
+	} else {
+		b = append(b, 0x6f, 0xff, 0xff, 0xff)
+		b = binary.BigEndian.AppendUint16(b, uint16(length))
+		b = append(b, protocolUDP, 0xff)
+		b = append(b, f.Source[:]...)
+		b = append(b, f.Destination[:]...)
+	}
+	b = binary.BigEndian.AppendUint16(b, f.SourcePort)
+	b = binary.BigEndian.AppendUint16(b, f.DestinationPort)
+	b = binary.BigEndian.AppendUint16(b, uint16(length))
+	b = append(b, 0xff, 0xff)
+	b = append(b, packet[:ib.BTHLen]...)
+	b[len(b)-ib.BTHLen+resv8a] = 0xff
+	return len(b)
+}
