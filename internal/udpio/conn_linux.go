@@ -1,0 +1,155 @@
+package udpio
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Conn is a UDP socket.
+type Conn struct {
+	udp  *net.UDPConn
+	raw  syscall.RawConn
+	addr netip.AddrPort
+	v6   bool
+	gro  bool
+	gso  atomic.Bool // goes from true to false once, when the kernel refuses
+
+	in     inbox
+	out    outbox
+	done   chan struct{} // closed by Close
+	closed sync.Once
+}
+
+// batch is how many messages one system call carries out, inBatch in: what comes in
+// takes 64 KiB each.
+const (
+	batch   = 32
+	inBatch = 8
+)
+
+// vector is what recvmmsg and sendmmsg work on.
+type vector struct {
+	headers [batch]mmsghdr
+	iovecs  [batch]unix.Iovec
+	names   [batch]unix.RawSockaddrInet6 // large enough for IPv4
+	control [batch][controlLen]byte
+}
+
+// mmsghdr is struct mmsghdr of the C library.
+type mmsghdr struct {
+	header unix.Msghdr
+	length uint32
+	_      [4]byte
+}
+
+// controlLen has room for one control message of four bytes (CMSG_SPACE(4) of a
+// 64-bit system; Listen checks it).
+const controlLen = 24
+
+// Listen opens a socket at an address; port 0 takes any. What the kernel can't
+// do of GSO and GRO is done without.
+func Listen(addr netip.AddrPort, opts Options) (*Conn, error) {
+	if n := unix.CmsgSpace(4); n != controlLen {
+		return nil, fmt.Errorf("listen on %v: control messages take %d bytes: %w", addr, n, errors.ErrUnsupported)
+	}
+	network := "udp4"
+	if addr.Addr().Is6() && !addr.Addr().Is4In6() {
+		network = "udp6"
+	}
+	lc := net.ListenConfig{}
+	pc, err := lc.ListenPacket(context.Background(), network, addr.String())
+	if err != nil {
+		return nil, err
+	}
+	udp, ok := pc.(*net.UDPConn)
+	if !ok {
+		_ = pc.Close()
+		return nil, fmt.Errorf("listen on %v: not a UDP socket", addr)
+	}
+	c := &Conn{udp: udp, v6: network == "udp6", done: make(chan struct{})}
+	if c.raw, err = udp.SyscallConn(); err == nil {
+		err = c.configure(opts)
+	}
+	if err != nil {
+		_ = udp.Close()
+		return nil, fmt.Errorf("listen on %v: %w", addr, err)
+	}
+	c.addr = udp.LocalAddr().(*net.UDPAddr).AddrPort() //nolint:errcheck,forcetypeassert // a UDPConn has no other
+	c.addr = netip.AddrPortFrom(c.addr.Addr().Unmap(), c.addr.Port())
+	c.in.init(c)
+	c.out.init(c)
+	return c, nil
+}
+
+// bufferSize is asked for on both sides, in bytes; the kernel gives less without
+// privilege (net.core.rmem_max).
+const bufferSize = 8 << 20
+
+func (c *Conn) configure(opts Options) error {
+	_ = c.udp.SetReadBuffer(bufferSize)
+	_ = c.udp.SetWriteBuffer(bufferSize)
+	var err error
+	control := c.raw.Control(func(fd uintptr) {
+		s := int(fd)
+		if c.v6 {
+			err = os.NewSyscallError("setsockopt IPV6_MTU_DISCOVER", unix.SetsockoptInt(s, unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER, unix.IPV6_PMTUDISC_DO))
+			// rxe sends no checksum, which IPv6 forbids unless asked for.
+			err = errors.Join(err, os.NewSyscallError("setsockopt UDP_NO_CHECK6_RX", unix.SetsockoptInt(s, unix.IPPROTO_UDP, unix.UDP_NO_CHECK6_RX, 1)))
+		} else {
+			err = os.NewSyscallError("setsockopt IP_MTU_DISCOVER", unix.SetsockoptInt(s, unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_DO))
+		}
+		c.gro = !opts.NoGRO && unix.SetsockoptInt(s, unix.IPPROTO_UDP, unix.UDP_GRO, 1) == nil
+		_, gsoErr := unix.GetsockoptInt(s, unix.IPPROTO_UDP, unix.UDP_SEGMENT)
+		c.gso.Store(!opts.NoGSO && gsoErr == nil)
+	})
+	return errors.Join(control, err)
+}
+
+// Addr returns the local address.
+func (c *Conn) Addr() netip.AddrPort { return c.addr }
+
+// Offload tells whether the kernel segments what is sent and merges what is
+// received. The first may become false: see ErrNoSegmentation.
+func (c *Conn) Offload() (gso, gro bool) { return c.gso.Load(), c.gro }
+
+// Close closes the socket; Read, Poll and Write return net.ErrClosed. It doesn't wait
+// for handlers that run.
+func (c *Conn) Close() error {
+	c.closed.Do(func() { close(c.done) })
+	return c.udp.Close()
+}
+
+func fromSockaddr(name *unix.RawSockaddrInet6) netip.AddrPort {
+	port := (*[2]byte)(unsafe.Pointer(&name.Port))
+	p := uint16(port[0])<<8 | uint16(port[1])
+	if name.Family == unix.AF_INET {
+		v4 := (*unix.RawSockaddrInet4)(unsafe.Pointer(name))
+		return netip.AddrPortFrom(netip.AddrFrom4(v4.Addr), p)
+	}
+	return netip.AddrPortFrom(netip.AddrFrom16(name.Addr), p)
+}
+
+func (c *Conn) toSockaddr(name *unix.RawSockaddrInet6, to netip.AddrPort) uint32 {
+	port := (*[2]byte)(unsafe.Pointer(&name.Port))
+	port[0], port[1] = byte(to.Port()>>8), byte(to.Port())
+	if !c.v6 {
+		v4 := (*unix.RawSockaddrInet4)(unsafe.Pointer(name))
+		v4.Family = unix.AF_INET
+		v4.Addr = to.Addr().Unmap().As4()
+		return unix.SizeofSockaddrInet4
+	}
+	name.Family = unix.AF_INET6
+	name.Flowinfo, name.Scope_id = 0, 0
+	name.Addr = to.Addr().As16()
+	return unix.SizeofSockaddrInet6
+}

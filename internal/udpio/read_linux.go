@@ -1,0 +1,219 @@
+package udpio
+
+import (
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// inbox is the receiving half of a connection. There are two ways to receive: Read
+// waits, and has the kernel and Go's poller wake it, which takes microseconds; Poll
+// asks and asks. While somebody polls all the time, Read would be woken for datagrams
+// that are gone already, so it stands by.
+type inbox struct {
+	c *Conn
+
+	// Bound once: a closure for each call would be garbage for each call.
+	read func(fd uintptr) bool // of Read
+	poll func(fd uintptr)      // of Poll
+
+	polls   atomic.Uint32 // calls of Poll
+	standby atomic.Bool   // Read stands by
+	resume  chan struct{} // ends that
+
+	mu     sync.Mutex // held while handlers run
+	handle Handler    // of the call that holds mu
+	errno  syscall.Errno
+	vector vector
+	list   [inBatch]Inbound
+	buffer [inBatch][]byte
+
+	// Of Read alone.
+	reader  Handler
+	stolen  int    // wakes in a row that found that a poller had been there
+	seen    uint32 // polls at the last wake
+	yielded bool
+	failed  syscall.Errno // errno of the last try
+}
+
+// stealLimit is how many datagrams in a row pollers must have taken before Read
+// stands by, and standbyTick how often it looks whether they still poll.
+const (
+	stealLimit  = 16
+	standbyTick = time.Millisecond
+)
+
+func (in *inbox) init(c *Conn) {
+	in.c = c
+	in.resume = make(chan struct{}, 1)
+	in.read, in.poll = in.tryRead, in.tryPoll
+	size := 1 << 16
+	for i := range in.buffer {
+		in.buffer[i] = make([]byte, size)
+	}
+	v := &in.vector
+	for i := range inBatch {
+		v.iovecs[i].Base = &in.buffer[i][0]
+		v.iovecs[i].SetLen(size)
+		h := &v.headers[i].header
+		h.Name = (*byte)(unsafe.Pointer(&v.names[i]))
+		h.Iov = &v.iovecs[i]
+		h.SetIovlen(1)
+		h.Control = &v.control[i][0]
+	}
+}
+
+// Read waits until there is something, and hands it to the handler. It returns
+// net.ErrClosed once the socket is closed.
+func (c *Conn) Read(h Handler) error {
+	in := &c.in
+	for {
+		in.reader, in.yielded = h, false
+		if err := c.raw.Read(in.read); err != nil {
+			return err
+		}
+		if !in.yielded {
+			if in.failed != 0 {
+				return os.NewSyscallError("recvmmsg", in.failed)
+			}
+			return nil
+		}
+		if !in.standBy() {
+			return net.ErrClosed
+		}
+	}
+}
+
+// tryRead is what the poller of Go's runtime calls; false makes it wait.
+func (in *inbox) tryRead(fd uintptr) bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.receive(fd, in.reader)
+	in.failed = in.errno // a poller may change errno before Read looks
+	if in.errno != syscall.EAGAIN {
+		in.stolen = 0
+		return true
+	}
+	polls := in.polls.Load()
+	if polls == in.seen {
+		in.stolen = 0
+	} else {
+		in.stolen++
+	}
+	in.seen = polls
+	in.yielded = in.stolen >= stealLimit
+	return in.yielded
+}
+
+// standBy waits until nobody polls any more; false when the socket was closed.
+func (in *inbox) standBy() bool {
+	in.stolen = 0
+	in.standby.Store(true)
+	defer in.standby.Store(false)
+	tick := time.NewTicker(standbyTick)
+	defer tick.Stop()
+	for polls := in.polls.Load(); ; {
+		select {
+		case <-in.c.done:
+			return false
+		case <-in.resume:
+			return true
+		case <-tick.C:
+		}
+		now := in.polls.Load()
+		if now == polls {
+			return true
+		}
+		polls = now
+	}
+}
+
+// Resume tells that the caller will poll no more for now: a Read that stands by
+// because of pollers goes on. Without it that takes up to two milliseconds.
+func (c *Conn) Resume() {
+	if !c.in.standby.Load() {
+		return
+	}
+	select {
+	case c.in.resume <- struct{}{}:
+	default:
+	}
+}
+
+// Poll hands what is there to the handler and never waits. It reports whether there
+// was something, also where another goroutine is receiving just now.
+func (c *Conn) Poll(h Handler) (bool, error) {
+	in := &c.in
+	in.polls.Add(1)
+	if !in.mu.TryLock() {
+		return true, nil
+	}
+	defer in.mu.Unlock()
+	in.handle = h
+	if err := c.raw.Control(in.poll); err != nil {
+		return false, err
+	}
+	switch in.errno {
+	case 0:
+		return true, nil
+	case syscall.EAGAIN:
+		return false, nil
+	}
+	return false, os.NewSyscallError("recvmmsg", in.errno)
+}
+
+func (in *inbox) tryPoll(fd uintptr) { in.receive(fd, in.handle) }
+
+// receive takes what is there; errno is 0, EAGAIN, or what went wrong. mu is held.
+func (in *inbox) receive(fd uintptr, handle Handler) {
+	v := &in.vector
+	for i := range inBatch {
+		h := &v.headers[i].header
+		h.Namelen = uint32(unsafe.Sizeof(v.names[i]))
+		h.SetControllen(controlLen)
+	}
+	for {
+		n, _, errno := unix.Syscall6(unix.SYS_RECVMMSG, fd, uintptr(unsafe.Pointer(&v.headers[0])), inBatch, unix.MSG_DONTWAIT, 0, 0)
+		if errno == syscall.EINTR {
+			continue
+		}
+		in.errno = errno
+		if errno != 0 {
+			return
+		}
+		in.deliver(int(n), handle)
+		return
+	}
+}
+
+func (in *inbox) deliver(n int, handle Handler) {
+	v := &in.vector
+	for i := range n {
+		one := &in.list[i]
+		one.Data = in.buffer[i][:v.headers[i].length]
+		one.From = fromSockaddr(&v.names[i])
+		one.Segment = len(one.Data)
+		if size := groSize(v.control[i][:v.headers[i].header.Controllen]); size > 0 {
+			one.Segment = size
+		}
+	}
+	handle(in.list[:n])
+}
+
+// groSize finds the length of the merged datagrams in a control message.
+func groSize(b []byte) int {
+	if len(b) < unix.CmsgLen(4) {
+		return 0
+	}
+	h := (*unix.Cmsghdr)(unsafe.Pointer(&b[0]))
+	if h.Level != unix.IPPROTO_UDP || h.Type != unix.UDP_GRO {
+		return 0
+	}
+	return int(*(*int32)(unsafe.Pointer(&b[unix.CmsgLen(0)])))
+}

@@ -1,0 +1,381 @@
+package udpio
+
+import (
+	"bytes"
+	"errors"
+	"net"
+	"net/netip"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// loopbacks are the addresses that a test runs on.
+var loopbacks = []struct{ name, addr string }{{"IPv4", "127.0.0.1"}, {"IPv6", "::1"}}
+
+func listen(t testing.TB, addr string, opts Options) *Conn {
+	t.Helper()
+	c, err := Listen(netip.AddrPortFrom(netip.MustParseAddr(addr), 0), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// got is what a receiver has seen.
+type got struct {
+	datagrams [][]byte
+	entries   int
+	from      netip.AddrPort
+}
+
+func (g *got) take(list []Inbound) {
+	for _, in := range list {
+		g.entries++
+		g.from = in.From
+		for data := in.Data; len(data) > 0; {
+			one := data[:min(in.Segment, len(data))]
+			data = data[len(one):]
+			g.datagrams = append(g.datagrams, bytes.Clone(one))
+		}
+	}
+}
+
+// receive reads until n datagrams have come.
+func receive(t *testing.T, c *Conn, n int) *got {
+	t.Helper()
+	var g got
+	stop := time.AfterFunc(10*time.Second, func() { _ = c.Close() })
+	defer stop.Stop()
+	for len(g.datagrams) < n {
+		if err := c.Read(g.take); err != nil {
+			t.Fatalf("Read after %d of %d datagrams: %v", len(g.datagrams), n, err)
+		}
+	}
+	return &g
+}
+
+// pattern is n bytes of a datagram that is told from others.
+func pattern(seed, n int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(seed*31 + i)
+	}
+	return b
+}
+
+// TestBatch sends single datagrams and super-packets, more than one system call
+// carries, with and without what the kernel offers: the same datagrams come.
+func TestBatch(t *testing.T) {
+	options := []struct {
+		name string
+		opts Options
+	}{{"offload", Options{}}, {"no GSO", Options{NoGSO: true}}, {"no GRO", Options{NoGRO: true}}, {"neither", Options{NoGSO: true, NoGRO: true}}}
+	for _, l := range loopbacks {
+		for _, o := range options {
+			t.Run(l.name+"/"+o.name, func(t *testing.T) {
+				a, b := listen(t, l.addr, o.opts), listen(t, l.addr, o.opts)
+				var list []Outbound
+				var want [][]byte
+				for i := range 2*batch + 3 {
+					e := Outbound{To: b.Addr()}
+					if i%7 == 3 { // five of 100 bytes, and a shorter one
+						e.Segment, e.Numbered = 100, !o.opts.NoGSO
+						for k := range 6 {
+							one := pattern(i+k, 100-60*(k/5))
+							e.Data, want = append(e.Data, one...), append(want, one)
+						}
+					} else {
+						e.Data = pattern(i, 1+i)
+						want = append(want, e.Data)
+					}
+					list = append(list, e)
+				}
+				if err := a.Write(list); err != nil {
+					t.Fatal(err)
+				}
+				g := receive(t, b, len(want))
+				for i := range want {
+					if !bytes.Equal(g.datagrams[i], want[i]) {
+						t.Fatalf("datagram %d = %x, want %x", i, g.datagrams[i], want[i])
+					}
+				}
+				if g.from != a.Addr() {
+					t.Errorf("they came from %v, want %v", g.from, a.Addr())
+				}
+				merged := g.entries < len(want)
+				if gso, gro := b.Offload(); merged != (gso && gro) {
+					t.Errorf("%d entries for %d datagrams with GSO %t, GRO %t", g.entries, len(want), gso, gro)
+				}
+			})
+		}
+	}
+}
+
+// This kernel has both, so that the other tests test them.
+func TestOffloadIsThere(t *testing.T) {
+	for _, l := range loopbacks {
+		if gso, gro := listen(t, l.addr, Options{}).Offload(); !gso || !gro {
+			t.Errorf("%s: GSO %t, GRO %t, want both (Linux 5.0 or later)", l.name, gso, gro)
+		}
+		if gso, gro := listen(t, l.addr, Options{NoGSO: true, NoGRO: true}).Offload(); gso || gro {
+			t.Errorf("%s: GSO %t, GRO %t though turned off", l.name, gso, gro)
+		}
+	}
+}
+
+// TestIdentification reads the IPv4 headers that the kernel writes: 0 for a datagram,
+// its place for a segment, and 0 for each that is sent alone.
+func TestIdentification(t *testing.T) {
+	raw, err := unix.Socket(unix.AF_INET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.IPPROTO_UDP)
+	if errors.Is(err, unix.EPERM) {
+		t.Skip("a raw socket needs CAP_NET_RAW")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unix.Close(raw) }()
+	a, b := listen(t, "127.0.0.1", Options{}), listen(t, "127.0.0.1", Options{})
+	data := pattern(1, 250)
+	list := []Outbound{
+		{Data: pattern(0, 10), To: b.Addr()},
+		{Data: data, Segment: 100, To: b.Addr(), Numbered: true},
+		{Data: data, Segment: 100, To: b.Addr()},
+		{Data: pattern(0, 10), To: b.Addr()},
+	}
+	if err := a.Write(list); err != nil {
+		t.Fatal(err)
+	}
+	type header struct{ id, flags, length uint16 }
+	// Loopback hands the super-packet over whole: its header has the first number.
+	want := []header{
+		{0, 0x4000, 38},
+		{0, 0x4000, 278},
+		{0, 0x4000, 128},
+		{0, 0x4000, 128},
+		{0, 0x4000, 78},
+		{0, 0x4000, 38},
+	}
+	buf := make([]byte, 1<<16)
+	for i := 0; i < len(want); {
+		n, _, err := unix.Recvfrom(raw, buf, unix.MSG_DONTWAIT)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil {
+			t.Fatalf("header %d: %v", i, err)
+		}
+		u16 := func(at int) uint16 { return uint16(buf[at])<<8 | uint16(buf[at+1]) }
+		if n < 28 || u16(20) != a.Addr().Port() {
+			continue // somebody else's
+		}
+		if h := (header{u16(4), u16(6), u16(2)}); h != want[i] {
+			t.Errorf("header %d = %+v, want %+v", i, h, want[i])
+		}
+		i++
+	}
+}
+
+// TestRefused: a kernel that segments nothing after all (here because checksums are
+// turned off, as a device without them does) makes the connection stop it for good.
+func TestRefused(t *testing.T) {
+	for _, l := range loopbacks {
+		t.Run(l.name, func(t *testing.T) {
+			a, b := listen(t, l.addr, Options{}), listen(t, l.addr, Options{})
+			noChecksums(t, a, 1)
+			e := Outbound{Data: pattern(1, 250), Segment: 100, To: b.Addr(), Numbered: true}
+			if err := a.Write([]Outbound{e}); !errors.Is(err, ErrNoSegmentation) {
+				t.Fatalf("Write = %v, want ErrNoSegmentation", err)
+			}
+			if gso, _ := a.Offload(); gso {
+				t.Error("GSO is still on")
+			}
+			noChecksums(t, a, 0) // it stays off, though it would work again
+			if err := a.Write([]Outbound{e}); l.name == "IPv4" && !errors.Is(err, ErrNoSegmentation) || l.name == "IPv6" && err != nil {
+				t.Errorf("Write of numbered datagrams = %v", err)
+			}
+			e.Numbered = false
+			if err := a.Write([]Outbound{e}); err != nil {
+				t.Fatal(err)
+			}
+			n := 4 // the first, alone, told why
+			if l.name == "IPv6" {
+				n = 7
+			}
+			g := receive(t, b, n)
+			for i, one := range g.datagrams[n-3:] {
+				if want := e.Data[100*i : min(250, 100*i+100)]; !bytes.Equal(one, want) {
+					t.Errorf("datagram %d = %x, want %x", i, one, want)
+				}
+			}
+		})
+	}
+}
+
+func noChecksums(t *testing.T, c *Conn, value int) {
+	t.Helper()
+	var err error
+	control := c.raw.Control(func(fd uintptr) {
+		if err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_NO_CHECK, value); err == nil && c.v6 {
+			err = unix.SetsockoptInt(int(fd), unix.IPPROTO_UDP, unix.UDP_NO_CHECK6_TX, value)
+		}
+	})
+	if err := errors.Join(control, err); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A datagram that is too long for the way says nothing about segmentation.
+func TestTooLong(t *testing.T) {
+	a, b := listen(t, "127.0.0.1", Options{}), listen(t, "127.0.0.1", Options{})
+	for _, e := range []Outbound{
+		{Data: make([]byte, MaxBytes+1), To: b.Addr()},
+		{Data: make([]byte, 2*65000), Segment: 65000, To: b.Addr(), Numbered: true},
+	} {
+		if err := a.Write([]Outbound{e}); !errors.Is(err, syscall.EMSGSIZE) {
+			t.Errorf("Write of %d bytes = %v, want EMSGSIZE", len(e.Data), err)
+		}
+	}
+	if gso, _ := a.Offload(); !gso {
+		t.Error("GSO was turned off")
+	}
+}
+
+// Close ends a Read that waits, one that stands by, and everything after.
+func TestClose(t *testing.T) {
+	for _, l := range loopbacks {
+		for _, standby := range []bool{false, true} {
+			c := listen(t, l.addr, Options{})
+			ended, passed := make(chan error, 1), make(chan struct{})
+			go func() {
+				if standby {
+					c.in.standBy()
+				}
+				close(passed)
+				ended <- c.Read(func([]Inbound) { t.Error("something was received") })
+			}()
+			for over := !standby; !over; { // until Read stands by, or has done so unseen
+				c.in.polls.Add(1)
+				select {
+				case <-passed:
+					over = true
+				default:
+					over = c.in.standby.Load()
+				}
+			}
+			time.Sleep(10 * time.Millisecond)
+			_ = c.Close()
+			_ = c.Close()
+			select {
+			case err := <-ended:
+				if !errors.Is(err, net.ErrClosed) {
+					t.Errorf("Read = %v, want net.ErrClosed", err)
+				}
+			case <-time.After(10 * time.Second):
+				t.Fatal("Read still waits after Close")
+			}
+			if _, err := c.Poll(func([]Inbound) {}); !errors.Is(err, net.ErrClosed) {
+				t.Errorf("Poll = %v, want net.ErrClosed", err)
+			}
+			if err := c.Write([]Outbound{{Data: []byte{1}, To: c.Addr()}}); !errors.Is(err, net.ErrClosed) {
+				t.Errorf("Write = %v, want net.ErrClosed", err)
+			}
+			c.Resume()
+		}
+	}
+}
+
+// TestStandBy: while somebody polls all the time Read stands by; when that ends, with
+// or without Resume, Read gets what comes.
+func TestStandBy(t *testing.T) {
+	for _, resume := range []bool{true, false} {
+		a, b := listen(t, "127.0.0.1", Options{}), listen(t, "127.0.0.1", Options{})
+		read := make(chan int, 100)
+		go func() {
+			for b.Read(func(list []Inbound) { read <- len(list) }) == nil {
+			}
+		}()
+		one := []Outbound{{Data: []byte{1}, To: b.Addr()}}
+		deadline := time.Now().Add(20 * time.Second)
+		for !b.in.standby.Load() {
+			if time.Now().After(deadline) {
+				t.Fatal("Read doesn't stand by though another polls")
+			}
+			b.in.mu.Lock() // Read must find nothing when it wakes
+			if err := a.Write(one); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(100 * time.Microsecond)
+			b.in.handle = func([]Inbound) {}
+			b.in.polls.Add(1)
+			_ = b.raw.Control(b.in.poll)
+			b.in.mu.Unlock()
+			time.Sleep(100 * time.Microsecond)
+			for len(read) > 0 {
+				<-read
+			}
+		}
+		if resume {
+			b.Resume()
+		}
+		begin := time.Now()
+		if err := a.Write(one); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-read:
+			t.Logf("resume %t: it took %v", resume, time.Since(begin))
+		case <-time.After(10 * time.Second):
+			t.Fatal("Read never goes on")
+		}
+	}
+}
+
+// Nothing is allocated for a call, whatever it carries.
+func TestAllocations(t *testing.T) {
+	for _, l := range loopbacks {
+		a, b := listen(t, l.addr, Options{}), listen(t, l.addr, Options{})
+		list := []Outbound{
+			{Data: pattern(1, 64), To: b.Addr()},
+			{Data: pattern(1, 1000), Segment: 100, To: b.Addr(), Numbered: true},
+		}
+		seen := 0
+		handler := func(list []Inbound) { seen += len(list) }
+		for name, take := range map[string]func() error{
+			"Read": func() error { return b.Read(handler) },
+			"Poll": func() error { _, err := b.Poll(handler); return err },
+		} {
+			allocs := testing.AllocsPerRun(200, func() {
+				if err := a.Write(list); err != nil {
+					t.Fatal(err)
+				}
+				if err := take(); err != nil {
+					t.Fatal(err)
+				}
+			})
+			if allocs != 0 {
+				t.Errorf("%s: Write and %s allocate %v times, want 0", l.name, name, allocs)
+			}
+		}
+		if seen < 400 {
+			t.Errorf("%d entries received, want at least one a call", seen)
+		}
+	}
+}
+
+func BenchmarkPingPong(b *testing.B) {
+	x, y := listen(b, "127.0.0.1", Options{}), listen(b, "127.0.0.1", Options{})
+	one := []Outbound{{Data: make([]byte, 64), To: y.Addr()}}
+	b.ReportAllocs()
+	for range b.N {
+		if err := x.Write(one); err != nil {
+			b.Fatal(err)
+		}
+		if ok, err := y.Poll(func([]Inbound) {}); !ok || err != nil {
+			b.Fatal(ok, err)
+		}
+	}
+}

@@ -1,0 +1,153 @@
+package udpio
+
+import (
+	"os"
+	"sync"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// outbox is the sending half of a connection.
+type outbox struct {
+	write func(fd uintptr) bool // bound once, as in inbox
+
+	mu     sync.Mutex
+	vector vector
+	size   [batch]int // of the first datagram of a message that is to be segmented, else 0
+	n      int        // messages in vector
+	sent   int        // of them
+	errno  syscall.Errno
+}
+
+func (o *outbox) init(*Conn) { o.write = o.tryWrite }
+
+// Write sends every entry of the list in order. It waits while the socket's buffer
+// is full. After an error, what follows is not sent.
+func (c *Conn) Write(list []Outbound) error {
+	o := &c.out
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !c.v6 && !c.gso.Load() && anyNumbered(list) {
+		return ErrNoSegmentation
+	}
+	for at := 0; len(list) > 0; {
+		list, at = c.fill(list, at)
+		if err := c.send(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func anyNumbered(list []Outbound) bool {
+	for i := range list {
+		if list[i].Numbered && list[i].several() {
+			return true
+		}
+	}
+	return false
+}
+
+// fill makes messages of the list from byte at of its first entry on, and returns
+// what is left of it. Entries that the kernel may segment are one message.
+func (c *Conn) fill(list []Outbound, at int) ([]Outbound, int) {
+	o := &c.out
+	o.n, o.sent = 0, 0
+	gso := c.gso.Load()
+	for len(list) > 0 && o.n < batch {
+		e := &list[0]
+		switch {
+		case !e.several():
+			c.message(e, e.Data, 0)
+		case gso && at == 0 && (c.v6 || e.Numbered):
+			c.message(e, e.Data, e.Segment)
+		default:
+			end := min(at+e.Segment, len(e.Data))
+			c.message(e, e.Data[at:end], 0)
+			if end < len(e.Data) {
+				at = end
+				continue
+			}
+		}
+		list, at = list[1:], 0
+	}
+	return list, at
+}
+
+// message adds a message to the vector, to be segmented where segment is not 0.
+func (c *Conn) message(e *Outbound, data []byte, segment int) {
+	v, i := &c.out.vector, c.out.n
+	c.out.n++
+	c.out.size[i] = segment
+	v.iovecs[i].Base = &data[0]
+	v.iovecs[i].SetLen(len(data))
+	h := &v.headers[i].header
+	h.Name = (*byte)(unsafe.Pointer(&v.names[i]))
+	h.Namelen = c.toSockaddr(&v.names[i], e.To)
+	h.Iov = &v.iovecs[i]
+	h.SetIovlen(1)
+	h.Control, h.Controllen = nil, 0
+	if segment == 0 {
+		return
+	}
+	b := v.control[i][:]
+	ch := (*unix.Cmsghdr)(unsafe.Pointer(&b[0]))
+	ch.Level, ch.Type = unix.IPPROTO_UDP, unix.UDP_SEGMENT
+	ch.SetLen(unix.CmsgLen(2))
+	*(*uint16)(unsafe.Pointer(&b[unix.CmsgLen(0)])) = uint16(segment)
+	h.Control = &b[0]
+	h.SetControllen(unix.CmsgSpace(2))
+}
+
+// send sends the messages of the vector.
+func (c *Conn) send() error {
+	o := &c.out
+	for o.sent < o.n {
+		if err := c.raw.Write(o.write); err != nil {
+			return err
+		}
+		switch {
+		case o.errno == 0:
+		case o.size[o.sent] > 0 && (o.errno == syscall.EIO || o.errno == syscall.EINVAL):
+			return c.refused()
+		default:
+			return os.NewSyscallError("sendmmsg", o.errno)
+		}
+	}
+	return nil
+}
+
+// refused finds out why the kernel refused to segment a message: a device that can't
+// (EIO without checksum offload, EINVAL with checksums turned off), or a datagram
+// that is too long for the way, which says little about others. The first datagram
+// alone tells.
+func (c *Conn) refused() error {
+	o := &c.out
+	i := o.sent
+	h := &o.vector.headers[i].header
+	h.Control, h.Controllen = nil, 0
+	o.vector.iovecs[i].SetLen(o.size[i])
+	o.size[i], o.n = 0, i+1
+	if err := c.send(); err != nil {
+		return err
+	}
+	c.gso.Store(false)
+	return ErrNoSegmentation
+}
+
+// tryWrite is what the poller of Go's runtime calls; false makes it wait.
+func (o *outbox) tryWrite(fd uintptr) bool {
+	for {
+		n, _, errno := unix.Syscall6(unix.SYS_SENDMMSG, fd, uintptr(unsafe.Pointer(&o.vector.headers[o.sent])), uintptr(o.n-o.sent), unix.MSG_DONTWAIT, 0, 0)
+		if errno == syscall.EINTR {
+			continue
+		}
+		o.errno = errno
+		if errno == 0 {
+			o.sent += int(n)
+		}
+		return errno != syscall.EAGAIN
+	}
+}
