@@ -1,0 +1,378 @@
+// Package packetnet is a network of datagrams in one process that loses, repeats,
+// reorders, damages and delays them as a seeded source of randomness says.
+//
+//	network := packetnet.New(packetnet.Faults{Seed: 1, Loss: 0.01, Delay: 10 * time.Microsecond})
+//	a, err := network.Listen(netip.MustParseAddrPort("10.0.0.1:4791"))
+//
+// It has no clock but package time, so that testing/synctest decides how time goes.
+// All methods are safe for concurrent use; what happens to a datagram depends on the
+// seed and on the order in which datagrams are sent.
+package packetnet
+
+import (
+	"container/heap"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/rdmakit/rdmakit/internal/udpio"
+)
+
+// Faults is what a network does to datagrams. The shares are from 0 to 1; the zero
+// value delivers everything at once and in order.
+type Faults struct {
+	Seed      uint64
+	Loss      float64
+	Duplicate float64
+	Corrupt   float64 // one bit is flipped
+	// Delay is what every datagram takes, Jitter what it takes more at most. With
+	// Jitter datagrams overtake each other.
+	Delay, Jitter time.Duration
+	// MaxDrops bounds how often the same packet is lost or damaged, so that no bad
+	// luck exhausts the retries of a sender; 0 is no bound. Packets are the same when
+	// destination, opcode, queue pair and PSN are (bytes 0, 5 to 7 and 9 to 11 of a
+	// BTH), whatever their payload, flags and ICRC. Cut has no bound.
+	MaxDrops int
+	// Segmentation makes connections number the datagrams of an entry, as GSO does.
+	// Without it Write refuses those that were made for that.
+	Segmentation bool
+}
+
+// Network connects the addresses that listen on it.
+type Network struct {
+	mu     sync.Mutex
+	faults Faults
+	rand   *rand.Rand
+	conns  map[netip.AddrPort]*Conn
+	flight flights
+	timer  *time.Timer
+	cut    map[[2]netip.Addr]bool
+	drops  map[packetKey]int // of packets that were lost or damaged
+	tap    func(Datagram)
+	order  uint64
+	stats  Stats
+}
+
+// packetKey is what makes packets the same.
+type packetKey struct {
+	to     netip.AddrPort
+	header [7]byte
+}
+
+// headerLen is how many bytes a packetKey looks at.
+const headerLen = 12
+
+func keyOf(to netip.AddrPort, data []byte) packetKey {
+	k := packetKey{to: to}
+	if len(data) < headerLen {
+		copy(k.header[:], data)
+		return k
+	}
+	k.header[0] = data[0]
+	copy(k.header[1:4], data[5:8])
+	copy(k.header[4:7], data[9:12])
+	return k
+}
+
+// Datagram is what a tap sees: each as it was sent, before anything befalls it.
+type Datagram struct {
+	From, To netip.AddrPort
+	ID       uint16 // IPv4 identification that a kernel would have written
+	Data     []byte // to be copied
+}
+
+// Stats counts datagrams.
+type Stats struct{ Sent, Lost, Duplicated, Corrupted, Overflowed int }
+
+// New makes a network.
+func New(f Faults) *Network {
+	return &Network{
+		faults: f, rand: rand.New(rand.NewPCG(f.Seed, f.Seed)),
+		conns: map[netip.AddrPort]*Conn{}, cut: map[[2]netip.Addr]bool{}, drops: map[packetKey]int{},
+	}
+}
+
+// SetTap has every datagram shown to tap, which must not call the network; nil ends
+// that.
+func (n *Network) SetTap(tap func(Datagram)) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.tap = tap
+}
+
+// SetFaults replaces the faults; the seed stays.
+func (n *Network) SetFaults(f Faults) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.faults = f
+}
+
+// Cut loses everything from one address to another, or ends that.
+func (n *Network) Cut(from, to netip.Addr, cut bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.cut[[2]netip.Addr{from, to}] = cut
+}
+
+// Stats returns the counts.
+func (n *Network) Stats() Stats {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.stats
+}
+
+// inboxSize is how many datagrams wait for a reader before more are lost.
+const inboxSize = 4096
+
+// Listen opens an address.
+func (n *Network) Listen(addr netip.AddrPort) (*Conn, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.conns[addr] != nil {
+		return nil, fmt.Errorf("listen on %v: address already in use", addr)
+	}
+	c := &Conn{n: n, addr: addr, inbox: make(chan datagram, inboxSize), done: make(chan struct{})}
+	n.conns[addr] = c
+	return c, nil
+}
+
+type datagram struct {
+	data []byte
+	from netip.AddrPort
+}
+
+// Conn is an address of the network. It has the methods of udpio.Conn.
+type Conn struct {
+	n     *Network
+	addr  netip.AddrPort
+	inbox chan datagram
+	done  chan struct{}
+	once  sync.Once
+	mu    sync.Mutex // held while handlers run
+}
+
+// readBatch is how many datagrams a handler gets at most.
+const readBatch = 8
+
+// Read waits for a datagram and hands what there is to the handler.
+func (c *Conn) Read(h udpio.Handler) error {
+	select {
+	case <-c.done:
+		return net.ErrClosed
+	case d := <-c.inbox:
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.deliver(d, h)
+		return nil
+	}
+}
+
+// Poll hands what there is to the handler and never waits.
+func (c *Conn) Poll(h udpio.Handler) (bool, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	select {
+	case <-c.done:
+		return false, net.ErrClosed
+	case d := <-c.inbox:
+		c.deliver(d, h)
+		return true, nil
+	default:
+		return false, nil
+	}
+}
+
+// Resume does nothing: Read never stands by.
+func (c *Conn) Resume() {}
+
+// deliver hands d and what is behind it to the handler.
+func (c *Conn) deliver(d datagram, h udpio.Handler) {
+	list := make([]udpio.Inbound, 0, readBatch)
+	for {
+		list = append(list, udpio.Inbound{Data: d.data, Segment: len(d.data), From: d.from})
+		if len(list) == readBatch {
+			break
+		}
+		select {
+		case d = <-c.inbox:
+			continue
+		default:
+		}
+		break
+	}
+	h(list)
+}
+
+// Offload tells whether datagrams of an entry are numbered.
+func (c *Conn) Offload() (gso, gro bool) {
+	c.n.mu.Lock()
+	defer c.n.mu.Unlock()
+	return c.n.faults.Segmentation, false
+}
+
+// Write sends datagrams; segments of an entry are datagrams of their own.
+func (c *Conn) Write(list []udpio.Outbound) error {
+	select {
+	case <-c.done:
+		return net.ErrClosed
+	default:
+	}
+	c.n.mu.Lock()
+	defer c.n.mu.Unlock()
+	for _, o := range list {
+		segment := o.Segment
+		if segment == 0 {
+			segment = len(o.Data)
+		}
+		if o.Numbered && segment < len(o.Data) && !c.n.faults.Segmentation {
+			return udpio.ErrNoSegmentation
+		}
+		id := uint16(0)
+		for data := o.Data; len(data) > 0; {
+			one := data[:min(segment, len(data))]
+			data = data[len(one):]
+			c.n.send(Datagram{From: c.addr, To: o.To, ID: id, Data: one})
+			if o.Numbered {
+				id++
+			}
+		}
+	}
+	return nil
+}
+
+// Close ends the address. Read returns net.ErrClosed.
+func (c *Conn) Close() error {
+	c.once.Do(func() {
+		c.n.mu.Lock()
+		delete(c.n.conns, c.addr)
+		c.n.mu.Unlock()
+		close(c.done)
+	})
+	return nil
+}
+
+// send decides what becomes of a datagram. n.mu is held.
+func (n *Network) send(d Datagram) {
+	f := &n.faults
+	n.stats.Sent++
+	if n.tap != nil {
+		n.tap(d)
+	}
+	switch {
+	case n.cut[[2]netip.Addr{d.From.Addr(), d.To.Addr()}]:
+		n.stats.Lost++
+		return
+	case n.rand.Float64() < f.Loss && n.mayDrop(d):
+		n.stats.Lost++
+		return
+	}
+	copies := 1
+	if n.rand.Float64() < f.Duplicate {
+		n.stats.Duplicated++
+		copies++
+	}
+	for range copies {
+		one := datagram{append([]byte(nil), d.Data...), d.From}
+		if n.rand.Float64() < f.Corrupt && n.mayDrop(d) {
+			n.stats.Corrupted++
+			one.data[n.rand.IntN(len(one.data))] ^= 1 << n.rand.IntN(8)
+		}
+		wait := f.Delay
+		if f.Jitter > 0 {
+			wait += time.Duration(n.rand.Int64N(int64(f.Jitter)))
+		}
+		if wait == 0 {
+			n.deliver(d.To, one)
+			continue
+		}
+		n.order++
+		heap.Push(&n.flight, flight{time.Now().Add(wait), n.order, d.To, one})
+		n.schedule()
+	}
+}
+
+// mayDrop counts a loss of a packet; false when it was lost often enough.
+func (n *Network) mayDrop(d Datagram) bool {
+	if n.faults.MaxDrops == 0 {
+		return true
+	}
+	k := keyOf(d.To, d.Data)
+	if n.drops[k] >= n.faults.MaxDrops {
+		return false
+	}
+	n.drops[k]++
+	return true
+}
+
+// schedule sees that somebody delivers the first datagram in flight. n.mu is held.
+func (n *Network) schedule() {
+	switch {
+	case len(n.flight) == 0:
+	case n.timer == nil:
+		n.timer = time.AfterFunc(time.Until(n.flight[0].at), n.land)
+	default:
+		n.timer.Reset(time.Until(n.flight[0].at))
+	}
+}
+
+// land delivers what is due.
+func (n *Network) land() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for now := time.Now(); len(n.flight) > 0 && !n.flight[0].at.After(now); {
+		f, _ := heap.Pop(&n.flight).(flight)
+		n.deliver(f.to, f.d)
+	}
+	n.schedule()
+}
+
+// flight is a datagram under way.
+type flight struct {
+	at    time.Time
+	order uint64 // of those at one time
+	to    netip.AddrPort
+	d     datagram
+}
+
+// flights implement heap.Interface, the first to arrive on top.
+type flights []flight
+
+func (f flights) Len() int      { return len(f) }
+func (f flights) Swap(i, j int) { f[i], f[j] = f[j], f[i] }
+func (f flights) Less(i, j int) bool {
+	if c := f[i].at.Compare(f[j].at); c != 0 {
+		return c < 0
+	}
+	return f[i].order < f[j].order
+}
+
+// Push adds a flight at the end.
+func (f *flights) Push(x any) {
+	one, _ := x.(flight)
+	*f = append(*f, one)
+}
+
+// Pop removes the last.
+func (f *flights) Pop() any {
+	last := len(*f) - 1
+	one := (*f)[last]
+	*f = (*f)[:last]
+	return one
+}
+
+// deliver puts a datagram into an inbox. n.mu is held.
+func (n *Network) deliver(to netip.AddrPort, d datagram) {
+	c := n.conns[to]
+	if c == nil {
+		n.stats.Lost++
+		return
+	}
+	select {
+	case c.inbox <- d:
+	default:
+		n.stats.Overflowed++
+	}
+}
