@@ -18,6 +18,9 @@ const (
 	ProcSelfCgroup       = "proc/self/cgroup"
 	ProcNetRoute         = "proc/net/route"
 	ProcNetIPv6Route     = "proc/net/ipv6_route"
+	ProcNetUDP           = "proc/net/udp"
+	ProcNetUDP6          = "proc/net/udp6"
+	Proc                 = "proc"
 )
 
 // Marks that container runtimes leave.

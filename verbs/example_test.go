@@ -1,0 +1,297 @@
+package verbs_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/rdmakit/rdmakit/verbs"
+	"github.com/rdmakit/rdmakit/verbs/provider/builtin"
+	"github.com/rdmakit/rdmakit/wire/ib"
+)
+
+// station is a device with one of everything. The examples hold two of them in one process,
+// on two addresses of the loopback network; examples/pingpong holds one.
+type station struct {
+	device *verbs.Device
+	pd     *verbs.ProtectionDomain
+	cq     *verbs.CompletionQueue
+	qp     *verbs.QueuePair
+	mr     *verbs.MemoryRegion
+	psn    ib.PSN
+}
+
+// openStation makes a station whose memory is buf.
+func openStation(ctx context.Context, name string, buf []byte, access verbs.Access) *station {
+	device, err := verbs.Open(ctx, name, builtin.All()...)
+	check(err)
+	pd, err := device.AllocatePD()
+	check(err)
+	cq, err := device.CreateCQ(verbs.CQConfig{Depth: 256})
+	check(err)
+	qp, err := pd.CreateQP(verbs.QPConfig{SendCQ: cq, RecvCQ: cq, MaxSendWR: 64, MaxRecvWR: 64})
+	check(err)
+	mr, err := pd.RegisterMemory(buf, access)
+	check(err)
+	return &station{device, pd, cq, qp, mr, ib.PSN(time.Now().UnixNano() & 0xffffff)}
+}
+
+// remote is what the other end must know.
+func (s *station) remote(ctx context.Context) verbs.Remote {
+	port, err := s.device.Port(ctx, 1)
+	check(err)
+	return verbs.Remote{QPN: s.qp.QPN(), PSN: s.psn, GID: port.GIDs[0], LID: port.LID}
+}
+
+// connect takes the queue pair of s to RTS.
+func (s *station) connect(peer verbs.Remote, access verbs.Access) {
+	check(s.qp.Connect(verbs.ConnectConfig{
+		Remote: peer,  // told by the peer
+		PSN:    s.psn, // as told to the peer
+		Access: access,
+	}))
+}
+
+// close closes in the order in which it is possible.
+func (s *station) close() {
+	check(s.qp.Close())
+	check(s.mr.Close())
+	check(s.cq.Close())
+	check(s.pd.Close())
+	check(s.device.Close())
+}
+
+// next returns the next completion, good or bad.
+func (s *station) next(ctx context.Context) verbs.WorkCompletion {
+	var wcs [1]verbs.WorkCompletion
+	for {
+		check(s.cq.Wait(ctx))
+		n, err := s.cq.Poll(wcs[:])
+		check(err)
+		if n == 1 {
+			return wcs[0]
+		}
+	}
+}
+
+// connected returns two stations that may do everything to each other.
+func connected(ctx context.Context) (a, b *station) {
+	const access = verbs.AccessLocalWrite | verbs.AccessRemoteWrite | verbs.AccessRemoteRead
+	a = openStation(ctx, "roce@127.0.44.1", make([]byte, 4096), access)
+	b = openStation(ctx, "roce@127.0.44.2", make([]byte, 4096), access)
+	a.connect(b.remote(ctx), access)
+	b.connect(a.remote(ctx), access)
+	return a, b
+}
+
+// check ends an example whose set-up went wrong.
+func check(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// A writes into the memory of b, and then tells b by a message.
+func Example() {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	a, b := connected(ctx)
+	defer a.close()
+	defer b.close()
+
+	_, err := b.qp.PostReceive(verbs.ReceiveRequest{ID: 7, Segments: []verbs.Segment{b.mr.Segment(0, 16)}})
+	check(err)
+	n := copy(a.mr.Bytes(), "written by a")
+	m := copy(a.mr.Bytes()[100:], "look at 1000")
+	_, err = a.qp.PostSend(
+		verbs.SendRequest{
+			ID: 1, Op: verbs.SendOpWrite, Segments: []verbs.Segment{a.mr.Segment(0, n)},
+			RemoteAddr: b.mr.Addr() + 1000, RKey: b.mr.RKey(),
+		},
+		verbs.SendRequest{
+			ID: 2, Op: verbs.SendOpSend, Segments: []verbs.Segment{a.mr.Segment(100, m)}, Flags: verbs.SendSignaled,
+		},
+	)
+	check(err)
+
+	wc := b.next(ctx) // b sees the message only: a WRITE makes no completion at its target
+	fmt.Printf("b: %v, request %d, %d bytes: %s\n", wc.Op, wc.ID, wc.Bytes, b.mr.Bytes()[:wc.Bytes])
+	fmt.Printf("b: at 1000: %s\n", b.mr.Bytes()[1000:1000+n])
+	wc = a.next(ctx)
+	fmt.Printf("a: %v, request %d: %v\n", wc.Op, wc.ID, wc.Status)
+	// Output:
+	// b: receive, request 7, 12 bytes: look at 1000
+	// b: at 1000: written by a
+	// a: send, request 2: success
+}
+
+// A fetches from the memory of b. The program of b has no part in it.
+func Example_read() {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	a := openStation(ctx, "roce@127.0.44.1", make([]byte, 64), verbs.AccessLocalWrite)
+	defer a.close()
+	b := openStation(ctx, "roce@127.0.44.2", []byte("what b has to offer"), verbs.AccessRemoteRead)
+	defer b.close()
+	a.connect(b.remote(ctx), 0)
+	b.connect(a.remote(ctx), verbs.AccessRemoteRead)
+
+	_, err := a.qp.PostSend(verbs.SendRequest{
+		ID: 1, Op: verbs.SendOpRead, Flags: verbs.SendSignaled,
+		Segments:   []verbs.Segment{a.mr.Segment(0, 14)}, // where the bytes go
+		RemoteAddr: b.mr.Addr() + 5, RKey: b.mr.RKey(),   // where they come from
+	})
+	check(err)
+	wc := a.next(ctx)
+	fmt.Printf("%v, %v, %d bytes: %s\n", wc.Op, wc.Status, wc.Bytes, a.mr.Bytes()[:wc.Bytes])
+	// Output:
+	// read, success, 14 bytes: b has to offer
+}
+
+// Four bytes travel beside the data and arrive in the completion of the target: a WRITE with
+// immediate is a WRITE that its target notices. It uses up a receive request.
+func Example_immediate() {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	a, b := connected(ctx)
+	defer a.close()
+	defer b.close()
+
+	_, err := b.qp.PostReceive(verbs.ReceiveRequest{ID: 8}) // no buffer: the data goes elsewhere
+	check(err)
+	n := copy(a.mr.Bytes(), "block 42")
+	_, err = a.qp.PostSend(verbs.SendRequest{
+		ID: 1, Op: verbs.SendOpWriteImmediate, Flags: verbs.SendSignaled, Immediate: [4]byte{0, 0, 0, 42},
+		Segments: []verbs.Segment{a.mr.Segment(0, n)}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey(),
+	})
+	check(err)
+	wc := b.next(ctx)
+	fmt.Printf("%v, %d bytes, immediate %d: %s\n", wc.Op, wc.Bytes, wc.Immediate, b.mr.Bytes()[:wc.Bytes])
+	// Output:
+	// receive of write with immediate, 8 bytes, immediate [0 0 0 42]: block 42
+}
+
+// A queue that is full is no failure: poll, and post again. A place in it is free again when
+// the completion of its request was polled.
+func Example_queueFull() {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	a, b := connected(ctx)
+	defer a.close()
+	defer b.close()
+
+	const total = 1000
+	for posted, completed := 0, 0; completed < total; completed++ {
+		for posted < total {
+			_, err := a.qp.PostSend(verbs.SendRequest{
+				ID: uint64(posted), Op: verbs.SendOpWrite, Flags: verbs.SendSignaled,
+				Segments: []verbs.Segment{a.mr.Segment(0, 4096)}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey(),
+			})
+			if errors.Is(err, verbs.ErrQueueFull) { // QPConfig.MaxSendWR, here 64
+				break
+			}
+			check(err)
+			posted++
+		}
+		wc := a.next(ctx)
+		check(wc.Err())
+		if wc.ID != uint64(completed) {
+			fmt.Println("out of order:", wc.ID)
+		}
+	}
+	fmt.Println(total, "WRITEs, in order")
+	// Output:
+	// 1000 WRITEs, in order
+}
+
+// A failed request ends the connection: what was posted behind it is flushed, and the queue
+// pair is in state ERR.
+func Example_error() {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	a, b := connected(ctx)
+	defer a.close()
+	defer b.close()
+
+	write := verbs.SendRequest{
+		ID: 1, Op: verbs.SendOpWrite, Segments: []verbs.Segment{a.mr.Segment(0, 100)},
+		RemoteAddr: b.mr.Addr() + 4000, RKey: b.mr.RKey(), // 100 bytes at 4000 of 4096
+	}
+	next := write
+	next.ID, next.RemoteAddr = 2, b.mr.Addr()
+	_, err := a.qp.PostSend(write, next)
+	check(err)
+	for range 2 {
+		wc := a.next(ctx)
+		fmt.Printf("request %d: %v\n", wc.ID, wc.Status)
+	}
+	fmt.Println("a is in state", a.qp.State())
+	// Output:
+	// request 1: remote access error
+	// request 2: work request flushed
+	// a is in state ERR
+}
+
+// A peer that is gone is noticed by what is sent to it: after 1 + 7 attempts.
+func Example_peerGone() {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	a, b := connected(ctx)
+	defer a.close()
+	rkey, addr := b.mr.RKey(), b.mr.Addr()
+	b.close()
+
+	start := time.Now()
+	_, err := a.qp.PostSend(verbs.SendRequest{
+		ID: 1, Op: verbs.SendOpWrite, Segments: []verbs.Segment{a.mr.Segment(0, 100)}, RemoteAddr: addr, RKey: rkey,
+	})
+	check(err)
+	wc := a.next(ctx)
+	fmt.Printf("request %d: %v\n", wc.ID, wc.Status)
+	least := 8 * ib.AckTimeout(14) // 14 is the default of ConnectConfig.Timeout
+	fmt.Println("after 8 times 67 ms or more:", time.Since(start) >= least, least)
+	// Output:
+	// request 1: transport retry counter exceeded
+	// after 8 times 67 ms or more: true 536.870912ms
+}
+
+// Objects close in the reverse order of their making.
+func Example_closing() {
+	ctx := context.Background()
+	s := openStation(ctx, "roce@127.0.44.1", make([]byte, 64), verbs.AccessLocalWrite)
+	for _, err := range []error{s.device.Close(), s.pd.Close(), s.cq.Close()} {
+		fmt.Println(errors.Is(err, verbs.ErrBusy), err)
+	}
+	s.close()
+	fmt.Println(s.device.Close()) // a second time does nothing
+	// Output:
+	// true close roce@127.0.44.1: 1 queue pairs, 1 regions, 1 domains, 1 completion queues: in use
+	// true close protection domain: 2 regions and queue pairs: in use
+	// true close completion queue: 1 queue pairs: in use
+	// <nil>
+}
+
+// Modify says which attributes a step needs.
+func ExampleQueuePair_Modify() {
+	ctx := context.Background()
+	s := openStation(ctx, "roce@127.0.44.1", make([]byte, 64), verbs.AccessLocalWrite)
+	defer s.close()
+	err := s.qp.Modify(verbs.QPAttributes{State: verbs.QPStateInit})
+	fmt.Println(errors.Is(err, verbs.ErrTransition), errorTail(err))
+	err = s.qp.Modify(verbs.QPAttributes{State: verbs.QPStateRTS})
+	fmt.Println(errors.Is(err, verbs.ErrTransition), errorTail(err))
+	// Output:
+	// true RESET→INIT: missing partition key index, port, access flags: invalid argument
+	// true RESET→RTS: no such transition: invalid argument
+}
+
+// errorTail leaves out the number of the queue pair, which differs from run to run.
+func errorTail(err error) string {
+	text := []byte(err.Error())
+	if i := slices.Index(text, 'R'); i >= 0 {
+		text = text[i:]
+	}
+	return string(text)
+}

@@ -1,0 +1,297 @@
+package roce
+
+import (
+	"time"
+
+	"github.com/rdmakit/rdmakit/verbs/provider"
+	"github.com/rdmakit/rdmakit/wire/ib"
+)
+
+// response takes an acknowledgement or a piece of a READ response.
+func (qp *queuePair) response(p *ib.Packet) {
+	r := &qp.req
+	psn := p.BTH.PSN
+	if psn.Sub(r.acked) < 0 && psn != r.acked.Add(-1) || psn.Sub(r.fresh) >= 0 {
+		qp.e.stats.duplicates.Add(1)
+		return // answered already, or never asked
+	}
+	switch op := p.BTH.Opcode; {
+	case op >= ib.OpcodeRCReadResponseFirst && op <= ib.OpcodeRCReadResponseOnly:
+		qp.readResponse(p)
+		return
+	case op != ib.OpcodeRCAcknowledge:
+		qp.e.stats.malformed.Add(1) // an answer to an atomic, which nobody asked for
+		return
+	}
+	switch s := p.AETH.Syndrome; {
+	case s.IsACK():
+		qp.acknowledge(psn)
+	case s.IsRNR():
+		qp.notReady(psn, s)
+	case s == ib.SyndromeNAKSequence:
+		qp.e.stats.sequenceNAKs.Add(1)
+		if qp.acknowledge(psn.Add(-1)) && r.acked == psn {
+			qp.resend()
+		}
+	case s.IsNAK():
+		if qp.acknowledge(psn.Add(-1)) && r.acked == psn {
+			qp.breakSend(nakStatus(s))
+		}
+	}
+}
+
+func nakStatus(s ib.Syndrome) provider.WCStatus {
+	switch s {
+	case ib.SyndromeNAKRemoteAccess:
+		return provider.WCRemoteAccess
+	case ib.SyndromeNAKRemoteError:
+		return provider.WCRemoteOperation
+	}
+	return provider.WCRemoteInvalid
+}
+
+// acknowledge completes what ends at or before psn. It reports false when it could
+// not go that far: a READ whose response is missing stands before it.
+func (qp *queuePair) acknowledge(psn ib.PSN) bool {
+	r := &qp.req
+	before := r.acked
+	ok := true
+	for r.head != r.tail && psn.Sub(r.acked) >= 0 {
+		s := r.at(r.head)
+		if s.isRead() {
+			ok = false
+			break
+		}
+		if psn.Sub(s.last()) < 0 {
+			r.acked = psn.Add(1)
+			break
+		}
+		r.acked = s.last().Add(1)
+		qp.completeHead(s)
+	}
+	if r.acked != before {
+		qp.progress()
+	}
+	if !ok && psn.Sub(r.acked) >= 0 {
+		qp.resend()
+	}
+	return ok
+}
+
+// progress restarts the clock and counters: the peer is alive.
+func (qp *queuePair) progress() {
+	r := &qp.req
+	r.retries, r.rnr = 0, 0
+	r.paused, r.recovering = false, false
+	if r.psn.Before(r.acked) { // acknowledged while it was about to be sent again
+		qp.seek(r.acked)
+	}
+	r.window = min(windowMax, r.window+1)
+	r.deadline = time.Time{}
+}
+
+// completeHead ends the oldest request with success.
+func (qp *queuePair) completeHead(s *sendEntry) {
+	r := &qp.req
+	if r.next == r.head { // it was to be sent again
+		r.next++
+		r.offset = 0
+		r.psn = s.last().Add(1)
+	}
+	r.head++
+	qp.completeSend(s.request.ID, s.request.Op, qp.signalAll || s.request.Flags&provider.SendSignaled != 0, provider.WCSuccess, s.length)
+}
+
+// completeSend makes an entry in the completion queue where one is wanted.
+func (qp *queuePair) completeSend(id uint64, op provider.SendOp, signaled bool, status provider.WCStatus, length int) {
+	if !signaled && status == provider.WCSuccess {
+		return
+	}
+	wc := provider.WorkCompletion{ID: id, Status: status, Op: sendCompletion(op), QPN: qp.qpn}
+	if op == provider.SendOpRead {
+		wc.Bytes = uint32(length)
+	}
+	if !qp.sendCQ.push(wc, &qp.unpolledSends) && qp.state != provider.QPStateError {
+		qp.fail()
+	}
+}
+
+func sendCompletion(op provider.SendOp) provider.WCOp {
+	switch op {
+	case provider.SendOpWrite, provider.SendOpWriteImmediate:
+		return provider.WCWrite
+	case provider.SendOpRead:
+		return provider.WCRead
+	case provider.SendOpCompareSwap:
+		return provider.WCCompareSwap
+	case provider.SendOpFetchAdd:
+		return provider.WCFetchAdd
+	case provider.SendOpSend, provider.SendOpSendImmediate:
+	}
+	return provider.WCSend
+}
+
+// readResponse takes a piece of the response to the oldest READ.
+func (qp *queuePair) readResponse(p *ib.Packet) {
+	r := &qp.req
+	psn := p.BTH.PSN
+	// Everything before the READ is acknowledged by its response.
+	for r.head != r.tail && !r.at(r.head).isRead() && psn.Sub(r.at(r.head).last()) > 0 {
+		s := r.at(r.head)
+		r.acked = s.last().Add(1)
+		qp.completeHead(s)
+	}
+	if r.head == r.tail || psn.Before(r.acked) {
+		qp.e.stats.duplicates.Add(1)
+		return
+	}
+	s := r.at(r.head)
+	if psn != r.acked || !s.isRead() {
+		qp.resend() // a piece is missing
+		return
+	}
+	mtu := int(qp.attr.PathMTU)
+	at := s.received * mtu
+	if len(p.Payload) != min(mtu, s.length-at) {
+		qp.breakSend(provider.WCBadResponse)
+		return
+	}
+	if !scatter(s.segments, at, p.Payload) {
+		qp.breakSend(provider.WCLocalProtection)
+		return
+	}
+	s.received++
+	r.acked = r.acked.Add(1)
+	if r.readLen > 0 && r.reads[r.readHead] == psn {
+		r.readHead = (r.readHead + 1) % maxReads
+		r.readLen--
+	}
+	if s.received == s.packets {
+		qp.completeHead(s)
+	}
+	qp.progress()
+}
+
+// notReady waits for as long as the receiver says.
+func (qp *queuePair) notReady(psn ib.PSN, syndrome ib.Syndrome) {
+	r := &qp.req
+	qp.e.stats.rnrNAKs.Add(1)
+	if !qp.acknowledge(psn.Add(-1)) || r.acked != psn {
+		return
+	}
+	r.rnr++
+	const forEver = 7
+	if limit := int(qp.attr.RNRRetry); limit != forEver && r.rnr > limit {
+		qp.breakSend(provider.WCRNRRetryExceeded)
+		return
+	}
+	qp.seek(psn)
+	r.paused = true
+	r.deadline = time.Now().Add(ib.RNRDelay(syndrome.RNRTimer()))
+	qp.arm()
+}
+
+// resend goes back to the oldest packet that is not acknowledged because the
+// network lost something. It does so once: what was under way meanwhile tells the
+// same again. Where the second attempt is lost as well, the timer decides.
+func (qp *queuePair) resend() {
+	r := &qp.req
+	if r.paused || r.recovering || r.psn == r.acked {
+		return
+	}
+	r.recovering = true
+	r.window = max(windowMin, r.window/2)
+	qp.e.stats.retransmits.Add(1)
+	qp.seek(r.acked)
+	r.deadline = time.Time{}
+}
+
+// seek makes psn the next packet to send.
+func (qp *queuePair) seek(psn ib.PSN) {
+	r := &qp.req
+	r.next, r.offset, r.psn = r.head, 0, psn
+	r.readHead, r.readLen = 0, 0
+	for r.next != r.tail {
+		s := r.at(r.next)
+		if psn.Sub(s.last()) <= 0 {
+			r.offset = max(0, psn.Sub(s.first))
+			return
+		}
+		r.next++
+	}
+}
+
+// breakSend fails the oldest request and with it the connection.
+func (qp *queuePair) breakSend(status provider.WCStatus) {
+	r := &qp.req
+	if r.head != r.tail {
+		s := r.at(r.head)
+		r.head++
+		qp.completeSend(s.request.ID, s.request.Op, true, status, 0)
+	}
+	qp.fail()
+}
+
+// flushSends completes all requests as flushed.
+func (qp *queuePair) flushSends() {
+	r := &qp.req
+	for r.head != r.tail {
+		s := r.at(r.head)
+		r.head++
+		qp.completeSend(s.request.ID, s.request.Op, true, provider.WCFlushed, 0)
+	}
+	r.next, r.offset = r.head, 0
+}
+
+// arm sees that the timer runs while something is outstanding.
+func (qp *queuePair) arm() {
+	r := &qp.req
+	if r.deadline.IsZero() {
+		if r.acked == r.psn {
+			return
+		}
+		timeout := ib.AckTimeout(qp.attr.Timeout)
+		if timeout == 0 {
+			return
+		}
+		r.deadline = time.Now().Add(timeout)
+	}
+	if !r.armed || r.paused {
+		r.armed = true
+		qp.timer.Reset(time.Until(r.deadline))
+	}
+}
+
+// expired is what the timer calls.
+func (qp *queuePair) expired() {
+	qp.mu.Lock()
+	defer qp.mu.Unlock()
+	r := &qp.req
+	r.armed = false
+	if qp.closed || qp.state != provider.QPStateRTS || r.deadline.IsZero() {
+		return
+	}
+	if left := time.Until(r.deadline); left > 0 { // it was moved since
+		r.armed = true
+		qp.timer.Reset(left)
+		return
+	}
+	r.deadline = time.Time{}
+	switch {
+	case r.paused:
+		r.paused = false
+	case r.acked == r.psn:
+		return
+	default:
+		qp.e.stats.timeouts.Add(1)
+		r.retries++
+		if r.retries > int(qp.attr.RetryCount) {
+			qp.breakSend(provider.WCRetryExceeded)
+			return
+		}
+		r.window = max(windowMin, r.window/2)
+		qp.seek(r.acked)
+	}
+	qp.pump()
+	qp.tx.flush()
+}

@@ -1,0 +1,286 @@
+package roce
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/rdmakit/rdmakit/internal/udpio"
+	"github.com/rdmakit/rdmakit/verbs/provider"
+	"github.com/rdmakit/rdmakit/wire/ib"
+	"github.com/rdmakit/rdmakit/wire/rocev2"
+)
+
+// Config is what an engine is made of.
+type Config struct {
+	// Name is the device's name, as in "roce@127.0.0.1".
+	Name string
+	// Conn carries the datagrams; the engine closes it.
+	Conn PacketConn
+	// Addr is the address that Conn has.
+	Addr netip.Addr
+	// MTU is the largest path MTU; 0 is 1024.
+	MTU ib.MTU
+	// Rand is where keys and numbers come from; nil is crypto/rand.
+	Rand io.Reader
+}
+
+// Engine is a device: one local address that speaks RoCE v2.
+type Engine struct {
+	name string
+	conn PacketConn
+	addr netip.Addr
+	gid  ib.GID
+	mtu  ib.MTU
+	rand io.Reader
+	done chan struct{} // closed when the receiver has ended
+
+	handler, pollHandler udpio.Handler // inbound and polled, bound once
+	burst                burst         // of the handlers, which run once at a time
+	debts                debts
+
+	work chan *queuePair // queue pairs with responses left to send
+	wg   sync.WaitGroup
+
+	mu      sync.RWMutex
+	closed  bool
+	qps     map[ib.QPN]*queuePair
+	idents  map[netip.Addr]*identification // of peers
+	regions map[uint32]*region
+	domains int
+	queues  int
+
+	stats counters
+}
+
+// New starts an engine. Close ends it.
+func New(cfg Config) (*Engine, error) {
+	if cfg.MTU == 0 {
+		cfg.MTU = ib.MTU1024
+	}
+	if cfg.MTU.Code() == 0 || cfg.Conn == nil || !cfg.Addr.IsValid() {
+		return nil, fmt.Errorf("open %s: it needs a connection, an address and an MTU of 256 to 4096", cfg.Name)
+	}
+	e := &Engine{
+		name: cfg.Name, conn: cfg.Conn, addr: cfg.Addr.Unmap(), mtu: cfg.MTU, rand: cfg.Rand,
+		gid:     ib.GIDFromAddr(cfg.Addr),
+		done:    make(chan struct{}),
+		work:    make(chan *queuePair, maxQueuePairs),
+		qps:     map[ib.QPN]*queuePair{},
+		idents:  map[netip.Addr]*identification{},
+		regions: map[uint32]*region{},
+	}
+	e.handler, e.pollHandler = e.inbound, e.polled
+	e.debts.init()
+	e.wg.Go(e.receive)
+	e.wg.Go(e.respondLater)
+	return e, nil
+}
+
+// Name implements provider.Device.
+func (e *Engine) Name() string { return e.name }
+
+// Limits implements provider.Device.
+func (e *Engine) Limits() provider.Limits {
+	return provider.Limits{
+		MaxQP: maxQueuePairs, MaxSendWR: maxDepth, MaxRecvWR: maxDepth, MaxSegments: maxSegments, MaxInline: maxInline,
+		MaxCQE: maxCQE, MaxMR: maxRegions, MaxRDAtomic: maxReads, MaxMessage: maxMessage,
+	}
+}
+
+// Port implements provider.Device.
+func (e *Engine) Port(_ context.Context, number int) (provider.PortInfo, error) {
+	if number != 1 {
+		return provider.PortInfo{}, fmt.Errorf("query port %d of %s: it has port 1 only", number, e.name)
+	}
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	return provider.PortInfo{Active: !e.closed, ActiveMTU: e.mtu, LinkLayer: "Ethernet", GIDs: []ib.GID{e.gid}}, nil
+}
+
+// AllocatePD implements provider.Device.
+func (e *Engine) AllocatePD() (provider.ProtectionDomain, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return nil, fmt.Errorf("allocate protection domain of %s: %w", e.name, provider.ErrClosed)
+	}
+	e.domains++
+	return &domain{e: e}, nil
+}
+
+// maxCQE bounds a completion queue.
+const maxCQE = 1 << 20
+
+// CreateCQ implements provider.Device.
+func (e *Engine) CreateCQ(cfg provider.CQConfig) (provider.CompletionQueue, error) {
+	depth := cfg.Depth
+	if depth == 0 {
+		depth = 1024
+	}
+	if depth < 0 || depth > maxCQE {
+		return nil, fmt.Errorf("create completion queue of %s: depth %d is not in 1 to %d", e.name, depth, maxCQE)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return nil, fmt.Errorf("create completion queue of %s: %w", e.name, provider.ErrClosed)
+	}
+	e.queues++
+	return &completionQueue{
+		e: e, mode: cfg.Wait, ring: make([]cqe, depth),
+		wake: make(chan struct{}, 1), done: make(chan struct{}),
+	}, nil
+}
+
+// Close implements provider.Device.
+func (e *Engine) Close() error {
+	e.mu.Lock()
+	switch {
+	case e.closed:
+		e.mu.Unlock()
+		return nil
+	case len(e.qps)+len(e.regions)+e.domains+e.queues > 0:
+		defer e.mu.Unlock()
+		return fmt.Errorf("close %s: %d queue pairs, %d regions, %d domains, %d completion queues: %w",
+			e.name, len(e.qps), len(e.regions), e.domains, e.queues, provider.ErrBusy)
+	}
+	e.closed = true
+	e.mu.Unlock()
+	err := e.conn.Close()
+	close(e.done)
+	e.wg.Wait()
+	e.debts.timer.Stop()
+	return err
+}
+
+// readPause is how long the receiver waits after an error of its socket, so that an
+// error that stays costs little.
+const readPause = 10 * time.Millisecond
+
+// receive is the goroutine that takes what arrives while nobody polls.
+func (e *Engine) receive() {
+	for {
+		err := e.conn.Read(e.handler)
+		if err == nil {
+			continue
+		}
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		e.stats.readErrors.Add(1)
+		select {
+		case <-e.done:
+			return
+		case <-time.After(readPause):
+		}
+	}
+}
+
+// poll takes what has arrived, in the goroutine of the caller: whoever waits for
+// something gets it sooner so. No lock of the engine may be held.
+func (e *Engine) poll() { _, _ = e.conn.Poll(e.pollHandler) }
+
+// inbound takes what was received. The connection calls it, or polled, once at a time.
+func (e *Engine) inbound(list []udpio.Inbound) {
+	for i := range list {
+		e.datagrams(&list[i], &e.burst)
+	}
+	e.burst.finish()
+}
+
+// polled takes what a waiting goroutine has received itself.
+func (e *Engine) polled(list []udpio.Inbound) {
+	e.burst.polled = true
+	e.inbound(list)
+	e.burst.polled = false
+}
+
+// datagrams takes the datagrams of an inbound entry one by one.
+func (e *Engine) datagrams(in *udpio.Inbound, b *burst) {
+	data, segment := in.Data, in.Segment
+	for k := 0; len(data) > 0; k++ {
+		one := data[:min(segment, len(data))]
+		data = data[len(one):]
+		e.datagram(one, k, in, b)
+	}
+}
+
+// datagram hands one datagram to its queue pair. k is its place among those that
+// arrived as one.
+func (e *Engine) datagram(one []byte, k int, in *udpio.Inbound, b *burst) {
+	if len(one) < ib.BTHLen+rocev2.ICRCLen || len(one)%4 != 0 {
+		e.stats.malformed.Add(1)
+		return
+	}
+	qpn := ib.QPN(binary.BigEndian.Uint32(one[4:]) & 0xffffff)
+	qp := b.qp
+	if qp == nil || qp.qpn != qpn {
+		b.finish()
+		e.mu.RLock()
+		qp = e.qps[qpn]
+		e.mu.RUnlock()
+		if qp == nil {
+			e.stats.unknownQP.Add(1)
+			return
+		}
+		b.begin(qp)
+	}
+	if in.From.Addr() != qp.peer {
+		e.stats.foreign.Add(1)
+		return
+	}
+	if !qp.sound(one, k, in.From.Port()) {
+		e.stats.badICRC.Add(1)
+		return
+	}
+	if _, err := b.packet.Decode(one[:len(one)-rocev2.ICRCLen]); err != nil {
+		e.stats.malformed.Add(1)
+		return
+	}
+	qp.packet(&b.packet)
+}
+
+// burst is a run of packets for one queue pair, which stays locked meanwhile.
+type burst struct {
+	qp     *queuePair
+	packet ib.Packet
+	polled bool // by a goroutine that waits for something
+}
+
+func (b *burst) begin(qp *queuePair) {
+	qp.mu.Lock()
+	b.qp = qp
+}
+
+// finish sends what the run has to answer.
+func (b *burst) finish() {
+	if b.qp == nil {
+		return
+	}
+	b.qp.settle(b.polled)
+	b.qp.mu.Unlock()
+	b.qp = nil
+}
+
+// respondLater goes on with long responses, a piece at a time, so that they don't
+// keep the receiver from other queue pairs.
+func (e *Engine) respondLater() {
+	for {
+		select {
+		case <-e.done:
+			return
+		case qp := <-e.work:
+			qp.mu.Lock()
+			qp.scheduled = false
+			qp.settle(false)
+			qp.mu.Unlock()
+		}
+	}
+}

@@ -1,0 +1,296 @@
+package roce
+
+import (
+	"bytes"
+	"fmt"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/rdmakit/rdmakit/internal/udpio"
+	"github.com/rdmakit/rdmakit/verbs/provider"
+	"github.com/rdmakit/rdmakit/wire/ib"
+	"github.com/rdmakit/rdmakit/wire/rocev2"
+)
+
+// sink is a connection without a network: a test hands packets to the engine itself.
+type sink struct {
+	done chan struct{}
+	sent int
+}
+
+func (s *sink) Read(udpio.Handler) error         { <-s.done; return errSinkClosed }
+func (s *sink) Poll(udpio.Handler) (bool, error) { return false, nil }
+func (s *sink) Resume()                          {}
+func (s *sink) Offload() (gso, gro bool)         { return true, true }
+func (s *sink) Close() error                     { close(s.done); return nil }
+
+func (s *sink) Write(list []udpio.Outbound) error {
+	for i := range list {
+		s.sent += len(list[i].Data)
+	}
+	return nil
+}
+
+// victim is an engine with a connected queue pair, posted requests, and one region
+// in the middle of a guarded buffer.
+type victim struct {
+	*side
+	conn *sink
+	peer ib.GID
+	all  []byte // the region's buffer with what surrounds it
+}
+
+const (
+	victimSize = 8192
+	guard      = 4096
+	canary     = 0xc5
+)
+
+func newVictim(t testing.TB) *victim {
+	t.Helper()
+	v := &victim{conn: &sink{done: make(chan struct{})}, peer: ib.GIDFromAddr(netip.MustParseAddr("10.0.0.2"))}
+	v.side = start(t, v.conn, netip.MustParseAddr("10.0.0.1"), 16, 64, provider.WaitEvent)
+	v.all = bytes.Repeat([]byte{canary}, victimSize+2*guard)
+	all := provider.AccessLocalWrite | provider.AccessRemoteRead | provider.AccessRemoteWrite
+	mr, err := v.pd.RegisterMemory(v.all[guard:guard+victimSize:guard+victimSize], all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.target = mr
+	v.also = append(v.also, mr)
+	v.connect(t)
+	return v
+}
+
+// connect connects the queue pair anew: a packet may have ended the connection.
+func (v *victim) connect(t testing.TB) {
+	t.Helper()
+	attr := provider.QPAttributes{
+		Mask: ^provider.QPMask(0), Access: 0xff, Path: provider.Path{DGID: v.peer}, PathMTU: ib.MTU1024, DestQPN: 77,
+		ReceivePSN: 100, SendPSN: 200, MaxDestReadAtomic: 4, MaxReadAtomic: 4, MinRNRTimer: 12, Timeout: 0, RetryCount: 7, RNRRetry: 7,
+	}
+	for _, state := range []provider.QPState{provider.QPStateReset, provider.QPStateInit, provider.QPStateRTR, provider.QPStateRTS} {
+		attr.State = state
+		if err := v.qp.Modify(attr); err != nil {
+			t.Fatal(err)
+		}
+	}
+	drain(v.cq)
+	whole := []provider.Segment{{Region: v.target, Length: victimSize}}
+	for range 4 {
+		if _, err := v.qp.PostReceive([]provider.ReceiveRequest{{Segments: whole}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, op := range []provider.SendOp{provider.SendOpWrite, provider.SendOpRead, provider.SendOpSend} {
+		if _, err := v.qp.PostSend([]provider.SendRequest{{Op: op, Segments: whole, Flags: provider.SendSignaled}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func drain(cq provider.CompletionQueue) {
+	var wcs [16]provider.WorkCompletion
+	for {
+		if n, err := cq.Poll(wcs[:]); n == 0 || err != nil {
+			return
+		}
+	}
+}
+
+// take hands packets to the engine as they arrive together, each with a valid ICRC and
+// from the peer's address.
+func (v *victim) take(packets ...[]byte) {
+	flow := rocev2.Flow{
+		Source: v.peer, Destination: v.e.gid, SourcePort: 0xc000, DestinationPort: rocev2.Port, DontFragment: true,
+	}
+	var list []udpio.Inbound
+	for _, data := range packets {
+		for len(data)%4 != 0 {
+			data = append(data, 0)
+		}
+		if len(data) >= ib.BTHLen {
+			qpn := v.qp.QPN()
+			data[5], data[6], data[7] = byte(qpn>>16), byte(qpn>>8), byte(qpn)
+			data = flow.AppendICRC(data)
+		}
+		list = append(list, udpio.Inbound{Data: data, Segment: len(data), From: netip.AddrPortFrom(v.peer.Addr(), 0xc000)})
+	}
+	v.e.handler(list)
+}
+
+// check looks at what must not change whatever a peer sends.
+func (v *victim) check(t *testing.T) {
+	t.Helper()
+	v.qp.State()
+	if !bytes.Equal(v.all[:guard], bytes.Repeat([]byte{canary}, guard)) || !bytes.Equal(v.all[guard+victimSize:], bytes.Repeat([]byte{canary}, guard)) {
+		t.Fatal("bytes outside of the region were written")
+	}
+	qp := inner(t, v.qp)
+	qp.mu.Lock()
+	defer qp.mu.Unlock()
+	r := &qp.resp
+	if r.jobCount > len(r.jobs) || len(r.jobs) > 4 || r.tail-r.head > uint32(len(r.ring)) || qp.req.readLen > maxReads {
+		t.Fatalf("bounds: %d of %d jobs, %d receive requests, %d reads", r.jobCount, len(r.jobs), r.tail-r.head, qp.req.readLen)
+	}
+}
+
+// FuzzHostilePeer hands the packets of somebody who knows queue pair, address, keys
+// and PSNs to the engine: it never panics nor writes outside of the region. Input is a
+// list of packets, each behind its length in four-byte words.
+func FuzzHostilePeer(f *testing.F) {
+	for _, seed := range hostileSeeds() {
+		f.Add(seed)
+	}
+	v := newVictim(f)
+	f.Fuzz(func(t *testing.T, in []byte) {
+		v.connect(t)
+		for count := 0; len(in) > 0 && count < 64; count++ {
+			n := min(1+4*int(in[0]), len(in))
+			v.take(v.patch(bytes.Clone(in[1:n])))
+			in = in[n:]
+		}
+		v.check(t)
+	})
+}
+
+// patch fills in what a fuzzer can't guess: where a RETH has the address 0 to 0xffff
+// that is an offset into the region; key 1 is the region's.
+func (v *victim) patch(packet []byte) []byte {
+	if len(packet) < ib.BTHLen+ib.RETHLen || ib.Opcode(packet[0]).Layout()&ib.LayoutRETH == 0 {
+		return packet
+	}
+	var h ib.RETH
+	if _, err := h.Decode(packet[ib.BTHLen:]); err != nil {
+		return packet
+	}
+	if h.VirtualAddress < 1<<16 {
+		h.VirtualAddress += v.target.Addr() - 0x100
+	}
+	if h.RKey == 1 {
+		h.RKey = v.target.RKey()
+	}
+	h.Append(packet[:ib.BTHLen])
+	return packet
+}
+
+// hostileSeeds has a packet for each of the 256 opcodes, and sequences that begin
+// messages and go on otherwise.
+func hostileSeeds() (seeds [][]byte) {
+	packet := func(op ib.Opcode, psn ib.PSN, length uint32, payload int) []byte {
+		p := ib.Packet{
+			BTH:  ib.BTH{Opcode: op, PKey: ib.PKeyDefault, PSN: psn, AckReq: true, PadCount: ib.PadFor(payload)},
+			RETH: ib.RETH{VirtualAddress: 0x100, RKey: 1, DMALength: length}, AETH: ib.AETH{Syndrome: ib.SyndromeACK},
+			Payload: make([]byte, payload),
+		}
+		b := p.Append(nil)
+		return append([]byte{byte(len(b) / 4)}, b...)
+	}
+	join := func(list ...[]byte) { seeds = append(seeds, bytes.Join(list, nil)) }
+	for op := range 256 {
+		for _, psn := range []ib.PSN{100, 99, 101, 200, 208} {
+			join(packet(ib.Opcode(op), psn, 8192, 0), packet(ib.Opcode(op), psn+1, 8, 8))
+		}
+	}
+	for second := range ib.Opcode(0x18) {
+		for first := range ib.Opcode(0x18) {
+			join(packet(first, 100, 1500, 1000), packet(second, 101, 1500, 500), packet(second, 102, 1<<31, 12))
+		}
+	}
+	return seeds
+}
+
+// TestHostilePeerMemory: what the engine holds after all seeds once is what it holds
+// after them twenty times more.
+func TestHostilePeerMemory(t *testing.T) {
+	v := newVictim(t)
+	seeds := hostileSeeds()
+	one := func() {
+		for _, in := range seeds {
+			v.connect(t)
+			for len(in) > 0 {
+				n := min(1+4*int(in[0]), len(in))
+				v.take(v.patch(bytes.Clone(in[1:n])))
+				in = in[n:]
+			}
+		}
+	}
+	one()
+	before := heap()
+	for range 20 {
+		one()
+	}
+	v.check(t)
+	if grown := int64(heap()) - int64(before); grown > 256<<10 {
+		t.Errorf("the heap grew by %d bytes in %d sequences", grown, 20*len(seeds))
+	}
+}
+
+// TestReadFlood: a peer that asks for the same READ again and again gets what fits,
+// and the queue of answers stays as long as it is.
+func TestReadFlood(t *testing.T) {
+	v := newVictim(t)
+	for i := range 100 {
+		p := ib.Packet{
+			BTH:  ib.BTH{Opcode: ib.OpcodeRCReadRequest, PKey: ib.PKeyDefault, PSN: ib.PSN(100 + 8*(i/50)), AckReq: true},
+			RETH: ib.RETH{VirtualAddress: v.target.Addr(), RKey: v.target.RKey(), DMALength: victimSize},
+		}
+		burst := make([][]byte, 100) // within one there is no time to answer
+		for k := range burst {
+			burst[k] = p.Append(nil)
+		}
+		v.take(burst...)
+		v.check(t)
+	}
+	deadline := time.Now().Add(10 * time.Second)
+	for qp := inner(t, v.qp); ; time.Sleep(time.Millisecond) {
+		qp.mu.Lock()
+		left := qp.resp.jobCount
+		qp.mu.Unlock()
+		if left == 0 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d answers are left", left)
+		}
+	}
+	if got := v.qp.State(); got != provider.QPStateRTS {
+		t.Errorf("state = %v, want RTS", got)
+	}
+}
+
+// Packets of others than the peer, or for nobody, change nothing.
+func TestForeignPackets(t *testing.T) {
+	v := newVictim(t)
+	p := ib.Packet{
+		BTH:     ib.BTH{Opcode: ib.OpcodeRCWriteOnly, PKey: ib.PKeyDefault, PSN: 100, AckReq: true, DestQP: v.qp.QPN()},
+		RETH:    ib.RETH{VirtualAddress: v.target.Addr(), RKey: v.target.RKey(), DMALength: 8},
+		Payload: make([]byte, 8),
+	}
+	hand := func(from string, change func([]byte)) {
+		addr := netip.MustParseAddr(from)
+		flow := rocev2.Flow{Source: ib.GIDFromAddr(addr), Destination: v.e.gid, SourcePort: 5, DestinationPort: rocev2.Port, DontFragment: true}
+		data := p.Append(nil)
+		change(data)
+		data = flow.AppendICRC(data)
+		v.e.handler([]udpio.Inbound{{Data: data, Segment: len(data), From: netip.AddrPortFrom(addr, 5)}})
+	}
+	before := bytes.Clone(v.all)
+	hand("10.0.0.3", func([]byte) {})
+	hand("10.0.0.2", func(b []byte) { b[7]++ })            // another queue pair
+	hand("10.0.0.2", func(b []byte) { b[2], b[3] = 1, 2 }) // another partition
+	hand("10.0.0.2", func(b []byte) { b[0] = 0x2a })       // an unreliable connection
+	hand("10.0.0.2", func(b []byte) { b[1] |= 1 })         // another version
+	if !bytes.Equal(before, v.all) {
+		t.Error("memory was written")
+	}
+	s := v.e.Stats()
+	if got := fmt.Sprint(s.Foreign, s.UnknownQP, s.Malformed); got != "1 1 3" {
+		t.Errorf("foreign, unknown, malformed = %s, want 1 1 3", got)
+	}
+	hand("10.0.0.2", func([]byte) {})
+	if bytes.Equal(before, v.all) {
+		t.Error("the peer's own packet was not taken")
+	}
+}

@@ -1,0 +1,261 @@
+package roce
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+
+	"github.com/rdmakit/rdmakit/verbs/provider"
+	"github.com/rdmakit/rdmakit/wire/ib"
+)
+
+// region is registered memory. Its virtual address is made up: peers never learn
+// where it lies in this process.
+type region struct {
+	e      *Engine
+	pd     *domain
+	key    uint32
+	addr   uint64
+	access provider.Access
+
+	watched atomic.Bool   // somebody waits in WaitByte
+	wrote   chan struct{} // has a token after a peer's write while watched
+
+	mu  sync.RWMutex // held for reading while bytes are copied, so that Close waits for the copy
+	buf []byte       // nil once closed
+}
+
+// WaitByte implements provider.MemoryWatcher. One goroutine at a time may wait.
+func (r *region) WaitByte(ctx context.Context, offset int, want byte) error {
+	r.watched.Store(true)
+	defer r.watched.Store(false)
+	w := byteWaiter{r: r, offset: offset, want: want}
+	done, err := w.ready(), error(nil)
+	if !done {
+		done, err = r.e.spin(ctx, "a byte of memory", false, &w)
+	}
+	for !done && err == nil {
+		select {
+		case <-r.wrote:
+			done = w.ready()
+		case <-ctx.Done():
+			err = waitError(ctx, "a byte of memory")
+		}
+	}
+	if w.err != nil {
+		return fmt.Errorf("wait for a byte of memory: %w", w.err)
+	}
+	return err
+}
+
+// byteWaiter waits for a byte.
+type byteWaiter struct {
+	r      *region
+	offset int
+	want   byte
+	err    error
+}
+
+// ready reports whether the byte is there, or never will be.
+func (w *byteWaiter) ready() (found bool) {
+	found, w.err = w.r.hasByte(w.offset, w.want)
+	return found || w.err != nil
+}
+
+// hasByte locks out writers, so that their bytes are whole.
+func (r *region) hasByte(offset int, want byte) (bool, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.buf == nil:
+		return false, provider.ErrClosed
+	case offset < 0 || offset >= len(r.buf):
+		return false, fmt.Errorf("byte %d of a region of %d", offset, len(r.buf))
+	}
+	return r.buf[offset] == want, nil
+}
+
+// changed wakes whoever waits for a byte.
+func (r *region) changed() {
+	if !r.watched.Load() {
+		return
+	}
+	select {
+	case r.wrote <- struct{}{}:
+	default:
+	}
+}
+
+// LKey implements provider.MemoryRegion.
+func (r *region) LKey() uint32 { return r.key }
+
+// RKey implements provider.MemoryRegion.
+func (r *region) RKey() uint32 { return r.key }
+
+// Addr implements provider.MemoryRegion.
+func (r *region) Addr() uint64 { return r.addr }
+
+// Bytes implements provider.MemoryRegion.
+func (r *region) Bytes() []byte {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.buf
+}
+
+// Close ends the region. When it returns, nothing reads or writes the memory.
+func (r *region) Close() error {
+	r.e.mu.Lock()
+	if r.e.regions[r.key] == r {
+		delete(r.e.regions, r.key)
+		r.pd.users--
+	}
+	r.e.mu.Unlock()
+	r.mu.Lock()
+	r.buf = nil
+	r.mu.Unlock()
+	r.changed()
+	return nil
+}
+
+// offset translates a virtual address and a length into an offset; false when any
+// byte lies outside.
+func (r *region) offset(addr uint64, length int) (int, bool) {
+	if addr < r.addr || length < 0 {
+		return 0, false
+	}
+	off := addr - r.addr
+	size := uint64(len(r.buf))
+	if off > size || uint64(length) > size-off {
+		return 0, false
+	}
+	return int(off), true
+}
+
+// copyIn writes data to a virtual address; false when the region is closed or too short.
+func (r *region) copyIn(addr uint64, data []byte) bool {
+	r.mu.RLock()
+	off, ok := r.offset(addr, len(data))
+	if ok = ok && r.buf != nil; ok {
+		copy(r.buf[off:], data)
+	}
+	r.mu.RUnlock()
+	r.changed()
+	return ok
+}
+
+// appendTo appends length bytes at a virtual address to dst.
+func (r *region) appendTo(dst []byte, addr uint64, length int) ([]byte, bool) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	off, ok := r.offset(addr, length)
+	if !ok || r.buf == nil {
+		return dst, false
+	}
+	return append(dst, r.buf[off:off+length]...), true
+}
+
+// lookup finds the region that a peer names, with what it needs.
+func (e *Engine) lookup(pd *domain, key uint32, addr uint64, length int, need provider.Access) *region {
+	e.mu.RLock()
+	r := e.regions[key]
+	e.mu.RUnlock()
+	if r == nil || r.pd != pd || r.access&need != need {
+		return nil
+	}
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if _, ok := r.offset(addr, length); !ok || r.buf == nil {
+		return nil
+	}
+	return r
+}
+
+// domain is a protection domain.
+type domain struct {
+	e      *Engine
+	users  int // regions and queue pairs; guarded by e.mu
+	closed bool
+}
+
+// RegisterMemory implements provider.ProtectionDomain.
+func (d *domain) RegisterMemory(buf []byte, access provider.Access) (provider.MemoryRegion, error) {
+	const remoteWrites = provider.AccessRemoteWrite | provider.AccessRemoteAtomic
+	switch {
+	case len(buf) == 0:
+		return nil, fmt.Errorf("register memory: no bytes")
+	case access&remoteWrites != 0 && access&provider.AccessLocalWrite == 0:
+		return nil, fmt.Errorf("register memory: remote writes need local write access too")
+	}
+	r := &region{e: d.e, pd: d, access: access, buf: buf, wrote: make(chan struct{}, 1)}
+	d.e.mu.Lock()
+	defer d.e.mu.Unlock()
+	if d.closed || d.e.closed {
+		return nil, fmt.Errorf("register memory: protection domain: %w", provider.ErrClosed)
+	}
+	if len(d.e.regions) >= maxRegions {
+		return nil, fmt.Errorf("register memory: the device has %d regions already", maxRegions)
+	}
+	for {
+		key, err := d.e.random32()
+		if err != nil {
+			return nil, fmt.Errorf("register memory: %w", err)
+		}
+		if _, taken := d.e.regions[key]; key != 0 && !taken {
+			r.key = key
+			break
+		}
+	}
+	page, err := d.e.random32()
+	if err != nil {
+		return nil, fmt.Errorf("register memory: %w", err)
+	}
+	r.addr = 1<<46 | uint64(page)<<12
+	d.e.regions[r.key] = r
+	d.users++
+	return r, nil
+}
+
+// Close implements provider.ProtectionDomain.
+func (d *domain) Close() error {
+	d.e.mu.Lock()
+	defer d.e.mu.Unlock()
+	if d.closed {
+		return nil
+	}
+	if d.users > 0 {
+		return fmt.Errorf("close protection domain: %d regions and queue pairs: %w", d.users, provider.ErrBusy)
+	}
+	d.closed = true
+	d.e.domains--
+	return nil
+}
+
+// random32 returns a number that a peer can't guess.
+func (e *Engine) random32() (uint32, error) {
+	var b [4]byte
+	source := e.rand
+	if source == nil {
+		source = rand.Reader
+	}
+	if _, err := io.ReadFull(source, b[:]); err != nil {
+		return 0, fmt.Errorf("read random numbers: %w", err)
+	}
+	return binary.BigEndian.Uint32(b[:]), nil
+}
+
+// maxSegmentsPerRequest, and other bounds of an engine.
+const (
+	maxRegions    = 1 << 16
+	maxQueuePairs = 1 << 14
+	maxDepth      = 1 << 14
+	maxSegments   = 32
+	maxInline     = 1024
+	maxReads      = 128
+	maxMessage    = 1 << 31
+	defaultDepth  = 128
+	firstQPN      = ib.QPN(16) // below stand the special queue pairs
+)

@@ -1,0 +1,182 @@
+package roce
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/netip"
+	"strings"
+	"syscall"
+
+	"github.com/rdmakit/rdmakit/internal/sysfs"
+	"github.com/rdmakit/rdmakit/internal/udpio"
+	"github.com/rdmakit/rdmakit/verbs/provider"
+	"github.com/rdmakit/rdmakit/wire/ib"
+	"github.com/rdmakit/rdmakit/wire/rocev2"
+)
+
+// Prefix begins the names of these devices: roce@ADDRESS or roce@NETDEV.
+const Prefix = "roce@"
+
+// Provider opens engines on addresses of this machine. The zero value is ready.
+type Provider struct {
+	// Root is the folder where the machine's files are; "" is "/". Tests give another.
+	Root string
+}
+
+// Name implements provider.Provider.
+func (Provider) Name() string { return "roce" }
+
+// Open starts an engine on the address that name has behind "roce@", or on the first
+// address of the network device named there: IPv4 before global IPv6.
+//
+// The error is a PortTakenError where port 4791 is taken, a CardError where a RoCE
+// card is behind the network device; both have hints.
+func (p Provider) Open(_ context.Context, name string) (provider.Device, error) {
+	where, ok := strings.CutPrefix(name, Prefix)
+	if !ok {
+		return nil, fmt.Errorf("%s: not of the form %sADDRESS or %sNETDEV: %w", name, Prefix, Prefix, fs.ErrNotExist)
+	}
+	addr, netdev, err := locate(where)
+	if err != nil {
+		return nil, err
+	}
+	files, done := p.node()
+	defer done()
+	if files != nil {
+		if card := cardOf(files, netdev.Name); card != "" {
+			return nil, &CardError{Name: name, Netdev: netdev.Name, Device: card}
+		}
+	}
+	conn, err := udpio.Listen(netip.AddrPortFrom(addr, rocev2.Port), udpio.Options{})
+	if err != nil {
+		return nil, bindError(files, name, addr, err)
+	}
+	mtu := ib.MTUFromNetdev(netdev.MTU)
+	if mtu == 0 {
+		_ = conn.Close()
+		return nil, fmt.Errorf("%s: MTU %d of %s is too small for RoCE", name, netdev.MTU, netdev.Name)
+	}
+	return New(Config{Name: name, Conn: conn, Addr: addr, MTU: mtu})
+}
+
+// node opens the machine's files; nil where they can't be read: what they would tell is
+// not known then. done closes them.
+func (p Provider) node() (n node, done func()) {
+	root, err := sysfs.OpenRoot(cmp.Or(p.Root, "/"))
+	if err != nil {
+		return nil, func() {}
+	}
+	return root, func() { _ = root.Close() }
+}
+
+// locate finds the address and its network device.
+func locate(where string) (netip.Addr, *net.Interface, error) {
+	list, err := net.Interfaces()
+	if err != nil {
+		return netip.Addr{}, nil, err
+	}
+	want, parseErr := netip.ParseAddr(where)
+	for i := range list {
+		best := netip.Addr{}
+		addrs, err := list[i].Addrs()
+		if err != nil {
+			continue // gone meanwhile
+		}
+		for _, a := range addrs {
+			p, err := netip.ParsePrefix(a.String())
+			if err != nil {
+				continue
+			}
+			got := p.Addr().Unmap()
+			loopback := got.IsLoopback() && parseErr == nil && want.IsLoopback() && p.Masked().Contains(want)
+			switch {
+			case parseErr == nil && (got == want.Unmap() || loopback):
+				return want.Unmap(), &list[i], nil
+			case list[i].Name == where && !got.IsLinkLocalUnicast() && (!best.IsValid() || best.Is6() && got.Is4()):
+				best = got
+			}
+		}
+		if best.IsValid() {
+			return best, &list[i], nil
+		}
+		if list[i].Name == where {
+			return netip.Addr{}, nil, fmt.Errorf("%s: no IP address", where)
+		}
+	}
+	kind := "network device"
+	if parseErr == nil {
+		kind = "address of this machine"
+	}
+	return netip.Addr{}, nil, fmt.Errorf("%s: no such %s: %w", where, kind, fs.ErrNotExist)
+}
+
+// bindError says who else has the port.
+func bindError(n node, name string, addr netip.Addr, err error) error {
+	if errors.Is(err, syscall.EADDRINUSE) {
+		e := &PortTakenError{Name: name, Addr: addr, Err: err}
+		if n != nil {
+			e.Owner = ownerOf(n, addr)
+		}
+		return e
+	}
+	return fmt.Errorf("%s: %w", name, err)
+}
+
+// PortTakenError is the answer to opening an address whose port 4791 is taken: by
+// another engine, or by the kernel's rxe, which takes it on all addresses of the
+// initial network namespace.
+type PortTakenError struct {
+	Name  string
+	Addr  netip.Addr
+	Owner string // in words; "" where nobody can tell
+	Err   error
+}
+
+// Error implements error.
+func (e *PortTakenError) Error() string {
+	owner := e.Owner
+	if owner == "" {
+		owner = "another engine or by the kernel's rdma_rxe"
+	}
+	return fmt.Sprintf("%s: UDP port %d of %v is taken by %s: %v", e.Name, rocev2.Port, e.Addr, owner, syscall.EADDRINUSE)
+}
+
+// Unwrap returns the cause.
+func (e *PortTakenError) Unwrap() error { return e.Err }
+
+// Hints tells what to do.
+func (e *PortTakenError) Hints() []string {
+	if strings.Contains(e.Owner, "rxe") && !strings.Contains(e.Owner, "another engine") {
+		return []string{"use the device of rdma_rxe (rdma link shows its name), or run in another network namespace, or unload rdma_rxe"}
+	}
+	return []string{
+		"ss -ulpn 'sport = 4791' shows a process that has it; none means the kernel",
+		"use another address of this machine: an address is one engine's; or end the other program",
+		"with rdma_rxe loaded use its device (rdma link), or run in another network namespace",
+	}
+}
+
+// CardError is the answer to opening an address of a network device that belongs to a
+// RoCE card: the card takes packets for port 4791 itself, a socket hears nothing.
+type CardError struct {
+	Name   string
+	Netdev string
+	Device string // the card's RDMA device
+}
+
+// Error implements error.
+func (e *CardError) Error() string {
+	return fmt.Sprintf("%s: network device %s belongs to the RoCE card %s, which takes UDP port %d in hardware", e.Name, e.Netdev, e.Device, rocev2.Port)
+}
+
+// Unwrap makes it match provider.ErrNotSupported.
+func (e *CardError) Unwrap() error { return provider.ErrNotSupported }
+
+// Hints tells what to do.
+func (e *CardError) Hints() []string {
+	return []string{"use the card itself: " + e.Device, "or an address of a network device without RDMA"}
+}

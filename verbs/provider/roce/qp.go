@@ -1,0 +1,274 @@
+package roce
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rdmakit/rdmakit/verbs/provider"
+	"github.com/rdmakit/rdmakit/wire/ib"
+	"github.com/rdmakit/rdmakit/wire/rocev2"
+)
+
+// queuePair is one end of a reliable connection.
+type queuePair struct {
+	e              *Engine
+	pd             *domain
+	qpn            ib.QPN
+	signalAll      bool
+	maxInline      int
+	sendCQ, recvCQ *completionQueue
+	removed        bool // guarded by e.mu
+
+	// Completions that nobody has polled yet: each keeps a place in its queue.
+	unpolledSends, unpolledReceives atomic.Uint32
+
+	mu        sync.Mutex // guards everything below; the receiver holds it for a run of packets
+	state     provider.QPState
+	attr      provider.QPAttributes
+	peer      netip.Addr      // packets are accepted from there only
+	in        rocev2.Flow     // of what is received; its ID is the one that is expected
+	ident     *identification // of the peer; nil before RTR
+	tx        outbox
+	req       requester
+	resp      responder
+	timer     *time.Timer
+	scheduled bool // in e.work
+	owing     bool // in e.debts
+	closed    bool
+}
+
+// CreateQP implements provider.ProtectionDomain.
+func (d *domain) CreateQP(cfg provider.QPConfig) (provider.QueuePair, error) {
+	qp, err := d.newQP(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("create qp: %w", err)
+	}
+	return qp, nil
+}
+
+func (d *domain) newQP(cfg provider.QPConfig) (*queuePair, error) {
+	sendCQ, ok1 := cfg.SendCQ.(*completionQueue)
+	recvCQ, ok2 := cfg.RecvCQ.(*completionQueue)
+	switch {
+	case cfg.Type != provider.QPTypeRC:
+		return nil, fmt.Errorf("type %v: %w", cfg.Type, provider.ErrNotSupported)
+	case !ok1 || !ok2 || sendCQ.e != d.e || recvCQ.e != d.e:
+		return nil, errors.New("it needs completion queues of the same device for both directions")
+	}
+	sends, recvs, segments, err := depths(cfg)
+	if err != nil {
+		return nil, err
+	}
+	qp := &queuePair{
+		e: d.e, pd: d, signalAll: cfg.SignalAll, maxInline: cfg.MaxInline, sendCQ: sendCQ, recvCQ: recvCQ,
+	}
+	qp.req.init(sends, segments)
+	qp.resp.init(recvs, segments)
+	qp.timer = time.AfterFunc(time.Hour, qp.expired)
+	qp.timer.Stop()
+	d.e.mu.Lock()
+	defer d.e.mu.Unlock()
+	switch {
+	case d.closed || d.e.closed:
+		return nil, fmt.Errorf("protection domain: %w", provider.ErrClosed)
+	case len(d.e.qps) >= maxQueuePairs:
+		return nil, fmt.Errorf("the device has %d queue pairs already", maxQueuePairs)
+	}
+	for {
+		number, err := d.e.random32()
+		if err != nil {
+			return nil, err
+		}
+		qp.qpn = ib.QPN(number & 0xffffff)
+		if _, taken := d.e.qps[qp.qpn]; qp.qpn >= firstQPN && qp.qpn != 0xffffff && !taken {
+			break
+		}
+	}
+	d.e.qps[qp.qpn] = qp
+	d.users++
+	sendCQ.users++
+	if recvCQ != sendCQ {
+		recvCQ.users++
+	}
+	return qp, nil
+}
+
+func depths(cfg provider.QPConfig) (sends, recvs, segments int, err error) {
+	pick := func(name string, given, otherwise, most int) int {
+		if given < 0 || given > most {
+			err = errors.Join(err, fmt.Errorf("%s %d is not in 1 to %d", name, given, most))
+		}
+		if given == 0 {
+			return otherwise
+		}
+		return given
+	}
+	sends = pick("depth of the send queue", cfg.MaxSendWR, defaultDepth, maxDepth)
+	recvs = pick("depth of the receive queue", cfg.MaxRecvWR, defaultDepth, maxDepth)
+	segments = pick("segments of a request", cfg.MaxSegments, 1, maxSegments)
+	pick("inline bytes", cfg.MaxInline, 0, maxInline)
+	return sends, recvs, segments, err
+}
+
+// QPN implements provider.QueuePair.
+func (qp *queuePair) QPN() ib.QPN { return qp.qpn }
+
+// State implements provider.QueuePair.
+func (qp *queuePair) State() provider.QPState {
+	qp.mu.Lock()
+	defer qp.mu.Unlock()
+	return qp.state
+}
+
+// Modify implements provider.QueuePair.
+func (qp *queuePair) Modify(attr provider.QPAttributes) error {
+	qp.mu.Lock()
+	defer qp.mu.Unlock()
+	if qp.closed {
+		return fmt.Errorf("modify qp %v: %w", qp.qpn, provider.ErrClosed)
+	}
+	if err := qp.checkAttributes(attr); err != nil {
+		return fmt.Errorf("modify qp %v %v→%v: %w", qp.qpn, qp.state, attr.State, err)
+	}
+	qp.attr.Merge(attr)
+	switch attr.State {
+	case provider.QPStateRTR:
+		qp.connect()
+	case provider.QPStateRTS:
+		if qp.state != provider.QPStateRTS {
+			qp.req.start(qp.attr.SendPSN)
+		}
+	case provider.QPStateError:
+		qp.fail()
+		return nil
+	case provider.QPStateReset:
+		qp.reset()
+	}
+	qp.state = attr.State
+	return nil
+}
+
+func (qp *queuePair) checkAttributes(attr provider.QPAttributes) error {
+	if attr.Mask&provider.QPAttrPath != 0 {
+		peer := attr.Path.DGID.Addr()
+		if peer.Is4() != qp.e.addr.Is4() || peer.IsUnspecified() {
+			return fmt.Errorf("destination %v can't be reached from %v", peer, qp.e.addr)
+		}
+		if attr.Path.SGIDIndex != 0 {
+			return fmt.Errorf("GID index %d: %s has index 0 only", attr.Path.SGIDIndex, qp.e.name)
+		}
+	}
+	if m := attr.PathMTU; attr.Mask&provider.QPAttrPathMTU != 0 && (m.Code() == 0 || m > qp.e.mtu) {
+		return fmt.Errorf("path MTU %d is not 256 to %d", m, qp.e.mtu)
+	}
+	if n := max(attr.MaxDestReadAtomic, attr.MaxReadAtomic); n > maxReads {
+		return fmt.Errorf("%d outstanding reads and atomics, at most %d", n, maxReads)
+	}
+	return nil
+}
+
+// connect prepares for packets of the peer.
+func (qp *queuePair) connect() {
+	a := &qp.attr
+	qp.in = rocev2.Flow{
+		Source: a.Path.DGID, Destination: qp.e.gid, DestinationPort: rocev2.Port, DontFragment: true,
+	}
+	qp.tx.init(qp, rocev2.Flow{
+		Source: qp.e.gid, Destination: a.Path.DGID,
+		SourcePort: rocev2.Port, DestinationPort: rocev2.Port, DontFragment: true,
+	})
+	qp.resp.start(a.ReceivePSN, max(1, a.MaxDestReadAtomic))
+	qp.peer = a.Path.DGID.Addr()
+	old := qp.ident
+	qp.ident = qp.e.identify(qp.peer)
+	qp.e.mu.Lock()
+	qp.e.forget(old)
+	qp.e.mu.Unlock()
+}
+
+// reset forgets everything but the identity.
+func (qp *queuePair) reset() {
+	qp.timer.Stop()
+	qp.req.clear()
+	qp.resp.clear()
+	qp.attr = provider.QPAttributes{}
+}
+
+// fail ends the connection: whatever is queued completes as flushed.
+func (qp *queuePair) fail() {
+	qp.state = provider.QPStateError
+	qp.timer.Stop()
+	qp.flushSends()
+	qp.flushReceives()
+}
+
+// Close implements provider.QueuePair.
+func (qp *queuePair) Close() error {
+	qp.e.mu.Lock()
+	if qp.removed {
+		qp.e.mu.Unlock()
+		return nil
+	}
+	qp.removed = true
+	delete(qp.e.qps, qp.qpn)
+	qp.e.mu.Unlock()
+
+	qp.mu.Lock()
+	qp.closed = true
+	qp.state = provider.QPStateReset
+	qp.timer.Stop()
+	qp.req.clear()
+	qp.resp.clear()
+	ident := qp.ident
+	qp.mu.Unlock()
+
+	qp.e.mu.Lock()
+	qp.e.forget(ident)
+	qp.pd.users--
+	qp.sendCQ.users--
+	if qp.recvCQ != qp.sendCQ {
+		qp.recvCQ.users--
+	}
+	qp.e.mu.Unlock()
+	return nil
+}
+
+// packet takes a sound packet of the peer.
+func (qp *queuePair) packet(p *ib.Packet) {
+	if qp.state != provider.QPStateRTR && qp.state != provider.QPStateRTS || qp.closed {
+		return
+	}
+	layout := p.BTH.Opcode.Layout()
+	switch {
+	case !p.BTH.Opcode.IsRC(), p.BTH.PKey&0x7fff != 0x7fff, p.BTH.TVer != 0:
+		qp.e.stats.malformed.Add(1)
+	case layout&ib.LayoutResponse != 0:
+		if qp.state == provider.QPStateRTS {
+			qp.response(p)
+		}
+	default:
+		qp.request(p)
+	}
+}
+
+// settle answers what a run of packets left to answer, sends what may be sent, and
+// sees that somebody goes on with the rest. With mayOwe an acknowledgement may wait
+// for a moment: see debts.
+func (qp *queuePair) settle(mayOwe bool) {
+	if qp.closed {
+		return
+	}
+	more := qp.respond(mayOwe)
+	if qp.state == provider.QPStateRTS {
+		qp.pump()
+	}
+	qp.tx.flush()
+	if more && !qp.scheduled {
+		qp.scheduled = true
+		qp.e.work <- qp
+	}
+}

@@ -1,0 +1,360 @@
+package roce
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rdmakit/rdmakit/verbs/provider"
+	"github.com/rdmakit/rdmakit/wire/ib"
+)
+
+// requester is the sending side of a connection: a ring of requests, of which those
+// from head to next have been sent in part or whole.
+type requester struct {
+	ring             []sendEntry
+	head, next, tail uint32 // counted on and on; the ring takes them modulo its length
+	offset           int    // packets of the request at next that were sent
+
+	psn     ib.PSN // of the next packet to send
+	fresh   ib.PSN // of the next packet that was never sent
+	acked   ib.PSN // of the oldest packet that is not acknowledged
+	post    ib.PSN // of the next request to be posted
+	unasked int    // packets since one asked for an acknowledgement
+	window  int    // packets that may be outstanding
+
+	reads    [maxReads]ib.PSN // last PSN of each outstanding READ request, a ring
+	readHead int
+	readLen  int
+
+	deadline time.Time // for the oldest packet; zero when nothing is outstanding
+	armed    bool      // the timer runs
+	paused   bool      // the receiver was not ready: wait until deadline
+	retries  int       // timeouts since the last progress
+	rnr      int       // refusals of a receiver that is not ready, since the last progress
+
+	recovering bool // went back once; until there is progress, or the timer decides
+
+	// broken is what the request at brokenAt ends with once those before it have
+	// completed: its own memory is gone. 0 is none.
+	broken   provider.WCStatus
+	brokenAt uint32
+}
+
+// limit is the first request that may not be sent.
+func (r *requester) limit() uint32 {
+	if r.broken != 0 {
+		return r.brokenAt
+	}
+	return r.tail
+}
+
+// sendEntry is a send request in the ring.
+type sendEntry struct {
+	request  provider.SendRequest // Segments is a slice of the entry's own
+	segments []provider.Segment
+	inline   []byte
+	length   int
+	first    ib.PSN
+	packets  int
+	received int // packets of a READ
+}
+
+func (s *sendEntry) last() ib.PSN { return s.first.Add(s.packets - 1) }
+func (s *sendEntry) isRead() bool { return s.request.Op == provider.SendOpRead }
+
+const (
+	// windowMin and windowMax bound the window, in packets.
+	windowMin = 8
+	windowMax = 256
+	// askEvery is how many packets may go without asking for an acknowledgement.
+	askEvery = 32
+	// readChunk is how many packets one READ request asks for, so that responses
+	// come as fast as they are taken and no faster.
+	readChunk = 32
+)
+
+func (r *requester) init(depth, segments int) {
+	r.ring = make([]sendEntry, depth)
+	for i := range r.ring {
+		r.ring[i].segments = make([]provider.Segment, 0, segments)
+	}
+}
+
+func (r *requester) at(i uint32) *sendEntry { return &r.ring[i%uint32(len(r.ring))] }
+
+func (r *requester) start(psn ib.PSN) {
+	r.psn, r.fresh, r.acked, r.post = psn, psn, psn, psn
+	r.window = windowMax / 2
+}
+
+// clear drops all requests without completions.
+func (r *requester) clear() {
+	*r = requester{ring: r.ring}
+}
+
+// PostSend implements provider.QueuePair.
+func (qp *queuePair) PostSend(wrs []provider.SendRequest) (n int, err error) {
+	qp.mu.Lock()
+	defer qp.mu.Unlock()
+	for i := range wrs {
+		if err = qp.enqueue(&wrs[i]); err != nil {
+			if !errors.Is(err, provider.ErrQueueFull) {
+				err = fmt.Errorf("post send %d to qp %v: %w", wrs[i].ID, qp.qpn, err)
+			}
+			break
+		}
+		n++
+	}
+	if qp.state == provider.QPStateRTS {
+		qp.pump()
+		if qp.owing {
+			qp.respond(false)
+		}
+		qp.tx.flush()
+	}
+	return n, err
+}
+
+// enqueue checks a request and puts it into the ring.
+func (qp *queuePair) enqueue(wr *provider.SendRequest) error {
+	r := &qp.req
+	switch {
+	case qp.closed:
+		return provider.ErrClosed
+	case r.tail-r.head+qp.unpolledSends.Load() >= uint32(len(r.ring)):
+		return provider.ErrQueueFull
+	case qp.state == provider.QPStateError:
+		qp.completeSend(wr.ID, wr.Op, true, provider.WCFlushed, 0)
+		return nil
+	case qp.state != provider.QPStateRTS:
+		return fmt.Errorf("it is in state %v, not RTS", qp.state)
+	}
+	s := r.at(r.tail)
+	if len(wr.Segments) > cap(s.segments) {
+		return fmt.Errorf("%d segments, at most %d", len(wr.Segments), cap(s.segments))
+	}
+	length, err := qp.checkSegments(wr)
+	if err != nil {
+		return err
+	}
+	s.segments = append(s.segments[:0], wr.Segments...)
+	s.request = *wr
+	s.request.Segments = s.segments
+	s.length, s.received = length, 0
+	s.inline = s.inline[:0]
+	if wr.Flags&provider.SendInline != 0 {
+		for i, seg := range wr.Segments {
+			r, _ := seg.Region.(*region)
+			var ok bool
+			if s.inline, ok = r.appendTo(s.inline, r.addr+uint64(seg.Offset), seg.Length); !ok {
+				return fmt.Errorf("segment %d: its region: %w", i, provider.ErrClosed) // just now
+			}
+		}
+	}
+	mtu := int(qp.attr.PathMTU)
+	s.first = r.post
+	s.packets = max(1, (length+mtu-1)/mtu)
+	r.post = r.post.Add(s.packets)
+	r.tail++
+	return nil
+}
+
+// checkSegments returns the length of the message.
+func (qp *queuePair) checkSegments(wr *provider.SendRequest) (int, error) {
+	if wr.Op > provider.SendOpRead {
+		return 0, fmt.Errorf("%v: %w", wr.Op, provider.ErrNotSupported)
+	}
+	length := 0
+	for i, seg := range wr.Segments {
+		r, ok := seg.Region.(*region)
+		if !ok || r.pd != qp.pd {
+			return 0, fmt.Errorf("segment %d: its region is of another protection domain", i)
+		}
+		size := len(r.Bytes())
+		if seg.Offset < 0 || seg.Length < 0 || seg.Offset > size || seg.Length > size-seg.Offset {
+			return 0, fmt.Errorf("segment %d: bytes %d to %d of a region of %d", i, seg.Offset, seg.Offset+seg.Length, size)
+		}
+		if wr.Op == provider.SendOpRead && r.access&provider.AccessLocalWrite == 0 {
+			return 0, fmt.Errorf("segment %d: its region has no local write access", i)
+		}
+		length += seg.Length
+	}
+	if length > maxMessage {
+		return 0, fmt.Errorf("%d bytes, at most %d", length, maxMessage)
+	}
+	if wr.Flags&provider.SendInline != 0 && (length > qp.maxInline || wr.Op == provider.SendOpRead) {
+		return 0, fmt.Errorf("%d bytes inline, at most %d, and never for READ", length, qp.maxInline)
+	}
+	return length, nil
+}
+
+// pump sends what the window allows.
+func (qp *queuePair) pump() {
+	r := &qp.req
+	for r.next != r.limit() && !r.paused {
+		s := r.at(r.next)
+		room := r.window - r.psn.Sub(r.acked)
+		if room <= 0 {
+			break
+		}
+		if s.request.Flags&provider.SendFence != 0 && r.offset == 0 && r.readLen > 0 {
+			break
+		}
+		if s.isRead() {
+			if r.readLen >= min(maxReads, max(1, qp.attr.MaxReadAtomic)) {
+				break
+			}
+			// Cut at the same places every time: responders know a request that
+			// comes again by where it ends.
+			n := min((r.offset/readChunk+1)*readChunk, s.packets) - r.offset
+			if n > room && r.psn != r.acked {
+				break
+			}
+			r.offset += qp.sendRead(s, n)
+		} else {
+			n, ok := qp.sendMessage(s, min(room, s.packets-r.offset))
+			r.offset += n
+			if !ok {
+				r.broken, r.brokenAt = provider.WCLocalProtection, r.next
+				break
+			}
+		}
+		if r.offset == s.packets {
+			r.next++
+			r.offset = 0
+		}
+	}
+	if r.broken != 0 && r.head == r.brokenAt {
+		qp.breakSend(r.broken)
+		return
+	}
+	qp.arm()
+}
+
+// sendRead asks for n packets of a READ.
+func (qp *queuePair) sendRead(s *sendEntry, n int) int {
+	r, mtu := &qp.req, int(qp.attr.PathMTU)
+	at := r.offset * mtu
+	p := ib.Packet{BTH: qp.header(ib.OpcodeRCReadRequest, r.psn, 0)}
+	p.BTH.AckReq = true
+	p.RETH = ib.RETH{
+		VirtualAddress: s.request.RemoteAddr + uint64(at), RKey: s.request.RKey,
+		DMALength: uint32(min(s.length-at, n*mtu)),
+	}
+	qp.tx.finish(qp.tx.begin(&p, 0), &p)
+	r.advance(n)
+	r.reads[(r.readHead+r.readLen)%maxReads] = r.psn.Add(-1)
+	r.readLen++
+	r.unasked = 0
+	return n
+}
+
+// advance counts packets as sent.
+func (r *requester) advance(n int) {
+	r.psn = r.psn.Add(n)
+	if r.fresh.Before(r.psn) {
+		r.fresh = r.psn
+	}
+}
+
+// sendMessage sends n packets of a SEND or WRITE from r.offset on.
+func (qp *queuePair) sendMessage(s *sendEntry, n int) (int, bool) {
+	r, mtu := &qp.req, int(qp.attr.PathMTU)
+	var p ib.Packet
+	for i := range n {
+		k := r.offset + i
+		size := min(mtu, s.length-k*mtu)
+		last := k == s.packets-1
+		p.BTH = qp.header(messageOpcode(s.request.Op, k == 0, last), r.psn, size)
+		r.unasked++
+		if last || r.unasked >= askEvery || r.window-r.psn.Sub(r.acked) == 1 {
+			p.BTH.AckReq = true
+			r.unasked = 0
+		}
+		p.BTH.Solicited = last && s.request.Flags&provider.SendSolicited != 0
+		p.RETH = ib.RETH{VirtualAddress: s.request.RemoteAddr, RKey: s.request.RKey, DMALength: uint32(s.length)}
+		p.ImmDt = s.request.Immediate
+		data, ok := s.appendTo(qp.tx.begin(&p, size), k*mtu, size)
+		if !ok {
+			qp.tx.abandon()
+			return i, false
+		}
+		qp.tx.finish(data, &p)
+		r.advance(1)
+	}
+	return n, true
+}
+
+// header makes a BTH for the peer.
+func (qp *queuePair) header(op ib.Opcode, psn ib.PSN, payload int) ib.BTH {
+	return ib.BTH{Opcode: op, MigReq: true, PadCount: ib.PadFor(payload), PKey: ib.PKeyDefault, DestQP: qp.attr.DestQPN, PSN: psn}
+}
+
+// messageOpcode names the packets of a message.
+func messageOpcode(op provider.SendOp, first, last bool) ib.Opcode {
+	base := ib.OpcodeRCSendFirst
+	if op == provider.SendOpWrite || op == provider.SendOpWriteImmediate {
+		base = ib.OpcodeRCWriteFirst
+	}
+	immediate := op == provider.SendOpSendImmediate || op == provider.SendOpWriteImmediate
+	switch {
+	case first && last && immediate:
+		return base + 5
+	case first && last:
+		return base + 4
+	case last && immediate:
+		return base + 3
+	case last:
+		return base + 2
+	case first:
+		return base
+	}
+	return base + 1
+}
+
+// appendTo appends size bytes of the message from at on.
+func (s *sendEntry) appendTo(dst []byte, at, size int) ([]byte, bool) {
+	if len(s.inline) > 0 {
+		return append(dst, s.inline[at:at+size]...), true
+	}
+	for i := range s.segments {
+		if size == 0 {
+			break
+		}
+		seg := &s.segments[i]
+		if at >= seg.Length {
+			at -= seg.Length
+			continue
+		}
+		n := min(size, seg.Length-at)
+		r, _ := seg.Region.(*region)
+		var ok bool
+		if dst, ok = r.appendTo(dst, r.addr+uint64(seg.Offset+at), n); !ok {
+			return dst, false
+		}
+		at, size = 0, size-n
+	}
+	return dst, true
+}
+
+// scatter writes data into the segments from at on.
+func scatter(segments []provider.Segment, at int, data []byte) bool {
+	for i := range segments {
+		if len(data) == 0 {
+			break
+		}
+		seg := &segments[i]
+		if at >= seg.Length {
+			at -= seg.Length
+			continue
+		}
+		n := min(len(data), seg.Length-at)
+		r, _ := seg.Region.(*region)
+		if !r.copyIn(r.addr+uint64(seg.Offset+at), data[:n]) {
+			return false
+		}
+		at, data = 0, data[n:]
+	}
+	return len(data) == 0
+}

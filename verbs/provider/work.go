@@ -1,0 +1,181 @@
+package provider
+
+import (
+	"fmt"
+
+	"github.com/rdmakit/rdmakit/wire/ib"
+)
+
+// Access says who may do what with a region. Local reads are always allowed
+// (C twin: enum ibv_access_flags).
+type Access uint8
+
+// The flags. Remote writes and atomics need AccessLocalWrite beside them.
+const (
+	AccessLocalWrite Access = 1 << iota
+	AccessRemoteWrite
+	AccessRemoteRead
+	AccessRemoteAtomic
+)
+
+// SendOp is what a send request does (C twin: enum ibv_wr_opcode).
+type SendOp uint8
+
+// The operations.
+const (
+	SendOpSend SendOp = iota
+	SendOpSendImmediate
+	SendOpWrite
+	SendOpWriteImmediate
+	SendOpRead
+	SendOpCompareSwap
+	SendOpFetchAdd
+)
+
+var sendOpNames = [...]string{"SEND", "SEND with immediate", "RDMA WRITE", "RDMA WRITE with immediate", "RDMA READ", "compare and swap", "fetch and add"}
+
+// String returns the name of the specification.
+func (o SendOp) String() string { return nameOf(sendOpNames[:], int(o), "operation") }
+
+// SendFlags modify a send request (C twin: enum ibv_send_flags).
+type SendFlags uint8
+
+// The flags.
+const (
+	SendSignaled  SendFlags = 1 << iota // make an entry in the completion queue
+	SendSolicited                       // ask for an event at the receiver
+	SendInline                          // copy the data now: the buffer is free at once
+	SendFence                           // wait for READs and atomics before it
+)
+
+// Segment is a part of a registered region.
+type Segment struct {
+	Region         MemoryRegion
+	Offset, Length int // bytes
+}
+
+// SendRequest is a work request for the send queue (C twin: struct ibv_send_wr).
+// The provider copies it; the memory that its segments name belongs to the
+// provider until it has completed.
+type SendRequest struct {
+	ID       uint64 // comes back in the completion
+	Op       SendOp
+	Flags    SendFlags
+	Segments []Segment
+	// RemoteAddr and RKey name the peer's memory for WRITE, READ and atomics.
+	RemoteAddr uint64
+	RKey       uint32
+	Immediate  [4]byte
+	// Compare is what compare-and-swap expects; Operand is what it stores, or what
+	// fetch-and-add adds.
+	Compare, Operand uint64
+}
+
+// ReceiveRequest is a work request for the receive queue.
+type ReceiveRequest struct {
+	ID       uint64
+	Segments []Segment
+}
+
+// WCStatus is the outcome of a request (C twin: enum ibv_wc_status, whose
+// numbers these are).
+type WCStatus uint8
+
+// The outcomes.
+const (
+	WCSuccess          WCStatus = 0
+	WCLocalLengthError WCStatus = 1
+	WCLocalQPError     WCStatus = 2
+	WCLocalProtection  WCStatus = 4
+	WCFlushed          WCStatus = 5
+	WCBadResponse      WCStatus = 7
+	WCLocalAccessError WCStatus = 8
+	WCRemoteInvalid    WCStatus = 9
+	WCRemoteAccess     WCStatus = 10
+	WCRemoteOperation  WCStatus = 11
+	WCRetryExceeded    WCStatus = 12
+	WCRNRRetryExceeded WCStatus = 13
+	WCGeneralError     WCStatus = 21
+)
+
+var wcStatusNames = map[WCStatus]string{
+	WCSuccess:          "success",
+	WCLocalLengthError: "local length error",
+	WCLocalQPError:     "local queue pair operation error",
+	WCLocalProtection:  "local protection error",
+	WCFlushed:          "work request flushed",
+	WCBadResponse:      "bad response",
+	WCLocalAccessError: "local access error",
+	WCRemoteInvalid:    "remote invalid request",
+	WCRemoteAccess:     "remote access error",
+	WCRemoteOperation:  "remote operation error",
+	WCRetryExceeded:    "transport retry counter exceeded",
+	WCRNRRetryExceeded: "receiver-not-ready retry counter exceeded",
+	WCGeneralError:     "general error",
+}
+
+// String returns the meaning in words.
+func (s WCStatus) String() string {
+	if name, ok := wcStatusNames[s]; ok {
+		return name
+	}
+	return fmt.Sprintf("status %d", uint8(s))
+}
+
+// WCOp is what completed (C twin: enum ibv_wc_opcode).
+type WCOp uint8
+
+// The operations.
+const (
+	WCSend WCOp = iota
+	WCWrite
+	WCRead
+	WCCompareSwap
+	WCFetchAdd
+	WCReceive
+	WCReceiveWrite // the immediate of an RDMA WRITE
+)
+
+var wcOpNames = [...]string{"send", "write", "read", "compare and swap", "fetch and add", "receive", "receive of write with immediate"}
+
+// String returns the name in words.
+func (o WCOp) String() string { return nameOf(wcOpNames[:], int(o), "operation") }
+
+// WorkCompletion is an entry of a completion queue (C twin: struct ibv_wc). With
+// a Status other than WCSuccess only ID, Status and QPN count.
+type WorkCompletion struct {
+	ID           uint64
+	Status       WCStatus
+	Op           WCOp
+	HasImmediate bool
+	Immediate    [4]byte
+	Bytes        uint32 // received, or read
+	QPN          ib.QPN // the local queue pair
+}
+
+// Err returns nil for success, else an error that names request and status.
+func (wc *WorkCompletion) Err() error {
+	if wc.Status == WCSuccess {
+		return nil
+	}
+	return &CompletionError{ID: wc.ID, QPN: wc.QPN, Status: wc.Status}
+}
+
+// CompletionError is a request that failed.
+type CompletionError struct {
+	ID     uint64
+	QPN    ib.QPN
+	Status WCStatus
+}
+
+// Error implements error.
+func (e *CompletionError) Error() string {
+	return fmt.Sprintf("request %d of qp %v: %v", e.ID, e.QPN, e.Status)
+}
+
+func nameOf(names []string, i int, kind string) string {
+	if i < len(names) {
+		return names[i]
+	}
+	return fmt.Sprintf("%s %d", kind, i)
+}

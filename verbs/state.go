@@ -1,0 +1,155 @@
+package verbs
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/rdmakit/rdmakit/verbs/provider"
+	"github.com/rdmakit/rdmakit/wire/ib"
+)
+
+// ErrTransition is matched by the error of Modify for a state that can't follow the
+// present one, or for attributes that are missing or not allowed.
+var ErrTransition = errors.New("invalid argument")
+
+// transition says which attributes a change of state needs and allows.
+type transition struct {
+	from, to           QPState
+	required, optional provider.QPMask
+}
+
+// rcTransitions are those of a reliable connection (specification volume 1, table
+// 91; kernel: qp_state_table in drivers/infiniband/core/verbs.c). To RESET and ERR
+// every state can go.
+var rcTransitions = [...]transition{
+	{QPStateReset, QPStateInit, provider.QPAttrPKeyIndex | provider.QPAttrPort | provider.QPAttrAccess, 0},
+	{QPStateInit, QPStateInit, 0, provider.QPAttrPKeyIndex | provider.QPAttrPort | provider.QPAttrAccess},
+	{
+		QPStateInit, QPStateRTR,
+		provider.QPAttrPath | provider.QPAttrPathMTU | provider.QPAttrDestQPN | provider.QPAttrReceivePSN |
+			provider.QPAttrMaxDestReadAtomic | provider.QPAttrMinRNRTimer,
+		provider.QPAttrAccess | provider.QPAttrPKeyIndex,
+	},
+	{
+		QPStateRTR, QPStateRTS,
+		provider.QPAttrSendPSN | provider.QPAttrTimeout | provider.QPAttrRetryCount | provider.QPAttrRNRRetry | provider.QPAttrMaxReadAtomic,
+		provider.QPAttrAccess | provider.QPAttrMinRNRTimer,
+	},
+	{QPStateRTS, QPStateRTS, 0, provider.QPAttrAccess | provider.QPAttrMinRNRTimer},
+}
+
+// The states.
+const (
+	QPStateReset = provider.QPStateReset
+	QPStateInit  = provider.QPStateInit
+	QPStateRTR   = provider.QPStateRTR
+	QPStateRTS   = provider.QPStateRTS
+	QPStateError = provider.QPStateError
+)
+
+// Modify moves the queue pair to attr.State with the attributes that attr.Mask
+// names (C twin: ibv_modify_qp). The error names both states and what is missing:
+//
+//	modify qp 0x0001a2 INIT→RTR: missing path MTU: invalid argument
+func (qp *QueuePair) Modify(attr QPAttributes) error {
+	from := qp.State()
+	if err := checkTransition(from, attr); err != nil {
+		return fmt.Errorf("modify qp %v %v→%v: %w", qp.QPN(), from, attr.State, err)
+	}
+	return qp.impl.Modify(attr)
+}
+
+func checkTransition(from QPState, attr QPAttributes) error {
+	if attr.State == QPStateReset || attr.State == QPStateError {
+		return nil
+	}
+	for _, t := range rcTransitions {
+		if t.from != from || t.to != attr.State {
+			continue
+		}
+		if missing := t.required &^ attr.Mask; missing != 0 {
+			return fmt.Errorf("missing %s: %w", maskNames(missing), ErrTransition)
+		}
+		if extra := attr.Mask &^ (t.required | t.optional); extra != 0 {
+			return fmt.Errorf("%s can't be set here: %w", maskNames(extra), ErrTransition)
+		}
+		return nil
+	}
+	return fmt.Errorf("no such transition: %w", ErrTransition)
+}
+
+// attributeNames are in the order of the bits.
+var attributeNames = [...]string{
+	"partition key index", "port", "access flags", "path", "path MTU", "destination QP number", "receive PSN",
+	"destination read and atomic limit", "minimum RNR timer", "send PSN", "timeout", "retry count", "RNR retry count",
+	"read and atomic limit", "Q_Key",
+}
+
+func maskNames(mask provider.QPMask) string {
+	var names []string
+	for i, name := range attributeNames {
+		if mask&(1<<i) != 0 {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// Remote is what one end of a connection must know of the other, and tells it by
+// whatever means both have: a TCP connection, a file, a job launcher.
+type Remote struct {
+	QPN ib.QPN
+	PSN ib.PSN // of the first packet that it sends
+	GID ib.GID
+	LID ib.LID // InfiniBand only
+}
+
+// ConnectConfig says how Connect connects. Zero values are those that perftest and
+// rdma_cm use.
+type ConnectConfig struct {
+	Remote Remote
+	// PSN is the first of our own packets: a random number that Remote.PSN of the
+	// peer holds.
+	PSN          ib.PSN
+	Access       Access // what the peer may do
+	MTU          ib.MTU // 0 is 1024
+	Port         int    // 0 is 1
+	SGIDIndex    int
+	Timeout      uint8 // code of ib.AckTimeout; 0 is 14, 67 ms
+	ReadAtomic   int   // outstanding reads and atomics, both ways; 0 is 16
+	TrafficClass uint8
+	HopLimit     uint8 // 0 is 64
+}
+
+// Connect takes a queue pair in state RESET to RTS.
+func (qp *QueuePair) Connect(cfg ConnectConfig) error {
+	attr := QPAttributes{
+		PKeyIndex: 0, Port: orElse(cfg.Port, 1), Access: cfg.Access,
+		Path: Path{
+			SGIDIndex: cfg.SGIDIndex, DGID: cfg.Remote.GID, DLID: cfg.Remote.LID,
+			HopLimit: orElse(cfg.HopLimit, 64), TrafficClass: cfg.TrafficClass,
+		},
+		PathMTU: orElse(cfg.MTU, ib.MTU1024), DestQPN: cfg.Remote.QPN, ReceivePSN: cfg.Remote.PSN, SendPSN: cfg.PSN,
+		MaxDestReadAtomic: orElse(cfg.ReadAtomic, 16), MaxReadAtomic: orElse(cfg.ReadAtomic, 16),
+		MinRNRTimer: 12, Timeout: orElse(cfg.Timeout, 14), RetryCount: 7, RNRRetry: 7,
+	}
+	for _, t := range rcTransitions {
+		if t.from == t.to {
+			continue
+		}
+		attr.State, attr.Mask = t.to, t.required
+		if err := qp.Modify(attr); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func orElse[T comparable](v, otherwise T) T {
+	var zero T
+	if v == zero {
+		return otherwise
+	}
+	return v
+}

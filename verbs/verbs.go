@@ -1,0 +1,256 @@
+package verbs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/rdmakit/rdmakit/verbs/provider"
+	"github.com/rdmakit/rdmakit/wire/ib"
+)
+
+// The types that requests, completions and attributes are made of stand in the contract
+// with the providers; these are their names here.
+type (
+	// Access says who may do what with a region.
+	Access = provider.Access
+	// SendOp is what a send request does.
+	SendOp = provider.SendOp
+	// SendFlags modify a send request.
+	SendFlags = provider.SendFlags
+	// WCStatus is the outcome of a request.
+	WCStatus = provider.WCStatus
+	// WCOp is what completed.
+	WCOp = provider.WCOp
+	// WorkCompletion is an entry of a completion queue.
+	WorkCompletion = provider.WorkCompletion
+	// CompletionError is a request that failed.
+	CompletionError = provider.CompletionError
+	// QPType is the transport service of a queue pair.
+	QPType = provider.QPType
+	// QPState is the state of a queue pair.
+	QPState = provider.QPState
+	// QPAttributes are what Modify sets.
+	QPAttributes = provider.QPAttributes
+	// Path is the way to the peer.
+	Path = provider.Path
+	// Limits are what a device can do at most.
+	Limits = provider.Limits
+	// PortInfo is what a program needs of a port to connect.
+	PortInfo = provider.PortInfo
+	// WaitMode trades processor time for latency.
+	WaitMode = provider.WaitMode
+	// CQConfig configures a completion queue.
+	CQConfig = provider.CQConfig
+)
+
+// What callers branch on.
+var (
+	ErrQueueFull    = provider.ErrQueueFull
+	ErrNotSupported = provider.ErrNotSupported
+	ErrClosed       = provider.ErrClosed
+	ErrBusy         = provider.ErrBusy
+	ErrOverrun      = provider.ErrOverrun
+)
+
+// Device is an open device (C twin: struct ibv_context).
+type Device struct {
+	impl provider.Device
+}
+
+// Open opens a device by name with the first provider that knows it (C twin:
+// ibv_open_device). Without providers, or where none knows the name, the error
+// matches fs.ErrNotExist and has what each of them says.
+func Open(ctx context.Context, name string, providers ...provider.Provider) (*Device, error) {
+	errs := []error{}
+	for _, p := range providers {
+		d, err := p.Open(ctx, name)
+		if err == nil {
+			return &Device{d}, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("open device %s: %w", name, err)
+		}
+		errs = append(errs, err)
+	}
+	if len(errs) == 0 {
+		errs = append(errs, fmt.Errorf("no providers: %w", fs.ErrNotExist))
+	}
+	return nil, fmt.Errorf("open device %s: %w", name, errors.Join(errs...))
+}
+
+// Name returns the device's name.
+func (d *Device) Name() string { return d.impl.Name() }
+
+// Limits tells what the device can do (C twin: ibv_query_device).
+func (d *Device) Limits() Limits { return d.impl.Limits() }
+
+// Port tells the state of a port, counted from 1 (C twins: ibv_query_port,
+// ibv_query_gid).
+func (d *Device) Port(ctx context.Context, number int) (PortInfo, error) {
+	return d.impl.Port(ctx, number)
+}
+
+// Counters returns what the device counts of its packets since it was opened, by
+// name; nil for a device that doesn't count. The difference of two calls tells what
+// happened between them, to all users of the device.
+func (d *Device) Counters() map[string]uint64 {
+	if c, ok := d.impl.(provider.CounterReader); ok {
+		return c.Counters()
+	}
+	return nil
+}
+
+// Close closes the device; ErrBusy while objects of it are open.
+func (d *Device) Close() error { return d.impl.Close() }
+
+// AllocatePD makes a protection domain (C twin: ibv_alloc_pd).
+func (d *Device) AllocatePD() (*ProtectionDomain, error) {
+	pd, err := d.impl.AllocatePD()
+	if err != nil {
+		return nil, err
+	}
+	return &ProtectionDomain{pd}, nil
+}
+
+// CreateCQ makes a completion queue (C twin: ibv_create_cq).
+func (d *Device) CreateCQ(cfg CQConfig) (*CompletionQueue, error) {
+	cq, err := d.impl.CreateCQ(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &CompletionQueue{cq}, nil
+}
+
+// ProtectionDomain holds regions and queue pairs together (C twin: struct ibv_pd).
+type ProtectionDomain struct {
+	impl provider.ProtectionDomain
+}
+
+// RegisterMemory lets requests, and with remote access peers, use buf, which is not
+// copied (C twin: ibv_reg_mr).
+func (pd *ProtectionDomain) RegisterMemory(buf []byte, access Access) (*MemoryRegion, error) {
+	mr, err := pd.impl.RegisterMemory(buf, access)
+	if err != nil {
+		return nil, err
+	}
+	return &MemoryRegion{mr}, nil
+}
+
+// QPConfig configures a queue pair; SendCQ and RecvCQ are required.
+type QPConfig struct {
+	Type                              QPType
+	SendCQ, RecvCQ                    *CompletionQueue
+	MaxSendWR, MaxRecvWR, MaxSegments int
+	MaxInline                         int
+	SignalAll                         bool
+}
+
+// CreateQP makes a queue pair in state RESET (C twin: ibv_create_qp).
+func (pd *ProtectionDomain) CreateQP(cfg QPConfig) (*QueuePair, error) {
+	if cfg.SendCQ == nil || cfg.RecvCQ == nil {
+		return nil, errors.New("create qp: it needs two completion queues, which may be the same")
+	}
+	qp, err := pd.impl.CreateQP(provider.QPConfig{
+		Type: cfg.Type, SendCQ: cfg.SendCQ.impl, RecvCQ: cfg.RecvCQ.impl,
+		MaxSendWR: cfg.MaxSendWR, MaxRecvWR: cfg.MaxRecvWR, MaxSegments: cfg.MaxSegments,
+		MaxInline: cfg.MaxInline, SignalAll: cfg.SignalAll,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &QueuePair{impl: qp, kind: cfg.Type}, nil
+}
+
+// Close frees the domain; ErrBusy while regions or queue pairs use it.
+func (pd *ProtectionDomain) Close() error { return pd.impl.Close() }
+
+// MemoryRegion is registered memory (C twin: struct ibv_mr).
+type MemoryRegion struct {
+	impl provider.MemoryRegion
+}
+
+// LKey is the key for local use.
+func (mr *MemoryRegion) LKey() uint32 { return mr.impl.LKey() }
+
+// RKey is the key that a peer needs.
+func (mr *MemoryRegion) RKey() uint32 { return mr.impl.RKey() }
+
+// Addr is the virtual address of the first byte, which a peer needs.
+func (mr *MemoryRegion) Addr() uint64 { return mr.impl.Addr() }
+
+// Bytes is the memory.
+func (mr *MemoryRegion) Bytes() []byte { return mr.impl.Bytes() }
+
+// Segment names bytes of the region for a request.
+func (mr *MemoryRegion) Segment(offset, length int) provider.Segment {
+	return provider.Segment{Region: mr.impl, Offset: offset, Length: length}
+}
+
+// WaitByte returns when the byte at offset is want, which a peer is about to write,
+// or when ctx ends. Programs that measure the latency of RDMA WRITE wait this way:
+// a WRITE makes no completion at its target.
+func (mr *MemoryRegion) WaitByte(ctx context.Context, offset int, want byte) error {
+	w, ok := mr.impl.(provider.MemoryWatcher)
+	if !ok {
+		return fmt.Errorf("wait for a byte of memory: %w", ErrNotSupported)
+	}
+	return w.WaitByte(ctx, offset, want)
+}
+
+// Close ends the region (C twin: ibv_dereg_mr). When it returns the memory is the
+// caller's alone.
+func (mr *MemoryRegion) Close() error { return mr.impl.Close() }
+
+// CompletionQueue collects what became of requests (C twin: struct ibv_cq).
+type CompletionQueue struct {
+	impl provider.CompletionQueue
+}
+
+// Poll takes up to len(wcs) completions and never waits (C twin: ibv_poll_cq).
+func (cq *CompletionQueue) Poll(wcs []WorkCompletion) (int, error) { return cq.impl.Poll(wcs) }
+
+// Wait returns when there is something to poll, or when ctx ends (C twin:
+// ibv_get_cq_event).
+func (cq *CompletionQueue) Wait(ctx context.Context) error { return cq.impl.Wait(ctx) }
+
+// Close frees the queue; ErrBusy while queue pairs use it.
+func (cq *CompletionQueue) Close() error { return cq.impl.Close() }
+
+// Requests.
+type (
+	// SendRequest is a work request for the send queue.
+	SendRequest = provider.SendRequest
+	// ReceiveRequest is a work request for the receive queue.
+	ReceiveRequest = provider.ReceiveRequest
+	// Segment is a part of a registered region.
+	Segment = provider.Segment
+)
+
+// QueuePair is one end of a connection (C twin: struct ibv_qp).
+type QueuePair struct {
+	impl provider.QueuePair
+	kind QPType
+}
+
+// QPN returns the number, which a peer needs.
+func (qp *QueuePair) QPN() ib.QPN { return qp.impl.QPN() }
+
+// State returns the state.
+func (qp *QueuePair) State() QPState { return qp.impl.State() }
+
+// PostSend queues requests in order; n were queued, err belongs to the next one.
+// ErrQueueFull means that completions must be polled first (C twin: ibv_post_send,
+// ENOMEM).
+func (qp *QueuePair) PostSend(wrs ...SendRequest) (n int, err error) { return qp.impl.PostSend(wrs) }
+
+// PostReceive queues buffers for what the peer sends, with ErrQueueFull as PostSend
+// (C twin: ibv_post_recv).
+func (qp *QueuePair) PostReceive(wrs ...ReceiveRequest) (n int, err error) {
+	return qp.impl.PostReceive(wrs)
+}
+
+// Close frees the queue pair (C twin: ibv_destroy_qp). Requests that are still
+// queued never complete.
+func (qp *QueuePair) Close() error { return qp.impl.Close() }
