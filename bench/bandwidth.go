@@ -1,0 +1,202 @@
+package bench
+
+import (
+	"context"
+	"time"
+
+	"github.com/rdmakit/rdmakit/verbs"
+)
+
+// flow is the sending of messages of one size over all queue pairs.
+type flow struct {
+	r     *rig
+	size  int
+	limit uint64 // messages a queue pair; 0 is no limit
+	sent  []uint64
+	done  []uint64 // as far as completions tell
+	clock *clock
+	wrs   []verbs.SendRequest
+	segs  []verbs.Segment
+
+	// With a limit and where the peak is wanted: when each message was posted, and when
+	// its completion came, in nanoseconds; messages of all queue pairs in the order of
+	// either.
+	posted, completed []int64
+	totalSent, total  uint64
+	counted           uint64 // completions that count, with a duration
+}
+
+func (r *rig) newFlow(size int, limit uint64) *flow {
+	f := &flow{
+		r: r, size: size, limit: limit, sent: make([]uint64, r.cfg.QueuePairs), done: make([]uint64, r.cfg.QueuePairs), clock: r.cfg.clock(),
+		wrs: make([]verbs.SendRequest, r.cfg.PostList), segs: make([]verbs.Segment, r.cfg.PostList),
+	}
+	if n := limit * uint64(r.cfg.QueuePairs); !r.cfg.NoPeak && n <= maxPeakPoints {
+		f.posted, f.completed = make([]int64, n), make([]int64, n)
+	}
+	return f
+}
+
+// send measures the bandwidth of one size as the end that posts.
+func (r *rig) send(ctx context.Context, size int) (BandwidthPoint, error) {
+	if r.cfg.WarmUp && r.cfg.Test != SendBW {
+		if err := r.newFlow(size, uint64(r.cfg.TxDepth)).run(ctx); err != nil {
+			return BandwidthPoint{}, err
+		}
+	}
+	limit := uint64(r.cfg.Iterations)
+	if r.cfg.Duration > 0 {
+		limit = 0
+	}
+	f := r.newFlow(size, limit)
+	if err := f.run(ctx); err != nil {
+		return BandwidthPoint{}, err
+	}
+	if limit == 0 {
+		return bandwidthPoint(size, f.counted, (f.clock.to - f.clock.from).Seconds(), 0), nil
+	}
+	took := f.clock.now().Seconds()
+	return bandwidthPoint(size, f.total, took, shortestInterval(f.posted, f.completed)/1e9), nil
+}
+
+// run posts and polls until everything is complete, or until the duration is over:
+// what is under way then is left to itself, for the peer may have gone.
+func (f *flow) run(ctx context.Context) error {
+	for f.limit == 0 || f.total < f.limit*uint64(len(f.sent)) {
+		for i := range f.r.qps {
+			if err := f.fill(i); err != nil {
+				return err
+			}
+		}
+		wcs, err := f.r.pollUntil(ctx, f.r.sends, f.clock)
+		if err != nil {
+			return err
+		}
+		f.complete(wcs)
+		if f.limit == 0 && f.clock.now() >= f.clock.last {
+			return nil
+		}
+	}
+	return nil
+}
+
+// fill posts to queue pair i what its depth allows.
+func (f *flow) fill(i int) error {
+	list := uint64(f.r.cfg.PostList)
+	depth := uint64(f.r.cfg.TxDepth)
+	for (f.limit == 0 || f.sent[i] < f.limit) && f.sent[i]-f.done[i]+list <= depth {
+		n := int(list)
+		if f.limit > 0 {
+			n = int(min(list, f.limit-f.sent[i]))
+		}
+		if f.posted != nil {
+			now := f.clock.now().Nanoseconds()
+			for k := range n {
+				f.posted[f.totalSent+uint64(k)] = now
+			}
+		}
+		for k := range n {
+			f.request(i, k)
+		}
+		if _, err := f.r.qps[i].PostSend(f.wrs[:n]...); err != nil {
+			return err
+		}
+		f.sent[i] += uint64(n)
+		f.totalSent += uint64(n)
+		if f.limit == 0 && f.clock.now() >= f.clock.last {
+			return nil
+		}
+	}
+	return nil
+}
+
+// idShift leaves room for the number of a message beside its queue pair.
+const idShift = 48
+
+// request makes the request of message k behind those that were sent.
+func (f *flow) request(i, k int) {
+	r := f.r
+	n := f.sent[i] + uint64(k)
+	at := r.walk(n, f.size)
+	f.segs[k] = r.mr.Segment(r.source(i)+at, f.size)
+	wr := verbs.SendRequest{ID: uint64(i)<<idShift | (n + 1), Op: r.cfg.Test.Op(), Segments: f.segs[k : k+1]}
+	if wr.Op != verbs.SendOpSend {
+		wr.RemoteAddr, wr.RKey = r.peers[i].VAddr+uint64(at), r.peers[i].RKey
+	}
+	if (n+1)%uint64(r.cfg.CQModeration) == 0 || n+1 == f.limit {
+		wr.Flags = verbs.SendSignaled
+	}
+	f.wrs[k] = wr
+}
+
+func (f *flow) complete(wcs []verbs.WorkCompletion) {
+	now := f.clock.now()
+	for _, wc := range wcs {
+		i, n := wc.ID>>idShift, wc.ID&(1<<idShift-1)
+		news := n - f.done[i]
+		f.done[i] = n
+		f.total += news
+		if f.completed != nil {
+			f.completed[f.total-1] = now.Nanoseconds()
+		}
+		if f.clock.counts(now) {
+			f.counted += news
+		}
+	}
+}
+
+// take measures the bandwidth of SENDs of one size as the end that receives: from
+// the first message on.
+func (r *run) take(ctx context.Context, size int) (BandwidthPoint, error) {
+	limit := r.cfg.Iterations
+	var clock *clock
+	var got, counted uint64
+	for r.cfg.Duration > 0 || got < uint64(limit*r.cfg.QueuePairs) {
+		wcs, err := r.pollUntil(ctx, r.recvs, clock)
+		if err != nil {
+			return BandwidthPoint{}, err
+		}
+		if clock == nil {
+			clock = r.cfg.clock()
+		}
+		now := clock.now()
+		if r.cfg.Duration > 0 && now >= clock.last {
+			break
+		}
+		for _, wc := range wcs {
+			i := int(wc.ID)
+			if r.cfg.Duration > 0 || r.posted[i] < limit {
+				if err := r.receive(i, 1, size); err != nil {
+					return BandwidthPoint{}, err
+				}
+				r.posted[i]++
+			}
+		}
+		got += uint64(len(wcs))
+		if clock.counts(now) {
+			counted += uint64(len(wcs))
+		}
+	}
+	if r.cfg.Duration > 0 {
+		return bandwidthPoint(size, counted, (clock.to - clock.from).Seconds(), 0), nil
+	}
+	return bandwidthPoint(size, got, clock.now().Seconds(), 0), nil
+}
+
+// pollUntil is poll that gives up when the time of a test of a duration is over. A
+// clock of nil has not begun.
+func (r *rig) pollUntil(ctx context.Context, cq *verbs.CompletionQueue, c *clock) ([]verbs.WorkCompletion, error) {
+	if r.cfg.Duration == 0 || c == nil {
+		return r.poll(ctx, cq)
+	}
+	if wcs, err := r.pollOnce(cq); len(wcs) > 0 || err != nil {
+		return wcs, err
+	}
+	limited, cancel := context.WithDeadline(ctx, c.begin.Add(c.last))
+	defer cancel()
+	wcs, err := r.poll(limited, cq)
+	if err != nil && ctx.Err() == nil && time.Since(c.begin) >= c.last {
+		return nil, nil
+	}
+	return wcs, err
+}

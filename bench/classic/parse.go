@@ -1,0 +1,278 @@
+package classic
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rdmakit/rdmakit/bench"
+	"github.com/rdmakit/rdmakit/bench/perftest"
+	"github.com/rdmakit/rdmakit/wire/ib"
+)
+
+// Options are what a command line says.
+type Options struct {
+	Config bench.Config
+	// Host is the server to connect to; empty means to be one.
+	Host   string
+	Device string
+	Port   int // of TCP
+	// Gbits reports in Gb/s instead of MB/s of 2^20 bytes.
+	Gbits         bool
+	Help, Version bool
+}
+
+// ErrUnsupported is matched by the error for an option of perftest that does not
+// exist here.
+var ErrUnsupported = errors.ErrUnsupported
+
+// Parse reads the arguments of a program, without its name, as getopt_long does:
+// options may be joined, abbreviated, and stand behind the host.
+func Parse(test bench.Test, args []string) (Options, error) {
+	o := Options{Config: bench.Config{Test: test}, Port: bench.DefaultPort}
+	p := parser{o: &o, args: args}
+	if err := p.run(); err != nil {
+		return o, err
+	}
+	if len(p.operands) > 1 {
+		return o, fmt.Errorf("unexpected argument %q", p.operands[1])
+	}
+	if len(p.operands) == 1 {
+		o.Host, o.Config.Role = p.operands[0], perftest.RoleClient
+	}
+	return o, nil
+}
+
+// option is one that perftest knows.
+type option struct {
+	letter byte // 0 for none
+	name   string
+	// value tells that it has one.
+	value bool
+	set   func(o *Options, value string) error
+}
+
+// options is the table; those without set exist in perftest only.
+func options() []option {
+	number := func(field func(*Options) *int) func(*Options, string) error {
+		return func(o *Options, s string) error { return setInt(field(o), s) }
+	}
+	return []option{
+		{'p', "port", true, number(func(o *Options) *int { return &o.Port })},
+		{'d', "ib-dev", true, func(o *Options, s string) error { o.Device = s; return nil }},
+		{'i', "ib-port", true, number(func(o *Options) *int { return &o.Config.Port })},
+		{'m', "mtu", true, func(o *Options, s string) error {
+			var n int
+			err := setInt(&n, s)
+			o.Config.MTU = ib.MTU(n)
+			if err == nil && o.Config.MTU.Code() == 0 {
+				err = errors.New("not 256, 512, 1024, 2048 or 4096")
+			}
+			return err
+		}},
+		{'s', "size", true, func(o *Options, s string) (err error) { o.Config.Size, err = ParseSize(s); return err }},
+		{'n', "iters", true, number(func(o *Options) *int { return &o.Config.Iterations })},
+		{'t', "tx-depth", true, number(func(o *Options) *int { return &o.Config.TxDepth })},
+		{'r', "rx-depth", true, number(func(o *Options) *int { return &o.Config.RxDepth })},
+		{'u', "qp-timeout", true, func(o *Options, s string) error {
+			n, err := strconv.ParseUint(s, 0, 5)
+			o.Config.Timeout = uint8(n)
+			return err
+		}},
+		{'x', "gid-index", true, number(func(o *Options) *int { return &o.Config.GIDIndex })},
+		{'a', "all", false, func(o *Options, _ string) error { o.Config.AllSizes = true; return nil }},
+		{'F', "CPU-freq", false, func(*Options, string) error { return nil }}, // there is no clock of cycles to doubt
+		{'c', "connection", true, func(_ *Options, s string) error {
+			if s != "RC" {
+				return fmt.Errorf("%w: RC only", ErrUnsupported)
+			}
+			return nil
+		}},
+		{'q', "qp", true, number(func(o *Options) *int { return &o.Config.QueuePairs })},
+		{'o', "outs", true, number(func(o *Options) *int { return &o.Config.OutstandingReads })},
+		{'Q', "cq-mod", true, number(func(o *Options) *int { return &o.Config.CQModeration })},
+		{'N', "noPeak", false, func(o *Options, _ string) error { o.Config.NoPeak = true; return nil }},
+		{'l', "post_list", true, number(func(o *Options) *int { return &o.Config.PostList })},
+		{'D', "duration", true, func(o *Options, s string) error { return setSeconds(&o.Config.Duration, s) }},
+		{'f', "margin", true, func(o *Options, s string) error {
+			err := setSeconds(&o.Config.Margin, s)
+			if o.Config.Margin == 0 {
+				o.Config.Margin = -1 // none, where 0 is the default
+			}
+			return err
+		}},
+		{'V', "version", false, func(o *Options, _ string) error { o.Version = true; return nil }},
+		{'h', "help", false, func(o *Options, _ string) error { o.Help = true; return nil }},
+		{0, "report_gbits", false, func(o *Options, _ string) error { o.Gbits, o.Config.ReportGbps = true, true; return nil }},
+		{0, "perform_warm_up", false, func(o *Options, _ string) error { o.Config.WarmUp = true; return nil }},
+		{'I', "inline_size", true, func(_ *Options, s string) error {
+			if s != "0" {
+				return fmt.Errorf("%w: 0 only", ErrUnsupported)
+			}
+			return nil
+		}},
+		{'S', "sl", true, nil},
+		{'b', "bidirectional", false, nil},
+		{'e', "events", false, nil},
+		{'X', "vector", true, nil},
+		{'g', "mcg", false, nil},
+		{'M', "MGID", true, nil},
+		{'z', "comm_rdma_cm", false, nil},
+		{'R', "rdma_cm", false, nil},
+		{'T', "tos", true, nil},
+		{'L', "hop_limit", true, nil},
+		{'A', "atomic_type", true, nil},
+		{'C', "report-cycles", false, nil},
+		{'H', "report-histogrm", false, nil},
+		{'U', "report-unsorted", false, nil},
+		{'O', "dualport", false, nil},
+		{'w', "limit_bw", true, nil},
+		{'y', "limit_msgrate", true, nil},
+		{0, "run_infinitely", false, nil},
+		{0, "use-srq", false, nil},
+		{0, "report-both", false, nil},
+		{0, "reversed", false, nil},
+		{0, "pkey_index", true, nil},
+		{0, "output", true, nil},
+		{0, "cpu_util", false, nil},
+		{0, "out_json", false, nil},
+		{0, "out_json_file", true, nil},
+		{0, "latency_gap", true, nil},
+		{0, "flow_label", true, nil},
+		{0, "retry_count", true, nil},
+		{0, "dont_xchg_versions", false, nil},
+		{0, "ipv6", false, func(*Options, string) error { return nil }},
+		{0, "report-per-port", false, nil},
+		{0, "mr_per_qp", false, nil},
+		{0, "tclass", true, nil},
+		{0, "use_hugepages", false, nil},
+		{0, "use_old_post_send", false, nil},
+		{0, "recv_post_list", true, nil},
+	}
+}
+
+func setInt(field *int, s string) error {
+	n, err := strconv.ParseInt(s, 0, 32)
+	if err != nil || n < 0 {
+		return errors.New("not a number")
+	}
+	*field = int(n)
+	return nil
+}
+
+func setSeconds(field *time.Duration, s string) error {
+	var n int
+	err := setInt(&n, s)
+	*field = time.Duration(n) * time.Second
+	return err
+}
+
+// ParseSize reads a number of bytes, with K or M behind it for 2^10 and 2^20.
+func ParseSize(s string) (int, error) {
+	factor, digits := 1, s
+	if rest, ok := strings.CutSuffix(s, "K"); ok {
+		factor, digits = 1<<10, rest
+	} else if rest, ok := strings.CutSuffix(s, "M"); ok {
+		factor, digits = 1<<20, rest
+	}
+	n, err := strconv.ParseInt(digits, 0, 32)
+	const most = 1 << 31
+	if err != nil || n < 1 || n > most/int64(factor)-1 {
+		return 0, fmt.Errorf("size %q is not 1 to %d bytes", s, most-1)
+	}
+	return int(n) * factor, nil
+}
+
+// parser walks through arguments.
+type parser struct {
+	o        *Options
+	args     []string
+	operands []string
+}
+
+func (p *parser) run() error {
+	for len(p.args) > 0 {
+		arg := p.args[0]
+		p.args = p.args[1:]
+		var err error
+		switch {
+		case arg == "--":
+			p.operands, p.args = append(p.operands, p.args...), nil
+		case strings.HasPrefix(arg, "--"):
+			err = p.long(arg[2:])
+		case len(arg) > 1 && arg[0] == '-':
+			err = p.short(arg[1:])
+		default:
+			p.operands = append(p.operands, arg)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// short reads letters behind one hyphen.
+func (p *parser) short(letters string) error {
+	for letters != "" {
+		letter := letters[0]
+		letters = letters[1:]
+		opt := find(func(o option) bool { return o.letter == letter })
+		if len(opt) == 0 {
+			return fmt.Errorf("unknown option -%c", letter)
+		}
+		value, inline := letters, letters != ""
+		if opt[0].value {
+			letters = ""
+		}
+		if err := p.apply("-"+string(letter), opt[0], value, opt[0].value && inline); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// long reads a name, which may be cut short while it is unique.
+func (p *parser) long(text string) error {
+	name, value, inline := strings.Cut(text, "=")
+	opt := find(func(o option) bool { return o.name == name })
+	if len(opt) == 0 {
+		opt = find(func(o option) bool { return name != "" && strings.HasPrefix(o.name, name) })
+	}
+	switch {
+	case len(opt) == 0:
+		return fmt.Errorf("unknown option --%s", name)
+	case len(opt) > 1:
+		return fmt.Errorf("option --%s may be --%s or --%s", name, opt[0].name, opt[1].name)
+	case inline && !opt[0].value:
+		return fmt.Errorf("option --%s has no value", opt[0].name)
+	}
+	return p.apply("--"+opt[0].name, opt[0], value, inline)
+}
+
+func find(is func(option) bool) (found []option) {
+	for _, o := range options() {
+		if is(o) {
+			found = append(found, o)
+		}
+	}
+	return found
+}
+
+func (p *parser) apply(shown string, opt option, value string, inline bool) error {
+	if opt.value && !inline {
+		if len(p.args) == 0 {
+			return fmt.Errorf("option %s needs a value", shown)
+		}
+		value, p.args = p.args[0], p.args[1:]
+	}
+	if opt.set == nil {
+		return fmt.Errorf("option %s: %w", shown, ErrUnsupported)
+	}
+	if err := opt.set(p.o, value); err != nil {
+		return fmt.Errorf("option %s %q: %w", shown, value, err)
+	}
+	return nil
+}

@@ -1,0 +1,164 @@
+package classic
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/rdmakit/rdmakit/bench"
+)
+
+// line stands between the parts of what perftest prints.
+var line = strings.Repeat("-", 87) + "\n"
+
+// Printer prints a run as perftest does while it goes on. Err has the first error of
+// W.
+type Printer struct {
+	W io.Writer
+	// Gbits prints Gb/s instead of MB/s.
+	Gbits bool
+	Err   error
+
+	latency, duration bool
+}
+
+// Observer returns what bench.Config needs to drive the printer.
+func (p *Printer) Observer() bench.Observer {
+	return bench.Observer{Prepared: p.prepared, Connected: p.connected, Started: p.started, Bandwidth: p.Bandwidth, Latency: p.Latency}
+}
+
+func (p *Printer) printf(format string, args ...any) {
+	if p.Err == nil {
+		_, p.Err = fmt.Fprintf(p.W, format, args...)
+	}
+}
+
+// Waiting says that a server waits for its client.
+func (p *Printer) Waiting() {
+	stars := strings.Repeat("*", 36) + "\n"
+	p.printf("\n%s* Waiting for client to connect... *\n%s", stars, stars)
+}
+
+// prepared prints what is measured, and how.
+func (p *Printer) prepared(s *bench.Setup) {
+	test, err := bench.ParseTest(s.Test)
+	if err != nil {
+		p.Err = err
+		return
+	}
+	p.latency, p.duration = test.IsLatency(), s.DurationSeconds > 0
+	client := s.Role == "client"
+	title := test.Title()
+	if s.PostList > 1 {
+		title = strings.Replace(title, " BW", " Post List BW", 1)
+	}
+	p.printf("%s                    %s Test\n", line, title)
+	p.printf(" Dual-port       : OFF\t\tDevice         : %s\n", s.Device)
+	p.printf(" Number of qps   : %d\t\tTransport type : IB\n", s.QueuePairs)
+	p.printf(" Connection type : RC\t\tUsing SRQ      : OFF\n")
+	p.printf(" PCIe relax order: Unsupported\n ibv_wr* API     : OFF\n")
+	if client {
+		p.printf(" TX depth        : %d\n", s.TxDepth)
+	}
+	if s.PostList > 1 {
+		p.printf(" Post List       : %d\n", s.PostList)
+	}
+	if !client && (test == bench.SendBW || test == bench.SendLat) {
+		p.printf(" RX depth        : %d\n", s.RxDepth)
+	}
+	if !p.latency {
+		p.printf(" CQ Moderation   : %d\n", s.CQModeration)
+	}
+	link := s.LinkLayer
+	if link == "InfiniBand" {
+		link = "IB"
+	}
+	p.printf(" Mtu             : %d[B]\n Link type       : %s\n GID index       : %d\n", s.MTU, link, s.GIDIndex)
+	if s.OutReads > 0 {
+		p.printf(" Outstand reads  : %d\n", s.OutReads)
+	} else {
+		p.printf(" Max inline data : %d[B]\n", s.Inline)
+	}
+	p.printf(" rdma_cm QPs\t : OFF\n Data ex. method : Ethernet\n%s", line)
+}
+
+// connected prints both ends of each queue pair.
+func (p *Printer) connected(s *bench.Setup) {
+	for i := range s.Local {
+		p.endpoint("local", s.Test, &s.Local[i])
+	}
+	for i := range s.Remote {
+		p.endpoint("remote", s.Test, &s.Remote[i])
+	}
+}
+
+func (p *Printer) endpoint(side, test string, e *bench.Endpoint) {
+	p.printf(" %s address: LID %s QPN %s PSN %s", side, hex(uint64(e.LID), 4), hex(uint64(e.QPN), 6), hex(uint64(e.PSN), 6))
+	if strings.HasPrefix(test, "read") {
+		p.printf(" OUT %s", hex(uint64(e.OutReads), 4))
+	}
+	if !strings.HasPrefix(test, "send") {
+		p.printf(" RKey %s VAddr %s", hex(uint64(e.RKey), 8), hex(e.Addr, 16))
+	}
+	p.printf("\n GID: ")
+	for i, b := range e.GID {
+		separator := ":"
+		if i == len(e.GID)-1 {
+			separator = "\n"
+		}
+		p.printf("%02d%s", b, separator) // decimal: so it is
+	}
+}
+
+// hex prints as C's %#0wx does: zero has no 0x.
+func hex(v uint64, width int) string {
+	if v == 0 {
+		return fmt.Sprintf("%0*x", width, v)
+	}
+	return fmt.Sprintf("0x%0*x", max(0, width-2), v)
+}
+
+// started prints the heading of the table.
+func (p *Printer) started(s *bench.Setup) {
+	if s.Test == bench.ReadLat.String() && s.Role == "server" {
+		return // it measures nothing
+	}
+	unit := "MB/sec"
+	if p.Gbits {
+		unit = "Gb/sec"
+	}
+	switch {
+	case p.latency && p.duration:
+		p.printf("%s #bytes        #iterations       t_avg[usec]    tps average\n", line)
+	case p.latency:
+		p.printf("%s #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]   99%% percentile[usec]   99.9%% percentile[usec] \n", line)
+	default:
+		p.printf("%s #bytes     #iterations    BW peak[%s]    BW average[%s]   MsgRate[Mpps]\n", line, unit, unit)
+	}
+}
+
+// Bandwidth prints a line of a bandwidth test.
+func (p *Printer) Bandwidth(b bench.BandwidthPoint) {
+	peak, average := b.PeakMBps, b.AverageMBps
+	if p.Gbits {
+		peak, average = b.PeakGbps, b.AverageGbps
+	}
+	if p.Gbits && average < 0.1 {
+		p.printf(" %-7d    %d           %-7.6f            %-7.6f            %-7.6f\n", b.Bytes, b.Iterations, peak, average, b.MessageRate)
+		return
+	}
+	p.printf(" %-7d    %-10d       %-7.2f            %-7.2f\t\t   %-7.6f\n", b.Bytes, b.Iterations, peak, average, b.MessageRate)
+}
+
+// Latency prints a line of a latency test.
+func (p *Printer) Latency(l bench.LatencyPoint) {
+	if p.duration {
+		p.printf(" %-7d       %d            %-7.2f        %-7.2f\n", l.Bytes, l.Iterations, l.Average, l.PerSecond)
+		return
+	}
+	p.printf(" %-7d %d          %-7.2f        %-7.2f      %-7.2f  \t       %-7.2f     \t%-7.2f\t\t%-7.2f \t\t%-7.2f\n",
+		l.Bytes, l.Iterations, l.Min, l.Max, l.Typical, l.Average, l.StdDev, l.P99, l.P999)
+}
+
+// Finish prints the last line.
+func (p *Printer) Finish() { p.printf("%s", line) }

@@ -1,0 +1,148 @@
+package classic
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/rdmakit/rdmakit/bench"
+	"github.com/rdmakit/rdmakit/bench/perftest"
+	"github.com/rdmakit/rdmakit/verbs"
+)
+
+// Env is what a program needs of the world.
+type Env struct {
+	// Name is what messages call the program: argv[0]. Empty means the test's name in perftest.
+	Name           string
+	Stdout, Stderr io.Writer
+	// Open opens the device that -d names, or Device without -d. A nil Open opens none.
+	Open   func(ctx context.Context, name string) (*verbs.Device, error)
+	Device string
+	// Hints tells what to do about an error; it may be nil.
+	Hints func(error) []string
+}
+
+// Main runs the program of a test with its arguments and returns its exit code: 0, or
+// 1 as perftest has for every failure, and for -V.
+func Main(ctx context.Context, test bench.Test, args []string, env Env) int {
+	if env.Name == "" {
+		env.Name = "ib_" + test.String()
+	}
+	o, err := Parse(test, args)
+	switch {
+	case err == nil && o.Help:
+		_, err = io.WriteString(env.Stdout, Usage(test))
+	case err == nil && o.Version:
+		_, _ = fmt.Fprintf(env.Stdout, "Version: %v\n", perftest.VersionAnnounced)
+		return 1
+	case err == nil:
+		err = measure(ctx, o, env)
+	}
+	if err == nil {
+		return 0
+	}
+	_, _ = fmt.Fprintf(env.Stderr, "%s: %v\n", env.Name, err)
+	if env.Hints != nil {
+		for _, hint := range env.Hints(err) {
+			_, _ = fmt.Fprintf(env.Stderr, "hint: %s\n", hint)
+		}
+	}
+	return 1
+}
+
+func measure(ctx context.Context, o Options, env Env) (err error) {
+	name := o.Device
+	if name == "" {
+		name = env.Device
+	}
+	if err := o.Config.Validate(); err != nil {
+		return err
+	}
+	switch {
+	case env.Open == nil:
+		return errors.New("open device: there are no devices to open on a recorded node")
+	case name == "":
+		return errors.New("no device: name one with -d, such as roce@192.0.2.1")
+	}
+	device, err := env.Open(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, device.Close()) }()
+	p := &Printer{W: env.Stdout, Gbits: o.Gbits}
+	observer := p.Observer()
+	o.Config.Observer = observer
+	o.Config.Observer.Prepared = func(s *bench.Setup) {
+		if s.Scale != "" {
+			_, _ = fmt.Fprintf(env.Stderr, "%s: %s\n", s.Device, s.Scale)
+		}
+		observer.Prepared(s)
+	}
+	conn, err := bench.Connect(ctx, o.Host, o.Port, p.Waiting)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if _, err := bench.Run(ctx, device, conn, o.Config); err != nil {
+		return err
+	}
+	p.Finish()
+	return p.Err
+}
+
+// HelpLine is an option in words.
+type HelpLine struct{ Flags, Help string }
+
+// Help returns the options of a program in alphabetical order.
+func Help(test bench.Test) []HelpLine {
+	list := []HelpLine{
+		{"-a, --all", "sizes from 2 to 2^23"},
+		{"-c, --connection=RC", "connection type: RC only"},
+		{"-d, --ib-dev=DEV", "device: roce@ADDRESS or roce@NETDEV"},
+		{"-D, --duration=S", "run for so many seconds"},
+		{"-f, --margin=S", "don't count so many seconds at both ends of the duration"},
+		{"-F, --CPU-freq", "accepted and ignored"},
+		{"-h, --help", "print this"},
+		{"-i, --ib-port=PORT", "port of the device (default 1)"},
+		{"-m, --mtu=MTU", "256 to 4096 (default: that of the port)"},
+		{"-n, --iters=N", "number of exchanges, at least 5"},
+		{"-p, --port=PORT", fmt.Sprintf("TCP port (default %d)", bench.DefaultPort)},
+		{"-r, --rx-depth=N", "receive requests of a queue pair"},
+		{"-s, --size=BYTES", "size of messages; K and M may follow"},
+		{"-t, --tx-depth=N", "send requests of a queue pair"},
+		{"-u, --qp-timeout=CODE", "acknowledgement timeout 4.096 us * 2^code (default 14)"},
+		{"-V, --version", "print the version of the protocol"},
+		{"-x, --gid-index=N", "GID of the port"},
+		{"--report_gbits", "Gb/s instead of MB/s"},
+	}
+	if test.Op() == verbs.SendOpRead {
+		list = append(list, HelpLine{"-o, --outs=N", "outstanding reads"})
+	}
+	if !test.IsLatency() {
+		list = append(
+			list, HelpLine{"-l, --post_list=N", "post so many requests at a time"}, HelpLine{"-N, --noPeak", "don't look for the peak bandwidth"},
+			HelpLine{"-q, --qp=N", "number of queue pairs"}, HelpLine{"-Q, --cq-mod=N", "ask for a completion every so many requests"},
+			HelpLine{"--perform_warm_up", "send some messages before measuring"},
+		)
+	}
+	key := func(h HelpLine) string { return strings.TrimLeft(h.Flags, "-") }
+	slices.SortStableFunc(list, func(a, b HelpLine) int {
+		return cmp.Or(cmp.Compare(strings.ToLower(key(a)), strings.ToLower(key(b))), cmp.Compare(key(a), key(b)))
+	})
+	return list
+}
+
+// Usage returns the help of a program.
+func Usage(test bench.Test) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Usage:\n  ib_%[1]v            start a server and wait for connection\n"+
+		"  ib_%[1]v <host>     connect to server at <host>\n\nOptions:\n", test)
+	for _, h := range Help(test) {
+		fmt.Fprintf(&b, "  %-24s %s\n", h.Flags, h.Help)
+	}
+	return b.String()
+}

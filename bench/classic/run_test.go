@@ -1,0 +1,117 @@
+package classic
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rdmakit/rdmakit/bench"
+	"github.com/rdmakit/rdmakit/verbs"
+	"github.com/rdmakit/rdmakit/verbs/provider/builtin"
+)
+
+func open(ctx context.Context, name string) (*verbs.Device, error) {
+	return verbs.Open(ctx, name, builtin.All()...)
+}
+
+// awaited is a writer that tells once a text has been written.
+type awaited struct {
+	bytes.Buffer
+	text string
+	seen chan struct{}
+}
+
+func (a *awaited) Write(b []byte) (int, error) {
+	n, err := a.Buffer.Write(b)
+	if a.seen != nil && strings.Contains(a.String(), a.text) {
+		close(a.seen)
+		a.seen = nil
+	}
+	return n, err
+}
+
+// TestMainBothEnds runs the program of each test against itself.
+func TestMainBothEnds(t *testing.T) {
+	for _, test := range bench.Tests() {
+		t.Run(test.String(), func(t *testing.T) {
+			port := freePort(t)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			seen := make(chan struct{})
+			serverOut, clientOut := &awaited{text: "Waiting for client", seen: seen}, &awaited{}
+			var serverErr, clientErr bytes.Buffer
+			code := make(chan int, 1)
+			args := []string{"-n", "20", "-s", "1000", "-p", port}
+			go func() {
+				code <- Main(ctx, test, args, Env{Stdout: serverOut, Stderr: &serverErr, Open: open, Device: "roce@127.0.3.1"})
+			}()
+			<-seen
+			if got := Main(ctx, test, append(args, "-d", "roce@127.0.3.2", "127.0.0.1"), Env{Stdout: clientOut, Stderr: &clientErr, Open: open}); got != 0 {
+				t.Errorf("client: exit code %d: %s", got, &clientErr)
+			}
+			if got := <-code; got != 0 {
+				t.Errorf("server: exit code %d: %s", got, &serverErr)
+			}
+			for role, out := range map[string]string{"client": clientOut.String(), "server": serverOut.String()} {
+				has := regexp.MustCompile(`(?m)^ 1000 +20 `).MatchString(out)
+				if want := test != bench.ReadLat || role == "client"; has != want || !strings.HasSuffix(out, line) {
+					t.Errorf("%s printed a line of figures: %t, want %t:\n%s", role, has, want, out)
+				}
+			}
+			if want := "roce@127.0.3.2: software, not line rate\n"; clientErr.String() != want {
+				t.Errorf("standard error of the client = %q, want %q", &clientErr, want)
+			}
+		})
+	}
+}
+
+func freePort(t *testing.T) string {
+	t.Helper()
+	var lc net.ListenConfig
+	l, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port) //nolint:errcheck,forcetypeassert // a TCP listener has no other
+}
+
+func TestMainErrors(t *testing.T) {
+	noDevice := func(context.Context, string) (*verbs.Device, error) { return nil, errors.New("open device x: gone") }
+	tests := []struct {
+		args        string
+		env         Env
+		code        int
+		out, errOut string
+	}{
+		{"-V", Env{}, 1, "Version: 6.06\n", ""},
+		{"--help", Env{}, 0, "  -x, --gid-index=N ", ""},
+		{"--nosuch", Env{}, 1, "", "ib_send_bw: unknown option --nosuch\n"},
+		{"", Env{Open: noDevice}, 1, "", "ib_send_bw: no device: name one with -d, such as roce@192.0.2.1\n"},
+		{"-d x", Env{Name: "/x/ib_send_bw", Open: noDevice}, 1, "", "/x/ib_send_bw: open device x: gone\nhint: find it\n"},
+		{"-d x", Env{}, 1, "", "recorded node"},
+		{"-d x -n 2", Env{Open: noDevice}, 1, "", "ib_send_bw: iterations 2 is not 5 to"},
+		{"-d roce@127.0.3.1 -p 1 127.0.0.1", Env{Open: open}, 1, "", "ib_send_bw: connect to 127.0.0.1:1: "},
+		{"-d roce@127.0.3.1 -p 99999", Env{Open: open}, 1, "", "port 99999 is not 1 to 65535"},
+	}
+	for _, tt := range tests {
+		var out, errOut bytes.Buffer
+		env := tt.env
+		env.Stdout, env.Stderr = &out, &errOut
+		env.Hints = func(err error) []string {
+			if strings.HasSuffix(err.Error(), "gone") {
+				return []string{"find it"}
+			}
+			return nil
+		}
+		code := Main(t.Context(), bench.SendBW, strings.Fields(tt.args), env)
+		if code != tt.code || !strings.Contains(out.String(), tt.out) || !strings.Contains(errOut.String(), tt.errOut) {
+			t.Errorf("Main(%q) = %d, %q, %q, want %d, %q, %q", tt.args, code, &out, &errOut, tt.code, tt.out, tt.errOut)
+		}
+	}
+}

@@ -1,0 +1,207 @@
+package bench
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rdmakit/rdmakit/bench/perftest"
+	"github.com/rdmakit/rdmakit/verbs"
+	"github.com/rdmakit/rdmakit/wire/ib"
+)
+
+// Config says what to measure. Zero values are perftest's defaults.
+type Config struct {
+	Test Test
+	Role perftest.Role
+
+	// Size of a message in bytes; 0 is 64 KiB for bandwidth and 2 for latency.
+	Size int
+	// AllSizes measures 2, 4, 8 bytes and so on up to 8 MiB.
+	AllSizes bool
+	// Iterations a queue pair and size; 0 is 5000 for write_bw, else 1000.
+	Iterations int
+	// Duration measures for a time instead of a number of iterations.
+	Duration time.Duration
+	// Margin is left out at the beginning and the end of Duration; 0 is a quarter of
+	// it, and a negative one none.
+	Margin time.Duration
+	// QueuePairs is the number of queue pairs; 0 is 1, and latency tests have 1.
+	QueuePairs int
+	// TxDepth and RxDepth are how many requests a queue pair may have outstanding;
+	// 0 is 128 (1 for latency) and 512.
+	TxDepth, RxDepth int
+	// CQModeration makes every so many requests report their completion; 0 is 100,
+	// but 1 for sizes above 8 KiB.
+	CQModeration int
+	// PostList posts so many requests at once; 0 is 1.
+	PostList int
+	// MTU bounds the path MTU; 0 is the port's.
+	MTU ib.MTU
+	// Port of the device; 0 is 1.
+	Port int
+	// GIDIndex of the port.
+	GIDIndex int
+	// OutstandingReads bounds READs under way; 0 is what the device can do.
+	OutstandingReads int
+	// Timeout is the code of the acknowledgement timeout; 0 is 14, 67 ms.
+	Timeout uint8
+	// NoPeak doesn't look for the peak bandwidth, which takes memory and time.
+	NoPeak bool
+	// WarmUp sends TxDepth messages before each size of a bandwidth test.
+	WarmUp bool
+	// Wait is how completions are waited for.
+	Wait verbs.WaitMode
+	// StepTimeout bounds each step of the exchange; 0 is 30 seconds.
+	StepTimeout time.Duration
+	// ReportGbps tells the peer's report_gbits: the peer prints what it is told without
+	// asking for the unit, which is MB/s by default.
+	ReportGbps bool
+	// Observer is told what goes on.
+	Observer Observer
+}
+
+// Observer is told what goes on while a test runs, by the goroutine that runs it.
+// Fields may be nil.
+type Observer struct {
+	// Prepared is called once own queue pairs exist, Connected with both ends.
+	Prepared  func(*Setup)
+	Connected func(*Setup)
+	// Started is called before the first size.
+	Started func(*Setup)
+	// Bandwidth and Latency are called with each line of the result.
+	Bandwidth func(BandwidthPoint)
+	Latency   func(LatencyPoint)
+}
+
+// Bounds, most of them perftest's.
+const (
+	maxSize       = 1 << 30
+	maxIterations = 100_000_000
+	minIterations = 5
+	maxQueuePairs = 1024
+	maxDepth      = 15000
+	maxModeration = 1024
+	largestOfAll  = 8 << 20
+	largeMessage  = 8192 // above it every request reports its completion
+	maxPeakPoints = 1 << 22
+	// maxMemory bounds the buffers of a run in bytes.
+	maxMemory = 8 << 30
+)
+
+// Validate says what is wrong with a configuration, as far as that doesn't depend on
+// a device.
+func (c Config) Validate() error {
+	_, err := c.normalized()
+	return err
+}
+
+// normalized fills in defaults and checks.
+func (c Config) normalized() (Config, error) {
+	var errs []error
+	pick := func(name string, v *int, otherwise, least, most int) {
+		if *v == 0 {
+			*v = otherwise
+		}
+		if *v < least || *v > most {
+			errs = append(errs, fmt.Errorf("%s %d is not %d to %d", name, *v, least, most))
+		}
+	}
+	if int(c.Test) >= len(names) {
+		return c, fmt.Errorf("unknown %v", c.Test)
+	}
+	size, iterations, tx := 65536, 1000, 128
+	switch {
+	case c.Test.IsLatency():
+		size, tx = 2, 1
+	case c.Test == WriteBW:
+		iterations = 5000
+	}
+	pick("size", &c.Size, size, 1, maxSize)
+	pick("iterations", &c.Iterations, iterations, minIterations, maxIterations)
+	pick("queue pairs", &c.QueuePairs, 1, 1, maxQueuePairs)
+	pick("tx depth", &c.TxDepth, tx, 1, maxDepth)
+	pick("rx depth", &c.RxDepth, 512, 1, maxDepth)
+	pick("post list", &c.PostList, 1, 1, maxDepth)
+	pick("port", &c.Port, 1, 1, 255)
+	moderated := c.CQModeration != 0
+	pick("CQ moderation", &c.CQModeration, 100, 1, maxModeration)
+	if c.Timeout > 31 {
+		errs = append(errs, fmt.Errorf("acknowledgement timeout code %d is not 0 to 31", c.Timeout))
+	}
+	if c.MTU != 0 && c.MTU.Code() == 0 {
+		errs = append(errs, fmt.Errorf("MTU %d is not 256, 512, 1024, 2048 or 4096", c.MTU))
+	}
+	errs = append(errs, c.settle(moderated), c.checkDuration())
+	if err := errors.Join(errs...); err != nil {
+		return c, err
+	}
+	if need := 2 * int64(c.QueuePairs) * int64(c.Size); need > maxMemory {
+		return c, fmt.Errorf("%d queue pairs and %d bytes need %d bytes of memory, more than %d", c.QueuePairs, c.Size, need, int64(maxMemory))
+	}
+	return c, nil
+}
+
+// settle adapts what depends on each other, as perftest does.
+func (c *Config) settle(moderated bool) error {
+	if c.Duration == 0 {
+		c.TxDepth = min(c.TxDepth, c.Iterations)
+		c.RxDepth = min(c.RxDepth, c.Iterations)
+	}
+	if c.Size > largeMessage && !c.AllSizes && !moderated {
+		c.CQModeration = 1
+	}
+	c.CQModeration = min(c.CQModeration, c.TxDepth)
+	if c.AllSizes {
+		c.Size = largestOfAll
+	}
+	switch {
+	case c.Test.IsLatency() && c.QueuePairs > 1:
+		return errors.New("several queue pairs are for bandwidth tests only")
+	case c.PostList == 1:
+		return nil
+	case c.Test.IsLatency():
+		return errors.New("a post list is for bandwidth tests only")
+	case c.PostList > c.TxDepth:
+		return fmt.Errorf("post list %d is larger than the tx depth %d", c.PostList, c.TxDepth)
+	case c.Duration == 0 && c.Iterations%c.PostList != 0:
+		return fmt.Errorf("%d iterations are no multiple of the post list %d", c.Iterations, c.PostList)
+	case !moderated:
+		c.CQModeration = c.PostList
+	case c.PostList%c.CQModeration != 0:
+		return fmt.Errorf("post list %d is no multiple of the CQ moderation %d", c.PostList, c.CQModeration)
+	}
+	return nil
+}
+
+func (c *Config) checkDuration() error {
+	if c.Duration == 0 {
+		return nil
+	}
+	c.NoPeak = true
+	if c.Margin == 0 {
+		c.Margin = c.Duration / 4
+	}
+	c.Margin = max(c.Margin, 0)
+	switch {
+	case c.Duration < 0:
+		return fmt.Errorf("duration %v is negative", c.Duration)
+	case c.AllSizes:
+		return errors.New("a duration excludes all sizes")
+	case c.Duration <= 2*c.Margin:
+		return fmt.Errorf("duration %v leaves nothing between margins of %v", c.Duration, c.Margin)
+	}
+	return nil
+}
+
+// sizes returns the sizes to measure, smallest first.
+func (c *Config) sizes() []int {
+	if !c.AllSizes {
+		return []int{c.Size}
+	}
+	var out []int
+	for n := 2; n <= largestOfAll; n *= 2 {
+		out = append(out, n)
+	}
+	return out
+}

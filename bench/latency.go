@@ -1,0 +1,159 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/rdmakit/rdmakit/bench/perftest"
+	"github.com/rdmakit/rdmakit/verbs"
+)
+
+// pace counts the iterations of a latency test and collects the time between them.
+type pace struct {
+	r       *run
+	ctx     context.Context //nolint:containedctx // of one call of a measuring method; it ends with the test's duration
+	clock   *clock
+	cancel  context.CancelFunc
+	sum     *intervals
+	last    time.Duration
+	begun   bool
+	counted uint64
+	limit   uint64
+}
+
+func (r *run) newPace(ctx context.Context) *pace {
+	p := &pace{r: r, clock: r.cfg.clock(), sum: newIntervals(), limit: uint64(r.cfg.Iterations), ctx: ctx, cancel: func() {}}
+	if r.cfg.Duration > 0 {
+		p.limit = 1 << 62
+		p.ctx, p.cancel = context.WithDeadline(ctx, p.clock.begin.Add(p.clock.last))
+	}
+	return p
+}
+
+// over tells whether err is the end of a test of a duration.
+func (p *pace) over(err error) bool {
+	return err != nil && p.r.cfg.Duration > 0 && p.clock.now() >= p.clock.last
+}
+
+// tick is called when a message is posted.
+func (p *pace) tick() {
+	now := p.clock.now()
+	if p.r.cfg.Duration > 0 && !p.clock.counts(now) {
+		p.begun = false
+		return
+	}
+	if p.begun {
+		p.sum.add(now - p.last)
+	}
+	p.last, p.begun = now, true
+	p.counted++
+}
+
+func (p *pace) point(size int) LatencyPoint {
+	p.cancel()
+	return p.sum.point(size, p.counted, p.r.cfg.Test.exchanges())
+}
+
+// request is the one request of latency tests.
+func (r *run) request(size int) verbs.SendRequest {
+	wr := verbs.SendRequest{Op: r.cfg.Test.Op(), Flags: verbs.SendSignaled, Segments: []verbs.Segment{r.mr.Segment(r.source(0), size)}}
+	if wr.Op != verbs.SendOpSend {
+		wr.RemoteAddr, wr.RKey = r.peers[0].VAddr, r.peers[0].RKey
+	}
+	return wr
+}
+
+// post posts a request and waits until it is complete.
+func (r *run) post(ctx context.Context, wr verbs.SendRequest) error {
+	if _, err := r.qps[0].PostSend(wr); err != nil {
+		return err
+	}
+	wcs, err := r.poll(ctx, r.sends)
+	if err == nil && len(wcs) != 1 {
+		err = fmt.Errorf("%d completions of one request", len(wcs))
+	}
+	return err
+}
+
+// readLatency reads again and again.
+func (r *run) readLatency(ctx context.Context, size int) (LatencyPoint, error) {
+	p, wr := r.newPace(ctx), r.request(size)
+	for range p.limit {
+		p.tick()
+		if err := r.post(p.ctx, wr); p.over(err) {
+			break
+		} else if err != nil {
+			return LatencyPoint{}, err
+		}
+	}
+	return p.point(size), nil
+}
+
+// sendLatency bounces SENDs; the client begins.
+func (r *run) sendLatency(ctx context.Context, size int) (LatencyPoint, error) {
+	if r.cfg.Role == perftest.RoleServer { // its clock begins with the first message
+		if err := r.recvs.Wait(ctx); err != nil {
+			return LatencyPoint{}, err
+		}
+	}
+	p, wr := r.newPace(ctx), r.request(size)
+	var sent, got uint64
+	for sent < p.limit || got < p.limit {
+		if got < p.limit && (sent > 0 || r.cfg.Role == perftest.RoleServer) {
+			wcs, err := r.poll(p.ctx, r.recvs)
+			if p.over(err) {
+				break
+			} else if err != nil {
+				return LatencyPoint{}, err
+			}
+			got += uint64(len(wcs))
+			if got+uint64(r.cfg.RxDepth) <= p.limit {
+				if err := r.receive(0, len(wcs), size); err != nil {
+					return LatencyPoint{}, err
+				}
+			}
+		}
+		if sent == p.limit {
+			continue
+		}
+		p.tick()
+		sent++
+		if err := r.post(p.ctx, wr); p.over(err) {
+			break
+		} else if err != nil {
+			return LatencyPoint{}, err
+		}
+	}
+	return p.point(size), nil
+}
+
+// writeLatency bounces WRITEs, whose last byte is their number; the server begins.
+// The target waits for that byte in its memory.
+func (r *run) writeLatency(ctx context.Context, size int) (LatencyPoint, error) {
+	p, wr := r.newPace(ctx), r.request(size)
+	stamp := &r.mr.Bytes()[r.source(0)+size-1]
+	var sent, got uint64
+	for sent < p.limit || got < p.limit {
+		if got < p.limit && (sent > 0 || r.cfg.Role == perftest.RoleClient) {
+			got++
+			if err := r.mr.WaitByte(p.ctx, r.target(0)+size-1, byte(got)); p.over(err) {
+				break
+			} else if err != nil {
+				return LatencyPoint{}, err
+			}
+		}
+		if sent == p.limit {
+			continue
+		}
+		p.tick()
+		sent++
+		*stamp = byte(sent)
+		if err := r.post(p.ctx, wr); p.over(err) {
+			break
+		} else if err != nil {
+			return LatencyPoint{}, err
+		}
+	}
+	return p.point(size), nil
+}

@@ -1,0 +1,201 @@
+package perftest
+
+import (
+	"encoding/hex"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/rdmakit/rdmakit/wire/ib"
+)
+
+// message is a line of a capture.
+type message struct {
+	from Role
+	data []byte
+}
+
+// capture reads a file of testdata.
+func capture(t testing.TB, test string) []message {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", test+".hex"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []message
+	for line := range strings.Lines(string(text)) {
+		who, digits, ok := strings.Cut(strings.TrimSpace(line), " ")
+		if !ok || who == "#" {
+			continue
+		}
+		data, err := hex.DecodeString(digits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		from := RoleServer
+		if who == "C" {
+			from = RoleClient
+		}
+		out = append(out, message{from, data})
+	}
+	return out
+}
+
+// plan is what a program of perftest does with its session.
+type plan struct {
+	test    string
+	keys    []string // in order: "keys" for each queue pair, or "sync" with the first
+	finish  bool
+	pairs   int
+	outs    uint16
+	reports bool
+}
+
+func plans() []plan {
+	return []plan{
+		{test: "write_bw", keys: []string{"keys", "keys", "sync", "sync"}, finish: true, pairs: 1, outs: 1, reports: true},
+		{test: "write_bw_q2", keys: []string{"keys", "keys", "sync", "sync"}, finish: true, pairs: 2, outs: 1, reports: true},
+		{test: "read_bw", keys: []string{"keys", "keys", "sync", "sync"}, finish: true, pairs: 1, outs: 128, reports: true},
+		{test: "send_bw", keys: []string{"keys", "sync", "keys", "sync"}, finish: true, pairs: 1, outs: 1},
+		{test: "write_lat", keys: []string{"sync", "keys", "keys", "sync"}, pairs: 1, outs: 1},
+		{test: "read_lat", keys: []string{"sync", "keys", "keys", "sync"}, finish: true, pairs: 1, outs: 128},
+		{test: "send_lat", keys: []string{"keys", "sync", "keys", "sync"}, finish: true, pairs: 1, outs: 1},
+	}
+}
+
+// TestReplay plays each end of each capture against the other end as captured: every
+// byte that the session writes must be the one that perftest wrote.
+func TestReplay(t *testing.T) {
+	for _, p := range plans() {
+		for _, role := range []Role{RoleClient, RoleServer} {
+			t.Run(p.test+"/"+role.String(), func(t *testing.T) { replay(t, p, role) })
+		}
+	}
+}
+
+func replay(t *testing.T, p plan, role Role) {
+	messages := capture(t, p.test)
+	ours, theirs := net.Pipe()
+	defer ours.Close()
+	failed := make(chan string, 1)
+	go func() {
+		defer close(failed)
+		defer theirs.Close()
+		if problem := act(theirs, messages, role); problem != "" {
+			failed <- problem
+		}
+	}()
+	own, peers, report := fromCapture(t, messages, role, p.pairs)
+	s := NewSession(ours, Config{Role: role})
+	ctx := t.Context()
+	agreed, err := s.Hello(ctx, Hello{CycleBuffer: 4096, CacheLine: 64, MTU: ib.MTU4096})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (Agreed{Hello{4096, 64, ib.MTU4096}, 606}); agreed != want {
+		t.Errorf("Hello = %+v, want %+v", agreed, want)
+	}
+	for _, k := range p.keys {
+		if k == "sync" {
+			err = s.Sync(ctx, k, own[0])
+		} else {
+			var got []Destination
+			got, err = s.ExchangeKeys(ctx, own)
+			if diff := cmp.Diff(peers, got); err == nil && diff != "" {
+				t.Errorf("keys of the peer differ (-want +got):\n%s", diff)
+			}
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if p.reports {
+		if _, err := s.ExchangeReports(ctx, report); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if p.finish {
+		if err := s.Finish(ctx, own[0]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if problem := <-failed; problem != "" {
+		t.Error(problem)
+	}
+}
+
+// act is the other end: it writes what was captured and compares what it reads.
+func act(conn net.Conn, messages []message, role Role) (problem string) {
+	for i, m := range messages {
+		if string(m.data) == done { // both write it at once: a pipe without buffer needs an order
+			if m.from == role || messages[i-1].from != role && string(messages[i-1].data) == done {
+				got := make([]byte, len(done))
+				if _, err := conn.Read(got); err != nil || string(got) != done {
+					return "last message: " + string(got)
+				}
+				_, _ = conn.Write([]byte(done))
+				return ""
+			}
+			continue
+		}
+		if m.from != role {
+			if _, err := conn.Write(m.data); err != nil {
+				return err.Error()
+			}
+			continue
+		}
+		got := make([]byte, len(m.data))
+		n := 0
+		for n < len(got) {
+			k, err := conn.Read(got[n:])
+			if err != nil {
+				return err.Error()
+			}
+			n += k
+		}
+		if diff := cmp.Diff(m.data, got); diff != "" {
+			return "message differs (-captured +ours):\n" + diff
+		}
+	}
+	return ""
+}
+
+// fromCapture decodes what both ends told: it must be what the session writes again.
+func fromCapture(t *testing.T, messages []message, role Role, pairs int) (own, peers []Destination, report Report) {
+	t.Helper()
+	var fields []uint64
+	for _, m := range messages {
+		switch {
+		case len(m.data) == keyGIDLen:
+			var d Destination
+			if _, err := KeyWithGID.Decode(m.data, &d); err != nil {
+				t.Fatal(err)
+			}
+			if m.from == role {
+				own = append(own, d)
+			} else {
+				peers = append(peers, d)
+			}
+		case len(m.data) == fieldLen && m.from == role:
+			var v uint64
+			for _, c := range m.data {
+				v = v<<8 | uint64(c)
+			}
+			fields = append(fields, v)
+		}
+	}
+	if len(fields) == reportFields {
+		report.set([reportFields]uint64(fields))
+	}
+	if len(own) < pairs+1 || len(peers) < pairs+1 {
+		t.Fatalf("%d and %d key lines for %d queue pairs", len(own), len(peers), pairs)
+	}
+	if len(own) > 1 && own[0] == own[1] { // a sync comes first
+		return own[len(own)-pairs:][:pairs], peers[:pairs], report
+	}
+	return own[:pairs], peers[:pairs], report
+}

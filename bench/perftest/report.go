@@ -1,0 +1,37 @@
+package perftest
+
+import (
+	"encoding/binary"
+	"math"
+)
+
+// Report is the result of a bandwidth test that both ends tell each other (C
+// twin: struct bw_report_data). It travels as five messages of eight bytes.
+//
+// What a peer reports that measured nothing, as the server of write_bw does, are
+// bytes of its memory: don't believe them.
+type Report struct {
+	Size       uint64 // bytes of a message
+	Iterations uint64
+	Peak       float64 // in the unit that the peer prints: MB/s of 2^20 bytes, or Gb/s
+	Average    float64
+	Rate       float64 // million messages a second
+}
+
+const (
+	reportFields = 5
+	fieldLen     = 8
+)
+
+func (r *Report) fields() [reportFields]uint64 {
+	return [...]uint64{r.Size, r.Iterations, math.Float64bits(r.Peak), math.Float64bits(r.Average), math.Float64bits(r.Rate)}
+}
+
+func (r *Report) set(f [reportFields]uint64) {
+	*r = Report{
+		Size: f[0], Iterations: f[1],
+		Peak: math.Float64frombits(f[2]), Average: math.Float64frombits(f[3]), Rate: math.Float64frombits(f[4]),
+	}
+}
+
+func appendField(b []byte, v uint64) []byte { return binary.BigEndian.AppendUint64(b, v) }

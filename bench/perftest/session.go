@@ -1,0 +1,372 @@
+package perftest
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/rdmakit/rdmakit/wire/ib"
+)
+
+// Role is the end of the connection that a session is.
+type Role uint8
+
+// The client speaks first.
+const (
+	RoleServer Role = iota
+	RoleClient
+)
+
+// String returns server or client.
+func (r Role) String() string {
+	if r == RoleClient {
+		return "client"
+	}
+	return "server"
+}
+
+// other returns the role of the peer.
+func (r Role) other() Role {
+	if r == RoleClient {
+		return RoleServer
+	}
+	return RoleClient
+}
+
+// Conn is what a session needs of a TCP connection.
+type Conn interface {
+	io.ReadWriter
+	SetDeadline(t time.Time) error
+}
+
+// Config configures a session.
+type Config struct {
+	Role Role
+	Form KeyForm
+	// StepTimeout bounds every step but those that wait for the end of a
+	// measurement; 0 is 30 seconds. perftest sleeps for a second before the first.
+	StepTimeout time.Duration
+	// Version is what the session says it is; 0 is VersionAnnounced.
+	Version Version
+}
+
+// Session is the exchange over one connection. Each method is a step of it, or
+// several; after an error the session is of no more use.
+type Session struct {
+	conn Conn
+	cfg  Config
+	buf  []byte
+	// ahead holds what Watch has read.
+	ahead []byte
+}
+
+// NewSession begins an exchange. The caller closes conn.
+func NewSession(conn Conn, cfg Config) *Session {
+	if cfg.StepTimeout == 0 {
+		cfg.StepTimeout = 30 * time.Second
+	}
+	if cfg.Version == 0 {
+		cfg.Version = VersionAnnounced
+	}
+	return &Session{conn: conn, cfg: cfg}
+}
+
+// Role returns the end that the session is.
+func (s *Session) Role() Role { return s.cfg.Role }
+
+// StepError is a step of the exchange that failed.
+type StepError struct {
+	Step string // such as "exchange versions"
+	Peer Role
+	Err  error
+}
+
+// Error implements error.
+func (e *StepError) Error() string { return fmt.Sprintf("%s with the %v: %v", e.Step, e.Peer, e.Err) }
+
+// Unwrap returns the cause.
+func (e *StepError) Unwrap() error { return e.Err }
+
+// step exchanges messages of equal length. wait lets it last as long as ctx does.
+// What it returns is valid up to the next step.
+func (s *Session) step(ctx context.Context, name string, message []byte, wait bool) ([]byte, error) {
+	got, err := s.exchange(ctx, message, wait)
+	if err != nil {
+		return nil, s.failed(name, err)
+	}
+	return got, nil
+}
+
+func (s *Session) failed(name string, err error) error {
+	return &StepError{Step: name, Peer: s.cfg.Role.other(), Err: err}
+}
+
+func (s *Session) exchange(ctx context.Context, message []byte, wait bool) (got []byte, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	limit := time.Time{}
+	if !wait {
+		limit = time.Now().Add(s.cfg.StepTimeout)
+	}
+	if err := s.conn.SetDeadline(limit); err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = s.conn.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	if cap(s.buf) < len(message) {
+		s.buf = make([]byte, max(len(message), keyGIDLen))
+	}
+	got = s.buf[:len(message)]
+	write := func() error {
+		_, err := s.conn.Write(message)
+		return err
+	}
+	read := func() error {
+		n := copy(got, s.ahead)
+		s.ahead = s.ahead[n:]
+		_, err := io.ReadFull(s.conn, got[n:])
+		return gone(err)
+	}
+	first, second := read, write
+	if s.cfg.Role == RoleClient {
+		first, second = write, read
+	}
+	if err = first(); err == nil {
+		err = second()
+	}
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return got, err
+}
+
+// gone puts the end of the connection into words.
+func gone(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("the peer closed the connection: %w", io.ErrUnexpectedEOF)
+	}
+	return err
+}
+
+// graceAfterEnd is how long a measurement may go on when the peer has closed the
+// connection: a peer that is done closes without good-bye, and what it sent by RDMA
+// is on its way meanwhile.
+const graceAfterEnd = 2 * time.Second
+
+// Watch returns a context for a measurement, which ends soon after the peer has
+// closed the connection, and a function to be called after the measurement and
+// before the next step. name says in the error what was going on.
+func (s *Session) Watch(ctx context.Context, name string) (watched context.Context, stop func()) {
+	watched, cancel := context.WithCancelCause(ctx)
+	if len(s.ahead) > 0 || s.conn.SetDeadline(time.Time{}) != nil {
+		return watched, func() { cancel(nil) }
+	}
+	stopped, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		var one [1]byte
+		n, err := s.conn.Read(one[:])
+		if n > 0 { // the peer is one step ahead
+			s.ahead = append(s.ahead[:0], one[0])
+			return
+		}
+		select {
+		case <-stopped:
+		case <-time.After(graceAfterEnd):
+			cancel(s.failed(name, gone(err)))
+		}
+	}()
+	return watched, func() {
+		close(stopped)
+		_ = s.conn.SetDeadline(time.Unix(1, 0))
+		<-ended
+		cancel(nil)
+	}
+}
+
+// Hello is what both ends tell of themselves first.
+type Hello struct {
+	// CycleBuffer is how many bytes small messages walk through, 1 to 1 GiB; the
+	// larger of both ends counts. Usually the size of a page.
+	CycleBuffer int
+	// CacheLine is the stride of that walk in bytes, 1 to 4096; the larger counts.
+	CacheLine int
+	MTU       ib.MTU // the smaller counts
+}
+
+// Agreed is what Hello led to.
+type Agreed struct {
+	Hello
+	Peer Version
+}
+
+// Bounds of what a peer may ask for: buffers are made by these.
+const (
+	maxCycleBuffer = 1 << 30
+	maxCacheLine   = 1 << 12
+)
+
+// Hello exchanges versions, system data and MTU.
+func (s *Session) Hello(ctx context.Context, own Hello) (Agreed, error) {
+	agreed := Agreed{Hello: own}
+	if own.MTU.Code() == 0 || !within(own.CycleBuffer, maxCycleBuffer) || !within(own.CacheLine, maxCacheLine) {
+		return agreed, fmt.Errorf("begin exchange: cycle buffer %d, cache line %d, MTU %d: out of bounds", own.CycleBuffer, own.CacheLine, own.MTU)
+	}
+	const versions, cycle, cache, mtu = "exchange versions", "exchange cycle buffer sizes", "exchange cache line sizes", "exchange MTUs"
+	got, err := s.step(ctx, versions, s.cfg.Version.Append(nil), false)
+	if err != nil {
+		return agreed, err
+	}
+	if _, err := agreed.Peer.Decode(got); err != nil {
+		return agreed, s.failed(versions, err)
+	}
+	if err := agreed.Peer.Check(); err != nil {
+		return agreed, s.failed(versions, err)
+	}
+	if agreed.CycleBuffer, err = s.larger(ctx, cycle, own.CycleBuffer, maxCycleBuffer); err != nil {
+		return agreed, err
+	}
+	if agreed.CacheLine, err = s.larger(ctx, cache, own.CacheLine, maxCacheLine); err != nil {
+		return agreed, err
+	}
+	got, err = s.step(ctx, mtu, []byte{byte('0' + own.MTU.Code()), 0}, false)
+	if err != nil {
+		return agreed, err
+	}
+	theirs := mtuFromDigit(got[0])
+	if theirs == 0 || got[1] != 0 {
+		return agreed, s.failed(mtu, fmt.Errorf("%q is not 1 to 5", got))
+	}
+	agreed.MTU = min(own.MTU, theirs)
+	return agreed, nil
+}
+
+// mtuFromDigit returns the MTU that a digit stands for, 0 for none.
+func mtuFromDigit(c byte) ib.MTU {
+	if c < '1' || c > '5' {
+		return 0
+	}
+	return ib.MTU256 << (c - '1')
+}
+
+func within(n, most int) bool { return n >= 1 && n <= most }
+
+// larger exchanges a number of four bytes.
+func (s *Session) larger(ctx context.Context, name string, own, most int) (int, error) {
+	got, err := s.step(ctx, name, binary.BigEndian.AppendUint32(nil, uint32(own)), false)
+	if err != nil {
+		return 0, err
+	}
+	theirs := binary.BigEndian.Uint32(got)
+	if theirs == 0 || theirs > uint32(most) {
+		return 0, s.failed(name, fmt.Errorf("%d is not 1 to %d", theirs, most))
+	}
+	return max(own, int(theirs)), nil
+}
+
+// ExchangeKeys tells the peer of our queue pairs, one step each, and returns the
+// peer's.
+func (s *Session) ExchangeKeys(ctx context.Context, own []Destination) ([]Destination, error) {
+	theirs := make([]Destination, len(own))
+	for i := range own {
+		name := fmt.Sprintf("exchange keys of queue pair %d of %d", i+1, len(own))
+		if err := s.key(ctx, name, &own[i], &theirs[i], false); err != nil {
+			return nil, err
+		}
+	}
+	return theirs, nil
+}
+
+// Sync meets the peer at the same point: one step with a key line. name says in
+// errors which point that is.
+func (s *Session) Sync(ctx context.Context, name string, own Destination) error {
+	var theirs Destination
+	return s.key(ctx, name, &own, &theirs, false)
+}
+
+// Await is Sync with a peer that may be measuring meanwhile: it lasts as long as ctx
+// lets it.
+func (s *Session) Await(ctx context.Context, name string, own Destination) error {
+	var theirs Destination
+	return s.key(ctx, name, &own, &theirs, true)
+}
+
+func (s *Session) key(ctx context.Context, name string, own, theirs *Destination, wait bool) error {
+	got, err := s.step(ctx, name, s.cfg.Form.Append(nil, own), wait)
+	if err != nil {
+		return err
+	}
+	if _, err := s.cfg.Form.Decode(got, theirs); err != nil {
+		return s.failed(name, err)
+	}
+	return nil
+}
+
+// ExchangeReports tells the peer our result and returns the peer's.
+func (s *Session) ExchangeReports(ctx context.Context, own Report) (theirs Report, err error) {
+	names := [reportFields]string{"size", "iterations", "peak bandwidth", "average bandwidth", "message rate"}
+	var fields [reportFields]uint64
+	for i, v := range own.fields() {
+		got, err := s.step(ctx, "exchange results ("+names[i]+")", appendField(nil, v), false)
+		if err != nil {
+			return theirs, err
+		}
+		fields[i] = binary.BigEndian.Uint64(got)
+	}
+	theirs.set(fields)
+	return theirs, nil
+}
+
+// done is the last message, which both ends write before they close.
+const done = "done\x00"
+
+// Finish says good-bye: Sync, then Bye.
+func (s *Session) Finish(ctx context.Context, own Destination) error {
+	if err := s.Sync(ctx, "finish", own); err != nil {
+		return err
+	}
+	return s.Bye(ctx)
+}
+
+// Bye exchanges the last message. A peer that closes without reading ours has
+// finished as well.
+func (s *Session) Bye(ctx context.Context) error {
+	if err := s.conn.SetDeadline(time.Now().Add(s.cfg.StepTimeout)); err != nil {
+		return s.failed("finish", err)
+	}
+	stop := context.AfterFunc(ctx, func() { _ = s.conn.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	if _, err := s.conn.Write([]byte(done)); err != nil {
+		return nil // see above
+	}
+	var got [len(done)]byte
+	read := copy(got[:], s.ahead)
+	s.ahead = s.ahead[read:]
+	// Closing before the peer's last message is here would make ours unread: TCP
+	// answers what comes after with a reset.
+	if n, err := io.ReadFull(s.conn, got[read:]); err == nil && string(got[:]) != done {
+		return s.failed("finish", fmt.Errorf("%q instead of %q", got[:read+n], done))
+	}
+	return nil
+}
+
+// lingerLimit bounds Linger: the peer has nothing to do but to see its last message
+// acknowledged.
+const lingerLimit = 2 * time.Second
+
+// Linger waits until the peer closes the connection, for a test that ends without
+// good-bye, or for two seconds: an end that tears down its queue pair at once leaves
+// the peer's last message without acknowledgement.
+func (s *Session) Linger(ctx context.Context) {
+	if len(s.ahead) > 0 || s.conn.SetDeadline(time.Now().Add(lingerLimit)) != nil {
+		return
+	}
+	stop := context.AfterFunc(ctx, func() { _ = s.conn.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	var one [1]byte
+	_, _ = s.conn.Read(one[:]) // whatever it says, it is over
+}

@@ -1,0 +1,80 @@
+package perftest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Version is a version of the exchange in hundredths: 606 is "6.06".
+type Version uint16
+
+// The versions that count here.
+const (
+	VersionAnnounced Version = 606 // what a Session says it is: perftest 4.5 of Debian 12
+	VersionOldest    Version = 570
+	VersionNewest    Version = 627 // 6.28 and later negotiate with a C struct
+)
+
+// versionLen is the length of the version on the wire, padded with zeros.
+const versionLen = 16
+
+// ErrVersion is matched by the error for a peer of another version.
+var ErrVersion = errors.New("incompatible version")
+
+// ParseVersion reads "6.06". The part behind the point is decimal, as C's atof
+// has it: "6.1" is 6.10.
+func ParseVersion(s string) (Version, error) {
+	whole, fraction, _ := strings.Cut(s, ".")
+	major, err := strconv.ParseUint(whole, 10, 8)
+	if err == nil && fraction != "" {
+		_, err = strconv.ParseUint(fraction, 10, 32)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("parse version %q: not of the form 6.06", s)
+	}
+	minor := (fraction + "00")[:2]
+	hundredths, err := strconv.ParseUint(minor, 10, 8)
+	if err != nil {
+		return 0, fmt.Errorf("parse version %q: not of the form 6.06", s)
+	}
+	return Version(major*100 + hundredths), nil
+}
+
+// String returns the form of the wire, such as 6.06.
+func (v Version) String() string { return fmt.Sprintf("%d.%02d", v/100, v%100) }
+
+// Check says whether a peer of this version can be talked to. The error matches
+// ErrVersion.
+func (v Version) Check() error {
+	switch {
+	case v < VersionOldest:
+		return fmt.Errorf("peer has version %v, which is older than %v: %w", v, VersionOldest, ErrVersion)
+	case v > VersionNewest:
+		return fmt.Errorf("peer has version %v, which is newer than %v: %w", v, VersionNewest, ErrVersion)
+	}
+	return nil
+}
+
+// Decode reads the 16 bytes of the wire.
+func (v *Version) Decode(b []byte) (n int, err error) {
+	if len(b) < versionLen {
+		return 0, fmt.Errorf("decode version: %w", ErrShort)
+	}
+	text, _, _ := bytes.Cut(b[:versionLen], []byte{0})
+	got, err := ParseVersion(string(text))
+	if err != nil {
+		return 0, err
+	}
+	*v = got
+	return versionLen, nil
+}
+
+// Append writes the 16 bytes of the wire behind b.
+func (v Version) Append(b []byte) []byte {
+	text := v.String()
+	b = append(b, text...)
+	return append(b, make([]byte, versionLen-len(text))...)
+}

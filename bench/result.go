@@ -1,0 +1,207 @@
+package bench
+
+import (
+	"math"
+	"strings"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/rdmakit/rdmakit/bench/perftest"
+	"github.com/rdmakit/rdmakit/wire/ib"
+)
+
+// Schema is the version of Result as JSON.
+const Schema = "rdmakit.bench/v1"
+
+// ScaleSoftware is the scale of figures of an engine in user space.
+const ScaleSoftware = "software, not line rate"
+
+// Result is the outcome of a run.
+type Result struct {
+	Schema string `json:"schema"`
+	Setup
+	Bandwidth []BandwidthPoint `json:"bandwidth,omitempty"`
+	Latency   []LatencyPoint   `json:"latency,omitempty"`
+	// Counters are what the device counted during the run, its other users included;
+	// absent for a device that doesn't count.
+	Counters map[string]uint64 `json:"counters,omitempty"`
+}
+
+// Setup is what was measured, and between whom.
+type Setup struct {
+	Test   string `json:"test"`
+	Role   string `json:"role"`
+	Device string `json:"device"`
+	// Scale is ScaleSoftware, or empty for hardware.
+	Scale           string     `json:"scale,omitempty"`
+	LinkLayer       string     `json:"linkLayer"`
+	MTU             ib.MTU     `json:"mtu"`
+	QueuePairs      int        `json:"qps"`
+	TxDepth         int        `json:"txDepth"`
+	RxDepth         int        `json:"rxDepth"`
+	CQModeration    int        `json:"cqModeration"`
+	PostList        int        `json:"postList"`
+	Inline          int        `json:"inline"` // bytes
+	OutReads        int        `json:"outstandingReads,omitempty"`
+	GIDIndex        int        `json:"gidIndex"`
+	DurationSeconds float64    `json:"durationSeconds,omitempty"`
+	PeerVersion     string     `json:"peerVersion"` // of perftest's exchange
+	Local           []Endpoint `json:"local"`
+	Remote          []Endpoint `json:"remote,omitempty"`
+}
+
+// Endpoint is one end of a queue pair.
+type Endpoint struct {
+	GID  ib.GID `json:"gid"`
+	QPN  ib.QPN `json:"qpn"`
+	PSN  ib.PSN `json:"psn"`
+	LID  ib.LID `json:"lid"`
+	RKey uint32 `json:"rkey"`
+	Addr uint64 `json:"addr"`
+	// OutReads is how many READs it takes at a time.
+	OutReads uint16 `json:"outReads"`
+}
+
+func endpoints(list []perftest.Destination) []Endpoint {
+	out := make([]Endpoint, len(list))
+	for i, d := range list {
+		out[i] = Endpoint{GID: d.GID, QPN: d.QPN, PSN: d.PSN, LID: d.LID, RKey: d.RKey, Addr: d.VAddr, OutReads: d.OutReads}
+	}
+	return out
+}
+
+// BandwidthPoint is the bandwidth at one size. The rates of both units say the same:
+// Gb/s are 10^9 bits, MB/s (as perftest has it) 2^20 bytes a second.
+type BandwidthPoint struct {
+	Bytes       int     `json:"bytes"`
+	Iterations  uint64  `json:"iterations"` // of all queue pairs
+	PeakGbps    float64 `json:"peakGbps"`   // 0 where it was not looked for
+	AverageGbps float64 `json:"averageGbps"`
+	PeakMBps    float64 `json:"peakMBps"`
+	AverageMBps float64 `json:"averageMBps"`
+	// MessageRate is in million messages a second.
+	MessageRate float64 `json:"messageRateMpps"`
+}
+
+// bandwidthPoint makes a point of n messages in the time took; the shortest mean
+// interval between messages gives the peak, 0 none.
+func bandwidthPoint(size int, n uint64, took, shortest float64) BandwidthPoint {
+	p := BandwidthPoint{Bytes: size, Iterations: n}
+	if took > 0 {
+		p.MessageRate = float64(n) / took / 1e6
+		p.AverageGbps, p.AverageMBps = rates(size, float64(n)/took)
+	}
+	if shortest > 0 {
+		p.PeakGbps, p.PeakMBps = rates(size, 1/shortest)
+	}
+	return p
+}
+
+// rates converts messages a second.
+func rates(size int, messages float64) (gbps, mbps float64) {
+	bytes := messages * float64(size)
+	return bytes * 8 / 1e9, bytes / (1 << 20)
+}
+
+// report is what a peer is told.
+func (p *BandwidthPoint) report(gbps bool) perftest.Report {
+	r := perftest.Report{Size: uint64(p.Bytes), Iterations: p.Iterations, Peak: p.PeakMBps, Average: p.AverageMBps, Rate: p.MessageRate}
+	if gbps {
+		r.Peak, r.Average = p.PeakGbps, p.AverageGbps
+	}
+	return r
+}
+
+// fromReport makes a point of what a peer tells. The unit of its bandwidths is its
+// own affair: the message rate says how to read them.
+func fromReport(r perftest.Report) BandwidthPoint {
+	p := BandwidthPoint{Bytes: int(min(r.Size, maxSize)), Iterations: r.Iterations}
+	if !sane(r.Rate) {
+		return p
+	}
+	p.MessageRate = r.Rate
+	p.AverageGbps, p.AverageMBps = rates(p.Bytes, r.Rate*1e6)
+	if sane(r.Peak) && sane(r.Average) && r.Average > 0 {
+		p.PeakGbps, p.PeakMBps = rates(p.Bytes, r.Rate*1e6*r.Peak/r.Average)
+	}
+	return p
+}
+
+func sane(f float64) bool { return f >= 0 && !math.IsInf(f, 0) }
+
+// LatencyPoint is the latency at one size, in microseconds: half a round trip for
+// SEND and WRITE, a whole one for READ.
+type LatencyPoint struct {
+	Bytes      int     `json:"bytes"`
+	Iterations uint64  `json:"iterations"`
+	Min        float64 `json:"minUs"`
+	Max        float64 `json:"maxUs"`
+	Typical    float64 `json:"typicalUs"` // the median
+	Average    float64 `json:"averageUs"`
+	StdDev     float64 `json:"stdDevUs"`
+	P50        float64 `json:"p50Us"`
+	P90        float64 `json:"p90Us"`
+	P99        float64 `json:"p99Us"`
+	P999       float64 `json:"p999Us"`
+	// Jitter is P999-P50.
+	Jitter float64 `json:"jitterUs"`
+	// PerSecond is how many messages were measured a second.
+	PerSecond float64 `json:"perSecond"`
+}
+
+// intervals collects the times between messages.
+type intervals struct {
+	histogram *hdrhistogram.Histogram
+	least     time.Duration
+	most      time.Duration
+	sum, sum2 float64 // of nanoseconds and their squares
+	n         uint64
+}
+
+// maxInterval bounds what the histogram tells apart, and 3 digits its size.
+const (
+	maxInterval = 10 * time.Minute
+	digits      = 3
+)
+
+func newIntervals() *intervals {
+	return &intervals{histogram: hdrhistogram.New(1, maxInterval.Nanoseconds(), digits), least: math.MaxInt64}
+}
+
+func (s *intervals) add(d time.Duration) {
+	s.n++
+	s.least, s.most = min(s.least, d), max(s.most, d)
+	ns := float64(d.Nanoseconds())
+	s.sum += ns
+	s.sum2 += ns * ns
+	_ = s.histogram.RecordValue(int64(min(max(d, 1), maxInterval))) // within its bounds
+}
+
+// point makes a point; each interval had so many exchanges.
+func (s *intervals) point(size int, iterations uint64, exchanges int) LatencyPoint {
+	p := LatencyPoint{Bytes: size, Iterations: iterations}
+	if s.n == 0 {
+		return p
+	}
+	scale := 1 / float64(exchanges) / 1e3
+	quantile := func(q float64) float64 { return float64(s.histogram.ValueAtPercentile(q)) * scale }
+	mean := s.sum / float64(s.n)
+	p.Min, p.Max = float64(s.least.Nanoseconds())*scale, float64(s.most.Nanoseconds())*scale
+	p.Average = mean * scale
+	p.StdDev = math.Sqrt(max(0, s.sum2/float64(s.n)-mean*mean)) * scale
+	p.P50, p.P90, p.P99, p.P999 = quantile(50), quantile(90), quantile(99), quantile(99.9)
+	p.Typical = p.P50
+	p.Jitter = p.P999 - p.P50
+	p.PerSecond = float64(s.n) / s.sum * 1e9
+	return p
+}
+
+// scaleOf returns the scale of a device's figures: engines in user space have an @ in
+// their names, as no kernel device has.
+func scaleOf(device string) string {
+	if strings.Contains(device, "@") {
+		return ScaleSoftware
+	}
+	return ""
+}

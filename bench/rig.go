@@ -1,0 +1,257 @@
+package bench
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"sync/atomic"
+
+	"github.com/rdmakit/rdmakit/bench/perftest"
+	"github.com/rdmakit/rdmakit/verbs"
+	"github.com/rdmakit/rdmakit/verbs/provider"
+	"github.com/rdmakit/rdmakit/wire/ib"
+)
+
+// rig is what a test needs of a device. Its memory is one region: for each queue
+// pair a slot that it sends from (or reads into), and then for each one that the peer
+// writes to (or reads from), as in perftest.
+type rig struct {
+	cfg    Config
+	device *verbs.Device
+	port   verbs.PortInfo
+	mtu    ib.MTU
+	cycle  int // bytes that small messages walk through
+	line   int // stride of that walk
+	slot   int // bytes
+
+	pd     *verbs.ProtectionDomain
+	sends  *verbs.CompletionQueue
+	recvs  *verbs.CompletionQueue
+	mr     *verbs.MemoryRegion
+	qps    []*verbs.QueuePair
+	own    []perftest.Destination
+	peers  []perftest.Destination
+	posted []int // receive requests posted, a queue pair
+	wcs    []verbs.WorkCompletion
+	moved  atomic.Uint64 // polls that found something, for watchdog
+}
+
+// cacheLine is the stride that we propose, in bytes.
+const cacheLine = 64
+
+func hello(mtu ib.MTU) perftest.Hello {
+	return perftest.Hello{CycleBuffer: os.Getpagesize(), CacheLine: cacheLine, MTU: mtu}
+}
+
+// newRig makes everything up to queue pairs in state INIT.
+func newRig(device *verbs.Device, cfg Config, port verbs.PortInfo, agreed perftest.Agreed) (*rig, error) {
+	r := &rig{
+		cfg: cfg, device: device, port: port, mtu: agreed.MTU, cycle: agreed.CycleBuffer, line: agreed.CacheLine,
+		slot: max(cfg.Size, agreed.CycleBuffer), posted: make([]int, cfg.QueuePairs), wcs: make([]verbs.WorkCompletion, pollBatch),
+	}
+	if err := r.allocate(); err != nil {
+		return nil, errors.Join(err, r.close())
+	}
+	return r, nil
+}
+
+// pollBatch is how many completions one poll takes.
+const pollBatch = 16
+
+func (r *rig) allocate() (err error) {
+	cfg := &r.cfg
+	if r.pd, err = r.device.AllocatePD(); err != nil {
+		return err
+	}
+	if r.sends, err = r.device.CreateCQ(verbs.CQConfig{Depth: cfg.QueuePairs * cfg.TxDepth, Wait: cfg.Wait}); err != nil {
+		return err
+	}
+	wait := cfg.Wait
+	if cfg.Test.Op() != verbs.SendOpSend {
+		wait = verbs.WaitEvent // guard waits for what should never come
+	}
+	if r.recvs, err = r.device.CreateCQ(verbs.CQConfig{Depth: cfg.QueuePairs * cfg.RxDepth, Wait: wait}); err != nil {
+		return err
+	}
+	if need := 2 * int64(cfg.QueuePairs) * int64(r.slot); need > maxMemory {
+		return fmt.Errorf("the peer's cycle buffer of %d bytes needs %d bytes of memory, more than %d", r.cycle, need, int64(maxMemory))
+	}
+	memory := make([]byte, 2*cfg.QueuePairs*r.slot)
+	if r.mr, err = r.pd.RegisterMemory(memory, verbs.AccessLocalWrite|r.access()); err != nil {
+		return err
+	}
+	for i := range cfg.QueuePairs {
+		if err := r.addQP(i); err != nil {
+			return err
+		}
+		if cfg.Test.Op() != verbs.SendOpSend { // for guard
+			if _, err := r.qps[i].PostReceive(verbs.ReceiveRequest{}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// addQP makes the queue pair i.
+func (r *rig) addQP(i int) error {
+	qp, err := r.pd.CreateQP(verbs.QPConfig{SendCQ: r.sends, RecvCQ: r.recvs, MaxSendWR: r.cfg.TxDepth, MaxRecvWR: r.cfg.RxDepth})
+	if err != nil {
+		return err
+	}
+	r.qps = append(r.qps, qp)
+	var psn [4]byte
+	if _, err := rand.Read(psn[:]); err != nil {
+		return err
+	}
+	d := perftest.Destination{
+		LID: r.port.LID, OutReads: r.outReads(), QPN: qp.QPN(), PSN: ib.PSN(binary.BigEndian.Uint32(psn[:]) & 0xffffff),
+		RKey: r.mr.RKey(), VAddr: r.mr.Addr() + uint64(r.target(i)), GID: r.port.GIDs[r.cfg.GIDIndex],
+	}
+	r.own = append(r.own, d)
+	return qp.Modify(verbs.QPAttributes{
+		Mask:  provider.QPAttrPKeyIndex | provider.QPAttrPort | provider.QPAttrAccess,
+		State: verbs.QPStateInit, Port: r.cfg.Port, Access: r.access(),
+	})
+}
+
+// access is what the peer of a test may do to our memory, and no more: a peer that
+// runs another test is refused.
+func (r *rig) access() verbs.Access {
+	switch r.cfg.Test.Op() {
+	case verbs.SendOpWrite:
+		return verbs.AccessRemoteWrite
+	case verbs.SendOpRead:
+		return verbs.AccessRemoteRead
+	}
+	return 0
+}
+
+// outReads is how many READs we take at a time; perftest says 1 where it reads none.
+func (r *rig) outReads() uint16 {
+	if r.cfg.Test.Op() != verbs.SendOpRead {
+		return 1
+	}
+	limit := r.device.Limits().MaxRDAtomic
+	if n := r.cfg.OutstandingReads; n > 0 {
+		limit = min(limit, n)
+	}
+	return uint16(max(1, min(limit, 1<<16-1)))
+}
+
+// source and target are the offsets of the slots of queue pair i.
+func (r *rig) source(i int) int { return i * r.slot }
+func (r *rig) target(i int) int { return (r.cfg.QueuePairs + i) * r.slot }
+
+// walk returns where in its slot message n lies: small ones walk through the
+// cycle buffer in whole cache lines.
+func (r *rig) walk(n uint64, size int) int {
+	if size > r.cycle/2 {
+		return 0
+	}
+	stride := (size + r.line - 1) / r.line * r.line
+	if stride > r.cycle {
+		return 0
+	}
+	return int(n%uint64(r.cycle/stride)) * stride
+}
+
+// connect takes the queue pairs to RTS.
+func (r *rig) connect() error {
+	for i, qp := range r.qps {
+		own, peer := r.own[i], r.peers[i]
+		attr := verbs.QPAttributes{
+			Mask: provider.QPAttrPath | provider.QPAttrPathMTU | provider.QPAttrDestQPN | provider.QPAttrReceivePSN |
+				provider.QPAttrMaxDestReadAtomic | provider.QPAttrMinRNRTimer,
+			State:   verbs.QPStateRTR,
+			Path:    verbs.Path{SGIDIndex: r.cfg.GIDIndex, DGID: peer.GID, DLID: peer.LID, HopLimit: 255},
+			PathMTU: r.mtu, DestQPN: peer.QPN, ReceivePSN: peer.PSN, MaxDestReadAtomic: int(own.OutReads), MinRNRTimer: 12,
+		}
+		if err := qp.Modify(attr); err != nil {
+			return err
+		}
+		err := qp.Modify(verbs.QPAttributes{
+			Mask: provider.QPAttrSendPSN | provider.QPAttrTimeout | provider.QPAttrRetryCount | provider.QPAttrRNRRetry |
+				provider.QPAttrMaxReadAtomic,
+			State: verbs.QPStateRTS, SendPSN: own.PSN, Timeout: orElse(r.cfg.Timeout, 14), RetryCount: 7, RNRRetry: 7,
+			MaxReadAtomic: max(1, min(int(peer.OutReads), int(own.OutReads))),
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func orElse(v, otherwise uint8) uint8 {
+	if v == 0 {
+		return otherwise
+	}
+	return v
+}
+
+// poll waits for completions and returns them; they are valid up to the next poll.
+func (r *rig) poll(ctx context.Context, cq *verbs.CompletionQueue) ([]verbs.WorkCompletion, error) {
+	for {
+		if wcs, err := r.pollOnce(cq); len(wcs) > 0 || err != nil {
+			return wcs, err
+		}
+		if err := cq.Wait(ctx); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// pollOnce returns the completions that are there, or the error of the first that
+// failed.
+func (r *rig) pollOnce(cq *verbs.CompletionQueue) ([]verbs.WorkCompletion, error) {
+	n, err := cq.Poll(r.wcs)
+	if err != nil {
+		return nil, err
+	}
+	if n > 0 {
+		r.moved.Add(1)
+	}
+	for i := range n {
+		if err := r.wcs[i].Err(); err != nil {
+			if cq == r.recvs && r.wcs[i].Status == verbs.WCFlushed { // the peer was refused something
+				err = fmt.Errorf("%w: %w", err, ErrOtherTest)
+			}
+			return nil, err
+		}
+	}
+	return r.wcs[:n], nil
+}
+
+// receive posts n receive requests for messages of size to queue pair i.
+func (r *rig) receive(i, n, size int) error {
+	wrs := make([]verbs.ReceiveRequest, n)
+	for k := range wrs {
+		wrs[k] = verbs.ReceiveRequest{ID: uint64(i), Segments: []verbs.Segment{r.mr.Segment(r.target(i), size)}}
+	}
+	_, err := r.qps[i].PostReceive(wrs...)
+	return err
+}
+
+// close frees everything. Queue pairs go first: what is under way dies with them.
+func (r *rig) close() error {
+	var errs []error
+	for _, qp := range r.qps {
+		errs = append(errs, qp.Close())
+	}
+	if r.mr != nil {
+		errs = append(errs, r.mr.Close())
+	}
+	for _, cq := range []*verbs.CompletionQueue{r.sends, r.recvs} {
+		if cq != nil {
+			errs = append(errs, cq.Close())
+		}
+	}
+	if r.pd != nil {
+		errs = append(errs, r.pd.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,288 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/rdmakit/rdmakit/bench/perftest"
+	"github.com/rdmakit/rdmakit/verbs"
+)
+
+// run is a test under way.
+type run struct {
+	*rig
+	session *perftest.Session
+	result  Result
+}
+
+// Run runs a test with the peer at the other end of conn, which the caller closes. It
+// lasts until the peer is done, or until ctx ends.
+//
+// The server of a test of WRITE or READ measures nothing: its result of a bandwidth
+// test is what the client told, and of read_lat empty.
+func Run(ctx context.Context, device *verbs.Device, conn perftest.Conn, cfg Config) (Result, error) {
+	before := device.Counters()
+	result, err := start(ctx, device, conn, cfg)
+	result.Counters = device.Counters()
+	for name, n := range before {
+		result.Counters[name] -= n
+	}
+	if err != nil {
+		err = fmt.Errorf("%v with %s: %w", cfg.Test, device.Name(), err)
+	}
+	return result, err
+}
+
+func start(ctx context.Context, device *verbs.Device, conn perftest.Conn, cfg Config) (result Result, err error) {
+	if cfg, err = cfg.normalized(); err != nil {
+		return Result{}, err
+	}
+	port, err := device.Port(ctx, cfg.Port)
+	if err != nil {
+		return Result{}, err
+	}
+	if cfg.GIDIndex < 0 || cfg.GIDIndex >= len(port.GIDs) || port.GIDs[cfg.GIDIndex].IsZero() {
+		return Result{}, fmt.Errorf("GID index %d: the port has no such GID", cfg.GIDIndex)
+	}
+	mtu := port.ActiveMTU
+	if cfg.MTU > mtu {
+		return Result{}, fmt.Errorf("MTU %d is more than the %d of the port", cfg.MTU, mtu)
+	} else if cfg.MTU != 0 {
+		mtu = cfg.MTU
+	}
+	session := perftest.NewSession(conn, perftest.Config{Role: cfg.Role, StepTimeout: cfg.StepTimeout})
+	agreed, err := session.Hello(ctx, hello(mtu))
+	if err != nil {
+		return Result{}, err
+	}
+	rig, err := newRig(device, cfg, port, agreed)
+	if err != nil {
+		return Result{}, err
+	}
+	r := &run{rig: rig, session: session, result: Result{Schema: Schema, Setup: setupOf(rig, agreed)}}
+	defer func() { err = errors.Join(err, rig.close()) }()
+	ctx, stop := r.guard(ctx)
+	defer stop()
+	call(cfg.Observer.Prepared, &r.result.Setup)
+	if err := r.introduce(ctx); err != nil {
+		return r.result, err
+	}
+	call(cfg.Observer.Started, &r.result.Setup)
+	err = r.measure(ctx)
+	return r.result, err
+}
+
+func call[T any](f func(T), v T) {
+	if f != nil {
+		f(v)
+	}
+}
+
+func setupOf(r *rig, agreed perftest.Agreed) Setup {
+	c := &r.cfg
+	s := Setup{
+		Test: c.Test.String(), Role: c.Role.String(), Device: r.device.Name(), Scale: scaleOf(r.device.Name()),
+		LinkLayer: r.port.LinkLayer, MTU: r.mtu, QueuePairs: c.QueuePairs, TxDepth: c.TxDepth, RxDepth: c.RxDepth,
+		CQModeration: c.CQModeration, PostList: c.PostList, GIDIndex: c.GIDIndex,
+		DurationSeconds: c.Duration.Seconds(), PeerVersion: agreed.Peer.String(), Local: endpoints(r.own),
+	}
+	if c.Test.Op() == verbs.SendOpRead {
+		s.OutReads = int(r.own[0].OutReads)
+	}
+	return s
+}
+
+// The steps up to the first message differ: each program of perftest has an order of
+// its own.
+type step uint8
+
+const (
+	stepSync    step = iota // wait for the peer
+	stepKeys                // tell all queue pairs
+	stepConnect             // nothing on the wire
+)
+
+func (t Test) introduction() []step {
+	switch t {
+	case SendBW, SendLat:
+		return []step{stepKeys, stepConnect, stepSync, stepKeys}
+	case WriteLat, ReadLat:
+		return []step{stepSync, stepKeys, stepConnect, stepKeys, stepSync}
+	case WriteBW, ReadBW:
+	}
+	return []step{stepKeys, stepConnect, stepKeys, stepSync}
+}
+
+// introduce exchanges keys and connects.
+func (r *run) introduce(ctx context.Context) (err error) {
+	for _, s := range r.cfg.Test.introduction() {
+		switch s {
+		case stepSync:
+			err = r.sync(ctx, "wait for the queue pairs to be ready")
+		case stepKeys:
+			r.peers, err = r.session.ExchangeKeys(ctx, r.own)
+		case stepConnect:
+			if err = r.connect(); err == nil {
+				r.result.Remote = endpoints(r.peers)
+				call(r.cfg.Observer.Connected, &r.result.Setup)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) sync(ctx context.Context, name string) error {
+	return r.session.Sync(ctx, name, r.own[0])
+}
+
+// measure does what stands between introduction and good-bye.
+func (r *run) measure(ctx context.Context) error {
+	client := r.cfg.Role == perftest.RoleClient
+	switch r.cfg.Test {
+	case WriteBW, ReadBW:
+		if client {
+			return r.clientOfBandwidth(ctx)
+		}
+		return r.serverOfBandwidth(ctx)
+	case SendBW:
+		return r.sendBandwidth(ctx)
+	case ReadLat:
+		if !client {
+			if err := r.session.Await(ctx, "wait for the end of the test", r.own[0]); err != nil {
+				return err
+			}
+			return r.session.Bye(ctx)
+		}
+		if err := r.latencies(ctx, r.readLatency); err != nil {
+			return err
+		}
+	case SendLat:
+		if err := r.latencies(ctx, r.sendLatency); err != nil {
+			return err
+		}
+	case WriteLat:
+		err := r.latencies(ctx, r.writeLatency)
+		if err == nil && !client { // whose last message was the last; there is no good-bye
+			r.session.Linger(ctx)
+		}
+		return err
+	}
+	return r.session.Finish(ctx, r.own[0])
+}
+
+func (r *run) clientOfBandwidth(ctx context.Context) error {
+	for _, size := range r.cfg.sizes() {
+		p, err := watched(ctx, r, size, r.send)
+		if err != nil {
+			return err
+		}
+		r.addBandwidth(p)
+	}
+	if err := r.sync(ctx, "tell the end of the test"); err != nil {
+		return err
+	}
+	last := r.result.Bandwidth[len(r.result.Bandwidth)-1]
+	if _, err := r.session.ExchangeReports(ctx, last.report(r.cfg.ReportGbps)); err != nil {
+		return err
+	}
+	return r.session.Finish(ctx, r.own[0])
+}
+
+func (r *run) serverOfBandwidth(ctx context.Context) error {
+	if err := r.session.Await(ctx, "wait for the end of the test", r.own[0]); err != nil {
+		return err
+	}
+	theirs, err := r.session.ExchangeReports(ctx, perftest.Report{})
+	if err != nil {
+		return err
+	}
+	r.addBandwidth(fromReport(theirs))
+	return r.session.Finish(ctx, r.own[0])
+}
+
+func (r *run) sendBandwidth(ctx context.Context) error {
+	for _, size := range r.cfg.sizes() {
+		server := r.cfg.Role == perftest.RoleServer
+		if server {
+			if err := r.receiveAhead(size); err != nil {
+				return err
+			}
+		}
+		if err := r.sync(ctx, fmt.Sprintf("begin with %d bytes", size)); err != nil {
+			return err
+		}
+		measure := r.send
+		if server {
+			measure = r.take
+		}
+		p, err := watched(ctx, r, size, measure)
+		if err != nil {
+			return err
+		}
+		r.addBandwidth(p)
+		if r.cfg.AllSizes {
+			if err := r.sync(ctx, fmt.Sprintf("end with %d bytes", size)); err != nil {
+				return err
+			}
+		}
+	}
+	return r.session.Finish(ctx, r.own[0])
+}
+
+// receiveAhead posts receive requests before the peer sends.
+func (r *run) receiveAhead(size int) error {
+	for i := range r.qps {
+		if err := r.receive(i, r.cfg.RxDepth, size); err != nil {
+			return err
+		}
+		r.posted[i] = r.cfg.RxDepth
+	}
+	return nil
+}
+
+func (r *run) addBandwidth(p BandwidthPoint) {
+	r.result.Bandwidth = append(r.result.Bandwidth, p)
+	call(r.cfg.Observer.Bandwidth, p)
+}
+
+// begin prepares the latency test of one size: SENDs need receive requests at both
+// ends before the first.
+func (r *run) begin(ctx context.Context, size int) error {
+	if r.cfg.Test != SendLat {
+		return nil
+	}
+	if err := r.receiveAhead(size); err != nil {
+		return err
+	}
+	return r.sync(ctx, fmt.Sprintf("begin with %d bytes", size))
+}
+
+// watched measures one size while it watches the connection to the peer, and that
+// messages come and go.
+func watched[P any](ctx context.Context, r *run, size int, measure func(context.Context, int) (P, error)) (P, error) {
+	ctx, stop := r.session.Watch(ctx, fmt.Sprintf("measure with %d bytes", size))
+	defer stop()
+	ctx, stopDog := r.watchdog(ctx, size)
+	defer stopDog()
+	return measure(ctx, size)
+}
+
+// latencies measures all sizes.
+func (r *run) latencies(ctx context.Context, measure func(context.Context, int) (LatencyPoint, error)) error {
+	for _, size := range r.cfg.sizes() {
+		if err := r.begin(ctx, size); err != nil {
+			return err
+		}
+		p, err := watched(ctx, r, size, measure)
+		if err != nil {
+			return err
+		}
+		r.result.Latency = append(r.result.Latency, p)
+		call(r.cfg.Observer.Latency, p)
+	}
+	return nil
+}
