@@ -7,8 +7,11 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"slices"
+	"strings"
 
 	"github.com/rdmakit/rdmakit/inventory"
+	"github.com/rdmakit/rdmakit/verbs"
 )
 
 // Exit codes of C programs.
@@ -29,6 +32,12 @@ type Env struct {
 	// LookupEnv reads the environment; nil means an empty one.
 	LookupEnv func(string) (string, bool)
 	Node      Node
+	// Open opens a device for a program that measures; nil where there is none to open, as on a recorded node.
+	// Device is the one that it opens when its arguments name none.
+	Open   func(ctx context.Context, name string) (*verbs.Device, error)
+	Device string
+	// Hints tells what to do about an error; it may be nil.
+	Hints func(error) []string
 }
 
 // Node is the node that applets look at.
@@ -64,7 +73,9 @@ type Option struct {
 
 // All returns the applets in alphabetical order.
 func All() []Applet {
-	return []Applet{ibdev2netdev(), ibstat(), ibstatus(), ibvDevices(), ibvDevinfo(), showGIDs()}
+	list := append(perftests(), ibdev2netdev(), ibstat(), ibstatus(), ibvDevices(), ibvDevinfo(), showGIDs())
+	slices.SortFunc(list, func(a, b Applet) int { return strings.Compare(a.Name, b.Name) })
+	return list
 }
 
 // Find returns the applet that a program name means: its last element counts.

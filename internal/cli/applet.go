@@ -158,10 +158,14 @@ func (app *App) runApplet(ctx context.Context, name string, source SourceFlags, 
 	if err != nil {
 		return err
 	}
-	code := applet.Run(ctx, applet.Env{
+	env := applet.Env{
 		Name: name, Args: args, Stdout: app.stdout, Stderr: app.Stderr, PID: os.Getpid(), LookupEnv: app.LookupEnv,
-		Node: applet.Node{Root: n.Root, Live: n.Live, Verbs: verbs, WhyNoVerbs: why},
-	})
+		Node: applet.Node{Root: n.Root, Live: n.Live, Verbs: verbs, WhyNoVerbs: why}, Hints: hints,
+	}
+	if n.local {
+		env.Open, env.Device = openVerbs, app.Config.Device
+	}
+	code := applet.Run(ctx, env)
 	if code != 0 {
 		return exitSilently(code)
 	}

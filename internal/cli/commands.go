@@ -33,6 +33,7 @@ func commands() []entry {
 		{groupNode, newEnvCommand},
 		{groupNode, newExecCommand},
 		{groupNode, newSnapshotCommand},
+		{groupNode, newBenchCommand},
 		{groupNode, newDemoCommand},
 		{groupApplet, newAppletCommand},
 		{groupSetup, newConfigCommand},

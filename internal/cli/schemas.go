@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"github.com/rdmakit/rdmakit/bench"
 	"github.com/rdmakit/rdmakit/doctor"
 	"github.com/rdmakit/rdmakit/inventory"
 	"github.com/rdmakit/rdmakit/launch"
@@ -25,5 +26,6 @@ func Schemas() map[string]any {
 		demoSchema:       demoReport{},
 		configSchema:     configReport{},
 		appletsSchema:    appletsReport{},
+		bench.Schema:     bench.Result{},
 	}
 }

@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/jsonschema-go/jsonschema"
@@ -186,10 +188,55 @@ func TestDocumentsFollowSchemas(t *testing.T) {
 			}
 		}
 	}
+	for _, test := range []string{"write-bw", "read-lat"} {
+		for _, document := range measurement(t, test) {
+			if err := v.check(document); err != nil {
+				t.Errorf("rdmactl bench %s: %v", test, err)
+			}
+		}
+	}
 	for name := range v.schemas {
 		if v.seen[name] == 0 {
 			t.Errorf("no command printed %s: there is nothing to hold its schema to", name)
 		}
+	}
+}
+
+// measurement returns what both ends of a test print.
+func measurement(t *testing.T, test string) []map[string]any {
+	t.Helper()
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(l.Addr().String()) // a listener has one
+	_ = l.Close()
+	common := []string{"bench", test, "-n", "100", "-p", port, "--timeout", "60s", "-o", "json"}
+	run := func(args ...string) (map[string]any, int, string) {
+		var stdout, stderr bytes.Buffer
+		app := cli.NewApp()
+		app.Stdin, app.Stdout, app.Stderr, app.Environ = strings.NewReader(""), &stdout, &stderr, []string{"HOME=" + t.TempDir()}
+		app.IsTerminal = func(any) bool { return false }
+		code := app.Run(t.Context(), slices.Concat(common, args))
+		var document map[string]any
+		_ = json.Unmarshal(stdout.Bytes(), &document) // nil tells
+		return document, code, stderr.String()
+	}
+	server := make(chan map[string]any, 1)
+	go func() {
+		document, _, _ := run("-d", "roce@127.0.12.1")
+		server <- document
+	}()
+	for {
+		document, code, text := run("-d", "roce@127.0.12.2", "127.0.0.1")
+		if code == cli.ExitUnreachable && t.Context().Err() == nil { // the server doesn't listen yet
+			time.Sleep(10 * time.Millisecond)
+			continue
+		}
+		if code != 0 {
+			t.Fatalf("rdmactl bench %s: exit code %d: %s", test, code, text)
+		}
+		return []map[string]any{document, <-server}
 	}
 }
 

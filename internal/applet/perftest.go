@@ -1,0 +1,56 @@
+package applet
+
+import (
+	"context"
+	"io"
+
+	"github.com/rdmakit/rdmakit/bench"
+	"github.com/rdmakit/rdmakit/bench/classic"
+)
+
+// perftests are the programs of perftest: ib_write_bw and its kin.
+func perftests() []Applet {
+	var list []Applet
+	for _, test := range bench.Tests() {
+		list = append(list, perftestApplet(test))
+	}
+	return list
+}
+
+func perftestApplet(test bench.Test) Applet {
+	name := "ib_" + test.String()
+	what := "Measure bandwidth of "
+	if test.IsLatency() {
+		what = "Measure latency of "
+	}
+	a := Applet{
+		Name: name, Summary: what + test.OpName(), Usage: "[OPTION...] [HOST]", Like: name + " of perftest 4.5",
+		Example: "-d roce@192.0.2.1",
+		Long: `Without HOST it is the server and waits for one client. Either end may be the C program. -d names an engine in user
+space, roce@ADDRESS or roce@NETDEV; devices of the kernel are not opened by this version. Options that exist in
+perftest only are refused by name. "rdmactl bench" has the same tests with percentiles, JSON and CSV.`,
+		run: func(ctx context.Context, env *Env) int { return runPerftest(ctx, env, test) },
+	}
+	for _, o := range classic.Help(test) {
+		a.Options = append(a.Options, Option{Flags: o.Flags, Help: o.Help})
+	}
+	return a
+}
+
+func runPerftest(ctx context.Context, env *Env, test bench.Test) int {
+	return classic.Main(ctx, test, env.Args, classic.Env{
+		Name: env.Name, Device: env.Device, Stdout: throughWriter{env.Stdout}, Stderr: env.Stderr, Open: env.Open, Hints: env.Hints,
+	})
+}
+
+// throughWriter hands on at once what a buffer would keep: a measurement shows its lines as they come.
+type throughWriter struct{ w io.Writer }
+
+// Write implements io.Writer.
+func (t throughWriter) Write(b []byte) (int, error) {
+	n, err := t.w.Write(b)
+	if f, ok := t.w.(interface{ Flush() error }); ok && err == nil {
+		err = f.Flush()
+	}
+	return n, err
+}
