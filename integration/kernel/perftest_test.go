@@ -1,0 +1,490 @@
+//go:build kernel
+
+package kernel
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/rdmakit/rdmakit/bench"
+	"github.com/rdmakit/rdmakit/integration/guest"
+)
+
+// Addresses of the two ends of the guest's first cable; those of IPv6 are made for the test.
+const (
+	guestIPv6 = "2001:db8:5::1"
+	hostIPv6  = "2001:db8:5::fe"
+)
+
+// perftestRig runs rdmactl at the host's end of the cable, and perftest in the guest.
+type perftestRig struct {
+	g   *guest.Guest
+	bin string // rdmactl on this machine
+
+	doubts int // runs that the guest's clock has spoilt
+}
+
+func newPerftestRig(t *testing.T) *perftestRig {
+	t.Helper()
+	g := guest.Shared(t)
+	g.Exclusive(t)
+	r := &perftestRig{g: g, bin: filepath.Join(t.TempDir(), "rdmactl")}
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", r.bin, "github.com/rdmakit/rdmakit/cmd/rdmactl")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("build rdmactl: %v: %s", err, out)
+	}
+	output(t, g, "ip addr replace "+guestIPv6+"/64 dev eth0 nodad")
+	r.host(t, "ip", "addr", "replace", hostIPv6+"/64", "dev", "tap0", "nodad")
+	// The emulator empties the tap slowly; a queue pair may have 256 packets under way.
+	r.host(t, "ip", "link", "set", "tap0", "txqueuelen", "20000")
+	t.Cleanup(func() {
+		_, err := g.Output(context.Background(), "ip link set eth0 mtu 9000; ip addr del "+guestIPv6+"/64 dev eth0")
+		if err != nil {
+			t.Errorf("restore the guest's link: %v", err)
+		}
+		for _, args := range [][]string{{"addr", "del", hostIPv6 + "/64", "dev", "tap0"}, {"link", "set", "tap0", "txqueuelen", "1000"}} {
+			if err := g.HostCommand(context.Background(), "ip", args...).Run(); err != nil {
+				t.Errorf("restore the host's link: ip %v: %v", args, err)
+			}
+		}
+	})
+	return r
+}
+
+func (r *perftestRig) host(t *testing.T, name string, args ...string) {
+	t.Helper()
+	if out, err := r.g.HostCommand(t.Context(), name, args...).CombinedOutput(); err != nil {
+		t.Fatalf("%s %v: %v: %s", name, args, err, out)
+	}
+}
+
+// family is a kind of addresses.
+type family struct {
+	name, ours, dials string // dials is what perftest connects to: its control connection knows IPv4 only
+	gid               string // as the guest's port lists it
+}
+
+func families() []family {
+	return []family{
+		{"IPv4", guest.HostAddress, guest.HostAddress, "0000:0000:0000:0000:0000:ffff:c000:0201"},
+		{"IPv6", hostIPv6, guest.HostAddress, "2001:0db8:0005:0000:0000:0000:0000:0001"},
+	}
+}
+
+// gidIndex finds the index of a GID of rxe0, which moves when addresses come and go.
+func (r *perftestRig) gidIndex(t *testing.T, gid string) int {
+	t.Helper()
+	out := output(t, r.g, "for i in $(seq 100); do grep -l "+gid+" /sys/class/infiniband/rxe0/ports/1/gids/* 2>/dev/null && exit 0; sleep 0.1; done; exit 1")
+	n, err := strconv.Atoi(filepath.Base(strings.Fields(out)[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// exchange is one run of a test between rdmactl and the program of perftest.
+type exchange struct {
+	test   bench.Test
+	f      family
+	gid    int
+	args   []string // of both ends: their letters are the same
+	extra  []string // of ours only
+	client bool     // ours is the client
+	noisy  bool     // the network loses packets
+}
+
+// outcome is what both ends said.
+type outcome struct {
+	ours   bench.Result
+	theirs string
+}
+
+const exchangeTimeout = 90 * time.Second
+
+// clockDoubt is what perftest prints when it can't find out the frequency of the processor, which the emulator lets
+// run unevenly; its figures are inf and nan then, or it gives up.
+const clockDoubt = "Correlation coefficient r^2"
+
+// run runs both ends to their good end, again where the guest's clock made perftest give up.
+func (r *perftestRig) run(t *testing.T, x exchange) outcome {
+	t.Helper()
+	args := append([]string{"bench", strings.ReplaceAll(x.test.String(), "_", "-"), "-d", "roce@" + x.f.ours, "-o", "json"}, x.args...)
+	args = append(args, x.extra...)
+	theirs := fmt.Sprintf("timeout 80 ib_%v -d rxe0 -x %d %s", x.test, x.gid, strings.ReplaceAll(strings.Join(x.args, " "), "--qps", "-q"))
+	for try := 1; ; try++ {
+		ctx, cancel := context.WithTimeout(t.Context(), exchangeTimeout)
+		var out outcome
+		var res guest.Result
+		var err error
+		if x.client {
+			out, res, err = r.asClient(ctx, append(args, guest.GuestAddress), theirs)
+		} else {
+			out, res, err = r.asServer(ctx, args, theirs+" "+x.f.dials)
+		}
+		cancel()
+		if strings.Contains(string(res.Stderr), clockDoubt) && try < 6 {
+			r.doubts++
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+}
+
+func (r *perftestRig) asServer(ctx context.Context, args []string, theirs string) (out outcome, res guest.Result, err error) {
+	var stdout bytes.Buffer
+	cmd := r.g.HostCommand(ctx, r.bin, args...)
+	cmd.Stdout = &stdout
+	pipe, err := cmd.StderrPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		return out, res, err
+	}
+	said := bufio.NewReader(pipe)
+	first, _ := said.ReadString('\n')
+	if !strings.Contains(first, "waiting for a client") {
+		rest, _ := io.ReadAll(said)
+		return out, res, fmt.Errorf("%v: %w: %s%s", args, cmd.Wait(), first, rest)
+	}
+	res, err = r.g.Run(ctx, theirs)
+	rest, _ := io.ReadAll(said)
+	oursErr := cmd.Wait() // stdout is whole from here on
+	return both(stdout.Bytes(), string(rest), oursErr, res, err, args, theirs)
+}
+
+func (r *perftestRig) asClient(ctx context.Context, args []string, theirs string) (out outcome, res guest.Result, err error) {
+	done := make(chan error, 1)
+	go func() {
+		var err error
+		res, err = r.g.Run(ctx, theirs)
+		done <- err
+	}()
+	if _, err := r.g.Output(ctx, "for i in $(seq 300); do ss -Hltn 'sport = :18515' | grep -q . && exit 0; sleep 0.05; done; exit 1"); err != nil {
+		return out, res, errors.Join(fmt.Errorf("%s does not listen: %w", theirs, err), <-done)
+	}
+	cmd := r.g.HostCommand(ctx, r.bin, args...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	oursErr := cmd.Run()
+	theirsErr := <-done
+	return both(stdout.Bytes(), stderr.String(), oursErr, res, theirsErr, args, theirs)
+}
+
+// both judges the ends of both programs.
+func both(stdout []byte, stderr string, oursErr error, res guest.Result, theirsErr error, args []string, theirs string) (outcome, guest.Result, error) {
+	out := outcome{theirs: string(res.Stdout)}
+	if oursErr != nil || theirsErr != nil || res.ExitCode != 0 {
+		return out, res, fmt.Errorf("ours %v: %w: %s\ntheirs %s: %w, exit status %d: %s%s", args, oursErr, stderr, theirs, theirsErr, res.ExitCode, res.Stdout, res.Stderr)
+	}
+	if err := json.Unmarshal(stdout, &out.ours); err != nil {
+		return out, res, fmt.Errorf("output of rdmactl %q: %w", stdout, err)
+	}
+	return out, res, nil
+}
+
+// figureLine is a line of results of a program of perftest.
+var figureLine = regexp.MustCompile(`(?m)^ (\d+) +(\d+) +\d+\.\d+.*$`)
+
+// check holds an outcome to what both ends must have said.
+func (x exchange) check(t *testing.T, out outcome, mtu int, sizes []int) {
+	t.Helper()
+	qps := max(1, out.ours.QueuePairs)
+	var theirs, ours []int
+	for _, m := range figureLine.FindAllStringSubmatch(out.theirs, -1) {
+		n, _ := strconv.Atoi(m[1])
+		theirs = append(theirs, n)
+	}
+	for _, p := range out.ours.Bandwidth {
+		ours = append(ours, p.Bytes)
+		if p.Iterations == 0 || p.AverageGbps <= 0 {
+			t.Errorf("ours: %+v", p)
+		}
+	}
+	for _, p := range out.ours.Latency {
+		ours = append(ours, p.Bytes)
+		if p.Iterations == 0 || p.Min <= 0 || p.Max < p.Min {
+			t.Errorf("ours: %+v", p)
+		}
+	}
+	wantServer := sizes // SEND and WRITE latencies are measured at both ends
+	switch x.test {
+	case bench.WriteBW, bench.ReadBW: // what the client tells at the end
+		wantServer = sizes[len(sizes)-1:]
+	case bench.ReadLat:
+		wantServer = nil
+	}
+	wantOurs, wantTheirs := wantServer, sizes
+	if x.client {
+		wantOurs, wantTheirs = sizes, wantServer
+	}
+	if diff := cmp.Diff(wantOurs, ours); diff != "" {
+		t.Errorf("sizes of our lines differ (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(wantTheirs, theirs); diff != "" {
+		t.Errorf("sizes of perftest's lines differ (-want +got):\n%s\n%s", diff, out.theirs)
+	}
+	if int(out.ours.MTU) != mtu || len(out.ours.Remote) != qps {
+		t.Errorf("MTU %d, %d remote queue pairs, want %d and %d", out.ours.MTU, len(out.ours.Remote), mtu, qps)
+	}
+	quiet := []string{"malformed", "foreign", "writeErrors", "readErrors"}
+	if !x.noisy { // a packet that others overtake by far counts as damaged, for its identification is not believed
+		quiet = append(quiet, "badICRC", "timeouts")
+	}
+	for _, name := range quiet {
+		if n, ok := out.ours.Counters[name]; !ok || n != 0 {
+			t.Errorf("counter %s = %d (%t), want 0; all: %v", name, n, ok, out.ours.Counters)
+		}
+	}
+}
+
+// allSizes are those of -a.
+func allSizes() []int {
+	var out []int
+	for n := 2; n <= 8<<20; n *= 2 {
+		out = append(out, n)
+	}
+	return out
+}
+
+// cell is a run of the matrix.
+type cell struct {
+	test   bench.Test
+	client bool // ours
+	qps    int
+	size   int // 0 is all of 2 bytes to 8 MiB
+}
+
+func (c cell) name() string {
+	peer, size := "real client", "all sizes"
+	if c.client {
+		peer = "real server"
+	}
+	if c.size > 0 {
+		size = fmt.Sprintf("%d bytes", c.size)
+	}
+	return fmt.Sprintf("%v/%s/%d queue pairs, %s", c.test, peer, c.qps, size)
+}
+
+func (c cell) args() []string {
+	args := []string{"-n", "5", "-u", "20"}
+	if c.qps > 1 {
+		args = append(args, "--qps", strconv.Itoa(c.qps))
+	}
+	if c.size == 0 {
+		return append(args, "-a")
+	}
+	if c.size <= 65536 {
+		args[1] = "20"
+	}
+	return append(args, "-s", strconv.Itoa(c.size))
+}
+
+// cells are the runs over one network. Each test runs in both directions with 1 and, for bandwidth, 8 queue pairs. full
+// has all sizes of the bandwidth tests, and 8 MiB beyond them; otherwise the sizes take turns, which start at turn.
+func cells(full bool, turn int) []cell {
+	sampled := []int{2, 1000, 65536, 1 << 20, 4096, 8191}
+	var list []cell
+	for _, test := range bench.Tests() {
+		for _, client := range []bool{false, true} {
+			one := cell{test: test, client: client, qps: 1, size: sampled[turn%len(sampled)]}
+			eight := cell{test: test, client: client, qps: 8, size: sampled[(turn+2)%len(sampled)]}
+			turn++
+			switch {
+			case test.IsLatency():
+				if full && test == bench.SendLat {
+					one.size = 8 << 20
+				}
+				list = append(list, one)
+				continue
+			case full:
+				one.size = 0
+				if test == bench.WriteBW && !client {
+					eight.size = 8 << 20
+				}
+			}
+			list = append(list, one, eight)
+		}
+	}
+	return list
+}
+
+// TestPerftestInterop is the matrix: six tests, either end the real program, MTU 1024 and 4096, IPv4 and IPv6, 1 and 8
+// queue pairs. All sizes of 2 bytes to 8 MiB run over IPv4 and MTU 4096; elsewhere each run has one size. The
+// acknowledgement timeout is four seconds: the guest's processor is emulated, and stands still at times.
+func TestPerftestInterop(t *testing.T) {
+	r := newPerftestRig(t)
+	runs, turn := 0, 0
+	began := time.Now()
+	for _, mtu := range []int{4096, 1024} {
+		link := 9000
+		if mtu == 1024 {
+			link = 1500
+		}
+		output(t, r.g, fmt.Sprintf("ip link set eth0 mtu %d; ip addr replace %s/64 dev eth0 nodad", link, guestIPv6))
+		for _, f := range families() {
+			gid := r.gidIndex(t, f.gid)
+			for _, c := range cells(mtu == 4096 && f.name == "IPv4", turn) {
+				t.Run(fmt.Sprintf("MTU %d/%s/%s", mtu, f.name, c.name()), func(t *testing.T) {
+					x := exchange{test: c.test, f: f, gid: gid, client: c.client, args: c.args()}
+					sizes := []int{c.size}
+					if c.size == 0 {
+						sizes = allSizes()
+					}
+					x.check(t, r.run(t, x), mtu, sizes)
+				})
+				runs++
+			}
+			turn++
+		}
+	}
+	t.Logf("%d runs, and %d again because of the guest's clock, in %v", runs, r.doubts, time.Since(began).Round(time.Second))
+}
+
+// TestPerftestLoss has the network lose, reorder and delay packets of both directions: the real programs finish
+// against ours, and what they move is sent again.
+func TestPerftestLoss(t *testing.T) {
+	r := newPerftestRig(t)
+	output(t, r.g, "modprobe sch_netem && modprobe ifb numifbs=1 && ip link set ifb0 up && ip link set ifb0 txqueuelen 20000 && "+
+		"tc qdisc add dev eth0 ingress && tc filter add dev eth0 parent ffff: matchall action mirred egress redirect dev ifb0")
+	t.Cleanup(func() {
+		if _, err := r.g.Output(context.Background(), "tc qdisc del dev eth0 ingress; tc qdisc del dev eth0 root; modprobe -r ifb; tc qdisc show dev eth0 | grep -q netem && exit 1; exit 0"); err != nil {
+			t.Errorf("restore the guest's link: %v", err)
+		}
+	})
+	f := families()[0]
+	gid := r.gidIndex(t, f.gid)
+	for _, impairment := range []struct{ name, netem string }{
+		{"loss", "loss 1%"},
+		{"reorder", "delay 2ms reorder 25% 50% limit 20000"},
+	} {
+		output(t, r.g, fmt.Sprintf("for d in eth0 ifb0; do tc qdisc replace dev $d root netem %s || exit 1; done", impairment.netem))
+		repaired := uint64(0)
+		for _, c := range []cell{
+			{bench.WriteBW, false, 1, 65536},
+			{bench.WriteBW, true, 1, 65536},
+			{bench.ReadBW, false, 1, 65536},
+			{bench.ReadBW, true, 1, 65536},
+			{bench.SendBW, false, 1, 65536},
+			{bench.SendBW, true, 1, 65536},
+			{bench.SendLat, false, 1, 4096},
+			{bench.WriteLat, true, 1, 4096},
+		} {
+			t.Run(impairment.name+"/"+c.name(), func(t *testing.T) {
+				x := exchange{test: c.test, f: f, gid: gid, client: c.client, noisy: true, args: []string{"-n", "40", "-u", "14", "-s", strconv.Itoa(c.size)}}
+				out := r.run(t, x)
+				x.check(t, out, 4096, []int{c.size})
+				for _, name := range []string{"retransmits", "timeouts", "sequenceNAKs", "duplicates", "outOfOrder"} {
+					repaired += out.ours.Counters[name]
+				}
+			})
+		}
+		if repaired == 0 {
+			t.Errorf("%s: nothing was repaired: the network is not what it should be", impairment.name)
+		}
+	}
+}
+
+// figures are what differs between two runs: numbers and the space that pads them, devices, and the order of PCIe,
+// which an engine in user space has none of.
+var figures = regexp.MustCompile(`PCIe relax order: \w+|Device         : \S+|[0-9a-fx.:]*\d[0-9a-fx.:]*[ \t]*`)
+
+// TestPerftestApplets compares what the applets print with what the programs print in the same place: client and server
+// of each test, each against the other kind.
+func TestPerftestApplets(t *testing.T) {
+	r := newPerftestRig(t)
+	f := families()[0]
+	gid := r.gidIndex(t, f.gid)
+	for _, test := range bench.Tests() {
+		t.Run(test.String(), func(t *testing.T) {
+			var texts [2][2]string // by our role, of ours and theirs
+			for try := range 6 {
+				doubt := false
+				for role, client := range []bool{false, true} {
+					var stderr string
+					texts[role][0], texts[role][1], stderr = r.applets(t, test, gid, client)
+					doubt = doubt || strings.Contains(stderr, clockDoubt)
+				}
+				if !doubt || try == 5 {
+					break
+				}
+			}
+			for role, name := range []string{"server", "client"} {
+				ours, theirs := texts[role][0], strings.TrimPrefix(texts[1-role][1], readWarningLine(test))
+				if diff := cmp.Diff(figures.ReplaceAllString(theirs, "N "), figures.ReplaceAllString(ours, "N ")); diff != "" {
+					t.Errorf("text of the %s differs (-perftest +ours):\n%s", name, diff)
+				}
+			}
+		})
+	}
+}
+
+// readWarningLine is the line that follows a warning of perftest's READ tests about rxe.
+func readWarningLine(test bench.Test) string {
+	if test == bench.ReadBW || test == bench.ReadLat {
+		return strings.Repeat("-", 87) + "\n"
+	}
+	return ""
+}
+
+// applets runs our applet against the program and returns what both print.
+func (r *perftestRig) applets(t *testing.T, test bench.Test, gid int, client bool) (ours, theirs, theirErrors string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), exchangeTimeout)
+	defer cancel()
+	args := []string{"ib_" + test.String(), "-d", "roce@" + guest.HostAddress, "-n", "100", "-s", "4096", "-u", "20"}
+	command := fmt.Sprintf("timeout 60 ib_%v -d rxe0 -x %d -n 100 -s 4096 -u 20", test, gid)
+	await := func() {
+		for range 300 { // the tap's address is nobody else's in that namespace
+			if out, err := r.g.HostCommand(ctx, "ss", "-Hltn", "sport = :18515").Output(); err == nil && len(out) > 0 {
+				return
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+	}
+	if client {
+		args = append(args, guest.GuestAddress)
+		await = func() {
+			_, _ = r.g.Output(ctx, "for i in $(seq 300); do ss -Hltn 'sport = :18515' | grep -q . && exit 0; sleep 0.05; done; exit 1")
+		}
+	} else {
+		command += " " + guest.HostAddress
+	}
+	cmd := r.g.HostCommand(ctx, r.bin, args...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	var res guest.Result
+	var ourErr, theirErr error
+	run := []func(){func() { ourErr = cmd.Run() }, func() { res, theirErr = r.g.Run(ctx, command) }}
+	if client {
+		run[0], run[1] = run[1], run[0]
+	}
+	done := make(chan struct{})
+	go func() { defer close(done); run[0]() }()
+	await()
+	run[1]()
+	<-done
+	if (ourErr != nil || theirErr != nil || res.ExitCode != 0) && !strings.Contains(string(res.Stderr), clockDoubt) {
+		t.Fatalf("%v: %v: %s\n%s: %v, exit status %d: %s", args, ourErr, &stderr, command, theirErr, res.ExitCode, res.Stderr)
+	}
+	return stdout.String(), string(res.Stdout), string(res.Stderr)
+}
