@@ -1,0 +1,16 @@
+package main
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// threadTime returns the processor time that the calling thread has used; -1 if unknown.
+func threadTime() time.Duration {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts); err != nil {
+		return -1
+	}
+	return time.Duration(ts.Nano())
+}

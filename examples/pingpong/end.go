@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/rdmakit/rdmakit/verbs"
+	"github.com/rdmakit/rdmakit/verbs/provider/builtin"
+	"github.com/rdmakit/rdmakit/wire/ib"
+)
+
+// end is one end of the connection, and everything that it takes.
+type end struct {
+	device *verbs.Device
+	pd     *verbs.ProtectionDomain
+	cq     *verbs.CompletionQueue
+	qp     *verbs.QueuePair
+	mr     *verbs.MemoryRegion // once register was called: what goes out, then what comes in
+	hello  hello
+
+	completed [2]bool        // by the ID of the request
+	closers   []func() error // in the order in which things were made
+}
+
+// open makes everything but the memory, whose size the client decides.
+func open(ctx context.Context, name string, wait verbs.WaitMode) (*end, error) {
+	e := &end{}
+	if err := e.open(ctx, name, wait); err != nil {
+		return nil, errors.Join(err, e.close())
+	}
+	return e, nil
+}
+
+func (e *end) open(ctx context.Context, name string, wait verbs.WaitMode) (err error) {
+	if e.device, err = verbs.Open(ctx, name, builtin.All()...); err != nil {
+		return err
+	}
+	e.closers = append(e.closers, e.device.Close)
+	if e.pd, err = e.device.AllocatePD(); err != nil {
+		return err
+	}
+	e.closers = append(e.closers, e.pd.Close)
+	if e.cq, err = e.device.CreateCQ(verbs.CQConfig{Depth: 16, Wait: wait}); err != nil {
+		return err
+	}
+	e.closers = append(e.closers, e.cq.Close)
+	if e.qp, err = e.pd.CreateQP(verbs.QPConfig{SendCQ: e.cq, RecvCQ: e.cq}); err != nil {
+		return err
+	}
+	e.closers = append(e.closers, e.qp.Close)
+	port, err := e.device.Port(ctx, 1)
+	if err != nil {
+		return err
+	}
+	e.hello = hello{
+		Remote: verbs.Remote{QPN: e.qp.QPN(), PSN: randomPSN(), GID: port.GIDs[0], LID: port.LID},
+		MTU:    port.ActiveMTU,
+	}
+	return nil
+}
+
+// randomPSN makes the number of the first packet. Nobody should be able to guess it: packets
+// with other numbers are dropped.
+func randomPSN() ib.PSN {
+	var b [4]byte
+	_, _ = rand.Read(b[:]) // never fails: it would end the process
+	return ib.PSN(binary.BigEndian.Uint32(b[:]) & 0xffffff)
+}
+
+// register makes room for one message out and one in.
+func (e *end) register(size int) (err error) {
+	if e.mr, err = e.pd.RegisterMemory(make([]byte, 2*size), verbs.AccessLocalWrite); err != nil {
+		return err
+	}
+	e.closers = append(e.closers, e.mr.Close)
+	return nil
+}
+
+// connect takes the queue pair to RTS. The path MTU is one that both ports take.
+func (e *end) connect(peer hello) error {
+	return e.qp.Connect(verbs.ConnectConfig{
+		Remote: peer.Remote, PSN: e.hello.Remote.PSN, MTU: min(e.hello.MTU, peer.MTU),
+	})
+}
+
+// close closes everything, the last made first: what others use can't be closed.
+func (e *end) close() error {
+	var errs []error
+	for _, c := range slices.Backward(e.closers) {
+		errs = append(errs, c())
+	}
+	e.closers = nil
+	return errors.Join(errs...)
+}
+
+// await returns when all those requests have completed. A failed one is an error, whichever
+// it is, because it ends the connection.
+func (e *end) await(ctx context.Context, size int, ids ...uint64) error {
+	var wcs [4]verbs.WorkCompletion
+	for _, id := range ids {
+		for !e.completed[id] {
+			if err := e.cq.Wait(ctx); err != nil {
+				return cause(ctx, err)
+			}
+			n, err := e.cq.Poll(wcs[:])
+			if err != nil {
+				return err
+			}
+			for _, wc := range wcs[:n] {
+				if err := wc.Err(); err != nil {
+					return err
+				}
+				if wc.ID == idReceive && int(wc.Bytes) != size {
+					return fmt.Errorf("a message of %d bytes, not %d", wc.Bytes, size)
+				}
+				e.completed[wc.ID] = true // perhaps before anybody asks for it
+			}
+		}
+		e.completed[id] = false
+	}
+	return nil
+}
