@@ -59,6 +59,11 @@ test: bin/testcount ## run the tests that need no RDMA kernel (rings 1 to 3), wi
 	@scripts/deps.sh test
 	CGO_ENABLED=1 go test -race -timeout 15m -json ./... | $(count) test
 
+.PHONY: test-fire
+test-fire: bin/testcount ## run the long tests of the data path on a faulty network, without the race detector
+	@scripts/deps.sh test
+	go test -count=1 -timeout 10m -run 'TestManyQueuePairs|TestRandomSequences' -json ./verbs/provider/roce | $(count) fire
+
 .PHONY: test-kernel
 test-kernel: bin/testcount ## run the tests against a real kernel's rxe and siw in a QEMU guest (ring 4)
 	@scripts/deps.sh kernel
@@ -96,9 +101,10 @@ fmt: ## format all Go files
 	$(TOOL) gofumpt -w .
 
 .PHONY: bench
-bench: ## measure rdmactl env against the shell algorithm, and print the ratios
+bench: ## measure rdmactl env against the shell algorithm, and the data path against iperf3 and UCX; print the ratios
 	@scripts/deps.sh bench
 	./integration/bench/run
+	./integration/bench/dataplane/run
 
 .PHONY: generate
 generate: ## regenerate the generated files
