@@ -43,7 +43,7 @@
 //
 // CQConfig.Wait says how CompletionQueue.Wait waits. WaitEvent sleeps until the device
 // says that there is something. WaitBusy asks all the time. WaitHybrid, the default, asks
-// for some ten microseconds and then sleeps. In the last two ways an engine in user space
+// for 50 microseconds and then sleeps. In the last two ways an engine in user space
 // receives in the waiting goroutine itself, which halves the latency; it may then keep an
 // acknowledgement back for up to a millisecond, to send it behind the program's next
 // request.

@@ -35,7 +35,7 @@ func openStation(ctx context.Context, name string, buf []byte, access verbs.Acce
 	check(err)
 	mr, err := pd.RegisterMemory(buf, access)
 	check(err)
-	return &station{device, pd, cq, qp, mr, ib.PSN(time.Now().UnixNano() & 0xffffff)}
+	return &station{device, pd, cq, qp, mr, verbs.RandomPSN()}
 }
 
 // remote is what the other end must know.

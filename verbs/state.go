@@ -1,6 +1,8 @@
 package verbs
 
 import (
+	"crypto/rand"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"strings"
@@ -105,12 +107,20 @@ type Remote struct {
 	LID ib.LID // InfiniBand only
 }
 
+// RandomPSN returns a number for ConnectConfig.PSN that nobody can guess: packets with other
+// numbers are dropped.
+func RandomPSN() ib.PSN {
+	var b [4]byte
+	_, _ = rand.Read(b[:]) // never fails: it would end the process
+	return ib.PSN(0).Add(int(binary.BigEndian.Uint32(b[:])))
+}
+
 // ConnectConfig says how Connect connects. Zero values are those that perftest and
 // rdma_cm use.
 type ConnectConfig struct {
 	Remote Remote
-	// PSN is the first of our own packets: a random number that Remote.PSN of the
-	// peer holds.
+	// PSN is the first of our own packets: a random number, as RandomPSN makes, that
+	// Remote.PSN of the peer holds.
 	PSN          ib.PSN
 	Access       Access // what the peer may do
 	MTU          ib.MTU // 0 is 1024

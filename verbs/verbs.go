@@ -160,7 +160,7 @@ func (pd *ProtectionDomain) CreateQP(cfg QPConfig) (*QueuePair, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &QueuePair{impl: qp, kind: cfg.Type}, nil
+	return &QueuePair{qp}, nil
 }
 
 // Close frees the domain; ErrBusy while regions or queue pairs use it.
@@ -231,7 +231,6 @@ type (
 // QueuePair is one end of a connection (C twin: struct ibv_qp).
 type QueuePair struct {
 	impl provider.QueuePair
-	kind QPType
 }
 
 // QPN returns the number, which a peer needs.

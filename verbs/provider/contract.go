@@ -130,7 +130,8 @@ type QueuePair interface {
 
 // CQConfig configures a completion queue.
 type CQConfig struct {
-	// Depth is how many completions it holds; 0 is 1024.
+	// Depth is how many completions it holds; 0 is 1024. With the sum of the depths of
+	// all queues that complete into it there is never an overrun.
 	Depth int
 	// Wait is how Wait waits.
 	Wait WaitMode

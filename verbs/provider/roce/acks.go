@@ -98,6 +98,9 @@ func (qp *queuePair) completeHead(s *sendEntry) {
 		r.offset = 0
 		r.psn = s.last().Add(1)
 	}
+	if r.head == r.brokenAt { // the peer had it before its memory went
+		r.broken = 0
+	}
 	r.head++
 	qp.completeSend(s.request.ID, s.request.Op, qp.signalAll || s.request.Flags&provider.SendSignaled != 0, provider.WCSuccess, s.length)
 }
@@ -176,9 +179,10 @@ func (qp *queuePair) readResponse(p *ib.Packet) {
 func (qp *queuePair) notReady(psn ib.PSN, syndrome ib.Syndrome) {
 	r := &qp.req
 	qp.e.stats.rnrNAKs.Add(1)
-	if !qp.acknowledge(psn.Add(-1)) || r.acked != psn {
+	if !qp.acknowledge(psn.Add(-1)) || r.acked != psn || r.paused { // paused: told already
 		return
 	}
+	r.retries = 0 // it answers
 	r.rnr++
 	const forEver = 7
 	if limit := int(qp.attr.RNRRetry); limit != forEver && r.rnr > limit {

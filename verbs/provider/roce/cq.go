@@ -9,13 +9,6 @@ import (
 	"github.com/rdmakit/rdmakit/verbs/provider"
 )
 
-// cqe is a completion and the account of the queue that it came from: a place in a queue is free again when its
-// completion was polled, so that a completion queue as long as all its queues together never overruns.
-type cqe struct {
-	wc       provider.WorkCompletion
-	unpolled *atomic.Uint32
-}
-
 // completionQueue is a ring of completions.
 type completionQueue struct {
 	e    *Engine
@@ -25,21 +18,28 @@ type completionQueue struct {
 	done chan struct{} // closed by Close
 
 	mu      sync.Mutex
-	ring    []cqe
+	ring    []completion
 	head, n int
 	overrun bool
 	closed  bool
 	users   int // queue pairs; guarded by e.mu
 }
 
+// completion is an entry of the ring. While it is there its request keeps its place in
+// the queue that it was posted to: unpolled counts those.
+type completion struct {
+	wc       provider.WorkCompletion
+	unpolled *atomic.Int32
+}
+
 // push adds a completion. It reports false when there is no room: the queue is
 // dead then, as with hardware.
-func (q *completionQueue) push(wc provider.WorkCompletion, unpolled *atomic.Uint32) bool {
+func (q *completionQueue) push(wc provider.WorkCompletion, unpolled *atomic.Int32) bool {
 	q.mu.Lock()
 	ok := q.n < len(q.ring)
 	if ok {
 		unpolled.Add(1)
-		q.ring[(q.head+q.n)%len(q.ring)] = cqe{wc, unpolled}
+		q.ring[(q.head+q.n)%len(q.ring)] = completion{wc, unpolled}
 		q.n++
 	} else {
 		q.overrun = true
@@ -49,7 +49,7 @@ func (q *completionQueue) push(wc provider.WorkCompletion, unpolled *atomic.Uint
 	return ok
 }
 
-// signal wakes one of those who wait.
+// signal wakes a waiter, which wakes the next.
 func (q *completionQueue) signal() {
 	select {
 	case q.wake <- struct{}{}:
@@ -63,16 +63,13 @@ func (q *completionQueue) Poll(wcs []provider.WorkCompletion) (int, error) {
 	defer q.mu.Unlock()
 	n := min(len(wcs), q.n)
 	for i := range n {
-		e := &q.ring[q.head]
-		wcs[i] = e.wc
-		e.unpolled.Add(^uint32(0))
-		e.unpolled = nil
+		one := &q.ring[q.head]
+		wcs[i] = one.wc
+		one.unpolled.Add(-1)
+		one.unpolled = nil // of a queue pair that may be gone
 		q.head = (q.head + 1) % len(q.ring)
 	}
 	q.n -= n
-	if q.n > 0 {
-		q.signal() // for another who waits: there was one token for all of them
-	}
 	switch {
 	case n > 0:
 		return n, nil
@@ -101,16 +98,22 @@ func (q *completionQueue) Wait(ctx context.Context) error {
 			return err
 		}
 	}
-	for !q.ready() {
+	for woken := false; ; {
+		if q.ready() {
+			if woken { // there may be more than this waiter takes
+				q.signal()
+			}
+			return nil
+		}
 		select {
 		case <-q.wake:
+			woken = true
 		case <-q.done:
 			return nil
 		case <-ctx.Done():
 			return waitError(ctx, "completion")
 		}
 	}
-	return nil
 }
 
 // Close implements provider.CompletionQueue.

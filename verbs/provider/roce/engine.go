@@ -134,7 +134,7 @@ func (e *Engine) CreateCQ(cfg provider.CQConfig) (provider.CompletionQueue, erro
 	}
 	e.queues++
 	return &completionQueue{
-		e: e, mode: cfg.Wait, ring: make([]cqe, depth),
+		e: e, mode: cfg.Wait, ring: make([]completion, depth),
 		wake: make(chan struct{}, 1), done: make(chan struct{}),
 	}, nil
 }

@@ -131,7 +131,7 @@ func (v *victim) check(t *testing.T) {
 	qp.mu.Lock()
 	defer qp.mu.Unlock()
 	r := &qp.resp
-	if r.jobCount > len(r.jobs) || len(r.jobs) > 4 || r.tail-r.head > uint32(len(r.ring)) || qp.req.readLen > maxReads {
+	if r.jobCount > len(r.jobs) || len(r.jobs) > 8 || r.replays < 0 || r.replays > 4 || r.replays > r.jobCount || r.tail-r.head > uint32(len(r.ring)) || qp.req.readLen > maxReads {
 		t.Fatalf("bounds: %d of %d jobs, %d receive requests, %d reads", r.jobCount, len(r.jobs), r.tail-r.head, qp.req.readLen)
 	}
 }

@@ -2,6 +2,7 @@ package roce
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/hex"
 	"fmt"
 	"io/fs"
@@ -82,7 +83,7 @@ func text(n node, name string) string {
 type socket struct {
 	addr  netip.Addr
 	port  uint16
-	inode string // "0" for a socket of the kernel
+	inode string
 }
 
 // parseSockets reads /proc/net/udp or udp6 (kernel: net/ipv4/udp.c, udp4_format_sock).
@@ -122,22 +123,30 @@ func ownerOf(n node, addr netip.Addr) string {
 			if s.port != rocev2.Port || s.addr != addr && !s.addr.IsUnspecified() {
 				continue
 			}
-			if s.inode == "0" {
+			owner := processOf(n, s.inode)
+			// A socket of the kernel has an inode as any other, but no process.
+			if owner == "" && s.addr.IsUnspecified() && rxeLoaded(n) {
 				return "the kernel's rdma_rxe"
 			}
-			return processOf(n, s.inode)
+			return cmp.Or(owner, "a process of another user or container")
 		}
 	}
 	return "another engine, or the kernel's rdma_rxe"
 }
 
-// processOf finds the process that holds a socket.
+// rxeLoaded tells whether the kernel has rdma_rxe, whose sockets have port 4791 of all
+// addresses.
+func rxeLoaded(n node) bool {
+	_, err := fs.Stat(n, path.Join(sysfs.ModuleDir, "rdma_rxe"))
+	return err == nil
+}
+
+// processOf finds the process that holds a socket; "" where none is seen to.
 func processOf(n node, inode string) string {
-	const unknown = "a process of another user or container"
 	want := "socket:[" + inode + "]"
 	processes, err := fs.ReadDir(n, sysfs.Proc)
 	if err != nil {
-		return unknown
+		return ""
 	}
 	for _, p := range processes {
 		if _, err := strconv.Atoi(p.Name()); err != nil {
@@ -154,5 +163,5 @@ func processOf(n node, inode string) string {
 			}
 		}
 	}
-	return unknown
+	return ""
 }

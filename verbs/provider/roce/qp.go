@@ -23,8 +23,8 @@ type queuePair struct {
 	sendCQ, recvCQ *completionQueue
 	removed        bool // guarded by e.mu
 
-	// Completions that nobody has polled yet: each keeps a place in its queue.
-	unpolledSends, unpolledReceives atomic.Uint32
+	// Completions that nobody has polled yet: their requests keep their places.
+	unpolledSends, unpolledReceives atomic.Int32
 
 	mu        sync.Mutex // guards everything below; the receiver holds it for a run of packets
 	state     provider.QPState
@@ -90,10 +90,7 @@ func (d *domain) newQP(cfg provider.QPConfig) (*queuePair, error) {
 	}
 	d.e.qps[qp.qpn] = qp
 	d.users++
-	sendCQ.users++
-	if recvCQ != sendCQ {
-		recvCQ.users++
-	}
+	qp.use(1)
 	return qp, nil
 }
 
@@ -153,6 +150,9 @@ func (qp *queuePair) Modify(attr provider.QPAttributes) error {
 }
 
 func (qp *queuePair) checkAttributes(attr provider.QPAttributes) error {
+	if qp.state == provider.QPStateError && attr.State != provider.QPStateError && attr.State != provider.QPStateReset {
+		return errors.New("the connection has failed") // since the caller looked
+	}
 	if attr.Mask&provider.QPAttrPath != 0 {
 		peer := attr.Path.DGID.Addr()
 		if peer.Is4() != qp.e.addr.Is4() || peer.IsUnspecified() {
@@ -165,8 +165,22 @@ func (qp *queuePair) checkAttributes(attr provider.QPAttributes) error {
 	if m := attr.PathMTU; attr.Mask&provider.QPAttrPathMTU != 0 && (m.Code() == 0 || m > qp.e.mtu) {
 		return fmt.Errorf("path MTU %d is not 256 to %d", m, qp.e.mtu)
 	}
-	if n := max(attr.MaxDestReadAtomic, attr.MaxReadAtomic); n > maxReads {
-		return fmt.Errorf("%d outstanding reads and atomics, at most %d", n, maxReads)
+	for _, c := range []struct {
+		mask  provider.QPMask
+		name  string
+		value int
+		most  int
+	}{
+		{provider.QPAttrMaxDestReadAtomic, "outstanding reads and atomics of the peer", attr.MaxDestReadAtomic, maxReads},
+		{provider.QPAttrMaxReadAtomic, "outstanding reads and atomics", attr.MaxReadAtomic, maxReads},
+		{provider.QPAttrMinRNRTimer, "code of the RNR timer", int(attr.MinRNRTimer), 31},
+		{provider.QPAttrTimeout, "code of the timeout", int(attr.Timeout), 31},
+		{provider.QPAttrRetryCount, "retry count", int(attr.RetryCount), 7},
+		{provider.QPAttrRNRRetry, "RNR retry count", int(attr.RNRRetry), 7},
+	} {
+		if attr.Mask&c.mask != 0 && (c.value < 0 || c.value > c.most) {
+			return fmt.Errorf("%s %d is not 0 to %d", c.name, c.value, c.most)
+		}
 	}
 	return nil
 }
@@ -229,12 +243,18 @@ func (qp *queuePair) Close() error {
 	qp.e.mu.Lock()
 	qp.e.forget(ident)
 	qp.pd.users--
-	qp.sendCQ.users--
-	if qp.recvCQ != qp.sendCQ {
-		qp.recvCQ.users--
-	}
+	qp.use(-1)
 	qp.e.mu.Unlock()
 	return nil
+}
+
+// use counts the queue pair as a user of its completion queues, which may be one, or
+// no longer. The engine's mu is held.
+func (qp *queuePair) use(n int) {
+	qp.sendCQ.users += n
+	if qp.recvCQ != qp.sendCQ {
+		qp.recvCQ.users += n
+	}
 }
 
 // packet takes a sound packet of the peer.

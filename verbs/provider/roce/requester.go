@@ -84,6 +84,7 @@ func (r *requester) init(depth, segments int) {
 func (r *requester) at(i uint32) *sendEntry { return &r.ring[i%uint32(len(r.ring))] }
 
 func (r *requester) start(psn ib.PSN) {
+	psn = psn.Add(0) // 24 bits of what the program gave
 	r.psn, r.fresh, r.acked, r.post = psn, psn, psn, psn
 	r.window = windowMax / 2
 }
@@ -122,13 +123,13 @@ func (qp *queuePair) enqueue(wr *provider.SendRequest) error {
 	switch {
 	case qp.closed:
 		return provider.ErrClosed
-	case r.tail-r.head+qp.unpolledSends.Load() >= uint32(len(r.ring)):
+	case qp.state != provider.QPStateRTS && qp.state != provider.QPStateError:
+		return fmt.Errorf("it is in state %v, not RTS", qp.state)
+	case int(r.tail-r.head)+int(qp.unpolledSends.Load()) >= len(r.ring):
 		return provider.ErrQueueFull
 	case qp.state == provider.QPStateError:
 		qp.completeSend(wr.ID, wr.Op, true, provider.WCFlushed, 0)
 		return nil
-	case qp.state != provider.QPStateRTS:
-		return fmt.Errorf("it is in state %v, not RTS", qp.state)
 	}
 	s := r.at(r.tail)
 	if len(wr.Segments) > cap(s.segments) {

@@ -20,9 +20,11 @@ type responder struct {
 	refusal  ib.Syndrome // to be sent when all before it is answered; 0 is none
 	message  message
 
-	jobs     []readJob // a ring
+	reads    int       // that the peer may have outstanding
+	jobs     []readJob // a ring with room for as many replays
 	jobHead  int
 	jobCount int
+	replays  int // of jobCount
 }
 
 // receiveEntry is a receive request in the ring.
@@ -57,6 +59,7 @@ type readJob struct {
 	psn    ib.PSN // of the next packet
 	sent   int    // bytes
 	msn    uint32
+	replay bool // of a READ that came again
 }
 
 func (r *responder) init(depth, segments int) {
@@ -71,7 +74,7 @@ func (r *responder) at(i uint32) *receiveEntry { return &r.ring[i%uint32(len(r.r
 // start keeps the receive requests: they may be posted from INIT on.
 func (r *responder) start(psn ib.PSN, reads int) {
 	ring, head, tail := r.ring, r.head, r.tail
-	*r = responder{ring: ring, head: head, tail: tail, expected: psn, jobs: make([]readJob, reads)}
+	*r = responder{ring: ring, head: head, tail: tail, expected: psn.Add(0), jobs: make([]readJob, 2*reads), reads: reads}
 }
 
 func (r *responder) clear() { *r = responder{ring: r.ring} }
@@ -99,7 +102,7 @@ func (qp *queuePair) enqueueReceive(wr *provider.ReceiveRequest) error {
 		return provider.ErrClosed
 	case qp.state == provider.QPStateReset:
 		return errors.New("it is in state RESET")
-	case r.tail-r.head+qp.unpolledReceives.Load() >= uint32(len(r.ring)):
+	case int(r.tail-r.head)+int(qp.unpolledReceives.Load()) >= len(r.ring):
 		return provider.ErrQueueFull
 	case qp.state == provider.QPStateError:
 		qp.completeReceive(provider.WorkCompletion{ID: wr.ID, Status: provider.WCFlushed})
@@ -152,7 +155,7 @@ func (qp *queuePair) flushReceives() {
 		r.head++
 		qp.completeReceive(provider.WorkCompletion{ID: id, Status: provider.WCFlushed, Op: provider.WCReceive})
 	}
-	r.jobCount, r.ackDue, r.message = 0, false, message{}
+	r.jobCount, r.replays, r.ackDue, r.message = 0, 0, false, message{}
 }
 
 // request takes a packet of the peer's requester.
@@ -210,7 +213,9 @@ func (qp *queuePair) duplicate(p *ib.Packet) {
 	if p.BTH.PSN.Add(n).Sub(r.expected) > 0 || p.RETH.DMALength > maxMessage {
 		return // not what was asked before
 	}
-	qp.read(p)
+	if r.replays < r.reads { // else it comes once more
+		_ = qp.read(p, r.msn, true) // what can't be read any more is not answered
+	}
 }
 
 // packets returns how many packets carry length bytes.
@@ -350,24 +355,22 @@ func (qp *queuePair) newRead(p *ib.Packet) ib.Syndrome {
 		return ib.SyndromeNAKInvalidRequest
 	}
 	n := qp.packets(int(p.RETH.DMALength))
-	code := qp.read(p)
+	if r.jobCount-r.replays == r.reads {
+		return ib.SyndromeNAKInvalidRequest
+	}
+	msn := (r.msn + 1) & 0xffffff
+	code := qp.read(p, msn, false)
 	if code == ok {
 		r.expected = r.expected.Add(n)
-		r.msn = (r.msn + 1) & 0xffffff
+		r.msn = msn
 	}
 	return code
 }
 
-// read queues the response to a READ.
-func (qp *queuePair) read(p *ib.Packet) ib.Syndrome {
+// read queues the response to a READ, for which there is room.
+func (qp *queuePair) read(p *ib.Packet, msn uint32, replay bool) ib.Syndrome {
 	r := &qp.resp
-	if r.jobCount == len(r.jobs) {
-		if p.BTH.PSN != r.expected {
-			return ok // a duplicate: it comes again
-		}
-		return ib.SyndromeNAKInvalidRequest
-	}
-	job := readJob{addr: p.RETH.VirtualAddress, length: int(p.RETH.DMALength), psn: p.BTH.PSN, msn: (r.msn + 1) & 0xffffff}
+	job := readJob{addr: p.RETH.VirtualAddress, length: int(p.RETH.DMALength), psn: p.BTH.PSN, msn: msn, replay: replay}
 	if job.length > 0 {
 		if qp.attr.Access&provider.AccessRemoteRead != 0 {
 			job.region = qp.e.lookup(qp.pd, p.RETH.RKey, job.addr, job.length, provider.AccessRemoteRead)
@@ -378,7 +381,21 @@ func (qp *queuePair) read(p *ib.Packet) ib.Syndrome {
 	}
 	r.jobs[(r.jobHead+r.jobCount)%len(r.jobs)] = job
 	r.jobCount++
+	if replay {
+		r.replays++
+	}
 	return ok
+}
+
+// endRead takes the oldest READ off the queue.
+func (r *responder) endRead() {
+	j := &r.jobs[r.jobHead]
+	if j.replay {
+		r.replays--
+	}
+	*j = readJob{}
+	r.jobHead = (r.jobHead + 1) % len(r.jobs)
+	r.jobCount--
 }
 
 // respondPackets is how many packets of responses are sent at a time.
@@ -391,16 +408,19 @@ func (qp *queuePair) respond(mayOwe bool) (more bool) {
 	for r.jobCount > 0 && budget > 0 {
 		j := &r.jobs[r.jobHead]
 		done, good := qp.readPacket(j)
+		if !good && j.replay { // it was answered while its region was open
+			r.endRead()
+			continue
+		}
 		if !good { // the region was closed meanwhile
-			r.jobCount = 0
+			r.jobCount, r.replays = 0, 0
 			r.expected = j.psn
 			qp.refuse(ib.SyndromeNAKRemoteAccess)
 			break
 		}
 		budget--
 		if done {
-			r.jobHead = (r.jobHead + 1) % len(r.jobs)
-			r.jobCount--
+			r.endRead()
 		}
 	}
 	if r.jobCount > 0 {
