@@ -2,8 +2,6 @@ package bench
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -103,12 +101,8 @@ func (r *rig) addQP(i int) error {
 		return err
 	}
 	r.qps = append(r.qps, qp)
-	var psn [4]byte
-	if _, err := rand.Read(psn[:]); err != nil {
-		return err
-	}
 	d := perftest.Destination{
-		LID: r.port.LID, OutReads: r.outReads(), QPN: qp.QPN(), PSN: ib.PSN(binary.BigEndian.Uint32(psn[:]) & 0xffffff),
+		LID: r.port.LID, OutReads: r.outReads(), QPN: qp.QPN(), PSN: verbs.RandomPSN(),
 		RKey: r.mr.RKey(), VAddr: r.mr.Addr() + uint64(r.target(i)), GID: r.port.GIDs[r.cfg.GIDIndex],
 	}
 	r.own = append(r.own, d)

@@ -65,7 +65,7 @@ func (c *client) open(ctx context.Context, device *verbs.Device, pd *verbs.Prote
 	c.closers = append(c.closers, c.conn.Close)
 	stop := context.AfterFunc(ctx, func() { _ = c.conn.Close() })
 	defer stop()
-	mine := hello{Remote: verbs.Remote{QPN: c.qp.QPN(), PSN: randomPSN(), GID: port.GIDs[0], LID: port.LID}, MTU: port.ActiveMTU}
+	mine := hello{Remote: verbs.Remote{QPN: c.qp.QPN(), PSN: verbs.RandomPSN(), GID: port.GIDs[0], LID: port.LID}, MTU: port.ActiveMTU}
 	if err := send(c.conn, mine); err != nil {
 		return err
 	}

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -28,14 +26,6 @@ func receive(conn net.Conn, v any) error {
 		return fmt.Errorf("hear from %v: %w", conn.RemoteAddr(), err)
 	}
 	return nil
-}
-
-// randomPSN makes the number of the first packet. Nobody should be able to guess it: packets
-// with other numbers are dropped.
-func randomPSN() ib.PSN {
-	var b [4]byte
-	_, _ = rand.Read(b[:]) // never fails: it would end the process
-	return ib.PSN(binary.BigEndian.Uint32(b[:]) & 0xffffff)
 }
 
 // pathMTU is one that both ports take, and small enough here for a bucket to need several

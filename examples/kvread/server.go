@@ -148,7 +148,7 @@ func (s *server) welcome(ctx context.Context, conn net.Conn) error {
 		return err
 	}
 	mine := welcome{
-		hello: hello{Remote: verbs.Remote{QPN: qp.QPN(), PSN: randomPSN(), GID: port.GIDs[0], LID: port.LID}, MTU: port.ActiveMTU},
+		hello: hello{Remote: verbs.Remote{QPN: qp.QPN(), PSN: verbs.RandomPSN(), GID: port.GIDs[0], LID: port.LID}, MTU: port.ActiveMTU},
 		Addr:  s.mr.Addr(), RKey: s.mr.RKey(), Buckets: s.table.buckets(),
 	}
 	err = qp.Connect(verbs.ConnectConfig{

@@ -2,15 +2,12 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/rdmakit/rdmakit/verbs"
 	"github.com/rdmakit/rdmakit/verbs/provider/builtin"
-	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
 // end is one end of the connection, and everything that it takes.
@@ -57,18 +54,10 @@ func (e *end) open(ctx context.Context, name string, wait verbs.WaitMode) (err e
 		return err
 	}
 	e.hello = hello{
-		Remote: verbs.Remote{QPN: e.qp.QPN(), PSN: randomPSN(), GID: port.GIDs[0], LID: port.LID},
+		Remote: verbs.Remote{QPN: e.qp.QPN(), PSN: verbs.RandomPSN(), GID: port.GIDs[0], LID: port.LID},
 		MTU:    port.ActiveMTU,
 	}
 	return nil
-}
-
-// randomPSN makes the number of the first packet. Nobody should be able to guess it: packets
-// with other numbers are dropped.
-func randomPSN() ib.PSN {
-	var b [4]byte
-	_, _ = rand.Read(b[:]) // never fails: it would end the process
-	return ib.PSN(binary.BigEndian.Uint32(b[:]) & 0xffffff)
 }
 
 // register makes room for one message out and one in.

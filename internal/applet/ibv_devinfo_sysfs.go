@@ -2,7 +2,6 @@ package applet
 
 import (
 	"context"
-	"math/bits"
 	"path"
 	"slices"
 	"strconv"
@@ -141,7 +140,7 @@ func (s *sysfsDevice) portFrom(p *inventory.Port, transport provider.TransportTy
 		s.lack("state")
 	}
 	s.lack("max_mtu")
-	if mtu := mtuCode(p.ActiveMTU); mtu != 0 {
+	if mtu := provider.MTU(p.ActiveMTU.Code()); mtu != 0 {
 		s.portField("active_mtu", "%s", mtuText(mtu))
 	} else {
 		s.lack("active_mtu")
@@ -220,14 +219,6 @@ func (s *sysfsDevice) verbosePort(p *inventory.Port, transport provider.Transpor
 		}
 		s.gidLine(g.Index, g.GID, format, p.LinkLayer == inventory.LinkLayerEthernet)
 	}
-}
-
-// mtuCode is enum ibv_mtu; 0 for what is none of it.
-func mtuCode(m ib.MTU) provider.MTU {
-	if m < 256 || m > 4096 || bits.OnesCount(uint(m)) != 1 {
-		return 0
-	}
-	return provider.MTU(bits.TrailingZeros(uint(m)) - 7) //nolint:gosec // 1 to 5
 }
 
 // rateCodes turns a rate into the codes of width and speed; 0 for what has none. XDR doesn't fit the field of

@@ -37,12 +37,17 @@ type Provider interface {
 
 // Device is an open device.
 type Device interface {
+	// Name is the name that it was opened by (C twin: ibv_get_device_name).
 	Name() string
-	// Limits tells what the device can do.
+	// Limits tells what the device can do (C twin: ibv_query_device).
 	Limits() Limits
-	// Port tells the state of its port. A software device has one port, number 1.
+	// Port tells the state of a port, counted from 1 (C twins: ibv_query_port,
+	// ibv_query_gid). A software device has one.
 	Port(ctx context.Context, number int) (PortInfo, error)
+	// AllocatePD makes a protection domain (C twin: ibv_alloc_pd).
 	AllocatePD() (ProtectionDomain, error)
+	// CreateCQ makes a completion queue; a depth beyond MaxCQE is an error (C twin:
+	// ibv_create_cq).
 	CreateCQ(CQConfig) (CompletionQueue, error)
 	// Close ends the device. It answers ErrBusy while objects of it are open.
 	Close() error
@@ -54,47 +59,56 @@ type CounterReader interface {
 	Counters() map[string]uint64
 }
 
-// Limits are what a device can do at most.
+// Limits are what a device can do at most (C twin: struct ibv_device_attr).
 type Limits struct {
-	MaxQP         int
-	MaxSendWR     int // requests a queue
-	MaxRecvWR     int
-	MaxSegments   int // segments a request
-	MaxInline     int // bytes
-	MaxCQE        int // completions a queue
-	MaxMR         int
-	MaxRDAtomic   int   // READs and atomics outstanding
-	MaxMessage    int64 // bytes
-	AtomicSupport bool
+	MaxQP         int   // queue pairs
+	MaxSendWR     int   // requests in a send queue
+	MaxRecvWR     int   // requests in a receive queue
+	MaxSegments   int   // segments of a request
+	MaxInline     int   // bytes of an inline request
+	MaxCQE        int   // completions in a queue
+	MaxMR         int   // memory regions
+	MaxRDAtomic   int   // READs and atomics outstanding, of a queue pair
+	MaxMessage    int64 // bytes of a message
+	AtomicSupport bool  // compare-and-swap and fetch-and-add
 }
 
-// PortInfo is what a program needs of a port to connect.
+// PortInfo is what a program needs of a port to connect (C twin: struct ibv_port_attr,
+// all of which PortAttributes holds).
 type PortInfo struct {
-	Active    bool
-	ActiveMTU ib.MTU
-	LID       ib.LID
-	LinkLayer string   // "InfiniBand" or "Ethernet"
-	GIDs      []ib.GID // by index
+	Active    bool   // its state is ACTIVE
+	ActiveMTU ib.MTU // bytes of payload that a packet may have
+	LID       ib.LID // 0 on Ethernet
+	LinkLayer LinkLayer
+	GIDs      []ib.GID // by index; the zero GID in slots that are empty
 }
 
 // ProtectionDomain holds regions and queue pairs together: a queue pair reaches
 // the regions of its own domain only.
 type ProtectionDomain interface {
 	// RegisterMemory lets local requests, and with the access flags those of peers,
-	// use buf. It belongs to the region until Close returns.
+	// use buf, of one byte at least. It belongs to the region until Close returns (C
+	// twin: ibv_reg_mr).
 	RegisterMemory(buf []byte, access Access) (MemoryRegion, error)
+	// CreateQP makes a queue pair in state RESET (C twin: ibv_create_qp).
 	CreateQP(QPConfig) (QueuePair, error)
+	// Close answers ErrBusy while regions and queue pairs of it are open (C twin:
+	// ibv_dealloc_pd).
 	Close() error
 }
 
-// MemoryRegion is registered memory.
+// MemoryRegion is registered memory (C twin: struct ibv_mr).
 type MemoryRegion interface {
+	// LKey is the key of local requests.
 	LKey() uint32
+	// RKey is the key that peers name with Addr.
 	RKey() uint32
 	// Addr is the virtual address of the first byte, as peers name it.
 	Addr() uint64
 	// Bytes is the memory.
 	Bytes() []byte
+	// Close takes the memory back: from then on requests that name it fail, and nothing
+	// touches it (C twin: ibv_dereg_mr).
 	Close() error
 }
 
@@ -109,22 +123,29 @@ type MemoryWatcher interface {
 // CompletionQueue collects the outcome of requests.
 type CompletionQueue interface {
 	// Poll takes up to len(wcs) completions and never waits. It allocates nothing.
+	// C twin: ibv_poll_cq.
 	Poll(wcs []WorkCompletion) (n int, err error)
-	// Wait returns when there is a completion to poll, or when ctx ends.
+	// Wait returns when there is a completion to poll, or when ctx ends (C twins:
+	// ibv_req_notify_cq, ibv_get_cq_event).
 	Wait(ctx context.Context) error
+	// Close answers ErrBusy while queue pairs use it (C twin: ibv_destroy_cq).
 	Close() error
 }
 
 // QueuePair is one end of a connection, or a datagram port.
 type QueuePair interface {
+	// QPN is its number, of 24 bits, which the peer sends to.
 	QPN() ib.QPN
 	State() QPState
-	// Modify sets attributes; the caller has checked the transition.
+	// Modify sets attributes; the caller has checked the transition. Values out of range
+	// are errors (C twin: ibv_modify_qp).
 	Modify(QPAttributes) error
 	// PostSend queues requests in order. It returns how many were queued; the error
-	// belongs to the one after them.
+	// belongs to the one after them (C twin: ibv_post_send).
 	PostSend(wrs []SendRequest) (n int, err error)
+	// PostReceive queues buffers in order, as PostSend does (C twin: ibv_post_recv).
 	PostReceive(wrs []ReceiveRequest) (n int, err error)
+	// Close ends it; what is queued never completes (C twin: ibv_destroy_qp).
 	Close() error
 }
 

@@ -82,13 +82,13 @@ type QPAttributes struct {
 
 // Path is the way to the peer (C twin: struct ibv_ah_attr).
 type Path struct {
-	SGIDIndex    int
-	DGID         ib.GID
-	DLID         ib.LID
-	FlowLabel    uint32
+	SGIDIndex    int    // of the own port's table
+	DGID         ib.GID // of the peer
+	DLID         ib.LID // of the peer, on InfiniBand
+	FlowLabel    uint32 // 20 bits
 	HopLimit     uint8
-	TrafficClass uint8
-	ServiceLevel uint8
+	TrafficClass uint8 // DSCP and ECN, on RoCE v2
+	ServiceLevel uint8 // 0 to 15
 }
 
 // Merge takes over the attributes that b sets.

@@ -20,7 +20,9 @@
 //
 // # Limits
 //
-// Reliable connections with SEND, WRITE and READ; no atomics, no UC, no UD. A peer can't
+// Reliable connections with SEND, WRITE and READ; no atomics, no UC, no UD. The flow label,
+// traffic class and hop limit of a Path are the kernel's affair: a UDP socket has one of
+// each for all its peers, so they are not sent. A peer can't
 // make an engine hold more than its queues, which are as long as they were made: a READ
 // that is one too many is refused, a packet out of order is dropped. Packets are accepted
 // from the connected peer's address only. All methods are safe for concurrent use.

@@ -101,7 +101,7 @@ func (e *Engine) Port(_ context.Context, number int) (provider.PortInfo, error) 
 	}
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	return provider.PortInfo{Active: !e.closed, ActiveMTU: e.mtu, LinkLayer: "Ethernet", GIDs: []ib.GID{e.gid}}, nil
+	return provider.PortInfo{Active: !e.closed, ActiveMTU: e.mtu, LinkLayer: provider.LinkLayerEthernet, GIDs: []ib.GID{e.gid}}, nil
 }
 
 // AllocatePD implements provider.Device.

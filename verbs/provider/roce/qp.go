@@ -195,7 +195,7 @@ func (qp *queuePair) connect() {
 		Source: qp.e.gid, Destination: a.Path.DGID,
 		SourcePort: rocev2.Port, DestinationPort: rocev2.Port, DontFragment: true,
 	})
-	qp.resp.start(a.ReceivePSN, max(1, a.MaxDestReadAtomic))
+	qp.resp.start(a.ReceivePSN, a.MaxDestReadAtomic)
 	qp.peer = a.Path.DGID.Addr()
 	old := qp.ident
 	qp.ident = qp.e.identify(qp.peer)

@@ -353,3 +353,28 @@ func TestAcknowledgedAfterMemoryWent(t *testing.T) {
 		}
 	})
 }
+
+// TestNoReads: where none may be outstanding, READ is refused when it is posted, and by the peer that has no room for any.
+func TestNoReads(t *testing.T) {
+	for _, own := range []int{0, 1} {
+		synctest.Test(t, func(t *testing.T) {
+			a, b, _ := lossy(t, packetnet.Faults{Delay: time.Microsecond}, 1<<12, 4)
+			reconnect(t, a, b, func(attr *provider.QPAttributes) { attr.MaxReadAtomic, attr.MaxDestReadAtomic = own, 0 })
+			n, err := a.qp.PostSend([]provider.SendRequest{{
+				Op: provider.SendOpRead, Segments: []provider.Segment{{Region: a.mr, Length: 8}}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey(),
+			}})
+			if own == 0 {
+				if n != 0 || err == nil {
+					t.Errorf("PostSend of a READ with MaxReadAtomic 0 = %d, %v, want an error", n, err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if wc := wait(t, a, 1)[0]; wc.Status != provider.WCRemoteInvalid {
+				t.Errorf("READ from a peer with MaxDestReadAtomic 0 ends with %v, want %v", wc.Status, provider.WCRemoteInvalid)
+			}
+		})
+	}
+}

@@ -166,6 +166,9 @@ func (qp *queuePair) checkSegments(wr *provider.SendRequest) (int, error) {
 	if wr.Op > provider.SendOpRead {
 		return 0, fmt.Errorf("%v: %w", wr.Op, provider.ErrNotSupported)
 	}
+	if wr.Op == provider.SendOpRead && qp.attr.MaxReadAtomic == 0 {
+		return 0, errors.New("read: the queue pair may have none outstanding (MaxReadAtomic is 0)")
+	}
 	length := 0
 	for i, seg := range wr.Segments {
 		r, ok := seg.Region.(*region)
@@ -203,7 +206,7 @@ func (qp *queuePair) pump() {
 			break
 		}
 		if s.isRead() {
-			if r.readLen >= min(maxReads, max(1, qp.attr.MaxReadAtomic)) {
+			if r.readLen >= min(maxReads, qp.attr.MaxReadAtomic) {
 				break
 			}
 			// Cut at the same places every time: responders know a request that

@@ -156,6 +156,9 @@ func (qp *queuePair) flushReceives() {
 		qp.completeReceive(provider.WorkCompletion{ID: id, Status: provider.WCFlushed, Op: provider.WCReceive})
 	}
 	r.jobCount, r.replays, r.ackDue, r.message = 0, 0, false, message{}
+	if !fatal(r.refusal) { // the peer still learns why the connection ended
+		r.refusal = 0
+	}
 }
 
 // request takes a packet of the peer's requester.
