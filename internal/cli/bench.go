@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,6 +25,32 @@ const (
 	formatClassic output.Format = "classic"
 )
 
+// secondsValue is a flag for a time: a duration such as 10s, or a number of seconds as perftest takes it.
+type secondsValue time.Duration
+
+func (v *secondsValue) String() string {
+	if *v == 0 {
+		return ""
+	}
+	return time.Duration(*v).String()
+}
+
+func (*secondsValue) Type() string { return "TIME" }
+
+func (v *secondsValue) Set(text string) error {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		if d, err = time.ParseDuration(text + "s"); err != nil {
+			return errors.New("not a duration such as 10s, nor a number of seconds")
+		}
+	}
+	if d < 0 {
+		return errors.New("it is negative")
+	}
+	*v = secondsValue(d)
+	return nil
+}
+
 // benchFlags are the flags of the commands below bench.
 type benchFlags struct {
 	config   bench.Config
@@ -31,8 +58,8 @@ type benchFlags struct {
 	mtu      int
 	wait     string
 	tcpPort  int
-	duration time.Duration
-	margin   time.Duration
+	duration secondsValue
+	margin   secondsValue
 }
 
 func newBenchCommand(app *App) *cobra.Command {
@@ -43,7 +70,8 @@ func newBenchCommand(app *App) *cobra.Command {
 client. Either end may be a program of perftest (ib_write_bw, ib_read_bw, ib_send_bw, ib_write_lat, ib_read_lat,
 ib_send_lat), version 4.5 or another that announces 5.70 to 6.27.
 
-Both ends need the same test, --size or --all, --iterations or --duration, and --qps: nobody checks.
+Both ends need the same test, --size or --all, --iterations or --duration, and --qps. The exchange doesn't tell; what
+differs is found out where it shows.
 
 Figures of devices in user space (roce@ADDRESS) are marked "software, not line rate".`,
 		Example: `  rdmactl bench write-bw -d roce@192.0.2.1              # on one node
@@ -74,12 +102,14 @@ func newBenchTestCommand(app *App, test bench.Test) *cobra.Command {
 Without HOST it is the server and waits for one client; with HOST it is the client. -o classic prints what
 ib_` + test.String() + ` prints, -o csv a line for each size.
 
-The exit code is 0 when the test has ended well, 5 when the server can't be reached, 1 when a message failed.`,
+The exit code is 0 when the test has ended well, 1 when a message failed or the other end doesn't fit, 2 for wrong use,
+3 when there is no such device, 5 when the server can't be reached, 6 when the other end says nothing or --timeout is
+over.`,
 		Example: fmt.Sprintf(`  rdmactl bench %[1]s -d roce@192.0.2.1
   rdmactl bench %[1]s -d roce@192.0.2.2 192.0.2.1
-  rdmactl bench %[1]s -d roce@eth0 -a -o csv 192.0.2.1 > sizes.csv
+  rdmactl bench %[1]s -d roce@eth0 -a -o csv 192.0.2.1 > sizes.csv    # the server needs -a too
   rdmactl bench %[1]s -d roce@192.0.2.2 -s 64K -D 10s 192.0.2.1    # the server needs -s and -D too`, name),
-		Args: cobra.MaximumNArgs(1),
+		Args: benchArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return app.runBench(cmd, flags, args) },
 	}
 	SetFormats(cmd, append(output.Formats(), formatCSV, formatClassic)...)
@@ -90,13 +120,14 @@ The exit code is 0 when the test has ended well, 5 when the server can't be reac
 func (b *benchFlags) addTo(cmd *cobra.Command, test bench.Test) {
 	f, c := cmd.Flags(), &b.config
 	addSetting(cmd, f, "device", "d")
+	f.Lookup("device").Usage = "`NAME` of the device: roce@ADDRESS or roce@NETDEV, RDMA in user space on that address"
 	f.IntVarP(&b.tcpPort, "tcp-port", "p", bench.DefaultPort, "TCP `PORT` of the server")
 	f.IntVarP(&c.Port, "ib-port", "i", 1, "`PORT` of the device")
-	f.StringVarP(&b.size, "size", "s", "", "`BYTES` of a message; K and M may follow (default 64K for bandwidth, 2 for latency)")
+	f.StringVarP(&b.size, "size", "s", "", "`BYTES` of a message; K and M may follow (default "+defaultSize(test)+")")
 	f.BoolVarP(&c.AllSizes, "all", "a", false, "measure all sizes from 2 bytes to 8 MiB")
-	f.IntVarP(&c.Iterations, "iterations", "n", 0, "`NUMBER` of messages of a size (default 1000; 5000 for write-bw)")
-	f.DurationVarP(&b.duration, "duration", "D", 0, "measure for this `TIME` instead of a number of messages")
-	f.DurationVarP(&b.margin, "margin", "f", 0, "`TIME` not counted at both ends of the duration (default a quarter of it)")
+	f.IntVarP(&c.Iterations, "iterations", "n", 0, "`NUMBER` of messages of a size (default "+defaultIterations(test)+")")
+	f.VarP(&b.duration, "duration", "D", "measure for this `TIME` instead of a number of messages")
+	f.VarP(&b.margin, "margin", "f", "`TIME` not counted at both ends of the duration (default a quarter of it)")
 	f.IntVarP(&b.mtu, "mtu", "m", 0, "largest path `MTU`: 256, 512, 1024, 2048 or 4096 (default that of the port)")
 	f.IntVarP(&c.GIDIndex, "gid-index", "x", 0, "`INDEX` of the port's GID")
 	f.IntVarP(&c.TxDepth, "tx-depth", "t", 0, "`REQUESTS` under way (default 128; 1 for latency)")
@@ -104,6 +135,9 @@ func (b *benchFlags) addTo(cmd *cobra.Command, test bench.Test) {
 	f.Uint8VarP(&c.Timeout, "qp-timeout", "u", 0, "acknowledgement timeout `CODE`: 4.096 us times 2^code, up to 31 (default 14, 67 ms)")
 	f.StringVar(&b.wait, "wait", "hybrid", "`HOW` to wait for completions: hybrid, event, busy")
 	completeWords(cmd, "wait", []string{"hybrid", "event", "busy"})
+	cmd.MarkFlagsMutuallyExclusive("all", "size")
+	cmd.MarkFlagsMutuallyExclusive("all", "duration")
+	cmd.MarkFlagsMutuallyExclusive("iterations", "duration")
 	if test.Op() == verbs.SendOpRead {
 		f.IntVar(&c.OutstandingReads, "outs", 0, "`READS` under way (default what the device can do)")
 	}
@@ -116,6 +150,40 @@ func (b *benchFlags) addTo(cmd *cobra.Command, test bench.Test) {
 	f.BoolVarP(&c.NoPeak, "no-peak", "N", false, "don't look for the peak bandwidth")
 	f.BoolVar(&c.WarmUp, "warm-up", false, "send some messages before measuring")
 	f.BoolVar(&c.ReportGbps, "report-gbits", false, "tell the server Gb/s, for one that runs with --report_gbits")
+}
+
+func defaultSize(test bench.Test) string {
+	if test.IsLatency() {
+		return "2"
+	}
+	return "64K"
+}
+
+func defaultIterations(test bench.Test) string {
+	if test == bench.WriteBW {
+		return "5000"
+	}
+	return "1000"
+}
+
+// benchArgs takes one HOST. Who knows perftest types -q 8 for eight queue pairs, and then 8 stands where HOST does.
+func benchArgs(cmd *cobra.Command, args []string) error {
+	var err error
+	switch {
+	case len(args) > 1:
+		err = fmt.Errorf("unexpected argument %q", args[1])
+	case len(args) == 1 && args[0] == "":
+		err = errors.New("HOST is empty")
+	case len(args) == 1 && cmd.Flags().Changed("quiet") && strings.Trim(args[0], "0123456789") == "":
+		err = fmt.Errorf("HOST %s is a number", args[0])
+	}
+	if err == nil {
+		return nil
+	}
+	if cmd.Flags().Changed("quiet") && cmd.Flags().Lookup("qps") != nil {
+		err = withHints(err, "the number of queue pairs is --qps; -q is --quiet")
+	}
+	return usageError(cmd, err)
 }
 
 // settle turns flags into a configuration.
@@ -133,10 +201,15 @@ func (b *benchFlags) settle(cmd *cobra.Command, args []string) (bench.Config, er
 		}
 		c.Size = size
 	}
+	for _, name := range []string{"iterations", "duration", "qps", "post-list", "tx-depth", "rx-depth"} {
+		if f := cmd.Flags().Lookup(name); f != nil && f.Changed && (f.Value.String() == "0" || f.Value.String() == "") {
+			return c, fmt.Errorf("--%s is 0", name)
+		}
+	}
 	if b.tcpPort < 1 || b.tcpPort > 65535 {
 		return c, fmt.Errorf("--tcp-port %d is not 1 to 65535", b.tcpPort)
 	}
-	c.Wait, c.MTU, c.Duration, c.Margin = wait, ib.MTU(b.mtu), b.duration, b.margin
+	c.Wait, c.MTU, c.Duration, c.Margin = wait, ib.MTU(b.mtu), time.Duration(b.duration), time.Duration(b.margin)
 	if cmd.Flags().Changed("margin") && b.margin == 0 {
 		c.Margin = -1
 	}
@@ -197,8 +270,19 @@ func (app *App) measure(ctx context.Context, device *verbs.Device, port int, arg
 		app.Out.Note("%v on %s: waiting for a client on TCP port %d", cfg.Test, device.Name(), port)
 	})
 	if err != nil {
-		return bench.Result{}, err
+		return bench.Result{}, withHints(err, connectHints(err, host)...)
 	}
 	defer conn.Close()
 	return bench.Run(ctx, device, conn, cfg)
+}
+
+// connectHints tell what to do about a server that isn't there, or can't be.
+func connectHints(err error, host string) []string {
+	switch {
+	case host != "" && ExitCode(err) == ExitUnreachable:
+		return []string{"start the server first, with the same -p at both ends; a server takes one client"}
+	case host == "" && (errors.Is(err, syscall.EADDRINUSE) || errors.Is(err, syscall.EACCES)):
+		return []string{"-p takes another port, at both ends"}
+	}
+	return nil
 }

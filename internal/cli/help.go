@@ -82,7 +82,7 @@ func (app *App) help(cmd *cobra.Command, _ []string) {
 	if flags := flagUsages(cmd.LocalNonPersistentFlags()); flags != "" {
 		blocks = append(blocks, section("Flags:", flags))
 	}
-	blocks = append(blocks, section("Flags of every command:", flagUsages(cmd.Root().PersistentFlags())))
+	blocks = append(blocks, section("Flags of every command:", flagUsages(notShadowed(cmd))))
 	if !cmd.HasParent() {
 		blocks = append(blocks, section("Exit codes:", exitCodes()))
 	}
@@ -117,6 +117,18 @@ func section(title, text string) output.Text {
 	t := output.Paragraph(strings.TrimRight(text, "\n"))
 	t.Title = title
 	return t
+}
+
+// notShadowed are the flags of every command but those that cmd has in a form of its own.
+func notShadowed(cmd *cobra.Command) *pflag.FlagSet {
+	out := pflag.NewFlagSet("", pflag.ContinueOnError)
+	own := cmd.LocalNonPersistentFlags()
+	cmd.Root().PersistentFlags().VisitAll(func(f *pflag.Flag) {
+		if own.Lookup(f.Name) == nil {
+			out.AddFlag(f)
+		}
+	})
+	return out
 }
 
 func flagUsages(flags *pflag.FlagSet) string { return strings.TrimRight(flags.FlagUsages(), "\n") }
