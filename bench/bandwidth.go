@@ -53,7 +53,7 @@ func (r *rig) send(ctx context.Context, size int) (BandwidthPoint, error) {
 		return BandwidthPoint{}, err
 	}
 	if limit == 0 {
-		return bandwidthPoint(size, f.counted, (f.clock.to - f.clock.from).Seconds(), 0), nil
+		return f.clock.bandwidth(size, f.counted)
 	}
 	took := f.clock.now().Seconds()
 	return bandwidthPoint(size, f.total, took, shortestInterval(f.posted, f.completed)/1e9), nil
@@ -178,7 +178,7 @@ func (r *run) take(ctx context.Context, size int) (BandwidthPoint, error) {
 		}
 	}
 	if r.cfg.Duration > 0 {
-		return bandwidthPoint(size, counted, (clock.to - clock.from).Seconds(), 0), nil
+		return clock.bandwidth(size, counted)
 	}
 	return bandwidthPoint(size, got, clock.now().Seconds(), 0), nil
 }

@@ -1,6 +1,12 @@
 package bench
 
-import "time"
+import (
+	"errors"
+	"time"
+)
+
+// ErrNothingMeasured is the error for a test of a duration without a result.
+var ErrNothingMeasured = errors.New("no message fell into the measured time: does the other end run with the same -D or -n?")
 
 // clock says when a test of a duration counts and when it is over.
 type clock struct {
@@ -14,3 +20,11 @@ func (c *Config) clock() *clock {
 
 func (c *clock) now() time.Duration           { return time.Since(c.begin) }
 func (c *clock) counts(at time.Duration) bool { return at >= c.from && at < c.to }
+
+// bandwidth makes a point of the messages that counted, if there were any.
+func (c *clock) bandwidth(size int, counted uint64) (BandwidthPoint, error) {
+	if counted == 0 {
+		return BandwidthPoint{}, ErrNothingMeasured
+	}
+	return bandwidthPoint(size, counted, (c.to - c.from).Seconds(), 0), nil
+}

@@ -76,33 +76,50 @@ const slowest = 1 << 20
 
 // watchdog returns a context that ends when nothing has completed for as long as a
 // step of the exchange may take, and for as long as a slow network needs for what is
-// under way.
+// under way. It looks now and then instead of being told: a clock read with every
+// completion would be measured too.
 func (r *run) watchdog(ctx context.Context, size int) (watched context.Context, stop func()) {
 	watched, cancel := context.WithCancelCause(ctx)
-	underWay := time.Duration(size) * time.Duration(r.cfg.TxDepth*r.cfg.QueuePairs) * time.Second / slowest
-	limit := orElseStep(r.cfg.StepTimeout) + min(underWay, maxInterval)
+	limit := orElseStep(r.cfg.StepTimeout) + underWay(size, r.cfg.TxDepth*r.cfg.QueuePairs)
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		ticker := time.NewTicker(limit)
+		ticker := time.NewTicker(max(limit/looks, 1))
 		defer ticker.Stop()
-		for seen := r.moved.Load(); ; {
+		for seen, at := r.moved.Load(), time.Now(); ; {
 			select {
 			case <-watched.Done():
 				return
 			case <-ticker.C:
 			}
-			now := r.moved.Load()
-			if now == seen {
-				cancel(fmt.Errorf("%w with the peer for %v", ErrStalled, limit))
+			if now := r.moved.Load(); now != seen {
+				seen, at = now, time.Now()
+			} else if time.Since(at) >= limit {
+				cancel(fmt.Errorf("%w with the peer for %v", ErrStalled, rounded(limit)))
 				return
 			}
-			seen = now
 		}
 	})
 	return watched, func() {
 		cancel(nil)
 		wg.Wait()
 	}
+}
+
+// looks is how often watchdog looks within its limit.
+const looks = 32
+
+// underWay is how long a slow network needs for n messages, at most maxInterval.
+func underWay(size, n int) time.Duration {
+	seconds := float64(size) * float64(n) / slowest
+	return time.Duration(min(seconds, maxInterval.Seconds()) * float64(time.Second))
+}
+
+// rounded drops what nobody wants to read.
+func rounded(d time.Duration) time.Duration {
+	if d >= time.Second {
+		return d.Round(time.Second)
+	}
+	return d.Round(time.Millisecond)
 }
 
 func orElseStep(d time.Duration) time.Duration {

@@ -50,9 +50,12 @@ func (p *pace) tick() {
 	p.counted++
 }
 
-func (p *pace) point(size int) LatencyPoint {
-	p.cancel()
-	return p.sum.point(size, p.counted, p.r.cfg.Test.exchanges())
+// point is the result; a single message has no interval to the next.
+func (p *pace) point(size int) (LatencyPoint, error) {
+	if p.sum.n == 0 {
+		return LatencyPoint{}, ErrNothingMeasured
+	}
+	return p.sum.point(size, p.counted, p.r.cfg.Test.exchanges()), nil
 }
 
 // request is the one request of latency tests.
@@ -79,6 +82,7 @@ func (r *run) post(ctx context.Context, wr verbs.SendRequest) error {
 // readLatency reads again and again.
 func (r *run) readLatency(ctx context.Context, size int) (LatencyPoint, error) {
 	p, wr := r.newPace(ctx), r.request(size)
+	defer p.cancel()
 	for range p.limit {
 		p.tick()
 		if err := r.post(p.ctx, wr); p.over(err) {
@@ -87,7 +91,7 @@ func (r *run) readLatency(ctx context.Context, size int) (LatencyPoint, error) {
 			return LatencyPoint{}, err
 		}
 	}
-	return p.point(size), nil
+	return p.point(size)
 }
 
 // sendLatency bounces SENDs; the client begins.
@@ -98,6 +102,7 @@ func (r *run) sendLatency(ctx context.Context, size int) (LatencyPoint, error) {
 		}
 	}
 	p, wr := r.newPace(ctx), r.request(size)
+	defer p.cancel()
 	var sent, got uint64
 	for sent < p.limit || got < p.limit {
 		if got < p.limit && (sent > 0 || r.cfg.Role == perftest.RoleServer) {
@@ -125,13 +130,14 @@ func (r *run) sendLatency(ctx context.Context, size int) (LatencyPoint, error) {
 			return LatencyPoint{}, err
 		}
 	}
-	return p.point(size), nil
+	return p.point(size)
 }
 
 // writeLatency bounces WRITEs, whose last byte is their number; the server begins.
 // The target waits for that byte in its memory.
 func (r *run) writeLatency(ctx context.Context, size int) (LatencyPoint, error) {
 	p, wr := r.newPace(ctx), r.request(size)
+	defer p.cancel()
 	stamp := &r.mr.Bytes()[r.source(0)+size-1]
 	var sent, got uint64
 	for sent < p.limit || got < p.limit {
@@ -155,5 +161,5 @@ func (r *run) writeLatency(ctx context.Context, size int) (LatencyPoint, error) 
 			return LatencyPoint{}, err
 		}
 	}
-	return p.point(size), nil
+	return p.point(size)
 }

@@ -185,7 +185,12 @@ func (s *intervals) point(size int, iterations uint64, exchanges int) LatencyPoi
 		return p
 	}
 	scale := 1 / float64(exchanges) / 1e3
-	quantile := func(q float64) float64 { return float64(s.histogram.ValueAtPercentile(q)) * scale }
+	// The histogram tells the upper edge of a range of intervals, which may be more than
+	// any of them was.
+	quantile := func(q float64) float64 {
+		at := time.Duration(s.histogram.ValueAtPercentile(q))
+		return float64(max(s.least, min(at, s.most)).Nanoseconds()) * scale
+	}
 	mean := s.sum / float64(s.n)
 	p.Min, p.Max = float64(s.least.Nanoseconds())*scale, float64(s.most.Nanoseconds())*scale
 	p.Average = mean * scale

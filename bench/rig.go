@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/rdmakit/rdmakit/bench/perftest"
+	"github.com/rdmakit/rdmakit/internal/anonmem"
 	"github.com/rdmakit/rdmakit/verbs"
 	"github.com/rdmakit/rdmakit/verbs/provider"
 	"github.com/rdmakit/rdmakit/wire/ib"
@@ -28,6 +29,7 @@ type rig struct {
 	pd     *verbs.ProtectionDomain
 	sends  *verbs.CompletionQueue
 	recvs  *verbs.CompletionQueue
+	memory []byte // of mr
 	mr     *verbs.MemoryRegion
 	qps    []*verbs.QueuePair
 	own    []perftest.Destination
@@ -77,8 +79,10 @@ func (r *rig) allocate() (err error) {
 	if need := 2 * int64(cfg.QueuePairs) * int64(r.slot); need > maxMemory {
 		return fmt.Errorf("the peer's cycle buffer of %d bytes needs %d bytes of memory, more than %d", r.cycle, need, int64(maxMemory))
 	}
-	memory := make([]byte, 2*cfg.QueuePairs*r.slot)
-	if r.mr, err = r.pd.RegisterMemory(memory, verbs.AccessLocalWrite|r.access()); err != nil {
+	if r.memory, err = allocate(cfg.QueuePairs, r.slot); err != nil {
+		return err
+	}
+	if r.mr, err = r.pd.RegisterMemory(r.memory, verbs.AccessLocalWrite|r.access()); err != nil {
 		return err
 	}
 	for i := range cfg.QueuePairs {
@@ -230,14 +234,20 @@ func (r *rig) receive(i, n, size int) error {
 	return err
 }
 
-// close frees everything. Queue pairs go first: what is under way dies with them.
+// close frees everything. Queue pairs go first: what is under way dies with them. The
+// memory of a region that stays open is lost: an engine may yet write to it.
 func (r *rig) close() error {
 	var errs []error
 	for _, qp := range r.qps {
 		errs = append(errs, qp.Close())
 	}
+	var open error
 	if r.mr != nil {
-		errs = append(errs, r.mr.Close())
+		open = r.mr.Close()
+		errs = append(errs, open)
+	}
+	if r.memory != nil && open == nil {
+		errs = append(errs, anonmem.Free(r.memory))
 	}
 	for _, cq := range []*verbs.CompletionQueue{r.sends, r.recvs} {
 		if cq != nil {

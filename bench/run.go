@@ -35,21 +35,9 @@ func Run(ctx context.Context, device *verbs.Device, conn perftest.Conn, cfg Conf
 }
 
 func start(ctx context.Context, device *verbs.Device, conn perftest.Conn, cfg Config) (result Result, err error) {
-	if cfg, err = cfg.normalized(); err != nil {
-		return Result{}, err
-	}
-	port, err := device.Port(ctx, cfg.Port)
+	cfg, port, mtu, err := prepare(ctx, device, cfg)
 	if err != nil {
 		return Result{}, err
-	}
-	if cfg.GIDIndex < 0 || cfg.GIDIndex >= len(port.GIDs) || port.GIDs[cfg.GIDIndex].IsZero() {
-		return Result{}, fmt.Errorf("GID index %d: the port has no such GID", cfg.GIDIndex)
-	}
-	mtu := port.ActiveMTU
-	if cfg.MTU > mtu {
-		return Result{}, fmt.Errorf("MTU %d is more than the %d of the port", cfg.MTU, mtu)
-	} else if cfg.MTU != 0 {
-		mtu = cfg.MTU
 	}
 	session := perftest.NewSession(conn, perftest.Config{Role: cfg.Role, StepTimeout: cfg.StepTimeout})
 	agreed, err := session.Hello(ctx, hello(mtu))
@@ -121,7 +109,9 @@ func (r *run) introduce(ctx context.Context) (err error) {
 		case stepSync:
 			err = r.sync(ctx, "wait for the queue pairs to be ready")
 		case stepKeys:
-			r.peers, err = r.session.ExchangeKeys(ctx, r.own)
+			if r.peers, err = r.session.ExchangeKeys(ctx, r.own); err == nil {
+				err = r.checkPeers()
+			}
 		case stepConnect:
 			if err = r.connect(); err == nil {
 				r.result.Remote = endpoints(r.peers)
@@ -200,6 +190,9 @@ func (r *run) serverOfBandwidth(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if theirs.Iterations == 0 { // a good-bye would tell the peer that all is well
+		return ErrNothingMeasured
+	}
 	r.addBandwidth(fromReport(theirs))
 	return r.session.Finish(ctx, r.own[0])
 }
@@ -264,11 +257,12 @@ func (r *run) begin(ctx context.Context, size int) error {
 // watched measures one size while it watches the connection to the peer, and that
 // messages come and go.
 func watched[P any](ctx context.Context, r *run, size int, measure func(context.Context, int) (P, error)) (P, error) {
-	ctx, stop := r.session.Watch(ctx, fmt.Sprintf("measure with %d bytes", size))
-	defer stop()
+	ctx, watcher := r.session.Watch(ctx, fmt.Sprintf("measure with %d bytes", size), r.moved.Load)
+	defer watcher.Stop()
 	ctx, stopDog := r.watchdog(ctx, size)
 	defer stopDog()
-	return measure(ctx, size)
+	p, err := measure(ctx, size)
+	return p, explain(ctx, err, watcher.Gone())
 }
 
 // latencies measures all sizes.

@@ -180,9 +180,9 @@ func ParseSize(s string) (int, error) {
 	n, err := strconv.ParseInt(digits, 0, 32)
 	const most = 1 << 31
 	switch {
-	case err != nil:
+	case err != nil && !errors.Is(err, strconv.ErrRange):
 		return 0, fmt.Errorf("size %q is no number of bytes, of KiB (K) or MiB (M)", s)
-	case n < 1 || n > most/int64(factor)-1:
+	case err != nil || n < 1 || n > most/int64(factor)-1:
 		return 0, fmt.Errorf("size %q is not 1 to %d bytes", s, most-1)
 	}
 	return int(n) * factor, nil

@@ -73,6 +73,9 @@ func measure(ctx context.Context, o Options, env Env) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, device.Close()) }()
+	if err := bench.Check(ctx, device, o.Config); err != nil {
+		return err
+	}
 	p := &Printer{W: env.Stdout, Gbits: o.Gbits}
 	observer := p.Observer()
 	o.Config.Observer = observer

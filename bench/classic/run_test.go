@@ -115,3 +115,36 @@ func TestMainErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestMainChecksFirst has clients with a device that can't do what they ask for: a
+// server that waits for one client never sees them.
+func TestMainChecksFirst(t *testing.T) {
+	var lc net.ListenConfig
+	l, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	came := make(chan bool, 1)
+	go func() {
+		conn, err := l.Accept()
+		if err == nil {
+			_ = conn.Close()
+		}
+		came <- err == nil
+	}()
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	for args, want := range map[string]string{
+		"-x 7": "GID index 7: port 1 has no such GID, but GID index 0",
+		"-i 2": "port 1 only",
+	} {
+		var out, errOut bytes.Buffer
+		code := Main(t.Context(), bench.SendBW, strings.Fields(args+" -d roce@127.0.3.1 -p "+port+" 127.0.0.1"), Env{Stdout: &out, Stderr: &errOut, Open: open})
+		if code != 1 || !strings.Contains(errOut.String(), want) {
+			t.Errorf("Main(%q) = %d, %q, want 1, %q", args, code, &errOut, want)
+		}
+	}
+	_ = l.Close()
+	if <-came {
+		t.Error("a client has connected before it looked at its device")
+	}
+}

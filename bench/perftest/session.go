@@ -59,7 +59,7 @@ type Session struct {
 	conn Conn
 	cfg  Config
 	buf  []byte
-	// ahead holds what Watch has read.
+	// ahead holds what a Watcher has read.
 	ahead []byte
 }
 
@@ -150,42 +150,6 @@ func gone(err error) error {
 		return fmt.Errorf("the peer closed the connection: %w", io.ErrUnexpectedEOF)
 	}
 	return err
-}
-
-// graceAfterEnd is how long a measurement may go on when the peer has closed the
-// connection: a peer that is done closes without good-bye, and what it sent by RDMA
-// is on its way meanwhile.
-const graceAfterEnd = 2 * time.Second
-
-// Watch returns a context for a measurement, which ends soon after the peer has
-// closed the connection, and a function to be called after the measurement and
-// before the next step. name says in the error what was going on.
-func (s *Session) Watch(ctx context.Context, name string) (watched context.Context, stop func()) {
-	watched, cancel := context.WithCancelCause(ctx)
-	if len(s.ahead) > 0 || s.conn.SetDeadline(time.Time{}) != nil {
-		return watched, func() { cancel(nil) }
-	}
-	stopped, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		var one [1]byte
-		n, err := s.conn.Read(one[:])
-		if n > 0 { // the peer is one step ahead
-			s.ahead = append(s.ahead[:0], one[0])
-			return
-		}
-		select {
-		case <-stopped:
-		case <-time.After(graceAfterEnd):
-			cancel(s.failed(name, gone(err)))
-		}
-	}()
-	return watched, func() {
-		close(stopped)
-		_ = s.conn.SetDeadline(time.Unix(1, 0))
-		<-ended
-		cancel(nil)
-	}
 }
 
 // Hello is what both ends tell of themselves first.

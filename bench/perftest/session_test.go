@@ -116,44 +116,6 @@ func TestSilentPeer(t *testing.T) {
 	})
 }
 
-// TestWatch holds a watched measurement to what its peer does: say more, nothing, or
-// close.
-func TestWatch(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a, b := net.Pipe()
-		s := NewSession(a, Config{Role: RoleServer})
-		own := captured()
-		line := KeyWithGID.Append(nil, &own)
-		go func() { // the client goes on with a step before we do
-			_, _ = b.Write(line)
-			_, _ = io.ReadFull(b, make([]byte, len(line)))
-		}()
-		ctx, stop := s.Watch(t.Context(), "measure")
-		time.Sleep(time.Hour)
-		if err := ctx.Err(); err != nil {
-			t.Errorf("a peer that is ahead ended the measurement: %v", context.Cause(ctx))
-		}
-		stop()
-		if err := s.Sync(t.Context(), "step", own); err != nil {
-			t.Errorf("Sync after Watch = %v, want the line whose first byte Watch has read", err)
-		}
-		ctx, stop = s.Watch(t.Context(), "measure")
-		stop() // nothing came
-		if ctx.Err() == nil {
-			t.Error("stop did not end the context")
-		}
-		ctx, stop = s.Watch(t.Context(), "measure")
-		start := time.Now()
-		_ = b.Close()
-		<-ctx.Done()
-		if err := context.Cause(ctx); !strings.Contains(err.Error(), "measure with the client: the peer closed the connection") || time.Since(start) != graceAfterEnd {
-			t.Errorf("after the peer closed: %v after %v", err, time.Since(start))
-		}
-		stop()
-		_ = a.Close()
-	})
-}
-
 func TestBadKeys(t *testing.T) {
 	a, b := net.Pipe()
 	defer a.Close()

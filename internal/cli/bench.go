@@ -261,6 +261,9 @@ func (app *App) runBench(cmd *cobra.Command, flags benchFlags, args []string) (e
 
 // measure connects and runs the test.
 func (app *App) measure(ctx context.Context, device *verbs.Device, port int, args []string, cfg bench.Config, printer *classic.Printer) (bench.Result, error) {
+	if err := bench.Check(ctx, device, cfg); err != nil { // before anybody at the other end is kept waiting
+		return bench.Result{}, err
+	}
 	host := ""
 	if len(args) > 0 {
 		host = args[0]

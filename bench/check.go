@@ -1,0 +1,117 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/rdmakit/rdmakit/internal/anonmem"
+	"github.com/rdmakit/rdmakit/verbs"
+	"github.com/rdmakit/rdmakit/wire/ib"
+)
+
+// Check says what is wrong with a configuration on a device: all that can be known
+// before there is a peer, its memory included. To be called before a server waits, or
+// a client costs a server its one connection.
+func Check(ctx context.Context, device *verbs.Device, cfg Config) error {
+	err := check(ctx, device, cfg)
+	if err != nil {
+		err = fmt.Errorf("%v with %s: %w", cfg.Test, device.Name(), err)
+	}
+	return err
+}
+
+func check(ctx context.Context, device *verbs.Device, cfg Config) error {
+	cfg, _, _, err := prepare(ctx, device, cfg)
+	if err != nil {
+		return err
+	}
+	memory, err := allocate(cfg.QueuePairs, cfg.Size)
+	if err != nil {
+		return err
+	}
+	return anonmem.Free(memory)
+}
+
+// prepare returns the configuration with its defaults, the port, and the MTU to
+// propose.
+func prepare(ctx context.Context, device *verbs.Device, cfg Config) (Config, verbs.PortInfo, ib.MTU, error) {
+	cfg, err := cfg.normalized()
+	if err != nil {
+		return cfg, verbs.PortInfo{}, 0, err
+	}
+	port, err := device.Port(ctx, cfg.Port)
+	if err != nil {
+		return cfg, port, 0, err
+	}
+	if cfg.GIDIndex < 0 || cfg.GIDIndex >= len(port.GIDs) || port.GIDs[cfg.GIDIndex].IsZero() {
+		return cfg, port, 0, fmt.Errorf("GID index %d: port %d has no such GID, but %s", cfg.GIDIndex, cfg.Port, gidIndexes(port.GIDs))
+	}
+	mtu := port.ActiveMTU
+	if cfg.MTU > mtu {
+		return cfg, port, 0, fmt.Errorf("MTU %d is more than the %d of the port", cfg.MTU, mtu)
+	} else if cfg.MTU != 0 {
+		mtu = cfg.MTU
+	}
+	return cfg, port, mtu, nil
+}
+
+// gidIndexes names the indexes of a table's GIDs.
+func gidIndexes(gids []ib.GID) string {
+	var list []string
+	for i, gid := range gids {
+		if !gid.IsZero() {
+			list = append(list, strconv.Itoa(i))
+		}
+	}
+	switch len(list) {
+	case 0:
+		return "no GID at all"
+	case 1:
+		return "GID index " + list[0]
+	}
+	return "GID indexes " + strings.Join(list, ", ")
+}
+
+// allocate takes the buffers of queue pairs with messages of size.
+func allocate(queuePairs, size int) ([]byte, error) {
+	n := 2 * queuePairs * size
+	memory, err := anonmem.Alloc(n)
+	if err != nil {
+		pairs := "queue pairs"
+		if queuePairs == 1 {
+			pairs = "queue pair"
+		}
+		return nil, fmt.Errorf("allocate %s for %d %s of %s: %w", inUnits(n), queuePairs, pairs, inUnits(size), err)
+	}
+	return memory, nil
+}
+
+// inUnits writes a number of bytes in the largest unit that divides it.
+func inUnits(n int) string {
+	for i, unit := range []string{"GiB", "MiB", "KiB"} {
+		if size := 1 << (30 - 10*i); n >= size && n%size == 0 {
+			return fmt.Sprintf("%d %s", n/size, unit)
+		}
+	}
+	return fmt.Sprintf("%d bytes", n)
+}
+
+// ErrEcho is the error for a peer whose queue pair is our own.
+var ErrEcho = errors.New("the other end sends back what it gets: no perftest")
+
+// checkPeers refuses peers that can't be.
+func (r *run) checkPeers() error {
+	own := make(map[ib.QPN]ib.GID, len(r.own))
+	for _, d := range r.own {
+		own[d.QPN] = d.GID
+	}
+	for _, d := range r.peers {
+		if gid, ok := own[d.QPN]; ok && gid == d.GID {
+			return ErrEcho
+		}
+	}
+	return nil
+}

@@ -1,0 +1,192 @@
+package bench_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rdmakit/rdmakit/bench"
+	"github.com/rdmakit/rdmakit/bench/perftest"
+)
+
+// outcome is what one end of a test came to.
+type outcome struct {
+	result bench.Result
+	err    error
+	took   time.Duration
+}
+
+// ends runs the ends of a test with configurations of their own; the connection ends
+// with each, as a program does.
+func ends(t *testing.T, client, server bench.Config) (ofClient, ofServer outcome) {
+	t.Helper()
+	d, e := open(t, "127.3.0.1"), open(t, "127.3.0.2")
+	one, two := net.Pipe()
+	client.Role, server.Role = perftest.RoleClient, perftest.RoleServer
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	began := time.Now()
+	done := make(chan outcome, 1)
+	go func() {
+		r, err := bench.Run(ctx, e, two, server)
+		_ = two.Close()
+		done <- outcome{r, err, time.Since(began)}
+	}()
+	r, err := bench.Run(ctx, d, one, client)
+	_ = one.Close()
+	ofClient, ofServer = outcome{r, err, time.Since(began)}, <-done
+	t.Logf("client: %v after %v; server: %v after %v", ofClient.err, ofClient.took, ofServer.err, ofServer.took)
+	return ofClient, ofServer
+}
+
+// TestNumberAndDuration gives one end a number of messages, which are over long before
+// the measured time of the other begins.
+func TestNumberAndDuration(t *testing.T) {
+	for _, test := range []bench.Test{bench.SendBW, bench.WriteLat, bench.SendLat} {
+		number := bench.Config{Test: test, Size: 64, Iterations: 20, StepTimeout: 5 * time.Second}
+		duration := bench.Config{Test: test, Size: 64, Duration: time.Second, StepTimeout: 5 * time.Second}
+		t.Run(test.String()+", client for a time", func(t *testing.T) {
+			client, _ := ends(t, duration, number)
+			checkNothing(t, client)
+		})
+		t.Run(test.String()+", server for a time", func(t *testing.T) {
+			_, server := ends(t, number, duration)
+			checkNothing(t, server)
+		})
+	}
+}
+
+func checkNothing(t *testing.T, got outcome) {
+	t.Helper()
+	if got.err == nil {
+		t.Errorf("Run = %+v %+v without an error", got.result.Bandwidth, got.result.Latency)
+	}
+	if len(got.result.Bandwidth)+len(got.result.Latency) > 0 {
+		t.Errorf("Run = %+v %+v, want no line", got.result.Bandwidth, got.result.Latency)
+	}
+	if got.took > 10*time.Second {
+		t.Errorf("Run took %v", got.took)
+	}
+}
+
+// TestNothingMeasured looks at the words.
+func TestNothingMeasured(t *testing.T) {
+	client, _ := ends(t, bench.Config{Test: bench.SendBW, Size: 64, Duration: time.Second}, bench.Config{Test: bench.SendBW, Size: 64, Iterations: 20})
+	if want := "no message fell into the measured time: does the other end run with the same -D or -n?"; !errors.Is(client.err, bench.ErrNothingMeasured) || !strings.Contains(client.err.Error(), want) {
+		t.Errorf("Run = %v, want %q", client.err, want)
+	}
+}
+
+// TestPeerFinishes has a server count down more messages than its client sends.
+func TestPeerFinishes(t *testing.T) {
+	for _, test := range []bench.Test{bench.SendBW, bench.SendLat} {
+		t.Run(test.String(), func(t *testing.T) {
+			_, server := ends(t, bench.Config{Test: test, Size: 64, Iterations: 20}, bench.Config{Test: test, Size: 64, Iterations: 1000})
+			if !errors.Is(server.err, perftest.ErrAhead) && !errors.Is(server.err, bench.ErrPeerEnded) || server.took > 10*time.Second {
+				t.Errorf("Run = %v after %v, want ErrAhead after 2 s", server.err, server.took)
+			}
+		})
+	}
+}
+
+// TestOtherSize sends more than the receiver has room for.
+func TestOtherSize(t *testing.T) {
+	client, server := ends(t, bench.Config{Test: bench.SendBW, Size: 8192, Iterations: 20}, bench.Config{Test: bench.SendBW, Size: 4096, Iterations: 20})
+	for name, got := range map[string]outcome{"client": client, "server": server} {
+		if mismatch, ok := errors.AsType[*bench.MismatchError](got.err); !ok || len(mismatch.Hints()) != 1 || !strings.Contains(mismatch.Hints()[0], "same size") {
+			t.Errorf("%s: Run = %v, want a MismatchError", name, got.err)
+		}
+	}
+}
+
+// TestEcho has a server that sends back what it gets.
+func TestEcho(t *testing.T) {
+	one, two := net.Pipe()
+	go func() {
+		buf := make([]byte, 4096)
+		for {
+			n, err := two.Read(buf)
+			if err != nil {
+				return
+			}
+			if _, err := two.Write(buf[:n]); err != nil {
+				return
+			}
+		}
+	}()
+	defer one.Close()
+	_, err := bench.Run(t.Context(), open(t, "127.3.0.1"), one, bench.Config{Test: bench.WriteBW, Role: perftest.RoleClient, StepTimeout: 5 * time.Second})
+	if !errors.Is(err, bench.ErrEcho) || !strings.Contains(err.Error(), "the other end sends back what it gets: no perftest") {
+		t.Errorf("Run = %v, want ErrEcho", err)
+	}
+}
+
+// TestCheck looks at what can be known without a peer.
+func TestCheck(t *testing.T) {
+	d := open(t, "127.3.0.1")
+	tests := []struct {
+		cfg  bench.Config
+		want string
+	}{
+		{bench.Config{Size: -1}, "write_bw with roce@127.3.0.1: size -1"},
+		{bench.Config{GIDIndex: 7}, "GID index 7: port 1 has no such GID, but GID index 0"},
+		{bench.Config{Port: 2}, "port 1 only"},
+	}
+	for _, tt := range tests {
+		if err := bench.Check(t.Context(), d, tt.cfg); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("Check(%+v) = %v, want %q", tt.cfg, err, tt.want)
+		}
+		one, two := net.Pipe()
+		_ = two.Close()
+		if _, err := bench.Run(t.Context(), d, one, tt.cfg); err == nil || errors.Is(err, io.ErrClosedPipe) || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("Run(%+v) = %v, want %q", tt.cfg, err, tt.want)
+		}
+	}
+	if err := bench.Check(t.Context(), d, bench.Config{}); err != nil {
+		t.Errorf("Check of the default = %v", err)
+	}
+}
+
+// TestNoMemory runs itself in a process that may have 4 GB of address space, and asks
+// for 8 GiB there.
+func TestNoMemory(t *testing.T) {
+	const inside = "BENCH_NO_MEMORY"
+	if os.Getenv(inside) != "" {
+		noMemory(t)
+		return
+	}
+	if raceEnabled {
+		t.Skip("the race detector needs more address space than the limit")
+	}
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", `ulimit -v 4000000; exec "$0" -test.run='^TestNoMemory$' -test.v`, os.Args[0])
+	cmd.Env = append(os.Environ(), inside+"=1")
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "--- PASS: TestNoMemory") {
+		t.Errorf("with 4 GB of address space: %v\n%.2000s", err, out)
+	}
+}
+
+func noMemory(t *testing.T) {
+	t.Helper()
+	const want = "allocate 8 GiB for 4 queue pairs of 1 GiB: cannot allocate memory"
+	cfg := bench.Config{Size: 1 << 30, QueuePairs: 4, Iterations: 5}
+	if err := bench.Check(t.Context(), open(t, "127.3.0.3"), cfg); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("Check = %v, want %q", err, want)
+	}
+	client, server := ends(t, cfg, cfg)
+	for name, got := range map[string]outcome{"client": client, "server": server} {
+		if got.err == nil {
+			t.Errorf("%s: Run succeeded", name)
+		}
+	}
+	if text := fmt.Sprint(client.err, server.err); !strings.Contains(text, want) {
+		t.Errorf("Run = %s, want %q", text, want)
+	}
+}
