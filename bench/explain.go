@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -17,8 +16,9 @@ var ErrPeerEnded = errors.New("the peer ended")
 // peer of a queue pair that is gone closes it last.
 const endDelay = 500 * time.Millisecond
 
-// explain says why a request failed, as far as the connection knows.
-func explain(ctx context.Context, err error, gone <-chan struct{}) error {
+// explain says why a request failed, as far as the connection knows. It looks for a short while whatever has become of
+// the run's context: the failure itself ends that.
+func explain(err error, gone <-chan struct{}) error {
 	failed, ok := errors.AsType[*verbs.CompletionError](err)
 	if !ok {
 		return err
@@ -41,8 +41,6 @@ func explain(ctx context.Context, err error, gone <-chan struct{}) error {
 		if refused {
 			err = &MismatchError{Err: err}
 		}
-		return err
-	case <-ctx.Done():
 		return err
 	case <-timer.C:
 		return &MismatchError{Err: err}

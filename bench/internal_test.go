@@ -100,7 +100,7 @@ func TestExplain(t *testing.T) {
 					time.AfterFunc(tt.goneAfter, func() { close(gone) })
 				}
 				began := time.Now()
-				err := explain(t.Context(), tt.err, gone)
+				err := explain(tt.err, gone)
 				took := time.Since(began)
 				var got string
 				if h, ok := err.(interface{ Hints() []string }); ok {
@@ -112,7 +112,7 @@ func TestExplain(t *testing.T) {
 			})
 		})
 	}
-	if err := explain(t.Context(), nil, nil); err != nil {
+	if err := explain(nil, nil); err != nil {
 		t.Errorf("explain(nil) = %v", err)
 	}
 }

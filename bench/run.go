@@ -262,7 +262,7 @@ func watched[P any](ctx context.Context, r *run, size int, measure func(context.
 	ctx, stopDog := r.watchdog(ctx, size)
 	defer stopDog()
 	p, err := measure(ctx, size)
-	return p, explain(ctx, err, watcher.Gone())
+	return p, explain(err, watcher.Gone())
 }
 
 // latencies measures all sizes.
