@@ -60,9 +60,10 @@ test: bin/testcount ## run the tests that need no RDMA kernel (rings 1 to 3), wi
 	CGO_ENABLED=1 go test -race -timeout 15m -json ./... | $(count) test
 
 .PHONY: test-fire
-test-fire: bin/testcount ## run the long tests of the data path on a faulty network, without the race detector
+test-fire: bin/testcount ## run the long tests of the data path on a faulty network, and what the race detector can't
 	@scripts/deps.sh test
-	go test -count=1 -timeout 10m -run 'TestManyQueuePairs|TestRandomSequences' -json ./verbs/provider/roce | $(count) fire
+	go test -count=1 -timeout 10m -run 'TestManyQueuePairs|TestRandomSequences|TestNoAllocations|TestTornReads|TestNoMemory' \
+		-json ./verbs/provider/roce ./examples/kvread ./bench | $(count) fire
 
 .PHONY: test-kernel
 test-kernel: bin/testcount ## run the tests against a real kernel's rxe and siw in a QEMU guest (ring 4)
