@@ -1,0 +1,216 @@
+package mad
+
+import (
+	"fmt"
+
+	"github.com/rdmakit/rdmakit/wire/ib"
+)
+
+// PortState is the logical state of a port (specification section 14.2.5.6).
+type PortState uint8
+
+// Port states.
+const (
+	PortStateNoChange   PortState = 0 // in a Set only
+	PortStateDown       PortState = 1
+	PortStateInitialize PortState = 2
+	PortStateArmed      PortState = 3
+	PortStateActive     PortState = 4
+)
+
+var portStateNames = [...]string{"NoChange", "Down", "Initialize", "Armed", "Active"}
+
+// String returns the name that libibmad gives it.
+func (s PortState) String() string { return nameOf(portStateNames[:], uint8(s)) }
+
+// PortPhysicalState is the state of a port's link training (specification section
+// 14.2.5.6).
+type PortPhysicalState uint8
+
+// Physical states.
+const (
+	PortPhysicalStateNoChange      PortPhysicalState = 0 // in a Set only
+	PortPhysicalStateSleep         PortPhysicalState = 1
+	PortPhysicalStatePolling       PortPhysicalState = 2
+	PortPhysicalStateDisabled      PortPhysicalState = 3
+	PortPhysicalStateTraining      PortPhysicalState = 4
+	PortPhysicalStateLinkUp        PortPhysicalState = 5
+	PortPhysicalStateErrorRecovery PortPhysicalState = 6
+	PortPhysicalStatePhyTest       PortPhysicalState = 7
+)
+
+var portPhysicalStateNames = [...]string{
+	"NoChange", "Sleep", "Polling", "Disabled",
+	"PortConfigurationTraining", "LinkUp", "LinkErrorRecovery", "PhyTest",
+}
+
+// String returns the name that libibmad gives it.
+func (s PortPhysicalState) String() string { return nameOf(portPhysicalStateNames[:], uint8(s)) }
+
+// nameOf returns the name of a value, and for an unknown one what libibmad prints.
+func nameOf(names []string, v uint8) string {
+	if int(v) < len(names) {
+		return names[v]
+	}
+	return fmt.Sprintf("?(%d)", v)
+}
+
+// LinkWidth is one width of a link, or several or'ed together.
+type LinkWidth uint8
+
+// Widths. The bits are not in the order of lanes: 2X came last.
+const (
+	LinkWidth1X  LinkWidth = 1
+	LinkWidth4X  LinkWidth = 2
+	LinkWidth8X  LinkWidth = 4
+	LinkWidth12X LinkWidth = 8
+	LinkWidth2X  LinkWidth = 16
+)
+
+var lanes = [...]struct {
+	width LinkWidth
+	lanes int
+}{{LinkWidth12X, 12}, {LinkWidth8X, 8}, {LinkWidth4X, 4}, {LinkWidth2X, 2}, {LinkWidth1X, 1}}
+
+// Lanes returns the number of lanes of the widest width in w, 0 if there is none.
+func (w LinkWidth) Lanes() int {
+	for _, l := range lanes {
+		if w&l.width != 0 {
+			return l.lanes
+		}
+	}
+	return 0
+}
+
+// String returns the widest width, "4X", or "undefined (0)".
+func (w LinkWidth) String() string {
+	if n := w.Lanes(); n != 0 {
+		return fmt.Sprintf("%dX", n)
+	}
+	return fmt.Sprintf("undefined (%d)", uint8(w))
+}
+
+// LinkSpeed is a signalling rate by its name. Values are in ascending order, so
+// they compare.
+type LinkSpeed uint8
+
+// Speeds, with their rate for each lane.
+const (
+	LinkSpeedUnknown LinkSpeed = iota
+	LinkSpeedSDR               // 2.5 Gb/s
+	LinkSpeedDDR               // 5
+	LinkSpeedQDR               // 10
+	LinkSpeedFDR10             // 10.3125; Mellanox only
+	LinkSpeedFDR               // 14.0625
+	LinkSpeedEDR               // 25.78125
+	LinkSpeedHDR               // 53.125
+	LinkSpeedNDR               // 106.25
+	LinkSpeedXDR               // 212.5
+)
+
+var linkSpeeds = [...]struct {
+	name string
+	gbps float64
+}{
+	{"unknown", 0},
+	{"SDR", 2.5},
+	{"DDR", 5},
+	{"QDR", 10},
+	{"FDR10", 10.3125},
+	{"FDR", 14.0625},
+	{"EDR", 25.78125},
+	{"HDR", 53.125},
+	{"NDR", 106.25},
+	{"XDR", 212.5},
+}
+
+// String returns the name: "SDR" to "XDR", or "unknown".
+func (s LinkSpeed) String() string {
+	if int(s) < len(linkSpeeds) {
+		return linkSpeeds[s].name
+	}
+	return linkSpeeds[0].name
+}
+
+// GbpsPerLane returns the signalling rate of one lane in Gb/s; 0 when unknown.
+func (s LinkSpeed) GbpsPerLane() float64 {
+	if int(s) < len(linkSpeeds) {
+		return linkSpeeds[s].gbps
+	}
+	return 0
+}
+
+// ActiveSpeed returns the speed that the link trained to. ext is the same port's
+// ExtendedPortInfo, which alone tells FDR10 from QDR, or nil.
+//
+// Extended speeds count where they are set, whatever CapabilityMask says: devices
+// that don't know them leave them zero.
+func (a *PortInfo) ActiveSpeed(ext *ExtendedPortInfo) LinkSpeed {
+	var fdr10 uint8
+	if ext != nil {
+		fdr10 = ext.LinkSpeedActive
+	}
+	return fastest(a.LinkSpeedActive, fdr10, a.LinkSpeedExtActive, a.LinkSpeedExt2Active)
+}
+
+// SupportedSpeed returns the fastest speed that the port can train to; ext as for
+// ActiveSpeed.
+func (a *PortInfo) SupportedSpeed(ext *ExtendedPortInfo) LinkSpeed {
+	var fdr10 uint8
+	if ext != nil {
+		fdr10 = ext.LinkSpeedSupported
+	}
+	return fastest(a.LinkSpeedSupported, fdr10, a.LinkSpeedExtSupported, a.LinkSpeedExt2Supported)
+}
+
+// EnabledSpeed returns the fastest speed that the port may train to; ext as for
+// ActiveSpeed.
+func (a *PortInfo) EnabledSpeed(ext *ExtendedPortInfo) LinkSpeed {
+	var fdr10 uint8
+	if ext != nil {
+		fdr10 = ext.LinkSpeedEnabled
+	}
+	extended := a.LinkSpeedExtEnabled
+	if extended == extendedSpeedsDisabled {
+		extended = 0
+	}
+	return fastest(a.LinkSpeedEnabled, fdr10, extended, a.LinkSpeedExt2Enabled)
+}
+
+// extendedSpeedsDisabled is the value of LinkSpeedExtEnabled that enables none.
+const extendedSpeedsDisabled = 30
+
+// fastest returns the highest speed of which a bit is set in the field where it
+// belongs.
+func fastest(base, fdr10, extended, extended2 uint8) LinkSpeed {
+	switch {
+	case extended2&1 != 0:
+		return LinkSpeedXDR
+	case extended&8 != 0:
+		return LinkSpeedNDR
+	case extended&4 != 0:
+		return LinkSpeedHDR
+	case extended&2 != 0:
+		return LinkSpeedEDR
+	case extended&1 != 0:
+		return LinkSpeedFDR
+	case fdr10&1 != 0:
+		return LinkSpeedFDR10
+	case base&4 != 0:
+		return LinkSpeedQDR
+	case base&2 != 0:
+		return LinkSpeedDDR
+	case base&1 != 0:
+		return LinkSpeedSDR
+	}
+	return LinkSpeedUnknown
+}
+
+// MTUFromCode returns the MTU of a code of NeighborMTU, MTUCap and PathRecord, 0
+// for a code outside 1 to 5. It is the inverse of ib.MTU.Code.
+func MTUFromCode(code uint8) ib.MTU {
+	if code < 1 || code > 5 {
+		return 0
+	}
+	return ib.MTU256 << (code - 1)
+}

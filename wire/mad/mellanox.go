@@ -1,0 +1,40 @@
+package mad
+
+// ExtendedPortInfoLen is the length of the attribute in bytes.
+const ExtendedPortInfoLen = 64
+
+// ExtendedPortInfo is Mellanox's own attribute of a port, needed to tell FDR10 from
+// QDR: bit 0 of each speed is FDR10 (C twins: ib_mlnx_ext_port_info_t, libibmad
+// IB_MLNX_EXT_PORT_*). Other devices answer StatusUnsupportedMethodAttribute, or not
+// at all: ask only Mellanox's devices that are known to have it.
+type ExtendedPortInfo struct {
+	Reserved           [3]byte
+	StateChangeEnable  uint8
+	Reserved4          [3]byte
+	LinkSpeedSupported uint8
+	Reserved8          [3]byte
+	LinkSpeedEnabled   uint8
+	Reserved12         [3]byte
+	LinkSpeedActive    uint8
+	Reserved16         [48]byte
+}
+
+// Decode reads the attribute from the start of b.
+func (a *ExtendedPortInfo) Decode(b []byte) (n int, err error) {
+	if len(b) < ExtendedPortInfoLen {
+		return 0, ErrShort
+	}
+	*a = ExtendedPortInfo{
+		[3]byte(b), b[3], [3]byte(b[4:]), b[7], [3]byte(b[8:]), b[11], [3]byte(b[12:]), b[15], [48]byte(b[16:]),
+	}
+	return ExtendedPortInfoLen, nil
+}
+
+// Append writes the attribute behind b.
+func (a *ExtendedPortInfo) Append(b []byte) []byte {
+	b = append(append(b, a.Reserved[:]...), a.StateChangeEnable)
+	b = append(append(b, a.Reserved4[:]...), a.LinkSpeedSupported)
+	b = append(append(b, a.Reserved8[:]...), a.LinkSpeedEnabled)
+	b = append(append(b, a.Reserved12[:]...), a.LinkSpeedActive)
+	return append(b, a.Reserved16[:]...)
+}

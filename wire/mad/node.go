@@ -1,0 +1,114 @@
+package mad
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/rdmakit/rdmakit/wire/ib"
+)
+
+// Lengths of the attributes in bytes.
+const (
+	NodeInfoLen        = 40
+	NodeDescriptionLen = 64
+)
+
+// NodeType says what a node is (specification section 14.2.5.3).
+type NodeType uint8
+
+// The three types.
+const (
+	NodeTypeCA     NodeType = 1 // channel adapter, that is a host's HCA
+	NodeTypeSwitch NodeType = 2
+	NodeTypeRouter NodeType = 3
+)
+
+// String returns the name that libibmad gives it.
+func (t NodeType) String() string {
+	switch t {
+	case NodeTypeCA:
+		return "Channel Adapter"
+	case NodeTypeSwitch:
+		return "Switch"
+	case NodeTypeRouter:
+		return "Router"
+	}
+	return fmt.Sprintf("node type %d", uint8(t))
+}
+
+// NodeInfo says what answers at the end of a route (specification section 14.2.5.3;
+// C twin: ib_node_info_t).
+type NodeInfo struct {
+	BaseVersion     uint8
+	ClassVersion    uint8
+	NodeType        NodeType
+	NumPorts        uint8 // port 0 of a switch not counted
+	SystemImageGUID ib.GUID
+	NodeGUID        ib.GUID
+	PortGUID        ib.GUID // of the port that the request came in by; of a switch: of port 0
+	PartitionCap    uint16  // entries of the P_Key table of a CA port, or of a switch's port 0
+	DeviceID        uint16
+	Revision        uint32
+	LocalPortNum    uint8  // the port that the request came in by
+	VendorID        uint32 // 24 bits, an IEEE OUI
+}
+
+// Decode reads the attribute from the start of b.
+func (a *NodeInfo) Decode(b []byte) (n int, err error) {
+	if len(b) < NodeInfoLen {
+		return 0, ErrShort
+	}
+	*a = NodeInfo{
+		BaseVersion: b[0], ClassVersion: b[1], NodeType: NodeType(b[2]), NumPorts: b[3],
+		SystemImageGUID: ib.GUID(b[4:]), NodeGUID: ib.GUID(b[12:]), PortGUID: ib.GUID(b[20:]),
+		PartitionCap: binary.BigEndian.Uint16(b[28:]),
+		DeviceID:     binary.BigEndian.Uint16(b[30:]),
+		Revision:     binary.BigEndian.Uint32(b[32:]),
+		LocalPortNum: b[36], VendorID: uint24(b[37:]),
+	}
+	return NodeInfoLen, nil
+}
+
+// Append writes the attribute behind b.
+func (a *NodeInfo) Append(b []byte) []byte {
+	b = append(b, a.BaseVersion, a.ClassVersion, uint8(a.NodeType), a.NumPorts)
+	b = append(b, a.SystemImageGUID[:]...)
+	b = append(b, a.NodeGUID[:]...)
+	b = append(b, a.PortGUID[:]...)
+	b = binary.BigEndian.AppendUint16(b, a.PartitionCap)
+	b = binary.BigEndian.AppendUint16(b, a.DeviceID)
+	b = binary.BigEndian.AppendUint32(b, a.Revision)
+	return appendUint24(append(b, a.LocalPortNum), a.VendorID)
+}
+
+// NodeDescription is the name that a node's administrator gave it, as sent: up to 64
+// bytes, zeros behind (specification section 14.2.5.2).
+type NodeDescription [NodeDescriptionLen]byte
+
+// Decode reads the attribute from the start of b.
+func (a *NodeDescription) Decode(b []byte) (n int, err error) {
+	if len(b) < NodeDescriptionLen {
+		return 0, ErrShort
+	}
+	return copy(a[:], b), nil
+}
+
+// Append writes the attribute behind b.
+func (a *NodeDescription) Append(b []byte) []byte { return append(b, a[:]...) }
+
+// String returns the text up to the first zero byte. Bytes other than printable
+// ASCII come out as spaces, as in infiniband-diags, so that a node can't write to a
+// terminal what it likes.
+func (a NodeDescription) String() string {
+	text := a[:]
+	if end := bytes.IndexByte(text, 0); end >= 0 {
+		text = text[:end]
+	}
+	for i, c := range text { // a is a copy
+		if c < 0x20 || c > 0x7e {
+			text[i] = ' '
+		}
+	}
+	return string(text)
+}

@@ -1,0 +1,222 @@
+package mad
+
+import (
+	"encoding/binary"
+
+	"github.com/rdmakit/rdmakit/wire/ib"
+)
+
+// Lengths of the records in bytes. In a table each is padded to a multiple of 8.
+const (
+	NodeRecordLen     = 4 + NodeInfoLen + NodeDescriptionLen
+	PortInfoRecordLen = 4 + PortInfoLen
+	SMInfoRecordLen   = 4 + SMInfoLen
+	LinkRecordLen     = 6
+	PathRecordLen     = 64
+)
+
+// Bits of SAHeader.ComponentMask: the field of the same name counts in a query.
+const (
+	NodeRecordMaskLID      uint64 = 1 << 0
+	NodeRecordMaskNodeType uint64 = 1 << 4
+	NodeRecordMaskNodeGUID uint64 = 1 << 7
+	NodeRecordMaskPortGUID uint64 = 1 << 8
+
+	PortInfoRecordMaskLID     uint64 = 1 << 0
+	PortInfoRecordMaskPortNum uint64 = 1 << 1
+
+	SMInfoRecordMaskLID   uint64 = 1 << 0
+	SMInfoRecordMaskGUID  uint64 = 1 << 2
+	SMInfoRecordMaskState uint64 = 1 << 6
+
+	LinkRecordMaskFromLID  uint64 = 1 << 0
+	LinkRecordMaskFromPort uint64 = 1 << 1
+	LinkRecordMaskToPort   uint64 = 1 << 2
+	LinkRecordMaskToLID    uint64 = 1 << 3
+
+	PathRecordMaskServiceID  uint64 = 3 << 0
+	PathRecordMaskDGID       uint64 = 1 << 2
+	PathRecordMaskSGID       uint64 = 1 << 3
+	PathRecordMaskDLID       uint64 = 1 << 4
+	PathRecordMaskSLID       uint64 = 1 << 5
+	PathRecordMaskReversible uint64 = 1 << 11
+	PathRecordMaskNumPath    uint64 = 1 << 12
+	PathRecordMaskPKey       uint64 = 1 << 13
+	PathRecordMaskSL         uint64 = 1 << 15
+)
+
+// NodeRecord is a port's node, of which a CA has one record for each port
+// (specification section 15.2.5; C twin: ib_node_record_t).
+type NodeRecord struct {
+	LID         ib.LID
+	Reserved    uint16
+	Info        NodeInfo
+	Description NodeDescription
+}
+
+// Decode reads the record from the start of b.
+func (r *NodeRecord) Decode(b []byte) (n int, err error) {
+	if len(b) < NodeRecordLen {
+		return 0, ErrShort
+	}
+	r.LID = ib.LID(binary.BigEndian.Uint16(b))
+	r.Reserved = binary.BigEndian.Uint16(b[2:])
+	_, _ = r.Info.Decode(b[4:])                    // the length is checked
+	_, _ = r.Description.Decode(b[4+NodeInfoLen:]) // here too
+	return NodeRecordLen, nil
+}
+
+// Append writes the record behind b.
+func (r *NodeRecord) Append(b []byte) []byte {
+	b = binary.BigEndian.AppendUint16(b, uint16(r.LID))
+	b = binary.BigEndian.AppendUint16(b, r.Reserved)
+	return r.Description.Append(r.Info.Append(b))
+}
+
+// PortInfoRecord is a port's state as the SM knows it (specification section
+// 15.2.5; C twin: ib_portinfo_record_t).
+type PortInfoRecord struct {
+	EndportLID ib.LID // of a switch: of its port 0
+	PortNum    uint8
+	Options    uint8
+	Info       PortInfo
+}
+
+// Decode reads the record from the start of b.
+func (r *PortInfoRecord) Decode(b []byte) (n int, err error) {
+	if len(b) < PortInfoRecordLen {
+		return 0, ErrShort
+	}
+	r.EndportLID = ib.LID(binary.BigEndian.Uint16(b))
+	r.PortNum, r.Options = b[2], b[3]
+	_, _ = r.Info.Decode(b[4:]) // the length is checked
+	return PortInfoRecordLen, nil
+}
+
+// Append writes the record behind b.
+func (r *PortInfoRecord) Append(b []byte) []byte {
+	b = binary.BigEndian.AppendUint16(b, uint16(r.EndportLID))
+	return r.Info.Append(append(b, r.PortNum, r.Options))
+}
+
+// SMInfoRecord is a subnet manager that the master knows (specification section
+// 15.2.5; C twin: ib_sminfo_record_t).
+type SMInfoRecord struct {
+	LID      ib.LID
+	Reserved uint16
+	Info     SMInfo
+}
+
+// Decode reads the record from the start of b.
+func (r *SMInfoRecord) Decode(b []byte) (n int, err error) {
+	if len(b) < SMInfoRecordLen {
+		return 0, ErrShort
+	}
+	r.LID = ib.LID(binary.BigEndian.Uint16(b))
+	r.Reserved = binary.BigEndian.Uint16(b[2:])
+	_, _ = r.Info.Decode(b[4:]) // the length is checked
+	return SMInfoRecordLen, nil
+}
+
+// Append writes the record behind b.
+func (r *SMInfoRecord) Append(b []byte) []byte {
+	b = binary.BigEndian.AppendUint16(b, uint16(r.LID))
+	return r.Info.Append(binary.BigEndian.AppendUint16(b, r.Reserved))
+}
+
+// LinkRecord is one direction of a link (specification section 15.2.5; C twin:
+// ib_link_record_t). Of a switch the LID is that of its port 0.
+type LinkRecord struct {
+	FromLID  ib.LID
+	FromPort uint8
+	ToPort   uint8
+	ToLID    ib.LID
+}
+
+// Decode reads the record from the start of b.
+func (r *LinkRecord) Decode(b []byte) (n int, err error) {
+	if len(b) < LinkRecordLen {
+		return 0, ErrShort
+	}
+	*r = LinkRecord{
+		FromLID: ib.LID(binary.BigEndian.Uint16(b)), FromPort: b[2],
+		ToPort: b[3], ToLID: ib.LID(binary.BigEndian.Uint16(b[4:])),
+	}
+	return LinkRecordLen, nil
+}
+
+// Append writes the record behind b.
+func (r *LinkRecord) Append(b []byte) []byte {
+	b = binary.BigEndian.AppendUint16(b, uint16(r.FromLID))
+	b = append(b, r.FromPort, r.ToPort)
+	return binary.BigEndian.AppendUint16(b, uint16(r.ToLID))
+}
+
+// PathRecord is a route between two ports and what may be sent on it (specification
+// section 15.2.5; C twin: ib_path_rec_t). A selector is 0 for more than the value
+// beside it, 1 for less, 2 for exactly, 3 for the best there is.
+type PathRecord struct {
+	ServiceID              uint64
+	DGID, SGID             ib.GID
+	DLID, SLID             ib.LID
+	RawTraffic             bool
+	Reserved44             uint8  // 3 bits
+	FlowLabel              uint32 // 20 bits
+	HopLimit               uint8
+	TClass                 uint8
+	Reversible             bool
+	NumPath                uint8 // 7 bits; in a query the most paths to return
+	PKey                   ib.PKey
+	QoSClass               uint16 // 12 bits
+	SL                     uint8  // 4 bits
+	MTUSelector            uint8  // 2 bits
+	MTU                    uint8  // 6 bits, see MTUFromCode
+	RateSelector           uint8  // 2 bits
+	Rate                   uint8  // 6 bits, codes of enum ibv_rate
+	PacketLifeTimeSelector uint8  // 2 bits
+	PacketLifeTime         uint8  // 6 bits: 4.096 µs << PacketLifeTime
+	Preference             uint8  // 0 is the best
+	Reserved58             [6]byte
+}
+
+// Decode reads the record from the start of b.
+func (r *PathRecord) Decode(b []byte) (n int, err error) {
+	if len(b) < PathRecordLen {
+		return 0, ErrShort
+	}
+	hopFlowRaw, qos := binary.BigEndian.Uint32(b[44:]), binary.BigEndian.Uint16(b[52:])
+	*r = PathRecord{
+		ServiceID: binary.BigEndian.Uint64(b),
+		DGID:      ib.GID(b[8:]), SGID: ib.GID(b[24:]),
+		DLID: ib.LID(binary.BigEndian.Uint16(b[40:])), SLID: ib.LID(binary.BigEndian.Uint16(b[42:])),
+		RawTraffic: hopFlowRaw>>31 != 0, Reserved44: uint8(hopFlowRaw >> 28 & 7),
+		FlowLabel: hopFlowRaw >> 8 & 0xfffff, HopLimit: uint8(hopFlowRaw),
+		TClass: b[48], Reversible: b[49]&0x80 != 0, NumPath: b[49] & 0x7f,
+		PKey:     ib.PKey(binary.BigEndian.Uint16(b[50:])),
+		QoSClass: qos >> 4, SL: uint8(qos & 15),
+		MTUSelector: b[54] >> 6, MTU: b[54] & 63,
+		RateSelector: b[55] >> 6, Rate: b[55] & 63,
+		PacketLifeTimeSelector: b[56] >> 6, PacketLifeTime: b[56] & 63,
+		Preference: b[57], Reserved58: [6]byte(b[58:]),
+	}
+	return PathRecordLen, nil
+}
+
+// Append writes the record behind b.
+func (r *PathRecord) Append(b []byte) []byte {
+	b = binary.BigEndian.AppendUint64(b, r.ServiceID)
+	b = append(b, r.DGID[:]...)
+	b = append(b, r.SGID[:]...)
+	b = binary.BigEndian.AppendUint16(b, uint16(r.DLID))
+	b = binary.BigEndian.AppendUint16(b, uint16(r.SLID))
+	b = append(b, flag(r.RawTraffic, 0x80)|r.Reserved44&7<<4|uint8(r.FlowLabel>>16&15), uint8(r.FlowLabel>>8), uint8(r.FlowLabel))
+	b = append(b, r.HopLimit, r.TClass, flag(r.Reversible, 0x80)|r.NumPath&0x7f)
+	b = binary.BigEndian.AppendUint16(b, uint16(r.PKey))
+	b = binary.BigEndian.AppendUint16(b, r.QoSClass<<4|uint16(r.SL&15))
+	b = append(
+		b,
+		r.MTUSelector<<6|r.MTU&63, r.RateSelector<<6|r.Rate&63,
+		r.PacketLifeTimeSelector<<6|r.PacketLifeTime&63, r.Preference,
+	)
+	return append(b, r.Reserved58[:]...)
+}
