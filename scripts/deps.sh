@@ -15,11 +15,15 @@ test   dash            dash
 test   gcc             gcc
 test   libc6-dev       /usr/include/stdlib.h
 test   git             git
+test   ibsim-utils     ibsim
+test   infiniband-diags ibnetdiscover
 test   iproute2        ip
 test   iproute2        rdma
 test   jq              jq
 test   libibverbs-dev  /usr/include/infiniband/verbs.h
+test   libumad2sim0    /usr/lib/x86_64-linux-gnu/umad2sim/libumad2sim.so
 test   linux-libc-dev  /usr/include/rdma/rdma_netlink.h
+test   opensm          opensm
 test   systemd         systemctl
 kernel bash            bash
 kernel binutils        strip

@@ -1,0 +1,234 @@
+package ibsim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// controlTimeout bounds the wait for an answer to a control message.
+const controlTimeout = 5 * time.Second
+
+// Conn is one client's place in a simulated subnet.
+type Conn struct {
+	config  Config
+	node    string
+	slot    uint32
+	control net.Conn
+	data    socket
+	raw     syscall.RawConn
+	done    <-chan struct{} // closed by Close
+	close   func() error
+
+	send transfer // of the goroutine that sends
+	recv transfer // of the goroutine that receives
+}
+
+// socket is what *net.UnixConn and *net.UDPConn share.
+type socket interface {
+	syscall.Conn
+	SetReadDeadline(time.Time) error
+	Close() error
+}
+
+// transfer is the state of one batch; the function is bound once, since a closure for each call
+// would be garbage for each call.
+type transfer struct {
+	packets []Packet
+	n       int
+	err     error
+	try     func(fd uintptr) bool
+	buffer  [packetLen + 1]byte // one more, to notice a longer datagram
+}
+
+// Dial joins the simulator, and has left it again when it returns an error. The context bounds
+// the handshake.
+func Dial(ctx context.Context, config Config) (*Conn, error) {
+	if err := config.validate(); err != nil {
+		return nil, err
+	}
+	c := &Conn{config: config}
+	if err := c.join(ctx); err != nil {
+		if c.control != nil {
+			c.control.Close() //nolint:errcheck // err is what counts
+		}
+		if c.data != nil {
+			c.data.Close() //nolint:errcheck // err is what counts
+		}
+		return nil, fmt.Errorf("join %s: %w", config, err)
+	}
+	done := make(chan struct{})
+	c.done = done
+	c.close = sync.OnceValue(func() error {
+		close(done)
+		return c.leave()
+	})
+	c.send.try, c.recv.try = c.trySend, c.tryReceive
+	return c, nil
+}
+
+func (c *Conn) join(ctx context.Context) error {
+	var id uint32
+	var err error
+	if c.config.Server == "" {
+		id, err = c.openUnix()
+	} else {
+		id, err = c.openUDP(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	if c.raw, err = c.data.SyscallConn(); err != nil {
+		return err
+	}
+	hello := connectMessage(id, c.config.Node, c.config.IsSM)
+	if err := c.call(ctx, &hello); err != nil {
+		if errors.Is(err, errRefused) && c.config.Node != "" {
+			return fmt.Errorf("as %q: %w: no such node in its net file, or its %d places are taken", c.config.Node, err, maxClients)
+		}
+		return err
+	}
+	c.slot, c.node = hello.connected()
+	if c.slot >= maxClients {
+		return fmt.Errorf("got place %d of %d", c.slot, maxClients)
+	}
+	return c.connectData()
+}
+
+// Node returns the identifier, in the simulator's net file, of the node that the client sits at.
+func (c *Conn) Node() string { return c.node }
+
+// errRefused is the server's error answer, which carries no reason.
+var errRefused = errors.New("the simulator refused")
+
+// call sends a control message and puts the answer in its place.
+func (c *Conn) call(ctx context.Context, m *control) error {
+	deadline := time.Now().Add(controlTimeout)
+	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
+		deadline = d
+	}
+	if err := c.control.SetDeadline(deadline); err != nil {
+		return err
+	}
+	stop := context.AfterFunc(ctx, func() { c.control.SetDeadline(time.Unix(1, 0)) }) //nolint:errcheck // the socket was closed
+	defer stop()
+	kind := m.kind
+	if _, err := c.control.Write(m.append(make([]byte, 0, controlLen))); err != nil {
+		return fmt.Errorf("%s: %w", kind, err)
+	}
+	answer := make([]byte, controlLen+1)
+	n, err := c.control.Read(answer)
+	if err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return fmt.Errorf("%s: %w", kind, err)
+	}
+	if err := m.decode(answer[:n]); err != nil {
+		return fmt.Errorf("%s: %w", kind, err)
+	}
+	if m.kind == controlError {
+		return fmt.Errorf("%s: %w", kind, errRefused)
+	}
+	return nil
+}
+
+func (c *Conn) leave() error {
+	bye := control{kind: controlDisconnect, clientID: c.slot}
+	// The simulator may be gone already; it notices by itself that a client is.
+	bound, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	c.call(bound, &bye) //nolint:errcheck // see above
+	return errors.Join(c.control.Close(), c.data.Close())
+}
+
+// Close leaves the simulator; a Receive that waits returns net.ErrClosed. Later calls return the same.
+func (c *Conn) Close() error { return c.close() }
+
+// Send hands packets to the simulator without waiting. It returns how many it took: fewer than
+// all when the simulator's queue is full, which is no error.
+func (c *Conn) Send(packets []Packet) (int, error) {
+	t := &c.send
+	t.packets, t.n, t.err = packets, 0, nil
+	if err := c.raw.Write(t.try); err != nil {
+		return t.n, fmt.Errorf("send to %s: %w", c.config, err)
+	}
+	t.packets = nil
+	if t.err != nil {
+		return t.n, fmt.Errorf("send to %s: %w", c.config, t.err)
+	}
+	return t.n, nil
+}
+
+// trySend never asks to be called again, so that raw.Write doesn't wait.
+func (c *Conn) trySend(fd uintptr) bool {
+	t := &c.send
+	for t.n < len(t.packets) {
+		err := unix.Send(int(fd), t.packets[t.n].appendTo(t.buffer[:0]), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+		switch {
+		case err == nil:
+			t.n++
+		case errors.Is(err, unix.EINTR):
+		case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.ENOBUFS):
+			return true
+		default:
+			t.err = os.NewSyscallError("send", err)
+			return true
+		}
+	}
+	return true
+}
+
+// Receive waits for the first packet until the deadline, takes what else is there, and returns the
+// count. At the deadline it returns 0 and no error; a zero deadline waits forever. Datagrams of another
+// size than a packet's are dropped.
+func (c *Conn) Receive(ctx context.Context, packets []Packet, deadline time.Time) (int, error) {
+	t := &c.recv
+	t.packets, t.n, t.err = packets, 0, nil
+	if err := c.data.SetReadDeadline(deadline); err != nil {
+		return 0, fmt.Errorf("receive from %s: %w", c.config, err)
+	}
+	stop := context.AfterFunc(ctx, func() { c.data.SetReadDeadline(time.Unix(1, 0)) }) //nolint:errcheck // the socket was closed
+	err := c.raw.Read(t.try)
+	stop()
+	t.packets = nil
+	switch {
+	case ctx.Err() != nil:
+		return t.n, context.Cause(ctx)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return t.n, nil
+	case err == nil:
+		err = t.err
+	}
+	if err != nil {
+		return t.n, fmt.Errorf("receive from %s: %w", c.config, err)
+	}
+	return t.n, nil
+}
+
+func (c *Conn) tryReceive(fd uintptr) bool {
+	t := &c.recv
+	for t.n < len(t.packets) {
+		n, err := unix.Read(int(fd), t.buffer[:])
+		switch {
+		case err == nil:
+			if t.packets[t.n].decode(t.buffer[:n]) == nil {
+				t.n++
+			}
+		case errors.Is(err, unix.EINTR):
+		case errors.Is(err, unix.EAGAIN):
+			return t.n > 0
+		default:
+			t.err = os.NewSyscallError("read", err)
+			return true
+		}
+	}
+	return true
+}

@@ -1,0 +1,32 @@
+//go:build !linux
+
+package ibsim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Conn is one client's place in a simulated subnet; only Linux has the sockets that it needs.
+type Conn struct{}
+
+// Dial returns an error that matches errors.ErrUnsupported.
+func Dial(_ context.Context, c Config) (*Conn, error) {
+	return nil, fmt.Errorf("join %s: abstract unix sockets need Linux: %w", c, errors.ErrUnsupported)
+}
+
+// Node returns "".
+func (*Conn) Node() string { return "" }
+
+// Send does nothing.
+func (*Conn) Send([]Packet) (int, error) { return 0, errors.ErrUnsupported }
+
+// Receive does nothing.
+func (*Conn) Receive(context.Context, []Packet, time.Time) (int, error) {
+	return 0, errors.ErrUnsupported
+}
+
+// Close does nothing.
+func (*Conn) Close() error { return nil }

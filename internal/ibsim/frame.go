@@ -1,0 +1,173 @@
+package ibsim
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/bits"
+)
+
+// Sizes of the protocol's datagrams in bytes.
+const (
+	// MADLen is the size of a management datagram.
+	MADLen = 256
+	// packetLen is the size of struct sim_request; the server drops any other.
+	packetLen = 288
+	// controlLen is the size of struct sim_ctl.
+	controlLen = 80
+	// controlDataLen is what a control message carries at most.
+	controlDataLen = 64
+)
+
+// LIDPermissive is what both LIDs of a directed-route packet have.
+const LIDPermissive = 0xffff
+
+// StatusTimeout is ETIMEDOUT of Linux: nobody answers, since the path leads nowhere, the node is
+// down, or the link lost the packet.
+const StatusTimeout = 110
+
+// controlMagic starts each control message; the server is silent when it is wrong.
+const controlMagic = 0xdeadbeef
+
+// ErrShort is the error for a datagram of another size than the protocol's.
+var ErrShort = errors.New("datagram of a wrong size")
+
+// Packet is one MAD on its way through the simulator (struct sim_request).
+type Packet struct {
+	DLID, SLID uint16 // LIDPermissive in both for a directed route; SLID 0 lets the server fill it
+	DQP, SQP   uint32 // queue pair numbers: 0 for SMPs, 1 for the other classes
+	Status     uint32 // 0, or StatusTimeout on a request that came back
+	MAD        [MADLen]byte
+}
+
+// appendTo writes the 288 bytes of the packet behind b. The length field says 256.
+func (p *Packet) appendTo(b []byte) []byte {
+	// The simulator keeps a LID as a 16-bit network-order value in a 32-bit host-order slot.
+	b = binary.NativeEndian.AppendUint32(b, slotFromLID(p.DLID))
+	b = binary.NativeEndian.AppendUint32(b, slotFromLID(p.SLID))
+	b = binary.BigEndian.AppendUint32(b, p.DQP)
+	b = binary.BigEndian.AppendUint32(b, p.SQP)
+	b = binary.BigEndian.AppendUint32(b, p.Status)
+	b = append(b, 0, 0, 0, 0) // alignment of the length
+	b = binary.BigEndian.AppendUint64(b, MADLen)
+	return append(b, p.MAD[:]...)
+}
+
+// decode reads a packet from exactly one datagram.
+func (p *Packet) decode(b []byte) error {
+	if len(b) != packetLen {
+		return fmt.Errorf("decode ibsim packet of %d bytes: %w", len(b), ErrShort)
+	}
+	p.DLID = lidFromSlot(binary.NativeEndian.Uint32(b))
+	p.SLID = lidFromSlot(binary.NativeEndian.Uint32(b[4:]))
+	p.DQP = binary.BigEndian.Uint32(b[8:])
+	p.SQP = binary.BigEndian.Uint32(b[12:])
+	p.Status = binary.BigEndian.Uint32(b[16:])
+	copy(p.MAD[:], b[32:])
+	return nil
+}
+
+func slotFromLID(lid uint16) uint32 { return uint32(hostOrder16(lid)) }
+
+func lidFromSlot(slot uint32) uint16 { return hostOrder16(uint16(slot)) }
+
+// hostOrder16 converts between host and network order.
+func hostOrder16(v uint16) uint16 {
+	if binary.NativeEndian.Uint16([]byte{0, 1}) == 1 {
+		return v
+	}
+	return bits.ReverseBytes16(v)
+}
+
+// controlType says what a control message asks for (enum of include/ibsim.h).
+type controlType uint32
+
+const (
+	controlError      controlType = 0
+	controlConnect    controlType = 1
+	controlDisconnect controlType = 2
+	controlNodeInfo   controlType = 7
+	controlPortInfo   controlType = 8
+	controlSetIsSM    controlType = 9
+)
+
+// String names the message.
+func (c controlType) String() string {
+	switch c {
+	case controlConnect:
+		return "connect"
+	case controlDisconnect:
+		return "disconnect"
+	case controlNodeInfo:
+		return "get node info"
+	case controlPortInfo:
+		return "get port info"
+	case controlSetIsSM:
+		return "set is-sm"
+	default:
+		return fmt.Sprintf("control %d", uint32(c))
+	}
+}
+
+// control is struct sim_ctl: host order throughout.
+type control struct {
+	kind     controlType
+	clientID uint32
+	data     [controlDataLen]byte
+	length   int // bytes of data
+}
+
+func (c *control) append(b []byte) []byte {
+	b = binary.NativeEndian.AppendUint32(b, controlMagic)
+	b = binary.NativeEndian.AppendUint32(b, c.clientID)
+	b = binary.NativeEndian.AppendUint32(b, uint32(c.kind))
+	b = binary.NativeEndian.AppendUint32(b, uint32(c.length))
+	return append(b, c.data[:]...)
+}
+
+func (c *control) decode(b []byte) error {
+	if len(b) != controlLen {
+		return fmt.Errorf("decode ibsim control message of %d bytes: %w", len(b), ErrShort)
+	}
+	if magic := binary.NativeEndian.Uint32(b); magic != controlMagic {
+		return fmt.Errorf("decode ibsim control message: magic 0x%x, want 0x%x", magic, uint32(controlMagic))
+	}
+	c.clientID = binary.NativeEndian.Uint32(b[4:])
+	c.kind = controlType(binary.NativeEndian.Uint32(b[8:]))
+	length := binary.NativeEndian.Uint32(b[12:])
+	if length > controlDataLen {
+		return fmt.Errorf("decode ibsim control message: %d bytes of data, at most %d", length, controlDataLen)
+	}
+	c.length = int(length)
+	copy(c.data[:], b[16:])
+	return nil
+}
+
+// Layout of struct client_info.
+const (
+	clientInfoLen   = 44
+	clientInfoIsSM  = 8
+	clientInfoNode  = 12
+	clientInfoNodeN = 32
+)
+
+// connectMessage asks for a place at the node of that name; empty lets the server choose.
+func connectMessage(id uint32, node string, isSM bool) control {
+	c := control{kind: controlConnect, clientID: id, length: clientInfoLen}
+	binary.NativeEndian.PutUint32(c.data[0:], id)
+	if isSM {
+		binary.NativeEndian.PutUint32(c.data[clientInfoIsSM:], 1)
+	}
+	copy(c.data[clientInfoNode:clientInfoNode+clientInfoNodeN-1], node)
+	return c
+}
+
+// connected reads the server's answer: the slot of the client and the node's name.
+func (c *control) connected() (slot uint32, node string) {
+	name := c.data[clientInfoNode : clientInfoNode+clientInfoNodeN]
+	n := 0
+	for n < len(name) && name[n] != 0 {
+		n++
+	}
+	return binary.NativeEndian.Uint32(c.data[0:]), string(name[:n])
+}

@@ -1,0 +1,203 @@
+package ibsimtest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rdmakit/rdmakit/internal/ibsim"
+)
+
+// patience bounds each wait for one of the programs.
+const patience = 20 * time.Second
+
+// umad2sim is the library that puts the C tools into the simulator, where Debian has it.
+const umad2sim = "/usr/lib/x86_64-linux-gnu/umad2sim/libumad2sim.so"
+
+// Simulator is one running ibsim.
+type Simulator struct {
+	config ibsim.Config // but for the node
+
+	t       testing.TB
+	dir     string // working directory of the programs
+	output  *lockedBuffer
+	console io.WriteCloser
+}
+
+// serial tells the simulators of one process apart.
+var serial atomic.Uint32
+
+// Start runs ibsim with a net file, and waits until it serves. A machine without ibsim fails the
+// test, for make deps installs it.
+func Start(t testing.TB, netFile string, arguments ...string) *Simulator {
+	t.Helper()
+	return start(t, netFile, ibsim.Config{}, arguments)
+}
+
+// StartUDP does the same with an ibsim that listens on UDP at 127.0.0.1: at the port, and at the ten
+// behind it for its clients.
+func StartUDP(t testing.TB, netFile string, port int, arguments ...string) *Simulator {
+	t.Helper()
+	config := ibsim.Config{Server: "127.0.0.1", ServerPort: port}
+	return start(t, netFile, config, append([]string{"-r", "-l", strconv.Itoa(port)}, arguments...))
+}
+
+func start(t testing.TB, netFile string, config ibsim.Config, arguments []string) *Simulator {
+	t.Helper()
+	config.SocketName = fmt.Sprintf("rdmakit-%d-%d", os.Getpid(), serial.Add(1))
+	netFile, err := filepath.Abs(netFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Simulator{config: config, t: t, output: &lockedBuffer{}, dir: t.TempDir()}
+	cmd := s.command("ibsim", append([]string{"-s"}, append(arguments, netFile)...)...)
+	console, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.console = console
+	cmd.Stdout, cmd.Stderr = s.output, s.output
+	s.run(cmd)
+	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		conn, err := ibsim.Dial(t.Context(), s.Config(""))
+		if err == nil {
+			conn.Close() //nolint:errcheck // a try
+			return s
+		}
+		if time.Now().After(end) || !errors.Is(err, syscall.ECONNREFUSED) {
+			t.Fatalf("ibsim %s does not serve: %v\n%s", netFile, err, s.output)
+		}
+	}
+}
+
+// Config returns what joins this simulator as the node of that name.
+func (s *Simulator) Config(node string) ibsim.Config {
+	c := s.config
+	c.Node = node
+	return c
+}
+
+// Getenv returns the environment that makes a program join this simulator as the node of that name.
+func (s *Simulator) Getenv(node string) func(string) string {
+	env := map[string]string{"SIM_HOST": node, "IBSIM_SOCKNAME": s.config.SocketName}
+	if s.config.Server != "" {
+		env["IBSIM_SERVER_NAME"], env["IBSIM_SERVER_PORT"] = s.config.Server, strconv.Itoa(s.config.ServerPort)
+	}
+	return func(name string) string { return env[name] }
+}
+
+// Console sends one line to the simulator's console, as `Unlink "leaf0"[1]`. The simulator acts on
+// it before the next MAD that arrives more than a moment later; there is no answer to wait for.
+func (s *Simulator) Console(format string, a ...any) {
+	s.t.Helper()
+	if _, err := fmt.Fprintf(s.console, format+"\n", a...); err != nil {
+		s.t.Fatalf("console of ibsim: %v", err)
+	}
+	time.Sleep(50 * time.Millisecond)
+}
+
+// Tool runs one of the C tools at a node and returns its standard output; standard error goes to the
+// failure's text. A tool that exits with an error ends the test.
+func (s *Simulator) Tool(node, name string, arguments ...string) string {
+	s.t.Helper()
+	cmd := s.command(name, arguments...)
+	s.preload(cmd, node)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		s.t.Fatalf("%s %s at %s: %v\n%s", name, strings.Join(arguments, " "), node, err, stderr.Bytes())
+	}
+	return string(out)
+}
+
+// StartSM runs OpenSM at a node and waits until it calls the subnet up.
+func (s *Simulator) StartSM(node string, arguments ...string) {
+	s.t.Helper()
+	dir := s.t.TempDir()
+	log, config := dir+"/opensm.log", dir+"/opensm.conf"
+	// Without this, SUBNET UP stays in a buffer.
+	if err := os.WriteFile(config, []byte("force_log_flush TRUE\n"), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	cmd := s.command("opensm", append([]string{"-F", config, "-R", "minhop", "-f", log}, arguments...)...)
+	s.preload(cmd, node)
+	cmd.Env = append(cmd.Env, "OSM_CACHE_DIR="+dir, "OSM_TMP_DIR="+dir)
+	output := &lockedBuffer{}
+	cmd.Stdout, cmd.Stderr = output, output
+	s.run(cmd)
+	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+		text, _ := os.ReadFile(log) // not there yet
+		if bytes.Contains(text, []byte("SUBNET UP")) || strings.Contains(output.String(), "SUBNET UP") {
+			return
+		}
+		if time.Now().After(end) {
+			s.t.Fatalf("opensm at %s: no SUBNET UP\n%s\n%s", node, output, text)
+		}
+	}
+}
+
+func (s *Simulator) preload(cmd *exec.Cmd, node string) {
+	s.t.Helper()
+	if _, err := os.Stat(umad2sim); err != nil {
+		s.t.Fatalf("the C tools need umad2sim (make deps): %v", err)
+	}
+	cmd.Env = append(cmd.Env, "LD_PRELOAD="+umad2sim, "SIM_HOST="+node)
+}
+
+func (s *Simulator) command(name string, arguments ...string) *exec.Cmd {
+	s.t.Helper()
+	if _, err := exec.LookPath(name); err != nil {
+		s.t.Fatalf("%v (make deps installs it)", err)
+	}
+	cmd := exec.CommandContext(context.WithoutCancel(s.t.Context()), name, arguments...)
+	cmd.Dir = s.dir // where umad2sim leaves its files when its program is killed
+	cmd.Env = append(os.Environ(), "IBSIM_SOCKNAME="+s.config.SocketName)
+	if s.config.Server != "" {
+		cmd.Env = append(cmd.Env, "IBSIM_SERVER_NAME="+s.config.Server, "IBSIM_SERVER_PORT="+strconv.Itoa(s.config.ServerPort))
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	return cmd
+}
+
+// run starts the program and ends it with the test.
+func (s *Simulator) run(cmd *exec.Cmd) {
+	s.t.Helper()
+	if err := cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() {
+		cmd.Process.Kill() //nolint:errcheck // it may have ended
+		cmd.Wait()         //nolint:errcheck // killed
+	})
+}
+
+// lockedBuffer keeps what a program wrote.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}

@@ -1,0 +1,93 @@
+package ibsim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// abstractName returns a socket name as ibsim forms it: abstract, with a NUL at the end that counts.
+func abstractName(format string, a ...any) string {
+	return "@" + fmt.Sprintf(format, a...) + "\x00"
+}
+
+// pidLimit is above every process identifier of Linux.
+const pidLimit = 1 << 22
+
+// openUnix opens the control socket, connected, and the data socket, bound only: its peer is known after
+// the handshake. The client's identifier is the process's, as umad2sim has it; a second client of the
+// same process takes another above all of those.
+func (c *Conn) openUnix() (id uint32, err error) {
+	base := c.config.socketName()
+	server := &net.UnixAddr{Name: abstractName("%s:ctl", base), Net: "unixgram"}
+	for k := range maxClients {
+		id := uint32(os.Getpid() + k*pidLimit)
+		local := &net.UnixAddr{Name: abstractName("%s:ctl%d", base, id), Net: "unixgram"}
+		control, err := net.DialUnix("unixgram", local, server)
+		if errors.Is(err, unix.EADDRINUSE) {
+			continue
+		}
+		if errors.Is(err, unix.ECONNREFUSED) {
+			return 0, fmt.Errorf("no simulator has that name; start one with `ibsim -s NETFILE`: %w", unix.ECONNREFUSED)
+		}
+		if err != nil {
+			return 0, err
+		}
+		c.control = control
+		data, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: abstractName("%s:in%d", base, id), Net: "unixgram"})
+		if err != nil {
+			return 0, err
+		}
+		c.data = data
+		return id, nil
+	}
+	return 0, fmt.Errorf("this process has %d clients already", maxClients)
+}
+
+// openUDP does the same for a simulator that listens on UDP. The client's identifier is the port of
+// its data socket.
+func (c *Conn) openUDP(ctx context.Context) (id uint32, err error) {
+	var d net.Dialer
+	control, err := d.DialContext(ctx, "udp4", fmt.Sprintf("%s:%d", c.config.Server, c.config.serverPort()))
+	if err != nil {
+		return 0, err
+	}
+	c.control = control
+	var local net.UDPAddr
+	if a, ok := control.LocalAddr().(*net.UDPAddr); ok {
+		local.IP = a.IP // the interface that leads there; nobody else's packets
+	}
+	data, err := net.ListenUDP("udp4", &local)
+	if err != nil {
+		return 0, err
+	}
+	c.data = data
+	bound, ok := data.LocalAddr().(*net.UDPAddr)
+	if !ok {
+		return 0, fmt.Errorf("data socket has address %v", data.LocalAddr())
+	}
+	return uint32(bound.Port), nil
+}
+
+// connectData connects the data socket to the one that serves the client's place.
+func (c *Conn) connectData() error {
+	var peer unix.Sockaddr = &unix.SockaddrUnix{Name: abstractName("%s:out%d", c.config.socketName(), c.slot)}
+	if c.config.Server != "" {
+		a, ok := c.control.RemoteAddr().(*net.UDPAddr)
+		if !ok {
+			return fmt.Errorf("control socket has peer %v", c.control.RemoteAddr())
+		}
+		in := &unix.SockaddrInet4{Port: c.config.serverPort() + 1 + int(c.slot)}
+		copy(in.Addr[:], a.IP.To4())
+		peer = in
+	}
+	var failed error
+	if err := c.raw.Control(func(fd uintptr) { failed = unix.Connect(int(fd), peer) }); err != nil {
+		return err
+	}
+	return os.NewSyscallError("connect data socket", failed)
+}

@@ -1,0 +1,78 @@
+package umad
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Open opens a port's device. The error tells what to do when it is not there or not allowed.
+func Open(p Port) (*Conn, error) {
+	file, err := os.OpenFile(p.Path, os.O_RDWR|unix.O_NONBLOCK, 0)
+	if err != nil {
+		remedy := ""
+		switch {
+		case errors.Is(err, fs.ErrPermission):
+			remedy = " (user MADs are root's; run as root, or give the device to your group with a udev rule)"
+		case errors.Is(err, fs.ErrNotExist):
+			remedy = " (in a container, pass the device through)"
+		}
+		return nil, fmt.Errorf("open %s: %w%s", p, err, remedy)
+	}
+	raw, err := file.SyscallConn()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", p, err), file.Close())
+	}
+	return newConn(p, &charDevice{file, raw}), nil
+}
+
+// charDevice is the kernel's.
+type charDevice struct {
+	file *os.File
+	raw  syscall.RawConn
+}
+
+func (d *charDevice) ioctl(request uintptr, argument []byte) error {
+	var errno syscall.Errno
+	err := d.raw.Control(func(fd uintptr) {
+		_, _, errno = unix.Syscall(unix.SYS_IOCTL, fd, request, uintptr(unsafe.Pointer(unsafe.SliceData(argument))))
+	})
+	if err != nil {
+		return err
+	}
+	if errno != 0 {
+		return os.NewSyscallError("ioctl", errno)
+	}
+	return nil
+}
+
+func (d *charDevice) write(b []byte) error {
+	var failed error
+	err := d.raw.Control(func(fd uintptr) {
+		_, failed = unix.Write(int(fd), b)
+		for errors.Is(failed, unix.EINTR) {
+			_, failed = unix.Write(int(fd), b)
+		}
+	})
+	return errors.Join(err, os.NewSyscallError("write", failed))
+}
+
+func (d *charDevice) read(ctx context.Context, deadline time.Time, try func(func([]byte) (int, error)) bool) error {
+	if err := d.file.SetReadDeadline(deadline); err != nil {
+		return err
+	}
+	stop := context.AfterFunc(ctx, func() { d.file.SetReadDeadline(time.Unix(1, 0)) }) //nolint:errcheck // the file was closed
+	defer stop()
+	return d.raw.Read(func(fd uintptr) bool {
+		return try(func(b []byte) (int, error) { return unix.Read(int(fd), b) })
+	})
+}
+
+func (d *charDevice) close() error { return d.file.Close() }

@@ -1,0 +1,106 @@
+package umad
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/rdmakit/rdmakit/internal/sysfs"
+)
+
+// Port is a port with a user MAD device.
+type Port struct {
+	Name   string // umad0
+	Device string // of RDMA: mlx5_0
+	Number int
+	Path   string // of the character device, as this process opens it
+	// Active says that the port is in state 4 (class/infiniband/DEV/ports/N/state).
+	Active bool
+	// LinkLayer is "InfiniBand" or "Ethernet"; over Ethernet there is no subnet management.
+	LinkLayer string
+}
+
+// String returns "mlx5_0 port 1 (/dev/infiniband/umad0)".
+func (p Port) String() string { return fmt.Sprintf("%s port %d (%s)", p.Device, p.Number, p.Path) }
+
+// Ports lists what class/infiniband_mad has below a root (that of this machine: sysfs.OpenRoot("/")), in the order of the devices' names and port numbers.
+func Ports(ctx context.Context, root fs.FS) ([]Port, error) {
+	r := sysfs.NewReader(root, ctx.Err)
+	defer r.Close()
+	var ports []Port
+	for _, name := range r.List(sysfs.ClassInfiniBandMAD) {
+		if !strings.HasPrefix(name, "umad") {
+			continue // issmN, abi_version
+		}
+		dir, ok := r.Dir(path.Join(sysfs.ClassInfiniBandMAD, name))
+		if !ok {
+			continue
+		}
+		device, _ := dir.Text("ibdev")
+		number := dir.Uint("port", 8)
+		dir.Close()
+		if device == "" || number == nil {
+			continue // the device went away meanwhile
+		}
+		p := Port{Name: name, Device: device, Number: int(*number), Path: r.Path(path.Join(sysfs.DevInfiniBand, name))}
+		at := path.Join(sysfs.ClassInfiniBand, device, "ports", fmt.Sprint(p.Number))
+		state, _ := r.Text(path.Join(at, "state"))
+		p.Active = strings.HasPrefix(state, "4:")
+		p.LinkLayer, _ = r.Text(path.Join(at, "link_layer"))
+		ports = append(ports, p)
+	}
+	slices.SortFunc(ports, func(a, b Port) int {
+		if c := sysfs.NaturalCompare(a.Device, b.Device); c != 0 {
+			return c
+		}
+		return a.Number - b.Number
+	})
+	var errs []error
+	for _, err := range r.Errors() {
+		errs = append(errs, err)
+	}
+	return ports, errors.Join(errs...)
+}
+
+// ErrNoPort is the error when no port fits what was asked for.
+var ErrNoPort = errors.New("no such port with a user MAD device")
+
+// Choose returns the port to use: of the device if one is named, of the number if it isn't 0; among several the first that is
+// an active InfiniBand port, else the first InfiniBand port, else the first. The error matches ErrNoPort, and says what was looked for, what
+// there is, and what to do.
+func Choose(ports []Port, device string, number int) (Port, error) {
+	fits := slices.Clone(ports)
+	fits = slices.DeleteFunc(fits, func(p Port) bool {
+		return device != "" && p.Device != device || number != 0 && p.Number != number
+	})
+	for _, wanted := range []func(Port) bool{
+		func(p Port) bool { return p.LinkLayer == "InfiniBand" && p.Active },
+		func(p Port) bool { return p.LinkLayer == "InfiniBand" },
+		func(Port) bool { return true },
+	} {
+		if i := slices.IndexFunc(fits, wanted); i >= 0 {
+			return fits[i], nil
+		}
+	}
+	looked := "any port"
+	switch {
+	case device != "" && number != 0:
+		looked = fmt.Sprintf("port %d of %s", number, device)
+	case device != "":
+		looked = "a port of " + device
+	case number != 0:
+		looked = fmt.Sprintf("port %d of any device", number)
+	}
+	if len(ports) == 0 {
+		return Port{}, fmt.Errorf("choose %s: %w: the kernel has none at all (is there an InfiniBand device? is ib_umad loaded? modprobe ib_umad)", looked, ErrNoPort)
+	}
+	var have []string
+	for _, p := range ports {
+		have = append(have, fmt.Sprintf("%s port %d", p.Device, p.Number))
+	}
+	return Port{}, fmt.Errorf("choose %s: %w: there are %s", looked, ErrNoPort, strings.Join(have, ", "))
+}

@@ -1,0 +1,138 @@
+package umad
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Request numbers of ioctl: direction and size of the argument, type 0x1b, number.
+const (
+	IB_USER_MAD_REGISTER_AGENT  = 0xc01c1b01
+	IB_USER_MAD_ENABLE_PKEY     = 0x1b03
+	IB_USER_MAD_REGISTER_AGENT2 = 0xc0281b04
+)
+
+// Sizes in bytes of struct ib_user_mad_hdr, ib_user_mad_reg_req and ib_user_mad_reg_req2, and of a MAD.
+const (
+	headerLen        = 64
+	registerAgentLen = 28
+	registerAgent2   = 40
+	MADLen           = 256
+)
+
+// MaxAgents is how many agents one open file can have.
+const MaxAgents = 32
+
+// errShort is the error for less than a header from the kernel.
+var errShort = errors.New("less than a header")
+
+// Packet is one MAD with the kernel's header (struct ib_user_mad_hdr).
+type Packet struct {
+	AgentID uint32
+	// Status is 0, or an errno on a request that came back: ETIMEDOUT when nobody answered.
+	Status uint32
+	// Timeout, of a request, is how long the kernel waits for the answer, in whole milliseconds, rounded up; 0: it
+	// expects none.
+	Timeout time.Duration
+	Retries uint32
+
+	QPN       uint32 // of the other side
+	QKey      uint32
+	LID       uint16
+	SL        uint8
+	PathBits  uint8
+	PKeyIndex uint16
+
+	HasGRH       bool // the fields below count
+	GIDIndex     uint8
+	HopLimit     uint8
+	TrafficClass uint8
+	GID          [16]byte
+	FlowLabel    uint32
+
+	MAD [MADLen]byte
+}
+
+// appendTo writes header and MAD behind b. Addresses are in network order, the rest in the host's.
+func (p *Packet) appendTo(b []byte) []byte {
+	host, wire := binary.NativeEndian, binary.BigEndian
+	milliseconds := (p.Timeout + time.Millisecond - 1) / time.Millisecond
+	b = host.AppendUint32(b, p.AgentID)
+	b = host.AppendUint32(b, p.Status)
+	b = host.AppendUint32(b, uint32(milliseconds))
+	b = host.AppendUint32(b, p.Retries)
+	b = host.AppendUint32(b, MADLen)
+	b = wire.AppendUint32(b, p.QPN)
+	b = wire.AppendUint32(b, p.QKey)
+	b = wire.AppendUint16(b, p.LID)
+	var grh uint8
+	if p.HasGRH {
+		grh = 1
+	}
+	b = append(b, p.SL, p.PathBits, grh, p.GIDIndex, p.HopLimit, p.TrafficClass)
+	b = append(b, p.GID[:]...)
+	b = wire.AppendUint32(b, p.FlowLabel)
+	b = host.AppendUint16(b, p.PKeyIndex)
+	b = append(b, 0, 0, 0, 0, 0, 0)
+	return append(b, p.MAD[:]...)
+}
+
+// decode reads what one read returned; a MAD that is shorter is filled up with zeros, a longer one is cut.
+func (p *Packet) decode(b []byte) error {
+	if len(b) < headerLen {
+		return fmt.Errorf("decode user mad of %d bytes: %w", len(b), errShort)
+	}
+	host, wire := binary.NativeEndian, binary.BigEndian
+	*p = Packet{
+		AgentID: host.Uint32(b), Status: host.Uint32(b[4:]),
+		Timeout: time.Duration(host.Uint32(b[8:])) * time.Millisecond, Retries: host.Uint32(b[12:]),
+		QPN: wire.Uint32(b[20:]), QKey: wire.Uint32(b[24:]), LID: wire.Uint16(b[28:]), SL: b[30], PathBits: b[31],
+		HasGRH: b[32] != 0, GIDIndex: b[33], HopLimit: b[34], TrafficClass: b[35],
+		GID: [16]byte(b[36:]), FlowLabel: wire.Uint32(b[52:]), PKeyIndex: host.Uint16(b[56:]),
+	}
+	copy(p.MAD[:], b[headerLen:])
+	return nil
+}
+
+// Agent says what a file sends and receives.
+type Agent struct {
+	Class        uint8
+	ClassVersion uint8
+	QPN          uint32 // 0 for subnet management, 1 for the other classes
+	OUI          uint32 // of a vendor class from 0x30 to 0x4f
+	// Methods are those of which the agent takes MADs that nobody asked for; none: answers only.
+	Methods []uint8
+}
+
+func (a *Agent) mask() (m [2]uint64, err error) {
+	for _, method := range a.Methods {
+		if method > 127 {
+			return m, fmt.Errorf("method 0x%x is an answer's", method)
+		}
+		m[method/64] |= 1 << (method % 64)
+	}
+	return m, nil
+}
+
+// request returns the argument of REGISTER_AGENT, which old kernels have.
+func (a *Agent) request(mask [2]uint64) []byte {
+	b := make([]byte, 4, registerAgentLen) // the kernel writes the agent's number there
+	b = binary.NativeEndian.AppendUint64(b, mask[0])
+	b = binary.NativeEndian.AppendUint64(b, mask[1])
+	b = append(b, uint8(a.QPN), a.Class, a.ClassVersion)
+	return append(b, uint8(a.OUI>>16), uint8(a.OUI>>8), uint8(a.OUI), 0, 0)
+}
+
+// request2 returns the argument of REGISTER_AGENT2. Without an RMPP version, segments come one by one.
+func (a *Agent) request2(mask [2]uint64) []byte {
+	b := make([]byte, 4, registerAgent2)
+	b = binary.NativeEndian.AppendUint32(b, a.QPN)
+	b = append(b, a.Class, a.ClassVersion, 0, 0)
+	b = binary.NativeEndian.AppendUint32(b, 0) // flags
+	b = binary.NativeEndian.AppendUint64(b, mask[0])
+	b = binary.NativeEndian.AppendUint64(b, mask[1])
+	b = binary.NativeEndian.AppendUint32(b, a.OUI)
+	return append(b, 0, 0, 0, 0)
+}
