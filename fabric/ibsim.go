@@ -1,0 +1,82 @@
+package fabric
+
+import (
+	"context"
+	"time"
+
+	"github.com/rdmakit/rdmakit/internal/ibsim"
+	"github.com/rdmakit/rdmakit/wire/ib"
+)
+
+// ibsimBatch is how many datagrams go through the simulator's socket in one call.
+const ibsimBatch = 32
+
+// IBSim is the transport into a simulated subnet.
+type IBSim struct {
+	conn    *ibsim.Conn
+	out, in [ibsimBatch]ibsim.Packet
+}
+
+// OpenIBSim joins the simulator that the environment names as umad2sim reads it: SIM_HOST,
+// SIM_SET_ISSM, IBSIM_SOCKNAME, IBSIM_SERVER_NAME and IBSIM_SERVER_PORT; getenv is os.Getenv or its like.
+func OpenIBSim(ctx context.Context, getenv func(string) string) (*IBSim, error) {
+	config, err := ibsim.ConfigFromEnv(getenv)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := ibsim.Dial(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	return &IBSim{conn: conn}, nil
+}
+
+// WantsIBSim reports whether the environment asks for the simulator instead of this machine's ports.
+func WantsIBSim(getenv func(string) string) bool { return ibsim.Wanted(getenv) }
+
+// Node returns the name, in the simulator's net file, of the node that the transport sits at.
+func (s *IBSim) Node() string { return s.conn.Node() }
+
+// Window returns how many requests the simulator's sockets hold without making either side wait:
+// the kernel queues 10 datagrams a socket (net.unix.max_dgram_qlen).
+func (s *IBSim) Window() int { return 10 }
+
+// Send implements Transport.
+func (s *IBSim) Send(batch []Datagram) (int, error) {
+	sent := 0
+	for sent < len(batch) {
+		k := min(len(batch)-sent, len(s.out))
+		for i := range k {
+			d, p := &batch[sent+i], &s.out[i]
+			p.DLID, p.SLID = uint16(d.Address.LID), 0
+			if p.DLID == ibsim.LIDPermissive {
+				p.SLID = ibsim.LIDPermissive
+			}
+			p.DQP, p.SQP = uint32(d.Address.QPN), uint32(d.Address.QPN)
+			p.MAD = d.MAD
+		}
+		n, err := s.conn.Send(s.out[:k])
+		sent += n
+		if err != nil || n < k {
+			return sent, err
+		}
+	}
+	return sent, nil
+}
+
+// Receive implements Transport.
+func (s *IBSim) Receive(ctx context.Context, batch []Datagram, deadline time.Time) (int, error) {
+	n, err := s.conn.Receive(ctx, s.in[:min(len(batch), len(s.in))], deadline)
+	for i := range n {
+		p := &s.in[i]
+		batch[i] = Datagram{
+			Address: Address{LID: ib.LID(p.SLID), QPN: ib.QPN(p.SQP)},
+			Lost:    p.Status != 0,
+			MAD:     p.MAD,
+		}
+	}
+	return n, err
+}
+
+// Close implements Transport.
+func (s *IBSim) Close() error { return s.conn.Close() }

@@ -1,0 +1,197 @@
+package fabric
+
+import (
+	"fmt"
+
+	"github.com/rdmakit/rdmakit/wire/mad"
+)
+
+// maxPorts is the highest port number; 255 is the specification's "all ports".
+const maxPorts = 254
+
+// learn takes in the attribute of an answer.
+func (s *sweep) learn(t task, route mad.Path, data []byte) {
+	switch t.kind {
+	case kindDescription:
+		t.owner.node.Description.Decode(data) //nolint:errcheck // the caller has the length
+	case kindSwitch:
+		s.learnSwitch(t, data)
+	case kindPort:
+		s.learnPort(t, data)
+	case kindRoutes:
+		copy(t.owner.node.Routes[int(t.arg)*mad.LFTBlockLen:], data)
+	case kindCapability:
+		s.learnCapability(t, data)
+	case kindCounters:
+		c := new(mad.PortCounters)
+		c.Decode(data) //nolint:errcheck // the caller has the length
+		t.owner.node.Ports[t.arg].Counters = c
+	case kindExtended:
+		c := new(mad.PortCountersExtended)
+		c.Decode(data) //nolint:errcheck // the caller has the length
+		t.owner.node.Ports[t.arg].Extended = c
+	default:
+		var info mad.NodeInfo
+		info.Decode(data) //nolint:errcheck // the caller has the length
+		s.learnNode(t, route, &info)
+	}
+}
+
+// learnNode takes in who is behind a port.
+func (s *sweep) learnNode(t task, route mad.Path, info *mad.NodeInfo) {
+	n := s.states[info.NodeGUID]
+	if n == nil {
+		if n = s.addNode(t, route, info); n == nil {
+			return
+		}
+	} else if !s.sameNode(t, n, info) {
+		return
+	}
+	local := info.LocalPortNum
+	if t.owner == nil {
+		s.topology.Origin = PortID{info.NodeGUID, local}
+	} else {
+		s.connect(PortID{t.owner.node.GUID(), uint8(t.arg)}, PortID{info.NodeGUID, local})
+	}
+	if port := &n.node.Ports[local]; !n.node.IsSwitch() && port.GUID.IsZero() {
+		port.GUID, port.Path = info.PortGUID, route
+		s.agenda.add(task{n, kindPort, uint16(local)})
+	}
+}
+
+// addNode judges a new node and plans what to ask it; nil when it can't be one.
+func (s *sweep) addNode(t task, route mad.Path, info *mad.NodeInfo) *nodeState {
+	at := s.taskPort(t)
+	reject := func(k AnomalyKind, format string, a ...any) *nodeState {
+		detail := fmt.Sprintf(format, a...)
+		s.anomaly(k, at, "%s", detail)
+		s.unreached(t, route, "no sound node info: "+detail, 1)
+		return nil
+	}
+	isSwitch := info.NodeType == mad.NodeTypeSwitch
+	switch {
+	case info.NodeGUID.IsZero() || info.PortGUID.IsZero():
+		return reject(AnomalyNoGUID, "node GUID 0x%x, port GUID 0x%x", info.NodeGUID[:], info.PortGUID[:])
+	case info.NodeType < mad.NodeTypeCA || info.NodeType > mad.NodeTypeRouter:
+		return reject(AnomalyNodeType, "node 0x%x has type %d", info.NodeGUID[:], uint8(info.NodeType))
+	case info.NumPorts > maxPorts || info.LocalPortNum > info.NumPorts,
+		info.LocalPortNum == 0 && !(isSwitch && t.owner == nil):
+		return reject(AnomalyPortRange, "node 0x%x with %d ports answered at port %d", info.NodeGUID[:], info.NumPorts, info.LocalPortNum)
+	case len(s.topology.Nodes) >= s.options.MaxNodes:
+		return reject(AnomalyTooMany, "node 0x%x would be one more than %d", info.NodeGUID[:], s.options.MaxNodes)
+	}
+	n := &nodeState{node: &Node{Info: *info, Path: route, Ports: make([]Port, int(info.NumPorts)+1)}}
+	s.states[info.NodeGUID] = n
+	s.topology.Nodes = append(s.topology.Nodes, n.node)
+	s.topology.byGUID[info.NodeGUID] = n.node
+	s.agenda.add(task{n, kindDescription, 0})
+	if isSwitch {
+		s.agenda.add(task{n, kindSwitch, 0})
+		for number := range n.node.Ports {
+			n.node.Ports[number].GUID = info.PortGUID
+			s.agenda.add(task{n, kindPort, uint16(number)})
+		}
+	}
+	return n
+}
+
+// sameNode judges a second node info with the GUID of a known node.
+func (s *sweep) sameNode(t task, n *nodeState, info *mad.NodeInfo) bool {
+	first := &n.node.Info
+	at := s.taskPort(t)
+	if info.NodeType != first.NodeType || info.NumPorts != first.NumPorts || info.SystemImageGUID != first.SystemImageGUID ||
+		info.VendorID != first.VendorID || info.DeviceID != first.DeviceID {
+		s.anomaly(AnomalyChanged, at, "node 0x%x is a %v of %d ports here, a %v of %d ports by path %s",
+			info.NodeGUID[:], info.NodeType, info.NumPorts, first.NodeType, first.NumPorts, n.node.Path)
+		return false
+	}
+	if info.LocalPortNum == 0 || info.LocalPortNum > info.NumPorts {
+		s.anomaly(AnomalyPortRange, at, "node 0x%x with %d ports answered at port %d", info.NodeGUID[:], info.NumPorts, info.LocalPortNum)
+		return false
+	}
+	return true
+}
+
+// connect notes a cable at both ends, unless one of them has another already.
+func (s *sweep) connect(a, b PortID) {
+	pa, pb := s.topology.Port(a), s.topology.Port(b)
+	switch {
+	case pa.Peer == b && pb.Peer == a:
+		return // asked from both ends at once
+	case pb.HasPeer():
+		s.anomaly(AnomalyDuplicateGUID, a, "the cable ends at %s, where one from %s ends already", b, pb.Peer)
+		return
+	case pa.HasPeer():
+		s.anomaly(AnomalyChanged, a, "the cable ends at %s, and at %s when asked before", b, pa.Peer)
+		return
+	case a == b:
+		s.anomaly(AnomalySelfLink, a, "the port is cabled to itself")
+	}
+	pa.Peer, pb.Peer = b, a
+	s.links++
+}
+
+func (s *sweep) learnSwitch(t task, data []byte) {
+	var info mad.SwitchInfo
+	info.Decode(data) //nolint:errcheck // the caller has the length
+	n := t.owner.node
+	n.Switch = &info
+	if !s.options.Routes {
+		return
+	}
+	blocks := int(min(info.LinearFDBTop, maxUnicastLID))/mad.LFTBlockLen + 1
+	n.Routes = make([]uint8, blocks*mad.LFTBlockLen)
+	for i := range n.Routes {
+		n.Routes[i] = mad.LFTPortNone
+	}
+	for block := range blocks {
+		s.agenda.add(task{t.owner, kindRoutes, uint16(block)})
+	}
+}
+
+// maxUnicastLID is the highest LID that a forwarding table can hold (specification section 4.1.3).
+const maxUnicastLID = 0xbfff
+
+// learnPort takes in the state of a port, and has the sweep look behind it where the link is up.
+func (s *sweep) learnPort(t task, data []byte) {
+	n := t.owner.node
+	port := &n.Ports[t.arg]
+	port.Info.Decode(data) //nolint:errcheck // the caller has the length
+	port.Known = true
+	if s.options.Counters {
+		s.planCounters(t.owner, t.arg)
+	}
+	if t.arg == 0 || !port.IsLinkUp() || port.HasPeer() {
+		return
+	}
+	origin := PortID{n.GUID(), uint8(t.arg)} == s.topology.Origin
+	if n.IsSwitch() || origin {
+		s.agenda.add(task{t.owner, kindNode, t.arg})
+	}
+}
+
+// compareEnds lists the cables that are up at one end only.
+func (s *sweep) compareEnds() {
+	for _, l := range s.topology.Links() {
+		a, b := s.topology.Port(l.A), s.topology.Port(l.B)
+		if a.Known && b.Known && a.IsLinkUp() != b.IsLinkUp() {
+			s.anomaly(AnomalyOneSided, l.A, "%v here, %v at the other end %s",
+				a.Info.PortPhysicalState, b.Info.PortPhysicalState, l.B)
+		}
+	}
+}
+
+// taskPort is the port that a task is about, for the lists.
+func (s *sweep) taskPort(t task) PortID {
+	if t.owner == nil {
+		return PortID{}
+	}
+	return PortID{t.owner.node.GUID(), uint8(t.arg)}
+}
+
+func (s *sweep) anomaly(k AnomalyKind, at PortID, format string, a ...any) {
+	s.topology.Stats.Anomalies++
+	if len(s.topology.Anomalies) < s.options.MaxAnomalies {
+		s.topology.Anomalies = append(s.topology.Anomalies, Anomaly{k, at, fmt.Sprintf(format, a...)})
+	}
+}

@@ -1,0 +1,71 @@
+package fabric
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+)
+
+// Options tunes a sweep. The zero value is meant for use.
+type Options struct {
+	// Routes also reads each switch's linear forwarding table.
+	Routes bool
+	// Counters also reads the counters of each port whose link is active, which needs LIDs: a subnet manager must have been there.
+	Counters bool
+	// MaxWindow bounds how many questions are under way at once; 0: 32, or less where the transport says so.
+	MaxWindow int
+	// PerNode bounds how many of them go to one node; 0: 8. Management processors are slow.
+	PerNode int
+	// MinTimeout and MaxTimeout bound the wait for an answer before the question is sent again. Between them, the
+	// round trips measured decide; each further try waits twice as long. 0: 50 ms and 1 s.
+	MinTimeout, MaxTimeout time.Duration
+	// Retries is how often a question is sent again; 0: 3; negative: never.
+	Retries int
+	// Budget bounds the whole sweep; 0: 5 minutes.
+	Budget time.Duration
+	// MaxNodes and MaxAnomalies bound what a lying fabric can make of the result; 0: 65,536 and 1,000.
+	MaxNodes, MaxAnomalies int
+	// Progress, if set, is called from the sweep about ten times a second, and at the end.
+	Progress func(Progress)
+}
+
+// Progress is how far a sweep has come.
+type Progress struct {
+	Nodes, Links       int
+	Sent, Answers      int
+	Pending, Unreached int // questions to ask; questions given up
+	Elapsed            time.Duration
+}
+
+// bounds of what an attempt number and a slot number take of a transaction ID.
+const (
+	retriesLimit = 15
+	windowLimit  = 4096
+)
+
+func (o Options) withDefaults(t Transport) (Options, error) {
+	window := 32
+	if w, ok := t.(interface{ Window() int }); ok {
+		window = w.Window()
+	}
+	o.MaxWindow = cmp.Or(o.MaxWindow, window)
+	o.PerNode = cmp.Or(o.PerNode, 8)
+	o.MinTimeout = cmp.Or(o.MinTimeout, 50*time.Millisecond)
+	o.MaxTimeout = cmp.Or(o.MaxTimeout, max(time.Second, o.MinTimeout))
+	o.Retries = max(0, cmp.Or(o.Retries, 3))
+	o.Budget = cmp.Or(o.Budget, 5*time.Minute)
+	o.MaxNodes = cmp.Or(o.MaxNodes, 1<<16)
+	o.MaxAnomalies = cmp.Or(o.MaxAnomalies, 1000)
+	switch {
+	case o.MaxWindow < 1 || o.MaxWindow > windowLimit:
+		return o, fmt.Errorf("discover fabric: window %d is not between 1 and %d", o.MaxWindow, windowLimit)
+	case o.PerNode < 1:
+		return o, fmt.Errorf("discover fabric: %d questions to one node at once", o.PerNode)
+	case o.Retries > retriesLimit:
+		return o, fmt.Errorf("discover fabric: %d retries, at most %d", o.Retries, retriesLimit)
+	case o.MinTimeout < 0 || o.MaxTimeout < o.MinTimeout || o.Budget < 0 || o.MaxNodes < 1 || o.MaxAnomalies < 0:
+		return o, fmt.Errorf("discover fabric: a bound below its least: timeouts %v to %v, budget %v, %d nodes, %d anomalies",
+			o.MinTimeout, o.MaxTimeout, o.Budget, o.MaxNodes, o.MaxAnomalies)
+	}
+	return o, nil
+}

@@ -1,0 +1,253 @@
+package fabric
+
+import (
+	"container/heap"
+	"fmt"
+	"time"
+
+	"github.com/rdmakit/rdmakit/wire/mad"
+)
+
+// kind is what a task asks for.
+type kind uint8
+
+const (
+	kindNode        kind = iota // node info of whoever is behind a port of the owner; of the own node without owner
+	kindDescription             // the rest ask the owner
+	kindSwitch
+	kindPort
+	kindRoutes
+	kindCapability // of performance management; from here on by LID
+	kindCounters
+	kindExtended
+)
+
+// byLID reports whether the question goes to the node's performance agent, by its LID.
+func (k kind) byLID() bool { return k >= kindCapability }
+
+func (k kind) class() mad.Class {
+	if k.byLID() {
+		return mad.ClassPerformance
+	}
+	return mad.ClassSubnetDirected
+}
+
+// task is one thing to ask. It is small, since a large fabric has hundreds of thousands waiting.
+type task struct {
+	owner *nodeState
+	kind  kind
+	arg   uint16 // port, or block of the forwarding table
+}
+
+func (t task) attribute() mad.Attribute {
+	switch t.kind {
+	case kindDescription:
+		return mad.AttributeNodeDescription
+	case kindSwitch:
+		return mad.AttributeSwitchInfo
+	case kindPort:
+		return mad.AttributePortInfo
+	case kindRoutes:
+		return mad.AttributeLFT
+	case kindCapability:
+		return mad.AttributeClassPortInfo
+	case kindCounters:
+		return mad.AttributePortCounters
+	case kindExtended:
+		return mad.AttributePortCountersExtended
+	default:
+		return mad.AttributeNodeInfo
+	}
+}
+
+// modifier returns the attribute modifier.
+func (t task) modifier() uint32 {
+	if t.kind == kindPort || t.kind == kindRoutes {
+		return uint32(t.arg)
+	}
+	return 0
+}
+
+// what names the question in the list of the unreached.
+func (t task) what() string {
+	switch t.kind {
+	case kindDescription:
+		return "node description"
+	case kindSwitch:
+		return "switch info"
+	case kindPort:
+		return fmt.Sprintf("port info %d", t.arg)
+	case kindRoutes:
+		return fmt.Sprintf("forwarding table block %d", t.arg)
+	case kindCapability:
+		return "performance agent"
+	case kindCounters:
+		return fmt.Sprintf("counters of port %d", t.arg)
+	case kindExtended:
+		return fmt.Sprintf("extended counters of port %d", t.arg)
+	default:
+		if t.owner == nil {
+			return "own node"
+		}
+		return "node behind port"
+	}
+}
+
+// path returns the directed route to whom the question is for; false beyond the longest there is. A question by LID doesn't use it.
+func (t task) path() (mad.Path, bool) {
+	switch {
+	case t.owner == nil:
+		return mad.Path{}, true
+	case t.kind == kindNode:
+		p, err := t.owner.node.Path.Extend(uint8(t.arg))
+		return p, err == nil
+	case t.kind == kindPort && !t.owner.node.IsSwitch():
+		return t.owner.node.Ports[t.arg].Path, true
+	default:
+		return t.owner.node.Path, true
+	}
+}
+
+// question is a task that is under way.
+type question struct {
+	task
+	slot       uint16
+	generation uint16
+	live       bool
+	inWindow   bool
+	tries      int       // sent so far
+	route      mad.Path  // where it went
+	sent       time.Time // the first try
+	last       time.Time // the last one
+}
+
+// Transaction IDs: the try in 4 bits, the slot in 12, the slot's generation in 16. Each try has its own ID, so that a
+// kernel which matches answers with requests keeps all of them open.
+const (
+	tidTryBits  = 4
+	tidSlotBits = 12
+)
+
+func (q *question) tid(try int) uint64 {
+	return uint64(q.generation)<<(tidTryBits+tidSlotBits) | uint64(q.slot)<<tidTryBits | uint64(try)
+}
+
+// write makes the datagram of the next try.
+func (q *question) write(d *Datagram) {
+	tid := q.tid(q.tries)
+	if !q.kind.byLID() {
+		d.Address = directed()
+		smp := mad.NewDirectedSMP(mad.MethodGet, q.attribute(), q.modifier(), tid, &q.route)
+		smp.Append(d.MAD[:0])
+		return
+	}
+	d.Address = Address{LID: q.owner.node.LID(uint8(q.arg)), QPN: 1, QKey: QKeyGSI}
+	packet := mad.NewPerformanceMAD(mad.MethodGet, q.attribute(), tid)
+	if q.kind != kindCapability {
+		packet.Data[1] = uint8(q.arg) // PortSelect
+	}
+	packet.Append(d.MAD[:0])
+}
+
+// table holds the questions that are under way, and when each wants to be looked at.
+type table struct {
+	slots []*question
+	free  []uint16
+	live  int
+	alarm alarms
+}
+
+// full reports that no slot is left.
+func (t *table) full() bool { return len(t.free) == 0 && len(t.slots) == 1<<tidSlotBits }
+
+// open takes a slot for a task; the table is not full.
+func (t *table) open(task task, route mad.Path) *question {
+	var q *question
+	if n := len(t.free); n > 0 {
+		q = t.slots[t.free[n-1]]
+		t.free = t.free[:n-1]
+	} else {
+		q = &question{slot: uint16(len(t.slots))}
+		t.slots = append(t.slots, q)
+	}
+	*q = question{task: task, slot: q.slot, generation: q.generation + 1, live: true, route: route}
+	t.live++
+	return q
+}
+
+// close gives the slot back; answers that still come are late.
+func (t *table) close(q *question) {
+	q.live = false
+	t.live--
+	t.free = append(t.free, q.slot)
+}
+
+// find returns the live question of a transaction ID, and which of its tries that was.
+func (t *table) find(tid uint32) (*question, int) {
+	slot := tid >> tidTryBits & (1<<tidSlotBits - 1)
+	if int(slot) >= len(t.slots) {
+		return nil, 0
+	}
+	q, try := t.slots[slot], int(tid&(1<<tidTryBits-1))
+	if !q.live || uint32(q.generation) != tid>>(tidTryBits+tidSlotBits) || try >= q.tries {
+		return nil, 0
+	}
+	return q, try
+}
+
+// wakeAt has due return the question then, if it is still live.
+func (t *table) wakeAt(q *question, when time.Time) {
+	heap.Push(&t.alarm, alarm{when, q.slot, q.generation})
+}
+
+// due returns a question whose time has come, or nil.
+func (t *table) due(now time.Time) *question {
+	for len(t.alarm) > 0 {
+		a := t.alarm[0]
+		q := t.slots[a.slot]
+		stale := !q.live || q.generation != a.generation
+		if !stale && a.when.After(now) {
+			return nil
+		}
+		heap.Pop(&t.alarm)
+		if !stale {
+			return q
+		}
+	}
+	return nil
+}
+
+// next returns when due has something next; false when nothing is under way.
+func (t *table) next() (time.Time, bool) {
+	if len(t.alarm) == 0 {
+		return time.Time{}, false
+	}
+	return t.alarm[0].when, true
+}
+
+// alarm is when a question wants to be looked at.
+type alarm struct {
+	when             time.Time
+	slot, generation uint16
+}
+
+// alarms is a heap.Interface, the earliest first.
+type alarms []alarm
+
+func (a alarms) Len() int           { return len(a) }
+func (a alarms) Less(i, j int) bool { return a[i].when.Before(a[j].when) }
+func (a alarms) Swap(i, j int)      { a[i], a[j] = a[j], a[i] }
+
+// Push implements heap.Interface.
+func (a *alarms) Push(x any) {
+	if v, ok := x.(alarm); ok {
+		*a = append(*a, v)
+	}
+}
+
+// Pop implements heap.Interface.
+func (a *alarms) Pop() any {
+	last := (*a)[len(*a)-1]
+	*a = (*a)[:len(*a)-1]
+	return last
+}

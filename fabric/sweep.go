@@ -1,0 +1,365 @@
+package fabric
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rdmakit/rdmakit/wire/ib"
+	"github.com/rdmakit/rdmakit/wire/mad"
+)
+
+// ErrNoAnswer is the cause when not even the own port answers.
+var ErrNoAnswer = errors.New("no answer")
+
+// progressEvery is how often Options.Progress is called.
+const progressEvery = 100 * time.Millisecond
+
+// batch is how many datagrams go through the transport in one call.
+const batch = 32
+
+// Discover sweeps the subnet that the transport leads into.
+//
+// The topology is never nil once the options are sound: with an error (the context's cause, or the
+// transport's), it holds what was seen until then. A spent Budget and nodes that don't answer are no error: see
+// Topology.Complete and Topology.Unreached. The error matches ErrNoAnswer when the own port is silent.
+func Discover(ctx context.Context, transport Transport, options Options) (*Topology, error) {
+	options, err := options.withDefaults(transport)
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	s := &sweep{
+		options:   options,
+		transport: transport,
+		pace:      newPace(options),
+		agenda:    agenda{perNode: options.PerNode},
+		states:    map[ib.GUID]*nodeState{},
+		topology:  &Topology{Started: now, byGUID: map[ib.GUID]*Node{}},
+		end:       now.Add(options.Budget),
+		report:    now.Add(progressEvery),
+	}
+	s.agenda.add(task{kind: kindNode})
+	err = s.run(ctx)
+	s.conclude(err)
+	switch {
+	case err != nil:
+		return s.topology, fmt.Errorf("discover fabric: %w", err)
+	case len(s.topology.Nodes) == 0:
+		reason := "no node info"
+		if len(s.topology.Unreached) > 0 {
+			reason = s.topology.Unreached[0].Reason
+		}
+		return s.topology, fmt.Errorf("discover fabric: own port: %w: %s", ErrNoAnswer, reason)
+	}
+	return s.topology, nil
+}
+
+// sweep is the state of one Discover. One goroutine does all of it.
+type sweep struct {
+	options   Options
+	transport Transport
+	pace      pace
+	agenda    agenda
+	table     table
+	inWindow  int         // questions that hold a place in the window
+	retry     fifo[retry] // questions to send again
+	outbox    []Datagram  // to send; the transport took no more
+	inbox     [batch]Datagram
+
+	states   map[ib.GUID]*nodeState
+	topology *Topology
+	links    int
+	end      time.Time // of the budget
+	report   time.Time // next call of Progress
+	spent    bool      // the budget is
+}
+
+// retry names a question that may have ended meanwhile.
+type retry struct {
+	q          *question
+	generation uint16
+}
+
+func (s *sweep) run(ctx context.Context) error {
+	for {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		now := time.Now()
+		if !now.Before(s.end) {
+			s.spent = true
+			return nil
+		}
+		s.expire(now)
+		s.fill(now)
+		if err := s.flush(); err != nil {
+			return err
+		}
+		if s.table.live == 0 {
+			return nil // the window was empty, so fill has found nothing to ask
+		}
+		s.progress(now, false)
+		n, err := s.transport.Receive(ctx, s.inbox[:], s.deadline(now))
+		now = time.Now()
+		for i := range n {
+			s.receive(&s.inbox[i], now)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// deadline is when the loop has something to do even if nothing comes.
+func (s *sweep) deadline(now time.Time) time.Time {
+	end := s.end
+	if when, ok := s.table.next(); ok && when.Before(end) {
+		end = when
+	}
+	if s.options.Progress != nil && s.report.Before(end) {
+		end = s.report
+	}
+	if pause := now.Add(time.Millisecond); len(s.outbox) > 0 && pause.Before(end) {
+		end = pause
+	}
+	return end
+}
+
+// expire looks at the questions that have waited long enough: first they give their place in the window free,
+// then they are sent again, in the end they are given up.
+func (s *sweep) expire(now time.Time) {
+	for q := s.table.due(now); q != nil; q = s.table.due(now) {
+		patience := q.last.Add(s.pace.timeout(q.tries - 1))
+		switch {
+		case q.inWindow && now.Before(patience):
+			s.leaveWindow(q)
+			s.table.wakeAt(q, patience)
+		case q.tries <= s.options.Retries:
+			s.leaveWindow(q)
+			if q.kind != kindNode {
+				q.owner.suspect = true
+				s.pace.lost(now)
+			}
+			s.retry.push(retry{q, q.generation})
+		default:
+			s.giveUp(q, fmt.Sprintf("no answer to %d tries in %v", q.tries, now.Sub(q.sent).Round(time.Millisecond)))
+		}
+	}
+}
+
+func (s *sweep) leaveWindow(q *question) {
+	if q.inWindow {
+		q.inWindow = false
+		s.inWindow--
+	}
+}
+
+// fill puts into the outbox what the window allows: questions to repeat first, then new ones.
+func (s *sweep) fill(now time.Time) {
+	for s.pace.allows(s.inWindow) {
+		if s.retry.len() > 0 {
+			if r := s.retry.pop(); r.q.live && r.q.generation == r.generation {
+				s.topology.Stats.Retries++
+				s.ask(r.q, now)
+			}
+			continue
+		}
+		if s.table.full() {
+			return
+		}
+		t, ok := s.agenda.next()
+		if !ok {
+			return
+		}
+		if t.kind == kindNode && t.owner != nil && !s.worthExploring(t) {
+			continue
+		}
+		route, ok := t.path()
+		if !ok {
+			s.anomaly(AnomalyTooFar, PortID{t.owner.node.GUID(), uint8(t.arg)}, "the route to what is behind it has more than %d hops", mad.MaxHops)
+			continue
+		}
+		q := s.table.open(t, route)
+		q.sent = now
+		s.ask(q, now)
+	}
+}
+
+// worthExploring reports whether it is still unknown who is behind a port.
+func (s *sweep) worthExploring(t task) bool {
+	switch {
+	case t.owner.node.Ports[t.arg].HasPeer():
+		return false
+	case t.owner.silent:
+		s.unreached(t, t.owner.node.Path, "its own switch stopped answering", 0)
+		return false
+	}
+	return true
+}
+
+// ask puts the next try of a question into the outbox.
+func (s *sweep) ask(q *question, now time.Time) {
+	var d Datagram
+	for try := q.tries; try <= s.options.Retries; try++ {
+		d.Timeout += s.pace.timeout(try)
+	}
+	q.write(&d)
+	s.outbox = append(s.outbox, d)
+	q.tries++
+	q.last = now
+	q.inWindow = true
+	s.inWindow++
+	s.topology.Stats.Window = max(s.topology.Stats.Window, s.inWindow)
+	s.table.wakeAt(q, now.Add(min(s.pace.release(), s.pace.timeout(q.tries-1))))
+}
+
+// flush hands the outbox to the transport as far as it takes it.
+func (s *sweep) flush() error {
+	if len(s.outbox) == 0 {
+		return nil
+	}
+	n, err := s.transport.Send(s.outbox)
+	n = max(0, min(n, len(s.outbox)))
+	s.topology.Stats.Sent += n
+	rest := copy(s.outbox, s.outbox[n:])
+	s.outbox = s.outbox[:rest]
+	if rest > 0 {
+		s.pace.full(s.inWindow - rest)
+	}
+	return err
+}
+
+// receive takes in one datagram.
+func (s *sweep) receive(d *Datagram, now time.Time) {
+	var h mad.Header
+	h.Decode(d.MAD[:]) //nolint:errcheck // a MAD is long enough
+	q, try := s.table.find(uint32(h.TransactionID))
+	switch {
+	case d.Lost && q != nil && try == q.tries-1:
+		s.lost(q)
+		return
+	case !d.Lost && !h.Method.IsResponse():
+		return // somebody asks us
+	case d.Lost || q == nil:
+		s.topology.Stats.Late++
+		return
+	case h.MgmtClass != q.kind.class() || h.Method != mad.MethodGetResp ||
+		h.AttributeID != q.attribute() || h.AttributeModifier != q.modifier() || q.kind >= kindCounters && uint16(d.MAD[attributeOffset+1]) != q.arg:
+		s.topology.Stats.Foreign++
+		s.anomaly(AnomalyForeign, s.taskPort(q.task), "asked for %s, got class 0x%x method 0x%x attribute 0x%x modifier %d",
+			q.what(), uint8(h.MgmtClass), uint8(h.Method), uint16(h.AttributeID), h.AttributeModifier)
+		return
+	}
+	s.topology.Stats.Answers++
+	if h.Result()&mad.StatusBusy != 0 {
+		return // its time-out sends it again
+	}
+	s.pace.answered(now.Sub(q.sent), q.tries > 1)
+	if q.kind != kindNode {
+		q.owner.misses, q.owner.suspect = 0, false
+	}
+	if result := h.Result(); result != 0 {
+		s.refused(q, result)
+		return
+	}
+	s.closeQuestion(q)
+	s.learn(q.task, q.route, d.MAD[attributeOffset:])
+}
+
+// attributeOffset is where the attribute stands in packets of subnet and of performance management.
+const attributeOffset = 64
+
+// lost handles a request that the transport gave back.
+func (s *sweep) lost(q *question) {
+	s.leaveWindow(q)
+	if q.tries <= s.options.Retries {
+		s.retry.push(retry{q, q.generation})
+		return
+	}
+	s.giveUp(q, fmt.Sprintf("the transport reports no answer to %d tries", q.tries))
+}
+
+func (s *sweep) refused(q *question, result mad.Status) {
+	s.unreached(q.task, q.route, "refused: "+result.String(), q.tries)
+	s.closeQuestion(q)
+	if q.kind == kindCapability {
+		s.learnCapability(q.task, nil)
+	}
+}
+
+func (s *sweep) closeQuestion(q *question) {
+	s.leaveWindow(q)
+	s.table.close(q)
+	s.agenda.done(q.task)
+}
+
+// giveUp lists a question as unreached, and its node as silent when that was not the first.
+func (s *sweep) giveUp(q *question, reason string) {
+	s.closeQuestion(q)
+	if q.kind == kindNode && q.owner != nil && q.owner.node.Ports[q.arg].HasPeer() {
+		return // the node behind was found by another way, and told who is here
+	}
+	s.unreached(q.task, q.route, reason, q.tries)
+	if q.kind == kindNode {
+		return
+	}
+	n := q.owner
+	n.misses++
+	if n.misses < silentAfter || n.silent {
+		return
+	}
+	n.silent = true
+	if k := s.agenda.drop(n); k > 0 {
+		s.topology.Unreached = append(s.topology.Unreached, Unreached{
+			Node: n.node.GUID(), Path: n.node.Path, What: fmt.Sprintf("%d more questions", k), Reason: "the node stopped answering",
+		})
+	}
+}
+
+func (s *sweep) unreached(t task, route mad.Path, reason string, tries int) {
+	u := Unreached{Path: route, What: t.what(), Reason: reason, Tries: tries}
+	if t.owner != nil {
+		u.Node = t.owner.node.GUID()
+	}
+	if t.kind == kindNode || t.kind == kindPort || t.kind >= kindCounters {
+		u.Port = uint8(t.arg)
+	}
+	s.topology.Unreached = append(s.topology.Unreached, u)
+}
+
+func (s *sweep) progress(now time.Time, last bool) {
+	if s.options.Progress == nil || !last && now.Before(s.report) {
+		return
+	}
+	s.report = now.Add(progressEvery)
+	t := s.topology
+	s.options.Progress(Progress{
+		Nodes: len(t.Nodes), Links: s.links, Sent: t.Stats.Sent, Answers: t.Stats.Answers,
+		Pending: s.agenda.pending + s.table.live, Unreached: len(t.Unreached), Elapsed: now.Sub(t.Started),
+	})
+}
+
+// conclude completes the result: what was cut off, and what only the whole shows.
+func (s *sweep) conclude(err error) {
+	if err != nil || s.spent {
+		reason := "the time for the sweep was spent"
+		if err != nil {
+			reason = "the sweep was stopped: " + err.Error()
+		}
+		for _, q := range s.table.slots {
+			if q.live {
+				s.unreached(q.task, q.route, reason, q.tries)
+			}
+		}
+		if k := s.agenda.pending; k > 0 {
+			s.topology.Unreached = append(s.topology.Unreached, Unreached{What: fmt.Sprintf("%d more questions", k), Reason: reason})
+		}
+	}
+	s.compareEnds()
+	s.topology.Complete = err == nil && !s.spent && len(s.topology.Unreached) == 0
+	s.topology.Stats.RoundTrip = s.pace.smoothed
+	s.topology.finish()
+	s.progress(time.Now(), true)
+}

@@ -1,0 +1,148 @@
+package fabric
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/rdmakit/rdmakit/internal/sysfs"
+	"github.com/rdmakit/rdmakit/internal/umad"
+	"github.com/rdmakit/rdmakit/wire/ib"
+	"github.com/rdmakit/rdmakit/wire/mad"
+)
+
+// umadBatch is how many datagrams go through the kernel in one call of Send or Receive.
+const umadBatch = 32
+
+// UMAD is the transport through a port of this machine, /dev/infiniband/umadN.
+type UMAD struct {
+	conn    *umad.Conn
+	agents  map[mad.Class]uint32
+	out, in [umadBatch]umad.Packet
+}
+
+// UMADOptions chooses the port. The zero value takes the first active InfiniBand port, or else the first there is.
+type UMADOptions struct {
+	Device string // mlx5_0; empty: any
+	Port   int    // 0: any
+}
+
+// OpenUMAD opens a port for management datagrams. The error says what was looked for, what there is, and the remedy.
+func OpenUMAD(ctx context.Context, o UMADOptions) (*UMAD, error) {
+	root, err := sysfs.OpenRoot("/")
+	if err != nil {
+		return nil, fmt.Errorf("open management port: %w", err)
+	}
+	defer root.Close()
+	ports, err := umad.Ports(ctx, root)
+	if len(ports) == 0 && err != nil {
+		return nil, fmt.Errorf("open management port: %w", err)
+	}
+	port, err := umad.Choose(ports, o.Device, o.Port)
+	if err != nil {
+		return nil, fmt.Errorf("open management port: %w", err)
+	}
+	conn, err := umad.Open(port)
+	if err != nil {
+		return nil, fmt.Errorf("open management port: %w", err)
+	}
+	return &UMAD{conn: conn, agents: map[mad.Class]uint32{}}, nil
+}
+
+// Device returns the RDMA device and the port's number.
+func (u *UMAD) Device() (name string, port int) { return u.conn.Port().Device, u.conn.Port().Number }
+
+// Serve has the transport also receive datagrams of a class that nobody asked for, with these methods. It comes before the first
+// datagram of that class is sent.
+func (u *UMAD) Serve(class mad.Class, methods ...mad.Method) error {
+	if _, ok := u.agents[class]; ok {
+		return fmt.Errorf("serve class 0x%02x: the class is in use already", uint8(class))
+	}
+	agent := umad.Agent{Class: uint8(class), ClassVersion: classVersion(class)}
+	for _, m := range methods {
+		agent.Methods = append(agent.Methods, uint8(m))
+	}
+	if class != mad.ClassSubnet && class != mad.ClassSubnetDirected {
+		agent.QPN = 1
+	}
+	if class >= firstVendorClass && class <= lastVendorClass {
+		oui := mad.OUIPing()
+		agent.OUI = uint32(oui[0])<<16 | uint32(oui[1])<<8 | uint32(oui[2])
+	}
+	id, err := u.conn.Register(agent)
+	if err == nil {
+		u.agents[class] = id
+	}
+	return err
+}
+
+// Vendor classes that name their vendor by an OUI (specification section 16.5).
+const firstVendorClass, lastVendorClass mad.Class = 0x30, 0x4f
+
+// classVersion is 2 for the SA and 1 for the others (specification section 13.4.2).
+func classVersion(c mad.Class) uint8 {
+	if c == mad.ClassSA {
+		return 2
+	}
+	return 1
+}
+
+// Send implements Transport. The first datagram of a class registers an agent for its answers. On a RoCE port the kernel looks the
+// neighbour up first: there Send may wait, and answers syscall.ETIMEDOUT for one that isn't there.
+func (u *UMAD) Send(batch []Datagram) (int, error) {
+	sent := 0
+	for sent < len(batch) {
+		k := min(len(batch)-sent, len(u.out))
+		for i := range k {
+			d := &batch[sent+i]
+			class := mad.Class(d.MAD[1])
+			id, ok := u.agents[class]
+			if !ok {
+				if err := u.Serve(class); err != nil {
+					return sent, err
+				}
+				id = u.agents[class]
+			}
+			a := &d.Address
+			u.out[i] = umad.Packet{
+				AgentID: id, Timeout: d.Timeout, QPN: uint32(a.QPN), QKey: a.QKey, LID: uint16(a.LID), SL: a.SL,
+				PKeyIndex: a.PKeyIndex, HasGRH: a.HasGRH, GIDIndex: a.GIDIndex, HopLimit: hopLimit(a.HasGRH), GID: a.GID,
+				MAD: d.MAD,
+			}
+		}
+		n, err := u.conn.Send(u.out[:k])
+		sent += n
+		if err != nil || n < k {
+			return sent, err
+		}
+	}
+	return sent, nil
+}
+
+// hopLimit of a global route header lets it cross routers.
+func hopLimit(hasGRH bool) uint8 {
+	if hasGRH {
+		return 64
+	}
+	return 0
+}
+
+// Receive implements Transport.
+func (u *UMAD) Receive(ctx context.Context, batch []Datagram, deadline time.Time) (int, error) {
+	n, err := u.conn.Receive(ctx, u.in[:min(len(batch), len(u.in))], deadline)
+	for i := range n {
+		p := &u.in[i]
+		batch[i] = Datagram{
+			Address: Address{
+				LID: ib.LID(p.LID), QPN: ib.QPN(p.QPN), PKeyIndex: p.PKeyIndex, SL: p.SL,
+				HasGRH: p.HasGRH, GIDIndex: p.GIDIndex, GID: p.GID,
+			},
+			Lost: p.Status != 0,
+			MAD:  p.MAD,
+		}
+	}
+	return n, err
+}
+
+// Close implements Transport.
+func (u *UMAD) Close() error { return u.conn.Close() }

@@ -1,0 +1,195 @@
+package subnet
+
+import (
+	"encoding/binary"
+	"fmt"
+	"time"
+
+	"github.com/rdmakit/rdmakit/fabric"
+	"github.com/rdmakit/rdmakit/wire/ib"
+	"github.com/rdmakit/rdmakit/wire/mad"
+)
+
+// Subnet is a set of nodes and cables.
+type Subnet struct {
+	Nodes []*Node
+	// Delay is the time from a question to its answer.
+	Delay time.Duration
+	// Queue is how many questions a transport takes before it pushes back; 0: any number.
+	Queue int
+
+	byName map[string]*Node
+	byLID  map[ib.LID]*Node
+	lid    ib.LID
+}
+
+// Node is a switch or an adapter.
+type Node struct {
+	Name  string
+	Type  mad.NodeType
+	GUID  ib.GUID
+	Ports []Port // from 0; an adapter's port 0 is not used
+	LIDs  []ib.LID
+
+	Dead  bool          // neither answers nor forwards
+	Delay time.Duration // on top of the subnet's, for its own answers
+	// Lie, if set, changes an answer of the node, and returns how often it is delivered: 0 loses it.
+	Lie func(answer *fabric.Datagram) int
+	// Asked counts the questions that reached the node.
+	Asked int
+
+	forward []uint8
+}
+
+// Port is one end of a cable, or none.
+type Port struct {
+	Peer     *Node
+	PeerPort uint8
+	Counters mad.PortCountersExtended
+}
+
+// New returns an empty subnet.
+func New() *Subnet { return &Subnet{byName: map[string]*Node{}, byLID: map[ib.LID]*Node{}} }
+
+// Add puts in a node with ports 1 to that number.
+func (s *Subnet) Add(name string, kind mad.NodeType, ports uint8) *Node {
+	n := &Node{Name: name, Type: kind, Ports: make([]Port, int(ports)+1), LIDs: make([]ib.LID, int(ports)+1)}
+	prefix := uint64(0x0010_0000_0000_0000)
+	if kind == mad.NodeTypeSwitch {
+		prefix = 0x0020_0000_0000_0000
+	}
+	binary.BigEndian.PutUint64(n.GUID[:], prefix+uint64(len(s.Nodes)+1)<<8)
+	for i := range n.LIDs {
+		if (i == 0) == (kind == mad.NodeTypeSwitch) {
+			s.lid++
+			n.LIDs[i] = s.lid
+		}
+	}
+	for _, lid := range n.LIDs {
+		if lid != 0 {
+			s.byLID[lid] = n
+		}
+	}
+	s.Nodes = append(s.Nodes, n)
+	s.byName[name] = n
+	return n
+}
+
+// Node returns the node of that name; it must be there.
+func (s *Subnet) Node(name string) *Node {
+	n := s.byName[name]
+	if n == nil {
+		panic(fmt.Sprintf("subnet has no node %q", name))
+	}
+	return n
+}
+
+// Connect puts a cable between two ports.
+func (s *Subnet) Connect(a *Node, portA uint8, b *Node, portB uint8) {
+	a.Ports[portA] = Port{Peer: b, PeerPort: portB}
+	b.Ports[portB] = Port{Peer: a, PeerPort: portA}
+}
+
+// FatTree returns leaves with hosts "host0"… at the ports from 1, and spines "spine0"… each with one cable to each leaf
+// "leaf0"….
+func FatTree(leaves, hosts, spines int) *Subnet {
+	s := New()
+	for l := range leaves {
+		leaf := s.Add(fmt.Sprintf("leaf%d", l), mad.NodeTypeSwitch, uint8(hosts+spines))
+		for h := range hosts {
+			host := s.Add(fmt.Sprintf("host%d", l*hosts+h), mad.NodeTypeCA, 1)
+			s.Connect(leaf, uint8(1+h), host, 1)
+		}
+	}
+	for i := range spines {
+		spine := s.Add(fmt.Sprintf("spine%d", i), mad.NodeTypeSwitch, uint8(leaves))
+		for l := range leaves {
+			s.Connect(s.Node(fmt.Sprintf("leaf%d", l)), uint8(1+hosts+i), spine, uint8(1+l))
+		}
+	}
+	return s
+}
+
+// walk follows a directed route, and returns the node that it ends at and the port by which it came in; nil where it
+// leads nowhere.
+func (s *Subnet) walk(from *Node, own uint8, route []uint8) (n *Node, in uint8) {
+	n, in = from, own
+	if n.Type == mad.NodeTypeSwitch {
+		in = 0
+	}
+	for i, port := range route {
+		if n.Type != mad.NodeTypeSwitch && (i > 0 || port != own) || port == 0 || int(port) >= len(n.Ports) {
+			return nil, 0
+		}
+		cable := n.Ports[port]
+		if cable.Peer == nil || cable.Peer.Dead {
+			return nil, 0
+		}
+		n, in = cable.Peer, cable.PeerPort
+	}
+	return n, in
+}
+
+// reply fills in the attribute that a request asks a node for.
+func (s *Subnet) reply(n *Node, in uint8, request *mad.DirectedSMP) {
+	n.Asked++
+	request.Method |= mad.MethodResponse
+	request.SetReturning(true)
+	data := request.Data[:0]
+	modifier := request.AttributeModifier
+	switch {
+	case request.AttributeID == mad.AttributeNodeInfo:
+		info := s.nodeInfo(n, in)
+		info.Append(data)
+	case request.AttributeID == mad.AttributeNodeDescription:
+		copy(request.Data[:], n.Name)
+	case request.AttributeID == mad.AttributeSwitchInfo && n.Type == mad.NodeTypeSwitch:
+		info := mad.SwitchInfo{LinearFDBCap: 0xbfff, LinearFDBTop: uint16(s.lid), LIDsPerPort: 1}
+		info.Append(data)
+	case request.AttributeID == mad.AttributePortInfo && modifier < uint32(len(n.Ports)):
+		info := s.portInfo(n, in, uint8(modifier))
+		info.Append(data)
+	case request.AttributeID == mad.AttributeLFT && n.Type == mad.NodeTypeSwitch:
+		table := s.forwarding(n)
+		for i := range request.Data {
+			request.Data[i] = mad.LFTPortNone
+			if lid := int(modifier)*mad.LFTBlockLen + i; lid < len(table) {
+				request.Data[i] = table[lid]
+			}
+		}
+	default:
+		request.Status |= mad.StatusUnsupportedMethodAttribute
+	}
+}
+
+func (s *Subnet) nodeInfo(n *Node, in uint8) mad.NodeInfo {
+	return mad.NodeInfo{
+		BaseVersion: 1, ClassVersion: 1, NodeType: n.Type, NumPorts: uint8(len(n.Ports) - 1),
+		SystemImageGUID: n.GUID, NodeGUID: n.GUID, PortGUID: n.portGUID(in),
+		PartitionCap: 32, LocalPortNum: in,
+	}
+}
+
+// portGUID is the node's of a switch, and behind it of an adapter's port.
+func (n *Node) portGUID(port uint8) ib.GUID {
+	g := n.GUID
+	if n.Type != mad.NodeTypeSwitch {
+		g[7] += port
+	}
+	return g
+}
+
+func (s *Subnet) portInfo(n *Node, in, port uint8) mad.PortInfo {
+	info := mad.PortInfo{
+		GIDPrefix: ib.SubnetPrefixDefault, LID: n.LIDs[port], MasterSMLID: 1, LocalPortNum: in,
+		LinkWidthEnabled: mad.LinkWidth4X, LinkWidthSupported: mad.LinkWidth4X, LinkWidthActive: mad.LinkWidth4X,
+		LinkSpeedExtActive: 8, LinkSpeedExtSupported: 15, LinkSpeedExtEnabled: 15,
+		CapabilityMask: mad.CapabilityIsExtendedSpeedsSupported,
+		PortState:      mad.PortStateActive, PortPhysicalState: mad.PortPhysicalStateLinkUp,
+		NeighborMTU: 5, MTUCap: 5,
+	}
+	if n.Ports[port].Peer == nil && !(port == 0 && n.Type == mad.NodeTypeSwitch) {
+		info.PortState, info.PortPhysicalState = mad.PortStateDown, mad.PortPhysicalStatePolling
+	}
+	return info
+}

@@ -1,0 +1,181 @@
+package subnet
+
+import (
+	"container/heap"
+	"context"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/rdmakit/rdmakit/fabric"
+	"github.com/rdmakit/rdmakit/wire/mad"
+)
+
+// Transport is a node's way into the subnet; it implements fabric.Transport.
+type Transport struct {
+	subnet *Subnet
+	node   *Node
+	port   uint8
+	queue  answers
+	order  uint64
+	spare  []*fabric.Datagram
+
+	closed chan struct{}
+	close  func()
+}
+
+// Transport returns the way in by port 1 of the named adapter, or of a switch.
+func (s *Subnet) Transport(name string) *Transport {
+	t := &Transport{subnet: s, node: s.Node(name), port: 1, closed: make(chan struct{})}
+	t.close = sync.OnceFunc(func() { close(t.closed) })
+	return t
+}
+
+// Send implements fabric.Transport: the subnet works out each answer at once, and Receive waits for its time.
+func (t *Transport) Send(batch []fabric.Datagram) (int, error) {
+	for i := range batch {
+		if t.subnet.Queue > 0 && len(t.queue) >= t.subnet.Queue {
+			return i, nil
+		}
+		t.answer(&batch[i])
+	}
+	return len(batch), nil
+}
+
+func (t *Transport) answer(d *fabric.Datagram) {
+	answer := t.datagram()
+	*answer = fabric.Datagram{Address: d.Address}
+	var n *Node
+	switch mad.Class(d.MAD[1]) {
+	case mad.ClassSubnetDirected:
+		n = t.subnetManagement(d, answer)
+	case mad.ClassPerformance:
+		n = t.subnet.performance(d, answer)
+	}
+	if n == nil {
+		t.spare = append(t.spare, answer)
+		return
+	}
+	copies := 1
+	if n.Lie != nil {
+		copies = n.Lie(answer)
+	}
+	for range copies {
+		t.order++
+		one := answer
+		if copies > 1 {
+			one = t.datagram()
+			*one = *answer
+		}
+		heap.Push(&t.queue, waiting{time.Now().Add(t.subnet.Delay + n.Delay), t.order, one})
+	}
+}
+
+// subnetManagement writes the answer, and returns the node that gives it; nil when nobody does.
+func (t *Transport) subnetManagement(d, answer *fabric.Datagram) *Node {
+	var smp mad.DirectedSMP
+	smp.Decode(d.MAD[:]) //nolint:errcheck // a MAD is long enough
+	path, ok := smp.Path()
+	if !ok || smp.Method != mad.MethodGet {
+		return nil
+	}
+	n, in := t.subnet.walk(t.node, t.port, path.Ports())
+	if n == nil {
+		return nil
+	}
+	t.subnet.reply(n, in, &smp)
+	smp.Append(answer.MAD[:0])
+	return n
+}
+
+// datagram returns one that was used before, if there is one.
+func (t *Transport) datagram() *fabric.Datagram {
+	k := len(t.spare)
+	if k == 0 {
+		return new(fabric.Datagram)
+	}
+	d := t.spare[k-1]
+	t.spare = t.spare[:k-1]
+	return d
+}
+
+// Receive implements fabric.Transport.
+func (t *Transport) Receive(ctx context.Context, batch []fabric.Datagram, deadline time.Time) (int, error) {
+	for {
+		if n := t.take(batch); n > 0 {
+			return n, nil
+		}
+		until := deadline
+		if len(t.queue) > 0 && (until.IsZero() || t.queue[0].at.Before(until)) {
+			until = t.queue[0].at
+		}
+		var alarm <-chan time.Time
+		if !until.IsZero() {
+			alarm = time.After(time.Until(until))
+		}
+		select {
+		case <-ctx.Done():
+			return 0, context.Cause(ctx)
+		case <-t.closed:
+			return 0, net.ErrClosed
+		case <-alarm:
+			if !deadline.IsZero() && !time.Now().Before(deadline) {
+				return t.take(batch), nil
+			}
+		}
+	}
+}
+
+// take moves answers whose time has come into the batch.
+func (t *Transport) take(batch []fabric.Datagram) (n int) {
+	now := time.Now()
+	for n < len(batch) && len(t.queue) > 0 && !t.queue[0].at.After(now) {
+		if w, ok := heap.Pop(&t.queue).(waiting); ok {
+			batch[n] = *w.datagram
+			t.spare = append(t.spare, w.datagram)
+			n++
+		}
+	}
+	return n
+}
+
+// Close implements fabric.Transport.
+func (t *Transport) Close() error {
+	t.close()
+	return nil
+}
+
+// waiting is an answer on its way.
+type waiting struct {
+	at       time.Time
+	order    uint64
+	datagram *fabric.Datagram
+}
+
+// answers is a heap.Interface, the earliest first and then the first sent.
+type answers []waiting
+
+func (a answers) Len() int { return len(a) }
+
+func (a answers) Less(i, j int) bool {
+	if c := a[i].at.Compare(a[j].at); c != 0 {
+		return c < 0
+	}
+	return a[i].order < a[j].order
+}
+
+func (a answers) Swap(i, j int) { a[i], a[j] = a[j], a[i] }
+
+// Push implements heap.Interface.
+func (a *answers) Push(x any) {
+	if w, ok := x.(waiting); ok {
+		*a = append(*a, w)
+	}
+}
+
+// Pop implements heap.Interface.
+func (a *answers) Pop() any {
+	last := (*a)[len(*a)-1]
+	*a = (*a)[:len(*a)-1]
+	return last
+}
