@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rdmakit/rdmakit/internal/clib"
 	"github.com/rdmakit/rdmakit/inventory"
 	"github.com/rdmakit/rdmakit/verbs"
 )
@@ -110,6 +111,13 @@ func (env *Env) has(name string) bool {
 	}
 	_, ok := env.LookupEnv(name)
 	return ok
+}
+
+// getopt returns a walk over the arguments.
+func (env *Env) getopt(options []clib.Option) *clib.Getopt {
+	g := clib.NewGetopt(env.Args, options)
+	g.Name, g.ErrOut, g.Ordered = env.Name, env.Stderr, env.has("POSIXLY_CORRECT")
+	return g
 }
 
 // printf writes to standard output, which Run buffers and flushes.

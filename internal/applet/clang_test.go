@@ -2,52 +2,12 @@ package applet
 
 import (
 	"io/fs"
-	"math"
 	"syscall"
 	"testing"
 	"testing/fstest"
 
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
-
-func TestStrtoul(t *testing.T) {
-	tests := []struct {
-		s        string
-		base     int
-		want     uint64
-		overflow bool
-	}{
-		{"", 0, 0, false},
-		{"4: ACTIVE", 0, 4, false},
-		{" \t42x", 0, 42, false},
-		{"0x1F", 0, 31, false},
-		{"0xg", 0, 0, false},
-		{"010", 0, 8, false},
-		{"09", 0, 0, false},
-		{"ffff", 16, 0xffff, false},
-		{"-1", 0, math.MaxUint64, false},
-		{"+7", 0, 7, false},
-		{"- 7", 0, 0, false},
-		{"18446744073709551615", 0, math.MaxUint64, false},
-		{"18446744073709551616", 0, math.MaxUint64, true},
-		{"99999999999999999999999", 0, math.MaxUint64, true},
-	}
-	for _, tt := range tests {
-		if got, overflow := strtoul(tt.s, tt.base); got != tt.want || overflow != tt.overflow {
-			t.Errorf("strtoul(%q, %d) = %d, %t, want %d, %t", tt.s, tt.base, got, overflow, tt.want, tt.overflow)
-		}
-	}
-}
-
-func TestStrtol(t *testing.T) {
-	for s, want := range map[string]int32{
-		"1": 1, "-1": -1, "x": 0, "": 0, "0x10": 16, "4294967297": 1, "99999999999999999999": -1, "-99999999999999999999": 0, "--1": 0,
-	} {
-		if got := strtol(s, 0); got != want {
-			t.Errorf("strtol(%q) = %d, want %d", s, got, want)
-		}
-	}
-}
 
 func TestTreeText(t *testing.T) {
 	tree := &sysTree{root: fstest.MapFS{
@@ -65,14 +25,6 @@ func TestTreeText(t *testing.T) {
 	}
 	if _, ok := tree.text("none", 32); ok || tree.errno != syscall.ENOENT {
 		t.Errorf("text of a file that isn't there: %t, errno %v, want ENOENT", ok, tree.errno)
-	}
-}
-
-func TestStrerror(t *testing.T) {
-	for errno, want := range map[syscall.Errno]string{0: "Success", syscall.ENOENT: "No such file or directory", 9999: "Unknown error 9999"} {
-		if got := strerror(errno); got != want {
-			t.Errorf("strerror(%d) = %q, want %q", errno, got, want)
-		}
 	}
 }
 

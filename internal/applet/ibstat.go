@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/rdmakit/rdmakit/internal/clib"
 	"github.com/rdmakit/rdmakit/internal/sysfs"
 )
 
@@ -33,16 +34,16 @@ partition keys, ends the run with exit code 255, as in C.`,
 	}
 }
 
-func ibstatOptions() []option {
-	return []option{
-		{"list_of_cas", 'l', false},
-		{"short", 's', false},
-		{"port_list", 'p', false},
-		{"config", 'z', true},
-		{"verbose", 'v', false},
-		{"debug", 'd', false},
-		{"help", 'h', false},
-		{"version", 'V', false},
+func ibstatOptions() []clib.Option {
+	return []clib.Option{
+		clib.Flag("list_of_cas", 'l'),
+		clib.Flag("short", 's'),
+		clib.Flag("port_list", 'p'),
+		clib.Value("config", 'z'),
+		clib.Flag("verbose", 'v'),
+		clib.Flag("debug", 'd'),
+		clib.Flag("help", 'h'),
+		clib.Flag("version", 'V'),
 	}
 }
 
@@ -91,7 +92,7 @@ func runIbstat(_ context.Context, env *Env) int {
 	}
 	port := int32(-1)
 	if len(operands) > 1 {
-		port = strtol(operands[1], 0)
+		port = clib.Strtol(operands[1], 0)
 	}
 	r.trace("umad_init", "umad_init")
 	names, ok := r.devices()
@@ -118,12 +119,12 @@ func runIbstat(_ context.Context, env *Env) int {
 }
 
 func (r *ibstatRun) options() (operands []string, code int, done bool) {
-	opts := newGetopt(r.Env, ibstatOptions())
+	opts := r.getopt(ibstatOptions())
 	for {
-		letter, _, ok := opts.next()
+		letter, _, ok := opts.Next()
 		switch {
 		case !ok:
-			return opts.operands, 0, false
+			return opts.Operands, 0, false
 		case letter == 'l':
 			r.list = true
 		case letter == 's':
@@ -165,7 +166,7 @@ Examples:
 // panic is IBPANIC: errno is that of whatever failed last, which need not have to do with it.
 func (r *ibstatRun) panic(format string, args ...any) int {
 	r.errorf("ibpanic: [%d] main: ", r.PID)
-	r.errorf(format+": %s\n", append(args, strerror(r.tree.errno))...)
+	r.errorf(format+": %s\n", append(args, clib.Strerror(r.tree.errno))...)
 	return exitMinusOne
 }
 
@@ -266,7 +267,7 @@ func (r *ibstatRun) get(name string) (*umadCA, bool) {
 		return nil, false
 	}
 	for _, text := range ports {
-		number := int(strtol(text, 10))
+		number := int(clib.Strtol(text, 10))
 		if text != "0" && (number <= 0 || number >= umadMaxPorts) {
 			return nil, false
 		}

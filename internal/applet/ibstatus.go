@@ -6,6 +6,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/rdmakit/rdmakit/internal/clib"
 	"github.com/rdmakit/rdmakit/internal/sysfs"
 )
 
@@ -129,7 +130,7 @@ func (env *Env) catOr(t *sysTree, file, missing string) string {
 	case ok:
 		return string(b)
 	case t.errno != syscall.ENOENT && t.errno != syscall.EACCES && t.errno != syscall.ENOTDIR:
-		env.errorf("cat: /%s: %s\n", file, strerror(t.errno))
+		env.errorf("cat: /%s: %s\n", file, clib.Strerror(t.errno))
 	}
 	return missing
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"syscall"
 
+	"github.com/rdmakit/rdmakit/internal/clib"
 	"github.com/rdmakit/rdmakit/verbs/provider"
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
@@ -35,7 +36,7 @@ func runIbvDevices(ctx context.Context, env *Env) int {
 
 // perrorList tells that there is no list of devices.
 func (env *Env) perrorList(errno syscall.Errno, code int) int {
-	env.errorf("Failed to get IB devices list: %s\n", strerror(errno))
+	env.errorf("Failed to get IB devices list: %s\n", clib.Strerror(errno))
 	return code
 }
 

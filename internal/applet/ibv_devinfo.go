@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 
+	"github.com/rdmakit/rdmakit/internal/clib"
 	"github.com/rdmakit/rdmakit/inventory"
 	"github.com/rdmakit/rdmakit/verbs/provider"
 )
@@ -49,9 +50,9 @@ type devinfo struct {
 
 func runIbvDevinfo(ctx context.Context, env *Env) int {
 	r := &devinfo{Env: env}
-	opts := newGetopt(env, []option{{"ib-dev", 'd', true}, {"ib-port", 'i', true}, {"list", 'l', false}, {"verbose", 'v', false}})
+	opts := env.getopt([]clib.Option{clib.Value("ib-dev", 'd'), clib.Value("ib-port", 'i'), clib.Flag("list", 'l'), clib.Flag("verbose", 'v')})
 	for {
-		letter, arg, ok := opts.next()
+		letter, arg, ok := opts.Next()
 		if !ok {
 			break
 		}
@@ -59,7 +60,7 @@ func runIbvDevinfo(ctx context.Context, env *Env) int {
 		case 'd':
 			r.device, r.given = arg, true
 		case 'i':
-			port := strtol(arg, 0)
+			port := clib.Strtol(arg, 0)
 			if port <= 0 {
 				env.printf(ibvDevinfoUsage, env.Name)
 				return 1

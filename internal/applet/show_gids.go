@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rdmakit/rdmakit/internal/clib"
 	"github.com/rdmakit/rdmakit/internal/sysfs"
 )
 
@@ -61,7 +62,7 @@ func runShowGIDs(_ context.Context, env *Env) int {
 func (env *Env) ls(t *sysTree, dir string) []string {
 	names, ok := t.names(dir)
 	if !ok {
-		env.errorf("ls: cannot access '/%s/': %s\n", dir, strerror(t.errno))
+		env.errorf("ls: cannot access '/%s/': %s\n", dir, clib.Strerror(t.errno))
 	}
 	return names
 }
@@ -71,7 +72,7 @@ func (env *Env) portGIDs(t *sysTree, dev, port string) (found int) {
 	for _, index := range env.ls(t, dir+"/gids") {
 		b, ok := t.raw(dir + "/gids/" + index)
 		if !ok {
-			env.errorf("cat: /%s/gids/%s: %s\n", dir, index, strerror(t.errno))
+			env.errorf("cat: /%s/gids/%s: %s\n", dir, index, clib.Strerror(t.errno))
 			continue
 		}
 		gid := strings.TrimRight(string(b), "\n")

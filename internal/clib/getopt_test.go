@@ -1,4 +1,4 @@
-package applet
+package clib
 
 import (
 	"strings"
@@ -10,12 +10,12 @@ import (
 // walk returns what getopt finds, the operands, and the messages.
 func walk(args []string, ordered bool) (found, operands []string, messages string) {
 	var errOut strings.Builder
-	env := &Env{Name: "prog", Args: args, Stderr: &errOut, LookupEnv: func(name string) (string, bool) { return "", ordered && name == "POSIXLY_CORRECT" }}
-	g := newGetopt(env, []option{{"device", 'd', true}, {"debug", 'D', false}, {"list", 'l', false}})
+	g := NewGetopt(args, []Option{Value("device", 'd'), Flag("debug", 'D'), Flag("list", 'l')})
+	g.Name, g.ErrOut, g.Ordered = "prog", &errOut, ordered
 	for {
-		letter, arg, ok := g.next()
+		letter, arg, ok := g.Next()
 		if !ok {
-			return found, g.operands, errOut.String()
+			return found, g.Operands, errOut.String()
 		}
 		found = append(found, string(letter)+arg)
 	}
