@@ -2,10 +2,12 @@ package fabric
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/rdmakit/rdmakit/internal/ibsim"
 	"github.com/rdmakit/rdmakit/wire/ib"
+	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
 // ibsimBatch is how many datagrams go through the simulator's socket in one call.
@@ -40,6 +42,14 @@ func (s *IBSim) Node() string { return s.conn.Node() }
 // Window returns how many requests the simulator's sockets hold without making either side wait:
 // the kernel queues 10 datagrams a socket (net.unix.max_dgram_qlen).
 func (s *IBSim) Window() int { return 10 }
+
+// Serve implements Server. The simulator hands requests only to who joined as a subnet manager (SIM_SET_ISSM).
+func (s *IBSim) Serve(mad.Class, mad.OUI, ...mad.Method) error {
+	if !s.conn.IsSM() {
+		return errors.New("the simulator hands requests only to clients that can be subnet managers: set SIM_SET_ISSM=1")
+	}
+	return nil
+}
 
 // Send implements Transport.
 func (s *IBSim) Send(batch []Datagram) (int, error) {

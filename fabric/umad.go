@@ -52,9 +52,8 @@ func OpenUMAD(ctx context.Context, o UMADOptions) (*UMAD, error) {
 // Device returns the RDMA device and the port's number.
 func (u *UMAD) Device() (name string, port int) { return u.conn.Port().Device, u.conn.Port().Number }
 
-// Serve has the transport also receive datagrams of a class that nobody asked for, with these methods. It comes before the first
-// datagram of that class is sent.
-func (u *UMAD) Serve(class mad.Class, methods ...mad.Method) error {
+// Serve implements Server. oui counts for the vendor classes that name their vendor.
+func (u *UMAD) Serve(class mad.Class, oui mad.OUI, methods ...mad.Method) error {
 	if _, ok := u.agents[class]; ok {
 		return fmt.Errorf("serve class 0x%02x: the class is in use already", uint8(class))
 	}
@@ -66,7 +65,6 @@ func (u *UMAD) Serve(class mad.Class, methods ...mad.Method) error {
 		agent.QPN = 1
 	}
 	if class >= firstVendorClass && class <= lastVendorClass {
-		oui := mad.OUIPing()
 		agent.OUI = uint32(oui[0])<<16 | uint32(oui[1])<<8 | uint32(oui[2])
 	}
 	id, err := u.conn.Register(agent)
@@ -98,7 +96,7 @@ func (u *UMAD) Send(batch []Datagram) (int, error) {
 			class := mad.Class(d.MAD[1])
 			id, ok := u.agents[class]
 			if !ok {
-				if err := u.Serve(class); err != nil {
+				if err := u.Serve(class, mad.OUIPing()); err != nil {
 					return sent, err
 				}
 				id = u.agents[class]

@@ -46,7 +46,7 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	defer server.Close()
-	if err := server.Serve(mad.ClassPing, mad.MethodGet); err != nil {
+	if err := server.Serve(mad.ClassPing, mad.OUIPing(), mad.MethodGet); err != nil {
 		return err
 	}
 	client, err := fabric.OpenUMAD(ctx, fabric.UMADOptions{Device: args[0]})

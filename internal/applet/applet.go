@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rdmakit/rdmakit/fabric"
 	"github.com/rdmakit/rdmakit/internal/clib"
 	"github.com/rdmakit/rdmakit/inventory"
 	"github.com/rdmakit/rdmakit/verbs"
@@ -37,6 +38,8 @@ type Env struct {
 	// Device is the one that it opens when its arguments name none.
 	Open   func(ctx context.Context, name string) (*verbs.Device, error)
 	Device string
+	// OpenSubnet opens a port for management datagrams, any with "" and 0; nil where there is no subnet, as on a recorded node.
+	OpenSubnet func(ctx context.Context, device string, port int) (fabric.Transport, error)
 	// Hints tells what to do about an error; it may be nil.
 	Hints func(error) []string
 }
@@ -74,7 +77,7 @@ type Option struct {
 
 // All returns the applets in alphabetical order.
 func All() []Applet {
-	list := append(perftests(), ibdev2netdev(), ibstat(), ibstatus(), ibvDevices(), ibvDevinfo(), showGIDs())
+	list := append(append(perftests(), diagnostics()...), ibdev2netdev(), ibstat(), ibstatus(), ibvDevices(), ibvDevinfo(), showGIDs())
 	slices.SortFunc(list, func(a, b Applet) int { return strings.Compare(a.Name, b.Name) })
 	return list
 }

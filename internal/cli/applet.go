@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/rdmakit/rdmakit/fabric"
 	"github.com/rdmakit/rdmakit/internal/applet"
 	"github.com/rdmakit/rdmakit/internal/output"
 )
@@ -164,6 +165,9 @@ func (app *App) runApplet(ctx context.Context, name string, source SourceFlags, 
 	}
 	if n.local {
 		env.Open, env.Device = openVerbs, app.Config.Device
+		env.OpenSubnet = func(ctx context.Context, device string, port int) (fabric.Transport, error) {
+			return fabric.Open(ctx, fabric.OpenOptions{Device: device, Port: port, Getenv: app.Getenv})
+		}
 	}
 	code := applet.Run(ctx, env)
 	if code != 0 {

@@ -22,8 +22,7 @@ type Conn struct {
 	node    string
 	slot    uint32
 	control net.Conn
-	data    socket
-	raw     syscall.RawConn
+	data    *descriptor
 	done    <-chan struct{} // closed by Close
 	close   func() error
 
@@ -31,10 +30,9 @@ type Conn struct {
 	recv transfer // of the goroutine that receives
 }
 
-// socket is what *net.UnixConn and *net.UDPConn share.
-type socket interface {
+// unixSocket is what *net.UnixConn and *net.UDPConn share.
+type unixSocket interface {
 	syscall.Conn
-	SetReadDeadline(time.Time) error
 	Close() error
 }
 
@@ -44,7 +42,7 @@ type transfer struct {
 	packets []Packet
 	n       int
 	err     error
-	try     func(fd uintptr) bool
+	try     func(fd int) bool
 	buffer  [packetLen + 1]byte // one more, to notice a longer datagram
 }
 
@@ -60,7 +58,7 @@ func Dial(ctx context.Context, config Config) (*Conn, error) {
 			c.control.Close() //nolint:errcheck // err is what counts
 		}
 		if c.data != nil {
-			c.data.Close() //nolint:errcheck // err is what counts
+			c.data.close() //nolint:errcheck // err is what counts
 		}
 		return nil, fmt.Errorf("join %s: %w", config, err)
 	}
@@ -70,22 +68,21 @@ func Dial(ctx context.Context, config Config) (*Conn, error) {
 		close(done)
 		return c.leave()
 	})
-	c.send.try, c.recv.try = c.trySend, c.tryReceive
+	c.recv.try = c.tryReceive
 	return c, nil
 }
 
 func (c *Conn) join(ctx context.Context) error {
-	var id uint32
-	var err error
-	if c.config.Server == "" {
-		id, err = c.openUnix()
-	} else {
-		id, err = c.openUDP(ctx)
+	open := c.openUnix
+	if c.config.Server != "" {
+		open = c.openUDP
 	}
+	id, data, err := open(ctx)
 	if err != nil {
 		return err
 	}
-	if c.raw, err = c.data.SyscallConn(); err != nil {
+	c.data, err = newDescriptor(data)
+	if err = errors.Join(err, data.Close()); err != nil {
 		return err
 	}
 	hello := connectMessage(id, c.config.Node, c.config.IsSM)
@@ -104,6 +101,9 @@ func (c *Conn) join(ctx context.Context) error {
 
 // Node returns the identifier, in the simulator's net file, of the node that the client sits at.
 func (c *Conn) Node() string { return c.node }
+
+// IsSM reports whether the client joined with Config.IsSM, and so gets requests too.
+func (c *Conn) IsSM() bool { return c.config.IsSM }
 
 // errRefused is the server's error answer, which carries no reason.
 var errRefused = errors.New("the simulator refused")
@@ -146,7 +146,7 @@ func (c *Conn) leave() error {
 	bound, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	c.call(bound, &bye) //nolint:errcheck // see above
-	return errors.Join(c.control.Close(), c.data.Close())
+	return errors.Join(c.control.Close(), c.data.close())
 }
 
 // Close leaves the simulator; a Receive that waits returns net.ErrClosed. Later calls return the same.
@@ -157,9 +157,12 @@ func (c *Conn) Close() error { return c.close() }
 func (c *Conn) Send(packets []Packet) (int, error) {
 	t := &c.send
 	t.packets, t.n, t.err = packets, 0, nil
-	if err := c.raw.Write(t.try); err != nil {
-		return t.n, fmt.Errorf("send to %s: %w", c.config, err)
+	c.data.mu.RLock()
+	defer c.data.mu.RUnlock()
+	if c.data.closed.Load() {
+		return 0, fmt.Errorf("send to %s: %w", c.config, net.ErrClosed)
 	}
+	c.trySend(c.data.fd)
 	t.packets = nil
 	if t.err != nil {
 		return t.n, fmt.Errorf("send to %s: %w", c.config, t.err)
@@ -167,23 +170,22 @@ func (c *Conn) Send(packets []Packet) (int, error) {
 	return t.n, nil
 }
 
-// trySend never asks to be called again, so that raw.Write doesn't wait.
-func (c *Conn) trySend(fd uintptr) bool {
+// trySend sends until the simulator's queue is full.
+func (c *Conn) trySend(fd int) {
 	t := &c.send
 	for t.n < len(t.packets) {
-		err := unix.Send(int(fd), t.packets[t.n].appendTo(t.buffer[:0]), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+		err := unix.Send(fd, t.packets[t.n].appendTo(t.buffer[:0]), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
 		switch {
 		case err == nil:
 			t.n++
 		case errors.Is(err, unix.EINTR):
 		case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.ENOBUFS):
-			return true
+			return
 		default:
 			t.err = os.NewSyscallError("send", err)
-			return true
+			return
 		}
 	}
-	return true
 }
 
 // Receive waits for the first packet until the deadline, takes what else is there, and returns the
@@ -192,15 +194,10 @@ func (c *Conn) trySend(fd uintptr) bool {
 func (c *Conn) Receive(ctx context.Context, packets []Packet, deadline time.Time) (int, error) {
 	t := &c.recv
 	t.packets, t.n, t.err = packets, 0, nil
-	if err := c.data.SetReadDeadline(deadline); err != nil {
-		return 0, fmt.Errorf("receive from %s: %w", c.config, err)
-	}
-	stop := context.AfterFunc(ctx, func() { c.data.SetReadDeadline(time.Unix(1, 0)) }) //nolint:errcheck // the socket was closed
-	err := c.raw.Read(t.try)
-	stop()
+	err := c.data.wait(ctx, deadline, t.try)
 	t.packets = nil
 	switch {
-	case ctx.Err() != nil:
+	case err != nil && ctx.Err() != nil:
 		return t.n, context.Cause(ctx)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return t.n, nil
@@ -213,10 +210,11 @@ func (c *Conn) Receive(ctx context.Context, packets []Packet, deadline time.Time
 	return t.n, nil
 }
 
-func (c *Conn) tryReceive(fd uintptr) bool {
+// tryReceive reports whether it has something: packets, or an error.
+func (c *Conn) tryReceive(fd int) bool {
 	t := &c.recv
 	for t.n < len(t.packets) {
-		n, err := unix.Read(int(fd), t.buffer[:])
+		n, err := unix.Read(fd, t.buffer[:])
 		switch {
 		case err == nil:
 			if t.packets[t.n].decode(t.buffer[:n]) == nil {

@@ -20,6 +20,9 @@ func Dial(_ context.Context, c Config) (*Conn, error) {
 // Node returns "".
 func (*Conn) Node() string { return "" }
 
+// IsSM returns false.
+func (*Conn) IsSM() bool { return false }
+
 // Send does nothing.
 func (*Conn) Send([]Packet) (int, error) { return 0, errors.ErrUnsupported }
 

@@ -21,7 +21,7 @@ const pidLimit = 1 << 22
 // openUnix opens the control socket, connected, and the data socket, bound only: its peer is known after
 // the handshake. The client's identifier is the process's, as umad2sim has it; a second client of the
 // same process takes another above all of those.
-func (c *Conn) openUnix() (id uint32, err error) {
+func (c *Conn) openUnix(context.Context) (id uint32, data unixSocket, err error) {
 	base := c.config.socketName()
 	server := &net.UnixAddr{Name: abstractName("%s:ctl", base), Net: "unixgram"}
 	for k := range maxClients {
@@ -32,45 +32,43 @@ func (c *Conn) openUnix() (id uint32, err error) {
 			continue
 		}
 		if errors.Is(err, unix.ECONNREFUSED) {
-			return 0, fmt.Errorf("no simulator has that name; start one with `ibsim -s NETFILE`: %w", unix.ECONNREFUSED)
+			return 0, nil, fmt.Errorf("no simulator has that name; start one with `ibsim -s NETFILE`: %w", unix.ECONNREFUSED)
 		}
 		if err != nil {
-			return 0, err
+			return 0, nil, err
 		}
 		c.control = control
 		data, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: abstractName("%s:in%d", base, id), Net: "unixgram"})
 		if err != nil {
-			return 0, err
+			return 0, nil, err
 		}
-		c.data = data
-		return id, nil
+		return id, data, nil
 	}
-	return 0, fmt.Errorf("this process has %d clients already", maxClients)
+	return 0, nil, fmt.Errorf("this process has %d clients already", maxClients)
 }
 
 // openUDP does the same for a simulator that listens on UDP. The client's identifier is the port of
 // its data socket.
-func (c *Conn) openUDP(ctx context.Context) (id uint32, err error) {
+func (c *Conn) openUDP(ctx context.Context) (id uint32, data unixSocket, err error) {
 	var d net.Dialer
 	control, err := d.DialContext(ctx, "udp4", fmt.Sprintf("%s:%d", c.config.Server, c.config.serverPort()))
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	c.control = control
 	var local net.UDPAddr
 	if a, ok := control.LocalAddr().(*net.UDPAddr); ok {
 		local.IP = a.IP // the interface that leads there; nobody else's packets
 	}
-	data, err := net.ListenUDP("udp4", &local)
+	udp, err := net.ListenUDP("udp4", &local)
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
-	c.data = data
-	bound, ok := data.LocalAddr().(*net.UDPAddr)
+	bound, ok := udp.LocalAddr().(*net.UDPAddr)
 	if !ok {
-		return 0, fmt.Errorf("data socket has address %v", data.LocalAddr())
+		return 0, nil, errors.Join(fmt.Errorf("data socket has address %v", udp.LocalAddr()), udp.Close())
 	}
-	return uint32(bound.Port), nil
+	return uint32(bound.Port), udp, nil
 }
 
 // connectData connects the data socket to the one that serves the client's place.
@@ -85,9 +83,5 @@ func (c *Conn) connectData() error {
 		copy(in.Addr[:], a.IP.To4())
 		peer = in
 	}
-	var failed error
-	if err := c.raw.Control(func(fd uintptr) { failed = unix.Connect(int(fd), peer) }); err != nil {
-		return err
-	}
-	return os.NewSyscallError("connect data socket", failed)
+	return os.NewSyscallError("connect data socket", unix.Connect(c.data.fd, peer))
 }

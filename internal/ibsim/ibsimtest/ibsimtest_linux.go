@@ -112,15 +112,33 @@ func (s *Simulator) Console(format string, a ...any) {
 // failure's text. A tool that exits with an error ends the test.
 func (s *Simulator) Tool(node, name string, arguments ...string) string {
 	s.t.Helper()
+	stdout, stderr, code := s.Try(node, name, arguments...)
+	if code != 0 {
+		s.t.Fatalf("%s %s at %s: exit code %d\n%s", name, strings.Join(arguments, " "), node, code, stderr)
+	}
+	return stdout
+}
+
+// Try runs one of the C tools at a node, and returns its output and exit code, -1 for one that a signal ended.
+func (s *Simulator) Try(node, name string, arguments ...string) (stdout, stderr string, code int) {
+	s.t.Helper()
 	cmd := s.command(name, arguments...)
 	s.preload(cmd, node)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		s.t.Fatalf("%s %s at %s: %v\n%s", name, strings.Join(arguments, " "), node, err, stderr.Bytes())
+	var out, errOut bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errOut
+	err := cmd.Run()
+	if _, ended := errors.AsType[*exec.ExitError](err); err != nil && !ended {
+		s.t.Fatalf("%s %s at %s: %v", name, strings.Join(arguments, " "), node, err)
 	}
-	return string(out)
+	return out.String(), errOut.String(), cmd.ProcessState.ExitCode()
+}
+
+// ToolSeconds runs one of the C tools as Tool does, and returns how long it took.
+func (s *Simulator) ToolSeconds(node, name string, arguments ...string) float64 {
+	s.t.Helper()
+	start := time.Now()
+	s.Tool(node, name, arguments...)
+	return time.Since(start).Seconds()
 }
 
 // StartSM runs OpenSM at a node and waits until it calls the subnet up.

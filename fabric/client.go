@@ -1,0 +1,172 @@
+package fabric
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/rdmakit/rdmakit/wire/ib"
+	"github.com/rdmakit/rdmakit/wire/mad"
+)
+
+// Target is where a question goes: by LID or, where that is 0, by a directed route.
+type Target struct {
+	LID  ib.LID
+	Path mad.Path
+}
+
+// String returns "LID 7" or "directed route 0,1".
+func (t Target) String() string {
+	if t.LID != 0 {
+		return fmt.Sprintf("LID %d", uint16(t.LID))
+	}
+	return "directed route " + t.Path.String()
+}
+
+// StatusError is the error of a question that was answered with a status.
+type StatusError struct{ Status mad.Status }
+
+// Error implements error.
+func (e *StatusError) Error() string { return "refused: " + e.Status.String() }
+
+// Client asks one question at a time. Its methods must not be called at the same time, nor during a sweep of the same transport.
+// C twin: mad_rpc of libibmad.
+type Client struct {
+	Transport Transport
+	// Timeout is how long to wait for an answer to each try; 0: 1 s.
+	Timeout time.Duration
+	// Retries is how often a question is sent again; 0: 2, as in libibmad; negative: never.
+	Retries int
+	// MKey goes into packets of subnet management.
+	MKey uint64
+
+	tid uint32
+	in  [batch]Datagram
+}
+
+// SMP asks for an attribute of subnet management, or writes it (method mad.MethodSet with data). The answer's attribute has
+// mad.SMPDataLen bytes. Errors match ErrNoAnswer or are a *StatusError, both with the question; others are the transport's.
+func (c *Client) SMP(ctx context.Context, to Target, m mad.Method, a mad.Attribute, modifier uint32, data []byte) ([]byte, error) {
+	var d Datagram
+	if to.LID != 0 {
+		p := mad.NewSMP(m, a, modifier, 0)
+		p.MKey = c.MKey
+		copy(p.Data[:], data)
+		p.Append(d.MAD[:0])
+		d.Address = Address{LID: to.LID}
+	} else {
+		p := mad.NewDirectedSMP(m, a, modifier, 0, &to.Path)
+		p.MKey = c.MKey
+		copy(p.Data[:], data)
+		p.Append(d.MAD[:0])
+		d.Address = directed()
+	}
+	if err := c.Call(ctx, &d); err != nil {
+		return nil, fmt.Errorf("ask %s for attribute 0x%x, modifier 0x%x: %w", to, uint16(a), modifier, err)
+	}
+	return d.MAD[attributeOffset : attributeOffset+mad.SMPDataLen], nil
+}
+
+// Performance asks the performance agent at a LID for an attribute, or writes it. data are the attribute's bytes, of which PortSelect and
+// the like matter to a question; the answer has all that follow the MAD's header of 64 bytes.
+func (c *Client) Performance(ctx context.Context, lid ib.LID, m mad.Method, a mad.Attribute, data []byte) ([]byte, error) {
+	p := mad.NewPerformanceMAD(m, a, 0)
+	copy(p.Data[:], data)
+	d := Datagram{Address: Address{LID: lid, QPN: 1, QKey: QKeyGSI}}
+	p.Append(d.MAD[:0])
+	if err := c.Call(ctx, &d); err != nil {
+		return nil, fmt.Errorf("ask performance agent at LID %d for attribute 0x%x: %w", uint16(lid), uint16(a), err)
+	}
+	return d.MAD[attributeOffset:], nil
+}
+
+// SA asks the subnet administration at a LID for the one record that fits the given components (mask), and returns it.
+// Tables need RMPP, which neither this client nor ibsim has.
+func (c *Client) SA(ctx context.Context, lid ib.LID, a mad.Attribute, mask uint64, record []byte) ([]byte, error) {
+	p := mad.NewSA(mad.MethodGet, a, mask, 0)
+	copy(p.Data[:], record)
+	d := Datagram{Address: Address{LID: lid, QPN: 1, QKey: QKeyGSI}}
+	p.Append(d.MAD[:0])
+	if err := c.Call(ctx, &d); err != nil {
+		return nil, fmt.Errorf("ask subnet administration at LID %d for attribute 0x%x: %w", uint16(lid), uint16(a), err)
+	}
+	return d.MAD[saRecordOffset:], nil
+}
+
+// saRecordOffset is where the record stands in packets of subnet administration.
+const saRecordOffset = 56
+
+// Call sends a request, retries included, and puts the answer in its place. The transaction ID is the client's to set. The error matches
+// ErrNoAnswer, or is a *StatusError (the answer is in place then), or the transport's or the context's.
+func (c *Client) Call(ctx context.Context, d *Datagram) error {
+	timeout := cmp.Or(c.Timeout, time.Second)
+	retries := max(0, cmp.Or(c.Retries, 2))
+	request := *d
+	request.Timeout = timeout
+	first := c.tid + 1
+	start := time.Now()
+	for range retries + 1 {
+		c.tid++
+		setTransaction(&request, c.tid)
+		if err := sendAll(ctx, c.Transport, &request); err != nil {
+			return err
+		}
+		answered, err := c.await(ctx, d, &request, first, time.Now().Add(timeout))
+		if err != nil {
+			return err
+		}
+		if answered {
+			return judge(d)
+		}
+	}
+	return fmt.Errorf("%w to %d tries in %v", ErrNoAnswer, retries+1, time.Since(start).Round(time.Millisecond))
+}
+
+// await takes the answer to one of the tries since first; false when the last try is lost or the time is up.
+func (c *Client) await(ctx context.Context, d, request *Datagram, first uint32, deadline time.Time) (bool, error) {
+	var asked mad.Header
+	asked.Decode(request.MAD[:]) //nolint:errcheck // a MAD is long enough
+	for {
+		n, err := c.Transport.Receive(ctx, c.in[:], deadline)
+		for i := range n {
+			var h mad.Header
+			h.Decode(c.in[i].MAD[:]) //nolint:errcheck // a MAD is long enough
+			tid := uint32(h.TransactionID)
+			switch {
+			case tid-first > c.tid-first:
+			case c.in[i].Lost:
+				if tid == c.tid {
+					return false, err
+				}
+			case h.Method.IsResponse() && h.MgmtClass == asked.MgmtClass && h.AttributeID == asked.AttributeID &&
+				h.AttributeModifier == asked.AttributeModifier:
+				*d = c.in[i]
+				return true, err
+			}
+		}
+		if err != nil {
+			return false, err
+		}
+		if n == 0 && !time.Now().Before(deadline) {
+			return false, nil
+		}
+	}
+}
+
+func judge(d *Datagram) error {
+	var h mad.Header
+	h.Decode(d.MAD[:]) //nolint:errcheck // a MAD is long enough
+	if status := h.Result(); status != 0 {
+		return &StatusError{Status: status}
+	}
+	return nil
+}
+
+// setTransaction writes the low 32 bits of the transaction ID; the others are the transport's.
+func setTransaction(d *Datagram, tid uint32) {
+	var h mad.Header
+	h.Decode(d.MAD[:]) //nolint:errcheck // a MAD is long enough
+	h.TransactionID = uint64(tid)
+	h.Append(d.MAD[:0])
+}

@@ -1,0 +1,93 @@
+package fabric
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/rdmakit/rdmakit/wire/mad"
+)
+
+// Ping sends one vendor ping, as ibping does, and returns what the server calls itself and the time to its answer. The address is that of queue pair 1
+// there: a LID or a GID, QPN 1 and QKeyGSI. It is asked once: Client.Retries doesn't count. The error matches ErrNoAnswer when nothing came.
+func (c *Client) Ping(ctx context.Context, to Address, oui mad.OUI) (server string, roundTrip time.Duration, err error) {
+	once := Client{Transport: c.Transport, Timeout: c.Timeout, Retries: -1, tid: c.tid}
+	defer func() { c.tid = once.tid }()
+	p := mad.NewPing(0)
+	p.OUI = oui
+	d := Datagram{Address: to}
+	p.Append(d.MAD[:0])
+	start := time.Now()
+	if err := once.Call(ctx, &d); err != nil {
+		return "", 0, fmt.Errorf("ping LID %d: %w", uint16(to.LID), err)
+	}
+	roundTrip = time.Since(start)
+	p.Decode(d.MAD[:]) //nolint:errcheck // a MAD is long enough
+	name, _, _ := strings.Cut(string(p.Data[:]), "\x00")
+	return name, roundTrip, nil
+}
+
+// Server is a Transport that needs to be told which unasked datagrams it shall deliver.
+type Server interface {
+	Transport
+	// Serve has the transport also receive datagrams of a class that nobody asked for, with these methods. It comes before the first
+	// datagram of that class is sent. The error says why the port can't have them.
+	Serve(class mad.Class, oui mad.OUI, methods ...mad.Method) error
+}
+
+// ServePing answers vendor pings with a name, at most 215 bytes, until the context ends, and returns its cause. onPing, if set, is
+// called behind each answer with the requester's address. C twin: ibping -S.
+func ServePing(ctx context.Context, t Server, oui mad.OUI, name string, onPing func(from Address)) error {
+	if err := t.Serve(mad.ClassPing, oui, mad.MethodGet); err != nil {
+		return fmt.Errorf("serve pings: %w", err)
+	}
+	var in [batch]Datagram
+	for {
+		n, err := t.Receive(ctx, in[:], time.Now().Add(time.Second))
+		for i := range n {
+			d := &in[i]
+			if d.Lost || !answerPing(d, oui, name) {
+				continue
+			}
+			if err := sendAll(ctx, t, d); err != nil {
+				return fmt.Errorf("answer ping from LID %d: %w", uint16(d.Address.LID), err)
+			}
+			if onPing != nil {
+				onPing(d.Address)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// answerPing makes a request its own answer; false when it is none.
+func answerPing(d *Datagram, oui mad.OUI, name string) bool {
+	var p mad.VendorMAD
+	p.Decode(d.MAD[:]) //nolint:errcheck // a MAD is long enough
+	if p.MgmtClass != mad.ClassPing || p.Method != mad.MethodGet || p.OUI != oui {
+		return false
+	}
+	p.Method, p.Status = mad.MethodGetResp, 0
+	clear(p.Data[:])
+	copy(p.Data[:len(p.Data)-1], name)
+	p.Append(d.MAD[:0])
+	d.Address.QKey, d.Timeout = QKeyGSI, 0
+	return true
+}
+
+// sendAll hands over one datagram, and waits while the transport takes none.
+func sendAll(ctx context.Context, t Transport, d *Datagram) error {
+	for {
+		n, err := t.Send([]Datagram{*d})
+		if n == 1 || err != nil {
+			return err
+		}
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		time.Sleep(time.Millisecond) // back-pressure: what is in the way is our own, and drains
+	}
+}

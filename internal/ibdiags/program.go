@@ -1,0 +1,159 @@
+package ibdiags
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+
+	"github.com/rdmakit/rdmakit/fabric"
+	"github.com/rdmakit/rdmakit/internal/clib"
+)
+
+// Exit codes of the C programs.
+const (
+	exitMinusOne = 255 // exit(-1)
+	exitUsage    = 2
+)
+
+// Version is that of the C programs that these behave like.
+const Version = "44.0"
+
+// Host is what a program sees of the world.
+type Host struct {
+	// Name is what messages call the program: argv[0]; its last element is shown, as C does.
+	Name string
+	// Args are the arguments, without the name.
+	Args           []string
+	Stdout, Stderr io.Writer
+	// PID is what debug messages show.
+	PID int
+	// LookupEnv reads the environment; nil means an empty one.
+	LookupEnv func(string) (string, bool)
+	// Open opens the port that the options -C and -P choose: "" and 0 mean any.
+	Open func(ctx context.Context, device string, port int) (fabric.Transport, error)
+	// ReadFile and WriteFile access files that options name: node name maps, thresholds, caches.
+	ReadFile  func(name string) ([]byte, error)
+	WriteFile func(name string, data []byte) error
+	// Hostname is what a ping server calls itself, with the domain.
+	Hostname func() string
+	// Hints tells what to do about an error; it may be nil.
+	Hints func(error) []string
+}
+
+// Program is one program.
+type Program struct {
+	Name    string
+	Summary string // what it prints, for lists
+	Usage   string // operands as C's usage shows them: "[options] <dest lid|guid>"
+	Long    string // what there is to know beyond Summary
+	// Examples are command lines without the program's name; "#" begins a remark.
+	Examples []string
+	// Options are its own, as C's usage lists them, and then the common ones that it has.
+	Options []Option
+
+	run func(ctx context.Context, r *run) int
+}
+
+// Option is an option with what the usage says of it.
+type Option struct {
+	clib.Option
+	Value string // "<ms>" of an option with an argument
+	Help  string // lines behind the first stand under it
+}
+
+// Programs returns the programs in alphabetical order.
+func Programs() []Program {
+	return []Program{sminfo()}
+}
+
+// Find returns the program of that name.
+func Find(name string) (Program, bool) {
+	for _, p := range Programs() {
+		if p.Name == name {
+			return p, true
+		}
+	}
+	return Program{}, false
+}
+
+// flagOption and valueOption make the options of a table; letters that can't be printed are for options with a long name only.
+func flagOption(long string, short byte, help string) Option {
+	return Option{Option: clib.Flag(long, short), Help: help}
+}
+
+func valueOption(long string, short byte, value, help string) Option {
+	return Option{Option: clib.Value(long, short), Value: value, Help: help}
+}
+
+// commonOptions returns the options that most programs share, in the order in which C lists them, but for those whose letters are excluded.
+func commonOptions(without string) []Option {
+	var list []Option
+	for _, o := range []Option{
+		valueOption("config", 'z', "<config>", "use config file, default: "+configFile),
+		valueOption("Ca", 'C', "<ca>", "Ca name to use"),
+		valueOption("Port", 'P', "<port>", "Ca port number to use"),
+		flagOption("Direct", 'D', "use Direct address argument"),
+		flagOption("Lid", 'L', "use LID address argument"),
+		flagOption("Guid", 'G', "use GUID address argument"),
+		valueOption("timeout", 't', "<ms>", "timeout in ms"),
+		valueOption("sm_port", 's', "<lid>", "SM port lid"),
+		flagOption("show_keys", 'K', "display security keys in output"),
+		valueOption("m_key", 'y', "<key>", "M_Key to use in request"),
+		flagOption("errors", 'e', "show send and receive errors"),
+		flagOption("verbose", 'v', "increase verbosity level"),
+		flagOption("debug", 'd', "raise debug level"),
+		flagOption("help", 'h', "help message"),
+		flagOption("version", 'V', "show version"),
+	} {
+		if !strings.ContainsRune(without, rune(o.Short)) {
+			list = append(list, o)
+		}
+	}
+	return list
+}
+
+// Run runs the program and returns its exit code.
+func (p Program) Run(ctx context.Context, host Host) int {
+	r := newRun(&host, &p)
+	defer r.close()
+	return p.run(ctx, r)
+}
+
+// usage is what C prints for -h and for wrong options.
+func (p *Program) usage(name string) string {
+	var b bytes.Buffer
+	name = path.Base(name)
+	fmt.Fprintf(&b, "\nUsage: %s %s\n\nOptions:\n", name, p.Usage)
+	for _, o := range p.Options {
+		b.WriteString(usageLine(o))
+	}
+	if len(p.Examples) > 0 {
+		b.WriteString("\nExamples:\n")
+		for _, e := range p.Examples {
+			fmt.Fprintf(&b, "  %s %s\n", name, e)
+		}
+	}
+	b.WriteString("\n")
+	return b.String()
+}
+
+// Flags shows the option as a usage does: "--timeout, -t <ms>".
+func (o Option) Flags() string {
+	flags := "--" + o.Long
+	if o.Short > ' ' && o.Short < 0x7f {
+		flags += ", -" + string(rune(o.Short))
+	}
+	if o.Value != "" {
+		flags += " " + o.Value
+	}
+	return flags
+}
+
+// usageLine sets the help of an option in column 26, as C does.
+func usageLine(o Option) string {
+	help := strings.ReplaceAll(o.Help, "\n", "\n"+strings.Repeat(" ", 26))
+	return fmt.Sprintf("  %-23s %s\n", o.Flags(), help)
+}

@@ -1,0 +1,189 @@
+package ibdiags
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/rdmakit/rdmakit/fabric"
+	"github.com/rdmakit/rdmakit/internal/clib"
+)
+
+// configFile is where infiniband-diags look for defaults.
+const configFile = "/etc/infiniband-diags/ibdiag.conf"
+
+// destination is how operands address a port.
+type destination uint8
+
+const (
+	byLID destination = iota
+	byGUID
+	byPath
+)
+
+// run is one run of a program: the common options, and the connection into the subnet.
+type run struct {
+	*Host
+	program  *Program
+	operands []string
+
+	device      string
+	port        int
+	destination destination
+	timeout     time.Duration // of one try; 0: the library's
+	smLID       uint16        // -s; 0: ask
+	mkey        uint64
+	showKeys    bool
+	showErrors  bool
+	verbose     int
+	debug       int
+
+	transport fabric.Transport
+	client    fabric.Client
+}
+
+func newRun(host *Host, p *Program) *run { return &run{Host: host, program: p} }
+
+func (r *run) close() {
+	if r.transport != nil {
+		r.transport.Close() //nolint:errcheck // nothing is under way
+	}
+}
+
+// options takes in the arguments. own handles the options that are the program's, and returns false for a value that it refuses. done tells
+// that the run is over, with the exit code.
+func (r *run) options(own func(letter byte, arg string) bool) (code int, done bool) {
+	list := make([]clib.Option, len(r.program.Options))
+	for i, o := range r.program.Options {
+		list[i] = o.Option
+	}
+	g := clib.NewGetopt(r.Args, list)
+	g.Name, g.ErrOut, g.Ordered = r.Name, r.Stderr, r.has("POSIXLY_CORRECT")
+	for {
+		letter, arg, ok := g.Next()
+		switch {
+		case !ok:
+			r.operands = g.Operands
+			return 0, false
+		case letter == 'V' && r.isCommon('V'):
+			r.errorf("%s BUILD VERSION: %s\n", path.Base(r.Name), Version)
+			return 0, true
+		case letter == 'h' && r.isCommon('h'), letter == clib.UnknownOption:
+			return r.usage(), true
+		case r.isCommon(letter):
+			r.common(letter, arg)
+		case !own(letter, arg):
+			return r.usage(), true
+		}
+	}
+}
+
+// isCommon reports that the letter is a common option of this program, and not one of its own.
+func (r *run) isCommon(letter byte) bool {
+	for _, o := range r.program.Options {
+		if o.Short != letter {
+			continue
+		}
+		for _, c := range commonOptions("") {
+			if c.Short == letter {
+				return c.Long == o.Long
+			}
+		}
+	}
+	return false
+}
+
+func (r *run) common(letter byte, arg string) {
+	switch letter {
+	case 'C':
+		r.device = arg
+	case 'P':
+		r.port = int(clib.Strtol(arg, 0))
+	case 'D':
+		r.destination = byPath
+	case 'L':
+		r.destination = byLID
+	case 'G':
+		r.destination = byGUID
+	case 't':
+		ms, _ := clib.Strtoul(arg, 0)
+		r.timeout = time.Duration(min(ms, 1<<31)) * time.Millisecond
+	case 's':
+		lid, _ := clib.Strtoul(arg, 0)
+		r.smLID = uint16(lid)
+	case 'K':
+		r.showKeys = true
+	case 'y':
+		r.mkey, _ = clib.Strtoul(arg, 0)
+	case 'e':
+		r.showErrors = true
+	case 'v':
+		r.verbose++
+	case 'd':
+		r.debug++
+	}
+}
+
+// usage prints how to call the program, and returns the exit code of that.
+func (r *run) usage() int {
+	r.errorf("%s", r.program.usage(r.Name))
+	return exitUsage
+}
+
+// open joins the subnet; false after a message.
+func (r *run) open(ctx context.Context) bool {
+	transport, err := r.Open(ctx, r.device, r.port)
+	if err != nil {
+		device := r.device
+		if device == "" {
+			device = "(null)"
+		}
+		r.fail(err, "Failed to open '%s' port '%d'", device, r.port)
+		return false
+	}
+	r.transport = transport
+	r.client = fabric.Client{Transport: transport, Timeout: r.timeout, MKey: r.mkey}
+	return true
+}
+
+// fail prints C's message for the end of a run (on standard output, as C does), the cause on standard error, and returns the exit code.
+func (r *run) fail(cause error, format string, a ...any) int {
+	where := ""
+	if r.debug > 0 {
+		where = fmt.Sprintf("[pid %d] main: ", r.PID)
+	}
+	r.printf("%s: iberror: %sfailed: %s\n", path.Base(r.Name), where, fmt.Sprintf(format, a...))
+	if cause != nil {
+		r.errorf("%s: %s\n", path.Base(r.Name), strings.TrimSpace(cause.Error()))
+		if r.Hints != nil {
+			for _, hint := range r.Hints(cause) {
+				r.errorf("hint: %s\n", hint)
+			}
+		}
+	}
+	return exitMinusOne
+}
+
+// warn prints a warning as libibmad does, with the cause.
+func (r *run) warn(function string, format string, a ...any) {
+	r.errorf("ibwarn: [%d] %s: %s\n", r.PID, function, fmt.Sprintf(format, a...))
+}
+
+// has tells that the environment has a variable.
+func (r *run) has(name string) bool {
+	if r.LookupEnv == nil {
+		return false
+	}
+	_, ok := r.LookupEnv(name)
+	return ok
+}
+
+func (r *run) printf(format string, args ...any) { _, _ = fmt.Fprintf(r.Stdout, format, args...) }
+
+func (r *run) errorf(format string, args ...any) { _, _ = fmt.Fprintf(r.Stderr, format, args...) }
+
+// errAddress is the cause when an operand names no port.
+var errAddress = errors.New("no address of a port")
