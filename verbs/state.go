@@ -1,6 +1,7 @@
 package verbs
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
@@ -121,28 +122,31 @@ type ConnectConfig struct {
 	Remote Remote
 	// PSN is the first of our own packets: a random number, as RandomPSN makes, that
 	// Remote.PSN of the peer holds.
-	PSN          ib.PSN
-	Access       Access // what the peer may do
-	MTU          ib.MTU // 0 is 1024
-	Port         int    // 0 is 1
-	SGIDIndex    int
-	Timeout      uint8 // code of ib.AckTimeout; 0 is 14, 67 ms
-	ReadAtomic   int   // outstanding reads and atomics, both ways; 0 is 16
-	TrafficClass uint8
-	HopLimit     uint8 // 0 is 64
+	PSN        ib.PSN
+	Access     Access // what the peer may do
+	MTU        ib.MTU // 0 is 1024
+	Port       int    // 0 is 1
+	SGIDIndex  int
+	Timeout    uint8 // code of ib.AckTimeout; 0 is 14, 67 ms
+	ReadAtomic int   // outstanding reads and atomics; 0 is 16
+	// DestReadAtomic is how many of them the peer may have outstanding; 0 is ReadAtomic.
+	DestReadAtomic int
+	TrafficClass   uint8
+	HopLimit       uint8 // 0 is 64
 }
 
-// Connect takes a queue pair in state RESET to RTS.
+// Connect takes a queue pair in state RESET or INIT to RTS. Port and Access count in INIT too.
 func (qp *QueuePair) Connect(cfg ConnectConfig) error {
+	reads := cmp.Or(cfg.ReadAtomic, 16)
 	attr := QPAttributes{
-		PKeyIndex: 0, Port: orElse(cfg.Port, 1), Access: cfg.Access,
+		PKeyIndex: 0, Port: cmp.Or(cfg.Port, 1), Access: cfg.Access,
 		Path: Path{
 			SGIDIndex: cfg.SGIDIndex, DGID: cfg.Remote.GID, DLID: cfg.Remote.LID,
-			HopLimit: orElse(cfg.HopLimit, 64), TrafficClass: cfg.TrafficClass,
+			HopLimit: cmp.Or(cfg.HopLimit, 64), TrafficClass: cfg.TrafficClass,
 		},
-		PathMTU: orElse(cfg.MTU, ib.MTU1024), DestQPN: cfg.Remote.QPN, ReceivePSN: cfg.Remote.PSN, SendPSN: cfg.PSN,
-		MaxDestReadAtomic: orElse(cfg.ReadAtomic, 16), MaxReadAtomic: orElse(cfg.ReadAtomic, 16),
-		MinRNRTimer: 12, Timeout: orElse(cfg.Timeout, 14), RetryCount: 7, RNRRetry: 7,
+		PathMTU: cmp.Or(cfg.MTU, ib.MTU1024), DestQPN: cfg.Remote.QPN, ReceivePSN: cfg.Remote.PSN, SendPSN: cfg.PSN,
+		MaxDestReadAtomic: cmp.Or(cfg.DestReadAtomic, reads), MaxReadAtomic: reads,
+		MinRNRTimer: 12, Timeout: cmp.Or(cfg.Timeout, 14), RetryCount: 7, RNRRetry: 7,
 	}
 	for _, t := range rcTransitions {
 		if t.from == t.to {
@@ -154,12 +158,4 @@ func (qp *QueuePair) Connect(cfg ConnectConfig) error {
 		}
 	}
 	return nil
-}
-
-func orElse[T comparable](v, otherwise T) T {
-	var zero T
-	if v == zero {
-		return otherwise
-	}
-	return v
 }

@@ -51,6 +51,12 @@ type options struct {
 	timeout        time.Duration
 }
 
+// example ends the help.
+const example = `
+Example, 4 clients of a table of 1000 keys:
+  kvread -keys 1000 -clients 4 -n 10000
+`
+
 func parse(args []string, stderr io.Writer) (options, error) {
 	var o options
 	f := flag.NewFlagSet("kvread", flag.ContinueOnError)
@@ -62,6 +68,11 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	f.IntVar(&o.lookups, "n", 2000, "lookups of each client, once while the server writes and once while it sleeps")
 	f.BoolVar(&o.write, "write", true, "with lookups while the server writes")
 	f.DurationVar(&o.timeout, "timeout", 30*time.Second, "longest time that all of it may take")
+	f.Usage = func() {
+		fmt.Fprintln(stderr, "Usage of kvread:")
+		f.PrintDefaults()
+		fmt.Fprint(stderr, example)
+	}
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}

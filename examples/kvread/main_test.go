@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"io"
 	"io/fs"
 	"net"
@@ -15,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rdmakit/rdmakit/internal/race"
 	"github.com/rdmakit/rdmakit/verbs"
 )
 
@@ -32,7 +34,7 @@ func flags(t *testing.T, args ...string) options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.write = o.write && !raceEnabled
+	o.write = o.write && !race.Enabled
 	return o
 }
 
@@ -69,7 +71,7 @@ func TestRun(t *testing.T) {
 			t.Errorf("the output lacks %q", want)
 		}
 	}
-	if raceEnabled {
+	if race.Enabled {
 		return
 	}
 	writes, reads := number(t, `the server writes \((\d+) writes\): 900 lookups, all`, got), number(t, `writes\): .*right, (\d+) READs`, got)
@@ -80,7 +82,7 @@ func TestRun(t *testing.T) {
 
 // TestTornReads has the server write without a pause, so that clients must meet half a value.
 func TestTornReads(t *testing.T) {
-	if raceEnabled {
+	if race.Enabled {
 		t.Skip("writing what is read meanwhile is a race, and is meant to be")
 	}
 	o := flags(t, "-n", "500", "-keys", "8")
@@ -281,5 +283,25 @@ func TestFullDisk(t *testing.T) {
 	}
 	if err := run(t.Context(), flags(t), w); !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("run = %v, want %v", err, io.ErrClosedPipe)
+	}
+}
+
+// TestExample has the help end with commands that parse.
+func TestExample(t *testing.T) {
+	var help bytes.Buffer
+	if _, err := parse([]string{"-h"}, &help); !errors.Is(err, flag.ErrHelp) || !strings.HasSuffix(help.String(), "\n"+example) {
+		t.Errorf("parse(-h) = %v and says %q, want an example at its end", err, &help)
+	}
+	commands := 0
+	for line := range strings.Lines(example) {
+		if args, ok := strings.CutPrefix(line, "  kvread "); ok {
+			commands++
+			if _, err := parse(strings.Fields(args), io.Discard); err != nil {
+				t.Errorf("parse(%q) = %v", args, err)
+			}
+		}
+	}
+	if commands == 0 {
+		t.Errorf("no command in %q", example)
 	}
 }

@@ -63,6 +63,14 @@ const (
 	maxSize   = 1 << 20
 )
 
+// example ends the help.
+const example = `
+Examples, both ends here; and the server on one machine, the client on another:
+  pingpong -n 10000 -size 4096
+  pingpong -listen :7471 -server roce@192.0.2.1
+  pingpong -connect 192.0.2.1:7471 -client roce@192.0.2.2
+`
+
 func parse(args []string, stderr io.Writer) (options, error) {
 	var o options
 	f := flag.NewFlagSet("pingpong", flag.ContinueOnError)
@@ -75,6 +83,11 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	f.IntVar(&o.size, "size", 64, "`bytes` of a message")
 	f.DurationVar(&o.timeout, "timeout", 30*time.Second, "longest time that all of it may take")
 	wait := f.String("wait", "hybrid", "how to wait for completions: hybrid, event or busy")
+	f.Usage = func() {
+		fmt.Fprintln(stderr, "Usage of pingpong:")
+		f.PrintDefaults()
+		fmt.Fprint(stderr, example)
+	}
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"io"
 	"io/fs"
 	"net"
@@ -239,5 +240,25 @@ func TestFullDisk(t *testing.T) {
 	}
 	if err := run(t.Context(), flags(t), w); !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("run = %v, want %v", err, io.ErrClosedPipe)
+	}
+}
+
+// TestExample has the help end with commands that parse.
+func TestExample(t *testing.T) {
+	var help bytes.Buffer
+	if _, err := parse([]string{"-h"}, &help); !errors.Is(err, flag.ErrHelp) || !strings.HasSuffix(help.String(), "\n"+example) {
+		t.Errorf("parse(-h) = %v and says %q, want an example at its end", err, &help)
+	}
+	commands := 0
+	for line := range strings.Lines(example) {
+		if args, ok := strings.CutPrefix(line, "  pingpong "); ok {
+			commands++
+			if _, err := parse(strings.Fields(args), io.Discard); err != nil {
+				t.Errorf("parse(%q) = %v", args, err)
+			}
+		}
+	}
+	if commands == 0 {
+		t.Errorf("no command in %q", example)
 	}
 }

@@ -72,27 +72,6 @@ func TestParseIPTrailer(t *testing.T) {
 	}
 }
 
-func TestSourcePort(t *testing.T) {
-	tests := []struct {
-		label         uint32
-		local, remote ib.QPN
-		want          uint16
-	}{
-		{0, 0, 0, 0xc000},
-		{1, 7, 7, 0xc001},
-		{0x3fff, 0, 0, 0xffff},
-		{0xfffff, 0, 0, 0xc000 | 0x3fff ^ 0x3f},
-		{0x100001, 0, 0, 0xc001}, // more than 20 bits: the rest is dropped
-		{0, 0x11, 0x12, 0xc132},
-		{0, 0x12, 0x11, 0xc132}, // the same from both ends
-	}
-	for _, tt := range tests {
-		if got := rocev2.SourcePort(tt.label, tt.local, tt.remote); got != tt.want {
-			t.Errorf("SourcePort(%#x, %v, %v) = %#x, want %#x", tt.label, tt.local, tt.remote, got, tt.want)
-		}
-	}
-}
-
 func TestAllocatesNothing(t *testing.T) {
 	for _, v := range vectors(t) {
 		flow, datagram := v.split(t)

@@ -12,7 +12,7 @@ func (qp *queuePair) response(p *ib.Packet) {
 	r := &qp.req
 	psn := p.BTH.PSN
 	if psn.Sub(r.acked) < 0 && psn != r.acked.Add(-1) || psn.Sub(r.fresh) >= 0 {
-		qp.e.stats.duplicates.Add(1)
+		count(&qp.e.stats.Duplicates)
 		return // answered already, or never asked
 	}
 	switch op := p.BTH.Opcode; {
@@ -20,7 +20,7 @@ func (qp *queuePair) response(p *ib.Packet) {
 		qp.readResponse(p)
 		return
 	case op != ib.OpcodeRCAcknowledge:
-		qp.e.stats.malformed.Add(1) // an answer to an atomic, which nobody asked for
+		count(&qp.e.stats.Malformed) // an answer to an atomic, which nobody asked for
 		return
 	}
 	switch s := p.AETH.Syndrome; {
@@ -29,7 +29,7 @@ func (qp *queuePair) response(p *ib.Packet) {
 	case s.IsRNR():
 		qp.notReady(psn, s)
 	case s == ib.SyndromeNAKSequence:
-		qp.e.stats.sequenceNAKs.Add(1)
+		count(&qp.e.stats.SequenceNAKs)
 		if qp.acknowledge(psn.Add(-1)) && r.acked == psn {
 			qp.resend()
 		}
@@ -145,7 +145,7 @@ func (qp *queuePair) readResponse(p *ib.Packet) {
 		qp.completeHead(s)
 	}
 	if r.head == r.tail || psn.Before(r.acked) {
-		qp.e.stats.duplicates.Add(1)
+		count(&qp.e.stats.Duplicates)
 		return
 	}
 	s := r.at(r.head)
@@ -178,7 +178,7 @@ func (qp *queuePair) readResponse(p *ib.Packet) {
 // notReady waits for as long as the receiver says.
 func (qp *queuePair) notReady(psn ib.PSN, syndrome ib.Syndrome) {
 	r := &qp.req
-	qp.e.stats.rnrNAKs.Add(1)
+	count(&qp.e.stats.RNRNAKs)
 	if !qp.acknowledge(psn.Add(-1)) || r.acked != psn || r.paused { // paused: told already
 		return
 	}
@@ -205,7 +205,7 @@ func (qp *queuePair) resend() {
 	}
 	r.recovering = true
 	r.window = max(windowMin, r.window/2)
-	qp.e.stats.retransmits.Add(1)
+	count(&qp.e.stats.Retransmits)
 	qp.seek(r.acked)
 	r.deadline = time.Time{}
 }
@@ -287,7 +287,7 @@ func (qp *queuePair) expired() {
 	case r.acked == r.psn:
 		return
 	default:
-		qp.e.stats.timeouts.Add(1)
+		count(&qp.e.stats.Timeouts)
 		r.retries++
 		if r.retries > int(qp.attr.RetryCount) {
 			qp.breakSend(provider.WCRetryExceeded)

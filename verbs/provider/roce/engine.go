@@ -56,7 +56,7 @@ type Engine struct {
 	domains int
 	queues  int
 
-	stats counters
+	stats Stats // changed by count only, and read by Stats
 }
 
 // New starts an engine. Close ends it.
@@ -174,7 +174,7 @@ func (e *Engine) receive() {
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		e.stats.readErrors.Add(1)
+		count(&e.stats.ReadErrors)
 		select {
 		case <-e.done:
 			return
@@ -216,7 +216,7 @@ func (e *Engine) datagrams(in *udpio.Inbound, b *burst) {
 // arrived as one.
 func (e *Engine) datagram(one []byte, k int, in *udpio.Inbound, b *burst) {
 	if len(one) < ib.BTHLen+rocev2.ICRCLen || len(one)%4 != 0 {
-		e.stats.malformed.Add(1)
+		count(&e.stats.Malformed)
 		return
 	}
 	qpn := ib.QPN(binary.BigEndian.Uint32(one[4:]) & 0xffffff)
@@ -227,21 +227,21 @@ func (e *Engine) datagram(one []byte, k int, in *udpio.Inbound, b *burst) {
 		qp = e.qps[qpn]
 		e.mu.RUnlock()
 		if qp == nil {
-			e.stats.unknownQP.Add(1)
+			count(&e.stats.UnknownQP)
 			return
 		}
 		b.begin(qp)
 	}
 	if in.From.Addr() != qp.peer {
-		e.stats.foreign.Add(1)
+		count(&e.stats.Foreign)
 		return
 	}
 	if !qp.sound(one, k, in.From.Port()) {
-		e.stats.badICRC.Add(1)
+		count(&e.stats.BadICRC)
 		return
 	}
 	if _, err := b.packet.Decode(one[:len(one)-rocev2.ICRCLen]); err != nil {
-		e.stats.malformed.Add(1)
+		count(&e.stats.Malformed)
 		return
 	}
 	qp.packet(&b.packet)

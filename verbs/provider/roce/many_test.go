@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/rdmakit/rdmakit/internal/race"
 	"github.com/rdmakit/rdmakit/internal/sim/packetnet"
 	"github.com/rdmakit/rdmakit/verbs/provider"
 	"github.com/rdmakit/rdmakit/wire/ib"
@@ -44,7 +45,7 @@ func (s *side) another(t testing.TB, size, depth int) *side {
 func TestManyQueuePairs(t *testing.T) {
 	const pairs = 64
 	operations := 100_000
-	if raceEnabled || testing.Short() {
+	if race.Enabled || testing.Short() {
 		operations = 500 // the race detector makes it twenty times slower, and looks for other faults
 	}
 	synctest.Test(t, func(t *testing.T) {
@@ -62,7 +63,7 @@ func TestManyQueuePairs(t *testing.T) {
 // TestRandomSequences runs many short sequences, each with faults of its own.
 func TestRandomSequences(t *testing.T) {
 	sequences := 10_000
-	if raceEnabled || testing.Short() {
+	if race.Enabled || testing.Short() {
 		sequences = 100
 	}
 	for seed := range sequences {

@@ -112,7 +112,7 @@ func (o *outbox) flush() {
 			err = o.qp.e.conn.Write(b.list)
 		}
 		if err != nil {
-			o.qp.e.stats.writeErrors.Add(1)
+			count(&o.qp.e.stats.WriteErrors)
 		}
 	}
 	*b = sendBuffer{data: b.data[:0], list: b.list[:0]}

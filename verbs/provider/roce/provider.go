@@ -31,7 +31,8 @@ type Provider struct {
 func (Provider) Name() string { return "roce" }
 
 // Open starts an engine on the address that name has behind "roce@", or on the first
-// address of the network device named there: IPv4 before global IPv6.
+// address of the network device named there: IPv4 before global IPv6. Where there is
+// no such address the error matches fs.ErrNotExist.
 //
 // The error is a PortTakenError where port 4791 is taken, a CardError where a RoCE
 // card is behind the network device; both have hints.
@@ -40,7 +41,11 @@ func (p Provider) Open(_ context.Context, name string) (provider.Device, error) 
 	if !ok {
 		return nil, fmt.Errorf("%s: not of the form %sADDRESS or %sNETDEV: %w", name, Prefix, Prefix, fs.ErrNotExist)
 	}
-	addr, netdev, err := locate(where)
+	list, err := netdevs()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	addr, netdev, err := locate(list, where)
 	if err != nil {
 		return nil, err
 	}
@@ -73,28 +78,47 @@ func (p Provider) node() (n node, done func()) {
 	return root, func() { _ = root.Close() }
 }
 
-// locate finds the address and its network device.
-func locate(where string) (netip.Addr, *net.Interface, error) {
+// netdev is a network device and its addresses.
+type netdev struct {
+	net.Interface
+	addrs []netip.Prefix
+}
+
+// netdevs lists the network devices of this machine.
+func netdevs() ([]netdev, error) {
 	list, err := net.Interfaces()
 	if err != nil {
-		return netip.Addr{}, nil, err
+		return nil, err
 	}
-	want, parseErr := netip.ParseAddr(where)
-	for i := range list {
-		best := netip.Addr{}
-		addrs, err := list[i].Addrs()
+	var out []netdev
+	for _, i := range list {
+		addrs, err := i.Addrs()
 		if err != nil {
 			continue // gone meanwhile
 		}
+		n := netdev{Interface: i}
 		for _, a := range addrs {
-			p, err := netip.ParsePrefix(a.String())
-			if err != nil {
-				continue
+			if p, err := netip.ParsePrefix(a.String()); err == nil {
+				n.addrs = append(n.addrs, p)
 			}
+		}
+		out = append(out, n)
+	}
+	return out, nil
+}
+
+// locate finds the address that where is or means, and its network device. The error
+// matches fs.ErrNotExist.
+func locate(list []netdev, where string) (netip.Addr, *netdev, error) {
+	want, err := netip.ParseAddr(where)
+	isAddr := err == nil
+	for i := range list {
+		best := netip.Addr{}
+		for _, p := range list[i].addrs {
 			got := p.Addr().Unmap()
-			loopback := got.IsLoopback() && parseErr == nil && want.IsLoopback() && p.Masked().Contains(want)
+			loopback := got.IsLoopback() && isAddr && want.IsLoopback() && p.Masked().Contains(want)
 			switch {
-			case parseErr == nil && (got == want.Unmap() || loopback):
+			case isAddr && (got == want.Unmap() || loopback):
 				return want.Unmap(), &list[i], nil
 			case list[i].Name == where && !got.IsLinkLocalUnicast() && (!best.IsValid() || best.Is6() && got.Is4()):
 				best = got
@@ -104,11 +128,11 @@ func locate(where string) (netip.Addr, *net.Interface, error) {
 			return best, &list[i], nil
 		}
 		if list[i].Name == where {
-			return netip.Addr{}, nil, fmt.Errorf("%s: no IP address", where)
+			return netip.Addr{}, nil, fmt.Errorf("%s: no IP address: %w", where, fs.ErrNotExist)
 		}
 	}
 	kind := "network device"
-	if parseErr == nil {
+	if isAddr {
 		kind = "address of this machine"
 	}
 	return netip.Addr{}, nil, fmt.Errorf("%s: no such %s: %w", where, kind, fs.ErrNotExist)

@@ -265,7 +265,7 @@ func (qp *queuePair) packet(p *ib.Packet) {
 	layout := p.BTH.Opcode.Layout()
 	switch {
 	case !p.BTH.Opcode.IsRC(), p.BTH.PKey&0x7fff != 0x7fff, p.BTH.TVer != 0:
-		qp.e.stats.malformed.Add(1)
+		count(&qp.e.stats.Malformed)
 	case layout&ib.LayoutResponse != 0:
 		if qp.state == provider.QPStateRTS {
 			qp.response(p)

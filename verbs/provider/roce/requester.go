@@ -171,16 +171,8 @@ func (qp *queuePair) checkSegments(wr *provider.SendRequest) (int, error) {
 	}
 	length := 0
 	for i, seg := range wr.Segments {
-		r, ok := seg.Region.(*region)
-		if !ok || r.pd != qp.pd {
-			return 0, fmt.Errorf("segment %d: its region is of another protection domain", i)
-		}
-		size := len(r.Bytes())
-		if seg.Offset < 0 || seg.Length < 0 || seg.Offset > size || seg.Length > size-seg.Offset {
-			return 0, fmt.Errorf("segment %d: bytes %d to %d of a region of %d", i, seg.Offset, seg.Offset+seg.Length, size)
-		}
-		if wr.Op == provider.SendOpRead && r.access&provider.AccessLocalWrite == 0 {
-			return 0, fmt.Errorf("segment %d: its region has no local write access", i)
+		if err := qp.checkSegment(i, seg, wr.Op == provider.SendOpRead); err != nil {
+			return 0, err
 		}
 		length += seg.Length
 	}
@@ -191,6 +183,23 @@ func (qp *queuePair) checkSegments(wr *provider.SendRequest) (int, error) {
 		return 0, fmt.Errorf("%d bytes inline, at most %d, and never for READ", length, qp.maxInline)
 	}
 	return length, nil
+}
+
+// checkSegment says what is wrong with segment i of a request, whose bytes the request
+// reads, or with write changes.
+func (qp *queuePair) checkSegment(i int, seg provider.Segment, write bool) error {
+	r, ok := seg.Region.(*region)
+	if !ok || r.pd != qp.pd {
+		return fmt.Errorf("segment %d: its region is of another protection domain", i)
+	}
+	if write && r.access&provider.AccessLocalWrite == 0 {
+		return fmt.Errorf("segment %d: its region has no local write access", i)
+	}
+	size := len(r.Bytes())
+	if seg.Offset < 0 || seg.Length < 0 || seg.Offset > size || seg.Length > size-seg.Offset {
+		return fmt.Errorf("segment %d: bytes %d to %d of a region of %d", i, seg.Offset, seg.Offset+seg.Length, size)
+	}
+	return nil
 }
 
 // pump sends what the window allows.

@@ -122,18 +122,11 @@ func (qp *queuePair) enqueueReceive(wr *provider.ReceiveRequest) error {
 	return nil
 }
 
+// checkReceive returns the length that the request has room for.
 func (qp *queuePair) checkReceive(wr *provider.ReceiveRequest) (length int, err error) {
 	for i, seg := range wr.Segments {
-		r, ok := seg.Region.(*region)
-		switch {
-		case !ok || r.pd != qp.pd:
-			return 0, fmt.Errorf("segment %d: its region is of another protection domain", i)
-		case r.access&provider.AccessLocalWrite == 0:
-			return 0, fmt.Errorf("segment %d: its region has no local write access", i)
-		}
-		size := len(r.Bytes())
-		if seg.Offset < 0 || seg.Length < 0 || seg.Offset > size || seg.Length > size-seg.Offset {
-			return 0, fmt.Errorf("segment %d: bytes %d to %d of a region of %d", i, seg.Offset, seg.Offset+seg.Length, size)
+		if err := qp.checkSegment(i, seg, true); err != nil {
+			return 0, err
 		}
 		length += seg.Length
 	}
@@ -169,14 +162,14 @@ func (qp *queuePair) request(p *ib.Packet) {
 	}
 	switch d := p.BTH.PSN.Sub(r.expected); {
 	case d > 0:
-		qp.e.stats.outOfOrder.Add(1)
+		count(&qp.e.stats.OutOfOrder)
 		if !r.nakSent {
 			r.nakSent = true
 			qp.refuse(ib.SyndromeNAKSequence)
 		}
 		return
 	case d < 0:
-		qp.e.stats.duplicates.Add(1)
+		count(&qp.e.stats.Duplicates)
 		qp.duplicate(p)
 		return
 	}

@@ -1,15 +1,13 @@
 package roce
 
-import "sync/atomic"
+import (
+	"reflect"
+	"sync/atomic"
+)
 
-// counters count what an engine dropped and why, and what it sent again.
-type counters struct {
-	readErrors, writeErrors, malformed, unknownQP, foreign, badICRC atomic.Uint64
-	retransmits, timeouts, sequenceNAKs, rnrNAKs                    atomic.Uint64
-	duplicates, outOfOrder                                          atomic.Uint64
-}
-
-// Stats are the counters of an engine since it was opened.
+// Stats are the counters of an engine since it was opened: what it dropped and why, and
+// what it sent again. The JSON names are those of Counters. This is the one list of them:
+// the engine counts in a Stats, with package sync/atomic.
 type Stats struct {
 	ReadErrors   uint64 `json:"readErrors"`   // reads of the socket that failed
 	WriteErrors  uint64 `json:"writeErrors"`  // writes to the socket that failed
@@ -25,24 +23,27 @@ type Stats struct {
 	OutOfOrder   uint64 `json:"outOfOrder"`   // requests received too early
 }
 
+// count adds 1 to a counter of e.stats.
+func count(counter *uint64) { atomic.AddUint64(counter, 1) }
+
 // Stats returns the counters.
-func (e *Engine) Stats() Stats {
-	s := &e.stats
-	return Stats{
-		ReadErrors: s.readErrors.Load(), WriteErrors: s.writeErrors.Load(), Malformed: s.malformed.Load(), UnknownQP: s.unknownQP.Load(),
-		Foreign: s.foreign.Load(), BadICRC: s.badICRC.Load(), Retransmits: s.retransmits.Load(),
-		Timeouts: s.timeouts.Load(), SequenceNAKs: s.sequenceNAKs.Load(), RNRNAKs: s.rnrNAKs.Load(),
-		Duplicates: s.duplicates.Load(), OutOfOrder: s.outOfOrder.Load(),
+func (e *Engine) Stats() (s Stats) {
+	from, to := reflect.ValueOf(&e.stats).Elem(), reflect.ValueOf(&s).Elem()
+	for i := range to.NumField() {
+		if counter, ok := reflect.TypeAssert[*uint64](from.Field(i).Addr()); ok {
+			to.Field(i).SetUint(atomic.LoadUint64(counter))
+		}
 	}
+	return s
 }
 
 // Counters implements provider.CounterReader with the fields of Stats by the names
 // of their JSON form.
 func (e *Engine) Counters() map[string]uint64 {
-	s := e.Stats()
-	return map[string]uint64{
-		"readErrors": s.ReadErrors, "writeErrors": s.WriteErrors, "malformed": s.Malformed, "unknownQP": s.UnknownQP,
-		"foreign": s.Foreign, "badICRC": s.BadICRC, "retransmits": s.Retransmits, "timeouts": s.Timeouts,
-		"sequenceNAKs": s.SequenceNAKs, "rnrNAKs": s.RNRNAKs, "duplicates": s.Duplicates, "outOfOrder": s.OutOfOrder,
+	v := reflect.ValueOf(e.Stats())
+	out := make(map[string]uint64, v.NumField())
+	for i := range v.NumField() {
+		out[v.Type().Field(i).Tag.Get("json")] = v.Field(i).Uint()
 	}
+	return out
 }

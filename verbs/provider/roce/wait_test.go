@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rdmakit/rdmakit/internal/race"
 	"github.com/rdmakit/rdmakit/verbs/provider"
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
@@ -89,7 +90,7 @@ func TestWaitEnds(t *testing.T) {
 // TestNoAllocations: posting, sending, receiving, acknowledging, waiting and polling
 // allocate nothing, at either end.
 func TestNoAllocations(t *testing.T) {
-	if raceEnabled {
+	if race.Enabled {
 		t.Skip("the race detector makes sync.Pool drop what it holds")
 	}
 	for _, m := range waitModes {

@@ -1,0 +1,52 @@
+package roce
+
+import (
+	"errors"
+	"io/fs"
+	"net"
+	"net/netip"
+	"strings"
+	"testing"
+)
+
+func TestLocate(t *testing.T) {
+	device := func(name string, addrs ...string) netdev {
+		n := netdev{Interface: net.Interface{Name: name}}
+		for _, a := range addrs {
+			n.addrs = append(n.addrs, netip.MustParsePrefix(a))
+		}
+		return n
+	}
+	list := []netdev{
+		device("lo", "127.0.0.1/8", "::1/128"),
+		device("bare"),
+		device("local", "fe80::1/64"),
+		device("both", "fe80::2/64", "2001:db8::2/64", "192.0.2.2/24", "192.0.2.3/24"),
+		device("six", "fe80::3/64", "2001:db8::3/64"),
+	}
+	tests := []struct{ where, addr, netdev, err string }{
+		{"127.0.9.9", "127.0.9.9", "lo", ""},
+		{"lo", "127.0.0.1", "lo", ""},
+		{"192.0.2.3", "192.0.2.3", "both", ""},
+		{"::ffff:192.0.2.3", "192.0.2.3", "both", ""},
+		{"both", "192.0.2.2", "both", ""},
+		{"six", "2001:db8::3", "six", ""},
+		{"bare", "", "", "bare: no IP address"},
+		{"local", "", "", "local: no IP address"},
+		{"eth7", "", "", "eth7: no such network device"},
+		{"192.0.2.4", "", "", "192.0.2.4: no such address of this machine"},
+		{"", "", "", ": no such network device"},
+	}
+	for _, tt := range tests {
+		addr, n, err := locate(list, tt.where)
+		if tt.err != "" {
+			if err == nil || !strings.HasPrefix(err.Error(), tt.err) || !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("locate(%q) = %v, %v, want %q that matches fs.ErrNotExist", tt.where, addr, err, tt.err)
+			}
+			continue
+		}
+		if err != nil || addr.String() != tt.addr || n.Name != tt.netdev {
+			t.Errorf("locate(%q) = %v, %+v, %v, want %s of %s", tt.where, addr, n, err, tt.addr, tt.netdev)
+		}
+	}
+}

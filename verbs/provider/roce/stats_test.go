@@ -1,0 +1,30 @@
+package roce
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestCounters holds the names, which are part of the results of measurements, and that the map, the struct and what
+// is counted are the same.
+func TestCounters(t *testing.T) {
+	e := &Engine{stats: Stats{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}}
+	count(&e.stats.BadICRC)
+	want := map[string]uint64{
+		"readErrors": 1, "writeErrors": 2, "malformed": 3, "unknownQP": 4, "foreign": 5, "badICRC": 7, "retransmits": 7,
+		"timeouts": 8, "sequenceNAKs": 9, "rnrNAKs": 10, "duplicates": 11, "outOfOrder": 12,
+	}
+	if diff := cmp.Diff(want, e.Counters()); diff != "" {
+		t.Errorf("Counters differ (-want +got):\n%s", diff)
+	}
+	text, err := json.Marshal(e.Stats())
+	var got map[string]uint64
+	if err == nil {
+		err = json.Unmarshal(text, &got)
+	}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("Stats as JSON: %v, differ (-want +got):\n%s", err, diff)
+	}
+}
