@@ -131,6 +131,7 @@ func (f *flow) request(i, k int) {
 
 func (f *flow) complete(wcs []verbs.WorkCompletion) {
 	now := f.clock.now()
+	f.clock.saw(now, len(wcs))
 	for _, wc := range wcs {
 		i, n := wc.ID>>idShift, wc.ID&(1<<idShift-1)
 		news := n - f.done[i]
@@ -173,6 +174,7 @@ func (r *run) take(ctx context.Context, size int) (BandwidthPoint, error) {
 			}
 		}
 		got += uint64(len(wcs))
+		clock.saw(now, len(wcs))
 		if clock.counts(now) {
 			counted += uint64(len(wcs))
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// Config says what to measure. Zero values are perftest's defaults.
+// Config says what to measure. Zero values are perftest's defaults: see Test.Defaults.
 type Config struct {
 	Test Test
 	Role perftest.Role
@@ -21,7 +21,9 @@ type Config struct {
 	AllSizes bool
 	// Iterations a queue pair and size; 0 is 5000 for write_bw, else 1000.
 	Iterations int
-	// Duration measures for a time instead of a number of iterations.
+	// Duration measures for a time instead of a number of iterations, which then don't
+	// count. The peer needs the same: the error for messages that end before the measured
+	// time does matches ErrCutShort.
 	Duration time.Duration
 	// Margin is left out at the beginning and the end of Duration; 0 is a quarter of
 	// it, and a negative one none.
@@ -110,22 +112,16 @@ func (c Config) normalized() (Config, error) {
 	if int(c.Test) >= len(names) {
 		return c, fmt.Errorf("unknown %v", c.Test)
 	}
-	size, iterations, tx := 65536, 1000, 128
-	switch {
-	case c.Test.IsLatency():
-		size, tx = 2, 1
-	case c.Test == WriteBW:
-		iterations = 5000
-	}
-	pick("size", &c.Size, size, 1, maxSize)
-	pick("iterations", &c.Iterations, iterations, minIterations, maxIterations)
-	pick("queue pairs", &c.QueuePairs, 1, 1, maxQueuePairs)
-	pick("tx depth", &c.TxDepth, tx, 1, maxDepth)
-	pick("rx depth", &c.RxDepth, 512, 1, maxDepth)
-	pick("post list", &c.PostList, 1, 1, maxDepth)
-	pick("port", &c.Port, 1, 1, 255)
+	d := c.Test.Defaults()
+	pick("size", &c.Size, d.Size, 1, maxSize)
+	pick("iterations", &c.Iterations, d.Iterations, minIterations, maxIterations)
+	pick("queue pairs", &c.QueuePairs, d.QueuePairs, 1, maxQueuePairs)
+	pick("tx depth", &c.TxDepth, d.TxDepth, 1, maxDepth)
+	pick("rx depth", &c.RxDepth, d.RxDepth, 1, maxDepth)
+	pick("post list", &c.PostList, d.PostList, 1, maxDepth)
+	pick("port", &c.Port, d.Port, 1, 255)
 	moderated := c.CQModeration != 0
-	pick("CQ moderation", &c.CQModeration, 100, 1, maxModeration)
+	pick("CQ moderation", &c.CQModeration, d.CQModeration, 1, maxModeration)
 	if c.Timeout > 31 {
 		errs = append(errs, fmt.Errorf("acknowledgement timeout code %d is not 0 to 31", c.Timeout))
 	}

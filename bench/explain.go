@@ -48,9 +48,10 @@ func explain(err error, gone <-chan struct{}) error {
 }
 
 // MismatchError is a request that failed while the peer is still there, or that the
-// peer has refused: both ends may run different tests.
+// peer has refused, or a good-bye that the peer doesn't come to: both ends may run
+// different tests.
 type MismatchError struct {
-	Err error // matches verbs.CompletionError
+	Err error // matches verbs.CompletionError or os.ErrDeadlineExceeded
 }
 
 // Error implements error.

@@ -1,12 +1,14 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"sync"
 	"time"
 
+	"github.com/rdmakit/rdmakit/bench/perftest"
 	"github.com/rdmakit/rdmakit/verbs"
 )
 
@@ -80,7 +82,7 @@ const slowest = 1 << 20
 // completion would be measured too.
 func (r *run) watchdog(ctx context.Context, size int) (watched context.Context, stop func()) {
 	watched, cancel := context.WithCancelCause(ctx)
-	limit := orElseStep(r.cfg.StepTimeout) + underWay(size, r.cfg.TxDepth*r.cfg.QueuePairs)
+	limit := cmp.Or(r.cfg.StepTimeout, perftest.DefaultStepTimeout) + underWay(size, r.cfg.TxDepth*r.cfg.QueuePairs)
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		ticker := time.NewTicker(max(limit/looks, 1))
@@ -120,11 +122,4 @@ func rounded(d time.Duration) time.Duration {
 		return d.Round(time.Second)
 	}
 	return d.Round(time.Millisecond)
-}
-
-func orElseStep(d time.Duration) time.Duration {
-	if d == 0 {
-		return 30 * time.Second
-	}
-	return d
 }

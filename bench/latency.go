@@ -39,6 +39,7 @@ func (p *pace) over(err error) bool {
 // tick is called when a message is posted.
 func (p *pace) tick() {
 	now := p.clock.now()
+	p.clock.saw(now, 1)
 	if p.r.cfg.Duration > 0 && !p.clock.counts(now) {
 		p.begun = false
 		return
@@ -54,6 +55,11 @@ func (p *pace) tick() {
 func (p *pace) point(size int) (LatencyPoint, error) {
 	if p.sum.n == 0 {
 		return LatencyPoint{}, ErrNothingMeasured
+	}
+	if p.r.cfg.Duration > 0 {
+		if err := p.clock.check(); err != nil {
+			return LatencyPoint{}, err
+		}
 	}
 	return p.sum.point(size, p.counted, p.r.cfg.Test.exchanges()), nil
 }
@@ -94,41 +100,56 @@ func (r *run) readLatency(ctx context.Context, size int) (LatencyPoint, error) {
 	return p.point(size)
 }
 
-// sendLatency bounces SENDs; the client begins.
-func (r *run) sendLatency(ctx context.Context, size int) (LatencyPoint, error) {
-	if r.cfg.Role == perftest.RoleServer { // its clock begins with the first message
-		if err := r.recvs.Wait(ctx); err != nil {
-			return LatencyPoint{}, err
-		}
-	}
-	p, wr := r.newPace(ctx), r.request(size)
-	defer p.cancel()
+// bounce takes a message and sends one, again and again, until both ends have sent all
+// of theirs or the time is over; who begins sends before it takes. await waits for
+// messages and says how many came, got came before them; send sends number sent, from 1.
+func (p *pace) bounce(begins bool, await func(got uint64) (uint64, error), send func(sent uint64) error) error {
 	var sent, got uint64
 	for sent < p.limit || got < p.limit {
-		if got < p.limit && (sent > 0 || r.cfg.Role == perftest.RoleServer) {
-			wcs, err := r.poll(p.ctx, r.recvs)
+		if got < p.limit && (sent > 0 || !begins) {
+			n, err := await(got)
 			if p.over(err) {
-				break
+				return nil
 			} else if err != nil {
-				return LatencyPoint{}, err
+				return err
 			}
-			got += uint64(len(wcs))
-			if got+uint64(r.cfg.RxDepth) <= p.limit {
-				if err := r.receive(0, len(wcs), size); err != nil {
-					return LatencyPoint{}, err
-				}
-			}
+			got += n
 		}
 		if sent == p.limit {
 			continue
 		}
 		p.tick()
 		sent++
-		if err := r.post(p.ctx, wr); p.over(err) {
-			break
+		if err := send(sent); p.over(err) {
+			return nil
 		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sendLatency bounces SENDs; the client begins.
+func (r *run) sendLatency(ctx context.Context, size int) (LatencyPoint, error) {
+	begins := r.cfg.Role == perftest.RoleClient
+	if !begins { // the server's clock begins with the first message
+		if err := r.recvs.Wait(ctx); err != nil {
 			return LatencyPoint{}, err
 		}
+	}
+	p, wr := r.newPace(ctx), r.request(size)
+	defer p.cancel()
+	await := func(got uint64) (uint64, error) {
+		wcs, err := r.poll(p.ctx, r.recvs)
+		n := len(wcs)
+		if err == nil && got+uint64(n)+uint64(r.cfg.RxDepth) <= p.limit {
+			err = r.receive(0, n, size)
+		}
+		return uint64(n), err
+	}
+	send := func(uint64) error { return r.post(p.ctx, wr) }
+	if err := p.bounce(begins, await, send); err != nil {
+		return LatencyPoint{}, err
 	}
 	return p.point(size)
 }
@@ -139,27 +160,15 @@ func (r *run) writeLatency(ctx context.Context, size int) (LatencyPoint, error) 
 	p, wr := r.newPace(ctx), r.request(size)
 	defer p.cancel()
 	stamp := &r.mr.Bytes()[r.source(0)+size-1]
-	var sent, got uint64
-	for sent < p.limit || got < p.limit {
-		if got < p.limit && (sent > 0 || r.cfg.Role == perftest.RoleClient) {
-			got++
-			if err := r.mr.WaitByte(p.ctx, r.target(0)+size-1, byte(got)); p.over(err) {
-				break
-			} else if err != nil {
-				return LatencyPoint{}, err
-			}
-		}
-		if sent == p.limit {
-			continue
-		}
-		p.tick()
-		sent++
+	await := func(got uint64) (uint64, error) {
+		return 1, r.mr.WaitByte(p.ctx, r.target(0)+size-1, byte(got+1))
+	}
+	send := func(sent uint64) error {
 		*stamp = byte(sent)
-		if err := r.post(p.ctx, wr); p.over(err) {
-			break
-		} else if err != nil {
-			return LatencyPoint{}, err
-		}
+		return r.post(p.ctx, wr)
+	}
+	if err := p.bounce(r.cfg.Role == perftest.RoleServer, await, send); err != nil {
+		return LatencyPoint{}, err
 	}
 	return p.point(size)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rdmakit/rdmakit/bench"
 	"github.com/rdmakit/rdmakit/bench/perftest"
+	"github.com/rdmakit/rdmakit/internal/race"
 )
 
 // outcome is what one end of a test came to.
@@ -60,6 +61,42 @@ func TestNumberAndDuration(t *testing.T) {
 			_, server := ends(t, number, duration)
 			checkNothing(t, server)
 		})
+	}
+}
+
+// TestShorterDuration has the messages end in the middle of the time of one end.
+func TestShorterDuration(t *testing.T) {
+	for _, test := range []bench.Test{bench.SendBW, bench.WriteLat, bench.SendLat} {
+		short := bench.Config{Test: test, Size: 64, Duration: 500 * time.Millisecond, StepTimeout: 5 * time.Second}
+		long := bench.Config{Test: test, Size: 64, Duration: time.Second, StepTimeout: 5 * time.Second}
+		want := func(t *testing.T, got outcome) {
+			t.Helper()
+			checkNothing(t, got)
+			if !errors.Is(got.err, bench.ErrCutShort) {
+				t.Errorf("Run = %v, want ErrCutShort", got.err)
+			}
+		}
+		t.Run(test.String()+", server shorter", func(t *testing.T) {
+			client, _ := ends(t, long, short)
+			want(t, client)
+		})
+		t.Run(test.String()+", client shorter", func(t *testing.T) {
+			_, server := ends(t, short, long)
+			want(t, server)
+		})
+	}
+}
+
+// TestPeerGoesOn has a server whose time is over while its client has messages left.
+func TestPeerGoesOn(t *testing.T) {
+	number := bench.Config{Test: bench.SendBW, Size: 64, Iterations: 100_000_000, NoPeak: true, StepTimeout: 5 * time.Second}
+	duration := bench.Config{Test: bench.SendBW, Size: 64, Duration: 300 * time.Millisecond, StepTimeout: time.Second}
+	client, server := ends(t, number, duration)
+	if mismatch, ok := errors.AsType[*bench.MismatchError](server.err); !ok || len(mismatch.Hints()) != 1 || !errors.Is(server.err, os.ErrDeadlineExceeded) {
+		t.Errorf("server: Run = %v, want a MismatchError for a deadline", server.err)
+	}
+	if !errors.Is(client.err, bench.ErrPeerEnded) {
+		t.Errorf("client: Run = %v, want ErrPeerEnded", client.err)
 	}
 }
 
@@ -162,7 +199,7 @@ func TestNoMemory(t *testing.T) {
 		noMemory(t)
 		return
 	}
-	if raceEnabled {
+	if race.Enabled {
 		t.Skip("the race detector needs more address space than the limit")
 	}
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", `ulimit -v 4000000; exec "$0" -test.run='^TestNoMemory$' -test.v`, os.Args[0])

@@ -157,38 +157,20 @@ func (r *rig) walk(n uint64, size int) int {
 	return int(n%uint64(r.cycle/stride)) * stride
 }
 
-// connect takes the queue pairs to RTS.
+// connect takes the queue pairs from INIT to RTS.
 func (r *rig) connect() error {
 	for i, qp := range r.qps {
 		own, peer := r.own[i], r.peers[i]
-		attr := verbs.QPAttributes{
-			Mask: provider.QPAttrPath | provider.QPAttrPathMTU | provider.QPAttrDestQPN | provider.QPAttrReceivePSN |
-				provider.QPAttrMaxDestReadAtomic | provider.QPAttrMinRNRTimer,
-			State:   verbs.QPStateRTR,
-			Path:    verbs.Path{SGIDIndex: r.cfg.GIDIndex, DGID: peer.GID, DLID: peer.LID, HopLimit: 255},
-			PathMTU: r.mtu, DestQPN: peer.QPN, ReceivePSN: peer.PSN, MaxDestReadAtomic: int(own.OutReads), MinRNRTimer: 12,
-		}
-		if err := qp.Modify(attr); err != nil {
-			return err
-		}
-		err := qp.Modify(verbs.QPAttributes{
-			Mask: provider.QPAttrSendPSN | provider.QPAttrTimeout | provider.QPAttrRetryCount | provider.QPAttrRNRRetry |
-				provider.QPAttrMaxReadAtomic,
-			State: verbs.QPStateRTS, SendPSN: own.PSN, Timeout: orElse(r.cfg.Timeout, 14), RetryCount: 7, RNRRetry: 7,
-			MaxReadAtomic: max(1, min(int(peer.OutReads), int(own.OutReads))),
+		err := qp.Connect(verbs.ConnectConfig{
+			Remote: verbs.Remote{QPN: peer.QPN, PSN: peer.PSN, GID: peer.GID, LID: peer.LID}, PSN: own.PSN,
+			Access: r.access(), MTU: r.mtu, Port: r.cfg.Port, SGIDIndex: r.cfg.GIDIndex, Timeout: r.cfg.Timeout, HopLimit: 255,
+			ReadAtomic: max(1, min(int(peer.OutReads), int(own.OutReads))), DestReadAtomic: int(own.OutReads),
 		})
 		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func orElse(v, otherwise uint8) uint8 {
-	if v == 0 {
-		return otherwise
-	}
-	return v
 }
 
 // poll waits for completions and returns them; they are valid up to the next poll.

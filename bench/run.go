@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/rdmakit/rdmakit/bench/perftest"
 	"github.com/rdmakit/rdmakit/verbs"
@@ -161,7 +162,17 @@ func (r *run) measure(ctx context.Context) error {
 		}
 		return err
 	}
-	return r.session.Finish(ctx, r.own[0])
+	return r.finish(ctx)
+}
+
+// finish says good-bye. A peer that doesn't come to it in time still waits for messages,
+// or sends them.
+func (r *run) finish(ctx context.Context) error {
+	err := r.session.Finish(ctx, r.own[0])
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = &MismatchError{Err: err}
+	}
+	return err
 }
 
 func (r *run) clientOfBandwidth(ctx context.Context) error {
@@ -179,7 +190,7 @@ func (r *run) clientOfBandwidth(ctx context.Context) error {
 	if _, err := r.session.ExchangeReports(ctx, last.report(r.cfg.ReportGbps)); err != nil {
 		return err
 	}
-	return r.session.Finish(ctx, r.own[0])
+	return r.finish(ctx)
 }
 
 func (r *run) serverOfBandwidth(ctx context.Context) error {
@@ -194,7 +205,7 @@ func (r *run) serverOfBandwidth(ctx context.Context) error {
 		return ErrNothingMeasured
 	}
 	r.addBandwidth(fromReport(theirs))
-	return r.session.Finish(ctx, r.own[0])
+	return r.finish(ctx)
 }
 
 func (r *run) sendBandwidth(ctx context.Context) error {
@@ -223,7 +234,7 @@ func (r *run) sendBandwidth(ctx context.Context) error {
 			}
 		}
 	}
-	return r.session.Finish(ctx, r.own[0])
+	return r.finish(ctx)
 }
 
 // receiveAhead posts receive requests before the peer sends.

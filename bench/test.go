@@ -83,6 +83,21 @@ func (t Test) Title() string {
 	return "RDMA_Write " + kind
 }
 
+// Defaults returns what perftest measures with where nothing is said: size, number and
+// depths of the test; Margin, MTU and Timeout stay zero.
+func (t Test) Defaults() Config {
+	c := Config{
+		Test: t, Size: 64 << 10, Iterations: 1000, QueuePairs: 1, TxDepth: 128, RxDepth: 512, PostList: 1, Port: 1, CQModeration: 100,
+	}
+	switch {
+	case t.IsLatency():
+		c.Size, c.TxDepth = 2, 1
+	case t == WriteBW:
+		c.Iterations = 5000
+	}
+	return c
+}
+
 // exchanges is how many one-way trips a measured interval of a latency test has: a
 // READ is done when its answer is there, SEND and WRITE bounce.
 func (t Test) exchanges() int {

@@ -188,6 +188,17 @@ func ParseSize(s string) (int, error) {
 	return int(n) * factor, nil
 }
 
+// FormatSize writes a number of bytes in the shortest form that ParseSize reads.
+func FormatSize(n int) string {
+	switch {
+	case n > 0 && n%(1<<20) == 0:
+		return strconv.Itoa(n>>20) + "M"
+	case n > 0 && n%(1<<10) == 0:
+		return strconv.Itoa(n>>10) + "K"
+	}
+	return strconv.Itoa(n)
+}
+
 // parser walks through arguments.
 type parser struct {
 	o        *Options

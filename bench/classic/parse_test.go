@@ -84,6 +84,15 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
+func TestFormatSize(t *testing.T) {
+	for n, want := range map[int]string{1: "1", 1000: "1000", 1023: "1023", 1024: "1K", 65536: "64K", 1 << 20: "1M", 3 << 19: "1536K", 1 << 30: "1024M"} {
+		got := FormatSize(n)
+		if back, err := ParseSize(got); got != want || back != n || err != nil {
+			t.Errorf("FormatSize(%d) = %q, want %q; ParseSize of it = %d, %v", n, got, want, back, err)
+		}
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	f.Add("-d x -s 64K --report_gbits host")
 	f.Fuzz(func(t *testing.T, line string) {

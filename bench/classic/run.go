@@ -26,8 +26,15 @@ type Env struct {
 	Hints func(error) []string
 }
 
+// exitCoder is the cause of an end of the context that has an exit code of its own.
+type exitCoder interface {
+	error
+	ExitCode() int
+}
+
 // Main runs the program of a test with its arguments and returns its exit code: 0, or
-// 1 as perftest has for every failure, and for -V.
+// 1 as perftest has for every failure, and for -V. A program of C dies of a signal: where
+// the cause of the end of ctx has a method ExitCode() int, it is that, such as 130.
 func Main(ctx context.Context, test bench.Test, args []string, env Env) int {
 	if env.Name == "" {
 		env.Name = "ib_" + test.String()
@@ -50,6 +57,9 @@ func Main(ctx context.Context, test bench.Test, args []string, env Env) int {
 		for _, hint := range env.Hints(err) {
 			_, _ = fmt.Fprintf(env.Stderr, "hint: %s\n", hint)
 		}
+	}
+	if cause, ok := errors.AsType[exitCoder](context.Cause(ctx)); ok {
+		return cause.ExitCode()
 	}
 	return 1
 }

@@ -116,6 +116,34 @@ func TestMainErrors(t *testing.T) {
 	}
 }
 
+// signalled is the cause of an end by a signal.
+type signalled int
+
+func (s signalled) Error() string { return "signal" }
+func (s signalled) ExitCode() int { return 128 + int(s) }
+
+// TestMainEndsAsToldTo ends a server that waits.
+func TestMainEndsAsToldTo(t *testing.T) {
+	for _, tt := range []struct {
+		cause error
+		code  int
+	}{{signalled(2), 130}, {signalled(15), 143}, {context.DeadlineExceeded, 1}} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		seen := make(chan struct{})
+		go func() {
+			<-seen
+			cancel(tt.cause)
+		}()
+		var errOut bytes.Buffer
+		out := &awaited{text: "Waiting for client", seen: seen}
+		code := Main(ctx, bench.WriteBW, []string{"-d", "roce@127.0.3.3", "-p", freePort(t)}, Env{Stdout: out, Stderr: &errOut, Open: open})
+		if code != tt.code || !strings.HasSuffix(errOut.String(), ": "+tt.cause.Error()+"\n") {
+			t.Errorf("Main ended by %v = %d, %q, want %d", tt.cause, code, &errOut, tt.code)
+		}
+		cancel(nil)
+	}
+}
+
 // TestMainChecksFirst has clients with a device that can't do what they ask for: a
 // server that waits for one client never sees them.
 func TestMainChecksFirst(t *testing.T) {

@@ -1,6 +1,7 @@
 package perftest
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -47,11 +48,14 @@ type Config struct {
 	Role Role
 	Form KeyForm
 	// StepTimeout bounds every step but those that wait for the end of a
-	// measurement; 0 is 30 seconds. perftest sleeps for a second before the first.
+	// measurement; 0 is DefaultStepTimeout. perftest sleeps for a second before the first.
 	StepTimeout time.Duration
 	// Version is what the session says it is; 0 is VersionAnnounced.
 	Version Version
 }
+
+// DefaultStepTimeout bounds a step of a session whose Config doesn't say.
+const DefaultStepTimeout = 30 * time.Second
 
 // Session is the exchange over one connection. Each method is a step of it, or
 // several; after an error the session is of no more use.
@@ -65,12 +69,8 @@ type Session struct {
 
 // NewSession begins an exchange. The caller closes conn.
 func NewSession(conn Conn, cfg Config) *Session {
-	if cfg.StepTimeout == 0 {
-		cfg.StepTimeout = 30 * time.Second
-	}
-	if cfg.Version == 0 {
-		cfg.Version = VersionAnnounced
-	}
+	cfg.StepTimeout = cmp.Or(cfg.StepTimeout, DefaultStepTimeout)
+	cfg.Version = cmp.Or(cfg.Version, VersionAnnounced)
 	return &Session{conn: conn, cfg: cfg}
 }
 

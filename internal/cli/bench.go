@@ -14,6 +14,7 @@ import (
 	"github.com/rdmakit/rdmakit/bench"
 	"github.com/rdmakit/rdmakit/bench/classic"
 	"github.com/rdmakit/rdmakit/bench/perftest"
+	"github.com/rdmakit/rdmakit/internal/config"
 	"github.com/rdmakit/rdmakit/internal/output"
 	"github.com/rdmakit/rdmakit/verbs"
 	"github.com/rdmakit/rdmakit/wire/ib"
@@ -38,11 +39,9 @@ func (v *secondsValue) String() string {
 func (*secondsValue) Type() string { return "TIME" }
 
 func (v *secondsValue) Set(text string) error {
-	d, err := time.ParseDuration(text)
+	d, err := config.ParseDuration(text, "10s")
 	if err != nil {
-		if d, err = time.ParseDuration(text + "s"); err != nil {
-			return errors.New("not a duration such as 10s, nor a number of seconds")
-		}
+		return err
 	}
 	if d < 0 {
 		return errors.New("it is negative")
@@ -118,20 +117,20 @@ over.`,
 }
 
 func (b *benchFlags) addTo(cmd *cobra.Command, test bench.Test) {
-	f, c := cmd.Flags(), &b.config
+	f, c, d := cmd.Flags(), &b.config, test.Defaults()
 	addSetting(cmd, f, "device", "d")
 	f.Lookup("device").Usage = "`NAME` of the device: roce@ADDRESS or roce@NETDEV, RDMA in user space on that address"
 	f.IntVarP(&b.tcpPort, "tcp-port", "p", bench.DefaultPort, "TCP `PORT` of the server")
 	f.IntVarP(&c.Port, "ib-port", "i", 1, "`PORT` of the device")
-	f.StringVarP(&b.size, "size", "s", "", "`BYTES` of a message; K and M may follow (default "+defaultSize(test)+")")
+	f.StringVarP(&b.size, "size", "s", "", "`BYTES` of a message; K and M may follow (default "+classic.FormatSize(d.Size)+")")
 	f.BoolVarP(&c.AllSizes, "all", "a", false, "measure all sizes from 2 bytes to 8 MiB")
-	f.IntVarP(&c.Iterations, "iterations", "n", 0, "`NUMBER` of messages of a size (default "+defaultIterations(test)+")")
+	f.IntVarP(&c.Iterations, "iterations", "n", 0, fmt.Sprintf("`NUMBER` of messages of a size (default %d)", d.Iterations))
 	f.VarP(&b.duration, "duration", "D", "measure for this `TIME` instead of a number of messages")
 	f.VarP(&b.margin, "margin", "f", "`TIME` not counted at both ends of the duration (default a quarter of it)")
 	f.IntVarP(&b.mtu, "mtu", "m", 0, "largest path `MTU`: 256, 512, 1024, 2048 or 4096 (default that of the port)")
 	f.IntVarP(&c.GIDIndex, "gid-index", "x", 0, "`INDEX` of the port's GID")
-	f.IntVarP(&c.TxDepth, "tx-depth", "t", 0, "`REQUESTS` under way (default 128; 1 for latency)")
-	f.IntVarP(&c.RxDepth, "rx-depth", "r", 0, "receive `REQUESTS` in advance (default 512)")
+	f.IntVarP(&c.TxDepth, "tx-depth", "t", 0, fmt.Sprintf("`REQUESTS` under way (default %d; %d for latency)", bench.WriteBW.Defaults().TxDepth, bench.WriteLat.Defaults().TxDepth))
+	f.IntVarP(&c.RxDepth, "rx-depth", "r", 0, fmt.Sprintf("receive `REQUESTS` in advance (default %d)", d.RxDepth))
 	f.Uint8VarP(&c.Timeout, "qp-timeout", "u", 0, "acknowledgement timeout `CODE`: 4.096 us times 2^code, up to 31 (default 14, 67 ms)")
 	f.StringVar(&b.wait, "wait", "hybrid", "`HOW` to wait for completions: hybrid, event, busy")
 	completeWords(cmd, "wait", []string{"hybrid", "event", "busy"})
@@ -150,20 +149,6 @@ func (b *benchFlags) addTo(cmd *cobra.Command, test bench.Test) {
 	f.BoolVarP(&c.NoPeak, "no-peak", "N", false, "don't look for the peak bandwidth")
 	f.BoolVar(&c.WarmUp, "warm-up", false, "send some messages before measuring")
 	f.BoolVar(&c.ReportGbps, "report-gbits", false, "tell the server Gb/s, for one that runs with --report_gbits")
-}
-
-func defaultSize(test bench.Test) string {
-	if test.IsLatency() {
-		return "2"
-	}
-	return "64K"
-}
-
-func defaultIterations(test bench.Test) string {
-	if test == bench.WriteBW {
-		return "5000"
-	}
-	return "1000"
 }
 
 // benchArgs takes one HOST. Who knows perftest types -q 8 for eight queue pairs, and then 8 stands where HOST does.

@@ -112,6 +112,9 @@ func (e *signalError) Error() string {
 	return "ended by signal: " + e.signal.String()
 }
 
+// ExitCode is for programs with exit codes of their own that end of a signal as every program does: see classic.Main.
+func (e *signalError) ExitCode() int { return ExitCode(e) }
+
 // ExitCode returns the exit code that err means: that of the first ExitError in it, or else by its cause.
 func ExitCode(err error) int {
 	var exit *ExitError

@@ -159,10 +159,10 @@ func number(low, high int, store func(*Values, int)) setter {
 
 func duration(low, high time.Duration, store func(*Values, time.Duration)) setter {
 	return func(v *Values, raw string) (string, error) {
-		d, err := parseDuration(raw)
+		d, err := ParseDuration(raw, "30s")
 		switch {
 		case err != nil:
-			return "", err
+			return "", fmt.Errorf("is %w", err)
 		case d < low && low == 0:
 			return "", errors.New("is negative")
 		case d < low || d > high:
@@ -173,18 +173,19 @@ func duration(low, high time.Duration, store func(*Values, time.Duration)) sette
 	}
 }
 
-// parseDuration reads a Go duration or a plain number of seconds. It doesn't read the exponent of the InfiniBand
-// specification's timeout (4.096 µs × 2^n): the setting bounds a run, not the retry of a packet.
-func parseDuration(raw string) (time.Duration, error) {
+// ParseDuration reads a Go duration or a plain number of seconds, either of which may be negative. The error says what
+// raw is: too long, or not a duration such as the example. It doesn't read the exponent of the InfiniBand
+// specification's timeout (4.096 µs × 2^n): what is meant bounds a run, not the retry of a packet.
+func ParseDuration(raw, example string) (time.Duration, error) {
 	if d, err := time.ParseDuration(raw); err == nil {
 		return d, nil
 	}
 	seconds, err := strconv.ParseFloat(raw, 64)
 	if err != nil || math.IsNaN(seconds) {
-		return 0, errors.New("is not a duration such as 30s, nor a number of seconds")
+		return 0, fmt.Errorf("not a duration such as %s, nor a number of seconds", example)
 	}
 	if math.Abs(seconds) > float64(math.MaxInt64/time.Second) {
-		return 0, errors.New("is too long")
+		return 0, errors.New("too long")
 	}
 	return time.Duration(seconds * float64(time.Second)), nil
 }
