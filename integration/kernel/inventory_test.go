@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -23,28 +24,38 @@ import (
 	"github.com/rdmakit/rdmakit/inventory"
 )
 
-const rdmactl = "/root/rdmactl"
+// rdmactl is where the guest has the program of rdmactlPackage.
+const (
+	rdmactl        = "/root/rdmactl"
+	rdmactlPackage = "github.com/rdmakit/rdmakit/cmd/rdmactl"
+)
 
 // withRdmactl returns the shared guest with rdmactl in it.
 func withRdmactl(t *testing.T) *guest.Guest {
 	t.Helper()
-	return withProgram(t, "github.com/rdmakit/rdmakit/cmd/rdmactl", rdmactl)
+	return withProgram(t, rdmactlPackage, rdmactl)
 }
 
 // withProgram returns the shared guest with a program in it, built from a package.
 func withProgram(t *testing.T, pkg, target string) *guest.Guest {
 	t.Helper()
 	g := guest.Shared(t)
-	file := filepath.Join(t.TempDir(), "program")
+	if err := g.CopyIn(t.Context(), buildProgram(t, pkg), target); err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// buildProgram builds a program from a package and returns its file, which the end of the test deletes.
+func buildProgram(t *testing.T, pkg string) (file string) {
+	t.Helper()
+	file = filepath.Join(t.TempDir(), path.Base(pkg))
 	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", file, pkg)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("build %s: %v: %s", pkg, err, out)
 	}
-	if err := g.CopyIn(t.Context(), file, target); err != nil {
-		t.Fatal(err)
-	}
-	return g
+	return file
 }
 
 // output runs a script that must succeed.

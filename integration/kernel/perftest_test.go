@@ -10,8 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -43,12 +41,7 @@ func newPerftestRig(t *testing.T) *perftestRig {
 	t.Helper()
 	g := guest.Shared(t)
 	g.Exclusive(t)
-	r := &perftestRig{g: g, bin: filepath.Join(t.TempDir(), "rdmactl")}
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", r.bin, "github.com/rdmakit/rdmakit/cmd/rdmactl")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("build rdmactl: %v: %s", err, out)
-	}
+	r := &perftestRig{g: g, bin: buildProgram(t, rdmactlPackage)}
 	output(t, g, "ip addr replace "+guestIPv6+"/64 dev eth0 nodad")
 	r.host(t, "ip", "addr", "replace", hostIPv6+"/64", "dev", "tap0", "nodad")
 	// The emulator empties the tap slowly; a queue pair may have 256 packets under way.
@@ -358,6 +351,30 @@ func TestPerftestInterop(t *testing.T) {
 		}
 	}
 	t.Logf("%d runs, and %d again because of the guest's clock, in %v", runs, r.doubts, time.Since(began).Round(time.Second))
+}
+
+// TestPerftestDuration has both ends measure for the same time: neither takes the other's end for one that comes too
+// early. The ends of a bandwidth test of WRITE or READ need not agree.
+func TestPerftestDuration(t *testing.T) {
+	r := newPerftestRig(t)
+	f := families()[0]
+	gid := r.gidIndex(t, f.gid)
+	for _, test := range []bench.Test{bench.SendBW, bench.WriteLat, bench.SendLat} {
+		for _, client := range []bool{false, true} {
+			if test == bench.WriteLat && client {
+				continue // the program, as a server, waits for a client's next WRITE even when the time is over
+			}
+			c := cell{test, client, 1, 4096}
+			t.Run(c.name(), func(t *testing.T) {
+				x := exchange{test: c.test, f: f, gid: gid, client: c.client, args: []string{"-D", "4", "-u", "16", "-s", strconv.Itoa(c.size)}}
+				out := r.run(t, x)
+				x.check(t, out, 4096, []int{c.size})
+				if out.ours.DurationSeconds != 4 {
+					t.Errorf("duration = %v s, want 4", out.ours.DurationSeconds)
+				}
+			})
+		}
+	}
 }
 
 // TestPerftestLoss has the network lose, reorder and delay packets of both directions: the real programs finish

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -62,12 +61,7 @@ func (s roceSession) String() string {
 
 func newRoCERig(t *testing.T, g *guest.Guest) *roceRig {
 	t.Helper()
-	r := &roceRig{g: g, rdmactl: filepath.Join(t.TempDir(), "rdmactl"), gid: map[bool]string{}}
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", r.rdmactl, "github.com/rdmakit/rdmakit/cmd/rdmactl")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("build rdmactl: %v: %s", err, out)
-	}
+	r := &roceRig{g: g, rdmactl: buildProgram(t, rdmactlPackage), gid: map[bool]string{}}
 	r.address(t, "add")
 	t.Cleanup(func() { r.address(t, "del") })
 	settle(t, g)
