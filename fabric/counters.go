@@ -31,6 +31,11 @@ func (s *sweep) planCounters(n *nodeState, number uint16) {
 		n.performance.silent = true
 		return
 	}
+	if n.known != nil && n.known.Performance != nil {
+		node.Performance = new(*n.known.Performance)
+		s.capabilityKnown(n)
+		return
+	}
 	s.agenda.add(task{n.performance, kindCapability, via})
 }
 
@@ -40,7 +45,11 @@ func (s *sweep) learnCapability(t task, data []byte) {
 		t.owner.node.Performance = new(mad.ClassPortInfo)
 		t.owner.node.Performance.Decode(data) //nolint:errcheck // the caller has the length
 	}
-	n := s.states[t.owner.node.GUID()]
+	s.capabilityKnown(s.states[t.owner.node.GUID()])
+}
+
+// capabilityKnown asks for the counters that had to wait.
+func (s *sweep) capabilityKnown(n *nodeState) {
 	waiting := n.waiting
 	n.told, n.waiting = true, nil
 	for _, number := range waiting {

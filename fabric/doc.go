@@ -5,6 +5,7 @@
 //	topology, err := fabric.Discover(ctx, transport, fabric.Options{})
 //	for _, link := range topology.Links() { … }
 //	for _, u := range topology.Unreached { … } // what did not answer, and why
+//	err = topology.WriteJSON(file)             // for ReadTopology, and for Options.Previous of the next sweep
 //
 // The sweep walks directed routes, so it needs neither a subnet manager nor addresses. It keeps a
 // window of questions under way that grows with answers and shrinks with losses, waits as long as

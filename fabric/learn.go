@@ -20,6 +20,16 @@ func (s *sweep) learn(t task, route mad.Path, data []byte) {
 		s.learnPort(t, data)
 	case kindRoutes:
 		copy(t.owner.node.Routes[int(t.arg)*mad.LFTBlockLen:], data)
+	case kindMulticast:
+		s.learnMulticast(t, data)
+	case kindMellanox:
+		info := new(mad.ExtendedPortInfo)
+		info.Decode(data) //nolint:errcheck // the caller has the length
+		t.owner.node.Ports[t.arg].Mellanox = info
+	case kindManager, kindMaster:
+		var m SubnetManager
+		m.Info.Decode(data) //nolint:errcheck // the caller has the length
+		s.addManager(t, m)
 	case kindCapability:
 		s.learnCapability(t, data)
 	case kindCounters:
@@ -84,7 +94,11 @@ func (s *sweep) addNode(t task, route mad.Path, info *mad.NodeInfo) *nodeState {
 	s.states[info.NodeGUID] = n
 	s.topology.Nodes = append(s.topology.Nodes, n.node)
 	s.topology.byGUID[info.NodeGUID] = n.node
-	s.agenda.add(task{n, kindDescription, 0})
+	if known := s.known(t, info); known != nil {
+		n.known, n.node.Description = known, known.Description
+	} else {
+		s.agenda.add(task{n, kindDescription, 0})
+	}
 	if isSwitch {
 		s.agenda.add(task{n, kindSwitch, 0})
 		for number := range n.node.Ports {
@@ -136,6 +150,9 @@ func (s *sweep) learnSwitch(t task, data []byte) {
 	info.Decode(data) //nolint:errcheck // the caller has the length
 	n := t.owner.node
 	n.Switch = &info
+	if s.options.Multicast {
+		s.planMulticast(t.owner)
+	}
 	if !s.options.Routes {
 		return
 	}
@@ -160,6 +177,15 @@ func (s *sweep) learnPort(t task, data []byte) {
 	port.Known = true
 	if s.options.Counters {
 		s.planCounters(t.owner, t.arg)
+	}
+	if s.options.SubnetManagers && port.Info.CapabilityMask.Has(mad.CapabilityIsSM) && (t.arg == 0 || !n.IsSwitch()) {
+		s.askManager(t.owner, t.arg)
+	}
+	if port.IsLinkUp() && port.Info.ActiveSpeed(nil) == mad.LinkSpeedQDR && tellsFDR10(&n.Info) {
+		if t.owner.vendor == nil {
+			t.owner.vendor = &nodeState{node: n}
+		}
+		s.agenda.add(task{t.owner.vendor, kindMellanox, t.arg})
 	}
 	if t.arg == 0 || !port.IsLinkUp() || port.HasPeer() {
 		return

@@ -12,6 +12,24 @@ type Options struct {
 	Routes bool
 	// Counters also reads the counters of each port whose link is active, which needs LIDs: a subnet manager must have been there.
 	Counters bool
+	// SubnetManagers also asks each port that says it has a subnet manager (mad.CapabilityIsSM), and the one whose LID the own port
+	// holds for the master's, for its SMInfo: see Topology.SubnetManagers.
+	SubnetManagers bool
+	// Multicast also reads each switch's multicast forwarding table, up to its MulticastFDBTop, or all of it where the switch
+	// doesn't tell: 64 questions and more a switch.
+	Multicast bool
+	// Previous is what an earlier sweep of the subnet saw, as ReadTopology returns it; nil: nothing is known.
+	//
+	// The result equals that of a sweep without it; only what cannot have changed is taken over instead of asked for. Of a node that is
+	// found at the end of the same cable as then, with the same type, vendor, device and number of ports, these are: its description, which
+	// an administrator may have changed meanwhile without a cable noticing, which is the one thing that a re-scan may have from then;
+	// and what its performance agent can do, which is the firmware's: one that is silent now is listed as unreached by its counters then.
+	//
+	// The rest is asked again. One NodeInfo a cable, since port states and widths look the same when two cables were
+	// exchanged. PortInfo of each port, also of those that were down: nothing else tells that one came up. SwitchInfo.PortStateChange
+	// would, but a subnet manager clears it whenever it has noticed by itself. Of the two ends of a cable, LIDs, error counts
+	// and what is enabled differ, so that one end does not speak for the other.
+	Previous *Topology
 	// MaxWindow bounds how many questions are under way at once; 0: 32, or less where the transport says so.
 	MaxWindow int
 	// PerNode bounds how many of them go to one node; 0: 8. Management processors are slow.

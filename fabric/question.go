@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rdmakit/rdmakit/wire/ib"
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
@@ -17,6 +18,10 @@ const (
 	kindSwitch
 	kindPort
 	kindRoutes
+	kindMulticast
+	kindMellanox
+	kindManager    // subnet manager at a port of the owner
+	kindMaster     // subnet manager at a LID
 	kindCapability // of performance management; from here on by LID
 	kindCounters
 	kindExtended
@@ -26,8 +31,11 @@ const (
 func (k kind) byLID() bool { return k >= kindCapability }
 
 func (k kind) class() mad.Class {
-	if k.byLID() {
+	switch {
+	case k.byLID():
 		return mad.ClassPerformance
+	case k == kindMaster:
+		return mad.ClassSubnet
 	}
 	return mad.ClassSubnetDirected
 }
@@ -36,7 +44,7 @@ func (k kind) class() mad.Class {
 type task struct {
 	owner *nodeState
 	kind  kind
-	arg   uint16 // port, or block of the forwarding table
+	arg   uint16 // port, block of a forwarding table (multicast: with the position above), or LID
 }
 
 func (t task) attribute() mad.Attribute {
@@ -49,6 +57,12 @@ func (t task) attribute() mad.Attribute {
 		return mad.AttributePortInfo
 	case kindRoutes:
 		return mad.AttributeLFT
+	case kindMulticast:
+		return mad.AttributeMFT
+	case kindMellanox:
+		return mad.AttributeExtendedPortInfo
+	case kindManager, kindMaster:
+		return mad.AttributeSMInfo
 	case kindCapability:
 		return mad.AttributeClassPortInfo
 	case kindCounters:
@@ -62,10 +76,29 @@ func (t task) attribute() mad.Attribute {
 
 // modifier returns the attribute modifier.
 func (t task) modifier() uint32 {
-	if t.kind == kindPort || t.kind == kindRoutes {
+	switch t.kind {
+	case kindPort, kindRoutes, kindMellanox:
 		return uint32(t.arg)
+	case kindMulticast:
+		return mad.MFTModifier(t.block())
 	}
 	return 0
+}
+
+// multicastBlockBits is how many bits of a task's arg number a block of the multicast table; its position stands above.
+const multicastBlockBits = 9
+
+func (t task) block() (block uint16, position uint8) {
+	return t.arg & (1<<multicastBlockBits - 1), uint8(t.arg >> multicastBlockBits)
+}
+
+// hasPort reports whether the task is about one port, which its arg names.
+func (t task) hasPort() bool {
+	switch t.kind {
+	case kindNode, kindPort, kindMellanox, kindManager, kindCounters, kindExtended:
+		return t.owner != nil
+	}
+	return false
 }
 
 // what names the question in the list of the unreached.
@@ -79,6 +112,15 @@ func (t task) what() string {
 		return fmt.Sprintf("port info %d", t.arg)
 	case kindRoutes:
 		return fmt.Sprintf("forwarding table block %d", t.arg)
+	case kindMulticast:
+		block, position := t.block()
+		return fmt.Sprintf("multicast table block %d position %d", block, position)
+	case kindMellanox:
+		return fmt.Sprintf("extended port info %d", t.arg)
+	case kindManager:
+		return fmt.Sprintf("subnet manager at port %d", t.arg)
+	case kindMaster:
+		return fmt.Sprintf("subnet manager at LID %d", t.arg)
 	case kindCapability:
 		return "performance agent"
 	case kindCounters:
@@ -101,7 +143,7 @@ func (t task) path() (mad.Path, bool) {
 	case t.kind == kindNode:
 		p, err := t.owner.node.Path.Extend(uint8(t.arg))
 		return p, err == nil
-	case t.kind == kindPort && !t.owner.node.IsSwitch():
+	case t.hasPort() && !t.kind.byLID() && !t.owner.node.IsSwitch():
 		return t.owner.node.Ports[t.arg].Path, true
 	default:
 		return t.owner.node.Path, true
@@ -119,6 +161,7 @@ type question struct {
 	route      mad.Path  // where it went
 	sent       time.Time // the first try
 	last       time.Time // the last one
+	alarm      time.Time // the one of its alarms that counts
 }
 
 // Transaction IDs: the try in 4 bits, the slot in 12, the slot's generation in 16. Each try has its own ID, so that a
@@ -135,7 +178,13 @@ func (q *question) tid(try int) uint64 {
 // write makes the datagram of the next try.
 func (q *question) write(d *Datagram) {
 	tid := q.tid(q.tries)
-	if !q.kind.byLID() {
+	switch {
+	case q.kind == kindMaster:
+		d.Address = Address{LID: ib.LID(q.arg)}
+		smp := mad.NewSMP(mad.MethodGet, q.attribute(), q.modifier(), tid)
+		smp.Append(d.MAD[:0])
+		return
+	case !q.kind.byLID():
 		d.Address = directed()
 		smp := mad.NewDirectedSMP(mad.MethodGet, q.attribute(), q.modifier(), tid, &q.route)
 		smp.Append(d.MAD[:0])
@@ -195,8 +244,9 @@ func (t *table) find(tid uint32) (*question, int) {
 	return q, try
 }
 
-// wakeAt has due return the question then, if it is still live.
+// wakeAt has due return the question then, if it is still live; an alarm that was set before no longer counts.
 func (t *table) wakeAt(q *question, when time.Time) {
+	q.alarm = when
 	heap.Push(&t.alarm, alarm{when, q.slot, q.generation})
 }
 
@@ -205,7 +255,7 @@ func (t *table) due(now time.Time) *question {
 	for len(t.alarm) > 0 {
 		a := t.alarm[0]
 		q := t.slots[a.slot]
-		stale := !q.live || q.generation != a.generation
+		stale := !q.live || q.generation != a.generation || !q.alarm.Equal(a.when)
 		if !stale && a.when.After(now) {
 			return nil
 		}

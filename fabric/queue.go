@@ -15,6 +15,11 @@ type nodeState struct {
 	// waiting are the ports whose counters are asked for once the agent has told what it can do; nil from then on.
 	waiting []uint16
 	told    bool
+	// manager is the subnet manager's side of the node, and vendor the one with the vendor's own attributes: they may be silent by
+	// themselves too.
+	manager, vendor *nodeState
+	// known is what an earlier sweep saw of the node; nil when it may be another, or none is given.
+	known *Node
 }
 
 // silentAfter is how many questions in a row a node leaves unanswered, retries included, before it is asked

@@ -74,6 +74,7 @@ type sweep struct {
 	end      time.Time // of the budget
 	report   time.Time // next call of Progress
 	spent    bool      // the budget is
+	master   bool      // the master subnet manager was looked for
 }
 
 // retry names a question that may have ended meanwhile.
@@ -98,6 +99,9 @@ func (s *sweep) run(ctx context.Context) error {
 			return err
 		}
 		if s.table.live == 0 {
+			if s.askMaster() {
+				continue
+			}
 			return nil // the window was empty, so fill has found nothing to ask
 		}
 		s.progress(now, false)
@@ -282,8 +286,11 @@ func (s *sweep) lost(q *question) {
 }
 
 func (s *sweep) refused(q *question, result mad.Status) {
-	s.unreached(q.task, q.route, "refused: "+result.String(), q.tries)
 	s.closeQuestion(q)
+	if q.kind == kindMellanox {
+		return // a device that has no FDR10
+	}
+	s.unreached(q.task, q.route, "refused: "+result.String(), q.tries)
 	if q.kind == kindCapability {
 		s.learnCapability(q.task, nil)
 	}
@@ -323,8 +330,11 @@ func (s *sweep) unreached(t task, route mad.Path, reason string, tries int) {
 	if t.owner != nil {
 		u.Node = t.owner.node.GUID()
 	}
-	if t.kind == kindNode || t.kind == kindPort || t.kind >= kindCounters {
+	if t.hasPort() {
 		u.Port = uint8(t.arg)
+	}
+	if t.kind == kindManager || t.kind == kindMaster {
+		s.addManager(t, SubnetManager{Err: reason})
 	}
 	s.topology.Unreached = append(s.topology.Unreached, u)
 }

@@ -83,6 +83,49 @@ func TestNothingIsAskedTwice(t *testing.T) {
 	})
 }
 
+// questions counts the MADs that ask one port the same by the same route.
+type questions struct {
+	fabric.Transport
+	sent map[[mad.Len]byte]int
+}
+
+func (q *questions) Send(batch []fabric.Datagram) (int, error) {
+	n, err := q.Transport.Send(batch)
+	for i := range n {
+		question := batch[i].MAD
+		clear(question[8:16]) // the transaction ID
+		question[255] = byte(batch[i].Address.LID)
+		q.sent[question]++
+	}
+	return n, err
+}
+
+// TestNoQuestionTwice asks for everything there is, with and without what was known before.
+func TestNoQuestionTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := rich()
+		o := everything()
+		for range 2 {
+			q := &questions{net.Transport("host0"), map[[mad.Len]byte]int{}}
+			o.Previous = discover(t, q, o)
+			repeated := 0
+			for question, times := range q.sent {
+				if times > 1 {
+					repeated++
+					var h mad.Header
+					h.Decode(question[:]) //nolint:errcheck // long enough
+					if repeated > 1 {
+						t.Errorf("class 0x%x attribute 0x%x modifier %d was asked %d times", uint8(h.MgmtClass), uint16(h.AttributeID), h.AttributeModifier, times)
+					}
+				}
+			}
+			if repeated != 1 || len(q.sent) < 100 {
+				t.Errorf("%d of %d questions were repeated, want the one to the dead host", repeated, len(q.sent))
+			}
+		}
+	})
+}
+
 func TestCounters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := subnet.FatTree(3, 3, 2)
@@ -188,6 +231,56 @@ func TestLossDuplicatesAndBackPressure(t *testing.T) {
 			})
 		})
 	}
+}
+
+// loser gives the first questions for SMInfo back as lost.
+type loser struct {
+	fabric.Transport
+	left int
+	lost []fabric.Datagram
+}
+
+func (l *loser) Send(batch []fabric.Datagram) (int, error) {
+	for i := range batch {
+		if l.left > 0 && mad.Attribute(batch[i].MAD[17]) == mad.AttributeSMInfo {
+			l.left--
+			l.lost = append(l.lost, batch[i])
+			l.lost[len(l.lost)-1].Lost = true
+		} else if n, err := l.Transport.Send(batch[i : i+1]); n != 1 || err != nil {
+			return i, err
+		}
+	}
+	return len(batch), nil
+}
+
+func (l *loser) Receive(ctx context.Context, batch []fabric.Datagram, deadline time.Time) (int, error) {
+	if len(l.lost) > 0 {
+		n := copy(batch, l.lost)
+		l.lost = l.lost[n:]
+		return n, nil
+	}
+	return l.Transport.Receive(ctx, batch, deadline)
+}
+
+// TestLastTryWaits has the transport report three losses at once, and the fourth try take longer than those were waited for.
+func TestLastTryWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := subnet.FatTree(2, 4, 1)
+		net.Delay = roundTrip
+		slow := net.Node("host5")
+		slow.Manager = &mad.SMInfo{State: mad.SMStateStandby}
+		net.MasterLID = 0
+		slow.Lie = func(d *fabric.Datagram) int {
+			if mad.Attribute(d.MAD[17]) == mad.AttributeSMInfo {
+				slow.Delay = 60 * time.Millisecond
+			}
+			return 1
+		}
+		topology := discover(t, &loser{Transport: net.Transport("host0"), left: 3}, fabric.Options{SubnetManagers: true})
+		if !topology.Complete || topology.Stats.Retries < 3 {
+			t.Errorf("complete %v with %d retries: %v", topology.Complete, topology.Stats.Retries, topology.Unreached)
+		}
+	})
 }
 
 func lie(s *subnet.Subnet, f func(*fabric.Datagram) int) {
@@ -372,6 +465,8 @@ func FuzzLyingFabric(f *testing.F) {
 	f.Add(uint64(1), uint64(2), []byte{64 + 2, 64 + 3, 64 + 36})
 	f.Add(uint64(3), uint64(40), []byte{1, 3, 4, 16, 17, 20, 23})
 	f.Add(uint64(5), uint64(6), []byte{12, 13, 14, 15})
+	f.Add(uint64(2), uint64(30), []byte{64 + 12, 64 + 36, 64 + 16, 64 + 20})
+	honest := discover(f, subnet.FatTree(3, 3, 2).Transport("host0"), fabric.Options{})
 	f.Fuzz(func(t *testing.T, seed, rarity uint64, offsets []byte) {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, rarity))
@@ -387,7 +482,14 @@ func FuzzLyingFabric(f *testing.F) {
 				return 1
 			})
 			start := time.Now()
-			o := fabric.Options{Routes: true, Counters: true, MaxNodes: 60, MaxAnomalies: 50, Budget: 10 * time.Second}
+			o := everything()
+			o.MaxNodes, o.MaxAnomalies, o.Budget = 60, 50, 10*time.Second
+			for name, state := range map[string]mad.SMState{"host2": mad.SMStateMaster, "host5": mad.SMStateStandby} {
+				net.Node(name).Manager = &mad.SMInfo{State: state}
+			}
+			if seed%2 == 0 {
+				o.Previous = honest
+			}
 			topology, err := fabric.Discover(t.Context(), net.Transport("host0"), o)
 			if err != nil && !errors.Is(err, fabric.ErrNoAnswer) {
 				t.Errorf("Discover: %v", err)
@@ -399,6 +501,7 @@ func FuzzLyingFabric(f *testing.F) {
 				t.Errorf("%d nodes, %d anomalies", len(topology.Nodes), len(topology.Anomalies))
 			}
 			checkSound(t, topology)
+			checkRoundTrip(t, topology)
 		})
 	})
 }

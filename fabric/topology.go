@@ -1,6 +1,7 @@
 package fabric
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -22,15 +23,17 @@ type Topology struct {
 	Complete  bool
 	// Anomalies lists what contradicts itself, at most Options.MaxAnomalies; Stats counts the rest.
 	Anomalies []Anomaly
-	Stats     Stats
+	// SubnetManagers, when Options.SubnetManagers asked for them, are in the order of their ports' nodes.
+	SubnetManagers []SubnetManager
+	Stats          Stats
 
 	byGUID map[ib.GUID]*Node
 }
 
 // PortID names a port: the GUID of its node and its number there.
 type PortID struct {
-	Node ib.GUID
-	Port uint8
+	Node ib.GUID `json:"node"`
+	Port uint8   `json:"port"`
 }
 
 // String returns "0x0002c90300000001[7]".
@@ -48,6 +51,9 @@ type Node struct {
 	// Routes, of a switch when Options.Routes asked for them, is the linear forwarding table: the port for
 	// each LID, mad.LFTPortNone where there is none.
 	Routes []uint8
+	// Multicast, of a switch when Options.Multicast asked for it, is the multicast forwarding table: the ports of each
+	// multicast LID that has any.
+	Multicast map[ib.LID]PortSet
 	// Performance, when Options.Counters asked for it, is what the node's performance agent can do.
 	Performance *mad.ClassPortInfo
 }
@@ -58,6 +64,9 @@ type Port struct {
 	Known bool
 	GUID  ib.GUID // of a switch, all ports have that of port 0
 	Info  mad.PortInfo
+	// Mellanox tells FDR10 from QDR: asked for where the link is up at QDR and the device is known to have it, as libibnetdisc does.
+	// nil elsewhere.
+	Mellanox *mad.ExtendedPortInfo
 	// Peer is the other end of the cable; zero when there is none, or it did not answer.
 	Peer PortID
 	// Path leads to an adapter's port; of a switch's ports, that of the node does.
@@ -110,10 +119,7 @@ type Link struct{ A, B PortID }
 
 // Links returns each cable once, in the order of the nodes and their ports.
 func (t *Topology) Links() []Link {
-	order := make(map[ib.GUID]int, len(t.Nodes))
-	for i, n := range t.Nodes {
-		order[n.GUID()] = i
-	}
+	order := t.order()
 	var links []Link
 	for i, n := range t.Nodes {
 		for number := range n.Ports {
@@ -128,6 +134,43 @@ func (t *Topology) Links() []Link {
 		}
 	}
 	return links
+}
+
+// order returns each node's place in Nodes.
+func (t *Topology) order() map[ib.GUID]int {
+	order := make(map[ib.GUID]int, len(t.Nodes))
+	for i, n := range t.Nodes {
+		order[n.GUID()] = i
+	}
+	return order
+}
+
+// SubnetManager is a subnet manager, active or waiting.
+type SubnetManager struct {
+	Port PortID // where it runs; zero when no port of that LID or GUID is known
+	LID  ib.LID // of that port
+	Info mad.SMInfo
+	Err  string // why there is no Info; empty when it answered
+}
+
+// PortSet is a set of port numbers from 0 to 255, the lowest bit first.
+type PortSet [4]uint64
+
+// Add puts a port into the set.
+func (s *PortSet) Add(port uint8) { s[port>>6] |= 1 << (port & 63) }
+
+// Has reports whether the port is in the set.
+func (s PortSet) Has(port uint8) bool { return s[port>>6]>>(port&63)&1 != 0 }
+
+// Ports returns the ports in ascending order.
+func (s PortSet) Ports() []uint8 {
+	var ports []uint8
+	for port := range 256 {
+		if s.Has(uint8(port)) {
+			ports = append(ports, uint8(port))
+		}
+	}
+	return ports
 }
 
 // Unreached is a question of the sweep that stayed without an answer.
@@ -166,9 +209,9 @@ const (
 
 // Anomaly is one contradiction.
 type Anomaly struct {
-	Kind   AnomalyKind
-	At     PortID // where it was seen; zero where no port is known
-	Detail string
+	Kind   AnomalyKind `json:"kind"`
+	At     PortID      `json:"at"` // where it was seen; zero where no port is known
+	Detail string      `json:"detail"`
 }
 
 // String returns one line for a log.
@@ -176,16 +219,16 @@ func (a Anomaly) String() string { return fmt.Sprintf("%s at %s: %s", a.Kind, a.
 
 // Stats counts what a sweep cost.
 type Stats struct {
-	Sent      int // MADs, retries included
-	Answers   int
-	Retries   int
-	Late      int // answers that came when the sweep had given up or asked again
-	Foreign   int // datagrams that answered nothing
-	Anomalies int // all, listed or not
+	Sent      int `json:"sent"` // MADs, retries included
+	Answers   int `json:"answers"`
+	Retries   int `json:"retries"`
+	Late      int `json:"late"`      // answers that came when the sweep had given up or asked again
+	Foreign   int `json:"foreign"`   // datagrams that answered nothing
+	Anomalies int `json:"anomalies"` // all, listed or not
 	// Window is the largest number of questions that were under way and not overdue.
-	Window int
+	Window int `json:"window"`
 	// RoundTrip is the smoothed time from question to answer at the end.
-	RoundTrip time.Duration
+	RoundTrip time.Duration `json:"roundTripNanoseconds"`
 }
 
 // finish fills in what is known once nothing more is asked.
@@ -196,5 +239,9 @@ func (t *Topology) finish() {
 			return c
 		}
 		return int(a.Port) - int(b.Port)
+	})
+	order := t.order()
+	slices.SortStableFunc(t.SubnetManagers, func(a, b SubnetManager) int {
+		return cmp.Or(cmp.Compare(order[a.Port.Node], order[b.Port.Node]), cmp.Compare(a.Port.Port, b.Port.Port))
 	})
 }

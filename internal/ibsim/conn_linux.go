@@ -82,7 +82,7 @@ func (c *Conn) join(ctx context.Context) error {
 		return err
 	}
 	c.data, err = newDescriptor(data)
-	if err = errors.Join(err, data.Close()); err != nil {
+	if err := errors.Join(err, data.Close()); err != nil {
 		return err
 	}
 	hello := connectMessage(id, c.config.Node, c.config.IsSM)

@@ -16,12 +16,19 @@ import (
 
 // spin is how long Receive looks again and again before it sleeps. The simulator answers within a few microseconds, and
 // a process that sleeps costs it more to wake than the answer itself: a sweep that spins takes little more than half the time.
-const spin = 50 * time.Microsecond
+const (
+	spin      = 50 * time.Microsecond
+	leastSpin = time.Microsecond
+)
 
 // descriptor is the data socket, outside the runtime's poller, whose epoll would be woken by each datagram even
 // while somebody reads.
 type descriptor struct {
 	fd, wake int // wake is an eventfd that ends a wait
+
+	// patience is how long to look before sleeping: long while that helps, and next to nothing while the simulator has no processor of its
+	// own, which would wait for this one then. Of the goroutine that receives.
+	patience time.Duration
 
 	mu     sync.RWMutex // held for reading while the descriptors are in use
 	closed atomic.Bool
@@ -29,14 +36,17 @@ type descriptor struct {
 
 // newDescriptor takes a copy of the socket, which the caller can close then.
 func newDescriptor(socket unixSocket) (*descriptor, error) {
-	d := &descriptor{}
+	d := &descriptor{patience: spin}
+	if runtime.NumCPU() == 1 {
+		d.patience = 0
+	}
 	raw, err := socket.SyscallConn()
 	if err != nil {
 		return nil, err
 	}
 	var failed error
 	err = raw.Control(func(fd uintptr) { d.fd, failed = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0) })
-	if err = errors.Join(err, os.NewSyscallError("fcntl", failed)); err != nil {
+	if err := errors.Join(err, os.NewSyscallError("fcntl", failed)); err != nil {
 		return nil, err
 	}
 	if d.wake, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
@@ -84,12 +94,8 @@ func (d *descriptor) wait(ctx context.Context, deadline time.Time, read func(fd 
 	if read(d.fd) {
 		return nil
 	}
-	if runtime.NumCPU() > 1 {
-		for end := time.Now().Add(spin); time.Now().Before(end); {
-			if read(d.fd) {
-				return nil
-			}
-		}
+	if d.look(read) {
+		return nil
 	}
 	stop := context.AfterFunc(ctx, d.interrupt)
 	defer stop()
@@ -108,6 +114,18 @@ func (d *descriptor) wait(ctx context.Context, deadline time.Time, read func(fd 
 			return os.ErrDeadlineExceeded
 		}
 	}
+}
+
+// look reads again and again for a while, and reports whether it got something.
+func (d *descriptor) look(read func(fd int) bool) bool {
+	for end := time.Now().Add(d.patience); time.Now().Before(end); {
+		if read(d.fd) {
+			d.patience = min(2*d.patience, spin)
+			return true
+		}
+	}
+	d.patience = max(d.patience/2, leastSpin)
+	return false
 }
 
 func (d *descriptor) sleep(deadline time.Time) error {

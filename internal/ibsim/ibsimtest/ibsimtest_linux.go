@@ -141,12 +141,24 @@ func (s *Simulator) ToolSeconds(node, name string, arguments ...string) float64 
 	return time.Since(start).Seconds()
 }
 
-// StartSM runs OpenSM at a node and waits until it calls the subnet up.
-func (s *Simulator) StartSM(node string, arguments ...string) {
+// StartSM runs OpenSM at a node and waits until it calls the subnet up. It ends with the test, or when stop is called, which waits for that.
+func (s *Simulator) StartSM(node string, arguments ...string) (stop func()) {
+	s.t.Helper()
+	return s.startSM(node, "SUBNET UP", arguments)
+}
+
+// StartStandbySM runs a second OpenSM, of lower priority, at a node and waits until it stands by.
+func (s *Simulator) StartStandbySM(node string, arguments ...string) (stop func()) {
+	s.t.Helper()
+	return s.startSM(node, "Entering STANDBY state", arguments)
+}
+
+// startSM runs OpenSM and waits for a text in its log.
+func (s *Simulator) startSM(node, ready string, arguments []string) (stop func()) {
 	s.t.Helper()
 	dir := s.t.TempDir()
 	log, config := dir+"/opensm.log", dir+"/opensm.conf"
-	// Without this, SUBNET UP stays in a buffer.
+	// Without this, what is waited for stays in a buffer.
 	if err := os.WriteFile(config, []byte("force_log_flush TRUE\n"), 0o600); err != nil {
 		s.t.Fatal(err)
 	}
@@ -158,11 +170,14 @@ func (s *Simulator) StartSM(node string, arguments ...string) {
 	s.run(cmd)
 	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		text, _ := os.ReadFile(log) // not there yet
-		if bytes.Contains(text, []byte("SUBNET UP")) || strings.Contains(output.String(), "SUBNET UP") {
-			return
+		if bytes.Contains(text, []byte(ready)) || strings.Contains(output.String(), ready) {
+			return func() {
+				cmd.Process.Signal(syscall.SIGTERM) //nolint:errcheck // it may have ended
+				cmd.Wait()                          //nolint:errcheck // by the signal
+			}
 		}
 		if time.Now().After(end) {
-			s.t.Fatalf("opensm at %s: no SUBNET UP\n%s\n%s", node, output, text)
+			s.t.Fatalf("opensm at %s: no %s\n%s\n%s", node, ready, output, text)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package subnet
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"time"
@@ -17,6 +18,8 @@ type Subnet struct {
 	Delay time.Duration
 	// Queue is how many questions a transport takes before it pushes back; 0: any number.
 	Queue int
+	// MasterLID is what all ports hold for the master subnet manager's LID; New sets it to 1.
+	MasterLID ib.LID
 
 	byName map[string]*Node
 	byLID  map[ib.LID]*Node
@@ -38,6 +41,17 @@ type Node struct {
 	// Asked counts the questions that reached the node.
 	Asked int
 
+	// Description is what the node calls itself; empty: its name.
+	Description string
+	VendorID    uint32
+	DeviceID    uint16
+	// Manager is the subnet manager that runs there, at port 1 of an adapter; nil: none.
+	Manager *mad.SMInfo
+	// PortInfo, if set, changes what the node says of a port.
+	PortInfo func(port uint8, info *mad.PortInfo)
+	// Multicast is a switch's multicast forwarding table.
+	Multicast map[ib.LID]fabric.PortSet
+
 	forward []uint8
 }
 
@@ -46,10 +60,13 @@ type Port struct {
 	Peer     *Node
 	PeerPort uint8
 	Counters mad.PortCountersExtended
+	Mellanox *mad.ExtendedPortInfo // nil: the port doesn't have that attribute
 }
 
 // New returns an empty subnet.
-func New() *Subnet { return &Subnet{byName: map[string]*Node{}, byLID: map[ib.LID]*Node{}} }
+func New() *Subnet {
+	return &Subnet{MasterLID: 1, byName: map[string]*Node{}, byLID: map[ib.LID]*Node{}}
+}
 
 // Add puts in a node with ports 1 to that number.
 func (s *Subnet) Add(name string, kind mad.NodeType, ports uint8) *Node {
@@ -88,6 +105,19 @@ func (s *Subnet) Node(name string) *Node {
 func (s *Subnet) Connect(a *Node, portA uint8, b *Node, portB uint8) {
 	a.Ports[portA] = Port{Peer: b, PeerPort: portB}
 	b.Ports[portB] = Port{Peer: a, PeerPort: portA}
+}
+
+// Disconnect takes away the cable at a port.
+func (s *Subnet) Disconnect(n *Node, port uint8) {
+	end := &n.Ports[port]
+	if end.Peer == nil {
+		return
+	}
+	far := &end.Peer.Ports[end.PeerPort]
+	end.Peer, end.PeerPort, far.Peer, far.PeerPort = nil, 0, nil, 0
+	for _, node := range s.Nodes {
+		node.forward = nil
+	}
 }
 
 // FatTree returns leaves with hosts "host0"… at the ports from 1, and spines "spine0"… each with one cable to each leaf
@@ -142,10 +172,17 @@ func (s *Subnet) reply(n *Node, in uint8, request *mad.DirectedSMP) {
 		info := s.nodeInfo(n, in)
 		info.Append(data)
 	case request.AttributeID == mad.AttributeNodeDescription:
-		copy(request.Data[:], n.Name)
+		copy(request.Data[:], cmp.Or(n.Description, n.Name))
 	case request.AttributeID == mad.AttributeSwitchInfo && n.Type == mad.NodeTypeSwitch:
-		info := mad.SwitchInfo{LinearFDBCap: 0xbfff, LinearFDBTop: uint16(s.lid), LIDsPerPort: 1}
+		info := s.switchInfo(n)
 		info.Append(data)
+	case request.AttributeID == mad.AttributeSMInfo && n.Manager != nil:
+		n.Manager.Append(data)
+	case request.AttributeID == mad.AttributeMFT && n.Type == mad.NodeTypeSwitch:
+		block := n.multicast(modifier)
+		block.Append(data)
+	case request.AttributeID == mad.AttributeExtendedPortInfo && modifier < uint32(len(n.Ports)) && n.Ports[modifier].Mellanox != nil:
+		n.Ports[modifier].Mellanox.Append(data)
 	case request.AttributeID == mad.AttributePortInfo && modifier < uint32(len(n.Ports)):
 		info := s.portInfo(n, in, uint8(modifier))
 		info.Append(data)
@@ -166,7 +203,7 @@ func (s *Subnet) nodeInfo(n *Node, in uint8) mad.NodeInfo {
 	return mad.NodeInfo{
 		BaseVersion: 1, ClassVersion: 1, NodeType: n.Type, NumPorts: uint8(len(n.Ports) - 1),
 		SystemImageGUID: n.GUID, NodeGUID: n.GUID, PortGUID: n.portGUID(in),
-		PartitionCap: 32, LocalPortNum: in,
+		PartitionCap: 32, LocalPortNum: in, VendorID: n.VendorID, DeviceID: n.DeviceID,
 	}
 }
 
@@ -181,7 +218,7 @@ func (n *Node) portGUID(port uint8) ib.GUID {
 
 func (s *Subnet) portInfo(n *Node, in, port uint8) mad.PortInfo {
 	info := mad.PortInfo{
-		GIDPrefix: ib.SubnetPrefixDefault, LID: n.LIDs[port], MasterSMLID: 1, LocalPortNum: in,
+		GIDPrefix: ib.SubnetPrefixDefault, LID: n.LIDs[port], MasterSMLID: s.MasterLID, LocalPortNum: in,
 		LinkWidthEnabled: mad.LinkWidth4X, LinkWidthSupported: mad.LinkWidth4X, LinkWidthActive: mad.LinkWidth4X,
 		LinkSpeedExtActive: 8, LinkSpeedExtSupported: 15, LinkSpeedExtEnabled: 15,
 		CapabilityMask: mad.CapabilityIsExtendedSpeedsSupported,
@@ -191,5 +228,37 @@ func (s *Subnet) portInfo(n *Node, in, port uint8) mad.PortInfo {
 	if n.Ports[port].Peer == nil && !(port == 0 && n.Type == mad.NodeTypeSwitch) {
 		info.PortState, info.PortPhysicalState = mad.PortStateDown, mad.PortPhysicalStatePolling
 	}
+	if n.Manager != nil && n.LIDs[port] != 0 {
+		info.CapabilityMask |= mad.CapabilityIsSM
+	}
+	if n.PortInfo != nil {
+		n.PortInfo(port, &info)
+	}
 	return info
+}
+
+// switchInfo says that the multicast table ends where its last entry does.
+func (s *Subnet) switchInfo(n *Node) mad.SwitchInfo {
+	info := mad.SwitchInfo{
+		LinearFDBCap: 0xbfff, LinearFDBTop: uint16(s.lid), LIDsPerPort: 1,
+		MulticastFDBCap: 1 << 14, MulticastFDBTop: uint16(mad.MulticastLIDBase) - 1,
+	}
+	for lid := range n.Multicast {
+		info.MulticastFDBTop = max(info.MulticastFDBTop, uint16(lid))
+	}
+	return info
+}
+
+// multicast returns the block of the multicast table that a modifier asks for.
+func (n *Node) multicast(modifier uint32) (block mad.MFTBlock) {
+	position := int(modifier >> 28)
+	for i := range block {
+		set := n.Multicast[mad.MulticastLIDBase+ib.LID(int(modifier&0x1ff)*mad.MFTBlockLen+i)]
+		for bit := range mad.MFTPortsPerPosition {
+			if set.Has(uint8(position*mad.MFTPortsPerPosition + bit)) {
+				block[i] |= 1 << bit
+			}
+		}
+	}
+	return block
 }

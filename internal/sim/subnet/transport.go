@@ -49,6 +49,8 @@ func (t *Transport) answer(d *fabric.Datagram) {
 	switch mad.Class(d.MAD[1]) {
 	case mad.ClassSubnetDirected:
 		n = t.subnetManagement(d, answer)
+	case mad.ClassSubnet:
+		n = t.subnet.managerByLID(d, answer)
 	case mad.ClassPerformance:
 		n = t.subnet.performance(d, answer)
 	}
@@ -85,6 +87,22 @@ func (t *Transport) subnetManagement(d, answer *fabric.Datagram) *Node {
 	}
 	t.subnet.reply(n, in, &smp)
 	smp.Append(answer.MAD[:0])
+	return n
+}
+
+// managerByLID writes the answer of the subnet manager at a LID, and returns its node; nil when none runs there. No other question by
+// LID has an answer.
+func (s *Subnet) managerByLID(d, answer *fabric.Datagram) *Node {
+	n := s.byLID[d.Address.LID]
+	var p mad.SMP
+	p.Decode(d.MAD[:]) //nolint:errcheck // a MAD is long enough
+	if n == nil || n.Dead || n.Manager == nil || d.Address.QPN != 0 || p.AttributeID != mad.AttributeSMInfo {
+		return nil
+	}
+	n.Asked++
+	p.Method |= mad.MethodResponse
+	n.Manager.Append(p.Data[:0])
+	p.Append(answer.MAD[:0])
 	return n
 }
 

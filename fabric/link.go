@@ -1,0 +1,140 @@
+package fabric
+
+import "github.com/rdmakit/rdmakit/wire/mad"
+
+// Mellanox's and Bull's vendor identifiers don't decide alone: some of Mellanox's devices carry the identifier of who sold them.
+const vendorBull = 0x119f
+
+// deviceRange is a range of device identifiers, both ends included.
+type deviceRange struct{ first, last uint16 }
+
+// fdr10Devices have mad.ExtendedPortInfo whoever sold them, and bullDevices with Bull's vendor identifier: the list of libibnetdisc
+// (ibnetdisc.c), without which an unknown device would be asked what it may never answer.
+func fdr10Devices() []deviceRange {
+	return []deviceRange{
+		{0x1003, 0x101b}, {0xa2d2, 0xa2d2}, // ConnectX-3 to ConnectX-6, BlueField
+		{0xc738, 0xc73b}, {0xc839, 0xc839}, {0xcb20, 0xcb20}, {0xcf08, 0xcf09}, {0xd2f0, 0xd2f0}, // SwitchX to Quantum
+	}
+}
+
+func bullDevices() []deviceRange {
+	return []deviceRange{
+		{0x1b02, 0x1b02}, {0x1b50, 0x1b50}, {0x1ba0, 0x1ba0}, {0x1bd0, 0x1bd5}, {0x1bf0, 0x1bf0}, // switches
+		{0x1b33, 0x1b33}, {0x1b73, 0x1b73}, {0x1b40, 0x1b41}, {0x1b60, 0x1b61}, // ConnectX-3
+		{0x1b83, 0x1b83}, {0x1b93, 0x1b94}, {0x1bb4, 0x1bb5}, {0x1bc4, 0x1bc6}, // Connect-IB and later
+	}
+}
+
+// tellsFDR10 reports whether a device is known to have Mellanox's extended port info.
+func tellsFDR10(info *mad.NodeInfo) bool {
+	in := func(list []deviceRange) bool {
+		for _, r := range list {
+			if info.DeviceID >= r.first && info.DeviceID <= r.last {
+				return true
+			}
+		}
+		return false
+	}
+	return in(fdr10Devices()) || info.VendorID == vendorBull && in(bullDevices())
+}
+
+// Width returns what the link trained to; 0 when it is down.
+func (p *Port) Width() mad.LinkWidth {
+	if !p.IsLinkUp() {
+		return 0
+	}
+	return p.Info.LinkWidthActive
+}
+
+// Speed returns what the link trained to; mad.LinkSpeedUnknown when it is down.
+func (p *Port) Speed() mad.LinkSpeed {
+	if !p.IsLinkUp() {
+		return mad.LinkSpeedUnknown
+	}
+	return p.Info.ActiveSpeed(p.Mellanox)
+}
+
+// Rate returns the signalling rate of the link in Gb/s, all lanes together: 212.5 for 4X HDR. 0 when it is down.
+func (p *Port) Rate() float64 { return float64(p.Width().Lanes()) * p.Speed().GbpsPerLane() }
+
+// Best returns the widest width and the fastest speed that both ends of a link support and, unless supportedOnly, have enabled too. Zero
+// where an end is not known or they have none in common. iblinkinfo's remark "Could be" asks what is supported only.
+func (t *Topology) Best(l Link, supportedOnly bool) (mad.LinkWidth, mad.LinkSpeed) {
+	a, b := t.Port(l.A), t.Port(l.B)
+	if a == nil || b == nil || !a.Known || !b.Known {
+		return 0, mad.LinkSpeedUnknown
+	}
+	width := a.Info.LinkWidthSupported & b.Info.LinkWidthSupported
+	speeds := a.supportedSpeeds() & b.supportedSpeeds()
+	if !supportedOnly {
+		width &= a.Info.LinkWidthEnabled & b.Info.LinkWidthEnabled
+		speeds &= a.enabledSpeeds() & b.enabledSpeeds()
+	}
+	return widest(width), speeds.fastest()
+}
+
+// widest returns the one width of a set that has the most lanes.
+func widest(set mad.LinkWidth) mad.LinkWidth {
+	var best mad.LinkWidth
+	for w := mad.LinkWidth1X; w <= mad.LinkWidth2X; w <<= 1 {
+		if set&w != 0 && w.Lanes() > best.Lanes() {
+			best = w
+		}
+	}
+	return best
+}
+
+// IsDowntrained reports whether a link that is up runs narrower or slower than both its ends could and may.
+func (t *Topology) IsDowntrained(l Link) bool {
+	width, speed := t.Best(l, false)
+	for _, id := range [...]PortID{l.A, l.B} {
+		p := t.Port(id)
+		if p != nil && p.IsLinkUp() && (p.Width().Lanes() < width.Lanes() || p.Speed() < speed) {
+			return true
+		}
+	}
+	return false
+}
+
+// speedSet is a set of mad.LinkSpeed.
+type speedSet uint16
+
+func (s speedSet) fastest() mad.LinkSpeed {
+	for speed := mad.LinkSpeedXDR; speed > mad.LinkSpeedUnknown; speed-- {
+		if s>>speed&1 != 0 {
+			return speed
+		}
+	}
+	return mad.LinkSpeedUnknown
+}
+
+// speeds puts the bit fields of PortInfo and ExtendedPortInfo into one set.
+func speeds(base, fdr10, extended, extended2 uint8) speedSet {
+	set := speedSet(base&7) << mad.LinkSpeedSDR
+	set |= speedSet(fdr10&1) << mad.LinkSpeedFDR10
+	set |= speedSet(extended&15) << mad.LinkSpeedFDR
+	return set | speedSet(extended2&1)<<mad.LinkSpeedXDR
+}
+
+func (p *Port) supportedSpeeds() speedSet {
+	var fdr10 uint8
+	if p.Mellanox != nil {
+		fdr10 = p.Mellanox.LinkSpeedSupported
+	}
+	return speeds(p.Info.LinkSpeedSupported, fdr10, p.Info.LinkSpeedExtSupported, p.Info.LinkSpeedExt2Supported)
+}
+
+// noExtendedSpeeds is the value of LinkSpeedExtEnabled that enables none (specification section 14.2.5.6).
+const noExtendedSpeeds = 30
+
+func (p *Port) enabledSpeeds() speedSet {
+	var fdr10 uint8
+	if p.Mellanox != nil {
+		fdr10 = p.Mellanox.LinkSpeedEnabled
+	}
+	extended := p.Info.LinkSpeedExtEnabled
+	if extended == noExtendedSpeeds {
+		extended = 0
+	}
+	return speeds(p.Info.LinkSpeedEnabled, fdr10, extended, p.Info.LinkSpeedExt2Enabled)
+}
