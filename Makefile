@@ -107,6 +107,11 @@ bench: ## measure rdmactl env against the shell algorithm, and the data path aga
 	./integration/bench/run
 	./integration/bench/dataplane/run
 
+.PHONY: bench-fabric
+bench-fabric: ## measure sweeps against infiniband-diags under ibsim, at most 25 minutes (QUICK=1: are results equal?)
+	@scripts/deps.sh bench
+	./integration/bench/fabric/run $(if $(filter 1,$(QUICK)),-quick -limit 1m)
+
 .PHONY: generate
 generate: ## regenerate the generated files
 	go generate ./...

@@ -38,7 +38,7 @@ func TestClient(t *testing.T) {
 	if err != nil || data[1] != 1 {
 		t.Errorf("port counters = %x, %v, want those of port 1", data[:8], err)
 	}
-	_, err = client.SMP(t.Context(), fabric.Target{LID: ib.LID(own.LID)}, mad.MethodGet, mad.AttributeSwitchInfo, 0, nil)
+	_, err = client.SMP(t.Context(), fabric.Target{LID: own.LID}, mad.MethodGet, mad.AttributeSwitchInfo, 0, nil)
 	if _, ok := errors.AsType[*fabric.StatusError](err); !ok {
 		t.Errorf("switch info of an adapter: %v, want a status", err)
 	}

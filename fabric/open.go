@@ -3,6 +3,8 @@ package fabric
 import (
 	"context"
 	"fmt"
+
+	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
 // Kind says by which way a transport goes.
@@ -45,6 +47,10 @@ func Open(ctx context.Context, o OpenOptions) (Transport, error) {
 		if err != nil {
 			return nil, err // not a nil *IBSim
 		}
+		if err := checkPort(ctx, t, o.Port); err != nil {
+			t.Close() //nolint:errcheck // nothing is under way
+			return nil, err
+		}
 		return t, nil
 	case KindUMAD:
 		t, err := OpenUMAD(ctx, UMADOptions{Device: o.Device, Port: o.Port})
@@ -54,4 +60,22 @@ func Open(ctx context.Context, o OpenOptions) (Transport, error) {
 		return t, nil
 	}
 	return nil, fmt.Errorf("open management port: transport %q is neither %q nor %q", string(o.Kind), KindUMAD, KindIBSim)
+}
+
+// checkPort refuses a port that the simulated node doesn't have.
+func checkPort(ctx context.Context, t Transport, port int) error {
+	if port == 0 {
+		return nil
+	}
+	client := Client{Transport: t}
+	data, err := client.SMP(ctx, Target{}, mad.MethodGet, mad.AttributeNodeInfo, 0, nil)
+	if err != nil {
+		return fmt.Errorf("open management port: %w", err)
+	}
+	var node mad.NodeInfo
+	node.Decode(data) //nolint:errcheck // the client has the length
+	if port < 0 || port > int(node.NumPorts) {
+		return fmt.Errorf("open management port: no port %d: the simulated node has %d", port, node.NumPorts)
+	}
+	return nil
 }

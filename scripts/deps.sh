@@ -40,7 +40,11 @@ kernel xz-utils        xz
 lint   git             git
 bench  bash            bash
 bench  grep            grep
+bench  ibsim-utils     ibsim
+bench  infiniband-diags ibnetdiscover
 bench  iperf3          iperf3
+bench  libumad2sim0    /usr/lib/x86_64-linux-gnu/umad2sim/libumad2sim.so
+bench  opensm          opensm
 bench  ucx-utils       ucx_perftest
 EOF
 }

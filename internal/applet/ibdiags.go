@@ -21,8 +21,8 @@ func diagnostics() []Applet {
 }
 
 func diagnosticApplet(p ibdiags.Program) Applet {
-	example := ""
-	if len(p.Examples) > 0 {
+	example := p.Example
+	if example == "" && len(p.Examples) > 0 {
 		example, _, _ = strings.Cut(p.Examples[0], "#")
 	}
 	a := Applet{
@@ -31,7 +31,7 @@ func diagnosticApplet(p ibdiags.Program) Applet {
 		run:  func(ctx context.Context, env *Env) int { return p.Run(ctx, diagnosticHost(env)) },
 	}
 	for _, o := range p.Options {
-		a.Options = append(a.Options, Option{Flags: o.Flags(), Help: o.Help})
+		a.Options = append(a.Options, Option{Flags: strings.TrimPrefix(o.Flags(), "--, "), Help: strings.Join(strings.Fields(o.Help), " ")})
 	}
 	return a
 }

@@ -5,6 +5,7 @@ import "github.com/spf13/cobra"
 // Groups of commands in the help, in their order.
 const (
 	groupNode   = "node"
+	groupFabric = "fabric"
 	groupApplet = "applet"
 	groupSetup  = "setup"
 )
@@ -12,6 +13,7 @@ const (
 func groups() []*cobra.Group {
 	return []*cobra.Group{
 		{ID: groupNode, Title: "This node:"},
+		{ID: groupFabric, Title: "The fabric that it is in:"},
 		{ID: groupApplet, Title: "The C tools under their own names:"},
 		{ID: groupSetup, Title: "rdmactl itself:"},
 	}
@@ -35,6 +37,7 @@ func commands() []entry {
 		{groupNode, newSnapshotCommand},
 		{groupNode, newBenchCommand},
 		{groupNode, newDemoCommand},
+		{groupFabric, newFabricCommand},
 		{groupApplet, newAppletCommand},
 		{groupSetup, newConfigCommand},
 		{groupSetup, newCompletionCommand},

@@ -14,9 +14,12 @@ import (
 // elision stands in a documented output for lines that are left out.
 const elision = "…"
 
+// savedFabrics has the topologies of real sweeps that docs/fabric.md shows.
+const savedFabrics = "internal/cli/testdata/fabric/"
+
 // TestDocumentedOutput runs the commands that README.md and docs/*.md show and
 // compares what they print. A command counts when anybody can run it: rdmactl on
-// test trees (internal/testtrees/…) or the demo. Other blocks, such as
+// test trees (internal/testtrees/…), saved topologies or the demo. Other blocks, such as
 // those of the kernel guest, can't be checked here.
 func TestDocumentedOutput(t *testing.T) {
 	root := filepath.Join("..", "..")
@@ -100,7 +103,7 @@ func consoleBlocks(text string) []docCommand {
 func runnable(command string) bool {
 	command = strings.TrimPrefix(command, "go run ./cmd/")
 	return strings.HasPrefix(command, "rdmactl ") && !strings.ContainsAny(command, "|;&<>") &&
-		(strings.Contains(command, " internal/testtrees/") || command == "rdmactl demo")
+		(strings.Contains(command, " internal/testtrees/") || strings.Contains(command, " "+savedFabrics) || command == "rdmactl demo")
 }
 
 // runDocumented runs a command as if in the root of the repository and returns
@@ -112,7 +115,7 @@ func runDocumented(t *testing.T, root, command string) []string {
 		t.Fatal(err)
 	}
 	for i, arg := range args {
-		if strings.HasPrefix(arg, "internal/testtrees/") || strings.HasPrefix(arg, "examples/") {
+		if strings.HasPrefix(arg, "internal/testtrees/") || strings.HasPrefix(arg, savedFabrics) || strings.HasPrefix(arg, "examples/") {
 			args[i] = filepath.Join(root, arg)
 		}
 	}

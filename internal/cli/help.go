@@ -82,6 +82,9 @@ func (app *App) help(cmd *cobra.Command, _ []string) {
 	if flags := flagUsages(cmd.LocalNonPersistentFlags()); flags != "" {
 		blocks = append(blocks, section("Flags:", flags))
 	}
+	if flags := flagUsages(groupFlags(cmd)); flags != "" {
+		blocks = append(blocks, section("Flags of all commands of this group:", flags))
+	}
 	blocks = append(blocks, section("Flags of every command:", flagUsages(notShadowed(cmd))))
 	if !cmd.HasParent() {
 		blocks = append(blocks, section("Exit codes:", exitCodes()))
@@ -128,6 +131,20 @@ func notShadowed(cmd *cobra.Command) *pflag.FlagSet {
 			out.AddFlag(f)
 		}
 	})
+	return out
+}
+
+// groupFlags are the flags that cmd shares with the commands beside or below it, but not with all.
+func groupFlags(cmd *cobra.Command) *pflag.FlagSet {
+	out := pflag.NewFlagSet("", pflag.ContinueOnError)
+	own := cmd.LocalNonPersistentFlags()
+	for c := cmd; c.HasParent(); c = c.Parent() {
+		c.PersistentFlags().VisitAll(func(f *pflag.Flag) {
+			if own.Lookup(f.Name) == nil && out.Lookup(f.Name) == nil {
+				out.AddFlag(f)
+			}
+		})
+	}
 	return out
 }
 

@@ -3,6 +3,7 @@ package cli
 import (
 	"github.com/rdmakit/rdmakit/bench"
 	"github.com/rdmakit/rdmakit/doctor"
+	"github.com/rdmakit/rdmakit/fabric"
 	"github.com/rdmakit/rdmakit/inventory"
 	"github.com/rdmakit/rdmakit/launch"
 	"github.com/rdmakit/rdmakit/launch/consensus"
@@ -14,18 +15,26 @@ import (
 // files of docs/schema from their types.
 func Schemas() map[string]any {
 	return map[string]any{
-		inventory.Schema: inventory.Snapshot{}, // the field node of detect
-		detectSchema:     detectReport{},
-		statusSchema:     statusReport{},
-		showSchema:       showReport{},
-		doctor.Schema:    doctor.Report{},
-		launch.Schema:    launch.Plan{}, // printed by env
-		consensus.Schema: consensus.Report{},
-		lint.Schema:      lint.Report{}, // printed by env lint
-		execSchema:       execReport{},  // printed by exec --dry-run
-		demoSchema:       demoReport{},
-		configSchema:     configReport{},
-		appletsSchema:    appletsReport{},
-		bench.Schema:     bench.Result{},
+		inventory.Schema:     inventory.Snapshot{}, // the field node of detect
+		detectSchema:         detectReport{},
+		statusSchema:         statusReport{},
+		showSchema:           showReport{},
+		doctor.Schema:        doctor.Report{},
+		launch.Schema:        launch.Plan{}, // printed by env
+		consensus.Schema:     consensus.Report{},
+		lint.Schema:          lint.Report{}, // printed by env lint
+		execSchema:           execReport{},  // printed by exec --dry-run
+		demoSchema:           demoReport{},
+		configSchema:         configReport{},
+		appletsSchema:        appletsReport{},
+		bench.Schema:         bench.Result{},
+		fabric.Schema:        fabric.Document{}, // printed by fabric topology, read by --from
+		fabricSMSchema:       managersReport{},
+		fabricSwitchesSchema: switchesReport{},
+		fabricHostsSchema:    hostsReport{},
+		fabricLinksSchema:    linksReport{},
+		fabricTraceSchema:    traceReport{},
+		fabricErrorsSchema:   errorsReport{},
+		fabricPingSchema:     pingReport{},
 	}
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,8 +28,11 @@ func TestMain(m *testing.M) {
 }
 
 // TestScripts runs the scripts in testdata/script, one for each command. Besides the commands of testscript they
-// have "exits CODE COMMAND…", which demands that exit code, and "mktree NAME DIR", which writes a node tree for --root.
+// have "exits CODE COMMAND…", which demands that exit code, and "mktree NAME DIR", which writes a node tree for --root; those with a
+// simulated subnet are described at subnetCommands.
 func TestScripts(t *testing.T) {
+	commands := subnetCommands(t)
+	maps.Copy(commands, map[string]func(*testscript.TestScript, bool, []string){"exits": cmdExits, "mktree": cmdMakeTree})
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "script"),
 		Setup: func(env *testscript.Env) error {
@@ -39,12 +43,10 @@ func TestScripts(t *testing.T) {
 				return err
 			}
 			env.Setenv("TREES", trees) // node trees as text, for --from
+			setUpSubnets(env)
 			return os.Mkdir(home, 0o755)
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits":  cmdExits,
-			"mktree": cmdMakeTree,
-		},
+		Cmds:                commands,
 		RequireUniqueNames:  true,
 		RequireExplicitExec: true,
 	})

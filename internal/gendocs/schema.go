@@ -80,6 +80,10 @@ func (w *schemaWriter) schema(t reflect.Type) (*jsonschema.Schema, error) {
 	switch t {
 	case reflect.TypeFor[time.Time]():
 		return &jsonschema.Schema{Type: "string", Format: "date-time"}, nil
+	case reflect.TypeFor[time.Duration]():
+		return &jsonschema.Schema{Type: "integer"}, nil // the field's name tells the unit
+	case reflect.TypeFor[[]byte]():
+		return &jsonschema.Schema{Type: "string", ContentEncoding: "base64"}, nil
 	case reflect.TypeFor[netip.Prefix]():
 		return &jsonschema.Schema{Type: "string", Description: "IP address/length"}, nil
 	case reflect.TypeFor[netip.Addr]():

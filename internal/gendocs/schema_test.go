@@ -188,6 +188,36 @@ func TestDocumentsFollowSchemas(t *testing.T) {
 			}
 		}
 	}
+	saved := func(name string) string { return filepath.Join("..", "cli", "testdata", "fabric", name+".json") }
+	for _, name := range []string{"sound", "faults"} {
+		for _, args := range [][]string{
+			{"sm"},
+			{"switches"},
+			{"hosts"},
+			{"links"},
+			{"links", "--down"},
+			{"topology"},
+			{"trace", "host0", "host9"},
+			{"errors", "--all"},
+		} {
+			args = slices.Concat([]string{"fabric"}, args, []string{"--from", saved(name), "-o", "json"})
+			for _, document := range documents(t, "", args...) {
+				if err := v.check(document); err != nil {
+					t.Errorf("rdmactl %s: %v", strings.Join(args, " "), err)
+				}
+			}
+		}
+	}
+	for _, document := range documents(t, "", "fabric", "errors", "--from", saved("faults"), "--since", saved("sound"), "-o", "json") {
+		if err := v.check(document); err != nil {
+			t.Errorf("rdmactl fabric errors --since: %v", err)
+		}
+	}
+	for _, document := range pings(t) {
+		if err := v.check(document); err != nil {
+			t.Errorf("rdmactl fabric ping: %v", err)
+		}
+	}
 	for _, test := range []string{"write-bw", "read-lat"} {
 		for _, document := range measurement(t, test) {
 			if err := v.check(document); err != nil {

@@ -3,7 +3,10 @@ package ibdiags
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/rdmakit/rdmakit/fabric"
 	"github.com/rdmakit/rdmakit/internal/clib"
@@ -11,40 +14,153 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// resolve finds the port that an operand names, as -D, -L and -G say (C twin: resolve_portid_str).
+// address is a port in the subnet, by LID or directed route or, where both are set, by LID and from there on by directed route.
+type address struct {
+	fabric.Target
+	first    uint8  // what a directed route begins with: it is shown, not gone
+	combined bool   // the route begins at the LID
+	source   ib.LID // then: the own one
+}
+
+// String names the address as libibmad does (C twin: portid2str).
+func (a address) String() string {
+	lid := ""
+	if a.LID != 0 {
+		lid = fmt.Sprintf("Lid %d", uint16(a.LID))
+		if a.Path.Len() == 0 {
+			return lid
+		}
+		lid += " "
+	}
+	source := mad.LIDPermissive
+	if a.combined && a.source != 0 {
+		source = a.source
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%sDR path slid %d; dlid %d; %d", lid, uint16(source), uint16(mad.LIDPermissive), a.first)
+	for _, port := range a.Path.Ports() {
+		b.WriteString("," + strconv.Itoa(int(port)))
+	}
+	return b.String()
+}
+
+// isUnicast reports whether a number is a LID that a port can have.
+func isUnicast[T int32 | int](lid T) bool { return lid > 0 && lid < T(mad.MulticastLIDBase) }
+
+// resolve finds the port that an operand names, as -D, -L and -G say.
 func (r *run) resolve(ctx context.Context, operand string) (fabric.Target, error) {
+	a, err := r.resolveAddress(ctx, operand)
+	return a.Target, err
+}
+
+// resolveAddress does the same, and keeps how to show it (C twin: resolve_portid_str).
+func (r *run) resolveAddress(ctx context.Context, operand string) (address, error) {
 	switch r.destination {
 	case byPath:
-		p, err := mad.ParsePath(operand)
-		if err != nil {
-			return fabric.Target{}, fmt.Errorf("%w: %w", errAddress, err)
-		}
-		return fabric.Target{Path: p}, nil
+		return parseRoute(operand)
 	case byGUID:
 		guid, _ := clib.Strtoul(operand, 0)
 		if guid == 0 {
-			return fabric.Target{}, fmt.Errorf("%w: %q is no port GUID", errAddress, operand)
+			return address{}, fmt.Errorf("%w: %q is no port GUID", errAddress, operand)
 		}
 		lid, err := r.lidOfGUID(ctx, guid)
-		return fabric.Target{LID: lid}, err
+		return address{Target: fabric.Target{LID: lid}}, err
+	case byCombined:
+		return r.resolveCombined(ctx, operand)
 	default:
 		lid := clib.Strtol(operand, 0)
-		if lid <= 0 || lid > 0xffff {
-			return fabric.Target{}, fmt.Errorf("%w: %q is no LID", errAddress, operand)
+		if !isUnicast(lid) {
+			return address{}, fmt.Errorf("%w: %q is no LID from 1 to %d", errAddress, operand, mad.MulticastLIDBase-1)
 		}
-		return fabric.Target{LID: ib.LID(lid)}, nil
+		return address{Target: fabric.Target{LID: ib.LID(lid)}}, nil
 	}
+}
+
+// resolveCombined reads "6 0,12": by LID to 6, and from there by port 12.
+func (r *run) resolveCombined(ctx context.Context, operand string) (address, error) {
+	lid, route := leadingNumber(operand)
+	if lid == 0 || lid >= uint64(mad.MulticastLIDBase) || route == "" {
+		return address{}, fmt.Errorf("%w: %q is no LID with a route", errAddress, operand)
+	}
+	own, err := r.ownPort(ctx)
+	if err != nil {
+		return address{}, err
+	}
+	a, err := parseRoute(route[1:])
+	a.LID, a.combined, a.source = ib.LID(lid), true, own.LID
+	return a, err
+}
+
+// parseRoute reads a directed route, the ports of all hops with a first number that stands for the own node. As in C, a word that is no number is 0,
+// and numbers are cut to 8 bits.
+func parseRoute(text string) (address, error) {
+	if text == "" {
+		return address{}, fmt.Errorf("%w: the directed route is empty", errAddress)
+	}
+	words := strings.Split(strings.TrimSuffix(text, ","), ",")
+	ports := make([]uint8, len(words))
+	for i, word := range words {
+		ports[i] = uint8(clib.Strtol(word, 10)) //nolint:gosec // C cuts it too
+	}
+	path, err := mad.NewPath(ports[1:]...)
+	if err != nil {
+		return address{}, fmt.Errorf("%w: %w", errAddress, err)
+	}
+	return address{Target: fabric.Target{Path: path}, first: ports[0]}, nil
+}
+
+// ask asks a port for an attribute of subnet management, and returns mad.SMPDataLen bytes of it.
+func (r *run) ask(ctx context.Context, to address, a mad.Attribute, modifier uint32) ([]byte, error) {
+	if !to.combined {
+		return r.client.SMP(ctx, to.Target, mad.MethodGet, a, modifier, nil)
+	}
+	p := mad.NewDirectedSMP(mad.MethodGet, a, modifier, 0, &to.Path)
+	p.MKey, p.DrSLID = r.mkey, to.source
+	d := fabric.Datagram{Address: fabric.Address{LID: to.LID}}
+	p.Append(d.MAD[:0])
+	if err := r.client.Call(ctx, &d); err != nil {
+		return nil, fmt.Errorf("ask %s for attribute 0x%x, modifier 0x%x: %w", to, uint16(a), modifier, err)
+	}
+	p.Decode(d.MAD[:]) //nolint:errcheck // a MAD is long enough
+	return p.Data[:], nil
+}
+
+// nodeInfo, nodeDescription, portInfo and switchInfo ask for these.
+func (r *run) nodeInfo(ctx context.Context, to address) (info mad.NodeInfo, err error) {
+	data, err := r.ask(ctx, to, mad.AttributeNodeInfo, 0)
+	if err == nil {
+		_, err = info.Decode(data)
+	}
+	return info, err
+}
+
+func (r *run) nodeDescription(ctx context.Context, to address) (d mad.NodeDescription, err error) {
+	data, err := r.ask(ctx, to, mad.AttributeNodeDescription, 0)
+	if err == nil {
+		_, err = d.Decode(data)
+	}
+	return d, err
+}
+
+func (r *run) portInfo(ctx context.Context, to address, port uint32) (info mad.PortInfo, err error) {
+	data, err := r.ask(ctx, to, mad.AttributePortInfo, port)
+	if err == nil {
+		_, err = info.Decode(data)
+	}
+	return info, err
+}
+
+func (r *run) switchInfo(ctx context.Context, to address) (info mad.SwitchInfo, err error) {
+	data, err := r.ask(ctx, to, mad.AttributeSwitchInfo, 0)
+	if err == nil {
+		_, err = info.Decode(data)
+	}
+	return info, err
 }
 
 // ownPort asks the own port for its info: LID, LID of the subnet manager, subnet prefix.
 func (r *run) ownPort(ctx context.Context) (mad.PortInfo, error) {
-	var info mad.PortInfo
-	data, err := r.client.SMP(ctx, fabric.Target{}, mad.MethodGet, mad.AttributePortInfo, 0, nil)
-	if err != nil {
-		return info, err
-	}
-	info.Decode(data) //nolint:errcheck // the client has the length
-	return info, nil
+	return r.portInfo(ctx, address{}, 0)
 }
 
 // sm is the LID of the subnet manager: -s, or what the own port says.
@@ -55,31 +171,40 @@ func (r *run) sm(own *mad.PortInfo) ib.LID {
 	return own.MasterSMLID
 }
 
-// lidOfGUID asks the subnet administration for the path to a port (C twin: ib_resolve_guid_via).
+// errNoSM is the cause when a GUID can't be looked up.
+var errNoSM = errors.New("the own port knows of no subnet manager, which would know the LID")
+
+// lidOfGUID asks the subnet administration for the path to a port (C twin: resolve_guid).
 func (r *run) lidOfGUID(ctx context.Context, guid uint64) (ib.LID, error) {
 	own, err := r.ownPort(ctx)
 	if err != nil {
 		return 0, err
 	}
-	self, err := r.client.SMP(ctx, fabric.Target{}, mad.MethodGet, mad.AttributeNodeInfo, 0, nil)
+	sm := r.sm(&own)
+	if sm == 0 {
+		return 0, errNoSM
+	}
+	node, err := r.nodeInfo(ctx, address{})
 	if err != nil {
 		return 0, err
 	}
-	var node mad.NodeInfo
-	node.Decode(self) //nolint:errcheck // the client has the length
 	query := mad.PathRecord{DGID: gid(own.GIDPrefix, guid), SGID: gid(own.GIDPrefix, binary.BigEndian.Uint64(node.PortGUID[:])), NumPath: 1}
 	const mask = mad.PathRecordMaskDGID | mad.PathRecordMaskSGID | mad.PathRecordMaskNumPath
-	record, err := r.client.SA(ctx, r.sm(&own), mad.AttributePathRecord, mask, query.Append(nil))
+	record, err := r.client.SA(ctx, sm, mad.AttributePathRecord, mask, query.Append(nil))
 	if err != nil {
 		return 0, err
 	}
 	var path mad.PathRecord
-	path.Decode(record) //nolint:errcheck // the client has the length
-	return path.DLID, nil
+	_, err = path.Decode(record)
+	return path.DLID, err
 }
 
-// gid puts a subnet prefix and a port's GUID together.
+// gid puts a subnet prefix, or the usual one for none, and a port's GUID together.
 func gid(prefix ib.SubnetPrefix, guid uint64) (g ib.GID) {
+	const usual = 0xfe80 << 48
+	if prefix == 0 {
+		prefix = usual
+	}
 	binary.BigEndian.PutUint64(g[:8], uint64(prefix))
 	binary.BigEndian.PutUint64(g[8:], guid)
 	return g

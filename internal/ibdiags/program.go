@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"path"
 	"strings"
 
 	"github.com/rdmakit/rdmakit/fabric"
@@ -23,7 +22,7 @@ const Version = "44.0"
 
 // Host is what a program sees of the world.
 type Host struct {
-	// Name is what messages call the program: argv[0]; its last element is shown, as C does.
+	// Name is what messages call the program: argv[0], as it was typed.
 	Name string
 	// Args are the arguments, without the name.
 	Args           []string
@@ -34,7 +33,8 @@ type Host struct {
 	LookupEnv func(string) (string, bool)
 	// Open opens the port that the options -C and -P choose: "" and 0 mean any.
 	Open func(ctx context.Context, device string, port int) (fabric.Transport, error)
-	// ReadFile and WriteFile access files that options name: node name maps, thresholds, caches.
+	// ReadFile and WriteFile access files that options name or that have a place of their own: defaults, node name maps, thresholds,
+	// caches.
 	ReadFile  func(name string) ([]byte, error)
 	WriteFile func(name string, data []byte) error
 	// Hostname is what a ping server calls itself, with the domain.
@@ -48,8 +48,12 @@ type Program struct {
 	Name    string
 	Summary string // what it prints, for lists
 	Usage   string // operands as C's usage shows them: "[options] <dest lid|guid>"
-	Long    string // what there is to know beyond Summary
-	// Examples are command lines without the program's name; "#" begins a remark.
+	// UsageNote stands behind Usage in C's usage, where a program lists its operations.
+	UsageNote string
+	Long      string // what there is to know beyond Summary
+	// Example is a command line without the program's name, for the documentation; empty: the first of Examples.
+	Example string
+	// Examples are command lines without the program's name, as C's usage lists them; "#" begins a remark.
 	Examples []string
 	// Options are its own, as C's usage lists them, and then the common ones that it has.
 	Options []Option
@@ -66,7 +70,10 @@ type Option struct {
 
 // Programs returns the programs in alphabetical order.
 func Programs() []Program {
-	return []Program{sminfo()}
+	return []Program{
+		ibhosts(), iblinkinfo(), ibnetdiscover(), ibnodes(), ibping(), ibqueryerrors(),
+		ibroute(), ibswitches(), ibtracert(), perfquery(), sminfo(), smpquery(),
+	}
 }
 
 // Find returns the program of that name.
@@ -125,8 +132,7 @@ func (p Program) Run(ctx context.Context, host Host) int {
 // usage is what C prints for -h and for wrong options.
 func (p *Program) usage(name string) string {
 	var b bytes.Buffer
-	name = path.Base(name)
-	fmt.Fprintf(&b, "\nUsage: %s %s\n\nOptions:\n", name, p.Usage)
+	fmt.Fprintf(&b, "\nUsage: %s %s\n%s\nOptions:\n", name, p.Usage, p.UsageNote)
 	for _, o := range p.Options {
 		b.WriteString(usageLine(o))
 	}
@@ -152,8 +158,11 @@ func (o Option) Flags() string {
 	return flags
 }
 
-// usageLine sets the help of an option in column 26, as C does.
+// usageLine sets the help of an option in column 26, or two spaces behind a longer option, as C does.
 func usageLine(o Option) string {
-	help := strings.ReplaceAll(o.Help, "\n", "\n"+strings.Repeat(" ", 26))
-	return fmt.Sprintf("  %-23s %s\n", o.Flags(), help)
+	if o.Help == "" {
+		return "  " + o.Flags() + "\n"
+	}
+	flags := fmt.Sprintf("  %-22s  ", o.Flags())
+	return flags + strings.ReplaceAll(o.Help, "\n", "\n"+strings.Repeat(" ", len(flags))) + "\n"
 }

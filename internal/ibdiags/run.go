@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
+	"math"
 	"strings"
 	"time"
 
@@ -22,6 +22,7 @@ const (
 	byLID destination = iota
 	byGUID
 	byPath
+	byCombined // LID and route
 )
 
 // run is one run of a program: the common options, and the connection into the subnet.
@@ -37,7 +38,6 @@ type run struct {
 	smLID       uint16        // -s; 0: ask
 	mkey        uint64
 	showKeys    bool
-	showErrors  bool
 	verbose     int
 	debug       int
 
@@ -60,6 +60,7 @@ func (r *run) options(own func(letter byte, arg string) bool) (code int, done bo
 	for i, o := range r.program.Options {
 		list[i] = o.Option
 	}
+	r.readDefaults(configFile)
 	g := clib.NewGetopt(r.Args, list)
 	g.Name, g.ErrOut, g.Ordered = r.Name, r.Stderr, r.has("POSIXLY_CORRECT")
 	for {
@@ -69,12 +70,14 @@ func (r *run) options(own func(letter byte, arg string) bool) (code int, done bo
 			r.operands = g.Operands
 			return 0, false
 		case letter == 'V' && r.isCommon('V'):
-			r.errorf("%s BUILD VERSION: %s\n", path.Base(r.Name), Version)
+			r.errorf("%s BUILD VERSION: %s\n", r.Name, Version)
 			return 0, true
 		case letter == 'h' && r.isCommon('h'), letter == clib.UnknownOption:
 			return r.usage(), true
 		case r.isCommon(letter):
-			r.common(letter, arg)
+			if code, done := r.common(letter, arg); done {
+				return code, true
+			}
 		case !own(letter, arg):
 			return r.usage(), true
 		}
@@ -89,15 +92,18 @@ func (r *run) isCommon(letter byte) bool {
 		}
 		for _, c := range commonOptions("") {
 			if c.Short == letter {
-				return c.Long == o.Long
+				return c.Option == o.Option
 			}
 		}
 	}
 	return false
 }
 
-func (r *run) common(letter byte, arg string) {
+// common takes in one of the common options; done tells that its argument ends the run, with the exit code.
+func (r *run) common(letter byte, arg string) (code int, done bool) {
 	switch letter {
+	case 'z':
+		r.readDefaults(arg)
 	case 'C':
 		r.device = arg
 	case 'P':
@@ -109,22 +115,33 @@ func (r *run) common(letter byte, arg string) {
 	case 'G':
 		r.destination = byGUID
 	case 't':
-		ms, _ := clib.Strtoul(arg, 0)
-		r.timeout = time.Duration(min(ms, 1<<31)) * time.Millisecond
+		ms, rest := leadingNumber(arg)
+		if rest != "" || ms == 0 || ms > math.MaxInt32 {
+			return r.fail(nil, "Invalid timeout \"%s\".  Timeout requires a positive integer value < %d.", arg, math.MaxInt32), true
+		}
+		r.timeout = time.Duration(ms) * time.Millisecond
 	case 's':
-		lid, _ := clib.Strtoul(arg, 0)
+		lid := clib.Strtol(arg, 0)
+		if !isUnicast(lid) {
+			return r.fail(nil, "cannot resolve SM destination port %s", arg), true
+		}
 		r.smLID = uint16(lid)
 	case 'K':
 		r.showKeys = true
 	case 'y':
-		r.mkey, _ = clib.Strtoul(arg, 0)
+		key, rest := leadingNumber(arg)
+		if rest != "" {
+			return r.fail(nil, "Bad M_Key"), true
+		}
+		r.mkey = key
 	case 'e':
-		r.showErrors = true
+		// causes are told anyway
 	case 'v':
 		r.verbose++
 	case 'd':
 		r.debug++
 	}
+	return 0, false
 }
 
 // usage prints how to call the program, and returns the exit code of that.
@@ -155,9 +172,9 @@ func (r *run) fail(cause error, format string, a ...any) int {
 	if r.debug > 0 {
 		where = fmt.Sprintf("[pid %d] main: ", r.PID)
 	}
-	r.printf("%s: iberror: %sfailed: %s\n", path.Base(r.Name), where, fmt.Sprintf(format, a...))
+	r.printf("%s: iberror: %sfailed: %s\n", r.Name, where, fmt.Sprintf(format, a...))
 	if cause != nil {
-		r.errorf("%s: %s\n", path.Base(r.Name), strings.TrimSpace(cause.Error()))
+		r.errorf("%s: %s\n", r.Name, strings.TrimSpace(cause.Error()))
 		if r.Hints != nil {
 			for _, hint := range r.Hints(cause) {
 				r.errorf("hint: %s\n", hint)
@@ -170,6 +187,15 @@ func (r *run) fail(cause error, format string, a ...any) int {
 // warn prints a warning as libibmad does, with the cause.
 func (r *run) warn(function string, format string, a ...any) {
 	r.errorf("ibwarn: [%d] %s: %s\n", r.PID, function, fmt.Sprintf(format, a...))
+}
+
+// stopped tells that the run was cut short, after a message with the reason.
+func (r *run) stopped(ctx context.Context) bool {
+	cause := context.Cause(ctx)
+	if cause != nil {
+		r.errorf("%s: %s\n", r.Name, cause.Error())
+	}
+	return cause != nil
 }
 
 // has tells that the environment has a variable.

@@ -3,7 +3,6 @@ package ibdiags
 import (
 	"context"
 	"encoding/binary"
-	"path"
 
 	"github.com/rdmakit/rdmakit/fabric"
 	"github.com/rdmakit/rdmakit/internal/clib"
@@ -66,7 +65,7 @@ func runSminfo(ctx context.Context, r *run) int {
 		return r.fail(err, "query")
 	}
 	info.Decode(data) //nolint:errcheck // the client has the length
-	r.printf("%s: sm lid %d sm guid 0x%x, activity count %d priority %d state %d %s\n", path.Base(r.Name), to.LID,
+	r.printf("sminfo: sm lid %d sm guid 0x%x, activity count %d priority %d state %d %s\n", to.LID,
 		binary.BigEndian.Uint64(info.GUID[:]), info.ActCount, info.Priority, uint8(info.State), info.State)
 	return 0
 }

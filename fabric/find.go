@@ -1,0 +1,291 @@
+package fabric
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rdmakit/rdmakit/wire/ib"
+	"github.com/rdmakit/rdmakit/wire/mad"
+)
+
+// Errors of Find.
+var (
+	ErrNoNode    = errors.New("no such node")
+	ErrAmbiguous = errors.New("several nodes fit")
+)
+
+// Endpoint is a port as a sender or receiver of packets.
+type Endpoint struct {
+	Port PortID
+	// LID is the one that was asked for where the port was found by it, else the port's base LID; 0 while no subnet manager has
+	// given one.
+	LID ib.LID
+}
+
+// maxListed bounds how many candidates an error names.
+const maxListed = 5
+
+// Find returns the port that a text means: a LID ("7", "0x7"), a GUID of a node or port ("0x2c90300000001" with more
+// than 4 digits, or with colons), or a name. A name is the node's description or a word of it, such as leaf0 in
+// "MF0;leaf0:MQM9700/U1"; "[N]" behind a name or GUID chooses the port. Without it, a switch's port is 0, and an
+// adapter's the first that has a cable. The error matches ErrNoNode or ErrAmbiguous.
+func (t *Topology) Find(text string) (Endpoint, error) {
+	name, number, err := splitPort(text)
+	if err != nil {
+		return Endpoint{}, fmt.Errorf("find %q: %w", text, err)
+	}
+	if lid, ok := parseLID(name); ok {
+		return t.findLID(text, lid)
+	}
+	var found []PortID
+	if guid, err := ib.ParseGUID(name); err == nil {
+		found = t.findGUID(guid)
+	} else {
+		found = t.findName(name)
+	}
+	switch {
+	case len(found) == 0:
+		return Endpoint{}, fmt.Errorf("find %q: %w", text, ErrNoNode)
+	case len(found) > 1:
+		return Endpoint{}, fmt.Errorf("find %q: %w: %s", text, ErrAmbiguous, t.candidates(found))
+	}
+	id, n := found[0], t.Node(found[0].Node)
+	if number >= 0 {
+		if number >= len(n.Ports) || number == 0 && !n.IsSwitch() {
+			return Endpoint{}, fmt.Errorf("find %q: %w with port %d: it has %d", text, ErrNoNode, number, n.Info.NumPorts)
+		}
+		id.Port = uint8(number)
+	}
+	return Endpoint{id, n.LID(id.Port)}, nil
+}
+
+// splitPort cuts "[N]" off; number is -1 without.
+func splitPort(text string) (name string, number int, err error) {
+	open := strings.LastIndexByte(text, '[')
+	if open < 0 || !strings.HasSuffix(text, "]") {
+		return text, -1, nil
+	}
+	n, err := strconv.ParseUint(text[open+1:len(text)-1], 10, 8)
+	if err != nil {
+		return "", 0, errors.New("what stands in brackets is no port number")
+	}
+	return text[:open], int(n), nil
+}
+
+// parseLID reads a decimal number, or a hexadecimal one of up to 4 digits.
+func parseLID(text string) (ib.LID, bool) {
+	digits, hex := strings.CutPrefix(text, "0x")
+	base := 10
+	if hex {
+		base = 16
+		if len(digits) > 4 {
+			return 0, false
+		}
+	}
+	v, err := strconv.ParseUint(digits, base, 16)
+	return ib.LID(v), err == nil
+}
+
+func (t *Topology) findLID(text string, lid ib.LID) (Endpoint, error) {
+	for _, n := range t.Nodes {
+		for number := range n.Ports {
+			if n.IsSwitch() && number > 0 {
+				break // all have what port 0 has
+			}
+			if id := (PortID{n.GUID(), uint8(number)}); t.hasLID(id, lid) {
+				return Endpoint{id, lid}, nil
+			}
+		}
+	}
+	return Endpoint{}, fmt.Errorf("find %q: no port has LID %d: %w", text, uint16(lid), ErrNoNode)
+}
+
+// findGUID returns the node of that GUID, or else the ports: a system has the GUID of its first node, a port may have that of its node.
+func (t *Topology) findGUID(guid ib.GUID) []PortID {
+	if n := t.Node(guid); n != nil {
+		return []PortID{n.firstPort()}
+	}
+	var found []PortID
+	for _, n := range t.Nodes {
+		for number := range n.Ports {
+			if n.Ports[number].GUID == guid {
+				found = append(found, PortID{n.GUID(), uint8(number)})
+				break // of a switch, all ports have the same
+			}
+		}
+	}
+	return found
+}
+
+func (t *Topology) findName(name string) []PortID {
+	var whole, part []PortID
+	for _, n := range t.Nodes {
+		text := n.Description.String()
+		switch {
+		case text == name:
+			whole = append(whole, n.firstPort())
+		case slices.Contains(words(text), name):
+			part = append(part, n.firstPort())
+		}
+	}
+	if len(whole) > 0 {
+		return whole
+	}
+	return part
+}
+
+// firstPort is the port that a node's name stands for.
+func (n *Node) firstPort() PortID {
+	id := PortID{Node: n.GUID()}
+	if n.IsSwitch() {
+		return id
+	}
+	for number := range n.Ports {
+		if n.Ports[number].HasPeer() {
+			id.Port = uint8(number)
+			return id
+		}
+	}
+	id.Port = 1
+	return id
+}
+
+// words cuts a description as switches and hosts write them: "MF0;leaf0:MQM9700/U1", "host0 mlx5_0".
+func words(description string) []string {
+	return strings.FieldsFunc(description, func(r rune) bool { return strings.ContainsRune(" ;:,'\"", r) })
+}
+
+func (t *Topology) candidates(found []PortID) string {
+	var list []string
+	for i, id := range found {
+		if i == maxListed {
+			list = append(list, fmt.Sprintf("and %d more", len(found)-maxListed))
+			break
+		}
+		list = append(list, fmt.Sprintf("%q (0x%x)", t.Node(id.Node).Description.String(), id.Node[:]))
+	}
+	return strings.Join(list, ", ")
+}
+
+// Matches reports whether a text means the node: its description, a word of it, a pattern for either (*, ? and [a-z] as in path.Match, but that they match slashes too), a GUID of
+// the node, its system or a port, or a LID of it.
+func (n *Node) Matches(text string) bool {
+	if lid, ok := parseLID(text); ok {
+		return n.hasLID(lid)
+	}
+	if guid, err := ib.ParseGUID(text); err == nil {
+		return guid == n.GUID() || guid == n.Info.SystemImageGUID ||
+			slices.ContainsFunc(n.Ports, func(p Port) bool { return p.GUID == guid })
+	}
+	description := n.Description.String()
+	for _, word := range append(words(description), description) {
+		if word == text || matches(text, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// matches is path.Match, but that a star matches slashes as well, which models have: "MQM9700/U1".
+func matches(pattern, name string) bool {
+	noSlash := func(s string) string { return strings.ReplaceAll(s, "/", "\x00") }
+	ok, err := path.Match(noSlash(pattern), noSlash(name))
+	return ok && err == nil
+}
+
+// hasLID reports whether a port of the node has the LID.
+func (n *Node) hasLID(lid ib.LID) bool {
+	for number := range n.Ports {
+		if n.IsSwitch() && number > 0 {
+			return false
+		}
+		if n.Ports[number].hasLID(lid) {
+			return true
+		}
+	}
+	return false
+}
+
+// hasLID reports whether the LID is the port's, as its base or by its LMC. Of a switch, port 0 is the one to ask.
+func (p *Port) hasLID(lid ib.LID) bool {
+	return p.Known && p.Info.LID != 0 && lid >= p.Info.LID && int(lid) < int(p.Info.LID)+1<<p.Info.LMC
+}
+
+// Tiers tells how far each switch is from the hosts: 1 for those that hosts are connected to, and one more for each cable from
+// there. Adapters and routers are 0. A switch that has a few hosts, and far less than the switches next to it, is no
+// leaf: a management server or an aggregation node may sit at a spine. Switches that no cable connects with hosts are 1.
+func (t *Topology) Tiers() map[ib.GUID]int {
+	tiers := make(map[ib.GUID]int, len(t.Nodes))
+	hosts := t.hostCounts()
+	var front []*Node
+	for _, n := range t.Nodes {
+		if n.IsSwitch() && t.isLeaf(n, hosts) {
+			tiers[n.GUID()] = 1
+			front = append(front, n)
+		}
+	}
+	for tier := 2; len(front) > 0; tier++ {
+		var next []*Node
+		for _, n := range front {
+			for _, peer := range t.switchesNextTo(n) {
+				if tiers[peer.GUID()] == 0 {
+					tiers[peer.GUID()] = tier
+					next = append(next, peer)
+				}
+			}
+		}
+		front = next
+	}
+	for _, n := range t.Nodes {
+		if n.IsSwitch() && tiers[n.GUID()] == 0 {
+			tiers[n.GUID()] = 1
+		}
+	}
+	return tiers
+}
+
+// fewHosts is how many times less hosts than a neighbour make a switch no leaf.
+const fewHosts = 4
+
+func (t *Topology) isLeaf(n *Node, hosts map[ib.GUID]int) bool {
+	own := hosts[n.GUID()]
+	if own == 0 {
+		return false
+	}
+	for _, peer := range t.switchesNextTo(n) {
+		if hosts[peer.GUID()] > own*fewHosts {
+			return false
+		}
+	}
+	return true
+}
+
+// hostCounts counts the adapters at each switch.
+func (t *Topology) hostCounts() map[ib.GUID]int {
+	counts := map[ib.GUID]int{}
+	for _, n := range t.Nodes {
+		for number := range n.Ports {
+			if p := &n.Ports[number]; n.Info.NodeType == mad.NodeTypeCA && p.HasPeer() {
+				counts[p.Peer.Node]++
+			}
+		}
+	}
+	return counts
+}
+
+func (t *Topology) switchesNextTo(n *Node) []*Node {
+	var list []*Node
+	for number := range n.Ports {
+		if !n.Ports[number].HasPeer() {
+			continue
+		}
+		if peer := t.Node(n.Ports[number].Peer.Node); peer != nil && peer.IsSwitch() && peer != n {
+			list = append(list, peer)
+		}
+	}
+	return list
+}

@@ -1,0 +1,94 @@
+package fabric_test
+
+import (
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/rdmakit/rdmakit/fabric"
+	"github.com/rdmakit/rdmakit/wire/mad"
+)
+
+// reading returns the counter of that name.
+func reading(t *testing.T, p *fabric.Port, name string) fabric.Reading {
+	t.Helper()
+	for _, r := range p.Readings() {
+		if r.Name == name {
+			return r
+		}
+	}
+	t.Fatalf("no counter %s", name)
+	return fabric.Reading{}
+}
+
+func TestReadings(t *testing.T) {
+	narrow := &fabric.Port{Counters: &mad.PortCounters{
+		LinkDownedCounter: 255, LocalLinkIntegrityErrors: 15, SymbolErrorCounter: 65534, PortXmitWait: 1<<32 - 1, PortXmitData: 7,
+	}}
+	both := &fabric.Port{Counters: narrow.Counters, Extended: &mad.PortCountersExtended{PortXmitData: 1 << 40, SymbolErrorCounter: 9}}
+	wide := &fabric.Port{Extended: &mad.PortCountersExtended{SymbolErrorCounter: 1 << 20, PortXmitWait: 5}}
+	tests := []struct {
+		port      *fabric.Port
+		want      fabric.Reading
+		saturated bool
+	}{
+		{narrow, fabric.Reading{Name: "LinkDownedCounter", Value: 255, Bits: 8, IsError: true}, true},
+		{narrow, fabric.Reading{Name: "LocalLinkIntegrityErrors", Value: 15, Bits: 4, IsError: true}, true},
+		{narrow, fabric.Reading{Name: "SymbolErrorCounter", Value: 65534, Bits: 16, IsError: true}, false},
+		{narrow, fabric.Reading{Name: "PortXmitWait", Value: 1<<32 - 1, Bits: 32}, true},
+		{narrow, fabric.Reading{Name: "PortXmitData", Value: 7, Bits: 32}, false},
+		{both, fabric.Reading{Name: "PortXmitData", Value: 1 << 40, Bits: 64}, false},
+		{both, fabric.Reading{Name: "SymbolErrorCounter", Value: 65534, Bits: 16, IsError: true}, false},
+		{wide, fabric.Reading{Name: "SymbolErrorCounter", Value: 1 << 20, Bits: 64, IsError: true}, false},
+		{wide, fabric.Reading{Name: "PortXmitWait", Value: 5, Bits: 64}, false},
+	}
+	for _, tt := range tests {
+		got := reading(t, tt.port, tt.want.Name)
+		if got != tt.want || got.Saturated() != tt.saturated {
+			t.Errorf("Readings() has %+v, saturated %t, want %+v, %t", got, got.Saturated(), tt.want, tt.saturated)
+		}
+	}
+	if got := new(fabric.Port).Readings(); got != nil {
+		t.Errorf("Readings of a port that was not read = %v, want nil", got)
+	}
+	full := fabric.Reading{Value: 1<<64 - 1, Bits: 64}
+	if !full.Saturated() {
+		t.Error("a counter of 64 ones is not saturated")
+	}
+}
+
+func TestChanges(t *testing.T) {
+	before := []fabric.Reading{{"A", 10, 16, true}, {"B", 10, 16, true}, {"C", 10, 16, true}, {"D", 255, 8, true}, {"E", 7, 32, false}}
+	after := []fabric.Reading{{"A", 30, 16, true}, {"B", 10, 16, true}, {"C", 3, 16, true}, {"D", 255, 8, true}, {"E", 7, 64, false}, {"F", 1, 8, true}}
+	want := []fabric.Change{
+		{Reading: after[0], Delta: new(uint64(20)), PerSecond: new(2.0)},
+		{Reading: after[1], Delta: new(uint64(0)), PerSecond: new(0.0)},
+		{Reading: after[2], Reset: true},
+		{Reading: after[3], Delta: new(uint64(0)), PerSecond: new(0.0)},
+		{Reading: after[4]}, // another width: another counter
+		{Reading: after[5]},
+	}
+	if diff := gocmp.Diff(want, fabric.Changes(before, after, 10*time.Second)); diff != "" {
+		t.Errorf("Changes (-want +got):\n%s", diff)
+	}
+	if got := fabric.Changes(before, after[:1], 0); got[0].Delta == nil || got[0].PerSecond != nil {
+		t.Errorf("Changes without time = %+v, want a growth and no rate", got[0])
+	}
+	if got := fabric.Changes(nil, after[:1], time.Second); got[0].Delta != nil {
+		t.Errorf("Changes without an earlier reading = %+v, want no growth", got[0])
+	}
+}
+
+func TestThresholds(t *testing.T) {
+	limits := fabric.DefaultThresholds()
+	for _, tt := range []struct {
+		name  string
+		value uint64
+		want  bool
+	}{{"SymbolErrorCounter", 0, false}, {"SymbolErrorCounter", 1, true}, {"PortXmitWait", 99, false}, {"PortXmitData", 99, false}} {
+		if got := limits.Exceeded(fabric.Reading{Name: tt.name, Value: tt.value}); got != tt.want {
+			t.Errorf("Exceeded(%s %d) = %t, want %t", tt.name, tt.value, got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,203 @@
+package fabric
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/rdmakit/rdmakit/wire/ib"
+	"github.com/rdmakit/rdmakit/wire/mad"
+)
+
+// TraceEnd says how a trace ends.
+type TraceEnd string
+
+// The ends.
+const (
+	TraceArrived   TraceEnd = "arrived"
+	TraceLoop      TraceEnd = "loop"       // a switch is passed twice: packets circle until they are dropped
+	TraceBlackHole TraceEnd = "black-hole" // a switch has no way, or one that leads nowhere
+	TraceStray     TraceEnd = "stray"      // the way ends at a node that doesn't have the LID
+	TraceUnknown   TraceEnd = "unknown"    // it leads to a node, or by a table, that didn't answer
+)
+
+// Hop is a node on a trace.
+type Hop struct {
+	Node ib.GUID
+	// In and Out are the ports by which the packet comes and goes on. In is 0 at the source and Out at the destination.
+	In, Out uint8
+}
+
+// Trace is the way of packets from one port to another.
+type Trace struct {
+	From, To Endpoint
+	Hops     []Hop
+	End      TraceEnd
+	Reason   string // why the end isn't TraceArrived, in one sentence
+}
+
+// ErrNoLID is the error of a trace to a port that has no LID, or from one that has none.
+var ErrNoLID = errors.New("the port has no LID: no subnet manager has been here")
+
+// RouteLookup returns the port by which a switch sends packets to a LID, mad.LFTPortNone for none.
+type RouteLookup func(sw *Node, lid ib.LID) (uint8, error)
+
+var errNotRead = errors.New("its forwarding table was not read")
+
+// RoutesRead returns what Options.Routes has read; an error for a switch without.
+func RoutesRead(sw *Node, lid ib.LID) (uint8, error) {
+	switch {
+	case sw.Routes == nil:
+		return 0, errNotRead
+	case int(lid) >= len(sw.Routes):
+		return mad.LFTPortNone, nil
+	}
+	return sw.Routes[lid], nil
+}
+
+// RouteLookup returns a lookup that asks switches for the blocks of their forwarding tables that a trace needs, each once.
+func (c *Client) RouteLookup(ctx context.Context) RouteLookup {
+	type key struct {
+		node  ib.GUID
+		block uint32
+	}
+	read := map[key]mad.LFTBlock{}
+	return func(sw *Node, lid ib.LID) (uint8, error) {
+		if sw.Switch != nil && uint16(lid) > sw.Switch.LinearFDBTop {
+			return mad.LFTPortNone, nil // what stands beyond doesn't count
+		}
+		k := key{sw.GUID(), uint32(lid) / mad.LFTBlockLen}
+		block, ok := read[k]
+		if !ok {
+			data, err := c.SMP(ctx, Target{Path: sw.Path}, mad.MethodGet, mad.AttributeLFT, k.block, nil)
+			if err != nil {
+				return 0, err
+			}
+			block.Decode(data) //nolint:errcheck // the client has the length
+			read[k] = block
+		}
+		return block[lid%mad.LFTBlockLen], nil
+	}
+}
+
+// Trace follows the forwarding tables from one port to another. Nothing is sent: links count as the sweep saw them. What is wrong with the
+// way stands in the result's End and Reason; the error is ErrNoLID, ErrNoNode for a port that the topology doesn't
+// have, or the context's by way of the lookup. C twin: ibtracert.
+func (t *Topology) Trace(from, to Endpoint, lookup RouteLookup) (Trace, error) {
+	tr := Trace{From: from, To: to}
+	switch {
+	case t.Port(from.Port) == nil || t.Port(to.Port) == nil:
+		return tr, fmt.Errorf("trace %s to %s: %w", from.Port, to.Port, ErrNoNode)
+	case from.LID == 0:
+		return tr, fmt.Errorf("trace from %s: %w", from.Port, ErrNoLID)
+	case to.LID == 0:
+		return tr, fmt.Errorf("trace to %s: %w", to.Port, ErrNoLID)
+	}
+	w := walk{t: t, lid: to.LID, lookup: lookup, seen: map[ib.GUID]bool{}}
+	for at := from.Port; ; {
+		hop := Hop{Node: at.Node, In: at.Port}
+		if len(tr.Hops) == 0 {
+			hop.In = 0
+		}
+		err := w.leave(&hop, at, len(tr.Hops) == 0)
+		if err != nil {
+			return tr, fmt.Errorf("trace %s to %s: %w", from.Port, to.Port, err)
+		}
+		tr.Hops = append(tr.Hops, hop)
+		if w.end != "" {
+			tr.End, tr.Reason = w.end, w.reason
+			return tr, nil
+		}
+		at = t.Node(at.Node).Ports[hop.Out].Peer
+	}
+}
+
+// walk is the state of one trace.
+type walk struct {
+	t      *Topology
+	lid    ib.LID
+	lookup RouteLookup
+	seen   map[ib.GUID]bool // switches
+	end    TraceEnd         // empty while it goes on
+	reason string
+}
+
+// stop ends the walk.
+func (w *walk) stop(end TraceEnd, format string, a ...any) {
+	w.end, w.reason = end, fmt.Sprintf(format, a...)
+}
+
+// leave finds the port by which a packet that came to a port goes on, or stops there.
+func (w *walk) leave(hop *Hop, at PortID, first bool) error {
+	n := w.t.Node(at.Node)
+	receiver := at.Port
+	if n.IsSwitch() {
+		receiver = 0
+	}
+	switch {
+	case n.Ports[receiver].hasLID(w.lid):
+		w.stop(TraceArrived, "")
+		return nil
+	case n.IsSwitch():
+		if err := w.ask(hop, n); err != nil || w.end != "" {
+			return err
+		}
+	case first:
+		hop.Out = at.Port
+	default:
+		w.stop(TraceStray, "%s doesn't have LID %d", n.Name(), uint16(w.lid))
+		return nil
+	}
+	w.check(n, hop.Out)
+	return nil
+}
+
+// ask looks the way up in a switch.
+func (w *walk) ask(hop *Hop, n *Node) error {
+	lid := uint16(w.lid)
+	if w.seen[n.GUID()] {
+		w.stop(TraceLoop, "%s is reached for the second time", n.Name())
+		return nil
+	}
+	w.seen[n.GUID()] = true
+	out, err := w.lookup(n, w.lid)
+	_, refused := errors.AsType[*StatusError](err)
+	switch {
+	case refused || errors.Is(err, ErrNoAnswer) || errors.Is(err, errNotRead):
+		w.stop(TraceUnknown, "the route of %s to LID %d is not known: %v", n.Name(), lid, err)
+	case err != nil:
+		return err
+	case out == mad.LFTPortNone:
+		w.stop(TraceBlackHole, "%s has no route to LID %d", n.Name(), lid)
+	case out == 0:
+		w.stop(TraceStray, "%s takes packets to LID %d for its own, and they aren't", n.Name(), lid)
+	case int(out) >= len(n.Ports):
+		w.stop(TraceBlackHole, "%s sends LID %d to port %d, and has %d", n.Name(), lid, out, n.Info.NumPorts)
+	default:
+		hop.Out = out
+	}
+	return nil
+}
+
+// check looks whether packets get through a port.
+func (w *walk) check(n *Node, out uint8) {
+	p := &n.Ports[out]
+	switch {
+	case !p.Known && !p.HasPeer():
+		w.stop(TraceUnknown, "port %d of %s did not answer", out, n.Name())
+	case p.Known && !p.IsLinkUp():
+		w.stop(TraceBlackHole, "port %d of %s, by which packets to LID %d go, is down (%v)", out, n.Name(), uint16(w.lid), p.Info.PortPhysicalState)
+	case !p.HasPeer():
+		w.stop(TraceUnknown, "who is behind port %d of %s did not answer", out, n.Name())
+	case p.Known && p.Info.PortState != mad.PortStateActive:
+		w.stop(TraceBlackHole, "port %d of %s, by which packets to LID %d go, is not active (%v)", out, n.Name(), uint16(w.lid), p.Info.PortState)
+	}
+}
+
+// Name returns the description, or the GUID of a node that has none.
+func (n *Node) Name() string {
+	if text := n.Description.String(); text != "" {
+		return text
+	}
+	return fmt.Sprintf("0x%x", n.Info.NodeGUID[:])
+}

@@ -1,0 +1,185 @@
+package fabric_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/rdmakit/rdmakit/fabric"
+	"github.com/rdmakit/rdmakit/internal/sim/subnet"
+	"github.com/rdmakit/rdmakit/wire/ib"
+	"github.com/rdmakit/rdmakit/wire/mad"
+)
+
+// way writes a trace as "host0>1 2<leaf0>3 …: end".
+func way(t *fabric.Topology, tr fabric.Trace) string {
+	var hops []string
+	for i, h := range tr.Hops {
+		text := t.Node(h.Node).Name()
+		if i > 0 {
+			text = fmt.Sprintf("%d<%s", h.In, text)
+		}
+		if h.Out != 0 {
+			text += fmt.Sprintf(">%d", h.Out)
+		}
+		hops = append(hops, text)
+	}
+	return strings.Join(hops, " ") + ": " + string(tr.End)
+}
+
+func TestTrace(t *testing.T) {
+	const across = "host0>1 1<leaf0>3 1<spine0>2 3<leaf1>2 1<host3: arrived"
+	tests := []struct {
+		name, from, to string
+		spoil          func(net *subnet.Subnet, t *fabric.Topology)
+		want, reason   string
+	}{
+		{"across", "host0", "host3", nil, across, ""},
+		{"at one switch", "host0", "host1", nil, "host0>1 1<leaf0>2 1<host1: arrived", ""},
+		{"itself", "host0", "host0", nil, "host0: arrived", ""},
+		{"to a switch", "host0", "spine0", nil, "host0>1 1<leaf0>3 1<spine0: arrived", ""},
+		{"from a switch", "leaf0", "host3", nil, "leaf0>3 1<spine0>2 3<leaf1>2 1<host3: arrived", ""},
+		{"by one of several LIDs", "host0", "41", func(_ *subnet.Subnet, t *fabric.Topology) {
+			host, _ := t.Find("host3")
+			t.Port(host.Port).Info.LID, t.Port(host.Port).Info.LMC = 40, 2
+			for _, name := range []string{"leaf0", "spine0", "leaf1"} {
+				n := node(t, name)
+				n.Routes = append(n.Routes, make([]uint8, 64)...)
+				n.Routes[41] = n.Routes[host.LID]
+			}
+		}, across, ""},
+		{
+			"no route", "host0", "host3", func(_ *subnet.Subnet, t *fabric.Topology) { reroute(t, "spine0", mad.LFTPortNone) },
+			"host0>1 1<leaf0>3 1<spine0: black-hole", "spine0 has no route to LID 6",
+		},
+		{
+			"a table too short", "host0", "host3", func(_ *subnet.Subnet, t *fabric.Topology) { node(t, "spine0").Routes = []uint8{} },
+			"host0>1 1<leaf0>3 1<spine0: black-hole", "spine0 has no route to LID 6",
+		},
+		{
+			"a port that is not there", "host0", "host3", func(_ *subnet.Subnet, t *fabric.Topology) { reroute(t, "spine0", 77) },
+			"host0>1 1<leaf0>3 1<spine0: black-hole", "spine0 sends LID 6 to port 77, and has 2",
+		},
+		{"a port that is down", "host0", "host3", func(_ *subnet.Subnet, t *fabric.Topology) {
+			p := &node(t, "spine0").Ports[2]
+			p.Peer, p.Info.PortPhysicalState = fabric.PortID{}, mad.PortPhysicalStatePolling
+		}, "host0>1 1<leaf0>3 1<spine0>2: black-hole", "port 2 of spine0, by which packets to LID 6 go, is down (Polling)"},
+		{"a port that doesn't forward", "host0", "host3", func(_ *subnet.Subnet, t *fabric.Topology) {
+			node(t, "spine0").Ports[2].Info.PortState = mad.PortStateArmed
+		}, "host0>1 1<leaf0>3 1<spine0>2: black-hole", "port 2 of spine0, by which packets to LID 6 go, is not active (Armed)"},
+		{"who is behind is not known", "host0", "host3", func(_ *subnet.Subnet, t *fabric.Topology) {
+			node(t, "spine0").Ports[2].Peer = fabric.PortID{}
+		}, "host0>1 1<leaf0>3 1<spine0>2: unknown", "who is behind port 2 of spine0 did not answer"},
+		{"a port of which nothing is known", "host0", "host3", func(_ *subnet.Subnet, t *fabric.Topology) {
+			node(t, "spine0").Ports[2] = fabric.Port{}
+		}, "host0>1 1<leaf0>3 1<spine0>2: unknown", "port 2 of spine0 did not answer"},
+		{
+			"a table that was not read", "host0", "host3", func(_ *subnet.Subnet, t *fabric.Topology) { node(t, "leaf0").Routes = nil },
+			"host0>1 1<leaf0: unknown", "the route of leaf0 to LID 6 is not known: its forwarding table was not read",
+		},
+		{
+			"a loop", "host0", "host3", func(_ *subnet.Subnet, t *fabric.Topology) { reroute(t, "spine0", 1) },
+			"host0>1 1<leaf0>3 1<spine0>1 3<leaf0: loop", "leaf0 is reached for the second time",
+		},
+		{
+			"to the wrong host", "host0", "host3", func(_ *subnet.Subnet, t *fabric.Topology) { reroute(t, "leaf1", 1) },
+			"host0>1 1<leaf0>3 1<spine0>2 3<leaf1>1 1<host2: stray", "host2 doesn't have LID 6",
+		},
+		{
+			"to the switch itself", "host0", "host3", func(_ *subnet.Subnet, t *fabric.Topology) { reroute(t, "leaf1", 0) },
+			"host0>1 1<leaf0>3 1<spine0>2 3<leaf1: stray", "leaf1 takes packets to LID 6 for its own, and they aren't",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			net := subnet.FatTree(2, 2, 1)
+			topology := swept(t, net)
+			if tt.spoil != nil {
+				tt.spoil(net, topology)
+			}
+			from, err := topology.Find(tt.from)
+			if err != nil {
+				t.Fatal(err)
+			}
+			to, err := topology.Find(tt.to)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tr, err := topology.Trace(from, to, fabric.RoutesRead)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := way(topology, tr); got != tt.want || tr.Reason != tt.reason {
+				t.Errorf("Trace(%s, %s) = %s (%s), want %s (%s)", tt.from, tt.to, got, tr.Reason, tt.want, tt.reason)
+			}
+		})
+	}
+}
+
+func node(t *fabric.Topology, name string) *fabric.Node {
+	e, err := t.Find(name)
+	if err != nil {
+		panic(err)
+	}
+	return t.Node(e.Port.Node)
+}
+
+// reroute changes the way of a switch to host3.
+func reroute(t *fabric.Topology, sw string, port uint8) {
+	e, err := t.Find("host3")
+	if err != nil {
+		panic(err)
+	}
+	node(t, sw).Routes[e.LID] = port
+}
+
+func TestTraceErrors(t *testing.T) {
+	topology := swept(t, subnet.FatTree(2, 2, 1))
+	host0, _ := topology.Find("host0")
+	host3, _ := topology.Find("host3")
+	if _, err := topology.Trace(host0, fabric.Endpoint{Port: host3.Port}, fabric.RoutesRead); !errors.Is(err, fabric.ErrNoLID) {
+		t.Errorf("Trace to a port without LID: %v, want ErrNoLID", err)
+	}
+	if _, err := topology.Trace(fabric.Endpoint{Port: host0.Port}, host3, fabric.RoutesRead); !errors.Is(err, fabric.ErrNoLID) {
+		t.Errorf("Trace from a port without LID: %v, want ErrNoLID", err)
+	}
+	if _, err := topology.Trace(host0, fabric.Endpoint{Port: fabric.PortID{Node: ib.GUID{9}}, LID: 5}, fabric.RoutesRead); !errors.Is(err, fabric.ErrNoNode) {
+		t.Errorf("Trace to nobody: %v, want ErrNoNode", err)
+	}
+	stopped := func(*fabric.Node, ib.LID) (uint8, error) { return 0, context.Canceled }
+	if _, err := topology.Trace(host0, host3, stopped); !errors.Is(err, context.Canceled) {
+		t.Errorf("Trace that is cancelled: %v, want its cause", err)
+	}
+}
+
+// TestRouteLookup asks the switches of a trace, and each block once.
+func TestRouteLookup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := subnet.FatTree(2, 2, 1)
+		net.Delay = roundTrip
+		transport := net.Transport("host0")
+		topology := discover(t, transport, fabric.Options{})
+		client := fabric.Client{Transport: transport, Retries: -1}
+		lookup := client.RouteLookup(t.Context())
+		from, _ := topology.Find("host0")
+		to, _ := topology.Find("host3")
+		before := net.Node("spine0").Asked
+		for range 2 {
+			tr, err := topology.Trace(from, to, lookup)
+			if err != nil || tr.End != fabric.TraceArrived || len(tr.Hops) != 5 {
+				t.Fatalf("Trace = %+v, %v, want an arrival by 5 nodes", tr, err)
+			}
+		}
+		if asked := net.Node("spine0").Asked - before; asked != 1 {
+			t.Errorf("the spine was asked %d times for one block, want 1", asked)
+		}
+		net.Node("spine0").Dead = true
+		tr, err := topology.Trace(from, to, client.RouteLookup(t.Context()))
+		if err != nil || tr.End != fabric.TraceUnknown || !strings.Contains(tr.Reason, "the route of spine0 to LID 6 is not known: ") {
+			t.Errorf("Trace by a dead switch = %+v, %v, want an unknown end", tr, err)
+		}
+	})
+}

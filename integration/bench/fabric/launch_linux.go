@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// launchWord makes this program run another one and measure it. Linux counts to a new program's peak memory what its parent
+// had when it started it, so the parent must be small: not the one that holds the outputs.
+const launchWord = "launch"
+
+// preload names the library that the launched program, but not the launcher, is to load first.
+const preload = "RDMAKIT_BENCH_PRELOAD"
+
+// resultDescriptor is where the launcher writes a sample.
+const resultDescriptor = 3
+
+// launch runs a program with this process's streams, and writes its sample.
+func launch(args []string) int {
+	runtime.LockOSThread()                    // with whose end the program would end
+	cmd := exec.Command(args[0], args[1:]...) //nolint:noctx,gosec // the caller's program; ends with this process
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	if library := os.Getenv(preload); library != "" {
+		cmd.Env = append(os.Environ(), "LD_PRELOAD="+library)
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	start := time.Now()
+	err := cmd.Run()
+	s := sample{Seconds: time.Since(start).Seconds()}
+	if cmd.ProcessState == nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	s.Exit = cmd.ProcessState.ExitCode()
+	s.Processor = (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
+	if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
+		s.Memory = usage.Maxrss << 10
+	}
+	s.Floor = ownPeak()
+	if err := json.NewEncoder(os.NewFile(resultDescriptor, "result")).Encode(s); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// ownPeak returns the resident memory that this process had at most; getrusage would tell its parent's, if that is more.
+func ownPeak() int64 {
+	var kilobytes int64
+	text, _ := os.ReadFile("/proc/self/status") // without it, nothing is below the floor
+	for line := range strings.Lines(string(text)) {
+		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			fmt.Sscanf(rest, "%d", &kilobytes) //nolint:errcheck // as above
+		}
+	}
+	return kilobytes << 10
+}
+
+// measured runs a program by way of the launcher, and returns what it printed too.
+func (b *bench) measured(ctx context.Context, environment, args []string) (s sample, out []byte, err error) {
+	file, err := os.CreateTemp(b.dir, "out-")
+	if err != nil {
+		return s, nil, err
+	}
+	defer os.Remove(file.Name()) //nolint:errcheck // in a folder that goes
+	defer file.Close()           //nolint:errcheck // read by name
+	r, w, err := os.Pipe()
+	if err != nil {
+		return s, nil, err
+	}
+	defer r.Close() //nolint:errcheck // only read
+	var stderr strings.Builder
+	cmd := exec.CommandContext(ctx, b.self, append([]string{launchWord}, args...)...) //nolint:gosec // this program
+	cmd.Dir, cmd.Env = b.dir, slices.Concat(os.Environ(), environment)
+	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = file, &stderr, []*os.File{w}
+	err = cmd.Run()
+	_ = w.Close() // the launcher has ended
+	if err == nil {
+		err = json.NewDecoder(r).Decode(&s)
+	}
+	if err == nil && s.Exit < 0 {
+		err = errors.New("ended by a signal")
+	}
+	if err != nil {
+		return s, nil, fmt.Errorf("run %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(stderr.String()))
+	}
+	out, err = os.ReadFile(file.Name())
+	return s, out, err
+}

@@ -1,0 +1,21 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/rdmakit/rdmakit/internal/cli"
+)
+
+// TestMain lets the test binary play the launcher, and rdmactl when it is started under that name.
+func TestMain(m *testing.M) {
+	switch {
+	case filepath.Base(os.Args[0]) == "rdmactl":
+		os.Exit(cli.Main())
+	case len(os.Args) > 1 && os.Args[1] == launchWord:
+		main()
+	default:
+		os.Exit(m.Run())
+	}
+}

@@ -1,0 +1,73 @@
+package relay
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// abstractName returns a socket name as ibsim forms it: abstract, with a NUL at the end that counts.
+func abstractName(format string, a ...any) string { return "@" + fmt.Sprintf(format, a...) + "\x00" }
+
+// listen returns a socket with that name; -1 with an error.
+func listen(format string, a ...any) (int, error) {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return -1, os.NewSyscallError("socket", err)
+	}
+	name := abstractName(format, a...)
+	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: name}); err != nil {
+		closeAll(fd)
+		return -1, fmt.Errorf("bind %q: %w", name, err)
+	}
+	return fd, nil
+}
+
+func join(fd int, format string, a ...any) error {
+	name := abstractName(format, a...)
+	if err := unix.Connect(fd, &unix.SockaddrUnix{Name: name}); err != nil {
+		return fmt.Errorf("connect to %q: %w", name, err)
+	}
+	return nil
+}
+
+// read takes one datagram; 0 when there is none, or nobody can send one any more.
+func read(fd int, b []byte) (int, error) {
+	for {
+		n, err := unix.Read(fd, b)
+		switch {
+		case err == nil:
+			return n, nil
+		case errors.Is(err, unix.EINTR):
+		case errors.Is(err, unix.EAGAIN), isGone(err):
+			return 0, nil
+		default:
+			return 0, os.NewSyscallError("read", err)
+		}
+	}
+}
+
+// write sends one datagram; EAGAIN when there is no room.
+func write(fd int, b []byte) error {
+	for {
+		err := unix.Send(fd, b, unix.MSG_NOSIGNAL)
+		if !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
+
+// isGone tells that the other side ended, as each client does some time.
+func isGone(err error) bool {
+	return errors.Is(err, unix.ECONNREFUSED) || errors.Is(err, unix.ENOTCONN) || errors.Is(err, unix.ECONNRESET) || errors.Is(err, unix.EPIPE)
+}
+
+func closeAll(fds ...int) {
+	for _, fd := range fds {
+		if fd >= 0 {
+			unix.Close(fd) //nolint:errcheck // nothing that was written is lost by it
+		}
+	}
+}

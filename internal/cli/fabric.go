@@ -1,0 +1,288 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rdmakit/rdmakit/fabric"
+	"github.com/rdmakit/rdmakit/internal/config"
+)
+
+// fabricExitCodes is what the commands below fabric have in common.
+const fabricExitCodes = `The exit code is 7 when the sweep is partial: nodes that don't answer, --budget used up, Ctrl-C; --timeout ends with 6.
+What is known is printed, and what isn't with the reason. 3 means that there is no port to go through or nothing to
+list, 4 that the port may not be opened, 5 that the own port doesn't answer.`
+
+// fabricFlags choose the subnet: they are flags of all commands below fabric.
+type fabricFlags struct {
+	transport, from, save, rescan string
+	budget                        secondsValue
+}
+
+func newFabricCommand(app *App) *cobra.Command {
+	var flags fabricFlags
+	cmd := &cobra.Command{
+		Use:   "fabric",
+		Short: "Read an InfiniBand fabric: one sweep, every list",
+		Long: `Fabric reads an InfiniBand subnet through a port of this machine: one sweep for each command, with many questions under
+way at a time. A node that doesn't answer costs a bounded time and is listed. The sweep goes by directed routes, so it
+needs no subnet manager; LIDs, routes and counters do.
+
+Management datagrams go through /dev/infiniband/umad* (root, or who may open it), or into a running ibsim when SIM_HOST
+or IBSIM_SERVER_NAME is set, as umad2sim reads it (also SIM_SET_ISSM, IBSIM_SOCKNAME, IBSIM_SERVER_PORT).
+
+"fabric topology --save FILE" keeps a sweep; --from FILE answers from it instead of asking the subnet, --rescan FILE asks
+for what may have changed since. "fabric topology --routes --counters --save FILE" has what all lists need.
+
+Nodes are named by description ("MF0;leaf0:MQM9700/U1"), by a word of it (leaf0), by GUID (0x2c90300000001) or LID (7).
+"[N]" behind a name or GUID is a port.`,
+		Example: `  rdmactl fabric links
+  rdmactl fabric topology --routes --counters --save fabric.json
+  rdmactl fabric trace --from fabric.json host1 host12`,
+	}
+	flags.addTo(cmd)
+	cmd.AddCommand(
+		newFabricSMCommand(app, &flags),
+		newFabricSwitchesCommand(app, &flags),
+		newFabricHostsCommand(app, &flags),
+		newFabricLinksCommand(app, &flags),
+		newFabricTopologyCommand(app, &flags),
+		newFabricTraceCommand(app, &flags),
+		newFabricErrorsCommand(app, &flags),
+		newFabricPingCommand(app, &flags),
+	)
+	return cmd
+}
+
+func (f *fabricFlags) addTo(cmd *cobra.Command) {
+	set := cmd.PersistentFlags()
+	addSetting(cmd, set, "device", "C")
+	set.Lookup("device").Usage = "go through this `DEVICE`, such as mlx5_0 (default the first active InfiniBand port)"
+	addSetting(cmd, set, "port", "P")
+	set.Lookup("port").Usage = "go through this `PORT` of the device"
+	set.StringVar(&f.transport, "transport", "auto", "send datagrams by this `WAY`: umad, ibsim, or auto, as the environment says")
+	set.StringVar(&f.from, "from", "", "answer from the topology saved in `FILE`, - for standard input")
+	set.StringVar(&f.rescan, "rescan", "", "take from the topology saved in `FILE` what can't have changed")
+	set.StringVar(&f.save, "save", "", "save the topology that was read to `FILE`")
+	set.Var(&f.budget, "budget", "end the sweep after this `TIME` with what is known (default 5m)")
+	completeWords(cmd, "transport", fabricTransports())
+	for _, file := range []string{"from", "rescan", "save"} {
+		_ = cmd.MarkPersistentFlagFilename(file, "json")
+	}
+	for _, other := range []string{"rescan", "save", "budget"} {
+		cmd.MarkFlagsMutuallyExclusive("from", other)
+	}
+}
+
+func fabricTransports() []string {
+	return []string{"auto", string(fabric.KindUMAD), string(fabric.KindIBSim)}
+}
+
+// check refuses flags that contradict each other before anything is asked.
+func (f *fabricFlags) check(cmd *cobra.Command) error {
+	if !slices.Contains(fabricTransports(), f.transport) {
+		return usageError(cmd, fmt.Errorf("--transport %q is not one of %s", f.transport, strings.Join(fabricTransports(), ", ")))
+	}
+	for _, name := range []string{"save", "rescan"} {
+		if flag := cmd.Flags().Lookup(name); flag.Changed && flag.Value.String() == "" {
+			return usageError(cmd, fmt.Errorf("--%s: empty", name))
+		}
+	}
+	return nil
+}
+
+// fabricView is what a command reads, and where it got it from.
+type fabricView struct {
+	*fabric.Topology
+	transport fabric.Transport // nil for a saved topology
+	previous  *fabric.Topology // of --rescan
+	// cut is why the sweep was ended early, nil when it wasn't.
+	cut error
+}
+
+// Close gives the port back.
+func (s *fabricView) Close() {
+	if s.transport != nil {
+		_ = s.transport.Close()
+	}
+}
+
+// end is how a command ends that has printed what it knows and has nothing worse to report.
+func (s *fabricView) end() error {
+	_, timeout := errors.AsType[*timeoutError](s.cut)
+	switch {
+	case timeout:
+		return s.cut
+	case !s.Complete:
+		return exitSilently(ExitPartial)
+	}
+	return nil
+}
+
+// readSubnet reads what a command asks for: from a file, or from the subnet.
+func (app *App) readSubnet(cmd *cobra.Command, f *fabricFlags, o fabric.Options) (*fabricView, error) {
+	if err := f.check(cmd); err != nil {
+		return nil, err
+	}
+	if f.from != "" {
+		t, err := app.readTopology(f.from)
+		if err != nil {
+			return nil, err
+		}
+		return &fabricView{Topology: t}, nil
+	}
+	if f.rescan != "" {
+		previous, err := app.readTopology(f.rescan)
+		if err != nil {
+			return nil, err
+		}
+		o.Previous = previous
+	}
+	transport, err := app.openFabric(cmd.Context(), f)
+	if err != nil {
+		return nil, err
+	}
+	s := &fabricView{transport: transport, previous: o.Previous}
+	if err := app.sweep(cmd.Context(), s, f, o); err != nil {
+		s.Close()
+		return nil, err
+	}
+	if f.save != "" {
+		if err := saveTopology(f.save, s.Topology); err != nil {
+			s.Close()
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// sweep reads the subnet. A sweep that was cut short is no error as long as something is known.
+func (app *App) sweep(ctx context.Context, s *fabricView, f *fabricFlags, o fabric.Options) error {
+	o.Budget = time.Duration(f.budget)
+	progress := app.Out.Progress("reading the fabric: answers", 0)
+	defer progress.Done()
+	answers := 0
+	o.Progress = func(p fabric.Progress) {
+		progress.Add(p.Answers - answers)
+		answers = p.Answers
+	}
+	t, err := fabric.Discover(ctx, s.transport, o)
+	s.Topology = t
+	switch {
+	case err == nil:
+		app.Log.Debug("sweep", "nodes", len(t.Nodes), "sent", t.Stats.Sent, "retries", t.Stats.Retries, "took", t.Duration)
+		return nil
+	case t == nil || len(t.Nodes) == 0:
+		if budget := time.Duration(f.budget); budget > 0 && t != nil && t.Duration >= budget && ctx.Err() == nil {
+			return withHints(exitf(ExitTimeout, "%w", err), "--budget gives the sweep more time")
+		}
+		return sweepError(err)
+	}
+	s.cut = err
+	progress.Done()
+	app.Out.Note("warning: %v: what follows is what was known until then", err)
+	return nil
+}
+
+// sweepError gives a sweep that found nothing its exit code.
+func sweepError(err error) error {
+	if errors.Is(err, fabric.ErrNoAnswer) {
+		return withHints(exitf(ExitUnreachable, "%w", err), "is the cable in, and the port an InfiniBand port? rdmactl status shows it")
+	}
+	return err
+}
+
+// openFabric opens the port that flags and settings choose.
+func (app *App) openFabric(ctx context.Context, f *fabricFlags) (fabric.Transport, error) {
+	kind := fabric.Kind(f.transport)
+	if f.transport == "auto" {
+		kind = fabric.KindAuto
+	}
+	t, err := fabric.Open(ctx, fabric.OpenOptions{Kind: kind, Device: app.Config.Device, Port: app.Config.Port, Getenv: app.Getenv})
+	switch {
+	case err == nil:
+		return t, nil
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case errors.Is(err, fs.ErrPermission):
+		return nil, withHints(err, "management datagrams need root, or a group that may open /dev/infiniband/umad*")
+	}
+	simulated := kind == fabric.KindIBSim || kind == fabric.KindAuto && fabric.WantsIBSim(app.Getenv)
+	hint := "--from FILE answers from a saved topology; SIM_HOST=NODE goes into a running ibsim"
+	if simulated {
+		hint = "IBSIM_SOCKNAME names the simulator, SIM_HOST the node in its net file; --transport umad uses this machine's ports"
+	}
+	return nil, withHints(exitf(ExitNotFound, "%w", err), hint)
+}
+
+func (app *App) readTopology(name string) (*fabric.Topology, error) {
+	r := app.Stdin
+	if name != "-" {
+		file, err := os.Open(name) //nolint:gosec // the user's file
+		if err != nil {
+			return nil, bundleError(fmt.Errorf("read topology: %w", err))
+		}
+		defer file.Close()
+		r = file
+	}
+	t, err := fabric.ReadTopology(bufio.NewReader(r))
+	switch {
+	case err != nil && errors.Is(err, fabric.ErrSchema):
+		err = withHints(err, "rdmactl fabric topology --save FILE writes one")
+		fallthrough
+	case err != nil:
+		return nil, exitf(ExitUsage, "%s: %w", name, err)
+	case len(t.Nodes) == 0:
+		return nil, exitf(ExitNotFound, "%s: the saved topology has no node", name)
+	}
+	return t, nil
+}
+
+// saveTopology writes the whole file or leaves what was there.
+func saveTopology(name string, t *fabric.Topology) (err error) {
+	if name == "-" {
+		return exitf(ExitUsage, "--save takes a file; \"fabric topology -o json\" prints the same")
+	}
+	file, err := os.CreateTemp(filepath.Dir(name), ".rdmactl-*")
+	if err != nil {
+		return fmt.Errorf("save topology: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("save topology: %w", err), os.Remove(file.Name()))
+		}
+	}()
+	if err := errors.Join(t.WriteJSON(file), file.Chmod(0o644), file.Close()); err != nil {
+		return err
+	}
+	return os.Rename(file.Name(), name)
+}
+
+// printWritten is for commands that print in a format of their own.
+func (app *App) printWritten(write func(io.Writer) error) error {
+	var b strings.Builder
+	if err := write(&b); err != nil {
+		return err
+	}
+	return app.Out.Raw([]byte(b.String()))
+}
+
+// parsePositiveDuration reads a time above 0: a duration or a number of seconds.
+func parsePositiveDuration(text string) (time.Duration, error) {
+	d, err := config.ParseDuration(text, "10s")
+	if err == nil && d <= 0 {
+		err = errors.New("it is not above 0")
+	}
+	return d, err
+}

@@ -1,0 +1,342 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+	"github.com/spf13/cobra"
+
+	"github.com/rdmakit/rdmakit/fabric"
+	"github.com/rdmakit/rdmakit/internal/output"
+	"github.com/rdmakit/rdmakit/wire/ib"
+	"github.com/rdmakit/rdmakit/wire/mad"
+)
+
+// fabricPingSchema is the version of the JSON form of ping.
+const fabricPingSchema = "rdmakit.fabric-ping/v1"
+
+// pingFlags are those of ping.
+type pingFlags struct {
+	count         int
+	flood, server bool
+	wait          secondsValue
+}
+
+func newFabricPingCommand(app *App, flags *fabricFlags) *cobra.Command {
+	f := pingFlags{wait: secondsValue(time.Second)}
+	cmd := &cobra.Command{
+		Use:   "ping [TARGET]",
+		Short: "Measure round trips to another port, or answer them with --server",
+		Long: `Ping sends management datagrams to TARGET, a LID, GUID or name, and measures the round trips until Ctrl-C or for -c
+datagrams. Somebody must answer there: "rdmactl fabric ping --server", or ibping -S. A LID is asked directly; for a GUID or
+name the subnet is swept first, or --from FILE says which LID it has.
+
+Under ibsim the server needs SIM_SET_ISSM=1.
+
+The exit code is 0 when all were answered, 1 when some were lost, 5 when none was answered. Ctrl-C ends the measurement and
+counts as its end; it also ends the server, with 0. 3 means that there is no such node or no port to go through, 4 that
+the port may not be opened.`,
+		Example: `  rdmactl fabric ping --server
+  rdmactl fabric ping 7 -c 10
+  rdmactl fabric ping host12 -f -c 1000 -o json`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case len(args) > 1:
+				return fmt.Errorf("unexpected argument %s", strconv.Quote(args[1]))
+			case f.server && len(args) > 0:
+				return errors.New("--server takes no TARGET")
+			case !f.server && len(args) == 0:
+				return withHints(errors.New("missing argument TARGET"), "--server answers instead of asking")
+			}
+			return nodeArgs(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.check(cmd); err != nil {
+				return err
+			}
+			if f.server {
+				return app.servePings(cmd, flags)
+			}
+			return app.ping(cmd, flags, f, args[0])
+		},
+	}
+	set := cmd.Flags()
+	set.IntVarP(&f.count, "count", "c", 0, "end after `N` datagrams")
+	addSetting(cmd, set, "interval", "i")
+	set.Lookup("interval").Usage = "`TIME` from one datagram to the next, 100ms to 1h"
+	set.BoolVarP(&f.flood, "flood", "f", false, "send the next datagram as soon as the answer is in")
+	set.VarP(&f.wait, "wait", "W", "give each datagram up after this `TIME`")
+	set.BoolVarP(&f.server, "server", "S", false, "answer the pings of others until interrupted")
+	for _, client := range []string{"count", "interval", "flood", "wait"} {
+		cmd.MarkFlagsMutuallyExclusive("server", client)
+	}
+	cmd.MarkFlagsMutuallyExclusive("flood", "interval")
+	return cmd
+}
+
+func (f *pingFlags) check(cmd *cobra.Command) error {
+	switch {
+	case cmd.Flags().Changed("count") && f.count < 1:
+		return usageError(cmd, fmt.Errorf("--count %d is not above 0", f.count))
+	case f.wait <= 0:
+		return usageError(cmd, errors.New("--wait is not above 0"))
+	}
+	return nil
+}
+
+// pingReport is what ping prints at its end.
+type pingReport struct {
+	Schema string  `json:"schema"`
+	LID    ib.LID  `json:"lid"`
+	Target string  `json:"target"` // as it was given
+	Server string  `json:"server"` // what the last answer called itself
+	Sent   int     `json:"sent"`
+	Lost   int     `json:"lost"`
+	Loss   float64 `json:"lossPercent"`
+	// Seconds is how long it took.
+	Seconds float64 `json:"seconds"`
+	// The round trips, absent when nothing was answered.
+	RoundTrip *roundTrips `json:"roundTrip,omitempty"`
+	// LastError is why the last lost datagram was.
+	LastError string `json:"lastError,omitempty"`
+	histogram *hdrhistogram.Histogram
+	least     time.Duration
+	most      time.Duration
+}
+
+// roundTrips are times in microseconds.
+type roundTrips struct {
+	Min float64 `json:"minUs"`
+	P50 float64 `json:"p50Us"`
+	P90 float64 `json:"p90Us"`
+	P99 float64 `json:"p99Us"`
+	Max float64 `json:"maxUs"`
+}
+
+// pingDigits is how many digits of a round trip the histogram keeps.
+const pingDigits = 3
+
+func (app *App) ping(cmd *cobra.Command, flags *fabricFlags, f pingFlags, target string) error {
+	ctx := cmd.Context()
+	lid, s, err := app.pingTarget(cmd, flags, target)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	r := &pingReport{Schema: fabricPingSchema, LID: lid, Target: target, histogram: hdrhistogram.New(1, int64(time.Hour), pingDigits)}
+	client := fabric.Client{Transport: s.transport, Timeout: time.Duration(f.wait)}
+	start := app.Now()
+	for f.count == 0 || r.Sent < f.count {
+		sent := time.Now()
+		if err := app.pingOnce(ctx, &client, r, f.flood); err != nil {
+			return err
+		}
+		if ctx.Err() != nil || r.Sent == f.count {
+			break
+		}
+		if !f.flood && !sleep(ctx, app.Config.Interval-time.Since(sent)) {
+			break
+		}
+	}
+	r.Seconds = app.Now().Sub(start).Seconds()
+	r.finish()
+	if err := app.Out.Print(r, r.blocks()...); err != nil {
+		return err
+	}
+	return r.end(ctx)
+}
+
+// pingTarget finds out the LID, and opens the port.
+func (app *App) pingTarget(cmd *cobra.Command, flags *fabricFlags, target string) (ib.LID, *fabricView, error) {
+	if err := flags.check(cmd); err != nil {
+		return 0, nil, err
+	}
+	if lid, err := strconv.ParseUint(target, 0, 16); err == nil && len(target) <= len("0xffff") {
+		if lid == 0 || lid >= uint64(mad.MulticastLIDBase) {
+			return 0, nil, usageError(cmd, fmt.Errorf("LID %d is not one of a port: 1 to %d", lid, mad.MulticastLIDBase-1))
+		}
+		transport, err := app.openFabric(cmd.Context(), flags)
+		return ib.LID(lid), &fabricView{transport: transport}, err
+	}
+	s, err := app.readSubnet(cmd, flags, fabric.Options{})
+	if err != nil {
+		return 0, nil, err
+	}
+	e, err := findEnd(s.Topology, target)
+	if err == nil && e.LID == 0 {
+		err = withHints(exitf(ExitNotFound, "ping %s: %w", target, fabric.ErrNoLID), "rdmactl fabric sm lists the subnet managers")
+	}
+	if err == nil && s.transport == nil {
+		s.transport, err = app.openFabric(cmd.Context(), flags)
+	}
+	if err != nil {
+		s.Close()
+		return 0, nil, err
+	}
+	return e.LID, s, nil
+}
+
+// pingOnce sends one datagram. An interrupted one counts as not sent.
+func (app *App) pingOnce(ctx context.Context, client *fabric.Client, r *pingReport, flood bool) error {
+	server, took, err := client.Ping(ctx, fabric.Address{LID: r.LID, QPN: 1, QKey: fabric.QKeyGSI}, mad.OUIPing())
+	switch {
+	case err == nil:
+		r.answered(server, took)
+		return app.pingLine(flood, output.Plain(fmt.Sprintf("%s (LID %d): %s us", r.Server, r.LID, figure(microseconds(took)))))
+	case ctx.Err() != nil:
+		return nil //nolint:nilerr // the loop looks at the context
+	}
+	why := "no answer"
+	if status, refused := errors.AsType[*fabric.StatusError](err); refused {
+		why = status.Error()
+	} else if !errors.Is(err, fabric.ErrNoAnswer) {
+		return err
+	}
+	r.Sent++
+	r.Lost++
+	r.LastError = why
+	return app.pingLine(flood, output.Bad(fmt.Sprintf("LID %d: %s", r.LID, why)))
+}
+
+// answered takes in one round trip.
+func (r *pingReport) answered(server string, took time.Duration) {
+	r.Sent++
+	r.Server = server
+	if r.Sent == r.Lost+1 {
+		r.least = took
+	}
+	r.least, r.most = min(r.least, took), max(r.most, took)
+	_ = r.histogram.RecordValue(int64(min(max(took, 1), time.Hour))) // within its bounds
+}
+
+// pingLine shows one answer while it goes on, where people read.
+func (app *App) pingLine(flood bool, cell output.Cell) error {
+	if flood || app.Out.Structured() {
+		return nil
+	}
+	return app.Out.Text(output.Line(cell))
+}
+
+func microseconds(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e3 }
+
+// sleep waits; false when the context ended first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(max(d, 0)):
+		return true
+	}
+}
+
+// finish makes the figures of what was recorded.
+func (r *pingReport) finish() {
+	if r.Sent > 0 {
+		r.Loss = 100 * float64(r.Lost) / float64(r.Sent)
+	}
+	if r.Sent == r.Lost {
+		return
+	}
+	// The histogram tells the upper edge of a range, which may be more than any round trip was.
+	at := func(q float64) float64 {
+		return microseconds(max(r.least, min(time.Duration(r.histogram.ValueAtPercentile(q)), r.most)))
+	}
+	r.RoundTrip = &roundTrips{Min: microseconds(r.least), P50: at(50), P90: at(90), P99: at(99), Max: microseconds(r.most)}
+}
+
+func (r *pingReport) blocks() []output.Block {
+	loss := output.Good("none lost")
+	if r.Lost > 0 {
+		loss = output.Bad(fmt.Sprintf("%d lost, %.3g %%", r.Lost, r.Loss))
+	}
+	blocks := []output.Block{output.Line(output.Plain(fmt.Sprintf("LID %d: %s sent, ", r.LID, countNoun(r.Sent, "datagram"))), loss,
+		output.Plain(fmt.Sprintf(", in %.3f s", r.Seconds)))}
+	if r.RoundTrip == nil {
+		return blocks
+	}
+	table := output.Table{Columns: figures([]string{"min us", "p50", "p90", "p99", "max us"})}
+	t := r.RoundTrip
+	table.Rows = append(table.Rows, cells(figure(t.Min), figure(t.P50), figure(t.P90), figure(t.P99), figure(t.Max)))
+	return append(blocks, table)
+}
+
+// end is how the measurement ends. Ctrl-C is a normal end of it, unless it came before the first answer; --timeout is not.
+func (r *pingReport) end(ctx context.Context) error {
+	_, timeout := errors.AsType[*timeoutError](context.Cause(ctx))
+	switch {
+	case timeout:
+		return context.Cause(ctx)
+	case r.Sent == 0:
+		return context.Cause(ctx)
+	case r.Sent == r.Lost:
+		return withHints(exitf(ExitUnreachable, "LID %d: %s without an answer", r.LID, countNoun(r.Sent, "datagram")),
+			"does \"rdmactl fabric ping --server\" or ibping -S run there?")
+	case r.Lost > 0:
+		return exitSilently(ExitFault)
+	}
+	return nil
+}
+
+// servePings answers until the context ends.
+func (app *App) servePings(cmd *cobra.Command, flags *fabricFlags) error {
+	if err := flags.check(cmd); err != nil {
+		return err
+	}
+	if flags.from != "" {
+		return usageError(cmd, errors.New("--server and --from exclude each other"))
+	}
+	ctx := cmd.Context()
+	transport, err := app.openFabric(ctx, flags)
+	if err != nil {
+		return err
+	}
+	defer transport.Close()
+	server, ok := transport.(fabric.Server)
+	if !ok {
+		return exitf(ExitNotFound, "this way of datagrams brings no requests of others")
+	}
+	name, err := os.Hostname()
+	if err != nil || name == "" {
+		name = "unknown"
+	}
+	pings := 0
+	askers := map[ib.LID]int{}
+	app.Out.Note("answering pings as %s%s until interrupted", name, ownLID(ctx, transport))
+	err = fabric.ServePing(ctx, server, mad.OUIPing(), name, func(from fabric.Address) {
+		pings++
+		askers[from.LID]++
+		app.Log.Debug("ping", "lid", uint16(from.LID))
+	})
+	if pings > 0 || ctx.Err() != nil {
+		app.Out.Note("%s answered, of %s", countNoun(pings, "ping"), countNoun(len(askers), "port"))
+	}
+	_, interrupted := errors.AsType[*signalError](err)
+	if interrupted {
+		return nil
+	}
+	if strings.Contains(fmt.Sprint(err), "SIM_SET_ISSM") {
+		return exitf(ExitNotFound, "%w", err)
+	}
+	return err
+}
+
+// ownLID says by which LID the own port is asked, where it tells.
+func ownLID(ctx context.Context, t fabric.Transport) string {
+	client := fabric.Client{Transport: t, Timeout: 200 * time.Millisecond, Retries: -1}
+	data, err := client.SMP(ctx, fabric.Target{}, mad.MethodGet, mad.AttributePortInfo, 0, nil)
+	if err != nil {
+		return ""
+	}
+	var info mad.PortInfo
+	info.Decode(data) //nolint:errcheck // the client has the length
+	if info.LID == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" at LID %d", info.LID)
+}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/rdmakit/rdmakit/fabric"
+	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/internal/ibsim/ibsimtest"
+	"github.com/rdmakit/rdmakit/wire/mad"
+)
+
+// pings returns what rdmactl fabric ping prints of a server in a simulated subnet.
+func pings(t *testing.T) []map[string]any {
+	t.Helper()
+	sim := ibsimtest.Start(t, "../../fabric/testdata/ft2/net")
+	sim.StartSM("host31")
+	getenv := sim.Getenv("host1")
+	server, err := fabric.OpenIBSim(t.Context(), func(name string) string {
+		if name == "SIM_SET_ISSM" {
+			return "1"
+		}
+		return getenv(name)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- fabric.ServePing(ctx, server, mad.OUIPing(), "worker.lab", nil) }()
+	defer func() { stop(); <-ended }()
+
+	var stdout, stderr bytes.Buffer
+	app := cli.NewApp()
+	app.Stdin, app.Stdout, app.Stderr = strings.NewReader(""), &stdout, &stderr
+	app.IsTerminal = func(any) bool { return false }
+	app.Environ = []string{"HOME=" + t.TempDir()}
+	getenv = sim.Getenv("host0")
+	for _, name := range []string{"SIM_HOST", "IBSIM_SOCKNAME"} {
+		app.Environ = append(app.Environ, name+"="+getenv(name))
+	}
+	code := app.Run(t.Context(), []string{"fabric", "ping", "host1", "-c", "3", "-f", "-o", "json"})
+	var document map[string]any
+	if err := json.Unmarshal(stdout.Bytes(), &document); err != nil || code != 0 {
+		t.Fatalf("rdmactl fabric ping: exit code %d, %v: %s", code, err, &stderr)
+	}
+	return []map[string]any{document}
+}

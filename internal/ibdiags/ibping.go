@@ -1,0 +1,171 @@
+package ibdiags
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rdmakit/rdmakit/fabric"
+	"github.com/rdmakit/rdmakit/internal/clib"
+	"github.com/rdmakit/rdmakit/wire/mad"
+)
+
+func ibping() Program {
+	return Program{
+		Name: "ibping", Summary: "Ping a port that runs ibping -S, with management datagrams", Usage: "[options] <dest lid|guid>",
+		Long: `Without -c it goes on until it is interrupted, and then prints statistics. Either end may be the C program.
+
+Where it differs from C: each ping is one packet (C sends a lost one three times and counts it as one); times are microseconds right
+up to the full second (C's are too small by ten within it); there is no pause behind the last ping; the server calls itself what the
+system's host name is, without the domain of NIS, and ends with exit code 0 when it is interrupted. Like C it ends with 0 even if
+all pings are lost.`,
+		Example: "-c 5 3",
+		Options: append([]Option{
+			valueOption("count", 'c', "<num>", "stop after count packets"),
+			flagOption("flood", 'f', "flood destination"),
+			valueOption("oui", 'o', "<val>", "use specified OUI number"),
+			flagOption("Server", 'S', "start in server mode"),
+		}, commonOptions("DKy")...),
+		run: runIbping,
+	}
+}
+
+// pingRun is a run of ibping: what it was asked for, and what has come of it.
+type pingRun struct {
+	*run
+	count         uint32
+	flood, server bool
+	oui           mad.OUI
+
+	to                      address
+	host                    string // what the first answer came from
+	sent, replied, lost     uint64
+	shortest, longest, long time.Duration // long is the sum of all
+}
+
+func runIbping(ctx context.Context, r *run) int {
+	p := &pingRun{run: r, count: 1<<32 - 1, oui: mad.OUIPing()}
+	if code, done := r.options(p.option); done {
+		return code
+	}
+	if len(r.operands) == 0 && !p.server {
+		return r.usage()
+	}
+	if !r.open(ctx) {
+		return exitMinusOne
+	}
+	if p.server {
+		return p.serve(ctx)
+	}
+	var err error
+	if p.to, err = r.resolveAddress(ctx, r.operands[0]); err != nil {
+		return r.fail(err, "can't resolve destination port %s", r.operands[0])
+	}
+	return p.ping(ctx)
+}
+
+func (p *pingRun) option(letter byte, arg string) bool {
+	v, _ := clib.Strtoul(arg, 0)
+	switch letter {
+	case 'c':
+		p.count = uint32(v) //nolint:gosec // C cuts it too
+	case 'f':
+		p.flood = true
+	case 'o':
+		p.oui = mad.OUI{byte(v >> 16), byte(v >> 8), byte(v)}
+	case 'S':
+		p.server = true
+	}
+	return true
+}
+
+// serve answers pings until the context ends.
+func (p *pingRun) serve(ctx context.Context) int {
+	name := "?hostname?"
+	if p.Hostname != nil {
+		name = p.Hostname()
+	}
+	transport, ok := p.transport.(fabric.Server)
+	err := errors.ErrUnsupported
+	if ok {
+		err = fabric.ServePing(ctx, transport, p.oui, name, nil)
+	}
+	if ctx.Err() != nil {
+		return 0
+	}
+	return p.fail(err, "can't serve class %d on this port", mad.ClassPing)
+}
+
+// ping sends pings, one a second or without pause, until their count or the context ends, and prints the statistics.
+func (p *pingRun) ping(ctx context.Context) int {
+	start := time.Now()
+	var err error
+	for n := uint32(0); n < p.count && err == nil; n++ {
+		if n > 0 && !p.flood && !pause(ctx, time.Second) {
+			break
+		}
+		p.sent++
+		err = p.once(ctx)
+	}
+	p.report(time.Since(start))
+	if err == nil || ctx.Err() != nil {
+		return 0
+	}
+	p.errorf("%s: %s\n", p.Name, err.Error())
+	return exitMinusOne
+}
+
+// once sends one ping and counts what becomes of it. The error is the transport's or the context's, and ends the run.
+func (p *pingRun) once(ctx context.Context) error {
+	to := fabric.Address{LID: p.to.LID, QPN: 1, QKey: fabric.QKeyGSI}
+	host, time, err := p.client.Ping(ctx, to, p.oui)
+	if err != nil {
+		_, refused := errors.AsType[*fabric.StatusError](err)
+		if !refused && !errors.Is(err, fabric.ErrNoAnswer) || ctx.Err() != nil {
+			return err
+		}
+		p.lost++
+		return nil
+	}
+	if p.replied == 0 {
+		p.host, p.shortest = host, time
+	}
+	p.replied++
+	p.shortest, p.longest, p.long = min(p.shortest, time), max(p.longest, time), p.long+time
+	if !p.flood {
+		p.printf("Pong from %s (%s): time %s ms\n", host, p.to, milliseconds(time))
+	}
+	return nil
+}
+
+func (p *pingRun) report(elapsed time.Duration) {
+	loss, average := uint64(0), time.Duration(0)
+	if p.lost > 0 {
+		loss = p.lost * 100 / p.sent
+	}
+	if p.replied > 0 {
+		average = p.long / time.Duration(p.replied) //nolint:gosec // a count
+	}
+	p.printf("\n--- %s (%s) ibping statistics ---\n", p.host, p.to)
+	p.printf("%d packets transmitted, %d received, %d%% packet loss, time %d ms\n", p.sent, p.replied, loss, elapsed.Milliseconds())
+	p.printf("rtt min/avg/max = %s/%s/%s ms\n", milliseconds(p.shortest), milliseconds(average), milliseconds(p.longest))
+}
+
+// milliseconds shows a time as "0.042".
+func milliseconds(d time.Duration) string {
+	us := d.Microseconds()
+	return fmt.Sprintf("%d.%03d", us/1000, us%1000)
+}
+
+// pause waits; false when the context ended before.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,88 @@
+package ibdiags
+
+import (
+	"encoding/binary"
+	"errors"
+	"io/fs"
+	"strings"
+	"syscall"
+
+	"github.com/rdmakit/rdmakit/internal/clib"
+	"github.com/rdmakit/rdmakit/wire/ib"
+	"github.com/rdmakit/rdmakit/wire/mad"
+)
+
+// nodeNameMapFile is where names for nodes are looked for without --node-name-map.
+const nodeNameMapFile = "/etc/rdma/ib-node-name-map"
+
+// nodeNameMapOption is the option that names such a file; the letter is C's for an option without a short form.
+func nodeNameMapOption(letter byte) Option { //nolint:unparam // letters belong to the programs: no two options of one may share it
+	return valueOption("node-name-map", letter, "<file>", "node name map file")
+}
+
+// nodeNames are names that an administrator gave to nodes, by node GUID. A nil map is of use.
+type nodeNames map[uint64]string
+
+// readNodeNames reads a file of names; "" means the file in its usual place, which need not exist. A file that can't be read or has a wrong line
+// gives no names but a warning on standard error (C twin: open_node_name_map).
+func (r *run) readNodeNames(file string) nodeNames {
+	usual := file == ""
+	if usual {
+		file = nodeNameMapFile
+	}
+	if r.ReadFile == nil {
+		return nil
+	}
+	text, err := r.ReadFile(file)
+	switch {
+	case usual && errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		reason := err.Error()
+		if errno, ok := errors.AsType[syscall.Errno](err); ok {
+			reason = clib.Strerror(errno)
+		}
+		r.errorf("WARNING failed to open node name map \"%s\" (%s)\n", file, reason)
+		return nil
+	}
+	names, wrong := parseNodeNames(string(text))
+	if wrong != "" {
+		r.errorf("WARNING failed to parse node name map \"%s\"\n", file)
+		r.errorf("WARNING failed line: \"%s\"\n", wrong)
+	}
+	return names
+}
+
+// parseNodeNames reads lines such as `0x0002c90300000001 "leaf 1" # rack 4`. The first of two names for a GUID counts. A line that doesn't begin with a
+// GUID makes the whole file wrong, and is returned.
+func parseNodeNames(text string) (names nodeNames, wrong string) {
+	const space = " \t\n\v\f\r"
+	names = nodeNames{}
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\n")
+		entry := strings.TrimLeft(line, space)
+		if entry == "" || entry[0] == '#' {
+			continue
+		}
+		guid, rest := leadingNumber(entry)
+		if rest == entry || rest != "" && !strings.ContainsAny(rest[:1], space+"#") {
+			return nil, line
+		}
+		name := strings.TrimLeft(strings.TrimLeft(rest, space), `"#`)
+		if end := strings.IndexAny(name, `"#`); end >= 0 {
+			name = name[:end]
+		}
+		if _, ok := names[guid]; !ok && name != "" {
+			names[guid] = name
+		}
+	}
+	return names, ""
+}
+
+// name returns the administrator's name for a node, or else what the node says itself.
+func (n nodeNames) name(guid ib.GUID, description mad.NodeDescription) string {
+	if name, ok := n[binary.BigEndian.Uint64(guid[:])]; ok {
+		return name
+	}
+	return description.String()
+}

@@ -1,0 +1,161 @@
+package ibdiags
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"time"
+
+	"github.com/rdmakit/rdmakit/fabric"
+	"github.com/rdmakit/rdmakit/internal/clib"
+	"github.com/rdmakit/rdmakit/wire/mad"
+)
+
+// Letters of options that have a long name only, as C numbers them: each program its own.
+const (
+	long1 byte = iota + 1
+	long2
+	long3
+	long4
+	long5
+	long6
+	long7
+	long8
+	long9
+	long10
+)
+
+const (
+	loadCacheHelp   = "filename of ibnetdiscover cache to load"
+	diffHelp        = "filename of ibnetdiscover cache to diff"
+	diffCheckHelp   = "specify checks to execute for --diff"
+	outstandingHelp = "specify the number of outstanding SMP's \nwhich should be issued during the scan"
+)
+
+// cacheLong says what the programs that sweep do with files.
+const cacheLong = `Files of --cache, --load-cache and --diff are sweeps in the form rdmakit.fabric/v1, as rdmactl fabric saves them, and not in that of the C program,
+which depends on its version. `
+
+// sweepLong says what is common to the programs that sweep.
+const sweepLong = `The subnet is swept once, with questions to many nodes at a time: a dead node doesn't hold up the others, and what did not answer is listed on
+standard error. -o bounds how many questions are under way; without it the transport's bound counts. `
+
+// sweepSettings are what options say of a sweep.
+type sweepSettings struct {
+	window int // -o; 0: the transport's
+	tell   func(line string)
+}
+
+// setWindow takes in the argument of -o.
+func (o *sweepSettings) setWindow(arg string) {
+	v, _ := clib.Strtoul(arg, 0)
+	o.window = int(min(v, 4096))
+}
+
+// join opens the port as open does, without a message.
+func (r *run) join(ctx context.Context) error {
+	if r.transport != nil {
+		return nil
+	}
+	transport, err := r.Open(ctx, r.device, r.port)
+	if err != nil {
+		return err
+	}
+	if r.mkey != 0 {
+		transport = &keyedTransport{transport, r.mkey}
+	}
+	r.transport = transport
+	r.client = fabric.Client{Transport: transport, Timeout: r.timeout, MKey: r.mkey}
+	return nil
+}
+
+// deviceName is what C prints for the device of -C.
+func (r *run) deviceName() string {
+	if r.device == "" {
+		return "(null)"
+	}
+	return r.device
+}
+
+// sweepTopology sweeps the whole subnet, and tells on standard error what stayed without answer and what contradicts itself.
+func (r *run) sweepTopology(ctx context.Context, settings sweepSettings) (*fabric.Topology, error) {
+	options := fabric.Options{MaxWindow: settings.window, MaxTimeout: r.timeout}
+	if r.timeout > 0 {
+		options.MinTimeout = min(r.timeout, 50*time.Millisecond)
+	}
+	t, err := fabric.Discover(ctx, r.transport, options)
+	if err != nil {
+		return nil, err
+	}
+	for _, u := range t.Unreached {
+		r.errorf("%s: %s\n", r.Name, u)
+	}
+	for _, a := range t.Anomalies {
+		r.errorf("%s: %s\n", r.Name, a)
+	}
+	return t, nil
+}
+
+// loadTopology reads a sweep from a file.
+func (r *run) loadTopology(file string) (*fabric.Topology, error) {
+	text, err := r.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	t, err := fabric.ReadTopology(bytes.NewReader(text))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w (a cache of the C program can't be read)", file, err)
+	}
+	return t, nil
+}
+
+// saveTopology writes a sweep to a file.
+func (r *run) saveTopology(file string, t *fabric.Topology) error {
+	var b bytes.Buffer
+	if err := t.WriteJSON(&b); err != nil {
+		return err
+	}
+	return r.WriteFile(file, b.Bytes())
+}
+
+// cause prints what stands behind C's message.
+func (r *run) cause(err error) {
+	r.errorf("%s: %v\n", r.Name, err)
+	if r.Hints != nil {
+		for _, hint := range r.Hints(err) {
+			r.errorf("hint: %s\n", hint)
+		}
+	}
+}
+
+// keyedTransport writes the M_Key of -y into the sweep's questions.
+type keyedTransport struct {
+	fabric.Transport
+	key uint64
+}
+
+const mkeyOffset = 24 // in packets of subnet management
+
+// Send implements fabric.Transport.
+func (k *keyedTransport) Send(batch []fabric.Datagram) (int, error) {
+	for i := range batch {
+		var h mad.Header
+		h.Decode(batch[i].MAD[:]) //nolint:errcheck // a MAD is long enough
+		if h.MgmtClass == mad.ClassSubnetDirected || h.MgmtClass == mad.ClassSubnet {
+			binary.BigEndian.PutUint64(batch[i].MAD[mkeyOffset:], k.key)
+		}
+	}
+	return k.Transport.Send(batch)
+}
+
+// Window implements what fabric.Discover asks of a transport that bounds its questions.
+func (k *keyedTransport) Window() int {
+	if w, ok := k.Transport.(interface{ Window() int }); ok {
+		return w.Window()
+	}
+	return defaultWindow
+}
+
+// defaultWindow is how many questions are under way where the transport doesn't say.
+const defaultWindow = 32

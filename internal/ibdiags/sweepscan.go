@@ -1,0 +1,333 @@
+package ibdiags
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/rdmakit/rdmakit/fabric"
+	"github.com/rdmakit/rdmakit/wire/ib"
+	"github.com/rdmakit/rdmakit/wire/mad"
+)
+
+// subnet is what a sweep saw, in the order in which libibnetdisc would have found it: its lists, its numbering of chassis and its remarks on the way
+// depend on that order.
+type subnet struct {
+	nodes  []*subnetNode // as C goes through them: the one found last comes first
+	byGUID map[ib.GUID]*subnetNode
+	origin *subnetNode // where the sweep began
+	via    uint8       // the port there
+	hops   int         // of the farthest node
+	// chassis are numbered from 1; see group.
+	chassis []*chassis
+}
+
+// subnetNode is a node (C twin: ibnd_node_t).
+type subnetNode struct {
+	*fabric.Node
+	ports    []*subnetPort // by number; nil: nothing is known of it
+	lid      ib.LID        // of a switch: of its port 0
+	lmc      uint8
+	path     mad.Path
+	ingress  uint8
+	describe bool // the description has come in
+
+	chassis *chassis
+	slot    slot
+}
+
+// subnetPort is a port (C twin: ibnd_port_t).
+type subnetPort struct {
+	*fabric.Port
+	node     *subnetNode
+	number   int
+	guid     uint64
+	lid      ib.LID
+	lmc      uint8
+	remote   *subnetPort
+	external int // the number printed on the chassis; 0: none
+}
+
+// guid64 returns a GUID as the number that C prints.
+func guid64(g ib.GUID) uint64 { return binary.BigEndian.Uint64(g[:]) }
+
+// base returns the LID that a remark on a port shows: of a switch, that of port 0.
+func (p *subnetPort) base() ib.LID {
+	if p.node.IsSwitch() {
+		return p.node.lid
+	}
+	return p.lid
+}
+
+// find returns the port with that GUID; of a switch, any port.
+func (s *subnet) find(guid uint64) *subnetPort {
+	for _, n := range s.nodes {
+		for _, p := range n.ports {
+			if p != nil && p.Known && p.guid == guid {
+				return p
+			}
+		}
+	}
+	return nil
+}
+
+// ofType returns the nodes of one type.
+func (s *subnet) ofType(t mad.NodeType) []*subnetNode {
+	var list []*subnetNode
+	for _, n := range s.nodes {
+		if n.Info.NodeType == t {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+// source is where a scan has its answers from.
+type source interface {
+	// nodeInfo tells who is behind a port of a node, that is at the end of the path; of the start when from is nil.
+	nodeInfo(from *subnetNode, port uint8, path mad.Path) (mad.NodeInfo, bool)
+	// node returns the node of which this is the info, with its description and, of a switch, its switch info.
+	node(info *mad.NodeInfo, path mad.Path) *fabric.Node
+	// portInfo has the node's port filled in.
+	portInfo(n *fabric.Node, port uint8, path mad.Path) bool
+}
+
+// scan goes through a subnet as libibnetdisc does, one answer after the other (C twin: ibnd_discover_fabric).
+type scan struct {
+	*subnet
+	source  source
+	maxHops int // 0: all
+	initial int // hops of the path to the start
+	tell    func(line string)
+	queue   []scanTask
+}
+
+type scanKind uint8
+
+const (
+	scanNode scanKind = iota
+	scanDescription
+	scanPort
+)
+
+type scanTask struct {
+	kind scanKind
+	node *subnetNode // who is asked; for scanNode: behind whose port
+	port uint8
+	path mad.Path
+}
+
+func newScan(from source, start mad.Path) *scan {
+	s := &scan{subnet: &subnet{byGUID: map[ib.GUID]*subnetNode{}}, source: from, initial: start.Len()}
+	s.queue = []scanTask{{kind: scanNode, path: start}}
+	return s
+}
+
+// run answers all questions that are waiting, and those that follow from them.
+func (s *scan) run() {
+	for len(s.queue) > 0 {
+		t := s.queue[0]
+		s.queue = s.queue[1:]
+		switch t.kind {
+		case scanDescription:
+			t.node.describe = true
+		case scanPort:
+			s.portAnswer(t)
+		default:
+			if info, ok := s.source.nodeInfo(t.node, t.port, t.path); ok {
+				s.nodeAnswer(t, &info)
+			}
+		}
+	}
+}
+
+func (s *scan) nodeAnswer(t scanTask, info *mad.NodeInfo) {
+	n, known := s.byGUID[info.NodeGUID]
+	if !known {
+		n = s.add(s.source.node(info, t.path), t.path)
+		n.ingress = info.LocalPortNum
+	}
+	local := info.LocalPortNum
+	if int(local) >= len(n.ports) {
+		return
+	}
+	port := n.port(local)
+	port.guid = guid64(info.PortGUID)
+	s.remark(t, n, port, known)
+	if t.node == nil {
+		if s.origin == nil {
+			s.origin, s.via = n, local
+		}
+	} else {
+		connect(port, t.node.port(t.port))
+	}
+	switch {
+	case !known:
+		s.ask(n, t.path)
+		fallthrough
+	default:
+		if !n.IsSwitch() {
+			s.queue = append(s.queue, scanTask{scanPort, n, local, t.path})
+		}
+	}
+}
+
+// add puts a node that is new in front of the others.
+func (s *scan) add(node *fabric.Node, path mad.Path) *subnetNode {
+	n := &subnetNode{Node: node, path: path, ports: make([]*subnetPort, len(node.Ports))}
+	s.byGUID[node.GUID()] = n
+	s.nodes = append(s.nodes, n) // turned round at the end
+	return n
+}
+
+// ask queues what a new node is asked.
+func (s *scan) ask(n *subnetNode, path mad.Path) {
+	s.queue = append(s.queue, scanTask{scanDescription, n, 0, path})
+	if n.IsSwitch() {
+		s.queue = append(s.queue, scanTask{scanPort, n, 0, path})
+	}
+}
+
+// port returns a port, which may have been unknown until now.
+func (n *subnetNode) port(number uint8) *subnetPort {
+	if n.ports[number] == nil {
+		n.ports[number] = &subnetPort{Port: &n.Ports[number], node: n, number: int(number)}
+	}
+	return n.ports[number]
+}
+
+// connect notes a cable; the last answer counts.
+func connect(a, b *subnetPort) {
+	if a.remote != nil {
+		a.remote.remote = nil
+	}
+	if b.remote != nil {
+		b.remote.remote = nil
+	}
+	a.remote, b.remote = b, a
+}
+
+func (s *scan) portAnswer(t scanTask) {
+	n := t.node
+	if s.source.portInfo(n.Node, t.port, t.path) {
+		s.portKnown(t)
+	}
+	if n.IsSwitch() && t.port == 0 {
+		for number := 1; number < len(n.ports); number++ {
+			s.queue = append(s.queue, scanTask{scanPort, n, uint8(number), t.path})
+		}
+	}
+}
+
+func (s *scan) portKnown(t scanTask) {
+	n := t.node
+	port := n.port(t.port)
+	if port.guid == 0 {
+		port.guid = guid64(n.Info.PortGUID)
+	}
+	port.lid, port.lmc = port.Info.LID, port.Info.LMC
+	switch {
+	case t.port == 0:
+		n.lid, n.lmc = port.lid, port.lmc
+	case n.IsSwitch():
+		port.lid, port.lmc = n.lid, n.lmc
+	}
+	isStart := n == s.origin && t.port == s.via
+	if t.port == 0 || !port.IsLinkUp() || !isStart && (!n.IsSwitch() || t.port == n.ingress) {
+		return
+	}
+	if s.maxHops > 0 && s.hops > s.maxHops {
+		return
+	}
+	path, ok := s.next(n, t)
+	if ok {
+		s.queue = append(s.queue, scanTask{scanNode, n, t.port, path})
+	}
+}
+
+// next returns the path to what is behind a port. A scan that started at an adapter some way off goes back to the switch that it came by.
+func (s *scan) next(n *subnetNode, t scanTask) (mad.Path, bool) {
+	if !n.IsSwitch() && t.path.Len() > 1 {
+		s.hops++
+		ports := t.path.Ports()
+		back, err := mad.NewPath(ports[:len(ports)-1]...)
+		return back, err == nil
+	}
+	path, err := t.path.Extend(t.port)
+	if err == nil && path.Len()-s.initial > s.hops {
+		s.hops++
+	}
+	return path, err == nil
+}
+
+// remark tells of an answer as option -s of ibnetdiscover does.
+func (s *scan) remark(t scanTask, n *subnetNode, port *subnetPort, known bool) {
+	if s.tell == nil {
+		return
+	}
+	prompt, number, description := "new", port.number, `""`
+	if known {
+		prompt = "known"
+	}
+	if n.IsSwitch() {
+		number = 0
+	}
+	if n.describe {
+		description = `"` + n.Description.String() + `"`
+	}
+	s.tell(fmt.Sprintf("DR path slid 0; dlid 0; %s -> %s %s {%016x} portnum %d lid %d-%d %s\n", t.path, prompt, n.Info.NodeType,
+		guid64(n.GUID()), number, port.lid, int(port.lid)+1<<port.lmc-1, description))
+}
+
+// finish completes the result.
+func (s *scan) finish() *subnet {
+	for i, j := 0, len(s.nodes)-1; i < j; i, j = i+1, j-1 {
+		s.nodes[i], s.nodes[j] = s.nodes[j], s.nodes[i]
+	}
+	s.hops += s.initial
+	s.group()
+	return s.subnet
+}
+
+// recorded is a source with the answers of a sweep.
+type recorded struct{ *fabric.Topology }
+
+func (r recorded) nodeInfo(from *subnetNode, port uint8, _ mad.Path) (mad.NodeInfo, bool) {
+	at := r.Origin
+	if from != nil {
+		at = from.Ports[port].Peer
+	}
+	n := r.Node(at.Node)
+	if n == nil || int(at.Port) >= len(n.Ports) {
+		return mad.NodeInfo{}, false
+	}
+	info := n.Info
+	info.LocalPortNum, info.PortGUID = at.Port, n.Ports[at.Port].GUID
+	return info, true
+}
+
+func (r recorded) node(info *mad.NodeInfo, _ mad.Path) *fabric.Node { return r.Node(info.NodeGUID) }
+
+func (r recorded) portInfo(n *fabric.Node, port uint8, _ mad.Path) bool { return n.Ports[port].Known }
+
+// fromTopology puts a sweep into C's order. Nodes that C would not have come to, since what leads there did not answer, stand last.
+func fromTopology(t *fabric.Topology, tell func(line string)) *subnet {
+	s := newScan(recorded{t}, mad.Path{})
+	s.tell = tell
+	s.run()
+	for _, n := range t.Nodes {
+		if s.byGUID[n.GUID()] != nil {
+			continue
+		}
+		late := s.add(n, n.Path)
+		late.ingress = n.Info.LocalPortNum
+		s.ask(late, n.Path)
+		for number := range n.Ports {
+			if !n.IsSwitch() && !n.Ports[number].GUID.IsZero() {
+				late.port(uint8(number)).guid = guid64(n.Ports[number].GUID)
+				s.queue = append(s.queue, scanTask{scanPort, late, uint8(number), n.Path})
+			}
+		}
+		s.run()
+	}
+	return s.finish()
+}
