@@ -39,9 +39,9 @@ func WantsIBSim(getenv func(string) string) bool { return ibsim.Wanted(getenv) }
 // Node returns the name, in the simulator's net file, of the node that the transport sits at.
 func (s *IBSim) Node() string { return s.conn.Node() }
 
-// Window returns how many requests the simulator's sockets hold without making either side wait:
-// the kernel queues 10 datagrams a socket (net.unix.max_dgram_qlen).
-func (s *IBSim) Window() int { return 10 }
+// Window returns how many requests may be under way in the simulator. Its sockets queue 10 datagrams (net.unix.max_dgram_qlen) and push
+// back then, which bounds the window where answers come at once; where they take their time, more are worth it.
+func (s *IBSim) Window() int { return 64 }
 
 // Serve implements Server. The simulator hands requests only to who joined as a subnet manager (SIM_SET_ISSM).
 func (s *IBSim) Serve(mad.Class, mad.OUI, ...mad.Method) error {
