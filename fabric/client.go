@@ -3,6 +3,8 @@ package fabric
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"time"
 
@@ -92,6 +94,52 @@ func (c *Client) SA(ctx context.Context, lid ib.LID, a mad.Attribute, mask uint6
 		return nil, fmt.Errorf("ask subnet administration at LID %d for attribute 0x%x: %w", uint16(lid), uint16(a), err)
 	}
 	return d.MAD[saRecordOffset:], nil
+}
+
+// OwnPort asks the own port for its info: LID, LID of the subnet manager, subnet prefix.
+func (c *Client) OwnPort(ctx context.Context) (mad.PortInfo, error) {
+	var info mad.PortInfo
+	data, err := c.SMP(ctx, Target{}, mad.MethodGet, mad.AttributePortInfo, 0, nil)
+	if err == nil {
+		_, err = info.Decode(data)
+	}
+	return info, err
+}
+
+// ErrNoSubnetManager is the cause when the own port knows of none.
+var ErrNoSubnetManager = errors.New("the own port knows of no subnet manager, which would know the LID")
+
+// Path asks the subnet administration for the path from the own port to the port of a GID, of which a prefix of zeros stands for the own
+// subnet's. sm is the LID to ask; 0: what the own port says. The error matches ErrNoSubnetManager when that is none. C twin: ib_path_query_via.
+func (c *Client) Path(ctx context.Context, to ib.GID, sm ib.LID) (mad.PathRecord, error) {
+	var path mad.PathRecord
+	own, err := c.OwnPort(ctx)
+	if err != nil {
+		return path, err
+	}
+	if sm = cmp.Or(sm, own.MasterSMLID); sm == 0 {
+		return path, ErrNoSubnetManager
+	}
+	data, err := c.SMP(ctx, Target{}, mad.MethodGet, mad.AttributeNodeInfo, 0, nil)
+	if err != nil {
+		return path, err
+	}
+	var node mad.NodeInfo
+	node.Decode(data) //nolint:errcheck // SMP has the length
+	prefix := cmp.Or(own.GIDPrefix, ib.SubnetPrefixDefault)
+	query := mad.PathRecord{DGID: to, NumPath: 1}
+	binary.BigEndian.PutUint64(query.SGID[:8], uint64(prefix))
+	copy(query.SGID[8:], node.PortGUID[:])
+	if to.SubnetPrefix() == 0 {
+		copy(query.DGID[:8], query.SGID[:8])
+	}
+	const mask = mad.PathRecordMaskDGID | mad.PathRecordMaskSGID | mad.PathRecordMaskNumPath
+	record, err := c.SA(ctx, sm, mad.AttributePathRecord, mask, query.Append(nil))
+	if err != nil {
+		return path, err
+	}
+	_, err = path.Decode(record)
+	return path, err
 }
 
 // saRecordOffset is where the record stands in packets of subnet administration.

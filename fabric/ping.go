@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rdmakit/rdmakit/wire/ib"
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
@@ -20,12 +21,32 @@ func (c *Client) Ping(ctx context.Context, to Address, oui mad.OUI) (server stri
 	p.Append(d.MAD[:0])
 	start := time.Now()
 	if err := once.Call(ctx, &d); err != nil {
-		return "", 0, fmt.Errorf("ping LID %d: %w", uint16(to.LID), err)
+		where := fmt.Sprintf("LID %d", uint16(to.LID))
+		if to.LID == 0 {
+			where = "GID " + to.GID.String()
+		}
+		return "", 0, fmt.Errorf("ping %s: %w", where, err)
 	}
 	roundTrip = time.Since(start)
 	p.Decode(d.MAD[:]) //nolint:errcheck // a MAD is long enough
 	name, _, _ := strings.Cut(string(p.Data[:]), "\x00")
 	return name, roundTrip, nil
+}
+
+// PingAddress returns the address of queue pair 1 at the port of a GID. On Ethernet the kernel finds the way by the GID itself, and index is that
+// of the own GID in the port's table; elsewhere the subnet administration tells the LID, and a global route header leads into other subnets.
+func (c *Client) PingAddress(ctx context.Context, to ib.GID, index uint8) (Address, error) {
+	a := Address{QPN: 1, QKey: QKeyGSI, HasGRH: true, GIDIndex: index, GID: to}
+	if u, ok := c.Transport.(*UMAD); ok && u.IsEthernet() {
+		return a, nil
+	}
+	path, err := c.Path(ctx, to, 0)
+	if err != nil {
+		return Address{}, fmt.Errorf("find the port of GID %s: %w", to, err)
+	}
+	a.LID, a.SL = path.DLID, path.SL
+	a.HasGRH = path.DGID.SubnetPrefix() != path.SGID.SubnetPrefix()
+	return a, nil
 }
 
 // Server is a Transport that needs to be told which unasked datagrams it shall deliver.

@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -52,10 +53,23 @@ func OpenUMAD(ctx context.Context, o UMADOptions) (*UMAD, error) {
 // Device returns the RDMA device and the port's number.
 func (u *UMAD) Device() (name string, port int) { return u.conn.Port().Device, u.conn.Port().Number }
 
+// ErrNoSubnetManagement is the cause when subnet management is asked for at a RoCE port.
+var ErrNoSubnetManagement = errors.New("no subnet management")
+
+// ErrNoLIDs is the cause when a datagram is for a LID and the port one of RoCE, which sends to GIDs only.
+var ErrNoLIDs = errors.New("no LIDs, only GIDs")
+
+// IsEthernet reports that the port is one of RoCE: it has pings, and neither LIDs nor subnet management.
+func (u *UMAD) IsEthernet() bool { return u.conn.Port().LinkLayer == "Ethernet" }
+
 // Serve implements Server. oui counts for the vendor classes that name their vendor.
 func (u *UMAD) Serve(class mad.Class, oui mad.OUI, methods ...mad.Method) error {
 	if _, ok := u.agents[class]; ok {
 		return fmt.Errorf("serve class 0x%02x: the class is in use already", uint8(class))
+	}
+	if u.IsEthernet() && (class == mad.ClassSubnet || class == mad.ClassSubnetDirected) {
+		name, port := u.Device()
+		return fmt.Errorf("%s port %d is Ethernet: it has %w", name, port, ErrNoSubnetManagement)
 	}
 	agent := umad.Agent{Class: uint8(class), ClassVersion: classVersion(class)}
 	for _, m := range methods {
@@ -102,6 +116,10 @@ func (u *UMAD) Send(batch []Datagram) (int, error) {
 				id = u.agents[class]
 			}
 			a := &d.Address
+			if u.IsEthernet() && !a.HasGRH {
+				name, port := u.Device()
+				return sent, fmt.Errorf("send to LID %d: %s port %d is Ethernet: it has %w", uint16(a.LID), name, port, ErrNoLIDs)
+			}
 			u.out[i] = umad.Packet{
 				AgentID: id, Timeout: d.Timeout, QPN: uint32(a.QPN), QKey: a.QKey, LID: uint16(a.LID), SL: a.SL,
 				PKeyIndex: a.PKeyIndex, HasGRH: a.HasGRH, GIDIndex: a.GIDIndex, HopLimit: hopLimit(a.HasGRH), GID: a.GID,

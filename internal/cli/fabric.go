@@ -197,6 +197,9 @@ func (app *App) sweep(ctx context.Context, s *fabricView, f *fabricFlags, o fabr
 
 // sweepError gives a sweep that found nothing its exit code.
 func sweepError(err error) error {
+	if errors.Is(err, fabric.ErrNoSubnetManagement) {
+		return withHints(exitf(ExitNotFound, "%w", err), "-C names an InfiniBand device; of RoCE ports rdmactl fabric ping reaches the GIDs")
+	}
 	if errors.Is(err, fabric.ErrNoAnswer) {
 		return withHints(exitf(ExitUnreachable, "%w", err), "is the cable in, and the port an InfiniBand port? rdmactl status shows it")
 	}

@@ -25,6 +25,7 @@ const fabricPingSchema = "rdmakit.fabric-ping/v1"
 type pingFlags struct {
 	count         int
 	flood, server bool
+	gidIndex      uint8
 	wait          secondsValue
 }
 
@@ -33,9 +34,12 @@ func newFabricPingCommand(app *App, flags *fabricFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ping [TARGET]",
 		Short: "Measure round trips to another port, or answer them with --server",
-		Long: `Ping sends management datagrams to TARGET, a LID, GUID or name, and measures the round trips until Ctrl-C or for -c
-datagrams. Somebody must answer there: "rdmactl fabric ping --server", or ibping -S. A LID is asked directly; for a GUID or
-name the subnet is swept first, or --from FILE says which LID it has.
+		Long: `Ping sends management datagrams to TARGET, a LID, GID, GUID or name, and measures the round trips until Ctrl-C or for -c
+datagrams. Somebody must answer there: "rdmactl fabric ping --server", or ibping -S. A LID is asked directly; for a GID the
+subnet administration knows the LID; for a GUID or name the subnet is swept first, or --from FILE says which LID it has.
+
+A RoCE port has neither LIDs nor a subnet to sweep, but answers pings to its GID: "rdmactl show DEVICE" lists the GIDs at
+either end. The own one must be of the same kind: --gid-index. (With IPv4-mapped GIDs Linux 6.1's rxe loses the answers.)
 
 Under ibsim the server needs SIM_SET_ISSM=1.
 
@@ -44,6 +48,7 @@ counts as its end; it also ends the server, with 0. 3 means that there is no suc
 the port may not be opened.`,
 		Example: `  rdmactl fabric ping --server
   rdmactl fabric ping 7 -c 10
+  rdmactl fabric ping -C rxe0 fe80::5054:ff:fe99:1 -c 10
   rdmactl fabric ping host12 -f -c 1000 -o json`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
@@ -71,9 +76,10 @@ the port may not be opened.`,
 	addSetting(cmd, set, "interval", "i")
 	set.Lookup("interval").Usage = "`TIME` from one datagram to the next, 100ms to 1h"
 	set.BoolVarP(&f.flood, "flood", "f", false, "send the next datagram as soon as the answer is in")
+	set.Uint8Var(&f.gidIndex, "gid-index", 0, "`INDEX` of the own GID, for a GID on RoCE")
 	set.VarP(&f.wait, "wait", "W", "give each datagram up after this `TIME`")
 	set.BoolVarP(&f.server, "server", "S", false, "answer the pings of others until interrupted")
-	for _, client := range []string{"count", "interval", "flood", "wait"} {
+	for _, client := range []string{"count", "interval", "flood", "wait", "gid-index"} {
 		cmd.MarkFlagsMutuallyExclusive("server", client)
 	}
 	cmd.MarkFlagsMutuallyExclusive("flood", "interval")
@@ -93,9 +99,10 @@ func (f *pingFlags) check(cmd *cobra.Command) error {
 // pingReport is what ping prints at its end.
 type pingReport struct {
 	Schema string  `json:"schema"`
-	LID    ib.LID  `json:"lid"`
-	Target string  `json:"target"` // as it was given
-	Server string  `json:"server"` // what the last answer called itself
+	LID    ib.LID  `json:"lid"`           // 0 on RoCE
+	GID    string  `json:"gid,omitempty"` // of a ping to a GID
+	Target string  `json:"target"`        // as it was given
+	Server string  `json:"server"`        // what the last answer called itself
 	Sent   int     `json:"sent"`
 	Lost   int     `json:"lost"`
 	Loss   float64 `json:"lossPercent"`
@@ -105,6 +112,7 @@ type pingReport struct {
 	RoundTrip *roundTrips `json:"roundTrip,omitempty"`
 	// LastError is why the last lost datagram was.
 	LastError string `json:"lastError,omitempty"`
+	to        fabric.Address
 	histogram *hdrhistogram.Histogram
 	least     time.Duration
 	most      time.Duration
@@ -124,12 +132,15 @@ const pingDigits = 3
 
 func (app *App) ping(cmd *cobra.Command, flags *fabricFlags, f pingFlags, target string) error {
 	ctx := cmd.Context()
-	lid, s, err := app.pingTarget(cmd, flags, target)
+	to, s, err := app.pingTarget(cmd, flags, f, target)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	r := &pingReport{Schema: fabricPingSchema, LID: lid, Target: target, histogram: hdrhistogram.New(1, int64(time.Hour), pingDigits)}
+	r := &pingReport{Schema: fabricPingSchema, LID: to.LID, Target: target, to: to, histogram: hdrhistogram.New(1, int64(time.Hour), pingDigits)}
+	if !to.GID.IsZero() {
+		r.GID = to.GID.String()
+	}
 	client := fabric.Client{Transport: s.transport, Timeout: time.Duration(f.wait)}
 	start := app.Now()
 	for f.count == 0 || r.Sent < f.count {
@@ -152,21 +163,26 @@ func (app *App) ping(cmd *cobra.Command, flags *fabricFlags, f pingFlags, target
 	return r.end(ctx)
 }
 
-// pingTarget finds out the LID, and opens the port.
-func (app *App) pingTarget(cmd *cobra.Command, flags *fabricFlags, target string) (ib.LID, *fabricView, error) {
+// pingTarget finds out where to send, and opens the port.
+func (app *App) pingTarget(cmd *cobra.Command, flags *fabricFlags, f pingFlags, target string) (fabric.Address, *fabricView, error) {
+	to := fabric.Address{QPN: 1, QKey: fabric.QKeyGSI}
 	if err := flags.check(cmd); err != nil {
-		return 0, nil, err
+		return to, nil, err
 	}
 	if lid, err := strconv.ParseUint(target, 0, 16); err == nil && len(target) <= len("0xffff") {
 		if lid == 0 || lid >= uint64(mad.MulticastLIDBase) {
-			return 0, nil, usageError(cmd, fmt.Errorf("LID %d is not one of a port: 1 to %d", lid, mad.MulticastLIDBase-1))
+			return to, nil, usageError(cmd, fmt.Errorf("LID %d is not one of a port: 1 to %d", lid, mad.MulticastLIDBase-1))
 		}
+		to.LID = ib.LID(lid)
 		transport, err := app.openFabric(cmd.Context(), flags)
-		return ib.LID(lid), &fabricView{transport: transport}, err
+		return to, &fabricView{transport: transport}, err
+	}
+	if gid, err := ib.ParseGID(target); err == nil {
+		return app.pingGID(cmd, flags, f, gid)
 	}
 	s, err := app.readSubnet(cmd, flags, fabric.Options{})
 	if err != nil {
-		return 0, nil, err
+		return to, nil, err
 	}
 	e, err := findEnd(s.Topology, target)
 	if err == nil && e.LID == 0 {
@@ -177,31 +193,65 @@ func (app *App) pingTarget(cmd *cobra.Command, flags *fabricFlags, target string
 	}
 	if err != nil {
 		s.Close()
-		return 0, nil, err
+		return to, nil, err
 	}
-	return e.LID, s, nil
+	to.LID = e.LID
+	return to, s, nil
+}
+
+func (app *App) pingGID(cmd *cobra.Command, flags *fabricFlags, f pingFlags, gid ib.GID) (fabric.Address, *fabricView, error) {
+	transport, err := app.openFabric(cmd.Context(), flags)
+	if err != nil {
+		return fabric.Address{}, nil, err
+	}
+	s := &fabricView{transport: transport}
+	client := fabric.Client{Transport: transport, Timeout: time.Duration(f.wait)}
+	to, err := client.PingAddress(cmd.Context(), gid, f.gidIndex)
+	status, refused := errors.AsType[*fabric.StatusError](err)
+	switch {
+	case refused && status.Status.ClassSpecific() == mad.StatusSANoRecords, errors.Is(err, fabric.ErrNoSubnetManager):
+		err = exitf(ExitNotFound, "%w", err)
+	case errors.Is(err, fabric.ErrNoAnswer):
+		err = exitf(ExitUnreachable, "%w", err)
+	}
+	if err != nil {
+		s.Close()
+		return to, nil, err
+	}
+	to.GID = gid
+	return to, s, nil
 }
 
 // pingOnce sends one datagram. An interrupted one counts as not sent.
 func (app *App) pingOnce(ctx context.Context, client *fabric.Client, r *pingReport, flood bool) error {
-	server, took, err := client.Ping(ctx, fabric.Address{LID: r.LID, QPN: 1, QKey: fabric.QKeyGSI}, mad.OUIPing())
+	server, took, err := client.Ping(ctx, r.to, mad.OUIPing())
 	switch {
 	case err == nil:
 		r.answered(server, took)
-		return app.pingLine(flood, output.Plain(fmt.Sprintf("%s (LID %d): %s us", r.Server, r.LID, figure(microseconds(took)))))
+		return app.pingLine(flood, output.Plain(fmt.Sprintf("%s (%s): %s us", r.Server, r.where(), figure(microseconds(took)))))
 	case ctx.Err() != nil:
 		return nil //nolint:nilerr // the loop looks at the context
 	}
 	why := "no answer"
 	if status, refused := errors.AsType[*fabric.StatusError](err); refused {
 		why = status.Error()
+	} else if errors.Is(err, fabric.ErrNoLIDs) {
+		return withHints(exitf(ExitNotFound, "%w", err), "rdmactl show DEVICE lists the GIDs of a port")
 	} else if !errors.Is(err, fabric.ErrNoAnswer) {
 		return err
 	}
 	r.Sent++
 	r.Lost++
 	r.LastError = why
-	return app.pingLine(flood, output.Bad(fmt.Sprintf("LID %d: %s", r.LID, why)))
+	return app.pingLine(flood, output.Bad(r.where()+": "+why))
+}
+
+// where names the port that is asked.
+func (r *pingReport) where() string {
+	if r.LID == 0 {
+		return "GID " + r.GID
+	}
+	return fmt.Sprintf("LID %d", r.LID)
 }
 
 // answered takes in one round trip.
@@ -255,7 +305,7 @@ func (r *pingReport) blocks() []output.Block {
 	if r.Lost > 0 {
 		loss = output.Bad(fmt.Sprintf("%d lost, %.3g %%", r.Lost, r.Loss))
 	}
-	blocks := []output.Block{output.Line(output.Plain(fmt.Sprintf("LID %d: %s sent, ", r.LID, countNoun(r.Sent, "datagram"))), loss,
+	blocks := []output.Block{output.Line(output.Plain(fmt.Sprintf("%s: %s sent, ", r.where(), countNoun(r.Sent, "datagram"))), loss,
 		output.Plain(fmt.Sprintf(", in %.3f s", r.Seconds)))}
 	if r.RoundTrip == nil {
 		return blocks
@@ -275,7 +325,7 @@ func (r *pingReport) end(ctx context.Context) error {
 	case r.Sent == 0:
 		return context.Cause(ctx)
 	case r.Sent == r.Lost:
-		return withHints(exitf(ExitUnreachable, "LID %d: %s without an answer", r.LID, countNoun(r.Sent, "datagram")),
+		return withHints(exitf(ExitUnreachable, "%s: %s without an answer", r.where(), countNoun(r.Sent, "datagram")),
 			"does \"rdmactl fabric ping --server\" or ibping -S run there?")
 	case r.Lost > 0:
 		return exitSilently(ExitFault)

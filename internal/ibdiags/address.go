@@ -3,7 +3,6 @@ package ibdiags
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -163,49 +162,10 @@ func (r *run) ownPort(ctx context.Context) (mad.PortInfo, error) {
 	return r.portInfo(ctx, address{}, 0)
 }
 
-// sm is the LID of the subnet manager: -s, or what the own port says.
-func (r *run) sm(own *mad.PortInfo) ib.LID {
-	if r.smLID != 0 {
-		return ib.LID(r.smLID)
-	}
-	return own.MasterSMLID
-}
-
-// errNoSM is the cause when a GUID can't be looked up.
-var errNoSM = errors.New("the own port knows of no subnet manager, which would know the LID")
-
 // lidOfGUID asks the subnet administration for the path to a port (C twin: resolve_guid).
 func (r *run) lidOfGUID(ctx context.Context, guid uint64) (ib.LID, error) {
-	own, err := r.ownPort(ctx)
-	if err != nil {
-		return 0, err
-	}
-	sm := r.sm(&own)
-	if sm == 0 {
-		return 0, errNoSM
-	}
-	node, err := r.nodeInfo(ctx, address{})
-	if err != nil {
-		return 0, err
-	}
-	query := mad.PathRecord{DGID: gid(own.GIDPrefix, guid), SGID: gid(own.GIDPrefix, binary.BigEndian.Uint64(node.PortGUID[:])), NumPath: 1}
-	const mask = mad.PathRecordMaskDGID | mad.PathRecordMaskSGID | mad.PathRecordMaskNumPath
-	record, err := r.client.SA(ctx, sm, mad.AttributePathRecord, mask, query.Append(nil))
-	if err != nil {
-		return 0, err
-	}
-	var path mad.PathRecord
-	_, err = path.Decode(record)
+	var to ib.GID
+	binary.BigEndian.PutUint64(to[8:], guid)
+	path, err := r.client.Path(ctx, to, ib.LID(r.smLID))
 	return path.DLID, err
-}
-
-// gid puts a subnet prefix, or the usual one for none, and a port's GUID together.
-func gid(prefix ib.SubnetPrefix, guid uint64) (g ib.GID) {
-	const usual = 0xfe80 << 48
-	if prefix == 0 {
-		prefix = usual
-	}
-	binary.BigEndian.PutUint64(g[:8], uint64(prefix))
-	binary.BigEndian.PutUint64(g[8:], guid)
-	return g
 }

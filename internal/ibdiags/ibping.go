@@ -101,22 +101,27 @@ func (p *pingRun) serve(ctx context.Context) int {
 func (p *pingRun) ping(ctx context.Context) int {
 	start := time.Now()
 	var err error
-	for n := uint32(0); n < p.count && err == nil; n++ {
+	for n := uint32(0); n < p.count && ctx.Err() == nil; n++ {
 		if n > 0 && !p.flood && !pause(ctx, time.Second) {
 			break
 		}
 		p.sent++
-		err = p.once(ctx)
+		failed := p.once(ctx)
+		if failed != nil && ctx.Err() == nil {
+			p.lost++ // as C counts what can't be sent
+			if err == nil {
+				p.errorf("%s: %s\n", p.Name, failed.Error())
+			}
+			if err = failed; p.flood {
+				break // without a pause it would only burn the processor
+			}
+		}
 	}
 	p.report(time.Since(start))
-	if err == nil || ctx.Err() != nil {
-		return 0
-	}
-	p.errorf("%s: %s\n", p.Name, err.Error())
-	return exitMinusOne
+	return 0
 }
 
-// once sends one ping and counts what becomes of it. The error is the transport's or the context's, and ends the run.
+// once sends one ping and counts what becomes of it. The error is the transport's or the context's.
 func (p *pingRun) once(ctx context.Context) error {
 	to := fabric.Address{LID: p.to.LID, QPN: 1, QKey: fabric.QKeyGSI}
 	host, time, err := p.client.Ping(ctx, to, p.oui)
