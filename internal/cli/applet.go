@@ -60,7 +60,7 @@ func newAppletEntry(app *App, a applet.Applet) *cobra.Command {
 // appletText describes an applet for the help and its page.
 func appletText(a applet.Applet) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s, as %s does.\n\n    %s\n\n%s\n", a.Summary, a.Like, strings.TrimRight(a.Name+" "+a.Usage, " "), a.Long)
+	fmt.Fprintf(&b, "%s, as %s does.\n\n    %s\n\n%s\n", a.Summary, a.Like, strings.TrimRight(a.Name+" "+a.Usage, " "), wrapParagraphs(a.Long, helpWidth))
 	if len(a.Options) > 0 {
 		b.WriteString("\nOptions of the tool, after its name:\n\n")
 		for _, o := range a.Options {
@@ -69,6 +69,20 @@ func appletText(a applet.Applet) string {
 	}
 	b.WriteString("\nThe flags below are those of rdmactl and stand before the name: rdmactl --from node.tar.gz " + a.Name + ".")
 	return b.String()
+}
+
+// helpWidth is where the text of a help page wraps.
+const helpWidth = 120
+
+// wrapParagraphs wraps each paragraph, but for those that are indented.
+func wrapParagraphs(text string, width int) string {
+	paragraphs := strings.Split(text, "\n\n")
+	for i, p := range paragraphs {
+		if !strings.HasPrefix(p, " ") {
+			paragraphs[i] = wrapWords(strings.Join(strings.Fields(p), " "), width)
+		}
+	}
+	return strings.Join(paragraphs, "\n\n")
 }
 
 // appletArgs puts "--" behind the name of an applet, so that what follows it stays the applet's own: -v of ibv_devinfo
