@@ -152,13 +152,21 @@ func (c *Client) Call(ctx context.Context, d *Datagram) error {
 	retries := max(0, cmp.Or(c.Retries, 2))
 	request := *d
 	request.Timeout = timeout
+	if c.tid == 0 {
+		// Not from 1: answers to another Client of the transport may still be on their way.
+		c.tid = uint32(time.Now().UnixNano()>>10) | 1
+	}
 	first := c.tid + 1
 	start := time.Now()
 	for range retries + 1 {
 		c.tid++
 		setTransaction(&request, c.tid)
-		if err := sendAll(ctx, c.Transport, &request); err != nil {
+		sent, err := sendAll(ctx, c.Transport, &request, time.Now().Add(timeout))
+		if err != nil {
 			return err
+		}
+		if !sent {
+			continue
 		}
 		answered, err := c.await(ctx, d, &request, first, time.Now().Add(timeout))
 		if err != nil {
@@ -187,7 +195,7 @@ func (c *Client) await(ctx context.Context, d, request *Datagram, first uint32, 
 				if tid == c.tid {
 					return false, err
 				}
-			case h.Method.IsResponse() && h.MgmtClass == asked.MgmtClass && h.AttributeID == asked.AttributeID &&
+			case h.Method&mad.MethodResponse != 0 && h.MgmtClass == asked.MgmtClass && h.AttributeID == asked.AttributeID &&
 				h.AttributeModifier == asked.AttributeModifier:
 				*d = c.in[i]
 				return true, err

@@ -1,13 +1,16 @@
 package fabric
 
-import "github.com/rdmakit/rdmakit/wire/mad"
+import (
+	"fmt"
+
+	"github.com/rdmakit/rdmakit/wire/mad"
+)
 
 // planCounters is called for each port whose state has become known. The performance agent is asked what it can do once the
 // node has a LID, and then for the counters of the active ports.
 func (s *sweep) planCounters(n *nodeState, number uint16) {
 	node := n.node
-	port := &node.Ports[number]
-	if number > 0 && port.IsLinkUp() && port.Info.PortState == mad.PortStateActive {
+	if hasCounters(node, number) {
 		if n.told {
 			s.askCounters(n, number)
 		} else {
@@ -25,8 +28,12 @@ func (s *sweep) planCounters(n *nodeState, number uint16) {
 		return
 	}
 	n.performance = &nodeState{node: node}
-	if node.LID(uint8(via)) == 0 {
-		s.unreached(task{n, kindCapability, 0}, node.Path, "the node has no LID: no subnet manager has been here", 0)
+	if lid := node.LID(uint8(via)); lid == 0 || lid > maxUnicastLID {
+		reason := "the node has no LID: no subnet manager has been here"
+		if lid != 0 {
+			reason = fmt.Sprintf("the node says its LID is 0x%x, which no port can have", uint16(lid))
+		}
+		s.unreached(task{n, kindCapability, 0}, node.Path, reason, 0)
 		n.told, n.waiting = true, nil
 		n.performance.silent = true
 		return
@@ -37,6 +44,16 @@ func (s *sweep) planCounters(n *nodeState, number uint16) {
 		return
 	}
 	s.agenda.add(task{n.performance, kindCapability, via})
+}
+
+// hasCounters reports whether a port counts what goes through it: one that is active, and port 0 of a switch where that is enhanced, which has
+// no cable.
+func hasCounters(n *Node, number uint16) bool {
+	port := &n.Ports[number]
+	if number == 0 {
+		return port.Known && n.Switch != nil && n.Switch.EnhancedPort0
+	}
+	return port.IsLinkUp() && port.Info.PortState == mad.PortStateActive
 }
 
 // learnCapability takes in what the performance agent can do; no data when it refused to tell.
@@ -59,6 +76,10 @@ func (s *sweep) capabilityKnown(n *nodeState) {
 
 func (s *sweep) askCounters(n *nodeState, number uint16) {
 	if n.performance.silent {
+		return
+	}
+	if lid := n.node.LID(uint8(number)); lid == 0 || lid > maxUnicastLID { // of an adapter's further port
+		s.unreached(task{n, kindCounters, number}, n.node.Path, fmt.Sprintf("LID 0x%x is none that a port can have", uint16(lid)), 0)
 		return
 	}
 	can := n.node.Performance

@@ -89,7 +89,10 @@ func (s *sweep) addNode(t task, route mad.Path, info *mad.NodeInfo) *nodeState {
 		return reject(AnomalyPortRange, "node 0x%x with %d ports answered at port %d", info.NodeGUID[:], info.NumPorts, info.LocalPortNum)
 	case len(s.topology.Nodes) >= s.options.MaxNodes:
 		return reject(AnomalyTooMany, "node 0x%x would be one more than %d", info.NodeGUID[:], s.options.MaxNodes)
+	case s.ports+int(info.NumPorts)+1 > portsPerNode*s.options.MaxNodes:
+		return reject(AnomalyTooMany, "node 0x%x with %d ports would make more than %d in all", info.NodeGUID[:], info.NumPorts, portsPerNode*s.options.MaxNodes)
 	}
+	s.ports += int(info.NumPorts) + 1
 	n := &nodeState{node: &Node{Info: *info, Path: route, Ports: make([]Port, int(info.NumPorts)+1)}}
 	s.states[info.NodeGUID] = n
 	s.topology.Nodes = append(s.topology.Nodes, n.node)
@@ -150,6 +153,9 @@ func (s *sweep) learnSwitch(t task, data []byte) {
 	info.Decode(data) //nolint:errcheck // the caller has the length
 	n := t.owner.node
 	n.Switch = &info
+	if s.options.Counters && hasCounters(n, 0) {
+		s.planCounters(t.owner, 0) // port 0 was known before it could tell that it counts
+	}
 	if s.options.Multicast {
 		s.planMulticast(t.owner)
 	}

@@ -124,16 +124,13 @@ func (p *Port) supportedSpeeds() speedSet {
 	return speeds(p.Info.LinkSpeedSupported, fdr10, p.Info.LinkSpeedExtSupported, p.Info.LinkSpeedExt2Supported)
 }
 
-// noExtendedSpeeds is the value of LinkSpeedExtEnabled that enables none (specification section 14.2.5.6).
-const noExtendedSpeeds = 30
-
 func (p *Port) enabledSpeeds() speedSet {
 	var fdr10 uint8
 	if p.Mellanox != nil {
 		fdr10 = p.Mellanox.LinkSpeedEnabled
 	}
 	extended := p.Info.LinkSpeedExtEnabled
-	if extended == noExtendedSpeeds {
+	if extended == mad.ExtendedSpeedsDisabled {
 		extended = 0
 	}
 	return speeds(p.Info.LinkSpeedEnabled, fdr10, extended, p.Info.LinkSpeedExt2Enabled)

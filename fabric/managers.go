@@ -61,8 +61,7 @@ func (t *Topology) hasLID(id PortID, lid ib.LID) bool {
 	if n.IsSwitch() {
 		number = 0
 	}
-	p := &n.Ports[number]
-	return p.Known && p.Info.LID != 0 && lid >= p.Info.LID && int(lid) < int(p.Info.LID)+1<<p.Info.LMC
+	return n.Ports[number].hasLID(lid)
 }
 
 // managerPort returns the port that has the LID, or else the GUID; zero when none has.

@@ -30,7 +30,7 @@ type Options struct {
 	// would, but a subnet manager clears it whenever it has noticed by itself. Of the two ends of a cable, LIDs, error counts
 	// and what is enabled differ, so that one end does not speak for the other.
 	Previous *Topology
-	// MaxWindow bounds how many questions are under way at once; 0: 32, or less where the transport says so.
+	// MaxWindow bounds how many questions are under way at once; 0: what the transport says (a method Window() int), or else 32.
 	MaxWindow int
 	// PerNode bounds how many of them go to one node; 0: 8. Management processors are slow.
 	PerNode int
@@ -41,8 +41,11 @@ type Options struct {
 	Retries int
 	// Budget bounds the whole sweep; 0: 5 minutes.
 	Budget time.Duration
-	// MaxNodes and MaxAnomalies bound what a lying fabric can make of the result; 0: 65,536 and 1,000.
+	// MaxNodes and MaxAnomalies bound what a lying fabric can make of the result; 0: 65,536 and 1,000. The nodes may have 32 ports
+	// each on average, as many as ReadTopology takes by default.
 	MaxNodes, MaxAnomalies int
+	// MaxUnreached bounds the list of what stayed without answer, which a lying fabric can make long too; 0: 10,000. Stats counts the rest.
+	MaxUnreached int
 	// Progress, if set, is called from the sweep about ten times a second, and at the end.
 	Progress func(Progress)
 }
@@ -61,6 +64,9 @@ const (
 	windowLimit  = 4096
 )
 
+// portsPerNode times Options.MaxNodes bounds the ports in all; with the default, that is maxSavedPorts.
+const portsPerNode = 32
+
 func (o Options) withDefaults(t Transport) (Options, error) {
 	window := 32
 	if w, ok := t.(interface{ Window() int }); ok {
@@ -74,6 +80,7 @@ func (o Options) withDefaults(t Transport) (Options, error) {
 	o.Budget = cmp.Or(o.Budget, 5*time.Minute)
 	o.MaxNodes = cmp.Or(o.MaxNodes, 1<<16)
 	o.MaxAnomalies = cmp.Or(o.MaxAnomalies, 1000)
+	o.MaxUnreached = cmp.Or(o.MaxUnreached, 10_000)
 	switch {
 	case o.MaxWindow < 1 || o.MaxWindow > windowLimit:
 		return o, fmt.Errorf("discover fabric: window %d is not between 1 and %d", o.MaxWindow, windowLimit)
@@ -81,7 +88,7 @@ func (o Options) withDefaults(t Transport) (Options, error) {
 		return o, fmt.Errorf("discover fabric: %d questions to one node at once", o.PerNode)
 	case o.Retries > retriesLimit:
 		return o, fmt.Errorf("discover fabric: %d retries, at most %d", o.Retries, retriesLimit)
-	case o.MinTimeout < 0 || o.MaxTimeout < o.MinTimeout || o.Budget < 0 || o.MaxNodes < 1 || o.MaxAnomalies < 0:
+	case o.MinTimeout < 0 || o.MaxTimeout < o.MinTimeout || o.Budget < 0 || o.MaxNodes < 1 || o.MaxAnomalies < 0 || o.MaxUnreached < 0:
 		return o, fmt.Errorf("discover fabric: a bound below its least: timeouts %v to %v, budget %v, %d nodes, %d anomalies",
 			o.MinTimeout, o.MaxTimeout, o.Budget, o.MaxNodes, o.MaxAnomalies)
 	}

@@ -1,9 +1,9 @@
 package fabric
 
 import (
+	"bytes"
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/rdmakit/rdmakit/wire/ib"
@@ -29,8 +29,21 @@ func (c *Client) Ping(ctx context.Context, to Address, oui mad.OUI) (server stri
 	}
 	roundTrip = time.Since(start)
 	p.Decode(d.MAD[:]) //nolint:errcheck // a MAD is long enough
-	name, _, _ := strings.Cut(string(p.Data[:]), "\x00")
-	return name, roundTrip, nil
+	if p.OUI != oui {
+		return "", 0, fmt.Errorf("ping LID %d: the answer is one of OUI %x", uint16(to.LID), p.OUI)
+	}
+	name, _, _ := bytes.Cut(p.Data[:], []byte{0})
+	return plain(name), roundTrip, nil
+}
+
+// plain returns printable ASCII with spaces for the rest, as mad.NodeDescription does: a server can't write to a terminal what it likes.
+func plain(text []byte) string {
+	for i, c := range text {
+		if c < 0x20 || c > 0x7e {
+			text[i] = ' '
+		}
+	}
+	return string(text)
 }
 
 // PingAddress returns the address of queue pair 1 at the port of a GID. On Ethernet the kernel finds the way by the GID itself, and index is that
@@ -58,7 +71,8 @@ type Server interface {
 }
 
 // ServePing answers vendor pings with a name, at most 215 bytes, until the context ends, and returns its cause. onPing, if set, is
-// called behind each answer with the requester's address. C twin: ibping -S.
+// called behind each answer with the requester's address. A requester to whom no answer can be sent, since the transport refuses its
+// address, is left without. C twin: ibping -S.
 func ServePing(ctx context.Context, t Server, oui mad.OUI, name string, onPing func(from Address)) error {
 	if err := t.Serve(mad.ClassPing, oui, mad.MethodGet); err != nil {
 		return fmt.Errorf("serve pings: %w", err)
@@ -71,10 +85,9 @@ func ServePing(ctx context.Context, t Server, oui mad.OUI, name string, onPing f
 			if d.Lost || !answerPing(d, oui, name) {
 				continue
 			}
-			if err := sendAll(ctx, t, d); err != nil {
-				return fmt.Errorf("answer ping from LID %d: %w", uint16(d.Address.LID), err)
-			}
-			if onPing != nil {
+			// An error is that of one address, which anybody can write into a request: Receive tells when the port is gone.
+			sent, err := sendAll(ctx, t, d, time.Now().Add(time.Second))
+			if sent && err == nil && onPing != nil {
 				onPing(d.Address)
 			}
 		}
@@ -99,15 +112,18 @@ func answerPing(d *Datagram, oui mad.OUI, name string) bool {
 	return true
 }
 
-// sendAll hands over one datagram, and waits while the transport takes none.
-func sendAll(ctx context.Context, t Transport, d *Datagram) error {
+// sendAll hands over one datagram, and waits while the transport takes none; false at the deadline.
+func sendAll(ctx context.Context, t Transport, d *Datagram, deadline time.Time) (bool, error) {
 	for {
 		n, err := t.Send([]Datagram{*d})
 		if n == 1 || err != nil {
-			return err
+			return err == nil, err
 		}
 		if err := context.Cause(ctx); err != nil {
-			return err
+			return false, err
+		}
+		if !time.Now().Before(deadline) {
+			return false, nil
 		}
 		time.Sleep(time.Millisecond) // back-pressure: what is in the way is our own, and drains
 	}

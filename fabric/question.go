@@ -157,6 +157,8 @@ type question struct {
 	generation uint16
 	live       bool
 	inWindow   bool
+	waits      bool      // in sweep.retry
+	busy       bool      // a try was answered with mad.StatusBusy
 	tries      int       // sent so far
 	route      mad.Path  // where it went
 	sent       time.Time // the first try
@@ -174,6 +176,10 @@ const (
 func (q *question) tid(try int) uint64 {
 	return uint64(q.generation)<<(tidTryBits+tidSlotBits) | uint64(q.slot)<<tidTryBits | uint64(try)
 }
+
+// firstGeneration is another for each sweep, or nearly: answers to an earlier one through the same transport, and what a kernel still holds
+// open of it, are not to be taken for this one's.
+func firstGeneration(now time.Time) uint16 { return uint16(now.UnixNano() >> 12) }
 
 // write makes the datagram of the next try.
 func (q *question) write(d *Datagram) {
@@ -200,6 +206,7 @@ func (q *question) write(d *Datagram) {
 
 // table holds the questions that are under way, and when each wants to be looked at.
 type table struct {
+	first uint16 // generation of a slot's first question, less one
 	slots []*question
 	free  []uint16
 	live  int
@@ -216,7 +223,7 @@ func (t *table) open(task task, route mad.Path) *question {
 		q = t.slots[t.free[n-1]]
 		t.free = t.free[:n-1]
 	} else {
-		q = &question{slot: uint16(len(t.slots))}
+		q = &question{slot: uint16(len(t.slots)), generation: t.first}
 		t.slots = append(t.slots, q)
 	}
 	*q = question{task: task, slot: q.slot, generation: q.generation + 1, live: true, route: route}

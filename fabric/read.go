@@ -10,12 +10,12 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// What a saved topology may have at most. A subnet has fewer than 49,152 LIDs; the sizes keep a hostile file from taking more memory than
-// about 1 GiB.
+// What a saved topology may have at most. A subnet has fewer than 49,152 LIDs. With the sizes of the elements, a hostile file takes memory
+// in proportion to its own size only.
 const (
 	maxSavedNodes = 1 << 16
 	maxSavedPorts = 1 << 21
-	maxSavedNode  = 4 << 20  // bytes
+	maxSavedNode  = 32 << 20 // bytes: a full multicast table of 254 ports is 17 MB
 	maxSavedList  = 16 << 20 // bytes of one of the other fields
 )
 

@@ -141,7 +141,7 @@ func TestReadTopologyRefuses(t *testing.T) {
 		{"\n]}\n", "\n],\"nodes\":[]}", `there is a second list`},
 		{"\n]}\n", "\n],\"later\":{\"a\":[1,2]}}", ``},
 		{`"description":"host0"`, `"description":"` + strings.Repeat("x", 65) + `"`, `longer than 64 bytes`},
-		{`"description":"host0"`, `"description":"` + strings.Repeat("x", 5<<20) + `"`, `one element is too long`},
+		{`"description":"host0"`, `"description":"` + strings.Repeat("x", 33<<20) + `"`, `one element is too long`},
 	} {
 		if !strings.Contains(saved, test.from) {
 			t.Errorf("the file has no %s", test.from)

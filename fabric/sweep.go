@@ -35,6 +35,7 @@ func Discover(ctx context.Context, transport Transport, options Options) (*Topol
 		transport: transport,
 		pace:      newPace(options),
 		agenda:    agenda{perNode: options.PerNode},
+		table:     table{first: firstGeneration(now)},
 		states:    map[ib.GUID]*nodeState{},
 		topology:  &Topology{Started: now, byGUID: map[ib.GUID]*Node{}},
 		end:       now.Add(options.Budget),
@@ -71,6 +72,7 @@ type sweep struct {
 	states   map[ib.GUID]*nodeState
 	topology *Topology
 	links    int
+	ports    int       // of all nodes
 	end      time.Time // of the budget
 	report   time.Time // next call of Progress
 	spent    bool      // the budget is
@@ -137,6 +139,7 @@ func (s *sweep) expire(now time.Time) {
 	for q := s.table.due(now); q != nil; q = s.table.due(now) {
 		patience := q.last.Add(s.pace.timeout(q.tries - 1))
 		switch {
+		case q.waits: // the transport reported the loss before
 		case q.inWindow && now.Before(patience):
 			s.leaveWindow(q)
 			s.table.wakeAt(q, patience)
@@ -146,10 +149,22 @@ func (s *sweep) expire(now time.Time) {
 				q.owner.suspect = true
 				s.pace.lost(now)
 			}
-			s.retry.push(retry{q, q.generation})
+			s.again(q)
 		default:
-			s.giveUp(q, fmt.Sprintf("no answer to %d tries in %v", q.tries, now.Sub(q.sent).Round(time.Millisecond)))
+			what := "no answer"
+			if q.busy {
+				what = "too busy to answer, or no answer,"
+			}
+			s.giveUp(q, fmt.Sprintf("%s to %d tries in %v", what, q.tries, now.Sub(q.sent).Round(time.Millisecond)))
 		}
+	}
+}
+
+// again has a question sent once more, as soon as the window allows; once, whoever noticed the loss first.
+func (s *sweep) again(q *question) {
+	if !q.waits {
+		q.waits = true
+		s.retry.push(retry{q, q.generation})
 	}
 }
 
@@ -213,7 +228,7 @@ func (s *sweep) ask(q *question, now time.Time) {
 	s.outbox = append(s.outbox, d)
 	q.tries++
 	q.last = now
-	q.inWindow = true
+	q.inWindow, q.waits = true, false
 	s.inWindow++
 	s.topology.Stats.Window = max(s.topology.Stats.Window, s.inWindow)
 	s.table.wakeAt(q, now.Add(min(s.pace.release(), s.pace.timeout(q.tries-1))))
@@ -227,12 +242,25 @@ func (s *sweep) flush() error {
 	n, err := s.transport.Send(s.outbox)
 	n = max(0, min(n, len(s.outbox)))
 	s.topology.Stats.Sent += n
+	if errors.Is(err, ErrRefused) && n < len(s.outbox) {
+		s.refusedBySender(&s.outbox[n], err)
+		n, err = n+1, nil
+	}
 	rest := copy(s.outbox, s.outbox[n:])
 	s.outbox = s.outbox[:rest]
 	if rest > 0 {
 		s.pace.full(s.inWindow - rest)
 	}
 	return err
+}
+
+// refusedBySender gives up the question that the transport can't send, as to an address that leads nowhere.
+func (s *sweep) refusedBySender(d *Datagram, err error) {
+	var h mad.Header
+	h.Decode(d.MAD[:]) //nolint:errcheck // a MAD is long enough
+	if q, try := s.table.find(uint32(h.TransactionID)); q != nil && try == q.tries-1 {
+		s.giveUp(q, err.Error())
+	}
 }
 
 // receive takes in one datagram.
@@ -258,6 +286,7 @@ func (s *sweep) receive(d *Datagram, now time.Time) {
 	}
 	s.topology.Stats.Answers++
 	if h.Result()&mad.StatusBusy != 0 {
+		q.busy = true
 		return // its time-out sends it again
 	}
 	s.pace.answered(now.Sub(q.sent), q.tries > 1)
@@ -279,7 +308,7 @@ const attributeOffset = 64
 func (s *sweep) lost(q *question) {
 	s.leaveWindow(q)
 	if q.tries <= s.options.Retries {
-		s.retry.push(retry{q, q.generation})
+		s.again(q)
 		return
 	}
 	s.giveUp(q, fmt.Sprintf("the transport reports no answer to %d tries", q.tries))
@@ -319,7 +348,7 @@ func (s *sweep) giveUp(q *question, reason string) {
 	}
 	n.silent = true
 	if k := s.agenda.drop(n); k > 0 {
-		s.topology.Unreached = append(s.topology.Unreached, Unreached{
+		s.list(Unreached{
 			Node: n.node.GUID(), Path: n.node.Path, What: fmt.Sprintf("%d more questions", k), Reason: "the node stopped answering",
 		})
 	}
@@ -336,7 +365,15 @@ func (s *sweep) unreached(t task, route mad.Path, reason string, tries int) {
 	if t.kind == kindManager || t.kind == kindMaster {
 		s.addManager(t, SubnetManager{Err: reason})
 	}
-	s.topology.Unreached = append(s.topology.Unreached, u)
+	s.list(u)
+}
+
+// list adds to what stayed without answer, as far as the bound goes.
+func (s *sweep) list(u Unreached) {
+	s.topology.Stats.Unreached++
+	if len(s.topology.Unreached) < s.options.MaxUnreached {
+		s.topology.Unreached = append(s.topology.Unreached, u)
+	}
 }
 
 func (s *sweep) progress(now time.Time, last bool) {
@@ -347,7 +384,7 @@ func (s *sweep) progress(now time.Time, last bool) {
 	t := s.topology
 	s.options.Progress(Progress{
 		Nodes: len(t.Nodes), Links: s.links, Sent: t.Stats.Sent, Answers: t.Stats.Answers,
-		Pending: s.agenda.pending + s.table.live, Unreached: len(t.Unreached), Elapsed: now.Sub(t.Started),
+		Pending: s.agenda.pending + s.table.live, Unreached: t.Stats.Unreached, Elapsed: now.Sub(t.Started),
 	})
 }
 
@@ -364,11 +401,11 @@ func (s *sweep) conclude(err error) {
 			}
 		}
 		if k := s.agenda.pending; k > 0 {
-			s.topology.Unreached = append(s.topology.Unreached, Unreached{What: fmt.Sprintf("%d more questions", k), Reason: reason})
+			s.list(Unreached{What: fmt.Sprintf("%d more questions", k), Reason: reason})
 		}
 	}
 	s.compareEnds()
-	s.topology.Complete = err == nil && !s.spent && len(s.topology.Unreached) == 0
+	s.topology.Complete = err == nil && !s.spent && s.topology.Stats.Unreached == 0
 	s.topology.Stats.RoundTrip = s.pace.smoothed
 	s.topology.finish()
 	s.progress(time.Now(), true)

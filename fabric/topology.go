@@ -204,7 +204,7 @@ const (
 	AnomalySelfLink      AnomalyKind = "self-link"      // a port cabled to itself
 	AnomalyOneSided      AnomalyKind = "one-sided"      // up at one end of the cable and not at the other
 	AnomalyTooFar        AnomalyKind = "too-far"        // behind more than 63 hops
-	AnomalyTooMany       AnomalyKind = "too-many"       // more nodes than Options.MaxNodes
+	AnomalyTooMany       AnomalyKind = "too-many"       // more nodes than Options.MaxNodes, or more ports
 )
 
 // Anomaly is one contradiction.
@@ -222,9 +222,10 @@ type Stats struct {
 	Sent      int `json:"sent"` // MADs, retries included
 	Answers   int `json:"answers"`
 	Retries   int `json:"retries"`
-	Late      int `json:"late"`      // answers that came when the sweep had given up or asked again
+	Late      int `json:"late"`      // answers, and reports of loss, that came when the sweep had given up or asked again
 	Foreign   int `json:"foreign"`   // datagrams that answered nothing
 	Anomalies int `json:"anomalies"` // all, listed or not
+	Unreached int `json:"unreached"` // all, listed or not
 	// Window is the largest number of questions that were under way and not overdue.
 	Window int `json:"window"`
 	// RoundTrip is the smoothed time from question to answer at the end.

@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/rdmakit/rdmakit/wire/ib"
@@ -12,7 +13,8 @@ import (
 // uses it at a time; Close may come from another.
 type Transport interface {
 	// Send hands over datagrams without waiting, and returns how many were taken: fewer than all is
-	// back-pressure and no error. The batch is the caller's again at once.
+	// back-pressure and no error. An error that matches ErrRefused concerns the first that was not taken, and others may go. The batch
+	// is the caller's again at once.
 	Send(batch []Datagram) (n int, err error)
 	// Receive waits for the first datagram until the deadline, fills the batch with what else is there, and
 	// returns the count: 0 and no error at the deadline. It returns the context's cause once that ends.
@@ -21,7 +23,10 @@ type Transport interface {
 	Close() error
 }
 
-// Datagram is one MAD with its address.
+// ErrRefused is the cause when a transport can't send one datagram, as to an address that leads nowhere, while it may send others.
+var ErrRefused = errors.New("can't be sent")
+
+// Datagram is one MAD with its address. MADs of 256 bytes and LIDs of 16 bits are InfiniBand's: Omni-Path has larger ones.
 type Datagram struct {
 	// Address is the destination of a datagram to send, and the source of a received one.
 	Address Address

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"syscall"
 	"time"
 
 	"github.com/rdmakit/rdmakit/internal/sysfs"
@@ -128,11 +129,24 @@ func (u *UMAD) Send(batch []Datagram) (int, error) {
 		}
 		n, err := u.conn.Send(u.out[:k])
 		sent += n
+		if concernsAddress(err) {
+			err = fmt.Errorf("%w: %w", ErrRefused, err)
+		}
 		if err != nil || n < k {
 			return sent, err
 		}
 	}
 	return sent, nil
+}
+
+// concernsAddress tells the errors that one destination causes, not the port.
+func concernsAddress(err error) bool {
+	for _, errno := range []syscall.Errno{syscall.EINVAL, syscall.ETIMEDOUT, syscall.EHOSTUNREACH, syscall.ENETUNREACH} {
+		if errors.Is(err, errno) {
+			return true
+		}
+	}
+	return false
 }
 
 // hopLimit of a global route header lets it cross routers.

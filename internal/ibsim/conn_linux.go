@@ -23,7 +23,6 @@ type Conn struct {
 	slot    uint32
 	control net.Conn
 	data    *descriptor
-	done    <-chan struct{} // closed by Close
 	close   func() error
 
 	send transfer // of the goroutine that sends
@@ -62,12 +61,7 @@ func Dial(ctx context.Context, config Config) (*Conn, error) {
 		}
 		return nil, fmt.Errorf("join %s: %w", config, err)
 	}
-	done := make(chan struct{})
-	c.done = done
-	c.close = sync.OnceValue(func() error {
-		close(done)
-		return c.leave()
-	})
+	c.close = sync.OnceValue(c.leave)
 	c.recv.try = c.tryReceive
 	return c, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"sync/atomic"
 	"syscall"
 	"time"
 	"unsafe"
@@ -30,13 +31,22 @@ func Open(p Port) (*Conn, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", p, err), file.Close())
 	}
-	return newConn(p, &charDevice{file, raw}), nil
+	return newConn(p, &charDevice{file: file, raw: raw}), nil
 }
 
 // charDevice is the kernel's.
 type charDevice struct {
-	file *os.File
-	raw  syscall.RawConn
+	file   *os.File
+	raw    syscall.RawConn
+	closed atomic.Bool
+}
+
+// ended returns os.ErrClosed for whatever fails since the file is closed: what a RawConn returns then is the runtime's own.
+func (d *charDevice) ended(err error) error {
+	if err != nil && d.closed.Load() {
+		return os.ErrClosed
+	}
+	return err
 }
 
 func (d *charDevice) ioctl(request uintptr, argument []byte) error {
@@ -45,7 +55,7 @@ func (d *charDevice) ioctl(request uintptr, argument []byte) error {
 		_, _, errno = unix.Syscall(unix.SYS_IOCTL, fd, request, uintptr(unsafe.Pointer(unsafe.SliceData(argument))))
 	})
 	if err != nil {
-		return err
+		return d.ended(err)
 	}
 	if errno != 0 {
 		return os.NewSyscallError("ioctl", errno)
@@ -61,18 +71,34 @@ func (d *charDevice) write(b []byte) error {
 			_, failed = unix.Write(int(fd), b)
 		}
 	})
-	return errors.Join(err, os.NewSyscallError("write", failed))
+	if err != nil {
+		return d.ended(err)
+	}
+	return os.NewSyscallError("write", failed)
 }
 
 func (d *charDevice) read(ctx context.Context, deadline time.Time, try func(func([]byte) (int, error)) bool) error {
+	// First without the poller, which returns nothing once the deadline has passed, whatever is there to read.
+	done := false
+	err := d.raw.Control(func(fd uintptr) {
+		done = try(func(b []byte) (int, error) { return unix.Read(int(fd), b) })
+	})
+	if done || err != nil {
+		return d.ended(err)
+	}
 	if err := d.file.SetReadDeadline(deadline); err != nil {
-		return err
+		return d.ended(err)
 	}
 	stop := context.AfterFunc(ctx, func() { d.file.SetReadDeadline(time.Unix(1, 0)) }) //nolint:errcheck // the file was closed
 	defer stop()
-	return d.raw.Read(func(fd uintptr) bool {
+	return d.ended(d.raw.Read(func(fd uintptr) bool {
 		return try(func(b []byte) (int, error) { return unix.Read(int(fd), b) })
-	})
+	}))
 }
 
-func (d *charDevice) close() error { return d.file.Close() }
+func (d *charDevice) close() error {
+	if d.closed.Swap(true) {
+		return nil
+	}
+	return d.file.Close()
+}

@@ -171,14 +171,14 @@ func (a *PortInfo) EnabledSpeed(ext *ExtendedPortInfo) LinkSpeed {
 		fdr10 = ext.LinkSpeedEnabled
 	}
 	extended := a.LinkSpeedExtEnabled
-	if extended == extendedSpeedsDisabled {
+	if extended == ExtendedSpeedsDisabled {
 		extended = 0
 	}
 	return fastest(a.LinkSpeedEnabled, fdr10, extended, a.LinkSpeedExt2Enabled)
 }
 
-// extendedSpeedsDisabled is the value of LinkSpeedExtEnabled that enables none.
-const extendedSpeedsDisabled = 30
+// ExtendedSpeedsDisabled is the value of LinkSpeedExtEnabled that enables none (specification section 14.2.5.6).
+const ExtendedSpeedsDisabled = 30
 
 // fastest returns the highest speed of which a bit is set in the field where it
 // belongs.

@@ -1,0 +1,70 @@
+package umad
+
+import (
+	"errors"
+	"os"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// pair returns a connection over one end of a socket pair, which keeps the bounds of messages as umadN does, and the other end.
+func pair(t *testing.T) (*Conn, int) {
+	t.Helper()
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := os.NewFile(uintptr(fds[0]), "umad")
+	raw, err := file.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Close(fds[1]); file.Close() }) //nolint:errcheck // a test's end
+	return newConn(Port{}, &charDevice{file: file, raw: raw}), fds[1]
+}
+
+// TestReceiveAtDeadline takes what is there even when the deadline has passed.
+func TestReceiveAtDeadline(t *testing.T) {
+	c, peer := pair(t)
+	p := packet()
+	if _, err := unix.Write(peer, p.appendTo(nil)); err != nil {
+		t.Fatal(err)
+	}
+	var got [2]Packet
+	if n, err := c.Receive(t.Context(), got[:], time.Now().Add(-time.Second)); n != 1 || err != nil {
+		t.Errorf("Receive behind its deadline = %d, %v, want the packet that is there", n, err)
+	}
+	if n, err := c.Receive(t.Context(), got[:], time.Now().Add(time.Millisecond)); n != 0 || err != nil {
+		t.Errorf("Receive of nothing = %d, %v", n, err)
+	}
+}
+
+// TestCloseEndsReceive checks the error that Close's doc promises.
+func TestCloseEndsReceive(t *testing.T) {
+	c, _ := pair(t)
+	ended := make(chan error)
+	go func() {
+		var got [1]Packet
+		_, err := c.Receive(t.Context(), got[:], time.Time{})
+		ended <- err
+	}()
+	time.Sleep(20 * time.Millisecond)
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-ended; !errors.Is(err, os.ErrClosed) {
+		t.Errorf("Receive, closed while it waits = %v, want os.ErrClosed", err)
+	}
+	var got [1]Packet
+	if _, err := c.Receive(t.Context(), got[:], time.Time{}); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("Receive behind Close = %v, want os.ErrClosed", err)
+	}
+	if _, err := c.Send([]Packet{packet()}); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("Send behind Close = %v, want os.ErrClosed", err)
+	}
+	if err := c.Close(); err != nil {
+		t.Errorf("second Close = %v, want nil", err)
+	}
+}
