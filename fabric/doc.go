@@ -1,6 +1,6 @@
 // Package fabric reads an InfiniBand subnet in one sweep: nodes, ports, links, routes and counters.
 //
-//	transport, err := fabric.OpenIBSim(ctx, config) // or any other Transport
+//	transport, err := fabric.OpenIBSim(ctx, os.Getenv) // or any other Transport
 //	defer transport.Close()
 //	topology, err := fabric.Discover(ctx, transport, fabric.Options{})
 //	for _, link := range topology.Links() { … }

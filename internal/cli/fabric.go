@@ -8,15 +8,16 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rdmakit/rdmakit/fabric"
 	"github.com/rdmakit/rdmakit/internal/config"
+	"github.com/rdmakit/rdmakit/internal/wholefile"
 )
 
 // fabricExitCodes is what the commands below fabric have in common.
@@ -253,23 +254,18 @@ func (app *App) readTopology(name string) (*fabric.Topology, error) {
 }
 
 // saveTopology writes the whole file or leaves what was there.
-func saveTopology(name string, t *fabric.Topology) (err error) {
+func saveTopology(name string, t *fabric.Topology) error {
 	if name == "-" {
 		return exitf(ExitUsage, "--save takes a file; \"fabric topology -o json\" prints the same")
 	}
-	file, err := os.CreateTemp(filepath.Dir(name), ".rdmactl-*")
-	if err != nil {
+	err := wholefile.Write(name, wholefile.Options{Mode: 0o644, Replace: true, KeepMode: true}, t.WriteJSON)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.EISDIR):
+		return exitf(ExitUsage, "save topology: %w", err)
+	case err != nil:
 		return fmt.Errorf("save topology: %w", err)
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(fmt.Errorf("save topology: %w", err), os.Remove(file.Name()))
-		}
-	}()
-	if err := errors.Join(t.WriteJSON(file), file.Chmod(0o644), file.Close()); err != nil {
-		return err
-	}
-	return os.Rename(file.Name(), name)
+	return nil
 }
 
 // printWritten is for commands that print in a format of their own.
