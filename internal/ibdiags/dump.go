@@ -1,7 +1,6 @@
 package ibdiags
 
 import (
-	"encoding/binary"
 	"fmt"
 	"strings"
 
@@ -36,7 +35,7 @@ func hex[T unsigned](name string, v T, bytes int) row {
 	return row{name, fmt.Sprintf("0x%0*x", 2*bytes, uint64(v))}
 }
 
-func guidRow(name string, guid ib.GUID) row { return hex(name, binary.BigEndian.Uint64(guid[:]), 8) }
+func guidRow(name string, guid ib.GUID) row { return hex(name, guid64(guid), 8) }
 
 func bit(name string, set bool) row {
 	if set {

@@ -16,7 +16,7 @@ const exitOne = 1
 func iblinkinfo() Program {
 	return Program{
 		Name: "iblinkinfo", Summary: "Print the state of each link, with both its ends", Usage: "[options] ",
-		Long: sweepLong + cacheLong + `With -S, -G or -D only the neighbourhood of one node is asked, along directed routes: a GUID is resolved by the
+		Long: sweepLong + cacheLong + `With -S, -G or -D only the neighbourhood of one node is asked, along directed routes: the far end of a link is shown, where C may call it "Port not available"; a GUID is resolved by the
 subnet administration and the forwarding tables.`,
 		Example: "--line --down",
 		Options: append([]Option{
@@ -130,9 +130,9 @@ func runIblinkinfo(ctx context.Context, r *run) int {
 	if code != 0 {
 		return code
 	}
-	s, code := l.subnet(ctx, where)
-	if code != 0 {
-		return code
+	s := l.subnet(ctx, l.loadCache, neighbourhood{where, l.hops, "Partial fabric scan failed; attempting full scan"}, l.settings)
+	if s == nil {
+		return exitOne
 	}
 	l.print(before, s, only)
 	return 0
@@ -204,7 +204,7 @@ func (r *run) locate(ctx context.Context, start startAt) (at place, text string)
 
 // portGUID asks the port at the end of a route for its GUID.
 func (r *run) portGUID(ctx context.Context, path mad.Path) (uint64, error) {
-	s := &asking{ctx: ctx, r: r}
+	s := &asking{ctx: ctx, r: r, most: maxPartPorts}
 	info, ok := s.nodeInfo(nil, 0, path)
 	if !ok {
 		return 0, fmt.Errorf("no node info by route %s", path)
@@ -229,34 +229,6 @@ func (l *linkinfo) files() (before *subnet, code int) {
 		l.hidden = fromTopology(t, nil)
 	}
 	return before, 0
-}
-
-// subnet sweeps, or reads what was swept before.
-func (l *linkinfo) subnet(ctx context.Context, at place) (*subnet, int) {
-	if l.loadCache != "" {
-		t, err := l.loadTopology(l.loadCache)
-		if err != nil {
-			l.errorf("loading cached fabric failed\n")
-			l.cause(err)
-			return nil, exitOne
-		}
-		return fromTopology(t, nil), 0
-	}
-	if at.found || l.hops > 0 {
-		s, err := l.part(ctx, at.path, max(1, l.hops))
-		if err == nil {
-			return s, 0
-		}
-		l.warn("main", "Partial fabric scan failed; attempting full scan")
-		l.cause(err)
-	}
-	t, err := l.sweepTopology(ctx, l.settings)
-	if err != nil {
-		l.errorf("discover failed\n")
-		l.cause(err)
-		return nil, exitOne
-	}
-	return fromTopology(t, nil), 0
 }
 
 // print prints the one node, or all nodes, or how they differ from before.

@@ -128,9 +128,9 @@ func runIbqueryerrors(ctx context.Context, r *run) int {
 	e.out = bufio.NewWriter(r.Stdout)
 	defer e.out.Flush() //nolint:errcheck // as for all output
 	at, _ := r.locate(ctx, e.start)
-	s, code := e.subnet(ctx, at)
-	if code != 0 {
-		return code
+	s := e.subnet(ctx, e.loadCache, neighbourhood{at, 0, "Single node discover failed; attempting full scan"}, e.settings)
+	if s == nil {
+		return exitMinusOne
 	}
 	e.limits = r.readThresholds(e.limitsFile)
 	nodes, ok := e.chosen(ctx, s, at)
@@ -142,34 +142,6 @@ func runIbqueryerrors(ctx context.Context, r *run) int {
 		return exitMinusOne
 	}
 	return e.summary()
-}
-
-// subnet sweeps, or reads what was swept before.
-func (e *queryErrors) subnet(ctx context.Context, at place) (*subnet, int) {
-	if e.loadCache != "" {
-		t, err := e.loadTopology(e.loadCache)
-		if err != nil {
-			e.errorf("loading cached fabric failed\n")
-			e.cause(err)
-			return nil, exitMinusOne
-		}
-		return fromTopology(t, nil), 0
-	}
-	if at.found {
-		s, err := e.part(ctx, at.path, 1)
-		if err == nil {
-			return s, 0
-		}
-		e.warn("main", "Single node discover failed; attempting full scan")
-		e.cause(err)
-	}
-	t, err := e.sweepTopology(ctx, e.settings)
-	if err != nil {
-		e.errorf("discover failed\n")
-		e.cause(err)
-		return nil, exitMinusOne
-	}
-	return fromTopology(t, nil), 0
 }
 
 // chosen returns the nodes to ask: all, or the one that an option names. False ends the run without a summary.

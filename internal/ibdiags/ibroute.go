@@ -2,7 +2,6 @@ package ibdiags
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"strings"
@@ -128,7 +127,7 @@ func (d *routeDump) checkSwitch(ctx context.Context) (wrong string, err error) {
 
 // title is the first line of a dump.
 func (d *routeDump) title(what string) {
-	d.printf("%s [0x%x-0x%x] of switch %s guid 0x%016x (%s):\n", what, d.start, d.end, d.to, binary.BigEndian.Uint64(d.node.NodeGUID[:]), d.description)
+	d.printf("%s [0x%x-0x%x] of switch %s guid 0x%016x (%s):\n", what, d.start, d.end, d.to, guid64(d.node.NodeGUID), d.description)
 }
 
 // dumpUnicast prints the linear forwarding table, with what each LID belongs to.
@@ -211,7 +210,7 @@ func (d *routeDump) destination(ctx context.Context, lid uint32, valid bool) str
 	if err != nil {
 		return ": (unknown node and type)"
 	}
-	d.portGUID = binary.BigEndian.Uint64(node.PortGUID[:])
+	d.portGUID = guid64(node.PortGUID)
 	if port.LMC > 0 {
 		d.base = uint32(port.LID)
 		d.last = d.base + 1<<port.LMC - 1

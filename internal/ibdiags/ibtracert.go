@@ -2,7 +2,6 @@ package ibdiags
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"strings"
 
@@ -66,7 +65,7 @@ type tracedPort struct {
 
 func (p *tracedPort) isSwitch() bool { return p.node.NodeType == mad.NodeTypeSwitch }
 
-func (p *tracedPort) nodeGUID() uint64 { return binary.BigEndian.Uint64(p.node.NodeGUID[:]) }
+func (p *tracedPort) nodeGUID() uint64 { return guid64(p.node.NodeGUID) }
 
 // kind is what lines call a node of this type.
 func (p *tracedPort) kind() string {
@@ -197,7 +196,7 @@ func (t *trace) look(ctx context.Context, at address) (p tracedPort, err error) 
 	if err != nil {
 		return p, err
 	}
-	p.guid, p.number = binary.BigEndian.Uint64(p.node.PortGUID[:]), int(p.node.LocalPortNum)
+	p.guid, p.number = guid64(p.node.PortGUID), int(p.node.LocalPortNum)
 	p.lid, p.last, p.state = int(info.LID), int(info.LID)+1<<info.LMC-1, info.PortState
 	return p, nil
 }

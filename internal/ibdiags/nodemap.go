@@ -1,13 +1,10 @@
 package ibdiags
 
 import (
-	"encoding/binary"
 	"errors"
 	"io/fs"
 	"strings"
-	"syscall"
 
-	"github.com/rdmakit/rdmakit/internal/clib"
 	"github.com/rdmakit/rdmakit/wire/ib"
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
@@ -38,11 +35,7 @@ func (r *run) readNodeNames(file string) nodeNames {
 	case usual && errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		reason := err.Error()
-		if errno, ok := errors.AsType[syscall.Errno](err); ok {
-			reason = clib.Strerror(errno)
-		}
-		r.errorf("WARNING failed to open node name map \"%s\" (%s)\n", file, reason)
+		r.errorf("WARNING failed to open node name map \"%s\" (%s)\n", file, reasonOf(err))
 		return nil
 	}
 	names, wrong := parseNodeNames(string(text))
@@ -81,7 +74,7 @@ func parseNodeNames(text string) (names nodeNames, wrong string) {
 
 // name returns the administrator's name for a node, or else what the node says itself.
 func (n nodeNames) name(guid ib.GUID, description mad.NodeDescription) string {
-	if name, ok := n[binary.BigEndian.Uint64(guid[:])]; ok {
+	if name, ok := n[guid64(guid)]; ok {
 		return name
 	}
 	return description.String()

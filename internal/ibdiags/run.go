@@ -152,18 +152,11 @@ func (r *run) usage() int {
 
 // open joins the subnet; false after a message.
 func (r *run) open(ctx context.Context) bool {
-	transport, err := r.Open(ctx, r.device, r.port)
+	err := r.join(ctx)
 	if err != nil {
-		device := r.device
-		if device == "" {
-			device = "(null)"
-		}
-		r.fail(err, "Failed to open '%s' port '%d'", device, r.port)
-		return false
+		r.fail(err, "Failed to open '%s' port '%d'", r.deviceName(), r.port)
 	}
-	r.transport = transport
-	r.client = fabric.Client{Transport: transport, Timeout: r.timeout, MKey: r.mkey}
-	return true
+	return err == nil
 }
 
 // fail prints C's message for the end of a run (on standard output, as C does), the cause on standard error, and returns the exit code.
@@ -174,14 +167,19 @@ func (r *run) fail(cause error, format string, a ...any) int {
 	}
 	r.printf("%s: iberror: %sfailed: %s\n", r.Name, where, fmt.Sprintf(format, a...))
 	if cause != nil {
-		r.errorf("%s: %s\n", r.Name, strings.TrimSpace(cause.Error()))
-		if r.Hints != nil {
-			for _, hint := range r.Hints(cause) {
-				r.errorf("hint: %s\n", hint)
-			}
-		}
+		r.cause(cause)
 	}
 	return exitMinusOne
+}
+
+// cause prints what stands behind C's message.
+func (r *run) cause(err error) {
+	r.errorf("%s: %s\n", r.Name, strings.TrimSpace(err.Error()))
+	if r.Hints != nil {
+		for _, hint := range r.Hints(err) {
+			r.errorf("hint: %s\n", hint)
+		}
+	}
 }
 
 // warn prints a warning as libibmad does, with the cause.

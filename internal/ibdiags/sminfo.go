@@ -2,7 +2,6 @@ package ibdiags
 
 import (
 	"context"
-	"encoding/binary"
 
 	"github.com/rdmakit/rdmakit/fabric"
 	"github.com/rdmakit/rdmakit/internal/clib"
@@ -66,6 +65,6 @@ func runSminfo(ctx context.Context, r *run) int {
 	}
 	info.Decode(data) //nolint:errcheck // the client has the length
 	r.printf("sminfo: sm lid %d sm guid 0x%x, activity count %d priority %d state %d %s\n", to.LID,
-		binary.BigEndian.Uint64(info.GUID[:]), info.ActCount, info.Priority, uint8(info.State), info.State)
+		guid64(info.GUID), info.ActCount, info.Priority, uint8(info.State), info.State)
 	return 0
 }

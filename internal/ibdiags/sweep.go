@@ -97,6 +97,41 @@ func (r *run) sweepTopology(ctx context.Context, settings sweepSettings) (*fabri
 	return t, nil
 }
 
+// neighbourhood says which part of the subnet a program asks, and what C says when that fails.
+type neighbourhood struct {
+	at     place
+	hops   int // around it; 0: the whole subnet, unless at was found
+	failed string
+}
+
+// subnet sweeps, or reads from a file what was swept before; no subnet after a message.
+func (r *run) subnet(ctx context.Context, file string, part neighbourhood, settings sweepSettings) *subnet {
+	if file != "" {
+		t, err := r.loadTopology(file)
+		if err != nil {
+			r.errorf("loading cached fabric failed\n")
+			r.cause(err)
+			return nil
+		}
+		return fromTopology(t, nil)
+	}
+	if part.at.found || part.hops > 0 {
+		s, err := r.part(ctx, part.at.path, max(1, part.hops))
+		if err == nil {
+			return s
+		}
+		r.warn("main", "%s", part.failed)
+		r.cause(err)
+	}
+	t, err := r.sweepTopology(ctx, settings)
+	if err != nil {
+		r.errorf("discover failed\n")
+		r.cause(err)
+		return nil
+	}
+	return fromTopology(t, nil)
+}
+
 // loadTopology reads a sweep from a file.
 func (r *run) loadTopology(file string) (*fabric.Topology, error) {
 	text, err := r.ReadFile(file)
@@ -117,16 +152,6 @@ func (r *run) saveTopology(file string, t *fabric.Topology) error {
 		return err
 	}
 	return r.WriteFile(file, b.Bytes())
-}
-
-// cause prints what stands behind C's message.
-func (r *run) cause(err error) {
-	r.errorf("%s: %v\n", r.Name, err)
-	if r.Hints != nil {
-		for _, hint := range r.Hints(err) {
-			r.errorf("hint: %s\n", hint)
-		}
-	}
 }
 
 // keyedTransport writes the M_Key of -y into the sweep's questions.

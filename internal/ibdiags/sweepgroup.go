@@ -1,7 +1,6 @@
 package ibdiags
 
 import (
-	"encoding/binary"
 	"strconv"
 	"strings"
 
@@ -110,7 +109,7 @@ func (c *chassis) insert(n *subnetNode) {
 
 // chassisGUID is what the nodes of a chassis have in common.
 func (n *subnetNode) chassisGUID() uint64 {
-	guid := binary.BigEndian.Uint64(n.Info.SystemImageGUID[:])
+	guid := guid64(n.Info.SystemImageGUID)
 	if n.Info.VendorID == vendorCisco || n.Info.VendorID == vendorInfiniCon {
 		return guid &^ 0xff000000 // the slot
 	}

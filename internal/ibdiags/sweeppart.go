@@ -12,7 +12,7 @@ import (
 
 // part sweeps the neighbourhood of one node: as far as maxHops, in C's order and by C's count of hops.
 func (r *run) part(ctx context.Context, start mad.Path, maxHops int) (*subnet, error) {
-	asked := &asking{ctx: ctx, r: r, nodes: map[ib.GUID]*fabric.Node{}}
+	asked := &asking{ctx: ctx, r: r, nodes: map[ib.GUID]*fabric.Node{}, most: maxPartPorts}
 	s := newScan(asked, start)
 	s.maxHops = maxHops
 	s.run()
@@ -27,11 +27,23 @@ type asking struct {
 	ctx   context.Context //nolint:containedctx // it lives as long as the scan
 	r     *run
 	nodes map[ib.GUID]*fabric.Node
+	ports int   // of all nodes
+	most  int   // of them
 	first error // the first question without answer
+	// stopped says that nothing more is asked.
+	stopped bool
+}
+
+// stop has the rest of the scan ask nothing.
+func (a *asking) stop(why error) {
+	if !a.stopped {
+		a.stopped = true
+		a.r.errorf("%s: %v\n", a.r.Name, why)
+	}
 }
 
 func (a *asking) ask(path mad.Path, attribute mad.Attribute, modifier uint32) []byte {
-	if a.ctx.Err() != nil {
+	if a.stopped || a.ctx.Err() != nil {
 		return nil
 	}
 	data, err := a.r.client.SMP(a.ctx, fabric.Target{Path: path}, mad.MethodGet, attribute, modifier, nil)
@@ -45,8 +57,11 @@ func (a *asking) ask(path mad.Path, attribute mad.Attribute, modifier uint32) []
 	return data
 }
 
-// maxPorts is the highest port number.
-const maxPorts = 254
+// maxPorts is the highest port number, and maxPartPorts what the nodes of a part may have together, 16,384 of 64: a lying fabric has no end.
+const (
+	maxPorts     = 254
+	maxPartPorts = 1 << 20
+)
 
 func (a *asking) nodeInfo(_ *subnetNode, _ uint8, path mad.Path) (info mad.NodeInfo, ok bool) {
 	data := a.ask(path, mad.AttributeNodeInfo, 0)
@@ -57,6 +72,12 @@ func (a *asking) nodeInfo(_ *subnetNode, _ uint8, path mad.Path) (info mad.NodeI
 	if info.NumPorts > maxPorts || info.LocalPortNum > info.NumPorts || info.NodeGUID.IsZero() {
 		a.r.errorf("%s: no sound node info from path %s\n", a.r.Name, path)
 		return info, false
+	}
+	if a.nodes[info.NodeGUID] == nil {
+		if a.ports += int(info.NumPorts) + 1; a.ports > a.most {
+			a.stop(fmt.Errorf("the nodes have more than %d ports", a.most))
+			return info, false
+		}
 	}
 	return info, true
 }

@@ -54,6 +54,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if _, err := os.Stat(program); err != nil {
+		return fmt.Errorf("-rdmactl: %w", err)
+	}
 	ctx, cancel := context.WithTimeoutCause(ctx, *limit, fmt.Errorf("not done within %v", *limit))
 	defer cancel()
 	dir, err := os.MkdirTemp("", "rdmakit-bench-fabric-")
