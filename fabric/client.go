@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/rdmakit/rdmakit/wire/ib"
@@ -65,7 +66,7 @@ func (c *Client) SMP(ctx context.Context, to Target, m mad.Method, a mad.Attribu
 		d.Address = directed()
 	}
 	if err := c.Call(ctx, &d); err != nil {
-		return nil, fmt.Errorf("ask %s for attribute 0x%x, modifier 0x%x: %w", to, uint16(a), modifier, err)
+		return nil, fmt.Errorf("ask %s for %s: %w", to, attributeName(mad.ClassSubnet, a, modifier), err)
 	}
 	return d.MAD[attributeOffset : attributeOffset+mad.SMPDataLen], nil
 }
@@ -78,7 +79,7 @@ func (c *Client) Performance(ctx context.Context, lid ib.LID, m mad.Method, a ma
 	d := Datagram{Address: Address{LID: lid, QPN: 1, QKey: QKeyGSI}}
 	p.Append(d.MAD[:0])
 	if err := c.Call(ctx, &d); err != nil {
-		return nil, fmt.Errorf("ask performance agent at LID %d for attribute 0x%x: %w", uint16(lid), uint16(a), err)
+		return nil, fmt.Errorf("ask performance agent at LID %d for %s: %w", uint16(lid), attributeName(mad.ClassPerformance, a, 0), err)
 	}
 	return d.MAD[attributeOffset:], nil
 }
@@ -91,9 +92,21 @@ func (c *Client) SA(ctx context.Context, lid ib.LID, a mad.Attribute, mask uint6
 	d := Datagram{Address: Address{LID: lid, QPN: 1, QKey: QKeyGSI}}
 	p.Append(d.MAD[:0])
 	if err := c.Call(ctx, &d); err != nil {
-		return nil, fmt.Errorf("ask subnet administration at LID %d for attribute 0x%x: %w", uint16(lid), uint16(a), err)
+		return nil, fmt.Errorf("ask subnet administration at LID %d for %s: %w", uint16(lid), attributeName(mad.ClassSA, a, 0), err)
 	}
 	return d.MAD[saRecordOffset:], nil
+}
+
+// attributeName returns "PortInfo 3" for an error: the attribute's name, and the modifier unless that is 0.
+func attributeName(class mad.Class, a mad.Attribute, modifier uint32) string {
+	switch name := a.Name(class); {
+	case modifier == 0:
+		return name
+	case modifier <= math.MaxUint16:
+		return fmt.Sprintf("%s %d", name, modifier)
+	default: // of several fields, which are digits of their own then
+		return fmt.Sprintf("%s 0x%x", name, modifier)
+	}
 }
 
 // OwnPort asks the own port for its info: LID, LID of the subnet manager, subnet prefix.
@@ -158,6 +171,7 @@ func (c *Client) Call(ctx context.Context, d *Datagram) error {
 	}
 	first := c.tid + 1
 	start := time.Now()
+	reported := 0
 	for range retries + 1 {
 		c.tid++
 		setTransaction(&request, c.tid)
@@ -168,19 +182,40 @@ func (c *Client) Call(ctx context.Context, d *Datagram) error {
 		if !sent {
 			continue
 		}
-		answered, err := c.await(ctx, d, &request, first, time.Now().Add(timeout))
-		if err != nil {
+		outcome, err := c.await(ctx, d, &request, first, time.Now().Add(timeout))
+		switch {
+		case err != nil:
 			return err
-		}
-		if answered {
+		case outcome == tryAnswered:
 			return judge(d)
+		case outcome == tryLost:
+			reported++
 		}
 	}
-	return fmt.Errorf("%w to %d tries in %v", ErrNoAnswer, retries+1, time.Since(start).Round(time.Millisecond))
+	if reported == retries+1 { // how long that took says nothing of the patience with who is asked
+		return fmt.Errorf("the transport reports %w to %s", ErrNoAnswer, tries(retries+1))
+	}
+	return fmt.Errorf("%w to %s in %v", ErrNoAnswer, tries(retries+1), time.Since(start).Round(time.Millisecond))
 }
 
-// await takes the answer to one of the tries since first; false when the last try is lost or the time is up.
-func (c *Client) await(ctx context.Context, d, request *Datagram, first uint32, deadline time.Time) (bool, error) {
+func tries(n int) string {
+	if n == 1 {
+		return "1 try"
+	}
+	return fmt.Sprintf("%d tries", n)
+}
+
+// outcome is how one try ends.
+type outcome uint8
+
+const (
+	tryUnanswered outcome = iota // the time is up
+	tryAnswered
+	tryLost // the transport says that nobody answers
+)
+
+// await takes the answer to one of the tries since first.
+func (c *Client) await(ctx context.Context, d, request *Datagram, first uint32, deadline time.Time) (outcome, error) {
 	var asked mad.Header
 	asked.Decode(request.MAD[:]) //nolint:errcheck // a MAD is long enough
 	for {
@@ -193,19 +228,19 @@ func (c *Client) await(ctx context.Context, d, request *Datagram, first uint32, 
 			case tid-first > c.tid-first:
 			case c.in[i].Lost:
 				if tid == c.tid {
-					return false, err
+					return tryLost, err
 				}
 			case h.Method&mad.MethodResponse != 0 && h.MgmtClass == asked.MgmtClass && h.AttributeID == asked.AttributeID &&
 				h.AttributeModifier == asked.AttributeModifier:
 				*d = c.in[i]
-				return true, err
+				return tryAnswered, err
 			}
 		}
 		if err != nil {
-			return false, err
+			return tryUnanswered, err
 		}
 		if n == 0 && !time.Now().Before(deadline) {
-			return false, nil
+			return tryUnanswered, nil
 		}
 	}
 }

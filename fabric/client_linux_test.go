@@ -3,6 +3,8 @@ package fabric_test
 import (
 	"context"
 	"errors"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -42,9 +44,13 @@ func TestClient(t *testing.T) {
 	if _, ok := errors.AsType[*fabric.StatusError](err); !ok {
 		t.Errorf("switch info of an adapter: %v, want a status", err)
 	}
-	_, err = client.SMP(t.Context(), fabric.Target{LID: 0x3fff}, mad.MethodGet, mad.AttributeNodeInfo, 0, nil)
-	if !errors.Is(err, fabric.ErrNoAnswer) {
-		t.Errorf("node info of an unused LID: %v, want no answer", err)
+	_, err = client.SMP(t.Context(), fabric.Target{LID: 0x3fff}, mad.MethodGet, mad.AttributePortInfo, 3, nil)
+	if want := "ask LID 16383 for PortInfo 3: the transport reports no answer to 3 tries"; !errors.Is(err, fabric.ErrNoAnswer) || err.Error() != want {
+		t.Errorf("port info of an unused LID: %v, want %s", err, want)
+	}
+	_, err = client.Performance(t.Context(), 0x3fff, mad.MethodGet, mad.AttributePortCounters, nil)
+	if want := "ask performance agent at LID 16383 for PortCounters: "; err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("counters of an unused LID: %v, want %s", err, want)
 	}
 }
 
@@ -78,6 +84,29 @@ func TestPing(t *testing.T) {
 	plain := open(t, sim, "host2")
 	if err := fabric.ServePing(t.Context(), plain, mad.OUIPing(), "", nil); err == nil {
 		t.Error("ServePing of a client that gets no requests: no error")
+	}
+}
+
+// TestPingServerWithoutSimulator ends the simulator below a server.
+func TestPingServerWithoutSimulator(t *testing.T) {
+	sim := ibsimtest.Start(t, "testdata/dualsm/net")
+	getenv := sim.Getenv("host1")
+	transport, err := fabric.OpenIBSim(t.Context(), func(name string) string {
+		if name == "SIM_SET_ISSM" {
+			return "1"
+		}
+		return getenv(name)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer transport.Close()
+	ready := false
+	server := fabric.PingServer{OUI: mad.OUIPing(), Name: "x", Ready: func() { ready = true; sim.Console("Quit") }}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := server.Serve(ctx, transport); !ready || !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Errorf("Serve, without its simulator = %v, ready %t, want a connection that is refused", err, ready)
 	}
 }
 

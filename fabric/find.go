@@ -55,7 +55,7 @@ func (t *Topology) Find(text string) (Endpoint, error) {
 	}
 	id, n := found[0], t.Node(found[0].Node)
 	if number >= 0 {
-		if number >= len(n.Ports) || number == 0 && !n.IsSwitch() {
+		if !n.hasPort(number) {
 			return Endpoint{}, fmt.Errorf("find %q: %w with port %d: it has %d", text, ErrNoNode, number, n.Info.NumPorts)
 		}
 		id.Port = uint8(number)
@@ -138,6 +138,39 @@ func (t *Topology) findName(name string) []PortID {
 	return part
 }
 
+// OpenEnd is a port whose link is up, and of whose other end nothing is known.
+type OpenEnd struct {
+	Port PortID
+	// Silent says that who is there was asked and didn't answer; false when the sweep ended before that was sure.
+	Silent bool
+}
+
+// OpenEnds returns the ports whose link is up and leads to where nobody is known, in the order of the nodes.
+func (t *Topology) OpenEnds() []OpenEnd {
+	cut := slices.ContainsFunc(t.Unreached, Unreached.cutShort)
+	gaveUp := map[PortID]bool{}
+	for _, u := range t.Unreached {
+		if !u.cutShort() && u.What == (task{owner: &nodeState{}}).what() {
+			gaveUp[PortID{u.Node, u.Port}] = true
+		}
+	}
+	var list []OpenEnd
+	for _, n := range t.Nodes {
+		for number := 1; number < len(n.Ports); number++ {
+			id := PortID{n.GUID(), uint8(number)}
+			if p := &n.Ports[number]; p.IsLinkUp() && !p.HasPeer() {
+				list = append(list, OpenEnd{id, !cut || gaveUp[id]})
+			}
+		}
+	}
+	return list
+}
+
+// cutShort reports that the question was not given up, but under way when the sweep ended (conclude).
+func (u Unreached) cutShort() bool {
+	return strings.HasPrefix(u.Reason, "the time for the sweep was spent") || strings.HasPrefix(u.Reason, "the sweep was stopped: ")
+}
+
 // firstPort is the port that a node's name stands for.
 func (n *Node) firstPort() PortID {
 	id := PortID{Node: n.GUID()}
@@ -171,9 +204,39 @@ func (t *Topology) candidates(found []PortID) string {
 	return strings.Join(list, ", ")
 }
 
-// Matches reports whether a text means the node: its description, a word of it, a pattern for either (*, ? and [a-z] as in path.Match, but that they match slashes too), a GUID of
-// the node, its system or a port, or a LID of it.
+// Matches reports whether a text means the node: its description, a word of it, a pattern for either (*, ? and [a-z] as in path.Match, but
+// that they match slashes too), a GUID of the node, its system or a port, or a LID of it. Select also knows "[N]" for a port.
 func (n *Node) Matches(text string) bool {
+	if n.isNamed(text) {
+		return true
+	}
+	if _, isLID := parseLID(text); isLID {
+		return false
+	}
+	description := n.Description.String()
+	return slices.ContainsFunc(append(words(description), description), func(word string) bool { return matches(text, word) })
+}
+
+// Select returns the nodes that a text means, and which of their ports: -1 for a node as a whole. A name or GUID may have "[N]" behind it, for
+// port N of the nodes of that name; where no node has the name, "[N]" belongs to a pattern as of Matches. Nothing fits when nodes is empty:
+// no such node or, where port isn't -1, no such port of it.
+func (t *Topology) Select(text string) (nodes []*Node, port int) {
+	choose := func(fits func(n *Node) bool) []*Node {
+		return slices.DeleteFunc(slices.Clone(t.Nodes), func(n *Node) bool { return !fits(n) })
+	}
+	if nodes := choose(func(n *Node) bool { return n.isNamed(text) }); len(nodes) > 0 {
+		return nodes, -1
+	}
+	if name, number, err := splitPort(text); err == nil && number >= 0 {
+		if _, isLID := parseLID(name); !isLID && slices.ContainsFunc(t.Nodes, func(n *Node) bool { return n.isNamed(name) }) {
+			return choose(func(n *Node) bool { return n.isNamed(name) && n.hasPort(number) }), number
+		}
+	}
+	return choose(func(n *Node) bool { return n.Matches(text) }), -1
+}
+
+// isNamed is Matches without patterns.
+func (n *Node) isNamed(text string) bool {
 	if lid, ok := parseLID(text); ok {
 		return n.hasLID(lid)
 	}
@@ -182,13 +245,11 @@ func (n *Node) Matches(text string) bool {
 			slices.ContainsFunc(n.Ports, func(p Port) bool { return p.GUID == guid })
 	}
 	description := n.Description.String()
-	for _, word := range append(words(description), description) {
-		if word == text || matches(text, word) {
-			return true
-		}
-	}
-	return false
+	return text == description || slices.Contains(words(description), text)
 }
+
+// hasPort reports whether the node has a port of that number, of which 0 is a switch's only.
+func (n *Node) hasPort(number int) bool { return number < len(n.Ports) && (number > 0 || n.IsSwitch()) }
 
 // matches is path.Match, but that a star matches slashes as well, which models have: "MQM9700/U1".
 func matches(pattern, name string) bool {

@@ -3,9 +3,11 @@ package fabric_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 
@@ -91,6 +93,66 @@ func TestMatches(t *testing.T) {
 		if got := leaf.Matches(text); got != want {
 			t.Errorf("Matches(%q) = %t, want %t", text, got, want)
 		}
+	}
+}
+
+func TestSelect(t *testing.T) {
+	net := subnet.FatTree(2, 2, 1)
+	net.Node("leaf0").Description = "MF0;leaf0:MQM9700/U1"
+	net.Node("host0").Description = "host1 mlx5_0"
+	net.Node("host1").Description = "host11 mlx5_0"
+	net.Node("host2").Description = "gpu[1]"
+	topology := swept(t, net)
+	leaf := topology.Node(net.Node("leaf0").GUID).GUID()
+	tests := []struct {
+		text, want string
+		port       int
+	}{
+		{"host1[1]", "host1 mlx5_0", 1},
+		{"host1 mlx5_0[1]", "host1 mlx5_0", 1},
+		{"host[1]", "host1 mlx5_0", -1}, // no node is named host
+		{"host1[0-9]", "host11 mlx5_0", -1},
+		{"host1[0]", "", 0},
+		{"host1[2]", "", 2},
+		{"leaf0[3]", "MF0;leaf0:MQM9700/U1", 3},
+		{"leaf0[0]", "MF0;leaf0:MQM9700/U1", 0},
+		{"MF0;leaf0:MQM9700/U1[3]", "MF0;leaf0:MQM9700/U1", 3},
+		{fmt.Sprintf("0x%x[2]", leaf[:]), "MF0;leaf0:MQM9700/U1", 2},
+		{leaf.String() + "[2]", "MF0;leaf0:MQM9700/U1", 2},
+		{"leaf0[99]", "", 99},
+		{"gpu[1]", "gpu[1]", -1}, // a whole name with brackets
+		{"mlx5_0[1]", "host1 mlx5_0|host11 mlx5_0", 1},
+		{"host*", "host1 mlx5_0|host11 mlx5_0|host3", -1},
+		{"nosuch[1]", "", -1},
+		{"1", "MF0;leaf0:MQM9700/U1", -1},
+	}
+	for _, tt := range tests {
+		nodes, port := topology.Select(tt.text)
+		var names []string
+		for _, n := range nodes {
+			names = append(names, n.Description.String())
+		}
+		slices.Sort(names)
+		if got := strings.Join(names, "|"); got != tt.want || port != tt.port {
+			t.Errorf("Select(%q) = %q, port %d, want %q, port %d", tt.text, got, port, tt.want, tt.port)
+		}
+	}
+}
+
+// TestOpenEnds has a host that doesn't answer, in a sweep to its end and in one that is over before.
+func TestOpenEnds(t *testing.T) {
+	for budget, silent := range map[time.Duration]bool{0: true, 30 * time.Millisecond: false} {
+		synctest.Test(t, func(t *testing.T) {
+			net := subnet.FatTree(2, 2, 1)
+			net.Delay = roundTrip
+			net.Node("host1").Dead = true
+			topology := discover(t, net.Transport("host0"), fabric.Options{Budget: budget})
+			ends := topology.OpenEnds()
+			want := fabric.OpenEnd{Port: fabric.PortID{Node: net.Node("leaf0").GUID, Port: 2}, Silent: silent}
+			if !slices.Contains(ends, want) || silent && len(ends) != 1 {
+				t.Errorf("OpenEnds within %v = %v, want %v; unreached %v", budget, ends, want, topology.Unreached)
+			}
+		})
 	}
 }
 

@@ -3,6 +3,7 @@ package fabric
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/rdmakit/rdmakit/internal/ibsim"
@@ -86,6 +87,18 @@ func (s *IBSim) Receive(ctx context.Context, batch []Datagram, deadline time.Tim
 		}
 	}
 	return n, err
+}
+
+// Probe asks the own port who it is, without waiting for the answer: the error says that the simulator is gone, which Receive can't tell
+// from silence. The answer comes by Receive.
+func (s *IBSim) Probe() error {
+	d := Datagram{Address: directed()}
+	p := mad.NewDirectedSMP(mad.MethodGet, mad.AttributeNodeInfo, 0, 0, &mad.Path{})
+	p.Append(d.MAD[:0])
+	if _, err := s.Send([]Datagram{d}); err != nil {
+		return fmt.Errorf("the simulator is gone: %w", err)
+	}
+	return nil
 }
 
 // Close implements Transport.

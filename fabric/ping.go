@@ -70,25 +70,54 @@ type Server interface {
 	Serve(class mad.Class, oui mad.OUI, methods ...mad.Method) error
 }
 
-// ServePing answers vendor pings with a name, at most 215 bytes, until the context ends, and returns its cause. onPing, if set, is
-// called behind each answer with the requester's address. A requester to whom no answer can be sent, since the transport refuses its
-// address, is left without. C twin: ibping -S.
+// PingServer answers vendor pings. C twin: ibping -S.
+type PingServer struct {
+	OUI  mad.OUI
+	Name string // what answers say, at most 215 bytes
+	// Ready, if set, is called once pings are answered from then on.
+	Ready func()
+	// OnPing, if set, is called behind each answer with the requester's address.
+	OnPing func(from Address)
+}
+
+// ServePing answers vendor pings with a name: a PingServer without Ready.
 func ServePing(ctx context.Context, t Server, oui mad.OUI, name string, onPing func(from Address)) error {
-	if err := t.Serve(mad.ClassPing, oui, mad.MethodGet); err != nil {
+	return (&PingServer{OUI: oui, Name: name, OnPing: onPing}).Serve(ctx, t)
+}
+
+// prober is a transport that doesn't notice by itself when what it leads into is gone.
+type prober interface {
+	// Probe returns an error when it is.
+	Probe() error
+}
+
+// probeEvery is how often a server without requests looks whether it can have any.
+const probeEvery = 2 * time.Second
+
+// Serve answers until the context ends, and returns its cause. A requester to whom no answer can be sent, since the transport refuses its
+// address, is left without. A simulator that ended is noticed within a few seconds.
+func (s *PingServer) Serve(ctx context.Context, t Server) error {
+	if err := t.Serve(mad.ClassPing, s.OUI, mad.MethodGet); err != nil {
 		return fmt.Errorf("serve pings: %w", err)
+	}
+	if s.Ready != nil {
+		s.Ready()
 	}
 	var in [batch]Datagram
 	for {
-		n, err := t.Receive(ctx, in[:], time.Now().Add(time.Second))
+		n, err := t.Receive(ctx, in[:], time.Now().Add(probeEvery))
+		if p, ok := t.(prober); ok && n == 0 && err == nil {
+			err = p.Probe()
+		}
 		for i := range n {
 			d := &in[i]
-			if d.Lost || !answerPing(d, oui, name) {
+			if d.Lost || !answerPing(d, s.OUI, s.Name) {
 				continue
 			}
 			// An error is that of one address, which anybody can write into a request: Receive tells when the port is gone.
 			sent, err := sendAll(ctx, t, d, time.Now().Add(time.Second))
-			if sent && err == nil && onPing != nil {
-				onPing(d.Address)
+			if sent && err == nil && s.OnPing != nil {
+				s.OnPing(d.Address)
 			}
 		}
 		if err != nil {

@@ -62,17 +62,19 @@ type reader struct {
 }
 
 func (in *reader) read() error {
-	if err := in.delim('{'); err != nil {
+	if err := in.delim('{'); errors.Is(err, io.EOF) {
+		return errors.New("the file is empty")
+	} else if err != nil {
 		return err
 	}
 	for in.decoder.More() {
 		token, err := in.decoder.Token()
 		if err != nil {
-			return err
+			return inFileWords(err)
 		}
 		name, ok := token.(string)
 		if !ok {
-			return fmt.Errorf("field name is %v", token)
+			return fmt.Errorf("%s where the name of a field is expected", tokenWord(token))
 		}
 		if err := in.field(name); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
@@ -93,20 +95,12 @@ func (in *reader) read() error {
 func (in *reader) delim(want json.Delim) error {
 	token, err := in.decoder.Token()
 	if err != nil {
-		return noEnd(err)
+		return inFileWords(err)
 	}
 	if token != want {
-		return fmt.Errorf("%v where %v is expected", token, want)
+		return fmt.Errorf("%s where %v is expected", tokenWord(token), want)
 	}
 	return nil
-}
-
-// noEnd makes an end of the file in the middle of the document an error of its own.
-func noEnd(err error) error {
-	if errors.Is(err, io.EOF) {
-		return io.ErrUnexpectedEOF
-	}
-	return err
 }
 
 // field reads the value of one field of the document.
@@ -136,7 +130,7 @@ func (in *reader) field(name string) error {
 // decode reads one value, with the bound on its size.
 func (in *reader) decode(target any, bound int) error {
 	in.limited.left = bound
-	return noEnd(in.decoder.Decode(target))
+	return inFileWords(in.decoder.Decode(target))
 }
 
 func (in *reader) nodes() error {

@@ -125,9 +125,9 @@ func TestReadTopologyRefuses(t *testing.T) {
 		{`"peer":{"node":"0020:0000:0000:0100","port":1}`, `"peer":{"node":"0020:0000:0000:ff00","port":1}`, `0x0010000000000200[1]: the cable ends at 0x002000000000ff00[1], which is not there`},
 		{`"peer":{"node":"0020:0000:0000:0100","port":1}`, `"peer":{"node":"0020:0000:0000:0100","port":77}`, `which is not there`},
 		{`"peer":{"node":"0020:0000:0000:0100","port":1}`, `"peer":{"node":"0020:0000:0000:0100","port":2}`, `whose own ends at`},
-		{`"peer":{"node":"0020:0000:0000:0100","port":1}`, `"peer":{"node":"0020:0000:0000:0100","port":256}`, `nodes: node 0: `},
+		{`"peer":{"node":"0020:0000:0000:0100","port":1}`, `"peer":{"node":"0020:0000:0000:0100","port":256}`, `nodes: node 0: ports.peer.port: number 256 where a number from 0 to 255 is expected`},
 		{`"state":"ACTIVE"`, `"state":"DOWN"`, `port 1: state, width, speed or LID contradict portInfo, which says "ACTIVE", "LinkUp", "4X", "NDR", 2`},
-		{`"portInfo":"`, `"portInfo":"AA`, `node 0: illegal base64`},
+		{`"portInfo":"`, `"portInfo":"AA`, `node 0: not base64 from byte`},
 		{`"portInfo":"`, `"portInfo":"AAAA`, `port 1: portInfo: 67 bytes, want 64`},
 		{`"PortXmitData"`, `"later"`, ``},
 		{`"SymbolErrorCounter":65535`, `"SymbolErrorCounter":65536`, `counter SymbolErrorCounter: 65536 is more than its 16 bits hold`},
@@ -135,8 +135,13 @@ func TestReadTopologyRefuses(t *testing.T) {
 		{`"lid":49217,"ports":[0,5]`, `"lid":49152,"ports":[0,5]`, `multicast LID 0xc000: twice`},
 		{`"path":"0,1"`, `"path":"0,x"`, `parse directed route`},
 		{`"state":"SMINFO_MASTER"`, `"state":"SMINFO_STANDBY"`, `state "SMINFO_STANDBY" is not number 3`},
+		{`"number":1,`, `"number":"1",`, `ports.number: string where a number from 0 to 255 is expected`},
+		{`"description":"host0"`, `"description":true`, `description: true or false where a string is expected`},
+		{`"guid":"0010:0000:0000:0200"`, `"guid":7`, `guid: number where a string is expected`},
+		{`"ports":[{`, `"ports":{"a":[{`, `not JSON: invalid character`},
+		{`"started":"`, `"started":"x`, ` is no time such as`},
 		{`"origin":{"node":"0010:0000:0000:0200"`, `"origin":{"node":"0010:0000:0000:ff00"`, `origin 0x001000000000ff00[1] is not there`},
-		{"\n]}\n", "\n]", `unexpected EOF`},
+		{"\n]}\n", "\n]", `the file ends in the middle`},
 		{"\n]}\n", "\n]} {}", `there is more behind the end`},
 		{"\n]}\n", "\n],\"nodes\":[]}", `there is a second list`},
 		{"\n]}\n", "\n],\"later\":{\"a\":[1,2]}}", ``},
@@ -159,6 +164,21 @@ func TestReadTopologyRefuses(t *testing.T) {
 		}
 		if schema := strings.Contains(test.want, "schema") || strings.Contains(test.want, "v9"); errors.Is(err, fabric.ErrSchema) != schema {
 			t.Errorf("with %.80s: %v, matches ErrSchema: %v", test.to, err, !schema)
+		}
+	}
+}
+
+// TestReadTopologyOther reads what is no topology at all.
+func TestReadTopologyOther(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "the file is empty", "null": "null where { is expected", "[]": "[ where { is expected", `"a"`: `"a" where { is expected`,
+		"5": "5 where { is expected", "{": "the file ends in the middle", "{5:1}": "not JSON: invalid character '5'", "no": "not JSON: invalid character 'o' in literal null",
+		`{"started":5}`: "started: no time such as 2026-01-02T15:04:05Z", `{"nodes":5}`: "nodes: 5 where [ is expected", `{"nodes":[5]}`: "nodes: node 0: number where an object is expected",
+		`{"complete":1}`: "complete: number where true or false is expected", `{"anomalies":{}}`: "anomalies: object where an array is expected",
+		`{"stats":{"sent":"1"}}`: "stats: sent: string where a whole number is expected",
+	} {
+		if _, err := fabric.ReadTopology(strings.NewReader(text)); err == nil || !strings.HasPrefix(err.Error(), "read topology: "+want) {
+			t.Errorf("ReadTopology(%q) = %v, want %s", text, err, want)
 		}
 	}
 }

@@ -163,14 +163,18 @@ func TestWriteErrorsAreNotLost(t *testing.T) {
 		{syscall.ENOSPC, ExitFault, "rdmactl: careless: write standard output: no space left on device\n"},
 		{syscall.EPIPE, exitBrokenPipe, ""},
 	}
-	for _, tt := range tests {
+	for i, tt := range append(tests, tests...) {
+		var end error // of the command itself, the second time
+		if i >= len(tests) {
+			end = exitSilently(ExitNotFound)
+		}
 		var errOut bytes.Buffer
 		app := newTestApp()
 		app.Stdout, app.Stderr = failingWriter{tt.err}, &errOut
 		app.commands = []entry{{groupNode, func(app *App) *cobra.Command {
 			return labCommand("careless", func(*cobra.Command) error {
 				_ = app.Out.Print(nil, output.Paragraph("data"))
-				return nil
+				return end
 			})
 		}}}
 		code := app.Run(context.Background(), []string{"careless"})

@@ -23,12 +23,17 @@ import (
 // fabricExitCodes is what the commands below fabric have in common.
 const fabricExitCodes = `The exit code is 7 when the sweep is partial: nodes that don't answer, --budget used up, Ctrl-C; --timeout ends with 6.
 What is known is printed, and what isn't with the reason. 3 means that there is no port to go through or nothing to
-list, 4 that the port may not be opened, 5 that the own port doesn't answer.`
+list, 4 that the port may not be opened, 5 that the own port doesn't answer. When --save fails, the list is printed all
+the same, and the end is 2 for a folder that isn't there or a folder as FILE, 4 where writing is denied, and 1 otherwise.`
 
 // fabricFlags choose the subnet: they are flags of all commands below fabric.
 type fabricFlags struct {
 	transport, from, save, rescan string
 	budget                        secondsValue
+	// unsaved is why --save failed, which ends the command behind its list.
+	unsaved error
+	// live says that a saved topology alone doesn't help the command.
+	live bool
 }
 
 func newFabricCommand(app *App) *cobra.Command {
@@ -47,7 +52,8 @@ or IBSIM_SERVER_NAME is set, as umad2sim reads it (also SIM_SET_ISSM, IBSIM_SOCK
 for what may have changed since. "fabric topology --routes --counters --save FILE" has what all lists need.
 
 Nodes are named by description ("MF0;leaf0:MQM9700/U1"), by a word of it (leaf0), by GUID (0x2c90300000001) or LID (7).
-"[N]" behind a name or GUID is a port.`,
+"[N]" behind a name or GUID is a port, as lists print it: "host1 mlx5_0[1]". Where several nodes are meant, patterns do
+too: "leaf*", or "host1[0-9]" when no node is named host1.`,
 		Example: `  rdmactl fabric links
   rdmactl fabric topology --routes --counters --save fabric.json
   rdmactl fabric trace --from fabric.json host1 host12`,
@@ -63,7 +69,30 @@ Nodes are named by description ("MF0;leaf0:MQM9700/U1"), by a word of it (leaf0)
 		newFabricErrorsCommand(app, &flags),
 		newFabricPingCommand(app, &flags),
 	)
+	for _, sub := range cmd.Commands() {
+		run := sub.RunE
+		sub.RunE = func(cmd *cobra.Command, args []string) error { return flags.end(run(cmd, args)) }
+	}
 	return cmd
+}
+
+// end is how a command ends, whose list may not have been saved.
+func (f *fabricFlags) end(err error) error {
+	exit, ended := errors.AsType[*ExitError](err)
+	switch {
+	case f.unsaved == nil:
+		return err
+	case err == nil, ended && exit.Err == nil: // the list is whole, or says what it lacks
+		return f.unsaved
+	}
+	return errors.Join(f.unsaved, err)
+}
+
+// keep saves what --save asks for. It may be called again for a later reading.
+func (f *fabricFlags) keep(t *fabric.Topology) {
+	if f.save != "" {
+		f.unsaved = saveTopology(f.save, t)
+	}
 }
 
 func (f *fabricFlags) addTo(cmd *cobra.Command) {
@@ -99,6 +128,9 @@ func (f *fabricFlags) check(cmd *cobra.Command) error {
 		if flag := cmd.Flags().Lookup(name); flag.Changed && flag.Value.String() == "" {
 			return usageError(cmd, fmt.Errorf("--%s: empty", name))
 		}
+	}
+	if f.save == "-" {
+		return usageError(cmd, errors.New("--save takes a file; \"fabric topology -o json\" prints the same"))
 	}
 	return nil
 }
@@ -159,17 +191,12 @@ func (app *App) readSubnet(cmd *cobra.Command, f *fabricFlags, o fabric.Options)
 		s.Close()
 		return nil, err
 	}
-	if f.save != "" {
-		if err := saveTopology(f.save, s.Topology); err != nil {
-			s.Close()
-			return nil, err
-		}
-	}
+	f.keep(s.Topology)
 	return s, nil
 }
 
-// sweep reads the subnet. A sweep that was cut short is no error as long as something is known.
-func (app *App) sweep(ctx context.Context, s *fabricView, f *fabricFlags, o fabric.Options) error {
+// discover reads the subnet and shows that it does.
+func (app *App) discover(ctx context.Context, transport fabric.Transport, f *fabricFlags, o fabric.Options) (*fabric.Topology, error) {
 	o.Budget = time.Duration(f.budget)
 	progress := app.Out.Progress("reading the fabric: answers", 0)
 	defer progress.Done()
@@ -178,11 +205,19 @@ func (app *App) sweep(ctx context.Context, s *fabricView, f *fabricFlags, o fabr
 		progress.Add(p.Answers - answers)
 		answers = p.Answers
 	}
-	t, err := fabric.Discover(ctx, s.transport, o)
+	t, err := fabric.Discover(ctx, transport, o)
+	if err == nil {
+		app.Log.Debug("sweep", "nodes", len(t.Nodes), "sent", t.Stats.Sent, "retries", t.Stats.Retries, "took", t.Duration)
+	}
+	return t, err
+}
+
+// sweep reads the subnet. A sweep that was cut short is no error as long as something is known.
+func (app *App) sweep(ctx context.Context, s *fabricView, f *fabricFlags, o fabric.Options) error {
+	t, err := app.discover(ctx, s.transport, f, o)
 	s.Topology = t
 	switch {
 	case err == nil:
-		app.Log.Debug("sweep", "nodes", len(t.Nodes), "sent", t.Stats.Sent, "retries", t.Stats.Retries, "took", t.Duration)
 		return nil
 	case t == nil || len(t.Nodes) == 0:
 		if budget := time.Duration(f.budget); budget > 0 && t != nil && t.Duration >= budget && ctx.Err() == nil {
@@ -191,7 +226,6 @@ func (app *App) sweep(ctx context.Context, s *fabricView, f *fabricFlags, o fabr
 		return sweepError(err)
 	}
 	s.cut = err
-	progress.Done()
 	app.Out.Note("warning: %v: what follows is what was known until then", err)
 	return nil
 }
@@ -223,9 +257,12 @@ func (app *App) openFabric(ctx context.Context, f *fabricFlags) (fabric.Transpor
 		return nil, withHints(err, "management datagrams need root, or a group that may open /dev/infiniband/umad*")
 	}
 	simulated := kind == fabric.KindIBSim || kind == fabric.KindAuto && fabric.WantsIBSim(app.Getenv)
-	hint := "--from FILE answers from a saved topology; SIM_HOST=NODE goes into a running ibsim"
-	if simulated {
+	hint := "SIM_HOST=NODE goes into a running ibsim"
+	switch {
+	case simulated:
 		hint = "IBSIM_SOCKNAME names the simulator, SIM_HOST the node in its net file; --transport umad uses this machine's ports"
+	case !f.live:
+		hint = "--from FILE answers from a saved topology; " + hint
 	}
 	return nil, withHints(exitf(ExitNotFound, "%w", err), hint)
 }
@@ -253,17 +290,14 @@ func (app *App) readTopology(name string) (*fabric.Topology, error) {
 	return t, nil
 }
 
-// saveTopology writes the whole file or leaves what was there.
+// saveTopology writes the whole file or leaves what was there. Errors have their exit code.
 func saveTopology(name string, t *fabric.Topology) error {
-	if name == "-" {
-		return exitf(ExitUsage, "--save takes a file; \"fabric topology -o json\" prints the same")
-	}
 	err := wholefile.Write(name, wholefile.Options{Mode: 0o644, Replace: true, KeepMode: true}, t.WriteJSON)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.EISDIR):
 		return exitf(ExitUsage, "save topology: %w", err)
 	case err != nil:
-		return fmt.Errorf("save topology: %w", err)
+		return exitf(ExitCode(err), "save topology: %w", err)
 	}
 	return nil
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/rdmakit/rdmakit/fabric"
 	"github.com/rdmakit/rdmakit/internal/output"
-	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
 // fabricErrorsSchema is the version of the JSON form of errors.
@@ -30,7 +29,7 @@ func newFabricErrorsCommand(app *App, flags *fabricFlags) *cobra.Command {
 		Use:   "errors [NODE...]",
 		Short: "List error counters above their thresholds, and with --interval their rates",
 		Long: `Errors reads the counters of the ports that are active and lists those above their thresholds, with both ends of the cable:
-all, or those of cables with an end at NODE.
+all, or those of cables with an end at NODE, or at its port N with "[N]" behind a name or GUID.
 
 Each error counter that isn't 0 is listed unless --thresholds FILE says otherwise. The file has a line for each counter,
 "Name=VALUE" as infiniband-diags writes it or "Name: VALUE" (YAML), and # begins a comment; a counter is listed when its
@@ -39,7 +38,8 @@ fault: it is listed only where the file names it.
 
 Counters say nothing of when. --interval TIME reads twice, and --since FILE compares with a topology saved before (topology
 --counters --save FILE): counters that have grown are listed too, with the growth a second. Classic counters have 4 to
-32 bits and stop at their end: one that stands there is marked saturated, its figures are lower bounds.
+32 bits and stop at their end: one that stands there is marked saturated, its figures are lower bounds. When the second
+reading fails or is interrupted, the first is printed, with a warning: the exit code is 7 then, or 6 for --timeout.
 
 The exit code is 1 when a counter is listed, whatever --all adds and however partial the sweep is. Reading counters needs
 LIDs, so 3 also means that no subnet manager has been here.
@@ -121,15 +121,13 @@ func (app *App) listErrors(cmd *cobra.Command, flags *fabricFlags, f errorFlags,
 		return usageError(cmd, fmt.Errorf("--since %s: it was not saved before", f.since))
 	}
 	if interval > 0 && s.cut == nil {
-		if earlier, err = app.readAgain(cmd.Context(), s, flags, interval); err != nil {
-			return err
-		}
+		earlier = app.readAgain(cmd.Context(), s, flags, interval)
 	}
-	nodes, err := sortedNodes(s.Topology, patterns)
+	chosen, err := selectNodes(s.Topology, patterns)
 	if err != nil {
 		return err
 	}
-	r := newErrorsReport(s.Topology, earlier, nodes, limits, f.all)
+	r := newErrorsReport(s.Topology, earlier, chosen, limits, f.all)
 	if err := app.Out.Print(r, append(r.blocks(f.all), gaps(s.Topology)...)...); err != nil {
 		return err
 	}
@@ -168,9 +166,15 @@ func (app *App) errorInputs(cmd *cobra.Command, f errorFlags) (limits fabric.Thr
 	return limits, interval, earlier, nil
 }
 
-// readAgain waits and sweeps once more: s becomes the later topology, the earlier one is returned. When the wait is cut short, s stays.
-func (app *App) readAgain(ctx context.Context, s *fabricView, flags *fabricFlags, interval time.Duration) (*fabric.Topology, error) {
+// readAgain waits and sweeps once more: s becomes the later topology, the earlier one is returned. When that fails or is cut short, s stays,
+// with a warning, and there is no earlier one.
+func (app *App) readAgain(ctx context.Context, s *fabricView, flags *fabricFlags, interval time.Duration) *fabric.Topology {
 	earlier := s.Topology
+	once := func(why error) *fabric.Topology {
+		s.cut, s.Complete = why, false
+		app.Out.Note("warning: %v: the counters were read once only", why)
+		return nil
+	}
 	progress := app.Out.Progress("waiting for the second reading, seconds", int(interval/time.Second))
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -182,35 +186,29 @@ func (app *App) readAgain(ctx context.Context, s *fabricView, flags *fabricFlags
 			end = nil
 		case <-ctx.Done():
 			progress.Done()
-			s.cut, s.Complete = context.Cause(ctx), false
-			app.Out.Note("warning: %v: the counters were read once only", s.cut)
-			return nil, nil //nolint:nilnil // there is no earlier reading
+			return once(context.Cause(ctx))
 		}
 	}
 	progress.Done()
-	if err := app.sweep(ctx, s, flags, fabric.Options{Counters: true, Previous: earlier}); err != nil {
-		return nil, err
+	t, err := app.discover(ctx, s.transport, flags, fabric.Options{Counters: true, Previous: earlier})
+	if err != nil {
+		return once(err)
 	}
-	if flags.save != "" {
-		return earlier, saveTopology(flags.save, s.Topology)
-	}
-	return earlier, nil
+	s.Topology = t
+	flags.keep(t)
+	return earlier
 }
 
 // newErrorsReport compares counters with their thresholds and with an earlier reading, nil for none.
-func newErrorsReport(t, earlier *fabric.Topology, nodes []*fabric.Node, limits fabric.Thresholds, all bool) errorsReport {
+func newErrorsReport(t, earlier *fabric.Topology, chosen *selection, limits fabric.Thresholds, all bool) errorsReport {
 	r := errorsReport{Schema: fabricErrorsSchema, Sweep: newSweepReport(t), Thresholds: limits, Links: []linkErrorsReport{}}
 	elapsed := time.Duration(0)
 	if earlier != nil {
 		elapsed = t.Started.Sub(earlier.Started)
 		r.Since, r.Seconds = new(earlier.Started.UTC()), elapsed.Seconds()
 	}
-	chosen := make(map[ib.GUID]bool, len(nodes))
-	for _, n := range nodes {
-		chosen[n.GUID()] = true
-	}
 	for _, ends := range countedEnds(t) {
-		if !chosen[ends[0].Node] && (len(ends) < 2 || !chosen[ends[1].Node]) {
+		if !chosen.hasEnd(ends...) {
 			continue
 		}
 		one := linkErrorsReport{A: endOf(t, ends[0]), Counters: []counterReport{}}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/rdmakit/rdmakit/fabric"
 	"github.com/rdmakit/rdmakit/internal/output"
-	"github.com/rdmakit/rdmakit/wire/ib"
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
@@ -26,15 +25,17 @@ func newFabricLinksCommand(app *App, flags *fabricFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "links [NODE...]",
 		Short: "List the cables with both ends, width, speed and state",
-		Long: `Links lists each cable once, all or those with an end at NODE: a name, a pattern such as "leaf*", a GUID or a LID. Gb/s
-are the signalling rate of all lanes together: 212.5 for 4X HDR.
+		Long: `Links lists each cable once, all or those with an end at NODE: a name, a pattern such as "leaf*", a GUID or a LID. With
+"[N]" behind a name or GUID it is the cable at that port. Gbit/s are the signalling rate of all lanes together: 212.5 for
+4X HDR. A port whose link is up, and of whose other end nothing is known, is listed too.
 
 A link is down-trained when it runs narrower or slower than both its ends support and have enabled; the note says what it
 could be. --down lists the ports without a link instead: empty ones, and those whose cable or other end is dead. With
 --rescan they show who was there when that file was saved.
 
-The exit code is 0 however the links are. With --check it is 1 when a link is down-trained or not active, or is up at
-one end only, and with --down when a port has lost the link that it had in the --rescan file.
+The exit code is 0 however the links are. With --check it is 1 when a link is down-trained or not active, is up at one
+end only, or has an end that doesn't answer, and with --down when a port has lost the link that it had in the --rescan
+file.
 ` + fabricExitCodes,
 		Example: `  rdmactl fabric links
   rdmactl fabric links --downtrained --check
@@ -69,11 +70,21 @@ type linkReport struct {
 	Speed  string  `json:"speed,omitempty"`
 	Gbps   float64 `json:"gbps,omitempty"`
 	// Downtrained says that the link runs below Possible, which both ends support and have enabled.
-	Downtrained bool         `json:"downtrained,omitempty"`
-	Possible    *rateReport  `json:"possible,omitempty"`
-	LostLink    bool         `json:"lostLink,omitempty"` // it had one when the --rescan file was saved
-	link        *fabric.Link // nil without
+	Downtrained bool        `json:"downtrained,omitempty"`
+	Possible    *rateReport `json:"possible,omitempty"`
+	LostLink    bool        `json:"lostLink,omitempty"` // it had one when the --rescan file was saved
+	// OtherEnd is why a link that is up has no B: "silent" when who is there was asked and didn't answer, "unknown" when the sweep ended
+	// before that was sure, "contradictory" when what is there is listed as an anomaly.
+	OtherEnd string       `json:"otherEnd,omitempty"`
+	link     *fabric.Link // nil unless both ends are known
 }
+
+// Values of linkReport.OtherEnd.
+const (
+	endSilent        = "silent"
+	endUnknown       = "unknown"
+	endContradictory = "contradictory"
+)
 
 // rateReport is what a link could be.
 type rateReport struct {
@@ -84,7 +95,10 @@ type rateReport struct {
 
 // isFault reports whether --check takes offence.
 func (l *linkReport) isFault() bool {
-	if l.link == nil {
+	switch {
+	case l.OtherEnd != "":
+		return l.OtherEnd != endUnknown || l.State != "ACTIVE"
+	case l.link == nil:
 		return l.LostLink
 	}
 	return l.Downtrained || l.State != "ACTIVE" || l.StateB != ""
@@ -114,26 +128,42 @@ func newLinkReport(t *fabric.Topology, l fabric.Link) linkReport {
 	return r
 }
 
+// newOpenLink is a port whose link is up and has no other end that is known.
+func newOpenLink(t *fabric.Topology, end fabric.OpenEnd) linkReport {
+	p := t.Port(end.Port)
+	r := linkReport{
+		A: endOf(t, end.Port), State: stateText(p), Width: p.Width().String(), Speed: p.Speed().String(), Gbps: p.Rate(), OtherEnd: endUnknown,
+	}
+	switch {
+	case slices.ContainsFunc(t.Anomalies, func(a fabric.Anomaly) bool { return a.At == end.Port }):
+		r.OtherEnd = endContradictory
+	case end.Silent:
+		r.OtherEnd = endSilent
+	}
+	return r
+}
+
 func isSwitchEnd(t *fabric.Topology, id fabric.PortID) bool {
 	n := t.Node(id.Node)
 	return n != nil && n.IsSwitch()
 }
 
-// newLinksReport lists links with an end at one of the nodes.
-func newLinksReport(t, previous *fabric.Topology, nodes []*fabric.Node, f linkFlags) linksReport {
+// newLinksReport lists links with an end that is chosen.
+func newLinksReport(t, previous *fabric.Topology, chosen *selection, f linkFlags) linksReport {
 	r := linksReport{Schema: fabricLinksSchema, Sweep: newSweepReport(t), Links: []linkReport{}}
-	chosen := make(map[ib.GUID]bool, len(nodes))
-	for _, n := range nodes {
-		chosen[n.GUID()] = true
-	}
 	if f.down {
-		r.Links = portsWithoutLink(t, previous, nodes)
+		r.Links = portsWithoutLink(t, previous, chosen)
 	} else {
 		for _, l := range t.Links() {
-			if !chosen[l.A.Node] && !chosen[l.B.Node] || f.downtrained && !t.IsDowntrained(l) {
+			if !chosen.hasEnd(l.A, l.B) || f.downtrained && !t.IsDowntrained(l) {
 				continue
 			}
 			r.Links = append(r.Links, newLinkReport(t, l))
+		}
+		for _, end := range t.OpenEnds() {
+			if chosen.has(end.Port) && !f.downtrained {
+				r.Links = append(r.Links, newOpenLink(t, end))
+			}
 		}
 	}
 	slices.SortStableFunc(r.Links, func(a, b linkReport) int { return a.A.compare(b.A) })
@@ -141,15 +171,14 @@ func newLinksReport(t, previous *fabric.Topology, nodes []*fabric.Node, f linkFl
 }
 
 // portsWithoutLink lists the ports that are down.
-func portsWithoutLink(t, previous *fabric.Topology, nodes []*fabric.Node) []linkReport {
+func portsWithoutLink(t, previous *fabric.Topology, chosen *selection) []linkReport {
 	list := []linkReport{}
-	for _, n := range nodes {
+	for _, n := range chosen.nodes {
 		for number := 1; number < len(n.Ports); number++ {
-			p := &n.Ports[number]
-			if !p.Known || p.IsLinkUp() {
+			p, id := &n.Ports[number], fabric.PortID{Node: n.GUID(), Port: uint8(number)}
+			if !p.Known || p.IsLinkUp() || !chosen.has(id) {
 				continue
 			}
-			id := fabric.PortID{Node: n.GUID(), Port: uint8(number)}
 			one := linkReport{A: endOf(t, id), State: stateText(p)}
 			if previous != nil {
 				if was := previous.Port(id); was != nil && was.HasPeer() {
@@ -168,11 +197,11 @@ func (app *App) listLinks(cmd *cobra.Command, flags *fabricFlags, f linkFlags, p
 		return err
 	}
 	defer s.Close()
-	nodes, err := sortedNodes(s.Topology, patterns)
+	chosen, err := selectNodes(s.Topology, patterns)
 	if err != nil {
 		return err
 	}
-	r := newLinksReport(s.Topology, s.previous, nodes, f)
+	r := newLinksReport(s.Topology, s.previous, chosen, f)
 	var blocks []output.Block
 	switch {
 	case len(r.Links) > 0:
@@ -209,7 +238,7 @@ func (r *linksReport) table(t *fabric.Topology, down bool) output.Table {
 		{Name: "state"},
 		{Name: "width"},
 		{Name: "speed"},
-		{Name: "gb/s", Align: output.AlignRight},
+		{Name: "gbit/s", Align: output.AlignRight},
 		{Name: "note"},
 		{Name: "supported", Wide: true},
 		{Name: "from guid", Wide: true},
@@ -247,7 +276,7 @@ func (l *linkReport) stateCell() output.Cell {
 	if l.StateB != "" {
 		return output.Warn(l.State + " / " + l.StateB)
 	}
-	if l.link == nil && !l.LostLink {
+	if l.link == nil && !l.LostLink && l.OtherEnd == "" {
 		return output.Dim(l.State)
 	}
 	return fabricState(l.State)
@@ -260,6 +289,12 @@ func (l *linkReport) note() output.Cell {
 		return output.Bad(fmt.Sprintf("could be %s %s, %s Gb/s", l.Possible.Width, l.Possible.Speed, rateNumber(l.Possible.Gbps)))
 	case l.LostLink:
 		return output.Bad("lost its link")
+	case l.OtherEnd == endSilent:
+		return output.Bad("no answer from the other end")
+	case l.OtherEnd == endContradictory:
+		return output.Bad("the other end contradicts itself: see Anomalies")
+	case l.OtherEnd != "":
+		return output.Warn("the sweep ended before the other end answered")
 	}
 	return output.Plain("")
 }

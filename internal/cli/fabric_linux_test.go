@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"unicode/utf8"
 
@@ -235,6 +236,29 @@ func TestFabricInterrupted(t *testing.T) {
 	cancel(&signalError{signal: os.Interrupt})
 	if _, stderr, code := fabricRun(t, ended, sim, "host1", "links"); code != 130 {
 		t.Errorf("links, interrupted before it knows anything = %d, want 130\n%s", code, stderr)
+	}
+}
+
+// TestFabricSecondReading ends the simulator or the own port between the two readings of errors: the first is printed.
+func TestFabricSecondReading(t *testing.T) {
+	for name, test := range map[string]struct {
+		between string // line for the simulator's console
+		warning string
+	}{
+		"own port silent": {`Error "host1" 100`, "no answer to 4 tries: "},
+		"simulator ended": {"Quit", "connection refused: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			sim := ibsimtest.Start(t, filepath.Join("..", "..", "fabric", "testdata", "dualsm", "net"))
+			sim.StartSM("host0")
+			errOut := &trigger{word: "msg=sweep", pull: sync.OnceFunc(func() { sim.Console("%s", test.between) })}
+			stdout, code := fabricRunTo(t, t.Context(), errOut, sim, "host1", "errors", "--interval", "1s", "-v")
+			stderr := errOut.text.String()
+			if code != ExitPartial || !strings.Contains(stdout, "no counter above its threshold") || !strings.Contains(stderr, test.warning+"the counters were read once only") {
+				t.Errorf("errors = %d, want %d with the first reading and %q\n%s%s", code, ExitPartial, test.warning, stdout, stderr)
+			}
+		})
 	}
 }
 

@@ -299,11 +299,11 @@ func (app *App) listNodes(cmd *cobra.Command, flags *fabricFlags, patterns []str
 		return err
 	}
 	defer s.Close()
-	nodes, err := sortedNodes(s.Topology, patterns)
+	chosen, err := selectNodes(s.Topology, patterns)
 	if err != nil {
 		return err
 	}
-	nodes = slices.DeleteFunc(nodes, func(n *fabric.Node) bool { return n.IsSwitch() != switches })
+	nodes := slices.DeleteFunc(chosen.nodes, func(n *fabric.Node) bool { return n.IsSwitch() != switches })
 	var document any
 	var table output.Table
 	what := "switch"
@@ -317,16 +317,20 @@ func (app *App) listNodes(cmd *cobra.Command, flags *fabricFlags, patterns []str
 	if len(table.Rows) > 0 {
 		blocks = append(blocks, table)
 	}
+	none := fmt.Sprintf("%s, and no %s among them", countNoun(len(s.Nodes), "node"), what)
+	if len(patterns) > 0 {
+		none = "none of the nodes that fit is a " + what
+	}
+	if len(nodes) == 0 && s.end() != nil {
+		app.Out.Note("%s", none) // before what wasn't reached, where there may be one
+	}
 	if err := app.Out.Print(document, append(blocks, gaps(s.Topology)...)...); err != nil {
 		return err
 	}
 	if len(nodes) > 0 || s.end() != nil {
 		return s.end()
 	}
-	if len(patterns) > 0 {
-		return exitf(ExitNotFound, "none of the nodes that fit is a %s", what)
-	}
-	return exitf(ExitNotFound, "%s, and no %s among them", countNoun(len(s.Nodes), "node"), what)
+	return exitf(ExitNotFound, "%s", none)
 }
 
 func listSwitches(t *fabric.Topology, nodes []*fabric.Node) (switchesReport, output.Table) {

@@ -65,6 +65,7 @@ the port may not be opened.`,
 			if err := f.check(cmd); err != nil {
 				return err
 			}
+			flags.live = true
 			if f.server {
 				return app.servePings(cmd, flags)
 			}
@@ -357,12 +358,17 @@ func (app *App) servePings(cmd *cobra.Command, flags *fabricFlags) error {
 	}
 	pings := 0
 	askers := map[ib.LID]int{}
-	app.Out.Note("answering pings as %s%s until interrupted", name, ownLID(ctx, transport))
-	err = fabric.ServePing(ctx, server, mad.OUIPing(), name, func(from fabric.Address) {
-		pings++
-		askers[from.LID]++
-		app.Log.Debug("ping", "lid", uint16(from.LID))
-	})
+	at := ownLID(ctx, transport)
+	pinged := fabric.PingServer{
+		OUI: mad.OUIPing(), Name: name,
+		Ready: func() { app.Out.Note("answering pings as %s%s until interrupted", name, at) },
+		OnPing: func(from fabric.Address) {
+			pings++
+			askers[from.LID]++
+			app.Log.Debug("ping", "lid", uint16(from.LID))
+		},
+	}
+	err = pinged.Serve(ctx, server)
 	if pings > 0 || ctx.Err() != nil {
 		app.Out.Note("%s answered, of %s", countNoun(pings, "ping"), countNoun(len(askers), "port"))
 	}

@@ -47,11 +47,11 @@ func TestDowntrainedLinks(t *testing.T) {
 	narrow(net.Node("leaf1"), 2)
 	narrow(net.Node("host3"), 1)
 	topology := sweptNet(t, net)
-	nodes, err := sortedNodes(topology, nil)
+	chosen, err := selectNodes(topology, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newLinksReport(topology, nil, nodes, linkFlags{downtrained: true})
+	r := newLinksReport(topology, nil, chosen, linkFlags{downtrained: true})
 	if len(r.Links) != 1 {
 		t.Fatalf("links --downtrained lists %+v, want the one of host3", r.Links)
 	}
@@ -62,7 +62,7 @@ func TestDowntrainedLinks(t *testing.T) {
 	if got := l.note().Text; !strings.HasPrefix(got, "could be 4X ") {
 		t.Errorf("note = %q, want what it could be", got)
 	}
-	all := newLinksReport(topology, nil, nodes, linkFlags{})
+	all := newLinksReport(topology, nil, chosen, linkFlags{})
 	var order []string
 	for _, l := range all.Links {
 		order = append(order, l.A.String()+" "+l.B.String())
@@ -78,11 +78,11 @@ func TestLostLinks(t *testing.T) {
 	before := sweptNet(t, net)
 	net.Disconnect(net.Node("leaf1"), 2)
 	after := sweptNet(t, net)
-	nodes, err := sortedNodes(after, []string{"leaf1"})
+	chosen, err := selectNodes(after, []string{"leaf1"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newLinksReport(after, before, nodes, linkFlags{down: true})
+	r := newLinksReport(after, before, chosen, linkFlags{down: true})
 	if len(r.Links) != 1 || !r.Links[0].LostLink || r.Links[0].B.String() != "host3[1]" || !r.Links[0].isFault() {
 		t.Errorf("links --down lists %+v, want leaf1[2], which was host3", r.Links)
 	}
@@ -96,13 +96,13 @@ func TestErrorsSince(t *testing.T) {
 	port.Counters.SymbolErrorCounter, port.Counters.LinkDownedCounter = 25, 2
 	after := sweptNet(t, net)
 	after.Started = before.Started.Add(10 * time.Second)
-	nodes, err := sortedNodes(after, nil)
+	chosen, err := selectNodes(after, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	limits := fabric.DefaultThresholds()
 	limits["SymbolErrorCounter"], limits["LinkDownedCounter"] = 100, 1
-	r := newErrorsReport(after, before, nodes, limits, false)
+	r := newErrorsReport(after, before, chosen, limits, false)
 	if r.Faults != 2 || len(r.Links) != 1 || r.Seconds != 10 {
 		t.Fatalf("errors --since = %+v, want two counters of one link in 10 s", r)
 	}
@@ -251,6 +251,41 @@ func TestSweepCutShort(t *testing.T) {
 				}
 				cancel(nil)
 			})
+		})
+	}
+}
+
+// TestSecondReadingCutShort ends the second reading of errors in the middle: the first one stays.
+func TestSecondReadingCutShort(t *testing.T) {
+	for _, tt := range []struct {
+		end  error
+		code int
+		note string
+	}{
+		{&signalError{signal: os.Interrupt}, ExitPartial, "interrupted: the counters were read once only"},
+		{&timeoutError{limit: time.Minute}, ExitTimeout, "timed out after 1m0s: the counters were read once only"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var notes bytes.Buffer
+			app := newTestApp()
+			app.Out, app.Log = output.New(output.Options{Err: &notes}), slog.New(slog.DiscardHandler)
+			net := subnet.FatTree(4, 4, 2)
+			net.Delay = time.Millisecond
+			view, flags := &fabricView{transport: net.Transport("host0")}, &fabricFlags{}
+			if err := app.sweep(t.Context(), view, flags, fabric.Options{Counters: true}); err != nil {
+				t.Fatal(err)
+			}
+			first, nodes := view.Topology, len(view.Nodes)
+			ctx, cancel := context.WithCancelCause(t.Context())
+			net.Delay = 100 * time.Millisecond
+			time.AfterFunc(time.Minute+500*time.Millisecond, func() { cancel(tt.end) })
+			if earlier := app.readAgain(ctx, view, flags, time.Minute); earlier != nil || view.Topology != first || len(view.Nodes) != nodes {
+				t.Errorf("%v: the first reading is gone, want it alone", tt.end)
+			}
+			if code := ExitCode(view.end()); code != tt.code || !strings.Contains(notes.String(), tt.note) {
+				t.Errorf("%v: the command ends with %d and notes %q, want %d and %q", tt.end, code, notes.String(), tt.code, tt.note)
+			}
+			cancel(nil)
 		})
 	}
 }

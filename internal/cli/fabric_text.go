@@ -89,28 +89,61 @@ func lidText(lid ib.LID) string {
 	return strconv.Itoa(int(lid))
 }
 
-// sortedNodes returns the nodes that the patterns mean, by name: all without a pattern. Each pattern must mean one.
-func sortedNodes(t *fabric.Topology, patterns []string) ([]*fabric.Node, error) {
-	var list []*fabric.Node
-	used := make([]bool, len(patterns))
-	for _, n := range t.Nodes {
-		fits := len(patterns) == 0
-		for i, pattern := range patterns {
-			if n.Matches(pattern) {
-				fits, used[i] = true, true
+// selection is what the arguments NODE of a command mean.
+type selection struct {
+	nodes []*fabric.Node         // by name
+	whole map[ib.GUID]bool       // those of which all ports are meant
+	ports map[fabric.PortID]bool // of the others
+}
+
+// has reports whether a port is meant.
+func (s *selection) has(id fabric.PortID) bool { return s.whole[id.Node] || s.ports[id] }
+
+// hasEnd reports whether an end of a cable is.
+func (s *selection) hasEnd(ends ...fabric.PortID) bool { return slices.ContainsFunc(ends, s.has) }
+
+// selectNodes returns what the arguments mean: all nodes without any. Each must mean one at least.
+func selectNodes(t *fabric.Topology, args []string) (*selection, error) {
+	s := &selection{whole: map[ib.GUID]bool{}, ports: map[fabric.PortID]bool{}}
+	for _, arg := range args {
+		nodes, port := t.Select(arg)
+		switch {
+		case len(nodes) == 0 && port >= 0:
+			return nil, exitf(ExitNotFound, "no node fits %q: none of that name has a port %d", arg, port)
+		case len(nodes) == 0:
+			return nil, noSuchNode(t, arg, fmt.Errorf("no node fits %q", arg))
+		}
+		for _, n := range nodes {
+			if port < 0 {
+				s.whole[n.GUID()] = true
+			} else {
+				s.ports[fabric.PortID{Node: n.GUID(), Port: uint8(port)}] = true
 			}
-		}
-		if fits {
-			list = append(list, n)
+			s.nodes = append(s.nodes, n)
 		}
 	}
-	if i := slices.Index(used, false); i >= 0 {
-		return nil, noSuchNode(t, patterns[i], fmt.Errorf("no node fits %q", patterns[i]))
+	if len(args) == 0 {
+		s.nodes = slices.Clone(t.Nodes)
+		for _, n := range t.Nodes {
+			s.whole[n.GUID()] = true
+		}
 	}
+	sortNodes(s.nodes)
+	s.nodes = slices.Compact(s.nodes)
+	return s, nil
+}
+
+// sortedNodes returns all nodes by name.
+func sortedNodes(t *fabric.Topology) []*fabric.Node {
+	list := slices.Clone(t.Nodes)
+	sortNodes(list)
+	return list
+}
+
+func sortNodes(list []*fabric.Node) {
 	slices.SortStableFunc(list, func(a, b *fabric.Node) int {
 		return fabricEnd{Name: a.Description.String(), Node: a.GUID()}.compare(fabricEnd{Name: b.Description.String(), Node: b.GUID()})
 	})
-	return list, nil
 }
 
 // noSuchNode is the end of a command whose node isn't there. In a partial sweep it may be one that didn't answer, so that only a
@@ -157,12 +190,21 @@ func unreachedAt(t *fabric.Topology, u fabric.Unreached) string {
 func findEnd(t *fabric.Topology, text string) (fabric.Endpoint, error) {
 	e, err := t.Find(text)
 	switch {
+	case err == nil:
+		return e, nil
+	case !errors.Is(err, fabric.ErrAmbiguous) && strings.ContainsAny(text, "*?["):
+		if nodes, port := t.Select(text); len(nodes) > 0 && port < 0 {
+			return e, withHints(exitf(ExitUsage, "%q is a pattern: one node is wanted here", text), fmt.Sprintf("it fits %s, such as %q", countNoun(len(nodes), "node"), nodes[0].Name()))
+		}
+	}
+	switch {
 	case errors.Is(err, fabric.ErrNoNode):
 		return e, noSuchNode(t, text, err)
-	case err != nil:
+	case !errors.Is(err, fabric.ErrAmbiguous):
+		return e, exitf(ExitUsage, "%w", err)
+	default:
 		return e, withHints(exitf(ExitUsage, "%w", err), "a GUID or LID names one of them")
 	}
-	return e, nil
 }
 
 // stateText is a port's state in the words of status: ACTIVE, "DOWN (Polling)".

@@ -83,7 +83,7 @@ func nodeTable(t *fabric.Topology) output.Table {
 	}, identityColumns()...)}
 	table.Columns = append(table.Columns, output.Column{Name: "path", Wide: true})
 	tiers := t.Tiers()
-	nodes, _ := sortedNodes(t, nil)
+	nodes := sortedNodes(t)
 	slices.SortStableFunc(nodes, func(a, b *fabric.Node) int { return tiers[b.GUID()] - tiers[a.GUID()] })
 	for _, n := range nodes {
 		r := newNodeReport(n)
@@ -150,7 +150,7 @@ func linkBundles(t *fabric.Topology, n *fabric.Node, tiers map[ib.GUID]int) []bu
 // treeBlocks shows each tier with its switches, the highest first.
 func treeBlocks(t *fabric.Topology) []output.Block {
 	tiers := t.Tiers()
-	nodes, _ := sortedNodes(t, nil)
+	nodes := sortedNodes(t)
 	byTier := map[int][]*fabric.Node{}
 	hosts := 0
 	for _, n := range nodes {
@@ -258,7 +258,7 @@ func bundleRate(t *fabric.Topology, b bundleOfLinks) []output.Cell {
 // should be in colour.
 func writeDot(w io.Writer, t *fabric.Topology) error {
 	tiers := t.Tiers()
-	nodes, _ := sortedNodes(t, nil)
+	nodes := sortedNodes(t)
 	byTier := map[int][]*fabric.Node{}
 	for _, n := range nodes {
 		byTier[tiers[n.GUID()]] = append(byTier[tiers[n.GUID()]], n)

@@ -19,7 +19,7 @@ func newFabricTraceCommand(app *App, flags *fabricFlags) *cobra.Command {
 		Use:   "trace SRC DST",
 		Short: "Follow the switches' forwarding tables from one port to another",
 		Long: `Trace follows the forwarding tables of the switches from one port to another, and names loops and black holes. SRC and DST
-are names, GUIDs or LIDs; "host0[2]" is a port. A LID of DST is followed as it is given, which tells the paths of a port
+are names, GUIDs or LIDs of one node each; "host0[2]" is a port, and of a switch always port 0, which has its LID. A LID of DST is followed as it is given, which tells the paths of a port
 with several LIDs apart. Nothing is sent along the way: links count as the sweep saw them.
 
 A saved topology needs its forwarding tables for this: "rdmactl fabric topology --routes --save FILE".
@@ -83,6 +83,8 @@ func (app *App) trace(cmd *cobra.Command, s *fabricView, from, to string) error 
 	if err != nil {
 		return err
 	}
+	app.toPortZero(s.Topology, &src)
+	app.toPortZero(s.Topology, &dst)
 	lookup := fabric.RoutesRead
 	if s.transport != nil && s.cut == nil {
 		client := fabric.Client{Transport: s.transport}
@@ -111,6 +113,15 @@ func (app *App) trace(cmd *cobra.Command, s *fabricView, from, to string) error 
 	}
 }
 
+// toPortZero takes the port of a switch that has the LID: packets of its own come from there and end there.
+func (app *App) toPortZero(t *fabric.Topology, e *fabric.Endpoint) {
+	if t.Node(e.Port.Node).IsSwitch() && e.Port.Port != 0 {
+		asked := endOf(t, e.Port)
+		e.Port.Port = 0
+		app.Out.Note("note: %s: packets to and from a switch itself are those of its port 0", asked)
+	}
+}
+
 func hasRoutes(t *fabric.Topology) bool {
 	for _, n := range t.Nodes {
 		if n.Routes != nil {
@@ -129,7 +140,9 @@ func newTraceReport(t *fabric.Topology, tr fabric.Trace) traceReport {
 	for i, h := range tr.Hops {
 		n := t.Node(h.Node)
 		one := hopReport{Node: h.Node, Name: n.Description.String(), Type: newNodeReport(n).Type, LID: n.LID(max(h.In, h.Out))}
-		if i > 0 {
+		if i == 0 {
+			one.LID = n.LID(tr.From.Port.Port)
+		} else {
 			one.In = new(h.In)
 		}
 		if h.Out != 0 {

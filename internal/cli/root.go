@@ -113,6 +113,9 @@ func (app *App) finish(path string, err error) int {
 	case errors.Is(failed, syscall.EPIPE):
 		return exitBrokenPipe
 	case failed != nil && !errors.Is(err, failed):
+		if silent, ok := errors.AsType[*ExitError](err); ok && silent.Err == nil {
+			err = nil // it has nothing to say
+		}
 		err = errors.Join(&ExitError{Code: ExitFault, Err: failed}, err)
 	}
 	return app.report(path, err)

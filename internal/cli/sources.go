@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
 	"strings"
 
+	"github.com/rdmakit/rdmakit/fabric"
 	"github.com/rdmakit/rdmakit/internal/bundle"
 	"github.com/rdmakit/rdmakit/internal/pciname"
 	"github.com/rdmakit/rdmakit/internal/sysfs"
@@ -137,8 +139,24 @@ func checkBundle(name string) error {
 		return withHints(&ExitError{Code: ExitUsage, Err: err}, "use --root for a folder")
 	case info.Mode().IsRegular() && info.Size() == 0:
 		return exitf(ExitUsage, "open bundle %s: it is empty", name)
+	case info.Mode().IsRegular() && isSavedFabric(name):
+		return withHints(exitf(ExitUsage, "open bundle %s: it is the saved sweep of a fabric; --from names a recorded node here", name),
+			"rdmactl fabric COMMAND --from FILE reads it, and so does --load-cache FILE of ibnetdiscover, iblinkinfo and ibqueryerrors")
 	}
 	return nil
+}
+
+// isSavedFabric reports whether a file begins as one of "fabric topology --save" or -o json.
+func isSavedFabric(name string) bool {
+	file, err := os.Open(name) //nolint:gosec // the user's file
+	if err != nil {
+		return false // told better by who opens it
+	}
+	defer file.Close()
+	const enough = 256 // the schema comes first
+	head, _ := io.ReadAll(io.LimitReader(file, enough))
+	squeezed := strings.Join(strings.Fields(string(head)), "")
+	return strings.HasPrefix(squeezed, `{"schema":"`+fabric.Schema+`"`)
 }
 
 // recorded makes a node of a tree that was recorded or made elsewhere, with its

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
@@ -32,7 +33,12 @@ func pings(t *testing.T) []map[string]any {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() { ended <- fabric.ServePing(ctx, server, mad.OUIPing(), "worker.lab", nil) }()
-	defer func() { stop(); <-ended }()
+	defer func() {
+		stop()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("ping server: %v", err)
+		}
+	}()
 
 	var stdout, stderr bytes.Buffer
 	app := cli.NewApp()

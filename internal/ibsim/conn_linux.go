@@ -13,8 +13,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// controlTimeout bounds the wait for an answer to a control message.
-const controlTimeout = 5 * time.Second
+// controlTimeout bounds the wait for an answer to a control message, and farewell that for what is of no use any more.
+const (
+	controlTimeout = 5 * time.Second
+	farewell       = time.Second
+)
 
 // Conn is one client's place in a simulated subnet.
 type Conn struct {
@@ -24,6 +27,7 @@ type Conn struct {
 	control net.Conn
 	data    *descriptor
 	close   func() error
+	joining bool // the simulator was asked for a place and hasn't answered
 
 	send transfer // of the goroutine that sends
 	recv transfer // of the goroutine that receives
@@ -45,25 +49,46 @@ type transfer struct {
 	buffer  [packetLen + 1]byte // one more, to notice a longer datagram
 }
 
-// Dial joins the simulator, and has left it again when it returns an error. The context bounds
-// the handshake.
+// Dial joins the simulator, and has left it again when it returns an error. The context bounds the handshake, but for up to a second:
+// ibsim ends with a panic when a client is gone before its request for a place is answered.
 func Dial(ctx context.Context, config Config) (*Conn, error) {
 	if err := config.validate(); err != nil {
 		return nil, err
 	}
 	c := &Conn{config: config}
 	if err := c.join(ctx); err != nil {
-		if c.control != nil {
-			c.control.Close() //nolint:errcheck // err is what counts
-		}
-		if c.data != nil {
-			c.data.close() //nolint:errcheck // err is what counts
-		}
+		c.abandon()
 		return nil, fmt.Errorf("join %s: %w", config, err)
 	}
 	c.close = sync.OnceValue(c.leave)
 	c.recv.try = c.tryReceive
 	return c, nil
+}
+
+// abandon ends a join that failed.
+func (c *Conn) abandon() {
+	if c.joining {
+		c.takeAnswer()
+	}
+	if c.control != nil {
+		c.control.Close() //nolint:errcheck // the join's error is what counts
+	}
+	if c.data != nil {
+		c.data.close() //nolint:errcheck // as above
+	}
+}
+
+// takeAnswer keeps the sockets until the simulator has served the request for a place, and gives that back.
+func (c *Conn) takeAnswer() {
+	bound, cancel := context.WithTimeout(context.Background(), farewell)
+	defer cancel()
+	var hello control
+	if err := c.receive(bound, &hello); err != nil || hello.kind != controlConnect {
+		return
+	}
+	slot, _ := hello.connected()
+	bye := control{kind: controlDisconnect, clientID: slot}
+	c.call(bound, &bye) //nolint:errcheck // it notices by itself that a client is gone
 }
 
 func (c *Conn) join(ctx context.Context) error {
@@ -80,7 +105,9 @@ func (c *Conn) join(ctx context.Context) error {
 		return err
 	}
 	hello := connectMessage(id, c.config.Node, c.config.IsSM)
-	if err := c.call(ctx, &hello); err != nil {
+	err = c.call(ctx, &hello)
+	_, c.joining = errors.AsType[*unansweredError](err)
+	if err != nil {
 		if errors.Is(err, errRefused) && c.config.Node != "" {
 			return fmt.Errorf("as %q: %w: no such node in its net file, or its %d places are taken", c.config.Node, err, maxClients)
 		}
@@ -102,42 +129,81 @@ func (c *Conn) IsSM() bool { return c.config.IsSM }
 // errRefused is the server's error answer, which carries no reason.
 var errRefused = errors.New("the simulator refused")
 
+// unansweredError is the error of a control message that was sent, and whose answer did not come in time.
+type unansweredError struct{ why error }
+
+func (e *unansweredError) Error() string { return e.why.Error() }
+func (e *unansweredError) Unwrap() error { return e.why }
+
+// silenceError is the error of a simulator that is there and neither takes nor answers a control message.
+type silenceError struct{}
+
+func (silenceError) Error() string {
+	return fmt.Sprintf("the simulator didn't answer within %v", controlTimeout)
+}
+
+// Is makes it match what it is: a deadline that is over.
+func (silenceError) Is(target error) bool { return target == os.ErrDeadlineExceeded }
+
 // call sends a control message and puts the answer in its place.
 func (c *Conn) call(ctx context.Context, m *control) error {
-	deadline := time.Now().Add(controlTimeout)
-	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
-		deadline = d
-	}
-	if err := c.control.SetDeadline(deadline); err != nil {
-		return err
-	}
-	stop := context.AfterFunc(ctx, func() { c.control.SetDeadline(time.Unix(1, 0)) }) //nolint:errcheck // the socket was closed
-	defer stop()
 	kind := m.kind
-	if _, err := c.control.Write(m.append(make([]byte, 0, controlLen))); err != nil {
-		return fmt.Errorf("%s: %w", kind, err)
-	}
-	answer := make([]byte, controlLen+1)
-	n, err := c.control.Read(answer)
-	if err != nil {
-		if ctx.Err() != nil {
-			err = context.Cause(ctx)
+	err := c.timed(ctx, func() error {
+		_, err := c.control.Write(m.append(make([]byte, 0, controlLen)))
+		return err
+	})
+	if err == nil {
+		if err = c.receive(ctx, m); err == nil && m.kind == controlError {
+			err = errRefused
 		}
-		return fmt.Errorf("%s: %w", kind, err)
 	}
-	if err := m.decode(answer[:n]); err != nil {
+	if err != nil {
 		return fmt.Errorf("%s: %w", kind, err)
-	}
-	if m.kind == controlError {
-		return fmt.Errorf("%s: %w", kind, errRefused)
 	}
 	return nil
+}
+
+// receive takes the answer to a control message. An error that is an *unansweredError says that it may still come.
+func (c *Conn) receive(ctx context.Context, m *control) error {
+	answer := make([]byte, controlLen+1)
+	n := 0
+	err := c.timed(ctx, func() (err error) {
+		n, err = c.control.Read(answer)
+		return err
+	})
+	if err != nil {
+		return &unansweredError{err}
+	}
+	return m.decode(answer[:n])
+}
+
+// timed reads from the control socket or writes to it, until the context ends or controlTimeout is over.
+func (c *Conn) timed(ctx context.Context, transfer func() error) error {
+	if err := c.control.SetDeadline(time.Now().Add(controlTimeout)); err != nil {
+		return err
+	}
+	cut := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(cut)
+		c.control.SetDeadline(time.Unix(1, 0)) //nolint:errcheck // the socket was closed
+	})
+	err := transfer()
+	if !stop() {
+		<-cut // or it would cut what comes next
+	}
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return silenceError{}
+	}
+	return err
 }
 
 func (c *Conn) leave() error {
 	bye := control{kind: controlDisconnect, clientID: c.slot}
 	// The simulator may be gone already; it notices by itself that a client is.
-	bound, cancel := context.WithTimeout(context.Background(), time.Second)
+	bound, cancel := context.WithTimeout(context.Background(), farewell)
 	defer cancel()
 	c.call(bound, &bye) //nolint:errcheck // see above
 	return errors.Join(c.control.Close(), c.data.close())

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"net"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -201,5 +202,53 @@ func TestConfigFromEnv(t *testing.T) {
 		if _, err := ibsim.ConfigFromEnv(func(k string) string { return map[string]string{"IBSIM_SERVER_PORT": bad}[k] }); err == nil {
 			t.Errorf("ConfigFromEnv accepts port %s", bad)
 		}
+	}
+}
+
+// TestDialGivesUp ends joins at every moment of the handshake: the simulator serves on, and has its places back.
+func TestDialGivesUp(t *testing.T) {
+	sim := ibsimtest.Start(t, ft2)
+	gaveUp := 0
+	for i := range 400 {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i%40)*10*time.Microsecond)
+		conn, err := ibsim.Dial(ctx, sim.Config("host1"))
+		switch {
+		case err == nil:
+			if err := conn.Close(); err != nil {
+				t.Error(err)
+			}
+		case errors.Is(err, context.DeadlineExceeded):
+			gaveUp++
+		default:
+			t.Fatalf("Dial, given up = %v behind %d others, want the context's cause", err, i)
+		}
+		cancel()
+	}
+	if gaveUp == 0 {
+		t.Error("each join was answered in time: nothing was tested")
+	}
+	for range 10 { // all its places
+		exchange(t, dial(t, sim.Config("host1")), nodeInfoRequest(1))
+	}
+}
+
+// TestSilentSimulator joins one that takes messages and doesn't answer.
+func TestSilentSimulator(t *testing.T) {
+	t.Parallel()
+	const name = "rdmakit-silent"
+	server, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: "@" + name + ":ctl\x00", Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	_, err = ibsim.Dial(t.Context(), ibsim.Config{SocketName: name})
+	if want := "join ibsim socket @rdmakit-silent: connect: the simulator didn't answer within 5s"; err == nil || err.Error() != want || !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("Dial = %v, want %s", err, want)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	start := time.Now()
+	if _, err := ibsim.Dial(ctx, ibsim.Config{SocketName: name}); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > 3*time.Second {
+		t.Errorf("Dial, given up = %v behind %v, want the context's cause within a second or two", err, time.Since(start))
 	}
 }

@@ -44,8 +44,8 @@ func Write(name string, o Options, write func(io.Writer) error) error {
 
 func put(name string, o Options, write func(io.Writer) error) error {
 	target := name
-	if real, err := filepath.EvalSymlinks(name); err == nil {
-		target = real
+	if behind, err := filepath.EvalSymlinks(name); err == nil {
+		target = behind
 	}
 	switch info, err := os.Stat(target); {
 	case err == nil && info.IsDir():

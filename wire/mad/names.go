@@ -1,0 +1,49 @@
+package mad
+
+import "fmt"
+
+// Name returns the specification's name of an attribute in a class, as "PortInfo", or "attribute 0x0011" where this package has none for it.
+func (a Attribute) Name(class Class) string {
+	if name, ok := attributeNames(class)[a]; ok {
+		return name
+	}
+	return fmt.Sprintf("attribute 0x%04x", uint16(a))
+}
+
+// attributeNames returns the attributes of a class. The same number means different things in different classes.
+func attributeNames(class Class) map[Attribute]string {
+	switch class {
+	case ClassSubnet, ClassSubnetDirected:
+		return map[Attribute]string{
+			AttributeNotice:           "Notice",
+			AttributeNodeDescription:  "NodeDescription",
+			AttributeNodeInfo:         "NodeInfo",
+			AttributeSwitchInfo:       "SwitchInfo",
+			AttributeGUIDInfo:         "GUIDInfo",
+			AttributePortInfo:         "PortInfo",
+			AttributePKeyTable:        "P_KeyTable",
+			AttributeSLToVLMapping:    "SLtoVLMappingTable",
+			AttributeVLArbitration:    "VLArbitrationTable",
+			AttributeLFT:              "LinearForwardingTable",
+			AttributeMFT:              "MulticastForwardingTable",
+			AttributeSMInfo:           "SMInfo",
+			AttributeExtendedPortInfo: "MlnxExtPortInfo",
+		}
+	case ClassPerformance:
+		return map[Attribute]string{
+			AttributeClassPortInfo:        "ClassPortInfo",
+			AttributePortCounters:         "PortCounters",
+			AttributePortCountersExtended: "PortCountersExtended",
+		}
+	case ClassSA:
+		return map[Attribute]string{
+			AttributeClassPortInfo:  "ClassPortInfo",
+			AttributeNodeRecord:     "NodeRecord",
+			AttributePortInfoRecord: "PortInfoRecord",
+			AttributeSMInfoRecord:   "SMInfoRecord",
+			AttributeLinkRecord:     "LinkRecord",
+			AttributePathRecord:     "PathRecord",
+		}
+	}
+	return nil
+}
