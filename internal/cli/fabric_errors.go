@@ -134,12 +134,27 @@ func (app *App) listErrors(cmd *cobra.Command, flags *fabricFlags, f errorFlags,
 	switch {
 	case r.Faults > 0:
 		return exitSilently(ExitFault)
-	case r.Ports > 0:
+	case r.Ports > 0, s.cut != nil, s.end() != nil && anyActive(chosen.nodes):
 		return s.end()
 	case flags.from != "":
 		return withHints(exitf(ExitNotFound, "the saved topology has no counters of these ports"), "rdmactl fabric topology --counters --save FILE reads them too")
 	}
 	return withHints(exitf(ExitNotFound, "no port is active whose counters could be read"), "counters need LIDs, which a subnet manager gives: rdmactl fabric sm")
+}
+
+// anyActive reports whether a port carries traffic, so that its counters could have been read.
+func anyActive(nodes []*fabric.Node) bool {
+	return slices.ContainsFunc(nodes, func(n *fabric.Node) bool {
+		_, active := upCount(n)
+		return active > 0
+	})
+}
+
+// hasCounters reports whether the counters of a port have been read.
+func hasCounters(t *fabric.Topology) bool {
+	return slices.ContainsFunc(t.Nodes, func(n *fabric.Node) bool {
+		return slices.ContainsFunc(n.Ports, func(p fabric.Port) bool { return p.Readings() != nil })
+	})
 }
 
 // errorInputs reads what the flags name, before the subnet is asked.
@@ -161,6 +176,10 @@ func (app *App) errorInputs(cmd *cobra.Command, f errorFlags) (limits fabric.Thr
 	if cmd.Flags().Changed("since") {
 		if earlier, err = app.readTopology(f.since); err != nil {
 			return nil, 0, nil, err
+		}
+		if !hasCounters(earlier) {
+			return nil, 0, nil, withHints(exitf(ExitNotFound, "--since %s: the saved topology has no counters", f.since),
+				"rdmactl fabric topology --counters --save FILE reads them too")
 		}
 	}
 	return limits, interval, earlier, nil

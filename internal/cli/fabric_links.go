@@ -214,7 +214,7 @@ func (app *App) listLinks(cmd *cobra.Command, flags *fabricFlags, f linkFlags, p
 	if err := app.Out.Print(r, append(blocks, gaps(s.Topology)...)...); err != nil {
 		return err
 	}
-	if f.check && (slices.ContainsFunc(r.Links, func(l linkReport) bool { return l.isFault() }) || oneSided(s.Topology)) {
+	if f.check && (slices.ContainsFunc(r.Links, func(l linkReport) bool { return l.isFault() }) || oneSided(s.Topology, chosen.nodes)) {
 		return exitSilently(ExitFault)
 	}
 	if len(r.Links) == 0 && !f.downtrained && !f.down && s.end() == nil {
@@ -223,8 +223,14 @@ func (app *App) listLinks(cmd *cobra.Command, flags *fabricFlags, f linkFlags, p
 	return s.end()
 }
 
-func oneSided(t *fabric.Topology) bool {
-	return slices.ContainsFunc(t.Anomalies, func(a fabric.Anomaly) bool { return a.Kind == fabric.AnomalyOneSided })
+// oneSided reports whether a cable with an end at one of the nodes is up at one end only.
+func oneSided(t *fabric.Topology, nodes []*fabric.Node) bool {
+	return slices.ContainsFunc(t.Anomalies, func(a fabric.Anomaly) bool {
+		return a.Kind == fabric.AnomalyOneSided && slices.ContainsFunc(nodes, func(n *fabric.Node) bool {
+			p := t.Port(a.At)
+			return n.GUID() == a.At.Node || p != nil && p.HasPeer() && n.GUID() == p.Peer.Node
+		})
+	})
 }
 
 func (r *linksReport) table(t *fabric.Topology, down bool) output.Table {

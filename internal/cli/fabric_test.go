@@ -289,3 +289,22 @@ func TestSecondReadingCutShort(t *testing.T) {
 		})
 	}
 }
+
+func TestOneSidedElsewhere(t *testing.T) {
+	topology := sweptNet(t, subnet.FatTree(2, 2, 1))
+	leaf, err := topology.Find("leaf1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := fabric.PortID{Node: leaf.Port.Node, Port: 2} // the cable of host3
+	topology.Anomalies = append(topology.Anomalies, fabric.Anomaly{Kind: fabric.AnomalyOneSided, At: at})
+	for name, want := range map[string]bool{"host0": false, "leaf0": false, "leaf1": true, "host3": true} {
+		chosen, err := selectNodes(topology, []string{name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := oneSided(topology, chosen.nodes); got != want {
+			t.Errorf("oneSided(%s) = %v, want %v", name, got, want)
+		}
+	}
+}
