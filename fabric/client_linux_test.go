@@ -57,13 +57,7 @@ func TestClient(t *testing.T) {
 func TestPing(t *testing.T) {
 	sim := ibsimtest.Start(t, "testdata/ft2/net")
 	sim.StartSM("host31")
-	getenv := sim.Getenv("host1")
-	server, err := fabric.OpenIBSim(t.Context(), func(name string) string {
-		if name == "SIM_SET_ISSM" {
-			return "1"
-		}
-		return getenv(name)
-	})
+	server, err := fabric.OpenIBSim(t.Context(), sim.GetenvSM("host1"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,13 +84,7 @@ func TestPing(t *testing.T) {
 // TestPingServerWithoutSimulator ends the simulator below a server.
 func TestPingServerWithoutSimulator(t *testing.T) {
 	sim := ibsimtest.Start(t, "testdata/dualsm/net")
-	getenv := sim.Getenv("host1")
-	transport, err := fabric.OpenIBSim(t.Context(), func(name string) string {
-		if name == "SIM_SET_ISSM" {
-			return "1"
-		}
-		return getenv(name)
-	})
+	transport, err := fabric.OpenIBSim(t.Context(), sim.GetenvSM("host1"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -168,7 +168,7 @@ func (t *Topology) OpenEnds() []OpenEnd {
 
 // cutShort reports that the question was not given up, but under way when the sweep ended (conclude).
 func (u Unreached) cutShort() bool {
-	return strings.HasPrefix(u.Reason, "the time for the sweep was spent") || strings.HasPrefix(u.Reason, "the sweep was stopped: ")
+	return u.Reason == reasonSpent || strings.HasPrefix(u.Reason, reasonStopped)
 }
 
 // firstPort is the port that a node's name stands for.

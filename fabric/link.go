@@ -65,12 +65,12 @@ func (t *Topology) Best(l Link, supportedOnly bool) (mad.LinkWidth, mad.LinkSpee
 		return 0, mad.LinkSpeedUnknown
 	}
 	width := a.Info.LinkWidthSupported & b.Info.LinkWidthSupported
-	speeds := a.supportedSpeeds() & b.supportedSpeeds()
+	speeds := a.Info.SupportedSpeeds(a.Mellanox) & b.Info.SupportedSpeeds(b.Mellanox)
 	if !supportedOnly {
 		width &= a.Info.LinkWidthEnabled & b.Info.LinkWidthEnabled
-		speeds &= a.enabledSpeeds() & b.enabledSpeeds()
+		speeds &= a.Info.EnabledSpeeds(a.Mellanox) & b.Info.EnabledSpeeds(b.Mellanox)
 	}
-	return widest(width), speeds.fastest()
+	return widest(width), speeds.Fastest()
 }
 
 // widest returns the one width of a set that has the most lanes.
@@ -94,44 +94,4 @@ func (t *Topology) IsDowntrained(l Link) bool {
 		}
 	}
 	return false
-}
-
-// speedSet is a set of mad.LinkSpeed.
-type speedSet uint16
-
-func (s speedSet) fastest() mad.LinkSpeed {
-	for speed := mad.LinkSpeedXDR; speed > mad.LinkSpeedUnknown; speed-- {
-		if s>>speed&1 != 0 {
-			return speed
-		}
-	}
-	return mad.LinkSpeedUnknown
-}
-
-// speeds puts the bit fields of PortInfo and ExtendedPortInfo into one set.
-func speeds(base, fdr10, extended, extended2 uint8) speedSet {
-	set := speedSet(base&7) << mad.LinkSpeedSDR
-	set |= speedSet(fdr10&1) << mad.LinkSpeedFDR10
-	set |= speedSet(extended&15) << mad.LinkSpeedFDR
-	return set | speedSet(extended2&1)<<mad.LinkSpeedXDR
-}
-
-func (p *Port) supportedSpeeds() speedSet {
-	var fdr10 uint8
-	if p.Mellanox != nil {
-		fdr10 = p.Mellanox.LinkSpeedSupported
-	}
-	return speeds(p.Info.LinkSpeedSupported, fdr10, p.Info.LinkSpeedExtSupported, p.Info.LinkSpeedExt2Supported)
-}
-
-func (p *Port) enabledSpeeds() speedSet {
-	var fdr10 uint8
-	if p.Mellanox != nil {
-		fdr10 = p.Mellanox.LinkSpeedEnabled
-	}
-	extended := p.Info.LinkSpeedExtEnabled
-	if extended == mad.ExtendedSpeedsDisabled {
-		extended = 0
-	}
-	return speeds(p.Info.LinkSpeedEnabled, fdr10, extended, p.Info.LinkSpeedExt2Enabled)
 }

@@ -388,12 +388,18 @@ func (s *sweep) progress(now time.Time, last bool) {
 	})
 }
 
+// Reasons of questions that were under way when the sweep ended; see Unreached.cutShort.
+const (
+	reasonSpent   = "the time for the sweep was spent"
+	reasonStopped = "the sweep was stopped: "
+)
+
 // conclude completes the result: what was cut off, and what only the whole shows.
 func (s *sweep) conclude(err error) {
 	if err != nil || s.spent {
-		reason := "the time for the sweep was spent"
+		reason := reasonSpent
 		if err != nil {
-			reason = "the sweep was stopped: " + err.Error()
+			reason = reasonStopped + err.Error()
 		}
 		for _, q := range s.table.slots {
 			if q.live {

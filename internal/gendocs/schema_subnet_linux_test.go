@@ -19,13 +19,7 @@ func pings(t *testing.T) []map[string]any {
 	t.Helper()
 	sim := ibsimtest.Start(t, "../../fabric/testdata/ft2/net")
 	sim.StartSM("host31")
-	getenv := sim.Getenv("host1")
-	server, err := fabric.OpenIBSim(t.Context(), func(name string) string {
-		if name == "SIM_SET_ISSM" {
-			return "1"
-		}
-		return getenv(name)
-	})
+	server, err := fabric.OpenIBSim(t.Context(), sim.GetenvSM("host1"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +39,7 @@ func pings(t *testing.T) []map[string]any {
 	app.Stdin, app.Stdout, app.Stderr = strings.NewReader(""), &stdout, &stderr
 	app.IsTerminal = func(any) bool { return false }
 	app.Environ = []string{"HOME=" + t.TempDir()}
-	getenv = sim.Getenv("host0")
+	getenv := sim.Getenv("host0")
 	for _, name := range []string{"SIM_HOST", "IBSIM_SOCKNAME"} {
 		app.Environ = append(app.Environ, name+"="+getenv(name))
 	}

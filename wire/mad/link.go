@@ -150,60 +150,65 @@ func (a *PortInfo) ActiveSpeed(ext *ExtendedPortInfo) LinkSpeed {
 	if ext != nil {
 		fdr10 = ext.LinkSpeedActive
 	}
-	return fastest(a.LinkSpeedActive, fdr10, a.LinkSpeedExtActive, a.LinkSpeedExt2Active)
+	return speedSet(a.LinkSpeedActive, fdr10, a.LinkSpeedExtActive, a.LinkSpeedExt2Active).Fastest()
 }
 
-// SupportedSpeed returns the fastest speed that the port can train to; ext as for
-// ActiveSpeed.
-func (a *PortInfo) SupportedSpeed(ext *ExtendedPortInfo) LinkSpeed {
+// SupportedSpeeds returns the speeds that the port can train to; ext as for ActiveSpeed.
+func (a *PortInfo) SupportedSpeeds(ext *ExtendedPortInfo) SpeedSet {
 	var fdr10 uint8
 	if ext != nil {
 		fdr10 = ext.LinkSpeedSupported
 	}
-	return fastest(a.LinkSpeedSupported, fdr10, a.LinkSpeedExtSupported, a.LinkSpeedExt2Supported)
+	return speedSet(a.LinkSpeedSupported, fdr10, a.LinkSpeedExtSupported, a.LinkSpeedExt2Supported)
 }
 
-// EnabledSpeed returns the fastest speed that the port may train to; ext as for
-// ActiveSpeed.
-func (a *PortInfo) EnabledSpeed(ext *ExtendedPortInfo) LinkSpeed {
+// EnabledSpeeds returns the speeds that the port may train to; ext as for ActiveSpeed.
+func (a *PortInfo) EnabledSpeeds(ext *ExtendedPortInfo) SpeedSet {
 	var fdr10 uint8
 	if ext != nil {
 		fdr10 = ext.LinkSpeedEnabled
 	}
 	extended := a.LinkSpeedExtEnabled
-	if extended == ExtendedSpeedsDisabled {
+	if extended == extendedSpeedsDisabled {
 		extended = 0
 	}
-	return fastest(a.LinkSpeedEnabled, fdr10, extended, a.LinkSpeedExt2Enabled)
+	return speedSet(a.LinkSpeedEnabled, fdr10, extended, a.LinkSpeedExt2Enabled)
 }
 
-// ExtendedSpeedsDisabled is the value of LinkSpeedExtEnabled that enables none (specification section 14.2.5.6).
-const ExtendedSpeedsDisabled = 30
+// SupportedSpeed returns the fastest speed that the port can train to; ext as for
+// ActiveSpeed.
+func (a *PortInfo) SupportedSpeed(ext *ExtendedPortInfo) LinkSpeed {
+	return a.SupportedSpeeds(ext).Fastest()
+}
 
-// fastest returns the highest speed of which a bit is set in the field where it
-// belongs.
-func fastest(base, fdr10, extended, extended2 uint8) LinkSpeed {
-	switch {
-	case extended2&1 != 0:
-		return LinkSpeedXDR
-	case extended&8 != 0:
-		return LinkSpeedNDR
-	case extended&4 != 0:
-		return LinkSpeedHDR
-	case extended&2 != 0:
-		return LinkSpeedEDR
-	case extended&1 != 0:
-		return LinkSpeedFDR
-	case fdr10&1 != 0:
-		return LinkSpeedFDR10
-	case base&4 != 0:
-		return LinkSpeedQDR
-	case base&2 != 0:
-		return LinkSpeedDDR
-	case base&1 != 0:
-		return LinkSpeedSDR
+// EnabledSpeed returns the fastest speed that the port may train to; ext as for
+// ActiveSpeed.
+func (a *PortInfo) EnabledSpeed(ext *ExtendedPortInfo) LinkSpeed {
+	return a.EnabledSpeeds(ext).Fastest()
+}
+
+// extendedSpeedsDisabled is the value of LinkSpeedExtEnabled that enables none (specification section 14.2.5.6).
+const extendedSpeedsDisabled = 30
+
+// SpeedSet is a set of speeds: bit 1<<LinkSpeed for each. Sets of two ports are compared with & and |.
+type SpeedSet uint16
+
+// Fastest returns the highest speed of the set, LinkSpeedUnknown of none.
+func (s SpeedSet) Fastest() LinkSpeed {
+	for speed := LinkSpeedXDR; speed > LinkSpeedUnknown; speed-- {
+		if s>>speed&1 != 0 {
+			return speed
+		}
 	}
 	return LinkSpeedUnknown
+}
+
+// speedSet puts the bit fields of PortInfo and ExtendedPortInfo into one set.
+func speedSet(base, fdr10, extended, extended2 uint8) SpeedSet {
+	set := SpeedSet(base&7) << LinkSpeedSDR
+	set |= SpeedSet(fdr10&1) << LinkSpeedFDR10
+	set |= SpeedSet(extended&15) << LinkSpeedFDR
+	return set | SpeedSet(extended2&1)<<LinkSpeedXDR
 }
 
 // MTUFromCode returns the MTU of a code of NeighborMTU, MTUCap and PathRecord, 0

@@ -98,6 +98,17 @@ func (s *Simulator) Getenv(node string) func(string) string {
 	return func(name string) string { return env[name] }
 }
 
+// GetenvSM is Getenv for a program that joins as a subnet manager, and so gets requests too.
+func (s *Simulator) GetenvSM(node string) func(string) string {
+	plain := s.Getenv(node)
+	return func(name string) string {
+		if name == "SIM_SET_ISSM" {
+			return "1"
+		}
+		return plain(name)
+	}
+}
+
 // Console sends one line to the simulator's console, as `Unlink "leaf0"[1]`. The simulator acts on
 // it before the next MAD that arrives more than a moment later; there is no answer to wait for.
 func (s *Simulator) Console(format string, a ...any) {
