@@ -68,17 +68,11 @@ func startOurs(t *testing.T, sim *ibsimtest.Simulator, node, name string, stdout
 	p, _ := Find(name)
 	ctx, cancel := context.WithCancel(t.Context())
 	code := make(chan int, 1)
-	getenv := sim.Getenv(node)
 	go func() {
 		code <- p.Run(ctx, Host{
 			Name: name, Args: args, Stdout: stdout, Stderr: stdout, Hostname: func() string { return "worker.lab" },
 			Open: func(ctx context.Context, device string, port int) (fabric.Transport, error) {
-				return fabric.Open(ctx, fabric.OpenOptions{Device: device, Port: port, Getenv: func(name string) string {
-					if name == "SIM_SET_ISSM" {
-						return "1"
-					}
-					return getenv(name)
-				}})
+				return fabric.Open(ctx, fabric.OpenOptions{Device: device, Port: port, Getenv: sim.GetenvSM(node)})
 			},
 		})
 	}()

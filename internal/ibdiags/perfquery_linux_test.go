@@ -66,7 +66,7 @@ func TestPerfqueryTables(t *testing.T) {
 		}
 	}
 	identical(t, sim, net.host, "perfquery", "-E", "-D", "-X", leaf, "1")
-	serveCounters(t, sim.Getenv(net.far))
+	serveCounters(t, sim.GetenvSM(net.far))
 	for _, table := range tables {
 		for _, operands := range []string{" 1", " 1 0xff", " 0"} {
 			for _, option := range []string{"", "-r ", "-R "} {
@@ -79,12 +79,7 @@ func TestPerfqueryTables(t *testing.T) {
 // serveCounters answers what the simulator leaves to the node at which it joins.
 func serveCounters(t *testing.T, getenv func(string) string) {
 	t.Helper()
-	transport, err := fabric.OpenIBSim(t.Context(), func(name string) string {
-		if name == "SIM_SET_ISSM" {
-			return "1"
-		}
-		return getenv(name)
-	})
+	transport, err := fabric.OpenIBSim(t.Context(), getenv)
 	if err != nil {
 		t.Fatal(err)
 	}
