@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/rdmakit/rdmakit/doctor"
+	"github.com/rdmakit/rdmakit/internal/english"
 	"github.com/rdmakit/rdmakit/internal/sysfs"
 	"github.com/rdmakit/rdmakit/inventory"
 )
@@ -51,7 +52,7 @@ func runCardDriver(_ context.Context, in *doctor.Input) []doctor.Finding {
 	case len(s.Cards) == 0:
 		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode, "%s", reason)}
 	}
-	pass := doctor.Passed(doctor.ObjectNode, fmt.Sprintf("nothing lacks for %s", plural(len(s.Cards), "RDMA card function")))
+	pass := doctor.Passed(doctor.ObjectNode, fmt.Sprintf("nothing lacks for %s", english.Count(len(s.Cards), "RDMA card function")))
 	for _, c := range s.Cards {
 		pass.Evidence = append(pass.Evidence, doctor.Evidence{Path: c.PCI.Path + "/class", Value: c.PCI.Class.String()})
 	}

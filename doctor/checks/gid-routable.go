@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/rdmakit/rdmakit/doctor"
+	"github.com/rdmakit/rdmakit/internal/english"
 	"github.com/rdmakit/rdmakit/inventory"
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
@@ -80,7 +81,7 @@ func runGIDRoutable(_ context.Context, in *doctor.Input) []doctor.Finding {
 	case judged == 0:
 		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode, "no RoCE port is active")}
 	case worst(findings).Compare(doctor.OutcomeInfo) <= 0 && len(good) > 0:
-		pass := doctor.Passed(doctor.ObjectNode, fmt.Sprintf("%d of %s with a routable RoCE v2 GID", routable, plural(judged, "active RoCE port")), good...)
+		pass := doctor.Passed(doctor.ObjectNode, fmt.Sprintf("%d of %s with a routable RoCE v2 GID", routable, english.Count(judged, "active RoCE port")), good...)
 		return append([]doctor.Finding{pass}, findings...)
 	}
 	if len(findings) == 0 {
@@ -172,13 +173,13 @@ func judgeUnroutable(s *inventory.Snapshot, p portRef, class gidClass, f *doctor
 	f.Remedy = addressRemedy(s, p)
 	switch n := p.netdev(s); {
 	case class == gidLinkLocal:
-		f.Summary = fmt.Sprintf("%s, all link-local: the network device has no IP address", plural(len(p.port.GIDs), "GID"))
+		f.Summary = fmt.Sprintf("%s, all link-local: the network device has no IP address", english.Count(len(p.port.GIDs), "GID"))
 	case n == nil && inContainer(s):
-		f.Summary = fmt.Sprintf("no GID in %s: the network device is in another network namespace", plural(p.port.GIDTableSize, "slot"))
+		f.Summary = fmt.Sprintf("no GID in %s: the network device is in another network namespace", english.Count(p.port.GIDTableSize, "slot"))
 		f.Explanation = "In the shared mode a container sees every RDMA device, but the GIDs only of those whose network device was given to " +
 			"its network namespace. A job here can't use this port."
 	default:
-		f.Summary = fmt.Sprintf("no GID in %s", plural(p.port.GIDTableSize, "slot"))
+		f.Summary = fmt.Sprintf("no GID in %s", english.Count(p.port.GIDTableSize, "slot"))
 	}
 	if !p.carriesJobs(s) {
 		f.Outcome = doctor.OutcomeInfo

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/rdmakit/rdmakit/doctor"
+	"github.com/rdmakit/rdmakit/internal/english"
 	"github.com/rdmakit/rdmakit/inventory"
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
@@ -59,7 +60,7 @@ func runMTU(_ context.Context, in *doctor.Input) []doctor.Finding {
 			"the MTU of the network device of %s is not visible here", objects(hidden, 4)))
 	}
 	if worst(findings).Compare(doctor.OutcomeInfo) <= 0 && len(good) > 0 {
-		pass := doctor.Passed(doctor.ObjectNode, plural(len(good), "RoCE port")+" can use an MTU of 4096", good...)
+		pass := doctor.Passed(doctor.ObjectNode, english.Count(len(good), "RoCE port")+" can use an MTU of 4096", good...)
 		return append([]doctor.Finding{pass}, findings...)
 	}
 	return findings

@@ -167,14 +167,6 @@ func printable(name string) string {
 	}, name)
 }
 
-// plural returns "1 port", "2 ports".
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return strconv.Itoa(n) + " " + noun + "s"
-}
-
 // objects lists ports by name, shortened after max.
 func objects(refs []portRef, limit int) string {
 	names := make([]string, 0, len(refs))

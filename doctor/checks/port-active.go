@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/rdmakit/rdmakit/doctor"
+	"github.com/rdmakit/rdmakit/internal/english"
 	"github.com/rdmakit/rdmakit/inventory"
 )
 
@@ -52,7 +53,7 @@ func runPortActive(_ context.Context, in *doctor.Input) []doctor.Finding {
 		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode, "no RDMA device has a port")}
 	}
 	if n := countActive(s); n > 0 && worst(findings).Compare(doctor.OutcomeInfo) <= 0 {
-		pass := doctor.Passed(doctor.ObjectNode, fmt.Sprintf("%d of %s active", n, plural(total, "port")), good...)
+		pass := doctor.Passed(doctor.ObjectNode, fmt.Sprintf("%d of %s active", n, english.Count(total, "port")), good...)
 		return append([]doctor.Finding{pass}, findings...)
 	}
 	if len(findings) == 0 { // every state was unreadable, and the runner tells of each

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/rdmakit/rdmakit/doctor"
+	"github.com/rdmakit/rdmakit/internal/english"
 	"github.com/rdmakit/rdmakit/inventory"
 )
 
@@ -51,7 +52,7 @@ func runRailRate(_ context.Context, in *doctor.Input) []doctor.Finding {
 	switch {
 	case compared == 0:
 		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode,
-			"%s with a known rate: nothing to compare", plural(len(rails), "active compute port"))}
+			"%s with a known rate: nothing to compare", english.Count(len(rails), "active compute port"))}
 	case len(findings) == 0:
 		return []doctor.Finding{doctor.Passed(doctor.ObjectNode, rateSummary(layers), good...)}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/rdmakit/rdmakit/doctor"
+	"github.com/rdmakit/rdmakit/internal/english"
 	"github.com/rdmakit/rdmakit/inventory"
 )
 
@@ -66,7 +67,7 @@ func runRole(_ context.Context, in *doctor.Input) []doctor.Finding {
 	if worst(findings).Compare(doctor.OutcomeInfo) > 0 {
 		return findings
 	}
-	pass := doctor.Passed(doctor.ObjectNode, fmt.Sprintf("%s, and no other port that a library would take for one", plural(len(compute), "compute port")))
+	pass := doctor.Passed(doctor.ObjectNode, fmt.Sprintf("%s, and no other port that a library would take for one", english.Count(len(compute), "compute port")))
 	for _, p := range compute {
 		pass.Evidence = append(pass.Evidence, roleEvidence(p))
 	}
@@ -119,7 +120,7 @@ func strayVFs(vfs, compute []portRef) []doctor.Finding {
 		f := doctor.Finding{
 			Outcome: doctor.OutcomeWarn, Object: g.value,
 			Summary: fmt.Sprintf("%s that a library on this host would use for collectives: %s",
-				plural(len(g.members), "active virtual function"), objects(g.members, 4)),
+				english.Count(len(g.members), "active virtual function"), objects(g.members, 4)),
 			Explanation: "A virtual function and its physical function are one port and share its bandwidth. On the host NCCL takes both for rails, " +
 				"and the virtual one mostly has no address.",
 			Remedy: exactRemedy(compute),

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/rdmakit/rdmakit/doctor"
+	"github.com/rdmakit/rdmakit/internal/english"
 	"github.com/rdmakit/rdmakit/internal/sysfs"
 	"github.com/rdmakit/rdmakit/inventory"
 )
@@ -66,7 +67,7 @@ func runUverbs(_ context.Context, in *doctor.Input) []doctor.Finding {
 	if len(good) == 0 {
 		return append(findings, doctor.NotApplicable(doctor.ObjectNode, "%s could not be read", verbsClass))
 	}
-	pass := doctor.Passed(doctor.ObjectNode, fmt.Sprintf("%d of %s can be used by programs", usable, plural(len(s.Devices), "device")), good...)
+	pass := doctor.Passed(doctor.ObjectNode, fmt.Sprintf("%d of %s can be used by programs", usable, english.Count(len(s.Devices), "device")), good...)
 	return append([]doctor.Finding{pass}, findings...)
 }
 

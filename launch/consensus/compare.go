@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/rdmakit/rdmakit/internal/english"
 	"github.com/rdmakit/rdmakit/internal/sysfs"
 	"github.com/rdmakit/rdmakit/launch"
 )
@@ -171,7 +172,7 @@ func railSet(m *member) string {
 	for i := range m.rails {
 		numbers = append(numbers, m.rails[i].number)
 	}
-	return fmt.Sprintf("%s (%s)", count(len(numbers), "HCA"), railsText(numbers))
+	return fmt.Sprintf("%s (%s)", english.Count(len(numbers), "HCA"), railsText(numbers))
 }
 
 func railsText(numbers []int) string {
@@ -179,14 +180,6 @@ func railsText(numbers []int) string {
 		return "rail " + strconv.Itoa(numbers[0])
 	}
 	return "rails " + Ranges(numbers)
-}
-
-// count writes a number with its noun.
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return strconv.Itoa(n) + " " + noun + "s"
 }
 
 // lostEvidence tells why compute ports of a node are not in its set.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rdmakit/rdmakit/internal/english"
 	"github.com/rdmakit/rdmakit/internal/sysfs"
 )
 
@@ -112,7 +113,7 @@ func (c *comparison) noteIncomplete() {
 			proof = append(proof, Evidence{Node: m.name, Path: p.Path, Value: p.Error})
 		}
 		c.add(findCheck(noteChecks, checkUncertain), Difference{
-			Text:   fmt.Sprintf("%s: %s that decide could not be read", m.name, count(len(m.incomplete), "file")),
+			Text:   fmt.Sprintf("%s: %s that decide could not be read", m.name, english.Count(len(m.incomplete), "file")),
 			Groups: []Group{{Value: "incomplete", Nodes: []string{m.name}, Evidence: proof}},
 		})
 	}

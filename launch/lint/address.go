@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/rdmakit/rdmakit/internal/english"
 )
 
 // hostVariables hold the address by which peers reach this node.
@@ -43,7 +45,7 @@ func (l *linter) severalNodes() (many bool, why string) {
 	case ok && ok2 && local > 0 && world > local:
 		return true, fmt.Sprintf("WORLD_SIZE=%d, LOCAL_WORLD_SIZE=%d", world, local)
 	case ok && !ok2 && len(l.snap.GPUs) > 0 && world > int64(len(l.snap.GPUs)):
-		return true, fmt.Sprintf("WORLD_SIZE=%d, and the node has %s", world, count(len(l.snap.GPUs), "GPU"))
+		return true, fmt.Sprintf("WORLD_SIZE=%d, and the node has %s", world, english.Count(len(l.snap.GPUs), "GPU"))
 	}
 	return false, ""
 }

@@ -208,11 +208,3 @@ func join(names []string) string {
 	}
 	return strings.Join(names, ", ")
 }
-
-// count returns "1 port", "2 ports".
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}

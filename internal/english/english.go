@@ -1,0 +1,27 @@
+// Package english writes numbers with their nouns.
+package english
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Count returns "1 node", "2 nodes", "2 policies", "0 addresses".
+func Count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return strconv.Itoa(n) + " " + plural(noun)
+}
+
+// plural returns the plural of a noun without exceptions, by its end.
+func plural(noun string) string {
+	head, y := strings.CutSuffix(noun, "y")
+	switch {
+	case y && head != "" && !strings.ContainsAny(head[len(head)-1:], "aeiou"):
+		return head + "ies"
+	case strings.HasSuffix(noun, "s"), strings.HasSuffix(noun, "x"), strings.HasSuffix(noun, "ch"), strings.HasSuffix(noun, "sh"):
+		return noun + "es"
+	}
+	return noun + "s"
+}

@@ -1,0 +1,27 @@
+package english
+
+import "testing"
+
+func TestCount(t *testing.T) {
+	tests := []struct {
+		n    int
+		noun string
+		want string
+	}{
+		{0, "node", "0 nodes"},
+		{1, "node", "1 node"},
+		{2, "VF", "2 VFs"},
+		{1, "policy", "1 policy"},
+		{2, "policy", "2 policies"},
+		{2, "key", "2 keys"},
+		{2, "address", "2 addresses"},
+		{3, "switch", "3 switches"},
+		{2, "y", "2 ys"},
+		{2, "", "2 s"},
+	}
+	for _, tt := range tests {
+		if got := Count(tt.n, tt.noun); got != tt.want {
+			t.Errorf("Count(%d, %q) = %q, want %q", tt.n, tt.noun, got, tt.want)
+		}
+	}
+}
