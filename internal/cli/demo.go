@@ -11,6 +11,7 @@ import (
 
 	"github.com/rdmakit/rdmakit/doctor"
 	"github.com/rdmakit/rdmakit/doctor/checks"
+	"github.com/rdmakit/rdmakit/internal/english"
 	"github.com/rdmakit/rdmakit/internal/nodetree"
 	"github.com/rdmakit/rdmakit/internal/output"
 	"github.com/rdmakit/rdmakit/internal/pciname"
@@ -83,7 +84,7 @@ func (app *App) runDemo(ctx context.Context, spec host.Spec, faults []host.Fault
 		}
 		app.Out.Note("note: the emulated node is in %s: rdmactl doctor --from %s reads it", save, save)
 	}
-	report := demoReport{Schema: demoSchema, Emulated: true, About: spec.About() + "; " + countNoun(len(faults), "fault") + " planted"}
+	report := demoReport{Schema: demoSchema, Emulated: true, About: spec.About() + "; " + english.Count(len(faults), "fault") + " planted"}
 	if err := app.fillDemo(ctx, &report, tree); err != nil {
 		return err
 	}
@@ -193,7 +194,7 @@ func (r demoReport) verdict() output.Block {
 		t.Lines = append(t.Lines, []output.Cell{output.Plain("  "), output.Bad("extra  "), output.Plain("  " + f.CheckID + " at " + f.Object + ": " + f.Summary)})
 	}
 	if r.Passed {
-		t.Lines = append(t.Lines, []output.Cell{output.Good(fmt.Sprintf("doctor found %s planted, and nothing else", countNoun(len(r.Planted), "fault")))})
+		t.Lines = append(t.Lines, []output.Cell{output.Good(fmt.Sprintf("doctor found %s planted, and nothing else", english.Count(len(r.Planted), "fault")))})
 	}
 	return t
 }

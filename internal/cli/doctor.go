@@ -9,6 +9,7 @@ import (
 
 	"github.com/rdmakit/rdmakit/doctor"
 	"github.com/rdmakit/rdmakit/doctor/checks"
+	"github.com/rdmakit/rdmakit/internal/english"
 	"github.com/rdmakit/rdmakit/internal/output"
 	"github.com/rdmakit/rdmakit/internal/spelling"
 	"github.com/rdmakit/rdmakit/inventory"
@@ -149,7 +150,7 @@ func (app *App) doctorResult(snap *inventory.Snapshot, r doctor.Report, strict b
 	case r.Verdict == doctor.OutcomeNotApplicable:
 		return nothingToJudge(snap, r)
 	case r.Counts.Warn > 0:
-		app.Out.Note("note: %s; --strict makes that exit code 1", countNoun(r.Counts.Warn, "warning"))
+		app.Out.Note("note: %s; --strict makes that exit code 1", english.Count(r.Counts.Warn, "warning"))
 	}
 	return nil
 }

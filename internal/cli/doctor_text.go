@@ -8,6 +8,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/rdmakit/rdmakit/doctor"
+	"github.com/rdmakit/rdmakit/internal/english"
 	"github.com/rdmakit/rdmakit/internal/output"
 )
 
@@ -184,7 +185,7 @@ func suppressedLine(f doctor.Finding) []output.Cell {
 
 // sumLine is the verdict in one line: "8 checks: 2 faults, 1 warning, 5 passed".
 func sumLine(r doctor.Report) []output.Cell {
-	line := []output.Cell{output.Bold(countNoun(len(r.Checks), "check") + ":")}
+	line := []output.Cell{output.Bold(english.Count(len(r.Checks), "check") + ":")}
 	sep := " "
 	add := func(n int, o doctor.Outcome, text string) {
 		if n > 0 {
@@ -193,10 +194,10 @@ func sumLine(r doctor.Report) []output.Cell {
 		}
 	}
 	c := r.Counts
-	add(c.Fail, doctor.OutcomeFail, countNoun(c.Fail, "fault"))
+	add(c.Fail, doctor.OutcomeFail, english.Count(c.Fail, "fault"))
 	add(c.Unknown, doctor.OutcomeUnknown, fmt.Sprintf("%d unknown", c.Unknown))
-	add(c.Warn, doctor.OutcomeWarn, countNoun(c.Warn, "warning"))
-	add(c.Info, doctor.OutcomeInfo, countNoun(c.Info, "remark"))
+	add(c.Warn, doctor.OutcomeWarn, english.Count(c.Warn, "warning"))
+	add(c.Info, doctor.OutcomeInfo, english.Count(c.Info, "remark"))
 	add(c.Pass, doctor.OutcomePass, fmt.Sprintf("%d passed", c.Pass))
 	add(c.NotApplicable, doctor.OutcomeNotApplicable, fmt.Sprintf("%d not applicable", c.NotApplicable))
 	add(c.Suppressed, doctor.OutcomeNotApplicable, fmt.Sprintf("%d suppressed", c.Suppressed))
@@ -218,14 +219,6 @@ func outcomeCell(o doctor.Outcome, text string) output.Cell {
 		return output.Dim(text)
 	}
 	return output.Plain(text)
-}
-
-// countNoun returns "1 fault", "2 faults".
-func countNoun(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // wrapWords breaks a sentence at blanks, so that no line is longer than width where words allow.

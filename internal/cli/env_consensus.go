@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rdmakit/rdmakit/internal/english"
 	"github.com/rdmakit/rdmakit/launch"
 	"github.com/rdmakit/rdmakit/launch/consensus"
 )
@@ -95,7 +96,7 @@ func tooFewNodes(nodes []*consensus.Node, bad []consensus.Unreadable) error {
 	}
 	hint := "rdmactl env --explain tells about one node"
 	if len(bad) > 0 {
-		err = fmt.Errorf("%w (%s could not be read, the first: %s: %s)", err, countNoun(len(bad), "input"), bad[0].Source, bad[0].Error)
+		err = fmt.Errorf("%w (%s could not be read, the first: %s: %s)", err, english.Count(len(bad), "input"), bad[0].Source, bad[0].Error)
 		hint = "rdmactl detect -o json > NAME.json on each node makes the inputs"
 	}
 	return withHints(&ExitError{Code: ExitUsage, Err: err}, hint)

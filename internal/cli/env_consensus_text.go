@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rdmakit/rdmakit/internal/english"
 	"github.com/rdmakit/rdmakit/internal/output"
 	"github.com/rdmakit/rdmakit/launch/consensus"
 )
@@ -66,7 +67,7 @@ func verdictCell(r consensus.Report) output.Cell {
 		}
 	}
 	if notes > 0 {
-		parts = append(parts, countNoun(notes, "note"))
+		parts = append(parts, english.Count(notes, "note"))
 	}
 	more := ""
 	if len(parts) > 0 {

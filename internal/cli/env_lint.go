@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rdmakit/rdmakit/internal/english"
 	"github.com/rdmakit/rdmakit/internal/spelling"
 	"github.com/rdmakit/rdmakit/launch/lint"
 )
@@ -193,7 +194,7 @@ func (app *App) lintResult(r lint.Report, strict bool) error {
 	case len(r.Incomplete) > 0:
 		return exitSilently(ExitPartial)
 	case r.Counts.Warn > 0:
-		app.Out.Note("note: %s; --strict makes that exit code 1", countNoun(r.Counts.Warn, "warning"))
+		app.Out.Note("note: %s; --strict makes that exit code 1", english.Count(r.Counts.Warn, "warning"))
 	}
 	return nil
 }

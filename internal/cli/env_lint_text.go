@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/rdmakit/rdmakit/internal/english"
 	"github.com/rdmakit/rdmakit/internal/output"
 	"github.com/rdmakit/rdmakit/launch/lint"
 )
@@ -92,17 +93,22 @@ func lintSeverityCell(s lint.Severity, text string) output.Cell {
 
 // lintSum is "12 variables: 1 error, 2 warnings".
 func lintSum(r lint.Report) []output.Cell {
-	line := []output.Cell{output.Bold(countNoun(r.Variables(), "variable") + ":")}
+	return append([]output.Cell{output.Bold(english.Count(r.Variables(), "variable") + ":")}, lintCounts(r.Counts)...)
+}
+
+// lintCounts is " 1 error, 2 warnings", or " nothing wrong".
+func lintCounts(c lint.Counts) []output.Cell {
+	var line []output.Cell
 	sep := " "
 	add := func(n int, s lint.Severity, noun string) {
 		if n > 0 {
-			line = append(line, output.Plain(sep), lintSeverityCell(s, countNoun(n, noun)))
+			line = append(line, output.Plain(sep), lintSeverityCell(s, english.Count(n, noun)))
 			sep = ", "
 		}
 	}
-	add(r.Counts.Error, lint.SeverityError, "error")
-	add(r.Counts.Warn, lint.SeverityWarn, "warning")
-	add(r.Counts.Note, lint.SeverityNote, "note")
+	add(c.Error, lint.SeverityError, "error")
+	add(c.Warn, lint.SeverityWarn, "warning")
+	add(c.Note, lint.SeverityNote, "note")
 	if sep == " " {
 		line = append(line, output.Good(" nothing wrong"))
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"os"
@@ -195,6 +196,12 @@ func (app *App) report(path string, err error) int {
 	if path != "" {
 		prefix += path + ": "
 	}
+	_, _ = io.WriteString(app.Stderr, errorLines(prefix, err)) // nowhere left to complain
+	return code
+}
+
+// errorLines writes an error as rdmactl does, with prefix before each of its lines, and its hints.
+func errorLines(prefix string, err error) string {
 	var text strings.Builder
 	for _, line := range output.CleanLines(err.Error()) {
 		text.WriteString(prefix + line + "\n")
@@ -202,8 +209,7 @@ func (app *App) report(path string, err error) int {
 	for _, hint := range hints(err) {
 		text.WriteString("hint: " + output.Clean(hint) + "\n")
 	}
-	_, _ = app.Stderr.Write([]byte(text.String())) // nowhere left to complain
-	return code
+	return text.String()
 }
 
 // hints collects the hints in err and its causes, each once, the innermost first: what is wrong comes before where

@@ -71,9 +71,24 @@ too: "leaf*", or "host1[0-9]" when no node is named host1.`,
 	)
 	for _, sub := range cmd.Commands() {
 		run := sub.RunE
-		sub.RunE = func(cmd *cobra.Command, args []string) error { return flags.end(run(cmd, args)) }
+		sub.RunE = func(cmd *cobra.Command, args []string) error {
+			return flags.end(timedOut(cmd.Context(), run(cmd, args)))
+		}
 	}
 	return cmd
+}
+
+// timedOut gives the end of a partial sweep that --timeout cut short the exit code of a timeout.
+func timedOut(ctx context.Context, err error) error {
+	exit, ended := errors.AsType[*ExitError](err)
+	cut, timeout := errors.AsType[*timeoutError](context.Cause(ctx))
+	switch {
+	case !timeout || !ended || exit.Code != ExitPartial:
+		return err
+	case exit.Err == nil:
+		return cut
+	}
+	return &ExitError{Code: ExitTimeout, Err: err}
 }
 
 // end is how a command ends, whose list may not have been saved.
@@ -131,6 +146,16 @@ func (f *fabricFlags) check(cmd *cobra.Command) error {
 	}
 	if f.save == "-" {
 		return usageError(cmd, errors.New("--save takes a file; \"fabric topology -o json\" prints the same"))
+	}
+	return nil
+}
+
+// sweepless refuses the flags of a sweep for what does without one.
+func (f *fabricFlags) sweepless(cmd *cobra.Command, what string) error {
+	for _, name := range []string{"save", "rescan"} {
+		if cmd.Flags().Changed(name) {
+			return usageError(cmd, fmt.Errorf("--%s: %s reads no fabric", name, what))
+		}
 	}
 	return nil
 }

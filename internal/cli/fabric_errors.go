@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rdmakit/rdmakit/fabric"
+	"github.com/rdmakit/rdmakit/internal/english"
 	"github.com/rdmakit/rdmakit/internal/output"
 )
 
@@ -297,15 +298,15 @@ func (r *errorsReport) judge(at string, changes []fabric.Change, all bool) []cou
 }
 
 func (r *errorsReport) blocks(all bool) []output.Block {
-	head := fmt.Sprintf("%s read", countNoun(r.Ports, "port"))
+	head := fmt.Sprintf("%s read", english.Count(r.Ports, "port"))
 	if r.Since != nil {
 		head += fmt.Sprintf(", compared with %s before", time.Duration(r.Seconds*float64(time.Second)).Round(10*time.Millisecond))
 	}
 	verdict := output.Good("no counter above its threshold")
 	if r.Faults > 0 {
-		verdict = output.Bad(countNoun(r.Faults, "counter") + " above threshold or growing")
+		verdict = output.Bad(english.Count(r.Faults, "counter") + " above threshold or growing")
 		if r.Since == nil {
-			verdict = output.Bad(countNoun(r.Faults, "counter") + " above threshold")
+			verdict = output.Bad(english.Count(r.Faults, "counter") + " above threshold")
 		}
 	}
 	if r.Ports == 0 {

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rdmakit/rdmakit/fabric"
+	"github.com/rdmakit/rdmakit/internal/english"
 	"github.com/rdmakit/rdmakit/internal/output"
 	"github.com/rdmakit/rdmakit/wire/ib"
 	"github.com/rdmakit/rdmakit/wire/mad"
@@ -121,9 +122,9 @@ func whyNoManager(t *fabric.Topology, own *fabric.Port, r *managersReport) strin
 	case own.Info.MasterSMLID != 0:
 		return fmt.Sprintf("the own port names LID %d as the master, but nobody was asked: the sweep had no time for it, or was saved without", r.MasterLID)
 	case own.Info.LID == 0:
-		return fmt.Sprintf("no port of %s says that it has one, and the own port has no LID: none has been here yet", countNoun(len(t.Nodes), "node"))
+		return fmt.Sprintf("no port of %s says that it has one, and the own port has no LID: none has been here yet", english.Count(len(t.Nodes), "node"))
 	}
-	return fmt.Sprintf("no port of %s says that it has one", countNoun(len(t.Nodes), "node"))
+	return fmt.Sprintf("no port of %s says that it has one", english.Count(len(t.Nodes), "node"))
 }
 
 func (app *App) printManagers(s *fabricView) error {
@@ -317,7 +318,7 @@ func (app *App) listNodes(cmd *cobra.Command, flags *fabricFlags, patterns []str
 	if len(table.Rows) > 0 {
 		blocks = append(blocks, table)
 	}
-	none := fmt.Sprintf("%s, and no %s among them", countNoun(len(s.Nodes), "node"), what)
+	none := fmt.Sprintf("%s, and no %s among them", english.Count(len(s.Nodes), "node"), what)
 	if len(patterns) > 0 {
 		none = "none of the nodes that fit is a " + what
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rdmakit/rdmakit/fabric"
+	"github.com/rdmakit/rdmakit/internal/english"
 	"github.com/rdmakit/rdmakit/internal/output"
 	"github.com/rdmakit/rdmakit/wire/ib"
 	"github.com/rdmakit/rdmakit/wire/mad"
@@ -174,11 +175,17 @@ func (app *App) pingTarget(cmd *cobra.Command, flags *fabricFlags, f pingFlags, 
 		if lid == 0 || lid >= uint64(mad.MulticastLIDBase) {
 			return to, nil, usageError(cmd, fmt.Errorf("LID %d is not one of a port: 1 to %d", lid, mad.MulticastLIDBase-1))
 		}
+		if err := flags.sweepless(cmd, "a ping to a LID"); err != nil {
+			return to, nil, err
+		}
 		to.LID = ib.LID(lid)
 		transport, err := app.openFabric(cmd.Context(), flags)
 		return to, &fabricView{transport: transport}, err
 	}
 	if gid, err := ib.ParseGID(target); err == nil {
+		if err := flags.sweepless(cmd, "a ping to a GID"); err != nil {
+			return to, nil, err
+		}
 		return app.pingGID(cmd, flags, f, gid)
 	}
 	s, err := app.readSubnet(cmd, flags, fabric.Options{})
@@ -306,7 +313,7 @@ func (r *pingReport) blocks() []output.Block {
 	if r.Lost > 0 {
 		loss = output.Bad(fmt.Sprintf("%d lost, %.3g %%", r.Lost, r.Loss))
 	}
-	blocks := []output.Block{output.Line(output.Plain(fmt.Sprintf("%s: %s sent, ", r.where(), countNoun(r.Sent, "datagram"))), loss,
+	blocks := []output.Block{output.Line(output.Plain(fmt.Sprintf("%s: %s sent, ", r.where(), english.Count(r.Sent, "datagram"))), loss,
 		output.Plain(fmt.Sprintf(", in %.3f s", r.Seconds)))}
 	if r.RoundTrip == nil {
 		return blocks
@@ -326,7 +333,7 @@ func (r *pingReport) end(ctx context.Context) error {
 	case r.Sent == 0:
 		return context.Cause(ctx)
 	case r.Sent == r.Lost:
-		return withHints(exitf(ExitUnreachable, "%s: %s without an answer", r.where(), countNoun(r.Sent, "datagram")),
+		return withHints(exitf(ExitUnreachable, "%s: %s without an answer", r.where(), english.Count(r.Sent, "datagram")),
 			"does \"rdmactl fabric ping --server\" or ibping -S run there?")
 	case r.Lost > 0:
 		return exitSilently(ExitFault)
@@ -370,7 +377,7 @@ func (app *App) servePings(cmd *cobra.Command, flags *fabricFlags) error {
 	}
 	err = pinged.Serve(ctx, server)
 	if pings > 0 || ctx.Err() != nil {
-		app.Out.Note("%s answered, of %s", countNoun(pings, "ping"), countNoun(len(askers), "port"))
+		app.Out.Note("%s answered, of %s", english.Count(pings, "ping"), english.Count(len(askers), "port"))
 	}
 	_, interrupted := errors.AsType[*signalError](err)
 	if interrupted {

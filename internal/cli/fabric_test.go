@@ -256,6 +256,38 @@ func TestSweepCutShort(t *testing.T) {
 }
 
 // TestSecondReadingCutShort ends the second reading of errors in the middle: the first one stays.
+// TestTimedOut gives a partial end under --timeout the exit code of a timeout, with all that it says.
+func TestTimedOut(t *testing.T) {
+	cut, cancel := context.WithCancelCause(t.Context())
+	cancel(&timeoutError{time.Second})
+	noNode := withHints(exitf(ExitPartial, "no node leaf9"), "the sweep is partial")
+	tests := []struct {
+		name string
+		cut  bool
+		err  error
+		code int
+		text string
+	}{
+		{"partial in time", false, noNode, ExitPartial, "no node leaf9"},
+		{"partial", true, noNode, ExitTimeout, "no node leaf9"},
+		{"partial without words", true, exitSilently(ExitPartial), ExitTimeout, "timed out after 1s"},
+		{"fault", true, exitSilently(ExitFault), ExitFault, "exit code 1"},
+	}
+	for _, tt := range tests {
+		ctx := t.Context()
+		if tt.cut {
+			ctx = cut
+		}
+		got := timedOut(ctx, tt.err)
+		if code := ExitCode(got); code != tt.code || got.Error() != tt.text {
+			t.Errorf("%s: timedOut = %q with %d, want %q with %d", tt.name, got, code, tt.text, tt.code)
+		}
+	}
+	if got := timedOut(cut, nil); got != nil {
+		t.Errorf("timedOut(nil) = %v, want nil", got)
+	}
+}
+
 func TestSecondReadingCutShort(t *testing.T) {
 	for _, tt := range []struct {
 		end  error

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rdmakit/rdmakit/fabric"
+	"github.com/rdmakit/rdmakit/internal/english"
 	"github.com/rdmakit/rdmakit/internal/output"
 	"github.com/rdmakit/rdmakit/internal/spelling"
 	"github.com/rdmakit/rdmakit/internal/sysfs"
@@ -194,7 +195,7 @@ func findEnd(t *fabric.Topology, text string) (fabric.Endpoint, error) {
 		return e, nil
 	case !errors.Is(err, fabric.ErrAmbiguous) && strings.ContainsAny(text, "*?["):
 		if nodes, port := t.Select(text); len(nodes) > 0 && port < 0 {
-			return e, withHints(exitf(ExitUsage, "%q is a pattern: one node is wanted here", text), fmt.Sprintf("it fits %s, such as %q", countNoun(len(nodes), "node"), nodes[0].Name()))
+			return e, withHints(exitf(ExitUsage, "%q is a pattern: one node is wanted here", text), fmt.Sprintf("it fits %s, such as %q", english.Count(len(nodes), "node"), nodes[0].Name()))
 		}
 	}
 	switch {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rdmakit/rdmakit/fabric"
 	"github.com/rdmakit/rdmakit/internal/config"
+	"github.com/rdmakit/rdmakit/internal/english"
 	"github.com/rdmakit/rdmakit/internal/output"
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
@@ -160,7 +161,7 @@ func treeBlocks(t *fabric.Topology) []output.Block {
 			hosts++
 		}
 	}
-	head := fmt.Sprintf("%s, %s, %s", switchCount(len(nodes)-hosts), countNoun(hosts, "host"), countNoun(len(t.Links()), "link"))
+	head := fmt.Sprintf("%s, %s, %s", switchCount(len(nodes)-hosts), english.Count(hosts, "host"), english.Count(len(t.Links()), "link"))
 	blocks := []output.Block{output.Line(output.Bold(head))}
 	for _, tier := range slices.Backward(slices.Sorted(maps.Keys(byTier))) {
 		text := output.Text{Title: fmt.Sprintf("Tier %d: %s", tier, switchCount(len(byTier[tier])))}

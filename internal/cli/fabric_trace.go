@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rdmakit/rdmakit/fabric"
+	"github.com/rdmakit/rdmakit/internal/english"
 	"github.com/rdmakit/rdmakit/internal/output"
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
@@ -199,7 +200,7 @@ func (r *traceReport) blocks() []output.Block {
 }
 
 // hopCount counts the cables of a way.
-func hopCount(n int) string { return countNoun(n, "hop") }
+func hopCount(n int) string { return english.Count(n, "hop") }
 
 func (l *hopLinkReport) cell() output.Cell {
 	text := l.State

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rdmakit/rdmakit/internal/english"
 	"github.com/rdmakit/rdmakit/internal/output"
 	"github.com/rdmakit/rdmakit/inventory"
 )
@@ -261,7 +262,7 @@ func (r *statusReport) summary() output.Text {
 			active++
 		}
 	}
-	count := output.Good(fmt.Sprintf("%d of %s active", active, countNoun(len(r.Ports), "port")))
+	count := output.Good(fmt.Sprintf("%d of %s active", active, english.Count(len(r.Ports), "port")))
 	switch {
 	case len(r.Ports) == 0:
 		count = output.Bad("no RDMA port")
