@@ -1,0 +1,308 @@
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Kustomizations are followed here and not built by kustomize's library: what it renders has lost the lines that a
+// finding must name, and the library is larger than the rest of the program's reading of Kubernetes objects together.
+
+// kustomizationNames are the names that kustomize looks for.
+func kustomizationNames() []string {
+	return []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
+}
+
+func isKustomizationName(name string) bool { return slices.Contains(kustomizationNames(), name) }
+
+// kustomizationFile returns the kustomization of a folder, "" where it has none.
+func kustomizationFile(dir string) string {
+	for _, name := range kustomizationNames() {
+		file := filepath.Join(dir, name)
+		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
+			return file
+		}
+	}
+	return ""
+}
+
+// sets reads what was found.
+func (r *reading) sets() []*Set {
+	for i, it := range r.items { // first, for they say which files are theirs
+		if it.kustomization {
+			r.items[i].set = r.kustomize(it.path, nil)
+		}
+	}
+	left := map[string][]string{}
+	var items []item
+	for _, it := range r.items {
+		dir := filepath.Dir(it.path)
+		switch {
+		case it.kustomization && !r.named[key(it.path)]:
+			items = append(items, it)
+		case it.kustomization || it.listed && r.named[key(it.path)]:
+		case it.listed && kustomizationFile(dir) != "":
+			left[dir] = append(left[dir], filepath.Base(it.path))
+		default:
+			set, err := readFile(it.path, r.Stdin)
+			if err != nil {
+				r.fail(err)
+				continue
+			}
+			items = append(items, item{path: it.path, set: set})
+		}
+	}
+	for _, it := range r.items {
+		if files := left[it.path]; it.kustomization && len(files) > 0 {
+			r.note("left out, for %s doesn't name it: %s", kustomizationFile(it.path), strings.Join(files, ", "))
+		}
+	}
+	sets := alternatives(items)
+	sets[0].Notes = append(sets[0].Notes, r.notes...)
+	return sets
+}
+
+func (r *reading) note(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(r.notes, text) {
+		r.notes = append(r.notes, text)
+	}
+}
+
+// alternatives makes sets of items that can be applied together: kustomizations that have an object in common can't. Each is
+// in one set at least, and in all others that have none of its objects.
+func alternatives(items []item) []*Set {
+	taken := []map[string]bool{{}} // objects of each set
+	home := make([]int, len(items))
+	for i, it := range items {
+		for home[i] < len(taken) && it.meets(taken[home[i]]) {
+			home[i]++
+		}
+		if home[i] == len(taken) {
+			taken = append(taken, map[string]bool{})
+		}
+		it.take(taken[home[i]])
+	}
+	var sets []*Set
+	for n := range taken {
+		in := make([]bool, len(items))
+		for i, it := range items {
+			if in[i] = home[i] == n || !it.meets(taken[n]); in[i] {
+				it.take(taken[n])
+			}
+		}
+		set := &Set{}
+		for i, it := range items {
+			if in[i] {
+				set.Add(it.set)
+			}
+		}
+		sets = append(sets, set)
+	}
+	return sets
+}
+
+// ids returns the objects of a kustomization by name and by place, for one object of a base that has two names is most likely
+// meant for two clusters. A file that stands for itself has no alternative.
+func (it item) ids() []string {
+	var out []string
+	for _, o := range it.set.Objects {
+		if !it.kustomization {
+			break
+		}
+		out = append(out, o.Root.At.String())
+		if o.Find("metadata", "name") != nil {
+			out = append(out, o.id())
+		}
+	}
+	return out
+}
+
+func (it item) meets(taken map[string]bool) bool {
+	return slices.ContainsFunc(it.ids(), func(id string) bool { return taken[id] })
+}
+
+func (it item) take(taken map[string]bool) {
+	for _, id := range it.ids() {
+		taken[id] = true
+	}
+}
+
+// id tells objects apart as the API server does.
+func (o *Object) id() string { return o.APIVersion + " " + o.String() }
+
+// kustomize reads what a kustomization names. above are the keys of those that name it.
+func (r *reading) kustomize(dir string, above []string) *Set {
+	file := kustomizationFile(dir)
+	set := &Set{}
+	if slices.Contains(above, key(dir)) {
+		r.fail(fmt.Errorf("read %s: the kustomization names itself", file))
+		return set
+	}
+	if !r.within(file) {
+		return set
+	}
+	data, err := readAll(file, nil)
+	if err != nil {
+		r.fail(err)
+		return set
+	}
+	k := &Set{Files: []string{file}}
+	parseInto(k, file, data, true)
+	set.Files, set.Problems = k.Files, k.Problems
+	if len(k.Objects) == 0 {
+		return set
+	}
+	root := k.Objects[0].Root
+	r.mention(dir, root, 0)
+	for _, field := range []string{"resources", "bases", "components"} {
+		for _, entry := range root.Get(field).List() {
+			if entry.Kind == String {
+				set.Add(r.resource(dir, entry, append(slices.Clone(above), key(dir))))
+			}
+		}
+	}
+	set.transform(root)
+	var open []string
+	for _, f := range root.Fields {
+		if slices.Contains(unapplied(), f.Key) && !f.Value.Empty() {
+			open = append(open, f.Key)
+		}
+	}
+	if len(open) > 0 {
+		r.note("%s: %s not applied; kustomize build %s | rdmactl k8s lint - judges the outcome", file, strings.Join(open, ", "), dir)
+	}
+	return set
+}
+
+// within counts the files that kustomizations name: overlays of overlays multiply them.
+func (r *reading) within(file string) bool {
+	r.files++
+	if r.files == maxFiles+1 {
+		r.fail(fmt.Errorf("read %s: kustomizations name more than %d files", file, maxFiles))
+	}
+	return r.files <= maxFiles
+}
+
+// unapplied are the fields of a kustomization that change or make objects, and are not applied here.
+func unapplied() []string {
+	return []string{
+		"patches", "patchesStrategicMerge", "patchesJson6902", "replacements", "vars", "transformers",
+		"generators", "configMapGenerator", "helmCharts", "helmChartInflationGenerator",
+	}
+}
+
+// mention notes all files and folders that the texts of a kustomization name: those are its business.
+func (r *reading) mention(dir string, v *Value, depth int) {
+	if v == nil || depth > MaxDepth {
+		return
+	}
+	for _, f := range v.Fields {
+		r.mention(dir, f.Value, depth+1)
+	}
+	for _, item := range v.Items {
+		r.mention(dir, item, depth+1)
+	}
+	if v.Kind != String || v.Text == "" || len(v.Text) > 4096 {
+		return
+	}
+	_, behind, _ := strings.Cut(v.Text, "=") // files of generators: KEY=FILE
+	for _, text := range []string{v.Text, behind} {
+		if file := filepath.Join(dir, text); text != "" && key(file) != key(dir) {
+			r.named[key(file)] = true
+		}
+	}
+}
+
+// resource reads an entry of resources: a file, a folder with a kustomization, or a URL, which isn't fetched.
+func (r *reading) resource(dir string, entry *Value, above []string) *Set {
+	file := entry.Text
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(dir, file)
+	}
+	info, err := os.Stat(file)
+	switch {
+	case err != nil && isRemote(entry.Text):
+		r.note("%s: %s is not fetched; kustomize build %s | rdmactl k8s lint - judges it as well", entry.At, entry.Text, dir)
+		return &Set{}
+	case err != nil:
+	case info.IsDir() && kustomizationFile(file) != "":
+		return r.kustomize(file, above)
+	case info.IsDir():
+		err = fmt.Errorf("open %s: no kustomization.yaml in it: %w", file, fs.ErrNotExist)
+	case !info.Mode().IsRegular():
+		err = fmt.Errorf("open %s: %w", file, errors.ErrUnsupported)
+	default:
+		set := &Set{}
+		if r.within(file) {
+			set, err = readFile(file, nil)
+		}
+		if err == nil {
+			return set
+		}
+	}
+	r.fail(fmt.Errorf("%s: %w", entry.At, err))
+	return &Set{}
+}
+
+// isRemote reports what kustomize takes for a URL or a repository.
+func isRemote(entry string) bool {
+	host, _, _ := strings.Cut(entry, "/")
+	return strings.Contains(entry, "://") || strings.Contains(entry, "?ref=") || strings.Contains(host, "@") || host == "github.com"
+}
+
+// transform applies the namespace, the prefix and the suffix of a kustomization.
+func (s *Set) transform(root *Value) {
+	namespace, prefix, suffix := root.Get("namespace"), root.Get("namePrefix"), root.Get("nameSuffix")
+	for _, o := range s.Objects {
+		switch {
+		case o.Kind == "Namespace":
+			o.rewrite("name", namespace)
+			continue
+		case o.Kind == "CustomResourceDefinition" || o.Kind == "APIService":
+			continue
+		case !isClusterKind(o.Kind):
+			o.rewrite("namespace", namespace)
+		}
+		if name := o.Find("metadata", "name"); name != nil && (!prefix.Empty() || !suffix.Empty()) {
+			renamed := *name
+			renamed.Text = prefix.text() + name.Text + suffix.text()
+			o.rewrite("name", &renamed)
+		}
+	}
+}
+
+func (v *Value) text() string {
+	if v == nil {
+		return ""
+	}
+	return v.Text
+}
+
+// rewrite sets a field of metadata, unless the value is empty.
+func (o *Object) rewrite(name string, v *Value) {
+	metadata := o.Find("metadata")
+	if v.Empty() || metadata == nil || metadata.Kind != Mapping {
+		return
+	}
+	if f := metadata.field(name); f != nil {
+		f.Value = v
+	} else {
+		metadata.Fields = append(metadata.Fields, Field{Key: name, At: v.At, Value: v})
+	}
+	*o = *newObject(o.File, o.Root, o.source)
+}
+
+// isClusterKind reports kinds that have no namespace. Of other kinds kustomize takes for granted that they have one.
+func isClusterKind(kind string) bool {
+	return slices.Contains([]string{
+		"Namespace", "Node", "PersistentVolume", "ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition", "APIService",
+		"StorageClass", "IngressClass", "PriorityClass", "RuntimeClass", "DeviceClass", "ResourceSlice", "CSIDriver", "CSINode", "VolumeAttachment",
+		"ValidatingWebhookConfiguration", "MutatingWebhookConfiguration", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
+		"CertificateSigningRequest", "FlowSchema", "PriorityLevelConfiguration",
+	}, kind)
+}

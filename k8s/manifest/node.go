@@ -1,0 +1,154 @@
+package manifest
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Kind is what a value is.
+type Kind uint8
+
+// The kinds.
+const (
+	Null Kind = iota
+	Mapping
+	List
+	String
+	Int
+	Float
+	Bool
+)
+
+// String returns the name that people use for the kind.
+func (k Kind) String() string {
+	return [...]string{"nothing", "a mapping", "a list", "a text", "a number", "a number with a fraction", "true or false"}[min(int(k), 6)]
+}
+
+// Pos is a place in a file; line and column count from 1, columns in characters. 0: unknown.
+type Pos struct {
+	File   string `json:"file"`
+	Line   int    `json:"line,omitempty"`
+	Column int    `json:"column,omitempty"`
+}
+
+// String returns "file:line:column" as far as it is known.
+func (p Pos) String() string {
+	switch {
+	case p.Line == 0:
+		return p.File
+	case p.Column == 0:
+		return fmt.Sprintf("%s:%d", p.File, p.Line)
+	}
+	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
+}
+
+// Region is a piece of a line: Length characters from Pos on.
+type Region struct {
+	Pos
+	Length int
+}
+
+// Value is a value with its place.
+type Value struct {
+	Kind Kind
+	At   Region
+	// Text is what a scalar says: without quotes, with escapes resolved.
+	Text string
+	// Quoted tells that a text stood in quotes or in a block.
+	Quoted bool
+	// Fields are the entries of a mapping in their order, of duplicate keys the last.
+	Fields []Field
+	// Items are the entries of a list.
+	Items []*Value
+}
+
+// Field is an entry of a mapping.
+type Field struct {
+	Key   string
+	At    Region // of the key
+	Value *Value
+}
+
+// Get returns the value of a key, nil where there is none.
+func (v *Value) Get(key string) *Value {
+	if f := v.field(key); f != nil {
+		return f.Value
+	}
+	return nil
+}
+
+func (v *Value) field(key string) *Field {
+	if v == nil || v.Kind != Mapping {
+		return nil
+	}
+	for i := range v.Fields {
+		if v.Fields[i].Key == key {
+			return &v.Fields[i]
+		}
+	}
+	return nil
+}
+
+// Find follows keys (string) and indices (int); nil where it leads to nothing.
+func (v *Value) Find(path ...any) *Value {
+	for _, step := range path {
+		switch s := step.(type) {
+		case string:
+			v = v.Get(s)
+		case int:
+			if v == nil || v.Kind != List || s < 0 || s >= len(v.Items) {
+				return nil
+			}
+			v = v.Items[s]
+		default:
+			return nil
+		}
+	}
+	return v
+}
+
+// Empty reports null, an empty text, and a mapping or list without entries.
+func (v *Value) Empty() bool {
+	if v == nil {
+		return true
+	}
+	switch v.Kind {
+	case Null:
+		return true
+	case Mapping:
+		return len(v.Fields) == 0
+	case List:
+		return len(v.Items) == 0
+	}
+	return v.Text == ""
+}
+
+// PathText writes a path as people do: spec.nicSelector.pfNames[0], metadata.annotations["a/b"].
+func PathText(path ...any) string {
+	var b strings.Builder
+	for _, step := range path {
+		switch s := step.(type) {
+		case int:
+			fmt.Fprintf(&b, "[%d]", s)
+		case string:
+			switch {
+			case strings.ContainsAny(s, "./[] \""):
+				b.WriteString("[" + strconv.Quote(s) + "]")
+			case b.Len() > 0:
+				b.WriteString("." + s)
+			default:
+				b.WriteString(s)
+			}
+		}
+	}
+	return b.String()
+}
+
+// List returns the entries of a list, none of anything else.
+func (v *Value) List() []*Value {
+	if v == nil || v.Kind != List {
+		return nil
+	}
+	return v.Items
+}

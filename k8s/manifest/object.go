@@ -1,0 +1,162 @@
+package manifest
+
+import (
+	"slices"
+	"strings"
+)
+
+// Object is an object of Kubernetes.
+type Object struct {
+	File string
+	// Root is the whole object, a mapping.
+	Root       *Value
+	APIVersion string
+	Kind       string
+	Namespace  string
+	Name       string
+
+	source *text
+}
+
+// Problem is something that is wrong with the text of a file.
+type Problem struct {
+	At     Region
+	Type   ProblemType
+	Text   string // what is wrong
+	Remedy string // what to write instead, "" where nothing tells
+	Other  Pos    // the first of two equal keys
+}
+
+// ProblemType tells problems apart.
+type ProblemType string
+
+// The types of problems.
+const (
+	ProblemSyntax    ProblemType = "syntax"        // no YAML, no JSON
+	ProblemDuplicate ProblemType = "duplicate-key" // a key twice in a mapping
+	ProblemLimit     ProblemType = "limit"         // too large, too deep, too many aliases
+	ProblemObject    ProblemType = "object"        // a document that is no object of Kubernetes
+	ProblemNode      ProblemType = "node"          // a snapshot that contradicts another (package k8s/source)
+)
+
+// Set is what files hold.
+type Set struct {
+	Files    []string
+	Objects  []*Object
+	Problems []Problem
+	// Notes tell what Read left out or did not apply, by file.
+	Notes []string
+}
+
+// Add appends what another set holds.
+func (s *Set) Add(other *Set) {
+	s.Files = append(s.Files, other.Files...)
+	s.Objects = append(s.Objects, other.Objects...)
+	s.Problems = append(s.Problems, other.Problems...)
+	s.Notes = append(s.Notes, other.Notes...)
+}
+
+// String names an object: "SriovNetwork sriov/rail0".
+func (o *Object) String() string {
+	name := o.Name
+	if name == "" {
+		name = "without a name"
+	}
+	if o.Namespace != "" {
+		name = o.Namespace + "/" + name
+	}
+	return o.Kind + " " + name
+}
+
+// Find returns a value of the object, nil where there is none.
+func (o *Object) Find(path ...any) *Value { return o.Root.Find(path...) }
+
+// At returns the place of a value; of one that is absent the place of the nearest key above it.
+func (o *Object) At(path ...any) Region {
+	v, at := o.Root, o.Root.At
+	for _, step := range path {
+		if key, ok := step.(string); ok {
+			if f := v.field(key); f != nil {
+				at = f.At
+			}
+		}
+		v = v.Find(step)
+		if v == nil {
+			return at
+		}
+		if v.Kind != Mapping && v.Kind != List && v.Kind != Null && v.At.Line > 0 {
+			at = v.At
+		} else if _, isIndex := step.(int); isIndex {
+			at = v.At
+		}
+	}
+	return at
+}
+
+// KeyAt is At for the key of a value.
+func (o *Object) KeyAt(path ...any) Region {
+	if len(path) > 0 {
+		if key, ok := path[len(path)-1].(string); ok {
+			if f := o.Root.Find(path[:len(path)-1]...).field(key); f != nil {
+				return f.At
+			}
+		}
+	}
+	return o.At(path...)
+}
+
+// Inside returns the place of a byte of a scalar's text, as of an error in JSON that stands in a string.
+func (o *Object) Inside(v *Value, offset int) Region {
+	if v == nil {
+		return o.Root.At
+	}
+	if at, ok := o.source.inside(v, offset); ok {
+		return at
+	}
+	return v.At
+}
+
+// newObject makes an object of a mapping.
+func newObject(file string, root *Value, source *text) *Object {
+	scalar := func(path ...any) string {
+		if v := root.Find(path...); v != nil && v.Kind != Mapping && v.Kind != List {
+			return v.Text
+		}
+		return ""
+	}
+	o := &Object{
+		File: file, Root: root, source: source,
+		APIVersion: scalar("apiVersion"), Kind: scalar("kind"),
+		Namespace: scalar("metadata", "namespace"), Name: scalar("metadata", "name"),
+	}
+	if o.Name == "" {
+		if prefix := scalar("metadata", "generateName"); prefix != "" {
+			o.Name = prefix + "*"
+		}
+	}
+	return o
+}
+
+// isObject reports what is meant as an object: it says what it is, or has a name where objects have theirs. Values of charts,
+// Chart.yaml and configurations of other programs lie in the same folders and are none.
+func (o *Object) isObject() bool {
+	if o.Kind != "" || strings.Contains(o.APIVersion, "/") {
+		return true
+	}
+	return o.Name != "" || o.Find("metadata") != nil && o.Find("spec") != nil
+}
+
+// isList reports a List, whose items are objects.
+func (o *Object) isList() bool {
+	items := o.Find("items")
+	return items != nil && items.Kind == List && (o.Kind == "List" || slices.Contains(listKinds(), o.Kind))
+}
+
+// listKinds are the lists that kubectl get --raw and clients write.
+func listKinds() []string {
+	return []string{
+		"SriovNetworkNodePolicyList", "SriovNetworkList", "SriovIBNetworkList", "SriovNetworkPoolConfigList", "SriovOperatorConfigList",
+		"SriovNetworkNodeStateList", "NetworkAttachmentDefinitionList", "PodList", "NodeList", "ConfigMapList", "NamespaceList",
+		"DeploymentList", "StatefulSetList", "DaemonSetList", "JobList",
+	}
+}

@@ -1,0 +1,89 @@
+package manifest
+
+import (
+	"bytes"
+	"fmt"
+)
+
+// Parse reads a file. Whatever is in it, the answer is a set: what can't be read is a problem of it. A mapping that has
+// nothing of an object, as values of a chart, is none. A file without any object gives an empty set.
+func Parse(file string, data []byte) *Set {
+	set := &Set{Files: []string{file}}
+	parseInto(set, file, data, false)
+	return set
+}
+
+// parseInto is Parse; with all, mappings that are no objects of Kubernetes count as such.
+func parseInto(set *Set, file string, data []byte, all bool) {
+	if len(data) > MaxFile {
+		set.fail(ProblemLimit, Region{Pos: Pos{File: file}}, fmt.Sprintf("larger than %d MiB", MaxFile>>20), "split the file")
+		return
+	}
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	p := &parser{set: set, source: newText(file, data), budget: 10_000 + 4*len(data), all: all}
+	if f, ok := findConflict(p.source); ok {
+		set.fail(ProblemSyntax, f.at, f.text, f.remedy)
+		return
+	}
+	if looksLikeJSON(data) && p.json(data) {
+		return
+	}
+	p.yaml()
+}
+
+// fail adds a problem.
+func (s *Set) fail(kind ProblemType, at Region, what, remedy string) {
+	s.Problems = append(s.Problems, Problem{At: at, Type: kind, Text: what, Remedy: remedy})
+}
+
+// parser reads one file.
+type parser struct {
+	set    *Set
+	source *text
+	budget int // values that may still be made
+	all    bool
+}
+
+// document makes objects of a document.
+func (p *parser) document(root *Value) {
+	switch {
+	case root == nil || root.Kind == Null:
+	case root.Kind == List: // as jq makes it of several objects
+		for _, item := range root.Items {
+			p.object(item)
+		}
+	default:
+		p.object(root)
+	}
+}
+
+func (p *parser) object(root *Value) {
+	if root.Kind != Mapping {
+		p.set.fail(ProblemObject, root.At, "this is "+root.Kind.String()+", not an object of Kubernetes", "an object begins with apiVersion and kind")
+		return
+	}
+	o := newObject(p.source.file, root, p.source)
+	switch {
+	case !p.all && !o.isObject():
+	case o.isList():
+		for _, item := range o.Find("items").Items {
+			p.object(item)
+		}
+	case len(p.set.Objects) >= MaxObjects:
+		if len(p.set.Objects) == MaxObjects && !p.limited() {
+			p.set.fail(ProblemLimit, root.At, fmt.Sprintf("more than %d objects in a file", MaxObjects), "split the file")
+		}
+	default:
+		p.set.Objects = append(p.set.Objects, o)
+	}
+}
+
+// limited reports that a limit was told already.
+func (p *parser) limited() bool {
+	for _, problem := range p.set.Problems {
+		if problem.Type == ProblemLimit {
+			return true
+		}
+	}
+	return false
+}

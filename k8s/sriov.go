@@ -1,0 +1,245 @@
+package k8s
+
+// SriovNetworkNodePolicy tells the SR-IOV operator which cards get how many VFs, and under which resource name pods ask
+// for them (sriov-network-operator, api/v1/sriovnetworknodepolicy_types.go).
+type SriovNetworkNodePolicy struct {
+	TypeMeta
+	Metadata ObjectMeta `json:"metadata"`
+	Spec     PolicySpec `json:"spec"`
+}
+
+// PolicySpec is the specification of a policy.
+type PolicySpec struct {
+	// ResourceName has no prefix: the operator puts its own in front.
+	ResourceName string `json:"resourceName"`
+	// NodeSelector is a plain map of labels, all of which a node must have.
+	NodeSelector map[string]string `json:"nodeSelector"`
+	// Priority is 0 to 99; the lower number wins. nil: as EffectivePriority says.
+	Priority *int `json:"priority,omitempty"`
+	MTU      *int `json:"mtu,omitempty"`
+	NumVfs   *int `json:"numVfs"`
+	// NicSelector chooses PFs; all fields that are set have to fit.
+	NicSelector NicSelector `json:"nicSelector"`
+	DeviceType  string      `json:"deviceType,omitempty"` // netdevice or vfio-pci
+	IsRdma      *bool       `json:"isRdma,omitempty"`
+	// LinkType is eth, ETH, ib or IB. Set, it also changes the firmware of mlx5 cards.
+	LinkType          string  `json:"linkType,omitempty"`
+	ESwitchMode       string  `json:"eSwitchMode,omitempty"` // legacy or switchdev
+	VdpaType          string  `json:"vdpaType,omitempty"`    // virtio or vhost
+	NeedVhostNet      *bool   `json:"needVhostNet,omitempty"`
+	ExcludeTopology   *bool   `json:"excludeTopology,omitempty"`
+	ExternallyManaged *bool   `json:"externallyManaged,omitempty"`
+	Bridge            *Bridge `json:"bridge,omitempty"`
+}
+
+// What an absent priority is.
+const (
+	// UnwrittenPriority is what the operator reads where nobody wrote one: the highest, so the policy wins (the field is an int
+	// with omitempty; api/v1/sriovnetworknodepolicy_types.go).
+	UnwrittenPriority = 0
+	// WebhookPriority is what the operator's mutating webhook writes instead: the lowest, so the policy loses
+	// (pkg/webhook/mutate.go). The webhook is off by default.
+	WebhookPriority = 99
+)
+
+// EffectivePriority returns the priority that the operator reads of a policy. webhook tells that its webhook saw the policy
+// when it was applied.
+func (s PolicySpec) EffectivePriority(webhook bool) int {
+	switch {
+	case s.Priority != nil:
+		return *s.Priority
+	case webhook:
+		return WebhookPriority
+	}
+	return UnwrittenPriority
+}
+
+// Bridge asks for a bridge on the PF.
+type Bridge struct {
+	OVS map[string]any `json:"ovs,omitempty"`
+}
+
+// NicSelector chooses PFs. Fields that are set are joined by and, the entries of a list by or; texts are compared
+// exactly, so PCI addresses are full and in lower case.
+type NicSelector struct {
+	Vendor      string   `json:"vendor,omitempty"`      // four hexadecimal digits: 15b3
+	DeviceID    string   `json:"deviceID,omitempty"`    // of the PF: 1021
+	RootDevices []string `json:"rootDevices,omitempty"` // PCI addresses: 0000:3c:00.0
+	// PfNames are names or alternative names of network devices, with a range of VFs behind # if not all are meant.
+	PfNames   []string `json:"pfNames,omitempty"`
+	NetFilter string   `json:"netFilter,omitempty"`
+}
+
+// Empty reports a selector that says nothing.
+func (s NicSelector) Empty() bool {
+	return s.Vendor == "" && s.DeviceID == "" && len(s.RootDevices) == 0 && len(s.PfNames) == 0 && s.NetFilter == ""
+}
+
+// SriovNetwork tells the operator to write a NetworkAttachmentDefinition for VFs on Ethernet.
+type SriovNetwork struct {
+	TypeMeta
+	Metadata ObjectMeta  `json:"metadata"`
+	Spec     NetworkSpec `json:"spec"`
+}
+
+// SriovIBNetwork is SriovNetwork for InfiniBand.
+type SriovIBNetwork struct {
+	TypeMeta
+	Metadata ObjectMeta    `json:"metadata"`
+	Spec     IBNetworkSpec `json:"spec"`
+}
+
+// IBNetworkSpec is the specification of a SriovIBNetwork.
+type IBNetworkSpec struct {
+	ResourceName string `json:"resourceName"` // that of a policy, without prefix
+	// NetworkNamespace is where the NetworkAttachmentDefinition goes; "": that of the object.
+	NetworkNamespace string `json:"networkNamespace,omitempty"`
+	IPAM             string `json:"ipam,omitempty"`         // a JSON object as a string
+	LinkState        string `json:"linkState,omitempty"`    // auto, enable or disable
+	Capabilities     string `json:"capabilities,omitempty"` // a JSON object as a string: {"infinibandGUID": true}
+	MetaPlugins      string `json:"metaPlugins,omitempty"`  // JSON objects as a string: {"type": "rdma"}
+}
+
+// NetworkSpec is the specification of a SriovNetwork.
+type NetworkSpec struct {
+	IBNetworkSpec
+	VLAN        *int   `json:"vlan,omitempty"`
+	VLANQoS     *int   `json:"vlanQoS,omitempty"`
+	VLANProto   string `json:"vlanProto,omitempty"`
+	SpoofChk    string `json:"spoofChk,omitempty"` // "on" or "off"
+	Trust       string `json:"trust,omitempty"`    // "on" or "off"
+	MaxTxRate   *int   `json:"maxTxRate,omitempty"`
+	MinTxRate   *int   `json:"minTxRate,omitempty"`
+	LogLevel    string `json:"logLevel,omitempty"`
+	LogFilePath string `json:"logFile,omitempty"`
+}
+
+// SriovNetworkPoolConfig says of a group of nodes how many may drain at a time, and their RDMA namespace mode.
+type SriovNetworkPoolConfig struct {
+	TypeMeta
+	Metadata ObjectMeta `json:"metadata"`
+	Spec     PoolSpec   `json:"spec"`
+}
+
+// PoolSpec is the specification of a pool.
+type PoolSpec struct {
+	// NodeSelector is a LabelSelector, unlike that of a policy.
+	NodeSelector *LabelSelector `json:"nodeSelector,omitempty"`
+	// MaxUnavailable is a number of nodes or a percentage ("25%"), rounded down; nil: all nodes of the pool at once. Only a
+	// node without a pool goes alone (sriov-network-operator, api/v1/helper.go, MaxUnavailable returns -1 for nil, which
+	// controllers/drain_controller_helper.go, tryDrainNode, takes as no limit; controllers/helper.go, defaultPoolConfig).
+	MaxUnavailable     *IntOrString   `json:"maxUnavailable,omitempty"`
+	RdmaMode           string         `json:"rdmaMode,omitempty"` // shared or exclusive
+	OvsHardwareOffload map[string]any `json:"ovsHardwareOffloadConfig,omitempty"`
+}
+
+// SriovOperatorConfig configures the operator; only the one named "default" counts.
+type SriovOperatorConfig struct {
+	TypeMeta
+	Metadata ObjectMeta         `json:"metadata"`
+	Spec     OperatorConfigSpec `json:"spec"`
+}
+
+// OperatorConfigSpec is the specification of a SriovOperatorConfig.
+type OperatorConfigSpec struct {
+	ConfigDaemonNodeSelector map[string]string `json:"configDaemonNodeSelector,omitempty"`
+	ConfigDaemonEnvVars      map[string]string `json:"configDaemonEnvVars,omitempty"` // not in v1.6.0
+	EnableInjector           *bool             `json:"enableInjector,omitempty"`
+	EnableOperatorWebhook    *bool             `json:"enableOperatorWebhook,omitempty"`
+	EnableOvsOffload         *bool             `json:"enableOvsOffload,omitempty"`
+	LogLevel                 *int              `json:"logLevel,omitempty"` // 0 to 2
+	DisableDrain             *bool             `json:"disableDrain,omitempty"`
+	ConfigurationMode        string            `json:"configurationMode,omitempty"` // daemon or systemd
+	UseCDI                   *bool             `json:"useCDI,omitempty"`
+	DisablePlugins           []string          `json:"disablePlugins,omitempty"`
+	FeatureGates             map[string]bool   `json:"featureGates,omitempty"`
+}
+
+// SriovNetworkNodeState is what the operator's daemon found on a node, and what it should make of it.
+type SriovNetworkNodeState struct {
+	TypeMeta
+	Metadata ObjectMeta `json:"metadata"` // the name is the node's
+	// Spec is nil where the object has none; an empty one means that nothing is wanted.
+	Spec   *NodeStateSpec  `json:"spec,omitempty"`
+	Status NodeStateStatus `json:"status,omitzero"`
+}
+
+// NodeStateSpec is what the operator wants of a node: what its policies make together.
+type NodeStateSpec struct {
+	Interfaces []InterfaceSpec `json:"interfaces,omitempty"`
+	System     NodeStateSystem `json:"system,omitzero"`
+}
+
+// InterfaceSpec is what the operator wants of a PF.
+type InterfaceSpec struct {
+	Name              string    `json:"name,omitempty"`
+	PciAddress        string    `json:"pciAddress"`
+	NumVfs            int       `json:"numVfs,omitempty"`
+	Mtu               int       `json:"mtu,omitempty"`
+	LinkType          string    `json:"linkType,omitempty"`
+	ESwitchMode       string    `json:"eSwitchMode,omitempty"`
+	ExternallyManaged bool      `json:"externallyManaged,omitempty"`
+	VfGroups          []VFGroup `json:"vfGroups,omitempty"`
+}
+
+// VFGroup is a range of VFs with one resource. VfRange is "0-7".
+type VFGroup struct {
+	ResourceName string `json:"resourceName,omitempty"`
+	DeviceType   string `json:"deviceType,omitempty"`
+	VfRange      string `json:"vfRange,omitempty"`
+	PolicyName   string `json:"policyName,omitempty"`
+	Mtu          int    `json:"mtu,omitempty"`
+	IsRdma       bool   `json:"isRdma,omitempty"`
+	VdpaType     string `json:"vdpaType,omitempty"`
+}
+
+// NodeStateStatus is what was found.
+type NodeStateStatus struct {
+	Interfaces    []Interface     `json:"interfaces,omitempty"`
+	SyncStatus    string          `json:"syncStatus,omitempty"` // Succeeded, Failed or InProgress
+	LastSyncError string          `json:"lastSyncError,omitempty"`
+	System        NodeStateSystem `json:"system,omitzero"`
+}
+
+// NodeStateSystem holds settings of the whole node.
+type NodeStateSystem struct {
+	RdmaMode string `json:"rdmaMode,omitempty"` // shared or exclusive
+}
+
+// Interface is a PF as the daemon found it. It lists network cards of supported models with a driver and a network
+// device: an InfiniBand card without ib_ipoib is absent.
+type Interface struct {
+	Name              string   `json:"name,omitempty"`
+	AltNames          []string `json:"altNames,omitempty"`
+	Mac               string   `json:"mac,omitempty"`
+	Driver            string   `json:"driver,omitempty"`
+	PciAddress        string   `json:"pciAddress"`
+	Vendor            string   `json:"vendor,omitempty"`
+	DeviceID          string   `json:"deviceID,omitempty"`
+	Mtu               int      `json:"mtu,omitempty"`
+	NumVfs            int      `json:"numVfs,omitempty"`
+	TotalVfs          int      `json:"totalvfs,omitempty"`
+	LinkSpeed         string   `json:"linkSpeed,omitempty"`
+	LinkType          string   `json:"linkType,omitempty"` // ETH or IB
+	LinkAdminState    string   `json:"linkAdminState,omitempty"`
+	ESwitchMode       string   `json:"eSwitchMode,omitempty"`
+	ExternallyManaged bool     `json:"externallyManaged,omitempty"`
+	NetFilter         string   `json:"netFilter,omitempty"`
+	VFs               []VF     `json:"Vfs,omitempty"` // with a capital V in the API
+}
+
+// VF is a virtual function of an Interface.
+type VF struct {
+	VfID       int    `json:"vfID"`
+	Name       string `json:"name,omitempty"`
+	Mac        string `json:"mac,omitempty"`
+	Assigned   string `json:"assigned,omitempty"`
+	Driver     string `json:"driver,omitempty"`
+	PciAddress string `json:"pciAddress"`
+	Vendor     string `json:"vendor,omitempty"`
+	DeviceID   string `json:"deviceID,omitempty"`
+	Vlan       int    `json:"Vlan,omitempty"`
+	Mtu        int    `json:"mtu,omitempty"`
+	GUID       string `json:"guid,omitempty"`
+	VdpaType   string `json:"vdpaType,omitempty"`
+}
