@@ -1,0 +1,289 @@
+package source
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/rdmakit/rdmakit/internal/bundle"
+	"github.com/rdmakit/rdmakit/internal/nodetree"
+	"github.com/rdmakit/rdmakit/internal/sysfs"
+	"github.com/rdmakit/rdmakit/inventory"
+	"github.com/rdmakit/rdmakit/k8s"
+	"github.com/rdmakit/rdmakit/k8s/manifest"
+	"github.com/rdmakit/rdmakit/launch/consensus"
+)
+
+// maxInput bounds a file, in bytes: several snapshots of large nodes, or the states of three thousand.
+const maxInput = manifest.MaxFile
+
+// ErrNoNode is the cause of the error where none of the files tells of a node.
+var ErrNoNode = errors.New("no node in it")
+
+// Files is a Source of recorded nodes and manifests.
+type Files struct {
+	// Names are files, folders with such files, roots of nodes, and "-" for Stdin.
+	Names []string
+	Stdin io.Reader
+}
+
+// Cluster implements Source. Of a folder all files are read that could be nodes or manifests, and what is neither is
+// an error that names it.
+func (f Files) Cluster(ctx context.Context) (Cluster, error) {
+	var c collector
+	var errs []error
+	for _, name := range f.Names {
+		files, err := expand(name)
+		errs = append(errs, err)
+		for _, file := range files {
+			if ctx.Err() != nil {
+				return Cluster{}, context.Cause(ctx)
+			}
+			if err := c.read(ctx, file, f.Stdin); err != nil {
+				errs = append(errs, fmt.Errorf("read nodes of %s: %w", file, trim(err, file)))
+			}
+		}
+	}
+	nodes, doubles := apart(c.nodes)
+	nodes, strays := strayFirmware(Join(nodes))
+	return Cluster{Nodes: nodes, Objects: c.objects, Problems: slices.Concat(c.problems, doubles, strays)}, errors.Join(errs...)
+}
+
+// trim drops the file from the front of an error that names it again.
+func trim(err error, file string) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok && e.Path == file {
+		return e.Err
+	}
+	return err
+}
+
+// expand lists what a folder holds; hidden files and folders within it are left out, but for roots of nodes.
+func expand(name string) ([]string, error) {
+	info, _ := os.Stat(name) // who opens it tells what is wrong
+	if name == "-" || info == nil || !info.IsDir() || isRoot(name) {
+		return []string{name}, nil
+	}
+	entries, err := os.ReadDir(name)
+	var files []string
+	for _, e := range entries {
+		file := filepath.Join(name, e.Name())
+		if info, err := os.Stat(file); err == nil && !strings.HasPrefix(e.Name(), ".") && (!info.IsDir() || isRoot(file)) {
+			files = append(files, file)
+		}
+	}
+	if err == nil && len(files) == 0 {
+		err = fmt.Errorf("read nodes of %s: %w", name, ErrNoNode)
+	}
+	return files, err
+}
+
+// isRoot reports a folder that is the root of a node, as --root takes it.
+func isRoot(dir string) bool {
+	info, err := os.Stat(filepath.Join(dir, "sys"))
+	return err == nil && info.IsDir()
+}
+
+// collector gathers what files tell.
+type collector struct {
+	nodes    []Node
+	objects  []*manifest.Object
+	problems []manifest.Problem
+}
+
+// treeText begins a node tree as text.
+var treeText = regexp.MustCompile(`(?m)^(\[(\.|sys|proc|dev|etc|usr|var)[\]/]|live\.json =)`)
+
+func (c *collector) read(ctx context.Context, name string, stdin io.Reader) error {
+	if name != "-" && isRoot(name) {
+		root, err := sysfs.OpenRoot(name)
+		if err != nil {
+			return err
+		}
+		defer root.Close()
+		tree, err := nodetree.FromFS(root)
+		if err != nil {
+			return err
+		}
+		return c.tree(ctx, tree, name)
+	}
+	data, err := readAll(name, stdin)
+	switch {
+	case err != nil:
+		return err
+	case bytes.HasPrefix(data, []byte("\x1f\x8b")):
+		tree, err := nodetree.FromTarGz(bytes.NewReader(data))
+		if err != nil {
+			return err
+		}
+		return c.tree(ctx, tree, name)
+	case isPlan(data):
+		return c.plan(data, name)
+	case isSnapshot(data):
+		return c.snapshots(data, name)
+	case snapshotYAML.Match(data):
+		return c.yamlSnapshots(data, name)
+	case isFirmware(data):
+		return c.firmware(data, name)
+	case treeText.Match(data):
+		tree, err := nodetree.Parse(name, data)
+		if err != nil {
+			return err
+		}
+		return c.tree(ctx, tree, name)
+	}
+	return c.manifests(name, data)
+}
+
+func readAll(name string, stdin io.Reader) ([]byte, error) {
+	in := stdin
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer file.Close()
+		in = file
+	}
+	data, err := io.ReadAll(io.LimitReader(in, maxInput+1))
+	if err == nil && len(data) > maxInput {
+		err = fmt.Errorf("larger than %d MiB", maxInput>>20)
+	}
+	return data, err
+}
+
+// isPlan reports JSON of rdmactl k8s plan.
+func isPlan(data []byte) bool {
+	start := bytes.TrimLeft(data, " \t\r\n\xef\xbb\xbf")
+	return bytes.HasPrefix(start, []byte("{")) && bytes.Contains(start[:min(len(start), 256)], []byte(`"rdmakit.k8splan/`))
+}
+
+// plan takes the labels that a plan gives to nodes. Its objects are no part of the cluster.
+func (c *collector) plan(data []byte, name string) error {
+	var p struct {
+		Label []struct {
+			Key   string   `json:"key"`
+			Value string   `json:"value"`
+			Nodes []string `json:"nodes"`
+		} `json:"label"`
+	}
+	if err := json.Unmarshal(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), &p); err != nil {
+		return fmt.Errorf("plan: %w", err)
+	}
+	for _, l := range p.Label {
+		for _, node := range l.Nodes {
+			c.nodes = append(c.nodes, Node{
+				Name: node, Promised: map[string]string{l.Key: l.Value}, LabelOrigins: map[string]string{l.Key: name}, Origins: []string{name},
+			})
+		}
+	}
+	return nil
+}
+
+// isSnapshot reports JSON of rdmactl detect.
+func isSnapshot(data []byte) bool {
+	start := bytes.TrimLeft(data, " \t\r\n\xef\xbb\xbf")
+	return len(start) > 0 && (start[0] == '{' || start[0] == '[') && bytes.Contains(start[:min(len(start), 4096)], []byte(`"rdmakit.`))
+}
+
+// snapshotYAML begins YAML of rdmactl detect.
+var snapshotYAML = regexp.MustCompile(`\A(?:\xef\xbb\xbf)?(?:---)?\s*schema: "?rdmakit\.`)
+
+// yamlSnapshots takes snapshots in YAML for what they are in JSON.
+func (c *collector) yamlSnapshots(data []byte, name string) error {
+	documents := yaml.NewDecoder(bytes.NewReader(data))
+	for {
+		var document map[string]any
+		if err := documents.Decode(&document); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		text, err := json.Marshal(document)
+		if err != nil {
+			return err
+		}
+		if err := c.snapshots(text, name); err != nil {
+			return err
+		}
+	}
+}
+
+func (c *collector) tree(ctx context.Context, tree *nodetree.Tree, name string) error {
+	b, err := bundle.FromTree(tree)
+	if err != nil {
+		return err
+	}
+	snap, err := inventory.Scan(ctx, b.Sources())
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil && len(snap.Problems) == 0:
+		return err
+	case snap.Host.Name == "" && len(snap.Cards) == 0 && len(snap.Netdevs) == 0:
+		return ErrNoNode
+	}
+	c.nodes = append(c.nodes, FromSnapshot(snap, name))
+	return nil
+}
+
+func (c *collector) snapshots(data []byte, name string) error {
+	for snap, err := range consensus.Documents(bytes.NewReader(data)) {
+		if err != nil {
+			return err
+		}
+		c.nodes = append(c.nodes, FromSnapshot(snap, name))
+	}
+	return nil
+}
+
+// manifests takes nodes and their states as nodes, and everything else as what the cluster has. What is wrong with a file of which
+// something can be read is a problem.
+func (c *collector) manifests(name string, data []byte) error {
+	if name == "-" {
+		name = manifest.StdinName
+	}
+	set := manifest.Parse(name, data)
+	switch {
+	case len(set.Objects) > 0:
+	case len(set.Problems) > 0:
+		return broken(set)
+	default:
+		return ErrNoNode
+	}
+	c.problems = append(c.problems, set.Problems...)
+	for _, o := range set.Objects {
+		switch o.Kind {
+		case k8s.KindNodeState:
+			var state k8s.SriovNetworkNodeState
+			o.Decode(&state)
+			c.nodes = append(c.nodes, FromNodeState(state, name))
+		case k8s.KindNode:
+			var node k8s.Node
+			o.Decode(&node)
+			c.nodes = append(c.nodes, FromNode(node, name))
+		default:
+			c.objects = append(c.objects, o)
+		}
+	}
+	return nil
+}
+
+// broken is the error for a file of which nothing can be read.
+func broken(set *manifest.Set) error {
+	p := set.Problems[0]
+	if p.At.Line == 0 {
+		return errors.New(p.Text)
+	}
+	return fmt.Errorf("line %d: %s", p.At.Line, p.Text)
+}
