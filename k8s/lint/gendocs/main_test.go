@@ -1,0 +1,19 @@
+package main
+
+import (
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestPageIsUpToDate(t *testing.T) {
+	const file = "../../../docs/k8s-lint.md"
+	got, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatalf("read the page: %v; run go generate ./k8s/lint/...", err)
+	}
+	if diff := cmp.Diff(string(page()), string(got)); diff != "" {
+		t.Errorf("%s is not what the rules say; run go generate ./k8s/lint/... (-want +got):\n%s", file, diff)
+	}
+}

@@ -1,0 +1,129 @@
+package lint
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/xml"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// The form of JUnit's reports that CI systems read: a suite a file, a case an object that is well, and a case a finding.
+type (
+	junitSuites struct {
+		XMLName  xml.Name     `xml:"testsuites"`
+		Name     string       `xml:"name,attr"`
+		Tests    int          `xml:"tests,attr"`
+		Failures int          `xml:"failures,attr"`
+		Skipped  int          `xml:"skipped,attr"`
+		Suites   []junitSuite `xml:"testsuite"`
+	}
+	junitSuite struct {
+		Name     string      `xml:"name,attr"`
+		Tests    int         `xml:"tests,attr"`
+		Failures int         `xml:"failures,attr"`
+		Skipped  int         `xml:"skipped,attr"`
+		Cases    []junitCase `xml:"testcase"`
+	}
+	junitCase struct {
+		Name    string        `xml:"name,attr"`
+		Class   string        `xml:"classname,attr"`
+		File    string        `xml:"file,attr,omitempty"`
+		Line    int           `xml:"line,attr,omitempty"`
+		Failure *junitFailure `xml:"failure"`
+		Skipped *junitSkipped `xml:"skipped"`
+		Out     string        `xml:"system-out,omitempty"`
+	}
+	junitSkipped struct {
+		Message string `xml:"message,attr"`
+	}
+	junitFailure struct {
+		Message string `xml:"message,attr"`
+		Type    string `xml:"type,attr"`
+		Text    string `xml:",chardata"`
+	}
+)
+
+// JUnit writes the report as XML of JUnit. Errors are failures, and warnings too where strict says so; other findings are cases that
+// pass and say something, and those that comments suppress are skipped.
+func (r Report) JUnit(strict bool) ([]byte, error) {
+	all := junitSuites{Name: "rdmactl k8s lint"}
+	for _, file := range r.Files {
+		suite := r.junitSuite(file, strict)
+		all.Tests += suite.Tests
+		all.Failures += suite.Failures
+		all.Skipped += suite.Skipped
+		all.Suites = append(all.Suites, suite)
+	}
+	var buf bytes.Buffer
+	buf.WriteString(xml.Header)
+	enc := xml.NewEncoder(&buf)
+	enc.Indent("", "  ")
+	if err := enc.Encode(all); err != nil {
+		return nil, fmt.Errorf("encode junit: %w", err)
+	}
+	buf.WriteByte('\n')
+	return buf.Bytes(), nil
+}
+
+func (r Report) junitSuite(file string, strict bool) junitSuite {
+	suite := junitSuite{Name: xmlText(file)}
+	told, names := map[string]bool{}, map[string]int{}
+	add := func(f Finding) *junitCase {
+		told[f.Object] = true
+		name := strings.TrimSpace(f.Object + " " + f.Rule)
+		if names[name]++; names[name] > 1 { // CI systems take cases of one name for one
+			name = fmt.Sprintf("%s (%d)", name, names[name])
+		}
+		suite.Cases = append(suite.Cases, junitCase{Name: xmlText(name), Class: xmlText(file), File: xmlText(f.File), Line: f.Line})
+		return &suite.Cases[len(suite.Cases)-1]
+	}
+	for _, f := range r.Findings {
+		switch {
+		case f.File != file:
+		case f.Severity == SeverityError || strict && f.Severity == SeverityWarn:
+			add(f).Failure = &junitFailure{Message: xmlText(f.Summary), Type: f.Rule, Text: xmlText(f.text())}
+			suite.Failures++
+		default:
+			add(f).Out = xmlText(f.text())
+		}
+	}
+	for _, f := range r.Suppressed {
+		if f.File == file {
+			c := add(f)
+			c.Skipped, c.Out = &junitSkipped{Message: xmlText(cmp.Or(f.Reason, "suppressed"))}, xmlText(f.text())
+			suite.Skipped++
+		}
+	}
+	for _, o := range r.Objects {
+		if o.File == file && !told[o.Object] {
+			suite.Cases = append(suite.Cases, junitCase{Name: xmlText(o.Object), Class: xmlText(file), File: xmlText(o.File), Line: o.Line})
+		}
+	}
+	suite.Tests = len(suite.Cases)
+	return suite
+}
+
+// text is a finding in lines.
+func (f Finding) text() string {
+	lines := []string{fmt.Sprintf("%s: %s: %s", f.Place(), f.Severity, f.Summary)}
+	for _, e := range f.Evidence {
+		lines = append(lines, e.Place+": "+e.Text)
+	}
+	remedy := f.Remedy
+	if f.Fix != "" {
+		remedy += ": " + f.Fix
+	}
+	return strings.Join(append(lines, "fix: "+remedy), "\n")
+}
+
+// xmlText drops what XML can't hold, escaped or not.
+func xmlText(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\t' || r == '\n' || r >= 0x20 && r != 0xfffe && r != 0xffff && r != utf8.RuneError {
+			return r
+		}
+		return '?'
+	}, s)
+}

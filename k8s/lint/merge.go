@@ -1,0 +1,49 @@
+package lint
+
+import "slices"
+
+// Merge makes one report of those of alternatives, such as overlays of one base: what several of them say stands once.
+func Merge(reports ...Report) Report {
+	if len(reports) == 1 {
+		return reports[0]
+	}
+	out := Report{Schema: Schema, Files: []string{}, Objects: []Judged{}, Findings: []Finding{}}
+	type said struct{ place, rule, path, summary string } // whatever the overlay calls the object
+	findings, objects := map[said]bool{}, map[Judged]bool{}
+	add := func(list, more []Finding) []Finding {
+		for _, f := range more {
+			if id := (said{f.Place(), f.Rule, f.Path, f.Summary}); !findings[id] {
+				findings[id] = true
+				list = append(list, f)
+			}
+		}
+		return list
+	}
+	for _, r := range reports {
+		out.Files = appendNew(out.Files, r.Files)
+		out.Nodes = appendNew(out.Nodes, r.Nodes)
+		out.Unjudged = appendNew(out.Unjudged, r.Unjudged)
+		for _, o := range r.Objects {
+			if !objects[o] {
+				objects[o] = true
+				out.Objects = append(out.Objects, o)
+			}
+		}
+		out.Findings = add(out.Findings, r.Findings)
+		out.Suppressed = add(out.Suppressed, r.Suppressed)
+	}
+	sortFindings(out.Findings, out.Files)
+	sortFindings(out.Suppressed, out.Files)
+	out.count()
+	return out
+}
+
+// appendNew appends what a list hasn't yet.
+func appendNew(list, more []string) []string {
+	for _, s := range more {
+		if !slices.Contains(list, s) {
+			list = append(list, s)
+		}
+	}
+	return list
+}

@@ -1,0 +1,256 @@
+package lint
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/rdmakit/rdmakit/k8s"
+	"github.com/rdmakit/rdmakit/k8s/manifest"
+	"github.com/rdmakit/rdmakit/k8s/source"
+)
+
+// model is all objects and nodes, as the rules ask for them.
+type model struct {
+	in      Input
+	objects []*manifest.Object // the judged ones first, then those of the cluster
+	judged  map[*manifest.Object]bool
+	nodes   []source.Node
+	ignored []ignore // comments that suppress findings
+
+	policies   []*typed[k8s.SriovNetworkNodePolicy]
+	networks   []*network
+	pools      []*typed[k8s.SriovNetworkPoolConfig]
+	configs    []*typed[k8s.SriovOperatorConfig]
+	nads       []*typed[k8s.NetworkAttachmentDefinition]
+	namespaces map[string]bool
+	pods       []*pod
+
+	// What rules ask for again and again, made once.
+	selected  map[*policy][]card // PFs that a policy selects
+	meetings  []meeting
+	byName    map[string][]attachable
+	attach    []attachable
+	addresses []ipamRef
+	known     []string // resources that policies make and nodes have
+	resource  map[string]resourceUse
+	ofPolicy  map[string][]*policy  // by resource
+	ofNetwork map[string][]*network // by resource
+}
+
+// resourceUse tells who knows a resource, by its name without prefix.
+type resourceUse struct{ made, networked bool }
+
+// typed is an object with its decoded form.
+type typed[T any] struct {
+	*manifest.Object
+	Value T
+}
+
+// network is a SriovNetwork or a SriovIBNetwork.
+type network struct {
+	*manifest.Object
+	Spec k8s.NetworkSpec
+	IB   bool
+}
+
+// target returns where the NetworkAttachmentDefinition goes.
+func (n *network) target() string { return cmp.Or(n.Spec.NetworkNamespace, n.Namespace) }
+
+func newModel(in Input) *model {
+	m := &model{in: in, judged: map[*manifest.Object]bool{}, nodes: in.Cluster.Nodes, namespaces: map[string]bool{}, ignored: readIgnores(in.Manifests)}
+	seen := map[string]bool{}
+	for _, o := range in.Manifests.Objects {
+		m.judged[o] = true
+		m.objects = append(m.objects, o)
+		seen[o.String()] = true
+	}
+	for _, o := range in.Cluster.Objects {
+		if !seen[o.String()] {
+			m.objects = append(m.objects, o)
+		}
+	}
+	var states []source.Node
+	for _, o := range m.objects {
+		states = append(states, m.add(o)...)
+	}
+	if len(states) > 0 {
+		m.nodes = source.Join(append(slices.Clone(m.nodes), states...))
+	}
+	m.index()
+	return m
+}
+
+// index makes the lists that rules share.
+func (m *model) index() {
+	m.ofPolicy, m.ofNetwork = map[string][]*policy{}, map[string][]*network{}
+	for _, p := range m.policies {
+		m.ofPolicy[p.Value.Spec.ResourceName] = append(m.ofPolicy[p.Value.Spec.ResourceName], p)
+	}
+	for _, n := range m.networks {
+		m.ofNetwork[n.Spec.ResourceName] = append(m.ofNetwork[n.Spec.ResourceName], n)
+	}
+	delete(m.ofPolicy, "")
+	delete(m.ofNetwork, "")
+	m.selected = map[*policy][]card{}
+	for _, p := range m.policies {
+		m.selected[p] = source.Select(p.Value.Spec, m.nodes)
+	}
+	m.meetings = m.findMeetings()
+	rendered := map[string]*typed[k8s.NetworkAttachmentDefinition]{}
+	for _, nad := range m.nads {
+		rendered[nad.Namespace+"/"+nad.Name] = nad
+	}
+	m.attach = m.findAttachables(rendered)
+	m.byName = map[string][]attachable{}
+	for _, a := range m.attach {
+		m.byName[a.Name] = append(m.byName[a.Name], a)
+	}
+	m.addresses = m.findIPAMs()
+	m.known = m.findResources()
+	m.resource = map[string]resourceUse{}
+	for _, r := range m.known {
+		m.resource[r] = resourceUse{made: true}
+	}
+	for _, a := range m.attach {
+		if a.resource != "" {
+			m.resource[a.resource] = resourceUse{made: m.resource[a.resource].made, networked: true}
+		}
+	}
+}
+
+// add sorts an object in. Nodes among the manifests tell of the cluster as well.
+func (m *model) add(o *manifest.Object) []source.Node {
+	switch o.Kind {
+	case k8s.KindPolicy:
+		m.policies = append(m.policies, decode[k8s.SriovNetworkNodePolicy](o))
+	case k8s.KindNetwork:
+		m.networks = append(m.networks, &network{Object: o, Spec: decode[k8s.SriovNetwork](o).Value.Spec})
+	case k8s.KindIBNetwork:
+		spec := decode[k8s.SriovIBNetwork](o).Value.Spec
+		m.networks = append(m.networks, &network{Object: o, IB: true, Spec: k8s.NetworkSpec{IBNetworkSpec: spec}})
+	case k8s.KindPoolConfig:
+		m.pools = append(m.pools, decode[k8s.SriovNetworkPoolConfig](o))
+	case k8s.KindOperatorConfig:
+		m.configs = append(m.configs, decode[k8s.SriovOperatorConfig](o))
+	case k8s.KindNAD:
+		m.nads = append(m.nads, decode[k8s.NetworkAttachmentDefinition](o))
+	case k8s.KindNamespace:
+		m.namespaces[o.Name] = true
+	case k8s.KindNodeState:
+		return []source.Node{source.FromNodeState(decode[k8s.SriovNetworkNodeState](o).Value, o.File)}
+	case k8s.KindNode:
+		return []source.Node{source.FromNode(decode[k8s.Node](o).Value, o.File)}
+	default:
+		m.pods = append(m.pods, podsOf(o)...)
+	}
+	return nil
+}
+
+func decode[T any](o *manifest.Object) *typed[T] {
+	t := &typed[T]{Object: o}
+	o.Decode(&t.Value)
+	return t
+}
+
+// has reports that an object of one of the kinds is judged.
+func (m *model) has(kinds []string) bool {
+	return slices.ContainsFunc(m.objects, func(o *manifest.Object) bool {
+		return m.judged[o] && (slices.Contains(kinds, o.Kind) || slices.Contains(kinds, k8s.KindPod) && len(podsOf(o)) > 0)
+	})
+}
+
+// operatorNamespace returns where the operator runs, and whether that is known rather than likely.
+func (m *model) operatorNamespace() (name string, certain bool) {
+	if ns := m.in.Options.OperatorNamespace; ns != "" {
+		return ns, true
+	}
+	for _, c := range m.configs {
+		if c.Namespace != "" {
+			return c.Namespace, true
+		}
+	}
+	for i := range m.nodes {
+		if s := m.nodes[i].State; s != nil && s.Metadata.Namespace != "" {
+			return s.Metadata.Namespace, true // the operator writes them into its own namespace
+		}
+	}
+	counts := map[string]int{}
+	for _, p := range m.policies {
+		if slices.Contains(usualNamespaces(), p.Namespace) {
+			counts[p.Namespace]++
+		}
+	}
+	for _, ns := range usualNamespaces() {
+		if counts[ns] > counts[name] {
+			name = ns
+		}
+	}
+	return name, false
+}
+
+// usualNamespaces are those that the charts and manuals of the operator use.
+func usualNamespaces() []string {
+	return []string{"sriov-network-operator", "nvidia-network-operator", "openshift-sriov-network-operator", "network-operator"}
+}
+
+// webhook tells whether the operator's webhook sees what is applied, and whether that is known: without a configuration it is off
+// by default, and on with OpenShift.
+func (m *model) webhook() (on, known bool) {
+	for _, c := range m.configs {
+		if c.Name == "default" {
+			return k8s.ValueOf(c.Value.Spec.EnableOperatorWebhook), true
+		}
+	}
+	return false, false
+}
+
+// policiesOf returns the policies of a resource.
+func (m *model) policiesOf(resource string) []*policy { return m.ofPolicy[resource] }
+
+// networksOf returns the networks of a resource.
+func (m *model) networksOf(resource string) []*network { return m.ofNetwork[resource] }
+
+// attachable is something that a pod can name in its annotation.
+type attachable struct {
+	*manifest.Object
+	namespace string
+	// prefix and resource are the parts of the resource that the pod must ask for; prefix "" where nothing tells.
+	prefix, resource string
+	network          *network // nil for a hand-written NetworkAttachmentDefinition
+}
+
+// attachables returns what networks and NetworkAttachmentDefinitions offer; one that the operator wrote from a network
+// stands once.
+func (m *model) attachables() []attachable { return m.attach }
+
+func (m *model) findAttachables(rendered map[string]*typed[k8s.NetworkAttachmentDefinition]) []attachable {
+	var out []attachable
+	written := map[string]bool{}
+	for _, n := range m.networks {
+		a := attachable{Object: n.Object, namespace: n.target(), prefix: m.in.Options.ResourcePrefix, resource: n.Spec.ResourceName, network: n}
+		id := a.namespace + "/" + n.Name
+		written[id] = true
+		if nad := rendered[id]; nad != nil {
+			a.prefix, _ = splitResource(nad.Value.Metadata.Annotations[k8s.AnnotationResourceName])
+		}
+		out = append(out, a)
+	}
+	for _, nad := range m.nads {
+		if written[nad.Namespace+"/"+nad.Name] {
+			continue
+		}
+		a := attachable{Object: nad.Object, namespace: nad.Namespace}
+		a.prefix, a.resource = splitResource(nad.Value.Metadata.Annotations[k8s.AnnotationResourceName])
+		out = append(out, a)
+	}
+	return out
+}
+
+// splitResource splits "nvidia.com/rail0".
+func splitResource(s string) (prefix, name string) {
+	if i := strings.LastIndexByte(s, '/'); i >= 0 {
+		return s[:i], s[i+1:]
+	}
+	return "", s
+}

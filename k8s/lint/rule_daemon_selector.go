@@ -1,0 +1,66 @@
+package lint
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/rdmakit/rdmakit/k8s"
+	"github.com/rdmakit/rdmakit/k8s/source"
+)
+
+func daemonSelector() Rule {
+	return Rule{
+		ID: "daemon-selector", Title: "a policy for nodes on which the operator's daemon doesn't run", Severity: SeverityError,
+		Kinds:       []string{k8s.KindPolicy},
+		Explanation: "The daemon that makes the VFs runs on the nodes that configDaemonNodeSelector of the SriovOperatorConfig selects. On others a policy has no effect, there is no SriovNetworkNodeState, and nothing tells.",
+		Remedy:      "give the nodes the labels of configDaemonNodeSelector, or select other nodes",
+		Wrong:       "    node-role.kubernetes.io/pool: storage",
+		Right:       "    node-role.kubernetes.io/pool: gpu",
+		Sources:     []string{srcDaemonSet, srcCRD},
+		check: func(p *pass) {
+			for _, c := range p.configs {
+				want := c.Value.Spec.ConfigDaemonNodeSelector
+				if c.Name != "default" || len(want) == 0 {
+					continue
+				}
+				for _, pol := range p.policies {
+					checkDaemon(p, pol, c, want)
+				}
+			}
+		},
+	}
+}
+
+func checkDaemon(p *pass, pol *policy, c *typed[k8s.SriovOperatorConfig], want map[string]string) {
+	where := c.At("spec", "configDaemonNodeSelector")
+	for _, key := range slices.Sorted(maps.Keys(pol.Value.Spec.NodeSelector)) {
+		if value, ok := want[key]; ok && value != pol.Value.Spec.NodeSelector[key] {
+			at := path{"spec", "nodeSelector", key}
+			p.error(pol.Object, at, "the operator's daemon runs on nodes with %s: %s only", key, value).because(where, "configDaemonNodeSelector")
+			return
+		}
+	}
+	var without []*source.Node
+	selected := 0
+	for _, n := range p.takes(pol) {
+		if n.Labels == nil {
+			continue
+		}
+		selected++
+		if ok, _ := n.Selected(want); !ok {
+			without = append(without, n)
+		}
+	}
+	if len(without) == 0 {
+		return
+	}
+	report := p.warn
+	if len(without) == selected {
+		report = p.error
+	}
+	f := report(pol.Object, path{"spec", "nodeSelector"}, "the operator's daemon doesn't run on %d of the %d nodes that the policy selects", len(without), selected)
+	f.because(where, "configDaemonNodeSelector")
+	for _, n := range without[:min(len(without), cardsShown)] {
+		f.onNode(n.Name, "lacks a label of it")
+	}
+}

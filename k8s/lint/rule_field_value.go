@@ -1,0 +1,89 @@
+package lint
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rdmakit/rdmakit/internal/spelling"
+	"github.com/rdmakit/rdmakit/k8s"
+	"github.com/rdmakit/rdmakit/k8s/manifest"
+)
+
+func fieldValue() Rule {
+	return Rule{
+		ID: "field-value", Title: "a value that the field doesn't admit", Severity: SeverityError,
+		Kinds:       k8s.SchemaKinds(),
+		Explanation: "The API server refuses the object. linkType is eth, ETH, ib or IB (not InfiniBand); priority is 0 to 99; mtu is 1 or more and left out where it is not to change; vlan is 0 to 4094.",
+		Remedy:      "write one of the values that the field admits",
+		Wrong:       "  linkType: InfiniBand",
+		Right:       "  linkType: IB",
+		Sources:     []string{srcCRD, srcAPIServer},
+		check: func(p *pass) {
+			for _, o := range p.objects {
+				if schema := k8s.Schema(o.Kind); schema != nil {
+					checkValues(p, o, o.Find("spec"), schema, path{"spec"})
+				}
+			}
+			for _, pool := range p.pools {
+				checkMaxUnavailable(p, pool)
+			}
+		},
+	}
+}
+
+func checkValues(p *pass, o *manifest.Object, v *manifest.Value, schema *k8s.Field, at path) {
+	if v == nil || schema == nil {
+		return
+	}
+	switch {
+	case len(schema.Enum) > 0 && v.Kind == manifest.String && !slices.Contains(schema.Enum, v.Text):
+		f := p.error(o, at, "%q is not one of %s", v.Text, strings.Join(schema.Enum, ", "))
+		if near := nearestValue(v.Text, schema.Enum); near != "" {
+			f.fix("%s", near)
+		}
+	case schema.Type == k8s.TypeInt && v.Kind == manifest.Int:
+		n, err := strconv.ParseInt(v.Text, 0, 64)
+		switch {
+		case err != nil:
+			p.error(o, at, "%s is too large a number", shorten(v.Text))
+		case schema.Min != nil && n < int64(*schema.Min):
+			f := p.error(o, at, "%d is less than %d", n, *schema.Min)
+			if schema.Name == "mtu" {
+				f.Remedy = "leave mtu out: then it stays as it is"
+			}
+		case schema.Max != nil && n > int64(*schema.Max):
+			p.error(o, at, "%d is more than %d", n, *schema.Max)
+		}
+	}
+	for _, f := range v.Fields {
+		checkValues(p, o, f.Value, schema.Find(f.Key), append(slices.Clone(at), f.Key))
+	}
+}
+
+// nearestValue guesses what was meant.
+func nearestValue(got string, allowed []string) string {
+	switch strings.ToLower(got) {
+	case "infiniband":
+		return "IB"
+	case "ethernet", "roce":
+		return "ETH"
+	}
+	return spelling.Nearest(got, allowed, spelling.Loose)
+}
+
+func checkMaxUnavailable(p *pass, pool *typed[k8s.SriovNetworkPoolConfig]) {
+	v := pool.Value.Spec.MaxUnavailable
+	if v == nil {
+		return
+	}
+	at := path{"spec", "maxUnavailable"}
+	number, percent := strings.CutSuffix(string(*v), "%")
+	n, err := strconv.Atoi(number)
+	switch {
+	case err != nil || n < 0 || percent && n > 100:
+		p.error(pool.Object, at, "%q is neither a number of nodes nor a percentage such as \"25%%\"", *v)
+	case n == 0:
+		p.warn(pool.Object, at, "no node of the pool may ever drain, so no policy takes effect on nodes that have VFs").Remedy = "allow one node at least"
+	}
+}

@@ -1,0 +1,316 @@
+package lint
+
+import (
+	"cmp"
+	"encoding/json"
+	"net"
+	"slices"
+	"strings"
+
+	"github.com/rdmakit/rdmakit/k8s"
+	"github.com/rdmakit/rdmakit/k8s/manifest"
+	"github.com/rdmakit/rdmakit/k8s/source"
+)
+
+func guidPool() Rule {
+	return Rule{
+		ID: "guid-pool", Title: "a pool file of GUIDs that the operator can't use", Severity: SeverityError,
+		Kinds:       []string{k8s.KindConfigMap},
+		Explanation: "The daemon reads /etc/sriov-operator/infiniband/guids of the node when it starts: a JSON list with an entry for each PF. Its code reads pciAddress or pfGuid, where the manual writes pci_address and pf_guid: with those the file is refused (\"none provided\"). An entry has guids or guidsRange, not both. VF n takes the n-th GUID, and as soon as there is a file each VF on InfiniBand needs one: a PF without an entry, or with too few, fails. ConfigMaps whose data looks like such a file are judged; a GUID counts as taken across all of them.",
+		Remedy:      "write [{\"pciAddress\": \"0000:3b:00.0\", \"guids\": [\"02:00:00:00:00:00:00:01\", ...]}, ...] with a GUID for each VF",
+		Wrong:       "      {\"pci_address\": \"0000:3b:00.0\"",
+		Right:       "      {\"pciAddress\": \"0000:3b:00.0\"",
+		Reports:     []string{"Mellanox/network-operator#1825", "k8snetworkplumbingwg/sriov-network-operator#307"},
+		Sources:     []string{srcGUIDs},
+		check: func(p *pass) {
+			pools := guidPools{pass: p, means: p.policiesByAddress()}
+			for _, o := range p.objects {
+				if data := o.Find("data"); o.Kind == k8s.KindConfigMap && data != nil {
+					for _, f := range data.Fields {
+						pools.file(o, f)
+					}
+				}
+			}
+			pools.tellDoubles()
+			for _, f := range pools.files {
+				if more := f.told - maxTold; more > 0 {
+					p.error(f.object, f.at, "%s not told", are(more, "more fault"))
+				}
+			}
+		},
+	}
+}
+
+// guidEntry is an entry of a pool file, with the fields of the code and those of the manual.
+type guidEntry struct {
+	Address    string    `json:"pciAddress"`
+	PF         string    `json:"pfGuid"`
+	GUIDs      []string  `json:"guids"`
+	Range      *guidSpan `json:"guidsRange"`
+	OldAddress string    `json:"pci_address"`
+	OldPF      string    `json:"pf_guid"`
+}
+
+// guidSpan is a range of GUIDs; both ends belong to it.
+type guidSpan struct {
+	Start string `json:"start"`
+	End   string `json:"end"`
+}
+
+// guidPools judges all pool files together.
+type guidPools struct {
+	*pass
+	means map[string][]*policy // by PCI address
+	files []*guidFile
+	taken []guidsTaken
+}
+
+// guidsTaken are GUIDs that an entry gives; both ends belong to them.
+type guidsTaken struct {
+	start, end uint64
+	entry      *guidWalk
+}
+
+// maxMisses bounds the entries whose place is sought in vain: JSON may write a name with escapes.
+const maxMisses = 16
+
+func (g *guidPools) file(o *manifest.Object, f manifest.Field) {
+	var entries []guidEntry
+	text := f.Value.Text
+	looks := strings.Contains(text, `"guids`) && strings.HasPrefix(strings.TrimSpace(text), "[")
+	if !looks {
+		return
+	}
+	file := &guidFile{guidPools: g, object: o, field: f, at: path{"data", f.Key}}
+	if offset, what := jsonFault(text); what != "" {
+		g.error(o, file.at, "the pool of GUIDs is not valid JSON: %s", what).place(o.Inside(f.Value, offset))
+		return
+	}
+	if json.Unmarshal([]byte(text), &entries) != nil {
+		g.error(o, file.at, "the pool of GUIDs is no list of entries with texts")
+		return
+	}
+	g.files = append(g.files, file)
+	addresses, byGUID := map[string]bool{}, false
+	from, misses := 0, 0
+	for _, e := range entries {
+		w := &guidWalk{guidFile: file, offset: -1, name: strings.TrimSpace(e.Address + e.PF + e.OldAddress + e.OldPF)}
+		if w.name != "" && misses < maxMisses {
+			if i := strings.Index(text[from:], w.name); i >= 0 {
+				from += i
+				w.offset = from
+			} else {
+				misses++
+			}
+		}
+		w.entry(e)
+		w.count(e)
+		addresses[e.Address] = true
+		byGUID = byGUID || e.PF != ""
+	}
+	if !byGUID { // otherwise which PF an entry means is known on the node only
+		file.missing(addresses)
+	}
+}
+
+// guidFile is one pool file.
+type guidFile struct {
+	*guidPools
+	object *manifest.Object
+	field  manifest.Field
+	at     path
+	told   int
+}
+
+// maxTold bounds the findings about one list that may have very many entries.
+const maxTold = 100
+
+// guidWalk judges one entry.
+type guidWalk struct {
+	*guidFile
+	name   string
+	offset int // of the name in the text, -1 where it isn't found
+}
+
+func (w *guidWalk) tell(format string, args ...any) *Finding {
+	if w.told++; w.told > maxTold {
+		return &Finding{} // goes nowhere
+	}
+	f := w.error(w.object, w.at, format, args...)
+	if w.offset >= 0 {
+		f.place(w.object.Inside(w.field.Value, w.offset))
+	}
+	return f
+}
+
+func (w *guidWalk) entry(e guidEntry) {
+	name := w.name
+	switch {
+	case e.OldAddress != "" && e.Address == "":
+		w.tell("the operator reads pciAddress, and pci_address stands in its manual only").fix(`"pciAddress": %q`, e.OldAddress)
+	case e.OldPF != "" && e.PF == "":
+		w.tell("the operator reads pfGuid, and pf_guid stands in its manual only").fix(`"pfGuid": %q`, e.OldPF)
+	case e.Address == "" && e.PF == "":
+		w.tell("an entry names no PF: it needs pciAddress or pfGuid")
+	case e.Address != "" && e.PF != "":
+		w.tell("an entry has both pciAddress and pfGuid")
+	case e.Address != "" && !pciForm.MatchString(e.Address):
+		w.tell("%q is no PCI address: the kernel writes addresses as 0000:3c:00.0", e.Address)
+	}
+	switch {
+	case len(e.GUIDs) > 0 && e.Range != nil:
+		w.tell("%s has both guids and guidsRange", name)
+	case len(e.GUIDs) > 0:
+		for _, text := range e.GUIDs {
+			if guid, ok := w.guid(text); ok {
+				w.taken = append(w.taken, guidsTaken{guid, guid, w})
+			}
+		}
+	case e.Range == nil || e.Range.Start == "" || e.Range.End == "":
+		w.tell("%s has no GUIDs: it needs guids, or guidsRange with start and end", name)
+	default:
+		start, ok1 := w.guid(e.Range.Start)
+		end, ok2 := w.guid(e.Range.End)
+		switch {
+		case !ok1 || !ok2:
+		case start > end:
+			w.tell("the range of %s begins after its end", name)
+		default:
+			w.taken = append(w.taken, guidsTaken{start, end, w})
+		}
+	}
+}
+
+// guid reads a GUID as the operator does: eight bytes with colons, dashes or dots between.
+func (w *guidWalk) guid(text string) (uint64, bool) {
+	guid, ok := parseGUID(text)
+	switch {
+	case !ok:
+		w.tell("%q is no GUID: write eight bytes as 02:00:00:00:00:00:00:01", shorten(text))
+		return 0, false
+	case guid == 0 || guid == 1<<64-1:
+		w.tell("%s is no GUID of a port: zeros and ones are reserved", text)
+		return 0, false
+	}
+	return guid, true
+}
+
+// parseGUID reads eight bytes as net.ParseMAC writes them.
+func parseGUID(text string) (uint64, bool) {
+	mac, err := net.ParseMAC(text)
+	if err != nil || len(mac) != 8 {
+		return 0, false
+	}
+	var guid uint64
+	for _, b := range mac {
+		guid = guid<<8 | uint64(b)
+	}
+	return guid, true
+}
+
+// tellDoubles tells of GUIDs that two entries give, each entry once: the later one, unless only the earlier is judged.
+func (g *guidPools) tellDoubles() {
+	order := make([]int, len(g.taken))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(g.taken[a].start, g.taken[b].start) })
+	other := map[*guidWalk]guidsTaken{}
+	first := map[*guidWalk]uint64{}
+	for i, reach := 1, 0; i < len(order); i++ {
+		later, earlier := max(order[i], order[reach]), min(order[i], order[reach])
+		if g.taken[order[i]].start <= g.taken[order[reach]].end {
+			if !g.judged[g.taken[later].entry.object] {
+				later, earlier = earlier, later
+			}
+			if w := g.taken[later].entry; other[w].entry == nil {
+				other[w], first[w] = g.taken[earlier], g.taken[order[i]].start
+			}
+		}
+		if g.taken[order[i]].end > g.taken[order[reach]].end {
+			reach = i
+		}
+	}
+	for _, t := range g.taken {
+		if o := other[t.entry].entry; o != nil {
+			t.entry.tell("GUID %s of %s is that of %s in %s of %s as well", k8s.FormatGUID(first[t.entry]), t.entry.name, o.name, o.field.Key, o.object)
+			delete(other, t.entry)
+		}
+	}
+}
+
+// count holds the GUIDs of a PF to the VFs that policies give it.
+func (w *guidWalk) count(e guidEntry) {
+	have := uint64(len(e.GUIDs))
+	if e.Range != nil && have == 0 {
+		start, ok1 := parseGUID(e.Range.Start)
+		end, ok2 := parseGUID(e.Range.End)
+		if !ok1 || !ok2 || start > end {
+			return
+		}
+		have = end - start + 1
+	}
+	if have == 0 || e.Address == "" {
+		return
+	}
+	for _, pol := range w.means[e.Address] {
+		if n := numVfs(pol); n > 0 && uint64(n) > have && strings.EqualFold(pol.Value.Spec.LinkType, "ib") && w.concerns(pol) {
+			w.tell("%d GUIDs for %s, to which %s gives %d VFs", have, e.Address, pol, n).because(pol.At("spec", "numVfs"), "numVfs")
+			return
+		}
+	}
+}
+
+// concerns reports that a policy may select a node with this file. A file that is named after a node is for that one.
+func (f *guidFile) concerns(pol *policy) bool {
+	node := f.field.Key
+	for i := range f.nodes {
+		if f.nodes[i].Name == node {
+			selected, maybe := f.nodes[i].Selected(pol.Value.Spec.NodeSelector)
+			return selected || maybe
+		}
+	}
+	host, ok := pol.Value.Spec.NodeSelector["kubernetes.io/hostname"]
+	return !ok || host == node || f.object.Find("data", host) == nil
+}
+
+// mayHave reports that the node of the file may have a PF at an address.
+func (f *guidFile) mayHave(address string) bool {
+	i := slices.IndexFunc(f.nodes, func(n source.Node) bool { return n.Name == f.field.Key })
+	return i < 0 || !f.nodes[i].CardsKnown || slices.ContainsFunc(f.nodes[i].PFs, func(pf source.PF) bool { return pf.Address == address })
+}
+
+// policiesByAddress are the policies that mean a PCI address, by what they say or by the cards that they select.
+func (m *model) policiesByAddress() map[string][]*policy {
+	out := map[string][]*policy{}
+	for _, pol := range m.policies {
+		seen := map[string]bool{}
+		note := func(address string) {
+			if !seen[address] {
+				seen[address], out[address] = true, append(out[address], pol)
+			}
+		}
+		for _, address := range pol.Value.Spec.NicSelector.RootDevices {
+			note(address)
+		}
+		for _, c := range m.cards(pol) {
+			note(c.PF.Address)
+		}
+	}
+	return out
+}
+
+// missing looks for PFs on InfiniBand that get VFs and have no entry.
+func (f *guidFile) missing(addresses map[string]bool) {
+	for _, pol := range f.policies {
+		if !strings.EqualFold(pol.Value.Spec.LinkType, "ib") || !f.concerns(pol) {
+			continue
+		}
+		for _, address := range pol.Value.Spec.NicSelector.RootDevices {
+			if pciForm.MatchString(address) && !addresses[address] && f.mayHave(address) {
+				f.warn(f.object, f.at, "the pool has no entry for %s, to which %s gives VFs: on a node with this file they fail", address, pol).because(pol.At("spec", "nicSelector", "rootDevices"), "the policy")
+				return
+			}
+		}
+	}
+}

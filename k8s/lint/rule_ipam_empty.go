@@ -1,0 +1,55 @@
+package lint
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/rdmakit/rdmakit/k8s"
+	"github.com/rdmakit/rdmakit/k8s/ipam"
+	"github.com/rdmakit/rdmakit/k8s/manifest"
+)
+
+func ipamEmpty() Rule {
+	return Rule{
+		ID: "ipam-empty", Title: "a network without addresses, or with a plugin for them that needs more than it says", Severity: SeverityWarn,
+		Kinds:       []string{k8s.KindNetwork, k8s.KindIBNetwork, k8s.KindNAD},
+		Explanation: "Without ipam the operator renders \"ipam\": {} and the interface gets no address. RoCE takes its GIDs from addresses: without one there is only a link-local GID, and queue pairs connect on one switch at best. InfiniBand needs no address for verbs, but rping and librdmacm do. host-local counts on each node by itself, and a network is the same for all nodes: pods of two nodes get the same address.",
+		Remedy:      "set ipam, with whereabouts for addresses that are unique in the cluster",
+		Wrong:       "  ipam: '{\"type\": \"host-local\", \"subnet\": \"192.168.0.0/24\"}'",
+		Right:       "  ipam: '{\"type\": \"whereabouts\", \"range\": \"192.168.0.0/24\"}'",
+		Sources:     []string{srcRender, srcWhereabouts, srcHostLocal},
+		check: func(p *pass) {
+			for _, n := range p.networks {
+				checkIPAMEmpty(p, n)
+			}
+			for _, ref := range p.ipams() {
+				if ref.rdma && ref.conf.Type == ipam.TypeHostLocal && p.severalNodes(ref.resource) {
+					p.warn(ref.Object, ref.at, "host-local counts per node, from the same range on all: pods of two nodes get the same address").place(ref.key("type"))
+				}
+			}
+		},
+	}
+}
+
+func checkIPAMEmpty(p *pass, n *network) {
+	v := n.Find("spec", "ipam")
+	text := strings.Join(strings.Fields(n.Spec.IPAM), "")
+	switch {
+	case v != nil && v.Kind != manifest.Null && v.Kind != manifest.String, text != "" && text != "{}":
+	case n.IB:
+		p.note(n.Object, path{"spec", "ipam"}, "no ipam: verbs work, and what connects by address (rping, librdmacm) doesn't")
+	default:
+		p.warn(n.Object, path{"spec", "ipam"}, "no ipam: the interface gets no address, and RoCE only a link-local GID")
+	}
+}
+
+// severalNodes reports that the policies of a resource may make VFs on more than one node.
+func (m *model) severalNodes(resource string) bool {
+	if len(m.nodes) > 0 {
+		return len(m.vfsOf(resource)) > 1
+	}
+	return !slices.ContainsFunc(m.policiesOf(resource), func(p *policy) bool {
+		_, one := p.Value.Spec.NodeSelector["kubernetes.io/hostname"]
+		return one
+	})
+}

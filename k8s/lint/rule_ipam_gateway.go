@@ -1,0 +1,139 @@
+package lint
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/rdmakit/rdmakit/k8s"
+	"github.com/rdmakit/rdmakit/k8s/ipam"
+)
+
+func ipamGateway() Rule {
+	return Rule{
+		ID: "ipam-gateway", Title: "a default route or a gateway on an RDMA network", Severity: SeverityError,
+		Kinds:       []string{k8s.KindNetwork, k8s.KindIBNetwork, k8s.KindNAD},
+		Explanation: "A default route through the RDMA network takes the pod's traffic to services and the API server with it, and so do two routes that halve the addresses between them. A route needs dst as ADDRESS/LENGTH, and gw in the network's own range. A gateway does no harm where rails are routed on purpose; whereabouts does not keep its address from pods, so it has to be outside of range_start to range_end, or in exclude. Of the hand-written networks those are judged whose plugin is ib-sriov, sriov or ipoib, or that have a resource: one of macvlan or bridge may well be the pod's way out.",
+		Remedy:      "remove it: RDMA networks are reached by their own subnet; routes to other rails name their subnets",
+		Wrong:       "      \"routes\": [{\"dst\": \"0.0.0.0/0\"}]",
+		Right:       "      \"routes\": [{\"dst\": \"192.168.0.0/16\"}]",
+		Sources:     []string{srcWhereabouts, srcHostLocal},
+		check: func(p *pass) {
+			for _, ref := range p.ipams() {
+				if ref.rdma {
+					checkGateway(p, ref)
+				}
+			}
+		},
+	}
+}
+
+func checkGateway(p *pass, ref ipamRef) {
+	checkRoutes(p, ref)
+	first := true
+	tell := func(gateway string, format string, args ...any) *Finding {
+		f := p.warn(ref.Object, ref.at, format, args...).place(ref.keyOf("gateway", gateway))
+		f.Value = gateway
+		return f
+	}
+	for _, g := range ref.gateways() {
+		gateway, err := netip.ParseAddr(g.text)
+		switch {
+		case err != nil:
+			p.error(ref.Object, ref.at, "gateway is no address: %q", g.text).place(ref.keyOf("gateway", g.text))
+			continue
+		case len(g.spans) > 0 && !reachable(g.spans, gateway) && ref.conf.Type == ipam.TypeHostLocal:
+			f := tell(g.text, "gateway %s is not in %s: host-local refuses it, and no pod starts", gateway, g.spans[0].Prefix)
+			f.Severity, f.Remedy = SeverityError, "write an address of the subnet"
+			continue
+		case len(g.spans) > 0 && !reachable(g.spans, gateway):
+			tell(g.text, "gateway %s is not in %s: the pod has no way to it", gateway, g.spans[0].Prefix).Remedy = "write an address of the range"
+		}
+		if len(ref.conf.Routes) == 0 && first {
+			tell(g.text, "a gateway on an RDMA network without a route that needs it")
+		}
+		first = false
+		for _, s := range g.spans {
+			if ref.conf.Type == ipam.TypeWhereabouts && s.Contains(gateway) {
+				tell(g.text, "a pod may get the address of the gateway, %s: whereabouts doesn't exclude it", gateway).Remedy = "put it into exclude, or outside of range_start to range_end"
+			}
+		}
+	}
+}
+
+// gateway is one with the ranges that it is for.
+type gateway struct {
+	text  string
+	spans []span
+}
+
+// gateways returns that of the top and those of ranges.
+func (r ipamRef) gateways() []gateway {
+	var out []gateway
+	if r.conf.Gateway != "" && r.conf.Subnet == "" {
+		out = append(out, gateway{r.conf.Gateway, r.spans})
+	}
+	for _, s := range r.spans {
+		if s.of.Gateway != "" {
+			out = append(out, gateway{s.of.Gateway, []span{s}})
+		}
+	}
+	return out
+}
+
+// reachable reports an address that is in the network of a range, or on every link.
+func reachable(spans []span, a netip.Addr) bool {
+	return a.IsLinkLocalUnicast() || slices.ContainsFunc(spans, func(s span) bool { return s.Prefix.Contains(a) })
+}
+
+func checkRoutes(p *pass, ref ipamRef) {
+	routes := ref.conf.Routes[:min(len(ref.conf.Routes), maxRanges)]
+	var all []netip.Prefix
+	wide := false
+	for _, r := range routes {
+		dst, err := netip.ParsePrefix(r.Dst)
+		switch {
+		case err != nil:
+			p.error(ref.Object, ref.at, "the route to %q has no destination ADDRESS/LENGTH: no pod starts", r.Dst).place(ref.keyOf("dst", r.Dst)).Remedy = "write dst as 192.168.0.0/16"
+			continue
+		case dst.Bits() == 0:
+			p.error(ref.Object, ref.at, "the route to %s sends everything to the RDMA network", r.Dst).place(ref.key("routes")).Value = r.Dst
+			wide = true
+		}
+		all = append(all, dst.Masked())
+		if r.GW == "" {
+			continue
+		}
+		if gw, err := netip.ParseAddr(r.GW); err != nil {
+			p.error(ref.Object, ref.at, "gw of the route to %s is no address: %q", r.Dst, r.GW).place(ref.keyOf("gw", r.GW))
+		} else if len(ref.spans) > 0 && !reachable(ref.spans, gw) {
+			f := p.error(ref.Object, ref.at, "gw %s of the route to %s is not in %s: the kernel refuses the route, and no pod starts", gw, r.Dst, ref.spans[0].Prefix)
+			f.place(ref.keyOf("gw", r.GW)).Remedy = "write an address of the range"
+		}
+	}
+	for _, family := range []string{"0.0.0.0/0", "::/0"} {
+		if everything := netip.MustParsePrefix(family); !wide && covered(everything, all) {
+			p.error(ref.Object, ref.at, "the routes together are %s and send everything to the RDMA network", family).place(ref.key("routes"))
+			return
+		}
+	}
+}
+
+// covered reports that prefixes have all addresses of another one between them, as 0.0.0.0/1 and 128.0.0.0/1 have those of IPv4.
+func covered(whole netip.Prefix, parts []netip.Prefix) bool {
+	inside := false
+	for _, p := range parts {
+		switch {
+		case !p.Overlaps(whole):
+		case p.Bits() <= whole.Bits():
+			return true
+		default:
+			inside = true
+		}
+	}
+	if !inside {
+		return false
+	}
+	low := netip.PrefixFrom(whole.Addr(), whole.Bits()+1)
+	high := netip.PrefixFrom(ipam.Last(low).Next(), whole.Bits()+1)
+	return covered(low, parts) && covered(high, parts)
+}

@@ -1,0 +1,82 @@
+package lint
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/rdmakit/rdmakit/internal/english"
+	"github.com/rdmakit/rdmakit/k8s"
+)
+
+func linkTypeChange() Rule {
+	return Rule{
+		ID: "linktype-change", Title: "a linkType that the port doesn't have", Severity: SeverityError, Nodes: true,
+		Kinds:       []string{k8s.KindPolicy},
+		Explanation: "linkType is no filter. On NVIDIA's cards the operator writes it into the firmware (LINK_TYPE_P1, LINK_TYPE_P2) of every selected port that differs, drains the node and reboots it; then the port speaks the other protocol, and what was on it is cut off. Cards of others have one link type, and the device plugin then finds no VF that fits.",
+		Remedy:      "write the link type that the port has, or name in nicSelector only the ports that are to change",
+		Wrong:       "  linkType: eth",
+		Right:       "  linkType: IB",
+		Reports:     []string{"k8snetworkplumbingwg/sriov-network-operator#225", "k8snetworkplumbingwg/sriov-network-operator#306"},
+		Sources:     []string{srcMellanox, srcDevicePlugin},
+		check: func(p *pass) {
+			for _, pol := range p.policies {
+				if s := pol.Value.Spec; s.LinkType != "" && !k8s.ValueOf(s.ExternallyManaged) {
+					checkLinkChange(p, pol)
+				}
+			}
+		},
+	}
+}
+
+func checkLinkChange(p *pass, pol *policy) {
+	s := pol.Value.Spec
+	var changing, fixed []card
+	for _, c := range p.cards(pol) {
+		switch {
+		case c.PF.LinkType == "" || strings.EqualFold(s.LinkType, c.PF.LinkType):
+		case c.PF.Vendor == k8s.VendorMellanox && !p.mellanoxDisabled():
+			changing = append(changing, c)
+		default:
+			fixed = append(fixed, c)
+		}
+	}
+	at := path{"spec", "linkType"}
+	if len(changing) > 0 {
+		f := p.warn(pol.Object, at, "%s set to %s in the firmware of %s, with a reboot", are(len(changing), "port"), strings.ToUpper(s.LinkType), english.Count(nodesOf(changing), "node"))
+		f.onCards(changing)
+	}
+	if len(fixed) > 0 {
+		p.error(pol.Object, at, "linkType is %s, and no VF of these cards has it", s.LinkType).onCards(fixed)
+	}
+}
+
+// mellanoxDisabled reports that the plugin which changes the firmware of NVIDIA's cards is turned off.
+func (m *model) mellanoxDisabled() bool {
+	return slices.ContainsFunc(m.configs, func(c *typed[k8s.SriovOperatorConfig]) bool {
+		return c.Name == "default" && slices.Contains(c.Value.Spec.DisablePlugins, "mellanox")
+	})
+}
+
+// nodesOf counts the nodes of cards.
+func nodesOf(cards []card) int {
+	seen := map[string]bool{}
+	for _, c := range cards {
+		seen[c.Node.Name] = true
+	}
+	return len(seen)
+}
+
+// cardsShown is how many cards a finding names.
+const cardsShown = 8
+
+// onCards adds cards as evidence.
+func (f *Finding) onCards(cards []card) {
+	for i, c := range cards {
+		if i == cardsShown {
+			f.Evidence = append(f.Evidence, Evidence{Place: "nodes", Text: "and " + english.Count(len(cards)-i, "more card")})
+			return
+		}
+		f.onNode(c.Node.Name, "%s: %s:%s, %s, %s now, %s", c, c.PF.Vendor, c.PF.DeviceID, cmp.Or(c.PF.LinkType, "link type unknown"), english.Count(c.PF.NumVFs, "VF"), firmwareText(c.PF))
+	}
+}

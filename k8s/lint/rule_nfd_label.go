@@ -1,0 +1,70 @@
+package lint
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/rdmakit/rdmakit/k8s"
+	"github.com/rdmakit/rdmakit/k8s/manifest"
+)
+
+func nfdLabel() Rule {
+	return Rule{
+		ID: "nfd-label", Title: "a label that Node Feature Discovery does not publish as written", Severity: SeverityWarn,
+		Kinds:       []string{k8s.KindPolicy, k8s.KindPoolConfig},
+		Explanation: "Labels of NFD begin with feature.node.kubernetes.io/ and are texts. Those about RDMA come from its source custom, so they begin with custom-rdma: capable (a card of NVIDIA) and available (ib_uverbs and rdma_ucm are loaded as modules), where the manual says enabled. Stock NFD publishes no label for vendor 15b3: pci-15b3.present comes from network-operator's NodeFeatureRule and needs it. A wrong label selects no node, and nothing tells.",
+		Remedy:      "compare with kubectl get nodes --show-labels",
+		Wrong:       "    feature.node.kubernetes.io/rdma.enabled: \"true\"",
+		Right:       "    feature.node.kubernetes.io/custom-rdma.available: \"true\"",
+		Reports:     []string{"kubernetes-sigs/node-feature-discovery#812", "Mellanox/network-operator#211", "k8snetworkplumbingwg/sriov-network-operator#672"},
+		Sources:     []string{srcNFD},
+		check: func(p *pass) {
+			for _, pol := range p.policies {
+				if v := pol.Find("spec", "nodeSelector"); v != nil {
+					for _, f := range v.Fields {
+						checkLabel(p, pol, f.Key)
+					}
+				}
+			}
+		},
+	}
+}
+
+func checkLabel(p *pass, pol *policy, key string) {
+	for i := range p.nodes {
+		if _, found, known := p.nodes[i].Label(key); found || known && len(p.nodes) > 0 {
+			return // nodes tell, and selector-node says what is wrong
+		}
+	}
+	const prefix = "feature.node.kubernetes.io/"
+	at := path{"spec", "nodeSelector", key}
+	place := pol.KeyAt(at...)
+	name, ours := strings.CutPrefix(key, prefix)
+	switch {
+	case ours && (name == "rdma.enabled" || name == "custom-rdma.enabled"):
+		p.warn(pol.Object, at, "NFD publishes custom-rdma.available; rdma.enabled stands in its manual only").place(place).fix("%scustom-rdma.available", prefix)
+	case ours && (name == "rdma.available" || name == "rdma.capable"):
+		p.warn(pol.Object, at, "NFD publishes %s with custom- in front", name).place(place).fix("%scustom-%s", prefix, name)
+	case !ours && (key == "network-sriov.capable" || strings.HasPrefix(key, "pci-") && strings.HasSuffix(key, ".present")):
+		p.warn(pol.Object, at, "NFD's label begins with %s", prefix).place(place).fix("%s%s", prefix, key)
+	case ours && name == "pci-15b3.present" && !p.publishes(name):
+		p.note(pol.Object, at, "stock NFD does not publish %s: it needs network-operator's NodeFeatureRule", name).place(place)
+	}
+}
+
+// publishes reports that a rule for NFD among the objects makes a label.
+func (m *model) publishes(label string) bool {
+	return slices.ContainsFunc(m.objects, func(o *manifest.Object) bool {
+		return (o.Kind == "NodeFeatureRule" || o.Kind == k8s.KindNFD) && mentions(o.Root, label, manifest.MaxDepth)
+	})
+}
+
+// mentions reports that a key or a text holds a word.
+func mentions(v *manifest.Value, word string, depth int) bool {
+	if v == nil || depth == 0 {
+		return false
+	}
+	return strings.Contains(v.Text, word) ||
+		slices.ContainsFunc(v.Fields, func(f manifest.Field) bool { return strings.Contains(f.Key, word) || mentions(f.Value, word, depth-1) }) ||
+		slices.ContainsFunc(v.Items, func(item *manifest.Value) bool { return mentions(item, word, depth-1) })
+}

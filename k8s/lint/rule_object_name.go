@@ -1,0 +1,74 @@
+package lint
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/rdmakit/rdmakit/k8s"
+	"github.com/rdmakit/rdmakit/k8s/manifest"
+)
+
+// What the API server takes for names, in characters (RFC 1123).
+const (
+	longestName  = 253
+	longestLabel = 63
+)
+
+func objectName() Rule {
+	return Rule{
+		ID: "object-name", Title: "a name or namespace that the API server doesn't take", Severity: SeverityError,
+		Explanation: "Names of objects are DNS names (RFC 1123): lower case letters, digits, - and ., 253 characters at most, a letter or digit at both ends of each part. A namespace is one part of 63 at most. Resource names of the operator are the other way round: they have _ and no dots.",
+		Remedy:      "write it in lower case letters, digits and - only",
+		Wrong:       "  name: Rail_0",
+		Right:       "  name: rail-0",
+		Sources:     []string{srcAPIServer, srcKubernetes},
+		check: func(p *pass) {
+			for _, o := range p.objects {
+				namespace := o.Kind == k8s.KindNamespace && o.APIVersion == k8s.CoreVersion
+				if namespace || hasDNSName(o) {
+					checkName(p, o, "name", namespace)
+				}
+				checkName(p, o, "namespace", true)
+			}
+		},
+	}
+}
+
+// hasDNSName reports kinds whose names are DNS names: those that rules know, and all of CRDs. Roles, for one, may be called anything.
+func hasDNSName(o *manifest.Object) bool {
+	group, _, _ := strings.Cut(o.APIVersion, "/")
+	custom := strings.Contains(group, ".") && !strings.HasSuffix(group, ".k8s.io")
+	return custom || len(podsOf(o)) > 0 || slices.Contains([]string{k8s.KindConfigMap, k8s.KindNode}, o.Kind) || k8s.Schema(o.Kind) != nil
+}
+
+var (
+	dnsLabel = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
+	dnsName  = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
+	notDNS   = regexp.MustCompile(`[^a-z0-9]+`)
+)
+
+func checkName(p *pass, o *manifest.Object, field string, label bool) {
+	at := path{"metadata", field}
+	v := o.Find(at...)
+	if v.Empty() {
+		return
+	}
+	form, longest := dnsName, longestName
+	if label {
+		form, longest = dnsLabel, longestLabel
+	}
+	switch {
+	case v.Kind == manifest.Mapping || v.Kind == manifest.List:
+		p.error(o, at, "metadata.%s takes a text, and this is %s", field, v.Kind)
+	case v.Kind != manifest.String:
+		p.error(o, at, "metadata.%s takes a text, and this is %s", field, v.Kind).fix("%s: %q", field, v.Text)
+	case len(v.Text) > longest:
+		p.error(o, at, "the %s has %d characters, and %d are allowed", field, len(v.Text), longest)
+	case !form.MatchString(v.Text):
+		f := p.error(o, at, "the API server refuses the %s %q: it is no DNS name", field, shorten(v.Text))
+		if better := strings.Trim(notDNS.ReplaceAllString(strings.ToLower(v.Text), "-"), "-"); better != "" {
+			f.fix("%s: %s", field, better)
+		}
+	}
+}

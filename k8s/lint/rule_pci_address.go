@@ -1,0 +1,48 @@
+package lint
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/rdmakit/rdmakit/k8s"
+)
+
+func pciAddress() Rule {
+	return Rule{
+		ID: "pci-address", Title: "a PCI address that is not written as the kernel writes it", Severity: SeverityError,
+		Kinds:       []string{k8s.KindPolicy},
+		Explanation: "rootDevices are compared as texts with the kernel's addresses: domain, bus, device and function in lower case, as 0000:3c:00.0. Anything else selects nothing, such as the 0000:d8.00.0 of the operator's own manual, or the short form of lspci. Ranges of VFs belong to pfNames.",
+		Remedy:      "write the address as lspci -D does",
+		Wrong:       "    rootDevices: [\"0000:d8.00.0\"]",
+		Right:       "    rootDevices: [\"0000:d8:00.0\"]",
+		Sources:     []string{srcSelector},
+		check: func(p *pass) {
+			for _, pol := range p.policies {
+				for i, address := range pol.Value.Spec.NicSelector.RootDevices {
+					if pciForm.MatchString(address) {
+						continue
+					}
+					f := p.error(pol.Object, path{"spec", "nicSelector", "rootDevices", i}, "%q selects nothing: the kernel writes addresses as 0000:3c:00.0", address)
+					if guess := guessAddress(address); guess != "" {
+						f.fix("%q", guess)
+					}
+				}
+			}
+		},
+	}
+}
+
+var (
+	pciForm  = regexp.MustCompile(`^[0-9a-f]{4}:[0-9a-f]{2}:[0-1][0-9a-f]\.[0-7]$`)
+	pciParts = regexp.MustCompile(`^(?:([0-9a-f]{1,4})[:.])?([0-9a-f]{1,2})[:.]([0-1]?[0-9a-f])[.:]([0-7])(?:#.*)?$`)
+)
+
+// guessAddress writes an address in the kernel's form, "" for what is no address.
+func guessAddress(s string) string {
+	m := pciParts.FindStringSubmatch(strings.ToLower(strings.TrimSpace(s)))
+	if m == nil {
+		return ""
+	}
+	pad := func(s string, n int) string { return strings.Repeat("0", n-len(s)) + s }
+	return pad(m[1], 4) + ":" + pad(m[2], 2) + ":" + pad(m[3], 2) + "." + m[4]
+}

@@ -1,0 +1,50 @@
+package lint
+
+import (
+	"strings"
+
+	"github.com/rdmakit/rdmakit/k8s"
+)
+
+func podHost() Rule {
+	return Rule{
+		ID: "pod-host", Title: "a pod that mixes the host's network or devices with networks of its own", Severity: SeverityError,
+		Kinds:       []string{k8s.KindPod},
+		Explanation: "A pod with hostNetwork is given no network of its own, so its attachments have no effect and the VFs that it asks for are lost to others. /dev/infiniband as a hostPath shows the files and does not permit to open them: the container's device cgroup refuses, unless it is privileged, and then it has all cards of the node.",
+		Remedy:      "remove hostNetwork or the attachments; ask for a resource with isRdma instead of mounting /dev/infiniband",
+		Wrong:       "  hostNetwork: true",
+		Right:       "  hostNetwork: false",
+		Reports:     []string{"vllm-project/vllm#42075"},
+		Sources:     []string{srcMultus, srcPlugin, srcKubernetes},
+		check: func(p *pass) {
+			for _, pod := range p.pods {
+				spec := pod.Value.Spec
+				if spec.HostNetwork && len(pod.networks) > 0 {
+					p.error(pod.Object, pod.path("spec", "hostNetwork"), "the pod is in the host's network, which leaves %s without effect", attachmentsText(len(pod.networks)))
+				}
+				for i, v := range spec.Volumes {
+					if v.HostPath != nil && strings.HasPrefix(strings.TrimRight(v.HostPath.Path, "/")+"/", "/dev/infiniband/") {
+						checkHostPath(p, pod, i, v)
+					}
+				}
+			}
+		},
+	}
+}
+
+func checkHostPath(p *pass, pod *pod, i int, v k8s.Volume) {
+	at := pod.path("spec", "volumes", i, "hostPath", "path")
+	for _, c := range pod.containers() {
+		for _, m := range c.VolumeMounts {
+			switch {
+			case m.Name != v.Name:
+			case k8s.ValueOf(c.SecurityContext.Privileged):
+				p.note(pod.Object, at, "container %s is privileged and sees all cards of the node", c.Name)
+				return
+			default:
+				p.warn(pod.Object, at, "container %s sees %s and may not open what is in it", c.Name, v.HostPath.Path)
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,81 @@
+package lint
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/rdmakit/rdmakit/k8s"
+)
+
+func podPrefix() Rule {
+	return Rule{
+		ID: "pod-prefix", Title: "a resource under a name that no node has", Severity: SeverityError,
+		Kinds:       []string{k8s.KindPod},
+		Explanation: "The operator puts a prefix in front of resourceName: openshift.io with its own chart, nvidia.com with NVIDIA's network-operator; the stand-alone device plugin has intel.com, the shared plugin rdma. Under another prefix, or none, the pod stays pending (\"Insufficient ...\"). Right is what allocatable of the nodes says.",
+		Remedy:      "write the name as kubectl get nodes -o yaml shows it in allocatable",
+		Wrong:       "        openshift.io/rail0: 1",
+		Right:       "        nvidia.com/rail0: 1",
+		Sources:     []string{srcPlugin, srcKubernetes},
+		check: func(p *pass) {
+			for _, pod := range p.pods {
+				for _, c := range slices.Concat(pod.containers(), pod.ending) {
+					for _, name := range slices.Sorted(maps.Keys(c.Resources.Limits)) {
+						checkPrefix(p, pod, c.path("resources", "limits", name), name)
+					}
+				}
+			}
+		},
+	}
+}
+
+func checkPrefix(p *pass, pod *pod, at path, name string) {
+	prefix, base := splitResource(name)
+	if use := p.resource[base]; !use.made && !use.networked {
+		return
+	}
+	place := pod.KeyAt(at...)
+	if prefix == "" {
+		want := cmp.Or(p.prefixOf(base), "PREFIX")
+		p.error(pod.Object, at, "%q has no prefix: the API server refuses resources without one", name).place(place).fix("%s/%s", want, base)
+		return
+	}
+	if want := p.prefixOf(base); want != "" && want != prefix {
+		f := p.error(pod.Object, at, "no node has %s: the resource is %s/%s", name, want, base).place(place).fix("%s/%s", want, base)
+		for _, n := range p.nodes {
+			if q, ok := n.Allocatable[want+"/"+base]; ok {
+				f.onNode(n.Name, "allocatable has %s/%s: %s", want, base, q)
+				break
+			}
+		}
+	}
+}
+
+// prefixOf returns the prefix of a resource by what nodes have, what NetworkAttachmentDefinitions say and what the options say;
+// "" where nothing tells, or where several are right.
+func (m *model) prefixOf(base string) string {
+	var found []string
+	add := func(full string) {
+		if prefix, b := splitResource(full); b == base && prefix != "" && !slices.Contains(found, prefix) {
+			found = append(found, prefix)
+		}
+	}
+	for _, n := range m.nodes {
+		for name := range n.Allocatable {
+			add(name)
+		}
+	}
+	if len(found) == 0 {
+		for _, nad := range m.nads {
+			add(nad.Value.Metadata.Annotations[k8s.AnnotationResourceName])
+		}
+	}
+	if len(found) == 0 && m.in.Options.ResourcePrefix != "" {
+		return strings.TrimSuffix(m.in.Options.ResourcePrefix, "/")
+	}
+	if len(found) == 1 {
+		return found[0]
+	}
+	return ""
+}

@@ -1,0 +1,57 @@
+package lint
+
+import (
+	"slices"
+
+	"github.com/rdmakit/rdmakit/internal/english"
+	"github.com/rdmakit/rdmakit/k8s"
+	"github.com/rdmakit/rdmakit/k8s/source"
+)
+
+func poolSelector() Rule {
+	return Rule{
+		ID: "pool-selector", Title: "a pool whose selector is wrong, selects no node, or excludes its other settings", Severity: SeverityError,
+		Kinds:       []string{k8s.KindPoolConfig},
+		Explanation: "nodeSelector of a pool is a label selector: In and NotIn need values, Exists and DoesNotExist take none. One such fault in one pool stops the drains of all nodes, because the operator reads all pools for each. A pool with ovsHardwareOffloadConfig is about Open vSwitch only: the webhook refuses maxUnavailable and nodeSelector next to it, and without the webhook they are ignored.",
+		Remedy:      "write matchLabels, or expressions with In, NotIn, Exists or DoesNotExist",
+		Wrong:       "        operator: Equals",
+		Right:       "        operator: In",
+		Sources:     []string{srcPools, srcWebhook},
+		check: func(p *pass) {
+			for _, pool := range p.pools {
+				checkPoolSelector(p, pool)
+			}
+		},
+	}
+}
+
+func checkPoolSelector(p *pass, pool *pool) {
+	s := pool.Value.Spec
+	if offloads(pool) && (s.MaxUnavailable != nil || s.NodeSelector != nil) {
+		p.error(pool.Object, path{"spec", "ovsHardwareOffloadConfig"}, "ovsHardwareOffloadConfig excludes maxUnavailable and nodeSelector").Remedy = "write two objects"
+		return
+	}
+	if s.NodeSelector == nil {
+		return
+	}
+	valid := true
+	for i, e := range s.NodeSelector.MatchExpressions {
+		at := path{"spec", "nodeSelector", "matchExpressions", i}
+		takes := slices.Contains([]string{"In", "NotIn"}, e.Operator)
+		switch {
+		case !takes && !slices.Contains([]string{"Exists", "DoesNotExist"}, e.Operator):
+			p.error(pool.Object, append(at, "operator"), "%q is none of In, NotIn, Exists, DoesNotExist", e.Operator)
+		case takes && len(e.Values) == 0:
+			p.error(pool.Object, append(at, "operator"), "%s needs values", e.Operator)
+		case !takes && len(e.Values) > 0:
+			p.error(pool.Object, append(at, "values"), "%s takes no values", e.Operator)
+		default:
+			continue
+		}
+		valid = false
+	}
+	known := slices.ContainsFunc(p.nodes, func(n source.Node) bool { return n.Labels != nil })
+	if valid && known && !slices.ContainsFunc(p.nodes, func(n source.Node) bool { return n.Labels == nil || poolSelects(pool, n.Labels) }) {
+		p.warn(pool.Object, path{"spec", "nodeSelector"}, "the pool selects none of %s", english.Count(len(p.nodes), "node")).Remedy = "select by labels that the nodes have; kubectl get nodes --show-labels lists them"
+	}
+}

@@ -1,0 +1,115 @@
+package lint
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rdmakit/rdmakit/k8s"
+	"github.com/rdmakit/rdmakit/k8s/source"
+)
+
+func resourceRails() Rule {
+	return Rule{
+		ID: "resource-rails", Title: "one resource for cards of several rails or fabrics", Severity: SeverityError,
+		Kinds:       []string{k8s.KindPolicy},
+		Explanation: "The device plugin hands out any VF of a resource. With one resource for several rails a pod that asks for eight may get all of one card, and rail 0 of one pod talks to rail 3 of another; with two fabrics, or InfiniBand and Ethernet, in one resource the VF may be on the wrong network altogether.",
+		Remedy:      "write a policy with a resource of its own for each rail",
+		Wrong:       "    pfNames: [\"ens1f0np0\", \"ens2f0np0\"]",
+		Right:       "    pfNames: [\"ens1f0np0\"]",
+		Reports:     []string{"k8snetworkplumbingwg/sriov-network-operator#736", "k8snetworkplumbingwg/sriov-network-device-plugin#574"},
+		Sources:     []string{srcPlugin},
+		check: func(p *pass) {
+			done := map[string]bool{}
+			for _, pol := range p.policies {
+				if r := pol.Value.Spec.ResourceName; r != "" && !done[r] {
+					done[r] = true
+					checkRails(p, p.policiesOf(r))
+				}
+			}
+		},
+	}
+}
+
+// checkRails looks at the cards of one resource, node by node.
+func checkRails(p *pass, policies []*policy) {
+	if len(p.nodes) == 0 {
+		for _, pol := range policies {
+			if names := pol.Value.Spec.NicSelector.PfNames; len(distinctPFs(names)) > 1 {
+				p.warn(pol.Object, path{"spec", "nicSelector", "pfNames"}, "%d PFs in one resource: a pod that asks for several VFs may get all of one PF", len(distinctPFs(names)))
+			}
+		}
+		return
+	}
+	last := policies[len(policies)-1]
+	byNode := map[string][]card{}
+	var order []string
+	for _, pol := range policies {
+		for _, c := range p.cards(pol) {
+			if byNode[c.Node.Name] == nil {
+				order = append(order, c.Node.Name)
+			}
+			byNode[c.Node.Name] = append(byNode[c.Node.Name], c)
+		}
+	}
+	resource := last.Value.Spec.ResourceName
+	at := path{"spec", "nicSelector"}
+	for _, name := range order {
+		cards := byNode[name]
+		links, fabrics, names := differences(cards)
+		switch {
+		case len(links) > 1:
+			p.error(last.Object, at, "resource %s mixes InfiniBand and Ethernet", resource).onNodeEach(name, names)
+		case len(fabrics) > 1:
+			p.error(last.Object, at, "resource %s mixes %d InfiniBand fabrics", resource, len(fabrics)).onNodeEach(name, names)
+		case len(names) > 1:
+			p.warn(last.Object, at, "resource %s has the VFs of %d cards: a pod can't choose the rail", resource, len(names)).onNodeEach(name, names)
+		default:
+			continue
+		}
+		return
+	}
+}
+
+// differences lists in what cards differ.
+func differences(cards []card) (links, fabrics, names []string) {
+	add := func(list []string, s string) []string {
+		if s == "" || slices.Contains(list, s) {
+			return list
+		}
+		return append(list, s)
+	}
+	for _, c := range cards {
+		text := c.String() + " " + c.PF.LinkType
+		if f := c.PF.Fabric; f != nil {
+			id := fmt.Sprintf("%s, SM at LID %d", f.SubnetPrefix, f.SMLID)
+			fabrics = add(fabrics, id)
+			text += " in " + id
+		}
+		links = add(links, c.PF.LinkType)
+		names = add(names, strings.TrimSpace(text))
+	}
+	return links, fabrics, names
+}
+
+// distinctPFs returns the names of pfNames without ranges, each once.
+func distinctPFs(names []string) []string {
+	var out []string
+	for _, text := range names {
+		if name := source.PFNameOf(text); !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// onNodeEach adds a fact about a node for each text, as far as a reader follows.
+func (f *Finding) onNodeEach(node string, texts []string) {
+	for i, text := range texts {
+		if i == 2*cardsShown {
+			f.onNode(node, "and %d more", len(texts)-i)
+			return
+		}
+		f.onNode(node, "%s", text)
+	}
+}

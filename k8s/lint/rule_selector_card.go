@@ -1,0 +1,119 @@
+package lint
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/rdmakit/rdmakit/k8s"
+	"github.com/rdmakit/rdmakit/k8s/source"
+)
+
+func selectorCard() Rule {
+	return Rule{
+		ID: "selector-card", Title: "a nicSelector that no card of the selected nodes fits", Severity: SeverityError, Nodes: true,
+		Kinds:       []string{k8s.KindPolicy},
+		Explanation: "All fields of nicSelector have to fit one PF, as exact texts. The operator sees PFs that have a driver and a network device: an InfiniBand card without ib_ipoib, or a PF bound to vfio-pci, is not there for it. On nodes without a fitting card the policy does nothing and pods stay pending.",
+		Remedy:      "compare with the cards of the nodes: kubectl get sriovnetworknodestates -o yaml, or rdmactl detect on the node",
+		Wrong:       "    pfNames: [\"ens1f0np0\"]",
+		Right:       "    pfNames: [\"ens1f0\"]",
+		Reports:     []string{"kubernetes-sigs/node-feature-discovery#812", "k8snetworkplumbingwg/sriov-network-operator#672"},
+		Sources:     []string{srcWebhook, srcSelector},
+		check: func(p *pass) {
+			for _, pol := range p.policies {
+				if !pol.Value.Spec.NicSelector.Empty() && pol.Value.Spec.NicSelector.NetFilter == "" {
+					checkSelectorCard(p, pol)
+				}
+			}
+		},
+	}
+}
+
+func checkSelectorCard(p *pass, pol *policy) {
+	nodes := p.takes(pol)
+	nodes = slices.DeleteFunc(nodes, func(n *source.Node) bool { return !n.CardsKnown })
+	var without []*source.Node
+	for _, n := range nodes {
+		if !slices.ContainsFunc(n.PFs, func(pf source.PF) bool { _, _, ok := pf.Matches(pol.Value.Spec); return ok }) {
+			without = append(without, n)
+		}
+	}
+	at := path{"spec", "nicSelector"}
+	switch {
+	case len(nodes) == 0 || len(without) == 0:
+		return
+	case len(without) < len(nodes):
+		maybe := func(n *source.Node) bool { _, maybe := n.Selected(pol.Value.Spec.NodeSelector); return maybe }
+		nodes, without = slices.DeleteFunc(nodes, maybe), slices.DeleteFunc(without, maybe)
+		if len(without) == 0 {
+			return // nothing tells that the policy is for such a node
+		}
+		f := p.note(pol.Object, at, "%d of the %d selected nodes %s no card that fits", len(without), len(nodes), map[bool]string{true: "has", false: "have"}[len(without) == 1])
+		f.onNode(without[0].Name, "%s", whyNot(pol, without[0]))
+		return
+	}
+	f := p.error(pol.Object, at, "no card of the selected nodes fits")
+	for _, n := range without[:min(2, len(without))] {
+		f.onNode(n.Name, "%s", whyNot(pol, n))
+	}
+	if at, name := nearName(pol, without); name != "" {
+		f.place(pol.At(at...)).fix("%q", name)
+	}
+}
+
+// whyNot tells how far each field of the selector leads on a node.
+func whyNot(pol *policy, n *source.Node) string {
+	s := pol.Value.Spec.NicSelector
+	steps := []struct {
+		name string
+		fits func(source.PF) bool
+		set  bool
+	}{
+		{"vendor " + s.Vendor, func(pf source.PF) bool { return pf.Vendor == s.Vendor }, s.Vendor != ""},
+		{"deviceID " + s.DeviceID, func(pf source.PF) bool { return pf.DeviceID == s.DeviceID }, s.DeviceID != ""},
+		{"rootDevices", func(pf source.PF) bool { return slices.Contains(s.RootDevices, pf.Address) }, len(s.RootDevices) > 0},
+		{"pfNames", func(pf source.PF) bool {
+			return slices.ContainsFunc(s.PfNames, func(t string) bool { return pf.Named(source.PFNameOf(t)) })
+		}, len(s.PfNames) > 0},
+		{"a network device", func(pf source.PF) bool { return pf.Netdev != "" }, true},
+	}
+	left := n.PFs
+	if len(left) == 0 {
+		return "no card that could have VFs"
+	}
+	for _, step := range steps {
+		if !step.set {
+			continue
+		}
+		var next []source.PF
+		for _, pf := range left {
+			if step.fits(pf) {
+				next = append(next, pf)
+			}
+		}
+		if len(next) == 0 {
+			pf := left[0]
+			return fmt.Sprintf("none of %d has %s; the first is %s %s:%s, network device %q", len(left), step.name, pf.Address, pf.Vendor, pf.DeviceID, pf.Netdev)
+		}
+		left = next
+	}
+	return "no card fits"
+}
+
+// nearName finds a network device that is nearly called as an entry of pfNames.
+func nearName(pol *policy, nodes []*source.Node) (path, string) {
+	for i, text := range pol.Value.Spec.NicSelector.PfNames {
+		n, err := source.ParsePFName(text)
+		if err != nil {
+			continue
+		}
+		for _, node := range nodes {
+			for _, pf := range node.PFs {
+				// Newer kernels append the port (np0), so a name grows or shrinks by an update.
+				if pf.Netdev == n.Name+"np0" || pf.Netdev == n.Name+"np1" || pf.Netdev+"np0" == n.Name || pf.Netdev+"np1" == n.Name {
+					return path{"spec", "nicSelector", "pfNames", i}, pf.Netdev
+				}
+			}
+		}
+	}
+	return nil, ""
+}

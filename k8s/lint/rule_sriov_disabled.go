@@ -1,0 +1,71 @@
+package lint
+
+import (
+	"github.com/rdmakit/rdmakit/internal/english"
+	"github.com/rdmakit/rdmakit/k8s"
+)
+
+func sriovDisabled() Rule {
+	return Rule{
+		ID: "sriov-disabled", Title: "cards whose firmware has SR-IOV turned off", Severity: SeverityError, Nodes: true,
+		Kinds:       []string{k8s.KindPolicy},
+		Explanation: "A PF without sriov_totalvfs has SRIOV_EN off in its firmware, as mstconfig tells directly. The operator turns it on and reboots the node, unless the PF is externally managed or the plugin mellanox is disabled: then there will be no VFs. Node Feature Discovery gives network-sriov.capable only to nodes with sriov_totalvfs above 0, so a policy that selects by this label never reaches the nodes that it would have to turn on.",
+		Remedy:      "turn SR-IOV on in the firmware beforehand (mstconfig set SRIOV_EN=1 NUM_OF_VFS=N), or select the nodes by another label",
+		Wrong:       "    feature.node.kubernetes.io/network-sriov.capable: \"true\"",
+		Right:       "    node-role.kubernetes.io/gpu: \"\"",
+		Reports:     []string{"kubernetes-sigs/node-feature-discovery#812", "Mellanox/network-operator#211"},
+		Sources:     []string{srcMellanox, srcNFD},
+		check: func(p *pass) {
+			for _, pol := range p.policies {
+				checkDisabled(p, pol)
+				checkChicken(p, pol)
+			}
+		},
+	}
+}
+
+func checkDisabled(p *pass, pol *policy) {
+	var off []card
+	for _, c := range p.cards(pol) {
+		if have, ok := c.PF.FirmwareVFs(); ok && have == 0 {
+			off = append(off, c)
+		}
+	}
+	at := path{"spec", "nicSelector"}
+	switch {
+	case len(off) == 0:
+	case k8s.ValueOf(pol.Value.Spec.ExternallyManaged) || p.mellanoxDisabled():
+		p.error(pol.Object, at, "SR-IOV is off in the firmware of %s, and nobody turns it on", english.Count(len(off), "card")).onCards(off)
+	default:
+		p.warn(pol.Object, at, "SR-IOV is off in the firmware of %s: %s rebooted to turn it on", english.Count(len(off), "card"), are(nodesOf(off), "node")).onCards(off)
+	}
+}
+
+// checkChicken looks for nodes that the policy would select, had they the VFs that it would give them.
+func checkChicken(p *pass, pol *policy) {
+	const label = "feature.node.kubernetes.io/network-sriov.capable"
+	if _, ok := pol.Value.Spec.NodeSelector[label]; !ok {
+		return
+	}
+	var off []card
+	for i := range p.nodes {
+		n := &p.nodes[i]
+		if _, found, known := n.Label(label); found || !known {
+			continue
+		}
+		for j := range n.PFs {
+			pf := &n.PFs[j]
+			if first, last, ok := pf.Matches(pol.Value.Spec); ok && pf.TotalVFs == 0 {
+				off = append(off, card{Node: n, PF: pf, First: first, Last: last})
+			}
+		}
+	}
+	if len(off) > 0 {
+		at := path{"spec", "nodeSelector", label}
+		report := p.warn
+		if len(p.cards(pol)) == 0 {
+			report = p.error
+		}
+		report(pol.Object, at, "%s not selected, because SR-IOV is off in the firmware, and this policy would have to turn it on", are(nodesOf(off), "node")).place(pol.KeyAt(at...)).onCards(off)
+	}
+}

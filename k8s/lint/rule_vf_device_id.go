@@ -1,0 +1,99 @@
+package lint
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/rdmakit/rdmakit/k8s"
+	"github.com/rdmakit/rdmakit/k8s/manifest"
+	"github.com/rdmakit/rdmakit/k8s/source"
+)
+
+func vfDeviceID() Rule {
+	return Rule{
+		ID: "vf-device-id", Title: "the device ID of virtual functions, or none that the operator supports", Severity: SeverityError,
+		Kinds:       []string{k8s.KindPolicy},
+		Explanation: "deviceID is that of the physical function; the operator finds the one of the VFs by itself (ConnectX-7: 1021, its VFs 101e). With the ID of a VF the policy selects nothing. Cards whose IDs are not in the ConfigMap supported-nic-ids are invisible to the operator unless supportedExtraNICs adds them.",
+		Remedy:      "write the device ID of the PF, four hexadecimal digits in lower case, in quotes",
+		Wrong:       "    deviceID: \"101e\"",
+		Right:       "    deviceID: \"1021\"",
+		Sources:     []string{srcNICs, srcSelector},
+		check: func(p *pass) {
+			for _, pol := range p.policies {
+				checkDeviceID(p, pol)
+			}
+		},
+	}
+}
+
+func checkDeviceID(p *pass, pol *policy) {
+	s := pol.Value.Spec.NicSelector
+	at := path{"spec", "nicSelector", "deviceID"}
+	for _, field := range []string{"vendor", "deviceID"} {
+		id := s.DeviceID
+		if field == "vendor" {
+			id = s.Vendor
+		}
+		if id != "" && !isPCIID(id) {
+			clean := strings.TrimPrefix(strings.ToLower(id), "0x")
+			f := p.error(pol.Object, path{"spec", "nicSelector", field}, "%q is not four hexadecimal digits in lower case: the text is compared as it is", id)
+			if isPCIID(clean) {
+				f.fix("%s: %q", field, clean)
+			}
+			return
+		}
+	}
+	if s.DeviceID == "" || s.Vendor != "" && s.Vendor != k8s.VendorMellanox {
+		return
+	}
+	card, isPF := k8s.NICByPF(s.DeviceID)
+	cards := k8s.NICsByVF(s.DeviceID)
+	old, certain := oldVersion(p.in.Options.OperatorVersion)
+	switch {
+	case p.listed(s.DeviceID):
+	case len(cards) > 0 && !isPF:
+		f := p.error(pol.Object, at, "%s is the device ID of virtual functions: no physical function has it", s.DeviceID)
+		if there := p.amongNodes(pol, cards); len(there) > 0 {
+			cards = there
+		}
+		var ids []string
+		for _, c := range cards {
+			ids = append(ids, c.Name+" "+c.PF)
+		}
+		f.Remedy = "write the device ID of the PF: " + strings.Join(ids, ", ")
+		if len(cards) == 1 {
+			f.fix("deviceID: %q", cards[0].PF)
+		}
+	case isPF && card.MainOnly && old && certain:
+		p.error(pol.Object, at, "the operator %s does not know %s (%s)", p.in.Options.OperatorVersion, card.Name, s.DeviceID).Remedy = "add it by supportedExtraNICs of the chart, or use a newer operator"
+	case isPF && card.MainOnly && !certain:
+		p.warn(pol.Object, at, "releases of the operator up to v1.6.0 do not know %s (%s)", card.Name, s.DeviceID).Remedy = "add it by supportedExtraNICs of the chart, or use a newer operator"
+	case !isPF && s.Vendor == k8s.VendorMellanox:
+		p.warn(pol.Object, at, "the operator's list of supported cards has no 15b3:%s", s.DeviceID).Remedy = "compare with lspci -nn; a card that is not in the list is added by supportedExtraNICs of the chart"
+	}
+}
+
+// listed reports that the operator's list among the objects has a card of NVIDIA's.
+func (m *model) listed(device string) bool {
+	return slices.ContainsFunc(m.objects, func(o *manifest.Object) bool {
+		data := o.Find("data")
+		return o.Kind == k8s.KindConfigMap && o.Name == supportedList && data != nil &&
+			slices.ContainsFunc(data.Fields, func(f manifest.Field) bool {
+				return strings.HasPrefix(f.Value.Text, k8s.VendorMellanox+" "+device+" ")
+			})
+	})
+}
+
+// amongNodes returns those of the cards that nodes of a policy have.
+func (m *model) amongNodes(pol *policy, cards []k8s.SupportedNIC) []k8s.SupportedNIC {
+	nodes := m.takes(pol)
+	return slices.DeleteFunc(slices.Clone(cards), func(c k8s.SupportedNIC) bool {
+		return !slices.ContainsFunc(nodes, func(n *source.Node) bool {
+			return slices.ContainsFunc(n.PFs, func(pf source.PF) bool { return pf.Vendor == c.Vendor && pf.DeviceID == c.PF })
+		})
+	})
+}
+
+func isPCIID(s string) bool {
+	return len(s) == 4 && strings.Trim(s, "0123456789abcdef") == ""
+}

@@ -1,0 +1,122 @@
+package lint
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rdmakit/rdmakit/k8s"
+	"github.com/rdmakit/rdmakit/k8s/manifest"
+	"github.com/rdmakit/rdmakit/k8s/source"
+)
+
+// load reads a file of testdata, and the nodes beside it where there are some.
+func load(t testing.TB, dir, name string) Input {
+	t.Helper()
+	set, err := manifest.Read([]string{filepath.Join("testdata", dir, name)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := Input{Manifests: set}
+	nodes := filepath.Join("testdata", dir, "nodes.yaml")
+	if _, err := os.Stat(nodes); err == nil {
+		if in.Cluster, err = (source.Files{Names: []string{nodes}}).Cluster(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return in
+}
+
+func findingsOf(r Report, id string) []Finding {
+	return slices.DeleteFunc(slices.Clone(r.Findings), func(f Finding) bool { return f.Rule != id })
+}
+
+// TestRules demands of every rule what a reader relies on: fields, a wrong manifest that it tells, a right one on which no
+// rule at all tells an error, and a near miss on which it is silent.
+func TestRules(t *testing.T) {
+	kebab := regexp.MustCompile(`^[a-z]+[a-z0-9]*(-[a-z0-9]+)*$`)
+	seen := map[string]bool{}
+	for _, r := range Rules() {
+		t.Run(r.ID, func(t *testing.T) {
+			if !kebab.MatchString(r.ID) || seen[r.ID] {
+				t.Errorf("ID %q is not kebab-case, or used twice", r.ID)
+			}
+			seen[r.ID] = true
+			for name, v := range map[string]string{"title": r.Title, "explanation": r.Explanation, "remedy": r.Remedy, "wrong": r.Wrong, "right": r.Right, "sources": strings.Join(r.Sources, "")} {
+				if v == "" {
+					t.Errorf("no %s", name)
+				}
+			}
+			wrong := findingsOf(Run(load(t, r.ID, "wrong.yaml")), r.ID)
+			if len(wrong) == 0 {
+				t.Error("silent on wrong.yaml")
+			}
+			for _, f := range wrong {
+				if f.Summary == "" || f.Remedy == "" || f.Line == 0 || f.File == "" {
+					t.Errorf("finding %+v lacks a summary, a remedy or a place", f)
+				}
+				t.Logf("%s %s %s=%s: %s; %s; %s; %v", f.Severity, f.Place(), f.Path, f.Value, f.Summary, f.Remedy, f.Fix, f.Evidence)
+			}
+			for _, f := range Run(load(t, r.ID, "right.yaml")).Findings {
+				if f.Rule == r.ID || f.Severity == SeverityError {
+					t.Errorf("told of right.yaml at %s: %s: %s", f.Place(), f.Rule, f.Summary)
+				}
+			}
+			for _, f := range findingsOf(Run(load(t, r.ID, "near-miss.yaml")), r.ID) {
+				t.Errorf("told of near-miss.yaml at %s: %s", f.Place(), f.Summary)
+			}
+			contains(t, r.ID, "wrong.yaml", r.Wrong)
+			contains(t, r.ID, "right.yaml", r.Right)
+			if r.Nodes {
+				if _, err := os.Stat(filepath.Join("testdata", r.ID, "nodes.yaml")); err != nil {
+					t.Error("the rule needs nodes and testdata has none")
+				}
+			}
+		})
+	}
+	dirs, err := os.ReadDir("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range dirs {
+		if d.IsDir() && !seen[d.Name()] && d.Name() != "fuzz" && d.Name() != "reports" && d.Name() != "users" {
+			t.Errorf("testdata/%s belongs to no rule", d.Name())
+		}
+	}
+}
+
+// contains holds an example in the documentation to the manifest that is tested.
+func contains(t *testing.T, id, file, example string) {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", id, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(data), example) {
+		t.Errorf("%s does not have the example %q", file, example)
+	}
+}
+
+// TestKinds holds a rule to the kinds that it claims to judge.
+func TestKinds(t *testing.T) {
+	for _, r := range Rules() {
+		in := load(t, r.ID, "wrong.yaml")
+		for _, f := range findingsOf(Run(in), r.ID) {
+			kind, _, _ := strings.Cut(f.Object, " ")
+			workload := slices.Contains(r.Kinds, k8s.KindPod) && !slices.Contains(k8s.SchemaKinds(), kind)
+			if len(r.Kinds) > 0 && !slices.Contains(r.Kinds, kind) && !workload {
+				t.Errorf("%s tells of a %s and claims %v", r.ID, kind, r.Kinds)
+			}
+			if rank(f.Severity) < rank(r.Severity) {
+				t.Errorf("%s tells a finding of severity %s, worse than its %s", r.ID, f.Severity, r.Severity)
+			}
+		}
+	}
+}
+
+func rank(s Severity) int {
+	return slices.Index([]Severity{SeverityError, SeverityWarn, SeverityNote}, s)
+}

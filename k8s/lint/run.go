@@ -1,0 +1,178 @@
+package lint
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/rdmakit/rdmakit/k8s/manifest"
+	"github.com/rdmakit/rdmakit/k8s/source"
+)
+
+// Input is what Run judges.
+type Input struct {
+	// Manifests are judged.
+	Manifests *manifest.Set
+	// Cluster is what they are judged against; the zero value is a cluster of which nothing is known.
+	Cluster source.Cluster
+	Options Options
+}
+
+// Options say what no object tells. The zero value knows nothing and guesses little.
+type Options struct {
+	// OperatorNamespace is where the SR-IOV operator runs; "": that of the SriovOperatorConfig, or one of the usual names.
+	OperatorNamespace string
+	// OperatorVersion is that of the SR-IOV operator, "v1.6.0" or "main"; "": any, so what one of them refuses is a warning.
+	OperatorVersion string
+	// ResourcePrefix is the operator's, as openshift.io; "": what nodes and objects tell.
+	ResourcePrefix string
+	// Reserved are ranges of addresses that belong to the cluster or its hosts, by what they are for.
+	Reserved []Reserved
+	// Only and Skip choose rules by ID.
+	Only, Skip []string
+}
+
+// Reserved is a range of addresses with its use: "pods", "services", "hosts".
+type Reserved struct {
+	Use    string
+	Prefix netip.Prefix
+}
+
+// Run applies all rules.
+func Run(in Input) Report {
+	if in.Manifests == nil {
+		in.Manifests = &manifest.Set{}
+	}
+	m := newModel(in)
+	report := Report{Schema: Schema, Files: append([]string{}, in.Manifests.Files...), Objects: []Judged{}, Findings: []Finding{}}
+	for _, n := range m.nodes {
+		report.Nodes = append(report.Nodes, n.Name)
+	}
+	for _, o := range in.Manifests.Objects {
+		report.Objects = append(report.Objects, Judged{Object: o.String(), File: o.File, Line: o.Root.At.Line})
+	}
+	by := m.ignoresByLine()
+	for _, r := range Rules() {
+		if len(in.Options.Only) > 0 && !slices.Contains(in.Options.Only, r.ID) || slices.Contains(in.Options.Skip, r.ID) {
+			continue
+		}
+		if r.Nodes && len(m.nodes) == 0 {
+			if m.has(r.Kinds) {
+				report.Unjudged = append(report.Unjudged, r.ID)
+			}
+			continue
+		}
+		p := &pass{model: m, rule: &r}
+		r.check(p)
+		for _, f := range p.findings {
+			if reason, ok := by.reason(f); ok {
+				f.Reason = reason
+				report.Suppressed = append(report.Suppressed, *f.Finding)
+				continue
+			}
+			report.Findings = append(report.Findings, *f.Finding)
+		}
+	}
+	sortFindings(report.Findings, report.Files)
+	sortFindings(report.Suppressed, report.Files)
+	report.count()
+	return report
+}
+
+// sortFindings sorts by the order of files, and by the place in them.
+func sortFindings(findings []Finding, files []string) {
+	order := make(map[string]int, len(files))
+	for i, file := range files {
+		order[file] = i
+	}
+	slices.SortStableFunc(findings, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(order[a.File], order[b.File]), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+}
+
+// pass is one rule at work.
+type pass struct {
+	*model
+	rule     *Rule
+	findings []told
+}
+
+// path is the way to a value.
+type path = []any
+
+// report adds a finding about a value of an object. One about an object that is not judged goes nowhere.
+func (p *pass) report(severity Severity, o *manifest.Object, at path, format string, args ...any) *Finding {
+	f := &Finding{
+		Rule: p.rule.ID, Severity: severity, Object: o.String(), Path: manifest.PathText(at...),
+		Summary: fmt.Sprintf(format, args...), Remedy: p.rule.Remedy, Sources: p.rule.Reports,
+	}
+	if v := o.Find(at...); v != nil && v.Kind != manifest.Mapping && v.Kind != manifest.List {
+		f.Value = shorten(v.Text)
+	}
+	f.place(o.At(at...))
+	if p.judged[o] {
+		t := told{Finding: f, objectLine: o.Root.At.Line}
+		if len(p.ignored) > 0 { // which is rare, and the key is sought among all of its mapping
+			t.keyLine = o.KeyAt(at...).Line
+		}
+		p.findings = append(p.findings, t)
+	}
+	return f
+}
+
+// tell adds a finding about a text that is no value of an object.
+func (p *pass) tell(severity Severity, at manifest.Region, format string, args ...any) *Finding {
+	f := &Finding{Rule: p.rule.ID, Severity: severity, Summary: fmt.Sprintf(format, args...), Remedy: p.rule.Remedy, Sources: p.rule.Reports}
+	p.findings = append(p.findings, told{Finding: f.place(at)})
+	return f
+}
+
+func (p *pass) error(o *manifest.Object, at path, format string, args ...any) *Finding {
+	return p.report(SeverityError, o, at, format, args...)
+}
+
+func (p *pass) warn(o *manifest.Object, at path, format string, args ...any) *Finding {
+	return p.report(SeverityWarn, o, at, format, args...)
+}
+
+func (p *pass) note(o *manifest.Object, at path, format string, args ...any) *Finding {
+	return p.report(SeverityNote, o, at, format, args...)
+}
+
+// place moves a finding.
+func (f *Finding) place(at manifest.Region) *Finding {
+	f.File, f.Line, f.Column, f.Length = at.File, at.Line, at.Column, at.Length
+	return f
+}
+
+// fix says what to write.
+func (f *Finding) fix(format string, args ...any) *Finding {
+	f.Fix = fmt.Sprintf(format, args...)
+	return f
+}
+
+// because adds another place that matters.
+func (f *Finding) because(at fmt.Stringer, format string, args ...any) *Finding {
+	f.Evidence = append(f.Evidence, Evidence{Place: at.String(), Text: fmt.Sprintf(format, args...)})
+	return f
+}
+
+// onNode adds a fact about a node.
+func (f *Finding) onNode(node, format string, args ...any) {
+	f.Evidence = append(f.Evidence, Evidence{Place: "node " + node, Text: fmt.Sprintf(format, args...)})
+}
+
+// shorten keeps a value readable in a line.
+func shorten(s string) string {
+	const most = 4096 // more than is shown, whatever blanks it has; a text of megabytes is shortened for each finding
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "")
+	}
+	s = strings.Join(strings.Fields(s), " ")
+	if r := []rune(s); len(r) > 120 {
+		return string(r[:119]) + "…"
+	}
+	return s
+}
