@@ -1,0 +1,130 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/rdmakit/rdmakit/k8s/manifest"
+)
+
+// Difference is an object in which a plan and a folder differ.
+type Difference struct {
+	Object string `json:"object"`
+	// Change is added (in the plan only), removed (in the folder only) or changed.
+	Change string `json:"change"`
+	// File is where the folder has it.
+	File   string        `json:"file,omitempty"`
+	Fields []FieldChange `json:"fields,omitempty"`
+}
+
+// FieldChange is a field that differs; "" stands for an absent one.
+type FieldChange struct {
+	Path string `json:"path"`
+	Old  string `json:"old"`
+	New  string `json:"new"`
+}
+
+// The changes of a Difference.
+const (
+	ChangeAdded   = "added"
+	ChangeRemoved = "removed"
+	ChangeChanged = "changed"
+)
+
+// Diff compares a plan with the manifests of a folder, object by object: comments, order and names of files don't count, nor do
+// documents that are no objects, such as the values of a chart. Files that can't be read, or are no YAML, are an error that names them.
+func (p Plan) Diff(dir string) ([]Difference, error) {
+	have, err := manifest.Read([]string{dir}, strings.NewReader(""))
+	if errors.Is(err, fs.ErrNotExist) && isDir(dir) {
+		err = nil // an empty folder lacks everything
+	}
+	for _, problem := range have.Problems {
+		err = errors.Join(err, fmt.Errorf("%s: %s", problem.At, problem.Text))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("compare with %s: %w", dir, err)
+	}
+	want := &manifest.Set{}
+	for _, f := range p.Files {
+		if f.Object != "" {
+			want.Add(manifest.Parse(f.Name, []byte(f.Text)))
+		}
+	}
+	old, next := byName(have.Objects), byName(want.Objects)
+	var out []Difference
+	for _, name := range slices.Sorted(maps.Keys(next)) {
+		o := old[name]
+		if o == nil {
+			out = append(out, Difference{Object: name, Change: ChangeAdded})
+			continue
+		}
+		if fields := compare("", o.Root.Plain(), next[name].Root.Plain()); len(fields) > 0 {
+			out = append(out, Difference{Object: name, Change: ChangeChanged, File: o.File, Fields: fields})
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(old)) {
+		if next[name] == nil {
+			out = append(out, Difference{Object: name, Change: ChangeRemoved, File: old[name].File})
+		}
+	}
+	return out, nil
+}
+
+func isDir(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.IsDir()
+}
+
+func byName(objects []*manifest.Object) map[string]*manifest.Object {
+	out := map[string]*manifest.Object{}
+	for _, o := range objects {
+		if o.APIVersion != "" && o.Kind != "" && o.Name != "" {
+			out[o.String()] = o
+		}
+	}
+	return out
+}
+
+// compare lists the fields in which two values differ, by path.
+func compare(path string, old, next any) []FieldChange {
+	a, aok := old.(map[string]any)
+	b, bok := next.(map[string]any)
+	if !aok || !bok {
+		if reflect.DeepEqual(old, next) {
+			return nil
+		}
+		return []FieldChange{{Path: path, Old: plainText(old), New: plainText(next)}}
+	}
+	keys := slices.Collect(maps.Keys(a))
+	for key := range b {
+		if _, both := a[key]; !both {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	var out []FieldChange
+	for _, key := range keys {
+		out = append(out, compare(strings.TrimPrefix(path+"."+key, "."), a[key], b[key])...)
+	}
+	return out
+}
+
+func plainText(v any) string {
+	if v == nil {
+		return ""
+	}
+	if s, ok := v.(string); ok {
+		return s
+	}
+	text, err := compactJSON(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return text
+}

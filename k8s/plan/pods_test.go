@@ -1,0 +1,75 @@
+package plan
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rdmakit/rdmakit/k8s"
+	"github.com/rdmakit/rdmakit/k8s/source"
+)
+
+// TestFitPods makes no more pods than there are VFs for: the Job first, then pods to try things in.
+func TestFitPods(t *testing.T) {
+	tests := []struct {
+		name             string
+		nodes            []source.Node
+		vfs, check, test int
+		wantTest         int
+		wantCheck        string // completions of the Job, "" for none
+		note             string
+	}{
+		{"enough", []source.Node{ethernet("a", 2), ethernet("b", 2)}, 8, 2, 2, 2, "2", ""},
+		{"just enough", []source.Node{ethernet("a", 2), ethernet("b", 2)}, 2, 2, 2, 2, "2", ""},
+		{"one VF each", []source.Node{ethernet("a", 2), ethernet("b", 2)}, 1, 2, 2, 0, "2", "fewer test pods"},
+		{"three nodes", []source.Node{ethernet("a", 2), ethernet("b", 2), ethernet("c", 2)}, 1, 2, 2, 1, "2", "fewer test pods"},
+		{"one node, one VF", []source.Node{ethernet("a", 1)}, 1, 2, 2, 1, "", "no Job checks"},
+		{"many pods", []source.Node{ethernet("a", 1)}, 4, 6, 0, 0, "4", "fewer pods than asked"},
+		{"no check", []source.Node{ethernet("a", 1)}, 2, 0, 2, 2, "", ""},
+		// Test pods of a could land on b, whose VFs its own Job needs.
+		{"nodes with more rails", []source.Node{ethernet("a", 1), ethernet("a2", 1), ethernet("a3", 1), ethernet("b", 2), ethernet("b2", 2)}, 1, 2, 2, 0, "2 2", "fewer test pods"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p, err := Make(source.Cluster{Nodes: tt.nodes}, Options{VFs: tt.vfs, CheckPods: tt.check, TestPods: tt.test})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var tests int
+			var checks []string
+			for _, f := range p.Files {
+				if strings.HasPrefix(f.Object, k8s.KindPod+" ") {
+					tests++
+				}
+				if strings.HasPrefix(f.Object, kindJob+" ") {
+					_, tail, _ := strings.Cut(f.Text, "completions: ")
+					n, _, _ := strings.Cut(tail, "\n")
+					checks = append(checks, n)
+				}
+			}
+			if got := strings.Join(checks, " "); tests != tt.wantTest || got != tt.wantCheck {
+				t.Errorf("%d test pods, Jobs of %q, want %d and %q", tests, got, tt.wantTest, tt.wantCheck)
+			}
+			has := slices.ContainsFunc(p.Notes, func(n string) bool {
+				return strings.Contains(n, "test pods") || strings.Contains(n, "checks the rails")
+			})
+			if has != (tt.note != "") || !strings.Contains(strings.Join(p.Notes, "\n"), tt.note) {
+				t.Errorf("notes %q, want %q", p.Notes, tt.note)
+			}
+		})
+	}
+}
+
+// TestPools remarks on addresses that others may have, and refuses those that hosts can't have.
+func TestPools(t *testing.T) {
+	for pool, want := range map[string]bool{"10.1.0.0/16": false, "fd00:1::/64": false, "8.8.0.0/16": true, "172.0.0.0/8": true, "100.64.0.0/10": true, "2001:db8::/64": true} {
+		p, err := Make(source.Cluster{Nodes: []source.Node{ethernet("a", 1)}}, Options{Pools: []netip.Prefix{netip.MustParsePrefix(pool)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if has := strings.Contains(strings.Join(p.Notes, "\n"), pool+" is not a private range"); has != want {
+			t.Errorf("pool %s: notes %q, want a remark %t", pool, p.Notes, want)
+		}
+	}
+}
