@@ -6,6 +6,7 @@ import "github.com/spf13/cobra"
 const (
 	groupNode   = "node"
 	groupFabric = "fabric"
+	groupK8s    = "kubernetes"
 	groupApplet = "applet"
 	groupSetup  = "setup"
 )
@@ -14,6 +15,7 @@ func groups() []*cobra.Group {
 	return []*cobra.Group{
 		{ID: groupNode, Title: "This node:"},
 		{ID: groupFabric, Title: "The fabric that it is in:"},
+		{ID: groupK8s, Title: "Kubernetes:"},
 		{ID: groupApplet, Title: "The C tools under their own names:"},
 		{ID: groupSetup, Title: "rdmactl itself:"},
 	}
@@ -38,6 +40,7 @@ func commands() []entry {
 		{groupNode, newBenchCommand},
 		{groupNode, newDemoCommand},
 		{groupFabric, newFabricCommand},
+		{groupK8s, newK8sCommand},
 		{groupApplet, newAppletCommand},
 		{groupSetup, newConfigCommand},
 		{groupSetup, newCompletionCommand},

@@ -19,7 +19,7 @@ const savedFabrics = "internal/cli/testdata/fabric/"
 
 // TestDocumentedOutput runs the commands that README.md and docs/*.md show and
 // compares what they print. A command counts when anybody can run it: rdmactl on
-// test trees (internal/testtrees/…), saved topologies or the demo. Other blocks, such as
+// test trees (internal/testtrees/…), on saved topologies, on the manifests of examples/kubernetes, or the demo. Other blocks, such as
 // those of the kernel guest, can't be checked here.
 func TestDocumentedOutput(t *testing.T) {
 	root := filepath.Join("..", "..")
@@ -103,7 +103,8 @@ func consoleBlocks(text string) []docCommand {
 func runnable(command string) bool {
 	command = strings.TrimPrefix(command, "go run ./cmd/")
 	return strings.HasPrefix(command, "rdmactl ") && !strings.ContainsAny(command, "|;&<>") &&
-		(strings.Contains(command, " internal/testtrees/") || strings.Contains(command, " "+savedFabrics) || command == "rdmactl demo")
+		(strings.Contains(command, " internal/testtrees/") || strings.Contains(command, " "+savedFabrics) ||
+			strings.Contains(command, " examples/kubernetes/") || command == "rdmactl demo")
 }
 
 // runDocumented runs a command as if in the root of the repository and returns

@@ -5,6 +5,9 @@ import (
 	"github.com/rdmakit/rdmakit/doctor"
 	"github.com/rdmakit/rdmakit/fabric"
 	"github.com/rdmakit/rdmakit/inventory"
+	k8simpact "github.com/rdmakit/rdmakit/k8s/impact"
+	k8slint "github.com/rdmakit/rdmakit/k8s/lint"
+	"github.com/rdmakit/rdmakit/k8s/plan"
 	"github.com/rdmakit/rdmakit/launch"
 	"github.com/rdmakit/rdmakit/launch/consensus"
 	"github.com/rdmakit/rdmakit/launch/lint"
@@ -36,5 +39,9 @@ func Schemas() map[string]any {
 		fabricTraceSchema:    traceReport{},
 		fabricErrorsSchema:   errorsReport{},
 		fabricPingSchema:     pingReport{},
+		k8slint.Schema:       k8slint.Report{},
+		k8simpact.Schema:     k8simpact.Report{},
+		plan.Schema:          plan.Plan{}, // printed by k8s plan
+		k8sPlanDiffSchema:    k8sPlanDiff{},
 	}
 }

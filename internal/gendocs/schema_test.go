@@ -174,12 +174,20 @@ func TestDocumentsFollowSchemas(t *testing.T) {
 			})
 		}
 	})
+	examples, fabrics := filepath.Join("..", "..", "examples", "kubernetes"), filepath.Join("..", "testtrees", "58_two_ib_fabrics.tree")
 	others := [][]string{
 		{"config", "show", "-o", "json"},
 		{"demo", "-o", "json"},
 		{"applet", "list", "-o", "json"},
 		{"applet", "install", t.TempDir(), "-o", "json"},
 		{"env", "consensus", filepath.Join("..", "testtrees", "consensus"), "-o", "json"},
+		{"k8s", "lint", filepath.Join("..", "..", "k8s", "lint", "testdata", "reports"), "-o", "json"},
+		{"k8s", "plan", fabrics, "-o", "json"},
+		{"k8s", "plan", fabrics, "--isolation", "--max-unavailable", "1", "-o", "json"},
+		{"k8s", "plan", fabrics, "--diff", filepath.Join(examples, "sriov"), "-o", "json"},
+		{"k8s", "plan", fabrics, "--rail", "4,5", "--diff", filepath.Join(examples, "sriov"), "-o", "json"},
+		{"k8s", "impact", filepath.Join(examples, "eight-vfs.yaml"), "--nodes", filepath.Join(examples, "cluster.yaml"), "-o", "json"},
+		{"k8s", "impact", filepath.Join(examples, "sriov"), "--nodes", fabrics, "-o", "json"},
 	}
 	for _, args := range others {
 		for _, document := range documents(t, "", args...) {
