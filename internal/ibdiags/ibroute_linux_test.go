@@ -14,7 +14,7 @@ func TestIbroute(t *testing.T) {
 			for _, args := range []string{"-D 0,1", "-D 0", "1", "-a -D 0,1", "-M -D 0,1", "-n -D 0,1", "-aM -D 0,1 0xc000 0xc003"} { // no LIDs yet
 				identical(t, sim, net.host, "ibroute", strings.Fields(args)...)
 			}
-			sim.StartSM(net.sm)
+			stop := sim.StartSM(net.sm)
 			leaf, host := lidAt(t, sim, net.host, "0,1"), lidAt(t, sim, net.host, "0")
 			names := t.TempDir() + "/names"
 			if err := os.WriteFile(names, []byte("0x200000 \"first\"\n0x100000 \"gateway\"\n"), 0o600); err != nil {
@@ -30,6 +30,7 @@ func TestIbroute(t *testing.T) {
 				identical(t, sim, net.host, "ibroute", strings.Fields(args)...)
 			}
 			far := lidAt(t, sim, net.far, "0")
+			stop() // it would write other tables between the two programs
 			sim.Console(`Unlink "%s"[1]`, net.far)
 			identical(t, sim, net.host, "ibroute", leaf, far, far)
 		})
