@@ -43,23 +43,36 @@ func lintFindingLines(f lint.Finding, wide bool) [][]output.Cell {
 		{lintSeverityCell(f.Severity, fmt.Sprintf("%-5s", strings.ToUpper(string(f.Severity)))), output.Plain("  "), output.Bold(assignment), output.Dim(lintPlace(f) + "  " + f.Rule)},
 		{output.Plain("       " + f.Summary)},
 	}
-	var ev [][]output.Cell
-	for i, e := range f.Evidence {
-		if i == evidenceShown && len(f.Evidence) > evidenceShown+1 && !wide {
-			ev = append(ev, []output.Cell{output.Plain("       "), output.Dim(fmt.Sprintf("and %d more (-o wide)", len(f.Evidence)-i))})
-			break
-		}
-		ev = append(ev, []output.Cell{output.Plain("       "), output.Dim(e.Path + " = " + e.Value)})
+	var evidence []string
+	for _, e := range f.Evidence {
+		evidence = append(evidence, e.Path+" = "+e.Value)
 	}
-	lines = append(lines, ev...)
+	lines = append(lines, lintEvidence(evidence, wide)...)
 	lines = append(lines, []output.Cell{output.Bold("  fix  "), output.Plain(f.Remedy)})
 	for _, fix := range f.Fixes {
 		lines = append(lines, []output.Cell{output.Plain("       " + fixText(fix))})
 	}
-	if wide && len(f.Sources) > 0 {
-		lines = append(lines, []output.Cell{output.Bold("  see  "), output.Plain(strings.Join(f.Sources, ", "))})
+	return append(lines, lintSources(f.Sources, wide)...)
+}
+
+// lintEvidence shows what a finding rests on, the first few lines unless wide.
+func lintEvidence(evidence []string, wide bool) [][]output.Cell {
+	if most := evidenceShown; len(evidence) > most+1 && !wide {
+		evidence = append(evidence[:most:most], fmt.Sprintf("and %d more (-o wide)", len(evidence)-most))
+	}
+	var lines [][]output.Cell
+	for _, text := range evidence {
+		lines = append(lines, []output.Cell{output.Plain("       "), output.Dim(text)})
 	}
 	return lines
+}
+
+// lintSources names where a rule comes from, when wide.
+func lintSources(sources []string, wide bool) [][]output.Cell {
+	if !wide || len(sources) == 0 {
+		return nil
+	}
+	return [][]output.Cell{{output.Bold("  see  "), output.Plain(strings.Join(sources, ", "))}}
 }
 
 // lintPlace is where a finding stands: "  job.env:3".

@@ -34,21 +34,16 @@ func k8sFindingLines(f lint.Finding, wide bool) [][]output.Cell {
 	for line := range strings.SplitSeq(wrapWords(f.Summary, textWidth), "\n") {
 		lines = append(lines, []output.Cell{output.Plain("       " + line)})
 	}
-	for i, e := range f.Evidence {
-		if i == evidenceShown && len(f.Evidence) > evidenceShown+1 && !wide {
-			lines = append(lines, []output.Cell{output.Plain("       "), output.Dim(fmt.Sprintf("and %d more (-o wide)", len(f.Evidence)-i))})
-			break
-		}
-		lines = append(lines, []output.Cell{output.Plain("       "), output.Dim(e.Place + ": " + e.Text)})
+	var evidence []string
+	for _, e := range f.Evidence {
+		evidence = append(evidence, e.Place+": "+e.Text)
 	}
+	lines = append(lines, lintEvidence(evidence, wide)...)
 	lines = append(lines, labelledLines("fix", strings.Split(wrapWords(f.Remedy, textWidth), "\n"))...)
 	if f.Fix != "" {
 		lines = append(lines, []output.Cell{output.Plain("       " + f.Fix)})
 	}
-	if wide && len(f.Sources) > 0 {
-		lines = append(lines, []output.Cell{output.Bold("  see  "), output.Plain(strings.Join(f.Sources, ", "))})
-	}
-	return lines
+	return append(lines, lintSources(f.Sources, wide)...)
 }
 
 // k8sLintSum is "3 objects against 2 nodes: 1 error, 2 warnings, 1 suppressed".
