@@ -28,6 +28,7 @@ type jsonReader struct {
 func (p *parser) json(data []byte) bool {
 	r := &jsonReader{parser: p, data: data, dec: json.NewDecoder(bytes.NewReader(data))}
 	r.dec.UseNumber()
+	read, budget := 0, p.budget
 	for n := 0; ; n++ {
 		token, at, err := r.token()
 		if errors.Is(err, io.EOF) {
@@ -40,12 +41,24 @@ func (p *parser) json(data []byte) bool {
 		if err != nil && n == 0 && !strings.HasPrefix(err.Error(), "limit: ") {
 			return r.whole(err)
 		}
+		if err != nil && r.yamlFollows(read) {
+			p.set.Objects, p.set.Problems, p.budget = nil, nil, budget
+			return false
+		}
 		if err != nil {
 			r.syntax(err)
 			return true
 		}
+		read = int(r.dec.InputOffset())
 		p.document(root)
 	}
+}
+
+// yamlFollows reports what stands between documents of YAML, and nowhere in JSON, behind a value that ends at offset: the line --- or
+// a comment. kubectl reads such files as YAML.
+func (r *jsonReader) yamlFollows(offset int) bool {
+	rest := bytes.TrimLeft(r.data[offset:], " \t\r\n")
+	return bytes.HasPrefix(rest, []byte("---")) || bytes.HasPrefix(rest, []byte("#"))
 }
 
 // whole tells YAML in the flow form from JSON with a fault: who quotes keys means JSON.

@@ -220,3 +220,28 @@ func TestBlocks(t *testing.T) {
 		}
 	}
 }
+
+// TestStreamOfJSON reads what jq and jsonnet make for kubectl: documents of YAML in the form of JSON.
+func TestStreamOfJSON(t *testing.T) {
+	const one, two = `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}}`, `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "b"}}`
+	for _, tt := range []struct {
+		name, in string
+		problems int
+	}{
+		{"one after the other", one + "\n" + two, 0},
+		{"---", one + "\n---\n" + two + "\n", 0},
+		{"--- and YAML", one + "\n---\napiVersion: v1\nkind: Namespace\nmetadata:\n  name: b\n", 0},
+		{"a comment", one + "\n# another\n---\n" + two, 0},
+		{"a key twice", `{"apiVersion": "v1", "kind": "Namespace", "kind": "Namespace", "metadata": {"name": "a"}}` + "\n---\n" + two, 1},
+		{"a fault in the second", one + "\n---\n" + two + "\n---\n" + `{"kind": `, 1},
+	} {
+		set := Parse("f", []byte(tt.in))
+		var names []string
+		for _, o := range set.Objects {
+			names = append(names, o.Name)
+		}
+		if diff := cmp.Diff([]string{"a", "b"}, names); diff != "" || len(set.Problems) != tt.problems {
+			t.Errorf("Parse(%s): %d problems %v, want %d; objects (-want +got)\n%s", tt.name, len(set.Problems), set.Problems, tt.problems, diff)
+		}
+	}
+}
