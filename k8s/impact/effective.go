@@ -82,7 +82,7 @@ func (s *setting) apply(p *policy, pfs []pf, equal bool) string {
 		if !f.Selected(p.spec.NicSelector) {
 			continue
 		}
-		if !slices.Contains(s.selects, p.name) {
+		if len(s.selects) == 0 || s.selects[len(s.selects)-1] != p.name { // policies come one after the other
 			s.selects = append(s.selects, p.name)
 		}
 		vfs := k8s.ValueOf(p.spec.NumVfs)
@@ -116,7 +116,7 @@ func (s *setting) apply(p *policy, pfs []pf, equal bool) string {
 // merge takes over what stays of policies that were applied before: groups of other resources whose VFs don't meet, and
 // then, or among equal priorities, the higher MTU and number of VFs (api/v1/helper.go, mergeConfigs).
 func (c *config) merge(old *config, equal bool) {
-	c.applied = slices.Clone(old.applied)
+	c.applied = old.applied // nobody else keeps it
 	own := c.groups[0]
 	merged := false
 	for _, g := range old.groups {

@@ -70,6 +70,41 @@ func manyPolicies(nodes int) map[string]Input {
 	return map[string]Input{"3000 policies, 100 nodes": large(3000, 100), "3000 policies, no node": unknown, fmt.Sprintf("40 policies, %d nodes", nodes): dense(40, nodes)}
 }
 
+// podsAndNetworks makes networks without policies, and pods that are on one each.
+func podsAndNetworks(pods, networks int) Input {
+	var b strings.Builder
+	for i := range networks {
+		fmt.Fprintf(&b, `---
+apiVersion: sriovnetwork.openshift.io/v1
+kind: SriovIBNetwork
+metadata: {name: net%d, namespace: sriov-network-operator}
+spec: {resourceName: r%d, networkNamespace: default, ipam: '{"type": "whereabouts", "range": "10.%d.%d.0/24"}'}
+`, i, i, i/256, i%256)
+	}
+	for i := range pods {
+		fmt.Fprintf(&b, `---
+apiVersion: v1
+kind: Pod
+metadata: {name: p%d, namespace: default, annotations: {k8s.v1.cni.cncf.io/networks: net%d}}
+spec: {containers: [{name: c, image: i, resources: {requests: {openshift.io/r%d: 1}, limits: {openshift.io/r%d: 1}}}]}
+`, i, i%networks, i%networks, i%networks)
+	}
+	return Input{Manifests: manifest.Parse("f", []byte(b.String()))}
+}
+
+// TestManyPods demands that time doesn't grow with pods times networks: these took seconds.
+func TestManyPods(t *testing.T) {
+	rule := ipamCapacity()
+	p := &pass{model: newModel(podsAndNetworks(10_000, 3000)), rule: &rule}
+	start := time.Now()
+	if rule.check(p); len(p.findings) > 0 {
+		t.Errorf("%d findings of 4 interfaces on each of 254 addresses, want none", len(p.findings))
+	}
+	if took := time.Since(start); took > time.Second {
+		t.Errorf("the addresses of 10,000 pods on 3000 networks took %s", took)
+	}
+}
+
 func BenchmarkRun(b *testing.B) {
 	for name, in := range manyPolicies(4000) {
 		b.Run(name, func(b *testing.B) {

@@ -36,6 +36,8 @@ type model struct {
 	resource  map[string]resourceUse
 	ofPolicy  map[string][]*policy  // by resource
 	ofNetwork map[string][]*network // by resource
+	// interfaces counts those of pods by the network that they are on.
+	interfaces map[*manifest.Object]int
 }
 
 // resourceUse tells who knows a resource, by its name without prefix.
@@ -106,6 +108,7 @@ func (m *model) index() {
 	for _, a := range m.attach {
 		m.byName[a.Name] = append(m.byName[a.Name], a)
 	}
+	m.interfaces = m.interfacesOf()
 	m.addresses = m.findIPAMs()
 	m.known = m.findResources()
 	m.resource = map[string]resourceUse{}

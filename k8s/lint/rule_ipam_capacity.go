@@ -9,6 +9,7 @@ import (
 	"github.com/rdmakit/rdmakit/internal/english"
 	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/ipam"
+	"github.com/rdmakit/rdmakit/k8s/manifest"
 )
 
 func ipamCapacity() Rule {
@@ -75,7 +76,7 @@ func checkCapacity(p *pass, ref ipamRef, have int, least ipam.Range) {
 		}
 	}
 	addresses := english.Count(have, "address")
-	switch pods := p.podsOn(ref); {
+	switch pods := p.interfaces[ref.Object]; {
 	case ref.conf.Type == ipam.TypeHostLocal:
 		if most > have {
 			ref.widen(p.error(ref.Object, ref.at, "%s for %s on node %s", addresses, english.Count(most, "VF"), worst), least, most)
@@ -128,15 +129,15 @@ func (m *model) vfsOf(resource string) map[string]int {
 	return vfs
 }
 
-// podsOn counts the interfaces that pods ask for on a network.
-func (m *model) podsOn(ref ipamRef) int {
-	n := 0
+// interfacesOf counts the interfaces that pods ask for, by network.
+func (m *model) interfacesOf() map[*manifest.Object]int {
+	out := map[*manifest.Object]int{}
 	for _, pod := range m.pods {
 		for _, a := range pod.attachments() {
-			if t, ok := m.attached(pod, a); ok && t.Object == ref.Object {
-				n += pod.Replicas
+			if t, ok := m.attached(pod, a); ok {
+				out[t.Object] += pod.Replicas
 			}
 		}
 	}
-	return n
+	return out
 }
