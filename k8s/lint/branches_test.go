@@ -122,6 +122,7 @@ func TestBranches(t *testing.T) {
 		{"other mode", "external-managed", pol("eSwitchMode: switchdev, externallyManaged: true, nicSelector: {pfNames: [ens1]}"), card0("linkType: ETH, totalvfs: 8, numVfs: 8, eSwitchMode: legacy"), []string{"error spec.eSwitchMode"}},
 		{"legacy by default", "external-managed", pol("externallyManaged: true, nicSelector: {pfNames: [ens1]}"), card0("linkType: ETH, totalvfs: 8, numVfs: 8, eSwitchMode: legacy"), nil},
 		{"link type of others' cards", "linktype-change", pol("linkType: ib, nicSelector: {pfNames: [ens1]}"), strings.ReplaceAll(card0("linkType: ETH, totalvfs: 8"), "15b3", "8086"), []string{"error spec.linkType"}},
+		{"no link type, which field-value tells", "linktype-change", pol("linkType: InfiniBand, nicSelector: {pfNames: [ens1]}"), card0("linkType: IB, totalvfs: 8"), nil},
 		{"plugin off", "linktype-change", pol("linkType: ib, nicSelector: {pfNames: [ens1]}") + fill(someConfig, "SPEC", "disablePlugins: [mellanox]"), card0("linkType: ETH, totalvfs: 8"), []string{"error spec.linkType"}},
 		{"firmware left alone", "firmware-vfs", pol("externallyManaged: true, nicSelector: {pfNames: [ens1]}"), card0("linkType: ETH, totalvfs: 16, numVfs: 8"), nil},
 		{"plugin off", "firmware-vfs", pol("nicSelector: {pfNames: [ens1]}") + fill(someConfig, "SPEC", "disablePlugins: [mellanox]"), card0("linkType: ETH, totalvfs: 16, numVfs: 8"), nil},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rdmakit/rdmakit/internal/english"
 	"github.com/rdmakit/rdmakit/k8s"
+	"github.com/rdmakit/rdmakit/k8s/source"
 )
 
 func linkTypeChange() Rule {
@@ -21,7 +22,9 @@ func linkTypeChange() Rule {
 		Sources:     []string{srcMellanox, srcDevicePlugin},
 		check: func(p *pass) {
 			for _, pol := range p.policies {
-				if s := pol.Value.Spec; s.LinkType != "" && !k8s.ValueOf(s.ExternallyManaged) {
+				s := pol.Value.Spec
+				known := slices.Contains([]string{source.LinkETH, source.LinkIB}, strings.ToUpper(s.LinkType)) // the API server refuses others
+				if known && !k8s.ValueOf(s.ExternallyManaged) {
 					checkLinkChange(p, pol)
 				}
 			}

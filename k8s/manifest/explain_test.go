@@ -24,6 +24,8 @@ func TestExplain(t *testing.T) {
 		{"quote in a list", "spec:\n  devices:\n  - \"0000:1a:00.0\n  - \"0000:5e:00.0\"\n", "f:3:3", "the quote is not closed", `add "`},
 		{"quote in brackets", "spec:\n  devices: [\"0000:1a:00.0, \"0000:5e:00.0\"]\n  a: 1\n", "f:2:3", "a quote is not closed", "quotes"},
 		{"quote over lines", "spec:\n  text: \"one\n    two\"\n  name: @x\n", "f:4:3", `the value begins with "@"`, "quotes"},
+		{"backslash before a single quote", "spec:\n  text: 'one\n    two\\'\n  name: @x\n", "f:4:3", `the value begins with "@"`, "quotes"},
+		{"backslash before a double quote", "spec:\n  text: \"one\n    \\\"two\\\" #\"\n  name: @x\n", "f:4:3", `the value begins with "@"`, "quotes"},
 		{"bracket", "metadata: {name: a, namespace: b\nspec:\n  numVfs: 8\n", "f:1:1", "a bracket is not closed", "}"},
 		{"bracket at the end", "spec:\n  vendor: \"15b3\"\n  rootDevices: [\"0000:1a:00.0\"\n", "f:3:3", "a bracket is not closed", "]"},
 		{"reserved", "metadata:\n  name: @rail\n", "f:2:3", `the value begins with "@"`, "quotes"},

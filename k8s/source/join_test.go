@@ -47,6 +47,8 @@ func TestJoinVFs(t *testing.T) {
 	node := func(taken time.Time, known bool, n int, guids ...string) Node {
 		return Node{Name: "a", Taken: taken, PFs: []PF{{Address: "x", VFsKnown: known, NumVFs: n, TotalVFs: 8, VFGUIDs: guids}}}
 	}
+	// Models and MTUs go with the GUIDs: only where both count the same.
+	full := Node{Name: "a", Taken: at(2024), PFs: []PF{{Address: "x", VFsKnown: true, NumVFs: 1, TotalVFs: 8, VFDeviceIDs: []string{"101e"}, VFMTUs: []int{4092}}}}
 	tests := []struct {
 		name  string
 		nodes []Node
@@ -56,6 +58,8 @@ func TestJoinVFs(t *testing.T) {
 		{"the same, the other way", []Node{node(at(2025), true, 0), node(at(2024), true, 2, "g", "h")}, PF{Address: "x", VFsKnown: true, TotalVFs: 8}},
 		{"the one that counted", []Node{node(at(2025), false, 0), node(at(2024), true, 2, "g", "h")}, PF{Address: "x", VFsKnown: true, NumVFs: 2, TotalVFs: 8, VFGUIDs: []string{"g", "h"}}},
 		{"equal counts", []Node{node(at(2025), true, 1), node(at(2024), true, 1, "g")}, PF{Address: "x", VFsKnown: true, NumVFs: 1, TotalVFs: 8, VFGUIDs: []string{"g"}}},
+		{"models and MTUs", []Node{node(at(2025), true, 1), full}, full.PFs[0]},
+		{"models and MTUs of other VFs", []Node{node(at(2025), true, 2), full}, PF{Address: "x", VFsKnown: true, NumVFs: 2, TotalVFs: 8}},
 	}
 	for _, tt := range tests {
 		if diff := cmp.Diff(tt.want, Join(tt.nodes)[0].PFs[0]); diff != "" {
