@@ -11,8 +11,8 @@ import (
 )
 
 // avoid adds to the reasons of a PF what makes them milder. Each change is tried: it is named only where the reason is
-// gone with it and the operator doesn't fail.
-func (t *trial) avoid(p *pf, r *Reason) {
+// gone with it, the operator doesn't fail, and nothing worse comes than worst, which is that of all reasons of the PF.
+func (t *trial) avoid(p *pf, r *Reason, worst Action) {
 	c := t.after[p.Address]
 	if r.ID == ReasonRemoved {
 		r.Avoid = append(r.Avoid, Avoid{Change: "keep a policy for the PF", Leaves: ActionNothing})
@@ -23,7 +23,7 @@ func (t *trial) avoid(p *pf, r *Reason) {
 	}
 	for _, a := range t.proposals(p, c, r.ID) {
 		leaves, policies, ok := t.with(p.Address, r.ID, a.apply)
-		if ok {
+		if ok && leaves.rank() <= worst.rank() {
 			r.Avoid = append(r.Avoid, Avoid{Change: a.change, Leaves: leaves, policies: policies})
 		}
 	}

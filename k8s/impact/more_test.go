@@ -124,6 +124,7 @@ func TestAvoid(t *testing.T) {
 		return stateText("n", "", "", pfText("ens1", a0, fmt.Sprintf("linkType: ETH, mtu: 1500, numVfs: %d, totalvfs: %d, %s", vfs, total, more+vfsText(vfs, kernelVF))))
 	}
 	pick := "nicSelector: {pfNames: [ens1]}"
+	noFirmware := configText("disablePlugins: [mellanox]")
 	tests := []struct {
 		name, policy, cluster string
 		change                string // a part of the proposal
@@ -139,7 +140,8 @@ func TestAvoid(t *testing.T) {
 		{"link type", "numVfs: 8, linkType: IB, " + pick, state(8, 8, ""), "linkType: ETH", "numVfs: 8, linkType: ETH, " + pick, state(8, 8, ""), ActionNothing},
 		{"MTU", "numVfs: 8, mtu: 9000, " + pick, state(8, 8, ""), "mtu: 1500 or less", "numVfs: 8, mtu: 1500, " + pick, state(8, 8, ""), ActionNothing},
 		{"eSwitch mode", "numVfs: 8, " + pick, state(8, 8, "eSwitchMode: switchdev, "), "eSwitchMode: switchdev", "numVfs: 8, eSwitchMode: switchdev, " + pick, state(8, 8, "eSwitchMode: switchdev, "), ActionNothing},
-		{"number of VFs", "numVfs: 16, " + pick, state(8, 16, ""), "numVfs: 8", "numVfs: 8, " + pick, state(8, 16, ""), ActionReboot},
+		{"number of VFs", "numVfs: 16, " + pick, noFirmware + state(8, 16, ""), "numVfs: 8", "numVfs: 8, " + pick, noFirmware + state(8, 16, ""), ActionNothing},
+		{"number of VFs, of a card that reboots anyway", "numVfs: 32, " + pick, state(8, 16, ""), "numVfs: 8", "numVfs: 8, " + pick, state(8, 16, ""), ActionReboot},
 		{
 			"as it is, and the firmware stays", "numVfs: 8, linkType: IB, " + pick, stateText("n", wantsText, "syncStatus: Succeeded", pfText("ens1", a0, "linkType: IB, numVfs: 4, totalvfs: 16, "+vfsText(4, kernelVF))), "numVfs: 4",
 			"numVfs: 4, linkType: IB, " + pick, stateText("n", wantsText, "syncStatus: Succeeded", pfText("ens1", a0, "linkType: IB, numVfs: 4, totalvfs: 16, "+vfsText(4, kernelVF))), ActionNothing,
@@ -159,6 +161,7 @@ func TestAvoid(t *testing.T) {
 		{"more than the firmware gives isn't for others to make", "numVfs: 32, " + pick, state(16, 16, ""), "externallyManaged"},
 		{"nor without the plugin", "numVfs: 32, " + pick, state(16, 16, ""), "disablePlugins"},
 		{"figures of one among several policies decide nothing", "priority: 5, numVfs: 8, mtu: 9000, nicSelector: {pfNames: [\"ens1#0-3\"]}" + "}\n" + strings.TrimSuffix(policyText("q", "priority: 6, numVfs: 4, nicSelector: {pfNames: [\"ens1#4-7\"]}"), "}\n"), state(4, 16, ""), "numVfs"},
+		{"a reboot is no way around a drain", "numVfs: 16, " + pick, state(8, 16, ""), "numVfs"},
 		{"no number of VFs when SR-IOV is off", "numVfs: 8, " + pick, state(0, 0, ""), "numVfs"},
 	} {
 		if got := proposed(Run(input(t, policyText("p", tt.policy), tt.cluster)), tt.change); got != "" {

@@ -270,9 +270,10 @@ func (m *model) card(t *trial, v *verdict, p *pf, c *config) Card {
 	if c != nil {
 		card.Wanted, card.Policies = c.wanted(), c.applied
 	}
+	worst := worstOf(v.cards[p.Address])
 	for _, r := range v.cards[p.Address] {
 		if r.Held == "" {
-			t.avoid(p, &r)
+			t.avoid(p, &r, worst)
 		}
 		card.Reasons = append(card.Reasons, r)
 	}

@@ -38,6 +38,7 @@ spec:
 		{"nothing", "END", "", []string{"num-vfs", "ipam-json"}, nil},
 		{"end of the line", "END", ignore + "num-vfs for now", []string{"ipam-json"}, []string{"num-vfs: for now"}},
 		{"line before", "BEFORE", ignore + "num-vfs", []string{"ipam-json"}, []string{"num-vfs: "}},
+		{"end of the first line", "HEAD\napiVersion: sriovnetwork.openshift.io/v1", "apiVersion: sriovnetwork.openshift.io/v1 " + ignore + "num-vfs,ipam-json why", []string{"num-vfs", "ipam-json"}, nil},
 		{"another rule", "END", ignore + "policy-overlap why", []string{"num-vfs", "ipam-json"}, nil},
 		{"two rules", "END", ignore + "policy-overlap,num-vfs why not", []string{"ipam-json"}, []string{"num-vfs: why not"}},
 		{"whole object", "HEAD", ignore + "num-vfs,ipam-json a draft", []string{"ipam-json"}, []string{"num-vfs: a draft"}},
