@@ -67,6 +67,7 @@ func TestCountVFs(t *testing.T) {
 		{"another maker, off", intel(0, 0), Options{VFs: 16}, 0, ""},
 		{"external", nvidia(16, 6), Options{ExternallyManaged: true}, 6, ""},
 		{"external, some", nvidia(16, 6), Options{ExternallyManaged: true, VFs: 2}, 2, ""},
+		{"external, as many", nvidia(16, 6), Options{ExternallyManaged: true, VFs: 6}, 6, ""},
 		{"external, too many", nvidia(16, 6), Options{ExternallyManaged: true, VFs: 8}, 0, ""},
 		{"external, none", nvidia(16, 0), Options{ExternallyManaged: true}, 0, ""},
 		{"external by its state", source.PF{Vendor: "15b3", TotalVFs: 16, NumVFs: 3, ExternallyManaged: true}, Options{}, 3, ""},
