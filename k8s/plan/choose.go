@@ -19,8 +19,10 @@ type choice struct {
 	node *source.Node
 	pf   *source.PF
 	link string // ETH or IB
-	rail *rail
-	vfs  vfCount
+	// fabric is that of the PF, or the one that settleFabrics takes it for.
+	fabric *source.Fabric
+	rail   *rail
+	vfs    vfCount
 }
 
 // nodeName is wider than what Kubernetes takes as a node's name, and narrow enough for labels, keys and names of files.
@@ -39,7 +41,7 @@ func choose(nodes []source.Node, opts Options) (chosen []*choice, passed []Passe
 		roles := slices.ContainsFunc(n.PFs, func(p source.PF) bool { return p.Role != "" })
 		for j := range n.PFs {
 			pf := &n.PFs[j]
-			c := &choice{node: n, pf: pf, link: cmp.Or(pf.LinkType, opts.Select.LinkType)}
+			c := &choice{node: n, pf: pf, link: cmp.Or(pf.LinkType, opts.Select.LinkType), fabric: pf.Fabric}
 			reason := opts.Select.refuses(pf, roles)
 			if !nodeName.MatchString(n.Name) {
 				reason = "the node's name is none that Kubernetes takes"
@@ -60,7 +62,30 @@ func choose(nodes []source.Node, opts Options) (chosen []*choice, passed []Passe
 	if len(chosen) == 0 {
 		return nil, passed, nothing(nodes, passed)
 	}
+	settleFabrics(chosen)
 	return chosen, passed, nil
+}
+
+// settleFabrics puts ports that see no subnet manager, as those that are down, onto the fabric of the ports at the same address of
+// other nodes, if that is one: by themselves they have no subnet prefix but the default. Otherwise one cable would move the rails of
+// all cards of its node.
+func settleFabrics(chosen []*choice) {
+	seen := map[string]*source.Fabric{} // by address; nil for several
+	for _, c := range chosen {
+		if c.fabric == nil || c.fabric.SMLID == 0 {
+			continue
+		}
+		if f, known := seen[c.pf.Address]; !known {
+			seen[c.pf.Address] = c.fabric
+		} else if f != nil && *f != *c.fabric {
+			seen[c.pf.Address] = nil
+		}
+	}
+	for _, c := range chosen {
+		if c.fabric != nil && c.fabric.SMLID == 0 && seen[c.pf.Address] != nil {
+			c.fabric = seen[c.pf.Address]
+		}
+	}
 }
 
 // nothing explains that no card is left.

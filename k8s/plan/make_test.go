@@ -92,6 +92,7 @@ func TestRails(t *testing.T) {
 		return p
 	}
 	a, b := fabric("a"), fabric("b")
+	down := &source.Fabric{SubnetPrefix: "fe80:0000:0000:0000"} // sees no subnet manager, and has the default prefix
 	tests := []struct {
 		name  string
 		nodes []source.Node
@@ -99,6 +100,23 @@ func TestRails(t *testing.T) {
 	}{
 		{"as the inventory numbers them", []source.Node{{Name: "x", PFs: []source.PF{pf(1, new(1), a), pf(2, new(0), a)}}}, []string{"rail0 x2", "rail1 x1"}},
 		{"two fabrics, numbered through", []source.Node{{Name: "x", PFs: []source.PF{pf(1, new(0), a), pf(2, new(1), b)}}}, []string{"rail0 x1", "rail1 x2"}},
+		{
+			"a port that is down",
+			[]source.Node{
+				{Name: "x", PFs: []source.PF{pf(1, new(0), a), pf(2, new(1), b)}},
+				{Name: "y", PFs: []source.PF{pf(1, new(0), down), pf(2, new(1), b)}},
+			},
+			[]string{"rail0 x1 y1", "rail1 x2 y2"},
+		},
+		{
+			"a port that is down, of which nothing tells the fabric",
+			[]source.Node{
+				{Name: "x", PFs: []source.PF{pf(1, new(0), a), pf(2, new(1), a)}},
+				{Name: "y", PFs: []source.PF{pf(1, new(0), b), pf(2, new(1), b)}},
+				{Name: "z", PFs: []source.PF{pf(1, new(0), down), pf(2, new(1), b)}},
+			},
+			[]string{"ib0-rail0 x1", "ib0-rail1 x2", "ib1-rail0 y1 z2", "ib1-rail1 y2", "ib2-rail0 z1"},
+		},
 		{
 			"a card is missing",
 			[]source.Node{

@@ -38,8 +38,8 @@ func (r *rail) vfs() int {
 
 // net tells which network a PF is on: PFs of different ones never share a rail.
 func (c *choice) net() string {
-	if c.link == source.LinkIB && c.pf.Fabric != nil {
-		return c.link + " " + fabricText(c.pf.Fabric)
+	if c.link == source.LinkIB && c.fabric != nil {
+		return c.link + " " + fabricText(c.fabric)
 	}
 	return c.link
 }
@@ -227,7 +227,7 @@ func collect(chosen []*choice, numbers map[*choice]int, prefixes map[string]stri
 		at := place{c.net(), numbers[c]}
 		r := byPlace[at]
 		if r == nil {
-			r = &rail{net: at.net, number: at.number, name: fmt.Sprintf("%srail%d", prefixes[at.net], at.number), link: c.link, fabric: c.pf.Fabric}
+			r = &rail{net: at.net, number: at.number, name: fmt.Sprintf("%srail%d", prefixes[at.net], at.number), link: c.link, fabric: c.fabric}
 			byPlace[at], rails = r, append(rails, r)
 		}
 		c.rail = r
