@@ -2,6 +2,7 @@ package plan
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -131,5 +132,19 @@ func TestSelection(t *testing.T) {
 	}
 	if _, _, err := choose(nodes, Options{Select: Selection{Names: []string{"[a"}}}); !errors.Is(err, ErrOptions) {
 		t.Errorf("choose with a broken pattern = %v, want ErrOptions", err)
+	}
+}
+
+// TestNoManager tells of a port that is taken to be on a fabric that it doesn't see.
+func TestNoManager(t *testing.T) {
+	card := func(lid uint16) []source.PF {
+		return []source.PF{{Address: "0000:18:00.0", Vendor: "15b3", DeviceID: "1021", Netdev: "ib0", LinkType: "IB", TotalVFs: 8, Fabric: &source.Fabric{SubnetPrefix: "fe80:0000:0000:0000", SMLID: lid}}}
+	}
+	plan, err := Make(source.Cluster{Nodes: []source.Node{{Name: "a", PFs: card(1)}, {Name: "b", PFs: card(0)}}}, Options{})
+	if err != nil || len(plan.Rails) != 1 || len(plan.Rails[0].Members) != 2 {
+		t.Fatalf("Make = %+v, %v, want one rail with both nodes", plan, err)
+	}
+	if text := strings.Join(plan.Notes, "\n"); !strings.Contains(text, "no subnet manager is seen by 0000:18:00.0 of b:") {
+		t.Errorf("notes are %s, want one about the port without a subnet manager", text)
 	}
 }

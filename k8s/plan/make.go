@@ -222,7 +222,7 @@ func (m *maker) notes(planned []*source.Node) {
 	if m.poolNote != "" {
 		note("%s", m.poolNote)
 	}
-	var noRoles, noFabric, exotic []string
+	var noRoles, noFabric, noManager, exotic []string
 	for _, n := range planned {
 		if !slices.ContainsFunc(n.PFs, func(p source.PF) bool { return p.Role != "" }) {
 			noRoles = append(noRoles, n.Name)
@@ -233,6 +233,9 @@ func (m *maker) notes(planned []*source.Node) {
 			noFabric = append(noFabric, r.name)
 		}
 		for _, c := range r.members {
+			if c.fabric != c.pf.Fabric {
+				noManager = append(noManager, c.pf.Address+" of "+c.node.Name)
+			}
 			if id := c.pf.Vendor + ":" + c.pf.DeviceID; !supported(c.pf) && !slices.Contains(exotic, id) {
 				exotic = append(exotic, id)
 			}
@@ -243,6 +246,9 @@ func (m *maker) notes(planned []*source.Node) {
 	}
 	if len(noFabric) > 0 {
 		note("nothing tells the fabric of %s: cards on different subnets may share a rail; snapshots of the nodes tell", strings.Join(noFabric, ", "))
+	}
+	if len(noManager) > 0 {
+		note("no subnet manager is seen by %s: taken to be on the fabric of the cards at the same address of other nodes", shortList(noManager))
 	}
 	if len(exotic) > 0 {
 		note("NVIDIA's part of the operator's ConfigMap supported-nic-ids doesn't list %s: look for it there, or add it by the chart's supportedExtraNICs", strings.Join(exotic, ", "))
