@@ -28,21 +28,8 @@ func podSelector() Rule {
 }
 
 func checkPodSelector(p *pass, pod *pod) {
-	spec := pod.Value.Spec
-	var fitting []*source.Node // that the pod may go to
-	complete := true           // what nodes have and labels are known
-	for i := range p.nodes {
-		n := &p.nodes[i]
-		selected, perhaps := n.Selected(spec.NodeSelector)
-		if spec.NodeName != "" && spec.NodeName != n.Name {
-			selected, perhaps = false, false
-		}
-		if selected || perhaps {
-			fitting = append(fitting, n)
-		}
-		complete = complete && n.Allocatable != nil
-	}
-	if len(fitting) == 0 && !complete {
+	fitting := p.fitting(pod)
+	if len(fitting) == 0 && slices.ContainsFunc(p.nodes, func(n source.Node) bool { return n.Allocatable == nil }) {
 		return // a node of which nothing is known may be the one
 	}
 	for _, c := range pod.containers() {
@@ -60,6 +47,20 @@ func checkPodSelector(p *pass, pod *pod) {
 			return
 		}
 	}
+}
+
+// fitting returns the nodes that a pod may go to, by its nodeSelector and nodeName.
+func (m *model) fitting(pod *pod) []*source.Node {
+	spec := pod.Value.Spec
+	var fitting []*source.Node
+	for i := range m.nodes {
+		n := &m.nodes[i]
+		selected, perhaps := n.Selected(spec.NodeSelector)
+		if (selected || perhaps) && (spec.NodeName == "" || spec.NodeName == n.Name) {
+			fitting = append(fitting, n)
+		}
+	}
+	return fitting
 }
 
 // mayHave reports a node that has a resource, gets it by a policy, or of which too little is known to deny it.

@@ -20,6 +20,17 @@ func numVfs(p *policy) int { return k8s.ValueOf(p.Value.Spec.NumVfs) }
 // cards returns the PFs that a policy selects, on the nodes that its nodeSelector takes or may take.
 func (m *model) cards(p *policy) []card { return m.selected[p] }
 
+// nodesOf returns the nodes on which policies select cards for a resource, one that several policies or cards have as often.
+func (m *model) nodesOf(resource string) []*source.Node {
+	var nodes []*source.Node
+	for _, pol := range m.policiesOf(resource) {
+		for _, c := range m.cards(pol) {
+			nodes = append(nodes, c.Node)
+		}
+	}
+	return nodes
+}
+
 // takes returns the nodes that a policy's nodeSelector takes, or may take where labels aren't known.
 func (m *model) takes(p *policy) []*source.Node {
 	var nodes []*source.Node
