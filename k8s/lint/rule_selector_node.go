@@ -13,7 +13,7 @@ func selectorNode() Rule {
 		ID: "selector-node", Title: "a nodeSelector that no node fits", Severity: SeverityError, Nodes: true,
 		Kinds:       []string{k8s.KindPolicy},
 		Explanation: "The policy changes nothing, and where the webhook is off nothing tells. Labels come from Node Feature Discovery, and not by themselves: stock NFD publishes no label for vendor 15b3 (network-operator's NodeFeatureRule makes pci-15b3.present), and network-sriov.capable only where a network device has sriov_totalvfs above 0, which a card with SRIOV_EN off in its firmware, or InfiniBand without ib_ipoib, has not: the policy that would turn it on then never matches.",
-		Remedy:      "select by a label that the nodes have; kubectl get nodes --show-labels lists them",
+		Remedy:      "select by a label that the nodes have (kubectl get nodes --show-labels), or put it on them first; of a plan, -o json beside --nodes tells its labels",
 		Wrong:       "  nodeSelector:\n    feature.node.kubernetes.io/pci-15b3.present: \"true\"",
 		Right:       "  nodeSelector:\n    feature.node.kubernetes.io/network-sriov.capable: \"true\"",
 		Reports:     []string{"kubernetes-sigs/node-feature-discovery#812", "Mellanox/network-operator#211", "k8snetworkplumbingwg/sriov-network-operator#672"},
