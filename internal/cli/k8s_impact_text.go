@@ -295,8 +295,12 @@ func impactPolicies(r impact.Report) [][]output.Cell {
 	for _, name := range r.Removed {
 		texts = append(texts, "policy "+name+" is removed")
 	}
-	if len(r.Unused) > 0 {
-		texts = append(texts, "no card of the nodes for policy "+strings.Join(r.Unused, ", "))
+	if len(r.NoNode) > 0 {
+		texts = append(texts, "no node has the labels of policy "+strings.Join(r.NoNode, ", ")+": nothing happens until one gets them")
+	}
+	noCard := slices.DeleteFunc(slices.Clone(r.Unused), func(name string) bool { return slices.Contains(r.NoNode, name) })
+	if len(noCard) > 0 {
+		texts = append(texts, "no card that is known for policy "+strings.Join(noCard, ", "))
 	}
 	return impactLines(texts)
 }

@@ -93,8 +93,22 @@ func TestUnused(t *testing.T) {
 	if diff := cmp.Diff([]string{"a"}, r.Unused); diff != "" {
 		t.Errorf("Unused differs (-want +got):\n%s", diff)
 	}
+	if len(r.NoNode) > 0 {
+		t.Errorf("NoNode = %q, want none: the policy takes the node, whose cards don't fit", r.NoNode)
+	}
 	if len(r.Ignored) != 1 {
 		t.Errorf("Ignored = %q, want policy b, which is in another namespace than the states", r.Ignored)
+	}
+}
+
+// TestNoNode tells a policy whose labels no node has from one that no card fits.
+func TestNoNode(t *testing.T) {
+	apply := strings.Replace(policyText("a", "numVfs: 4, nicSelector: {pfNames: [ens1]}"), "nodeSelector: {}", `nodeSelector: {rdma: "on"}`, 1)
+	in := input(t, apply,
+		stateText("n", "", "", pfText("ens1", a0, "linkType: IB"))+"---\napiVersion: v1\nkind: Node\nmetadata: {name: n, labels: {rdma: \"off\"}}\n")
+	r := Run(in)
+	if diff := cmp.Diff([]string{"a"}, r.NoNode); diff != "" {
+		t.Errorf("NoNode differs (-want +got):\n%s", diff)
 	}
 }
 

@@ -57,6 +57,8 @@ type Report struct {
 	Ignored []string `json:"ignored,omitempty"`
 	// Unused names policies that are applied and select no card of a node that is known.
 	Unused []string `json:"unused,omitempty"`
+	// NoNode names those of Unused whose nodeSelector takes no node that is known.
+	NoNode []string `json:"noNode,omitempty"`
 	// Assumptions are what the forecast takes for granted because no file tells it.
 	Assumptions []string `json:"assumptions,omitempty"`
 }

@@ -56,13 +56,25 @@ func Run(in Input) Report {
 	for _, p := range m.after {
 		if !used[p.name] && !slices.Contains(r.Unused, p.name) {
 			r.Unused = append(r.Unused, p.name)
+			if !m.takesNode(p) {
+				r.NoNode = append(r.NoNode, p.name)
+			}
 		}
 	}
 	slices.Sort(r.Unused)
+	slices.Sort(r.NoNode)
 	r.count()
 	r.Counts.Ignored = m.strays
 	r.Assumptions = m.assumptions(notes)
 	return r
+}
+
+// takesNode reports a policy whose nodeSelector takes a node, or may take one.
+func (m *model) takesNode(p *policy) bool {
+	return slices.ContainsFunc(m.nodes, func(n source.Node) bool {
+		selected, maybe := n.Selected(p.spec.NodeSelector)
+		return selected || maybe
+	})
 }
 
 func (r *Report) count() {
