@@ -60,7 +60,7 @@ func choose(nodes []source.Node, opts Options) (chosen []*choice, passed []Passe
 		}
 	}
 	if len(chosen) == 0 {
-		return nil, passed, nothing(nodes, passed)
+		return nil, passed, nothing(nodes, opts.Select.Nodes, passed)
 	}
 	settleFabrics(chosen)
 	return chosen, passed, nil
@@ -89,7 +89,10 @@ func settleFabrics(chosen []*choice) {
 }
 
 // nothing explains that no card is left.
-func nothing(nodes []source.Node, passed []Passed) error {
+func nothing(nodes []source.Node, patterns []string, passed []Passed) error {
+	if len(passed) == 0 && len(patterns) > 0 && !slices.ContainsFunc(nodes, func(n source.Node) bool { return matchAny(patterns, n.Name) }) {
+		return fmt.Errorf("plan networks of %s: %w: none of them is called %s", english.Count(len(nodes), "node"), ErrNothing, strings.Join(patterns, " or "))
+	}
 	if len(passed) == 0 {
 		return fmt.Errorf("plan networks of %s: %w: none of them has a card that could have VFs", english.Count(len(nodes), "node"), ErrNothing)
 	}

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -146,5 +147,16 @@ func TestNoManager(t *testing.T) {
 	}
 	if text := strings.Join(plan.Notes, "\n"); !strings.Contains(text, "no subnet manager is seen by 0000:18:00.0 of b:") {
 		t.Errorf("notes are %s, want one about the port without a subnet manager", text)
+	}
+}
+
+// TestNoSuchNode tells a pattern of nodes that fits none from nodes without cards.
+func TestNoSuchNode(t *testing.T) {
+	nodes := []source.Node{ethernet("a", 1), ethernet("b", 0)}
+	for pattern, want := range map[string]string{"c*": "none of them is called c*", "b": "none of them has a card"} {
+		_, _, err := choose(nodes, Options{Select: Selection{Nodes: []string{pattern}}})
+		if !errors.Is(err, ErrNothing) || !strings.Contains(fmt.Sprint(err), want) {
+			t.Errorf("choose of nodes %s = %v, want %q", pattern, err, want)
+		}
 	}
 }

@@ -95,6 +95,13 @@ func byName(objects []*manifest.Object) map[string]*manifest.Object {
 func compare(path string, old, next any) []FieldChange {
 	a, aok := old.(map[string]any)
 	b, bok := next.(map[string]any)
+	if x, y := listOf(old), listOf(next); len(x) > 0 && len(x) == len(y) {
+		var out []FieldChange
+		for i := range x {
+			out = append(out, compare(fmt.Sprintf("%s[%d]", path, i), x[i], y[i])...)
+		}
+		return out
+	}
 	if !aok || !bok {
 		if reflect.DeepEqual(old, next) {
 			return nil
@@ -113,6 +120,12 @@ func compare(path string, old, next any) []FieldChange {
 		out = append(out, compare(strings.TrimPrefix(path+"."+key, "."), a[key], b[key])...)
 	}
 	return out
+}
+
+// listOf returns a list, and nil for what is none.
+func listOf(v any) []any {
+	list, _ := v.([]any)
+	return list
 }
 
 func plainText(v any) string {

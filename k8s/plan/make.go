@@ -214,6 +214,7 @@ func (m *maker) notes(planned []*source.Node) {
 		note("label first: %s", l.command())
 	}
 	m.noteCosts(note)
+	m.noteMakes(note)
 	m.noteHeirs(planned, note)
 	m.noteUnavailable(note)
 	for _, text := range m.mtuNotes {
@@ -286,6 +287,24 @@ func (m *maker) noteCosts(note func(string, ...any)) {
 	}
 	if list := nodes[drain]; len(list) > 0 {
 		note("%s: the number of VFs that exist changes, so %s", shortList(list), drains(list))
+	}
+}
+
+// noteMakes tells of rails on which nodes have cards of different makes: where they are counted by address, that is mostly chance.
+func (m *maker) noteMakes(note func(string, ...any)) {
+	for _, r := range m.rails {
+		nodes := map[string][]string{} // by vendor
+		for _, c := range r.members {
+			nodes[c.pf.Vendor] = append(nodes[c.pf.Vendor], c.node.Name)
+		}
+		if len(nodes) < 2 {
+			continue
+		}
+		var makes []string
+		for _, vendor := range slices.Sorted(maps.Keys(nodes)) {
+			makes = append(makes, fmt.Sprintf("%s on %s", vendor, shortList(nodes[vendor])))
+		}
+		note("%s has cards of different vendors, %s: if they aren't on one network, plan for them apart, by --name, --pci or --node", r.name, strings.Join(makes, ", and "))
 	}
 }
 

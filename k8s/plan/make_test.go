@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/ipam"
@@ -390,6 +391,26 @@ func TestDiff(t *testing.T) {
 	}
 	if _, err := p.Diff(filepath.Join(dir, "absent")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("Diff with no folder = %v, want os.ErrNotExist", err)
+	}
+}
+
+// TestCompareLists goes into lists of equal length, so that a difference shows where it is.
+func TestCompareLists(t *testing.T) {
+	list := func(items ...any) any { return map[string]any{"c": items} }
+	one := map[string]any{"image": "x", "name": "a"}
+	two := map[string]any{"image": "y", "name": "a"}
+	tests := []struct {
+		old, next any
+		want      []FieldChange
+	}{
+		{list(one), list(one), nil},
+		{list(one), list(two), []FieldChange{{Path: "c[0].image", Old: "x", New: "y"}}},
+		{list("a", "b"), list("a"), []FieldChange{{Path: "c", Old: `["a","b"]`, New: `["a"]`}}},
+	}
+	for _, tt := range tests {
+		if diff := cmp.Diff(tt.want, compare("", tt.old, tt.next), cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("compare(%v, %v) differs (-want +got):\n%s", tt.old, tt.next, diff)
+		}
 	}
 }
 

@@ -204,7 +204,7 @@ func (m *maker) policy(p *draft) {
 	link := "As the ports are."
 	switch {
 	case p.rail.link == source.LinkIB:
-		link += " Without it the operator takes InfiniBand for Ethernet and hangs; another value changes the firmware with a reboot."
+		link += " Without it operators before v1.2.0 take InfiniBand for Ethernet and hang; another value changes the firmware with a reboot."
 	case first.pf.Vendor == k8s.VendorMellanox:
 		link += " Another value changes the firmware with a reboot; without it VFs of Ethernet and InfiniBand of one model share a resource."
 	}

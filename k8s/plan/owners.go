@@ -91,7 +91,7 @@ func (m *maker) leaveOwned(chosen []*choice, by owners) ([]*choice, error) {
 	m.plan.Passed = append(m.plan.Passed, owned...)
 	slices.SortStableFunc(m.plan.Passed, func(a, b Passed) int { return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Address, b.Address)) })
 	if len(chosen) == 0 {
-		return nil, nothing(m.cluster.Nodes, owned)
+		return nil, nothing(m.cluster.Nodes, nil, owned)
 	}
 	return chosen, nil
 }

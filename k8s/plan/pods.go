@@ -2,6 +2,7 @@ package plan
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -13,7 +14,8 @@ import (
 
 // podSet are rails that the same nodes have: a pod that asks for all of them finds a node.
 type podSet struct {
-	suffix string // "" where there is one set
+	suffix string // "" where there is one set; else that of the first of its groups of nodes
+	first  int    // that group, by its place in Plan.Groups
 	rails  []*rail
 	nodes  int
 	// room is how many pods with a VF of each rail the nodes take.
@@ -37,19 +39,27 @@ func (m *maker) podSets() []podSet {
 			room[c.node] = min(room[c.node], c.vfs.n)
 		}
 	}
+	groups := map[string]int{} // of nodes, by name
+	for i, g := range m.plan.Groups {
+		for _, name := range g.Nodes {
+			groups[name] = i
+		}
+	}
 	var sets []podSet
 	for _, n := range nodes {
 		i := slices.IndexFunc(sets, func(s podSet) bool { return slices.Equal(s.rails, byNode[n]) })
 		if i < 0 {
 			i = len(sets)
-			sets = append(sets, podSet{rails: byNode[n]})
+			sets = append(sets, podSet{rails: byNode[n], first: groups[n.Name]})
 		}
+		sets[i].first = min(sets[i].first, groups[n.Name])
 		sets[i].nodes++
 		sets[i].room += room[n]
 	}
+	slices.SortStableFunc(sets, func(a, b podSet) int { return cmp.Compare(a.first, b.first) })
 	for i := range sets {
 		if len(sets) > 1 {
-			sets[i].suffix = "-" + letter(i)
+			sets[i].suffix = "-" + m.plan.Groups[sets[i].first].Name
 		}
 	}
 	return sets

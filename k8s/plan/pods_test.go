@@ -61,6 +61,53 @@ func TestFitPods(t *testing.T) {
 	}
 }
 
+// TestPodSetNames gives pods the letter of the group of nodes which has their rails.
+func TestPodSetNames(t *testing.T) {
+	ib := ethernet("b", 1)
+	ib.PFs[0].LinkType = source.LinkIB // whose rail comes first
+	p, err := Make(source.Cluster{Nodes: []source.Node{ethernet("a", 1), ib}}, Options{VFs: 8, CheckPods: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rails := map[string]string{}
+	for _, r := range p.Rails {
+		for _, m := range r.Members {
+			rails[m.Node] = r.Name
+		}
+	}
+	for _, g := range p.Groups {
+		i := slices.IndexFunc(p.Files, func(f File) bool { return f.Object == kindJob+" rdma/rdma-check-"+g.Name })
+		if i < 0 || !strings.Contains(p.Files[i].Text, "networks: rdma/"+rails[g.Nodes[0]]+"\n") {
+			t.Errorf("no Job rdma-check-%s with rail %s of its nodes %v", g.Name, rails[g.Nodes[0]], g.Nodes)
+		}
+	}
+	if len(p.Groups) != 2 {
+		t.Errorf("%d groups, want 2", len(p.Groups))
+	}
+}
+
+// TestVendors tells of rails with cards of different makes.
+func TestVendors(t *testing.T) {
+	other := ethernet("b", 1)
+	other.PFs[0].Vendor, other.PFs[0].DeviceID = "8086", "1592"
+	for _, tt := range []struct {
+		nodes []source.Node
+		want  bool
+	}{
+		{[]source.Node{ethernet("a", 1), ethernet("b", 1)}, false},
+		{[]source.Node{ethernet("a", 1), other}, true},
+	} {
+		p, err := Make(source.Cluster{Nodes: tt.nodes}, Options{VFs: 8})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := strings.Contains(strings.Join(p.Notes, "\n"), "has cards of different vendors, 15b3 on a, and 8086 on b")
+		if got != tt.want {
+			t.Errorf("notes %q, want one of different vendors %t", p.Notes, tt.want)
+		}
+	}
+}
+
 // TestPools remarks on addresses that others may have, and refuses those that hosts can't have.
 func TestPools(t *testing.T) {
 	for pool, want := range map[string]bool{"10.1.0.0/16": false, "fd00:1::/64": false, "8.8.0.0/16": true, "172.0.0.0/8": true, "100.64.0.0/10": true, "2001:db8::/64": true} {
