@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -18,6 +19,8 @@ type podSet struct {
 	first  int    // that group, by its place in Plan.Groups
 	rails  []*rail
 	nodes  int
+	// selector are labels that its nodes have and those of other sets don't, nil where there are none, or one set.
+	selector map[string]string
 	// room is how many pods with a VF of each rail the nodes take.
 	room int
 	// checkPods and testPods are how many there are to be.
@@ -57,12 +60,34 @@ func (m *maker) podSets() []podSet {
 		sets[i].room += room[n]
 	}
 	slices.SortStableFunc(sets, func(a, b podSet) int { return cmp.Compare(a.first, b.first) })
+	if len(sets) == 1 {
+		return sets
+	}
 	for i := range sets {
-		if len(sets) > 1 {
-			sets[i].suffix = "-" + m.plan.Groups[sets[i].first].Name
+		sets[i].suffix = "-" + m.plan.Groups[sets[i].first].Name
+	}
+	m.pin(sets, byNode)
+	return sets
+}
+
+// pin gives each set the labels of its nodes, where they are the same for all of them and no other set has them: its pods would also
+// fit nodes with more rails.
+func (m *maker) pin(sets []podSet, byNode map[*source.Node][]*rail) {
+	used := make([][]map[string]string, len(sets))
+	for _, g := range m.groups {
+		for _, n := range g.nodes {
+			i := slices.IndexFunc(sets, func(s podSet) bool { return slices.Equal(s.rails, byNode[n]) })
+			if !slices.ContainsFunc(used[i], func(l map[string]string) bool { return maps.Equal(l, g.selector) }) {
+				used[i] = append(used[i], g.selector)
+			}
 		}
 	}
-	return sets
+	for i, labels := range used {
+		elsewhere := slices.ContainsFunc(slices.Concat(slices.Concat(used[:i], used[i+1:])...), func(l map[string]string) bool { return maps.Equal(l, labels[0]) })
+		if len(labels) == 1 && !elsewhere {
+			sets[i].selector = labels[0]
+		}
+	}
 }
 
 // pods makes the test pods and the check.
@@ -99,7 +124,7 @@ func (m *maker) fitPods(sets []podSet) {
 		s.testPods = m.opts.TestPods
 		var shared []*podSet
 		for j := range sets {
-			if t := &sets[j]; !slices.ContainsFunc(s.rails, func(r *rail) bool { return !slices.Contains(t.rails, r) }) {
+			if t := &sets[j]; (t == s || s.selector == nil) && !slices.ContainsFunc(s.rails, func(r *rail) bool { return !slices.Contains(t.rails, r) }) {
 				shared = append(shared, t)
 				s.testPods = min(s.testPods, t.room)
 			}
@@ -127,6 +152,7 @@ func (m *maker) fitPods(sets []podSet) {
 type podSpec struct {
 	RestartPolicy             string             `json:"restartPolicy,omitempty"`
 	Subdomain                 string             `json:"subdomain,omitempty"`
+	NodeSelector              map[string]string  `json:"nodeSelector,omitempty"`
 	TopologySpreadConstraints []spreadConstraint `json:"topologySpreadConstraints,omitempty"`
 	Containers                []container        `json:"containers"`
 }
@@ -201,20 +227,23 @@ func (m *maker) testPods(s podSet) {
 			TypeMeta: k8s.TypeMeta{APIVersion: k8s.CoreVersion, Kind: k8s.KindPod},
 			Metadata: k8s.ObjectMeta{Name: name, Namespace: m.plan.Namespace, Labels: map[string]string{labelApp: app}, Annotations: m.annotation(s)},
 			Spec: podSpec{
-				RestartPolicy: "Never", TopologySpreadConstraints: spread(s, s.testPods, labelApp, app),
+				RestartPolicy: "Never", NodeSelector: s.selector, TopologySpreadConstraints: spread(s, s.testPods, labelApp, app),
 				Containers: []container{m.container(s, "sleep infinity", nil)},
 			},
 		})
 		if i == 0 {
 			d.head = []string{"A pod to try things in: kubectl -n " + m.plan.Namespace + " exec -it " + name + " -- sh. It holds a VF of each rail until it is deleted."}
-			explainPod(d)
+			explainPod(d, s)
 		}
 	}
 }
 
 // explainPod says why a pod is as it is.
-func explainPod(d *document, steps ...string) {
+func explainPod(d *document, s podSet, steps ...string) {
 	at := func(path ...string) []string { return append(slices.Clone(steps), path...) }
+	if s.selector != nil {
+		d.because("The nodes that have these rails and no others: nodes with more rails have the resources, too.", at("spec", "nodeSelector")...)
+	}
 	d.because("One attachment for each rail, by namespace and name; as many VFs of its resource below.", at("metadata", "annotations")...)
 	d.because("Memory that cards write to is locked. IPC_LOCK lifts the limit for user 0 only; for others the limit of the container runtime counts (LimitMEMLOCK). "+
 		"Requests and limits are written here, because the injector that would add them is off by default.", at("spec", "containers")...)
@@ -320,7 +349,7 @@ func (m *maker) check(s podSet) {
 			Template: podTemplate{
 				Metadata: k8s.ObjectMeta{Labels: labels, Annotations: m.annotation(s)},
 				Spec: podSpec{
-					RestartPolicy: "Never", Subdomain: name, TopologySpreadConstraints: spread(s, s.checkPods, labelApp, name),
+					RestartPolicy: "Never", Subdomain: name, NodeSelector: s.selector, TopologySpreadConstraints: spread(s, s.checkPods, labelApp, name),
 					Containers: []container{m.container(s, checkScript, env)},
 				},
 			},
@@ -331,7 +360,7 @@ func (m *maker) check(s podSet) {
 			"It tells whether rails connect; rates mean little, for several pods write at once. When it is done: kubectl -n %s logs -l %s=%s", s.checkPods, ns, labelApp, name),
 		"The image has a shell, and ib_write_bw or apt-get and a way to Debian's archive.",
 	}
-	explainPod(d, "spec", "template")
+	explainPod(d, s, "spec", "template")
 	d.because("All pods at the same time, each with an index that gives it its name.", "spec", "completionMode")
 }
 

@@ -10,6 +10,16 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
 
+// inPool is a node with a label, whose Ethernet cards have so many VFs by their firmware.
+func inPool(name string, cards int, pool string, vfs int) source.Node {
+	n := ethernet(name, cards)
+	n.Labels = map[string]string{"pool": pool}
+	for i := range n.PFs {
+		n.PFs[i].TotalVFs = vfs
+	}
+	return n
+}
+
 // TestFitPods makes no more pods than there are VFs for: the Job first, then pods to try things in.
 func TestFitPods(t *testing.T) {
 	tests := []struct {
@@ -29,6 +39,8 @@ func TestFitPods(t *testing.T) {
 		{"no check", []source.Node{ethernet("a", 1)}, 2, 0, 2, 2, "", ""},
 		// Test pods of a could land on b, whose VFs its own Job needs.
 		{"nodes with more rails", []source.Node{ethernet("a", 1), ethernet("a2", 1), ethernet("a3", 1), ethernet("b", 2), ethernet("b2", 2)}, 1, 2, 2, 0, "2 2", "fewer test pods"},
+		// They can't where labels keep them off b.
+		{"labels of their own", []source.Node{inPool("a", 1, "x", 1), inPool("a2", 1, "x", 1), inPool("a3", 1, "x", 1), inPool("b", 2, "y", 2), inPool("b2", 2, "y", 2)}, 0, 2, 2, 3, "2 2", "fewer test pods"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
