@@ -72,7 +72,7 @@ func (app *App) runK8sImpact(cmd *cobra.Command, args []string, f k8sImpactFlags
 	}
 	set, readErr := k8smanifest.Read(args, app.Stdin)
 	if len(args) > 0 && len(set.Files) == 0 {
-		return bundleError(readErr)
+		return k8sReadError(readErr)
 	}
 	app.noteErrors(readErr)
 	for _, note := range set.Notes {

@@ -3,8 +3,10 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/netip"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -170,16 +172,24 @@ func said(err error) error {
 
 // k8sReadError is the end of a run that could read no manifest.
 func k8sReadError(err error) error {
-	if errors.Is(err, k8smanifest.ErrChart) {
+	switch {
+	case errors.Is(err, k8smanifest.ErrChart):
 		return &ExitError{Code: ExitPartial, Err: err}
+	case errors.Is(err, k8smanifest.ErrEmpty) && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission):
+		return &ExitError{Code: ExitNotFound, Err: err}
 	}
 	return bundleError(err)
 }
+
+var operatorVersion = regexp.MustCompile(`^(main|v?\d+\.\d+(\.\d+)?([-+].*)?)$`)
 
 // options checks the flags and turns them into options.
 func (f k8sLintFlags) options() (lint.Options, error) {
 	opts := lint.Options{
 		OperatorNamespace: f.namespace, OperatorVersion: f.version, ResourcePrefix: strings.TrimSuffix(f.prefix, "/"), Only: f.only, Skip: f.skip,
+	}
+	if f.version != "" && !operatorVersion.MatchString(f.version) {
+		return opts, fmt.Errorf("--operator-version: %q is neither a release such as v1.6.0 nor main", f.version)
 	}
 	for _, text := range f.reserved {
 		use, cidr, ok := strings.Cut(text, "=")

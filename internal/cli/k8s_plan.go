@@ -84,6 +84,7 @@ func (f *k8sPlanFlags) addTo(cmd *cobra.Command) {
 	flags.StringVar(&o.Namespace, "namespace", plan.DefaultNamespace, "`NAMESPACE` of the pods")
 	flags.StringVar(&o.SelectBy, "select-by", plan.ByAddress, "name cards in policies by their `ID`: address or name")
 	flags.StringToStringVar(&f.selector, "node-selector", nil, "labels that the nodes have, as `LABELS`: KEY=VALUE,... (default: chosen)")
+	flags.Lookup("node-selector").DefValue = ""
 	flags.StringVar(&o.Labels, "labels", plan.LabelsExisting, "choose labels from `SOURCE`: existing, or nfd for one that Node Feature Discovery shall publish")
 	flags.BoolVar(&o.ExternallyManaged, "externally-managed", false, "others make the VFs: the operator changes neither their number nor the firmware")
 	flags.BoolVar(&o.Isolation, "isolation", false, "pods see their own RDMA devices only; needs the exclusive mode of RDMA namespaces")

@@ -28,6 +28,7 @@ func TestExplain(t *testing.T) {
 		{"backslash before a double quote", "spec:\n  text: \"one\n    \\\"two\\\" #\"\n  name: @x\n", "f:4:3", `the value begins with "@"`, "quotes"},
 		{"bracket", "metadata: {name: a, namespace: b\nspec:\n  numVfs: 8\n", "f:1:1", "a bracket is not closed", "}"},
 		{"bracket at the end", "spec:\n  vendor: \"15b3\"\n  rootDevices: [\"0000:1a:00.0\"\n", "f:3:3", "a bracket is not closed", "]"},
+		{"binary", "spec: {\x00", "f:1:1", "not text: it holds zeros", "UTF-8"},
 		{"reserved", "metadata:\n  name: @rail\n", "f:2:3", `the value begins with "@"`, "quotes"},
 		{"star", "spec:\n  pfNames: *\n", "f:2:3", "the value begins with *", "quotes"},
 		{"helm", "spec:\n  {{- if .Values.x }}\n  numVfs: 8\n", "f:2:3", "a template of Helm", "helm template"},

@@ -21,6 +21,10 @@ func parseInto(set *Set, file string, data []byte, all bool) {
 	}
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	p := &parser{set: set, source: newText(file, data), budget: 10_000 + 4*len(data), all: all}
+	if bytes.IndexByte(data, 0) >= 0 {
+		set.fail(ProblemSyntax, Region{Pos: Pos{File: file, Line: 1, Column: 1}, Length: 1}, "not text: it holds zeros, as binary files and UTF-16 do", "write it as text in UTF-8")
+		return
+	}
 	if f, ok := findConflict(p.source); ok {
 		set.fail(ProblemSyntax, f.at, f.text, f.remedy)
 		return

@@ -19,8 +19,13 @@ const StdinName = "stdin"
 // maxFiles bounds what all folders may hold, and how many files kustomizations may read.
 const maxFiles = 10_000
 
-// ErrChart is the cause of the error for a folder that is a chart of Helm.
-var ErrChart = errors.New("a Helm chart, whose templates are no YAML yet")
+// Errors of folders, for callers that branch.
+var (
+	// ErrChart is the cause for a folder that is a chart of Helm.
+	ErrChart = errors.New("a Helm chart, whose templates are no YAML yet")
+	// ErrEmpty is the cause for a folder in which nothing is to be read.
+	ErrEmpty = errors.New("no manifests in this folder")
+)
 
 // Reader reads manifests from files. The zero value has no standard input and leaves out nothing.
 type Reader struct {
@@ -117,22 +122,12 @@ func (r *reading) list(name string) {
 		return nil
 	})
 	if err == nil && len(r.items) == before && len(r.errs) == failed {
-		err = emptyError(name)
+		err = fmt.Errorf("read %s: %w: no file that is to be read ends in .yaml, .yml or .json", name, ErrEmpty)
 	}
 	if err != nil {
 		r.fail(err)
 	}
 }
-
-// emptyError is the error for a folder without manifests.
-type emptyError string
-
-func (e emptyError) Error() string {
-	return fmt.Sprintf("read %s: no manifests in this folder: no file that is to be read ends in .yaml, .yml or .json", string(e))
-}
-
-// Is makes it match fs.ErrNotExist.
-func (emptyError) Is(target error) bool { return target == fs.ErrNotExist }
 
 func (r *reading) excluded(dir, file string) bool {
 	rel, err := filepath.Rel(dir, file)

@@ -188,7 +188,7 @@ func TestReadOne(t *testing.T) {
 
 func TestReadErrors(t *testing.T) {
 	folder(t, map[string]string{"chart/Chart.yaml": "", "chart/templates/_x.tpl": "{{ }}", "empty/x.txt": ""})
-	for arg, want := range map[string]error{"chart": ErrChart, "empty": fs.ErrNotExist, "absent": fs.ErrNotExist, "-": fs.ErrNotExist} {
+	for arg, want := range map[string]error{"chart": ErrChart, "empty": ErrEmpty, "absent": fs.ErrNotExist, "-": fs.ErrNotExist} {
 		if _, err := Read([]string{arg}, nil); !errors.Is(err, want) {
 			t.Errorf("Read(%s) = %v, want %v", arg, err, want)
 		}
