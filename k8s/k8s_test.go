@@ -150,3 +150,29 @@ func TestFormatGUID(t *testing.T) {
 		t.Errorf("FormatGUID = %q, want %q", got, want)
 	}
 }
+
+func TestNames(t *testing.T) {
+	for _, tt := range []struct {
+		in               string
+		label, subdomain bool
+	}{
+		{"rail0", true, true},
+		{"a", true, true},
+		{"7", true, true},
+		{"a-0", true, true},
+		{"nvidia.com", false, true},
+		{"a-.b", false, false},
+		{"a..b", false, false},
+		{".a", false, false},
+		{"-a", false, false},
+		{"a-", false, false},
+		{"Rail", false, false},
+		{"a_b", false, false},
+		{"ä", false, false},
+		{"", false, false},
+	} {
+		if label, subdomain := IsLabel(tt.in), IsSubdomain(tt.in); label != tt.label || subdomain != tt.subdomain {
+			t.Errorf("IsLabel(%q), IsSubdomain = %t, %t, want %t, %t", tt.in, label, subdomain, tt.label, tt.subdomain)
+		}
+	}
+}

@@ -9,12 +9,6 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/manifest"
 )
 
-// What the API server takes for names, in characters (RFC 1123).
-const (
-	longestName  = 253
-	longestLabel = 63
-)
-
 func objectName() Rule {
 	return Rule{
 		ID: "object-name", Title: "a name or namespace that the API server doesn't take", Severity: SeverityError,
@@ -42,11 +36,7 @@ func hasDNSName(o *manifest.Object) bool {
 	return custom || len(podsOf(o)) > 0 || slices.Contains([]string{k8s.KindConfigMap, k8s.KindNode}, o.Kind) || k8s.Schema(o.Kind) != nil
 }
 
-var (
-	dnsLabel = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
-	dnsName  = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
-	notDNS   = regexp.MustCompile(`[^a-z0-9]+`)
-)
+var notDNS = regexp.MustCompile(`[^a-z0-9]+`)
 
 func checkName(p *pass, o *manifest.Object, field string, label bool) {
 	at := path{"metadata", field}
@@ -54,9 +44,9 @@ func checkName(p *pass, o *manifest.Object, field string, label bool) {
 	if v.Empty() {
 		return
 	}
-	form, longest := dnsName, longestName
+	isName, longest := k8s.IsSubdomain, k8s.LongestSubdomain
 	if label {
-		form, longest = dnsLabel, longestLabel
+		isName, longest = k8s.IsLabel, k8s.LongestLabel
 	}
 	switch {
 	case v.Kind == manifest.Mapping || v.Kind == manifest.List:
@@ -65,7 +55,7 @@ func checkName(p *pass, o *manifest.Object, field string, label bool) {
 		p.error(o, at, "metadata.%s takes a text, and this is %s", field, v.Kind).fix("%s: %q", field, v.Text)
 	case len(v.Text) > longest:
 		p.error(o, at, "the %s has %d characters, and %d are allowed", field, len(v.Text), longest)
-	case !form.MatchString(v.Text):
+	case !isName(v.Text):
 		f := p.error(o, at, "the API server refuses the %s %q: it is no DNS name", field, shorten(v.Text))
 		if better := strings.Trim(notDNS.ReplaceAllString(strings.ToLower(v.Text), "-"), "-"); better != "" {
 			f.fix("%s: %s", field, better)

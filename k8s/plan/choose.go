@@ -26,7 +26,7 @@ type choice struct {
 }
 
 // nodeName is wider than what Kubernetes takes as a node's name, and narrow enough for labels, keys and names of files.
-var nodeName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]{0,252}$`)
+var nodeName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]*$`)
 
 // choose takes the PFs that the selection means and that can have VFs, and tells why it passes over the others.
 func choose(nodes []source.Node, opts Options) (chosen []*choice, passed []Passed, err error) {
@@ -43,7 +43,7 @@ func choose(nodes []source.Node, opts Options) (chosen []*choice, passed []Passe
 			pf := &n.PFs[j]
 			c := &choice{node: n, pf: pf, link: cmp.Or(pf.LinkType, opts.Select.LinkType), fabric: pf.Fabric}
 			reason := opts.Select.refuses(pf, roles)
-			if !nodeName.MatchString(n.Name) {
+			if !nodeName.MatchString(n.Name) || len(n.Name) > k8s.LongestSubdomain {
 				reason = "the node's name is none that Kubernetes takes"
 			}
 			if reason == "" {

@@ -3,9 +3,7 @@ package plan
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -41,7 +39,7 @@ const (
 // documents that are no objects, such as the values of a chart. Files that can't be read, or are no YAML, are an error that names them.
 func (p Plan) Diff(dir string) ([]Difference, error) {
 	have, err := manifest.Read([]string{dir}, strings.NewReader(""))
-	if errors.Is(err, fs.ErrNotExist) && isDir(dir) {
+	if errors.Is(err, manifest.ErrEmpty) {
 		err = nil // an empty folder lacks everything
 	}
 	for _, problem := range have.Problems {
@@ -74,11 +72,6 @@ func (p Plan) Diff(dir string) ([]Difference, error) {
 		}
 	}
 	return out, nil
-}
-
-func isDir(name string) bool {
-	info, err := os.Stat(name)
-	return err == nil && info.IsDir()
 }
 
 func byName(objects []*manifest.Object) map[string]*manifest.Object {

@@ -73,11 +73,9 @@ func (m *maker) settle() error {
 	return o.check(m.plan)
 }
 
-var (
-	dnsLabel     = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
-	dnsSubdomain = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`)
-	percentage   = regexp.MustCompile(`^(\d{1,2}|100)%$`)
-)
+var percentage = regexp.MustCompile(`^(\d{1,2}|100)%$`)
+
+func isNamespace(s string) bool { return k8s.IsLabel(s) && len(s) <= k8s.LongestLabel }
 
 // check judges options by themselves.
 func (o *Options) check(p *Plan) error {
@@ -96,9 +94,9 @@ func (o *Options) check(p *Plan) error {
 		return wrong("%d pods for the check: 2 to 64, or 0 for none", o.CheckPods)
 	case o.TestPods < 0 || o.TestPods > 64:
 		return wrong("%d test pods: 64 at most", o.TestPods)
-	case !dnsLabel.MatchString(p.Namespace), !dnsLabel.MatchString(p.OperatorNamespace):
+	case !isNamespace(p.Namespace), !isNamespace(p.OperatorNamespace):
 		return wrong("namespace %q or %q: a name has lower case letters, digits and -", p.Namespace, p.OperatorNamespace)
-	case o.ResourcePrefix != "" && !dnsSubdomain.MatchString(o.ResourcePrefix):
+	case o.ResourcePrefix != "" && (!k8s.IsSubdomain(o.ResourcePrefix) || len(o.ResourcePrefix) > k8s.LongestSubdomain):
 		return wrong("resource prefix %q: a prefix is a domain name, as openshift.io", o.ResourcePrefix)
 	case o.SelectBy != ByAddress && o.SelectBy != ByName:
 		return wrong("select by %q: %s or %s", o.SelectBy, ByAddress, ByName)
