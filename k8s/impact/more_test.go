@@ -14,6 +14,7 @@ import (
 
 	"github.com/rdmakit/rdmakit/internal/testtrees"
 	"github.com/rdmakit/rdmakit/k8s/manifest"
+	"github.com/rdmakit/rdmakit/k8s/source"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -284,4 +285,17 @@ func FuzzRun(f *testing.F) {
 			t.Errorf("marshal: %v", err)
 		}
 	})
+}
+
+// TestPolicyNames names policies only, of whatever file, each once.
+func TestPolicyNames(t *testing.T) {
+	text := func(kind, name string) string {
+		return "apiVersion: sriovnetwork.openshift.io/v1\nkind: " + kind + "\nmetadata: {name: " + name + ", namespace: x}\nspec: {}\n---\n"
+	}
+	files := manifest.Parse("f", []byte(text("SriovNetworkNodePolicy", "b")+text("SriovNetwork", "net")))
+	known := manifest.Parse("g", []byte(text("SriovNetworkNodePolicy", "a")+text("SriovNetworkNodePolicy", "b")+text("SriovNetworkPoolConfig", "pool")))
+	got := PolicyNames(Input{Manifests: files, Cluster: source.Cluster{Objects: known.Objects}})
+	if diff := cmp.Diff([]string{"a", "b"}, got); diff != "" {
+		t.Errorf("PolicyNames differ (-want +got):\n%s", diff)
+	}
 }
