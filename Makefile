@@ -54,10 +54,11 @@ bin/testcount:
 check-build: build ## run both binaries, the static one in a chroot that holds nothing else
 	scripts/check-build.sh bin '$(VERSION)'
 
+# GOGC: the tests of commands make much garbage in small heaps; to collect it less often saves a quarter of their time.
 .PHONY: test
 test: bin/testcount ## run the tests that need no RDMA kernel (rings 1 to 3), with the race detector
 	@scripts/deps.sh test
-	CGO_ENABLED=1 go test -race -timeout 15m -json ./... | $(count) test
+	GOGC=400 CGO_ENABLED=1 go test -race -timeout 15m -json ./... | $(count) test
 
 .PHONY: test-fire
 test-fire: bin/testcount ## run the long tests of the data path on a faulty network, and what the race detector can't
