@@ -19,7 +19,7 @@ export GOFLAGS := $(GOFLAGS) -buildvcs=false
 
 TOOL      := go tool -modfile=tools/go.mod
 PLATFORMS := linux/arm64 darwin/arm64 darwin/amd64 windows/amd64
-FUZZTIME  ?= 3s
+FUZZTIME  ?= 2s
 # COUNTS=FILE makes test, test-kernel and fuzz append "ring<TAB>passed<TAB>failed<TAB>skipped".
 COUNTS    ?=
 count = bin/testcount $(if $(COUNTS),-o $(COUNTS)) -name
@@ -72,7 +72,7 @@ test-kernel: bin/testcount ## run the tests against a real kernel's rxe and siw 
 	go test -tags kernel -count=1 -p 1 -timeout 25m -json ./integration/kernel/... | $(count) kernel
 
 .PHONY: fuzz
-fuzz: ## run every fuzz target for FUZZTIME (3s)
+fuzz: ## run every fuzz target for FUZZTIME (2s)
 	@FUZZ_COUNTS=$(COUNTS) scripts/fuzz.sh $(FUZZTIME)
 
 .PHONY: lint
@@ -92,10 +92,10 @@ lint-mod:
 	cd tools && go mod tidy -diff
 
 .PHONY: cross
-cross: ## build and vet for the other platforms
+cross: ## build for the other platforms, and vet one of each system
 	@for p in $(PLATFORMS); do echo "cross $$p"; \
 		GOOS=$${p%/*} GOARCH=$${p#*/} go build ./...; \
-		GOOS=$${p%/*} GOARCH=$${p#*/} go vet ./...; \
+		[ $$p = darwin/amd64 ] || GOOS=$${p%/*} GOARCH=$${p#*/} go vet ./...; \
 	done
 
 .PHONY: fmt

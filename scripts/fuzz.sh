@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# fuzz.sh [TIME]: run every fuzz target of the module for TIME (3s), one after the other.
+# fuzz.sh [TIME]: run every fuzz target of the module for TIME (2s), one after the other.
 #
 # A smoke test: it shows that each target still runs and survives a short search. To hunt with
 # one target: go test -run='^$' -fuzz='^FuzzName$' ./its/package
 # With FUZZ_COUNTS=FILE it appends "fuzz<TAB>passed<TAB>failed<TAB>skipped" to FILE.
 set -euo pipefail
-time=${1:-3s}
+time=${1:-2s}
 passed=0 failed=()
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
