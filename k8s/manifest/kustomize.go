@@ -146,7 +146,7 @@ func (r *reading) kustomize(dir string, above []string) *Set {
 	if !r.within(file) {
 		return set
 	}
-	data, err := readAll(file, nil)
+	data, err := ReadFile(file, nil)
 	if err != nil {
 		r.fail(err)
 		return set

@@ -169,7 +169,7 @@ func isChart(dir string) bool {
 		if err != nil || d.IsDir() || !d.Type().IsRegular() {
 			return nil //nolint:nilerr // a folder that can't be read holds no template that could be
 		}
-		if data, err := readAll(file, nil); err == nil && bytes.Contains(data, []byte("{{")) {
+		if data, err := ReadFile(file, nil); err == nil && bytes.Contains(data, []byte("{{")) {
 			found = true
 			return fs.SkipAll
 		}
@@ -184,7 +184,7 @@ func IsManifestName(name string) bool {
 }
 
 func readFile(name string, stdin io.Reader) (*Set, error) {
-	data, err := readAll(name, stdin)
+	data, err := ReadFile(name, stdin)
 	if err != nil {
 		return nil, err
 	}
@@ -194,8 +194,8 @@ func readFile(name string, stdin io.Reader) (*Set, error) {
 	return Parse(name, data), nil
 }
 
-// readAll reads one byte more than a file may have, at most.
-func readAll(name string, stdin io.Reader) ([]byte, error) {
+// ReadFile reads a file, or stdin for "-": of one larger than MaxFile one byte more than that, so that Parse refuses it.
+func ReadFile(name string, stdin io.Reader) ([]byte, error) {
 	label, in := name, stdin
 	if name == "-" {
 		label = StdinName

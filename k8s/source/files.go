@@ -25,9 +25,6 @@ import (
 	"github.com/rdmakit/rdmakit/launch/consensus"
 )
 
-// maxInput bounds a file, in bytes: several snapshots of large nodes, or the states of three thousand.
-const maxInput = manifest.MaxFile
-
 // ErrNoNode is the cause of the error where none of the files tells of a node.
 var ErrNoNode = errors.New("no node in it")
 
@@ -104,6 +101,11 @@ type collector struct {
 // treeText begins a node tree as text.
 var treeText = regexp.MustCompile(`(?m)^(\[(\.|sys|proc|dev|etc|usr|var)[\]/]|live\.json =)`)
 
+// isTreeText looks for what every beginning has first: the expression by itself takes long for files of megabytes.
+func isTreeText(data []byte) bool {
+	return (bytes.HasPrefix(data, []byte("[")) || bytes.Contains(data, []byte("\n[")) || bytes.Contains(data, []byte("live.json ="))) && treeText.Match(data)
+}
+
 func (c *collector) read(ctx context.Context, name string, stdin io.Reader) error {
 	if name != "-" && isRoot(name) {
 		root, err := sysfs.OpenRoot(name)
@@ -135,7 +137,7 @@ func (c *collector) read(ctx context.Context, name string, stdin io.Reader) erro
 		return c.yamlSnapshots(data, name)
 	case isFirmware(data):
 		return c.firmware(data, name)
-	case treeText.Match(data):
+	case isTreeText(data):
 		tree, err := nodetree.Parse(name, data)
 		if err != nil {
 			return err
@@ -146,18 +148,9 @@ func (c *collector) read(ctx context.Context, name string, stdin io.Reader) erro
 }
 
 func readAll(name string, stdin io.Reader) ([]byte, error) {
-	in := stdin
-	if name != "-" {
-		file, err := os.Open(name)
-		if err != nil {
-			return nil, err
-		}
-		defer file.Close()
-		in = file
-	}
-	data, err := io.ReadAll(io.LimitReader(in, maxInput+1))
-	if err == nil && len(data) > maxInput {
-		err = fmt.Errorf("larger than %d MiB", maxInput>>20)
+	data, err := manifest.ReadFile(name, stdin)
+	if err == nil && len(data) > manifest.MaxFile {
+		err = fmt.Errorf("larger than %d MiB", manifest.MaxFile>>20)
 	}
 	return data, err
 }

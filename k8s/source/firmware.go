@@ -1,6 +1,7 @@
 package source
 
 import (
+	"bytes"
 	"errors"
 	"path/filepath"
 	"regexp"
@@ -45,7 +46,9 @@ var (
 )
 
 // isFirmware reports what mstconfig -e -d ADDRESS q prints, for one card or several.
-func isFirmware(data []byte) bool { return firmwareHead.Match(data) && firmwareText.Match(data) }
+func isFirmware(data []byte) bool {
+	return bytes.Contains(data, []byte("Device #")) && firmwareHead.Match(data) && firmwareText.Match(data) // files may have megabytes
+}
 
 // firmware takes settings of the cards of a node. The text doesn't name the node, so the file does: gpu-00.txt,
 // gpu-00.mstconfig.
