@@ -168,3 +168,9 @@ func ParseExclude(text string) (netip.Prefix, error) {
 	}
 	return netip.ParsePrefix(text)
 }
+
+// Reserved is a range of addresses with its use: "pods", "services", "hosts".
+type Reserved struct {
+	Use    string
+	Prefix netip.Prefix
+}

@@ -139,8 +139,8 @@ func TestOptions(t *testing.T) {
 	}{
 		{"operator elsewhere", "policy-namespace", "right.yaml", "policy-namespace", Options{OperatorNamespace: "net"}, 1},
 		{"operator here", "policy-namespace", "wrong.yaml", "policy-namespace", Options{OperatorNamespace: "default"}, 0},
-		{"reserved", "ipam-overlap", "right.yaml", "ipam-overlap", Options{Reserved: []Reserved{{"pods", netip.MustParsePrefix("192.168.0.0/16")}}}, 2},
-		{"reserved beside", "ipam-overlap", "right.yaml", "ipam-overlap", Options{Reserved: []Reserved{{"pods", netip.MustParsePrefix("10.244.0.0/16")}}}, 0},
+		{"reserved", "ipam-overlap", "right.yaml", "ipam-overlap", Options{Reserved: []Reserved{{Use: "pods", Prefix: netip.MustParsePrefix("192.168.0.0/16")}}}, 2},
+		{"reserved beside", "ipam-overlap", "right.yaml", "ipam-overlap", Options{Reserved: []Reserved{{Use: "pods", Prefix: netip.MustParsePrefix("10.244.0.0/16")}}}, 0},
 		{"networkNamespace elsewhere", "network-namespace", "right.yaml", "network-namespace", Options{OperatorNamespace: "net"}, 1},
 		{"prefix of pods", "pod-resource", "right.yaml", "pod-prefix", Options{ResourcePrefix: "openshift.io"}, 1},
 		{"prefix right", "pod-resource", "right.yaml", "pod-prefix", Options{ResourcePrefix: "nvidia.com"}, 0},

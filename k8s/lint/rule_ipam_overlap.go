@@ -67,7 +67,7 @@ func (m *model) reserved() []Reserved {
 	out := slices.Clone(m.in.Options.Reserved)
 	for i := range m.nodes {
 		for _, cidr := range m.nodes[i].PodCIDRs {
-			out = append(out, Reserved{"pods of node " + m.nodes[i].Name, cidr})
+			out = append(out, Reserved{Use: "pods of node " + m.nodes[i].Name, Prefix: cidr})
 		}
 	}
 	return out

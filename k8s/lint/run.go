@@ -3,10 +3,10 @@ package lint
 import (
 	"cmp"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 
+	"github.com/rdmakit/rdmakit/k8s/ipam"
 	"github.com/rdmakit/rdmakit/k8s/manifest"
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
@@ -34,11 +34,8 @@ type Options struct {
 	Only, Skip []string
 }
 
-// Reserved is a range of addresses with its use: "pods", "services", "hosts".
-type Reserved struct {
-	Use    string
-	Prefix netip.Prefix
-}
+// Reserved is a range of addresses that others have.
+type Reserved = ipam.Reserved
 
 // Run applies all rules.
 func Run(in Input) Report {

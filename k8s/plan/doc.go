@@ -20,6 +20,7 @@ import (
 	"net/netip"
 
 	"github.com/rdmakit/rdmakit/k8s"
+	"github.com/rdmakit/rdmakit/k8s/ipam"
 )
 
 // Schema is the version of the JSON form of a Plan.
@@ -102,11 +103,8 @@ type Options struct {
 	Omit []string
 }
 
-// Reserved is a range of addresses with its use: "pods", "services", "hosts".
-type Reserved struct {
-	Use    string
-	Prefix netip.Prefix
-}
+// Reserved is a range of addresses that others have.
+type Reserved = ipam.Reserved
 
 // Selection chooses PFs: all that is set has to fit, of a list one entry.
 type Selection struct {

@@ -48,7 +48,7 @@ func TestOptions(t *testing.T) {
 		{Pools: []netip.Prefix{netip.MustParsePrefix("224.0.0.0/4")}},
 		{Pools: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
 		{Pools: []netip.Prefix{netip.MustParsePrefix("::/0")}},
-		{Reserved: []Reserved{{"hosts", netip.MustParsePrefix("0.0.0.0/0")}}},
+		{Reserved: []Reserved{{Use: "hosts", Prefix: netip.MustParsePrefix("0.0.0.0/0")}}},
 	}
 	for _, opts := range tests {
 		if _, err := Make(cluster, opts); !errors.Is(err, ErrOptions) {
@@ -218,7 +218,7 @@ func randomCluster(rng *rand.Rand) (source.Cluster, Options) {
 		}
 		cluster.Nodes = append(cluster.Nodes, node)
 	}
-	opts := Options{VFs: pick(0, 0, 8), Nodes: pick(0, 0, 40), Reserved: []Reserved{{"hosts", netip.MustParsePrefix("192.168.64.0/18")}}}
+	opts := Options{VFs: pick(0, 0, 8), Nodes: pick(0, 0, 40), Reserved: []Reserved{{Use: "hosts", Prefix: netip.MustParsePrefix("192.168.64.0/18")}}}
 	if rng.IntN(2) == 0 {
 		opts.SelectBy = ByName
 	}

@@ -30,8 +30,8 @@ type clusterTest struct {
 func clusterTests() []clusterTest {
 	prefix := netip.MustParsePrefix
 	return []clusterTest{
-		{"ib-labelled", []string{"ib-labelled.yaml"}, Options{CheckPods: 2, TestPods: 2, Reserved: []Reserved{{"services", prefix("10.96.0.0/12")}}}, nil},
-		{"roce-slots", []string{"roce-slots.yaml"}, Options{MaxUnavailable: "25%", Isolation: true, Pools: []netip.Prefix{prefix("10.0.0.0/8")}, Reserved: []Reserved{{"pods", prefix("10.0.0.0/9")}}}, nil},
+		{"ib-labelled", []string{"ib-labelled.yaml"}, Options{CheckPods: 2, TestPods: 2, Reserved: []Reserved{{Use: "services", Prefix: prefix("10.96.0.0/12")}}}, nil},
+		{"roce-slots", []string{"roce-slots.yaml"}, Options{MaxUnavailable: "25%", Isolation: true, Pools: []netip.Prefix{prefix("10.0.0.0/8")}, Reserved: []Reserved{{Use: "pods", Prefix: prefix("10.0.0.0/9")}}}, nil},
 		{"ib-uneven", []string{"ib-uneven.yaml"}, Options{CheckPods: 3, MaxUnavailable: "2"}, nil},
 		{"ib-uneven-8", []string{"ib-uneven.yaml"}, Options{VFs: 8, Nodes: 16, SelectBy: ByName}, nil},
 		{"roce-external", []string{"roce-external.yaml"}, Options{MTU: 9000, CheckPods: 2, Select: Selection{Names: []string{"ens*"}}}, nil},
