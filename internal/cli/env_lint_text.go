@@ -152,10 +152,14 @@ func lintRuleBlocks(r lint.Rule) []output.Block {
 	add("right", r.Right)
 	add("report", r.Reports)
 	add("source", r.Sources)
+	return append(lintRuleHead(r.ID, r.Title, r.Explanation, r.Remedy), list)
+}
+
+// lintRuleHead is what rules of all kinds have in common.
+func lintRuleHead(id, title, explanation, remedy string) []output.Block {
 	return []output.Block{
-		output.Text{Lines: [][]output.Cell{{output.Bold(r.ID), output.Plain(": " + r.Title)}}},
-		output.Paragraph(wrapWords(r.Explanation, textWidth)),
-		output.Paragraph(wrapWords("What to do: "+r.Remedy+".", textWidth)),
-		list,
+		output.Text{Lines: [][]output.Cell{{output.Bold(id), output.Plain(": " + title)}}},
+		output.Paragraph(wrapWords(explanation, textWidth)),
+		output.Paragraph(wrapWords("What to do: "+remedy+".", textWidth)),
 	}
 }

@@ -85,8 +85,9 @@ with warnings and notes too.`,
 	flags.BoolVar(&f.list, "list", false, "list the rules and check nothing")
 	flags.StringVar(&f.explain, "explain", "", "explain the rule `ID` and check nothing")
 	cmd.MarkFlagsMutuallyExclusive("list", "explain")
+	ids := k8sRuleIDs()
 	for _, name := range []string{"only", "skip", "explain"} {
-		completeWords(cmd, name, k8sRuleIDs())
+		completeWords(cmd, name, ids)
 	}
 	return cmd
 }

@@ -84,14 +84,7 @@ func k8sRuleBlocks(r lint.Rule) []output.Block {
 	add("judges", r.Kinds)
 	add("report", r.Reports)
 	add("source", r.Sources)
-	return []output.Block{
-		output.Text{Lines: [][]output.Cell{{output.Bold(r.ID), output.Plain(": " + r.Title)}}},
-		output.Paragraph(wrapWords(r.Explanation, textWidth)),
-		output.Paragraph(wrapWords("What to do: "+r.Remedy+".", textWidth)),
-		k8sExample("wrong", r.Wrong, output.Bad),
-		k8sExample("right", r.Right, output.Good),
-		list,
-	}
+	return append(lintRuleHead(r.ID, r.Title, r.Explanation, r.Remedy), k8sExample("wrong", r.Wrong, output.Bad), k8sExample("right", r.Right, output.Good), list)
 }
 
 func k8sExample(title, text string, style func(string) output.Cell) output.Block {

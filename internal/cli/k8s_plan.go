@@ -14,6 +14,7 @@ import (
 	"github.com/rdmakit/rdmakit/internal/config"
 	"github.com/rdmakit/rdmakit/internal/english"
 	"github.com/rdmakit/rdmakit/internal/output"
+	"github.com/rdmakit/rdmakit/inventory"
 	"github.com/rdmakit/rdmakit/k8s/plan"
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
@@ -103,7 +104,7 @@ func (f *k8sPlanFlags) addTo(cmd *cobra.Command) {
 	flags.StringVar(&f.out, "out", "", "write a file for each object into `DIR`, and remove those that an earlier plan wrote there and this one hasn't")
 	flags.StringVar(&f.diff, "diff", "", "compare with the manifests of `DIR` instead")
 	cmd.MarkFlagsMutuallyExclusive("out", "diff")
-	completeWords(cmd, "role", []string{"compute", "storage", "management"})
+	completeWords(cmd, "role", portRoles())
 	completeWords(cmd, "link-type", []string{"ib", "eth"})
 	completeWords(cmd, "select-by", []string{plan.ByAddress, plan.ByName})
 	completeWords(cmd, "labels", []string{plan.LabelsExisting, plan.LabelsNFD})
@@ -163,7 +164,7 @@ func (f k8sPlanFlags) options() (plan.Options, error) {
 		return o, fmt.Errorf("--link-type: %q is neither ib nor eth", f.linkType)
 	}
 	for _, role := range o.Select.Roles {
-		if !slices.Contains([]string{"compute", "storage", "management"}, role) {
+		if !slices.Contains(portRoles(), role) {
 			return o, fmt.Errorf("--role: %q is none of compute, storage and management", role)
 		}
 	}
@@ -191,6 +192,10 @@ func (f k8sPlanFlags) options() (plan.Options, error) {
 		}
 	}
 	return o, nil
+}
+
+func portRoles() []string {
+	return []string{string(inventory.RoleCompute), string(inventory.RoleStorage), string(inventory.RoleManagement)}
 }
 
 // maxRail bounds the numbers of rails: no node has as many cards.
