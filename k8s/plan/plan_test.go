@@ -110,9 +110,7 @@ func lints(t *testing.T, cluster source.Cluster, p Plan, tt clusterTest) {
 		Manifests: manifest.Parse("plan.yaml", p.YAML()), Cluster: labelled(cluster, p.Label),
 		Options: lint.Options{OperatorNamespace: p.OperatorNamespace, OperatorVersion: "v1.6.0", ResourcePrefix: p.ResourcePrefix},
 	}
-	for _, r := range tt.opts.Reserved {
-		in.Options.Reserved = append(in.Options.Reserved, lint.Reserved{Use: r.Use, Prefix: r.Prefix})
-	}
+	in.Options.Reserved = tt.opts.Reserved
 	seen := map[string]bool{}
 	for _, f := range lint.Run(in).Findings {
 		switch {
