@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rdmakit/rdmakit/internal/sysfs"
+	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 )
 
 // Options chooses among the checks. The zero value runs all of them.

@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/rdmakit/rdmakit/internal/sysfs"
+	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 	"github.com/rdmakit/rdmakit/internal/umad"
 	"github.com/rdmakit/rdmakit/wire/ib"
 	"github.com/rdmakit/rdmakit/wire/mad"

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rdmakit/rdmakit/internal/sysfs"
+	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 )
 
 // Counter is a counter of a port as one reading found it.

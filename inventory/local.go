@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rdmakit/rdmakit/internal/sysfs"
+	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 )
 
 // LocalNode is this machine as a source of scans.

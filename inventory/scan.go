@@ -7,7 +7,7 @@ import (
 	"io/fs"
 	"time"
 
-	"github.com/rdmakit/rdmakit/internal/sysfs"
+	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 )
 
 // Sources is where a scan reads from. Root is required; the rest may be nil,

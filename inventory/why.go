@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rdmakit/rdmakit/internal/sysfs"
+	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 )
 
 // Obstacle is a reason why RDMA is missing or can't be used on a node.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rdmakit/rdmakit/internal/sysfs"
+	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 	"github.com/rdmakit/rdmakit/inventory"
 )
 

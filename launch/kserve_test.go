@@ -15,8 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 	"github.com/rdmakit/rdmakit/internal/nodetree"
-	"github.com/rdmakit/rdmakit/internal/sysfs"
 	"github.com/rdmakit/rdmakit/internal/testtrees"
 )
 

@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/rdmakit/rdmakit/doctor"
+	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 	"github.com/rdmakit/rdmakit/internal/english"
-	"github.com/rdmakit/rdmakit/internal/sysfs"
 	"github.com/rdmakit/rdmakit/inventory"
 )
 

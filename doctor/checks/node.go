@@ -11,7 +11,7 @@ import (
 	"unicode"
 
 	"github.com/rdmakit/rdmakit/doctor"
-	"github.com/rdmakit/rdmakit/internal/sysfs"
+	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 	"github.com/rdmakit/rdmakit/inventory"
 )
 

@@ -26,7 +26,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rdmakit/rdmakit/internal/sysfs"
+	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 	"github.com/rdmakit/rdmakit/internal/testtrees"
 )
 

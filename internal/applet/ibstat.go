@@ -9,7 +9,7 @@ import (
 	"syscall"
 
 	"github.com/rdmakit/rdmakit/internal/clib"
-	"github.com/rdmakit/rdmakit/internal/sysfs"
+	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 )
 
 // ibstat reads class/infiniband through what libibumad's umad_get_ca reads there; it opens no device.

@@ -7,7 +7,7 @@ import (
 	"syscall"
 
 	"github.com/rdmakit/rdmakit/internal/clib"
-	"github.com/rdmakit/rdmakit/internal/sysfs"
+	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 )
 
 // ibstatus is a shell script in C's company: what it reads goes through the word splitting of the shell.

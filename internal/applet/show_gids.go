@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/rdmakit/rdmakit/internal/clib"
-	"github.com/rdmakit/rdmakit/internal/sysfs"
+	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 )
 
 // showGIDs prints what the script of mlnx-tools prints. Its table has the width of its tabs, whatever stands in it.

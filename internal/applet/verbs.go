@@ -7,7 +7,7 @@ import (
 	"slices"
 	"syscall"
 
-	"github.com/rdmakit/rdmakit/internal/sysfs"
+	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 	"github.com/rdmakit/rdmakit/inventory"
 	"github.com/rdmakit/rdmakit/verbs/provider"
 )

@@ -21,7 +21,7 @@ const (
 func checkSysPaths(t *Tree) (found []Violation) {
 	sysPath := regexp.MustCompile(`^(/sys(/\S*)?|sys/(block|bus|class|dev|devices|firmware|fs|kernel|module)(/\S*)?)$`)
 	for _, file := range t.Files {
-		if file.Test || under(file.Dir, "internal/sysfs", "internal/nodetree", "internal/testtrees", "internal/sim", "integration") {
+		if file.Test || under(file.Dir, "internal/edge/sysfs", "internal/nodetree", "internal/testtrees", "internal/sim", "integration") {
 			continue
 		}
 		ast.Inspect(file.AST, func(n ast.Node) bool {
@@ -33,7 +33,7 @@ func checkSysPaths(t *Tree) (found []Violation) {
 				return true
 			}
 			if s, err := strconv.Unquote(lit.Value); err == nil && sysPath.MatchString(s) {
-				found = append(found, t.wrongAt(lit.Pos(), "the path %s: ask internal/sysfs", lit.Value))
+				found = append(found, t.wrongAt(lit.Pos(), "the path %s: ask internal/edge/sysfs", lit.Value))
 			}
 			return true
 		})

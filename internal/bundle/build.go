@@ -10,8 +10,8 @@ import (
 	"slices"
 	"syscall"
 
+	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 	"github.com/rdmakit/rdmakit/internal/nodetree"
-	"github.com/rdmakit/rdmakit/internal/sysfs"
 	"github.com/rdmakit/rdmakit/inventory"
 )
 

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rdmakit/rdmakit/internal/sysfs"
+	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 )
 
 // extraFiles are read besides what the commands read, because people who are asked

@@ -7,8 +7,8 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 	"github.com/rdmakit/rdmakit/internal/nodetree"
-	"github.com/rdmakit/rdmakit/internal/sysfs"
 	"github.com/rdmakit/rdmakit/inventory"
 )
 

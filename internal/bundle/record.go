@@ -9,7 +9,7 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/rdmakit/rdmakit/internal/sysfs"
+	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 )
 
 // kind is what a name of the node is.

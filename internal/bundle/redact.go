@@ -12,8 +12,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 	"github.com/rdmakit/rdmakit/internal/nodetree"
-	"github.com/rdmakit/rdmakit/internal/sysfs"
 )
 
 // Redactor replaces identifiers by others of the same form: addresses, GUIDs,

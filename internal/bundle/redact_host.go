@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 	"github.com/rdmakit/rdmakit/internal/nodetree"
-	"github.com/rdmakit/rdmakit/internal/sysfs"
 )
 
 // hostNames are what a node tells about the names of hosts.

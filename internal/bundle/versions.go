@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rdmakit/rdmakit/internal/sysfs"
+	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 )
 
 // Versions names the software of a node, as far as files tell.

@@ -6,7 +6,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/rdmakit/rdmakit/internal/sysfs"
+	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 	"github.com/rdmakit/rdmakit/verbs"
 	"github.com/rdmakit/rdmakit/verbs/provider/builtin"
 )

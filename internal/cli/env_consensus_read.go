@@ -16,8 +16,8 @@ import (
 	"sync"
 
 	"github.com/rdmakit/rdmakit/internal/bundle"
+	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 	"github.com/rdmakit/rdmakit/internal/nodetree"
-	"github.com/rdmakit/rdmakit/internal/sysfs"
 	"github.com/rdmakit/rdmakit/inventory"
 	"github.com/rdmakit/rdmakit/launch/consensus"
 )

@@ -8,7 +8,7 @@ import (
 	"os"
 	"strconv"
 
-	"github.com/rdmakit/rdmakit/internal/sysfs"
+	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 	"github.com/rdmakit/rdmakit/launch/lint"
 )
 

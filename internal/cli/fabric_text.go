@@ -12,10 +12,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rdmakit/rdmakit/fabric"
+	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 	"github.com/rdmakit/rdmakit/internal/english"
 	"github.com/rdmakit/rdmakit/internal/output"
 	"github.com/rdmakit/rdmakit/internal/spelling"
-	"github.com/rdmakit/rdmakit/internal/sysfs"
 	"github.com/rdmakit/rdmakit/wire/ib"
 	"github.com/rdmakit/rdmakit/wire/mad"
 )

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/rdmakit/rdmakit/internal/sysfs"
+	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 )
 
 // FromFS copies a file system, whose root is the node's. Files and directories

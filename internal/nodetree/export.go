@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/rdmakit/rdmakit/internal/sysfs"
+	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 )
 
 // Entry is a directory, link or file of a tree.

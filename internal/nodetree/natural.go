@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"strings"
 
-	"github.com/rdmakit/rdmakit/internal/sysfs"
+	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 )
 
 // compareNatural orders names so that numbers in them count as numbers:

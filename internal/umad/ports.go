@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rdmakit/rdmakit/internal/sysfs"
+	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 )
 
 // Port is a port with a user MAD device.

@@ -17,8 +17,8 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/rdmakit/rdmakit/internal/bundle"
+	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 	"github.com/rdmakit/rdmakit/internal/nodetree"
-	"github.com/rdmakit/rdmakit/internal/sysfs"
 	"github.com/rdmakit/rdmakit/inventory"
 	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/manifest"

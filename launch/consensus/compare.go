@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 	"github.com/rdmakit/rdmakit/internal/english"
-	"github.com/rdmakit/rdmakit/internal/sysfs"
 	"github.com/rdmakit/rdmakit/launch"
 )
 

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 	"github.com/rdmakit/rdmakit/internal/english"
-	"github.com/rdmakit/rdmakit/internal/sysfs"
 )
 
 // addNotes tells what is worth knowing and breaks nothing.

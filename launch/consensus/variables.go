@@ -3,7 +3,7 @@ package consensus
 import (
 	"slices"
 
-	"github.com/rdmakit/rdmakit/internal/sysfs"
+	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 	"github.com/rdmakit/rdmakit/launch"
 )
 

@@ -6,7 +6,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/rdmakit/rdmakit/internal/sysfs"
+	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 )
 
 // classVariables set the traffic class (8 bits: DSCP and two bits of ECN), levelVariables the service level.

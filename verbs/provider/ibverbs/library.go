@@ -33,7 +33,7 @@ import (
 	"unicode"
 
 	"github.com/rdmakit/rdmakit/internal/dl"
-	"github.com/rdmakit/rdmakit/internal/sysfs"
+	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 	"github.com/rdmakit/rdmakit/verbs/provider"
 )
 

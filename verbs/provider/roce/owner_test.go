@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/rdmakit/rdmakit/internal/sysfs"
+	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 	"github.com/rdmakit/rdmakit/internal/testtrees"
 	"github.com/rdmakit/rdmakit/verbs/provider"
 )

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/rdmakit/rdmakit/internal/sysfs"
+	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 	"github.com/rdmakit/rdmakit/internal/udpio"
 	"github.com/rdmakit/rdmakit/verbs/provider"
 	"github.com/rdmakit/rdmakit/wire/ib"
