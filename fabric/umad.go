@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
-	"github.com/rdmakit/rdmakit/internal/umad"
+	"github.com/rdmakit/rdmakit/internal/edge/umad"
 	"github.com/rdmakit/rdmakit/wire/ib"
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
