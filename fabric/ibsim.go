@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rdmakit/rdmakit/internal/ibsim"
+	"github.com/rdmakit/rdmakit/internal/edge/ibsim"
 	"github.com/rdmakit/rdmakit/wire/ib"
 	"github.com/rdmakit/rdmakit/wire/mad"
 )

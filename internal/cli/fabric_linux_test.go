@@ -18,7 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/rdmakit/rdmakit/internal/ibsim/ibsimtest"
+	"github.com/rdmakit/rdmakit/internal/edge/ibsim/ibsimtest"
 )
 
 // fabricRun runs rdmactl fabric at a node of a simulated subnet.

@@ -13,8 +13,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/rdmakit/rdmakit/internal/ibsim"
-	"github.com/rdmakit/rdmakit/internal/ibsim/ibsimtest"
+	"github.com/rdmakit/rdmakit/internal/edge/ibsim"
+	"github.com/rdmakit/rdmakit/internal/edge/ibsim/ibsimtest"
 )
 
 // umad2sim is the library that puts the C tools into the simulator, where Debian has it.

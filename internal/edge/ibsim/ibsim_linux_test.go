@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rdmakit/rdmakit/internal/ibsim"
-	"github.com/rdmakit/rdmakit/internal/ibsim/ibsimtest"
+	"github.com/rdmakit/rdmakit/internal/edge/ibsim"
+	"github.com/rdmakit/rdmakit/internal/edge/ibsim/ibsimtest"
 )
 
-const ft2 = "../../fabric/testdata/ft2/net"
+const ft2 = "../../../fabric/testdata/ft2/net"
 
 // nodeInfoRequest is a directed-route SubnGet(NodeInfo), bytes as the specification has them.
 func nodeInfoRequest(tid uint32, path ...byte) ibsim.Packet {

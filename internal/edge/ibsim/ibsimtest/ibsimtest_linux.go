@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rdmakit/rdmakit/internal/ibsim"
+	"github.com/rdmakit/rdmakit/internal/edge/ibsim"
 )
 
 // patience bounds each wait for one of the programs.
