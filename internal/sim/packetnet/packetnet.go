@@ -18,7 +18,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rdmakit/rdmakit/internal/udpio"
+	"github.com/rdmakit/rdmakit/internal/edge/udpio"
 )
 
 // Faults is what a network does to datagrams. The shares are from 0 to 1; the zero

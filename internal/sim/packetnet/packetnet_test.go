@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/rdmakit/rdmakit/internal/udpio"
+	"github.com/rdmakit/rdmakit/internal/edge/udpio"
 )
 
 var (

@@ -1,8 +1,8 @@
 package roce
 
-import "github.com/rdmakit/rdmakit/internal/udpio"
+import "github.com/rdmakit/rdmakit/internal/edge/udpio"
 
-// PacketConn carries the datagrams of an engine: internal/udpio on a host, a
+// PacketConn carries the datagrams of an engine: internal/edge/udpio on a host, a
 // simulated network in tests. Its methods are those of udpio.Conn, which says more.
 type PacketConn interface {
 	// Read waits for datagrams and hands them to the handler; it returns

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rdmakit/rdmakit/internal/udpio"
+	"github.com/rdmakit/rdmakit/internal/edge/udpio"
 	"github.com/rdmakit/rdmakit/verbs/provider"
 	"github.com/rdmakit/rdmakit/wire/ib"
 	"github.com/rdmakit/rdmakit/wire/rocev2"

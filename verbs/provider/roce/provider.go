@@ -12,7 +12,7 @@ import (
 	"syscall"
 
 	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
-	"github.com/rdmakit/rdmakit/internal/udpio"
+	"github.com/rdmakit/rdmakit/internal/edge/udpio"
 	"github.com/rdmakit/rdmakit/verbs/provider"
 	"github.com/rdmakit/rdmakit/wire/ib"
 	"github.com/rdmakit/rdmakit/wire/rocev2"
