@@ -16,7 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/rdmakit/rdmakit/internal/dl"
+	"github.com/rdmakit/rdmakit/internal/edge/dl"
 	"github.com/rdmakit/rdmakit/verbs/provider"
 )
 

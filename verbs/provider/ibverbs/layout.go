@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"unsafe"
 
-	"github.com/rdmakit/rdmakit/internal/dl"
+	"github.com/rdmakit/rdmakit/internal/edge/dl"
 )
 
 // This file mirrors the memory of libibverbs (infiniband/verbs.h): the one file of the package

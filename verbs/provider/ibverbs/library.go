@@ -32,7 +32,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/rdmakit/rdmakit/internal/dl"
+	"github.com/rdmakit/rdmakit/internal/edge/dl"
 	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 	"github.com/rdmakit/rdmakit/verbs/provider"
 )

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/rdmakit/rdmakit/internal/dl"
+	"github.com/rdmakit/rdmakit/internal/edge/dl"
 )
 
 func main() {
