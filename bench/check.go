@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rdmakit/rdmakit/internal/anonmem"
+	"github.com/rdmakit/rdmakit/internal/edge/anonmem"
 	"github.com/rdmakit/rdmakit/verbs"
 	"github.com/rdmakit/rdmakit/wire/ib"
 )

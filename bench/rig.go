@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/rdmakit/rdmakit/bench/perftest"
-	"github.com/rdmakit/rdmakit/internal/anonmem"
+	"github.com/rdmakit/rdmakit/internal/edge/anonmem"
 	"github.com/rdmakit/rdmakit/verbs"
 	"github.com/rdmakit/rdmakit/verbs/provider"
 	"github.com/rdmakit/rdmakit/wire/ib"

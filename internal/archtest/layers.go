@@ -74,7 +74,7 @@ func features() []string {
 
 func edges() []string {
 	return []string{
-		"internal/abi", "internal/edge/dl", "internal/edge/umad", "internal/edge/sysfs", "internal/edge/rdmanl", "internal/edge/udpio", "internal/anonmem",
+		"internal/abi", "internal/edge/dl", "internal/edge/umad", "internal/edge/sysfs", "internal/edge/rdmanl", "internal/edge/udpio", "internal/edge/anonmem",
 	}
 }
 
