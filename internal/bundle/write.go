@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/rdmakit/rdmakit/internal/wholefile"
+	"github.com/rdmakit/rdmakit/internal/edge/wholefile"
 )
 
 // WriteFile writes a file whole or not at all, readable by its owner only. An

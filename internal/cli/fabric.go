@@ -17,7 +17,7 @@ import (
 
 	"github.com/rdmakit/rdmakit/fabric"
 	"github.com/rdmakit/rdmakit/internal/config"
-	"github.com/rdmakit/rdmakit/internal/wholefile"
+	"github.com/rdmakit/rdmakit/internal/edge/wholefile"
 )
 
 // fabricExitCodes is what the commands below fabric have in common.

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/rdmakit/rdmakit/internal/wholefile"
+	"github.com/rdmakit/rdmakit/internal/edge/wholefile"
 )
 
 func text(s string) func(io.Writer) error {
