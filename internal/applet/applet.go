@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/rdmakit/rdmakit/fabric"
-	"github.com/rdmakit/rdmakit/internal/clib"
+	"github.com/rdmakit/rdmakit/internal/compat/clib"
 	"github.com/rdmakit/rdmakit/inventory"
 	"github.com/rdmakit/rdmakit/verbs"
 )

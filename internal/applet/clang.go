@@ -8,7 +8,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/rdmakit/rdmakit/internal/clib"
+	"github.com/rdmakit/rdmakit/internal/compat/clib"
 )
 
 // sysTree reads attributes the way C programs do: at most so many bytes, up to the last line feed, and errno is what

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rdmakit/rdmakit/internal/clib"
+	"github.com/rdmakit/rdmakit/internal/compat/clib"
 	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 )
 

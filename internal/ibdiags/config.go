@@ -4,7 +4,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rdmakit/rdmakit/internal/clib"
+	"github.com/rdmakit/rdmakit/internal/compat/clib"
 )
 
 // readDefaults takes in a file of defaults, "name=value" lines, as C reads it: a name counts when it begins with a known one, and a file that

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/rdmakit/rdmakit/internal/clib"
+	"github.com/rdmakit/rdmakit/internal/compat/clib"
 )
 
 // listLong says what the three lists have in common. In infiniband-diags they are shell scripts around ibnetdiscover.

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/rdmakit/rdmakit/fabric"
-	"github.com/rdmakit/rdmakit/internal/clib"
+	"github.com/rdmakit/rdmakit/internal/compat/clib"
 )
 
 // Exit codes of the C programs.

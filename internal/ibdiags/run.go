@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/rdmakit/rdmakit/fabric"
-	"github.com/rdmakit/rdmakit/internal/clib"
+	"github.com/rdmakit/rdmakit/internal/compat/clib"
 )
 
 // configFile is where infiniband-diags look for defaults.

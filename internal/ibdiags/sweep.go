@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/rdmakit/rdmakit/fabric"
-	"github.com/rdmakit/rdmakit/internal/clib"
+	"github.com/rdmakit/rdmakit/internal/compat/clib"
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
