@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/rdmakit/rdmakit/fabric"
-	"github.com/rdmakit/rdmakit/internal/ibdiags"
+	"github.com/rdmakit/rdmakit/internal/compat/ibdiags"
 )
 
 // diagnostics are the programs of infiniband-diags that look at the subnet.

@@ -22,7 +22,7 @@ func faultLines() []string {
 }
 
 func TestSweepFaults(t *testing.T) {
-	sim := ibsimtest.Start(t, "../../fabric/testdata/ft2/net")
+	sim := ibsimtest.Start(t, "../../../fabric/testdata/ft2/net")
 	sim.StartSM("host0")
 	for _, step := range []struct {
 		name  string
@@ -55,7 +55,7 @@ func TestSweepSilence(t *testing.T) {
 		{`Error "spine1" 100 18`, "switch info"},
 		{`Error "leaf1" 100`, "node behind port"},
 	} {
-		sim := ibsimtest.Start(t, "../../fabric/testdata/ft2/net")
+		sim := ibsimtest.Start(t, "../../../fabric/testdata/ft2/net")
 		sim.StartSM("host0")
 		sim.Console("%s", fault.line)
 		compareLines(t, sim, "host1", []string{"ibnetdiscover", "ibnetdiscover -p", "iblinkinfo", "ibnetdiscover -l", "ibnodes"})
@@ -68,7 +68,7 @@ func TestSweepSilence(t *testing.T) {
 }
 
 func TestQueryErrors(t *testing.T) {
-	sim := ibsimtest.Start(t, "../../fabric/testdata/ft2/net")
+	sim := ibsimtest.Start(t, "../../../fabric/testdata/ft2/net")
 	sim.StartSM("host0")
 	seedErrors(sim, `"host5"[1]`, "SymbolErrorCounter=321", "LinkDownedCounter=3", "PortXmitWait=7", "VL15Dropped=9")
 	seedErrors(sim, `"leaf2"[9]`, "PortRcvErrors=10", "PortXmitDiscards=11", "PortRcvSwitchRelayErrors=12", "LocalLinkIntegrityErrors=5",
@@ -96,7 +96,7 @@ func TestQueryErrors(t *testing.T) {
 
 // TestQueryErrorsDetails: the C program prints each table of details under the names of the other one.
 func TestQueryErrorsDetails(t *testing.T) {
-	sim := ibsimtest.Start(t, "../../fabric/testdata/ft2/net")
+	sim := ibsimtest.Start(t, "../../../fabric/testdata/ft2/net")
 	sim.StartSM("host0")
 	compareSweep(t, sim, "host1", "ibqueryerrors", "--details")
 	seedErrors(sim, `"host5"[1]`, "PortXmitDiscards=11", "PortRcvErrors=12", "PortXmitWait=1")
@@ -113,7 +113,7 @@ func TestQueryErrorsClear(t *testing.T) {
 	left := map[string]string{}
 	for _, who := range []string{"theirs", "ours"} {
 		for _, args := range []string{"-k", "-K", "-k -K", "-k --details --switch", "-K --counters --ca"} {
-			sim := ibsimtest.Start(t, "../../fabric/testdata/ft2/net")
+			sim := ibsimtest.Start(t, "../../../fabric/testdata/ft2/net")
 			sim.StartSM("host0")
 			for _, port := range []string{`"host5"[1]`, `"leaf2"[9]`, `"leaf2"[30]`} {
 				seedErrors(sim, port, "SymbolErrorCounter=321", "PortXmitWait=7", "PortXmitData=400000000", "PortRcvPkts=900000", "VL15Dropped=8")
@@ -139,7 +139,7 @@ func TestQueryErrorsClear(t *testing.T) {
 }
 
 func TestLinkInfoParts(t *testing.T) {
-	sim := ibsimtest.Start(t, "../../fabric/testdata/ft2/net")
+	sim := ibsimtest.Start(t, "../../../fabric/testdata/ft2/net")
 	sim.StartSM("host0")
 	sim.Console(`Unlink "leaf0"[7]`)
 	names := filepath.Join(t.TempDir(), "names")
@@ -175,7 +175,7 @@ func TestLinkInfoParts(t *testing.T) {
 }
 
 func TestSweepUsage(t *testing.T) {
-	sim := ibsimtest.Start(t, "../../fabric/testdata/dualsm/net")
+	sim := ibsimtest.Start(t, "../../../fabric/testdata/dualsm/net")
 	for _, name := range []string{"ibnetdiscover", "iblinkinfo", "ibqueryerrors", "ibswitches", "ibhosts", "ibnodes"} {
 		for _, args := range []string{
 			"-h", "--help", "-V", "-Z", "--nosuch", "-C nosuch", "-C nosuch -P 3", "-t 0", "-t x", "-P", "--node-name-map", "--diffcheck nosuch", "-D", "/nosuch", "a b",
@@ -205,7 +205,7 @@ func TestSweepUsage(t *testing.T) {
 
 // TestSweepFiles compares what the programs make of saved sweeps, each of its own.
 func TestSweepFiles(t *testing.T) {
-	sim := ibsimtest.Start(t, "../../fabric/testdata/ft2/net")
+	sim := ibsimtest.Start(t, "../../../fabric/testdata/ft2/net")
 	sim.StartSM("host0")
 	dir := t.TempDir()
 	for _, line := range []string{"ibnetdiscover --cache " + dir + "/FILE", "ibnetdiscover -l --cache " + dir + "/FILE"} {

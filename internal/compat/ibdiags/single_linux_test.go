@@ -55,13 +55,13 @@ func nets() []testNet {
 
 func (n testNet) start(t *testing.T) *ibsimtest.Simulator {
 	t.Helper()
-	return ibsimtest.Start(t, "../../fabric/testdata/"+n.name+"/net")
+	return ibsimtest.Start(t, "../../../fabric/testdata/"+n.name+"/net")
 }
 
 // TestUsage compares the help, wrong options and the version of all programs that are written for it.
 func TestUsage(t *testing.T) {
 	t.Parallel()
-	sim := ibsimtest.Start(t, "../../fabric/testdata/dualsm/net")
+	sim := ibsimtest.Start(t, "../../../fabric/testdata/dualsm/net")
 	for _, name := range []string{"sminfo", "smpquery", "perfquery", "ibping", "ibtracert", "ibroute"} {
 		for _, arg := range []string{"-h", "--help", "-V", "--nosuch", "-t", "--ve", "-j", "", "-hV", "-V -h"} {
 			args := strings.Fields(arg)
@@ -82,7 +82,7 @@ func TestUsage(t *testing.T) {
 // TestCommonOptions compares what all programs share.
 func TestCommonOptions(t *testing.T) {
 	t.Parallel()
-	sim := ibsimtest.Start(t, "../../fabric/testdata/dualsm/net")
+	sim := ibsimtest.Start(t, "../../../fabric/testdata/dualsm/net")
 	sim.StartSM("host0")
 	dir := t.TempDir()
 	config := dir + "/ibdiag.conf"

@@ -112,7 +112,7 @@ func TestSweepRecorded(t *testing.T) {
 		host := strings.ReplaceAll(net.host, "mlx5_3", "mlx5_0") // where the programs ran
 		found := 0
 		for file, line := range lines {
-			want, err := os.ReadFile("../../fabric/testdata/" + net.name + "/" + file)
+			want, err := os.ReadFile("../../../fabric/testdata/" + net.name + "/" + file)
 			if err != nil {
 				continue
 			}

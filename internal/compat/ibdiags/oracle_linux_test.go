@@ -68,7 +68,7 @@ func compare(t *testing.T, sim *ibsimtest.Simulator, node, name string, args ...
 }
 
 func TestSminfo(t *testing.T) {
-	sim := ibsimtest.Start(t, "../../fabric/testdata/dualsm/net")
+	sim := ibsimtest.Start(t, "../../../fabric/testdata/dualsm/net")
 	sim.StartSM("host0", "-p", "5")
 	for _, args := range []string{"", "1", "-D 0", "-D 0,1", "-L 9999", "-G 0x2c90300000001", "abc", "-C nosuch", "-C ibsim0", "-Z", "-V"} {
 		compare(t, sim, "host1", "sminfo", strings.Fields(args)...)
