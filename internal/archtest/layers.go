@@ -56,7 +56,7 @@ func layers() []layer {
 		},
 		{
 			"libraries", func(dir string) bool { return !under(dir, "internal", "cmd", "integration") },
-			func(_, to string) bool { return !under(to, "internal/cli", "internal/applet") },
+			func(_, to string) bool { return !under(to, "internal/cli", "internal/compat/applet") },
 			"packages never import the command line",
 		},
 		{

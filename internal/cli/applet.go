@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/rdmakit/rdmakit/fabric"
-	"github.com/rdmakit/rdmakit/internal/applet"
+	"github.com/rdmakit/rdmakit/internal/compat/applet"
 	"github.com/rdmakit/rdmakit/internal/output"
 )
 

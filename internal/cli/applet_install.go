@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rdmakit/rdmakit/internal/applet"
+	"github.com/rdmakit/rdmakit/internal/compat/applet"
 	"github.com/rdmakit/rdmakit/internal/output"
 )
 

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 
-	"github.com/rdmakit/rdmakit/internal/applet"
+	"github.com/rdmakit/rdmakit/internal/compat/applet"
 	"github.com/rdmakit/rdmakit/verbs/provider"
 	"github.com/rdmakit/rdmakit/verbs/provider/ibverbs"
 )

@@ -11,7 +11,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/rdmakit/rdmakit/internal/applet"
+	"github.com/rdmakit/rdmakit/internal/compat/applet"
 	"github.com/rdmakit/rdmakit/internal/testtrees"
 )
 
