@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"github.com/rdmakit/rdmakit/bench"
-	"github.com/rdmakit/rdmakit/internal/output"
+	"github.com/rdmakit/rdmakit/internal/text/output"
 )
 
 // benchBlocks show a result.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/rdmakit/rdmakit/doctor"
 	"github.com/rdmakit/rdmakit/internal/english"
-	"github.com/rdmakit/rdmakit/internal/output"
+	"github.com/rdmakit/rdmakit/internal/text/output"
 )
 
 // Measures of the text that doctor prints, in columns and lines.

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/rdmakit/rdmakit/internal/english"
-	"github.com/rdmakit/rdmakit/internal/output"
+	"github.com/rdmakit/rdmakit/internal/text/output"
 	"github.com/rdmakit/rdmakit/launch/consensus"
 )
 

@@ -14,7 +14,7 @@ import (
 
 	"github.com/rdmakit/rdmakit/internal/bundle"
 	"github.com/rdmakit/rdmakit/internal/config"
-	"github.com/rdmakit/rdmakit/internal/output"
+	"github.com/rdmakit/rdmakit/internal/text/output"
 )
 
 // grace is how long a command may take to return once its time is up. A read from a hung driver never returns.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/rdmakit/rdmakit/internal/config"
 	"github.com/rdmakit/rdmakit/internal/english"
-	"github.com/rdmakit/rdmakit/internal/output"
+	"github.com/rdmakit/rdmakit/internal/text/output"
 	"github.com/rdmakit/rdmakit/inventory"
 	"github.com/rdmakit/rdmakit/k8s/plan"
 	"github.com/rdmakit/rdmakit/k8s/source"

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rdmakit/rdmakit/internal/output"
+	"github.com/rdmakit/rdmakit/internal/text/output"
 )
 
 // labMain is rdmactl with commands that behave in ways no real command should: the scripts run it as "lab".
