@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/rdmakit/rdmakit/doctor"
-	"github.com/rdmakit/rdmakit/internal/english"
+	"github.com/rdmakit/rdmakit/internal/text/english"
 	"github.com/rdmakit/rdmakit/inventory"
 )
 

@@ -1,7 +1,7 @@
 package lint
 
 import (
-	"github.com/rdmakit/rdmakit/internal/english"
+	"github.com/rdmakit/rdmakit/internal/text/english"
 	"github.com/rdmakit/rdmakit/k8s"
 )
 
