@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rdmakit/rdmakit/internal/spelling"
+	"github.com/rdmakit/rdmakit/internal/text/spelling"
 )
 
 // arity is how many arguments a usage line asks for.

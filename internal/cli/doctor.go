@@ -9,9 +9,9 @@ import (
 
 	"github.com/rdmakit/rdmakit/doctor"
 	"github.com/rdmakit/rdmakit/doctor/checks"
-	"github.com/rdmakit/rdmakit/internal/spelling"
 	"github.com/rdmakit/rdmakit/internal/text/english"
 	"github.com/rdmakit/rdmakit/internal/text/output"
+	"github.com/rdmakit/rdmakit/internal/text/spelling"
 	"github.com/rdmakit/rdmakit/inventory"
 )
 

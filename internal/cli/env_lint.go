@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rdmakit/rdmakit/internal/spelling"
 	"github.com/rdmakit/rdmakit/internal/text/english"
+	"github.com/rdmakit/rdmakit/internal/text/spelling"
 	"github.com/rdmakit/rdmakit/launch/lint"
 )
 

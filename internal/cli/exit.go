@@ -16,8 +16,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/rdmakit/rdmakit/internal/spelling"
 	"github.com/rdmakit/rdmakit/internal/text/output"
+	"github.com/rdmakit/rdmakit/internal/text/spelling"
 )
 
 // The exit codes of rdmactl. Errors that carry none end a run with ExitFault.

@@ -13,9 +13,9 @@ import (
 
 	"github.com/rdmakit/rdmakit/fabric"
 	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
-	"github.com/rdmakit/rdmakit/internal/spelling"
 	"github.com/rdmakit/rdmakit/internal/text/english"
 	"github.com/rdmakit/rdmakit/internal/text/output"
+	"github.com/rdmakit/rdmakit/internal/text/spelling"
 	"github.com/rdmakit/rdmakit/wire/ib"
 	"github.com/rdmakit/rdmakit/wire/mad"
 )

@@ -13,7 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/rdmakit/rdmakit/fabric"
-	"github.com/rdmakit/rdmakit/internal/spelling"
+	"github.com/rdmakit/rdmakit/internal/text/spelling"
 )
 
 // maxThresholdFile bounds a file of thresholds in bytes.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rdmakit/rdmakit/internal/spelling"
 	"github.com/rdmakit/rdmakit/internal/text/english"
+	"github.com/rdmakit/rdmakit/internal/text/spelling"
 	"github.com/rdmakit/rdmakit/k8s/impact"
 	k8smanifest "github.com/rdmakit/rdmakit/k8s/manifest"
 )

@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rdmakit/rdmakit/internal/spelling"
 	"github.com/rdmakit/rdmakit/internal/text/english"
 	"github.com/rdmakit/rdmakit/internal/text/output"
+	"github.com/rdmakit/rdmakit/internal/text/spelling"
 	"github.com/rdmakit/rdmakit/internal/version"
 	"github.com/rdmakit/rdmakit/k8s/lint"
 	k8smanifest "github.com/rdmakit/rdmakit/k8s/manifest"

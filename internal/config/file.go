@@ -15,7 +15,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/rdmakit/rdmakit/internal/spelling"
+	"github.com/rdmakit/rdmakit/internal/text/spelling"
 )
 
 // maxFileSize bounds what is read: a configuration of ten settings is not a megabyte long, a mistaken path may be.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rdmakit/rdmakit/internal/spelling"
+	"github.com/rdmakit/rdmakit/internal/text/spelling"
 )
 
 // Origin says which layer a value comes from.

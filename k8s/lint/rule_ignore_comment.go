@@ -1,6 +1,6 @@
 package lint
 
-import "github.com/rdmakit/rdmakit/internal/spelling"
+import "github.com/rdmakit/rdmakit/internal/text/spelling"
 
 func ignoreComment() Rule {
 	return Rule{

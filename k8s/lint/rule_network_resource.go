@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rdmakit/rdmakit/internal/spelling"
+	"github.com/rdmakit/rdmakit/internal/text/spelling"
 	"github.com/rdmakit/rdmakit/k8s"
 )
 

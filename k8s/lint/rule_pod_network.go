@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rdmakit/rdmakit/internal/spelling"
+	"github.com/rdmakit/rdmakit/internal/text/spelling"
 	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/manifest"
 )

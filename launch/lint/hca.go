@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
-	"github.com/rdmakit/rdmakit/internal/spelling"
+	"github.com/rdmakit/rdmakit/internal/text/spelling"
 	"github.com/rdmakit/rdmakit/inventory"
 	"github.com/rdmakit/rdmakit/launch"
 )
