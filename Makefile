@@ -48,7 +48,7 @@ bin/rdmactl-static:
 
 .PHONY: bin/testcount
 bin/testcount:
-	@go build -o $@ ./internal/testcount
+	@go build -o $@ ./internal/testkit/testcount
 
 .PHONY: check-build
 check-build: build ## run both binaries, the static one in a chroot that holds nothing else
