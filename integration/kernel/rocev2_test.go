@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rdmakit/rdmakit/integration/guest"
-	"github.com/rdmakit/rdmakit/internal/tshark"
+	"github.com/rdmakit/rdmakit/internal/testkit/tshark"
 	"github.com/rdmakit/rdmakit/wire/ib"
 	"github.com/rdmakit/rdmakit/wire/rocev2"
 )

@@ -15,7 +15,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rdmakit/rdmakit/internal/tshark"
+	"github.com/rdmakit/rdmakit/internal/testkit/tshark"
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
