@@ -14,7 +14,7 @@ import (
 
 	"github.com/rdmakit/rdmakit/bench"
 	"github.com/rdmakit/rdmakit/bench/perftest"
-	"github.com/rdmakit/rdmakit/internal/race"
+	"github.com/rdmakit/rdmakit/internal/testkit/race"
 )
 
 // outcome is what one end of a test came to.

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rdmakit/rdmakit/internal/race"
+	"github.com/rdmakit/rdmakit/internal/testkit/race"
 	"github.com/rdmakit/rdmakit/verbs"
 )
 

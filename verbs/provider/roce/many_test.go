@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/rdmakit/rdmakit/internal/race"
 	"github.com/rdmakit/rdmakit/internal/sim/packetnet"
+	"github.com/rdmakit/rdmakit/internal/testkit/race"
 	"github.com/rdmakit/rdmakit/verbs/provider"
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
