@@ -16,7 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/rdmakit/rdmakit/internal/docpage"
+	"github.com/rdmakit/rdmakit/internal/testkit/docpage"
 	"github.com/rdmakit/rdmakit/verbs/provider"
 )
 

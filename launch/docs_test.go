@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rdmakit/rdmakit/internal/docpage"
+	"github.com/rdmakit/rdmakit/internal/testkit/docpage"
 )
 
 var updateDocs = flag.Bool("update", false, "rewrite the list of rules in docs/env.md")
