@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/rdmakit/rdmakit/doctor/checks"
-	"github.com/rdmakit/rdmakit/internal/nodetree"
+	"github.com/rdmakit/rdmakit/internal/record/nodetree"
 	"github.com/rdmakit/rdmakit/internal/testtrees"
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rdmakit/rdmakit/doctor"
-	"github.com/rdmakit/rdmakit/internal/nodetree"
+	"github.com/rdmakit/rdmakit/internal/record/nodetree"
 )
 
 // situation is a node and what a check must make of it.

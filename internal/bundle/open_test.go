@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rdmakit/rdmakit/internal/nodetree"
+	"github.com/rdmakit/rdmakit/internal/record/nodetree"
 	"github.com/rdmakit/rdmakit/internal/testtrees"
 	"github.com/rdmakit/rdmakit/inventory"
 )

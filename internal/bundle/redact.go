@@ -13,7 +13,7 @@ import (
 	"syscall"
 
 	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
-	"github.com/rdmakit/rdmakit/internal/nodetree"
+	"github.com/rdmakit/rdmakit/internal/record/nodetree"
 )
 
 // Redactor replaces identifiers by others of the same form: addresses, GUIDs,

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rdmakit/rdmakit/internal/nodetree"
+	"github.com/rdmakit/rdmakit/internal/record/nodetree"
 )
 
 // identifiers are those of a node that can't be told by their form alone.

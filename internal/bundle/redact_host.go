@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
-	"github.com/rdmakit/rdmakit/internal/nodetree"
+	"github.com/rdmakit/rdmakit/internal/record/nodetree"
 )
 
 // hostNames are what a node tells about the names of hosts.

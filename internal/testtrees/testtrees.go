@@ -1,5 +1,5 @@
 // Package testtrees holds recorded and made-up nodes for tests, as text (see
-// internal/nodetree). The comment at the top of each file says what it shows.
+// internal/record/nodetree). The comment at the top of each file says what it shows.
 //
 //	tree, err := testtrees.Load("02_rocev2_8hca")
 //	snapshot, err := inventory.Scan(ctx, inventory.Sources{Root: tree.FS()})
@@ -21,7 +21,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rdmakit/rdmakit/internal/nodetree"
+	"github.com/rdmakit/rdmakit/internal/record/nodetree"
 )
 
 //go:embed *.tree

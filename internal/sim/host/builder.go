@@ -8,7 +8,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/rdmakit/rdmakit/internal/nodetree"
+	"github.com/rdmakit/rdmakit/internal/record/nodetree"
 )
 
 // New builds the tree of a node. It answers an error that names all that is

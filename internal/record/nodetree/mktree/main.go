@@ -1,14 +1,14 @@
 // Command mktree converts a recorded node, a directory or a tar.gz archive, to
-// the text form of internal/nodetree.
+// the text form of internal/record/nodetree.
 //
-//	go run ./internal/nodetree/mktree DIR|FILE.tar.gz >NAME.tree
+//	go run ./internal/record/nodetree/mktree DIR|FILE.tar.gz >NAME.tree
 package main
 
 import (
 	"fmt"
 	"os"
 
-	"github.com/rdmakit/rdmakit/internal/nodetree"
+	"github.com/rdmakit/rdmakit/internal/record/nodetree"
 )
 
 func main() {
