@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"github.com/rdmakit/rdmakit/fabric"
-	"github.com/rdmakit/rdmakit/internal/bundle"
 	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
+	"github.com/rdmakit/rdmakit/internal/record/bundle"
 	"github.com/rdmakit/rdmakit/internal/text/pciname"
 	"github.com/rdmakit/rdmakit/inventory"
 	"github.com/rdmakit/rdmakit/launch"
