@@ -14,7 +14,7 @@ import (
 	"github.com/rdmakit/rdmakit/bench"
 	"github.com/rdmakit/rdmakit/bench/classic"
 	"github.com/rdmakit/rdmakit/bench/perftest"
-	"github.com/rdmakit/rdmakit/internal/config"
+	"github.com/rdmakit/rdmakit/internal/cli/config"
 	"github.com/rdmakit/rdmakit/internal/text/output"
 	"github.com/rdmakit/rdmakit/verbs"
 	"github.com/rdmakit/rdmakit/wire/ib"
