@@ -122,7 +122,7 @@ func rehearse(t *testing.T, args []string) {
 	app := cli.NewApp()
 	app.Stdin, app.Stdout, app.Stderr = strings.NewReader(""), &stdout, &stderr
 	app.Environ = []string{"HOME=" + path, "PATH=" + path}
-	tree := filepath.Join("..", "internal", "testtrees", "02_rocev2_8hca.tree")
+	tree := filepath.Join("..", "internal", "testkit", "testtrees", "02_rocev2_8hca.tree")
 	code := app.Run(t.Context(), slices.Insert(slices.Clone(args), 1, "-q", "--dry-run", "--from", tree))
 	if code != cli.ExitOK || !strings.Contains(stdout.String(), "export NCCL_IB_HCA='=mlx5_0:1,") || !strings.Contains(stdout.String(), "\nexec vllm serve ") {
 		t.Errorf("rdmactl %q = %d: %s%s", args, code, stdout.String(), stderr.String())

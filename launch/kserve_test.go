@@ -17,7 +17,7 @@ import (
 
 	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 	"github.com/rdmakit/rdmakit/internal/record/nodetree"
-	"github.com/rdmakit/rdmakit/internal/testtrees"
+	"github.com/rdmakit/rdmakit/internal/testkit/testtrees"
 )
 
 // kserveScript follows the shell script that KServe replaces; it also serves `make bench`.

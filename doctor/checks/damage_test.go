@@ -9,7 +9,7 @@ import (
 
 	"github.com/rdmakit/rdmakit/doctor/checks"
 	"github.com/rdmakit/rdmakit/internal/record/nodetree"
-	"github.com/rdmakit/rdmakit/internal/testtrees"
+	"github.com/rdmakit/rdmakit/internal/testkit/testtrees"
 )
 
 // On a node of which any part is missing, unreadable or nonsense, no check

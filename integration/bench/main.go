@@ -27,7 +27,7 @@ import (
 	"time"
 
 	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
-	"github.com/rdmakit/rdmakit/internal/testtrees"
+	"github.com/rdmakit/rdmakit/internal/testkit/testtrees"
 )
 
 func main() {

@@ -19,7 +19,7 @@ const savedFabrics = "internal/cli/testdata/fabric/"
 
 // TestDocumentedOutput runs the commands that README.md and docs/*.md show and
 // compares what they print. A command counts when anybody can run it: rdmactl on
-// test trees (internal/testtrees/…), on saved topologies, on the manifests of examples/kubernetes, or the demo. Other blocks, such as
+// test trees (internal/testkit/testtrees/…), on saved topologies, on the manifests of examples/kubernetes, or the demo. Other blocks, such as
 // those of the kernel guest, can't be checked here.
 func TestDocumentedOutput(t *testing.T) {
 	root := filepath.Join("..", "..")
@@ -103,7 +103,7 @@ func consoleBlocks(text string) []docCommand {
 func runnable(command string) bool {
 	command = strings.TrimPrefix(command, "go run ./cmd/")
 	return strings.HasPrefix(command, "rdmactl ") && !strings.ContainsAny(command, "|;&<>") &&
-		(strings.Contains(command, " internal/testtrees/") || strings.Contains(command, " "+savedFabrics) ||
+		(strings.Contains(command, " internal/testkit/testtrees/") || strings.Contains(command, " "+savedFabrics) ||
 			strings.Contains(command, " examples/kubernetes/") || command == "rdmactl demo")
 }
 
@@ -116,7 +116,7 @@ func runDocumented(t *testing.T, root, command string) []string {
 		t.Fatal(err)
 	}
 	for i, arg := range args {
-		if strings.HasPrefix(arg, "internal/testtrees/") || strings.HasPrefix(arg, savedFabrics) || strings.HasPrefix(arg, "examples/") {
+		if strings.HasPrefix(arg, "internal/testkit/testtrees/") || strings.HasPrefix(arg, savedFabrics) || strings.HasPrefix(arg, "examples/") {
 			args[i] = filepath.Join(root, arg)
 		}
 	}

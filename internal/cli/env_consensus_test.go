@@ -13,7 +13,7 @@ import (
 )
 
 // consensusTrees is the folder with the nodes of docs/consensus.md.
-var consensusTrees = filepath.Join("..", "testtrees", "consensus")
+var consensusTrees = filepath.Join("..", "testkit", "testtrees", "consensus")
 
 // consensusNode makes a node of the example cluster: gpu-00 and gpu-01 are as they
 // should be, gpu-02 has a small MTU and a dead rail, on gpu-03 the cables of two rails are swapped.
@@ -96,7 +96,7 @@ func runConsensus(t *testing.T, stdin string, args ...string) (stdout, stderr st
 // TestConsensusGolden compares reports on nodes of the example cluster with recorded ones.
 func TestConsensusGolden(t *testing.T) {
 	file := func(n int) string { return filepath.Join(consensusTrees, fmt.Sprintf("gpu-%02d.tree", n)) }
-	tree := func(name string) string { return filepath.Join("..", "testtrees", name+".tree") }
+	tree := func(name string) string { return filepath.Join("..", "testkit", "testtrees", name+".tree") }
 	tests := []struct {
 		name string
 		args []string

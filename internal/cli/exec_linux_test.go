@@ -18,7 +18,7 @@ import (
 // rdmaNode is a tree on which exec starts its program.
 func rdmaNode(t *testing.T) string {
 	t.Helper()
-	tree, err := filepath.Abs(filepath.Join("..", "testtrees", "02_rocev2_8hca.tree"))
+	tree, err := filepath.Abs(filepath.Join("..", "testkit", "testtrees", "02_rocev2_8hca.tree"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/rdmakit/rdmakit/internal/testtrees"
+	"github.com/rdmakit/rdmakit/internal/testkit/testtrees"
 	"github.com/rdmakit/rdmakit/inventory"
 )
 
@@ -79,7 +79,7 @@ func runOn(t *testing.T, tree string, args ...string) string {
 	app.Stdin, app.Stdout, app.Stderr = strings.NewReader(""), &stdout, &stderr
 	app.IsTerminal = func(any) bool { return false }
 	app.Environ = []string{"HOME=" + t.TempDir(), "RDMAKIT_PCI_IDS=" + filepath.Join("testdata", "pci.ids")}
-	full := append(slices.Clone(args), "--from", filepath.Join("..", "testtrees", tree+".tree"))
+	full := append(slices.Clone(args), "--from", filepath.Join("..", "testkit", "testtrees", tree+".tree"))
 	code := app.Run(t.Context(), full)
 	return fmt.Sprintf("$ rdmactl %s\n%s--- stderr\n%s--- exit %d\n", strings.Join(args, " "), stdout.String(), stderr.String(), code)
 }

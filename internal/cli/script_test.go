@@ -12,7 +12,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/rdmakit/rdmakit/internal/compat/applet"
-	"github.com/rdmakit/rdmakit/internal/testtrees"
+	"github.com/rdmakit/rdmakit/internal/testkit/testtrees"
 )
 
 // TestMain lets the test binary play rdmactl when a script or a test starts it under that name.
@@ -38,7 +38,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			home := filepath.Join(env.WorkDir, "home")
 			env.Setenv("HOME", home)
-			trees, err := filepath.Abs(filepath.Join("..", "testtrees"))
+			trees, err := filepath.Abs(filepath.Join("..", "testkit", "testtrees"))
 			if err != nil {
 				return err
 			}

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rdmakit/rdmakit/internal/record/bundle"
-	"github.com/rdmakit/rdmakit/internal/testtrees"
+	"github.com/rdmakit/rdmakit/internal/testkit/testtrees"
 	"github.com/rdmakit/rdmakit/inventory"
 )
 
@@ -65,7 +65,7 @@ func readOnly(snap *inventory.Snapshot) [][]string {
 // snapshotOf records a test tree and returns the tree's file and the bundle's.
 func snapshotOf(t *testing.T, name string, flags ...string) (tree, file string) {
 	t.Helper()
-	tree = filepath.Join("..", "testtrees", name+".tree")
+	tree = filepath.Join("..", "testkit", "testtrees", name+".tree")
 	file = filepath.Join(t.TempDir(), "node.tar.gz")
 	r := runPlain(t, append([]string{"snapshot", "-o", file, "--from", tree}, flags...)...)
 	if r.stdout != "" || r.code != ExitOK && r.code != ExitPartial {

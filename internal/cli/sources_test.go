@@ -21,7 +21,7 @@ func TestWrongSources(t *testing.T) {
 	}
 	empty, comment := file("empty.tree", ""), file("comment.tree", "# nothing\n")
 	passwd := file("passwd", "# comment\nroot:x:0:0:root:/root:/bin/bash\n")
-	tree := filepath.Join("..", "testtrees", "04_iwarp.tree")
+	tree := filepath.Join("..", "testkit", "testtrees", "04_iwarp.tree")
 	tests := []struct {
 		name, env string
 		args      []string

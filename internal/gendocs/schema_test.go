@@ -18,7 +18,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/rdmakit/rdmakit/internal/cli"
-	"github.com/rdmakit/rdmakit/internal/testtrees"
+	"github.com/rdmakit/rdmakit/internal/testkit/testtrees"
 	"github.com/rdmakit/rdmakit/inventory"
 )
 
@@ -114,7 +114,7 @@ func documents(t *testing.T, tree string, args ...string) []map[string]any {
 		if end < 0 {
 			end = len(args)
 		}
-		args = slices.Insert(slices.Clone(args), end, "--from", filepath.Join("..", "testtrees", tree+".tree"))
+		args = slices.Insert(slices.Clone(args), end, "--from", filepath.Join("..", "testkit", "testtrees", tree+".tree"))
 	}
 	code := app.Run(t.Context(), args)
 	var out []map[string]any
@@ -174,13 +174,13 @@ func TestDocumentsFollowSchemas(t *testing.T) {
 			})
 		}
 	})
-	examples, fabrics := filepath.Join("..", "..", "examples", "kubernetes"), filepath.Join("..", "testtrees", "58_two_ib_fabrics.tree")
+	examples, fabrics := filepath.Join("..", "..", "examples", "kubernetes"), filepath.Join("..", "testkit", "testtrees", "58_two_ib_fabrics.tree")
 	others := [][]string{
 		{"config", "show", "-o", "json"},
 		{"demo", "-o", "json"},
 		{"applet", "list", "-o", "json"},
 		{"applet", "install", t.TempDir(), "-o", "json"},
-		{"env", "consensus", filepath.Join("..", "testtrees", "consensus"), "-o", "json"},
+		{"env", "consensus", filepath.Join("..", "testkit", "testtrees", "consensus"), "-o", "json"},
 		{"k8s", "lint", filepath.Join("..", "..", "k8s", "lint", "testdata", "reports"), "-o", "json"},
 		{"k8s", "plan", fabrics, "-o", "json"},
 		{"k8s", "plan", fabrics, "--isolation", "--max-unavailable", "1", "-o", "json"},

@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // clusterTest is a cluster with the options to plan with; its golden file is testdata/golden/NAME.yaml.
 type clusterTest struct {
 	name  string
-	files []string // of testdata/clusters, or with .tree of internal/testtrees
+	files []string // of testdata/clusters, or with .tree of internal/testkit/testtrees
 	opts  Options
 	warns []string // rules of lint that warn of what the plan can't help, and its notes say
 }
@@ -55,7 +55,7 @@ func (c clusterTest) cluster(t testing.TB) source.Cluster {
 	for _, f := range c.files {
 		dir := filepath.Join("testdata", "clusters")
 		if strings.HasSuffix(f, ".tree") {
-			dir = filepath.Join("..", "..", "internal", "testtrees")
+			dir = filepath.Join("..", "..", "internal", "testkit", "testtrees")
 		}
 		names = append(names, filepath.Join(dir, f))
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/rdmakit/rdmakit/internal/sim/host"
-	"github.com/rdmakit/rdmakit/internal/testtrees"
+	"github.com/rdmakit/rdmakit/internal/testkit/testtrees"
 	"github.com/rdmakit/rdmakit/inventory"
 	"github.com/rdmakit/rdmakit/wire/ib"
 )

@@ -10,12 +10,12 @@ import (
 	"testing"
 
 	"github.com/rdmakit/rdmakit/internal/record/nodetree"
-	"github.com/rdmakit/rdmakit/internal/testtrees"
+	"github.com/rdmakit/rdmakit/internal/testkit/testtrees"
 	"github.com/rdmakit/rdmakit/inventory"
 	"github.com/rdmakit/rdmakit/launch"
 )
 
-// treeNode is a scanned tree of internal/testtrees.
+// treeNode is a scanned tree of internal/testkit/testtrees.
 type treeNode struct {
 	snap inventory.Snapshot
 	root fs.FS

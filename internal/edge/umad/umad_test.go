@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/rdmakit/rdmakit/internal/testtrees"
+	"github.com/rdmakit/rdmakit/internal/testkit/testtrees"
 )
 
 // fake is a kernel of its own: it records what it gets, and hands out what it was given.

@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"github.com/rdmakit/rdmakit/internal/record/nodetree"
-	"github.com/rdmakit/rdmakit/internal/testtrees"
+	"github.com/rdmakit/rdmakit/internal/testkit/testtrees"
 	"github.com/rdmakit/rdmakit/inventory"
 )
 
