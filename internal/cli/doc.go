@@ -31,4 +31,4 @@
 // outside of their own variables, so that tests run many at a time in one process.
 package cli
 
-//go:generate go run ../gendocs ../../docs
+//go:generate go run ./gendocs ../../docs

@@ -14,7 +14,7 @@ import (
 )
 
 // Schemas returns the documents that commands print with -o json, by the name in
-// their field "schema": an empty value of each. internal/gendocs derives the
+// their field "schema": an empty value of each. internal/cli/gendocs derives the
 // files of docs/schema from their types.
 func Schemas() map[string]any {
 	return map[string]any{

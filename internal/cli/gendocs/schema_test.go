@@ -23,7 +23,7 @@ import (
 )
 
 // published is where the schemas stand that people use.
-var published = filepath.Join("..", "..", "docs", "schema")
+var published = filepath.Join("..", "..", "..", "docs", "schema")
 
 func TestSchemasAreUpToDate(t *testing.T) {
 	pages, err := schemaPages(filepath.Dir(published))
@@ -108,13 +108,13 @@ func documents(t *testing.T, tree string, args ...string) []map[string]any {
 	app := cli.NewApp()
 	app.Stdin, app.Stdout, app.Stderr = strings.NewReader(""), &stdout, &stderr
 	app.IsTerminal = func(any) bool { return false }
-	app.Environ = []string{"HOME=" + t.TempDir(), "KSERVE_INFER_ROCE=true", "NCCL_IB_HCA=mlx5_1,nosuch", "RDMAKIT_PCI_IDS=" + filepath.Join("..", "cli", "testdata", "pci.ids")}
+	app.Environ = []string{"HOME=" + t.TempDir(), "KSERVE_INFER_ROCE=true", "NCCL_IB_HCA=mlx5_1,nosuch", "RDMAKIT_PCI_IDS=" + filepath.Join("..", "testdata", "pci.ids")}
 	if tree != "" {
 		end := slices.Index(args, "--")
 		if end < 0 {
 			end = len(args)
 		}
-		args = slices.Insert(slices.Clone(args), end, "--from", filepath.Join("..", "testkit", "testtrees", tree+".tree"))
+		args = slices.Insert(slices.Clone(args), end, "--from", filepath.Join("..", "..", "testkit", "testtrees", tree+".tree"))
 	}
 	code := app.Run(t.Context(), args)
 	var out []map[string]any
@@ -174,14 +174,14 @@ func TestDocumentsFollowSchemas(t *testing.T) {
 			})
 		}
 	})
-	examples, fabrics := filepath.Join("..", "..", "examples", "kubernetes"), filepath.Join("..", "testkit", "testtrees", "58_two_ib_fabrics.tree")
+	examples, fabrics := filepath.Join("..", "..", "..", "examples", "kubernetes"), filepath.Join("..", "..", "testkit", "testtrees", "58_two_ib_fabrics.tree")
 	others := [][]string{
 		{"config", "show", "-o", "json"},
 		{"demo", "-o", "json"},
 		{"applet", "list", "-o", "json"},
 		{"applet", "install", t.TempDir(), "-o", "json"},
-		{"env", "consensus", filepath.Join("..", "testkit", "testtrees", "consensus"), "-o", "json"},
-		{"k8s", "lint", filepath.Join("..", "..", "k8s", "lint", "testdata", "reports"), "-o", "json"},
+		{"env", "consensus", filepath.Join("..", "..", "testkit", "testtrees", "consensus"), "-o", "json"},
+		{"k8s", "lint", filepath.Join("..", "..", "..", "k8s", "lint", "testdata", "reports"), "-o", "json"},
 		{"k8s", "plan", fabrics, "-o", "json"},
 		{"k8s", "plan", fabrics, "--isolation", "--max-unavailable", "1", "-o", "json"},
 		{"k8s", "plan", fabrics, "--diff", filepath.Join(examples, "sriov"), "-o", "json"},
@@ -196,7 +196,7 @@ func TestDocumentsFollowSchemas(t *testing.T) {
 			}
 		}
 	}
-	saved := func(name string) string { return filepath.Join("..", "cli", "testdata", "fabric", name+".json") }
+	saved := func(name string) string { return filepath.Join("..", "testdata", "fabric", name+".json") }
 	for _, name := range []string{"sound", "faults"} {
 		for _, args := range [][]string{
 			{"sm"},

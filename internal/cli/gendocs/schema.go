@@ -62,7 +62,7 @@ func (w *schemaWriter) page(name string, t reflect.Type) ([]byte, error) {
 		return nil, err
 	}
 	root.Schema = "https://json-schema.org/draft/2020-12/schema"
-	root.Comment = "Written by internal/gendocs from the Go types: change it there. docs/schema.md tells how versions work."
+	root.Comment = "Written by internal/cli/gendocs from the Go types: change it there. docs/schema.md tells how versions work."
 	root.Title = name
 	root.Defs = w.defs
 	var buf bytes.Buffer

@@ -1,7 +1,7 @@
 // Command gendocs writes the command reference from the commands themselves, and the schemas of what they print from
 // the Go types:
 //
-//	go run ./internal/gendocs docs     # docs/cli/*.md, docs/man/*.1 and docs/schema/*.json
+//	go run ./internal/cli/gendocs docs     # docs/cli/*.md, docs/man/*.1 and docs/schema/*.json
 //
 // Pages of commands and documents that are gone are removed. The same source makes the same pages, on any day and any
 // machine, so that CI can compare them with what is committed. It must run inside the module: the descriptions in the
@@ -76,7 +76,7 @@ func markdownPage(cmd *cobra.Command) ([]byte, error) {
 	if err := doc.GenMarkdownCustom(cmd, &buf, link); err != nil {
 		return nil, fmt.Errorf("page of %s: %w", cmd.CommandPath(), err)
 	}
-	note := "<!-- Written by internal/gendocs from the command itself: change it there. -->\n\n"
+	note := "<!-- Written by internal/cli/gendocs from the command itself: change it there. -->\n\n"
 	return []byte(note + strings.TrimRight(buf.String(), "\n") + "\n"), nil
 }
 

@@ -17,7 +17,7 @@ import (
 // pings returns what rdmactl fabric ping prints of a server in a simulated subnet.
 func pings(t *testing.T) []map[string]any {
 	t.Helper()
-	sim := ibsimtest.Start(t, "../../fabric/testdata/ft2/net")
+	sim := ibsimtest.Start(t, "../../../fabric/testdata/ft2/net")
 	sim.StartSM("host31")
 	server, err := fabric.OpenIBSim(t.Context(), sim.GetenvSM("host1"))
 	if err != nil {
