@@ -119,7 +119,7 @@ func rehearse(t *testing.T, args []string) {
 		t.Fatal(err)
 	}
 	var stdout, stderr bytes.Buffer
-	app := cli.NewApp()
+	app := cli.NewApp(cli.AllCommands())
 	app.Stdin, app.Stdout, app.Stderr = strings.NewReader(""), &stdout, &stderr
 	app.Environ = []string{"HOME=" + path, "PATH=" + path}
 	tree := filepath.Join("..", "internal", "testkit", "testtrees", "02_rocev2_8hca.tree")

@@ -9,5 +9,5 @@ import (
 )
 
 func main() {
-	os.Exit(cli.Main())
+	os.Exit(cli.Main(cli.NewApp(cli.AllCommands())))
 }

@@ -122,7 +122,7 @@ func TestSourceFlags(t *testing.T) {
 		app := newTestApp()
 		app.Stderr = &errOut
 		app.Environ = env
-		app.commands = []entry{{groupNode, func(app *App) *cobra.Command {
+		app.Commands = []Entry{{Group: GroupNode, Build: func(app *App) *cobra.Command {
 			cmd := labCommand("read", func(*cobra.Command) error { cfg = app.Config; return nil })
 			source.AddTo(cmd)
 			return cmd
@@ -171,7 +171,7 @@ func TestWriteErrorsAreNotLost(t *testing.T) {
 		var errOut bytes.Buffer
 		app := newTestApp()
 		app.Stdout, app.Stderr = failingWriter{tt.err}, &errOut
-		app.commands = []entry{{groupNode, func(app *App) *cobra.Command {
+		app.Commands = []Entry{{Group: GroupNode, Build: func(app *App) *cobra.Command {
 			return labCommand("careless", func(*cobra.Command) error {
 				_ = app.Out.Print(nil, output.Paragraph("data"))
 				return end
@@ -226,9 +226,9 @@ func TestHelpFollowsTheTable(t *testing.T) {
 	var out bytes.Buffer
 	app := newTestApp()
 	app.Stdout = &out
-	app.commands = []entry{
-		{groupNode, func(*App) *cobra.Command { return labCommand("zeta", nil) }},
-		{groupNode, func(*App) *cobra.Command { return labCommand("alpha", nil) }},
+	app.Commands = []Entry{
+		{Group: GroupNode, Build: func(*App) *cobra.Command { return labCommand("zeta", nil) }},
+		{Group: GroupNode, Build: func(*App) *cobra.Command { return labCommand("alpha", nil) }},
 	}
 	if code := app.Run(context.Background(), []string{"--help"}); code != ExitOK {
 		t.Fatalf("--help = %d", code)

@@ -4,12 +4,9 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/rdmakit/rdmakit/fabric"
 	"github.com/rdmakit/rdmakit/internal/compat/applet"
@@ -31,14 +28,18 @@ own options only, but follows the settings (RDMAKIT_ROOT, the configuration file
 	return cmd
 }
 
-// appletEntries are the applets as commands: rdmactl ibstat.
-func appletEntries() []entry {
-	var list []entry
+// appletsCommands are the commands about applets, and the applets as commands: rdmactl ibstat.
+func appletsCommands() []Entry {
+	list := []Entry{{Group: GroupApplet, Build: newAppletCommand}}
 	for _, a := range applet.All() {
-		list = append(list, entry{groupApplet, func(app *App) *cobra.Command { return newAppletEntry(app, a) }})
+		build := func(app *App) *cobra.Command { return newAppletEntry(app, a) }
+		list = append(list, Entry{Group: GroupApplet, Build: build})
 	}
 	return list
 }
+
+// appletsSchemas are the documents that the commands about applets print.
+func appletsSchemas() map[string]any { return map[string]any{appletsSchema: appletsReport{}} }
 
 func newAppletEntry(app *App, a applet.Applet) *cobra.Command {
 	var source SourceFlags
@@ -85,80 +86,6 @@ func wrapParagraphs(text string, width int) string {
 	return strings.Join(paragraphs, "\n\n")
 }
 
-// appletArgs puts "--" behind the name of an applet, so that what follows it stays the applet's own: -v of ibv_devinfo
-// is not that of rdmactl. Flags of rdmactl stand before the name.
-func (app *App) appletArgs(root *cobra.Command, args []string) []string {
-	at := firstWord(root, args)
-	if at < 0 {
-		return args
-	}
-	cmd := childOf(root, args[at])
-	if cmd == nil || cmd.GroupID != groupApplet || cmd.HasSubCommands() {
-		return args
-	}
-	return slices.Insert(slices.Clone(args), at+1, "--")
-}
-
-// firstWord finds the first argument that is neither a flag nor the value of one; -1 without, or behind a flag that
-// no applet has.
-func firstWord(root *cobra.Command, args []string) int {
-	known := pflag.NewFlagSet("", pflag.ContinueOnError)
-	known.AddFlagSet(root.PersistentFlags())
-	known.String("from", "", "")
-	known.String("root", "", "")
-	for i := 0; i < len(args); i++ {
-		switch arg := args[i]; {
-		case arg == "--":
-			return -1
-		case len(arg) < 2 || arg[0] != '-':
-			return i
-		default:
-			skip, ok := flagValues(known, arg)
-			if !ok {
-				return -1
-			}
-			i += skip
-		}
-	}
-	return -1
-}
-
-// flagValues tells how many arguments behind a flag are its value; false for an unknown flag.
-func flagValues(known *pflag.FlagSet, arg string) (skip int, ok bool) {
-	if name, long := strings.CutPrefix(arg, "--"); long {
-		name, _, given := strings.Cut(name, "=")
-		f := known.Lookup(name)
-		if f != nil && !given && f.NoOptDefVal == "" {
-			skip = 1
-		}
-		return skip, f != nil
-	}
-	for i := 1; i < len(arg); i++ {
-		f := known.ShorthandLookup(arg[i : i+1])
-		switch {
-		case f == nil:
-			return 0, false
-		case f.NoOptDefVal != "":
-		case i == len(arg)-1:
-			return 1, true
-		default:
-			return 0, true
-		}
-	}
-	return 0, true
-}
-
-// linkArgs returns the arguments of a run by the name that the program was started under.
-func linkArgs(argv []string) (args []string, isApplet bool) {
-	if len(argv) == 0 {
-		return nil, false
-	}
-	if a, ok := applet.Find(filepath.ToSlash(argv[0])); ok {
-		return append([]string{a.Name}, argv[1:]...), true
-	}
-	return argv[1:], false
-}
-
 // runApplet runs an applet on the node that the flags choose. Its exit code is the applet's own.
 func (app *App) runApplet(ctx context.Context, name string, source SourceFlags, args []string) error {
 	n, err := app.openNode(source)
@@ -174,7 +101,7 @@ func (app *App) runApplet(ctx context.Context, name string, source SourceFlags, 
 		return err
 	}
 	env := applet.Env{
-		Name: name, Args: args, Stdout: app.stdout, Stderr: app.Stderr, PID: os.Getpid(), LookupEnv: app.LookupEnv,
+		Name: name, Args: args, Stdout: app.data(), Stderr: app.Stderr, PID: os.Getpid(), LookupEnv: app.LookupEnv,
 		Node: applet.Node{Root: n.Root, Live: n.Live, Verbs: verbs, WhyNoVerbs: why}, Hints: hints,
 	}
 	if n.local {

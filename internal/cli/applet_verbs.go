@@ -7,12 +7,10 @@ import (
 	"io/fs"
 
 	"github.com/rdmakit/rdmakit/internal/compat/applet"
+	"github.com/rdmakit/rdmakit/internal/record/bundle"
 	"github.com/rdmakit/rdmakit/verbs/provider"
 	"github.com/rdmakit/rdmakit/verbs/provider/ibverbs"
 )
-
-// verbsFile is the file of a recorded node that holds what libibverbs said there.
-const verbsFile = "verbs.json"
 
 // verbsSource returns what applets ask about opened devices: the library on this machine, the recording of a recorded
 // node. Without either, why tells what is missing.
@@ -20,16 +18,16 @@ func verbsSource(n *node) (source applet.VerbsSource, why string, err error) {
 	if n.local {
 		return liveVerbs{}, "", nil
 	}
-	data, err := fs.ReadFile(n.Root, verbsFile)
+	data, err := fs.ReadFile(n.Root, bundle.VerbsFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, "the recorded node has no " + verbsFile, nil
+		return nil, "the recorded node has no " + bundle.VerbsFile, nil
 	}
 	var rec provider.Recording
 	if err == nil {
 		rec, err = provider.DecodeRecording(data)
 	}
 	if err != nil {
-		return nil, "", &ExitError{Code: ExitUsage, Err: fmt.Errorf("read %s of the node: %w", verbsFile, err)}
+		return nil, "", &ExitError{Code: ExitUsage, Err: fmt.Errorf("read %s of the node: %w", bundle.VerbsFile, err)}
 	}
 	return applet.Recorded(rec), "", nil
 }

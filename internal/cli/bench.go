@@ -14,7 +14,6 @@ import (
 	"github.com/rdmakit/rdmakit/bench"
 	"github.com/rdmakit/rdmakit/bench/classic"
 	"github.com/rdmakit/rdmakit/bench/perftest"
-	"github.com/rdmakit/rdmakit/internal/cli/config"
 	"github.com/rdmakit/rdmakit/internal/text/output"
 	"github.com/rdmakit/rdmakit/verbs"
 	"github.com/rdmakit/rdmakit/wire/ib"
@@ -25,30 +24,6 @@ const (
 	formatCSV     output.Format = "csv"
 	formatClassic output.Format = "classic"
 )
-
-// secondsValue is a flag for a time: a duration such as 10s, or a number of seconds as perftest takes it.
-type secondsValue time.Duration
-
-func (v *secondsValue) String() string {
-	if *v == 0 {
-		return ""
-	}
-	return time.Duration(*v).String()
-}
-
-func (*secondsValue) Type() string { return "TIME" }
-
-func (v *secondsValue) Set(text string) error {
-	d, err := config.ParseDuration(text, "10s")
-	if err != nil {
-		return err
-	}
-	if d < 0 {
-		return errors.New("it is negative")
-	}
-	*v = secondsValue(d)
-	return nil
-}
 
 // benchFlags are the flags of the commands below bench.
 type benchFlags struct {

@@ -31,17 +31,6 @@ func benchBlocks(r *bench.Result) []output.Block {
 	return blocks
 }
 
-func figures(names []string, wide ...string) []output.Column {
-	var out []output.Column
-	for _, n := range names {
-		out = append(out, output.Column{Name: n, Align: output.AlignRight})
-	}
-	for _, n := range wide {
-		out = append(out, output.Column{Name: n, Align: output.AlignRight, Wide: true})
-	}
-	return out
-}
-
 func bandwidthTable(points []bench.BandwidthPoint) output.Table {
 	t := output.Table{Columns: figures([]string{"bytes", "messages", "peak Gbit/s", "average Gbit/s", "Mmsg/s"}, "peak MiB/s", "average MiB/s")}
 	for _, p := range points {
@@ -66,20 +55,4 @@ func latencyTable(points []bench.LatencyPoint) output.Table {
 		t.Rows = append(t.Rows, cells(row...))
 	}
 	return t
-}
-
-// figure prints a measured value with what is worth knowing of it.
-func figure(v float64) string {
-	if v < 1 {
-		return strconv.FormatFloat(v, 'f', 4, 64)
-	}
-	return strconv.FormatFloat(v, 'f', 2, 64)
-}
-
-func cells(texts ...string) []output.Cell {
-	out := make([]output.Cell, len(texts))
-	for i, s := range texts {
-		out[i] = output.Plain(s)
-	}
-	return out
 }

@@ -15,11 +15,11 @@ import (
 // demoOf runs demo on another node than its own.
 func demoOf(spec host.Spec, faults []host.Fault, args ...string) (code int, stdout, stderr string) {
 	var out, errOut bytes.Buffer
-	app := NewApp()
+	app := NewApp(AllCommands())
 	app.Stdin, app.Stdout, app.Stderr = strings.NewReader(""), &out, &errOut
 	app.IsTerminal = func(any) bool { return false }
 	app.Environ = nil
-	app.commands = []entry{{groupNode, func(app *App) *cobra.Command {
+	app.Commands = []Entry{{Group: GroupNode, Build: func(app *App) *cobra.Command {
 		return labCommand("demo", func(cmd *cobra.Command) error { return app.runDemo(cmd.Context(), spec, faults, "") })
 	}}}
 	code = app.Run(context.Background(), append([]string{"demo"}, args...))
@@ -63,7 +63,7 @@ func TestDemoStops(t *testing.T) {
 	app := newTestApp()
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	app.commands = []entry{{groupNode, func(app *App) *cobra.Command {
+	app.Commands = []Entry{{Group: GroupNode, Build: func(app *App) *cobra.Command {
 		return labCommand("demo", func(*cobra.Command) error {
 			err := app.runDemo(ctx, host.Demo(), nil, "")
 			if !errors.Is(err, context.Canceled) {

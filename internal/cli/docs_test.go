@@ -121,7 +121,7 @@ func runDocumented(t *testing.T, root, command string) []string {
 		}
 	}
 	var stdout, stderr bytes.Buffer
-	app := NewApp()
+	app := NewApp(AllCommands())
 	app.Stdin, app.Stdout, app.Stderr = strings.NewReader(""), &stdout, &stderr
 	app.IsTerminal = func(any) bool { return false }
 	app.Environ = []string{"HOME=" + t.TempDir(), "RDMAKIT_PCI_IDS=" + filepath.Join("testdata", "pci.ids")}

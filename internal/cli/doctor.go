@@ -192,14 +192,6 @@ func (app *App) explainCheck(cmd *cobra.Command, all []doctor.Check, id string) 
 		list)
 }
 
-// firstOnly returns the key for the first of several lines and nothing for the rest.
-func firstOnly(i int, key string) string {
-	if i == 0 {
-		return key
-	}
-	return ""
-}
-
 func checkTable(all []doctor.Check) output.Table {
 	t := output.Table{Columns: []output.Column{{Name: "check"}, {Name: "at worst"}, {Name: "finds"}, {Name: "needs", Wide: true}}}
 	for _, c := range all {

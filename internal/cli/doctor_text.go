@@ -12,12 +12,6 @@ import (
 	"github.com/rdmakit/rdmakit/internal/text/output"
 )
 
-// Measures of the text that doctor prints, in columns and lines.
-const (
-	textWidth     = 100 // where sentences wrap; paths and commands never do
-	evidenceShown = 3   // lines of evidence a finding without -o wide
-)
-
 // reportBlocks shows a report to people: what is wrong first, by check, each with
 // its evidence, reason and remedy; then what is well or does not apply, in a line
 // a check; the sum last, where the eye ends.
@@ -126,23 +120,6 @@ func remedies(group []doctor.Finding) []string {
 	return lines
 }
 
-// labelledLines puts a word in front of the first line and aligns the others with it.
-func labelledLines(label string, text []string) [][]output.Cell {
-	var lines [][]output.Cell
-	for i, line := range text {
-		head := output.Plain("       ")
-		if i == 0 {
-			head = output.Bold("  " + label + "  ")
-		}
-		style := output.Plain
-		if strings.HasPrefix(line, "#") {
-			style = output.Dim
-		}
-		lines = append(lines, []output.Cell{head, style(line)})
-	}
-	return lines
-}
-
 // passLines shows what is well: a line a finding, its evidence with -o wide.
 func passLines(group []doctor.Finding, wide bool) [][]output.Cell {
 	var lines [][]output.Cell
@@ -219,21 +196,4 @@ func outcomeCell(o doctor.Outcome, text string) output.Cell {
 		return output.Dim(text)
 	}
 	return output.Plain(text)
-}
-
-// wrapWords breaks a sentence at blanks, so that no line is longer than width where words allow.
-func wrapWords(s string, width int) string {
-	var lines []string
-	line := ""
-	for word := range strings.FieldsSeq(s) {
-		if line != "" && ansi.StringWidth(line)+1+ansi.StringWidth(word) > width {
-			lines = append(lines, line)
-			line = ""
-		}
-		if line != "" {
-			line += " "
-		}
-		line += word
-	}
-	return strings.Join(append(lines, line), "\n")
 }

@@ -6,15 +6,12 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rdmakit/rdmakit/internal/cli/config"
-	"github.com/rdmakit/rdmakit/internal/edge/rdmanl"
 	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 	"github.com/rdmakit/rdmakit/internal/version"
-	"github.com/rdmakit/rdmakit/inventory"
 	"github.com/rdmakit/rdmakit/launch"
 )
 
@@ -208,42 +205,6 @@ func (f planFlags) options() (launch.Options, error) {
 		return opts, errors.New("--compat kserve decides as the script does: it excludes --include, --exclude, --peer, --pin-gid, --tcp-fallback and --override")
 	}
 	return opts, nil
-}
-
-// environment returns the environment of the process; the last of equal names counts.
-func (app *App) environment() map[string]string {
-	out := make(map[string]string, len(app.Environ))
-	for _, pair := range app.Environ {
-		if name, value, ok := strings.Cut(pair, "="); ok {
-			out[name] = value
-		}
-	}
-	return out
-}
-
-// liveRoutes asks the kernel for the way to an address. From a given address only the snapshot answers.
-func liveRoutes(ctx context.Context, snap inventory.Snapshot) launch.RouteFunc {
-	recorded := launch.RoutesOf(snap)
-	return func(dst, src netip.Addr) (launch.Route, error) {
-		if src.IsValid() {
-			return recorded(dst, src)
-		}
-		r, err := rdmanl.Client{}.RouteTo(ctx, dst)
-		switch {
-		case errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EHOSTUNREACH):
-			return launch.Route{}, fmt.Errorf("find route to %s: %w", dst, launch.ErrNoRoute)
-		case err != nil:
-			return launch.Route{}, err
-		}
-		out := launch.Route{Gateway: r.Gateway, Source: r.Source, Evidence: "ip route get " + dst.String()}
-		for _, n := range snap.Netdevs {
-			if r.LinkIndex != nil && n.Index == *r.LinkIndex {
-				out.Netdev = n.Name
-				return out, nil
-			}
-		}
-		return out, fmt.Errorf("find route to %s: the network device is not known", dst)
-	}
 }
 
 // envExit answers with the exit code whether RDMA can be used.

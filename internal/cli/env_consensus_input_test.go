@@ -34,7 +34,7 @@ func consensusInputs(t *testing.T) (dir string) {
 		}
 		write(".tar.gz", packed.Bytes())
 		var detect bytes.Buffer
-		app := NewApp()
+		app := NewApp(AllCommands())
 		app.Stdout, app.Environ, app.IsTerminal = &detect, []string{"HOME=" + dir}, func(any) bool { return false }
 		if code := app.Run(t.Context(), []string{"detect", "-q", "-o", "json", "--from", name + ".tree"}); code != ExitOK {
 			t.Fatalf("detect = %d", code)

@@ -85,7 +85,7 @@ func TestConsensusTrees(t *testing.T) {
 func runConsensus(t *testing.T, stdin string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	app := NewApp()
+	app := NewApp(AllCommands())
 	app.Stdin, app.Stdout, app.Stderr = strings.NewReader(stdin), &out, &errs
 	app.IsTerminal = func(any) bool { return false }
 	app.Environ = []string{"HOME=" + t.TempDir()}

@@ -91,15 +91,6 @@ func nodesText(r consensus.Report, wide bool) string {
 	return fmt.Sprintf("%d: %s", len(names), someNames(names, wide))
 }
 
-// someNames joins names, and without -o wide only a few.
-func someNames(names []string, wide bool) string {
-	const shown = 8
-	if wide || len(names) <= shown {
-		return strings.Join(names, ", ")
-	}
-	return strings.Join(names[:shown-2], ", ") + fmt.Sprintf(", … %s (%d more)", names[len(names)-1], len(names)-shown+1)
-}
-
 // consensusRails shows what most nodes have on each rail, and where not all have it: "400 Gb/s (7 of 8)".
 func consensusRails(r consensus.Report) output.Table {
 	columns := []struct {

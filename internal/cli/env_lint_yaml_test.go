@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -107,4 +109,17 @@ func FuzzManifest(f *testing.F) {
 			}
 		}
 	})
+}
+
+// An alias costs a few bytes and stands for all that it names.
+func TestManifestOfAliases(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("x: &e\n")
+	for i := range 3000 {
+		fmt.Fprintf(&b, "  NCCL_A%d: \"1\"\n", i)
+	}
+	b.WriteString("spec:\n  containers:\n" + strings.Repeat("  - {name: c, env: *e}\n", 9000))
+	if envs, err := manifestEnvironments("bomb.yaml", []byte(b.String())); err == nil {
+		t.Errorf("manifestEnvironments(27,000,000 variables) = %d environments, want an error", len(envs))
+	}
 }

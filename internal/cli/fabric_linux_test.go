@@ -32,7 +32,7 @@ func fabricRun(t *testing.T, ctx context.Context, sim *ibsimtest.Simulator, node
 func fabricRunTo(t *testing.T, ctx context.Context, errOut io.Writer, sim *ibsimtest.Simulator, node string, args ...string) (stdout string, code int) { //nolint:revive // as fabricRun
 	t.Helper()
 	var out bytes.Buffer
-	app := NewApp()
+	app := NewApp(AllCommands())
 	app.Stdin, app.Stdout, app.Stderr = strings.NewReader(""), &out, errOut
 	app.IsTerminal = func(any) bool { return false }
 	getenv := sim.Getenv(node)

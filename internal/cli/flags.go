@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -154,4 +155,28 @@ func onlyFlagErrors(err error) error {
 		}
 	})
 	return errors.Join(kept...)
+}
+
+// secondsValue is a flag for a time: a duration such as 10s, or a number of seconds as perftest takes it.
+type secondsValue time.Duration
+
+func (v *secondsValue) String() string {
+	if *v == 0 {
+		return ""
+	}
+	return time.Duration(*v).String()
+}
+
+func (*secondsValue) Type() string { return "TIME" }
+
+func (v *secondsValue) Set(text string) error {
+	d, err := config.ParseDuration(text, "10s")
+	if err != nil {
+		return err
+	}
+	if d < 0 {
+		return errors.New("it is negative")
+	}
+	*v = secondsValue(d)
+	return nil
 }

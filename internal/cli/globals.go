@@ -23,6 +23,9 @@ const grace = 2 * time.Second
 // App is what a command sees of the world. NewApp fills it from the process, tests fill it themselves. One App
 // serves one Run.
 type App struct {
+	// Commands is the table of commands.
+	Commands []Entry
+
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	// Environ is the environment as KEY=VALUE.
@@ -32,6 +35,8 @@ type App struct {
 	// Size returns columns and rows of the terminal behind Stdout, 0 where unknown.
 	Size func() (columns, rows int)
 	Now  func() time.Time
+	// Grace is how long a command may take to return once its time is up; 0 means two seconds.
+	Grace time.Duration
 
 	// The rest is set before a command's RunE is called.
 
@@ -46,13 +51,11 @@ type App struct {
 	// recording is the node of all commands, whatever flags say; nil: the flags choose. Snapshot runs commands on it.
 	recording *bundle.Bundle
 
-	commands []entry  // nil: the table; tests add to it
-	order    []string // names of the commands as the table has them: cobra sorts them
-	grace    time.Duration
-	flags    globalFlags
-	stdout   *stickyWriter
-	abandon  chan error // receives the error of a command that outlives its time
-	release  []func()
+	order   []string // names of the commands as the table has them: cobra sorts them
+	flags   globalFlags
+	stdout  *stickyWriter
+	abandon chan error // receives the error of a command that outlives its time
+	release []func()
 }
 
 // globalFlags are the flags of every command that are no settings.
@@ -61,13 +64,14 @@ type globalFlags struct {
 	quiet, verbose bool
 }
 
-// NewApp returns the App of this process.
-func NewApp() *App {
+// NewApp returns the App of this process with the commands of a table.
+func NewApp(table []Entry) *App {
 	return &App{
-		Stdin:   os.Stdin,
-		Stdout:  os.Stdout,
-		Stderr:  os.Stderr,
-		Environ: os.Environ(),
+		Commands: table,
+		Stdin:    os.Stdin,
+		Stdout:   os.Stdout,
+		Stderr:   os.Stderr,
+		Environ:  os.Environ(),
 		IsTerminal: func(stream any) bool {
 			f, ok := stream.(*os.File)
 			return ok && term.IsTerminal(int(f.Fd()))
@@ -138,7 +142,7 @@ func (app *App) prepare(cmd *cobra.Command, _ []string) error {
 	app.Out = output.New(app.outputOptions())
 	app.Log = slog.New(slog.NewTextHandler(app.Out.Stderr(), &slog.HandlerOptions{Level: app.logLevel(), ReplaceAttr: dropTime}))
 	app.limitTime(cmd)
-	if cfg.Ignored != nil && cmd.GroupID != groupApplet { // what applets write to standard error is for programs, too
+	if cfg.Ignored != nil && cmd.GroupID != GroupApplet { // what applets write to standard error is for programs, too
 		app.Log.Warn("configuration ignored", "cause", cfg.Ignored)
 	}
 	app.Log.Debug("run", "command", cmd.CommandPath(), "config", cfg.File, "found", cfg.Exists)
@@ -165,6 +169,9 @@ func (app *App) outputOptions() output.Options {
 	}
 	return o
 }
+
+// verbose reports whether the user asked for all details.
+func (app *App) verbose() bool { return app.flags.verbose }
 
 func (app *App) logLevel() slog.Level {
 	switch {
@@ -193,7 +200,7 @@ func (app *App) limitTime(cmd *cobra.Command) {
 	}
 	cause := &timeoutError{limit: limit}
 	ctx, cancel := context.WithTimeoutCause(cmd.Context(), limit, cause)
-	timer := time.AfterFunc(limit+app.grace, func() { app.leave(cause) })
+	timer := time.AfterFunc(limit+app.Grace, func() { app.leave(cause) })
 	app.release = append(app.release, cancel, func() { timer.Stop() })
 	cmd.SetContext(ctx)
 }

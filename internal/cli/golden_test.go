@@ -75,7 +75,7 @@ func compareGolden(t *testing.T, golden, got string) {
 func runOn(t *testing.T, tree string, args ...string) string {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	app := NewApp()
+	app := NewApp(AllCommands())
 	app.Stdin, app.Stdout, app.Stderr = strings.NewReader(""), &stdout, &stderr
 	app.IsTerminal = func(any) bool { return false }
 	app.Environ = []string{"HOME=" + t.TempDir(), "RDMAKIT_PCI_IDS=" + filepath.Join("testdata", "pci.ids")}

@@ -34,7 +34,7 @@ func TestPreCommitHooks(t *testing.T) {
 		}
 		for folder, want := range map[string]int{"missing-field": ExitFault, "reports/absent": ExitUsage} {
 			var stdout, stderr bytes.Buffer
-			app := NewApp()
+			app := NewApp(AllCommands())
 			app.Stdin, app.Stdout, app.Stderr = strings.NewReader(""), &stdout, &stderr
 			app.Environ = []string{"HOME=" + t.TempDir()}
 			dir := filepath.Join("..", "..", "k8s", "lint", "testdata", filepath.FromSlash(folder))

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"syscall"
 	"time"
 
@@ -16,33 +15,30 @@ import (
 
 // labMain is rdmactl with commands that behave in ways no real command should: the scripts run it as "lab".
 func labMain() int {
-	ctx, stop := withSignals(context.Background())
-	defer stop()
-	app := NewApp()
-	app.grace = time.Second
-	app.commands = append(commands(), labCommands()...)
-	return app.Run(ctx, os.Args[1:])
+	app := NewApp(append(AllCommands(), labCommands()...))
+	app.Grace = time.Second
+	return Main(app)
 }
 
-func labCommands() []entry {
-	return []entry{
-		{groupNode, func(app *App) *cobra.Command {
+func labCommands() []Entry {
+	return []Entry{
+		{Group: GroupNode, Build: func(app *App) *cobra.Command {
 			return labCommand("wait", func(cmd *cobra.Command) error {
 				app.Out.Note("waiting")
 				<-cmd.Context().Done()
 				return fmt.Errorf("read port: %w", cmd.Context().Err())
 			})
 		}},
-		{groupNode, func(app *App) *cobra.Command {
+		{Group: GroupNode, Build: func(app *App) *cobra.Command {
 			return labCommand("hang", func(*cobra.Command) error {
 				app.Out.Note("hanging")
 				select {}
 			})
 		}},
-		{groupNode, func(*App) *cobra.Command {
+		{Group: GroupNode, Build: func(*App) *cobra.Command {
 			return labCommand("panic", func(*cobra.Command) error { panic("no such bug") })
 		}},
-		{groupNode, func(app *App) *cobra.Command {
+		{Group: GroupNode, Build: func(app *App) *cobra.Command {
 			return labCommand("hostile", func(*cobra.Command) error {
 				name := "leaf\x1b[2J\u009b31m\n7"
 				t := output.Table{Columns: []output.Column{{Name: "node"}, {Name: "state"}}}
@@ -52,19 +48,19 @@ func labCommands() []entry {
 				return errors.Join(app.Out.Print([]string{name}, t), fmt.Errorf("node %s is broken", name))
 			})
 		}},
-		{groupNode, func(app *App) *cobra.Command {
+		{Group: GroupNode, Build: func(app *App) *cobra.Command {
 			return labCommand("progress", func(*cobra.Command) error {
 				defer app.Out.Progress("reading", 2).Done()
 				return app.Out.Print("done", output.Paragraph("done"))
 			})
 		}},
-		{groupNode, func(app *App) *cobra.Command {
+		{Group: GroupNode, Build: func(app *App) *cobra.Command {
 			cmd := labCommand("formats", func(*cobra.Command) error { return app.Out.Raw([]byte(app.Out.Format() + "\n")) })
 			SetFormats(cmd, "sh", output.FormatJSON)
 			AddSettings(cmd, "mtu", "device")
 			return cmd
 		}},
-		{groupNode, newFailCommand},
+		{Group: GroupNode, Build: newFailCommand},
 	}
 }
 

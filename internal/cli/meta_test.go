@@ -16,7 +16,8 @@ import (
 // newTestApp returns an App without streams and environment.
 func newTestApp() *App {
 	return &App{
-		Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard,
+		Commands: AllCommands(),
+		Stdin:    strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard,
 		IsTerminal: func(any) bool { return false },
 	}
 }
@@ -118,11 +119,10 @@ func TestExamplesParse(t *testing.T) {
 // parses runs the command of args up to its RunE.
 func parses(args []string) error {
 	app := newTestApp()
-	defer app.cleanUp()
 	root := app.Root()
 	stub := func(cmd *cobra.Command, _ []string) error { return nil }
 	everyCommand(root, func(_ string, cmd *cobra.Command) { cmd.RunE = stub })
-	root.SetArgs(app.appletArgs(root, args))
+	app.setArgs(root, args)
 	return root.ExecuteContext(context.Background())
 }
 

@@ -13,12 +13,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Main runs rdmactl with the arguments of this process, or the applet whose name it was started under, and returns the
+// Main runs app with the arguments of this process, or the applet whose name it was started under, and returns the
 // exit code. The first Ctrl-C (or SIGTERM) ends the context of the command, the second one ends the process.
-func Main() int {
+func Main(app *App) int {
 	ctx, stop := withSignals(context.Background())
 	defer stop()
-	app := NewApp()
 	args, byLink := linkArgs(os.Args)
 	if byLink {
 		app.argv0 = os.Args[0]
@@ -30,11 +29,11 @@ func Main() int {
 // error if there is one.
 func (app *App) Run(ctx context.Context, args []string) int {
 	app.abandon = make(chan error, 1)
-	if app.grace == 0 {
-		app.grace = grace
+	if app.Grace == 0 {
+		app.Grace = grace
 	}
 	root := app.Root()
-	root.SetArgs(append([]string{}, app.appletArgs(root, args)...)) // never nil: cobra would read os.Args instead
+	app.setArgs(root, args)
 	defer app.cleanUp()
 
 	// The command has a goroutine of its own so that a read that never returns can't outlast --timeout. Whoever
@@ -52,7 +51,7 @@ func (app *App) Run(ctx context.Context, args []string) int {
 	stop := context.AfterFunc(ctx, func() {
 		cause := context.Cause(ctx)
 		if _, ok := errors.AsType[*signalError](cause); ok {
-			time.AfterFunc(app.grace, func() { app.leave(cause) })
+			time.AfterFunc(app.Grace, func() { app.leave(cause) })
 		}
 	})
 	defer stop()
@@ -161,19 +160,16 @@ Data goes to standard output, notes and progress to standard error. With -o json
 		return app.shortHelp(cmd)
 	}
 	root.Args = checkSubcommand
-	entries, order := app.commands, []string(nil)
-	if entries == nil {
-		entries = commands()
-	}
-	for _, e := range entries {
-		cmd := e.build(app)
-		cmd.GroupID = e.group
+	var order []string
+	for _, e := range app.Commands {
+		cmd := e.Build(app)
+		cmd.GroupID = e.Group
 		order = append(order, cmd.Name())
 		root.AddCommand(cmd)
 	}
 	app.order = order
 	help := newHelpCommand()
-	help.GroupID = groupSetup
+	help.GroupID = GroupSetup
 	root.AddCommand(help)
 	root.SetHelpCommand(help)
 	root.Example = rootExample(root)

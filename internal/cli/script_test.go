@@ -18,7 +18,7 @@ import (
 // TestMain lets the test binary play rdmactl when a script or a test starts it under that name.
 func TestMain(m *testing.M) {
 	programs := map[string]func(){
-		"rdmactl": func() { os.Exit(Main()) },
+		"rdmactl": func() { os.Exit(Main(NewApp(AllCommands()))) },
 		"lab":     func() { os.Exit(labMain()) },
 	}
 	for _, a := range applet.All() { // links to rdmactl are links to this program

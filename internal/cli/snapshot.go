@@ -160,18 +160,18 @@ func (app *App) snapshotExtra(ctx context.Context, n *node) (map[string][]byte, 
 		rec, _ := ibverbs.Describe(ctx) // what failed stands in the recording
 		data, err := json.MarshalIndent(rec, "", "  ")
 		if err != nil {
-			return nil, fmt.Errorf("write %s: %w", verbsFile, err)
+			return nil, fmt.Errorf("write %s: %w", bundle.VerbsFile, err)
 		}
-		return map[string][]byte{verbsFile: append(data, '\n')}, nil
+		return map[string][]byte{bundle.VerbsFile: append(data, '\n')}, nil
 	}
-	data, err := fs.ReadFile(n.Root, verbsFile)
+	data, err := fs.ReadFile(n.Root, bundle.VerbsFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("read %s: %w", verbsFile, err)
+		return nil, fmt.Errorf("read %s: %w", bundle.VerbsFile, err)
 	}
-	return map[string][]byte{verbsFile: data}, nil
+	return map[string][]byte{bundle.VerbsFile: data}, nil
 }
 
 // redactor returns what --redact and --redact-key ask for, nil for neither.
@@ -211,6 +211,7 @@ func (app *App) addFindings(ctx context.Context, b *bundle.Bundle) error {
 		sub := &App{
 			Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr, Now: app.Now,
 			IsTerminal: func(any) bool { return false }, Size: func() (int, int) { return 0, 0 }, recording: b,
+			Commands: app.Commands,
 		}
 		code := sub.Run(ctx, append(args, "-o", "json", "--timeout", "30s"))
 		if ctx.Err() != nil {
@@ -265,7 +266,7 @@ func (app *App) snapshotResult(b *bundle.Bundle, name string, size int, took tim
 	missing := slices.Concat(m.Unreadable, m.Refused)
 	for i, p := range missing {
 		const shown = 20
-		if i == shown && len(missing) > shown+1 && !app.flags.verbose {
+		if i == shown && len(missing) > shown+1 && !app.verbose() {
 			app.Out.Note("warning: %d more files are missing (-v lists all, and the manifest does)", len(missing)-shown)
 			break
 		}

@@ -26,7 +26,7 @@ type ran struct {
 func runPlain(t *testing.T, args ...string) ran {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	app := NewApp()
+	app := NewApp(AllCommands())
 	app.Stdin, app.Stdout, app.Stderr = strings.NewReader(""), &stdout, &stderr
 	app.IsTerminal = func(any) bool { return false }
 	app.Environ = []string{"HOME=" + t.TempDir(), "KSERVE_INFER_ROCE=true"}

@@ -8,10 +8,13 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"net/netip"
 	"os"
 	"strings"
+	"syscall"
 
 	"github.com/rdmakit/rdmakit/fabric"
+	"github.com/rdmakit/rdmakit/internal/edge/rdmanl"
 	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 	"github.com/rdmakit/rdmakit/internal/record/bundle"
 	"github.com/rdmakit/rdmakit/internal/text/pciname"
@@ -239,10 +242,46 @@ func (app *App) notePartial(snap *inventory.Snapshot, scanErr error) {
 		app.Out.Note("warning: %v", scanErr)
 	}
 	for i, p := range problems {
-		if i == shown && len(problems) > shown+1 && !app.flags.verbose {
+		if i == shown && len(problems) > shown+1 && !app.verbose() {
 			app.Out.Note("warning: %d more files could not be read (-v lists all)", len(problems)-shown)
 			break
 		}
 		app.Out.Note("warning: %s: %s", p.Path, p.Error)
+	}
+}
+
+// environment returns the environment of the process; the last of equal names counts.
+func (app *App) environment() map[string]string {
+	out := make(map[string]string, len(app.Environ))
+	for _, pair := range app.Environ {
+		if name, value, ok := strings.Cut(pair, "="); ok {
+			out[name] = value
+		}
+	}
+	return out
+}
+
+// liveRoutes asks the kernel for the way to an address. From a given address only the snapshot answers.
+func liveRoutes(ctx context.Context, snap inventory.Snapshot) launch.RouteFunc {
+	recorded := launch.RoutesOf(snap)
+	return func(dst, src netip.Addr) (launch.Route, error) {
+		if src.IsValid() {
+			return recorded(dst, src)
+		}
+		r, err := rdmanl.Client{}.RouteTo(ctx, dst)
+		switch {
+		case errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EHOSTUNREACH):
+			return launch.Route{}, fmt.Errorf("find route to %s: %w", dst, launch.ErrNoRoute)
+		case err != nil:
+			return launch.Route{}, err
+		}
+		out := launch.Route{Gateway: r.Gateway, Source: r.Source, Evidence: "ip route get " + dst.String()}
+		for _, n := range snap.Netdevs {
+			if r.LinkIndex != nil && n.Index == *r.LinkIndex {
+				out.Netdev = n.Name
+				return out, nil
+			}
+		}
+		return out, fmt.Errorf("find route to %s: the network device is not known", dst)
 	}
 }

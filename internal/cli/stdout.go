@@ -38,3 +38,6 @@ func (s *stickyWriter) failed() error {
 	defer s.mu.Unlock()
 	return s.err
 }
+
+// data returns standard output for commands that write it themselves: its first error is kept, and ends the run.
+func (app *App) data() io.Writer { return app.stdout }

@@ -2,9 +2,6 @@ package cli
 
 import (
 	"github.com/spf13/cobra"
-
-	"github.com/rdmakit/rdmakit/internal/text/output"
-	"github.com/rdmakit/rdmakit/internal/version"
 )
 
 func newVersionCommand(app *App) *cobra.Command {
@@ -18,21 +15,4 @@ they differ in the build tag only: both are static, and neither drives hardware.
 		Annotations: map[string]string{annotationLenient: "true"},
 		RunE:        func(*cobra.Command, []string) error { return printVersion(app) },
 	}
-}
-
-func printVersion(app *App) error {
-	info := version.Info()
-	text := info.String()
-	if info.Lacks != "" {
-		text += "\nwithout: " + info.Lacks
-	}
-	blocks := []output.Block{output.Paragraph(text)}
-	if app.Out.Wide() {
-		blocks = append(blocks, output.List{Items: []output.Item{
-			{Key: "commit", Value: output.Plain(info.Commit)},
-			{Key: "date", Value: output.Plain(info.Date)},
-			{Key: "go", Value: output.Plain(info.Go)},
-		}})
-	}
-	return app.Out.Print(info, blocks...)
 }

@@ -73,7 +73,7 @@ func TestWatchFollowsCounters(t *testing.T) {
 	}
 	reader, writer := io.Pipe()
 	var stderr bytes.Buffer
-	app := NewApp()
+	app := NewApp(AllCommands())
 	app.Stdout, app.Stderr, app.Environ = writer, &stderr, nil
 	exit := make(chan int, 1)
 	go func() {

@@ -12,7 +12,7 @@ import (
 func TestMain(m *testing.M) {
 	switch {
 	case filepath.Base(os.Args[0]) == "rdmactl":
-		os.Exit(cli.Main())
+		os.Exit(cli.Main(cli.NewApp(cli.AllCommands())))
 	case len(os.Args) > 1 && os.Args[1] == launchWord:
 		main()
 	default:

@@ -37,7 +37,7 @@ func generate(dir string) error {
 	if err != nil {
 		return err
 	}
-	for _, cmd := range cli.Reference(cli.NewApp().Root()) {
+	for _, cmd := range cli.Reference(cli.NewApp(cli.AllCommands()).Root()) {
 		man, err := cli.ManPage(cmd)
 		if err != nil {
 			return err

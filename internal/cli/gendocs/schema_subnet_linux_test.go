@@ -35,7 +35,7 @@ func pings(t *testing.T) []map[string]any {
 	}()
 
 	var stdout, stderr bytes.Buffer
-	app := cli.NewApp()
+	app := cli.NewApp(cli.AllCommands())
 	app.Stdin, app.Stdout, app.Stderr = strings.NewReader(""), &stdout, &stderr
 	app.IsTerminal = func(any) bool { return false }
 	app.Environ = []string{"HOME=" + t.TempDir()}

@@ -105,7 +105,7 @@ func (v *validator) check(document map[string]any) error {
 func documents(t *testing.T, tree string, args ...string) []map[string]any {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	app := cli.NewApp()
+	app := cli.NewApp(cli.AllCommands())
 	app.Stdin, app.Stdout, app.Stderr = strings.NewReader(""), &stdout, &stderr
 	app.IsTerminal = func(any) bool { return false }
 	app.Environ = []string{"HOME=" + t.TempDir(), "KSERVE_INFER_ROCE=true", "NCCL_IB_HCA=mlx5_1,nosuch", "RDMAKIT_PCI_IDS=" + filepath.Join("..", "testdata", "pci.ids")}
@@ -252,7 +252,7 @@ func measurement(t *testing.T, test string) []map[string]any {
 	common := []string{"bench", test, "-n", "100", "-p", port, "--timeout", "60s", "-o", "json"}
 	run := func(args ...string) (map[string]any, int, string) {
 		var stdout, stderr bytes.Buffer
-		app := cli.NewApp()
+		app := cli.NewApp(cli.AllCommands())
 		app.Stdin, app.Stdout, app.Stderr, app.Environ = strings.NewReader(""), &stdout, &stderr, []string{"HOME=" + t.TempDir()}
 		app.IsTerminal = func(any) bool { return false }
 		code := app.Run(t.Context(), slices.Concat(common, args))

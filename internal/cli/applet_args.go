@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/rdmakit/rdmakit/internal/compat/applet"
+)
+
+// setArgs gives root the arguments of a run.
+func (app *App) setArgs(root *cobra.Command, args []string) {
+	root.SetArgs(append([]string{}, appletArgs(root, args)...)) // never nil: cobra would read os.Args instead
+}
+
+// appletArgs puts "--" behind the name of an applet, so that what follows it stays the applet's own: -v of ibv_devinfo
+// is not that of rdmactl. Flags of rdmactl stand before the name.
+func appletArgs(root *cobra.Command, args []string) []string {
+	at := firstWord(root, args)
+	if at < 0 {
+		return args
+	}
+	cmd := childOf(root, args[at])
+	if cmd == nil || cmd.GroupID != GroupApplet || cmd.HasSubCommands() {
+		return args
+	}
+	return slices.Insert(slices.Clone(args), at+1, "--")
+}
+
+// firstWord finds the first argument that is neither a flag nor the value of one; -1 without, or behind a flag that
+// no applet has.
+func firstWord(root *cobra.Command, args []string) int {
+	known := pflag.NewFlagSet("", pflag.ContinueOnError)
+	known.AddFlagSet(root.PersistentFlags())
+	known.String("from", "", "")
+	known.String("root", "", "")
+	for i := 0; i < len(args); i++ {
+		switch arg := args[i]; {
+		case arg == "--":
+			return -1
+		case len(arg) < 2 || arg[0] != '-':
+			return i
+		default:
+			skip, ok := flagValues(known, arg)
+			if !ok {
+				return -1
+			}
+			i += skip
+		}
+	}
+	return -1
+}
+
+// flagValues tells how many arguments behind a flag are its value; false for an unknown flag.
+func flagValues(known *pflag.FlagSet, arg string) (skip int, ok bool) {
+	if name, long := strings.CutPrefix(arg, "--"); long {
+		name, _, given := strings.Cut(name, "=")
+		f := known.Lookup(name)
+		if f != nil && !given && f.NoOptDefVal == "" {
+			skip = 1
+		}
+		return skip, f != nil
+	}
+	for i := 1; i < len(arg); i++ {
+		f := known.ShorthandLookup(arg[i : i+1])
+		switch {
+		case f == nil:
+			return 0, false
+		case f.NoOptDefVal != "":
+		case i == len(arg)-1:
+			return 1, true
+		default:
+			return 0, true
+		}
+	}
+	return 0, true
+}
+
+// linkArgs returns the arguments of a run by the name that the program was started under.
+func linkArgs(argv []string) (args []string, isApplet bool) {
+	if len(argv) == 0 {
+		return nil, false
+	}
+	if a, ok := applet.Find(filepath.ToSlash(argv[0])); ok {
+		return append([]string{a.Name}, argv[1:]...), true
+	}
+	return argv[1:], false
+}

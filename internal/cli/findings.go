@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rdmakit/rdmakit/internal/text/english"
+	"github.com/rdmakit/rdmakit/internal/text/output"
+	"github.com/rdmakit/rdmakit/launch/lint"
+)
+
+func lintSeverityCell(s lint.Severity, text string) output.Cell {
+	switch s {
+	case lint.SeverityError:
+		return output.Bad(text)
+	case lint.SeverityWarn:
+		return output.Warn(text)
+	}
+	return output.Plain(text)
+}
+
+// lintCounts is " 1 error, 2 warnings", or " nothing wrong".
+func lintCounts(c lint.Counts) []output.Cell {
+	var line []output.Cell
+	sep := " "
+	add := func(n int, s lint.Severity, noun string) {
+		if n > 0 {
+			line = append(line, output.Plain(sep), lintSeverityCell(s, english.Count(n, noun)))
+			sep = ", "
+		}
+	}
+	add(c.Error, lint.SeverityError, "error")
+	add(c.Warn, lint.SeverityWarn, "warning")
+	add(c.Note, lint.SeverityNote, "note")
+	if sep == " " {
+		line = append(line, output.Good(" nothing wrong"))
+	}
+	return line
+}
+
+// lintEvidence shows what a finding rests on, the first few lines unless wide.
+func lintEvidence(evidence []string, wide bool) [][]output.Cell {
+	if most := evidenceShown; len(evidence) > most+1 && !wide {
+		evidence = append(evidence[:most:most], fmt.Sprintf("and %d more (-o wide)", len(evidence)-most))
+	}
+	var lines [][]output.Cell
+	for _, text := range evidence {
+		lines = append(lines, []output.Cell{output.Plain("       "), output.Dim(text)})
+	}
+	return lines
+}
+
+// lintSources names where a rule comes from, when wide.
+func lintSources(sources []string, wide bool) [][]output.Cell {
+	if !wide || len(sources) == 0 {
+		return nil
+	}
+	return [][]output.Cell{{output.Bold("  see  "), output.Plain(strings.Join(sources, ", "))}}
+}
+
+// lintRuleHead is what rules of all kinds have in common.
+func lintRuleHead(id, title, explanation, remedy string) []output.Block {
+	return []output.Block{
+		output.Text{Lines: [][]output.Cell{{output.Bold(id), output.Plain(": " + title)}}},
+		output.Paragraph(wrapWords(explanation, textWidth)),
+		output.Paragraph(wrapWords("What to do: "+remedy+".", textWidth)),
+	}
+}

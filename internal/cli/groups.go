@@ -1,0 +1,45 @@
+package cli
+
+import "github.com/spf13/cobra"
+
+// Groups of commands in the help, in their order.
+const (
+	GroupNode   = "node"
+	GroupFabric = "fabric"
+	GroupK8s    = "kubernetes"
+	GroupApplet = "applet"
+	GroupSetup  = "setup"
+)
+
+func groups() []*cobra.Group {
+	return []*cobra.Group{
+		{ID: GroupNode, Title: "This node:"},
+		{ID: GroupFabric, Title: "The fabric that it is in:"},
+		{ID: GroupK8s, Title: "Kubernetes:"},
+		{ID: GroupApplet, Title: "The C tools under their own names:"},
+		{ID: GroupSetup, Title: "rdmactl itself:"},
+	}
+}
+
+// Entry is a line in the table of commands.
+type Entry struct {
+	// Group is where the help lists the command.
+	Group string
+	// Build makes the command for one run.
+	Build func(app *App) *cobra.Command
+}
+
+// firstSteps is what rdmactl without arguments proposes, as far as the commands exist.
+func firstSteps() []step {
+	return []step{
+		{command: "detect", text: "what RDMA this node has, and why not if it has none"},
+		{command: "doctor", text: "whether it can work, what is wrong, and what to do about it"},
+		{command: "env", text: "what to export for NCCL, NVSHMEM, UCX and others"},
+		{command: "demo", text: "all of it on an emulated node: no hardware needed"},
+	}
+}
+
+// step is a command that the short help proposes.
+type step struct {
+	command, text string
+}

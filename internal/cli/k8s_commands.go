@@ -1,0 +1,25 @@
+package cli
+
+import (
+	"github.com/rdmakit/rdmakit/k8s/impact"
+	"github.com/rdmakit/rdmakit/k8s/lint"
+	"github.com/rdmakit/rdmakit/k8s/plan"
+)
+
+// k8sCommands are the commands of this package, in the order of the help.
+func k8sCommands() []Entry {
+	return []Entry{
+		{Group: GroupK8s, Build: newK8sCommand},
+	}
+}
+
+// k8sSchemas are the documents that they print with -o json, by the name in their field "schema": an empty
+// value of each.
+func k8sSchemas() map[string]any {
+	return map[string]any{
+		lint.Schema:       lint.Report{},
+		impact.Schema:     impact.Report{},
+		plan.Schema:       plan.Plan{}, // printed by k8s plan
+		k8sPlanDiffSchema: k8sPlanDiff{},
+	}
+}

@@ -1,0 +1,95 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/rdmakit/rdmakit/internal/text/output"
+)
+
+// Measures of the text that commands print, in columns and lines.
+const (
+	textWidth     = 100 // where sentences wrap; paths and commands never do
+	evidenceShown = 3   // lines of evidence a finding without -o wide
+)
+
+// wrapWords breaks a sentence at blanks, so that no line is longer than width where words allow.
+func wrapWords(s string, width int) string {
+	var lines []string
+	line := ""
+	for word := range strings.FieldsSeq(s) {
+		if line != "" && ansi.StringWidth(line)+1+ansi.StringWidth(word) > width {
+			lines = append(lines, line)
+			line = ""
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+	}
+	return strings.Join(append(lines, line), "\n")
+}
+
+// labelledLines puts a word in front of the first line and aligns the others with it.
+func labelledLines(label string, text []string) [][]output.Cell {
+	var lines [][]output.Cell
+	for i, line := range text {
+		head := output.Plain("       ")
+		if i == 0 {
+			head = output.Bold("  " + label + "  ")
+		}
+		style := output.Plain
+		if strings.HasPrefix(line, "#") {
+			style = output.Dim
+		}
+		lines = append(lines, []output.Cell{head, style(line)})
+	}
+	return lines
+}
+
+// firstOnly returns the key for the first of several lines and nothing for the rest.
+func firstOnly(i int, key string) string {
+	if i == 0 {
+		return key
+	}
+	return ""
+}
+
+// someNames joins names, and without -o wide only a few.
+func someNames(names []string, wide bool) string {
+	const shown = 8
+	if wide || len(names) <= shown {
+		return strings.Join(names, ", ")
+	}
+	return strings.Join(names[:shown-2], ", ") + fmt.Sprintf(", … %s (%d more)", names[len(names)-1], len(names)-shown+1)
+}
+
+func figures(names []string, wide ...string) []output.Column {
+	var out []output.Column
+	for _, n := range names {
+		out = append(out, output.Column{Name: n, Align: output.AlignRight})
+	}
+	for _, n := range wide {
+		out = append(out, output.Column{Name: n, Align: output.AlignRight, Wide: true})
+	}
+	return out
+}
+
+// figure prints a measured value with what is worth knowing of it.
+func figure(v float64) string {
+	if v < 1 {
+		return strconv.FormatFloat(v, 'f', 4, 64)
+	}
+	return strconv.FormatFloat(v, 'f', 2, 64)
+}
+
+func cells(texts ...string) []output.Cell {
+	out := make([]output.Cell, len(texts))
+	for i, s := range texts {
+		out[i] = output.Plain(s)
+	}
+	return out
+}

@@ -1,0 +1,23 @@
+package cli
+
+import (
+	"github.com/rdmakit/rdmakit/internal/text/output"
+	"github.com/rdmakit/rdmakit/internal/version"
+)
+
+func printVersion(app *App) error {
+	info := version.Info()
+	text := info.String()
+	if info.Lacks != "" {
+		text += "\nwithout: " + info.Lacks
+	}
+	blocks := []output.Block{output.Paragraph(text)}
+	if app.Out.Wide() {
+		blocks = append(blocks, output.List{Items: []output.Item{
+			{Key: "commit", Value: output.Plain(info.Commit)},
+			{Key: "date", Value: output.Plain(info.Date)},
+			{Key: "go", Value: output.Plain(info.Go)},
+		}})
+	}
+	return app.Out.Print(info, blocks...)
+}
