@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/internal/cli/commands"
 )
 
 // leaderWorkerSet is what the examples use of LeaderWorkerSet v1 (leaderworkerset.x-k8s.io), whose module is no
@@ -119,7 +120,7 @@ func rehearse(t *testing.T, args []string) {
 		t.Fatal(err)
 	}
 	var stdout, stderr bytes.Buffer
-	app := cli.NewApp(cli.AllCommands())
+	app := cli.NewApp(commands.All())
 	app.Stdin, app.Stdout, app.Stderr = strings.NewReader(""), &stdout, &stderr
 	app.Environ = []string{"HOME=" + path, "PATH=" + path}
 	tree := filepath.Join("..", "internal", "testkit", "testtrees", "02_rocev2_8hca.tree")

@@ -6,8 +6,9 @@ import (
 	"os"
 
 	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/internal/cli/commands"
 )
 
 func main() {
-	os.Exit(cli.Main(cli.NewApp(cli.AllCommands())))
+	os.Exit(cli.Main(cli.NewApp(commands.All())))
 }

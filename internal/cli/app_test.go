@@ -5,11 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"os"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -29,20 +29,20 @@ func TestExitCode(t *testing.T) {
 	}{
 		{nil, ExitOK},
 		{errors.New("x"), ExitFault},
-		{exitf(ExitPending, "x"), ExitPending},
-		{fmt.Errorf("apply: %w", exitf(ExitPartial, "open x: %w", fs.ErrPermission)), ExitPartial},
+		{Exitf(ExitPending, "x"), ExitPending},
+		{fmt.Errorf("apply: %w", Exitf(ExitPartial, "open x: %w", fs.ErrPermission)), ExitPartial},
 		{&fs.PathError{Op: "open", Path: "/dev/infiniband/uverbs0", Err: syscall.EACCES}, ExitPermission},
 		{&fs.PathError{Op: "open", Path: "x", Err: syscall.EPERM}, ExitPermission},
 		{&fs.PathError{Op: "open", Path: "x", Err: syscall.ENOENT}, ExitNotFound},
 		{errors.Join(errors.New("x"), context.DeadlineExceeded), ExitTimeout},
-		{&timeoutError{limit: time.Second}, ExitTimeout},
+		{&TimeoutError{Limit: time.Second}, ExitTimeout},
 		{dialTimeout, ExitTimeout},
 		{&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, ExitUnreachable},
 		{&net.OpError{Op: "dial", Err: syscall.EHOSTUNREACH}, ExitUnreachable},
 		{&net.OpError{Op: "dial", Err: syscall.ETIMEDOUT}, ExitTimeout},
 		{&net.DNSError{Err: "no such host", IsNotFound: true}, ExitUnreachable},
-		{&signalError{signal: os.Interrupt}, 130},
-		{&signalError{signal: syscall.SIGTERM}, 143},
+		{&SignalError{Signal: os.Interrupt}, 130},
+		{&SignalError{Signal: syscall.SIGTERM}, 143},
 		{context.Canceled, ExitFault},
 	}
 	for _, tt := range tests {
@@ -96,26 +96,6 @@ func TestCheckArgs(t *testing.T) {
 	}
 }
 
-// TestRunsSideBySide holds that runs share nothing: two Apps at a time, each with its own flags and streams.
-func TestRunsSideBySide(t *testing.T) {
-	var wg sync.WaitGroup
-	for i, format := range []string{"json", "yaml", "table", "wide", "json", "yaml"} {
-		wg.Go(func() {
-			var out, errOut bytes.Buffer
-			app := newTestApp()
-			app.Stdout, app.Stderr = &out, &errOut
-			app.Environ = []string{"RDMAKIT_MTU=256", "RDMAKIT_MTU=1024"}
-			if code := app.Run(context.Background(), []string{"config", "show", "-o", format}); code != 0 {
-				t.Errorf("run %d: config show -o %s = %d: %s", i, format, code, errOut.String())
-			}
-			if !strings.Contains(out.String(), "1024") {
-				t.Errorf("run %d: config show -o %s printed %q, want mtu 1024", i, format, out.String())
-			}
-		})
-	}
-	wg.Wait()
-}
-
 func TestSourceFlags(t *testing.T) {
 	run := func(env []string, args ...string) (source SourceFlags, cfg *config.Config, message string) {
 		var errOut bytes.Buffer
@@ -166,7 +146,7 @@ func TestWriteErrorsAreNotLost(t *testing.T) {
 	for i, tt := range append(tests, tests...) {
 		var end error // of the command itself, the second time
 		if i >= len(tests) {
-			end = exitSilently(ExitNotFound)
+			end = ExitSilently(ExitNotFound)
 		}
 		var errOut bytes.Buffer
 		app := newTestApp()
@@ -192,7 +172,7 @@ func (f failingWriter) Write([]byte) (int, error) {
 
 func TestExplain(t *testing.T) {
 	ended, cancel := context.WithCancelCause(context.Background())
-	interrupt := &signalError{signal: os.Interrupt}
+	interrupt := &SignalError{Signal: os.Interrupt}
 	cancel(interrupt)
 	tests := []struct {
 		name string
@@ -207,7 +187,7 @@ func TestExplain(t *testing.T) {
 		{"wrapped", true, fmt.Errorf("scan: %w", context.Canceled), "interrupted: scan: context canceled", 130},
 		{"cause", true, fmt.Errorf("scan: %w", context.Cause(ended)), "scan: interrupted", 130},
 		{"consequence", true, errors.New("signal: killed"), "interrupted: signal: killed", 130},
-		{"considered", true, exitf(ExitPartial, "3 of 9 nodes"), "3 of 9 nodes", ExitPartial},
+		{"considered", true, Exitf(ExitPartial, "3 of 9 nodes"), "3 of 9 nodes", ExitPartial},
 	}
 	for _, tt := range tests {
 		ctx := context.Background()
@@ -237,4 +217,16 @@ func TestHelpFollowsTheTable(t *testing.T) {
 	if zeta < 0 || alpha < zeta {
 		t.Errorf("--help printed %q, want zeta before alpha", out.String())
 	}
+}
+
+// newTestApp returns an App without commands, streams and environment.
+func newTestApp() *App {
+	return &App{
+		Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard,
+		IsTerminal: func(any) bool { return false },
+	}
+}
+
+func labCommand(name string, run func(cmd *cobra.Command) error) *cobra.Command {
+	return &cobra.Command{Use: name, RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd) }}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/rdmakit/rdmakit/internal/compat/applet"
 )
 
-// setArgs gives root the arguments of a run.
-func (app *App) setArgs(root *cobra.Command, args []string) {
+// SetArgs gives root the arguments of a run.
+func (app *App) SetArgs(root *cobra.Command, args []string) {
 	root.SetArgs(append([]string{}, appletArgs(root, args)...)) // never nil: cobra would read os.Args instead
 }
 

@@ -52,7 +52,7 @@ func checkArgs(cmd *cobra.Command, args []string) error {
 	for _, arg := range args {
 		if !slices.Contains(cmd.ValidArgs, arg) {
 			err := fmt.Errorf("argument %s is not one of %s", strconv.Quote(arg), strings.Join(cmd.ValidArgs, ", "))
-			return withHints(err, didYouMean(spelling.Nearest(arg, cmd.ValidArgs, spelling.Loose))...)
+			return WithHints(err, DidYouMean(spelling.Nearest(arg, cmd.ValidArgs, spelling.Loose))...)
 		}
 	}
 	return nil
@@ -67,11 +67,11 @@ func checkSubcommand(cmd *cobra.Command, args []string) error {
 }
 
 func unknownCommand(cmd *cobra.Command, name string) error {
-	return withHints(fmt.Errorf("unknown command %s", strconv.Quote(name)), didYouMean(cmd.SuggestionsFor(name)...)...)
+	return WithHints(fmt.Errorf("unknown command %s", strconv.Quote(name)), DidYouMean(cmd.SuggestionsFor(name)...)...)
 }
 
-// didYouMean returns the hint that proposes names, none for none.
-func didYouMean(names ...string) []string {
+// DidYouMean returns the hint that proposes names, none for none.
+func DidYouMean(names ...string) []string {
 	var quoted []string
 	for _, name := range names {
 		if name != "" {

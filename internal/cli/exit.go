@@ -36,8 +36,8 @@ const (
 	exitSignal     = 128 // plus the number of the signal
 )
 
-// exitCodes describes the codes for help and reference, indented so that Markdown keeps the lines apart.
-func exitCodes() string {
+// ExitCodes describes the codes for help and reference, indented so that Markdown keeps the lines apart.
+func ExitCodes() string {
 	return `    0   all is well
     1   a check failed or a fault was found; also errors without a code of their own
     2   wrong use: command, flag, argument or configuration
@@ -67,13 +67,13 @@ func (e *ExitError) Error() string {
 // Unwrap returns the cause, nil if there is none.
 func (e *ExitError) Unwrap() error { return e.Err }
 
-// exitf returns an error with a code and a message; %w works as in fmt.Errorf.
-func exitf(code int, format string, args ...any) error {
+// Exitf returns an error with a code and a message; %w works as in fmt.Errorf.
+func Exitf(code int, format string, args ...any) error {
 	return &ExitError{Code: code, Err: fmt.Errorf(format, args...)}
 }
 
-// exitSilently ends the run with code and no message.
-func exitSilently(code int) error { return &ExitError{Code: code} }
+// ExitSilently ends the run with code and no message.
+func ExitSilently(code int) error { return &ExitError{Code: code} }
 
 // hintError adds hints to an error. Any error of any package may have hints: a method Hints() []string is all it takes.
 type hintError struct {
@@ -84,42 +84,42 @@ type hintError struct {
 func (e *hintError) Unwrap() error   { return e.error }
 func (e *hintError) Hints() []string { return e.hints }
 
-// withHints returns err with lines that tell what to do next; they are printed as "hint: …" below the message.
-func withHints(err error, hints ...string) error {
+// WithHints returns err with lines that tell what to do next; they are printed as "hint: …" below the message.
+func WithHints(err error, hints ...string) error {
 	if len(hints) == 0 {
 		return err
 	}
 	return &hintError{error: err, hints: hints}
 }
 
-// timeoutError is the cause of a context that --timeout ended.
-type timeoutError struct{ limit time.Duration }
+// TimeoutError is the cause of a context that --timeout ended.
+type TimeoutError struct{ Limit time.Duration }
 
-func (e *timeoutError) Error() string { return "timed out after " + e.limit.String() }
+func (e *TimeoutError) Error() string { return "timed out after " + e.Limit.String() }
 
 // Is makes it match context.DeadlineExceeded.
-func (e *timeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
+func (e *TimeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
 
 // Hints tells how to get more time.
-func (e *timeoutError) Hints() []string { return []string{"--timeout gives it more time"} }
+func (e *TimeoutError) Hints() []string { return []string{"--timeout gives it more time"} }
 
-// signalError is the cause of a context that a signal ended.
-type signalError struct{ signal os.Signal }
+// SignalError is the cause of a context that a signal ended.
+type SignalError struct{ Signal os.Signal }
 
-func (e *signalError) Error() string {
-	if e.signal == os.Interrupt {
+func (e *SignalError) Error() string {
+	if e.Signal == os.Interrupt {
 		return "interrupted"
 	}
-	return "ended by signal: " + e.signal.String()
+	return "ended by signal: " + e.Signal.String()
 }
 
 // ExitCode is for programs with exit codes of their own that end of a signal as every program does: see classic.Main.
-func (e *signalError) ExitCode() int { return ExitCode(e) }
+func (e *SignalError) ExitCode() int { return ExitCode(e) }
 
 // ExitCode returns the exit code that err means: that of the first ExitError in it, or else by its cause.
 func ExitCode(err error) int {
 	var exit *ExitError
-	var signal *signalError
+	var signal *SignalError
 	var netErr net.Error
 	switch {
 	case err == nil:
@@ -127,7 +127,7 @@ func ExitCode(err error) int {
 	case errors.As(err, &exit):
 		return exit.Code
 	case errors.As(err, &signal):
-		if number, ok := signal.signal.(syscall.Signal); ok {
+		if number, ok := signal.Signal.(syscall.Signal); ok {
 			return exitSignal + int(number)
 		}
 		return ExitFault
@@ -151,18 +151,18 @@ func unreachable(err error) bool {
 		errors.Is(err, syscall.ENETUNREACH) || errors.As(err, &dns) && !dns.IsTimeout
 }
 
-// configExitCode is that of an error in the configuration: a wrong use, unless the file may not be read.
-func configExitCode(err error) int {
+// ConfigExitCode is that of an error in the configuration: a wrong use, unless the file may not be read.
+func ConfigExitCode(err error) int {
 	if errors.Is(err, fs.ErrPermission) {
 		return ExitPermission
 	}
 	return ExitUsage
 }
 
-// usageError marks err as a wrong use of cmd and says where to read on.
-func usageError(cmd *cobra.Command, err error) error {
+// UsageError marks err as a wrong use of cmd and says where to read on.
+func UsageError(cmd *cobra.Command, err error) error {
 	hint := "run \"" + cmd.CommandPath() + " --help\" for how to use it"
-	return &ExitError{Code: ExitUsage, Err: withHints(err, hint)}
+	return &ExitError{Code: ExitUsage, Err: WithHints(err, hint)}
 }
 
 // flagError turns what the flag parser says into a usage error, with a proposal for a misspelt flag.
@@ -172,14 +172,14 @@ func flagError(cmd *cobra.Command, err error) error {
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 		if near := spelling.Nearest(unknown.GetSpecifiedName(), names, spelling.Loose); near != "" {
-			err = withHints(err, didYouMean("--"+near)...)
+			err = WithHints(err, DidYouMean("--"+near)...)
 		}
 	}
 	var invalid *pflag.InvalidValueError
 	if number, ok := errors.AsType[*strconv.NumError](err); ok && errors.As(err, &invalid) {
 		err = fmt.Errorf("invalid argument %q for --%s: %w", invalid.GetValue(), invalid.GetFlag().Name, number.Err)
 	}
-	return usageError(cmd, err)
+	return UsageError(cmd, err)
 }
 
 // report prints err the way rdmactl prints errors and returns the exit code. path is the command without "rdmactl".
@@ -196,25 +196,25 @@ func (app *App) report(path string, err error) int {
 	if path != "" {
 		prefix += path + ": "
 	}
-	_, _ = io.WriteString(app.Stderr, errorLines(prefix, err)) // nowhere left to complain
+	_, _ = io.WriteString(app.Stderr, ErrorLines(prefix, err)) // nowhere left to complain
 	return code
 }
 
-// errorLines writes an error as rdmactl does, with prefix before each of its lines, and its hints.
-func errorLines(prefix string, err error) string {
+// ErrorLines writes an error as rdmactl does, with prefix before each of its lines, and its hints.
+func ErrorLines(prefix string, err error) string {
 	var text strings.Builder
 	for _, line := range output.CleanLines(err.Error()) {
 		text.WriteString(prefix + line + "\n")
 	}
-	for _, hint := range hints(err) {
+	for _, hint := range Hints(err) {
 		text.WriteString("hint: " + output.Clean(hint) + "\n")
 	}
 	return text.String()
 }
 
-// hints collects the hints in err and its causes, each once, the innermost first: what is wrong comes before where
+// Hints collects the hints in err and its causes, each once, the innermost first: what is wrong comes before where
 // to read on.
-func hints(err error) []string {
+func Hints(err error) []string {
 	var all []string
 	seen := make(map[string]bool)
 	walkErrors(err, func(err error) {

@@ -9,7 +9,7 @@ import (
 	"github.com/rdmakit/rdmakit/launch/lint"
 )
 
-func lintSeverityCell(s lint.Severity, text string) output.Cell {
+func LintSeverityCell(s lint.Severity, text string) output.Cell {
 	switch s {
 	case lint.SeverityError:
 		return output.Bad(text)
@@ -19,13 +19,13 @@ func lintSeverityCell(s lint.Severity, text string) output.Cell {
 	return output.Plain(text)
 }
 
-// lintCounts is " 1 error, 2 warnings", or " nothing wrong".
-func lintCounts(c lint.Counts) []output.Cell {
+// LintCounts is " 1 error, 2 warnings", or " nothing wrong".
+func LintCounts(c lint.Counts) []output.Cell {
 	var line []output.Cell
 	sep := " "
 	add := func(n int, s lint.Severity, noun string) {
 		if n > 0 {
-			line = append(line, output.Plain(sep), lintSeverityCell(s, english.Count(n, noun)))
+			line = append(line, output.Plain(sep), LintSeverityCell(s, english.Count(n, noun)))
 			sep = ", "
 		}
 	}
@@ -38,9 +38,9 @@ func lintCounts(c lint.Counts) []output.Cell {
 	return line
 }
 
-// lintEvidence shows what a finding rests on, the first few lines unless wide.
-func lintEvidence(evidence []string, wide bool) [][]output.Cell {
-	if most := evidenceShown; len(evidence) > most+1 && !wide {
+// LintEvidence shows what a finding rests on, the first few lines unless wide.
+func LintEvidence(evidence []string, wide bool) [][]output.Cell {
+	if most := EvidenceShown; len(evidence) > most+1 && !wide {
 		evidence = append(evidence[:most:most], fmt.Sprintf("and %d more (-o wide)", len(evidence)-most))
 	}
 	var lines [][]output.Cell
@@ -50,19 +50,19 @@ func lintEvidence(evidence []string, wide bool) [][]output.Cell {
 	return lines
 }
 
-// lintSources names where a rule comes from, when wide.
-func lintSources(sources []string, wide bool) [][]output.Cell {
+// LintSources names where a rule comes from, when wide.
+func LintSources(sources []string, wide bool) [][]output.Cell {
 	if !wide || len(sources) == 0 {
 		return nil
 	}
 	return [][]output.Cell{{output.Bold("  see  "), output.Plain(strings.Join(sources, ", "))}}
 }
 
-// lintRuleHead is what rules of all kinds have in common.
-func lintRuleHead(id, title, explanation, remedy string) []output.Block {
+// LintRuleHead is what rules of all kinds have in common.
+func LintRuleHead(id, title, explanation, remedy string) []output.Block {
 	return []output.Block{
 		output.Text{Lines: [][]output.Cell{{output.Bold(id), output.Plain(": " + title)}}},
-		output.Paragraph(wrapWords(explanation, textWidth)),
-		output.Paragraph(wrapWords("What to do: "+remedy+".", textWidth)),
+		output.Paragraph(WrapWords(explanation, TextWidth)),
+		output.Paragraph(WrapWords("What to do: "+remedy+".", TextWidth)),
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 // Annotations of commands and flags.
 const (
-	annotationLenient = "rdmakit-lenient" // command: works with a broken configuration
+	AnnotationLenient = "rdmakit-lenient" // command: works with a broken configuration
 	annotationFormats = "rdmakit-formats" // command: its formats, comma-separated
 	annotationSetting = "rdmakit-setting" // flag: gives the setting of its name
 )
@@ -43,7 +43,7 @@ func (s *SourceFlags) AddTo(cmd *cobra.Command) {
 // App.Config. Help and allowed values come from the table in config.
 func AddSettings(cmd *cobra.Command, keys ...string) {
 	for _, key := range keys {
-		addSetting(cmd, cmd.Flags(), key, "")
+		AddSetting(cmd, cmd.Flags(), key, "")
 	}
 }
 
@@ -54,10 +54,10 @@ func SetFormats(cmd *cobra.Command, formats ...output.Format) {
 		cmd.Annotations = make(map[string]string)
 	}
 	cmd.Annotations[annotationFormats] = output.JoinFormats(formats, ",")
-	value := &settingValue{text: string(formats[0]), kind: "format"}
+	value := &SettingValue{text: string(formats[0]), kind: "format"}
 	cmd.Flags().VarP(value, "output", "o", "format of the data on standard output: "+output.JoinFormats(formats, ", "))
 	markSetting(cmd.Flags(), "output")
-	completeWords(cmd, "output", strings.Split(output.JoinFormats(formats, ","), ","))
+	CompleteWords(cmd, "output", strings.Split(output.JoinFormats(formats, ","), ","))
 }
 
 func commandFormats(cmd *cobra.Command) []string {
@@ -67,34 +67,34 @@ func commandFormats(cmd *cobra.Command) []string {
 	return strings.Split(output.JoinFormats(output.Formats(), ","), ",")
 }
 
-// settingValue is the value of a flag that gives a setting; config checks it, so that all sources are checked alike.
-type settingValue struct {
+// SettingValue is the value of a flag that gives a setting; config checks it, so that all sources are checked alike.
+type SettingValue struct {
 	text, kind string
 }
 
 // String, Set and Type implement pflag.Value; Type is what the help shows behind the flag.
-func (v *settingValue) String() string { return v.text }
+func (v *SettingValue) String() string { return v.text }
 
 // Set implements pflag.Value.
-func (v *settingValue) Set(s string) error { v.text = s; return nil }
+func (v *SettingValue) Set(s string) error { v.text = s; return nil }
 
 // Type implements pflag.Value.
-func (v *settingValue) Type() string { return strings.ToUpper(v.kind) }
+func (v *SettingValue) Type() string { return strings.ToUpper(v.kind) }
 
-func addSetting(cmd *cobra.Command, flags *pflag.FlagSet, key, shorthand string) {
+func AddSetting(cmd *cobra.Command, flags *pflag.FlagSet, key, shorthand string) {
 	s, known := config.Find(key)
 	usage := s.Help + ": " + s.Values()
 	if !known {
 		usage = "" // a flag without usage fails the test of all commands
 	}
-	value := &settingValue{text: s.Default, kind: s.Type}
+	value := &SettingValue{text: s.Default, kind: s.Type}
 	if key == "timeout" {
 		value.text = "" // "0s" reads as if nothing were allowed to take time
 	}
 	flags.VarP(value, key, shorthand, usage)
 	markSetting(flags, key)
 	if len(s.Allowed) > 0 {
-		completeWords(cmd, key, s.Allowed)
+		CompleteWords(cmd, key, s.Allowed)
 	}
 }
 
@@ -102,7 +102,7 @@ func markSetting(flags *pflag.FlagSet, name string) {
 	_ = flags.SetAnnotation(name, annotationSetting, []string{name}) // fails for an unknown flag only
 }
 
-func completeWords(cmd *cobra.Command, flag string, words []string) {
+func CompleteWords(cmd *cobra.Command, flag string, words []string) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 }
 
@@ -157,19 +157,19 @@ func onlyFlagErrors(err error) error {
 	return errors.Join(kept...)
 }
 
-// secondsValue is a flag for a time: a duration such as 10s, or a number of seconds as perftest takes it.
-type secondsValue time.Duration
+// SecondsValue is a flag for a time: a duration such as 10s, or a number of seconds as perftest takes it.
+type SecondsValue time.Duration
 
-func (v *secondsValue) String() string {
+func (v *SecondsValue) String() string {
 	if *v == 0 {
 		return ""
 	}
 	return time.Duration(*v).String()
 }
 
-func (*secondsValue) Type() string { return "TIME" }
+func (*SecondsValue) Type() string { return "TIME" }
 
-func (v *secondsValue) Set(text string) error {
+func (v *SecondsValue) Set(text string) error {
 	d, err := config.ParseDuration(text, "10s")
 	if err != nil {
 		return err
@@ -177,6 +177,6 @@ func (v *secondsValue) Set(text string) error {
 	if d < 0 {
 		return errors.New("it is negative")
 	}
-	*v = secondsValue(d)
+	*v = SecondsValue(d)
 	return nil
 }

@@ -47,9 +47,9 @@ type App struct {
 	// Log goes to standard error: warnings always, the rest with --verbose.
 	Log *slog.Logger
 
-	argv0 string // name of the program, where a link to it chose an applet
-	// recording is the node of all commands, whatever flags say; nil: the flags choose. Snapshot runs commands on it.
-	recording *bundle.Bundle
+	AppletName string // name of the program, where a link to it chose an applet
+	// Recording is the node of all commands, whatever flags say; nil: the flags choose. Snapshot runs commands on it.
+	Recording *bundle.Bundle
 
 	order   []string // names of the commands as the table has them: cobra sorts them
 	flags   globalFlags
@@ -106,20 +106,20 @@ func (app *App) Getenv(name string) string {
 // addGlobalFlags adds the flags that every command has.
 func (app *App) addGlobalFlags(root *cobra.Command) {
 	flags := root.PersistentFlags()
-	addSetting(root, flags, "output", "o")
-	addSetting(root, flags, "color", "")
-	addSetting(root, flags, "timeout", "")
+	AddSetting(root, flags, "output", "o")
+	AddSetting(root, flags, "color", "")
+	AddSetting(root, flags, "timeout", "")
 	flags.StringVar(&app.flags.config, "config", "", "configuration `FILE` (see rdmactl config)")
 	flags.BoolVarP(&app.flags.quiet, "quiet", "q", false, "print data and errors only")
 	flags.BoolVarP(&app.flags.verbose, "verbose", "v", false, "log what is done to standard error")
 	root.MarkFlagsMutuallyExclusive("quiet", "verbose")
 }
 
-// prepare runs after the flags of cmd are parsed and before its RunE: it settles configuration, output, log and
+// Prepare runs after the flags of cmd are parsed and before its RunE: it settles configuration, output, log and
 // time limit.
-func (app *App) prepare(cmd *cobra.Command, _ []string) error {
+func (app *App) Prepare(cmd *cobra.Command, _ []string) error {
 	if err := checkFlagGroups(cmd); err != nil {
-		return usageError(cmd, err)
+		return UsageError(cmd, err)
 	}
 	formats := commandFormats(cmd)
 	cfg, err := config.Load(config.Options{
@@ -129,11 +129,11 @@ func (app *App) prepare(cmd *cobra.Command, _ []string) error {
 		Environ:   app.Environ,
 		File:      app.flags.config,
 	})
-	if cmd.Annotations[annotationLenient] != "" {
+	if cmd.Annotations[AnnotationLenient] != "" {
 		err = onlyFlagErrors(err)
 	}
 	if err != nil {
-		return &ExitError{Code: configExitCode(err), Err: err}
+		return &ExitError{Code: ConfigExitCode(err), Err: err}
 	}
 	app.Config = cfg
 	if !slices.Contains(formats, cfg.Output) {
@@ -170,8 +170,8 @@ func (app *App) outputOptions() output.Options {
 	return o
 }
 
-// verbose reports whether the user asked for all details.
-func (app *App) verbose() bool { return app.flags.verbose }
+// Verbose reports whether the user asked for all details.
+func (app *App) Verbose() bool { return app.flags.verbose }
 
 func (app *App) logLevel() slog.Level {
 	switch {
@@ -198,7 +198,7 @@ func (app *App) limitTime(cmd *cobra.Command) {
 	if limit == 0 {
 		return
 	}
-	cause := &timeoutError{limit: limit}
+	cause := &TimeoutError{Limit: limit}
 	ctx, cancel := context.WithTimeoutCause(cmd.Context(), limit, cause)
 	timer := time.AfterFunc(limit+app.Grace, func() { app.leave(cause) })
 	app.release = append(app.release, cancel, func() { timer.Stop() })

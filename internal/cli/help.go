@@ -17,7 +17,7 @@ func newHelpCommand() *cobra.Command {
 		Use:         "help [COMMAND...]",
 		Short:       "Show the help of a command",
 		Example:     "  rdmactl help\n  rdmactl help config show",
-		Annotations: map[string]string{annotationLenient: "true"},
+		Annotations: map[string]string{AnnotationLenient: "true"},
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			parent, _, err := cmd.Root().Find(args)
 			if err != nil {
@@ -36,7 +36,7 @@ func newHelpCommand() *cobra.Command {
 			for _, name := range args {
 				child := childOf(target, name)
 				if child == nil {
-					return usageError(target, unknownCommand(target, name))
+					return UsageError(target, unknownCommand(target, name))
 				}
 				target = child
 			}
@@ -87,7 +87,7 @@ func (app *App) help(cmd *cobra.Command, _ []string) {
 	}
 	blocks = append(blocks, section("Flags of every command:", flagUsages(notShadowed(cmd))))
 	if !cmd.HasParent() {
-		blocks = append(blocks, section("Exit codes:", exitCodes()))
+		blocks = append(blocks, section("Exit codes:", ExitCodes()))
 	}
 	_ = app.printHelp(cmd, blocks)
 }

@@ -12,12 +12,12 @@ import (
 
 // Measures of the text that commands print, in columns and lines.
 const (
-	textWidth     = 100 // where sentences wrap; paths and commands never do
-	evidenceShown = 3   // lines of evidence a finding without -o wide
+	TextWidth     = 100 // where sentences wrap; paths and commands never do
+	EvidenceShown = 3   // lines of evidence a finding without -o wide
 )
 
-// wrapWords breaks a sentence at blanks, so that no line is longer than width where words allow.
-func wrapWords(s string, width int) string {
+// WrapWords breaks a sentence at blanks, so that no line is longer than width where words allow.
+func WrapWords(s string, width int) string {
 	var lines []string
 	line := ""
 	for word := range strings.FieldsSeq(s) {
@@ -33,8 +33,8 @@ func wrapWords(s string, width int) string {
 	return strings.Join(append(lines, line), "\n")
 }
 
-// labelledLines puts a word in front of the first line and aligns the others with it.
-func labelledLines(label string, text []string) [][]output.Cell {
+// LabelledLines puts a word in front of the first line and aligns the others with it.
+func LabelledLines(label string, text []string) [][]output.Cell {
 	var lines [][]output.Cell
 	for i, line := range text {
 		head := output.Plain("       ")
@@ -50,16 +50,16 @@ func labelledLines(label string, text []string) [][]output.Cell {
 	return lines
 }
 
-// firstOnly returns the key for the first of several lines and nothing for the rest.
-func firstOnly(i int, key string) string {
+// FirstOnly returns the key for the first of several lines and nothing for the rest.
+func FirstOnly(i int, key string) string {
 	if i == 0 {
 		return key
 	}
 	return ""
 }
 
-// someNames joins names, and without -o wide only a few.
-func someNames(names []string, wide bool) string {
+// SomeNames joins names, and without -o wide only a few.
+func SomeNames(names []string, wide bool) string {
 	const shown = 8
 	if wide || len(names) <= shown {
 		return strings.Join(names, ", ")
@@ -67,7 +67,7 @@ func someNames(names []string, wide bool) string {
 	return strings.Join(names[:shown-2], ", ") + fmt.Sprintf(", … %s (%d more)", names[len(names)-1], len(names)-shown+1)
 }
 
-func figures(names []string, wide ...string) []output.Column {
+func Figures(names []string, wide ...string) []output.Column {
 	var out []output.Column
 	for _, n := range names {
 		out = append(out, output.Column{Name: n, Align: output.AlignRight})
@@ -78,15 +78,15 @@ func figures(names []string, wide ...string) []output.Column {
 	return out
 }
 
-// figure prints a measured value with what is worth knowing of it.
-func figure(v float64) string {
+// Figure prints a measured value with what is worth knowing of it.
+func Figure(v float64) string {
 	if v < 1 {
 		return strconv.FormatFloat(v, 'f', 4, 64)
 	}
 	return strconv.FormatFloat(v, 'f', 2, 64)
 }
 
-func cells(texts ...string) []output.Cell {
+func Cells(texts ...string) []output.Cell {
 	out := make([]output.Cell, len(texts))
 	for i, s := range texts {
 		out[i] = output.Plain(s)

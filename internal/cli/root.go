@@ -20,7 +20,7 @@ func Main(app *App) int {
 	defer stop()
 	args, byLink := linkArgs(os.Args)
 	if byLink {
-		app.argv0 = os.Args[0]
+		app.AppletName = os.Args[0]
 	}
 	return app.Run(ctx, args)
 }
@@ -33,7 +33,7 @@ func (app *App) Run(ctx context.Context, args []string) int {
 		app.Grace = grace
 	}
 	root := app.Root()
-	app.setArgs(root, args)
+	app.SetArgs(root, args)
 	defer app.cleanUp()
 
 	// The command has a goroutine of its own so that a read that never returns can't outlast --timeout. Whoever
@@ -50,7 +50,7 @@ func (app *App) Run(ctx context.Context, args []string) int {
 	// Nor can it outlast the grace after a signal: opening a FIFO that nobody writes waits for ever.
 	stop := context.AfterFunc(ctx, func() {
 		cause := context.Cause(ctx)
-		if _, ok := errors.AsType[*signalError](cause); ok {
+		if _, ok := errors.AsType[*SignalError](cause); ok {
 			time.AfterFunc(app.Grace, func() { app.leave(cause) })
 		}
 	})
@@ -76,7 +76,7 @@ func (app *App) leave(cause error) {
 func execute(ctx context.Context, root *cobra.Command) (path string, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = withHints(fmt.Errorf("internal error: %v\n%s", r, debug.Stack()), "this is a bug in rdmactl: please report it")
+			err = WithHints(fmt.Errorf("internal error: %v\n%s", r, debug.Stack()), "this is a bug in rdmactl: please report it")
 		}
 	}()
 	cmd, err := root.ExecuteContextC(ctx)
@@ -141,7 +141,7 @@ Data goes to standard output, notes and progress to standard error. With -o json
 		SilenceErrors:              true,
 		SilenceUsage:               true,
 		SuggestionsMinimumDistance: 2,
-		PersistentPreRunE:          app.prepare,
+		PersistentPreRunE:          app.Prepare,
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetIn(app.Stdin)
@@ -155,7 +155,7 @@ Data goes to standard output, notes and progress to standard error. With -o json
 	version := root.Flags().Bool("version", false, "print the version")
 	root.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *version {
-			return printVersion(app)
+			return PrintVersion(app)
 		}
 		return app.shortHelp(cmd)
 	}
@@ -203,7 +203,7 @@ func finishCommand(cmd *cobra.Command) {
 	}
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if err := check(cmd, args); err != nil {
-			return usageError(cmd, err)
+			return UsageError(cmd, err)
 		}
 		return nil
 	}
@@ -217,7 +217,7 @@ func finishCommand(cmd *cobra.Command) {
 func (app *App) flagParseError(cmd *cobra.Command, err error) error {
 	if cmd.HasSubCommands() {
 		if args := cmd.Flags().Args(); len(args) > 0 {
-			return usageError(cmd, unknownCommand(cmd, args[0]))
+			return UsageError(cmd, unknownCommand(cmd, args[0]))
 		}
 	}
 	return flagError(cmd, err)

@@ -22,7 +22,7 @@ func withSignals(parent context.Context) (ctx context.Context, stop func()) {
 		select {
 		case s := <-received:
 			signal.Stop(received)
-			cancel(&signalError{signal: s})
+			cancel(&SignalError{Signal: s})
 		case <-ctx.Done():
 		}
 	}()

@@ -25,27 +25,27 @@ import (
 // liveFile is the file of a recorded node that holds the answers of netlink.
 const liveFile = bundle.LiveFile
 
-// node is an opened source of scans.
-type node struct {
+// Node is an opened source of scans.
+type Node struct {
 	inventory.Sources
-	// local tells that it is the machine rdmactl runs on: only there does the
+	// Local tells that it is the machine rdmactl runs on: only there does the
 	// environment of the process belong to the node.
-	local bool
-	// bundle is the recording that the node is read from, nil for the machine and folders.
-	bundle *bundle.Bundle
+	Local bool
+	// Bundle is the recording that the node is read from, nil for the machine and folders.
+	Bundle *bundle.Bundle
 	close  func() error
 }
 
 // Close releases what the node holds open.
-func (n *node) Close() {
+func (n *Node) Close() {
 	if n.close != nil {
 		_ = n.close()
 	}
 }
 
-// openNode opens the node that the flags and settings choose: a bundle, another
+// OpenNode opens the node that the flags and settings choose: a bundle, another
 // root, or this machine.
-func (app *App) openNode(flags SourceFlags) (*node, error) {
+func (app *App) OpenNode(flags SourceFlags) (*Node, error) {
 	n, err := app.openSource(flags)
 	if err != nil {
 		return nil, err
@@ -62,72 +62,72 @@ func (app *App) openNode(flags SourceFlags) (*node, error) {
 	return n, nil
 }
 
-func (app *App) openSource(flags SourceFlags) (*node, error) {
+func (app *App) openSource(flags SourceFlags) (*Node, error) {
 	switch {
-	case app.recording != nil:
-		return fromBundle(app.recording, "recording")
+	case app.Recording != nil:
+		return FromBundle(app.Recording, "recording")
 	case flags.From != "":
 		if err := checkBundle(flags.From); err != nil {
 			return nil, err
 		}
 		b, err := bundle.Open(flags.From)
 		if errors.Is(err, bundle.ErrNewer) {
-			err = withHints(err, "update rdmactl")
+			err = WithHints(err, "update rdmactl")
 		}
 		if err != nil {
-			return nil, bundleError(err)
+			return nil, BundleError(err)
 		}
-		return fromBundle(b, "bundle "+flags.From)
+		return FromBundle(b, "bundle "+flags.From)
 	case app.Config.Root != "" && app.Config.Root != "/":
 		root, err := sysfs.OpenRoot(app.Config.Root)
 		if err != nil {
-			return nil, bundleError(err)
+			return nil, BundleError(err)
 		}
-		return recorded(root, root.Close, "root "+app.Config.Root)
+		return Recorded(root, root.Close, "root "+app.Config.Root)
 	}
 	local, err := inventory.Local()
 	if errors.Is(err, errors.ErrUnsupported) {
-		return nil, withHints(&ExitError{Code: ExitNotFound, Err: err}, "--from BUNDLE reads a recorded node on any system", "rdmactl demo needs no hardware")
+		return nil, WithHints(&ExitError{Code: ExitNotFound, Err: err}, "--from BUNDLE reads a recorded node on any system", "rdmactl demo needs no hardware")
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &node{Sources: local.Sources, local: true, close: local.Close}, nil
+	return &Node{Sources: local.Sources, Local: true, close: local.Close}, nil
 }
 
-// fromBundle makes a node of a bundle.
-func fromBundle(b *bundle.Bundle, label string) (*node, error) {
-	n := &node{Sources: b.Sources(), bundle: b}
+// FromBundle makes a node of a bundle.
+func FromBundle(b *bundle.Bundle, label string) (*Node, error) {
+	n := &Node{Sources: b.Sources(), Bundle: b}
 	if err := checkNode(n.Root, label); err != nil {
 		return nil, err
 	}
 	return n, nil
 }
 
-// surroundings fills in what of the process and the kernel belongs to a node: the variables that jobs meet, and the
+// AddSurroundings fills in what of the process and the kernel belongs to a node: the variables that jobs meet, and the
 // ways to other nodes. A bundle holds those of the machine that was recorded; variables that the caller has given
 // stand before them. On this machine they are those of the process in any case.
-func (app *App) surroundings(ctx context.Context, n *node, snap inventory.Snapshot, opts *launch.Options) {
+func (app *App) AddSurroundings(ctx context.Context, n *Node, snap inventory.Snapshot, opts *launch.Options) {
 	switch {
-	case n.local:
-		opts.Environment, opts.Routes = app.environment(), liveRoutes(ctx, snap)
-	case n.bundle != nil:
+	case n.Local:
+		opts.Environment, opts.Routes = app.Environment(), LiveRoutes(ctx, snap)
+	case n.Bundle != nil:
 		if opts.Environment == nil {
-			opts.Environment, _ = n.bundle.Environment() // checked when it was opened
+			opts.Environment, _ = n.Bundle.Environment() // checked when it was opened
 		}
-		opts.Routes = n.bundle.Routes(snap)
+		opts.Routes = n.Bundle.Routes(snap)
 	}
 }
 
-// kserveEnvironment is what KServe's script would meet: the environment of this process, which steers it on any node,
+// KServeEnvironment is what KServe's script would meet: the environment of this process, which steers it on any node,
 // over that of the machine that was recorded.
-func (app *App) kserveEnvironment(n *node) map[string]string {
+func (app *App) KServeEnvironment(n *Node) map[string]string {
 	env := map[string]string{}
-	if n.bundle != nil {
-		recorded, _ := n.bundle.Environment() // checked when it was opened
+	if n.Bundle != nil {
+		recorded, _ := n.Bundle.Environment() // checked when it was opened
 		maps.Copy(env, recorded)
 	}
-	maps.Copy(env, app.environment())
+	maps.Copy(env, app.Environment())
 	return env
 }
 
@@ -139,11 +139,11 @@ func checkBundle(name string) error {
 		return nil
 	case info.IsDir():
 		err := fmt.Errorf("open bundle %s: it is a folder", name)
-		return withHints(&ExitError{Code: ExitUsage, Err: err}, "use --root for a folder")
+		return WithHints(&ExitError{Code: ExitUsage, Err: err}, "use --root for a folder")
 	case info.Mode().IsRegular() && info.Size() == 0:
-		return exitf(ExitUsage, "open bundle %s: it is empty", name)
+		return Exitf(ExitUsage, "open bundle %s: it is empty", name)
 	case info.Mode().IsRegular() && isSavedFabric(name):
-		return withHints(exitf(ExitUsage, "open bundle %s: it is the saved sweep of a fabric; --from names a recorded node here", name),
+		return WithHints(Exitf(ExitUsage, "open bundle %s: it is the saved sweep of a fabric; --from names a recorded node here", name),
 			"rdmactl fabric COMMAND --from FILE reads it, and so does --load-cache FILE of ibnetdiscover, iblinkinfo and ibqueryerrors")
 	}
 	return nil
@@ -162,10 +162,10 @@ func isSavedFabric(name string) bool {
 	return strings.HasPrefix(squeezed, `{"schema":"`+fabric.Schema+`"`)
 }
 
-// recorded makes a node of a tree that was recorded or made elsewhere, with its
+// Recorded makes a node of a tree that was recorded or made elsewhere, with its
 // recorded netlink answers where it has them.
-func recorded(root fs.FS, closeRoot func() error, label string) (*node, error) {
-	n := &node{Sources: inventory.Sources{Root: root}, close: closeRoot}
+func Recorded(root fs.FS, closeRoot func() error, label string) (*Node, error) {
+	n := &Node{Sources: inventory.Sources{Root: root}, close: closeRoot}
 	if err := checkNode(root, label); err != nil {
 		n.Close()
 		return nil, err
@@ -198,31 +198,31 @@ func checkNode(root fs.FS, label string) error {
 	if strings.HasPrefix(label, "bundle ") || label == "recording" {
 		return &ExitError{Code: ExitUsage, Err: err}
 	}
-	return withHints(&ExitError{Code: ExitUsage, Err: err}, "name the folder that holds sys and proc")
+	return WithHints(&ExitError{Code: ExitUsage, Err: err}, "name the folder that holds sys and proc")
 }
 
-// bundleError makes a wrong use of a source that isn't there or can't be understood.
-func bundleError(err error) error {
+// BundleError makes a wrong use of a source that isn't there or can't be understood.
+func BundleError(err error) error {
 	if errors.Is(err, fs.ErrPermission) {
 		return err
 	}
 	return &ExitError{Code: ExitUsage, Err: err}
 }
 
-// scan opens and scans the node that the flags choose. What could not be read is
+// Scan opens and scans the node that the flags choose. What could not be read is
 // told on standard error; partial is then not nil, and a command with nothing
 // worse to report returns it at its end.
-func (app *App) scan(ctx context.Context, flags SourceFlags) (snap inventory.Snapshot, partial, err error) {
-	n, err := app.openNode(flags)
+func (app *App) Scan(ctx context.Context, flags SourceFlags) (snap inventory.Snapshot, partial, err error) {
+	n, err := app.OpenNode(flags)
 	if err != nil {
 		return inventory.Snapshot{}, nil, err
 	}
 	defer n.Close()
-	return app.scanNode(ctx, n)
+	return app.ScanNode(ctx, n)
 }
 
-// scanNode is scan for a node that is open already.
-func (app *App) scanNode(ctx context.Context, n *node) (snap inventory.Snapshot, partial, err error) {
+// ScanNode is scan for a node that is open already.
+func (app *App) ScanNode(ctx context.Context, n *Node) (snap inventory.Snapshot, partial, err error) {
 	snap, scanErr := inventory.Scan(ctx, n.Sources)
 	if ctx.Err() != nil {
 		return snap, nil, context.Cause(ctx)
@@ -230,19 +230,19 @@ func (app *App) scanNode(ctx context.Context, n *node) (snap inventory.Snapshot,
 	if scanErr == nil {
 		return snap, nil, nil
 	}
-	app.notePartial(&snap, scanErr)
-	return snap, exitSilently(ExitPartial), nil
+	app.NotePartial(&snap, scanErr)
+	return snap, ExitSilently(ExitPartial), nil
 }
 
-// notePartial tells what could not be read.
-func (app *App) notePartial(snap *inventory.Snapshot, scanErr error) {
+// NotePartial tells what could not be read.
+func (app *App) NotePartial(snap *inventory.Snapshot, scanErr error) {
 	const shown = 5
 	problems := snap.Problems
 	if len(problems) == 0 {
 		app.Out.Note("warning: %v", scanErr)
 	}
 	for i, p := range problems {
-		if i == shown && len(problems) > shown+1 && !app.verbose() {
+		if i == shown && len(problems) > shown+1 && !app.Verbose() {
 			app.Out.Note("warning: %d more files could not be read (-v lists all)", len(problems)-shown)
 			break
 		}
@@ -250,8 +250,8 @@ func (app *App) notePartial(snap *inventory.Snapshot, scanErr error) {
 	}
 }
 
-// environment returns the environment of the process; the last of equal names counts.
-func (app *App) environment() map[string]string {
+// Environment returns the environment of the process; the last of equal names counts.
+func (app *App) Environment() map[string]string {
 	out := make(map[string]string, len(app.Environ))
 	for _, pair := range app.Environ {
 		if name, value, ok := strings.Cut(pair, "="); ok {
@@ -261,8 +261,8 @@ func (app *App) environment() map[string]string {
 	return out
 }
 
-// liveRoutes asks the kernel for the way to an address. From a given address only the snapshot answers.
-func liveRoutes(ctx context.Context, snap inventory.Snapshot) launch.RouteFunc {
+// LiveRoutes asks the kernel for the way to an address. From a given address only the snapshot answers.
+func LiveRoutes(ctx context.Context, snap inventory.Snapshot) launch.RouteFunc {
 	recorded := launch.RoutesOf(snap)
 	return func(dst, src netip.Addr) (launch.Route, error) {
 		if src.IsValid() {

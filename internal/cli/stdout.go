@@ -39,5 +39,5 @@ func (s *stickyWriter) failed() error {
 	return s.err
 }
 
-// data returns standard output for commands that write it themselves: its first error is kept, and ends the run.
-func (app *App) data() io.Writer { return app.stdout }
+// Data returns standard output for commands that write it themselves: its first error is kept, and ends the run.
+func (app *App) Data() io.Writer { return app.stdout }

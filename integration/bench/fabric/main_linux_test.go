@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/internal/cli/commands"
 )
 
 // TestMain lets the test binary play the launcher, and rdmactl when it is started under that name.
 func TestMain(m *testing.M) {
 	switch {
 	case filepath.Base(os.Args[0]) == "rdmactl":
-		os.Exit(cli.Main(cli.NewApp(cli.AllCommands())))
+		os.Exit(cli.Main(cli.NewApp(commands.All())))
 	case len(os.Args) > 1 && os.Args[1] == launchWord:
 		main()
 	default:

@@ -19,6 +19,8 @@ import (
 	"github.com/spf13/cobra/doc"
 
 	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/internal/cli/commands"
+	"github.com/rdmakit/rdmakit/internal/cli/self"
 )
 
 func main() {
@@ -37,8 +39,8 @@ func generate(dir string) error {
 	if err != nil {
 		return err
 	}
-	for _, cmd := range cli.Reference(cli.NewApp(cli.AllCommands()).Root()) {
-		man, err := cli.ManPage(cmd)
+	for _, cmd := range self.Reference(cli.NewApp(commands.All()).Root()) {
+		man, err := self.ManPage(cmd)
 		if err != nil {
 			return err
 		}
@@ -46,7 +48,7 @@ func generate(dir string) error {
 		if err != nil {
 			return err
 		}
-		name := cli.PageName(cmd)
+		name := self.PageName(cmd)
 		pages[filepath.Join(dir, "man", name+".1")] = man
 		pages[filepath.Join(dir, "cli", name+".md")] = markdown
 	}
@@ -69,8 +71,8 @@ func generate(dir string) error {
 func markdownPage(cmd *cobra.Command) ([]byte, error) {
 	var buf bytes.Buffer
 	pages := map[string]string{} // by cobra's names: "rdmactl_config_show.md"
-	for _, c := range cli.Reference(cmd.Root()) {
-		pages[strings.ReplaceAll(c.CommandPath(), " ", "_")+".md"] = cli.PageName(c) + ".md"
+	for _, c := range self.Reference(cmd.Root()) {
+		pages[strings.ReplaceAll(c.CommandPath(), " ", "_")+".md"] = self.PageName(c) + ".md"
 	}
 	link := func(name string) string { return pages[name] }
 	if err := doc.GenMarkdownCustom(cmd, &buf, link); err != nil {

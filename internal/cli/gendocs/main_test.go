@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/internal/cli/commands"
+	"github.com/rdmakit/rdmakit/internal/cli/self"
 )
 
 // readTree returns the files below dir with their contents.
@@ -54,8 +56,8 @@ func TestGenerate(t *testing.T) {
 	if diff := cmp.Diff(pages, readTree(t, second)); diff != "" {
 		t.Errorf("generate makes other pages the second time, or leaves stale ones, -first +second:\n%s", diff)
 	}
-	for _, cmd := range cli.Reference(cli.NewApp(cli.AllCommands()).Root()) {
-		name := cli.PageName(cmd)
+	for _, cmd := range self.Reference(cli.NewApp(commands.All()).Root()) {
+		name := self.PageName(cmd)
 		for _, page := range []string{"cli/" + name + ".md", "man/" + name + ".1"} {
 			if !strings.Contains(pages[page], cmd.Short) {
 				t.Errorf("generate: %s lacks the summary %q", page, cmd.Short)

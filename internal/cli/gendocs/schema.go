@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/internal/cli/commands"
 )
 
 // schemaPages returns the files of dir/schema: a JSON Schema (draft 2020-12) for
@@ -25,7 +25,7 @@ func schemaPages(dir string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	documents := cli.Schemas()
+	documents := commands.Schemas()
 	names := make(map[reflect.Type]string, len(documents))
 	for name, v := range documents {
 		names[reflect.TypeOf(v)] = name
@@ -95,7 +95,7 @@ func (w *schemaWriter) schema(t reflect.Type) (*jsonschema.Schema, error) {
 	if t.PkgPath() == "" {
 		return w.plain(t)
 	}
-	name := path.Base(t.PkgPath()) + "." + t.Name()
+	name := definitionName(t)
 	if known, ok := w.types[name]; ok && known != t {
 		return nil, fmt.Errorf("both %v and %v would be the definition %s", known, t, name)
 	}
@@ -108,6 +108,16 @@ func (w *schemaWriter) schema(t reflect.Type) (*jsonschema.Schema, error) {
 		w.defs[name] = def
 	}
 	return &jsonschema.Schema{Ref: "#/$defs/" + name}, nil
+}
+
+// definitionName returns the name of a type in "$defs". Schemas are published, and in which package a command stands
+// is not: the reports of all commands have the prefix "cli" and a lower-case name.
+func definitionName(t reflect.Type) string {
+	dir, name := strings.TrimPrefix(t.PkgPath(), module+"/"), t.Name()
+	if group, ok := strings.CutPrefix(dir, "internal/cli/"); ok && group != "config" {
+		return "cli." + strings.ToLower(name[:1]) + name[1:]
+	}
+	return path.Base(dir) + "." + name
 }
 
 // named returns the definition of a named type.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rdmakit/rdmakit/fabric"
 	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/internal/cli/commands"
 	"github.com/rdmakit/rdmakit/internal/edge/ibsim/ibsimtest"
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
@@ -35,7 +36,7 @@ func pings(t *testing.T) []map[string]any {
 	}()
 
 	var stdout, stderr bytes.Buffer
-	app := cli.NewApp(cli.AllCommands())
+	app := cli.NewApp(commands.All())
 	app.Stdin, app.Stdout, app.Stderr = strings.NewReader(""), &stdout, &stderr
 	app.IsTerminal = func(any) bool { return false }
 	app.Environ = []string{"HOME=" + t.TempDir()}

@@ -18,6 +18,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/internal/cli/commands"
 	"github.com/rdmakit/rdmakit/internal/testkit/testtrees"
 	"github.com/rdmakit/rdmakit/inventory"
 )
@@ -60,7 +61,7 @@ type validator struct {
 func newValidator(t *testing.T) *validator {
 	t.Helper()
 	v := &validator{schemas: map[string]*jsonschema.Resolved{}, seen: map[string]int{}}
-	for name := range cli.Schemas() {
+	for name := range commands.Schemas() {
 		data, err := os.ReadFile(filepath.Join(published, schemaFile(name)))
 		if err != nil {
 			t.Fatal(err)
@@ -105,10 +106,10 @@ func (v *validator) check(document map[string]any) error {
 func documents(t *testing.T, tree string, args ...string) []map[string]any {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	app := cli.NewApp(cli.AllCommands())
+	app := cli.NewApp(commands.All())
 	app.Stdin, app.Stdout, app.Stderr = strings.NewReader(""), &stdout, &stderr
 	app.IsTerminal = func(any) bool { return false }
-	app.Environ = []string{"HOME=" + t.TempDir(), "KSERVE_INFER_ROCE=true", "NCCL_IB_HCA=mlx5_1,nosuch", "RDMAKIT_PCI_IDS=" + filepath.Join("..", "testdata", "pci.ids")}
+	app.Environ = []string{"HOME=" + t.TempDir(), "KSERVE_INFER_ROCE=true", "NCCL_IB_HCA=mlx5_1,nosuch", "RDMAKIT_PCI_IDS=" + filepath.Join("..", "commands", "testdata", "pci.ids")}
 	if tree != "" {
 		end := slices.Index(args, "--")
 		if end < 0 {
@@ -196,7 +197,7 @@ func TestDocumentsFollowSchemas(t *testing.T) {
 			}
 		}
 	}
-	saved := func(name string) string { return filepath.Join("..", "testdata", "fabric", name+".json") }
+	saved := func(name string) string { return filepath.Join("..", "commands", "testdata", "fabric", name+".json") }
 	for _, name := range []string{"sound", "faults"} {
 		for _, args := range [][]string{
 			{"sm"},
@@ -252,7 +253,7 @@ func measurement(t *testing.T, test string) []map[string]any {
 	common := []string{"bench", test, "-n", "100", "-p", port, "--timeout", "60s", "-o", "json"}
 	run := func(args ...string) (map[string]any, int, string) {
 		var stdout, stderr bytes.Buffer
-		app := cli.NewApp(cli.AllCommands())
+		app := cli.NewApp(commands.All())
 		app.Stdin, app.Stdout, app.Stderr, app.Environ = strings.NewReader(""), &stdout, &stderr, []string{"HOME=" + t.TempDir()}
 		app.IsTerminal = func(any) bool { return false }
 		code := app.Run(t.Context(), slices.Concat(common, args))

@@ -1,0 +1,119 @@
+package applets
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rdmakit/rdmakit/fabric"
+	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/internal/compat/applet"
+	"github.com/rdmakit/rdmakit/internal/text/output"
+)
+
+func newAppletCommand(app *cli.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "applet",
+		Short: "Install and list the compatible C tools",
+		Long: `rdmactl does what some well-known C tools and scripts do: as "rdmactl ibstat", or as "ibstat" by a link of
+that name to rdmactl. Options, output, messages and exit codes are theirs. "rdmactl help ibstat" describes one.
+
+Flags of rdmactl go before the name of the tool; what follows the name belongs to the tool. A link takes the tool's
+own options only, but follows the settings (RDMAKIT_ROOT, the configuration file).`,
+		Example: "  rdmactl applet list\n  rdmactl applet install /usr/local/bin",
+	}
+	cmd.AddCommand(newAppletInstallCommand(app), newAppletListCommand(app))
+	return cmd
+}
+
+// Commands are the commands about applets, and the applets as commands: rdmactl ibstat.
+func Commands() []cli.Entry {
+	list := []cli.Entry{{Group: cli.GroupApplet, Build: newAppletCommand}}
+	for _, a := range applet.All() {
+		build := func(app *cli.App) *cobra.Command { return newAppletEntry(app, a) }
+		list = append(list, cli.Entry{Group: cli.GroupApplet, Build: build})
+	}
+	return list
+}
+
+// Schemas are the documents that the commands about applets print.
+func Schemas() map[string]any { return map[string]any{appletsSchema: appletsReport{}} }
+
+func newAppletEntry(app *cli.App, a applet.Applet) *cobra.Command {
+	var source cli.SourceFlags
+	cmd := &cobra.Command{
+		Use:     a.Name + " [ARG...]",
+		Short:   a.Summary,
+		Long:    appletText(a),
+		Example: strings.TrimRight("  rdmactl "+a.Name+"\n  rdmactl "+a.Name+" "+a.Example+"\n  rdmactl --from node.tar.gz "+a.Name, " "),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return runApplet(cmd.Context(), app, a.Name, source, args)
+		},
+	}
+	cmd.DisableFlagsInUseLine = true
+	source.AddTo(cmd)
+	cli.SetFormats(cmd, output.FormatTable)
+	return cmd
+}
+
+// appletText describes an applet for the help and its page.
+func appletText(a applet.Applet) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s, as %s does.\n\n    %s\n\n%s\n", a.Summary, a.Like, strings.TrimRight(a.Name+" "+a.Usage, " "), wrapParagraphs(a.Long, helpWidth))
+	if len(a.Options) > 0 {
+		b.WriteString("\nOptions of the tool, after its name:\n\n")
+		for _, o := range a.Options {
+			fmt.Fprintf(&b, "    %-22s %s\n", o.Flags, o.Help)
+		}
+	}
+	b.WriteString("\nThe flags below are those of rdmactl and stand before the name: rdmactl --from node.tar.gz " + a.Name + ".")
+	return b.String()
+}
+
+// helpWidth is where the text of a help page wraps.
+const helpWidth = 120
+
+// wrapParagraphs wraps each paragraph, but for those that are indented.
+func wrapParagraphs(text string, width int) string {
+	paragraphs := strings.Split(text, "\n\n")
+	for i, p := range paragraphs {
+		if !strings.HasPrefix(p, " ") {
+			paragraphs[i] = cli.WrapWords(strings.Join(strings.Fields(p), " "), width)
+		}
+	}
+	return strings.Join(paragraphs, "\n\n")
+}
+
+// runApplet runs an applet on the node that the flags choose. Its exit code is the applet's own.
+func runApplet(ctx context.Context, app *cli.App, name string, source cli.SourceFlags, args []string) error {
+	n, err := app.OpenNode(source)
+	if err != nil {
+		return err
+	}
+	defer n.Close()
+	if app.AppletName != "" {
+		name = app.AppletName
+	}
+	verbs, why, err := verbsSource(n)
+	if err != nil {
+		return err
+	}
+	env := applet.Env{
+		Name: name, Args: args, Stdout: app.Data(), Stderr: app.Stderr, PID: os.Getpid(), LookupEnv: app.LookupEnv,
+		Node: applet.Node{Root: n.Root, Live: n.Live, Verbs: verbs, WhyNoVerbs: why}, Hints: cli.Hints,
+	}
+	if n.Local {
+		env.Open, env.Device = cli.OpenVerbs, app.Config.Device
+		env.OpenSubnet = func(ctx context.Context, device string, port int) (fabric.Transport, error) {
+			return fabric.Open(ctx, fabric.OpenOptions{Device: device, Port: port, Getenv: app.Getenv})
+		}
+	}
+	code := applet.Run(ctx, env)
+	if code != 0 {
+		return cli.ExitSilently(code)
+	}
+	return nil
+}

@@ -1,0 +1,252 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rdmakit/rdmakit/bench"
+	"github.com/rdmakit/rdmakit/bench/classic"
+	"github.com/rdmakit/rdmakit/bench/perftest"
+	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/internal/text/output"
+	"github.com/rdmakit/rdmakit/verbs"
+	"github.com/rdmakit/rdmakit/wire/ib"
+)
+
+// Formats of bench beside the usual four.
+const (
+	formatCSV     output.Format = "csv"
+	formatClassic output.Format = "classic"
+)
+
+// benchFlags are the flags of the commands below bench.
+type benchFlags struct {
+	config   bench.Config
+	size     string
+	mtu      int
+	wait     string
+	tcpPort  int
+	duration cli.SecondsValue
+	margin   cli.SecondsValue
+}
+
+func newBenchCommand(app *cli.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "bench",
+		Short: "Measure bandwidth and latency with perftest's tests",
+		Long: `Bench measures between two ends. Without HOST a command is the server and waits for one client; with HOST it is the
+client. Either end may be a program of perftest (ib_write_bw, ib_read_bw, ib_send_bw, ib_write_lat, ib_read_lat,
+ib_send_lat), version 4.5 or another that announces 5.70 to 6.27.
+
+Both ends need the same test, --size or --all, --iterations or --duration, and --qps. The exchange doesn't tell; what
+differs is found out where it shows.
+
+Figures of devices in user space (roce@ADDRESS) are marked "software, not line rate".`,
+		Example: `  rdmactl bench write-bw -d roce@192.0.2.1              # on one node
+  rdmactl bench write-bw -d roce@192.0.2.2 192.0.2.1    # on the other`,
+	}
+	for _, test := range bench.Tests() {
+		cmd.AddCommand(newBenchTestCommand(app, test))
+	}
+	return cmd
+}
+
+// benchShort says what a test measures.
+func benchShort(test bench.Test) string {
+	if test.IsLatency() {
+		return "Measure the latency of " + test.OpName()
+	}
+	return "Measure the bandwidth of " + test.OpName()
+}
+
+func newBenchTestCommand(app *cli.App, test bench.Test) *cobra.Command {
+	flags := benchFlags{config: bench.Config{Test: test}}
+	name := strings.ReplaceAll(test.String(), "_", "-")
+	cmd := &cobra.Command{
+		Use:   name + " [HOST]",
+		Short: benchShort(test),
+		Long: benchShort(test) + `, as ib_` + test.String() + ` does, and with it at the other end if you like.
+
+Without HOST it is the server and waits for one client; with HOST it is the client. -o classic prints what
+ib_` + test.String() + ` prints, -o csv a line for each size.
+
+The exit code is 0 when the test has ended well, 1 when a message failed or the other end doesn't fit, 2 for wrong use,
+3 when there is no such device, 5 when the server can't be reached, 6 when the other end says nothing or --timeout is
+over.`,
+		Example: fmt.Sprintf(`  rdmactl bench %[1]s -d roce@192.0.2.1
+  rdmactl bench %[1]s -d roce@192.0.2.2 192.0.2.1
+  rdmactl bench %[1]s -d roce@eth0 -a -o csv 192.0.2.1 > sizes.csv    # the server needs -a too
+  rdmactl bench %[1]s -d roce@192.0.2.2 -s 64K -D 10s 192.0.2.1    # the server needs -s and -D too`, name),
+		Args: benchArgs,
+		RunE: func(cmd *cobra.Command, args []string) error { return runBench(app, cmd, flags, args) },
+	}
+	cli.SetFormats(cmd, append(output.Formats(), formatCSV, formatClassic)...)
+	flags.addTo(cmd, test)
+	return cmd
+}
+
+func (b *benchFlags) addTo(cmd *cobra.Command, test bench.Test) {
+	f, c, d := cmd.Flags(), &b.config, test.Defaults()
+	cli.AddSetting(cmd, f, "device", "d")
+	f.Lookup("device").Usage = "`NAME` of the device: roce@ADDRESS or roce@NETDEV, RDMA in user space on that address"
+	f.IntVarP(&b.tcpPort, "tcp-port", "p", bench.DefaultPort, "TCP `PORT` of the server")
+	f.IntVarP(&c.Port, "ib-port", "i", 1, "`PORT` of the device")
+	f.StringVarP(&b.size, "size", "s", "", "`BYTES` of a message; K and M may follow (default "+classic.FormatSize(d.Size)+")")
+	f.BoolVarP(&c.AllSizes, "all", "a", false, "measure all sizes from 2 bytes to 8 MiB")
+	f.IntVarP(&c.Iterations, "iterations", "n", 0, fmt.Sprintf("`NUMBER` of messages of a size (default %d)", d.Iterations))
+	f.VarP(&b.duration, "duration", "D", "measure for this `TIME` instead of a number of messages")
+	f.VarP(&b.margin, "margin", "f", "`TIME` not counted at both ends of the duration (default a quarter of it)")
+	f.IntVarP(&b.mtu, "mtu", "m", 0, "largest path `MTU`: 256, 512, 1024, 2048 or 4096 (default that of the port)")
+	f.IntVarP(&c.GIDIndex, "gid-index", "x", 0, "`INDEX` of the port's GID")
+	f.IntVarP(&c.TxDepth, "tx-depth", "t", 0, fmt.Sprintf("`REQUESTS` under way (default %d; %d for latency)", bench.WriteBW.Defaults().TxDepth, bench.WriteLat.Defaults().TxDepth))
+	f.IntVarP(&c.RxDepth, "rx-depth", "r", 0, fmt.Sprintf("receive `REQUESTS` in advance (default %d)", d.RxDepth))
+	f.Uint8VarP(&c.Timeout, "qp-timeout", "u", 0, "acknowledgement timeout `CODE`: 4.096 us times 2^code, up to 31 (default 14, 67 ms)")
+	f.StringVar(&b.wait, "wait", "hybrid", "`HOW` to wait for completions: hybrid, event, busy")
+	cli.CompleteWords(cmd, "wait", []string{"hybrid", "event", "busy"})
+	cmd.MarkFlagsMutuallyExclusive("all", "size")
+	cmd.MarkFlagsMutuallyExclusive("all", "duration")
+	cmd.MarkFlagsMutuallyExclusive("iterations", "duration")
+	if test.Op() == verbs.SendOpRead {
+		f.IntVar(&c.OutstandingReads, "outs", 0, "`READS` under way (default what the device can do)")
+	}
+	if test.IsLatency() {
+		return
+	}
+	f.IntVar(&c.QueuePairs, "qps", 1, "`NUMBER` of queue pairs")
+	f.IntVarP(&c.PostList, "post-list", "l", 1, "post this `NUMBER` of requests at a time")
+	f.IntVarP(&c.CQModeration, "cq-mod", "Q", 0, "one completion for this `NUMBER` of requests (default 100; 1 above 8 KiB)")
+	f.BoolVarP(&c.NoPeak, "no-peak", "N", false, "don't look for the peak bandwidth")
+	f.BoolVar(&c.WarmUp, "warm-up", false, "send some messages before measuring")
+	f.BoolVar(&c.ReportGbps, "report-gbits", false, "tell the server Gb/s, for one that runs with --report_gbits")
+}
+
+// benchArgs takes one HOST. Who knows perftest types -q 8 for eight queue pairs, and then 8 stands where HOST does.
+func benchArgs(cmd *cobra.Command, args []string) error {
+	var err error
+	switch {
+	case len(args) > 1:
+		err = fmt.Errorf("unexpected argument %q", args[1])
+	case len(args) == 1 && args[0] == "":
+		err = errors.New("HOST is empty")
+	case len(args) == 1 && cmd.Flags().Changed("quiet") && strings.Trim(args[0], "0123456789") == "":
+		err = fmt.Errorf("HOST %s is a number", args[0])
+	}
+	if err == nil {
+		return nil
+	}
+	if cmd.Flags().Changed("quiet") && cmd.Flags().Lookup("qps") != nil {
+		err = cli.WithHints(err, "the number of queue pairs is --qps; -q is --quiet")
+	}
+	return cli.UsageError(cmd, err)
+}
+
+// settle turns flags into a configuration.
+func (b *benchFlags) settle(cmd *cobra.Command, args []string) (bench.Config, error) {
+	c := b.config
+	waits := map[string]verbs.WaitMode{"hybrid": verbs.WaitHybrid, "event": verbs.WaitEvent, "busy": verbs.WaitBusy}
+	wait, ok := waits[b.wait]
+	if !ok {
+		return c, fmt.Errorf("--wait %q: hybrid, event or busy", b.wait)
+	}
+	if b.size != "" {
+		size, err := classic.ParseSize(b.size)
+		if err != nil {
+			return c, fmt.Errorf("--size: %w", err)
+		}
+		c.Size = size
+	}
+	for _, name := range []string{"iterations", "duration", "qps", "post-list", "tx-depth", "rx-depth"} {
+		if f := cmd.Flags().Lookup(name); f != nil && f.Changed && (f.Value.String() == "0" || f.Value.String() == "") {
+			return c, fmt.Errorf("--%s is 0", name)
+		}
+	}
+	if b.tcpPort < 1 || b.tcpPort > 65535 {
+		return c, fmt.Errorf("--tcp-port %d is not 1 to 65535", b.tcpPort)
+	}
+	c.Wait, c.MTU, c.Duration, c.Margin = wait, ib.MTU(b.mtu), time.Duration(b.duration), time.Duration(b.margin)
+	if cmd.Flags().Changed("margin") && b.margin == 0 {
+		c.Margin = -1
+	}
+	if len(args) > 0 {
+		c.Role = perftest.RoleClient
+	}
+	return c, c.Validate()
+}
+
+func runBench(app *cli.App, cmd *cobra.Command, flags benchFlags, args []string) (err error) {
+	cfg, err := flags.settle(cmd, args)
+	if err != nil {
+		return cli.UsageError(cmd, err)
+	}
+	if app.Config.Device == "" {
+		return cli.UsageError(cmd, cli.WithHints(errors.New("no device: name one with -d"), "roce@ADDRESS is RDMA in user space on that address of this machine"))
+	}
+	ctx := cmd.Context()
+	device, err := cli.OpenVerbs(ctx, app.Config.Device)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, device.Close()) }()
+	classicText := &bytes.Buffer{}
+	printer := &classic.Printer{W: classicText, Gbits: cfg.ReportGbps}
+	if app.Out.Format() == formatClassic {
+		cfg.Observer = printer.Observer()
+	}
+	result, err := measure(ctx, app, device, flags.tcpPort, args, cfg, printer)
+	if err != nil {
+		return err
+	}
+	switch app.Out.Format() {
+	case formatClassic:
+		printer.Finish()
+		if result.Scale != "" {
+			app.Out.Note("%s: %s", result.Device, result.Scale)
+		}
+		return app.Out.Raw(classicText.Bytes())
+	case formatCSV:
+		var text bytes.Buffer
+		if err := result.WriteCSV(&text); err != nil {
+			return err
+		}
+		return app.Out.Raw(text.Bytes())
+	}
+	return app.Out.Print(result, benchBlocks(&result)...)
+}
+
+// measure connects and runs the test.
+func measure(ctx context.Context, app *cli.App, device *verbs.Device, port int, args []string, cfg bench.Config, printer *classic.Printer) (bench.Result, error) {
+	if err := bench.Check(ctx, device, cfg); err != nil { // before anybody at the other end is kept waiting
+		return bench.Result{}, err
+	}
+	host := ""
+	if len(args) > 0 {
+		host = args[0]
+	}
+	conn, err := bench.Connect(ctx, host, port, func() {
+		printer.Waiting()
+		app.Out.Note("%v on %s: waiting for a client on TCP port %d", cfg.Test, device.Name(), port)
+	})
+	if err != nil {
+		return bench.Result{}, cli.WithHints(err, connectHints(err, host)...)
+	}
+	defer conn.Close()
+	return bench.Run(ctx, device, conn, cfg)
+}
+
+// connectHints tell what to do about a server that isn't there, or can't be.
+func connectHints(err error, host string) []string {
+	switch {
+	case host != "" && cli.ExitCode(err) == cli.ExitUnreachable:
+		return []string{"start the server first, with the same -p at both ends; a server takes one client"}
+	case host == "" && (errors.Is(err, syscall.EADDRINUSE) || errors.Is(err, syscall.EACCES)):
+		return []string{"-p takes another port, at both ends"}
+	}
+	return nil
+}

@@ -1,0 +1,40 @@
+package commands
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/internal/cli/applets"
+	"github.com/rdmakit/rdmakit/internal/cli/bench"
+	"github.com/rdmakit/rdmakit/internal/cli/demo"
+	"github.com/rdmakit/rdmakit/internal/cli/fabric"
+	"github.com/rdmakit/rdmakit/internal/cli/k8s"
+	"github.com/rdmakit/rdmakit/internal/cli/node"
+	"github.com/rdmakit/rdmakit/internal/cli/self"
+)
+
+// All returns the table of commands: what stands here is what rdmactl can do, in the order of the help.
+func All() []cli.Entry {
+	return slices.Concat(
+		node.Commands(),
+		bench.Commands(),
+		demo.Commands(),
+		fabric.Commands(),
+		k8s.Commands(),
+		applets.Commands(),
+		self.Commands(),
+	)
+}
+
+// Schemas returns the documents that commands print with -o json, by the name in their field "schema": an empty
+// value of each. internal/cli/gendocs derives the files of docs/schema from their types.
+func Schemas() map[string]any {
+	all := map[string]any{}
+	for _, group := range []map[string]any{
+		node.Schemas(), bench.Schemas(), demo.Schemas(), fabric.Schemas(), k8s.Schemas(), applets.Schemas(), self.Schemas(),
+	} {
+		maps.Copy(all, group)
+	}
+	return all
+}

@@ -1,0 +1,83 @@
+package commands
+
+import (
+	"errors"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/internal/compat/applet"
+	"github.com/rdmakit/rdmakit/internal/testkit/testtrees"
+)
+
+// TestMain lets the test binary play rdmactl when a script or a test starts it under that name.
+func TestMain(m *testing.M) {
+	programs := map[string]func(){
+		"rdmactl": func() { os.Exit(cli.Main(cli.NewApp(All()))) },
+		"lab":     func() { os.Exit(labMain()) },
+	}
+	for _, a := range applet.All() { // links to rdmactl are links to this program
+		programs[a.Name] = programs["rdmactl"]
+	}
+	testscript.Main(m, programs)
+}
+
+// TestScripts runs the scripts in testdata/script, one for each command. Besides the commands of testscript they
+// have "exits CODE COMMAND…", which demands that exit code, and "mktree NAME DIR", which writes a node tree for --root; those with a
+// simulated subnet are described at subnetCommands.
+func TestScripts(t *testing.T) {
+	commands := subnetCommands(t)
+	maps.Copy(commands, map[string]func(*testscript.TestScript, bool, []string){"exits": cmdExits, "mktree": cmdMakeTree})
+	testscript.Run(t, testscript.Params{
+		Dir: filepath.Join("testdata", "script"),
+		Setup: func(env *testscript.Env) error {
+			home := filepath.Join(env.WorkDir, "home")
+			env.Setenv("HOME", home)
+			trees, err := filepath.Abs(filepath.Join("..", "..", "testkit", "testtrees"))
+			if err != nil {
+				return err
+			}
+			env.Setenv("TREES", trees) // node trees as text, for --from
+			setUpSubnets(env)
+			return os.Mkdir(home, 0o755)
+		},
+		Cmds:                commands,
+		RequireUniqueNames:  true,
+		RequireExplicitExec: true,
+	})
+}
+
+func cmdExits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND [ARG...]")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	got := 0
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit):
+		got = exit.ExitCode()
+	default:
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("%v exited with %d, want %d", args[1:], got, want)
+	}
+}
+
+func cmdMakeTree(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: mktree NAME DIR")
+	}
+	tree, err := testtrees.Load(args[0])
+	ts.Check(err)
+	ts.Check(tree.WriteDir(ts.MkAbs(args[1])))
+}

@@ -1,0 +1,183 @@
+package commands
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// openPTY returns the two ends of a new pseudo-terminal of 80 columns and 24 rows.
+func openPTY(t *testing.T) (control, terminal *os.File) {
+	t.Helper()
+	control, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = control.Close() })
+	fd := int(control.Fd())
+	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	number, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	terminal, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = terminal.Close() })
+	if err := unix.IoctlSetWinsize(int(terminal.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 80}); err != nil {
+		t.Fatal(err)
+	}
+	return control, terminal
+}
+
+// runOnTerminal runs the lab with both outputs on a terminal and returns what it wrote.
+func runOnTerminal(t *testing.T, env []string, args ...string) string {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	control, terminal := openPTY(t)
+	cmd := &exec.Cmd{
+		Path: exe, Args: append([]string{"lab"}, args...), Env: append([]string{"HOME=" + t.TempDir()}, env...),
+		Stdin: terminal, Stdout: terminal, Stderr: terminal,
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = terminal.Close() // the child's copies stay
+	var text bytes.Buffer
+	_, _ = text.ReadFrom(control) // EIO once the last writer is gone
+	_ = cmd.Wait()                // the exit code is not what is tested here
+	return strings.ReplaceAll(text.String(), "\r\n", "\n")
+}
+
+const colored = "\x1b[32mup\x1b[m\n"
+
+func TestColorOnTerminal(t *testing.T) {
+	xterm := "TERM=xterm-256color"
+	tests := []struct {
+		name string
+		env  []string
+		args []string
+		want bool
+	}{
+		{"terminal", []string{xterm}, nil, true},
+		{"no_color", []string{xterm, "NO_COLOR=1"}, nil, false},
+		{"dumb", []string{"TERM=dumb"}, nil, false},
+		{"no term", nil, nil, false},
+		{"never", []string{xterm}, []string{"--color", "never"}, false},
+		{"never by variable", []string{xterm, "RDMAKIT_COLOR=never"}, nil, false},
+		{"always", []string{"TERM=dumb"}, []string{"--color", "always"}, true},
+		{"always over no_color", []string{xterm, "NO_COLOR=1"}, []string{"--color=always"}, true},
+		{"always by variable under no_color", []string{xterm, "NO_COLOR=1", "RDMAKIT_COLOR=always"}, nil, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			text := runOnTerminal(t, tt.env, append([]string{"hostile"}, tt.args...)...)
+			if !strings.Contains(text, "STATE") {
+				t.Fatalf("lab hostile printed %q, want a table", text)
+			}
+			if got := strings.Contains(text, colored); got != tt.want {
+				t.Errorf("lab hostile printed %q; coloured %t, want %t", text, got, tt.want)
+			}
+			if !tt.want && strings.Contains(text, "\x1b") {
+				t.Errorf("lab hostile printed %q, want no escape at all", text)
+			}
+			if strings.Contains(text, "\x1b[2J") || strings.Contains(text, "\u009b") {
+				t.Errorf("lab hostile printed %q, with an escape from the data", text)
+			}
+		})
+	}
+}
+
+func TestHelpOnTerminal(t *testing.T) {
+	if text := runOnTerminal(t, []string{"TERM=xterm"}, "--help"); !strings.Contains(text, "\x1b[1mUsage:\x1b[m\n") {
+		t.Errorf("--help printed %q, want bold headings", text)
+	}
+	if text := runOnTerminal(t, []string{"TERM=xterm"}, "--help", "--color=never"); strings.Contains(text, "\x1b") {
+		t.Errorf("--help --color=never printed %q, want no escapes", text)
+	}
+}
+
+func TestProgressOnTerminal(t *testing.T) {
+	want := "\r\x1b[Kreading 0/2\r\x1b[Kdone\n"
+	if got := runOnTerminal(t, []string{"TERM=xterm"}, "progress"); got != want {
+		t.Errorf("lab progress printed %q, want %q", got, want)
+	}
+	for _, tt := range []struct{ env, flag string }{{"TERM=dumb", "-v=false"}, {"TERM=xterm", "-q"}} {
+		if got := runOnTerminal(t, []string{tt.env}, "progress", tt.flag); got != "done\n" {
+			t.Errorf("lab progress with %s and %s printed %q, want no progress", tt.env, tt.flag, got)
+		}
+	}
+}
+
+// TestStartAsksNobody holds that nothing is started and the terminal isn't asked for its colours before a command
+// runs, in tmux either: that would cost time in every run and read what the user types.
+func TestStartAsksNobody(t *testing.T) {
+	dir := t.TempDir()
+	trap := "#!/bin/sh\ntouch " + dir + "/started\n"
+	if err := os.WriteFile(dir+"/tmux", []byte(trap), 0o700); err != nil { //nolint:gosec // it must be executable
+		t.Fatal(err)
+	}
+	text := runOnTerminal(t, []string{"TERM=tmux-256color", "TMUX=/tmp/tmux-0/default,1,0", "PATH=" + dir + ":/usr/bin:/bin"}, "version")
+	if !strings.HasPrefix(text, "rdmactl ") || strings.Contains(text, "\x1b") {
+		t.Errorf("version printed %q, want one plain line", text)
+	}
+	if _, err := os.Stat(dir + "/started"); err == nil {
+		t.Error("version started tmux")
+	}
+}
+
+// TestInterruptOnTerminal holds that Ctrl-C works twice on a terminal: the second one ends a command that doesn't listen.
+func TestInterruptOnTerminal(t *testing.T) {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	control, terminal := openPTY(t)
+	cmd := &exec.Cmd{
+		Path: exe, Args: []string{"lab", "hang"}, Env: []string{"TERM=xterm"},
+		Stdin: terminal, Stdout: terminal, Stderr: terminal,
+		SysProcAttr: &syscall.SysProcAttr{Setsid: true, Setctty: true},
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = terminal.Close() // the child's copies stay
+	ended := make(chan struct{})
+	go func() {
+		_ = cmd.Wait() // ProcessState says how it ended
+		close(ended)
+	}()
+	buf := make([]byte, 256)
+	if _, err := control.Read(buf); err != nil { // "hanging": the handler is in place
+		t.Fatal(err)
+	}
+	for range 100 {
+		if _, err := control.Write([]byte{3}); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-ended:
+			status, _ := cmd.ProcessState.Sys().(syscall.WaitStatus)
+			if !status.Signaled() || status.Signal() != syscall.SIGINT {
+				t.Errorf("lab hang ended with %v, want by SIGINT", cmd.ProcessState)
+			}
+			return
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	_ = cmd.Process.Kill()
+	t.Error("lab hang outlived a hundred Ctrl-C")
+}

@@ -1,0 +1,219 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rdmakit/rdmakit/doctor"
+	"github.com/rdmakit/rdmakit/doctor/checks"
+	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/internal/cli/node"
+	"github.com/rdmakit/rdmakit/internal/record/nodetree"
+	"github.com/rdmakit/rdmakit/internal/sim/host"
+	"github.com/rdmakit/rdmakit/internal/text/english"
+	"github.com/rdmakit/rdmakit/internal/text/output"
+	"github.com/rdmakit/rdmakit/internal/text/pciname"
+	"github.com/rdmakit/rdmakit/launch"
+)
+
+func newDemoCommand(app *cli.App) *cobra.Command {
+	var save string
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Show all of it on an emulated node: no hardware needed",
+		Long: `Run detect, doctor and env on an emulated GPU node with eight 400 Gb/s RoCE cards, on
+which two faults are planted, and compare what doctor finds with what was planted. It
+is the code that runs on a real node; only the files that it reads are made up, in
+memory. No hardware, driver or privilege is needed, and nothing is changed.
+
+With --save the emulated node is kept as a file, for other commands to read.
+
+The exit code is 0 when doctor found exactly what was planted, and 1 otherwise.`,
+		Example: `  rdmactl demo
+  rdmactl demo -o json
+  rdmactl demo --save node.tree
+  rdmactl show mlx5_2 --from node.tree`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			spec := host.Demo()
+			return runDemo(cmd.Context(), app, spec, spec.Faults(), save)
+		},
+	}
+	cmd.Flags().StringVar(&save, "save", "", "keep the emulated node in the new `FILE`, for --from")
+	return cmd
+}
+
+// demoSchema is the version of the JSON form of demo.
+const demoSchema = "rdmakit.demo/v1"
+
+// demoReport is what demo prints.
+type demoReport struct {
+	Schema   string `json:"schema"`
+	Emulated bool   `json:"emulated"` // always true: nothing here is of this machine
+	About    string `json:"about"`
+	// Detect, Doctor and Launch are what the commands detect, doctor and env report.
+	Detect  node.DetectReport `json:"detect"`
+	Doctor  doctor.Report     `json:"doctor"`
+	Launch  launch.Plan       `json:"launch"`
+	Planted []demoFault       `json:"planted"`
+	// Unexpected holds what doctor found and nobody planted.
+	Unexpected []doctor.Finding `json:"unexpected"`
+	Passed     bool             `json:"passed"`
+}
+
+// demoFault is a planted fault and whether doctor found it.
+type demoFault struct {
+	host.Fault
+	Found bool `json:"found"`
+	// Summary is what doctor says of it, "" when it was not found.
+	Summary string `json:"summary,omitempty"`
+}
+
+// runDemo scans, judges and configures an emulated node by the functions that
+// detect, doctor and env call on a real one. Faults are those that doctor should find.
+func runDemo(ctx context.Context, app *cli.App, spec host.Spec, faults []host.Fault, save string) error {
+	tree, err := host.New(spec)
+	if err != nil {
+		return err
+	}
+	if save != "" {
+		if err := saveTree(tree, save); err != nil {
+			return err
+		}
+		app.Out.Note("note: the emulated node is in %s: rdmactl doctor --from %s reads it", save, save)
+	}
+	report := demoReport{Schema: demoSchema, Emulated: true, About: spec.About() + "; " + english.Count(len(faults), "fault") + " planted"}
+	if err := fillDemo(ctx, app, &report, tree); err != nil {
+		return err
+	}
+	report.Planted, report.Unexpected = compareFaults(faults, report.Doctor.Findings)
+	report.Passed = len(report.Unexpected) == 0 && !slices.ContainsFunc(report.Planted, func(f demoFault) bool { return !f.Found })
+	blocks, err := report.blocks(app.Out.Wide())
+	if err != nil {
+		return err
+	}
+	if err := app.Out.Print(report, blocks...); err != nil {
+		return err
+	}
+	return report.result()
+}
+
+// fillDemo does on the tree what detect, doctor and env do.
+func fillDemo(ctx context.Context, app *cli.App, report *demoReport, tree *nodetree.Tree) error {
+	n, err := cli.Recorded(tree.FS(), nil, "emulated node")
+	if err != nil {
+		return err
+	}
+	defer n.Close()
+	n.Names = pciname.New(app.Config.PCIIDs)
+	snap, partial, err := app.ScanNode(ctx, n)
+	if err != nil {
+		return err
+	}
+	if partial != nil { // the files are our own: all of them must be readable
+		return cli.Exitf(cli.ExitFault, "%d files of the emulated node could not be read", len(snap.Problems))
+	}
+	report.Detect = node.NewDetectReport(snap)
+	report.Doctor, err = doctor.Run(ctx, checks.All(), doctor.Input{Snapshot: &snap}, doctor.Options{Now: app.Now()})
+	if err != nil {
+		return err
+	}
+	report.Launch, err = launch.Derive(snap, launch.Options{})
+	return err
+}
+
+// compareFaults tells which faults doctor found, and what it found besides.
+func compareFaults(faults []host.Fault, findings []doctor.Finding) (planted []demoFault, unexpected []doctor.Finding) {
+	unexpected = []doctor.Finding{}
+	for _, f := range faults {
+		planted = append(planted, demoFault{Fault: f})
+	}
+	for _, found := range findings {
+		if found.Outcome.Compare(doctor.OutcomeInfo) <= 0 {
+			continue
+		}
+		i := slices.IndexFunc(planted, func(f demoFault) bool { return f.Check == found.CheckID && f.Object == found.Object })
+		if i < 0 {
+			unexpected = append(unexpected, found)
+			continue
+		}
+		planted[i].Found, planted[i].Summary = true, found.Summary
+	}
+	return planted, unexpected
+}
+
+// saveTree writes the tree to a file that does not exist yet.
+func saveTree(tree *nodetree.Tree, name string) error {
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return fmt.Errorf("save emulated node: %w", err)
+	}
+	_, err = file.Write(tree.Text())
+	if closeErr := file.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return fmt.Errorf("save emulated node: %w", err)
+	}
+	return nil
+}
+
+func (r demoReport) blocks(wide bool) ([]output.Block, error) {
+	env, err := launch.Format(r.Launch, launch.FormatShell)
+	if err != nil {
+		return nil, err
+	}
+	section := func(command, text string) output.Block {
+		return output.Line(output.Bold("rdmactl "+command), output.Plain(": "+text))
+	}
+	blocks := []output.Block{output.Text{Lines: [][]output.Cell{
+		{output.Warn("EMULATED"), output.Plain("  " + r.About)},
+		{output.Plain("          no figure below is of this machine; the code is what runs on a real node")},
+	}}}
+	blocks = append(blocks, section("detect", "what is there"))
+	blocks = append(blocks, r.Detect.Blocks()...)
+	blocks = append(blocks, section("doctor", "what is wrong, and what to do about it"))
+	blocks = append(blocks, node.ReportBlocks(r.Doctor, wide)...)
+	blocks = append(blocks, section("env", "what jobs need in their environment here"), output.Paragraph(string(env)))
+	return append(blocks, r.verdict()), nil
+}
+
+// verdict compares planted and found, one fault a line.
+func (r demoReport) verdict() output.Block {
+	t := output.Text{Lines: [][]output.Cell{{output.Bold("planted and found"), output.Plain(" (EMULATED)")}}}
+	for _, f := range r.Planted {
+		mark, by := output.Good("found  "), ", named by "+f.Check+" at "+f.Object
+		if !f.Found {
+			mark, by = output.Bad("missing"), ", not found by "+f.Check+" at "+f.Object
+		}
+		t.Lines = append(t.Lines, []output.Cell{output.Plain("  "), mark, output.Plain("  " + f.Text + by)})
+	}
+	for _, f := range r.Unexpected {
+		t.Lines = append(t.Lines, []output.Cell{output.Plain("  "), output.Bad("extra  "), output.Plain("  " + f.CheckID + " at " + f.Object + ": " + f.Summary)})
+	}
+	if r.Passed {
+		t.Lines = append(t.Lines, []output.Cell{output.Good(fmt.Sprintf("doctor found %s planted, and nothing else", english.Count(len(r.Planted), "fault")))})
+	}
+	return t
+}
+
+// result is nil when doctor found exactly what was planted, and names the difference otherwise.
+func (r demoReport) result() error {
+	if r.Passed {
+		return nil
+	}
+	var wrong []string
+	for _, f := range r.Planted {
+		if !f.Found {
+			wrong = append(wrong, fmt.Sprintf("%s at %s is missing", f.Check, f.Object))
+		}
+	}
+	for _, f := range r.Unexpected {
+		wrong = append(wrong, fmt.Sprintf("%s at %s is extra", f.CheckID, f.Object))
+	}
+	return cli.WithHints(cli.Exitf(cli.ExitFault, "doctor did not find what was planted: %s", strings.Join(wrong, ", ")), "this is a bug in rdmactl: please report it")
+}

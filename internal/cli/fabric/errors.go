@@ -1,0 +1,388 @@
+package fabric
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rdmakit/rdmakit/fabric"
+	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/internal/text/english"
+	"github.com/rdmakit/rdmakit/internal/text/output"
+)
+
+// fabricErrorsSchema is the version of the JSON form of errors.
+const fabricErrorsSchema = "rdmakit.fabric-errors/v1"
+
+// errorFlags choose among the counters.
+type errorFlags struct {
+	interval, since, thresholds string
+	all                         bool
+}
+
+func newFabricErrorsCommand(app *cli.App, flags *fabricFlags) *cobra.Command {
+	var f errorFlags
+	cmd := &cobra.Command{
+		Use:   "errors [NODE...]",
+		Short: "List error counters above their thresholds, and with --interval their rates",
+		Long: `Errors reads the counters of the ports that are active and lists those above their thresholds, with both ends of the cable:
+all, or those of cables with an end at NODE, or at its port N with "[N]" behind a name or GUID.
+
+Each error counter that isn't 0 is listed unless --thresholds FILE says otherwise. The file has a line for each counter,
+"Name=VALUE" as infiniband-diags writes it or "Name: VALUE" (YAML), and # begins a comment; a counter is listed when its
+value is greater. "Name: never" leaves it out. PortXmitWait counts how long data waited, which is congestion and no
+fault: it is listed only where the file names it.
+
+Counters say nothing of when. --interval TIME reads twice, and --since FILE compares with a topology saved before (topology
+--counters --save FILE): counters that have grown are listed too, with the growth a second. Classic counters have 4 to
+32 bits and stop at their end: one that stands there is marked saturated, its figures are lower bounds. When the second
+reading fails or is interrupted, the first is printed, with a warning: the exit code is 7 then, or 6 for --timeout.
+
+The exit code is 1 when a counter is listed, whatever --all adds and however partial the sweep is. Reading counters needs
+LIDs, so 3 also means that no subnet manager has been here.
+` + fabricExitCodes,
+		Example: `  rdmactl fabric errors
+  rdmactl fabric errors --interval 10s
+  rdmactl fabric errors "leaf*" --thresholds /etc/infiniband-diags/error_thresholds
+  rdmactl fabric errors --since yesterday.json -o json`,
+		Args: nodeArgs,
+		RunE: func(cmd *cobra.Command, args []string) error { return listErrors(app, cmd, flags, f, args) },
+	}
+	set := cmd.Flags()
+	set.StringVarP(&f.interval, "interval", "i", "", "read twice, with this `TIME` between: 10s, or a number of seconds")
+	set.StringVar(&f.since, "since", "", "compare with the counters in the topology saved in `FILE`")
+	set.StringVar(&f.thresholds, "thresholds", "", "values above which counters are listed, in `FILE`")
+	set.BoolVarP(&f.all, "all", "a", false, "list all counters, those of traffic too")
+	cmd.MarkFlagsMutuallyExclusive("interval", "since")
+	_ = cmd.MarkFlagFilename("since", "json")
+	_ = cmd.MarkFlagFilename("thresholds")
+	return cmd
+}
+
+// errorsReport is what errors prints.
+type errorsReport struct {
+	Schema string      `json:"schema"`
+	Sweep  sweepReport `json:"sweep"`
+	// Since is when the earlier reading was begun, and Seconds how long before this one; absent without.
+	Since      *time.Time        `json:"since,omitempty"`
+	Seconds    float64           `json:"seconds,omitempty"`
+	Thresholds fabric.Thresholds `json:"thresholds"`
+	// Ports is how many were read.
+	Ports int                `json:"portsRead"`
+	Links []linkErrorsReport `json:"links"`
+	// Faults counts the counters that are above their thresholds or have grown.
+	Faults int `json:"faults"`
+}
+
+// linkErrorsReport has the counters of both ends of a cable.
+type linkErrorsReport struct {
+	A        fabricEnd       `json:"a"`
+	B        *fabricEnd      `json:"b,omitempty"`
+	Counters []counterReport `json:"counters"`
+}
+
+// counterReport is one counter at one end.
+type counterReport struct {
+	// At is the end where it counts: a or b.
+	At    string `json:"at"`
+	Name  string `json:"name"`
+	Value uint64 `json:"value"`
+	Bits  int    `json:"bits"`
+	// Exceeded says that the value is above its threshold.
+	Exceeded bool `json:"exceeded"`
+	// Saturated says that the counter stands at its end, so that value, delta and rate are lower bounds.
+	Saturated bool     `json:"saturated,omitempty"`
+	Delta     *uint64  `json:"delta,omitempty"`
+	PerSecond *float64 `json:"perSecond,omitempty"`
+	Reset     bool     `json:"reset,omitempty"`
+	isError   bool
+}
+
+// grown reports whether an error counter that is judged has grown.
+func (c *counterReport) grown(limits fabric.Thresholds) bool {
+	_, judged := limits[c.Name]
+	return judged && c.isError && c.Delta != nil && *c.Delta > 0
+}
+
+func listErrors(app *cli.App, cmd *cobra.Command, flags *fabricFlags, f errorFlags, patterns []string) error {
+	limits, interval, earlier, err := errorInputs(app, cmd, f)
+	if err != nil {
+		return err
+	}
+	s, err := readSubnet(app, cmd, flags, fabric.Options{Counters: true})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if earlier != nil && !earlier.Started.Before(s.Started) {
+		return cli.UsageError(cmd, fmt.Errorf("--since %s: it was not saved before", f.since))
+	}
+	if interval > 0 && s.cut == nil {
+		earlier = readAgain(cmd.Context(), app, s, flags, interval)
+	}
+	chosen, err := selectNodes(s.Topology, patterns)
+	if err != nil {
+		return err
+	}
+	r := newErrorsReport(s.Topology, earlier, chosen, limits, f.all)
+	if err := app.Out.Print(r, append(r.blocks(f.all), gaps(s.Topology)...)...); err != nil {
+		return err
+	}
+	switch {
+	case r.Faults > 0:
+		return cli.ExitSilently(cli.ExitFault)
+	case r.Ports > 0, s.cut != nil, s.end() != nil && anyActive(chosen.nodes):
+		return s.end()
+	case flags.from != "":
+		return cli.WithHints(cli.Exitf(cli.ExitNotFound, "the saved topology has no counters of these ports"), "rdmactl fabric topology --counters --save FILE reads them too")
+	}
+	return cli.WithHints(cli.Exitf(cli.ExitNotFound, "no port is active whose counters could be read"), "counters need LIDs, which a subnet manager gives: rdmactl fabric sm")
+}
+
+// anyActive reports whether a port carries traffic, so that its counters could have been read.
+func anyActive(nodes []*fabric.Node) bool {
+	return slices.ContainsFunc(nodes, func(n *fabric.Node) bool {
+		_, active := upCount(n)
+		return active > 0
+	})
+}
+
+// hasCounters reports whether the counters of a port have been read.
+func hasCounters(t *fabric.Topology) bool {
+	return slices.ContainsFunc(t.Nodes, func(n *fabric.Node) bool {
+		return slices.ContainsFunc(n.Ports, func(p fabric.Port) bool { return p.Readings() != nil })
+	})
+}
+
+// errorInputs reads what the flags name, before the subnet is asked.
+func errorInputs(app *cli.App, cmd *cobra.Command, f errorFlags) (limits fabric.Thresholds, interval time.Duration, earlier *fabric.Topology, err error) {
+	limits = fabric.DefaultThresholds()
+	if cmd.Flags().Changed("interval") && cmd.Flags().Changed("from") {
+		return nil, 0, nil, cli.UsageError(cmd, errors.New("--from and --interval exclude each other"))
+	}
+	if cmd.Flags().Changed("thresholds") {
+		if limits, err = readThresholds(f.thresholds); err != nil {
+			return nil, 0, nil, err
+		}
+	}
+	if cmd.Flags().Changed("interval") {
+		if interval, err = parsePositiveDuration(f.interval); err != nil {
+			return nil, 0, nil, cli.UsageError(cmd, fmt.Errorf("--interval %q: %w", f.interval, err))
+		}
+	}
+	if cmd.Flags().Changed("since") {
+		if earlier, err = readTopology(app, f.since); err != nil {
+			return nil, 0, nil, err
+		}
+		if !hasCounters(earlier) {
+			return nil, 0, nil, cli.WithHints(cli.Exitf(cli.ExitNotFound, "--since %s: the saved topology has no counters", f.since),
+				"rdmactl fabric topology --counters --save FILE reads them too")
+		}
+	}
+	return limits, interval, earlier, nil
+}
+
+// readAgain waits and sweeps once more: s becomes the later topology, the earlier one is returned. When that fails or is cut short, s stays,
+// with a warning, and there is no earlier one.
+func readAgain(ctx context.Context, app *cli.App, s *fabricView, flags *fabricFlags, interval time.Duration) *fabric.Topology {
+	earlier := s.Topology
+	once := func(why error) *fabric.Topology {
+		s.cut, s.Complete = why, false
+		app.Out.Note("warning: %v: the counters were read once only", why)
+		return nil
+	}
+	progress := app.Out.Progress("waiting for the second reading, seconds", int(interval/time.Second))
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for end := time.After(time.Until(earlier.Started.Add(interval))); end != nil; {
+		select {
+		case <-tick.C:
+			progress.Add(1)
+		case <-end:
+			end = nil
+		case <-ctx.Done():
+			progress.Done()
+			return once(context.Cause(ctx))
+		}
+	}
+	progress.Done()
+	t, err := discover(ctx, app, s.transport, flags, fabric.Options{Counters: true, Previous: earlier})
+	if err != nil {
+		return once(err)
+	}
+	s.Topology = t
+	flags.keep(t)
+	return earlier
+}
+
+// newErrorsReport compares counters with their thresholds and with an earlier reading, nil for none.
+func newErrorsReport(t, earlier *fabric.Topology, chosen *selection, limits fabric.Thresholds, all bool) errorsReport {
+	r := errorsReport{Schema: fabricErrorsSchema, Sweep: newSweepReport(t), Thresholds: limits, Links: []linkErrorsReport{}}
+	elapsed := time.Duration(0)
+	if earlier != nil {
+		elapsed = t.Started.Sub(earlier.Started)
+		r.Since, r.Seconds = new(earlier.Started.UTC()), elapsed.Seconds()
+	}
+	for _, ends := range countedEnds(t) {
+		if !chosen.hasEnd(ends...) {
+			continue
+		}
+		one := linkErrorsReport{A: endOf(t, ends[0]), Counters: []counterReport{}}
+		if len(ends) > 1 {
+			one.B = new(endOf(t, ends[1]))
+		}
+		for i, id := range ends {
+			readings := t.Port(id).Readings()
+			if readings == nil {
+				continue
+			}
+			r.Ports++
+			one.Counters = append(one.Counters, r.judge([]string{"a", "b"}[i], changesOf(earlier, id, readings, elapsed), all)...)
+		}
+		if len(one.Counters) > 0 {
+			r.Links = append(r.Links, one)
+		}
+	}
+	slices.SortStableFunc(r.Links, func(a, b linkErrorsReport) int { return a.A.compare(b.A) })
+	return r
+}
+
+// countedEnds are the ends of each cable, switches first, and ports with counters whose other end isn't known.
+func countedEnds(t *fabric.Topology) [][]fabric.PortID {
+	var list [][]fabric.PortID
+	for _, l := range t.Links() {
+		r := newLinkReport(t, l)
+		list = append(list, []fabric.PortID{{Node: r.A.Node, Port: r.A.Port}, {Node: r.B.Node, Port: r.B.Port}})
+	}
+	for _, n := range t.Nodes {
+		for number := range n.Ports {
+			if p := &n.Ports[number]; !p.HasPeer() && (p.Counters != nil || p.Extended != nil) {
+				list = append(list, []fabric.PortID{{Node: n.GUID(), Port: uint8(number)}})
+			}
+		}
+	}
+	return list
+}
+
+func changesOf(earlier *fabric.Topology, id fabric.PortID, readings []fabric.Reading, elapsed time.Duration) []fabric.Change {
+	var before []fabric.Reading
+	if earlier != nil {
+		if p := earlier.Port(id); p != nil {
+			before = p.Readings()
+		}
+	}
+	return fabric.Changes(before, readings, elapsed)
+}
+
+// judge returns the counters to list.
+func (r *errorsReport) judge(at string, changes []fabric.Change, all bool) []counterReport {
+	var list []counterReport
+	for _, c := range changes {
+		one := counterReport{
+			At: at, Name: c.Name, Value: c.Value, Bits: c.Bits, Exceeded: r.Thresholds.Exceeded(c.Reading), Saturated: c.Saturated(),
+			Delta: c.Delta, PerSecond: c.PerSecond, Reset: c.Reset, isError: c.IsError,
+		}
+		fault := one.Exceeded || one.grown(r.Thresholds)
+		if fault {
+			r.Faults++
+		}
+		if fault || all {
+			list = append(list, one)
+		}
+	}
+	return list
+}
+
+func (r *errorsReport) blocks(all bool) []output.Block {
+	head := fmt.Sprintf("%s read", english.Count(r.Ports, "port"))
+	if r.Since != nil {
+		head += fmt.Sprintf(", compared with %s before", time.Duration(r.Seconds*float64(time.Second)).Round(10*time.Millisecond))
+	}
+	verdict := output.Good("no counter above its threshold")
+	if r.Faults > 0 {
+		verdict = output.Bad(english.Count(r.Faults, "counter") + " above threshold or growing")
+		if r.Since == nil {
+			verdict = output.Bad(english.Count(r.Faults, "counter") + " above threshold")
+		}
+	}
+	if r.Ports == 0 {
+		return nil
+	}
+	blocks := []output.Block{output.Line(output.Plain(head+": "), verdict)}
+	if len(r.Links) == 0 {
+		return blocks
+	}
+	return append(blocks, r.table(all))
+}
+
+func (r *errorsReport) table(all bool) output.Table {
+	table := output.Table{Columns: []output.Column{{Name: "port"}, {Name: "counter"}, {Name: "value", Align: output.AlignRight}}}
+	if r.Since != nil {
+		table.Columns = append(table.Columns, output.Column{Name: "new", Align: output.AlignRight}, output.Column{Name: "per second", Align: output.AlignRight})
+	}
+	table.Columns = append(table.Columns, output.Column{Name: "other end"}, output.Column{Name: "note"}, output.Column{Name: "bits", Wide: true, Align: output.AlignRight},
+		output.Column{Name: "threshold", Wide: true, Align: output.AlignRight})
+	for i := range r.Links {
+		l := &r.Links[i]
+		for j := range l.Counters {
+			table.Rows = append(table.Rows, r.row(l, &l.Counters[j], all))
+		}
+	}
+	return table
+}
+
+func (r *errorsReport) row(l *linkErrorsReport, c *counterReport, all bool) []output.Cell {
+	here, there := l.A.String(), ""
+	if l.B != nil {
+		there = l.B.String()
+	}
+	if c.At == "b" {
+		here, there = there, here
+	}
+	value := output.Plain(c.bound() + strconv.FormatUint(c.Value, 10))
+	if c.Exceeded && all {
+		value.Style = output.StyleBad
+	}
+	row := []output.Cell{output.Plain(here), output.Plain(c.Name), value}
+	if r.Since != nil {
+		fresh, rate := output.Plain(""), output.Plain("")
+		if c.Delta != nil {
+			fresh.Text = c.bound() + strconv.FormatUint(*c.Delta, 10)
+			if c.grown(r.Thresholds) {
+				fresh.Style = output.StyleBad
+			}
+		}
+		if c.PerSecond != nil {
+			rate.Text = c.bound() + strconv.FormatFloat(*c.PerSecond, 'g', 4, 64)
+		}
+		row = append(row, fresh, rate)
+	}
+	limit := "-"
+	if v, ok := r.Thresholds[c.Name]; ok {
+		limit = strconv.FormatUint(v, 10)
+	}
+	return append(row, output.Plain(there), c.note(), output.Plain(strconv.Itoa(c.Bits)), output.Plain(limit))
+}
+
+// bound marks figures of a counter that may have been higher.
+func (c *counterReport) bound() string {
+	if c.Saturated {
+		return "≥"
+	}
+	return ""
+}
+
+func (c *counterReport) note() output.Cell {
+	switch {
+	case c.Saturated:
+		return output.Bad("saturated: it no longer counts until it is reset (perfquery -R)")
+	case c.Reset:
+		return output.Warn("was reset")
+	}
+	return output.Plain("")
+}

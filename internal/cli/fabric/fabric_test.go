@@ -1,0 +1,343 @@
+package fabric
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/rdmakit/rdmakit/fabric"
+	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/internal/cli/clitest"
+	"github.com/rdmakit/rdmakit/internal/sim/subnet"
+	"github.com/rdmakit/rdmakit/internal/text/output"
+	"github.com/rdmakit/rdmakit/wire/mad"
+)
+
+// sweptNet returns what a sweep of a subnet of the simulator sees.
+func sweptNet(t *testing.T, net *subnet.Subnet) *fabric.Topology {
+	t.Helper()
+	var topology *fabric.Topology
+	synctest.Test(t, func(t *testing.T) {
+		net.Delay = time.Millisecond
+		var err error
+		if topology, err = fabric.Discover(t.Context(), net.Transport("host0"), fabric.Options{Counters: true}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	return topology
+}
+
+// narrow has a node's port come up at 1X, of 1X or 4X that it may have.
+func narrow(n *subnet.Node, at uint8) {
+	n.PortInfo = func(port uint8, info *mad.PortInfo) {
+		if port == at {
+			info.LinkWidthSupported, info.LinkWidthEnabled, info.LinkWidthActive = 3, 3, mad.LinkWidth1X
+		}
+	}
+}
+
+func TestDowntrainedLinks(t *testing.T) {
+	net := subnet.FatTree(2, 2, 1)
+	narrow(net.Node("leaf1"), 2)
+	narrow(net.Node("host3"), 1)
+	topology := sweptNet(t, net)
+	chosen, err := selectNodes(topology, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newLinksReport(topology, nil, chosen, linkFlags{downtrained: true})
+	if len(r.Links) != 1 {
+		t.Fatalf("links --downtrained lists %+v, want the one of host3", r.Links)
+	}
+	l := r.Links[0]
+	if l.A.String() != "leaf1[2]" || l.B.String() != "host3[1]" || !l.isFault() || l.Width != "1X" || l.Possible.Width != "4X" {
+		t.Errorf("links --downtrained lists %+v, possible %+v, want leaf1[2] to host3[1], 1X of 4X", l, l.Possible)
+	}
+	if got := l.note().Text; !strings.HasPrefix(got, "could be 4X ") {
+		t.Errorf("note = %q, want what it could be", got)
+	}
+	all := newLinksReport(topology, nil, chosen, linkFlags{})
+	var order []string
+	for _, l := range all.Links {
+		order = append(order, l.A.String()+" "+l.B.String())
+	}
+	want := []string{"leaf0[1] host0[1]", "leaf0[2] host1[1]", "leaf0[3] spine0[1]", "leaf1[1] host2[1]", "leaf1[2] host3[1]", "leaf1[3] spine0[2]"}
+	if diff := cmp.Diff(want, order); diff != "" {
+		t.Errorf("links (-want +got):\n%s", diff)
+	}
+}
+
+func TestLostLinks(t *testing.T) {
+	net := subnet.FatTree(2, 2, 1)
+	before := sweptNet(t, net)
+	net.Disconnect(net.Node("leaf1"), 2)
+	after := sweptNet(t, net)
+	chosen, err := selectNodes(after, []string{"leaf1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newLinksReport(after, before, chosen, linkFlags{down: true})
+	if len(r.Links) != 1 || !r.Links[0].LostLink || r.Links[0].B.String() != "host3[1]" || !r.Links[0].isFault() {
+		t.Errorf("links --down lists %+v, want leaf1[2], which was host3", r.Links)
+	}
+}
+
+func TestErrorsSince(t *testing.T) {
+	net := subnet.FatTree(1, 2, 1)
+	port := &net.Node("leaf0").Ports[2]
+	port.Counters.SymbolErrorCounter, port.Counters.LinkDownedCounter = 5, 7
+	before := sweptNet(t, net)
+	port.Counters.SymbolErrorCounter, port.Counters.LinkDownedCounter = 25, 2
+	after := sweptNet(t, net)
+	after.Started = before.Started.Add(10 * time.Second)
+	chosen, err := selectNodes(after, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	limits := fabric.DefaultThresholds()
+	limits["SymbolErrorCounter"], limits["LinkDownedCounter"] = 100, 1
+	r := newErrorsReport(after, before, chosen, limits, false)
+	if r.Faults != 2 || len(r.Links) != 1 || r.Seconds != 10 {
+		t.Fatalf("errors --since = %+v, want two counters of one link in 10 s", r)
+	}
+	growing, reset := r.Links[0].Counters[0], r.Links[0].Counters[1]
+	if growing.At != "a" || growing.Exceeded || *growing.Delta != 20 || *growing.PerSecond != 2 {
+		t.Errorf("below its threshold and growing: %+v, want 20 new, 2 a second", growing)
+	}
+	if !reset.Exceeded || reset.Delta != nil || reset.note().Text != "was reset" {
+		t.Errorf("above its threshold and reset: %+v, want no growth", reset)
+	}
+}
+
+// checkDot holds a graph to the grammar of Graphviz as far as it is used: balanced braces outside of quotes, closed strings, and each end of
+// an edge declared.
+func checkDot(t *testing.T, text string, nodes, edges int) {
+	t.Helper()
+	unquoted := regexp.MustCompile(`"(?:[^"\\\n]|\\.)*"`).ReplaceAllString(text, "Q")
+	unquoted = regexp.MustCompile(`//.*`).ReplaceAllString(unquoted, "")
+	if strings.Contains(unquoted, `"`) || strings.Count(unquoted, "{") != strings.Count(unquoted, "}") || strings.Count(unquoted, "[") != strings.Count(unquoted, "]") {
+		t.Errorf("graph is not balanced:\n%s", text)
+	}
+	statement := regexp.MustCompile(`^\s*(|graph \w+ \{|\}|\{ rank=same;\s*|\w+=\w+;|(node|edge|Q|Q -- Q) \[(\w+=(Q|[\w.]+)(, )?)+\];)\s*$`)
+	for line := range strings.Lines(unquoted) {
+		if !statement.MatchString(strings.TrimRight(line, "\n")) {
+			t.Errorf("graph has the statement %q", line)
+		}
+	}
+	declared := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^\s*("0x[0-9a-f]{16}") \[`).FindAllStringSubmatch(text, -1) {
+		declared[m[1]] = true
+	}
+	found := regexp.MustCompile(`("0x[0-9a-f]{16}") -- ("0x[0-9a-f]{16}")`).FindAllStringSubmatch(text, -1)
+	for _, m := range found {
+		if !declared[m[1]] || !declared[m[2]] {
+			t.Errorf("edge %s has an end that is not declared", m[0])
+		}
+	}
+	if len(declared) != nodes || len(found) != edges {
+		t.Errorf("graph has %d nodes and %d edges, want %d and %d", len(declared), len(found), nodes, edges)
+	}
+}
+
+func TestDot(t *testing.T) {
+	net := subnet.FatTree(2, 2, 1)
+	net.Node("host1").Description = `a "quoted\" name`
+	narrow(net.Node("leaf1"), 2)
+	narrow(net.Node("host3"), 1)
+	var b strings.Builder
+	if err := writeDot(&b, sweptNet(t, net)); err != nil {
+		t.Fatal(err)
+	}
+	checkDot(t, b.String(), 7, 6)
+	if !strings.Contains(b.String(), `label="a \"quoted\\\" name\nLID`) {
+		t.Errorf("the name of host1 is not quoted:\n%s", b.String())
+	}
+	if n := strings.Count(b.String(), "color=red"); n != 1 {
+		t.Errorf("%d links in red, want the one that is down-trained", n)
+	}
+}
+
+func TestParseThresholds(t *testing.T) {
+	defaults := fabric.DefaultThresholds()
+	with := func(change func(fabric.Thresholds)) fabric.Thresholds {
+		limits := fabric.DefaultThresholds()
+		change(limits)
+		return limits
+	}
+	tests := []struct {
+		text string
+		want fabric.Thresholds
+		err  string
+	}{
+		{"", defaults, ""},
+		{"# nothing\n\n", defaults, ""},
+		{"SymbolErrorCounter=10\n PortXmitWait = 1000 # ticks\n", with(func(l fabric.Thresholds) { l["SymbolErrorCounter"], l["PortXmitWait"] = 10, 1000 }), ""},
+		{"SymbolErrorCounter: 10\nVL15Dropped: never\n", with(func(l fabric.Thresholds) { l["SymbolErrorCounter"] = 10; delete(l, "VL15Dropped") }), ""},
+		{"{SymbolErrorCounter: 10}", with(func(l fabric.Thresholds) { l["SymbolErrorCounter"] = 10 }), ""},
+		{"VL15Dropped=NEVER", with(func(l fabric.Thresholds) { delete(l, "VL15Dropped") }), ""},
+		{"SymbolErrorCounter=ten", nil, `line 1: SymbolErrorCounter: "ten" is neither a number nor "never"`},
+		{"SymbolErrorCounter=-1", nil, `line 1: SymbolErrorCounter: "-1" is neither a number nor "never"`},
+		{"\nsymbolerrorcounter=1", nil, `line 2: no counter is named "symbolerrorcounter"`},
+		{"VL15Dropped=1\nVL15Dropped=2", nil, "line 2: VL15Dropped is in line 1 already"},
+		{"VL15Dropped: 1\nVL15Dropped: 2", nil, "line 2: VL15Dropped is in line 1 already"},
+		{"VL15Dropped\nPortXmitWait=1", nil, "line 1: not of the form Name=VALUE as the others are"},
+		{"- a\n- b", nil, "neither lines of Name=VALUE nor a YAML mapping of names to values"},
+		{"VL15Dropped: [1]", nil, "line 1: not a name with a value"},
+	}
+	for _, tt := range tests {
+		got, err := parseThresholds([]byte(tt.text))
+		text := ""
+		if err != nil {
+			text = err.Error()
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" || text != tt.err {
+			t.Errorf("parseThresholds(%q) = %v, %q, want %v, %q", tt.text, got, text, tt.want, tt.err)
+		}
+	}
+}
+
+func FuzzParseThresholds(f *testing.F) {
+	f.Add([]byte("SymbolErrorCounter=10\n"))
+	f.Add([]byte("SymbolErrorCounter: never\n"))
+	f.Add([]byte("a: &a [*a]\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		limits, err := parseThresholds(data)
+		if (limits == nil) == (err == nil) {
+			t.Errorf("parseThresholds(%q) = %v, %v, want either", data, limits, err)
+		}
+	})
+}
+
+// TestSweepCutShort ends a sweep in the middle, in each way that there is.
+func TestSweepCutShort(t *testing.T) {
+	tests := []struct {
+		name   string
+		end    error // of the context, after 3 s
+		budget time.Duration
+		code   int
+		note   string
+	}{
+		{"interrupted", &cli.SignalError{Signal: os.Interrupt}, 0, cli.ExitPartial, "interrupted: what follows is what was known until then"},
+		{"--timeout", &cli.TimeoutError{Limit: 3 * time.Second}, 0, cli.ExitTimeout, "timed out after 3s: what follows"},
+		{"--budget", nil, 3 * time.Second, cli.ExitPartial, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var notes bytes.Buffer
+				app := clitest.NewApp(Commands())
+				app.Out, app.Log = output.New(output.Options{Err: &notes}), slog.New(slog.DiscardHandler)
+				ctx, cancel := context.WithCancelCause(t.Context())
+				if tt.end != nil {
+					time.AfterFunc(3*time.Second, func() { cancel(tt.end) })
+				}
+				net := subnet.FatTree(4, 4, 2)
+				net.Delay = 700 * time.Millisecond
+				view := &fabricView{transport: net.Transport("host0")}
+				if err := sweep(ctx, app, view, &fabricFlags{budget: cli.SecondsValue(tt.budget)}, fabric.Options{MinTimeout: time.Second, MaxTimeout: time.Second}); err != nil {
+					t.Fatal(err)
+				}
+				if n := len(view.Nodes); n == 0 || n >= len(net.Nodes) || len(view.Unreached) == 0 {
+					t.Errorf("the sweep knows %d of %d nodes, and names %v, want a part and what is missing", n, len(net.Nodes), view.Unreached)
+				}
+				if code := cli.ExitCode(view.end()); code != tt.code || !strings.Contains(notes.String(), tt.note) {
+					t.Errorf("the command ends with %d and notes %q, want %d and %q", code, notes.String(), tt.code, tt.note)
+				}
+				cancel(nil)
+			})
+		})
+	}
+}
+
+// TestTimedOut gives a partial end under --timeout the exit code of a timeout, with all that it says.
+func TestTimedOut(t *testing.T) {
+	cut, cancel := context.WithCancelCause(t.Context())
+	cancel(&cli.TimeoutError{Limit: time.Second})
+	noNode := cli.WithHints(cli.Exitf(cli.ExitPartial, "no node leaf9"), "the sweep is partial")
+	tests := []struct {
+		name string
+		cut  bool
+		err  error
+		code int
+		text string
+	}{
+		{"partial in time", false, noNode, cli.ExitPartial, "no node leaf9"},
+		{"partial", true, noNode, cli.ExitTimeout, "no node leaf9"},
+		{"partial without words", true, cli.ExitSilently(cli.ExitPartial), cli.ExitTimeout, "timed out after 1s"},
+		{"fault", true, cli.ExitSilently(cli.ExitFault), cli.ExitFault, "exit code 1"},
+	}
+	for _, tt := range tests {
+		ctx := t.Context()
+		if tt.cut {
+			ctx = cut
+		}
+		got := timedOut(ctx, tt.err)
+		if code := cli.ExitCode(got); code != tt.code || got.Error() != tt.text {
+			t.Errorf("%s: timedOut = %q with %d, want %q with %d", tt.name, got, code, tt.text, tt.code)
+		}
+	}
+	if got := timedOut(cut, nil); got != nil {
+		t.Errorf("timedOut(nil) = %v, want nil", got)
+	}
+}
+
+func TestSecondReadingCutShort(t *testing.T) {
+	for _, tt := range []struct {
+		end  error
+		code int
+		note string
+	}{
+		{&cli.SignalError{Signal: os.Interrupt}, cli.ExitPartial, "interrupted: the counters were read once only"},
+		{&cli.TimeoutError{Limit: time.Minute}, cli.ExitTimeout, "timed out after 1m0s: the counters were read once only"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var notes bytes.Buffer
+			app := clitest.NewApp(Commands())
+			app.Out, app.Log = output.New(output.Options{Err: &notes}), slog.New(slog.DiscardHandler)
+			net := subnet.FatTree(4, 4, 2)
+			net.Delay = time.Millisecond
+			view, flags := &fabricView{transport: net.Transport("host0")}, &fabricFlags{}
+			if err := sweep(t.Context(), app, view, flags, fabric.Options{Counters: true}); err != nil {
+				t.Fatal(err)
+			}
+			first, nodes := view.Topology, len(view.Nodes)
+			ctx, cancel := context.WithCancelCause(t.Context())
+			net.Delay = 100 * time.Millisecond
+			time.AfterFunc(time.Minute+500*time.Millisecond, func() { cancel(tt.end) })
+			if earlier := readAgain(ctx, app, view, flags, time.Minute); earlier != nil || view.Topology != first || len(view.Nodes) != nodes {
+				t.Errorf("%v: the first reading is gone, want it alone", tt.end)
+			}
+			if code := cli.ExitCode(view.end()); code != tt.code || !strings.Contains(notes.String(), tt.note) {
+				t.Errorf("%v: the command ends with %d and notes %q, want %d and %q", tt.end, code, notes.String(), tt.code, tt.note)
+			}
+			cancel(nil)
+		})
+	}
+}
+
+func TestOneSidedElsewhere(t *testing.T) {
+	topology := sweptNet(t, subnet.FatTree(2, 2, 1))
+	leaf, err := topology.Find("leaf1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := fabric.PortID{Node: leaf.Port.Node, Port: 2} // the cable of host3
+	topology.Anomalies = append(topology.Anomalies, fabric.Anomaly{Kind: fabric.AnomalyOneSided, At: at})
+	for name, want := range map[string]bool{"host0": false, "leaf0": false, "leaf1": true, "host3": true} {
+		chosen, err := selectNodes(topology, []string{name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := oneSided(topology, chosen.nodes); got != want {
+			t.Errorf("oneSided(%s) = %v, want %v", name, got, want)
+		}
+	}
+}

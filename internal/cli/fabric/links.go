@@ -1,0 +1,327 @@
+package fabric
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rdmakit/rdmakit/fabric"
+	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/internal/text/output"
+	"github.com/rdmakit/rdmakit/wire/mad"
+)
+
+// fabricLinksSchema is the version of the JSON form of links.
+const fabricLinksSchema = "rdmakit.fabric-links/v1"
+
+// linkFlags choose among the links.
+type linkFlags struct {
+	downtrained, down, check bool
+}
+
+func newFabricLinksCommand(app *cli.App, flags *fabricFlags) *cobra.Command {
+	var choice linkFlags
+	cmd := &cobra.Command{
+		Use:   "links [NODE...]",
+		Short: "List the cables with both ends, width, speed and state",
+		Long: `Links lists each cable once, all or those with an end at NODE: a name, a pattern such as "leaf*", a GUID or a LID. With
+"[N]" behind a name or GUID it is the cable at that port. Gbit/s are the signalling rate of all lanes together: 212.5 for
+4X HDR. A port whose link is up, and of whose other end nothing is known, is listed too.
+
+A link is down-trained when it runs narrower or slower than both its ends support and have enabled; the note says what it
+could be. --down lists the ports without a link instead: empty ones, and those whose cable or other end is dead. With
+--rescan they show who was there when that file was saved.
+
+The exit code is 0 however the links are. With --check it is 1 when a link is down-trained or not active, is up at one
+end only, or has an end that doesn't answer, and with --down when a port has lost the link that it had in the --rescan
+file.
+` + fabricExitCodes,
+		Example: `  rdmactl fabric links
+  rdmactl fabric links --downtrained --check
+  rdmactl fabric links "leaf*" --down --rescan fabric.json`,
+		Args: nodeArgs,
+		RunE: func(cmd *cobra.Command, args []string) error { return listLinks(app, cmd, flags, choice, args) },
+	}
+	set := cmd.Flags()
+	set.BoolVar(&choice.downtrained, "downtrained", false, "only links that run narrower or slower than both ends could")
+	set.BoolVar(&choice.down, "down", false, "the ports without a link instead")
+	set.BoolVar(&choice.check, "check", false, "exit with 1 when a link that is listed is not as it should be")
+	cmd.MarkFlagsMutuallyExclusive("downtrained", "down")
+	return cmd
+}
+
+// linksReport is what links prints.
+type linksReport struct {
+	Schema string       `json:"schema"`
+	Sweep  sweepReport  `json:"sweep"`
+	Links  []linkReport `json:"links"`
+}
+
+// linkReport is a cable, or with --down a port without one.
+type linkReport struct {
+	A fabricEnd `json:"a"`
+	// B is the other end; without a link the one that was there before, if that is known.
+	B     *fabricEnd `json:"b,omitempty"`
+	State string     `json:"state"`
+	// StateB is that of the other end where it differs.
+	StateB string  `json:"stateB,omitempty"`
+	Width  string  `json:"width,omitempty"`
+	Speed  string  `json:"speed,omitempty"`
+	Gbps   float64 `json:"gbps,omitempty"`
+	// Downtrained says that the link runs below Possible, which both ends support and have enabled.
+	Downtrained bool        `json:"downtrained,omitempty"`
+	Possible    *rateReport `json:"possible,omitempty"`
+	LostLink    bool        `json:"lostLink,omitempty"` // it had one when the --rescan file was saved
+	// OtherEnd is why a link that is up has no B: "silent" when who is there was asked and didn't answer, "unknown" when the sweep ended
+	// before that was sure, "contradictory" when what is there is listed as an anomaly.
+	OtherEnd string       `json:"otherEnd,omitempty"`
+	link     *fabric.Link // nil unless both ends are known
+}
+
+// Values of linkReport.OtherEnd.
+const (
+	endSilent        = "silent"
+	endUnknown       = "unknown"
+	endContradictory = "contradictory"
+)
+
+// rateReport is what a link could be.
+type rateReport struct {
+	Width string  `json:"width"`
+	Speed string  `json:"speed"`
+	Gbps  float64 `json:"gbps"`
+}
+
+// isFault reports whether --check takes offence.
+func (l *linkReport) isFault() bool {
+	switch {
+	case l.OtherEnd != "":
+		return l.OtherEnd != endUnknown || l.State != "ACTIVE"
+	case l.link == nil:
+		return l.LostLink
+	}
+	return l.Downtrained || l.State != "ACTIVE" || l.StateB != ""
+}
+
+func newLinkReport(t *fabric.Topology, l fabric.Link) linkReport {
+	r := linkReport{A: endOf(t, l.A), B: new(endOf(t, l.B)), link: &l}
+	if r.B.compare(r.A) < 0 && isSwitchEnd(t, l.A) == isSwitchEnd(t, l.B) || !isSwitchEnd(t, l.A) && isSwitchEnd(t, l.B) {
+		l.A, l.B = l.B, l.A // switches first, then by name
+		r.A, *r.B = *r.B, r.A
+	}
+	a, b := t.Port(l.A), t.Port(l.B)
+	r.State = stateText(a)
+	if other := stateText(b); other != r.State && a.Known && b.Known {
+		r.StateB = other
+	}
+	if !a.Known {
+		a, r.State = b, stateText(b)
+	}
+	if a.IsLinkUp() {
+		r.Width, r.Speed, r.Gbps = a.Width().String(), a.Speed().String(), a.Rate()
+	}
+	if r.Downtrained = t.IsDowntrained(l); r.Downtrained {
+		width, speed := t.Best(l, false)
+		r.Possible = &rateReport{width.String(), speed.String(), rateOf(width, speed)}
+	}
+	return r
+}
+
+// newOpenLink is a port whose link is up and has no other end that is known.
+func newOpenLink(t *fabric.Topology, end fabric.OpenEnd) linkReport {
+	p := t.Port(end.Port)
+	r := linkReport{
+		A: endOf(t, end.Port), State: stateText(p), Width: p.Width().String(), Speed: p.Speed().String(), Gbps: p.Rate(), OtherEnd: endUnknown,
+	}
+	switch {
+	case slices.ContainsFunc(t.Anomalies, func(a fabric.Anomaly) bool { return a.At == end.Port }):
+		r.OtherEnd = endContradictory
+	case end.Silent:
+		r.OtherEnd = endSilent
+	}
+	return r
+}
+
+func isSwitchEnd(t *fabric.Topology, id fabric.PortID) bool {
+	n := t.Node(id.Node)
+	return n != nil && n.IsSwitch()
+}
+
+// newLinksReport lists links with an end that is chosen.
+func newLinksReport(t, previous *fabric.Topology, chosen *selection, f linkFlags) linksReport {
+	r := linksReport{Schema: fabricLinksSchema, Sweep: newSweepReport(t), Links: []linkReport{}}
+	if f.down {
+		r.Links = portsWithoutLink(t, previous, chosen)
+	} else {
+		for _, l := range t.Links() {
+			if !chosen.hasEnd(l.A, l.B) || f.downtrained && !t.IsDowntrained(l) {
+				continue
+			}
+			r.Links = append(r.Links, newLinkReport(t, l))
+		}
+		for _, end := range t.OpenEnds() {
+			if chosen.has(end.Port) && !f.downtrained {
+				r.Links = append(r.Links, newOpenLink(t, end))
+			}
+		}
+	}
+	slices.SortStableFunc(r.Links, func(a, b linkReport) int { return a.A.compare(b.A) })
+	return r
+}
+
+// portsWithoutLink lists the ports that are down.
+func portsWithoutLink(t, previous *fabric.Topology, chosen *selection) []linkReport {
+	list := []linkReport{}
+	for _, n := range chosen.nodes {
+		for number := 1; number < len(n.Ports); number++ {
+			p, id := &n.Ports[number], fabric.PortID{Node: n.GUID(), Port: uint8(number)}
+			if !p.Known || p.IsLinkUp() || !chosen.has(id) {
+				continue
+			}
+			one := linkReport{A: endOf(t, id), State: stateText(p)}
+			if previous != nil {
+				if was := previous.Port(id); was != nil && was.HasPeer() {
+					one.B, one.LostLink = new(endOf(previous, was.Peer)), true
+				}
+			}
+			list = append(list, one)
+		}
+	}
+	return list
+}
+
+func listLinks(app *cli.App, cmd *cobra.Command, flags *fabricFlags, f linkFlags, patterns []string) error {
+	s, err := readSubnet(app, cmd, flags, fabric.Options{})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	chosen, err := selectNodes(s.Topology, patterns)
+	if err != nil {
+		return err
+	}
+	r := newLinksReport(s.Topology, s.previous, chosen, f)
+	var blocks []output.Block
+	switch {
+	case len(r.Links) > 0:
+		blocks = append(blocks, r.table(s.Topology, f.down))
+	case f.downtrained:
+		blocks = append(blocks, output.Line(output.Good("no link is down-trained")))
+	case f.down:
+		blocks = append(blocks, output.Line(output.Good("no port is without a link")))
+	}
+	if err := app.Out.Print(r, append(blocks, gaps(s.Topology)...)...); err != nil {
+		return err
+	}
+	if f.check && (slices.ContainsFunc(r.Links, func(l linkReport) bool { return l.isFault() }) || oneSided(s.Topology, chosen.nodes)) {
+		return cli.ExitSilently(cli.ExitFault)
+	}
+	if len(r.Links) == 0 && !f.downtrained && !f.down && s.end() == nil {
+		return cli.Exitf(cli.ExitNotFound, "no cable is known")
+	}
+	return s.end()
+}
+
+// oneSided reports whether a cable with an end at one of the nodes is up at one end only.
+func oneSided(t *fabric.Topology, nodes []*fabric.Node) bool {
+	return slices.ContainsFunc(t.Anomalies, func(a fabric.Anomaly) bool {
+		return a.Kind == fabric.AnomalyOneSided && slices.ContainsFunc(nodes, func(n *fabric.Node) bool {
+			p := t.Port(a.At)
+			return n.GUID() == a.At.Node || p != nil && p.HasPeer() && n.GUID() == p.Peer.Node
+		})
+	})
+}
+
+func (r *linksReport) table(t *fabric.Topology, down bool) output.Table {
+	other := "to"
+	if down {
+		other = "was"
+	}
+	table := output.Table{Columns: []output.Column{
+		{Name: "from"},
+		{Name: other},
+		{Name: "state"},
+		{Name: "width"},
+		{Name: "speed"},
+		{Name: "gbit/s", Align: output.AlignRight},
+		{Name: "note"},
+		{Name: "supported", Wide: true},
+		{Name: "from guid", Wide: true},
+		{Name: "from lid", Wide: true, Align: output.AlignRight},
+		{Name: "to guid", Wide: true},
+		{Name: "to lid", Wide: true, Align: output.AlignRight},
+	}}
+	for i := range r.Links {
+		l := &r.Links[i]
+		to, guid, lid := "", "", ""
+		if l.B != nil {
+			to, guid, lid = l.B.String(), guidText(l.B.Node), lidText(l.B.LID)
+		}
+		table.Rows = append(table.Rows, []output.Cell{
+			output.Plain(l.A.String()), output.Plain(to), l.stateCell(), output.Plain(l.Width), output.Plain(l.Speed),
+			output.Plain(rateNumber(l.Gbps)), l.note(), output.Plain(l.supported(t)), output.Plain(guidText(l.A.Node)), output.Plain(lidText(l.A.LID)),
+			output.Plain(guid), output.Plain(lid),
+		})
+	}
+	if down {
+		table.Columns, table.Rows = dropColumns(table, 3, 6)
+	}
+	return table
+}
+
+// dropColumns takes columns away: a port without a link has neither width nor speed.
+func dropColumns(t output.Table, from, to int) ([]output.Column, [][]output.Cell) {
+	for i, row := range t.Rows {
+		t.Rows[i] = slices.Delete(row, from, to)
+	}
+	return slices.Delete(t.Columns, from, to), t.Rows
+}
+
+func (l *linkReport) stateCell() output.Cell {
+	if l.StateB != "" {
+		return output.Warn(l.State + " / " + l.StateB)
+	}
+	if l.link == nil && !l.LostLink && l.OtherEnd == "" {
+		return output.Dim(l.State)
+	}
+	return fabricState(l.State)
+}
+
+// note says what is wrong with a link.
+func (l *linkReport) note() output.Cell {
+	switch {
+	case l.Downtrained:
+		return output.Bad(fmt.Sprintf("could be %s %s, %s Gb/s", l.Possible.Width, l.Possible.Speed, rateNumber(l.Possible.Gbps)))
+	case l.LostLink:
+		return output.Bad("lost its link")
+	case l.OtherEnd == endSilent:
+		return output.Bad("no answer from the other end")
+	case l.OtherEnd == endContradictory:
+		return output.Bad("the other end contradicts itself: see Anomalies")
+	case l.OtherEnd != "":
+		return output.Warn("the sweep ended before the other end answered")
+	}
+	return output.Plain("")
+}
+
+// supported is what both ends support, enabled or not.
+func (l *linkReport) supported(t *fabric.Topology) string {
+	if l.link == nil {
+		return ""
+	}
+	return linkSpeedText(t.Best(*l.link, true))
+}
+
+// linkText is a link's rate in a word: "4X HDR".
+func linkText(p *fabric.Port) string {
+	if p == nil || !p.IsLinkUp() {
+		return ""
+	}
+	text := linkSpeedText(p.Width(), p.Speed())
+	if p.Info.PortState != mad.PortStateActive {
+		text = strings.TrimSpace(text + " " + stateText(p))
+	}
+	return text
+}

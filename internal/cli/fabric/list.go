@@ -1,0 +1,401 @@
+package fabric
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rdmakit/rdmakit/fabric"
+	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/internal/text/english"
+	"github.com/rdmakit/rdmakit/internal/text/output"
+	"github.com/rdmakit/rdmakit/wire/ib"
+	"github.com/rdmakit/rdmakit/wire/mad"
+)
+
+// Versions of the JSON forms of the lists.
+const (
+	fabricSMSchema       = "rdmakit.fabric-sm/v1"
+	fabricSwitchesSchema = "rdmakit.fabric-switches/v1"
+	fabricHostsSchema    = "rdmakit.fabric-hosts/v1"
+)
+
+func newFabricSMCommand(app *cli.App, flags *fabricFlags) *cobra.Command {
+	return &cobra.Command{
+		Use:   "sm",
+		Short: "List the subnet managers",
+		Long: `Sm lists all subnet managers of the subnet: the master and those that stand by, with their priority and activity. The
+activity grows as long as a manager works; one whose count stands still is dead.
+
+` + fabricExitCodes + `
+3 is also the end when no subnet manager answers.`,
+		Example: "  rdmactl fabric sm\n  rdmactl fabric sm -C mlx5_0 -o json",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := readSubnet(app, cmd, flags, fabric.Options{SubnetManagers: true})
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			return printManagers(app, s)
+		},
+	}
+}
+
+// managersReport is what sm prints.
+type managersReport struct {
+	Schema          string                `json:"schema"`
+	Sweep           sweepReport           `json:"sweep"`
+	MasterLID       ib.LID                `json:"masterLID"` // as the own port has it; 0: none
+	SubnetManagers  []subnetManagerReport `json:"subnetManagers"`
+	WhyNone         string                `json:"whyNone,omitempty"`
+	answered        int
+	masterAnswering bool
+}
+
+// subnetManagerReport is one subnet manager.
+type subnetManagerReport struct {
+	fabricEnd
+	PortGUID ib.GUID `json:"portGUID"`
+	// State is not-active, discovering, standby or master.
+	State    string `json:"state,omitempty"`
+	Priority uint8  `json:"priority"`
+	Activity uint32 `json:"activity"`
+	// Error is why it did not answer.
+	Error string `json:"error,omitempty"`
+}
+
+func smState(s mad.SMState) string {
+	words := [...]string{"not-active", "discovering", "standby", "master"}
+	if int(s) < len(words) {
+		return words[s]
+	}
+	return fmt.Sprintf("state %d", uint8(s))
+}
+
+func newManagersReport(t *fabric.Topology) managersReport {
+	r := managersReport{Schema: fabricSMSchema, Sweep: newSweepReport(t), SubnetManagers: []subnetManagerReport{}}
+	origin := t.Origin
+	if n := t.Node(origin.Node); n != nil && n.IsSwitch() {
+		origin.Port = 0
+	}
+	own := t.Port(origin)
+	if own != nil {
+		r.MasterLID = own.Info.MasterSMLID
+	}
+	for _, m := range t.SubnetManagers {
+		one := subnetManagerReport{fabricEnd: endOf(t, m.Port), PortGUID: m.Info.GUID, Error: m.Err}
+		one.LID = m.LID
+		if m.Err == "" {
+			one.State, one.Priority, one.Activity = smState(m.Info.State), m.Info.Priority, m.Info.ActCount
+			r.answered++
+			r.masterAnswering = r.masterAnswering || m.Info.State == mad.SMStateMaster
+		}
+		r.SubnetManagers = append(r.SubnetManagers, one)
+	}
+	slices.SortStableFunc(r.SubnetManagers, func(a, b subnetManagerReport) int {
+		if a.State == "master" != (b.State == "master") {
+			if a.State == "master" {
+				return -1
+			}
+			return 1
+		}
+		return a.compare(b.fabricEnd)
+	})
+	if r.answered == 0 {
+		r.WhyNone = whyNoManager(t, own, &r)
+	}
+	return r
+}
+
+// whyNoManager says what the sweep saw of managers when none answered.
+func whyNoManager(t *fabric.Topology, own *fabric.Port, r *managersReport) string {
+	switch {
+	case len(r.SubnetManagers) > 0:
+		var list []string
+		for _, m := range r.SubnetManagers {
+			list = append(list, fmt.Sprintf("LID %d: %s", m.LID, m.Error))
+		}
+		return strings.Join(list, "; ")
+	case own == nil || !own.Known:
+		return "the own port did not tell who the master is"
+	case own.Info.MasterSMLID != 0:
+		return fmt.Sprintf("the own port names LID %d as the master, but nobody was asked: the sweep had no time for it, or was saved without", r.MasterLID)
+	case own.Info.LID == 0:
+		return fmt.Sprintf("no port of %s says that it has one, and the own port has no LID: none has been here yet", english.Count(len(t.Nodes), "node"))
+	}
+	return fmt.Sprintf("no port of %s says that it has one", english.Count(len(t.Nodes), "node"))
+}
+
+func printManagers(app *cli.App, s *fabricView) error {
+	r := newManagersReport(s.Topology)
+	table := output.Table{Columns: []output.Column{
+		{Name: "node"},
+		{Name: "lid", Align: output.AlignRight},
+		{Name: "state"},
+		{Name: "priority", Align: output.AlignRight},
+		{Name: "activity", Align: output.AlignRight},
+		{Name: "port guid"},
+	}}
+	for _, m := range r.SubnetManagers {
+		name := ""
+		if m.Node != (ib.GUID{}) {
+			name = m.String()
+		}
+		state, priority, activity := output.Bad("no answer: "+m.Error), "", ""
+		if m.Error == "" {
+			state, priority, activity = output.Plain(m.State), fmt.Sprint(m.Priority), fmt.Sprint(m.Activity)
+			if m.State == "master" {
+				state = output.Good(m.State)
+			}
+		}
+		guid := ""
+		if !m.PortGUID.IsZero() {
+			guid = guidText(m.PortGUID)
+		}
+		table.Rows = append(table.Rows, []output.Cell{
+			output.Plain(name), output.Plain(lidText(m.LID)), state, output.Plain(priority), output.Plain(activity), output.Plain(guid),
+		})
+	}
+	var blocks []output.Block
+	if len(table.Rows) > 0 {
+		blocks = append(blocks, table)
+	}
+	if err := app.Out.Print(r, append(blocks, gaps(s.Topology)...)...); err != nil {
+		return err
+	}
+	switch {
+	case r.answered == 0 && s.end() != nil && len(r.SubnetManagers) == 0:
+		app.Out.Note("no subnet manager is known: %s", r.WhyNone)
+		return s.end() // it may be among those that didn't answer
+	case r.answered == 0:
+		return cli.WithHints(cli.Exitf(cli.ExitNotFound, "no subnet manager answers: %s", r.WhyNone), "start one: opensm on a host, or the one in a managed switch")
+	case !r.masterAnswering:
+		app.Out.Note("warning: none of them is the master")
+	}
+	return s.end()
+}
+
+func newFabricSwitchesCommand(app *cli.App, flags *fabricFlags) *cobra.Command {
+	return &cobra.Command{
+		Use:   "switches [NODE...]",
+		Short: "List the switches",
+		Long: `Switches lists the switches, all or those that NODE means: a name, a pattern such as "leaf*", a GUID or a LID. Tier is
+the distance from the hosts: 1 for a leaf.
+
+` + fabricExitCodes,
+		Example: "  rdmactl fabric switches\n  rdmactl fabric switches \"leaf*\" -o wide",
+		Args:    nodeArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return listNodes(app, cmd, flags, args, true)
+		},
+	}
+}
+
+func newFabricHostsCommand(app *cli.App, flags *fabricFlags) *cobra.Command {
+	return &cobra.Command{
+		Use:   "hosts [NODE...]",
+		Short: "List the hosts' adapters, and the switch ports they are at",
+		Long: `Hosts lists the channel adapters (and routers), all or those that NODE means: a name, a pattern such as "gpu0*", a GUID
+or a LID. An adapter in two subnets shows its ports of this one.
+
+` + fabricExitCodes,
+		Example: "  rdmactl fabric hosts\n  rdmactl fabric hosts \"gpu00*\" -o wide",
+		Args:    nodeArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return listNodes(app, cmd, flags, args, false)
+		},
+	}
+}
+
+// switchesReport is what switches prints.
+type switchesReport struct {
+	Schema   string         `json:"schema"`
+	Sweep    sweepReport    `json:"sweep"`
+	Switches []switchReport `json:"switches"`
+}
+
+// switchReport is a switch.
+type switchReport struct {
+	nodeReport
+	LID  ib.LID `json:"lid"`  // 0: none
+	Tier int    `json:"tier"` // 1: a leaf
+}
+
+// hostsReport is what hosts prints.
+type hostsReport struct {
+	Schema string       `json:"schema"`
+	Sweep  sweepReport  `json:"sweep"`
+	Hosts  []hostReport `json:"hosts"`
+}
+
+// hostReport is a channel adapter or router.
+type hostReport struct {
+	nodeReport
+	Ports []hostPortReport `json:"ports"` // those in this subnet
+}
+
+// hostPortReport is a port of an adapter.
+type hostPortReport struct {
+	Number uint8   `json:"number"`
+	GUID   ib.GUID `json:"guid"`
+	LID    ib.LID  `json:"lid"` // 0: none
+	State  string  `json:"state"`
+	Width  string  `json:"width,omitempty"`
+	Speed  string  `json:"speed,omitempty"`
+	Gbps   float64 `json:"gbps,omitempty"`
+	// Peer is the other end of the cable.
+	Peer *fabricEnd `json:"peer,omitempty"`
+}
+
+// nodeReport is what nodes have in common.
+type nodeReport struct {
+	Name       string  `json:"name"`
+	Type       string  `json:"type"` // switch, hca or router
+	GUID       ib.GUID `json:"guid"`
+	SystemGUID ib.GUID `json:"systemGUID"`
+	VendorID   uint32  `json:"vendorID"` // an IEEE OUI
+	DeviceID   uint16  `json:"deviceID"`
+	PortsTotal int     `json:"portsTotal"`
+	PortsUp    int     `json:"portsUp"` // with a link
+	Active     int     `json:"portsActive"`
+}
+
+func newNodeReport(n *fabric.Node) nodeReport {
+	r := nodeReport{
+		Name: n.Description.String(), Type: "hca", GUID: n.GUID(), SystemGUID: n.Info.SystemImageGUID, VendorID: n.Info.VendorID,
+		DeviceID: n.Info.DeviceID, PortsTotal: int(n.Info.NumPorts),
+	}
+	switch n.Info.NodeType {
+	case mad.NodeTypeSwitch:
+		r.Type = "switch"
+	case mad.NodeTypeRouter:
+		r.Type = "router"
+	}
+	r.PortsUp, r.Active = upCount(n)
+	return r
+}
+
+// ports is the cell "10/64", and how many of them don't forward yet.
+func (r *nodeReport) ports() output.Cell {
+	text := fmt.Sprintf("%d/%d", r.PortsUp, r.PortsTotal)
+	if r.Active < r.PortsUp {
+		return output.Warn(fmt.Sprintf("%s, %d active", text, r.Active))
+	}
+	return output.Plain(text)
+}
+
+// identity are the cells for the wide columns guid, vendor and device.
+func (r *nodeReport) identity() []output.Cell {
+	return []output.Cell{output.Plain(guidText(r.GUID)), output.Plain(fmt.Sprintf("0x%06x", r.VendorID)), output.Plain(fmt.Sprintf("0x%04x", r.DeviceID))}
+}
+
+func identityColumns() []output.Column {
+	return []output.Column{{Name: "guid"}, {Name: "vendor", Wide: true}, {Name: "device", Wide: true}}
+}
+
+func listNodes(app *cli.App, cmd *cobra.Command, flags *fabricFlags, patterns []string, switches bool) error {
+	s, err := readSubnet(app, cmd, flags, fabric.Options{})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	chosen, err := selectNodes(s.Topology, patterns)
+	if err != nil {
+		return err
+	}
+	nodes := slices.DeleteFunc(chosen.nodes, func(n *fabric.Node) bool { return n.IsSwitch() != switches })
+	var document any
+	var table output.Table
+	what := "switch"
+	if switches {
+		document, table = listSwitches(s.Topology, nodes)
+	} else {
+		what = "channel adapter"
+		document, table = listHosts(s.Topology, nodes)
+	}
+	var blocks []output.Block
+	if len(table.Rows) > 0 {
+		blocks = append(blocks, table)
+	}
+	none := fmt.Sprintf("%s, and no %s among them", english.Count(len(s.Nodes), "node"), what)
+	if len(patterns) > 0 {
+		none = "none of the nodes that fit is a " + what
+	}
+	if len(nodes) == 0 && s.end() != nil {
+		app.Out.Note("%s", none) // before what wasn't reached, where there may be one
+	}
+	if err := app.Out.Print(document, append(blocks, gaps(s.Topology)...)...); err != nil {
+		return err
+	}
+	if len(nodes) > 0 || s.end() != nil {
+		return s.end()
+	}
+	return cli.Exitf(cli.ExitNotFound, "%s", none)
+}
+
+func listSwitches(t *fabric.Topology, nodes []*fabric.Node) (switchesReport, output.Table) {
+	r := switchesReport{Schema: fabricSwitchesSchema, Sweep: newSweepReport(t), Switches: []switchReport{}}
+	table := output.Table{Columns: append([]output.Column{
+		{Name: "name"},
+		{Name: "lid", Align: output.AlignRight},
+		{Name: "ports up"},
+		{Name: "tier", Align: output.AlignRight},
+	}, identityColumns()...)}
+	tiers := t.Tiers()
+	for _, n := range nodes {
+		one := switchReport{nodeReport: newNodeReport(n), LID: n.LID(0), Tier: tiers[n.GUID()]}
+		r.Switches = append(r.Switches, one)
+		table.Rows = append(table.Rows, append([]output.Cell{
+			output.Plain(one.Name), output.Plain(lidText(one.LID)), one.ports(), output.Plain(fmt.Sprint(one.Tier)),
+		}, one.identity()...))
+	}
+	return r, table
+}
+
+func listHosts(t *fabric.Topology, nodes []*fabric.Node) (hostsReport, output.Table) {
+	r := hostsReport{Schema: fabricHostsSchema, Sweep: newSweepReport(t), Hosts: []hostReport{}}
+	table := output.Table{Columns: append([]output.Column{
+		{Name: "name"},
+		{Name: "type", Wide: true},
+		{Name: "lid"},
+		{Name: "ports up"},
+		{Name: "link"},
+		{Name: "at"},
+	}, identityColumns()...)}
+	for _, n := range nodes {
+		one := hostReport{nodeReport: newNodeReport(n), Ports: []hostPortReport{}}
+		var links, peers []string
+		for number := range n.Ports {
+			p := &n.Ports[number]
+			if !p.Known {
+				continue
+			}
+			port := newHostPort(t, n, uint8(number))
+			one.Ports = append(one.Ports, port)
+			links = append(links, linkSpeedText(p.Width(), p.Speed()))
+			if port.Peer != nil {
+				peers = append(peers, port.Peer.String())
+			}
+		}
+		r.Hosts = append(r.Hosts, one)
+		table.Rows = append(table.Rows, append([]output.Cell{
+			output.Plain(one.Name), output.Plain(one.Type), output.Plain(nodeLIDs(n)), one.ports(),
+			output.Plain(strings.Join(slices.Compact(links), ", ")), output.Plain(strings.Join(peers, ", ")),
+		}, one.identity()...))
+	}
+	return r, table
+}
+
+func newHostPort(t *fabric.Topology, n *fabric.Node, number uint8) hostPortReport {
+	p := &n.Ports[number]
+	r := hostPortReport{Number: number, GUID: p.GUID, LID: n.LID(number), State: stateText(p), Gbps: p.Rate()}
+	if p.IsLinkUp() {
+		r.Width, r.Speed = p.Width().String(), p.Speed().String()
+	}
+	if p.HasPeer() {
+		r.Peer = new(endOf(t, p.Peer))
+	}
+	return r
+}

@@ -1,0 +1,406 @@
+package fabric
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+	"github.com/spf13/cobra"
+
+	"github.com/rdmakit/rdmakit/fabric"
+	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/internal/text/english"
+	"github.com/rdmakit/rdmakit/internal/text/output"
+	"github.com/rdmakit/rdmakit/wire/ib"
+	"github.com/rdmakit/rdmakit/wire/mad"
+)
+
+// fabricPingSchema is the version of the JSON form of ping.
+const fabricPingSchema = "rdmakit.fabric-ping/v1"
+
+// pingFlags are those of ping.
+type pingFlags struct {
+	count         int
+	flood, server bool
+	gidIndex      uint8
+	wait          cli.SecondsValue
+}
+
+func newFabricPingCommand(app *cli.App, flags *fabricFlags) *cobra.Command {
+	f := pingFlags{wait: cli.SecondsValue(time.Second)}
+	cmd := &cobra.Command{
+		Use:   "ping [TARGET]",
+		Short: "Measure round trips to another port, or answer them with --server",
+		Long: `Ping sends management datagrams to TARGET, a LID, GID, GUID or name, and measures the round trips until Ctrl-C or for -c
+datagrams. Somebody must answer there: "rdmactl fabric ping --server", or ibping -S. A LID is asked directly; for a GID the
+subnet administration knows the LID; for a GUID or name the subnet is swept first, or --from FILE says which LID it has.
+
+A RoCE port has neither LIDs nor a subnet to sweep, but answers pings to its GID: "rdmactl show DEVICE" lists the GIDs at
+either end. The own one must be of the same kind: --gid-index. (With IPv4-mapped GIDs Linux 6.1's rxe loses the answers.)
+
+Under ibsim the server needs SIM_SET_ISSM=1.
+
+The exit code is 0 when all were answered, 1 when some were lost, 5 when none was answered. Ctrl-C ends the measurement and
+counts as its end; it also ends the server, with 0. 3 means that there is no such node or no port to go through, 4 that
+the port may not be opened.`,
+		Example: `  rdmactl fabric ping --server
+  rdmactl fabric ping 7 -c 10
+  rdmactl fabric ping -C rxe0 fe80::5054:ff:fe99:1 -c 10
+  rdmactl fabric ping host12 -f -c 1000 -o json`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case len(args) > 1:
+				return fmt.Errorf("unexpected argument %s", strconv.Quote(args[1]))
+			case f.server && len(args) > 0:
+				return errors.New("--server takes no TARGET")
+			case !f.server && len(args) == 0:
+				return cli.WithHints(errors.New("missing argument TARGET"), "--server answers instead of asking")
+			}
+			return nodeArgs(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.check(cmd); err != nil {
+				return err
+			}
+			flags.live = true
+			if f.server {
+				return servePings(app, cmd, flags)
+			}
+			return ping(app, cmd, flags, f, args[0])
+		},
+	}
+	set := cmd.Flags()
+	set.IntVarP(&f.count, "count", "c", 0, "end after `N` datagrams")
+	cli.AddSetting(cmd, set, "interval", "i")
+	set.Lookup("interval").Usage = "`TIME` from one datagram to the next, 100ms to 1h"
+	set.BoolVarP(&f.flood, "flood", "f", false, "send the next datagram as soon as the answer is in")
+	set.Uint8Var(&f.gidIndex, "gid-index", 0, "`INDEX` of the own GID, for a GID on RoCE")
+	set.VarP(&f.wait, "wait", "W", "give each datagram up after this `TIME`")
+	set.BoolVarP(&f.server, "server", "S", false, "answer the pings of others until interrupted")
+	for _, client := range []string{"count", "interval", "flood", "wait", "gid-index"} {
+		cmd.MarkFlagsMutuallyExclusive("server", client)
+	}
+	cmd.MarkFlagsMutuallyExclusive("flood", "interval")
+	return cmd
+}
+
+func (f *pingFlags) check(cmd *cobra.Command) error {
+	switch {
+	case cmd.Flags().Changed("count") && f.count < 1:
+		return cli.UsageError(cmd, fmt.Errorf("--count %d is not above 0", f.count))
+	case f.wait <= 0:
+		return cli.UsageError(cmd, errors.New("--wait is not above 0"))
+	}
+	return nil
+}
+
+// pingReport is what ping prints at its end.
+type pingReport struct {
+	Schema string  `json:"schema"`
+	LID    ib.LID  `json:"lid"`           // 0 on RoCE
+	GID    string  `json:"gid,omitempty"` // of a ping to a GID
+	Target string  `json:"target"`        // as it was given
+	Server string  `json:"server"`        // what the last answer called itself
+	Sent   int     `json:"sent"`
+	Lost   int     `json:"lost"`
+	Loss   float64 `json:"lossPercent"`
+	// Seconds is how long it took.
+	Seconds float64 `json:"seconds"`
+	// The round trips, absent when nothing was answered.
+	RoundTrip *roundTrips `json:"roundTrip,omitempty"`
+	// LastError is why the last lost datagram was.
+	LastError string `json:"lastError,omitempty"`
+	to        fabric.Address
+	histogram *hdrhistogram.Histogram
+	least     time.Duration
+	most      time.Duration
+}
+
+// roundTrips are times in microseconds.
+type roundTrips struct {
+	Min float64 `json:"minUs"`
+	P50 float64 `json:"p50Us"`
+	P90 float64 `json:"p90Us"`
+	P99 float64 `json:"p99Us"`
+	Max float64 `json:"maxUs"`
+}
+
+// pingDigits is how many digits of a round trip the histogram keeps.
+const pingDigits = 3
+
+func ping(app *cli.App, cmd *cobra.Command, flags *fabricFlags, f pingFlags, target string) error {
+	ctx := cmd.Context()
+	to, s, err := pingTarget(app, cmd, flags, f, target)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	r := &pingReport{Schema: fabricPingSchema, LID: to.LID, Target: target, to: to, histogram: hdrhistogram.New(1, int64(time.Hour), pingDigits)}
+	if !to.GID.IsZero() {
+		r.GID = to.GID.String()
+	}
+	client := fabric.Client{Transport: s.transport, Timeout: time.Duration(f.wait)}
+	start := app.Now()
+	for f.count == 0 || r.Sent < f.count {
+		sent := time.Now()
+		if err := pingOnce(ctx, app, &client, r, f.flood); err != nil {
+			return err
+		}
+		if ctx.Err() != nil || r.Sent == f.count {
+			break
+		}
+		if !f.flood && !sleep(ctx, app.Config.Interval-time.Since(sent)) {
+			break
+		}
+	}
+	r.Seconds = app.Now().Sub(start).Seconds()
+	r.finish()
+	if err := app.Out.Print(r, r.blocks()...); err != nil {
+		return err
+	}
+	return r.end(ctx)
+}
+
+// pingTarget finds out where to send, and opens the port.
+func pingTarget(app *cli.App, cmd *cobra.Command, flags *fabricFlags, f pingFlags, target string) (fabric.Address, *fabricView, error) {
+	to := fabric.Address{QPN: 1, QKey: fabric.QKeyGSI}
+	if err := flags.check(cmd); err != nil {
+		return to, nil, err
+	}
+	if lid, err := strconv.ParseUint(target, 0, 16); err == nil && len(target) <= len("0xffff") {
+		if lid == 0 || lid >= uint64(mad.MulticastLIDBase) {
+			return to, nil, cli.UsageError(cmd, fmt.Errorf("LID %d is not one of a port: 1 to %d", lid, mad.MulticastLIDBase-1))
+		}
+		if err := flags.sweepless(cmd, "a ping to a LID"); err != nil {
+			return to, nil, err
+		}
+		to.LID = ib.LID(lid)
+		transport, err := openFabric(cmd.Context(), app, flags)
+		return to, &fabricView{transport: transport}, err
+	}
+	if gid, err := ib.ParseGID(target); err == nil {
+		if err := flags.sweepless(cmd, "a ping to a GID"); err != nil {
+			return to, nil, err
+		}
+		return pingGID(app, cmd, flags, f, gid)
+	}
+	s, err := readSubnet(app, cmd, flags, fabric.Options{})
+	if err != nil {
+		return to, nil, err
+	}
+	e, err := findEnd(s.Topology, target)
+	if err == nil && e.LID == 0 {
+		err = cli.WithHints(cli.Exitf(cli.ExitNotFound, "ping %s: %w", target, fabric.ErrNoLID), "rdmactl fabric sm lists the subnet managers")
+	}
+	if err == nil && s.transport == nil {
+		s.transport, err = openFabric(cmd.Context(), app, flags)
+	}
+	if err != nil {
+		s.Close()
+		return to, nil, err
+	}
+	to.LID = e.LID
+	return to, s, nil
+}
+
+func pingGID(app *cli.App, cmd *cobra.Command, flags *fabricFlags, f pingFlags, gid ib.GID) (fabric.Address, *fabricView, error) {
+	transport, err := openFabric(cmd.Context(), app, flags)
+	if err != nil {
+		return fabric.Address{}, nil, err
+	}
+	s := &fabricView{transport: transport}
+	client := fabric.Client{Transport: transport, Timeout: time.Duration(f.wait)}
+	to, err := client.PingAddress(cmd.Context(), gid, f.gidIndex)
+	status, refused := errors.AsType[*fabric.StatusError](err)
+	switch {
+	case refused && status.Status.ClassSpecific() == mad.StatusSANoRecords, errors.Is(err, fabric.ErrNoSubnetManager):
+		err = cli.Exitf(cli.ExitNotFound, "%w", err)
+	case errors.Is(err, fabric.ErrNoAnswer):
+		err = cli.Exitf(cli.ExitUnreachable, "%w", err)
+	}
+	if err != nil {
+		s.Close()
+		return to, nil, err
+	}
+	to.GID = gid
+	return to, s, nil
+}
+
+// pingOnce sends one datagram. An interrupted one counts as not sent.
+func pingOnce(ctx context.Context, app *cli.App, client *fabric.Client, r *pingReport, flood bool) error {
+	server, took, err := client.Ping(ctx, r.to, mad.OUIPing())
+	switch {
+	case err == nil:
+		r.answered(server, took)
+		return pingLine(app, flood, output.Plain(fmt.Sprintf("%s (%s): %s us", r.Server, r.where(), cli.Figure(microseconds(took)))))
+	case ctx.Err() != nil:
+		return nil //nolint:nilerr // the loop looks at the context
+	}
+	why := "no answer"
+	if status, refused := errors.AsType[*fabric.StatusError](err); refused {
+		why = status.Error()
+	} else if errors.Is(err, fabric.ErrNoLIDs) {
+		return cli.WithHints(cli.Exitf(cli.ExitNotFound, "%w", err), "rdmactl show DEVICE lists the GIDs of a port")
+	} else if !errors.Is(err, fabric.ErrNoAnswer) {
+		return err
+	}
+	r.Sent++
+	r.Lost++
+	r.LastError = why
+	return pingLine(app, flood, output.Bad(r.where()+": "+why))
+}
+
+// where names the port that is asked.
+func (r *pingReport) where() string {
+	if r.LID == 0 {
+		return "GID " + r.GID
+	}
+	return fmt.Sprintf("LID %d", r.LID)
+}
+
+// answered takes in one round trip.
+func (r *pingReport) answered(server string, took time.Duration) {
+	r.Sent++
+	r.Server = server
+	if r.Sent == r.Lost+1 {
+		r.least = took
+	}
+	r.least, r.most = min(r.least, took), max(r.most, took)
+	_ = r.histogram.RecordValue(int64(min(max(took, 1), time.Hour))) // within its bounds
+}
+
+// pingLine shows one answer while it goes on, where people read.
+func pingLine(app *cli.App, flood bool, cell output.Cell) error {
+	if flood || app.Out.Structured() {
+		return nil
+	}
+	return app.Out.Text(output.Line(cell))
+}
+
+func microseconds(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e3 }
+
+// sleep waits; false when the context ended first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(max(d, 0)):
+		return true
+	}
+}
+
+// finish makes the figures of what was recorded.
+func (r *pingReport) finish() {
+	if r.Sent > 0 {
+		r.Loss = 100 * float64(r.Lost) / float64(r.Sent)
+	}
+	if r.Sent == r.Lost {
+		return
+	}
+	// The histogram tells the upper edge of a range, which may be more than any round trip was.
+	at := func(q float64) float64 {
+		return microseconds(max(r.least, min(time.Duration(r.histogram.ValueAtPercentile(q)), r.most)))
+	}
+	r.RoundTrip = &roundTrips{Min: microseconds(r.least), P50: at(50), P90: at(90), P99: at(99), Max: microseconds(r.most)}
+}
+
+func (r *pingReport) blocks() []output.Block {
+	loss := output.Good("none lost")
+	if r.Lost > 0 {
+		loss = output.Bad(fmt.Sprintf("%d lost, %.3g %%", r.Lost, r.Loss))
+	}
+	blocks := []output.Block{output.Line(output.Plain(fmt.Sprintf("%s: %s sent, ", r.where(), english.Count(r.Sent, "datagram"))), loss,
+		output.Plain(fmt.Sprintf(", in %.3f s", r.Seconds)))}
+	if r.RoundTrip == nil {
+		return blocks
+	}
+	table := output.Table{Columns: cli.Figures([]string{"min us", "p50", "p90", "p99", "max us"})}
+	t := r.RoundTrip
+	table.Rows = append(table.Rows, cli.Cells(cli.Figure(t.Min), cli.Figure(t.P50), cli.Figure(t.P90), cli.Figure(t.P99), cli.Figure(t.Max)))
+	return append(blocks, table)
+}
+
+// end is how the measurement ends. Ctrl-C is a normal end of it, unless it came before the first answer; --timeout is not.
+func (r *pingReport) end(ctx context.Context) error {
+	_, timeout := errors.AsType[*cli.TimeoutError](context.Cause(ctx))
+	switch {
+	case timeout:
+		return context.Cause(ctx)
+	case r.Sent == 0:
+		return context.Cause(ctx)
+	case r.Sent == r.Lost:
+		return cli.WithHints(cli.Exitf(cli.ExitUnreachable, "%s: %s without an answer", r.where(), english.Count(r.Sent, "datagram")),
+			"does \"rdmactl fabric ping --server\" or ibping -S run there?")
+	case r.Lost > 0:
+		return cli.ExitSilently(cli.ExitFault)
+	}
+	return nil
+}
+
+// servePings answers until the context ends.
+func servePings(app *cli.App, cmd *cobra.Command, flags *fabricFlags) error {
+	if err := flags.check(cmd); err != nil {
+		return err
+	}
+	if flags.from != "" {
+		return cli.UsageError(cmd, errors.New("--server and --from exclude each other"))
+	}
+	ctx := cmd.Context()
+	transport, err := openFabric(ctx, app, flags)
+	if err != nil {
+		return err
+	}
+	defer transport.Close()
+	server, ok := transport.(fabric.Server)
+	if !ok {
+		return cli.Exitf(cli.ExitNotFound, "this way of datagrams brings no requests of others")
+	}
+	name, err := os.Hostname()
+	if err != nil || name == "" {
+		name = "unknown"
+	}
+	pings := 0
+	askers := map[ib.LID]int{}
+	at := ownLID(ctx, transport)
+	pinged := fabric.PingServer{
+		OUI: mad.OUIPing(), Name: name,
+		Ready: func() { app.Out.Note("answering pings as %s%s until interrupted", name, at) },
+		OnPing: func(from fabric.Address) {
+			pings++
+			askers[from.LID]++
+			app.Log.Debug("ping", "lid", uint16(from.LID))
+		},
+	}
+	err = pinged.Serve(ctx, server)
+	if pings > 0 || ctx.Err() != nil {
+		app.Out.Note("%s answered, of %s", english.Count(pings, "ping"), english.Count(len(askers), "port"))
+	}
+	_, interrupted := errors.AsType[*cli.SignalError](err)
+	if interrupted {
+		return nil
+	}
+	if strings.Contains(fmt.Sprint(err), "SIM_SET_ISSM") {
+		return cli.Exitf(cli.ExitNotFound, "%w", err)
+	}
+	return err
+}
+
+// ownLID says by which LID the own port is asked, where it tells.
+func ownLID(ctx context.Context, t fabric.Transport) string {
+	client := fabric.Client{Transport: t, Timeout: 200 * time.Millisecond, Retries: -1}
+	data, err := client.SMP(ctx, fabric.Target{}, mad.MethodGet, mad.AttributePortInfo, 0, nil)
+	if err != nil {
+		return ""
+	}
+	var info mad.PortInfo
+	info.Decode(data) //nolint:errcheck // the client has the length
+	if info.LID == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" at LID %d", info.LID)
+}

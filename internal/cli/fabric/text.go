@@ -1,0 +1,305 @@
+package fabric
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rdmakit/rdmakit/fabric"
+	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
+	"github.com/rdmakit/rdmakit/internal/text/english"
+	"github.com/rdmakit/rdmakit/internal/text/output"
+	"github.com/rdmakit/rdmakit/internal/text/spelling"
+	"github.com/rdmakit/rdmakit/wire/ib"
+	"github.com/rdmakit/rdmakit/wire/mad"
+)
+
+// sweepReport is the part of a document that says how it was come by.
+type sweepReport struct {
+	Started time.Time `json:"started"`
+	// Seconds is how long the sweep took.
+	Seconds  float64 `json:"seconds"`
+	Switches int     `json:"switches"`
+	Hosts    int     `json:"hosts"` // adapters and routers
+	Links    int     `json:"links"`
+	// Complete says that nothing stayed without answer.
+	Complete  bool                       `json:"complete"`
+	Sent      int                        `json:"sent"` // MADs, retries included
+	Unreached []fabric.UnreachedDocument `json:"unreached"`
+	Anomalies []fabric.Anomaly           `json:"anomalies"`
+}
+
+func newSweepReport(t *fabric.Topology) sweepReport {
+	r := sweepReport{
+		Started: t.Started.UTC(), Seconds: t.Duration.Seconds(), Links: len(t.Links()), Complete: t.Complete, Sent: t.Stats.Sent,
+		Unreached: []fabric.UnreachedDocument{}, Anomalies: append([]fabric.Anomaly{}, t.Anomalies...),
+	}
+	for _, n := range t.Nodes {
+		if n.IsSwitch() {
+			r.Switches++
+		} else {
+			r.Hosts++
+		}
+	}
+	for _, u := range t.Unreached {
+		r.Unreached = append(r.Unreached, fabric.UnreachedDocument{
+			Node: u.Node, Port: u.Port, Path: u.Path.String(), What: u.What, Reason: u.Reason, Tries: u.Tries,
+		})
+	}
+	return r
+}
+
+// fabricEnd is one end of a cable, or the end of a way.
+type fabricEnd struct {
+	Node ib.GUID `json:"node"`
+	Name string  `json:"name"`
+	Port uint8   `json:"port"`
+	LID  ib.LID  `json:"lid,omitempty"`
+}
+
+func endOf(t *fabric.Topology, id fabric.PortID) fabricEnd {
+	e := fabricEnd{Node: id.Node, Port: id.Port}
+	if n := t.Node(id.Node); n != nil {
+		e.Name, e.LID = n.Description.String(), n.LID(id.Port)
+	}
+	return e
+}
+
+// String returns "host0 mlx5_0[1]".
+func (e fabricEnd) String() string {
+	return fmt.Sprintf("%s[%d]", cmp.Or(e.Name, guidText(e.Node)), e.Port)
+}
+
+func (e fabricEnd) compare(other fabricEnd) int {
+	return cmp.Or(sysfs.NaturalCompare(e.Name, other.Name), slices.Compare(e.Node[:], other.Node[:]), cmp.Compare(e.Port, other.Port))
+}
+
+// guidText writes a GUID as infiniband-diags does, ready for its options and ours.
+func guidText(g ib.GUID) string { return fmt.Sprintf("0x%x", g[:]) }
+
+func lidText(lid ib.LID) string {
+	if lid == 0 {
+		return ""
+	}
+	return strconv.Itoa(int(lid))
+}
+
+// selection is what the arguments NODE of a command mean.
+type selection struct {
+	nodes []*fabric.Node         // by name
+	whole map[ib.GUID]bool       // those of which all ports are meant
+	ports map[fabric.PortID]bool // of the others
+}
+
+// has reports whether a port is meant.
+func (s *selection) has(id fabric.PortID) bool { return s.whole[id.Node] || s.ports[id] }
+
+// hasEnd reports whether an end of a cable is.
+func (s *selection) hasEnd(ends ...fabric.PortID) bool { return slices.ContainsFunc(ends, s.has) }
+
+// selectNodes returns what the arguments mean: all nodes without any. Each must mean one at least.
+func selectNodes(t *fabric.Topology, args []string) (*selection, error) {
+	s := &selection{whole: map[ib.GUID]bool{}, ports: map[fabric.PortID]bool{}}
+	for _, arg := range args {
+		nodes, port := t.Select(arg)
+		switch {
+		case len(nodes) == 0 && port >= 0:
+			return nil, cli.Exitf(cli.ExitNotFound, "no node fits %q: none of that name has a port %d", arg, port)
+		case len(nodes) == 0:
+			return nil, noSuchNode(t, arg, fmt.Errorf("no node fits %q", arg))
+		}
+		for _, n := range nodes {
+			if port < 0 {
+				s.whole[n.GUID()] = true
+			} else {
+				s.ports[fabric.PortID{Node: n.GUID(), Port: uint8(port)}] = true
+			}
+			s.nodes = append(s.nodes, n)
+		}
+	}
+	if len(args) == 0 {
+		s.nodes = slices.Clone(t.Nodes)
+		for _, n := range t.Nodes {
+			s.whole[n.GUID()] = true
+		}
+	}
+	sortNodes(s.nodes)
+	s.nodes = slices.Compact(s.nodes)
+	return s, nil
+}
+
+// sortedNodes returns all nodes by name.
+func sortedNodes(t *fabric.Topology) []*fabric.Node {
+	list := slices.Clone(t.Nodes)
+	sortNodes(list)
+	return list
+}
+
+func sortNodes(list []*fabric.Node) {
+	slices.SortStableFunc(list, func(a, b *fabric.Node) int {
+		return fabricEnd{Name: a.Description.String(), Node: a.GUID()}.compare(fabricEnd{Name: b.Description.String(), Node: b.GUID()})
+	})
+}
+
+// noSuchNode is the end of a command whose node isn't there. In a partial sweep it may be one that didn't answer, so that only a
+// complete one says that nothing was found.
+func noSuchNode(t *fabric.Topology, text string, err error) error {
+	if !t.Complete {
+		return cli.WithHints(cli.Exitf(cli.ExitPartial, "%w", err), unreachedHints(t)...)
+	}
+	var names []string
+	for _, n := range t.Nodes {
+		description := n.Description.String()
+		names = append(append(names, description), strings.FieldsFunc(description, func(r rune) bool { return strings.ContainsRune(" ;:", r) })...)
+	}
+	return cli.WithHints(cli.Exitf(cli.ExitNotFound, "%w", err), cli.DidYouMean(spelling.Nearest(text, names, spelling.Loose))...)
+}
+
+// unreachedHints name the first places where nobody answered.
+func unreachedHints(t *fabric.Topology) []string {
+	const shown = 3
+	hints := []string{"the sweep is partial, and the node may be where nobody answered"}
+	for i, u := range t.Unreached {
+		if i == shown {
+			hints = append(hints, fmt.Sprintf("%d more", len(t.Unreached)-shown))
+			break
+		}
+		hints = append(hints, strings.TrimSpace(fmt.Sprintf("%s %s: %s", unreachedAt(t, u), u.What, u.Reason)))
+	}
+	return hints
+}
+
+// unreachedAt names the node or port; empty for the sweep as a whole.
+func unreachedAt(t *fabric.Topology, u fabric.Unreached) string {
+	switch n := t.Node(u.Node); {
+	case n == nil:
+		return ""
+	case u.Port != 0:
+		return endOf(t, fabric.PortID{Node: u.Node, Port: u.Port}).String()
+	default:
+		return n.Name()
+	}
+}
+
+// findEnd is fabric's Find with the hints of the command line.
+func findEnd(t *fabric.Topology, text string) (fabric.Endpoint, error) {
+	e, err := t.Find(text)
+	switch {
+	case err == nil:
+		return e, nil
+	case !errors.Is(err, fabric.ErrAmbiguous) && strings.ContainsAny(text, "*?["):
+		if nodes, port := t.Select(text); len(nodes) > 0 && port < 0 {
+			return e, cli.WithHints(cli.Exitf(cli.ExitUsage, "%q is a pattern: one node is wanted here", text), fmt.Sprintf("it fits %s, such as %q", english.Count(len(nodes), "node"), nodes[0].Name()))
+		}
+	}
+	switch {
+	case errors.Is(err, fabric.ErrNoNode):
+		return e, noSuchNode(t, text, err)
+	case !errors.Is(err, fabric.ErrAmbiguous):
+		return e, cli.Exitf(cli.ExitUsage, "%w", err)
+	default:
+		return e, cli.WithHints(cli.Exitf(cli.ExitUsage, "%w", err), "a GUID or LID names one of them")
+	}
+}
+
+// stateText is a port's state in the words of status: ACTIVE, "DOWN (Polling)".
+func stateText(p *fabric.Port) string {
+	if !p.Known {
+		return "unknown"
+	}
+	words := [...]string{"NOP", "DOWN", "INIT", "ARMED", "ACTIVE"}
+	text := p.Info.PortState.String()
+	if int(p.Info.PortState) < len(words) {
+		text = words[p.Info.PortState]
+	}
+	if !p.IsLinkUp() {
+		text += " (" + p.Info.PortPhysicalState.String() + ")"
+	}
+	return text
+}
+
+// fabricState gives a state its style.
+func fabricState(text string) output.Cell {
+	switch {
+	case text == "ACTIVE":
+		return output.Good(text)
+	case strings.HasPrefix(text, "DOWN"):
+		return output.Bad(text)
+	}
+	return output.Warn(text)
+}
+
+// linkSpeedText returns "4X HDR".
+func linkSpeedText(width mad.LinkWidth, speed mad.LinkSpeed) string {
+	if width == 0 || speed == mad.LinkSpeedUnknown {
+		return ""
+	}
+	return width.String() + " " + speed.String()
+}
+
+func rateOf(width mad.LinkWidth, speed mad.LinkSpeed) float64 {
+	return float64(width.Lanes()) * speed.GbpsPerLane()
+}
+
+// rateNumber prints Gb/s with the digits that tell rates apart.
+func rateNumber(gbps float64) string {
+	if gbps == 0 {
+		return ""
+	}
+	return strconv.FormatFloat(gbps, 'f', -1, 64)
+}
+
+// upCount counts the ports of a node whose link is up, port 0 left out.
+func upCount(n *fabric.Node) (up, active int) {
+	for number := range n.Ports {
+		if p := &n.Ports[number]; number > 0 && p.IsLinkUp() {
+			up++
+			if p.Info.PortState == mad.PortStateActive {
+				active++
+			}
+		}
+	}
+	return up, active
+}
+
+// gaps are the blocks below a list: what did not answer, and what contradicts itself.
+func gaps(t *fabric.Topology) []output.Block {
+	var blocks []output.Block
+	if len(t.Unreached) > 0 {
+		table := output.Table{Title: "Not reached", Columns: []output.Column{{Name: "at"}, {Name: "asked for"}, {Name: "reason"}, {Name: "path", Wide: true}}}
+		for _, u := range t.Unreached {
+			table.Rows = append(table.Rows, []output.Cell{output.Plain(unreachedAt(t, u)), output.Plain(u.What), output.Warn(u.Reason), output.Plain(u.Path.String())})
+		}
+		blocks = append(blocks, table)
+	}
+	if len(t.Anomalies) > 0 {
+		table := output.Table{Title: "Anomalies", Columns: []output.Column{{Name: "at"}, {Name: "kind"}, {Name: "detail"}}}
+		for _, a := range t.Anomalies {
+			at := ""
+			if a.At != (fabric.PortID{}) {
+				at = endOf(t, a.At).String()
+			}
+			table.Rows = append(table.Rows, []output.Cell{output.Plain(at), output.Bad(string(a.Kind)), output.Plain(a.Detail)})
+		}
+		blocks = append(blocks, table)
+		if more := t.Stats.Anomalies - len(t.Anomalies); more > 0 {
+			blocks = append(blocks, output.Line(output.Bad(fmt.Sprintf("%d more anomalies", more))))
+		}
+	}
+	return blocks
+}
+
+// nodeArgs takes any number of patterns for nodes; none may be empty.
+func nodeArgs(_ *cobra.Command, args []string) error {
+	if slices.Contains(args, "") {
+		return errors.New("a NODE is empty")
+	}
+	return nil
+}

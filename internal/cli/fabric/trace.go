@@ -1,0 +1,221 @@
+package fabric
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rdmakit/rdmakit/fabric"
+	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/internal/text/english"
+	"github.com/rdmakit/rdmakit/internal/text/output"
+	"github.com/rdmakit/rdmakit/wire/ib"
+)
+
+// fabricTraceSchema is the version of the JSON form of trace.
+const fabricTraceSchema = "rdmakit.fabric-trace/v1"
+
+func newFabricTraceCommand(app *cli.App, flags *fabricFlags) *cobra.Command {
+	return &cobra.Command{
+		Use:   "trace SRC DST",
+		Short: "Follow the switches' forwarding tables from one port to another",
+		Long: `Trace follows the forwarding tables of the switches from one port to another, and names loops and black holes. SRC and DST
+are names, GUIDs or LIDs of one node each; "host0[2]" is a port, and of a switch always port 0, which has its LID. A LID of DST is followed as it is given, which tells the paths of a port
+with several LIDs apart. Nothing is sent along the way: links count as the sweep saw them.
+
+A saved topology needs its forwarding tables for this: "rdmactl fabric topology --routes --save FILE".
+
+The exit code is 0 when the way arrives, also in a partial sweep, 1 when it doesn't, 3 when there is no such node or it
+has no LID, and 7 when the way leads to where nobody answered, or a node isn't found in a partial sweep.`,
+		Example: `  rdmactl fabric trace host1 host12
+  rdmactl fabric trace 5 0x100019
+  rdmactl fabric trace --from fabric.json host0 leaf3`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := readSubnet(app, cmd, flags, fabric.Options{})
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			return trace(app, cmd, s, args[0], args[1])
+		},
+	}
+}
+
+// traceReport is what trace prints.
+type traceReport struct {
+	Schema string      `json:"schema"`
+	Sweep  sweepReport `json:"sweep"`
+	From   fabricEnd   `json:"from"`
+	To     fabricEnd   `json:"to"`
+	Hops   []hopReport `json:"hops"`
+	// End is arrived, loop, black-hole, stray or unknown.
+	End    fabric.TraceEnd `json:"end"`
+	Reason string          `json:"reason,omitempty"`
+}
+
+// hopReport is a node on the way.
+type hopReport struct {
+	Node ib.GUID `json:"node"`
+	Name string  `json:"name"`
+	Type string  `json:"type"`
+	LID  ib.LID  `json:"lid"`
+	// In and Out are ports; In is absent at the source, Out at the end.
+	In  *uint8 `json:"in,omitempty"`
+	Out *uint8 `json:"out,omitempty"`
+	// Link is what the way goes on by.
+	Link *hopLinkReport `json:"link,omitempty"`
+}
+
+// hopLinkReport is the link behind a hop.
+type hopLinkReport struct {
+	State       string  `json:"state"`
+	Width       string  `json:"width,omitempty"`
+	Speed       string  `json:"speed,omitempty"`
+	Gbps        float64 `json:"gbps,omitempty"`
+	Downtrained bool    `json:"downtrained,omitempty"`
+}
+
+func trace(app *cli.App, cmd *cobra.Command, s *fabricView, from, to string) error {
+	src, err := findEnd(s.Topology, from)
+	if err != nil {
+		return err
+	}
+	dst, err := findEnd(s.Topology, to)
+	if err != nil {
+		return err
+	}
+	toPortZero(app, s.Topology, &src)
+	toPortZero(app, s.Topology, &dst)
+	lookup := fabric.RoutesRead
+	if s.transport != nil && s.cut == nil {
+		client := fabric.Client{Transport: s.transport}
+		lookup = client.RouteLookup(cmd.Context())
+	}
+	tr, err := s.Trace(src, dst, lookup)
+	switch {
+	case errors.Is(err, fabric.ErrNoLID):
+		return cli.WithHints(cli.Exitf(cli.ExitNotFound, "%w", err), "routes are what a subnet manager writes: rdmactl fabric sm lists them")
+	case err != nil:
+		return err
+	case tr.End == fabric.TraceUnknown && s.transport == nil && s.Node(tr.Hops[len(tr.Hops)-1].Node).IsSwitch() && !hasRoutes(s.Topology):
+		return cli.WithHints(cli.Exitf(cli.ExitNotFound, "the saved topology has no forwarding tables"), "rdmactl fabric topology --routes --save FILE reads them too")
+	}
+	r := newTraceReport(s.Topology, tr)
+	if err := app.Out.Print(r, r.blocks()...); err != nil {
+		return err
+	}
+	switch tr.End {
+	case fabric.TraceArrived:
+		return nil
+	case fabric.TraceUnknown:
+		return cli.ExitSilently(cli.ExitPartial)
+	default:
+		return cli.ExitSilently(cli.ExitFault)
+	}
+}
+
+// toPortZero takes the port of a switch that has the LID: packets of its own come from there and end there.
+func toPortZero(app *cli.App, t *fabric.Topology, e *fabric.Endpoint) {
+	if t.Node(e.Port.Node).IsSwitch() && e.Port.Port != 0 {
+		asked := endOf(t, e.Port)
+		e.Port.Port = 0
+		app.Out.Note("note: %s: packets to and from a switch itself are those of its port 0", asked)
+	}
+}
+
+func hasRoutes(t *fabric.Topology) bool {
+	for _, n := range t.Nodes {
+		if n.Routes != nil {
+			return true
+		}
+	}
+	return false
+}
+
+func newTraceReport(t *fabric.Topology, tr fabric.Trace) traceReport {
+	r := traceReport{
+		Schema: fabricTraceSchema, Sweep: newSweepReport(t), From: endOf(t, tr.From.Port), To: endOf(t, tr.To.Port),
+		Hops: []hopReport{}, End: tr.End, Reason: tr.Reason,
+	}
+	r.From.LID, r.To.LID = tr.From.LID, tr.To.LID
+	for i, h := range tr.Hops {
+		n := t.Node(h.Node)
+		one := hopReport{Node: h.Node, Name: n.Description.String(), Type: newNodeReport(n).Type, LID: n.LID(max(h.In, h.Out))}
+		if i == 0 {
+			one.LID = n.LID(tr.From.Port.Port)
+		} else {
+			one.In = new(h.In)
+		}
+		if h.Out != 0 {
+			p := &n.Ports[h.Out]
+			one.Out = new(h.Out)
+			one.Link = &hopLinkReport{State: stateText(p), Gbps: p.Rate()}
+			if p.IsLinkUp() {
+				one.Link.Width, one.Link.Speed = p.Width().String(), p.Speed().String()
+			}
+			if p.HasPeer() {
+				one.Link.Downtrained = t.IsDowntrained(fabric.Link{A: fabric.PortID{Node: h.Node, Port: h.Out}, B: p.Peer})
+			}
+		}
+		r.Hops = append(r.Hops, one)
+	}
+	return r
+}
+
+func (r *traceReport) blocks() []output.Block {
+	table := output.Table{Columns: []output.Column{
+		{Name: "hop", Align: output.AlignRight},
+		{Name: "node"},
+		{Name: "lid", Align: output.AlignRight},
+		{Name: "in", Align: output.AlignRight},
+		{Name: "out", Align: output.AlignRight},
+		{Name: "link"},
+		{Name: "guid"},
+		{Name: "type", Wide: true},
+	}}
+	for i, h := range r.Hops {
+		in, out, link := "", "", output.Plain("")
+		if h.In != nil {
+			in = fmt.Sprint(*h.In)
+		}
+		if h.Out != nil {
+			out = fmt.Sprint(*h.Out)
+			link = h.Link.cell()
+		}
+		table.Rows = append(table.Rows, []output.Cell{
+			output.Plain(fmt.Sprint(i)), output.Plain(h.Name), output.Plain(lidText(h.LID)), output.Plain(in), output.Plain(out), link,
+			output.Plain(guidText(h.Node)), output.Plain(h.Type),
+		})
+	}
+	head := fmt.Sprintf("%s to %s, LID %d to %d: ", r.From, r.To, r.From.LID, r.To.LID)
+	verdict := output.Good(fmt.Sprintf("arrives, %s", hopCount(len(r.Hops)-1)))
+	switch r.End {
+	case fabric.TraceArrived:
+	case fabric.TraceUnknown:
+		verdict = output.Warn("not known: " + r.Reason)
+	default:
+		verdict = output.Bad(string(r.End) + ": " + r.Reason)
+	}
+	return []output.Block{table, output.Line(output.Plain(head), verdict)}
+}
+
+// hopCount counts the cables of a way.
+func hopCount(n int) string { return english.Count(n, "hop") }
+
+func (l *hopLinkReport) cell() output.Cell {
+	text := l.State
+	if l.Gbps > 0 {
+		text = fmt.Sprintf("%s %s", l.Width, l.Speed)
+		if l.State != "ACTIVE" {
+			text += " " + l.State
+		}
+	}
+	switch {
+	case l.Downtrained:
+		return output.Bad(text + ", down-trained")
+	case l.State != "ACTIVE":
+		return output.Bad(text)
+	}
+	return output.Plain(text)
+}

@@ -1,0 +1,26 @@
+package k8s
+
+import (
+	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/k8s/impact"
+	"github.com/rdmakit/rdmakit/k8s/lint"
+	"github.com/rdmakit/rdmakit/k8s/plan"
+)
+
+// Commands are the commands of this package, in the order of the help.
+func Commands() []cli.Entry {
+	return []cli.Entry{
+		{Group: cli.GroupK8s, Build: newK8sCommand},
+	}
+}
+
+// Schemas are the documents that they print with -o json, by the name in their field "schema": an empty
+// value of each.
+func Schemas() map[string]any {
+	return map[string]any{
+		lint.Schema:       lint.Report{},
+		impact.Schema:     impact.Report{},
+		plan.Schema:       plan.Plan{}, // printed by k8s plan
+		k8sPlanDiffSchema: k8sPlanDiff{},
+	}
+}

@@ -1,0 +1,65 @@
+package k8s
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/k8s/source"
+)
+
+func newK8sCommand(app *cli.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "k8s",
+		Short: "SR-IOV networks on Kubernetes: plan them, check them, and tell what they do to nodes",
+		Long: `Commands for the objects of the SR-IOV network operator, the networks that it writes, and the pods that use them.
+They read manifests and what is recorded of nodes. No cluster is asked and nothing is applied.`,
+		Example: `  rdmactl k8s plan gpu-*.tar.gz --out sriov/
+  rdmactl k8s lint sriov/ --nodes nodestates.yaml
+  rdmactl k8s impact sriov/ --nodes cluster.yaml`,
+	}
+	cmd.AddCommand(newK8sPlanCommand(app), newK8sLintCommand(app), newK8sImpactCommand(app))
+	return cmd
+}
+
+// nodesUsage is the help of --nodes, which all commands of k8s have.
+const nodesUsage = "what is known of the cluster, from `FILE`: bundles, node trees, rdmactl detect -o json or yaml, kubectl get -o yaml of " +
+	"sriovnetworknodestates, nodes, namespaces and others; rdmactl k8s plan -o json for its labels; mstconfig -e -d ADDRESS q in NODE.txt; a folder of these; may be given often"
+
+// readCluster reads the files of --nodes. partial is not nil where some of it could not be read; without any node or object
+// that is the error.
+func readCluster(ctx context.Context, app *cli.App, names []string) (cluster source.Cluster, partial, err error) {
+	if len(names) == 0 {
+		return cluster, nil, nil
+	}
+	var src source.Source = source.Files{Names: names, Stdin: app.Stdin}
+	cluster, readErr := src.Cluster(ctx)
+	if ctx.Err() != nil {
+		return cluster, nil, context.Cause(ctx)
+	}
+	for _, p := range cluster.Problems {
+		noteErrors(app, fmt.Errorf("--nodes: %s: %s", p.At, p.Text))
+	}
+	if readErr == nil && len(cluster.Problems) == 0 {
+		return cluster, nil, nil
+	}
+	if len(cluster.Nodes) == 0 && len(cluster.Objects) == 0 {
+		if readErr == nil {
+			readErr = errors.New("no node and no object in the files of --nodes")
+		}
+		return cluster, nil, cli.BundleError(readErr)
+	}
+	noteErrors(app, readErr)
+	return cluster, cli.ExitSilently(cli.ExitPartial), nil
+}
+
+// noteErrors tells of what could not be read where the run goes on. They are errors, which --quiet leaves.
+func noteErrors(app *cli.App, err error) {
+	if err != nil {
+		_, _ = io.WriteString(app.Out.Stderr(), cli.ErrorLines("rdmactl: ", err))
+	}
+}

@@ -1,0 +1,302 @@
+package node
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/internal/text/output"
+	"github.com/rdmakit/rdmakit/inventory"
+)
+
+func newDetectCommand(app *cli.App) *cobra.Command {
+	var source cli.SourceFlags
+	cmd := &cobra.Command{
+		Use:   "detect",
+		Short: "List the RDMA ports of this node, and why there are none",
+		Long: `Detect shows a row for each RDMA port: what it speaks, on which card, how fast, with which addresses, what it is
+for, and which GPU is nearest. Below it come the network devices that could carry RDMA from user space, and what
+keeps RDMA from working.
+
+The exit code is 0 when there is an RDMA port, 3 when there is none, 7 when some files could not be read.`,
+		Example: `  rdmactl detect
+  rdmactl detect -o wide
+  rdmactl detect --root /mnt/node7 -o json`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			snap, partial, err := app.Scan(cmd.Context(), source)
+			if err != nil {
+				return err
+			}
+			report := NewDetectReport(snap)
+			if err := app.Out.Print(report, report.Blocks()...); err != nil {
+				return err
+			}
+			if partial == nil && len(snap.Devices) == 0 {
+				return cli.ExitSilently(cli.ExitNotFound)
+			}
+			return partial
+		},
+	}
+	source.AddTo(cmd)
+	return cmd
+}
+
+// detectSchema is the version of the JSON form of detect.
+const detectSchema = "rdmakit.detect/v1"
+
+// DetectReport is what detect prints.
+type DetectReport struct {
+	Schema     string                `json:"schema"`
+	Node       inventory.Snapshot    `json:"node"`
+	Candidates []inventory.Candidate `json:"candidates"`
+	// TCP is the network device that programs should use without RDMA, "" for none.
+	TCP       string               `json:"tcp,omitempty"`
+	Obstacles []inventory.Obstacle `json:"obstacles"`
+}
+
+func NewDetectReport(snap inventory.Snapshot) DetectReport {
+	r := DetectReport{
+		Schema: detectSchema, Node: snap, Candidates: snap.Candidates(), TCP: snap.TCPNetdev(), Obstacles: snap.Obstacles(),
+	}
+	if r.Candidates == nil {
+		r.Candidates = []inventory.Candidate{}
+	}
+	if r.Obstacles == nil {
+		r.Obstacles = []inventory.Obstacle{}
+	}
+	return r
+}
+
+func (r DetectReport) Blocks() []output.Block {
+	var out []output.Block
+	if len(r.Node.Devices) == 0 {
+		out = append(out, output.Line(output.Warn("no RDMA device on this node")))
+	} else {
+		out = append(out, r.portTable())
+	}
+	if len(r.Obstacles) > 0 {
+		out = append(out, r.obstacleTable())
+	}
+	if len(r.Candidates) > 0 {
+		out = append(out, r.candidateTable())
+	}
+	return append(out, output.Line(output.Plain(r.fallback())))
+}
+
+func (r DetectReport) fallback() string {
+	if r.TCP == "" {
+		return "without RDMA: nothing, for no network device is up"
+	}
+	return "without RDMA: TCP over " + r.TCP
+}
+
+func (r DetectReport) portTable() output.Table {
+	t := output.Table{Columns: []output.Column{
+		{Name: "port"},
+		{Name: "transport"},
+		{Name: "card"},
+		{Name: "pci"},
+		{Name: "state"},
+		{Name: "rate"},
+		{Name: "netdev"},
+		{Name: "gid"},
+		{Name: "role"},
+		{Name: "rail", Align: output.AlignRight},
+		{Name: "fabric"},
+		{Name: "gpu"},
+		{Name: "mtu", Wide: true, Align: output.AlignRight},
+		{Name: "firmware", Wide: true},
+		{Name: "numa", Wide: true, Align: output.AlignRight},
+		{Name: "pcie", Wide: true},
+		{Name: "vf of", Wide: true},
+		{Name: "role because", Wide: true},
+	}}
+	for i := range r.Node.Devices {
+		d := &r.Node.Devices[i]
+		for j := range d.Ports {
+			t.Rows = append(t.Rows, portRow(d, &d.Ports[j]))
+		}
+		if len(d.Ports) == 0 {
+			row := make([]output.Cell, len(t.Columns))
+			row[0], row[1] = output.Bad(d.Name), output.Bad("no ports")
+			t.Rows = append(t.Rows, row)
+		}
+	}
+	return t
+}
+
+func portRow(d *inventory.Device, p *inventory.Port) []output.Cell {
+	pci, card, numa, pcie := "", d.Software, "", ""
+	if d.PCI != nil {
+		pci, card, pcie = d.PCI.Address, d.PCI.Name(), pcieText(d.PCI)
+		if d.PCI.NUMANode != nil {
+			numa = strconv.Itoa(*d.PCI.NUMANode)
+		}
+	}
+	mtu := ""
+	if p.ActiveMTU != 0 {
+		mtu = strconv.Itoa(int(p.ActiveMTU))
+	}
+	vf := ""
+	if d.VF != nil {
+		vf = d.VF.ParentAddress
+	}
+	return []output.Cell{
+		output.Plain(portName(d, p)), output.Plain(transportText(d, p)), output.Plain(card), output.Plain(pci), stateCell(p), output.Plain(rateText(p.Rate)),
+		output.Plain(p.Netdev), gidCell(p), output.Plain(string(p.Role)), output.Plain(intText(p.Rail)), output.Plain(fabricText(p.Fabric)), output.Plain(gpuText(p)),
+		output.Plain(mtu), output.Plain(d.Firmware), output.Plain(numa), output.Plain(pcie), output.Plain(vf), output.Plain(p.RoleReason),
+	}
+}
+
+func (r DetectReport) obstacleTable() output.Table {
+	t := output.Table{Title: "What is in the way", Columns: []output.Column{
+		{Name: "reason"},
+		{Name: "evidence", Wide: true},
+		{Name: "remedy"},
+	}}
+	for _, o := range r.Obstacles {
+		text := o.Text
+		if o.Object != "" && !strings.Contains(text, o.Object) {
+			text = o.Object + ": " + text
+		}
+		t.Rows = append(t.Rows, []output.Cell{output.Bad(text), output.Plain(strings.TrimSpace(o.Path + ": " + o.Value)), output.Plain(o.Remedy)})
+	}
+	return t
+}
+
+func (r DetectReport) candidateTable() output.Table {
+	t := output.Table{Title: "Network devices that could carry RDMA from user space", Columns: []output.Column{
+		{Name: "netdev"},
+		{Name: "bus"},
+		{Name: "speed", Align: output.AlignRight},
+		{Name: "state"},
+		{Name: "note"},
+	}}
+	for _, c := range r.Candidates {
+		state := output.Good("up")
+		switch {
+		case c.Bond != "":
+			state = output.Dim("member of " + c.Bond)
+		case !c.Up:
+			state = output.Dim("down")
+		}
+		t.Rows = append(t.Rows, []output.Cell{output.Plain(c.Netdev), output.Plain(string(c.Bus)), output.Plain(speedText(c.SpeedMbps)), state, output.Plain(c.Note)})
+	}
+	return t
+}
+
+// portName is how ports are called everywhere: the device, and the port where it has several.
+func portName(d *inventory.Device, p *inventory.Port) string {
+	if len(d.Ports) == 1 && p.Number == 1 {
+		return d.Name
+	}
+	return d.Name + ":" + strconv.Itoa(p.Number)
+}
+
+func transportText(d *inventory.Device, p *inventory.Port) string {
+	t := string(p.Transport)
+	if t == "" {
+		t = "unknown"
+	}
+	if d.Software != "" {
+		t += " (software)"
+	}
+	return t
+}
+
+func pcieText(pci *inventory.PCI) string {
+	if pci.Link == nil {
+		return ""
+	}
+	text := fmt.Sprintf("%gGT/s x%d", pci.Link.GTPerSecond, pci.Link.Width)
+	if m := pci.LinkMax; m != nil && *m != *pci.Link {
+		text += fmt.Sprintf(" (of %gGT/s x%d)", m.GTPerSecond, m.Width)
+	}
+	return text
+}
+
+func stateCell(p *inventory.Port) output.Cell {
+	text := p.State.String()
+	switch p.State {
+	case inventory.PortStateActive:
+		return output.Good(text)
+	case inventory.PortStateNoChange:
+		return output.Warn("unknown") // no kernel says NOP: the file could not be read
+	case inventory.PortStateDown:
+		if p.PhysState != inventory.PhysStateUnknown && p.PhysState != inventory.PhysStateLinkUp {
+			text += " (" + p.PhysState.String() + ")"
+		}
+		return output.Bad(text)
+	}
+	return output.Warn(text)
+}
+
+func rateText(r *inventory.Rate) string {
+	if r == nil {
+		return ""
+	}
+	text := fmt.Sprintf("%gG", r.GbPerSecond)
+	if r.Generation != "" {
+		text += fmt.Sprintf(" %dX %s", r.Width, r.Generation)
+	}
+	return text
+}
+
+// gidCell shows the slot that traffic should use, as index and address.
+func gidCell(p *inventory.Port) output.Cell {
+	g, ok := p.RoutableGID()
+	switch {
+	case len(p.GIDs) == 0:
+		return output.Warn("none")
+	case !ok && p.LinkLayer == inventory.LinkLayerEthernet:
+		return output.Bad(fmt.Sprintf("none of %d routable", len(p.GIDs)))
+	case !ok:
+		return output.Plain("")
+	case p.LinkLayer == inventory.LinkLayerInfiniBand || p.Transport == inventory.TransportIWARP || p.Transport == inventory.TransportEFA:
+		return output.Plain(fmt.Sprintf("%d of %d", len(p.GIDs), p.GIDTableSize))
+	}
+	return output.Plain(fmt.Sprintf("%d %s", g.Index, g.GID.Addr()))
+}
+
+// fabricText names a subnet by its prefix and the LID of its subnet manager.
+func fabricText(f *inventory.Fabric) string {
+	switch {
+	case f == nil:
+		return ""
+	case f.SMLID == 0:
+		return f.SubnetPrefix.String() + " without SM"
+	}
+	return fmt.Sprintf("%s SM %d", f.SubnetPrefix, f.SMLID)
+}
+
+// gpuText names the GPUs at the least distance: "GPU0,1 PXB".
+func gpuText(p *inventory.Port) string {
+	if len(p.GPUs) == 0 {
+		return ""
+	}
+	nearest := p.GPUs[0].Distance
+	var gpus []string
+	for _, g := range p.GPUs {
+		if g.Distance == nearest {
+			gpus = append(gpus, strconv.Itoa(g.GPU))
+		}
+	}
+	return fmt.Sprintf("GPU%s %s", strings.Join(gpus, ","), nearest)
+}
+
+func intText(v *int) string {
+	if v == nil {
+		return ""
+	}
+	return strconv.Itoa(*v)
+}
+
+func speedText(mbps *int) string {
+	if mbps == nil {
+		return ""
+	}
+	return fmt.Sprintf("%gG", float64(*mbps)/1000)
+}

@@ -1,0 +1,210 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/internal/text/english"
+	"github.com/rdmakit/rdmakit/internal/text/spelling"
+	"github.com/rdmakit/rdmakit/launch/lint"
+)
+
+// envLintFlags are the flags of env lint.
+type envLintFlags struct {
+	source       cli.SourceFlags
+	files        []string
+	form         string
+	pid          int
+	pidGiven     bool
+	explain      string
+	list, strict bool
+}
+
+func newEnvLintCommand(app *cli.App) *cobra.Command {
+	var f envLintFlags
+	cmd := &cobra.Command{
+		Use:   "lint",
+		Short: "Check the network variables of an environment against a node",
+		Long: `Check every variable of NCCL and RCCL, UCX, NVSHMEM, Gloo and PyTorch, Mooncake, vLLM, SGLang, libfabric and Open MPI
+that an environment sets: devices that aren't there or aren't meant, GID indices that are empty or can't be routed, network
+devices that lead nowhere, contradictions, numbers out of range, misspelt names. Each finding has its line, what
+happens because of it, and the value that is right where that follows from the node. Nothing is changed.
+
+The environment is that of this process, of another (--pid), or a file (--env): dotenv, a shell script, docker's
+--env-file, systemd's EnvironmentFile, the output of env, an object of JSON, or manifests of Kubernetes and Compose,
+container by container. --form says which, where the content doesn't tell: docker keeps quotes, the others don't.
+In scripts assignments are found and nothing is run; values with an expansion are not judged.
+
+The node is this machine, or the one that --root or --from choose. A process in another mount namespace, as in a
+container, is judged against what it sees of the machine.
+
+The exit code is 1 when there is an error, or with --strict also a warning; 7 when files that decide could not be
+read; 3 when the environment has no such variable; 4 when the environment of a process may not be read; 2 when a
+file can't be understood; and 0 otherwise, with warnings and notes too.`,
+		Example: `  rdmactl env lint
+  rdmactl env lint --env job.env
+  rdmactl env lint --env deployment.yaml --from node17.tar.gz
+  kubectl exec pod -- env | rdmactl env lint --env - --form env
+  sudo rdmactl env lint --pid 4711
+  rdmactl env lint --explain gid-index-unusable`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.pidGiven = cmd.Flags().Changed("pid")
+			return runEnvLint(app, cmd, f)
+		},
+	}
+	f.source.AddTo(cmd)
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.files, "env", nil, "check the variables in `FILE`, - for standard input; may be given often")
+	flags.StringVar(&f.form, "form", string(lint.FormAuto), "how FILE is written: "+strings.Join(formNames(), ", "))
+	flags.IntVar(&f.pid, "pid", 0, "check the environment of process `PID`")
+	flags.BoolVar(&f.strict, "strict", false, "let warnings count as errors")
+	flags.BoolVar(&f.list, "list", false, "list the rules and check nothing")
+	flags.StringVar(&f.explain, "explain", "", "explain the rule `ID` and check nothing")
+	cmd.MarkFlagsMutuallyExclusive("env", "pid", "list", "explain")
+	cli.CompleteWords(cmd, "form", formNames())
+	cli.CompleteWords(cmd, "explain", lintRuleIDs())
+	return cmd
+}
+
+func formNames() []string {
+	var out []string
+	for _, form := range lint.Forms() {
+		out = append(out, string(form))
+	}
+	return out
+}
+
+func lintRuleIDs() []string {
+	var out []string
+	for _, r := range lint.Rules() {
+		out = append(out, r.ID)
+	}
+	return out
+}
+
+func runEnvLint(app *cli.App, cmd *cobra.Command, f envLintFlags) error {
+	switch {
+	case f.list:
+		return app.Out.Print(lint.Rules(), lintRuleTable(lint.Rules()))
+	case f.explain != "":
+		return explainLintRule(app, cmd, f.explain)
+	case !slices.Contains(formNames(), f.form):
+		return cli.UsageError(cmd, fmt.Errorf("--form: %q is not one of %s", f.form, strings.Join(formNames(), ", ")))
+	case f.pidGiven && f.pid <= 0:
+		return cli.UsageError(cmd, fmt.Errorf("--pid: %d is no process", f.pid))
+	case len(f.files) == 0 && cmd.Flags().Changed("form"):
+		return cli.UsageError(cmd, errors.New("--form: it says how the file of --env is written"))
+	}
+	report, err := lintEnv(cmd.Context(), app, f)
+	if err != nil {
+		return err
+	}
+	if report.Variables() == 0 {
+		return nothingToLint(report)
+	}
+	if err := app.Out.Print(report, lintBlocks(report, app.Out.Wide())...); err != nil {
+		return err
+	}
+	return lintResult(app, report, f.strict)
+}
+
+// lintEnv reads the environments and the node, and applies the rules.
+func lintEnv(ctx context.Context, app *cli.App, f envLintFlags) (lint.Report, error) {
+	envs, err := lintEnvironments(app, f)
+	if err != nil {
+		return lint.Report{}, err
+	}
+	n, err := openLintNode(app, f)
+	if err != nil {
+		return lint.Report{}, err
+	}
+	defer n.Close()
+	n.Names = nil // names of cards decide nothing here
+	snap, _, err := app.ScanNode(ctx, n)
+	if err != nil {
+		return lint.Report{}, err
+	}
+	if !n.Local && !f.pidGiven && len(f.files) == 0 {
+		app.Out.Note("note: the environment is that of this process, the node is another")
+	}
+	return lint.Run(lint.Input{Snapshot: &snap, Root: n.Root, Environments: envs}), nil
+}
+
+// lintEnvironments reads what the flags name.
+func lintEnvironments(app *cli.App, f envLintFlags) ([]lint.Environment, error) {
+	switch {
+	case f.pidGiven:
+		env, err := readProcessEnvironment(f.pid)
+		return []lint.Environment{env}, err
+	case len(f.files) == 0:
+		return []lint.Environment{lint.FromPairs("this process", lint.FormEnviron, app.Environ)}, nil
+	}
+	var out []lint.Environment
+	for _, name := range f.files {
+		envs, err := readLintFile(app, name, lint.Form(f.form))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, envs...)
+	}
+	return out, nil
+}
+
+// openLintNode opens the node to judge by: for a process in another mount namespace what that process sees.
+func openLintNode(app *cli.App, f envLintFlags) (*cli.Node, error) {
+	if !f.pidGiven || f.source.From != "" || app.Config.Root != "" && app.Config.Root != "/" {
+		return app.OpenNode(f.source)
+	}
+	other := namespacesOf(f.pid)
+	if !other.mount {
+		if other.network {
+			app.Out.Note("note: process %d is in another network namespace: its network devices and GID tables may be others than those judged here", f.pid)
+		}
+		return app.OpenNode(f.source)
+	}
+	n, err := openProcessRoot(f.pid)
+	if err != nil {
+		app.Out.Note("note: process %d is in another mount namespace, whose files can't be read here (%v): this node is judged instead", f.pid, err)
+		return app.OpenNode(f.source)
+	}
+	app.Out.Note("note: process %d is in another mount namespace: the node is judged as it sees it, below /proc/%d/root", f.pid, f.pid)
+	return n, nil
+}
+
+// nothingToLint says that no variable is any rule's business, and what would help.
+func nothingToLint(r lint.Report) error {
+	var names []string
+	for _, e := range r.Environments {
+		names = append(names, e.Name)
+	}
+	err := cli.Exitf(cli.ExitNotFound, "nothing to check: no variable of NCCL, UCX, NVSHMEM, Gloo, Mooncake, libfabric or Open MPI in %s", strings.Join(names, ", "))
+	return cli.WithHints(err, "the libraries choose by themselves then; rdmactl env prints what to set", "--env FILE and --pid PID check another environment")
+}
+
+// lintResult is the end of a run: the error that carries its exit code.
+func lintResult(app *cli.App, r lint.Report, strict bool) error {
+	switch {
+	case r.Counts.Error > 0 || strict && r.Counts.Warn > 0:
+		return cli.ExitSilently(cli.ExitFault)
+	case len(r.Incomplete) > 0:
+		return cli.ExitSilently(cli.ExitPartial)
+	case r.Counts.Warn > 0:
+		app.Out.Note("note: %s; --strict makes that exit code 1", english.Count(r.Counts.Warn, "warning"))
+	}
+	return nil
+}
+
+func explainLintRule(app *cli.App, cmd *cobra.Command, id string) error {
+	rule, ok := lint.FindRule(id)
+	if !ok {
+		err := fmt.Errorf("--explain: no rule %q", id)
+		return cli.UsageError(cmd, cli.WithHints(cli.WithHints(err, cli.DidYouMean(spelling.Nearest(id, lintRuleIDs(), spelling.Loose))...), "rdmactl env lint --list names the rules"))
+	}
+	return app.Out.Print(rule, lintRuleBlocks(rule)...)
+}

@@ -1,0 +1,116 @@
+package node
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+
+	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
+	"github.com/rdmakit/rdmakit/launch/lint"
+)
+
+// maxLintFile is the size of a file that env lint reads, in bytes.
+const maxLintFile = 16 << 20
+
+// readLintFile reads the environments of a file, or of standard input.
+func readLintFile(app *cli.App, name string, form lint.Form) ([]lint.Environment, error) {
+	data, err := readEnvFile(app, name)
+	if err != nil {
+		return nil, err
+	}
+	label := name
+	if name == "-" {
+		label = "standard input"
+	}
+	if form == lint.FormKubernetes || form == lint.FormAuto && looksLikeManifest(data) {
+		envs, err := manifestEnvironments(label, data)
+		if err != nil {
+			return nil, cli.WithHints(&cli.ExitError{Code: cli.ExitUsage, Err: err}, "--form says how the file is written where the content doesn't tell")
+		}
+		if len(envs) == 0 {
+			return nil, cli.WithHints(cli.Exitf(cli.ExitNotFound, "nothing to check: no container of %s sets a variable", label), "env: of a container, data: of a ConfigMap and environment: of a service are looked at")
+		}
+		return envs, nil
+	}
+	env, err := lint.Parse(label, data, form)
+	if err != nil {
+		return nil, cli.WithHints(&cli.ExitError{Code: cli.ExitUsage, Err: err}, "--form says how the file is written where the content doesn't tell")
+	}
+	return []lint.Environment{env}, nil
+}
+
+func readEnvFile(app *cli.App, name string) ([]byte, error) {
+	in := app.Stdin
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			if errors.Is(err, os.ErrPermission) {
+				return nil, err
+			}
+			return nil, &cli.ExitError{Code: cli.ExitUsage, Err: err}
+		}
+		defer file.Close()
+		in = file
+	}
+	data, err := io.ReadAll(io.LimitReader(in, maxLintFile+1))
+	switch {
+	case err != nil:
+		return nil, &cli.ExitError{Code: cli.ExitUsage, Err: err}
+	case len(data) > maxLintFile:
+		return nil, cli.Exitf(cli.ExitUsage, "read %s: larger than %d MiB", name, maxLintFile>>20)
+	}
+	return data, nil
+}
+
+// procFile names a file of a process.
+func procFile(pid int, name string) string { return fmt.Sprintf("/proc/%d/%s", pid, name) }
+
+// readProcessEnvironment reads what a process was started with: later changes of its own are not seen.
+func readProcessEnvironment(pid int) (lint.Environment, error) {
+	name := procFile(pid, "environ")
+	data, err := os.ReadFile(name)
+	switch {
+	case errors.Is(err, os.ErrPermission):
+		err = &cli.ExitError{Code: cli.ExitPermission, Err: err}
+		if os.Geteuid() == 0 {
+			return lint.Environment{}, cli.WithHints(err, "root needs CAP_SYS_PTRACE for that, which containers lack, and the same user namespace")
+		}
+		return lint.Environment{}, cli.WithHints(err, "the environment of another user's process is root's to read: sudo rdmactl env lint --pid "+strconv.Itoa(pid))
+	case errors.Is(err, os.ErrNotExist):
+		return lint.Environment{}, cli.Exitf(cli.ExitNotFound, "no process %d here", pid)
+	case err != nil:
+		return lint.Environment{}, fmt.Errorf("read environment of process %d: %w", pid, err)
+	}
+	env, err := lint.Parse("process "+strconv.Itoa(pid), bytes.TrimSuffix(data, []byte{0}), lint.FormEnviron)
+	for i := range env.Settings {
+		env.Settings[i].File = "" // the name of the environment says it
+	}
+	return env, err
+}
+
+// otherNamespaces tells in which namespaces a process differs from this one.
+type otherNamespaces struct{ mount, network bool }
+
+func namespacesOf(pid int) otherNamespaces {
+	differs := func(kind string) bool {
+		own, err := os.Readlink("/proc/self/ns/" + kind)
+		other, err2 := os.Readlink(procFile(pid, "ns/"+kind))
+		return err == nil && err2 == nil && own != other
+	}
+	return otherNamespaces{mount: differs("mnt"), network: differs("net")}
+}
+
+// openProcessRoot opens the files that a process sees; netlink of its namespace is out of reach, so addresses come
+// from the GID tables.
+func openProcessRoot(pid int) (*cli.Node, error) {
+	dir := procFile(pid, "root")
+	root, err := sysfs.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	return cli.Recorded(root, root.Close, "root "+dir)
+}

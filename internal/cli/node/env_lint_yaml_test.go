@@ -1,0 +1,125 @@
+package node
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/rdmakit/rdmakit/launch/lint"
+)
+
+func TestManifestEnvironments(t *testing.T) {
+	set := func(name, value string, line int) lint.Setting {
+		return lint.Setting{Name: name, Value: value, File: "f", Line: line}
+	}
+	unknown := func(name, value string, line int) lint.Setting {
+		s := set(name, value, line)
+		s.Unknown = true
+		return s
+	}
+	tests := []struct {
+		name, text string
+		want       map[string][]lint.Setting
+	}{
+		{
+			"pod", "kind: Pod\nmetadata: {name: p}\nspec:\n  containers:\n  - name: a\n    env:\n    - name: X\n      value: \"1\"\n    - name: E\n  - name: b\n    env: [{name: Y, valueFrom: {fieldRef: {fieldPath: status.podIP}}}]\n",
+			map[string][]lint.Setting{"f, Pod p, container a": {set("X", "1", 7), set("E", "", 9)}, "f, Pod p, container b": {unknown("Y", "", 11)}},
+		},
+		{
+			"JSON of kubectl", `{"kind": "List", "items": [{"kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [{"name": "a", "env": [{"name": "X", "value": "é\u003c"}]}]}}]}`,
+			map[string][]lint.Setting{"f, Pod p, container a": {set("X", "é<", 1)}},
+		},
+		{
+			"ConfigMap by itself, files in it are none", "kind: ConfigMap\nmetadata: {name: c}\ndata:\n  X: '1'\n  a.conf: |\n    Y=1\n    Z=2\n",
+			map[string][]lint.Setting{"f, ConfigMap c": {set("X", "1", 4)}},
+		},
+		{
+			"ConfigMap behind the pod, with a prefix, and one key", "kind: Pod\nmetadata: {name: p}\nspec:\n  containers:\n  - name: a\n    envFrom: [{prefix: P_, configMapRef: {name: c}}, {secretRef: {name: s}}]\n    env:\n    - name: K\n      valueFrom: {configMapKeyRef: {name: c, key: X}}\n" +
+				"---\nkind: ConfigMap\nmetadata: {name: c}\ndata: {X: '1'}\n",
+			map[string][]lint.Setting{"f, Pod p, container a": {set("P_X", "1", 13), set("K", "1", 8)}},
+		},
+		{
+			"template of a LeaderWorkerSet", "kind: LeaderWorkerSet\nmetadata: {name: l}\nspec:\n  leaderWorkerTemplate:\n    workerTemplate:\n      spec:\n        containers:\n        - name: w\n          env:\n          - {name: X, value: $(Y)}\n",
+			map[string][]lint.Setting{"f, LeaderWorkerSet l, container w": {unknown("X", "$(Y)", 10)}},
+		},
+		{
+			"Compose", "services:\n  a:\n    environment:\n      X: 1\n      Y: ${Z}\n  b:\n    environment:\n    - W=2\n    - V\n",
+			map[string][]lint.Setting{"f, service a": {set("X", "1", 4), unknown("Y", "${Z}", 5)}, "f, service b": {set("W", "2", 8)}},
+		},
+		{"values of a chart", "worker:\n  env:\n    X: '1'\n", map[string][]lint.Setting{"f": {set("X", "1", 3)}}},
+		{"anchors", "a: &e\n- {name: X, value: '1'}\ncontainers:\n- name: c\n  env: *e\n", map[string][]lint.Setting{"f, container c": {set("X", "1", 2)}}},
+		{"no environment", "kind: Pod\nmetadata: {name: p}\n", map[string][]lint.Setting{}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			envs, err := manifestEnvironments("f", []byte(tt.text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := map[string][]lint.Setting{}
+			for _, e := range envs {
+				got[e.Name] = e.Settings
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("environments (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestLooksLikeManifest(t *testing.T) {
+	tests := []struct {
+		text string
+		want bool
+	}{
+		{"apiVersion: v1\nkind: Pod\n", true},
+		{"# remark\n---\nkind: Pod\n", true},
+		{"services:\n  a:\n    command: A=b\n", true},
+		{"{\n  \"apiVersion\": \"v1\"\n}", true},
+		{"{\"NCCL_IB_TC\": \"106\"}", false},
+		{"NCCL_DEBUG=INFO\nX=kind: none\n", false},
+		{"export A=1\ncat <<EOF\nkind: Pod\nEOF\n", false},
+		{"", false},
+	}
+	for _, tt := range tests {
+		if got := looksLikeManifest([]byte(tt.text)); got != tt.want {
+			t.Errorf("looksLikeManifest(%q) = %v, want %v", tt.text, got, tt.want)
+		}
+	}
+}
+
+// FuzzManifest feeds the reader of manifests: no panic, no endless walk, and names where it finds something.
+func FuzzManifest(f *testing.F) {
+	for _, seed := range []string{
+		"kind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: a, env: [{name: X, value: y}], envFrom: [{configMapRef: {name: c}}]}]}\n---\nkind: ConfigMap\nmetadata: {name: c}\ndata: {A: b}\n",
+		"a: &a [*a]\nenv: *a\n", "services: {a: {environment: [X=1]}}", "env: {X: 1}", "&a {env: *a, name: *a}", "{\"kind\":\"Pod\"}",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		envs, err := manifestEnvironments("f", data)
+		if err != nil {
+			return
+		}
+		for _, e := range envs {
+			if e.Name == "" {
+				t.Errorf("environment without a name: %+v", e)
+			}
+		}
+	})
+}
+
+// An alias costs a few bytes and stands for all that it names.
+func TestManifestOfAliases(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("x: &e\n")
+	for i := range 3000 {
+		fmt.Fprintf(&b, "  NCCL_A%d: \"1\"\n", i)
+	}
+	b.WriteString("spec:\n  containers:\n" + strings.Repeat("  - {name: c, env: *e}\n", 9000))
+	if envs, err := manifestEnvironments("bomb.yaml", []byte(b.String())); err == nil {
+		t.Errorf("manifestEnvironments(27,000,000 variables) = %d environments, want an error", len(envs))
+	}
+}

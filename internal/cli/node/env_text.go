@@ -1,0 +1,157 @@
+package node
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/rdmakit/rdmakit/internal/text/output"
+	"github.com/rdmakit/rdmakit/launch"
+)
+
+// explainBlocks shows the reasoning behind a plan.
+func explainBlocks(plan launch.Plan, wide bool) []output.Block {
+	var out []output.Block
+	if len(plan.Ports) > 0 {
+		out = append(out, envPortTable(plan, wide))
+	}
+	if len(plan.Variables) > 0 {
+		out = append(out, envVariableTable(plan, wide))
+	}
+	if len(plan.Arguments) > 0 {
+		t := output.Table{Title: "Arguments", Columns: []output.Column{{Name: "for"}, {Name: "argument"}, {Name: "value"}, {Name: "rule"}}}
+		for _, a := range plan.Arguments {
+			t.Rows = append(t.Rows, plainRow(string(a.Library), a.Flag, a.Value, a.Rule))
+		}
+		out = append(out, t)
+	}
+	if len(plan.Conflicts) > 0 {
+		t := output.Table{Title: "Conflicts with the environment", Columns: []output.Column{{Name: "name"}, {Name: "yours"}, {Name: "derived"}, {Name: "kept"}, {Name: "reason"}, {Name: "rule"}}}
+		for _, c := range plan.Conflicts {
+			derived := c.Derived
+			if derived == "" {
+				derived = "(not set)"
+			}
+			kept := map[launch.Source]string{launch.SourceUser: "yours"}[c.Kept]
+			if kept == "" {
+				kept = "derived"
+			}
+			t.Rows = append(t.Rows, plainRow(c.Name, c.User, derived, kept, c.Reason, c.Rule))
+		}
+		out = append(out, t)
+	}
+	if len(plan.Warnings) > 0 {
+		t := output.Table{Title: "Warnings", Columns: []output.Column{{Name: "rule"}, {Name: "warning"}, {Name: "file", Wide: true}}}
+		for _, w := range plan.Warnings {
+			t.Rows = append(t.Rows, []output.Cell{output.Warn(w.Rule), output.Plain(w.Text), output.Plain(strings.Join(w.Files, " "))})
+		}
+		out = append(out, t)
+	}
+	return append(out, output.Line(output.Plain(outcomeText(plan))))
+}
+
+func plainRow(texts ...string) []output.Cell {
+	var out []output.Cell
+	for _, text := range texts {
+		out = append(out, output.Plain(text))
+	}
+	return out
+}
+
+// outcomeText says in a sentence whether RDMA can be used.
+func outcomeText(plan launch.Plan) string {
+	selected := 0
+	for _, p := range plan.Ports {
+		if p.Decision == launch.DecisionSelected {
+			selected++
+		}
+	}
+	switch plan.Outcome {
+	case launch.OutcomeRDMA:
+		return fmt.Sprintf("outcome: RDMA on %d of %d ports", selected, len(plan.Ports))
+	case launch.OutcomeLibfabric:
+		return fmt.Sprintf("outcome: RDMA through libfabric on %d EFA devices", selected)
+	case launch.OutcomeOff:
+		return "outcome: switched off"
+	}
+	return "outcome: no RDMA"
+}
+
+func envPortTable(plan launch.Plan, wide bool) output.Table {
+	kserve := plan.Compat != ""
+	t := output.Table{Title: "Ports", Columns: []output.Column{
+		{Name: "port"},
+		{Name: "decision"},
+		{Name: "gid", Wide: kserve},
+		{Name: "NCCL alone", Wide: kserve},
+		{Name: "NCCL now", Wide: kserve},
+		{Name: "UCX alone", Wide: kserve},
+		{Name: "rule"},
+		{Name: "reason"},
+		{Name: "peer", Wide: true},
+		{Name: "file"},
+	}}
+	for _, p := range plan.Ports {
+		gid := ""
+		if p.GID != nil {
+			gid = fmt.Sprintf("%d %s", p.GID.Index, p.GID.Addr)
+		}
+		t.Rows = append(t.Rows, []output.Cell{
+			output.Plain(p.Name()), decisionCell(p.Decision), output.Plain(gid), choiceCell(p.NCCLAuto, p.GID), choiceCell(p.NCCLPlanned, p.GID),
+			choiceCell(p.UCXAuto, p.GID), output.Plain(p.Rule), output.Plain(p.Reason), output.Plain(string(p.Reach)), output.Plain(filesText(p.Files, wide)),
+		})
+	}
+	return t
+}
+
+func decisionCell(d launch.Decision) output.Cell {
+	switch d {
+	case launch.DecisionSelected:
+		return output.Good(string(d))
+	case launch.DecisionCandidate:
+		return output.Plain(string(d))
+	}
+	return output.Bad(string(d))
+}
+
+// choiceCell shows what a library does with a port: the index it takes, "no" for a port that it leaves alone.
+func choiceCell(c *launch.AutoChoice, want *launch.GIDChoice) output.Cell {
+	switch {
+	case c == nil:
+		return output.Plain("")
+	case !c.Used:
+		return output.Dim("no")
+	case want != nil && c.Index != want.Index:
+		return output.Bad(strconv.Itoa(c.Index))
+	case c.Note != "":
+		return output.Warn(strconv.Itoa(c.Index) + " (" + c.Note + ")")
+	}
+	return output.Plain(strconv.Itoa(c.Index))
+}
+
+func envVariableTable(plan launch.Plan, wide bool) output.Table {
+	t := output.Table{Title: "Variables", Columns: []output.Column{
+		{Name: "for", Wide: true},
+		{Name: "name"},
+		{Name: "value"},
+		{Name: "source"},
+		{Name: "rule"},
+		{Name: "reason"},
+		{Name: "file"},
+	}}
+	for _, v := range plan.Variables {
+		t.Rows = append(t.Rows, plainRow(string(v.Library), v.Name, v.Value, string(v.Source), v.Rule, v.Reason, filesText(v.Files, wide)))
+	}
+	for _, u := range plan.Unset {
+		t.Rows = append(t.Rows, plainRow("", u.Name, "(unset)", string(launch.SourceDerived), u.Rule, u.Reason, ""))
+	}
+	return t
+}
+
+// filesText shows all files, or the first of several.
+func filesText(files []string, wide bool) string {
+	if len(files) < 2 || wide {
+		return strings.Join(files, " ")
+	}
+	return fmt.Sprintf("%s and %d more", files[0], len(files)-1)
+}

@@ -1,0 +1,39 @@
+package node
+
+import (
+	"github.com/rdmakit/rdmakit/doctor"
+	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/inventory"
+	"github.com/rdmakit/rdmakit/launch"
+	"github.com/rdmakit/rdmakit/launch/consensus"
+	"github.com/rdmakit/rdmakit/launch/lint"
+)
+
+// Commands are the commands of this package, in the order of the help.
+func Commands() []cli.Entry {
+	return []cli.Entry{
+		{Group: cli.GroupNode, Build: newDetectCommand},
+		{Group: cli.GroupNode, Build: newStatusCommand},
+		{Group: cli.GroupNode, Build: newShowCommand},
+		{Group: cli.GroupNode, Build: newDoctorCommand},
+		{Group: cli.GroupNode, Build: newEnvCommand},
+		{Group: cli.GroupNode, Build: newExecCommand},
+		{Group: cli.GroupNode, Build: newSnapshotCommand},
+	}
+}
+
+// Schemas are the documents that they print with -o json, by the name in their field "schema": an empty
+// value of each.
+func Schemas() map[string]any {
+	return map[string]any{
+		inventory.Schema: inventory.Snapshot{}, // the field node of detect
+		detectSchema:     DetectReport{},
+		statusSchema:     statusReport{},
+		showSchema:       showReport{},
+		doctor.Schema:    doctor.Report{},
+		launch.Schema:    launch.Plan{}, // printed by env
+		consensus.Schema: consensus.Report{},
+		lint.Schema:      lint.Report{}, // printed by env lint
+		execSchema:       execReport{},  // printed by exec --dry-run
+	}
+}

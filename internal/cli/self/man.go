@@ -1,0 +1,150 @@
+package self
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+	"github.com/spf13/pflag"
+
+	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/internal/text/output"
+)
+
+func newManCommand(app *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "man DIR",
+		Short: "Write the manual pages to a directory",
+		Long: `Write a manual page for each command to a directory, which is made if it doesn't exist.
+In /usr/local/share/man/man1 they are found by man.`,
+		Example:     "  rdmactl man ./man\n  man ./man/rdmactl.1",
+		Annotations: map[string]string{cli.AnnotationLenient: "true"},
+		RunE: func(_ *cobra.Command, args []string) error {
+			fresh := *app // Reference changes its tree, and this one is running
+			written, err := writeManPages(args[0], fresh.Root())
+			if err != nil {
+				return fmt.Errorf("write manual pages: %w", err)
+			}
+			app.Out.Note("wrote %d pages to %s", len(written), args[0])
+			return app.Out.Print(written, output.Paragraph(strings.Join(written, "\n")))
+		},
+	}
+}
+
+// writeManPages writes a page for each command to dir and returns the names of the files.
+func writeManPages(dir string, root *cobra.Command) ([]string, error) {
+	if err := os.MkdirAll(dir, 0o777); err != nil { //nolint:gosec // documentation: the umask decides
+		return nil, err
+	}
+	var written []string
+	for _, cmd := range Reference(root) {
+		page, err := ManPage(cmd)
+		if err != nil {
+			return written, err
+		}
+		file := filepath.Join(dir, PageName(cmd)+".1")
+		if err := os.WriteFile(file, page, 0o666); err != nil { //nolint:gosec // as above
+			return written, err
+		}
+		written = append(written, file)
+	}
+	return written, nil
+}
+
+// Reference prepares the tree of root for the reference and returns the commands that have a page of their own, parents
+// first. The tree isn't to be run afterwards.
+func Reference(root *cobra.Command) []*cobra.Command {
+	const head = "\n\nExit codes:\n\n"
+	if !strings.Contains(root.Long, head) { // whoever asks twice has it already
+		root.Long += head + cli.ExitCodes()
+	}
+	return documented(root)
+}
+
+func documented(cmd *cobra.Command) []*cobra.Command {
+	cmd.DisableAutoGenTag = true // it would date the page
+	all := []*cobra.Command{cmd}
+	for _, child := range cmd.Commands() {
+		if child.IsAvailableCommand() && child.Name() != "help" {
+			all = append(all, documented(child)...)
+		}
+	}
+	return all
+}
+
+// PageName returns the name of the page of cmd without its extension: rdmactl-config-show.
+func PageName(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.CommandPath(), " ", "-") }
+
+// datedTitle finds the heading of a page up to its date, which is replaced by nothing: pages that differ with
+// the day of the build can't be compared.
+var datedTitle = regexp.MustCompile(`(?m)^(\.TH "[^"]*" "[^"]*") "[^"]*"`)
+
+// optionLine is an option with what stands for its value, as cobra prints it.
+var optionLine = regexp.MustCompile(`(?m)^((?:\\fB-\w\\fP, )?\\fB--[a-z-]+\\fP)=(\S*)$`)
+
+// ManPage returns the manual page of cmd in roff. The same command has the same page on any day.
+func ManPage(cmd *cobra.Command) ([]byte, error) {
+	defer forMarkdown(cmd)()
+	var buf bytes.Buffer
+	header := doc.GenManHeader{Section: "1", Source: "rdmakit", Manual: "rdmactl manual"}
+	if err := doc.GenMan(cmd, &header, &buf); err != nil {
+		return nil, fmt.Errorf("page of %s: %w", cmd.CommandPath(), err)
+	}
+	page := datedTitle.ReplaceAll(buf.Bytes(), []byte(`$1 ""`))
+	return optionLine.ReplaceAllFunc(page, func(line []byte) []byte {
+		m := optionLine.FindSubmatch(line)
+		if len(m[2]) == 0 {
+			return m[1]
+		}
+		return fmt.Appendf(nil, `%s \fI%s\fP`, m[1], m[2])
+	}), nil
+}
+
+// forMarkdown puts the texts of cmd into markdown, which cobra takes them for on the way to roff: mlx5_0:1 and another
+// mlx5_ would put what is between them into italics. Options show what stands for their values, as in the help, instead
+// of their defaults. The function that it returns puts everything back.
+func forMarkdown(cmd *cobra.Command) (restore func()) {
+	cmd.InitDefaultHelpFlag()
+	short, long := cmd.Short, cmd.Long
+	cmd.Short, cmd.Long = escapeMarkdown(short), escapeMarkdown(long)
+	saved := make(map[*pflag.Flag]pflag.Flag)
+	change := func(f *pflag.Flag) {
+		saved[f] = *f
+		name, usage := pflag.UnquoteUsage(f)
+		switch f.DefValue {
+		case "", "false", "[]":
+		default:
+			usage += " (default " + f.DefValue + ")"
+		}
+		f.Usage, f.DefValue, f.NoOptDefVal = escapeMarkdown(usage), escapeMarkdown(name), ""
+		f.Value = &cli.SettingValue{} // cobra would put quotes around a string
+	}
+	cmd.NonInheritedFlags().VisitAll(change)
+	cmd.InheritedFlags().VisitAll(change)
+	return func() {
+		cmd.Short, cmd.Long = short, long
+		for f, was := range saved {
+			*f = was
+		}
+	}
+}
+
+// escapeMarkdown returns text without meaning for markdown, but for its paragraphs and its indented lines, which are code.
+func escapeMarkdown(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		code := strings.HasPrefix(line, "    ") || strings.HasPrefix(line, "\t")
+		for _, r := range line {
+			if !code && strings.ContainsRune("\\`*_[]<>&|~", r) {
+				b.WriteByte('\\')
+			}
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
