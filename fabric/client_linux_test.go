@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/rdmakit/rdmakit/fabric"
-	"github.com/rdmakit/rdmakit/internal/edge/ibsim/ibsimtest"
+	"github.com/rdmakit/rdmakit/internal/testkit/ibsimtest"
 	"github.com/rdmakit/rdmakit/wire/ib"
 	"github.com/rdmakit/rdmakit/wire/mad"
 )

@@ -6,7 +6,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/rdmakit/rdmakit/fabric"
-	"github.com/rdmakit/rdmakit/internal/edge/ibsim/ibsimtest"
+	"github.com/rdmakit/rdmakit/internal/testkit/ibsimtest"
 )
 
 // largeNets are the nets of about 1,000 and 10,000 nodes that speed is measured on.

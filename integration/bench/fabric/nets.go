@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/rdmakit/rdmakit/internal/edge/ibsim/ibsimtest"
+	"github.com/rdmakit/rdmakit/internal/testkit/ibsimtest"
 )
 
 // netSpec is a subnet to measure on. Nodes and links are written down, so that a net in two parts, or a

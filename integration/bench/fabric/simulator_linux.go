@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/rdmakit/rdmakit/internal/edge/ibsim"
-	"github.com/rdmakit/rdmakit/internal/edge/ibsim/ibsimtest"
+	"github.com/rdmakit/rdmakit/internal/testkit/ibsimtest"
 )
 
 // umad2sim is the library that puts the C tools into the simulator, where Debian has it.

@@ -11,7 +11,7 @@ import (
 	"github.com/rdmakit/rdmakit/fabric"
 	"github.com/rdmakit/rdmakit/internal/cli"
 	"github.com/rdmakit/rdmakit/internal/cli/commands"
-	"github.com/rdmakit/rdmakit/internal/edge/ibsim/ibsimtest"
+	"github.com/rdmakit/rdmakit/internal/testkit/ibsimtest"
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/rdmakit/rdmakit/fabric"
-	"github.com/rdmakit/rdmakit/internal/edge/ibsim/ibsimtest"
+	"github.com/rdmakit/rdmakit/internal/testkit/ibsimtest"
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 

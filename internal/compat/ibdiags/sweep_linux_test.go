@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/rdmakit/rdmakit/internal/edge/ibsim/ibsimtest"
+	"github.com/rdmakit/rdmakit/internal/testkit/ibsimtest"
 )
 
 // measured hides what the questions themselves change: the number of packets, and counters of data.

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/rdmakit/rdmakit/internal/edge/ibsim"
-	"github.com/rdmakit/rdmakit/internal/edge/ibsim/ibsimtest"
+	"github.com/rdmakit/rdmakit/internal/testkit/ibsimtest"
 )
 
 const ft2 = "../../../fabric/testdata/ft2/net"

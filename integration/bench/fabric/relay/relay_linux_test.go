@@ -10,7 +10,7 @@ import (
 
 	"github.com/rdmakit/rdmakit/fabric"
 	"github.com/rdmakit/rdmakit/integration/bench/fabric/relay"
-	"github.com/rdmakit/rdmakit/internal/edge/ibsim/ibsimtest"
+	"github.com/rdmakit/rdmakit/internal/testkit/ibsimtest"
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
