@@ -64,7 +64,7 @@ func Rules() []Rule {
 	return []Rule{
 		{
 			ID:     "layers",
-			Reason: "each layer must stay usable without the ones above it (cmd → cli → features → verbs → provider ← providers → wire, edges)",
+			Reason: "each part must stay usable without the ones above it (cmd → cli → features → verbs → provider ← providers → wire, edges)",
 			check:  checkLayers,
 		},
 		{

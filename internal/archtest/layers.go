@@ -7,9 +7,47 @@ import (
 	"strings"
 )
 
-// layer says what one part of the tree may import of the rest of the module.
+// A wing is a part of the tree whose packages are alike: what it may import is said once for all of them, so that a
+// new package needs no new rule. docs/architecture.md says what each is for.
+type wing struct {
+	// dir is the wing's folder; its packages may import each other.
+	dir string
+	// imports are the wings and packages of the module that it may import, with what is below them.
+	imports []string
+	reason  string
+}
+
+// wings are the parts that say what they import. What stands in none of them is held by layers alone.
+func wings() []wing {
+	return []wing{
+		{"wire", nil, "wire imports the standard library and wire only"},
+		{"internal/edge", []string{"wire"}, "edges are the bottom layer"},
+		{"internal/text", nil, "texts know nothing of RDMA"},
+		{
+			"internal/record",
+			[]string{"internal/edge", "internal/text", "inventory", "launch", "verbs/provider", "wire"},
+			"records hold nodes, and nothing judges or measures there",
+		},
+		{
+			"internal/sim",
+			[]string{"internal/edge", "internal/record", "fabric", "inventory", "verbs/provider", "wire"},
+			"simulators stand behind the interfaces of the edges, and know no command",
+		},
+		{
+			"internal/testkit",
+			[]string{"internal/edge", "internal/record", "internal/sim", "wire"},
+			"what tests of many packages share depends on few of them",
+		},
+		{
+			"internal/compat",
+			[]string{"internal/edge", "internal/record", "internal/text", "bench", "fabric", "inventory", "verbs", "wire"},
+			"compatible programs share the models with the commands, and no text",
+		},
+	}
+}
+
+// layer says what packages may not import, wherever they stand.
 type layer struct {
-	name   string
 	member func(dir string) bool
 	// allowed judges an import of another package of the module, by folder.
 	allowed func(from, to string) bool
@@ -21,46 +59,50 @@ type layer struct {
 func layers() []layer {
 	return []layer{
 		{
-			"wire", within("wire"),
-			func(_, to string) bool { return under(to, "wire") },
-			"wire imports the standard library and wire only",
-		},
-		{
-			"verbs", only("verbs"),
+			only("verbs"),
 			func(_, to string) bool { return !isProvider(to) && !under(to, features()...) },
 			"verbs never imports a provider: callers pass the list",
 		},
 		{
-			"provider contract", only("verbs/provider"),
-			func(_, to string) bool { return under(to, "wire") || under(to, "internal") },
+			only("verbs/provider"),
+			func(_, to string) bool { return under(to, "wire", "internal/edge") },
 			"the contract between verbs and providers imports neither side",
 		},
 		{
-			"provider", isProvider,
+			isProvider,
 			func(from, to string) bool {
-				return !under(to, features()...) && to != "verbs" && (!isProvider(to) || providerRoot(from) == providerRoot(to))
+				return under(to, "verbs/provider", "internal/edge", "wire") &&
+					(!isProvider(to) || providerRoot(from) == providerRoot(to))
 			},
 			"providers import the contract, wire and edges, and never each other",
 		},
 		{
-			"models", within("inventory", "fabric"),
+			within("inventory", "fabric"),
 			func(_, to string) bool { return !under(to, "verbs") },
 			"inventory and fabric never import verbs: reading a node needs no data path",
 		},
 		{
-			"edges", isEdge,
-			func(_, to string) bool {
-				return isEdge(to) || under(to, "wire", "internal") && !under(to, "internal/cli")
-			},
-			"edges are the bottom layer",
-		},
-		{
-			"libraries", func(dir string) bool { return !under(dir, "internal", "cmd", "integration") },
-			func(_, to string) bool { return !under(to, "internal/cli", "internal/compat/applet") },
+			func(dir string) bool { return !under(dir, "internal", "cmd", "integration") },
+			func(_, to string) bool { return !under(to, "internal/cli", "internal/compat") },
 			"packages never import the command line",
 		},
 		{
-			"everything", func(string) bool { return true },
+			func(dir string) bool { return !under(dir, "internal/testkit", "integration") },
+			func(_, to string) bool { return !under(to, "internal/testkit", "internal/cli/clitest") },
+			"what tests share is for tests",
+		},
+		{
+			only("internal/cli"),
+			func(_, to string) bool { return !under(to, "internal/cli") || under(to, "internal/cli/config") },
+			"internal/cli knows no command: the table is passed in",
+		},
+		{
+			isCommandGroup,
+			func(from, to string) bool { return !isCommandGroup(to) || commandGroup(from) == "demo" },
+			"groups of commands know nothing of each other; demo shows what the others print",
+		},
+		{
+			func(string) bool { return true },
 			func(from, to string) bool { return !under(to, "integration") || under(from, "integration") },
 			"integration holds tests and their harness",
 		},
@@ -72,15 +114,22 @@ func features() []string {
 	return []string{"doctor", "bench", "cluster", "launch", "agent", "k8s", "accelerate"}
 }
 
-func edges() []string {
-	return []string{
-		"internal/abi", "internal/edge/dl", "internal/edge/umad", "internal/edge/sysfs", "internal/edge/rdmanl", "internal/edge/udpio", "internal/edge/anonmem",
-	}
+func isEdge(dir string) bool { return under(dir, "internal/edge") }
+
+// isCommandGroup reports whether dir belongs to a group of commands. What stands beside the groups serves all of
+// them: settings, the table, what tests and the reference need.
+func isCommandGroup(dir string) bool {
+	return strings.HasPrefix(dir, "internal/cli/") && !under(dir, "internal/cli/config", "internal/cli/commands",
+		"internal/cli/clitest", "internal/cli/gendocs")
 }
 
-func isEdge(dir string) bool { return under(dir, edges()...) }
+// commandGroup returns the name of the group that a folder belongs to.
+func commandGroup(dir string) string {
+	group, _, _ := strings.Cut(strings.TrimPrefix(dir, "internal/cli/"), "/")
+	return group
+}
 
-// isProvider says whether dir belongs to one provider. The list of providers and the conformance
+// isProvider reports whether dir belongs to one provider. The list of providers and the conformance
 // suite stand beside them and know several.
 func isProvider(dir string) bool {
 	return strings.HasPrefix(dir, "verbs/provider/") &&
@@ -109,6 +158,11 @@ func checkLayers(t *Tree) (found []Violation) {
 				found = append(found, t.wrongAt(spec.Pos(), "wire imports %s: standard library only", importPath))
 			}
 			return
+		}
+		for _, w := range wings() {
+			if under(file.Dir, w.dir) && !under(to, w.dir) && !under(to, w.imports...) {
+				found = append(found, t.wrongAt(spec.Pos(), "%s imports %s: %s", file.Dir, to, w.reason))
+			}
 		}
 		for _, l := range layers() {
 			if to != file.Dir && l.member(file.Dir) && !l.allowed(file.Dir, to) {
@@ -139,6 +193,5 @@ func checkSimulators(t *Tree) (found []Violation) {
 }
 
 func maySimulate(file *File) bool {
-	demo := file.Dir == "internal/cli" && strings.HasPrefix(path.Base(file.Path), "demo")
-	return demo || under(file.Dir, "internal/sim", "cmd", "integration")
+	return under(file.Dir, "internal/cli/demo", "internal/sim", "internal/testkit", "cmd", "integration")
 }

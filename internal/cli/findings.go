@@ -9,6 +9,7 @@ import (
 	"github.com/rdmakit/rdmakit/launch/lint"
 )
 
+// LintSeverityCell shows text in the colour of a severity.
 func LintSeverityCell(s lint.Severity, text string) output.Cell {
 	switch s {
 	case lint.SeverityError:

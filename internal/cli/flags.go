@@ -72,15 +72,16 @@ type SettingValue struct {
 	text, kind string
 }
 
-// String, Set and Type implement pflag.Value; Type is what the help shows behind the flag.
+// String implements [pflag.Value].
 func (v *SettingValue) String() string { return v.text }
 
-// Set implements pflag.Value.
+// Set implements [pflag.Value].
 func (v *SettingValue) Set(s string) error { v.text = s; return nil }
 
-// Type implements pflag.Value.
+// Type is what the help shows behind the flag.
 func (v *SettingValue) Type() string { return strings.ToUpper(v.kind) }
 
+// AddSetting adds to flags the flag of one setting, with a shorthand unless that is empty.
 func AddSetting(cmd *cobra.Command, flags *pflag.FlagSet, key, shorthand string) {
 	s, known := config.Find(key)
 	usage := s.Help + ": " + s.Values()
@@ -102,6 +103,7 @@ func markSetting(flags *pflag.FlagSet, name string) {
 	_ = flags.SetAnnotation(name, annotationSetting, []string{name}) // fails for an unknown flag only
 }
 
+// CompleteWords proposes words as the values of a flag of cmd.
 func CompleteWords(cmd *cobra.Command, flag string, words []string) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 }
@@ -160,6 +162,7 @@ func onlyFlagErrors(err error) error {
 // SecondsValue is a flag for a time: a duration such as 10s, or a number of seconds as perftest takes it.
 type SecondsValue time.Duration
 
+// String implements [pflag.Value].
 func (v *SecondsValue) String() string {
 	if *v == 0 {
 		return ""
@@ -167,8 +170,10 @@ func (v *SecondsValue) String() string {
 	return time.Duration(*v).String()
 }
 
+// Type is what the help shows behind the flag.
 func (*SecondsValue) Type() string { return "TIME" }
 
+// Set implements [pflag.Value].
 func (v *SecondsValue) Set(text string) error {
 	d, err := config.ParseDuration(text, "10s")
 	if err != nil {

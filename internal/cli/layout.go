@@ -67,6 +67,7 @@ func SomeNames(names []string, wide bool) string {
 	return strings.Join(names[:shown-2], ", ") + fmt.Sprintf(", … %s (%d more)", names[len(names)-1], len(names)-shown+1)
 }
 
+// Figures returns the columns of a table of figures, to the right; those of wide are for -o wide only.
 func Figures(names []string, wide ...string) []output.Column {
 	var out []output.Column
 	for _, n := range names {
@@ -86,6 +87,7 @@ func Figure(v float64) string {
 	return strconv.FormatFloat(v, 'f', 2, 64)
 }
 
+// Cells returns plain cells.
 func Cells(texts ...string) []output.Cell {
 	out := make([]output.Cell, len(texts))
 	for i, s := range texts {

@@ -1,3 +1,5 @@
+// Package bench holds the commands that measure: rdmactl bench and the tests below it. Package bench of the module does
+// the measuring; here are flags, the device that they choose, and tables.
 package bench
 
 import (

@@ -1,3 +1,9 @@
+// Package commands holds the table of commands, which main passes to package cli:
+//
+//	os.Exit(cli.Main(cli.NewApp(commands.All())))
+//
+// Its tests are those of the whole program: a script for each command in testdata/script, golden output of the commands
+// on all test nodes, examples and pages of the documentation, terminals and signals.
 package commands
 
 import (

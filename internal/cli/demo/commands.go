@@ -1,3 +1,5 @@
+// Package demo holds rdmactl demo: an emulated node, and what the other commands say of it. It is the only command that
+// may use a simulator.
 package demo
 
 import "github.com/rdmakit/rdmakit/internal/cli"

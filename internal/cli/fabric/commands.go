@@ -1,3 +1,8 @@
+// Package fabric holds the commands about the InfiniBand subnet: rdmactl fabric sm, switches, hosts, links, topology,
+// ping, trace and errors, one file each.
+//
+// All but ping read a sweep, live or saved (--from), so they print the same of both. Package fabric of the module
+// sweeps; here are flags, the choice of nodes, and tables.
 package fabric
 
 import (

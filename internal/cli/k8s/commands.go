@@ -1,3 +1,5 @@
+// Package k8s holds the commands about the objects that bring RDMA to pods: rdmactl k8s plan, lint and impact. The
+// packages below k8s of the module decide; here are flags, the files to read, and text.
 package k8s
 
 import (

@@ -57,6 +57,7 @@ type DetectReport struct {
 	Obstacles []inventory.Obstacle `json:"obstacles"`
 }
 
+// NewDetectReport picks what detect shows of a node.
 func NewDetectReport(snap inventory.Snapshot) DetectReport {
 	r := DetectReport{
 		Schema: detectSchema, Node: snap, Candidates: snap.Candidates(), TCP: snap.TCPNetdev(), Obstacles: snap.Obstacles(),
@@ -70,6 +71,7 @@ func NewDetectReport(snap inventory.Snapshot) DetectReport {
 	return r
 }
 
+// Blocks shows the report to people.
 func (r DetectReport) Blocks() []output.Block {
 	var out []output.Block
 	if len(r.Node.Devices) == 0 {

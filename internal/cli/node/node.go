@@ -1,3 +1,8 @@
+// Package node holds the commands about one node: detect, status, show, doctor, env, exec and snapshot, one file each,
+// with their text in NAME_text.go.
+//
+// A command reads its node through [cli.App.OpenNode] or [cli.App.Scan], so that --root and --from work on all of
+// them, hands the snapshot to inventory, doctor or launch, and prints what comes back.
 package node
 
 import (

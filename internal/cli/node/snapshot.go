@@ -142,7 +142,7 @@ func snapshotOptions(app *cli.App, cmd *cobra.Command, f snapshotFlags, n *cli.N
 		}
 		opts.Peers = append(opts.Peers, peer)
 	}
-	if opts.Extra, err = snapshotExtra(cmd.Context(), app, n); err != nil {
+	if opts.Extra, err = snapshotExtra(cmd.Context(), n); err != nil {
 		return opts, err
 	}
 	opts.Redact, err = f.redactor()
@@ -154,7 +154,7 @@ const verbsTime = 20 * time.Second
 
 // snapshotExtra returns further files for the top of the bundle: what libibverbs says, and what says that there is
 // none. That of another bundle is taken over.
-func snapshotExtra(ctx context.Context, app *cli.App, n *cli.Node) (map[string][]byte, error) {
+func snapshotExtra(ctx context.Context, n *cli.Node) (map[string][]byte, error) {
 	if n.Local {
 		ctx, cancel := context.WithTimeout(ctx, verbsTime)
 		defer cancel()

@@ -1,3 +1,4 @@
+// Package self holds the commands about rdmactl itself: config, completion, man and version.
 package self
 
 import "github.com/rdmakit/rdmakit/internal/cli"
