@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -33,6 +34,8 @@ func setUpSubnets(env *testscript.Env) {
 //	standby NODE [ARG...]                starts one more OpenSM, of lower priority
 //	console LINE                         writes a line to the simulator's console
 //	waitping NODE                        waits until a server answers pings there
+//	until PATTERN PROGRAM [ARG...]       runs a program until its standard output has a line that fits: the manager takes
+//	                                     its time to bring a port up
 //	sleep DURATION                       waits: for what has no sign to wait for
 //	tool NODE PROGRAM [ARG...]           runs one of the C tools; its output is in $WORK/tool.out
 //
@@ -86,13 +89,29 @@ func subnetCommands(t *testing.T) map[string]func(*testscript.TestScript, bool, 
 			if neg || len(args) != 1 || get(ts).sim == nil {
 				ts.Fatalf("usage: waitping NODE, in a subnet")
 			}
-			for end := time.Now().Add(10 * time.Second); ; {
+			for end := time.Now().Add(time.Minute); ; {
 				err := ts.Exec("rdmactl", "fabric", "ping", args[0], "-c", "1", "-W", "200ms")
 				if err == nil {
 					return
 				}
 				if time.Now().After(end) {
 					ts.Fatalf("nobody answers pings at %s: %v", args[0], err)
+				}
+			}
+		},
+		"until": func(ts *testscript.TestScript, neg bool, args []string) {
+			if neg || len(args) < 2 {
+				ts.Fatalf("usage: until PATTERN PROGRAM [ARG...]")
+			}
+			pattern, err := regexp.Compile("(?m)" + args[0])
+			ts.Check(err)
+			for end := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
+				err := ts.Exec(args[1], args[2:]...)
+				if pattern.MatchString(ts.ReadFile("stdout")) {
+					return
+				}
+				if time.Now().After(end) {
+					ts.Fatalf("%v: no line fits %q: %v", args[1:], args[0], err)
 				}
 			}
 		},

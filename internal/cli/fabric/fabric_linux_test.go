@@ -105,11 +105,13 @@ func TestFabricAgainstTools(t *testing.T) {
 			host, sm, console := faults(net)
 			sim := ibsimtest.Start(t, filepath.Join("..", "..", "..", "fabric", "testdata", net, "net"))
 			compareNodesAndLinks(t, sim, host)
-			sim.StartSM(sm)
+			stop := sim.StartStillSM(sm)
 			compareFabric(t, sim, host)
 			for _, line := range console {
 				sim.Console("%s", line)
 			}
+			stop()
+			sim.StartStillSM(sm)
 			compareFabric(t, sim, host)
 		})
 	}

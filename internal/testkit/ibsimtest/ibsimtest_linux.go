@@ -20,8 +20,8 @@ import (
 	"github.com/rdmakit/rdmakit/internal/edge/ibsim"
 )
 
-// patience bounds each wait for one of the programs.
-const patience = 20 * time.Second
+// patience bounds each wait for one of the programs, on a machine that is busy with other tests too.
+const patience = 60 * time.Second
 
 // umad2sim is the library that puts the C tools into the simulator, where Debian has it.
 const umad2sim = "/usr/lib/x86_64-linux-gnu/umad2sim/libumad2sim.so"
@@ -167,25 +167,34 @@ func (s *Simulator) ToolSeconds(node, name string, arguments ...string) float64 
 	return time.Since(start).Seconds()
 }
 
-// StartSM runs OpenSM at a node and waits until it calls the subnet up. It ends with the test, or when stop is called, which waits for that.
+// StartSM runs OpenSM at a node and waits until it calls the subnet up. It ends with the test, or when stop is called,
+// which waits for that.
 func (s *Simulator) StartSM(node string, arguments ...string) (stop func()) {
 	s.t.Helper()
-	return s.startSM(node, "SUBNET UP", arguments)
+	return s.startSM(node, "SUBNET UP", "", arguments)
+}
+
+// StartStillSM is StartSM with a manager that answers questions and leaves the subnet as it is once it is up. Another one
+// gives LIDs anew after a fault and makes ports active again when it comes to it, so that two programs that ask one
+// after the other may see two subnets: tests that compare programs on a subnet with faults take this one.
+func (s *Simulator) StartStillSM(node string, arguments ...string) (stop func()) {
+	s.t.Helper()
+	return s.startSM(node, "SUBNET UP", "sweep_interval 0\nsweep_on_trap FALSE\n", arguments)
 }
 
 // StartStandbySM runs a second OpenSM, of lower priority, at a node and waits until it stands by.
 func (s *Simulator) StartStandbySM(node string, arguments ...string) (stop func()) {
 	s.t.Helper()
-	return s.startSM(node, "Entering STANDBY state", arguments)
+	return s.startSM(node, "Entering STANDBY state", "", arguments)
 }
 
 // startSM runs OpenSM and waits for a text in its log.
-func (s *Simulator) startSM(node, ready string, arguments []string) (stop func()) {
+func (s *Simulator) startSM(node, ready, settings string, arguments []string) (stop func()) {
 	s.t.Helper()
 	dir := s.t.TempDir()
 	log, config := dir+"/opensm.log", dir+"/opensm.conf"
 	// Without this, what is waited for stays in a buffer.
-	if err := os.WriteFile(config, []byte("force_log_flush TRUE\n"), 0o600); err != nil {
+	if err := os.WriteFile(config, []byte("force_log_flush TRUE\n"+settings), 0o600); err != nil {
 		s.t.Fatal(err)
 	}
 	cmd := s.command("opensm", append([]string{"-F", config, "-R", "minhop", "-f", log}, arguments...)...)
