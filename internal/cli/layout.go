@@ -18,19 +18,23 @@ const (
 
 // WrapWords breaks a sentence at blanks, so that no line is longer than width where words allow.
 func WrapWords(s string, width int) string {
-	var lines []string
-	line := ""
+	var out strings.Builder
+	column := 0
 	for word := range strings.FieldsSeq(s) {
-		if line != "" && ansi.StringWidth(line)+1+ansi.StringWidth(word) > width {
-			lines = append(lines, line)
-			line = ""
+		columns := ansi.StringWidth(word)
+		switch {
+		case column == 0:
+		case column+1+columns > width:
+			out.WriteByte('\n')
+			column = 0
+		default:
+			out.WriteByte(' ')
+			column++
 		}
-		if line != "" {
-			line += " "
-		}
-		line += word
+		out.WriteString(word)
+		column += columns
 	}
-	return strings.Join(append(lines, line), "\n")
+	return out.String()
 }
 
 // LabelledLines puts a word in front of the first line and aligns the others with it.
