@@ -59,7 +59,7 @@ func Markdown(rules []Rule) []byte {
 
 func section(b *strings.Builder, r Rule) {
 	fmt.Fprintf(b, "\n### %s\n\n**%s** (at worst: %s)\n", r.ID, strings.ToUpper(r.Title[:1])+r.Title[1:], r.Severity)
-	fmt.Fprintf(b, "\n%s\n\n**What to do.** %s.\n", prose(r.Explanation), prose(strings.ToUpper(r.Remedy[:1])+r.Remedy[1:]))
+	fmt.Fprintf(b, "\n%s\n\n**What to do.** %s.\n", escape(r.Explanation), escape(strings.ToUpper(r.Remedy[:1])+r.Remedy[1:]))
 	fmt.Fprintf(b, "\nVariables: %s\n", codes(r.Variables))
 	fmt.Fprintf(b, "\n```sh\n")
 	for _, line := range r.Wrong {
@@ -97,7 +97,7 @@ func codes(names []string) string {
 }
 
 // cell keeps a text inside its table cell.
-func cell(s string) string { return strings.ReplaceAll(prose(s), "|", `\|`) }
+func cell(s string) string { return strings.ReplaceAll(escape(s), "|", `\|`) }
 
-// prose keeps * from starting emphasis.
-func prose(s string) string { return strings.ReplaceAll(s, "*", `\*`) }
+// escape keeps * from starting emphasis.
+func escape(s string) string { return strings.ReplaceAll(s, "*", `\*`) }
