@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 )
 
@@ -34,7 +35,7 @@ func Markdown(rules []Rule) []byte {
 	for _, r := range rules {
 		section(&b, r)
 	}
-	return []byte(b.String())
+	return []byte(prose.WrapMarkdown(b.String(), prose.PageWidth))
 }
 
 func section(b *strings.Builder, r Rule) {

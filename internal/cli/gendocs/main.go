@@ -21,6 +21,7 @@ import (
 	"github.com/rdmakit/rdmakit/internal/cli"
 	"github.com/rdmakit/rdmakit/internal/cli/commands"
 	"github.com/rdmakit/rdmakit/internal/cli/self"
+	"github.com/rdmakit/rdmakit/internal/text/prose"
 )
 
 func main() {
@@ -79,7 +80,9 @@ func markdownPage(cmd *cobra.Command) ([]byte, error) {
 		return nil, fmt.Errorf("page of %s: %w", cmd.CommandPath(), err)
 	}
 	note := "<!-- Written by internal/cli/gendocs from the command itself: change it there. -->\n\n"
-	return []byte(note + strings.TrimRight(buf.String(), "\n") + "\n"), nil
+	page := note + strings.TrimRight(buf.String(), "\n") + "\n"
+	page = strings.ReplaceAll(page, "\t - ", " - ") // cobra's lists of pages
+	return []byte(prose.WrapMarkdown(page, prose.PageWidth)), nil
 }
 
 func removeStale(pattern string, pages map[string][]byte) error {

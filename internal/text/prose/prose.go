@@ -15,6 +15,9 @@ import (
 	"unicode/utf8"
 )
 
+// PageWidth is the width of the project's pages, in columns.
+const PageWidth = 100
+
 // Join returns a text that stands wrapped and indented in a raw string. Blank lines around it and
 // the indentation of its first line are removed, and the lines of a paragraph are joined by one
 // space. Blank lines stay, as do lines that are indented more than the first: such a line is not
