@@ -2,7 +2,10 @@
 // UDP carries it: the invariant CRC over masked IP and UDP headers, and the way
 // back from the CRC to a header field that a UDP socket doesn't show.
 //
-//	flow := rocev2.Flow{Source: gidA, Destination: gidB, SourcePort: 0xc123, DestinationPort: rocev2.Port, DontFragment: true}
+//	flow := rocev2.Flow{
+//		Source: gidA, Destination: gidB, SourcePort: 0xc123, DestinationPort: rocev2.Port,
+//		DontFragment: true,
+//	}
 //	datagram := flow.AppendICRC(packet.Append(nil)) // packet is an ib.Packet
 //
 //	switch diff := flow.Check(datagram); {

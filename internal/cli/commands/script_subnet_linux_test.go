@@ -28,8 +28,9 @@ func setUpSubnets(env *testscript.Env) {
 
 // subnetCommands are the commands of scripts that need a simulated subnet:
 //
-//	subnet NET NODE [SM-NODE [ARG...]]   starts ibsim with a net of fabric/testdata, or a file of the script, and has rdmactl join
-//	                                     it as NODE; with SM-NODE, OpenSM runs there. The net may be started once.
+//	subnet NET NODE [SM-NODE [ARG...]]   starts ibsim with a net of fabric/testdata, or a file of
+//	                                     the script, and has rdmactl join it as NODE; with SM-NODE,
+//	                                     OpenSM runs there. The net may be started once.
 //	sm NODE [ARG...]                     starts OpenSM
 //	standby NODE [ARG...]                starts one more OpenSM, of lower priority
 //	console LINE                         writes a line to the simulator's console

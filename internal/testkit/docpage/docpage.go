@@ -3,7 +3,8 @@
 //	var update = flag.Bool("update", false, "rewrite the list of rules in docs/env.md")
 //
 //	func TestRulesDocumented(t *testing.T) {
-//		docpage.Check(t, docpage.List{Page: "../../docs/env.md", Name: "rules", Command: "go test ./launch -update"}, markdown(), *update)
+//		list := docpage.List{Page: "../docs/env.md", Name: "rules", Command: "go test ./launch -update"}
+//		docpage.Check(t, list, markdown(), *update)
 //	}
 package docpage
 
