@@ -42,7 +42,8 @@ and the SriovOperatorConfig; --snapshots brings recorded nodes. Either takes wha
 cards of a node, in a file NODE.txt: the firmware's settings, for which sriov_totalvfs stands otherwise. What nothing
 tells is named and not guessed.
 
-  kubectl get -A -o yaml sriovnetworknodestates,sriovnetworknodepolicies,sriovnetworkpoolconfigs,sriovoperatorconfigs,nodes
+  kubectl get -A -o yaml \
+    sriovnetworknodestates,sriovnetworknodepolicies,sriovnetworkpoolconfigs,sriovoperatorconfigs,nodes
 
 The exit code is 0 when no node drains or reboots; 10 when some do; 1 when none does, and the operator will fail on one,
 or will ignore a policy of FILE because it isn't in the operator's namespace; 7 when it can't be told for a node, or a
