@@ -2,32 +2,28 @@ package lint
 
 // The rules about entries of GID tables.
 func gidRules() []Rule {
-	var pins []string
-	for _, v := range indexVariables() {
-		pins = append(pins, v[0])
-	}
 	return []Rule{
 		{
-			ID: "gid-index-unusable", Title: "pinned GID index without a routable GID", Severity: SeverityError, Variables: pins, On: "07_sriov_vf_pod",
+			ID: "gid-index-unusable", Title: "pinned GID index without a routable GID", Severity: SeverityError, Variables: pinNames(), On: "07_sriov_vf_pod",
 			Wrong: []string{"NCCL_IB_GID_INDEX=3"}, Right: []string{"NCCL_IB_ADDR_FAMILY=AF_INET", "NCCL_IB_ADDR_RANGE=10.0.0.0/20"},
 			Explanation: "The index is one number for all ports, and the tables of ports differ: an index that is right on one is empty on the next, or holds a link-local GID (fe80::), which reaches no other subnet. Connections over such a port fail with a timeout (error 12), or when the queue pair is set up. NVSHMEM has the index of 3.4.5 at -1, its own choice; Mooncake reads NCCL_IB_GID_INDEX where MC_GID_INDEX is not set, and takes 3 by itself.",
 			Remedy:      "take the index away and let the library find the entry by family and range", Sources: []string{srcNCCL, srcNVSHMEM, srcUCXIB, srcMooncake},
 			Reports: []string{"NVIDIA/nccl#426", "NVIDIA/nccl#769", "NVIDIA/nccl#890", "NVIDIA/nccl#1333", "NVIDIA/nccl#2157", "k8snetworkplumbingwg/multus-cni#1100", "uccl-project/uccl#301", "kvcache-ai/Mooncake#2747"}, check: checkIndexUnusable,
 		},
 		{
-			ID: "gid-index-v1", Title: "pinned GID index of RoCE v1", Severity: SeverityWarn, Variables: pins, On: "02_rocev2_8hca",
+			ID: "gid-index-v1", Title: "pinned GID index of RoCE v1", Severity: SeverityWarn, Variables: pinNames(), On: "02_rocev2_8hca",
 			Wrong: []string{"NCCL_IB_GID_INDEX=2"}, Right: []string{"NCCL_IB_GID_INDEX=3"},
 			Explanation: "Packets of RoCE v1 stay within one layer-2 network, and switches that mark and prioritise RoCE v2 by DSCP don't see them. Every address has two entries, one a version; the index of the other is mostly one higher.",
 			Remedy:      "take the index away, or pin the entry of RoCE v2", Reports: []string{"NVIDIA/nccl#1131"}, Sources: []string{srcNCCL, srcUCXIB}, check: checkIndexV1,
 		},
 		{
-			ID: "gid-index-infiniband", Title: "GID index beside InfiniBand ports", Severity: SeverityWarn, Variables: pins, On: "01_ib_8hca",
+			ID: "gid-index-infiniband", Title: "GID index beside InfiniBand ports", Severity: SeverityWarn, Variables: pinNames(), On: "01_ib_8hca",
 			Wrong: []string{"UCX_IB_GID_INDEX=3"}, Right: []string{"UCX_IB_GID_INDEX=auto"},
 			Explanation: "UCX applies the index to InfiniBand links too, where entry 0 is the port's own and others are mostly empty. NCCL ignores it on InfiniBand.",
 			Remedy:      "take the index away", Sources: []string{srcUCXIB, srcNCCL}, check: checkIndexInfiniBand,
 		},
 		{
-			ID: "gid-index-pinned", Title: "GID index is pinned", Severity: SeverityNote, Variables: pins, On: "02_rocev2_8hca",
+			ID: "gid-index-pinned", Title: "GID index is pinned", Severity: SeverityNote, Variables: pinNames(), On: "02_rocev2_8hca",
 			Wrong: []string{"NCCL_IB_GID_INDEX=3"}, Right: []string{"NCCL_IB_GID_INDEX=-1"},
 			Explanation: "The entry is right on this node now. An index is a place in a table and not an address: it moves when addresses, VLANs or containers come and go, after a port was down, and differs between nodes. Since 2.21 NCCL finds the entry by family and version; versions before need an index where 0 is wrong.",
 			Remedy:      "leave the choice to the library where its version can, or compare nodes with rdmactl env consensus",
@@ -69,4 +65,13 @@ func gidRules() []Rule {
 			Remedy:      "take one of them away", Sources: []string{srcUCXIB}, check: checkUCXSubnets,
 		},
 	}
+}
+
+// pinNames are the variables that pin an index.
+func pinNames() []string {
+	var names []string
+	for _, v := range indexVariables() {
+		names = append(names, v[0])
+	}
+	return names
 }
