@@ -19,32 +19,40 @@
 // # Concurrency
 //
 // Every method may be called by any number of goroutines, with one exception: one
-// goroutine at a time waits with MemoryRegion.WaitByte on a region. What holds between
+// goroutine at a time waits with [MemoryRegion.WaitByte] on a region. What holds between
 // calls:
 //
 //   - Requests of one queue pair are executed in the order in which they were posted; of
 //     goroutines that post at the same time each call's requests stay together. A READ only
-//     begins in that order, so what follows it may overtake it unless it has SendFence.
+//     begins in that order, so what follows it may overtake it unless it has [SendFence].
 //   - Completions of one queue are in the order in which their requests ended. Pollers at
 //     the same time each get some of them, every one once.
 //   - Memory belongs to the provider from posting to completion: the program neither
-//     writes it nor, for a READ or a receive, reads it. A completion that Poll returned
-//     happens after all that the provider did with the memory. With SendInline the memory
-//     is the program's again when PostSend returns.
+//     writes it nor, for a READ or a receive, reads it. A completion that
+//     [CompletionQueue.Poll] returned happens after all that the provider did with the
+//     memory. With [SendInline] the memory is the program's again when
+//     [QueuePair.PostSend] returns.
 //   - What peers may write belongs to nobody in particular: a program looks when a
 //     completion, its own or one that its peer tells of, or WaitByte says that it may.
-//   - The slices that are passed to PostSend, PostReceive and Modify are copied.
+//   - The slices that are passed to PostSend, [QueuePair.PostReceive] and
+//     [QueuePair.Modify] are copied.
 //   - Close of a region waits for copies that run, Close of a queue pair for nothing: its
 //     requests never complete. The order is queue pairs, then regions and completion
-//     queues, then domains, then the device; another answers ErrBusy. A Wait that sleeps on a
-//     completion queue is woken by its Close, and Poll returns ErrClosed then.
+//     queues, then domains, then the device; another answers [ErrBusy]. A Wait that sleeps on a
+//     completion queue is woken by its Close, and Poll returns [ErrClosed] then.
 //
 // # Waiting
 //
-// CQConfig.Wait says how CompletionQueue.Wait waits. WaitEvent sleeps until the device
-// says that there is something. WaitBusy asks all the time. WaitHybrid, the default, asks
+// [CQConfig] says how [CompletionQueue.Wait] waits. [WaitEvent] sleeps until the device
+// says that there is something. [WaitBusy] asks all the time. [WaitHybrid], the default, asks
 // for 50 microseconds and then sleeps. In the last two ways an engine in user space
 // receives in the waiting goroutine itself, which halves the latency; it may then keep an
 // acknowledgement back for up to a millisecond, to send it behind the program's next
 // request.
+//
+// # Limits
+//
+// Only reliable connections ([QPTypeRC]) can be connected: [QueuePair.Modify] knows no other
+// table of states. There are no shared receive queues, no memory windows and no address
+// handles. [Device.Limits] returns what a device can do at most.
 package verbs

@@ -12,7 +12,7 @@ import (
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// ErrTransition is matched by the error of Modify for a state that can't follow the
+// ErrTransition is matched by the error of [QueuePair.Modify] for a state that can't follow the
 // present one, or for attributes that are missing or not allowed.
 var ErrTransition = errors.New("invalid argument")
 
@@ -44,14 +44,14 @@ var rcTransitions = [...]transition{
 
 // The states.
 const (
-	QPStateReset = provider.QPStateReset
-	QPStateInit  = provider.QPStateInit
-	QPStateRTR   = provider.QPStateRTR
-	QPStateRTS   = provider.QPStateRTS
-	QPStateError = provider.QPStateError
+	QPStateReset = provider.QPStateReset // as created
+	QPStateInit  = provider.QPStateInit  // receive requests may be posted
+	QPStateRTR   = provider.QPStateRTR   // ready to receive
+	QPStateRTS   = provider.QPStateRTS   // ready to send
+	QPStateError = provider.QPStateError // requests are flushed
 )
 
-// Modify moves the queue pair to attr.State with the attributes that attr.Mask
+// Modify moves the queue pair to attr.State with the attributes that attr.Mask ([provider.QPMask])
 // names (C twin: ibv_modify_qp). The error names both states and what is missing:
 //
 //	modify qp 0x0001a2 INIT→RTR: missing path MTU: invalid argument
@@ -99,16 +99,16 @@ func maskNames(mask provider.QPMask) string {
 	return strings.Join(names, ", ")
 }
 
-// Remote is what one end of a connection must know of the other, and tells it by
-// whatever means both have: a TCP connection, a file, a job launcher.
+// Remote is what one end of a connection must know of the other. Both exchange it before
+// [QueuePair.Connect] by any means that they have: a TCP connection, a file, a job launcher.
 type Remote struct {
-	QPN ib.QPN
+	QPN ib.QPN // that packets go to
 	PSN ib.PSN // of the first packet that it sends
-	GID ib.GID
+	GID ib.GID // of its port
 	LID ib.LID // InfiniBand only
 }
 
-// RandomPSN returns a number for ConnectConfig.PSN that nobody can guess: packets with other
+// RandomPSN returns a number for [ConnectConfig.PSN] that nobody can guess: packets with other
 // numbers are dropped.
 func RandomPSN() ib.PSN {
 	var b [4]byte
@@ -116,10 +116,10 @@ func RandomPSN() ib.PSN {
 	return ib.PSN(0).Add(int(binary.BigEndian.Uint32(b[:])))
 }
 
-// ConnectConfig says how Connect connects. Zero values are those that perftest and
+// ConnectConfig says how [QueuePair.Connect] connects. Zero values are those that perftest and
 // rdma_cm use.
 type ConnectConfig struct {
-	Remote Remote
+	Remote Remote // the other end
 	// PSN is the first of our own packets: a random number, as RandomPSN makes, that
 	// Remote.PSN of the peer holds.
 	PSN        ib.PSN
@@ -135,7 +135,8 @@ type ConnectConfig struct {
 	HopLimit       uint8 // 0 is 64
 }
 
-// Connect takes a queue pair in state RESET or INIT to RTS. Port and Access count in INIT too.
+// Connect takes a queue pair in state RESET or INIT to RTS, with one [QueuePair.Modify] for each
+// step. Port and Access count in INIT too.
 func (qp *QueuePair) Connect(cfg ConnectConfig) error {
 	reads := cmp.Or(cfg.ReadAtomic, 16)
 	attr := QPAttributes{

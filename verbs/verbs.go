@@ -10,10 +10,10 @@ import (
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// The types that requests, completions and attributes are made of stand in the contract
-// with the providers; these are their names here.
+// The types that requests, completions and attributes are made of stand in package [provider],
+// the contract with the providers; these are their names here.
 type (
-	// Access says who may do what with a region.
+	// Access says who may do what with a [MemoryRegion].
 	Access = provider.Access
 	// SendOp is what a send request does.
 	SendOp = provider.SendOp
@@ -23,45 +23,47 @@ type (
 	WCStatus = provider.WCStatus
 	// WCOp is what completed.
 	WCOp = provider.WCOp
-	// WorkCompletion is an entry of a completion queue.
+	// WorkCompletion is an entry of a [CompletionQueue].
 	WorkCompletion = provider.WorkCompletion
-	// CompletionError is a request that failed.
+	// CompletionError is a request that failed: the error of a [WorkCompletion].
 	CompletionError = provider.CompletionError
-	// QPType is the transport service of a queue pair.
+	// QPType is the transport service of a [QueuePair].
 	QPType = provider.QPType
-	// QPState is the state of a queue pair.
+	// QPState is the state of a [QueuePair].
 	QPState = provider.QPState
-	// QPAttributes are what Modify sets.
+	// QPAttributes are what [QueuePair.Modify] sets.
 	QPAttributes = provider.QPAttributes
-	// Path is the way to the peer.
+	// Path is the way to the peer, as a part of [QPAttributes].
 	Path = provider.Path
-	// Limits are what a device can do at most.
+	// Limits are what a device can do at most: see [Device.Limits].
 	Limits = provider.Limits
-	// PortInfo is what a program needs of a port to connect.
+	// PortInfo is what a program needs of a port to connect: see [Device.Port].
 	PortInfo = provider.PortInfo
-	// WaitMode trades processor time for latency.
+	// WaitMode trades processor time for latency in [CompletionQueue.Wait].
 	WaitMode = provider.WaitMode
-	// CQConfig configures a completion queue.
+	// CQConfig configures a completion queue for [Device.CreateCQ].
 	CQConfig = provider.CQConfig
 )
 
 // What callers branch on.
 var (
-	ErrQueueFull    = provider.ErrQueueFull
+	ErrQueueFull = provider.ErrQueueFull // a request beyond the depth of its queue
+	// The provider or the device can't; it is errors.ErrUnsupported.
 	ErrNotSupported = provider.ErrNotSupported
-	ErrClosed       = provider.ErrClosed
-	ErrBusy         = provider.ErrBusy
-	ErrOverrun      = provider.ErrOverrun
+	ErrClosed       = provider.ErrClosed // the object is closed
+	ErrBusy         = provider.ErrBusy   // other objects still use it
+	// A completion queue was too small, and completions are missing.
+	ErrOverrun = provider.ErrOverrun
 )
 
-// Device is an open device (C twin: struct ibv_context).
+// Device is an open device (C twin: struct ibv_context). Make one with [Open].
 type Device struct {
 	impl provider.Device
 }
 
 // Open opens a device by name with the first provider that knows it (C twin:
 // ibv_open_device). Without providers, or where none knows the name, the error
-// matches fs.ErrNotExist and has what each of them says.
+// matches [fs.ErrNotExist] and has what each of them says.
 func Open(ctx context.Context, name string, providers ...provider.Provider) (*Device, error) {
 	errs := []error{}
 	for _, p := range providers {
@@ -83,10 +85,10 @@ func Open(ctx context.Context, name string, providers ...provider.Provider) (*De
 // Name returns the device's name.
 func (d *Device) Name() string { return d.impl.Name() }
 
-// Limits tells what the device can do (C twin: ibv_query_device).
+// Limits returns what the device can do at most (C twin: ibv_query_device).
 func (d *Device) Limits() Limits { return d.impl.Limits() }
 
-// Port tells the state of a port, counted from 1 (C twins: ibv_query_port,
+// Port returns the state of a port, counted from 1 (C twins: ibv_query_port,
 // ibv_query_gid).
 func (d *Device) Port(ctx context.Context, number int) (PortInfo, error) {
 	return d.impl.Port(ctx, number)
@@ -102,7 +104,7 @@ func (d *Device) Counters() map[string]uint64 {
 	return nil
 }
 
-// Close closes the device; ErrBusy while objects of it are open.
+// Close closes the device; [ErrBusy] while objects of it are open.
 func (d *Device) Close() error { return d.impl.Close() }
 
 // AllocatePD makes a protection domain (C twin: ibv_alloc_pd).
@@ -123,7 +125,8 @@ func (d *Device) CreateCQ(cfg CQConfig) (*CompletionQueue, error) {
 	return &CompletionQueue{cq}, nil
 }
 
-// ProtectionDomain holds regions and queue pairs together (C twin: struct ibv_pd).
+// ProtectionDomain holds regions and queue pairs together (C twin: struct ibv_pd). Make one
+// with [Device.AllocatePD].
 type ProtectionDomain struct {
 	impl provider.ProtectionDomain
 }
@@ -140,11 +143,14 @@ func (pd *ProtectionDomain) RegisterMemory(buf []byte, access Access) (*MemoryRe
 
 // QPConfig configures a queue pair; SendCQ and RecvCQ are required.
 type QPConfig struct {
-	Type                              QPType
-	SendCQ, RecvCQ                    *CompletionQueue
+	Type QPType // transport service
+	// Where completions of the two queues go; one may serve both.
+	SendCQ, RecvCQ *CompletionQueue
+	// Depths of the queues and segments of a request; 0 is 128, and 1 segment.
 	MaxSendWR, MaxRecvWR, MaxSegments int
-	MaxInline                         int
-	SignalAll                         bool
+	MaxInline                         int // bytes that SendInline can take
+	// Makes every send request complete with an entry.
+	SignalAll bool
 }
 
 // CreateQP makes a queue pair in state RESET (C twin: ibv_create_qp).
@@ -163,34 +169,37 @@ func (pd *ProtectionDomain) CreateQP(cfg QPConfig) (*QueuePair, error) {
 	return &QueuePair{qp}, nil
 }
 
-// Close frees the domain; ErrBusy while regions or queue pairs use it.
+// Close frees the domain; [ErrBusy] while regions or queue pairs use it.
 func (pd *ProtectionDomain) Close() error { return pd.impl.Close() }
 
-// MemoryRegion is registered memory (C twin: struct ibv_mr).
+// MemoryRegion is registered memory (C twin: struct ibv_mr). Make one with
+// [ProtectionDomain.RegisterMemory].
 type MemoryRegion struct {
 	impl provider.MemoryRegion
 }
 
-// LKey is the key for local use.
+// LKey returns the key for local use.
 func (mr *MemoryRegion) LKey() uint32 { return mr.impl.LKey() }
 
-// RKey is the key that a peer needs.
+// RKey returns the key that a peer needs, as [SendRequest] has it.
 func (mr *MemoryRegion) RKey() uint32 { return mr.impl.RKey() }
 
-// Addr is the virtual address of the first byte, which a peer needs.
+// Addr returns the virtual address of the first byte, which a peer needs.
 func (mr *MemoryRegion) Addr() uint64 { return mr.impl.Addr() }
 
-// Bytes is the memory.
+// Bytes returns the memory: the slice that was registered.
 func (mr *MemoryRegion) Bytes() []byte { return mr.impl.Bytes() }
 
-// Segment names bytes of the region for a request.
+// Segment names bytes of the region for a [SendRequest] or [ReceiveRequest]; both numbers are
+// bytes.
 func (mr *MemoryRegion) Segment(offset, length int) provider.Segment {
 	return provider.Segment{Region: mr.impl, Offset: offset, Length: length}
 }
 
 // WaitByte returns when the byte at offset is want, which a peer is about to write,
 // or when ctx ends. Programs that measure the latency of RDMA WRITE wait this way:
-// a WRITE makes no completion at its target.
+// a WRITE makes no completion at its target. The error matches [ErrNotSupported] where the
+// provider has no way to wait.
 func (mr *MemoryRegion) WaitByte(ctx context.Context, offset int, want byte) error {
 	w, ok := mr.impl.(provider.MemoryWatcher)
 	if !ok {
@@ -203,7 +212,8 @@ func (mr *MemoryRegion) WaitByte(ctx context.Context, offset int, want byte) err
 // caller's alone.
 func (mr *MemoryRegion) Close() error { return mr.impl.Close() }
 
-// CompletionQueue collects what became of requests (C twin: struct ibv_cq).
+// CompletionQueue collects what became of requests (C twin: struct ibv_cq). Make one with
+// [Device.CreateCQ].
 type CompletionQueue struct {
 	impl provider.CompletionQueue
 }
@@ -215,36 +225,38 @@ func (cq *CompletionQueue) Poll(wcs []WorkCompletion) (int, error) { return cq.i
 // ibv_get_cq_event).
 func (cq *CompletionQueue) Wait(ctx context.Context) error { return cq.impl.Wait(ctx) }
 
-// Close frees the queue; ErrBusy while queue pairs use it.
+// Close frees the queue; [ErrBusy] while queue pairs use it.
 func (cq *CompletionQueue) Close() error { return cq.impl.Close() }
 
 // Requests.
 type (
-	// SendRequest is a work request for the send queue.
+	// SendRequest is a work request for the send queue: see [QueuePair.PostSend].
 	SendRequest = provider.SendRequest
-	// ReceiveRequest is a work request for the receive queue.
+	// ReceiveRequest is a work request for the receive queue: see [QueuePair.PostReceive].
 	ReceiveRequest = provider.ReceiveRequest
-	// Segment is a part of a registered region.
+	// Segment is a part of a registered region, as [MemoryRegion.Segment] makes it.
 	Segment = provider.Segment
 )
 
-// QueuePair is one end of a connection (C twin: struct ibv_qp).
+// QueuePair is one end of a connection (C twin: struct ibv_qp). Make one with
+// [ProtectionDomain.CreateQP].
 type QueuePair struct {
 	impl provider.QueuePair
 }
 
-// QPN returns the number, which a peer needs.
+// QPN returns the number, which a peer needs in its [Remote].
 func (qp *QueuePair) QPN() ib.QPN { return qp.impl.QPN() }
 
 // State returns the state.
 func (qp *QueuePair) State() QPState { return qp.impl.State() }
 
-// PostSend queues requests in order; n were queued, err belongs to the next one.
-// ErrQueueFull means that completions must be polled first (C twin: ibv_post_send,
+// PostSend queues requests in order; n were queued, err belongs to the next one. Memory of the
+// requests is the provider's until they complete.
+// [ErrQueueFull] means that completions must be polled first (C twin: ibv_post_send,
 // ENOMEM).
 func (qp *QueuePair) PostSend(wrs ...SendRequest) (n int, err error) { return qp.impl.PostSend(wrs) }
 
-// PostReceive queues buffers for what the peer sends, with ErrQueueFull as PostSend
+// PostReceive queues buffers for what the peer sends, with [ErrQueueFull] as [QueuePair.PostSend]
 // (C twin: ibv_post_recv).
 func (qp *QueuePair) PostReceive(wrs ...ReceiveRequest) (n int, err error) {
 	return qp.impl.PostReceive(wrs)

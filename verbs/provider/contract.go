@@ -53,7 +53,7 @@ type Device interface {
 	Close() error
 }
 
-// CounterReader is what a Device implements that counts what happens to its packets.
+// CounterReader is what a [Device] implements that counts what happens to its packets.
 type CounterReader interface {
 	// Counters returns the counters since the device was opened, by name.
 	Counters() map[string]uint64
@@ -173,8 +173,8 @@ const (
 
 // QPConfig configures a queue pair.
 type QPConfig struct {
-	Type           QPType
-	SendCQ, RecvCQ CompletionQueue
+	Type           QPType          // transport service
+	SendCQ, RecvCQ CompletionQueue // where completions of the two queues go; one may serve both
 	// MaxSendWR and the others are the depths of its queues; 0 is 128, and 1 segment.
 	MaxSendWR, MaxRecvWR, MaxSegments int
 	MaxInline                         int

@@ -7,7 +7,7 @@ import (
 	"io/fs"
 )
 
-// The questions that a QueryError can be about.
+// The questions that a [QueryError] can be about.
 const (
 	QueryLoad       = "load"            // opening the library
 	QueryDeviceList = "get_device_list" // ibv_get_device_list
@@ -20,9 +20,9 @@ const (
 )
 
 // QueryError is a question that failed, live or from a recording; the two are equal, so that a
-// replay gives the same report. errors.Is matches fs.ErrPermission, fs.ErrNotExist,
-// fs.ErrClosed, errors.ErrUnsupported, context.DeadlineExceeded and context.Canceled by Name, on whatever
-// system the recording is read.
+// replay gives the same report. [errors.Is] matches [fs.ErrPermission], [fs.ErrNotExist],
+// [fs.ErrClosed], [errors.ErrUnsupported], [context.DeadlineExceeded] and [context.Canceled] by
+// Name, on whatever system the recording is read.
 type QueryError struct {
 	Query  string `json:"query"`            // one of the constants above
 	Device string `json:"device,omitempty"` // its name; "" for the library as a whole
@@ -34,7 +34,7 @@ type QueryError struct {
 	Remedy string `json:"remedy,omitempty"` // what to do about it, where that is known
 }
 
-// Values of QueryError.Name for failures that have no errno.
+// Values of [QueryError.Name] for failures that have no errno.
 const (
 	NameNotInstalled = "NOT_INSTALLED" // the library or a symbol of it is missing
 	NameUnsupported  = "UNSUPPORTED"   // this build or system has no way to ask

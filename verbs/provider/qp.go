@@ -59,15 +59,15 @@ const (
 // QPAttributes are what Modify sets. Mask says which count; State always does
 // (C twin: struct ibv_qp_attr).
 type QPAttributes struct {
-	Mask  QPMask
-	State QPState
+	Mask  QPMask  // which of the other fields are set
+	State QPState // to move to, or that it is in
 
-	PKeyIndex int
-	Port      int
+	PKeyIndex int    // into the port's table
+	Port      int    // of the device, from 1
 	Access    Access // what the peer may do
-	Path      Path
-	PathMTU   ib.MTU
-	DestQPN   ib.QPN
+	Path      Path   // RC and UC only
+	PathMTU   ib.MTU // bytes of payload in a packet
+	DestQPN   ib.QPN // the peer's
 	// ReceivePSN is the first PSN of the peer, SendPSN the first of our own.
 	ReceivePSN, SendPSN ib.PSN
 	// MaxDestReadAtomic bounds what the peer may have outstanding, MaxReadAtomic
@@ -86,9 +86,9 @@ type Path struct {
 	DGID         ib.GID // of the peer
 	DLID         ib.LID // of the peer, on InfiniBand
 	FlowLabel    uint32 // 20 bits
-	HopLimit     uint8
-	TrafficClass uint8 // DSCP and ECN, on RoCE v2
-	ServiceLevel uint8 // 0 to 15
+	HopLimit     uint8  // routers that a packet may pass
+	TrafficClass uint8  // DSCP and ECN, on RoCE v2
+	ServiceLevel uint8  // 0 to 15
 }
 
 // Merge takes over the attributes that b sets.

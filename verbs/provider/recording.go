@@ -8,15 +8,15 @@ import (
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// RecordingSchema is the version of Recording's JSON form. It rises when a reader of the old form
+// RecordingSchema is the version of [Recording]'s JSON form. It rises when a reader of the old form
 // would go wrong; new fields leave it as it is.
 const RecordingSchema = 1
 
 // Recording is everything that one library said about the devices of one node, for a bundle to
 // carry and a report to replay. Equal nodes give equal recordings: there is no time in it.
 type Recording struct {
-	Schema  int         `json:"schema"` // RecordingSchema
-	Library LibraryInfo `json:"library"`
+	Schema  int         `json:"schema"`  // RecordingSchema
+	Library LibraryInfo `json:"library"` // which one it was
 	// Devices in the order of the library (ibv_get_device_list), which is that of the C tools.
 	// Never nil.
 	Devices []DeviceDescription `json:"devices"`

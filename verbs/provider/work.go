@@ -50,18 +50,18 @@ const (
 
 // Segment is a part of a registered region.
 type Segment struct {
-	Region         MemoryRegion
-	Offset, Length int // bytes
+	Region         MemoryRegion // that the bytes belong to
+	Offset, Length int          // bytes
 }
 
 // SendRequest is a work request for the send queue (C twin: struct ibv_send_wr).
 // The provider copies it; the memory that its segments name belongs to the
 // provider until it has completed.
 type SendRequest struct {
-	ID       uint64 // comes back in the completion
-	Op       SendOp
-	Flags    SendFlags
-	Segments []Segment
+	ID       uint64    // comes back in the completion
+	Op       SendOp    // what to do
+	Flags    SendFlags // how
+	Segments []Segment // local memory: sent in this order, or filled by READ and atomics
 	// RemoteAddr and RKey name the peer's memory for WRITE, READ and atomics.
 	RemoteAddr uint64
 	RKey       uint32
@@ -73,8 +73,8 @@ type SendRequest struct {
 
 // ReceiveRequest is a work request for the receive queue.
 type ReceiveRequest struct {
-	ID       uint64
-	Segments []Segment
+	ID       uint64    // comes back in the completion
+	Segments []Segment // filled in this order
 }
 
 // WCStatus is the outcome of a request (C twin: enum ibv_wc_status, whose
@@ -142,15 +142,15 @@ var wcOpNames = [...]string{"send", "write", "read", "compare and swap", "fetch 
 func (o WCOp) String() string { return nameOf(wcOpNames[:], int(o), "operation") }
 
 // WorkCompletion is an entry of a completion queue (C twin: struct ibv_wc). With
-// a Status other than WCSuccess only ID, Status and QPN count.
+// a Status other than [WCSuccess] only ID, Status and QPN count.
 type WorkCompletion struct {
-	ID           uint64
-	Status       WCStatus
-	Op           WCOp
-	HasImmediate bool
-	Immediate    [4]byte
-	Bytes        uint32 // received, or read
-	QPN          ib.QPN // the local queue pair
+	ID           uint64   // of the request
+	Status       WCStatus // whether it succeeded
+	Op           WCOp     // what completed
+	HasImmediate bool     // Immediate counts
+	Immediate    [4]byte  // four bytes as the peer sent them
+	Bytes        uint32   // received, or read
+	QPN          ib.QPN   // the local queue pair
 }
 
 // Err returns nil for success, else an error that names request and status.
@@ -163,9 +163,9 @@ func (wc *WorkCompletion) Err() error {
 
 // CompletionError is a request that failed.
 type CompletionError struct {
-	ID     uint64
-	QPN    ib.QPN
-	Status WCStatus
+	ID     uint64   // of the request
+	QPN    ib.QPN   // the local queue pair
+	Status WCStatus // any but WCSuccess
 }
 
 // Error implements error.

@@ -8,7 +8,7 @@ import (
 	"github.com/rdmakit/rdmakit/verbs/provider"
 )
 
-// Describe loads libibverbs, asks what Library.Describe asks, and closes it. Where there is no
+// Describe loads libibverbs, asks what [Library.Describe] asks, and closes it. Where there is no
 // libibverbs the recording says so too.
 func Describe(ctx context.Context, names ...string) (provider.Recording, error) {
 	return describeWith(ctx, Soname, names)

@@ -7,7 +7,7 @@
 //	defer library.Close()
 //	recording, err := library.Describe(ctx)    // all that ibv_devinfo -v asks, of all devices
 //
-// Where only that recording is wanted, the function Describe loads and closes the library too.
+// Where only that recording is wanted, the function [Describe] loads and closes the library too.
 //
 // # Waiting
 //
@@ -42,7 +42,7 @@ const Soname = "libibverbs.so.1"
 
 const packages = "libibverbs1 and ibverbs-providers (Debian, Ubuntu) or libibverbs (RHEL, Fedora, SUSE: libibverbs1)"
 
-// Library is libibverbs. Make one with Load.
+// Library is libibverbs. Make one with [Load].
 type Library struct {
 	handle
 	dl    *dl.Library
@@ -66,7 +66,7 @@ type symbols struct {
 }
 
 // Load opens libibverbs. Where that is not possible the error is a *dl.Error in a
-// *provider.QueryError: it matches errors.ErrUnsupported, and has the remedy.
+// *provider.QueryError: it matches [errors.ErrUnsupported], and has the remedy.
 func Load() (*Library, error) { return load(Soname) }
 
 func load(name string) (*Library, error) {

@@ -5,14 +5,14 @@
 //	device, err := roce.Provider{}.Open(ctx, "roce@192.0.2.1") // or roce@eth0
 //
 // Programs use it through package verbs; what stands here is for tests and simulations,
-// which give New a PacketConn of their own.
+// which give [New] a [PacketConn] of their own.
 //
 // # How it works
 //
-// An Engine is one address. One goroutine receives; while somebody waits on a completion
+// An [Engine] is one address. One goroutine receives; while somebody waits on a completion
 // queue or for a byte of memory and polls, that goroutine receives instead (wait.go). A
 // queue pair has one lock, which is taken once for a run of packets. Requests are sent by
-// whoever posts them or by whoever takes the acknowledgement that makes room; long
+// the goroutine that posts them or takes the acknowledgement that makes room; long
 // responses are sent piece by piece by a goroutine of their own.
 //
 // The ICRC covers the identification of the IPv4 header, which a UDP socket neither sets

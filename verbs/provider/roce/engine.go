@@ -83,10 +83,10 @@ func New(cfg Config) (*Engine, error) {
 	return e, nil
 }
 
-// Name implements provider.Device.
+// Name implements [provider.Device].
 func (e *Engine) Name() string { return e.name }
 
-// Limits implements provider.Device.
+// Limits implements [provider.Device].
 func (e *Engine) Limits() provider.Limits {
 	return provider.Limits{
 		MaxQP: maxQueuePairs, MaxSendWR: maxDepth, MaxRecvWR: maxDepth, MaxSegments: maxSegments, MaxInline: maxInline,
@@ -94,7 +94,7 @@ func (e *Engine) Limits() provider.Limits {
 	}
 }
 
-// Port implements provider.Device.
+// Port implements [provider.Device].
 func (e *Engine) Port(_ context.Context, number int) (provider.PortInfo, error) {
 	if number != 1 {
 		return provider.PortInfo{}, fmt.Errorf("query port %d of %s: it has port 1 only", number, e.name)
@@ -104,7 +104,7 @@ func (e *Engine) Port(_ context.Context, number int) (provider.PortInfo, error) 
 	return provider.PortInfo{Active: !e.closed, ActiveMTU: e.mtu, LinkLayer: provider.LinkLayerEthernet, GIDs: []ib.GID{e.gid}}, nil
 }
 
-// AllocatePD implements provider.Device.
+// AllocatePD implements [provider.Device].
 func (e *Engine) AllocatePD() (provider.ProtectionDomain, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -118,7 +118,7 @@ func (e *Engine) AllocatePD() (provider.ProtectionDomain, error) {
 // maxCQE bounds a completion queue.
 const maxCQE = 1 << 20
 
-// CreateCQ implements provider.Device.
+// CreateCQ implements [provider.Device].
 func (e *Engine) CreateCQ(cfg provider.CQConfig) (provider.CompletionQueue, error) {
 	depth := cfg.Depth
 	if depth == 0 {
@@ -139,7 +139,7 @@ func (e *Engine) CreateCQ(cfg provider.CQConfig) (provider.CompletionQueue, erro
 	}, nil
 }
 
-// Close implements provider.Device.
+// Close implements [provider.Device].
 func (e *Engine) Close() error {
 	e.mu.Lock()
 	switch {

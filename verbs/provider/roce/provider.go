@@ -27,14 +27,14 @@ type Provider struct {
 	Root string
 }
 
-// Name implements provider.Provider.
+// Name implements [provider.Provider].
 func (Provider) Name() string { return "roce" }
 
 // Open starts an engine on the address that name has behind "roce@", or on the first
 // address of the network device named there: IPv4 before global IPv6. Where there is
-// no such address the error matches fs.ErrNotExist.
+// no such address the error matches [fs.ErrNotExist].
 //
-// The error is a PortTakenError where port 4791 is taken, a CardError where a RoCE
+// The error is a [PortTakenError] where port 4791 is taken, a [CardError] where a RoCE
 // card is behind the network device; both have hints.
 func (p Provider) Open(_ context.Context, name string) (provider.Device, error) {
 	where, ok := strings.CutPrefix(name, Prefix)
@@ -154,10 +154,10 @@ func bindError(n node, name string, addr netip.Addr, err error) error {
 // another engine, or by the kernel's rxe, which takes it on all addresses of the
 // initial network namespace.
 type PortTakenError struct {
-	Name  string
-	Addr  netip.Addr
-	Owner string // in words; "" where nobody can tell
-	Err   error
+	Name  string     // of the device that was to be opened
+	Addr  netip.Addr // where the port is taken
+	Owner string     // in words; "" where nobody can tell
+	Err   error      // what the system said
 }
 
 // Error implements error.
@@ -187,8 +187,8 @@ func (e *PortTakenError) Hints() []string {
 // CardError is the answer to opening an address of a network device that belongs to a
 // RoCE card: the card takes packets for port 4791 itself, a socket hears nothing.
 type CardError struct {
-	Name   string
-	Netdev string
+	Name   string // of the device that was to be opened
+	Netdev string // that has the address
 	Device string // the card's RDMA device
 }
 
@@ -197,7 +197,7 @@ func (e *CardError) Error() string {
 	return fmt.Sprintf("%s: network device %s belongs to the RoCE card %s, which takes UDP port %d in hardware", e.Name, e.Netdev, e.Device, rocev2.Port)
 }
 
-// Unwrap makes it match provider.ErrNotSupported.
+// Unwrap makes it match [provider.ErrNotSupported].
 func (e *CardError) Unwrap() error { return provider.ErrNotSupported }
 
 // Hints tells what to do.

@@ -37,7 +37,7 @@ func (e *Engine) Stats() (s Stats) {
 	return s
 }
 
-// Counters implements provider.CounterReader with the fields of Stats by the names
+// Counters implements [provider.CounterReader] with the fields of [Stats] by the names
 // of their JSON form.
 func (e *Engine) Counters() map[string]uint64 {
 	v := reflect.ValueOf(e.Stats())
