@@ -11,7 +11,7 @@
 //	addr, ok := gid.IPv4() // 192.0.2.1, true
 //
 // Each header has Decode, which reads it from the start of a slice and returns its
-// length, and Append. A Packet is all of them and the payload:
+// length, and Append. A [Packet] is all of them and the payload:
 //
 //	var p ib.Packet
 //	n, err := p.Decode(b)                // from the BTH to the padding, without the ICRC

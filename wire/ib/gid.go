@@ -60,10 +60,10 @@ func (g GID) SubnetPrefix() SubnetPrefix {
 // InterfaceID returns the low 8 bytes; on InfiniBand they are the port's GUID.
 func (g GID) InterfaceID() uint64 { return binary.BigEndian.Uint64(g[8:]) }
 
-// MarshalText implements encoding.TextMarshaler with the form of String.
+// MarshalText implements [encoding.TextMarshaler] with the form of [GID.String].
 func (g GID) MarshalText() ([]byte, error) { return []byte(g.String()), nil }
 
-// UnmarshalText implements encoding.TextUnmarshaler; see ParseGID.
+// UnmarshalText implements [encoding.TextUnmarshaler]; see [ParseGID].
 func (g *GID) UnmarshalText(b []byte) error {
 	v, err := ParseGID(string(b))
 	if err == nil {
@@ -83,10 +83,10 @@ func (p SubnetPrefix) String() string {
 	return hexGroups(binary.BigEndian.AppendUint64(nil, uint64(p)))
 }
 
-// MarshalText implements encoding.TextMarshaler with the form of String.
+// MarshalText implements [encoding.TextMarshaler] with the form of [SubnetPrefix.String].
 func (p SubnetPrefix) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
-// UnmarshalText implements encoding.TextUnmarshaler.
+// UnmarshalText implements [encoding.TextUnmarshaler].
 func (p *SubnetPrefix) UnmarshalText(b []byte) error {
 	g, err := ParseGUID(string(b))
 	if err == nil {
@@ -142,10 +142,10 @@ func (g GUID) String() string { return hexGroups(g[:]) }
 // IsZero reports whether the GUID was never set.
 func (g GUID) IsZero() bool { return g == GUID{} }
 
-// MarshalText implements encoding.TextMarshaler with the form of String.
+// MarshalText implements [encoding.TextMarshaler] with the form of [GUID.String].
 func (g GUID) MarshalText() ([]byte, error) { return []byte(g.String()), nil }
 
-// UnmarshalText implements encoding.TextUnmarshaler; see ParseGUID.
+// UnmarshalText implements [encoding.TextUnmarshaler]; see [ParseGUID].
 func (g *GUID) UnmarshalText(b []byte) error {
 	v, err := ParseGUID(string(b))
 	if err == nil {

@@ -7,15 +7,15 @@ import (
 
 // Lengths of the headers in bytes.
 const (
-	BTHLen          = 12
-	DETHLen         = 8
-	RETHLen         = 16
-	AtomicETHLen    = 28
-	AETHLen         = 4
-	AtomicAckETHLen = 8
-	ImmDtLen        = 4
-	IETHLen         = 4
-	GRHLen          = 40
+	BTHLen          = 12 // base transport header
+	DETHLen         = 8  // datagram extended
+	RETHLen         = 16 // RDMA extended
+	AtomicETHLen    = 28 // atomic extended
+	AETHLen         = 4  // acknowledge extended
+	AtomicAckETHLen = 8  // atomic acknowledge extended
+	ImmDtLen        = 4  // immediate data
+	IETHLen         = 4  // invalidate extended
+	GRHLen          = 40 // global route header
 )
 
 // ErrShort is the error for fewer bytes than a header has.
@@ -24,19 +24,19 @@ var ErrShort = errors.New("packet is shorter than its headers")
 // BTH is the base transport header (specification volume 1, section 9.2;
 // kernel: struct rxe_bth).
 type BTH struct {
-	Opcode    Opcode
-	Solicited bool  // SE: the receiver wants an event
-	MigReq    bool  // M: path migration state
-	PadCount  uint8 // bytes of padding behind the payload, 0 to 3
-	TVer      uint8 // header version, 0; 4 bits
-	PKey      PKey
-	FECN      bool  // forward congestion
-	BECN      bool  // backward congestion
-	Reserved  uint8 // the other 6 bits beside them, kept as received
-	DestQP    QPN
-	AckReq    bool
-	Reserved7 uint8 // 7 bits beside AckReq, kept as received
-	PSN       PSN
+	Opcode    Opcode // transport service and operation: which headers follow
+	Solicited bool   // SE: the receiver wants an event
+	MigReq    bool   // M: path migration state
+	PadCount  uint8  // bytes of padding behind the payload, 0 to 3
+	TVer      uint8  // header version, 0; 4 bits
+	PKey      PKey   // partition that the packet is sent in
+	FECN      bool   // forward congestion
+	BECN      bool   // backward congestion
+	Reserved  uint8  // the other 6 bits beside them, kept as received
+	DestQP    QPN    // queue pair that it is for
+	AckReq    bool   // A: the responder shall acknowledge it
+	Reserved7 uint8  // 7 bits beside AckReq, kept as received
+	PSN       PSN    // packet sequence number
 }
 
 // Decode reads a BTH from the start of b.
@@ -79,9 +79,9 @@ func (h *BTH) Append(b []byte) []byte {
 
 // DETH is the datagram extended transport header (section 9.3.3).
 type DETH struct {
-	QKey     uint32
-	Reserved uint8
-	SrcQP    QPN
+	QKey     uint32 // must be that of the receiving queue pair, else the packet is dropped
+	Reserved uint8  // kept as received
+	SrcQP    QPN    // queue pair that answers go to
 }
 
 // Decode reads a DETH from the start of b.
@@ -101,8 +101,8 @@ func (h *DETH) Append(b []byte) []byte {
 
 // RETH is the RDMA extended transport header (section 9.3.4).
 type RETH struct {
-	VirtualAddress uint64
-	RKey           uint32
+	VirtualAddress uint64 // first byte, in the responder's address space
+	RKey           uint32 // memory region that holds it
 	DMALength      uint32 // bytes of the whole message
 }
 
@@ -124,10 +124,10 @@ func (h *RETH) Append(b []byte) []byte {
 
 // AtomicETH is the atomic extended transport header (section 9.3.5).
 type AtomicETH struct {
-	VirtualAddress uint64
-	RKey           uint32
+	VirtualAddress uint64 // of the 8 bytes, a multiple of 8
+	RKey           uint32 // memory region that holds them
 	SwapAdd        uint64 // the value to store, or to add
-	Compare        uint64
+	Compare        uint64 // the value to find there, for compare-and-swap only
 }
 
 // Decode reads an AtomicETH from the start of b.
@@ -152,8 +152,8 @@ func (h *AtomicETH) Append(b []byte) []byte {
 
 // AETH is the acknowledge extended transport header (section 9.3.6).
 type AETH struct {
-	Syndrome Syndrome
-	MSN      uint32 // message sequence number, 24 bits
+	Syndrome Syndrome // ACK with credits, RNR NAK with a timer, or NAK with a cause
+	MSN      uint32   // message sequence number, 24 bits
 }
 
 // Decode reads an AETH from the start of b.
@@ -219,13 +219,13 @@ func (h *IETH) Append(b []byte) []byte { return binary.BigEndian.AppendUint32(b,
 // GRH is the global route header (section 8.3; the layout is that of an IPv6
 // header). A UD receiver finds it in the first 40 bytes of its buffer.
 type GRH struct {
-	Version      uint8 // 6; 4 bits
-	TrafficClass uint8
+	Version      uint8  // 6; 4 bits
+	TrafficClass uint8  // DSCP in the upper 6 bits, ECN in the lower 2
 	FlowLabel    uint32 // 20 bits
 	PayloadLen   uint16 // bytes behind the GRH, ICRC included
 	NextHeader   uint8  // 0x1b for a BTH on InfiniBand
-	HopLimit     uint8
-	SGID, DGID   GID
+	HopLimit     uint8  // routers that the packet may still pass
+	SGID, DGID   GID    // of source and destination
 }
 
 // Decode reads a GRH from the start of b.

@@ -32,10 +32,10 @@ func (k PKey) Full() bool { return k&0x8000 != 0 }
 // String returns 0x and four hexadecimal digits.
 func (k PKey) String() string { return fmt.Sprintf("0x%04x", uint16(k)) }
 
-// MarshalText implements encoding.TextMarshaler with the form of String.
+// MarshalText implements [encoding.TextMarshaler] with the form of [PKey.String].
 func (k PKey) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
-// UnmarshalText implements encoding.TextUnmarshaler; see ParsePKey.
+// UnmarshalText implements [encoding.TextUnmarshaler]; see [ParsePKey].
 func (k *PKey) UnmarshalText(b []byte) error {
 	v, err := ParsePKey(string(b))
 	if err == nil {

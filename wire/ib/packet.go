@@ -5,20 +5,24 @@ import (
 	"fmt"
 )
 
-// Errors of Packet.Decode, besides ErrShort.
+// Errors of [Packet.Decode], besides [ErrShort].
 var (
+	// An opcode that is not in the table: see Opcode.Known.
 	ErrUnknownOpcode = errors.New("unknown opcode")
-	ErrPayload       = errors.New("payload where the opcode has none")
-	ErrPadding       = errors.New("padding is longer than what follows the headers")
+	// Bytes behind the headers of an opcode such as ACK.
+	ErrPayload = errors.New("payload where the opcode has none")
+	// The padding that BTH has is longer than what is there.
+	ErrPadding = errors.New("padding is longer than what follows the headers")
 )
 
 // Packet is a transport packet from its BTH to its padding; what stands before
 // (IP and UDP, or LRH and GRH) and behind (ICRC) belongs to the link. Which
-// headers count says BTH.Opcode.
+// headers count says [BTH.Opcode].
 //
-// A Packet may be used again and again: Decode sets what the opcode has and
+// A Packet may be used again and again: [Packet.Decode] sets what the opcode has and
 // leaves the rest alone. It is not safe for concurrent use.
 type Packet struct {
+	// BTH is in every packet. The other headers count where the Layout of its Opcode has them.
 	BTH          BTH
 	DETH         DETH
 	RETH         RETH
@@ -38,7 +42,7 @@ type extended interface {
 }
 
 // Decode reads a packet that fills b. It returns len(b), or an error that
-// matches ErrShort, ErrUnknownOpcode, ErrPayload or ErrPadding. It allocates
+// matches [ErrShort], [ErrUnknownOpcode], [ErrPayload] or [ErrPadding]. It allocates
 // nothing, errors excepted.
 func (p *Packet) Decode(b []byte) (n int, err error) {
 	n, err = p.BTH.Decode(b)
@@ -97,8 +101,8 @@ func read[H extended](h H, b []byte) int {
 }
 
 // Append writes the packet behind b: the headers that the opcode has, the
-// payload, and BTH.PadCount bytes of zeros. The caller sets PadCount, to
-// PadFor(len(Payload)) unless a test wants it wrong.
+// payload, and [BTH.PadCount] bytes of zeros. The caller sets PadCount, to
+// [PadFor](len(Payload)) unless a test wants it wrong.
 func (p *Packet) Append(b []byte) []byte {
 	b = p.AppendHeaders(b)
 	b = append(b, p.Payload...)

@@ -1,6 +1,6 @@
 package mad
 
-// Capability is PortInfo.CapabilityMask: what a port can do (specification section
+// Capability is [PortInfo.CapabilityMask]: what a port can do (specification section
 // 14.2.5.6).
 type Capability uint32
 
@@ -42,8 +42,8 @@ const (
 // Has reports whether all bits of c2 are set.
 func (c Capability) Has(c2 Capability) bool { return c&c2 == c2 }
 
-// Capability2 is PortInfo.CapabilityMask2; it counts where CapabilityMask has
-// CapabilityIsCapabilityMask2Supported.
+// Capability2 is [PortInfo.CapabilityMask2]; it counts where CapabilityMask has
+// [CapabilityIsCapabilityMask2Supported].
 type Capability2 uint16
 
 // The bits, by the specification's names; C twins: IB_PORT_CAP2_… of libibmad's

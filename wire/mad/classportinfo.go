@@ -14,26 +14,26 @@ const ClassPortInfoLen = 72
 // of CapabilityMask2, are the class's own: see the constants of performance
 // management.
 type ClassPortInfo struct {
-	BaseVersion     uint8
-	ClassVersion    uint8
-	CapabilityMask  uint16
-	CapabilityMask2 uint32 // 27 bits
-	RespTimeValue   uint8  // 5 bits: 4.096 µs << RespTimeValue
-	Redirect        Address
+	BaseVersion     uint8   // of MADs: 1
+	ClassVersion    uint8   // of the class
+	CapabilityMask  uint16  // bits 0 and 1: sends traps, answers notices
+	CapabilityMask2 uint32  // 27 bits
+	RespTimeValue   uint8   // 5 bits: 4.096 µs << RespTimeValue
+	Redirect        Address // where requests are to go instead
 	Trap            Address // where traps go; its HopLimit byte is part of the specification
 }
 
 // Address is where an agent is to be found instead, or where it sends traps.
 type Address struct {
-	GID          ib.GID
-	TrafficClass uint8
-	SL           uint8  // 4 bits
-	FlowLabel    uint32 // 20 bits
-	LID          ib.LID
-	PKey         ib.PKey
-	HopLimit     uint8 // reserved in Redirect
-	QP           ib.QPN
-	QKey         uint32
+	GID          ib.GID  // of the port
+	TrafficClass uint8   // of its GRH
+	SL           uint8   // 4 bits
+	FlowLabel    uint32  // 20 bits
+	LID          ib.LID  // of the port; 0 where the GID alone counts
+	PKey         ib.PKey // partition to send in
+	HopLimit     uint8   // reserved in Redirect
+	QP           ib.QPN  // queue pair, 24 bits
+	QKey         uint32  // of that queue pair
 }
 
 // addressLen is the length of an Address in bytes.

@@ -3,7 +3,7 @@
 // by directed route), subnet administration, performance management and the vendor
 // class of ibping, and the attributes that they carry.
 //
-// A MAD is always Len (256) bytes. A packet type holds the header and the bytes of
+// A MAD is always [Len] (256) bytes. A packet type holds the header and the bytes of
 // its attribute; an attribute is decoded from them and written into them:
 //
 //	path, _ := mad.ParsePath("0,1,7")
@@ -19,7 +19,7 @@
 //	info.Append(reply.Data[:0]) // writes in place: an attribute is never longer than Data
 //
 // Decode reads from the start of a slice and returns how many bytes it took, or
-// ErrShort; it judges no value, so what a broken or hostile node sent comes out as
+// [ErrShort]; it judges no value, so what a broken or hostile node sent comes out as
 // it was sent. Append writes the same bytes again: reserved bits are kept as they
 // came, in fields named Reserved and, where there are several, the offset of their
 // byte. Fields are named as in the InfiniBand Architecture Specification, volume 1;

@@ -20,16 +20,17 @@ var ErrShort = errors.New("management datagram is shorter than its layout")
 // Header is the common header of every MAD (specification section 13.4.2; C twins:
 // ib_mad_t, kernel struct ib_mad_hdr).
 type Header struct {
-	BaseVersion       uint8
-	MgmtClass         Class
-	ClassVersion      uint8
-	Method            Method
-	Status            Status // of a directed SMP without its first bit: see Result
-	ClassSpecific     uint16 // hop pointer and hop count in a directed SMP
-	TransactionID     uint64 // the low 32 bits are the caller's: umad and ibsim overwrite the others
-	AttributeID       Attribute
-	Reserved          uint16
-	AttributeModifier uint32
+	BaseVersion   uint8  // 1
+	MgmtClass     Class  // which agent the MAD is for
+	ClassVersion  uint8  // 1; 2 in subnet administration
+	Method        Method // what is asked for, or that this is an answer
+	Status        Status // of a directed SMP without its first bit: see Result
+	ClassSpecific uint16 // hop pointer and hop count in a directed SMP
+	// The low 32 bits are the caller's: umad and ibsim overwrite the others.
+	TransactionID     uint64
+	AttributeID       Attribute // what it is about; the numbers are the class's own
+	Reserved          uint16    // kept as received
+	AttributeModifier uint32    // which part of the attribute: a port, a block of a table
 }
 
 // Decode reads a header from the start of b.
@@ -61,7 +62,7 @@ func (h *Header) Append(b []byte) []byte {
 }
 
 // Result returns the status that the responder gave. In a directed SMP the first
-// bit of Status is the direction of travel, which Result leaves out.
+// bit of Status is the direction of travel, which this leaves out.
 func (h *Header) Result() Status {
 	if h.MgmtClass == ClassSubnetDirected {
 		return h.Status &^ directionBit

@@ -20,17 +20,20 @@ type Method uint8
 
 // Methods. MethodResponse is the bit that answers have.
 const (
-	MethodGet          Method = 0x01
-	MethodSet          Method = 0x02
-	MethodSend         Method = 0x03
-	MethodTrap         Method = 0x05
-	MethodReport       Method = 0x06
+	MethodGet Method = 0x01 // ask for an attribute
+	// Change an attribute; the answer holds the new one.
+	MethodSet  Method = 0x02
+	MethodSend Method = 0x03 // a datagram without answer
+	MethodTrap Method = 0x05 // an agent reports an event
+	// The SA passes an event on to a subscriber.
+	MethodReport Method = 0x06
+	// Answer to a trap: don't send it again.
 	MethodTrapRepress  Method = 0x07
-	MethodGetTable     Method = 0x12 // SA
-	MethodDelete       Method = 0x15 // SA
-	MethodResponse     Method = 0x80
-	MethodGetResp             = MethodGet | MethodResponse
-	MethodGetTableResp        = MethodGetTable | MethodResponse
+	MethodGetTable     Method = 0x12                            // SA
+	MethodDelete       Method = 0x15                            // SA
+	MethodResponse     Method = 0x80                            // the bit of answers
+	MethodGetResp             = MethodGet | MethodResponse      // answer to Get and Set
+	MethodGetTableResp        = MethodGetTable | MethodResponse // answer to GetTable, over RMPP
 )
 
 // IsResponse reports whether the MAD answers another; a trap's repress does too.
@@ -99,7 +102,7 @@ const (
 const statusCodeMask Status = 0x001c
 
 // Code returns the code without flags and class bits: 0 or one of the constants
-// from StatusUnsupportedVersion to StatusInvalidField.
+// from [StatusUnsupportedVersion] to [StatusInvalidField].
 func (s Status) Code() Status { return s & statusCodeMask }
 
 // ClassSpecific returns the high byte, where it stands: for an answer of the SA

@@ -141,7 +141,7 @@ func (s LinkSpeed) GbpsPerLane() float64 {
 }
 
 // ActiveSpeed returns the speed that the link trained to. ext is the same port's
-// ExtendedPortInfo, which alone tells FDR10 from QDR, or nil.
+// [ExtendedPortInfo], which alone tells FDR10 from QDR, or nil.
 //
 // Extended speeds count where they are set, whatever CapabilityMask says: devices
 // that don't know them leave them zero.
@@ -153,7 +153,7 @@ func (a *PortInfo) ActiveSpeed(ext *ExtendedPortInfo) LinkSpeed {
 	return speedSet(a.LinkSpeedActive, fdr10, a.LinkSpeedExtActive, a.LinkSpeedExt2Active).Fastest()
 }
 
-// SupportedSpeeds returns the speeds that the port can train to; ext as for ActiveSpeed.
+// SupportedSpeeds returns the speeds that the port can train to; ext as for [PortInfo.ActiveSpeed].
 func (a *PortInfo) SupportedSpeeds(ext *ExtendedPortInfo) SpeedSet {
 	var fdr10 uint8
 	if ext != nil {
@@ -162,7 +162,7 @@ func (a *PortInfo) SupportedSpeeds(ext *ExtendedPortInfo) SpeedSet {
 	return speedSet(a.LinkSpeedSupported, fdr10, a.LinkSpeedExtSupported, a.LinkSpeedExt2Supported)
 }
 
-// EnabledSpeeds returns the speeds that the port may train to; ext as for ActiveSpeed.
+// EnabledSpeeds returns the speeds that the port may train to; ext as for [PortInfo.ActiveSpeed].
 func (a *PortInfo) EnabledSpeeds(ext *ExtendedPortInfo) SpeedSet {
 	var fdr10 uint8
 	if ext != nil {
@@ -176,13 +176,13 @@ func (a *PortInfo) EnabledSpeeds(ext *ExtendedPortInfo) SpeedSet {
 }
 
 // SupportedSpeed returns the fastest speed that the port can train to; ext as for
-// ActiveSpeed.
+// [PortInfo.ActiveSpeed].
 func (a *PortInfo) SupportedSpeed(ext *ExtendedPortInfo) LinkSpeed {
 	return a.SupportedSpeeds(ext).Fastest()
 }
 
 // EnabledSpeed returns the fastest speed that the port may train to; ext as for
-// ActiveSpeed.
+// [PortInfo.ActiveSpeed].
 func (a *PortInfo) EnabledSpeed(ext *ExtendedPortInfo) LinkSpeed {
 	return a.EnabledSpeeds(ext).Fastest()
 }
@@ -193,7 +193,7 @@ const extendedSpeedsDisabled = 30
 // SpeedSet is a set of speeds: bit 1<<LinkSpeed for each. Sets of two ports are compared with & and |.
 type SpeedSet uint16
 
-// Fastest returns the highest speed of the set, LinkSpeedUnknown of none.
+// Fastest returns the highest speed of the set, [LinkSpeedUnknown] of none.
 func (s SpeedSet) Fastest() LinkSpeed {
 	for speed := LinkSpeedXDR; speed > LinkSpeedUnknown; speed-- {
 		if s>>speed&1 != 0 {
@@ -211,8 +211,8 @@ func speedSet(base, fdr10, extended, extended2 uint8) SpeedSet {
 	return set | SpeedSet(extended2&1)<<LinkSpeedXDR
 }
 
-// MTUFromCode returns the MTU of a code of NeighborMTU, MTUCap and PathRecord, 0
-// for a code outside 1 to 5. It is the inverse of ib.MTU.Code.
+// MTUFromCode returns the MTU of a code of NeighborMTU, MTUCap and [PathRecord], 0
+// for a code outside 1 to 5. It is the inverse of [ib.MTU.Code].
 func MTUFromCode(code uint8) ib.MTU {
 	if code < 1 || code > 5 {
 		return 0

@@ -5,18 +5,18 @@ const ExtendedPortInfoLen = 64
 
 // ExtendedPortInfo is Mellanox's own attribute of a port, needed to tell FDR10 from
 // QDR: bit 0 of each speed is FDR10 (C twins: ib_mlnx_ext_port_info_t, libibmad
-// IB_MLNX_EXT_PORT_*). Other devices answer StatusUnsupportedMethodAttribute, or not
+// IB_MLNX_EXT_PORT_*). Other devices answer [StatusUnsupportedMethodAttribute], or not
 // at all: ask only Mellanox's devices that are known to have it.
 type ExtendedPortInfo struct {
-	Reserved           [3]byte
-	StateChangeEnable  uint8
-	Reserved4          [3]byte
-	LinkSpeedSupported uint8
-	Reserved8          [3]byte
-	LinkSpeedEnabled   uint8
-	Reserved12         [3]byte
-	LinkSpeedActive    uint8
-	Reserved16         [48]byte
+	Reserved           [3]byte  // kept as received, as all reserved bytes
+	StateChangeEnable  uint8    // bits of events, kept as received
+	Reserved4          [3]byte  // from byte 4 on
+	LinkSpeedSupported uint8    // 1: FDR10
+	Reserved8          [3]byte  // from byte 8 on
+	LinkSpeedEnabled   uint8    // 1: FDR10
+	Reserved12         [3]byte  // from byte 12 on
+	LinkSpeedActive    uint8    // 1: FDR10
+	Reserved16         [48]byte // from byte 16 on
 }
 
 // Decode reads the attribute from the start of b.

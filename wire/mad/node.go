@@ -10,8 +10,8 @@ import (
 
 // Lengths of the attributes in bytes.
 const (
-	NodeInfoLen        = 40
-	NodeDescriptionLen = 64
+	NodeInfoLen        = 40 // of a NodeInfo
+	NodeDescriptionLen = 64 // of a NodeDescription, padded with zeros
 )
 
 // NodeType says what a node is (specification section 14.2.5.3).
@@ -40,18 +40,18 @@ func (t NodeType) String() string {
 // NodeInfo says what answers at the end of a route (specification section 14.2.5.3;
 // C twin: ib_node_info_t).
 type NodeInfo struct {
-	BaseVersion     uint8
-	ClassVersion    uint8
-	NodeType        NodeType
-	NumPorts        uint8 // port 0 of a switch not counted
-	SystemImageGUID ib.GUID
-	NodeGUID        ib.GUID
-	PortGUID        ib.GUID // of the port that the request came in by; of a switch: of port 0
-	PartitionCap    uint16  // entries of the P_Key table of a CA port, or of a switch's port 0
-	DeviceID        uint16
-	Revision        uint32
-	LocalPortNum    uint8  // the port that the request came in by
-	VendorID        uint32 // 24 bits, an IEEE OUI
+	BaseVersion     uint8    // of MADs: 1
+	ClassVersion    uint8    // of subnet management: 1
+	NodeType        NodeType // channel adapter, switch or router
+	NumPorts        uint8    // port 0 of a switch not counted
+	SystemImageGUID ib.GUID  // the same in all nodes of one chassis or card; 0 if unused
+	NodeGUID        ib.GUID  // of the node: the same by whatever port it is asked
+	PortGUID        ib.GUID  // of the port that the request came in by; of a switch: of port 0
+	PartitionCap    uint16   // entries of the P_Key table of a CA port, or of a switch's port 0
+	DeviceID        uint16   // the vendor's number of the model
+	Revision        uint32   // the vendor's number of the revision
+	LocalPortNum    uint8    // the port that the request came in by
+	VendorID        uint32   // 24 bits, an IEEE OUI
 }
 
 // Decode reads the attribute from the start of b.

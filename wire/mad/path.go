@@ -11,7 +11,7 @@ import (
 // is not used (specification section 14.2.1.2).
 const MaxHops = 63
 
-// ErrPathTooLong is the error for a route of more than MaxHops hops.
+// ErrPathTooLong is the error for a route of more than [MaxHops] hops.
 var ErrPathTooLong = errors.New("directed route has more than 63 hops")
 
 // Path is a directed route: for each hop the port to leave by, first that of the own
@@ -23,7 +23,7 @@ type Path struct {
 }
 
 // NewPath returns the route that leaves by the given ports in turn, or
-// ErrPathTooLong.
+// [ErrPathTooLong].
 func NewPath(ports ...uint8) (Path, error) {
 	var p Path
 	if len(ports) > MaxHops {
@@ -54,7 +54,7 @@ func ParsePath(s string) (Path, error) {
 	return p, nil
 }
 
-// Extend returns the route that goes on by one more port, or ErrPathTooLong.
+// Extend returns the route that goes on by one more port, or [ErrPathTooLong].
 func (p *Path) Extend(port uint8) (Path, error) {
 	if p.hops >= MaxHops {
 		return Path{}, ErrPathTooLong
@@ -72,7 +72,7 @@ func (p *Path) Len() int { return int(p.hops) }
 // write to it.
 func (p *Path) Ports() []uint8 { return p.ports[1 : 1+p.hops] }
 
-// String returns the form that ParsePath reads: "0" for the own port, else "0,1,7".
+// String returns the form that [ParsePath] reads: "0" for the own port, else "0,1,7".
 func (p Path) String() string {
 	b := make([]byte, 0, 4+4*int(p.hops))
 	b = append(b, '0')

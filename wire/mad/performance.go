@@ -4,16 +4,16 @@ import "encoding/binary"
 
 // Lengths in bytes.
 const (
-	PerformanceDataLen      = 192
-	PortCountersLen         = 44
-	PortCountersExtendedLen = 184
+	PerformanceDataLen      = 192 // PerformanceMAD.Data
+	PortCountersLen         = 44  // of a PortCounters
+	PortCountersExtendedLen = 184 // of a PortCountersExtended
 )
 
 // PortSelectAll in PortSelect means all ports at once, where the agent has
-// PerformanceAllPortSelect.
+// [PerformanceAllPortSelect].
 const PortSelectAll = 0xff
 
-// Bits of ClassPortInfo.CapabilityMask from a performance management agent
+// Bits of [ClassPortInfo.CapabilityMask] from a performance management agent
 // (specification section 16.1).
 const (
 	PerformanceAllPortSelect          uint16 = 1 << 8
@@ -24,25 +24,25 @@ const (
 	PerformanceQP1Dropped             uint16 = 1 << 15 // PortCounters.QP1Dropped counts
 )
 
-// PerformanceAdditionalExtended is the bit of ClassPortInfo.CapabilityMask2 of an
-// agent whose PortCountersExtended goes on behind PortMulticastRcvPkts.
+// PerformanceAdditionalExtended is the bit of [ClassPortInfo.CapabilityMask2] of an
+// agent whose [PortCountersExtended] goes on behind PortMulticastRcvPkts.
 const PerformanceAdditionalExtended uint32 = 1 << 1
 
 // PerformanceMAD is a packet of the performance management class (specification
 // section 16.1). It travels on QP 1.
 type PerformanceMAD struct {
 	Header
-	Reserved24 [40]byte
-	Data       [PerformanceDataLen]byte
+	Reserved24 [40]byte                 // bytes 24 to 63, kept as received
+	Data       [PerformanceDataLen]byte // the attribute, from its first byte on
 }
 
-// NewPerformanceMAD returns a packet that asks for, or with MethodSet writes, an
+// NewPerformanceMAD returns a packet that asks for, or with [MethodSet] writes, an
 // attribute; write the attribute with its PortSelect to Data.
 func NewPerformanceMAD(m Method, a Attribute, tid uint64) PerformanceMAD {
 	return PerformanceMAD{Header: newHeader(ClassPerformance, 1, m, a, 0, tid)}
 }
 
-// Decode reads a packet from the first Len bytes of b.
+// Decode reads a packet from the first [Len] bytes of b.
 func (p *PerformanceMAD) Decode(b []byte) (n int, err error) {
 	if len(b) < Len {
 		return 0, ErrShort
@@ -64,27 +64,27 @@ func (p *PerformanceMAD) Append(b []byte) []byte {
 // instead of going on from 0 (specification section 16.1.3.5; C twin:
 // ib_port_counters_t).
 type PortCounters struct {
-	Reserved                     uint8
-	PortSelect                   uint8
+	Reserved                     uint8  // kept as received
+	PortSelect                   uint8  // number of the port, or PortSelectAll
 	CounterSelect                uint16 // in a Set: which counters are written
-	SymbolErrorCounter           uint16
-	LinkErrorRecoveryCounter     uint8
-	LinkDownedCounter            uint8
-	PortRcvErrors                uint16
-	PortRcvRemotePhysicalErrors  uint16
-	PortRcvSwitchRelayErrors     uint16
-	PortXmitDiscards             uint16
-	PortXmitConstraintErrors     uint8
-	PortRcvConstraintErrors      uint8
-	CounterSelect2               uint8
-	LocalLinkIntegrityErrors     uint8 // 4 bits
-	ExcessiveBufferOverrunErrors uint8 // 4 bits
-	QP1Dropped                   uint16
-	VL15Dropped                  uint16
+	SymbolErrorCounter           uint16 // minor errors on any lane, as invalid codes
+	LinkErrorRecoveryCounter     uint8  // retrainings that brought the link back
+	LinkDownedCounter            uint8  // retrainings that failed: the link went down
+	PortRcvErrors                uint16 // packets received with an error of any kind
+	PortRcvRemotePhysicalErrors  uint16 // packets received that the sender had marked bad (EBP)
+	PortRcvSwitchRelayErrors     uint16 // packets that a switch could not forward
+	PortXmitDiscards             uint16 // packets discarded instead of sent
+	PortXmitConstraintErrors     uint8  // packets not sent, by partition or as raw ones
+	PortRcvConstraintErrors      uint8  // packets refused, by partition or as raw ones
+	CounterSelect2               uint8  // in a Set: bit 0 writes PortXmitWait
+	LocalLinkIntegrityErrors     uint8  // 4 bits
+	ExcessiveBufferOverrunErrors uint8  // 4 bits
+	QP1Dropped                   uint16 // packets received for QP 1 and dropped
+	VL15Dropped                  uint16 // packets of VL 15 dropped for want of room
 	PortXmitData                 uint32 // units of 4 bytes
 	PortRcvData                  uint32 // units of 4 bytes
-	PortXmitPkts                 uint32
-	PortRcvPkts                  uint32
+	PortXmitPkts                 uint32 // on all VLs, link packets excepted
+	PortRcvPkts                  uint32 // on all VLs, link packets excepted
 	PortXmitWait                 uint32 // ticks in which data waited for credits
 }
 
@@ -144,20 +144,21 @@ func (a *PortCounters) Append(b []byte) []byte {
 
 // PortCountersExtended are the counters in 64 bits (specification section 16.1.4.11;
 // C twin: ib_port_counters_ext_t). The error counters, from SymbolErrorCounter on,
-// count only where ClassPortInfo has PerformanceAdditionalExtended.
+// count only where [ClassPortInfo] has [PerformanceAdditionalExtended].
 type PortCountersExtended struct {
-	Reserved                     uint8
-	PortSelect                   uint8
-	CounterSelect                uint16
-	CounterSelect2               uint32
-	PortXmitData                 uint64 // units of 4 bytes
-	PortRcvData                  uint64 // units of 4 bytes
-	PortXmitPkts                 uint64
-	PortRcvPkts                  uint64
-	PortUnicastXmitPkts          uint64
-	PortUnicastRcvPkts           uint64
-	PortMulticastXmitPkts        uint64
-	PortMulticastRcvPkts         uint64
+	Reserved              uint8  // kept as received
+	PortSelect            uint8  // number of the port, or PortSelectAll
+	CounterSelect         uint16 // in a Set: which counters are written
+	CounterSelect2        uint32 // in a Set: which of the error counters
+	PortXmitData          uint64 // units of 4 bytes
+	PortRcvData           uint64 // units of 4 bytes
+	PortXmitPkts          uint64 // on all VLs, link packets excepted
+	PortRcvPkts           uint64 // on all VLs, link packets excepted
+	PortUnicastXmitPkts   uint64 // packets to one port
+	PortUnicastRcvPkts    uint64 // packets to one port
+	PortMulticastXmitPkts uint64 // packets to a multicast LID
+	PortMulticastRcvPkts  uint64 // packets to a multicast LID
+	// From here on the errors, as PortCounters has them.
 	SymbolErrorCounter           uint64
 	LinkErrorRecoveryCounter     uint64
 	LinkDownedCounter            uint64

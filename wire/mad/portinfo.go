@@ -9,7 +9,7 @@ import (
 // PortInfoLen is the length of the attribute in bytes.
 const PortInfoLen = 64
 
-// PortInfoExtendedSpeeds is added to the port number in PortInfo's attribute
+// PortInfoExtendedSpeeds is added to the port number in [PortInfo]'s attribute
 // modifier by a subnet manager that knows the extended speeds (specification
 // section 14.2.5.6, SMSupportExtendedSpeeds).
 const PortInfoExtendedSpeeds uint32 = 1 << 31
@@ -20,64 +20,69 @@ const PortInfoExtendedSpeeds uint32 = 1 << 31
 // Of a switch, port 0 holds LID, LMC and CapabilityMask for all its ports; in the
 // others these fields mean nothing.
 type PortInfo struct {
-	MKey                      uint64
-	GIDPrefix                 ib.SubnetPrefix
-	LID                       ib.LID // base LID; the port has 1<<LMC from there
-	MasterSMLID               ib.LID
-	CapabilityMask            Capability
-	DiagCode                  uint16
-	MKeyLeasePeriod           uint16 // seconds; 0 never expires
-	LocalPortNum              uint8  // the port that the request came in by, not the one asked for
-	LinkWidthEnabled          LinkWidth
-	LinkWidthSupported        LinkWidth
-	LinkWidthActive           LinkWidth
-	LinkSpeedSupported        uint8 // 4 bits: 1 SDR, 2 DDR, 4 QDR, or'ed
-	PortState                 PortState
-	PortPhysicalState         PortPhysicalState
-	LinkDownDefaultState      uint8 // 4 bits: 1 sleep, 2 polling
-	MKeyProtectBits           uint8 // 2 bits
-	Reserved34                uint8 // 3 bits
-	LMC                       uint8 // 3 bits
-	LinkSpeedActive           uint8 // 4 bits: 1 SDR, 2 DDR, 4 QDR; 0 for an extended speed
-	LinkSpeedEnabled          uint8 // 4 bits, as LinkSpeedSupported
-	NeighborMTU               uint8 // 4 bits: 1 is 256 bytes, … 5 is 4096
-	MasterSMSL                uint8 // 4 bits
-	VLCap                     uint8 // 4 bits: 1 VL0, 2 VL0-1, 3 VL0-3, 4 VL0-7, 5 VL0-14
-	InitType                  uint8 // 4 bits
-	VLHighLimit               uint8
-	VLArbitrationHighCap      uint8
-	VLArbitrationLowCap       uint8
-	InitTypeReply             uint8 // 4 bits
-	MTUCap                    uint8 // 4 bits, as NeighborMTU
-	VLStallCount              uint8 // 3 bits
-	HOQLife                   uint8 // 5 bits: 4.096 µs << HOQLife, above 19 infinite
-	OperationalVLs            uint8 // 4 bits, as VLCap
-	PartitionEnforcementIn    bool
-	PartitionEnforcementOut   bool
-	FilterRawIn               bool
-	FilterRawOut              bool
-	MKeyViolations            uint16
-	PKeyViolations            uint16
-	QKeyViolations            uint16
-	GUIDCap                   uint8 // entries of the GUIDInfo table
+	MKey        uint64          // management key: a Set needs it; 0 for none
+	GIDPrefix   ib.SubnetPrefix // subnet prefix of the port's GIDs
+	LID         ib.LID          // base LID; the port has 1<<LMC from there
+	MasterSMLID ib.LID          // of the subnet manager that set the port up
+	// What the port can do, and whether it is that of an SM.
+	CapabilityMask  Capability
+	DiagCode        uint16 // diagnostic code; 0: port ready
+	MKeyLeasePeriod uint16 // seconds; 0 never expires
+	// The port that the request came in by, not the one asked for.
+	LocalPortNum         uint8
+	LinkWidthEnabled     LinkWidth         // widths that training may choose, or'ed
+	LinkWidthSupported   LinkWidth         // widths that the port can do, or'ed
+	LinkWidthActive      LinkWidth         // the one in use
+	LinkSpeedSupported   uint8             // 4 bits: 1 SDR, 2 DDR, 4 QDR, or'ed
+	PortState            PortState         // logical state: down, initialize, armed, active
+	PortPhysicalState    PortPhysicalState // state of the link's training
+	LinkDownDefaultState uint8             // 4 bits: 1 sleep, 2 polling
+	MKeyProtectBits      uint8             // 2 bits
+	Reserved34           uint8             // 3 bits
+	LMC                  uint8             // 3 bits
+	LinkSpeedActive      uint8             // 4 bits: 1 SDR, 2 DDR, 4 QDR; 0 for an extended speed
+	LinkSpeedEnabled     uint8             // 4 bits, as LinkSpeedSupported
+	NeighborMTU          uint8             // 4 bits: 1 is 256 bytes, … 5 is 4096
+	MasterSMSL           uint8             // 4 bits
+	VLCap                uint8             // 4 bits: 1 VL0, 2 VL0-1, 3 VL0-3, 4 VL0-7, 5 VL0-14
+	InitType             uint8             // 4 bits
+	// High-priority data before low gets a turn, in 4 KiB; 255: no bound.
+	VLHighLimit          uint8
+	VLArbitrationHighCap uint8 // entries of the high-priority VL arbitration table
+	VLArbitrationLowCap  uint8 // entries of the low-priority one
+	InitTypeReply        uint8 // 4 bits
+	MTUCap               uint8 // 4 bits, as NeighborMTU
+	VLStallCount         uint8 // 3 bits
+	HOQLife              uint8 // 5 bits: 4.096 µs << HOQLife, above 19 infinite
+	OperationalVLs       uint8 // 4 bits, as VLCap
+	// A switch checks the P_Keys of packets that come in.
+	PartitionEnforcementIn  bool
+	PartitionEnforcementOut bool   // and of those that go out
+	FilterRawIn             bool   // raw packets that come in are dropped
+	FilterRawOut            bool   // and those that go out
+	MKeyViolations          uint16 // packets with a wrong M_Key; stops at 65535
+	PKeyViolations          uint16 // packets with a wrong P_Key; stops at 65535
+	QKeyViolations          uint16 // packets with a wrong Q_Key; stops at 65535
+	GUIDCap                 uint8  // entries of the GUIDInfo table
+	// The SM asks programs to join their multicast groups again.
 	ClientReregister          bool
-	MulticastPKeyTrapSuppress uint8 // 2 bits
-	SubnetTimeout             uint8 // 5 bits: 4.096 µs << SubnetTimeout
-	Reserved52                uint8 // 3 bits
-	RespTimeValue             uint8 // 5 bits, as SubnetTimeout
-	LocalPhyErrors            uint8 // 4 bits
-	OverrunErrors             uint8 // 4 bits
-	MaxCreditHint             uint16
-	Reserved56                uint8  // 1 bit
-	LinkSpeedExt2Active       uint8  // 2 bits: 1 XDR
-	LinkSpeedExt2Supported    uint8  // 2 bits, as LinkSpeedExt2Active
-	LinkSpeedExt2Enabled      uint8  // 3 bits, as LinkSpeedExt2Active
-	LinkRoundTripLatency      uint32 // 24 bits, in units of 4 ns
-	CapabilityMask2           Capability2
-	LinkSpeedExtActive        uint8 // 4 bits: 1 FDR, 2 EDR, 4 HDR, 8 NDR
-	LinkSpeedExtSupported     uint8 // 4 bits, or'ed
-	Reserved63                uint8 // 3 bits
-	LinkSpeedExtEnabled       uint8 // 5 bits, or'ed; 30 for none
+	MulticastPKeyTrapSuppress uint8       // 2 bits
+	SubnetTimeout             uint8       // 5 bits: 4.096 µs << SubnetTimeout
+	Reserved52                uint8       // 3 bits
+	RespTimeValue             uint8       // 5 bits, as SubnetTimeout
+	LocalPhyErrors            uint8       // 4 bits
+	OverrunErrors             uint8       // 4 bits
+	MaxCreditHint             uint16      // flow control credits, at most; a hint
+	Reserved56                uint8       // 1 bit
+	LinkSpeedExt2Active       uint8       // 2 bits: 1 XDR
+	LinkSpeedExt2Supported    uint8       // 2 bits, as LinkSpeedExt2Active
+	LinkSpeedExt2Enabled      uint8       // 3 bits, as LinkSpeedExt2Active
+	LinkRoundTripLatency      uint32      // 24 bits, in units of 4 ns
+	CapabilityMask2           Capability2 // counts where CapabilityMask says that it is there
+	LinkSpeedExtActive        uint8       // 4 bits: 1 FDR, 2 EDR, 4 HDR, 8 NDR
+	LinkSpeedExtSupported     uint8       // 4 bits, or'ed
+	Reserved63                uint8       // 3 bits
+	LinkSpeedExtEnabled       uint8       // 5 bits, or'ed; 30 for none
 }
 
 // Decode reads the attribute from the start of b.

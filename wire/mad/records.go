@@ -8,14 +8,14 @@ import (
 
 // Lengths of the records in bytes. In a table each is padded to a multiple of 8.
 const (
-	NodeRecordLen     = 4 + NodeInfoLen + NodeDescriptionLen
-	PortInfoRecordLen = 4 + PortInfoLen
-	SMInfoRecordLen   = 4 + SMInfoLen
-	LinkRecordLen     = 6
-	PathRecordLen     = 64
+	NodeRecordLen     = 4 + NodeInfoLen + NodeDescriptionLen // of a NodeRecord
+	PortInfoRecordLen = 4 + PortInfoLen                      // of a PortInfoRecord
+	SMInfoRecordLen   = 4 + SMInfoLen                        // of an SMInfoRecord
+	LinkRecordLen     = 6                                    // of a LinkRecord
+	PathRecordLen     = 64                                   // of a PathRecord
 )
 
-// Bits of SAHeader.ComponentMask: the field of the same name counts in a query.
+// Bits of [SAHeader.ComponentMask]: the field of the same name counts in a query.
 const (
 	NodeRecordMaskLID      uint64 = 1 << 0
 	NodeRecordMaskNodeType uint64 = 1 << 4
@@ -48,10 +48,10 @@ const (
 // NodeRecord is a port's node, of which a CA has one record for each port
 // (specification section 15.2.5; C twin: ib_node_record_t).
 type NodeRecord struct {
-	LID         ib.LID
-	Reserved    uint16
-	Info        NodeInfo
-	Description NodeDescription
+	LID         ib.LID          // of the port; of a switch: of its port 0
+	Reserved    uint16          // kept as received
+	Info        NodeInfo        // as the port answers it
+	Description NodeDescription // as the port answers it
 }
 
 // Decode reads the record from the start of b.
@@ -76,10 +76,10 @@ func (r *NodeRecord) Append(b []byte) []byte {
 // PortInfoRecord is a port's state as the SM knows it (specification section
 // 15.2.5; C twin: ib_portinfo_record_t).
 type PortInfoRecord struct {
-	EndportLID ib.LID // of a switch: of its port 0
-	PortNum    uint8
-	Options    uint8
-	Info       PortInfo
+	EndportLID ib.LID   // of a switch: of its port 0
+	PortNum    uint8    // of the node, from 0 on a switch, else from 1
+	Options    uint8    // kept as received
+	Info       PortInfo // as the SM read or set it
 }
 
 // Decode reads the record from the start of b.
@@ -102,9 +102,9 @@ func (r *PortInfoRecord) Append(b []byte) []byte {
 // SMInfoRecord is a subnet manager that the master knows (specification section
 // 15.2.5; C twin: ib_sminfo_record_t).
 type SMInfoRecord struct {
-	LID      ib.LID
-	Reserved uint16
-	Info     SMInfo
+	LID      ib.LID // of the port where the SM runs
+	Reserved uint16 // kept as received
+	Info     SMInfo // as the SM answers it
 }
 
 // Decode reads the record from the start of b.
@@ -127,10 +127,10 @@ func (r *SMInfoRecord) Append(b []byte) []byte {
 // LinkRecord is one direction of a link (specification section 15.2.5; C twin:
 // ib_link_record_t). Of a switch the LID is that of its port 0.
 type LinkRecord struct {
-	FromLID  ib.LID
-	FromPort uint8
-	ToPort   uint8
-	ToLID    ib.LID
+	FromLID  ib.LID // where the direction begins
+	FromPort uint8  // number of the port there
+	ToPort   uint8  // number of the port at the other end
+	ToLID    ib.LID // of the other end
 }
 
 // Decode reads the record from the start of b.
@@ -156,27 +156,27 @@ func (r *LinkRecord) Append(b []byte) []byte {
 // section 15.2.5; C twin: ib_path_rec_t). A selector is 0 for more than the value
 // beside it, 1 for less, 2 for exactly, 3 for the best there is.
 type PathRecord struct {
-	ServiceID              uint64
-	DGID, SGID             ib.GID
-	DLID, SLID             ib.LID
-	RawTraffic             bool
-	Reserved44             uint8  // 3 bits
-	FlowLabel              uint32 // 20 bits
-	HopLimit               uint8
-	TClass                 uint8
-	Reversible             bool
-	NumPath                uint8 // 7 bits; in a query the most paths to return
-	PKey                   ib.PKey
-	QoSClass               uint16 // 12 bits
-	SL                     uint8  // 4 bits
-	MTUSelector            uint8  // 2 bits
-	MTU                    uint8  // 6 bits, see MTUFromCode
-	RateSelector           uint8  // 2 bits
-	Rate                   uint8  // 6 bits, codes of enum ibv_rate
-	PacketLifeTimeSelector uint8  // 2 bits
-	PacketLifeTime         uint8  // 6 bits: 4.096 µs << PacketLifeTime
-	Preference             uint8  // 0 is the best
-	Reserved58             [6]byte
+	ServiceID              uint64  // for which the route is; 0 for any
+	DGID, SGID             ib.GID  // destination and source
+	DLID, SLID             ib.LID  // destination and source; the LIDs to put into packets
+	RawTraffic             bool    // for raw packets
+	Reserved44             uint8   // 3 bits
+	FlowLabel              uint32  // 20 bits
+	HopLimit               uint8   // for the GRH; above 1 if the route leaves the subnet
+	TClass                 uint8   // traffic class for the GRH
+	Reversible             bool    // answers may take the same route back
+	NumPath                uint8   // 7 bits; in a query the most paths to return
+	PKey                   ib.PKey // partition that both ends are in
+	QoSClass               uint16  // 12 bits
+	SL                     uint8   // 4 bits
+	MTUSelector            uint8   // 2 bits
+	MTU                    uint8   // 6 bits, see MTUFromCode
+	RateSelector           uint8   // 2 bits
+	Rate                   uint8   // 6 bits, codes of enum ibv_rate
+	PacketLifeTimeSelector uint8   // 2 bits
+	PacketLifeTime         uint8   // 6 bits: 4.096 µs << PacketLifeTime
+	Preference             uint8   // 0 is the best
+	Reserved58             [6]byte // from byte 58 on, kept as received
 }
 
 // Decode reads the record from the start of b.

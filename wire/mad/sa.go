@@ -4,12 +4,12 @@ import "encoding/binary"
 
 // Lengths in bytes.
 const (
-	RMPPLen     = 12
-	SAHeaderLen = 56
+	RMPPLen     = 12                // of an RMPP
+	SAHeaderLen = 56                // of an SAHeader, Header and RMPP included
 	SADataLen   = Len - SAHeaderLen // in one segment
 )
 
-// Bits of RMPP.Flags.
+// Bits of [RMPP.Flags].
 const (
 	RMPPActive uint8 = 1 << 0
 	RMPPFirst  uint8 = 1 << 1
@@ -17,14 +17,14 @@ const (
 )
 
 // RMPP is the header of the reliable multi-packet protocol, which carries answers
-// longer than one MAD. It counts where Flags has RMPPActive (specification section
+// longer than one MAD. It counts where Flags has [RMPPActive] (specification section
 // 13.6; C twin: the rmpp fields of ib_rmpp_mad_t).
 type RMPP struct {
-	Version       uint8
-	Type          uint8 // 1 data, 2 ACK, 3 stop, 4 abort
-	RRespTime     uint8 // 5 bits
-	Flags         uint8 // 3 bits
-	Status        uint8
+	Version       uint8  // 1
+	Type          uint8  // 1 data, 2 ACK, 3 stop, 4 abort
+	RRespTime     uint8  // 5 bits
+	Flags         uint8  // 3 bits
+	Status        uint8  // of a stop or an abort: why
 	SegmentNumber uint32 // from 1; an ACK's is the last one received
 	PayloadLength uint32 // in the first and last segment, bytes; in an ACK NewWindowLast
 }
@@ -54,10 +54,10 @@ func (h *RMPP) Append(b []byte) []byte {
 // before all records.
 type SAHeader struct {
 	Header
-	RMPP            RMPP
-	SMKey           uint64
+	RMPP            RMPP   // counts in tables
+	SMKey           uint64 // 0, but for programs that the SM trusts
 	AttributeOffset uint16 // from record to record in a table, in units of 8 bytes
-	Reserved46      uint16
+	Reserved46      uint16 // from byte 46 on, kept as received
 	ComponentMask   uint64 // which fields of the record count in a query
 }
 
@@ -93,14 +93,14 @@ func (h *SAHeader) Append(b []byte) []byte {
 // QP 1 to the LID of the master SM.
 type SA struct {
 	SAHeader
-	Data [SADataLen]byte
+	Data [SADataLen]byte // a record, or the segment's part of a table
 }
 
 // SAClassVersion is the version of the SA class.
 const SAClassVersion = 2
 
 // NewSA returns a query: write the record with the fields that mask selects to Data.
-// MethodGet expects exactly one record, MethodGetTable any number of them.
+// [MethodGet] expects exactly one record, [MethodGetTable] any number of them.
 func NewSA(m Method, a Attribute, mask, tid uint64) SA {
 	return SA{SAHeader: SAHeader{
 		Header: newHeader(ClassSA, SAClassVersion, m, a, 0, tid),
@@ -109,7 +109,7 @@ func NewSA(m Method, a Attribute, mask, tid uint64) SA {
 	}}
 }
 
-// Decode reads a packet from the first Len bytes of b.
+// Decode reads a packet from the first [Len] bytes of b.
 func (p *SA) Decode(b []byte) (n int, err error) {
 	if len(b) < Len {
 		return 0, ErrShort

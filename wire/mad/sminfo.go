@@ -29,10 +29,10 @@ func (s SMState) String() string { return nameOf(smStateNames[:], uint8(s)) }
 // C twin: ib_sm_info_t).
 type SMInfo struct {
 	GUID     ib.GUID // of the port where the SM runs
-	SMKey    uint64
-	ActCount uint32 // grows with each of the SM's tasks: one that stands still is dead
-	Priority uint8  // 4 bits; the highest becomes master
-	State    SMState
+	SMKey    uint64  // 0 towards programs that don't know it
+	ActCount uint32  // grows with each of the SM's tasks: one that stands still is dead
+	Priority uint8   // 4 bits; the highest becomes master
+	State    SMState // master, standby, discovering or not active
 }
 
 // Decode reads the attribute from the start of b.

@@ -19,13 +19,13 @@ const directionBit Status = 0x8000
 // 14.2.1.1). It travels on QP 0.
 type SMP struct {
 	Header
-	MKey        uint64 // management key; 0 where none is configured
-	Reserved32  [32]byte
-	Data        [SMPDataLen]byte
-	Reserved128 [128]byte
+	MKey        uint64           // management key; 0 where none is configured
+	Reserved32  [32]byte         // from byte 32 on, kept as received
+	Data        [SMPDataLen]byte // the attribute, from its first byte on
+	Reserved128 [128]byte        // from byte 128 on, kept as received
 }
 
-// NewSMP returns a packet that asks for, or with MethodSet writes, an attribute.
+// NewSMP returns a packet that asks for, or with [MethodSet] writes, an attribute.
 // The modifier's meaning stands beside the attribute's constant; of tid the low 32
 // bits come back in the answer.
 func NewSMP(m Method, a Attribute, modifier uint32, tid uint64) SMP {
@@ -39,7 +39,7 @@ func newHeader(c Class, version uint8, m Method, a Attribute, modifier uint32, t
 	}
 }
 
-// Decode reads a packet from the first Len bytes of b.
+// Decode reads a packet from the first [Len] bytes of b.
 func (p *SMP) Decode(b []byte) (n int, err error) {
 	if len(b) < Len {
 		return 0, ErrShort
@@ -64,18 +64,18 @@ func (p *SMP) Append(b []byte) []byte {
 // DirectedSMP is a subnet management packet that carries its route, port by port,
 // and so needs no LID and no subnet manager (specification section 14.2.1.2; C twin:
 // ib_smp_t). ibsim takes only routes that are directed from end to end, with DrSLID
-// and DrDLID LIDPermissive.
+// and DrDLID [LIDPermissive].
 type DirectedSMP struct {
 	Header
-	MKey           uint64
-	DrSLID, DrDLID ib.LID // where the directed part begins and ends
-	Reserved36     [28]byte
-	Data           [SMPDataLen]byte
+	MKey           uint64            // management key; 0 where none is configured
+	DrSLID, DrDLID ib.LID            // where the directed part begins and ends
+	Reserved36     [28]byte          // from byte 36 on, kept as received
+	Data           [SMPDataLen]byte  // the attribute, from its first byte on
 	InitialPath    [MaxHops + 1]byte // ports to leave by, from index 1
 	ReturnPath     [MaxHops + 1]byte // filled in on the way: ports that the packet came in by
 }
 
-// NewDirectedSMP is NewSMP for a directed route from end to end. A path of no hops
+// NewDirectedSMP is [NewSMP] for a directed route from end to end. A path of no hops
 // asks the own port.
 func NewDirectedSMP(m Method, a Attribute, modifier uint32, tid uint64, path *Path) DirectedSMP {
 	p := DirectedSMP{
@@ -94,7 +94,7 @@ func (p *DirectedSMP) SetPath(path *Path) {
 }
 
 // Path returns the route that the packet was sent on; false when its hop count is
-// above MaxHops.
+// above [MaxHops].
 func (p *DirectedSMP) Path() (Path, bool) {
 	n := p.HopCount()
 	if n > MaxHops {
@@ -122,7 +122,7 @@ func (p *DirectedSMP) SetReturning(back bool) {
 	}
 }
 
-// Decode reads a packet from the first Len bytes of b.
+// Decode reads a packet from the first [Len] bytes of b.
 func (p *DirectedSMP) Decode(b []byte) (n int, err error) {
 	if len(b) < Len {
 		return 0, ErrShort

@@ -8,26 +8,29 @@ const SwitchInfoLen = 20
 // SwitchInfo describes a switch (specification section 14.2.5.4; C twin:
 // ib_switch_info_t).
 type SwitchInfo struct {
-	LinearFDBCap                      uint16 // LIDs that the linear forwarding table has room for
+	LinearFDBCap uint16 // LIDs that the linear forwarding table has room for
+	// Entries of the random forwarding table; 0 without one.
 	RandomFDBCap                      uint16
-	MulticastFDBCap                   uint16
+	MulticastFDBCap                   uint16 // entries of the multicast forwarding table
 	LinearFDBTop                      uint16 // the highest LID in the linear forwarding table
-	DefaultPort                       uint8
-	DefaultMulticastPrimaryPort       uint8
-	DefaultMulticastNotPrimaryPort    uint8
-	LifeTimeValue                     uint8 // 5 bits: 4.096 µs << LifeTimeValue
-	PortStateChange                   bool  // a port changed state since the SM last cleared this
-	OptimizedSLToVLMappingProgramming uint8 // 2 bits
-	LIDsPerPort                       uint16
-	PartitionEnforcementCap           uint16 // entries of each external port's P_Key table
-	InboundEnforcementCap             bool
-	OutboundEnforcementCap            bool
-	FilterRawInboundCap               bool
-	FilterRawOutboundCap              bool
-	EnhancedPort0                     bool
-	Reserved16                        uint8 // 3 bits
-	Reserved17                        uint8
-	MulticastFDBTop                   uint16 // the highest LID in the multicast table; 0 where it isn't supported
+	DefaultPort                       uint8  // for LIDs that the random table doesn't have
+	DefaultMulticastPrimaryPort       uint8  // for multicast LIDs without entry
+	DefaultMulticastNotPrimaryPort    uint8  // for those that came in by the primary one
+	LifeTimeValue                     uint8  // 5 bits: 4.096 µs << LifeTimeValue
+	PortStateChange                   bool   // a port changed state since the SM last cleared this
+	OptimizedSLToVLMappingProgramming uint8  // 2 bits
+	// LIDs that an external port may have in the random table
+	LIDsPerPort             uint16
+	PartitionEnforcementCap uint16 // entries of each external port's P_Key table
+	InboundEnforcementCap   bool   // can check P_Keys of packets that come in
+	OutboundEnforcementCap  bool   // can check P_Keys of packets that go out
+	FilterRawInboundCap     bool   // can drop raw packets that come in
+	FilterRawOutboundCap    bool   // can drop raw packets that go out
+	// Port 0 has what a channel adapter's port has, counters too.
+	EnhancedPort0   bool
+	Reserved16      uint8  // 3 bits
+	Reserved17      uint8  // kept as received
+	MulticastFDBTop uint16 // the highest LID in the multicast table; 0 where it isn't supported
 }
 
 // Decode reads the attribute from the start of b.

@@ -6,19 +6,19 @@ import (
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// Entries of a block of each table. A block fills SMPDataLen bytes.
+// Entries of a block of each table. A block fills [SMPDataLen] bytes.
 const (
-	LFTBlockLen  = 64
-	MFTBlockLen  = 32
-	PKeyBlockLen = 32
-	GUIDBlockLen = 8
+	LFTBlockLen  = 64 // bytes: a port for each LID
+	MFTBlockLen  = 32 // masks of 16 ports, one for each LID
+	PKeyBlockLen = 32 // P_Keys of 2 bytes
+	GUIDBlockLen = 8  // GUIDs of 8 bytes
 )
 
 // LFTPortNone in a linear forwarding table means that packets to the LID are dropped.
 const LFTPortNone = 255
 
 // LFTBlock is a block of a switch's linear forwarding table: the port to leave by for
-// each of LFTBlockLen LIDs. Block n, which is the attribute's modifier, begins at LID
+// each of [LFTBlockLen] LIDs. Block n, which is the attribute's modifier, begins at LID
 // n*LFTBlockLen (specification section 14.2.5.10).
 type LFTBlock [LFTBlockLen]uint8
 
@@ -36,13 +36,13 @@ func (a *LFTBlock) Append(b []byte) []byte { return append(b, a[:]...) }
 // MulticastLIDBase is the first multicast LID.
 const MulticastLIDBase ib.LID = 0xc000
 
-// MFTPortsPerPosition is how many ports an entry of MFTBlock covers.
+// MFTPortsPerPosition is how many ports an entry of [MFTBlock] covers.
 const MFTPortsPerPosition = 16
 
 // MFTBlock is a block of a switch's multicast forwarding table: for each of
-// MFTBlockLen multicast LIDs a mask of the ports to leave by. Bit p of an entry is
-// port 16*position + p, and block n begins at LID MulticastLIDBase + n*MFTBlockLen;
-// see MFTModifier (specification section 14.2.5.12).
+// [MFTBlockLen] multicast LIDs a mask of the ports to leave by. Bit p of an entry is
+// port 16*position + p, and block n begins at LID [MulticastLIDBase] + n*MFTBlockLen;
+// see [MFTModifier] (specification section 14.2.5.12).
 type MFTBlock [MFTBlockLen]uint16
 
 // MFTModifier returns the attribute modifier for a block (0 to 511) of 32 LIDs and a

@@ -1,25 +1,25 @@
 package mad
 
-// VendorDataLen is the room for data in a VendorMAD, in bytes.
+// VendorDataLen is the room for data in a [VendorMAD], in bytes.
 const VendorDataLen = 216
 
-// OUI names the vendor whose protocol a VendorMAD belongs to.
+// OUI names the vendor whose protocol a [VendorMAD] belongs to.
 type OUI [3]byte
 
-// OUIPing is the OUI that ibping sends with ClassPing (C twin: IB_OPENIB_OUI of
+// OUIPing is the OUI that ibping sends with [ClassPing] (C twin: IB_OPENIB_OUI of
 // infiniband/mad.h).
 func OUIPing() OUI { return OUI{0x00, 0x14, 0x05} }
 
 // VendorMAD is a packet of a vendor class of the second range, 0x30 to 0x4f
 // (specification section 13.4.4; C twin: ib_vendor_call_t). ibping sends it to QP 1 of
-// the peer with MethodGet, and the server answers with MethodGetResp, its own host
+// the peer with [MethodGet], and the server answers with [MethodGetResp], its own host
 // name in Data.
 type VendorMAD struct {
 	Header
-	RMPP       RMPP
-	Reserved36 uint8
-	OUI        OUI
-	Data       [VendorDataLen]byte
+	RMPP       RMPP                // counts where the vendor uses it; zeros in pings
+	Reserved36 uint8               // kept as received
+	OUI        OUI                 // whose protocol Data is
+	Data       [VendorDataLen]byte // the vendor's own
 }
 
 // NewPing returns a request of ibping.
@@ -27,7 +27,7 @@ func NewPing(tid uint64) VendorMAD {
 	return VendorMAD{Header: newHeader(ClassPing, 1, MethodGet, 0, 0, tid), OUI: OUIPing()}
 }
 
-// Decode reads a packet from the first Len bytes of b.
+// Decode reads a packet from the first [Len] bytes of b.
 func (p *VendorMAD) Decode(b []byte) (n int, err error) {
 	if len(b) < Len {
 		return 0, ErrShort

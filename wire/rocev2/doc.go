@@ -15,7 +15,7 @@
 //	}
 //
 // Who has the IP packet as a whole, from a packet socket or a capture, gets flow and
-// datagram from ParseIP.
+// datagram from [ParseIP].
 //
 // Sources: RoCE v2 annex A17 of the InfiniBand specification; Linux
 // drivers/infiniband/sw/rxe/{rxe_icrc,rxe_net}.c. All functions are pure, allocate

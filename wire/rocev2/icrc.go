@@ -31,13 +31,13 @@ const prefixLen = ipv6Len + udpLen + ib.BTHLen
 // change is masked: type of service, time to live, header checksum, flow label,
 // hop limit and UDP checksum.
 //
-// Source and Destination are both IPv4 (as ib.GIDFromAddr makes them, IPv4-mapped)
+// Source and Destination are both IPv4 (as [ib.GIDFromAddr] makes them, IPv4-mapped)
 // or both IPv6. ID and DontFragment count for IPv4 only.
 type Flow struct {
-	Source, Destination         ib.GID
-	SourcePort, DestinationPort uint16
+	Source, Destination         ib.GID // both IPv4 or both IPv6
+	SourcePort, DestinationPort uint16 // of UDP; the destination's is 4791
 	ID                          uint16 // identification of the IPv4 header
-	DontFragment                bool
+	DontFragment                bool   // DF of the IPv4 header
 }
 
 // IsIPv4 reports whether packets of the flow have an IPv4 header.
@@ -62,7 +62,7 @@ func (f *Flow) AppendICRC(packet []byte) []byte {
 }
 
 // Check compares the invariant CRC at the end of a datagram (a transport packet
-// and ICRCLen bytes). It returns the difference: 0 when the CRC is right.
+// and [ICRCLen] bytes). It returns the difference: 0 when the CRC is right.
 // datagram has at least a BTH and an ICRC.
 func (f *Flow) Check(datagram []byte) (difference uint32) {
 	end := len(datagram) - ICRCLen

@@ -16,13 +16,13 @@ const maxDatagram = int(ib.MTU4096) + ib.BTHLen + ib.AtomicETHLen + ib.RETHLen +
 
 // Recover finds the identification of the IPv4 header that a datagram came
 // with. A UDP socket can't read that field, but the ICRC covers it. A CRC is
-// linear: the difference that Check returns, for a flow with some other ID, is
+// linear: the difference that [Flow.Check] returns, for a flow with some other ID, is
 // the difference of the two IDs times a power of x that depends on the length
 // alone. Divided by that power it must fit the 16 bits of the field; any other
 // outcome is a damaged packet, or one without DontFragment as the flow has it.
 //
-// Of the 32 bits of the check, 16 are spent on finding the ID. Whoever needs
-// them back compares the ID with those before it: kernels count upwards.
+// Of the 32 bits of the check, 16 are spent on finding the ID. To win
+// them back, compare the ID with those before it: kernels count upwards.
 //
 // length is that of the datagram in bytes, ICRC included.
 func (f *Flow) Recover(length int, difference uint32) (id uint16, ok bool) {

@@ -15,7 +15,7 @@ var ErrNotRoCE = errors.New("not a RoCE v2 packet")
 // ParseIP splits an IP packet, as a packet socket or a capture has it, into the
 // flow that its ICRC is computed over and the UDP payload, from the BTH to the
 // ICRC. datagram is part of b. Bytes behind the packet, the padding of a short
-// Ethernet frame, are left out. The error matches ErrNotRoCE, and ib.ErrShort for
+// Ethernet frame, are left out. The error matches [ErrNotRoCE], and [ib.ErrShort] for
 // a packet that was cut off.
 //
 // Headers other than those of annex A17 are refused: IPv4 options, IPv6 extension
