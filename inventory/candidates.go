@@ -8,8 +8,8 @@ import (
 // Candidate is a network device without an RDMA device of its own that could
 // carry user-space RDMA (RoCE v2 over UDP, or iWARP over TCP).
 type Candidate struct {
-	Netdev    string `json:"netdev"`
-	Bus       Bus    `json:"bus"`
+	Netdev    string `json:"netdev"`              // name of the network device
+	Bus       Bus    `json:"bus"`                 // what it is attached to
 	SpeedMbps *int   `json:"speedMbps,omitempty"` // nil when the device doesn't tell
 	Up        bool   `json:"up"`                  // it can carry traffic of its own: not so a member of a bond
 	Bond      string `json:"bond,omitempty"`      // the bond that it is a member of: use that

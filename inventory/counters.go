@@ -14,7 +14,7 @@ import (
 
 // Counter is a counter of a port as one reading found it.
 type Counter struct {
-	Name string `json:"name"`
+	Name string `json:"name"` // the file's name, as port_xmit_data
 	// Group is "counters" (InfiniBand PMA), "hw_counters" (driver, of the port) or
 	// "device_hw_counters" (driver, of the whole device).
 	Group string `json:"group"`
@@ -22,7 +22,7 @@ type Counter struct {
 	// Value is nil when the kernel has none; Note then says what it answered ("N/A (no PMA)").
 	Value *uint64 `json:"value,omitempty"`
 	Note  string  `json:"note,omitempty"`
-	// Saturated tells that the counter stands at its end. The classic counters of
+	// Saturated reports whether the counter stands at its end. The classic counters of
 	// InfiniBand don't wrap: from here on they say nothing until they are reset.
 	Saturated bool `json:"saturated,omitempty"`
 }

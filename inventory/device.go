@@ -6,16 +6,19 @@ import (
 
 // Device is an RDMA device: an entry of /sys/class/infiniband.
 type Device struct {
-	Name        string   `json:"name"`
-	Path        string   `json:"path"` // absolute class path: /sys/class/infiniband/NAME
+	// As the kernel numbers or udev renames it: mlx5_0.
+	Name string `json:"name"`
+	Path string `json:"path"` // absolute class path: /sys/class/infiniband/NAME
+	// NodeType is node_type: adapter of InfiniBand or RoCE, of iWARP, …
 	NodeType    NodeType `json:"nodeType"`
 	Description string   `json:"description,omitempty"` // node_desc
-	NodeGUID    *ib.GUID `json:"nodeGUID,omitempty"`
-	SystemGUID  *ib.GUID `json:"systemGUID,omitempty"` // sys_image_guid: equal on all ports of one card
-	Firmware    string   `json:"firmware,omitempty"`   // fw_ver
-	HWRevision  string   `json:"hwRevision,omitempty"` // hw_rev
-	HCAType     string   `json:"hcaType,omitempty"`    // hca_type
-	BoardID     string   `json:"boardID,omitempty"`    // board_id (PSID)
+	NodeGUID    *ib.GUID `json:"nodeGUID,omitempty"`    // node_guid
+	// SystemGUID is sys_image_guid: equal on all ports of one card.
+	SystemGUID *ib.GUID `json:"systemGUID,omitempty"`
+	Firmware   string   `json:"firmware,omitempty"`   // fw_ver
+	HWRevision string   `json:"hwRevision,omitempty"` // hw_rev
+	HCAType    string   `json:"hcaType,omitempty"`    // hca_type
+	BoardID    string   `json:"boardID,omitempty"`    // board_id (PSID)
 	// Driver is the kernel driver of the PCI function (mlx5_core), or the
 	// software driver (rxe, siw).
 	Driver string `json:"driver,omitempty"`
@@ -35,18 +38,22 @@ type Device struct {
 
 // PCI is a PCI function (/sys/bus/pci/devices/ADDRESS).
 type PCI struct {
-	Address         string   `json:"address"` // 0000:18:00.0
-	Path            string   `json:"path"`    // absolute: /sys/bus/pci/devices/ADDRESS
-	VendorID        PCIID    `json:"vendorID"`
-	DeviceID        PCIID    `json:"deviceID"`
-	SubsystemVendor PCIID    `json:"subsystemVendor,omitempty"`
-	SubsystemDevice PCIID    `json:"subsystemDevice,omitempty"`
-	Class           PCIClass `json:"class"`
-	Vendor          string   `json:"vendor,omitempty"`  // name from pci.ids, "" when unknown
-	Product         string   `json:"product,omitempty"` // name from pci.ids, "" when unknown
-	Driver          string   `json:"driver,omitempty"`  // "" when unbound
-	NUMANode        *int     `json:"numaNode,omitempty"`
-	LocalCPUs       string   `json:"localCPUs,omitempty"` // 0-55,112-167
+	Address  string `json:"address"`  // 0000:18:00.0
+	Path     string `json:"path"`     // absolute: /sys/bus/pci/devices/ADDRESS
+	VendorID PCIID  `json:"vendorID"` // vendor
+	DeviceID PCIID  `json:"deviceID"` // device
+	// SubsystemVendor is subsystem_vendor: who made the card.
+	SubsystemVendor PCIID `json:"subsystemVendor,omitempty"`
+	// SubsystemDevice is subsystem_device: that vendor's model.
+	SubsystemDevice PCIID `json:"subsystemDevice,omitempty"`
+	// Class, 24 bits; 0x0207 on top for InfiniBand controllers.
+	Class   PCIClass `json:"class"`
+	Vendor  string   `json:"vendor,omitempty"`  // name from pci.ids, "" when unknown
+	Product string   `json:"product,omitempty"` // name from pci.ids, "" when unknown
+	Driver  string   `json:"driver,omitempty"`  // "" when unbound
+	// NUMANode is numa_node; nil where the kernel has -1.
+	NUMANode  *int   `json:"numaNode,omitempty"`
+	LocalCPUs string `json:"localCPUs,omitempty"` // 0-55,112-167
 	// Link speeds and widths; nil when the function doesn't tell (VFs, old kernels).
 	Link    *PCILink `json:"link,omitempty"`
 	LinkMax *PCILink `json:"linkMax,omitempty"`
@@ -63,15 +70,15 @@ type PCILink struct {
 
 // SRIOV is what a physical function says about its virtual functions.
 type SRIOV struct {
-	TotalVFs int  `json:"totalVFs"` // sriov_totalvfs: at most, by firmware
-	NumVFs   int  `json:"numVFs"`   // sriov_numvfs: now
-	VFs      []VF `json:"vfs,omitempty"`
+	TotalVFs int  `json:"totalVFs"`      // sriov_totalvfs: at most, by firmware
+	NumVFs   int  `json:"numVFs"`        // sriov_numvfs: now
+	VFs      []VF `json:"vfs,omitempty"` // by index
 }
 
 // VF is a virtual function as its physical function sees it. The settings come
 // from rtnetlink and are absent without it.
 type VF struct {
-	Index   int    `json:"index"`
+	Index   int    `json:"index"`             // from 0
 	Address string `json:"address,omitempty"` // virtfnN; "" when the link dangles (moved to a virtual machine)
 	Device  string `json:"device,omitempty"`  // RDMA device, "" when none is visible here
 	VFSettings
@@ -80,18 +87,21 @@ type VF struct {
 // VFSettings are what a physical function has set for a virtual function
 // (IFLA_VFINFO_LIST); a field is absent when the driver doesn't tell.
 type VFSettings struct {
-	MAC       string   `json:"mac,omitempty"`
-	LinkState string   `json:"linkState,omitempty"` // auto, enable, disable
-	Trust     *bool    `json:"trust,omitempty"`
-	SpoofChk  *bool    `json:"spoofCheck,omitempty"`
-	VLAN      *int     `json:"vlan,omitempty"`
-	NodeGUID  *ib.GUID `json:"nodeGUID,omitempty"`
-	PortGUID  *ib.GUID `json:"portGUID,omitempty"`
+	MAC       string `json:"mac,omitempty"`       // link-layer address; zeros: none was set
+	LinkState string `json:"linkState,omitempty"` // auto, enable, disable
+	// May set its own addresses and promiscuous mode.
+	Trust *bool `json:"trust,omitempty"`
+	// Packets from other addresses than its own are dropped.
+	SpoofChk *bool `json:"spoofCheck,omitempty"`
+	// Tag that the physical function adds; zero is none.
+	VLAN     *int     `json:"vlan,omitempty"`
+	NodeGUID *ib.GUID `json:"nodeGUID,omitempty"` // InfiniBand only
+	PortGUID *ib.GUID `json:"portGUID,omitempty"` // InfiniBand only
 }
 
 // VFInfo tells whose virtual function, or sub-function, a device is.
 type VFInfo struct {
-	// SubFunction tells that it has no PCI function of its own: it hangs on the
+	// SubFunction reports whether it has no PCI function of its own: it hangs on the
 	// auxiliary bus below the PF (mlx5_core.sf.N).
 	SubFunction   bool   `json:"subFunction,omitempty"`
 	ParentAddress string `json:"parentAddress"`          // physfn; the PF's PCI address
@@ -101,19 +111,20 @@ type VFInfo struct {
 
 // Port is a port of an RDMA device (class/infiniband/DEV/ports/N).
 type Port struct {
-	Number    int       `json:"number"`
-	Path      string    `json:"path"` // absolute: /sys/class/infiniband/DEV/ports/N
-	State     PortState `json:"state"`
-	PhysState PhysState `json:"physState"`
-	LinkLayer LinkLayer `json:"linkLayer"`
+	Number    int       `json:"number"`    // from 1
+	Path      string    `json:"path"`      // absolute: /sys/class/infiniband/DEV/ports/N
+	State     PortState `json:"state"`     // state: logical, ACTIVE when usable
+	PhysState PhysState `json:"physState"` // phys_state: of the cable and its training
+	LinkLayer LinkLayer `json:"linkLayer"` // link_layer: InfiniBand or Ethernet
+	// From node type, link layer and the types of the GIDs.
 	Transport Transport `json:"transport"`
-	Rate      *Rate     `json:"rate,omitempty"`
-	LID       *ib.LID   `json:"lid,omitempty"`
-	LMC       *int      `json:"lmc,omitempty"` // lid_mask_count
-	SMLID     *ib.LID   `json:"smLID,omitempty"`
-	SMSL      *int      `json:"smSL,omitempty"`
-	CapMask   *uint32   `json:"capMask,omitempty"`
-	PKeys     []PKey    `json:"pkeys,omitempty"` // non-zero slots
+	Rate      *Rate     `json:"rate,omitempty"`    // rate; nil when it can't be read
+	LID       *ib.LID   `json:"lid,omitempty"`     // lid; nil when it can't be read, 0 on Ethernet
+	LMC       *int      `json:"lmc,omitempty"`     // lid_mask_count
+	SMLID     *ib.LID   `json:"smLID,omitempty"`   // sm_lid: where the subnet manager is
+	SMSL      *int      `json:"smSL,omitempty"`    // sm_sl: the service level to reach it with
+	CapMask   *uint32   `json:"capMask,omitempty"` // cap_mask: capability bits of PortInfo
+	PKeys     []PKey    `json:"pkeys,omitempty"`   // non-zero slots
 	// GIDs are the filled slots of the table; GIDTableSize counts all slots, so
 	// every index below it that is not in GIDs is a gap.
 	GIDs         []GIDEntry `json:"gids,omitempty"`
@@ -138,32 +149,32 @@ type Port struct {
 // Rate is the signalling rate of a port.
 type Rate struct {
 	GbPerSecond float64 `json:"gbPerSecond"`          // of all lanes together, in 10^9 bits a second
-	Width       int     `json:"width,omitempty"`      // lanes: 1, 2, 4, 8, 12; 0 when not told
+	Width       int     `json:"width,omitempty"`      // lanes: 1, 2, 4, 8, 12; 0 when unknown
 	Generation  string  `json:"generation,omitempty"` // SDR DDR QDR FDR10 FDR EDR HDR NDR XDR
 }
 
 // PKey is a filled slot of the partition key table.
 type PKey struct {
-	Index int     `json:"index"`
-	PKey  ib.PKey `json:"pkey"`
+	Index int     `json:"index"` // into the table
+	PKey  ib.PKey `json:"pkey"`  // bit 15 set: full member
 }
 
 // GIDEntry is a filled slot of a port's GID table.
 type GIDEntry struct {
-	Index  int     `json:"index"`
-	GID    ib.GID  `json:"gid"`
+	Index  int     `json:"index"`            // into the table, which verbs programs name
+	GID    ib.GID  `json:"gid"`              // never zero: empty slots have no entry
 	Type   GIDType `json:"type"`             // unknown when the kernel answered EINVAL
 	Netdev string  `json:"netdev,omitempty"` // gid_attrs/ndevs/N, "" on InfiniBand
 }
 
 // Fabric tells which InfiniBand subnet a port is on.
 type Fabric struct {
-	SubnetPrefix ib.SubnetPrefix `json:"subnetPrefix"`
-	SMLID        ib.LID          `json:"smLID"` // 0: no subnet manager has been here
+	SubnetPrefix ib.SubnetPrefix `json:"subnetPrefix"` // the upper half of the port's first GID
+	SMLID        ib.LID          `json:"smLID"`        // 0: no subnet manager has been here
 }
 
 // GPUDistance is how far a GPU is from a port's card.
 type GPUDistance struct {
-	GPU      int         `json:"gpu"` // GPU.Index
-	Distance PCIDistance `json:"distance"`
+	GPU      int         `json:"gpu"`      // GPU.Index
+	Distance PCIDistance `json:"distance"` // what the way between both passes
 }

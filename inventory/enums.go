@@ -23,10 +23,10 @@ var nodeTypeNames = [...]string{"unknown", "CA", "switch", "router", "RNIC", "us
 // String returns the kernel's word for the node type.
 func (t NodeType) String() string { return enumName(nodeTypeNames[:], uint8(t)) }
 
-// MarshalText implements encoding.TextMarshaler with the form of String.
+// MarshalText implements [encoding.TextMarshaler] with the form of [NodeType.String].
 func (t NodeType) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
-// UnmarshalText implements encoding.TextUnmarshaler; unknown words give NodeTypeUnknown.
+// UnmarshalText implements [encoding.TextUnmarshaler]; unknown words give [NodeTypeUnknown].
 func (t *NodeType) UnmarshalText(b []byte) error {
 	*t = NodeType(enumValue(nodeTypeNames[:], string(b)))
 	return nil
@@ -51,10 +51,10 @@ var portStateNames = [...]string{"NOP", "DOWN", "INIT", "ARMED", "ACTIVE", "ACTI
 // String returns the kernel's word for the state.
 func (s PortState) String() string { return enumName(portStateNames[:], uint8(s)) }
 
-// MarshalText implements encoding.TextMarshaler with the form of String.
+// MarshalText implements [encoding.TextMarshaler] with the form of [PortState.String].
 func (s PortState) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText implements encoding.TextUnmarshaler; unknown words give PortStateNoChange.
+// UnmarshalText implements [encoding.TextUnmarshaler]; unknown words give [PortStateNoChange].
 func (s *PortState) UnmarshalText(b []byte) error {
 	*s = PortState(enumValue(portStateNames[:], string(b)))
 	return nil
@@ -83,10 +83,10 @@ var physStateNames = [...]string{
 // String returns the kernel's word for the state.
 func (s PhysState) String() string { return enumName(physStateNames[:], uint8(s)) }
 
-// MarshalText implements encoding.TextMarshaler with the form of String.
+// MarshalText implements [encoding.TextMarshaler] with the form of [PhysState.String].
 func (s PhysState) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText implements encoding.TextUnmarshaler; unknown words give PhysStateUnknown.
+// UnmarshalText implements [encoding.TextUnmarshaler]; unknown words give [PhysStateUnknown].
 func (s *PhysState) UnmarshalText(b []byte) error {
 	*s = PhysState(enumValue(physStateNames[:], string(b)))
 	return nil
@@ -129,7 +129,7 @@ const (
 	GIDTypeRoCEv2  GIDType = "RoCE v2"
 )
 
-// Role is what a port is for, judged by the scanner; Port.RoleReason says why.
+// Role is what a port is for, judged by the scanner; [Port.RoleReason] says why.
 type Role string
 
 // The roles.
@@ -173,10 +173,10 @@ var pciDistanceNames = [...]string{"unknown", "PIX", "PXB", "PHB", "NODE", "SYS"
 // String returns the abbreviation that nvidia-smi uses.
 func (d PCIDistance) String() string { return enumName(pciDistanceNames[:], uint8(d)) }
 
-// MarshalText implements encoding.TextMarshaler with the form of String.
+// MarshalText implements [encoding.TextMarshaler] with the form of [PCIDistance.String].
 func (d PCIDistance) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// UnmarshalText implements encoding.TextUnmarshaler; unknown words give PCIDistanceUnknown.
+// UnmarshalText implements [encoding.TextUnmarshaler]; unknown words give [PCIDistanceUnknown].
 func (d *PCIDistance) UnmarshalText(b []byte) error {
 	*d = PCIDistance(enumValue(pciDistanceNames[:], string(b)))
 	return nil

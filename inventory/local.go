@@ -17,7 +17,7 @@ type LocalNode struct {
 // Local opens this machine: its file tree, netlink, and its character devices,
 // which are opened and closed again to see whether the process may. On systems
 // other than Linux there is nothing to read; the error then matches
-// errors.ErrUnsupported. Close it after use.
+// [errors.ErrUnsupported]. Close it after use.
 func Local() (*LocalNode, error) {
 	live := localLive()
 	if live == nil {

@@ -8,22 +8,22 @@ import (
 
 // ARP hardware types of network devices (include/uapi/linux/if_arp.h).
 const (
-	ARPHRDEther      = 1
-	ARPHRDInfiniBand = 32
-	ARPHRDLoopback   = 772
+	ARPHRDEther      = 1   // Ethernet
+	ARPHRDInfiniBand = 32  // IPoIB
+	ARPHRDLoopback   = 772 // lo
 )
 
 // Netdev is a network device (/sys/class/net/NAME).
 type Netdev struct {
-	Name    string `json:"name"`
-	Path    string `json:"path"` // absolute: /sys/class/net/NAME
-	Index   int    `json:"index,omitempty"`
+	Name    string `json:"name"`              // eth0, ib0, ens1f0np0
+	Path    string `json:"path"`              // absolute: /sys/class/net/NAME
+	Index   int    `json:"index,omitempty"`   // ifindex
 	Type    int    `json:"type"`              // ARPHRD: 1 Ethernet, 32 InfiniBand, 772 loopback
 	Address string `json:"address,omitempty"` // link-layer address, colon-separated bytes
 	// IPoIB is the decoded 20-byte address of an IPoIB device, nil otherwise.
 	IPoIB     *IPoIBAddress `json:"ipoib,omitempty"`
 	MTU       int           `json:"mtu,omitempty"`
-	SpeedMbps *int          `json:"speedMbps,omitempty"` // nil when down or not told
+	SpeedMbps *int          `json:"speedMbps,omitempty"` // nil when down or unknown
 	OperState string        `json:"operState,omitempty"` // up, down, unknown, lowerlayerdown …
 	AdminUp   bool          `json:"adminUp"`             // IFF_UP of flags
 	Carrier   *bool         `json:"carrier,omitempty"`   // nil while the device is administratively down
@@ -52,33 +52,34 @@ type Netdev struct {
 
 // Bond is a bonding device.
 type Bond struct {
-	Mode   string   `json:"mode"` // 802.3ad, active-backup …
-	Slaves []string `json:"slaves"`
+	Mode   string   `json:"mode"`   // 802.3ad, active-backup …
+	Slaves []string `json:"slaves"` // names of the member devices
 }
 
 // IPoIBAddress is the 20-byte link-layer address of an IPoIB device (RFC 4391
 // section 9.1.1): a reserved byte (flags of the connected mode), a 24-bit queue
 // pair number, and the GID of the port.
 type IPoIBAddress struct {
-	Flags        uint8           `json:"flags"`
-	QPN          ib.QPN          `json:"qpn"`
-	SubnetPrefix ib.SubnetPrefix `json:"subnetPrefix"`
-	PortGUID     ib.GUID         `json:"portGUID"` // not the node's GUID: it differs by port and by VF
+	Flags        uint8           `json:"flags"`        // 0x80: connected mode over RC
+	QPN          ib.QPN          `json:"qpn"`          // of the device's own queue pair
+	SubnetPrefix ib.SubnetPrefix `json:"subnetPrefix"` // the upper half of the port's GID
+	// Not the node's GUID: it differs by port and by VF.
+	PortGUID ib.GUID `json:"portGUID"`
 }
 
 // GPU is a PCI function of a GPU or accelerator.
 type GPU struct {
 	Index int `json:"index"` // in the order of PCI addresses, as CUDA_DEVICE_ORDER=PCI_BUS_ID counts
-	PCI   PCI `json:"pci"`
+	PCI   PCI `json:"pci"`   // the function
 }
 
 // Card is a PCI function that is, or may be, an RDMA card.
 type Card struct {
-	PCI     PCI      `json:"pci"`
-	SRIOV   *SRIOV   `json:"sriov,omitempty"`
-	VF      *VFInfo  `json:"vf,omitempty"`
+	PCI     PCI      `json:"pci"`               // the function
+	SRIOV   *SRIOV   `json:"sriov,omitempty"`   // nil when the function can't have VFs
+	VF      *VFInfo  `json:"vf,omitempty"`      // nil unless the function is a VF
 	Devices []string `json:"devices,omitempty"` // RDMA devices on it
-	Netdevs []string `json:"netdevs,omitempty"`
+	Netdevs []string `json:"netdevs,omitempty"` // network devices on it
 	// Module is the kernel module that would make RDMA devices of it; "" when unknown.
 	Module string `json:"module,omitempty"`
 }

@@ -12,10 +12,10 @@ type PCIID uint16
 // String returns 0x and four hexadecimal digits.
 func (i PCIID) String() string { return fmt.Sprintf("0x%04x", uint16(i)) }
 
-// MarshalText implements encoding.TextMarshaler with the form of String.
+// MarshalText implements [encoding.TextMarshaler] with the form of [PCIID.String].
 func (i PCIID) MarshalText() ([]byte, error) { return []byte(i.String()), nil }
 
-// UnmarshalText implements encoding.TextUnmarshaler.
+// UnmarshalText implements [encoding.TextUnmarshaler].
 func (i *PCIID) UnmarshalText(b []byte) error {
 	v, err := strconv.ParseUint(string(b), 0, 16)
 	if err != nil {
@@ -32,10 +32,10 @@ type PCIClass uint32
 // String returns 0x and six hexadecimal digits.
 func (c PCIClass) String() string { return fmt.Sprintf("0x%06x", uint32(c)) }
 
-// MarshalText implements encoding.TextMarshaler with the form of String.
+// MarshalText implements [encoding.TextMarshaler] with the form of [PCIClass.String].
 func (c PCIClass) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
-// UnmarshalText implements encoding.TextUnmarshaler.
+// UnmarshalText implements [encoding.TextUnmarshaler].
 func (c *PCIClass) UnmarshalText(b []byte) error {
 	v, err := strconv.ParseUint(string(b), 0, 32)
 	if err != nil {

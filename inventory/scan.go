@@ -11,7 +11,7 @@ import (
 )
 
 // Sources is where a scan reads from. Root is required; the rest may be nil,
-// and then what only they tell is absent from the Snapshot.
+// and then what only they tell is absent from the [Snapshot].
 type Sources struct {
 	// Root is the node's file tree with "sys", "proc", "dev" at its top:
 	// os.Root.FS(), os.DirFS("/") or a tree in memory. It should implement
@@ -29,7 +29,7 @@ type PCINames interface {
 }
 
 // Scan reads a node. It always returns what could be read; the error joins what
-// could not, each with its path, and is the same as Snapshot.Problems. A file that
+// could not, each with its path, and is the same as [Snapshot.Problems]. A file that
 // isn't there is no error. When ctx ends, Scan returns early with its error.
 func Scan(ctx context.Context, src Sources) (Snapshot, error) {
 	if src.Root == nil {

@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// Schema is the version of the JSON form of a Snapshot. A field may be added
+// Schema is the version of the JSON form of a [Snapshot]. A field may be added
 // within a version; one that is removed or changes its meaning makes a new one.
 // docs/schema.md describes it.
 const Schema = "rdmakit.inventory/v1"
@@ -14,12 +14,12 @@ const Schema = "rdmakit.inventory/v1"
 // are sorted (devices and netdevs by name in natural order, functions by
 // address), so equal nodes give equal snapshots.
 type Snapshot struct {
-	Schema  string    `json:"schema"`
+	Schema  string    `json:"schema"`         // name and version of this form
 	Taken   time.Time `json:"taken,omitzero"` // absent when the scan had no clock
-	Host    Host      `json:"host"`
-	Devices []Device  `json:"devices"`
-	Netdevs []Netdev  `json:"netdevs"`
-	GPUs    []GPU     `json:"gpus"`
+	Host    Host      `json:"host"`           // the machine, its kernel and limits
+	Devices []Device  `json:"devices"`        // RDMA devices, hardware and software
+	Netdevs []Netdev  `json:"netdevs"`        // network devices
+	GPUs    []GPU     `json:"gpus"`           // GPUs and accelerators
 	// Cards holds every PCI function that could be an RDMA card, with or
 	// without a driver, an RDMA module or a device of its own.
 	Cards []Card `json:"cards"`
@@ -47,11 +47,11 @@ type Host struct {
 	Userspace     Userspace      `json:"userspace"`
 	// RDMACM is the character device of librdmacm; nil without one.
 	RDMACM *CharDevice `json:"rdmaCM,omitempty"`
-	// DevInfiniBand tells whether the directory /dev/infiniband exists; it says
+	// DevInfiniBand reports whether the directory /dev/infiniband exists; it says
 	// nothing unless DevVisible tells that there is a /dev to look in.
 	DevInfiniBand bool `json:"devInfiniBand"`
 	DevVisible    bool `json:"devVisible"`
-	// PCIVisible tells that /sys/bus/pci/devices has entries.
+	// PCIVisible reports whether /sys/bus/pci/devices has entries.
 	PCIVisible bool `json:"pciVisible"`
 }
 
@@ -59,45 +59,46 @@ type Host struct {
 type Container struct {
 	Runtime    string `json:"runtime,omitempty"` // docker, podman, containerd, lxc … or "" when only the fact is known
 	Kubernetes bool   `json:"kubernetes"`        // a service account is mounted, or the control group says so
-	Evidence   string `json:"evidence"`          // path = value that told
+	Evidence   string `json:"evidence"`          // path = value that shows it
 }
 
 // Module is a kernel module that is loaded or built in (/sys/module, /proc/modules).
 type Module struct {
-	Name    string `json:"name"`
+	Name    string `json:"name"`              // mlx5_ib
 	Version string `json:"version,omitempty"` // /sys/module/NAME/version; in-tree modules mostly have none
 }
 
 // Memlock is the limit of locked memory of the scanning process, which a
 // process that it starts inherits (/proc/self/limits).
 type Memlock struct {
-	Soft Limit `json:"soft"`
-	Hard Limit `json:"hard"`
-	// IPCLock tells that CAP_IPC_LOCK is effective, which lifts the limit; nil
+	Soft Limit `json:"soft"` // that counts
+	Hard Limit `json:"hard"` // to which a process may raise it
+	// IPCLock reports whether CAP_IPC_LOCK is effective, which lifts the limit; nil
 	// when /proc/self/status was not there.
 	IPCLock *bool `json:"ipcLock,omitempty"`
 }
 
 // Limit is a resource limit in bytes.
 type Limit struct {
-	Bytes     uint64 `json:"bytes"` // 0 when unlimited
-	Unlimited bool   `json:"unlimited"`
+	Bytes     uint64 `json:"bytes"`     // 0 when unlimited
+	Unlimited bool   `json:"unlimited"` // Bytes does not count then
 }
 
 // DefaultRoute is a default route of the main table (/proc/net/route, /proc/net/ipv6_route).
 type DefaultRoute struct {
-	Family  string `json:"family"` // "ipv4" or "ipv6"
-	Netdev  string `json:"netdev"`
-	Gateway string `json:"gateway,omitempty"`
-	Metric  uint32 `json:"metric"`
+	Family  string `json:"family"`            // "ipv4" or "ipv6"
+	Netdev  string `json:"netdev"`            // the device that packets leave by
+	Gateway string `json:"gateway,omitempty"` // address of the router, "" for none
+	Metric  uint32 `json:"metric"`            // the route with the lowest counts
 }
 
 // Userspace is what verbs programs need beside the kernel.
 type Userspace struct {
-	Libibverbs string   `json:"libibverbs,omitempty"` // path of the library, "" when none was found
-	Librdmacm  string   `json:"librdmacm,omitempty"`
-	Providers  []string `json:"providers,omitempty"` // names of provider libraries: mlx5, rxe, siw …
-	// Searched tells that library folders existed to be looked in. A recorded
+	Libibverbs string `json:"libibverbs,omitempty"` // path of the library, "" when none was found
+	Librdmacm  string `json:"librdmacm,omitempty"`  // path of the library, "" when none was found
+	// Names of provider libraries: mlx5, rxe, siw …
+	Providers []string `json:"providers,omitempty"`
+	// Searched reports whether library folders existed to be looked in. A recorded
 	// tree mostly has none, and then absence says nothing.
 	Searched bool `json:"searched"`
 }

@@ -39,7 +39,7 @@ func (p *Port) UpOrDeferred() bool {
 	return p.State == PortStateActive || p.State == PortStateActiveDefer
 }
 
-// SpareOf tells whether a port that is down looks like the unused second port of
+// SpareOf reports whether a port that is down looks like the unused second port of
 // a card, and returns the device and port of that card that is active. It is
 // none if something is plugged in, or if most other cards of the same model use
 // the port in that position: then it is missed here. nil when it is not spare.

@@ -13,7 +13,7 @@ import (
 type Obstacle struct {
 	ID     string `json:"id"`               // stable: no-card, unbound, …
 	Object string `json:"object,omitempty"` // card, device or library
-	Text   string `json:"text"`
+	Text   string `json:"text"`             // what is wrong, a sentence without period
 	// Path and Value are the evidence: a file or folder, and what it says or that it is missing.
 	Path   string `json:"path,omitempty"`
 	Value  string `json:"value,omitempty"`
@@ -25,16 +25,16 @@ const notThere = "does not exist"
 
 // The identifiers of obstacles.
 const (
-	ObstacleNoCard      = "no-card"
-	ObstacleUnbound     = "unbound"
-	ObstacleNoModule    = "no-module"
-	ObstacleNoDevice    = "no-device"
-	ObstacleNetns       = "exclusive-netns"
-	ObstacleNoUverbs    = "no-uverbs"
-	ObstacleDenied      = "uverbs-denied"
-	ObstacleLibibverbs  = "no-libibverbs"
-	ObstacleProvider    = "no-provider"
-	ObstacleNoPCIAccess = "no-pci"
+	ObstacleNoCard      = "no-card"         // no PCI function is an RDMA card
+	ObstacleUnbound     = "unbound"         // a card has no driver
+	ObstacleNoModule    = "no-module"       // a card's RDMA module is not loaded
+	ObstacleNoDevice    = "no-device"       // driver and module are there, and no RDMA device
+	ObstacleNetns       = "exclusive-netns" // the RDMA device is in another network namespace
+	ObstacleNoUverbs    = "no-uverbs"       // a device has no uverbs file
+	ObstacleDenied      = "uverbs-denied"   // the uverbs file can't be opened
+	ObstacleLibibverbs  = "no-libibverbs"   // libibverbs is not installed
+	ObstacleProvider    = "no-provider"     // libibverbs has no provider library for a device
+	ObstacleNoPCIAccess = "no-pci"          // the PCI bus can't be seen, so nothing tells
 )
 
 // Obstacles tells why RDMA is missing or unusable on the node, the lowest layer
