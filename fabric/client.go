@@ -15,8 +15,8 @@ import (
 
 // Target is where a question goes: by LID or, where that is 0, by a directed route.
 type Target struct {
-	LID  ib.LID
-	Path mad.Path
+	LID  ib.LID   // base LID of the port, or any other of its LIDs
+	Path mad.Path // ports to leave by, from this node on
 }
 
 // String returns "LID 7" or "directed route 0,1".
@@ -36,7 +36,7 @@ func (e *StatusError) Error() string { return "refused: " + e.Status.String() }
 // Client asks one question at a time. Its methods must not be called at the same time, nor during a sweep of the same transport.
 // C twin: mad_rpc of libibmad.
 type Client struct {
-	Transport Transport
+	Transport Transport // what carries the questions
 	// Timeout is how long to wait for an answer to each try; 0: 1 s.
 	Timeout time.Duration
 	// Retries is how often a question is sent again; 0: 2, as in libibmad; negative: never.
@@ -48,8 +48,9 @@ type Client struct {
 	in  [batch]Datagram
 }
 
-// SMP asks for an attribute of subnet management, or writes it (method mad.MethodSet with data). The answer's attribute has
-// mad.SMPDataLen bytes. Errors match ErrNoAnswer or are a *StatusError, both with the question; others are the transport's.
+// SMP asks for an attribute of subnet management, or writes it (method [mad.MethodSet] with data).
+// The answer's attribute has [mad.SMPDataLen] bytes. Errors match [ErrNoAnswer] or are a
+// *StatusError, both with the question; others are the transport's.
 func (c *Client) SMP(ctx context.Context, to Target, m mad.Method, a mad.Attribute, modifier uint32, data []byte) ([]byte, error) {
 	var d Datagram
 	if to.LID != 0 {
@@ -122,8 +123,9 @@ func (c *Client) OwnPort(ctx context.Context) (mad.PortInfo, error) {
 // ErrNoSubnetManager is the cause when the own port knows of none.
 var ErrNoSubnetManager = errors.New("the own port knows of no subnet manager, which would know the LID")
 
-// Path asks the subnet administration for the path from the own port to the port of a GID, of which a prefix of zeros stands for the own
-// subnet's. sm is the LID to ask; 0: what the own port says. The error matches ErrNoSubnetManager when that is none. C twin: ib_path_query_via.
+// Path asks the subnet administration for the path from the own port to the port of a GID, of which
+// a prefix of zeros stands for the own subnet's. sm is the LID to ask; 0: what the own port says.
+// The error matches [ErrNoSubnetManager] when that is none. C twin: ib_path_query_via.
 func (c *Client) Path(ctx context.Context, to ib.GID, sm ib.LID) (mad.PathRecord, error) {
 	var path mad.PathRecord
 	own, err := c.OwnPort(ctx)
@@ -158,8 +160,9 @@ func (c *Client) Path(ctx context.Context, to ib.GID, sm ib.LID) (mad.PathRecord
 // saRecordOffset is where the record stands in packets of subnet administration.
 const saRecordOffset = 56
 
-// Call sends a request, retries included, and puts the answer in its place. The transaction ID is the client's to set. The error matches
-// ErrNoAnswer, or is a *StatusError (the answer is in place then), or the transport's or the context's.
+// Call sends a request, retries included, and puts the answer in its place. The transaction ID is
+// the client's to set. The error matches [ErrNoAnswer], or is a *StatusError (the answer is in
+// place then), or the transport's or the context's.
 func (c *Client) Call(ctx context.Context, d *Datagram) error {
 	timeout := cmp.Or(c.Timeout, time.Second)
 	retries := max(0, cmp.Or(c.Retries, 2))

@@ -14,6 +14,9 @@
 // (two cables that claim one port, a GUID of two nodes, an answer to another question) is listed as an
 // anomaly and neither stops the sweep nor makes it endless.
 //
-// A Topology is plain data and safe to read from several goroutines. A Transport serves one sweep at
-// a time. Sources: InfiniBand Architecture Specification volume 1, chapters 13, 14 and 16.
+// A [Topology] is plain data and safe to read from several goroutines. A [Transport] serves one
+// sweep at a time. Sources: InfiniBand Architecture Specification volume 1, chapters 13, 14 and 16.
+//
+// MADs have 256 bytes and LIDs 16 bits: Omni-Path is not read. A sweep stops at 65,536 nodes and
+// after five minutes unless [Options] say otherwise.
 package fabric

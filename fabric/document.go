@@ -7,20 +7,21 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// Schema names the form in which a Topology is saved.
+// Schema names the form in which a [Topology] is saved.
 const Schema = "rdmakit.fabric/v1"
 
-// Document is a Topology as it is saved. What a program needs is there as the attribute's bytes (in base64), and beside it by name
-// what a reader wants to see; ReadTopology refuses a file in which the two contradict each other.
+// Document is a [Topology] as it is saved. What a program needs is there as the attribute's bytes
+// (in base64), and beside it by name what a reader wants to see; [ReadTopology] refuses a file in
+// which the two contradict each other.
 type Document struct {
-	Schema string `json:"schema"`
+	Schema string `json:"schema"` // name and version of this form
 	// Started is when the sweep began.
 	Started time.Time `json:"started"`
 	// Duration is how long it took, in nanoseconds.
 	Duration time.Duration `json:"durationNanoseconds"`
 	// Origin is the port that the sweep went out by.
 	Origin PortID `json:"origin"`
-	// Complete says that nothing stayed without answer.
+	// Complete reports whether everything was answered.
 	Complete bool  `json:"complete"`
 	Stats    Stats `json:"stats"`
 	// SubnetManagers are those that were asked for.
@@ -33,9 +34,9 @@ type Document struct {
 	Nodes []NodeDocument `json:"nodes"`
 }
 
-// NodeDocument is a Node as it is saved.
+// NodeDocument is a [Node] as it is saved.
 type NodeDocument struct {
-	GUID ib.GUID `json:"guid"`
+	GUID ib.GUID `json:"guid"` // the node's, which names it in PortID
 	// Type is switch, hca or router.
 	Type        string `json:"type"`
 	Description string `json:"description"`
@@ -59,13 +60,13 @@ type NodeDocument struct {
 
 // MulticastDocument is one entry of a multicast forwarding table.
 type MulticastDocument struct {
-	LID   ib.LID `json:"lid"`
-	Ports []int  `json:"ports"`
+	LID   ib.LID `json:"lid"`   // of the group
+	Ports []int  `json:"ports"` // that packets to it leave by, in ascending order
 }
 
-// PortDocument is a Port as it is saved.
+// PortDocument is a [Port] as it is saved.
 type PortDocument struct {
-	Number uint8 `json:"number"`
+	Number uint8 `json:"number"` // from 1; 0 of a switch
 	// GUID is left out where it is the one in the node's info.
 	GUID *ib.GUID `json:"guid,omitempty"`
 	// State is DOWN, INIT, ARMED or ACTIVE.
@@ -88,10 +89,10 @@ type PortDocument struct {
 	ExtendedCounters map[string]uint64 `json:"extendedCounters,omitzero"`
 }
 
-// ManagerDocument is a SubnetManager as it is saved.
+// ManagerDocument is a [SubnetManager] as it is saved.
 type ManagerDocument struct {
-	Port PortID `json:"port"`
-	LID  ib.LID `json:"lid"`
+	Port PortID `json:"port"` // where it runs; zero when no port of that LID or GUID is known
+	LID  ib.LID `json:"lid"`  // of that port
 	// State is one of libibmad's words, from SMINFO_NOTACT to SMINFO_MASTER.
 	State    string  `json:"state,omitempty"`
 	GUID     ib.GUID `json:"guid"`
@@ -103,17 +104,18 @@ type ManagerDocument struct {
 	Error string `json:"error,omitempty"`
 }
 
-// UnreachedDocument is an Unreached as it is saved.
+// UnreachedDocument is an [Unreached] as it is saved.
 type UnreachedDocument struct {
-	Node   ib.GUID `json:"node"`
-	Port   uint8   `json:"port"`
-	Path   string  `json:"path"`
-	What   string  `json:"what"`
-	Reason string  `json:"reason"`
-	Tries  int     `json:"tries"`
+	Node   ib.GUID `json:"node"`   // where the silence begins
+	Port   uint8   `json:"port"`   // behind which nobody answered; 0 if the node itself fell silent
+	Path   string  `json:"path"`   // the directed route to whom the question went
+	What   string  `json:"what"`   // what was asked: "node behind port", …
+	Reason string  `json:"reason"` // why nothing came, in words
+	Tries  int     `json:"tries"`  // how often it was asked
 }
 
-// Document returns the form in which the topology is saved and printed. WriteJSON does not need all of it in memory.
+// Document returns the form in which the topology is saved and printed. [Topology.WriteJSON] does
+// not need all of it in memory.
 func (t *Topology) Document() *Document {
 	d := t.documentHead()
 	d.Nodes = make([]NodeDocument, 0, len(t.Nodes))

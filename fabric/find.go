@@ -12,15 +12,15 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// Errors of Find.
+// Errors of [Topology.Find].
 var (
-	ErrNoNode    = errors.New("no such node")
-	ErrAmbiguous = errors.New("several nodes fit")
+	ErrNoNode    = errors.New("no such node")      // nothing has the name, GUID or LID
+	ErrAmbiguous = errors.New("several nodes fit") // the error names them
 )
 
 // Endpoint is a port as a sender or receiver of packets.
 type Endpoint struct {
-	Port PortID
+	Port PortID // the port
 	// LID is the one that was asked for where the port was found by it, else the port's base LID; 0 while no subnet manager has
 	// given one.
 	LID ib.LID
@@ -29,10 +29,11 @@ type Endpoint struct {
 // maxListed bounds how many candidates an error names.
 const maxListed = 5
 
-// Find returns the port that a text means: a LID ("7", "0x7"), a GUID of a node or port ("0x2c90300000001" with more
-// than 4 digits, or with colons), or a name. A name is the node's description or a word of it, such as leaf0 in
-// "MF0;leaf0:MQM9700/U1"; "[N]" behind a name or GUID chooses the port. Without it, a switch's port is 0, and an
-// adapter's the first that has a cable. The error matches ErrNoNode or ErrAmbiguous.
+// Find returns the port that a text means: a LID ("7", "0x7"), a GUID of a node or port
+// ("0x2c90300000001" with more than 4 digits, or with colons), or a name. A name is the node's
+// description or a word of it, such as leaf0 in "MF0;leaf0:MQM9700/U1"; "[N]" behind a name or GUID
+// chooses the port. Without it, a switch's port is 0, and an adapter's the first that has a cable.
+// The error matches [ErrNoNode] or [ErrAmbiguous].
 func (t *Topology) Find(text string) (Endpoint, error) {
 	name, number, err := splitPort(text)
 	if err != nil {
@@ -140,8 +141,9 @@ func (t *Topology) findName(name string) []PortID {
 
 // OpenEnd is a port whose link is up, and of whose other end nothing is known.
 type OpenEnd struct {
-	Port PortID
-	// Silent says that who is there was asked and didn't answer; false when the sweep ended before that was sure.
+	Port PortID // the port whose other end is meant
+	// Silent reports whether the other end was asked and didn't answer; false when the sweep ended
+	// before that was sure.
 	Silent bool
 }
 
@@ -204,8 +206,9 @@ func (t *Topology) candidates(found []PortID) string {
 	return strings.Join(list, ", ")
 }
 
-// Matches reports whether a text means the node: its description, a word of it, a pattern for either (*, ? and [a-z] as in path.Match, but
-// that they match slashes too), a GUID of the node, its system or a port, or a LID of it. Select also knows "[N]" for a port.
+// Matches reports whether a text means the node: its description, a word of it, a pattern for
+// either (*, ? and [a-z] as in [path.Match], but that they match slashes too), a GUID of the node,
+// its system or a port, or a LID of it. Select also knows "[N]" for a port.
 func (n *Node) Matches(text string) bool {
 	if n.isNamed(text) {
 		return true

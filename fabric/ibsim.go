@@ -21,7 +21,8 @@ type IBSim struct {
 }
 
 // OpenIBSim joins the simulator that the environment names as umad2sim reads it: SIM_HOST,
-// SIM_SET_ISSM, IBSIM_SOCKNAME, IBSIM_SERVER_NAME and IBSIM_SERVER_PORT; getenv is os.Getenv or its like.
+// SIM_SET_ISSM, IBSIM_SOCKNAME, IBSIM_SERVER_NAME and IBSIM_SERVER_PORT; getenv is [os.Getenv] or
+// its like.
 func OpenIBSim(ctx context.Context, getenv func(string) string) (*IBSim, error) {
 	config, err := ibsim.ConfigFromEnv(getenv)
 	if err != nil {
@@ -44,7 +45,8 @@ func (s *IBSim) Node() string { return s.conn.Node() }
 // back then, which bounds the window where answers come at once; where they take their time, more are worth it.
 func (s *IBSim) Window() int { return 64 }
 
-// Serve implements Server. The simulator hands requests only to who joined as a subnet manager (SIM_SET_ISSM).
+// Serve implements [Server]. The simulator hands requests only to who joined as a subnet manager
+// (SIM_SET_ISSM).
 func (s *IBSim) Serve(mad.Class, mad.OUI, ...mad.Method) error {
 	if !s.conn.IsSM() {
 		return errors.New("the simulator hands requests only to clients that can be subnet managers: set SIM_SET_ISSM=1")
@@ -52,7 +54,7 @@ func (s *IBSim) Serve(mad.Class, mad.OUI, ...mad.Method) error {
 	return nil
 }
 
-// Send implements Transport.
+// Send implements [Transport].
 func (s *IBSim) Send(batch []Datagram) (int, error) {
 	sent := 0
 	for sent < len(batch) {
@@ -75,7 +77,7 @@ func (s *IBSim) Send(batch []Datagram) (int, error) {
 	return sent, nil
 }
 
-// Receive implements Transport.
+// Receive implements [Transport].
 func (s *IBSim) Receive(ctx context.Context, batch []Datagram, deadline time.Time) (int, error) {
 	n, err := s.conn.Receive(ctx, s.in[:min(len(batch), len(s.in))], deadline)
 	for i := range n {
@@ -101,5 +103,5 @@ func (s *IBSim) Probe() error {
 	return nil
 }
 
-// Close implements Transport.
+// Close implements [Transport].
 func (s *IBSim) Close() error { return s.conn.Close() }

@@ -46,7 +46,7 @@ func (p *Port) Width() mad.LinkWidth {
 	return p.Info.LinkWidthActive
 }
 
-// Speed returns what the link trained to; mad.LinkSpeedUnknown when it is down.
+// Speed returns what the link trained to; [mad.LinkSpeedUnknown] when it is down.
 func (p *Port) Speed() mad.LinkSpeed {
 	if !p.IsLinkUp() {
 		return mad.LinkSpeedUnknown

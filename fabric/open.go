@@ -22,7 +22,7 @@ const ibsimDevice = "ibsim0"
 
 // OpenOptions chooses the port that management datagrams go through.
 type OpenOptions struct {
-	Kind   Kind
+	Kind   Kind   // by which way
 	Device string // of RDMA, as "mlx5_0"; empty: any. The simulator shows one, ibsimDevice, as umad2sim does.
 	Port   int    // 0: any
 	// Getenv reads the environment: os.Getenv or its like.

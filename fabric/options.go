@@ -52,10 +52,10 @@ type Options struct {
 
 // Progress is how far a sweep has come.
 type Progress struct {
-	Nodes, Links       int
-	Sent, Answers      int
-	Pending, Unreached int // questions to ask; questions given up
-	Elapsed            time.Duration
+	Nodes, Links       int           // found so far
+	Sent, Answers      int           // MADs, retries included
+	Pending, Unreached int           // questions to ask; questions given up
+	Elapsed            time.Duration // since the start
 }
 
 // bounds of what an attempt number and a slot number take of a transaction ID.

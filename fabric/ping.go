@@ -10,8 +10,9 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// Ping sends one vendor ping, as ibping does, and returns what the server calls itself and the time to its answer. The address is that of queue pair 1
-// there: a LID or a GID, QPN 1 and QKeyGSI. It is asked once: Client.Retries doesn't count. The error matches ErrNoAnswer when nothing came.
+// Ping sends one vendor ping, as ibping does, and returns what the server calls itself and the time
+// to its answer. The address is that of queue pair 1 there: a LID or a GID, QPN 1 and [QKeyGSI]. It
+// is asked once: [Client.Retries] doesn't count. The error matches [ErrNoAnswer] when nothing came.
 func (c *Client) Ping(ctx context.Context, to Address, oui mad.OUI) (server string, roundTrip time.Duration, err error) {
 	once := Client{Transport: c.Transport, Timeout: c.Timeout, Retries: -1, tid: c.tid}
 	defer func() { c.tid = once.tid }()
@@ -62,7 +63,7 @@ func (c *Client) PingAddress(ctx context.Context, to ib.GID, index uint8) (Addre
 	return a, nil
 }
 
-// Server is a Transport that needs to be told which unasked datagrams it shall deliver.
+// Server is a [Transport] that must know which unasked datagrams to deliver.
 type Server interface {
 	Transport
 	// Serve has the transport also receive datagrams of a class that nobody asked for, with these methods. It comes before the first
@@ -72,15 +73,15 @@ type Server interface {
 
 // PingServer answers vendor pings. C twin: ibping -S.
 type PingServer struct {
-	OUI  mad.OUI
-	Name string // what answers say, at most 215 bytes
+	OUI  mad.OUI // vendor of the pings: mad.OUIPing as ibping has it
+	Name string  // what answers say, at most 215 bytes
 	// Ready, if set, is called once pings are answered from then on.
 	Ready func()
 	// OnPing, if set, is called behind each answer with the requester's address.
 	OnPing func(from Address)
 }
 
-// ServePing answers vendor pings with a name: a PingServer without Ready.
+// ServePing answers vendor pings with a name: a [PingServer] without Ready.
 func ServePing(ctx context.Context, t Server, oui mad.OUI, name string, onPing func(from Address)) error {
 	return (&PingServer{OUI: oui, Name: name, OnPing: onPing}).Serve(ctx, t)
 }

@@ -19,11 +19,13 @@ const (
 	maxSavedList  = 16 << 20 // bytes of one of the other fields
 )
 
-// ErrSchema is the cause when a file is not a saved topology of a version that ReadTopology knows.
+// ErrSchema is the cause when a file is not a saved topology of a version that [ReadTopology]
+// knows.
 var ErrSchema = errors.New("not a saved topology")
 
-// ReadTopology reads what WriteJSON wrote, or a Document as JSON. It returns exactly the topology that was saved, or an error that names the
-// node and port: a GUID that is none, a port that the node doesn't have, a cable that ends nowhere, bytes that contradict the words
+// ReadTopology reads what [Topology.WriteJSON] wrote, or a [Document] as JSON. It returns exactly
+// the topology that was saved, or an error that names the node and port: a GUID that is none, a
+// port that the node doesn't have, a cable that ends nowhere, bytes that contradict the words
 // beside them. Fields that it doesn't know are ignored.
 func ReadTopology(r io.Reader) (*Topology, error) {
 	limited := &elementReader{r: r, left: maxSavedList}
@@ -34,7 +36,8 @@ func ReadTopology(r io.Reader) (*Topology, error) {
 	return in.topology, nil
 }
 
-// errTooLong is the cause when one element of a file is longer than any that WriteJSON writes.
+// errTooLong is the cause when one element of a file is longer than any that [Topology.WriteJSON]
+// writes.
 var errTooLong = errors.New("one element is too long")
 
 // elementReader fails once more was read than one element may have.

@@ -22,8 +22,9 @@ const batch = 32
 // Discover sweeps the subnet that the transport leads into.
 //
 // The topology is never nil once the options are sound: with an error (the context's cause, or the
-// transport's), it holds what was seen until then. A spent Budget and nodes that don't answer are no error: see
-// Topology.Complete and Topology.Unreached. The error matches ErrNoAnswer when the own port is silent.
+// transport's), it holds what was seen until then. A spent Budget and nodes that don't answer are
+// no error: see [Topology.Complete] and [Topology.Unreached]. The error matches [ErrNoAnswer] when
+// the own port is silent.
 func Discover(ctx context.Context, transport Transport, options Options) (*Topology, error) {
 	options, err := options.withDefaults(transport)
 	if err != nil {

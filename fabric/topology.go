@@ -12,8 +12,8 @@ import (
 
 // Topology is what one sweep saw of a subnet.
 type Topology struct {
-	Started  time.Time
-	Duration time.Duration
+	Started  time.Time     // when the sweep began
+	Duration time.Duration // how long it took
 	// Origin is the port that the sweep went out by.
 	Origin PortID
 	// Nodes are in the order in which they were found, the own node first.
@@ -32,8 +32,8 @@ type Topology struct {
 
 // PortID names a port: the GUID of its node and its number there.
 type PortID struct {
-	Node ib.GUID `json:"node"`
-	Port uint8   `json:"port"`
+	Node ib.GUID `json:"node"` // GUID of the node
+	Port uint8   `json:"port"` // number of the port
 }
 
 // String returns "0x0002c90300000001[7]".
@@ -41,9 +41,9 @@ func (p PortID) String() string { return fmt.Sprintf("0x%x[%d]", p.Node[:], p.Po
 
 // Node is a switch, a channel adapter (HCA) or a router.
 type Node struct {
-	Info        mad.NodeInfo
-	Description mad.NodeDescription
-	Switch      *mad.SwitchInfo // of a switch that answered for it
+	Info        mad.NodeInfo        // as it answered
+	Description mad.NodeDescription // as it answered; a text that its administrator chose
+	Switch      *mad.SwitchInfo     // of a switch that answered for it
 	// Path is the directed route from the origin by which the node was found first.
 	Path mad.Path
 	// Ports are by number: 0 to Info.NumPorts, where 0 exists on a switch only.
@@ -60,7 +60,8 @@ type Node struct {
 
 // Port is one port of a node.
 type Port struct {
-	// Known says that the port answered: Info counts. Of an adapter, only ports in this subnet are known.
+	// Known reports whether the port answered: Info counts then. Of an adapter, only ports in this
+	// subnet are known.
 	Known bool
 	GUID  ib.GUID // of a switch, all ports have that of port 0
 	Info  mad.PortInfo
@@ -147,10 +148,10 @@ func (t *Topology) order() map[ib.GUID]int {
 
 // SubnetManager is a subnet manager, active or waiting.
 type SubnetManager struct {
-	Port PortID // where it runs; zero when no port of that LID or GUID is known
-	LID  ib.LID // of that port
-	Info mad.SMInfo
-	Err  string // why there is no Info; empty when it answered
+	Port PortID     // where it runs; zero when no port of that LID or GUID is known
+	LID  ib.LID     // of that port
+	Info mad.SMInfo // as it answered
+	Err  string     // why there is no Info; empty when it answered
 }
 
 // PortSet is a set of port numbers from 0 to 255, the lowest bit first.
@@ -209,9 +210,9 @@ const (
 
 // Anomaly is one contradiction.
 type Anomaly struct {
-	Kind   AnomalyKind `json:"kind"`
-	At     PortID      `json:"at"` // where it was seen; zero where no port is known
-	Detail string      `json:"detail"`
+	Kind   AnomalyKind `json:"kind"`   // what contradicts what
+	At     PortID      `json:"at"`     // where it was seen; zero where no port is known
+	Detail string      `json:"detail"` // the values, in words
 }
 
 // String returns one line for a log.
@@ -219,9 +220,9 @@ func (a Anomaly) String() string { return fmt.Sprintf("%s at %s: %s", a.Kind, a.
 
 // Stats counts what a sweep cost.
 type Stats struct {
-	Sent      int `json:"sent"` // MADs, retries included
-	Answers   int `json:"answers"`
-	Retries   int `json:"retries"`
+	Sent      int `json:"sent"`      // MADs, retries included
+	Answers   int `json:"answers"`   // that belonged to a question
+	Retries   int `json:"retries"`   // questions sent again
 	Late      int `json:"late"`      // answers, and reports of loss, that came when the sweep had given up or asked again
 	Foreign   int `json:"foreign"`   // datagrams that answered nothing
 	Anomalies int `json:"anomalies"` // all, listed or not

@@ -23,28 +23,29 @@ const (
 
 // Hop is a node on a trace.
 type Hop struct {
-	Node ib.GUID
+	Node ib.GUID // GUID of the node
 	// In and Out are the ports by which the packet comes and goes on. In is 0 at the source and Out at the destination.
 	In, Out uint8
 }
 
 // Trace is the way of packets from one port to another.
 type Trace struct {
-	From, To Endpoint
-	Hops     []Hop
-	End      TraceEnd
-	Reason   string // why the end isn't TraceArrived, in one sentence
+	From, To Endpoint // source and destination
+	Hops     []Hop    // from the source on
+	End      TraceEnd // how it ends
+	Reason   string   // why the end isn't TraceArrived, in one sentence
 }
 
 // ErrNoLID is the error of a trace to a port that has no LID, or from one that has none.
 var ErrNoLID = errors.New("the port has no LID: no subnet manager has been here")
 
-// RouteLookup returns the port by which a switch sends packets to a LID, mad.LFTPortNone for none.
+// RouteLookup returns the port by which a switch sends packets to a LID, [mad.LFTPortNone] for
+// none.
 type RouteLookup func(sw *Node, lid ib.LID) (uint8, error)
 
 var errNotRead = errors.New("its forwarding table was not read")
 
-// RoutesRead returns what Options.Routes has read; an error for a switch without.
+// RoutesRead returns what [Options.Routes] has read; an error for a switch without.
 func RoutesRead(sw *Node, lid ib.LID) (uint8, error) {
 	switch {
 	case sw.Routes == nil:
@@ -80,9 +81,10 @@ func (c *Client) RouteLookup(ctx context.Context) RouteLookup {
 	}
 }
 
-// Trace follows the forwarding tables from one port to another. Nothing is sent: links count as the sweep saw them. What is wrong with the
-// way stands in the result's End and Reason; the error is ErrNoLID, ErrNoNode for a port that the topology doesn't
-// have, or the context's by way of the lookup. C twin: ibtracert.
+// Trace follows the forwarding tables from one port to another. Nothing is sent: links count as the
+// sweep saw them. What is wrong with the way stands in the result's End and Reason; the error is
+// [ErrNoLID], [ErrNoNode] for a port that the topology doesn't have, or the context's by way of the
+// lookup. C twin: ibtracert.
 func (t *Topology) Trace(from, to Endpoint, lookup RouteLookup) (Trace, error) {
 	tr := Trace{From: from, To: to}
 	switch {

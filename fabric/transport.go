@@ -44,11 +44,11 @@ type Address struct {
 	LID       ib.LID // mad.LIDPermissive for a directed route
 	QPN       ib.QPN // 0 for subnet management, 1 for the other classes
 	QKey      uint32 // QKeyGSI on QP 1
-	PKeyIndex uint16
-	SL        uint8
-	HasGRH    bool // with a global route header: the next two fields count
-	GIDIndex  uint8
-	GID       ib.GID
+	PKeyIndex uint16 // into the own port's table
+	SL        uint8  // service level
+	HasGRH    bool   // with a global route header: the next two fields count
+	GIDIndex  uint8  // into the own port's table
+	GID       ib.GID // of the other port
 }
 
 // QKeyGSI is the key of queue pair 1 (specification section 10.2.5).

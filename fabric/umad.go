@@ -63,7 +63,7 @@ var ErrNoLIDs = errors.New("no LIDs, only GIDs")
 // IsEthernet reports that the port is one of RoCE: it has pings, and neither LIDs nor subnet management.
 func (u *UMAD) IsEthernet() bool { return u.conn.Port().LinkLayer == "Ethernet" }
 
-// Serve implements Server. oui counts for the vendor classes that name their vendor.
+// Serve implements [Server]. oui counts for the vendor classes that name their vendor.
 func (u *UMAD) Serve(class mad.Class, oui mad.OUI, methods ...mad.Method) error {
 	if _, ok := u.agents[class]; ok {
 		return fmt.Errorf("serve class 0x%02x: the class is in use already", uint8(class))
@@ -100,8 +100,9 @@ func classVersion(c mad.Class) uint8 {
 	return 1
 }
 
-// Send implements Transport. The first datagram of a class registers an agent for its answers. On a RoCE port the kernel looks the
-// neighbour up first: there Send may wait, and answers syscall.ETIMEDOUT for one that isn't there.
+// Send implements [Transport]. The first datagram of a class registers an agent for its answers. On
+// a RoCE port the kernel looks the neighbour up first: there Send may wait, and answers
+// [syscall.ETIMEDOUT] for one that isn't there.
 func (u *UMAD) Send(batch []Datagram) (int, error) {
 	sent := 0
 	for sent < len(batch) {
@@ -157,7 +158,7 @@ func hopLimit(hasGRH bool) uint8 {
 	return 0
 }
 
-// Receive implements Transport.
+// Receive implements [Transport].
 func (u *UMAD) Receive(ctx context.Context, batch []Datagram, deadline time.Time) (int, error) {
 	n, err := u.conn.Receive(ctx, u.in[:min(len(batch), len(u.in))], deadline)
 	for i := range n {
@@ -174,5 +175,5 @@ func (u *UMAD) Receive(ctx context.Context, batch []Datagram, deadline time.Time
 	return n, err
 }
 
-// Close implements Transport.
+// Close implements [Transport].
 func (u *UMAD) Close() error { return u.conn.Close() }
