@@ -77,9 +77,9 @@ func (c Check) Validate() error {
 }
 
 // Input is what checks judge. More kinds of knowledge (live counters, the
-// topology of the subnet, the other nodes) become fields here, each with a Need.
+// topology of the subnet, the other nodes) become fields here, each with a [Need].
 type Input struct {
-	Snapshot *inventory.Snapshot
+	Snapshot *inventory.Snapshot // the node as it was scanned
 }
 
 // ProblemAt returns the problem that the scanner met at exactly that path.

@@ -25,7 +25,7 @@ type Finding struct {
 	// into a shell; a line that starts with "#" is a remark. Words in capitals
 	// that begin with "YOUR_" are the reader's to choose.
 	Remedy []string `json:"remedy,omitempty"`
-	// Suppressed tells that the finding does not count, and until when.
+	// Suppressed is what silences the finding, which then does not count; nil: nothing does.
 	Suppressed *Suppression `json:"suppressed,omitempty"`
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/rdmakit/rdmakit/inventory"
 )
 
-// Need is a set of things that a check must find in its Input.
+// Need is a set of things that a check must find in its [Input].
 type Need uint
 
 // The needs. A snapshot is always needed.
@@ -45,7 +45,7 @@ func (n Need) Names() []string {
 // String joins the names: "snapshot, RDMA devices".
 func (n Need) String() string { return strings.Join(n.Names(), ", ") }
 
-// MarshalJSON implements json.Marshaler with the list of names.
+// MarshalJSON implements [json.Marshaler] with the list of names.
 func (n Need) MarshalJSON() ([]byte, error) { return json.Marshal(n.Names()) }
 
 // unmet returns the finding for the first need that the input doesn't meet.

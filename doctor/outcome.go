@@ -45,7 +45,7 @@ func (o Outcome) Compare(p Outcome) int {
 // Known reports whether o is one of the six outcomes.
 func (o Outcome) Known() bool { return slices.Contains(ascending[:], o) }
 
-// UnmarshalText implements encoding.TextUnmarshaler; a word that is no outcome is an error.
+// UnmarshalText implements [encoding.TextUnmarshaler]; a word that is no outcome is an error.
 func (o *Outcome) UnmarshalText(b []byte) error {
 	v := Outcome(b)
 	if !v.Known() {

@@ -1,12 +1,12 @@
 package doctor
 
-// Schema is the version of the JSON form of a Report. A field may be added
+// Schema is the version of the JSON form of a [Report]. A field may be added
 // within a version; one that is removed or changes its meaning makes a new one.
 const Schema = "rdmakit.doctor/v1"
 
-// Report is the answer of Run.
+// Report is the answer of [Run].
 type Report struct {
-	Schema string `json:"schema"`
+	Schema string `json:"schema"`         // name and version of this form
 	Node   string `json:"node,omitempty"` // host name, "" when not known
 	// Verdict is the worst outcome of all findings that count; not applicable
 	// when there was nothing to judge.
@@ -23,19 +23,19 @@ type Report struct {
 
 // Counts counts findings by outcome, suppressed ones apart.
 type Counts struct {
-	Fail          int `json:"fail"`
-	Unknown       int `json:"unknown"`
-	Warn          int `json:"warn"`
-	Info          int `json:"info"`
-	Pass          int `json:"pass"`
-	NotApplicable int `json:"notApplicable"`
-	Suppressed    int `json:"suppressed"`
+	Fail          int `json:"fail"`          // jobs do not run, fall back to TCP, or hang
+	Unknown       int `json:"unknown"`       // could not be judged
+	Warn          int `json:"warn"`          // jobs run, but slower or at risk
+	Info          int `json:"info"`          // worth knowing
+	Pass          int `json:"pass"`          // judged and fine
+	NotApplicable int `json:"notApplicable"` // nothing to judge
+	Suppressed    int `json:"suppressed"`    // counted here and nowhere else
 }
 
 // CheckResult is what one check came to.
 type CheckResult struct {
-	ID    string `json:"id"`
-	Title string `json:"title"`
+	ID    string `json:"id"`    // of the check, stable
+	Title string `json:"title"` // of the check, in a line
 	// Outcome is the worst of its findings that count; pass when all that it
 	// found is suppressed.
 	Outcome Outcome `json:"outcome"`

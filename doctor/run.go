@@ -22,7 +22,7 @@ type Options struct {
 }
 
 // Validate reports IDs in the options that none of the checks has (matching
-// ErrUnknownCheck) and suppressions that are not well formed.
+// [ErrUnknownCheck]) and suppressions that are not well formed.
 func (o Options) Validate(checks []Check) error {
 	var errs []error
 	known := func(id string) {
@@ -52,7 +52,7 @@ func (o Options) wants(id string) bool {
 // gives no answer becomes a finding of outcome unknown. When the context ends,
 // the checks that are left become unknown too.
 //
-// The error is about the options only (see Options.Validate), and the report is
+// The error is about the options only (see [Options.Validate]), and the report is
 // empty then.
 func Run(ctx context.Context, checks []Check, in Input, opts Options) (Report, error) {
 	if err := opts.Validate(checks); err != nil {

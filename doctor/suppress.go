@@ -14,7 +14,7 @@ var ErrUnknownCheck = errors.New("no such check")
 // Suppression silences findings until a date: they stay in the report, marked,
 // and don't count.
 type Suppression struct {
-	CheckID string `json:"check"`
+	CheckID string `json:"check"` // the check whose findings it silences
 	// Object limits it to one object. A device ("mlx5_0") stands for all its
 	// ports. "" stands for every object.
 	Object string `json:"object,omitempty"`

@@ -2,8 +2,8 @@
 //
 //	report, err := doctor.Run(ctx, checks.All(), doctor.Input{Snapshot: &snap}, doctor.Options{})
 //
-// A new check is a file <id>.go with a function that returns a doctor.Check, a
-// line in All, and a row in the table of meta_test.go that names one node on
+// A new check is a file <id>.go with a function that returns a [doctor.Check], a
+// line in [All], and a row in the table of meta_test.go that names one node on
 // which it passes and one on which it finds something. `go generate` then adds it
 // to docs/checks.md.
 //
