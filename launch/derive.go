@@ -11,9 +11,9 @@ import (
 )
 
 // Derive works out the launch environment of a node. It is pure: the same snapshot
-// and options give the same Plan. It fails only where the options can't be followed
-// (ErrOptions: a selector that matches no port, --pin-gid on ports that differ); a
-// node without RDMA is a Plan with OutcomeNone and the reasons.
+// and options give the same [Plan]. It fails only where the options can't be followed
+// ([ErrOptions]: a selector that matches no port, --pin-gid on ports that differ); a
+// node without RDMA is a Plan with [OutcomeNone] and the reasons.
 func Derive(snapshot inventory.Snapshot, opts Options) (Plan, error) {
 	dv, err := newDerivation(&snapshot, opts)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// TextFormat is a way to write the variables of a Plan.
+// TextFormat is a way to write the variables of a [Plan].
 type TextFormat string
 
 // The formats.
@@ -61,14 +61,14 @@ func ParseTextFormat(s string) (TextFormat, error) {
 	return "", fmt.Errorf("parse format %q: not one of %s", s, strings.Join(names, ", "))
 }
 
-// Format is FormatWith without options.
+// Format is [FormatWith] without options.
 func Format(plan Plan, format TextFormat) ([]byte, error) {
 	return FormatWith(plan, format, FormatOptions{})
 }
 
-// FormatWith writes the variables of a Plan. FormatShell writes its Unset variables
+// FormatWith writes the variables of a [Plan]. [FormatShell] writes its Unset variables
 // too, which the others can't express. The error names the variable whose name or value
-// the format can't carry, or the option that doesn't fit (then it matches ErrOptions).
+// the format can't carry, or the option that doesn't fit (then it matches [ErrOptions]).
 func FormatWith(plan Plan, format TextFormat, opts FormatOptions) ([]byte, error) {
 	head, tail, none, err := frame(plan, format, opts)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// FormatOptions is what FormatConfigMap says beyond the variables. The other
+// FormatOptions is what [FormatConfigMap] says beyond the variables. The other
 // formats ignore it.
 type FormatOptions struct {
 	// Name of the ConfigMap; "" means rdma-env-NODE, or rdma-env where Node can't

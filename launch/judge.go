@@ -14,7 +14,7 @@ func NCCLChoice(d *inventory.Device, p *inventory.Port, env map[string]string) A
 func JudgeIndex(p *inventory.Port, index int) string { return judgeIndex(p, index) }
 
 // BestGID returns the entry that connections of a RoCE port should use when the port
-// is looked at alone, by the order of Derive: RoCE v2 over IPv4, v2 over IPv6, then v1.
+// is looked at alone, by the order of [Derive]: RoCE v2 over IPv4, v2 over IPv6, then v1.
 // It is nil where the port has no routable GID, or is none of RoCE.
 func BestGID(snapshot *inventory.Snapshot, p *inventory.Port) *GIDChoice {
 	table, _ := usableGIDs(snapshot, p)

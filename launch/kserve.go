@@ -19,10 +19,10 @@ const (
 
 // KServe derives what the shell script in KServe's LLM inference configurations
 // exports on a node, bug for bug: it reads the file tree as the script does and
-// shares nothing with Derive. root is the node's root, env the environment that
+// shares nothing with [Derive]. root is the node's root, env the environment that
 // the script would run in. Names sort by bytes, as in the C locale.
 //
-// With KSERVE_INFER_ROCE other than "true" the Plan has OutcomeOff and no
+// With KSERVE_INFER_ROCE other than "true" the [Plan] has [OutcomeOff] and no
 // variables. An error means that KSERVE_INFER_IB_GID_INDEX_GREP is no pattern that
 // grep takes, or uses a part of grep's language that is not reproduced; the script
 // hides grep's complaint and exports nothing.

@@ -16,15 +16,15 @@ const ncclMaxDevices = 32
 // HCAList is NCCL_IB_HCA as NCCL 2.30.7 understands it: an optional ^ (all but), then
 // an optional = (whole names), then entries device[:port[:rail[:plane]]].
 type HCAList struct {
-	Not     bool // the list began with ^
-	Exact   bool // = followed: names match as a whole, not as beginnings
-	Entries []HCAEntry
+	Not     bool       // the list began with ^
+	Exact   bool       // = followed: names match as a whole, not as beginnings
+	Entries []HCAEntry // in order
 }
 
-// HCAEntry is an entry of an HCAList.
+// HCAEntry is an entry of an [HCAList].
 type HCAEntry struct {
-	Device string
-	Port   int // -1: any
+	Device string // a name or, unless Exact, the beginning of one
+	Port   int    // -1: any
 }
 
 // ParseHCAList reads NCCL_IB_HCA. Like NCCL it takes anything: empty entries vanish,

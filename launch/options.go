@@ -21,18 +21,18 @@ const (
 	LibrarySGLang   Library = "sglang"
 )
 
-// Libraries returns all libraries, in the order of the variables of a Plan.
+// Libraries returns all libraries, in the order of the variables of a [Plan].
 func Libraries() []Library {
 	return []Library{LibraryNCCL, LibraryNVSHMEM, LibraryUCX, LibraryGloo, LibraryMooncake, LibrarySGLang}
 }
 
-// DefaultLibraries returns those that a Plan serves when Options names none: what
+// DefaultLibraries returns those that a [Plan] serves when [Options] names none: what
 // vLLM and PyTorch use.
 func DefaultLibraries() []Library {
 	return []Library{LibraryNCCL, LibraryNVSHMEM, LibraryUCX, LibraryGloo}
 }
 
-// ParseLibraries reads names as Options and `--for` take them: case doesn't matter,
+// ParseLibraries reads names as [Options] and `--for` take them: case doesn't matter,
 // "rccl" means nccl, "nixl" means ucx, and "all" all of them.
 func ParseLibraries(names []string) ([]Library, error) {
 	var out []Library
@@ -74,7 +74,7 @@ func inOrder(list []Library) []Library {
 	return out
 }
 
-// Options is what a caller wants. The zero value asks for DefaultLibraries on the
+// Options is what a caller wants. The zero value asks for [DefaultLibraries] on the
 // compute ports of the node.
 type Options struct {
 	Libraries []Library // nil: DefaultLibraries
@@ -100,17 +100,17 @@ type Options struct {
 	Environment map[string]string
 }
 
-// ErrOptions marks an error of Derive that other options would avoid.
+// ErrOptions marks an error of [Derive] that other options would avoid.
 var ErrOptions = errors.New("options don't fit the node")
 
-// OptionError is such an error; it matches ErrOptions.
+// OptionError is such an error; it matches [ErrOptions].
 type OptionError struct {
 	Option string // "include", "exclude", "pin-gid", "peer", "name", "namespace"
-	Text   string
+	Text   string // what is wrong with it
 }
 
 // Error implements error.
 func (e *OptionError) Error() string { return e.Option + ": " + e.Text }
 
-// Is reports that the error is ErrOptions.
+// Is reports that the error is [ErrOptions].
 func (e *OptionError) Is(target error) bool { return target == ErrOptions }

@@ -7,11 +7,11 @@ import (
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// Schema is the version of the JSON form of a Plan. A field may be added within a
+// Schema is the version of the JSON form of a [Plan]. A field may be added within a
 // version; one that is removed or changes its meaning makes a new one.
 const Schema = "rdmakit.launch/v1"
 
-// Outcome answers the one question behind a Plan: can jobs on this node use RDMA?
+// Outcome answers the one question behind a [Plan]: can jobs on this node use RDMA?
 type Outcome string
 
 // The outcomes.
@@ -22,15 +22,15 @@ const (
 	OutcomeOff       Outcome = "off"       // KServe only: KSERVE_INFER_ROCE is not "true"
 )
 
-// CompatKServe is Plan.Compat of what KServe returns.
+// CompatKServe is [Plan.Compat] of what [KServe] returns.
 const CompatKServe = "kserve"
 
 // Plan is a launch environment and how it came about. It is plain data.
 type Plan struct {
-	Schema    string    `json:"schema"`
-	Compat    string    `json:"compat,omitempty"` // "kserve", or "" for the strict rules
-	Outcome   Outcome   `json:"outcome"`
-	Libraries []Library `json:"libraries,omitempty"`
+	Schema    string    `json:"schema"`              // name and version of this form
+	Compat    string    `json:"compat,omitempty"`    // "kserve", or "" for the strict rules
+	Outcome   Outcome   `json:"outcome"`             // whether jobs on the node can use RDMA
+	Libraries []Library `json:"libraries,omitempty"` // those that the variables are for
 	// Socket is the network device for bootstrap traffic over TCP.
 	Socket *Socket    `json:"socket,omitempty"`
 	Ports  []PortPlan `json:"ports"`
@@ -70,35 +70,35 @@ const (
 
 // Variable is an environment variable to set.
 type Variable struct {
-	Name    string   `json:"name"`
-	Value   string   `json:"value"`
-	Library Library  `json:"library"`
-	Source  Source   `json:"source"`
-	Rule    string   `json:"rule"` // ID of the Rule
-	Reason  string   `json:"reason"`
-	Files   []string `json:"files,omitempty"` // what told, absolute paths on the node
+	Name    string   `json:"name"`            // NCCL_IB_HCA
+	Value   string   `json:"value"`           // as the library reads it, unquoted
+	Library Library  `json:"library"`         // whose variable it is
+	Source  Source   `json:"source"`          // who chose the value
+	Rule    string   `json:"rule"`            // ID of the Rule
+	Reason  string   `json:"reason"`          // why this value, for a person
+	Files   []string `json:"files,omitempty"` // what it follows from, absolute paths on the node
 }
 
 // Argument is a command line option of a program that takes no variable for it.
 type Argument struct {
-	Library Library `json:"library"`
-	Flag    string  `json:"flag"`
-	Value   string  `json:"value"`
-	Rule    string  `json:"rule"`
-	Reason  string  `json:"reason"`
+	Library Library `json:"library"` // whose option it is
+	Flag    string  `json:"flag"`    // with its dashes
+	Value   string  `json:"value"`   // unquoted
+	Rule    string  `json:"rule"`    // ID of the Rule
+	Reason  string  `json:"reason"`  // why this value, for a person
 }
 
 // Unset is a variable of the user that harms here and has no harmless value.
 type Unset struct {
-	Name   string `json:"name"`
-	Rule   string `json:"rule"`
-	Reason string `json:"reason"`
+	Name   string `json:"name"`   // of the variable
+	Rule   string `json:"rule"`   // ID of the Rule
+	Reason string `json:"reason"` // what harm it does here
 }
 
 // Conflict is a difference between the user's value of a variable and the derived one.
 type Conflict struct {
-	Name string `json:"name"`
-	User string `json:"user"`
+	Name string `json:"name"` // of the variable
+	User string `json:"user"` // value in the user's environment
 	// Derived is "" when the variable should not be set at all.
 	Derived string `json:"derived"`
 	Kept    Source `json:"kept"` // SourceUser, or SourceDerived with Options.Override
@@ -108,17 +108,19 @@ type Conflict struct {
 
 // Warning is something that a person should know before the job starts.
 type Warning struct {
-	Rule  string   `json:"rule"`
-	Text  string   `json:"text"`
+	Rule string `json:"rule"` // ID of the Rule
+	Text string `json:"text"` // a sentence without period
+	// What it follows from, absolute paths on the node.
 	Files []string `json:"files,omitempty"`
 }
 
 // Socket is a network device for TCP, and why.
 type Socket struct {
-	Netdev string   `json:"netdev"`
-	Rule   string   `json:"rule"`
-	Reason string   `json:"reason"`
-	Files  []string `json:"files,omitempty"`
+	Netdev string `json:"netdev"` // name of the device
+	Rule   string `json:"rule"`   // ID of the Rule that chose it
+	Reason string `json:"reason"` // why this one, for a person
+	// What it follows from, absolute paths on the node.
+	Files []string `json:"files,omitempty"`
 }
 
 // Decision is what became of a port.
@@ -133,16 +135,19 @@ const (
 
 // PortPlan tells about one port what was decided, and what libraries would do with it.
 type PortPlan struct {
-	Device    string              `json:"device"`
-	Port      int                 `json:"port"`
-	PCI       string              `json:"pci,omitempty"`
+	Device string `json:"device"` // of RDMA: mlx5_0
+	Port   int    `json:"port"`   // number, from 1
+	// Address of the function, "" for software.
+	PCI string `json:"pci,omitempty"`
+	// Name of its network device, "" for none.
 	Netdev    string              `json:"netdev,omitempty"`
-	Transport inventory.Transport `json:"transport,omitempty"`
-	Role      inventory.Role      `json:"role,omitempty"`
-	Decision  Decision            `json:"decision"`
-	Rule      string              `json:"rule"`
-	Reason    string              `json:"reason"`
-	Files     []string            `json:"files,omitempty"`
+	Transport inventory.Transport `json:"transport,omitempty"` // as the inventory has it
+	Role      inventory.Role      `json:"role,omitempty"`      // as the inventory has it
+	Decision  Decision            `json:"decision"`            // what became of it
+	Rule      string              `json:"rule"`                // ID of the Rule that decided
+	Reason    string              `json:"reason"`              // why, for a person
+	// What it follows from, absolute paths on the node.
+	Files []string `json:"files,omitempty"`
 	// GID is the entry that connections of the port should use; nil where there is
 	// none or the choice is not an index (EFA).
 	GID *GIDChoice `json:"gid,omitempty"`
@@ -160,16 +165,17 @@ func (p PortPlan) Name() string { return portName(p.Device, p.Port) }
 
 // GIDChoice is an entry of a port's GID table.
 type GIDChoice struct {
-	Index  int               `json:"index"`
-	GID    ib.GID            `json:"gid"`
-	Type   inventory.GIDType `json:"type,omitempty"`
-	Netdev string            `json:"netdev,omitempty"`
-	Addr   netip.Addr        `json:"addr,omitzero"` // the GID as an address; absent on InfiniBand
+	Index  int               `json:"index"`            // into the port's table
+	GID    ib.GID            `json:"gid"`              // the entry
+	Type   inventory.GIDType `json:"type,omitempty"`   // version of RoCE, or InfiniBand
+	Netdev string            `json:"netdev,omitempty"` // that has the address, "" on InfiniBand
+	// The GID as an address; absent on InfiniBand.
+	Addr netip.Addr `json:"addr,omitzero"`
 }
 
 // AutoChoice is what a library does with a port on its own.
 type AutoChoice struct {
-	Used bool `json:"used"`
+	Used bool `json:"used"` // the library uses the port
 	// Index is the GID index; -1 when the port is not used.
 	Index int    `json:"index"`
 	Note  string `json:"note,omitempty"` // why not used, or what is wrong with the choice

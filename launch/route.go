@@ -12,19 +12,19 @@ import (
 
 // Route is the way that packets take to an address, as `ip route get` prints it.
 type Route struct {
-	Netdev  string
+	Netdev  string     // the device that packets leave by
 	Gateway netip.Addr // zero when the destination is on the device's own network
-	Source  netip.Addr // zero when not told
-	// Evidence names what told: a file, or the question to the kernel.
+	Source  netip.Addr // zero when unknown
+	// Evidence names what it was read from: a file, or the question to the kernel.
 	Evidence string
 }
 
 // RouteFunc answers the way from src, or from any address if src is the zero value,
 // to dst (C twin: RTM_GETROUTE with RTA_DST and RTA_SRC). It returns an error where
-// there is no way (ErrNoRoute) or it isn't known.
+// there is no way ([ErrNoRoute]) or it isn't known.
 type RouteFunc func(dst, src netip.Addr) (Route, error)
 
-// ErrNoRoute says that there is no way to an address. Any other error of a RouteFunc
+// ErrNoRoute says that there is no way to an address. Any other error of a [RouteFunc]
 // says that the way is not known.
 var ErrNoRoute = errors.New("no route")
 

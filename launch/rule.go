@@ -12,16 +12,16 @@ const (
 	KindKServe   RuleKind = "kserve"   // KServe's script
 )
 
-// Rule is a named decision. A Plan refers to it by ID.
+// Rule is a named decision. A [Plan] refers to it by ID.
 type Rule struct {
-	ID   string   `json:"id"`
-	Kind RuleKind `json:"kind"`
+	ID   string   `json:"id"`   // stable, as Variable.Rule has it
+	Kind RuleKind `json:"kind"` // what it decides on
 	When string   `json:"when"` // the situation
 	Then string   `json:"then"` // what is done, and what is never done
-	Why  string   `json:"why"`
+	Why  string   `json:"why"`  // the reason behind it
 }
 
-// Rules returns every rule, in the order in which Derive applies them.
+// Rules returns every rule, in the order in which [Derive] applies them.
 func Rules() []Rule {
 	var out []Rule
 	for _, r := range portRules {

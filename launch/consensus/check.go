@@ -11,13 +11,13 @@ import (
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// Check is something that nodes are compared in. A Difference refers to it by ID.
+// Check is something that nodes are compared in. A [Difference] refers to it by ID.
 type Check struct {
-	ID       string   `json:"id"`
-	Severity Severity `json:"severity"`
-	What     string   `json:"what"`
-	Why      string   `json:"why"`
-	Remedy   string   `json:"remedy"`
+	ID       string   `json:"id"`       // stable
+	Severity Severity `json:"severity"` // what a difference does to a job
+	What     string   `json:"what"`     // what is compared
+	Why      string   `json:"why"`      // what a difference leads to
+	Remedy   string   `json:"remedy"`   // what to do about one
 }
 
 // Checks returns all checks in the order of a report.

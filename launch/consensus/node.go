@@ -14,18 +14,18 @@ import (
 )
 
 // Options is what a caller wants. The zero value asks for the compute ports of each
-// node and launch.DefaultLibraries.
+// node and [launch.DefaultLibraries].
 type Options struct {
 	Libraries []launch.Library // nil: launch.DefaultLibraries
 	// Include and Exclude select ports as in launch.Options. A selector that matches
 	// nothing on a node is ignored there; see Unmatched.
 	Include, Exclude []string
-	// Routed tells that the same rail of different nodes may be in different subnets,
+	// Routed reports whether the same rail of different nodes may be in different subnets,
 	// because the fabric routes between them: such differences are notes then.
 	Routed bool
 }
 
-// Check returns what is wrong with the options themselves; the error matches launch.ErrOptions.
+// Check returns what is wrong with the options themselves; the error matches [launch.ErrOptions].
 func (o Options) Check() error {
 	_, err := launch.Derive(inventory.Snapshot{}, o.launch())
 	return err
@@ -39,7 +39,7 @@ func (o Options) launch() launch.Options {
 // pins an index behind so many.
 const maxGIDs = 64
 
-// Node is a digest of a snapshot: what Compare needs of it, in a few kilobytes.
+// Node is a digest of a snapshot: what [Compare] needs of it, in a few kilobytes.
 type Node struct {
 	source, host string
 	outcome      launch.Outcome
@@ -90,7 +90,7 @@ type lostPort struct {
 }
 
 // NewNode digests a snapshot. The source names where it comes from, for people. The
-// error matches launch.ErrOptions; see Options.Check, which finds it earlier.
+// error matches [launch.ErrOptions]; see [Options.Check], which finds it earlier.
 func NewNode(source string, snap inventory.Snapshot, opts Options) (*Node, error) {
 	n := &Node{source: source, host: hostName(snap.Host.Name)}
 	plan, err := n.derive(snap, opts)

@@ -10,7 +10,7 @@ import (
 	"github.com/rdmakit/rdmakit/launch"
 )
 
-// Schema is the version of the JSON form of a Report. A field may be added within a
+// Schema is the version of the JSON form of a [Report]. A field may be added within a
 // version; one that is removed or changes its meaning makes a new one.
 const Schema = "rdmakit.lint/v1"
 
@@ -27,9 +27,9 @@ const (
 // Severities returns all severities, the worst first.
 func Severities() []Severity { return []Severity{SeverityError, SeverityWarn, SeverityNote} }
 
-// Input is what Run judges.
+// Input is what [Run] judges.
 type Input struct {
-	Snapshot *inventory.Snapshot
+	Snapshot *inventory.Snapshot // the node
 	// Root is the root of the node, for the few files that are no part of a
 	// snapshot (the traffic class that the host has set); nil: none are read.
 	Root         fs.FS
@@ -38,9 +38,9 @@ type Input struct {
 
 // Report is the outcome of a run. It is plain data.
 type Report struct {
-	Schema       string    `json:"schema"`
-	Environments []Checked `json:"environments"`
-	Counts       Counts    `json:"counts"`
+	Schema       string    `json:"schema"`       // name and version of this form
+	Environments []Checked `json:"environments"` // what was judged
+	Counts       Counts    `json:"counts"`       // of Findings
 	// Findings stand by environment, then by severity, the worst first.
 	Findings []Finding `json:"findings"`
 	// Incomplete lists what the scan could not read and might have changed the outcome.
@@ -60,16 +60,16 @@ type Checked struct {
 
 // Counts tells how many findings there are of each severity.
 type Counts struct {
-	Error int `json:"error"`
-	Warn  int `json:"warn"`
-	Note  int `json:"note"`
+	Error int `json:"error"` // the library fails, hangs, or uses no RDMA
+	Warn  int `json:"warn"`  // jobs run, but otherwise than meant, or at risk
+	Note  int `json:"note"`  // worth knowing
 }
 
 // Finding is what a rule says about a variable.
 type Finding struct {
-	Rule        string   `json:"rule"`
-	Severity    Severity `json:"severity"`
-	Environment string   `json:"environment"`
+	Rule        string   `json:"rule"`        // ID of the rule
+	Severity    Severity `json:"severity"`    // what it does to jobs
+	Environment string   `json:"environment"` // name of the Environment
 	// Variable is the name; a variable that should be set and isn't has no line.
 	Variable string `json:"variable"`
 	Value    string `json:"value"`
@@ -87,15 +87,15 @@ type Finding struct {
 
 // Evidence is a value that was read and where.
 type Evidence struct {
-	Path  string `json:"path"` // absolute path on the node
-	Value string `json:"value"`
+	Path  string `json:"path"`  // absolute path on the node
+	Value string `json:"value"` // what stands there
 }
 
 // Fix is a change of a variable.
 type Fix struct {
-	Name  string `json:"name"`
-	Value string `json:"value"` // "" with Unset
-	Unset bool   `json:"unset,omitempty"`
+	Name  string `json:"name"`            // of the variable
+	Value string `json:"value"`           // "" with Unset
+	Unset bool   `json:"unset,omitempty"` // remove it instead of setting it
 }
 
 // Variables counts the variables that there was something to judge about.

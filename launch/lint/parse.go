@@ -20,10 +20,10 @@ const (
 // ErrSyntax marks a file that is no environment in the form that was asked for.
 var ErrSyntax = errors.New("no environment")
 
-// Parse reads the variables of a file; name is for messages. FormAuto goes by the
+// Parse reads the variables of a file; name is for messages. [FormAuto] goes by the
 // content; manifests of Kubernetes are not read here, and FormAuto doesn't recognise
 // them. A line that sets nothing is passed over in a shell script, and is an error in
-// the other forms. The error says which line, and matches ErrSyntax.
+// the other forms. The error says which line, and matches [ErrSyntax].
 func Parse(name string, data []byte, form Form) (Environment, error) {
 	env := Environment{Name: name, Form: form}
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))

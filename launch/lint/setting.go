@@ -25,17 +25,17 @@ func Forms() []Form {
 
 // Environment is a set of variables that a process gets, or would get.
 type Environment struct {
-	Name     string // what a person calls it
-	Form     Form
+	Name     string    // what a person calls it
+	Form     Form      // how it was written
 	Settings []Setting // in order; of equal names the last counts
 }
 
 // Setting is a variable with a value.
 type Setting struct {
-	Name, Value string
-	File        string
-	Line        int // from 1; 0 where there are no lines
-	// Unknown tells that the value depends on something else: an expansion, a secret.
+	Name, Value string // as they were read
+	File        string // where it stands; "" for the environment itself
+	Line        int    // from 1; 0 where there are no lines
+	// Unknown reports whether the value depends on something else: an expansion, a secret.
 	Unknown bool
 }
 
