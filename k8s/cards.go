@@ -2,11 +2,13 @@ package k8s
 
 import "slices"
 
-// SupportedNIC is a card that the SR-IOV operator handles (its ConfigMap supported-nic-ids): IDs are four hexadecimal digits.
+// SupportedNIC is a card that the SR-IOV operator handles (its [ConfigMap] supported-nic-ids): IDs
+// are four hexadecimal digits.
 type SupportedNIC struct {
+	// PCI IDs: of the vendor, and of the card's physical and virtual functions.
 	Vendor, PF, VF string
-	Name           string
-	// MainOnly tells that no release up to v1.6.0 has it.
+	Name           string // of the model
+	// MainOnly reports whether no release up to v1.6.0 has it.
 	MainOnly bool
 }
 

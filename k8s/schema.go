@@ -1,6 +1,6 @@
 package k8s
 
-// FieldType is the type of a field in a Schema.
+// FieldType is the type of a field in a [Schema].
 type FieldType string
 
 // The types; a Map has any keys, an Any is not looked into.
@@ -18,10 +18,10 @@ const (
 
 // Field is what a CRD says of a field. Name is "" for the entries of a list or map.
 type Field struct {
-	Name     string
-	Type     FieldType
-	Required bool
-	Enum     []string
+	Name     string    // as JSON has it
+	Type     FieldType // what its value is
+	Required bool      // the API server refuses an object without it
+	Enum     []string  // the only texts admitted; nil: any
 	// Min and Max bound integers; nil: no bound.
 	Min, Max *int
 	// Fields are those of an object. An object lists all that it may have.
@@ -43,8 +43,9 @@ func (f *Field) Find(name string) *Field {
 	return nil
 }
 
-// Schema returns the schema of spec for a kind of the SR-IOV operator or a NetworkAttachmentDefinition, nil for other
-// kinds (sriov-network-operator, config/crd/bases; network-plumbing-wg, NetworkAttachmentDefinition).
+// Schema returns the schema of spec for a kind of the SR-IOV operator or a
+// [NetworkAttachmentDefinition], nil for other kinds (sriov-network-operator, config/crd/bases;
+// network-plumbing-wg, NetworkAttachmentDefinition).
 func Schema(kind string) *Field {
 	var fields []Field
 	switch kind {
@@ -66,7 +67,7 @@ func Schema(kind string) *Field {
 	return &Field{Name: "spec", Type: TypeObject, Fields: fields}
 }
 
-// SchemaKinds returns the kinds that have a Schema.
+// SchemaKinds returns the kinds that have a [Schema].
 func SchemaKinds() []string {
 	return []string{KindPolicy, KindNetwork, KindIBNetwork, KindPoolConfig, KindOperatorConfig, KindNAD}
 }

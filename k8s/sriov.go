@@ -4,8 +4,8 @@ package k8s
 // for them (sriov-network-operator, api/v1/sriovnetworknodepolicy_types.go).
 type SriovNetworkNodePolicy struct {
 	TypeMeta
-	Metadata ObjectMeta `json:"metadata"`
-	Spec     PolicySpec `json:"spec"`
+	Metadata ObjectMeta `json:"metadata"` // name and namespace
+	Spec     PolicySpec `json:"spec"`     // which cards get what
 }
 
 // PolicySpec is the specification of a policy.
@@ -56,7 +56,7 @@ func (s PolicySpec) EffectivePriority(webhook bool) int {
 
 // Bridge asks for a bridge on the PF.
 type Bridge struct {
-	OVS map[string]any `json:"ovs,omitempty"`
+	OVS map[string]any `json:"ovs,omitempty"` // settings of Open vSwitch, passed on as they are
 }
 
 // NicSelector chooses PFs. Fields that are set are joined by and, the entries of a list by or; texts are compared
@@ -75,21 +75,21 @@ func (s NicSelector) Empty() bool {
 	return s.Vendor == "" && s.DeviceID == "" && len(s.RootDevices) == 0 && len(s.PfNames) == 0 && s.NetFilter == ""
 }
 
-// SriovNetwork tells the operator to write a NetworkAttachmentDefinition for VFs on Ethernet.
+// SriovNetwork tells the operator to write a [NetworkAttachmentDefinition] for VFs on Ethernet.
 type SriovNetwork struct {
 	TypeMeta
-	Metadata ObjectMeta  `json:"metadata"`
-	Spec     NetworkSpec `json:"spec"`
+	Metadata ObjectMeta  `json:"metadata"` // the NetworkAttachmentDefinition gets the same name
+	Spec     NetworkSpec `json:"spec"`     // what the NetworkAttachmentDefinition says
 }
 
-// SriovIBNetwork is SriovNetwork for InfiniBand.
+// SriovIBNetwork is [SriovNetwork] for InfiniBand.
 type SriovIBNetwork struct {
 	TypeMeta
-	Metadata ObjectMeta    `json:"metadata"`
-	Spec     IBNetworkSpec `json:"spec"`
+	Metadata ObjectMeta    `json:"metadata"` // the NetworkAttachmentDefinition gets the same name
+	Spec     IBNetworkSpec `json:"spec"`     // what the NetworkAttachmentDefinition says
 }
 
-// IBNetworkSpec is the specification of a SriovIBNetwork.
+// IBNetworkSpec is the specification of a [SriovIBNetwork].
 type IBNetworkSpec struct {
 	ResourceName string `json:"resourceName"` // that of a policy, without prefix
 	// NetworkNamespace is where the NetworkAttachmentDefinition goes; "": that of the object.
@@ -100,25 +100,27 @@ type IBNetworkSpec struct {
 	MetaPlugins      string `json:"metaPlugins,omitempty"`  // JSON objects as a string: {"type": "rdma"}
 }
 
-// NetworkSpec is the specification of a SriovNetwork.
+// NetworkSpec is the specification of a [SriovNetwork].
 type NetworkSpec struct {
 	IBNetworkSpec
-	VLAN        *int   `json:"vlan,omitempty"`
-	VLANQoS     *int   `json:"vlanQoS,omitempty"`
-	VLANProto   string `json:"vlanProto,omitempty"`
-	SpoofChk    string `json:"spoofChk,omitempty"` // "on" or "off"
-	Trust       string `json:"trust,omitempty"`    // "on" or "off"
-	MaxTxRate   *int   `json:"maxTxRate,omitempty"`
-	MinTxRate   *int   `json:"minTxRate,omitempty"`
+	// Tag of the VF, at most 4094; 0 or nil for none.
+	VLAN      *int   `json:"vlan,omitempty"`
+	VLANQoS   *int   `json:"vlanQoS,omitempty"`   // priority of the tag, 0 to 7
+	VLANProto string `json:"vlanProto,omitempty"` // 802.1q or 802.1ad, in either case
+	SpoofChk  string `json:"spoofChk,omitempty"`  // "on" or "off"
+	Trust     string `json:"trust,omitempty"`     // "on" or "off"
+	MaxTxRate *int   `json:"maxTxRate,omitempty"` // in Mb/s; 0: no limit
+	MinTxRate *int   `json:"minTxRate,omitempty"` // in Mb/s; 0: none promised
+	// Of the CNI plugin: panic, error, warning, info, debug.
 	LogLevel    string `json:"logLevel,omitempty"`
-	LogFilePath string `json:"logFile,omitempty"`
+	LogFilePath string `json:"logFile,omitempty"` // of the CNI plugin, on the node
 }
 
 // SriovNetworkPoolConfig says of a group of nodes how many may drain at a time, and their RDMA namespace mode.
 type SriovNetworkPoolConfig struct {
 	TypeMeta
-	Metadata ObjectMeta `json:"metadata"`
-	Spec     PoolSpec   `json:"spec"`
+	Metadata ObjectMeta `json:"metadata"` // name and namespace
+	Spec     PoolSpec   `json:"spec"`     // which nodes, and how they drain
 }
 
 // PoolSpec is the specification of a pool.
@@ -136,23 +138,31 @@ type PoolSpec struct {
 // SriovOperatorConfig configures the operator; only the one named "default" counts.
 type SriovOperatorConfig struct {
 	TypeMeta
-	Metadata ObjectMeta         `json:"metadata"`
-	Spec     OperatorConfigSpec `json:"spec"`
+	Metadata ObjectMeta         `json:"metadata"` // name and namespace
+	Spec     OperatorConfigSpec `json:"spec"`     // the settings
 }
 
-// OperatorConfigSpec is the specification of a SriovOperatorConfig.
+// OperatorConfigSpec is the specification of a [SriovOperatorConfig].
 type OperatorConfigSpec struct {
+	// Nodes that the daemon runs on.
 	ConfigDaemonNodeSelector map[string]string `json:"configDaemonNodeSelector,omitempty"`
 	ConfigDaemonEnvVars      map[string]string `json:"configDaemonEnvVars,omitempty"` // not in v1.6.0
-	EnableInjector           *bool             `json:"enableInjector,omitempty"`
-	EnableOperatorWebhook    *bool             `json:"enableOperatorWebhook,omitempty"`
-	EnableOvsOffload         *bool             `json:"enableOvsOffload,omitempty"`
-	LogLevel                 *int              `json:"logLevel,omitempty"` // 0 to 2
-	DisableDrain             *bool             `json:"disableDrain,omitempty"`
-	ConfigurationMode        string            `json:"configurationMode,omitempty"` // daemon or systemd
-	UseCDI                   *bool             `json:"useCDI,omitempty"`
-	DisablePlugins           []string          `json:"disablePlugins,omitempty"`
-	FeatureGates             map[string]bool   `json:"featureGates,omitempty"`
+	// A webhook puts VFs into pods' resources by their networks.
+	EnableInjector *bool `json:"enableInjector,omitempty"`
+	// Webhooks check and complete policies.
+	EnableOperatorWebhook *bool `json:"enableOperatorWebhook,omitempty"`
+	// Hardware offload of Open vSwitch.
+	EnableOvsOffload *bool `json:"enableOvsOffload,omitempty"`
+	LogLevel         *int  `json:"logLevel,omitempty"` // 0 to 2
+	// Change nodes without draining them.
+	DisableDrain      *bool  `json:"disableDrain,omitempty"`
+	ConfigurationMode string `json:"configurationMode,omitempty"` // daemon or systemd
+	// The device plugin uses the container device interface.
+	UseCDI *bool `json:"useCDI,omitempty"`
+	// Plugins of the daemon to leave out.
+	DisablePlugins []string `json:"disablePlugins,omitempty"`
+	// By name.
+	FeatureGates map[string]bool `json:"featureGates,omitempty"`
 }
 
 // SriovNetworkNodeState is what the operator's daemon found on a node, and what it should make of it.
@@ -166,39 +176,43 @@ type SriovNetworkNodeState struct {
 
 // NodeStateSpec is what the operator wants of a node: what its policies make together.
 type NodeStateSpec struct {
-	Interfaces []InterfaceSpec `json:"interfaces,omitempty"`
-	System     NodeStateSystem `json:"system,omitzero"`
+	Interfaces []InterfaceSpec `json:"interfaces,omitempty"` // PFs to change
+	System     NodeStateSystem `json:"system,omitzero"`      // settings of the whole node
 }
 
 // InterfaceSpec is what the operator wants of a PF.
 type InterfaceSpec struct {
-	Name              string    `json:"name,omitempty"`
-	PciAddress        string    `json:"pciAddress"`
-	NumVfs            int       `json:"numVfs,omitempty"`
-	Mtu               int       `json:"mtu,omitempty"`
-	LinkType          string    `json:"linkType,omitempty"`
+	Name       string `json:"name,omitempty"`   // network device of the PF
+	PciAddress string `json:"pciAddress"`       // 0000:3b:00.0
+	NumVfs     int    `json:"numVfs,omitempty"` // VFs to make
+	// In bytes, of PF and VFs; 0: as it is.
+	Mtu int `json:"mtu,omitempty"`
+	// LinkType is eth, ETH, ib or IB; "": as it is.
+	LinkType string `json:"linkType,omitempty"`
+	// ESwitchMode is legacy or switchdev; "": as it is.
 	ESwitchMode       string    `json:"eSwitchMode,omitempty"`
-	ExternallyManaged bool      `json:"externallyManaged,omitempty"`
-	VfGroups          []VFGroup `json:"vfGroups,omitempty"`
+	ExternallyManaged bool      `json:"externallyManaged,omitempty"` // others make the VFs
+	VfGroups          []VFGroup `json:"vfGroups,omitempty"`          // each of one policy
 }
 
 // VFGroup is a range of VFs with one resource. VfRange is "0-7".
 type VFGroup struct {
-	ResourceName string `json:"resourceName,omitempty"`
-	DeviceType   string `json:"deviceType,omitempty"`
-	VfRange      string `json:"vfRange,omitempty"`
-	PolicyName   string `json:"policyName,omitempty"`
-	Mtu          int    `json:"mtu,omitempty"`
-	IsRdma       bool   `json:"isRdma,omitempty"`
-	VdpaType     string `json:"vdpaType,omitempty"`
+	ResourceName string `json:"resourceName,omitempty"` // without the operator's prefix
+	DeviceType   string `json:"deviceType,omitempty"`   // netdevice or vfio-pci
+	VfRange      string `json:"vfRange,omitempty"`      // first and last VF, from 0
+	PolicyName   string `json:"policyName,omitempty"`   // the policy that asked for it
+	Mtu          int    `json:"mtu,omitempty"`          // in bytes; 0: as it is
+	IsRdma       bool   `json:"isRdma,omitempty"`       // pods get the RDMA device too
+	VdpaType     string `json:"vdpaType,omitempty"`     // virtio or vhost; "" for none
 }
 
 // NodeStateStatus is what was found.
 type NodeStateStatus struct {
-	Interfaces    []Interface     `json:"interfaces,omitempty"`
-	SyncStatus    string          `json:"syncStatus,omitempty"` // Succeeded, Failed or InProgress
-	LastSyncError string          `json:"lastSyncError,omitempty"`
-	System        NodeStateSystem `json:"system,omitzero"`
+	Interfaces    []Interface `json:"interfaces,omitempty"`    // PFs that the daemon found
+	SyncStatus    string      `json:"syncStatus,omitempty"`    // Succeeded, Failed or InProgress
+	LastSyncError string      `json:"lastSyncError,omitempty"` // of a SyncStatus Failed
+	// Settings of the whole node as they are.
+	System NodeStateSystem `json:"system,omitzero"`
 }
 
 // NodeStateSystem holds settings of the whole node.
@@ -209,37 +223,44 @@ type NodeStateSystem struct {
 // Interface is a PF as the daemon found it. It lists network cards of supported models with a driver and a network
 // device: an InfiniBand card without ib_ipoib is absent.
 type Interface struct {
-	Name              string   `json:"name,omitempty"`
-	AltNames          []string `json:"altNames,omitempty"`
-	Mac               string   `json:"mac,omitempty"`
-	Driver            string   `json:"driver,omitempty"`
-	PciAddress        string   `json:"pciAddress"`
-	Vendor            string   `json:"vendor,omitempty"`
-	DeviceID          string   `json:"deviceID,omitempty"`
-	Mtu               int      `json:"mtu,omitempty"`
-	NumVfs            int      `json:"numVfs,omitempty"`
-	TotalVfs          int      `json:"totalvfs,omitempty"`
-	LinkSpeed         string   `json:"linkSpeed,omitempty"`
-	LinkType          string   `json:"linkType,omitempty"` // ETH or IB
-	LinkAdminState    string   `json:"linkAdminState,omitempty"`
-	ESwitchMode       string   `json:"eSwitchMode,omitempty"`
-	ExternallyManaged bool     `json:"externallyManaged,omitempty"`
-	NetFilter         string   `json:"netFilter,omitempty"`
-	VFs               []VF     `json:"Vfs,omitempty"` // with a capital V in the API
+	Name     string   `json:"name,omitempty"`     // network device: ens1f0np0
+	AltNames []string `json:"altNames,omitempty"` // alternative names of it
+	Mac      string   `json:"mac,omitempty"`      // its link-layer address
+	// Of the PCI function: mlx5_core.
+	Driver     string `json:"driver,omitempty"`
+	PciAddress string `json:"pciAddress"` // 0000:3b:00.0
+	// PCI ID, four hexadecimal digits: 15b3
+	Vendor string `json:"vendor,omitempty"`
+	// PCI ID, four hexadecimal digits: 1021
+	DeviceID string `json:"deviceID,omitempty"`
+	Mtu      int    `json:"mtu,omitempty"` // in bytes
+	// NumVfs is sriov_numvfs: VFs that there are.
+	NumVfs int `json:"numVfs,omitempty"`
+	// TotalVfs is sriov_totalvfs: VFs that the firmware admits.
+	TotalVfs  int    `json:"totalvfs,omitempty"`
+	LinkSpeed string `json:"linkSpeed,omitempty"` // as "400000 Mb/s"
+	LinkType  string `json:"linkType,omitempty"`  // ETH or IB
+	// Up or down, as the administrator has set it.
+	LinkAdminState    string `json:"linkAdminState,omitempty"`
+	ESwitchMode       string `json:"eSwitchMode,omitempty"`       // legacy or switchdev
+	ExternallyManaged bool   `json:"externallyManaged,omitempty"` // others made the VFs
+	// On virtual platforms: the network that it is in.
+	NetFilter string `json:"netFilter,omitempty"`
+	VFs       []VF   `json:"Vfs,omitempty"` // with a capital V in the API
 }
 
-// VF is a virtual function of an Interface.
+// VF is a virtual function of an [Interface].
 type VF struct {
-	VfID       int    `json:"vfID"`
-	Name       string `json:"name,omitempty"`
-	Mac        string `json:"mac,omitempty"`
-	Assigned   string `json:"assigned,omitempty"`
-	Driver     string `json:"driver,omitempty"`
-	PciAddress string `json:"pciAddress"`
-	Vendor     string `json:"vendor,omitempty"`
-	DeviceID   string `json:"deviceID,omitempty"`
-	Vlan       int    `json:"Vlan,omitempty"`
-	Mtu        int    `json:"mtu,omitempty"`
-	GUID       string `json:"guid,omitempty"`
-	VdpaType   string `json:"vdpaType,omitempty"`
+	VfID       int    `json:"vfID"`               // its number, from 0
+	Name       string `json:"name,omitempty"`     // network device; "" while a pod has it
+	Mac        string `json:"mac,omitempty"`      // its link-layer address
+	Assigned   string `json:"assigned,omitempty"` // who has it, where the daemon tells
+	Driver     string `json:"driver,omitempty"`   // of the PCI function
+	PciAddress string `json:"pciAddress"`         // 0000:3b:00.2
+	Vendor     string `json:"vendor,omitempty"`   // PCI ID, four hexadecimal digits
+	DeviceID   string `json:"deviceID,omitempty"` // PCI ID, four hexadecimal digits
+	Vlan       int    `json:"Vlan,omitempty"`     // tag; 0 for none
+	Mtu        int    `json:"mtu,omitempty"`      // in bytes
+	GUID       string `json:"guid,omitempty"`     // on InfiniBand: of the port
+	VdpaType   string `json:"vdpaType,omitempty"` // virtio or vhost; "" for none
 }

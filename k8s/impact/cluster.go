@@ -82,8 +82,8 @@ func (m *model) assumeWebhook() {
 	sortPolicies(m.withWebhook)
 }
 
-// PolicyNames returns the names of all policies that Options.Delete may name: those of the manifests, of the cluster, and those that
-// states of nodes name. They are sorted.
+// PolicyNames returns the names of all policies that [Options.Delete] may name: those of the
+// manifests, of the cluster, and those that states of nodes name. They are sorted.
 func PolicyNames(in Input) []string {
 	m := &model{in: in}
 	m.gatherNodes()

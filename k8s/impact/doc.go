@@ -11,9 +11,11 @@
 // compare it with what the node has (generic.go, mellanox.go, system.go; pkg/plugins), and pools say how many nodes may drain
 // at a time (rounds.go; controllers/drain_controller_helper.go).
 //
-// What neither a SriovNetworkNodeState nor a snapshot records stays open: a Reason that is Open says what decides, and a Node's
-// Worst is what it can come to. The firmware's NUM_OF_VFS is such a thing unless the output of mstconfig is at hand; where what sysfs
-// says, sriov_totalvfs, stands for it, the Assumptions of the report say so.
+// What neither a SriovNetworkNodeState nor a snapshot records stays open: a [Reason] that is Open
+// says what decides, and a [Node]'s Worst is what it can come to. The firmware's NUM_OF_VFS is such
+// a thing unless the output of mstconfig is at hand; where what sysfs says, sriov_totalvfs, stands
+// for it, the Assumptions of the report say so.
 //
-// Run is a function of its input, keeps nothing and may be called by several goroutines. It never panics on input.
+// [Run] is a function of its input, keeps nothing and may be called by several goroutines. It never
+// panics on input.
 package impact

@@ -1,7 +1,7 @@
 package impact
 
-// Schema is the version of the JSON form of a Report. A field may be added within a version; one that is removed or
-// changes its meaning makes a new one.
+// Schema is the version of the JSON form of a [Report]. A field may be added within a version; one
+// that is removed or changes its meaning makes a new one.
 const Schema = "rdmakit.k8simpact/v1"
 
 // Action is what happens to a node, or because of a card or a setting.
@@ -42,9 +42,9 @@ func worse(a, b Action) Action {
 
 // Report is the outcome of a run. It is plain data.
 type Report struct {
-	Schema string   `json:"schema"`
-	Files  []string `json:"files"` // what is applied
-	Counts Counts   `json:"counts"`
+	Schema string   `json:"schema"` // name and version of this form
+	Files  []string `json:"files"`  // what is applied
+	Counts Counts   `json:"counts"` // of Nodes
 	// Nodes stand by name.
 	Nodes []Node `json:"nodes"`
 	// Pools are those that nodes belong to, by name; the last has the nodes of no pool.
@@ -65,10 +65,10 @@ type Report struct {
 
 // Counts are numbers of nodes, but for Ignored.
 type Counts struct {
-	Nothing int `json:"nothing"`
-	Disrupt int `json:"disrupt"`
-	Drain   int `json:"drain"`
-	Reboot  int `json:"reboot"`
+	Nothing int `json:"nothing"` // nodes where nothing happens
+	Disrupt int `json:"disrupt"` // nodes whose VFs change under running pods
+	Drain   int `json:"drain"`   // nodes that drain
+	Reboot  int `json:"reboot"`  // nodes that reboot
 	// Open counts nodes for which it may come to worse.
 	Open int `json:"open"`
 	// Failing counts nodes on which the operator will refuse what is wanted.
@@ -81,8 +81,8 @@ type Counts struct {
 
 // Node is the forecast for a node.
 type Node struct {
-	Name   string `json:"name"`
-	Action Action `json:"action"`
+	Name   string `json:"name"`   // as the cluster has it
+	Action Action `json:"action"` // what the change leads to, as far as is known
 	// Worst is what it may come to, depending on what isn't known; otherwise the same as Action.
 	Worst Action `json:"worst"`
 	// Pool is the SriovNetworkPoolConfig of the node, "" for none.
@@ -95,7 +95,7 @@ type Node struct {
 	Cards []Card `json:"cards,omitempty"`
 	// Failures say what the operator will refuse.
 	Failures []string `json:"failures,omitempty"`
-	// Unknown says what can't be told, and why.
+	// Unknown says what can't be known, and why.
 	Unknown []string `json:"unknown,omitempty"`
 	// Notes are worth knowing and change nothing.
 	Notes []string `json:"notes,omitempty"`
@@ -103,12 +103,12 @@ type Node struct {
 
 // Card is the forecast for a PF.
 type Card struct {
-	Address  string `json:"address"`
-	Netdev   string `json:"netdev,omitempty"`
-	Vendor   string `json:"vendor,omitempty"`
-	DeviceID string `json:"deviceID,omitempty"`
-	Action   Action `json:"action"`
-	Now      Now    `json:"now"`
+	Address  string `json:"address"`            // 0000:3b:00.0
+	Netdev   string `json:"netdev,omitempty"`   // network device, "" for none
+	Vendor   string `json:"vendor,omitempty"`   // PCI ID, four hexadecimal digits
+	DeviceID string `json:"deviceID,omitempty"` // PCI ID, four hexadecimal digits
+	Action   Action `json:"action"`             // what the card alone would lead to
+	Now      Now    `json:"now"`                // what it has today
 	// Wanted is what the policies want together, nil where none selects the PF.
 	Wanted *Wanted `json:"wanted,omitempty"`
 	// Policies are those that select the PF, in the order in which the operator applies them: the last one decides.
@@ -118,7 +118,7 @@ type Card struct {
 
 // Now is what a PF has today.
 type Now struct {
-	VFs int `json:"vfs"`
+	VFs int `json:"vfs"` // sriov_numvfs of sysfs
 	// TotalVFs is sriov_totalvfs of sysfs.
 	TotalVFs int `json:"totalVFs"`
 	// FirmwareVFs is what the firmware's settings give, nil where no output of mstconfig tells.
@@ -130,8 +130,8 @@ type Now struct {
 
 // Wanted is the setting of a PF that policies make together.
 type Wanted struct {
-	VFs int `json:"vfs"`
-	MTU int `json:"mtu,omitempty"`
+	VFs int `json:"vfs"`           // how many
+	MTU int `json:"mtu,omitempty"` // in bytes, 0 where no policy names one
 	// VFsFrom and MTUFrom name the policy whose figure counts, which need not be the one that decides the rest.
 	VFsFrom           string  `json:"vfsFrom"`
 	MTUFrom           string  `json:"mtuFrom,omitempty"`
@@ -143,19 +143,19 @@ type Wanted struct {
 
 // Group is a range of VFs with one resource.
 type Group struct {
-	Resource   string `json:"resource"`
-	Policy     string `json:"policy"`
-	First      int    `json:"first"`
-	Last       int    `json:"last"`
-	DeviceType string `json:"deviceType,omitempty"`
-	MTU        int    `json:"mtu,omitempty"`
-	RDMA       bool   `json:"rdma,omitempty"`
-	VdpaType   string `json:"vdpaType,omitempty"`
+	Resource   string `json:"resource"`             // resource name, without the operator's prefix
+	Policy     string `json:"policy"`               // the policy that asks for it
+	First      int    `json:"first"`                // first VF, from 0
+	Last       int    `json:"last"`                 // last VF, itself included
+	DeviceType string `json:"deviceType,omitempty"` // netdevice or vfio-pci
+	MTU        int    `json:"mtu,omitempty"`        // in bytes, 0 where the policy names none
+	RDMA       bool   `json:"rdma,omitempty"`       // pods get the RDMA device too
+	VdpaType   string `json:"vdpaType,omitempty"`   // virtio or vhost, "" for none
 }
 
 // Applied is a policy at work on a PF.
 type Applied struct {
-	Policy string `json:"policy"`
+	Policy string `json:"policy"` // name of the policy
 	// Priority is what the operator reads, nil for a policy that only a state names.
 	Priority *int `json:"priority,omitempty"`
 	// Effect is decides, shares (its VFs stay its own), or overridden.
@@ -164,17 +164,17 @@ type Applied struct {
 
 // Effects of a policy on a PF.
 const (
-	EffectDecides    = "decides"
-	EffectShares     = "shares"
-	EffectOverridden = "overridden"
+	EffectDecides    = "decides"    // the last one: its settings count for the PF
+	EffectShares     = "shares"     // keeps VFs of its own beside those of the last one
+	EffectOverridden = "overridden" // nothing is left of it
 )
 
 // Reason is why something happens, or may.
 type Reason struct {
-	ID     ReasonID `json:"id"`
-	Action Action   `json:"action"`
-	Text   string   `json:"text"`
-	// Open tells that it depends on what isn't known; Text says on what.
+	ID     ReasonID `json:"id"`     // stable
+	Action Action   `json:"action"` // what it leads to
+	Text   string   `json:"text"`   // for a person
+	// Open reports whether it depends on what isn't known; Text says on what.
 	Open bool `json:"open,omitempty"`
 	// Held says why it doesn't happen with this change, "" where it does.
 	Held string `json:"held,omitempty"`
@@ -184,7 +184,7 @@ type Reason struct {
 
 // Avoid is a change to the manifests, or to the node beforehand.
 type Avoid struct {
-	Change string `json:"change"`
+	Change string `json:"change"` // what to write instead, or what to do first
 	// Leaves is what the card, or for reasons of the node the node, still needs with it.
 	Leaves Action `json:"leaves"`
 	// Also are the other nodes that the policies of the change apply to and that have no need of it: it changes them as well.

@@ -25,7 +25,8 @@ type Input struct {
 type Options struct {
 	// OperatorNamespace is where the SR-IOV operator runs; "": that of the SriovOperatorConfig, or of the states.
 	OperatorNamespace string
-	// Prune tells that the policies among the manifests are all that will be: others are removed.
+	// Prune reports whether the policies among the manifests are all that will be: others are
+	// removed.
 	Prune bool
 	// Delete names policies that are removed; those among the manifests aren't applied. PolicyNames has those that there are.
 	Delete []string

@@ -21,25 +21,29 @@ import (
 
 // Kinds of IPAM plugins, as type has them.
 const (
-	TypeWhereabouts = "whereabouts"
-	TypeHostLocal   = "host-local"
-	TypeStatic      = "static"
+	TypeWhereabouts = "whereabouts" // addresses unique in the cluster
+	TypeHostLocal   = "host-local"  // addresses unique on each node only
+	TypeStatic      = "static"      // addresses as they are written
 )
 
 // Config are the fields of whereabouts, host-local and static that matter to addresses.
 type Config struct {
-	Type        string   `json:"type"`
-	Range       string   `json:"range,omitempty"` // CIDR, or START-END/LENGTH
-	RangeStart  string   `json:"range_start,omitempty"`
-	RangeEnd    string   `json:"range_end,omitempty"`
-	Exclude     []string `json:"exclude,omitempty"` // CIDRs
-	Gateway     string   `json:"gateway,omitempty"`
-	Routes      []Route  `json:"routes,omitempty"`
-	IPRanges    []Range  `json:"ipRanges,omitempty"`
-	NetworkName string   `json:"network_name,omitempty"` // pools of one name share their addresses
-	Subnet      string   `json:"subnet,omitempty"`       // host-local
-	LocalStart  string   `json:"rangeStart,omitempty"`   // host-local
-	LocalEnd    string   `json:"rangeEnd,omitempty"`     // host-local
+	// Of the plugin: one of the constants, or another.
+	Type  string `json:"type"`
+	Range string `json:"range,omitempty"` // CIDR, or START-END/LENGTH
+	// Of whereabouts: first address, within Range.
+	RangeStart string `json:"range_start,omitempty"`
+	// Of whereabouts: last address, within Range.
+	RangeEnd string   `json:"range_end,omitempty"`
+	Exclude  []string `json:"exclude,omitempty"` // CIDRs
+	Gateway  string   `json:"gateway,omitempty"` // that the pod gets
+	Routes   []Route  `json:"routes,omitempty"`  // that the pod gets
+	// Of whereabouts: an interface gets an address of each.
+	IPRanges    []Range `json:"ipRanges,omitempty"`
+	NetworkName string  `json:"network_name,omitempty"` // pools of one name share their addresses
+	Subnet      string  `json:"subnet,omitempty"`       // host-local
+	LocalStart  string  `json:"rangeStart,omitempty"`   // host-local
+	LocalEnd    string  `json:"rangeEnd,omitempty"`     // host-local
 	// LocalRanges are host-local's: of each list an interface gets one address.
 	LocalRanges [][]LocalRange `json:"ranges,omitempty"`
 	// Addresses are static's: an interface gets all of them. whereabouts adds them to its own.
@@ -48,10 +52,12 @@ type Config struct {
 
 // Range is a range with its bounds.
 type Range struct {
-	Range      string   `json:"range"`
-	RangeStart string   `json:"range_start,omitempty"`
-	RangeEnd   string   `json:"range_end,omitempty"`
-	Exclude    []string `json:"exclude,omitempty"`
+	Range      string `json:"range"`                 // CIDR, or START-END/LENGTH
+	RangeStart string `json:"range_start,omitempty"` // first address, "": that of the range
+	// Last address, itself included; "": that of the range.
+	RangeEnd string `json:"range_end,omitempty"`
+	// CIDRs or addresses within it that pods don't get
+	Exclude []string `json:"exclude,omitempty"`
 	// Gateway is that of the range, where it has one of its own.
 	Gateway string `json:"-"`
 	// Of is the plugin in whose fields the range stands.
@@ -60,22 +66,23 @@ type Range struct {
 
 // LocalRange is a range of host-local.
 type LocalRange struct {
-	Subnet     string `json:"subnet"`
-	RangeStart string `json:"rangeStart,omitempty"`
-	RangeEnd   string `json:"rangeEnd,omitempty"`
-	Gateway    string `json:"gateway,omitempty"`
+	Subnet     string `json:"subnet"`               // CIDR
+	RangeStart string `json:"rangeStart,omitempty"` // first address, "": that of the subnet
+	// Last address, itself included; "": that of the subnet.
+	RangeEnd string `json:"rangeEnd,omitempty"`
+	Gateway  string `json:"gateway,omitempty"` // router of the subnet
 }
 
 // Address is a fixed address with its mask, as 192.168.0.7/24.
 type Address struct {
-	Address string `json:"address"`
-	Gateway string `json:"gateway,omitempty"`
+	Address string `json:"address"`           // with its length
+	Gateway string `json:"gateway,omitempty"` // for routes that name none
 }
 
 // Route is a route that the pod gets.
 type Route struct {
-	Dst string `json:"dst"`
-	GW  string `json:"gw,omitempty"`
+	Dst string `json:"dst"`          // CIDR of the destination
+	GW  string `json:"gw,omitempty"` // router, "": the plugin's gateway
 }
 
 // Ranges returns all ranges, that of the top included; a fixed address is a range of one.
@@ -126,8 +133,10 @@ func (c Config) JSON() (string, error) {
 // ErrUnusable is the error of a range in which network and broadcast address leave nothing.
 var ErrUnusable = errors.New("no usable address")
 
-// Parse reads a range: a CIDR, or START-END/LENGTH, beside which bounds of their own don't count. Bounds outside of the CIDR, and a start behind the end, are passed
-// over as whereabouts does; so are exclusions that are neither a CIDR nor an address. A range without a usable address is ErrUnusable.
+// Parse reads a range: a CIDR, or START-END/LENGTH, beside which bounds of their own don't count.
+// Bounds outside of the CIDR, and a start behind the end, are passed over as whereabouts does; so
+// are exclusions that are neither a CIDR nor an address. A range without a usable address is
+// [ErrUnusable].
 func Parse(r Range) (Span, error) {
 	var s Span
 	text := r.Range
@@ -171,6 +180,6 @@ func ParseExclude(text string) (netip.Prefix, error) {
 
 // Reserved is a range of addresses with its use: "pods", "services", "hosts".
 type Reserved struct {
-	Use    string
-	Prefix netip.Prefix
+	Use    string       // what for
+	Prefix netip.Prefix // the range
 }

@@ -9,9 +9,9 @@ import (
 
 // Span is a range of addresses as whereabouts understands it.
 type Span struct {
-	Prefix      netip.Prefix
-	First, Last netip.Addr // that pods may get, exclusions aside
-	Exclude     []netip.Prefix
+	Prefix      netip.Prefix   // the whole range
+	First, Last netip.Addr     // that pods may get, exclusions aside
+	Exclude     []netip.Prefix // what pods don't get
 }
 
 // Size counts the addresses that pods may get.

@@ -5,8 +5,8 @@ import (
 	launchlint "github.com/rdmakit/rdmakit/launch/lint"
 )
 
-// Schema is the version of the JSON form of a Report. A field may be added within a version; one that is removed or
-// changes its meaning makes a new one.
+// Schema is the version of the JSON form of a [Report]. A field may be added within a version; one
+// that is removed or changes its meaning makes a new one.
 const Schema = "rdmakit.k8slint/v1"
 
 // Severity says how bad a finding is. It has the words of package launch/lint.
@@ -21,9 +21,9 @@ const (
 
 // Report is the outcome of a run. It is plain data.
 type Report struct {
-	Schema string            `json:"schema"`
-	Files  []string          `json:"files"`
-	Counts launchlint.Counts `json:"counts"`
+	Schema string            `json:"schema"` // name and version of this form
+	Files  []string          `json:"files"`  // that were read
+	Counts launchlint.Counts `json:"counts"` // of Findings
 	// Objects are the objects that were judged.
 	Objects []Judged `json:"objects"`
 	// Nodes are the names of the nodes that the manifests were held to.
@@ -38,19 +38,19 @@ type Report struct {
 
 // Judged is an object that was judged.
 type Judged struct {
-	Object string `json:"object"` // "SriovNetwork sriov/rail0"
-	File   string `json:"file"`
-	Line   int    `json:"line,omitempty"`
+	Object string `json:"object"`         // "SriovNetwork sriov/rail0"
+	File   string `json:"file"`           // where it stands
+	Line   int    `json:"line,omitempty"` // its first, from 1
 }
 
 // Finding is what a rule says about a place.
 type Finding struct {
-	Rule     string   `json:"rule"`
-	Severity Severity `json:"severity"`
+	Rule     string   `json:"rule"`             // ID of the rule
+	Severity Severity `json:"severity"`         // how bad it is
 	Object   string   `json:"object,omitempty"` // as in Judged, "" for a text that is no object
 	Path     string   `json:"path,omitempty"`   // spec.nicSelector.pfNames[0]
 	Value    string   `json:"value,omitempty"`  // what stands there, shortened
-	File     string   `json:"file"`
+	File     string   `json:"file"`             // where it stands
 	Line     int      `json:"line,omitempty"`   // from 1
 	Column   int      `json:"column,omitempty"` // from 1, in characters
 	Length   int      `json:"length,omitempty"` // of what is meant on that line, in characters
@@ -69,7 +69,7 @@ type Finding struct {
 // Evidence is something else that the finding rests on: another place, or a fact about a node.
 type Evidence struct {
 	Place string `json:"place"` // "policy.yaml:12", "node gpu-00"
-	Text  string `json:"text"`
+	Text  string `json:"text"`  // what is there
 }
 
 // Place returns "file:line:column" as far as it is known.

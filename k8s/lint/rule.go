@@ -12,7 +12,7 @@ type Rule struct {
 	Severity Severity `json:"severity"`
 	// Kinds are the kinds of objects that the rule judges; none: any text.
 	Kinds []string `json:"kinds,omitempty"`
-	// Nodes tells that the rule says nothing unless nodes are known.
+	// Nodes reports whether the rule needs to know nodes; without any it says nothing.
 	Nodes bool `json:"nodes,omitempty"`
 	// Explanation tells what the API server, the operator or the CNI plugins make of it.
 	Explanation string `json:"explanation"`

@@ -11,7 +11,7 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
 
-// Input is what Run judges.
+// Input is what [Run] judges.
 type Input struct {
 	// Manifests are judged.
 	Manifests *manifest.Set

@@ -9,17 +9,17 @@ import (
 
 // Misfit is a value whose type is not the one that a field takes.
 type Misfit struct {
-	Path []any
-	At   Region
-	Want string
-	Got  *Value
+	Path []any  // to the value: field names and, in lists, indexes
+	At   Region // where the value stands
+	Want string // type that the field takes, in words
+	Got  *Value // the value
 }
 
 // Decode fills a struct with JSON tags from the object. What doesn't fit is left out or, where a text is wanted and a
 // number or truth stands there, taken as it is written; the misfits say where. Fields that the struct hasn't are passed over.
 func (o *Object) Decode(into any) []Misfit { return o.Root.Decode(into) }
 
-// Decode is that of Object for a part of it.
+// Decode is that of [Object] for a part of it.
 func (v *Value) Decode(into any) []Misfit {
 	d := &decoder{}
 	target := reflect.ValueOf(into)

@@ -11,15 +11,16 @@
 // A file may hold several documents of YAML, several values of JSON, and Lists. A document that can't be read is a
 // problem with an explanation, and the others are read all the same. Aliases and merge keys are resolved.
 //
-// What comes from outside is bounded: MaxFile bytes, MaxObjects objects, MaxDepth levels, and a number of values that
-// grows with the size of the file, whatever aliases stand for. Nothing panics.
+// What comes from outside is bounded: [MaxFile] bytes, [MaxObjects] objects, [MaxDepth] levels, and
+// a number of values that grows with the size of the file, whatever aliases stand for. Nothing
+// panics.
 //
-// A Set does not change after Parse; several goroutines may read it.
+// A [Set] does not change after [Parse]; several goroutines may read it.
 package manifest
 
 // Bounds on a file.
 const (
 	MaxFile    = 64 << 20 // bytes
-	MaxObjects = 20_000
-	MaxDepth   = 100
+	MaxObjects = 20_000   // in a file
+	MaxDepth   = 100      // levels of mappings and lists
 )

@@ -27,9 +27,9 @@ func (k Kind) String() string {
 
 // Pos is a place in a file; line and column count from 1, columns in characters. 0: unknown.
 type Pos struct {
-	File   string `json:"file"`
-	Line   int    `json:"line,omitempty"`
-	Column int    `json:"column,omitempty"`
+	File   string `json:"file"`             // as it was given or found
+	Line   int    `json:"line,omitempty"`   // from 1
+	Column int    `json:"column,omitempty"` // from 1, in characters
 }
 
 // String returns "file:line:column" as far as it is known.
@@ -43,19 +43,19 @@ func (p Pos) String() string {
 	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
 }
 
-// Region is a piece of a line: Length characters from Pos on.
+// Region is a piece of a line: Length characters from [Pos] on.
 type Region struct {
 	Pos
-	Length int
+	Length int // in characters, on the line of Pos
 }
 
 // Value is a value with its place.
 type Value struct {
-	Kind Kind
-	At   Region
+	Kind Kind   // null, mapping, list, or what kind of scalar
+	At   Region // where it begins
 	// Text is what a scalar says: without quotes, with escapes resolved.
 	Text string
-	// Quoted tells that a text stood in quotes or in a block.
+	// Quoted reports whether a text stood in quotes or in a block.
 	Quoted bool
 	// Fields are the entries of a mapping in their order, of duplicate keys the last.
 	Fields []Field
@@ -65,9 +65,9 @@ type Value struct {
 
 // Field is an entry of a mapping.
 type Field struct {
-	Key   string
+	Key   string // name of the field
 	At    Region // of the key
-	Value *Value
+	Value *Value // what it is set to
 }
 
 // Get returns the value of a key, nil where there is none.

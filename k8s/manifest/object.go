@@ -7,7 +7,7 @@ import (
 
 // Object is an object of Kubernetes.
 type Object struct {
-	File string
+	File string // where it stands
 	// Root is the whole object, a mapping.
 	Root       *Value
 	APIVersion string
@@ -20,11 +20,11 @@ type Object struct {
 
 // Problem is something that is wrong with the text of a file.
 type Problem struct {
-	At     Region
-	Type   ProblemType
-	Text   string // what is wrong
-	Remedy string // what to write instead, "" where nothing tells
-	Other  Pos    // the first of two equal keys
+	At     Region      // where
+	Type   ProblemType // what kind
+	Text   string      // what is wrong
+	Remedy string      // what to write instead, "" where nothing tells
+	Other  Pos         // the first of two equal keys
 }
 
 // ProblemType tells problems apart.
@@ -41,9 +41,9 @@ const (
 
 // Set is what files hold.
 type Set struct {
-	Files    []string
-	Objects  []*Object
-	Problems []Problem
+	Files    []string  // that were read, in order
+	Objects  []*Object // in the order of the files
+	Problems []Problem // in the order of the files
 	// Notes tell what Read left out or did not apply, by file.
 	Notes []string
 }

@@ -29,7 +29,7 @@ var (
 
 // Reader reads manifests from files. The zero value has no standard input and leaves out nothing.
 type Reader struct {
-	Stdin io.Reader
+	Stdin io.Reader // what the name "-" means; nil: there is none
 	// Exclude are patterns of package path for names, or for paths below a folder, that are left out of folders.
 	Exclude []string
 }
@@ -55,7 +55,7 @@ func (r Reader) Read(names []string) ([]*Set, error) {
 	return sets, errors.Join(in.errs...)
 }
 
-// Read is that of Reader for the first of the sets; a note names what only others hold.
+// Read is that of [Reader] for the first of the sets; a note names what only others hold.
 func Read(names []string, stdin io.Reader) (*Set, error) {
 	sets, err := Reader{Stdin: stdin}.Read(names)
 	set := sets[0]
@@ -194,7 +194,8 @@ func readFile(name string, stdin io.Reader) (*Set, error) {
 	return Parse(name, data), nil
 }
 
-// ReadFile reads a file, or stdin for "-": of one larger than MaxFile one byte more than that, so that Parse refuses it.
+// ReadFile reads a file, or stdin for "-": of one larger than [MaxFile] one byte more than that, so
+// that [Parse] refuses it.
 func ReadFile(name string, stdin io.Reader) ([]byte, error) {
 	label, in := name, stdin
 	if name == "-" {

@@ -13,7 +13,7 @@ import (
 
 // Difference is an object in which a plan and a folder differ.
 type Difference struct {
-	Object string `json:"object"`
+	Object string `json:"object"` // kind, namespace and name
 	// Change is added (in the plan only), removed (in the folder only) or changed.
 	Change string `json:"change"`
 	// File is where the folder has it.
@@ -23,16 +23,16 @@ type Difference struct {
 
 // FieldChange is a field that differs; "" stands for an absent one.
 type FieldChange struct {
-	Path string `json:"path"`
-	Old  string `json:"old"`
-	New  string `json:"new"`
+	Path string `json:"path"` // spec.nicSelector.rootDevices[0]
+	Old  string `json:"old"`  // in the folder
+	New  string `json:"new"`  // in the plan
 }
 
-// The changes of a Difference.
+// The changes of a [Difference].
 const (
-	ChangeAdded   = "added"
-	ChangeRemoved = "removed"
-	ChangeChanged = "changed"
+	ChangeAdded   = "added"   // in the plan only
+	ChangeRemoved = "removed" // in the folder only
+	ChangeChanged = "changed" // in both, with other fields
 )
 
 // Diff compares a plan with the manifests of a folder, object by object: comments, order and names of files don't count, nor do

@@ -12,7 +12,7 @@
 // a card or the fabric that it is on, comes from snapshots of the nodes; a node without one takes it from those that have the same cards
 // at the same addresses, and the plan says so. Otherwise it is not guessed.
 //
-// All of it is plain data; several goroutines may use a Plan that none of them changes.
+// All of it is plain data; several goroutines may use a [Plan] that none of them changes.
 package plan
 
 import (
@@ -23,10 +23,10 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/ipam"
 )
 
-// Schema is the version of the JSON form of a Plan.
+// Schema is the version of the JSON form of a [Plan].
 const Schema = "rdmakit.k8splan/v1"
 
-// Errors of Make, for callers that branch.
+// Errors of [Make], for callers that branch.
 var (
 	// ErrOptions is the cause where options contradict each other, or don't fit the cluster.
 	ErrOptions = errors.New("options don't fit")
@@ -36,9 +36,9 @@ var (
 
 // What stands where options say nothing.
 const (
-	DefaultOperatorNamespace = "sriov-network-operator"
-	DefaultNamespace         = "rdma"
-	DefaultImage             = "debian:stable-slim"
+	DefaultOperatorNamespace = "sriov-network-operator" // of the SR-IOV operator
+	DefaultNamespace         = "rdma"                   // of networks and pods
+	DefaultImage             = "debian:stable-slim"     // of the pods
 	// DefaultVFs is for cards whose firmware doesn't say how many VFs there shall be.
 	DefaultVFs = 8
 	// LabelKey is the label that nodes are given where none that they have tells them apart.
@@ -59,7 +59,7 @@ const (
 
 // Options say what nodes don't tell. The zero value plans with the compute cards, as many VFs as the firmware is set to.
 type Options struct {
-	Select Selection
+	Select Selection // which cards
 	// VFs is the number of VFs of each PF, 0: as the firmware has it.
 	VFs int
 	// MTU is that of VFs in bytes, 0: on Ethernet that of the ports, where all of a rail have the same; otherwise unchanged.
@@ -122,12 +122,12 @@ type Selection struct {
 	Nodes []string
 }
 
-// Plan is what Make made.
+// Plan is what [Make] made.
 type Plan struct {
-	Schema            string `json:"schema"`
-	OperatorNamespace string `json:"operatorNamespace"`
-	Namespace         string `json:"namespace"`
-	ResourcePrefix    string `json:"resourcePrefix"`
+	Schema            string `json:"schema"`            // name and version of this form
+	OperatorNamespace string `json:"operatorNamespace"` // where the SR-IOV operator runs
+	Namespace         string `json:"namespace"`         // where pods run
+	ResourcePrefix    string `json:"resourcePrefix"`    // in front of the rails' resources
 	// Groups are nodes that are equal in what is planned with, by their first node.
 	Groups []Group `json:"groups"`
 	Rails  []Rail  `json:"rails"`
@@ -143,8 +143,9 @@ type Plan struct {
 
 // Group are nodes that are equal in what is planned with.
 type Group struct {
-	Name         string            `json:"name"` // a, b …
-	Nodes        []string          `json:"nodes"`
+	Name  string   `json:"name"`  // a, b …
+	Nodes []string `json:"nodes"` // names, in natural order
+	// Labels that all of them have and no other node.
 	NodeSelector map[string]string `json:"nodeSelector"`
 	// Reason tells why these labels.
 	Reason string `json:"reason"`
@@ -152,9 +153,9 @@ type Group struct {
 
 // Rail is one network: a card of each node.
 type Rail struct {
-	Name     string `json:"name"`     // rail0, ib1-rail0
-	Resource string `json:"resource"` // rail0, ib1_rail0
-	LinkType string `json:"linkType"`
+	Name     string `json:"name"`             // rail0, ib1-rail0
+	Resource string `json:"resource"`         // rail0, ib1_rail0
+	LinkType string `json:"linkType"`         // ETH or IB
 	Fabric   string `json:"fabric,omitempty"` // subnet prefix and LID of the subnet manager
 	// Subnet has Addresses for pods; VFs need one each.
 	Subnet    netip.Prefix `json:"subnet"`
@@ -165,25 +166,25 @@ type Rail struct {
 
 // Member is the PF of a node on a rail.
 type Member struct {
-	Node    string `json:"node"`
-	Address string `json:"address"`
-	Netdev  string `json:"netdev"`
-	NumVFs  int    `json:"numVFs"` // planned
+	Node    string `json:"node"`    // name of the node
+	Address string `json:"address"` // of the PF: 0000:3b:00.0
+	Netdev  string `json:"netdev"`  // network device of the PF
+	NumVFs  int    `json:"numVFs"`  // planned
 }
 
 // Passed is a card that the plan leaves out.
 type Passed struct {
-	Node    string `json:"node"`
-	Address string `json:"address"`
-	Netdev  string `json:"netdev,omitempty"`
-	Reason  string `json:"reason"`
+	Node    string `json:"node"`             // name of the node
+	Address string `json:"address"`          // of the PF: 0000:3b:00.0
+	Netdev  string `json:"netdev,omitempty"` // network device, "" for none
+	Reason  string `json:"reason"`           // why, for a person
 }
 
 // Label is a label that nodes need first.
 type Label struct {
-	Key   string   `json:"key"`
-	Value string   `json:"value"`
-	Nodes []string `json:"nodes"`
+	Key   string   `json:"key"`   // of the label
+	Value string   `json:"value"` // of the label
+	Nodes []string `json:"nodes"` // names of those that need it
 }
 
 // File is an object, or another file.

@@ -31,8 +31,9 @@ type maker struct {
 	mtuNotes []string
 }
 
-// Make plans networks for the nodes of a cluster. The objects of the cluster tell what it has already. Errors are ErrOptions where the
-// options can't be met, and ErrNothing where no card is left; the Plan then has what was passed over.
+// Make plans networks for the nodes of a cluster. The objects of the cluster tell what it has
+// already. Errors are [ErrOptions] where the options can't be met, and [ErrNothing] where no card
+// is left; the [Plan] then has what was passed over.
 func Make(cluster source.Cluster, opts Options) (Plan, error) {
 	m := &maker{cluster: cluster, opts: opts, plan: &Plan{Schema: Schema, Groups: []Group{}, Rails: []Rail{}, Files: []File{}}}
 	if err := m.settle(); err != nil {

@@ -45,8 +45,9 @@ func (p Plan) Write(dir string) (written []string, err error) {
 
 func (f File) path(dir string) string { return filepath.Join(dir, filepath.FromSlash(f.Name)) }
 
-// RemoveStale removes the files that an earlier Write left in a folder and this plan hasn't, and returns their names; files of others
-// stay. Links and folders are not followed. A plan that was made without some of its nodes lacks their files: it has no business here.
+// RemoveStale removes the files that an earlier [Plan.Write] left in a folder and this plan hasn't,
+// and returns their names; files of others stay. Links and folders are not followed. A plan that
+// was made without some of its nodes has none of their files: it has no business here.
 func (p Plan) RemoveStale(dir string) (removed []string, err error) {
 	own := map[string]bool{}
 	for _, f := range p.Files {

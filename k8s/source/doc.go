@@ -4,13 +4,14 @@
 //	cluster, err := src.Cluster(ctx)
 //	for _, node := range cluster.Nodes { … }
 //
-// Files reads what is recorded: bundles and node trees (rdmactl snapshot), snapshots as JSON or YAML (rdmactl detect -o json), plans
-// (rdmactl k8s plan -o json) for the labels that they give, firmware settings (mstconfig -e -d ADDRESS q, in files named after their
-// node: gpu-00.txt), and manifests as kubectl get -o yaml prints them:
-// SriovNetworkNodeStates, Nodes, and whatever else is to be known as there. Several files about a node are joined by its name;
-// snapshots of different machines with one host name are a Problem. Another implementation may ask a running cluster.
+// [Files] reads what is recorded: bundles and node trees (rdmactl snapshot), snapshots as JSON or
+// YAML (rdmactl detect -o json), plans (rdmactl k8s plan -o json) for the labels that they give,
+// firmware settings (mstconfig -e -d ADDRESS q, in files named after their node: gpu-00.txt), and
+// manifests as kubectl get -o yaml prints them: SriovNetworkNodeStates, Nodes, and whatever else is
+// to be known as there. Several files about a node are joined by its name; snapshots of different
+// machines with one host name are a Problem. Another implementation may ask a running cluster.
 //
-// A Cluster is plain data; several goroutines may read it.
+// A [Cluster] is plain data; several goroutines may read it.
 package source
 
 import (
@@ -41,13 +42,13 @@ type Cluster struct {
 
 // Node is what is known of a node.
 type Node struct {
-	Name string
+	Name string // as the cluster has it
 	// Labels are nil where no Node object was given; then only kubernetes.io/hostname is known, by the name, and what is
 	// Promised. Otherwise they are those of all Node objects, and the promised ones that none of these has.
 	Labels map[string]string
 	// Promised are labels that a plan gives the node.
 	Promised map[string]string
-	// LabelOrigins are the files that told Labels and Promised, by key.
+	// LabelOrigins are the files that Labels and Promised come from, by key.
 	LabelOrigins map[string]string
 	// Allocatable is what pods may ask for, nil where no Node object was given.
 	Allocatable map[string]k8s.Quantity
@@ -70,7 +71,7 @@ type Node struct {
 	// HardwareIDs are PCI addresses with GUIDs and MAC addresses of the cards of a snapshot, by which two machines of one name are
 	// told apart: "0000:3b:00.0 b83f:d203:00a5:1000".
 	HardwareIDs []string
-	// Origins are the files that told.
+	// Origins are the files that all this comes from.
 	Origins []string
 }
 
@@ -86,7 +87,7 @@ type PF struct {
 	MTU              int
 	Driver           string
 	NumVFs           int // now
-	// VFsKnown tells that somebody counted, so that NumVFs and TotalVFs of 0 mean none.
+	// VFsKnown reports whether somebody counted, so that NumVFs and TotalVFs of 0 mean none.
 	VFsKnown bool
 	// TotalVFs is sriov_totalvfs: the most that there can be. For NVIDIA's cards it is the firmware's NUM_OF_VFS. 0: SR-IOV is
 	// off in the firmware, or the card can't.
@@ -109,8 +110,8 @@ type Fabric struct {
 	SMLID        uint16 // LID of its subnet manager, 0: none seen
 }
 
-// FirmwareVFs returns the number of VFs that the firmware is set to; false where it isn't the firmware that decides. Where Firmware
-// doesn't tell it, sriov_totalvfs stands for it.
+// FirmwareVFs returns the number of VFs that the firmware is set to; false where it isn't the
+// firmware that decides. Where [Firmware] doesn't tell it, sriov_totalvfs stands for it.
 func (p PF) FirmwareVFs() (int, bool) {
 	if p.Firmware != nil && p.Firmware.Current != nil {
 		return p.Firmware.Current.vfs(), true

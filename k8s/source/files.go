@@ -28,15 +28,15 @@ import (
 // ErrNoNode is the cause of the error where none of the files tells of a node.
 var ErrNoNode = errors.New("no node in it")
 
-// Files is a Source of recorded nodes and manifests.
+// Files is a [Source] of recorded nodes and manifests.
 type Files struct {
 	// Names are files, folders with such files, roots of nodes, and "-" for Stdin.
 	Names []string
 	Stdin io.Reader
 }
 
-// Cluster implements Source. Of a folder all files are read that could be nodes or manifests, and what is neither is
-// an error that names it.
+// Cluster implements [Source]. Of a folder all files are read that could be nodes or manifests, and
+// what is neither is an error that names it.
 func (f Files) Cluster(ctx context.Context) (Cluster, error) {
 	var c collector
 	var errs []error

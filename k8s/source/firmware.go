@@ -20,7 +20,8 @@ type Firmware struct {
 	Current *FirmwareSettings
 	// Next is in force after the next boot.
 	Next FirmwareSettings
-	// Whole tells that mstconfig was asked for all settings, so that the card doesn't have those that are absent.
+	// Whole reports whether mstconfig was asked for all settings, so that the card doesn't have
+	// those that are absent.
 	Whole bool
 }
 

@@ -135,8 +135,8 @@ func (p *PF) addPort(d *inventory.Device, port *inventory.Port) {
 
 // Link types as a SriovNetworkNodeState writes them.
 const (
-	LinkETH = "ETH"
-	LinkIB  = "IB"
+	LinkETH = "ETH" // Ethernet
+	LinkIB  = "IB"  // InfiniBand
 )
 
 func linkTypeOf(arphrd int) string {
@@ -176,7 +176,7 @@ func FromNodeState(state k8s.SriovNetworkNodeState, origin string) Node {
 	return n
 }
 
-// FromNode makes a node of its Node object, which knows no cards.
+// FromNode makes a node of its [Node] object, which knows no cards.
 func FromNode(node k8s.Node, origin string) Node {
 	n := Node{
 		Name: node.Metadata.Name, Labels: map[string]string{}, LabelOrigins: map[string]string{}, Origins: []string{origin},

@@ -14,11 +14,11 @@ import (
 
 // Selection is a PF of a node that a policy selects.
 type Selection struct {
-	Node *Node
-	PF   *PF
+	Node *Node // whose card it is
+	PF   *PF   // the card
 	// First and Last are the VFs that the policy means; Last is -1 for none.
 	First, Last int
-	// Maybe tells that labels of the node are not known.
+	// Maybe reports whether labels of the node are unknown.
 	Maybe bool
 }
 
@@ -98,9 +98,9 @@ func (p PF) VFs(spec k8s.PolicySpec) (first, last int, err error) {
 
 // PFName is an entry of pfNames: a network device, with a range of VFs or without.
 type PFName struct {
-	Name        string
-	Ranged      bool
-	First, Last int // VFs, from 0
+	Name        string // of the network device
+	Ranged      bool   // with #FIRST-LAST behind the name
+	First, Last int    // VFs, from 0
 }
 
 // PFNameOf returns the name in an entry of pfNames by which the operator selects PFs, whatever follows it.
