@@ -10,10 +10,10 @@ import (
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// Config says what to measure. Zero values are perftest's defaults: see Test.Defaults.
+// Config says what to measure. Zero values are perftest's defaults: see [Test.Defaults].
 type Config struct {
-	Test Test
-	Role perftest.Role
+	Test Test          // which test
+	Role perftest.Role // client or server
 
 	// Size of a message in bytes; 0 is 64 KiB for bandwidth and 2 for latency.
 	Size int
@@ -56,14 +56,14 @@ type Config struct {
 	Wait verbs.WaitMode
 	// StepTimeout bounds each step of the exchange; 0 is 30 seconds.
 	StepTimeout time.Duration
-	// ReportGbps tells the peer's report_gbits: the peer prints what it is told without
+	// ReportGbps tells the peer's report_gbits: the peer prints the figures as they come, without
 	// asking for the unit, which is MB/s by default.
 	ReportGbps bool
-	// Observer is told what goes on.
+	// Observer follows the run.
 	Observer Observer
 }
 
-// Observer is told what goes on while a test runs, by the goroutine that runs it.
+// Observer follows a test while it runs, in the goroutine that runs it.
 // Fields may be nil.
 type Observer struct {
 	// Prepared is called once own queue pairs exist, Connected with both ends.

@@ -20,7 +20,7 @@ func keepAlive() net.KeepAliveConfig {
 	return net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interval: 5 * time.Second, Count: 4}
 }
 
-// Dial connects to the server of a test. port 0 is DefaultPort.
+// Dial connects to the server of a test. port 0 is [DefaultPort].
 func Dial(ctx context.Context, host string, port int) (net.Conn, error) {
 	address, err := address(host, port)
 	if err != nil {
@@ -55,7 +55,7 @@ func Connect(ctx context.Context, host string, port int, waiting func()) (net.Co
 type Listener struct{ l net.Listener }
 
 // Listen begins to wait for clients on all addresses, or on host. port 0 is
-// DefaultPort.
+// [DefaultPort].
 func Listen(ctx context.Context, host string, port int) (*Listener, error) {
 	address, err := address(host, port)
 	if err != nil {

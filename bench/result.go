@@ -11,7 +11,7 @@ import (
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// Schema is the version of Result as JSON.
+// Schema is the version of [Result] as JSON.
 const Schema = "rdmakit.bench/v1"
 
 // ScaleSoftware is the scale of figures of an engine in user space.
@@ -19,10 +19,11 @@ const ScaleSoftware = "software, not line rate"
 
 // Result is the outcome of a run.
 type Result struct {
-	Schema string `json:"schema"`
+	Schema string `json:"schema"` // name and version of this form
 	Setup
+	// Of a bandwidth test, one for each size.
 	Bandwidth []BandwidthPoint `json:"bandwidth,omitempty"`
-	Latency   []LatencyPoint   `json:"latency,omitempty"`
+	Latency   []LatencyPoint   `json:"latency,omitempty"` // of a latency test, one for each size
 	// Counters are what the device counted during the run, its other users included;
 	// absent for a device that doesn't count.
 	Counters map[string]uint64 `json:"counters,omitempty"`
@@ -30,9 +31,9 @@ type Result struct {
 
 // Setup is what was measured, and between whom.
 type Setup struct {
-	Test   string `json:"test"`
-	Role   string `json:"role"`
-	Device string `json:"device"`
+	Test   string `json:"test"`   // perftest's name without its ib_: write_bw
+	Role   string `json:"role"`   // "client" or "server"
+	Device string `json:"device"` // of RDMA, on this end
 	// Scale is ScaleSoftware, or empty for hardware.
 	Scale           string     `json:"scale,omitempty"`
 	LinkLayer       string     `json:"linkLayer"`
@@ -53,12 +54,12 @@ type Setup struct {
 
 // Endpoint is one end of a queue pair.
 type Endpoint struct {
-	GID  ib.GID `json:"gid"`
-	QPN  ib.QPN `json:"qpn"`
-	PSN  ib.PSN `json:"psn"`
-	LID  ib.LID `json:"lid"`
-	RKey uint32 `json:"rkey"`
-	Addr uint64 `json:"addr"`
+	GID  ib.GID `json:"gid"`  // of the port, by the index chosen
+	QPN  ib.QPN `json:"qpn"`  // number of the queue pair
+	PSN  ib.PSN `json:"psn"`  // of the first packet that this end sends
+	LID  ib.LID `json:"lid"`  // of the port; 0 on Ethernet
+	RKey uint32 `json:"rkey"` // key of the buffer that the other end reads or writes
+	Addr uint64 `json:"addr"` // first byte of that buffer
 	// OutReads is how many READs it takes at a time.
 	OutReads uint16 `json:"outReads"`
 }
@@ -74,12 +75,12 @@ func endpoints(list []perftest.Destination) []Endpoint {
 // BandwidthPoint is the bandwidth at one size. The rates of both units say the same:
 // Gb/s are 10^9 bits, MB/s (as perftest has it) 2^20 bytes a second.
 type BandwidthPoint struct {
-	Bytes       int     `json:"bytes"`
-	Iterations  uint64  `json:"iterations"` // of all queue pairs
-	PeakGbps    float64 `json:"peakGbps"`   // 0 where it was not looked for
-	AverageGbps float64 `json:"averageGbps"`
-	PeakMBps    float64 `json:"peakMBps"`
-	AverageMBps float64 `json:"averageMBps"`
+	Bytes       int     `json:"bytes"`       // of a message
+	Iterations  uint64  `json:"iterations"`  // of all queue pairs
+	PeakGbps    float64 `json:"peakGbps"`    // 0 where it was not looked for
+	AverageGbps float64 `json:"averageGbps"` // over the whole measurement
+	PeakMBps    float64 `json:"peakMBps"`    // as PeakGbps
+	AverageMBps float64 `json:"averageMBps"` // as AverageGbps
 	// MessageRate is in million messages a second.
 	MessageRate float64 `json:"messageRateMpps"`
 }
@@ -133,17 +134,17 @@ func sane(f float64) bool { return f >= 0 && !math.IsInf(f, 0) }
 // LatencyPoint is the latency at one size, in microseconds: half a round trip for
 // SEND and WRITE, a whole one for READ.
 type LatencyPoint struct {
-	Bytes      int     `json:"bytes"`
-	Iterations uint64  `json:"iterations"`
-	Min        float64 `json:"minUs"`
-	Max        float64 `json:"maxUs"`
-	Typical    float64 `json:"typicalUs"` // the median
-	Average    float64 `json:"averageUs"`
-	StdDev     float64 `json:"stdDevUs"`
-	P50        float64 `json:"p50Us"`
-	P90        float64 `json:"p90Us"`
-	P99        float64 `json:"p99Us"`
-	P999       float64 `json:"p999Us"`
+	Bytes      int     `json:"bytes"`      // of a message
+	Iterations uint64  `json:"iterations"` // messages measured
+	Min        float64 `json:"minUs"`      // the shortest
+	Max        float64 `json:"maxUs"`      // the longest
+	Typical    float64 `json:"typicalUs"`  // the median
+	Average    float64 `json:"averageUs"`  // arithmetic mean
+	StdDev     float64 `json:"stdDevUs"`   // standard deviation
+	P50        float64 `json:"p50Us"`      // the 50th percentile: half were no longer
+	P90        float64 `json:"p90Us"`      // the 90th percentile
+	P99        float64 `json:"p99Us"`      // the 99th percentile
+	P999       float64 `json:"p999Us"`     // the 99.9th percentile
 	// Jitter is P999-P50.
 	Jitter float64 `json:"jitterUs"`
 	// PerSecond is how many messages were measured a second.

@@ -31,7 +31,7 @@ func (t Test) String() string {
 	return fmt.Sprintf("test %d", uint8(t))
 }
 
-// ParseTest reads the form of String.
+// ParseTest reads the form of [Test.String].
 func ParseTest(s string) (Test, error) {
 	if i := slices.Index(names[:], s); i >= 0 {
 		return Test(i), nil

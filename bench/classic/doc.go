@@ -8,4 +8,6 @@
 // Letters, names, defaults and layout are those of perftest 4.5. Options for what the
 // package can't do (other transports, rdma_cm, events) are refused by name. The layout
 // is held to captures in testdata, byte by byte.
+//
+// Functions keep nothing and may be called from several goroutines; a [Printer] is for one.
 package classic

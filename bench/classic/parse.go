@@ -14,7 +14,7 @@ import (
 
 // Options are what a command line says.
 type Options struct {
-	Config bench.Config
+	Config bench.Config // all that isn't about this end's output
 	// Host is the server to connect to; empty means to be one.
 	Host   string
 	Device string
@@ -188,7 +188,7 @@ func ParseSize(s string) (int, error) {
 	return int(n) * factor, nil
 }
 
-// FormatSize writes a number of bytes in the shortest form that ParseSize reads.
+// FormatSize writes a number of bytes in the shortest form that [ParseSize] reads.
 func FormatSize(n int) string {
 	switch {
 	case n > 0 && n%(1<<20) == 0:

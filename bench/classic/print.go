@@ -14,7 +14,7 @@ var line = strings.Repeat("-", 87) + "\n"
 // Printer prints a run as perftest does while it goes on. Err has the first error of
 // W.
 type Printer struct {
-	W io.Writer
+	W io.Writer // where it prints
 	// Gbits prints Gb/s instead of MB/s.
 	Gbits bool
 	Err   error
@@ -22,7 +22,7 @@ type Printer struct {
 	latency, duration bool
 }
 
-// Observer returns what bench.Config needs to drive the printer.
+// Observer returns what [bench.Config] needs to drive the printer.
 func (p *Printer) Observer() bench.Observer {
 	return bench.Observer{Prepared: p.prepared, Connected: p.connected, Started: p.started, Bandwidth: p.Bandwidth, Latency: p.Latency}
 }
@@ -33,7 +33,7 @@ func (p *Printer) printf(format string, args ...any) {
 	}
 }
 
-// Waiting says that a server waits for its client.
+// Waiting prints that a server waits for its client.
 func (p *Printer) Waiting() {
 	stars := strings.Repeat("*", 36) + "\n"
 	p.printf("\n%s* Waiting for client to connect... *\n%s", stars, stars)

@@ -107,7 +107,7 @@ func measure(ctx context.Context, o Options, env Env) (err error) {
 	return p.Err
 }
 
-// HelpLine is an option in words.
+// HelpLine is an option in words: Flags as "-o, --outs=N", and Help, what it does.
 type HelpLine struct{ Flags, Help string }
 
 // Help returns the options of a program in alphabetical order.

@@ -16,5 +16,5 @@
 // package announces that version and accepts 5.70 to 6.27: from 6.28 on peers send
 // a C struct of the sender's build.
 //
-// A Session is for one goroutine.
+// A [Session] is for one goroutine.
 package perftest

@@ -18,7 +18,7 @@ var ErrKeyLine = errors.New("not a key line")
 // Destination is one end of a queue pair as a key line carries it (C twin: struct
 // pingpong_dest).
 type Destination struct {
-	LID ib.LID
+	LID ib.LID // of the port; 0 on Ethernet
 	// OutReads is how many READs may be outstanding.
 	OutReads uint16
 	QPN      ib.QPN
@@ -67,8 +67,8 @@ func (f KeyForm) Append(b []byte, d *Destination) []byte {
 	return append(fmt.Appendf(b, "%08x:", d.SRQN), 0)
 }
 
-// Decode reads a key line from the start of b. The error matches ErrShort or
-// ErrKeyLine.
+// Decode reads a key line from the start of b. The error matches [ErrShort] or
+// [ErrKeyLine].
 func (f KeyForm) Decode(b []byte, d *Destination) (n int, err error) {
 	if len(b) < f.Len() {
 		return 0, fmt.Errorf("decode key line: %w", ErrShort)

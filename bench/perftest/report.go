@@ -11,10 +11,10 @@ import (
 // What a peer reports that measured nothing, as the server of write_bw does, are
 // bytes of its memory: don't believe them.
 type Report struct {
-	Size       uint64 // bytes of a message
-	Iterations uint64
+	Size       uint64  // bytes of a message
+	Iterations uint64  // of all queue pairs
 	Peak       float64 // in the unit that the peer prints: MB/s of 2^20 bytes, or Gb/s
-	Average    float64
+	Average    float64 // in the same unit
 	Rate       float64 // million messages a second
 }
 

@@ -40,13 +40,14 @@ func (r Role) other() Role {
 // Conn is what a session needs of a TCP connection.
 type Conn interface {
 	io.ReadWriter
+	// SetDeadline bounds reads and writes, those under way too; the zero time lifts it.
 	SetDeadline(t time.Time) error
 }
 
 // Config configures a session.
 type Config struct {
-	Role Role
-	Form KeyForm
+	Role Role    // which end this is
+	Form KeyForm // how key lines are written
 	// StepTimeout bounds every step but those that wait for the end of a
 	// measurement; 0 is DefaultStepTimeout. perftest sleeps for a second before the first.
 	StepTimeout time.Duration
@@ -54,7 +55,7 @@ type Config struct {
 	Version Version
 }
 
-// DefaultStepTimeout bounds a step of a session whose Config doesn't say.
+// DefaultStepTimeout bounds a step of a session whose [Config] doesn't say.
 const DefaultStepTimeout = 30 * time.Second
 
 // Session is the exchange over one connection. Each method is a step of it, or
@@ -80,8 +81,8 @@ func (s *Session) Role() Role { return s.cfg.Role }
 // StepError is a step of the exchange that failed.
 type StepError struct {
 	Step string // such as "exchange versions"
-	Peer Role
-	Err  error
+	Peer Role   // who should have answered
+	Err  error  // the cause
 }
 
 // Error implements error.
@@ -162,10 +163,10 @@ type Hello struct {
 	MTU       ib.MTU // the smaller counts
 }
 
-// Agreed is what Hello led to.
+// Agreed is what [Hello] led to.
 type Agreed struct {
 	Hello
-	Peer Version
+	Peer Version // version that the peer announced
 }
 
 // Bounds of what a peer may ask for: buffers are made by these.
@@ -252,7 +253,7 @@ func (s *Session) Sync(ctx context.Context, name string, own Destination) error 
 	return s.key(ctx, name, &own, &theirs, false)
 }
 
-// Await is Sync with a peer that may be measuring meanwhile: it lasts as long as ctx
+// Await is [Session.Sync] with a peer that may be measuring meanwhile: it lasts as long as ctx
 // lets it.
 func (s *Session) Await(ctx context.Context, name string, own Destination) error {
 	var theirs Destination
@@ -288,7 +289,7 @@ func (s *Session) ExchangeReports(ctx context.Context, own Report) (theirs Repor
 // done is the last message, which both ends write before they close.
 const done = "done\x00"
 
-// Finish says good-bye: Sync, then Bye.
+// Finish says good-bye: [Session.Sync], then [Session.Bye].
 func (s *Session) Finish(ctx context.Context, own Destination) error {
 	if err := s.Sync(ctx, "finish", own); err != nil {
 		return err

@@ -46,8 +46,7 @@ func ParseVersion(s string) (Version, error) {
 // String returns the form of the wire, such as 6.06.
 func (v Version) String() string { return fmt.Sprintf("%d.%02d", v/100, v%100) }
 
-// Check says whether a peer of this version can be talked to. The error matches
-// ErrVersion.
+// Check returns an error that matches [ErrVersion] unless a peer of this version can be talked to.
 func (v Version) Check() error {
 	switch {
 	case v < VersionOldest:

@@ -40,7 +40,7 @@ type Watcher struct {
 // Watch returns a context for a measurement, and the watcher that ends it: two seconds
 // after the peer has closed the connection; or when the peer has gone on to the next
 // step and progress, which may be nil, returns the same number for two seconds. The
-// cause matches ErrAhead in the second case. name says in the error what was going on.
+// cause matches [ErrAhead] in the second case. name says in the error what was going on.
 // Stop must be called after the measurement and before the next step.
 func (s *Session) Watch(ctx context.Context, name string, progress func() uint64) (context.Context, *Watcher) {
 	if progress == nil {
