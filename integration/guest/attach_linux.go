@@ -15,7 +15,7 @@ import (
 
 // Attach returns the guest that the folder describes, started by another
 // process or detached. Closing it leaves the guest running. The error wraps
-// ErrEnded when that guest is no more.
+// [ErrEnded] when that guest is no more.
 func Attach(dir string) (*Guest, error) {
 	s, err := readState(dir)
 	if errors.Is(err, os.ErrNotExist) {
@@ -63,7 +63,7 @@ func ClearDead(ctx context.Context, log io.Writer) error {
 }
 
 // FindDetached returns the folder of the detached guest of this machine that
-// was started last. The error wraps ErrEnded when there is none.
+// was started last. The error wraps [ErrEnded] when there is none.
 func FindDetached() (string, error) { return findDetached(runRoot) }
 
 func findDetached(root string) (string, error) {

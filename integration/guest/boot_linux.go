@@ -13,12 +13,12 @@ import (
 	"time"
 )
 
-// Start boots a guest, and builds it first if need be: see Build. It returns
+// Start boots a guest, and builds it first if need be: see [Build]. It returns
 // when the guest answers. ctx bounds the start only; the guest lives until
 // Close, until this process dies (unless detached), or until MaxLife is over.
 //
 // What dead processes of the past left of their guests is cleared away. The
-// error matches ErrUnavailable when this machine can't have a guest as it is.
+// error matches [ErrUnavailable] when this machine can't have a guest as it is.
 func Start(ctx context.Context, opts Options) (*Guest, error) {
 	opts = opts.withDefaults()
 	if err := opts.validate(); err != nil {

@@ -20,7 +20,7 @@ import (
 // Of several processes that want to build, one does and the others wait. An
 // interrupted build leaves nothing that is ever used.
 //
-// Only Cache and Log of the options matter. The error matches ErrUnavailable
+// Only Cache and Log of the options matter. The error matches [ErrUnavailable]
 // when this machine can't build.
 func Build(ctx context.Context, opts Options) (Image, error) {
 	cache, err := cacheDir(opts.Cache, os.Getenv)

@@ -5,7 +5,7 @@
 // (GuestAddress/24), soft iWARP siw0 on eth1 (GuestAddressIWARP/24): each has
 // a card of its own because rdma_cm picks a device by address, and with both on
 // one card that choice would be an accident. The host's ends of the two links,
-// HostAddress and HostAddressIWARP, live in a network namespace made for this
+// [HostAddress] and [HostAddressIWARP], live in a network namespace made for this
 // guest, so that any number of guests run at once and the machine's own network
 // is left alone. Installed in the guest are rdma-core with its utilities,
 // perftest, infiniband-diags, iproute2 and more: see recipe.go.
@@ -28,7 +28,7 @@
 //	go test -tags kernel ./integration/kernel/...
 //	go run ./integration/guest/cmd/rdmaguest down
 //
-// All methods of a Guest may be called concurrently. Scripts run in parallel,
+// All methods of a [Guest] may be called concurrently. Scripts run in parallel,
 // at most 16 at a time; more wait for their turn. Tests that change what
 // others look at (links, modules, addresses) take Exclusive first.
 //

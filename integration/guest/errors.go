@@ -21,7 +21,7 @@ func (e *UnavailableError) Error() string {
 	return fmt.Sprintf("%v: missing %s; %s", ErrUnavailable, strings.Join(e.Missing, ", "), e.Remedy)
 }
 
-// Is makes the error match ErrUnavailable.
+// Is makes the error match [ErrUnavailable].
 func (e *UnavailableError) Is(target error) bool { return target == ErrUnavailable }
 
 // ErrEnded is wrapped by the errors of operations on a guest that has been

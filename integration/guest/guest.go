@@ -87,7 +87,7 @@ type Guest struct {
 	closed bool
 }
 
-// Dir returns the folder that describes the guest, for Attach and for the
+// Dir returns the folder that describes the guest, for [Attach] and for the
 // environment variable RDMAKIT_GUEST. It holds the console log as well.
 func (g *Guest) Dir() string { return g.state.Dir }
 
@@ -182,7 +182,7 @@ func (g *Guest) copyOut(ctx context.Context, guestPath, hostPath string) error {
 }
 
 // HostCommand returns a command of this machine that runs in the guest's
-// network namespace, where HostAddress and HostAddressIWARP are: a peer of the
+// network namespace, where [HostAddress] and [HostAddressIWARP] are: a peer of the
 // guest. Close kills what is left of such commands.
 func (g *Guest) HostCommand(ctx context.Context, name string, args ...string) *exec.Cmd {
 	return exec.CommandContext(ctx, "ip", append([]string{"netns", "exec", g.state.Netns, name}, args...)...)
@@ -190,7 +190,7 @@ func (g *Guest) HostCommand(ctx context.Context, name string, args ...string) *e
 
 // Close ends a guest that this process has started, unless it is detached,
 // with everything that belongs to it, and returns when it is gone. Other
-// guests live on. Running calls of other methods return ErrEnded or their
+// guests live on. Running calls of other methods return [ErrEnded] or their
 // connection's error. Further calls do nothing.
 func (g *Guest) Close() error {
 	g.mu.Lock()

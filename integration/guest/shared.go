@@ -26,7 +26,7 @@ var shared sharedGuest
 
 // Shared returns the guest of this test process: the one that the environment
 // variable RDMAKIT_GUEST names, or one that the first call boots and that
-// Main closes. When it cannot be had, the test fails and says what is missing
+// [Main] closes. When it cannot be had, the test fails and says what is missing
 // and what to do; it never skips.
 func Shared(tb testing.TB) *Guest {
 	tb.Helper()

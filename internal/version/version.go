@@ -6,7 +6,7 @@
 //	if b.Build == version.BuildStatic { ... }   // no libibverbs in this build
 //
 // The build stamps version, commit and date with -ldflags "-X …" (see the Makefile). Where it
-// did not, as with `go run` or `go install`, Info falls back to what the Go toolchain recorded
+// did not, as with `go run` or `go install`, [Info] falls back to what the Go toolchain recorded
 // in the binary, and to "devel" where that says nothing either.
 //
 // All functions are pure reads and safe for concurrent use.
@@ -28,7 +28,7 @@ var (
 	date    string // commit date, RFC 3339
 )
 
-// The two builds that BuildInfo.Build tells apart.
+// The two builds that [BuildInfo.Build] tells apart.
 const (
 	// BuildDynamic can open C libraries (libibverbs) at run time and needs a loader for that.
 	BuildDynamic = "dynamic"

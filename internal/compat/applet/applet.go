@@ -57,7 +57,7 @@ type Node struct {
 
 // Applet is a program.
 type Applet struct {
-	Name    string
+	Name    string // as it is called: ibstat
 	Summary string // what it prints, for lists
 	Usage   string // operands and options: "[-l] [CA [PORT]]"
 	Long    string // what there is to know beyond Summary
@@ -72,7 +72,7 @@ type Applet struct {
 // Option is an option of an applet, for documentation.
 type Option struct {
 	Flags string // "-d, --ib-dev=DEV"
-	Help  string
+	Help  string // what it does, in a few words
 }
 
 // All returns the applets in alphabetical order.

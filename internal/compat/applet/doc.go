@@ -8,5 +8,5 @@
 // scripts of mlnx-tools and MLNX_OFED (show_gids, ibdev2netdev); docs/applets.md tells where they differ. Text of the
 // node is printed as it is, control characters included, as the C tools do.
 //
-// A Run shares nothing with another and may run beside it. It writes nothing but its output.
+// A [Run] shares nothing with another and may run beside it. It writes nothing but its output.
 package applet

@@ -12,8 +12,9 @@ import (
 	"github.com/rdmakit/rdmakit/verbs/provider"
 )
 
-// VerbsSource tells what libibverbs says. What fails stands in the recording too, so that the errors say nothing new,
-// but for one: the library is not there at all (provider.QueryLoad in the recording).
+// VerbsSource tells what libibverbs says. What fails stands in the recording too, so that the
+// errors say nothing new, but for one: the library is not there at all ([provider.QueryLoad] in the
+// recording).
 type VerbsSource interface {
 	// List lists the devices without opening them: names and GUIDs.
 	List(ctx context.Context) (provider.Recording, error)
@@ -21,7 +22,7 @@ type VerbsSource interface {
 	Describe(ctx context.Context, names ...string) (provider.Recording, error)
 }
 
-// Recorded is a VerbsSource that replays a recording.
+// Recorded is a [VerbsSource] that replays a recording.
 func Recorded(rec provider.Recording) VerbsSource { return recorded{rec} }
 
 type recorded struct{ rec provider.Recording }

@@ -25,8 +25,8 @@ const UnknownOption = '?'
 // Getopt walks over arguments the way glibc's getopt_long does: bundled short options, long ones that may be cut short,
 // operands between options, "--". Wrong options are told on ErrOut in glibc's words.
 type Getopt struct {
-	Name    string // argv[0], for messages
-	Options []Option
+	Name    string   // argv[0], for messages
+	Options []Option // those that there are
 	// Ordered has the first operand end the options: POSIXLY_CORRECT is set.
 	Ordered bool
 	ErrOut  io.Writer

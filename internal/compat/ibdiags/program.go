@@ -45,7 +45,7 @@ type Host struct {
 
 // Program is one program.
 type Program struct {
-	Name    string
+	Name    string // as it is called: perfquery
 	Summary string // what it prints, for lists
 	Usage   string // operands as C's usage shows them: "[options] <dest lid|guid>"
 	// UsageNote stands behind Usage in C's usage, where a program lists its operations.

@@ -15,6 +15,6 @@ func Alloc(n int) ([]byte, error) {
 	return unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 }
 
-// Free gives back what Alloc returned, all of it (C twin: munmap). EINVAL for another
+// Free gives back what [Alloc] returned, all of it (C twin: munmap). EINVAL for another
 // slice.
 func Free(b []byte) error { return unix.Munmap(b) }

@@ -6,11 +6,11 @@
 //	f, err := lib.Func("ibv_open_device")
 //	ret, errno := f.CallErrno(device)
 //
-// Nothing is opened before Open is called. The build tag nodl, and every system but Linux, leaves
+// Nothing is opened before [Open] is called. The build tag nodl, and every system but Linux, leaves
 // all of it out: Open then answers an *Error that says so. A missing symbol is an error, never
 // a panic.
 //
-// A Library and its functions may be used from several goroutines as far as the C code allows it.
+// A [Library] and its functions may be used from several goroutines as far as the C code allows it.
 // Close must come after the last call has returned; a function of a closed library must not be
 // called. A C call can't be interrupted: whoever needs a bound runs it in a goroutine and
 // leaves that behind.
@@ -32,7 +32,7 @@ type Spec struct {
 }
 
 // Error says what could not be opened or found, and what to do about it. It matches
-// errors.ErrUnsupported always, and fs.ErrNotExist where the library is not installed or the
+// [errors.ErrUnsupported] always, and [fs.ErrNotExist] where the library is not installed or the
 // symbol is not in it.
 type Error struct {
 	Library string // Spec.Name
@@ -54,7 +54,7 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Is matches errors.ErrUnsupported and fs.ErrNotExist; see Error.
+// Is matches [errors.ErrUnsupported] and [fs.ErrNotExist]; see Error.
 func (e *Error) Is(target error) bool {
 	return target == errors.ErrUnsupported || target == fs.ErrNotExist && e.absent
 }

@@ -17,7 +17,7 @@ const Available = false
 // Library is an open C library; this build has none.
 type Library struct{}
 
-// Open answers an *Error that matches errors.ErrUnsupported.
+// Open answers an *Error that matches [errors.ErrUnsupported].
 func Open(spec Spec) (*Library, error) {
 	return nil, &Error{Library: spec.Name, Remedy: "use the dynamic build of rdmactl, on Linux with glibc", Err: errBuild}
 }

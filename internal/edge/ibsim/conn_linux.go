@@ -123,7 +123,7 @@ func (c *Conn) join(ctx context.Context) error {
 // Node returns the identifier, in the simulator's net file, of the node that the client sits at.
 func (c *Conn) Node() string { return c.node }
 
-// IsSM reports whether the client joined with Config.IsSM, and so gets requests too.
+// IsSM reports whether the client joined with [Config.IsSM], and so gets requests too.
 func (c *Conn) IsSM() bool { return c.config.IsSM }
 
 // errRefused is the server's error answer, which carries no reason.
@@ -209,7 +209,8 @@ func (c *Conn) leave() error {
 	return errors.Join(c.control.Close(), c.data.close())
 }
 
-// Close leaves the simulator; a Receive that waits returns net.ErrClosed. Later calls return the same.
+// Close leaves the simulator; a Receive that waits returns [net.ErrClosed]. Later calls return the
+// same.
 func (c *Conn) Close() error { return c.close() }
 
 // Send hands packets to the simulator without waiting. It returns how many it took: fewer than

@@ -12,7 +12,7 @@ import (
 // Conn is one client's place in a simulated subnet; only Linux has the sockets that it needs.
 type Conn struct{}
 
-// Dial returns an error that matches errors.ErrUnsupported.
+// Dial returns an error that matches [errors.ErrUnsupported].
 func Dial(_ context.Context, c Config) (*Conn, error) {
 	return nil, fmt.Errorf("join %s: abstract unix sockets need Linux: %w", c, errors.ErrUnsupported)
 }

@@ -8,7 +8,7 @@
 //
 // A subnet has datagram sockets: one for control messages, ten for the MADs of its clients. They
 // have names in Linux's abstract namespace or, with a server address, UDP ports. An answer that a
-// real fabric would never give comes back at once with StatusTimeout and the request's MAD: ibsim
+// real fabric would never give comes back at once with [StatusTimeout] and the request's MAD: ibsim
 // has no timeouts.
 //
 // One goroutine may send while another receives. Source: ibsim 0.10, include/ibsim.h,

@@ -34,10 +34,11 @@ var ErrShort = errors.New("datagram of a wrong size")
 
 // Packet is one MAD on its way through the simulator (struct sim_request).
 type Packet struct {
-	DLID, SLID uint16 // LIDPermissive in both for a directed route; SLID 0 lets the server fill it
-	DQP, SQP   uint32 // queue pair numbers: 0 for SMPs, 1 for the other classes
-	Status     uint32 // 0, or StatusTimeout on a request that came back
-	MAD        [MADLen]byte
+	// LIDPermissive in both for a directed route; SLID 0 lets the server fill it.
+	DLID, SLID uint16
+	DQP, SQP   uint32       // queue pair numbers: 0 for SMPs, 1 for the other classes
+	Status     uint32       // 0, or StatusTimeout on a request that came back
+	MAD        [MADLen]byte // as on the wire
 }
 
 // appendTo writes the 288 bytes of the packet behind b. The length field says 256.

@@ -18,7 +18,7 @@
 //
 // # Concurrency
 //
-// A Client holds no socket: each call opens one in the network namespace of the
+// A [Client] holds no socket: each call opens one in the network namespace of the
 // calling thread and closes it, so calls may run at the same time, and one that
 // is cut short can't leave half an answer for the next. A context bounds each
 // call even where the kernel doesn't return from a driver's port query; the

@@ -19,7 +19,7 @@ var ErrNoRDMANetlink = errors.New("no RDMA netlink")
 var ErrInconsistent = errors.New("changed while it was read")
 
 // NotSupportedError tells that the kernel lacks something. It matches
-// errors.ErrUnsupported, and ErrNoRDMANetlink where all of RDMA netlink is
+// [errors.ErrUnsupported], and [ErrNoRDMANetlink] where all of RDMA netlink is
 // missing.
 type NotSupportedError struct {
 	Feature  string // what was asked for: "RDMA netlink", "nldev chardev get"
@@ -52,13 +52,13 @@ func (e *NotSupportedError) Is(target error) bool {
 }
 
 // OpError is any other failure of a call: "nldev port get rxe0/1: operation not
-// permitted". Err is mostly a syscall.Errno, so that errors.Is matches
-// fs.ErrPermission, or the error of the context.
+// permitted". Err is mostly a [syscall.Errno], so that [errors.Is] matches
+// [fs.ErrPermission], or the error of the context.
 type OpError struct {
 	Op     string // "nldev device dump", "rtnetlink route get"
 	Object string // "rxe0", "rxe0/1", "192.0.2.1"; "" for a list of everything
 	Detail string // the kernel's own words (extended acknowledgement), mostly ""
-	Err    error
+	Err    error  // the cause
 }
 
 // Error joins operation, object, the kernel's words and the cause.

@@ -15,7 +15,7 @@ import (
 // Device is an RDMA device (fill_dev_info in drivers/infiniband/core/nldev.c).
 type Device struct {
 	Index uint32 `json:"index"` // stays with the device when it is renamed
-	Name  string `json:"name"`
+	Name  string `json:"name"`  // mlx5_0
 	// Ports is the number of the last port; ports count from 1. 0 on a switch,
 	// whose only port is 0.
 	Ports        *uint32  `json:"ports,omitempty"`
@@ -31,6 +31,7 @@ type Device struct {
 
 // Port is a port of an RDMA device (fill_port_info in drivers/infiniband/core/nldev.c).
 type Port struct {
+	// The device, and the port's number there, from 1 but on a switch.
 	DeviceIndex uint32 `json:"deviceIndex"`
 	DeviceName  string `json:"deviceName"`
 	Number      uint32 `json:"number"`
@@ -73,18 +74,18 @@ const (
 // CharDevice is a character device (nldev_get_chardev). Its node is
 // /dev/infiniband/Name where udev is at work.
 type CharDevice struct {
-	Kind     CharKind `json:"kind"`
-	Port     uint32   `json:"port,omitempty"` // umad only
-	Name     string   `json:"name"`           // uverbs0
-	ABI      *uint64  `json:"abi,omitempty"`
-	Major    uint32   `json:"major"`
-	Minor    uint32   `json:"minor"`
+	Kind     CharKind `json:"kind"`               // uverbs, umad, …
+	Port     uint32   `json:"port,omitempty"`     // umad only
+	Name     string   `json:"name"`               // uverbs0
+	ABI      *uint64  `json:"abi,omitempty"`      // version of its interface; nil when unknown
+	Major    uint32   `json:"major"`              // numbers of the device file
+	Minor    uint32   `json:"minor"`              // see Major
 	DriverID *uint32  `json:"driverID,omitempty"` // uverbs: enum rdma_driver_id, nil for some drivers
 }
 
 // Devices lists the RDMA devices that this network namespace sees, in the order
 // of their indexes. Without RDMA in the kernel the error matches
-// ErrNoRDMANetlink; with no device the list is empty.
+// [ErrNoRDMANetlink]; with no device the list is empty.
 func (c Client) Devices(ctx context.Context) ([]Device, error) {
 	q := nldevRequest("device dump", "", RDMA_NLDEV_CMD_GET, nil)
 	msgs, err := c.dump(ctx, q)
@@ -93,7 +94,7 @@ func (c Client) Devices(ctx context.Context) ([]Device, error) {
 
 // Ports lists the ports of d, which Devices returned. The kernel ends the list
 // at a port whose query fails, so the ports that are missing are asked for one
-// by one, and their errors say why. The error matches fs.ErrNotExist when the
+// by one, and their errors say why. The error matches [fs.ErrNotExist] when the
 // device is gone.
 func (c Client) Ports(ctx context.Context, d Device) ([]Port, error) {
 	body := appendAttrU32(nil, RDMA_NLDEV_ATTR_DEV_INDEX, d.Index)
@@ -161,11 +162,11 @@ func (c Client) System(ctx context.Context) (System, error) {
 	return s, opError(q, err)
 }
 
-// CharDevice asks for one character device of d: of its port for CharUMAD (port
-// is 0 for the others), of the system for CharCM (d is nil).
-// The error matches errors.ErrUnsupported when the kernel has no such device
+// CharDevice asks for one character device of d: of its port for [CharUMAD] (port
+// is 0 for the others), of the system for [CharCM] (d is nil).
+// The error matches [errors.ErrUnsupported] when the kernel has no such device
 // (its module is not there, or the port speaks no InfiniBand management) or is
-// older than 5.3, and fs.ErrNotExist when d is gone. The kernel loads the
+// older than 5.3, and [fs.ErrNotExist] when d is gone. The kernel loads the
 // module of the kind if it is installed.
 func (c Client) CharDevice(ctx context.Context, kind CharKind, d *Device, port uint32) (CharDevice, error) {
 	object := string(kind)

@@ -16,16 +16,16 @@ import (
 )
 
 // HardwareAddr is a link-layer address: 6 bytes on Ethernet, 20 on IPoIB. It is
-// a net.HardwareAddr with a text form.
+// a [net.HardwareAddr] with a text form.
 type HardwareAddr []byte
 
 // String returns colon-separated bytes.
 func (a HardwareAddr) String() string { return net.HardwareAddr(a).String() }
 
-// MarshalText implements encoding.TextMarshaler with the form of String.
+// MarshalText implements [encoding.TextMarshaler] with the form of [HardwareAddr.String].
 func (a HardwareAddr) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
 
-// UnmarshalText implements encoding.TextUnmarshaler. It takes one or more
+// UnmarshalText implements [encoding.TextUnmarshaler]. It takes one or more
 // colon-separated bytes.
 func (a *HardwareAddr) UnmarshalText(b []byte) error {
 	var out HardwareAddr
@@ -42,8 +42,8 @@ func (a *HardwareAddr) UnmarshalText(b []byte) error {
 
 // Link is a network device (rtnl_fill_ifinfo in net/core/rtnetlink.c).
 type Link struct {
-	Index int    `json:"index"`
-	Name  string `json:"name"`
+	Index int    `json:"index"` // ifindex
+	Name  string `json:"name"`  // eth0
 	Type  uint16 `json:"type"`  // ARPHRD: 1 Ethernet, 32 InfiniBand, 772 loopback
 	Flags uint32 `json:"flags"` // IFF; see Up and Carrier
 	// Kind is that of a virtual device: vlan, bond, macvlan, veth, bridge, …;
@@ -74,7 +74,7 @@ func (l Link) Carrier() bool { return l.Flags&0x10000 != 0 }
 // VF is a virtual function as the driver of its physical function tells
 // (rtnl_fill_vfinfo in net/core/rtnetlink.c).
 type VF struct {
-	Index uint32 `json:"index"`
+	Index uint32 `json:"index"` // from 0
 	// MAC is as long as the address of the device; all zero means that the
 	// physical function set none.
 	MAC       HardwareAddr `json:"mac,omitempty"`
@@ -97,16 +97,16 @@ type VF struct {
 const (
 	AddrSecondary  = 0x01 // IPv4: not the first of its subnet; IPv6: temporary
 	AddrDADFailed  = 0x08 // another node has it
-	AddrDeprecated = 0x20
+	AddrDeprecated = 0x20 // IPv6: its preferred lifetime is over
 	AddrTentative  = 0x40 // not usable yet: duplicates are looked for
-	AddrPermanent  = 0x80
+	AddrPermanent  = 0x80 // it has no end of life
 )
 
 // Address is an IP address of a network device (inet_fill_ifaddr in
 // net/ipv4/devinet.c, inet6_fill_ifaddr in net/ipv6/addrconf.c).
 type Address struct {
-	LinkIndex int    `json:"linkIndex"`
-	Family    string `json:"family"` // ipv4 or ipv6
+	LinkIndex int    `json:"linkIndex"` // ifindex of the device
+	Family    string `json:"family"`    // ipv4 or ipv6
 	// Prefix is the address with its length, not masked: 192.0.2.1/24.
 	Prefix netip.Prefix `json:"prefix"`
 	Peer   netip.Addr   `json:"peer,omitzero"`   // other end of a point-to-point address
@@ -125,10 +125,11 @@ type Route struct {
 	From        netip.Prefix `json:"from,omitzero"`    // for packets from there only
 	Gateway     netip.Addr   `json:"gateway,omitzero"` // invalid when the destination is on the link
 	Source      netip.Addr   `json:"source,omitzero"`  // preferred source address
-	LinkIndex   *int         `json:"linkIndex,omitempty"`
-	Metric      *uint32      `json:"metric,omitempty"` // lowest wins; nil is 0
-	Weight      *int         `json:"weight,omitempty"` // of a next hop, from 1; nil unless multipath
-	flags       uint32
+	// Ifindex of the device; nil for unreachable and the like.
+	LinkIndex *int    `json:"linkIndex,omitempty"`
+	Metric    *uint32 `json:"metric,omitempty"` // lowest wins; nil is 0
+	Weight    *int    `json:"weight,omitempty"` // of a next hop, from 1; nil unless multipath
+	flags     uint32
 }
 
 // Links lists the network devices of this namespace by index, with their
@@ -185,7 +186,7 @@ func (r Route) isDefault() bool {
 // RouteTo asks which way a packet to dst would take now: `ip route get`. A zone
 // of dst, a name or an index, chooses the network device. An address of this
 // machine gives the type "local" on the loopback device; no route at all gives
-// an error such as syscall.ENETUNREACH.
+// an error such as [syscall.ENETUNREACH].
 func (c Client) RouteTo(ctx context.Context, dst netip.Addr) (Route, error) {
 	q := rtnlRequest("route get", dst.String(), RTM_GETROUTE, nil)
 	if !dst.IsValid() {

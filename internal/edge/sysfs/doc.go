@@ -13,6 +13,6 @@
 //
 // Absent is told apart from broken: a file that doesn't exist, or for which the
 // kernel has no value (EINVAL, EOPNOTSUPP), gives ok = false and nothing else; any
-// other error is kept with its path, and reading goes on. A Reader is for one
-// goroutine; a Root may be shared. Names are relative and use slashes, as in io/fs.
+// other error is kept with its path, and reading goes on. A [Reader] is for one
+// goroutine; a [Root] may be shared. Names are relative and use slashes, as in io/fs.
 package sysfs

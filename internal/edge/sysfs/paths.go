@@ -2,33 +2,34 @@ package sysfs
 
 // Names of the kernel's files and folders, relative to the root of a node.
 const (
-	ClassInfiniBand      = "sys/class/infiniband"
-	ClassInfiniBandVerbs = "sys/class/infiniband_verbs"
-	ClassInfiniBandMAD   = "sys/class/infiniband_mad"
-	ClassNet             = "sys/class/net"
-	BusPCIDevices        = "sys/bus/pci/devices"
-	ModuleDir            = "sys/module"
-	Dev                  = "dev"
-	DevInfiniBand        = "dev/infiniband"
-	ProcHostname         = "proc/sys/kernel/hostname"
-	ProcOSRelease        = "proc/sys/kernel/osrelease"
-	ProcModules          = "proc/modules"
-	ProcSelfLimits       = "proc/self/limits"
-	ProcSelfStatus       = "proc/self/status"
-	ProcSelfCgroup       = "proc/self/cgroup"
-	ProcNetRoute         = "proc/net/route"
-	ProcNetIPv6Route     = "proc/net/ipv6_route"
-	ProcNetUDP           = "proc/net/udp"
-	ProcNetUDP6          = "proc/net/udp6"
-	Proc                 = "proc"
+	ClassInfiniBand      = "sys/class/infiniband"       // RDMA devices, of any transport
+	ClassInfiniBandVerbs = "sys/class/infiniband_verbs" // uverbs devices
+	ClassInfiniBandMAD   = "sys/class/infiniband_mad"   // umad and issm devices
+	ClassNet             = "sys/class/net"              // network devices
+	BusPCIDevices        = "sys/bus/pci/devices"        // PCI functions
+	ModuleDir            = "sys/module"                 // kernel modules, loaded or built in
+	Dev                  = "dev"                        // device files
+	DevInfiniBand        = "dev/infiniband"             // those of RDMA
+	ProcHostname         = "proc/sys/kernel/hostname"   // host name
+	ProcOSRelease        = "proc/sys/kernel/osrelease"  // kernel release, as uname -r
+	ProcModules          = "proc/modules"               // loaded modules
+	ProcSelfLimits       = "proc/self/limits"           // resource limits of this process
+	ProcSelfStatus       = "proc/self/status"           // its capabilities among others
+	ProcSelfCgroup       = "proc/self/cgroup"           // its control groups
+	ProcNetRoute         = "proc/net/route"             // routes of IPv4
+	ProcNetIPv6Route     = "proc/net/ipv6_route"        // routes of IPv6
+	ProcNetUDP           = "proc/net/udp"               // sockets of UDP over IPv4
+	ProcNetUDP6          = "proc/net/udp6"              // sockets of UDP over IPv6
+	Proc                 = "proc"                       // processes
 )
 
 // Marks that container runtimes leave.
 const (
-	DockerEnv    = ".dockerenv"
-	ContainerEnv = "run/.containerenv"
+	DockerEnv    = ".dockerenv"        // Docker
+	ContainerEnv = "run/.containerenv" // Podman and others with its libraries
 	// Mostly /var/run is a link to /run, and an absolute one, which no root follows.
-	KubernetesServiceAccount    = "var/run/secrets/kubernetes.io/serviceaccount"
+	KubernetesServiceAccount = "var/run/secrets/kubernetes.io/serviceaccount"
+	// Kubernetes, where /var/run is a link
 	KubernetesServiceAccountRun = "run/secrets/kubernetes.io/serviceaccount"
 )
 

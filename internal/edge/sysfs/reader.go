@@ -35,7 +35,7 @@ type Reader struct {
 }
 
 // NewReader returns a reader of the top of fsys. Once stop returns an error
-// (context.Context.Err fits) every read answers as if the file were absent.
+// ([context.Context.Err] fits) every read answers as if the file were absent.
 func NewReader(fsys fs.FS, stop func() error) *Reader {
 	return &Reader{stop: stop, fsys: fsys, base: "/", errs: new([]*Error)}
 }

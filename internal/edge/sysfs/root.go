@@ -23,9 +23,9 @@ const maxAttribute = 16 << 20
 
 var errTooLong = errors.New("file is longer than 16 MiB")
 
-// Root is a folder that stands for the root of a node. It implements fs.FS and
+// Root is a folder that stands for the root of a node. It implements [fs.FS] and
 // the interfaces of io/fs that a scan uses. Nothing outside the folder can be
-// read through it, whatever links say (os.Root).
+// read through it, whatever links say ([os.Root]).
 type Root struct {
 	root *os.Root
 	fs   fs.FS
@@ -73,7 +73,7 @@ func (r *Root) closeDir() error {
 
 // Sub returns the folder dir as a root of its own, so that many small files in
 // it are opened without walking the whole way each time. The caller closes it
-// (it is an io.Closer).
+// (it is an [io.Closer]).
 func (r *Root) Sub(dir string) (fs.FS, error) {
 	if dir == "." {
 		dir = ""
@@ -100,10 +100,10 @@ func (r *Root) Sub(dir string) (fs.FS, error) {
 	return sub, nil
 }
 
-// Open implements fs.FS. Recorded errors are not replayed on this way; ReadFile does.
+// Open implements [fs.FS]. Recorded errors are not replayed on this way; [Root.ReadFile] does.
 func (r *Root) Open(name string) (fs.File, error) { return r.fs.Open(name) }
 
-// ReadFile implements fs.ReadFileFS.
+// ReadFile implements [fs.ReadFileFS].
 func (r *Root) ReadFile(name string) ([]byte, error) {
 	if errno, ok := r.recorded(name); ok {
 		return nil, &fs.PathError{Op: "read", Path: name, Err: errno}
@@ -133,10 +133,10 @@ func readBounded(root *os.Root, name string) (b []byte, err error) {
 	return b, err
 }
 
-// ReadDir implements fs.ReadDirFS.
+// ReadDir implements [fs.ReadDirFS].
 func (r *Root) ReadDir(name string) ([]fs.DirEntry, error) { return fs.ReadDir(r.fs, name) }
 
-// ReadNames returns the names in a folder, in no order. fs.ReadDir would look at
+// ReadNames returns the names in a folder, in no order. [fs.ReadDir] would look at
 // each of them, which costs more than reading a GID table's entries.
 func (r *Root) ReadNames(name string) ([]string, error) {
 	f, err := r.root.Open(name)
@@ -147,13 +147,13 @@ func (r *Root) ReadNames(name string) ([]string, error) {
 	return names, errors.Join(err, f.Close())
 }
 
-// Stat implements fs.StatFS.
+// Stat implements [fs.StatFS].
 func (r *Root) Stat(name string) (fs.FileInfo, error) { return fs.Stat(r.fs, name) }
 
-// ReadLink implements fs.ReadLinkFS.
+// ReadLink implements [fs.ReadLinkFS].
 func (r *Root) ReadLink(name string) (string, error) { return r.root.Readlink(name) }
 
-// Lstat implements fs.ReadLinkFS.
+// Lstat implements [fs.ReadLinkFS].
 func (r *Root) Lstat(name string) (fs.FileInfo, error) { return r.root.Lstat(name) }
 
 // recorded returns the error that the tree's recording holds for a file.

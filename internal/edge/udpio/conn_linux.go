@@ -119,10 +119,10 @@ func (c *Conn) configure(opts Options) error {
 func (c *Conn) Addr() netip.AddrPort { return c.addr }
 
 // Offload tells whether the kernel segments what is sent and merges what is
-// received. The first may become false: see ErrNoSegmentation.
+// received. The first may become false: see [ErrNoSegmentation].
 func (c *Conn) Offload() (gso, gro bool) { return c.gso.Load(), c.gro }
 
-// Close closes the socket; Read, Poll and Write return net.ErrClosed. It doesn't wait
+// Close closes the socket; Read, Poll and Write return [net.ErrClosed]. It doesn't wait
 // for handlers that run.
 func (c *Conn) Close() error {
 	c.closed.Do(func() { close(c.done) })

@@ -13,7 +13,7 @@ type Conn struct{}
 
 var errUnsupported = fmt.Errorf("batches of UDP datagrams need Linux: %w", errors.ErrUnsupported)
 
-// Listen answers errors.ErrUnsupported.
+// Listen answers [errors.ErrUnsupported].
 func Listen(netip.AddrPort, Options) (*Conn, error) { return nil, errUnsupported }
 
 // Addr returns the local address.
@@ -22,16 +22,16 @@ func (c *Conn) Addr() netip.AddrPort { return netip.AddrPort{} }
 // Offload tells that nothing is offloaded.
 func (c *Conn) Offload() (gso, gro bool) { return false, false }
 
-// Read answers errors.ErrUnsupported.
+// Read answers [errors.ErrUnsupported].
 func (c *Conn) Read(Handler) error { return errUnsupported }
 
-// Poll answers errors.ErrUnsupported.
+// Poll answers [errors.ErrUnsupported].
 func (c *Conn) Poll(Handler) (bool, error) { return false, errUnsupported }
 
 // Resume does nothing.
 func (c *Conn) Resume() {}
 
-// Write answers errors.ErrUnsupported.
+// Write answers [errors.ErrUnsupported].
 func (c *Conn) Write([]Outbound) error { return errUnsupported }
 
 // Close does nothing.

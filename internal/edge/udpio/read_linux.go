@@ -70,7 +70,7 @@ func (in *inbox) init(c *Conn) {
 }
 
 // Read waits until there is something, and hands it to the handler. It returns
-// net.ErrClosed once the socket is closed.
+// [net.ErrClosed] once the socket is closed.
 func (c *Conn) Read(h Handler) error {
 	in := &c.in
 	for {

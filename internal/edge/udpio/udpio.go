@@ -9,7 +9,7 @@
 // The socket is never connected and sets the DF bit, so that the kernel writes
 // IPv4 headers with identification 0 (and k in segment k of what it segments
 // itself), which is what a caller has to know who computes checksums over them: see
-// Outbound.Numbered.
+// [Outbound.Numbered].
 //
 // # Concurrency
 //
@@ -17,7 +17,7 @@
 // Handlers never run at the same time, and get datagrams in the order of their
 // arrival. The limits are those of the kernel: 64 KiB and 64 segments at once.
 //
-// Linux only; elsewhere Listen answers errors.ErrUnsupported.
+// Linux only; elsewhere [Listen] answers [errors.ErrUnsupported].
 package udpio
 
 import (
@@ -70,6 +70,6 @@ var ErrNoSegmentation = errors.New("the kernel doesn't segment datagrams here")
 // Limits of a batch that is sent at once (kernel: UDP_MAX_SEGMENTS, and the length
 // fields of IP and UDP).
 const (
-	MaxSegments = 64
-	MaxBytes    = 65507
+	MaxSegments = 64    // datagrams
+	MaxBytes    = 65507 // bytes of all of them
 )

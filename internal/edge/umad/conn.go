@@ -144,6 +144,6 @@ func (c *Conn) tryReceive(read func([]byte) (int, error)) bool {
 	return true
 }
 
-// Close closes the device: its agents end, and a Receive that waits returns an error that matches os.ErrClosed, as do later calls. A second
-// Close does nothing.
+// Close closes the device: its agents end, and a Receive that waits returns an error that matches
+// [os.ErrClosed], as do later calls. A second Close does nothing.
 func (c *Conn) Close() error { return c.device.close() }

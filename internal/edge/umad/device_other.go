@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// Open returns an error that matches errors.ErrUnsupported: only Linux has user MAD devices.
+// Open returns an error that matches [errors.ErrUnsupported]: only Linux has user MAD devices.
 func Open(p Port) (*Conn, error) {
 	return nil, fmt.Errorf("open %s: user MAD devices need Linux: %w", p, errors.ErrUnsupported)
 }

@@ -27,7 +27,8 @@ type Port struct {
 // String returns "mlx5_0 port 1 (/dev/infiniband/umad0)".
 func (p Port) String() string { return fmt.Sprintf("%s port %d (%s)", p.Device, p.Number, p.Path) }
 
-// Ports lists what class/infiniband_mad has below a root (that of this machine: sysfs.OpenRoot("/")), in the order of the devices' names and port numbers.
+// Ports lists what class/infiniband_mad has below a root (that of this machine:
+// [sysfs.OpenRoot]("/")), in the order of the devices' names and port numbers.
 func Ports(ctx context.Context, root fs.FS) ([]Port, error) {
 	r := sysfs.NewReader(root, ctx.Err)
 	defer r.Close()
@@ -69,9 +70,10 @@ func Ports(ctx context.Context, root fs.FS) ([]Port, error) {
 // ErrNoPort is the error when no port fits what was asked for.
 var ErrNoPort = errors.New("no such port with a user MAD device")
 
-// Choose returns the port to use: of the device if one is named, of the number if it isn't 0; among several the first that is
-// an active InfiniBand port, else the first InfiniBand port, else the first. The error matches ErrNoPort, and says what was looked for, what
-// there is, and what to do.
+// Choose returns the port to use: of the device if one is named, of the number if it isn't 0; among
+// several the first that is an active InfiniBand port, else the first InfiniBand port, else the
+// first. The error matches [ErrNoPort], and says what was looked for, what there is, and what to
+// do.
 func Choose(ports []Port, device string, number int) (Port, error) {
 	fits := slices.Clone(ports)
 	fits = slices.DeleteFunc(fits, func(p Port) bool {

@@ -9,9 +9,9 @@ import (
 
 // Request numbers of ioctl: direction and size of the argument, type 0x1b, number.
 const (
-	IB_USER_MAD_REGISTER_AGENT  = 0xc01c1b01
-	IB_USER_MAD_ENABLE_PKEY     = 0x1b03
-	IB_USER_MAD_REGISTER_AGENT2 = 0xc0281b04
+	IB_USER_MAD_REGISTER_AGENT  = 0xc01c1b01 // struct ib_user_mad_reg_req
+	IB_USER_MAD_ENABLE_PKEY     = 0x1b03     // headers have a P_Key index
+	IB_USER_MAD_REGISTER_AGENT2 = 0xc0281b04 // struct ib_user_mad_reg_req2
 )
 
 // Sizes in bytes of struct ib_user_mad_hdr, ib_user_mad_reg_req and ib_user_mad_reg_req2, and of a MAD.
@@ -19,7 +19,7 @@ const (
 	headerLen        = 64
 	registerAgentLen = 28
 	registerAgent2   = 40
-	MADLen           = 256
+	MADLen           = 256 // of a MAD
 )
 
 // MaxAgents is how many agents one open file can have.

@@ -9,7 +9,7 @@
 //
 // A bundle is a tree of package nodetree: the files of the node under their own
 // names with the errors that reading them gave, and a few documents at the top,
-// which this package names (ManifestFile and those below it). What a recording
+// which this package names ([ManifestFile] and those below it). What a recording
 // knows by name only (a file that was listed and not read, a folder that was
 // passed and not listed) answers ENODATA, so that a later program which wants
 // more says so instead of taking it for empty.
@@ -19,5 +19,5 @@
 // notes all that passes, then reads a fixed list of further small files. No file
 // with a side effect is on that list, and none of another process.
 //
-// A Bundle is for one goroutine; its tree may be read by several.
+// A [Bundle] is for one goroutine; its tree may be read by several.
 package bundle

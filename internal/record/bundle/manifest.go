@@ -74,7 +74,7 @@ type Finding struct {
 	Notes   string `json:"notes,omitempty"` // what it printed to standard error
 }
 
-// Limits bound a recording. The zero value means DefaultLimits.
+// Limits bound a recording. The zero value means [DefaultLimits].
 type Limits struct {
 	FileBytes  int64         `json:"fileBytes"`  // longer files are refused
 	TotalBytes int64         `json:"totalBytes"` // of all files together; what goes beyond is read and refused

@@ -24,7 +24,7 @@ var ErrNewer = errors.New("a newer rdmactl wrote it")
 
 // Open reads a bundle: a tar.gz archive, or a tree as text. One with a manifest must
 // be what the manifest says. Errors name the file, the entry, and the cause; those
-// for what is too large match nodetree.ErrTooLarge.
+// for what is too large match [nodetree.ErrTooLarge].
 func Open(name string) (*Bundle, error) {
 	tree, err := nodetree.Open(name)
 	if err != nil {

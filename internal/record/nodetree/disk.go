@@ -19,8 +19,8 @@ import (
 
 // FromFS copies a file system, whose root is the node's. Files and directories
 // that can't be read become injected errors; a file errno.json at the top adds
-// more and is left out. A file system with links must implement fs.ReadLinkFS,
-// as os.DirFS and os.Root do. Devices, sockets and pipes become empty files.
+// more and is left out. A file system with links must implement [fs.ReadLinkFS],
+// as [os.DirFS] and [os.Root] do. Devices, sockets and pipes become empty files.
 func FromFS(fsys fs.FS) (*Tree, error) {
 	c := &copier{from: fsys, tree: New()}
 	if err := c.dir("."); err != nil {
@@ -145,7 +145,7 @@ func (c *copier) content(n *node, name string) error {
 // WriteDir writes the tree to a directory, which it creates or which is empty,
 // and the injected errors to errno.json in it. It refuses links that are
 // absolute or lead out of the root, because on disk they would, and answers
-// ErrTooLarge for links that lead through too many others to tell.
+// [ErrTooLarge] for links that lead through too many others to tell.
 func (t *Tree) WriteDir(dir string) error {
 	t.mu.RLock()
 	defer t.mu.RUnlock()

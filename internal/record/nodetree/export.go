@@ -50,7 +50,7 @@ func (t *Tree) Entries() iter.Seq[Entry] {
 	}
 }
 
-// WriteTarGz writes the tree as an archive that FromTarGz reads: the files at the
+// WriteTarGz writes the tree as an archive that [FromTarGz] reads: the files at the
 // top named in first come first, then errno.json, then the rest. Times are those
 // of written, so that equal trees give equal archives. It refuses links that
 // FromTarGz would refuse.

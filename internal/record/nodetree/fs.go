@@ -24,10 +24,10 @@ var (
 )
 
 // FS returns the tree as a file system, which follows later changes of the
-// tree. It implements fs.ReadFileFS, fs.ReadDirFS, fs.StatFS, fs.ReadLinkFS and
-// fs.SubFS. Links resolve inside the root of the tree, also below Sub: a link
-// above it is an error that wraps ErrEscape, a loop answers ELOOP, a dangling
-// link matches fs.ErrNotExist. All errors are *fs.PathError.
+// tree. It implements [fs.ReadFileFS], [fs.ReadDirFS], [fs.StatFS], [fs.ReadLinkFS] and
+// [fs.SubFS]. Links resolve inside the root of the tree, also below Sub: a link
+// above it is an error that wraps [ErrEscape], a loop answers ELOOP, a dangling
+// link matches [fs.ErrNotExist]. All errors are *fs.PathError.
 func (t *Tree) FS() fs.FS { return fileSystem{tree: t, dir: "."} }
 
 // find resolves a name of the view. The caller holds the tree's lock.

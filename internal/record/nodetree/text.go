@@ -25,7 +25,7 @@ const (
 
 // Text returns the canonical text form: directories and names in natural order,
 // one header for each directory, runs of equal files as ranges. Trees that are
-// Equal give equal texts, and Parse gives an equal tree back.
+// Equal give equal texts, and [Parse] gives an equal tree back.
 func (t *Tree) Text() []byte {
 	t.mu.RLock()
 	defer t.mu.RUnlock()

@@ -46,12 +46,12 @@
 //
 // # Limits
 //
-// The loaders (Parse, FromFS, FromTarGz, Open) refuse, with ErrTooLarge, trees
+// The loaders ([Parse], [FromFS], [FromTarGz], [Open]) refuse, with [ErrTooLarge], trees
 // above 200,000 entries or 64 MiB of contents, names and link targets, files
 // above 4 MiB, archives above 8 MiB or 128 MiB unpacked, and what takes long to
 // load: deep paths many times over, or links that lead through many others.
 // Paths have at most 4096 bytes and their components 255. There are no modes, owners or times:
-// directories are 0555 and files 0444, and all writing goes through the Tree.
+// directories are 0555 and files 0444, and all writing goes through the [Tree].
 package nodetree
 
 import (
@@ -70,7 +70,7 @@ import (
 // root of the tree.
 var ErrEscape = errors.New("path leads out of the tree")
 
-// Tree is a tree of files. The zero value is not usable; New makes an empty one.
+// Tree is a tree of files. The zero value is not usable; [New] makes an empty one.
 type Tree struct {
 	mu    sync.RWMutex // guards everything below, and all nodes
 	root  *node
@@ -167,7 +167,7 @@ func (t *Tree) Mkdir(name string) error {
 }
 
 // Remove takes away a file, a link (not what it leads to) or a directory with
-// all that is in it. It answers fs.ErrNotExist when there is none.
+// all that is in it. It answers [fs.ErrNotExist] when there is none.
 func (t *Tree) Remove(name string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

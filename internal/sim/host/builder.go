@@ -12,7 +12,7 @@ import (
 )
 
 // New builds the tree of a node. It answers an error that names all that is
-// wrong with the Spec.
+// wrong with the [Spec].
 func New(spec Spec) (*nodetree.Tree, error) {
 	spec = spec.withDefaults()
 	if err := spec.validate(); err != nil {

@@ -4,7 +4,7 @@
 //	tree, err := host.New(host.Demo())
 //	snapshot, err := inventory.Scan(ctx, inventory.Sources{Root: tree.FS()})
 //
-// A Spec says how many rails, of which card and rate, on Ethernet or InfiniBand,
+// A [Spec] says how many rails, of which card and rate, on Ethernet or [InfiniBand],
 // which GPUs sit beside them and which faults are planted; everything else (PCI
 // addresses, GUIDs, MAC and IP addresses, LIDs, names) follows from it and from
 // the number of the node, so that nodes of one Spec form a cluster in which

@@ -144,7 +144,7 @@ type datagram struct {
 	from netip.AddrPort
 }
 
-// Conn is an address of the network. It has the methods of udpio.Conn.
+// Conn is an address of the network. It has the methods of [udpio.Conn].
 type Conn struct {
 	n     *Network
 	addr  netip.AddrPort
@@ -243,7 +243,7 @@ func (c *Conn) Write(list []udpio.Outbound) error {
 	return nil
 }
 
-// Close ends the address. Read returns net.ErrClosed.
+// Close ends the address. Read returns [net.ErrClosed].
 func (c *Conn) Close() error {
 	c.once.Do(func() {
 		c.n.mu.Lock()

@@ -5,6 +5,7 @@
 //	net.Node("host3").Dead = true
 //	topology, err := fabric.Discover(ctx, net.Transport("host0"), fabric.Options{})
 //
-// Nodes can be dead, slow, lossy, and lie. Time comes from package time, so that a test under testing/synctest waits
-// for nothing. Nothing locks: one goroutine at a time uses a Subnet and its transports.
+// Nodes can be dead, slow, lossy, and lie. Time comes from package time, so that a test under
+// testing/synctest waits for nothing. Nothing locks: one goroutine at a time uses a [Subnet] and
+// its transports.
 package subnet

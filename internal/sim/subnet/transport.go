@@ -11,7 +11,7 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// Transport is a node's way into the subnet; it implements fabric.Transport.
+// Transport is a node's way into the subnet; it implements [fabric.Transport].
 type Transport struct {
 	subnet *Subnet
 	node   *Node
@@ -31,7 +31,8 @@ func (s *Subnet) Transport(name string) *Transport {
 	return t
 }
 
-// Send implements fabric.Transport: the subnet works out each answer at once, and Receive waits for its time.
+// Send implements [fabric.Transport]: the subnet works out each answer at once, and Receive waits
+// for its time.
 func (t *Transport) Send(batch []fabric.Datagram) (int, error) {
 	for i := range batch {
 		if t.subnet.Queue > 0 && len(t.queue) >= t.subnet.Queue {
@@ -117,7 +118,7 @@ func (t *Transport) datagram() *fabric.Datagram {
 	return d
 }
 
-// Receive implements fabric.Transport.
+// Receive implements [fabric.Transport].
 func (t *Transport) Receive(ctx context.Context, batch []fabric.Datagram, deadline time.Time) (int, error) {
 	for {
 		if n := t.take(batch); n > 0 {
@@ -157,7 +158,7 @@ func (t *Transport) take(batch []fabric.Datagram) (n int) {
 	return n
 }
 
-// Close implements fabric.Transport.
+// Close implements [fabric.Transport].
 func (t *Transport) Close() error {
 	t.close()
 	return nil

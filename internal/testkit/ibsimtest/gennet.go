@@ -128,7 +128,7 @@ func (n *Net) Counts() (switches, hosts, cables int) {
 	return switches, hosts, ends / 2
 }
 
-// WriteTo writes the net file, with ports of 4X HDR; it implements io.WriterTo.
+// WriteTo writes the net file, with ports of 4X HDR; it implements [io.WriterTo].
 func (n *Net) WriteTo(w io.Writer) (int64, error) {
 	counted := &countingWriter{w: w}
 	b := bufio.NewWriter(counted)

@@ -9,7 +9,7 @@
 // else. Numbers from 40 on are whole nodes with proc, dev and library files, and
 // some have a live.json with what netlink would answer.
 //
-// All functions may be called from several goroutines; every Load returns a tree
+// All functions may be called from several goroutines; every [Load] returns a tree
 // of its own, which the test may change.
 package testtrees
 

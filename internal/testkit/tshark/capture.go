@@ -16,7 +16,7 @@ const (
 )
 
 // ReadCapture returns the frames of a capture file. They are parts of b. The error
-// matches ErrCapture.
+// matches [ErrCapture].
 func ReadCapture(b []byte) ([][]byte, error) {
 	if len(b) < fileHeaderLen {
 		return nil, fmt.Errorf("%w: %d bytes", ErrCapture, len(b))

@@ -56,7 +56,7 @@ func fields() []field {
 }
 
 // Fields returns what a decoded packet and the number of its ICRC (as
-// rocev2.Flow.ICRC returns it) have in the fields of Packet.Fields.
+// rocev2.Flow.ICRC returns it) have in the fields of [Packet.Fields].
 func Fields(p *ib.Packet, icrc uint32) map[string]uint64 {
 	layout := p.BTH.Opcode.Layout()
 	values := map[string]uint64{}

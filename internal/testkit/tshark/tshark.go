@@ -37,7 +37,7 @@ type Packet struct {
 const payloadField = "data.data"
 
 // Dissect returns the packets of a capture file in their order. The error matches
-// exec.ErrNotFound when there is no tshark.
+// [exec.ErrNotFound] when there is no tshark.
 func Dissect(ctx context.Context, file string) ([]Packet, error) {
 	capture, err := os.ReadFile(file)
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 // gap separates columns; two spaces let text with single spaces stay in one column for the eye.
 const gap = "  "
 
-// Block is a part of what people see: a Table, a List or a Text. Blocks are set apart by an empty line.
+// Block is a part of what people see: a [Table], a [List] or a [Text]. Blocks are set apart by an
+// empty line.
 type Block interface {
 	// lines renders the block, wide or not, without line breaks; the lines may hold escape sequences of pal.
 	lines(pal palette, wide bool) ([]string, error)
@@ -40,7 +41,7 @@ type Table struct {
 	Rows    [][]Cell
 }
 
-// Item is a line of a List.
+// Item is a line of a [List].
 type Item struct {
 	Key   string
 	Value Cell
@@ -60,10 +61,10 @@ type Text struct {
 	Lines [][]Cell
 }
 
-// Line returns a Text of one line: Line(Plain("state "), Bad("down")).
+// Line returns a [Text] of one line: Line(Plain("state "), Bad("down")).
 func Line(cells ...Cell) Text { return Text{Lines: [][]Cell{cells}} }
 
-// Paragraph returns a Text of unstyled lines, split at the line breaks of s.
+// Paragraph returns a [Text] of unstyled lines, split at the line breaks of s.
 func Paragraph(s string) Text {
 	var t Text
 	for line := range strings.SplitSeq(strings.TrimRight(s, "\n"), "\n") {

@@ -30,7 +30,8 @@ func Clean(s string) string {
 	return b.String()
 }
 
-// CleanLines is Clean for text whose line breaks are meant; it returns the lines without their breaks.
+// CleanLines is [Clean] for text whose line breaks are meant; it returns the lines without their
+// breaks.
 func CleanLines(s string) []string {
 	lines := strings.Split(strings.TrimRight(s, "\n"), "\n")
 	for i, line := range lines {

@@ -18,7 +18,8 @@
 //	}
 //	return app.Out.Print(report, ports)
 //
-// A Printer may be used by several goroutines at a time. The package draws on nothing global: streams,
-// environment and clock are fields of Options. It styles with charmbracelet/x/ansi rather than with lipgloss, which
-// sits on it: lipgloss asks `tmux info` and the terminfo files before main starts, for every command.
+// A [Printer] may be used by several goroutines at a time. The package draws on nothing global:
+// streams, environment and clock are fields of [Options]. It styles with charmbracelet/x/ansi
+// rather than with lipgloss, which sits on it: lipgloss asks `tmux info` and the terminfo files
+// before main starts, for every command.
 package output

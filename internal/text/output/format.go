@@ -8,7 +8,7 @@ import (
 // Format names a form of the data on standard output.
 type Format string
 
-// The formats that every command has. Wide is Table with the columns that are marked so.
+// The formats that every command has. Wide is [Table] with the columns that are marked so.
 const (
 	FormatTable Format = "table"
 	FormatWide  Format = "wide"

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Options says where a Printer prints and what it knows of the world. The zero value prints tables without colour
-// to nowhere.
+// Options says where a [Printer] prints and what it knows of the world. The zero value prints
+// tables without colour to nowhere.
 type Options struct {
 	Out, Err io.Writer
 	Format   Format
@@ -28,7 +28,8 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Printer prints the results of one run. Make it with New. Its methods may be called from several goroutines.
+// Printer prints the results of one run. Make it with [New]. Its methods may be called from several
+// goroutines.
 type Printer struct {
 	format   Format
 	pal      palette
@@ -46,8 +47,9 @@ type Printer struct {
 	dirty  bool      // its line is the last on Err and must be wiped before anything else
 }
 
-// New returns the Printer for o. Colours are on if o.Color is ColorAlways, or if it is ColorAuto (or empty), Out is a
-// terminal that understands escapes, and NO_COLOR is unset or empty.
+// New returns the [Printer] for o. Colours are on if o.Color is [ColorAlways], or if it is
+// [ColorAuto] (or empty), Out is a terminal that understands escapes, and NO_COLOR is unset or
+// empty.
 func New(o Options) *Printer {
 	if o.Out == nil {
 		o.Out = io.Discard
@@ -110,8 +112,8 @@ func (p *Printer) Structured() bool { return p.format == FormatJSON || p.format 
 // Wide reports whether people asked for more columns.
 func (p *Printer) Wide() bool { return p.format == FormatWide }
 
-// Print writes v as json or yaml, or blocks as text, in one write. v follows its json tags. The error is that of
-// standard output, of marshalling v, or an UnknownFormatError.
+// Print writes v as json or yaml, or blocks as text, in one write. v follows its json tags. The
+// error is that of standard output, of marshalling v, or an [UnknownFormatError].
 func (p *Printer) Print(v any, blocks ...Block) error {
 	data, err := p.Render(v, blocks...)
 	if err != nil {

@@ -2,7 +2,8 @@ package output
 
 import "github.com/charmbracelet/x/ansi"
 
-// Style is what a piece of text means; the Printer chooses how that looks. Text must make sense without it.
+// Style is what a piece of text means; the [Printer] chooses how that looks. Text must make sense
+// without it.
 type Style uint8
 
 // The styles: plain text, the verdicts, and the two weights.

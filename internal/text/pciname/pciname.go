@@ -26,7 +26,7 @@ var vendors = map[uint16]string{
 	0x1ded: "Alibaba", 0x434e: "Cornelis", 0x8086: "Intel",
 }
 
-// DB is a database of names. Make it with New.
+// DB is a database of names. Make it with [New].
 type DB struct {
 	names func() pciids.Interface
 }

@@ -18,7 +18,7 @@ func Nearest(name string, candidates []string, share int) string {
 	return best
 }
 
-// Shares for Nearest.
+// Shares for [Nearest].
 const (
 	Loose  = 3 // for words that were typed at a prompt
 	Strict = 4 // for values that may well be right

@@ -7,7 +7,7 @@
 // sides are in step again. The session, chosen afresh by each client, tells
 // its frames from leftovers of the one before.
 //
-// A Reader or Writer belongs to one goroutine at a time.
+// A [Reader] or [Writer] belongs to one goroutine at a time.
 package frame
 
 import (
@@ -29,11 +29,11 @@ const maxName = 32
 // maxLine is the longest line: two names, two spaces, base64, newline.
 const maxLine = 2*maxName + 2 + (MaxPayload+2)/3*4 + 1
 
-// ErrMalformed is wrapped by every error of Decode.
+// ErrMalformed is wrapped by every error of [Decode].
 var ErrMalformed = errors.New("malformed frame")
 
 // Frame is one message. Session and Kind are 1 to 32 bytes out of
-// [a-z0-9-]; Payload is at most MaxPayload bytes and may be empty.
+// [a-z0-9-]; Payload is at most [MaxPayload] bytes and may be empty.
 type Frame struct {
 	Session string
 	Kind    string
@@ -97,7 +97,7 @@ type Reader struct {
 	r *bufio.Reader
 }
 
-// NewReader returns a Reader over r.
+// NewReader returns a [Reader] over r.
 func NewReader(r io.Reader) *Reader {
 	return &Reader{r: bufio.NewReaderSize(r, maxLine)}
 }
@@ -139,7 +139,7 @@ type Writer struct {
 	buf []byte
 }
 
-// NewWriter returns a Writer over w.
+// NewWriter returns a [Writer] over w.
 func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
 
 // Write writes one frame.

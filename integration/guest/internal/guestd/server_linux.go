@@ -22,7 +22,7 @@ type Server struct {
 }
 
 // Serve answers requests from r on w until r ends, then kills the command
-// that is running for that client and returns r's error (io.EOF when the
+// that is running for that client and returns r's error ([io.EOF] when the
 // client just left). Commands that a finished script left in the background
 // live on.
 func (s *Server) Serve(r io.Reader, w io.Writer) error {
