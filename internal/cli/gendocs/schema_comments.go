@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"go/ast"
+	"go/doc/comment"
 	"go/parser"
 	"go/token"
 	"os"
@@ -137,13 +138,38 @@ func fieldComments(s *ast.StructType) map[string]string {
 	return out
 }
 
-// join makes one line of comments.
+// join makes one line of comments, without the brackets of doc links.
 func join(groups ...*ast.CommentGroup) string {
 	var words []string
 	for _, g := range groups {
-		words = append(words, strings.Fields(g.Text())...)
+		words = append(words, strings.Fields(unlinked(g.Text()))...)
 	}
 	return strings.Join(words, " ")
+}
+
+// unlinked takes the brackets off the doc links of a comment. A word in capitals stays as it is: it
+// may be a placeholder, as in [FILE].
+func unlinked(text string) string {
+	parser := comment.Parser{
+		LookupPackage: func(name string) (string, bool) { return name, true },
+		LookupSym:     func(recv, name string) bool { return recv != "" || strings.ToUpper(name) != name },
+	}
+	for _, block := range parser.Parse(text).Content {
+		p, ok := block.(*comment.Paragraph)
+		if !ok {
+			continue
+		}
+		for _, part := range p.Text {
+			link, ok := part.(*comment.DocLink)
+			if !ok || link.Name == "" || len(link.Text) != 1 {
+				continue
+			}
+			if name, ok := link.Text[0].(comment.Plain); ok {
+				text = strings.ReplaceAll(text, "["+string(name)+"]", strings.TrimPrefix(string(name), "*"))
+			}
+		}
+	}
+	return text
 }
 
 // word returns the constant as encoding/json writes it.

@@ -332,3 +332,15 @@ func TestAbsent(t *testing.T) {
 		}
 	}
 }
+
+func TestUnlinked(t *testing.T) {
+	for in, want := range map[string]string{
+		"as [Device.Open] of\n[verbs.Device] says, [Limits].": "as Device.Open of\nverbs.Device says, Limits.",
+		"[*Limits], then [Limits]":                            "Limits, then Limits",
+		"usage: [-d DEVICE] [FILE], policy[0], [text]":        "usage: [-d DEVICE] [FILE], policy[0], [text]",
+	} {
+		if got := unlinked(in); got != want {
+			t.Errorf("unlinked(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
