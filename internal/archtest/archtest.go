@@ -122,6 +122,16 @@ func Rules() []Rule {
 			Reason: "the reader starts at the package doc, without the source",
 			check:  checkPackageDoc,
 		},
+		{
+			ID:     "documented",
+			Reason: "a library is used by its documentation: what is exported and not explained gets guessed",
+			check:  checkDocumented,
+		},
+		{
+			ID:     "doc-links",
+			Reason: "a link that leads nowhere is printed with its brackets, and nobody notices that the name is gone",
+			check:  checkDocLinks,
+		},
 	}
 }
 
