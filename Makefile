@@ -20,7 +20,7 @@ export GOFLAGS := $(GOFLAGS) -buildvcs=false
 TOOL      := go tool -modfile=tools/go.mod
 PLATFORMS := linux/arm64 darwin/arm64 darwin/amd64 windows/amd64
 FUZZTIME  ?= 2s
-# COUNTS=FILE makes test, test-kernel and fuzz append "ring<TAB>passed<TAB>failed<TAB>skipped".
+# COUNTS=FILE makes the targets that run tests append "ring<TAB>passed<TAB>failed<TAB>skipped".
 COUNTS    ?=
 count = bin/testcount $(if $(COUNTS),-o $(COUNTS)) -name
 
@@ -74,6 +74,10 @@ test-kernel: bin/testcount ## run the tests against a real kernel's rxe and siw 
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME (2s)
 	@FUZZ_COUNTS=$(COUNTS) scripts/fuzz.sh $(FUZZTIME)
+
+.PHONY: fuzz-smoke
+fuzz-smoke: ## run the fuzz targets near what changed since FUZZ_BASE and a few others, in some 90 s
+	@FUZZ_COUNTS=$(COUNTS) scripts/fuzz.sh -smoke $(FUZZTIME)
 
 .PHONY: lint
 lint: lint-go lint-mod ## check style, imports, formatting and go.mod

@@ -1,18 +1,36 @@
 #!/usr/bin/env bash
-# fuzz.sh [TIME]: run every fuzz target of the module for TIME (2s), one after the other.
+# fuzz.sh [-smoke] [TIME]: run each fuzz target of the module for TIME (2s), one after the other;
+# with -smoke those that integration/fuzz chooses by what has changed since FUZZ_BASE, as many as
+# FUZZ_BUDGET seconds (90) allow.
 #
-# A smoke test: it shows that each target still runs and survives a short search. To hunt with
+# It shows that each target still runs and survives a short search. To hunt with
 # one target: go test -run='^$' -fuzz='^FuzzName$' ./its/package
 # With FUZZ_COUNTS=FILE it appends "fuzz<TAB>passed<TAB>failed<TAB>skipped" to FILE.
 set -euo pipefail
-time=${1:-2s}
-passed=0 failed=()
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+smoke=()
+[ "${1:-}" != -smoke ] || { smoke=(-smoke); shift; }
+time=${1:-2s} budget=${FUZZ_BUDGET:-90}
+passed=0 late=0 failed=()
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+log=$tmp/log corpus=$(go env GOCACHE)/fuzz
 
-# search DIR TARGET: one short search, its output in $log
+# build DIR: make the instrumented test of a package, unless it is the one that is there. With
+# -smoke it is given up, with status 124, when the time is over: where nothing is compiled for
+# fuzzing yet, the standard library and all that internal/cli needs cost two cores a minute. A
+# package costs some three seconds later on.
+built=
+build() {
+  [ "$built" != "$1" ] || return 0
+  built=
+  "${limit[@]}" go test -c -fuzz=. -o "$tmp/fuzz.test" "$1" >"$log" 2>&1 || return
+  built=$1
+}
+
+# search DIR PATH TARGET: one short search as go test -fuzz runs it, its output in $log
 search() {
-  go test -run='^$' -fuzz="^$2\$" -fuzztime="$time" -fuzzminimizetime=5s "$1" >"$log" 2>&1
+  (cd "$1" && exec "$tmp/fuzz.test" -test.run='^$' -test.fuzz="^$3\$" -test.fuzztime="$time" -test.fuzzminimizetime=5s \
+    -test.fuzzcachedir="$corpus/$2" -test.paniconexit0) >"$log" 2>&1
 }
 
 # missed_stop: the search failed only because go test's own stop came between two steps of its
@@ -21,28 +39,36 @@ missed_stop() {
   grep -q '^ *context deadline exceeded$' "$log" && ! grep -qE 'Failing input|panic|minimizing' "$log"
 }
 
-# Packages by text search, which is quick; targets by asking the compiled test, which is right.
-mapfile -t dirs < <(grep -rlE --include='*_test.go' --exclude-dir=testdata '^func Fuzz[A-Z0-9_]' . | xargs -r -n1 dirname | sort -u)
-for dir in "${dirs[@]}"; do
-  if ! list=$(go test -list '^Fuzz' "$dir" 2>&1); then
-    printf '%s\n' "$list"
-    failed+=("$dir (does not build)")
-    continue
+go run ./integration/fuzz "${smoke[@]}" >"$tmp/targets" 2>"$log" || { cat "$log" >&2; exit 1; }
+cat "$log"
+total=$(wc -l <"$tmp/targets")
+while IFS=$'\t' read -r -u 3 dir path target; do
+  limit=() rc=0
+  if [ ${#smoke[@]} -gt 0 ] && [ $((passed + ${#failed[@]})) -gt 0 ]; then # one at least runs
+    left=$((budget - SECONDS))
+    limit=(timeout $left)
+    [ $left -gt 0 ] || rc=124
   fi
-  for target in $(grep '^Fuzz' <<<"$list" || true); do
-    if search "$dir" "$target" || { missed_stop && echo "again: $dir $target" && search "$dir" "$target"; }; then
-      passed=$((passed + 1))
-      printf 'ok   %s %s: %s\n' "$dir" "$target" "$(grep -oE 'execs: [0-9]+' "$log" | tail -1)"
-    else
-      failed+=("$dir $target")
-      cat "$log"
-      printf 'FAIL %s %s\n' "$dir" "$target"
-    fi
-  done
-done
+  [ $rc -ne 0 ] || build "$dir" || rc=$?
+  if [ $rc -eq 124 ]; then
+    late=$((late + 1))
+  elif [ $rc -ne 0 ]; then
+    cat "$log"
+    failed+=("$dir $target (does not build)")
+  elif search "$dir" "$path" "$target" ||
+    { missed_stop && echo "again: $dir $target" && search "$dir" "$path" "$target"; }; then
+    passed=$((passed + 1))
+    printf 'ok   %s %s: %s\n' "$dir" "$target" "$(grep -oE 'execs: [0-9]+' "$log" | tail -1)"
+  else
+    failed+=("$dir $target")
+    cat "$log"
+    printf 'FAIL %s %s\n' "$dir" "$target"
+  fi
+done 3<"$tmp/targets"
 
 [ -z "${FUZZ_COUNTS:-}" ] || printf 'fuzz\t%d\t%d\t0\n' "$passed" "${#failed[@]}" >>"$FUZZ_COUNTS"
 [ ${#failed[@]} -eq 0 ] || printf 'failed: %s\n' "${failed[@]}"
+[ "$late" -eq 0 ] || echo "$late of $total left out: $budget s were over"
 echo "$passed passed, ${#failed[@]} failed"
-[ $((passed + ${#failed[@]})) -gt 0 ] || { echo "fuzz: no target found" >&2; exit 1; }
+[ $((passed + ${#failed[@]})) -gt 0 ] || { echo "fuzz: no target ran" >&2; exit 1; }
 [ ${#failed[@]} -eq 0 ]
