@@ -1,0 +1,2 @@
+// Package ci holds the tests of .ci/run.
+package ci
