@@ -10,6 +10,7 @@ import (
 
 	"github.com/rdmakit/rdmakit/internal/cli"
 	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
+	"github.com/rdmakit/rdmakit/k8s/podenv"
 	"github.com/rdmakit/rdmakit/launch/lint"
 )
 
@@ -26,8 +27,8 @@ func readLintFile(app *cli.App, name string, form lint.Form) ([]lint.Environment
 	if name == "-" {
 		label = "standard input"
 	}
-	if form == lint.FormKubernetes || form == lint.FormAuto && looksLikeManifest(data) {
-		envs, err := manifestEnvironments(label, data)
+	if form == lint.FormKubernetes || form == lint.FormAuto && podenv.Detect(data) {
+		envs, err := podenv.Parse(label, data)
 		if err != nil {
 			return nil, cli.WithHints(&cli.ExitError{Code: cli.ExitUsage, Err: err}, "--form says how the file is written where the content doesn't tell")
 		}

@@ -1,4 +1,4 @@
-package node
+package podenv
 
 import (
 	"bytes"
@@ -14,13 +14,15 @@ import (
 )
 
 // manifestLine begins lines that manifests have and files of variables don't.
-var manifestLine = regexp.MustCompile(`(?m)^(---|\s*- "?name"?\s*:|\s*(- )?"?(apiVersion|kind|metadata|spec|services|containers|env|data|environment)"?\s*:)`)
+var manifestLine = regexp.MustCompile(`(?m)^(---|\s*- "?name"?\s*:|` +
+	`\s*(- )?"?(apiVersion|kind|metadata|spec|services|containers|env|data|environment)"?\s*:)`)
 
 // assignmentLine is a line of a file of variables.
 var assignmentLine = regexp.MustCompile(`(?m)^\s*(export\s+)?[A-Za-z_][A-Za-z0-9_]*=`)
 
-// looksLikeManifest reports YAML, or JSON of Kubernetes.
-func looksLikeManifest(data []byte) bool {
+// Detect reports that a file is a manifest, in YAML or in JSON as Kubernetes has it, and none of
+// the forms that lint.Parse reads: the first line that only one of them could have decides.
+func Detect(data []byte) bool {
 	before := data
 	if assignment := assignmentLine.FindIndex(data); len(assignment) > 0 {
 		before = data[:assignment[0]]
@@ -34,6 +36,7 @@ const (
 	maxDepth     = 100
 	maxFound     = 10_000
 	maxVariables = 1_000_000 // of all environments together: an alias costs a few bytes and stands for many
+	maxNodes     = 64 << 20  // visits of nodes of the tree
 )
 
 // manifest collects the environments of a file.
@@ -46,9 +49,11 @@ type manifest struct {
 	found int // variables
 }
 
-// manifestEnvironments reads manifests of Kubernetes in YAML or JSON, and files of Compose: an environment for each
-// container, and for each ConfigMap that no container of the file takes.
-func manifestEnvironments(file string, data []byte) ([]lint.Environment, error) {
+// Parse reads manifests of Kubernetes in YAML or JSON, values of Helm charts, and files of Compose;
+// file is for messages and the names of the environments. It returns an environment of
+// lint.FormKubernetes for each container that sets a variable, and for each ConfigMap that no
+// container of the file takes; none is no error.
+func Parse(file string, data []byte) ([]lint.Environment, error) {
 	m := &manifest{file: file, maps: map[string][]lint.Setting{}, used: map[string]bool{}}
 	var documents []*yaml.Node
 	dec := yaml.NewDecoder(bytes.NewReader(data))
@@ -86,10 +91,15 @@ func manifestEnvironments(file string, data []byte) ([]lint.Environment, error) 
 	for _, name := range order {
 		if !m.used[name] {
 			m.used[name] = true
-			m.envs = append(m.envs, lint.Environment{Name: file + ", ConfigMap " + name, Form: lint.FormKubernetes, Settings: m.maps[name]})
+			m.keep(file+", ConfigMap "+name, m.maps[name])
 		}
 	}
 	return m.envs, nil
+}
+
+// keep adds an environment.
+func (m *manifest) keep(name string, settings []lint.Setting) {
+	m.envs = append(m.envs, lint.Environment{Name: name, Form: lint.FormKubernetes, Settings: settings})
 }
 
 // list keeps a document that is the value of env alone, as rdmactl env --format k8s-env prints it.
@@ -104,20 +114,21 @@ func (m *manifest) list(doc *yaml.Node) {
 		}
 	}
 	if len(settings) > 0 {
-		m.envs = append(m.envs, lint.Environment{Name: m.file, Form: lint.FormKubernetes, Settings: settings})
+		m.keep(m.file, settings)
 	}
 }
 
 // walk visits all mappings, with the object that they belong to: "Deployment vllm".
 func (m *manifest) walk(n *yaml.Node, object string, depth int, visit func(*yaml.Node, string)) error {
-	if m.nodes++; depth > maxDepth || len(m.envs) > maxFound || m.found > maxVariables || m.nodes > 4*maxLintFile {
+	if m.nodes++; depth > maxDepth || len(m.envs) > maxFound || m.found > maxVariables || m.nodes > maxNodes {
 		return errors.New("too deep or too large")
 	}
 	if n.Kind == yaml.AliasNode {
 		return nil // what it stands for is visited where it is defined
 	}
 	if n.Kind == yaml.MappingNode {
-		if kind, name := scalar(field(n, "kind")), scalar(field(field(n, "metadata"), "name")); kind != "" && name != "" {
+		kind, name := scalar(field(n, "kind")), scalar(field(field(n, "metadata"), "name"))
+		if kind != "" && name != "" {
 			object = kind + " " + name
 		}
 		visit(n, object)
@@ -239,10 +250,11 @@ func (m *manifest) container(n *yaml.Node, object string) {
 	if name != "" {
 		label += ", container " + name
 	}
-	m.envs = append(m.envs, lint.Environment{Name: label, Form: lint.FormKubernetes, Settings: settings})
+	m.keep(label, settings)
 }
 
-// variable reads an entry of env: name with value or valueFrom, or the NAME=value of `docker inspect`.
+// variable reads an entry of env: name with value or valueFrom, or the NAME=value of `docker
+// inspect`.
 func (m *manifest) variable(item *yaml.Node) (lint.Setting, bool) {
 	if item != nil && item.Kind == yaml.ScalarNode {
 		name, value, ok := strings.Cut(item.Value, "=")
@@ -276,7 +288,7 @@ func (m *manifest) services(services *yaml.Node) {
 			}
 		}
 		if len(settings) > 0 {
-			m.envs = append(m.envs, lint.Environment{Name: m.file + ", service " + services.Content[i].Value, Form: lint.FormKubernetes, Settings: settings})
+			m.keep(m.file+", service "+services.Content[i].Value, settings)
 		}
 	}
 }

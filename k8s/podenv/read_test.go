@@ -1,4 +1,4 @@
-package node
+package podenv
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 	"github.com/rdmakit/rdmakit/launch/lint"
 )
 
-func TestManifestEnvironments(t *testing.T) {
+func TestParse(t *testing.T) {
 	set := func(name, value string, line int) lint.Setting {
 		return lint.Setting{Name: name, Value: value, File: "f", Line: line}
 	}
@@ -54,7 +54,7 @@ func TestManifestEnvironments(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			envs, err := manifestEnvironments("f", []byte(tt.text))
+			envs, err := Parse("f", []byte(tt.text))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -69,7 +69,7 @@ func TestManifestEnvironments(t *testing.T) {
 	}
 }
 
-func TestLooksLikeManifest(t *testing.T) {
+func TestDetect(t *testing.T) {
 	tests := []struct {
 		text string
 		want bool
@@ -84,14 +84,15 @@ func TestLooksLikeManifest(t *testing.T) {
 		{"", false},
 	}
 	for _, tt := range tests {
-		if got := looksLikeManifest([]byte(tt.text)); got != tt.want {
-			t.Errorf("looksLikeManifest(%q) = %v, want %v", tt.text, got, tt.want)
+		if got := Detect([]byte(tt.text)); got != tt.want {
+			t.Errorf("Detect(%q) = %v, want %v", tt.text, got, tt.want)
 		}
 	}
 }
 
-// FuzzManifest feeds the reader of manifests: no panic, no endless walk, and names where it finds something.
-func FuzzManifest(f *testing.F) {
+// FuzzParse feeds the reader of manifests: no panic, no endless walk, and names where it finds
+// something.
+func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		"kind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: a, env: [{name: X, value: y}], envFrom: [{configMapRef: {name: c}}]}]}\n---\nkind: ConfigMap\nmetadata: {name: c}\ndata: {A: b}\n",
 		"a: &a [*a]\nenv: *a\n", "services: {a: {environment: [X=1]}}", "env: {X: 1}", "&a {env: *a, name: *a}", "{\"kind\":\"Pod\"}",
@@ -99,7 +100,7 @@ func FuzzManifest(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		envs, err := manifestEnvironments("f", data)
+		envs, err := Parse("f", data)
 		if err != nil {
 			return
 		}
@@ -112,14 +113,14 @@ func FuzzManifest(f *testing.F) {
 }
 
 // An alias costs a few bytes and stands for all that it names.
-func TestManifestOfAliases(t *testing.T) {
+func TestParseAliases(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("x: &e\n")
 	for i := range 3000 {
 		fmt.Fprintf(&b, "  NCCL_A%d: \"1\"\n", i)
 	}
 	b.WriteString("spec:\n  containers:\n" + strings.Repeat("  - {name: c, env: *e}\n", 9000))
-	if envs, err := manifestEnvironments("bomb.yaml", []byte(b.String())); err == nil {
-		t.Errorf("manifestEnvironments(27,000,000 variables) = %d environments, want an error", len(envs))
+	if envs, err := Parse("bomb.yaml", []byte(b.String())); err == nil {
+		t.Errorf("Parse(27,000,000 variables) = %d environments, want an error", len(envs))
 	}
 }
