@@ -14,6 +14,9 @@
 // computed by models of their algorithms (NCCL 2.30.7, UCX of 2026), which tell of
 // verbs, not of the programs' other settings.
 //
+// The way to another node (Options.Peer) is asked for through a function: [RoutesOf]
+// makes one of a snapshot, and [KernelRoutes] one that asks the running kernel.
+//
 // KServe reproduces a widespread shell script instead, with its errors, for those
 // who must replace it without a change of behaviour.
 //

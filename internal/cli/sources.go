@@ -8,13 +8,10 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"net/netip"
 	"os"
 	"strings"
-	"syscall"
 
 	"github.com/rdmakit/rdmakit/fabric"
-	"github.com/rdmakit/rdmakit/internal/edge/rdmanl"
 	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 	"github.com/rdmakit/rdmakit/internal/record/bundle"
 	"github.com/rdmakit/rdmakit/internal/text/pciname"
@@ -110,7 +107,7 @@ func FromBundle(b *bundle.Bundle, label string) (*Node, error) {
 func (app *App) AddSurroundings(ctx context.Context, n *Node, snap inventory.Snapshot, opts *launch.Options) {
 	switch {
 	case n.Local:
-		opts.Environment, opts.Routes = app.Environment(), LiveRoutes(ctx, snap)
+		opts.Environment, opts.Routes = app.Environment(), launch.KernelRoutes(ctx, snap)
 	case n.Bundle != nil:
 		if opts.Environment == nil {
 			opts.Environment, _ = n.Bundle.Environment() // checked when it was opened
@@ -259,29 +256,4 @@ func (app *App) Environment() map[string]string {
 		}
 	}
 	return out
-}
-
-// LiveRoutes asks the kernel for the way to an address. From a given address only the snapshot answers.
-func LiveRoutes(ctx context.Context, snap inventory.Snapshot) launch.RouteFunc {
-	recorded := launch.RoutesOf(snap)
-	return func(dst, src netip.Addr) (launch.Route, error) {
-		if src.IsValid() {
-			return recorded(dst, src)
-		}
-		r, err := rdmanl.Client{}.RouteTo(ctx, dst)
-		switch {
-		case errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EHOSTUNREACH):
-			return launch.Route{}, fmt.Errorf("find route to %s: %w", dst, launch.ErrNoRoute)
-		case err != nil:
-			return launch.Route{}, err
-		}
-		out := launch.Route{Gateway: r.Gateway, Source: r.Source, Evidence: "ip route get " + dst.String()}
-		for _, n := range snap.Netdevs {
-			if r.LinkIndex != nil && n.Index == *r.LinkIndex {
-				out.Netdev = n.Name
-				return out, nil
-			}
-		}
-		return out, fmt.Errorf("find route to %s: the network device is not known", dst)
-	}
 }

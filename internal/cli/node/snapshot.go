@@ -126,7 +126,7 @@ func snapshotOptions(app *cli.App, cmd *cobra.Command, f snapshotFlags, n *cli.N
 	switch {
 	case n.Local:
 		opts.Origin, opts.Environment = bundle.OriginMachine, app.Environment()
-		opts.Routes = func(snap inventory.Snapshot) launch.RouteFunc { return cli.LiveRoutes(cmd.Context(), snap) }
+		opts.Routes = func(snap inventory.Snapshot) launch.RouteFunc { return launch.KernelRoutes(cmd.Context(), snap) }
 	case n.Bundle != nil:
 		opts.Origin = bundle.OriginBundle
 		opts.Environment, _ = n.Bundle.Environment() // checked when it was opened
