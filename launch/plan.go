@@ -2,6 +2,8 @@ package launch
 
 import (
 	"net/netip"
+	"slices"
+	"strings"
 
 	"github.com/rdmakit/rdmakit/inventory"
 	"github.com/rdmakit/rdmakit/wire/ib"
@@ -50,6 +52,27 @@ func (p Plan) Environment() map[string]string {
 	out := make(map[string]string, len(p.Variables))
 	for _, v := range p.Variables {
 		out[v.Name] = v.Value
+	}
+	return out
+}
+
+// Apply returns the environment of a program that is started with the Plan: environ, pairs of
+// NAME=value, with the variables of the Plan in the place of others of their names, and without
+// those that must be unset. environ stays as it is.
+func (p Plan) Apply(environ []string) []string {
+	gone := map[string]bool{}
+	for _, v := range p.Variables {
+		gone[v.Name] = true
+	}
+	for _, u := range p.Unset {
+		gone[u.Name] = true
+	}
+	out := slices.DeleteFunc(slices.Clone(environ), func(pair string) bool {
+		name, _, _ := strings.Cut(pair, "=")
+		return gone[name]
+	})
+	for _, v := range p.Variables {
+		out = append(out, v.Name+"="+v.Value)
 	}
 	return out
 }

@@ -2,34 +2,18 @@ package node
 
 import (
 	"errors"
-	"fmt"
-	"io/fs"
-	"os"
-	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rdmakit/rdmakit/internal/cli"
 	"github.com/rdmakit/rdmakit/internal/cli/config"
+	"github.com/rdmakit/rdmakit/internal/edge/process"
 	"github.com/rdmakit/rdmakit/launch"
 )
 
 // execSchema is the version of execReport.
 const execSchema = "rdmakit.exec/v1"
-
-// The exit codes of what could not be started, as shells, env and nohup have them.
-const (
-	exitCannotStart = 126 // found, and can't be started
-	exitNoProgram   = 127 // not found
-)
-
-// systemPath is where execvp of the C library looks when PATH is not set.
-const systemPath = "/bin:/usr/bin"
-
-// scriptShell runs files that are executable and have no #! line, as execvp does it.
-const scriptShell = "/bin/sh"
 
 // execFlags are the flags of exec.
 type execFlags struct {
@@ -90,8 +74,8 @@ func runExec(app *cli.App, cmd *cobra.Command, flags execFlags, args []string) e
 	if args[0] == "" {
 		return cli.UsageError(cmd, errors.New("CMD is empty"))
 	}
-	gate := newSignalGate()
-	defer func() { _ = gate.close() }() // on the ways out that start nothing
+	gate := process.NewGate()
+	defer gate.Close() // on the ways out that start nothing
 	plan, _, err := planEnv(app, cmd, flags.planFlags, app.Environment())
 	if err != nil {
 		return err
@@ -102,17 +86,25 @@ func runExec(app *cli.App, cmd *cobra.Command, flags execFlags, args []string) e
 	}
 	path, found := app.LookupEnv("PATH")
 	if !found {
-		path = systemPath
+		path = process.SystemPath
 	}
-	p := program{args: args, candidates: candidates(args[0], path), environ: execEnviron(app.Environ, plan)}
+	p := process.Program{Args: args, Files: process.Find(args[0], path), Environ: plan.Apply(app.Environ)}
 	if flags.dryRun {
 		return printExec(app, plan, p, structured)
 	}
 	app.Out.Close()
-	if err := gate.close(); err != nil {
-		return err
+	if s := gate.Close(); s != nil {
+		return &cli.SignalError{Signal: s}
 	}
-	return p.start(execve)
+	return startError(p.Start(process.Exec))
+}
+
+// startError ends the run with the code that shells have for a program that could not be started.
+func startError(err error) error {
+	if e, ok := errors.AsType[*process.StartError](err); ok {
+		return &cli.ExitError{Code: e.Code, Err: e}
+	}
+	return err
 }
 
 // execRefusal tells why CMD is not started, nil if it is.
@@ -135,101 +127,18 @@ func execRefusal(plan launch.Plan, flags execFlags) error {
 		"rdmactl doctor tells what to do", "--tcp-fallback starts it with RDMA turned off, --allow-none as it is")
 }
 
-// execEnviron returns environ with the variables of plan in the place of others of their names.
-func execEnviron(environ []string, plan launch.Plan) []string {
-	gone := map[string]bool{}
-	for _, v := range plan.Variables {
-		gone[v.Name] = true
-	}
-	for _, u := range plan.Unset {
-		gone[u.Name] = true
-	}
-	out := slices.DeleteFunc(slices.Clone(environ), func(pair string) bool {
-		name, _, _ := strings.Cut(pair, "=")
-		return gone[name]
-	})
-	for _, v := range plan.Variables {
-		out = append(out, v.Name+"="+v.Value)
-	}
-	return out
-}
-
-// program is what exec starts.
-type program struct {
-	args       []string // the name first, as it was given
-	candidates []string // files that may be it, in the order to try them
-	environ    []string
-}
-
-// candidates returns the files that name may stand for: itself if it has a slash, or else one in each folder of PATH.
-// An empty folder is the current one.
-func candidates(name, path string) []string {
-	if strings.Contains(name, "/") {
-		return []string{name}
-	}
-	var out []string
-	for dir := range strings.SplitSeq(path, ":") {
-		if dir == "" {
-			dir = "."
-		}
-		out = append(out, strings.TrimSuffix(dir, "/")+"/"+name)
-	}
-	return out
-}
-
-// start tries the candidates as execvp does: what isn't there is passed over, and so is what may not be run, which is
-// remembered. try returns only if it fails, or if it only looks. The error has an exit code.
-func (p program) start(try func(file string, args, environ []string) error) error {
-	var denied error
-	for _, file := range p.candidates {
-		err := try(file, p.args, p.environ)
-		if errors.Is(err, syscall.ENOEXEC) {
-			err = try(scriptShell, append([]string{scriptShell, file}, p.args[1:]...), p.environ)
-		}
-		switch {
-		case err == nil:
-			return nil
-		case errors.Is(err, syscall.EACCES):
-			denied = fmt.Errorf("%s: %w", file, err)
-		case !isAbsent(err):
-			return &cli.ExitError{Code: exitCannotStart, Err: fmt.Errorf("start %s: %w", file, err)}
-		case isFile(file):
-			err = cli.Exitf(exitNoProgram, "start %s: %w", file, err)
-			return cli.WithHints(err, "the file is there: what its #! line names is missing, or the loader of the C library it was built for")
-		}
-	}
-	switch {
-	case denied != nil:
-		return &cli.ExitError{Code: exitCannotStart, Err: fmt.Errorf("start %w", denied)}
-	case strings.Contains(p.args[0], "/"):
-		return cli.Exitf(exitNoProgram, "start %s: no such file", p.args[0])
-	}
-	return cli.Exitf(exitNoProgram, "start %s: not found in PATH", p.args[0])
-}
-
-// isAbsent reports whether a candidate isn't there, or its folder can't be reached.
-func isAbsent(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ESTALE) ||
-		errors.Is(err, syscall.ENODEV) || errors.Is(err, syscall.ETIMEDOUT)
-}
-
-func isFile(name string) bool {
-	info, err := os.Stat(name)
-	return err == nil && info.Mode().IsRegular()
-}
-
 // printExec tells what would be started. An error that starting would surely meet is met here too.
-func printExec(app *cli.App, plan launch.Plan, p program, structured bool) error {
-	report := execReport{Schema: execSchema, Arguments: p.args, Set: plan.Environment(), Unset: []string{}, Launch: plan}
+func printExec(app *cli.App, plan launch.Plan, p process.Program, structured bool) error {
+	report := execReport{Schema: execSchema, Arguments: p.Args, Set: plan.Environment(), Unset: []string{}, Launch: plan}
 	for _, u := range plan.Unset {
 		report.Unset = append(report.Unset, u.Name)
 	}
-	err := p.start(func(file string, _, _ []string) error {
+	err := p.Start(func(file string, _, _ []string) error {
 		report.File = file
-		return canStart(file)
+		return process.CanStart(file)
 	})
 	if err != nil {
-		return err
+		return startError(err)
 	}
 	if structured {
 		return app.Out.Print(report)
@@ -238,12 +147,12 @@ func printExec(app *cli.App, plan launch.Plan, p program, structured bool) error
 	if err != nil {
 		return err
 	}
-	words := make([]string, len(p.args))
-	for i, arg := range p.args {
+	words := make([]string, len(p.Args))
+	for i, arg := range p.Args {
 		words[i] = shellWord(arg)
 	}
 	command := "exec "
-	if strings.HasPrefix(p.args[0], "-") { // exec would take it for an option
+	if strings.HasPrefix(p.Args[0], "-") { // exec would take it for an option
 		command = "exec env -- "
 	}
 	return app.Out.Raw(append(text, command+strings.Join(words, " ")+"\n"...))
