@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/internal/edge/process"
 	"github.com/rdmakit/rdmakit/internal/text/english"
 	"github.com/rdmakit/rdmakit/internal/text/spelling"
 	"github.com/rdmakit/rdmakit/launch/lint"
@@ -161,9 +162,9 @@ func openLintNode(app *cli.App, f envLintFlags) (*cli.Node, error) {
 	if !f.pidGiven || f.source.From != "" || app.Config.Root != "" && app.Config.Root != "/" {
 		return app.OpenNode(f.source)
 	}
-	other := namespacesOf(f.pid)
-	if !other.mount {
-		if other.network {
+	other := process.OtherNamespaces(f.pid)
+	if !other.Mount {
+		if other.Network {
 			app.Out.Note("note: process %d is in another network namespace: its network devices and GID tables may be others than those judged here", f.pid)
 		}
 		return app.OpenNode(f.source)

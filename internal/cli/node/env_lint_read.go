@@ -9,7 +9,7 @@ import (
 	"strconv"
 
 	"github.com/rdmakit/rdmakit/internal/cli"
-	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
+	"github.com/rdmakit/rdmakit/internal/edge/process"
 	"github.com/rdmakit/rdmakit/k8s/podenv"
 	"github.com/rdmakit/rdmakit/launch/lint"
 )
@@ -67,13 +67,9 @@ func readEnvFile(app *cli.App, name string) ([]byte, error) {
 	return data, nil
 }
 
-// procFile names a file of a process.
-func procFile(pid int, name string) string { return fmt.Sprintf("/proc/%d/%s", pid, name) }
-
 // readProcessEnvironment reads what a process was started with: later changes of its own are not seen.
 func readProcessEnvironment(pid int) (lint.Environment, error) {
-	name := procFile(pid, "environ")
-	data, err := os.ReadFile(name)
+	data, err := process.Environ(pid)
 	switch {
 	case errors.Is(err, os.ErrPermission):
 		err = &cli.ExitError{Code: cli.ExitPermission, Err: err}
@@ -93,23 +89,10 @@ func readProcessEnvironment(pid int) (lint.Environment, error) {
 	return env, err
 }
 
-// otherNamespaces tells in which namespaces a process differs from this one.
-type otherNamespaces struct{ mount, network bool }
-
-func namespacesOf(pid int) otherNamespaces {
-	differs := func(kind string) bool {
-		own, err := os.Readlink("/proc/self/ns/" + kind)
-		other, err2 := os.Readlink(procFile(pid, "ns/"+kind))
-		return err == nil && err2 == nil && own != other
-	}
-	return otherNamespaces{mount: differs("mnt"), network: differs("net")}
-}
-
 // openProcessRoot opens the files that a process sees; netlink of its namespace is out of reach, so addresses come
 // from the GID tables.
 func openProcessRoot(pid int) (*cli.Node, error) {
-	dir := procFile(pid, "root")
-	root, err := sysfs.OpenRoot(dir)
+	root, dir, err := process.OpenRoot(pid)
 	if err != nil {
 		return nil, err
 	}
