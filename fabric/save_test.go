@@ -220,3 +220,14 @@ func BenchmarkSave(b *testing.B) {
 		b.ReportMetric(float64(len(topology.Nodes)), "nodes")
 	})
 }
+
+func TestIsSaved(t *testing.T) {
+	for text, want := range map[string]bool{
+		"{\"schema\":\"" + fabric.Schema + "\",\"started\"": true, "{\n  \"schema\": \"" + fabric.Schema + "\",": true,
+		"{\"schema\":\"rdmakit.detect/v1\"": false, "": false, "H4": false,
+	} {
+		if got := fabric.IsSaved([]byte(text)); got != want {
+			t.Errorf("IsSaved(%q) = %v, want %v", text, got, want)
+		}
+	}
+}
