@@ -9,13 +9,14 @@ import (
 	"github.com/rdmakit/rdmakit/internal/cli"
 	"github.com/rdmakit/rdmakit/internal/compat/applet"
 	"github.com/rdmakit/rdmakit/internal/record/bundle"
+	"github.com/rdmakit/rdmakit/internal/record/sources"
 	"github.com/rdmakit/rdmakit/verbs/provider"
 	"github.com/rdmakit/rdmakit/verbs/provider/ibverbs"
 )
 
 // verbsSource returns what applets ask about opened devices: the library on this machine, the recording of a recorded
 // node. Without either, why tells what is missing.
-func verbsSource(n *cli.Node) (source applet.VerbsSource, why string, err error) {
+func verbsSource(n *sources.Node) (source applet.VerbsSource, why string, err error) {
 	if n.Local {
 		return liveVerbs{}, "", nil
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/rdmakit/rdmakit/internal/cli"
 	"github.com/rdmakit/rdmakit/internal/cli/node"
 	"github.com/rdmakit/rdmakit/internal/record/nodetree"
+	"github.com/rdmakit/rdmakit/internal/record/sources"
 	"github.com/rdmakit/rdmakit/internal/sim/host"
 	"github.com/rdmakit/rdmakit/internal/text/english"
 	"github.com/rdmakit/rdmakit/internal/text/output"
@@ -104,7 +105,7 @@ func runDemo(ctx context.Context, app *cli.App, spec host.Spec, faults []host.Fa
 
 // fillDemo does on the tree what detect, doctor and env do.
 func fillDemo(ctx context.Context, app *cli.App, report *demoReport, tree *nodetree.Tree) error {
-	n, err := cli.Recorded(tree.FS(), nil, "emulated node")
+	n, err := sources.FromFS(tree.FS(), nil, "emulated node")
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/rdmakit/rdmakit/internal/cli"
 	"github.com/rdmakit/rdmakit/internal/cli/config"
 	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
+	"github.com/rdmakit/rdmakit/internal/record/sources"
 	"github.com/rdmakit/rdmakit/internal/version"
 	"github.com/rdmakit/rdmakit/launch"
 )
@@ -164,7 +165,7 @@ func planEnv(app *cli.App, cmd *cobra.Command, flags planFlags, environ map[stri
 }
 
 // deriveEnv scans a node and derives its plan. The environment of this process counts on this machine only.
-func deriveEnv(ctx context.Context, app *cli.App, n *cli.Node, opts launch.Options) (launch.Plan, error) {
+func deriveEnv(ctx context.Context, app *cli.App, n *sources.Node, opts launch.Options) (launch.Plan, error) {
 	n.Names = nil // names of cards decide nothing here, and take time to read
 	snap, _, err := app.ScanNode(ctx, n)
 	if err != nil {

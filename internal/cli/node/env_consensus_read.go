@@ -19,6 +19,7 @@ import (
 	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 	"github.com/rdmakit/rdmakit/internal/record/bundle"
 	"github.com/rdmakit/rdmakit/internal/record/nodetree"
+	"github.com/rdmakit/rdmakit/internal/record/sources"
 	"github.com/rdmakit/rdmakit/inventory"
 	"github.com/rdmakit/rdmakit/launch/consensus"
 )
@@ -253,7 +254,7 @@ func (r *consensusReader) readFolder(ctx context.Context, i int, dir string) {
 		r.fail(i, 0, dir, err)
 		return
 	}
-	n, err := cli.Recorded(root, root.Close, "root "+dir)
+	n, err := sources.FromFS(root, root.Close, "root "+dir)
 	if err != nil {
 		r.fail(i, 0, dir, err)
 		return
@@ -278,9 +279,9 @@ func (r *consensusReader) readPipe(ctx context.Context, i int, name string, in i
 	if err == nil {
 		b, err = bundle.FromTree(tree)
 	}
-	var n *cli.Node
+	var n *sources.Node
 	if err == nil {
-		n, err = cli.FromBundle(b, "bundle "+name)
+		n, err = sources.FromBundle(b, "bundle "+name)
 	}
 	if err != nil {
 		r.fail(i, 0, name, err)
@@ -290,7 +291,7 @@ func (r *consensusReader) readPipe(ctx context.Context, i int, name string, in i
 }
 
 // scan reads a node; what could not be read of it stands in its snapshot.
-func (r *consensusReader) scan(ctx context.Context, i int, name string, n *cli.Node) {
+func (r *consensusReader) scan(ctx context.Context, i int, name string, n *sources.Node) {
 	defer n.Close()
 	n.Names = nil // names of cards decide nothing here
 	snap, err := inventory.Scan(ctx, n.Sources)

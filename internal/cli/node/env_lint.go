@@ -11,6 +11,7 @@ import (
 
 	"github.com/rdmakit/rdmakit/internal/cli"
 	"github.com/rdmakit/rdmakit/internal/edge/process"
+	"github.com/rdmakit/rdmakit/internal/record/sources"
 	"github.com/rdmakit/rdmakit/internal/text/english"
 	"github.com/rdmakit/rdmakit/internal/text/spelling"
 	"github.com/rdmakit/rdmakit/launch/lint"
@@ -158,7 +159,7 @@ func lintEnvironments(app *cli.App, f envLintFlags) ([]lint.Environment, error) 
 }
 
 // openLintNode opens the node to judge by: for a process in another mount namespace what that process sees.
-func openLintNode(app *cli.App, f envLintFlags) (*cli.Node, error) {
+func openLintNode(app *cli.App, f envLintFlags) (*sources.Node, error) {
 	if !f.pidGiven || f.source.From != "" || app.Config.Root != "" && app.Config.Root != "/" {
 		return app.OpenNode(f.source)
 	}

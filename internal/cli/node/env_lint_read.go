@@ -10,6 +10,7 @@ import (
 
 	"github.com/rdmakit/rdmakit/internal/cli"
 	"github.com/rdmakit/rdmakit/internal/edge/process"
+	"github.com/rdmakit/rdmakit/internal/record/sources"
 	"github.com/rdmakit/rdmakit/k8s/podenv"
 	"github.com/rdmakit/rdmakit/launch/lint"
 )
@@ -91,10 +92,10 @@ func readProcessEnvironment(pid int) (lint.Environment, error) {
 
 // openProcessRoot opens the files that a process sees; netlink of its namespace is out of reach, so addresses come
 // from the GID tables.
-func openProcessRoot(pid int) (*cli.Node, error) {
+func openProcessRoot(pid int) (*sources.Node, error) {
 	root, dir, err := process.OpenRoot(pid)
 	if err != nil {
 		return nil, err
 	}
-	return cli.Recorded(root, root.Close, "root "+dir)
+	return sources.FromFS(root, root.Close, "root "+dir)
 }

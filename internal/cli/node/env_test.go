@@ -11,6 +11,7 @@ import (
 	"github.com/rdmakit/rdmakit/internal/cli"
 	"github.com/rdmakit/rdmakit/internal/cli/clitest"
 	"github.com/rdmakit/rdmakit/internal/record/nodetree"
+	"github.com/rdmakit/rdmakit/internal/record/sources"
 	"github.com/rdmakit/rdmakit/internal/testkit/testtrees"
 	"github.com/rdmakit/rdmakit/internal/text/output"
 	"github.com/rdmakit/rdmakit/inventory"
@@ -34,7 +35,7 @@ func TestEnvUser(t *testing.T) {
 	app.Environ = []string{"NCCL_IB_HCA=other", "NCCL_IB_HCA=mlx5_1", "NCCL_IB_GID_INDEX=1", "UCX_NET_DEVICES="}
 	app.Out = output.New(output.Options{Out: app.Stdout, Err: app.Stderr, Format: output.FormatTable, LookupEnv: app.LookupEnv})
 	for _, local := range []bool{true, false} {
-		n := &cli.Node{Sources: inventory.Sources{Root: tree.FS()}, Local: local}
+		n := &sources.Node{Sources: inventory.Sources{Root: tree.FS()}, Local: local}
 		plan, err := deriveEnv(t.Context(), app, n, launch.Options{})
 		if err != nil {
 			t.Fatal(err)

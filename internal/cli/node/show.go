@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/internal/record/sources"
 	"github.com/rdmakit/rdmakit/internal/text/output"
 	"github.com/rdmakit/rdmakit/inventory"
 )
@@ -91,7 +92,7 @@ type showReport struct {
 	CounterErrors map[int]string `json:"counterErrors,omitempty"`
 }
 
-func newShowReport(ctx context.Context, n *cli.Node, snap *inventory.Snapshot, name string) (showReport, error) {
+func newShowReport(ctx context.Context, n *sources.Node, snap *inventory.Snapshot, name string) (showReport, error) {
 	d, port, err := findDevice(snap, name)
 	if err != nil {
 		return showReport{}, err

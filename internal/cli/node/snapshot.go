@@ -18,6 +18,7 @@ import (
 
 	"github.com/rdmakit/rdmakit/internal/cli"
 	"github.com/rdmakit/rdmakit/internal/record/bundle"
+	"github.com/rdmakit/rdmakit/internal/record/sources"
 	"github.com/rdmakit/rdmakit/internal/version"
 	"github.com/rdmakit/rdmakit/inventory"
 	"github.com/rdmakit/rdmakit/launch"
@@ -120,7 +121,7 @@ func checkSnapshotOutput(app *cli.App, cmd *cobra.Command, f snapshotFlags) erro
 }
 
 // snapshotOptions says what to record of a node.
-func snapshotOptions(app *cli.App, cmd *cobra.Command, f snapshotFlags, n *cli.Node) (bundle.Options, error) {
+func snapshotOptions(app *cli.App, cmd *cobra.Command, f snapshotFlags, n *sources.Node) (bundle.Options, error) {
 	opts := bundle.Options{Sources: n.Sources, Origin: bundle.OriginRoot, Version: version.Info().Version, Now: app.Now}
 	var err error
 	switch {
@@ -154,7 +155,7 @@ const verbsTime = 20 * time.Second
 
 // snapshotExtra returns further files for the top of the bundle: what libibverbs says, and what says that there is
 // none. That of another bundle is taken over.
-func snapshotExtra(ctx context.Context, n *cli.Node) (map[string][]byte, error) {
+func snapshotExtra(ctx context.Context, n *sources.Node) (map[string][]byte, error) {
 	if n.Local {
 		ctx, cancel := context.WithTimeout(ctx, verbsTime)
 		defer cancel()

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/internal/record/sources"
 	"github.com/rdmakit/rdmakit/internal/text/english"
 	"github.com/rdmakit/rdmakit/internal/text/output"
 	"github.com/rdmakit/rdmakit/inventory"
@@ -100,7 +101,7 @@ type portCounts struct {
 // monitor reads a node again and again.
 type monitor struct {
 	app    *cli.App
-	node   *cli.Node
+	node   *sources.Node
 	before map[string]portCounts
 }
 
