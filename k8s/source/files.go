@@ -19,6 +19,7 @@ import (
 	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 	"github.com/rdmakit/rdmakit/internal/record/bundle"
 	"github.com/rdmakit/rdmakit/internal/record/nodetree"
+	"github.com/rdmakit/rdmakit/internal/record/sources"
 	"github.com/rdmakit/rdmakit/inventory"
 	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/manifest"
@@ -68,14 +69,14 @@ func trim(err error, file string) error {
 // expand lists what a folder holds; hidden files and folders within it are left out, but for roots of nodes.
 func expand(name string) ([]string, error) {
 	info, _ := os.Stat(name) // who opens it tells what is wrong
-	if name == "-" || info == nil || !info.IsDir() || isRoot(name) {
+	if name == "-" || info == nil || !info.IsDir() || sources.IsRoot(name) {
 		return []string{name}, nil
 	}
 	entries, err := os.ReadDir(name)
 	var files []string
 	for _, e := range entries {
 		file := filepath.Join(name, e.Name())
-		if info, err := os.Stat(file); err == nil && !strings.HasPrefix(e.Name(), ".") && (!info.IsDir() || isRoot(file)) {
+		if info, err := os.Stat(file); err == nil && !strings.HasPrefix(e.Name(), ".") && (!info.IsDir() || sources.IsRoot(file)) {
 			files = append(files, file)
 		}
 	}
@@ -83,12 +84,6 @@ func expand(name string) ([]string, error) {
 		err = fmt.Errorf("read nodes of %s: %w", name, ErrNoNode)
 	}
 	return files, err
-}
-
-// isRoot reports a folder that is the root of a node, as --root takes it.
-func isRoot(dir string) bool {
-	info, err := os.Stat(filepath.Join(dir, "sys"))
-	return err == nil && info.IsDir()
 }
 
 // collector gathers what files tell.
@@ -107,7 +102,7 @@ func isTreeText(data []byte) bool {
 }
 
 func (c *collector) read(ctx context.Context, name string, stdin io.Reader) error {
-	if name != "-" && isRoot(name) {
+	if name != "-" && sources.IsRoot(name) {
 		root, err := sysfs.OpenRoot(name)
 		if err != nil {
 			return err

@@ -11,6 +11,7 @@ import (
 	"github.com/rdmakit/rdmakit/internal/text/english"
 	"github.com/rdmakit/rdmakit/launch"
 	"github.com/rdmakit/rdmakit/launch/consensus"
+	"github.com/rdmakit/rdmakit/launch/consensus/inputs"
 )
 
 // consensusFlags are the flags of env consensus.
@@ -62,7 +63,13 @@ func runConsensus(app *cli.App, cmd *cobra.Command, flags consensusFlags, args [
 	if err := opts.Check(); err != nil {
 		return cli.UsageError(cmd, err)
 	}
-	nodes, bad, err := readConsensus(cmd.Context(), app, args, opts)
+	files := inputs.Files{Names: args, Stdin: app.Stdin, PassedOver: func(path string) {
+		app.Out.Note("%s: a folder within a folder is not opened", path)
+	}}
+	nodes, bad, err := files.Nodes(cmd.Context(), opts)
+	if errors.Is(err, inputs.ErrTooMany) {
+		return &cli.ExitError{Code: cli.ExitUsage, Err: err}
+	}
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,8 @@
-package node
+package inputs
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,8 +16,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/rdmakit/rdmakit/internal/cli"
-	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 	"github.com/rdmakit/rdmakit/internal/record/bundle"
 	"github.com/rdmakit/rdmakit/internal/record/nodetree"
 	"github.com/rdmakit/rdmakit/internal/record/sources"
@@ -24,44 +23,66 @@ import (
 	"github.com/rdmakit/rdmakit/launch/consensus"
 )
 
-// maxConsensusNodes bounds what one comparison may hold: digests of some kilobytes each.
-const maxConsensusNodes = 1 << 16
+// maxNodes bounds what one comparison may hold: digests of some kilobytes each.
+const maxNodes = 1 << 16
 
-// stdinName is how standard input is called in a report.
-const stdinName = "stdin"
+// ErrTooMany is the error for more nodes than a comparison holds.
+var ErrTooMany = fmt.Errorf("more than %d nodes", maxNodes)
 
-// consensusInput is an argument, or a file of a folder that is one.
-type consensusInput struct {
+// Stdin is how standard input is called in a report.
+const Stdin = "stdin"
+
+// Files are the inputs of a comparison.
+type Files struct {
+	// Names are files, folders with such files, folders that are roots of nodes, and "-" for Stdin.
+	// Of a folder all files are read; its hidden ones are left alone, and folders in it are opened
+	// only if they are roots of nodes.
+	Names []string
+	Stdin io.Reader // may be nil where no name is "-"
+	// PassedOver, if it is not nil, is called with each folder within a folder that is not opened.
+	PassedOver func(path string)
+}
+
+// input is a name, or a file of a folder that is one.
+type input struct {
 	path   string
 	folder bool // the root of a node
 	stdin  bool
 }
 
-// consensusReader collects what the inputs hold. Only digests stay in memory.
-type consensusReader struct {
-	app  *cli.App
-	opts consensus.Options
+// reader collects what the inputs hold. Only digests stay in memory.
+type reader struct {
+	files Files
+	opts  consensus.Options
 
 	mu    sync.Mutex
 	nodes []readNode
 	bad   []readBad
 }
 
-// readNode and readBad remember their place, so that reading in parallel changes nothing.
+// place is where something was read, so that reading in parallel changes nothing.
+type place struct{ input, document int }
+
+func (p place) compare(other place) int {
+	return cmp.Or(p.input-other.input, p.document-other.document)
+}
+
 type readNode struct {
-	input, document int
-	node            *consensus.Node
+	place
+	node *consensus.Node
 }
 
 type readBad struct {
-	input, document int
+	place
 	consensus.Unreadable
 }
 
-// readConsensus reads all inputs, some at a time.
-func readConsensus(ctx context.Context, app *cli.App, args []string, opts consensus.Options) ([]*consensus.Node, []consensus.Unreadable, error) {
-	r := &consensusReader{app: app, opts: opts}
-	inputs := r.listInputs(args)
+// Nodes reads all inputs, as many at a time as there are processors, and digests them with opts.
+// Nodes and what is no node are in the order of the names. The error is the cause of the context's
+// end, or [ErrTooMany].
+func (f Files) Nodes(ctx context.Context, opts consensus.Options) ([]*consensus.Node, []consensus.Unreadable, error) {
+	r := &reader{files: f, opts: opts}
+	inputs := r.listInputs(f.Names)
 	jobs := make(chan int)
 	var workers sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), max(len(inputs), 1)) {
@@ -81,11 +102,17 @@ func readConsensus(ctx context.Context, app *cli.App, args []string, opts consen
 	if ctx.Err() != nil {
 		return nil, nil, context.Cause(ctx)
 	}
-	if len(r.nodes) > maxConsensusNodes {
-		return nil, nil, cli.Exitf(cli.ExitUsage, "more than %d nodes", maxConsensusNodes)
+	if len(r.nodes) > maxNodes {
+		return nil, nil, ErrTooMany
 	}
-	slices.SortFunc(r.nodes, func(a, b readNode) int { return (a.input-b.input)*maxConsensusNodes + a.document - b.document })
-	slices.SortFunc(r.bad, func(a, b readBad) int { return (a.input-b.input)*maxConsensusNodes + a.document - b.document })
+	nodes, bad := r.sorted()
+	return nodes, bad, nil
+}
+
+// sorted puts what was read in the order of the inputs.
+func (r *reader) sorted() ([]*consensus.Node, []consensus.Unreadable) {
+	slices.SortFunc(r.nodes, func(a, b readNode) int { return a.compare(b.place) })
+	slices.SortFunc(r.bad, func(a, b readBad) int { return a.compare(b.place) })
 	nodes := make([]*consensus.Node, 0, len(r.nodes))
 	for _, n := range r.nodes {
 		nodes = append(nodes, n.node)
@@ -94,26 +121,26 @@ func readConsensus(ctx context.Context, app *cli.App, args []string, opts consen
 	for _, b := range r.bad {
 		bad = append(bad, b.Unreadable)
 	}
-	return nodes, bad, nil
+	return nodes, bad
 }
 
 // listInputs opens folders. The number of an input is its place in the list; what is
 // wrong with a folder stands before its files.
-func (r *consensusReader) listInputs(args []string) []consensusInput {
-	var out []consensusInput
+func (r *reader) listInputs(args []string) []input {
+	var out []input
 	stdin := false
 	for _, arg := range args {
 		info, err := os.Stat(arg)
 		switch {
 		case arg == "-" && stdin:
-			r.fail(len(out), 0, stdinName, errors.New("- given twice"))
+			r.fail(place{input: len(out)}, Stdin, errors.New("- given twice"))
 		case arg == "-":
 			stdin = true
-			out = append(out, consensusInput{path: stdinName, stdin: true})
+			out = append(out, input{path: Stdin, stdin: true})
 		case err != nil || !info.IsDir(): // who opens the file tells better what is wrong
-			out = append(out, consensusInput{path: arg})
-		case isNodeRoot(arg):
-			out = append(out, consensusInput{path: arg, folder: true})
+			out = append(out, input{path: arg})
+		case sources.IsRoot(arg):
+			out = append(out, input{path: arg, folder: true})
 		default:
 			out = append(out, r.listFolder(len(out), arg)...)
 		}
@@ -123,71 +150,67 @@ func (r *consensusReader) listInputs(args []string) []consensusInput {
 
 // listFolder returns the files of a folder, and the folders in it that are roots of
 // nodes. It goes no deeper, and leaves hidden files alone.
-func (r *consensusReader) listFolder(at int, dir string) []consensusInput {
+func (r *reader) listFolder(at int, dir string) []input {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		r.fail(at, 0, dir, trimPath(err))
+		r.fail(place{input: at}, dir, trimPath(err))
 		return nil
 	}
-	var out []consensusInput
+	var out []input
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
 		info, err := os.Stat(path)
 		switch {
 		case strings.HasPrefix(e.Name(), "."):
-		case err == nil && info.IsDir() && isNodeRoot(path):
-			out = append(out, consensusInput{path: path, folder: true})
+		case err == nil && info.IsDir() && sources.IsRoot(path):
+			out = append(out, input{path: path, folder: true})
 		case err == nil && info.IsDir():
-			r.app.Out.Note("%s: a folder within a folder is not opened", path)
+			if r.files.PassedOver != nil {
+				r.files.PassedOver(path)
+			}
 		default:
-			out = append(out, consensusInput{path: path})
+			out = append(out, input{path: path})
 		}
 	}
 	if len(out) == 0 {
-		r.fail(at, 0, dir, errors.New("the folder holds no file"))
+		r.fail(place{input: at}, dir, errors.New("the folder holds no file"))
 	}
 	return out
 }
 
-// isNodeRoot reports that a folder is the root of a node, as --root takes it.
-func isNodeRoot(dir string) bool {
-	info, err := os.Stat(filepath.Join(dir, "sys"))
-	return err == nil && info.IsDir()
-}
-
-func (r *consensusReader) fail(input, document int, source string, err error) {
+func (r *reader) fail(at place, source string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	text := strings.Join(strings.Fields(err.Error()), " ")
 	for _, prefix := range []string{"open recorded node ", "open bundle "} { // the source stands in front already
 		text = strings.TrimPrefix(text, prefix+source+": ")
 	}
-	r.bad = append(r.bad, readBad{input, document, consensus.Unreadable{Source: source, Error: text}})
+	r.bad = append(r.bad, readBad{at, consensus.Unreadable{Source: source, Error: text}})
 }
 
 // keep digests a snapshot and lets go of it.
-func (r *consensusReader) keep(input, document int, source string, snap inventory.Snapshot) {
+func (r *reader) keep(at place, source string, snap inventory.Snapshot) {
 	node, err := consensus.NewNode(source, snap, r.opts)
 	if err != nil {
-		r.fail(input, document, source, err)
+		r.fail(at, source, err)
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.nodes = append(r.nodes, readNode{input, document, node})
+	r.nodes = append(r.nodes, readNode{at, node})
 }
 
 // read reads one input, by what its first bytes say that it is.
-func (r *consensusReader) read(ctx context.Context, i int, in consensusInput) {
+func (r *reader) read(ctx context.Context, i int, in input) {
 	switch {
 	case in.folder:
 		r.readFolder(ctx, i, in.path)
 	case in.stdin:
-		r.readStream(ctx, i, in.path, r.app.Stdin, true)
+		r.readStream(ctx, i, in.path, r.files.Stdin, true)
 	default:
 		f, err := os.Open(in.path)
 		if err != nil {
-			r.fail(i, 0, in.path, trimPath(err))
+			r.fail(place{input: i}, in.path, trimPath(err))
 			return
 		}
 		defer func() { _ = f.Close() }() // only read
@@ -196,16 +219,16 @@ func (r *consensusReader) read(ctx context.Context, i int, in consensusInput) {
 	}
 }
 
-// readStream tells JSON from a recorded node. A recorded node in a file is opened as --from opens it, in a pipe it is
-// read as it comes.
-func (r *consensusReader) readStream(ctx context.Context, i int, name string, file io.Reader, pipe bool) {
+// readStream tells JSON from a recorded node. A recorded node in a file is opened as rdmactl --from
+// opens it, in a pipe it is read as it comes.
+func (r *reader) readStream(ctx context.Context, i int, name string, file io.Reader, pipe bool) {
 	in := bufio.NewReader(file)
 	start, err := in.Peek(64)
 	switch text := strings.TrimLeft(strings.TrimPrefix(string(start), "\xef\xbb\xbf"), " \t\r\n"); {
 	case len(start) == 0 && err != nil && !errors.Is(err, io.EOF):
-		r.fail(i, 0, name, trimPath(err))
+		r.fail(place{input: i}, name, trimPath(err))
 	case len(start) == 0:
-		r.fail(i, 0, name, errors.New("it is empty"))
+		r.fail(place{input: i}, name, errors.New("it is empty"))
 	case strings.HasPrefix(text, "{") || strings.HasPrefix(text, "["):
 		// A section of a node tree begins with a bracket too, and with a path in it.
 		if strings.HasPrefix(text, "[") && !strings.HasPrefix(strings.TrimLeft(text[1:], " \t\r\n"), "{") && !pipe {
@@ -220,7 +243,7 @@ func (r *consensusReader) readStream(ctx context.Context, i int, name string, fi
 	}
 }
 
-func (r *consensusReader) readDocuments(ctx context.Context, i int, name string, in io.Reader) {
+func (r *reader) readDocuments(ctx context.Context, i int, name string, in io.Reader) {
 	n := 0
 	for snap, err := range consensus.Documents(in) {
 		source := name
@@ -228,42 +251,37 @@ func (r *consensusReader) readDocuments(ctx context.Context, i int, name string,
 			source += "#" + strconv.Itoa(n)
 		}
 		if err != nil {
-			r.fail(i, n, source, err)
+			r.fail(place{i, n}, source, err)
 		} else {
-			r.keep(i, n, source, snap)
+			r.keep(place{i, n}, source, snap)
 		}
-		if ctx.Err() != nil || n > maxConsensusNodes {
+		if ctx.Err() != nil || n > maxNodes {
 			return
 		}
 	}
 }
 
 // readBundle scans a recorded node.
-func (r *consensusReader) readBundle(ctx context.Context, i int, name string) {
-	n, err := r.app.OpenNode(cli.SourceFlags{From: name})
+func (r *reader) readBundle(ctx context.Context, i int, name string) {
+	n, err := sources.OpenBundle(name)
 	if err != nil {
-		r.fail(i, 0, name, err)
+		r.fail(place{input: i}, name, err)
 		return
 	}
 	r.scan(ctx, i, name, n)
 }
 
-func (r *consensusReader) readFolder(ctx context.Context, i int, dir string) {
-	root, err := sysfs.OpenRoot(dir)
+func (r *reader) readFolder(ctx context.Context, i int, dir string) {
+	n, err := sources.OpenFolder(dir)
 	if err != nil {
-		r.fail(i, 0, dir, err)
-		return
-	}
-	n, err := sources.FromFS(root, root.Close, "root "+dir)
-	if err != nil {
-		r.fail(i, 0, dir, err)
+		r.fail(place{input: i}, dir, err)
 		return
 	}
 	r.scan(ctx, i, dir, n)
 }
 
 // readPipe reads a bundle or a node tree from standard input.
-func (r *consensusReader) readPipe(ctx context.Context, i int, name string, in io.Reader, packed bool) {
+func (r *reader) readPipe(ctx context.Context, i int, name string, in io.Reader, packed bool) {
 	const most = 64 << 20 // more than any tree may have
 	var tree *nodetree.Tree
 	var err error
@@ -284,14 +302,14 @@ func (r *consensusReader) readPipe(ctx context.Context, i int, name string, in i
 		n, err = sources.FromBundle(b, "bundle "+name)
 	}
 	if err != nil {
-		r.fail(i, 0, name, err)
+		r.fail(place{input: i}, name, err)
 		return
 	}
 	r.scan(ctx, i, name, n)
 }
 
 // scan reads a node; what could not be read of it stands in its snapshot.
-func (r *consensusReader) scan(ctx context.Context, i int, name string, n *sources.Node) {
+func (r *reader) scan(ctx context.Context, i int, name string, n *sources.Node) {
 	defer n.Close()
 	n.Names = nil // names of cards decide nothing here
 	snap, err := inventory.Scan(ctx, n.Sources)
@@ -299,9 +317,9 @@ func (r *consensusReader) scan(ctx context.Context, i int, name string, n *sourc
 	case ctx.Err() != nil:
 		return
 	case err != nil && len(snap.Problems) == 0:
-		r.fail(i, 0, name, fmt.Errorf("scan: %w", err))
+		r.fail(place{input: i}, name, fmt.Errorf("scan: %w", err))
 	default:
-		r.keep(i, 0, name, snap)
+		r.keep(place{input: i}, name, snap)
 	}
 }
 
