@@ -10,6 +10,7 @@ import (
 	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 	"github.com/rdmakit/rdmakit/inventory"
 	"github.com/rdmakit/rdmakit/verbs/provider"
+	"github.com/rdmakit/rdmakit/verbs/provider/ibverbs"
 )
 
 // VerbsSource tells what libibverbs says. What fails stands in the recording too, so that the
@@ -20,6 +21,19 @@ type VerbsSource interface {
 	List(ctx context.Context) (provider.Recording, error)
 	// Describe opens and describes the devices of these names, all without one. It may leave out the others.
 	Describe(ctx context.Context, names ...string) (provider.Recording, error)
+}
+
+// Live is the [VerbsSource] of this machine: its libibverbs.
+func Live() VerbsSource { return live{} }
+
+type live struct{}
+
+// List implements [VerbsSource].
+func (live) List(ctx context.Context) (provider.Recording, error) { return ibverbs.List(ctx) }
+
+// Describe implements [VerbsSource].
+func (live) Describe(ctx context.Context, names ...string) (provider.Recording, error) {
+	return ibverbs.Describe(ctx, names...)
 }
 
 // Recorded is a [VerbsSource] that replays a recording.

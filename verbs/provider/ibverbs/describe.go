@@ -2,6 +2,7 @@ package ibverbs
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 
@@ -23,6 +24,32 @@ func describeWith(ctx context.Context, soname string, names []string) (provider.
 	}
 	defer l.Close()
 	return l.Describe(ctx, names...)
+}
+
+// List loads libibverbs, lists the devices without opening them, and closes it: the recording has
+// their names, GUIDs, types and transports. Where there is no libibverbs it says so as [Describe]
+// does.
+func List(ctx context.Context) (provider.Recording, error) {
+	library, err := Load()
+	if err != nil {
+		return Describe(ctx) // says the same, in the form of a recording
+	}
+	defer library.Close()
+	rec := provider.Recording{Schema: provider.RecordingSchema}
+	list, err := library.Devices(ctx)
+	if err != nil {
+		if e, ok := errors.AsType[*provider.QueryError](err); ok {
+			rec.Errors = append(rec.Errors, e)
+		}
+		return rec, err
+	}
+	defer list.Close()
+	for _, d := range list.Devices() {
+		rec.Devices = append(rec.Devices, provider.DeviceDescription{
+			Name: d.Name, DevName: d.DevName, GUID: d.GUID, NodeType: d.NodeType, Transport: d.Transport,
+		})
+	}
+	return rec, nil
 }
 
 // Describe asks everything that `ibv_devinfo -v` asks: of all devices, or of those named. It
