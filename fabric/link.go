@@ -55,7 +55,12 @@ func (p *Port) Speed() mad.LinkSpeed {
 }
 
 // Rate returns the signalling rate of the link in Gb/s, all lanes together: 212.5 for 4X HDR. 0 when it is down.
-func (p *Port) Rate() float64 { return float64(p.Width().Lanes()) * p.Speed().GbpsPerLane() }
+func (p *Port) Rate() float64 { return RateOf(p.Width(), p.Speed()) }
+
+// RateOf returns the signalling rate of a link in Gb/s, all lanes together.
+func RateOf(width mad.LinkWidth, speed mad.LinkSpeed) float64 {
+	return float64(width.Lanes()) * speed.GbpsPerLane()
+}
 
 // Best returns the widest width and the fastest speed that both ends of a link support and, unless supportedOnly, have enabled too. Zero
 // where an end is not known or they have none in common. iblinkinfo's remark "Could be" asks what is supported only.
