@@ -147,15 +147,8 @@ func listErrors(app *cli.App, cmd *cobra.Command, flags *fabricFlags, f errorFla
 // anyActive reports whether a port carries traffic, so that its counters could have been read.
 func anyActive(nodes []*fabric.Node) bool {
 	return slices.ContainsFunc(nodes, func(n *fabric.Node) bool {
-		_, active := upCount(n)
+		_, active := n.PortsUp()
 		return active > 0
-	})
-}
-
-// hasCounters reports whether the counters of a port have been read.
-func hasCounters(t *fabric.Topology) bool {
-	return slices.ContainsFunc(t.Nodes, func(n *fabric.Node) bool {
-		return slices.ContainsFunc(n.Ports, func(p fabric.Port) bool { return p.Readings() != nil })
 	})
 }
 
@@ -179,7 +172,7 @@ func errorInputs(app *cli.App, cmd *cobra.Command, f errorFlags) (limits fabric.
 		if earlier, err = readTopology(app, f.since); err != nil {
 			return nil, 0, nil, err
 		}
-		if !hasCounters(earlier) {
+		if !earlier.HasCounters() {
 			return nil, 0, nil, cli.WithHints(cli.Exitf(cli.ExitNotFound, "--since %s: the saved topology has no counters", f.since),
 				"rdmactl fabric topology --counters --save FILE reads them too")
 		}
@@ -228,7 +221,7 @@ func newErrorsReport(t, earlier *fabric.Topology, chosen *selection, limits fabr
 		elapsed = t.Started.Sub(earlier.Started)
 		r.Since, r.Seconds = new(earlier.Started.UTC()), elapsed.Seconds()
 	}
-	for _, ends := range countedEnds(t) {
+	for _, ends := range t.CountedEnds() {
 		if !chosen.hasEnd(ends...) {
 			continue
 		}
@@ -252,23 +245,7 @@ func newErrorsReport(t, earlier *fabric.Topology, chosen *selection, limits fabr
 	return r
 }
 
-// countedEnds are the ends of each cable, switches first, and ports with counters whose other end isn't known.
-func countedEnds(t *fabric.Topology) [][]fabric.PortID {
-	var list [][]fabric.PortID
-	for _, l := range t.Links() {
-		r := newLinkReport(t, l)
-		list = append(list, []fabric.PortID{{Node: r.A.Node, Port: r.A.Port}, {Node: r.B.Node, Port: r.B.Port}})
-	}
-	for _, n := range t.Nodes {
-		for number := range n.Ports {
-			if p := &n.Ports[number]; !p.HasPeer() && (p.Counters != nil || p.Extended != nil) {
-				list = append(list, []fabric.PortID{{Node: n.GUID(), Port: uint8(number)}})
-			}
-		}
-	}
-	return list
-}
-
+// changesOf compares the counters of a port with an earlier reading, nil for none.
 func changesOf(earlier *fabric.Topology, id fabric.PortID, readings []fabric.Reading, elapsed time.Duration) []fabric.Change {
 	var before []fabric.Reading
 	if earlier != nil {

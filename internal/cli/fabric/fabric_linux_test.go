@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/internal/testkit/dot"
 	"github.com/rdmakit/rdmakit/internal/testkit/ibsimtest"
 )
 
@@ -281,5 +282,5 @@ func TestFabricHostileNames(t *testing.T) {
 		}
 	}
 	stdout, _, _ := fabricRun(t, t.Context(), sim, "h0", "topology", "-o", "dot")
-	checkDot(t, stdout, 3, 2)
+	dot.Check(t, stdout, 3, 2)
 }

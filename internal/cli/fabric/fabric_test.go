@@ -5,7 +5,6 @@ import (
 	"context"
 	"log/slog"
 	"os"
-	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -114,54 +113,6 @@ func TestErrorsSince(t *testing.T) {
 	}
 	if !reset.Exceeded || reset.Delta != nil || reset.note().Text != "was reset" {
 		t.Errorf("above its threshold and reset: %+v, want no growth", reset)
-	}
-}
-
-// checkDot holds a graph to the grammar of Graphviz as far as it is used: balanced braces outside of quotes, closed strings, and each end of
-// an edge declared.
-func checkDot(t *testing.T, text string, nodes, edges int) {
-	t.Helper()
-	unquoted := regexp.MustCompile(`"(?:[^"\\\n]|\\.)*"`).ReplaceAllString(text, "Q")
-	unquoted = regexp.MustCompile(`//.*`).ReplaceAllString(unquoted, "")
-	if strings.Contains(unquoted, `"`) || strings.Count(unquoted, "{") != strings.Count(unquoted, "}") || strings.Count(unquoted, "[") != strings.Count(unquoted, "]") {
-		t.Errorf("graph is not balanced:\n%s", text)
-	}
-	statement := regexp.MustCompile(`^\s*(|graph \w+ \{|\}|\{ rank=same;\s*|\w+=\w+;|(node|edge|Q|Q -- Q) \[(\w+=(Q|[\w.]+)(, )?)+\];)\s*$`)
-	for line := range strings.Lines(unquoted) {
-		if !statement.MatchString(strings.TrimRight(line, "\n")) {
-			t.Errorf("graph has the statement %q", line)
-		}
-	}
-	declared := map[string]bool{}
-	for _, m := range regexp.MustCompile(`(?m)^\s*("0x[0-9a-f]{16}") \[`).FindAllStringSubmatch(text, -1) {
-		declared[m[1]] = true
-	}
-	found := regexp.MustCompile(`("0x[0-9a-f]{16}") -- ("0x[0-9a-f]{16}")`).FindAllStringSubmatch(text, -1)
-	for _, m := range found {
-		if !declared[m[1]] || !declared[m[2]] {
-			t.Errorf("edge %s has an end that is not declared", m[0])
-		}
-	}
-	if len(declared) != nodes || len(found) != edges {
-		t.Errorf("graph has %d nodes and %d edges, want %d and %d", len(declared), len(found), nodes, edges)
-	}
-}
-
-func TestDot(t *testing.T) {
-	net := subnet.FatTree(2, 2, 1)
-	net.Node("host1").Description = `a "quoted\" name`
-	narrow(net.Node("leaf1"), 2)
-	narrow(net.Node("host3"), 1)
-	var b strings.Builder
-	if err := writeDot(&b, sweptNet(t, net)); err != nil {
-		t.Fatal(err)
-	}
-	checkDot(t, b.String(), 7, 6)
-	if !strings.Contains(b.String(), `label="a \"quoted\\\" name\nLID`) {
-		t.Errorf("the name of host1 is not quoted:\n%s", b.String())
-	}
-	if n := strings.Count(b.String(), "color=red"); n != 1 {
-		t.Errorf("%d links in red, want the one that is down-trained", n)
 	}
 }
 
@@ -320,24 +271,5 @@ func TestSecondReadingCutShort(t *testing.T) {
 			}
 			cancel(nil)
 		})
-	}
-}
-
-func TestOneSidedElsewhere(t *testing.T) {
-	topology := sweptNet(t, subnet.FatTree(2, 2, 1))
-	leaf, err := topology.Find("leaf1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := fabric.PortID{Node: leaf.Port.Node, Port: 2} // the cable of host3
-	topology.Anomalies = append(topology.Anomalies, fabric.Anomaly{Kind: fabric.AnomalyOneSided, At: at})
-	for name, want := range map[string]bool{"host0": false, "leaf0": false, "leaf1": true, "host3": true} {
-		chosen, err := selectNodes(topology, []string{name})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := oneSided(topology, chosen.nodes); got != want {
-			t.Errorf("oneSided(%s) = %v, want %v", name, got, want)
-		}
 	}
 }

@@ -78,6 +78,7 @@ type linkReport struct {
 	// before that was sure, "contradictory" when what is there is listed as an anomaly.
 	OtherEnd string       `json:"otherEnd,omitempty"`
 	link     *fabric.Link // nil unless both ends are known
+	faulty   bool         // the link
 }
 
 // Values of linkReport.OtherEnd.
@@ -102,15 +103,12 @@ func (l *linkReport) isFault() bool {
 	case l.link == nil:
 		return l.LostLink
 	}
-	return l.Downtrained || l.State != "ACTIVE" || l.StateB != ""
+	return l.faulty
 }
 
 func newLinkReport(t *fabric.Topology, l fabric.Link) linkReport {
-	r := linkReport{A: endOf(t, l.A), B: new(endOf(t, l.B)), link: &l}
-	if r.B.compare(r.A) < 0 && isSwitchEnd(t, l.A) == isSwitchEnd(t, l.B) || !isSwitchEnd(t, l.A) && isSwitchEnd(t, l.B) {
-		l.A, l.B = l.B, l.A // switches first, then by name
-		r.A, *r.B = *r.B, r.A
-	}
+	l = t.Ordered(l)
+	r := linkReport{A: endOf(t, l.A), B: new(endOf(t, l.B)), link: &l, faulty: t.IsFaulty(l)}
 	a, b := t.Port(l.A), t.Port(l.B)
 	r.State = stateText(a)
 	if other := stateText(b); other != r.State && a.Known && b.Known {
@@ -124,7 +122,7 @@ func newLinkReport(t *fabric.Topology, l fabric.Link) linkReport {
 	}
 	if r.Downtrained = t.IsDowntrained(l); r.Downtrained {
 		width, speed := t.Best(l, false)
-		r.Possible = &rateReport{width.String(), speed.String(), rateOf(width, speed)}
+		r.Possible = &rateReport{width.String(), speed.String(), fabric.RateOf(width, speed)}
 	}
 	return r
 }
@@ -136,17 +134,12 @@ func newOpenLink(t *fabric.Topology, end fabric.OpenEnd) linkReport {
 		A: endOf(t, end.Port), State: stateText(p), Width: p.Width().String(), Speed: p.Speed().String(), Gbps: p.Rate(), OtherEnd: endUnknown,
 	}
 	switch {
-	case slices.ContainsFunc(t.Anomalies, func(a fabric.Anomaly) bool { return a.At == end.Port }):
+	case t.IsContradictory(end.Port):
 		r.OtherEnd = endContradictory
 	case end.Silent:
 		r.OtherEnd = endSilent
 	}
 	return r
-}
-
-func isSwitchEnd(t *fabric.Topology, id fabric.PortID) bool {
-	n := t.Node(id.Node)
-	return n != nil && n.IsSwitch()
 }
 
 // newLinksReport lists links with an end that is chosen.
@@ -174,20 +167,15 @@ func newLinksReport(t, previous *fabric.Topology, chosen *selection, f linkFlags
 // portsWithoutLink lists the ports that are down.
 func portsWithoutLink(t, previous *fabric.Topology, chosen *selection) []linkReport {
 	list := []linkReport{}
-	for _, n := range chosen.nodes {
-		for number := 1; number < len(n.Ports); number++ {
-			p, id := &n.Ports[number], fabric.PortID{Node: n.GUID(), Port: uint8(number)}
-			if !p.Known || p.IsLinkUp() || !chosen.has(id) {
-				continue
-			}
-			one := linkReport{A: endOf(t, id), State: stateText(p)}
-			if previous != nil {
-				if was := previous.Port(id); was != nil && was.HasPeer() {
-					one.B, one.LostLink = new(endOf(previous, was.Peer)), true
-				}
-			}
-			list = append(list, one)
+	for _, down := range t.DownPorts(previous) {
+		if !chosen.has(down.Port) {
+			continue
 		}
+		one := linkReport{A: endOf(t, down.Port), State: stateText(t.Port(down.Port))}
+		if down.Was != (fabric.PortID{}) {
+			one.B, one.LostLink = new(endOf(previous, down.Was)), true
+		}
+		list = append(list, one)
 	}
 	return list
 }
@@ -215,23 +203,13 @@ func listLinks(app *cli.App, cmd *cobra.Command, flags *fabricFlags, f linkFlags
 	if err := app.Out.Print(r, append(blocks, gaps(s.Topology)...)...); err != nil {
 		return err
 	}
-	if f.check && (slices.ContainsFunc(r.Links, func(l linkReport) bool { return l.isFault() }) || oneSided(s.Topology, chosen.nodes)) {
+	if f.check && (slices.ContainsFunc(r.Links, func(l linkReport) bool { return l.isFault() }) || slices.ContainsFunc(chosen.nodes, s.IsOneSided)) {
 		return cli.ExitSilently(cli.ExitFault)
 	}
 	if len(r.Links) == 0 && !f.downtrained && !f.down && s.end() == nil {
 		return cli.Exitf(cli.ExitNotFound, "no cable is known")
 	}
 	return s.end()
-}
-
-// oneSided reports whether a cable with an end at one of the nodes is up at one end only.
-func oneSided(t *fabric.Topology, nodes []*fabric.Node) bool {
-	return slices.ContainsFunc(t.Anomalies, func(a fabric.Anomaly) bool {
-		return a.Kind == fabric.AnomalyOneSided && slices.ContainsFunc(nodes, func(n *fabric.Node) bool {
-			p := t.Port(a.At)
-			return n.GUID() == a.At.Node || p != nil && p.HasPeer() && n.GUID() == p.Peer.Node
-		})
-	})
 }
 
 func (r *linksReport) table(t *fabric.Topology, down bool) output.Table {

@@ -273,7 +273,7 @@ func newNodeReport(n *fabric.Node) nodeReport {
 	case mad.NodeTypeRouter:
 		r.Type = "router"
 	}
-	r.PortsUp, r.Active = upCount(n)
+	r.PortsUp, r.Active = n.PortsUp()
 	return r
 }
 
@@ -381,7 +381,7 @@ func listHosts(t *fabric.Topology, nodes []*fabric.Node) (hostsReport, output.Ta
 		}
 		r.Hosts = append(r.Hosts, one)
 		table.Rows = append(table.Rows, append([]output.Cell{
-			output.Plain(one.Name), output.Plain(one.Type), output.Plain(nodeLIDs(n)), one.ports(),
+			output.Plain(one.Name), output.Plain(one.Type), output.Plain(n.LIDs()), one.ports(),
 			output.Plain(strings.Join(slices.Compact(links), ", ")), output.Plain(strings.Join(peers, ", ")),
 		}, one.identity()...))
 	}

@@ -130,22 +130,9 @@ func selectNodes(t *fabric.Topology, args []string) (*selection, error) {
 			s.whole[n.GUID()] = true
 		}
 	}
-	sortNodes(s.nodes)
+	fabric.SortNodes(s.nodes)
 	s.nodes = slices.Compact(s.nodes)
 	return s, nil
-}
-
-// sortedNodes returns all nodes by name.
-func sortedNodes(t *fabric.Topology) []*fabric.Node {
-	list := slices.Clone(t.Nodes)
-	sortNodes(list)
-	return list
-}
-
-func sortNodes(list []*fabric.Node) {
-	slices.SortStableFunc(list, func(a, b *fabric.Node) int {
-		return fabricEnd{Name: a.Description.String(), Node: a.GUID()}.compare(fabricEnd{Name: b.Description.String(), Node: b.GUID()})
-	})
 }
 
 // noSuchNode is the end of a command whose node isn't there. In a partial sweep it may be one that didn't answer, so that only a
@@ -244,29 +231,12 @@ func linkSpeedText(width mad.LinkWidth, speed mad.LinkSpeed) string {
 	return width.String() + " " + speed.String()
 }
 
-func rateOf(width mad.LinkWidth, speed mad.LinkSpeed) float64 {
-	return float64(width.Lanes()) * speed.GbpsPerLane()
-}
-
 // rateNumber prints Gb/s with the digits that tell rates apart.
 func rateNumber(gbps float64) string {
 	if gbps == 0 {
 		return ""
 	}
 	return strconv.FormatFloat(gbps, 'f', -1, 64)
-}
-
-// upCount counts the ports of a node whose link is up, port 0 left out.
-func upCount(n *fabric.Node) (up, active int) {
-	for number := range n.Ports {
-		if p := &n.Ports[number]; number > 0 && p.IsLinkUp() {
-			up++
-			if p.Info.PortState == mad.PortStateActive {
-				active++
-			}
-		}
-	}
-	return up, active
 }
 
 // gaps are the blocks below a list: what did not answer, and what contradicts itself.

@@ -1,9 +1,7 @@
 package fabric
 
 import (
-	"cmp"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -67,7 +65,7 @@ func printTopology(app *cli.App, s *fabricView) error {
 	}
 	switch format {
 	case formatDot:
-		return printWritten(app, func(w io.Writer) error { return writeDot(w, s.Topology) })
+		return printWritten(app, s.WriteDot)
 	case formatTree:
 		return app.Out.Text(append(treeBlocks(s.Topology), gaps(s.Topology)...)...)
 	}
@@ -85,74 +83,22 @@ func nodeTable(t *fabric.Topology) output.Table {
 	}, identityColumns()...)}
 	table.Columns = append(table.Columns, output.Column{Name: "path", Wide: true})
 	tiers := t.Tiers()
-	nodes := sortedNodes(t)
+	nodes := t.NodesByName()
 	slices.SortStableFunc(nodes, func(a, b *fabric.Node) int { return tiers[b.GUID()] - tiers[a.GUID()] })
 	for _, n := range nodes {
 		r := newNodeReport(n)
 		row := append([]output.Cell{
-			output.Plain(r.Name), output.Plain(r.Type), output.Plain(fmt.Sprint(tiers[n.GUID()])), output.Plain(nodeLIDs(n)), r.ports(),
+			output.Plain(r.Name), output.Plain(r.Type), output.Plain(fmt.Sprint(tiers[n.GUID()])), output.Plain(n.LIDs()), r.ports(),
 		}, r.identity()...)
 		table.Rows = append(table.Rows, append(row, output.Plain(n.Path.String())))
 	}
 	return table
 }
 
-// nodeLIDs lists the LIDs of a node's ports in this subnet; empty when none has one.
-func nodeLIDs(n *fabric.Node) string {
-	if n.IsSwitch() {
-		return lidText(n.LID(0))
-	}
-	var lids []string
-	for number := range n.Ports {
-		if n.Ports[number].Known {
-			lids = append(lids, cmp.Or(lidText(n.LID(uint8(number))), "-"))
-		}
-	}
-	if !slices.ContainsFunc(lids, func(lid string) bool { return lid != "-" }) {
-		return ""
-	}
-	return strings.Join(lids, ",")
-}
-
-// bundleOfLinks are the cables from a node to another.
-type bundleOfLinks struct {
-	peer  *fabric.Node
-	ports []fabric.PortID // of the node
-}
-
-// linkBundles groups a node's cables by who is at the other end: higher tiers first, then by name.
-func linkBundles(t *fabric.Topology, n *fabric.Node, tiers map[ib.GUID]int) []bundleOfLinks {
-	byPeer := map[ib.GUID]*bundleOfLinks{}
-	for number := range n.Ports {
-		p := &n.Ports[number]
-		if !p.HasPeer() {
-			continue
-		}
-		peer := t.Node(p.Peer.Node)
-		if peer == nil {
-			continue
-		}
-		b := byPeer[p.Peer.Node]
-		if b == nil {
-			b = &bundleOfLinks{peer: peer}
-			byPeer[p.Peer.Node] = b
-		}
-		b.ports = append(b.ports, fabric.PortID{Node: n.GUID(), Port: uint8(number)})
-	}
-	list := make([]bundleOfLinks, 0, len(byPeer))
-	for _, b := range byPeer {
-		list = append(list, *b)
-	}
-	slices.SortFunc(list, func(a, b bundleOfLinks) int {
-		return cmp.Or(tiers[b.peer.GUID()]-tiers[a.peer.GUID()], endOf(t, fabric.PortID{Node: a.peer.GUID()}).compare(endOf(t, fabric.PortID{Node: b.peer.GUID()})))
-	})
-	return list
-}
-
 // treeBlocks shows each tier with its switches, the highest first.
 func treeBlocks(t *fabric.Topology) []output.Block {
 	tiers := t.Tiers()
-	nodes := sortedNodes(t)
+	nodes := t.NodesByName()
 	byTier := map[int][]*fabric.Node{}
 	hosts := 0
 	for _, n := range nodes {
@@ -195,21 +141,21 @@ func treeOf(t *fabric.Topology, n *fabric.Node, tiers map[ib.GUID]int) [][]outpu
 	if r.Active < r.PortsUp {
 		about += fmt.Sprintf(", %d active", r.Active)
 	}
-	if lids := nodeLIDs(n); lids != "" {
+	if lids := n.LIDs(); lids != "" {
 		about = "  LID " + lids + "," + about[1:]
 	}
 	lines := [][]output.Cell{{output.Plain("  "), output.Bold(n.Name()), output.Dim(about)}}
-	bundles := linkBundles(t, n, tiers)
+	bundles := t.Bundles(n, tiers)
 	for i, b := range bundles {
 		branch := "  ├─ "
 		if i == len(bundles)-1 {
 			branch = "  └─ "
 		}
 		var here, there []string
-		for _, id := range b.ports {
+		for _, id := range b.Ports {
 			here, there = append(here, fmt.Sprint(id.Port)), append(there, fmt.Sprint(t.Port(id).Peer.Port))
 		}
-		line := []output.Cell{output.Dim(branch + direction(tiers, n, b.peer)), output.Plain(fmt.Sprintf("[%s] %s[%s]", strings.Join(here, ","), b.peer.Name(), strings.Join(there, ",")))}
+		line := []output.Cell{output.Dim(branch + direction(tiers, n, b.Peer)), output.Plain(fmt.Sprintf("[%s] %s[%s]", strings.Join(here, ","), b.Peer.Name(), strings.Join(there, ",")))}
 		lines = append(lines, append(line, bundleRate(t, b)...))
 	}
 	return lines
@@ -229,10 +175,10 @@ func direction(tiers map[ib.GUID]int, n, peer *fabric.Node) string {
 }
 
 // bundleRate is the rate of parallel cables, and what is wrong with them.
-func bundleRate(t *fabric.Topology, b bundleOfLinks) []output.Cell {
+func bundleRate(t *fabric.Topology, b fabric.Bundle) []output.Cell {
 	var rates []string
 	down := 0
-	for _, id := range b.ports {
+	for _, id := range b.Ports {
 		p := t.Port(id)
 		rates = append(rates, linkText(p))
 		if t.IsDowntrained(fabric.Link{A: id, B: p.Peer}) {
@@ -242,71 +188,16 @@ func bundleRate(t *fabric.Topology, b bundleOfLinks) []output.Cell {
 	slices.Sort(rates)
 	rates = slices.Compact(rates)
 	text := strings.Join(rates, ", ")
-	if len(b.ports) > 1 && len(rates) == 1 {
-		text = fmt.Sprintf("%d × %s", len(b.ports), text)
+	if len(b.Ports) > 1 && len(rates) == 1 {
+		text = fmt.Sprintf("%d × %s", len(b.Ports), text)
 	}
 	cells := []output.Cell{output.Dim("  " + text)}
 	if down > 0 {
 		note := "  down-trained"
-		if down < len(b.ports) {
+		if down < len(b.Ports) {
 			note = fmt.Sprintf("  %d down-trained", down)
 		}
 		cells = append(cells, output.Bad(note))
 	}
 	return cells
 }
-
-// writeDot draws the graph in Graphviz's language: switches of one tier in one row, hosts at the bottom, cables that are not as they
-// should be in colour.
-func writeDot(w io.Writer, t *fabric.Topology) error {
-	tiers := t.Tiers()
-	nodes := sortedNodes(t)
-	byTier := map[int][]*fabric.Node{}
-	for _, n := range nodes {
-		byTier[tiers[n.GUID()]] = append(byTier[tiers[n.GUID()]], n)
-	}
-	var b strings.Builder
-	b.WriteString("graph fabric {\n  rankdir=TB;\n  node [shape=box, fontname=\"sans-serif\"];\n  edge [fontname=\"sans-serif\", fontsize=8];\n")
-	for _, tier := range slices.Backward(slices.Sorted(maps.Keys(byTier))) {
-		fmt.Fprintf(&b, "  { rank=same; // tier %d\n", tier)
-		for _, n := range byTier[tier] {
-			shape := ""
-			if !n.IsSwitch() {
-				shape = ", shape=ellipse"
-			}
-			label := dotText(n.Name())
-			if lids := nodeLIDs(n); lids != "" {
-				label += `\nLID ` + lids
-			}
-			fmt.Fprintf(&b, "    \"%s\" [label=\"%s\"%s];\n", guidText(n.GUID()), label, shape)
-		}
-		b.WriteString("  }\n")
-	}
-	links := t.Links()
-	reports := make([]linkReport, len(links))
-	for i, l := range links {
-		reports[i] = newLinkReport(t, l)
-	}
-	slices.SortStableFunc(reports, func(x, y linkReport) int {
-		return cmp.Or(tiers[y.A.Node]-tiers[x.A.Node], x.A.compare(y.A))
-	})
-	for i := range reports {
-		l := &reports[i]
-		above, below := l.A, *l.B
-		if tiers[below.Node] > tiers[above.Node] { // Graphviz puts the first end higher
-			above, below = below, above
-		}
-		color := ""
-		if l.isFault() {
-			color = ", color=red"
-		}
-		fmt.Fprintf(&b, "  \"%s\" -- \"%s\" [taillabel=\"%d\", headlabel=\"%d\", label=\"%s\"%s];\n",
-			guidText(above.Node), guidText(below.Node), above.Port, below.Port, dotText(strings.TrimSpace(l.Width+" "+l.Speed)), color)
-	}
-	b.WriteString("}\n")
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
-// dotText quotes what a string of Graphviz gives a meaning to. Descriptions hold printable ASCII only.
-func dotText(s string) string { return strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) }

@@ -98,7 +98,7 @@ func trace(app *cli.App, cmd *cobra.Command, s *fabricView, from, to string) err
 		return cli.WithHints(cli.Exitf(cli.ExitNotFound, "%w", err), "routes are what a subnet manager writes: rdmactl fabric sm lists them")
 	case err != nil:
 		return err
-	case tr.End == fabric.TraceUnknown && s.transport == nil && s.Node(tr.Hops[len(tr.Hops)-1].Node).IsSwitch() && !hasRoutes(s.Topology):
+	case tr.End == fabric.TraceUnknown && s.transport == nil && s.Node(tr.Hops[len(tr.Hops)-1].Node).IsSwitch() && !s.HasRoutes():
 		return cli.WithHints(cli.Exitf(cli.ExitNotFound, "the saved topology has no forwarding tables"), "rdmactl fabric topology --routes --save FILE reads them too")
 	}
 	r := newTraceReport(s.Topology, tr)
@@ -122,15 +122,6 @@ func toPortZero(app *cli.App, t *fabric.Topology, e *fabric.Endpoint) {
 		e.Port.Port = 0
 		app.Out.Note("note: %s: packets to and from a switch itself are those of its port 0", asked)
 	}
-}
-
-func hasRoutes(t *fabric.Topology) bool {
-	for _, n := range t.Nodes {
-		if n.Routes != nil {
-			return true
-		}
-	}
-	return false
 }
 
 func newTraceReport(t *fabric.Topology, tr fabric.Trace) traceReport {
