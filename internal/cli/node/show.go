@@ -93,16 +93,16 @@ type showReport struct {
 }
 
 func newShowReport(ctx context.Context, n *sources.Node, snap *inventory.Snapshot, name string) (showReport, error) {
-	d, port, err := findDevice(snap, name)
+	d, port, err := snap.Find(name)
 	if err != nil {
-		return showReport{}, err
+		return showReport{}, noDevice(snap, err)
 	}
 	r := showReport{Schema: showSchema, Device: *d, Netdevs: []inventory.Netdev{}, Counters: map[int][]inventory.Counter{}, CounterErrors: map[int]string{}}
 	if port != 0 {
 		r.Device.Ports = slices.DeleteFunc(slices.Clone(d.Ports), func(p inventory.Port) bool { return p.Number != port })
 	}
 	for _, netdev := range snap.Netdevs {
-		if slices.ContainsFunc(r.Device.Ports, func(p inventory.Port) bool { return usesNetdev(&p, netdev.Name) }) {
+		if slices.ContainsFunc(r.Device.Ports, func(p inventory.Port) bool { return p.Uses(netdev.Name) }) {
 			r.Netdevs = append(r.Netdevs, netdev)
 		}
 	}
@@ -119,53 +119,23 @@ func newShowReport(ctx context.Context, n *sources.Node, snap *inventory.Snapsho
 	return r, nil
 }
 
-// usesNetdev reports that a port has a network device as its own or in its GID
-// table. Two software devices may share one.
-func usesNetdev(p *inventory.Port, name string) bool {
-	return p.Netdev == name || slices.ContainsFunc(p.GIDs, func(g inventory.GIDEntry) bool { return g.Netdev == name })
-}
-
-// findDevice finds a device by its name, port, network device or PCI address.
-// port is 0 for all ports.
-func findDevice(snap *inventory.Snapshot, name string) (d *inventory.Device, port int, err error) {
-	base, number, hasPort := strings.Cut(name, ":")
-	if d := snap.Device(name); d != nil {
-		return d, 0, nil
+// noDevice says what there is instead.
+func noDevice(snap *inventory.Snapshot, err error) error {
+	exit := cli.Exitf(cli.ExitNotFound, "%w", err)
+	why, ok := errors.AsType[*inventory.FindError](err)
+	switch {
+	case !ok || why.Port != nil:
+		return exit
+	case why.Netdev:
+		return cli.WithHints(exit, "rdmactl detect shows what is in the way, if anything is")
+	case len(snap.Devices) == 0:
+		return cli.WithHints(exit, "there is no RDMA device here; rdmactl detect says why")
 	}
-	if d := snap.Device(base); d != nil && hasPort {
-		port, err := strconv.Atoi(number)
-		if err != nil || !slices.ContainsFunc(d.Ports, func(p inventory.Port) bool { return p.Number == port }) {
-			return nil, 0, cli.Exitf(cli.ExitNotFound, "device %s has no port %q", base, number)
-		}
-		return d, port, nil
-	}
-	if netdev := snap.Netdev(name); netdev != nil {
-		if d := snap.Device(netdev.RDMADevice); d != nil {
-			return d, netdev.RDMAPort, nil
-		}
-		if bond := snap.Netdev(netdev.Master); bond != nil && bond.RDMADevice != "" {
-			return findDevice(snap, bond.Name) // with LAG the bond's device serves its members
-		}
-		return nil, 0, cli.WithHints(cli.Exitf(cli.ExitNotFound, "network device %s has no RDMA device", name), "rdmactl detect shows what is in the way, if anything is")
-	}
-	for i := range snap.Devices {
-		if pci := snap.Devices[i].PCI; pci != nil && (pci.Address == name || pci.Address == "0000:"+name) {
-			return &snap.Devices[i], 0, nil
-		}
-	}
-	return nil, 0, noDevice(snap, name)
-}
-
-func noDevice(snap *inventory.Snapshot, name string) error {
 	var names []string
 	for _, d := range snap.Devices {
 		names = append(names, d.Name)
 	}
-	err := cli.Exitf(cli.ExitNotFound, "no RDMA device %q", name)
-	if len(names) == 0 {
-		return cli.WithHints(err, "there is no RDMA device here; rdmactl detect says why")
-	}
-	return cli.WithHints(err, "devices: "+strings.Join(names, ", "))
+	return cli.WithHints(exit, "devices: "+strings.Join(names, ", "))
 }
 
 func (r showReport) blocks() []output.Block {

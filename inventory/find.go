@@ -1,0 +1,66 @@
+package inventory
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// FindError says why a name means no device.
+type FindError struct {
+	Name string // the device, its network device, or what no device has as its name
+	// Port is the number that no port of the device has, nil where none was asked for.
+	Port *string
+	// Netdev tells that Name is a network device, which has no RDMA device.
+	Netdev bool
+}
+
+// Error implements error.
+func (e *FindError) Error() string {
+	switch {
+	case e.Port != nil:
+		return fmt.Sprintf("device %s has no port %q", e.Name, *e.Port)
+	case e.Netdev:
+		return fmt.Sprintf("network device %s has no RDMA device", e.Name)
+	}
+	return fmt.Sprintf("no RDMA device %q", e.Name)
+}
+
+// Find returns the device that people mean by its name (mlx5_0), a port of it (mlx5_0:2), its
+// network device (ens1np0, or a member of the bond that it serves), or its PCI address
+// (0000:18:00.0, 18:00.0). The port is its number, 0 for all of them. The error is a *[FindError].
+func (s *Snapshot) Find(name string) (d *Device, port int, err error) {
+	if d := s.Device(name); d != nil {
+		return d, 0, nil
+	}
+	base, number, hasPort := strings.Cut(name, ":")
+	if d := s.Device(base); d != nil && hasPort {
+		port, err := strconv.Atoi(number)
+		if err != nil || !slices.ContainsFunc(d.Ports, func(p Port) bool { return p.Number == port }) {
+			return nil, 0, &FindError{Name: base, Port: &number}
+		}
+		return d, port, nil
+	}
+	if netdev := s.Netdev(name); netdev != nil {
+		if bond := s.Netdev(netdev.Master); s.Device(netdev.RDMADevice) == nil && bond != nil && bond.RDMADevice != "" {
+			netdev = bond // with LAG the bond's device serves its members
+		}
+		if d := s.Device(netdev.RDMADevice); d != nil {
+			return d, netdev.RDMAPort, nil
+		}
+		return nil, 0, &FindError{Name: netdev.Name, Netdev: true}
+	}
+	for i := range s.Devices {
+		if pci := s.Devices[i].PCI; pci != nil && (pci.Address == name || pci.Address == "0000:"+name) {
+			return &s.Devices[i], 0, nil
+		}
+	}
+	return nil, 0, &FindError{Name: name}
+}
+
+// Uses reports that the port has a network device as its own or in its GID table. Two software
+// devices may share one.
+func (p *Port) Uses(netdev string) bool {
+	return p.Netdev == netdev || slices.ContainsFunc(p.GIDs, func(g GIDEntry) bool { return g.Netdev == netdev })
+}
