@@ -29,6 +29,14 @@ import (
 // ErrNoNode is the cause of the error where none of the files tells of a node.
 var ErrNoNode = errors.New("no node in it")
 
+// OnlyNoNode reports that all that is wrong is [ErrNoNode]: every file could be read, and none tells of a node.
+func OnlyNoNode(err error) bool {
+	if list, ok := err.(interface{ Unwrap() []error }); ok {
+		return !slices.ContainsFunc(list.Unwrap(), func(e error) bool { return !OnlyNoNode(e) })
+	}
+	return err == nil || errors.Is(err, ErrNoNode)
+}
+
 // Files is a [Source] of recorded nodes and manifests.
 type Files struct {
 	// Names are files, folders with such files, roots of nodes, and "-" for Stdin.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -55,6 +56,27 @@ func readCluster(ctx context.Context, app *cli.App, names []string) (cluster sou
 	}
 	noteErrors(app, readErr)
 	return cluster, cli.ExitSilently(cli.ExitPartial), nil
+}
+
+// planCluster reads what is known of the nodes. partial is not nil where some of it could not be read.
+func planCluster(ctx context.Context, app *cli.App, names []string) (cluster source.Cluster, partial, err error) {
+	cluster, readErr := source.Files{Names: names, Stdin: app.Stdin}.Cluster(ctx)
+	if ctx.Err() != nil {
+		return cluster, nil, context.Cause(ctx)
+	}
+	for _, p := range cluster.Problems {
+		noteErrors(app, fmt.Errorf("%s: %s", p.At, p.Text))
+	}
+	switch {
+	case len(cluster.Nodes) > 0 && readErr == nil && len(cluster.Problems) == 0:
+		return cluster, nil, nil
+	case len(cluster.Nodes) > 0:
+		noteErrors(app, readErr)
+		return cluster, cli.ExitSilently(cli.ExitPartial), nil
+	case !source.OnlyNoNode(readErr):
+		return cluster, nil, cli.BundleError(readErr)
+	}
+	return cluster, nil, cli.Exitf(cli.ExitNotFound, "plan networks: no node in %s", strings.Join(names, ", "))
 }
 
 // noteErrors tells of what could not be read where the run goes on. They are errors, which --quiet leaves.

@@ -1,7 +1,6 @@
 package k8s
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -223,35 +222,6 @@ func parseRails(text string) ([]int, error) {
 		}
 	}
 	return out, nil
-}
-
-// planCluster reads what is known of the nodes. partial is not nil where some of it could not be read.
-func planCluster(ctx context.Context, app *cli.App, names []string) (cluster source.Cluster, partial, err error) {
-	cluster, readErr := source.Files{Names: names, Stdin: app.Stdin}.Cluster(ctx)
-	if ctx.Err() != nil {
-		return cluster, nil, context.Cause(ctx)
-	}
-	for _, p := range cluster.Problems {
-		noteErrors(app, fmt.Errorf("%s: %s", p.At, p.Text))
-	}
-	switch {
-	case len(cluster.Nodes) > 0 && readErr == nil && len(cluster.Problems) == 0:
-		return cluster, nil, nil
-	case len(cluster.Nodes) > 0:
-		noteErrors(app, readErr)
-		return cluster, cli.ExitSilently(cli.ExitPartial), nil
-	case !onlyNoNode(readErr):
-		return cluster, nil, cli.BundleError(readErr)
-	}
-	return cluster, nil, cli.Exitf(cli.ExitNotFound, "plan networks: no node in %s", strings.Join(names, ", "))
-}
-
-// onlyNoNode reports that all files could be read, and none tells of a node.
-func onlyNoNode(err error) bool {
-	if list, ok := err.(interface{ Unwrap() []error }); ok {
-		return !slices.ContainsFunc(list.Unwrap(), func(e error) bool { return !onlyNoNode(e) })
-	}
-	return err == nil || errors.Is(err, source.ErrNoNode)
 }
 
 // planDocument reports that the plan shall be printed as a document: by the flag, not by the setting.
