@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
+	"github.com/rdmakit/rdmakit/wire/counters"
 )
 
 // Counter is a counter of a port as one reading found it.
@@ -27,16 +28,22 @@ type Counter struct {
 	Saturated bool `json:"saturated,omitempty"`
 }
 
-// counterMax holds where the classic counters stop (specification volume 1,
-// section 16.1.3.5, PortCounters).
-var counterMax = map[string]uint64{
-	"symbol_error": 1<<16 - 1, "link_error_recovery": 1<<8 - 1, "link_downed": 1<<8 - 1,
-	"port_rcv_errors": 1<<16 - 1, "port_rcv_remote_physical_errors": 1<<16 - 1,
-	"port_rcv_switch_relay_errors": 1<<16 - 1, "port_xmit_discards": 1<<16 - 1,
-	"port_xmit_constraint_errors": 1<<8 - 1, "port_rcv_constraint_errors": 1<<8 - 1,
-	"local_link_integrity_errors": 1<<4 - 1, "excessive_buffer_overrun_errors": 1<<4 - 1,
-	"VL15_dropped": 1<<16 - 1, "port_xmit_wait": 1<<32 - 1,
-	"port_xmit_data": 1<<32 - 1, "port_rcv_data": 1<<32 - 1, "port_xmit_packets": 1<<32 - 1, "port_rcv_packets": 1<<32 - 1,
+// classicCounters is the group of the counters that each InfiniBand port has.
+const classicCounters = "counters"
+
+// bits returns the width of a counter that had these values. The classic counters have that of
+// PortCounters; a value that doesn't fit shows that the kernel reads PortCountersExtended.
+func (c Counter) bits(values ...uint64) int {
+	known, ok := counters.ByFile(c.Name)
+	if !ok || c.Group != classicCounters {
+		return counters.Endless
+	}
+	for _, v := range values {
+		if v>>known.Bits != 0 {
+			return counters.Endless
+		}
+	}
+	return known.Bits
 }
 
 // deviceCounters is the group of the counters that a driver keeps for a device.
@@ -53,7 +60,7 @@ func ReadCounters(ctx context.Context, root fs.FS, device string, port int) ([]C
 	found := false
 	of := path.Join(sysfs.ClassInfiniBand, device)
 	ofPort := path.Join(of, "ports", strconv.Itoa(port))
-	for _, group := range []string{"counters", "hw_counters", deviceCounters} {
+	for _, group := range []string{classicCounters, "hw_counters", deviceCounters} {
 		dir := path.Join(ofPort, group)
 		if group == deviceCounters {
 			dir = path.Join(of, "hw_counters")
@@ -97,8 +104,6 @@ func readCounter(r *sysfs.Reader, group, name string) Counter {
 		return c
 	}
 	c.Value = &v
-	if limit, ok := counterMax[name]; ok && group == "counters" {
-		c.Saturated = v == limit
-	}
+	c.Saturated = counters.Reading{Value: v, Bits: c.bits(v)}.Saturated()
 	return c
 }

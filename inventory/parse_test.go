@@ -120,28 +120,41 @@ func TestChanges(t *testing.T) {
 	count := func(name string, v *uint64) Counter { return Counter{Name: name, Group: "counters", Value: v} }
 	saturated := count("link_downed", value(255))
 	saturated.Saturated = true
+	errs := func(v uint64) Counter { return count("symbol_error", &v) }
+	data := func(v uint64) Counter { return count("port_xmit_data", &v) }
+	driver := func(name string, v uint64) Counter { return Counter{Name: name, Group: "hw_counters", Value: &v} }
+	const end32 = 1<<32 - 1
 	tests := []struct {
 		name          string
 		before, after Counter
 		delta         *uint64
+		atLeast       bool
 		reset         bool
 	}{
-		{"grows", count("symbol_error", value(5)), count("symbol_error", value(9)), value(4), false},
-		{"stands", count("symbol_error", value(5)), count("symbol_error", value(5)), value(0), false},
-		{"reset", count("symbol_error", value(5)), count("symbol_error", value(2)), nil, true},
-		{"reaches its end", count("link_downed", value(250)), saturated, value(5), false},
-		{"stays saturated", saturated, saturated, nil, false},
-		{"reset from the end", saturated, count("link_downed", value(0)), nil, true},
-		{"no value before", count("symbol_error", nil), count("symbol_error", value(7)), nil, false},
-		{"new counter", count("other", value(1)), count("symbol_error", value(7)), nil, false},
+		{"grows", errs(5), errs(9), value(4), false, false},
+		{"stands", errs(5), errs(5), value(0), false, false},
+		{"reset", errs(5), errs(2), value(2), true, true},
+		{"reset to 0", errs(5), errs(0), nil, false, true},
+		{"reaches its end", count("link_downed", value(250)), saturated, value(5), true, false},
+		{"stays saturated", saturated, saturated, nil, false, false},
+		{"reset from the end", saturated, count("link_downed", value(0)), nil, false, true},
+		{"no value before", count("symbol_error", nil), errs(7), nil, false, false},
+		{"new counter", count("other", value(1)), errs(7), nil, false, false},
+		{"32 bits reach their end", data(5), data(end32), value(end32 - 5), true, false},
+		{"64 bits in the file of 32", data(5), data(end32 + 6), value(end32 + 1), false, false},
+		{"64 bits pass the end of 32", data(end32), data(end32 + 6), value(6), false, false},
+		{"64 bits reset", data(end32 + 6), data(9), value(9), true, true},
+		{"a driver's", driver("link_downed", 5), driver("link_downed", 255), value(250), false, false},
+		{"a driver's starts over", driver("send_err", end32), driver("send_err", 3), value(3), true, true},
+		{"another group", driver("symbol_error", 5), errs(9), nil, false, false},
 	}
 	for _, tt := range tests {
 		got := Changes([]Counter{tt.before}, []Counter{tt.after}, 2*time.Second)[0]
 		if diff := cmp.Diff(tt.delta, got.Delta); diff != "" || got.Reset != tt.reset {
 			t.Errorf("%s: Changes = delta %v reset %v, want %v %v", tt.name, got.Delta, got.Reset, tt.delta, tt.reset)
 		}
-		if got.AtLeast != (got.Delta != nil && tt.after.Saturated) {
-			t.Errorf("%s: AtLeast = %v", tt.name, got.AtLeast)
+		if got.AtLeast != tt.atLeast {
+			t.Errorf("%s: AtLeast = %v, want %v", tt.name, got.AtLeast, tt.atLeast)
 		}
 		if got.PerSecond != nil && *got.PerSecond < 0 {
 			t.Errorf("%s: negative rate %v", tt.name, *got.PerSecond)

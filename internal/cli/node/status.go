@@ -86,9 +86,11 @@ type portStatus struct {
 	Errors     []inventory.Change `json:"errors"`
 	ErrorTotal *uint64            `json:"errorTotal,omitempty"`
 	NewErrors  *uint64            `json:"newErrors,omitempty"` // since the reading before
-	// AtLeast tells that a counter reached its end, so that total and new errors are lower bounds.
+	// AtLeast tells that a counter reached its end or was reset, so that total and new errors are
+	// lower bounds.
 	AtLeast    bool   `json:"atLeast,omitempty"`
 	NoCounters string `json:"noCounters,omitempty"`
+	saturated  bool   // an error counter stands at its end
 	stateCell  output.Cell
 }
 
@@ -205,7 +207,7 @@ func (m *monitor) readPort(ctx context.Context, r *statusReport, d *inventory.De
 func (s *portStatus) count(changes []inventory.Change, again bool) {
 	total, fresh, known := uint64(0), uint64(0), false
 	for _, c := range changes {
-		if c.PerSecond != nil {
+		if c.PerSecond != nil && !c.AtLeast { // a lower bound of a rate would look like a slow port
 			if bytes, ok := c.Counter.Bytes(*c.PerSecond); ok {
 				gbps := bytes * 8 / 1e9
 				if c.Counter.Name == "port_rcv_data" {
@@ -221,7 +223,8 @@ func (s *portStatus) count(changes []inventory.Change, again bool) {
 		if c.Counter.IsError() {
 			known = true
 			total += *c.Counter.Value
-			s.AtLeast = s.AtLeast || c.Counter.Saturated
+			s.saturated = s.saturated || c.Counter.Saturated
+			s.AtLeast = s.AtLeast || c.Counter.Saturated || c.AtLeast
 			if c.Delta != nil {
 				fresh += *c.Delta
 			}
@@ -340,7 +343,7 @@ func (r *statusReport) portTable() output.Table {
 		}
 		total, fresh := output.Plain(""), output.Plain("")
 		if p.ErrorTotal != nil {
-			total = countCell(*p.ErrorTotal, p.AtLeast, output.Warn)
+			total = countCell(*p.ErrorTotal, p.saturated, output.Warn)
 		}
 		if p.NewErrors != nil {
 			fresh = countCell(*p.NewErrors, p.AtLeast && *p.NewErrors > 0, output.Bad)

@@ -20,14 +20,16 @@ type watched struct {
 		Port      string  `json:"port"`
 		Receive   float64 `json:"receiveGbps"`
 		NewErrors uint64  `json:"newErrors"`
+		AtLeast   bool    `json:"atLeast"`
 		Errors    []struct {
 			Counter struct {
 				Name      string `json:"name"`
 				Saturated bool   `json:"saturated"`
 			} `json:"counter"`
-			Delta   *uint64 `json:"delta"`
-			Reset   bool    `json:"reset"`
-			AtLeast bool    `json:"atLeast"`
+			Delta     *uint64 `json:"delta"`
+			Reset     bool    `json:"reset"`
+			AtLeast   bool    `json:"atLeast"`
+			PerSecond float64 `json:"perSecond"`
 		} `json:"errors"`
 	} `json:"ports"`
 }
@@ -65,12 +67,24 @@ func TestWatchFollowsCounters(t *testing.T) {
 		}, "7 new errors and received data"},
 		{func() { set("symbol_error", "3"); set("port_rcv_data", "5") }, func(w watched) bool {
 			e := w.Ports[0].Errors
-			return w.Ports[0].NewErrors == 0 && w.Ports[0].Receive == 0 && len(e) == 2 && e[1].Reset && e[1].Delta == nil
-		}, "a reset without a rate"},
+			return w.Ports[0].NewErrors == 3 && w.Ports[0].AtLeast && w.Ports[0].Receive == 0 && len(e) == 2 &&
+				e[1].Reset && e[1].AtLeast && *e[1].Delta == 3 && e[1].PerSecond > 0
+		}, "a reset, at least 3 new, no rate of data"},
+		{func() { set("symbol_error", "0") }, func(w watched) bool {
+			e := w.Ports[0].Errors
+			return w.Ports[0].NewErrors == 0 && !w.Ports[0].AtLeast && len(e) == 2 &&
+				e[1].Reset && !e[1].AtLeast && e[1].Delta == nil
+		}, "a reset to 0, of which nothing can be told"},
 		{func() { set("link_downed", "255") }, func(w watched) bool {
 			e := w.Ports[0].Errors
 			return e[0].Counter.Name == "link_downed" && e[0].Counter.Saturated && e[0].AtLeast && *e[0].Delta == 245 && w.Ports[0].NewErrors == 245
 		}, "link_downed saturated, at least 245 new"},
+		{func() { set("port_rcv_data", "4294967295") }, func(w watched) bool {
+			e := w.Ports[0].Errors
+			return e[0].Counter.Saturated && !e[0].AtLeast && e[0].Delta == nil && w.Ports[0].AtLeast &&
+				w.Ports[0].NewErrors == 0 && w.Ports[0].Receive == 0 && len(e) == 2 &&
+				e[1].Counter.Name == "port_rcv_data" && e[1].AtLeast
+		}, "link_downed as it was, of which nothing can be told; a counter of data at its end gives no rate"},
 	}
 	reader, writer := io.Pipe()
 	var stderr bytes.Buffer
@@ -78,7 +92,7 @@ func TestWatchFollowsCounters(t *testing.T) {
 	app.Stdout, app.Stderr, app.Environ = writer, &stderr, nil
 	exit := make(chan int, 1)
 	go func() {
-		exit <- app.Run(t.Context(), []string{"status", "--watch", "--interval", "700ms", "--count", "5", "-o", "json", "--root", root})
+		exit <- app.Run(t.Context(), []string{"status", "--watch", "--interval", "700ms", "--count", "7", "-o", "json", "--root", root})
 		_ = writer.Close()
 	}()
 	lines := bufio.NewScanner(reader)
