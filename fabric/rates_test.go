@@ -1,12 +1,14 @@
 package fabric_test
 
 import (
+	"reflect"
 	"testing"
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/rdmakit/rdmakit/fabric"
+	"github.com/rdmakit/rdmakit/wire/counters"
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
@@ -53,21 +55,67 @@ func TestReadings(t *testing.T) {
 		t.Errorf("Readings of a port that was not read = %v, want nil", got)
 	}
 	full := fabric.Reading{Value: 1<<64 - 1, Bits: 64}
-	if !full.Saturated() {
-		t.Error("a counter of 64 ones is not saturated")
+	if full.Saturated() {
+		t.Error("a counter of 64 ones is saturated: no port gets there")
+	}
+}
+
+// TestReadingsAreTheirNames gives each counter of both attributes a value of its own, and looks for
+// it under its name.
+func TestReadingsAreTheirNames(t *testing.T) {
+	narrow, wide := &mad.PortCounters{}, &mad.PortCountersExtended{}
+	for i, c := range counters.PortCounters() {
+		reflect.ValueOf(narrow).Elem().FieldByName(c.Name).SetUint(uint64(i) + 1)
+		reflect.ValueOf(wide).Elem().FieldByName(c.Name).SetUint(uint64(i) + 101)
+	}
+	for _, tt := range []struct {
+		port         *fabric.Port
+		wide, errors uint64 // what is added to the values of traffic, and of the others
+	}{
+		{&fabric.Port{Counters: narrow}, 1, 1},
+		{&fabric.Port{Extended: wide}, 101, 101},
+		{&fabric.Port{Counters: narrow, Extended: wide}, 101, 1},
+	} {
+		list := tt.port.Readings()
+		if len(list) != len(counters.PortCounters()) {
+			t.Fatalf("Readings has %d counters, want %d", len(list), len(counters.PortCounters()))
+		}
+		for i, c := range counters.PortCounters() {
+			isError := c.Kind == counters.KindError
+			want := fabric.Reading{Name: c.Name, Value: uint64(i) + tt.errors, Bits: c.Bits, IsError: isError}
+			if c.Kind == counters.KindTraffic {
+				want.Value = uint64(i) + tt.wide
+			}
+			if want.Value > 100 {
+				want.Bits = 64
+			}
+			if list[i] != want {
+				t.Errorf("Readings()[%d] = %+v, want %+v", i, list[i], want)
+			}
+		}
+	}
+	if diff := gocmp.Diff(len(counters.PortCounters()), len(fabric.CounterNames())); diff != "" {
+		t.Errorf("CounterNames (-want +got):\n%s", diff)
 	}
 }
 
 func TestChanges(t *testing.T) {
-	before := []fabric.Reading{{"A", 10, 16, true}, {"B", 10, 16, true}, {"C", 10, 16, true}, {"D", 255, 8, true}, {"E", 7, 32, false}}
-	after := []fabric.Reading{{"A", 30, 16, true}, {"B", 10, 16, true}, {"C", 3, 16, true}, {"D", 255, 8, true}, {"E", 7, 64, false}, {"F", 1, 8, true}}
+	before := []fabric.Reading{
+		{"A", 10, 16, true}, {"B", 10, 16, true}, {"C", 10, 16, true}, {"D", 255, 8, true}, {"E", 7, 32, false},
+		{"G", 10, 4, true},
+	}
+	after := []fabric.Reading{
+		{"A", 30, 16, true}, {"B", 10, 16, true}, {"C", 3, 16, true}, {"D", 255, 8, true}, {"E", 7, 64, false},
+		{"F", 1, 8, true}, {"G", 15, 4, true},
+	}
 	want := []fabric.Change{
-		{Reading: after[0], Delta: new(uint64(20)), PerSecond: new(2.0)},
-		{Reading: after[1], Delta: new(uint64(0)), PerSecond: new(0.0)},
-		{Reading: after[2], Reset: true},
-		{Reading: after[3], Delta: new(uint64(0)), PerSecond: new(0.0)},
-		{Reading: after[4]}, // another width: another counter
-		{Reading: after[5]},
+		{after[0], counters.Change{Delta: new(uint64(20)), PerSecond: new(2.0)}},
+		{after[1], counters.Change{Delta: new(uint64(0)), PerSecond: new(0.0)}},
+		{after[2], counters.Change{Delta: new(uint64(3)), PerSecond: new(0.3), AtLeast: true, Reset: true}},
+		{after[3], counters.Change{}}, // at its end both times
+		{after[4], counters.Change{}}, // another width: another counter
+		{after[5], counters.Change{}},
+		{after[6], counters.Change{Delta: new(uint64(5)), PerSecond: new(0.5), AtLeast: true}},
 	}
 	if diff := gocmp.Diff(want, fabric.Changes(before, after, 10*time.Second)); diff != "" {
 		t.Errorf("Changes (-want +got):\n%s", diff)

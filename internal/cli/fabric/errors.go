@@ -40,8 +40,10 @@ fault: it is listed only where the file names it.
 
 Counters say nothing of when. --interval TIME reads twice, and --since FILE compares with a topology saved before (topology
 --counters --save FILE): counters that have grown are listed too, with the growth a second. Classic counters have 4 to
-32 bits and stop at their end: one that stands there is marked saturated, its figures are lower bounds. When the second
-reading fails or is interrupted, the first is printed, with a warning: the exit code is 7 then, or 6 for --timeout.
+32 bits and stop at their end: one that stands there is marked saturated, its figures are lower bounds. So is the growth
+of one that was reset: what it has counted since. A counter that stood at its end before, too, has no growth: nobody can
+tell. When the second reading fails or is interrupted, the first is printed, with a warning: the exit code is 7 then, or
+6 for --timeout.
 
 The exit code is 1 when a counter is listed, whatever --all adds and however partial the sweep is. Reading counters needs
 LIDs, so 3 also means that no subnet manager has been here.
@@ -96,11 +98,16 @@ type counterReport struct {
 	// Exceeded says that the value is above its threshold.
 	Exceeded bool `json:"exceeded"`
 	// Saturated says that the counter stands at its end, so that value, delta and rate are lower bounds.
-	Saturated bool     `json:"saturated,omitempty"`
+	Saturated bool `json:"saturated,omitempty"`
+	// Delta is what was counted since the earlier reading. It is nil when nothing can be told:
+	// there is none, the counter stood at its end then and still does, or it was reset and is 0.
 	Delta     *uint64  `json:"delta,omitempty"`
-	PerSecond *float64 `json:"perSecond,omitempty"`
-	Reset     bool     `json:"reset,omitempty"`
-	isError   bool
+	PerSecond *float64 `json:"perSecond,omitempty"` // nil as Delta
+	Reset     bool     `json:"reset,omitempty"`     // it is smaller than before
+	// AtLeast says that delta and rate are lower bounds, for the counter reached its end or was
+	// reset.
+	AtLeast bool `json:"atLeast,omitempty"`
+	isError bool
 }
 
 // grown reports whether an error counter that is judged has grown.
@@ -262,7 +269,7 @@ func (r *errorsReport) judge(at string, changes []fabric.Change, all bool) []cou
 	for _, c := range changes {
 		one := counterReport{
 			At: at, Name: c.Name, Value: c.Value, Bits: c.Bits, Exceeded: r.Thresholds.Exceeded(c.Reading), Saturated: c.Saturated(),
-			Delta: c.Delta, PerSecond: c.PerSecond, Reset: c.Reset, isError: c.IsError,
+			Delta: c.Delta, PerSecond: c.PerSecond, Reset: c.Reset, AtLeast: c.AtLeast, isError: c.IsError,
 		}
 		fault := one.Exceeded || one.grown(r.Thresholds)
 		if fault {
@@ -321,7 +328,7 @@ func (r *errorsReport) row(l *linkErrorsReport, c *counterReport, all bool) []ou
 	if c.At == "b" {
 		here, there = there, here
 	}
-	value := output.Plain(c.bound() + strconv.FormatUint(c.Value, 10))
+	value := output.Plain(bound(c.Saturated) + strconv.FormatUint(c.Value, 10))
 	if c.Exceeded && all {
 		value.Style = output.StyleBad
 	}
@@ -329,13 +336,13 @@ func (r *errorsReport) row(l *linkErrorsReport, c *counterReport, all bool) []ou
 	if r.Since != nil {
 		fresh, rate := output.Plain(""), output.Plain("")
 		if c.Delta != nil {
-			fresh.Text = c.bound() + strconv.FormatUint(*c.Delta, 10)
+			fresh.Text = bound(c.AtLeast) + strconv.FormatUint(*c.Delta, 10)
 			if c.grown(r.Thresholds) {
 				fresh.Style = output.StyleBad
 			}
 		}
 		if c.PerSecond != nil {
-			rate.Text = c.bound() + strconv.FormatFloat(*c.PerSecond, 'g', 4, 64)
+			rate.Text = bound(c.AtLeast) + strconv.FormatFloat(*c.PerSecond, 'g', 4, 64)
 		}
 		row = append(row, fresh, rate)
 	}
@@ -346,9 +353,9 @@ func (r *errorsReport) row(l *linkErrorsReport, c *counterReport, all bool) []ou
 	return append(row, output.Plain(there), c.note(), output.Plain(strconv.Itoa(c.Bits)), output.Plain(limit))
 }
 
-// bound marks figures of a counter that may have been higher.
-func (c *counterReport) bound() string {
-	if c.Saturated {
+// bound marks figures that may have been higher.
+func bound(atLeast bool) string {
+	if atLeast {
 		return "≥"
 	}
 	return ""

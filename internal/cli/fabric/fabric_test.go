@@ -111,8 +111,46 @@ func TestErrorsSince(t *testing.T) {
 	if growing.At != "a" || growing.Exceeded || *growing.Delta != 20 || *growing.PerSecond != 2 {
 		t.Errorf("below its threshold and growing: %+v, want 20 new, 2 a second", growing)
 	}
-	if !reset.Exceeded || reset.Delta != nil || reset.note().Text != "was reset" {
-		t.Errorf("above its threshold and reset: %+v, want no growth", reset)
+	if !reset.Exceeded || *reset.Delta != 2 || !reset.AtLeast || reset.note().Text != "was reset" {
+		t.Errorf("above its threshold and reset: %+v, want at least the 2 that it shows", reset)
+	}
+}
+
+// TestErrorsAtTheirEnd holds that a counter at its end is told as such, with what is known of its
+// growth.
+func TestErrorsAtTheirEnd(t *testing.T) {
+	net := subnet.FatTree(1, 2, 1)
+	port := &net.Node("leaf0").Ports[2]
+	port.Counters.LinkDownedCounter, port.Counters.LinkErrorRecoveryCounter = 250, 255
+	port.Counters.PortXmitDiscards = 9
+	before := sweptNet(t, net)
+	port.Counters.LinkDownedCounter, port.Counters.PortXmitDiscards = 255, 3
+	after := sweptNet(t, net)
+	after.Started = before.Started.Add(10 * time.Second)
+	chosen, err := selectNodes(after, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	limits := fabric.Thresholds{"LinkDownedCounter": 1000, "LinkErrorRecoveryCounter": 0, "PortXmitDiscards": 1000}
+	r := newErrorsReport(after, before, chosen, limits, false)
+	var got []string
+	for i := range r.Links[0].Counters {
+		for _, cell := range r.row(&r.Links[0], &r.Links[0].Counters[i], false)[1:5] {
+			got = append(got, cell.Text)
+		}
+	}
+	want := []string{
+		"LinkErrorRecoveryCounter", "≥255", "", "",
+		"LinkDownedCounter", "≥255", "≥5", "≥0.5",
+		"PortXmitDiscards", "3", "≥3", "≥0.3",
+	}
+	if diff := cmp.Diff(want, got); diff != "" || r.Faults != 3 {
+		t.Errorf("errors --since has %d faults, want 3 (-want +got):\n%s", r.Faults, diff)
+	}
+	for i, c := range r.Links[0].Counters {
+		if want := i < 2; c.Saturated != want || strings.HasPrefix(c.note().Text, "saturated") != want {
+			t.Errorf("%s: saturated %t, note %q, want %t", c.Name, c.Saturated, c.note().Text, want)
+		}
 	}
 }
 
