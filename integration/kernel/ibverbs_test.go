@@ -206,7 +206,8 @@ func devinfoPort(d *provider.DeviceDescription, p *provider.PortDescription, put
 	if a == nil {
 		return
 	}
-	put("%d", port+"state", int(a.State), port+"max_mtu", a.MaxMTU, port+"active_mtu", a.ActiveMTU, port+"sm_lid", a.SMLID, port+"port_lid", a.LID,
+	put("%d", port+"state", int(a.State), port+"sm_lid", a.SMLID, port+"port_lid", a.LID,
+		port+"max_mtu", provider.DriverMTUCode(a.MaxMTU), port+"active_mtu", provider.DriverMTUCode(a.ActiveMTU),
 		port+"max_vl_num", a.MaxVLs, port+"sm_sl", a.SMSL, port+"pkey_tbl_len", a.PKeyTableLength, port+"gid_tbl_len", a.GIDTableLength,
 		port+"subnet_timeout", a.SubnetTimeout, port+"init_type_reply", a.InitTypeReply, port+"active_width", a.ActiveWidth, port+"active_speed", a.ActiveSpeed)
 	put("0x%x", port+"max_msg_sz", a.MaxMessageSize, port+"bad_pkey_cntr", a.BadPKeyCounter, port+"qkey_viol_cntr", a.QKeyViolations)

@@ -1,6 +1,10 @@
 package provider
 
-import "github.com/rdmakit/rdmakit/wire/ib"
+import (
+	"encoding/json"
+
+	"github.com/rdmakit/rdmakit/wire/ib"
+)
 
 // DeviceAttributes is what a device can do: struct ibv_device_attr, and below Extended what
 // struct ibv_device_attr_ex adds to it. Counts are the driver's upper bounds; 0 or -1 often means
@@ -121,11 +125,13 @@ type PCIAtomicCapabilities struct {
 	CompareSwap uint16 `json:"compareSwap"` // compare_swap
 }
 
-// PortAttributes is the state of one port: struct ibv_port_attr.
+// PortAttributes is the state of one port: struct ibv_port_attr. In JSON all numbers are the
+// driver's.
 type PortAttributes struct {
-	State               PortState `json:"state"`                         // state
-	MaxMTU              MTU       `json:"maxMTU"`                        // max_mtu
-	ActiveMTU           MTU       `json:"activeMTU"`                     // active_mtu
+	State PortState `json:"state"` // state
+	// MaxMTU and ActiveMTU are in bytes, and codes in JSON: see DriverMTU.
+	MaxMTU              ib.MTU    `json:"maxMTU"`                        // max_mtu
+	ActiveMTU           ib.MTU    `json:"activeMTU"`                     // active_mtu
 	GIDTableLength      int32     `json:"gidTableLength"`                // gid_tbl_len
 	CapFlags            uint32    `json:"capFlags"`                      // port_cap_flags, enum ibv_port_cap_flags
 	MaxMessageSize      uint32    `json:"maxMessageSize"`                // max_msg_sz, bytes
@@ -146,6 +152,44 @@ type PortAttributes struct {
 	Flags               uint8     `json:"flags"`                         // flags: 1 when a GRH is required
 	CapFlags2           uint16    `json:"capFlags2"`                     // port_cap_flags2, enum ibv_port_cap_flags2
 	ActiveSpeedExtended uint32    `json:"activeSpeedExtended,omitempty"` // active_speed_ex, which covers XDR; 0 from libraries that lack it
+}
+
+// MarshalJSON implements json.Marshaler: MTUs are codes.
+func (a PortAttributes) MarshalJSON() ([]byte, error) {
+	type plain PortAttributes // without this method
+	out := plain(a)
+	out.MaxMTU, out.ActiveMTU = ib.MTU(DriverMTUCode(a.MaxMTU)), ib.MTU(DriverMTUCode(a.ActiveMTU))
+	return json.Marshal(out)
+}
+
+// UnmarshalJSON implements json.Unmarshaler; see MarshalJSON.
+func (a *PortAttributes) UnmarshalJSON(b []byte) error {
+	type plain PortAttributes
+	in := plain{}
+	if err := json.Unmarshal(b, &in); err != nil {
+		return err
+	}
+	in.MaxMTU, in.ActiveMTU = DriverMTU(int(in.MaxMTU)), DriverMTU(int(in.ActiveMTU))
+	*a = PortAttributes(in)
+	return nil
+}
+
+// DriverMTU returns the MTU that a driver's code stands for (C twin: enum ibv_mtu). A code that has
+// no meaning is kept as its negative, -9 for 9, so that a report can show what the driver said.
+// Codes are never negative; one that is counts as 0, which is not known.
+func DriverMTU(code int) ib.MTU {
+	if m := ib.MTUFromCode(code); m != 0 {
+		return m
+	}
+	return ib.MTU(-max(0, code))
+}
+
+// DriverMTUCode returns the code that DriverMTU made m of.
+func DriverMTUCode(m ib.MTU) int {
+	if m <= 0 {
+		return int(-m)
+	}
+	return m.Code()
 }
 
 // GIDEntry is one filled slot of a port's GID table: struct ibv_gid_entry.

@@ -63,17 +63,6 @@ func (s PortState) String() string {
 	return name(int64(s), 0, "NOP", "DOWN", "INIT", "ARMED", "ACTIVE", "ACTIVE_DEFER")
 }
 
-// MTU is enum ibv_mtu, a code: 1, 2, 3, 4, 5 for 256, 512, 1024, 2048, 4096 bytes.
-type MTU int32
-
-// Bytes returns the payload in bytes; 0 for a code that has none.
-func (m MTU) Bytes() int {
-	if m < 1 || m > 5 {
-		return 0
-	}
-	return 128 << m
-}
-
 // LinkLayer is the unnamed enum of IBV_LINK_LAYER_UNSPECIFIED.
 type LinkLayer uint8
 

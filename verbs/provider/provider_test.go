@@ -7,10 +7,13 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
 func TestQueryErrorText(t *testing.T) {
@@ -69,10 +72,53 @@ func TestNames(t *testing.T) {
 			t.Errorf("%T(%d).String() = %q, want %q", tt.got, tt.got, got, tt.want)
 		}
 	}
-	for m, want := range map[MTU]int{0: 0, 1: 256, 5: 4096, 6: 0, -1: 0} {
-		if got := m.Bytes(); got != want {
-			t.Errorf("MTU(%d).Bytes() = %d, want %d", m, got, want)
+}
+
+func TestDriverMTU(t *testing.T) {
+	for code, want := range map[int]ib.MTU{
+		0: 0, 1: 256, 2: 512, 3: 1024, 4: 2048, 5: 4096,
+		6: -6, 9: -9, 255: -255, -1: 0, -256: 0, math.MinInt: 0,
+	} {
+		got := DriverMTU(code)
+		if got != want {
+			t.Errorf("DriverMTU(%d) = %d, want %d", code, got, want)
 		}
+		if back := DriverMTUCode(got); back != max(0, code) {
+			t.Errorf("DriverMTUCode(DriverMTU(%d)) = %d", code, back)
+		}
+	}
+	if got := DriverMTUCode(1500); got != 0 {
+		t.Errorf("DriverMTUCode(1500) = %d, want 0: it has no code", got)
+	}
+}
+
+// TestOldRecording reads a recording that was made when MTUs were codes, and holds that it is
+// written as it was.
+func TestOldRecording(t *testing.T) {
+	old, err := os.ReadFile("testdata/recording.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := DecodeRecording(old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []ib.MTU
+	for _, p := range r.Devices[0].Ports {
+		if p.Attributes.MaxMTU != ib.MTU4096 {
+			t.Errorf("port %d: MaxMTU = %d, want 4096", p.Number, p.Attributes.MaxMTU)
+		}
+		got = append(got, p.Attributes.ActiveMTU)
+	}
+	if diff := cmp.Diff([]ib.MTU{0, 256, 512, 1024, 2048, 4096, -6, -9, -255}, got); diff != "" {
+		t.Errorf("ActiveMTU of the ports (-want +got):\n%s", diff)
+	}
+	again, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(old), string(again)+"\n"); diff != "" {
+		t.Errorf("the recording changes (-before +after):\n%s", diff)
 	}
 }
 
@@ -84,7 +130,11 @@ func recording() Recording {
 			{
 				Name: "a", Attributes: &DeviceAttributes{MaxMRSize: math.MaxUint64, MaxQP: -1},
 				Ports: []PortDescription{
-					{Number: 1, Attributes: &PortAttributes{State: PortStateActive}, GIDs: []GIDEntry{{Index: 0}, {Index: 3, Type: GIDTypeUnknown}}},
+					{
+						Number:     1,
+						Attributes: &PortAttributes{State: PortStateActive, MaxMTU: ib.MTU4096, ActiveMTU: -9},
+						GIDs:       []GIDEntry{{Index: 0}, {Index: 3, Type: GIDTypeUnknown}},
+					},
 					{Number: 2},
 				},
 				Errors: []*QueryError{

@@ -68,6 +68,15 @@ func TestMTUFromNetdev(t *testing.T) {
 	if got := MTU4096.NetdevMTU(); got != 4192 {
 		t.Errorf("MTU4096.NetdevMTU() = %d, want 4192", got)
 	}
+	for code := -1; code <= 64; code++ {
+		want := MTU(0)
+		if code >= 1 && code <= 5 {
+			want = MTU(128 << code)
+		}
+		if got := MTUFromCode(code); got != want || want != 0 && got.Code() != code {
+			t.Errorf("MTUFromCode(%d) = %d with code %d, want %d", code, got, got.Code(), want)
+		}
+	}
 	if MTU4096.Code() != 5 || MTU(1500).Code() != 0 {
 		t.Error("MTU.Code: want 5 for 4096 and 0 for 1500")
 	}

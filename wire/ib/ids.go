@@ -86,6 +86,15 @@ func MTUFromNetdev(mtu int) MTU { return MTUFit(mtu - roceOverhead) }
 // RoCE port use m.
 func (m MTU) NetdevMTU() int { return int(m) + roceOverhead }
 
+// MTUFromCode returns the MTU that a code stands for, in PortInfo, PathRecord and enum
+// ibv_mtu: 256 for 1 … 4096 for 5; 0 for a code that has no meaning. See [MTU.Code].
+func MTUFromCode(code int) MTU {
+	if code < 1 || code > MTU4096.Code() {
+		return 0
+	}
+	return MTU256 << (code - 1)
+}
+
 // Code returns the encoding of enum ibv_mtu (1 for 256 … 5 for 4096), or 0.
 func (m MTU) Code() int {
 	for code, v := 1, MTU256; v <= MTU4096; code, v = code+1, v*2 {

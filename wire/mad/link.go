@@ -2,8 +2,6 @@ package mad
 
 import (
 	"fmt"
-
-	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
 // PortState is the logical state of a port (specification section 14.2.5.6).
@@ -209,13 +207,4 @@ func speedSet(base, fdr10, extended, extended2 uint8) SpeedSet {
 	set |= SpeedSet(fdr10&1) << LinkSpeedFDR10
 	set |= SpeedSet(extended&15) << LinkSpeedFDR
 	return set | SpeedSet(extended2&1)<<LinkSpeedXDR
-}
-
-// MTUFromCode returns the MTU of a code of NeighborMTU, MTUCap and [PathRecord], 0
-// for a code outside 1 to 5. It is the inverse of [ib.MTU.Code].
-func MTUFromCode(code uint8) ib.MTU {
-	if code < 1 || code > 5 {
-		return 0
-	}
-	return ib.MTU256 << (code - 1)
 }

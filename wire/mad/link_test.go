@@ -5,7 +5,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/rdmakit/rdmakit/wire/ib"
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
@@ -159,18 +158,6 @@ func TestLinkWidth(t *testing.T) {
 	for _, tt := range tests {
 		if tt.w.Lanes() != tt.lanes || tt.w.String() != tt.text {
 			t.Errorf("LinkWidth(%d) = %d, %q, want %d, %q", uint8(tt.w), tt.w.Lanes(), tt.w.String(), tt.lanes, tt.text)
-		}
-	}
-}
-
-func TestMTUFromCode(t *testing.T) {
-	for code := range uint8(64) {
-		got, want := mad.MTUFromCode(code), ib.MTU(0)
-		if code >= 1 && code <= 5 {
-			want = ib.MTU(128 << code)
-		}
-		if got != want || want != 0 && got.Code() != int(code) {
-			t.Errorf("MTUFromCode(%d) = %d, want %d", code, got, want)
 		}
 	}
 }

@@ -54,7 +54,7 @@ var (
 	downDefaults   = map[uint8]string{1: "Sleep", 2: "Polling"}
 )
 
-func mtu(code uint8) string { return fmt.Sprint(int(mad.MTUFromCode(code))) }
+func mtu(code uint8) string { return fmt.Sprint(int(ib.MTUFromCode(int(code)))) }
 
 func nodeInfoFields(a *mad.NodeInfo) fields {
 	return fields{

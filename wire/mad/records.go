@@ -170,7 +170,7 @@ type PathRecord struct {
 	QoSClass               uint16  // 12 bits
 	SL                     uint8   // 4 bits
 	MTUSelector            uint8   // 2 bits
-	MTU                    uint8   // 6 bits, see MTUFromCode
+	MTU                    uint8   // 6 bits, see [ib.MTUFromCode]
 	RateSelector           uint8   // 2 bits
 	Rate                   uint8   // 6 bits, codes of enum ibv_rate
 	PacketLifeTimeSelector uint8   // 2 bits

@@ -105,7 +105,10 @@ func everything() provider.Recording {
 		PacketPacing: provider.PacketPacingCapabilities{RateLimitMax: 25000000, SupportedQPs: 1 << 4}, RawPacketCaps: 0xff,
 		TagMatching: provider.TagMatchingCapabilities{MaxTags: 127, Flags: 3}, CQModeration: provider.CQModerationCapabilities{MaxCount: 65535, MaxPeriod: 4095}, MaxDMSize: 131072,
 	}
-	port := &provider.PortAttributes{State: 5, MaxMTU: 5, ActiveMTU: 9, GIDTableLength: 255, LID: 0xc001, MaxVLs: 9, ActiveWidth: 3, ActiveSpeed: 3, PhysState: 9, LinkLayer: 2, LMC: 3}
+	port := &provider.PortAttributes{
+		State: 5, MaxMTU: ib.MTU4096, ActiveMTU: -9, GIDTableLength: 255, LID: 0xc001, LMC: 3, MaxVLs: 9,
+		ActiveWidth: 3, ActiveSpeed: 3, PhysState: 9, LinkLayer: 2,
+	}
 	gids := []provider.GIDEntry{
 		{Index: 0, GID: ib.GID{0: 0xfe, 1: 0x80, 15: 1}, Type: provider.GIDTypeRoCEv1},
 		{Index: 1, GID: ib.GID{0: 0xfe, 1: 0x80}, Type: provider.GIDTypeRoCEv1},

@@ -256,8 +256,9 @@ func (r *devinfo) offloads(a *provider.DeviceAttributes) {
 	}
 }
 
-func mtuText(m provider.MTU) string {
-	return enumText(int64(m), "invalid MTU", map[int64]string{1: "256", 2: "512", 3: "1024", 4: "2048", 5: "4096"})
+func mtuText(m ib.MTU) string {
+	names := map[int64]string{1: "256", 2: "512", 3: "1024", 4: "2048", 5: "4096"}
+	return enumText(int64(provider.DriverMTUCode(m)), "invalid MTU", names)
 }
 
 func stateText(v int64) string {

@@ -140,8 +140,8 @@ func (s *sysfsDevice) portFrom(p *inventory.Port, transport provider.TransportTy
 		s.lack("state")
 	}
 	s.lack("max_mtu")
-	if mtu := provider.MTU(p.ActiveMTU.Code()); mtu != 0 {
-		s.portField("active_mtu", "%s", mtuText(mtu))
+	if p.ActiveMTU.Code() != 0 {
+		s.portField("active_mtu", "%s", mtuText(p.ActiveMTU))
 	} else {
 		s.lack("active_mtu")
 	}

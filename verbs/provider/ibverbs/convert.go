@@ -49,7 +49,8 @@ func deviceAttributes(a *cDeviceAttrEx, extended bool) provider.DeviceAttributes
 // portAttributes copies the C struct, field by field.
 func portAttributes(a *cPortAttr) provider.PortAttributes {
 	return provider.PortAttributes{
-		State: provider.PortState(a.State), MaxMTU: provider.MTU(a.MaxMTU), ActiveMTU: provider.MTU(a.ActiveMTU),
+		State:  provider.PortState(a.State),
+		MaxMTU: provider.DriverMTU(int(a.MaxMTU)), ActiveMTU: provider.DriverMTU(int(a.ActiveMTU)),
 		GIDTableLength: a.GIDTblLen, CapFlags: a.PortCapFlags, MaxMessageSize: a.MaxMsgSz,
 		BadPKeyCounter: a.BadPKeyCntr, QKeyViolations: a.QKeyViolCntr, PKeyTableLength: a.PKeyTblLen,
 		LID: ib.LID(a.LID), SMLID: ib.LID(a.SMLID), LMC: a.LMC, MaxVLs: a.MaxVLNum, SMSL: a.SMSL,

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rdmakit/rdmakit/verbs/provider"
+	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
 // TestConvert gives each field of the C structs a value of its own and looks for each of them in
@@ -65,7 +66,10 @@ func fill(v reflect.Value, skip map[string]bool) map[uint64]int {
 
 // collect counts the numbers in a struct of package provider.
 func collect(v reflect.Value, into map[uint64]int) {
+	mtu, isMTU := v.Interface().(ib.MTU)
 	switch {
+	case isMTU:
+		into[uint64(provider.DriverMTUCode(mtu))]++
 	case v.Kind() == reflect.Struct:
 		for _, f := range v.Fields() {
 			collect(f, into)
