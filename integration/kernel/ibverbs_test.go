@@ -17,6 +17,7 @@ import (
 
 	"github.com/rdmakit/rdmakit/integration/guest"
 	"github.com/rdmakit/rdmakit/verbs/provider"
+	"github.com/rdmakit/rdmakit/verbs/recording"
 )
 
 const probe = "/tmp/ibverbs-probe"
@@ -30,10 +31,10 @@ func withProbe(t *testing.T) *guest.Guest {
 }
 
 // record runs a script that prints a recording.
-func record(t *testing.T, g *guest.Guest, script string) provider.Recording {
+func record(t *testing.T, g *guest.Guest, script string) recording.Recording {
 	t.Helper()
 	text := output(t, g, script)
-	r, err := provider.DecodeRecording([]byte(text))
+	r, err := recording.Decode([]byte(text))
 	if err != nil {
 		t.Fatalf("%s: %v: %s", script, err, text)
 	}
@@ -153,7 +154,7 @@ func parseDevinfo(t *testing.T, text string) (names []string, devices map[string
 }
 
 // devinfoFields is what parseDevinfo makes of the same device.
-func devinfoFields(d *provider.DeviceDescription) map[string]string {
+func devinfoFields(d *recording.Device) map[string]string {
 	a := d.Attributes
 	if a == nil {
 		return nil
@@ -201,7 +202,7 @@ func devinfoFields(d *provider.DeviceDescription) map[string]string {
 	return f
 }
 
-func devinfoPort(d *provider.DeviceDescription, p *provider.PortDescription, put func(string, ...any)) {
+func devinfoPort(d *recording.Device, p *recording.Port, put func(string, ...any)) {
 	a, port := p.Attributes, fmt.Sprintf("port %d ", p.Number)
 	if a == nil {
 		return
@@ -215,7 +216,7 @@ func devinfoPort(d *provider.DeviceDescription, p *provider.PortDescription, put
 	put("0x%04x", port+"port_cap_flags2", a.CapFlags2)
 	put("0x%08x", port+"port_cap_flags", a.CapFlags)
 	put("%s", port+"link_layer", a.LinkLayer)
-	if d.Transport == provider.TransportTypeInfiniBand {
+	if d.Transport == recording.TransportTypeInfiniBand {
 		put("%d", port+"phys_state", a.PhysState)
 	}
 	for _, gid := range p.GIDs {
@@ -242,7 +243,7 @@ func TestIbverbsDeviceDisappears(t *testing.T) {
 	if gone == nil {
 		t.Fatalf("rxe1 is not in the recording: %+v", r)
 	}
-	e := gone.Failed(provider.QueryOpen, -1, -1)
+	e := gone.Failed(recording.QueryOpen, -1, -1)
 	if e == nil || e.Errno == 0 || !errors.Is(e, fs.ErrNotExist) || gone.Attributes != nil {
 		t.Errorf("rxe1 = %+v, %v, want an open that failed because it is gone", gone, e)
 	}
@@ -264,7 +265,7 @@ func TestIbverbsWithoutPermission(t *testing.T) {
 		t.Errorf("recording %+v, want two devices and fs.ErrPermission", r)
 	}
 	for _, d := range r.Devices {
-		e := d.Failed(provider.QueryOpen, -1, -1)
+		e := d.Failed(recording.QueryOpen, -1, -1)
 		if e == nil || e.Name != "EACCES" || e.Remedy == "" || d.GUID.IsZero() || d.Attributes != nil {
 			t.Errorf("%s = %+v, %v, want a GUID, and EACCES with a remedy", d.Name, d, e)
 		}
@@ -301,7 +302,7 @@ func TestIbverbsWithoutLibrary(t *testing.T) {
 	if len(r.Errors) != 1 || !errors.Is(r.Err(), errors.ErrUnsupported) || !errors.Is(r.Err(), fs.ErrNotExist) {
 		t.Fatalf("recording %+v, want one error, unsupported", r)
 	}
-	if e := r.Errors[0]; e.Name != provider.NameNotInstalled || !strings.Contains(e.Text, "libibverbs.so.1") || !strings.Contains(e.Remedy, "libibverbs1") {
-		t.Errorf("error %+v, want %s with library and package", e, provider.NameNotInstalled)
+	if e := r.Errors[0]; e.Name != recording.NameNotInstalled || !strings.Contains(e.Text, "libibverbs.so.1") || !strings.Contains(e.Remedy, "libibverbs1") {
+		t.Errorf("error %+v, want %s with library and package", e, recording.NameNotInstalled)
 	}
 }

@@ -2,39 +2,6 @@ package provider
 
 import "strconv"
 
-// NodeType is enum ibv_node_type.
-type NodeType int32
-
-// The node types.
-const (
-	NodeTypeUnknown     NodeType = -1
-	NodeTypeCA          NodeType = 1
-	NodeTypeSwitch      NodeType = 2
-	NodeTypeRouter      NodeType = 3
-	NodeTypeRNIC        NodeType = 4
-	NodeTypeUSNIC       NodeType = 5
-	NodeTypeUSNICUDP    NodeType = 6
-	NodeTypeUnspecified NodeType = 7
-)
-
-// TransportType is enum ibv_transport_type.
-type TransportType int32
-
-// The transports. InfiniBand includes RoCE.
-const (
-	TransportTypeUnknown     TransportType = -1
-	TransportTypeInfiniBand  TransportType = 0
-	TransportTypeIWARP       TransportType = 1
-	TransportTypeUSNIC       TransportType = 2
-	TransportTypeUSNICUDP    TransportType = 3
-	TransportTypeUnspecified TransportType = 4
-)
-
-// String names the transport; a number that has no name prints as it is.
-func (t TransportType) String() string {
-	return name(int64(t), -1, "unknown", "InfiniBand", "iWARP", "usNIC", "usNIC UDP", "unspecified")
-}
-
 // AtomicCapability is enum ibv_atomic_cap.
 type AtomicCapability int32
 

@@ -9,7 +9,7 @@ import (
 	"github.com/rdmakit/rdmakit/internal/compat/applet"
 	"github.com/rdmakit/rdmakit/internal/record/bundle"
 	"github.com/rdmakit/rdmakit/internal/record/sources"
-	"github.com/rdmakit/rdmakit/verbs/provider"
+	"github.com/rdmakit/rdmakit/verbs/recording"
 )
 
 // verbsSource returns what applets ask about opened devices: the library on this machine, the recording of a recorded
@@ -22,9 +22,9 @@ func verbsSource(n *sources.Node) (source applet.VerbsSource, why string, err er
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, "the recorded node has no " + bundle.VerbsFile, nil
 	}
-	var rec provider.Recording
+	var rec recording.Recording
 	if err == nil {
-		rec, err = provider.DecodeRecording(data)
+		rec, err = recording.Decode(data)
 	}
 	if err != nil {
 		return nil, "", &cli.ExitError{Code: cli.ExitUsage, Err: fmt.Errorf("read %s of the node: %w", bundle.VerbsFile, err)}

@@ -17,6 +17,7 @@ import (
 	"github.com/rdmakit/rdmakit/internal/testkit/testtrees"
 	"github.com/rdmakit/rdmakit/inventory"
 	"github.com/rdmakit/rdmakit/verbs/provider"
+	"github.com/rdmakit/rdmakit/verbs/recording"
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
@@ -95,7 +96,7 @@ func golden(t *testing.T, name, got string) {
 }
 
 // everything is a device that has all that ibv_devinfo can print.
-func everything() provider.Recording {
+func everything() recording.Recording {
 	attributes := &provider.DeviceAttributes{
 		Firmware: "28.39.3560", NodeGUID: ib.GUID{0, 2, 0xc9, 3, 0, 0xa5, 0x10, 0}, VendorID: 0x2c9, VendorPartID: 4129, HWVersion: 0x1a,
 		MaxMRSize: 1<<64 - 1, PageSizeCap: 0xfffffffffffff000, MaxQP: 131072, CapFlags: 1<<31 | 1<<20 | 1, AtomicCap: 1, MaxFMR: 1, MaxSRQ: 2,
@@ -115,12 +116,19 @@ func everything() provider.Recording {
 		{Index: 2, GID: ib.GID{0: 0xfe, 1: 0x80, 15: 2}, Type: provider.GIDTypeUnknown},
 		{Index: 3, GID: ib.GID{10: 0xff, 11: 0xff, 12: 10, 15: 1}, Type: provider.GIDTypeRoCEv2},
 	}
-	return provider.Recording{Schema: provider.RecordingSchema, Devices: []provider.DeviceDescription{
-		{Name: "mlx5_1", GUID: attributes.NodeGUID, BoardID: "MT_0000000838", NumCompVectors: 63, Attributes: attributes, Ports: []provider.PortDescription{
-			{Number: 1, Attributes: port, GIDs: gids}, {Number: 2},
-		}, Errors: []*provider.QueryError{{Query: provider.QueryPort, Device: "mlx5_1", Port: 2, Errno: 22, Name: "EINVAL"}}},
-		{Name: "mlx5_0", Transport: -1, Errors: []*provider.QueryError{{Query: provider.QueryOpen, Device: "mlx5_0", Errno: 13, Name: "EACCES"}}},
-		{Name: "mlx5_2", Errors: []*provider.QueryError{{Query: provider.QueryDevice, Device: "mlx5_2", Errno: 5}, {Query: provider.QueryClose, Device: "mlx5_2"}}},
+	failed := func(device, query string, port, errno int, name string) []*recording.QueryError {
+		return []*recording.QueryError{{Query: query, Device: device, Port: port, Errno: errno, Name: name}}
+	}
+	return recording.Recording{Schema: recording.Schema, Devices: []recording.Device{
+		{
+			Name: "mlx5_1", GUID: attributes.NodeGUID, BoardID: "MT_0000000838", NumCompVectors: 63, Attributes: attributes,
+			Ports:  []recording.Port{{Number: 1, Attributes: port, GIDs: gids}, {Number: 2}},
+			Errors: failed("mlx5_1", recording.QueryPort, 2, 22, "EINVAL"),
+		},
+		{Name: "mlx5_0", Transport: -1, Errors: failed("mlx5_0", recording.QueryOpen, 0, 13, "EACCES")},
+		{Name: "mlx5_2", Errors: append(
+			failed("mlx5_2", recording.QueryDevice, 0, 5, ""), failed("mlx5_2", recording.QueryClose, 0, 0, "")...,
+		)},
 	}}
 }
 
@@ -130,9 +138,9 @@ func TestRecordedVerbs(t *testing.T) {
 	for _, line := range []string{"ibv_devices", "ibv_devinfo -l", "ibv_devinfo", "ibv_devinfo -v -d mlx5_1 -i 1", "ibv_devinfo -d mlx5_2", "ibv_devinfo -i 3 -d mlx5_1", "ibv_devinfo -d mlx5_3"} {
 		got.WriteString(run(t, node, line))
 	}
-	node.Verbs = Recorded(provider.Recording{Schema: 1, Errors: []*provider.QueryError{{Query: provider.QueryDeviceList, Errno: 38, Name: "ENOSYS"}}})
+	node.Verbs = Recorded(recording.Recording{Schema: 1, Errors: []*recording.QueryError{{Query: recording.QueryDeviceList, Errno: 38, Name: "ENOSYS"}}})
 	got.WriteString(run(t, node, "ibv_devices") + run(t, node, "ibv_devinfo") + run(t, node, "ibv_devinfo -l"))
-	node.Verbs = Recorded(provider.Recording{Schema: 1})
+	node.Verbs = Recorded(recording.Recording{Schema: 1})
 	got.WriteString(run(t, node, "ibv_devices") + run(t, node, "ibv_devinfo") + run(t, node, "ibv_devinfo -l"))
 	golden(t, "verbs", got.String())
 }

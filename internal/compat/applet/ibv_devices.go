@@ -6,7 +6,7 @@ import (
 	"syscall"
 
 	"github.com/rdmakit/rdmakit/internal/compat/clib"
-	"github.com/rdmakit/rdmakit/verbs/provider"
+	"github.com/rdmakit/rdmakit/verbs/recording"
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
@@ -42,7 +42,7 @@ func (env *Env) perrorList(errno syscall.Errno, code int) int {
 
 // deviceList is ibv_get_device_list, by the library or without it.
 func (env *Env) deviceList(ctx context.Context) (names []string, guids []ib.GUID, errno syscall.Errno) {
-	rec, _ := env.askVerbs(func(v VerbsSource) (provider.Recording, error) { return v.List(ctx) })
+	rec, _ := env.askVerbs(func(v VerbsSource) (recording.Recording, error) { return v.List(ctx) })
 	if rec != nil {
 		for _, d := range rec.Devices {
 			names, guids = append(names, d.Name), append(guids, d.GUID)

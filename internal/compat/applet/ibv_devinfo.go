@@ -7,6 +7,7 @@ import (
 	"github.com/rdmakit/rdmakit/internal/compat/clib"
 	"github.com/rdmakit/rdmakit/inventory"
 	"github.com/rdmakit/rdmakit/verbs/provider"
+	"github.com/rdmakit/rdmakit/verbs/recording"
 )
 
 // ibvDevinfo prints what opened devices tell.
@@ -79,14 +80,14 @@ func runIbvDevinfo(ctx context.Context, env *Env) int {
 	if r.given {
 		names = []string{r.device}
 	}
-	rec, why := env.askVerbs(func(v VerbsSource) (provider.Recording, error) { return v.Describe(ctx, names...) })
+	rec, why := env.askVerbs(func(v VerbsSource) (recording.Recording, error) { return v.Describe(ctx, names...) })
 	if rec == nil {
 		return r.withoutVerbs(ctx, why)
 	}
 	if errno := listError(rec); errno != 0 {
 		return env.perrorList(errno, exitMinusOne)
 	}
-	return each(r, rec.Devices, func(d *provider.DeviceDescription) (string, func() int) {
+	return each(r, rec.Devices, func(d *recording.Device) (string, func() int) {
 		return d.Name, func() int { return r.describe(d) }
 	})
 }
@@ -132,10 +133,10 @@ func each[T any](r *devinfo, devices []T, show func(*T) (name string, run func()
 }
 
 // describe prints a device, and returns what print_hca_cap of C returns.
-func (r *devinfo) describe(d *provider.DeviceDescription) int {
+func (r *devinfo) describe(d *recording.Device) int {
 	a := d.Attributes
 	switch {
-	case d.Failed(provider.QueryOpen, -1, -1) != nil:
+	case d.Failed(recording.QueryOpen, -1, -1) != nil:
 		r.errorf("Failed to open device\n")
 		return 1
 	case a == nil:
@@ -158,8 +159,8 @@ func (r *devinfo) describe(d *provider.DeviceDescription) int {
 }
 
 // closed tells whether closing failed, which has an exit code of its own.
-func (r *devinfo) closed(d *provider.DeviceDescription, code int) int {
-	if d.Failed(provider.QueryClose, -1, -1) != nil {
+func (r *devinfo) closed(d *recording.Device, code int) int {
+	if d.Failed(recording.QueryClose, -1, -1) != nil {
 		r.errorf("Failed to close device") // without a line feed, as in C
 		return 3
 	}
@@ -167,8 +168,8 @@ func (r *devinfo) closed(d *provider.DeviceDescription, code int) int {
 }
 
 // portLines prints a port; a code other than 0 ends the device.
-func (r *devinfo) portLines(d *provider.DeviceDescription, number int) int {
-	var port *provider.PortDescription
+func (r *devinfo) portLines(d *recording.Device, number int) int {
+	var port *recording.Port
 	for i := range d.Ports {
 		if d.Ports[i].Number == number {
 			port = &d.Ports[i]
@@ -176,7 +177,7 @@ func (r *devinfo) portLines(d *provider.DeviceDescription, number int) int {
 	}
 	if port == nil || port.Attributes == nil {
 		r.errorf("Failed to query port %d props\n", number)
-		if e := d.Failed(provider.QueryPort, number, -1); e != nil {
+		if e := d.Failed(recording.QueryPort, number, -1); e != nil {
 			return cmp.Or(e.Errno, exitMinusOne)
 		}
 		return exitMinusOne
@@ -186,7 +187,7 @@ func (r *devinfo) portLines(d *provider.DeviceDescription, number int) int {
 		for _, g := range port.GIDs {
 			r.gidLine(g.Index, g.GID, gidFormat(g.Type), port.Attributes.LinkLayer == provider.LinkLayerEthernet)
 		}
-		if e := d.Failed(provider.QueryGID, number, -1); e != nil {
+		if e := d.Failed(recording.QueryGID, number, -1); e != nil {
 			index := 0
 			if e.Index != nil {
 				index = *e.Index

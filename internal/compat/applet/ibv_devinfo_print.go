@@ -8,6 +8,7 @@ import (
 
 	"github.com/rdmakit/rdmakit/inventory"
 	"github.com/rdmakit/rdmakit/verbs/provider"
+	"github.com/rdmakit/rdmakit/verbs/recording"
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
@@ -98,7 +99,7 @@ func guidText(g ib.GUID) string {
 }
 
 // transportText names enum ibv_transport_type.
-func transportText(t provider.TransportType) string {
+func transportText(t recording.TransportType) string {
 	return enumText(int64(t), "invalid transport", map[int64]string{
 		0: "InfiniBand", 1: "iWARP", 2: "usNIC", 3: "usNIC UDP", 4: "unspecified",
 	})
@@ -113,7 +114,7 @@ func enumText(v int64, invalid string, names map[int64]string) string {
 	return name + " (" + strconv.FormatInt(v, 10) + ")"
 }
 
-func (r *devinfo) deviceLines(d *provider.DeviceDescription, a *provider.DeviceAttributes) {
+func (r *devinfo) deviceLines(d *recording.Device, a *provider.DeviceAttributes) {
 	r.printf("hca_id:\t%s\n", d.Name)
 	r.field("transport", "%s", transportText(d.Transport))
 	if a.Firmware != "" {
@@ -296,7 +297,7 @@ func linkLayerText(l provider.LinkLayer) string {
 	return "Unknown"
 }
 
-func (r *devinfo) portAttributes(d *provider.DeviceDescription, port *provider.PortDescription) {
+func (r *devinfo) portAttributes(d *recording.Device, port *recording.Port) {
 	a := port.Attributes
 	r.printf("\t\tport:\t%d\n", port.Number)
 	r.portField("state", "%s", stateText(int64(a.State)))
@@ -322,7 +323,7 @@ func (r *devinfo) portAttributes(d *provider.DeviceDescription, port *provider.P
 	r.portField("init_type_reply", "%d", a.InitTypeReply)
 	r.portField("active_width", "%s", widthText(int64(a.ActiveWidth)))
 	r.portField("active_speed", "%s", speedText(int64(a.ActiveSpeed)))
-	if d.Transport == provider.TransportTypeInfiniBand {
+	if d.Transport == recording.TransportTypeInfiniBand {
 		r.portField("phys_state", "%s", physStateText(int64(a.PhysState)))
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 	"github.com/rdmakit/rdmakit/inventory"
-	"github.com/rdmakit/rdmakit/verbs/provider"
+	"github.com/rdmakit/rdmakit/verbs/recording"
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
@@ -50,7 +50,7 @@ func (s *sysfsDevice) print() int {
 	}
 	transport := transportOf(d.NodeType)
 	s.printf("hca_id:\t%s\n", d.Name)
-	if transport != provider.TransportTypeUnknown {
+	if transport != recording.TransportTypeUnknown {
 		s.field("transport", "%s", transportText(transport))
 	} else {
 		s.lack("transport")
@@ -81,20 +81,20 @@ func (s *sysfsDevice) print() int {
 }
 
 // transportOf is what libibverbs makes of a node type.
-func transportOf(t inventory.NodeType) provider.TransportType {
+func transportOf(t inventory.NodeType) recording.TransportType {
 	switch t {
 	case inventory.NodeTypeCA, inventory.NodeTypeSwitch, inventory.NodeTypeRouter:
-		return provider.TransportTypeInfiniBand
+		return recording.TransportTypeInfiniBand
 	case inventory.NodeTypeRNIC:
-		return provider.TransportTypeIWARP
+		return recording.TransportTypeIWARP
 	case inventory.NodeTypeUSNIC:
-		return provider.TransportTypeUSNIC
+		return recording.TransportTypeUSNIC
 	case inventory.NodeTypeUSNICUDP:
-		return provider.TransportTypeUSNICUDP
+		return recording.TransportTypeUSNICUDP
 	case inventory.NodeTypeUnspecified:
-		return provider.TransportTypeUnspecified
+		return recording.TransportTypeUnspecified
 	}
-	return provider.TransportTypeUnknown
+	return recording.TransportTypeUnknown
 }
 
 func (s *sysfsDevice) guidLine(name string, guid *ib.GUID) {
@@ -132,7 +132,7 @@ func verboseDeviceLines() []string {
 		max_wq_type_rq packet_pacing_caps tag_matching num_comp_vectors`)
 }
 
-func (s *sysfsDevice) portFrom(p *inventory.Port, transport provider.TransportType) {
+func (s *sysfsDevice) portFrom(p *inventory.Port, transport recording.TransportType) {
 	s.printf("\t\tport:\t%d\n", p.Number)
 	if p.State != inventory.PortStateNoChange {
 		s.portField("state", "%s", stateText(int64(p.State)))
@@ -172,7 +172,7 @@ func (s *sysfsDevice) lidLine(name string, lid *ib.LID) {
 	s.portField(name, "%d", uint16(*lid))
 }
 
-func (s *sysfsDevice) verbosePort(p *inventory.Port, transport provider.TransportType) {
+func (s *sysfsDevice) verbosePort(p *inventory.Port, transport recording.TransportType) {
 	s.lack("max_msg_sz")
 	// On Ethernet the kernel adds a flag on the way to libibverbs that sysfs doesn't show.
 	if p.CapMask != nil && p.LinkLayer == inventory.LinkLayerInfiniBand {
@@ -205,7 +205,7 @@ func (s *sysfsDevice) verbosePort(p *inventory.Port, transport provider.Transpor
 	} else {
 		s.lack("active_speed")
 	}
-	if transport == provider.TransportTypeInfiniBand {
+	if transport == recording.TransportTypeInfiniBand {
 		if p.PhysState != inventory.PhysStateUnknown {
 			s.portField("phys_state", "%s", physStateText(int64(p.PhysState)))
 		} else {

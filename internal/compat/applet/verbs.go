@@ -9,18 +9,18 @@ import (
 
 	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 	"github.com/rdmakit/rdmakit/inventory"
-	"github.com/rdmakit/rdmakit/verbs/provider"
 	"github.com/rdmakit/rdmakit/verbs/provider/ibverbs"
+	"github.com/rdmakit/rdmakit/verbs/recording"
 )
 
 // VerbsSource tells what libibverbs says. What fails stands in the recording too, so that the
-// errors say nothing new, but for one: the library is not there at all ([provider.QueryLoad] in the
+// errors say nothing new, but for one: the library is not there at all ([recording.QueryLoad] in the
 // recording).
 type VerbsSource interface {
 	// List lists the devices without opening them: names and GUIDs.
-	List(ctx context.Context) (provider.Recording, error)
+	List(ctx context.Context) (recording.Recording, error)
 	// Describe opens and describes the devices of these names, all without one. It may leave out the others.
-	Describe(ctx context.Context, names ...string) (provider.Recording, error)
+	Describe(ctx context.Context, names ...string) (recording.Recording, error)
 }
 
 // Live is the [VerbsSource] of this machine: its libibverbs.
@@ -29,32 +29,34 @@ func Live() VerbsSource { return live{} }
 type live struct{}
 
 // List implements [VerbsSource].
-func (live) List(ctx context.Context) (provider.Recording, error) { return ibverbs.List(ctx) }
+func (live) List(ctx context.Context) (recording.Recording, error) { return ibverbs.List(ctx) }
 
 // Describe implements [VerbsSource].
-func (live) Describe(ctx context.Context, names ...string) (provider.Recording, error) {
+func (live) Describe(ctx context.Context, names ...string) (recording.Recording, error) {
 	return ibverbs.Describe(ctx, names...)
 }
 
 // Recorded is a [VerbsSource] that replays a recording.
-func Recorded(rec provider.Recording) VerbsSource { return recorded{rec} }
+func Recorded(rec recording.Recording) VerbsSource { return recorded{rec} }
 
-type recorded struct{ rec provider.Recording }
+type recorded struct{ rec recording.Recording }
 
 // List implements VerbsSource.
-func (r recorded) List(context.Context) (provider.Recording, error) { return r.rec, nil }
+func (r recorded) List(context.Context) (recording.Recording, error) { return r.rec, nil }
 
 // Describe implements VerbsSource.
-func (r recorded) Describe(context.Context, ...string) (provider.Recording, error) { return r.rec, nil }
+func (r recorded) Describe(context.Context, ...string) (recording.Recording, error) {
+	return r.rec, nil
+}
 
 // askVerbs asks libibverbs; nil when there is none, and then why tells why.
-func (env *Env) askVerbs(ask func(VerbsSource) (provider.Recording, error)) (rec *provider.Recording, why string) {
+func (env *Env) askVerbs(ask func(VerbsSource) (recording.Recording, error)) (rec *recording.Recording, why string) {
 	if env.Node.Verbs == nil {
 		return nil, cmp.Or(env.Node.WhyNoVerbs, "there is no libibverbs to ask")
 	}
 	answer, err := ask(env.Node.Verbs)
 	for _, e := range answer.Errors {
-		if e.Query == provider.QueryLoad {
+		if e.Query == recording.QueryLoad {
 			return nil, e.Text
 		}
 	}
@@ -65,9 +67,9 @@ func (env *Env) askVerbs(ask func(VerbsSource) (provider.Recording, error)) (rec
 }
 
 // listError is the error of ibv_get_device_list in a recording, 0 without.
-func listError(rec *provider.Recording) syscall.Errno {
+func listError(rec *recording.Recording) syscall.Errno {
 	for _, e := range rec.Errors {
-		if e.Query == provider.QueryDeviceList {
+		if e.Query == recording.QueryDeviceList {
 			return syscall.Errno(cmp.Or(e.Errno, int(syscall.EIO))) //nolint:gosec // error numbers are small
 		}
 	}

@@ -23,7 +23,7 @@ const (
 	RoutesFile      = "routes.json"      // array of RouteAnswer
 	NamesFile       = "names.json"       // object: "15b3:1021" to [vendor, product]
 	VersionsFile    = "versions.json"    // Versions
-	VerbsFile       = "verbs.json"       // provider.Recording: what libibverbs said of the devices
+	VerbsFile       = "verbs.json"       // recording.Recording: what libibverbs said of the devices
 	FindingsDir     = "findings"         // what the commands say of the bundle
 )
 

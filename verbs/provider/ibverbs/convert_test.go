@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rdmakit/rdmakit/verbs/provider"
+	"github.com/rdmakit/rdmakit/verbs/recording"
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
@@ -121,7 +122,7 @@ func TestVersionOf(t *testing.T) {
 }
 
 func TestFailedRemedy(t *testing.T) {
-	if e := failed(provider.QueryPort, "d", errnoError(unknownErrno)); e.Errno != 0 || e.Text == "" {
+	if e := failed(recording.QueryPort, "d", errnoError(unknownErrno)); e.Errno != 0 || e.Text == "" {
 		t.Errorf("failed(unknown) = %+v, want a text and no errno", e)
 	}
 }

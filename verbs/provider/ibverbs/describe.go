@@ -7,18 +7,21 @@ import (
 	"sync"
 
 	"github.com/rdmakit/rdmakit/verbs/provider"
+	"github.com/rdmakit/rdmakit/verbs/recording"
 )
 
 // Describe loads libibverbs, asks what [Library.Describe] asks, and closes it. Where there is no
 // libibverbs the recording says so too.
-func Describe(ctx context.Context, names ...string) (provider.Recording, error) {
+func Describe(ctx context.Context, names ...string) (recording.Recording, error) {
 	return describeWith(ctx, Soname, names)
 }
 
-func describeWith(ctx context.Context, soname string, names []string) (provider.Recording, error) {
+func describeWith(ctx context.Context, soname string, names []string) (recording.Recording, error) {
 	l, err := load(soname)
 	if err != nil {
-		r := provider.Recording{Schema: provider.RecordingSchema, Library: provider.LibraryInfo{Name: soname}, Devices: []provider.DeviceDescription{}}
+		r := recording.Recording{
+			Schema: recording.Schema, Library: recording.Library{Name: soname}, Devices: []recording.Device{},
+		}
 		r.Errors = append(r.Errors, asQueryError(err))
 		return r, err
 	}
@@ -29,23 +32,23 @@ func describeWith(ctx context.Context, soname string, names []string) (provider.
 // List loads libibverbs, lists the devices without opening them, and closes it: the recording has
 // their names, GUIDs, types and transports. Where there is no libibverbs it says so as [Describe]
 // does.
-func List(ctx context.Context) (provider.Recording, error) {
+func List(ctx context.Context) (recording.Recording, error) {
 	library, err := Load()
 	if err != nil {
 		return Describe(ctx) // says the same, in the form of a recording
 	}
 	defer library.Close()
-	rec := provider.Recording{Schema: provider.RecordingSchema}
+	rec := recording.Recording{Schema: recording.Schema}
 	list, err := library.Devices(ctx)
 	if err != nil {
-		if e, ok := errors.AsType[*provider.QueryError](err); ok {
+		if e, ok := errors.AsType[*recording.QueryError](err); ok {
 			rec.Errors = append(rec.Errors, e)
 		}
 		return rec, err
 	}
 	defer list.Close()
 	for _, d := range list.Devices() {
-		rec.Devices = append(rec.Devices, provider.DeviceDescription{
+		rec.Devices = append(rec.Devices, recording.Device{
 			Name: d.Name, DevName: d.DevName, GUID: d.GUID, NodeType: d.NodeType, Transport: d.Transport,
 		})
 	}
@@ -56,8 +59,8 @@ func List(ctx context.Context) (provider.Recording, error) {
 // returns what succeeded and, joined, what failed; the recording holds the errors too. A name that
 // is not in the list is an error (ENODEV). Devices are asked at the same time, so that one that
 // hangs costs the others nothing; the order is that of the library.
-func (l *Library) Describe(ctx context.Context, names ...string) (provider.Recording, error) {
-	r := provider.Recording{Schema: provider.RecordingSchema, Library: l.info, Devices: []provider.DeviceDescription{}}
+func (l *Library) Describe(ctx context.Context, names ...string) (recording.Recording, error) {
+	r := recording.Recording{Schema: recording.Schema, Library: l.info, Devices: []recording.Device{}}
 	list, err := l.Devices(ctx)
 	if err != nil {
 		r.Errors = append(r.Errors, asQueryError(err))
@@ -72,12 +75,12 @@ func (l *Library) Describe(ctx context.Context, names ...string) (provider.Recor
 	}
 	for _, name := range names {
 		if !slices.ContainsFunc(chosen, func(d *Device) bool { return d.Name == name }) {
-			r.Errors = append(r.Errors, &provider.QueryError{
-				Query: provider.QueryOpen, Device: name, Name: "ENODEV", Text: "libibverbs lists no such device",
+			r.Errors = append(r.Errors, &recording.QueryError{
+				Query: recording.QueryOpen, Device: name, Name: "ENODEV", Text: "libibverbs lists no such device",
 			})
 		}
 	}
-	r.Devices = make([]provider.DeviceDescription, len(chosen))
+	r.Devices = make([]recording.Device, len(chosen))
 	var wg sync.WaitGroup
 	for i, d := range chosen {
 		wg.Go(func() { r.Devices[i] = d.Describe(ctx) })
@@ -88,8 +91,8 @@ func (l *Library) Describe(ctx context.Context, names ...string) (provider.Recor
 }
 
 // Describe asks one device everything that `ibv_devinfo -v` asks it. What failed is in Errors.
-func (d *Device) Describe(ctx context.Context) provider.DeviceDescription {
-	out := provider.DeviceDescription{
+func (d *Device) Describe(ctx context.Context) recording.Device {
+	out := recording.Device{
 		Name: d.Name, DevName: d.DevName, GUID: d.GUID, NodeType: d.NodeType, Transport: d.Transport, BoardID: d.BoardID(),
 	}
 	note := func(err error) bool {
@@ -116,8 +119,8 @@ func (d *Device) Describe(ctx context.Context) provider.DeviceDescription {
 
 // describePort asks for a port and its GID table. The first GID that fails ends the table, as it
 // does in ibv_devinfo.
-func (c *Context) describePort(ctx context.Context, port int, note func(error) bool) provider.PortDescription {
-	out := provider.PortDescription{Number: port}
+func (c *Context) describePort(ctx context.Context, port int, note func(error) bool) recording.Port {
+	out := recording.Port{Number: port}
 	attributes, err := c.QueryPort(ctx, port)
 	if !note(err) {
 		return out

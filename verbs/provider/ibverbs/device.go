@@ -8,7 +8,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/rdmakit/rdmakit/verbs/provider"
+	"github.com/rdmakit/rdmakit/verbs/recording"
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
@@ -24,8 +24,8 @@ type Device struct {
 	Name      string
 	DevName   string // uverbs0: the file in /dev/infiniband
 	GUID      ib.GUID
-	NodeType  provider.NodeType
-	Transport provider.TransportType
+	NodeType  recording.NodeType
+	Transport recording.TransportType
 
 	library *Library
 	list    *DeviceList
@@ -37,7 +37,7 @@ type Device struct {
 // error; a kernel without RDMA is one: ENOSYS.
 func (l *Library) Devices(ctx context.Context) (*DeviceList, error) {
 	if err := l.acquireIn(ctx); err != nil {
-		return nil, failed(provider.QueryDeviceList, "", err)
+		return nil, failed(recording.QueryDeviceList, "", err)
 	}
 	type answer struct {
 		list  *DeviceList
@@ -52,10 +52,10 @@ func (l *Library) Devices(ctx context.Context) (*DeviceList, error) {
 		}
 	})
 	if err != nil {
-		return nil, failed(provider.QueryDeviceList, "", err)
+		return nil, failed(recording.QueryDeviceList, "", err)
 	}
 	if got.list == nil {
-		return nil, failed(provider.QueryDeviceList, "", errnoError(got.errno))
+		return nil, failed(recording.QueryDeviceList, "", errnoError(got.errno))
 	}
 	return got.list, nil
 }
@@ -77,7 +77,7 @@ func (l *Library) devices() (*DeviceList, int) {
 		d := peek[cDevice](addr)
 		device := &Device{
 			Name: text(d.Name[:]), DevName: text(d.DevName[:]),
-			NodeType: provider.NodeType(d.NodeType), Transport: provider.TransportType(d.TransportType),
+			NodeType: recording.NodeType(d.NodeType), Transport: recording.TransportType(d.TransportType),
 			library: l, list: list, addr: addr, sysfs: text(d.IBDevPath[:]),
 		}
 		guid, _ := l.sym.getDeviceGUID.CallErrno(addr)
@@ -116,10 +116,10 @@ type Context struct {
 // file under other names, for 5 seconds where udev keeps /dev/char, and then answer ENOENT.
 func (d *Device) Open(ctx context.Context) (*Context, error) {
 	if errno := d.denied(); errno != 0 {
-		return nil, failed(provider.QueryOpen, d.Name, errnoError(errno))
+		return nil, failed(recording.QueryOpen, d.Name, errnoError(errno))
 	}
 	if err := d.list.acquireIn(ctx); err != nil {
-		return nil, failed(provider.QueryOpen, d.Name, err)
+		return nil, failed(recording.QueryOpen, d.Name, err)
 	}
 	type answer struct {
 		c     *Context
@@ -134,10 +134,10 @@ func (d *Device) Open(ctx context.Context) (*Context, error) {
 		}
 	})
 	if err != nil {
-		return nil, failed(provider.QueryOpen, d.Name, err)
+		return nil, failed(recording.QueryOpen, d.Name, err)
 	}
 	if got.c == nil {
-		return nil, failed(provider.QueryOpen, d.Name, errnoError(got.errno))
+		return nil, failed(recording.QueryOpen, d.Name, errnoError(got.errno))
 	}
 	return got.c, nil
 }
@@ -171,7 +171,7 @@ func (d *Device) open() (*Context, int) {
 		ret, errno := d.library.sym.closeDevice.CallErrno(addr)
 		d.library.release()
 		if e := errnoOf(ret, int(errno)); e != 0 {
-			return failed(provider.QueryClose, d.Name, errnoError(e))
+			return failed(recording.QueryClose, d.Name, errnoError(e))
 		}
 		return nil
 	}
@@ -194,7 +194,7 @@ func (c *Context) Close() error { return c.close() }
 func (c *Context) closeIn(ctx context.Context) error {
 	err, late := bounded(ctx, c.Close, nil)
 	if late != nil {
-		return failed(provider.QueryClose, c.device, late)
+		return failed(recording.QueryClose, c.device, late)
 	}
 	return err
 }
@@ -210,18 +210,18 @@ func (e errnoError) Error() string {
 }
 
 // failed makes the error of a question.
-func failed(query, device string, cause error) *provider.QueryError {
-	q := &provider.QueryError{Query: query, Device: device, Text: cause.Error()}
+func failed(query, device string, cause error) *recording.QueryError {
+	q := &recording.QueryError{Query: query, Device: device, Text: cause.Error()}
 	switch e, isErrno := errors.AsType[errnoError](cause); {
 	case isErrno && e > 0:
 		q.Errno, q.Name = int(e), errnoName(int(e))
 		q.Remedy = remedy(query, q.Name)
 	case errors.Is(cause, context.DeadlineExceeded):
-		q.Name, q.Text = provider.NameTimeout, "the driver did not answer in time"
+		q.Name, q.Text = recording.NameTimeout, "the driver did not answer in time"
 	case errors.Is(cause, context.Canceled):
-		q.Name = provider.NameCanceled
+		q.Name = recording.NameCanceled
 	case errors.Is(cause, os.ErrClosed):
-		q.Name, q.Text = provider.NameClosed, "already closed"
+		q.Name, q.Text = recording.NameClosed, "already closed"
 	}
 	return q
 }
@@ -229,18 +229,18 @@ func failed(query, device string, cause error) *provider.QueryError {
 // remedy says what helps against the failures whose cause is known.
 func remedy(query, name string) string {
 	switch {
-	case query == provider.QueryDeviceList && name == "ENOSYS":
+	case query == recording.QueryDeviceList && name == "ENOSYS":
 		return "load the kernel module ib_uverbs and the driver of the card"
-	case query == provider.QueryOpen && (name == "EACCES" || name == "EPERM"):
+	case query == recording.QueryOpen && (name == "EACCES" || name == "EPERM"):
 		return "give the process access to /dev/infiniband/uverbs* (group rdma, or the device in the container)"
-	case query == provider.QueryOpen && (name == "ENOENT" || name == "ENXIO" || name == "ENODEV"):
+	case query == recording.QueryOpen && (name == "ENOENT" || name == "ENXIO" || name == "ENODEV"):
 		return "check that /dev/infiniband/uverbs* is there: the device is gone, or not given to this container"
 	}
 	return ""
 }
 
 // about names the entry of a table that an error is about.
-func about(err *provider.QueryError, port, index int) *provider.QueryError {
+func about(err *recording.QueryError, port, index int) *recording.QueryError {
 	err.Port = port
 	if index >= 0 {
 		err.Index = new(index)

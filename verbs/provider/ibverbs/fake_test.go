@@ -18,6 +18,7 @@ import (
 
 	"github.com/rdmakit/rdmakit/internal/edge/dl"
 	"github.com/rdmakit/rdmakit/verbs/provider"
+	"github.com/rdmakit/rdmakit/verbs/recording"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -83,7 +84,7 @@ func TestDescribeFake(t *testing.T) {
 	if diff := cmp.Diff(string(want), string(text)); diff != "" {
 		t.Errorf("Describe differs from %s (-want +got):\n%s", golden, diff)
 	}
-	back, decodeErr := provider.DecodeRecording(text)
+	back, decodeErr := recording.Decode(text)
 	if decodeErr != nil {
 		t.Fatal(decodeErr)
 	}
@@ -147,9 +148,9 @@ func TestLoadErrors(t *testing.T) {
 		file, name, text, remedy string
 		notExist                 bool
 	}{
-		"missing symbol":  {fake(t, "-DBROKEN"), provider.NameNotInstalled, "ibv_open_device", "libibverbs1", true},
-		"missing library": {"libibverbs-nowhere.so.9", provider.NameNotInstalled, "libibverbs-nowhere.so.9", "libibverbs1", true},
-		"no library":      {"testdata/fake.c", provider.NameUnsupported, "fake.c", "install", false},
+		"missing symbol":  {fake(t, "-DBROKEN"), recording.NameNotInstalled, "ibv_open_device", "libibverbs1", true},
+		"missing library": {"libibverbs-nowhere.so.9", recording.NameNotInstalled, "libibverbs-nowhere.so.9", "libibverbs1", true},
+		"no library":      {"testdata/fake.c", recording.NameUnsupported, "fake.c", "install", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, err := describeWith(t.Context(), tt.file, nil)
@@ -160,7 +161,7 @@ func TestLoadErrors(t *testing.T) {
 			if e, ok := errors.AsType[*dl.Error](err); !ok || e.Library != tt.file {
 				t.Errorf("error %#v, want a *dl.Error about %s", err, tt.file)
 			}
-			if len(r.Errors) != 1 || r.Schema != provider.RecordingSchema {
+			if len(r.Errors) != 1 || r.Schema != recording.Schema {
 				t.Fatalf("recording %+v, want one error", r)
 			}
 			if e := r.Errors[0]; e.Name != tt.name || !strings.Contains(e.Text, tt.text) || !strings.Contains(e.Remedy, tt.remedy) {
@@ -172,8 +173,8 @@ func TestLoadErrors(t *testing.T) {
 
 func TestNoRDMA(t *testing.T) {
 	r, err := loadFake(t, "-DNOSYS").Describe(t.Context())
-	want := []*provider.QueryError{{
-		Query: provider.QueryDeviceList, Errno: 38, Name: "ENOSYS", Text: "function not implemented",
+	want := []*recording.QueryError{{
+		Query: recording.QueryDeviceList, Errno: 38, Name: "ENOSYS", Text: "function not implemented",
 		Remedy: "load the kernel module ib_uverbs and the driver of the card",
 	}}
 	if diff := cmp.Diff(want, r.Errors); diff != "" || !errors.Is(err, errors.ErrUnsupported) {
@@ -183,7 +184,7 @@ func TestNoRDMA(t *testing.T) {
 
 // A driver that hangs costs its own device and no other; what it uses stays until it answers.
 func TestHang(t *testing.T) {
-	for _, tt := range []struct{ device, query string }{{"hang0", provider.QueryDevice}, {"hangopen0", provider.QueryOpen}} {
+	for _, tt := range []struct{ device, query string }{{"hang0", recording.QueryDevice}, {"hangopen0", recording.QueryOpen}} {
 		t.Run(tt.device, func(t *testing.T) {
 			l := loadFake(t)
 			control(t, l, "fake_hold", 1)
@@ -194,8 +195,8 @@ func TestHang(t *testing.T) {
 			if took := time.Since(start); took > 5*time.Second || !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("Describe = %v after %v, want the deadline soon", err, took)
 			}
-			if e := r.Device(tt.device).Failed(tt.query, -1, -1); e == nil || e.Name != provider.NameTimeout {
-				t.Errorf("errors of %s = %v, want %s %s", tt.device, r.Device(tt.device).Errors, tt.query, provider.NameTimeout)
+			if e := r.Device(tt.device).Failed(tt.query, -1, -1); e == nil || e.Name != recording.NameTimeout {
+				t.Errorf("errors of %s = %v, want %s %s", tt.device, r.Device(tt.device).Errors, tt.query, recording.NameTimeout)
 			}
 			if good := r.Device("good0"); good.Attributes == nil || len(good.Ports) != 2 {
 				t.Errorf("good0 = %+v, want all of it", good)

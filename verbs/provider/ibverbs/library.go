@@ -34,7 +34,7 @@ import (
 
 	"github.com/rdmakit/rdmakit/internal/edge/dl"
 	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
-	"github.com/rdmakit/rdmakit/verbs/provider"
+	"github.com/rdmakit/rdmakit/verbs/recording"
 )
 
 // Soname is the name by which libibverbs is opened.
@@ -46,7 +46,7 @@ const packages = "libibverbs1 and ibverbs-providers (Debian, Ubuntu) or libibver
 type Library struct {
 	handle
 	dl    *dl.Library
-	info  provider.LibraryInfo
+	info  recording.Library
 	sym   symbols
 	chars string // folder of the character devices
 }
@@ -66,7 +66,7 @@ type symbols struct {
 }
 
 // Load opens libibverbs. Where that is not possible the error is a *dl.Error in a
-// *provider.QueryError: it matches [errors.ErrUnsupported], and has the remedy.
+// *[recording.QueryError]: it matches [errors.ErrUnsupported], and has the remedy.
 func Load() (*Library, error) { return load(Soname) }
 
 func load(name string) (*Library, error) {
@@ -74,7 +74,7 @@ func load(name string) (*Library, error) {
 	if err != nil {
 		return nil, notLoaded(err)
 	}
-	l := &Library{dl: lib, info: provider.LibraryInfo{Name: name}, chars: "/" + sysfs.DevInfiniBand}
+	l := &Library{dl: lib, info: recording.Library{Name: name}, chars: "/" + sysfs.DevInfiniBand}
 	l.free = lib.Close
 	if err := l.resolve(); err != nil {
 		_ = lib.Close() // the missing symbol is what counts
@@ -125,7 +125,7 @@ func versionOf(path string) string {
 }
 
 // Info says which library it is.
-func (l *Library) Info() provider.LibraryInfo { return l.info }
+func (l *Library) Info() recording.Library { return l.info }
 
 // Close lets go of the library. It is unloaded when all lists and devices are closed too and the
 // last call has returned.
@@ -133,11 +133,11 @@ func (l *Library) Close() error { return l.close() }
 
 // notLoaded makes the error of Load.
 func notLoaded(err error) error {
-	q := &provider.QueryError{Query: provider.QueryLoad, Name: provider.NameUnsupported, Text: err.Error()}
+	q := &recording.QueryError{Query: recording.QueryLoad, Name: recording.NameUnsupported, Text: err.Error()}
 	if e, ok := errors.AsType[*dl.Error](err); ok {
 		q.Remedy = e.Remedy
 		if e.Absent() {
-			q.Name = provider.NameNotInstalled
+			q.Name = recording.NameNotInstalled
 		}
 	}
 	return &loadError{q, err}
@@ -145,7 +145,7 @@ func notLoaded(err error) error {
 
 // loadError keeps both: what a recording holds, and the cause.
 type loadError struct {
-	*provider.QueryError
+	*recording.QueryError
 	cause error
 }
 

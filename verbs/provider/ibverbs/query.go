@@ -6,12 +6,13 @@ import (
 	"syscall"
 
 	"github.com/rdmakit/rdmakit/verbs/provider"
+	"github.com/rdmakit/rdmakit/verbs/recording"
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
 // ask runs one question in the bounds of ctx. The question answers an errno, 0 for success; its
 // result may be read only then. The context stays open until it returns.
-func (c *Context) ask(ctx context.Context, query string, question func() int) *provider.QueryError {
+func (c *Context) ask(ctx context.Context, query string, question func() int) *recording.QueryError {
 	if err := c.acquireIn(ctx); err != nil {
 		return failed(query, c.device, err)
 	}
@@ -29,7 +30,7 @@ func (c *Context) ask(ctx context.Context, query string, question func() int) *p
 }
 
 // askPort asks about a port. C takes its number modulo 256, and would answer for another one.
-func (c *Context) askPort(ctx context.Context, query string, port int, question func() int) *provider.QueryError {
+func (c *Context) askPort(ctx context.Context, query string, port int, question func() int) *recording.QueryError {
 	if port < 1 || port > 255 {
 		return failed(query, c.device, errnoError(syscall.EINVAL))
 	}
@@ -40,7 +41,7 @@ func (c *Context) askPort(ctx context.Context, query string, port int, question 
 // or driver are too old for it).
 func (c *Context) QueryDevice(ctx context.Context) (provider.DeviceAttributes, error) {
 	attr, extended := new(cDeviceAttrEx), new(bool)
-	err := c.ask(ctx, provider.QueryDevice, func() int {
+	err := c.ask(ctx, recording.QueryDevice, func() int {
 		if f, ok := extendedOp(c.library.dl, c.addr, distanceQueryDeviceEx); ok {
 			errno := callQueryDeviceEx(f, c.addr, attr)
 			if name := errnoName(errno); errno == 0 || name != "EOPNOTSUPP" && name != "ENOTSUP" && name != "ENOSYS" {
@@ -60,7 +61,7 @@ func (c *Context) QueryDevice(ctx context.Context) (provider.DeviceAttributes, e
 // QueryPort asks for the state of a port, the first of which is 1 (ibv_query_port).
 func (c *Context) QueryPort(ctx context.Context, port int) (provider.PortAttributes, error) {
 	attr := new(cPortAttr)
-	err := c.askPort(ctx, provider.QueryPort, port, func() int {
+	err := c.askPort(ctx, recording.QueryPort, port, func() int {
 		if f, ok := extendedOp(c.library.dl, c.addr, distanceQueryPort); ok {
 			return callQueryPortEx(f, c.addr, port, attr)
 		}
@@ -75,7 +76,7 @@ func (c *Context) QueryPort(ctx context.Context, port int) (provider.PortAttribu
 // QueryGID asks for one entry of a port's GID table (ibv_query_gid); an empty one is all zero.
 func (c *Context) QueryGID(ctx context.Context, port, index int) (ib.GID, error) {
 	gid := new([16]byte)
-	err := c.askPort(ctx, provider.QueryGID, port, func() int {
+	err := c.askPort(ctx, recording.QueryGID, port, func() int {
 		return callQueryGID(c.library.sym.queryGID, c.addr, port, index, gid)
 	})
 	if err != nil {
@@ -100,7 +101,7 @@ func (c *Context) QueryGIDEntry(ctx context.Context, port, index int, linkLayer 
 // gidType asks for what goes beyond the GID itself.
 func (c *Context) gidType(ctx context.Context, port, index int, linkLayer provider.LinkLayer) (provider.GIDType, uint32, error) {
 	raw, kind, byType := new(cGIDEntry), new(int32), new(bool)
-	err := c.askPort(ctx, provider.QueryGIDType, port, func() int {
+	err := c.askPort(ctx, recording.QueryGIDType, port, func() int {
 		errno := unknownErrno
 		if f := c.library.sym.queryGIDEx; f.OK() {
 			if errno = callQueryGIDEx(f, c.addr, port, index, raw); errno == 0 {
@@ -127,7 +128,7 @@ func (c *Context) gidType(ctx context.Context, port, index int, linkLayer provid
 }
 
 // asQueryError takes the typed error out of what the methods above return; nil for nil.
-func asQueryError(err error) *provider.QueryError {
-	e, _ := errors.AsType[*provider.QueryError](err)
+func asQueryError(err error) *recording.QueryError {
+	e, _ := errors.AsType[*recording.QueryError](err)
 	return e
 }

@@ -11,8 +11,8 @@ import (
 	"os"
 	"time"
 
-	"github.com/rdmakit/rdmakit/verbs/provider"
 	"github.com/rdmakit/rdmakit/verbs/provider/ibverbs"
+	"github.com/rdmakit/rdmakit/verbs/recording"
 )
 
 func main() {
@@ -30,20 +30,20 @@ func main() {
 	}
 }
 
-func describe(ctx context.Context, wait string, names []string) (provider.Recording, error) {
+func describe(ctx context.Context, wait string, names []string) (recording.Recording, error) {
 	if wait == "" {
 		return ibverbs.Describe(ctx, names...)
 	}
 	library, err := ibverbs.Load()
 	if err != nil {
-		return provider.Recording{}, err
+		return recording.Recording{}, err
 	}
 	list, err := library.Devices(ctx)
 	if err != nil {
-		return provider.Recording{}, err
+		return recording.Recording{}, err
 	}
 	if err := os.WriteFile(wait, nil, 0o600); err != nil {
-		return provider.Recording{}, err
+		return recording.Recording{}, err
 	}
 	for {
 		if _, err := os.Stat(wait); err != nil {
@@ -51,7 +51,7 @@ func describe(ctx context.Context, wait string, names []string) (provider.Record
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	r := provider.Recording{Schema: provider.RecordingSchema, Library: library.Info()}
+	r := recording.Recording{Schema: recording.Schema, Library: library.Info()}
 	for _, d := range list.Devices() {
 		r.Devices = append(r.Devices, d.Describe(ctx))
 	}

@@ -1,38 +1,39 @@
-package provider
+package recording
 
 import (
 	"encoding/json"
 	"errors"
 	"fmt"
 
+	"github.com/rdmakit/rdmakit/verbs/provider"
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// RecordingSchema is the version of [Recording]'s JSON form. It rises when a reader of the old form
+// Schema is the version of [Recording]'s JSON form. It rises when a reader of the old form
 // would go wrong; new fields leave it as it is.
-const RecordingSchema = 1
+const Schema = 1
 
 // Recording is everything that one library said about the devices of one node, for a bundle to
 // carry and a report to replay. Equal nodes give equal recordings: there is no time in it.
 type Recording struct {
-	Schema  int         `json:"schema"`  // RecordingSchema
-	Library LibraryInfo `json:"library"` // which one it was
+	Schema  int     `json:"schema"`  // Schema
+	Library Library `json:"library"` // which one it was
 	// Devices in the order of the library (ibv_get_device_list), which is that of the C tools.
 	// Never nil.
-	Devices []DeviceDescription `json:"devices"`
+	Devices []Device `json:"devices"`
 	// Errors of the library as a whole: Query is "load" or "get_device_list".
 	Errors []*QueryError `json:"errors,omitempty"`
 }
 
-// LibraryInfo says which library answered.
-type LibraryInfo struct {
+// Library says which library answered.
+type Library struct {
 	Name    string `json:"name"`              // as it was asked for: libibverbs.so.1
 	Path    string `json:"path,omitempty"`    // where the loader found it, links resolved
 	Version string `json:"version,omitempty"` // from the file's name: 1.14.44.0 is rdma-core 44.0
 }
 
-// DeviceDescription is everything that `ibv_devinfo -v` asks one device.
-type DeviceDescription struct {
+// Device is everything that `ibv_devinfo -v` asks one device.
+type Device struct {
 	Name      string        `json:"name"`              // ibv_get_device_name: mlx5_0
 	DevName   string        `json:"devName"`           // dev_name of struct ibv_device: uverbs0
 	GUID      ib.GUID       `json:"guid"`              // ibv_get_device_guid
@@ -42,23 +43,23 @@ type DeviceDescription struct {
 	// NumCompVectors is that of struct ibv_context; 0 unless the device was opened.
 	NumCompVectors int `json:"numCompVectors"`
 	// Attributes is nil unless the device was opened and answered.
-	Attributes *DeviceAttributes `json:"attributes,omitempty"`
+	Attributes *provider.DeviceAttributes `json:"attributes,omitempty"`
 	// Ports 1 to Attributes.PhysPortCount.
-	Ports []PortDescription `json:"ports,omitempty"`
+	Ports []Port `json:"ports,omitempty"`
 	// Errors in the order in which they came up.
 	Errors []*QueryError `json:"errors,omitempty"`
 }
 
-// PortDescription is one port of a device.
-type PortDescription struct {
-	Number     int             `json:"number"`               // from 1
-	Attributes *PortAttributes `json:"attributes,omitempty"` // nil if the query failed
+// Port is one port of a device.
+type Port struct {
+	Number     int                      `json:"number"`               // from 1
+	Attributes *provider.PortAttributes `json:"attributes,omitempty"` // nil if the query failed
 	// GIDs that aren't zero, by rising index.
-	GIDs []GIDEntry `json:"gids,omitempty"`
+	GIDs []provider.GIDEntry `json:"gids,omitempty"`
 }
 
 // Device returns the device of that name, or nil.
-func (r *Recording) Device(name string) *DeviceDescription {
+func (r *Recording) Device(name string) *Device {
 	for i := range r.Devices {
 		if r.Devices[i].Name == name {
 			return &r.Devices[i]
@@ -83,7 +84,7 @@ func (r *Recording) Err() error {
 
 // Failed returns the first error of that query; port and index are those of the question, -1 for
 // any. It is nil where the query succeeded or was not asked.
-func (d *DeviceDescription) Failed(query string, port, index int) *QueryError {
+func (d *Device) Failed(query string, port, index int) *QueryError {
 	for _, e := range d.Errors {
 		if e.Query == query && (port < 0 || e.Port == port) && (index < 0 || e.Index != nil && *e.Index == index) {
 			return e
@@ -92,21 +93,21 @@ func (d *DeviceDescription) Failed(query string, port, index int) *QueryError {
 	return nil
 }
 
-// DecodeRecording reads a recording's JSON form. It refuses a schema that it doesn't know, and
+// Decode reads a recording's JSON form. It refuses a schema that it doesn't know, and
 // what no library can have said: null for an error, a port twice, negative indices.
-func DecodeRecording(b []byte) (Recording, error) {
+func Decode(b []byte) (Recording, error) {
 	var r Recording
 	if err := json.Unmarshal(b, &r); err != nil {
 		return Recording{}, fmt.Errorf("decode recording: %w", err)
 	}
-	if r.Schema != RecordingSchema {
-		return Recording{}, fmt.Errorf("decode recording: schema %d, this version reads %d", r.Schema, RecordingSchema)
+	if r.Schema != Schema {
+		return Recording{}, fmt.Errorf("decode recording: schema %d, this version reads %d", r.Schema, Schema)
 	}
 	if err := r.validate(); err != nil {
 		return Recording{}, fmt.Errorf("decode recording: %w", err)
 	}
 	if r.Devices == nil {
-		r.Devices = []DeviceDescription{}
+		r.Devices = []Device{}
 	}
 	return r, nil
 }
@@ -138,7 +139,7 @@ func (r *Recording) validate() error {
 	return nil
 }
 
-func validateGIDs(gids []GIDEntry) error {
+func validateGIDs(gids []provider.GIDEntry) error {
 	last := -1
 	for _, g := range gids {
 		if g.Index <= last {

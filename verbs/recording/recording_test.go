@@ -1,4 +1,4 @@
-package provider
+package recording
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/rdmakit/rdmakit/verbs/provider"
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
@@ -53,42 +54,14 @@ func TestQueryErrorIs(t *testing.T) {
 	}
 }
 
-func TestNames(t *testing.T) {
-	for _, tt := range []struct {
-		got  fmt.Stringer
-		want string
-	}{
-		{PortStateActive, "ACTIVE"},
-		{PortState(9), "9"},
-		{TransportTypeInfiniBand, "InfiniBand"},
-		{TransportTypeUnknown, "unknown"},
-		{TransportType(-2), "-2"},
-		{LinkLayerEthernet, "Ethernet"},
-		{GIDTypeRoCEv2, "RoCE v2"},
-		{GIDTypeUnknown, "unknown"},
-		{GIDType(math.MinInt32), "-2147483648"},
+func TestTransportNames(t *testing.T) {
+	for transport, want := range map[TransportType]string{
+		TransportTypeUnknown: "unknown", TransportTypeInfiniBand: "InfiniBand", TransportTypeUnspecified: "unspecified",
+		-2: "-2", 5: "5", math.MinInt32: "-2147483648",
 	} {
-		if got := tt.got.String(); got != tt.want {
-			t.Errorf("%T(%d).String() = %q, want %q", tt.got, tt.got, got, tt.want)
+		if got := transport.String(); got != want {
+			t.Errorf("TransportType(%d).String() = %q, want %q", int(transport), got, want)
 		}
-	}
-}
-
-func TestDriverMTU(t *testing.T) {
-	for code, want := range map[int]ib.MTU{
-		0: 0, 1: 256, 2: 512, 3: 1024, 4: 2048, 5: 4096,
-		6: -6, 9: -9, 255: -255, -1: 0, -256: 0, math.MinInt: 0,
-	} {
-		got := DriverMTU(code)
-		if got != want {
-			t.Errorf("DriverMTU(%d) = %d, want %d", code, got, want)
-		}
-		if back := DriverMTUCode(got); back != max(0, code) {
-			t.Errorf("DriverMTUCode(DriverMTU(%d)) = %d", code, back)
-		}
-	}
-	if got := DriverMTUCode(1500); got != 0 {
-		t.Errorf("DriverMTUCode(1500) = %d, want 0: it has no code", got)
 	}
 }
 
@@ -99,7 +72,7 @@ func TestOldRecording(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := DecodeRecording(old)
+	r, err := Decode(old)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,18 +95,20 @@ func TestOldRecording(t *testing.T) {
 	}
 }
 
-func recording() Recording {
+func sample() Recording {
 	return Recording{
-		Schema: RecordingSchema, Library: LibraryInfo{Name: "libibverbs.so.1", Version: "1.14.44.0"},
+		Schema: Schema, Library: Library{Name: "libibverbs.so.1", Version: "1.14.44.0"},
 		Errors: []*QueryError{{Query: QueryOpen, Device: "absent", Name: "ENODEV", Text: "no such device"}},
-		Devices: []DeviceDescription{
+		Devices: []Device{
 			{
-				Name: "a", Attributes: &DeviceAttributes{MaxMRSize: math.MaxUint64, MaxQP: -1},
-				Ports: []PortDescription{
+				Name: "a", Attributes: &provider.DeviceAttributes{MaxMRSize: math.MaxUint64, MaxQP: -1},
+				Ports: []Port{
 					{
-						Number:     1,
-						Attributes: &PortAttributes{State: PortStateActive, MaxMTU: ib.MTU4096, ActiveMTU: -9},
-						GIDs:       []GIDEntry{{Index: 0}, {Index: 3, Type: GIDTypeUnknown}},
+						Number: 1,
+						Attributes: &provider.PortAttributes{
+							State: provider.PortStateActive, MaxMTU: ib.MTU4096, ActiveMTU: -9,
+						},
+						GIDs: []provider.GIDEntry{{Index: 0}, {Index: 3, Type: provider.GIDTypeUnknown}},
 					},
 					{Number: 2},
 				},
@@ -148,7 +123,7 @@ func recording() Recording {
 }
 
 func TestRecording(t *testing.T) {
-	r := recording()
+	r := sample()
 	if got := strings.Count(r.Err().Error(), "\n") + 1; got != 3 {
 		t.Errorf("Err() joins %d errors, want 3: %v", got, r.Err())
 	}
@@ -178,15 +153,15 @@ func TestRecording(t *testing.T) {
 	}
 }
 
-func TestDecodeRecording(t *testing.T) {
-	want := recording()
+func TestDecode(t *testing.T) {
+	want := sample()
 	b, err := json.Marshal(want)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := DecodeRecording(b)
+	got, err := Decode(b)
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
-		t.Errorf("DecodeRecording = %v, differs (-want +got):\n%s", err, diff)
+		t.Errorf("Decode = %v, differs (-want +got):\n%s", err, diff)
 	}
 	for _, bad := range []string{
 		``, `null`, `{}`, `{"schema":2}`, `{"schema":1,"errors":[null]}`, `{"schema":1,"devices":[{"name":""}]}`,
@@ -196,22 +171,22 @@ func TestDecodeRecording(t *testing.T) {
 		`{"schema":1,"devices":[{"name":"a","ports":[{"number":1,"gids":[{"index":1},{"index":1}]}]}]}`,
 		`{"schema":1,"devices":[{"name":"a","attributes":{"vendorID":-1}}]}`,
 	} {
-		if got, err := DecodeRecording([]byte(bad)); err == nil {
-			t.Errorf("DecodeRecording(%s) = %+v, want an error", bad, got)
+		if got, err := Decode([]byte(bad)); err == nil {
+			t.Errorf("Decode(%s) = %+v, want an error", bad, got)
 		}
 	}
 }
 
-// FuzzDecodeRecording: what is accepted survives another round, and its methods don't panic.
-func FuzzDecodeRecording(f *testing.F) {
-	b, err := json.Marshal(recording())
+// FuzzDecode: what is accepted survives another round, and its methods don't panic.
+func FuzzDecode(f *testing.F) {
+	b, err := json.Marshal(sample())
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Add(b)
 	f.Add([]byte(`{"schema":1,"devices":[]}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		r, err := DecodeRecording(b)
+		r, err := Decode(b)
 		if err != nil {
 			return
 		}
@@ -223,9 +198,9 @@ func FuzzDecodeRecording(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		back, err := DecodeRecording(again)
+		back, err := Decode(again)
 		if err != nil {
-			t.Fatalf("DecodeRecording of its own output: %v", err)
+			t.Fatalf("Decode of its own output: %v", err)
 		}
 		third, err := json.Marshal(back)
 		if err != nil || string(third) != string(again) {
