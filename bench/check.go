@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -35,20 +36,33 @@ func check(ctx context.Context, device *verbs.Device, cfg Config) error {
 	return anonmem.Free(memory)
 }
 
+// local is the port that a test runs on.
+type local struct {
+	verbs.PortAttributes
+	gid ib.GID // at Config.GIDIndex
+}
+
 // prepare returns the configuration with its defaults, the port, and the MTU to
 // propose.
-func prepare(ctx context.Context, device *verbs.Device, cfg Config) (Config, verbs.PortInfo, ib.MTU, error) {
+func prepare(ctx context.Context, device *verbs.Device, cfg Config) (Config, local, ib.MTU, error) {
 	cfg, err := cfg.normalized()
 	if err != nil {
-		return cfg, verbs.PortInfo{}, 0, err
+		return cfg, local{}, 0, err
 	}
-	port, err := device.Port(ctx, cfg.Port)
+	port := local{}
+	if port.PortAttributes, err = device.Port(ctx, cfg.Port); err != nil {
+		return cfg, port, 0, err
+	}
+	gids, err := device.GIDs(ctx, cfg.Port)
 	if err != nil {
 		return cfg, port, 0, err
 	}
-	if cfg.GIDIndex < 0 || cfg.GIDIndex >= len(port.GIDs) || port.GIDs[cfg.GIDIndex].IsZero() {
-		return cfg, port, 0, fmt.Errorf("GID index %d: port %d has no such GID, but %s", cfg.GIDIndex, cfg.Port, gidIndexes(port.GIDs))
+	i := slices.IndexFunc(gids, func(e verbs.GIDEntry) bool { return e.Index == cfg.GIDIndex })
+	if i < 0 {
+		const text = "GID index %d: port %d has no such GID, but %s"
+		return cfg, port, 0, fmt.Errorf(text, cfg.GIDIndex, cfg.Port, gidIndexes(gids))
 	}
+	port.gid = gids[i].GID
 	mtu := port.ActiveMTU
 	if cfg.MTU > mtu {
 		return cfg, port, 0, fmt.Errorf("MTU %d is more than the %d of the port", cfg.MTU, mtu)
@@ -59,12 +73,10 @@ func prepare(ctx context.Context, device *verbs.Device, cfg Config) (Config, ver
 }
 
 // gidIndexes names the indexes of a table's GIDs.
-func gidIndexes(gids []ib.GID) string {
+func gidIndexes(gids []verbs.GIDEntry) string {
 	var list []string
-	for i, gid := range gids {
-		if !gid.IsZero() {
-			list = append(list, strconv.Itoa(i))
-		}
+	for _, e := range gids {
+		list = append(list, strconv.Itoa(e.Index))
 	}
 	switch len(list) {
 	case 0:

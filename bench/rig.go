@@ -20,7 +20,7 @@ import (
 type rig struct {
 	cfg    Config
 	device *verbs.Device
-	port   verbs.PortInfo
+	port   local
 	mtu    ib.MTU
 	cycle  int // bytes that small messages walk through
 	line   int // stride of that walk
@@ -47,7 +47,7 @@ func hello(mtu ib.MTU) perftest.Hello {
 }
 
 // newRig makes everything up to queue pairs in state INIT.
-func newRig(device *verbs.Device, cfg Config, port verbs.PortInfo, agreed perftest.Agreed) (*rig, error) {
+func newRig(device *verbs.Device, cfg Config, port local, agreed perftest.Agreed) (*rig, error) {
 	r := &rig{
 		cfg: cfg, device: device, port: port, mtu: agreed.MTU, cycle: agreed.CycleBuffer, line: agreed.CacheLine,
 		slot: max(cfg.Size, agreed.CycleBuffer), posted: make([]int, cfg.QueuePairs), wcs: make([]verbs.WorkCompletion, pollBatch),
@@ -107,7 +107,7 @@ func (r *rig) addQP(i int) error {
 	r.qps = append(r.qps, qp)
 	d := perftest.Destination{
 		LID: r.port.LID, OutReads: r.outReads(), QPN: qp.QPN(), PSN: verbs.RandomPSN(),
-		RKey: r.mr.RKey(), VAddr: r.mr.Addr() + uint64(r.target(i)), GID: r.port.GIDs[r.cfg.GIDIndex],
+		RKey: r.mr.RKey(), VAddr: r.mr.Addr() + uint64(r.target(i)), GID: r.port.gid,
 	}
 	r.own = append(r.own, d)
 	return qp.Modify(verbs.QPAttributes{
@@ -133,7 +133,7 @@ func (r *rig) outReads() uint16 {
 	if r.cfg.Test.Op() != verbs.SendOpRead {
 		return 1
 	}
-	limit := r.device.Limits().MaxRDAtomic
+	limit := int(r.device.Attributes().MaxQPReadAtomic)
 	if n := r.cfg.OutstandingReads; n > 0 {
 		limit = min(limit, n)
 	}

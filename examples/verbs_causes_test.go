@@ -58,12 +58,12 @@ func newPeer(t *testing.T, name string) *peer {
 
 func (p *peer) connect(t *testing.T, other *peer, mtu ib.MTU, access verbs.Access) {
 	t.Helper()
-	port, err := other.device.Port(t.Context(), 1)
+	gid, err := other.device.GID(t.Context(), 1, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	const psn = 77
-	remote := verbs.Remote{QPN: other.qp.QPN(), PSN: psn, GID: port.GIDs[0]}
+	remote := verbs.Remote{QPN: other.qp.QPN(), PSN: psn, GID: gid}
 	if err := p.qp.Connect(verbs.ConnectConfig{Remote: remote, PSN: psn, MTU: mtu, Access: access, Timeout: 10}); err != nil {
 		t.Fatal(err)
 	}

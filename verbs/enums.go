@@ -64,6 +64,30 @@ const (
 	WCReceiveWrite = provider.WCReceiveWrite // an RDMA WRITE with immediate arrived
 )
 
+// States of a port.
+const (
+	PortStateDown        = provider.PortStateDown
+	PortStateInit        = provider.PortStateInit
+	PortStateArmed       = provider.PortStateArmed
+	PortStateActive      = provider.PortStateActive
+	PortStateActiveDefer = provider.PortStateActiveDefer
+)
+
+// Link layers.
+const (
+	LinkLayerUnspecified = provider.LinkLayerUnspecified
+	LinkLayerInfiniBand  = provider.LinkLayerInfiniBand
+	LinkLayerEthernet    = provider.LinkLayerEthernet
+)
+
+// Types of GIDs.
+const (
+	GIDTypeUnknown = provider.GIDTypeUnknown
+	GIDTypeIB      = provider.GIDTypeIB
+	GIDTypeRoCEv1  = provider.GIDTypeRoCEv1
+	GIDTypeRoCEv2  = provider.GIDTypeRoCEv2
+)
+
 // Ways to wait.
 const (
 	WaitHybrid = provider.WaitHybrid // poll for a while, then sleep

@@ -42,7 +42,9 @@ func openStation(ctx context.Context, name string, buf []byte, access verbs.Acce
 func (s *station) remote(ctx context.Context) verbs.Remote {
 	port, err := s.device.Port(ctx, 1)
 	check(err)
-	return verbs.Remote{QPN: s.qp.QPN(), PSN: s.psn, GID: port.GIDs[0], LID: port.LID}
+	gid, err := s.device.GID(ctx, 1, 0)
+	check(err)
+	return verbs.Remote{QPN: s.qp.QPN(), PSN: s.psn, GID: gid, LID: port.LID}
 }
 
 // connect takes the queue pair of s to RTS.

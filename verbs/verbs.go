@@ -35,10 +35,18 @@ type (
 	QPAttributes = provider.QPAttributes
 	// Path is the way to the peer, as a part of [QPAttributes].
 	Path = provider.Path
-	// Limits are what a device can do at most: see [Device.Limits].
-	Limits = provider.Limits
-	// PortInfo is what a program needs of a port to connect: see [Device.Port].
-	PortInfo = provider.PortInfo
+	// DeviceAttributes is what a device can do: see [Device.Attributes].
+	DeviceAttributes = provider.DeviceAttributes
+	// PortAttributes is the state of a port: see [Device.Port].
+	PortAttributes = provider.PortAttributes
+	// PortState is the state of a port's link.
+	PortState = provider.PortState
+	// LinkLayer is what a port's link is made of.
+	LinkLayer = provider.LinkLayer
+	// GIDEntry is a filled slot of a port's GID table.
+	GIDEntry = provider.GIDEntry
+	// GIDType is the kind of network that a GID is for.
+	GIDType = provider.GIDType
 	// WaitMode trades processor time for latency in [CompletionQueue.Wait].
 	WaitMode = provider.WaitMode
 	// CQConfig configures a completion queue for [Device.CreateCQ].
@@ -85,13 +93,33 @@ func Open(ctx context.Context, name string, providers ...provider.Provider) (*De
 // Name returns the device's name.
 func (d *Device) Name() string { return d.impl.Name() }
 
-// Limits returns what the device can do at most (C twin: ibv_query_device).
-func (d *Device) Limits() Limits { return d.impl.Limits() }
+// Attributes returns what the device can do (C twin: ibv_query_device).
+func (d *Device) Attributes() DeviceAttributes { return d.impl.Attributes() }
 
-// Port returns the state of a port, counted from 1 (C twins: ibv_query_port,
-// ibv_query_gid).
-func (d *Device) Port(ctx context.Context, number int) (PortInfo, error) {
+// Port returns the state of a port, counted from 1 (C twin: ibv_query_port).
+func (d *Device) Port(ctx context.Context, number int) (PortAttributes, error) {
 	return d.impl.Port(ctx, number)
+}
+
+// GIDs lists the slots of a port's GID table that are filled, by rising index (C twin:
+// ibv_query_gid_table).
+func (d *Device) GIDs(ctx context.Context, port int) ([]GIDEntry, error) {
+	return d.impl.GIDs(ctx, port)
+}
+
+// GID returns the GID at an index of a port's table (C twin: ibv_query_gid); the error matches
+// fs.ErrNotExist where the slot is empty.
+func (d *Device) GID(ctx context.Context, port, index int) (ib.GID, error) {
+	list, err := d.impl.GIDs(ctx, port)
+	if err != nil {
+		return ib.GID{}, err
+	}
+	for _, e := range list {
+		if e.Index == index {
+			return e.GID, nil
+		}
+	}
+	return ib.GID{}, fmt.Errorf("query GID %d of %s port %d: empty: %w", index, d.Name(), port, fs.ErrNotExist)
 }
 
 // Counters returns what the device counts of its packets since it was opened, by

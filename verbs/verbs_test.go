@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io/fs"
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -40,9 +41,9 @@ func newEnd(t *testing.T, name string, psn ib.PSN) *end {
 	must(err)
 	e.mr, err = pd.RegisterMemory(make([]byte, 1<<16), verbs.AccessLocalWrite|verbs.AccessRemoteWrite)
 	must(err)
-	port, err := e.device.Port(t.Context(), 1)
+	gid, err := e.device.GID(t.Context(), 1, 0)
 	must(err)
-	e.remote = verbs.Remote{QPN: e.qp.QPN(), PSN: psn, GID: port.GIDs[0]}
+	e.remote = verbs.Remote{QPN: e.qp.QPN(), PSN: psn, GID: gid}
 	t.Cleanup(func() {
 		for _, c := range []interface{ Close() error }{e.qp, e.mr, e.cq, pd, e.device} {
 			if err := c.Close(); err != nil {
@@ -51,6 +52,52 @@ func newEnd(t *testing.T, name string, psn ib.PSN) *end {
 		}
 	})
 	return &e
+}
+
+// TestQueries holds what the engine tells of itself, of its port and of its GID.
+func TestQueries(t *testing.T) {
+	const name = "roce@127.0.11.9"
+	device, err := verbs.Open(t.Context(), name, builtin.All()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer device.Close()
+	a := device.Attributes()
+	for what, n := range map[string]int32{
+		"MaxQP": a.MaxQP, "MaxQPWR": a.MaxQPWR, "MaxSGE": a.MaxSGE, "MaxCQE": a.MaxCQE, "MaxMR": a.MaxMR,
+		"MaxInline":       a.MaxInline,
+		"MaxQPReadAtomic": a.MaxQPReadAtomic, "MaxQPInitReadAtomic": a.MaxQPInitReadAtomic,
+	} {
+		if n <= 0 {
+			t.Errorf("Attributes().%s = %d, want what the engine can do", what, n)
+		}
+	}
+	port, err := device.Port(t.Context(), 1)
+	want := verbs.PortAttributes{
+		State: verbs.PortStateActive, MaxMTU: ib.MTU4096, ActiveMTU: ib.MTU4096, MaxMessageSize: 1 << 31,
+		GIDTableLength: 1, LinkLayer: verbs.LinkLayerEthernet,
+	}
+	if port != want || err != nil {
+		t.Errorf("Port(1) = %+v, %v, want %+v", port, err, want)
+	}
+	gid := ib.GIDFromAddr(netip.MustParseAddr("127.0.11.9"))
+	if got, err := device.GID(t.Context(), 1, 0); got != gid || err != nil {
+		t.Errorf("GID(1, 0) = %v, %v, want %v", got, err, gid)
+	}
+	list, err := device.GIDs(t.Context(), 1)
+	if err != nil || len(list) != 1 || list[0] != (verbs.GIDEntry{Index: 0, GID: gid, Type: verbs.GIDTypeRoCEv2}) {
+		t.Errorf("GIDs(1) = %+v, %v, want %v at index 0", list, err, gid)
+	}
+	if got, err := device.GID(t.Context(), 1, 1); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("GID(1, 1) = %v, %v, want fs.ErrNotExist", got, err)
+	}
+	for number := range 3 {
+		_, portErr := device.Port(t.Context(), number)
+		_, gidErr := device.GIDs(t.Context(), number)
+		if (portErr == nil) != (number == 1) || (gidErr == nil) != (number == 1) {
+			t.Errorf("port %d: %v, %v, want errors but for port 1", number, portErr, gidErr)
+		}
+	}
 }
 
 func TestWrite(t *testing.T) {

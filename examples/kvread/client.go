@@ -59,13 +59,20 @@ func (c *client) open(ctx context.Context, device *verbs.Device, pd *verbs.Prote
 	if err != nil {
 		return err
 	}
+	gid, err := device.GID(ctx, 1, 0)
+	if err != nil {
+		return err
+	}
 	if c.conn, err = new(net.Dialer).DialContext(ctx, "tcp", address); err != nil {
 		return err
 	}
 	c.closers = append(c.closers, c.conn.Close)
 	stop := context.AfterFunc(ctx, func() { _ = c.conn.Close() })
 	defer stop()
-	mine := hello{Remote: verbs.Remote{QPN: c.qp.QPN(), PSN: verbs.RandomPSN(), GID: port.GIDs[0], LID: port.LID}, MTU: port.ActiveMTU}
+	mine := hello{
+		Remote: verbs.Remote{QPN: c.qp.QPN(), PSN: verbs.RandomPSN(), GID: gid, LID: port.LID},
+		MTU:    port.ActiveMTU,
+	}
 	if err := send(c.conn, mine); err != nil {
 		return err
 	}

@@ -143,13 +143,20 @@ func (s *server) welcome(ctx context.Context, conn net.Conn) error {
 	if err != nil {
 		return err
 	}
+	gid, err := s.device.GID(ctx, 1, 0)
+	if err != nil {
+		return err
+	}
 	qp, err := s.pd.CreateQP(verbs.QPConfig{SendCQ: s.cq, RecvCQ: s.cq})
 	if err != nil {
 		return err
 	}
 	mine := welcome{
-		hello: hello{Remote: verbs.Remote{QPN: qp.QPN(), PSN: verbs.RandomPSN(), GID: port.GIDs[0], LID: port.LID}, MTU: port.ActiveMTU},
-		Addr:  s.mr.Addr(), RKey: s.mr.RKey(), Buckets: s.table.buckets(),
+		hello: hello{
+			Remote: verbs.Remote{QPN: qp.QPN(), PSN: verbs.RandomPSN(), GID: gid, LID: port.LID},
+			MTU:    port.ActiveMTU,
+		},
+		Addr: s.mr.Addr(), RKey: s.mr.RKey(), Buckets: s.table.buckets(),
 	}
 	err = qp.Connect(verbs.ConnectConfig{
 		Remote: theirs.Remote, PSN: mine.Remote.PSN, MTU: pathMTU(mine.hello, theirs), Access: verbs.AccessRemoteRead,

@@ -53,8 +53,12 @@ func (e *end) open(ctx context.Context, name string, wait verbs.WaitMode) (err e
 	if err != nil {
 		return err
 	}
+	gid, err := e.device.GID(ctx, 1, 0)
+	if err != nil {
+		return err
+	}
 	e.hello = hello{
-		Remote: verbs.Remote{QPN: e.qp.QPN(), PSN: verbs.RandomPSN(), GID: port.GIDs[0], LID: port.LID},
+		Remote: verbs.Remote{QPN: e.qp.QPN(), PSN: verbs.RandomPSN(), GID: gid, LID: port.LID},
 		MTU:    port.ActiveMTU,
 	}
 	return nil

@@ -18,19 +18,19 @@ type DeviceAttributes struct {
 	VendorID             uint32           `json:"vendorID"`             // vendor_id, an OUI
 	VendorPartID         uint32           `json:"vendorPartID"`         // vendor_part_id
 	HWVersion            uint32           `json:"hwVersion"`            // hw_ver
-	MaxQP                int32            `json:"maxQP"`                // max_qp
-	MaxQPWR              int32            `json:"maxQPWR"`              // max_qp_wr
+	MaxQP                int32            `json:"maxQP"`                // max_qp, queue pairs
+	MaxQPWR              int32            `json:"maxQPWR"`              // max_qp_wr, requests in a queue
 	CapFlags             uint32           `json:"capFlags"`             // device_cap_flags, enum ibv_device_cap_flags
-	MaxSGE               int32            `json:"maxSGE"`               // max_sge
+	MaxSGE               int32            `json:"maxSGE"`               // max_sge, segments of a request
 	MaxSGERead           int32            `json:"maxSGERead"`           // max_sge_rd
 	MaxCQ                int32            `json:"maxCQ"`                // max_cq
-	MaxCQE               int32            `json:"maxCQE"`               // max_cqe
-	MaxMR                int32            `json:"maxMR"`                // max_mr
+	MaxCQE               int32            `json:"maxCQE"`               // max_cqe, completions in a queue
+	MaxMR                int32            `json:"maxMR"`                // max_mr, memory regions
 	MaxPD                int32            `json:"maxPD"`                // max_pd
-	MaxQPReadAtomic      int32            `json:"maxQPReadAtomic"`      // max_qp_rd_atom
+	MaxQPReadAtomic      int32            `json:"maxQPReadAtomic"`      // max_qp_rd_atom, of the peer at a time
 	MaxEEReadAtomic      int32            `json:"maxEEReadAtomic"`      // max_ee_rd_atom
 	MaxResReadAtomic     int32            `json:"maxResReadAtomic"`     // max_res_rd_atom
-	MaxQPInitReadAtomic  int32            `json:"maxQPInitReadAtomic"`  // max_qp_init_rd_atom
+	MaxQPInitReadAtomic  int32            `json:"maxQPInitReadAtomic"`  // max_qp_init_rd_atom, of ours
 	MaxEEInitReadAtomic  int32            `json:"maxEEInitReadAtomic"`  // max_ee_init_rd_atom
 	AtomicCap            AtomicCapability `json:"atomicCap"`            // atomic_cap
 	MaxEE                int32            `json:"maxEE"`                // max_ee
@@ -66,6 +66,9 @@ type DeviceAttributes struct {
 	MaxDMSize               uint64                   `json:"maxDMSize"`               // max_dm_size, bytes of device memory
 	PCIAtomic               PCIAtomicCapabilities    `json:"pciAtomic"`               // pci_atomic_caps
 	PhysPortCountExtended   uint32                   `json:"physPortCountExtended"`   // phys_port_cnt_ex; 0 from older drivers
+	// MaxInline is how many bytes an inline request may have; 0 from libibverbs, which answers for
+	// each queue pair (max_inline_data of struct ibv_qp_cap).
+	MaxInline int32 `json:"maxInline,omitempty"`
 }
 
 // ODPCapabilities says what on-demand paging can do: struct ibv_odp_caps, with the capabilities

@@ -39,11 +39,14 @@ type Provider interface {
 type Device interface {
 	// Name is the name that it was opened by (C twin: ibv_get_device_name).
 	Name() string
-	// Limits tells what the device can do (C twin: ibv_query_device).
-	Limits() Limits
-	// Port tells the state of a port, counted from 1 (C twins: ibv_query_port,
-	// ibv_query_gid). A software device has one.
-	Port(ctx context.Context, number int) (PortInfo, error)
+	// Attributes tells what the device can do (C twin: ibv_query_device).
+	Attributes() DeviceAttributes
+	// Port tells the state of a port, counted from 1 (C twin: ibv_query_port). A software
+	// device has one.
+	Port(ctx context.Context, number int) (PortAttributes, error)
+	// GIDs lists the slots of a port's GID table that are filled, by rising index (C twin:
+	// ibv_query_gid_table).
+	GIDs(ctx context.Context, port int) ([]GIDEntry, error)
 	// AllocatePD makes a protection domain (C twin: ibv_alloc_pd).
 	AllocatePD() (ProtectionDomain, error)
 	// CreateCQ makes a completion queue; a depth beyond MaxCQE is an error (C twin:
@@ -57,30 +60,6 @@ type Device interface {
 type CounterReader interface {
 	// Counters returns the counters since the device was opened, by name.
 	Counters() map[string]uint64
-}
-
-// Limits are what a device can do at most (C twin: struct ibv_device_attr).
-type Limits struct {
-	MaxQP         int   // queue pairs
-	MaxSendWR     int   // requests in a send queue
-	MaxRecvWR     int   // requests in a receive queue
-	MaxSegments   int   // segments of a request
-	MaxInline     int   // bytes of an inline request
-	MaxCQE        int   // completions in a queue
-	MaxMR         int   // memory regions
-	MaxRDAtomic   int   // READs and atomics outstanding, of a queue pair
-	MaxMessage    int64 // bytes of a message
-	AtomicSupport bool  // compare-and-swap and fetch-and-add
-}
-
-// PortInfo is what a program needs of a port to connect (C twin: struct ibv_port_attr,
-// all of which PortAttributes holds).
-type PortInfo struct {
-	Active    bool   // its state is ACTIVE
-	ActiveMTU ib.MTU // bytes of payload that a packet may have
-	LID       ib.LID // 0 on Ethernet
-	LinkLayer LinkLayer
-	GIDs      []ib.GID // by index; the zero GID in slots that are empty
 }
 
 // ProtectionDomain holds regions and queue pairs together: a queue pair reaches

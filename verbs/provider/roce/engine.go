@@ -86,22 +86,45 @@ func New(cfg Config) (*Engine, error) {
 // Name implements [provider.Device].
 func (e *Engine) Name() string { return e.name }
 
-// Limits implements [provider.Device].
-func (e *Engine) Limits() provider.Limits {
-	return provider.Limits{
-		MaxQP: maxQueuePairs, MaxSendWR: maxDepth, MaxRecvWR: maxDepth, MaxSegments: maxSegments, MaxInline: maxInline,
-		MaxCQE: maxCQE, MaxMR: maxRegions, MaxRDAtomic: maxReads, MaxMessage: maxMessage,
+// Attributes implements [provider.Device].
+func (e *Engine) Attributes() provider.DeviceAttributes {
+	return provider.DeviceAttributes{
+		MaxQP: maxQueuePairs, MaxQPWR: maxDepth, MaxSGE: maxSegments, MaxSGERead: maxSegments, MaxInline: maxInline,
+		MaxCQE: maxCQE, MaxMR: maxRegions, MaxQPReadAtomic: maxReads, MaxQPInitReadAtomic: maxReads,
+		AtomicCap: provider.AtomicCapabilityNone, PhysPortCount: 1,
 	}
 }
 
 // Port implements [provider.Device].
-func (e *Engine) Port(_ context.Context, number int) (provider.PortInfo, error) {
-	if number != 1 {
-		return provider.PortInfo{}, fmt.Errorf("query port %d of %s: it has port 1 only", number, e.name)
+func (e *Engine) Port(_ context.Context, number int) (provider.PortAttributes, error) {
+	if err := e.checkPort(number); err != nil {
+		return provider.PortAttributes{}, err
 	}
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	return provider.PortInfo{Active: !e.closed, ActiveMTU: e.mtu, LinkLayer: provider.LinkLayerEthernet, GIDs: []ib.GID{e.gid}}, nil
+	state := provider.PortStateActive
+	if e.closed {
+		state = provider.PortStateDown
+	}
+	return provider.PortAttributes{
+		State: state, MaxMTU: e.mtu, ActiveMTU: e.mtu, MaxMessageSize: maxMessage, GIDTableLength: 1,
+		LinkLayer: provider.LinkLayerEthernet,
+	}, nil
+}
+
+// GIDs implements [provider.Device]: there is one, the address.
+func (e *Engine) GIDs(_ context.Context, port int) ([]provider.GIDEntry, error) {
+	if err := e.checkPort(port); err != nil {
+		return nil, err
+	}
+	return []provider.GIDEntry{{Index: 0, GID: e.gid, Type: provider.GIDTypeRoCEv2}}, nil
+}
+
+func (e *Engine) checkPort(number int) error {
+	if number != 1 {
+		return fmt.Errorf("query port %d of %s: it has port 1 only", number, e.name)
+	}
+	return nil
 }
 
 // AllocatePD implements [provider.Device].
