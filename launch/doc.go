@@ -1,5 +1,8 @@
 // Package launch derives what distributed programs need in their environment to
-// use RDMA on a node: NCCL, NVSHMEM, UCX, Gloo, Mooncake, SGLang.
+// use RDMA on a node: NCCL, NVSHMEM, UCX, Gloo, Mooncake, SGLang. Here belongs what
+// makes a [Plan] for one node by rules, and what writes one as text; what judges an
+// environment that others made, compares nodes, or imitates another program is a
+// package below.
 //
 //	snapshot, err := inventory.Scan(ctx, inventory.Sources{Root: root.FS()})
 //	plan, err := launch.Derive(snapshot, launch.Options{})
@@ -17,8 +20,8 @@
 // The way to another node (Options.Peer) is asked for through a function: [RoutesOf]
 // makes one of a snapshot, and [KernelRoutes] one that asks the running kernel.
 //
-// KServe reproduces a widespread shell script instead, with its errors, for those
-// who must replace it without a change of behaviour.
+// Package [github.com/rdmakit/rdmakit/launch/kserve] reproduces a widespread shell
+// script instead, with its errors.
 //
 // The functions of the package may be called concurrently; a Plan is plain data.
 package launch

@@ -1,4 +1,4 @@
-package launch
+package launch_test
 
 import (
 	"flag"
@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/rdmakit/rdmakit/internal/testkit/docpage"
+	"github.com/rdmakit/rdmakit/launch"
+	"github.com/rdmakit/rdmakit/launch/kserve"
 )
 
 var updateDocs = flag.Bool("update", false, "rewrite the list of rules in docs/env.md")
@@ -16,12 +18,13 @@ func TestRulesDocumented(t *testing.T) {
 }
 
 func rulesMarkdown() string {
-	titles := map[RuleKind]string{
-		KindPort: "Which ports", KindSocket: "Which network device for bootstrap", KindVariable: "Which variables", KindWarning: "What is told", KindKServe: "`--compat kserve`",
+	titles := map[launch.RuleKind]string{
+		launch.KindPort: "Which ports", launch.KindSocket: "Which network device for bootstrap",
+		launch.KindVariable: "Which variables", launch.KindWarning: "What is told", launch.KindKServe: "`--compat kserve`",
 	}
 	var b strings.Builder
-	last := RuleKind("")
-	for _, r := range Rules() {
+	last := launch.RuleKind("")
+	for _, r := range append(launch.Rules(), kserve.Rules()...) {
 		if r.Kind != last {
 			b.WriteString("\n### " + titles[r.Kind] + "\n\n| rule | when | then | why |\n|---|---|---|---|\n")
 			last = r.Kind

@@ -163,6 +163,16 @@ func randomHostile(rng *rand.Rand) string {
 	return b.String()
 }
 
+// need returns the path of a program that the tests of this package can't do without.
+func need(t testing.TB, program string) string {
+	t.Helper()
+	p, err := exec.LookPath(program)
+	if err != nil {
+		t.Fatalf("%s is missing: run make deps", program)
+	}
+	return p
+}
+
 // readBack lets a shell read text, and returns its variables V0 to Vn-1. The shell
 // must not say anything, and must not leave a file behind.
 func readBack(t testing.TB, shell, locale, how string, text []byte, n int) []string {

@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -263,4 +264,9 @@ func TestSharedText(t *testing.T) {
 			t.Errorf("sharedText(%v) = %q, want %q", names, got, want)
 		}
 	}
+}
+
+func ExampleParseHCAList() {
+	fmt.Println(ParseHCAList("mlx5_1").Match("mlx5_10", 1), ParseHCAList("=mlx5_1").Match("mlx5_10", 1))
+	// Output: true false
 }

@@ -24,9 +24,6 @@ const (
 	OutcomeOff       Outcome = "off"       // KServe only: KSERVE_INFER_ROCE is not "true"
 )
 
-// CompatKServe is [Plan.Compat] of what [KServe] returns.
-const CompatKServe = "kserve"
-
 // Plan is a launch environment and how it came about. It is plain data.
 type Plan struct {
 	Schema    string    `json:"schema"`              // name and version of this form

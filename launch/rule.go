@@ -9,7 +9,7 @@ const (
 	KindSocket   RuleKind = "socket"   // the network device for bootstrap
 	KindVariable RuleKind = "variable" // a variable
 	KindWarning  RuleKind = "warning"  // something to tell
-	KindKServe   RuleKind = "kserve"   // KServe's script
+	KindKServe   RuleKind = "kserve"   // KServe's script: see package kserve
 )
 
 // Rule is a named decision. A [Plan] refers to it by ID.
@@ -21,7 +21,7 @@ type Rule struct {
 	Why  string   `json:"why"`  // the reason behind it
 }
 
-// Rules returns every rule, in the order in which [Derive] applies them.
+// Rules returns every rule of [Derive], in the order in which it applies them.
 func Rules() []Rule {
 	var out []Rule
 	for _, r := range portRules {
@@ -34,8 +34,7 @@ func Rules() []Rule {
 	for _, r := range variableRules {
 		out = append(out, r.Rule)
 	}
-	out = append(out, warningRules...)
-	return append(out, kserveRules...)
+	return append(out, warningRules...)
 }
 
 // The rules about what a person should know.
@@ -86,25 +85,4 @@ const (
 	ruleReach       = "peer-reach"
 	ruleNothing     = "nothing-usable"
 	ruleIncomplete  = "incomplete-scan"
-)
-
-// The rules of KServe's script, see KServe.
-var kserveRules = []Rule{
-	{ruleKServeSwitch, KindKServe, "KSERVE_INFER_ROCE is other than \"true\"", "export nothing", "the script's switch"},
-	{
-		ruleKServeHCAs, KindKServe, "devices mlx5_* whose port 1 has ACTIVE in its state and a GID type that matches KSERVE_INFER_IB_GID_INDEX_GREP",
-		"NCCL_IB_HCA, NVSHMEM_HCA_LIST and UCX_NET_DEVICES name them, where the environment doesn't",
-		"errors kept: other names, other ports and InfiniBand are lost, storage cards are in, NCCL takes the names for beginnings",
-	},
-	{
-		ruleKServeIndex, KindKServe, "a kept device has a matching GID with ffff: anywhere in it",
-		"the index that most devices show first, in the order 0 1 10 100 11 2, goes into all three *_GID_INDEX, or the user's NCCL_IB_GID_INDEX",
-		"errors kept: one index for all devices, ties by the order of bash's hash table, index 3 preferred, link-local GIDs with ff in the MAC",
-	},
-}
-
-const (
-	ruleKServeSwitch = "kserve-switch"
-	ruleKServeHCAs   = "kserve-hcas"
-	ruleKServeIndex  = "kserve-gid-index"
 )

@@ -15,6 +15,7 @@ import (
 	"github.com/rdmakit/rdmakit/internal/record/sources"
 	"github.com/rdmakit/rdmakit/internal/version"
 	"github.com/rdmakit/rdmakit/launch"
+	"github.com/rdmakit/rdmakit/launch/kserve"
 )
 
 // planFlags choose a node and what is derived from it: env and exec have them in common.
@@ -37,7 +38,7 @@ func (f *planFlags) addTo(cmd *cobra.Command) {
 	set.BoolVar(&f.tcpFallback, "tcp-fallback", false, "turn RDMA off when no port can be used")
 	set.BoolVar(&f.override, "override", false, "replace values that the environment has")
 	set.StringVar(&f.compat, "compat", "", "reproduce another tool: kserve")
-	cli.CompleteWords(cmd, "compat", []string{launch.CompatKServe})
+	cli.CompleteWords(cmd, "compat", []string{kserve.Compat})
 	cli.CompleteWords(cmd, "for", append(libraryNames(launch.Libraries()), "all"))
 	f.source.AddTo(cmd)
 }
@@ -158,7 +159,7 @@ func planEnv(app *cli.App, cmd *cobra.Command, flags planFlags, environ map[stri
 	defer n.Close()
 	if flags.compat == "" {
 		plan, err = deriveEnv(cmd.Context(), app, n, opts)
-	} else if plan, err = launch.KServe(n.Root, app.KServeEnvironment(n)); err != nil {
+	} else if plan, err = kserve.Derive(n.Root, app.KServeEnvironment(n)); err != nil {
 		err = &cli.ExitError{Code: cli.ExitUsage, Err: err}
 	}
 	return plan, sysfs.NewReader(n.Root, cmd.Context().Err).String(sysfs.ProcHostname), err
@@ -199,9 +200,9 @@ func (f planFlags) options() (launch.Options, error) {
 	switch f.compat {
 	case "":
 		return opts, nil
-	case launch.CompatKServe:
+	case kserve.Compat:
 	default:
-		return opts, fmt.Errorf("--compat: %q is not %s", f.compat, launch.CompatKServe)
+		return opts, fmt.Errorf("--compat: %q is not %s", f.compat, kserve.Compat)
 	}
 	if len(f.include)+len(f.exclude) > 0 || f.peer != "" || f.pinGID || f.tcpFallback || f.override {
 		return opts, errors.New("--compat kserve decides as the script does: it excludes --include, --exclude, --peer, --pin-gid, --tcp-fallback and --override")

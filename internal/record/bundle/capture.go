@@ -18,6 +18,7 @@ import (
 	"github.com/rdmakit/rdmakit/internal/record/nodetree"
 	"github.com/rdmakit/rdmakit/inventory"
 	"github.com/rdmakit/rdmakit/launch"
+	"github.com/rdmakit/rdmakit/launch/kserve"
 )
 
 // Options says what to record. Sources.Root is required.
@@ -148,7 +149,7 @@ func (o *Options) readLikeCommands(ctx context.Context, root fs.FS, snap *invent
 		env = map[string]string{}
 	}
 	env["KSERVE_INFER_ROCE"] = "true"
-	_, _ = launch.KServe(root, env) // noted
+	_, _ = kserve.Derive(root, env) // noted
 	for _, name := range []string{"sys", "proc", "dev"} {
 		_, _ = fs.Stat(root, name)
 	}

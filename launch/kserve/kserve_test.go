@@ -1,4 +1,4 @@
-package launch
+package kserve
 
 import (
 	"bytes"
@@ -18,13 +18,14 @@ import (
 	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 	"github.com/rdmakit/rdmakit/internal/record/nodetree"
 	"github.com/rdmakit/rdmakit/internal/testkit/testtrees"
+	"github.com/rdmakit/rdmakit/launch"
 )
 
 // kserveScript follows the shell script that KServe replaces; it also serves `make bench`.
-const kserveScript = "../integration/bench/kserve.sh"
+const kserveScript = "../../integration/bench/kserve.sh"
 
-// TestKServeRecorded compares with what KServe's own script exported on the recorded nodes.
-func TestKServeRecorded(t *testing.T) {
+// TestRecorded compares with what KServe's own script exported on the recorded nodes.
+func TestRecorded(t *testing.T) {
 	runs, err := testtrees.KServe()
 	if err != nil {
 		t.Fatal(err)
@@ -42,43 +43,55 @@ func TestKServeRecorded(t *testing.T) {
 			env = map[string]string{}
 		}
 		env["KSERVE_INFER_ROCE"] = "true"
-		plan, err := KServe(tree.FS(), env)
+		plan, err := Derive(tree.FS(), env)
 		if err != nil {
-			t.Errorf("KServe(%s): %v", name, err)
+			t.Errorf("Derive(%s): %v", name, err)
 			continue
 		}
 		if diff := cmp.Diff(run.Exported, plan.Environment()); diff != "" {
-			t.Errorf("KServe(%s) exports (-recorded +got):\n%s", name, diff)
+			t.Errorf("Derive(%s) exports (-recorded +got):\n%s", name, diff)
 		}
 	}
 }
 
-func TestKServeSwitch(t *testing.T) {
+// TestRuleTable holds that no rule is called like another, here or in launch, and that each says
+// all.
+func TestRuleTable(t *testing.T) {
+	seen := map[string]bool{}
+	for _, r := range append(launch.Rules(), Rules()...) {
+		if seen[r.ID] || r.ID == "" || r.Kind == "" || r.When == "" || r.Then == "" || r.Why == "" {
+			t.Errorf("rule %+v: incomplete, or a second one of that ID", r)
+		}
+		seen[r.ID] = true
+	}
+}
+
+func TestSwitch(t *testing.T) {
 	tree, err := testtrees.Load("02_rocev2_8hca")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for value, want := range map[string]Outcome{"true": OutcomeRDMA, "": OutcomeOff, "True": OutcomeOff, "1": OutcomeOff, "true\n": OutcomeOff} {
-		plan, err := KServe(tree.FS(), map[string]string{"KSERVE_INFER_ROCE": value})
-		if err != nil || plan.Outcome != want || (len(plan.Variables) == 6) != (want == OutcomeRDMA) {
+	for value, want := range map[string]launch.Outcome{"true": launch.OutcomeRDMA, "": launch.OutcomeOff, "True": launch.OutcomeOff, "1": launch.OutcomeOff, "true\n": launch.OutcomeOff} {
+		plan, err := Derive(tree.FS(), map[string]string{"KSERVE_INFER_ROCE": value})
+		if err != nil || plan.Outcome != want || (len(plan.Variables) == 6) != (want == launch.OutcomeRDMA) {
 			t.Errorf("KServe with KSERVE_INFER_ROCE=%q = %s, %d variables, %v, want %s", value, plan.Outcome, len(plan.Variables), err, want)
 		}
 	}
-	_, err = KServe(tree.FS(), map[string]string{"KSERVE_INFER_ROCE": "true", "KSERVE_INFER_IB_GID_INDEX_GREP": `\(v\)\1`})
+	_, err = Derive(tree.FS(), map[string]string{"KSERVE_INFER_ROCE": "true", "KSERVE_INFER_IB_GID_INDEX_GREP": `\(v\)\1`})
 	if err == nil || !strings.Contains(err.Error(), "back-reference") || !strings.Contains(err.Error(), "KSERVE_INFER_IB_GID_INDEX_GREP") {
 		t.Errorf("KServe with a back-reference = %v, want an error that names it and the variable", err)
 	}
 }
 
-// TestKServeAgainstBash compares with the script on random trees with random settings of the user.
-func TestKServeAgainstBash(t *testing.T) {
+// TestAgainstBash compares with the script on random trees with random settings of the user.
+func TestAgainstBash(t *testing.T) {
 	bash := need(t, "bash")
 	rng := rand.New(rand.NewPCG(5, 6))
 	outcomes := map[string]int{}
 	for n := range 24 {
 		tree := randomKServeTree(t, rng)
 		env := randomKServeEnv(rng)
-		plan, err := KServe(tree.FS(), env)
+		plan, err := Derive(tree.FS(), env)
 		if err != nil {
 			t.Fatalf("tree %d: %v", n, err)
 		}
@@ -104,7 +117,7 @@ func TestKServeAgainstBash(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := KServe(root, env)
+		again, err := Derive(root, env)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -237,8 +250,8 @@ func randomKServeGID(t *testing.T, rng *rand.Rand, tree *nodetree.Tree, port, in
 	}
 }
 
-// TestKServeTies pins what the order of bash's table makes of equal counts.
-func TestKServeTies(t *testing.T) {
+// TestTies pins what the order of bash's table makes of equal counts.
+func TestTies(t *testing.T) {
 	tests := []struct {
 		indices []int // of one device each
 		want    string
@@ -271,15 +284,15 @@ func TestKServeTies(t *testing.T) {
 				}
 			}
 		}
-		plan, err := KServe(tree.FS(), map[string]string{"KSERVE_INFER_ROCE": "true"})
+		plan, err := Derive(tree.FS(), map[string]string{"KSERVE_INFER_ROCE": "true"})
 		if got := plan.Environment()["UCX_IB_GID_INDEX"]; err != nil || got != tt.want {
 			t.Errorf("index for %v = %q, %v, want %q", tt.indices, got, err, tt.want)
 		}
 	}
 }
 
-// TestKServeErrors checks that unreadable files are no match, as for grep.
-func TestKServeErrors(t *testing.T) {
+// TestErrors checks that unreadable files are no match, as for grep.
+func TestErrors(t *testing.T) {
 	tree, err := testtrees.Load("02_rocev2_8hca")
 	if err != nil {
 		t.Fatal(err)
@@ -290,7 +303,7 @@ func TestKServeErrors(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	plan, err := KServe(tree.FS(), map[string]string{"KSERVE_INFER_ROCE": "true"})
+	plan, err := Derive(tree.FS(), map[string]string{"KSERVE_INFER_ROCE": "true"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -306,7 +319,7 @@ func TestKServeErrors(t *testing.T) {
 	}
 }
 
-func BenchmarkKServe(b *testing.B) {
+func BenchmarkDerive(b *testing.B) {
 	for _, name := range []string{"30_timing_8x256", "31_timing_worst_8x256"} {
 		b.Run(name, func(b *testing.B) {
 			tree, err := testtrees.Load(name)
@@ -316,7 +329,7 @@ func BenchmarkKServe(b *testing.B) {
 			root := tree.FS()
 			env := map[string]string{"KSERVE_INFER_ROCE": "true"}
 			for b.Loop() {
-				if _, err := KServe(root, env); err != nil {
+				if _, err := Derive(root, env); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -1,4 +1,4 @@
-package launch
+package kserve
 
 import (
 	"fmt"
@@ -9,48 +9,60 @@ import (
 	"strings"
 
 	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
+	"github.com/rdmakit/rdmakit/launch"
 )
 
-// The switches of KServe's script.
+// The switches of the script.
 const (
-	kserveSwitch  = "KSERVE_INFER_ROCE"
-	kservePattern = "KSERVE_INFER_IB_GID_INDEX_GREP"
+	runSwitch     = "KSERVE_INFER_ROCE"
+	patternSwitch = "KSERVE_INFER_IB_GID_INDEX_GREP"
 )
 
-// KServe derives what the shell script in KServe's LLM inference configurations
-// exports on a node, bug for bug: it reads the file tree as the script does and
-// shares nothing with [Derive]. root is the node's root, env the environment that
-// the script would run in. Names sort by bytes, as in the C locale.
+// Compat is what the [launch.Plan] of [Derive] has in its field Compat.
+const Compat = "kserve"
+
+// Derive derives what the script exports on a node. root is the node's root, env the environment
+// that the script would run in. Names sort by bytes, as in the C locale.
 //
-// With KSERVE_INFER_ROCE other than "true" the [Plan] has [OutcomeOff] and no
-// variables. An error means that KSERVE_INFER_IB_GID_INDEX_GREP is no pattern that
-// grep takes, or uses a part of grep's language that is not reproduced; the script
-// hides grep's complaint and exports nothing.
-func KServe(root fs.FS, env map[string]string) (Plan, error) {
-	plan := Plan{Schema: Schema, Compat: CompatKServe, Outcome: OutcomeNone, Ports: []PortPlan{}, Variables: []Variable{}}
-	if env[kserveSwitch] != "true" {
-		plan.Outcome = OutcomeOff
-		plan.warn(ruleKServeSwitch, fmt.Sprintf("%s is %q, not \"true\": nothing is exported", kserveSwitch, env[kserveSwitch]))
+// With KSERVE_INFER_ROCE other than "true" the Plan has OutcomeOff and no variables. An
+// error means that KSERVE_INFER_IB_GID_INDEX_GREP is no pattern that grep takes, or uses a part of
+// grep's language that is not reproduced; the script hides grep's complaint and exports nothing.
+func Derive(root fs.FS, env map[string]string) (launch.Plan, error) {
+	plan := launch.Plan{
+		Schema: launch.Schema, Compat: Compat, Outcome: launch.OutcomeNone,
+		Ports: []launch.PortPlan{}, Variables: []launch.Variable{},
+	}
+	if env[runSwitch] != "true" {
+		plan.Outcome = launch.OutcomeOff
+		warn(&plan, ruleSwitch, fmt.Sprintf("%s is %q, not \"true\": nothing is exported", runSwitch, env[runSwitch]))
 		return plan, nil
 	}
-	pattern := orDefault(env[kservePattern], "RoCE v2")
+	pattern := orDefault(env[patternSwitch], "RoCE v2")
 	grep, err := compileGrep(pattern)
 	if err != nil {
-		return plan, fmt.Errorf("%s: %w", kservePattern, err)
+		return plan, fmt.Errorf("%s: %w", patternSwitch, err)
 	}
-	k := &kserveRun{root: root, grep: grep, pattern: pattern, env: env, plan: &plan, entries: map[string][]string{}, votes: map[string]int{}}
+	k := &run{
+		root: root, grep: grep, pattern: pattern, env: env, plan: &plan,
+		entries: map[string][]string{}, votes: map[string]int{},
+	}
 	k.discover()
 	if len(k.kept) == 0 {
-		plan.warn(ruleKServeHCAs, fmt.Sprintf("no mlx5 device has an active port 1 with a GID type that matches %q: nothing is exported", pattern))
+		const text = "no mlx5 device has an active port 1 with a GID type that matches %q: nothing is exported"
+		warn(&plan, ruleHCAs, fmt.Sprintf(text, pattern))
 		return plan, nil
 	}
-	plan.Outcome = OutcomeRDMA
+	plan.Outcome = launch.OutcomeRDMA
 	k.exportLists()
 	for _, i := range k.kept {
 		k.vote(&plan.Ports[i])
 	}
 	k.exportIndex()
 	return plan, nil
+}
+
+func warn(plan *launch.Plan, rule, text string) {
+	plan.Warnings = append(plan.Warnings, launch.Warning{Rule: rule, Text: text})
 }
 
 func orDefault(value, fallback string) string {
@@ -60,13 +72,13 @@ func orDefault(value, fallback string) string {
 	return value
 }
 
-// kserveRun is one run of the script.
-type kserveRun struct {
+// run is one run of the script.
+type run struct {
 	root    fs.FS
 	grep    grepPattern
 	pattern string
 	env     map[string]string
-	plan    *Plan
+	plan    *launch.Plan
 	kept    []int               // kept devices, by their place in plan.Ports
 	entries map[string][]string // files of GID types of the kept devices
 	keys    []string            // GID indices, in the order in which each was counted first
@@ -74,7 +86,7 @@ type kserveRun struct {
 }
 
 // discover keeps the devices that the script calls active.
-func (k *kserveRun) discover() {
+func (k *run) discover() {
 	names := listNames(k.root, sysfs.ClassInfiniBand)
 	slices.Sort(names)
 	for _, name := range names {
@@ -85,10 +97,10 @@ func (k *kserveRun) discover() {
 		if info, err := fs.Stat(k.root, dir); err != nil || !info.IsDir() {
 			continue
 		}
-		p := PortPlan{Device: name, Port: 1, Rule: ruleKServeHCAs}
+		p := launch.PortPlan{Device: name, Port: 1, Rule: ruleHCAs}
 		types := k.types(name)
 		p.Decision, p.Reason, p.Files = k.judge(name, types)
-		if p.Decision == DecisionSelected {
+		if p.Decision == launch.DecisionSelected {
 			k.kept = append(k.kept, len(k.plan.Ports))
 			k.entries[name] = types
 		}
@@ -96,26 +108,27 @@ func (k *kserveRun) discover() {
 	}
 }
 
-func (k *kserveRun) judge(name string, types []string) (Decision, string, []string) {
+func (k *run) judge(name string, types []string) (launch.Decision, string, []string) {
 	state := path.Join(sysfs.ClassInfiniBand, name, "ports/1/state")
 	files := []string{"/" + state}
 	content, ok := readRegular(k.root, state)
 	if !ok || !strings.Contains(content, "ACTIVE") {
-		return DecisionRejected, "the state of port 1 does not hold ACTIVE", files
+		return launch.DecisionRejected, "the state of port 1 does not hold ACTIVE", files
 	}
 	reader := folders{root: k.root}
 	defer reader.close()
 	for _, t := range types {
 		if content, ok := reader.read(t); ok && k.grep.match(content) {
-			return DecisionSelected, fmt.Sprintf("port 1 is active and has a GID type that matches %q", k.pattern), append(files, "/"+t)
+			reason := fmt.Sprintf("port 1 is active and has a GID type that matches %q", k.pattern)
+			return launch.DecisionSelected, reason, append(files, "/"+t)
 		}
 	}
-	return DecisionRejected, fmt.Sprintf("no GID type of port 1 matches %q", k.pattern), files
+	return launch.DecisionRejected, fmt.Sprintf("no GID type of port 1 matches %q", k.pattern), files
 }
 
 // types expands the script's word /sys/class/infiniband/NAME/ports/1/gid_attrs/types/*,
 // which the shell splits at blanks and takes for a pattern because it isn't quoted.
-func (k *kserveRun) types(name string) []string {
+func (k *run) types(name string) []string {
 	if strings.ContainsAny(name, " \t\n") {
 		return nil // split in two, and neither half is there
 	}
@@ -137,7 +150,7 @@ func (k *kserveRun) types(name string) []string {
 }
 
 // glob returns the devices whose names match pattern, as the shell sees it.
-func (k *kserveRun) glob(pattern string) []string {
+func (k *run) glob(pattern string) []string {
 	pattern = strings.ReplaceAll(pattern, "[!", "[^")
 	var out []string
 	for _, name := range listNames(k.root, sysfs.ClassInfiniBand) {
@@ -161,7 +174,7 @@ func readRegular(root fs.FS, name string) (string, bool) {
 
 // vote finds the first GID of a device, in the order of the shell's glob, whose type
 // matches and which has "ffff:" anywhere, and counts its index.
-func (k *kserveRun) vote(p *PortPlan) {
+func (k *run) vote(p *launch.PortPlan) {
 	gids := openFolder(k.root, path.Join(sysfs.ClassInfiniBand, p.Device, "ports/1/gids"))
 	defer gids.close()
 	types := folders{root: k.root}
@@ -189,7 +202,7 @@ func (k *kserveRun) vote(p *PortPlan) {
 
 // winner returns the index with the most devices. Ties go to the first in the order
 // of bash's table, and to index 3 where it is among the best.
-func (k *kserveRun) winner() string {
+func (k *run) winner() string {
 	best, most := "", 0
 	for _, index := range bashKeyOrder(k.keys) {
 		if k.votes[index] > most {
@@ -202,43 +215,46 @@ func (k *kserveRun) winner() string {
 	return best
 }
 
-func (k *kserveRun) exportLists() {
+func (k *run) exportLists() {
 	var names, ports []string
 	for _, i := range k.kept {
 		names = append(names, k.plan.Ports[i].Device)
 		ports = append(ports, k.plan.Ports[i].Device+":1")
 	}
 	reason := fmt.Sprintf("%d active devices", len(names))
-	k.export("NCCL_IB_HCA", strings.Join(names, ","), LibraryNCCL, ruleKServeHCAs, reason)
-	k.export("NVSHMEM_HCA_LIST", strings.Join(ports, ","), LibraryNVSHMEM, ruleKServeHCAs, reason)
-	k.export("UCX_NET_DEVICES", strings.Join(ports, ","), LibraryUCX, ruleKServeHCAs, reason)
+	k.export("NCCL_IB_HCA", strings.Join(names, ","), launch.LibraryNCCL, ruleHCAs, reason)
+	k.export("NVSHMEM_HCA_LIST", strings.Join(ports, ","), launch.LibraryNVSHMEM, ruleHCAs, reason)
+	k.export("UCX_NET_DEVICES", strings.Join(ports, ","), launch.LibraryUCX, ruleHCAs, reason)
 }
 
-func (k *kserveRun) exportIndex() {
+func (k *run) exportIndex() {
 	index, reason := k.env["NCCL_IB_GID_INDEX"], "follows NCCL_IB_GID_INDEX of the environment"
 	if index == "" {
 		if index = k.winner(); index == "" {
-			k.plan.warn(ruleKServeIndex, fmt.Sprintf("no device has a GID of a type that matches %q with ffff: in it: no index is exported", k.pattern))
+			const text = "no device has a GID of a type that matches %q with ffff: in it: no index is exported"
+			warn(k.plan, ruleIndex, fmt.Sprintf(text, k.pattern))
 			return
 		}
 		reason = fmt.Sprintf("index %s counted on %s of %d devices", index, strconv.Itoa(k.votes[index]), len(k.kept))
 	}
-	k.export("NCCL_IB_GID_INDEX", index, LibraryNCCL, ruleKServeIndex, reason)
-	k.export("NVSHMEM_IB_GID_INDEX", index, LibraryNVSHMEM, ruleKServeIndex, reason)
-	k.export("UCX_IB_GID_INDEX", index, LibraryUCX, ruleKServeIndex, reason)
+	k.export("NCCL_IB_GID_INDEX", index, launch.LibraryNCCL, ruleIndex, reason)
+	k.export("NVSHMEM_IB_GID_INDEX", index, launch.LibraryNVSHMEM, ruleIndex, reason)
+	k.export("UCX_IB_GID_INDEX", index, launch.LibraryUCX, ruleIndex, reason)
 }
 
 // export adds a variable, with the user's value where that isn't empty.
-func (k *kserveRun) export(name, value string, library Library, rule, reason string) {
-	v := Variable{Name: name, Value: value, Library: library, Source: SourceDerived, Rule: rule, Reason: reason}
+func (k *run) export(name, value string, library launch.Library, rule, reason string) {
+	v := launch.Variable{
+		Name: name, Value: value, Library: library, Source: launch.SourceDerived, Rule: rule, Reason: reason,
+	}
 	for _, i := range k.kept {
 		v.Files = append(v.Files, k.plan.Ports[i].Files...)
 	}
 	if user := k.env[name]; user != "" {
-		v.Value, v.Source, v.Reason = user, SourceUser, "set in the environment"
+		v.Value, v.Source, v.Reason = user, launch.SourceUser, "set in the environment"
 		if user != value {
-			k.plan.Conflicts = append(k.plan.Conflicts, Conflict{
-				Name: name, User: user, Derived: value, Kept: SourceUser, Rule: rule, Reason: reason,
+			k.plan.Conflicts = append(k.plan.Conflicts, launch.Conflict{
+				Name: name, User: user, Derived: value, Kept: launch.SourceUser, Rule: rule, Reason: reason,
 			})
 		}
 	}

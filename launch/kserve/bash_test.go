@@ -1,8 +1,7 @@
-package launch
+package kserve
 
 import (
 	"bytes"
-	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -198,9 +197,4 @@ func FuzzCompileGrep(f *testing.F) {
 			_ = p.match(content)
 		}
 	})
-}
-
-func ExampleParseHCAList() {
-	fmt.Println(ParseHCAList("mlx5_1").Match("mlx5_10", 1), ParseHCAList("=mlx5_1").Match("mlx5_10", 1))
-	// Output: true false
 }
