@@ -1,6 +1,7 @@
 package fabric_test
 
 import (
+	"bytes"
 	"reflect"
 	"testing"
 	"time"
@@ -96,6 +97,20 @@ func TestReadingsAreTheirNames(t *testing.T) {
 	}
 	if diff := gocmp.Diff(len(counters.PortCounters()), len(fabric.CounterNames())); diff != "" {
 		t.Errorf("CounterNames (-want +got):\n%s", diff)
+	}
+}
+
+// TestWidths holds the widths to the wire form: where all bits are set, each counter stands at its
+// end.
+func TestWidths(t *testing.T) {
+	full := &mad.PortCounters{}
+	if _, err := full.Decode(bytes.Repeat([]byte{0xff}, mad.PortCountersLen)); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range (&fabric.Port{Counters: full}).Readings() {
+		if !r.Saturated() {
+			t.Errorf("%s = %d is not the end of %d bits", r.Name, r.Value, r.Bits)
+		}
 	}
 }
 
