@@ -31,19 +31,13 @@ type Counter struct {
 // classicCounters is the group of the counters that each InfiniBand port has.
 const classicCounters = "counters"
 
-// bits returns the width of a counter that had these values. The classic counters have that of
-// PortCounters; a value that doesn't fit shows that the kernel reads PortCountersExtended.
-func (c Counter) bits(values ...uint64) int {
-	known, ok := counters.ByFile(c.Name)
-	if !ok || c.Group != classicCounters {
-		return counters.Endless
+// bits returns the width of a counter. The classic counters have that of PortCounters; where the
+// kernel reads PortCountersExtended for one, its value goes beyond that, and is at no end there.
+func (c Counter) bits() int {
+	if known, ok := counters.ByFile(c.Name); ok && c.Group == classicCounters {
+		return known.Bits
 	}
-	for _, v := range values {
-		if v>>known.Bits != 0 {
-			return counters.Endless
-		}
-	}
-	return known.Bits
+	return counters.Endless
 }
 
 // deviceCounters is the group of the counters that a driver keeps for a device.
@@ -104,6 +98,6 @@ func readCounter(r *sysfs.Reader, group, name string) Counter {
 		return c
 	}
 	c.Value = &v
-	c.Saturated = counters.Reading{Value: v, Bits: c.bits(v)}.Saturated()
+	c.Saturated = counters.Reading{Value: v, Bits: c.bits()}.Saturated()
 	return c
 }

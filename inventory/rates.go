@@ -22,9 +22,8 @@ func Changes(before, after []Counter, elapsed time.Duration) []Change {
 		ch := Change{Counter: c}
 		i := slices.IndexFunc(before, func(b Counter) bool { return b.Name == c.Name && b.Group == c.Group })
 		if i >= 0 && c.Value != nil && before[i].Value != nil {
-			was, is := *before[i].Value, *c.Value
-			bits := c.bits(was, is)
-			earlier, later := counters.Reading{Value: was, Bits: bits}, counters.Reading{Value: is, Bits: bits}
+			earlier := counters.Reading{Value: *before[i].Value, Bits: c.bits()}
+			later := counters.Reading{Value: *c.Value, Bits: c.bits()}
 			ch.Change = counters.Compare(earlier, later, elapsed)
 		}
 		out = append(out, ch)

@@ -8,7 +8,8 @@ const Endless = 64
 // Reading is a counter as it was read.
 type Reading struct {
 	Value uint64
-	// Bits is the counter's width. Below Endless it stops at its highest value, all ones.
+	// Bits is the counter's width. Below Endless it stops at its highest value, all ones; a value
+	// beyond that is of a counter that is wider than it should be, and is at no end.
 	Bits int
 }
 

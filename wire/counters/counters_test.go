@@ -26,6 +26,8 @@ func TestSaturated(t *testing.T) {
 		{65535, 16, true},
 		{1<<32 - 1, 32, true},
 		{1<<32 - 2, 32, false},
+		{1 << 32, 32, false},
+		{1<<33 - 1, 32, false},
 		{1<<32 - 1, counters.Endless, false},
 		{math.MaxUint64, counters.Endless, false},
 	} {
@@ -66,6 +68,7 @@ func TestCompare(t *testing.T) {
 		{"reset from its end", counters.Reading{255, 8}, counters.Reading{254, 8}, reset(254)},
 		{"reset from its end to 0", counters.Reading{15, 4}, counters.Reading{0, 4}, counters.Change{Reset: true}},
 		{"64 bits grow beyond 32", counters.Reading{1<<32 - 1, wide}, counters.Reading{1<<32 + 5, wide}, known(6)},
+		{"wider than it should be", counters.Reading{1<<32 - 1, 32}, counters.Reading{1<<32 + 5, 32}, known(6)},
 		{"64 bits stand where 32 end", counters.Reading{1<<32 - 1, wide}, counters.Reading{1<<32 - 1, wide}, known(0)},
 		{"64 bits reach all ones", counters.Reading{7, wide}, counters.Reading{ones, wide}, known(ones - 7)},
 		{"64 bits stand at all ones", counters.Reading{ones, wide}, counters.Reading{ones, wide}, known(0)},
