@@ -54,5 +54,5 @@
 //
 // Only reliable connections ([QPTypeRC]) can be connected: [QueuePair.Modify] knows no other
 // table of states. There are no shared receive queues, no memory windows and no address
-// handles. [Device.Limits] returns what a device can do at most.
+// handles. [Device.Attributes] returns what a device can do at most.
 package verbs

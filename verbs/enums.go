@@ -66,26 +66,26 @@ const (
 
 // States of a port.
 const (
-	PortStateDown        = provider.PortStateDown
-	PortStateInit        = provider.PortStateInit
-	PortStateArmed       = provider.PortStateArmed
-	PortStateActive      = provider.PortStateActive
-	PortStateActiveDefer = provider.PortStateActiveDefer
+	PortStateDown        = provider.PortStateDown        // the link is down
+	PortStateInit        = provider.PortStateInit        // the link is up, and no subnet manager has configured the port
+	PortStateArmed       = provider.PortStateArmed       // configured, and not yet open for data
+	PortStateActive      = provider.PortStateActive      // packets pass
+	PortStateActiveDefer = provider.PortStateActiveDefer // the link failed and is being repaired
 )
 
 // Link layers.
 const (
-	LinkLayerUnspecified = provider.LinkLayerUnspecified
-	LinkLayerInfiniBand  = provider.LinkLayerInfiniBand
-	LinkLayerEthernet    = provider.LinkLayerEthernet
+	LinkLayerUnspecified = provider.LinkLayerUnspecified // the driver does not say
+	LinkLayerInfiniBand  = provider.LinkLayerInfiniBand  // InfiniBand
+	LinkLayerEthernet    = provider.LinkLayerEthernet    // Ethernet: RoCE or iWARP
 )
 
 // Types of GIDs.
 const (
-	GIDTypeUnknown = provider.GIDTypeUnknown
-	GIDTypeIB      = provider.GIDTypeIB
-	GIDTypeRoCEv1  = provider.GIDTypeRoCEv1
-	GIDTypeRoCEv2  = provider.GIDTypeRoCEv2
+	GIDTypeUnknown = provider.GIDTypeUnknown // the kernel does not say
+	GIDTypeIB      = provider.GIDTypeIB      // InfiniBand
+	GIDTypeRoCEv1  = provider.GIDTypeRoCEv1  // RoCE v1: Ethernet frames without IP
+	GIDTypeRoCEv2  = provider.GIDTypeRoCEv2  // RoCE v2: UDP over IP
 )
 
 // Ways to wait.

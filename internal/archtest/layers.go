@@ -25,7 +25,7 @@ func wings() []wing {
 		{"internal/text", nil, "texts know nothing of RDMA"},
 		{
 			"internal/record",
-			[]string{"internal/edge", "internal/text", "inventory", "launch", "verbs/provider", "wire"},
+			[]string{"internal/edge", "internal/text", "inventory", "launch", "verbs/recording", "wire"},
 			"records hold nodes, and nothing judges or measures there",
 		},
 		{
@@ -71,7 +71,7 @@ func layers() []layer {
 		{
 			isProvider,
 			func(from, to string) bool {
-				return under(to, "verbs/provider", "internal/edge", "wire") &&
+				return under(to, "verbs/provider", "verbs/recording", "internal/edge", "wire") &&
 					(!isProvider(to) || providerRoot(from) == providerRoot(to))
 			},
 			"providers import the contract, wire and edges, and never each other",
