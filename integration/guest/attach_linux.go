@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
 	"time"
 )
 
@@ -128,4 +129,9 @@ func (g *Guest) openChannel(ctx context.Context, n int) (*session, error) {
 // lockExclusive takes the guest's lock for Exclusive.
 func (g *Guest) lockExclusive(ctx context.Context) (*os.File, error) {
 	return waitLock(ctx, filepath.Join(g.state.Dir, exclusiveName), func() {})
+}
+
+// lockSteady takes the guest's lock for Steady.
+func (g *Guest) lockSteady(ctx context.Context) (*os.File, error) {
+	return waitLockAs(ctx, filepath.Join(g.state.Dir, exclusiveName), syscall.LOCK_SH, func() {})
 }

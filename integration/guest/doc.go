@@ -30,7 +30,8 @@
 //
 // All methods of a [Guest] may be called concurrently. Scripts run in parallel,
 // at most 16 at a time; more wait for their turn. Tests that change what
-// others look at (links, modules, addresses) take Exclusive first.
+// others look at (links, modules, addresses) take Exclusive first, and tests
+// that such a change would disturb take Steady.
 //
 // It needs root on a Debian bookworm host, amd64, and the go command. The
 // processor is emulated, so figures measured in the guest compare with each

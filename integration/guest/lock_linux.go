@@ -15,12 +15,15 @@ var errLocked = errors.New("locked")
 // tryLock takes the advisory lock of a file, which is made when it is not
 // there. Closing the file gives the lock back, and so does the holder's death,
 // unless a child inherited the file.
-func tryLock(path string) (*os.File, error) {
+func tryLock(path string) (*os.File, error) { return tryLockAs(path, syscall.LOCK_EX) }
+
+// tryLockAs takes a lock as syscall.LOCK_EX, or as syscall.LOCK_SH, which any number may have.
+func tryLockAs(path string, how int) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("open lock: %w", err)
 	}
-	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	err = syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)
 	if err == nil {
 		return f, nil
 	}
@@ -34,8 +37,12 @@ func tryLock(path string) (*os.File, error) {
 // waitLock takes the lock when it becomes free. It calls waiting once if it
 // has to wait.
 func waitLock(ctx context.Context, path string, waiting func()) (*os.File, error) {
+	return waitLockAs(ctx, path, syscall.LOCK_EX, waiting)
+}
+
+func waitLockAs(ctx context.Context, path string, how int, waiting func()) (*os.File, error) {
 	for first := true; ; first = false {
-		f, err := tryLock(path)
+		f, err := tryLockAs(path, how)
 		if !errors.Is(err, errLocked) {
 			return f, err
 		}

@@ -32,3 +32,5 @@ func FindDetached() (string, error) { return "", unsupported() }
 func (g *Guest) open(context.Context) (*session, error) { return nil, unsupported() }
 
 func (g *Guest) lockExclusive(context.Context) (*os.File, error) { return nil, unsupported() }
+
+func (g *Guest) lockSteady(context.Context) (*os.File, error) { return nil, unsupported() }

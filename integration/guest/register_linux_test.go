@@ -151,3 +151,35 @@ func TestWaitLock(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestSharedLock(t *testing.T) {
+	g := &Guest{state: state{Dir: t.TempDir()}}
+	soon, cancel := context.WithTimeout(t.Context(), 120*time.Millisecond)
+	defer cancel()
+	var held []*os.File
+	for range 2 {
+		lock, err := g.lockSteady(t.Context())
+		if err != nil {
+			t.Fatalf("lockSteady = %v, want nil for any number", err)
+		}
+		held = append(held, lock)
+	}
+	if _, err := g.lockExclusive(soon); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("lockExclusive of a guest that others look at = %v, want to wait", err)
+	}
+	for _, lock := range held {
+		if err := lock.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lock, err := g.lockExclusive(t.Context())
+	if err != nil {
+		t.Fatalf("lockExclusive of a free guest = %v, want nil", err)
+	}
+	defer lock.Close()
+	soon, cancel = context.WithTimeout(t.Context(), 120*time.Millisecond)
+	defer cancel()
+	if _, err := g.lockSteady(soon); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("lockSteady of a guest that is held exclusively = %v, want to wait", err)
+	}
+}

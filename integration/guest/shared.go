@@ -75,13 +75,24 @@ func Main(m *testing.M) int {
 
 // Exclusive waits until no other test holds the guest exclusively, in this
 // process or another, and holds it until the test ends. Tests that change links,
-// modules or addresses take it, and tests that would be disturbed by that; the
-// others need not.
+// modules or addresses take it; see Steady for tests that would be disturbed by that.
 func (g *Guest) Exclusive(tb testing.TB) {
 	tb.Helper()
-	lock, err := g.lockExclusive(tb.Context())
+	g.hold(tb, g.lockExclusive)
+}
+
+// Steady waits until no test holds the guest exclusively, and keeps it so until the test ends: what
+// Exclusive is for the one that changes the guest, for any number that only look at it.
+func (g *Guest) Steady(tb testing.TB) {
+	tb.Helper()
+	g.hold(tb, g.lockSteady)
+}
+
+func (g *Guest) hold(tb testing.TB, take func(context.Context) (*os.File, error)) {
+	tb.Helper()
+	lock, err := take(tb.Context())
 	if err != nil {
-		tb.Fatalf("hold the guest exclusively: %v", err)
+		tb.Fatalf("hold the guest: %v", err)
 	}
 	tb.Cleanup(func() { _ = lock.Close() })
 }
