@@ -7,10 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/netip"
-	"os"
-	"os/exec"
-	"path"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -23,40 +19,6 @@ import (
 	"github.com/rdmakit/rdmakit/integration/guest"
 	"github.com/rdmakit/rdmakit/inventory"
 )
-
-// rdmactl is where the guest has the program of rdmactlPackage.
-const (
-	rdmactl        = "/root/rdmactl"
-	rdmactlPackage = "github.com/rdmakit/rdmakit/cmd/rdmactl"
-)
-
-// withRdmactl returns the shared guest with rdmactl in it.
-func withRdmactl(t *testing.T) *guest.Guest {
-	t.Helper()
-	return withProgram(t, rdmactlPackage, rdmactl)
-}
-
-// withProgram returns the shared guest with a program in it, built from a package.
-func withProgram(t *testing.T, pkg, target string) *guest.Guest {
-	t.Helper()
-	g := guest.Shared(t)
-	if err := g.CopyIn(t.Context(), buildProgram(t, pkg), target); err != nil {
-		t.Fatal(err)
-	}
-	return g
-}
-
-// buildProgram builds a program from a package and returns its file, which the end of the test deletes.
-func buildProgram(t *testing.T, pkg string) (file string) {
-	t.Helper()
-	file = filepath.Join(t.TempDir(), path.Base(pkg))
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", file, pkg)
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("build %s: %v: %s", pkg, err, out)
-	}
-	return file
-}
 
 // output runs a script that must succeed.
 func output(t *testing.T, g *guest.Guest, script string) string {

@@ -25,5 +25,10 @@ func TestMain(m *testing.M) {
 		fmt.Println(g.Dir())
 		select {}
 	}
-	os.Exit(guest.Main(m))
+	code := guest.Main(m)
+	if err := tools.remove(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = max(code, 1)
+	}
+	os.Exit(code)
 }
