@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/rdmakit/rdmakit/integration/guest"
 	"github.com/rdmakit/rdmakit/launch/lint"
@@ -17,11 +16,16 @@ import (
 // id, and ends it. prefix stands before the process: unshare, ip netns exec.
 func lintProcess(t *testing.T, g *guest.Guest, prefix, environment, options string) (report lint.Report, notes string) {
 	t.Helper()
-	out := output(t, g, prefix+` env -i PATH="$PATH" `+environment+` sleep 300 >/dev/null 2>&1 &
-		for i in $(seq 100); do [ "$(cat /proc/$!/comm)" = sleep ] && break; sleep 0.05; done
-		`+rdmactl+` env lint --pid $! -o json `+options+` 2>/tmp/lint.notes; echo "code $?" >>/tmp/lint.notes; kill $!`)
-	decode(t, out, &report)
-	return report, output(t, g, "cat /tmp/lint.notes; rm /tmp/lint.notes")
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	res, err := g.Run(ctx, prefix+` env -i PATH="$PATH" `+environment+` sleep 3000 >/dev/null 2>&1 &
+		`+await(`[ "$(cat /proc/$!/comm)" = sleep ]`)+`
+		`+rdmactl+` env lint --pid $! -o json `+options+`; echo "code $?" >&2; kill $!`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	decode(t, string(res.Stdout), &report)
+	return report, string(res.Stderr)
 }
 
 func rulesOf(r lint.Report) []string {
@@ -34,8 +38,9 @@ func rulesOf(r lint.Report) []string {
 
 // TestEnvLintProcess lints real processes against the guest's rxe and siw.
 func TestEnvLintProcess(t *testing.T) {
+	t.Parallel()
 	g := withRdmactl(t)
-	g.Exclusive(t)
+	g.Steady(t)
 	settle(t, g)
 	tests := []struct {
 		name, env string
@@ -76,8 +81,9 @@ func TestEnvLintProcess(t *testing.T) {
 
 // TestEnvLintNamespaces lints processes that see another machine than rdmactl does.
 func TestEnvLintNamespaces(t *testing.T) {
+	t.Parallel()
 	g := withRdmactl(t)
-	g.Exclusive(t)
+	g.Steady(t)
 	t.Run("network", func(t *testing.T) {
 		_, notes := lintProcess(t, g, "unshare --net", "NCCL_IB_HCA==rxe0", "")
 		if !strings.Contains(notes, "another network namespace") {
@@ -106,8 +112,9 @@ func TestEnvLintNamespaces(t *testing.T) {
 
 // TestEnvLintPermission reads the environment of another user's process, which the kernel refuses.
 func TestEnvLintPermission(t *testing.T) {
+	t.Parallel()
 	g := withRdmactl(t)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	out, err := g.Output(ctx, `cp `+rdmactl+` /tmp/rdmactl-lint && chmod 755 /tmp/rdmactl-lint
 		su nobody -s /bin/sh -c '/tmp/rdmactl-lint env lint --pid 1' 2>&1; echo "code $?"; rm /tmp/rdmactl-lint`)

@@ -25,7 +25,9 @@ func statusOf(t *testing.T, g *guest.Guest, script string) (int, string) {
 
 // TestExecEnvironment compares the environment of a program behind exec with what it was before, and what env prints.
 func TestExecEnvironment(t *testing.T) {
+	t.Parallel()
 	g := withRdmactl(t)
+	g.Steady(t)
 	read := func(script string) map[string]string {
 		out := map[string]string{}
 		for pair := range strings.SplitSeq(strings.TrimSuffix(output(t, g, script), "\x00"), "\x00") {
@@ -59,7 +61,9 @@ func TestExecEnvironment(t *testing.T) {
 
 // TestExecAsFirstProcess runs exec as a container does: with PID 1 of a namespace, and signals sent from outside.
 func TestExecAsFirstProcess(t *testing.T) {
+	t.Parallel()
 	g := withRdmactl(t)
+	g.Steady(t)
 	const container = "unshare --pid --fork --mount-proc "
 	if got := output(t, g, container+rdmactl+" exec -q -- sh -c 'echo $$; tr \"\\\\0\" \" \" </proc/1/cmdline; ls -d /proc/[0-9]*'"); !strings.HasPrefix(got, "1\nsh -c ") || strings.Contains(got, "rdmactl") {
 		t.Errorf("the program in the container sees %q, want itself as PID 1 and no rdmactl", got)
@@ -90,7 +94,9 @@ func TestExecAsFirstProcess(t *testing.T) {
 
 // TestExecWithoutRDMA takes the devices away from a process, by a network namespace of its own, and asks what exec does.
 func TestExecWithoutRDMA(t *testing.T) {
+	t.Parallel()
 	g := withRdmactl(t)
+	g.Steady(t)
 	const nothing = "unshare --mount sh -c 'mount -t tmpfs none /sys/class/infiniband; exec \"$@\"' sh "
 	got, out := statusOf(t, g, nothing+rdmactl+" exec -q -- echo started")
 	if got != 3 || strings.Contains(out, "\nstarted") || !strings.Contains(out, "not started: no RDMA") {
@@ -104,14 +110,15 @@ func TestExecWithoutRDMA(t *testing.T) {
 
 // TestExecRunsVerbsPrograms moves data with programs that exec has started.
 func TestExecRunsVerbsPrograms(t *testing.T) {
+	t.Parallel()
 	g := withRdmactl(t)
-	g.Exclusive(t)
+	g.Steady(t)
 	for name, script := range map[string]string{
-		"ib_write_bw": `%s exec -q -- ib_write_bw -d rxe0 -n 20 -s 4096 >/tmp/exec.server 2>&1 & server=$!
-			for i in $(seq 50); do ss -Hltn sport = :18515 | grep -q . && break; sleep 0.1; done
-			%s exec -q -- ib_write_bw -d rxe0 -n 20 -s 4096 192.0.2.1; client=$?; wait $server && exit $client`,
+		"ib_write_bw": `%s exec -q -- ib_write_bw -d rxe0 -n 20 -s 4096 -u 20 >/tmp/exec.server 2>&1 & server=$!
+			` + await(perftestListens) + `
+			%s exec -q -- ib_write_bw -d rxe0 -n 20 -s 4096 -u 20 192.0.2.1; client=$?; wait $server && exit $client`,
 		"rping": `%s exec -q -- rping -s -a 192.0.2.1 -C 3 >/tmp/exec.server 2>&1 & server=$!
-			for i in $(seq 50); do %s exec -q -- rping -c -a 192.0.2.1 -C 3 -v && break; sleep 0.2; done; wait $server`,
+			` + await("%s exec -q -- rping -c -a 192.0.2.1 -C 3 -v") + `; wait $server`,
 	} {
 		got, out := statusOf(t, g, strings.ReplaceAll(script, "%s", rdmactl))
 		want := "4096 "
@@ -126,7 +133,9 @@ func TestExecRunsVerbsPrograms(t *testing.T) {
 
 // TestExecDryRun holds the rehearsal to what env and the shell say.
 func TestExecDryRun(t *testing.T) {
+	t.Parallel()
 	g := withRdmactl(t)
+	g.Steady(t)
 	var report struct {
 		File string            `json:"file"`
 		Set  map[string]string `json:"set"`

@@ -236,8 +236,8 @@ func TestIbverbsDeviceDisappears(t *testing.T) {
 		output(t, g, "rdma link del rxe1 2>/dev/null; ip link del dummy1; rm -f /tmp/wait /tmp/recording")
 	}()
 	r := record(t, g, probe+` -wait /tmp/wait >/tmp/recording 2>/dev/null &
-		for i in $(seq 200); do [ -e /tmp/wait ] && break; sleep 0.05; done
-		rdma link del rxe1; for i in $(seq 100); do [ -e /sys/class/infiniband/rxe1 ] || break; sleep 0.05; done
+		`+await("[ -e /tmp/wait ]")+`
+		rdma link del rxe1; `+await("[ ! -e /sys/class/infiniband/rxe1 ]")+`
 		rm /tmp/wait; wait; cat /tmp/recording`)
 	gone := r.Device("rxe1")
 	if gone == nil {

@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -23,7 +22,7 @@ import (
 // output runs a script that must succeed.
 func output(t *testing.T, g *guest.Guest, script string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	out, err := g.Output(ctx, script)
 	if err != nil {
@@ -72,7 +71,8 @@ func TestInventoryAgainstTools(t *testing.T) {
 func settle(t *testing.T, g *guest.Guest) {
 	t.Helper()
 	output(t, g, `read_all() { grep -s . /sys/class/infiniband/*/ports/*/gids/? /sys/class/infiniband/*/ports/*/state /sys/class/net/*/operstate; }
-		for i in $(seq 40); do a=$(read_all); sleep 0.3; b=$(read_all); [ "$a" = "$b" ] && exit 0; done; echo "not settled" >&2; exit 1`)
+		for i in $(seq 400); do a=$(read_all); sleep 0.3; b=$(read_all); [ "$a" = "$b" ] && exit 0; done
+		echo "not settled" >&2; exit 1`)
 }
 
 func compareNode(t *testing.T, g *guest.Guest) {
@@ -299,7 +299,7 @@ const churnScript = `cd /tmp; rm -f scan.*
 func TestScanWhileDevicesComeAndGo(t *testing.T) {
 	g := withRdmactl(t)
 	g.Exclusive(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	out, err := g.Output(ctx, churnScript)
 	if err != nil {

@@ -83,7 +83,7 @@ func families() []family {
 // gidIndex finds the index of a GID of rxe0, which moves when addresses come and go.
 func (r *perftestRig) gidIndex(t *testing.T, gid string) int {
 	t.Helper()
-	out := output(t, r.g, "for i in $(seq 100); do grep -l "+gid+" /sys/class/infiniband/rxe0/ports/1/gids/* 2>/dev/null && exit 0; sleep 0.1; done; exit 1")
+	out := output(t, r.g, await("grep -ls "+gid+" /sys/class/infiniband/rxe0/ports/1/gids/*"))
 	n, err := strconv.Atoi(filepath.Base(strings.Fields(out)[0]))
 	if err != nil {
 		t.Fatal(err)
@@ -108,18 +108,30 @@ type outcome struct {
 	theirs string
 }
 
-const exchangeTimeout = 90 * time.Second
+// exchangeTimeout bounds both ends of an exchange, theirsTimeout the program in the guest and
+// oursTimeout a step of ours. Each run takes seconds; these only end what hangs, and never a
+// machine with other work.
+const (
+	exchangeTimeout = 5 * time.Minute
+	theirsTimeout   = "timeout 270 "
+	oursTimeout     = "240s"
+)
 
-// clockDoubt is what perftest prints when it can't find out the frequency of the processor, which the emulator lets
-// run unevenly; its figures are inf and nan then, or it gives up.
+// perftestListens succeeds when a server of perftest or ours listens.
+const perftestListens = "ss -Hltn 'sport = :18515' | grep -q ."
+
+// clockDoubt is what perftest prints when it can't find out the frequency of the processor, which
+// the emulator lets run unevenly; its figures are inf and nan then, or it gives up.
 const clockDoubt = "Correlation coefficient r^2"
 
 // run runs both ends to their good end, again where the guest's clock made perftest give up.
 func (r *perftestRig) run(t *testing.T, x exchange) outcome {
 	t.Helper()
-	args := append([]string{"bench", strings.ReplaceAll(x.test.String(), "_", "-"), "-d", "roce@" + x.f.ours, "-o", "json"}, x.args...)
+	ourTest := strings.ReplaceAll(x.test.String(), "_", "-")
+	args := append([]string{"bench", ourTest, "-d", "roce@" + x.f.ours, "-o", "json", "--timeout", oursTimeout}, x.args...)
 	args = append(args, x.extra...)
-	theirs := fmt.Sprintf("timeout 80 ib_%v -d rxe0 -x %d %s", x.test, x.gid, strings.ReplaceAll(strings.Join(x.args, " "), "--qps", "-q"))
+	theirArgs := strings.ReplaceAll(strings.Join(x.args, " "), "--qps", "-q")
+	theirs := fmt.Sprintf(theirsTimeout+"ib_%v -d rxe0 -x %d %s", x.test, x.gid, theirArgs)
 	for try := 1; ; try++ {
 		ctx, cancel := context.WithTimeout(t.Context(), exchangeTimeout)
 		var out outcome
@@ -172,7 +184,7 @@ func (r *perftestRig) asClient(ctx context.Context, args []string, theirs string
 		res, err = r.g.Run(ctx, theirs)
 		done <- err
 	}()
-	if _, err := r.g.Output(ctx, "for i in $(seq 300); do ss -Hltn 'sport = :18515' | grep -q . && exit 0; sleep 0.05; done; exit 1"); err != nil {
+	if _, err := r.g.Output(ctx, await(perftestListens)); err != nil {
 		return out, res, errors.Join(fmt.Errorf("%s does not listen: %w", theirs, err), <-done)
 	}
 	cmd := r.g.HostCommand(ctx, r.bin, args...)
@@ -366,7 +378,7 @@ func TestPerftestDuration(t *testing.T) {
 			}
 			c := cell{test, client, 1, 4096}
 			t.Run(c.name(), func(t *testing.T) {
-				x := exchange{test: c.test, f: f, gid: gid, client: c.client, args: []string{"-D", "4", "-u", "16", "-s", strconv.Itoa(c.size)}}
+				x := exchange{test: c.test, f: f, gid: gid, client: c.client, args: []string{"-D", "4", "-u", "20", "-s", strconv.Itoa(c.size)}}
 				out := r.run(t, x)
 				x.check(t, out, 4096, []int{c.size})
 				if out.ours.DurationSeconds != 4 {
@@ -377,8 +389,8 @@ func TestPerftestDuration(t *testing.T) {
 	}
 }
 
-// TestPerftestLoss has the network lose, reorder and delay packets of both directions: the real programs finish
-// against ours, and what they move is sent again.
+// TestPerftestLoss has the network lose, reorder and delay packets of both directions: the real
+// programs finish against ours, and what they move is sent again.
 func TestPerftestLoss(t *testing.T) {
 	r := newPerftestRig(t)
 	output(t, r.g, "modprobe sch_netem && modprobe ifb numifbs=1 && ip link set ifb0 up && ip link set ifb0 txqueuelen 20000 && "+
@@ -407,7 +419,7 @@ func TestPerftestLoss(t *testing.T) {
 			{bench.WriteLat, true, 1, 4096},
 		} {
 			t.Run(impairment.name+"/"+c.name(), func(t *testing.T) {
-				x := exchange{test: c.test, f: f, gid: gid, client: c.client, noisy: true, args: []string{"-n", "40", "-u", "14", "-s", strconv.Itoa(c.size)}}
+				x := exchange{test: c.test, f: f, gid: gid, client: c.client, noisy: true, args: []string{"-n", "40", "-u", "16", "-s", strconv.Itoa(c.size)}}
 				out := r.run(t, x)
 				x.check(t, out, 4096, []int{c.size})
 				for _, name := range []string{"retransmits", "timeouts", "sequenceNAKs", "duplicates", "outOfOrder"} {
@@ -421,12 +433,12 @@ func TestPerftestLoss(t *testing.T) {
 	}
 }
 
-// figures are what differs between two runs: numbers and the space that pads them, devices, and the order of PCIe,
-// which an engine in user space has none of.
+// figures are what differs between two runs: numbers and the space that pads them, devices, and the
+// order of PCIe, which an engine in user space has none of.
 var figures = regexp.MustCompile(`PCIe relax order: \w+|Device         : \S+|[0-9a-fx.:]*\d[0-9a-fx.:]*[ \t]*`)
 
-// TestPerftestApplets compares what the applets print with what the programs print in the same place: client and server
-// of each test, each against the other kind.
+// TestPerftestApplets compares what the applets print with what the programs print in the same
+// place: client and server of each test, each against the other kind.
 func TestPerftestApplets(t *testing.T) {
 	r := newPerftestRig(t)
 	f := families()[0]
@@ -469,20 +481,12 @@ func (r *perftestRig) applets(t *testing.T, test bench.Test, gid int, client boo
 	ctx, cancel := context.WithTimeout(t.Context(), exchangeTimeout)
 	defer cancel()
 	args := []string{"ib_" + test.String(), "-d", "roce@" + guest.HostAddress, "-n", "100", "-s", "4096", "-u", "20"}
-	command := fmt.Sprintf("timeout 60 ib_%v -d rxe0 -x %d -n 100 -s 4096 -u 20", test, gid)
-	await := func() {
-		for range 300 { // the tap's address is nobody else's in that namespace
-			if out, err := r.g.HostCommand(ctx, "ss", "-Hltn", "sport = :18515").Output(); err == nil && len(out) > 0 {
-				return
-			}
-			time.Sleep(20 * time.Millisecond)
-		}
-	}
+	command := fmt.Sprintf(theirsTimeout+"ib_%v -d rxe0 -x %d -n 100 -s 4096 -u 20", test, gid)
+	// The tap's address is nobody else's in that namespace.
+	listens := func() { _ = r.g.HostCommand(ctx, "bash", "-c", await(perftestListens)).Run() }
 	if client {
 		args = append(args, guest.GuestAddress)
-		await = func() {
-			_, _ = r.g.Output(ctx, "for i in $(seq 300); do ss -Hltn 'sport = :18515' | grep -q . && exit 0; sleep 0.05; done; exit 1")
-		}
+		listens = func() { _, _ = r.g.Output(ctx, await(perftestListens)) }
 	} else {
 		command += " " + guest.HostAddress
 	}
@@ -497,7 +501,7 @@ func (r *perftestRig) applets(t *testing.T, test bench.Test, gid int, client boo
 	}
 	done := make(chan struct{})
 	go func() { defer close(done); run[0]() }()
-	await()
+	listens()
 	run[1]()
 	<-done
 	if (ourErr != nil || theirErr != nil || res.ExitCode != 0) && !strings.Contains(string(res.Stderr), clockDoubt) {

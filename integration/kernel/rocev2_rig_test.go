@@ -132,15 +132,15 @@ const rocePort = "18633"
 // run runs one session and checks that both ends were content.
 func (r *roceRig) run(t *testing.T, s roceSession) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), exchangeTimeout)
 	defer cancel()
 	host := guest.HostAddress
 	if s.v6 {
 		host = roceHost6
 	}
-	same := fmt.Sprintf(" -n 20 -s %d -m %d -p %s ", s.size, s.mtu, rocePort)
-	mine := "bench " + s.test + "-bw --timeout 60s -d roce@" + host + same
-	other := "timeout 60 ib_" + s.test + "_bw -F -d rxe0 -x " + r.gid[s.v6] + same
+	same := fmt.Sprintf(" -n 20 -u 20 -s %d -m %d -p %s ", s.size, s.mtu, rocePort)
+	mine := "bench " + s.test + "-bw --timeout " + oursTimeout + " -d roce@" + host + same
+	other := theirsTimeout + "ib_" + s.test + "_bw -F -d rxe0 -x " + r.gid[s.v6] + same
 	their := make(chan error, 1)
 	start := func(script string) {
 		_, err := r.g.Output(ctx, script)
@@ -177,7 +177,7 @@ func (r *roceRig) run(t *testing.T, s roceSession) {
 // listening waits for the server.
 func (r *roceRig) listening(ctx context.Context, t *testing.T, run func(script string) ([]byte, error)) {
 	t.Helper()
-	out, err := run("for i in $(seq 200); do ss -Hltn 'sport = :" + rocePort + "' | grep -q . && echo yes && exit; sleep 0.1; done")
+	out, err := run(await("ss -Hltn 'sport = :"+rocePort+"' | grep -q .") + " && echo yes")
 	if err != nil || string(out) != "yes\n" || ctx.Err() != nil {
 		t.Fatalf("no server on port %s: %q, %v", rocePort, out, err)
 	}

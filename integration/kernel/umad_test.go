@@ -11,13 +11,15 @@ import (
 // TestUMADPing has rdmactl ping itself, from one process to another, through the kernel's user MAD device of rxe0: agents, P_Key layout,
 // global route header, time-outs.
 func TestUMADPing(t *testing.T) {
+	t.Parallel()
 	g := withRdmactl(t)
+	g.Steady(t)
 	// An IPv6 GID: with the IPv4 one, Linux 6.1 receives the answer (rcvd_pkts counts it) but doesn't match it with the request.
 	gid := strings.TrimSpace(output(t, g, "cat /sys/class/infiniband/rxe0/ports/1/gids/0"))
-	const serve = rdmactl + " fabric ping --server -C rxe0 2>/tmp/pings & server=$!\n" +
-		"for i in $(seq 100); do grep -q answering /tmp/pings && break; sleep 0.1; done\n"
+	const serve = rdmactl + " fabric ping --server -C rxe0 2>/tmp/pings & server=$!\n"
 	const stop = "; kill -TERM $server; wait $server; cat /tmp/pings >&2"
-	got := output(t, g, serve+rdmactl+" fabric ping -C rxe0 "+gid+" -c 100 -f -o json"+stop)
+	ready := await("grep -q answering /tmp/pings") + "\n"
+	got := output(t, g, serve+ready+rdmactl+" fabric ping -C rxe0 "+gid+" -c 100 -f -W 60s -o json"+stop)
 	var report struct {
 		Sent, Lost int
 		RoundTrip  struct{ MinUs float64 }
@@ -33,7 +35,9 @@ func TestUMADPing(t *testing.T) {
 
 // TestUMADRefusals has rdmactl look for a subnet where none can be.
 func TestUMADRefusals(t *testing.T) {
+	t.Parallel()
 	g := withRdmactl(t)
+	g.Steady(t)
 	for command, want := range map[string]string{
 		"fabric switches -C rxe9": "choose a port of rxe9: no such port with a user MAD device: there are rxe0 port 1",
 		"fabric switches -C rxe0": "rxe0 port 1 is Ethernet: it has no subnet management",
