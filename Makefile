@@ -72,6 +72,12 @@ test-kernel: bin/testcount ## run the tests against a real kernel's rxe and siw 
 	@scripts/deps.sh kernel
 	go test -tags kernel -count=1 -p 1 -timeout 25m -json ./integration/kernel/... | $(count) kernel
 
+.PHONY: test-kernel-all
+test-kernel-all: bin/testcount ## run ring 4 with all of its cases, where test-kernel runs a part that covers them
+	@scripts/deps.sh kernel
+	RDMAKIT_TEST_ALL=1 go test -tags kernel -count=1 -p 1 -timeout 55m -json ./integration/kernel/... \
+		| $(count) kernel-all
+
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME (2s)
 	@FUZZ_COUNTS=$(COUNTS) scripts/fuzz.sh $(FUZZTIME)

@@ -30,6 +30,7 @@ kernel binutils        strip
 kernel cpio            cpio
 kernel debootstrap     debootstrap
 kernel gcc             gcc
+kernel infiniband-diags ibstatus
 kernel iproute2        ip
 kernel kmod            depmod
 kernel make            make

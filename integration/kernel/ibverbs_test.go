@@ -33,10 +33,14 @@ func withProbe(t *testing.T) *guest.Guest {
 // record runs a script that prints a recording.
 func record(t *testing.T, g *guest.Guest, script string) recording.Recording {
 	t.Helper()
-	text := output(t, g, script)
+	return decoded(t, output(t, g, script))
+}
+
+func decoded(t *testing.T, text string) recording.Recording {
+	t.Helper()
 	r, err := recording.Decode([]byte(text))
 	if err != nil {
-		t.Fatalf("%s: %v: %s", script, err, text)
+		t.Fatalf("%v: %s", err, text)
 	}
 	return r
 }
@@ -56,8 +60,9 @@ func TestIbverbsAgainstDevinfo(t *testing.T) {
 			output(t, g, s.do)
 			defer func() { output(t, g, s.undo) }()
 			settle(t, g)
-			names, want := parseDevinfo(t, output(t, g, "ibv_devinfo -v"))
-			r := record(t, g, probe)
+			texts := outputs(t, g, "ibv_devinfo -v", probe, "ibv_devices | awk 'NR > 2 { print $1, $2 }'")
+			names, want := parseDevinfo(t, texts[0])
+			r := decoded(t, texts[1])
 			if err := r.Err(); err != nil {
 				t.Errorf("Describe: %v", err)
 			}
@@ -84,8 +89,8 @@ func TestIbverbsAgainstDevinfo(t *testing.T) {
 			for _, d := range r.Devices {
 				list += fmt.Sprintf("%s %s\n", d.Name, strings.ReplaceAll(d.GUID.String(), ":", ""))
 			}
-			if want := output(t, g, "ibv_devices | awk 'NR > 2 { print $1, $2 }'"); list != want {
-				t.Errorf("devices and GUIDs %q, ibv_devices says %q", list, want)
+			if list != texts[2] {
+				t.Errorf("devices and GUIDs %q, ibv_devices says %q", list, texts[2])
 			}
 			files := output(t, g, "for i in "+strings.Join(gotNames, " ")+"; do ls /sys/class/infiniband/$i/device/infiniband_verbs 2>/dev/null || grep -lx $i /sys/class/infiniband_verbs/*/ibdev | cut -d/ -f5; done")
 			for i, name := range strings.Fields(files) {

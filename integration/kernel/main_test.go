@@ -15,6 +15,12 @@ import (
 // wait to be killed: see TestKilledOwner.
 const victimVariable = "RDMAKIT_TEST_VICTIM"
 
+// allVariable makes the tests run all of what is otherwise a part that covers it: make
+// test-kernel-all.
+const allVariable = "RDMAKIT_TEST_ALL"
+
+func wantAll() bool { return os.Getenv(allVariable) != "" }
+
 func TestMain(m *testing.M) {
 	if os.Getenv(victimVariable) != "" {
 		g, err := guest.Start(context.Background(), guest.Options{Log: os.Stderr, Memory: 1536})

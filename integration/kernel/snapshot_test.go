@@ -4,11 +4,9 @@ package kernel
 
 import (
 	"context"
-	"fmt"
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 )
 
 // replayed are the commands that must say the same of the guest and of its bundle.
@@ -23,17 +21,14 @@ var replayed = []string{
 // The time of a scan, of a reading of counters, and what counts all the time.
 var moving = regexp.MustCompile(`(?m)^.*"?taken"?: .*$\n?`)
 
-// compareReplay runs all commands on the guest and on a bundle of it, as a user.
-func compareReplay(t *testing.T, run func(script string) string, file string, commands []string) {
-	t.Helper()
+// replays compares what commands say of the guest and of a bundle of it, as a user.
+func replays(commands []string, file, as string) comparison {
+	mask := func(text string) string { return moving.ReplaceAllString(text, "") }
+	c := comparison{as: as, before: "cd /tmp; export KSERVE_INFER_ROCE=true", mask: mask}
 	for _, args := range commands {
-		script := "cd /tmp; export KSERVE_INFER_ROCE=true; %s >out.$$ 2>err.$$; rc=$?; cat out.$$; echo --- $rc; cat err.$$; rm -f out.$$ err.$$"
-		live := moving.ReplaceAllString(run(fmt.Sprintf(script, rdmactlShared+" "+args)), "")
-		replay := moving.ReplaceAllString(run(fmt.Sprintf(script, rdmactlShared+" "+withFrom(args, file))), "")
-		if live != replay {
-			t.Errorf("%s: live:\n%s\nfrom the bundle:\n%s", args, live, replay)
-		}
+		c.pairs = append(c.pairs, [2]string{rdmactlShared + " " + args, rdmactlShared + " " + withFrom(args, file)})
 	}
+	return c
 }
 
 // withFrom puts --from behind the name of the command.
@@ -86,7 +81,7 @@ func TestBundleReplaysGuest(t *testing.T) {
 				if s.do != "true" {
 					commands = []string{"detect -o json", "status", "doctor -o json", "env -o json --for all", "env --peer 192.0.2.9 -o json", "show rxe0 -o json", "show_gids", "ibstat", "ibv_devinfo -v"}
 				}
-				compareReplay(t, run, file, commands)
+				checkAll(t, g.Output, replays(commands, file, u.prefix).shares())
 			})
 		}
 		output(t, g, s.undo)
@@ -116,7 +111,7 @@ func TestSnapshotOnlyReads(t *testing.T) {
 func TestSnapshotWhileDevicesComeAndGo(t *testing.T) {
 	g := withRdmactl(t)
 	g.Exclusive(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Minute) // a guest without KVM on a busy machine
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	out, err := g.Output(ctx, `cd /tmp; rm -f churn.*
 		for i in 7 8; do ip link add dummy$i type dummy; ip link set dummy$i up; done
