@@ -262,111 +262,54 @@ func (x exchange) check(t *testing.T, out outcome, mtu int, sizes []int) {
 	}
 }
 
-// allSizes are those of -a.
-func allSizes() []int {
-	var out []int
-	for n := 2; n <= 8<<20; n *= 2 {
-		out = append(out, n)
-	}
-	return out
-}
-
-// cell is a run of the matrix.
-type cell struct {
-	test   bench.Test
-	client bool // ours
-	qps    int
-	size   int // 0 is all of 2 bytes to 8 MiB
-}
-
-func (c cell) name() string {
-	peer, size := "real client", "all sizes"
-	if c.client {
-		peer = "real server"
-	}
-	if c.size > 0 {
-		size = fmt.Sprintf("%d bytes", c.size)
-	}
-	return fmt.Sprintf("%v/%s/%d queue pairs, %s", c.test, peer, c.qps, size)
-}
-
-func (c cell) args() []string {
-	args := []string{"-n", "5", "-u", "20"}
-	if c.qps > 1 {
-		args = append(args, "--qps", strconv.Itoa(c.qps))
-	}
-	if c.size == 0 {
-		return append(args, "-a")
-	}
-	if c.size <= 65536 {
-		args[1] = "20"
-	}
-	return append(args, "-s", strconv.Itoa(c.size))
-}
-
-// cells are the runs over one network. Each test runs in both directions with 1 and, for bandwidth, 8 queue pairs. full
-// has all sizes of the bandwidth tests, and 8 MiB beyond them; otherwise the sizes take turns, which start at turn.
-func cells(full bool, turn int) []cell {
-	sampled := []int{2, 1000, 65536, 1 << 20, 4096, 8191}
-	var list []cell
-	for _, test := range bench.Tests() {
-		for _, client := range []bool{false, true} {
-			one := cell{test: test, client: client, qps: 1, size: sampled[turn%len(sampled)]}
-			eight := cell{test: test, client: client, qps: 8, size: sampled[(turn+2)%len(sampled)]}
-			turn++
-			switch {
-			case test.IsLatency():
-				if full && test == bench.SendLat {
-					one.size = 8 << 20
-				}
-				list = append(list, one)
-				continue
-			case full:
-				one.size = 0
-				if test == bench.WriteBW && !client {
-					eight.size = 8 << 20
-				}
-			}
-			list = append(list, one, eight)
-		}
-	}
-	return list
-}
-
-// TestPerftestInterop is the matrix: six tests, either end the real program, MTU 1024 and 4096, IPv4 and IPv6, 1 and 8
-// queue pairs. All sizes of 2 bytes to 8 MiB run over IPv4 and MTU 4096; elsewhere each run has one size. The
-// acknowledgement timeout is four seconds: the guest's processor is emulated, and stands still at times.
+// TestPerftestInterop runs the part of the matrix that covers each pair of its values, or all of
+// it. The acknowledgement timeout is four seconds: the guest's processor is emulated, and stands
+// still at times.
 func TestPerftestInterop(t *testing.T) {
 	r := newPerftestRig(t)
-	runs, turn := 0, 0
-	began := time.Now()
-	for _, mtu := range []int{4096, 1024} {
-		link := 9000
-		if mtu == 1024 {
-			link = 1500
-		}
-		output(t, r.g, fmt.Sprintf("ip link set eth0 mtu %d; ip addr replace %s/64 dev eth0 nodad", link, guestIPv6))
-		for _, f := range families() {
-			gid := r.gidIndex(t, f.gid)
-			for _, c := range cells(mtu == 4096 && f.name == "IPv4", turn) {
-				t.Run(fmt.Sprintf("MTU %d/%s/%s", mtu, f.name, c.name()), func(t *testing.T) {
-					x := exchange{test: c.test, f: f, gid: gid, client: c.client, args: c.args()}
-					sizes := []int{c.size}
-					if c.size == 0 {
-						sizes = allSizes()
-					}
-					x.check(t, r.run(t, x), mtu, sizes)
-				})
-				runs++
-			}
-			turn++
-		}
+	runs := matrix()
+	if !wantAll() {
+		runs = covering(runs)
 	}
-	t.Logf("%d runs, and %d again because of the guest's clock, in %v", runs, r.doubts, time.Since(began).Round(time.Second))
+	began := time.Now()
+	var now network // what the link is set to
+	var f family
+	var gid int
+	for _, c := range runs {
+		if c.network != now {
+			now = c.network
+			f, gid = r.set(t, now)
+		}
+		t.Run(fmt.Sprintf("MTU %d/%s/%s", c.mtu, f.name, c.name()), func(t *testing.T) {
+			x := exchange{test: c.test, f: f, gid: gid, client: c.client, args: c.args()}
+			sizes := []int{c.size}
+			if c.size == 0 {
+				sizes = allSizes()
+			}
+			x.check(t, r.run(t, x), c.mtu, sizes)
+		})
+	}
+	t.Logf("%d runs, and %d again because of the guest's clock, in %v",
+		len(runs), r.doubts, time.Since(began).Round(time.Second))
 }
 
-// TestPerftestDuration has both ends measure for the same time: neither takes the other's end for one that comes too
-// early. The ends of a bandwidth test of WRITE or READ need not agree.
+// set makes the link the network of a run, and returns its addresses and the index of rxe0's GID.
+func (r *perftestRig) set(t *testing.T, n network) (family, int) {
+	t.Helper()
+	link := 9000
+	if n.mtu == 1024 {
+		link = 1500
+	}
+	output(t, r.g, fmt.Sprintf("ip link set eth0 mtu %d; ip addr replace %s/64 dev eth0 nodad", link, guestIPv6))
+	f := families()[0]
+	if n.v6 {
+		f = families()[1]
+	}
+	return f, r.gidIndex(t, f.gid)
+}
+
+// TestPerftestDuration has both ends measure for the same time: neither takes the other's end for
+// one that comes too early. The ends of a bandwidth test of WRITE or READ need not agree.
 func TestPerftestDuration(t *testing.T) {
 	r := newPerftestRig(t)
 	f := families()[0]
