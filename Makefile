@@ -13,8 +13,8 @@ DATE    := $(shell git log -1 --format=%cI 2>/dev/null || true)
 STAMP   := $(MODULE)/internal/version
 LDFLAGS := -s -w -X $(STAMP).version=$(VERSION) -X $(STAMP).commit=$(COMMIT) -X $(STAMP).date=$(DATE)
 
-# No cgo, but for the race detector. The version is stamped by the linker, so Go need not ask git. All targets
-# compile alike (-trimpath), so that none compiles again what another has in the cache.
+# No cgo, but for the race detector. The version is stamped by the linker, so Go need not ask git.
+# All targets compile alike (-trimpath), so that none compiles again what another has in the cache.
 export CGO_ENABLED := 0
 export GOFLAGS := $(GOFLAGS) -buildvcs=false -trimpath
 
@@ -55,7 +55,8 @@ bin/testcount:
 check-build: build ## run both binaries, the static one in a chroot that holds nothing else
 	scripts/check-build.sh bin '$(VERSION)'
 
-# GOGC: the tests of commands make much garbage in small heaps; to collect it less often saves a quarter of their time.
+# GOGC: the tests of commands make much garbage in small heaps; to collect it less often saves a
+# quarter of their time.
 .PHONY: test
 test: bin/testcount ## run the tests that need no RDMA kernel (rings 1 to 3)
 	@scripts/deps.sh test

@@ -52,7 +52,8 @@ func both(t testing.TB, client, server *verbs.Device, cfg bench.Config) (ofClien
 		}
 		done <- err
 	}()
-	conn, err := bench.Dial(ctx, "127.0.0.1", l.Addr().(*net.TCPAddr).Port) //nolint:errcheck,forcetypeassert // a TCP listener has no other
+	//nolint:errcheck,forcetypeassert // a TCP listener has no other
+	conn, err := bench.Dial(ctx, "127.0.0.1", l.Addr().(*net.TCPAddr).Port)
 	if err != nil {
 		t.Fatal(err)
 	}

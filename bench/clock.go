@@ -37,11 +37,13 @@ func (c *clock) saw(at time.Duration, n int) {
 	c.latest = at
 }
 
-// quietShare is which part of the duration may pass without a message at the end, whatever the margin.
+// quietShare is which part of the duration may pass without a message at the end, whatever
+// the margin.
 const quietShare = 10
 
-// check says whether messages came as long as they were measured. A silence that lasts up to the end counts as theirs
-// if it is twice as long as any before it: what a lost packet stops goes on after its timeout.
+// check says whether messages came as long as they were measured. A silence that lasts up to the
+// end counts as theirs if it is twice as long as any before it: what a lost packet stops goes on
+// after its timeout.
 func (c *clock) check() error {
 	quiet := c.last - c.latest
 	if c.latest >= c.to || quiet < c.last/quietShare || quiet <= 2*c.longest {

@@ -16,8 +16,8 @@ var ErrPeerEnded = errors.New("the peer ended")
 // peer of a queue pair that is gone closes it last.
 const endDelay = 500 * time.Millisecond
 
-// explain says why a request failed, as far as the connection knows. It looks for a short while whatever has become of
-// the run's context: the failure itself ends that.
+// explain says why a request failed, as far as the connection knows. It looks for a short while
+// whatever has become of the run's context: the failure itself ends that.
 func explain(err error, gone <-chan struct{}) error {
 	failed, ok := errors.AsType[*verbs.CompletionError](err)
 	if !ok {

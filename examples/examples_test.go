@@ -19,8 +19,8 @@ import (
 	"github.com/rdmakit/rdmakit/internal/cli/commands"
 )
 
-// leaderWorkerSet is what the examples use of LeaderWorkerSet v1 (leaderworkerset.x-k8s.io), whose module is no
-// dependency of this one.
+// leaderWorkerSet is what the examples use of LeaderWorkerSet v1 (leaderworkerset.x-k8s.io), whose
+// module is no dependency of this one.
 type leaderWorkerSet struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -28,8 +28,9 @@ type leaderWorkerSet struct {
 		Replicas             *int32 `json:"replicas"`
 		StartupPolicy        string `json:"startupPolicy"` // LeaderCreated or LeaderReady
 		LeaderWorkerTemplate struct {
-			Size           *int32                  `json:"size"`
-			RestartPolicy  string                  `json:"restartPolicy"` // RecreateGroupOnPodRestart, RecreateGroupAfterStart or None
+			Size *int32 `json:"size"`
+			// RecreateGroupOnPodRestart, RecreateGroupAfterStart or None
+			RestartPolicy  string                  `json:"restartPolicy"`
 			LeaderTemplate *corev1.PodTemplateSpec `json:"leaderTemplate"`
 			WorkerTemplate corev1.PodTemplateSpec  `json:"workerTemplate"`
 		} `json:"leaderWorkerTemplate"`
@@ -83,7 +84,8 @@ func TestLeaderWorkerSet(t *testing.T) {
 	checkPod(t, template.WorkerTemplate.Spec)
 }
 
-// checkPod holds a pod to what the API server demands of names and mounts, and runs its command as a rehearsal.
+// checkPod holds a pod to what the API server demands of names and mounts, and runs its command as
+// a rehearsal.
 func checkPod(t *testing.T, pod corev1.PodSpec) {
 	t.Helper()
 	volumes := map[string]bool{}
@@ -116,7 +118,8 @@ func checkPod(t *testing.T, pod corev1.PodSpec) {
 func rehearse(t *testing.T, args []string) {
 	t.Helper()
 	path := t.TempDir()
-	if err := os.WriteFile(filepath.Join(path, "vllm"), []byte("#!/bin/sh\n"), 0o700); err != nil { //nolint:gosec // it must look like a program
+	//nolint:gosec // it must look like a program
+	if err := os.WriteFile(filepath.Join(path, "vllm"), []byte("#!/bin/sh\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	var stdout, stderr bytes.Buffer

@@ -33,8 +33,8 @@ type StatusError struct{ Status mad.Status }
 // Error implements error.
 func (e *StatusError) Error() string { return "refused: " + e.Status.String() }
 
-// Client asks one question at a time. Its methods must not be called at the same time, nor during a sweep of the same transport.
-// C twin: mad_rpc of libibmad.
+// Client asks one question at a time. Its methods must not be called at the same time, nor during a
+// sweep of the same transport. C twin: mad_rpc of libibmad.
 type Client struct {
 	Transport Transport // what carries the questions
 	// Timeout is how long to wait for an answer to each try; 0: 1 s.
@@ -72,8 +72,9 @@ func (c *Client) SMP(ctx context.Context, to Target, m mad.Method, a mad.Attribu
 	return d.MAD[attributeOffset : attributeOffset+mad.SMPDataLen], nil
 }
 
-// Performance asks the performance agent at a LID for an attribute, or writes it. data are the attribute's bytes, of which PortSelect and
-// the like matter to a question; the answer has all that follow the MAD's header of 64 bytes.
+// Performance asks the performance agent at a LID for an attribute, or writes it. data are the
+// attribute's bytes, of which PortSelect and the like matter to a question; the answer has all that
+// follow the MAD's header of 64 bytes.
 func (c *Client) Performance(ctx context.Context, lid ib.LID, m mad.Method, a mad.Attribute, data []byte) ([]byte, error) {
 	p := mad.NewPerformanceMAD(m, a, 0)
 	copy(p.Data[:], data)
@@ -85,8 +86,8 @@ func (c *Client) Performance(ctx context.Context, lid ib.LID, m mad.Method, a ma
 	return d.MAD[attributeOffset:], nil
 }
 
-// SA asks the subnet administration at a LID for the one record that fits the given components (mask), and returns it.
-// Tables need RMPP, which neither this client nor ibsim has.
+// SA asks the subnet administration at a LID for the one record that fits the given components
+// (mask), and returns it. Tables need RMPP, which neither this client nor ibsim has.
 func (c *Client) SA(ctx context.Context, lid ib.LID, a mad.Attribute, mask uint64, record []byte) ([]byte, error) {
 	p := mad.NewSA(mad.MethodGet, a, mask, 0)
 	copy(p.Data[:], record)
@@ -98,7 +99,8 @@ func (c *Client) SA(ctx context.Context, lid ib.LID, a mad.Attribute, mask uint6
 	return d.MAD[saRecordOffset:], nil
 }
 
-// attributeName returns "PortInfo 3" for an error: the attribute's name, and the modifier unless that is 0.
+// attributeName returns "PortInfo 3" for an error: the attribute's name, and the modifier unless
+// that is 0.
 func attributeName(class mad.Class, a mad.Attribute, modifier uint32) string {
 	switch name := a.Name(class); {
 	case modifier == 0:

@@ -6,8 +6,8 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// planCounters is called for each port whose state has become known. The performance agent is asked what it can do once the
-// node has a LID, and then for the counters of the active ports.
+// planCounters is called for each port whose state has become known. The performance agent is asked
+// what it can do once the node has a LID, and then for the counters of the active ports.
 func (s *sweep) planCounters(n *nodeState, number uint16) {
 	node := n.node
 	if hasCounters(node, number) {
@@ -46,8 +46,8 @@ func (s *sweep) planCounters(n *nodeState, number uint16) {
 	s.agenda.add(task{n.performance, kindCapability, via})
 }
 
-// hasCounters reports whether a port counts what goes through it: one that is active, and port 0 of a switch where that is enhanced, which has
-// no cable.
+// hasCounters reports whether a port counts what goes through it: one that is active, and port 0 of
+// a switch where that is enhanced, which has no cable.
 func hasCounters(n *Node, number uint16) bool {
 	port := &n.Ports[number]
 	if number == 0 {

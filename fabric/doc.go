@@ -9,10 +9,10 @@
 //
 // The sweep walks directed routes, so it needs neither a subnet manager nor addresses. It keeps a
 // window of questions under way that grows with answers and shrinks with losses, waits as long as
-// the round trips measured so far suggest, asks no node twice, and lets a question that stays without
-// answer hold back nobody else: a dead node costs a bounded time and is listed. What contradicts itself
-// (two cables that claim one port, a GUID of two nodes, an answer to another question) is listed as an
-// anomaly and neither stops the sweep nor makes it endless.
+// the round trips measured so far suggest, asks no node twice, and lets a question that stays
+// without answer hold back nobody else: a dead node costs a bounded time and is listed. What
+// contradicts itself (two cables that claim one port, a GUID of two nodes, an answer to another
+// question) is listed as an anomaly and neither stops the sweep nor makes it endless.
 //
 // A [Topology] is plain data and safe to read from several goroutines. A [Transport] serves one
 // sweep at a time. Sources: InfiniBand Architecture Specification volume 1, chapters 13, 14 and 16.

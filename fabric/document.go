@@ -50,7 +50,8 @@ type NodeDocument struct {
 	NodeInfo      []byte `json:"nodeInfo"`
 	SwitchInfo    []byte `json:"switchInfo,omitempty"`
 	ClassPortInfo []byte `json:"classPortInfo,omitempty"`
-	// Routes is the linear forwarding table: for each LID from 0 a byte with the port, 255 where there is none.
+	// Routes is the linear forwarding table: for each LID from 0 a byte with the port, 255 where
+	// there is none.
 	Routes []byte `json:"routes,omitempty"`
 	// Multicast is the multicast forwarding table.
 	Multicast []MulticastDocument `json:"multicast,omitzero"`
@@ -84,7 +85,8 @@ type PortDocument struct {
 	// PortInfo and MellanoxPortInfo are the attributes' bytes; a port that did not answer has none.
 	PortInfo         []byte `json:"portInfo,omitempty"`
 	MellanoxPortInfo []byte `json:"mellanoxPortInfo,omitempty"`
-	// Counters and ExtendedCounters are by the specification's names; those that are zero are left out.
+	// Counters and ExtendedCounters are by the specification's names; those that are zero are
+	// left out.
 	Counters         map[string]uint64 `json:"counters,omitzero"`
 	ExtendedCounters map[string]uint64 `json:"extendedCounters,omitzero"`
 }

@@ -21,8 +21,8 @@ var (
 // Endpoint is a port as a sender or receiver of packets.
 type Endpoint struct {
 	Port PortID // the port
-	// LID is the one that was asked for where the port was found by it, else the port's base LID; 0 while no subnet manager has
-	// given one.
+	// LID is the one that was asked for where the port was found by it, else the port's base LID; 0
+	// while no subnet manager has given one.
 	LID ib.LID
 }
 
@@ -105,7 +105,8 @@ func (t *Topology) findLID(text string, lid ib.LID) (Endpoint, error) {
 	return Endpoint{}, fmt.Errorf("find %q: no port has LID %d: %w", text, uint16(lid), ErrNoNode)
 }
 
-// findGUID returns the node of that GUID, or else the ports: a system has the GUID of its first node, a port may have that of its node.
+// findGUID returns the node of that GUID, or else the ports: a system has the GUID of its first
+// node, a port may have that of its node.
 func (t *Topology) findGUID(guid ib.GUID) []PortID {
 	if n := t.Node(guid); n != nil {
 		return []PortID{n.firstPort()}
@@ -147,7 +148,8 @@ type OpenEnd struct {
 	Silent bool
 }
 
-// OpenEnds returns the ports whose link is up and leads to where nobody is known, in the order of the nodes.
+// OpenEnds returns the ports whose link is up and leads to where nobody is known, in the order of
+// the nodes.
 func (t *Topology) OpenEnds() []OpenEnd {
 	cut := slices.ContainsFunc(t.Unreached, Unreached.cutShort)
 	gaveUp := map[PortID]bool{}
@@ -168,7 +170,8 @@ func (t *Topology) OpenEnds() []OpenEnd {
 	return list
 }
 
-// cutShort reports that the question was not given up, but under way when the sweep ended (conclude).
+// cutShort reports that the question was not given up, but under way when the sweep
+// ended (conclude).
 func (u Unreached) cutShort() bool {
 	return u.Reason == reasonSpent || strings.HasPrefix(u.Reason, reasonStopped)
 }
@@ -189,7 +192,8 @@ func (n *Node) firstPort() PortID {
 	return id
 }
 
-// words cuts a description as switches and hosts write them: "MF0;leaf0:MQM9700/U1", "host0 mlx5_0".
+// words cuts a description as switches and hosts write them: "MF0;leaf0:MQM9700/U1",
+// "host0 mlx5_0".
 func words(description string) []string {
 	return strings.FieldsFunc(description, func(r rune) bool { return strings.ContainsRune(" ;:,'\"", r) })
 }
@@ -220,9 +224,10 @@ func (n *Node) Matches(text string) bool {
 	return slices.ContainsFunc(append(words(description), description), func(word string) bool { return matches(text, word) })
 }
 
-// Select returns the nodes that a text means, and which of their ports: -1 for a node as a whole. A name or GUID may have "[N]" behind it, for
-// port N of the nodes of that name; where no node has the name, "[N]" belongs to a pattern as of Matches. Nothing fits when nodes is empty:
-// no such node or, where port isn't -1, no such port of it.
+// Select returns the nodes that a text means, and which of their ports: -1 for a node as a whole. A
+// name or GUID may have "[N]" behind it, for port N of the nodes of that name; where no node has
+// the name, "[N]" belongs to a pattern as of Matches. Nothing fits when nodes is empty: no such
+// node or, where port isn't -1, no such port of it.
 func (t *Topology) Select(text string) (nodes []*Node, port int) {
 	choose := func(fits func(n *Node) bool) []*Node {
 		return slices.DeleteFunc(slices.Clone(t.Nodes), func(n *Node) bool { return !fits(n) })
@@ -274,14 +279,16 @@ func (n *Node) hasLID(lid ib.LID) bool {
 	return false
 }
 
-// hasLID reports whether the LID is the port's, as its base or by its LMC. Of a switch, port 0 is the one to ask.
+// hasLID reports whether the LID is the port's, as its base or by its LMC. Of a switch, port 0 is
+// the one to ask.
 func (p *Port) hasLID(lid ib.LID) bool {
 	return p.Known && p.Info.LID != 0 && lid >= p.Info.LID && int(lid) < int(p.Info.LID)+1<<p.Info.LMC
 }
 
-// Tiers tells how far each switch is from the hosts: 1 for those that hosts are connected to, and one more for each cable from
-// there. Adapters and routers are 0. A switch that has a few hosts, and far less than the switches next to it, is no
-// leaf: a management server or an aggregation node may sit at a spine. Switches that no cable connects with hosts are 1.
+// Tiers tells how far each switch is from the hosts: 1 for those that hosts are connected to, and
+// one more for each cable from there. Adapters and routers are 0. A switch that has a few hosts,
+// and far less than the switches next to it, is no leaf: a management server or an aggregation node
+// may sit at a spine. Switches that no cable connects with hosts are 1.
 func (t *Topology) Tiers() map[ib.GUID]int {
 	tiers := make(map[ib.GUID]int, len(t.Nodes))
 	hosts := t.hostCounts()

@@ -139,7 +139,8 @@ func TestSelect(t *testing.T) {
 	}
 }
 
-// TestOpenEnds has a host that doesn't answer, in a sweep to its end and in one that is over before.
+// TestOpenEnds has a host that doesn't answer, in a sweep to its end and in one that is
+// over before.
 func TestOpenEnds(t *testing.T) {
 	for budget, silent := range map[time.Duration]bool{0: true, 30 * time.Millisecond: false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -168,7 +169,8 @@ func TestTiers(t *testing.T) {
 	if diff := gocmp.Diff(map[string]int{"leaf0": 1, "leaf1": 1, "spine0": 2}, tiers(subnet.FatTree(2, 2, 1))); diff != "" {
 		t.Errorf("Tiers of a fat tree (-want +got):\n%s", diff)
 	}
-	// A management server at the spine doesn't make it a leaf; a leaf of which all but one host are off stays one.
+	// A management server at the spine doesn't make it a leaf; a leaf of which all but one host are
+	// off stays one.
 	net := subnet.FatTree(2, 6, 1)
 	spine := net.Node("spine0")
 	spine.Ports = append(spine.Ports, subnet.Port{})

@@ -17,7 +17,8 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// reporter gives the first try of a question behind a leaf's first ports back as lost, when the sweep's own clock runs out too.
+// reporter gives the first try of a question behind a leaf's first ports back as lost, when the
+// sweep's own clock runs out too.
 type reporter struct {
 	fabric.Transport
 	after time.Duration
@@ -61,13 +62,15 @@ func (r *reporter) Receive(ctx context.Context, batch []fabric.Datagram, deadlin
 	return n, err
 }
 
-// TestLostWhenDue has the transport report losses in the moment in which the sweep gives the tries up by itself.
+// TestLostWhenDue has the transport report losses in the moment in which the sweep gives the tries
+// up by itself.
 func TestLostWhenDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := subnet.FatTree(1, 80, 0)
 		net.Delay = roundTrip
 		answers := 0
-		lie(net, func(d *fabric.Datagram) int { // of the port infos behind the losses, one in ten is lost too, which halves the window
+		lie(net, func(d *fabric.Datagram) int {
+			// of the port infos behind the losses, one in ten is lost too, which halves the window
 			if mad.Attribute(d.MAD[17]) != mad.AttributePortInfo {
 				return 1
 			}
@@ -113,7 +116,8 @@ func (k *kernelLike) Receive(ctx context.Context, batch []fabric.Datagram, deadl
 	return n, err
 }
 
-// TestSecondSweep sweeps twice through one transport, which still has requests of the first sweep open.
+// TestSecondSweep sweeps twice through one transport, which still has requests of the first
+// sweep open.
 func TestSecondSweep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := subnet.FatTree(2, 4, 1)
@@ -130,7 +134,8 @@ func TestSecondSweep(t *testing.T) {
 	})
 }
 
-// TestLateAnswersOfAnotherSweep has answers to a sweep that was stopped come into the next, which asks others in their place.
+// TestLateAnswersOfAnotherSweep has answers to a sweep that was stopped come into the next, which
+// asks others in their place.
 func TestLateAnswersOfAnotherSweep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := subnet.FatTree(1, 12, 0)
@@ -384,7 +389,8 @@ func (r *refuser) Send(batch []fabric.Datagram) (int, error) {
 	return len(batch), nil
 }
 
-// TestOneAddressRefused has the transport refuse the datagrams to one LID: that node's counters are missing, and nothing else.
+// TestOneAddressRefused has the transport refuse the datagrams to one LID: that node's counters are
+// missing, and nothing else.
 func TestOneAddressRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := subnet.FatTree(2, 4, 1)

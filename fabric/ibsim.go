@@ -35,14 +35,16 @@ func OpenIBSim(ctx context.Context, getenv func(string) string) (*IBSim, error) 
 	return &IBSim{conn: conn}, nil
 }
 
-// WantsIBSim reports whether the environment asks for the simulator instead of this machine's ports.
+// WantsIBSim reports whether the environment asks for the simulator instead of this
+// machine's ports.
 func WantsIBSim(getenv func(string) string) bool { return ibsim.Wanted(getenv) }
 
 // Node returns the name, in the simulator's net file, of the node that the transport sits at.
 func (s *IBSim) Node() string { return s.conn.Node() }
 
-// Window returns how many requests may be under way in the simulator. Its sockets queue 10 datagrams (net.unix.max_dgram_qlen) and push
-// back then, which bounds the window where answers come at once; where they take their time, more are worth it.
+// Window returns how many requests may be under way in the simulator. Its sockets queue 10
+// datagrams (net.unix.max_dgram_qlen) and push back then, which bounds the window where answers
+// come at once; where they take their time, more are worth it.
 func (s *IBSim) Window() int { return 64 }
 
 // Serve implements [Server]. The simulator hands requests only to who joined as a subnet manager
@@ -91,8 +93,8 @@ func (s *IBSim) Receive(ctx context.Context, batch []Datagram, deadline time.Tim
 	return n, err
 }
 
-// Probe asks the own port who it is, without waiting for the answer: the error says that the simulator is gone, which Receive can't tell
-// from silence. The answer comes by Receive.
+// Probe asks the own port who it is, without waiting for the answer: the error says that the
+// simulator is gone, which Receive can't tell from silence. The answer comes by Receive.
 func (s *IBSim) Probe() error {
 	d := Datagram{Address: directed()}
 	p := mad.NewDirectedSMP(mad.MethodGet, mad.AttributeNodeInfo, 0, 0, &mad.Path{})

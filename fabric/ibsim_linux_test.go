@@ -33,8 +33,8 @@ func open(t testing.TB, sim *ibsimtest.Simulator, node string) *fabric.IBSim {
 	return transport
 }
 
-// TestSameAsIbnetdiscover sweeps each recorded net and compares nodes and cables with what the C tool
-// prints, both recorded and in the same running simulator.
+// TestSameAsIbnetdiscover sweeps each recorded net and compares nodes and cables with what the C
+// tool prints, both recorded and in the same running simulator.
 func TestSameAsIbnetdiscover(t *testing.T) {
 	for name, host := range map[string]string{"ft2": "host0", "rail": "gpu000-mlx5_0", "dualsm": "host0"} {
 		t.Run(name, func(t *testing.T) {
@@ -132,7 +132,8 @@ func TestCutCable(t *testing.T) {
 
 func decimal(n int) string { return strconv.Itoa(n) }
 
-// TestRoutesAndCounters compares forwarding tables with ibroute and counters with perfquery, behind a subnet manager.
+// TestRoutesAndCounters compares forwarding tables with ibroute and counters with perfquery, behind
+// a subnet manager.
 func TestRoutesAndCounters(t *testing.T) {
 	sim := ibsimtest.Start(t, "testdata/ft2/net")
 	sim.StartSM("host31")

@@ -2,14 +2,16 @@ package fabric
 
 import "github.com/rdmakit/rdmakit/wire/mad"
 
-// Mellanox's and Bull's vendor identifiers don't decide alone: some of Mellanox's devices carry the identifier of who sold them.
+// Mellanox's and Bull's vendor identifiers don't decide alone: some of Mellanox's devices carry the
+// identifier of who sold them.
 const vendorBull = 0x119f
 
 // deviceRange is a range of device identifiers, both ends included.
 type deviceRange struct{ first, last uint16 }
 
-// fdr10Devices have mad.ExtendedPortInfo whoever sold them, and bullDevices with Bull's vendor identifier: the list of libibnetdisc
-// (ibnetdisc.c), without which an unknown device would be asked what it may never answer.
+// fdr10Devices have mad.ExtendedPortInfo whoever sold them, and bullDevices with Bull's vendor
+// identifier: the list of libibnetdisc (ibnetdisc.c), without which an unknown device would be
+// asked what it may never answer.
 func fdr10Devices() []deviceRange {
 	return []deviceRange{
 		{0x1003, 0x101b}, {0xa2d2, 0xa2d2}, // ConnectX-3 to ConnectX-6, BlueField
@@ -54,7 +56,8 @@ func (p *Port) Speed() mad.LinkSpeed {
 	return p.Info.ActiveSpeed(p.Mellanox)
 }
 
-// Rate returns the signalling rate of the link in Gb/s, all lanes together: 212.5 for 4X HDR. 0 when it is down.
+// Rate returns the signalling rate of the link in Gb/s, all lanes together: 212.5 for 4X HDR. 0
+// when it is down.
 func (p *Port) Rate() float64 { return RateOf(p.Width(), p.Speed()) }
 
 // RateOf returns the signalling rate of a link in Gb/s, all lanes together.
@@ -62,8 +65,9 @@ func RateOf(width mad.LinkWidth, speed mad.LinkSpeed) float64 {
 	return float64(width.Lanes()) * speed.GbpsPerLane()
 }
 
-// Best returns the widest width and the fastest speed that both ends of a link support and, unless supportedOnly, have enabled too. Zero
-// where an end is not known or they have none in common. iblinkinfo's remark "Could be" asks what is supported only.
+// Best returns the widest width and the fastest speed that both ends of a link support and, unless
+// supportedOnly, have enabled too. Zero where an end is not known or they have none in common.
+// iblinkinfo's remark "Could be" asks what is supported only.
 func (t *Topology) Best(l Link, supportedOnly bool) (mad.LinkWidth, mad.LinkSpeed) {
 	a, b := t.Port(l.A), t.Port(l.B)
 	if a == nil || b == nil || !a.Known || !b.Known {
@@ -89,7 +93,8 @@ func widest(set mad.LinkWidth) mad.LinkWidth {
 	return best
 }
 
-// IsDowntrained reports whether a link that is up runs narrower or slower than both its ends could and may.
+// IsDowntrained reports whether a link that is up runs narrower or slower than both its ends could
+// and may.
 func (t *Topology) IsDowntrained(l Link) bool {
 	width, speed := t.Best(l, false)
 	for _, id := range [...]PortID{l.A, l.B} {

@@ -13,8 +13,9 @@ func (s *sweep) askManager(n *nodeState, port uint16) {
 	s.agenda.add(task{n.manager, kindManager, port})
 }
 
-// askMaster asks, once nothing else is to be asked, the subnet manager whose LID the own port holds for the master's, unless its port
-// was found and asked. It reports whether there is such a question.
+// askMaster asks, once nothing else is to be asked, the subnet manager whose LID the own port
+// holds for the master's, unless its port was found and asked. It reports whether there is such
+// a question.
 func (s *sweep) askMaster() bool {
 	origin := s.topology.Port(s.topology.Origin)
 	if s.master || !s.options.SubnetManagers || origin == nil {
@@ -84,7 +85,8 @@ func (t *Topology) managerPort(lid ib.LID, guid ib.GUID) PortID {
 	return byGUID
 }
 
-// known returns what the earlier sweep saw of a node that was found by a task; nil when it may be another one.
+// known returns what the earlier sweep saw of a node that was found by a task; nil when it may be
+// another one.
 func (s *sweep) known(t task, info *mad.NodeInfo) *Node {
 	if s.options.Previous == nil {
 		return nil

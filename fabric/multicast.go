@@ -5,10 +5,12 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// maxMulticastBlocks is how many blocks the attribute's modifier can name: up to LID 0xffff (specification section 14.2.5.12).
+// maxMulticastBlocks is how many blocks the attribute's modifier can name: up to LID 0xffff
+// (specification section 14.2.5.12).
 const maxMulticastBlocks = 1 << multicastBlockBits
 
-// planMulticast has the sweep read a switch's multicast table: each block in as many positions as the switch has 16 ports.
+// planMulticast has the sweep read a switch's multicast table: each block in as many positions as
+// the switch has 16 ports.
 func (s *sweep) planMulticast(n *nodeState) {
 	node := n.node
 	if node.Multicast != nil {
@@ -31,7 +33,8 @@ func (s *sweep) planMulticast(n *nodeState) {
 	}
 }
 
-// learnMulticast takes in a block of a multicast table. Bits of ports that the switch doesn't have are dropped.
+// learnMulticast takes in a block of a multicast table. Bits of ports that the switch doesn't have
+// are dropped.
 func (s *sweep) learnMulticast(t task, data []byte) {
 	var table mad.MFTBlock
 	table.Decode(data) //nolint:errcheck // the caller has the length

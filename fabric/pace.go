@@ -4,8 +4,9 @@ import "time"
 
 // pace decides how many questions may be under way and how long to wait for an answer.
 //
-// The window starts small, doubles each round trip until the first loss, then grows by one a round trip; a loss
-// halves it (RFC 5681 in spirit). The timeout follows the round trips and their spread (RFC 6298).
+// The window starts small, doubles each round trip until the first loss, then grows by one a round
+// trip; a loss halves it (RFC 5681 in spirit). The timeout follows the round trips and their spread
+// (RFC 6298).
 type pace struct {
 	window, threshold float64
 	limit             float64
@@ -33,7 +34,8 @@ func newPace(o Options) pace {
 // allows reports whether one more question may go out.
 func (p *pace) allows(underWay int) bool { return float64(underWay) < p.window }
 
-// answered takes in an answer. A retried question measures nothing: its answer may be to either try.
+// answered takes in an answer. A retried question measures nothing: its answer may be to
+// either try.
 func (p *pace) answered(roundTrip time.Duration, retried bool) {
 	if p.window < p.threshold {
 		p.window++
@@ -53,7 +55,8 @@ func (p *pace) answered(roundTrip time.Duration, retried bool) {
 	p.smoothed += (roundTrip - p.smoothed) / 8
 }
 
-// lost takes in a loss that tells of congestion: a node that did answer before. One burst counts once.
+// lost takes in a loss that tells of congestion: a node that did answer before. One burst
+// counts once.
 func (p *pace) lost(now time.Time) {
 	if now.Sub(p.lastCut) < p.timeout(0) {
 		return
@@ -77,7 +80,8 @@ func (p *pace) estimate() time.Duration {
 	return p.smoothed + 4*p.spread
 }
 
-// release is how long a question holds its place in the window: silence must not keep others from asking.
+// release is how long a question holds its place in the window: silence must not keep others
+// from asking.
 func (p *pace) release() time.Duration { return min(max(2*p.estimate(), leastRelease), p.max) }
 
 // timeout is how long to wait for an answer to the given try, from 0, before the next.

@@ -37,7 +37,8 @@ func (c *Client) Ping(ctx context.Context, to Address, oui mad.OUI) (server stri
 	return plain(name), roundTrip, nil
 }
 
-// plain returns printable ASCII with spaces for the rest, as mad.NodeDescription does: a server can't write to a terminal what it likes.
+// plain returns printable ASCII with spaces for the rest, as mad.NodeDescription does: a server
+// can't write to a terminal what it likes.
 func plain(text []byte) string {
 	for i, c := range text {
 		if c < 0x20 || c > 0x7e {
@@ -47,8 +48,9 @@ func plain(text []byte) string {
 	return string(text)
 }
 
-// PingAddress returns the address of queue pair 1 at the port of a GID. On Ethernet the kernel finds the way by the GID itself, and index is that
-// of the own GID in the port's table; elsewhere the subnet administration tells the LID, and a global route header leads into other subnets.
+// PingAddress returns the address of queue pair 1 at the port of a GID. On Ethernet the kernel
+// finds the way by the GID itself, and index is that of the own GID in the port's table; elsewhere
+// the subnet administration tells the LID, and a global route header leads into other subnets.
 func (c *Client) PingAddress(ctx context.Context, to ib.GID, index uint8) (Address, error) {
 	a := Address{QPN: 1, QKey: QKeyGSI, HasGRH: true, GIDIndex: index, GID: to}
 	if u, ok := c.Transport.(*UMAD); ok && u.IsEthernet() {
@@ -66,8 +68,9 @@ func (c *Client) PingAddress(ctx context.Context, to ib.GID, index uint8) (Addre
 // Server is a [Transport] that must know which unasked datagrams to deliver.
 type Server interface {
 	Transport
-	// Serve has the transport also receive datagrams of a class that nobody asked for, with these methods. It comes before the first
-	// datagram of that class is sent. The error says why the port can't have them.
+	// Serve has the transport also receive datagrams of a class that nobody asked for, with these
+	// methods. It comes before the first datagram of that class is sent. The error says why the
+	// port can't have them.
 	Serve(class mad.Class, oui mad.OUI, methods ...mad.Method) error
 }
 
@@ -95,8 +98,9 @@ type prober interface {
 // probeEvery is how often a server without requests looks whether it can have any.
 const probeEvery = 2 * time.Second
 
-// Serve answers until the context ends, and returns its cause. A requester to whom no answer can be sent, since the transport refuses its
-// address, is left without. A simulator that ended is noticed within a few seconds.
+// Serve answers until the context ends, and returns its cause. A requester to whom no answer can be
+// sent, since the transport refuses its address, is left without. A simulator that ended is noticed
+// within a few seconds.
 func (s *PingServer) Serve(ctx context.Context, t Server) error {
 	if err := t.Serve(mad.ClassPing, s.OUI, mad.MethodGet); err != nil {
 		return fmt.Errorf("serve pings: %w", err)
@@ -115,7 +119,8 @@ func (s *PingServer) Serve(ctx context.Context, t Server) error {
 			if d.Lost || !answerPing(d, s.OUI, s.Name) {
 				continue
 			}
-			// An error is that of one address, which anybody can write into a request: Receive tells when the port is gone.
+			// An error is that of one address, which anybody can write into a request: Receive
+			// tells when the port is gone.
 			sent, err := sendAll(ctx, t, d, time.Now().Add(time.Second))
 			if sent && err == nil && s.OnPing != nil {
 				s.OnPing(d.Address)

@@ -85,7 +85,8 @@ func (t task) modifier() uint32 {
 	return 0
 }
 
-// multicastBlockBits is how many bits of a task's arg number a block of the multicast table; its position stands above.
+// multicastBlockBits is how many bits of a task's arg number a block of the multicast table; its
+// position stands above.
 const multicastBlockBits = 9
 
 func (t task) block() (block uint16, position uint8) {
@@ -135,7 +136,8 @@ func (t task) what() string {
 	}
 }
 
-// path returns the directed route to whom the question is for; false beyond the longest there is. A question by LID doesn't use it.
+// path returns the directed route to whom the question is for; false beyond the longest there is. A
+// question by LID doesn't use it.
 func (t task) path() (mad.Path, bool) {
 	switch {
 	case t.owner == nil:
@@ -166,8 +168,8 @@ type question struct {
 	alarm      time.Time // the one of its alarms that counts
 }
 
-// Transaction IDs: the try in 4 bits, the slot in 12, the slot's generation in 16. Each try has its own ID, so that a
-// kernel which matches answers with requests keeps all of them open.
+// Transaction IDs: the try in 4 bits, the slot in 12, the slot's generation in 16. Each try has its
+// own ID, so that a kernel which matches answers with requests keeps all of them open.
 const (
 	tidTryBits  = 4
 	tidSlotBits = 12
@@ -177,8 +179,8 @@ func (q *question) tid(try int) uint64 {
 	return uint64(q.generation)<<(tidTryBits+tidSlotBits) | uint64(q.slot)<<tidTryBits | uint64(try)
 }
 
-// firstGeneration is another for each sweep, or nearly: answers to an earlier one through the same transport, and what a kernel still holds
-// open of it, are not to be taken for this one's.
+// firstGeneration is another for each sweep, or nearly: answers to an earlier one through the same
+// transport, and what a kernel still holds open of it, are not to be taken for this one's.
 func firstGeneration(now time.Time) uint16 { return uint16(now.UnixNano() >> 12) }
 
 // write makes the datagram of the next try.
@@ -251,7 +253,8 @@ func (t *table) find(tid uint32) (*question, int) {
 	return q, try
 }
 
-// wakeAt has due return the question then, if it is still live; an alarm that was set before no longer counts.
+// wakeAt has due return the question then, if it is still live; an alarm that was set before no
+// longer counts.
 func (t *table) wakeAt(q *question, when time.Time) {
 	q.alarm = when
 	heap.Push(&t.alarm, alarm{when, q.slot, q.generation})

@@ -10,24 +10,26 @@ type nodeState struct {
 	misses   int  // questions given up since its last answer
 	silent   bool // given up as a whole
 
-	// performance is the node's other agent: it may be silent by itself, since it is reached by LID. nil: not asked yet.
+	// performance is the node's other agent: it may be silent by itself, since it is reached by
+	// LID. nil: not asked yet.
 	performance *nodeState
-	// waiting are the ports whose counters are asked for once the agent has told what it can do; nil from then on.
+	// waiting are the ports whose counters are asked for once the agent has told what it can do;
+	// nil from then on.
 	waiting []uint16
 	told    bool
-	// manager is the subnet manager's side of the node, and vendor the one with the vendor's own attributes: they may be silent by
-	// themselves too.
+	// manager is the subnet manager's side of the node, and vendor the one with the vendor's own
+	// attributes: they may be silent by themselves too.
 	manager, vendor *nodeState
 	// known is what an earlier sweep saw of the node; nil when it may be another, or none is given.
 	known *Node
 }
 
-// silentAfter is how many questions in a row a node leaves unanswered, retries included, before it is asked
-// nothing more.
+// silentAfter is how many questions in a row a node leaves unanswered, retries included, before it
+// is asked nothing more.
 const silentAfter = 2
 
-// agenda is what is still to be asked. Nodes to find come first: that shows early which cables are known from
-// their other end. Then the known nodes take turns.
+// agenda is what is still to be asked. Nodes to find come first: that shows early which cables are
+// known from their other end. Then the known nodes take turns.
 type agenda struct {
 	perNode int
 	explore fifo[task]

@@ -9,16 +9,19 @@ import (
 
 // Reading is one counter of a port as it was read.
 type Reading struct {
-	// Name is that of the specification (section 16.1.3.5), as infiniband-diags writes it: SymbolErrorCounter.
+	// Name is that of the specification (section 16.1.3.5), as infiniband-diags writes
+	// it: SymbolErrorCounter.
 	Name  string
 	Value uint64
 	// Bits is the counter's width: 4 to 64. Below 64 it stops at its highest value.
 	Bits int
-	// IsError tells counters of what went wrong from those of traffic and of waiting for credits (PortXmitWait).
+	// IsError tells counters of what went wrong from those of traffic and of waiting for
+	// credits (PortXmitWait).
 	IsError bool
 }
 
-// Saturated reports whether the counter stands at its end: it counts nothing more until it is reset.
+// Saturated reports whether the counter stands at its end: it counts nothing more until it
+// is reset.
 func (r Reading) Saturated() bool { return r.plain().Saturated() }
 
 func (r Reading) plain() counters.Reading { return counters.Reading{Value: r.Value, Bits: r.Bits} }
@@ -108,11 +111,12 @@ func Changes(before, after []Reading, elapsed time.Duration) []Change {
 	return list
 }
 
-// Thresholds are the values above which a counter, by its name, is a fault. Counters without one are not judged.
+// Thresholds are the values above which a counter, by its name, is a fault. Counters without one
+// are not judged.
 type Thresholds map[string]uint64
 
-// DefaultThresholds judges each error counter that isn't 0, as infiniband-diags does without a file, and leaves alone
-// PortXmitWait, which tells of congestion and not of faults.
+// DefaultThresholds judges each error counter that isn't 0, as infiniband-diags does without a
+// file, and leaves alone PortXmitWait, which tells of congestion and not of faults.
 func DefaultThresholds() Thresholds {
 	t := Thresholds{}
 	for _, c := range counters.PortCounters() {

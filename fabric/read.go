@@ -10,8 +10,8 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// What a saved topology may have at most. A subnet has fewer than 49,152 LIDs. With the sizes of the elements, a hostile file takes memory
-// in proportion to its own size only.
+// What a saved topology may have at most. A subnet has fewer than 49,152 LIDs. With the sizes of
+// the elements, a hostile file takes memory in proportion to its own size only.
 const (
 	maxSavedNodes = 1 << 16
 	maxSavedPorts = 1 << 21
@@ -313,7 +313,8 @@ func portFromDocument(n *Node, d *PortDocument) error {
 	return nil
 }
 
-// checkCables refuses ends that lead nowhere or don't lead back, and lists that name ports which aren't there.
+// checkCables refuses ends that lead nowhere or don't lead back, and lists that name ports which
+// aren't there.
 func (in *reader) checkCables() error {
 	t := in.topology
 	for _, n := range t.Nodes {

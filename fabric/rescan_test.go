@@ -14,7 +14,8 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// sameFabric compares what two sweeps saw, not what they cost, nor in which order the window let them find it. Counts of packets go on.
+// sameFabric compares what two sweeps saw, not what they cost, nor in which order the window let
+// them find it. Counts of packets go on.
 func sameFabric(t testing.TB, what string, want, got *fabric.Topology) {
 	t.Helper()
 	options := append(
@@ -43,7 +44,8 @@ func reread(t testing.TB, topology *fabric.Topology) *fabric.Topology {
 	return read
 }
 
-// TestRescan changes a subnet and compares a re-scan with a full sweep, in what they see and in what they cost.
+// TestRescan changes a subnet and compares a re-scan with a full sweep, in what they see and in
+// what they cost.
 func TestRescan(t *testing.T) {
 	const leaves, hosts, spines = 4, 8, 2
 	for _, test := range []struct {
@@ -108,7 +110,8 @@ func TestRescan(t *testing.T) {
 	}
 }
 
-// TestRescanKeepsDescriptions has the one thing that a re-scan may have from then: a description that changed in place.
+// TestRescanKeepsDescriptions has the one thing that a re-scan may have from then: a description
+// that changed in place.
 func TestRescanKeepsDescriptions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := subnet.FatTree(2, 2, 1)

@@ -15,15 +15,15 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// IsSaved reports whether a file whose first bytes are head begins as [Topology.WriteJSON] and the JSON of a [Document] do,
-// whatever the white space; 256 bytes are enough.
+// IsSaved reports whether a file whose first bytes are head begins as [Topology.WriteJSON] and the
+// JSON of a [Document] do, whatever the white space; 256 bytes are enough.
 func IsSaved(head []byte) bool {
 	squeezed := strings.Join(strings.Fields(string(head)), "")
 	return strings.HasPrefix(squeezed, `{"schema":"`+Schema+`"`)
 }
 
-// WriteJSON saves the topology: one line for what concerns the whole, then one for each node. Equal topologies give equal bytes.
-// The memory needed is that of one node.
+// WriteJSON saves the topology: one line for what concerns the whole, then one for each node. Equal
+// topologies give equal bytes. The memory needed is that of one node.
 func (t *Topology) WriteJSON(w io.Writer) error {
 	head, err := json.Marshal(t.documentHead())
 	if err != nil {

@@ -56,7 +56,8 @@ func save(t testing.TB, topology *fabric.Topology) []byte {
 	return b.Bytes()
 }
 
-// checkRoundTrip fails unless the topology comes back as it was saved, and is saved again in the same bytes.
+// checkRoundTrip fails unless the topology comes back as it was saved, and is saved again in the
+// same bytes.
 func checkRoundTrip(t testing.TB, topology *fabric.Topology) {
 	t.Helper()
 	saved := save(t, topology)

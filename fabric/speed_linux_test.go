@@ -19,7 +19,8 @@ func largeNets(t testing.TB) map[string]*ibsimtest.Net {
 	return map[string]*ibsimtest.Net{"1k": ibsimtest.FatTree2(32, 32, 32), "10k": large}
 }
 
-// BenchmarkSimulator sweeps large simulated subnets, and has ibnetdiscover do the same in turn: its time is reported beside ours.
+// BenchmarkSimulator sweeps large simulated subnets, and has ibnetdiscover do the same in turn: its
+// time is reported beside ours.
 func BenchmarkSimulator(b *testing.B) {
 	for name, net := range largeNets(b) {
 		b.Run(name, func(b *testing.B) {

@@ -134,8 +134,8 @@ func (s *sweep) deadline(now time.Time) time.Time {
 	return end
 }
 
-// expire looks at the questions that have waited long enough: first they give their place in the window free,
-// then they are sent again, in the end they are given up.
+// expire looks at the questions that have waited long enough: first they give their place in the
+// window free, then they are sent again, in the end they are given up.
 func (s *sweep) expire(now time.Time) {
 	for q := s.table.due(now); q != nil; q = s.table.due(now) {
 		patience := q.last.Add(s.pace.timeout(q.tries - 1))
@@ -161,7 +161,8 @@ func (s *sweep) expire(now time.Time) {
 	}
 }
 
-// again has a question sent once more, as soon as the window allows; once, whoever noticed the loss first.
+// again has a question sent once more, as soon as the window allows; once, whoever noticed the
+// loss first.
 func (s *sweep) again(q *question) {
 	if !q.waits {
 		q.waits = true
@@ -255,7 +256,8 @@ func (s *sweep) flush() error {
 	return err
 }
 
-// refusedBySender gives up the question that the transport can't send, as to an address that leads nowhere.
+// refusedBySender gives up the question that the transport can't send, as to an address that
+// leads nowhere.
 func (s *sweep) refusedBySender(d *Datagram, err error) {
 	var h mad.Header
 	h.Decode(d.MAD[:]) //nolint:errcheck // a MAD is long enough

@@ -61,7 +61,8 @@ func TestNothingIsAskedTwice(t *testing.T) {
 		if len(topology.Nodes) != nodes || len(topology.Links()) != links || !topology.Complete || len(topology.Anomalies) > 0 {
 			t.Errorf("got %d nodes, %d links, complete %v, %v", len(topology.Nodes), len(topology.Links()), topology.Complete, topology.Anomalies)
 		}
-		// A cable between switches may be asked about from both ends while the answers are on their way.
+		// A cable between switches may be asked about from both ends while the answers are on
+		// their way.
 		if got := c.sent[smp(mad.AttributeNodeInfo)]; got < links+1 || got > links+1+8 {
 			t.Errorf("node infos sent = %d, want one a link and one for the own node, %d", got, links+1)
 		}
@@ -262,7 +263,8 @@ func (l *loser) Receive(ctx context.Context, batch []fabric.Datagram, deadline t
 	return l.Transport.Receive(ctx, batch, deadline)
 }
 
-// TestLastTryWaits has the transport report three losses at once, and the fourth try take longer than those were waited for.
+// TestLastTryWaits has the transport report three losses at once, and the fourth try take longer
+// than those were waited for.
 func TestLastTryWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := subnet.FatTree(2, 4, 1)
@@ -460,7 +462,8 @@ func BenchmarkDiscover(b *testing.B) {
 	}
 }
 
-// FuzzLyingFabric has the answers of all nodes changed at random: the sweep must end in time, and keep its promises.
+// FuzzLyingFabric has the answers of all nodes changed at random: the sweep must end in time, and
+// keep its promises.
 func FuzzLyingFabric(f *testing.F) {
 	f.Add(uint64(1), uint64(2), []byte{64 + 2, 64 + 3, 64 + 36})
 	f.Add(uint64(3), uint64(40), []byte{1, 3, 4, 16, 17, 20, 23})

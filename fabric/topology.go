@@ -18,12 +18,14 @@ type Topology struct {
 	Origin PortID
 	// Nodes are in the order in which they were found, the own node first.
 	Nodes []*Node
-	// Unreached lists what stayed without answer; Complete is false too when the sweep was cut short.
+	// Unreached lists what stayed without answer; Complete is false too when the sweep was
+	// cut short.
 	Unreached []Unreached
 	Complete  bool
 	// Anomalies lists what contradicts itself, at most Options.MaxAnomalies; Stats counts the rest.
 	Anomalies []Anomaly
-	// SubnetManagers, when Options.SubnetManagers asked for them, are in the order of their ports' nodes.
+	// SubnetManagers, when Options.SubnetManagers asked for them, are in the order of their
+	// ports' nodes.
 	SubnetManagers []SubnetManager
 	Stats          Stats
 
@@ -48,11 +50,11 @@ type Node struct {
 	Path mad.Path
 	// Ports are by number: 0 to Info.NumPorts, where 0 exists on a switch only.
 	Ports []Port
-	// Routes, of a switch when Options.Routes asked for them, is the linear forwarding table: the port for
-	// each LID, mad.LFTPortNone where there is none.
+	// Routes, of a switch when Options.Routes asked for them, is the linear forwarding table: the
+	// port for each LID, mad.LFTPortNone where there is none.
 	Routes []uint8
-	// Multicast, of a switch when Options.Multicast asked for it, is the multicast forwarding table: the ports of each
-	// multicast LID that has any.
+	// Multicast, of a switch when Options.Multicast asked for it, is the multicast forwarding
+	// table: the ports of each multicast LID that has any.
 	Multicast map[ib.LID]PortSet
 	// Performance, when Options.Counters asked for it, is what the node's performance agent can do.
 	Performance *mad.ClassPortInfo
@@ -65,15 +67,16 @@ type Port struct {
 	Known bool
 	GUID  ib.GUID // of a switch, all ports have that of port 0
 	Info  mad.PortInfo
-	// Mellanox tells FDR10 from QDR: asked for where the link is up at QDR and the device is known to have it, as libibnetdisc does.
-	// nil elsewhere.
+	// Mellanox tells FDR10 from QDR: asked for where the link is up at QDR and the device is known
+	// to have it, as libibnetdisc does. nil elsewhere.
 	Mellanox *mad.ExtendedPortInfo
 	// Peer is the other end of the cable; zero when there is none, or it did not answer.
 	Peer PortID
 	// Path leads to an adapter's port; of a switch's ports, that of the node does.
 	Path mad.Path
-	// Counters and Extended are the port's, when Options.Counters asked for them and the port is active. Extended is nil where the
-	// agent has none, and Counters where Extended has all that it would say (mad.PerformanceAdditionalExtended).
+	// Counters and Extended are the port's, when Options.Counters asked for them and the port is
+	// active. Extended is nil where the agent has none, and Counters where Extended has all that it
+	// would say (mad.PerformanceAdditionalExtended).
 	Counters *mad.PortCounters
 	Extended *mad.PortCountersExtended
 }
@@ -92,7 +95,8 @@ func (n *Node) GUID() ib.GUID { return n.Info.NodeGUID }
 // IsSwitch reports whether the node forwards packets within the subnet.
 func (n *Node) IsSwitch() bool { return n.Info.NodeType == mad.NodeTypeSwitch }
 
-// LID returns the base LID of a port: of a switch that of port 0, whichever is asked for; 0 when unknown.
+// LID returns the base LID of a port: of a switch that of port 0, whichever is asked for; 0
+// when unknown.
 func (n *Node) LID(port uint8) ib.LID {
 	if n.IsSwitch() {
 		port = 0
@@ -176,8 +180,8 @@ func (s PortSet) Ports() []uint8 {
 
 // Unreached is a question of the sweep that stayed without an answer.
 type Unreached struct {
-	// Node and Port tell where the silence begins: a port behind which nobody answered, or the node that
-	// answered before and then did not (Port 0 then, and What says what it was asked).
+	// Node and Port tell where the silence begins: a port behind which nobody answered, or the node
+	// that answered before and then did not (Port 0 then, and What says what it was asked).
 	Node   ib.GUID
 	Port   uint8
 	Path   mad.Path // to whom the question went
@@ -220,10 +224,11 @@ func (a Anomaly) String() string { return fmt.Sprintf("%s at %s: %s", a.Kind, a.
 
 // Stats counts what a sweep cost.
 type Stats struct {
-	Sent      int `json:"sent"`      // MADs, retries included
-	Answers   int `json:"answers"`   // that belonged to a question
-	Retries   int `json:"retries"`   // questions sent again
-	Late      int `json:"late"`      // answers, and reports of loss, that came when the sweep had given up or asked again
+	Sent    int `json:"sent"`    // MADs, retries included
+	Answers int `json:"answers"` // that belonged to a question
+	Retries int `json:"retries"` // questions sent again
+	// answers, and reports of loss, that came when the sweep had given up or asked again
+	Late      int `json:"late"`
 	Foreign   int `json:"foreign"`   // datagrams that answered nothing
 	Anomalies int `json:"anomalies"` // all, listed or not
 	Unreached int `json:"unreached"` // all, listed or not

@@ -24,7 +24,8 @@ const (
 // Hop is a node on a trace.
 type Hop struct {
 	Node ib.GUID // GUID of the node
-	// In and Out are the ports by which the packet comes and goes on. In is 0 at the source and Out at the destination.
+	// In and Out are the ports by which the packet comes and goes on. In is 0 at the source and Out
+	// at the destination.
 	In, Out uint8
 }
 
@@ -56,7 +57,8 @@ func RoutesRead(sw *Node, lid ib.LID) (uint8, error) {
 	return sw.Routes[lid], nil
 }
 
-// RouteLookup returns a lookup that asks switches for the blocks of their forwarding tables that a trace needs, each once.
+// RouteLookup returns a lookup that asks switches for the blocks of their forwarding tables that a
+// trace needs, each once.
 func (c *Client) RouteLookup(ctx context.Context) RouteLookup {
 	type key struct {
 		node  ib.GUID

@@ -42,7 +42,8 @@ func traceHops(t *fabric.Topology, tr fabric.Trace) []string {
 	return hops
 }
 
-// TestTraceAgainstIbtracert holds both ways of looking routes up to the C tool, between hosts and switches of three nets.
+// TestTraceAgainstIbtracert holds both ways of looking routes up to the C tool, between hosts and
+// switches of three nets.
 func TestTraceAgainstIbtracert(t *testing.T) {
 	for net, sm := range map[string]string{"ft2": "host31", "dualsm": "host0", "rail": "gpu000-mlx5_0"} {
 		t.Run(net, func(t *testing.T) {

@@ -13,27 +13,32 @@ import (
 // uses it at a time; Close may come from another.
 type Transport interface {
 	// Send hands over datagrams without waiting, and returns how many were taken: fewer than all is
-	// back-pressure and no error. An error that matches ErrRefused concerns the first that was not taken, and others may go. The batch
-	// is the caller's again at once.
+	// back-pressure and no error. An error that matches ErrRefused concerns the first that was not
+	// taken, and others may go. The batch is the caller's again at once.
 	Send(batch []Datagram) (n int, err error)
-	// Receive waits for the first datagram until the deadline, fills the batch with what else is there, and
-	// returns the count: 0 and no error at the deadline. It returns the context's cause once that ends.
+	// Receive waits for the first datagram until the deadline, fills the batch with what else is
+	// there, and returns the count: 0 and no error at the deadline. It returns the context's cause
+	// once that ends.
 	Receive(ctx context.Context, batch []Datagram, deadline time.Time) (n int, err error)
 	// Close gives the port back and ends a Receive.
 	Close() error
 }
 
-// ErrRefused is the cause when a transport can't send one datagram, as to an address that leads nowhere, while it may send others.
+// ErrRefused is the cause when a transport can't send one datagram, as to an address that leads
+// nowhere, while it may send others.
 var ErrRefused = errors.New("can't be sent")
 
-// Datagram is one MAD with its address. MADs of 256 bytes and LIDs of 16 bits are InfiniBand's: Omni-Path has larger ones.
+// Datagram is one MAD with its address. MADs of 256 bytes and LIDs of 16 bits are InfiniBand's:
+// Omni-Path has larger ones.
 type Datagram struct {
 	// Address is the destination of a datagram to send, and the source of a received one.
 	Address Address
-	// Timeout, of a request, is how long the transport keeps it open for its answer. 0: none is expected.
-	// A transport may report the end (see Lost) or stay silent; the sweep has its own clock.
+	// Timeout, of a request, is how long the transport keeps it open for its answer. 0: none
+	// is expected. A transport may report the end (see Lost) or stay silent; the sweep has its
+	// own clock.
 	Timeout time.Duration
-	// Lost marks a request that came back since nobody answered; of its MAD, only the common header is sure.
+	// Lost marks a request that came back since nobody answered; of its MAD, only the common header
+	// is sure.
 	Lost bool
 	// MAD is the datagram; the low 32 bits of its transaction ID come back in the answer.
 	MAD [mad.Len]byte

@@ -23,13 +23,15 @@ type UMAD struct {
 	out, in [umadBatch]umad.Packet
 }
 
-// UMADOptions chooses the port. The zero value takes the first active InfiniBand port, or else the first there is.
+// UMADOptions chooses the port. The zero value takes the first active InfiniBand port, or else the
+// first there is.
 type UMADOptions struct {
 	Device string // mlx5_0; empty: any
 	Port   int    // 0: any
 }
 
-// OpenUMAD opens a port for management datagrams. The error says what was looked for, what there is, and the remedy.
+// OpenUMAD opens a port for management datagrams. The error says what was looked for, what there
+// is, and the remedy.
 func OpenUMAD(ctx context.Context, o UMADOptions) (*UMAD, error) {
 	root, err := sysfs.OpenRoot("/")
 	if err != nil {
@@ -57,10 +59,12 @@ func (u *UMAD) Device() (name string, port int) { return u.conn.Port().Device, u
 // ErrNoSubnetManagement is the cause when subnet management is asked for at a RoCE port.
 var ErrNoSubnetManagement = errors.New("no subnet management")
 
-// ErrNoLIDs is the cause when a datagram is for a LID and the port one of RoCE, which sends to GIDs only.
+// ErrNoLIDs is the cause when a datagram is for a LID and the port one of RoCE, which sends to
+// GIDs only.
 var ErrNoLIDs = errors.New("no LIDs, only GIDs")
 
-// IsEthernet reports that the port is one of RoCE: it has pings, and neither LIDs nor subnet management.
+// IsEthernet reports that the port is one of RoCE: it has pings, and neither LIDs nor
+// subnet management.
 func (u *UMAD) IsEthernet() bool { return u.conn.Port().LinkLayer == "Ethernet" }
 
 // Serve implements [Server]. oui counts for the vendor classes that name their vendor.

@@ -18,7 +18,8 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// TestManagersAsSminfo runs two subnet managers, and compares what a sweep finds with what sminfo prints of each.
+// TestManagersAsSminfo runs two subnet managers, and compares what a sweep finds with what sminfo
+// prints of each.
 func TestManagersAsSminfo(t *testing.T) {
 	sim := ibsimtest.Start(t, "testdata/dualsm/net")
 	sim.StartSM("host2", "-p", "9")
@@ -48,7 +49,8 @@ func TestManagersAsSminfo(t *testing.T) {
 	}
 }
 
-// TestRescanInSimulator changes a running subnet through the simulator's console, and compares a re-scan with a full sweep.
+// TestRescanInSimulator changes a running subnet through the simulator's console, and compares a
+// re-scan with a full sweep.
 func TestRescanInSimulator(t *testing.T) {
 	sim := ibsimtest.Start(t, "testdata/ft2/net")
 	sim.StartSM("host31")() // a manager that goes on would change the subnet between two sweeps
@@ -85,7 +87,8 @@ func TestRescanInSimulator(t *testing.T) {
 		if len(full.Nodes) != test.nodes {
 			t.Errorf("%s: %d nodes, want %d", test.console, len(full.Nodes), test.nodes)
 		}
-		// Each of the 8 cables between switches may be asked about from both ends, which the window decides.
+		// Each of the 8 cables between switches may be asked about from both ends, which the
+		// window decides.
 		if most := full.Stats.Sent - saved + 8; again.Stats.Sent > most {
 			t.Errorf("%s: re-scan of %d MADs, full sweep %d, want at most %d", test.console, again.Stats.Sent, full.Stats.Sent, most)
 		}
@@ -99,7 +102,8 @@ func TestMulticastAsIbroute(t *testing.T) {
 	sim := ibsimtest.Start(t, "testdata/ft2/net")
 	sim.StartSM("host31")
 	transport := open(t, sim, "host0")
-	// No node here joins groups, so the test writes entries: LIDs 0xc000 and 0xc03f, ports 0, 1, 17 and 64 of leaf0.
+	// No node here joins groups, so the test writes entries: LIDs 0xc000 and 0xc03f, ports 0, 1, 17
+	// and 64 of leaf0.
 	setMulticast(t, transport, 0, 0, 0, 0b11)
 	setMulticast(t, transport, 0, 1, 0, 0b10)
 	setMulticast(t, transport, 1, 4, 31, 1)
@@ -158,7 +162,8 @@ func setMulticast(t *testing.T, transport fabric.Transport, block uint16, positi
 	}
 }
 
-// TestQDR has a net of QDR links between devices that libibnetdisc asks for FDR10: the simulator does not know that attribute.
+// TestQDR has a net of QDR links between devices that libibnetdisc asks for FDR10: the simulator
+// does not know that attribute.
 func TestQDR(t *testing.T) {
 	net, err := os.ReadFile("testdata/ft2/net")
 	if err != nil {

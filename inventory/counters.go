@@ -43,11 +43,11 @@ func (c Counter) bits() int {
 // deviceCounters is the group of the counters that a driver keeps for a device.
 const deviceCounters = "device_hw_counters"
 
-// ReadCounters reads the counters of a port below root, counters first, then
-// hw_counters, then those of the whole device, each by name. Reading some of them costs a firmware command. It returns what it
-// could read plus joined errors; a port without either folder is an error.
-// Values are as the kernel prints them: port_xmit_data and port_rcv_data count
-// units of 4 bytes, hw_counters/lifespan is in milliseconds.
+// ReadCounters reads the counters of a port below root, counters first, then hw_counters, then
+// those of the whole device, each by name. Reading some of them costs a firmware command. It
+// returns what it could read plus joined errors; a port without either folder is an error. Values
+// are as the kernel prints them: port_xmit_data and port_rcv_data count units of 4 bytes,
+// hw_counters/lifespan is in milliseconds.
 func ReadCounters(ctx context.Context, root fs.FS, device string, port int) ([]Counter, error) {
 	top := sysfs.NewReader(root, ctx.Err)
 	var out []Counter

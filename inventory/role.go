@@ -176,7 +176,8 @@ func rateOf(p *Port) float64 {
 	return p.Rate.GbPerSecond
 }
 
-// linkUp reports that the rate of a port means something: a port without a link shows 1X SDR or its last rate.
+// linkUp reports that the rate of a port means something: a port without a link shows 1X SDR or its
+// last rate.
 func linkUp(p *Port) bool {
 	switch p.PhysState {
 	case PhysStateLinkUp:

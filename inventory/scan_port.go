@@ -223,7 +223,8 @@ func transport(d *Device, p *Port) Transport {
 	return t
 }
 
-// fabricOf names the subnet of an InfiniBand port by the prefix of its first GID and its subnet manager.
+// fabricOf names the subnet of an InfiniBand port by the prefix of its first GID and its
+// subnet manager.
 func fabricOf(p *Port) *Fabric {
 	if len(p.GIDs) == 0 {
 		return nil

@@ -74,7 +74,8 @@ func TestScanGolden(t *testing.T) {
 			got := summary(snap)
 			golden := filepath.Join("testdata", "golden", name+".txt")
 			if *update {
-				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil { //nolint:gosec // a test file for everyone
+				//nolint:gosec // a test file for everyone
+				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -240,7 +241,8 @@ func checkPartial(t *testing.T, err error, path string, cause error) {
 	}
 }
 
-// realName maps a class path of the tree 02_rocev2_8hca to its place, for trees are edited by real names.
+// realName maps a class path of the tree 02_rocev2_8hca to its place, for trees are edited by
+// real names.
 func realName(name string) string {
 	return strings.Replace(name, "sys/class/infiniband/mlx5_0", realDevice("mlx5_0")+"/infiniband/mlx5_0", 1)
 }

@@ -15,11 +15,12 @@ type SupportedNIC struct {
 // VendorMellanox is the PCI vendor of NVIDIA's network cards.
 const VendorMellanox = "15b3"
 
-// MaxMellanoxVFs is the most VFs that the operator's webhook admits for a PF of NVIDIA's cards, whatever sriov_totalvfs says
-// (pkg/webhook/validate.go).
+// MaxMellanoxVFs is the most VFs that the operator's webhook admits for a PF of NVIDIA's cards,
+// whatever sriov_totalvfs says (pkg/webhook/validate.go).
 const MaxMellanoxVFs = 128
 
-// SupportedNICs returns NVIDIA's cards in the operator's list. Cards of other vendors are in it as well.
+// SupportedNICs returns NVIDIA's cards in the operator's list. Cards of other vendors are in it
+// as well.
 func SupportedNICs() []SupportedNIC {
 	nic := func(pf, vf, name string) SupportedNIC {
 		return SupportedNIC{Vendor: VendorMellanox, PF: pf, VF: vf, Name: name}

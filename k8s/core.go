@@ -248,8 +248,8 @@ func (v *IntOrString) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// ValueOf returns what a pointer of these types points to, and the zero value for one that is nil: for fields where absent means the same
-// as zero.
+// ValueOf returns what a pointer of these types points to, and the zero value for one that is nil:
+// for fields where absent means the same as zero.
 func ValueOf[T any](p *T) T {
 	if p == nil {
 		var zero T

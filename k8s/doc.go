@@ -1,4 +1,5 @@
-// Package k8s holds the Kubernetes objects that SR-IOV networks are made of, as far as rdmakit reads and writes them.
+// Package k8s holds the Kubernetes objects that SR-IOV networks are made of, as far as rdmakit
+// reads and writes them.
 //
 //	policy := k8s.SriovNetworkNodePolicy{
 //		TypeMeta: k8s.TypeMeta{APIVersion: k8s.SriovVersion, Kind: k8s.KindPolicy},
@@ -12,8 +13,8 @@
 // difference counts. Field names are those of the API, and the JSON form is the API's, so that a
 // value marshals to an object that the API server takes.
 //
-// Package k8s/manifest reads objects from files and keeps their places, k8s/source tells the state of a cluster, and
-// k8s/lint judges manifests against it. None of them talks to a cluster.
+// Package k8s/manifest reads objects from files and keeps their places, k8s/source tells the state
+// of a cluster, and k8s/lint judges manifests against it. None of them talks to a cluster.
 //
 // All of it is plain data: it may be read by several goroutines, and nothing changes by itself.
 package k8s
@@ -51,8 +52,9 @@ const (
 	AnnotationResourceName = "k8s.v1.cni.cncf.io/resourceName"
 	// Of a pod: another default network.
 	AnnotationDefaultNetwork = "v1.multus-cni.io/default-network"
-	// Of a SriovNetworkNodeState: what the daemon asks for (Idle, Drain_Required, Reboot_Required), whether the node drains (Idle,
-	// Draining, DrainComplete), and whether something else than the operator drains it.
+	// Of a SriovNetworkNodeState: what the daemon asks for (Idle, Drain_Required, Reboot_Required),
+	// whether the node drains (Idle, Draining, DrainComplete), and whether something else than the
+	// operator drains it.
 	AnnotationDrainWanted = "sriovnetwork.openshift.io/desired-state"
 	// Idle, Draining, DrainComplete
 	AnnotationDrainState = "sriovnetwork.openshift.io/current-state"

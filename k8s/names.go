@@ -2,13 +2,15 @@ package k8s
 
 import "strings"
 
-// The longest names that the API server takes, in characters (RFC 1123; Kubernetes, apimachinery/pkg/util/validation).
+// The longest names that the API server takes, in characters (RFC 1123; Kubernetes,
+// apimachinery/pkg/util/validation).
 const (
 	LongestLabel     = 63  // a namespace, and a part of a name
 	LongestSubdomain = 253 // an object
 )
 
-// IsLabel reports a name of one part: lower case letters, digits and -, with a letter or digit at both ends. Its length is not judged.
+// IsLabel reports a name of one part: lower case letters, digits and -, with a letter or digit at
+// both ends. Its length is not judged.
 func IsLabel(s string) bool {
 	for i, r := range s {
 		end := i == 0 || i == len(s)-1

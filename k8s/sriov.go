@@ -1,7 +1,7 @@
 package k8s
 
-// SriovNetworkNodePolicy tells the SR-IOV operator which cards get how many VFs, and under which resource name pods ask
-// for them (sriov-network-operator, api/v1/sriovnetworknodepolicy_types.go).
+// SriovNetworkNodePolicy tells the SR-IOV operator which cards get how many VFs, and under which
+// resource name pods ask for them (sriov-network-operator, api/v1/sriovnetworknodepolicy_types.go).
 type SriovNetworkNodePolicy struct {
 	TypeMeta
 	Metadata ObjectMeta `json:"metadata"` // name and namespace
@@ -34,16 +34,16 @@ type PolicySpec struct {
 
 // What an absent priority is.
 const (
-	// UnwrittenPriority is what the operator reads where nobody wrote one: the highest, so the policy wins (the field is an int
-	// with omitempty; api/v1/sriovnetworknodepolicy_types.go).
+	// UnwrittenPriority is what the operator reads where nobody wrote one: the highest, so the
+	// policy wins (the field is an int with omitempty; api/v1/sriovnetworknodepolicy_types.go).
 	UnwrittenPriority = 0
-	// WebhookPriority is what the operator's mutating webhook writes instead: the lowest, so the policy loses
-	// (pkg/webhook/mutate.go). The webhook is off by default.
+	// WebhookPriority is what the operator's mutating webhook writes instead: the lowest, so the
+	// policy loses (pkg/webhook/mutate.go). The webhook is off by default.
 	WebhookPriority = 99
 )
 
-// EffectivePriority returns the priority that the operator reads of a policy. webhook tells that its webhook saw the policy
-// when it was applied.
+// EffectivePriority returns the priority that the operator reads of a policy. webhook tells that
+// its webhook saw the policy when it was applied.
 func (s PolicySpec) EffectivePriority(webhook bool) int {
 	switch {
 	case s.Priority != nil:
@@ -59,13 +59,14 @@ type Bridge struct {
 	OVS map[string]any `json:"ovs,omitempty"` // settings of Open vSwitch, passed on as they are
 }
 
-// NicSelector chooses PFs. Fields that are set are joined by and, the entries of a list by or; texts are compared
-// exactly, so PCI addresses are full and in lower case.
+// NicSelector chooses PFs. Fields that are set are joined by and, the entries of a list by or;
+// texts are compared exactly, so PCI addresses are full and in lower case.
 type NicSelector struct {
 	Vendor      string   `json:"vendor,omitempty"`      // four hexadecimal digits: 15b3
 	DeviceID    string   `json:"deviceID,omitempty"`    // of the PF: 1021
 	RootDevices []string `json:"rootDevices,omitempty"` // PCI addresses: 0000:3c:00.0
-	// PfNames are names or alternative names of network devices, with a range of VFs behind # if not all are meant.
+	// PfNames are names or alternative names of network devices, with a range of VFs behind # if
+	// not all are meant.
 	PfNames   []string `json:"pfNames,omitempty"`
 	NetFilter string   `json:"netFilter,omitempty"`
 }
@@ -116,7 +117,8 @@ type NetworkSpec struct {
 	LogFilePath string `json:"logFile,omitempty"` // of the CNI plugin, on the node
 }
 
-// SriovNetworkPoolConfig says of a group of nodes how many may drain at a time, and their RDMA namespace mode.
+// SriovNetworkPoolConfig says of a group of nodes how many may drain at a time, and their RDMA
+// namespace mode.
 type SriovNetworkPoolConfig struct {
 	TypeMeta
 	Metadata ObjectMeta `json:"metadata"` // name and namespace
@@ -127,9 +129,11 @@ type SriovNetworkPoolConfig struct {
 type PoolSpec struct {
 	// NodeSelector is a LabelSelector, unlike that of a policy.
 	NodeSelector *LabelSelector `json:"nodeSelector,omitempty"`
-	// MaxUnavailable is a number of nodes or a percentage ("25%"), rounded down; nil: all nodes of the pool at once. Only a
-	// node without a pool goes alone (sriov-network-operator, api/v1/helper.go, MaxUnavailable returns -1 for nil, which
-	// controllers/drain_controller_helper.go, tryDrainNode, takes as no limit; controllers/helper.go, defaultPoolConfig).
+	// MaxUnavailable is a number of nodes or a percentage ("25%"), rounded down; nil: all nodes of
+	// the pool at once. Only a node without a pool goes alone (sriov-network-operator,
+	// api/v1/helper.go, MaxUnavailable returns -1 for nil, which
+	// controllers/drain_controller_helper.go, tryDrainNode, takes as no limit;
+	// controllers/helper.go, defaultPoolConfig).
 	MaxUnavailable     *IntOrString   `json:"maxUnavailable,omitempty"`
 	RdmaMode           string         `json:"rdmaMode,omitempty"` // shared or exclusive
 	OvsHardwareOffload map[string]any `json:"ovsHardwareOffloadConfig,omitempty"`
@@ -165,7 +169,8 @@ type OperatorConfigSpec struct {
 	FeatureGates map[string]bool `json:"featureGates,omitempty"`
 }
 
-// SriovNetworkNodeState is what the operator's daemon found on a node, and what it should make of it.
+// SriovNetworkNodeState is what the operator's daemon found on a node, and what it should make
+// of it.
 type SriovNetworkNodeState struct {
 	TypeMeta
 	Metadata ObjectMeta `json:"metadata"` // the name is the node's
@@ -220,8 +225,8 @@ type NodeStateSystem struct {
 	RdmaMode string `json:"rdmaMode,omitempty"` // shared or exclusive
 }
 
-// Interface is a PF as the daemon found it. It lists network cards of supported models with a driver and a network
-// device: an InfiniBand card without ib_ipoib is absent.
+// Interface is a PF as the daemon found it. It lists network cards of supported models with a
+// driver and a network device: an InfiniBand card without ib_ipoib is absent.
 type Interface struct {
 	Name     string   `json:"name,omitempty"`     // network device: ens1f0np0
 	AltNames []string `json:"altNames,omitempty"` // alternative names of it

@@ -570,7 +570,8 @@ func TestTrees(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		snapshot, _ := inventory.Scan(context.Background(), inventory.Sources{Root: tree.FS()}) // problems are part of the snapshot
+		// problems are part of the snapshot
+		snapshot, _ := inventory.Scan(context.Background(), inventory.Sources{Root: tree.FS()})
 		plan, err := Derive(snapshot, Options{Libraries: everything})
 		if err != nil {
 			t.Errorf("Derive(%s): %v", name, err)

@@ -64,8 +64,8 @@ func format(t testing.TB, plan Plan, f TextFormat, opts FormatOptions) []byte {
 	return text
 }
 
-// systemdReader is a program that reads an environment file with systemd's own code, and drops what a service would
-// not get, as the service manager does before it starts one.
+// systemdReader is a program that reads an environment file with systemd's own code, and drops what
+// a service would not get, as the service manager does before it starts one.
 const systemdReader = `
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -184,8 +184,9 @@ func TestDockerRoundTrip(t *testing.T) {
 	}
 }
 
-// expand does what the kubelet does with the value of a container's env, here without other variables: of two dollars
-// it makes one, and $(NAME) it leaves as it is where NAME isn't known. replaced tells that it met a reference.
+// expand does what the kubelet does with the value of a container's env, here without other
+// variables: of two dollars it makes one, and $(NAME) it leaves as it is where NAME isn't known.
+// replaced tells that it met a reference.
 func expand(s string) (out string, replaced bool) {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -256,8 +257,8 @@ func TestContainerRoundTrip(t *testing.T) {
 	}
 }
 
-// configMapRead reads a ConfigMap as the API server does, and validates it as it does: this is what ValidateConfigMap
-// of Kubernetes consists of, which no module for importers has.
+// configMapRead reads a ConfigMap as the API server does, and validates it as it does: this is what
+// ValidateConfigMap of Kubernetes consists of, which no module for importers has.
 func configMapRead(t testing.TB, text []byte) corev1.ConfigMap {
 	t.Helper()
 	var c corev1.ConfigMap
@@ -330,7 +331,8 @@ func TestConfigMapNames(t *testing.T) {
 	}
 }
 
-// FuzzContainerFormats writes one value in the forms for systemd, docker and Kubernetes, and reads it back.
+// FuzzContainerFormats writes one value in the forms for systemd, docker and Kubernetes, and reads
+// it back.
 func FuzzContainerFormats(f *testing.F) {
 	for _, v := range hostileValues {
 		f.Add(v)

@@ -112,7 +112,8 @@ func checkPlan(t *testing.T, name string, snapshot inventory.Snapshot, opts Opti
 	}
 }
 
-// checkLists reads every list back as its library does: it must stand for the selected ports and nothing else.
+// checkLists reads every list back as its library does: it must stand for the selected ports and
+// nothing else.
 func checkLists(fail func(string, ...any), snapshot inventory.Snapshot, plan Plan, env map[string]string) {
 	exact := func(list string) func(string, int) bool {
 		entries := strings.Split(list, ",")

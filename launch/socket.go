@@ -143,7 +143,8 @@ func (dv *derivation) mayBootstrap(n *inventory.Netdev) bool {
 	return !slices.ContainsFunc(localNames, func(prefix string) bool { return strings.HasPrefix(n.Name, prefix) })
 }
 
-// localNames begin the names of devices that lead to containers and virtual machines of the same node.
+// localNames begin the names of devices that lead to containers and virtual machines of the
+// same node.
 var localNames = []string{
 	"docker", "virbr", "br-", "cni", "flannel", "cali", "cilium", "lxc", "veth", "tap", "vnet", "dummy", "kube-",
 }

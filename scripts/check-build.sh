@@ -26,8 +26,8 @@ expect "rdmactl-static in an empty chroot" "$version" chroot "$jail" /rdmactl-st
 expect "rdmactl-static is the static build" nodl chroot "$jail" /rdmactl-static version
 expect "rdmactl-static says what it lacks" 'without: opening libibverbs' chroot "$jail" /rdmactl-static version
 
-# With no /sys there is nothing to detect: that is a verdict with a reason (exit status 3, or 7 where
-# reading failed too), no crash.
+# With no /sys there is nothing to detect: that is a verdict with a reason (exit status 3, or 7
+# where reading failed too), no crash.
 rc=0
 out=$(chroot "$jail" /rdmactl-static detect 2>&1) || rc=$?
 case $rc in 3 | 7) ;; *) die "rdmactl-static detect in an empty chroot: exit status $rc: $out" ;; esac

@@ -66,8 +66,9 @@ const (
 
 // States of a port.
 const (
-	PortStateDown        = provider.PortStateDown        // the link is down
-	PortStateInit        = provider.PortStateInit        // the link is up, and no subnet manager has configured the port
+	PortStateDown = provider.PortStateDown // the link is down
+	// the link is up, and no subnet manager has configured the port
+	PortStateInit        = provider.PortStateInit
 	PortStateArmed       = provider.PortStateArmed       // configured, and not yet open for data
 	PortStateActive      = provider.PortStateActive      // packets pass
 	PortStateActiveDefer = provider.PortStateActiveDefer // the link failed and is being repaired

@@ -185,7 +185,8 @@ func (b bench) compare(root string) error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(b.rdmactl, "env", "-q", "--compat", "kserve", "--format", "dotenv", "--root", root) //nolint:noctx,gosec // as in timed
+	//nolint:noctx,gosec // as in timed
+	cmd := exec.Command(b.rdmactl, "env", "-q", "--compat", "kserve", "--format", "dotenv", "--root", root)
 	cmd.Env = environment()
 	out, err := cmd.Output()
 	if err != nil {

@@ -23,7 +23,8 @@ func statusOf(t *testing.T, g *guest.Guest, script string) (int, string) {
 	return res.ExitCode, string(res.Stdout) + string(res.Stderr)
 }
 
-// TestExecEnvironment compares the environment of a program behind exec with what it was before, and what env prints.
+// TestExecEnvironment compares the environment of a program behind exec with what it was before,
+// and what env prints.
 func TestExecEnvironment(t *testing.T) {
 	t.Parallel()
 	g := withRdmactl(t)
@@ -59,7 +60,8 @@ func TestExecEnvironment(t *testing.T) {
 	}
 }
 
-// TestExecAsFirstProcess runs exec as a container does: with PID 1 of a namespace, and signals sent from outside.
+// TestExecAsFirstProcess runs exec as a container does: with PID 1 of a namespace, and signals sent
+// from outside.
 func TestExecAsFirstProcess(t *testing.T) {
 	t.Parallel()
 	g := withRdmactl(t)
@@ -92,7 +94,8 @@ func TestExecAsFirstProcess(t *testing.T) {
 	}
 }
 
-// TestExecWithoutRDMA takes the devices away from a process, by a network namespace of its own, and asks what exec does.
+// TestExecWithoutRDMA takes the devices away from a process, by a network namespace of its own, and
+// asks what exec does.
 func TestExecWithoutRDMA(t *testing.T) {
 	t.Parallel()
 	g := withRdmactl(t)

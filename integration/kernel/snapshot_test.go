@@ -49,8 +49,8 @@ func withFrom(args, file string) string {
 // rdmactlShared is a copy that users other than root can run.
 const rdmactlShared = "/tmp/rdmactl"
 
-// TestBundleReplaysGuest records the guest as root and as nobody, in several states, and compares every read-only
-// command on the guest and on the bundle.
+// TestBundleReplaysGuest records the guest as root and as nobody, in several states, and compares
+// every read-only command on the guest and on the bundle.
 func TestBundleReplaysGuest(t *testing.T) {
 	g := withRdmactl(t)
 	g.Exclusive(t)
@@ -94,7 +94,8 @@ func TestBundleReplaysGuest(t *testing.T) {
 	}
 }
 
-// TestSnapshotOnlyReads compares modules, files, settings, links and addresses of the guest before and after.
+// TestSnapshotOnlyReads compares modules, files, settings, links and addresses of the guest before
+// and after.
 func TestSnapshotOnlyReads(t *testing.T) {
 	g := withRdmactl(t)
 	g.Exclusive(t)
@@ -112,8 +113,8 @@ func TestSnapshotOnlyReads(t *testing.T) {
 	}
 }
 
-// TestSnapshotWhileDevicesComeAndGo records while devices are unplugged: every bundle must open, and its own findings
-// must be what commands say of it.
+// TestSnapshotWhileDevicesComeAndGo records while devices are unplugged: every bundle must open,
+// and its own findings must be what commands say of it.
 func TestSnapshotWhileDevicesComeAndGo(t *testing.T) {
 	g := withRdmactl(t)
 	g.Exclusive(t)

@@ -8,13 +8,14 @@ import (
 	"testing"
 )
 
-// TestUMADPing has rdmactl ping itself, from one process to another, through the kernel's user MAD device of rxe0: agents, P_Key layout,
-// global route header, time-outs.
+// TestUMADPing has rdmactl ping itself, from one process to another, through the kernel's user MAD
+// device of rxe0: agents, P_Key layout, global route header, time-outs.
 func TestUMADPing(t *testing.T) {
 	t.Parallel()
 	g := withRdmactl(t)
 	g.Steady(t)
-	// An IPv6 GID: with the IPv4 one, Linux 6.1 receives the answer (rcvd_pkts counts it) but doesn't match it with the request.
+	// An IPv6 GID: with the IPv4 one, Linux 6.1 receives the answer (rcvd_pkts counts it) but
+	// doesn't match it with the request.
 	gid := strings.TrimSpace(output(t, g, "cat /sys/class/infiniband/rxe0/ports/1/gids/0"))
 	const serve = rdmactl + " fabric ping --server -C rxe0 2>/tmp/pings & server=$!\n"
 	const stop = "; kill -TERM $server; wait $server; cat /tmp/pings >&2"
@@ -50,7 +51,8 @@ func TestUMADRefusals(t *testing.T) {
 		}
 	}
 	for _, applet := range []string{"ibhosts", "sminfo", "ibnetdiscover", "perfquery", "ibping -c 1 1"} {
-		// The number of the process in ibwarn differs, and only the C program's standard error has such lines.
+		// The number of the process in ibwarn differs, and only the C program's standard error has
+		// such lines.
 		theirs := output(t, g, applet+" 2>/dev/null; echo code $?")
 		got := output(t, g, rdmactl+" "+applet+" 2>/tmp/why; echo code $?")
 		why := output(t, g, "cat /tmp/why")

@@ -193,10 +193,12 @@ func isKubernetesAPI(p string) bool {
 	return under(p, "k8s.io/api", apiextensions, "k8s.io/apimachinery", "k8s.io/klog", "k8s.io/kube-openapi", "k8s.io/utils", "sigs.k8s.io/structured-merge-diff")
 }
 
-// apiextensions is the module of custom resources: an API server, of which tests may use the part that isSchemaCode means.
+// apiextensions is the module of custom resources: an API server, of which tests may use the part
+// that isSchemaCode means.
 const apiextensions = "k8s.io/apiextensions-apiserver"
 
-// isSchemaCode means the types of CRDs and what judges objects by their schemas, which reach neither client-go nor a server.
+// isSchemaCode means the types of CRDs and what judges objects by their schemas, which reach
+// neither client-go nor a server.
 func isSchemaCode(p string) bool {
 	return under(p, apiextensions+"/pkg/apis/apiextensions", apiextensions+"/pkg/apiserver/schema")
 }

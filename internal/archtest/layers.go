@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// A wing is a part of the tree whose packages are alike: what it may import is said once for all of them, so that a
-// new package needs no new rule. docs/architecture.md says what each is for.
+// A wing is a part of the tree whose packages are alike: what it may import is said once for all of
+// them, so that a new package needs no new rule. docs/architecture.md says what each is for.
 type wing struct {
 	// dir is the wing's folder; its packages may import each other.
 	dir string
@@ -17,7 +17,8 @@ type wing struct {
 	reason  string
 }
 
-// wings are the parts that say what they import. What stands in none of them is held by layers alone.
+// wings are the parts that say what they import. What stands in none of them is held by
+// layers alone.
 func wings() []wing {
 	return []wing{
 		{"wire", nil, "wire imports the standard library and wire only"},
@@ -116,8 +117,8 @@ func features() []string {
 
 func isEdge(dir string) bool { return under(dir, "internal/edge") }
 
-// isCommandGroup reports whether dir belongs to a group of commands. What stands beside the groups serves all of
-// them: settings, the table, what tests and the reference need.
+// isCommandGroup reports whether dir belongs to a group of commands. What stands beside the groups
+// serves all of them: settings, the table, what tests and the reference need.
 func isCommandGroup(dir string) bool {
 	return strings.HasPrefix(dir, "internal/cli/") && !under(dir, "internal/cli/config", "internal/cli/commands",
 		"internal/cli/clitest", "internal/cli/gendocs")

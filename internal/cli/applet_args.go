@@ -16,8 +16,8 @@ func (app *App) SetArgs(root *cobra.Command, args []string) {
 	root.SetArgs(append([]string{}, appletArgs(root, args)...)) // never nil: cobra would read os.Args instead
 }
 
-// appletArgs puts "--" behind the name of an applet, so that what follows it stays the applet's own: -v of ibv_devinfo
-// is not that of rdmactl. Flags of rdmactl stand before the name.
+// appletArgs puts "--" behind the name of an applet, so that what follows it stays the applet's
+// own: -v of ibv_devinfo is not that of rdmactl. Flags of rdmactl stand before the name.
 func appletArgs(root *cobra.Command, args []string) []string {
 	at := firstWord(root, args)
 	if at < 0 {
@@ -30,8 +30,8 @@ func appletArgs(root *cobra.Command, args []string) []string {
 	return slices.Insert(slices.Clone(args), at+1, "--")
 }
 
-// firstWord finds the first argument that is neither a flag nor the value of one; -1 without, or behind a flag that
-// no applet has.
+// firstWord finds the first argument that is neither a flag nor the value of one; -1 without, or
+// behind a flag that no applet has.
 func firstWord(root *cobra.Command, args []string) int {
 	known := pflag.NewFlagSet("", pflag.ContinueOnError)
 	known.AddFlagSet(root.PersistentFlags())

@@ -18,8 +18,8 @@ type arity struct {
 	any   bool // the last may be repeated
 }
 
-// usageArity reads "show DEVICE", "validate [FILE]", "exec -- CMD...", "completion bash|zsh". The usage line is what the user
-// reads, so it is what the arguments are checked against.
+// usageArity reads "show DEVICE", "validate [FILE]", "exec -- CMD...", "completion bash|zsh". The
+// usage line is what the user reads, so it is what the arguments are checked against.
 func usageArity(use string) arity {
 	var a arity
 	for _, word := range strings.Fields(use)[1:] {

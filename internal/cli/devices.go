@@ -11,8 +11,8 @@ import (
 	"github.com/rdmakit/rdmakit/verbs/provider/builtin"
 )
 
-// OpenVerbs opens a device that moves data: an engine in user space. Devices of the kernel need libibverbs's data
-// path, which this version does not have.
+// OpenVerbs opens a device that moves data: an engine in user space. Devices of the kernel need
+// libibverbs's data path, which this version does not have.
 func OpenVerbs(ctx context.Context, name string) (*verbs.Device, error) {
 	if strings.Contains(name, "@") {
 		return verbs.Open(ctx, name, builtin.All()...)

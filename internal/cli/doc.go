@@ -1,7 +1,9 @@
-// Package cli holds the commands of rdmactl, one file a command, and what they share: the table of commands
-// (commands.go), the run of a command and its global flags (globals.go), exit codes and error messages (exit.go).
+// Package cli holds the commands of rdmactl, one file a command, and what they share: the table of
+// commands (commands.go), the run of a command and its global flags (globals.go), exit codes and
+// error messages (exit.go).
 //
-// A command is a function that takes the App and returns a cobra command; a line in the table makes it known.
+// A command is a function that takes the App and returns a cobra command; a line in the table makes
+// it known.
 //
 //	func newPortsCommand(app *App) *cobra.Command {
 //		var source SourceFlags
@@ -24,11 +26,11 @@
 //		return cmd
 //	}
 //
-// A test demands of every command: a summary, an example that parses, help for every flag, and a script of its
-// name in testdata/script. docs/cli and docs/man are generated from the commands.
+// A test demands of every command: a summary, an example that parses, help for every flag, and a
+// script of its name in testdata/script. docs/cli and docs/man are generated from the commands.
 //
-// Commands print through App.Out, log through App.Log, and read the environment through App; they keep no state
-// outside of their own variables, so that tests run many at a time in one process.
+// Commands print through App.Out, log through App.Log, and read the environment through App; they
+// keep no state outside of their own variables, so that tests run many at a time in one process.
 package cli
 
 //go:generate go run ./gendocs ../../docs

@@ -36,7 +36,8 @@ const (
 	exitSignal     = 128 // plus the number of the signal
 )
 
-// ExitCodes describes the codes for help and reference, indented so that Markdown keeps the lines apart.
+// ExitCodes describes the codes for help and reference, indented so that Markdown keeps the
+// lines apart.
 func ExitCodes() string {
 	return `    0   all is well
     1   a check failed or a fault was found; also errors without a code of their own
@@ -49,8 +50,8 @@ func ExitCodes() string {
     10  changes are pending`
 }
 
-// ExitError is an error with the exit code that it means. Without Err the run ends with the code and says nothing
-// more, because the command has printed what there is to know.
+// ExitError is an error with the exit code that it means. Without Err the run ends with the code
+// and says nothing more, because the command has printed what there is to know.
 type ExitError struct {
 	Code int
 	Err  error
@@ -75,7 +76,8 @@ func Exitf(code int, format string, args ...any) error {
 // ExitSilently ends the run with code and no message.
 func ExitSilently(code int) error { return &ExitError{Code: code} }
 
-// hintError adds hints to an error. Any error of any package may have hints: a method Hints() []string is all it takes.
+// hintError adds hints to an error. Any error of any package may have hints: a method Hints()
+// []string is all it takes.
 type hintError struct {
 	error
 	hints []string
@@ -84,7 +86,8 @@ type hintError struct {
 func (e *hintError) Unwrap() error   { return e.error }
 func (e *hintError) Hints() []string { return e.hints }
 
-// WithHints returns err with lines that tell what to do next; they are printed as "hint: …" below the message.
+// WithHints returns err with lines that tell what to do next; they are printed as "hint: …" below
+// the message.
 func WithHints(err error, hints ...string) error {
 	if len(hints) == 0 {
 		return err
@@ -113,10 +116,12 @@ func (e *SignalError) Error() string {
 	return "ended by signal: " + e.Signal.String()
 }
 
-// ExitCode is for programs with exit codes of their own that end of a signal as every program does: see classic.Main.
+// ExitCode is for programs with exit codes of their own that end of a signal as every program does:
+// see classic.Main.
 func (e *SignalError) ExitCode() int { return ExitCode(e) }
 
-// ExitCode returns the exit code that err means: that of the first ExitError in it, or else by its cause.
+// ExitCode returns the exit code that err means: that of the first ExitError in it, or else by
+// its cause.
 func ExitCode(err error) int {
 	var exit *ExitError
 	var signal *SignalError
@@ -151,7 +156,8 @@ func unreachable(err error) bool {
 		errors.Is(err, syscall.ENETUNREACH) || errors.As(err, &dns) && !dns.IsTimeout
 }
 
-// ConfigExitCode is that of an error in the configuration: a wrong use, unless the file may not be read.
+// ConfigExitCode is that of an error in the configuration: a wrong use, unless the file may not
+// be read.
 func ConfigExitCode(err error) int {
 	if errors.Is(err, fs.ErrPermission) {
 		return ExitPermission
@@ -165,7 +171,8 @@ func UsageError(cmd *cobra.Command, err error) error {
 	return &ExitError{Code: ExitUsage, Err: WithHints(err, hint)}
 }
 
-// flagError turns what the flag parser says into a usage error, with a proposal for a misspelt flag.
+// flagError turns what the flag parser says into a usage error, with a proposal for a
+// misspelt flag.
 func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) && len(unknown.GetSpecifiedName()) > 1 {
@@ -182,7 +189,8 @@ func flagError(cmd *cobra.Command, err error) error {
 	return UsageError(cmd, err)
 }
 
-// report prints err the way rdmactl prints errors and returns the exit code. path is the command without "rdmactl".
+// report prints err the way rdmactl prints errors and returns the exit code. path is the command
+// without "rdmactl".
 //
 //	rdmactl: show: no device "mlx5_9"
 //	hint: rdmactl detect lists the devices
@@ -212,8 +220,8 @@ func ErrorLines(prefix string, err error) string {
 	return text.String()
 }
 
-// Hints collects the hints in err and its causes, each once, the innermost first: what is wrong comes before where
-// to read on.
+// Hints collects the hints in err and its causes, each once, the innermost first: what is wrong
+// comes before where to read on.
 func Hints(err error) []string {
 	var all []string
 	seen := make(map[string]bool)

@@ -19,13 +19,14 @@ const (
 	annotationSetting = "rdmakit-setting" // flag: gives the setting of its name
 )
 
-// SourceFlags choose the node that a command reads: the machine it runs on by default, another root directory, or a
-// recorded bundle.
+// SourceFlags choose the node that a command reads: the machine it runs on by default, another root
+// directory, or a recorded bundle.
 type SourceFlags struct {
-	// Root is the value of --root. Prefer App.Config.Root, which also knows RDMAKIT_ROOT and the file.
+	// Root is the value of --root. Prefer App.Config.Root, which also knows RDMAKIT_ROOT and
+	// the file.
 	Root string
-	// From is the value of --from: a bundle made by rdmactl snapshot. It excludes --root and beats the other
-	// sources of that setting.
+	// From is the value of --from: a bundle made by rdmactl snapshot. It excludes --root and beats
+	// the other sources of that setting.
 	From string
 }
 
@@ -39,16 +40,16 @@ func (s *SourceFlags) AddTo(cmd *cobra.Command) {
 	_ = cmd.MarkFlagDirname("root")
 }
 
-// AddSettings adds to cmd the flags of the settings with these keys; their values, from whatever source, stand in
-// App.Config. Help and allowed values come from the table in config.
+// AddSettings adds to cmd the flags of the settings with these keys; their values, from whatever
+// source, stand in App.Config. Help and allowed values come from the table in config.
 func AddSettings(cmd *cobra.Command, keys ...string) {
 	for _, key := range keys {
 		AddSetting(cmd, cmd.Flags(), key, "")
 	}
 }
 
-// SetFormats restricts or widens what -o of cmd may be; the first is the default. A command prints formats other than
-// the usual four itself, through App.Out.Raw.
+// SetFormats restricts or widens what -o of cmd may be; the first is the default. A command prints
+// formats other than the usual four itself, through App.Out.Raw.
 func SetFormats(cmd *cobra.Command, formats ...output.Format) {
 	if cmd.Annotations == nil {
 		cmd.Annotations = make(map[string]string)
@@ -67,7 +68,8 @@ func commandFormats(cmd *cobra.Command) []string {
 	return strings.Split(output.JoinFormats(output.Formats(), ","), ",")
 }
 
-// SettingValue is the value of a flag that gives a setting; config checks it, so that all sources are checked alike.
+// SettingValue is the value of a flag that gives a setting; config checks it, so that all sources
+// are checked alike.
 type SettingValue struct {
 	text, kind string
 }
@@ -117,7 +119,8 @@ func settingFlag(cmd *cobra.Command, key string) (string, bool) {
 	return f.Value.String(), true
 }
 
-// checkFlagGroups is what cobra does after the hook that calls it, but in time to tell a wrong use from a failure.
+// checkFlagGroups is what cobra does after the hook that calls it, but in time to tell a wrong use
+// from a failure.
 func checkFlagGroups(cmd *cobra.Command) error {
 	if err := cmd.ValidateRequiredFlags(); err != nil {
 		return err
@@ -138,7 +141,8 @@ func checkFlagGroups(cmd *cobra.Command) error {
 	return errors.New("--" + strings.Join(strings.Fields(given), " and --") + " exclude each other")
 }
 
-// checkSourceFlags refuses an empty source: a script whose variable is unset must not read this machine instead.
+// checkSourceFlags refuses an empty source: a script whose variable is unset must not read this
+// machine instead.
 func checkSourceFlags(flags *pflag.FlagSet) error {
 	for _, name := range []string{"root", "from"} {
 		if f := flags.Lookup(name); f != nil && f.Changed && f.Value.String() == "" {
@@ -152,14 +156,16 @@ func checkSourceFlags(flags *pflag.FlagSet) error {
 func onlyFlagErrors(err error) error {
 	var kept []error
 	walkErrors(err, func(err error) {
-		if e, ok := err.(*config.Error); ok && strings.HasPrefix(e.Source, "--") { //nolint:errorlint // walkErrors unwraps
+		//nolint:errorlint // walkErrors unwraps
+		if e, ok := err.(*config.Error); ok && strings.HasPrefix(e.Source, "--") {
 			kept = append(kept, err)
 		}
 	})
 	return errors.Join(kept...)
 }
 
-// SecondsValue is a flag for a time: a duration such as 10s, or a number of seconds as perftest takes it.
+// SecondsValue is a flag for a time: a duration such as 10s, or a number of seconds as perftest
+// takes it.
 type SecondsValue time.Duration
 
 // String implements [pflag.Value].

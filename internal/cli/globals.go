@@ -17,11 +17,12 @@ import (
 	"github.com/rdmakit/rdmakit/internal/text/output"
 )
 
-// grace is how long a command may take to return once its time is up. A read from a hung driver never returns.
+// grace is how long a command may take to return once its time is up. A read from a hung driver
+// never returns.
 const grace = 2 * time.Second
 
-// App is what a command sees of the world. NewApp fills it from the process, tests fill it themselves. One App
-// serves one Run.
+// App is what a command sees of the world. NewApp fills it from the process, tests fill it
+// themselves. One App serves one Run.
 type App struct {
 	// Commands is the table of commands.
 	Commands []Entry
@@ -48,7 +49,8 @@ type App struct {
 	Log *slog.Logger
 
 	AppletName string // name of the program, where a link to it chose an applet
-	// Recording is the node of all commands, whatever flags say; nil: the flags choose. Snapshot runs commands on it.
+	// Recording is the node of all commands, whatever flags say; nil: the flags choose. Snapshot
+	// runs commands on it.
 	Recording *bundle.Bundle
 
 	order   []string // names of the commands as the table has them: cobra sorts them
@@ -115,8 +117,8 @@ func (app *App) addGlobalFlags(root *cobra.Command) {
 	root.MarkFlagsMutuallyExclusive("quiet", "verbose")
 }
 
-// Prepare runs after the flags of cmd are parsed and before its RunE: it settles configuration, output, log and
-// time limit.
+// Prepare runs after the flags of cmd are parsed and before its RunE: it settles configuration,
+// output, log and time limit.
 func (app *App) Prepare(cmd *cobra.Command, _ []string) error {
 	if err := checkFlagGroups(cmd); err != nil {
 		return UsageError(cmd, err)
@@ -162,7 +164,8 @@ func (app *App) outputOptions() output.Options {
 	}
 	if cfg := app.Config; cfg != nil {
 		o.Format, o.Color = output.Format(cfg.Output), output.ColorMode(cfg.Color)
-		// NO_COLOR beats what a file or a variable says; only a flag, which is meant for this run, beats NO_COLOR.
+		// NO_COLOR beats what a file or a variable says; only a flag, which is meant for this run,
+		// beats NO_COLOR.
 		if o.Color == output.ColorAlways && cfg.Origin("color") != config.OriginFlag && app.Getenv("NO_COLOR") != "" {
 			o.Color = output.ColorNever
 		}
@@ -191,8 +194,8 @@ func dropTime(groups []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// limitTime bounds the run by --timeout: the context of cmd ends then, and a command that takes no notice within the
-// grace period is left behind.
+// limitTime bounds the run by --timeout: the context of cmd ends then, and a command that takes no
+// notice within the grace period is left behind.
 func (app *App) limitTime(cmd *cobra.Command) {
 	limit := app.Config.Timeout
 	if limit == 0 {

@@ -54,8 +54,8 @@ func childOf(cmd *cobra.Command, name string) *cobra.Command {
 	return nil
 }
 
-// helpPrinter returns the run's Printer; --help is asked for before there is one, so it makes one that follows
-// --color at least.
+// helpPrinter returns the run's Printer; --help is asked for before there is one, so it makes one
+// that follows --color at least.
 func (app *App) helpPrinter(cmd *cobra.Command) *output.Printer {
 	if app.Out != nil {
 		return app.Out
@@ -163,7 +163,8 @@ func (app *App) commandSections(cmd *cobra.Command) []output.Block {
 	for _, group := range append(cmd.Groups(), &cobra.Group{Title: "Commands:"}) {
 		var lines [][]output.Cell
 		for _, child := range children {
-			if child.GroupID != group.ID || !child.IsAvailableCommand() && child.Name() != "help" { // cobra doesn't count help
+			if child.GroupID != group.ID || !child.IsAvailableCommand() && child.Name() != "help" {
+				// cobra doesn't count help
 				continue
 			}
 			fill := strings.Repeat(" ", max(2, 12-len(child.Name())))

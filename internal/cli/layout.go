@@ -71,7 +71,8 @@ func SomeNames(names []string, wide bool) string {
 	return strings.Join(names[:shown-2], ", ") + fmt.Sprintf(", … %s (%d more)", names[len(names)-1], len(names)-shown+1)
 }
 
-// Figures returns the columns of a table of figures, to the right; those of wide are for -o wide only.
+// Figures returns the columns of a table of figures, to the right; those of wide are for -o
+// wide only.
 func Figures(names []string, wide ...string) []output.Column {
 	var out []output.Column
 	for _, n := range names {

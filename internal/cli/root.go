@@ -13,8 +13,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Main runs app with the arguments of this process, or the applet whose name it was started under, and returns the
-// exit code. The first Ctrl-C (or SIGTERM) ends the context of the command, the second one ends the process.
+// Main runs app with the arguments of this process, or the applet whose name it was started under,
+// and returns the exit code. The first Ctrl-C (or SIGTERM) ends the context of the command, the
+// second one ends the process.
 func Main(app *App) int {
 	ctx, stop := withSignals(context.Background())
 	defer stop()
@@ -25,8 +26,8 @@ func Main(app *App) int {
 	return app.Run(ctx, args)
 }
 
-// Run runs the command that args name, without the program's own name, and returns the exit code. It prints the
-// error if there is one.
+// Run runs the command that args name, without the program's own name, and returns the exit code.
+// It prints the error if there is one.
 func (app *App) Run(ctx context.Context, args []string) int {
 	app.abandon = make(chan error, 1)
 	if app.Grace == 0 {
@@ -36,8 +37,8 @@ func (app *App) Run(ctx context.Context, args []string) int {
 	app.SetArgs(root, args)
 	defer app.cleanUp()
 
-	// The command has a goroutine of its own so that a read that never returns can't outlast --timeout. Whoever
-	// is left behind ends with the process.
+	// The command has a goroutine of its own so that a read that never returns can't outlast
+	// --timeout. Whoever is left behind ends with the process.
 	type outcome struct {
 		path string
 		err  error
@@ -47,7 +48,8 @@ func (app *App) Run(ctx context.Context, args []string) int {
 		path, err := execute(ctx, root)
 		done <- outcome{path, err}
 	}()
-	// Nor can it outlast the grace after a signal: opening a FIFO that nobody writes waits for ever.
+	// Nor can it outlast the grace after a signal: opening a FIFO that nobody writes waits
+	// for ever.
 	stop := context.AfterFunc(ctx, func() {
 		cause := context.Cause(ctx)
 		if _, ok := errors.AsType[*SignalError](cause); ok {
@@ -71,8 +73,8 @@ func (app *App) leave(cause error) {
 	}
 }
 
-// execute runs the command and names it. A panic is a bug: it is reported as one, and not with the runtime's exit
-// code, which would say "wrong use".
+// execute runs the command and names it. A panic is a bug: it is reported as one, and not with the
+// runtime's exit code, which would say "wrong use".
 func execute(ctx context.Context, root *cobra.Command) (path string, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -84,8 +86,9 @@ func execute(ctx context.Context, root *cobra.Command) (path string, err error) 
 	return path, explain(cmd.Context(), err)
 }
 
-// explain puts in front of an error what ended the context, for that is what made the command fail: a killed child
-// and a closed socket don't say so. An ExitError is left alone: its command has thought about it.
+// explain puts in front of an error what ended the context, for that is what made the command fail:
+// a killed child and a closed socket don't say so. An ExitError is left alone: its command has
+// thought about it.
 func explain(ctx context.Context, err error) error {
 	if err == nil || ctx == nil || ctx.Err() == nil {
 		return err
@@ -101,8 +104,8 @@ func explain(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", cause, err)
 }
 
-// finish reports the outcome of a command. Data that could not be written is an error even where the command didn't
-// notice, but a reader that had enough (as head does) is none.
+// finish reports the outcome of a command. Data that could not be written is an error even where
+// the command didn't notice, but a reader that had enough (as head does) is none.
 func (app *App) finish(path string, err error) int {
 	if app.Out != nil {
 		app.Out.Close()
@@ -188,8 +191,8 @@ func rootExample(root *cobra.Command) string {
 	return b.String() + "  rdmactl config show --origin"
 }
 
-// finishCommand gives cmd and those below it what they all have in common: arguments that are checked, with exit
-// code 2, and help where there is nothing to run.
+// finishCommand gives cmd and those below it what they all have in common: arguments that are
+// checked, with exit code 2, and help where there is nothing to run.
 func finishCommand(cmd *cobra.Command) {
 	check := cmd.Args
 	switch {
@@ -212,8 +215,8 @@ func finishCommand(cmd *cobra.Command) {
 	}
 }
 
-// flagParseError is what a wrong flag ends in. Where the command is wrong too, that is the mistake to name: the flag
-// may well be right for the command that was meant.
+// flagParseError is what a wrong flag ends in. Where the command is wrong too, that is the mistake
+// to name: the flag may well be right for the command that was meant.
 func (app *App) flagParseError(cmd *cobra.Command, err error) error {
 	if cmd.HasSubCommands() {
 		if args := cmd.Flags().Args(); len(args) > 0 {

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// stickyWriter is standard output. It remembers the first error, so that a full disk ends a run with a message even
-// where a library ignores what Write returns.
+// stickyWriter is standard output. It remembers the first error, so that a full disk ends a run
+// with a message even where a library ignores what Write returns.
 type stickyWriter struct {
 	mu  sync.Mutex
 	w   io.Writer
@@ -25,7 +25,8 @@ func (s *stickyWriter) Write(data []byte) (int, error) {
 	}
 	n, err := s.w.Write(data)
 	if err != nil {
-		if path, ok := errors.AsType[*fs.PathError](err); ok { // "write /dev/stdout: …" names a file that the user didn't
+		if path, ok := errors.AsType[*fs.PathError](err); ok {
+			// "write /dev/stdout: …" names a file that the user didn't
 			err = path.Err
 		}
 		s.err = fmt.Errorf("write standard output: %w", err)
@@ -39,5 +40,6 @@ func (s *stickyWriter) failed() error {
 	return s.err
 }
 
-// Data returns standard output for commands that write it themselves: its first error is kept, and ends the run.
+// Data returns standard output for commands that write it themselves: its first error is kept, and
+// ends the run.
 func (app *App) Data() io.Writer { return app.stdout }

@@ -87,7 +87,8 @@ func (m *model) assumptions(a *assumptions) []string {
 	return out
 }
 
-// assumePriorities says what stands for a priority that nobody wrote (k8s.PolicySpec, EffectivePriority).
+// assumePriorities says what stands for a priority that nobody wrote (k8s.PolicySpec,
+// EffectivePriority).
 func (m *model) assumePriorities(add func(string, ...any)) {
 	if names := some(m.unwritten); names != "" {
 		switch {

@@ -10,8 +10,9 @@ import (
 	"github.com/rdmakit/rdmakit/k8s"
 )
 
-// avoid adds to the reasons of a PF what makes them milder. Each change is tried: it is named only where the reason is
-// gone with it, the operator doesn't fail, and nothing worse comes than worst, which is that of all reasons of the PF.
+// avoid adds to the reasons of a PF what makes them milder. Each change is tried: it is named only
+// where the reason is gone with it, the operator doesn't fail, and nothing worse comes than worst,
+// which is that of all reasons of the PF.
 func (t *trial) avoid(p *pf, r *Reason, worst Action) {
 	c := t.after[p.Address]
 	if r.ID == ReasonRemoved {
@@ -36,7 +37,8 @@ type proposal struct {
 	apply  func(t *trial, p *pf, c *config)
 }
 
-// with judges the node with a change to all ports of a card that have a policy, and names the policies that it changes.
+// with judges the node with a change to all ports of a card that have a policy, and names the
+// policies that it changes.
 func (t *trial) with(address string, id ReasonID, apply func(*trial, *pf, *config)) (leaves Action, policies []string, ok bool) {
 	alone := *t // what another card needs or refuses doesn't change with this one
 	alone.pfs = t.ports(address)

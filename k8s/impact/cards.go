@@ -24,10 +24,12 @@ type vf struct {
 	known             bool // driver "" means that there is none
 }
 
-// zeroGUID is that of a VF that nobody has given one (pkg/consts/constants.go, UninitializedNodeGUID).
+// zeroGUID is that of a VF that nobody has given one (pkg/consts/constants.go,
+// UninitializedNodeGUID).
 const zeroGUID = "0000:0000:0000:0000"
 
-// cardsOf returns the PFs of a node: those of its state, which are the daemon's own list, or else those of a snapshot.
+// cardsOf returns the PFs of a node: those of its state, which are the daemon's own list, or else
+// those of a snapshot.
 func cardsOf(n *source.Node) []pf {
 	var out []pf
 	if n.State == nil {
@@ -71,7 +73,8 @@ func (p *pf) settings() *source.FirmwareSettings {
 	return p.Firmware.Current
 }
 
-// gives returns how many VFs the firmware gives; where nothing tells its settings, sriov_totalvfs stands for them.
+// gives returns how many VFs the firmware gives; where nothing tells its settings, sriov_totalvfs
+// stands for them.
 func (p *pf) gives() int {
 	n, _ := p.FirmwareVFs()
 	return n

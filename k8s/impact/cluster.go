@@ -19,7 +19,8 @@ type model struct {
 	namespace string
 	before    []*policy
 	after     []*policy
-	// withWebhook is after as the webhook would have made it, where implied names policies whose priority depends on it.
+	// withWebhook is after as the webhook would have made it, where implied names policies whose
+	// priority depends on it.
 	withWebhook []*policy
 	implied     []string
 	// known are the names of all policies, those that are to be deleted too.
@@ -34,7 +35,8 @@ type model struct {
 	daemons              map[string]string // configDaemonNodeSelector
 	removed, ignored     []string
 	strays               int // policies that are applied outside of the operator's namespace
-	// unwritten are policies without a priority: those that are applied, and those that the cluster has.
+	// unwritten are policies without a priority: those that are applied, and those that the
+	// cluster has.
 	unwritten, unwrittenBefore []string
 }
 
@@ -168,7 +170,8 @@ func (m *model) deleted(o *manifest.Object) bool {
 	return o.Kind == k8s.KindPolicy && slices.Contains(m.in.Options.Delete, o.Name)
 }
 
-// lastOf returns the objects that a forecast asks for, without those that stand again further on: kubectl applies the last.
+// lastOf returns the objects that a forecast asks for, without those that stand again further on:
+// kubectl applies the last.
 func lastOf(objects []*manifest.Object) []*manifest.Object {
 	place := map[string]int{}
 	for i, o := range objects {
@@ -183,7 +186,8 @@ func lastOf(objects []*manifest.Object) []*manifest.Object {
 	return out
 }
 
-// same reports one object in two states; a manifest without a namespace stands for the one of its name.
+// same reports one object in two states; a manifest without a namespace stands for the one of
+// its name.
 func same(a, b *manifest.Object) bool {
 	return a.Kind == b.Kind && a.Name == b.Name && (a.Namespace == b.Namespace || a.Namespace == "" || b.Namespace == "")
 }
@@ -219,7 +223,8 @@ func (m *model) readOperator(objects []*manifest.Object) {
 		m.firmwareOff = slices.Contains(c.Spec.DisablePlugins, "mellanox")
 		m.bridges = c.Spec.FeatureGates["manageSoftwareBridges"]
 		m.daemons = c.Spec.ConfigDaemonNodeSelector
-		m.webhook = cmp.Or(c.Spec.EnableOperatorWebhook, new(false)) // absent is off (controllers/sriovoperatorconfig_controller.go)
+		// absent is off (controllers/sriovoperatorconfig_controller.go)
+		m.webhook = cmp.Or(c.Spec.EnableOperatorWebhook, new(false))
 	}
 }
 
@@ -261,8 +266,8 @@ func (m *model) policiesOf(objects []*manifest.Object, ignored *[]string) []*pol
 // applies reports an object of the manifests.
 func (m *model) applies(o *manifest.Object) bool { return slices.Contains(m.in.Manifests.Objects, o) }
 
-// poolsOf returns the pools among objects that the operator drains by: those for hardware offload of Open vSwitch have no
-// part in it.
+// poolsOf returns the pools among objects that the operator drains by: those for hardware offload
+// of Open vSwitch have no part in it.
 func poolsOf(objects []*manifest.Object) []*pool {
 	var out []*pool
 	for _, o := range objects {
@@ -284,7 +289,8 @@ func poolsOf(objects []*manifest.Object) []*pool {
 	return out
 }
 
-// poolOf returns the pool of a node, nil for none. problem tells of several, for which the operator drains nothing.
+// poolOf returns the pool of a node, nil for none. problem tells of several, for which the operator
+// drains nothing.
 func poolOf(n *source.Node, pools []*pool) (found *pool, maybe bool, problem string) {
 	var sure, perhaps []*pool
 	for _, p := range pools {
@@ -306,7 +312,8 @@ func poolOf(n *source.Node, pools []*pool) (found *pool, maybe bool, problem str
 	return nil, len(perhaps) > 0, ""
 }
 
-// selects judges a node by a label selector; nil and an empty one take every node. unknown tells that labels aren't known.
+// selects judges a node by a label selector; nil and an empty one take every node. unknown tells
+// that labels aren't known.
 func selects(s *k8s.LabelSelector, n *source.Node) (selected, unknown bool) {
 	if s == nil {
 		return true, false

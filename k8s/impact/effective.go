@@ -42,15 +42,16 @@ type setting struct {
 	selects []string
 }
 
-// sortPolicies puts them in the order in which the operator applies them: by falling priority number, then by name
-// (api/v1/helper.go, ByPriority).
+// sortPolicies puts them in the order in which the operator applies them: by falling priority
+// number, then by name (api/v1/helper.go, ByPriority).
 func sortPolicies(policies []*policy) {
 	slices.SortStableFunc(policies, func(a, b *policy) int {
 		return cmp.Or(cmp.Compare(b.priority, a.priority), cmp.Compare(a.name, b.name))
 	})
 }
 
-// settingOf applies sorted policies to a node (controllers/sriovnetworknodepolicy_controller.go, syncSriovNetworkNodeState).
+// settingOf applies sorted policies to a node
+// (controllers/sriovnetworknodepolicy_controller.go, syncSriovNetworkNodeState).
 func settingOf(policies []*policy, n *source.Node, pfs []pf) setting {
 	s := setting{cards: map[string]*config{}}
 	previous := 100 // the operator's own start, which no priority equals
@@ -113,8 +114,9 @@ func (s *setting) apply(p *policy, pfs []pf, equal bool) string {
 	return ""
 }
 
-// merge takes over what stays of policies that were applied before: groups of other resources whose VFs don't meet, and
-// then, or among equal priorities, the higher MTU and number of VFs (api/v1/helper.go, mergeConfigs).
+// merge takes over what stays of policies that were applied before: groups of other resources whose
+// VFs don't meet, and then, or among equal priorities, the higher MTU and number of VFs
+// (api/v1/helper.go, mergeConfigs).
 func (c *config) merge(old *config, equal bool) {
 	c.applied = old.applied // nobody else keeps it
 	own := c.groups[0]

@@ -137,7 +137,8 @@ func TestAssumedPriority(t *testing.T) {
 	}
 }
 
-// TestAssumedPriorityKeepsOthers judges what the webhook would make of priorities with the cards of other policies as they are.
+// TestAssumedPriorityKeepsOthers judges what the webhook would make of priorities with the cards of
+// other policies as they are.
 func TestAssumedPriorityKeepsOthers(t *testing.T) {
 	const pick = "numVfs: 8, linkType: IB, nicSelector: {pfNames: [ens1]}"
 	spec := `{interfaces: [{pciAddress: "0000:2d:00.0", name: ens2, numVfs: 4, linkType: IB, vfGroups: [{resourceName: q, deviceType: netdevice, vfRange: 0-3, policyName: q}]}]}`

@@ -9,8 +9,8 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
 
-// trial is a node with the setting that is wanted of it: what judge looks at. The firmware's figures are separate, so
-// that a change to them can be tried.
+// trial is a node with the setting that is wanted of it: what judge looks at. The firmware's
+// figures are separate, so that a change to them can be tried.
 type trial struct {
 	pfs         []pf
 	before      map[string]*config // nil where it isn't known
@@ -18,7 +18,8 @@ type trial struct {
 	complete    bool
 	firmwareOff bool
 	failures    int // what the operator refuses as it is
-	// changed tells that what is wanted of the node changes, as far as is known; system that it does so besides the cards.
+	// changed tells that what is wanted of the node changes, as far as is known; system that it
+	// does so besides the cards.
 	changed, system bool
 	// synced tells that the daemon was content with what it had.
 	synced bool
@@ -26,7 +27,8 @@ type trial struct {
 	firmwareLeft *verdict
 }
 
-// verdict is what is found of a node: reasons by the address of a card, and what the operator refuses.
+// verdict is what is found of a node: reasons by the address of a card, and what the
+// operator refuses.
 type verdict struct {
 	cards    map[string][]Reason
 	failures []string
@@ -103,7 +105,8 @@ func (t *trial) unconfigured(v *verdict, p *pf) {
 	}
 }
 
-// configured is a PF with a policy (api/v1/helper.go, NeedToUpdateSriov). A PF without VFs is never a reason to drain.
+// configured is a PF with a policy (api/v1/helper.go, NeedToUpdateSriov). A PF without VFs is never
+// a reason to drain.
 func (t *trial) configured(v *verdict, p *pf, c *config) {
 	t.refusals(v, p, c)
 	if p.NumVFs == 0 {
@@ -219,8 +222,8 @@ func orNone(s string) string {
 	return s
 }
 
-// refusals tells what the operator will not do (pkg/host/internal/sriov, checkExternallyManagedPF, configSriovPFDevice). It
-// finds out when it configures the PF, after the drain.
+// refusals tells what the operator will not do (pkg/host/internal/sriov, checkExternallyManagedPF,
+// configSriovPFDevice). It finds out when it configures the PF, after the drain.
 func (t *trial) refusals(v *verdict, p *pf, c *config) {
 	fail := func(format string, args ...any) {
 		v.failures = append(v.failures, fmt.Sprintf("%s: ", p)+fmt.Sprintf(format, args...))

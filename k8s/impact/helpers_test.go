@@ -83,7 +83,8 @@ func stateText(name, spec, status string, pfs ...string) string {
 	return text + "status: {" + status + "interfaces: [" + strings.Join(pfs, ", ") + "]}\n"
 }
 
-// short writes what a node comes to: its action, the worst if it is another, and the reasons: "ens1 firmware-vfs reboot".
+// short writes what a node comes to: its action, the worst if it is another, and the reasons: "ens1
+// firmware-vfs reboot".
 func short(n Node) []string {
 	out := []string{string(n.Action)}
 	if n.Worst != n.Action {

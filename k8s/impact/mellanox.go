@@ -16,8 +16,9 @@ type nic struct {
 	configs []*config
 }
 
-// firmware judges the cards whose firmware the operator sets (pkg/plugins/mellanox, pkg/vendors/mellanox). Where no output of
-// mstconfig tells NUM_OF_VFS and SRIOV_EN, sriov_totalvfs stands for them; 0 means that SR-IOV is off, or that no VFs are set.
+// firmware judges the cards whose firmware the operator sets (pkg/plugins/mellanox,
+// pkg/vendors/mellanox). Where no output of mstconfig tells NUM_OF_VFS and SRIOV_EN, sriov_totalvfs
+// stands for them; 0 means that SR-IOV is off, or that no VFs are set.
 func (t *trial) firmware(v *verdict) {
 	byPort := map[string]*nic{}
 	var order []string
@@ -101,8 +102,8 @@ func (n *nic) reboot(v *verdict, r Reason) {
 	}
 }
 
-// firmwareVFs is HandleTotalVfs and HandleEnableSriov: the firmware gives each port as many VFs as the port with the most
-// wants, exactly; for one that is externally managed it must give enough.
+// firmwareVFs is HandleTotalVfs and HandleEnableSriov: the firmware gives each port as many VFs as
+// the port with the most wants, exactly; for one that is externally managed it must give enough.
 func (t *trial) firmwareVFs(v *verdict, n *nic, vfs int, from string, external bool) bool {
 	total, by := n.wanted[0].gives(), "by sriov_totalvfs"
 	for _, p := range n.ports {
@@ -153,7 +154,8 @@ func (n *nic) noVFs() string {
 	return "NUM_OF_VFS is 0 in the firmware"
 }
 
-// alreadySet adds that the setting for the next boot is right: the operator drains and reboots all the same.
+// alreadySet adds that the setting for the next boot is right: the operator drains and reboots all
+// the same.
 func (n *nic) alreadySet(vfs int) string {
 	if f := n.wanted[0].Firmware; f != nil && f.Next.SRIOV && f.Next.NumOfVFs == vfs {
 		return " (it is set for the next boot: any reboot beforehand does)"
@@ -161,8 +163,8 @@ func (n *nic) alreadySet(vfs int) string {
 	return ""
 }
 
-// nextBoot notes a setting that the next boot would change, and the operator sets back without a reboot (HandleTotalVfs,
-// changeWithoutReboot).
+// nextBoot notes a setting that the next boot would change, and the operator sets back without a
+// reboot (HandleTotalVfs, changeWithoutReboot).
 func (n *nic) nextBoot(v *verdict, vfs int) {
 	f := n.wanted[0].Firmware
 	if f == nil || f.Current == nil || f.Next.SRIOV && f.Next.NumOfVFs == vfs {
@@ -172,14 +174,16 @@ func (n *nic) nextBoot(v *verdict, vfs int) {
 		n.wanted[0], vfs, f.Next.SRIOV, f.Next.NumOfVFs))
 }
 
-// fixedLink reports a port whose link type the firmware has no setting for, so that the operator fails (isLinkTypeRequireChange).
+// fixedLink reports a port whose link type the firmware has no setting for, so that the operator
+// fails (isLinkTypeRequireChange).
 func (p *pf) fixedLink() bool {
 	s := p.settings()
 	i := strings.IndexByte("01", p.Address[len(p.Address)-1])
 	return s != nil && p.Firmware.Whole && i >= 0 && s.LinkTypes[i] == ""
 }
 
-// hold marks what the daemon would do only if it looked: it does so when what is wanted of the node changes.
+// hold marks what the daemon would do only if it looked: it does so when what is wanted of the
+// node changes.
 func (t *trial) hold(r Reason) Reason {
 	if !t.changed && t.synced {
 		r.Held = "what is wanted of the node doesn't change; it happens with the next change, and when the daemon restarts"

@@ -19,7 +19,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// TestGolden compares whole forecasts with recorded ones: testdata/CLUSTER/NAME.yaml applied to testdata/CLUSTER/cluster.yaml.
+// TestGolden compares whole forecasts with recorded ones: testdata/CLUSTER/NAME.yaml applied
+// to testdata/CLUSTER/cluster.yaml.
 func TestGolden(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "*", "*.yaml"))
 	if err != nil || len(files) < 6 {

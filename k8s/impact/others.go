@@ -2,8 +2,8 @@ package impact
 
 import "slices"
 
-// tellOthers names for each change to a policy the nodes that it changes without need: a policy is mostly for many nodes, and what keeps
-// one from a reboot may reboot the others.
+// tellOthers names for each change to a policy the nodes that it changes without need: a policy is
+// mostly for many nodes, and what keeps one from a reboot may reboot the others.
 func (r *Report) tellOthers() {
 	applies := map[string][]string{}      // nodes by policy
 	wants := map[string]map[string]bool{} // nodes by change

@@ -12,7 +12,8 @@ const (
 	ActionNothing Action = "nothing"
 	// ActionDisrupt changes VFs under running pods, because draining is disabled.
 	ActionDisrupt Action = "disrupt"
-	// ActionDrain evicts the pods that ask for SR-IOV resources, and cordons the node until it is done.
+	// ActionDrain evicts the pods that ask for SR-IOV resources, and cordons the node until it
+	// is done.
 	ActionDrain Action = "drain"
 	// ActionReboot evicts all pods but those of DaemonSets, and reboots the node.
 	ActionReboot Action = "reboot"
@@ -75,7 +76,8 @@ type Counts struct {
 	Failing int `json:"failing"`
 	// Blocked counts nodes that have to drain and never will under their pool.
 	Blocked int `json:"blocked"`
-	// Ignored counts policies of the manifests that the operator doesn't read, because they aren't in its namespace.
+	// Ignored counts policies of the manifests that the operator doesn't read, because they aren't
+	// in its namespace.
 	Ignored int `json:"ignored"`
 }
 
@@ -111,7 +113,8 @@ type Card struct {
 	Now      Now    `json:"now"`                // what it has today
 	// Wanted is what the policies want together, nil where none selects the PF.
 	Wanted *Wanted `json:"wanted,omitempty"`
-	// Policies are those that select the PF, in the order in which the operator applies them: the last one decides.
+	// Policies are those that select the PF, in the order in which the operator applies them: the
+	// last one decides.
 	Policies []Applied `json:"policies,omitempty"`
 	Reasons  []Reason  `json:"reasons,omitempty"`
 }
@@ -132,7 +135,8 @@ type Now struct {
 type Wanted struct {
 	VFs int `json:"vfs"`           // how many
 	MTU int `json:"mtu,omitempty"` // in bytes, 0 where no policy names one
-	// VFsFrom and MTUFrom name the policy whose figure counts, which need not be the one that decides the rest.
+	// VFsFrom and MTUFrom name the policy whose figure counts, which need not be the one that
+	// decides the rest.
 	VFsFrom           string  `json:"vfsFrom"`
 	MTUFrom           string  `json:"mtuFrom,omitempty"`
 	LinkType          string  `json:"linkType,omitempty"`
@@ -187,7 +191,8 @@ type Avoid struct {
 	Change string `json:"change"` // what to write instead, or what to do first
 	// Leaves is what the card, or for reasons of the node the node, still needs with it.
 	Leaves Action `json:"leaves"`
-	// Also are the other nodes that the policies of the change apply to and that have no need of it: it changes them as well.
+	// Also are the other nodes that the policies of the change apply to and that have no need of
+	// it: it changes them as well.
 	Also []string `json:"also,omitempty"`
 	// policies are those that the change is made to.
 	policies []string
@@ -222,7 +227,8 @@ const (
 // Pool is a SriovNetworkPoolConfig with its nodes.
 type Pool struct {
 	Name string `json:"name"` // "" for the nodes of no pool
-	// Nodes counts the nodes of the pool that are known; percentages are of all that its selector takes.
+	// Nodes counts the nodes of the pool that are known; percentages are of all that its
+	// selector takes.
 	Nodes int `json:"nodes"`
 	// MaxUnavailable is what stands in the manifest, "" for nothing.
 	MaxUnavailable string `json:"maxUnavailable,omitempty"`
@@ -230,7 +236,8 @@ type Pool struct {
 	AtOnce int `json:"atOnce"`
 	// Error says why the operator drains no node of the pool.
 	Error string `json:"error,omitempty"`
-	// Batches are the nodes that drain or reboot, in rounds. The operator has no order: this is one that it may take.
+	// Batches are the nodes that drain or reboot, in rounds. The operator has no order: this is one
+	// that it may take.
 	Batches [][]string `json:"batches,omitempty"`
 	// WorstRounds is the number of rounds if all that is open comes to the worst.
 	WorstRounds int `json:"worstRounds"`

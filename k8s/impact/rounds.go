@@ -10,8 +10,9 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/manifest"
 )
 
-// atOnce returns how many of n nodes may drain at a time: -1 for all, which is what a pool without maxUnavailable means.
-// Percentages are rounded down, so that 10% of 5 nodes are none (api/v1/helper.go, MaxUnavailable).
+// atOnce returns how many of n nodes may drain at a time: -1 for all, which is what a pool without
+// maxUnavailable means. Percentages are rounded down, so that 10% of 5 nodes are none
+// (api/v1/helper.go, MaxUnavailable).
 func (p *pool) atOnce(n int) (int, error) {
 	if p.unavailable == nil {
 		return -1, nil
@@ -45,8 +46,9 @@ type member struct {
 	drains  bool // already
 }
 
-// round puts the nodes that drain or reboot into rounds, pool by pool (controllers/drain_controller_helper.go). The
-// operator has no order: nodes ask again every few seconds and the first one gets the place; here they stand by name.
+// round puts the nodes that drain or reboot into rounds, pool by pool
+// (controllers/drain_controller_helper.go). The operator has no order: nodes ask again every few
+// seconds and the first one gets the place; here they stand by name.
 func (m *model) round(r *Report, members []member) {
 	for _, p := range append(slices.Clone(m.pools), nil) {
 		mine := slices.DeleteFunc(slices.Clone(members), func(x member) bool { return x.pool != p || x.problem != "" })

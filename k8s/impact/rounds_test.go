@@ -104,8 +104,9 @@ func TestPools(t *testing.T) {
 	}
 }
 
-// checkRounds demands what holds of every forecast: each node that drains stands in one batch of its pool, in the round of its
-// batch; no batch is larger than the pool lets drain at once; and there are no more batches than that needs.
+// checkRounds demands what holds of every forecast: each node that drains stands in one batch of
+// its pool, in the round of its batch; no batch is larger than the pool lets drain at once; and
+// there are no more batches than that needs.
 func checkRounds(t testing.TB, r Report) {
 	t.Helper()
 	rounds := map[string]int{}

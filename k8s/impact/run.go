@@ -15,20 +15,22 @@ import (
 type Input struct {
 	// Manifests are applied, all at once. Nodes and their states among them count as known.
 	Manifests *manifest.Set
-	// Cluster is what there is today: nodes, best with their SriovNetworkNodeStates, and policies, pools and the operator's
-	// configuration.
+	// Cluster is what there is today: nodes, best with their SriovNetworkNodeStates, and policies,
+	// pools and the operator's configuration.
 	Cluster source.Cluster
 	Options Options
 }
 
 // Options say what no object tells.
 type Options struct {
-	// OperatorNamespace is where the SR-IOV operator runs; "": that of the SriovOperatorConfig, or of the states.
+	// OperatorNamespace is where the SR-IOV operator runs; "": that of the SriovOperatorConfig, or
+	// of the states.
 	OperatorNamespace string
 	// Prune reports whether the policies among the manifests are all that will be: others are
 	// removed.
 	Prune bool
-	// Delete names policies that are removed; those among the manifests aren't applied. PolicyNames has those that there are.
+	// Delete names policies that are removed; those among the manifests aren't applied. PolicyNames
+	// has those that there are.
 	Delete []string
 }
 
@@ -203,7 +205,8 @@ func (m *model) settingBefore(n *source.Node, state *k8s.SriovNetworkNodeState, 
 	return nil
 }
 
-// keepForeign leaves a PF as it is whose policy of today isn't among the files: it stays unless somebody removes it.
+// keepForeign leaves a PF as it is whose policy of today isn't among the files: it stays unless
+// somebody removes it.
 func (m *model) keepForeign(before map[string]*config, want *setting, out *Node) {
 	if m.complete {
 		return
@@ -316,7 +319,8 @@ func (m *model) undrained(a Action) Action {
 	return a
 }
 
-// otherPriority judges the node once more as if the webhook had written the priorities that are not written.
+// otherPriority judges the node once more as if the webhook had written the priorities that are
+// not written.
 func (m *model) otherPriority(n *source.Node, t *trial, out *Node) {
 	if len(m.implied) == 0 {
 		return

@@ -25,9 +25,9 @@ func drainedByOthers(s *k8s.SriovNetworkNodeState) bool {
 	return s.Metadata.Annotations[k8s.AnnotationExternalDrainer] == "true"
 }
 
-// underWay tells what the operator does to a node already. A drain that was asked for comes even where nothing is left to do: what asks
-// is the annotation (controllers/drain_controller.go), which the daemon takes back afterwards. Whether a reboot comes with it is judged
-// anew by then.
+// underWay tells what the operator does to a node already. A drain that was asked for comes even
+// where nothing is left to do: what asks is the annotation (controllers/drain_controller.go), which
+// the daemon takes back afterwards. Whether a reboot comes with it is judged anew by then.
 func (m *model) underWay(s *k8s.SriovNetworkNodeState, out *Node) {
 	wanted, now := s.Metadata.Annotations[k8s.AnnotationDrainWanted], s.Metadata.Annotations[k8s.AnnotationDrainState]
 	note := func(format string, args ...any) { out.Notes = append(out.Notes, fmt.Sprintf(format, args...)) }

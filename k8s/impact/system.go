@@ -9,8 +9,9 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
 
-// rdmaMode judges the namespace mode of RDMA devices, which the operator sets by a kernel argument and a module option
-// (pkg/plugins/generic, configRdmaKernelArg): each change of the argument reboots.
+// rdmaMode judges the namespace mode of RDMA devices, which the operator sets by a kernel
+// argument and a module option (pkg/plugins/generic, configRdmaKernelArg): each change of the
+// argument reboots.
 func (m *model) rdmaMode(n *source.Node, state *k8s.SriovNetworkNodeState, after *pool) []Reason {
 	want := ""
 	if after != nil {
@@ -76,8 +77,9 @@ func (m *model) modeBefore(n *source.Node, state *k8s.SriovNetworkNodeState) (mo
 	return "", false
 }
 
-// kernelArguments judges what vfio-pci and switchdev want of the system (pkg/plugins/generic, addVfioDesiredKernelArg;
-// pkg/plugins/k8s). Neither the kernel's command line nor the service is recorded, so it stays open.
+// kernelArguments judges what vfio-pci and switchdev want of the system (pkg/plugins/generic,
+// addVfioDesiredKernelArg; pkg/plugins/k8s). Neither the kernel's command line nor the service is
+// recorded, so it stays open.
 func kernelArguments(before, after map[string]*config) []Reason {
 	var out []Reason
 	vfio := func(c *config) bool {
@@ -108,7 +110,8 @@ func anyCard(cards map[string]*config, is func(*config) bool) bool {
 	return false
 }
 
-// lockdown returns what a locked-down kernel (Secure Boot) makes of NVIDIA's cards, as far as the daemon has met it.
+// lockdown returns what a locked-down kernel (Secure Boot) makes of NVIDIA's cards, as far as the
+// daemon has met it.
 func (m *model) lockdown(t *trial, state *k8s.SriovNetworkNodeState) string {
 	if state == nil || m.firmwareOff || !strings.Contains(state.Status.LastSyncError, "lockdown") {
 		return ""

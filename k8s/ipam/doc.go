@@ -1,11 +1,12 @@
-// Package ipam reckons with the addresses of pods: the ranges of whereabouts and host-local as they stand in the field ipam of a
-// network, how many pods they serve, and which subnets are free for others.
+// Package ipam reckons with the addresses of pods: the ranges of whereabouts and host-local as
+// they stand in the field ipam of a network, how many pods they serve, and which subnets are free
+// for others.
 //
 //	span, err := ipam.Parse(ipam.Range{Range: "192.168.0.0/24", Exclude: []string{"192.168.0.0/28"}})
 //	span.Size() // 239
 //
-// Rules are those of whereabouts (pkg/allocate, pkg/iphelpers): network and broadcast address serve no pod, and bounds that
-// lie outside of the range are passed over.
+// Rules are those of whereabouts (pkg/allocate, pkg/iphelpers): network and broadcast address serve
+// no pod, and bounds that lie outside of the range are passed over.
 //
 // Everything is plain data and safe for use by several goroutines. Counts end at 2^31-1.
 package ipam

@@ -54,7 +54,8 @@ func (s Span) Contains(a netip.Addr) bool {
 	return a.BitLen() == s.First.BitLen() && s.First.Compare(a) <= 0 && a.Compare(s.Last) <= 0 && !s.Excluded(a)
 }
 
-// Hosts returns the first and the last address that are neither the network nor its broadcast; none from /31 on.
+// Hosts returns the first and the last address that are neither the network nor its broadcast; none
+// from /31 on.
 func Hosts(p netip.Prefix) (first, last netip.Addr) {
 	if p.Addr().BitLen()-p.Bits() < 2 {
 		return first, last
@@ -76,10 +77,12 @@ func Last(p netip.Prefix) netip.Addr {
 	return addr
 }
 
-// Count counts the addresses from a to b, both included; 0 where b is before a, or of another family.
+// Count counts the addresses from a to b, both included; 0 where b is before a, or of
+// another family.
 func Count(a, b netip.Addr) int { return narrow(wide(a, b)) }
 
-// wide is Count without its bound: what exclusions take from an IPv6 range shows in none of the bounded counts.
+// wide is Count without its bound: what exclusions take from an IPv6 range shows in none of the
+// bounded counts.
 func wide(a, b netip.Addr) *big.Int {
 	if !a.IsValid() || !b.IsValid() || a.BitLen() != b.BitLen() || a.Compare(b) > 0 {
 		return new(big.Int)
@@ -97,8 +100,8 @@ func narrow(n *big.Int) int {
 	return int(min(max(n.Int64(), 0), math.MaxInt32))
 }
 
-// Bits returns the length of the longest prefix that has room for n hosts; false where the family has none. bitLen is
-// 32 or 128.
+// Bits returns the length of the longest prefix that has room for n hosts; false where the family
+// has none. bitLen is 32 or 128.
 func Bits(n, bitLen int) (int, bool) {
 	for host := 2; host <= bitLen && host < 32; host++ {
 		if 1<<host-2 >= n {
@@ -108,7 +111,8 @@ func Bits(n, bitLen int) (int, bool) {
 	return 0, false
 }
 
-// Free returns the first subnet of a length within pool that meets none of taken; false where there is none.
+// Free returns the first subnet of a length within pool that meets none of taken; false where there
+// is none.
 func Free(pool netip.Prefix, bits int, taken []netip.Prefix) (netip.Prefix, bool) {
 	if !pool.IsValid() || bits < pool.Bits() || bits > pool.Addr().BitLen() {
 		return netip.Prefix{}, false

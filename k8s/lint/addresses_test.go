@@ -7,7 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestAddresses tries the forms in which the plugins for addresses take them: each case is one rule on one network.
+// TestAddresses tries the forms in which the plugins for addresses take them: each case is one rule
+// on one network.
 func TestAddresses(t *testing.T) {
 	two := strings.Replace(fill(somePod, "NETWORKS", "rail0", "POD", "")+fill(somePod, "NAME", "b", "NETWORKS", "rail0", "POD", ""), "---", "\n---", 1)
 	eight := fill(somePolicy, "SPEC", "linkType: ib, nicSelector: {pfNames: [ens1]}")
@@ -83,7 +84,8 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// TestAddressesByHand does so for what stands in a NetworkAttachmentDefinition, and for the place of a range among several.
+// TestAddressesByHand does so for what stands in a NetworkAttachmentDefinition, and for the place
+// of a range among several.
 func TestAddressesByHand(t *testing.T) {
 	const local = `{"type": "ib-sriov", "ipam": {"type": "host-local", "ranges": [[{"subnet": "192.168.0.0/24"}]]}}`
 	if got := judge(t, "ipam-empty", fill(someNAD, "CONFIG", local), ""); len(got) != 1 {

@@ -11,7 +11,8 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
 
-// large makes policies, each with a card of its own by name, by address and by vendor in turns, and nodes with eight cards.
+// large makes policies, each with a card of its own by name, by address and by vendor in turns, and
+// nodes with eight cards.
 func large(policies, nodes int) Input {
 	var b strings.Builder
 	for i := range policies {
@@ -115,7 +116,8 @@ func BenchmarkRun(b *testing.B) {
 	}
 }
 
-// TestManyPolicies demands that time doesn't grow with pairs of policies: it took 60 s where all were compared.
+// TestManyPolicies demands that time doesn't grow with pairs of policies: it took 60 s where all
+// were compared.
 func TestManyPolicies(t *testing.T) {
 	for name, in := range manyPolicies(500) {
 		start := time.Now()

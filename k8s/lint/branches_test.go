@@ -92,7 +92,8 @@ metadata: {name: gpu-00}
 status: {addresses: [{type: InternalIP, address: 192.168.0.11}, {type: Hostname, address: gpu-00}]}
 `
 
-// TestBranches tries what the manifests in testdata leave out: each case is one rule on one manifest.
+// TestBranches tries what the manifests in testdata leave out: each case is one rule on
+// one manifest.
 func TestBranches(t *testing.T) {
 	nadOf := func(config string) string { return fill(someNAD, "CONFIG", config) }
 	ipamOf := func(text string) string { return fill(someNetwork, "IPAM", text) }

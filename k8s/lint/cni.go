@@ -11,7 +11,8 @@ import (
 // nad is a NetworkAttachmentDefinition.
 type nad = typed[k8s.NetworkAttachmentDefinition]
 
-// Bounds on what is judged of one value: more than any network has. A text of megabytes may hold many thousand of each.
+// Bounds on what is judged of one value: more than any network has. A text of megabytes may hold
+// many thousand of each.
 const (
 	maxPlugins     = 64
 	maxRanges      = 256
@@ -61,7 +62,8 @@ func pluginsOf(config string) []cniPlugin {
 	return out
 }
 
-// handwritten returns the NetworkAttachmentDefinitions that the operator didn't write from a network.
+// handwritten returns the NetworkAttachmentDefinitions that the operator didn't write from
+// a network.
 func (m *model) handwritten() []*nad {
 	written := map[string]bool{}
 	for _, n := range m.networks {

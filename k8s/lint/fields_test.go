@@ -7,7 +7,8 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/manifest"
 )
 
-// TestFieldRemedies holds the words that lead to what to write, for faults that are one to YAML and several to people.
+// TestFieldRemedies holds the words that lead to what to write, for faults that are one to YAML and
+// several to people.
 func TestFieldRemedies(t *testing.T) {
 	const head = "apiVersion: sriovnetwork.openshift.io/v1\nkind: SriovNetworkNodePolicy\n"
 	rest := "metadata:\n  name: a\n  namespace: b\n"

@@ -28,8 +28,8 @@ func everything(t *testing.T) []Report {
 	return out
 }
 
-// TestSARIF holds the logs to what the schema of SARIF 2.1.0 demands of the parts that are written, and the regions to the
-// files: a code host refuses the whole log for one region that isn't there.
+// TestSARIF holds the logs to what the schema of SARIF 2.1.0 demands of the parts that are written,
+// and the regions to the files: a code host refuses the whole log for one region that isn't there.
 func TestSARIF(t *testing.T) {
 	for _, report := range everything(t) {
 		data, err := report.SARIF("v1.2.3")
@@ -97,7 +97,8 @@ func TestSARIF(t *testing.T) {
 	}
 }
 
-// checkRegion holds a region to the lines of its file: columns count characters from 1, and the end is behind the last.
+// checkRegion holds a region to the lines of its file: columns count characters from 1, and the end
+// is behind the last.
 func checkRegion(t *testing.T, file, rule string, line, start, end int) {
 	t.Helper()
 	data, err := os.ReadFile(file)

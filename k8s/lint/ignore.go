@@ -36,7 +36,8 @@ type line struct {
 	number int
 }
 
-// ignores are comments by the line that they are about. One about the first line of an object is about all of it.
+// ignores are comments by the line that they are about. One about the first line of an object is
+// about all of it.
 type ignores map[line][]ignore
 
 func (m *model) ignoresByLine() ignores {
@@ -48,7 +49,8 @@ func (m *model) ignoresByLine() ignores {
 	return out
 }
 
-// reason tells whether a finding is suppressed and why: by its own line, by that of the key it is about, or by its object.
+// reason tells whether a finding is suppressed and why: by its own line, by that of the key it is
+// about, or by its object.
 func (by ignores) reason(t told) (reason string, ok bool) {
 	for _, number := range []int{t.Line, t.keyLine, t.objectLine} {
 		for _, ig := range by[line{t.File, number}] {

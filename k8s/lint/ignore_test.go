@@ -10,7 +10,8 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/manifest"
 )
 
-// TestIgnore puts a comment into a manifest with two faults: 0 VFs in line 6, and a broken IPAM in the block from line 14 on.
+// TestIgnore puts a comment into a manifest with two faults: 0 VFs in line 6, and a broken IPAM in
+// the block from line 14 on.
 func TestIgnore(t *testing.T) {
 	const in = `HEAD
 apiVersion: sriovnetwork.openshift.io/v1

@@ -75,7 +75,8 @@ func (m *model) findIPAMs() []ipamRef {
 	return out
 }
 
-// decode reads the fields and their ranges; false for what is no JSON. A field of the wrong type leaves the others.
+// decode reads the fields and their ranges; false for what is no JSON. A field of the wrong type
+// leaves the others.
 func (r *ipamRef) decode(text []byte) bool {
 	if err := json.Unmarshal(text, &r.conf); err != nil {
 		var ok bool
@@ -134,7 +135,8 @@ func misfitText(e *json.UnmarshalTypeError) string {
 // strayComma is a comma before a closing bracket.
 var strayComma = regexp.MustCompile(`,(\s*[}\]])`)
 
-// lenient takes stray commas for blanks, so that one fault of the JSON doesn't hide those of the addresses.
+// lenient takes stray commas for blanks, so that one fault of the JSON doesn't hide those of
+// the addresses.
 func lenient(text string) []byte { return strayComma.ReplaceAll([]byte(text), []byte(" $1")) }
 
 // plugins returns the plugins of a CNI configuration: itself, or those of its list.

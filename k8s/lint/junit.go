@@ -9,7 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// The form of JUnit's reports that CI systems read: a suite a file, a case an object that is well, and a case a finding.
+// The form of JUnit's reports that CI systems read: a suite a file, a case an object that is well,
+// and a case a finding.
 type (
 	junitSuites struct {
 		XMLName  xml.Name     `xml:"testsuites"`
@@ -45,8 +46,9 @@ type (
 	}
 )
 
-// JUnit writes the report as XML of JUnit. Errors are failures, and warnings too where strict says so; other findings are cases that
-// pass and say something, and those that comments suppress are skipped.
+// JUnit writes the report as XML of JUnit. Errors are failures, and warnings too where strict
+// says so; other findings are cases that pass and say something, and those that comments suppress
+// are skipped.
 func (r Report) JUnit(strict bool) ([]byte, error) {
 	all := junitSuites{Name: "rdmactl k8s lint"}
 	for _, file := range r.Files {

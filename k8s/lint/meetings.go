@@ -18,10 +18,12 @@ type meeting struct {
 	shared bool
 }
 
-// maxMeetings bounds the policies that one is found to meet on the same VFs: with more it is one fault and not many.
+// maxMeetings bounds the policies that one is found to meet on the same VFs: with more it is one
+// fault and not many.
 const maxMeetings = 64
 
-// findMeetings finds the pairs of policies that select one PF, of which at least one is judged. Those about one policy stand together.
+// findMeetings finds the pairs of policies that select one PF, of which at least one is judged.
+// Those about one policy stand together.
 func (m *model) findMeetings() []meeting {
 	f := meetingFinder{model: m, cards: make([][]card, len(m.policies)), claims: map[*source.PF][]claim{}, seen: make([]int, len(m.policies))}
 	written := map[string]*source.PF{}
@@ -82,8 +84,8 @@ func (f *meetingFinder) about(i int) []meeting {
 	return out
 }
 
-// mayMeet judges what two policies say apart from their cards. Where labels of nodes aren't known, the selectors tell that no node
-// has the labels of both.
+// mayMeet judges what two policies say apart from their cards. Where labels of nodes aren't known,
+// the selectors tell that no node has the labels of both.
 func mayMeet(a, b *policy) bool {
 	x, y := a.Value.Spec.NicSelector, b.Value.Spec.NicSelector
 	return neighbours(a, b) && !labelsExclude(a, b) &&
@@ -106,8 +108,9 @@ func labelsExclude(a, b *policy) bool {
 	return false
 }
 
-// writtenCards are the PFs that a selector names, where no node tells which there are: an entry of rootDevices or pfNames is one, and so are
-// all cards of a device ID. known has those of other policies.
+// writtenCards are the PFs that a selector names, where no node tells which there are: an entry
+// of rootDevices or pfNames is one, and so are all cards of a device ID. known has those of
+// other policies.
 func writtenCards(p *policy, known map[string]*source.PF) []card {
 	s := p.Value.Spec.NicSelector
 	var out []card

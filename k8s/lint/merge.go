@@ -2,7 +2,8 @@ package lint
 
 import "slices"
 
-// Merge makes one report of those of alternatives, such as overlays of one base: what several of them say stands once.
+// Merge makes one report of those of alternatives, such as overlays of one base: what several of
+// them say stands once.
 func Merge(reports ...Report) Report {
 	if len(reports) == 1 {
 		return reports[0]

@@ -8,7 +8,8 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/manifest"
 )
 
-// TestMerge says once what two overlays of a base share, and keeps what one of them has by itself, by file and line.
+// TestMerge says once what two overlays of a base share, and keeps what one of them has by itself,
+// by file and line.
 func TestMerge(t *testing.T) {
 	parse := func(file, name, ipam string) *manifest.Set {
 		return manifest.Parse(file, []byte("apiVersion: sriovnetwork.openshift.io/v1\nkind: SriovIBNetwork\nmetadata: {name: "+name+", namespace: sriov-network-operator}\nspec: {resourceName: a, ipam: '"+ipam+"'}\n"))

@@ -197,8 +197,8 @@ func usualNamespaces() []string {
 	return []string{"sriov-network-operator", "nvidia-network-operator", "openshift-sriov-network-operator", "network-operator"}
 }
 
-// webhook tells whether the operator's webhook sees what is applied, and whether that is known: without a configuration it is off
-// by default, and on with OpenShift.
+// webhook tells whether the operator's webhook sees what is applied, and whether that is known:
+// without a configuration it is off by default, and on with OpenShift.
 func (m *model) webhook() (on, known bool) {
 	for _, c := range m.configs {
 		if c.Name == "default" {
@@ -218,13 +218,14 @@ func (m *model) networksOf(resource string) []*network { return m.ofNetwork[reso
 type attachable struct {
 	*manifest.Object
 	namespace string
-	// prefix and resource are the parts of the resource that the pod must ask for; prefix "" where nothing tells.
+	// prefix and resource are the parts of the resource that the pod must ask for; prefix "" where
+	// nothing tells.
 	prefix, resource string
 	network          *network // nil for a hand-written NetworkAttachmentDefinition
 }
 
-// attachables returns what networks and NetworkAttachmentDefinitions offer; one that the operator wrote from a network
-// stands once.
+// attachables returns what networks and NetworkAttachmentDefinitions offer; one that the operator
+// wrote from a network stands once.
 func (m *model) attachables() []attachable { return m.attach }
 
 func (m *model) findAttachables(rendered map[string]*typed[k8s.NetworkAttachmentDefinition]) []attachable {

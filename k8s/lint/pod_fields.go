@@ -8,8 +8,9 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/manifest"
 )
 
-// checkPodFields looks at the names of a pod's fields. New versions of Kubernetes have new ones, so a name that isn't known here is
-// told only where it is nearly a known one, or a known one of another place.
+// checkPodFields looks at the names of a pod's fields. New versions of Kubernetes have new ones, so
+// a name that isn't known here is told only where it is nearly a known one, or a known one of
+// another place.
 func checkPodFields(p *pass, pod *pod) {
 	spec := pod.Find(pod.path("spec")...)
 	podNames(p, pod, spec, pod.path("spec"), podSpecFields(), containerFields(), "a container")

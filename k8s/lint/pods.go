@@ -62,8 +62,9 @@ var labelForm = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 // maxTemplates bounds the templates of one object: a JobSet has a handful.
 const maxTemplates = 1000
 
-// podsOf finds the pods of an object: itself, or the templates at any depth (Deployment, StatefulSet, DaemonSet, Job,
-// CronJob, LeaderWorkerSet, the kinds of Kubeflow and Ray): a mapping whose spec has containers.
+// podsOf finds the pods of an object: itself, or the templates at any depth (Deployment,
+// StatefulSet, DaemonSet, Job, CronJob, LeaderWorkerSet, the kinds of Kubeflow and Ray): a mapping
+// whose spec has containers.
 func podsOf(o *manifest.Object) []*pod {
 	var pods []*pod
 	var walk func(v *manifest.Value, at path)
@@ -132,8 +133,8 @@ func (p *pod) addContainers() {
 	}
 }
 
-// replicasOf multiplies the counts on the way to a template: replicas of most kinds, parallelism of a Job, and size of a
-// LeaderWorkerSet, whose leader is one of it.
+// replicasOf multiplies the counts on the way to a template: replicas of most kinds, parallelism of
+// a Job, and size of a LeaderWorkerSet, whose leader is one of it.
 func replicasOf(o *manifest.Object, at path) int {
 	product := 1
 	for i := range at {
@@ -211,7 +212,8 @@ func parseJSONNetworks(text string) ([]attachment, error) {
 	return out, nil
 }
 
-// parseNetworks reads the annotation as multus does: JSON, or "[namespace/]name[@interface]" with commas between.
+// parseNetworks reads the annotation as multus does: JSON, or "[namespace/]name[@interface]" with
+// commas between.
 func parseNetworks(text string) ([]attachment, error) {
 	text = strings.TrimSpace(text)
 	var out []attachment
@@ -247,8 +249,9 @@ func parseNetworks(text string) ([]attachment, error) {
 // inJSON reports the JSON form of an annotation, as multus tells it.
 func inJSON(text string) bool { return strings.ContainsAny(text, "[{\"") }
 
-// attached finds what an attachment of a pod means: multus looks in the pod's namespace where the attachment names none. ok
-// is false where no object has that name there. In a manifest without a namespace any fits.
+// attached finds what an attachment of a pod means: multus looks in the pod's namespace where the
+// attachment names none. ok is false where no object has that name there. In a manifest without a
+// namespace any fits.
 func (m *model) attached(p *pod, a attachment) (found attachable, ok bool) {
 	namespace := a.Namespace
 	if namespace == "" {

@@ -16,18 +16,19 @@ const someTemplate = `{metadata: {annotations: {k8s.v1.cni.cncf.io/networks: '[{
 	`spec: {hostNetwork: true, nodeSelector: {pool: cpu}, initContainers: [{name: i, resources: {limits: {nvidia.com/rail1: 1}, requests: {nvidia.com/rail1: 1}}}], ` +
 	`containers: [{name: a, isRdma: true, volumeMounts: [{name: none, mountPath: /x}], resources: {limits: {openshift.io/rail0: 2, nvidia.com/gpu: 8}, requests: {openshift.io/rail0: 2}}}, {name: b, resources: {limits: {nvidia.com/rail0: 9}, requests: {nvidia.com/rail0: 9}}}]}}`
 
-// TestWorkloads holds all kinds that make pods to one list of rules: a template is one wherever it stands.
+// TestWorkloads holds all kinds that make pods to one list of rules: a template is one wherever
+// it stands.
 func TestWorkloads(t *testing.T) {
 	want := []string{
 		"pod-address", "pod-guid", "pod-host", "pod-init-resource", "pod-ipc-lock", "pod-memory", "pod-network", "pod-prefix", "pod-resource", "pod-selector",
 		"unknown-field",
 	}
 	kinds := map[string]string{
-		"apps/v1 Deployment":  "spec: {replicas: 2, template: TEMPLATE}",
-		"apps/v1 StatefulSet": "spec: {replicas: 2, template: TEMPLATE}",
-		"apps/v1 DaemonSet":   "spec: {template: TEMPLATE}",
-		"batch/v1 Job":        "spec: {parallelism: 2, template: TEMPLATE}",
-		"batch/v1 CronJob":    "spec: {jobTemplate: {spec: {parallelism: 2, template: TEMPLATE}}}",
+		"apps/v1 Deployment":                          "spec: {replicas: 2, template: TEMPLATE}",
+		"apps/v1 StatefulSet":                         "spec: {replicas: 2, template: TEMPLATE}",
+		"apps/v1 DaemonSet":                           "spec: {template: TEMPLATE}",
+		"batch/v1 Job":                                "spec: {parallelism: 2, template: TEMPLATE}",
+		"batch/v1 CronJob":                            "spec: {jobTemplate: {spec: {parallelism: 2, template: TEMPLATE}}}",
 		"leaderworkerset.x-k8s.io/v1 LeaderWorkerSet": "spec: {replicas: 1, leaderWorkerTemplate: {size: 3, workerTemplate: TEMPLATE}}",
 		"jobset.x-k8s.io/v1alpha2 JobSet":             "spec: {replicatedJobs: [{name: w, replicas: 2, template: {spec: {template: TEMPLATE}}}]}",
 		"kubeflow.org/v1 PyTorchJob":                  "spec: {pytorchReplicaSpecs: {Worker: {replicas: 2, template: TEMPLATE}}}",
@@ -82,7 +83,8 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
-// TestAnnotations tries what people write into the annotations of multus: each case is one rule on one pod.
+// TestAnnotations tries what people write into the annotations of multus: each case is one rule on
+// one pod.
 func TestAnnotations(t *testing.T) {
 	const (
 		namespaces = "apiVersion: v1\nkind: Namespace\nmetadata: {name: ml}\n"

@@ -8,7 +8,8 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
 
-// TestDifferences counts fabrics by what ports see of subnet managers: one whose cable is out sees none.
+// TestDifferences counts fabrics by what ports see of subnet managers: one whose cable is out
+// sees none.
 func TestDifferences(t *testing.T) {
 	on := func(address string, lid uint16) card {
 		return card{Node: &source.Node{Name: "a"}, PF: &source.PF{Address: address, Netdev: "ib" + address[3:4], LinkType: "IB", Fabric: &source.Fabric{SubnetPrefix: "fe80:0000:0000:0000", SMLID: lid}}}

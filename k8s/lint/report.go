@@ -30,7 +30,8 @@ type Report struct {
 	Nodes []string `json:"nodes,omitempty"`
 	// Findings stand by file, line and column.
 	Findings []Finding `json:"findings"`
-	// Suppressed are those that comments in the manifests suppress, in the same order. They don't count.
+	// Suppressed are those that comments in the manifests suppress, in the same order. They
+	// don't count.
 	Suppressed []Finding `json:"suppressed,omitempty"`
 	// Unjudged names rules that could not be applied for want of nodes.
 	Unjudged []string `json:"unjudged,omitempty"`

@@ -17,8 +17,9 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
 
-// TestReports holds manifests written after reports of users and vendors' examples to what must be told of them, and nothing
-// besides: a line "# want: RULE@LINE ..." in each, and "# report: NUMBER".
+// TestReports holds manifests written after reports of users and vendors' examples to what
+// must be told of them, and nothing besides: a line "# want: RULE@LINE ..." in each, and "#
+// report: NUMBER".
 func TestReports(t *testing.T) {
 	files, err := filepath.Glob("testdata/reports/[0-9]*.yaml")
 	if err != nil || len(files) < 10 {
@@ -27,7 +28,8 @@ func TestReports(t *testing.T) {
 	judgeFiles(t, files)
 }
 
-// TestUsers does so for manifests as users of vLLM, MPI, Ray, Spiderpool and OpenShift write them, right and wrong ones.
+// TestUsers does so for manifests as users of vLLM, MPI, Ray, Spiderpool and OpenShift write them,
+// right and wrong ones.
 func TestUsers(t *testing.T) {
 	files, err := filepath.Glob("testdata/users/[0-9]*.yaml")
 	if err != nil || len(files) < 10 {
@@ -67,8 +69,9 @@ func judgeFiles(t *testing.T, files []string) {
 	}
 }
 
-// TestReportTable holds the reports of users, by their number in the list of docs/kubernetes.md, to the rules that they
-// need. Reports 13 (connectivity of all pairs), 15 (attributes of DRA) and 16 (the GID index) are not about manifests.
+// TestReportTable holds the reports of users, by their number in the list of docs/kubernetes.md, to
+// the rules that they need. Reports 13 (connectivity of all pairs), 15 (attributes of DRA) and 16
+// (the GID index) are not about manifests.
 func TestReportTable(t *testing.T) {
 	want := map[string][]string{
 		"1":  {"vf-guid", "guid-pool"},

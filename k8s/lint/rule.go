@@ -31,7 +31,8 @@ type Rule struct {
 
 //go:generate go run ./gendocs -o ../../docs/k8s-lint.md
 
-// Rules returns all rules: of texts and fields, of policies, of networks and their addresses, of pods.
+// Rules returns all rules: of texts and fields, of policies, of networks and their addresses,
+// of pods.
 func Rules() []Rule {
 	return []Rule{
 		yamlSyntax(),
@@ -123,7 +124,8 @@ func FindRule(id string) (Rule, bool) {
 	return rules[i], true
 }
 
-// Where semantics were read; Rule.Sources names them. The commits are those of the repositories' main branches that were read.
+// Where semantics were read; Rule.Sources names them. The commits are those of the repositories'
+// main branches that were read.
 const (
 	srcOperator     = "k8snetworkplumbingwg/sriov-network-operator 249e2001 (2026-08-06)"
 	srcCRD          = srcOperator + ": config/crd/bases"

@@ -16,7 +16,8 @@ func duplicateObject() Rule {
 		check: func(p *pass) {
 			first := map[string]*manifest.Object{}
 			for _, o := range p.in.Manifests.Objects {
-				// Patches of kustomize lie beside what they patch: only kinds that are judged are told.
+				// Patches of kustomize lie beside what they patch: only kinds that are judged
+				// are told.
 				if o.Kind == "" || o.Name == "" || o.Find("metadata", "name") == nil || k8s.Schema(o.Kind) == nil && len(podsOf(o)) == 0 {
 					continue
 				}

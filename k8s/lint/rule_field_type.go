@@ -90,7 +90,8 @@ func typeFix(f *Finding, schema *k8s.Field, v *manifest.Value) {
 	}
 }
 
-// listed quotes the words of a text that should be a list, without the dashes that had no blank behind them.
+// listed quotes the words of a text that should be a list, without the dashes that had no blank
+// behind them.
 func listed(text string) []string {
 	words := strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || r == ',' })
 	for i, word := range words {

@@ -208,7 +208,8 @@ func parseGUID(text string) (uint64, bool) {
 	return guid, true
 }
 
-// tellDoubles tells of GUIDs that two entries give, each entry once: the later one, unless only the earlier is judged.
+// tellDoubles tells of GUIDs that two entries give, each entry once: the later one, unless only the
+// earlier is judged.
 func (g *guidPools) tellDoubles() {
 	order := make([]int, len(g.taken))
 	for i := range order {
@@ -261,7 +262,8 @@ func (w *guidWalk) count(e guidEntry) {
 	}
 }
 
-// concerns reports that a policy may select a node with this file. A file that is named after a node is for that one.
+// concerns reports that a policy may select a node with this file. A file that is named after a
+// node is for that one.
 func (f *guidFile) concerns(pol *policy) bool {
 	node := f.field.Key
 	for i := range f.nodes {
@@ -280,7 +282,8 @@ func (f *guidFile) mayHave(address string) bool {
 	return i < 0 || !f.nodes[i].CardsKnown || slices.ContainsFunc(f.nodes[i].PFs, func(pf source.PF) bool { return pf.Address == address })
 }
 
-// policiesByAddress are the policies that mean a PCI address, by what they say or by the cards that they select.
+// policiesByAddress are the policies that mean a PCI address, by what they say or by the cards that
+// they select.
 func (m *model) policiesByAddress() map[string][]*policy {
 	out := map[string][]*policy{}
 	for _, pol := range m.policies {

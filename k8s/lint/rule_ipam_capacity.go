@@ -32,8 +32,8 @@ func ipamCapacity() Rule {
 	}
 }
 
-// capacity counts the interfaces that a network has addresses for, and returns the range that has the fewest. An interface gets
-// one of each set.
+// capacity counts the interfaces that a network has addresses for, and returns the range that has
+// the fewest. An interface gets one of each set.
 func capacity(ref ipamRef) (have int, least ipam.Range, ok bool) {
 	for _, set := range ref.conf.Sets() {
 		if len(set) == 0 || set[0].Of != ref.conf.Type {
@@ -57,7 +57,8 @@ func capacity(ref ipamRef) (have int, least ipam.Range, ok bool) {
 	return have, least, ok
 }
 
-// localGateway returns the address that host-local keeps from pods: the gateway, by default the first of the subnet.
+// localGateway returns the address that host-local keeps from pods: the gateway, by default the
+// first of the subnet.
 func localGateway(r ipam.Range, s ipam.Span) netip.Addr {
 	if gw, err := netip.ParseAddr(r.Gateway); err == nil {
 		return gw
@@ -93,7 +94,8 @@ func checkCapacity(p *pass, ref ipamRef, have int, least ipam.Range) {
 	}
 }
 
-// widen places a finding, and proposes the mask that has room where there is one range without bounds.
+// widen places a finding, and proposes the mask that has room where there is one range
+// without bounds.
 func (r ipamRef) widen(f *Finding, of ipam.Range, want int) {
 	name, _, _ := rangeKeys(of)
 	f.place(r.rangeAt(of))

@@ -118,7 +118,8 @@ func checkRoutes(p *pass, ref ipamRef) {
 	}
 }
 
-// covered reports that prefixes have all addresses of another one between them, as 0.0.0.0/1 and 128.0.0.0/1 have those of IPv4.
+// covered reports that prefixes have all addresses of another one between them, as 0.0.0.0/1 and
+// 128.0.0.0/1 have those of IPv4.
 func covered(whole netip.Prefix, parts []netip.Prefix) bool {
 	inside := false
 	for _, p := range parts {

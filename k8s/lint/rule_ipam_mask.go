@@ -68,8 +68,8 @@ func checkMask(p *pass, ref ipamRef, r ipam.Range) {
 	}
 }
 
-// notPublic are ranges that are nobody's in the internet: private ones, those shared by carriers, of benchmarks, and of manuals
-// (IANA, special-purpose address registries).
+// notPublic are ranges that are nobody's in the internet: private ones, those shared by carriers,
+// of benchmarks, and of manuals (IANA, special-purpose address registries).
 func notPublic() []string {
 	return []string{
 		"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "198.18.0.0/15", "192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24",

@@ -23,7 +23,8 @@ func linkTypeChange() Rule {
 		check: func(p *pass) {
 			for _, pol := range p.policies {
 				s := pol.Value.Spec
-				known := slices.Contains([]string{source.LinkETH, source.LinkIB}, strings.ToUpper(s.LinkType)) // the API server refuses others
+				// the API server refuses others
+				known := slices.Contains([]string{source.LinkETH, source.LinkIB}, strings.ToUpper(s.LinkType))
 				if known && !k8s.ValueOf(s.ExternallyManaged) {
 					checkLinkChange(p, pol)
 				}
@@ -54,7 +55,8 @@ func checkLinkChange(p *pass, pol *policy) {
 	}
 }
 
-// mellanoxDisabled reports that the plugin which changes the firmware of NVIDIA's cards is turned off.
+// mellanoxDisabled reports that the plugin which changes the firmware of NVIDIA's cards is
+// turned off.
 func (m *model) mellanoxDisabled() bool {
 	return slices.ContainsFunc(m.configs, func(c *typed[k8s.SriovOperatorConfig]) bool {
 		return c.Name == "default" && slices.Contains(c.Value.Spec.DisablePlugins, "mellanox")

@@ -43,7 +43,8 @@ func cniTypes() []string {
 	}
 }
 
-// ibFields are the fields of sriov that ib-sriov hasn't, and misspelt ones of its own with the right name.
+// ibFields are the fields of sriov that ib-sriov hasn't, and misspelt ones of its own with the
+// right name.
 func ibFields() map[string]string {
 	return map[string]string{
 		"vlan": "", "vlanQoS": "", "vlanProto": "", "spoofchk": "", "trust": "", "min_tx_rate": "", "max_tx_rate": "", "mac": "",
@@ -132,7 +133,8 @@ func (w *nadWalk) kind(plugin cniPlugin) {
 	}
 }
 
-// nearestPlugin returns the plugin that is meant by another name, "" where none is or the name is right.
+// nearestPlugin returns the plugin that is meant by another name, "" where none is or the name
+// is right.
 func nearestPlugin(name string) string {
 	if slices.Contains(cniTypes(), name) {
 		return ""

@@ -29,7 +29,8 @@ func objectName() Rule {
 	}
 }
 
-// hasDNSName reports kinds whose names are DNS names: those that rules know, and all of CRDs. Roles, for one, may be called anything.
+// hasDNSName reports kinds whose names are DNS names: those that rules know, and all of CRDs.
+// Roles, for one, may be called anything.
 func hasDNSName(o *manifest.Object) bool {
 	group, _, _ := strings.Cut(o.APIVersion, "/")
 	custom := strings.Contains(group, ".") && !strings.HasSuffix(group, ".k8s.io")

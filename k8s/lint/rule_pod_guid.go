@@ -55,7 +55,8 @@ func checkPodGUID(p *pass, pod *pod, a attachment) {
 	}
 }
 
-// passesGUID reports a network that hands the GUID of a pod to its plugin; true where nothing tells.
+// passesGUID reports a network that hands the GUID of a pod to its plugin; true where
+// nothing tells.
 func (t attachable) passesGUID() bool {
 	if t.network != nil {
 		return capabilities(t.network.Spec.Capabilities)["infinibandGUID"]

@@ -53,7 +53,8 @@ func checkAnnotation(p *pass, pod *pod, at path, err error) {
 	}
 }
 
-// checkMisplaced looks for the annotation where no pod gets it: at a workload, or at what it makes on the way to its pods.
+// checkMisplaced looks for the annotation where no pod gets it: at a workload, or at what it makes
+// on the way to its pods.
 func checkMisplaced(p *pass, pod *pod) {
 	if len(pod.at) == 0 || pod.Find(pod.annotation()...) != nil {
 		return
@@ -70,7 +71,8 @@ func checkMisplaced(p *pass, pod *pod) {
 	}
 }
 
-// checkAnnotationNames looks for the annotation under a name that is nearly its own, or among labels.
+// checkAnnotationNames looks for the annotation under a name that is nearly its own, or
+// among labels.
 func checkAnnotationNames(p *pass, pod *pod) {
 	for _, list := range []string{"annotations", "labels"} {
 		at := pod.path("metadata", list)
@@ -148,7 +150,8 @@ func (p *pod) selection(namespace, name string) string {
 	return namespace + "/" + name
 }
 
-// checkInterfaces holds the names of interfaces to each other: multus calls those without a name net1, net2 and so on by their place.
+// checkInterfaces holds the names of interfaces to each other: multus calls those without a name
+// net1, net2 and so on by their place.
 func checkInterfaces(p *pass, pod *pod) {
 	seen := map[string]bool{}
 	for i, a := range pod.networks {
@@ -208,8 +211,9 @@ func checkEntryFields(p *pass, pod *pod) {
 	}
 }
 
-// madeByOthers reports an object of a kind that isn't judged and that makes networks, as MacvlanNetwork and HostDeviceNetwork of
-// NVIDIA's operator, OVSNetwork, SpiderMultusConfig, or the Network of OpenShift with a list of them.
+// madeByOthers reports an object of a kind that isn't judged and that makes networks, as
+// MacvlanNetwork and HostDeviceNetwork of NVIDIA's operator, OVSNetwork, SpiderMultusConfig, or the
+// Network of OpenShift with a list of them.
 func (m *model) madeByOthers(name string) bool {
 	return slices.ContainsFunc(m.objects, func(o *manifest.Object) bool {
 		if o.Name == name && (strings.HasSuffix(o.Kind, "Network") || o.Kind == "SpiderMultusConfig") && k8s.Schema(o.Kind) == nil {

@@ -52,8 +52,8 @@ func checkPrefix(p *pass, pod *pod, at path, name string) {
 	}
 }
 
-// prefixOf returns the prefix of a resource by what nodes have, what NetworkAttachmentDefinitions say and what the options say;
-// "" where nothing tells, or where several are right.
+// prefixOf returns the prefix of a resource by what nodes have, what NetworkAttachmentDefinitions
+// say and what the options say; "" where nothing tells, or where several are right.
 func (m *model) prefixOf(base string) string {
 	var found []string
 	add := func(full string) {

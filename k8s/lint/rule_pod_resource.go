@@ -125,7 +125,8 @@ func attachmentsOf(n int) string {
 	return fmt.Sprintf("%d attachments use", n)
 }
 
-// checkRequests holds extended resources to the API server's rule: requests equal limits, and both are whole.
+// checkRequests holds extended resources to the API server's rule: requests equal limits, and both
+// are whole.
 func checkRequests(p *pass, pod *pod, c container) {
 	for _, name := range slices.Sorted(maps.Keys(c.Resources.Requests)) {
 		if prefix, _ := splitResource(name); prefix == "" || strings.HasSuffix(prefix, "kubernetes.io") {

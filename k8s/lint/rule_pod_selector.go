@@ -63,7 +63,8 @@ func (m *model) fitting(pod *pod) []*source.Node {
 	return fitting
 }
 
-// mayHave reports a node that has a resource, gets it by a policy, or of which too little is known to deny it.
+// mayHave reports a node that has a resource, gets it by a policy, or of which too little is known
+// to deny it.
 func (m *model) mayHave(n *source.Node, name string, want int, promised map[string]int) bool {
 	_, base := splitResource(name)
 	if n.Allocatable[name].Count() >= want || promised[n.Name] >= want {

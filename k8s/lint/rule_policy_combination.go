@@ -25,7 +25,8 @@ func policyCombination() Rule {
 	}
 }
 
-// ipoibMTU is the most that a network device of InfiniBand takes in datagram mode, which is all that newer cards have: 4096 less the header.
+// ipoibMTU is the most that a network device of InfiniBand takes in datagram mode, which is all
+// that newer cards have: 4096 less the header.
 const ipoibMTU = 4092
 
 func checkCombination(p *pass, pol *policy) {

@@ -65,7 +65,8 @@ func checkMeeting(p *pass, m meeting) {
 	}
 }
 
-// checkTopology holds the policies of one resource to one excludeTopology, on each node. One that differs is told once.
+// checkTopology holds the policies of one resource to one excludeTopology, on each node. One that
+// differs is told once.
 func checkTopology(p *pass, policies []*policy) {
 	for i, b := range policies {
 		for _, a := range policies[:i] {
@@ -82,8 +83,9 @@ func checkTopology(p *pass, policies []*policy) {
 	}
 }
 
-// deliberate reports policies with priorities that are written and differ, so that one is meant to override the other: unless one for all
-// cards wins over one that names cards, or the webhook refuses the two for a name or an address that both have.
+// deliberate reports policies with priorities that are written and differ, so that one is meant to
+// override the other: unless one for all cards wins over one that names cards, or the webhook
+// refuses the two for a name or an address that both have.
 func deliberate(a, b *policy) bool {
 	x, y := a.Value.Spec, b.Value.Spec
 	if x.Priority == nil || y.Priority == nil || *x.Priority == *y.Priority {
@@ -125,8 +127,8 @@ func disagreement(a, b *policy) string {
 	return ""
 }
 
-// nodesApart reports that the nodeSelectors of two policies share no label, so that without nodes nobody knows whether a node has
-// the labels of both.
+// nodesApart reports that the nodeSelectors of two policies share no label, so that without nodes
+// nobody knows whether a node has the labels of both.
 func (m *model) nodesApart(a, b *policy) bool {
 	x, y := a.Value.Spec.NodeSelector, b.Value.Spec.NodeSelector
 	if len(m.nodes) > 0 || len(x) == 0 || len(y) == 0 {

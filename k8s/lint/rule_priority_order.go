@@ -36,7 +36,8 @@ func priorityOrder() Rule {
 	}
 }
 
-// checkPriority judges two policies that meet. Where nothing tells of the webhook, both cases count.
+// checkPriority judges two policies that meet. Where nothing tells of the webhook, both
+// cases count.
 func checkPriority(p *pass, a, b *policy, where string) {
 	if specific(a) == specific(b) || a.Namespace != b.Namespace || a.Name == b.Name {
 		return // who is meant to win can't be told, and policy-overlap tells that they meet

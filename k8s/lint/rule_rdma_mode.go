@@ -65,7 +65,8 @@ type namespaceModes struct {
 	byNode map[*source.Node]namespaceMode
 }
 
-// rdmaModes finds the mode of each node: that of its pool, or the one that it has. A node whose labels aren't known has the usual one.
+// rdmaModes finds the mode of each node: that of its pool, or the one that it has. A node whose
+// labels aren't known has the usual one.
 func (m *model) rdmaModes() namespaceModes {
 	modes := namespaceModes{usual: m.usualMode(), byNode: map[*source.Node]namespaceMode{}}
 	for i := range m.nodes {
@@ -85,7 +86,8 @@ func (m *model) rdmaModes() namespaceModes {
 	return modes
 }
 
-// on returns the mode that nodes agree on, and the usual one where there are none: a resource whose nodes nothing tells.
+// on returns the mode that nodes agree on, and the usual one where there are none: a resource whose
+// nodes nothing tells.
 func (s namespaceModes) on(nodes []*source.Node) namespaceMode {
 	if len(nodes) == 0 {
 		return s.usual

@@ -35,7 +35,8 @@ var (
 	resourceNew = regexp.MustCompile(`^[a-zA-Z0-9]([a-zA-Z0-9_-]*[a-zA-Z0-9])?$`)
 )
 
-// oldVersion reports a release of the operator that refuses a hyphen in resource names; certain tells whether the version is known.
+// oldVersion reports a release of the operator that refuses a hyphen in resource names; certain
+// tells whether the version is known.
 func oldVersion(version string) (old, certain bool) {
 	m := releaseForm.FindStringSubmatch(version)
 	switch {

@@ -83,7 +83,9 @@ func differences(cards []card) (links, fabrics, names []string) {
 		text := c.String() + " " + c.PF.LinkType
 		if f := c.PF.Fabric; f != nil {
 			id := f.SubnetPrefix + ", no SM"
-			if f.SMLID != 0 { // a port that sees none is down, or not configured yet: that tells nothing of where its cable goes
+			if f.SMLID != 0 {
+				// a port that sees none is down, or not configured yet: that tells nothing of where
+				// its cable goes
 				id = fmt.Sprintf("%s, SM at LID %d", f.SubnetPrefix, f.SMLID)
 				fabrics = add(fabrics, id)
 			}

@@ -41,7 +41,8 @@ func checkDisabled(p *pass, pol *policy) {
 	}
 }
 
-// checkChicken looks for nodes that the policy would select, had they the VFs that it would give them.
+// checkChicken looks for nodes that the policy would select, had they the VFs that it would
+// give them.
 func checkChicken(p *pass, pol *policy) {
 	const label = "feature.node.kubernetes.io/network-sriov.capable"
 	if _, ok := pol.Value.Spec.NodeSelector[label]; !ok {

@@ -80,8 +80,8 @@ func (w *fieldWalk) fields(v *manifest.Value, schema *k8s.Field, at path) {
 	}
 }
 
-// unknown tells of a field, with the nearest right place: one of that name elsewhere, one that is nearly called so here, or the
-// reason why there is none.
+// unknown tells of a field, with the nearest right place: one of that name elsewhere, one that is
+// nearly called so here, or the reason why there is none.
 func (w *fieldWalk) unknown(at path, key string, here []string) {
 	o := w.object
 	where := manifest.PathText(at[:len(at)-1]...)
@@ -113,8 +113,8 @@ func (w *fieldWalk) unknown(at path, key string, here []string) {
 	}
 }
 
-// emptyAbove returns the field in the same column above an unknown one that has nothing below it, and could have that one; ""
-// where there is none.
+// emptyAbove returns the field in the same column above an unknown one that has nothing below it,
+// and could have that one; "" where there is none.
 func (w *fieldWalk) emptyAbove(at path, name string) string {
 	schema := &k8s.Field{Type: k8s.TypeObject, Fields: []k8s.Field{
 		*w.root, {Name: "metadata", Type: k8s.TypeObject, Fields: []k8s.Field{{Name: "name"}, {Name: "namespace"}, {Name: "labels"}, {Name: "annotations"}}},

@@ -34,8 +34,8 @@ func findingsOf(r Report, id string) []Finding {
 	return slices.DeleteFunc(slices.Clone(r.Findings), func(f Finding) bool { return f.Rule != id })
 }
 
-// TestRules demands of every rule what a reader relies on: fields, a wrong manifest that it tells, a right one on which no
-// rule at all tells an error, and a near miss on which it is silent.
+// TestRules demands of every rule what a reader relies on: fields, a wrong manifest that it tells,
+// a right one on which no rule at all tells an error, and a near miss on which it is silent.
 func TestRules(t *testing.T) {
 	kebab := regexp.MustCompile(`^[a-z]+[a-z0-9]*(-[a-z0-9]+)*$`)
 	seen := map[string]bool{}

@@ -15,20 +15,24 @@ import (
 type Input struct {
 	// Manifests are judged.
 	Manifests *manifest.Set
-	// Cluster is what they are judged against; the zero value is a cluster of which nothing is known.
+	// Cluster is what they are judged against; the zero value is a cluster of which nothing
+	// is known.
 	Cluster source.Cluster
 	Options Options
 }
 
 // Options say what no object tells. The zero value knows nothing and guesses little.
 type Options struct {
-	// OperatorNamespace is where the SR-IOV operator runs; "": that of the SriovOperatorConfig, or one of the usual names.
+	// OperatorNamespace is where the SR-IOV operator runs; "": that of the SriovOperatorConfig, or
+	// one of the usual names.
 	OperatorNamespace string
-	// OperatorVersion is that of the SR-IOV operator, "v1.6.0" or "main"; "": any, so what one of them refuses is a warning.
+	// OperatorVersion is that of the SR-IOV operator, "v1.6.0" or "main"; "": any, so what one of
+	// them refuses is a warning.
 	OperatorVersion string
 	// ResourcePrefix is the operator's, as openshift.io; "": what nodes and objects tell.
 	ResourcePrefix string
-	// Reserved are ranges of addresses that belong to the cluster or its hosts, by what they are for.
+	// Reserved are ranges of addresses that belong to the cluster or its hosts, by what they
+	// are for.
 	Reserved []Reserved
 	// Only and Skip choose rules by ID.
 	Only, Skip []string
@@ -99,7 +103,8 @@ type pass struct {
 // path is the way to a value.
 type path = []any
 
-// report adds a finding about a value of an object. One about an object that is not judged goes nowhere.
+// report adds a finding about a value of an object. One about an object that is not judged
+// goes nowhere.
 func (p *pass) report(severity Severity, o *manifest.Object, at path, format string, args ...any) *Finding {
 	f := &Finding{
 		Rule: p.rule.ID, Severity: severity, Object: o.String(), Path: manifest.PathText(at...),

@@ -69,7 +69,8 @@ type (
 	}
 	sarifArtifact struct {
 		URI string `json:"uri"`
-		// Base is what a relative URI starts from; code hosts take %SRCROOT% for the root of the repository.
+		// Base is what a relative URI starts from; code hosts take %SRCROOT% for the root of
+		// the repository.
 		Base string `json:"uriBaseId,omitempty"`
 	}
 	sarifRegion struct {
@@ -85,8 +86,9 @@ type (
 // projectURL is where the reference of the rules is read.
 const projectURL = "https://github.com/rdmakit/rdmakit"
 
-// SARIF writes the report as a log of SARIF 2.1.0, with a region for each finding; version is that of the program. Code hosts show it
-// beside the lines of a change. Columns count Unicode characters.
+// SARIF writes the report as a log of SARIF 2.1.0, with a region for each finding; version
+// is that of the program. Code hosts show it beside the lines of a change. Columns count
+// Unicode characters.
 func (r Report) SARIF(version string) ([]byte, error) {
 	run := sarifRun{ColumnKind: "unicodeCodePoints", Results: []sarifResult{}}
 	run.Tool.Driver = sarifDriver{Name: "rdmactl k8s lint", Version: version, Information: projectURL, Rules: []sarifRule{}}

@@ -17,10 +17,12 @@ type card = source.Selection
 // numVfs is that of a policy, 0 where it is absent.
 func numVfs(p *policy) int { return k8s.ValueOf(p.Value.Spec.NumVfs) }
 
-// cards returns the PFs that a policy selects, on the nodes that its nodeSelector takes or may take.
+// cards returns the PFs that a policy selects, on the nodes that its nodeSelector takes or
+// may take.
 func (m *model) cards(p *policy) []card { return m.selected[p] }
 
-// nodesOf returns the nodes on which policies select cards for a resource, one that several policies or cards have as often.
+// nodesOf returns the nodes on which policies select cards for a resource, one that several
+// policies or cards have as often.
 func (m *model) nodesOf(resource string) []*source.Node {
 	var nodes []*source.Node
 	for _, pol := range m.policiesOf(resource) {
@@ -31,7 +33,8 @@ func (m *model) nodesOf(resource string) []*source.Node {
 	return nodes
 }
 
-// takes returns the nodes that a policy's nodeSelector takes, or may take where labels aren't known.
+// takes returns the nodes that a policy's nodeSelector takes, or may take where labels
+// aren't known.
 func (m *model) takes(p *policy) []*source.Node {
 	var nodes []*source.Node
 	for i := range m.nodes {
@@ -43,7 +46,8 @@ func (m *model) takes(p *policy) []*source.Node {
 	return nodes
 }
 
-// linkOf tells whether the cards of a policy are on InfiniBand or Ethernet, and how that is known; "" where nothing tells.
+// linkOf tells whether the cards of a policy are on InfiniBand or Ethernet, and how that is known;
+// "" where nothing tells.
 func (m *model) linkOf(p *policy) (link, reason string) {
 	link, reason, open := m.linkByCards(p)
 	if link != "" || !open {

@@ -9,13 +9,13 @@ import (
 type Comment struct {
 	At   Region // from # to the end of the line
 	Text string // behind the marker, without blanks around it
-	// Target is the line that it is about, from 1: its own, or where it stands alone the next one that is neither empty nor a
-	// comment. 0: there is none in its document.
+	// Target is the line that it is about, from 1: its own, or where it stands alone the next one
+	// that is neither empty nor a comment. 0: there is none in its document.
 	Target int
 }
 
-// Comments returns the comments of all files with objects that begin with a marker, as in "# marker text". Texts of blocks are not told
-// from comments.
+// Comments returns the comments of all files with objects that begin with a marker, as in "# marker
+// text". Texts of blocks are not told from comments.
 func (s *Set) Comments(marker string) []Comment {
 	var out []Comment
 	var last *text
@@ -60,7 +60,8 @@ func commentOf(line []byte, marker string) (at int, what string) {
 	}
 }
 
-// nextLine returns the number of the next line with more than a comment, from the line with index i on; 0 where the document ends before.
+// nextLine returns the number of the next line with more than a comment, from the line with index i
+// on; 0 where the document ends before.
 func (t *text) nextLine(i int) int {
 	for ; i < len(t.lines); i++ {
 		trimmed := bytes.TrimSpace(t.lines[i])

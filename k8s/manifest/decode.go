@@ -15,8 +15,9 @@ type Misfit struct {
 	Got  *Value // the value
 }
 
-// Decode fills a struct with JSON tags from the object. What doesn't fit is left out or, where a text is wanted and a
-// number or truth stands there, taken as it is written; the misfits say where. Fields that the struct hasn't are passed over.
+// Decode fills a struct with JSON tags from the object. What doesn't fit is left out or, where a
+// text is wanted and a number or truth stands there, taken as it is written; the misfits say where.
+// Fields that the struct hasn't are passed over.
 func (o *Object) Decode(into any) []Misfit { return o.Root.Decode(into) }
 
 // Decode is that of [Object] for a part of it.
@@ -146,7 +147,8 @@ func (d *decoder) scalar(v *Value, into reflect.Value, path []any) {
 // intOrText reports types that take numbers and texts: quantities, and numbers or percentages.
 func intOrText(t reflect.Type) bool { return t.Name() == "Quantity" || t.Name() == "IntOrString" }
 
-// Plain returns the value as package encoding/json would have it: map, slice, string, int, float64, bool, nil.
+// Plain returns the value as package encoding/json would have it: map, slice, string, int, float64,
+// bool, nil.
 func (v *Value) Plain() any {
 	if v == nil {
 		return nil

@@ -1,4 +1,5 @@
-// Package manifest reads Kubernetes objects from YAML and JSON and keeps the place of every key and value.
+// Package manifest reads Kubernetes objects from YAML and JSON and keeps the place of every key
+// and value.
 //
 //	set := manifest.Parse("policy.yaml", data)
 //	for _, problem := range set.Problems { … }   // syntax, duplicate keys
@@ -8,8 +9,9 @@
 //		at := obj.At("spec", "nicSelector", "pfNames", 0)
 //	}
 //
-// A file may hold several documents of YAML, several values of JSON, and Lists. A document that can't be read is a
-// problem with an explanation, and the others are read all the same. Aliases and merge keys are resolved.
+// A file may hold several documents of YAML, several values of JSON, and Lists. A document that
+// can't be read is a problem with an explanation, and the others are read all the same. Aliases and
+// merge keys are resolved.
 //
 // What comes from outside is bounded: [MaxFile] bytes, [MaxObjects] objects, [MaxDepth] levels, and
 // a number of values that grows with the size of the file, whatever aliases stand for. Nothing

@@ -9,9 +9,10 @@ import (
 	"strings"
 )
 
-// explain makes a problem of an error of the YAML library. The library names a line, at times the one before or after
-// the fault, and what its grammar missed; people want to know which character to change. So the lines of the document are
-// looked at once more, by indentation, and the first that can't be right is told.
+// explain makes a problem of an error of the YAML library. The library names a line, at times the
+// one before or after the fault, and what its grammar missed; people want to know which character
+// to change. So the lines of the document are looked at once more, by indentation, and the first
+// that can't be right is told.
 func explain(t *text, from, to int, err error) Problem {
 	message := strings.TrimPrefix(err.Error(), "yaml: ")
 	line := from + 1
@@ -62,7 +63,8 @@ type indentReader struct {
 	blockText int
 	// flow counts open brackets; lines within them have any indentation.
 	flow int
-	// value is the indentation of the last line if it has a value of its own, so that nothing can stand below it; else -1.
+	// value is the indentation of the last line if it has a value of its own, so that nothing can
+	// stand below it; else -1.
 	value     int
 	valueLine int
 	valueKey  string
@@ -70,7 +72,8 @@ type indentReader struct {
 	keyColumn int
 }
 
-// findFault looks at all lines of a document: the library names the line where a block began that it could not end.
+// findFault looks at all lines of a document: the library names the line where a block began that
+// it could not end.
 func findFault(t *text, from, to int) (fault, bool) {
 	r := &indentReader{t: t, block: -1, value: -1}
 	for n := from + 1; n <= to; n++ {
@@ -152,7 +155,8 @@ func (r *indentReader) tab(n int, blanks string) fault {
 	return fault{at, "indented with a tab: YAML takes spaces only", "indent the line by " + r.expected()}
 }
 
-// expected writes the indentations that a line may have: those of the open levels, and a deeper one where a key waits for its value.
+// expected writes the indentations that a line may have: those of the open levels, and a deeper one
+// where a key waits for its value.
 func (r *indentReader) expected() string {
 	var texts []string
 	last := -1
@@ -220,8 +224,8 @@ func helmFault(at Region) fault {
 	return fault{at, "a template of Helm, not YAML yet", "render it first: helm template CHART | rdmactl k8s lint -"}
 }
 
-// openQuote finds a quote that is not closed: there is no other behind it, or the next one is that of another value, so that
-// something follows it.
+// openQuote finds a quote that is not closed: there is no other behind it, or the next one is that
+// of another value, so that something follows it.
 func (r *indentReader) openQuote(n int, value string) (fault, bool) {
 	if value == "" || value[0] != '"' && value[0] != '\'' || closed(value) {
 		return fault{}, false
@@ -256,7 +260,8 @@ func closed(value string) bool {
 	return false
 }
 
-// behindQuote returns what follows the next quote in the lines below one, without blanks; ok is false where there is none.
+// behindQuote returns what follows the next quote in the lines below one, without blanks; ok is
+// false where there is none.
 func (r *indentReader) behindQuote(n int, quote byte) (rest string, ok bool) {
 	for i := n + 1; i <= len(r.t.lines); i++ {
 		line := r.t.line(i)

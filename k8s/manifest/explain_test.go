@@ -74,8 +74,8 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestDamaged breaks a right manifest line by line. What is told must be the line that was broken or, where that opens a
-// mapping of its own, the first that then fits nowhere.
+// TestDamaged breaks a right manifest line by line. What is told must be the line that was broken
+// or, where that opens a mapping of its own, the first that then fits nowhere.
 func TestDamaged(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(whole), "\n")
 	for i := range lines {
@@ -158,7 +158,8 @@ func TestPlain(t *testing.T) {
 	}
 }
 
-// TestMissingMarker reads both objects where "---" is missing, and each entry where a dash is too deep.
+// TestMissingMarker reads both objects where "---" is missing, and each entry where a dash is
+// too deep.
 func TestMissingMarker(t *testing.T) {
 	set := Parse("f", []byte("apiVersion: v1\nkind: A\nspec: {a: 1}\napiVersion: v1\nkind: B\nspec:\n  a:\n  - x\n    - y\n"))
 	if len(set.Objects) != 2 || set.Objects[0].Kind != "A" || set.Objects[1].Kind != "B" {

@@ -24,7 +24,8 @@ type jsonReader struct {
 	from, line, column int
 }
 
-// json reads a file of JSON values; false where the file is no JSON from its first value on, and may be YAML in the flow form.
+// json reads a file of JSON values; false where the file is no JSON from its first value on, and
+// may be YAML in the flow form.
 func (p *parser) json(data []byte) bool {
 	r := &jsonReader{parser: p, data: data, dec: json.NewDecoder(bytes.NewReader(data))}
 	r.dec.UseNumber()
@@ -54,8 +55,8 @@ func (p *parser) json(data []byte) bool {
 	}
 }
 
-// yamlFollows reports what stands between documents of YAML, and nowhere in JSON, behind a value that ends at offset: the line --- or
-// a comment. kubectl reads such files as YAML.
+// yamlFollows reports what stands between documents of YAML, and nowhere in JSON, behind a value
+// that ends at offset: the line --- or a comment. kubectl reads such files as YAML.
 func (r *jsonReader) yamlFollows(offset int) bool {
 	rest := bytes.TrimLeft(r.data[offset:], " \t\r\n")
 	return bytes.HasPrefix(rest, []byte("---")) || bytes.HasPrefix(rest, []byte("#"))
@@ -116,8 +117,8 @@ func (r *jsonReader) token() (json.Token, int, error) {
 	return token, at, err
 }
 
-// region makes a place of an offset. Offsets mostly grow, so lines and characters are counted from the last one: a file may be one
-// line of megabytes.
+// region makes a place of an offset. Offsets mostly grow, so lines and characters are counted from
+// the last one: a file may be one line of megabytes.
 func (r *jsonReader) region(offset, length int) Region {
 	offset = min(offset, len(r.data))
 	if offset < r.from {

@@ -10,8 +10,9 @@ import (
 	"strings"
 )
 
-// Kustomizations are followed here and not built by kustomize's library: what it renders has lost the lines that a
-// finding must name, and the library is larger than the rest of the program's reading of Kubernetes objects together.
+// Kustomizations are followed here and not built by kustomize's library: what it renders has lost
+// the lines that a finding must name, and the library is larger than the rest of the program's
+// reading of Kubernetes objects together.
 
 // kustomizationNames are the names that kustomize looks for.
 func kustomizationNames() []string {
@@ -73,8 +74,8 @@ func (r *reading) note(format string, args ...any) {
 	}
 }
 
-// alternatives makes sets of items that can be applied together: kustomizations that have an object in common can't. Each is
-// in one set at least, and in all others that have none of its objects.
+// alternatives makes sets of items that can be applied together: kustomizations that have an object
+// in common can't. Each is in one set at least, and in all others that have none of its objects.
 func alternatives(items []item) []*Set {
 	taken := []map[string]bool{{}} // objects of each set
 	home := make([]int, len(items))
@@ -106,8 +107,9 @@ func alternatives(items []item) []*Set {
 	return sets
 }
 
-// ids returns the objects of a kustomization by name and by place, for one object of a base that has two names is most likely
-// meant for two clusters. A file that stands for itself has no alternative.
+// ids returns the objects of a kustomization by name and by place, for one object of a base
+// that has two names is most likely meant for two clusters. A file that stands for itself has
+// no alternative.
 func (it item) ids() []string {
 	var out []string
 	for _, o := range it.set.Objects {
@@ -188,7 +190,8 @@ func (r *reading) within(file string) bool {
 	return r.files <= maxFiles
 }
 
-// unapplied are the fields of a kustomization that change or make objects, and are not applied here.
+// unapplied are the fields of a kustomization that change or make objects, and are not
+// applied here.
 func unapplied() []string {
 	return []string{
 		"patches", "patchesStrategicMerge", "patchesJson6902", "replacements", "vars", "transformers",
@@ -196,7 +199,8 @@ func unapplied() []string {
 	}
 }
 
-// mention notes all files and folders that the texts of a kustomization name: those are its business.
+// mention notes all files and folders that the texts of a kustomization name: those are
+// its business.
 func (r *reading) mention(dir string, v *Value, depth int) {
 	if v == nil || depth > MaxDepth {
 		return
@@ -218,7 +222,8 @@ func (r *reading) mention(dir string, v *Value, depth int) {
 	}
 }
 
-// resource reads an entry of resources: a file, a folder with a kustomization, or a URL, which isn't fetched.
+// resource reads an entry of resources: a file, a folder with a kustomization, or a URL, which
+// isn't fetched.
 func (r *reading) resource(dir string, entry *Value, above []string) *Set {
 	file := entry.Text
 	if !filepath.IsAbs(file) {
@@ -297,7 +302,8 @@ func (o *Object) rewrite(name string, v *Value) {
 	*o = *newObject(o.File, o.Root, o.source)
 }
 
-// isClusterKind reports kinds that have no namespace. Of other kinds kustomize takes for granted that they have one.
+// isClusterKind reports kinds that have no namespace. Of other kinds kustomize takes for granted
+// that they have one.
 func isClusterKind(kind string) bool {
 	return slices.Contains([]string{
 		"Namespace", "Node", "PersistentVolume", "ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition", "APIService",

@@ -105,7 +105,8 @@ func (o *Object) KeyAt(path ...any) Region {
 	return o.At(path...)
 }
 
-// Inside returns the place of a byte of a scalar's text, as of an error in JSON that stands in a string.
+// Inside returns the place of a byte of a scalar's text, as of an error in JSON that stands in
+// a string.
 func (o *Object) Inside(v *Value, offset int) Region {
 	if v == nil {
 		return o.Root.At
@@ -137,8 +138,9 @@ func newObject(file string, root *Value, source *text) *Object {
 	return o
 }
 
-// isObject reports what is meant as an object: it says what it is, or has a name where objects have theirs. Values of charts,
-// Chart.yaml and configurations of other programs lie in the same folders and are none.
+// isObject reports what is meant as an object: it says what it is, or has a name where objects have
+// theirs. Values of charts, Chart.yaml and configurations of other programs lie in the same folders
+// and are none.
 func (o *Object) isObject() bool {
 	if o.Kind != "" || strings.Contains(o.APIVersion, "/") {
 		return true

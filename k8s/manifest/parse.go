@@ -5,8 +5,9 @@ import (
 	"fmt"
 )
 
-// Parse reads a file. Whatever is in it, the answer is a set: what can't be read is a problem of it. A mapping that has
-// nothing of an object, as values of a chart, is none. A file without any object gives an empty set.
+// Parse reads a file. Whatever is in it, the answer is a set: what can't be read is a problem of
+// it. A mapping that has nothing of an object, as values of a chart, is none. A file without any
+// object gives an empty set.
 func Parse(file string, data []byte) *Set {
 	set := &Set{Files: []string{file}}
 	parseInto(set, file, data, false)

@@ -221,7 +221,8 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// TestStreamOfJSON reads what jq and jsonnet make for kubectl: documents of YAML in the form of JSON.
+// TestStreamOfJSON reads what jq and jsonnet make for kubectl: documents of YAML in the form
+// of JSON.
 func TestStreamOfJSON(t *testing.T) {
 	const one, two = `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}}`, `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "b"}}`
 	for _, tt := range []struct {

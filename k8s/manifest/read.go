@@ -30,17 +30,19 @@ var (
 // Reader reads manifests from files. The zero value has no standard input and leaves out nothing.
 type Reader struct {
 	Stdin io.Reader // what the name "-" means; nil: there is none
-	// Exclude are patterns of package path for names, or for paths below a folder, that are left out of folders.
+	// Exclude are patterns of package path for names, or for paths below a folder, that are left
+	// out of folders.
 	Exclude []string
 }
 
-// Read parses files, folders with all that is below them, and "-" for Stdin. Of a folder it takes the files that end in
-// .yaml, .yml or .json, in the order of their names, and no hidden ones. A kustomization in it is followed: its resources
-// are read with its namespace, prefix and suffix, and not what it patches or generates with; Notes say what isn't applied.
-// Charts of Helm, and what can't be opened, are errors; the sets hold the rest.
+// Read parses files, folders with all that is below them, and "-" for Stdin. Of a folder it takes
+// the files that end in .yaml, .yml or .json, in the order of their names, and no hidden ones. A
+// kustomization in it is followed: its resources are read with its namespace, prefix and suffix,
+// and not what it patches or generates with; Notes say what isn't applied. Charts of Helm, and what
+// can't be opened, are errors; the sets hold the rest.
 //
-// Kustomizations that hold the same objects, or read the same base, are alternatives: each set holds one of them and all
-// that is no alternative. There is at least one set.
+// Kustomizations that hold the same objects, or read the same base, are alternatives: each set
+// holds one of them and all that is no alternative. There is at least one set.
 func (r Reader) Read(names []string) ([]*Set, error) {
 	in := &reading{Reader: r, named: map[string]bool{}}
 	for _, pattern := range r.Exclude {

@@ -11,7 +11,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// findConflict finds what a merge left in a file. In the first column the marks can be no text of a block.
+// findConflict finds what a merge left in a file. In the first column the marks can be no text of
+// a block.
 func findConflict(t *text) (fault, bool) {
 	first := 0
 	for i, line := range t.lines {
@@ -68,7 +69,8 @@ func (t *text) findOdd(n, from, to int) (fault, bool) {
 	return fault{}, false
 }
 
-// oddScalar finds a text that has an odd blank at one of its ends, or where a blank would make it a key or an entry of a list.
+// oddScalar finds a text that has an odd blank at one of its ends, or where a blank would make it a
+// key or an entry of a list.
 func (c *converter) oddScalar(n *yaml.Node) (fault, bool) {
 	if n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) != 0 || strings.IndexFunc(n.Value, isOdd) < 0 {
 		return fault{}, false
@@ -84,7 +86,8 @@ func (c *converter) oddScalar(n *yaml.Node) (fault, bool) {
 	return fault{}, false
 }
 
-// deeperDash finds an entry of a list that is indented below the one before, of whose text it becomes a part.
+// deeperDash finds an entry of a list that is indented below the one before, of whose text it
+// becomes a part.
 func (c *converter) deeperDash(item *yaml.Node) (fault, bool) {
 	line := item.Line + c.offset + 1
 	body, isDash := strings.CutPrefix(strings.TrimLeft(string(c.source.line(line)), " "), "- ")

@@ -41,8 +41,9 @@ func (t *text) region(line int) Region {
 	return Region{Pos: t.pos(line-1, len(l)-len(trimmed)), Length: max(1, utf8.RuneCount(bytes.TrimRight(trimmed, " \t")))}
 }
 
-// inside maps a byte of a scalar's text to its place, by counting the characters that are no blanks: folding, blocks
-// and plain scalars of several lines change blanks only. Texts with escapes can't be mapped so.
+// inside maps a byte of a scalar's text to its place, by counting the characters that are no
+// blanks: folding, blocks and plain scalars of several lines change blanks only. Texts with escapes
+// can't be mapped so.
 func (t *text) inside(v *Value, offset int) (Region, bool) {
 	if t == nil || offset < 0 || offset > len(v.Text) || v.At.Line == 0 {
 		return Region{}, false

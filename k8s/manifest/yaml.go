@@ -66,7 +66,8 @@ func (p *parser) chunk(from, to int) {
 	}
 }
 
-// faultError ends the reading of a document that the library takes and no program that reads manifests does.
+// faultError ends the reading of a document that the library takes and no program that reads
+// manifests does.
 type faultError struct{ fault }
 
 func (e *faultError) Error() string { return e.text }
@@ -127,7 +128,8 @@ type converter struct {
 	*parser
 	offset int // lines before the document
 	alias  *yaml.Node
-	// runes are the characters of the line that was measured last, without blanks at its end: a line may have megabytes of values.
+	// runes are the characters of the line that was measured last, without blanks at its end: a
+	// line may have megabytes of values.
 	measured, runes int
 }
 
@@ -261,7 +263,8 @@ func (c *converter) fields(v *Value, n *yaml.Node, depth int) error {
 	return nil
 }
 
-// noKey is the error for a key that is a mapping or a list: what {{ .Values.x }} is to YAML, and what JSON can't have.
+// noKey is the error for a key that is a mapping or a list: what {{ .Values.x }} is to YAML, and
+// what JSON can't have.
 func (c *converter) noKey(key *yaml.Node) error {
 	at := c.region(key)
 	if strings.Contains(string(c.source.line(at.Line)), "{{") {

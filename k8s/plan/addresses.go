@@ -18,7 +18,8 @@ func pools() []netip.Prefix {
 	return []netip.Prefix{netip.MustParsePrefix("192.168.0.0/16"), netip.MustParsePrefix("172.16.0.0/12"), netip.MustParsePrefix("10.0.0.0/8")}
 }
 
-// address gives each rail a subnet of its own, of one size for all rails: the first pool that has room for all.
+// address gives each rail a subnet of its own, of one size for all rails: the first pool that has
+// room for all.
 func (m *maker) address(rails []*rail) error {
 	need := 0
 	for _, r := range rails {
@@ -76,7 +77,8 @@ func carve(pool netip.Prefix, need, n int, taken []netip.Prefix) []netip.Prefix 
 	return out
 }
 
-// taken lists the ranges that others have: those that were given, those of pods, and those of networks that the cluster has.
+// taken lists the ranges that others have: those that were given, those of pods, and those of
+// networks that the cluster has.
 func (m *maker) taken(rails []*rail) []netip.Prefix {
 	var out []netip.Prefix
 	for _, r := range m.opts.Reserved {

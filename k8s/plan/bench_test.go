@@ -7,8 +7,9 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
 
-// manyNodes makes a fleet of nodes with eight cards on two fabrics. Of an uneven one each eighth node lacks a card, each third has other
-// numbers of VFs, and of each fifth nothing tells fabrics and rails.
+// manyNodes makes a fleet of nodes with eight cards on two fabrics. Of an uneven one each eighth
+// node lacks a card, each third has other numbers of VFs, and of each fifth nothing tells fabrics
+// and rails.
 func manyNodes(nodes int, uneven bool) source.Cluster {
 	var cluster source.Cluster
 	for n := range nodes {

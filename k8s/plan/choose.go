@@ -25,10 +25,12 @@ type choice struct {
 	vfs    vfCount
 }
 
-// nodeName is wider than what Kubernetes takes as a node's name, and narrow enough for labels, keys and names of files.
+// nodeName is wider than what Kubernetes takes as a node's name, and narrow enough for labels, keys
+// and names of files.
 var nodeName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]*$`)
 
-// choose takes the PFs that the selection means and that can have VFs, and tells why it passes over the others.
+// choose takes the PFs that the selection means and that can have VFs, and tells why it passes over
+// the others.
 func choose(nodes []source.Node, opts Options) (chosen []*choice, passed []Passed, err error) {
 	if err := opts.Select.check(); err != nil {
 		return nil, nil, err
@@ -66,9 +68,9 @@ func choose(nodes []source.Node, opts Options) (chosen []*choice, passed []Passe
 	return chosen, passed, nil
 }
 
-// settleFabrics puts ports that see no subnet manager, as those that are down, onto the fabric of the ports at the same address of
-// other nodes, if that is one: by themselves they have no subnet prefix but the default. Otherwise one cable would move the rails of
-// all cards of its node.
+// settleFabrics puts ports that see no subnet manager, as those that are down, onto the fabric of
+// the ports at the same address of other nodes, if that is one: by themselves they have no subnet
+// prefix but the default. Otherwise one cable would move the rails of all cards of its node.
 func settleFabrics(chosen []*choice) {
 	seen := map[string]*source.Fabric{} // by address; nil for several
 	for _, c := range chosen {
@@ -115,8 +117,8 @@ func (s Selection) check() error {
 	return nil
 }
 
-// refuses tells why the selection, or the operator, doesn't take a PF; "" if both do. roles tells that something knows the
-// roles of this node's cards.
+// refuses tells why the selection, or the operator, doesn't take a PF; "" if both do. roles tells
+// that something knows the roles of this node's cards.
 func (s Selection) refuses(pf *source.PF, roles bool) string {
 	wanted := s.Roles
 	if len(wanted) == 0 && len(s.Rails)+len(s.Addresses)+len(s.Names) == 0 {
@@ -157,7 +159,8 @@ func (s Selection) onFabric(f *source.Fabric) bool {
 	})
 }
 
-// parseFabric reads a subnet prefix, written in full or as the address fec0::a1, and the LID behind @.
+// parseFabric reads a subnet prefix, written in full or as the address fec0::a1, and the LID
+// behind @.
 func parseFabric(text string) (prefix string, lid uint16, err error) {
 	prefix, tail, ok := strings.Cut(text, "@")
 	if ok {
@@ -174,7 +177,8 @@ func parseFabric(text string) (prefix string, lid uint16, err error) {
 	return fmt.Sprintf("%04x:%04x:%04x:%04x", groups[0], groups[1], groups[2], groups[3]), lid, nil
 }
 
-// prefixGroups reads the four groups of a subnet prefix, of which :: stands for those that are zero.
+// prefixGroups reads the four groups of a subnet prefix, of which :: stands for those that
+// are zero.
 func prefixGroups(text string) (groups [4]uint64, ok bool) {
 	read := func(part string, at int) bool {
 		if part == "" {
@@ -227,8 +231,9 @@ type vfCount struct {
 	why, cost string
 }
 
-// countVFs decides how many VFs a PF gets, or tells why it gets none. The operator sets NUM_OF_VFS of NVIDIA's firmware to exactly
-// numVfs, with a reboot where it differs (sriov-network-operator, pkg/vendors/mellanox): so equal is best.
+// countVFs decides how many VFs a PF gets, or tells why it gets none. The operator sets NUM_OF_VFS
+// of NVIDIA's firmware to exactly numVfs, with a reboot where it differs (sriov-network-operator,
+// pkg/vendors/mellanox): so equal is best.
 func countVFs(pf *source.PF, opts Options) (c vfCount, refused string) {
 	firmware, ours := pf.FirmwareVFs()
 	switch {
@@ -280,7 +285,8 @@ func countExternal(pf *source.PF, opts Options) (c vfCount, refused string) {
 	return vfCount{n: cmp.Or(opts.VFs, pf.NumVFs), external: true, why: fmt.Sprintf("the PF has %d VFs already, and the operator makes none", pf.NumVFs)}, ""
 }
 
-// supported reports a card that is in NVIDIA's part of the operator's list; others may be in it all the same.
+// supported reports a card that is in NVIDIA's part of the operator's list; others may be in it all
+// the same.
 func supported(pf *source.PF) bool {
 	nic, ok := k8s.NICByPF(pf.DeviceID)
 	return ok && pf.Vendor == nic.Vendor

@@ -21,8 +21,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// apiServer judges objects as an API server does: by the CRDs of testdata/crds with its own code, strictly, and by
-// the Go types of what it has built in.
+// apiServer judges objects as an API server does: by the CRDs of testdata/crds with its own code,
+// strictly, and by the Go types of what it has built in.
 type apiServer map[string]*schema.Structural
 
 // newAPIServer loads the CRDs, which must be structural themselves.

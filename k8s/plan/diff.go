@@ -35,8 +35,9 @@ const (
 	ChangeChanged = "changed" // in both, with other fields
 )
 
-// Diff compares a plan with the manifests of a folder, object by object: comments, order and names of files don't count, nor do
-// documents that are no objects, such as the values of a chart. Files that can't be read, or are no YAML, are an error that names them.
+// Diff compares a plan with the manifests of a folder, object by object: comments, order and names
+// of files don't count, nor do documents that are no objects, such as the values of a chart. Files
+// that can't be read, or are no YAML, are an error that names them.
 func (p Plan) Diff(dir string) ([]Difference, error) {
 	have, err := manifest.Read([]string{dir}, strings.NewReader(""))
 	if errors.Is(err, manifest.ErrEmpty) {

@@ -1,16 +1,19 @@
-// Package plan writes the objects that give pods the VFs of RDMA cards, one network for each rail, from what nodes are.
+// Package plan writes the objects that give pods the VFs of RDMA cards, one network for each rail,
+// from what nodes are.
 //
 //	cluster, err := source.Files{Names: []string{"gpu-00.tar.gz", "gpu-01.tar.gz"}}.Cluster(ctx)
 //	p, err := plan.Make(cluster, plan.Options{})
 //	os.Stdout.Write(p.YAML())
 //
-// A plan has for each rail a SriovNetworkNodePolicy (more where nodes differ) and a network with addresses of its own,
-// and what belongs to them: namespace, settings of the operator, GUIDs of InfiniBand VFs, and pods that try it all. Each choice is
-// explained by a comment in the YAML. Equal input gives equal bytes, in whatever order it is read.
+// A plan has for each rail a SriovNetworkNodePolicy (more where nodes differ) and a network with
+// addresses of its own, and what belongs to them: namespace, settings of the operator, GUIDs of
+// InfiniBand VFs, and pods that try it all. Each choice is explained by a comment in the YAML.
+// Equal input gives equal bytes, in whatever order it is read.
 //
-// Nothing is asked of a cluster and nothing is applied. What a SriovNetworkNodeState doesn't tell, such as the role of
-// a card or the fabric that it is on, comes from snapshots of the nodes; a node without one takes it from those that have the same cards
-// at the same addresses, and the plan says so. Otherwise it is not guessed.
+// Nothing is asked of a cluster and nothing is applied. What a SriovNetworkNodeState doesn't tell,
+// such as the role of a card or the fabric that it is on, comes from snapshots of the nodes; a node
+// without one takes it from those that have the same cards at the same addresses, and the plan says
+// so. Otherwise it is not guessed.
 //
 // All of it is plain data; several goroutines may use a [Plan] that none of them changes.
 package plan
@@ -57,17 +60,20 @@ const (
 	LabelsNFD      = "nfd"      // one that Node Feature Discovery publishes, with the object that makes it do so
 )
 
-// Options say what nodes don't tell. The zero value plans with the compute cards, as many VFs as the firmware is set to.
+// Options say what nodes don't tell. The zero value plans with the compute cards, as many VFs as
+// the firmware is set to.
 type Options struct {
 	Select Selection // which cards
 	// VFs is the number of VFs of each PF, 0: as the firmware has it.
 	VFs int
-	// MTU is that of VFs in bytes, 0: on Ethernet that of the ports, where all of a rail have the same; otherwise unchanged.
+	// MTU is that of VFs in bytes, 0: on Ethernet that of the ports, where all of a rail have the
+	// same; otherwise unchanged.
 	MTU int
-	// ResourcePrefix is the operator's: openshift.io, nvidia.com or one's own; "": what nodes have, or what is usual in the
-	// operator's namespace.
+	// ResourcePrefix is the operator's: openshift.io, nvidia.com or one's own; "": what nodes have,
+	// or what is usual in the operator's namespace.
 	ResourcePrefix string
-	// OperatorNamespace is where the SR-IOV operator runs, "": as the cluster's objects tell, or DefaultOperatorNamespace.
+	// OperatorNamespace is where the SR-IOV operator runs, "": as the cluster's objects tell,
+	// or DefaultOperatorNamespace.
 	OperatorNamespace string
 	// Namespace is where pods run, "": DefaultNamespace.
 	Namespace string
@@ -81,8 +87,9 @@ type Options struct {
 	ExternallyManaged bool
 	// Isolation moves the RDMA device into the pod's namespace, which needs exclusive mode.
 	Isolation bool
-	// MaxUnavailable is how many nodes of a pool may drain at a time, a number or a percentage, rounded down; "": no pool, so one
-	// node at a time, or, where RDMAMode or Isolation makes a pool, 1.
+	// MaxUnavailable is how many nodes of a pool may drain at a time, a number or a percentage,
+	// rounded down; "": no pool, so one node at a time, or, where RDMAMode or Isolation makes a
+	// pool, 1.
 	MaxUnavailable string
 	// RDMAMode is shared or exclusive, "": unchanged, or exclusive with Isolation.
 	RDMAMode string
@@ -92,10 +99,12 @@ type Options struct {
 	Reserved []Reserved
 	// Nodes is the number of nodes that networks shall have room for, 0: those that are given.
 	Nodes int
-	// GUIDSeed changes the GUIDs of InfiniBand VFs. Those of cards whose own GUID nothing tells follow from the names of node and
-	// card alone, which may be the same in another cluster on the fabric.
+	// GUIDSeed changes the GUIDs of InfiniBand VFs. Those of cards whose own GUID nothing tells
+	// follow from the names of node and card alone, which may be the same in another cluster on
+	// the fabric.
 	GUIDSeed string
-	// CheckPods and TestPods are numbers of pods: of the Job that checks all rails, and of those that wait for commands. 0: none.
+	// CheckPods and TestPods are numbers of pods: of the Job that checks all rails, and of those
+	// that wait for commands. 0: none.
 	CheckPods, TestPods int
 	// Image has a shell and, or can install, ib_write_bw; "": DefaultImage.
 	Image string
@@ -110,13 +119,16 @@ type Reserved = ipam.Reserved
 type Selection struct {
 	// LinkType is ETH or IB. A PF of which nothing tells it is taken as this.
 	LinkType string
-	// Roles are compute, storage and management; nil: compute. Cards of nodes whose roles nothing tells are taken.
+	// Roles are compute, storage and management; nil: compute. Cards of nodes whose roles nothing
+	// tells are taken.
 	Roles []string
 	// Rails are those of compute ports (inventory.Port).
 	Rails []int
-	// Fabrics are subnet prefixes, fec0:0000:0000:00a1 or fec0::a1, with @LID behind for the subnet manager if need be.
+	// Fabrics are subnet prefixes, fec0:0000:0000:00a1 or fec0::a1, with @LID behind for the subnet
+	// manager if need be.
 	Fabrics []string
-	// Addresses and Names are patterns (path.Match) for PCI addresses, and for network devices, their other names and RDMA devices.
+	// Addresses and Names are patterns (path.Match) for PCI addresses, and for network devices,
+	// their other names and RDMA devices.
 	Addresses, Names []string
 	// Nodes are patterns for names of nodes.
 	Nodes []string
@@ -190,7 +202,8 @@ type Label struct {
 // File is an object, or another file.
 type File struct {
 	Name string `json:"name"` // 30-policy-rail0.yaml, guids/gpu-00
-	// Object names the object: "SriovNetworkNodePolicy sriov-network-operator/rail0"; "" for other files.
+	// Object names the object: "SriovNetworkNodePolicy sriov-network-operator/rail0"; "" for
+	// other files.
 	Object string `json:"object,omitempty"`
 	Text   string `json:"text"`
 }

@@ -62,7 +62,8 @@ func specKey(s k8s.PolicySpec) string {
 	return string(data)
 }
 
-// makeDrafts sorts the PFs of each rail into policies; those of nodes for which apart returns different texts stay apart.
+// makeDrafts sorts the PFs of each rail into policies; those of nodes for which apart returns
+// different texts stay apart.
 func makeDrafts(rails []*rail, opts Options, apart func(*source.Node) string) []*draft {
 	var out []*draft
 	for _, r := range rails {
@@ -98,7 +99,8 @@ type grouper struct {
 	opts    Options
 }
 
-// fits reports that the policies select what they mean and nothing else on all nodes that have the labels.
+// fits reports that the policies select what they mean and nothing else on all nodes that have
+// the labels.
 func (g *grouper) fits(drafts []*draft, has func(*source.Node) bool) bool {
 	for _, d := range drafts {
 		meant := map[*source.PF]bool{}
@@ -131,8 +133,8 @@ type candidate struct {
 	own    bool
 }
 
-// groups chooses labels: one choice for all nodes if the policies then select what they mean, otherwise one for each group of equal
-// nodes.
+// groups chooses labels: one choice for all nodes if the policies then select what they mean,
+// otherwise one for each group of equal nodes.
 func (g *grouper) groups(rails []*rail) []*group {
 	drafts := makeDrafts(rails, g.opts, func(*source.Node) string { return "" })
 	for _, c := range g.candidates(g.planned, "true") {
@@ -155,8 +157,8 @@ func (g *grouper) groups(rails []*rail) []*group {
 	return g.apart(groups, mine)
 }
 
-// apart chooses labels for each group: those that nodes have if they are values of one label, so that one pool can mean all groups;
-// otherwise our own.
+// apart chooses labels for each group: those that nodes have if they are values of one label, so
+// that one pool can mean all groups; otherwise our own.
 func (g *grouper) apart(groups [][]*source.Node, drafts [][]*draft) []*group {
 	var found, own []candidate
 	for i, nodes := range groups {
@@ -233,7 +235,8 @@ const (
 	labelCapable = "feature.node.kubernetes.io/network-sriov.capable"
 )
 
-// candidates returns choices of labels for nodes, the best first; the last is a label of our own, which always does.
+// candidates returns choices of labels for nodes, the best first; the last is a label of our own,
+// which always does.
 func (g *grouper) candidates(nodes []*source.Node, value string) []candidate {
 	meant := map[*source.Node]bool{}
 	for _, n := range nodes {

@@ -18,15 +18,17 @@ import (
 const (
 	kindGUIDs = k8s.KindConfigMap
 	guidsName = "vf-guids"
-	// guidsPath is where the operator's daemon looks on the node (sriov-network-operator, pkg/consts).
+	// guidsPath is where the operator's daemon looks on the node
+	// (sriov-network-operator, pkg/consts).
 	guidsPath = "/etc/sriov-operator/infiniband/guids"
 	guidsDir  = "guids" // of the files, one a node
 	// guidBytes bounds the files of one ConfigMap: an object has 1 MiB at most.
 	guidBytes = 900_000
 )
 
-// guidRange are the GUIDs of the VFs of a PF, as the operator's daemon reads them (sriov-network-operator,
-// pkg/host/internal/infiniband/ib_guid_config.go). Its manual writes pci_address; the daemon reads pciAddress and refuses the other.
+// guidRange are the GUIDs of the VFs of a PF, as the operator's daemon reads them
+// (sriov-network-operator, pkg/host/internal/infiniband/ib_guid_config.go). Its manual writes
+// pci_address; the daemon reads pciAddress and refuses the other.
 type guidRange struct {
 	PciAddress string `json:"pciAddress"`
 	GUIDsRange struct {
@@ -35,9 +37,11 @@ type guidRange struct {
 	} `json:"guidsRange"`
 }
 
-// guids gives each node of an InfiniBand rail ranges for the VFs of all its InfiniBand PFs, by node. They have room for as many VFs as
-// the operator admits, and stand for cards that the plan leaves out as well: with such a file each VF of the node needs its GUID there.
-// So another plan, of other cards, with more nodes or VFs, gives the same. unknown are the nodes with a PF whose GUID nothing tells.
+// guids gives each node of an InfiniBand rail ranges for the VFs of all its InfiniBand PFs, by
+// node. They have room for as many VFs as the operator admits, and stand for cards that the plan
+// leaves out as well: with such a file each VF of the node needs its GUID there. So another plan,
+// of other cards, with more nodes or VFs, gives the same. unknown are the nodes with a PF whose
+// GUID nothing tells.
 func (m *maker) guids() (out map[string][]guidRange, unknown []string) {
 	links := map[*source.PF]string{} // what the plan takes a PF for
 	nodes := map[string]*source.Node{}
@@ -76,8 +80,9 @@ func (m *maker) guids() (out map[string][]guidRange, unknown []string) {
 	return out, unknown
 }
 
-// pfGUID returns the GUID that a PF has by manufacture, 0 where nothing tells it: of its device, as snapshots have it, or of its port, at
-// the end of the hardware address of IPoIB (RFC 4391, 9.1.1), which SriovNetworkNodeStates have. They are the same on mlx5 devices.
+// pfGUID returns the GUID that a PF has by manufacture, 0 where nothing tells it: of its device, as
+// snapshots have it, or of its port, at the end of the hardware address of IPoIB (RFC 4391, 9.1.1),
+// which SriovNetworkNodeStates have. They are the same on mlx5 devices.
 func pfGUID(n *source.Node, pf *source.PF) uint64 {
 	for _, id := range n.HardwareIDs {
 		text, ok := strings.CutPrefix(id, pf.Address+" ")
@@ -100,8 +105,9 @@ func pfGUID(n *source.Node, pf *source.PF) uint64 {
 // ipoibAddress is the length of a hardware address of IPoIB in bytes.
 const ipoibAddress = 20
 
-// guidBase makes the GUID of the first VF: 02, which tells that it is administered locally (the universal bit of an EUI-64 is off), six
-// bytes of a hash, and one for the number of the VF. identity is what no other PF has.
+// guidBase makes the GUID of the first VF: 02, which tells that it is administered locally (the
+// universal bit of an EUI-64 is off), six bytes of a hash, and one for the number of the VF.
+// identity is what no other PF has.
 func guidBase(seed, identity string, used map[uint64]bool) uint64 {
 	for try := 0; ; try++ {
 		sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%d", seed, identity, try))
@@ -170,7 +176,8 @@ func (m *maker) guidMaps() {
 	}
 }
 
-// chunks splits the names of texts so that the texts of each part are not larger than limit together, unless one is by itself.
+// chunks splits the names of texts so that the texts of each part are not larger than limit
+// together, unless one is by itself.
 func chunks(texts map[string]string, limit int) [][]string {
 	var out [][]string
 	size := 0

@@ -48,8 +48,8 @@ func firstGUIDs(t *testing.T, cluster source.Cluster, opts Options) (guids map[s
 	return guids, slices.ContainsFunc(p.Notes, func(n string) bool { return strings.Contains(n, "--guid-seed") })
 }
 
-// TestGUIDsOfClusters plans for two clusters whose names are the same: GUIDs differ where something tells the GUIDs of cards, or the
-// seeds differ.
+// TestGUIDsOfClusters plans for two clusters whose names are the same: GUIDs differ where something
+// tells the GUIDs of cards, or the seeds differ.
 func TestGUIDsOfClusters(t *testing.T) {
 	snapshot := func(guid string) func(*source.Node) {
 		return func(n *source.Node) {
@@ -87,7 +87,8 @@ func TestGUIDsOfClusters(t *testing.T) {
 	if got, _ := firstGUIDs(t, infiniBand(state("b8:3f:d2:03:00:a5")), Options{}); cmp.Diff(a, got) != "" {
 		t.Errorf("GUIDs by the state %v, want those by the snapshot, %v", got, a)
 	}
-	// A part of the cards gives the same, and the others have GUIDs as well: the daemon refuses VFs without.
+	// A part of the cards gives the same, and the others have GUIDs as well: the daemon refuses
+	// VFs without.
 	if got, _ := firstGUIDs(t, infiniBand(snapshot("b83f:d203:00a5")), Options{VFs: 4, Select: Selection{Names: []string{"ib1"}}}); cmp.Diff(a, got) != "" {
 		t.Errorf("GUIDs for one card %v, want those for both, %v", got, a)
 	}

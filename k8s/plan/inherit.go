@@ -12,9 +12,10 @@ import (
 // heir is a node whose fabrics, rails and roles are taken from others.
 type heir struct{ node, from string }
 
-// inherit gives nodes of which nothing tells fabrics, rails and roles of cards, as a SriovNetworkNodeState doesn't, those of nodes
-// with the same cards at the same addresses, where all of these agree. Otherwise one network would become two: of the nodes with
-// snapshots and of those without. Where they don't agree nothing is taken.
+// inherit gives nodes of which nothing tells fabrics, rails and roles of cards, as a
+// SriovNetworkNodeState doesn't, those of nodes with the same cards at the same addresses, where
+// all of these agree. Otherwise one network would become two: of the nodes with snapshots and of
+// those without. Where they don't agree nothing is taken.
 func inherit(nodes []source.Node) ([]source.Node, []heir) {
 	out := slices.Clone(nodes)
 	var heirs []heir
@@ -43,8 +44,8 @@ func inherit(nodes []source.Node) ([]source.Node, []heir) {
 	return out, heirs
 }
 
-// placedKinds returns the nodes of which something tells where their cards are, of those that are equal in their cards and places the
-// first: there are thousands of nodes, and few kinds.
+// placedKinds returns the nodes of which something tells where their cards are, of those that are
+// equal in their cards and places the first: there are thousands of nodes, and few kinds.
 func placedKinds(nodes []source.Node) []*source.Node {
 	var out []*source.Node
 	seen := map[string]bool{}

@@ -125,8 +125,8 @@ func (o *Options) check(p *Plan) error {
 	return nil
 }
 
-// operatorNamespace is where the objects of the operator are, by name the first of several, so that it is the same in whatever order
-// they are read; "" where the cluster's objects don't tell.
+// operatorNamespace is where the objects of the operator are, by name the first of several, so that
+// it is the same in whatever order they are read; "" where the cluster's objects don't tell.
 func (m *maker) operatorNamespace() string {
 	for _, kind := range []string{k8s.KindOperatorConfig, k8s.KindPolicy, k8s.KindPoolConfig} {
 		var found []string
@@ -147,7 +147,8 @@ func (m *maker) operatorNamespace() string {
 	return ""
 }
 
-// prefix decides what stands in front of the names of resources: what nodes have for these resources, else what is usual.
+// prefix decides what stands in front of the names of resources: what nodes have for these
+// resources, else what is usual.
 func (m *maker) prefix() string {
 	if m.opts.ResourcePrefix != "" {
 		return m.opts.ResourcePrefix
@@ -289,7 +290,8 @@ func (m *maker) noteCosts(note func(string, ...any)) {
 	}
 }
 
-// noteMakes tells of rails on which nodes have cards of different makes: where they are counted by address, that is mostly chance.
+// noteMakes tells of rails on which nodes have cards of different makes: where they are counted by
+// address, that is mostly chance.
 func (m *maker) noteMakes(note func(string, ...any)) {
 	for _, r := range m.rails {
 		nodes := map[string][]string{} // by vendor
@@ -315,7 +317,8 @@ func drains(nodes []string) string {
 	return "each of the nodes drains"
 }
 
-// noteUnavailable tells of a pool that never drains: the operator rounds percentages down, and takes 0 for none (k8s.PoolSpec).
+// noteUnavailable tells of a pool that never drains: the operator rounds percentages down, and
+// takes 0 for none (k8s.PoolSpec).
 func (m *maker) noteUnavailable(note func(string, ...any)) {
 	if m.opts.MaxUnavailable == "" {
 		return

@@ -60,7 +60,8 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestCluster looks at what objects of the cluster tell beside the cards: the operator's namespace and addresses of hosts.
+// TestCluster looks at what objects of the cluster tell beside the cards: the operator's namespace
+// and addresses of hosts.
 func TestCluster(t *testing.T) {
 	pf := source.PF{Address: "0000:13:00.0", Vendor: "15b3", DeviceID: "101d", Netdev: "ens1", LinkType: "ETH", TotalVFs: 8, VFsKnown: true}
 	state := &k8s.SriovNetworkNodeState{Metadata: k8s.ObjectMeta{Name: "gpu-00", Namespace: "nvidia-network-operator"}}
@@ -165,8 +166,9 @@ func TestRails(t *testing.T) {
 	}
 }
 
-// TestRandom plans for clusters of all kinds, and looks at what must hold for each: addresses for all VFs in subnets that don't meet,
-// policies that select exactly the cards of the plan, GUIDs that are unique and local, one text for any order of the nodes.
+// TestRandom plans for clusters of all kinds, and looks at what must hold for each: addresses for
+// all VFs in subnets that don't meet, policies that select exactly the cards of the plan, GUIDs
+// that are unique and local, one text for any order of the nodes.
 func TestRandom(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 11)) //nolint:gosec // a fixed sequence
 	for i := range 60 {
@@ -445,7 +447,8 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
-// TestCheckScript runs the script of the Job, one process for each pod, with a program in place of ib_write_bw.
+// TestCheckScript runs the script of the Job, one process for each pod, with a program in place
+// of ib_write_bw.
 func TestCheckScript(t *testing.T) {
 	dir := t.TempDir()
 	sys := filepath.Join(dir, "sys")
@@ -455,7 +458,8 @@ func TestCheckScript(t *testing.T) {
 		}
 	}
 	tool := "#!/bin/sh\necho \"$JOB_COMPLETION_INDEX $*\" >>" + filepath.Join(dir, "log") + "\ncase \" $* \" in *\" $FAIL \"*) exit 1;; esac\n"
-	if err := os.WriteFile(filepath.Join(dir, "ib_write_bw"), []byte(tool), 0o755); err != nil { //nolint:gosec // it is to run
+	//nolint:gosec // it is to run
+	if err := os.WriteFile(filepath.Join(dir, "ib_write_bw"), []byte(tool), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	script := strings.ReplaceAll(checkScript, "/sys/bus/pci/devices", sys)
@@ -501,7 +505,8 @@ func TestCheckScript(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "ib_write_bw")); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "apt-get"), []byte("#!/bin/sh\nexit 100\n"), 0o755); err != nil { //nolint:gosec // it is to run
+	//nolint:gosec // it is to run
+	if err := os.WriteFile(filepath.Join(dir, "apt-get"), []byte("#!/bin/sh\nexit 100\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", script)

@@ -11,8 +11,9 @@ import (
 // plainMTU is what VFs on Ethernet have where nobody sets another.
 const plainMTU = 1500
 
-// settleMTUs takes the MTU of each rail from its ports: VFs don't follow their PF by themselves. Only Ethernet has one to set, for
-// on InfiniBand it comes from the fabric; ports that differ, or whose VFs differ, leave it unchanged, and so does the plain one.
+// settleMTUs takes the MTU of each rail from its ports: VFs don't follow their PF by themselves.
+// Only Ethernet has one to set, for on InfiniBand it comes from the fabric; ports that differ, or
+// whose VFs differ, leave it unchanged, and so does the plain one.
 func (m *maker) settleMTUs() {
 	for _, r := range m.rails {
 		if m.opts.MTU > 0 {
@@ -47,7 +48,8 @@ func (m *maker) settleMTUs() {
 	}
 }
 
-// otherVFs reports that a PF has VFs with another MTU, or with one that nothing tells: then a policy with this one may drain the node.
+// otherVFs reports that a PF has VFs with another MTU, or with one that nothing tells: then a
+// policy with this one may drain the node.
 func (c *choice) otherVFs(mtu int) bool {
 	return len(c.pf.VFMTUs) < c.pf.NumVFs || slices.ContainsFunc(c.pf.VFMTUs, func(have int) bool { return have != mtu })
 }

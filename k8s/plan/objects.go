@@ -118,7 +118,8 @@ func (m *maker) poolConfigs() {
 	}
 }
 
-// poolSelectors turns the labels of groups into selectors: one where all have the same keys but for one value.
+// poolSelectors turns the labels of groups into selectors: one where all have the same keys but for
+// one value.
 func (m *maker) poolSelectors() []k8s.LabelSelector {
 	if len(m.groups) == 1 {
 		return []k8s.LabelSelector{{MatchLabels: m.groups[0].selector}}
@@ -143,8 +144,8 @@ func (m *maker) poolSelectors() []k8s.LabelSelector {
 	return out
 }
 
-// namedDrafts returns the policies by rail, with names: that of the rail, and a letter where a rail has several, which is that of the group
-// where there are groups.
+// namedDrafts returns the policies by rail, with names: that of the rail, and a letter where a rail
+// has several, which is that of the group where there are groups.
 func (m *maker) namedDrafts() []*draft {
 	var out []*draft
 	for _, r := range m.rails {
@@ -312,7 +313,8 @@ func (m *maker) network(r *rail) {
 	d.because(why, "spec", "ipam")
 }
 
-// isolatedIB writes the definition that the operator can't write: SriovIBNetwork has no rdmaIsolation.
+// isolatedIB writes the definition that the operator can't write: SriovIBNetwork has no
+// rdmaIsolation.
 func (m *maker) isolatedIB(r *rail, conf ipam.Config, why string) {
 	config, err := compactJSON(struct {
 		CNIVersion    string      `json:"cniVersion"`

@@ -19,8 +19,8 @@ type owners struct {
 	maybe map[*source.PF][]string
 }
 
-// owners looks at the policies of the cluster, and at those that the states of nodes name. The operator reads policies of its own
-// namespace only.
+// owners looks at the policies of the cluster, and at those that the states of nodes name. The
+// operator reads policies of its own namespace only.
 func (m *maker) owners() owners {
 	out := owners{map[*source.PF][]string{}, map[*source.PF][]string{}}
 	own := func(of map[*source.PF][]string, pf *source.PF, policy string) {
@@ -62,9 +62,10 @@ func (m *maker) owners() owners {
 // groupSuffix ends the name of a policy where a rail has several.
 var groupSuffix = regexp.MustCompile(`-[a-z]\d*$`)
 
-// leaveOwned makes the rails without the cards that policies of others have: two policies for the same VFs undo each other. A policy
-// named as those of one of the rails is the plan's own, from an earlier run, so that a plan made again is the same. Which rails there
-// are depends on the cards that are left, so it looks again until none goes.
+// leaveOwned makes the rails without the cards that policies of others have: two policies for the
+// same VFs undo each other. A policy named as those of one of the rails is the plan's own, from an
+// earlier run, so that a plan made again is the same. Which rails there are depends on the cards
+// that are left, so it looks again until none goes.
 func (m *maker) leaveOwned(chosen []*choice, by owners) ([]*choice, error) {
 	var owned []Passed
 	m.rails = makeRails(chosen)
@@ -96,8 +97,8 @@ func (m *maker) leaveOwned(chosen []*choice, by owners) ([]*choice, error) {
 	return chosen, nil
 }
 
-// noteOwners names the policies of an earlier plan whose cards are in policies of other names now, where groups of nodes have changed,
-// and those that may have cards of the plan.
+// noteOwners names the policies of an earlier plan whose cards are in policies of other names now,
+// where groups of nodes have changed, and those that may have cards of the plan.
 func (m *maker) noteOwners(by owners) {
 	written := map[string]bool{}
 	for _, d := range m.docs {

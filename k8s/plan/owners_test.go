@@ -105,7 +105,8 @@ func TestAllOwned(t *testing.T) {
 	}
 }
 
-// TestAgain plans over what a plan has made: it is the same, but for what the cluster has and plans leave to it.
+// TestAgain plans over what a plan has made: it is the same, but for what the cluster has and plans
+// leave to it.
 func TestAgain(t *testing.T) {
 	for _, tt := range clusterTests() {
 		cluster := tt.cluster(t)

@@ -19,7 +19,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// clusterTest is a cluster with the options to plan with; its golden file is testdata/golden/NAME.yaml.
+// clusterTest is a cluster with the options to plan with; its golden file is
+// testdata/golden/NAME.yaml.
 type clusterTest struct {
 	name  string
 	files []string // of testdata/clusters, or with .tree of internal/testkit/testtrees
@@ -66,8 +67,8 @@ func (c clusterTest) cluster(t testing.TB) source.Cluster {
 	return cluster
 }
 
-// TestGolden plans for each cluster. What comes out must be what the golden file has, pass our own lint, be taken by an API
-// server, and be the same for another order of the input.
+// TestGolden plans for each cluster. What comes out must be what the golden file has, pass our own
+// lint, be taken by an API server, and be the same for another order of the input.
 func TestGolden(t *testing.T) {
 	server := newAPIServer(t)
 	for _, tt := range clusterTests() {

@@ -19,7 +19,8 @@ type podSet struct {
 	first  int    // that group, by its place in Plan.Groups
 	rails  []*rail
 	nodes  int
-	// selector are labels that its nodes have and those of other sets don't, nil where there are none, or one set.
+	// selector are labels that its nodes have and those of other sets don't, nil where there are
+	// none, or one set.
 	selector map[string]string
 	// room is how many pods with a VF of each rail the nodes take.
 	room int
@@ -70,8 +71,8 @@ func (m *maker) podSets() []podSet {
 	return sets
 }
 
-// pin gives each set the labels of its nodes, where they are the same for all of them and no other set has them: its pods would also
-// fit nodes with more rails.
+// pin gives each set the labels of its nodes, where they are the same for all of them and no other
+// set has them: its pods would also fit nodes with more rails.
 func (m *maker) pin(sets []podSet, byNode map[*source.Node][]*rail) {
 	used := make([][]map[string]string, len(sets))
 	for _, g := range m.groups {
@@ -104,8 +105,9 @@ func (m *maker) pods() {
 	}
 }
 
-// fitPods makes the pods no more than there are VFs for. The check comes first, for it ends; test pods hold their VFs, so they get what
-// is left, on the nodes with more rails too, where they may land as well.
+// fitPods makes the pods no more than there are VFs for. The check comes first, for it ends; test
+// pods hold their VFs, so they get what is left, on the nodes with more rails too, where they may
+// land as well.
 func (m *maker) fitPods(sets []podSet) {
 	fewer, none := false, false
 	for i := range sets {
@@ -324,7 +326,8 @@ type serviceSpec struct {
 	Selector                 map[string]string `json:"selector"`
 }
 
-// check makes a Job whose pods write to the first of them on each rail, and the Service by which they find it.
+// check makes a Job whose pods write to the first of them on each rail, and the Service by which
+// they find it.
 func (m *maker) check(s podSet) {
 	name, ns := "rdma-check"+s.suffix, m.plan.Namespace
 	labels := map[string]string{labelApp: name}
@@ -364,8 +367,9 @@ func (m *maker) check(s podSet) {
 	d.because("All pods at the same time, each with an index that gives it its name.", "spec", "completionMode")
 }
 
-// deviceVariable is the variable in which the device plugin gives a container the PCI addresses of its VFs (sriov-network-device-plugin,
-// pkg/resources/server.go). A hyphen of the prefix stays in it, which shells can't refer to: the script reads /proc.
+// deviceVariable is the variable in which the device plugin gives a container the PCI addresses of
+// its VFs (sriov-network-device-plugin, pkg/resources/server.go). A hyphen of the prefix stays in
+// it, which shells can't refer to: the script reads /proc.
 func deviceVariable(prefix, resource string) string {
 	return strings.ToUpper("PCIDEVICE_" + strings.ReplaceAll(prefix, ".", "_") + "_" + resource)
 }

@@ -24,7 +24,8 @@ type rail struct {
 	out      Rail
 }
 
-// resource is the name of the rail as a resource: releases of the operator up to v1.6.0 take letters, digits and _ only.
+// resource is the name of the rail as a resource: releases of the operator up to v1.6.0 take
+// letters, digits and _ only.
 func (r *rail) resource() string { return strings.ReplaceAll(r.name, "-", "_") }
 
 // vfs counts the VFs of all nodes.
@@ -44,8 +45,8 @@ func (c *choice) net() string {
 	return c.link
 }
 
-// makeRails sorts PFs into rails. The numbers are those of the inventory where it knows them and they mean one network each;
-// otherwise PFs are counted within their network by address.
+// makeRails sorts PFs into rails. The numbers are those of the inventory where it knows them and
+// they mean one network each; otherwise PFs are counted within their network by address.
 func makeRails(chosen []*choice) []*rail {
 	byNode := map[string][]*choice{}
 	var nodes []string
@@ -83,7 +84,8 @@ func inventoryNumbers(pfs []*choice) []int {
 	return out
 }
 
-// countedNumbers counts the PFs of a node within each network, in the order of known rails, then of addresses.
+// countedNumbers counts the PFs of a node within each network, in the order of known rails, then
+// of addresses.
 func countedNumbers(pfs []*choice) []int {
 	order := make([]int, len(pfs))
 	for i := range order {
@@ -108,8 +110,9 @@ func countedNumbers(pfs []*choice) []int {
 	return out
 }
 
-// align numbers the PFs of each node. A node whose cards are a part of those of another, at the same addresses, takes the other's
-// numbers: where a card is missing the ones behind it stay on their rails.
+// align numbers the PFs of each node. A node whose cards are a part of those of another, at the
+// same addresses, takes the other's numbers: where a card is missing the ones behind it stay on
+// their rails.
 func align(nodes []string, byNode map[string][]*choice, number func([]*choice) []int) map[*choice]int {
 	numbers := map[*choice]int{}
 	var kinds [][]*choice // of nodes that are equal in this the first: there are thousands of nodes, and few kinds

@@ -56,7 +56,8 @@ func TestMTUs(t *testing.T) {
 	}
 }
 
-// TestInherit makes one network of nodes with snapshots and nodes with a SriovNetworkNodeState alone.
+// TestInherit makes one network of nodes with snapshots and nodes with a
+// SriovNetworkNodeState alone.
 func TestInherit(t *testing.T) {
 	a, b := &source.Fabric{SubnetPrefix: "fec0:0000:0000:00a1", SMLID: 1}, &source.Fabric{SubnetPrefix: "fec0:0000:0000:00b2", SMLID: 42}
 	card := func(address string, f *source.Fabric, rail *int, role string) source.PF {
@@ -112,7 +113,8 @@ func TestInherit(t *testing.T) {
 	}
 }
 
-// TestPolicyNames gives policies the letter of the group whose label they select, on rails that a group lacks too.
+// TestPolicyNames gives policies the letter of the group whose label they select, on rails that a
+// group lacks too.
 func TestPolicyNames(t *testing.T) {
 	p, err := Make(clusterTest{files: []string{"ib-uneven.yaml"}}.cluster(t), Options{})
 	if err != nil {
@@ -165,7 +167,8 @@ func TestStale(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, text := range []string{"# my own\nkind: Pod\nmetadata: {name: a}\n", fileMark + "\n", "[]", strings.Replace(string(guids), `7f"`, `3f"`, 1)} { // a range that somebody has changed
+	// a range that somebody has changed
+	for i, text := range []string{"# my own\nkind: Pod\nmetadata: {name: a}\n", fileMark + "\n", "[]", strings.Replace(string(guids), `7f"`, `3f"`, 1)} {
 		if err := os.WriteFile(filepath.Join(dir, foreign[i]), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -17,8 +17,9 @@ import (
 // fileMark is the first line of the manifests that Write writes, by which it knows them again.
 const fileMark = "# Written by rdmactl k8s plan --out, which removes this file when its plan no longer has it."
 
-// Write puts each file of the plan into a folder, which it makes, and returns their names. Files that are there already and
-// don't differ stay as they are; others of the same name are replaced, and files of other names stay.
+// Write puts each file of the plan into a folder, which it makes, and returns their names. Files
+// that are there already and don't differ stay as they are; others of the same name are replaced,
+// and files of other names stay.
 func (p Plan) Write(dir string) (written []string, err error) {
 	for _, f := range p.Files {
 		if !filepath.IsLocal(filepath.FromSlash(f.Name)) {
@@ -88,8 +89,8 @@ func (p Plan) RemoveStale(dir string) (removed []string, err error) {
 	return removed, nil
 }
 
-// isGUIDFile reports the file of a node as guidTexts writes it, to the byte. The daemon takes JSON only, so it has no mark; but nobody
-// else writes ranges of this form.
+// isGUIDFile reports the file of a node as guidTexts writes it, to the byte. The daemon takes JSON
+// only, so it has no mark; but nobody else writes ranges of this form.
 func isGUIDFile(node string, text []byte) bool {
 	var list []guidRange
 	if err := json.Unmarshal(text, &list); err != nil || len(list) == 0 {

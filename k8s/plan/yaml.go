@@ -93,7 +93,8 @@ func find(n *yaml.Node, path []string) *yaml.Node {
 	return nil
 }
 
-// comment breaks a text into lines of a comment. One that begins with blanks is not broken: it is a table or a command.
+// comment breaks a text into lines of a comment. One that begins with blanks is not broken: it is a
+// table or a command.
 func comment(text string, width int) string {
 	// What comes from nodes must not end the comment.
 	text = output.Clean(text)

@@ -1,4 +1,5 @@
-// Package source tells the state of a cluster: its nodes with their cards, and the objects that it has.
+// Package source tells the state of a cluster: its nodes with their cards, and the objects that
+// it has.
 //
 //	var src source.Source = source.Files{Names: []string{"nodestates.yaml", "gpu-00.tar.gz"}}
 //	cluster, err := src.Cluster(ctx)
@@ -43,8 +44,9 @@ type Cluster struct {
 // Node is what is known of a node.
 type Node struct {
 	Name string // as the cluster has it
-	// Labels are nil where no Node object was given; then only kubernetes.io/hostname is known, by the name, and what is
-	// Promised. Otherwise they are those of all Node objects, and the promised ones that none of these has.
+	// Labels are nil where no Node object was given; then only kubernetes.io/hostname is known, by
+	// the name, and what is Promised. Otherwise they are those of all Node objects, and the
+	// promised ones that none of these has.
 	Labels map[string]string
 	// Promised are labels that a plan gives the node.
 	Promised map[string]string
@@ -54,22 +56,25 @@ type Node struct {
 	Allocatable map[string]k8s.Quantity
 	// PodCIDRs are the ranges of its pods, one of each family, of its Node object.
 	PodCIDRs []netip.Prefix
-	// Addresses are those of the host: of its Node object alone, of snapshots with the network that they are in. None is link-local.
+	// Addresses are those of the host: of its Node object alone, of snapshots with the network that
+	// they are in. None is link-local.
 	Addresses []netip.Prefix
-	// PFs are sorted by address. CardsKnown tells that somebody has looked: without it no PFs means nothing.
+	// PFs are sorted by address. CardsKnown tells that somebody has looked: without it no PFs
+	// means nothing.
 	PFs        []PF
 	CardsKnown bool
 	// RDMAMode is shared or exclusive, "" where nothing tells.
 	RDMAMode string
 	// SyncStatus and SyncError are those of the SriovNetworkNodeState.
 	SyncStatus, SyncError string
-	// State is the whole SriovNetworkNodeState: what the operator wants of the node, its VFs one by one, annotations. nil where
-	// none was given. PFs have what it tells as well, and those that the daemon doesn't see besides.
+	// State is the whole SriovNetworkNodeState: what the operator wants of the node, its VFs one by
+	// one, annotations. nil where none was given. PFs have what it tells as well, and those that
+	// the daemon doesn't see besides.
 	State *k8s.SriovNetworkNodeState
 	// Taken is when the newest snapshot was, zero where nothing tells.
 	Taken time.Time
-	// HardwareIDs are PCI addresses with GUIDs and MAC addresses of the cards of a snapshot, by which two machines of one name are
-	// told apart: "0000:3b:00.0 b83f:d203:00a5:1000".
+	// HardwareIDs are PCI addresses with GUIDs and MAC addresses of the cards of a snapshot, by
+	// which two machines of one name are told apart: "0000:3b:00.0 b83f:d203:00a5:1000".
 	HardwareIDs []string
 	// Origins are the files that all this comes from.
 	Origins []string
@@ -89,13 +94,14 @@ type PF struct {
 	NumVFs           int // now
 	// VFsKnown reports whether somebody counted, so that NumVFs and TotalVFs of 0 mean none.
 	VFsKnown bool
-	// TotalVFs is sriov_totalvfs: the most that there can be. For NVIDIA's cards it is the firmware's NUM_OF_VFS. 0: SR-IOV is
-	// off in the firmware, or the card can't.
-	TotalVFs          int
-	Firmware          *Firmware // settings of an NVIDIA card as mstconfig prints them, nil where nothing tells
-	VFDeviceIDs       []string  // device IDs of the VFs that exist, each once
-	VFGUIDs           []string  // GUIDs of the VFs that exist, in their order, "" where nothing tells
-	VFMTUs            []int     // MTUs of the network devices of the VFs that exist, in their order, 0 where nothing tells
+	// TotalVFs is sriov_totalvfs: the most that there can be. For NVIDIA's cards it is the
+	// firmware's NUM_OF_VFS. 0: SR-IOV is off in the firmware, or the card can't.
+	TotalVFs    int
+	Firmware    *Firmware // settings of an NVIDIA card as mstconfig prints them, nil where nothing tells
+	VFDeviceIDs []string  // device IDs of the VFs that exist, each once
+	VFGUIDs     []string  // GUIDs of the VFs that exist, in their order, "" where nothing tells
+	// MTUs of the network devices of the VFs that exist, in their order, 0 where nothing tells
+	VFMTUs            []int
 	ESwitchMode       string
 	ExternallyManaged bool
 	Fabric            *Fabric // nil on Ethernet, or where nothing tells
@@ -142,7 +148,8 @@ func (n Node) Label(key string) (value string, found, known bool) {
 	return value, found, true
 }
 
-// Selected judges a plain map of labels as a nodeSelector is judged. maybe tells that labels are not known.
+// Selected judges a plain map of labels as a nodeSelector is judged. maybe tells that labels are
+// not known.
 func (n Node) Selected(selector map[string]string) (selected, maybe bool) {
 	for key, want := range selector {
 		got, found, known := n.Label(key)

@@ -29,7 +29,8 @@ import (
 // ErrNoNode is the cause of the error where none of the files tells of a node.
 var ErrNoNode = errors.New("no node in it")
 
-// OnlyNoNode reports that all that is wrong is [ErrNoNode]: every file could be read, and none tells of a node.
+// OnlyNoNode reports that all that is wrong is [ErrNoNode]: every file could be read, and none
+// tells of a node.
 func OnlyNoNode(err error) bool {
 	if list, ok := err.(interface{ Unwrap() []error }); ok {
 		return !slices.ContainsFunc(list.Unwrap(), func(e error) bool { return !OnlyNoNode(e) })
@@ -74,7 +75,8 @@ func trim(err error, file string) error {
 	return err
 }
 
-// expand lists what a folder holds; hidden files and folders within it are left out, but for roots of nodes.
+// expand lists what a folder holds; hidden files and folders within it are left out, but for roots
+// of nodes.
 func expand(name string) ([]string, error) {
 	info, _ := os.Stat(name) // who opens it tells what is wrong
 	if name == "-" || info == nil || !info.IsDir() || sources.IsRoot(name) {
@@ -104,7 +106,8 @@ type collector struct {
 // treeText begins a node tree as text.
 var treeText = regexp.MustCompile(`(?m)^(\[(\.|sys|proc|dev|etc|usr|var)[\]/]|live\.json =)`)
 
-// isTreeText looks for what every beginning has first: the expression by itself takes long for files of megabytes.
+// isTreeText looks for what every beginning has first: the expression by itself takes long for
+// files of megabytes.
 func isTreeText(data []byte) bool {
 	return (bytes.HasPrefix(data, []byte("[")) || bytes.Contains(data, []byte("\n[")) || bytes.Contains(data, []byte("live.json ="))) && treeText.Match(data)
 }
@@ -243,8 +246,8 @@ func (c *collector) snapshots(data []byte, name string) error {
 	return nil
 }
 
-// manifests takes nodes and their states as nodes, and everything else as what the cluster has. What is wrong with a file of which
-// something can be read is a problem.
+// manifests takes nodes and their states as nodes, and everything else as what the cluster has.
+// What is wrong with a file of which something can be read is a problem.
 func (c *collector) manifests(name string, data []byte) error {
 	if name == "-" {
 		name = manifest.StdinName

@@ -13,8 +13,9 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/manifest"
 )
 
-// Firmware is what mstconfig prints of a card: the settings that the operator compares (sriov-network-operator,
-// pkg/vendors/mellanox, GetMlxNicFwData). Both ports of a card have the same.
+// Firmware is what mstconfig prints of a card: the settings that the operator compares
+// (sriov-network-operator, pkg/vendors/mellanox, GetMlxNicFwData). Both ports of a card have
+// the same.
 type Firmware struct {
 	// Current is in force; nil where mstconfig was called without -e, which prints Next alone.
 	Current *FirmwareSettings
@@ -27,9 +28,11 @@ type Firmware struct {
 
 // FirmwareSettings are settings of a card.
 type FirmwareSettings struct {
-	NumOfVFs  int       // NUM_OF_VFS
-	SRIOV     bool      // SRIOV_EN
-	LinkTypes [2]string // LINK_TYPE_P1 and LINK_TYPE_P2: ETH, IB, or as it stands; "" where the card has no such setting
+	NumOfVFs int  // NUM_OF_VFS
+	SRIOV    bool // SRIOV_EN
+	// LINK_TYPE_P1 and LINK_TYPE_P2: ETH, IB, or as it stands; "" where the card has no
+	// such setting
+	LinkTypes [2]string
 }
 
 // vfs returns how many VFs the settings give.
@@ -48,11 +51,12 @@ var (
 
 // isFirmware reports what mstconfig -e -d ADDRESS q prints, for one card or several.
 func isFirmware(data []byte) bool {
-	return bytes.Contains(data, []byte("Device #")) && firmwareHead.Match(data) && firmwareText.Match(data) // files may have megabytes
+	// files may have megabytes
+	return bytes.Contains(data, []byte("Device #")) && firmwareHead.Match(data) && firmwareText.Match(data)
 }
 
-// firmware takes settings of the cards of a node. The text doesn't name the node, so the file does: gpu-00.txt,
-// gpu-00.mstconfig.
+// firmware takes settings of the cards of a node. The text doesn't name the node, so the file does:
+// gpu-00.txt, gpu-00.mstconfig.
 func (c *collector) firmware(data []byte, name string) error {
 	pfs, err := parseFirmware(string(data))
 	if err != nil {
@@ -71,11 +75,12 @@ func firmwareNode(file string) string {
 	return name
 }
 
-// wholeQuery is how many settings a card has at least: cards have some hundred, and who asks for single ones names a few.
+// wholeQuery is how many settings a card has at least: cards have some hundred, and who asks for
+// single ones names a few.
 const wholeQuery = 24
 
-// parseFirmware reads the cards in a text. Those that aren't named by their PCI address are an error, for nothing else tells which
-// they are.
+// parseFirmware reads the cards in a text. Those that aren't named by their PCI address are an
+// error, for nothing else tells which they are.
 func parseFirmware(text string) ([]PF, error) {
 	var pfs []PF
 	var at *Firmware
@@ -111,7 +116,8 @@ func parseFirmware(text string) ([]PF, error) {
 	return pfs, nil
 }
 
-// setting takes a line: the name, and the value at the next boot, or the default, the current and that at the next boot.
+// setting takes a line: the name, and the value at the next boot, or the default, the current and
+// that at the next boot.
 func (f *Firmware) setting(fields []string) {
 	switch len(fields) {
 	case 4:
@@ -142,7 +148,8 @@ func (s *FirmwareSettings) set(name, value string) {
 	}
 }
 
-// shareFirmware gives the settings of a card to all of its ports, which differ in the function alone.
+// shareFirmware gives the settings of a card to all of its ports, which differ in the
+// function alone.
 func (n *Node) shareFirmware() {
 	card := func(p PF) string { address, _, _ := strings.Cut(p.Address, "."); return address }
 	for i := range n.PFs {
@@ -155,7 +162,8 @@ func (n *Node) shareFirmware() {
 	}
 }
 
-// strayFirmware leaves out nodes of which firmware settings alone are known, and says so: the name of the file is no node's.
+// strayFirmware leaves out nodes of which firmware settings alone are known, and says so: the name
+// of the file is no node's.
 func strayFirmware(nodes []Node) (kept []Node, problems []manifest.Problem) {
 	for i := range nodes {
 		n := &nodes[i]

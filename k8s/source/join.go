@@ -10,9 +10,9 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/manifest"
 )
 
-// Join makes one list of nodes: those of one name become one. Of what several tell, a SriovNetworkNodeState stands before
-// snapshots, for the operator goes by it; a newer snapshot before an older one; and otherwise an earlier one before a later one. Labels
-// are those of all.
+// Join makes one list of nodes: those of one name become one. Of what several tell, a
+// SriovNetworkNodeState stands before snapshots, for the operator goes by it; a newer snapshot
+// before an older one; and otherwise an earlier one before a later one. Labels are those of all.
 func Join(nodes []Node) []Node {
 	byName := map[string][]*Node{}
 	for i := range nodes {
@@ -141,7 +141,8 @@ func (p *PF) join(o PF) {
 	p.joinVFs(o)
 }
 
-// joinVFs takes over counts of VFs where none was told, and what VFs are where the counts agree: those of an older look are gone.
+// joinVFs takes over counts of VFs where none was told, and what VFs are where the counts agree:
+// those of an older look are gone.
 func (p *PF) joinVFs(o PF) {
 	if !p.VFsKnown {
 		p.NumVFs, p.TotalVFs = cmp.Or(p.NumVFs, o.NumVFs), cmp.Or(p.TotalVFs, o.TotalVFs)
@@ -163,7 +164,8 @@ func (p *PF) joinVFs(o PF) {
 	}
 }
 
-// apart leaves out the snapshots of machines that have the host name of another, and says which. One machine may have several.
+// apart leaves out the snapshots of machines that have the host name of another, and says which.
+// One machine may have several.
 func apart(nodes []Node) (kept []Node, problems []manifest.Problem) {
 	first := map[string][]int{} // snapshots that are kept, by name
 	for i := range nodes {
@@ -192,8 +194,9 @@ func apart(nodes []Node) (kept []Node, problems []manifest.Problem) {
 // snapshot reports that a node comes from a snapshot alone.
 func (n *Node) snapshot() bool { return n.State == nil && n.CardsKnown && len(n.Origins) == 1 }
 
-// oneMachine reports that two snapshots of one name are of one machine: they share cards, and none of them is elsewhere in the
-// other; or no card has anything that tells it from others, and they have the same PFs.
+// oneMachine reports that two snapshots of one name are of one machine: they share cards, and none
+// of them is elsewhere in the other; or no card has anything that tells it from others, and they
+// have the same PFs.
 func oneMachine(a, b *Node) bool {
 	if len(a.HardwareIDs) == 0 && len(b.HardwareIDs) == 0 {
 		return slices.EqualFunc(a.PFs, b.PFs, func(p, q PF) bool { return p.Address == q.Address && p.Vendor == q.Vendor && p.DeviceID == q.DeviceID })

@@ -22,7 +22,8 @@ func clusterOf(t *testing.T, names ...string) Cluster {
 	return got
 }
 
-// TestStateBeforeSnapshot gives one PF the counts of the state, in whatever order the files are read: 0 is a count.
+// TestStateBeforeSnapshot gives one PF the counts of the state, in whatever order the files are
+// read: 0 is a count.
 func TestStateBeforeSnapshot(t *testing.T) {
 	dir := t.TempDir()
 	snapshot := tree(t, dir, "61_ib_vfs_host") // 2 of 8 VFs

@@ -43,8 +43,9 @@ func (n *Node) addAddress(p netip.Prefix) {
 	}
 }
 
-// hardwareIDs returns what no other machine has: PCI addresses with the GUIDs of devices, and the MAC addresses of network devices,
-// that are there: "0000:3b:00.0 b83f:d203:00a5:1000". VFs may move between machines, and have random ones.
+// hardwareIDs returns what no other machine has: PCI addresses with the GUIDs of devices, and the
+// MAC addresses of network devices, that are there: "0000:3b:00.0 b83f:d203:00a5:1000". VFs may
+// move between machines, and have random ones.
 func hardwareIDs(snap *inventory.Snapshot) []string {
 	var ids []string
 	for i := range snap.Devices {

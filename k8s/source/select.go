@@ -30,9 +30,9 @@ func (s Selection) String() string {
 	return s.PF.Address
 }
 
-// Select returns the PFs that a policy selects, in the order of the nodes and of their PFs, as the operator does: the
-// nodeSelector takes nodes by their labels, and all fields of nicSelector have to fit. Nodes whose labels are not known are taken.
-// The selections point into nodes.
+// Select returns the PFs that a policy selects, in the order of the nodes and of their PFs, as the
+// operator does: the nodeSelector takes nodes by their labels, and all fields of nicSelector have
+// to fit. Nodes whose labels are not known are taken. The selections point into nodes.
 func Select(spec k8s.PolicySpec, nodes []Node) []Selection {
 	var out []Selection
 	for i := range nodes {
@@ -50,8 +50,8 @@ func Select(spec k8s.PolicySpec, nodes []Node) []Selection {
 	return out
 }
 
-// Matches judges a PF by the nicSelector of a policy, and returns the VFs that the policy means: none, with last -1, where it has no
-// number of VFs or the operator can't read their range.
+// Matches judges a PF by the nicSelector of a policy, and returns the VFs that the policy means:
+// none, with last -1, where it has no number of VFs or the operator can't read their range.
 func (p PF) Matches(spec k8s.PolicySpec) (first, last int, ok bool) {
 	if !p.Selected(spec.NicSelector) {
 		return 0, 0, false
@@ -62,8 +62,9 @@ func (p PF) Matches(spec k8s.PolicySpec) (first, last int, ok bool) {
 	return 0, -1, true
 }
 
-// Selected judges a PF by a nicSelector (sriov-network-operator, api/v1/helper.go, Selected): an alternative name selects as the name
-// does. A PF without a network device is invisible to the operator; net filters belong to virtual clouds and match nothing here.
+// Selected judges a PF by a nicSelector (sriov-network-operator, api/v1/helper.go, Selected): an
+// alternative name selects as the name does. A PF without a network device is invisible to the
+// operator; net filters belong to virtual clouds and match nothing here.
 func (p PF) Selected(s k8s.NicSelector) bool {
 	switch {
 	case s.Empty(), p.Netdev == "", s.NetFilter != "":
@@ -76,9 +77,10 @@ func (p PF) Selected(s k8s.NicSelector) bool {
 	return len(s.PfNames) == 0 || slices.ContainsFunc(s.PfNames, func(text string) bool { return p.Named(PFNameOf(text)) })
 }
 
-// VFs returns the VFs that a policy means of a PF that it selects (sriov-network-operator, api/v1/helper.go, generatePfNameVfGroup).
-// A range counts behind the name that the PF has itself: one behind an alternative name is passed over, and all VFs are meant. Entries
-// are read up to the one that counts; one that can't be read is an error, with which the operator gives up.
+// VFs returns the VFs that a policy means of a PF that it selects (sriov-network-operator,
+// api/v1/helper.go, generatePfNameVfGroup). A range counts behind the name that the PF has itself:
+// one behind an alternative name is passed over, and all VFs are meant. Entries are read up to the
+// one that counts; one that can't be read is an error, with which the operator gives up.
 func (p PF) VFs(spec k8s.PolicySpec) (first, last int, err error) {
 	last = k8s.ValueOf(spec.NumVfs) - 1
 	for _, text := range spec.NicSelector.PfNames {
@@ -103,14 +105,16 @@ type PFName struct {
 	First, Last int    // VFs, from 0
 }
 
-// PFNameOf returns the name in an entry of pfNames by which the operator selects PFs, whatever follows it.
+// PFNameOf returns the name in an entry of pfNames by which the operator selects PFs, whatever
+// follows it.
 func PFNameOf(text string) string {
 	name, _, _ := strings.Cut(text, "#")
 	return name
 }
 
-// readPFName reads an entry as the operator's controller does (api/v1/helper.go, ParseVfRange): what follows a second # or dash is
-// passed over, and "ens1f0#" is a name as it stands, which no PF has.
+// readPFName reads an entry as the operator's controller does (api/v1/helper.go, ParseVfRange):
+// what follows a second # or dash is passed over, and "ens1f0#" is a name as it stands, which no
+// PF has.
 func readPFName(text string) (PFName, error) {
 	parts := strings.Split(text, "#")
 	if len(parts) < 2 || parts[1] == "" {
@@ -123,8 +127,8 @@ func readPFName(text string) (PFName, error) {
 	return PFName{Name: parts[0], Ranged: true, First: first, Last: last}, nil
 }
 
-// ReadVFRange reads "0-3" as the operator does (api/v1/helper.go, parseRange), wherever it stands: nothing tells whether there are such
-// VFs, or whether the first comes first.
+// ReadVFRange reads "0-3" as the operator does (api/v1/helper.go, parseRange), wherever it stands:
+// nothing tells whether there are such VFs, or whether the first comes first.
 func ReadVFRange(text string) (first, last int, err error) {
 	parts := strings.Split(text, "-")
 	if len(parts) < 2 {
@@ -140,9 +144,10 @@ func ReadVFRange(text string) (first, last int, err error) {
 
 var pfNameForm = regexp.MustCompile(`^([^#]+)#(\d+)-(\d+)$`)
 
-// ParsePFName reads "ens1f0" and "ens1f0#0-3", and is an error where an entry is wrong: where the operator's webhook refuses it
-// (pkg/webhook/validate.go), or no network device can have the name. What the operator makes of a wrong one where the webhook is off,
-// as it is by default, Matches tells.
+// ParsePFName reads "ens1f0" and "ens1f0#0-3", and is an error where an entry is wrong: where the
+// operator's webhook refuses it (pkg/webhook/validate.go), or no network device can have the
+// name. What the operator makes of a wrong one where the webhook is off, as it is by default,
+// Matches tells.
 func ParsePFName(s string) (PFName, error) {
 	if s == "" || strings.ContainsFunc(s, unicode.IsSpace) { // the kernel refuses names with blanks (dev_valid_name)
 		return PFName{}, fmt.Errorf("%q is no name of a network device", s)

@@ -79,7 +79,8 @@ func TestParsePFName(t *testing.T) {
 	}
 }
 
-// TestMatchesWrongEntries reads entries of pfNames as the operator's controller does: what its webhook would refuse has a meaning too.
+// TestMatchesWrongEntries reads entries of pfNames as the operator's controller does: what its
+// webhook would refuse has a meaning too.
 func TestMatchesWrongEntries(t *testing.T) {
 	pf := PF{Address: "0000:3b:00.0", Netdev: "ens1", AltNames: []string{"enp59s0"}}
 	tests := []struct {

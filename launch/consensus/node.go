@@ -197,7 +197,8 @@ func (n *Node) addPort(snap *inventory.Snapshot, d *inventory.Device, p *invento
 	n.rails = append(n.rails, r)
 }
 
-// readGIDs keeps the entries that connections can be made with, and finds the subnet of the chosen one.
+// readGIDs keeps the entries that connections can be made with, and finds the subnet of the
+// chosen one.
 func (r *rail) readGIDs(snap *inventory.Snapshot, p *inventory.Port) {
 	for _, e := range p.GIDs {
 		if k, ok := kindOf(e); ok && !onSlave(snap, e.Netdev) {
@@ -205,7 +206,8 @@ func (r *rail) readGIDs(snap *inventory.Snapshot, p *inventory.Port) {
 		}
 	}
 	slices.SortStableFunc(r.gids, func(a, b gidEntry) int { return cmp.Compare(a.index, b.index) })
-	r.gids = slices.CompactFunc(r.gids, func(a, b gidEntry) bool { return a.index == b.index }) // a document may say an index twice
+	// a document may say an index twice
+	r.gids = slices.CompactFunc(r.gids, func(a, b gidEntry) bool { return a.index == b.index })
 	r.gidCount = len(r.gids)
 	for _, e := range r.gids {
 		if e.index == r.gid.Index {

@@ -181,7 +181,8 @@ func (k *run) vote(p *launch.PortPlan) {
 	defer types.close()
 	for _, t := range k.entries[p.Device] {
 		index := path.Base(t)
-		// The script asks for the type first. It is cheaper to look at the GID first: most have no "ffff:".
+		// The script asks for the type first. It is cheaper to look at the GID first: most have
+		// no "ffff:".
 		gid, ok := gids.read(index)
 		if !ok || !strings.Contains(gid, "ffff:") {
 			continue

@@ -32,7 +32,8 @@ func addressRules() []Rule {
 	}
 }
 
-// severalNodes reports whether the environment says that the job has more than one node, and what says so.
+// severalNodes reports whether the environment says that the job has more than one node, and what
+// says so.
 func (l *linter) severalNodes() (many bool, why string) {
 	for _, name := range []string{"NNODES", "PET_NNODES", "SLURM_NNODES", "SLURM_JOB_NUM_NODES", "LWS_GROUP_SIZE"} {
 		if n, ok := integer(l.value(name)); ok && n > 1 {

@@ -69,7 +69,8 @@ func soft(k known, otherwise string) known { k.soft, k.otherwise = true, otherwi
 // the field that takes the number, where the library itself checks nothing.
 func knownVariables() []known {
 	const many = math.MaxInt64
-	paths := []string{"LOC", "NVL", "NVB", "C2C", "PIX", "PXB", "P2C", "PXN", "PHB", "SYS"} // older versions lack C2C, P2C
+	// older versions lack C2C, P2C
+	paths := []string{"LOC", "NVL", "NVB", "C2C", "PIX", "PXB", "P2C", "PXN", "PHB", "SYS"}
 	gdr := soft(words("NCCL_NET_GDR_LEVEL", paths...), "; NCCL passes over it")
 	p2p := soft(words("NCCL_P2P_LEVEL", paths...), "; NCCL passes over it")
 	gdr.numbers, p2p.numbers = true, true

@@ -30,7 +30,8 @@ func TestShellHereDocument(t *testing.T) {
 	}
 }
 
-// Files that Parse takes must not keep it busy: the time has to grow with the size, not with its square.
+// Files that Parse takes must not keep it busy: the time has to grow with the size, not with
+// its square.
 func TestParseLarge(t *testing.T) {
 	const n = 1 << 20
 	for name, f := range map[string]struct {

@@ -9,7 +9,8 @@ import (
 	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 )
 
-// classVariables set the traffic class (8 bits: DSCP and two bits of ECN), levelVariables the service level.
+// classVariables set the traffic class (8 bits: DSCP and two bits of ECN), levelVariables the
+// service level.
 func classVariables() []string {
 	return []string{"NCCL_IB_TC", "NVSHMEM_IB_TRAFFIC_CLASS", "UCX_IB_TRAFFIC_CLASS", "MC_IB_TC"}
 }

@@ -70,7 +70,8 @@ func userReports() []userReport {
 	}
 }
 
-// TestUserReports lints the environment of each report, and demands that the rule for it tells, with its correction.
+// TestUserReports lints the environment of each report, and demands that the rule for it tells,
+// with its correction.
 func TestUserReports(t *testing.T) {
 	for _, u := range userReports() {
 		t.Run(u.thread+" "+u.rule, func(t *testing.T) {

@@ -161,7 +161,8 @@ func worse() map[string][][]string {
 	}
 }
 
-// TestDerivedIsClean lints what launch itself derives, on every tree, with and without pinned indices.
+// TestDerivedIsClean lints what launch itself derives, on every tree, with and without
+// pinned indices.
 func TestDerivedIsClean(t *testing.T) {
 	for _, name := range testtrees.Names() {
 		n := loadNode(t, name, nil)

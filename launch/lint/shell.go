@@ -74,8 +74,8 @@ func hereDocument(line string) string {
 	return words[0].text
 }
 
-// hereOperator finds the << of a here-document, -1 without: not in quotes or a remark, where it means nothing, and not
-// in (( )), where it shifts.
+// hereOperator finds the << of a here-document, -1 without: not in quotes or a remark, where it
+// means nothing, and not in (( )), where it shifts.
 func hereOperator(line string) int {
 	arithmetic := 0
 	for i := 0; i < len(line); i++ {

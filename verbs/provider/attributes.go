@@ -41,31 +41,39 @@ type DeviceAttributes struct {
 	MaxMulticastGroups   int32            `json:"maxMulticastGroups"`   // max_mcast_grp
 	MaxMulticastQPAttach int32            `json:"maxMulticastQPAttach"` // max_mcast_qp_attach
 	// max_total_mcast_qp_attach
-	MaxTotalMulticastQPs    int32                    `json:"maxTotalMulticastQPs"`    //nolint:staticcheck // QPs is the plural of QP
-	MaxAH                   int32                    `json:"maxAH"`                   // max_ah
-	MaxFMR                  int32                    `json:"maxFMR"`                  // max_fmr
-	MaxMapPerFMR            int32                    `json:"maxMapPerFMR"`            // max_map_per_fmr
-	MaxSRQ                  int32                    `json:"maxSRQ"`                  // max_srq
-	MaxSRQWR                int32                    `json:"maxSRQWR"`                // max_srq_wr
-	MaxSRQSGE               int32                    `json:"maxSRQSGE"`               // max_srq_sge
-	MaxPKeys                uint16                   `json:"maxPKeys"`                // max_pkeys
-	LocalCAAckDelay         uint8                    `json:"localCAAckDelay"`         // local_ca_ack_delay, 4.096 µs × 2^n
-	PhysPortCount           uint8                    `json:"physPortCount"`           // phys_port_cnt
-	Extended                bool                     `json:"extended"`                // the library has ibv_query_device_ex; else all below is 0
-	ODP                     ODPCapabilities          `json:"odp"`                     // odp_caps, xrc_odp_caps
-	CompletionTimestampMask uint64                   `json:"completionTimestampMask"` // completion_timestamp_mask; 0: not supported
-	HCACoreClock            uint64                   `json:"hcaCoreClock"`            // hca_core_clock, kHz; 0: not supported
-	CapFlagsExtended        uint64                   `json:"capFlagsExtended"`        // device_cap_flags_ex
-	TSO                     TSOCapabilities          `json:"tso"`                     // tso_caps
-	RSS                     RSSCapabilities          `json:"rss"`                     // rss_caps
-	MaxWQTypeRQ             uint32                   `json:"maxWQTypeRQ"`             // max_wq_type_rq
-	PacketPacing            PacketPacingCapabilities `json:"packetPacing"`            // packet_pacing_caps
-	RawPacketCaps           uint32                   `json:"rawPacketCaps"`           // raw_packet_caps, enum ibv_raw_packet_caps
-	TagMatching             TagMatchingCapabilities  `json:"tagMatching"`             // tm_caps
-	CQModeration            CQModerationCapabilities `json:"cqModeration"`            // cq_mod_caps
-	MaxDMSize               uint64                   `json:"maxDMSize"`               // max_dm_size, bytes of device memory
-	PCIAtomic               PCIAtomicCapabilities    `json:"pciAtomic"`               // pci_atomic_caps
-	PhysPortCountExtended   uint32                   `json:"physPortCountExtended"`   // phys_port_cnt_ex; 0 from older drivers
+	//nolint:staticcheck // QPs is the plural of QP
+	MaxTotalMulticastQPs int32  `json:"maxTotalMulticastQPs"`
+	MaxAH                int32  `json:"maxAH"`        // max_ah
+	MaxFMR               int32  `json:"maxFMR"`       // max_fmr
+	MaxMapPerFMR         int32  `json:"maxMapPerFMR"` // max_map_per_fmr
+	MaxSRQ               int32  `json:"maxSRQ"`       // max_srq
+	MaxSRQWR             int32  `json:"maxSRQWR"`     // max_srq_wr
+	MaxSRQSGE            int32  `json:"maxSRQSGE"`    // max_srq_sge
+	MaxPKeys             uint16 `json:"maxPKeys"`     // max_pkeys
+	// local_ca_ack_delay, 4.096 µs × 2^n
+	LocalCAAckDelay uint8 `json:"localCAAckDelay"`
+	PhysPortCount   uint8 `json:"physPortCount"` // phys_port_cnt
+	// the library has ibv_query_device_ex; else all below is 0
+	Extended bool            `json:"extended"`
+	ODP      ODPCapabilities `json:"odp"` // odp_caps, xrc_odp_caps
+	// completion_timestamp_mask; 0: not supported
+	CompletionTimestampMask uint64 `json:"completionTimestampMask"`
+	// hca_core_clock, kHz; 0: not supported
+	HCACoreClock     uint64                   `json:"hcaCoreClock"`
+	CapFlagsExtended uint64                   `json:"capFlagsExtended"` // device_cap_flags_ex
+	TSO              TSOCapabilities          `json:"tso"`              // tso_caps
+	RSS              RSSCapabilities          `json:"rss"`              // rss_caps
+	MaxWQTypeRQ      uint32                   `json:"maxWQTypeRQ"`      // max_wq_type_rq
+	PacketPacing     PacketPacingCapabilities `json:"packetPacing"`     // packet_pacing_caps
+	// raw_packet_caps, enum ibv_raw_packet_caps
+	RawPacketCaps uint32                   `json:"rawPacketCaps"`
+	TagMatching   TagMatchingCapabilities  `json:"tagMatching"`  // tm_caps
+	CQModeration  CQModerationCapabilities `json:"cqModeration"` // cq_mod_caps
+	// max_dm_size, bytes of device memory
+	MaxDMSize uint64                `json:"maxDMSize"`
+	PCIAtomic PCIAtomicCapabilities `json:"pciAtomic"` // pci_atomic_caps
+	// phys_port_cnt_ex; 0 from older drivers
+	PhysPortCountExtended uint32 `json:"physPortCountExtended"`
 	// MaxInline is how many bytes an inline request may have; 0 from libibverbs, which answers for
 	// each queue pair (max_inline_data of struct ibv_qp_cap).
 	MaxInline int32 `json:"maxInline,omitempty"`
@@ -91,11 +99,14 @@ type TSOCapabilities struct {
 // RSSCapabilities is struct ibv_rss_caps.
 type RSSCapabilities struct {
 	// supported_qpts: bit n for enum ibv_qp_type n
-	SupportedQPs               uint32 `json:"supportedQPs"`               //nolint:staticcheck // QPs is the plural of QP
+	//nolint:staticcheck // QPs is the plural of QP
+	SupportedQPs               uint32 `json:"supportedQPs"`
 	MaxRWQIndirectionTables    uint32 `json:"maxRWQIndirectionTables"`    // max_rwq_indirection_tables
 	MaxRWQIndirectionTableSize uint32 `json:"maxRWQIndirectionTableSize"` // max_rwq_indirection_table_size
-	RXHashFieldsMask           uint64 `json:"rxHashFieldsMask"`           // rx_hash_fields_mask, enum ibv_rx_hash_fields
-	RXHashFunction             uint8  `json:"rxHashFunction"`             // rx_hash_function, enum ibv_rx_hash_function_flags
+	// rx_hash_fields_mask, enum ibv_rx_hash_fields
+	RXHashFieldsMask uint64 `json:"rxHashFieldsMask"`
+	// rx_hash_function, enum ibv_rx_hash_function_flags
+	RXHashFunction uint8 `json:"rxHashFunction"`
 }
 
 // PacketPacingCapabilities is struct ibv_packet_pacing_caps.
@@ -133,28 +144,33 @@ type PCIAtomicCapabilities struct {
 type PortAttributes struct {
 	State PortState `json:"state"` // state
 	// MaxMTU and ActiveMTU are in bytes, and codes in JSON: see DriverMTU.
-	MaxMTU              ib.MTU    `json:"maxMTU"`                        // max_mtu
-	ActiveMTU           ib.MTU    `json:"activeMTU"`                     // active_mtu
-	GIDTableLength      int32     `json:"gidTableLength"`                // gid_tbl_len
-	CapFlags            uint32    `json:"capFlags"`                      // port_cap_flags, enum ibv_port_cap_flags
-	MaxMessageSize      uint32    `json:"maxMessageSize"`                // max_msg_sz, bytes
-	BadPKeyCounter      uint32    `json:"badPKeyCounter"`                // bad_pkey_cntr
-	QKeyViolations      uint32    `json:"qkeyViolations"`                // qkey_viol_cntr
-	PKeyTableLength     uint16    `json:"pkeyTableLength"`               // pkey_tbl_len
-	LID                 ib.LID    `json:"lid"`                           // lid
-	SMLID               ib.LID    `json:"smLID"`                         // sm_lid
-	LMC                 uint8     `json:"lmc"`                           // lmc
-	MaxVLs              uint8     `json:"maxVLs"`                        // max_vl_num, a code: 1, 2, 3, 4, 5 for 1, 2, 4, 8, 15 lanes
-	SMSL                uint8     `json:"smSL"`                          // sm_sl
-	SubnetTimeout       uint8     `json:"subnetTimeout"`                 // subnet_timeout, 4.096 µs × 2^n
-	InitTypeReply       uint8     `json:"initTypeReply"`                 // init_type_reply
-	ActiveWidth         uint8     `json:"activeWidth"`                   // active_width, a code: 1, 2, 4, 8, 16 for 1X, 4X, 8X, 12X, 2X
-	ActiveSpeed         uint8     `json:"activeSpeed"`                   // active_speed, a code: 1 SDR … 32 EDR, 64 HDR, 128 NDR
-	PhysState           uint8     `json:"physState"`                     // phys_state, a code: 2 polling, 3 disabled, 5 link up
-	LinkLayer           LinkLayer `json:"linkLayer"`                     // link_layer
-	Flags               uint8     `json:"flags"`                         // flags: 1 when a GRH is required
-	CapFlags2           uint16    `json:"capFlags2"`                     // port_cap_flags2, enum ibv_port_cap_flags2
-	ActiveSpeedExtended uint32    `json:"activeSpeedExtended,omitempty"` // active_speed_ex, which covers XDR; 0 from libraries that lack it
+	MaxMTU          ib.MTU `json:"maxMTU"`          // max_mtu
+	ActiveMTU       ib.MTU `json:"activeMTU"`       // active_mtu
+	GIDTableLength  int32  `json:"gidTableLength"`  // gid_tbl_len
+	CapFlags        uint32 `json:"capFlags"`        // port_cap_flags, enum ibv_port_cap_flags
+	MaxMessageSize  uint32 `json:"maxMessageSize"`  // max_msg_sz, bytes
+	BadPKeyCounter  uint32 `json:"badPKeyCounter"`  // bad_pkey_cntr
+	QKeyViolations  uint32 `json:"qkeyViolations"`  // qkey_viol_cntr
+	PKeyTableLength uint16 `json:"pkeyTableLength"` // pkey_tbl_len
+	LID             ib.LID `json:"lid"`             // lid
+	SMLID           ib.LID `json:"smLID"`           // sm_lid
+	LMC             uint8  `json:"lmc"`             // lmc
+	// max_vl_num, a code: 1, 2, 3, 4, 5 for 1, 2, 4, 8, 15 lanes
+	MaxVLs        uint8 `json:"maxVLs"`
+	SMSL          uint8 `json:"smSL"`          // sm_sl
+	SubnetTimeout uint8 `json:"subnetTimeout"` // subnet_timeout, 4.096 µs × 2^n
+	InitTypeReply uint8 `json:"initTypeReply"` // init_type_reply
+	// active_width, a code: 1, 2, 4, 8, 16 for 1X, 4X, 8X, 12X, 2X
+	ActiveWidth uint8 `json:"activeWidth"`
+	// active_speed, a code: 1 SDR … 32 EDR, 64 HDR, 128 NDR
+	ActiveSpeed uint8 `json:"activeSpeed"`
+	// phys_state, a code: 2 polling, 3 disabled, 5 link up
+	PhysState uint8     `json:"physState"`
+	LinkLayer LinkLayer `json:"linkLayer"` // link_layer
+	Flags     uint8     `json:"flags"`     // flags: 1 when a GRH is required
+	CapFlags2 uint16    `json:"capFlags2"` // port_cap_flags2, enum ibv_port_cap_flags2
+	// active_speed_ex, which covers XDR; 0 from libraries that lack it
+	ActiveSpeedExtended uint32 `json:"activeSpeedExtended,omitempty"`
 }
 
 // MarshalJSON implements json.Marshaler: MTUs are codes.

@@ -1,8 +1,8 @@
 // Package recording is what a verbs library said of the devices of one node, as plain data: it goes
-// into a bundle as JSON, and a report is made of it on another machine. What belongs here is what only
-// those need who ask and never send: which library it was, how devices are called and connected, and
-// which question failed how. What a device says of itself and of its ports, to programs too, stands in
-// [github.com/rdmakit/rdmakit/verbs/provider].
+// into a bundle as JSON, and a report is made of it on another machine. What belongs here is what
+// only those need who ask and never send: which library it was, how devices are called and
+// connected, and which question failed how. What a device says of itself and of its ports, to
+// programs too, stands in [github.com/rdmakit/rdmakit/verbs/provider].
 //
 //	library, err := ibverbs.Load()
 //	r, err := library.Describe(ctx)      // what succeeded, and the joined errors

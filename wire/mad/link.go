@@ -185,10 +185,12 @@ func (a *PortInfo) EnabledSpeed(ext *ExtendedPortInfo) LinkSpeed {
 	return a.EnabledSpeeds(ext).Fastest()
 }
 
-// extendedSpeedsDisabled is the value of LinkSpeedExtEnabled that enables none (specification section 14.2.5.6).
+// extendedSpeedsDisabled is the value of LinkSpeedExtEnabled that enables none (specification
+// section 14.2.5.6).
 const extendedSpeedsDisabled = 30
 
-// SpeedSet is a set of speeds: bit 1<<LinkSpeed for each. Sets of two ports are compared with & and |.
+// SpeedSet is a set of speeds: bit 1<<LinkSpeed for each. Sets of two ports are compared with &
+// and |.
 type SpeedSet uint16
 
 // Fastest returns the highest speed of the set, [LinkSpeedUnknown] of none.

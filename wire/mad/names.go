@@ -2,7 +2,8 @@ package mad
 
 import "fmt"
 
-// Name returns the specification's name of an attribute in a class, as "PortInfo", or "attribute 0x0011" where this package has none for it.
+// Name returns the specification's name of an attribute in a class, as "PortInfo", or "attribute
+// 0x0011" where this package has none for it.
 func (a Attribute) Name(class Class) string {
 	if name, ok := attributeNames(class)[a]; ok {
 		return name
@@ -10,7 +11,8 @@ func (a Attribute) Name(class Class) string {
 	return fmt.Sprintf("attribute 0x%04x", uint16(a))
 }
 
-// attributeNames returns the attributes of a class. The same number means different things in different classes.
+// attributeNames returns the attributes of a class. The same number means different things in
+// different classes.
 func attributeNames(class Class) map[Attribute]string {
 	switch class {
 	case ClassSubnet, ClassSubnetDirected:

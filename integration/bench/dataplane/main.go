@@ -1,12 +1,12 @@
-// Command dataplane measures RDMA WRITE of the engine in user space between two loopback addresses, as whole processes,
-// against what others reach over the same loopback: iperf3 over TCP, and ucx_perftest's ucp_put_bw over UCX's tcp.
-// Runs are interleaved, so that what else the machine does hits all of them; a ratio is the median of the ratios of each
-// round.
+// Command dataplane measures RDMA WRITE of the engine in user space between two loopback addresses,
+// as whole processes, against what others reach over the same loopback: iperf3 over TCP, and
+// ucx_perftest's ucp_put_bw over UCX's tcp. Runs are interleaved, so that what else the machine
+// does hits all of them; a ratio is the median of the ratios of each round.
 //
 //	integration/bench/dataplane/run -n 5
 //
-// The result is a table in Markdown on standard output, with the targets of the project beside it. With -check a missed
-// target makes the exit code 1.
+// The result is a table in Markdown on standard output, with the targets of the project beside it.
+// With -check a missed target makes the exit code 1.
 package main
 
 import (

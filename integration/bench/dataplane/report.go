@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// target is what a figure is held to: a ratio to another figure of the same round, or a limit in its own unit.
+// target is what a figure is held to: a ratio to another figure of the same round, or a limit in
+// its own unit.
 type target struct {
 	figure, against string
 	atLeast, atMost float64

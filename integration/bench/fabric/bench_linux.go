@@ -17,7 +17,8 @@ import (
 const (
 	// lateness is what the relay adds to each answer.
 	lateness = 100 * time.Microsecond
-	// libraryWait is how long libibnetdisc keeps the place of a question without answer by its defaults: 1 s for each of 1 + 3 tries.
+	// libraryWait is how long libibnetdisc keeps the place of a question without answer by its
+	// defaults: 1 s for each of 1 + 3 tries.
 	libraryWait = 4 * time.Second
 )
 
@@ -198,7 +199,8 @@ func (c *course) contestants(relays []*relay.Relay) []contestant {
 	return list
 }
 
-// count has each program go once through a relay that does nothing but count, before the measured runs that go without one.
+// count has each program go once through a relay that does nothing but count, before the measured
+// runs that go without one.
 func (c *course) count(ctx context.Context, list []contestant, relays []*relay.Relay) error {
 	for _, p := range list {
 		side := relayTheirs

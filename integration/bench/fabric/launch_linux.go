@@ -15,8 +15,9 @@ import (
 	"time"
 )
 
-// launchWord makes this program run another one and measure it. Linux counts to a new program's peak memory what its parent
-// had when it started it, so the parent must be small: not the one that holds the outputs.
+// launchWord makes this program run another one and measure it. Linux counts to a new program's
+// peak memory what its parent had when it started it, so the parent must be small: not the one that
+// holds the outputs.
 const launchWord = "launch"
 
 // preload names the library that the launched program, but not the launcher, is to load first.
@@ -54,7 +55,8 @@ func launch(args []string) int {
 	return 0
 }
 
-// ownPeak returns the resident memory that this process had at most; getrusage would tell its parent's, if that is more.
+// ownPeak returns the resident memory that this process had at most; getrusage would tell its
+// parent's, if that is more.
 func ownPeak() int64 {
 	var kilobytes int64
 	text, _ := os.ReadFile("/proc/self/status") // without it, nothing is below the floor
@@ -69,8 +71,9 @@ func ownPeak() int64 {
 // errSignal is the error of a program that a signal ended.
 var errSignal = errors.New("ended by a signal")
 
-// measured runs a program by way of the launcher, and returns what it printed too. libumad2sim's receiver crashes now and then while a
-// subnet manager is there: a C program that a signal ended runs again, at most twice.
+// measured runs a program by way of the launcher, and returns what it printed too. libumad2sim's
+// receiver crashes now and then while a subnet manager is there: a C program that a signal ended
+// runs again, at most twice.
 func (b *bench) measured(ctx context.Context, environment, args []string) (s sample, out []byte, err error) {
 	for range 3 {
 		s, out, err = b.measureOnce(ctx, environment, args)

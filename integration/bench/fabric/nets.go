@@ -7,8 +7,8 @@ import (
 	"github.com/rdmakit/rdmakit/internal/testkit/ibsimtest"
 )
 
-// netSpec is a subnet to measure on. Nodes and links are written down, so that a net in two parts, or a
-// generator that has changed, is noticed.
+// netSpec is a subnet to measure on. Nodes and links are written down, so that a net in two parts,
+// or a generator that has changed, is noticed.
 type netSpec struct {
 	name         string
 	net          *ibsimtest.Net

@@ -31,8 +31,8 @@ var (
 	traffic   = regexp.MustCompile(`== \d+ \([^)]*\)`)
 )
 
-// sortedLines returns what is compared: the lines in order, without the date of ibnetdiscover, and without the values of
-// ibqueryerrors' data counters, which each sweep makes grow.
+// sortedLines returns what is compared: the lines in order, without the date of ibnetdiscover, and
+// without the values of ibqueryerrors' data counters, which each sweep makes grow.
 func sortedLines(out []byte) []string {
 	list := slices.Collect(strings.Lines(string(out)))
 	for i, line := range list {
@@ -68,8 +68,8 @@ func firstDifference(theirs, ours []string) string {
 
 var adapterLine = regexp.MustCompile(`(?m)^Ca\t\d+ "H-([0-9a-f]{16})"\t+# "([^"]*)"`)
 
-// adapters returns the node GUIDs of the adapters in the output of ibnetdiscover, in their order there,
-// but for those whose description has one of the given first words.
+// adapters returns the node GUIDs of the adapters in the output of ibnetdiscover, in their order
+// there, but for those whose description has one of the given first words.
 func adapters(out []byte, except ...string) []string {
 	var list []string
 	for _, m := range adapterLine.FindAllSubmatch(out, -1) {

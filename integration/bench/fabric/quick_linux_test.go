@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// TestQuick runs all of the measurement on the small net: every program under every condition gives the same result.
+// TestQuick runs all of the measurement on the small net: every program under every condition gives
+// the same result.
 func TestQuick(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -37,7 +38,8 @@ func TestRunArguments(t *testing.T) {
 	}
 }
 
-// TestRunStops has the time run out while the simulator starts: nothing is left running, and the error says why.
+// TestRunStops has the time run out while the simulator starts: nothing is left running, and the
+// error says why.
 func TestRunStops(t *testing.T) {
 	specs, err := selectNets(true, "")
 	if err != nil {

@@ -20,7 +20,8 @@ import (
 // umad2sim is the library that puts the C tools into the simulator, where Debian has it.
 const umad2sim = "/usr/lib/x86_64-linux-gnu/umad2sim/libumad2sim.so"
 
-// bounds of the waits for the simulator and for the subnet manager, which takes a minute for 10,000 nodes.
+// bounds of the waits for the simulator and for the subnet manager, which takes a minute for
+// 10,000 nodes.
 const (
 	simulatorPatience = 30 * time.Second
 	managerPatience   = 4 * time.Minute
@@ -67,7 +68,8 @@ func (s *simulator) start(ctx context.Context, dir string, spec netSpec) error {
 		return err
 	}
 	cmd := s.command(ctx, dir, "ibsim", append([]string{"-s"}, append(ibsimtest.LargeArguments(), name)...)...)
-	// Its console must stay open: at the end of its input ibsim reads again and again, and takes a processor.
+	// Its console must stay open: at the end of its input ibsim reads again and again, and takes
+	// a processor.
 	if _, err := cmd.StdinPipe(); err != nil {
 		return err
 	}
@@ -83,7 +85,8 @@ func (s *simulator) start(ctx context.Context, dir string, spec netSpec) error {
 	})
 }
 
-// manage runs OpenSM until it calls the subnet up. It stays then, for ibqueryerrors asks it once, but sweeps no more.
+// manage runs OpenSM until it calls the subnet up. It stays then, for ibqueryerrors asks it once,
+// but sweeps no more.
 func (s *simulator) manage(ctx context.Context, dir string) error {
 	dir, err := os.MkdirTemp(dir, "opensm-") // what an earlier run left there changes LIDs
 	if err != nil {

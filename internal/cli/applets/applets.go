@@ -1,5 +1,5 @@
-// Package applets holds the C tools under their own names, rdmactl ibstat and the like, and rdmactl applet, which lists
-// and links them. What the tools do is in internal/compat.
+// Package applets holds the C tools under their own names, rdmactl ibstat and the like, and rdmactl
+// applet, which lists and links them. What the tools do is in internal/compat.
 package applets
 
 import (

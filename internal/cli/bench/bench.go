@@ -1,5 +1,5 @@
-// Package bench holds the commands that measure: rdmactl bench and the tests below it. Package bench of the module does
-// the measuring; here are flags, the device that they choose, and tables.
+// Package bench holds the commands that measure: rdmactl bench and the tests below it. Package
+// bench of the module does the measuring; here are flags, the device that they choose, and tables.
 package bench
 
 import (
@@ -14,8 +14,8 @@ func Commands() []cli.Entry {
 	}
 }
 
-// Schemas are the documents that they print with -o json, by the name in their field "schema": an empty
-// value of each.
+// Schemas are the documents that they print with -o json, by the name in their field "schema": an
+// empty value of each.
 func Schemas() map[string]any {
 	return map[string]any{
 		bench.Schema: bench.Result{},

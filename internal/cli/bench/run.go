@@ -127,7 +127,8 @@ func (b *benchFlags) addTo(cmd *cobra.Command, test bench.Test) {
 	f.BoolVar(&c.ReportGbps, "report-gbits", false, "tell the server Gb/s, for one that runs with --report_gbits")
 }
 
-// benchArgs takes one HOST. Who knows perftest types -q 8 for eight queue pairs, and then 8 stands where HOST does.
+// benchArgs takes one HOST. Who knows perftest types -q 8 for eight queue pairs, and then 8 stands
+// where HOST does.
 func benchArgs(cmd *cobra.Command, args []string) error {
 	var err error
 	switch {

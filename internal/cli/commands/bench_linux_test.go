@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// TestBenchSignals ends servers that wait for a client with a signal: those of perftest end as their twins in C do, and
-// as rdmactl bench does.
+// TestBenchSignals ends servers that wait for a client with a signal: those of perftest end as
+// their twins in C do, and as rdmactl bench does.
 func TestBenchSignals(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

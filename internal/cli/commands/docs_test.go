@@ -19,10 +19,10 @@ const elision = "…"
 // savedFabrics has the topologies of real sweeps that docs/fabric.md shows.
 const savedFabrics = "internal/cli/commands/testdata/fabric/"
 
-// TestDocumentedOutput runs the commands that README.md and docs/*.md show and
-// compares what they print. A command counts when anybody can run it: rdmactl on
-// test trees (internal/testkit/testtrees/…), on saved topologies, on the manifests of examples/kubernetes, or the demo. Other blocks, such as
-// those of the kernel guest, can't be checked here.
+// TestDocumentedOutput runs the commands that README.md and docs/*.md show and compares what they
+// print. A command counts when anybody can run it: rdmactl on test trees
+// (internal/testkit/testtrees/…), on saved topologies, on the manifests of examples/kubernetes, or
+// the demo. Other blocks, such as those of the kernel guest, can't be checked here.
 func TestDocumentedOutput(t *testing.T) {
 	root := filepath.Join("..", "..", "..")
 	pages, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
@@ -71,7 +71,8 @@ func rewrite(t *testing.T, page, text string, blocks []docCommand) {
 		}
 		lines = slices.Replace(lines, b.line+1, b.line+1+len(b.output), got...)
 	}
-	if err := os.WriteFile(page, []byte(strings.Join(lines, "\n")), 0o644); err != nil { //nolint:gosec // a page for everyone
+	//nolint:gosec // a page for everyone
+	if err := os.WriteFile(page, []byte(strings.Join(lines, "\n")), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }

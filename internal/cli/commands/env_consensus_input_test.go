@@ -45,7 +45,8 @@ func consensusInputs(t *testing.T) (dir string) {
 	return dir
 }
 
-// report runs env consensus -o json and reads the answer, without the sources, which differ by form.
+// report runs env consensus -o json and reads the answer, without the sources, which differ
+// by form.
 func report(t *testing.T, stdin string, args ...string) consensus.Report {
 	t.Helper()
 	stdout, stderr, _ := runConsensus(t, stdin, append([]string{"-o", "json"}, args...)...)

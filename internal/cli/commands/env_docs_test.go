@@ -12,7 +12,8 @@ import (
 	"github.com/rdmakit/rdmakit/internal/cli/clitest"
 )
 
-// TestEnvDocs runs the commands that docs/env.md shows and compares what they print, both streams as they come.
+// TestEnvDocs runs the commands that docs/env.md shows and compares what they print, both streams
+// as they come.
 func TestEnvDocs(t *testing.T) {
 	t.Chdir(filepath.Join("..", "..", ".."))
 	page := filepath.Join("docs", "env.md")

@@ -30,8 +30,8 @@ const showProcess = `
 	cat /proc/self/limits /proc/self/oom_score_adj; nice; umask; ls /proc/self/fd
 	for i in 0 1 7; do grep flags /proc/self/fdinfo/$i; done`
 
-// TestExecLeavesNoTrace compares a process that rdmactl exec has been with one that it hasn't: signals that the caller
-// ignores or blocks, limits, file descriptors, mode of the streams.
+// TestExecLeavesNoTrace compares a process that rdmactl exec has been with one that it hasn't:
+// signals that the caller ignores or blocks, limits, file descriptors, mode of the streams.
 func TestExecLeavesNoTrace(t *testing.T) {
 	show := func(wrapper string) string {
 		cmd := exec.CommandContext(t.Context(), "bash", "-c", `
@@ -53,8 +53,9 @@ func TestExecLeavesNoTrace(t *testing.T) {
 	}
 }
 
-// hasSignals reports whether a mask of /proc/PID/status has all of some signals; the process that runs the test may
-// have more of its own, as race detector and C library ignore signals that no program can set.
+// hasSignals reports whether a mask of /proc/PID/status has all of some signals; the process that
+// runs the test may have more of its own, as race detector and C library ignore signals that no
+// program can set.
 func hasSignals(status, mask string, signals uint64) bool {
 	_, text, _ := strings.Cut(status, mask+":\t")
 	text, _, _ = strings.Cut(text, "\n")
@@ -62,7 +63,8 @@ func hasSignals(status, mask string, signals uint64) bool {
 	return err == nil && got&signals == signals
 }
 
-// TestExecKeepsNonblockingStreams checks that asking whether a stream is a terminal leaves its mode alone.
+// TestExecKeepsNonblockingStreams checks that asking whether a stream is a terminal leaves its
+// mode alone.
 func TestExecKeepsNonblockingStreams(t *testing.T) {
 	var pipe [2]int
 	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC|unix.O_NONBLOCK); err != nil {

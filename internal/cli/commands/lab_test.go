@@ -15,7 +15,8 @@ import (
 	"github.com/rdmakit/rdmakit/internal/text/output"
 )
 
-// labMain is rdmactl with commands that behave in ways no real command should: the scripts run it as "lab".
+// labMain is rdmactl with commands that behave in ways no real command should: the scripts run it
+// as "lab".
 func labMain() int {
 	app := cli.NewApp(append(All(), labCommands()...))
 	app.Grace = time.Second

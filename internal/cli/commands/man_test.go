@@ -12,8 +12,8 @@ import (
 	"github.com/rdmakit/rdmakit/internal/cli/self"
 )
 
-// TestManPagesKeepTheHelp holds each page to the help of its command, word by word: what markdown takes for emphasis
-// or a link on the way to roff would be lost.
+// TestManPagesKeepTheHelp holds each page to the help of its command, word by word: what markdown
+// takes for emphasis or a link on the way to roff would be lost.
 func TestManPagesKeepTheHelp(t *testing.T) {
 	names := 0
 	for _, cmd := range self.Reference(clitest.NewApp(All()).Root()) {

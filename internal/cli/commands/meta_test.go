@@ -53,7 +53,8 @@ func TestCommandsAreDocumented(t *testing.T) {
 	})
 }
 
-// TestCommandsHaveScripts demands a script for each command, in which each of its subcommands is run.
+// TestCommandsHaveScripts demands a script for each command, in which each of its subcommands
+// is run.
 func TestCommandsHaveScripts(t *testing.T) {
 	everyCommand(clitest.NewApp(All()).Root(), func(name string, cmd *cobra.Command) {
 		top, _, _ := strings.Cut(name, " ")
@@ -72,7 +73,8 @@ func TestCommandsHaveScripts(t *testing.T) {
 
 var exampleEnd = regexp.MustCompile(`[|>;)]|&&| #`)
 
-// exampleArgs returns the arguments of rdmactl in a line of an example, up to a pipe or whatever else the shell has.
+// exampleArgs returns the arguments of rdmactl in a line of an example, up to a pipe or whatever
+// else the shell has.
 func exampleArgs(line string) (args []string, ok bool) {
 	_, rest, ok := strings.Cut(line, "rdmactl ")
 	if !ok {
@@ -144,7 +146,8 @@ func TestExampleArgs(t *testing.T) {
 	}
 }
 
-// TestRunsSideBySide holds that runs share nothing: two Apps at a time, each with its own flags and streams.
+// TestRunsSideBySide holds that runs share nothing: two Apps at a time, each with its own flags
+// and streams.
 func TestRunsSideBySide(t *testing.T) {
 	var wg sync.WaitGroup
 	for i, format := range []string{"json", "yaml", "table", "wide", "json", "yaml"} {

@@ -28,9 +28,10 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, programs)
 }
 
-// TestScripts runs the scripts in testdata/script, one for each command. Besides the commands of testscript they
-// have "exits CODE COMMAND…", which demands that exit code, and "mktree NAME DIR", which writes a node tree for --root; those with a
-// simulated subnet are described at subnetCommands.
+// TestScripts runs the scripts in testdata/script, one for each command. Besides the commands
+// of testscript they have "exits CODE COMMAND…", which demands that exit code, and "mktree
+// NAME DIR", which writes a node tree for --root; those with a simulated subnet are described
+// at subnetCommands.
 func TestScripts(t *testing.T) {
 	commands := subnetCommands(t)
 	maps.Copy(commands, map[string]func(*testscript.TestScript, bool, []string){"exits": cmdExits, "mktree": cmdMakeTree})

@@ -128,8 +128,8 @@ func checkManifest(t *testing.T, file string, partial bool) {
 	}
 }
 
-// TestRedactedBundlesTellTheSame compares what commands say of a redacted bundle with what they say of the node,
-// redacted with the same key.
+// TestRedactedBundlesTellTheSame compares what commands say of a redacted bundle with what they say
+// of the node, redacted with the same key.
 func TestRedactedBundlesTellTheSame(t *testing.T) {
 	key := filepath.Join(t.TempDir(), "key")
 	secret := []byte("a secret of more than sixteen bytes")

@@ -11,8 +11,9 @@ import (
 	"github.com/rdmakit/rdmakit/internal/cli/clitest"
 )
 
-// TestWrongSources runs commands on what is no source of a node, or with a database of names that is none: they are
-// wrong uses, told by their right names, and nothing but data stands on standard output.
+// TestWrongSources runs commands on what is no source of a node, or with a database of names that
+// is none: they are wrong uses, told by their right names, and nothing but data stands on
+// standard output.
 func TestWrongSources(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, text string) string {

@@ -122,8 +122,9 @@ func TestProgressOnTerminal(t *testing.T) {
 	}
 }
 
-// TestStartAsksNobody holds that nothing is started and the terminal isn't asked for its colours before a command
-// runs, in tmux either: that would cost time in every run and read what the user types.
+// TestStartAsksNobody holds that nothing is started and the terminal isn't asked for its colours
+// before a command runs, in tmux either: that would cost time in every run and read what the
+// user types.
 func TestStartAsksNobody(t *testing.T) {
 	dir := t.TempDir()
 	trap := "#!/bin/sh\ntouch " + dir + "/started\n"
@@ -139,7 +140,8 @@ func TestStartAsksNobody(t *testing.T) {
 	}
 }
 
-// TestInterruptOnTerminal holds that Ctrl-C works twice on a terminal: the second one ends a command that doesn't listen.
+// TestInterruptOnTerminal holds that Ctrl-C works twice on a terminal: the second one ends a
+// command that doesn't listen.
 func TestInterruptOnTerminal(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {

@@ -85,7 +85,8 @@ func TestPrecedence(t *testing.T) {
 	}
 }
 
-// TestEveryLayer sets every setting in every layer, so that a line in the table with a wrong store function shows.
+// TestEveryLayer sets every setting in every layer, so that a line in the table with a wrong store
+// function shows.
 func TestEveryLayer(t *testing.T) {
 	raw := map[string]string{
 		"output": "json", "color": "NEVER", "timeout": "90", "device": "mlx5_0", "port": "2", "qp-type": "ud",
@@ -238,7 +239,8 @@ func TestFilesWithoutSettings(t *testing.T) {
 	}
 }
 
-// A wrong value must not take the right ones with it: commands that ignore a broken file still use the rest.
+// A wrong value must not take the right ones with it: commands that ignore a broken file still use
+// the rest.
 func TestPartialConfig(t *testing.T) {
 	c, err := Load(Options{File: writeFile(t, "mtu: 1\noutput: yaml\nzz: 1\n")})
 	if err == nil || c.Output != "yaml" || c.MTU != 0 || c.Origin("mtu") != OriginDetection {

@@ -15,13 +15,15 @@
 //	device: mlx5_0
 //	timeout: 30s
 //
-// It is the one that --config names, else RDMAKIT_CONFIG, else $XDG_CONFIG_HOME/rdmakit/config.yaml, else
-// ~/.config/rdmakit/config.yaml (on Windows %AppData%\rdmakit\config.yaml). A named file must exist, the default one
-// need not. An unknown key or a wrong value is an error that names file and line, variable or flag.
+// It is the one that --config names, else RDMAKIT_CONFIG, else
+// $XDG_CONFIG_HOME/rdmakit/config.yaml, else ~/.config/rdmakit/config.yaml (on Windows
+// %AppData%\rdmakit\config.yaml). A named file must exist, the default one need not. An unknown key
+// or a wrong value is an error that names file and line, variable or flag.
 //
 //	cfg, err := config.Load(config.Options{LookupEnv: os.LookupEnv})
 //	if err != nil { ... }         // cfg still holds all that was right
 //	fmt.Println(cfg.MTU)          // 0: to be detected
 //
-// The table in Settings is the only list of settings. Nothing here is global; a Config is not changed after Load.
+// The table in Settings is the only list of settings. Nothing here is global; a Config is not
+// changed after Load.
 package config

@@ -18,7 +18,8 @@ import (
 	"github.com/rdmakit/rdmakit/internal/text/spelling"
 )
 
-// maxFileSize bounds what is read: a configuration of ten settings is not a megabyte long, a mistaken path may be.
+// maxFileSize bounds what is read: a configuration of ten settings is not a megabyte long, a
+// mistaken path may be.
 const maxFileSize = 1 << 20
 
 // fileValue is a value in the file, with the line for messages.
@@ -27,8 +28,9 @@ type fileValue struct {
 	line int
 }
 
-// Path returns the configuration file that would be read where --config has the value flag, and what names it:
-// "--config", "RDMAKIT_CONFIG", or "" for the default place. file is empty where there is no home directory.
+// Path returns the configuration file that would be read where --config has the value flag, and
+// what names it: "--config", "RDMAKIT_CONFIG", or "" for the default place. file is empty where
+// there is no home directory.
 func Path(flag string, lookupEnv func(string) (string, bool)) (file, namedBy string) {
 	if flag != "" {
 		return flag, "--config"
@@ -76,14 +78,14 @@ func readFile(file string) (map[string]fileValue, error) {
 	return parse(file, data)
 }
 
-// missing reports whether err says that a file isn't there; a HOME that is no directory (/dev/null for many service
-// accounts) means the same.
+// missing reports whether err says that a file isn't there; a HOME that is no directory (/dev/null
+// for many service accounts) means the same.
 func missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// parse reads the YAML text of a configuration file. It returns the values that are right, and an *Error for each
-// mistake, in the order of the lines. Keys without a value count as unset.
+// parse reads the YAML text of a configuration file. It returns the values that are right, and an
+// *Error for each mistake, in the order of the lines. Keys without a value count as unset.
 func parse(file string, data []byte) (map[string]fileValue, error) {
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	var doc yaml.Node

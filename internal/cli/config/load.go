@@ -13,7 +13,8 @@ import (
 // Origin says which layer a value comes from.
 type Origin string
 
-// The layers, the strongest first. OriginDetection is that of a setting which is found out on the machine.
+// The layers, the strongest first. OriginDetection is that of a setting which is found out on
+// the machine.
 const (
 	OriginFlag        Origin = "flag"
 	OriginEnvironment Origin = "environment"
@@ -27,9 +28,11 @@ const (
 type Options struct {
 	// Flag returns the value of the flag that belongs to a key, and whether the user gave it.
 	Flag func(key string) (value string, given bool)
-	// Formats is what --output may be, if other than what the setting may be: a command may have formats of its own.
+	// Formats is what --output may be, if other than what the setting may be: a command may have
+	// formats of its own.
 	Formats []string
-	// LookupEnv reads the environment. Environ lists it as KEY=VALUE, to find mistyped RDMAKIT_ names.
+	// LookupEnv reads the environment. Environ lists it as KEY=VALUE, to find mistyped
+	// RDMAKIT_ names.
 	LookupEnv func(name string) (string, bool)
 	Environ   []string
 	// File is the value of --config, empty if not given.
@@ -49,15 +52,17 @@ type Entry struct {
 // Config is the outcome of Load.
 type Config struct {
 	Values
-	// File is the configuration file, empty if there is no place for one; Exists says whether it is there.
+	// File is the configuration file, empty if there is no place for one; Exists says whether it
+	// is there.
 	File   string
 	Exists bool
-	// Ignored tells why the file at the default place was not read though it may exist; nil otherwise.
+	// Ignored tells why the file at the default place was not read though it may exist;
+	// nil otherwise.
 	Ignored error
 	// Entries lists all settings in the order of Settings.
 	Entries []Entry
-	// Notes tells what deserves a word but is no error: two variables that contradict, an RDMAKIT_ name that
-	// nothing reads.
+	// Notes tells what deserves a word but is no error: two variables that contradict, an RDMAKIT_
+	// name that nothing reads.
 	Notes []string
 }
 
@@ -71,9 +76,9 @@ func (c *Config) Origin(key string) Origin {
 	return ""
 }
 
-// Load brings the layers together. It always returns a Config with everything that was right; the error joins an
-// *Error for each wrong value and unknown key. Every line of the file is checked, but of flag and variables only
-// the ones in force: a flag is a way around a bad variable.
+// Load brings the layers together. It always returns a Config with everything that was right; the
+// error joins an *Error for each wrong value and unknown key. Every line of the file is checked,
+// but of flag and variables only the ones in force: a flag is a way around a bad variable.
 func Load(o Options) (*Config, error) {
 	if o.Flag == nil {
 		o.Flag = func(string) (string, bool) { return "", false }
@@ -93,7 +98,8 @@ func Load(o Options) (*Config, error) {
 		case !c.Exists && namedBy != "":
 			errs = append(errs, fmt.Errorf("%s: %w", namedBy, err))
 		case namedBy == "" && errors.Is(err, fs.ErrPermission):
-			// HOME of another user, as under setpriv or some sudo rules: nobody asked for that file.
+			// HOME of another user, as under setpriv or some sudo rules: nobody asked for
+			// that file.
 			c.Exists, c.Ignored = false, err
 		case c.Exists:
 			errs = append(errs, err)
@@ -111,8 +117,8 @@ func Load(o Options) (*Config, error) {
 	return c, errors.Join(errs...)
 }
 
-// resolve stores the effective value of s in v. Weaker layers are stored first, so that a wrong value leaves the
-// one below it in force.
+// resolve stores the effective value of s in v. Weaker layers are stored first, so that a wrong
+// value leaves the one below it in force.
 func (o Options) resolve(v *Values, s Setting, file string, fromFile map[string]fileValue) (Entry, error) {
 	entry := Entry{Key: s.Key, Origin: OriginDetection}
 	var errs []error
@@ -178,8 +184,8 @@ func (s Setting) check(raw string) error {
 	return err
 }
 
-// mistyped notes RDMAKIT_ variables that nothing reads but that look like one that is read; others may belong to a
-// test or to a deployment.
+// mistyped notes RDMAKIT_ variables that nothing reads but that look like one that is read; others
+// may belong to a test or to a deployment.
 func (o Options) mistyped() []string {
 	known := []string{"RDMAKIT_CONFIG"}
 	for _, s := range Settings() {

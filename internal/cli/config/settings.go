@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// Values holds the effective settings. A zero field without default is to be detected by whoever needs it.
+// Values holds the effective settings. A zero field without default is to be detected by whoever
+// needs it.
 type Values struct {
 	Output   string        // table, wide, json or yaml; a command may have others, by flag only
 	Color    string        // auto, always or never
@@ -173,9 +174,10 @@ func duration(low, high time.Duration, store func(*Values, time.Duration)) sette
 	}
 }
 
-// ParseDuration reads a Go duration or a plain number of seconds, either of which may be negative. The error says what
-// raw is: too long, or not a duration such as the example. It doesn't read the exponent of the InfiniBand
-// specification's timeout (4.096 µs × 2^n): what is meant bounds a run, not the retry of a packet.
+// ParseDuration reads a Go duration or a plain number of seconds, either of which may be negative.
+// The error says what raw is: too long, or not a duration such as the example. It doesn't read the
+// exponent of the InfiniBand specification's timeout (4.096 µs × 2^n): what is meant bounds a run,
+// not the retry of a packet.
 func ParseDuration(raw, example string) (time.Duration, error) {
 	if d, err := time.ParseDuration(raw); err == nil {
 		return d, nil
@@ -190,7 +192,8 @@ func ParseDuration(raw, example string) (time.Duration, error) {
 	return time.Duration(seconds * float64(time.Second)), nil
 }
 
-// name accepts what the kernel accepts as a device name: at most 63 bytes (IB_DEVICE_NAME_MAX), no slash, no space.
+// name accepts what the kernel accepts as a device name: at most 63 bytes (IB_DEVICE_NAME_MAX), no
+// slash, no space.
 func name(store func(*Values, string)) setter {
 	return func(v *Values, raw string) (string, error) {
 		if len(raw) > 63 || strings.ContainsFunc(raw, func(r rune) bool { return r <= ' ' || r == '/' || r == 0x7f }) {

@@ -1,8 +1,8 @@
-// Package fabric holds the commands about the InfiniBand subnet: rdmactl fabric sm, switches, hosts, links, topology,
-// ping, trace and errors, one file each.
+// Package fabric holds the commands about the InfiniBand subnet: rdmactl fabric sm, switches,
+// hosts, links, topology, ping, trace and errors, one file each.
 //
-// All but ping read a sweep, live or saved (--from), so they print the same of both. Package fabric of the module
-// sweeps; here are flags, the choice of nodes, and tables.
+// All but ping read a sweep, live or saved (--from), so they print the same of both. Package fabric
+// of the module sweeps; here are flags, the choice of nodes, and tables.
 package fabric
 
 import (
@@ -17,8 +17,8 @@ func Commands() []cli.Entry {
 	}
 }
 
-// Schemas are the documents that they print with -o json, by the name in their field "schema": an empty
-// value of each.
+// Schemas are the documents that they print with -o json, by the name in their field "schema": an
+// empty value of each.
 func Schemas() map[string]any {
 	return map[string]any{
 		fabric.Schema:        fabric.Document{}, // printed by fabric topology, read by --from

@@ -70,7 +70,8 @@ LIDs, so 3 also means that no subnet manager has been here.
 type errorsReport struct {
 	Schema string      `json:"schema"`
 	Sweep  sweepReport `json:"sweep"`
-	// Since is when the earlier reading was begun, and Seconds how long before this one; absent without.
+	// Since is when the earlier reading was begun, and Seconds how long before this one;
+	// absent without.
 	Since      *time.Time        `json:"since,omitempty"`
 	Seconds    float64           `json:"seconds,omitempty"`
 	Thresholds fabric.Thresholds `json:"thresholds"`
@@ -97,7 +98,8 @@ type counterReport struct {
 	Bits  int    `json:"bits"`
 	// Exceeded says that the value is above its threshold.
 	Exceeded bool `json:"exceeded"`
-	// Saturated says that the counter stands at its end, so that value, delta and rate are lower bounds.
+	// Saturated says that the counter stands at its end, so that value, delta and rate are
+	// lower bounds.
 	Saturated bool `json:"saturated,omitempty"`
 	// Delta is what was counted since the earlier reading. It is nil when nothing can be told:
 	// there is none, the counter stood at its end then and still does, or it was reset and is 0.
@@ -187,8 +189,8 @@ func errorInputs(app *cli.App, cmd *cobra.Command, f errorFlags) (limits fabric.
 	return limits, interval, earlier, nil
 }
 
-// readAgain waits and sweeps once more: s becomes the later topology, the earlier one is returned. When that fails or is cut short, s stays,
-// with a warning, and there is no earlier one.
+// readAgain waits and sweeps once more: s becomes the later topology, the earlier one is returned.
+// When that fails or is cut short, s stays, with a warning, and there is no earlier one.
 func readAgain(ctx context.Context, app *cli.App, s *fabricView, flags *fabricFlags, interval time.Duration) *fabric.Topology {
 	earlier := s.Topology
 	once := func(why error) *fabric.Topology {
@@ -220,7 +222,8 @@ func readAgain(ctx context.Context, app *cli.App, s *fabricView, flags *fabricFl
 	return earlier
 }
 
-// newErrorsReport compares counters with their thresholds and with an earlier reading, nil for none.
+// newErrorsReport compares counters with their thresholds and with an earlier reading, nil
+// for none.
 func newErrorsReport(t, earlier *fabric.Topology, chosen *selection, limits fabric.Thresholds, all bool) errorsReport {
 	r := errorsReport{Schema: fabricErrorsSchema, Sweep: newSweepReport(t), Thresholds: limits, Links: []linkErrorsReport{}}
 	elapsed := time.Duration(0)

@@ -24,14 +24,17 @@ import (
 )
 
 // fabricRun runs rdmactl fabric at a node of a simulated subnet.
-func fabricRun(t *testing.T, ctx context.Context, sim *ibsimtest.Simulator, node string, args ...string) (stdout, stderr string, code int) { //nolint:revive // the context is the run's, the test comes first
+//
+//nolint:revive // the context is the run's, the test comes first
+func fabricRun(t *testing.T, ctx context.Context, sim *ibsimtest.Simulator, node string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	var errOut bytes.Buffer
 	stdout, code = fabricRunTo(t, ctx, &errOut, sim, node, args...)
 	return stdout, errOut.String(), code
 }
 
-func fabricRunTo(t *testing.T, ctx context.Context, errOut io.Writer, sim *ibsimtest.Simulator, node string, args ...string) (stdout string, code int) { //nolint:revive // as fabricRun
+//nolint:revive // as fabricRun
+func fabricRunTo(t *testing.T, ctx context.Context, errOut io.Writer, sim *ibsimtest.Simulator, node string, args ...string) (stdout string, code int) {
 	t.Helper()
 	var out bytes.Buffer
 	app := cli.NewApp(Commands())
@@ -98,7 +101,8 @@ func faults(net string) (host, sm string, console []string) {
 	}
 }
 
-// TestFabricAgainstTools holds the lists up to infiniband-diags in three subnets, sound and with faults.
+// TestFabricAgainstTools holds the lists up to infiniband-diags in three subnets, sound and
+// with faults.
 func TestFabricAgainstTools(t *testing.T) {
 	for _, net := range []string{"ft2", "dualsm", "rail"} {
 		t.Run(net, func(t *testing.T) {
@@ -204,8 +208,8 @@ func compareFabric(t *testing.T, sim *ibsimtest.Simulator, host string) {
 		[]string{fmt.Sprintf("%d 0x%x %d %s", m.LID, binary.BigEndian.Uint64(m.PortGUID[:]), m.Priority, strings.ToUpper(m.State))})
 }
 
-// ibqueryerrors returns port, counter and value of what it lists, without its lines for all ports of a switch and without those of the ports
-// to leave out.
+// ibqueryerrors returns port, counter and value of what it lists, without its lines for all ports
+// of a switch and without those of the ports to leave out.
 func ibqueryerrors(text string, without map[string]bool) []string {
 	var list []string
 	counter := regexp.MustCompile(`\[(\w+) == (\d+)\]`)
@@ -224,7 +228,8 @@ func ibqueryerrors(text string, without map[string]bool) []string {
 	return list
 }
 
-// TestFabricInterrupted ends errors between its two readings: what is known is printed, and the exit code says that it is not all.
+// TestFabricInterrupted ends errors between its two readings: what is known is printed, and the
+// exit code says that it is not all.
 func TestFabricInterrupted(t *testing.T) {
 	sim := ibsimtest.Start(t, filepath.Join("..", "..", "..", "fabric", "testdata", "dualsm", "net"))
 	sim.StartSM("host0")
@@ -243,7 +248,8 @@ func TestFabricInterrupted(t *testing.T) {
 	}
 }
 
-// TestFabricSecondReading ends the simulator or the own port between the two readings of errors: the first is printed.
+// TestFabricSecondReading ends the simulator or the own port between the two readings of errors:
+// the first is printed.
 func TestFabricSecondReading(t *testing.T) {
 	for name, test := range map[string]struct {
 		between string // line for the simulator's console

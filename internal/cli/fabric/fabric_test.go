@@ -246,7 +246,8 @@ func TestSweepCutShort(t *testing.T) {
 	}
 }
 
-// TestTimedOut gives a partial end under --timeout the exit code of a timeout, with all that it says.
+// TestTimedOut gives a partial end under --timeout the exit code of a timeout, with all that
+// it says.
 func TestTimedOut(t *testing.T) {
 	cut, cancel := context.WithCancelCause(t.Context())
 	cancel(&cli.TimeoutError{Limit: time.Second})

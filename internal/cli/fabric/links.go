@@ -74,8 +74,9 @@ type linkReport struct {
 	Downtrained bool        `json:"downtrained,omitempty"`
 	Possible    *rateReport `json:"possible,omitempty"`
 	LostLink    bool        `json:"lostLink,omitempty"` // it had one when the --rescan file was saved
-	// OtherEnd is why a link that is up has no B: "silent" when who is there was asked and didn't answer, "unknown" when the sweep ended
-	// before that was sure, "contradictory" when what is there is listed as an anomaly.
+	// OtherEnd is why a link that is up has no B: "silent" when who is there was asked and didn't
+	// answer, "unknown" when the sweep ended before that was sure, "contradictory" when what is
+	// there is listed as an anomaly.
 	OtherEnd string       `json:"otherEnd,omitempty"`
 	link     *fabric.Link // nil unless both ends are known
 	faulty   bool         // the link

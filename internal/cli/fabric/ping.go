@@ -325,7 +325,8 @@ func (r *pingReport) blocks() []output.Block {
 	return append(blocks, table)
 }
 
-// end is how the measurement ends. Ctrl-C is a normal end of it, unless it came before the first answer; --timeout is not.
+// end is how the measurement ends. Ctrl-C is a normal end of it, unless it came before the first
+// answer; --timeout is not.
 func (r *pingReport) end(ctx context.Context) error {
 	_, timeout := errors.AsType[*cli.TimeoutError](context.Cause(ctx))
 	switch {

@@ -135,8 +135,8 @@ func selectNodes(t *fabric.Topology, args []string) (*selection, error) {
 	return s, nil
 }
 
-// noSuchNode is the end of a command whose node isn't there. In a partial sweep it may be one that didn't answer, so that only a
-// complete one says that nothing was found.
+// noSuchNode is the end of a command whose node isn't there. In a partial sweep it may be one that
+// didn't answer, so that only a complete one says that nothing was found.
 func noSuchNode(t *fabric.Topology, text string, err error) error {
 	if !t.Complete {
 		return cli.WithHints(cli.Exitf(cli.ExitPartial, "%w", err), unreachedHints(t)...)

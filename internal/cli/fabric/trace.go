@@ -115,7 +115,8 @@ func trace(app *cli.App, cmd *cobra.Command, s *fabricView, from, to string) err
 	}
 }
 
-// toPortZero takes the port of a switch that has the LID: packets of its own come from there and end there.
+// toPortZero takes the port of a switch that has the LID: packets of its own come from there and
+// end there.
 func toPortZero(app *cli.App, t *fabric.Topology, e *fabric.Endpoint) {
 	if t.Node(e.Port.Node).IsSwitch() && e.Port.Port != 0 {
 		asked := endOf(t, e.Port)

@@ -1,11 +1,11 @@
-// Command gendocs writes the command reference from the commands themselves, and the schemas of what they print from
-// the Go types:
+// Command gendocs writes the command reference from the commands themselves, and the schemas of
+// what they print from the Go types:
 //
 //	go run ./internal/cli/gendocs docs     # docs/cli/*.md, docs/man/*.1 and docs/schema/*.json
 //
-// Pages of commands and documents that are gone are removed. The same source makes the same pages, on any day and any
-// machine, so that CI can compare them with what is committed. It must run inside the module: the descriptions in the
-// schemas are the comments of the source.
+// Pages of commands and documents that are gone are removed. The same source makes the same pages,
+// on any day and any machine, so that CI can compare them with what is committed. It must run
+// inside the module: the descriptions in the schemas are the comments of the source.
 package main
 
 import (

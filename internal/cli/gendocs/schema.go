@@ -110,8 +110,8 @@ func (w *schemaWriter) schema(t reflect.Type) (*jsonschema.Schema, error) {
 	return &jsonschema.Schema{Ref: "#/$defs/" + name}, nil
 }
 
-// definitionName returns the name of a type in "$defs". Schemas are published, and in which package a command stands
-// is not: the reports of all commands have the prefix "cli" and a lower-case name.
+// definitionName returns the name of a type in "$defs". Schemas are published, and in which package
+// a command stands is not: the reports of all commands have the prefix "cli" and a lower-case name.
 func definitionName(t reflect.Type) string {
 	dir, name := strings.TrimPrefix(t.PkgPath(), module+"/"), t.Name()
 	if group, ok := strings.CutPrefix(dir, "internal/cli/"); ok && group != "config" {

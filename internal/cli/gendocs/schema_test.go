@@ -56,8 +56,8 @@ type validator struct {
 	seen    map[string]int // documents by the name of their schema
 }
 
-// newValidator reads the published schemas, narrowed: a field or word that they don't name is an error here, though
-// a reader of documents must bear it.
+// newValidator reads the published schemas, narrowed: a field or word that they don't name is an
+// error here, though a reader of documents must bear it.
 func newValidator(t *testing.T) *validator {
 	t.Helper()
 	v := &validator{schemas: map[string]*jsonschema.Resolved{}, seen: map[string]int{}}

@@ -1,5 +1,6 @@
-// Package k8s holds the commands about the objects that bring RDMA to pods: rdmactl k8s plan, lint and impact. The
-// packages below k8s of the module decide; here are flags, the files to read, and text.
+// Package k8s holds the commands about the objects that bring RDMA to pods: rdmactl k8s plan,
+// lint and impact. The packages below k8s of the module decide; here are flags, the files to
+// read, and text.
 package k8s
 
 import (
@@ -16,8 +17,8 @@ func Commands() []cli.Entry {
 	}
 }
 
-// Schemas are the documents that they print with -o json, by the name in their field "schema": an empty
-// value of each.
+// Schemas are the documents that they print with -o json, by the name in their field "schema": an
+// empty value of each.
 func Schemas() map[string]any {
 	return map[string]any{
 		lint.Schema:       lint.Report{},

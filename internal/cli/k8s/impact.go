@@ -109,7 +109,8 @@ func runK8sImpact(app *cli.App, cmd *cobra.Command, args []string, f k8sImpactFl
 	return k8sImpactResult(app, report, partial)
 }
 
-// unknownK8sPolicy returns the error for a policy of --delete that there isn't, nil where there are all.
+// unknownK8sPolicy returns the error for a policy of --delete that there isn't, nil where there
+// are all.
 func unknownK8sPolicy(in impact.Input) error {
 	if len(in.Options.Delete) == 0 {
 		return nil

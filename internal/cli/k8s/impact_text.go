@@ -11,7 +11,8 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/impact"
 )
 
-// k8sImpactBlocks shows a forecast to people: the nodes, why, what would avoid it, the pools, and what it rests on.
+// k8sImpactBlocks shows a forecast to people: the nodes, why, what would avoid it, the pools, and
+// what it rests on.
 func k8sImpactBlocks(r impact.Report, wide bool) []output.Block {
 	blocks := []output.Block{impactNodes(r)}
 	if reasons := impactReasons(r, wide); len(reasons) > 0 {
@@ -352,7 +353,8 @@ func impactSum(r impact.Report) []output.Cell {
 	return cells
 }
 
-// impactFirmware writes how many VFs a PF can have: what sysfs says, and the firmware where it is known and differs.
+// impactFirmware writes how many VFs a PF can have: what sysfs says, and the firmware where it is
+// known and differs.
 func impactFirmware(now impact.Now) string {
 	if now.FirmwareVFs != nil && *now.FirmwareVFs != now.TotalVFs {
 		return fmt.Sprintf("%d, firmware %d", now.TotalVFs, *now.FirmwareVFs)

@@ -31,8 +31,8 @@ They read manifests and what is recorded of nodes. No cluster is asked and nothi
 const nodesUsage = "what is known of the cluster, from `FILE`: bundles, node trees, rdmactl detect -o json or yaml, kubectl get -o yaml of " +
 	"sriovnetworknodestates, nodes, namespaces and others; rdmactl k8s plan -o json for its labels; mstconfig -e -d ADDRESS q in NODE.txt; a folder of these; may be given often"
 
-// readCluster reads the files of --nodes. partial is not nil where some of it could not be read; without any node or object
-// that is the error.
+// readCluster reads the files of --nodes. partial is not nil where some of it could not be read;
+// without any node or object that is the error.
 func readCluster(ctx context.Context, app *cli.App, names []string) (cluster source.Cluster, partial, err error) {
 	if len(names) == 0 {
 		return cluster, nil, nil
@@ -58,7 +58,8 @@ func readCluster(ctx context.Context, app *cli.App, names []string) (cluster sou
 	return cluster, cli.ExitSilently(cli.ExitPartial), nil
 }
 
-// planCluster reads what is known of the nodes. partial is not nil where some of it could not be read.
+// planCluster reads what is known of the nodes. partial is not nil where some of it could not
+// be read.
 func planCluster(ctx context.Context, app *cli.App, names []string) (cluster source.Cluster, partial, err error) {
 	cluster, readErr := source.Files{Names: names, Stdin: app.Stdin}.Cluster(ctx)
 	if ctx.Err() != nil {
@@ -79,7 +80,8 @@ func planCluster(ctx context.Context, app *cli.App, names []string) (cluster sou
 	return cluster, nil, cli.Exitf(cli.ExitNotFound, "plan networks: no node in %s", strings.Join(names, ", "))
 }
 
-// noteErrors tells of what could not be read where the run goes on. They are errors, which --quiet leaves.
+// noteErrors tells of what could not be read where the run goes on. They are errors, which
+// --quiet leaves.
 func noteErrors(app *cli.App, err error) {
 	if err != nil {
 		_, _ = io.WriteString(app.Out.Stderr(), cli.ErrorLines("rdmactl: ", err))

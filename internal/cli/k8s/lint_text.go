@@ -10,8 +10,8 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/lint"
 )
 
-// k8sLintBlocks shows a report to people: the findings by file and line, each with what it rests on and what to write instead;
-// the sum last.
+// k8sLintBlocks shows a report to people: the findings by file and line, each with what it rests on
+// and what to write instead; the sum last.
 func k8sLintBlocks(r lint.Report, wide bool) []output.Block {
 	var blocks []output.Block
 	for _, f := range r.Findings {

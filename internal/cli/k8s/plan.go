@@ -224,13 +224,14 @@ func parseRails(text string) ([]int, error) {
 	return out, nil
 }
 
-// planDocument reports that the plan shall be printed as a document: by the flag, not by the setting.
+// planDocument reports that the plan shall be printed as a document: by the flag, not by
+// the setting.
 func planDocument(app *cli.App) bool {
 	return app.Out.Format() == output.FormatJSON && app.Config.Origin("output") == config.OriginFlag
 }
 
-// printK8sPlan writes the manifests, to standard output or into a folder. whole tells that all that is known of the nodes could be
-// read.
+// printK8sPlan writes the manifests, to standard output or into a folder. whole tells that all that
+// is known of the nodes could be read.
 func printK8sPlan(app *cli.App, p plan.Plan, dir string, whole bool) error {
 	var written []string
 	if dir != "" {

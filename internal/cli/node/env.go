@@ -110,7 +110,8 @@ func runEnv(app *cli.App, cmd *cobra.Command, flags envFlags) error {
 	if err != nil {
 		return cli.UsageError(cmd, fmt.Errorf("--format: %w", err))
 	}
-	// Only the flag counts, not the setting: -o json in a configuration file must not break eval "$(rdmactl env)".
+	// Only the flag counts, not the setting: -o json in a configuration file must not break eval
+	// "$(rdmactl env)".
 	structured := app.Out.Structured() && app.Config.Origin("output") == config.OriginFlag
 	if flags.formatGiven && (structured || flags.explain) {
 		return cli.UsageError(cmd, errors.New("--format writes variables only: it excludes --explain and -o json or yaml"))
@@ -144,8 +145,9 @@ func runEnv(app *cli.App, cmd *cobra.Command, flags envFlags) error {
 	return envExit(plan)
 }
 
-// planEnv derives the plan of the node that the flags choose, and tells its host name. environ is what the
-// variables meet; where it is nil, the environment of this process counts on this machine only.
+// planEnv derives the plan of the node that the flags choose, and tells its host name. environ is
+// what the variables meet; where it is nil, the environment of this process counts on this
+// machine only.
 func planEnv(app *cli.App, cmd *cobra.Command, flags planFlags, environ map[string]string) (plan launch.Plan, host string, err error) {
 	opts, err := flags.options()
 	if err != nil {
@@ -165,7 +167,8 @@ func planEnv(app *cli.App, cmd *cobra.Command, flags planFlags, environ map[stri
 	return plan, sysfs.NewReader(n.Root, cmd.Context().Err).String(sysfs.ProcHostname), err
 }
 
-// deriveEnv scans a node and derives its plan. The environment of this process counts on this machine only.
+// deriveEnv scans a node and derives its plan. The environment of this process counts on this
+// machine only.
 func deriveEnv(ctx context.Context, app *cli.App, n *sources.Node, opts launch.Options) (launch.Plan, error) {
 	n.Names = nil // names of cards decide nothing here, and take time to read
 	snap, _, err := app.ScanNode(ctx, n)

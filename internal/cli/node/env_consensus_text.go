@@ -11,7 +11,8 @@ import (
 	"github.com/rdmakit/rdmakit/launch/consensus"
 )
 
-// consensusBlocks shows a comparison: the sum, the rails, the differences with their evidence, then what may be pinned.
+// consensusBlocks shows a comparison: the sum, the rails, the differences with their evidence, then
+// what may be pinned.
 func consensusBlocks(r consensus.Report, wide bool) []output.Block {
 	blocks := []output.Block{consensusSummary(r, wide)}
 	if len(r.Rails) > 0 {
@@ -92,7 +93,8 @@ func nodesText(r consensus.Report, wide bool) string {
 	return fmt.Sprintf("%d: %s", len(names), cli.SomeNames(names, wide))
 }
 
-// consensusRails shows what most nodes have on each rail, and where not all have it: "400 Gb/s (7 of 8)".
+// consensusRails shows what most nodes have on each rail, and where not all have it: "400 Gb/s (7
+// of 8)".
 func consensusRails(r consensus.Report) output.Table {
 	columns := []struct {
 		name, check string

@@ -158,7 +158,8 @@ func lintEnvironments(app *cli.App, f envLintFlags) ([]lint.Environment, error) 
 	return out, nil
 }
 
-// openLintNode opens the node to judge by: for a process in another mount namespace what that process sees.
+// openLintNode opens the node to judge by: for a process in another mount namespace what that
+// process sees.
 func openLintNode(app *cli.App, f envLintFlags) (*sources.Node, error) {
 	if !f.pidGiven || f.source.From != "" || app.Config.Root != "" && app.Config.Root != "/" {
 		return app.OpenNode(f.source)

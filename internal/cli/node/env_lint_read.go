@@ -68,7 +68,8 @@ func readEnvFile(app *cli.App, name string) ([]byte, error) {
 	return data, nil
 }
 
-// readProcessEnvironment reads what a process was started with: later changes of its own are not seen.
+// readProcessEnvironment reads what a process was started with: later changes of its own are
+// not seen.
 func readProcessEnvironment(pid int) (lint.Environment, error) {
 	data, err := process.Environ(pid)
 	switch {
@@ -90,8 +91,8 @@ func readProcessEnvironment(pid int) (lint.Environment, error) {
 	return env, err
 }
 
-// openProcessRoot opens the files that a process sees; netlink of its namespace is out of reach, so addresses come
-// from the GID tables.
+// openProcessRoot opens the files that a process sees; netlink of its namespace is out of reach, so
+// addresses come from the GID tables.
 func openProcessRoot(pid int) (*sources.Node, error) {
 	root, dir, err := process.OpenRoot(pid)
 	if err != nil {

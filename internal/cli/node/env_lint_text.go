@@ -10,8 +10,8 @@ import (
 	"github.com/rdmakit/rdmakit/launch/lint"
 )
 
-// lintBlocks shows a report to people: the findings by environment, the worst first, each with its line, its
-// evidence and what to write instead; the sum last.
+// lintBlocks shows a report to people: the findings by environment, the worst first, each with its
+// line, its evidence and what to write instead; the sum last.
 func lintBlocks(r lint.Report, wide bool) []output.Block {
 	var blocks []output.Block
 	for _, env := range r.Environments {

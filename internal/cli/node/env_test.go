@@ -56,7 +56,8 @@ func TestEnvUser(t *testing.T) {
 	}
 }
 
-// hostileName is a device's name that would create a file if a shell evaluated it. It has no blank, which no list could hold.
+// hostileName is a device's name that would create a file if a shell evaluated it. It has no blank,
+// which no list could hold.
 const hostileName = "mlx5_$(touch${IFS}owned)"
 
 // TestEnvHostileTree lets shells read the variables of a node whose names attack them.

@@ -114,7 +114,8 @@ func decisionCell(d launch.Decision) output.Cell {
 	return output.Bad(string(d))
 }
 
-// choiceCell shows what a library does with a port: the index it takes, "no" for a port that it leaves alone.
+// choiceCell shows what a library does with a port: the index it takes, "no" for a port that it
+// leaves alone.
 func choiceCell(c *launch.AutoChoice, want *launch.GIDChoice) output.Cell {
 	switch {
 	case c == nil:

@@ -1,8 +1,9 @@
-// Package node holds the commands about one node: detect, status, show, doctor, env, exec and snapshot, one file each,
-// with their text in NAME_text.go.
+// Package node holds the commands about one node: detect, status, show, doctor, env, exec and
+// snapshot, one file each, with their text in NAME_text.go.
 //
-// A command reads its node through [cli.App.OpenNode] or [cli.App.Scan], so that --root and --from work on all of
-// them, hands the snapshot to inventory, doctor or launch, and prints what comes back.
+// A command reads its node through [cli.App.OpenNode] or [cli.App.Scan], so that --root and
+// --from work on all of them, hands the snapshot to inventory, doctor or launch, and prints what
+// comes back.
 package node
 
 import (
@@ -27,8 +28,8 @@ func Commands() []cli.Entry {
 	}
 }
 
-// Schemas are the documents that they print with -o json, by the name in their field "schema": an empty
-// value of each.
+// Schemas are the documents that they print with -o json, by the name in their field "schema": an
+// empty value of each.
 func Schemas() map[string]any {
 	return map[string]any{
 		inventory.Schema: inventory.Snapshot{}, // the field node of detect

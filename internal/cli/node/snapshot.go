@@ -150,11 +150,12 @@ func snapshotOptions(app *cli.App, cmd *cobra.Command, f snapshotFlags, n *sourc
 	return opts, err
 }
 
-// verbsTime bounds what libibverbs may take: a driver that hangs must not keep the rest from being recorded.
+// verbsTime bounds what libibverbs may take: a driver that hangs must not keep the rest from
+// being recorded.
 const verbsTime = 20 * time.Second
 
-// snapshotExtra returns further files for the top of the bundle: what libibverbs says, and what says that there is
-// none. That of another bundle is taken over.
+// snapshotExtra returns further files for the top of the bundle: what libibverbs says, and what
+// says that there is none. That of another bundle is taken over.
 func snapshotExtra(ctx context.Context, n *sources.Node) (map[string][]byte, error) {
 	if n.Local {
 		ctx, cancel := context.WithTimeout(ctx, verbsTime)

@@ -81,8 +81,9 @@ type portStatus struct {
 	// Receive and Transmit are in 10^9 bits a second; nil without two readings.
 	Receive  *float64 `json:"receiveGbps,omitempty"`
 	Transmit *float64 `json:"transmitGbps,omitempty"`
-	// Errors are the error counters that are not 0 or have changed, and all counters that stand at their ends;
-	// ErrorTotal adds the error counters up. It is absent when the port has none that is known.
+	// Errors are the error counters that are not 0 or have changed, and all counters that stand at
+	// their ends; ErrorTotal adds the error counters up. It is absent when the port has none that
+	// is known.
 	Errors     []inventory.Change `json:"errors"`
 	ErrorTotal *uint64            `json:"errorTotal,omitempty"`
 	NewErrors  *uint64            `json:"newErrors,omitempty"` // since the reading before

@@ -68,7 +68,8 @@ type configReport struct {
 	File string `json:"file"`
 	// FileExists tells whether it is there.
 	FileExists bool `json:"fileExists"`
-	// Settings lists all settings with their effective values; an empty value is detected when needed.
+	// Settings lists all settings with their effective values; an empty value is detected
+	// when needed.
 	Settings []config.Entry `json:"settings"`
 	// Notes are contradictions and likely typing errors.
 	Notes []string `json:"notes"`

@@ -56,8 +56,8 @@ func writeManPages(dir string, root *cobra.Command) ([]string, error) {
 	return written, nil
 }
 
-// Reference prepares the tree of root for the reference and returns the commands that have a page of their own, parents
-// first. The tree isn't to be run afterwards.
+// Reference prepares the tree of root for the reference and returns the commands that have a page
+// of their own, parents first. The tree isn't to be run afterwards.
 func Reference(root *cobra.Command) []*cobra.Command {
 	const head = "\n\nExit codes:\n\n"
 	if !strings.Contains(root.Long, head) { // whoever asks twice has it already
@@ -80,8 +80,8 @@ func documented(cmd *cobra.Command) []*cobra.Command {
 // PageName returns the name of the page of cmd without its extension: rdmactl-config-show.
 func PageName(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.CommandPath(), " ", "-") }
 
-// datedTitle finds the heading of a page up to its date, which is replaced by nothing: pages that differ with
-// the day of the build can't be compared.
+// datedTitle finds the heading of a page up to its date, which is replaced by nothing: pages that
+// differ with the day of the build can't be compared.
 var datedTitle = regexp.MustCompile(`(?m)^(\.TH "[^"]*" "[^"]*") "[^"]*"`)
 
 // optionLine is an option with what stands for its value, as cobra prints it.
@@ -105,9 +105,10 @@ func ManPage(cmd *cobra.Command) ([]byte, error) {
 	}), nil
 }
 
-// forMarkdown puts the texts of cmd into markdown, which cobra takes them for on the way to roff: mlx5_0:1 and another
-// mlx5_ would put what is between them into italics. Options show what stands for their values, as in the help, instead
-// of their defaults. The function that it returns puts everything back.
+// forMarkdown puts the texts of cmd into markdown, which cobra takes them for on the way to roff:
+// mlx5_0:1 and another mlx5_ would put what is between them into italics. Options show what stands
+// for their values, as in the help, instead of their defaults. The function that it returns puts
+// everything back.
 func forMarkdown(cmd *cobra.Command) (restore func()) {
 	cmd.InitDefaultHelpFlag()
 	short, long := cmd.Short, cmd.Long
@@ -134,7 +135,8 @@ func forMarkdown(cmd *cobra.Command) (restore func()) {
 	}
 }
 
-// escapeMarkdown returns text without meaning for markdown, but for its paragraphs and its indented lines, which are code.
+// escapeMarkdown returns text without meaning for markdown, but for its paragraphs and its indented
+// lines, which are code.
 func escapeMarkdown(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {

@@ -13,8 +13,8 @@ func Commands() []cli.Entry {
 	}
 }
 
-// Schemas are the documents that they print with -o json, by the name in their field "schema": an empty
-// value of each.
+// Schemas are the documents that they print with -o json, by the name in their field "schema": an
+// empty value of each.
 func Schemas() map[string]any {
 	return map[string]any{
 		configSchema: configReport{},

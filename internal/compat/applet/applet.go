@@ -34,11 +34,12 @@ type Env struct {
 	// LookupEnv reads the environment; nil means an empty one.
 	LookupEnv func(string) (string, bool)
 	Node      Node
-	// Open opens a device for a program that measures; nil where there is none to open, as on a recorded node.
-	// Device is the one that it opens when its arguments name none.
+	// Open opens a device for a program that measures; nil where there is none to open, as on a
+	// recorded node. Device is the one that it opens when its arguments name none.
 	Open   func(ctx context.Context, name string) (*verbs.Device, error)
 	Device string
-	// OpenSubnet opens a port for management datagrams, any with "" and 0; nil where there is no subnet, as on a recorded node.
+	// OpenSubnet opens a port for management datagrams, any with "" and 0; nil where there is no
+	// subnet, as on a recorded node.
 	OpenSubnet func(ctx context.Context, device string, port int) (fabric.Transport, error)
 	// Hints tells what to do about an error; it may be nil.
 	Hints func(error) []string
@@ -93,7 +94,8 @@ func Find(name string) (Applet, bool) {
 	return Applet{}, false
 }
 
-// Run runs the applet that env.Name means and returns its exit code, 127 when there is none of that name.
+// Run runs the applet that env.Name means and returns its exit code, 127 when there is none of
+// that name.
 func Run(ctx context.Context, env Env) int {
 	a, ok := Find(env.Name)
 	if !ok {

@@ -57,7 +57,8 @@ func treeNode(t *testing.T, name string) Node {
 	return node
 }
 
-// TestTrees holds the output of the applets on every test tree to golden files; those for timing are only run.
+// TestTrees holds the output of the applets on every test tree to golden files; those for timing
+// are only run.
 func TestTrees(t *testing.T) {
 	for _, name := range testtrees.Names() {
 		t.Run(name, func(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"github.com/rdmakit/rdmakit/internal/compat/clib"
 )
 
-// sysTree reads attributes the way C programs do: at most so many bytes, up to the last line feed, and errno is what
-// failed last.
+// sysTree reads attributes the way C programs do: at most so many bytes, up to the last line feed,
+// and errno is what failed last.
 type sysTree struct {
 	root  fs.FS
 	errno syscall.Errno
@@ -28,8 +28,8 @@ func (t *sysTree) raw(name string) ([]byte, bool) {
 	return b, true
 }
 
-// text reads a file into a buffer of size bytes, as sys_read_string of libibumad does: what is longer is cut, and so
-// is what follows the last line feed.
+// text reads a file into a buffer of size bytes, as sys_read_string of libibumad does: what is
+// longer is cut, and so is what follows the last line feed.
 func (t *sysTree) text(name string, size int) (string, bool) {
 	b, ok := t.raw(name)
 	if !ok {
@@ -58,8 +58,8 @@ func (t *sysTree) uint(name string) (uint32, bool) {
 	return uint32(v), true //nolint:gosec // C cuts it too
 }
 
-// words16 reads count groups of 16 bits in hexadecimal, which is how sysfs writes GUIDs and GIDs; false when the file
-// can't be read or has fewer.
+// words16 reads count groups of 16 bits in hexadecimal, which is how sysfs writes GUIDs and GIDs;
+// false when the file can't be read or has fewer.
 func (t *sysTree) words16(name string, count, size int) ([]uint16, bool) {
 	s, ok := t.text(name, size)
 	if !ok {

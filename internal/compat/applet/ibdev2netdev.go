@@ -12,7 +12,8 @@ import (
 	"github.com/rdmakit/rdmakit/inventory"
 )
 
-// ibdev2netdev prints what the script of MLNX_OFED prints, and the same for devices of other vendors.
+// ibdev2netdev prints what the script of MLNX_OFED prints, and the same for devices of
+// other vendors.
 func ibdev2netdev() Applet {
 	return Applet{
 		Name: "ibdev2netdev", Summary: "Print the network devices of RDMA devices and whether they are up",
@@ -75,8 +76,8 @@ type portNetdev struct {
 	port   int
 }
 
-// portNetdevs returns the network devices on the PCI function of d, by name. Ports that none of them belongs to have
-// the one that they use.
+// portNetdevs returns the network devices on the PCI function of d, by name. Ports that none of
+// them belongs to have the one that they use.
 func portNetdevs(snap *inventory.Snapshot, d *inventory.Device) []portNetdev {
 	var lines []portNetdev
 	for _, n := range snap.Netdevs {

@@ -40,7 +40,8 @@ func diagnosticHost(env *Env) ibdiags.Host {
 	host := ibdiags.Host{
 		Name: env.Name, Args: env.Args, Stdout: throughWriter{env.Stdout}, Stderr: env.Stderr, PID: env.PID, LookupEnv: env.LookupEnv,
 		Open: env.OpenSubnet, ReadFile: os.ReadFile, Hints: env.Hints,
-		WriteFile: func(name string, data []byte) error { return os.WriteFile(name, data, 0o644) }, //nolint:gosec // as the C program does
+		//nolint:gosec // as the C program does
+		WriteFile: func(name string, data []byte) error { return os.WriteFile(name, data, 0o644) },
 		Hostname: func() string {
 			name, err := os.Hostname()
 			if err != nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 )
 
-// ibstat reads class/infiniband through what libibumad's umad_get_ca reads there; it opens no device.
+// ibstat reads class/infiniband through what libibumad's umad_get_ca reads there; it opens
+// no device.
 func ibstat() Applet {
 	return Applet{
 		Name: "ibstat", Summary: "Print the state of InfiniBand and RoCE devices and their ports",

@@ -10,7 +10,8 @@ import (
 	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 )
 
-// ibstatus is a shell script in C's company: what it reads goes through the word splitting of the shell.
+// ibstatus is a shell script in C's company: what it reads goes through the word splitting of
+// the shell.
 func ibstatus() Applet {
 	return Applet{
 		Name: "ibstatus", Summary: "Print GID 0, LIDs, state, rate and link layer of ports, as sysfs words them",
@@ -83,7 +84,8 @@ func (t *sysTree) glob(dir string) []string {
 	return names
 }
 
-// ibStatus prints the ports of a device; false is the script's end. Blanks in arguments make several words of them.
+// ibStatus prints the ports of a device; false is the script's end. Blanks in arguments make
+// several words of them.
 func (env *Env) ibStatus(t *sysTree, dev, port string) bool {
 	words := append(strings.Fields(dev), strings.Fields(port)...)
 	words = append(words, "", "")

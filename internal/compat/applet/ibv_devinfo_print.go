@@ -328,8 +328,8 @@ func (r *devinfo) portAttributes(d *recording.Device, port *recording.Port) {
 	}
 }
 
-// gidLine prints a slot of the GID table. A slot whose second half is zero counts as empty, and one whose type the
-// kernel doesn't tell is not shown, as in C.
+// gidLine prints a slot of the GID table. A slot whose second half is zero counts as empty, and one
+// whose type the kernel doesn't tell is not shown, as in C.
 func (r *devinfo) gidLine(index int, gid ib.GID, format inventory.GIDType, ethernet bool) {
 	if [8]byte(gid[8:]) == [8]byte{} {
 		return

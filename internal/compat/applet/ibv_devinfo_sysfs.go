@@ -105,8 +105,8 @@ func (s *sysfsDevice) guidLine(name string, guid *ib.GUID) {
 	s.field(name, "%s", guidText(*guid))
 }
 
-// cardLines prints what mlx4_ib and mlx5_ib take from PCI: the part is the device number, the hardware version the
-// revision, which hw_rev tells in hexadecimal.
+// cardLines prints what mlx4_ib and mlx5_ib take from PCI: the part is the device number, the
+// hardware version the revision, which hw_rev tells in hexadecimal.
 func (s *sysfsDevice) cardLines() {
 	d := s.dev
 	if d.PCI == nil || d.Driver != "mlx5_core" && d.Driver != "mlx4_core" {
@@ -221,8 +221,8 @@ func (s *sysfsDevice) verbosePort(p *inventory.Port, transport recording.Transpo
 	}
 }
 
-// rateCodes turns a rate into the codes of width and speed; 0 for what has none. XDR doesn't fit the field of
-// rdma-core 44.
+// rateCodes turns a rate into the codes of width and speed; 0 for what has none. XDR doesn't fit
+// the field of rdma-core 44.
 func rateCodes(rate *inventory.Rate) (width, speed int64) {
 	if rate == nil {
 		return 0, 0

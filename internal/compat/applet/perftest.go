@@ -43,7 +43,8 @@ func runPerftest(ctx context.Context, env *Env, test bench.Test) int {
 	})
 }
 
-// throughWriter hands on at once what a buffer would keep: a measurement shows its lines as they come.
+// throughWriter hands on at once what a buffer would keep: a measurement shows its lines as
+// they come.
 type throughWriter struct{ w io.Writer }
 
 // Write implements io.Writer.

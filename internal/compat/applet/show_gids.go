@@ -12,7 +12,8 @@ import (
 	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 )
 
-// showGIDs prints what the script of mlnx-tools prints. Its table has the width of its tabs, whatever stands in it.
+// showGIDs prints what the script of mlnx-tools prints. Its table has the width of its tabs,
+// whatever stands in it.
 func showGIDs() Applet {
 	return Applet{
 		Name: "show_gids", Summary: "Print the filled slots of all GID tables, with IPv4 address, RoCE version and network device",
@@ -92,8 +93,8 @@ func (env *Env) portGIDs(t *sysTree, dev, port string) (found int) {
 	return found
 }
 
-// lastFourBytes writes the last four bytes of a GID as an IPv4 address, which they are in a mapped one. What is no
-// number is 0.
+// lastFourBytes writes the last four bytes of a GID as an IPv4 address, which they are in a mapped
+// one. What is no number is 0.
 func lastFourBytes(gid string) string {
 	var bytes [4]uint64
 	for i, at := range []int{30, 32, 35, 37} {

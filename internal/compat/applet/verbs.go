@@ -14,12 +14,13 @@ import (
 )
 
 // VerbsSource tells what libibverbs says. What fails stands in the recording too, so that the
-// errors say nothing new, but for one: the library is not there at all ([recording.QueryLoad] in the
-// recording).
+// errors say nothing new, but for one: the library is not there at all ([recording.QueryLoad] in
+// the recording).
 type VerbsSource interface {
 	// List lists the devices without opening them: names and GUIDs.
 	List(ctx context.Context) (recording.Recording, error)
-	// Describe opens and describes the devices of these names, all without one. It may leave out the others.
+	// Describe opens and describes the devices of these names, all without one. It may leave out
+	// the others.
 	Describe(ctx context.Context, names ...string) (recording.Recording, error)
 }
 
@@ -76,9 +77,10 @@ func listError(rec *recording.Recording) syscall.Errno {
 	return 0
 }
 
-// visibleDevices returns the devices that libibverbs would list, in its order, as far as files and netlink tell: by
-// the index of the kernel (the library puts each of netlink's answers in front, twice over), and only those whose
-// uverbs device has a node in /dev, where /dev can be seen. errno is that of ibv_get_device_list.
+// visibleDevices returns the devices that libibverbs would list, in its order, as far as files and
+// netlink tell: by the index of the kernel (the library puts each of netlink's answers in front,
+// twice over), and only those whose uverbs device has a node in /dev, where /dev can be seen. errno
+// is that of ibv_get_device_list.
 func visibleDevices(snap *inventory.Snapshot, t *sysTree) (devices []inventory.Device, errno syscall.Errno) {
 	verbs := t.isDir(sysfs.ClassInfiniBandVerbs)
 	if !verbs && !t.isDir(sysfs.ClassInfiniBand) {

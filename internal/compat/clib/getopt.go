@@ -22,8 +22,9 @@ func Value(long string, short byte) Option { return Option{Long: long, Short: sh
 // UnknownOption is what Next returns for a wrong option, as getopt does.
 const UnknownOption = '?'
 
-// Getopt walks over arguments the way glibc's getopt_long does: bundled short options, long ones that may be cut short,
-// operands between options, "--". Wrong options are told on ErrOut in glibc's words.
+// Getopt walks over arguments the way glibc's getopt_long does: bundled short options, long ones
+// that may be cut short, operands between options, "--". Wrong options are told on ErrOut in
+// glibc's words.
 type Getopt struct {
 	Name    string   // argv[0], for messages
 	Options []Option // those that there are
@@ -37,12 +38,14 @@ type Getopt struct {
 	bundle string   // short options that are left of the argument at hand
 }
 
-// NewGetopt returns a walk over arguments; the caller fills in the other fields before the first Next.
+// NewGetopt returns a walk over arguments; the caller fills in the other fields before the
+// first Next.
 func NewGetopt(args []string, options []Option) *Getopt {
 	return &Getopt{Options: options, args: args, ErrOut: io.Discard}
 }
 
-// Next returns the next option by its short letter, with its argument, and false after the last one.
+// Next returns the next option by its short letter, with its argument, and false after the
+// last one.
 func (g *Getopt) Next() (letter byte, arg string, ok bool) {
 	if g.bundle != "" {
 		return g.short()

@@ -13,7 +13,8 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// address is a port in the subnet, by LID or directed route or, where both are set, by LID and from there on by directed route.
+// address is a port in the subnet, by LID or directed route or, where both are set, by LID and from
+// there on by directed route.
 type address struct {
 	fabric.Target
 	first    uint8  // what a directed route begins with: it is shown, not gone
@@ -90,8 +91,8 @@ func (r *run) resolveCombined(ctx context.Context, operand string) (address, err
 	return a, err
 }
 
-// parseRoute reads a directed route, the ports of all hops with a first number that stands for the own node. As in C, a word that is no number is 0,
-// and numbers are cut to 8 bits.
+// parseRoute reads a directed route, the ports of all hops with a first number that stands for the
+// own node. As in C, a word that is no number is 0, and numbers are cut to 8 bits.
 func parseRoute(text string) (address, error) {
 	if text == "" {
 		return address{}, fmt.Errorf("%w: the directed route is empty", errAddress)

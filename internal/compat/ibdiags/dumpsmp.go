@@ -145,7 +145,8 @@ func mtu(name string, code uint8) row {
 	return choice(name, code, "", "256", "512", "1024", "2048", "4096")
 }
 
-// widths names the widths that are set; what is beyond the known bits counts as undefined, with them.
+// widths names the widths that are set; what is beyond the known bits counts as undefined,
+// with them.
 func widths(v uint8) string {
 	text := anyOf(v&31, "1X", "4X", "8X", "12X", "2X")
 	switch {

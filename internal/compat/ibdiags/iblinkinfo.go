@@ -170,7 +170,8 @@ func (l *linkinfo) startPort(ctx context.Context) (only onePort, at place, code 
 	return only, at, 0
 }
 
-// locate finds the directed route to where a partial sweep starts. text is the option's argument, "" without one.
+// locate finds the directed route to where a partial sweep starts. text is the option's argument,
+// "" without one.
 func (r *run) locate(ctx context.Context, start startAt) (at place, text string) {
 	var err error
 	switch {

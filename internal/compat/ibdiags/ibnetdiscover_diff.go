@@ -4,7 +4,8 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// compare prints what differs between an earlier sweep ("<") and this one (">"), by type of node (C twin: diff).
+// compare prints what differs between an earlier sweep ("<") and this one (">"), by type of node (C
+// twin: diff).
 func (n *netdiscover) compare(before, after *subnet) {
 	for _, part := range []struct {
 		check diffChecks

@@ -20,7 +20,8 @@ func quoted(node *subnetNode) string {
 	return fmt.Sprintf("%q", fmt.Sprintf("%s-%016x", letter, guid64(node.GUID())))
 }
 
-// head prints what stands above a node's cables. The prefixes stand before the lines of the identifiers, and before that of the node itself.
+// head prints what stands above a node's cables. The prefixes stand before the lines of the
+// identifiers, and before that of the node itself.
 func (n *netdiscover) head(node *subnetNode, group bool, idPrefix, prefix string) {
 	image := guid64(node.Info.SystemImageGUID)
 	n.printf("\n%svendid=0x%x\n%sdevid=0x%x\n", idPrefix, node.Info.VendorID, idPrefix, node.Info.DeviceID)

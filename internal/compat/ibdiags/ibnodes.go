@@ -13,7 +13,8 @@ import (
 	"github.com/rdmakit/rdmakit/internal/compat/clib"
 )
 
-// listLong says what the three lists have in common. In infiniband-diags they are shell scripts around ibnetdiscover.
+// listLong says what the three lists have in common. In infiniband-diags they are shell scripts
+// around ibnetdiscover.
 const listLong = `With a file as ibnetdiscover writes it, the list is made from that instead of from the subnet. Backslashes in names stay as
 they are, where the shell scripts of C interpret them. ` + sweepLong
 
@@ -49,7 +50,8 @@ func listProgram(name, summary string, run func(ctx context.Context, r *run) int
 	}
 }
 
-// lister makes a line of a list from a line of ibnetdiscover's; false when the line is none of its kind.
+// lister makes a line of a list from a line of ibnetdiscover's; false when the line is none of
+// its kind.
 type lister func(line string) (string, bool)
 
 // listNames are what the scripts call themselves in their usage.
@@ -107,7 +109,8 @@ func reasonOf(err error) string {
 	return err.Error()
 }
 
-// listArguments reads the arguments of the scripts: the file, or what to pass on to ibnetdiscover. An empty argument ends them.
+// listArguments reads the arguments of the scripts: the file, or what to pass on to ibnetdiscover.
+// An empty argument ends them.
 func listArguments(args []string) (file string, passed []string, ok bool) {
 	key := "0"
 	for len(args) > 0 && args[0] != "" {

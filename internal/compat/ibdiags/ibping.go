@@ -97,7 +97,8 @@ func (p *pingRun) serve(ctx context.Context) int {
 	return p.fail(err, "can't serve class %d on this port", mad.ClassPing)
 }
 
-// ping sends pings, one a second or without pause, until their count or the context ends, and prints the statistics.
+// ping sends pings, one a second or without pause, until their count or the context ends, and
+// prints the statistics.
 func (p *pingRun) ping(ctx context.Context) int {
 	start := time.Now()
 	var err error

@@ -34,7 +34,8 @@ func hostName() string {
 	return name
 }
 
-// pingNet is a simulated subnet that a subnet manager has been to: with one alive, C's ping server dies in the simulator.
+// pingNet is a simulated subnet that a subnet manager has been to: with one alive, C's ping server
+// dies in the simulator.
 func pingNet(t *testing.T) (sim *ibsimtest.Simulator, client, server, lid string) {
 	t.Helper()
 	net := nets()[2]

@@ -144,7 +144,8 @@ func runIbqueryerrors(ctx context.Context, r *run) int {
 	return e.summary()
 }
 
-// chosen returns the nodes to ask: all, or the one that an option names. False ends the run without a summary.
+// chosen returns the nodes to ask: all, or the one that an option names. False ends the run without
+// a summary.
 func (e *queryErrors) chosen(ctx context.Context, s *subnet, at place) ([]*subnetNode, bool) {
 	var guid uint64
 	text := e.start.guid

@@ -37,7 +37,8 @@ type queriedPort struct {
 	rcvErrors []uint64
 }
 
-// hasExtended reports whether the agent has counters of 64 bits, and hasExtendedErrors whether errors are among them.
+// hasExtended reports whether the agent has counters of 64 bits, and hasExtendedErrors whether
+// errors are among them.
 func (n *queriedNode) hasExtended() bool {
 	return n.can.CapabilityMask&(mad.PerformanceExtendedWidth|mad.PerformanceExtendedWidthNoUnicast) != 0
 }
@@ -252,7 +253,8 @@ func (e *queryErrors) suppresses(name string) bool {
 	return slices.Contains(e.suppressed, name)
 }
 
-// Bits of CounterSelect (specification section 16.1.3.5), and of the same field in front of the counters of 64 bits.
+// Bits of CounterSelect (specification section 16.1.3.5), and of the same field in front of the
+// counters of 64 bits.
 const (
 	selectErrors         = 0x0fff
 	selectData           = 0xf000

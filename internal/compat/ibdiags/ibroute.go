@@ -247,7 +247,8 @@ func (d *routeDump) dumpMulticast(ctx context.Context) int {
 	blocks := make([]mad.MFTBlock, positions)
 	for begin := d.start / mad.MFTBlockLen * mad.MFTBlockLen; begin <= d.end; begin += mad.MFTBlockLen {
 		for position := range blocks {
-			number := uint16((begin - uint32(mad.MulticastLIDBase)) / mad.MFTBlockLen) //nolint:gosec // start is a multicast LID
+			//nolint:gosec // start is a multicast LID
+			number := uint16((begin - uint32(mad.MulticastLIDBase)) / mad.MFTBlockLen)
 			modifier := mad.MFTModifier(number, uint8(position))
 			data, err := d.ask(ctx, d.to, mad.AttributeMFT, modifier)
 			if err != nil {

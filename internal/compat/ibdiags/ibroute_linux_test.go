@@ -11,7 +11,8 @@ func TestIbroute(t *testing.T) {
 	for _, net := range nets() {
 		t.Run(net.name, func(t *testing.T) {
 			sim := net.start(t)
-			for _, args := range []string{"-D 0,1", "-D 0", "1", "-a -D 0,1", "-M -D 0,1", "-n -D 0,1", "-aM -D 0,1 0xc000 0xc003"} { // no LIDs yet
+			// no LIDs yet
+			for _, args := range []string{"-D 0,1", "-D 0", "1", "-a -D 0,1", "-M -D 0,1", "-n -D 0,1", "-aM -D 0,1 0xc000 0xc003"} {
 				identical(t, sim, net.host, "ibroute", strings.Fields(args)...)
 			}
 			stop := sim.StartSM(net.sm)

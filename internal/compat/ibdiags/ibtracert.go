@@ -208,7 +208,8 @@ type forwarding struct {
 	enhanced bool // port 0 has a state of its own
 }
 
-// lookUp asks a switch for the port to leave by; the error tells of an entry that leads nowhere too.
+// lookUp asks a switch for the port to leave by; the error tells of an entry that leads
+// nowhere too.
 func (t *trace) lookUp(ctx context.Context, at address, p *tracedPort, lid ib.LID) (f forwarding, err error) {
 	info, err := t.switchInfo(ctx, at)
 	if err != nil {
@@ -235,7 +236,8 @@ func (f forwarding) bad(t *trace, p *tracedPort, lid ib.LID) error {
 
 func (t *trace) nameOf(p *tracedPort) string { return t.names.name(p.node.NodeGUID, p.description) }
 
-// route follows the forwarding tables from the end of a directed route to a LID, and returns the directed route to there (C twin: find_route).
+// route follows the forwarding tables from the end of a directed route to a LID, and returns the
+// directed route to there (C twin: find_route).
 func (t *trace) route(ctx context.Context, path mad.Path, lid ib.LID, format int) (mad.Path, error) {
 	from, err := t.look(ctx, directed(path))
 	var target tracedPort
@@ -343,7 +345,8 @@ func (w *walk) leaveSwitch(ctx context.Context) (next tracedPort, err error) {
 	return w.look(ctx, directed(w.path))
 }
 
-// leaveAdapter goes from an adapter or router, where the trace begins, to its switch: back by one hop, or out of the own one.
+// leaveAdapter goes from an adapter or router, where the trace begins, to its switch: back by one
+// hop, or out of the own one.
 func (w *walk) leaveAdapter(ctx context.Context) (next tracedPort, err error) {
 	if w.at.guid != w.start.guid && (!w.force || w.at.lid != w.start.lid) {
 		return next, fmt.Errorf("can't continue: reached CA or router port %x, lid %d", w.at.guid, w.at.lid)

@@ -21,7 +21,8 @@ type branch struct {
 // errNoMulticast is the cause when the tables lead to other ports only.
 var errNoMulticast = errors.New("the multicast forwarding tables don't lead there")
 
-// multicastRoute spreads a multicast from the end of a directed route, level by level, until it reaches a port (C twin: find_mcpath).
+// multicastRoute spreads a multicast from the end of a directed route, level by level, until it
+// reaches a port (C twin: find_mcpath).
 func (t *trace) multicastRoute(ctx context.Context, path mad.Path, to address) error {
 	if t.mlid < uint32(mad.MulticastLIDBase) || t.mlid > 0xfffe {
 		return fmt.Errorf("0x%x is no multicast LID, from 0x%x to 0xfffe", t.mlid, uint16(mad.MulticastLIDBase))
@@ -142,7 +143,8 @@ func (t *trace) leaveFirst(ctx context.Context, b *branch) ([]*branch, error) {
 	return t.reach(ctx, nil, b, back, b.number, int(ports[len(ports)-1]))
 }
 
-// reach adds what stands at the end of a path; in is the port that the multicast comes in by, 0 for that of the question.
+// reach adds what stands at the end of a path; in is the port that the multicast comes in by, 0 for
+// that of the question.
 func (t *trace) reach(ctx context.Context, list []*branch, up *branch, path mad.Path, out, in int) ([]*branch, error) {
 	p, err := t.look(ctx, directed(path))
 	if err != nil {
@@ -170,7 +172,8 @@ func (t *trace) multicastPorts(ctx context.Context, b *branch) ([]int, error) {
 	}
 	var ports []int
 	for first := 0; first <= int(b.node.NumPorts); first += mad.MFTPortsPerPosition {
-		modifier := mad.MFTModifier(uint16(entry/mad.MFTBlockLen), uint8(first/mad.MFTPortsPerPosition)) //nolint:gosec // an entry is below 0x4000
+		//nolint:gosec // an entry is below 0x4000
+		modifier := mad.MFTModifier(uint16(entry/mad.MFTBlockLen), uint8(first/mad.MFTPortsPerPosition))
 		data, err := t.ask(ctx, directed(b.path), mad.AttributeMFT, modifier)
 		if err != nil {
 			return nil, err

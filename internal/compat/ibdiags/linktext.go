@@ -7,7 +7,8 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// capable returns the port info whose capability masks count for a port: of a switch, that of port 0; nil when it is unknown.
+// capable returns the port info whose capability masks count for a port: of a switch, that of port
+// 0; nil when it is unknown.
 func (p *subnetPort) capable() *mad.PortInfo {
 	if !p.node.IsSwitch() {
 		return &p.Info
@@ -18,8 +19,8 @@ func (p *subnetPort) capable() *mad.PortInfo {
 	return nil
 }
 
-// extendedSpeed puts the two fields of extended speeds together as infiniband-diags do: bits 0 to 3 are FDR to NDR, bit 5 is XDR. The second
-// field counts only where the device says that it has it.
+// extendedSpeed puts the two fields of extended speeds together as infiniband-diags do: bits 0 to 3
+// are FDR to NDR, bit 5 is XDR. The second field counts only where the device says that it has it.
 func (p *subnetPort) extendedSpeed(first, second uint8) (one, two uint8) {
 	c := p.capable()
 	if c == nil || !c.CapabilityMask.Has(mad.CapabilityIsExtendedSpeedsSupported) {
@@ -135,7 +136,8 @@ func longExtendedSpeed(speed uint8) string {
 	return fmt.Sprintf("undefined (%d)", speed)
 }
 
-// linkState is the middle of a line of iblinkinfo: "( 4X        53.125 Gbps Active/  LinkUp)". Of a port that is down only the states count.
+// linkState is the middle of a line of iblinkinfo: "( 4X 53.125 Gbps Active/ LinkUp)". Of a port
+// that is down only the states count.
 func (p *subnetPort) linkState() string {
 	state, physical := p.Info.PortState, p.Info.PortPhysicalState
 	if state == mad.PortStateDown {
@@ -155,8 +157,8 @@ func (p *subnetPort) linkState() string {
 	return fmt.Sprintf("(%3s %18s %6s/%8s)", longWidth(width), speed, state, physical)
 }
 
-// couldBe are the remarks on a link that trained to less than both ends support: "Could be 12X", and the same of the speed; empty where there is
-// nothing to remark (C twin: get_max_msg).
+// couldBe are the remarks on a link that trained to less than both ends support: "Could be 12X",
+// and the same of the speed; empty where there is nothing to remark (C twin: get_max_msg).
 func (p *subnetPort) couldBe() (width, speed string) {
 	q := p.remote
 	if best := bestWidth(p.Info.LinkWidthSupported & q.Info.LinkWidthSupported); best&p.Info.LinkWidthActive == 0 {
@@ -202,7 +204,8 @@ func highest(set uint8) uint8 {
 	return 1 << (bits.Len8(set) - 1)
 }
 
-// other is the far end of a link as iblinkinfo and ibqueryerrors show it, with the remarks: `     1    1[  ] "host0" (Could be 12X )`.
+// other is the far end of a link as iblinkinfo and ibqueryerrors show it, with the remarks: ` 1 1[
+// ] "host0" (Could be 12X )`.
 func (p *subnetPort) other(names nodeNames) string {
 	q := p.remote
 	width, speed := p.couldBe()

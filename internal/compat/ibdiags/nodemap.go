@@ -12,16 +12,20 @@ import (
 // nodeNameMapFile is where names for nodes are looked for without --node-name-map.
 const nodeNameMapFile = "/etc/rdma/ib-node-name-map"
 
-// nodeNameMapOption is the option that names such a file; the letter is C's for an option without a short form.
-func nodeNameMapOption(letter byte) Option { //nolint:unparam // letters belong to the programs: no two options of one may share it
+// nodeNameMapOption is the option that names such a file; the letter is C's for an option without a
+// short form.
+//
+//nolint:unparam // letters belong to the programs: no two options of one may share it
+func nodeNameMapOption(letter byte) Option {
 	return valueOption("node-name-map", letter, "<file>", "node name map file")
 }
 
 // nodeNames are names that an administrator gave to nodes, by node GUID. A nil map is of use.
 type nodeNames map[uint64]string
 
-// readNodeNames reads a file of names; "" means the file in its usual place, which need not exist. A file that can't be read or has a wrong line
-// gives no names but a warning on standard error (C twin: open_node_name_map).
+// readNodeNames reads a file of names; "" means the file in its usual place, which need not exist.
+// A file that can't be read or has a wrong line gives no names but a warning on standard error (C
+// twin: open_node_name_map).
 func (r *run) readNodeNames(file string) nodeNames {
 	usual := file == ""
 	if usual {
@@ -46,8 +50,9 @@ func (r *run) readNodeNames(file string) nodeNames {
 	return names
 }
 
-// parseNodeNames reads lines such as `0x0002c90300000001 "leaf 1" # rack 4`. The first of two names for a GUID counts. A line that doesn't begin with a
-// GUID makes the whole file wrong, and is returned.
+// parseNodeNames reads lines such as `0x0002c90300000001 "leaf 1" # rack 4`. The first of two
+// names for a GUID counts. A line that doesn't begin with a GUID makes the whole file wrong, and
+// is returned.
 func parseNodeNames(text string) (names nodeNames, wrong string) {
 	const space = " \t\n\v\f\r"
 	names = nodeNames{}

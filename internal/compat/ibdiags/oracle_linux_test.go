@@ -53,7 +53,8 @@ func masked(text string) string {
 // lines returns the lines of a text in alphabetical order.
 func lines(text string) []string { return slices.Sorted(strings.Lines(masked(text))) }
 
-// compare runs the C program and ours at a node and demands equal exit codes and equal lines on standard output, in any order.
+// compare runs the C program and ours at a node and demands equal exit codes and equal lines on
+// standard output, in any order.
 func compare(t *testing.T, sim *ibsimtest.Simulator, node, name string, args ...string) {
 	t.Helper()
 	theirs, theirErrors, code := sim.Try(node, name, args...)

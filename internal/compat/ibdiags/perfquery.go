@@ -189,7 +189,8 @@ func (q *perfQuery) get(ctx context.Context, a mad.Attribute, port int32) ([]byt
 
 func (q *perfQuery) lid() ib.LID { return q.to.LID }
 
-// showCounters prints and resets the port's counters; each tells that the agent can't sum over its ports, so that we do.
+// showCounters prints and resets the port's counters; each tells that the agent can't sum over its
+// ports, so that we do.
 func (q *perfQuery) showCounters(ctx context.Context, each bool) int {
 	ports := []int32{q.port}
 	aggregate := false
@@ -355,7 +356,8 @@ func (q *perfQuery) resetPort(ctx context.Context, port int32) int {
 	return 0
 }
 
-// set writes zeros to the counters that are selected; no bits mean all of them (C twin: performance_reset_via).
+// set writes zeros to the counters that are selected; no bits mean all of them (C twin:
+// performance_reset_via).
 func (q *perfQuery) set(ctx context.Context, a mad.Attribute, port int32, selected uint32) error {
 	if selected == 0 {
 		selected = 1<<32 - 1

@@ -42,7 +42,8 @@ func TestPerfquery(t *testing.T) {
 	}
 }
 
-// TestPerfqueryTables compares all other tables, with an agent in the simulator's place where it knows none. The agent answers with numbers at random.
+// TestPerfqueryTables compares all other tables, with an agent in the simulator's place where it
+// knows none. The agent answers with numbers at random.
 func TestPerfqueryTables(t *testing.T) {
 	t.Parallel()
 	net := nets()[0]
@@ -106,7 +107,8 @@ func serveCounters(t *testing.T, getenv func(string) string) {
 	}()
 }
 
-// answerCounters fills an attribute with numbers that depend on the attribute only; PortSelect stays.
+// answerCounters fills an attribute with numbers that depend on the attribute only;
+// PortSelect stays.
 func answerCounters(d *fabric.Datagram) {
 	var p mad.PerformanceMAD
 	p.Decode(d.MAD[:]) //nolint:errcheck // a MAD is long enough
@@ -121,7 +123,8 @@ func answerCounters(d *fabric.Datagram) {
 	p.Append(d.MAD[:0])
 }
 
-// TestPerfqueryCounters compares counters that were given values, at a port without traffic so that no number moves between the two programs.
+// TestPerfqueryCounters compares counters that were given values, at a port without traffic so that
+// no number moves between the two programs.
 func TestPerfqueryCounters(t *testing.T) {
 	t.Parallel()
 	net := nets()[0]

@@ -33,8 +33,8 @@ func selection(fields ...counterField) []counterField {
 	return append([]counterField{{name: "PortSelect", bit: 8, bits: 8}, {name: "CounterSelect", bit: 16, bits: 16, hex: true}}, fields...)
 }
 
-// counterTables returns the tables in the order of perfquery's usage (specification sections 16.1.4 and A10; C twins: the mad_dump_perfcounters_…
-// functions of libibmad).
+// counterTables returns the tables in the order of perfquery's usage (specification sections 16.1.4
+// and A10; C twins: the mad_dump_perfcounters_… functions of libibmad).
 func counterTables() []counterTable {
 	const lanes = 16
 	list := []counterTable{
@@ -147,7 +147,8 @@ func (f counterField) row(name string, data []byte, at int) row {
 	return decimal(name, v)
 }
 
-// bitsOf returns the number that begins at a bit; it crosses no boundary of 64 bits unless it begins at a byte.
+// bitsOf returns the number that begins at a bit; it crosses no boundary of 64 bits unless it
+// begins at a byte.
 func bitsOf(data []byte, at, n int) uint64 {
 	word := binary.BigEndian.Uint64(data[at/8:])
 	return word << (at % 8) >> (64 - n)

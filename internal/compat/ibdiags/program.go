@@ -33,8 +33,8 @@ type Host struct {
 	LookupEnv func(string) (string, bool)
 	// Open opens the port that the options -C and -P choose: "" and 0 mean any.
 	Open func(ctx context.Context, device string, port int) (fabric.Transport, error)
-	// ReadFile and WriteFile access files that options name or that have a place of their own: defaults, node name maps, thresholds,
-	// caches.
+	// ReadFile and WriteFile access files that options name or that have a place of their own:
+	// defaults, node name maps, thresholds, caches.
 	ReadFile  func(name string) ([]byte, error)
 	WriteFile func(name string, data []byte) error
 	// Hostname is what a ping server calls itself, with the domain.
@@ -51,9 +51,11 @@ type Program struct {
 	// UsageNote stands behind Usage in C's usage, where a program lists its operations.
 	UsageNote string
 	Long      string // what there is to know beyond Summary
-	// Example is a command line without the program's name, for the documentation; empty: the first of Examples.
+	// Example is a command line without the program's name, for the documentation; empty: the first
+	// of Examples.
 	Example string
-	// Examples are command lines without the program's name, as C's usage lists them; "#" begins a remark.
+	// Examples are command lines without the program's name, as C's usage lists them; "#" begins
+	// a remark.
 	Examples []string
 	// Options are its own, as C's usage lists them, and then the common ones that it has.
 	Options []Option
@@ -86,7 +88,8 @@ func Find(name string) (Program, bool) {
 	return Program{}, false
 }
 
-// flagOption and valueOption make the options of a table; letters that can't be printed are for options with a long name only.
+// flagOption and valueOption make the options of a table; letters that can't be printed are for
+// options with a long name only.
 func flagOption(long string, short byte, help string) Option {
 	return Option{Option: clib.Flag(long, short), Help: help}
 }
@@ -95,7 +98,8 @@ func valueOption(long string, short byte, value, help string) Option {
 	return Option{Option: clib.Value(long, short), Value: value, Help: help}
 }
 
-// commonOptions returns the options that most programs share, in the order in which C lists them, but for those whose letters are excluded.
+// commonOptions returns the options that most programs share, in the order in which C lists them,
+// but for those whose letters are excluded.
 func commonOptions(without string) []Option {
 	var list []Option
 	for _, o := range []Option{
@@ -158,7 +162,8 @@ func (o Option) Flags() string {
 	return flags
 }
 
-// usageLine sets the help of an option in column 26, or two spaces behind a longer option, as C does.
+// usageLine sets the help of an option in column 26, or two spaces behind a longer option, as
+// C does.
 func usageLine(o Option) string {
 	if o.Help == "" {
 		return "  " + o.Flags() + "\n"

@@ -53,8 +53,8 @@ func (r *run) close() {
 	}
 }
 
-// options takes in the arguments. own handles the options that are the program's, and returns false for a value that it refuses. done tells
-// that the run is over, with the exit code.
+// options takes in the arguments. own handles the options that are the program's, and returns false
+// for a value that it refuses. done tells that the run is over, with the exit code.
 func (r *run) options(own func(letter byte, arg string) bool) (code int, done bool) {
 	list := make([]clib.Option, len(r.program.Options))
 	for i, o := range r.program.Options {
@@ -99,7 +99,8 @@ func (r *run) isCommon(letter byte) bool {
 	return false
 }
 
-// common takes in one of the common options; done tells that its argument ends the run, with the exit code.
+// common takes in one of the common options; done tells that its argument ends the run, with the
+// exit code.
 func (r *run) common(letter byte, arg string) (code int, done bool) {
 	switch letter {
 	case 'z':
@@ -159,7 +160,8 @@ func (r *run) open(ctx context.Context) bool {
 	return err == nil
 }
 
-// fail prints C's message for the end of a run (on standard output, as C does), the cause on standard error, and returns the exit code.
+// fail prints C's message for the end of a run (on standard output, as C does), the cause on
+// standard error, and returns the exit code.
 func (r *run) fail(cause error, format string, a ...any) int {
 	where := ""
 	if r.debug > 0 {

@@ -17,7 +17,8 @@ var traffic = regexp.MustCompile(`(?m)^(Port(?:Xmit|Rcv)(?:Data|Pkts):\.+)\d+$`)
 // working is what C programs tell with -v of their own working.
 var working = regexp.MustCompile(`(?m)^\[\d+\] [a-z_]+: .*\n`)
 
-// identical runs the C program and ours at a node and demands the same exit code and the same standard output, byte by byte but for traffic.
+// identical runs the C program and ours at a node and demands the same exit code and the same
+// standard output, byte by byte but for traffic.
 func identical(t *testing.T, sim *ibsimtest.Simulator, node, name string, args ...string) {
 	t.Helper()
 	theirs, theirErrors, code := sim.Try(node, name, args...)
@@ -42,7 +43,8 @@ func lidAt(t *testing.T, sim *ibsimtest.Simulator, node, route string) string {
 	return m[1]
 }
 
-// testNet is a simulated subnet of the comparisons, with nodes for the subnet manager, to ask from, and far away from there.
+// testNet is a simulated subnet of the comparisons, with nodes for the subnet manager, to ask from,
+// and far away from there.
 type testNet struct{ name, sm, host, far string }
 
 func nets() []testNet {
@@ -58,7 +60,8 @@ func (n testNet) start(t *testing.T) *ibsimtest.Simulator {
 	return ibsimtest.Start(t, "../../../fabric/testdata/"+n.name+"/net")
 }
 
-// TestUsage compares the help, wrong options and the version of all programs that are written for it.
+// TestUsage compares the help, wrong options and the version of all programs that are written
+// for it.
 func TestUsage(t *testing.T) {
 	t.Parallel()
 	sim := ibsimtest.Start(t, "../../../fabric/testdata/dualsm/net")

@@ -10,7 +10,8 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// operation is one of smpquery's. run returns what went wrong in C's words, "" when all is well, and the cause.
+// operation is one of smpquery's. run returns what went wrong in C's words, "" when all is well,
+// and the cause.
 type operation struct {
 	name, alias string
 	hasPort     bool

@@ -64,7 +64,8 @@ func (q *smpQuery) queryGUIDs(ctx context.Context, _ int32) (string, error) {
 	return "", nil
 }
 
-// querySLToVL prints which virtual lane each service level takes: of a switch from each port to the given one.
+// querySLToVL prints which virtual lane each service level takes: of a switch from each port to the
+// given one.
 func (q *smpQuery) querySLToVL(ctx context.Context, port int32) (string, error) {
 	node, err := q.nodeInfo(ctx, q.to)
 	if err != nil {

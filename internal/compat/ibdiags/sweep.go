@@ -78,7 +78,8 @@ func (r *run) deviceName() string {
 	return r.device
 }
 
-// sweepTopology sweeps the whole subnet, and tells on standard error what stayed without answer and what contradicts itself.
+// sweepTopology sweeps the whole subnet, and tells on standard error what stayed without answer and
+// what contradicts itself.
 func (r *run) sweepTopology(ctx context.Context, settings sweepSettings) (*fabric.Topology, error) {
 	options := fabric.Options{MaxWindow: settings.window, MaxTimeout: r.timeout}
 	if r.timeout > 0 {

@@ -96,7 +96,8 @@ func TestQueryErrors(t *testing.T) {
 	}
 }
 
-// TestQueryErrorsDetails: the C program prints each table of details under the names of the other one.
+// TestQueryErrorsDetails: the C program prints each table of details under the names of the
+// other one.
 func TestQueryErrorsDetails(t *testing.T) {
 	sim := ibsimtest.Start(t, "../../../fabric/testdata/ft2/net")
 	sim.StartStillSM("host0")
@@ -163,7 +164,8 @@ func TestLinkInfoParts(t *testing.T) {
 	} {
 		compareLines(t, sim, "host1", []string{line})
 	}
-	// The C program sends packets routed by LID and then by a directed route, which the simulator doesn't know: it hangs, or misses what is behind the node.
+	// The C program sends packets routed by LID and then by a directed route, which the simulator
+	// doesn't know: it hangs, or misses what is behind the node.
 	for guid, route := range map[string]string{"0x200002": "0,1,9,3", "0x100021": "0,1,9,3,1", "0x200000": "0,1"} {
 		want := sim.Tool("host1", "iblinkinfo", "-D", route)
 		if diff := cmp.Diff(want, ours(t, sim, "host1", "iblinkinfo", "-G", guid).Stdout); diff != "" {
@@ -192,7 +194,8 @@ func TestSweepUsage(t *testing.T) {
 			}
 			theirs, theirErrors, code := sim.Try("host1", name, words...)
 			got := ours(t, sim, "host1", name, words...)
-			if strings.HasPrefix(name, "ibs") || strings.HasPrefix(name, "ibh") || name == "ibnodes" { // by their whole path, as scripts are called
+			if strings.HasPrefix(name, "ibs") || strings.HasPrefix(name, "ibh") || name == "ibnodes" {
+				// by their whole path, as scripts are called
 				theirErrors = strings.ReplaceAll(theirErrors, "/usr/sbin/ibnetdiscover", "ibnetdiscover")
 			}
 			if diff := cmp.Diff(fmt.Sprintf("%d\n%s", code, masked(theirs)), fmt.Sprintf("%d\n%s", got.Code, masked(got.Stdout))); diff != "" {
@@ -245,7 +248,8 @@ func TestSweepFiles(t *testing.T) {
 	}
 }
 
-// compareFiles compares with files of both programs: the name FILE with ours behind it is this program's.
+// compareFiles compares with files of both programs: the name FILE with ours behind it is
+// this program's.
 func compareFiles(t *testing.T, sim *ibsimtest.Simulator, line string) {
 	t.Helper()
 	words := strings.Fields(line)

@@ -20,7 +20,8 @@ func measured(text string) string {
 	return regexp.MustCompile(`\[(Port(?:Unicast|Multicast)?(?:Xmit|Rcv)(?:Data|Pkts)) == \d+ \([^)]*\)\]`).ReplaceAllString(text, "[$1 == N]")
 }
 
-// compareSweep runs the C program and ours at a node, and demands the same exit code and the same standard output, in the same order.
+// compareSweep runs the C program and ours at a node, and demands the same exit code and the same
+// standard output, in the same order.
 func compareSweep(t *testing.T, sim *ibsimtest.Simulator, node, name string, args ...string) {
 	t.Helper()
 	theirs, theirErrors, code := sim.Try(node, name, args...)
@@ -129,8 +130,9 @@ func TestSweepRecorded(t *testing.T) {
 	}
 }
 
-// oddNet has what the others lack: links of all widths and speeds, an adapter with two ports on two switches, one with both on the same, long
-// and odd descriptions, a node without one, a switch that is hardly cabled, chassis, slots of InfiniScale IV.
+// oddNet has what the others lack: links of all widths and speeds, an adapter with two ports on two
+// switches, one with both on the same, long and odd descriptions, a node without one, a switch that
+// is hardly cabled, chassis, slots of InfiniScale IV.
 const oddNet = `
 width=15
 speed=7

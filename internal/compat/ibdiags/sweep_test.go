@@ -24,7 +24,8 @@ type printed struct {
 	Code           int
 }
 
-// inSubnet runs a program at a node of a subnet that is simulated in the process; files are what it finds, by name.
+// inSubnet runs a program at a node of a subnet that is simulated in the process; files are what it
+// finds, by name.
 func inSubnet(ctx context.Context, t *testing.T, net *simulated.Subnet, node string, files map[string]string, name string, args ...string) printed {
 	t.Helper()
 	p, ok := Find(name)
@@ -49,7 +50,8 @@ func inSubnet(ctx context.Context, t *testing.T, net *simulated.Subnet, node str
 	return printed{stdout.String(), stderr.String(), code}
 }
 
-// TestSweepLinks checks what the simulator of the C programs can't show: routers, XDR, FDR10, a port 0 that doesn't answer.
+// TestSweepLinks checks what the simulator of the C programs can't show: routers, XDR, FDR10, a
+// port 0 that doesn't answer.
 func TestSweepLinks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := simulated.New()

@@ -41,7 +41,8 @@ type agentQuestion struct {
 	inWindow bool
 }
 
-// agents asks many performance agents, several questions at a time. Whoever has an answer may add questions.
+// agents asks many performance agents, several questions at a time. Whoever has an answer may
+// add questions.
 type agents struct {
 	transport fabric.Transport
 	window    int
@@ -58,7 +59,8 @@ type agents struct {
 	inbox   [32]fabric.Datagram
 }
 
-// agents returns what asks performance agents through the run's transport; window 0: as the transport says.
+// agents returns what asks performance agents through the run's transport; window 0: as the
+// transport says.
 func (r *run) agents(window int) *agents {
 	a := &agents{
 		transport: r.transport, window: window, timeout: r.timeout, tid: firstTID,
@@ -83,7 +85,8 @@ func (a *agents) get(lid ib.LID, attribute mad.Attribute, port uint8, done func(
 
 func (a *agents) add(q *agentQuestion) { a.ready = append(a.ready, q) }
 
-// run returns when all questions are answered or given up, or with the context's or the transport's error.
+// run returns when all questions are answered or given up, or with the context's or the
+// transport's error.
 func (a *agents) run(ctx context.Context) error {
 	for {
 		now := time.Now()
@@ -151,7 +154,8 @@ func (a *agents) flush() error {
 	return err
 }
 
-// expire looks at the questions under way: they give their place in the window free, are sent again, or given up.
+// expire looks at the questions under way: they give their place in the window free, are sent
+// again, or given up.
 func (a *agents) expire(now time.Time) {
 	for _, q := range a.flight {
 		age := now.Sub(q.sent)

@@ -15,7 +15,8 @@ const (
 	vendorInfiniCon = 0x66a
 )
 
-// deviceIS4 is InfiniScale IV, whose switch systems tell the slot of each chip in the node description.
+// deviceIS4 is InfiniScale IV, whose switch systems tell the slot of each chip in the
+// node description.
 const deviceIS4 = 0xbd36
 
 // slots of one chassis.
@@ -51,8 +52,8 @@ func (s slot) String() string {
 	return word + " " + strconv.Itoa(s.number) + " Chip " + strconv.Itoa(s.chip)
 }
 
-// group finds the chassis: nodes with a common system image GUID (C twin: group_nodes). The slots of Voltaire's switches, which are told from the
-// cabling inside, aren't looked for.
+// group finds the chassis: nodes with a common system image GUID (C twin: group_nodes). The slots
+// of Voltaire's switches, which are told from the cabling inside, aren't looked for.
 func (s *subnet) group() {
 	for _, n := range s.ofType(mad.NodeTypeSwitch) {
 		n.findSlot()
@@ -116,7 +117,8 @@ func (n *subnetNode) chassisGUID() uint64 {
 	return guid
 }
 
-// findSlot reads where a chip of an InfiniScale IV system sits: "MF0;system:type/L03/U1" (C twin: fill_mellanox_chassis_record).
+// findSlot reads where a chip of an InfiniScale IV system sits: "MF0;system:type/L03/U1" (C
+// twin: fill_mellanox_chassis_record).
 func (n *subnetNode) findSlot() {
 	if n.Info.VendorID != vendorMellanox || n.Info.DeviceID != deviceIS4 {
 		return

@@ -10,7 +10,8 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// part sweeps the neighbourhood of one node: as far as maxHops, in C's order and by C's count of hops.
+// part sweeps the neighbourhood of one node: as far as maxHops, in C's order and by C's count
+// of hops.
 func (r *run) part(ctx context.Context, start mad.Path, maxHops int) (*subnet, error) {
 	asked := &asking{ctx: ctx, r: r, nodes: map[ib.GUID]*fabric.Node{}, most: maxPartPorts}
 	s := newScan(asked, start)
@@ -57,7 +58,8 @@ func (a *asking) ask(path mad.Path, attribute mad.Attribute, modifier uint32) []
 	return data
 }
 
-// maxPorts is the highest port number, and maxPartPorts what the nodes of a part may have together, 16,384 of 64: a lying fabric has no end.
+// maxPorts is the highest port number, and maxPartPorts what the nodes of a part may have together,
+// 16,384 of 64: a lying fabric has no end.
 const (
 	maxPorts     = 254
 	maxPartPorts = 1 << 20
@@ -111,7 +113,8 @@ func (a *asking) portInfo(n *fabric.Node, number uint8, path mad.Path) bool {
 // errNoRoute is the cause when forwarding tables don't lead to a LID.
 var errNoRoute = errors.New("forwarding tables don't lead there")
 
-// routeTo follows the forwarding tables from the own port to a LID, and returns the directed route that leads there.
+// routeTo follows the forwarding tables from the own port to a LID, and returns the directed route
+// that leads there.
 func (r *run) routeTo(ctx context.Context, lid ib.LID) (mad.Path, error) {
 	var path mad.Path
 	for path.Len() < mad.MaxHops {

@@ -9,8 +9,8 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// subnet is what a sweep saw, in the order in which libibnetdisc would have found it: its lists, its numbering of chassis and its remarks on the way
-// depend on that order.
+// subnet is what a sweep saw, in the order in which libibnetdisc would have found it: its lists,
+// its numbering of chassis and its remarks on the way depend on that order.
 type subnet struct {
 	nodes  []*subnetNode // as C goes through them: the one found last comes first
 	byGUID map[ib.GUID]*subnetNode
@@ -83,15 +83,18 @@ func (s *subnet) ofType(t mad.NodeType) []*subnetNode {
 
 // source is where a scan has its answers from.
 type source interface {
-	// nodeInfo tells who is behind a port of a node, that is at the end of the path; of the start when from is nil.
+	// nodeInfo tells who is behind a port of a node, that is at the end of the path; of the start
+	// when from is nil.
 	nodeInfo(from *subnetNode, port uint8, path mad.Path) (mad.NodeInfo, bool)
-	// node returns the node of which this is the info, with its description and, of a switch, its switch info.
+	// node returns the node of which this is the info, with its description and, of a switch, its
+	// switch info.
 	node(info *mad.NodeInfo, path mad.Path) *fabric.Node
 	// portInfo has the node's port filled in.
 	portInfo(n *fabric.Node, port uint8, path mad.Path) bool
 }
 
-// scan goes through a subnet as libibnetdisc does, one answer after the other (C twin: ibnd_discover_fabric).
+// scan goes through a subnet as libibnetdisc does, one answer after the other (C twin:
+// ibnd_discover_fabric).
 type scan struct {
 	*subnet
 	source  source
@@ -244,7 +247,8 @@ func (s *scan) portKnown(t scanTask) {
 	}
 }
 
-// next returns the path to what is behind a port. A scan that started at an adapter some way off goes back to the switch that it came by.
+// next returns the path to what is behind a port. A scan that started at an adapter some way off
+// goes back to the switch that it came by.
 func (s *scan) next(n *subnetNode, t scanTask) (mad.Path, bool) {
 	if !n.IsSwitch() && t.path.Len() > 1 {
 		s.hops++
@@ -309,7 +313,8 @@ func (r recorded) node(info *mad.NodeInfo, _ mad.Path) *fabric.Node { return r.N
 
 func (r recorded) portInfo(n *fabric.Node, port uint8, _ mad.Path) bool { return n.Ports[port].Known }
 
-// fromTopology puts a sweep into C's order. Nodes that C would not have come to, since what leads there did not answer, stand last.
+// fromTopology puts a sweep into C's order. Nodes that C would not have come to, since what leads
+// there did not answer, stand last.
 func fromTopology(t *fabric.Topology, tell func(line string)) *subnet {
 	s := newScan(recorded{t}, mad.Path{})
 	s.tell = tell

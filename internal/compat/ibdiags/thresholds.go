@@ -60,13 +60,15 @@ func suppressible(name string) bool {
 	return false
 }
 
-// thresholds are the values that counters must exceed to be printed, by name, and how a summary shows them.
+// thresholds are the values that counters must exceed to be printed, by name, and how a summary
+// shows them.
 type thresholds struct {
 	values map[string]uint64
 	text   string
 }
 
-// readThresholds reads "name=value" lines. A file that can't be read leaves all at 0; so does C, which prints a null pointer then.
+// readThresholds reads "name=value" lines. A file that can't be read leaves all at 0; so does C,
+// which prints a null pointer then.
 func (r *run) readThresholds(file string) thresholds {
 	t := thresholds{values: map[string]uint64{}, text: "(null)"}
 	text, err := r.ReadFile(file)
@@ -95,7 +97,8 @@ func (r *run) readThresholds(file string) thresholds {
 	return t
 }
 
-// human shows a count in units of 1024, as C does in single precision: 14.625 and "K". Data counters count units of 4 bytes.
+// human shows a count in units of 1024, as C does in single precision: 14.625 and "K". Data
+// counters count units of 4 bytes.
 func human(value uint64, data bool) string {
 	step, div := 0, uint64(1)
 	for rest := value / 1024; rest != 0; rest /= 1024 {

@@ -21,7 +21,8 @@ type Config struct {
 	ServerPort int    // UDP; 0: DefaultServerPort; IBSIM_SERVER_PORT
 }
 
-// Wanted reports whether the environment asks for the simulator: SIM_HOST or IBSIM_SERVER_NAME is set.
+// Wanted reports whether the environment asks for the simulator: SIM_HOST or IBSIM_SERVER_NAME
+// is set.
 func Wanted(getenv func(string) string) bool {
 	return getenv("SIM_HOST") != "" || getenv("IBSIM_SERVER_NAME") != ""
 }

@@ -13,7 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// controlTimeout bounds the wait for an answer to a control message, and farewell that for what is of no use any more.
+// controlTimeout bounds the wait for an answer to a control message, and farewell that for what is
+// of no use any more.
 const (
 	controlTimeout = 5 * time.Second
 	farewell       = time.Second
@@ -49,8 +50,9 @@ type transfer struct {
 	buffer  [packetLen + 1]byte // one more, to notice a longer datagram
 }
 
-// Dial joins the simulator, and has left it again when it returns an error. The context bounds the handshake, but for up to a second:
-// ibsim ends with a panic when a client is gone before its request for a place is answered.
+// Dial joins the simulator, and has left it again when it returns an error. The context bounds the
+// handshake, but for up to a second: ibsim ends with a panic when a client is gone before its
+// request for a place is answered.
 func Dial(ctx context.Context, config Config) (*Conn, error) {
 	if err := config.validate(); err != nil {
 		return nil, err
@@ -78,7 +80,8 @@ func (c *Conn) abandon() {
 	}
 }
 
-// takeAnswer keeps the sockets until the simulator has served the request for a place, and gives that back.
+// takeAnswer keeps the sockets until the simulator has served the request for a place, and gives
+// that back.
 func (c *Conn) takeAnswer() {
 	bound, cancel := context.WithTimeout(context.Background(), farewell)
 	defer cancel()
@@ -129,13 +132,15 @@ func (c *Conn) IsSM() bool { return c.config.IsSM }
 // errRefused is the server's error answer, which carries no reason.
 var errRefused = errors.New("the simulator refused")
 
-// unansweredError is the error of a control message that was sent, and whose answer did not come in time.
+// unansweredError is the error of a control message that was sent, and whose answer did not come
+// in time.
 type unansweredError struct{ why error }
 
 func (e *unansweredError) Error() string { return e.why.Error() }
 func (e *unansweredError) Unwrap() error { return e.why }
 
-// silenceError is the error of a simulator that is there and neither takes nor answers a control message.
+// silenceError is the error of a simulator that is there and neither takes nor answers a
+// control message.
 type silenceError struct{}
 
 func (silenceError) Error() string {
@@ -163,7 +168,8 @@ func (c *Conn) call(ctx context.Context, m *control) error {
 	return nil
 }
 
-// receive takes the answer to a control message. An error that is an *unansweredError says that it may still come.
+// receive takes the answer to a control message. An error that is an *unansweredError says that it
+// may still come.
 func (c *Conn) receive(ctx context.Context, m *control) error {
 	answer := make([]byte, controlLen+1)
 	n := 0
@@ -177,7 +183,8 @@ func (c *Conn) receive(ctx context.Context, m *control) error {
 	return m.decode(answer[:n])
 }
 
-// timed reads from the control socket or writes to it, until the context ends or controlTimeout is over.
+// timed reads from the control socket or writes to it, until the context ends or controlTimeout
+// is over.
 func (c *Conn) timed(ctx context.Context, transfer func() error) error {
 	if err := c.control.SetDeadline(time.Now().Add(controlTimeout)); err != nil {
 		return err
@@ -250,8 +257,8 @@ func (c *Conn) trySend(fd int) {
 }
 
 // Receive waits for the first packet until the deadline, takes what else is there, and returns the
-// count. At the deadline it returns 0 and no error; a zero deadline waits forever. Datagrams of another
-// size than a packet's are dropped.
+// count. At the deadline it returns 0 and no error; a zero deadline waits forever. Datagrams of
+// another size than a packet's are dropped.
 func (c *Conn) Receive(ctx context.Context, packets []Packet, deadline time.Time) (int, error) {
 	t := &c.recv
 	t.packets, t.n, t.err = packets, 0, nil

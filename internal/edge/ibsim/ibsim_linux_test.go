@@ -143,7 +143,8 @@ func TestUDP(t *testing.T) {
 	}
 }
 
-// freePorts returns the first of n UDP ports in a row that nobody uses, below those that the kernel hands out.
+// freePorts returns the first of n UDP ports in a row that nobody uses, below those that the kernel
+// hands out.
 func freePorts(t *testing.T, n int) int {
 	t.Helper()
 	for first := 20000; first < 32000; first += n {
@@ -205,7 +206,8 @@ func TestConfigFromEnv(t *testing.T) {
 	}
 }
 
-// TestDialGivesUp ends joins at every moment of the handshake: the simulator serves on, and has its places back.
+// TestDialGivesUp ends joins at every moment of the handshake: the simulator serves on, and has its
+// places back.
 func TestDialGivesUp(t *testing.T) {
 	sim := ibsimtest.Start(t, ft2)
 	gaveUp := 0

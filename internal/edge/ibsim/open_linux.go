@@ -10,7 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// abstractName returns a socket name as ibsim forms it: abstract, with a NUL at the end that counts.
+// abstractName returns a socket name as ibsim forms it: abstract, with a NUL at the end
+// that counts.
 func abstractName(format string, a ...any) string {
 	return "@" + fmt.Sprintf(format, a...) + "\x00"
 }
@@ -18,9 +19,9 @@ func abstractName(format string, a ...any) string {
 // pidLimit is above every process identifier of Linux.
 const pidLimit = 1 << 22
 
-// openUnix opens the control socket, connected, and the data socket, bound only: its peer is known after
-// the handshake. The client's identifier is the process's, as umad2sim has it; a second client of the
-// same process takes another above all of those.
+// openUnix opens the control socket, connected, and the data socket, bound only: its peer is known
+// after the handshake. The client's identifier is the process's, as umad2sim has it; a second
+// client of the same process takes another above all of those.
 func (c *Conn) openUnix(context.Context) (id uint32, data unixSocket, err error) {
 	base := c.config.socketName()
 	server := &net.UnixAddr{Name: abstractName("%s:ctl", base), Net: "unixgram"}

@@ -14,20 +14,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// spin is how long Receive looks again and again before it sleeps. The simulator answers within a few microseconds, and
-// a process that sleeps costs it more to wake than the answer itself: a sweep that spins takes little more than half the time.
+// spin is how long Receive looks again and again before it sleeps. The simulator answers within a
+// few microseconds, and a process that sleeps costs it more to wake than the answer itself: a sweep
+// that spins takes little more than half the time.
 const (
 	spin      = 50 * time.Microsecond
 	leastSpin = time.Microsecond
 )
 
-// descriptor is the data socket, outside the runtime's poller, whose epoll would be woken by each datagram even
-// while somebody reads.
+// descriptor is the data socket, outside the runtime's poller, whose epoll would be woken by each
+// datagram even while somebody reads.
 type descriptor struct {
 	fd, wake int // wake is an eventfd that ends a wait
 
-	// patience is how long to look before sleeping: long while that helps, and next to nothing while the simulator has no processor of its
-	// own, which would wait for this one then. Of the goroutine that receives.
+	// patience is how long to look before sleeping: long while that helps, and next to nothing
+	// while the simulator has no processor of its own, which would wait for this one then. Of the
+	// goroutine that receives.
 	patience time.Duration
 
 	mu     sync.RWMutex // held for reading while the descriptors are in use
@@ -66,7 +68,8 @@ func (d *descriptor) interrupt() {
 }
 
 func (d *descriptor) signal() {
-	unix.Write(d.wake, binary.NativeEndian.AppendUint64(nil, 1)) //nolint:errcheck // it can only say that it is signalled already
+	//nolint:errcheck // it can only say that it is signalled already
+	unix.Write(d.wake, binary.NativeEndian.AppendUint64(nil, 1))
 }
 
 // close ends a wait with net.ErrClosed; later calls do nothing.
@@ -80,8 +83,9 @@ func (d *descriptor) close() error {
 	return errors.Join(unix.Close(d.fd), unix.Close(d.wake))
 }
 
-// wait sleeps until there is something to read, and returns nil; or until the deadline (os.ErrDeadlineExceeded), the end of the
-// context (its cause) or close (net.ErrClosed). read is called until it says that it got something.
+// wait sleeps until there is something to read, and returns nil; or until the deadline
+// (os.ErrDeadlineExceeded), the end of the context (its cause) or close (net.ErrClosed). read is
+// called until it says that it got something.
 func (d *descriptor) wait(ctx context.Context, deadline time.Time, read func(fd int) bool) error {
 	d.mu.RLock()
 	defer d.mu.RUnlock()

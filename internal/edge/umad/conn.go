@@ -15,8 +15,8 @@ type device interface {
 	ioctl(request uintptr, argument []byte) error
 	// write hands over one MAD; EAGAIN is back-pressure.
 	write(b []byte) error
-	// read calls try, and again whenever there may be something to read, until it says that it is done, or the
-	// deadline (os.ErrDeadlineExceeded), or the context's end.
+	// read calls try, and again whenever there may be something to read, until it says that it is
+	// done, or the deadline (os.ErrDeadlineExceeded), or the context's end.
 	read(ctx context.Context, deadline time.Time, try func(read func([]byte) (int, error)) (done bool)) error
 	close() error
 }
@@ -46,8 +46,8 @@ func newConn(p Port, d device) *Conn {
 // Port returns which port the connection leads to.
 func (c *Conn) Port() Port { return c.port }
 
-// Register makes the kernel send and receive MADs of a class for this connection, and returns the agent's
-// number, which packets carry.
+// Register makes the kernel send and receive MADs of a class for this connection, and returns the
+// agent's number, which packets carry.
 func (c *Conn) Register(a Agent) (uint32, error) {
 	fail := func(err error) (uint32, error) {
 		return 0, fmt.Errorf("register agent for class 0x%02x at %s: %w", a.Class, c.port, err)
@@ -83,7 +83,8 @@ func (c *Conn) Register(a Agent) (uint32, error) {
 	return binary.NativeEndian.Uint32(argument), nil
 }
 
-// Send hands packets to the kernel and returns how many it took; fewer than all without error is back-pressure.
+// Send hands packets to the kernel and returns how many it took; fewer than all without error
+// is back-pressure.
 func (c *Conn) Send(packets []Packet) (int, error) {
 	for i := range packets {
 		switch err := c.device.write(packets[i].appendTo(c.out[:0])); {
@@ -97,8 +98,8 @@ func (c *Conn) Send(packets []Packet) (int, error) {
 	return len(packets), nil
 }
 
-// Receive waits for the first packet until the deadline, takes what else is there, and returns the count; 0 and no
-// error at the deadline. A zero deadline waits forever.
+// Receive waits for the first packet until the deadline, takes what else is there, and returns the
+// count; 0 and no error at the deadline. A zero deadline waits forever.
 func (c *Conn) Receive(ctx context.Context, packets []Packet, deadline time.Time) (int, error) {
 	c.packets, c.n, c.err = packets, 0, nil
 	err := c.device.read(ctx, deadline, c.try)
@@ -134,7 +135,8 @@ func (c *Conn) tryReceive(read func([]byte) (int, error)) bool {
 		case errors.Is(err, syscall.EAGAIN):
 			return c.n > 0
 		case errors.Is(err, syscall.ENOSPC) && len(c.in) < maxMessage:
-			// A message of several segments: it stays in the kernel's queue until the buffer has room.
+			// A message of several segments: it stays in the kernel's queue until the buffer
+			// has room.
 			c.in = make([]byte, maxMessage)
 		default:
 			c.err = err

@@ -41,7 +41,8 @@ type charDevice struct {
 	closed atomic.Bool
 }
 
-// ended returns os.ErrClosed for whatever fails since the file is closed: what a RawConn returns then is the runtime's own.
+// ended returns os.ErrClosed for whatever fails since the file is closed: what a RawConn returns
+// then is the runtime's own.
 func (d *charDevice) ended(err error) error {
 	if err != nil && d.closed.Load() {
 		return os.ErrClosed
@@ -78,7 +79,8 @@ func (d *charDevice) write(b []byte) error {
 }
 
 func (d *charDevice) read(ctx context.Context, deadline time.Time, try func(func([]byte) (int, error)) bool) error {
-	// First without the poller, which returns nothing once the deadline has passed, whatever is there to read.
+	// First without the poller, which returns nothing once the deadline has passed, whatever is
+	// there to read.
 	done := false
 	err := d.raw.Control(func(fd uintptr) {
 		done = try(func(b []byte) (int, error) { return unix.Read(int(fd), b) })
@@ -89,7 +91,8 @@ func (d *charDevice) read(ctx context.Context, deadline time.Time, try func(func
 	if err := d.file.SetReadDeadline(deadline); err != nil {
 		return d.ended(err)
 	}
-	stop := context.AfterFunc(ctx, func() { d.file.SetReadDeadline(time.Unix(1, 0)) }) //nolint:errcheck // the file was closed
+	//nolint:errcheck // the file was closed
+	stop := context.AfterFunc(ctx, func() { d.file.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
 	return d.ended(d.raw.Read(func(fd uintptr) bool {
 		return try(func(b []byte) (int, error) { return unix.Read(int(fd), b) })

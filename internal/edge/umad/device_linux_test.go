@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pair returns a connection over one end of a socket pair, which keeps the bounds of messages as umadN does, and the other end.
+// pair returns a connection over one end of a socket pair, which keeps the bounds of messages as
+// umadN does, and the other end.
 func pair(t *testing.T) (*Conn, int) {
 	t.Helper()
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)

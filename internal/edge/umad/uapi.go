@@ -14,7 +14,8 @@ const (
 	IB_USER_MAD_REGISTER_AGENT2 = 0xc0281b04 // struct ib_user_mad_reg_req2
 )
 
-// Sizes in bytes of struct ib_user_mad_hdr, ib_user_mad_reg_req and ib_user_mad_reg_req2, and of a MAD.
+// Sizes in bytes of struct ib_user_mad_hdr, ib_user_mad_reg_req and ib_user_mad_reg_req2, and of
+// a MAD.
 const (
 	headerLen        = 64
 	registerAgentLen = 28
@@ -33,8 +34,8 @@ type Packet struct {
 	AgentID uint32
 	// Status is 0, or an errno on a request that came back: ETIMEDOUT when nobody answered.
 	Status uint32
-	// Timeout, of a request, is how long the kernel waits for the answer, in whole milliseconds, rounded up; 0: it
-	// expects none.
+	// Timeout, of a request, is how long the kernel waits for the answer, in whole milliseconds,
+	// rounded up; 0: it expects none.
 	Timeout time.Duration
 	Retries uint32
 
@@ -79,7 +80,8 @@ func (p *Packet) appendTo(b []byte) []byte {
 	return append(b, p.MAD[:]...)
 }
 
-// decode reads what one read returned; a MAD that is shorter is filled up with zeros, a longer one is cut.
+// decode reads what one read returned; a MAD that is shorter is filled up with zeros, a longer one
+// is cut.
 func (p *Packet) decode(b []byte) error {
 	if len(b) < headerLen {
 		return fmt.Errorf("decode user mad of %d bytes: %w", len(b), errShort)
@@ -125,7 +127,8 @@ func (a *Agent) request(mask [2]uint64) []byte {
 	return append(b, uint8(a.OUI>>16), uint8(a.OUI>>8), uint8(a.OUI), 0, 0)
 }
 
-// request2 returns the argument of REGISTER_AGENT2. Without an RMPP version, segments come one by one.
+// request2 returns the argument of REGISTER_AGENT2. Without an RMPP version, segments come one
+// by one.
 func (a *Agent) request2(mask [2]uint64) []byte {
 	b := make([]byte, 4, registerAgent2)
 	b = binary.NativeEndian.AppendUint32(b, a.QPN)

@@ -2,9 +2,10 @@
 //
 //	err := wholefile.Write("fabric.json", wholefile.Options{Mode: 0o644, Replace: true}, topology.WriteJSON)
 //
-// What is written goes to a temporary file beside the target, which takes its name at the end. A device or a pipe is
-// written to as it is, for a rename over /dev/null would take that from the whole machine, and links are followed.
-// Write may be called by several goroutines at a time; of two that replace one file, the last wins.
+// What is written goes to a temporary file beside the target, which takes its name at the end. A
+// device or a pipe is written to as it is, for a rename over /dev/null would take that from the
+// whole machine, and links are followed. Write may be called by several goroutines at a time; of
+// two that replace one file, the last wins.
 package wholefile
 
 import (
@@ -79,7 +80,8 @@ func put(name string, o Options, write func(io.Writer) error) error {
 	return err
 }
 
-// publish gives the file its name; where that must be new, by a link, which fails where rename would replace.
+// publish gives the file its name; where that must be new, by a link, which fails where rename
+// would replace.
 func publish(temporary, target string, replace bool) error {
 	if replace {
 		return os.Rename(temporary, target)

@@ -11,7 +11,8 @@ import (
 	"github.com/rdmakit/rdmakit/inventory"
 )
 
-// A bundle of a node with more entries than fit must be one that opens, and say so with a path as all others have it.
+// A bundle of a node with more entries than fit must be one that opens, and say so with a path as
+// all others have it.
 func TestFullBundleOpens(t *testing.T) {
 	tree := nodetree.New()
 	for i := range 20_000 {

@@ -30,7 +30,8 @@ type Options struct {
 	Now func() time.Time
 	// Taken is when the node was read, where it is not now: the origin is a bundle.
 	Taken time.Time
-	// Redacted and RedactionKey are those of the bundle that is the origin: what was redacted stays so.
+	// Redacted and RedactionKey are those of the bundle that is the origin: what was redacted
+	// stays so.
 	Redacted     bool
 	RedactionKey string
 	// Environment is that of the process; of it only what package launch reads is recorded.
@@ -210,7 +211,8 @@ func sameScan(ctx context.Context, b *Bundle, src inventory.Sources, snap invent
 	return reflect.DeepEqual(got, snap) || sameJSON(got, snap)
 }
 
-// sameJSON compares what is shown of two values: lists that are empty and those that are absent look alike.
+// sameJSON compares what is shown of two values: lists that are empty and those that are absent
+// look alike.
 func sameJSON(a, b any) bool {
 	x, errX := json.Marshal(a)
 	y, errY := json.Marshal(b)

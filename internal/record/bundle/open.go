@@ -200,8 +200,9 @@ func (n recordedNames) Name(vendor, device uint16) (string, string) {
 // launchPrefixes begin the names of the variables that package launch reads.
 var launchPrefixes = []string{"NCCL_", "NVSHMEM_", "UCX_", "GLOO_", "MC_", "KSERVE_INFER_"}
 
-// launchEnvironment keeps of an environment what package launch reads; nil stays nil. What may hold a password is never
-// kept, and what may name a person or a machine (paths, hosts) not in a redacted bundle: no rule of launch reads such values.
+// launchEnvironment keeps of an environment what package launch reads; nil stays nil. What may hold
+// a password is never kept, and what may name a person or a machine (paths, hosts) not in a
+// redacted bundle: no rule of launch reads such values.
 func launchEnvironment(env map[string]string, redacted bool) map[string]string {
 	if env == nil {
 		return nil

@@ -140,7 +140,8 @@ func flip(data []byte) []byte {
 	return out
 }
 
-// TestRecordingKnowsWhatItDoesNotKnow looks at names that were listed and not read, and at folders that were passed.
+// TestRecordingKnowsWhatItDoesNotKnow looks at names that were listed and not read, and at folders
+// that were passed.
 func TestRecordingKnowsWhatItDoesNotKnow(t *testing.T) {
 	tree := nodetree.New()
 	for name, text := range map[string]string{
@@ -243,7 +244,8 @@ func TestWriteFileIsAtomic(t *testing.T) {
 	}
 }
 
-// FuzzFromTree opens what anybody may have made: it must end with a bundle or an error, and a bundle must scan.
+// FuzzFromTree opens what anybody may have made: it must end with a bundle or an error, and a
+// bundle must scan.
 func FuzzFromTree(f *testing.F) {
 	f.Add(packed(f))
 	f.Add(files(f, map[string]string{"sys/x": "1", ManifestFile: `{"schema":"rdmakit.bundle/v1"}`, LiveFile: `{"links":[{"name":"x"}]}`}))

@@ -61,7 +61,8 @@ func TestMachineFilesAreRecorded(t *testing.T) {
 	}
 }
 
-// changing is a file system in which one file has another content at every third and fourth reading.
+// changing is a file system in which one file has another content at every third and
+// fourth reading.
 type changing struct {
 	fs.ReadLinkFS
 	later fs.FS
@@ -83,7 +84,8 @@ func (c changing) ReadFile(name string) ([]byte, error) {
 	return fs.ReadFile(c.ReadLinkFS, name)
 }
 
-// TestUnsteadyNode: a node that changes while it is recorded is told, as its bundle answers otherwise than it did.
+// TestUnsteadyNode: a node that changes while it is recorded is told, as its bundle answers
+// otherwise than it did.
 func TestUnsteadyNode(t *testing.T) {
 	for _, changes := range []bool{false, true} {
 		tree, err := testtrees.Load("02_rocev2_8hca")

@@ -35,8 +35,8 @@ type Redactor struct {
 // minKey is the least length of a secret, in bytes.
 const minKey = 16
 
-// minDistinct is how many different bytes a secret must have; 16 random hexadecimal digits have fewer than 5 once in a
-// hundred million times.
+// minDistinct is how many different bytes a secret must have; 16 random hexadecimal digits have
+// fewer than 5 once in a hundred million times.
 const minDistinct = 5
 
 // NewRedactor returns a redactor. Those with the same secret replace alike, so that

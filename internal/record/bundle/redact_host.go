@@ -17,13 +17,15 @@ type hostNames struct {
 	names   map[string]bool // in lower case: own names and those of node descriptions, with and without domain
 	domain  string          // of the node's own name, "" without one
 	devices map[string]bool // RDMA and network devices
-	// pattern matches a host name in any text, as whichever of its groups matched; nil without a name.
+	// pattern matches a host name in any text, as whichever of its groups matched; nil without
+	// a name.
 	pattern *regexp.Regexp
 }
 
 var (
 	cloudHost = regexp.MustCompile(`\bip-[0-9]{1,3}-[0-9]{1,3}-[0-9]{1,3}-[0-9]{1,3}(\.[-0-9A-Za-z.]+)?`)
-	// deviceForm is the form of RDMA devices' names in node descriptions, those of other nodes included.
+	// deviceForm is the form of RDMA devices' names in node descriptions, those of other
+	// nodes included.
 	deviceForm = regexp.MustCompile(`^(HCA-[0-9]+|[a-z][a-z0-9]*_[a-z0-9_]*[0-9]+|(rocep|ibp|iwp|opap|rxe|siw)[a-z0-9]+)$`)
 	// sysfsWord is a word of kernel files and findings that a host may have as its name.
 	sysfsWord = regexp.MustCompile(`(?i)^(roce|rdma|ib|infiniband|iwarp|ethernet|link|phy|port|ports|node|numa|cpu|gpu|nic|net|eth|hca|switch|router|device|host|active|armed|` +
@@ -69,7 +71,8 @@ func (h *hostNames) add(name string) {
 	h.names[name], h.names[short] = true, true
 }
 
-// describedHost returns the host in the words of a node description such as "gpu-00 mlx5_0", "gpu-00 HCA-1", "gpu-00".
+// describedHost returns the host in the words of a node description such as "gpu-00 mlx5_0",
+// "gpu-00 HCA-1", "gpu-00".
 func describedHost(words []string, devices map[string]bool) string {
 	isDevice := func(w string) bool { return devices[w] || deviceForm.MatchString(w) }
 	switch {
@@ -86,8 +89,8 @@ func distinctive(name string) bool {
 
 // compile makes the pattern. Its alternatives, the most particular first:
 //   - any name in the node's domain;
-//   - distinctive names, and those of the same stem with other digits (gpu-17 of gpu-00), wherever no letter or
-//     digit is beside them;
+//   - distinctive names, and those of the same stem with other digits (gpu-17 of gpu-00), wherever
+//     no letter or digit is beside them;
 //   - plain words, as whole words;
 //   - words of kernel files, only as the value of a name or description of a document.
 func (h *hostNames) compile() {
@@ -135,8 +138,8 @@ func (h *hostNames) sorted() []string {
 	return names
 }
 
-// siblings returns patterns for a name and for those that differ in the digits at its end: as many where they are
-// padded with zeros, else any.
+// siblings returns patterns for a name and for those that differ in the digits at its end: as many
+// where they are padded with zeros, else any.
 func (h *hostNames) siblings(name string) []string {
 	out := []string{regexp.QuoteMeta(name)}
 	digits := trailingDigits.FindString(name)

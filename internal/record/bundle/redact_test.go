@@ -76,7 +76,8 @@ var (
 	anyUUID   = regexp.MustCompile(`[0-9a-f]{8}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{12}`)
 )
 
-// namesNobody tells identifiers that stay: zero, broadcast, multicast, loopback, made of small numbers.
+// namesNobody tells identifiers that stay: zero, broadcast, multicast, loopback, made of
+// small numbers.
 func namesNobody(id string) bool {
 	digits := strings.NewReplacer(":", "", ".", "", "\t", "").Replace(id)
 	if a, err := netip.ParseAddr(id); err == nil {
@@ -113,7 +114,8 @@ func identifiersOf(text string) map[string]bool {
 	return out
 }
 
-// TestNothingIsLeft collects the identifiers of all test nodes and looks for them in every byte of the redacted bundles.
+// TestNothingIsLeft collects the identifiers of all test nodes and looks for them in every byte of
+// the redacted bundles.
 func TestNothingIsLeft(t *testing.T) {
 	collected := 0
 	for _, name := range testtrees.Names() {
@@ -231,8 +233,10 @@ func TestRelationsAreKept(t *testing.T) {
 	}
 	low := hw[6:]
 	tests := []struct{ in, want string }{
-		{"b83f:d203:00a5:1000", "b83f:d203:00" + low[:2] + ":" + low[2:]},                                         // GUID of the same card
-		{"fe80:0000:0000:0000:ba3f:d2ff:fea5:1000", "fe80:0000:0000:0000:ba3f:d2ff:fe" + low[:2] + ":" + low[2:]}, // its link-local GID
+		// GUID of the same card
+		{"b83f:d203:00a5:1000", "b83f:d203:00" + low[:2] + ":" + low[2:]},
+		// its link-local GID
+		{"fe80:0000:0000:0000:ba3f:d2ff:fea5:1000", "fe80:0000:0000:0000:ba3f:d2ff:fe" + low[:2] + ":" + low[2:]},
 		{"enxb83fd2a51000", "enx" + hw},
 		{"00:00:00:00:00:00", "00:00:00:00:00:00"},
 		{"ff:ff:ff:ff:ff:ff", "ff:ff:ff:ff:ff:ff"},
@@ -394,7 +398,8 @@ func TestHostNames(t *testing.T) {
 	}
 }
 
-// TestHostFiles: the name of the host goes from its own files even where it is a word of the kernel.
+// TestHostFiles: the name of the host goes from its own files even where it is a word of
+// the kernel.
 func TestHostFiles(t *testing.T) {
 	r := testRedactor(t)
 	r.Learn(hostTree(t, "roce", map[string]string{"sys/class/infiniband/mlx5_0/node_desc": "roce mlx5_0\n"}))

@@ -84,7 +84,8 @@ func (r *Redactor) addresses(s string) string {
 		start, end := m[0], m[1]
 		token := strings.TrimRight(s[start:end], ":.")
 		end = start + len(token)
-		// IPv4 addresses behind or before a colon: "via:10.0.0.1", "10.0.0.1:4791", "10.0.0.1:10.0.0.2".
+		// IPv4 addresses behind or before a colon: "via:10.0.0.1", "10.0.0.1:4791",
+		// "10.0.0.1:10.0.0.2".
 		if _, err := netip.ParseAddr(token); err != nil && strings.Contains(token, ":") {
 			if replaced := r.quads(token); replaced != token {
 				out.WriteString(s[last:start] + replaced)
@@ -131,7 +132,8 @@ func (r *Redactor) quads(token string) string {
 	})
 }
 
-// glued replaces a private IPv4 address at the end of a name, such as peer10.0.0.1; at is where it begins in token.
+// glued replaces a private IPv4 address at the end of a name, such as peer10.0.0.1; at is where it
+// begins in token.
 func (r *Redactor) glued(before byte, token string) (at int, done string, ok bool) {
 	m := gluedQuad.FindStringSubmatchIndex(token)
 	if m == nil || before == 'v' || before == 'V' || before >= '0' && before <= '9' {
@@ -248,8 +250,8 @@ func joinGroups(b []byte, width int) string {
 	return strings.Join(parts, ":")
 }
 
-// plainHex replaces digits without separators where they are an identifier that the node has; behind 0x the zeros
-// before a GUID may be missing.
+// plainHex replaces digits without separators where they are an identifier that the node has;
+// behind 0x the zeros before a GUID may be missing.
 func (r *Redactor) plainHex(s string) string {
 	digits := strings.ToLower(s)
 	prefix := ""

@@ -55,7 +55,8 @@ type module struct {
 	version string // of modules that are not the kernel's own
 }
 
-// modules lists those of a node with mlx5 cards, in the order of /proc/modules: the last loaded first.
+// modules lists those of a node with mlx5 cards, in the order of /proc/modules: the last
+// loaded first.
 func (b *builder) modules() []module {
 	var out []module
 	if b.GPUs > 0 {

@@ -89,7 +89,8 @@ func Demo() Spec {
 	}
 }
 
-// About says in one line what the node is: "node gpu-00: 8 x ConnectX-7 at 400 Gb/s (RoCE), 8 x H100".
+// About says in one line what the node is: "node gpu-00: 8 x ConnectX-7 at 400 Gb/s (RoCE), 8
+// x H100".
 func (s Spec) About() string {
 	s = s.withDefaults()
 	var parts []string

@@ -148,7 +148,8 @@ func TestMaxDrops(t *testing.T) {
 			for k := range 10 {
 				for i := range 100 {
 					data := packet(i)
-					data[1], data[4], data[8], data[20], data[39] = byte(k), byte(k), byte(k<<7), byte(k), byte(k) // not what makes it another
+					// not what makes it another
+					data[1], data[4], data[8], data[20], data[39] = byte(k), byte(k), byte(k<<7), byte(k), byte(k)
 					if err := a.Write([]udpio.Outbound{{Data: data, To: bob}}); err != nil {
 						t.Fatal(err)
 					}

@@ -1,5 +1,6 @@
-// Package subnet simulates an InfiniBand subnet in the process: switches and adapters that answer subnet
-// management packets on directed routes and performance management by LID, behind the transport interface that a sweep uses.
+// Package subnet simulates an InfiniBand subnet in the process: switches and adapters that answer
+// subnet management packets on directed routes and performance management by LID, behind the
+// transport interface that a sweep uses.
 //
 //	net := subnet.FatTree(4, 8, 2) // leaves, hosts a leaf, spines
 //	net.Node("host3").Dead = true

@@ -36,7 +36,8 @@ type Node struct {
 
 	Dead  bool          // neither answers nor forwards
 	Delay time.Duration // on top of the subnet's, for its own answers
-	// Lie, if set, changes an answer of the node, and returns how often it is delivered: 0 loses it.
+	// Lie, if set, changes an answer of the node, and returns how often it is delivered: 0
+	// loses it.
 	Lie func(answer *fabric.Datagram) int
 	// Asked counts the questions that reached the node.
 	Asked int
@@ -120,8 +121,8 @@ func (s *Subnet) Disconnect(n *Node, port uint8) {
 	}
 }
 
-// FatTree returns leaves with hosts "host0"… at the ports from 1, and spines "spine0"… each with one cable to each leaf
-// "leaf0"….
+// FatTree returns leaves with hosts "host0"… at the ports from 1, and spines "spine0"… each with
+// one cable to each leaf "leaf0"….
 func FatTree(leaves, hosts, spines int) *Subnet {
 	s := New()
 	for l := range leaves {
@@ -140,8 +141,8 @@ func FatTree(leaves, hosts, spines int) *Subnet {
 	return s
 }
 
-// walk follows a directed route, and returns the node that it ends at and the port by which it came in; nil where it
-// leads nowhere.
+// walk follows a directed route, and returns the node that it ends at and the port by which it came
+// in; nil where it leads nowhere.
 func (s *Subnet) walk(from *Node, own uint8, route []uint8) (n *Node, in uint8) {
 	n, in = from, own
 	if n.Type == mad.NodeTypeSwitch {

@@ -13,7 +13,8 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// ask sends one question on a directed route and returns the answer; false when none came within a second.
+// ask sends one question on a directed route and returns the answer; false when none came within
+// a second.
 func ask(t *testing.T, tr *subnet.Transport, a mad.Attribute, modifier uint32, route ...uint8) (mad.DirectedSMP, bool) {
 	t.Helper()
 	path, err := mad.NewPath(route...)

@@ -91,8 +91,8 @@ func (t *Transport) subnetManagement(d, answer *fabric.Datagram) *Node {
 	return n
 }
 
-// managerByLID writes the answer of the subnet manager at a LID, and returns its node; nil when none runs there. No other question by
-// LID has an answer.
+// managerByLID writes the answer of the subnet manager at a LID, and returns its node; nil when
+// none runs there. No other question by LID has an answer.
 func (s *Subnet) managerByLID(d, answer *fabric.Datagram) *Node {
 	n := s.byLID[d.Address.LID]
 	var p mad.SMP

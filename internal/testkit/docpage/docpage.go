@@ -1,4 +1,5 @@
-// Package docpage is for tests that hold a list in a page of documentation to the values that it lists.
+// Package docpage is for tests that hold a list in a page of documentation to the values that
+// it lists.
 //
 //	var update = flag.Bool("update", false, "rewrite the list of rules in docs/env.md")
 //
@@ -16,8 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// List is a part of a page, between two comments: the first has its name and the command that rewrites it, the second
-// says "end of" and the name.
+// List is a part of a page, between two comments: the first has its name and the command that
+// rewrites it, the second says "end of" and the name.
 type List struct {
 	Page    string // path from the folder of the test
 	Name    string

@@ -32,8 +32,8 @@ type netEnd struct {
 	port int
 }
 
-// FatTree2 returns leaves with hosts "host0"… each, and spines with one cable to each leaf: two tiers. The net has
-// leaves*(1+hosts)+spines nodes.
+// FatTree2 returns leaves with hosts "host0"… each, and spines with one cable to each leaf: two
+// tiers. The net has leaves*(1+hosts)+spines nodes.
 func FatTree2(leaves, hosts, spines int) *Net {
 	n := &Net{byName: map[string]int{}}
 	for l := range leaves {
@@ -52,9 +52,10 @@ func FatTree2(leaves, hosts, spines int) *Net {
 	return n
 }
 
-// FatTree3 returns pods of leaves with hosts and of spines, each spine with a cable to cores/spines core switches: three tiers.
-// The cores must be a multiple of the spines: fewer would leave the pods apart, and the net would seem small to each sweep. The
-// net has pods*(leaves*(1+hosts)+spines)+cores nodes.
+// FatTree3 returns pods of leaves with hosts and of spines, each spine with a cable to cores/spines
+// core switches: three tiers. The cores must be a multiple of the spines: fewer would leave the
+// pods apart, and the net would seem small to each sweep. The net has
+// pods*(leaves*(1+hosts)+spines)+cores nodes.
 func FatTree3(pods, leaves, hosts, spines, cores int) (*Net, error) {
 	if spines < 1 || cores < spines || cores%spines != 0 {
 		return nil, fmt.Errorf("generate net: %d cores for %d spines a pod, want a multiple", cores, spines)

@@ -20,7 +20,8 @@ import (
 	"github.com/rdmakit/rdmakit/internal/edge/ibsim"
 )
 
-// patience bounds each wait for one of the programs, on a machine that is busy with other tests too.
+// patience bounds each wait for one of the programs, on a machine that is busy with other
+// tests too.
 const patience = 60 * time.Second
 
 // umad2sim is the library that puts the C tools into the simulator, where Debian has it.
@@ -46,8 +47,8 @@ func Start(t testing.TB, netFile string, arguments ...string) *Simulator {
 	return start(t, netFile, ibsim.Config{}, arguments)
 }
 
-// StartUDP does the same with an ibsim that listens on UDP at 127.0.0.1: at the port, and at the ten
-// behind it for its clients.
+// StartUDP does the same with an ibsim that listens on UDP at 127.0.0.1: at the port, and at the
+// ten behind it for its clients.
 func StartUDP(t testing.TB, netFile string, port int, arguments ...string) *Simulator {
 	t.Helper()
 	config := ibsim.Config{Server: "127.0.0.1", ServerPort: port}
@@ -119,8 +120,8 @@ func (s *Simulator) Console(format string, a ...any) {
 	time.Sleep(50 * time.Millisecond)
 }
 
-// Tool runs one of the C tools at a node and returns its standard output; standard error goes to the
-// failure's text. A tool that exits with an error ends the test.
+// Tool runs one of the C tools at a node and returns its standard output; standard error goes to
+// the failure's text. A tool that exits with an error ends the test.
 func (s *Simulator) Tool(node, name string, arguments ...string) string {
 	s.t.Helper()
 	stdout, stderr, code := s.Try(node, name, arguments...)
@@ -130,8 +131,9 @@ func (s *Simulator) Tool(node, name string, arguments ...string) string {
 	return stdout
 }
 
-// Try runs one of the C tools at a node, and returns its output and exit code, -1 for one that a signal ended each time: libumad2sim's
-// receiver crashes now and then while a subnet manager is there, so such a run is repeated.
+// Try runs one of the C tools at a node, and returns its output and exit code, -1 for one that a
+// signal ended each time: libumad2sim's receiver crashes now and then while a subnet manager is
+// there, so such a run is repeated.
 func (s *Simulator) Try(node, name string, arguments ...string) (stdout, stderr string, code int) {
 	s.t.Helper()
 	for range crashes {
@@ -167,16 +169,17 @@ func (s *Simulator) ToolSeconds(node, name string, arguments ...string) float64 
 	return time.Since(start).Seconds()
 }
 
-// StartSM runs OpenSM at a node and waits until it calls the subnet up. It ends with the test, or when stop is called,
-// which waits for that.
+// StartSM runs OpenSM at a node and waits until it calls the subnet up. It ends with the test, or
+// when stop is called, which waits for that.
 func (s *Simulator) StartSM(node string, arguments ...string) (stop func()) {
 	s.t.Helper()
 	return s.startSM(node, "SUBNET UP", "", arguments)
 }
 
-// StartStillSM is StartSM with a manager that answers questions and leaves the subnet as it is once it is up. Another one
-// gives LIDs anew after a fault and makes ports active again when it comes to it, so that two programs that ask one
-// after the other may see two subnets: tests that compare programs on a subnet with faults take this one.
+// StartStillSM is StartSM with a manager that answers questions and leaves the subnet as it is once
+// it is up. Another one gives LIDs anew after a fault and makes ports active again when it comes to
+// it, so that two programs that ask one after the other may see two subnets: tests that compare
+// programs on a subnet with faults take this one.
 func (s *Simulator) StartStillSM(node string, arguments ...string) (stop func()) {
 	s.t.Helper()
 	return s.startSM(node, "SUBNET UP", "sweep_interval 0\nsweep_on_trap FALSE\n", arguments)

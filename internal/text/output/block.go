@@ -13,7 +13,8 @@ const gap = "  "
 // Block is a part of what people see: a [Table], a [List] or a [Text]. Blocks are set apart by an
 // empty line.
 type Block interface {
-	// lines renders the block, wide or not, without line breaks; the lines may hold escape sequences of pal.
+	// lines renders the block, wide or not, without line breaks; the lines may hold escape
+	// sequences of pal.
 	lines(pal palette, wide bool) ([]string, error)
 }
 
@@ -26,15 +27,17 @@ const (
 	AlignRight
 )
 
-// Column is the head of a column. The name is printed in capitals; a Wide column shows with -o wide only.
+// Column is the head of a column. The name is printed in capitals; a Wide column shows with -o
+// wide only.
 type Column struct {
 	Name  string
 	Wide  bool
 	Align Align
 }
 
-// Table shows rows in aligned columns without lines. Every row has one cell a column. A table without rows shows
-// its heading only; a command that has nothing to show says why instead of printing one.
+// Table shows rows in aligned columns without lines. Every row has one cell a column. A table
+// without rows shows its heading only; a command that has nothing to show says why instead of
+// printing one.
 type Table struct {
 	Title   string
 	Columns []Column
@@ -54,8 +57,8 @@ type List struct {
 	Items []Item
 }
 
-// Text shows lines of free text. The cells of a line follow each other as they are, so that a word in the middle of
-// a sentence can carry a style; leading spaces indent.
+// Text shows lines of free text. The cells of a line follow each other as they are, so that a word
+// in the middle of a sentence can carry a style; leading spaces indent.
 type Text struct {
 	Title string
 	Lines [][]Cell
@@ -93,7 +96,8 @@ func (t Table) lines(pal palette, wide bool) ([]string, error) {
 	return lines, nil
 }
 
-// visible drops wide columns unless wide, puts the heading in front as a row, and makes every cell printable.
+// visible drops wide columns unless wide, puts the heading in front as a row, and makes every
+// cell printable.
 func (t Table) visible(wide bool) (columns []Column, grid [][]Cell) {
 	grid = make([][]Cell, 1+len(t.Rows))
 	for i, column := range t.Columns {
@@ -129,7 +133,8 @@ func joinRow(pal palette, row []Cell, columns []Column, widths []int) string {
 	return b.String()
 }
 
-// printable cleans a cell; one without visible text becomes "-", which keeps columns countable for awk.
+// printable cleans a cell; one without visible text becomes "-", which keeps columns countable
+// for awk.
 func printable(cell Cell) Cell {
 	text := strings.TrimRight(Clean(cell.Text), " ")
 	if text == "" {

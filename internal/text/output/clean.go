@@ -7,9 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// Clean returns s as one line that can't drive a terminal: control characters (C0, DEL, C1), line separators and
-// invisible formatting characters (bidirectional overrides among them) become backslash escapes such as \n, \x1b
-// and \u202e, and bytes that are not UTF-8 become \xNN. Zero-width joiners stay, for emoji are made with them.
+// Clean returns s as one line that can't drive a terminal: control characters (C0, DEL, C1), line
+// separators and invisible formatting characters (bidirectional overrides among them) become
+// backslash escapes such as \n, \x1b and \u202e, and bytes that are not UTF-8 become \xNN.
+// Zero-width joiners stay, for emoji are made with them.
 func Clean(s string) string {
 	if isClean(s) {
 		return s

@@ -3,12 +3,16 @@
 // The rules:
 //
 //   - data goes to standard output, notes, progress and logs to standard error;
-//   - the format is table, wide, json or yaml, and json and yaml hold the same value in the same order;
+//   - the format is table, wide, json or yaml, and json and yaml hold the same value in the
+//     same order;
 //   - colours and cursor movements reach terminals only; NO_COLOR and TERM=dumb switch colours off;
-//   - text that comes from outside (node descriptions come from the network) can't drive the terminal:
-//     control characters, escape sequences and invisible formatting characters are shown as escapes;
-//   - nothing is cut to the width of the screen, except the frames of a watching command on a terminal;
-//   - an empty table cell shows "-", and no line ends in spaces, so that awk and diff work on a pipe.
+//   - text that comes from outside (node descriptions come from the network) can't drive the
+//     terminal: control characters, escape sequences and invisible formatting characters are shown
+//     as escapes;
+//   - nothing is cut to the width of the screen, except the frames of a watching command on
+//     a terminal;
+//   - an empty table cell shows "-", and no line ends in spaces, so that awk and diff work on
+//     a pipe.
 //
 // A command builds a value and the blocks that show it to people, and hands over both:
 //

@@ -13,8 +13,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// encodeJSON writes v with the fields in the order of their structs and map keys sorted, indented by two spaces, or
-// on one line when compact. Characters that can drive a terminal are written as \u escapes: it is the same JSON.
+// encodeJSON writes v with the fields in the order of their structs and map keys sorted, indented
+// by two spaces, or on one line when compact. Characters that can drive a terminal are written as
+// \u escapes: it is the same JSON.
 func encodeJSON(v any, compact bool) ([]byte, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
@@ -25,8 +26,8 @@ func encodeJSON(v any, compact bool) ([]byte, error) {
 	if err := enc.Encode(v); err != nil {
 		return nil, fmt.Errorf("encode json: %w", err)
 	}
-	// Outside of strings JSON is ASCII, so a hostile character can only stand where an escape is allowed;
-	// the encoder's own line feeds are the one exception.
+	// Outside of strings JSON is ASCII, so a hostile character can only stand where an escape is
+	// allowed; the encoder's own line feeds are the one exception.
 	return escapeHostile(buf.Bytes(), func(r rune) string {
 		if r <= 0xffff {
 			return fmt.Sprintf(`\u%04x`, r)
@@ -36,8 +37,9 @@ func encodeJSON(v any, compact bool) ([]byte, error) {
 	}), nil
 }
 
-// encodeYAML writes the JSON form of v as YAML, so that json tags and the order of fields rule in both. Numbers keep
-// all their digits, and texts that look like another type (no, 1e3, 12:30) are quoted.
+// encodeYAML writes the JSON form of v as YAML, so that json tags and the order of fields rule
+// in both. Numbers keep all their digits, and texts that look like another type (no, 1e3, 12:30)
+// are quoted.
 func encodeYAML(v any) ([]byte, error) {
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -56,11 +58,13 @@ func encodeYAML(v any) ([]byte, error) {
 	if err := errors.Join(enc.Encode(node), enc.Close()); err != nil {
 		return nil, fmt.Errorf("encode yaml: %w", err)
 	}
-	// yamlNode put every text with a hostile character into double quotes, where \U escapes are allowed.
+	// yamlNode put every text with a hostile character into double quotes, where \U escapes
+	// are allowed.
 	return escapeHostile(buf.Bytes(), func(r rune) string { return fmt.Sprintf(`\U%08X`, r) }), nil
 }
 
-// yamlNode reads the next JSON value. It builds nodes by hand because a map would lose the order of the keys.
+// yamlNode reads the next JSON value. It builds nodes by hand because a map would lose the order of
+// the keys.
 func yamlNode(dec *json.Decoder) (*yaml.Node, error) {
 	token, err := dec.Token()
 	if err != nil {
@@ -105,8 +109,9 @@ func yamlCollection(dec *json.Decoder, open json.Delim) (*yaml.Node, error) {
 	return node, nil
 }
 
-// yamlString quotes more than the library asks for: its readers follow YAML 1.2, where no is a text and the PCI
-// address 0000:17:00.0 is one too, but to the YAML 1.1 of PyYAML and Ansible they are false and a number.
+// yamlString quotes more than the library asks for: its readers follow YAML 1.2, where no is a text
+// and the PCI address 0000:17:00.0 is one too, but to the YAML 1.1 of PyYAML and Ansible they are
+// false and a number.
 func yamlString(s string) *yaml.Node {
 	node := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s}
 	switch strings.ToLower(s) {

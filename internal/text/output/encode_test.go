@@ -117,7 +117,8 @@ func TestEncodeErrors(t *testing.T) {
 	}
 }
 
-// FuzzEncodeYAML holds that any text survives YAML as key and as value, and that none of it reaches the terminal raw.
+// FuzzEncodeYAML holds that any text survives YAML as key and as value, and that none of it reaches
+// the terminal raw.
 func FuzzEncodeYAML(f *testing.F) {
 	for _, s := range []string{"", " lead", "trail ", "\n", "a\n", "\n a\n\n", "- x", "# x", "k: v", "0o7", "~", "\t", "\u0085", "👩‍🚀", "<<", "=", "2001-01-01", "\ufffe", "a\n\u202eb"} {
 		f.Add(s, s)

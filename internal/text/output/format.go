@@ -33,14 +33,16 @@ func JoinFormats(formats []Format, sep string) string {
 // ColorMode says when to colour.
 type ColorMode string
 
-// ColorAuto colours terminals unless NO_COLOR or TERM=dumb says no; ColorAlways and ColorNever don't look.
+// ColorAuto colours terminals unless NO_COLOR or TERM=dumb says no; ColorAlways and ColorNever
+// don't look.
 const (
 	ColorAuto   ColorMode = "auto"
 	ColorAlways ColorMode = "always"
 	ColorNever  ColorMode = "never"
 )
 
-// UnknownFormatError reports a format that Print can't render; it is a mistake of the calling command.
+// UnknownFormatError reports a format that Print can't render; it is a mistake of the
+// calling command.
 type UnknownFormatError struct {
 	Format Format
 }

@@ -6,9 +6,10 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Frame is Print for a command that shows the same thing over and over, such as status --watch. On a terminal
-// each frame replaces the one before, cut to the size of the screen. Elsewhere the frames follow each other:
-// text with an empty line in between, json as one line a frame (JSON Lines), yaml as documents led by "---".
+// Frame is Print for a command that shows the same thing over and over, such as status --watch. On
+// a terminal each frame replaces the one before, cut to the size of the screen. Elsewhere the
+// frames follow each other: text with an empty line in between, json as one line a frame (JSON
+// Lines), yaml as documents led by "---".
 func (p *Printer) Frame(v any, blocks ...Block) error {
 	data, err := p.renderFrame(v, blocks)
 	if err != nil {

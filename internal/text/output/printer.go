@@ -152,8 +152,8 @@ func (p *Printer) Render(v any, blocks ...Block) ([]byte, error) {
 	return nil, &UnknownFormatError{Format: p.format}
 }
 
-// Raw writes data to standard output as it is: for programs that quote for another reader, such as a shell.
-// The caller answers for what is in it.
+// Raw writes data to standard output as it is: for programs that quote for another reader, such as
+// a shell. The caller answers for what is in it.
 func (p *Printer) Raw(data []byte) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -165,8 +165,9 @@ func (p *Printer) Raw(data []byte) error {
 	return err
 }
 
-// Note writes a line for people to standard error: a reason, a hint, what goes on. Quiet drops it. Line breaks of the
-// format stay, everything else is cleaned. A note that can't be written is lost, for there is nowhere to say so.
+// Note writes a line for people to standard error: a reason, a hint, what goes on. Quiet drops it.
+// Line breaks of the format stay, everything else is cleaned. A note that can't be written is lost,
+// for there is nowhere to say so.
 func (p *Printer) Note(format string, args ...any) {
 	if p.quiet {
 		return
@@ -181,7 +182,8 @@ func (p *Printer) Note(format string, args ...any) {
 // Stderr returns a writer to standard error that keeps clear of the progress line; logs go there.
 func (p *Printer) Stderr() io.Writer { return stderrWriter{p} }
 
-// Close wipes the progress line if there is one. It may be called often, and the Printer stays usable.
+// Close wipes the progress line if there is one. It may be called often, and the Printer
+// stays usable.
 func (p *Printer) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

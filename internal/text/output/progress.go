@@ -8,14 +8,16 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// progressInterval paces the progress line: often enough to look alive, too seldom to cost anything over ssh.
+// progressInterval paces the progress line: often enough to look alive, too seldom to cost anything
+// over ssh.
 const progressInterval = 100 * time.Millisecond
 
 // eraseLine goes back to the first column and erases the line.
 const eraseLine = "\r\x1b[K"
 
-// Progress is one line on standard error that tells how far long work is. It is drawn on terminals only, at most ten
-// times a second, and gives way to notes and data. Its methods may be called from several goroutines.
+// Progress is one line on standard error that tells how far long work is. It is drawn on terminals
+// only, at most ten times a second, and gives way to notes and data. Its methods may be called from
+// several goroutines.
 type Progress struct {
 	p     *Printer
 	label string
@@ -25,8 +27,8 @@ type Progress struct {
 	done  int
 }
 
-// Progress starts a progress line, such as "reading 3/64". A total of 0 means that the end isn't known. Call Done
-// when the work is over; a later Progress takes the line over.
+// Progress starts a progress line, such as "reading 3/64". A total of 0 means that the end isn't
+// known. Call Done when the work is over; a later Progress takes the line over.
 func (p *Printer) Progress(label string, total int) *Progress {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -16,7 +16,8 @@ const (
 	StyleBold        // a heading
 )
 
-// Cell is a piece of text with its meaning. The text may come from anywhere: it is cleaned when it is printed.
+// Cell is a piece of text with its meaning. The text may come from anywhere: it is cleaned when it
+// is printed.
 type Cell struct {
 	Text  string
 	Style Style
@@ -40,8 +41,8 @@ func Dim(text string) Cell { return Cell{Text: text, Style: StyleDim} }
 // Bold returns a cell that is a heading or a key figure.
 func Bold(text string) Cell { return Cell{Text: text, Style: StyleBold} }
 
-// palette turns styles into escape sequences; a palette without colour leaves text as it is.
-// The sixteen basic colours follow the user's theme, so they stay readable on light and dark grounds.
+// palette turns styles into escape sequences; a palette without colour leaves text as it is. The
+// sixteen basic colours follow the user's theme, so they stay readable on light and dark grounds.
 type palette struct {
 	color bool
 }

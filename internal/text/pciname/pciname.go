@@ -3,11 +3,11 @@
 //	db := pciname.New("")
 //	vendor, product := db.Name(0x15b3, 0x1021) // "NVIDIA", "MT2910 Family [ConnectX-7]"
 //
-// Product names come from the system's pci.ids, or from the copy that
-// github.com/NVIDIA/go-nvlib embeds; vendors of RDMA and network cards have
-// short names of our own, for pci.ids spells out companies that have since
-// merged. A damaged file is not read at all: names are then missing. The database is read at the first name asked for, which takes about
-// 15 ms; DB is safe for concurrent use.
+// Product names come from the system's pci.ids, or from the copy that github.com/NVIDIA/go-nvlib
+// embeds; vendors of RDMA and network cards have short names of our own, for pci.ids spells out
+// companies that have since merged. A damaged file is not read at all: names are then missing.
+// The database is read at the first name asked for, which takes about 15 ms; DB is safe for
+// concurrent use.
 package pciname
 
 import (

@@ -3,9 +3,9 @@ package spelling
 
 import "strings"
 
-// Nearest returns the candidate that is closest to name, "" if none is close: at most one in share of its letters (at
-// least one, never more than three) has to be changed, inserted, dropped, or swapped with the next. Case doesn't count.
-// Of equally close ones the first wins.
+// Nearest returns the candidate that is closest to name, "" if none is close: at most one in share
+// of its letters (at least one, never more than three) has to be changed, inserted, dropped, or
+// swapped with the next. Case doesn't count. Of equally close ones the first wins.
 func Nearest(name string, candidates []string, share int) string {
 	const far = 4
 	best, distance := "", far
@@ -24,8 +24,8 @@ const (
 	Strict = 4 // for values that may well be right
 )
 
-// Distance is the optimal string alignment distance, in bytes; 64 if the lengths differ by more than three, or are
-// hostile.
+// Distance is the optimal string alignment distance, in bytes; 64 if the lengths differ by more
+// than three, or are hostile.
 func Distance(a, b string) int {
 	if abs(len(a)-len(b)) > 3 || len(a) > 64 {
 		return 64 // too far for any use here, and no work for a hostile name

@@ -101,7 +101,8 @@ func TestErrnoOf(t *testing.T) {
 		{0xffffffff, 0, unknownErrno},
 		{0xffffffea, 0, 22}, // -EINVAL
 	} {
-		for _, high := range []uintptr{0, ^uintptr(0) &^ 0xffffffff} { // the upper half of an int's register is undefined
+		// the upper half of an int's register is undefined
+		for _, high := range []uintptr{0, ^uintptr(0) &^ 0xffffffff} {
 			if got := errnoOf(high|uintptr(tt.ret), tt.errno); got != tt.want {
 				t.Errorf("errnoOf(%#x, %d) = %d, want %d", high|uintptr(tt.ret), tt.errno, got, tt.want)
 			}

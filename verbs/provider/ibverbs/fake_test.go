@@ -207,7 +207,8 @@ func TestHang(t *testing.T) {
 			if n := control(t, l, "fake_open_lists", 0); tt.device == "hangopen0" && n != 1 {
 				t.Errorf("%d lists while a device is being opened, want 1", n)
 			}
-			// The library may be unloaded when the driver has let go, so it is kept for the counters.
+			// The library may be unloaded when the driver has let go, so it is kept for
+			// the counters.
 			keep, err := dl.Open(dl.Spec{Name: l.info.Path})
 			if err != nil {
 				t.Fatal(err)

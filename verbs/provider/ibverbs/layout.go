@@ -200,7 +200,8 @@ func callQueryDeviceEx(f dl.Func, ctx uintptr, attr *cDeviceAttrEx) int {
 	return errnoOf(ret, int(e))
 }
 
-// callQueryPort calls the exported function, which takes no size and fills the older, shorter struct.
+// callQueryPort calls the exported function, which takes no size and fills the older,
+// shorter struct.
 func callQueryPort(f dl.Func, ctx uintptr, port int, attr *cPortAttr) int {
 	ret, e := f.CallErrno(ctx, uintptr(port), uintptr(unsafe.Pointer(attr)))
 	return errnoOf(ret, int(e))

@@ -354,7 +354,8 @@ func TestAcknowledgedAfterMemoryWent(t *testing.T) {
 	})
 }
 
-// TestNoReads: where none may be outstanding, READ is refused when it is posted, and by the peer that has no room for any.
+// TestNoReads: where none may be outstanding, READ is refused when it is posted, and by the peer
+// that has no room for any.
 func TestNoReads(t *testing.T) {
 	for _, own := range []int{0, 1} {
 		synctest.Test(t, func(t *testing.T) {

@@ -13,7 +13,8 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// client is a program that joined, and its second self towards the simulator: sockets with the same identifier.
+// client is a program that joined, and its second self towards the simulator: sockets with the
+// same identifier.
 type client struct {
 	relay *Relay
 
@@ -110,7 +111,8 @@ func (c *client) move(now time.Time) error {
 	return errors.Join(c.takeRequests(now), c.takeAnswers(now), c.deliver(now))
 }
 
-// controlAnswers passes the simulator's control messages on; the answer to connect tells the client's place.
+// controlAnswers passes the simulator's control messages on; the answer to connect tells the
+// client's place.
 func (c *client) controlAnswers() error {
 	var b [controlLen + 1]byte
 	for {
@@ -243,7 +245,8 @@ func (c *client) deliver(now time.Time) error {
 	return nil
 }
 
-// isNodeInfo tells whether the datagram is a node info by directed route, with that method and not lost.
+// isNodeInfo tells whether the datagram is a node info by directed route, with that method and
+// not lost.
 func (d *datagram) isNodeInfo(method mad.Method) bool {
 	var h mad.Header
 	if _, err := h.Decode(d[packetMAD:]); err != nil {

@@ -37,7 +37,8 @@ type Relay struct {
 	stop func() error
 }
 
-// Start runs a relay until Close. Both names must differ, and the simulator be there when the first client comes.
+// Start runs a relay until Close. Both names must differ, and the simulator be there when the first
+// client comes.
 func Start(config Config) (*Relay, error) {
 	r := &Relay{config: config, dead: map[ib.GUID]bool{}, control: -1, wake: -1}
 	for _, guid := range config.Dead {
@@ -71,7 +72,8 @@ func (r *Relay) Requests() int { return int(r.requests.Load()) }
 // Unanswered returns how many of them went to dead nodes.
 func (r *Relay) Unanswered() int { return int(r.unanswered.Load()) }
 
-// Close ends the relay and returns what it failed of, if it did. A client that is still there gets no answer any more.
+// Close ends the relay and returns what it failed of, if it did. A client that is still there gets
+// no answer any more.
 func (r *Relay) Close() error { return r.stop() }
 
 // serve moves datagrams until Close.
@@ -114,7 +116,8 @@ func (r *Relay) serve() error {
 	}
 }
 
-// knock reads the control messages that are there. The client's first one opens its way to the simulator.
+// knock reads the control messages that are there. The client's first one opens its way to
+// the simulator.
 func (r *Relay) knock() error {
 	var b [controlLen + 1]byte
 	for {

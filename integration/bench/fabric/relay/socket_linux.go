@@ -8,7 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// abstractName returns a socket name as ibsim forms it: abstract, with a NUL at the end that counts.
+// abstractName returns a socket name as ibsim forms it: abstract, with a NUL at the end
+// that counts.
 func abstractName(format string, a ...any) string { return "@" + fmt.Sprintf(format, a...) + "\x00" }
 
 // listen returns a socket with that name; -1 with an error.
