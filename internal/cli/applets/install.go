@@ -56,11 +56,13 @@ func newAppletInstallCommand(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "install DIR",
 		Short: "Make links to rdmactl under the names of the applets",
-		Long: `Make a link to this rdmactl in DIR, which must exist, for each applet: symbolic links, or hard links with --hard.
-A symbolic link holds the bare name where DIR is the folder of rdmactl itself, and the absolute path elsewhere.
+		Long: `Make a link to this rdmactl in DIR, which must exist, for each applet: symbolic links, or hard links
+with --hard. A symbolic link holds the bare name where DIR is the folder of rdmactl itself, and the
+absolute path elsewhere.
 
-A link that leads here already is kept, and one to another rdmactl, be it there or not, is replaced. Where anything
-else has one of the names, nothing is made and the exit code is 1; --force replaces that too, unless it is a folder.`,
+A link that leads here already is kept, and one to another rdmactl, be it there or not, is replaced.
+Where anything else has one of the names, nothing is made and the exit code is 1; --force replaces
+that too, unless it is a folder.`,
 		Example: "  rdmactl applet install /usr/local/bin\n  rdmactl applet install --hard --force /usr/local/bin",
 		RunE: func(_ *cobra.Command, args []string) error {
 			return installApplets(app, args[0], hard, force)

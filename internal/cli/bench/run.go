@@ -41,12 +41,12 @@ func newBenchCommand(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure bandwidth and latency with perftest's tests",
-		Long: `Bench measures between two ends. Without HOST a command is the server and waits for one client; with HOST it is the
-client. Either end may be a program of perftest (ib_write_bw, ib_read_bw, ib_send_bw, ib_write_lat, ib_read_lat,
-ib_send_lat), version 4.5 or another that announces 5.70 to 6.27.
+		Long: `Bench measures between two ends. Without HOST a command is the server and waits for one client; with
+HOST it is the client. Either end may be a program of perftest (ib_write_bw, ib_read_bw, ib_send_bw,
+ib_write_lat, ib_read_lat, ib_send_lat), version 4.5 or another that announces 5.70 to 6.27.
 
-Both ends need the same test, --size or --all, --iterations or --duration, and --qps. The exchange doesn't tell; what
-differs is found out where it shows.
+Both ends need the same test, --size or --all, --iterations or --duration, and --qps. The exchange
+doesn't tell; what differs is found out where it shows.
 
 Figures of devices in user space (roce@ADDRESS) are marked "software, not line rate".`,
 		Example: `  rdmactl bench write-bw -d roce@192.0.2.1              # on one node

@@ -30,23 +30,26 @@ func newFabricErrorsCommand(app *cli.App, flags *fabricFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "errors [NODE...]",
 		Short: "List error counters above their thresholds, and with --interval their rates",
-		Long: `Errors reads the counters of the ports that are active and lists those above their thresholds, with both ends of the cable:
-all, or those of cables with an end at NODE, or at its port N with "[N]" behind a name or GUID.
+		Long: `Errors reads the counters of the ports that are active and lists those above their thresholds, with
+both ends of the cable: all, or those of cables with an end at NODE, or at its port N with "[N]"
+behind a name or GUID.
 
-Each error counter that isn't 0 is listed unless --thresholds FILE says otherwise. The file has a line for each counter,
-"Name=VALUE" as infiniband-diags writes it or "Name: VALUE" (YAML), and # begins a comment; a counter is listed when its
-value is greater. "Name: never" leaves it out. PortXmitWait counts how long data waited, which is congestion and no
-fault: it is listed only where the file names it.
+Each error counter that isn't 0 is listed unless --thresholds FILE says otherwise. The file has a
+line for each counter, "Name=VALUE" as infiniband-diags writes it or "Name: VALUE" (YAML), and #
+begins a comment; a counter is listed when its value is greater. "Name: never" leaves it out.
+PortXmitWait counts how long data waited, which is congestion and no fault: it is listed only where
+the file names it.
 
-Counters say nothing of when. --interval TIME reads twice, and --since FILE compares with a topology saved before (topology
---counters --save FILE): counters that have grown are listed too, with the growth a second. Classic counters have 4 to
-32 bits and stop at their end: one that stands there is marked saturated, its figures are lower bounds. So is the growth
-of one that was reset: what it has counted since. A counter that stood at its end before, too, has no growth: nobody can
-tell. When the second reading fails or is interrupted, the first is printed, with a warning: the exit code is 7 then, or
-6 for --timeout.
+Counters say nothing of when. --interval TIME reads twice, and --since FILE compares with a topology
+saved before (topology --counters --save FILE): counters that have grown are listed too, with the
+growth a second. Classic counters have 4 to 32 bits and stop at their end: one that stands there is
+marked saturated, its figures are lower bounds. So is the growth of one that was reset: what it has
+counted since. A counter that stood at its end before, too, has no growth: nobody can tell. When the
+second reading fails or is interrupted, the first is printed, with a warning: the exit code is 7
+then, or 6 for --timeout.
 
-The exit code is 1 when a counter is listed, whatever --all adds and however partial the sweep is. Reading counters needs
-LIDs, so 3 also means that no subnet manager has been here.
+The exit code is 1 when a counter is listed, whatever --all adds and however partial the sweep is.
+Reading counters needs LIDs, so 3 also means that no subnet manager has been here.
 ` + fabricExitCodes,
 		Example: `  rdmactl fabric errors
   rdmactl fabric errors --interval 10s

@@ -22,10 +22,11 @@ import (
 )
 
 // fabricExitCodes is what the commands below fabric have in common.
-const fabricExitCodes = `The exit code is 7 when the sweep is partial: nodes that don't answer, --budget used up, Ctrl-C; --timeout ends with 6.
-What is known is printed, and what isn't with the reason. 3 means that there is no port to go through or nothing to
-list, 4 that the port may not be opened, 5 that the own port doesn't answer. When --save fails, the list is printed all
-the same, and the end is 2 for a folder that isn't there or a folder as FILE, 4 where writing is denied, and 1 otherwise.`
+const fabricExitCodes = `The exit code is 7 when the sweep is partial: nodes that don't answer, --budget used up,
+Ctrl-C; --timeout ends with 6. What is known is printed, and what isn't with the reason. 3 means
+that there is no port to go through or nothing to list, 4 that the port may not be opened, 5 that
+the own port doesn't answer. When --save fails, the list is printed all the same, and the end is 2
+for a folder that isn't there or a folder as FILE, 4 where writing is denied, and 1 otherwise.`
 
 // fabricFlags choose the subnet: they are flags of all commands below fabric.
 type fabricFlags struct {
@@ -42,19 +43,22 @@ func newFabricCommand(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fabric",
 		Short: "Read an InfiniBand fabric: one sweep, every list",
-		Long: `Fabric reads an InfiniBand subnet through a port of this machine: one sweep for each command, with many questions under
-way at a time. A node that doesn't answer costs a bounded time and is listed. The sweep goes by directed routes, so it
-needs no subnet manager; LIDs, routes and counters do.
+		Long: `Fabric reads an InfiniBand subnet through a port of this machine: one sweep for each command, with
+many questions under way at a time. A node that doesn't answer costs a bounded time and is listed.
+The sweep goes by directed routes, so it needs no subnet manager; LIDs, routes and counters do.
 
-Management datagrams go through /dev/infiniband/umad* (root, or who may open it), or into a running ibsim when SIM_HOST
-or IBSIM_SERVER_NAME is set, as umad2sim reads it (also SIM_SET_ISSM, IBSIM_SOCKNAME, IBSIM_SERVER_PORT).
+Management datagrams go through /dev/infiniband/umad* (root, or who may open it), or into a running
+ibsim when SIM_HOST or IBSIM_SERVER_NAME is set, as umad2sim reads it (also SIM_SET_ISSM,
+IBSIM_SOCKNAME, IBSIM_SERVER_PORT).
 
-"fabric topology --save FILE" keeps a sweep; --from FILE answers from it instead of asking the subnet, --rescan FILE asks
-for what may have changed since. "fabric topology --routes --counters --save FILE" has what all lists need.
+"fabric topology --save FILE" keeps a sweep; --from FILE answers from it instead of asking the
+subnet, --rescan FILE asks for what may have changed since. "fabric topology --routes --counters
+--save FILE" has what all lists need.
 
-Nodes are named by description ("MF0;leaf0:MQM9700/U1"), by a word of it (leaf0), by GUID (0x2c90300000001) or LID (7).
-"[N]" behind a name or GUID is a port, as lists print it: "host1 mlx5_0[1]". Where several nodes are meant, patterns do
-too: "leaf*", or "host1[0-9]" when no node is named host1.`,
+Nodes are named by description ("MF0;leaf0:MQM9700/U1"), by a word of it (leaf0), by GUID
+(0x2c90300000001) or LID (7). "[N]" behind a name or GUID is a port, as lists print it: "host1
+mlx5_0[1]". Where several nodes are meant, patterns do too: "leaf*", or "host1[0-9]" when no node is
+named host1.`,
 		Example: `  rdmactl fabric links
   rdmactl fabric topology --routes --counters --save fabric.json
   rdmactl fabric trace --from fabric.json host1 host12`,

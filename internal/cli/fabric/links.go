@@ -26,17 +26,18 @@ func newFabricLinksCommand(app *cli.App, flags *fabricFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "links [NODE...]",
 		Short: "List the cables with both ends, width, speed and state",
-		Long: `Links lists each cable once, all or those with an end at NODE: a name, a pattern such as "leaf*", a GUID or a LID. With
-"[N]" behind a name or GUID it is the cable at that port. Gbit/s are the signalling rate of all lanes together: 212.5 for
-4X HDR. A port whose link is up, and of whose other end nothing is known, is listed too.
+		Long: `Links lists each cable once, all or those with an end at NODE: a name, a pattern such as "leaf*", a
+GUID or a LID. With "[N]" behind a name or GUID it is the cable at that port. Gbit/s are the
+signalling rate of all lanes together: 212.5 for 4X HDR. A port whose link is up, and of whose other
+end nothing is known, is listed too.
 
-A link is down-trained when it runs narrower or slower than both its ends support and have enabled; the note says what it
-could be. --down lists the ports without a link instead: empty ones, and those whose cable or other end is dead. With
---rescan they show who was there when that file was saved.
+A link is down-trained when it runs narrower or slower than both its ends support and have enabled;
+the note says what it could be. --down lists the ports without a link instead: empty ones, and those
+whose cable or other end is dead. With --rescan they show who was there when that file was saved.
 
-The exit code is 0 however the links are. With --check it is 1 when a link is down-trained or not active, is up at one
-end only, or has an end that doesn't answer, and with --down when a port has lost the link that it had in the --rescan
-file.
+The exit code is 0 however the links are. With --check it is 1 when a link is down-trained or not
+active, is up at one end only, or has an end that doesn't answer, and with --down when a port has
+lost the link that it had in the --rescan file.
 ` + fabricExitCodes,
 		Example: `  rdmactl fabric links
   rdmactl fabric links --downtrained --check

@@ -26,8 +26,8 @@ func newFabricSMCommand(app *cli.App, flags *fabricFlags) *cobra.Command {
 	return &cobra.Command{
 		Use:   "sm",
 		Short: "List the subnet managers",
-		Long: `Sm lists all subnet managers of the subnet: the master and those that stand by, with their priority and activity. The
-activity grows as long as a manager works; one whose count stands still is dead.
+		Long: `Sm lists all subnet managers of the subnet: the master and those that stand by, with their priority
+and activity. The activity grows as long as a manager works; one whose count stands still is dead.
 
 ` + fabricExitCodes + `
 3 is also the end when no subnet manager answers.`,
@@ -181,8 +181,8 @@ func newFabricSwitchesCommand(app *cli.App, flags *fabricFlags) *cobra.Command {
 	return &cobra.Command{
 		Use:   "switches [NODE...]",
 		Short: "List the switches",
-		Long: `Switches lists the switches, all or those that NODE means: a name, a pattern such as "leaf*", a GUID or a LID. Tier is
-the distance from the hosts: 1 for a leaf.
+		Long: `Switches lists the switches, all or those that NODE means: a name, a pattern such as "leaf*", a GUID
+or a LID. Tier is the distance from the hosts: 1 for a leaf.
 
 ` + fabricExitCodes,
 		Example: "  rdmactl fabric switches\n  rdmactl fabric switches \"leaf*\" -o wide",
@@ -197,8 +197,8 @@ func newFabricHostsCommand(app *cli.App, flags *fabricFlags) *cobra.Command {
 	return &cobra.Command{
 		Use:   "hosts [NODE...]",
 		Short: "List the hosts' adapters, and the switch ports they are at",
-		Long: `Hosts lists the channel adapters (and routers), all or those that NODE means: a name, a pattern such as "gpu0*", a GUID
-or a LID. An adapter in two subnets shows its ports of this one.
+		Long: `Hosts lists the channel adapters (and routers), all or those that NODE means: a name, a pattern such
+as "gpu0*", a GUID or a LID. An adapter in two subnets shows its ports of this one.
 
 ` + fabricExitCodes,
 		Example: "  rdmactl fabric hosts\n  rdmactl fabric hosts \"gpu00*\" -o wide",

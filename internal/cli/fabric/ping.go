@@ -36,18 +36,20 @@ func newFabricPingCommand(app *cli.App, flags *fabricFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ping [TARGET]",
 		Short: "Measure round trips to another port, or answer them with --server",
-		Long: `Ping sends management datagrams to TARGET, a LID, GID, GUID or name, and measures the round trips until Ctrl-C or for -c
-datagrams. Somebody must answer there: "rdmactl fabric ping --server", or ibping -S. A LID is asked directly; for a GID the
-subnet administration knows the LID; for a GUID or name the subnet is swept first, or --from FILE says which LID it has.
+		Long: `Ping sends management datagrams to TARGET, a LID, GID, GUID or name, and measures the round trips
+until Ctrl-C or for -c datagrams. Somebody must answer there: "rdmactl fabric ping --server", or
+ibping -S. A LID is asked directly; for a GID the subnet administration knows the LID; for a GUID or
+name the subnet is swept first, or --from FILE says which LID it has.
 
-A RoCE port has neither LIDs nor a subnet to sweep, but answers pings to its GID: "rdmactl show DEVICE" lists the GIDs at
-either end. The own one must be of the same kind: --gid-index. (With IPv4-mapped GIDs Linux 6.1's rxe loses the answers.)
+A RoCE port has neither LIDs nor a subnet to sweep, but answers pings to its GID: "rdmactl show
+DEVICE" lists the GIDs at either end. The own one must be of the same kind: --gid-index. (With
+IPv4-mapped GIDs Linux 6.1's rxe loses the answers.)
 
 Under ibsim the server needs SIM_SET_ISSM=1.
 
-The exit code is 0 when all were answered, 1 when some were lost, 5 when none was answered. Ctrl-C ends the measurement and
-counts as its end; it also ends the server, with 0. 3 means that there is no such node or no port to go through, 4 that
-the port may not be opened.`,
+The exit code is 0 when all were answered, 1 when some were lost, 5 when none was answered. Ctrl-C
+ends the measurement and counts as its end; it also ends the server, with 0. 3 means that there is
+no such node or no port to go through, 4 that the port may not be opened.`,
 		Example: `  rdmactl fabric ping --server
   rdmactl fabric ping 7 -c 10
   rdmactl fabric ping -C rxe0 fe80::5054:ff:fe99:1 -c 10

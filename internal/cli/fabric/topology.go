@@ -27,12 +27,12 @@ func newFabricTopologyCommand(app *cli.App, flags *fabricFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "topology",
 		Short: "Show the whole fabric as a tree, table, graph or document",
-		Long: `Topology shows the switches by tiers with what is connected to them, the highest tier first. Tier 1 are the leaves: the
-switches that hosts are at. A switch that has far fewer hosts than its neighbours is none, for management servers may be
-at a spine.
+		Long: `Topology shows the switches by tiers with what is connected to them, the highest tier first. Tier 1
+are the leaves: the switches that hosts are at. A switch that has far fewer hosts than its
+neighbours is none, for management servers may be at a spine.
 
--o table lists the nodes, -o dot draws a graph for Graphviz, -o json and yaml print the document that --save writes and
---from reads.
+-o table lists the nodes, -o dot draws a graph for Graphviz, -o json and yaml print the document
+that --save writes and --from reads.
 
 ` + fabricExitCodes,
 		Example: `  rdmactl fabric topology

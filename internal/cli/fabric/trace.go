@@ -20,14 +20,18 @@ func newFabricTraceCommand(app *cli.App, flags *fabricFlags) *cobra.Command {
 	return &cobra.Command{
 		Use:   "trace SRC DST",
 		Short: "Follow the switches' forwarding tables from one port to another",
-		Long: `Trace follows the forwarding tables of the switches from one port to another, and names loops and black holes. SRC and DST
-are names, GUIDs or LIDs of one node each; "host0[2]" is a port, and of a switch always port 0, which has its LID. A LID of DST is followed as it is given, which tells the paths of a port
-with several LIDs apart. Nothing is sent along the way: links count as the sweep saw them.
+		Long: `Trace follows the forwarding tables of the switches from one port to another, and names loops and
+black holes. SRC and DST are names, GUIDs or LIDs of one node each; "host0[2]" is a port, and of a
+switch always port 0, which has its LID. A LID of DST is followed as it is given, which tells the
+paths of a port with several LIDs apart. Nothing is sent along the way: links count as the sweep
+saw them.
 
-A saved topology needs its forwarding tables for this: "rdmactl fabric topology --routes --save FILE".
+A saved topology needs its forwarding tables for this: "rdmactl fabric topology --routes
+--save FILE".
 
-The exit code is 0 when the way arrives, also in a partial sweep, 1 when it doesn't, 3 when there is no such node or it
-has no LID, and 7 when the way leads to where nobody answered, or a node isn't found in a partial sweep.`,
+The exit code is 0 when the way arrives, also in a partial sweep, 1 when it doesn't, 3 when there is
+no such node or it has no LID, and 7 when the way leads to where nobody answered, or a node isn't
+found in a partial sweep.`,
 		Example: `  rdmactl fabric trace host1 host12
   rdmactl fabric trace 5 0x100019
   rdmactl fabric trace --from fabric.json host0 leaf3`,

@@ -27,28 +27,31 @@ func newK8sImpactCommand(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "impact [FILE...]",
 		Short: "Tell which nodes drain or reboot when manifests are applied, and why",
-		Long: `Tell what the SR-IOV operator will do to each node when the manifests of FILE are applied, all at once: nothing, drain
-(the pods with SR-IOV resources are evicted), or reboot (all pods are, and the node restarts). The reasons stand by card
-and setting: VFs that the firmware doesn't give, SR-IOV off in the firmware, link type, number of VFs, MTU, eSwitch mode,
-drivers, a policy that is gone, the RDMA mode of the node; with what would avoid each. Policies for one card are put
-together as the operator does it: by priority and name, ranges of VFs, and the later one over the earlier.
+		Long: `Tell what the SR-IOV operator will do to each node when the manifests of FILE are applied, all at
+once: nothing, drain (the pods with SR-IOV resources are evicted), or reboot (all pods are, and the
+node restarts). The reasons stand by card and setting: VFs that the firmware doesn't give, SR-IOV
+off in the firmware, link type, number of VFs, MTU, eSwitch mode, drivers, a policy that is gone,
+the RDMA mode of the node; with what would avoid each. Policies for one card are put together as the
+operator does it: by priority and name, ranges of VFs, and the later one over the earlier.
 
-Nodes drain under the maxUnavailable of their SriovNetworkPoolConfig: percentages are rounded down, a pool without it
-drains all of its nodes at once, and a node without a pool goes alone. The rounds are the fewest that there can be; the
-operator has no order of its own, and waits for pods that can't be evicted.
+Nodes drain under the maxUnavailable of their SriovNetworkPoolConfig: percentages are rounded down,
+a pool without it drains all of its nodes at once, and a node without a pool goes alone. The rounds
+are the fewest that there can be; the operator has no order of its own, and waits for pods that
+can't be evicted.
 
---nodes brings the nodes, best as SriovNetworkNodeStates, and all else that the cluster has: its nodes, policies, pools
-and the SriovOperatorConfig; --snapshots brings recorded nodes. Either takes what mstconfig -e -d ADDRESS q prints of the
-cards of a node, in a file NODE.txt: the firmware's settings, for which sriov_totalvfs stands otherwise. What nothing
-tells is named and not guessed.
+--nodes brings the nodes, best as SriovNetworkNodeStates, and all else that the cluster has: its
+nodes, policies, pools and the SriovOperatorConfig; --snapshots brings recorded nodes. Either takes
+what mstconfig -e -d ADDRESS q prints of the cards of a node, in a file NODE.txt: the firmware's
+settings, for which sriov_totalvfs stands otherwise. What nothing tells is named and not guessed.
 
   kubectl get -A -o yaml \
     sriovnetworknodestates,sriovnetworknodepolicies,sriovnetworkpoolconfigs,sriovoperatorconfigs,nodes
 
-The exit code is 0 when no node drains or reboots; 10 when some do; 1 when none does, and the operator will fail on one,
-or will ignore a policy of FILE because it isn't in the operator's namespace; 7 when it can't be told for a node, or a
-file could not be read, and otherwise nothing happens; 3 when there is no node, or nothing to apply; 4 when a file may
-not be read; 2 for a wrong use.`,
+The exit code is 0 when no node drains or reboots; 10 when some do; 1 when none does, and the
+operator will fail on one, or will ignore a policy of FILE because it isn't in the operator's
+namespace; 7 when it can't be told for a node, or a file could not be read, and otherwise nothing
+happens; 3 when there is no node, or nothing to apply; 4 when a file may not be read; 2 for a
+wrong use.`,
 		Example: `  rdmactl k8s impact sriov/ --nodes cluster.yaml
   rdmactl k8s impact policy.yaml --snapshots snapshots/ -o wide
   rdmactl k8s impact sriov/ --prune --nodes cluster.yaml

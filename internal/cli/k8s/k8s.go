@@ -17,8 +17,9 @@ func newK8sCommand(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "k8s",
 		Short: "SR-IOV networks on Kubernetes: plan them, check them, and tell what they do to nodes",
-		Long: `Commands for the objects of the SR-IOV network operator, the networks that it writes, and the pods that use them.
-They read manifests and what is recorded of nodes. No cluster is asked and nothing is applied.`,
+		Long: `Commands for the objects of the SR-IOV network operator, the networks that it writes, and the pods
+that use them. They read manifests and what is recorded of nodes. No cluster is asked and nothing
+is applied.`,
 		Example: `  rdmactl k8s plan gpu-*.tar.gz --out sriov/
   rdmactl k8s lint sriov/ --nodes nodestates.yaml
   rdmactl k8s impact sriov/ --nodes cluster.yaml`,

@@ -41,28 +41,30 @@ func newK8sLintCommand(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lint [FILE...]",
 		Short: "Check manifests of SR-IOV networks before they are applied",
-		Long: `Check manifests of SR-IOV networks: policies, networks with their addresses, NetworkAttachmentDefinitions, pools, and
-the pods and workloads that use them. Each object is judged by itself and all of them together, across files: YAML that
-is broken (and how), unknown and misplaced fields, selectors, overlaps, addresses, names that lead nowhere, resources
-and attachments of pods. With --nodes they are held to the nodes: cards, VFs, labels, resources, namespaces. What
---nodes brings is known to the rules and not judged itself. Nothing is applied, and no cluster is asked.
+		Long: `Check manifests of SR-IOV networks: policies, networks with their addresses,
+NetworkAttachmentDefinitions, pools, and the pods and workloads that use them. Each object is
+judged by itself and all of them together, across files: YAML that is broken (and how), unknown and
+misplaced fields, selectors, overlaps, addresses, names that lead nowhere, resources and
+attachments of pods. With --nodes they are held to the nodes: cards, VFs, labels, resources,
+namespaces. What --nodes brings is known to the rules and not judged itself. Nothing is applied,
+and no cluster is asked.
 
-A FILE holds YAML or JSON, several documents and Lists too; of a folder all files below it are read that end in .yaml,
-.yml or .json, but for those that --exclude names; - is standard input. Charts of Helm are rendered first:
-helm template CHART | rdmactl k8s lint -
+A FILE holds YAML or JSON, several documents and Lists too; of a folder all files below it are read
+that end in .yaml, .yml or .json, but for those that --exclude names; - is standard input. Charts of
+Helm are rendered first: helm template CHART | rdmactl k8s lint -
 
-Where a folder has a kustomization, its resources are read, those of its bases too, with its namespace, prefix and
-suffix, and its patches are left out; overlays of one base are judged one by one. What isn't applied is
-told: kustomize build DIR | rdmactl k8s lint - judges the outcome.
+Where a folder has a kustomization, its resources are read, those of its bases too, with its
+namespace, prefix and suffix, and its patches are left out; overlays of one base are judged one by
+one. What isn't applied is told: kustomize build DIR | rdmactl k8s lint - judges the outcome.
 
-A comment "# rdmactl:ignore RULE[,RULE...] reason" suppresses findings about its line, alone on a line those about the
-next one, and before the first line of an object those about all of it.
+A comment "# rdmactl:ignore RULE[,RULE...] reason" suppresses findings about its line, alone on a
+line those about the next one, and before the first line of an object those about all of it.
 
 -o sarif is for code hosts, -o junit for CI systems.
 
-The exit code is 1 when there is an error, or with --strict also a warning; 7 when a file could not be read, or is a
-chart, and the rest is well; 3 when there is no object to check; 4 when a file may not be read; 2 for a wrong use; and 0 otherwise,
-with warnings and notes too.`,
+The exit code is 1 when there is an error, or with --strict also a warning; 7 when a file could not
+be read, or is a chart, and the rest is well; 3 when there is no object to check; 4 when a file may
+not be read; 2 for a wrong use; and 0 otherwise, with warnings and notes too.`,
 		Example: `  rdmactl k8s lint sriov/ jobs/train.yaml
   rdmactl k8s lint sriov/ --nodes nodestates.yaml --nodes nodes.yaml
   rdmactl k8s lint sriov/ --nodes gpu-00.tar.gz --reserved pods=10.244.0.0/16 --reserved services=10.96.0.0/12

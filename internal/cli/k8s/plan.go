@@ -36,26 +36,29 @@ func newK8sPlanCommand(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan [SNAPSHOT|BUNDLE|FILE...]",
 		Short: "Write the objects that give pods the VFs of RDMA cards, a network for each rail",
-		Long: `Plan SR-IOV networks for the nodes of FILE: bundles and node trees of rdmactl snapshot, rdmactl detect -o json, and
-what kubectl get -o yaml prints of sriovnetworknodestates, nodes and other objects; folders of these; - for standard
-input. What the objects of the cluster have already is left out, and cards that policies of others have.
+		Long: `Plan SR-IOV networks for the nodes of FILE: bundles and node trees of rdmactl snapshot, rdmactl
+detect -o json, and what kubectl get -o yaml prints of sriovnetworknodestates, nodes and other
+objects; folders of these; - for standard input. What the objects of the cluster have already is
+left out, and cards that policies of others have.
 
-The manifests go to standard output, each choice explained by a comment: for each rail a policy (several where nodes
-differ) and a network with addresses for all VFs, in a subnet that meets neither another rail's nor the ranges of
---pod-cidr, --service-cidr and --host-cidr; the namespace, the SriovOperatorConfig, pools where they are asked for, GUIDs
-for InfiniBand, pods to try things in, and a Job that checks the rails. Equal input gives equal output.
+The manifests go to standard output, each choice explained by a comment: for each rail a policy
+(several where nodes differ) and a network with addresses for all VFs, in a subnet that meets
+neither another rail's nor the ranges of --pod-cidr, --service-cidr and --host-cidr; the namespace,
+the SriovOperatorConfig, pools where they are asked for, GUIDs for InfiniBand, pods to try things
+in, and a Job that checks the rails. Equal input gives equal output.
 
-Of each node the compute cards are taken, unless flags choose others: fabric, role, rail, PCI address, name, link type;
-all that are given have to fit, of a list one entry. A host with four cards on one fabric and two on another has rails on
-each, which never mix. --vfs is by default what the firmware is set to, because any other number reboots the node.
+Of each node the compute cards are taken, unless flags choose others: fabric, role, rail, PCI
+address, name, link type; all that are given have to fit, of a list one entry. A host with four
+cards on one fabric and two on another has rails on each, which never mix. --vfs is by default what
+the firmware is set to, because any other number reboots the node.
 
 Plan applies nothing. Afterwards: rdmactl k8s lint, rdmactl k8s impact, and kubectl apply.
 
 -o json prints the plan as a document: groups of nodes, rails, what was left out and why, files.
 
-The exit code is 0 when there is a plan; 10 when --diff finds a difference; 7 when a file could not be read and the plan
-is for the rest; 3 when no card is left to plan with, or no file tells of a node; 2 when options contradict each other or
-can't be met; 4 when a file may not be read.`,
+The exit code is 0 when there is a plan; 10 when --diff finds a difference; 7 when a file could not
+be read and the plan is for the rest; 3 when no card is left to plan with, or no file tells of a
+node; 2 when options contradict each other or can't be met; 4 when a file may not be read.`,
 		Example: `  rdmactl k8s plan gpu-*.tar.gz > sriov.yaml
   rdmactl k8s plan nodestates.yaml nodes.yaml --pod-cidr 10.244.0.0/16 --service-cidr 10.96.0.0/12 --out sriov/
   rdmactl k8s plan snapshots/ --fabric fec0::a1 --vfs 8 --resource-prefix nvidia.com

@@ -17,11 +17,12 @@ func newDetectCommand(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "detect",
 		Short: "List the RDMA ports of this node, and why there are none",
-		Long: `Detect shows a row for each RDMA port: what it speaks, on which card, how fast, with which addresses, what it is
-for, and which GPU is nearest. Below it come the network devices that could carry RDMA from user space, and what
-keeps RDMA from working.
+		Long: `Detect shows a row for each RDMA port: what it speaks, on which card, how fast, with which
+addresses, what it is for, and which GPU is nearest. Below it come the network devices that could
+carry RDMA from user space, and what keeps RDMA from working.
 
-The exit code is 0 when there is an RDMA port, 3 when there is none, 7 when some files could not be read.`,
+The exit code is 0 when there is an RDMA port, 3 when there is none, 7 when some files could not
+be read.`,
 		Example: `  rdmactl detect
   rdmactl detect -o wide
   rdmactl detect --root /mnt/node7 -o json`,

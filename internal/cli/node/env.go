@@ -55,22 +55,26 @@ func newEnvCommand(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "env",
 		Short: "Print what to export for NCCL, NVSHMEM, UCX and others",
-		Long: `Env derives the environment that distributed programs need to use RDMA on this node: which ports, which address
-family, which network device for bootstrap. Variables go to standard output, reasons and warnings to standard error
-(-q silences them). Names that the environment has already keep their values unless --override is given.
+		Long: `Env derives the environment that distributed programs need to use RDMA on this node: which ports,
+which address family, which network device for bootstrap. Variables go to standard output, reasons
+and warnings to standard error (-q silences them). Names that the environment has already keep their
+values unless --override is given.
 
-A selector of --include and --exclude is a device (mlx5_0), a device and port (mlx5_0:1), a PCI address (0000:18:00.0)
-or a network device (ens0np0), may have *, ? and [0-3], and is a regular expression between slashes (/^mlx5_[0-3]$/).
---include takes exactly the ports that match, whatever their role.
+A selector of --include and --exclude is a device (mlx5_0), a device and port (mlx5_0:1), a PCI
+address (0000:18:00.0) or a network device (ens0np0), may have *, ? and [0-3], and is a regular
+expression between slashes (/^mlx5_[0-3]$/). --include takes exactly the ports that match, whatever
+their role.
 
-With --explain, or -o json or yaml, all of the reasoning goes to standard output instead: what became of each port and
-why, what NCCL and UCX would choose by themselves, and for each variable its rule and the files that told.
+With --explain, or -o json or yaml, all of the reasoning goes to standard output instead: what
+became of each port and why, what NCCL and UCX would choose by themselves, and for each variable its
+rule and the files that told.
 
 --compat kserve exports what KServe's own script exports, with its errors; KSERVE_INFER_ROCE and
 KSERVE_INFER_IB_GID_INDEX_GREP steer it as there.
 
-The exit code is 0 when RDMA can be used, 3 when it can't (with --tcp-fallback too: the variables then turn RDMA off),
-2 when --include, --exclude, --peer or --pin-gid don't fit the node, 7 when files that decide could not be read.`,
+The exit code is 0 when RDMA can be used, 3 when it can't (with --tcp-fallback too: the variables
+then turn RDMA off), 2 when --include, --exclude, --peer or --pin-gid don't fit the node, 7 when
+files that decide could not be read.`,
 		Example: `  vars=$(rdmactl env) || exit; eval "$vars"   # eval alone would lose exit code 3
   rdmactl env --explain
   rdmactl env --for nccl,ucx --include 'mlx5_[0-7]' --peer 10.1.2.3

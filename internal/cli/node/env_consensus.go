@@ -26,20 +26,23 @@ func newEnvConsensusCommand(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "consensus NODE...",
 		Short: "Compare nodes: what agrees, what can be pinned",
-		Long: `Consensus compares the nodes of a job: whether they have the same rails (number, link layer, rate, MTU, subnet or
-fabric, partition, kind of GID), which nodes differ from the majority and by which file, what is there twice, which GID
-index can be pinned for all, and which variables of rdmactl env may be set for the whole job.
+		Long: `Consensus compares the nodes of a job: whether they have the same rails (number, link layer, rate,
+MTU, subnet or fabric, partition, kind of GID), which nodes differ from the majority and by which
+file, what is there twice, which GID index can be pinned for all, and which variables of rdmactl env
+may be set for the whole job.
 
-A NODE is a file: what "rdmactl detect -o json" prints (several documents, or an array of them, count as several
-nodes), a bundle (tar.gz) or a node tree as text; a folder of such files, or one that is the root of a node; or - for
-standard input. Two nodes at least are needed. What is no node is named, and the rest is compared.
+A NODE is a file: what "rdmactl detect -o json" prints (several documents, or an array of them,
+count as several nodes), a bundle (tar.gz) or a node tree as text; a folder of such files, or one
+that is the root of a node; or - for standard input. Two nodes at least are needed. What is no node
+is named, and the rest is compared.
 
-Ports are selected as rdmactl env does it on each node, and --include and --exclude take the same selectors; one that
-fits nothing on some node is ignored there. Rails are matched by the inventory's numbers, else by their subnets or
-fabrics, else in order; the report says how.
+Ports are selected as rdmactl env does it on each node, and --include and --exclude take the same
+selectors; one that fits nothing on some node is ignored there. Rails are matched by the inventory's
+numbers, else by their subnets or fabrics, else in order; the report says how.
 
-The exit code is 0 when the nodes agree, 1 when they differ in something that breaks or slows a job, 2 when fewer than
-two inputs are nodes, 3 when no node has RDMA, 7 when the nodes agree and some input or file could not be read.`,
+The exit code is 0 when the nodes agree, 1 when they differ in something that breaks or slows a job,
+2 when fewer than two inputs are nodes, 3 when no node has RDMA, 7 when the nodes agree and some
+input or file could not be read.`,
 		Example: `  rdmactl env consensus gpu-00.json gpu-01.json gpu-02.json
   rdmactl env consensus -o json nodes/ > report.json
   ssh gpu-07 rdmactl detect -o json | rdmactl env consensus --for nccl,ucx gpu-00.json -`,

@@ -33,22 +33,24 @@ func newEnvLintCommand(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lint",
 		Short: "Check the network variables of an environment against a node",
-		Long: `Check every variable of NCCL and RCCL, UCX, NVSHMEM, Gloo and PyTorch, Mooncake, vLLM, SGLang, libfabric and Open MPI
-that an environment sets: devices that aren't there or aren't meant, GID indices that are empty or can't be routed, network
-devices that lead nowhere, contradictions, numbers out of range, misspelt names. Each finding has its line, what
-happens because of it, and the value that is right where that follows from the node. Nothing is changed.
+		Long: `Check every variable of NCCL and RCCL, UCX, NVSHMEM, Gloo and PyTorch, Mooncake, vLLM, SGLang,
+libfabric and Open MPI that an environment sets: devices that aren't there or aren't meant, GID
+indices that are empty or can't be routed, network devices that lead nowhere, contradictions,
+numbers out of range, misspelt names. Each finding has its line, what happens because of it, and the
+value that is right where that follows from the node. Nothing is changed.
 
-The environment is that of this process, of another (--pid), or a file (--env): dotenv, a shell script, docker's
---env-file, systemd's EnvironmentFile, the output of env, an object of JSON, or manifests of Kubernetes and Compose,
-container by container. --form says which, where the content doesn't tell: docker keeps quotes, the others don't.
-In scripts assignments are found and nothing is run; values with an expansion are not judged.
+The environment is that of this process, of another (--pid), or a file (--env): dotenv, a shell
+script, docker's --env-file, systemd's EnvironmentFile, the output of env, an object of JSON, or
+manifests of Kubernetes and Compose, container by container. --form says which, where the content
+doesn't tell: docker keeps quotes, the others don't. In scripts assignments are found and nothing is
+run; values with an expansion are not judged.
 
-The node is this machine, or the one that --root or --from choose. A process in another mount namespace, as in a
-container, is judged against what it sees of the machine.
+The node is this machine, or the one that --root or --from choose. A process in another mount
+namespace, as in a container, is judged against what it sees of the machine.
 
-The exit code is 1 when there is an error, or with --strict also a warning; 7 when files that decide could not be
-read; 3 when the environment has no such variable; 4 when the environment of a process may not be read; 2 when a
-file can't be understood; and 0 otherwise, with warnings and notes too.`,
+The exit code is 1 when there is an error, or with --strict also a warning; 7 when files that decide
+could not be read; 3 when the environment has no such variable; 4 when the environment of a process
+may not be read; 2 when a file can't be understood; and 0 otherwise, with warnings and notes too.`,
 		Example: `  rdmactl env lint
   rdmactl env lint --env job.env
   rdmactl env lint --env deployment.yaml --from node17.tar.gz

@@ -38,20 +38,22 @@ func newExecCommand(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "exec [flags] [--] CMD [ARG...]",
 		Short: "Run a program in the environment that env derives",
-		Long: `Exec derives the variables as env does, sets them, and becomes CMD: the process stays the same, and with it its
-PID (1 in a container), its parent, process group, terminal, streams and limits. Signals and the exit code are CMD's
-own; nothing of rdmactl is left. CMD is looked for in PATH. The first word that is no flag is CMD, and all behind it
-is its own; -- in front of it is for scripts, where CMD may begin with a hyphen.
+		Long: `Exec derives the variables as env does, sets them, and becomes CMD: the process stays the same, and
+with it its PID (1 in a container), its parent, process group, terminal, streams and limits. Signals
+and the exit code are CMD's own; nothing of rdmactl is left. CMD is looked for in PATH. The first
+word that is no flag is CMD, and all behind it is its own; -- in front of it is for scripts, where
+CMD may begin with a hyphen.
 
-What the environment has already is kept, as with env; --override replaces it. The environment counts with --root and
---from too, for CMD runs here.
+What the environment has already is kept, as with env; --override replaces it. The environment
+counts with --root and --from too, for CMD runs here.
 
-CMD is not started when no RDMA can be used (exit code 3), or when files that decide could not be read (7): a job over
-TCP, or with rails missing, is slow on all nodes, and nobody sees why. --tcp-fallback starts it with RDMA turned off,
---allow-none as it is, --allow-partial with what was read.
+CMD is not started when no RDMA can be used (exit code 3), or when files that decide could not be
+read (7): a job over TCP, or with rails missing, is slow on all nodes, and nobody sees why.
+--tcp-fallback starts it with RDMA turned off, --allow-none as it is, --allow-partial with what
+was read.
 
-Exit codes besides CMD's own: 127 when CMD isn't found, 126 when it can't be started, 2, 3, 4, 6 and 7 as for env.
---timeout bounds the time until CMD starts.`,
+Exit codes besides CMD's own: 127 when CMD isn't found, 126 when it can't be started, 2, 3, 4, 6 and
+7 as for env. --timeout bounds the time until CMD starts.`,
 		Example: `  rdmactl exec -- vllm serve /models/llama --tensor-parallel-size 8
   rdmactl exec -q --for nccl --tcp-fallback -- torchrun train.py
   rdmactl exec --dry-run -- python3 -m sglang.launch_server`,

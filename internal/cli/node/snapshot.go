@@ -39,15 +39,17 @@ func newSnapshotCommand(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "snapshot",
 		Short: "Record this node in a bundle, for --from and for support",
-		Long: `Snapshot writes a bundle (tar.gz): the files that detect, status, show, doctor and env read, with the errors that
-reading them gave, the answers of netlink, some more files that help to find faults, versions, what those commands say
-of the bundle, and a manifest. Any of these commands reads it with --from, on any machine, and says what it says here.
+		Long: `Snapshot writes a bundle (tar.gz): the files that detect, status, show, doctor and env read, with
+the errors that reading them gave, the answers of netlink, some more files that help to find faults,
+versions, what those commands say of the bundle, and a manifest. Any of these commands reads it with
+--from, on any machine, and says what it says here.
 
-Nothing but FILE is written, and no privilege is needed; what could not be read is listed. Files that may hold secrets
-and those of other processes are not read.
+Nothing but FILE is written, and no privilege is needed; what could not be read is listed. Files
+that may hold secrets and those of other processes are not read.
 
---redact replaces MAC, IP and InfiniBand addresses, GUIDs, UUIDs, serial numbers and host names, equal ones by equal
-ones, so that networks and relations still show. With --redact-key the same key does so alike for several nodes.
+--redact replaces MAC, IP and InfiniBand addresses, GUIDs, UUIDs, serial numbers and host names,
+equal ones by equal ones, so that networks and relations still show. With --redact-key the same key
+does so alike for several nodes.
 
 The exit code is 0 when all was read, 7 when the bundle is written and some files could not be read.`,
 		Example: `  rdmactl snapshot -o node.tar.gz

@@ -18,14 +18,15 @@ func ibdev2netdev() Applet {
 	return Applet{
 		Name: "ibdev2netdev", Summary: "Print the network devices of RDMA devices and whether they are up",
 		Usage: "[-v | -h | --help]", Like: "ibdev2netdev of MLNX_OFED", Example: "-v",
-		Long: `A line for each network device on the PCI function of an RDMA device, so that those of representors and of IPoIB
-children are there too. The port is that of the network device (dev_port or dev_id, plus 1). Up and Down are the
-carrier, not the state of the RDMA port; -v shows that one before the arrow, with PCI address, device number, part
-number and name from the card's vital product data (which only root may read), and firmware.
+		Long: `A line for each network device on the PCI function of an RDMA device, so that those of representors
+and of IPoIB children are there too. The port is that of the network device (dev_port or dev_id,
+plus 1). Up and Down are the carrier, not the state of the RDMA port; -v shows that one before the
+arrow, with PCI address, device number, part number and name from the card's vital product data
+(which only root may read), and firmware.
 
-The script looks at cards of NVIDIA only; without any it prints nothing and ends with exit code 255. Here all vendors count, and a device
-that shares no PCI function with a network device (rxe, siw, sub-functions) has the line of the network device that
-its port uses.`,
+The script looks at cards of NVIDIA only; without any it prints nothing and ends with exit code 255.
+Here all vendors count, and a device that shares no PCI function with a network device (rxe, siw,
+sub-functions) has the line of the network device that its port uses.`,
 		Options: []Option{
 			{"-v", "with PCI address, card, firmware and port state (no long form, as in the script)"},
 			{"-h, --help", "how to use it"},

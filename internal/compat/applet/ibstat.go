@@ -18,9 +18,9 @@ func ibstat() Applet {
 	return Applet{
 		Name: "ibstat", Summary: "Print the state of InfiniBand and RoCE devices and their ports",
 		Usage: "[options] [CA [PORT]]", Like: "ibstat of infiniband-diags 44", Example: "-l",
-		Long: `It knows devices of the types CA, switch and router, as libibumad does: iWARP devices (siw, irdma in iWARP mode)
-and devices without a type (EFA) are none of its own. One device that can't be read as a whole, such as one without
-partition keys, ends the run with exit code 255, as in C.`,
+		Long: `It knows devices of the types CA, switch and router, as libibumad does: iWARP devices (siw, irdma in
+iWARP mode) and devices without a type (EFA) are none of its own. One device that can't be read as a
+whole, such as one without partition keys, ends the run with exit code 255, as in C.`,
 		Options: []Option{
 			{"-l, --list_of_cas", "list the names only"},
 			{"-s, --short", "leave out the ports"},

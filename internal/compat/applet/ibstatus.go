@@ -16,8 +16,8 @@ func ibstatus() Applet {
 	return Applet{
 		Name: "ibstatus", Summary: "Print GID 0, LIDs, state, rate and link layer of ports, as sysfs words them",
 		Usage: "[-h] [DEVICE[:PORT]...]", Like: "ibstatus of infiniband-diags 44", Example: "rxe0:1",
-		Long: `It looks at no option but -h, and only where that comes first. A port that doesn't exist is shown as unknown, with
-exit code 0, as in the original.`,
+		Long: `It looks at no option but -h, and only where that comes first. A port that doesn't exist is shown as
+unknown, with exit code 0, as in the original.`,
 		Options: []Option{{"-h", "how to use it, on standard output, exit code 255, as in the original"}},
 		run:     runIbstatus,
 	}

@@ -15,8 +15,9 @@ func ibvDevices() Applet {
 	return Applet{
 		Name: "ibv_devices", Summary: "List the devices that libibverbs offers, with their node GUIDs",
 		Like: "ibv_devices of rdma-core 44",
-		Long: `It takes no options and no notice of arguments. Without libibverbs the list comes from sysfs and netlink, in
-libibverbs's order. A device without its node below /dev/infiniband is not listed, as in C.`,
+		Long: `It takes no options and no notice of arguments. Without libibverbs the list comes from sysfs and
+netlink, in libibverbs's order. A device without its node below /dev/infiniband is not listed, as
+in C.`,
 		run: runIbvDevices,
 	}
 }

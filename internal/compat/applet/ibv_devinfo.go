@@ -15,12 +15,14 @@ func ibvDevinfo() Applet {
 	return Applet{
 		Name: "ibv_devinfo", Summary: "Print attributes of devices and ports, as libibverbs tells them",
 		Usage: "[-d DEVICE] [-i PORT] [-l] [-v]", Like: "ibv_devinfo of rdma-core 44", Example: "-d mlx5_0 -v",
-		Long: `Most lines need the device opened through libibverbs. Where there is none (a static build, an image without
-it, a recorded node without verbs.json), the lines that sysfs and netlink know are printed in the same layout, and
-standard error lists the others and why they are missing; the exit code stays 0.
+		Long: `Most lines need the device opened through libibverbs. Where there is none (a static build, an image
+without it, a recorded node without verbs.json), the lines that sysfs and netlink know are printed
+in the same layout, and standard error lists the others and why they are missing; the exit code
+stays 0.
 
-The exit code is 255 for a wrong option, an unknown device and a node without devices, 1 when a device can't be
-opened, 2 when it doesn't answer, 4 for a port that it hasn't; codes of several devices are joined by a bitwise or.`,
+The exit code is 255 for a wrong option, an unknown device and a node without devices, 1 when a
+device can't be opened, 2 when it doesn't answer, 4 for a port that it hasn't; codes of several
+devices are joined by a bitwise or.`,
 		Options: []Option{
 			{"-d, --ib-dev=DEVICE", "that device only"},
 			{"-i, --ib-port=PORT", "that port only"},

@@ -26,9 +26,10 @@ func perftestApplet(test bench.Test) Applet {
 	a := Applet{
 		Name: name, Summary: what + test.OpName(), Usage: "[OPTION...] [HOST]", Like: name + " of perftest 4.5",
 		Example: "-d roce@192.0.2.1",
-		Long: `Without HOST it is the server and waits for one client. Either end may be the C program. -d names an engine in user
-space, roce@ADDRESS or roce@NETDEV; devices of the kernel are not opened by this version. Options that exist in
-perftest only are refused by name. "rdmactl bench" has the same tests with percentiles, JSON and CSV.`,
+		Long: `Without HOST it is the server and waits for one client. Either end may be the C program. -d names an
+engine in user space, roce@ADDRESS or roce@NETDEV; devices of the kernel are not opened by this
+version. Options that exist in perftest only are refused by name. "rdmactl bench" has the same tests
+with percentiles, JSON and CSV.`,
 		run: func(ctx context.Context, env *Env) int { return runPerftest(ctx, env, test) },
 	}
 	for _, o := range classic.Help(test) {

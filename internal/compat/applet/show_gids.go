@@ -18,9 +18,9 @@ func showGIDs() Applet {
 	return Applet{
 		Name: "show_gids", Summary: "Print the filled slots of all GID tables, with IPv4 address, RoCE version and network device",
 		Usage: "[DEVICE [PORT]]", Like: "show_gids of mlnx-tools", Example: "mlx5_0",
-		Long: `Slots that are all zero or hold the bare prefix fe80:: are left out. Slots come in the order of ls: 0, 1, 10, 11, 2.
-The exit code is always 0. PORT is an addition: the script takes no notice of it. DEVICE may be several
-with blanks between them, in one argument.`,
+		Long: `Slots that are all zero or hold the bare prefix fe80:: are left out. Slots come in the order of ls:
+0, 1, 10, 11, 2. The exit code is always 0. PORT is an addition: the script takes no notice of it.
+DEVICE may be several with blanks between them, in one argument.`,
 		run: runShowGIDs,
 	}
 }

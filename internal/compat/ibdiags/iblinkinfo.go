@@ -16,8 +16,9 @@ const exitOne = 1
 func iblinkinfo() Program {
 	return Program{
 		Name: "iblinkinfo", Summary: "Print the state of each link, with both its ends", Usage: "[options] ",
-		Long: sweepLong + cacheLong + `With -S, -G or -D only the neighbourhood of one node is asked, along directed routes: the far end of a link is shown, where C may call it "Port not available"; a GUID is resolved by the
-subnet administration and the forwarding tables.`,
+		Long: sweepLong + cacheLong + `With -S, -G or -D only the neighbourhood of one node is asked, along
+directed routes: the far end of a link is shown, where C may call it "Port not available"; a GUID is
+resolved by the subnet administration and the forwarding tables.`,
 		Example: "--line --down",
 		Options: append([]Option{
 			nodeNameMapOption(long1),

@@ -16,8 +16,9 @@ import (
 func ibnetdiscover() Program {
 	return Program{
 		Name: "ibnetdiscover", Summary: "Sweep the subnet and print its nodes and cables", Usage: "[options] [topology-file]",
-		Long: sweepLong + cacheLong + `-m counts the packets that this program sent, which are fewer than the C program's. -g knows chassis by their system image GUID, and the
-slots of InfiniScale IV systems; it doesn't know the slots of Voltaire's systems nor Xsigo's.`,
+		Long: sweepLong + cacheLong + `-m counts the packets that this program sent, which are fewer than the C
+program's. -g knows chassis by their system image GUID, and the slots of InfiniScale IV systems; it
+doesn't know the slots of Voltaire's systems nor Xsigo's.`,
 		Example: "-p",
 		Options: append([]Option{
 			flagOption("full", 'f', "show full information (ports' speed and width, vlcap)"),

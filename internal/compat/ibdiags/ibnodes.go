@@ -15,8 +15,8 @@ import (
 
 // listLong says what the three lists have in common. In infiniband-diags they are shell scripts
 // around ibnetdiscover.
-const listLong = `With a file as ibnetdiscover writes it, the list is made from that instead of from the subnet. Backslashes in names stay as
-they are, where the shell scripts of C interpret them. ` + sweepLong
+const listLong = `With a file as ibnetdiscover writes it, the list is made from that instead of from the subnet.
+Backslashes in names stay as they are, where the shell scripts of C interpret them. ` + sweepLong
 
 func ibswitches() Program {
 	return listProgram("ibswitches", "List the switches of the subnet", func(ctx context.Context, r *run) int {

@@ -14,11 +14,13 @@ import (
 func ibping() Program {
 	return Program{
 		Name: "ibping", Summary: "Ping a port that runs ibping -S, with management datagrams", Usage: "[options] <dest lid|guid>",
-		Long: `Without -c it goes on until it is interrupted, and then prints statistics. Either end may be the C program.
+		Long: `Without -c it goes on until it is interrupted, and then prints statistics. Either end may be the
+C program.
 
-Where it differs from C: each ping is one packet (C sends a lost one three times and counts it as one); times are microseconds right
-up to the full second (C's are too small by ten within it); there is no pause behind the last ping; the server calls itself what the
-system's host name is, without the domain of NIS, and ends with exit code 0 when it is interrupted. Like C it ends with 0 even if
+Where it differs from C: each ping is one packet (C sends a lost one three times and counts it as
+one); times are microseconds right up to the full second (C's are too small by ten within it); there
+is no pause behind the last ping; the server calls itself what the system's host name is, without
+the domain of NIS, and ends with exit code 0 when it is interrupted. Like C it ends with 0 even if
 all pings are lost.`,
 		Example: "-c 5 3",
 		Options: append([]Option{

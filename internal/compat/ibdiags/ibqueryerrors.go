@@ -13,9 +13,11 @@ import (
 func ibqueryerrors() Program {
 	return Program{
 		Name: "ibqueryerrors", Summary: "Print the ports whose error counters are above thresholds", Usage: "[options] ",
-		Long: sweepLong + cacheLong + `Counters are asked with service level 0, as with --skip-sl, since tables of paths need RMPP; so the run doesn't end, with exit code 0 and
-nothing said, where the C program finds no subnet administration. --details shows the details by their names, which the C program mixes up.
-With -G, -S or -D only the neighbourhood of one node is asked, along directed routes. Exit code 1: ports have errors beyond their threshold.`,
+		Long: sweepLong + cacheLong + `Counters are asked with service level 0, as with --skip-sl, since tables of
+paths need RMPP; so the run doesn't end, with exit code 0 and nothing said, where the C program
+finds no subnet administration. --details shows the details by their names, which the C program
+mixes up. With -G, -S or -D only the neighbourhood of one node is asked, along directed routes. Exit
+code 1: ports have errors beyond their threshold.`,
 		Example: "--data --report-port",
 		Options: append([]Option{
 			valueOption("suppress", 's', "<err1,err2,...>", "suppress errors listed"),

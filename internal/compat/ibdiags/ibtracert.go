@@ -14,8 +14,10 @@ import (
 func ibtracert() Program {
 	return Program{
 		Name: "ibtracert", Summary: "Trace the path between two ports through the forwarding tables", Usage: "[options] <src-addr> <dest-addr>",
-		Long: `Where it differs from C: -m takes multicast LIDs only, and looks at all ports of a switch, where C misses port 64 of 64, and
-shows the port that a multicast enters the first switch by, where C shows that of its own question; each line of --ports-file is a trace of its own with -m too; -v and -d leave out what C tells of its own working.`,
+		Long: `Where it differs from C: -m takes multicast LIDs only, and looks at all ports of a switch, where C
+misses port 64 of 64, and shows the port that a multicast enters the first switch by, where C shows
+that of its own question; each line of --ports-file is a trace of its own with -m too; -v and -d
+leave out what C tells of its own working.`,
 		Options: append([]Option{
 			flagOption("force", 'f', "force"),
 			flagOption("no_info", 'n', "simple format"),

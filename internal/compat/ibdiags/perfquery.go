@@ -43,8 +43,9 @@ func perfquery() Program {
 	)
 	return Program{
 		Name: "perfquery", Summary: "Print or reset the counters of a port", Usage: "[options]  [<lid|guid> [[port(s)] [reset_mask]]]",
-		Long: `Where it differs from C: QP1Dropped is the counter of that name, where libibmad 44 prints VL15Dropped a second time; --extended_speeds
-is shown to the end, where C's buffer may cut it, and refused on a port that counts with RS-FEC; a list or range has at most 1024 ports.`,
+		Long: `Where it differs from C: QP1Dropped is the counter of that name, where libibmad 44 prints
+VL15Dropped a second time; --extended_speeds is shown to the end, where C's buffer may cut it, and
+refused on a port that counts with RS-FEC; a list or range has at most 1024 ports.`,
 		Example: "-x 32 1",
 		Options: append(options, commonOptions("DK")...),
 		Examples: []string{

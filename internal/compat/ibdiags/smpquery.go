@@ -59,9 +59,10 @@ func smpquery() Program {
 	return Program{
 		Name: "smpquery", Summary: "Print an attribute that a port has for subnet management",
 		Usage: "[options] <op> <dest dr_path|lid|guid> [op params]", UsageNote: note.String(), Example: "nodeinfo 3",
-		Long: `Operations: nodeinfo, nodedesc, portinfo, switchinfo, pkeys, sl2vl, vlarb, guidinfo, mepi; "smpquery -h" lists them with
-their aliases. Where it differs from C: PortInfoExtended is refused even where a port has it; a wrong key of -y is an error and
-not asked for again; -d leaves out what C tells of its own working; a timeout of the configuration file counts here too.`,
+		Long: `Operations: nodeinfo, nodedesc, portinfo, switchinfo, pkeys, sl2vl, vlarb, guidinfo, mepi; "smpquery
+-h" lists them with their aliases. Where it differs from C: PortInfoExtended is refused even where a
+port has it; a wrong key of -y is an error and not asked for again; -d leaves out what C tells of
+its own working; a timeout of the configuration file counts here too.`,
 		Options: append([]Option{
 			flagOption("combined", 'c', "use Combined route address argument"),
 			nodeNameMapOption(1),

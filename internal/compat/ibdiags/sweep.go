@@ -34,12 +34,13 @@ const (
 )
 
 // cacheLong says what the programs that sweep do with files.
-const cacheLong = `Files of --cache, --load-cache and --diff are sweeps in the form rdmakit.fabric/v1, as rdmactl fabric saves them, and not in that of the C program,
-which depends on its version. `
+const cacheLong = `Files of --cache, --load-cache and --diff are sweeps in the form rdmakit.fabric/v1, as rdmactl
+fabric saves them, and not in that of the C program, which depends on its version. `
 
 // sweepLong says what is common to the programs that sweep.
-const sweepLong = `The subnet is swept once, with questions to many nodes at a time: a dead node doesn't hold up the others, and what did not answer is listed on
-standard error. -o bounds how many questions are under way; without it the transport's bound counts. `
+const sweepLong = `The subnet is swept once, with questions to many nodes at a time: a dead node doesn't hold up
+the others, and what did not answer is listed on standard error. -o bounds how many questions are
+under way; without it the transport's bound counts. `
 
 // sweepSettings are what options say of a sweep.
 type sweepSettings struct {
