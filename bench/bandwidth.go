@@ -28,8 +28,9 @@ type flow struct {
 
 func (r *rig) newFlow(size int, limit uint64) *flow {
 	f := &flow{
-		r: r, size: size, limit: limit, sent: make([]uint64, r.cfg.QueuePairs), done: make([]uint64, r.cfg.QueuePairs), clock: r.cfg.clock(),
-		wrs: make([]verbs.SendRequest, r.cfg.PostList), segs: make([]verbs.Segment, r.cfg.PostList),
+		r: r, size: size, limit: limit, sent: make([]uint64, r.cfg.QueuePairs), done: make([]uint64, r.cfg.QueuePairs),
+		clock: r.cfg.clock(), wrs: make([]verbs.SendRequest, r.cfg.PostList),
+		segs: make([]verbs.Segment, r.cfg.PostList),
 	}
 	if n := limit * uint64(r.cfg.QueuePairs); !r.cfg.NoPeak && n <= maxPeakPoints {
 		f.posted, f.completed = make([]int64, n), make([]int64, n)

@@ -96,7 +96,8 @@ func TestRun(t *testing.T) {
 // check holds a result to what is true of any.
 func check(t *testing.T, cfg bench.Config, r bench.Result, client bool) {
 	t.Helper()
-	if r.Scale != bench.ScaleSoftware || len(r.Local) != max(1, cfg.QueuePairs) || len(r.Remote) != len(r.Local) || cfg.MTU != 0 && r.MTU != cfg.MTU {
+	if r.Scale != bench.ScaleSoftware || len(r.Local) != max(1, cfg.QueuePairs) || len(r.Remote) != len(r.Local) ||
+		cfg.MTU != 0 && r.MTU != cfg.MTU {
 		t.Errorf("setup = %+v", r.Setup)
 	}
 	points := 1
@@ -132,7 +133,8 @@ func checkLatency(t *testing.T, cfg bench.Config, p bench.LatencyPoint) {
 		t.Errorf("%d iterations, want %d", p.Iterations, cfg.Iterations)
 	}
 	const slack = 1.002 // of the histogram
-	if !(p.Min > 0 && p.Min <= p.P50*slack && p.P50 <= p.P90 && p.P90 <= p.P99 && p.P99 <= p.P999 && p.P999 <= p.Max*slack) {
+	if !(p.Min > 0 && p.Min <= p.P50*slack && p.P50 <= p.P90 && p.P90 <= p.P99 && p.P99 <= p.P999 &&
+		p.P999 <= p.Max*slack) {
 		t.Errorf("percentiles out of order: %+v", p)
 	}
 	if p.Average < p.Min || p.Average > p.Max || p.StdDev < 0 || p.Typical != p.P50 || p.Jitter != p.P999-p.P50 {

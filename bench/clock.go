@@ -7,12 +7,14 @@ import (
 )
 
 // ErrNothingMeasured is the error for a test of a duration without a result.
-var ErrNothingMeasured = errors.New("no message fell into the measured time: does the other end run with the same -D or -n?")
+var ErrNothingMeasured = errors.New(
+	"no message fell into the measured time: does the other end run with the same -D or -n?")
 
 // ErrCutShort is matched by the error for a test of a duration whose messages ended
 // before the measured time: the peer has a number of messages, or a shorter time, and
 // the figure would be of time in which nothing was to come.
-var ErrCutShort = errors.New("the messages ended before the measured time: does the other end run with the same -D, and without -n?")
+var ErrCutShort = errors.New(
+	"the messages ended before the measured time: does the other end run with the same -D, and without -n?")
 
 // clock says when a test of a duration counts and when it is over.
 type clock struct {

@@ -133,7 +133,8 @@ func (c Config) normalized() (Config, error) {
 		return c, err
 	}
 	if need := 2 * int64(c.QueuePairs) * int64(c.Size); need > maxMemory {
-		return c, fmt.Errorf("%d queue pairs and %d bytes need %d bytes of memory, more than %d", c.QueuePairs, c.Size, need, int64(maxMemory))
+		return c, fmt.Errorf("%d queue pairs and %d bytes need %d bytes of memory, more than %d",
+			c.QueuePairs, c.Size, need, int64(maxMemory))
 	}
 	return c, nil
 }

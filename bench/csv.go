@@ -13,7 +13,8 @@ func (r *Result) WriteCSV(w io.Writer) error {
 	common := []string{r.Test, r.Role, r.Device, r.Scale, strconv.Itoa(int(r.MTU)), strconv.Itoa(r.QueuePairs)}
 	heading := []string{"test", "role", "device", "scale", "mtu", "qps", "bytes", "iterations"}
 	if len(r.Latency) > 0 {
-		heading = append(heading, "minUs", "p50Us", "p90Us", "p99Us", "p999Us", "maxUs", "averageUs", "stdDevUs", "jitterUs", "perSecond")
+		heading = append(heading, "minUs", "p50Us", "p90Us", "p99Us", "p999Us", "maxUs", "averageUs", "stdDevUs",
+			"jitterUs", "perSecond")
 	} else {
 		heading = append(heading, "peakGbps", "averageGbps", "peakMBps", "averageMBps", "messageRateMpps")
 	}
@@ -28,12 +29,14 @@ func (r *Result) WriteCSV(w io.Writer) error {
 		return err
 	}
 	for _, p := range r.Latency {
-		if err := line(p.Bytes, p.Iterations, p.Min, p.P50, p.P90, p.P99, p.P999, p.Max, p.Average, p.StdDev, p.Jitter, p.PerSecond); err != nil {
+		if err := line(p.Bytes, p.Iterations, p.Min, p.P50, p.P90, p.P99, p.P999, p.Max, p.Average, p.StdDev, p.Jitter,
+			p.PerSecond); err != nil {
 			return err
 		}
 	}
 	for _, p := range r.Bandwidth {
-		if err := line(p.Bytes, p.Iterations, p.PeakGbps, p.AverageGbps, p.PeakMBps, p.AverageMBps, p.MessageRate); err != nil {
+		if err := line(p.Bytes, p.Iterations, p.PeakGbps, p.AverageGbps, p.PeakMBps, p.AverageMBps,
+			p.MessageRate); err != nil {
 			return err
 		}
 	}

@@ -106,8 +106,10 @@ func TestExplain(t *testing.T) {
 				if h, ok := err.(interface{ Hints() []string }); ok {
 					got = strings.Join(h.Hints(), " ")
 				}
-				if !strings.HasPrefix(err.Error(), tt.want) || !errors.Is(err, tt.err) || !strings.Contains(got, tt.hint) || tt.hint == "" && got != "" || took != tt.took {
-					t.Errorf("explain = %v with hint %q after %v, want %q, %q, %v", err, got, took, tt.want, tt.hint, tt.took)
+				if !strings.HasPrefix(err.Error(), tt.want) || !errors.Is(err, tt.err) ||
+					!strings.Contains(got, tt.hint) || tt.hint == "" && got != "" || took != tt.took {
+					t.Errorf("explain = %v with hint %q after %v, want %q, %q, %v",
+						err, got, took, tt.want, tt.hint, tt.took)
 				}
 			})
 		})

@@ -23,7 +23,9 @@ type pace struct {
 }
 
 func (r *run) newPace(ctx context.Context) *pace {
-	p := &pace{r: r, clock: r.cfg.clock(), sum: newIntervals(), limit: uint64(r.cfg.Iterations), ctx: ctx, cancel: func() {}}
+	p := &pace{
+		r: r, clock: r.cfg.clock(), sum: newIntervals(), limit: uint64(r.cfg.Iterations), ctx: ctx, cancel: func() {},
+	}
 	if r.cfg.Duration > 0 {
 		p.limit = 1 << 62
 		p.ctx, p.cancel = context.WithDeadline(ctx, p.clock.begin.Add(p.clock.last))
@@ -66,7 +68,9 @@ func (p *pace) point(size int) (LatencyPoint, error) {
 
 // request is the one request of latency tests.
 func (r *run) request(size int) verbs.SendRequest {
-	wr := verbs.SendRequest{Op: r.cfg.Test.Op(), Flags: verbs.SendSignaled, Segments: []verbs.Segment{r.mr.Segment(r.source(0), size)}}
+	wr := verbs.SendRequest{
+		Op: r.cfg.Test.Op(), Flags: verbs.SendSignaled, Segments: []verbs.Segment{r.mr.Segment(r.source(0), size)},
+	}
 	if wr.Op != verbs.SendOpSend {
 		wr.RemoteAddr, wr.RKey = r.peers[0].VAddr, r.peers[0].RKey
 	}

@@ -89,10 +89,13 @@ func TestShorterDuration(t *testing.T) {
 
 // TestPeerGoesOn has a server whose time is over while its client has messages left.
 func TestPeerGoesOn(t *testing.T) {
-	number := bench.Config{Test: bench.SendBW, Size: 64, Iterations: 100_000_000, NoPeak: true, StepTimeout: 5 * time.Second}
+	number := bench.Config{
+		Test: bench.SendBW, Size: 64, Iterations: 100_000_000, NoPeak: true, StepTimeout: 5 * time.Second,
+	}
 	duration := bench.Config{Test: bench.SendBW, Size: 64, Duration: 300 * time.Millisecond, StepTimeout: time.Second}
 	client, server := ends(t, number, duration)
-	if mismatch, ok := errors.AsType[*bench.MismatchError](server.err); !ok || len(mismatch.Hints()) != 1 || !errors.Is(server.err, os.ErrDeadlineExceeded) {
+	if mismatch, ok := errors.AsType[*bench.MismatchError](server.err); !ok || len(mismatch.Hints()) != 1 ||
+		!errors.Is(server.err, os.ErrDeadlineExceeded) {
 		t.Errorf("server: Run = %v, want a MismatchError for a deadline", server.err)
 	}
 	if !errors.Is(client.err, bench.ErrPeerEnded) {
@@ -115,8 +118,10 @@ func checkNothing(t *testing.T, got outcome) {
 
 // TestNothingMeasured looks at the words.
 func TestNothingMeasured(t *testing.T) {
-	client, _ := ends(t, bench.Config{Test: bench.SendBW, Size: 64, Duration: time.Second}, bench.Config{Test: bench.SendBW, Size: 64, Iterations: 20})
-	if want := "no message fell into the measured time: does the other end run with the same -D or -n?"; !errors.Is(client.err, bench.ErrNothingMeasured) || !strings.Contains(client.err.Error(), want) {
+	client, _ := ends(t, bench.Config{Test: bench.SendBW, Size: 64, Duration: time.Second},
+		bench.Config{Test: bench.SendBW, Size: 64, Iterations: 20})
+	if want := "no message fell into the measured time: does the other end run with the same -D or -n?"; !errors.Is(
+		client.err, bench.ErrNothingMeasured) || !strings.Contains(client.err.Error(), want) {
 		t.Errorf("Run = %v, want %q", client.err, want)
 	}
 }
@@ -125,8 +130,10 @@ func TestNothingMeasured(t *testing.T) {
 func TestPeerFinishes(t *testing.T) {
 	for _, test := range []bench.Test{bench.SendBW, bench.SendLat} {
 		t.Run(test.String(), func(t *testing.T) {
-			_, server := ends(t, bench.Config{Test: test, Size: 64, Iterations: 20}, bench.Config{Test: test, Size: 64, Iterations: 1000})
-			if !errors.Is(server.err, perftest.ErrAhead) && !errors.Is(server.err, bench.ErrPeerEnded) || server.took > 10*time.Second {
+			_, server := ends(t, bench.Config{Test: test, Size: 64, Iterations: 20},
+				bench.Config{Test: test, Size: 64, Iterations: 1000})
+			if !errors.Is(server.err, perftest.ErrAhead) && !errors.Is(server.err, bench.ErrPeerEnded) ||
+				server.took > 10*time.Second {
 				t.Errorf("Run = %v after %v, want ErrAhead after 2 s", server.err, server.took)
 			}
 		})
@@ -135,9 +142,11 @@ func TestPeerFinishes(t *testing.T) {
 
 // TestOtherSize sends more than the receiver has room for.
 func TestOtherSize(t *testing.T) {
-	client, server := ends(t, bench.Config{Test: bench.SendBW, Size: 8192, Iterations: 20}, bench.Config{Test: bench.SendBW, Size: 4096, Iterations: 20})
+	client, server := ends(t, bench.Config{Test: bench.SendBW, Size: 8192, Iterations: 20},
+		bench.Config{Test: bench.SendBW, Size: 4096, Iterations: 20})
 	for name, got := range map[string]outcome{"client": client, "server": server} {
-		if mismatch, ok := errors.AsType[*bench.MismatchError](got.err); !ok || len(mismatch.Hints()) != 1 || !strings.Contains(mismatch.Hints()[0], "same size") {
+		if mismatch, ok := errors.AsType[*bench.MismatchError](got.err); !ok || len(mismatch.Hints()) != 1 ||
+			!strings.Contains(mismatch.Hints()[0], "same size") {
 			t.Errorf("%s: Run = %v, want a MismatchError", name, got.err)
 		}
 	}
@@ -159,8 +168,10 @@ func TestEcho(t *testing.T) {
 		}
 	}()
 	defer one.Close()
-	_, err := bench.Run(t.Context(), open(t, "127.3.0.1"), one, bench.Config{Test: bench.WriteBW, Role: perftest.RoleClient, StepTimeout: 5 * time.Second})
-	if !errors.Is(err, bench.ErrEcho) || !strings.Contains(err.Error(), "the other end sends back what it gets: no perftest") {
+	_, err := bench.Run(t.Context(), open(t, "127.3.0.1"), one,
+		bench.Config{Test: bench.WriteBW, Role: perftest.RoleClient, StepTimeout: 5 * time.Second})
+	if !errors.Is(err, bench.ErrEcho) ||
+		!strings.Contains(err.Error(), "the other end sends back what it gets: no perftest") {
 		t.Errorf("Run = %v, want ErrEcho", err)
 	}
 }
@@ -182,7 +193,8 @@ func TestCheck(t *testing.T) {
 		}
 		one, two := net.Pipe()
 		_ = two.Close()
-		if _, err := bench.Run(t.Context(), d, one, tt.cfg); err == nil || errors.Is(err, io.ErrClosedPipe) || !strings.Contains(err.Error(), tt.want) {
+		if _, err := bench.Run(t.Context(), d, one, tt.cfg); err == nil || errors.Is(err, io.ErrClosedPipe) ||
+			!strings.Contains(err.Error(), tt.want) {
 			t.Errorf("Run(%+v) = %v, want %q", tt.cfg, err, tt.want)
 		}
 	}
@@ -202,7 +214,8 @@ func TestNoMemory(t *testing.T) {
 	if race.Enabled {
 		t.Skip("the race detector needs more address space than the limit")
 	}
-	cmd := exec.CommandContext(t.Context(), "sh", "-c", `ulimit -v 4000000; exec "$0" -test.run='^TestNoMemory$' -test.v`, os.Args[0])
+	cmd := exec.CommandContext(t.Context(), "sh", "-c",
+		`ulimit -v 4000000; exec "$0" -test.run='^TestNoMemory$' -test.v`, os.Args[0])
 	cmd.Env = append(os.Environ(), inside+"=1")
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "--- PASS: TestNoMemory") {

@@ -35,7 +35,8 @@ func TestShortestInterval(t *testing.T) {
 				completed[i] = at + 1 + r.Int64N(1000)
 			}
 		}
-		if got, want := shortestInterval(posted, completed), slowShortest(posted, completed); math.Abs(got-want) > 1e-9 {
+		if got, want := shortestInterval(posted,
+			completed), slowShortest(posted, completed); math.Abs(got-want) > 1e-9 {
 			t.Fatalf("shortestInterval(%v, %v) = %v, want %v", posted, completed, got, want)
 		}
 	}

@@ -67,7 +67,9 @@ type Endpoint struct {
 func endpoints(list []perftest.Destination) []Endpoint {
 	out := make([]Endpoint, len(list))
 	for i, d := range list {
-		out[i] = Endpoint{GID: d.GID, QPN: d.QPN, PSN: d.PSN, LID: d.LID, RKey: d.RKey, Addr: d.VAddr, OutReads: d.OutReads}
+		out[i] = Endpoint{
+			GID: d.GID, QPN: d.QPN, PSN: d.PSN, LID: d.LID, RKey: d.RKey, Addr: d.VAddr, OutReads: d.OutReads,
+		}
 	}
 	return out
 }
@@ -107,7 +109,9 @@ func rates(size int, messages float64) (gbps, mbps float64) {
 
 // report is what a peer is told.
 func (p *BandwidthPoint) report(gbps bool) perftest.Report {
-	r := perftest.Report{Size: uint64(p.Bytes), Iterations: p.Iterations, Peak: p.PeakMBps, Average: p.AverageMBps, Rate: p.MessageRate}
+	r := perftest.Report{
+		Size: uint64(p.Bytes), Iterations: p.Iterations, Peak: p.PeakMBps, Average: p.AverageMBps, Rate: p.MessageRate,
+	}
 	if gbps {
 		r.Peak, r.Average = p.PeakGbps, p.AverageGbps
 	}

@@ -50,7 +50,8 @@ func hello(mtu ib.MTU) perftest.Hello {
 func newRig(device *verbs.Device, cfg Config, port local, agreed perftest.Agreed) (*rig, error) {
 	r := &rig{
 		cfg: cfg, device: device, port: port, mtu: agreed.MTU, cycle: agreed.CycleBuffer, line: agreed.CacheLine,
-		slot: max(cfg.Size, agreed.CycleBuffer), posted: make([]int, cfg.QueuePairs), wcs: make([]verbs.WorkCompletion, pollBatch),
+		slot: max(cfg.Size, agreed.CycleBuffer), posted: make([]int, cfg.QueuePairs),
+		wcs: make([]verbs.WorkCompletion, pollBatch),
 	}
 	if err := r.allocate(); err != nil {
 		return nil, errors.Join(err, r.close())
@@ -66,7 +67,8 @@ func (r *rig) allocate() (err error) {
 	if r.pd, err = r.device.AllocatePD(); err != nil {
 		return err
 	}
-	if r.sends, err = r.device.CreateCQ(verbs.CQConfig{Depth: cfg.QueuePairs * cfg.TxDepth, Wait: cfg.Wait}); err != nil {
+	if r.sends, err = r.device.CreateCQ(
+		verbs.CQConfig{Depth: cfg.QueuePairs * cfg.TxDepth, Wait: cfg.Wait}); err != nil {
 		return err
 	}
 	wait := cfg.Wait
@@ -77,7 +79,8 @@ func (r *rig) allocate() (err error) {
 		return err
 	}
 	if need := 2 * int64(cfg.QueuePairs) * int64(r.slot); need > maxMemory {
-		return fmt.Errorf("the peer's cycle buffer of %d bytes needs %d bytes of memory, more than %d", r.cycle, need, int64(maxMemory))
+		return fmt.Errorf("the peer's cycle buffer of %d bytes needs %d bytes of memory, more than %d",
+			r.cycle, need, int64(maxMemory))
 	}
 	if r.memory, err = allocate(cfg.QueuePairs, r.slot); err != nil {
 		return err
@@ -100,7 +103,8 @@ func (r *rig) allocate() (err error) {
 
 // addQP makes the queue pair i.
 func (r *rig) addQP(i int) error {
-	qp, err := r.pd.CreateQP(verbs.QPConfig{SendCQ: r.sends, RecvCQ: r.recvs, MaxSendWR: r.cfg.TxDepth, MaxRecvWR: r.cfg.RxDepth})
+	qp, err := r.pd.CreateQP(
+		verbs.QPConfig{SendCQ: r.sends, RecvCQ: r.recvs, MaxSendWR: r.cfg.TxDepth, MaxRecvWR: r.cfg.RxDepth})
 	if err != nil {
 		return err
 	}
@@ -163,8 +167,9 @@ func (r *rig) connect() error {
 		own, peer := r.own[i], r.peers[i]
 		err := qp.Connect(verbs.ConnectConfig{
 			Remote: verbs.Remote{QPN: peer.QPN, PSN: peer.PSN, GID: peer.GID, LID: peer.LID}, PSN: own.PSN,
-			Access: r.access(), MTU: r.mtu, Port: r.cfg.Port, SGIDIndex: r.cfg.GIDIndex, Timeout: r.cfg.Timeout, HopLimit: 255,
-			ReadAtomic: max(1, min(int(peer.OutReads), int(own.OutReads))), DestReadAtomic: int(own.OutReads),
+			Access: r.access(), MTU: r.mtu, Port: r.cfg.Port, SGIDIndex: r.cfg.GIDIndex, Timeout: r.cfg.Timeout,
+			HopLimit: 255, ReadAtomic: max(1, min(int(peer.OutReads), int(own.OutReads))),
+			DestReadAtomic: int(own.OutReads),
 		})
 		if err != nil {
 			return err

@@ -72,8 +72,8 @@ func setupOf(r *rig, agreed perftest.Agreed) Setup {
 	c := &r.cfg
 	s := Setup{
 		Test: c.Test.String(), Role: c.Role.String(), Device: r.device.Name(), Scale: scaleOf(r.device.Name()),
-		LinkLayer: r.port.LinkLayer.String(), MTU: r.mtu, QueuePairs: c.QueuePairs, TxDepth: c.TxDepth, RxDepth: c.RxDepth,
-		CQModeration: c.CQModeration, PostList: c.PostList, GIDIndex: c.GIDIndex,
+		LinkLayer: r.port.LinkLayer.String(), MTU: r.mtu, QueuePairs: c.QueuePairs, TxDepth: c.TxDepth,
+		RxDepth: c.RxDepth, CQModeration: c.CQModeration, PostList: c.PostList, GIDIndex: c.GIDIndex,
 		DurationSeconds: c.Duration.Seconds(), PeerVersion: agreed.Peer.String(), Local: endpoints(r.own),
 	}
 	if c.Test.Op() == verbs.SendOpRead {

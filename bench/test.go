@@ -87,7 +87,8 @@ func (t Test) Title() string {
 // depths of the test; Margin, MTU and Timeout stay zero.
 func (t Test) Defaults() Config {
 	c := Config{
-		Test: t, Size: 64 << 10, Iterations: 1000, QueuePairs: 1, TxDepth: 128, RxDepth: 512, PostList: 1, Port: 1, CQModeration: 100,
+		Test: t, Size: 64 << 10, Iterations: 1000, QueuePairs: 1, TxDepth: 128, RxDepth: 512, PostList: 1, Port: 1,
+		CQModeration: 100,
 	}
 	switch {
 	case t.IsLatency():

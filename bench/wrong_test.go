@@ -21,18 +21,21 @@ func TestOtherTest(t *testing.T) {
 			}
 			t.Run(fmt.Sprintf("client %v, server %v", a, b), func(t *testing.T) {
 				t.Parallel()
-				client, server := open(t, fmt.Sprintf("127.1.%d.%d", i+1, j+1)), open(t, fmt.Sprintf("127.2.%d.%d", i+1, j+1))
+				client, server := open(t,
+					fmt.Sprintf("127.1.%d.%d", i+1, j+1)), open(t, fmt.Sprintf("127.2.%d.%d", i+1, j+1))
 				one, two := net.Pipe()
 				began := time.Now()
 				done := make(chan error, 1)
 				go func() {
-					_, err := bench.Run(t.Context(), server, two, bench.Config{Test: b, Iterations: 20, StepTimeout: time.Second, Role: perftest.RoleServer})
+					_, err := bench.Run(t.Context(), server, two,
+						bench.Config{Test: b, Iterations: 20, StepTimeout: time.Second, Role: perftest.RoleServer})
 					_ = two.Close()
 					done <- err
 				}()
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
-				_, err := bench.Run(ctx, client, one, bench.Config{Test: a, Iterations: 20, StepTimeout: time.Second, Role: perftest.RoleClient})
+				_, err := bench.Run(ctx, client, one,
+					bench.Config{Test: a, Iterations: 20, StepTimeout: time.Second, Role: perftest.RoleClient})
 				_ = one.Close()
 				serverErr := <-done
 				t.Logf("after %v: client: %v; server: %v", time.Since(began).Round(time.Millisecond), err, serverErr)

@@ -17,8 +17,8 @@ import (
 // check returns a sound check with the run function of a test.
 func check(id string, run func(context.Context, *doctor.Input) []doctor.Finding) doctor.Check {
 	return doctor.Check{
-		ID: id, Title: "title of " + id, Severity: doctor.OutcomeFail, Explanation: "why", Remedy: "what", Sources: []string{"test"},
-		Timeout: 50 * time.Millisecond, Run: run,
+		ID: id, Title: "title of " + id, Severity: doctor.OutcomeFail, Explanation: "why", Remedy: "what",
+		Sources: []string{"test"}, Timeout: 50 * time.Millisecond, Run: run,
 	}
 }
 
@@ -92,7 +92,8 @@ func TestRunFillsIn(t *testing.T) {
 	own := found(doctor.OutcomeWarn, "x")
 	own.Explanation = "its own"
 	r := run(t, node(), doctor.Options{},
-		giving("a", found(doctor.OutcomeFail, ""), own, found(doctor.OutcomePass, ""), doctor.Finding{Outcome: "splendid"}))
+		giving("a", found(doctor.OutcomeFail, ""), own, found(doctor.OutcomePass, ""),
+			doctor.Finding{Outcome: "splendid"}))
 	var got []string
 	for _, f := range r.Findings {
 		got = append(got, f.Explanation)
@@ -113,11 +114,21 @@ func TestRunContainsChecks(t *testing.T) {
 		run  func(context.Context, *doctor.Input) []doctor.Finding
 		want string
 	}{
-		"panics":     {func(context.Context, *doctor.Input) []doctor.Finding { panic("boo") }, "the check panicked: boo"},
-		"own-fault":  {func(_ context.Context, in *doctor.Input) []doctor.Finding { _ = in.Snapshot.Devices[7]; return nil }, "index out of range"},
-		"exits":      {func(context.Context, *doctor.Input) []doctor.Finding { runtime.Goexit(); return nil }, "ended without an answer"},
-		"says-nil":   {func(context.Context, *doctor.Input) []doctor.Finding { return nil }, "gave no finding"},
-		"never-ends": {func(context.Context, *doctor.Input) []doctor.Finding { <-release; return nil }, "no answer within 50ms"},
+		"panics": {
+			func(context.Context, *doctor.Input) []doctor.Finding { panic("boo") }, "the check panicked: boo",
+		},
+		"own-fault": {
+			func(_ context.Context, in *doctor.Input) []doctor.Finding { _ = in.Snapshot.Devices[7]; return nil },
+			"index out of range",
+		},
+		"exits": {
+			func(context.Context, *doctor.Input) []doctor.Finding { runtime.Goexit(); return nil },
+			"ended without an answer",
+		},
+		"says-nil": {func(context.Context, *doctor.Input) []doctor.Finding { return nil }, "gave no finding"},
+		"never-ends": {
+			func(context.Context, *doctor.Input) []doctor.Finding { <-release; return nil }, "no answer within 50ms",
+		},
 	}
 	for id, c := range ill {
 		t.Run(id, func(t *testing.T) {
@@ -142,7 +153,8 @@ func TestRunStopsWithContext(t *testing.T) {
 		<-ctx.Done()
 		return []doctor.Finding{doctor.Unknown("", "%v", context.Cause(ctx))}
 	})
-	r, err := doctor.Run(ctx, []doctor.Check{stop, giving("later", found(doctor.OutcomePass, ""))}, node(), doctor.Options{})
+	r, err := doctor.Run(ctx, []doctor.Check{stop, giving("later", found(doctor.OutcomePass, ""))}, node(),
+		doctor.Options{})
 	if err != nil {
 		t.Fatalf("Run: %v", err)
 	}
@@ -157,7 +169,10 @@ func TestRunStopsWithContext(t *testing.T) {
 }
 
 func TestRunChoosesChecks(t *testing.T) {
-	checks := []doctor.Check{giving("a", found(doctor.OutcomePass, "")), giving("b", found(doctor.OutcomePass, "")), giving("c", found(doctor.OutcomePass, ""))}
+	checks := []doctor.Check{
+		giving("a", found(doctor.OutcomePass, "")), giving("b", found(doctor.OutcomePass, "")),
+		giving("c", found(doctor.OutcomePass, "")),
+	}
 	tests := []struct {
 		opts doctor.Options
 		want []string
@@ -178,7 +193,8 @@ func TestRunChoosesChecks(t *testing.T) {
 		{Suppressions: []doctor.Suppression{{CheckID: "z"}}},
 	}
 	for _, opts := range wrong {
-		if _, err := doctor.Run(t.Context(), checks, node(), opts); !errors.Is(err, doctor.ErrUnknownCheck) || !strings.Contains(err.Error(), `"z"`) {
+		if _, err := doctor.Run(t.Context(), checks, node(), opts); !errors.Is(err, doctor.ErrUnknownCheck) ||
+			!strings.Contains(err.Error(), `"z"`) {
 			t.Errorf("Run(%+v): error %v, want ErrUnknownCheck with the name", opts, err)
 		}
 	}
@@ -205,11 +221,23 @@ func TestNeeds(t *testing.T) {
 		{"all met", &ok, doctor.NeedDevices | doctor.NeedLimits, doctor.OutcomePass, ""},
 		{"no snapshot", nil, 0, doctor.OutcomeNotApplicable, "no snapshot"},
 		{"no device", &inventory.Snapshot{}, doctor.NeedDevices, doctor.OutcomeNotApplicable, "no RDMA device"},
-		{"class unreadable", new(problem("/sys/class/infiniband")), doctor.NeedDevices, doctor.OutcomeUnknown, "permission denied"},
-		{"device unreadable", new(problem("/sys/class/infiniband/mlx5_0")), doctor.NeedDevices, doctor.OutcomeUnknown, "mlx5_0"},
-		{"other problem", new(problem("/sys/class/infiniband_verbs/uverbs0")), doctor.NeedDevices, doctor.OutcomeNotApplicable, "no RDMA device"},
+		{
+			"class unreadable", new(problem("/sys/class/infiniband")), doctor.NeedDevices, doctor.OutcomeUnknown,
+			"permission denied",
+		},
+		{
+			"device unreadable", new(problem("/sys/class/infiniband/mlx5_0")), doctor.NeedDevices,
+			doctor.OutcomeUnknown, "mlx5_0",
+		},
+		{
+			"other problem", new(problem("/sys/class/infiniband_verbs/uverbs0")), doctor.NeedDevices,
+			doctor.OutcomeNotApplicable, "no RDMA device",
+		},
 		{"no limits", &inventory.Snapshot{}, doctor.NeedLimits, doctor.OutcomeNotApplicable, "/proc/self/limits"},
-		{"limits unreadable", new(problem("/proc/self/limits")), doctor.NeedLimits, doctor.OutcomeUnknown, "permission denied"},
+		{
+			"limits unreadable", new(problem("/proc/self/limits")), doctor.NeedLimits, doctor.OutcomeUnknown,
+			"permission denied",
+		},
 	}
 	for _, tt := range tests {
 		c := giving("a", found(doctor.OutcomePass, ""))
@@ -255,7 +283,8 @@ func TestUnreadFilesBecomeUnknown(t *testing.T) {
 		if diff := cmp.Diff(want, outcomes(r)); diff != "" {
 			t.Errorf("problem at %s (-want +got):\n%s", tt.path, diff)
 		}
-		if f := r.Findings[len(r.Findings)-1]; tt.concerned && !cmp.Equal(f.Evidence, []doctor.Evidence{{Path: tt.path, Value: "input/output error"}}) {
+		if f := r.Findings[len(r.Findings)-1]; tt.concerned &&
+			!cmp.Equal(f.Evidence, []doctor.Evidence{{Path: tt.path, Value: "input/output error"}}) {
 			t.Errorf("problem at %s: evidence = %v", tt.path, f.Evidence)
 		}
 	}
@@ -268,7 +297,9 @@ func TestValidate(t *testing.T) {
 	if err := (doctor.Check{ID: "Not Kebab", Timeout: -1}).Validate(); err == nil {
 		t.Error("Validate of an empty check: no error")
 	} else {
-		for _, want := range []string{"kebab", "title", "explanation", "remedy", "severity", "sources", "time limit", "run"} {
+		for _, want := range []string{
+			"kebab", "title", "explanation", "remedy", "severity", "sources", "time limit", "run",
+		} {
 			if !strings.Contains(err.Error(), want) {
 				t.Errorf("Validate = %q, want %q in it", err, want)
 			}

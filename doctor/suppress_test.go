@@ -70,7 +70,8 @@ func TestSuppress(t *testing.T) {
 		return d
 	}
 	checks := []doctor.Check{
-		giving("a", found(doctor.OutcomeFail, "mlx5_1:1"), found(doctor.OutcomeFail, "mlx5_10:1"), found(doctor.OutcomePass, "")),
+		giving("a", found(doctor.OutcomeFail, "mlx5_1:1"), found(doctor.OutcomeFail, "mlx5_10:1"),
+			found(doctor.OutcomePass, "")),
 		giving("b", found(doctor.OutcomeWarn, "mlx5_1:1")),
 	}
 	now := day("2026-11-21 23:59:59")
@@ -125,7 +126,8 @@ func TestSuppress(t *testing.T) {
 // All that a check found may be suppressed: then nothing is wrong, and something was judged.
 func TestSuppressAll(t *testing.T) {
 	sup := doctor.Suppression{CheckID: "a", Reason: "spare part is ordered"}
-	r := run(t, node(), doctor.Options{Suppressions: []doctor.Suppression{sup}}, giving("a", found(doctor.OutcomeFail, "x")))
+	r := run(t, node(), doctor.Options{Suppressions: []doctor.Suppression{sup}},
+		giving("a", found(doctor.OutcomeFail, "x")))
 	if r.Verdict != doctor.OutcomePass || r.Checks[0].Outcome != doctor.OutcomePass {
 		t.Errorf("Run = verdict %s, check %s, want pass", r.Verdict, r.Checks[0].Outcome)
 	}

@@ -74,7 +74,8 @@ func TestLeaderWorkerSet(t *testing.T) {
 	}
 	template := s.Spec.LeaderWorkerTemplate
 	if !slices.Contains([]string{"LeaderCreated", "LeaderReady"}, s.Spec.StartupPolicy) ||
-		!slices.Contains([]string{"RecreateGroupOnPodRestart", "RecreateGroupAfterStart", "None"}, template.RestartPolicy) {
+		!slices.Contains([]string{"RecreateGroupOnPodRestart", "RecreateGroupAfterStart", "None"},
+			template.RestartPolicy) {
 		t.Errorf("policies %q and %q are not in the API", s.Spec.StartupPolicy, template.RestartPolicy)
 	}
 	if template.Size == nil || *template.Size < 2 || template.LeaderTemplate == nil {
@@ -128,7 +129,8 @@ func rehearse(t *testing.T, args []string) {
 	app.Environ = []string{"HOME=" + path, "PATH=" + path}
 	tree := filepath.Join("..", "internal", "testkit", "testtrees", "02_rocev2_8hca.tree")
 	code := app.Run(t.Context(), slices.Insert(slices.Clone(args), 1, "-q", "--dry-run", "--from", tree))
-	if code != cli.ExitOK || !strings.Contains(stdout.String(), "export NCCL_IB_HCA='=mlx5_0:1,") || !strings.Contains(stdout.String(), "\nexec vllm serve ") {
+	if code != cli.ExitOK || !strings.Contains(stdout.String(), "export NCCL_IB_HCA='=mlx5_0:1,") ||
+		!strings.Contains(stdout.String(), "\nexec vllm serve ") {
 		t.Errorf("rdmactl %q = %d: %s%s", args, code, stdout.String(), stderr.String())
 	}
 }

@@ -64,14 +64,16 @@ func (p *peer) connect(t *testing.T, other *peer, mtu ib.MTU, access verbs.Acces
 	}
 	const psn = 77
 	remote := verbs.Remote{QPN: other.qp.QPN(), PSN: psn, GID: gid}
-	if err := p.qp.Connect(verbs.ConnectConfig{Remote: remote, PSN: psn, MTU: mtu, Access: access, Timeout: 10}); err != nil {
+	if err := p.qp.Connect(
+		verbs.ConnectConfig{Remote: remote, PSN: psn, MTU: mtu, Access: access, Timeout: 10}); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func (p *peer) receive(t *testing.T, length int) {
 	t.Helper()
-	if _, err := p.qp.PostReceive(verbs.ReceiveRequest{ID: 2, Segments: []verbs.Segment{p.mr.Segment(0, length)}}); err != nil {
+	if _, err := p.qp.PostReceive(
+		verbs.ReceiveRequest{ID: 2, Segments: []verbs.Segment{p.mr.Segment(0, length)}}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -109,14 +111,24 @@ func TestVerbsPageCauses(t *testing.T) {
 		change     func(t *testing.T, b *peer, wr *verbs.SendRequest)
 		onA, wantB []string
 	}{
-		{"message too long", 1024, everything, verbs.SendOpSend, 101, func(t *testing.T, b *peer, _ *verbs.SendRequest) {
-			t.Helper()
-			b.receive(t, 100)
-		}, []string{"1: remote invalid request"}, []string{"2: local length error"}},
-		{"MTU too small here, WRITE", 4096, everything, verbs.SendOpWrite, 5000, nil, []string{"1: remote invalid request"}, nil},
+		{
+			"message too long", 1024, everything, verbs.SendOpSend, 101,
+			func(t *testing.T, b *peer, _ *verbs.SendRequest) {
+				t.Helper()
+				b.receive(t, 100)
+			},
+			[]string{"1: remote invalid request"},
+			[]string{"2: local length error"},
+		},
+		{
+			"MTU too small here, WRITE", 4096, everything, verbs.SendOpWrite, 5000, nil,
+			[]string{"1: remote invalid request"},
+			nil,
+		},
 		{"MTU differs, READ", 4096, everything, verbs.SendOpRead, 5000, nil, []string{"1: bad response"}, nil},
 		{
-			"wrong key", 1024, everything, verbs.SendOpWrite, 10, func(_ *testing.T, _ *peer, wr *verbs.SendRequest) { wr.RKey++ },
+			"wrong key", 1024, everything, verbs.SendOpWrite, 10,
+			func(_ *testing.T, _ *peer, wr *verbs.SendRequest) { wr.RKey++ },
 			[]string{"1: remote access error"},
 			nil,
 		},
@@ -129,36 +141,55 @@ func TestVerbsPageCauses(t *testing.T) {
 		{"beyond the end", 1024, everything, verbs.SendOpRead, 10, func(_ *testing.T, _ *peer, wr *verbs.SendRequest) {
 			wr.RemoteAddr += 20_000 - 9
 		}, []string{"1: remote access error"}, nil},
-		{"queue pair without access", 1024, verbs.AccessRemoteWrite, verbs.SendOpRead, 10, nil, []string{"1: remote access error"}, nil},
-		{"region without access", 1024, everything, verbs.SendOpWrite, 10, func(t *testing.T, b *peer, wr *verbs.SendRequest) {
-			t.Helper()
-			mr, err := b.pd.RegisterMemory(make([]byte, 100), verbs.AccessRemoteRead)
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = mr.Close() })
-			wr.RemoteAddr, wr.RKey = mr.Addr(), mr.RKey()
-		}, []string{"1: remote access error"}, nil},
-		{"another protection domain", 1024, everything, verbs.SendOpWrite, 10, func(t *testing.T, b *peer, wr *verbs.SendRequest) {
-			t.Helper()
-			pd, err := b.device.AllocatePD()
-			if err != nil {
-				t.Fatal(err)
-			}
-			mr, err := pd.RegisterMemory(make([]byte, 100), everything)
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = errors.Join(mr.Close(), pd.Close()) })
-			wr.RemoteAddr, wr.RKey = mr.Addr(), mr.RKey()
-		}, []string{"1: remote access error"}, nil},
-		{"region closed under a receive request", 1024, everything, verbs.SendOpSend, 10, func(t *testing.T, b *peer, _ *verbs.SendRequest) {
-			t.Helper()
-			b.receive(t, 100)
-			if err := b.mr.Close(); err != nil {
-				t.Error(err)
-			}
-		}, []string{"1: remote operation error"}, []string{"2: local protection error"}},
+		{
+			"queue pair without access", 1024, verbs.AccessRemoteWrite, verbs.SendOpRead, 10, nil,
+			[]string{"1: remote access error"},
+			nil,
+		},
+		{
+			"region without access", 1024, everything, verbs.SendOpWrite, 10,
+			func(t *testing.T, b *peer, wr *verbs.SendRequest) {
+				t.Helper()
+				mr, err := b.pd.RegisterMemory(make([]byte, 100), verbs.AccessRemoteRead)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = mr.Close() })
+				wr.RemoteAddr, wr.RKey = mr.Addr(), mr.RKey()
+			},
+			[]string{"1: remote access error"},
+			nil,
+		},
+		{
+			"another protection domain", 1024, everything, verbs.SendOpWrite, 10,
+			func(t *testing.T, b *peer, wr *verbs.SendRequest) {
+				t.Helper()
+				pd, err := b.device.AllocatePD()
+				if err != nil {
+					t.Fatal(err)
+				}
+				mr, err := pd.RegisterMemory(make([]byte, 100), everything)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = errors.Join(mr.Close(), pd.Close()) })
+				wr.RemoteAddr, wr.RKey = mr.Addr(), mr.RKey()
+			},
+			[]string{"1: remote access error"},
+			nil,
+		},
+		{
+			"region closed under a receive request",
+			1024, everything, verbs.SendOpSend, 10, func(t *testing.T, b *peer, _ *verbs.SendRequest) {
+				t.Helper()
+				b.receive(t, 100)
+				if err := b.mr.Close(); err != nil {
+					t.Error(err)
+				}
+			},
+			[]string{"1: remote operation error"},
+			[]string{"2: local protection error"},
+		},
 		{"peer gone", 1024, everything, verbs.SendOpWrite, 10, func(t *testing.T, b *peer, _ *verbs.SendRequest) {
 			t.Helper()
 			if err := b.qp.Close(); err != nil {
@@ -202,7 +233,8 @@ func TestVerbsPageGaps(t *testing.T) {
 		}
 	}
 	for _, kind := range []provider.QPType{verbs.QPTypeUC, verbs.QPTypeUD} {
-		if _, err := a.pd.CreateQP(verbs.QPConfig{Type: kind, SendCQ: a.cq, RecvCQ: a.cq}); !errors.Is(err, verbs.ErrNotSupported) {
+		if _, err := a.pd.CreateQP(verbs.QPConfig{Type: kind, SendCQ: a.cq, RecvCQ: a.cq}); !errors.Is(err,
+			verbs.ErrNotSupported) {
 			t.Errorf("CreateQP(%v) = %v, want %v: mend the page", kind, err, verbs.ErrNotSupported)
 		}
 	}

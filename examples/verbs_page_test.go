@@ -89,7 +89,8 @@ func declaration(t *testing.T, path, name string) (code, output string) {
 				return source(startOf(f.Doc, f.Pos()), f.End()) + "\n", ""
 			}
 			body, output, _ := strings.Cut(source(f.Body.Lbrace+2, f.Body.Rbrace), "\t// Output:\n")
-			return strings.TrimPrefix(strings.ReplaceAll("\n"+body, "\n\t", "\n"), "\n"), strings.ReplaceAll(output, "\t// ", "")
+			return strings.TrimPrefix(strings.ReplaceAll("\n"+body, "\n\t", "\n"),
+				"\n"), strings.ReplaceAll(output, "\t// ", "")
 		}
 		if g, ok := d.(*ast.GenDecl); ok && g.Tok == token.TYPE {
 			if s, ok := g.Specs[0].(*ast.TypeSpec); ok && s.Name.Name == name {
@@ -129,7 +130,9 @@ func TestVerbsPageStatuses(t *testing.T) {
 		}
 	}
 	got := map[string]string{}
-	for _, m := range regexp.MustCompile("(?m)^\\| (\\d+) \\| ([a-z -]+) \\| `WC\\w+` \\| `IBV_WC_\\w+` \\| ").FindAllStringSubmatch(readPage(t), -1) {
+	for _, m := range regexp.MustCompile(
+		"(?m)^\\| (\\d+) \\| ([a-z -]+) \\| `WC\\w+` \\| `IBV_WC_\\w+` \\| ",
+	).FindAllStringSubmatch(readPage(t), -1) {
 		got[m[1]] = m[2]
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -165,7 +168,8 @@ func TestVerbsPageTwins(t *testing.T) {
 		}
 	}
 	for twin := range twins {
-		if !strings.Contains(text, "`"+twin+"`") && !strings.Contains(text, "`struct "+twin+"`") && !strings.Contains(text, "`enum "+twin+"`") {
+		if !strings.Contains(text, "`"+twin+"`") && !strings.Contains(text, "`struct "+twin+"`") &&
+			!strings.Contains(text, "`enum "+twin+"`") {
 			t.Errorf("the page lacks %s, a C twin in package verbs", twin)
 		}
 	}
@@ -213,7 +217,9 @@ func TestVerbsPageCommands(t *testing.T) {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	const here, shown = "127.0.43.", "127.0.0."
-	blocks := regexp.MustCompile("(?s)```console\n\\$ go run \\./examples/(\\w+)(.*?)\n(.*?)```\n").FindAllStringSubmatch(readPage(t), -1)
+	blocks := regexp.MustCompile(
+		"(?s)```console\n\\$ go run \\./examples/(\\w+)(.*?)\n(.*?)```\n",
+	).FindAllStringSubmatch(readPage(t), -1)
 	if len(blocks) < 3 {
 		t.Errorf("%d commands on the page: the blocks are no longer recognised", len(blocks))
 	}

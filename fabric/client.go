@@ -51,7 +51,9 @@ type Client struct {
 // SMP asks for an attribute of subnet management, or writes it (method [mad.MethodSet] with data).
 // The answer's attribute has [mad.SMPDataLen] bytes. Errors match [ErrNoAnswer] or are a
 // *StatusError, both with the question; others are the transport's.
-func (c *Client) SMP(ctx context.Context, to Target, m mad.Method, a mad.Attribute, modifier uint32, data []byte) ([]byte, error) {
+func (c *Client) SMP(
+	ctx context.Context, to Target, m mad.Method, a mad.Attribute, modifier uint32, data []byte,
+) ([]byte, error) {
 	var d Datagram
 	if to.LID != 0 {
 		p := mad.NewSMP(m, a, modifier, 0)
@@ -75,13 +77,16 @@ func (c *Client) SMP(ctx context.Context, to Target, m mad.Method, a mad.Attribu
 // Performance asks the performance agent at a LID for an attribute, or writes it. data are the
 // attribute's bytes, of which PortSelect and the like matter to a question; the answer has all that
 // follow the MAD's header of 64 bytes.
-func (c *Client) Performance(ctx context.Context, lid ib.LID, m mad.Method, a mad.Attribute, data []byte) ([]byte, error) {
+func (c *Client) Performance(
+	ctx context.Context, lid ib.LID, m mad.Method, a mad.Attribute, data []byte,
+) ([]byte, error) {
 	p := mad.NewPerformanceMAD(m, a, 0)
 	copy(p.Data[:], data)
 	d := Datagram{Address: Address{LID: lid, QPN: 1, QKey: QKeyGSI}}
 	p.Append(d.MAD[:0])
 	if err := c.Call(ctx, &d); err != nil {
-		return nil, fmt.Errorf("ask performance agent at LID %d for %s: %w", uint16(lid), attributeName(mad.ClassPerformance, a, 0), err)
+		return nil, fmt.Errorf("ask performance agent at LID %d for %s: %w",
+			uint16(lid), attributeName(mad.ClassPerformance, a, 0), err)
 	}
 	return d.MAD[attributeOffset:], nil
 }
@@ -94,7 +99,8 @@ func (c *Client) SA(ctx context.Context, lid ib.LID, a mad.Attribute, mask uint6
 	d := Datagram{Address: Address{LID: lid, QPN: 1, QKey: QKeyGSI}}
 	p.Append(d.MAD[:0])
 	if err := c.Call(ctx, &d); err != nil {
-		return nil, fmt.Errorf("ask subnet administration at LID %d for %s: %w", uint16(lid), attributeName(mad.ClassSA, a, 0), err)
+		return nil, fmt.Errorf("ask subnet administration at LID %d for %s: %w",
+			uint16(lid), attributeName(mad.ClassSA, a, 0), err)
 	}
 	return d.MAD[saRecordOffset:], nil
 }
@@ -235,7 +241,8 @@ func (c *Client) await(ctx context.Context, d, request *Datagram, first uint32, 
 				if tid == c.tid {
 					return tryLost, err
 				}
-			case h.Method&mad.MethodResponse != 0 && h.MgmtClass == asked.MgmtClass && h.AttributeID == asked.AttributeID &&
+			case h.Method&mad.MethodResponse != 0 && h.MgmtClass == asked.MgmtClass &&
+				h.AttributeID == asked.AttributeID &&
 				h.AttributeModifier == asked.AttributeModifier:
 				*d = c.in[i]
 				return tryAnswered, err

@@ -27,7 +27,8 @@ func TestClient(t *testing.T) {
 	if own.LID == 0 || own.MasterSMLID == 0 {
 		t.Fatalf("port info of the own port = %+v, want LIDs", own)
 	}
-	data, err = client.SMP(t.Context(), fabric.Target{LID: own.MasterSMLID}, mad.MethodGet, mad.AttributeNodeDescription, 0, nil)
+	data, err = client.SMP(t.Context(), fabric.Target{LID: own.MasterSMLID}, mad.MethodGet,
+		mad.AttributeNodeDescription, 0, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,11 +46,13 @@ func TestClient(t *testing.T) {
 		t.Errorf("switch info of an adapter: %v, want a status", err)
 	}
 	_, err = client.SMP(t.Context(), fabric.Target{LID: 0x3fff}, mad.MethodGet, mad.AttributePortInfo, 3, nil)
-	if want := "ask LID 16383 for PortInfo 3: the transport reports no answer to 3 tries"; !errors.Is(err, fabric.ErrNoAnswer) || err.Error() != want {
+	if want := "ask LID 16383 for PortInfo 3: the transport reports no answer to 3 tries"; !errors.Is(err,
+		fabric.ErrNoAnswer) || err.Error() != want {
 		t.Errorf("port info of an unused LID: %v, want %s", err, want)
 	}
 	_, err = client.Performance(t.Context(), 0x3fff, mad.MethodGet, mad.AttributePortCounters, nil)
-	if want := "ask performance agent at LID 16383 for PortCounters: "; err == nil || !strings.HasPrefix(err.Error(), want) {
+	if want := "ask performance agent at LID 16383 for PortCounters: "; err == nil ||
+		!strings.HasPrefix(err.Error(), want) {
 		t.Errorf("counters of an unused LID: %v, want %s", err, want)
 	}
 }
@@ -67,7 +70,8 @@ func TestPing(t *testing.T) {
 	ended := make(chan error)
 	go func() { ended <- fabric.ServePing(ctx, server, mad.OUIPing(), "worker.lab", nil) }()
 	client := fabric.Client{Transport: open(t, sim, "host0"), Timeout: 5 * time.Second}
-	name, roundTrip, err := client.Ping(t.Context(), fabric.Address{LID: lid, QPN: 1, QKey: fabric.QKeyGSI}, mad.OUIPing())
+	name, roundTrip, err := client.Ping(t.Context(), fabric.Address{LID: lid, QPN: 1, QKey: fabric.QKeyGSI},
+		mad.OUIPing())
 	if name != "worker.lab" || roundTrip <= 0 || err != nil {
 		t.Errorf("Ping = %q, %v, %v, want the server's name", name, roundTrip, err)
 	}

@@ -79,7 +79,8 @@ func (s *sweep) askCounters(n *nodeState, number uint16) {
 		return
 	}
 	if lid := n.node.LID(uint8(number)); lid == 0 || lid > maxUnicastLID { // of an adapter's further port
-		s.unreached(task{n, kindCounters, number}, n.node.Path, fmt.Sprintf("LID 0x%x is none that a port can have", uint16(lid)), 0)
+		s.unreached(task{n, kindCounters, number}, n.node.Path,
+			fmt.Sprintf("LID 0x%x is none that a port can have", uint16(lid)), 0)
 		return
 	}
 	can := n.node.Performance
@@ -87,7 +88,8 @@ func (s *sweep) askCounters(n *nodeState, number uint16) {
 	if !all {
 		s.agenda.add(task{n.performance, kindCounters, number})
 	}
-	if all || can != nil && can.CapabilityMask&(mad.PerformanceExtendedWidth|mad.PerformanceExtendedWidthNoUnicast) != 0 {
+	if all ||
+		can != nil && can.CapabilityMask&(mad.PerformanceExtendedWidth|mad.PerformanceExtendedWidthNoUnicast) != 0 {
 		s.agenda.add(task{n.performance, kindExtended, number})
 	}
 }

@@ -130,8 +130,8 @@ func (t *Topology) Document() *Document {
 // documentHead returns the document without its nodes.
 func (t *Topology) documentHead() *Document {
 	d := &Document{
-		Schema: Schema, Started: t.Started.UTC(), Duration: t.Duration, Origin: t.Origin, Complete: t.Complete, Stats: t.Stats,
-		SubnetManagers: []ManagerDocument{}, Unreached: []UnreachedDocument{}, Anomalies: []Anomaly{},
+		Schema: Schema, Started: t.Started.UTC(), Duration: t.Duration, Origin: t.Origin, Complete: t.Complete,
+		Stats: t.Stats, SubnetManagers: []ManagerDocument{}, Unreached: []UnreachedDocument{}, Anomalies: []Anomaly{},
 	}
 	d.Anomalies = append(d.Anomalies, t.Anomalies...)
 	for _, u := range t.Unreached {

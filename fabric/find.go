@@ -57,7 +57,8 @@ func (t *Topology) Find(text string) (Endpoint, error) {
 	id, n := found[0], t.Node(found[0].Node)
 	if number >= 0 {
 		if !n.hasPort(number) {
-			return Endpoint{}, fmt.Errorf("find %q: %w with port %d: it has %d", text, ErrNoNode, number, n.Info.NumPorts)
+			return Endpoint{}, fmt.Errorf("find %q: %w with port %d: it has %d",
+				text, ErrNoNode, number, n.Info.NumPorts)
 		}
 		id.Port = uint8(number)
 	}
@@ -221,7 +222,8 @@ func (n *Node) Matches(text string) bool {
 		return false
 	}
 	description := n.Description.String()
-	return slices.ContainsFunc(append(words(description), description), func(word string) bool { return matches(text, word) })
+	return slices.ContainsFunc(append(words(description), description),
+		func(word string) bool { return matches(text, word) })
 }
 
 // Select returns the nodes that a text means, and which of their ports: -1 for a node as a whole. A
@@ -236,7 +238,8 @@ func (t *Topology) Select(text string) (nodes []*Node, port int) {
 		return nodes, -1
 	}
 	if name, number, err := splitPort(text); err == nil && number >= 0 {
-		if _, isLID := parseLID(name); !isLID && slices.ContainsFunc(t.Nodes, func(n *Node) bool { return n.isNamed(name) }) {
+		if _, isLID := parseLID(name); !isLID &&
+			slices.ContainsFunc(t.Nodes, func(n *Node) bool { return n.isNamed(name) }) {
 			return choose(func(n *Node) bool { return n.isNamed(name) && n.hasPort(number) }), number
 		}
 	}

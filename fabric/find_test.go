@@ -87,8 +87,8 @@ func TestMatches(t *testing.T) {
 	topology := swept(t, net)
 	leaf := topology.Node(net.Node("leaf0").GUID)
 	for text, want := range map[string]bool{
-		"leaf0": true, "leaf*": true, "MF0;*": true, "*/U1": true, "spine*": false, "leaf": false, "[": false, "1": true, "2": false,
-		leaf.GUID().String(): true, "0x1122334455667788": false, "MQM9700/U1": true,
+		"leaf0": true, "leaf*": true, "MF0;*": true, "*/U1": true, "spine*": false, "leaf": false, "[": false,
+		"1": true, "2": false, leaf.GUID().String(): true, "0x1122334455667788": false, "MQM9700/U1": true,
 	} {
 		if got := leaf.Matches(text); got != want {
 			t.Errorf("Matches(%q) = %t, want %t", text, got, want)
@@ -166,7 +166,8 @@ func TestTiers(t *testing.T) {
 		}
 		return got
 	}
-	if diff := gocmp.Diff(map[string]int{"leaf0": 1, "leaf1": 1, "spine0": 2}, tiers(subnet.FatTree(2, 2, 1))); diff != "" {
+	if diff := gocmp.Diff(map[string]int{"leaf0": 1, "leaf1": 1, "spine0": 2},
+		tiers(subnet.FatTree(2, 2, 1))); diff != "" {
 		t.Errorf("Tiers of a fat tree (-want +got):\n%s", diff)
 	}
 	// A management server at the spine doesn't make it a leaf; a leaf of which all but one host are

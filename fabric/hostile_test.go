@@ -77,9 +77,11 @@ func TestLostWhenDue(t *testing.T) {
 			answers++
 			return min(1, answers%10)
 		})
-		topology := discover(t, &reporter{Transport: net.Transport("host0"), after: 50 * time.Millisecond}, fabric.Options{})
+		topology := discover(t, &reporter{Transport: net.Transport("host0"), after: 50 * time.Millisecond},
+			fabric.Options{})
 		if len(topology.Nodes) != 81 || !topology.Complete || topology.Stats.Retries != 78+answers/10 {
-			t.Errorf("%d nodes, complete %v, %+v, %d unreached, want 81 nodes behind %d retries", len(topology.Nodes), topology.Complete, topology.Stats, len(topology.Unreached), 78+answers/10)
+			t.Errorf("%d nodes, complete %v, %+v, %d unreached, want 81 nodes behind %d retries",
+				len(topology.Nodes), topology.Complete, topology.Stats, len(topology.Unreached), 78+answers/10)
 		}
 	})
 }
@@ -144,7 +146,8 @@ func TestLateAnswersOfAnotherSweep(t *testing.T) {
 			n.Delay = 20 * time.Millisecond // hosts but for the own one are slow
 		}
 		transport := net.Transport("host0")
-		if _, err := fabric.Discover(t.Context(), transport, fabric.Options{Budget: 15 * time.Millisecond}); err != nil {
+		if _, err := fabric.Discover(t.Context(), transport,
+			fabric.Options{Budget: 15 * time.Millisecond}); err != nil {
 			t.Fatal(err)
 		}
 		net.Disconnect(net.Node("leaf0"), 2)
@@ -285,7 +288,8 @@ func TestLateAnswerOfAnotherClient(t *testing.T) {
 				t.Fatal(err)
 			}
 			c := fabric.Client{Transport: transport, Timeout: timeout, Retries: -1}
-			data, err := c.SMP(t.Context(), fabric.Target{Path: path}, mad.MethodGet, mad.AttributeNodeDescription, 0, nil)
+			data, err := c.SMP(t.Context(), fabric.Target{Path: path}, mad.MethodGet,
+				mad.AttributeNodeDescription, 0, nil)
 			if err != nil {
 				return "", err
 			}
@@ -318,7 +322,9 @@ func TestBusy(t *testing.T) {
 // many has a switch with 254 ports behind each port, a new one each time.
 func many(net *subnet.Subnet) {
 	serial := uint32(0)
-	net.Node("leaf0").PortInfo = func(_ uint8, info *mad.PortInfo) { info.PortPhysicalState = mad.PortPhysicalStateLinkUp }
+	net.Node("leaf0").PortInfo = func(_ uint8, info *mad.PortInfo) {
+		info.PortPhysicalState = mad.PortPhysicalStateLinkUp
+	}
 	lie(net, rewrite(func(i *mad.NodeInfo) {
 		if i.NodeType == mad.NodeTypeCA && serial > 0 || serial > 2 {
 			i.NodeType, i.NumPorts = mad.NodeTypeSwitch, 254
@@ -339,7 +345,8 @@ func TestPortsAreBounded(t *testing.T) {
 		for _, n := range topology.Nodes {
 			ports += len(n.Ports)
 		}
-		if ports > 32*nodes || !slices.ContainsFunc(topology.Anomalies, func(a fabric.Anomaly) bool { return a.Kind == fabric.AnomalyTooMany }) {
+		if ports > 32*nodes || !slices.ContainsFunc(topology.Anomalies,
+			func(a fabric.Anomaly) bool { return a.Kind == fabric.AnomalyTooMany }) {
 			t.Errorf("%d nodes with %d ports, want at most 32 a node and an anomaly", len(topology.Nodes), ports)
 		}
 	})
@@ -395,14 +402,16 @@ func TestOneAddressRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := subnet.FatTree(2, 4, 1)
 		net.Delay = roundTrip
-		topology := discover(t, &refuser{net.Transport("host0"), net.Node("host5").LIDs[1]}, fabric.Options{Counters: true})
+		topology := discover(t, &refuser{net.Transport("host0"), net.Node("host5").LIDs[1]},
+			fabric.Options{Counters: true})
 		for _, n := range topology.Nodes {
 			read := n.Ports[1].Extended != nil || n.Ports[1].Counters != nil
 			if want := n.GUID() != net.Node("host5").GUID; read != want {
 				t.Errorf("counters of %s read: %v, want %v", n.Description, read, want)
 			}
 		}
-		if len(topology.Unreached) != 1 || !strings.Contains(topology.Unreached[0].Reason, "can't be sent") || topology.Complete {
+		if len(topology.Unreached) != 1 || !strings.Contains(topology.Unreached[0].Reason, "can't be sent") ||
+			topology.Complete {
 			t.Errorf("unreached %v, complete %v, want the one that was refused", topology.Unreached, topology.Complete)
 		}
 	})
@@ -418,7 +427,8 @@ func TestUnreachedAreBounded(t *testing.T) {
 		}
 		topology := discover(t, net.Transport("host0"), fabric.Options{MaxUnreached: 5})
 		if len(topology.Unreached) != 5 || topology.Stats.Unreached != 39 || topology.Complete {
-			t.Errorf("%d listed, %d counted, complete %v, want 5 of 39", len(topology.Unreached), topology.Stats.Unreached, topology.Complete)
+			t.Errorf("%d listed, %d counted, complete %v, want 5 of 39",
+				len(topology.Unreached), topology.Stats.Unreached, topology.Complete)
 		}
 	})
 }

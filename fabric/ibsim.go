@@ -51,7 +51,8 @@ func (s *IBSim) Window() int { return 64 }
 // (SIM_SET_ISSM).
 func (s *IBSim) Serve(mad.Class, mad.OUI, ...mad.Method) error {
 	if !s.conn.IsSM() {
-		return errors.New("the simulator hands requests only to clients that can be subnet managers: set SIM_SET_ISSM=1")
+		return errors.New(
+			"the simulator hands requests only to clients that can be subnet managers: set SIM_SET_ISSM=1")
 	}
 	return nil
 }

@@ -41,9 +41,11 @@ func TestSameAsIbnetdiscover(t *testing.T) {
 			sim := ibsimtest.Start(t, "testdata/"+name+"/net")
 			topology := discover(t, open(t, sim, host), fabric.Options{})
 			if !topology.Complete || len(topology.Anomalies) > 0 {
-				t.Errorf("complete %v, anomalies %v, unreached %v", topology.Complete, topology.Anomalies, topology.Unreached)
+				t.Errorf("complete %v, anomalies %v, unreached %v",
+					topology.Complete, topology.Anomalies, topology.Unreached)
 			}
-			t.Logf("%d nodes, %d links, %+v, %v", len(topology.Nodes), len(topology.Links()), topology.Stats, topology.Duration)
+			t.Logf("%d nodes, %d links, %+v, %v", len(topology.Nodes), len(topology.Links()), topology.Stats,
+				topology.Duration)
 			got := ours(topology)
 			recorded, err := os.ReadFile("testdata/" + name + "/ibnetdiscover.txt")
 			if err != nil {
@@ -76,7 +78,8 @@ func ours(topology *fabric.Topology) []end {
 			p := &n.Ports[number]
 			if p.HasPeer() {
 				peer := topology.Node(p.Peer.Node)
-				list = append(list, end{nodeID(n), decimal(number), nodeID(peer), decimal(int(p.Peer.Port)), peer.Description.String()})
+				list = append(list,
+					end{nodeID(n), decimal(number), nodeID(peer), decimal(int(p.Peer.Port)), peer.Description.String()})
 			}
 		}
 	}
@@ -85,7 +88,8 @@ func ours(topology *fabric.Topology) []end {
 
 var (
 	nodeLine = regexp.MustCompile(`^(?:Switch|Ca|Rt)\t\d+ "([SHR]-[0-9a-f]{16})"\s+# "([^"]*)"`)
-	portLine = regexp.MustCompile(`^\[(\d+)\](?:\([0-9a-f]+\))?\s+"([SHR]-[0-9a-f]{16})"\[(\d+)\](?:\([0-9a-f]+\))?\s+# .*?"([^"]*)"`)
+	portLine = regexp.MustCompile(
+		`^\[(\d+)\](?:\([0-9a-f]+\))?\s+"([SHR]-[0-9a-f]{16})"\[(\d+)\](?:\([0-9a-f]+\))?\s+# .*?"([^"]*)"`)
 )
 
 func theirs(t *testing.T, text string) []end {
@@ -153,7 +157,8 @@ func TestRoutesAndCounters(t *testing.T) {
 				if got := n.Ports[1].Counters.SymbolErrorCounter; got != 321 {
 					t.Errorf("symbol errors of host5 = %d, want the 321 that were set", got)
 				}
-				if text := sim.Tool("host0", "perfquery", lid, "1"); !strings.Contains(text, "SymbolErrorCounter:..............321\n") {
+				if text := sim.Tool("host0", "perfquery", lid,
+					"1"); !strings.Contains(text, "SymbolErrorCounter:..............321\n") {
 					t.Errorf("perfquery disagrees:\n%s", text)
 				}
 			}

@@ -86,11 +86,13 @@ func (s *sweep) addNode(t task, route mad.Path, info *mad.NodeInfo) *nodeState {
 		return reject(AnomalyNodeType, "node 0x%x has type %d", info.NodeGUID[:], uint8(info.NodeType))
 	case info.NumPorts > maxPorts || info.LocalPortNum > info.NumPorts,
 		info.LocalPortNum == 0 && !(isSwitch && t.owner == nil):
-		return reject(AnomalyPortRange, "node 0x%x with %d ports answered at port %d", info.NodeGUID[:], info.NumPorts, info.LocalPortNum)
+		return reject(AnomalyPortRange, "node 0x%x with %d ports answered at port %d",
+			info.NodeGUID[:], info.NumPorts, info.LocalPortNum)
 	case len(s.topology.Nodes) >= s.options.MaxNodes:
 		return reject(AnomalyTooMany, "node 0x%x would be one more than %d", info.NodeGUID[:], s.options.MaxNodes)
 	case s.ports+int(info.NumPorts)+1 > portsPerNode*s.options.MaxNodes:
-		return reject(AnomalyTooMany, "node 0x%x with %d ports would make more than %d in all", info.NodeGUID[:], info.NumPorts, portsPerNode*s.options.MaxNodes)
+		return reject(AnomalyTooMany, "node 0x%x with %d ports would make more than %d in all",
+			info.NodeGUID[:], info.NumPorts, portsPerNode*s.options.MaxNodes)
 	}
 	s.ports += int(info.NumPorts) + 1
 	n := &nodeState{node: &Node{Info: *info, Path: route, Ports: make([]Port, int(info.NumPorts)+1)}}
@@ -116,14 +118,16 @@ func (s *sweep) addNode(t task, route mad.Path, info *mad.NodeInfo) *nodeState {
 func (s *sweep) sameNode(t task, n *nodeState, info *mad.NodeInfo) bool {
 	first := &n.node.Info
 	at := s.taskPort(t)
-	if info.NodeType != first.NodeType || info.NumPorts != first.NumPorts || info.SystemImageGUID != first.SystemImageGUID ||
+	if info.NodeType != first.NodeType || info.NumPorts != first.NumPorts ||
+		info.SystemImageGUID != first.SystemImageGUID ||
 		info.VendorID != first.VendorID || info.DeviceID != first.DeviceID {
 		s.anomaly(AnomalyChanged, at, "node 0x%x is a %v of %d ports here, a %v of %d ports by path %s",
 			info.NodeGUID[:], info.NodeType, info.NumPorts, first.NodeType, first.NumPorts, n.node.Path)
 		return false
 	}
 	if info.LocalPortNum == 0 || info.LocalPortNum > info.NumPorts {
-		s.anomaly(AnomalyPortRange, at, "node 0x%x with %d ports answered at port %d", info.NodeGUID[:], info.NumPorts, info.LocalPortNum)
+		s.anomaly(AnomalyPortRange, at, "node 0x%x with %d ports answered at port %d",
+			info.NodeGUID[:], info.NumPorts, info.LocalPortNum)
 		return false
 	}
 	return true

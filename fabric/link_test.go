@@ -65,12 +65,20 @@ func TestLinkSpeeds(t *testing.T) {
 		downtrained bool
 	}{
 		{"as good as it gets", nil, nil, 425, mad.LinkWidth4X, mad.LinkSpeedNDR, mad.LinkSpeedNDR, false},
-		{"one lane of four", func(i *mad.PortInfo) { i.LinkWidthSupported = 3; i.LinkWidthEnabled = 3; i.LinkWidthActive = 1 }, func(i *mad.PortInfo) {
-			i.LinkWidthSupported = 3
-			i.LinkWidthEnabled = 3
-			i.LinkWidthActive = 1
-		}, 106.25, mad.LinkWidth4X, mad.LinkSpeedNDR, mad.LinkSpeedNDR, true},
-		{"slower than both may", func(i *mad.PortInfo) { i.LinkSpeedExtActive = 4 }, func(i *mad.PortInfo) { i.LinkSpeedExtActive = 4 }, 212.5, mad.LinkWidth4X, mad.LinkSpeedNDR, mad.LinkSpeedNDR, true},
+		{
+			"one lane of four",
+			func(i *mad.PortInfo) { i.LinkWidthSupported = 3; i.LinkWidthEnabled = 3; i.LinkWidthActive = 1 },
+			func(i *mad.PortInfo) {
+				i.LinkWidthSupported = 3
+				i.LinkWidthEnabled = 3
+				i.LinkWidthActive = 1
+			}, 106.25, mad.LinkWidth4X, mad.LinkSpeedNDR, mad.LinkSpeedNDR, true,
+		},
+		{
+			"slower than both may", func(i *mad.PortInfo) { i.LinkSpeedExtActive = 4 },
+			func(i *mad.PortInfo) { i.LinkSpeedExtActive = 4 }, 212.5, mad.LinkWidth4X, mad.LinkSpeedNDR,
+			mad.LinkSpeedNDR, true,
+		},
 		{"slower, but the far end can't", func(i *mad.PortInfo) { i.LinkSpeedExtActive = 4 }, func(i *mad.PortInfo) {
 			i.LinkSpeedExtActive, i.LinkSpeedExtSupported = 4, 7
 		}, 212.5, mad.LinkWidth4X, mad.LinkSpeedHDR, mad.LinkSpeedHDR, false},
@@ -78,7 +86,8 @@ func TestLinkSpeeds(t *testing.T) {
 			i.LinkSpeedExtActive, i.LinkSpeedExtEnabled = 4, 7
 		}, 212.5, mad.LinkWidth4X, mad.LinkSpeedHDR, mad.LinkSpeedNDR, false},
 		{"extended speeds switched off", func(i *mad.PortInfo) {
-			i.LinkSpeedExtActive, i.LinkSpeedExtEnabled, i.LinkSpeedActive, i.LinkSpeedSupported, i.LinkSpeedEnabled = 0, 30, 4, 7, 7
+			i.LinkSpeedExtActive, i.LinkSpeedExtEnabled, i.LinkSpeedActive, i.LinkSpeedSupported,
+				i.LinkSpeedEnabled = 0, 30, 4, 7, 7
 		}, func(i *mad.PortInfo) {
 			i.LinkSpeedExtActive, i.LinkSpeedActive, i.LinkSpeedSupported, i.LinkSpeedEnabled = 0, 4, 7, 7
 		}, 40, mad.LinkWidth4X, mad.LinkSpeedQDR, mad.LinkSpeedNDR, false},
@@ -87,7 +96,11 @@ func TestLinkSpeeds(t *testing.T) {
 		}, func(i *mad.PortInfo) {
 			i.LinkSpeedExt2Active, i.LinkSpeedExt2Supported, i.LinkSpeedExt2Enabled = 1, 1, 1
 		}, 850, mad.LinkWidth4X, mad.LinkSpeedXDR, mad.LinkSpeedXDR, false},
-		{"2X and 4X", func(i *mad.PortInfo) { i.LinkWidthActive = mad.LinkWidth2X }, func(i *mad.PortInfo) { i.LinkWidthActive = mad.LinkWidth2X }, 212.5, mad.LinkWidth4X, mad.LinkSpeedNDR, mad.LinkSpeedNDR, true},
+		{
+			"2X and 4X", func(i *mad.PortInfo) { i.LinkWidthActive = mad.LinkWidth2X },
+			func(i *mad.PortInfo) { i.LinkWidthActive = mad.LinkWidth2X }, 212.5, mad.LinkWidth4X, mad.LinkSpeedNDR,
+			mad.LinkSpeedNDR, true,
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -103,7 +116,8 @@ func TestLinkSpeeds(t *testing.T) {
 				net.Node("leaf0").PortInfo = change(test.far, 2)
 				topology := discover(t, net.Transport("host0"), fabric.Options{})
 				link := fabric.Link{
-					A: fabric.PortID{Node: net.Node("host1").GUID, Port: 1}, B: fabric.PortID{Node: net.Node("leaf0").GUID, Port: 2},
+					A: fabric.PortID{Node: net.Node("host1").GUID, Port: 1},
+					B: fabric.PortID{Node: net.Node("leaf0").GUID, Port: 2},
 				}
 				if got := topology.Port(link.A).Rate(); got != test.rate {
 					t.Errorf("Rate() = %v, want %v", got, test.rate)
@@ -118,7 +132,8 @@ func TestLinkSpeeds(t *testing.T) {
 					t.Errorf("IsDowntrained() = %v, want %v", got, test.downtrained)
 				}
 				down := fabric.Link{A: link.A, B: fabric.PortID{Node: link.B.Node, Port: 77}}
-				if width, speed := topology.Best(down, false); width != 0 || speed != 0 || topology.IsDowntrained(down) {
+				if width, speed := topology.Best(down, false); width != 0 || speed != 0 ||
+					topology.IsDowntrained(down) {
 					t.Errorf("a link without far end: Best() = %v %v", width, speed)
 				}
 			})

@@ -92,7 +92,8 @@ func (s *sweep) known(t task, info *mad.NodeInfo) *Node {
 		return nil
 	}
 	n := s.options.Previous.Node(info.NodeGUID)
-	if n == nil || len(n.Ports) != int(info.NumPorts)+1 || n.Description == (mad.NodeDescription{}) || !sameDevice(&n.Info, info) {
+	if n == nil || len(n.Ports) != int(info.NumPorts)+1 || n.Description == (mad.NodeDescription{}) ||
+		!sameDevice(&n.Info, info) {
 		return nil
 	}
 	at := PortID{info.NodeGUID, info.LocalPortNum}

@@ -26,9 +26,14 @@ func TestSubnetManagers(t *testing.T) {
 		{"master and standby", func(*subnet.Subnet) {}, map[string]fabric.SubnetManager{
 			"host2": {Info: *master}, "host3": {Info: *standby},
 		}, 2, true},
-		{"a master whose port doesn't say so", func(s *subnet.Subnet) { s.Node("host2").PortInfo = hides }, map[string]fabric.SubnetManager{
-			"host2": {Info: *master}, "host3": {Info: *standby},
-		}, 2, true},
+		{
+			"a master whose port doesn't say so",
+			func(s *subnet.Subnet) { s.Node("host2").PortInfo = hides },
+			map[string]fabric.SubnetManager{
+				"host2": {Info: *master}, "host3": {Info: *standby},
+			},
+			2, true,
+		},
 		{"on a switch", func(s *subnet.Subnet) {
 			s.Node("host3").Manager, s.Node("leaf1").Manager = nil, standby
 		}, map[string]fabric.SubnetManager{"host2": {Info: *master}, "leaf1": {Info: *standby}}, 2, true},
@@ -39,7 +44,9 @@ func TestSubnetManagers(t *testing.T) {
 				}
 				return 1
 			}
-		}, map[string]fabric.SubnetManager{"host2": {Info: *master}, "host3": {Err: "no answer to 4 tries in 750ms"}}, 5, false},
+		}, map[string]fabric.SubnetManager{
+			"host2": {Info: *master}, "host3": {Err: "no answer to 4 tries in 750ms"},
+		}, 5, false},
 		{"a master that is gone", func(s *subnet.Subnet) { s.MasterLID = 99 }, map[string]fabric.SubnetManager{
 			"host2": {Info: *master}, "host3": {Info: *standby}, "": {LID: 99, Err: "no answer to 4 tries in 750ms"},
 		}, 6, false},
@@ -72,11 +79,13 @@ func TestSubnetManagers(t *testing.T) {
 				if diff := gocmp.Diff(test.want, got); diff != "" || len(got) != len(topology.SubnetManagers) {
 					t.Errorf("managers (-want +got):\n%s\n%v", diff, topology.SubnetManagers)
 				}
-				if sent := c.sent[smp(mad.AttributeSMInfo)] + c.sent[asked{mad.ClassSubnet, mad.AttributeSMInfo}]; sent != test.asked {
+				if sent := c.sent[smp(mad.AttributeSMInfo)] +
+					c.sent[asked{mad.ClassSubnet, mad.AttributeSMInfo}]; sent != test.asked {
 					t.Errorf("SMInfo asked %d times, want %d", sent, test.asked)
 				}
 				if topology.Complete != test.complete || len(topology.Nodes) != 7 {
-					t.Errorf("complete %v with %d nodes, unreached %v", topology.Complete, len(topology.Nodes), topology.Unreached)
+					t.Errorf("complete %v with %d nodes, unreached %v",
+						topology.Complete, len(topology.Nodes), topology.Unreached)
 				}
 			})
 		})

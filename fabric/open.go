@@ -41,7 +41,8 @@ func Open(ctx context.Context, o OpenOptions) (Transport, error) {
 	switch kind {
 	case KindIBSim:
 		if o.Device != "" && o.Device != ibsimDevice {
-			return nil, fmt.Errorf("open management port: no device %q: the simulator shows one, %s", o.Device, ibsimDevice)
+			return nil, fmt.Errorf("open management port: no device %q: the simulator shows one, %s",
+				o.Device, ibsimDevice)
 		}
 		t, err := OpenIBSim(ctx, o.Getenv)
 		if err != nil {
@@ -59,7 +60,8 @@ func Open(ctx context.Context, o OpenOptions) (Transport, error) {
 		}
 		return t, nil
 	}
-	return nil, fmt.Errorf("open management port: transport %q is neither %q nor %q", string(o.Kind), KindUMAD, KindIBSim)
+	return nil, fmt.Errorf("open management port: transport %q is neither %q nor %q",
+		string(o.Kind), KindUMAD, KindIBSim)
 }
 
 // checkPort refuses a port that the simulated node doesn't have.

@@ -98,9 +98,11 @@ func (o Options) withDefaults(t Transport) (Options, error) {
 		return o, fmt.Errorf("discover fabric: %d questions to one node at once", o.PerNode)
 	case o.Retries > retriesLimit:
 		return o, fmt.Errorf("discover fabric: %d retries, at most %d", o.Retries, retriesLimit)
-	case o.MinTimeout < 0 || o.MaxTimeout < o.MinTimeout || o.Budget < 0 || o.MaxNodes < 1 || o.MaxAnomalies < 0 || o.MaxUnreached < 0:
-		return o, fmt.Errorf("discover fabric: a bound below its least: timeouts %v to %v, budget %v, %d nodes, %d anomalies",
-			o.MinTimeout, o.MaxTimeout, o.Budget, o.MaxNodes, o.MaxAnomalies)
+	case o.MinTimeout < 0 || o.MaxTimeout < o.MinTimeout || o.Budget < 0 || o.MaxNodes < 1 || o.MaxAnomalies < 0 ||
+		o.MaxUnreached < 0:
+		return o,
+			fmt.Errorf("discover fabric: a bound below its least: timeouts %v to %v, budget %v, %d nodes, %d anomalies",
+				o.MinTimeout, o.MaxTimeout, o.Budget, o.MaxNodes, o.MaxAnomalies)
 	}
 	return o, nil
 }

@@ -14,8 +14,10 @@ func TestPace(t *testing.T) {
 	for range 100 {
 		p.answered(100*time.Microsecond, false)
 	}
-	if p.window != 32 || p.timeout(0) != 50*time.Millisecond || p.timeout(2) != 200*time.Millisecond || p.release() != leastRelease {
-		t.Errorf("behind 100 quick answers: window %v, timeouts %v and %v, release %v", p.window, p.timeout(0), p.timeout(2), p.release())
+	if p.window != 32 || p.timeout(0) != 50*time.Millisecond || p.timeout(2) != 200*time.Millisecond ||
+		p.release() != leastRelease {
+		t.Errorf("behind 100 quick answers: window %v, timeouts %v and %v, release %v",
+			p.window, p.timeout(0), p.timeout(2), p.release())
 	}
 	smoothed := p.smoothed
 	p.answered(time.Hour, true)

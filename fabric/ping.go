@@ -13,7 +13,9 @@ import (
 // Ping sends one vendor ping, as ibping does, and returns what the server calls itself and the time
 // to its answer. The address is that of queue pair 1 there: a LID or a GID, QPN 1 and [QKeyGSI]. It
 // is asked once: [Client.Retries] doesn't count. The error matches [ErrNoAnswer] when nothing came.
-func (c *Client) Ping(ctx context.Context, to Address, oui mad.OUI) (server string, roundTrip time.Duration, err error) {
+func (c *Client) Ping(
+	ctx context.Context, to Address, oui mad.OUI,
+) (server string, roundTrip time.Duration, err error) {
 	once := Client{Transport: c.Transport, Timeout: c.Timeout, Retries: -1, tid: c.tid}
 	defer func() { c.tid = once.tid }()
 	p := mad.NewPing(0)

@@ -27,9 +27,12 @@ func reading(t *testing.T, p *fabric.Port, name string) fabric.Reading {
 
 func TestReadings(t *testing.T) {
 	narrow := &fabric.Port{Counters: &mad.PortCounters{
-		LinkDownedCounter: 255, LocalLinkIntegrityErrors: 15, SymbolErrorCounter: 65534, PortXmitWait: 1<<32 - 1, PortXmitData: 7,
+		LinkDownedCounter: 255, LocalLinkIntegrityErrors: 15, SymbolErrorCounter: 65534, PortXmitWait: 1<<32 - 1,
+		PortXmitData: 7,
 	}}
-	both := &fabric.Port{Counters: narrow.Counters, Extended: &mad.PortCountersExtended{PortXmitData: 1 << 40, SymbolErrorCounter: 9}}
+	both := &fabric.Port{
+		Counters: narrow.Counters, Extended: &mad.PortCountersExtended{PortXmitData: 1 << 40, SymbolErrorCounter: 9},
+	}
 	wide := &fabric.Port{Extended: &mad.PortCountersExtended{SymbolErrorCounter: 1 << 20, PortXmitWait: 5}}
 	tests := []struct {
 		port      *fabric.Port
@@ -116,12 +119,21 @@ func TestWidths(t *testing.T) {
 
 func TestChanges(t *testing.T) {
 	before := []fabric.Reading{
-		{"A", 10, 16, true}, {"B", 10, 16, true}, {"C", 10, 16, true}, {"D", 255, 8, true}, {"E", 7, 32, false},
+		{"A", 10, 16, true},
+		{"B", 10, 16, true},
+		{"C", 10, 16, true},
+		{"D", 255, 8, true},
+		{"E", 7, 32, false},
 		{"G", 10, 4, true},
 	}
 	after := []fabric.Reading{
-		{"A", 30, 16, true}, {"B", 10, 16, true}, {"C", 3, 16, true}, {"D", 255, 8, true}, {"E", 7, 64, false},
-		{"F", 1, 8, true}, {"G", 15, 4, true},
+		{"A", 30, 16, true},
+		{"B", 10, 16, true},
+		{"C", 3, 16, true},
+		{"D", 255, 8, true},
+		{"E", 7, 64, false},
+		{"F", 1, 8, true},
+		{"G", 15, 4, true},
 	}
 	want := []fabric.Change{
 		{after[0], counters.Change{Delta: new(uint64(20)), PerSecond: new(2.0)}},
@@ -149,7 +161,12 @@ func TestThresholds(t *testing.T) {
 		name  string
 		value uint64
 		want  bool
-	}{{"SymbolErrorCounter", 0, false}, {"SymbolErrorCounter", 1, true}, {"PortXmitWait", 99, false}, {"PortXmitData", 99, false}} {
+	}{
+		{"SymbolErrorCounter", 0, false},
+		{"SymbolErrorCounter", 1, true},
+		{"PortXmitWait", 99, false},
+		{"PortXmitData", 99, false},
+	} {
 		if got := limits.Exceeded(fabric.Reading{Name: tt.name, Value: tt.value}); got != tt.want {
 			t.Errorf("Exceeded(%s %d) = %t, want %t", tt.name, tt.value, got, tt.want)
 		}

@@ -111,8 +111,9 @@ func (in *reader) field(name string) error {
 	h := &in.head
 	var unknown json.RawMessage
 	targets := map[string]any{
-		"schema": &h.Schema, "started": &h.Started, "durationNanoseconds": &h.Duration, "origin": &h.Origin, "complete": &h.Complete,
-		"stats": &h.Stats, "subnetManagers": &h.SubnetManagers, "unreached": &h.Unreached, "anomalies": &h.Anomalies,
+		"schema": &h.Schema, "started": &h.Started, "durationNanoseconds": &h.Duration, "origin": &h.Origin,
+		"complete": &h.Complete, "stats": &h.Stats, "subnetManagers": &h.SubnetManagers, "unreached": &h.Unreached,
+		"anomalies": &h.Anomalies,
 	}
 	if name == "nodes" {
 		return in.nodes()
@@ -175,7 +176,8 @@ func (in *reader) node(d *NodeDocument) error {
 	for i := range d.Ports {
 		p := &d.Ports[i]
 		if int(p.Number) >= len(n.Ports) || int(p.Number) <= last {
-			return fmt.Errorf("port %d: the node has %d ports, and they stand in ascending order", p.Number, n.Info.NumPorts)
+			return fmt.Errorf("port %d: the node has %d ports, and they stand in ascending order",
+				p.Number, n.Info.NumPorts)
 		}
 		last = int(p.Number)
 		if err := portFromDocument(n, p); err != nil {
@@ -306,7 +308,8 @@ func portFromDocument(n *Node, d *PortDocument) error {
 	}
 	var words PortDocument
 	words.words(p)
-	if d.State != words.State || d.PhysicalState != words.PhysicalState || d.Width != words.Width || d.Speed != words.Speed || d.LID != words.LID {
+	if d.State != words.State || d.PhysicalState != words.PhysicalState || d.Width != words.Width ||
+		d.Speed != words.Speed || d.LID != words.LID {
 		return fmt.Errorf("state, width, speed or LID contradict portInfo, which says %q, %q, %q, %q, %d",
 			words.State, words.PhysicalState, words.Width, words.Speed, words.LID)
 	}
@@ -361,7 +364,9 @@ func (in *reader) finishHead() error {
 		t.Unreached = append(t.Unreached, Unreached{u.Node, u.Port, path, u.What, u.Reason, u.Tries})
 	}
 	for _, m := range h.SubnetManagers {
-		info := mad.SMInfo{GUID: m.GUID, SMKey: m.Key, ActCount: m.Activity, Priority: m.Priority, State: mad.SMState(m.StateNum)}
+		info := mad.SMInfo{
+			GUID: m.GUID, SMKey: m.Key, ActCount: m.Activity, Priority: m.Priority, State: mad.SMState(m.StateNum),
+		}
 		one := SubnetManager{Port: m.Port, LID: m.LID, Info: info, Err: m.Error}
 		if m.Error == "" && m.State != info.State.String() {
 			return fmt.Errorf("subnet manager at %s: state %q is not number %d", m.Port, m.State, m.StateNum)

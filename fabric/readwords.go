@@ -42,7 +42,8 @@ func fileWords(err error) string {
 		return "not JSON: " + e.Error()
 	}
 	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		text := fmt.Sprintf("%s where %s is expected", strings.Replace(e.Value, "bool", "true or false", 1), typeWord(e.Type))
+		text := fmt.Sprintf("%s where %s is expected", strings.Replace(e.Value, "bool", "true or false", 1),
+			typeWord(e.Type))
 		if e.Field != "" {
 			text = e.Field + ": " + text
 		}

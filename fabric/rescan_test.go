@@ -69,11 +69,16 @@ func TestRescan(t *testing.T) {
 		{"another host in its place", func(s *subnet.Subnet) { s.Node("host10").GUID = ib.GUID{9, 9} }, 1},
 		{"other firmware", func(s *subnet.Subnet) { s.Node("host10").DeviceID = 7 }, 1},
 		{"a LID and a state changed", func(s *subnet.Subnet) {
-			s.Node("host10").PortInfo = func(_ uint8, info *mad.PortInfo) { info.LinkWidthActive, info.LMC = mad.LinkWidth1X, 2 }
+			s.Node("host10").PortInfo = func(_ uint8, info *mad.PortInfo) {
+				info.LinkWidthActive, info.LMC = mad.LinkWidth1X, 2
+			}
 		}, 0},
 		{"a host is dead", func(s *subnet.Subnet) { s.Node("host10").Dead = true }, 0},
 		{"a switch is dead", func(s *subnet.Subnet) { s.Node("leaf1").Dead = true }, 0},
-		{"a manager started", func(s *subnet.Subnet) { s.Node("host10").Manager = &mad.SMInfo{State: mad.SMStateStandby} }, 0},
+		{
+			"a manager started",
+			func(s *subnet.Subnet) { s.Node("host10").Manager = &mad.SMInfo{State: mad.SMStateStandby} }, 0,
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -99,7 +104,8 @@ func TestRescan(t *testing.T) {
 						continue // how many cables are asked about from both ends at once is the window's
 					}
 					if got := c.sent[question]; got != want {
-						t.Errorf("class 0x%x attribute 0x%x: %d MADs in a re-scan, want %d", uint8(question.class), uint16(question.attribute), got, want)
+						t.Errorf("class 0x%x attribute 0x%x: %d MADs in a re-scan, want %d",
+							uint8(question.class), uint16(question.attribute), got, want)
 					}
 				}
 				if saved := full.Stats.Sent - again.Stats.Sent; saved < 2*(len(full.Nodes)-test.fresh)-8 {

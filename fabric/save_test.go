@@ -20,7 +20,9 @@ import (
 
 // exactly compares whole topologies.
 func exactly() gocmp.Options {
-	return gocmp.Options{cmpopts.IgnoreUnexported(fabric.Topology{}), gocmp.Comparer(func(a, b mad.Path) bool { return a == b })}
+	return gocmp.Options{
+		cmpopts.IgnoreUnexported(fabric.Topology{}), gocmp.Comparer(func(a, b mad.Path) bool { return a == b }),
+	}
 }
 
 // everything asks for all there is.
@@ -34,7 +36,9 @@ func rich() *subnet.Subnet {
 	net.Delay = roundTrip
 	net.Node("host4").Description = "a \x01\xff name"
 	net.Node("host4").Ports[1].Counters = mad.PortCountersExtended{SymbolErrorCounter: 1 << 20, PortXmitData: 1<<64 - 1}
-	net.Node("host1").Manager = &mad.SMInfo{GUID: ib.GUID{1, 2}, SMKey: 1 << 63, ActCount: 77, Priority: 14, State: mad.SMStateMaster}
+	net.Node("host1").Manager = &mad.SMInfo{
+		GUID: ib.GUID{1, 2}, SMKey: 1 << 63, ActCount: 77, Priority: 14, State: mad.SMStateMaster,
+	}
 	net.MasterLID = net.Node("host1").LIDs[1]
 	net.Node("host2").Manager = &mad.SMInfo{GUID: ib.GUID{3}, Priority: 1, State: mad.SMStateStandby}
 	net.Node("host5").LIDs[1] = 0
@@ -98,8 +102,9 @@ func TestSaveAndRead(t *testing.T) {
 		}
 		text := string(document)
 		for _, want := range []string{
-			`"state":"ACTIVE","physicalState":"LinkUp","width":"4X","speed":"NDR","lid":`, `"type":"switch"`, `"lid":49217,"ports":[0,5]`,
-			`"state":"SMINFO_MASTER"`, `"PortXmitData":18446744073709551615`, `"state":"DOWN","physicalState":"Polling"`,
+			`"state":"ACTIVE","physicalState":"LinkUp","width":"4X","speed":"NDR","lid":`, `"type":"switch"`,
+			`"lid":49217,"ports":[0,5]`, `"state":"SMINFO_MASTER"`, `"PortXmitData":18446744073709551615`,
+			`"state":"DOWN","physicalState":"Polling"`,
 		} {
 			if !strings.Contains(text, want) {
 				t.Errorf("the document has no %s", want)
@@ -111,7 +116,8 @@ func TestSaveAndRead(t *testing.T) {
 
 func TestReadTopologyRefuses(t *testing.T) {
 	var saved string
-	synctest.Test(t, func(t *testing.T) { saved = string(save(t, discover(t, rich().Transport("host0"), everything()))) })
+	synctest.Test(t,
+		func(t *testing.T) { saved = string(save(t, discover(t, rich().Transport("host0"), everything()))) })
 	if _, err := fabric.ReadTopology(strings.NewReader(saved)); err != nil {
 		t.Fatal(err)
 	}
@@ -119,19 +125,40 @@ func TestReadTopologyRefuses(t *testing.T) {
 		{`rdmakit.fabric/v1`, `rdmakit.fabric/v9`, `not a saved topology: it says "rdmakit.fabric/v9"`},
 		{`"schema":"rdmakit.fabric/v1",`, ``, `it has no schema`},
 		{`"guid":"0010:0000:0000:0200"`, `"guid":"0010:0000"`, `nodes: node 0: `},
-		{`"guid":"0010:0000:0000:0200"`, `"guid":"0010:0000:0000:0201"`, `node 0, 0010:0000:0000:0201: nodeInfo has GUID 0010:0000:0000:0200`},
+		{
+			`"guid":"0010:0000:0000:0200"`, `"guid":"0010:0000:0000:0201"`,
+			`node 0, 0010:0000:0000:0201: nodeInfo has GUID 0010:0000:0000:0200`,
+		},
 		{`"type":"switch"`, `"type":"hca"`, `contradict nodeInfo`},
 		{`"number":1,`, `"number":9,`, `port 9: the node has 1 ports`},
 		{`"number":2,`, `"number":1,`, `port 1: the node has 5 ports, and they stand in ascending order`},
-		{`"peer":{"node":"0020:0000:0000:0100","port":1}`, `"peer":{"node":"0020:0000:0000:ff00","port":1}`, `0x0010000000000200[1]: the cable ends at 0x002000000000ff00[1], which is not there`},
-		{`"peer":{"node":"0020:0000:0000:0100","port":1}`, `"peer":{"node":"0020:0000:0000:0100","port":77}`, `which is not there`},
-		{`"peer":{"node":"0020:0000:0000:0100","port":1}`, `"peer":{"node":"0020:0000:0000:0100","port":2}`, `whose own ends at`},
-		{`"peer":{"node":"0020:0000:0000:0100","port":1}`, `"peer":{"node":"0020:0000:0000:0100","port":256}`, `nodes: node 0: ports.peer.port: number 256 where a number from 0 to 255 is expected`},
-		{`"state":"ACTIVE"`, `"state":"DOWN"`, `port 1: state, width, speed or LID contradict portInfo, which says "ACTIVE", "LinkUp", "4X", "NDR", 2`},
+		{
+			`"peer":{"node":"0020:0000:0000:0100","port":1}`, `"peer":{"node":"0020:0000:0000:ff00","port":1}`,
+			`0x0010000000000200[1]: the cable ends at 0x002000000000ff00[1], which is not there`,
+		},
+		{
+			`"peer":{"node":"0020:0000:0000:0100","port":1}`, `"peer":{"node":"0020:0000:0000:0100","port":77}`,
+			`which is not there`,
+		},
+		{
+			`"peer":{"node":"0020:0000:0000:0100","port":1}`, `"peer":{"node":"0020:0000:0000:0100","port":2}`,
+			`whose own ends at`,
+		},
+		{
+			`"peer":{"node":"0020:0000:0000:0100","port":1}`, `"peer":{"node":"0020:0000:0000:0100","port":256}`,
+			`nodes: node 0: ports.peer.port: number 256 where a number from 0 to 255 is expected`,
+		},
+		{
+			`"state":"ACTIVE"`, `"state":"DOWN"`,
+			`port 1: state, width, speed or LID contradict portInfo, which says "ACTIVE", "LinkUp", "4X", "NDR", 2`,
+		},
 		{`"portInfo":"`, `"portInfo":"AA`, `node 0: not base64 from byte`},
 		{`"portInfo":"`, `"portInfo":"AAAA`, `port 1: portInfo: 67 bytes, want 64`},
 		{`"PortXmitData"`, `"later"`, ``},
-		{`"SymbolErrorCounter":65535`, `"SymbolErrorCounter":65536`, `counter SymbolErrorCounter: 65536 is more than its 16 bits hold`},
+		{
+			`"SymbolErrorCounter":65535`, `"SymbolErrorCounter":65536`,
+			`counter SymbolErrorCounter: 65536 is more than its 16 bits hold`,
+		},
 		{`"lid":49217,"ports":[0,5]`, `"lid":49217,"ports":[0,6]`, `multicast LID 0xc041 goes to port 6 of 5`},
 		{`"lid":49217,"ports":[0,5]`, `"lid":49152,"ports":[0,5]`, `multicast LID 0xc000: twice`},
 		{`"path":"0,1"`, `"path":"0,x"`, `parse directed route`},
@@ -141,7 +168,10 @@ func TestReadTopologyRefuses(t *testing.T) {
 		{`"guid":"0010:0000:0000:0200"`, `"guid":7`, `guid: number where a string is expected`},
 		{`"ports":[{`, `"ports":{"a":[{`, `not JSON: invalid character`},
 		{`"started":"`, `"started":"x`, ` is no time such as`},
-		{`"origin":{"node":"0010:0000:0000:0200"`, `"origin":{"node":"0010:0000:0000:ff00"`, `origin 0x001000000000ff00[1] is not there`},
+		{
+			`"origin":{"node":"0010:0000:0000:0200"`, `"origin":{"node":"0010:0000:0000:ff00"`,
+			`origin 0x001000000000ff00[1] is not there`,
+		},
 		{"\n]}\n", "\n]", `the file ends in the middle`},
 		{"\n]}\n", "\n]} {}", `there is more behind the end`},
 		{"\n]}\n", "\n],\"nodes\":[]}", `there is a second list`},
@@ -163,7 +193,8 @@ func TestReadTopologyRefuses(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("with %.80s: %v, want %q", test.to, err, test.want)
 		}
-		if schema := strings.Contains(test.want, "schema") || strings.Contains(test.want, "v9"); errors.Is(err, fabric.ErrSchema) != schema {
+		if schema := strings.Contains(test.want, "schema") ||
+			strings.Contains(test.want, "v9"); errors.Is(err, fabric.ErrSchema) != schema {
 			t.Errorf("with %.80s: %v, matches ErrSchema: %v", test.to, err, !schema)
 		}
 	}
@@ -172,13 +203,17 @@ func TestReadTopologyRefuses(t *testing.T) {
 // TestReadTopologyOther reads what is no topology at all.
 func TestReadTopologyOther(t *testing.T) {
 	for text, want := range map[string]string{
-		"": "the file is empty", "null": "null where { is expected", "[]": "[ where { is expected", `"a"`: `"a" where { is expected`,
-		"5": "5 where { is expected", "{": "the file ends in the middle", "{5:1}": "not JSON: invalid character '5'", "no": "not JSON: invalid character 'o' in literal null",
-		`{"started":5}`: "started: no time such as 2026-01-02T15:04:05Z", `{"nodes":5}`: "nodes: 5 where [ is expected", `{"nodes":[5]}`: "nodes: node 0: number where an object is expected",
-		`{"complete":1}`: "complete: number where true or false is expected", `{"anomalies":{}}`: "anomalies: object where an array is expected",
+		"": "the file is empty", "null": "null where { is expected", "[]": "[ where { is expected",
+		`"a"`: `"a" where { is expected`, "5": "5 where { is expected", "{": "the file ends in the middle",
+		"{5:1}": "not JSON: invalid character '5'", "no": "not JSON: invalid character 'o' in literal null",
+		`{"started":5}`: "started: no time such as 2026-01-02T15:04:05Z", `{"nodes":5}`: "nodes: 5 where [ is expected",
+		`{"nodes":[5]}`:          "nodes: node 0: number where an object is expected",
+		`{"complete":1}`:         "complete: number where true or false is expected",
+		`{"anomalies":{}}`:       "anomalies: object where an array is expected",
 		`{"stats":{"sent":"1"}}`: "stats: sent: string where a whole number is expected",
 	} {
-		if _, err := fabric.ReadTopology(strings.NewReader(text)); err == nil || !strings.HasPrefix(err.Error(), "read topology: "+want) {
+		if _, err := fabric.ReadTopology(strings.NewReader(text)); err == nil ||
+			!strings.HasPrefix(err.Error(), "read topology: "+want) {
 			t.Errorf("ReadTopology(%q) = %v, want %s", text, err, want)
 		}
 	}

@@ -64,12 +64,14 @@ func TestGeneratedNets(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			switches, hosts, cables := test.net.Counts()
 			if switches != test.switches || hosts != test.hosts || cables != test.links {
-				t.Errorf("Counts() = %d, %d, %d, want %d, %d, %d", switches, hosts, cables, test.switches, test.hosts, test.links)
+				t.Errorf("Counts() = %d, %d, %d, want %d, %d, %d",
+					switches, hosts, cables, test.switches, test.hosts, test.links)
 			}
 			sim := ibsimtest.Start(t, test.net.WriteFile(t))
 			topology := discover(t, open(t, sim, "host0"), fabric.Options{})
 			if len(topology.Nodes) != switches+hosts || len(topology.Links()) != cables {
-				t.Errorf("%d nodes, %d links, want %d and %d", len(topology.Nodes), len(topology.Links()), switches+hosts, cables)
+				t.Errorf("%d nodes, %d links, want %d and %d",
+					len(topology.Nodes), len(topology.Links()), switches+hosts, cables)
 			}
 			if diff := gocmp.Diff(theirs(t, sim.Tool("host0", "ibnetdiscover")), ours(topology)); diff != "" {
 				t.Errorf("against ibnetdiscover (-ibnetdiscover +got):\n%s", diff)

@@ -199,7 +199,8 @@ func (s *sweep) fill(now time.Time) {
 		}
 		route, ok := t.path()
 		if !ok {
-			s.anomaly(AnomalyTooFar, PortID{t.owner.node.GUID(), uint8(t.arg)}, "the route to what is behind it has more than %d hops", mad.MaxHops)
+			s.anomaly(AnomalyTooFar, PortID{t.owner.node.GUID(), uint8(t.arg)},
+				"the route to what is behind it has more than %d hops", mad.MaxHops)
 			continue
 		}
 		q := s.table.open(t, route)
@@ -281,9 +282,11 @@ func (s *sweep) receive(d *Datagram, now time.Time) {
 		s.topology.Stats.Late++
 		return
 	case h.MgmtClass != q.kind.class() || h.Method != mad.MethodGetResp ||
-		h.AttributeID != q.attribute() || h.AttributeModifier != q.modifier() || q.kind >= kindCounters && uint16(d.MAD[attributeOffset+1]) != q.arg:
+		h.AttributeID != q.attribute() || h.AttributeModifier != q.modifier() ||
+		q.kind >= kindCounters && uint16(d.MAD[attributeOffset+1]) != q.arg:
 		s.topology.Stats.Foreign++
-		s.anomaly(AnomalyForeign, s.taskPort(q.task), "asked for %s, got class 0x%x method 0x%x attribute 0x%x modifier %d",
+		s.anomaly(AnomalyForeign, s.taskPort(q.task),
+			"asked for %s, got class 0x%x method 0x%x attribute 0x%x modifier %d",
 			q.what(), uint8(h.MgmtClass), uint8(h.Method), uint16(h.AttributeID), h.AttributeModifier)
 		return
 	}
@@ -352,7 +355,8 @@ func (s *sweep) giveUp(q *question, reason string) {
 	n.silent = true
 	if k := s.agenda.drop(n); k > 0 {
 		s.list(Unreached{
-			Node: n.node.GUID(), Path: n.node.Path, What: fmt.Sprintf("%d more questions", k), Reason: "the node stopped answering",
+			Node: n.node.GUID(), Path: n.node.Path, What: fmt.Sprintf("%d more questions", k),
+			Reason: "the node stopped answering",
 		})
 	}
 }

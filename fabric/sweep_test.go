@@ -58,8 +58,10 @@ func TestNothingIsAskedTwice(t *testing.T) {
 		c := &counter{net.Transport("host0"), map[asked]int{}}
 		topology := discover(t, c, fabric.Options{Routes: true})
 		const nodes, links, switchPorts = 38, 40, 4*11 + 2*5
-		if len(topology.Nodes) != nodes || len(topology.Links()) != links || !topology.Complete || len(topology.Anomalies) > 0 {
-			t.Errorf("got %d nodes, %d links, complete %v, %v", len(topology.Nodes), len(topology.Links()), topology.Complete, topology.Anomalies)
+		if len(topology.Nodes) != nodes || len(topology.Links()) != links || !topology.Complete ||
+			len(topology.Anomalies) > 0 {
+			t.Errorf("got %d nodes, %d links, complete %v, %v",
+				len(topology.Nodes), len(topology.Links()), topology.Complete, topology.Anomalies)
 		}
 		// A cable between switches may be asked about from both ends while the answers are on
 		// their way.
@@ -116,7 +118,8 @@ func TestNoQuestionTwice(t *testing.T) {
 					var h mad.Header
 					h.Decode(question[:]) //nolint:errcheck // long enough
 					if repeated > 1 {
-						t.Errorf("class 0x%x attribute 0x%x modifier %d was asked %d times", uint8(h.MgmtClass), uint16(h.AttributeID), h.AttributeModifier, times)
+						t.Errorf("class 0x%x attribute 0x%x modifier %d was asked %d times",
+							uint8(h.MgmtClass), uint16(h.AttributeID), h.AttributeModifier, times)
 					}
 				}
 			}
@@ -138,17 +141,20 @@ func TestCounters(t *testing.T) {
 		c := &counter{net.Transport("host0"), map[asked]int{}}
 		topology := discover(t, c, fabric.Options{Counters: true})
 		port := topology.Port(fabric.PortID{Node: host.GUID, Port: 1})
-		if port.Counters == nil || port.Extended == nil || port.Counters.SymbolErrorCounter != 0xffff || port.Extended.PortXmitData != 1<<40 {
+		if port.Counters == nil || port.Extended == nil || port.Counters.SymbolErrorCounter != 0xffff ||
+			port.Extended.PortXmitData != 1<<40 {
 			t.Errorf("counters of host4 = %+v, %+v", port.Counters, port.Extended)
 		}
-		if p := topology.Port(fabric.PortID{Node: leaf.GUID, Port: 4}); p.Counters == nil || p.Counters.PortXmitWait != 77 {
+		if p := topology.Port(fabric.PortID{Node: leaf.GUID, Port: 4}); p.Counters == nil ||
+			p.Counters.PortXmitWait != 77 {
 			t.Errorf("counters of leaf1 port 4 = %+v", p.Counters)
 		}
 		const ports = 2*(9+6) - 1 // both ends of each cable, but for the host without LID
 		if got := c.sent[asked{mad.ClassPerformance, mad.AttributePortCounters}]; got != ports {
 			t.Errorf("counters asked of %d ports, want those of the %d that are up", got, ports)
 		}
-		if len(topology.Unreached) != 1 || topology.Unreached[0].Node != net.Node("host5").GUID || topology.Unreached[0].What != "performance agent" {
+		if len(topology.Unreached) != 1 || topology.Unreached[0].Node != net.Node("host5").GUID ||
+			topology.Unreached[0].What != "performance agent" {
 			t.Errorf("unreached = %v, want host5's performance agent, which has no LID", topology.Unreached)
 		}
 	})
@@ -169,11 +175,13 @@ func TestDeadNodesCostABoundedTime(t *testing.T) {
 				topology.Complete, len(topology.Unreached), len(topology.Nodes), dead, len(alive.Nodes)-dead)
 		}
 		u := topology.Unreached[0]
-		if u.What != "node behind port" || !strings.HasPrefix(u.Reason, "no answer to 4 tries in 750ms") || u.Node != net.Node("leaf0").GUID || u.Port != 2 {
+		if u.What != "node behind port" || !strings.HasPrefix(u.Reason, "no answer to 4 tries in 750ms") ||
+			u.Node != net.Node("leaf0").GUID || u.Port != 2 {
 			t.Errorf("first unreached = %v", u)
 		}
 		if limit := alive.Duration + 1500*time.Millisecond; topology.Duration > limit {
-			t.Errorf("sweep with %d dead nodes took %v, without %v: want at most %v", dead, topology.Duration, alive.Duration, limit)
+			t.Errorf("sweep with %d dead nodes took %v, without %v: want at most %v",
+				dead, topology.Duration, alive.Duration, limit)
 		}
 	})
 }
@@ -222,9 +230,11 @@ func TestLossDuplicatesAndBackPressure(t *testing.T) {
 				net.Delay = roundTrip
 				spoil(net)
 				topology := discover(t, net.Transport("host0"), fabric.Options{})
-				if len(topology.Nodes) != 8*17+4 || len(topology.Links()) != 8*16+32 || !topology.Complete || len(topology.Anomalies) > 0 {
+				if len(topology.Nodes) != 8*17+4 || len(topology.Links()) != 8*16+32 || !topology.Complete ||
+					len(topology.Anomalies) > 0 {
 					t.Errorf("%d nodes, %d links, complete %v, anomalies %v, unreached %v",
-						len(topology.Nodes), len(topology.Links()), topology.Complete, topology.Anomalies, topology.Unreached)
+						len(topology.Nodes), len(topology.Links()), topology.Complete, topology.Anomalies,
+						topology.Unreached)
 				}
 				if topology.Duration > 5*time.Second {
 					t.Errorf("took %v", topology.Duration)
@@ -278,7 +288,8 @@ func TestLastTryWaits(t *testing.T) {
 			}
 			return 1
 		}
-		topology := discover(t, &loser{Transport: net.Transport("host0"), left: 3}, fabric.Options{SubnetManagers: true})
+		topology := discover(t, &loser{Transport: net.Transport("host0"), left: 3},
+			fabric.Options{SubnetManagers: true})
 		if !topology.Complete || topology.Stats.Retries < 3 {
 			t.Errorf("complete %v with %d retries: %v", topology.Complete, topology.Stats.Retries, topology.Unreached)
 		}
@@ -315,7 +326,10 @@ func TestAnomalies(t *testing.T) {
 
 		maxNodes int
 	}{
-		{"two nodes, one GUID", func(s *subnet.Subnet) { s.Node("host5").GUID = s.Node("host9").GUID }, fabric.AnomalyDuplicateGUID, 0},
+		{
+			"two nodes, one GUID", func(s *subnet.Subnet) { s.Node("host5").GUID = s.Node("host9").GUID },
+			fabric.AnomalyDuplicateGUID, 0,
+		},
 		{"no GUID", func(s *subnet.Subnet) {
 			s.Node("host5").Lie = rewrite(func(i *mad.NodeInfo) { i.NodeGUID = ib.GUID{} })
 		}, fabric.AnomalyNoGUID, 0},
@@ -361,7 +375,8 @@ func TestAnomalies(t *testing.T) {
 				net.Delay = roundTrip
 				test.spoil(net)
 				topology := discover(t, net.Transport("host0"), fabric.Options{MaxNodes: test.maxNodes})
-				if !slices.ContainsFunc(topology.Anomalies, func(a fabric.Anomaly) bool { return a.Kind == test.want }) {
+				if !slices.ContainsFunc(topology.Anomalies,
+					func(a fabric.Anomaly) bool { return a.Kind == test.want }) {
 					t.Errorf("anomalies = %v, want one of kind %s", topology.Anomalies, test.want)
 				}
 				checkSound(t, topology)
@@ -402,13 +417,16 @@ func TestCancelAndBudget(t *testing.T) {
 			why := errors.New("the user has seen enough")
 			ctx, cancel := context.WithCancelCause(t.Context())
 			calls := 0
-			topology, err := fabric.Discover(ctx, net.Transport("host0"), fabric.Options{MaxWindow: 1, Progress: func(p fabric.Progress) {
-				if calls++; p.Nodes > 5 {
-					cancel(why)
-				}
-			}})
+			topology, err := fabric.Discover(ctx, net.Transport("host0"), fabric.Options{
+				MaxWindow: 1, Progress: func(p fabric.Progress) {
+					if calls++; p.Nodes > 5 {
+						cancel(why)
+					}
+				},
+			})
 			if !errors.Is(err, why) || len(topology.Nodes) < 6 || topology.Complete || calls < 2 {
-				t.Errorf("Discover = %d nodes, complete %v, error %v behind %d calls of Progress", len(topology.Nodes), topology.Complete, err, calls)
+				t.Errorf("Discover = %d nodes, complete %v, error %v behind %d calls of Progress",
+					len(topology.Nodes), topology.Complete, err, calls)
 			}
 			checkSound(t, topology)
 		})
@@ -416,8 +434,10 @@ func TestCancelAndBudget(t *testing.T) {
 	t.Run("budget", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			topology := discover(t, net.Transport("host0"), fabric.Options{MaxWindow: 1, Budget: 20 * time.Millisecond})
-			if topology.Complete || topology.Duration < 20*time.Millisecond || topology.Duration > 21*time.Millisecond || len(topology.Unreached) == 0 {
-				t.Errorf("complete %v behind %v, unreached %v", topology.Complete, topology.Duration, topology.Unreached)
+			if topology.Complete || topology.Duration < 20*time.Millisecond ||
+				topology.Duration > 21*time.Millisecond || len(topology.Unreached) == 0 {
+				t.Errorf("complete %v behind %v, unreached %v",
+					topology.Complete, topology.Duration, topology.Unreached)
 			}
 			checkSound(t, topology)
 		})

@@ -190,11 +190,13 @@ func (w *walk) check(n *Node, out uint8) {
 	case !p.Known && !p.HasPeer():
 		w.stop(TraceUnknown, "port %d of %s did not answer", out, n.Name())
 	case p.Known && !p.IsLinkUp():
-		w.stop(TraceBlackHole, "port %d of %s, by which packets to LID %d go, is down (%v)", out, n.Name(), uint16(w.lid), p.Info.PortPhysicalState)
+		w.stop(TraceBlackHole, "port %d of %s, by which packets to LID %d go, is down (%v)",
+			out, n.Name(), uint16(w.lid), p.Info.PortPhysicalState)
 	case !p.HasPeer():
 		w.stop(TraceUnknown, "who is behind port %d of %s did not answer", out, n.Name())
 	case p.Known && p.Info.PortState != mad.PortStateActive:
-		w.stop(TraceBlackHole, "port %d of %s, by which packets to LID %d go, is not active (%v)", out, n.Name(), uint16(w.lid), p.Info.PortState)
+		w.stop(TraceBlackHole, "port %d of %s, by which packets to LID %d go, is not active (%v)",
+			out, n.Name(), uint16(w.lid), p.Info.PortState)
 	}
 }
 

@@ -14,7 +14,8 @@ import (
 
 var (
 	tracertStart = regexp.MustCompile(`^From (?:ca|switch) \{0x([0-9a-f]{16})\} portnum (\d+) `)
-	tracertHop   = regexp.MustCompile(`^\[(\d+)\] -> (?:ca|switch) port \{0x[0-9a-f]{16}\}\[(\d+)\] lid (\d+)-\d+ "(.*)"$`)
+	tracertHop   = regexp.MustCompile(
+		`^\[(\d+)\] -> (?:ca|switch) port \{0x[0-9a-f]{16}\}\[(\d+)\] lid (\d+)-\d+ "(.*)"$`)
 )
 
 // ibtracertHops reads the hops of ibtracert: by which port to which port of whom.
@@ -37,7 +38,8 @@ func traceHops(t *fabric.Topology, tr fabric.Trace) []string {
 	var hops []string
 	for i, h := range tr.Hops[1:] {
 		n := t.Node(h.Node)
-		hops = append(hops, fmt.Sprintf("%d to %d of %s, LID %d", tr.Hops[i].Out, h.In, n.Description.String(), uint16(n.LID(h.In))))
+		hops = append(hops,
+			fmt.Sprintf("%d to %d of %s, LID %d", tr.Hops[i].Out, h.In, n.Description.String(), uint16(n.LID(h.In))))
 	}
 	return hops
 }
@@ -74,7 +76,8 @@ func TestTraceAgainstIbtracert(t *testing.T) {
 							t.Fatalf("Trace(%v, %v) by tables %s = %+v, %v", from, to, name, tr, err)
 						}
 						if diff := gocmp.Diff(ibtracertHops(t, text), traceHops(topology, tr)); diff != "" {
-							t.Errorf("Trace from LID %d to %d by tables %s (-ibtracert +ours):\n%s", from.LID, to.LID, name, diff)
+							t.Errorf("Trace from LID %d to %d by tables %s (-ibtracert +ours):\n%s",
+								from.LID, to.LID, name, diff)
 						}
 					}
 				}

@@ -52,24 +52,29 @@ func TestTrace(t *testing.T) {
 			}
 		}, across, ""},
 		{
-			"no route", "host0", "host3", func(_ *subnet.Subnet, t *fabric.Topology) { reroute(t, "spine0", mad.LFTPortNone) },
+			"no route", "host0", "host3",
+			func(_ *subnet.Subnet, t *fabric.Topology) { reroute(t, "spine0", mad.LFTPortNone) },
 			"host0>1 1<leaf0>3 1<spine0: black-hole", "spine0 has no route to LID 6",
 		},
 		{
-			"a table too short", "host0", "host3", func(_ *subnet.Subnet, t *fabric.Topology) { node(t, "spine0").Routes = []uint8{} },
+			"a table too short", "host0", "host3",
+			func(_ *subnet.Subnet, t *fabric.Topology) { node(t, "spine0").Routes = []uint8{} },
 			"host0>1 1<leaf0>3 1<spine0: black-hole", "spine0 has no route to LID 6",
 		},
 		{
-			"a port that is not there", "host0", "host3", func(_ *subnet.Subnet, t *fabric.Topology) { reroute(t, "spine0", 77) },
+			"a port that is not there", "host0", "host3",
+			func(_ *subnet.Subnet, t *fabric.Topology) { reroute(t, "spine0", 77) },
 			"host0>1 1<leaf0>3 1<spine0: black-hole", "spine0 sends LID 6 to port 77, and has 2",
 		},
 		{"a port that is down", "host0", "host3", func(_ *subnet.Subnet, t *fabric.Topology) {
 			p := &node(t, "spine0").Ports[2]
 			p.Peer, p.Info.PortPhysicalState = fabric.PortID{}, mad.PortPhysicalStatePolling
-		}, "host0>1 1<leaf0>3 1<spine0>2: black-hole", "port 2 of spine0, by which packets to LID 6 go, is down (Polling)"},
+		}, "host0>1 1<leaf0>3 1<spine0>2: black-hole", "port 2 of spine0, by which packets to " +
+			"LID 6 go, is down (Polling)"},
 		{"a port that doesn't forward", "host0", "host3", func(_ *subnet.Subnet, t *fabric.Topology) {
 			node(t, "spine0").Ports[2].Info.PortState = mad.PortStateArmed
-		}, "host0>1 1<leaf0>3 1<spine0>2: black-hole", "port 2 of spine0, by which packets to LID 6 go, is not active (Armed)"},
+		}, "host0>1 1<leaf0>3 1<spine0>2: black-hole", "port 2 of spine0, by which packets to LID 6 " +
+			"go, is not active (Armed)"},
 		{"who is behind is not known", "host0", "host3", func(_ *subnet.Subnet, t *fabric.Topology) {
 			node(t, "spine0").Ports[2].Peer = fabric.PortID{}
 		}, "host0>1 1<leaf0>3 1<spine0>2: unknown", "who is behind port 2 of spine0 did not answer"},
@@ -77,7 +82,8 @@ func TestTrace(t *testing.T) {
 			node(t, "spine0").Ports[2] = fabric.Port{}
 		}, "host0>1 1<leaf0>3 1<spine0>2: unknown", "port 2 of spine0 did not answer"},
 		{
-			"a table that was not read", "host0", "host3", func(_ *subnet.Subnet, t *fabric.Topology) { node(t, "leaf0").Routes = nil },
+			"a table that was not read", "host0", "host3",
+			func(_ *subnet.Subnet, t *fabric.Topology) { node(t, "leaf0").Routes = nil },
 			"host0>1 1<leaf0: unknown", "the route of leaf0 to LID 6 is not known: its forwarding table was not read",
 		},
 		{
@@ -85,11 +91,13 @@ func TestTrace(t *testing.T) {
 			"host0>1 1<leaf0>3 1<spine0>1 3<leaf0: loop", "leaf0 is reached for the second time",
 		},
 		{
-			"to the wrong host", "host0", "host3", func(_ *subnet.Subnet, t *fabric.Topology) { reroute(t, "leaf1", 1) },
+			"to the wrong host", "host0", "host3",
+			func(_ *subnet.Subnet, t *fabric.Topology) { reroute(t, "leaf1", 1) },
 			"host0>1 1<leaf0>3 1<spine0>2 3<leaf1>1 1<host2: stray", "host2 doesn't have LID 6",
 		},
 		{
-			"to the switch itself", "host0", "host3", func(_ *subnet.Subnet, t *fabric.Topology) { reroute(t, "leaf1", 0) },
+			"to the switch itself", "host0", "host3",
+			func(_ *subnet.Subnet, t *fabric.Topology) { reroute(t, "leaf1", 0) },
 			"host0>1 1<leaf0>3 1<spine0>2 3<leaf1: stray", "leaf1 takes packets to LID 6 for its own, and they aren't",
 		},
 	}
@@ -140,13 +148,16 @@ func TestTraceErrors(t *testing.T) {
 	topology := swept(t, subnet.FatTree(2, 2, 1))
 	host0, _ := topology.Find("host0")
 	host3, _ := topology.Find("host3")
-	if _, err := topology.Trace(host0, fabric.Endpoint{Port: host3.Port}, fabric.RoutesRead); !errors.Is(err, fabric.ErrNoLID) {
+	if _, err := topology.Trace(host0, fabric.Endpoint{Port: host3.Port},
+		fabric.RoutesRead); !errors.Is(err, fabric.ErrNoLID) {
 		t.Errorf("Trace to a port without LID: %v, want ErrNoLID", err)
 	}
-	if _, err := topology.Trace(fabric.Endpoint{Port: host0.Port}, host3, fabric.RoutesRead); !errors.Is(err, fabric.ErrNoLID) {
+	if _, err := topology.Trace(fabric.Endpoint{Port: host0.Port}, host3,
+		fabric.RoutesRead); !errors.Is(err, fabric.ErrNoLID) {
 		t.Errorf("Trace from a port without LID: %v, want ErrNoLID", err)
 	}
-	if _, err := topology.Trace(host0, fabric.Endpoint{Port: fabric.PortID{Node: ib.GUID{9}}, LID: 5}, fabric.RoutesRead); !errors.Is(err, fabric.ErrNoNode) {
+	if _, err := topology.Trace(host0, fabric.Endpoint{Port: fabric.PortID{Node: ib.GUID{9}}, LID: 5},
+		fabric.RoutesRead); !errors.Is(err, fabric.ErrNoNode) {
 		t.Errorf("Trace to nobody: %v, want ErrNoNode", err)
 	}
 	stopped := func(*fabric.Node, ib.LID) (uint8, error) { return 0, context.Canceled }
@@ -178,7 +189,8 @@ func TestRouteLookup(t *testing.T) {
 		}
 		net.Node("spine0").Dead = true
 		tr, err := topology.Trace(from, to, client.RouteLookup(t.Context()))
-		if err != nil || tr.End != fabric.TraceUnknown || !strings.Contains(tr.Reason, "the route of spine0 to LID 6 is not known: ") {
+		if err != nil || tr.End != fabric.TraceUnknown ||
+			!strings.Contains(tr.Reason, "the route of spine0 to LID 6 is not known: ") {
 			t.Errorf("Trace by a dead switch = %+v, %v, want an unknown end", tr, err)
 		}
 	})

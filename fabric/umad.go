@@ -124,12 +124,13 @@ func (u *UMAD) Send(batch []Datagram) (int, error) {
 			a := &d.Address
 			if u.IsEthernet() && !a.HasGRH {
 				name, port := u.Device()
-				return sent, fmt.Errorf("send to LID %d: %s port %d is Ethernet: it has %w", uint16(a.LID), name, port, ErrNoLIDs)
+				return sent, fmt.Errorf("send to LID %d: %s port %d is Ethernet: it has %w",
+					uint16(a.LID), name, port, ErrNoLIDs)
 			}
 			u.out[i] = umad.Packet{
 				AgentID: id, Timeout: d.Timeout, QPN: uint32(a.QPN), QKey: a.QKey, LID: uint16(a.LID), SL: a.SL,
-				PKeyIndex: a.PKeyIndex, HasGRH: a.HasGRH, GIDIndex: a.GIDIndex, HopLimit: hopLimit(a.HasGRH), GID: a.GID,
-				MAD: d.MAD,
+				PKeyIndex: a.PKeyIndex, HasGRH: a.HasGRH, GIDIndex: a.GIDIndex, HopLimit: hopLimit(a.HasGRH),
+				GID: a.GID, MAD: d.MAD,
 			}
 		}
 		n, err := u.conn.Send(u.out[:k])
@@ -146,7 +147,9 @@ func (u *UMAD) Send(batch []Datagram) (int, error) {
 
 // concernsAddress tells the errors that one destination causes, not the port.
 func concernsAddress(err error) bool {
-	for _, errno := range []syscall.Errno{syscall.EINVAL, syscall.ETIMEDOUT, syscall.EHOSTUNREACH, syscall.ENETUNREACH} {
+	for _, errno := range []syscall.Errno{
+		syscall.EINVAL, syscall.ETIMEDOUT, syscall.EHOSTUNREACH, syscall.ENETUNREACH,
+	} {
 		if errors.Is(err, errno) {
 			return true
 		}

@@ -36,7 +36,10 @@ func TestManagersAsSminfo(t *testing.T) {
 		name, _, _ := strings.Cut(topology.Node(m.Port.Node).Description.String(), " ")
 		states[name] = m.Info.State.String()
 		want := line.FindStringSubmatch(sim.Tool("host0", "sminfo", decimal(int(m.LID))))
-		got := []string{decimal(int(m.LID)), fmt.Sprintf("%x", m.Info.GUID[:]), decimal(int(m.Info.Priority)), m.Info.State.String()}
+		got := []string{
+			decimal(int(m.LID)), fmt.Sprintf("%x", m.Info.GUID[:]), decimal(int(m.Info.Priority)),
+			m.Info.State.String(),
+		}
 		if want == nil {
 			t.Fatal("sminfo's line is not understood")
 		}
@@ -90,7 +93,8 @@ func TestRescanInSimulator(t *testing.T) {
 		// Each of the 8 cables between switches may be asked about from both ends, which the
 		// window decides.
 		if most := full.Stats.Sent - saved + 8; again.Stats.Sent > most {
-			t.Errorf("%s: re-scan of %d MADs, full sweep %d, want at most %d", test.console, again.Stats.Sent, full.Stats.Sent, most)
+			t.Errorf("%s: re-scan of %d MADs, full sweep %d, want at most %d",
+				test.console, again.Stats.Sent, full.Stats.Sent, most)
 		}
 		t.Logf("%-20s full sweep %d MADs, re-scan %d", test.console, full.Stats.Sent, again.Stats.Sent)
 		previous = full

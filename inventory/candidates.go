@@ -18,7 +18,10 @@ type Candidate struct {
 
 // skippedKinds are virtual devices that lead to containers, machines or tunnels
 // on the same node rather than to another node.
-var skippedKinds = []string{"bridge", "veth", "tun", "tap", "dummy", "ifb", "wireguard", "vxlan", "geneve", "ipip", "gre", "sit", "nlmon", "vrf", kindRepresentor}
+var skippedKinds = []string{
+	"bridge", "veth", "tun", "tap", "dummy", "ifb", "wireguard", "vxlan", "geneve", "ipip", "gre", "sit", "nlmon",
+	"vrf", kindRepresentor,
+}
 
 // Candidates lists the network devices that could carry user-space RDMA, the
 // best first: up before down, faster before slower, PCI before other buses.
@@ -35,7 +38,9 @@ func (s *Snapshot) Candidates() []Candidate {
 		if bond != nil && bond.RDMADevice != "" {
 			continue // the bond's device speaks for its members
 		}
-		c := Candidate{Netdev: n.Name, Bus: n.Bus, SpeedMbps: n.SpeedMbps, Up: n.Usable() && bond == nil, Note: candidateNote(n)}
+		c := Candidate{
+			Netdev: n.Name, Bus: n.Bus, SpeedMbps: n.SpeedMbps, Up: n.Usable() && bond == nil, Note: candidateNote(n),
+		}
 		if bond != nil {
 			c.Bond = bond.Name
 		}
@@ -94,7 +99,8 @@ func (s *Snapshot) TCPNetdev() string {
 	rail := ""
 	for _, n := range s.Netdevs {
 		switch {
-		case !n.Usable() || n.Type != ARPHRDEther || slices.Contains([]string{"bridge", "dummy", "tun", kindRepresentor}, n.Kind):
+		case !n.Usable() || n.Type != ARPHRDEther ||
+			slices.Contains([]string{"bridge", "dummy", "tun", kindRepresentor}, n.Kind):
 		case n.RDMADevice == "":
 			return n.Name // in a pod this is one end of a veth
 		case rail == "":

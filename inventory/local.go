@@ -21,7 +21,8 @@ type LocalNode struct {
 func Local() (*LocalNode, error) {
 	live := localLive()
 	if live == nil {
-		return nil, fmt.Errorf("open this machine: RDMA is read from Linux's files and netlink: %w", errors.ErrUnsupported)
+		return nil, fmt.Errorf("open this machine: RDMA is read from Linux's files and netlink: %w",
+			errors.ErrUnsupported)
 	}
 	root, err := sysfs.OpenRoot("/")
 	if err != nil {

@@ -29,7 +29,8 @@ func (s *Snapshot) OthersReason(d *Device, p *Port) string {
 // character device was given, or its network devices are in other namespaces.
 func (s *Snapshot) elsewhere(d *Device) string {
 	switch {
-	case !d.UverbsNode() && s.Host.DevVisible && slices.ContainsFunc(s.Devices, func(o Device) bool { return o.UverbsNode() }):
+	case !d.UverbsNode() && s.Host.DevVisible &&
+		slices.ContainsFunc(s.Devices, func(o Device) bool { return o.UverbsNode() }):
 		return "no character device of it was given to this container"
 	case s.unaddressed(d) && slices.ContainsFunc(s.Devices, func(o Device) bool { return s.addressed(&o) }):
 		return "its network device is in another network namespace"
@@ -39,7 +40,8 @@ func (s *Snapshot) elsewhere(d *Device) string {
 
 // UverbsNode reports that a uverbs device of it exists below /dev/infiniband.
 func (d *Device) UverbsNode() bool {
-	return slices.ContainsFunc(d.Chars, func(c CharDevice) bool { return strings.HasPrefix(c.Name, "uverbs") && c.Node })
+	return slices.ContainsFunc(d.Chars,
+		func(c CharDevice) bool { return strings.HasPrefix(c.Name, "uverbs") && c.Node })
 }
 
 // unaddressed reports a hardware RoCE device without any GID or network device here.
@@ -48,10 +50,12 @@ func (s *Snapshot) unaddressed(d *Device) bool {
 		return false
 	}
 	return !slices.ContainsFunc(d.Ports, func(p Port) bool {
-		return p.LinkLayer != LinkLayerEthernet || p.Transport == TransportIWARP || len(p.GIDs) > 0 || s.Netdev(p.Netdev) != nil
+		return p.LinkLayer != LinkLayerEthernet || p.Transport == TransportIWARP || len(p.GIDs) > 0 ||
+			s.Netdev(p.Netdev) != nil
 	})
 }
 
 func (s *Snapshot) addressed(d *Device) bool {
-	return slices.ContainsFunc(d.Ports, func(p Port) bool { return p.LinkLayer == LinkLayerEthernet && len(p.GIDs) > 0 })
+	return slices.ContainsFunc(d.Ports,
+		func(p Port) bool { return p.LinkLayer == LinkLayerEthernet && len(p.GIDs) > 0 })
 }

@@ -23,7 +23,10 @@ func TestParseRate(t *testing.T) {
 			t.Errorf("ParseRate(%q) = %+v, %v, want %+v", in, got, err, want)
 		}
 	}
-	for _, in := range []string{"", "fast", "NaN Gb/sec", "-1 Gb/sec (4X NDR)", "400 Gb/sec (X NDR)", "400 Gb/sec (99X NDR)", "400", "1e99 Gb/sec"} {
+	for _, in := range []string{
+		"", "fast", "NaN Gb/sec", "-1 Gb/sec (4X NDR)", "400 Gb/sec (X NDR)", "400 Gb/sec (99X NDR)", "400",
+		"1e99 Gb/sec",
+	} {
 		if got, err := ParseRate(in); err == nil {
 			t.Errorf("ParseRate(%q) = %+v, want an error", in, got)
 		}
@@ -45,7 +48,8 @@ func TestParseIPoIBAddress(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Flags != 0x80 || got.QPN != 0x1049 || got.SubnetPrefix.String() != "fe80:0000:0000:0000" || got.PortGUID.String() != "b83f:d203:00a5:1007" {
+	if got.Flags != 0x80 || got.QPN != 0x1049 || got.SubnetPrefix.String() != "fe80:0000:0000:0000" ||
+		got.PortGUID.String() != "b83f:d203:00a5:1007" {
 		t.Errorf("ParseIPoIBAddress = %+v", got)
 	}
 	for _, in := range []string{"", "b8:3f:d2:a5:10:07", "zz"} {
@@ -69,11 +73,27 @@ func TestDistance(t *testing.T) {
 		want PCIDistance
 	}{
 		{"one bridge", pci(nil, "pci0000:10", "0000:10:01.0"), pci(nil, "pci0000:10", "0000:10:01.0"), PCIDistancePIX},
-		{"one switch", pci(nil, "pci0000:10", "0000:10:01.0", "0000:11:00.0", "0000:12:00.0"), pci(nil, "pci0000:10", "0000:10:01.0", "0000:11:00.0", "0000:12:01.0"), PCIDistancePIX},
-		{"two switches in a row", pci(nil, "pci0000:10", "0000:10:01.0", "0000:11:00.0", "0000:12:00.0"), pci(nil, "pci0000:10", "0000:10:01.0", "0000:11:00.0", "0000:12:01.0", "0000:14:00.0", "0000:15:00.0"), PCIDistancePXB},
-		{"one host bridge", pci(nil, "pci0000:10", "0000:10:01.0"), pci(nil, "pci0000:10", "0000:10:02.0"), PCIDistancePHB},
-		{"one numa node", pci(numa(0), "pci0000:10", "0000:10:01.0"), pci(numa(0), "pci0000:20", "0000:20:01.0"), PCIDistanceNODE},
-		{"two numa nodes", pci(numa(0), "pci0000:10", "0000:10:01.0"), pci(numa(1), "pci0000:20", "0000:20:01.0"), PCIDistanceSYS},
+		{
+			"one switch", pci(nil, "pci0000:10", "0000:10:01.0", "0000:11:00.0", "0000:12:00.0"),
+			pci(nil, "pci0000:10", "0000:10:01.0", "0000:11:00.0", "0000:12:01.0"), PCIDistancePIX,
+		},
+		{
+			"two switches in a row", pci(nil, "pci0000:10", "0000:10:01.0", "0000:11:00.0", "0000:12:00.0"),
+			pci(nil, "pci0000:10", "0000:10:01.0", "0000:11:00.0", "0000:12:01.0", "0000:14:00.0", "0000:15:00.0"),
+			PCIDistancePXB,
+		},
+		{
+			"one host bridge", pci(nil, "pci0000:10", "0000:10:01.0"), pci(nil, "pci0000:10", "0000:10:02.0"),
+			PCIDistancePHB,
+		},
+		{
+			"one numa node", pci(numa(0), "pci0000:10", "0000:10:01.0"), pci(numa(0), "pci0000:20", "0000:20:01.0"),
+			PCIDistanceNODE,
+		},
+		{
+			"two numa nodes", pci(numa(0), "pci0000:10", "0000:10:01.0"), pci(numa(1), "pci0000:20", "0000:20:01.0"),
+			PCIDistanceSYS,
+		},
 		{"numa unknown to both", pci(nil, "pci0000:10"), pci(nil, "pci0000:20"), PCIDistanceNODE},
 		{"numa unknown to one", pci(nil, "pci0000:10"), pci(numa(0), "pci0000:20"), PCIDistanceSYS},
 		{"no topology", pci(nil), pci(nil, "pci0000:20"), PCIDistanceUnknown},

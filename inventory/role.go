@@ -135,7 +135,8 @@ func (j *judge) roleByClass(d *Device, p *Port) (Role, string) {
 	case sameClass:
 		return RoleCompute, j.compute.String() + ", the class with the most bandwidth"
 	case !linkUp(p) && spare != nil:
-		return RoleUnknown, fmt.Sprintf("no link, and %s on the same card has one: it looks like the unused second port", spare.Name)
+		return RoleUnknown, fmt.Sprintf(
+			"no link, and %s on the same card has one: it looks like the unused second port", spare.Name)
 	case !linkUp(p):
 		return RoleCompute, "the same card as the compute ports, without a link"
 	case p.Rate == nil:
@@ -144,7 +145,8 @@ func (j *judge) roleByClass(d *Device, p *Port) (Role, string) {
 	if classOf(p).transport != j.compute.transport {
 		return RoleCompute, fmt.Sprintf("the same card as the compute ports, though it speaks %s", p.Transport)
 	}
-	return RoleCompute, fmt.Sprintf("the same card as the compute ports, at %g instead of %g Gb/s", rateOf(p), j.compute.rate)
+	return RoleCompute, fmt.Sprintf("the same card as the compute ports, at %g instead of %g Gb/s",
+		rateOf(p), j.compute.rate)
 }
 
 // roleOfOther judges a port that is not of the compute class.
@@ -261,7 +263,8 @@ func assignRails(snap *Snapshot) {
 		return d.PCI.Address
 	}
 	slices.SortStableFunc(rails, func(a, b rail) int {
-		return cmp.Or(cmp.Compare(gpu(a.p), gpu(b.p)), cmp.Compare(address(a.d), address(b.d)), cmp.Compare(a.p.Number, b.p.Number))
+		return cmp.Or(cmp.Compare(gpu(a.p), gpu(b.p)), cmp.Compare(address(a.d), address(b.d)),
+			cmp.Compare(a.p.Number, b.p.Number))
 	})
 	for i, r := range rails {
 		r.p.Rail = &i

@@ -79,8 +79,9 @@ func (s *scanner) containerByCgroup() *Container {
 // rdmaModules are the kernel modules that tell what the node can do.
 var rdmaModules = []string{
 	"ib_core", "ib_uverbs", "ib_umad", "ib_ipoib", "ib_cm", "iw_cm", "rdma_cm", "rdma_ucm", "rdma_rxe", "siw",
-	"mlx5_core", "mlx5_ib", "mlx4_core", "mlx4_ib", "bnxt_en", "bnxt_re", "irdma", "qedr", "iw_cxgb4", "efa", "hfi1", "hns_roce_hw_v2",
-	"ionic_rdma", "mana_ib", "erdma", "usnic_verbs", "vmw_pvrdma", "nvidia", "nvidia_peermem", "nv_peer_mem", "amdgpu", "gdrdrv",
+	"mlx5_core", "mlx5_ib", "mlx4_core", "mlx4_ib", "bnxt_en", "bnxt_re", "irdma", "qedr", "iw_cxgb4", "efa", "hfi1",
+	"hns_roce_hw_v2", "ionic_rdma", "mana_ib", "erdma", "usnic_verbs", "vmw_pvrdma", "nvidia", "nvidia_peermem",
+	"nv_peer_mem", "amdgpu", "gdrdrv",
 }
 
 func (s *scanner) modules() []Module {
@@ -135,7 +136,8 @@ func (s *scanner) capability(bit uint) *bool {
 		}
 		mask, err := strconv.ParseUint(strings.TrimSpace(rest), 16, 64)
 		if err != nil {
-			s.root.Fail(sysfs.ProcSelfStatus, fmt.Errorf("CapEff %q is not a hexadecimal mask", strings.TrimSpace(rest)))
+			s.root.Fail(sysfs.ProcSelfStatus,
+				fmt.Errorf("CapEff %q is not a hexadecimal mask", strings.TrimSpace(rest)))
 			return nil
 		}
 		has := mask>>bit&1 == 1

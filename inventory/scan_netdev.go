@@ -33,7 +33,8 @@ func (s *scanner) scanNetdevs() {
 	s.addLinks()
 	for i := range s.snap.Netdevs {
 		n := &s.snap.Netdevs[i]
-		n.DefaultRoute = slices.ContainsFunc(s.snap.Host.DefaultRoutes, func(d DefaultRoute) bool { return d.Netdev == n.Name })
+		n.DefaultRoute = slices.ContainsFunc(s.snap.Host.DefaultRoutes,
+			func(d DefaultRoute) bool { return d.Netdev == n.Name })
 	}
 }
 

@@ -133,7 +133,8 @@ func (s *scanner) readSRIOV(r *sysfs.Reader, addr string) *SRIOV {
 		vf := VF{Index: i}
 		link := "virtfn" + strconv.Itoa(i)
 		// Looked up from the top: the link leaves the function's own folder.
-		if a := r.LinkBase(link); pciAddress.MatchString(a) && s.root.Exists(path.Join(sysfs.BusPCIDevices, addr, link)) {
+		if a := r.LinkBase(link); pciAddress.MatchString(a) &&
+			s.root.Exists(path.Join(sysfs.BusPCIDevices, addr, link)) {
 			vf.Address = a
 		}
 		out.VFs = append(out.VFs, vf)

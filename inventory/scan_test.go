@@ -187,22 +187,66 @@ func TestPartialFailure(t *testing.T) {
 		path  string // in the error; "" when there must be none
 		cause error
 	}{
-		{"denied state", func(n *nodetree.Tree) error { return n.SetError(realName(port0)+"/state", syscall.EACCES) }, "/" + port0 + "/state", fs.ErrPermission},
-		{"device gone while read", func(n *nodetree.Tree) error { return n.SetError(realName(port0)+"/rate", syscall.ENODEV) }, "/" + port0 + "/rate", syscall.ENODEV},
-		{"input/output error", func(n *nodetree.Tree) error { return n.SetError(realName(port0)+"/gids/3", syscall.EIO) }, "/" + port0 + "/gids/3", syscall.EIO},
-		{"invalid argument says no value", func(n *nodetree.Tree) error { return n.SetError(realName(port0)+"/cap_mask", syscall.EINVAL) }, "", nil},
+		{
+			"denied state",
+			func(n *nodetree.Tree) error { return n.SetError(realName(port0)+"/state", syscall.EACCES) },
+			"/" + port0 + "/state", fs.ErrPermission,
+		},
+		{
+			"device gone while read",
+			func(n *nodetree.Tree) error { return n.SetError(realName(port0)+"/rate", syscall.ENODEV) },
+			"/" + port0 + "/rate", syscall.ENODEV,
+		},
+		{
+			"input/output error",
+			func(n *nodetree.Tree) error { return n.SetError(realName(port0)+"/gids/3", syscall.EIO) },
+			"/" + port0 + "/gids/3", syscall.EIO,
+		},
+		{
+			"invalid argument says no value",
+			func(n *nodetree.Tree) error { return n.SetError(realName(port0)+"/cap_mask", syscall.EINVAL) }, "", nil,
+		},
 		{"missing optional file", func(n *nodetree.Tree) error {
 			return n.Remove(realDevice("mlx5_0") + "/infiniband/mlx5_0/board_id")
 		}, "", nil},
-		{"missing required file", func(n *nodetree.Tree) error { return n.Remove(realName(port0) + "/state") }, "/" + port0 + "/state", fs.ErrNotExist},
-		{"empty required file", func(n *nodetree.Tree) error { return n.Set(realName(port0)+"/state", "") }, "/" + port0 + "/state", nil},
-		{"garbage state", func(n *nodetree.Tree) error { return n.Set(realName(port0)+"/state", "?\x00\n") }, "/" + port0 + "/state", nil},
-		{"garbage rate", func(n *nodetree.Tree) error { return n.Set(realName(port0)+"/rate", "fast\n") }, "/" + port0 + "/rate", nil},
-		{"garbage lid", func(n *nodetree.Tree) error { return n.Set(realName(port0)+"/lid", "0xfffff\n") }, "/" + port0 + "/lid", nil},
-		{"garbage gid", func(n *nodetree.Tree) error { return n.Set(realName(port0)+"/gids/0", "fe80:zz\n") }, "/" + port0 + "/gids/0", nil},
-		{"unknown gid type", func(n *nodetree.Tree) error { return n.Set(realName(port0)+"/gid_attrs/types/0", "RoCE v9\n") }, "/" + port0 + "/gid_attrs/types/0", nil},
-		{"no ports", func(n *nodetree.Tree) error { return n.Remove(realName("sys/class/infiniband/mlx5_0/ports")) }, "/sys/class/infiniband/mlx5_0/ports", nil},
-		{"dangling class link", func(n *nodetree.Tree) error { return n.Remove(realName("sys/class/infiniband/mlx5_0")) }, "/sys/class/infiniband/mlx5_0", nil},
+		{
+			"missing required file", func(n *nodetree.Tree) error { return n.Remove(realName(port0) + "/state") },
+			"/" + port0 + "/state", fs.ErrNotExist,
+		},
+		{
+			"empty required file", func(n *nodetree.Tree) error { return n.Set(realName(port0)+"/state", "") },
+			"/" + port0 + "/state", nil,
+		},
+		{
+			"garbage state", func(n *nodetree.Tree) error { return n.Set(realName(port0)+"/state", "?\x00\n") },
+			"/" + port0 + "/state", nil,
+		},
+		{
+			"garbage rate", func(n *nodetree.Tree) error { return n.Set(realName(port0)+"/rate", "fast\n") },
+			"/" + port0 + "/rate", nil,
+		},
+		{
+			"garbage lid", func(n *nodetree.Tree) error { return n.Set(realName(port0)+"/lid", "0xfffff\n") },
+			"/" + port0 + "/lid", nil,
+		},
+		{
+			"garbage gid", func(n *nodetree.Tree) error { return n.Set(realName(port0)+"/gids/0", "fe80:zz\n") },
+			"/" + port0 + "/gids/0", nil,
+		},
+		{
+			"unknown gid type",
+			func(n *nodetree.Tree) error { return n.Set(realName(port0)+"/gid_attrs/types/0", "RoCE v9\n") },
+			"/" + port0 + "/gid_attrs/types/0", nil,
+		},
+		{
+			"no ports", func(n *nodetree.Tree) error { return n.Remove(realName("sys/class/infiniband/mlx5_0/ports")) },
+			"/sys/class/infiniband/mlx5_0/ports", nil,
+		},
+		{
+			"dangling class link",
+			func(n *nodetree.Tree) error { return n.Remove(realName("sys/class/infiniband/mlx5_0")) },
+			"/sys/class/infiniband/mlx5_0", nil,
+		},
 	}
 	whole := scan(t, load(t, "02_rocev2_8hca"))
 	for _, tt := range tests {
@@ -286,11 +330,13 @@ func TestHotUnplug(t *testing.T) {
 		tree := load(t, "02_rocev2_8hca")
 		var left atomic.Int64
 		left.Store(after)
-		snap, err := inventory.Scan(t.Context(), inventory.Sources{Root: vanishing{FS: tree.FS(), tree: tree, left: &left}})
+		snap, err := inventory.Scan(t.Context(),
+			inventory.Sources{Root: vanishing{FS: tree.FS(), tree: tree, left: &left}})
 		if snap.Device("mlx5_0") == nil {
 			dropped++
 		}
-		if d := snap.Device("mlx5_7"); d == nil || len(d.Ports) != 1 || !cmp.Equal(d.Ports[0].GIDs, whole.Device("mlx5_7").Ports[0].GIDs) {
+		if d := snap.Device("mlx5_7"); d == nil || len(d.Ports) != 1 ||
+			!cmp.Equal(d.Ports[0].GIDs, whole.Device("mlx5_7").Ports[0].GIDs) {
 			t.Fatalf("unplugged after %d reads: mlx5_7 = %+v, error %v", after, d, err)
 		}
 		for _, p := range snap.Problems {
@@ -342,7 +388,10 @@ func TestLiveFailureIsPartial(t *testing.T) {
 // trees: a scan must never panic and always come to an end.
 func TestScanSurvivesDamage(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a test wants the same damage each time
-	garbage := []string{"", "\n", "\x00", "-1", "99999999999999999999", "4:", ": ACTIVE", strings.Repeat("x", 5000), "0xzz", "fe80::1%eth0"}
+	garbage := []string{
+		"", "\n", "\x00", "-1", "99999999999999999999", "4:", ": ACTIVE", strings.Repeat("x", 5000), "0xzz",
+		"fe80::1%eth0",
+	}
 	names := testtrees.Names()
 	for range 150 {
 		name := names[rng.IntN(len(names))]
@@ -397,11 +446,13 @@ func TestSubFunction(t *testing.T) {
 		if errors.Is(err, syscall.EINVAL) {
 			return nil
 		}
-		return errors.Join(err, tree.Set(pf+"/mlx5_core.sf.2/infiniband/mlx5_8"+strings.TrimPrefix(name, from), string(text)))
+		return errors.Join(err,
+			tree.Set(pf+"/mlx5_core.sf.2/infiniband/mlx5_8"+strings.TrimPrefix(name, from), string(text)))
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if err := tree.Link("sys/class/infiniband/mlx5_8", "../../devices/"+strings.TrimPrefix(pf, "sys/devices/")+"/mlx5_core.sf.2/infiniband/mlx5_8"); err != nil {
+	if err := tree.Link("sys/class/infiniband/mlx5_8",
+		"../../devices/"+strings.TrimPrefix(pf, "sys/devices/")+"/mlx5_core.sf.2/infiniband/mlx5_8"); err != nil {
 		t.Fatal(err)
 	}
 	check := func(role inventory.Role, parent string) {

@@ -84,21 +84,25 @@ func (s *Snapshot) cardObstacle(c *Card) []Obstacle {
 	case s.hasVFDevice(c):
 		return nil // its VFs were handed to this namespace, the function itself stays with the host
 	case c.Module != "" && s.moduleMissing(c.Module):
-		o.ID, o.Text = ObstacleNoModule, fmt.Sprintf("%s is driven by %s, but the RDMA module %s is not loaded", name, c.PCI.Driver, c.Module)
+		o.ID, o.Text = ObstacleNoModule, fmt.Sprintf("%s is driven by %s, but the RDMA module %s is not loaded",
+			name, c.PCI.Driver, c.Module)
 		o.Path, o.Value = "/"+sysfs.ModuleDir+"/"+c.Module, notThere
 		o.Remedy = "modprobe " + c.Module
 	case s.Host.NetnsMode == NetnsModeExclusive && len(s.Devices) > 0:
 		return nil // the cards of this namespace are here, the others belong elsewhere
 	case s.Host.NetnsMode == NetnsModeExclusive:
-		o.ID, o.Text = ObstacleNetns, name+" has no RDMA device in this network namespace, and the RDMA namespace mode is exclusive"
+		o.ID, o.Text = ObstacleNetns, name+
+			" has no RDMA device in this network namespace, and the RDMA namespace mode is exclusive"
 		o.Path, o.Value = "rdma system", "netns exclusive"
 		o.Remedy = "in the namespace that holds it: rdma dev set DEVICE netns NAME"
 	case !slices.Contains(alwaysRDMA, c.PCI.Driver) || c.VF != nil || s.sharesBond(c):
 		return nil // RDMA by model or licence only, moved to another namespace, or part of a bond's device
 	default:
-		o.ID, o.Text = ObstacleNoDevice, fmt.Sprintf("%s is driven by %s, but there is no RDMA device of it", name, c.PCI.Driver)
+		o.ID, o.Text = ObstacleNoDevice, fmt.Sprintf("%s is driven by %s, but there is no RDMA device of it",
+			name, c.PCI.Driver)
 		o.Path, o.Value = c.PCI.Path+"/class", c.PCI.Class.String()
-		o.Remedy = "modprobe " + c.Module + "; else read the kernel's log: dmesg | grep -iE '" + c.PCI.Driver + "|infiniband'; RoCE may be off: devlink dev param show pci/" + c.PCI.Address + " name enable_roce"
+		o.Remedy = "modprobe " + c.Module + "; else read the kernel's log: dmesg | grep -iE '" + c.PCI.Driver +
+			"|infiniband'; RoCE may be off: devlink dev param show pci/" + c.PCI.Address + " name enable_roce"
 	}
 	return []Obstacle{o}
 }
@@ -140,7 +144,8 @@ func (s *Snapshot) moduleMissing(name string) bool {
 
 // hasVFDevice reports that a VF of the card has an RDMA device here.
 func (s *Snapshot) hasVFDevice(c *Card) bool {
-	return slices.ContainsFunc(s.Devices, func(d Device) bool { return d.VF != nil && d.VF.ParentAddress == c.PCI.Address })
+	return slices.ContainsFunc(s.Devices,
+		func(d Device) bool { return d.VF != nil && d.VF.ParentAddress == c.PCI.Address })
 }
 
 // charObstacles tells which devices a process can't open.
@@ -155,7 +160,8 @@ func (s *Snapshot) charObstacles() []Obstacle {
 		}
 		if s.Host.Container != nil {
 			o.Text = "the container has no /dev/infiniband, though the kernel has RDMA devices"
-			o.Remedy = "docker: --device=/dev/infiniband --cap-add=IPC_LOCK; Kubernetes: request the device plugin's resource, such as rdma/hca_shared_devices_a: 1"
+			o.Remedy = "docker: --device=/dev/infiniband --cap-add=IPC_LOCK; Kubernetes: request the device plugin's " +
+				"resource, such as rdma/hca_shared_devices_a: 1"
 		}
 		return []Obstacle{o}
 	}
@@ -177,18 +183,21 @@ func (s *Snapshot) uverbsObstacle(d Device) []Obstacle {
 		case !c.Node:
 			return []Obstacle{{
 				ID: ObstacleNoUverbs, Object: d.Name, Text: "the character device of " + d.Name + " is missing",
-				Path: c.Path, Value: notThere, Remedy: "docker: --device=" + c.Path + "; on a host: udevadm trigger --subsystem-match=infiniband_verbs",
+				Path: c.Path, Value: notThere, Remedy: "docker: --device=" + c.Path +
+					"; on a host: udevadm trigger --subsystem-match=infiniband_verbs",
 			}}
 		case c.OpenError != "":
 			return []Obstacle{{
 				ID: ObstacleDenied, Object: d.Name, Text: "this process may not open " + d.Name,
-				Path: c.Path, Value: c.OpenError, Remedy: "check the mode and group of " + c.Path + ", and in a container the device cgroup",
+				Path: c.Path, Value: c.OpenError,
+				Remedy: "check the mode and group of " + c.Path + ", and in a container the device cgroup",
 			}}
 		}
 		return nil
 	}
 	return []Obstacle{{
-		ID: ObstacleNoUverbs, Object: d.Name, Text: d.Name + " has no uverbs device: the module ib_uverbs is not loaded",
+		ID: ObstacleNoUverbs, Object: d.Name,
+		Text: d.Name + " has no uverbs device: the module ib_uverbs is not loaded",
 		Path: "/" + sysfs.ClassInfiniBandVerbs, Value: "no entry for " + d.Name, Remedy: "modprobe ib_uverbs",
 	}}
 }
@@ -196,8 +205,8 @@ func (s *Snapshot) uverbsObstacle(d Device) []Obstacle {
 // providerOf maps kernel drivers to the provider libraries of rdma-core.
 var providerOf = map[string]string{
 	"mlx5_core": "mlx5", "mlx4_core": "mlx4", "bnxt_en": "bnxt_re", "ice": "irdma", "i40e": "irdma", "idpf": "irdma",
-	"qede": "qedr", "cxgb4": "cxgb4", "efa": "efa", "hfi1": "hfi1verbs", "hns3": "hns", "ionic": "ionic", "mana": "mana",
-	"erdma": "erdma", "vmw_pvrdma": "vmw_pvrdma", "rxe": "rxe", "siw": "siw",
+	"qede": "qedr", "cxgb4": "cxgb4", "efa": "efa", "hfi1": "hfi1verbs", "hns3": "hns", "ionic": "ionic",
+	"mana": "mana", "erdma": "erdma", "vmw_pvrdma": "vmw_pvrdma", "rxe": "rxe", "siw": "siw",
 }
 
 // libraryObstacles tells which libraries verbs programs miss.
@@ -208,19 +217,24 @@ func (s *Snapshot) libraryObstacles() []Obstacle {
 	}
 	if u.Libibverbs == "" {
 		return []Obstacle{{
-			ID: ObstacleLibibverbs, Object: "libibverbs.so.1", Text: "the verbs library is not installed, so NCCL and UCX find no device",
-			Path: "libibverbs.so.1", Value: "in no library folder", Remedy: "apt-get install libibverbs1 ibverbs-providers (dnf install libibverbs)",
+			ID: ObstacleLibibverbs, Object: "libibverbs.so.1",
+			Text: "the verbs library is not installed, so NCCL and UCX find no device",
+			Path: "libibverbs.so.1", Value: "in no library folder",
+			Remedy: "apt-get install libibverbs1 ibverbs-providers (dnf install libibverbs)",
 		}}
 	}
 	var out []Obstacle
 	for _, d := range s.Devices {
 		p := providerOf[d.Driver]
-		if p == "" || slices.Contains(u.Providers, p) || slices.ContainsFunc(out, func(o Obstacle) bool { return o.Object == p }) {
+		if p == "" || slices.Contains(u.Providers, p) ||
+			slices.ContainsFunc(out, func(o Obstacle) bool { return o.Object == p }) {
 			continue
 		}
 		out = append(out, Obstacle{
-			ID: ObstacleProvider, Object: p, Text: fmt.Sprintf("libibverbs has no provider for %s (%s)", d.Name, d.Driver),
-			Path: path.Join(path.Dir(u.Libibverbs), "libibverbs", "lib"+p+"-rdmav*.so"), Value: notThere, Remedy: "apt-get install ibverbs-providers",
+			ID: ObstacleProvider, Object: p,
+			Text: fmt.Sprintf("libibverbs has no provider for %s (%s)", d.Name, d.Driver),
+			Path: path.Join(path.Dir(u.Libibverbs), "libibverbs", "lib"+p+"-rdmav*.so"), Value: notThere,
+			Remedy: "apt-get install ibverbs-providers",
 		})
 	}
 	return out

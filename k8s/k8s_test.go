@@ -51,7 +51,8 @@ func TestIntOrString(t *testing.T) {
 // TestSchemaFitsTypes holds the schemas to the types: the same names, and kinds of values that fit.
 func TestSchemaFitsTypes(t *testing.T) {
 	for kind, spec := range map[string]any{
-		KindPolicy: PolicySpec{}, KindNetwork: NetworkSpec{}, KindIBNetwork: IBNetworkSpec{}, KindPoolConfig: PoolSpec{},
+		KindPolicy: PolicySpec{}, KindNetwork: NetworkSpec{}, KindIBNetwork: IBNetworkSpec{},
+		KindPoolConfig:     PoolSpec{},
 		KindOperatorConfig: OperatorConfigSpec{}, KindNAD: NADSpec{},
 	} {
 		fits(t, kind, reflect.TypeOf(spec), Schema(kind))
@@ -67,8 +68,8 @@ func fits(t *testing.T, where string, typ reflect.Type, schema *Field) {
 		typ = typ.Elem()
 	}
 	want := map[FieldType]reflect.Kind{
-		TypeObject: reflect.Struct, TypeList: reflect.Slice, TypeMap: reflect.Map, TypeString: reflect.String, TypeInt: reflect.Int,
-		TypeBool: reflect.Bool, TypeIntOrString: reflect.String, TypeAny: reflect.Map,
+		TypeObject: reflect.Struct, TypeList: reflect.Slice, TypeMap: reflect.Map, TypeString: reflect.String,
+		TypeInt: reflect.Int, TypeBool: reflect.Bool, TypeIntOrString: reflect.String, TypeAny: reflect.Map,
 	}[schema.Type]
 	if typ.Kind() != want {
 		t.Errorf("%s is %s, and the schema says %s", where, typ, schema.Type)
@@ -128,7 +129,11 @@ func TestEffectivePriority(t *testing.T) {
 		webhook bool
 		want    int
 	}{
-		{new(5), false, 5}, {new(5), true, 5}, {new(0), true, 0}, {nil, false, UnwrittenPriority}, {nil, true, WebhookPriority},
+		{new(5), false, 5},
+		{new(5), true, 5},
+		{new(0), true, 0},
+		{nil, false, UnwrittenPriority},
+		{nil, true, WebhookPriority},
 	} {
 		if got := (PolicySpec{Priority: tt.written}).EffectivePriority(tt.webhook); got != tt.want {
 			t.Errorf("EffectivePriority(%t) of %v = %d, want %d", tt.webhook, tt.written, got, tt.want)

@@ -145,7 +145,8 @@ func poolFields() []Field {
 func operatorConfigFields() []Field {
 	return []Field{
 		labels("configDaemonNodeSelector"), labels("configDaemonEnvVars"),
-		boolean("enableInjector"), boolean("enableOperatorWebhook"), boolean("enableOvsOffload"), bounded("logLevel", 2),
+		boolean("enableInjector"), boolean("enableOperatorWebhook"), boolean("enableOvsOffload"),
+		bounded("logLevel", 2),
 		boolean("disableDrain"), str("configurationMode", "daemon", "systemd"), boolean("useCDI"),
 		list("disablePlugins"),
 		{Name: "featureGates", Type: TypeMap, Items: &Field{Type: TypeBool}},

@@ -138,23 +138,28 @@ func (dv *derivation) warnings() {
 	}
 	if n := len(dv.plan.Incomplete); n > 0 {
 		first := dv.plan.Incomplete[0]
-		dv.plan.warn(ruleIncomplete, fmt.Sprintf("%d files that decide could not be read, the first: %s: %s", n, first.Path, first.Error), first.Path)
+		dv.plan.warn(ruleIncomplete,
+			fmt.Sprintf("%d files that decide could not be read, the first: %s: %s",
+				n, first.Path, first.Error), first.Path)
 	}
 }
 
 func (dv *derivation) warnPort(c *candidate) {
 	if c.device.Software != "" {
-		dv.plan.warn(ruleSoftware, fmt.Sprintf("%s is made of software (%s)", c.plan.Name(), c.device.Software), c.device.Path)
+		dv.plan.warn(ruleSoftware, fmt.Sprintf("%s is made of software (%s)", c.plan.Name(), c.device.Software),
+			c.device.Path)
 	}
 	g := c.plan.GID
 	if g == nil {
 		return
 	}
 	if g.Addr.Is4() && g.Addr.IsLinkLocalUnicast() {
-		dv.plan.warn(ruleLinkLocal4, fmt.Sprintf("%s has %s, which is not routed: peers must be on the same link", c.plan.Name(), g.Addr))
+		dv.plan.warn(ruleLinkLocal4,
+			fmt.Sprintf("%s has %s, which is not routed: peers must be on the same link", c.plan.Name(), g.Addr))
 	}
 	if n := c.plan.NCCLPlanned; n != nil && n.Used && n.Index != g.Index {
-		dv.plan.warn(ruleNCCLOther, fmt.Sprintf("%s: NCCL takes index %d instead of %d", c.plan.Name(), n.Index, g.Index))
+		dv.plan.warn(ruleNCCLOther,
+			fmt.Sprintf("%s: NCCL takes index %d instead of %d", c.plan.Name(), n.Index, g.Index))
 	}
 	if u := c.plan.UCXAuto; u != nil && u.Index != g.Index && !dv.opts.PinGID && dv.wants(LibraryUCX) {
 		dv.plan.warn(ruleUCXOther, fmt.Sprintf("%s: UCX takes index %d instead of %d", c.plan.Name(), u.Index, g.Index))
@@ -174,7 +179,9 @@ func (dv *derivation) warnRails() {
 		}
 	}
 	if len(lost) > 0 {
-		dv.plan.warn(ruleRails, fmt.Sprintf("%d of %d compute ports are left out: %s", len(lost), len(lost)+len(dv.selected), strings.Join(lost, ", ")), files...)
+		dv.plan.warn(ruleRails,
+			fmt.Sprintf("%d of %d compute ports are left out: %s",
+				len(lost), len(lost)+len(dv.selected), strings.Join(lost, ", ")), files...)
 	}
 }
 
@@ -182,7 +189,9 @@ func (dv *derivation) warnRails() {
 func (dv *derivation) warnUverbs() {
 	used := append(slices.Clone(dv.selected), dv.efa...)
 	if len(used) > 0 && dv.snapshot.Host.Container != nil && !dv.snapshot.Host.DevInfiniBand {
-		dv.plan.warn(ruleUverbs, "this container has no /"+sysfs.DevInfiniBand+": programs in it can't open RDMA devices", "/"+sysfs.DevInfiniBand)
+		dv.plan.warn(ruleUverbs,
+			"this container has no /"+sysfs.DevInfiniBand+": programs in it can't open RDMA devices",
+			"/"+sysfs.DevInfiniBand)
 		return
 	}
 	told := map[string]bool{}
@@ -199,8 +208,10 @@ func (dv *derivation) warnUverbs() {
 // warnIncluded tells why ports that --include names are not used.
 func (dv *derivation) warnIncluded() {
 	for _, c := range dv.candidates {
-		if len(dv.include) > 0 && c.plan.Decision != DecisionSelected && c.plan.Rule != "port-not-included" && c.plan.Rule != "port-excluded" {
-			dv.plan.warn(ruleIncluded, fmt.Sprintf("%s can't be used: %s", printableName(c.plan.Name()), c.plan.Reason), c.plan.Files...)
+		if len(dv.include) > 0 && c.plan.Decision != DecisionSelected && c.plan.Rule != "port-not-included" &&
+			c.plan.Rule != "port-excluded" {
+			dv.plan.warn(ruleIncluded, fmt.Sprintf("%s can't be used: %s", printableName(c.plan.Name()), c.plan.Reason),
+				c.plan.Files...)
 		}
 	}
 }
@@ -216,8 +227,9 @@ func (dv *derivation) warnReach() {
 		}
 	}
 	if len(yes) > 0 && len(no) > 0 {
-		dv.plan.warn(ruleReach, fmt.Sprintf("%s is reached from %s, and not from %s: right where every rail is a subnet of its own",
-			dv.opts.Peer, strings.Join(yes, ", "), strings.Join(no, ", ")))
+		dv.plan.warn(ruleReach,
+			fmt.Sprintf("%s is reached from %s, and not from %s: right where every rail is a subnet of its own",
+				dv.opts.Peer, strings.Join(yes, ", "), strings.Join(no, ", ")))
 	}
 }
 
@@ -226,8 +238,9 @@ func (dv *derivation) warnNothing() {
 		dv.plan.warn(ruleNothing, "no RDMA: the node has no RDMA device", "/"+sysfs.ClassInfiniBand)
 		return
 	}
-	dv.plan.warn(ruleNothing, fmt.Sprintf("no RDMA: none of %d ports can be used, the first because: %s", len(dv.candidates), dv.candidates[0].plan.Reason),
-		dv.candidates[0].plan.Files...)
+	dv.plan.warn(ruleNothing,
+		fmt.Sprintf("no RDMA: none of %d ports can be used, the first because: %s",
+			len(dv.candidates), dv.candidates[0].plan.Reason), dv.candidates[0].plan.Files...)
 }
 
 // decides reports whether a file that could not be read might have changed the Plan.
@@ -248,7 +261,8 @@ func decides(name string) bool {
 	case 3:
 		return parts[1] == "ports"
 	}
-	return parts[1] == "ports" && slices.Contains([]string{"state", "link_layer", "rate", "gids", "gid_attrs"}, parts[3])
+	return parts[1] == "ports" &&
+		slices.Contains([]string{"state", "link_layer", "rate", "gids", "gid_attrs"}, parts[3])
 }
 
 // effective is the environment that a program would see: the user's, with the Plan's on top.

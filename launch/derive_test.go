@@ -48,7 +48,8 @@ func ruleCases() []ruleCase {
 		}
 		all := strings.Join(ports, ",")
 		return map[string]string{
-			"NCCL_IB_HCA": "=" + all, "NVSHMEM_HCA_LIST": all, "UCX_NET_DEVICES": all, "MC_MS_FILTERS": strings.Join(devices, ","),
+			"NCCL_IB_HCA": "=" + all, "NVSHMEM_HCA_LIST": all, "UCX_NET_DEVICES": all,
+			"MC_MS_FILTERS": strings.Join(devices, ","),
 		}
 	}
 	with := func(env map[string]string, more ...string) map[string]string {
@@ -64,45 +65,61 @@ func ruleCases() []ruleCase {
 	}
 	return []ruleCase{
 		{
-			name: "RoCE v2 at one index", node: two, rules: []string{"nccl-ib-hca-exact", "nvshmem-hca-list", "ucx-net-devices", "mooncake-filters", "sglang-ib-device", "port-selected", "socket-unknown"},
-			env: lists("mlx5_0", "mlx5_1"), ports: selected("mlx5_0:1", "mlx5_1:1"), outcome: OutcomeRDMA, warn: []string{"UCX has none"},
+			name: "RoCE v2 at one index", node: two, rules: []string{
+				"nccl-ib-hca-exact", "nvshmem-hca-list", "ucx-net-devices", "mooncake-filters", "sglang-ib-device",
+				"port-selected", "socket-unknown",
+			},
+			env: lists("mlx5_0", "mlx5_1"), ports: selected("mlx5_0:1", "mlx5_1:1"), outcome: OutcomeRDMA,
+			warn: []string{"UCX has none"},
 		},
 		{
 			name: "InfiniBand", node: withDefault(node(device("mlx5_0", ibPort()), device("mlx5_1", ibPort())), "eno1"),
-			rules: []string{"socket-default-route", "socket-ifname"}, outcome: OutcomeRDMA, ports: selected("mlx5_0:1", "mlx5_1:1"),
-			env: with(lists("mlx5_0", "mlx5_1"), "UCX_NET_DEVICES=mlx5_0:1,mlx5_1:1,eno1", "NCCL_SOCKET_IFNAME==eno1", "GLOO_SOCKET_IFNAME=eno1"),
+			rules: []string{"socket-default-route", "socket-ifname"}, outcome: OutcomeRDMA,
+			ports: selected("mlx5_0:1", "mlx5_1:1"),
+			env: with(lists("mlx5_0", "mlx5_1"), "UCX_NET_DEVICES=mlx5_0:1,mlx5_1:1,eno1",
+				"NCCL_SOCKET_IFNAME==eno1", "GLOO_SOCKET_IFNAME=eno1"),
 		},
 		{
-			name:  "differing indices",
-			node:  node(roce("mlx5_0", "r0", "10.0.0.1"), device("mlx5_1", rocePort("r1", "-", "-", "v1 fe80::1", "v2 fe80::1", "v1 10.0.7.1", "v2 10.0.7.1"))),
+			name: "differing indices",
+			node: node(roce("mlx5_0", "r0", "10.0.0.1"),
+				device("mlx5_1", rocePort("r1", "-", "-", "v1 fe80::1", "v2 fe80::1", "v1 10.0.7.1", "v2 10.0.7.1"))),
 			rules: []string{"roce-differing-indices"}, outcome: OutcomeRDMA, ports: selected("mlx5_0:1", "mlx5_1:1"),
 			env: with(lists("mlx5_0", "mlx5_1"), "NCCL_IB_ADDR_FAMILY=AF_INET", "NCCL_IB_ADDR_RANGE=10.0.0.0/21",
 				"NVSHMEM_IB_ADDR_FAMILY=AF_INET", "NVSHMEM_IB_ADDR_RANGE=10.0.0.0/21"),
 			warn: []string{"mlx5_0:1 has 3, mlx5_1:1 has 5"},
 		},
 		{
-			name:  "IPv6 only",
-			node:  node(device("mlx5_0", rocePort("r0", usual("2001:db8:0:1::1")...)), device("mlx5_1", rocePort("r1", usual("2001:db8:0:2::1")...))),
+			name: "IPv6 only",
+			node: node(device("mlx5_0", rocePort("r0", usual("2001:db8:0:1::1")...)),
+				device("mlx5_1", rocePort("r1", usual("2001:db8:0:2::1")...))),
 			rules: []string{"roce-ipv6-only"}, outcome: OutcomeRDMA, ports: selected("mlx5_0:1", "mlx5_1:1"),
 			env: with(lists("mlx5_0", "mlx5_1"), "NCCL_IB_ADDR_FAMILY=AF_INET6", "NVSHMEM_IB_ADDR_FAMILY=AF_INET6"),
 		},
 		{
 			name: "IPv6 only at differing indices",
-			node: node(device("mlx5_0", rocePort("r0", usual("2001:db8:0:1::1")...)), device("mlx5_1", rocePort("r1", "v1 fe80::1", "v2 2001:db8:0:2::1"))),
+			node: node(device("mlx5_0", rocePort("r0", usual("2001:db8:0:1::1")...)),
+				device("mlx5_1", rocePort("r1", "v1 fe80::1", "v2 2001:db8:0:2::1"))),
 			env: with(lists("mlx5_0", "mlx5_1"), "NCCL_IB_ADDR_FAMILY=AF_INET6", "NVSHMEM_IB_ADDR_FAMILY=AF_INET6",
 				"NCCL_IB_ADDR_RANGE=2001:db8::/62", "NVSHMEM_IB_ADDR_RANGE=2001:db8::/62"),
-			rules: []string{"roce-ipv6-only", "roce-differing-indices"}, outcome: OutcomeRDMA, ports: selected("mlx5_0:1", "mlx5_1:1"),
+			rules: []string{"roce-ipv6-only", "roce-differing-indices"}, outcome: OutcomeRDMA,
+			ports: selected("mlx5_0:1", "mlx5_1:1"),
 		},
 		{
 			name: "RoCE v1 only", node: node(device("mlx4_0", rocePort("r0", "v1 fe80::1", "v1 10.0.0.1"))),
-			rules: []string{"roce-v1-only", "nvshmem-hca-prefix"}, outcome: OutcomeRDMA, ports: selected("mlx4_0:1"), warn: []string{"layer-2"},
-			env: with(lists("mlx4_0"), "NCCL_IB_ROCE_VERSION_NUM=1", "NVSHMEM_IB_ROCE_VERSION_NUM=1", "NVSHMEM_HCA_PREFIX=mlx4_0"),
+			rules: []string{"roce-v1-only", "nvshmem-hca-prefix"}, outcome: OutcomeRDMA, ports: selected("mlx4_0:1"),
+			warn: []string{"layer-2"},
+			env: with(lists("mlx4_0"), "NCCL_IB_ROCE_VERSION_NUM=1", "NVSHMEM_IB_ROCE_VERSION_NUM=1",
+				"NVSHMEM_HCA_PREFIX=mlx4_0"),
 		},
 		{
-			name:  "some RoCE v1 only",
-			node:  node(roce("mlx5_0", "r0", "10.0.0.1"), device("mlx4_0", rocePort("r1", "v1 fe80::1", "v1 10.0.1.1")), device("mlx4_1", rocePort("r2", "v1 10.0.2.1"))),
+			name: "some RoCE v1 only",
+			node: node(roce("mlx5_0", "r0", "10.0.0.1"), device("mlx4_0", rocePort("r1", "v1 fe80::1", "v1 10.0.1.1")),
+				device("mlx4_1", rocePort("r2", "v1 10.0.2.1"))),
 			rules: []string{"port-roce-version"}, outcome: OutcomeRDMA, env: lists("mlx5_0"),
-			ports: map[string]string{"mlx5_0:1": "selected", "mlx4_0:1": "candidate port-roce-version", "mlx4_1:1": "candidate port-roce-version"},
+			ports: map[string]string{
+				"mlx5_0:1": "selected", "mlx4_0:1": "candidate port-roce-version",
+				"mlx4_1:1": "candidate port-roce-version",
+			},
 		},
 		{
 			name:  "no family in common",
@@ -111,17 +128,20 @@ func ruleCases() []ruleCase {
 			ports: map[string]string{"mlx5_0:1": "selected", "mlx5_1:1": "candidate port-roce-family"},
 		},
 		{
-			name: "link-local only", node: node(roce("mlx5_0", "r0", "10.0.0.1"), device("mlx5_1", rocePort("r1", "v1 fe80::1", "v2 fe80::1"))),
+			name:  "link-local only",
+			node:  node(roce("mlx5_0", "r0", "10.0.0.1"), device("mlx5_1", rocePort("r1", "v1 fe80::1", "v2 fe80::1"))),
 			rules: []string{"port-no-gid"}, outcome: OutcomeRDMA, env: lists("mlx5_0"),
 			ports: map[string]string{"mlx5_0:1": "selected", "mlx5_1:1": "rejected port-no-gid"},
 		},
 		{
-			name: "states", node: node(roce("mlx5_0", "r0", "10.0.0.1"), v(func(_ *inventory.Device, p *inventory.Port) { p.State = inventory.PortStateActiveDefer })),
+			name: "states", node: node(roce("mlx5_0", "r0", "10.0.0.1"),
+				v(func(_ *inventory.Device, p *inventory.Port) { p.State = inventory.PortStateActiveDefer })),
 			rules: []string{"port-state"}, outcome: OutcomeRDMA, env: lists("mlx5_0"),
 			ports: map[string]string{"mlx5_0:1": "selected", "mlx5_9:1": "rejected port-state"},
 		},
 		{
-			name: "iWARP", outcome: OutcomeNone, env: map[string]string{}, rules: []string{"port-iwarp", "nothing-usable"},
+			name: "iWARP", outcome: OutcomeNone, env: map[string]string{},
+			rules: []string{"port-iwarp", "nothing-usable"},
 			node: node(v(func(d *inventory.Device, p *inventory.Port) {
 				d.NodeType, p.Transport = inventory.NodeTypeRNIC, inventory.TransportIWARP
 			})),
@@ -137,42 +157,57 @@ func ruleCases() []ruleCase {
 			node: node(v(func(d *inventory.Device, p *inventory.Port) {
 				d.NodeType, p.Transport, p.LinkLayer = inventory.NodeTypeUnspecified, inventory.TransportEFA, ""
 			})),
-			env: map[string]string{"NVSHMEM_REMOTE_TRANSPORT": "libfabric", "NVSHMEM_LIBFABRIC_PROVIDER": "efa"}, ports: selected("mlx5_9:1"),
+			env:   map[string]string{"NVSHMEM_REMOTE_TRANSPORT": "libfabric", "NVSHMEM_LIBFABRIC_PROVIDER": "efa"},
+			ports: selected("mlx5_9:1"),
 		},
 		{
 			name: "none", node: withDefault(node(), "eth0"), outcome: OutcomeNone, rules: []string{"nothing-usable"},
-			env: map[string]string{"NCCL_SOCKET_IFNAME": "=eth0", "GLOO_SOCKET_IFNAME": "eth0"}, warn: []string{"no RDMA device"},
+			env:  map[string]string{"NCCL_SOCKET_IFNAME": "=eth0", "GLOO_SOCKET_IFNAME": "eth0"},
+			warn: []string{"no RDMA device"},
 		},
 		{
-			name: "none, TCP asked for", node: withDefault(node(), "eth0"), opts: Options{TCPFallback: true}, outcome: OutcomeNone, rules: []string{"tcp-fallback"},
+			name: "none, TCP asked for", node: withDefault(node(), "eth0"), opts: Options{TCPFallback: true},
+			outcome: OutcomeNone, rules: []string{"tcp-fallback"},
 			env: map[string]string{"NCCL_SOCKET_IFNAME": "=eth0", "GLOO_SOCKET_IFNAME": "eth0", "NCCL_IB_DISABLE": "1"},
 		},
 		{
-			name: "TCP asked for and not needed", node: two, opts: Options{TCPFallback: true}, outcome: OutcomeRDMA, env: lists("mlx5_0", "mlx5_1"), ports: selected("mlx5_0:1", "mlx5_1:1"),
+			name: "TCP asked for and not needed", node: two, opts: Options{TCPFallback: true}, outcome: OutcomeRDMA,
+			env: lists("mlx5_0", "mlx5_1"), ports: selected("mlx5_0:1", "mlx5_1:1"),
 		},
 		{
-			name: "VF in a pod with gaps", node: withDefault(node(device("mlx5_12", rocePort("net1", "-", "-", "? fe80::1", "v2 fe80::1", "v1 10.0.0.1", "v2 10.0.0.1"))), "eth0"),
-			env:   with(lists("mlx5_12"), "UCX_NET_DEVICES=mlx5_12:1,eth0", "NCCL_SOCKET_IFNAME==eth0", "GLOO_SOCKET_IFNAME=eth0"),
+			name: "VF in a pod with gaps", node: withDefault(node(device("mlx5_12",
+				rocePort("net1", "-", "-", "? fe80::1", "v2 fe80::1", "v1 10.0.0.1", "v2 10.0.0.1"))), "eth0"),
+			env: with(lists("mlx5_12"), "UCX_NET_DEVICES=mlx5_12:1,eth0",
+				"NCCL_SOCKET_IFNAME==eth0", "GLOO_SOCKET_IFNAME=eth0"),
 			ports: selected("mlx5_12:1"), outcome: OutcomeRDMA,
 		},
 		{
-			name: "bond", node: bondNode(), rules: []string{"port-bond-slave"}, outcome: OutcomeRDMA, env: lists("mlx5_bond_0"),
+			name: "bond", node: bondNode(), rules: []string{"port-bond-slave"}, outcome: OutcomeRDMA,
+			env:   lists("mlx5_bond_0"),
 			ports: map[string]string{"mlx5_bond_0:1": "selected", "mlx5_3:1": "rejected port-bond-slave"},
 		},
 		{
-			name: "several ports, one InfiniBand", rules: []string{"port-mixed-fabric", "mooncake-ib-port"}, outcome: OutcomeRDMA,
-			node: node(addPort(addPort(device("mlx5_0", ibPort()), rocePort("r0", usual("10.0.0.1")...)), rocePort("r1", usual("10.0.1.1")...))),
+			name: "several ports, one InfiniBand", rules: []string{"port-mixed-fabric", "mooncake-ib-port"},
+			outcome: OutcomeRDMA,
+			node: node(addPort(addPort(device("mlx5_0", ibPort()), rocePort("r0", usual("10.0.0.1")...)),
+				rocePort("r1", usual("10.0.1.1")...))),
 			env: map[string]string{
-				"NCCL_IB_HCA": "=mlx5_0:2,mlx5_0:3", "NVSHMEM_HCA_LIST": "mlx5_0:2,mlx5_0:3", "UCX_NET_DEVICES": "mlx5_0:2,mlx5_0:3", "MC_MS_FILTERS": "mlx5_0",
+				"NCCL_IB_HCA": "=mlx5_0:2,mlx5_0:3", "NVSHMEM_HCA_LIST": "mlx5_0:2,mlx5_0:3",
+				"UCX_NET_DEVICES": "mlx5_0:2,mlx5_0:3", "MC_MS_FILTERS": "mlx5_0",
 			},
-			ports: map[string]string{"mlx5_0:1": "candidate port-mixed-fabric", "mlx5_0:2": "selected", "mlx5_0:3": "selected"},
-			warn:  []string{"one port number"},
+			ports: map[string]string{
+				"mlx5_0:1": "candidate port-mixed-fabric", "mlx5_0:2": "selected", "mlx5_0:3": "selected",
+			},
+			warn: []string{"one port number"},
 		},
 		{
 			name: "only port 2", rules: []string{"mooncake-ib-port"}, outcome: OutcomeRDMA,
-			node: node(addPort(device("mlx5_0", inventory.Port{State: inventory.PortStateDown, LinkLayer: inventory.LinkLayerEthernet}), rocePort("r0", usual("10.0.0.1")...))),
+			node: node(addPort(device(
+				"mlx5_0", inventory.Port{State: inventory.PortStateDown, LinkLayer: inventory.LinkLayerEthernet},
+			), rocePort("r0", usual("10.0.0.1")...))),
 			env: map[string]string{
-				"NCCL_IB_HCA": "=mlx5_0:2", "NVSHMEM_HCA_LIST": "mlx5_0:2", "UCX_NET_DEVICES": "mlx5_0:2", "MC_MS_FILTERS": "mlx5_0", "MC_IB_PORT": "2",
+				"NCCL_IB_HCA": "=mlx5_0:2", "NVSHMEM_HCA_LIST": "mlx5_0:2", "UCX_NET_DEVICES": "mlx5_0:2",
+				"MC_MS_FILTERS": "mlx5_0", "MC_IB_PORT": "2",
 			},
 			ports: map[string]string{"mlx5_0:1": "rejected port-state", "mlx5_0:2": "selected"},
 		},
@@ -184,22 +219,30 @@ func ruleCases() []ruleCase {
 			ports: map[string]string{"mlx5_0:1": "selected", "mlx5_9:1": "candidate port-role"},
 		},
 		{
-			name: "storage included", opts: Options{Include: []string{"r9", "mlx5_0:1"}}, outcome: OutcomeRDMA, env: lists("mlx5_0", "mlx5_9"),
-			node:  node(roce("mlx5_0", "r0", "10.0.0.1"), roce("mlx5_1", "r1", "10.0.1.1"), v(func(_ *inventory.Device, p *inventory.Port) { p.Role = inventory.RoleStorage })),
-			ports: map[string]string{"mlx5_0:1": "selected", "mlx5_1:1": "candidate port-not-included", "mlx5_9:1": "selected"}, rules: []string{"port-not-included"},
+			name: "storage included", opts: Options{Include: []string{"r9", "mlx5_0:1"}}, outcome: OutcomeRDMA,
+			env: lists("mlx5_0", "mlx5_9"),
+			node: node(roce("mlx5_0", "r0", "10.0.0.1"), roce("mlx5_1", "r1", "10.0.1.1"),
+				v(func(_ *inventory.Device, p *inventory.Port) { p.Role = inventory.RoleStorage })),
+			ports: map[string]string{
+				"mlx5_0:1": "selected", "mlx5_1:1": "candidate port-not-included", "mlx5_9:1": "selected",
+			}, rules: []string{"port-not-included"},
 		},
 		{
-			name: "excluded", node: two, opts: Options{Exclude: []string{"/_1$/"}}, outcome: OutcomeRDMA, env: lists("mlx5_0"), rules: []string{"port-excluded"},
+			name: "excluded", node: two, opts: Options{Exclude: []string{"/_1$/"}}, outcome: OutcomeRDMA,
+			env: lists("mlx5_0"), rules: []string{"port-excluded"},
 			ports: map[string]string{"mlx5_0:1": "selected", "mlx5_1:1": "candidate port-excluded"},
 		},
 		{
-			name: "included and dead", opts: Options{Include: []string{"mlx5_9"}}, outcome: OutcomeNone, env: map[string]string{}, rules: []string{"include-unusable"},
-			node:  node(roce("mlx5_0", "r0", "10.0.0.1"), v(func(_ *inventory.Device, p *inventory.Port) { p.State = inventory.PortStateDown })),
+			name: "included and dead", opts: Options{Include: []string{"mlx5_9"}}, outcome: OutcomeNone,
+			env: map[string]string{}, rules: []string{"include-unusable"},
+			node: node(roce("mlx5_0", "r0", "10.0.0.1"),
+				v(func(_ *inventory.Device, p *inventory.Port) { p.State = inventory.PortStateDown })),
 			ports: map[string]string{"mlx5_0:1": "candidate port-not-included", "mlx5_9:1": "rejected port-state"},
 		},
 		{
 			name: "hostile name", outcome: OutcomeRDMA, env: lists("mlx5_0"), rules: []string{"port-name"},
-			node: node(roce("mlx5_0", "r0", "10.0.0.1"), roce("mlx5_1,mlx5_2", "r1", "10.0.1.1"), roce("^=x\n", "r2", "10.0.2.1")),
+			node: node(roce("mlx5_0", "r0", "10.0.0.1"), roce("mlx5_1,mlx5_2", "r1", "10.0.1.1"),
+				roce("^=x\n", "r2", "10.0.2.1")),
 			ports: map[string]string{
 				"mlx5_0:1": "selected", "mlx5_1,mlx5_2:1": "rejected port-name", "^=x\n:1": "rejected port-name",
 			},
@@ -210,8 +253,9 @@ func ruleCases() []ruleCase {
 			ports: map[string]string{"mlx5_0:1": "selected", "mlx5_0_dma:1": "rejected port-data-direct"},
 		},
 		{
-			name: "planes of one card", node: node(planes("mlx5_0", "r0", "10.0.0.1"), planes("mlx5_1", "r1", "10.0.1.1")),
-			env: lists("mlx5_0", "mlx5_1"), ports: selected("mlx5_0:1", "mlx5_1:1"), outcome: OutcomeRDMA,
+			name: "planes of one card",
+			node: node(planes("mlx5_0", "r0", "10.0.0.1"), planes("mlx5_1", "r1", "10.0.1.1")),
+			env:  lists("mlx5_0", "mlx5_1"), ports: selected("mlx5_0:1", "mlx5_1:1"), outcome: OutcomeRDMA,
 		},
 		{
 			name: "names without mlx5", outcome: OutcomeRDMA, rules: []string{"nvshmem-hca-prefix"},
@@ -220,84 +264,123 @@ func ruleCases() []ruleCase {
 			ports: selected("rocep24s0:1", "rocep33s0:1"),
 		},
 		{
-			name: "names without anything in common", outcome: OutcomeRDMA, rules: []string{"nvshmem-hca-prefix"}, warn: []string{"no part of their names"},
-			node: node(roce("abc", "r0", "10.0.0.1"), roce("xyz", "r1", "10.0.1.1")), env: lists("abc", "xyz"), ports: selected("abc:1", "xyz:1"),
+			name: "names without anything in common", outcome: OutcomeRDMA, rules: []string{"nvshmem-hca-prefix"},
+			warn: []string{"no part of their names"},
+			node: node(roce("abc", "r0", "10.0.0.1"), roce("xyz", "r1", "10.0.1.1")), env: lists("abc", "xyz"),
+			ports: selected("abc:1", "xyz:1"),
 		},
 		{
-			name: "pinned", node: two, opts: Options{PinGID: true}, outcome: OutcomeRDMA, rules: []string{"gid-pin"}, ports: selected("mlx5_0:1", "mlx5_1:1"),
-			env: with(lists("mlx5_0", "mlx5_1"), "NCCL_IB_GID_INDEX=3", "NVSHMEM_IB_GID_INDEX=3", "UCX_IB_GID_INDEX=3", "MC_GID_INDEX=3"),
+			name: "pinned", node: two, opts: Options{PinGID: true}, outcome: OutcomeRDMA, rules: []string{"gid-pin"},
+			ports: selected("mlx5_0:1", "mlx5_1:1"),
+			env: with(lists("mlx5_0", "mlx5_1"), "NCCL_IB_GID_INDEX=3", "NVSHMEM_IB_GID_INDEX=3", "UCX_IB_GID_INDEX=3",
+				"MC_GID_INDEX=3"),
 		},
 		{
-			name: "peer", node: withDefault(withNetdev(two, inventory.Netdev{Name: "mgmt0", Addresses: []netip.Prefix{netip.MustParsePrefix("172.16.0.5/16")}}), "eno1"),
-			opts: Options{Peer: netip.MustParseAddr("172.16.3.4")}, outcome: OutcomeRDMA, rules: []string{"socket-peer-route"}, ports: selected("mlx5_0:1", "mlx5_1:1"),
-			env: with(lists("mlx5_0", "mlx5_1"), "UCX_NET_DEVICES=mlx5_0:1,mlx5_1:1,mgmt0", "NCCL_SOCKET_IFNAME==mgmt0", "GLOO_SOCKET_IFNAME=mgmt0"),
+			name: "peer", node: withDefault(withNetdev(
+				two, inventory.Netdev{Name: "mgmt0", Addresses: []netip.Prefix{netip.MustParsePrefix("172.16.0.5/16")}},
+			), "eno1"),
+			opts: Options{Peer: netip.MustParseAddr("172.16.3.4")}, outcome: OutcomeRDMA,
+			rules: []string{"socket-peer-route"}, ports: selected("mlx5_0:1", "mlx5_1:1"),
+			env: with(lists("mlx5_0", "mlx5_1"), "UCX_NET_DEVICES=mlx5_0:1,mlx5_1:1,mgmt0",
+				"NCCL_SOCKET_IFNAME==mgmt0", "GLOO_SOCKET_IFNAME=mgmt0"),
 		},
 		{
-			name: "peer on a rail", node: two, outcome: OutcomeRDMA, rules: []string{"socket-on-rail", "peer-reach"}, ports: selected("mlx5_0:1", "mlx5_1:1"),
-			opts: Options{Peer: netip.MustParseAddr("10.0.1.9"), Routes: railRoutes},
-			env:  with(lists("mlx5_0", "mlx5_1"), "UCX_NET_DEVICES=mlx5_0:1,mlx5_1:1,r1", "NCCL_SOCKET_IFNAME==r1", "GLOO_SOCKET_IFNAME=r1"),
+			name: "peer on a rail", node: two, outcome: OutcomeRDMA, rules: []string{"socket-on-rail", "peer-reach"},
+			ports: selected("mlx5_0:1", "mlx5_1:1"),
+			opts:  Options{Peer: netip.MustParseAddr("10.0.1.9"), Routes: railRoutes},
+			env: with(lists("mlx5_0", "mlx5_1"), "UCX_NET_DEVICES=mlx5_0:1,mlx5_1:1,r1",
+				"NCCL_SOCKET_IFNAME==r1", "GLOO_SOCKET_IFNAME=r1"),
 			warn: []string{"is reached from mlx5_1:1, and not from mlx5_0:1"},
 		},
 		{
-			name: "only one device left", outcome: OutcomeRDMA, rules: []string{"socket-only-candidate"}, ports: selected("mlx5_0:1", "mlx5_1:1"),
-			node: withNetdev(withNetdev(withNetdev(two, inventory.Netdev{Name: "docker0"}), inventory.Netdev{Name: "ib9", Type: inventory.ARPHRDInfiniBand}), inventory.Netdev{Name: "eno1"}),
-			env:  with(lists("mlx5_0", "mlx5_1"), "UCX_NET_DEVICES=mlx5_0:1,mlx5_1:1,eno1", "NCCL_SOCKET_IFNAME==eno1", "GLOO_SOCKET_IFNAME=eno1"),
+			name: "only one device left", outcome: OutcomeRDMA, rules: []string{"socket-only-candidate"},
+			ports: selected("mlx5_0:1", "mlx5_1:1"),
+			node: withNetdev(
+				withNetdev(withNetdev(two, inventory.Netdev{Name: "docker0"}),
+					inventory.Netdev{Name: "ib9", Type: inventory.ARPHRDInfiniBand}), inventory.Netdev{Name: "eno1"}),
+			env: with(lists("mlx5_0", "mlx5_1"), "UCX_NET_DEVICES=mlx5_0:1,mlx5_1:1,eno1",
+				"NCCL_SOCKET_IFNAME==eno1", "GLOO_SOCKET_IFNAME=eno1"),
 		},
 		{
-			name: "33 ports", node: node(many(33)...), outcome: OutcomeRDMA, rules: []string{"nccl-hca-limit"}, warn: []string{"33 ports are selected"},
-			env: nil, ports: nil,
+			name: "33 ports", node: node(many(33)...), outcome: OutcomeRDMA, rules: []string{"nccl-hca-limit"},
+			warn: []string{"33 ports are selected"}, env: nil, ports: nil,
 		},
 		{
-			name: "169.254", node: node(roce("mlx5_0", "r0", "169.254.1.1")), outcome: OutcomeRDMA, rules: []string{"ipv4-link-local"},
-			env: lists("mlx5_0"), ports: selected("mlx5_0:1"),
+			name: "169.254", node: node(roce("mlx5_0", "r0", "169.254.1.1")), outcome: OutcomeRDMA,
+			rules: []string{"ipv4-link-local"},
+			env:   lists("mlx5_0"), ports: selected("mlx5_0:1"),
 		},
 		{
-			name: "software", node: node(edit(roce("rxe0", "eth0", "10.0.0.1"), func(d *inventory.Device, _ *inventory.Port) { d.Software = "rxe" })), outcome: OutcomeRDMA,
-			rules: []string{"software-device"}, env: with(lists("rxe0"), "NVSHMEM_HCA_PREFIX=rxe0"), ports: selected("rxe0:1"),
+			name: "software", node: node(edit(roce("rxe0", "eth0", "10.0.0.1"),
+				func(d *inventory.Device, _ *inventory.Port) { d.Software = "rxe" })), outcome: OutcomeRDMA,
+			rules: []string{"software-device"}, env: with(lists("rxe0"), "NVSHMEM_HCA_PREFIX=rxe0"),
+			ports: selected("rxe0:1"),
 		},
 		{
 			name:  "NCCL prefers another entry",
 			node:  node(device("mlx5_0", rocePort("r0", "v1 fe80::1", "v2 169.254.7.7", "v2 10.0.0.1"))),
-			rules: []string{"nccl-other-gid", "ucx-other-gid"}, outcome: OutcomeRDMA, env: lists("mlx5_0"), ports: selected("mlx5_0:1"),
+			rules: []string{"nccl-other-gid", "ucx-other-gid"}, outcome: OutcomeRDMA, env: lists("mlx5_0"),
+			ports: selected("mlx5_0:1"),
 		},
 		{
-			name: "user values", node: two, outcome: OutcomeRDMA, rules: []string{"user-gid-index", "user-ib-disable", "user-ib-hca"}, ports: selected("mlx5_0:1", "mlx5_1:1"),
-			opts: Options{Environment: map[string]string{"NCCL_IB_HCA": "mlx5_1", "NCCL_IB_GID_INDEX": "5", "NCCL_IB_DISABLE": "1", "UCX_NET_DEVICES": ""}},
-			env:  with(lists("mlx5_0", "mlx5_1"), "NCCL_IB_HCA=mlx5_1"), warn: []string{"leaves out mlx5_0:1"},
+			name: "user values", node: two, outcome: OutcomeRDMA,
+			rules: []string{"user-gid-index", "user-ib-disable", "user-ib-hca"},
+			ports: selected("mlx5_0:1", "mlx5_1:1"),
+			opts: Options{Environment: map[string]string{
+				"NCCL_IB_HCA": "mlx5_1", "NCCL_IB_GID_INDEX": "5", "NCCL_IB_DISABLE": "1", "UCX_NET_DEVICES": "",
+			}},
+			env: with(lists("mlx5_0", "mlx5_1"), "NCCL_IB_HCA=mlx5_1"), warn: []string{"leaves out mlx5_0:1"},
 		},
 		{
-			name: "settings of the user that a derived one would silence", node: two, outcome: OutcomeRDMA, rules: []string{"user-rival"}, ports: selected("mlx5_0:1", "mlx5_1:1"),
-			opts: Options{PinGID: true, Environment: map[string]string{"NVSHMEM_HCA_PE_MAPPING": "mlx5_0:1:2", "UCX_IB_ROCE_SUBNETS": "10.0.0.0/8"}},
+			name: "settings of the user that a derived one would silence", node: two, outcome: OutcomeRDMA,
+			rules: []string{"user-rival"}, ports: selected("mlx5_0:1", "mlx5_1:1"),
+			opts: Options{PinGID: true, Environment: map[string]string{
+				"NVSHMEM_HCA_PE_MAPPING": "mlx5_0:1:2", "UCX_IB_ROCE_SUBNETS": "10.0.0.0/8",
+			}},
 			env: map[string]string{
-				"NCCL_IB_HCA": "=mlx5_0:1,mlx5_1:1", "UCX_NET_DEVICES": "mlx5_0:1,mlx5_1:1", "MC_MS_FILTERS": "mlx5_0,mlx5_1",
+				"NCCL_IB_HCA": "=mlx5_0:1,mlx5_1:1", "UCX_NET_DEVICES": "mlx5_0:1,mlx5_1:1",
+				"MC_MS_FILTERS":     "mlx5_0,mlx5_1",
 				"NCCL_IB_GID_INDEX": "3", "NVSHMEM_IB_GID_INDEX": "3", "MC_GID_INDEX": "3",
 			},
 			warn: []string{"NVSHMEM_HCA_LIST is left out", "UCX_IB_GID_INDEX is left out"},
 		},
 		{
-			name: "closed uverbs", outcome: OutcomeRDMA, rules: []string{"uverbs-closed"}, env: lists("mlx5_9"), ports: selected("mlx5_9:1"), warn: []string{"mlx5_9: /dev/infiniband/uverbs4: permission denied"},
+			name: "closed uverbs", outcome: OutcomeRDMA, rules: []string{"uverbs-closed"}, env: lists("mlx5_9"),
+			ports: selected("mlx5_9:1"), warn: []string{"mlx5_9: /dev/infiniband/uverbs4: permission denied"},
 			node: node(v(func(d *inventory.Device, _ *inventory.Port) {
-				d.Chars = []inventory.CharDevice{{Name: "uverbs4", Path: "/dev/infiniband/uverbs4", OpenError: "permission denied"}}
+				d.Chars = []inventory.CharDevice{
+					{Name: "uverbs4", Path: "/dev/infiniband/uverbs4", OpenError: "permission denied"},
+				}
 			})),
 		},
 		{
-			name: "container without devices", outcome: OutcomeRDMA, rules: []string{"uverbs-closed"}, env: lists("mlx5_0", "mlx5_1"), ports: selected("mlx5_0:1", "mlx5_1:1"),
-			node: inventory.Snapshot{Devices: two.Devices, Host: inventory.Host{Container: &inventory.Container{}}}, warn: []string{"no /dev/infiniband"},
+			name: "container without devices", outcome: OutcomeRDMA, rules: []string{"uverbs-closed"},
+			env: lists("mlx5_0", "mlx5_1"), ports: selected("mlx5_0:1", "mlx5_1:1"),
+			node: inventory.Snapshot{Devices: two.Devices, Host: inventory.Host{Container: &inventory.Container{}}},
+			warn: []string{"no /dev/infiniband"},
 		},
 		{
-			name: "unreadable", outcome: OutcomeNone, rules: []string{"port-state", "port-no-gid", "incomplete-scan"}, env: map[string]string{},
+			name: "unreadable", outcome: OutcomeNone, rules: []string{"port-state", "port-no-gid", "incomplete-scan"},
+			env: map[string]string{},
 			node: inventory.Snapshot{
-				Devices: []inventory.Device{edit(two.Devices[0], func(_ *inventory.Device, p *inventory.Port) { p.State = 0 }), device("mlx5_1", rocePort("r1"))},
+				Devices: []inventory.Device{
+					edit(two.Devices[0], func(_ *inventory.Device, p *inventory.Port) { p.State = 0 }),
+					device("mlx5_1", rocePort("r1")),
+				},
 				Problems: []inventory.Problem{
-					{Path: "/sys/class/infiniband/mlx5_0/ports/1/state", Error: "permission denied"}, {Path: "/sys/class/infiniband/mlx5_1/ports/1/gids", Error: "input/output error"},
+					{Path: "/sys/class/infiniband/mlx5_0/ports/1/state", Error: "permission denied"},
+					{Path: "/sys/class/infiniband/mlx5_1/ports/1/gids", Error: "input/output error"},
 				},
 			},
 			ports: map[string]string{"mlx5_0:1": "rejected port-state", "mlx5_1:1": "rejected port-no-gid"},
-			warn:  []string{"none of 2 ports can be used, the first because: the state could not be read: permission denied"},
+			warn: []string{
+				"none of 2 ports can be used, the first because: the state could not be read: permission denied",
+			},
 		},
 		{
-			name: "incomplete", node: problem(two, "/sys/class/infiniband/mlx5_2/ports/1/state"), outcome: OutcomeRDMA, rules: []string{"incomplete-scan"},
-			env: lists("mlx5_0", "mlx5_1"), ports: selected("mlx5_0:1", "mlx5_1:1"),
+			name: "incomplete", node: problem(two, "/sys/class/infiniband/mlx5_2/ports/1/state"), outcome: OutcomeRDMA,
+			rules: []string{"incomplete-scan"},
+			env:   lists("mlx5_0", "mlx5_1"), ports: selected("mlx5_0:1", "mlx5_1:1"),
 		},
 	}
 }
@@ -311,8 +394,11 @@ func planes(name, netdev, addr string) inventory.Device {
 
 // bondNode has a bond of two slaves, and a card whose address is on a slave of it.
 func bondNode() inventory.Snapshot {
-	s := node(device("mlx5_bond_0", rocePort("bond0", "v1 fe80::1", "v2 fe80::1 s0", "v1 10.0.0.1", "v2 10.0.0.1")), device("mlx5_3", rocePort("s1", "v2 fe80::1", "v2 10.0.0.1 s1")))
-	s = withNetdev(s, inventory.Netdev{Name: "bond0", Bond: &inventory.Bond{Mode: "802.3ad", Slaves: []string{"s0", "s1"}}, RDMADevice: "mlx5_bond_0"})
+	s := node(device("mlx5_bond_0", rocePort("bond0", "v1 fe80::1", "v2 fe80::1 s0", "v1 10.0.0.1", "v2 10.0.0.1")),
+		device("mlx5_3", rocePort("s1", "v2 fe80::1", "v2 10.0.0.1 s1")))
+	s = withNetdev(s, inventory.Netdev{
+		Name: "bond0", Bond: &inventory.Bond{Mode: "802.3ad", Slaves: []string{"s0", "s1"}}, RDMADevice: "mlx5_bond_0",
+	})
 	s = withNetdev(s, inventory.Netdev{Name: "s0", Master: "bond0"})
 	return withNetdev(s, inventory.Netdev{Name: "s1", Master: "bond0", RDMADevice: "mlx5_3"})
 }
@@ -326,7 +412,10 @@ func many(n int) []inventory.Device {
 }
 
 func problem(s inventory.Snapshot, file string) inventory.Snapshot {
-	s.Problems = []inventory.Problem{{Path: file, Error: "permission denied"}, {Path: "/sys/class/infiniband/mlx5_0/fw_ver", Error: "permission denied"}}
+	s.Problems = []inventory.Problem{
+		{Path: file, Error: "permission denied"},
+		{Path: "/sys/class/infiniband/mlx5_0/fw_ver", Error: "permission denied"},
+	}
 	return s
 }
 
@@ -444,7 +533,9 @@ func TestDeriveErrors(t *testing.T) {
 		opts Options
 		want []string
 	}{
-		{two, Options{Include: []string{"mlx5_7"}}, []string{`include: "mlx5_7" matches no port`, "mlx5_0:1 (0000:18:00.0, r0)", "mlx5_1:1 (r1)"}},
+		{two, Options{Include: []string{"mlx5_7"}}, []string{
+			`include: "mlx5_7" matches no port`, "mlx5_0:1 (0000:18:00.0, r0)", "mlx5_1:1 (r1)",
+		}},
 		{two, Options{Exclude: []string{"mlx5_0", "eth*"}}, []string{`exclude: "eth*" matches no port`}},
 		{two, Options{Include: []string{"[x"}}, []string{"include", "unclosed ["}},
 		{two, Options{Include: []string{"/(/"}}, []string{"include", "missing closing )"}},
@@ -473,16 +564,23 @@ func TestDeriveErrors(t *testing.T) {
 
 func TestOverride(t *testing.T) {
 	two := node(roce("mlx5_0", "r0", "10.0.0.1"), roce("mlx5_1", "r1", "10.0.1.1"))
-	user := map[string]string{"NCCL_IB_HCA": "mlx5_9", "UCX_IB_GID_INDEX": "1", "NVSHMEM_HCA_LIST": "mlx5_0:1,mlx5_1:1", "UCX_NET_DEVICES": ""}
+	user := map[string]string{
+		"NCCL_IB_HCA": "mlx5_9", "UCX_IB_GID_INDEX": "1", "NVSHMEM_HCA_LIST": "mlx5_0:1,mlx5_1:1",
+		"UCX_NET_DEVICES": "",
+	}
 	kept, err := Derive(two, Options{Environment: user})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []Conflict{
-		{Name: "NCCL_IB_HCA", User: "mlx5_9", Derived: "=mlx5_0:1,mlx5_1:1", Kept: SourceUser, Rule: "nccl-ib-hca-exact", Reason: "2 selected ports"},
+		{
+			Name: "NCCL_IB_HCA", User: "mlx5_9", Derived: "=mlx5_0:1,mlx5_1:1", Kept: SourceUser,
+			Rule: "nccl-ib-hca-exact", Reason: "2 selected ports",
+		},
 		{
 			Name: "UCX_IB_GID_INDEX", User: "1", Kept: SourceUser, Rule: "user-gid-index",
-			Reason: "mlx5_0:1 has no routable GID at index 1 (its own is 3); mlx5_1:1 has no routable GID at index 1 (its own is 3)",
+			Reason: "mlx5_0:1 has no routable GID at index 1 (its own is 3); mlx5_1:1 has no routable " +
+				"GID at index 1 (its own is 3)",
 		},
 	}
 	if diff := cmp.Diff(want, kept.Conflicts); diff != "" {
@@ -502,7 +600,8 @@ func TestOverride(t *testing.T) {
 		t.Errorf("Unset = %+v, conflicts %+v, want UCX_IB_GID_INDEX to go", over.Unset, over.Conflicts)
 	}
 	for _, v := range over.Variables {
-		if wantSource := map[bool]Source{true: SourceUser, false: SourceDerived}[v.Name == "NVSHMEM_HCA_LIST"]; v.Source != wantSource {
+		if wantSource := map[bool]Source{true: SourceUser, false: SourceDerived}[v.Name ==
+			"NVSHMEM_HCA_LIST"]; v.Source != wantSource {
 			t.Errorf("source of %s = %s, want %s", v.Name, v.Source, wantSource)
 		}
 	}
@@ -511,7 +610,8 @@ func TestOverride(t *testing.T) {
 func TestLibraries(t *testing.T) {
 	two := withDefault(node(roce("mlx5_0", "r0", "10.0.0.1")), "eth0")
 	tests := map[string]string{
-		"nccl": "NCCL_IB_HCA NCCL_SOCKET_IFNAME", "rccl": "NCCL_IB_HCA NCCL_SOCKET_IFNAME", "UCX": "UCX_NET_DEVICES", "nixl": "UCX_NET_DEVICES",
+		"nccl": "NCCL_IB_HCA NCCL_SOCKET_IFNAME", "rccl": "NCCL_IB_HCA NCCL_SOCKET_IFNAME", "UCX": "UCX_NET_DEVICES",
+		"nixl": "UCX_NET_DEVICES",
 		"gloo": "GLOO_SOCKET_IFNAME", "nvshmem": "NVSHMEM_HCA_LIST", "mooncake": "MC_MS_FILTERS", "sglang": "",
 		"gloo,nccl": "NCCL_IB_HCA NCCL_SOCKET_IFNAME GLOO_SOCKET_IFNAME",
 		"all":       "NCCL_IB_HCA NCCL_SOCKET_IFNAME NVSHMEM_HCA_LIST UCX_NET_DEVICES GLOO_SOCKET_IFNAME MC_MS_FILTERS",

@@ -14,13 +14,16 @@ var updateDocs = flag.Bool("update", false, "rewrite the list of rules in docs/e
 
 // TestRulesDocumented compares the list of rules in docs/env.md with the rules themselves.
 func TestRulesDocumented(t *testing.T) {
-	docpage.Check(t, docpage.List{Page: "../docs/env.md", Name: "rules", Command: "go test ./launch -run RulesDocumented -update"}, rulesMarkdown(), *updateDocs)
+	docpage.Check(t,
+		docpage.List{Page: "../docs/env.md", Name: "rules", Command: "go test ./launch -run RulesDocumented -update"},
+		rulesMarkdown(), *updateDocs)
 }
 
 func rulesMarkdown() string {
 	titles := map[launch.RuleKind]string{
 		launch.KindPort: "Which ports", launch.KindSocket: "Which network device for bootstrap",
-		launch.KindVariable: "Which variables", launch.KindWarning: "What is told", launch.KindKServe: "`--compat kserve`",
+		launch.KindVariable: "Which variables", launch.KindWarning: "What is told",
+		launch.KindKServe: "`--compat kserve`",
 	}
 	var b strings.Builder
 	last := launch.RuleKind("")
@@ -29,7 +32,8 @@ func rulesMarkdown() string {
 			b.WriteString("\n### " + titles[r.Kind] + "\n\n| rule | when | then | why |\n|---|---|---|---|\n")
 			last = r.Kind
 		}
-		b.WriteString("| `" + r.ID + "` | " + docpage.Cell(r.When) + " | " + docpage.Cell(r.Then) + " | " + docpage.Cell(r.Why) + " |\n")
+		b.WriteString("| `" + r.ID + "` | " + docpage.Cell(r.When) + " | " + docpage.Cell(r.Then) + " | " +
+			docpage.Cell(r.Why) + " |\n")
 	}
 	return b.String() + "\n"
 }

@@ -46,7 +46,9 @@ const (
 
 // TextFormats returns all formats.
 func TextFormats() []TextFormat {
-	return []TextFormat{FormatShell, FormatDotenv, FormatJSON, FormatSystemd, FormatDocker, FormatContainer, FormatConfigMap}
+	return []TextFormat{
+		FormatShell, FormatDotenv, FormatJSON, FormatSystemd, FormatDocker, FormatContainer, FormatConfigMap,
+	}
 }
 
 // ParseTextFormat reads the name of a format.

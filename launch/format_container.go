@@ -40,7 +40,8 @@ func quoteSystemd(s string) (string, error) {
 	}
 	for _, r := range s {
 		if unicode.Is(unicode.Noncharacter_Code_Point, r) {
-			return "", fmt.Errorf("the value has U+%04X, which Unicode assigns to nothing, and systemd drops the whole file for it", r)
+			return "", fmt.Errorf(
+				"the value has U+%04X, which Unicode assigns to nothing, and systemd drops the whole file for it", r)
 		}
 	}
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "$", `\$`, "`", "\\`").Replace(s) + `"`, nil
@@ -120,13 +121,20 @@ func configMapHead(plan Plan, opts FormatOptions) (head, none string, err error)
 	case name == "":
 		name = configMapName(opts.Node)
 	case !isSubdomain(name):
-		return "", "", &OptionError{Option: "name", Text: fmt.Sprintf("%q: want lower case letters, digits, - and ., %d at most, a letter or digit at both ends", name, subdomainMax)}
+		return "", "", &OptionError{Option: "name", Text: fmt.Sprintf(
+			"%q: want lower case letters, digits, - and ., %d at most, a letter or digit at both ends",
+			name, subdomainMax)}
 	}
 	if opts.Namespace != "" && !isDomainLabel(opts.Namespace) {
-		return "", "", &OptionError{Option: "namespace", Text: fmt.Sprintf("%q: want lower case letters, digits and -, %d at most, a letter or digit at both ends", opts.Namespace, domainLabelMax)}
+		return "", "", &OptionError{
+			Option: "namespace",
+			Text: fmt.Sprintf("%q: want lower case letters, digits and -, %d at most, a letter or digit at both ends",
+				opts.Namespace, domainLabelMax),
+		}
 	}
 	var b strings.Builder
-	b.WriteString("# For one node: names of devices, networks and indices differ between nodes. Don't give it to pods on others.\n")
+	b.WriteString("# For one node: names of devices, networks and indices differ between nodes. Don't " +
+		"give it to pods on others.\n")
 	b.WriteString("apiVersion: v1\nkind: ConfigMap\nmetadata:\n")
 	fmt.Fprintf(&b, "  name: %q\n", name) // of plain ASCII, checked above
 	if opts.Namespace != "" {

@@ -26,8 +26,10 @@ import (
 func carried(t *testing.T, format TextFormat) []string {
 	t.Helper()
 	values := []string{
-		"\x85\u2028\u2029", "\ufeff", "\ufffe", "\U0010ffff", "\U000e0001", "\u202e", "null", "~", "true", "yes", "N", "0x10", "1e3", "012", "1_000", "2001-01-01", "12:30:45", "<<",
-		"$(NCCL_IB_HCA)", "$$(V0)", "$$$(V0)", "$(V0", "$", "$$", "a$", "$ ", "trailing ", " leading", "\ttab\t", "%h %%", "- a", "a: b", "{}", "[]", "|", ">", "---", "...", "&a", "*a", "!!str", "@", "`",
+		"\x85\u2028\u2029", "\ufeff", "\ufffe", "\U0010ffff", "\U000e0001", "\u202e", "null", "~", "true", "yes", "N",
+		"0x10", "1e3", "012", "1_000", "2001-01-01", "12:30:45", "<<", "$(NCCL_IB_HCA)", "$$(V0)", "$$$(V0)", "$(V0",
+		"$", "$$", "a$", "$ ", "trailing ", " leading", "\ttab\t", "%h %%", "- a", "a: b", "{}", "[]", "|", ">", "---",
+		"...", "&a", "*a", "!!str", "@", "`",
 	}
 	values = append(values, hostileValues...)
 	rng := rand.New(rand.NewPCG(12, uint64(len(format))))
@@ -102,7 +104,8 @@ func newSystemdReader(t testing.TB) func(t testing.TB, text []byte) []string {
 	if err := os.WriteFile(source, []byte(systemdReader), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.CommandContext(t.Context(), need(t, "gcc"), "-o", reader, source, "-ldl").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), need(t, "gcc"), "-o", reader, source, "-ldl").
+		CombinedOutput(); err != nil {
 		t.Fatalf("gcc: %v: %s", err, out)
 	}
 	return func(t testing.TB, text []byte) []string {
@@ -148,7 +151,8 @@ func TestSystemdRoundTrip(t *testing.T) {
 
 // TestDotenvForSystemd lets systemd read what FormatDotenv writes.
 func TestDotenvForSystemd(t *testing.T) {
-	values := slices.DeleteFunc(carried(t, FormatDotenv), func(v string) bool { return strings.Contains(v, "\ufffe") || strings.Contains(v, "\U0010ffff") })
+	values := slices.DeleteFunc(carried(t, FormatDotenv),
+		func(v string) bool { return strings.Contains(v, "\ufffe") || strings.Contains(v, "\U0010ffff") })
 	text := format(t, planOf(values...), FormatDotenv, FormatOptions{})
 	if diff := cmp.Diff(environOf(values), newSystemdReader(t)(t, text)); diff != "" {
 		t.Errorf("systemd (-value +read back):\n%s", diff)
@@ -178,7 +182,8 @@ func TestDockerRoundTrip(t *testing.T) {
 		t.Errorf("docker reads %d lines of the longest line, want it", len(got))
 	}
 	for _, value := range []string{exact.Value + "x", "a\nb", "a\r", "\xff"} {
-		if _, err := Format(Plan{Variables: []Variable{{Name: "LONG", Value: value}}}, FormatDocker); err == nil || !strings.Contains(err.Error(), "LONG") {
+		if _, err := Format(Plan{Variables: []Variable{{Name: "LONG", Value: value}}}, FormatDocker); err == nil ||
+			!strings.Contains(err.Error(), "LONG") {
 			t.Errorf("Format(%.10q) as docker = %v, want an error with the name", value, err)
 		}
 	}
@@ -239,13 +244,16 @@ func TestContainerRoundTrip(t *testing.T) {
 	if diff := cmp.Diff(environOf(values), containerRead(t, text)); diff != "" {
 		t.Errorf("kubernetes (-value +read back):\n%s", diff)
 	}
-	if text := format(t, Plan{}, FormatContainer, FormatOptions{}); string(text) != "[]\n" || containerRead(t, text) != nil {
+	if text := format(t, Plan{}, FormatContainer, FormatOptions{}); string(text) != "[]\n" ||
+		containerRead(t, text) != nil {
 		t.Errorf("Format of no variables = %q, want an empty list", text)
 	}
 	// Names that YAML 1.1 takes for something else.
 	var plan Plan
 	var want []string
-	for _, name := range []string{"y", "N", "yes", "No", "ON", "off", "true", "False", "null", "NULL", "_", "e1", "x10"} {
+	for _, name := range []string{
+		"y", "N", "yes", "No", "ON", "off", "true", "False", "null", "NULL", "_", "e1", "x10",
+	} {
 		plan.Variables = append(plan.Variables, Variable{Name: name, Value: "1"})
 		want = append(want, name+"=1")
 	}
@@ -291,18 +299,22 @@ func configMapRead(t testing.TB, text []byte) corev1.ConfigMap {
 func TestConfigMapRoundTrip(t *testing.T) {
 	values := carried(t, FormatConfigMap)
 	plan := planOf(values...)
-	c := configMapRead(t, format(t, plan, FormatConfigMap, FormatOptions{Node: "gpu-7", Version: "v1.2", Namespace: "serving"}))
+	c := configMapRead(t,
+		format(t, plan, FormatConfigMap, FormatOptions{Node: "gpu-7", Version: "v1.2", Namespace: "serving"}))
 	if diff := cmp.Diff(plan.Environment(), c.Data); diff != "" {
 		t.Errorf("kubernetes (-value +read back):\n%s", diff)
 	}
-	if c.Name != "rdma-env-gpu-7" || c.Namespace != "serving" || c.Labels["app.kubernetes.io/managed-by"] != "rdmactl" ||
+	if c.Name != "rdma-env-gpu-7" || c.Namespace != "serving" ||
+		c.Labels["app.kubernetes.io/managed-by"] != "rdmactl" ||
 		c.Annotations["rdmakit.github.io/node"] != "gpu-7" || c.Annotations["rdmakit.github.io/version"] != "v1.2" {
 		t.Errorf("metadata = %+v, want name, namespace, label and annotations", c.ObjectMeta)
 	}
-	if c := configMapRead(t, format(t, Plan{}, FormatConfigMap, FormatOptions{})); c.Name != "rdma-env" || len(c.Data) > 0 || c.Annotations != nil {
+	if c := configMapRead(t, format(t, Plan{}, FormatConfigMap, FormatOptions{})); c.Name != "rdma-env" ||
+		len(c.Data) > 0 || c.Annotations != nil {
 		t.Errorf("ConfigMap of no variables = %+v, want none", c)
 	}
-	if _, err := Format(planOf(strings.Repeat("x", configMapMax)), FormatConfigMap); err == nil || !strings.Contains(err.Error(), "1048578 bytes") {
+	if _, err := Format(planOf(strings.Repeat("x", configMapMax)), FormatConfigMap); err == nil ||
+		!strings.Contains(err.Error(), "1048578 bytes") {
 		t.Errorf("Format of more than 1 MiB = %v, want an error with the size", err)
 	}
 }
@@ -311,16 +323,19 @@ func TestConfigMapRoundTrip(t *testing.T) {
 func TestConfigMapNames(t *testing.T) {
 	long := strings.Repeat("a", domainLabelMax)
 	names := []string{
-		"a", "gpu-7", "gpu-7.rack2.example", "GPU7", "Gpu_7", "-a", "a-", "a..b", ".a", "a.", "a.-b", "ä", "a b", "a\nkind: Pod", "7", "a/b", long, long + "a",
-		strings.Repeat("a.", 126) + "a", strings.Repeat("a.", 127) + "a", "",
+		"a", "gpu-7", "gpu-7.rack2.example", "GPU7", "Gpu_7", "-a", "a-", "a..b", ".a", "a.", "a.-b", "ä", "a b",
+		"a\nkind: Pod", "7", "a/b", long, long + "a", strings.Repeat("a.", 126) + "a", strings.Repeat("a.", 127) + "a",
+		"",
 	}
 	for _, name := range names {
 		_, err := FormatWith(Plan{}, FormatConfigMap, FormatOptions{Name: name})
-		if want := name == "" || len(validation.NameIsDNSSubdomain(name, false)) == 0; (err == nil) != want || err != nil && !errors.Is(err, ErrOptions) {
+		if want := name == "" || len(validation.NameIsDNSSubdomain(name, false)) == 0; (err == nil) != want ||
+			err != nil && !errors.Is(err, ErrOptions) {
 			t.Errorf("Format with name %q = %v, want accepted %t or ErrOptions", name, err, want)
 		}
 		_, err = FormatWith(Plan{}, FormatConfigMap, FormatOptions{Namespace: name})
-		if want := name == "" || len(validation.ValidateNamespaceName(name, false)) == 0; (err == nil) != want || err != nil && !errors.Is(err, ErrOptions) {
+		if want := name == "" || len(validation.ValidateNamespaceName(name, false)) == 0; (err == nil) != want ||
+			err != nil && !errors.Is(err, ErrOptions) {
 			t.Errorf("Format with namespace %q = %v, want accepted %t or ErrOptions", name, err, want)
 		}
 		// As the name of a node anything goes, and must be told as it is.

@@ -82,10 +82,12 @@ func TestFormatRefuses(t *testing.T) {
 
 // hostileValues try to break out of quotes, to run commands, or to be misread.
 var hostileValues = []string{
-	"plain", "=mlx5_0:1,mlx5_1:1", "", " ", "a b", "'", "''", "'; touch owned; '", `'"'"'; touch owned #`, `"`, `$(touch owned)`, "`touch owned`", "${IFS}", "$HOME",
-	"a\nb", "\n", "\n\n", "'\ntouch owned\n'", "\r\n", "\t", `\`, `\'`, `a\`, `\\`, `\n`, "#comment", "a #b", "a#b", "~", "~root", "*", "?", "[a-z]", "{a,b}", "!", "!!", "a!b",
-	"export X=1", "&", "|", ";", "<", ">", "(", ")", "%s", "-n", "-e", "--", "\x01\x02", "\x7f", "\x81\x82\x83\x88", "\xff\xfe", "\xc3", "\xc3'", "ä€😀", "\u202e", "A=B", ":", "a:b", "^x",
-	"\x1b[31m", "$'a'", `$"a"`, "\\\n", "x\\\ny", "\v\f", "\u00a0", "\u2028", "=", "==", "${X:-y}", "$((1+1))", "$1", "$@",
+	"plain", "=mlx5_0:1,mlx5_1:1", "", " ", "a b", "'", "''", "'; touch owned; '", `'"'"'; touch owned #`, `"`,
+	`$(touch owned)`, "`touch owned`", "${IFS}", "$HOME", "a\nb", "\n", "\n\n", "'\ntouch owned\n'", "\r\n", "\t", `\`,
+	`\'`, `a\`, `\\`, `\n`, "#comment", "a #b", "a#b", "~", "~root", "*", "?", "[a-z]", "{a,b}", "!", "!!", "a!b",
+	"export X=1", "&", "|", ";", "<", ">", "(", ")", "%s", "-n", "-e", "--", "\x01\x02", "\x7f", "\x81\x82\x83\x88",
+	"\xff\xfe", "\xc3", "\xc3'", "ä€😀", "\u202e", "A=B", ":", "a:b", "^x", "\x1b[31m", "$'a'", `$"a"`, "\\\n", "x\\\ny",
+	"\v\f", "\u00a0", "\u2028", "=", "==", "${X:-y}", "$((1+1))", "$1", "$@",
 }
 
 // TestShellRoundTrip lets real shells read hostile values back.
@@ -155,7 +157,10 @@ func checkGodotenv(t *testing.T, values []string, text []byte) {
 }
 
 func randomHostile(rng *rand.Rand) string {
-	pieces := []string{"'", `"`, `\`, "$", "(", ")", "`", "\n", "\r", " ", "#", "=", ":", ",", "a", "0", "{", "}", "!", "~", "\x80", "\xc3", "é", ";", "&", "\t", "\x81", "touch owned", "^"}
+	pieces := []string{
+		"'", `"`, `\`, "$", "(", ")", "`", "\n", "\r", " ", "#", "=", ":", ",", "a", "0", "{", "}", "!", "~", "\x80",
+		"\xc3", "é", ";", "&", "\t", "\x81", "touch owned", "^",
+	}
 	var b strings.Builder
 	for range rng.IntN(8) {
 		b.WriteString(pieces[rng.IntN(len(pieces))])

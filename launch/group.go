@@ -10,7 +10,8 @@ import (
 // The rules that compare ports with each other; group applies them.
 var groupRules = []Rule{
 	{
-		ruleMixedFabric, KindPort, "usable ports of several kinds (InfiniBand, RoCE, EFA) are left, and no --include chose them",
+		ruleMixedFabric, KindPort,
+		"usable ports of several kinds (InfiniBand, RoCE, EFA) are left, and no --include chose them",
 		"keep the kind with the highest sum of rates",
 		"NCCL can't join link layers into one network, and one index setting can't serve both",
 	},
@@ -19,11 +20,13 @@ var groupRules = []Rule{
 		"the version is one setting for all ports",
 	},
 	{
-		ruleRoCEFamily, KindPort, "RoCE ports have no address family in common", "keep the family that most ports have, IPv4 if equal",
+		ruleRoCEFamily, KindPort, "RoCE ports have no address family in common",
+		"keep the family that most ports have, IPv4 if equal",
 		"NCCL_IB_ADDR_FAMILY is one setting for all ports, and NCCL never falls back to IPv6 by itself",
 	},
 	{
-		ruleSelected, KindPort, "none of the rules above applies", "use the port, through the lowest index of its usable GIDs",
+		ruleSelected, KindPort, "none of the rules above applies",
+		"use the port, through the lowest index of its usable GIDs",
 		"on InfiniBand the index is the library's own choice, never set",
 	},
 }
@@ -124,7 +127,9 @@ func keepFabric(list []*candidate) []*candidate {
 	}
 	for _, c := range list {
 		if kind := c.fabricKind(); kind != best {
-			c.drop(ruleMixedFabric, fmt.Sprintf("%s beside %d %s ports of %g Gb/s together", kind, sums[best].count, best, sums[best].rate), portFile(c.port, "link_layer"))
+			c.drop(ruleMixedFabric,
+				fmt.Sprintf("%s beside %d %s ports of %g Gb/s together", kind, sums[best].count, best, sums[best].rate),
+				portFile(c.port, "link_layer"))
 		}
 	}
 	return list
@@ -166,7 +171,8 @@ func (dv *derivation) chooseProfile(list []*candidate) {
 		if own.version != best.version {
 			rule = ruleRoCEVersion
 		}
-		c.drop(rule, fmt.Sprintf("has %s only, while %d ports have %s", own, count[best], best), portFile(c.port, "gids"))
+		c.drop(rule, fmt.Sprintf("has %s only, while %d ports have %s", own, count[best], best),
+			portFile(c.port, "gids"))
 	}
 }
 

@@ -86,12 +86,18 @@ func TestAutoChoices(t *testing.T) {
 		{"usual", "v1 fe80::1;v2 fe80::1;v1 10.0.0.1;v2 10.0.0.1", ncclDefaults(), 3, 3},
 		{"gaps of another namespace", "-;-;v1 fe80::1;v2 fe80::1;v1 10.0.0.1;v2 10.0.0.1", ncclDefaults(), 5, 5},
 		{"VLAN later", "v1 fe80::1;v2 fe80::1;v1 10.0.0.1;v2 10.0.0.1;v1 10.9.0.1;v2 10.9.0.1", ncclDefaults(), 3, 3},
-		{"VLAN by range", "v1 fe80::1;v2 fe80::1;v1 10.0.0.1;v2 10.0.0.1;v1 10.9.0.1;v2 10.9.0.1", with(func(s *ncclSettings) { s.within = netip.MustParsePrefix("10.9.0.0/16") }), 5, 3},
+		{
+			"VLAN by range", "v1 fe80::1;v2 fe80::1;v1 10.0.0.1;v2 10.0.0.1;v1 10.9.0.1;v2 10.9.0.1",
+			with(func(s *ncclSettings) { s.within = netip.MustParsePrefix("10.9.0.0/16") }), 5, 3,
+		},
 		{"only IPv6", "v1 fe80::1;v2 fe80::1;v1 2001:db8::1;v2 2001:db8::1", ncclDefaults(), 0, 3},
 		{"only IPv6, told", "v1 fe80::1;v2 fe80::1;v1 2001:db8::1;v2 2001:db8::1", with(inet6), 3, 3},
 		{"IPv4 v1 only", "v1 fe80::1;v1 10.0.0.1", ncclDefaults(), 1, 1},
 		{"v1 told", "v1 fe80::1;v2 10.0.0.1;v1 10.0.0.1", with(func(s *ncclSettings) { s.version = 1 }), 2, 1},
-		{"v1 over IPv6 told", "v1 fe80::1;v1 2001:db8::1", with(func(s *ncclSettings) { s.version = 1; s.ipv6 = true }), 1, 1},
+		{
+			"v1 over IPv6 told", "v1 fe80::1;v1 2001:db8::1",
+			with(func(s *ncclSettings) { s.version = 1; s.ipv6 = true }), 1, 1,
+		},
 		{"link-local only", "v1 fe80::1;v2 fe80::1", ncclDefaults(), 0, 1},
 		{"link-local only, told IPv6", "v1 fe80::1;v2 fe80::1", with(inet6), 0, 1},
 		{"type unreadable", "? fe80::1;? 10.0.0.1;v2 10.0.0.1", ncclDefaults(), 2, 2},
@@ -125,14 +131,19 @@ func TestAutoChoicesInfiniBand(t *testing.T) {
 	if ucxChoice(&p).Used || ncclChoice(&inventory.Device{Name: "x"}, &p, nil).Used {
 		t.Error("a port that is ARMED is used")
 	}
-	iwarp := inventory.Port{State: inventory.PortStateActive, LinkLayer: inventory.LinkLayerEthernet, Transport: inventory.TransportIWARP}
+	iwarp := inventory.Port{
+		State: inventory.PortStateActive, LinkLayer: inventory.LinkLayerEthernet, Transport: inventory.TransportIWARP,
+	}
 	if c := ncclChoice(&inventory.Device{Name: "x"}, &iwarp, nil); !c.Used || !strings.Contains(c.Note, "iWARP") {
 		t.Errorf("NCCL and iWARP = %+v, want used, with a note", c)
 	}
 }
 
 func TestSettingsFrom(t *testing.T) {
-	env := map[string]string{"NCCL_IB_GID_INDEX": "x", "NCCL_IB_ADDR_RANGE": "10.0.0.0/8", "NCCL_IB_ADDR_FAMILY": "AF_INET6", "NCCL_IB_ROCE_VERSION_NUM": "1"}
+	env := map[string]string{
+		"NCCL_IB_GID_INDEX": "x", "NCCL_IB_ADDR_RANGE": "10.0.0.0/8", "NCCL_IB_ADDR_FAMILY": "AF_INET6",
+		"NCCL_IB_ROCE_VERSION_NUM": "1",
+	}
 	want := ncclSettings{index: -1, ipv6: true, version: 1}
 	opt := cmp.AllowUnexported(ncclSettings{})
 	prefixes := cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })
@@ -149,8 +160,9 @@ func TestSettingsFrom(t *testing.T) {
 func TestSelectors(t *testing.T) {
 	names := []string{"mlx5_10", "mlx5_10:1", "0000:18:00.0", "18:00.0", "ens0np0"}
 	tests := map[string]bool{
-		"mlx5_10": true, "mlx5_1": false, "mlx5_1?": true, "mlx5_*": true, "mlx5_10:1": true, "mlx5_10:2": false, "mlx5_*:1": true, "0000:18:00.0": true, "18:00.0": true,
-		"18:00.1": false, "*:18:*": true, "ens0np0": true, "ens[0-3]*": true, "ens[1-3]*": false, "/^mlx5_1[0-9]$/": true, "/np/": true, "/^np/": false, "/": false,
+		"mlx5_10": true, "mlx5_1": false, "mlx5_1?": true, "mlx5_*": true, "mlx5_10:1": true, "mlx5_10:2": false,
+		"mlx5_*:1": true, "0000:18:00.0": true, "18:00.0": true, "18:00.1": false, "*:18:*": true, "ens0np0": true,
+		"ens[0-3]*": true, "ens[1-3]*": false, "/^mlx5_1[0-9]$/": true, "/np/": true, "/^np/": false, "/": false,
 	}
 	for text, want := range tests {
 		s, err := parseSelector(text)
@@ -237,8 +249,14 @@ func TestRoutesOf(t *testing.T) {
 
 func TestDecides(t *testing.T) {
 	const class = "/sys/class/infiniband"
-	yes := []string{"", "/mlx5_0", "/mlx5_0/node_type", "/mlx5_0/ports", "/mlx5_0/ports/1", "/mlx5_0/ports/1/state", "/mlx5_0/ports/1/gids/3", "/mlx5_0/ports/1/gid_attrs/types/3", "/mlx5_0/ports/2/rate"}
-	no := []string{"_verbs/uverbs0", "/mlx5_0/fw_ver", "/mlx5_0/ports/1/counters/x", "/mlx5_0/ports/1/pkeys/0", "/mlx5_0/ports/1/lid", "/mlx5_0/hw_counters/x/y"}
+	yes := []string{
+		"", "/mlx5_0", "/mlx5_0/node_type", "/mlx5_0/ports", "/mlx5_0/ports/1", "/mlx5_0/ports/1/state",
+		"/mlx5_0/ports/1/gids/3", "/mlx5_0/ports/1/gid_attrs/types/3", "/mlx5_0/ports/2/rate",
+	}
+	no := []string{
+		"_verbs/uverbs0", "/mlx5_0/fw_ver", "/mlx5_0/ports/1/counters/x", "/mlx5_0/ports/1/pkeys/0",
+		"/mlx5_0/ports/1/lid", "/mlx5_0/hw_counters/x/y",
+	}
 	for _, name := range yes {
 		if !decides(class + name) {
 			t.Errorf("decides(%s) = false, want true", class+name)
@@ -258,9 +276,12 @@ func TestDecides(t *testing.T) {
 }
 
 func TestSharedText(t *testing.T) {
-	for in, want := range map[string]string{"rocep1s0 rocep2s0": "rocep", "ibp1s0 rocep2s0": "s0", "a b": "", "bnxt_re0": "bnxt_re0"} {
+	for in, want := range map[string]string{
+		"rocep1s0 rocep2s0": "rocep", "ibp1s0 rocep2s0": "s0", "a b": "", "bnxt_re0": "bnxt_re0",
+	} {
 		names := strings.Fields(in)
-		if got := sharedText(names); got != want || slices.ContainsFunc(names, func(n string) bool { return !strings.Contains(n, got) }) {
+		if got := sharedText(names); got != want ||
+			slices.ContainsFunc(names, func(n string) bool { return !strings.Contains(n, got) }) {
 			t.Errorf("sharedText(%v) = %q, want %q", names, got, want)
 		}
 	}

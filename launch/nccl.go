@@ -135,7 +135,8 @@ func ncclGID(p *inventory.Port, s ncclSettings) int {
 			current = i
 			continue
 		}
-		if ncclValid(next.GID) && (gidVersion(was) != gidVersion(next) || !ncclValid(was.GID)) && gidVersion(next) == s.version {
+		if ncclValid(next.GID) && (gidVersion(was) != gidVersion(next) || !ncclValid(was.GID)) &&
+			gidVersion(next) == s.version {
 			current = i
 		}
 	}

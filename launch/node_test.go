@@ -23,7 +23,8 @@ func entries(netdev string, specs ...string) (list []inventory.GIDEntry, size in
 			continue
 		}
 		kind := map[string]inventory.GIDType{
-			"v1": inventory.GIDTypeRoCEv1, "v2": inventory.GIDTypeRoCEv2, "ib": inventory.GIDTypeIB, "?": inventory.GIDTypeUnknown,
+			"v1": inventory.GIDTypeRoCEv1, "v2": inventory.GIDTypeRoCEv2, "ib": inventory.GIDTypeIB,
+			"?": inventory.GIDTypeUnknown,
 		}[fields[0]]
 		e := inventory.GIDEntry{Index: i, GID: gidOf(fields[1]), Type: kind, Netdev: netdev}
 		if len(fields) > 2 {
@@ -35,7 +36,9 @@ func entries(netdev string, specs ...string) (list []inventory.GIDEntry, size in
 }
 
 func device(name string, p inventory.Port) inventory.Device {
-	d := inventory.Device{Name: name, Path: "/sys/class/infiniband/" + name, NodeType: inventory.NodeTypeCA, Driver: "mlx5_core"}
+	d := inventory.Device{
+		Name: name, Path: "/sys/class/infiniband/" + name, NodeType: inventory.NodeTypeCA, Driver: "mlx5_core",
+	}
 	return addPort(d, p)
 }
 
@@ -53,8 +56,9 @@ func addPort(d inventory.Device, p inventory.Port) inventory.Device {
 func rocePort(netdev string, specs ...string) inventory.Port {
 	list, size := entries(netdev, specs...)
 	p := inventory.Port{
-		State: inventory.PortStateActive, LinkLayer: inventory.LinkLayerEthernet, Transport: inventory.TransportRoCEv2, Netdev: netdev,
-		Role: inventory.RoleCompute, Rate: &inventory.Rate{GbPerSecond: 400}, GIDs: list, GIDTableSize: size,
+		State: inventory.PortStateActive, LinkLayer: inventory.LinkLayerEthernet, Transport: inventory.TransportRoCEv2,
+		Netdev: netdev, Role: inventory.RoleCompute, Rate: &inventory.Rate{GbPerSecond: 400}, GIDs: list,
+		GIDTableSize: size,
 	}
 	return p
 }
@@ -70,8 +74,9 @@ func roce(name, netdev, addr string) inventory.Device {
 func ibPort() inventory.Port {
 	list, size := entries("", "ib fe80::b83f:d203:a5:1000")
 	return inventory.Port{
-		State: inventory.PortStateActive, LinkLayer: inventory.LinkLayerInfiniBand, Transport: inventory.TransportInfiniBand,
-		Role: inventory.RoleCompute, Rate: &inventory.Rate{GbPerSecond: 400}, GIDs: list, GIDTableSize: size,
+		State: inventory.PortStateActive, LinkLayer: inventory.LinkLayerInfiniBand,
+		Transport: inventory.TransportInfiniBand, Role: inventory.RoleCompute, Rate: &inventory.Rate{GbPerSecond: 400},
+		GIDs: list, GIDTableSize: size,
 	}
 }
 
@@ -105,9 +110,11 @@ func withNetdev(s inventory.Snapshot, n inventory.Netdev) inventory.Snapshot {
 // withDefault adds a network device that has the default route.
 func withDefault(s inventory.Snapshot, netdev string) inventory.Snapshot {
 	if s.Netdev(netdev) == nil {
-		s = withNetdev(s, inventory.Netdev{Name: netdev, Addresses: []netip.Prefix{netip.MustParsePrefix("192.168.1.5/24")}})
+		s = withNetdev(s,
+			inventory.Netdev{Name: netdev, Addresses: []netip.Prefix{netip.MustParsePrefix("192.168.1.5/24")}})
 	}
-	s.Host.DefaultRoutes = append(s.Host.DefaultRoutes, inventory.DefaultRoute{Family: "ipv4", Netdev: netdev, Gateway: "192.168.1.1"})
+	s.Host.DefaultRoutes = append(s.Host.DefaultRoutes,
+		inventory.DefaultRoute{Family: "ipv4", Netdev: netdev, Gateway: "192.168.1.1"})
 	return s
 }
 

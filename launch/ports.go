@@ -30,22 +30,34 @@ type portRule struct {
 
 // portRules are in the order of judgement.
 var portRules = []portRule{
-	{Rule{"port-excluded", KindPort, "a selector of --exclude matches", "leave the port out", "the user knows"}, DecisionCandidate, judgeExcluded},
-	{Rule{"port-not-included", KindPort, "--include is given and none of its selectors matches", "leave the port out", "the user knows"}, DecisionCandidate, judgeIncluded},
+	{
+		Rule{"port-excluded", KindPort, "a selector of --exclude matches", "leave the port out", "the user knows"},
+		DecisionCandidate, judgeExcluded,
+	},
+	{
+		Rule{
+			"port-not-included", KindPort, "--include is given and none of its selectors matches",
+			"leave the port out", "the user knows",
+		},
+		DecisionCandidate, judgeIncluded,
+	},
 	{Rule{
 		"port-iwarp", KindPort, "the device is an RNIC (node_type 4)", "reject the port, never an index for it",
 		"NCCL takes iWARP ports and fails when it connects; the others need GIDs that iWARP lacks",
 	}, DecisionRejected, judgeIWARP},
 	{Rule{
-		"port-transport", KindPort, "the port is neither InfiniBand nor RoCE nor EFA (usNIC, unknown link layers)", "reject the port",
-		"no library drives it through verbs",
+		"port-transport", KindPort, "the port is neither InfiniBand nor RoCE nor EFA (usNIC, unknown link layers)",
+		"reject the port", "no library drives it through verbs",
 	}, DecisionRejected, judgeTransport},
 	{Rule{
-		"port-state", KindPort, "the state is other than 4: ACTIVE; 5: ACTIVE_DEFER is another state", "reject the port",
+		"port-state", KindPort, "the state is other than 4: ACTIVE; 5: ACTIVE_DEFER is another state",
+		"reject the port",
 		"NCCL wants exactly IBV_PORT_ACTIVE, and a job with a dead port in its list hangs or falls back to TCP",
 	}, DecisionRejected, judgeState},
 	{Rule{
-		"port-name", KindPort, "the device's name has a character that a list can't hold: , : ^ = [ ] * ?, white space, control characters, bytes that aren't UTF-8",
+		"port-name", KindPort,
+		"the device's name has a character that a list can't hold: , : ^ = [ ] * ?, white space, control " +
+			"characters, bytes that aren't UTF-8",
 		"reject the port", "NCCL, NVSHMEM and UCX would read other devices from the list, or none",
 	}, DecisionRejected, judgeName},
 	{Rule{
@@ -57,11 +69,14 @@ var portRules = []portRule{
 		"the addresses live on the bond: use the bond's device (mlx5_bond_0)",
 	}, DecisionRejected, judgeBondSlave},
 	{Rule{
-		"port-no-gid", KindPort, "a RoCE port has no GID but link-local ones", "reject the port: no routable GID, assign an IP address",
+		"port-no-gid", KindPort, "a RoCE port has no GID but link-local ones",
+		"reject the port: no routable GID, assign an IP address",
 		"peers on other subnets can't be reached, and the libraries would try all the same",
 	}, DecisionRejected, judgeNoGID},
 	{Rule{
-		"port-role", KindPort, "the role is storage or management, or none beside compute ports (software, VFs and representors of others), and no --include names the port",
+		"port-role", KindPort,
+		"the role is storage or management, or none beside compute ports (software, VFs and representors of others), " +
+			"and no --include names the port",
 		"leave the port out", "a slow or foreign network among the rails slows every job down",
 	}, DecisionCandidate, judgeRole},
 }
@@ -113,14 +128,16 @@ func judgeState(dv *derivation, c *candidate) (string, []string) {
 		return "the state could not be read: " + why, []string{portFile(c.port, "state")}
 	}
 	if c.port.State != inventory.PortStateActive {
-		return fmt.Sprintf("state is %d: %s, not ACTIVE", c.port.State, c.port.State), []string{portFile(c.port, "state")}
+		return fmt.Sprintf("state is %d: %s, not ACTIVE", c.port.State,
+			c.port.State), []string{portFile(c.port, "state")}
 	}
 	return "", nil
 }
 
 func judgeName(_ *derivation, c *candidate) (string, []string) {
 	if bad := unlistable(c.device.Name); bad != "" {
-		return "the name " + printableName(c.device.Name) + " has " + bad + ", which a list of devices can't hold", []string{c.device.Path}
+		return "the name " + printableName(c.device.Name) + " has " + bad + ", which a list of devices can't hold",
+			[]string{c.device.Path}
 	}
 	return "", nil
 }
@@ -154,7 +171,8 @@ func judgeDataDirect(dv *derivation, c *candidate) (string, []string) {
 
 func judgeBondSlave(dv *derivation, c *candidate) (string, []string) {
 	if c.isRoCE() && len(c.gids) == 0 && c.slave != "" {
-		return fmt.Sprintf("its addresses are on %s, a slave of %s", c.slave, bondOf(dv.snapshot, c.slave)), []string{portFile(c.port, "gid_attrs/ndevs")}
+		return fmt.Sprintf("its addresses are on %s, a slave of %s",
+			c.slave, bondOf(dv.snapshot, c.slave)), []string{portFile(c.port, "gid_attrs/ndevs")}
 	}
 	return "", nil
 }
@@ -223,7 +241,8 @@ func (dv *derivation) judgePorts() {
 
 func (dv *derivation) judgePort(d *inventory.Device, p *inventory.Port) *candidate {
 	c := &candidate{device: d, port: p, names: selectorNames(d, p), plan: &PortPlan{
-		Device: d.Name, Port: p.Number, Netdev: p.Netdev, Transport: p.Transport, Role: p.Role, Decision: DecisionSelected,
+		Device: d.Name, Port: p.Number, Netdev: p.Netdev, Transport: p.Transport, Role: p.Role,
+		Decision: DecisionSelected,
 	}}
 	if d.PCI != nil {
 		c.plan.PCI = d.PCI.Address

@@ -59,7 +59,8 @@ func deriveRandom(t *testing.T, seed uint64) string {
 		t.Errorf("seed %d: Derive changed the snapshot: %v", seed, err)
 	}
 	again, err := Derive(snapshot, opts)
-	if diff := cmp.Diff(plan, again, cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); err != nil || diff != "" {
+	if diff := cmp.Diff(plan, again, cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); err != nil ||
+		diff != "" {
 		t.Errorf("seed %d: Derive differs from itself: %v\n%s", seed, err, diff)
 	}
 	checkPlan(t, fmt.Sprintf("seed %d", seed), snapshot, opts, plan)
@@ -79,7 +80,8 @@ func checkPlan(t *testing.T, name string, snapshot inventory.Snapshot, opts Opti
 			fail("%s is set twice", v.Name)
 		}
 		env[v.Name] = v.Value
-		if !slices.Contains(plan.Libraries, v.Library) || i > 0 && slices.Index(Libraries(), plan.Variables[i-1].Library) > slices.Index(Libraries(), v.Library) {
+		if !slices.Contains(plan.Libraries, v.Library) ||
+			i > 0 && slices.Index(Libraries(), plan.Variables[i-1].Library) > slices.Index(Libraries(), v.Library) {
 			fail("%s is for %s, out of place", v.Name, v.Library)
 		}
 		if v.Value == "" || v.Reason == "" {
@@ -120,7 +122,8 @@ func checkLists(fail func(string, ...any), snapshot inventory.Snapshot, plan Pla
 		return func(device string, port int) bool { return slices.Contains(entries, device+":"+strconv.Itoa(port)) }
 	}
 	for name, match := range map[string]func(string, int) bool{
-		"NCCL_IB_HCA": ParseHCAList(env["NCCL_IB_HCA"]).Match, "NVSHMEM_HCA_LIST": exact(env["NVSHMEM_HCA_LIST"]), "UCX_NET_DEVICES": exact(env["UCX_NET_DEVICES"]),
+		"NCCL_IB_HCA": ParseHCAList(env["NCCL_IB_HCA"]).Match, "NVSHMEM_HCA_LIST": exact(env["NVSHMEM_HCA_LIST"]),
+		"UCX_NET_DEVICES": exact(env["UCX_NET_DEVICES"]),
 	} {
 		if env[name] == "" {
 			continue
@@ -141,7 +144,8 @@ func checkLists(fail func(string, ...any), snapshot inventory.Snapshot, plan Pla
 			}
 		}
 	}
-	if list := env["UCX_NET_DEVICES"]; list != "" && plan.Socket != nil && !strings.HasSuffix(list, ","+plan.Socket.Netdev) {
+	if list := env["UCX_NET_DEVICES"]; list != "" && plan.Socket != nil &&
+		!strings.HasSuffix(list, ","+plan.Socket.Netdev) {
 		fail("UCX_NET_DEVICES=%q lacks the TCP device %q", list, plan.Socket.Netdev)
 	}
 	if len(plan.Ports) != countAllPorts(snapshot) {
@@ -166,11 +170,13 @@ func checkForbidden(fail func(string, ...any), opts Options, plan Plan, env map[
 		switch {
 		case strings.HasSuffix(name, "GID_INDEX") && (!opts.PinGID || infiniBand):
 			fail("%s=%s is derived, pinned %v, InfiniBand %v", name, value, opts.PinGID, infiniBand)
-		case strings.HasPrefix(name, "NCCL_IB_") && name != "NCCL_IB_DISABLE" && plan.Outcome != OutcomeRDMA, name == "UCX_NET_DEVICES" && plan.Outcome != OutcomeRDMA:
+		case strings.HasPrefix(name, "NCCL_IB_") && name != "NCCL_IB_DISABLE" && plan.Outcome != OutcomeRDMA,
+			name == "UCX_NET_DEVICES" && plan.Outcome != OutcomeRDMA:
 			fail("%s=%s is derived with outcome %s", name, value, plan.Outcome)
 		case name == "NCCL_IB_DISABLE" && (!opts.TCPFallback || plan.Outcome != OutcomeNone):
 			fail("NCCL_IB_DISABLE is derived with outcome %s", plan.Outcome)
-		case name == "UCX_TLS" || strings.HasSuffix(name, "_SL") || strings.HasSuffix(name, "_TC") || strings.HasSuffix(name, "MERGE_NICS"):
+		case name == "UCX_TLS" || strings.HasSuffix(name, "_SL") || strings.HasSuffix(name, "_TC") ||
+			strings.HasSuffix(name, "MERGE_NICS"):
 			fail("%s is policy, not to be derived", name)
 		}
 	}
@@ -185,7 +191,8 @@ func checkForbidden(fail func(string, ...any), opts Options, plan Plan, env map[
 // checkChosen compares the chosen GIDs with what NCCL takes under the plan, and with the range.
 func checkChosen(fail func(string, ...any), snapshot inventory.Snapshot, plan Plan, env map[string]string) {
 	warned := func(port string) bool {
-		return slices.ContainsFunc(plan.Warnings, func(w Warning) bool { return w.Rule == ruleNCCLOther && strings.HasPrefix(w.Text, port+":") })
+		return slices.ContainsFunc(plan.Warnings,
+			func(w Warning) bool { return w.Rule == ruleNCCLOther && strings.HasPrefix(w.Text, port+":") })
 	}
 	for _, p := range plan.Ports {
 		if p.Decision != DecisionSelected || p.GID == nil {
@@ -214,11 +221,17 @@ func checkChosen(fail func(string, ...any), snapshot inventory.Snapshot, plan Pl
 
 // randomNode makes a node of up to six devices, with everything that nodes have been seen with.
 func randomNode(rng *rand.Rand) inventory.Snapshot {
-	names := []string{"mlx5_0", "mlx5_1", "mlx5_10", "mlx5_bond_0", "rocep1s0", "ibp2s0", "bnxt_re0", "mlx5_1_dma", "a,b", "=x", "^y", "p:1", "sp ace", "\xff", "q'$(id)", "mlx5_[0-9]"}
+	names := []string{
+		"mlx5_0", "mlx5_1", "mlx5_10", "mlx5_bond_0", "rocep1s0", "ibp2s0", "bnxt_re0", "mlx5_1_dma", "a,b", "=x",
+		"^y", "p:1", "sp ace", "\xff", "q'$(id)", "mlx5_[0-9]",
+	}
 	s := inventory.Snapshot{Schema: inventory.Schema}
 	kind := rng.IntN(10) // most nodes are of one kind
 	for _, i := range rng.Perm(len(names))[:rng.IntN(7)] {
-		d := inventory.Device{Name: names[i], Path: "/sys/class/infiniband/" + names[i], NodeType: inventory.NodeTypeCA, PCI: &inventory.PCI{Address: fmt.Sprintf("0000:%02x:00.0", i+16)}}
+		d := inventory.Device{
+			Name: names[i], Path: "/sys/class/infiniband/" + names[i], NodeType: inventory.NodeTypeCA,
+			PCI: &inventory.PCI{Address: fmt.Sprintf("0000:%02x:00.0", i+16)},
+		}
 		for range 1 + rng.IntN(6)/5 {
 			d = addPort(d, randomPort(rng, &d, kind, i))
 		}
@@ -244,7 +257,8 @@ func randomNode(rng *rand.Rand) inventory.Snapshot {
 		if rng.IntN(2) == 0 {
 			continue
 		}
-		s = withNetdev(s, inventory.Netdev{Name: netdev, Addresses: []netip.Prefix{netip.MustParsePrefix("192.168.3.4/16")}})
+		s = withNetdev(s,
+			inventory.Netdev{Name: netdev, Addresses: []netip.Prefix{netip.MustParsePrefix("192.168.3.4/16")}})
 		if rng.IntN(3) == 0 {
 			s = withDefault(s, netdev)
 		}
@@ -258,7 +272,10 @@ func randomPort(rng *rand.Rand, d *inventory.Device, kind, number int) inventory
 	}
 	p := rocePort(fmt.Sprintf("r%d", number*2+len(d.Ports)))
 	p.Rate.GbPerSecond = float64(100 * (1 + rng.IntN(4)))
-	p.Role = []inventory.Role{inventory.RoleCompute, inventory.RoleCompute, inventory.RoleCompute, "", inventory.RoleStorage, inventory.RoleManagement}[rng.IntN(6)]
+	p.Role = []inventory.Role{
+		inventory.RoleCompute, inventory.RoleCompute, inventory.RoleCompute, "", inventory.RoleStorage,
+		inventory.RoleManagement,
+	}[rng.IntN(6)]
 	if rng.IntN(6) == 0 {
 		p.State = inventory.PortState(rng.IntN(6))
 	}
@@ -274,8 +291,8 @@ func randomPort(rng *rand.Rand, d *inventory.Device, kind, number int) inventory
 		return p
 	}
 	addrs := []string{
-		"fe80::1", "fe80::ff:1", fmt.Sprintf("10.0.%d.1", number), fmt.Sprintf("10.0.%d.1", number), fmt.Sprintf("10.9.%d.7", number), fmt.Sprintf("2001:db8:%x::1", number), "169.254.3.4",
-		"fec0::5", "127.0.0.1",
+		"fe80::1", "fe80::ff:1", fmt.Sprintf("10.0.%d.1", number), fmt.Sprintf("10.0.%d.1", number),
+		fmt.Sprintf("10.9.%d.7", number), fmt.Sprintf("2001:db8:%x::1", number), "169.254.3.4", "fec0::5", "127.0.0.1",
 	}
 	if rng.IntN(2) == 0 {
 		p.GIDs, p.GIDTableSize = entries(p.Netdev, usual(fmt.Sprintf("10.0.%d.1", number))...)
@@ -311,7 +328,10 @@ func randomOptions(rng *rand.Rand, s inventory.Snapshot) Options {
 		opts.Peer = netip.MustParseAddr([]string{"192.168.9.9", "10.0.3.77", "8.8.8.8", "2001:db8::9"}[rng.IntN(4)])
 	}
 	if one(3) {
-		opts.Environment = map[string]string{"NCCL_IB_HCA": "mlx5_1", "NCCL_IB_GID_INDEX": "3", "UCX_IB_GID_INDEX": "auto", "NVSHMEM_HCA_LIST": "", "NCCL_IB_DISABLE": "0"}
+		opts.Environment = map[string]string{
+			"NCCL_IB_HCA": "mlx5_1", "NCCL_IB_GID_INDEX": "3", "UCX_IB_GID_INDEX": "auto", "NVSHMEM_HCA_LIST": "",
+			"NCCL_IB_DISABLE": "0",
+		}
 	}
 	return opts
 }

@@ -105,7 +105,8 @@ func checkSelectors(option string, list []selector, snapshot *inventory.Snapshot
 	if len(unmatched) == 0 || len(existing) == 0 {
 		return nil
 	}
-	return &OptionError{Option: option, Text: fmt.Sprintf("%q matches no port; the node has %s", unmatched[0].text, strings.Join(existing, ", "))}
+	return &OptionError{Option: option, Text: fmt.Sprintf("%q matches no port; the node has %s",
+		unmatched[0].text, strings.Join(existing, ", "))}
 }
 
 // describeNames shows the names of a port to someone who mistyped one.

@@ -21,11 +21,14 @@ var socketRules = []socketRule{
 		"the kernel knows the way; addresses of rails are often not reachable from outside",
 	}, findPeerRoute},
 	{Rule{
-		"socket-default-route", KindSocket, "no --peer, and the node has a default route", "the device of the default route with the lowest metric, IPv4 first",
+		"socket-default-route", KindSocket, "no --peer, and the node has a default route",
+		"the device of the default route with the lowest metric, IPv4 first",
 		"NCCL by itself takes the first name with ib, which is IPoIB",
 	}, findDefaultRoute},
 	{Rule{
-		"socket-only-candidate", KindSocket, "no --peer, no default route was read, and one Ethernet device is left that is up and neither a rail nor a bridge, a container's or a virtual machine's device",
+		"socket-only-candidate", KindSocket,
+		"no --peer, no default route was read, and one Ethernet device is left that is up and neither a rail nor a " +
+			"bridge, a container's or a virtual machine's device",
 		"that device", "there is nothing else it could be",
 	}, findOnlyCandidate},
 }
@@ -38,7 +41,9 @@ func (dv *derivation) chooseSocket() {
 			continue
 		}
 		if unlistable(netdev) != "" {
-			dv.plan.warn(ruleNoSocket, fmt.Sprintf("the bootstrap device %s (%s) has a name that the libraries' lists can't hold", printableName(netdev), reason))
+			dv.plan.warn(ruleNoSocket,
+				fmt.Sprintf("the bootstrap device %s (%s) has a name that the libraries' lists can't hold",
+					printableName(netdev), reason))
 			return
 		}
 		dv.plan.Socket = &Socket{Netdev: netdev, Rule: r.ID, Reason: reason, Files: files}
@@ -48,7 +53,8 @@ func (dv *derivation) chooseSocket() {
 	if dv.opts.Peer.IsValid() {
 		return // findPeerRoute has said why
 	}
-	text := "no default route was read, and no other device stands out: *_SOCKET_IFNAME is left to the libraries; --peer decides it"
+	text := "no default route was read, and no other device stands out: *_SOCKET_IFNAME is left to the " +
+		"libraries; --peer decides it"
 	if dv.wants(LibraryUCX) && len(dv.selected) > 0 {
 		text += "; UCX_NET_DEVICES names no TCP device, so UCX has none"
 	}
@@ -107,7 +113,8 @@ func findDefaultRoute(dv *derivation) (netdev, reason string, files []string) {
 	var best *inventory.DefaultRoute
 	for i := range dv.snapshot.Host.DefaultRoutes {
 		r := &dv.snapshot.Host.DefaultRoutes[i]
-		if best == nil || r.Family == "ipv4" && best.Family != "ipv4" || r.Family == best.Family && r.Metric < best.Metric {
+		if best == nil || r.Family == "ipv4" && best.Family != "ipv4" ||
+			r.Family == best.Family && r.Metric < best.Metric {
 			best = r
 		}
 	}
@@ -137,7 +144,8 @@ func findOnlyCandidate(dv *derivation) (netdev, reason string, files []string) {
 // operational state of "up" says so even where the flags were not recorded.
 func (dv *derivation) mayBootstrap(n *inventory.Netdev) bool {
 	up := n.OperState == "up" || n.Usable()
-	if n.Type != inventory.ARPHRDEther || !up || n.RDMADevice != "" || n.Master != "" || n.Kind == "bridge" || dv.onRDMACard(n) {
+	if n.Type != inventory.ARPHRDEther || !up || n.RDMADevice != "" || n.Master != "" || n.Kind == "bridge" ||
+		dv.onRDMACard(n) {
 		return false
 	}
 	return !slices.ContainsFunc(localNames, func(prefix string) bool { return strings.HasPrefix(n.Name, prefix) })
@@ -161,9 +169,11 @@ func (dv *derivation) warnRailSocket(netdev string) {
 	n := dv.snapshot.Netdev(netdev)
 	switch {
 	case n != nil && n.Type == inventory.ARPHRDInfiniBand:
-		dv.plan.warn(ruleRailSocket, fmt.Sprintf("bootstrap goes over IPoIB (%s): %s", netdev, dv.plan.Socket.Reason), n.Path)
+		dv.plan.warn(ruleRailSocket,
+			fmt.Sprintf("bootstrap goes over IPoIB (%s): %s", netdev, dv.plan.Socket.Reason), n.Path)
 	case slices.ContainsFunc(dv.selected, func(c *candidate) bool { return c.onNetdev(netdev) }):
-		dv.plan.warn(ruleRailSocket, fmt.Sprintf("bootstrap goes over %s, a selected rail: %s", netdev, dv.plan.Socket.Reason))
+		dv.plan.warn(ruleRailSocket,
+			fmt.Sprintf("bootstrap goes over %s, a selected rail: %s", netdev, dv.plan.Socket.Reason))
 	}
 }
 

@@ -44,7 +44,8 @@ var rivals = []struct{ derived, user, why string }{
 func (dv *derivation) standsBack(name string) bool {
 	for _, r := range rivals {
 		if r.derived == name && dv.opts.Environment[r.user] != "" && !dv.opts.Override {
-			dv.plan.warn(ruleUserRival, fmt.Sprintf("%s is left out, for the environment sets %s: %s", name, r.user, r.why))
+			dv.plan.warn(ruleUserRival,
+				fmt.Sprintf("%s is left out, for the environment sets %s: %s", name, r.user, r.why))
 			return true
 		}
 	}
@@ -56,7 +57,8 @@ func (dv *derivation) conflict(name, user, derived, rule, reason string) {
 	if dv.opts.Override {
 		kept = SourceDerived
 	}
-	dv.plan.Conflicts = append(dv.plan.Conflicts, Conflict{Name: name, User: user, Derived: derived, Kept: kept, Rule: rule, Reason: reason})
+	dv.plan.Conflicts = append(dv.plan.Conflicts,
+		Conflict{Name: name, User: user, Derived: derived, Kept: kept, Rule: rule, Reason: reason})
 }
 
 // checkUser looks at settings of the user that no derived variable replaces.
@@ -66,7 +68,8 @@ func (dv *derivation) checkUser() {
 	}
 	for _, v := range indexVariables {
 		value := dv.opts.Environment[v.name]
-		if value == "" || !dv.wants(v.library) || slices.ContainsFunc(dv.plan.Variables, func(p Variable) bool { return p.Name == v.name }) {
+		if value == "" || !dv.wants(v.library) ||
+			slices.ContainsFunc(dv.plan.Variables, func(p Variable) bool { return p.Name == v.name }) {
 			continue
 		}
 		if why := dv.judgeUserIndex(v.library, value); why != "" {
@@ -99,7 +102,8 @@ func (dv *derivation) judgeUserIndex(l Library, value string) string {
 		case c.isInfiniBand() && l == LibraryUCX:
 			bad = append(bad, c.plan.Name()+" is InfiniBand, and UCX applies the index there too")
 		case c.isRoCE() && !c.hasUsable(index):
-			bad = append(bad, fmt.Sprintf("%s has no routable GID at index %d (its own is %d)", c.plan.Name(), index, c.plan.GID.Index))
+			bad = append(bad, fmt.Sprintf("%s has no routable GID at index %d (its own is %d)",
+				c.plan.Name(), index, c.plan.GID.Index))
 		}
 	}
 	return strings.Join(bad, "; ")
@@ -118,7 +122,8 @@ func (c *candidate) hasUsable(index int) bool {
 
 // checkUserHCAs tells when the user's NCCL_IB_HCA stands for other ports than the selected ones.
 func (dv *derivation) checkUserHCAs() {
-	i := slices.IndexFunc(dv.plan.Variables, func(v Variable) bool { return v.Name == "NCCL_IB_HCA" && v.Source == SourceUser })
+	i := slices.IndexFunc(dv.plan.Variables,
+		func(v Variable) bool { return v.Name == "NCCL_IB_HCA" && v.Source == SourceUser })
 	if i < 0 {
 		return
 	}

@@ -21,15 +21,18 @@ var variableRules = []variableRule{
 		"= makes NCCL compare whole names; without it mlx5_1 would bring mlx5_10 back in",
 	}, deriveNCCLList},
 	{Rule{
-		"nvshmem-hca-list", KindVariable, "ports are selected", "NVSHMEM_HCA_LIST=device:port,…; NVSHMEM_ENABLE_NIC_PE_MAPPING is left alone",
+		"nvshmem-hca-list", KindVariable, "ports are selected",
+		"NVSHMEM_HCA_LIST=device:port,…; NVSHMEM_ENABLE_NIC_PE_MAPPING is left alone",
 		"NVSHMEM compares whole names, and maps by distance to the GPU by default",
 	}, deriveNVSHMEMList},
 	{Rule{
-		"nvshmem-hca-prefix", KindVariable, "a selected device has no mlx5 in its name", "NVSHMEM_HCA_PREFIX = the longest text that all names share",
+		"nvshmem-hca-prefix", KindVariable, "a selected device has no mlx5 in its name",
+		"NVSHMEM_HCA_PREFIX = the longest text that all names share",
 		"NVSHMEM 3.4.5 looks only at devices with this text in their names, mlx5 by default",
 	}, deriveNVSHMEMPrefix},
 	{Rule{
-		"ucx-net-devices", KindVariable, "ports are selected", "UCX_NET_DEVICES = the ports, then the bootstrap device; UCX_TLS is left alone",
+		"ucx-net-devices", KindVariable, "ports are selected",
+		"UCX_NET_DEVICES = the ports, then the bootstrap device; UCX_TLS is left alone",
 		"the list covers TCP devices too: without one UCX loses tcp, and with it its wire-up",
 	}, deriveUCXList},
 	{Rule{
@@ -38,20 +41,23 @@ var variableRules = []variableRule{
 		"an index is one number for all ports; family and range find the entry on each",
 	}, deriveDiffering},
 	{Rule{
-		"roce-ipv6-only", KindVariable, "the selected RoCE ports have IPv6 in common and not IPv4", "NCCL_ and NVSHMEM_IB_ADDR_FAMILY=AF_INET6",
-		"by themselves they take index 0, a link-local RoCE v1 GID",
+		"roce-ipv6-only", KindVariable, "the selected RoCE ports have IPv6 in common and not IPv4",
+		"NCCL_ and NVSHMEM_IB_ADDR_FAMILY=AF_INET6", "by themselves they take index 0, a link-local RoCE v1 GID",
 	}, deriveIPv6},
 	{Rule{
-		"roce-v1-only", KindVariable, "the selected RoCE ports have RoCE v1 GIDs only", "NCCL_ and NVSHMEM_IB_ROCE_VERSION_NUM=1, and a warning: v1 stays within one layer-2 network",
+		"roce-v1-only", KindVariable, "the selected RoCE ports have RoCE v1 GIDs only",
+		"NCCL_ and NVSHMEM_IB_ROCE_VERSION_NUM=1, and a warning: v1 stays within one layer-2 network",
 		"by themselves they look for v2",
 	}, deriveV1},
 	{Rule{
 		"gid-pin", KindVariable, "--pin-gid, and all selected ports are RoCE with their GIDs at one index",
-		"NCCL_IB_GID_INDEX, NVSHMEM_IB_GID_INDEX, UCX_IB_GID_INDEX, MC_GID_INDEX; an error in any other case, and never on InfiniBand",
+		"NCCL_IB_GID_INDEX, NVSHMEM_IB_GID_INDEX, UCX_IB_GID_INDEX, MC_GID_INDEX; an error in any other " +
+			"case, and never on InfiniBand",
 		"for versions without a choice of their own; UCX would apply the number to InfiniBand too",
 	}, derivePin},
 	{Rule{
-		"socket-ifname", KindVariable, "a bootstrap device was found", `NCCL_SOCKET_IFNAME="=name", GLOO_SOCKET_IFNAME=name`,
+		"socket-ifname", KindVariable, "a bootstrap device was found",
+		`NCCL_SOCKET_IFNAME="=name", GLOO_SOCKET_IFNAME=name`,
 		"NCCL takes beginnings of names and IPoIB first; Gloo takes one name, no pattern",
 	}, deriveSocket},
 	{Rule{
@@ -59,7 +65,8 @@ var variableRules = []variableRule{
 		"Mooncake would use every device of the node",
 	}, deriveMooncake},
 	{Rule{
-		"mooncake-ib-port", KindVariable, "all selected ports have the same number, other than 1", "MC_IB_PORT = the number; a warning where they differ",
+		"mooncake-ib-port", KindVariable, "all selected ports have the same number, other than 1",
+		"MC_IB_PORT = the number; a warning where they differ",
 		"Mooncake opens one port number on all devices, 1 by default",
 	}, deriveMooncakePort},
 	{Rule{
@@ -68,12 +75,13 @@ var variableRules = []variableRule{
 	}, deriveSGLang},
 	{Rule{
 		"efa-libfabric", KindVariable, "only EFA devices can be used",
-		"NVSHMEM_REMOTE_TRANSPORT=libfabric, NVSHMEM_LIBFABRIC_PROVIDER=efa, and a warning to have the aws-ofi-nccl plugin; never NCCL_IB_* or UCX_NET_DEVICES",
+		"NVSHMEM_REMOTE_TRANSPORT=libfabric, NVSHMEM_LIBFABRIC_PROVIDER=efa, and a warning to have the aws-ofi-nccl " +
+			"plugin; never NCCL_IB_* or UCX_NET_DEVICES",
 		"the libraries reach EFA through libfabric; NCCL's verbs transport skips it",
 	}, deriveEFA},
 	{Rule{
-		"tcp-fallback", KindVariable, "--tcp-fallback, and no port can be used", "NCCL_IB_DISABLE=1; UCX_TLS is left alone; the exit code stays 3",
-		"only a person can decide that TCP will do",
+		"tcp-fallback", KindVariable, "--tcp-fallback, and no port can be used",
+		"NCCL_IB_DISABLE=1; UCX_TLS is left alone; the exit code stays 3", "only a person can decide that TCP will do",
 	}, deriveFallback},
 }
 
@@ -162,7 +170,8 @@ func deriveNVSHMEMPrefix(dv *derivation, r *variableRule) {
 	}
 	shared := sharedText(names)
 	if shared == "" {
-		dv.plan.warn(r.ID, "the selected devices share no part of their names: NVSHMEM will see only those with mlx5 in theirs")
+		dv.plan.warn(r.ID,
+			"the selected devices share no part of their names: NVSHMEM will see only those with mlx5 in theirs")
 		return
 	}
 	dv.set(r, LibraryNVSHMEM, "NVSHMEM_HCA_PREFIX", shared, "names without mlx5", nil)
@@ -219,7 +228,8 @@ func deriveDiffering(dv *derivation, r *variableRule) {
 			dv.set(r, l, prefix+"_IB_ADDR_FAMILY", dv.profile.addressFamily(), "indices differ", dv.chosenGIDFiles())
 		}
 		if cover.Bits() > 0 {
-			dv.set(r, l, prefix+"_IB_ADDR_RANGE", cover.String(), "covers the addresses of "+countPorts(len(ports)), dv.chosenGIDFiles())
+			dv.set(r, l, prefix+"_IB_ADDR_RANGE", cover.String(), "covers the addresses of "+countPorts(len(ports)),
+				dv.chosenGIDFiles())
 		}
 	}
 }
@@ -280,7 +290,8 @@ func (dv *derivation) checkPin() error {
 				names = append(names, c.plan.Name())
 			}
 		}
-		return &OptionError{Option: "pin-gid", Text: strings.Join(names, ", ") + " on InfiniBand: the libraries choose its entry, and UCX would apply a pinned index there too"}
+		return &OptionError{Option: "pin-gid", Text: strings.Join(names,
+			", ") + " on InfiniBand: the libraries choose its entry, and UCX would apply a pinned index there too"}
 	}
 	if differs(ports) {
 		return &OptionError{Option: "pin-gid", Text: "no index serves all ports: " + indexList(ports)}
@@ -299,7 +310,8 @@ func deriveSocket(dv *derivation, r *variableRule) {
 
 func deriveMooncake(dv *derivation, r *variableRule) {
 	if list := dv.deviceList(); len(list) > 0 {
-		dv.set(r, LibraryMooncake, "MC_MS_FILTERS", strings.Join(list, ","), fmt.Sprintf("%d devices", len(list)), dv.stateFiles())
+		dv.set(r, LibraryMooncake, "MC_MS_FILTERS", strings.Join(list, ","), fmt.Sprintf("%d devices", len(list)),
+			dv.stateFiles())
 	}
 }
 
@@ -309,7 +321,8 @@ func deriveMooncakePort(dv *derivation, r *variableRule) {
 	}
 	number := dv.selected[0].port.Number
 	if slices.ContainsFunc(dv.selected, func(c *candidate) bool { return c.port.Number != number }) {
-		dv.plan.warn(r.ID, "Mooncake uses one port number on all devices, and the selected ports have several: "+strings.Join(dv.portList(), ", "))
+		dv.plan.warn(r.ID, "Mooncake uses one port number on all devices, and the selected ports have several: "+
+			strings.Join(dv.portList(), ", "))
 		return
 	}
 	if number != 1 {
@@ -320,7 +333,8 @@ func deriveMooncakePort(dv *derivation, r *variableRule) {
 func deriveSGLang(dv *derivation, r *variableRule) {
 	if list := dv.deviceList(); len(list) > 0 && dv.wants(LibrarySGLang) {
 		dv.plan.Arguments = append(dv.plan.Arguments, Argument{
-			Library: LibrarySGLang, Flag: "--disaggregation-ib-device", Value: strings.Join(list, ","), Rule: r.ID, Reason: fmt.Sprintf("%d devices", len(list)),
+			Library: LibrarySGLang, Flag: "--disaggregation-ib-device", Value: strings.Join(list, ","), Rule: r.ID,
+			Reason: fmt.Sprintf("%d devices", len(list)),
 		})
 	}
 }
@@ -336,7 +350,9 @@ func deriveEFA(dv *derivation, r *variableRule) {
 	dv.set(r, LibraryNVSHMEM, "NVSHMEM_REMOTE_TRANSPORT", "libfabric", "EFA", files)
 	dv.set(r, LibraryNVSHMEM, "NVSHMEM_LIBFABRIC_PROVIDER", "efa", "EFA", files)
 	if dv.wants(LibraryNCCL) {
-		dv.plan.warn(r.ID, "NCCL uses EFA only through the aws-ofi-nccl plugin (libnccl-net.so): check that the image has it, or NCCL runs over TCP", files...)
+		dv.plan.warn(r.ID,
+			"NCCL uses EFA only through the aws-ofi-nccl plugin (libnccl-net.so): check that the image has "+
+				"it, or NCCL runs over TCP", files...)
 	}
 }
 

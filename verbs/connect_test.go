@@ -43,16 +43,32 @@ func TestConnect(t *testing.T) {
 		want QPAttributes
 	}{
 		{"defaults", QPStateReset, ConnectConfig{Remote: remote}, attributes(func(*QPAttributes) {})},
-		{"from INIT", QPStateInit, ConnectConfig{Remote: remote, PSN: 9, Port: 2, Access: AccessRemoteRead}, attributes(func(a *QPAttributes) {
-			a.SendPSN, a.Port, a.Access = 9, 2, AccessRemoteRead
-		})},
-		{"reads both ways", QPStateReset, ConnectConfig{Remote: remote, ReadAtomic: 5}, attributes(func(a *QPAttributes) {
-			a.MaxReadAtomic, a.MaxDestReadAtomic = 5, 5
-		})},
-		{"reads each way", QPStateReset, ConnectConfig{Remote: remote, ReadAtomic: 5, DestReadAtomic: 3, HopLimit: 255, MTU: 256}, attributes(func(a *QPAttributes) {
-			a.MaxReadAtomic, a.MaxDestReadAtomic, a.Path.HopLimit, a.PathMTU = 5, 3, 255, 256
-		})},
-		{"reads of the peer", QPStateReset, ConnectConfig{Remote: remote, DestReadAtomic: 3}, attributes(func(a *QPAttributes) { a.MaxDestReadAtomic = 3 })},
+		{
+			"from INIT", QPStateInit,
+			ConnectConfig{Remote: remote, PSN: 9, Port: 2, Access: AccessRemoteRead},
+			attributes(func(a *QPAttributes) {
+				a.SendPSN, a.Port, a.Access = 9, 2, AccessRemoteRead
+			}),
+		},
+		{
+			"reads both ways", QPStateReset,
+			ConnectConfig{Remote: remote, ReadAtomic: 5},
+			attributes(func(a *QPAttributes) {
+				a.MaxReadAtomic, a.MaxDestReadAtomic = 5, 5
+			}),
+		},
+		{
+			"reads each way", QPStateReset,
+			ConnectConfig{Remote: remote, ReadAtomic: 5, DestReadAtomic: 3, HopLimit: 255, MTU: 256},
+			attributes(func(a *QPAttributes) {
+				a.MaxReadAtomic, a.MaxDestReadAtomic, a.Path.HopLimit, a.PathMTU = 5, 3, 255, 256
+			}),
+		},
+		{
+			"reads of the peer", QPStateReset,
+			ConnectConfig{Remote: remote, DestReadAtomic: 3},
+			attributes(func(a *QPAttributes) { a.MaxDestReadAtomic = 3 }),
+		},
 	}
 	for _, tt := range tests {
 		q := &recordedQP{state: tt.from}

@@ -36,7 +36,8 @@ var rcTransitions = [...]transition{
 	},
 	{
 		QPStateRTR, QPStateRTS,
-		provider.QPAttrSendPSN | provider.QPAttrTimeout | provider.QPAttrRetryCount | provider.QPAttrRNRRetry | provider.QPAttrMaxReadAtomic,
+		provider.QPAttrSendPSN | provider.QPAttrTimeout | provider.QPAttrRetryCount | provider.QPAttrRNRRetry |
+			provider.QPAttrMaxReadAtomic,
 		provider.QPAttrAccess | provider.QPAttrMinRNRTimer,
 	},
 	{QPStateRTS, QPStateRTS, 0, provider.QPAttrAccess | provider.QPAttrMinRNRTimer},

@@ -103,7 +103,9 @@ func TestQueries(t *testing.T) {
 func TestWrite(t *testing.T) {
 	a, b := newEnd(t, "roce@127.0.11.1", 0xffffff), newEnd(t, "roce@127.0.11.2", 5)
 	for _, c := range []struct{ own, peer *end }{{a, b}, {b, a}} {
-		if err := c.own.qp.Connect(verbs.ConnectConfig{PSN: c.own.remote.PSN, Remote: c.peer.remote, Access: verbs.AccessRemoteWrite}); err != nil {
+		if err := c.own.qp.Connect(verbs.ConnectConfig{
+			PSN: c.own.remote.PSN, Remote: c.peer.remote, Access: verbs.AccessRemoteWrite,
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -154,11 +156,18 @@ func TestModifyErrors(t *testing.T) {
 		want string
 	}{
 		{verbs.QPAttributes{State: verbs.QPStateRTR}, "RESET→RTR: no such transition"},
-		{verbs.QPAttributes{State: verbs.QPStateInit}, "RESET→INIT: missing partition key index, port, access flags: invalid argument"},
-		{verbs.QPAttributes{State: verbs.QPStateInit, Mask: 0x17}, "RESET→INIT: path MTU can't be set here: invalid argument"},
+		{
+			verbs.QPAttributes{State: verbs.QPStateInit},
+			"RESET→INIT: missing partition key index, port, access flags: invalid argument",
+		},
+		{
+			verbs.QPAttributes{State: verbs.QPStateInit, Mask: 0x17},
+			"RESET→INIT: path MTU can't be set here: invalid argument",
+		},
 	}
 	for _, tt := range tests {
-		if err := a.qp.Modify(tt.attr); err == nil || !strings.Contains(err.Error(), tt.want) || !errors.Is(err, verbs.ErrTransition) {
+		if err := a.qp.Modify(tt.attr); err == nil || !strings.Contains(err.Error(), tt.want) ||
+			!errors.Is(err, verbs.ErrTransition) {
 			t.Errorf("Modify(%+v) = %v, want %q", tt.attr, err, tt.want)
 		}
 	}

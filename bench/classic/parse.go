@@ -105,7 +105,10 @@ func options() []option {
 		}},
 		{'V', "version", false, func(o *Options, _ string) error { o.Version = true; return nil }},
 		{'h', "help", false, func(o *Options, _ string) error { o.Help = true; return nil }},
-		{0, "report_gbits", false, func(o *Options, _ string) error { o.Gbits, o.Config.ReportGbps = true, true; return nil }},
+		{
+			0, "report_gbits", false,
+			func(o *Options, _ string) error { o.Gbits, o.Config.ReportGbps = true, true; return nil },
+		},
 		{0, "perform_warm_up", false, func(o *Options, _ string) error { o.Config.WarmUp = true; return nil }},
 		{'I', "inline_size", true, func(_ *Options, s string) error {
 			if s != "0" {

@@ -24,21 +24,31 @@ func TestParse(t *testing.T) {
 		want Options
 	}{
 		{"", base(func(*Options) {})},
-		{"-d roce@192.0.2.1 -s 64K -n 500 -q 8 -m 1024 -x 3 -p 19000 -F --report_gbits 192.0.2.2", base(func(o *Options) {
-			o.Device, o.Port, o.Gbits, o.Host = "roce@192.0.2.1", 19000, true, "192.0.2.2"
-			o.Config.Size, o.Config.Iterations, o.Config.QueuePairs, o.Config.MTU, o.Config.GIDIndex = 65536, 500, 8, 1024, 3
-			o.Config.ReportGbps, o.Config.Role = true, perftest.RoleClient
-		})},
+		{
+			"-d roce@192.0.2.1 -s 64K -n 500 -q 8 -m 1024 -x 3 -p 19000 -F --report_gbits 192.0.2.2",
+			base(func(o *Options) {
+				o.Device, o.Port, o.Gbits, o.Host = "roce@192.0.2.1", 19000, true, "192.0.2.2"
+				o.Config.Size, o.Config.Iterations, o.Config.QueuePairs, o.Config.MTU, o.Config.GIDIndex = 65536, 500,
+					8, 1024, 3
+				o.Config.ReportGbps, o.Config.Role = true, perftest.RoleClient
+			}),
+		},
 		{"host -aF -n5 -s2M", base(func(o *Options) {
-			o.Host, o.Config.Role, o.Config.AllSizes, o.Config.Iterations, o.Config.Size = "host", perftest.RoleClient, true, 5, 2<<20
+			o.Host, o.Config.Role, o.Config.AllSizes, o.Config.Iterations, o.Config.Size = "host", perftest.RoleClient,
+				true, 5, 2<<20
 		})},
 		{"-D 10 -f 0 --ib-dev=x --report_g --noP", base(func(o *Options) {
-			o.Config.Duration, o.Config.Margin, o.Device, o.Gbits, o.Config.ReportGbps, o.Config.NoPeak = 10*time.Second, -1, "x", true, true, true
+			o.Config.Duration, o.Config.Margin, o.Device, o.Gbits, o.Config.ReportGbps,
+				o.Config.NoPeak = 10*time.Second, -1, "x", true, true, true
 		})},
-		{"--iters 7 --tx-depth=3 -r 9 -i 1 -c RC -I 0 -o 4 -Q 2 -l 2 -u 18 --perform_warm_up --ipv6", base(func(o *Options) {
-			c := &o.Config
-			c.Iterations, c.TxDepth, c.RxDepth, c.Port, c.OutstandingReads, c.CQModeration, c.PostList, c.Timeout, c.WarmUp = 7, 3, 9, 1, 4, 2, 2, 18, true
-		})},
+		{
+			"--iters 7 --tx-depth=3 -r 9 -i 1 -c RC -I 0 -o 4 -Q 2 -l 2 -u 18 --perform_warm_up --ipv6",
+			base(func(o *Options) {
+				c := &o.Config
+				c.Iterations, c.TxDepth, c.RxDepth, c.Port, c.OutstandingReads, c.CQModeration, c.PostList, c.Timeout,
+					c.WarmUp = 7, 3, 9, 1, 4, 2, 2, 18, true
+			}),
+		},
 		{"-- host", base(func(o *Options) { o.Host, o.Config.Role = "host", perftest.RoleClient })},
 		{"-V -h", base(func(o *Options) { o.Version, o.Help = true, true })},
 	}
@@ -85,7 +95,9 @@ func TestParseErrors(t *testing.T) {
 }
 
 func TestFormatSize(t *testing.T) {
-	for n, want := range map[int]string{1: "1", 1000: "1000", 1023: "1023", 1024: "1K", 65536: "64K", 1 << 20: "1M", 3 << 19: "1536K", 1 << 30: "1024M"} {
+	for n, want := range map[int]string{
+		1: "1", 1000: "1000", 1023: "1023", 1024: "1K", 65536: "64K", 1 << 20: "1M", 3 << 19: "1536K", 1 << 30: "1024M",
+	} {
 		got := FormatSize(n)
 		if back, err := ParseSize(got); got != want || back != n || err != nil {
 			t.Errorf("FormatSize(%d) = %q, want %q; ParseSize of it = %d, %v", n, got, want, back, err)
@@ -97,7 +109,8 @@ func FuzzParse(f *testing.F) {
 	f.Add("-d x -s 64K --report_gbits host")
 	f.Fuzz(func(t *testing.T, line string) {
 		o, err := Parse(bench.ReadLat, strings.Fields(line))
-		if err == nil && (o.Config.Size < 0 || o.Config.Iterations < 0 || o.Config.QueuePairs < 0 || o.Config.TxDepth < 0) {
+		if err == nil &&
+			(o.Config.Size < 0 || o.Config.Iterations < 0 || o.Config.QueuePairs < 0 || o.Config.TxDepth < 0) {
 			t.Errorf("Parse(%q) = %+v: negative numbers", line, o)
 		}
 	})

@@ -24,7 +24,9 @@ type Printer struct {
 
 // Observer returns what [bench.Config] needs to drive the printer.
 func (p *Printer) Observer() bench.Observer {
-	return bench.Observer{Prepared: p.prepared, Connected: p.connected, Started: p.started, Bandwidth: p.Bandwidth, Latency: p.Latency}
+	return bench.Observer{
+		Prepared: p.prepared, Connected: p.connected, Started: p.started, Bandwidth: p.Bandwidth, Latency: p.Latency,
+	}
 }
 
 func (p *Printer) printf(format string, args ...any) {
@@ -93,7 +95,8 @@ func (p *Printer) connected(s *bench.Setup) {
 }
 
 func (p *Printer) endpoint(side, test string, e *bench.Endpoint) {
-	p.printf(" %s address: LID %s QPN %s PSN %s", side, hex(uint64(e.LID), 4), hex(uint64(e.QPN), 6), hex(uint64(e.PSN), 6))
+	p.printf(" %s address: LID %s QPN %s PSN %s",
+		side, hex(uint64(e.LID), 4), hex(uint64(e.QPN), 6), hex(uint64(e.PSN), 6))
 	if strings.HasPrefix(test, "read") {
 		p.printf(" OUT %s", hex(uint64(e.OutReads), 4))
 	}
@@ -131,7 +134,9 @@ func (p *Printer) started(s *bench.Setup) {
 	case p.latency && p.duration:
 		p.printf("%s #bytes        #iterations       t_avg[usec]    tps average\n", line)
 	case p.latency:
-		p.printf("%s #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]   99%% percentile[usec]   99.9%% percentile[usec] \n", line)
+		p.printf(
+			"%s #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]   "+
+				"99%% percentile[usec]   99.9%% percentile[usec] \n", line)
 	default:
 		p.printf("%s #bytes     #iterations    BW peak[%s]    BW average[%s]   MsgRate[Mpps]\n", line, unit, unit)
 	}
@@ -144,10 +149,12 @@ func (p *Printer) Bandwidth(b bench.BandwidthPoint) {
 		peak, average = b.PeakGbps, b.AverageGbps
 	}
 	if p.Gbits && average < 0.1 {
-		p.printf(" %-7d    %d           %-7.6f            %-7.6f            %-7.6f\n", b.Bytes, b.Iterations, peak, average, b.MessageRate)
+		p.printf(" %-7d    %d           %-7.6f            %-7.6f            %-7.6f\n",
+			b.Bytes, b.Iterations, peak, average, b.MessageRate)
 		return
 	}
-	p.printf(" %-7d    %-10d       %-7.2f            %-7.2f\t\t   %-7.6f\n", b.Bytes, b.Iterations, peak, average, b.MessageRate)
+	p.printf(" %-7d    %-10d       %-7.2f            %-7.2f\t\t   %-7.6f\n",
+		b.Bytes, b.Iterations, peak, average, b.MessageRate)
 }
 
 // Latency prints a line of a latency test.

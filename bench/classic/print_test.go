@@ -52,8 +52,9 @@ func reprint(t *testing.T, name, text string) string {
 	}
 	c := captured{t, text}
 	s := bench.Setup{
-		Test: test.String(), Role: role.String(), Device: c.word(`Device         : (\S+)`), LinkLayer: c.word(`Link type       : (\S+)`),
-		MTU: ib.MTU(c.number(`Mtu             : (\d+)`)), QueuePairs: c.number(`Number of qps   : (\d+)`), TxDepth: c.number(`TX depth        : (\d+)`),
+		Test: test.String(), Role: role.String(), Device: c.word(`Device         : (\S+)`),
+		LinkLayer: c.word(`Link type       : (\S+)`), MTU: ib.MTU(c.number(`Mtu             : (\d+)`)),
+		QueuePairs: c.number(`Number of qps   : (\d+)`), TxDepth: c.number(`TX depth        : (\d+)`),
 		RxDepth: c.number(`RX depth        : (\d+)`), CQModeration: c.number(`CQ Moderation   : (\d+)`), PostList: 1,
 		OutReads: c.number(`Outstand reads  : (\d+)`), GIDIndex: c.number(`GID index       : (\d+)`),
 	}
@@ -70,10 +71,15 @@ func reprint(t *testing.T, name, text string) string {
 	for _, line := range regexp.MustCompile(`(?m)^ (\d+ .*)$`).FindAllStringSubmatch(text, -1) {
 		v := c.figures(line[1])
 		if test.IsLatency() {
-			o.Latency(bench.LatencyPoint{Bytes: int(v[0]), Iterations: uint64(v[1]), Min: v[2], Max: v[3], Typical: v[4], Average: v[5], StdDev: v[6], P99: v[7], P999: v[8]})
+			o.Latency(bench.LatencyPoint{
+				Bytes: int(v[0]), Iterations: uint64(v[1]), Min: v[2], Max: v[3], Typical: v[4], Average: v[5],
+				StdDev: v[6], P99: v[7], P999: v[8],
+			})
 			continue
 		}
-		point := bench.BandwidthPoint{Bytes: int(v[0]), Iterations: uint64(v[1]), PeakMBps: v[2], AverageMBps: v[3], MessageRate: v[4]}
+		point := bench.BandwidthPoint{
+			Bytes: int(v[0]), Iterations: uint64(v[1]), PeakMBps: v[2], AverageMBps: v[3], MessageRate: v[4],
+		}
 		if p.Gbits {
 			point.PeakGbps, point.AverageGbps, point.PeakMBps, point.AverageMBps = v[2], v[3], 0, 0
 		}
@@ -118,7 +124,8 @@ func (c captured) figures(line string) []float64 {
 }
 
 func (c captured) endpoints(side string) (out []bench.Endpoint) {
-	pattern := side + ` address: LID (\S+) QPN (\S+) PSN (\S+)(?: OUT (\S+))?(?: RKey (\S+) VAddr (\S+))?\n GID: (\S+)\n`
+	pattern := side +
+		` address: LID (\S+) QPN (\S+) PSN (\S+)(?: OUT (\S+))?(?: RKey (\S+) VAddr (\S+))?\n GID: (\S+)\n`
 	for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(c.text, -1) {
 		var v [7]uint64
 		for i := 1; i < 7; i++ {
@@ -130,7 +137,10 @@ func (c captured) endpoints(side string) (out []bench.Endpoint) {
 				c.t.Fatal(err)
 			}
 		}
-		e := bench.Endpoint{LID: ib.LID(v[1]), QPN: ib.QPN(v[2]), PSN: ib.PSN(v[3]), OutReads: uint16(v[4]), RKey: uint32(v[5]), Addr: v[6]}
+		e := bench.Endpoint{
+			LID: ib.LID(v[1]), QPN: ib.QPN(v[2]), PSN: ib.PSN(v[3]), OutReads: uint16(v[4]),
+			RKey: uint32(v[5]), Addr: v[6],
+		}
 		for i, field := range strings.Split(m[7], ":") {
 			if _, err := fmt.Sscanf(field, "%d", &e.GID[i]); err != nil {
 				c.t.Fatal(err)
@@ -153,7 +163,9 @@ func TestPrinterVariants(t *testing.T) {
 	}{
 		{"slow in Gb/s", func(p *Printer) {
 			p.Gbits = true
-			p.Bandwidth(bench.BandwidthPoint{Bytes: 2, Iterations: 1000, PeakGbps: 0.012345678, AverageGbps: 0.01, MessageRate: 0.5})
+			p.Bandwidth(bench.BandwidthPoint{
+				Bytes: 2, Iterations: 1000, PeakGbps: 0.012345678, AverageGbps: 0.01, MessageRate: 0.5,
+			})
 		}, " 2          1000           0.012346            0.010000            0.500000\n"},
 		{"duration of latency", func(p *Printer) {
 			p.prepared(&bench.Setup{Test: "send_lat", DurationSeconds: 2, MTU: 1024})
@@ -162,13 +174,19 @@ func TestPrinterVariants(t *testing.T) {
 			}
 			p.started(&bench.Setup{Test: "send_lat"})
 			p.Latency(bench.LatencyPoint{Bytes: 64, Iterations: 12345, Average: 8.126, PerSecond: 61525.2})
-		}, line + " #bytes        #iterations       t_avg[usec]    tps average\n 64            12345            8.13           61525.20\n"},
+		}, line + " #bytes        #iterations       t_avg[usec]    tps average\n" +
+			" 64            12345            8.13           61525.20\n"},
 		{"an InfiniBand port", func(p *Printer) {
-			p.prepared(&bench.Setup{Test: "write_bw", Role: "server", Device: "mlx5_0", LinkLayer: "InfiniBand", QueuePairs: 1, MTU: 4096, CQModeration: 8, PostList: 8})
-		}, line + "                    RDMA_Write Post List BW Test\n Dual-port       : OFF\t\tDevice         : mlx5_0\n" +
-			" Number of qps   : 1\t\tTransport type : IB\n Connection type : RC\t\tUsing SRQ      : OFF\n PCIe relax order: Unsupported\n" +
-			" ibv_wr* API     : OFF\n Post List       : 8\n CQ Moderation   : 8\n Mtu             : 4096[B]\n Link type       : IB\n" +
-			" GID index       : 0\n Max inline data : 0[B]\n rdma_cm QPs\t : OFF\n Data ex. method : Ethernet\n" + line},
+			p.prepared(&bench.Setup{
+				Test: "write_bw", Role: "server", Device: "mlx5_0", LinkLayer: "InfiniBand", QueuePairs: 1, MTU: 4096,
+				CQModeration: 8, PostList: 8,
+			})
+		}, line + "                    RDMA_Write Post List BW Test\n" +
+			" Dual-port       : OFF\t\tDevice         : mlx5_0\n Number of qps   : 1\t\tTransport type : IB\n" +
+			" Connection type : RC\t\tUsing SRQ      : OFF\n PCIe relax order: Unsupported\n" +
+			" ibv_wr* API     : OFF\n Post List       : 8\n CQ Moderation   : 8\n Mtu             : 4096[B]\n" +
+			" Link type       : IB\n GID index       : 0\n Max inline data : 0[B]\n rdma_cm QPs\t : OFF\n" +
+			" Data ex. method : Ethernet\n" + line},
 	}
 	for _, tt := range tests {
 		var b strings.Builder

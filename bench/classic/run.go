@@ -137,8 +137,10 @@ func Help(test bench.Test) []HelpLine {
 	}
 	if !test.IsLatency() {
 		list = append(
-			list, HelpLine{"-l, --post_list=N", "post so many requests at a time"}, HelpLine{"-N, --noPeak", "don't look for the peak bandwidth"},
-			HelpLine{"-q, --qp=N", "number of queue pairs"}, HelpLine{"-Q, --cq-mod=N", "ask for a completion every so many requests"},
+			list, HelpLine{"-l, --post_list=N", "post so many requests at a time"},
+			HelpLine{"-N, --noPeak", "don't look for the peak bandwidth"},
+			HelpLine{"-q, --qp=N", "number of queue pairs"},
+			HelpLine{"-Q, --cq-mod=N", "ask for a completion every so many requests"},
 			HelpLine{"--perform_warm_up", "send some messages before measuring"},
 		)
 	}

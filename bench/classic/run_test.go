@@ -48,10 +48,12 @@ func TestMainBothEnds(t *testing.T) {
 			code := make(chan int, 1)
 			args := []string{"-n", "20", "-s", "1000", "-p", port}
 			go func() {
-				code <- Main(ctx, test, args, Env{Stdout: serverOut, Stderr: &serverErr, Open: open, Device: "roce@127.0.3.1"})
+				code <- Main(ctx, test, args,
+					Env{Stdout: serverOut, Stderr: &serverErr, Open: open, Device: "roce@127.0.3.1"})
 			}()
 			<-seen
-			if got := Main(ctx, test, append(args, "-d", "roce@127.0.3.2", "127.0.0.1"), Env{Stdout: clientOut, Stderr: &clientErr, Open: open}); got != 0 {
+			if got := Main(ctx, test, append(args, "-d", "roce@127.0.3.2", "127.0.0.1"),
+				Env{Stdout: clientOut, Stderr: &clientErr, Open: open}); got != 0 {
 				t.Errorf("client: exit code %d: %s", got, &clientErr)
 			}
 			if got := <-code; got != 0 {
@@ -93,7 +95,12 @@ func TestMainErrors(t *testing.T) {
 		{"--help", Env{}, 0, "  -x, --gid-index=N ", ""},
 		{"--nosuch", Env{}, 1, "", "ib_send_bw: unknown option --nosuch\n"},
 		{"", Env{Open: noDevice}, 1, "", "ib_send_bw: no device: name one with -d, such as roce@192.0.2.1\n"},
-		{"-d x", Env{Name: "/x/ib_send_bw", Open: noDevice}, 1, "", "/x/ib_send_bw: open device x: gone\nhint: find it\n"},
+		{
+			"-d x",
+			Env{Name: "/x/ib_send_bw", Open: noDevice},
+			1, "",
+			"/x/ib_send_bw: open device x: gone\nhint: find it\n",
+		},
 		{"-d x", Env{}, 1, "", "recorded node"},
 		{"-d x -n 2", Env{Open: noDevice}, 1, "", "ib_send_bw: iterations 2 is not 5 to"},
 		{"-d roce@127.0.3.1 -p 1 127.0.0.1", Env{Open: open}, 1, "", "ib_send_bw: connect to 127.0.0.1:1: "},
@@ -136,7 +143,8 @@ func TestMainEndsAsToldTo(t *testing.T) {
 		}()
 		var errOut bytes.Buffer
 		out := &awaited{text: "Waiting for client", seen: seen}
-		code := Main(ctx, bench.WriteBW, []string{"-d", "roce@127.0.3.3", "-p", freePort(t)}, Env{Stdout: out, Stderr: &errOut, Open: open})
+		code := Main(ctx, bench.WriteBW, []string{"-d", "roce@127.0.3.3", "-p", freePort(t)},
+			Env{Stdout: out, Stderr: &errOut, Open: open})
 		if code != tt.code || !strings.HasSuffix(errOut.String(), ": "+tt.cause.Error()+"\n") {
 			t.Errorf("Main ended by %v = %d, %q, want %d", tt.cause, code, &errOut, tt.code)
 		}
@@ -166,7 +174,8 @@ func TestMainChecksFirst(t *testing.T) {
 		"-i 2": "port 1 only",
 	} {
 		var out, errOut bytes.Buffer
-		code := Main(t.Context(), bench.SendBW, strings.Fields(args+" -d roce@127.0.3.1 -p "+port+" 127.0.0.1"), Env{Stdout: &out, Stderr: &errOut, Open: open})
+		code := Main(t.Context(), bench.SendBW, strings.Fields(args+" -d roce@127.0.3.1 -p "+port+" 127.0.0.1"),
+			Env{Stdout: &out, Stderr: &errOut, Open: open})
 		if code != 1 || !strings.Contains(errOut.String(), want) {
 			t.Errorf("Main(%q) = %d, %q, want 1, %q", args, code, &errOut, want)
 		}

@@ -57,9 +57,18 @@ type plan struct {
 
 func plans() []plan {
 	return []plan{
-		{test: "write_bw", keys: []string{"keys", "keys", "sync", "sync"}, finish: true, pairs: 1, outs: 1, reports: true},
-		{test: "write_bw_q2", keys: []string{"keys", "keys", "sync", "sync"}, finish: true, pairs: 2, outs: 1, reports: true},
-		{test: "read_bw", keys: []string{"keys", "keys", "sync", "sync"}, finish: true, pairs: 1, outs: 128, reports: true},
+		{
+			test: "write_bw", keys: []string{"keys", "keys", "sync", "sync"}, finish: true, pairs: 1, outs: 1,
+			reports: true,
+		},
+		{
+			test: "write_bw_q2", keys: []string{"keys", "keys", "sync", "sync"}, finish: true, pairs: 2, outs: 1,
+			reports: true,
+		},
+		{
+			test: "read_bw", keys: []string{"keys", "keys", "sync", "sync"}, finish: true, pairs: 1, outs: 128,
+			reports: true,
+		},
 		{test: "send_bw", keys: []string{"keys", "sync", "keys", "sync"}, finish: true, pairs: 1, outs: 1},
 		{test: "write_lat", keys: []string{"sync", "keys", "keys", "sync"}, pairs: 1, outs: 1},
 		{test: "read_lat", keys: []string{"sync", "keys", "keys", "sync"}, finish: true, pairs: 1, outs: 128},

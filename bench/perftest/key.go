@@ -57,7 +57,8 @@ func (f KeyForm) Len() int {
 //
 //	0000:0001:000014:3c18da:00000531:000055563763a000:00:…:01:00000000:\0
 func (f KeyForm) Append(b []byte, d *Destination) []byte {
-	b = fmt.Appendf(b, "%04x:%04x:%06x:%06x:%08x:%016x:", uint16(d.LID), d.OutReads, uint32(d.QPN), uint32(d.PSN), d.RKey, d.VAddr)
+	b = fmt.Appendf(b, "%04x:%04x:%06x:%06x:%08x:%016x:",
+		uint16(d.LID), d.OutReads, uint32(d.QPN), uint32(d.PSN), d.RKey, d.VAddr)
 	if f == KeyWithoutGID {
 		return append(fmt.Appendf(b, "%08x", d.SRQN), 0)
 	}

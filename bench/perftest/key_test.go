@@ -10,7 +10,8 @@ import (
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-const line = "0000:0001:000014:3c18da:00000531:000055563763a000:00:00:00:00:00:00:00:00:00:00:ff:ff:c0:00:02:01:00000000:\x00"
+const line = "0000:0001:000014:3c18da:00000531:000055563763a000:00:00:00:00:00:00:" +
+	"00:00:00:00:ff:ff:c0:00:02:01:00000000:\x00"
 
 func captured() Destination {
 	gid, _ := ib.ParseGID("::ffff:192.0.2.1")

@@ -24,7 +24,9 @@ const (
 )
 
 func (r *Report) fields() [reportFields]uint64 {
-	return [...]uint64{r.Size, r.Iterations, math.Float64bits(r.Peak), math.Float64bits(r.Average), math.Float64bits(r.Rate)}
+	return [...]uint64{
+		r.Size, r.Iterations, math.Float64bits(r.Peak), math.Float64bits(r.Average), math.Float64bits(r.Rate),
+	}
 }
 
 func (r *Report) set(f [reportFields]uint64) {

@@ -179,9 +179,11 @@ const (
 func (s *Session) Hello(ctx context.Context, own Hello) (Agreed, error) {
 	agreed := Agreed{Hello: own}
 	if own.MTU.Code() == 0 || !within(own.CycleBuffer, maxCycleBuffer) || !within(own.CacheLine, maxCacheLine) {
-		return agreed, fmt.Errorf("begin exchange: cycle buffer %d, cache line %d, MTU %d: out of bounds", own.CycleBuffer, own.CacheLine, own.MTU)
+		return agreed, fmt.Errorf("begin exchange: cycle buffer %d, cache line %d, MTU %d: out of bounds",
+			own.CycleBuffer, own.CacheLine, own.MTU)
 	}
-	const versions, cycle, cache, mtu = "exchange versions", "exchange cycle buffer sizes", "exchange cache line sizes", "exchange MTUs"
+	const versions, cycle, cache, mtu = "exchange versions", "exchange cycle buffer sizes", "exchange cache line sizes",
+		"exchange MTUs"
 	got, err := s.step(ctx, versions, s.cfg.Version.Append(nil), false)
 	if err != nil {
 		return agreed, err

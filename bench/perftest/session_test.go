@@ -48,13 +48,37 @@ func TestHelloErrors(t *testing.T) {
 		says []string
 		want string
 	}{
-		{"older", []string{"5.33\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"}, "exchange versions with the server: peer has version 5.33, which is older than 5.70"},
-		{"newer", []string{"6.29\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"}, "exchange versions with the server: peer has version 6.29, which is newer than 6.27"},
-		{"no perftest", []string{"SSH-2.0-OpenSSH_9"[:16]}, `exchange versions with the server: parse version "SSH-2.0-OpenSSH_"`},
+		{
+			"older",
+			[]string{"5.33\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"},
+			"exchange versions with the server: peer has version 5.33, which is older than 5.70",
+		},
+		{
+			"newer",
+			[]string{"6.29\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"},
+			"exchange versions with the server: peer has version 6.29, which is newer than 6.27",
+		},
+		{
+			"no perftest",
+			[]string{"SSH-2.0-OpenSSH_9"[:16]},
+			`exchange versions with the server: parse version "SSH-2.0-OpenSSH_"`,
+		},
 		{"closes", nil, "exchange versions with the server: the peer closed the connection"},
-		{"closes later", []string{version, "\x00\x00"}, "exchange cycle buffer sizes with the server: the peer closed the connection"},
-		{"huge buffer", []string{version, "\x7f\xff\xff\xff"}, "exchange cycle buffer sizes with the server: 2147483647 is not 1 to 1073741824"},
-		{"negative line", []string{version, four, "\xff\xff\xff\xff"}, "exchange cache line sizes with the server: 4294967295 is not 1 to 4096"},
+		{
+			"closes later",
+			[]string{version, "\x00\x00"},
+			"exchange cycle buffer sizes with the server: the peer closed the connection",
+		},
+		{
+			"huge buffer",
+			[]string{version, "\x7f\xff\xff\xff"},
+			"exchange cycle buffer sizes with the server: 2147483647 is not 1 to 1073741824",
+		},
+		{
+			"negative line",
+			[]string{version, four, "\xff\xff\xff\xff"},
+			"exchange cache line sizes with the server: 4294967295 is not 1 to 4096",
+		},
 		{"no line", []string{version, four, "\x00\x00\x00\x00"}, "exchange cache line sizes with the server: 0 is not"},
 		{"MTU 6", []string{version, four, line, "6\x00"}, `exchange MTUs with the server: "6\x00" is not 1 to 5`},
 		{"MTU 50", []string{version, four, line, "50"}, `exchange MTUs with the server: "50" is not 1 to 5`},
@@ -110,7 +134,8 @@ func TestSilentPeer(t *testing.T) {
 		defer cancel()
 		start = time.Now()
 		err = client.Await(ctx, "end of test", Destination{})
-		if took := time.Since(start); err == nil || !strings.Contains(err.Error(), "end of test with the server: an hour is over") || took != time.Hour {
+		if took := time.Since(start); err == nil ||
+			!strings.Contains(err.Error(), "end of test with the server: an hour is over") || took != time.Hour {
 			t.Errorf("Await = %v after %v, want it to wait for its context", err, took)
 		}
 	})
@@ -126,7 +151,8 @@ func TestBadKeys(t *testing.T) {
 		_, _ = io.WriteString(b, strings.Repeat("?", keyGIDLen))
 	}()
 	_, err := NewSession(a, Config{Role: RoleClient}).ExchangeKeys(t.Context(), []Destination{captured()})
-	if !errors.Is(err, ErrKeyLine) || !strings.Contains(err.Error(), "exchange keys of queue pair 1 of 1 with the server") {
+	if !errors.Is(err, ErrKeyLine) ||
+		!strings.Contains(err.Error(), "exchange keys of queue pair 1 of 1 with the server") {
 		t.Errorf("ExchangeKeys = %v, want the step and ErrKeyLine", err)
 	}
 }
@@ -156,7 +182,8 @@ func FuzzSession(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if agreed.MTU > ib.MTU1024 || agreed.MTU < ib.MTU256 || agreed.CycleBuffer < 4096 || agreed.CycleBuffer > maxCycleBuffer || agreed.CacheLine < 64 || agreed.CacheLine > maxCacheLine {
+		if agreed.MTU > ib.MTU1024 || agreed.MTU < ib.MTU256 || agreed.CycleBuffer < 4096 ||
+			agreed.CycleBuffer > maxCycleBuffer || agreed.CacheLine < 64 || agreed.CacheLine > maxCacheLine {
 			t.Errorf("Hello = %+v: out of bounds", agreed)
 		}
 		keys, err := s.ExchangeKeys(ctx, []Destination{captured()})

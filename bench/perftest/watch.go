@@ -10,7 +10,8 @@ import (
 
 // ErrAhead is matched by the error for a peer that has ended its measurement while
 // ours waits for its messages in vain.
-var ErrAhead = errors.New("the peer has finished its measurement, and ours waits for more: do both ends have the same size, number or duration?")
+var ErrAhead = errors.New("the peer has finished its measurement, and ours waits for more: do both ends have the " +
+	"same size, number or duration?")
 
 // graceAfterEnd is how long a measurement may go on when the peer has closed the
 // connection: a peer that is done closes without good-bye, and what it sent by RDMA

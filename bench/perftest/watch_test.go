@@ -60,9 +60,18 @@ func TestWatchEnds(t *testing.T) {
 		is         error
 		after      time.Duration
 	}{
-		{"ahead, nothing more comes", -1, "measure with the client: the peer has finished its measurement", ErrAhead, graceAfterEnd},
-		{"ahead, then gone", time.Second, "measure with the client: the peer closed the connection", io.ErrUnexpectedEOF, time.Second + graceAfterEnd},
-		{"ahead, gone at once", 0, "measure with the client: the peer closed the connection", io.ErrUnexpectedEOF, graceAfterEnd},
+		{
+			"ahead, nothing more comes", -1, "measure with the client: the peer has finished its measurement",
+			ErrAhead, graceAfterEnd,
+		},
+		{
+			"ahead, then gone", time.Second, "measure with the client: the peer closed the connection",
+			io.ErrUnexpectedEOF, time.Second + graceAfterEnd,
+		},
+		{
+			"ahead, gone at once", 0, "measure with the client: the peer closed the connection", io.ErrUnexpectedEOF,
+			graceAfterEnd,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -75,7 +84,8 @@ func TestWatchEnds(t *testing.T) {
 				}
 				<-watched.Done()
 				err := context.Cause(watched)
-				if took := time.Since(start); !strings.Contains(err.Error(), tt.want) || !errors.Is(err, tt.is) || took != tt.after {
+				if took := time.Since(start); !strings.Contains(err.Error(), tt.want) || !errors.Is(err, tt.is) ||
+					took != tt.after {
 					t.Errorf("Watch ended with %v after %v, want %q after %v", err, took, tt.want, tt.after)
 				}
 				w.Stop()
@@ -98,7 +108,8 @@ func TestWatchGone(t *testing.T) {
 			t.Errorf("Gone was closed after %v", took)
 		}
 		<-watched.Done()
-		if err := context.Cause(watched); !strings.Contains(err.Error(), "measure with the client: the peer closed the connection") || time.Since(start) != graceAfterEnd {
+		if err := context.Cause(watched); !strings.Contains(err.Error(),
+			"measure with the client: the peer closed the connection") || time.Since(start) != graceAfterEnd {
 			t.Errorf("after the peer closed: %v after %v", err, time.Since(start))
 		}
 		w.Stop()

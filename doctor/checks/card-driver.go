@@ -8,6 +8,7 @@ import (
 	"github.com/rdmakit/rdmakit/doctor"
 	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 	"github.com/rdmakit/rdmakit/internal/text/english"
+	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/inventory"
 )
 
@@ -17,10 +18,12 @@ func cardDriver() doctor.Check {
 		Title:    "RDMA card or library without what it needs",
 		Severity: doctor.OutcomeFail,
 		Reads:    []string{"/" + sysfs.BusPCIDevices + "/*/class"},
-		Explanation: "A card becomes an RDMA device by its driver and the driver's RDMA module; programs reach it through libibverbs and the " +
-			"provider library of the card. What lacks on the way is not there for a job, which runs with fewer rails than its peers or over TCP.",
-		Remedy: "Load the driver or module that is named, or install libibverbs and its providers. A card that is meant for virtual machines " +
-			"is bound to vfio-pci and not judged.",
+		Explanation: prose.Join(`
+			A card becomes an RDMA device by its driver and the driver's RDMA module; programs reach
+			it through libibverbs and the provider library of the card. What lacks on the way is not
+			there for a job, which runs with fewer rails than its peers or over TCP.`),
+		Remedy: "Load the driver or module that is named, or install libibverbs and its providers. A card that is " +
+			"meant for virtual machines is bound to vfio-pci and not judged.",
 		Sources: []string{"rdma-core, libibverbs/init.c"},
 		Run:     runCardDriver,
 	}
@@ -28,7 +31,8 @@ func cardDriver() doctor.Check {
 
 // cardObstacles are the obstacles that other checks don't judge.
 var cardObstacles = []string{
-	inventory.ObstacleUnbound, inventory.ObstacleNoModule, inventory.ObstacleNoDevice, inventory.ObstacleLibibverbs, inventory.ObstacleProvider,
+	inventory.ObstacleUnbound, inventory.ObstacleNoModule, inventory.ObstacleNoDevice, inventory.ObstacleLibibverbs,
+	inventory.ObstacleProvider,
 }
 
 func runCardDriver(_ context.Context, in *doctor.Input) []doctor.Finding {
@@ -52,7 +56,8 @@ func runCardDriver(_ context.Context, in *doctor.Input) []doctor.Finding {
 	case len(s.Cards) == 0:
 		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode, "%s", reason)}
 	}
-	pass := doctor.Passed(doctor.ObjectNode, fmt.Sprintf("nothing lacks for %s", english.Count(len(s.Cards), "RDMA card function")))
+	pass := doctor.Passed(doctor.ObjectNode,
+		fmt.Sprintf("nothing lacks for %s", english.Count(len(s.Cards), "RDMA card function")))
 	for _, c := range s.Cards {
 		pass.Evidence = append(pass.Evidence, doctor.Evidence{Path: c.PCI.Path + "/class", Value: c.PCI.Class.String()})
 	}

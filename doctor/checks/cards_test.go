@@ -20,7 +20,8 @@ func function(card, fn int) inventory.Device {
 		Name: name, Path: path, NodeType: inventory.NodeTypeCA, Firmware: "28.39.2048", BoardID: "MT_0000000838",
 		SystemGUID: &ib.GUID{0xb8, 0x3f, 0xd2, 3, 0, 0xa5, 0x10, byte(card)}, Driver: "mlx5_core",
 		PCI: &inventory.PCI{
-			Address: fmt.Sprintf("0000:%02x:00.%d", 0x18+card, fn), Path: "/sys/bus/pci/devices/x", VendorID: 0x15b3, DeviceID: 0x1021,
+			Address: fmt.Sprintf("0000:%02x:00.%d", 0x18+card, fn), Path: "/sys/bus/pci/devices/x", VendorID: 0x15b3,
+			DeviceID: 0x1021,
 		},
 		Ports: []inventory.Port{{
 			Number: 1, Path: path + "/ports/1", State: inventory.PortStateActive, PhysState: inventory.PhysStateLinkUp,
@@ -62,12 +63,15 @@ func expect(t *testing.T, id string, snap inventory.Snapshot, want ...string) do
 
 func TestSecondPortsOfCards(t *testing.T) {
 	// Three cards, each with a cable in its first port only: as intended.
-	expect(t, "port-active", snapshot(function(0, 0), down(function(0, 1)), function(1, 0), down(function(1, 1)), function(2, 0), down(function(2, 1))),
-		"pass node", "info mlx5_1:1", "info mlx5_3:1", "info mlx5_5:1")
+	expect(t, "port-active",
+		snapshot(function(0, 0), down(function(0, 1)), function(1, 0), down(function(1, 1)), function(2, 0),
+			down(function(2, 1))), "pass node", "info mlx5_1:1", "info mlx5_3:1", "info mlx5_5:1")
 	// The other cards use both.
-	expect(t, "port-active", snapshot(function(0, 0), down(function(0, 1)), function(1, 0), function(1, 1), function(2, 0), function(2, 1)),
+	expect(t, "port-active",
+		snapshot(function(0, 0), down(function(0, 1)), function(1, 0), function(1, 1), function(2, 0), function(2, 1)),
 		"fail mlx5_1:1")
-	expect(t, "port-active", snapshot(function(0, 0), down(function(0, 1)), function(1, 0), function(1, 1)), "fail mlx5_1:1")
+	expect(t, "port-active", snapshot(function(0, 0), down(function(0, 1)), function(1, 0), function(1, 1)),
+		"fail mlx5_1:1")
 	// A card of which neither port works is no spare.
 	expect(t, "port-active", snapshot(down(function(0, 0)), down(function(0, 1)), function(1, 0), down(function(1, 1))),
 		"fail mlx5_0:1", "fail mlx5_1:1", "info mlx5_3:1")
@@ -82,7 +86,9 @@ func TestPortsThatJobsDoNotUse(t *testing.T) {
 	storage.Ports[0].Role = inventory.RoleStorage
 	snap := snapshot(function(0, 0), storage)
 	expect(t, "port-active", snap, "pass node", "info mlx5_2:1")
-	snap.Netdevs = []inventory.Netdev{{Name: "net_mlx5_2", Path: "/sys/class/net/net_mlx5_2", AdminUp: true, Carrier: new(bool)}}
+	snap.Netdevs = []inventory.Netdev{
+		{Name: "net_mlx5_2", Path: "/sys/class/net/net_mlx5_2", AdminUp: true, Carrier: new(bool)},
+	}
 	expect(t, "port-active", snap, "warn mlx5_2:1")
 }
 
@@ -94,7 +100,8 @@ func TestVirtualFunctionsBesideTheirPF(t *testing.T) {
 	expect(t, "mtu", snap, "not-applicable node")
 	expect(t, "firmware", snap, "not-applicable node")
 	r := expect(t, "role", snap, "warn mlx5_0")
-	if got := r.Findings[0].Summary; !strings.Contains(got, "2 active virtual functions") || !strings.Contains(got, "mlx5_vf1:1, mlx5_vf2:1") {
+	if got := r.Findings[0].Summary; !strings.Contains(got, "2 active virtual functions") ||
+		!strings.Contains(got, "mlx5_vf1:1, mlx5_vf2:1") {
 		t.Errorf("role says %q, want both virtual functions", got)
 	}
 }
@@ -124,21 +131,26 @@ func TestFirmwareCountsCards(t *testing.T) {
 
 func TestRolesOfComputePorts(t *testing.T) {
 	infiniBand := function(1, 0)
-	infiniBand.Ports[0].LinkLayer, infiniBand.Ports[0].Transport = inventory.LinkLayerInfiniBand, inventory.TransportInfiniBand
+	infiniBand.Ports[0].LinkLayer, infiniBand.Ports[0].Transport = inventory.LinkLayerInfiniBand,
+		inventory.TransportInfiniBand
 	r := expect(t, "role", snapshot(function(0, 0), infiniBand), "warn node")
-	if got := r.Findings[0].Summary; !strings.Contains(got, "InfiniBand (mlx5_2:1)") || !strings.Contains(got, "Ethernet (mlx5_0:1)") {
+	if got := r.Findings[0].Summary; !strings.Contains(got, "InfiniBand (mlx5_2:1)") ||
+		!strings.Contains(got, "Ethernet (mlx5_0:1)") {
 		t.Errorf("role says %q, want both link layers", got)
 	}
 
 	withRoute := func(devices ...inventory.Device) inventory.Snapshot {
 		snap := snapshot(devices...)
 		snap.Netdevs = []inventory.Netdev{{Name: "net_mlx5_0", Path: "/sys/class/net/net_mlx5_0", DefaultRoute: true}}
-		snap.Host.DefaultRoutes = []inventory.DefaultRoute{{Family: "ipv6", Netdev: "net_mlx5_0", Gateway: "fe80::1", Metric: 1024}}
+		snap.Host.DefaultRoutes = []inventory.DefaultRoute{
+			{Family: "ipv6", Netdev: "net_mlx5_0", Gateway: "fe80::1", Metric: 1024},
+		}
 		return snap
 	}
 	expect(t, "role", withRoute(function(0, 0)), "pass node", "info mlx5_0:1")
 	r = expect(t, "role", withRoute(function(0, 0), function(1, 0)), "warn mlx5_0:1")
-	if got, want := r.Findings[0].Evidence[0].String(), "/proc/net/ipv6_route = default via fe80::1 dev net_mlx5_0 metric 1024"; got != want {
+	if got, want := r.Findings[0].Evidence[0].String(),
+		"/proc/net/ipv6_route = default via fe80::1 dev net_mlx5_0 metric 1024"; got != want {
 		t.Errorf("evidence = %q, want %q", got, want)
 	}
 
@@ -159,9 +171,17 @@ func TestMTURemedies(t *testing.T) {
 		netdevs []inventory.Netdev
 		want    []string
 	}{
-		{"plain", function(0, 0), []inventory.Netdev{small(inventory.Netdev{})}, []string{"ip link set dev net_mlx5_0 mtu 9000"}},
-		{"bond", function(0, 0), []inventory.Netdev{small(inventory.Netdev{Master: "bond0"}), bond}, []string{"ip link set dev bond0 mtu 9000"}},
-		{"bridge", function(0, 0), []inventory.Netdev{small(inventory.Netdev{Master: "br0"}), {Name: "br0"}}, []string{"ip link set dev net_mlx5_0 mtu 9000"}},
+		{"plain", function(0, 0), []inventory.Netdev{small(inventory.Netdev{})}, []string{
+			"ip link set dev net_mlx5_0 mtu 9000",
+		}},
+		{
+			"bond", function(0, 0),
+			[]inventory.Netdev{small(inventory.Netdev{Master: "bond0"}), bond},
+			[]string{"ip link set dev bond0 mtu 9000"},
+		},
+		{"bridge", function(0, 0), []inventory.Netdev{small(inventory.Netdev{Master: "br0"}), {Name: "br0"}}, []string{
+			"ip link set dev net_mlx5_0 mtu 9000",
+		}},
 		{
 			"vlan", function(0, 0),
 			[]inventory.Netdev{small(inventory.Netdev{Lower: "ens0"})},

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/rdmakit/rdmakit/doctor"
+	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/inventory"
 )
 
@@ -18,19 +19,27 @@ func firmware() doctor.Check {
 		Severity: doctor.OutcomeWarn,
 		Needs:    doctor.NeedDevices,
 		Reads:    []string{deviceFiles("fw_ver"), deviceFiles("board_id")},
-		Explanation: "Cards of one board (one PSID) with different firmware differ in defaults, in congestion control and in known faults. A job " +
-			"runs as slow as its slowest rail, and such a rail looks like a bad cable for days.",
-		Remedy: "Bring the cards of a board to one version, the one that the rest of the cluster has. New firmware counts only after a reset of " +
-			"the card or a cold start; a version that differs may just be one that waits for it.",
-		Sources: []string{"catalogue 09", "class/infiniband attributes fw_ver and board_id (drivers/infiniband/core/sysfs.c and the drivers)"},
-		Run:     runFirmware,
+		Explanation: prose.Join(`
+			Cards of one board (one PSID) with different firmware differ in defaults, in congestion
+			control and in known faults. A job runs as slow as its slowest rail, and such a rail
+			looks like a bad cable for days.`),
+		Remedy: prose.Join(`
+			Bring the cards of a board to one version, the one that the rest of the cluster has. New
+			firmware counts only after a reset of the card or a cold start; a version that differs
+			may just be one that waits for it.`),
+		Sources: []string{
+			"catalogue 09",
+			"class/infiniband attributes fw_ver and board_id (drivers/infiniband/core/sysfs.c and the drivers)",
+		},
+		Run: runFirmware,
 	}
 }
 
 func runFirmware(_ context.Context, in *doctor.Input) []doctor.Finding {
 	cards := firmwareCards(in.Snapshot)
 	if len(cards) == 0 {
-		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode, "no card tells both its board (board_id) and its firmware (fw_ver)")}
+		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode,
+			"no card tells both its board (board_id) and its firmware (fw_ver)")}
 	}
 	boards := groupBy(cards, func(d *inventory.Device) string { return d.BoardID })
 	var findings []doctor.Finding
@@ -52,7 +61,9 @@ func runFirmware(_ context.Context, in *doctor.Input) []doctor.Finding {
 	}
 	switch {
 	case compared == 0:
-		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode, "no two cards are of one board, so there is nothing to compare")}
+		return []doctor.Finding{
+			doctor.NotApplicable(doctor.ObjectNode, "no two cards are of one board, so there is nothing to compare"),
+		}
 	case len(findings) == 0:
 		return []doctor.Finding{doctor.Passed(doctor.ObjectNode, firmwareSummary(boards), good...)}
 	}
@@ -71,7 +82,8 @@ func firmwareCards(s *inventory.Snapshot) []*inventory.Device {
 		if d.VF != nil && d.VF.ParentDevice != "" {
 			continue
 		}
-		known := slices.ContainsFunc(cards, func(c *inventory.Device) bool { return c.SameCard(d) && c.Firmware == d.Firmware })
+		known := slices.ContainsFunc(cards,
+			func(c *inventory.Device) bool { return c.SameCard(d) && c.Firmware == d.Firmware })
 		if !known {
 			cards = append(cards, d)
 		}
@@ -83,7 +95,8 @@ func firmwareSummary(boards []group[string, *inventory.Device]) string {
 	var parts []string
 	for _, b := range boards {
 		if len(b.members) > 1 {
-			parts = append(parts, fmt.Sprintf("%d cards of board %s have firmware %s", len(b.members), b.value, b.members[0].Firmware))
+			parts = append(parts,
+				fmt.Sprintf("%d cards of board %s have firmware %s", len(b.members), b.value, b.members[0].Firmware))
 		}
 	}
 	return strings.Join(parts, "; ")
@@ -102,9 +115,11 @@ func unequalFirmware(board string, versions []group[string, *inventory.Device]) 
 		for _, d := range v.members {
 			f := doctor.Finding{
 				Outcome: doctor.OutcomeWarn, Object: d.Name,
-				Summary:  fmt.Sprintf("firmware %s, but %s", d.Firmware, against),
-				Evidence: []doctor.Evidence{firmwareEvidence(d), {Path: path.Join(d.Path, "board_id"), Value: d.BoardID}},
-				Remedy:   firmwareRemedy(d),
+				Summary: fmt.Sprintf("firmware %s, but %s", d.Firmware, against),
+				Evidence: []doctor.Evidence{
+					firmwareEvidence(d), {Path: path.Join(d.Path, "board_id"), Value: d.BoardID},
+				},
+				Remedy: firmwareRemedy(d),
 			}
 			if d != versions[0].members[0] {
 				f.Evidence = append(f.Evidence, firmwareEvidence(versions[0].members[0]))

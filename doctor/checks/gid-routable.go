@@ -7,6 +7,7 @@ import (
 
 	"github.com/rdmakit/rdmakit/doctor"
 	"github.com/rdmakit/rdmakit/internal/text/english"
+	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/inventory"
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
@@ -22,11 +23,13 @@ func gidRoutable() doctor.Check {
 			portFiles("gids/*"),
 			portFiles("gid_attrs/types/*"),
 		},
-		Explanation: "A RoCE v2 packet carries the IP address of its GID. A port whose network device has no IP address offers only link-local " +
-			"GIDs: queue pairs connect on one switch at best, and across a router they time out (NCCL: \"transport retry counter exceeded\", " +
-			"status 12) or never connect.",
-		Remedy: "Give the port's network device an IP address, and make that permanent in the network configuration; in Kubernetes that is the " +
-			"IPAM section of the network attachment.",
+		Explanation: prose.Join(`
+			A RoCE v2 packet carries the IP address of its GID. A port whose network device has no
+			IP address offers only link-local GIDs: queue pairs connect on one switch at best, and
+			across a router they time out (NCCL: "transport retry counter exceeded", status 12) or
+			never connect.`),
+		Remedy: "Give the port's network device an IP address, and make that permanent in the network " +
+			"configuration; in Kubernetes that is the IPAM section of the network attachment.",
 		Sources: []string{
 			"catalogue 61",
 			"InfiniBand Architecture Specification, annex A17 (RoCE v2)",
@@ -81,7 +84,9 @@ func runGIDRoutable(_ context.Context, in *doctor.Input) []doctor.Finding {
 	case judged == 0:
 		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode, "no RoCE port is active")}
 	case worst(findings).Compare(doctor.OutcomeInfo) <= 0 && len(good) > 0:
-		pass := doctor.Passed(doctor.ObjectNode, fmt.Sprintf("%d of %s with a routable RoCE v2 GID", routable, english.Count(judged, "active RoCE port")), good...)
+		pass := doctor.Passed(doctor.ObjectNode,
+			fmt.Sprintf("%d of %s with a routable RoCE v2 GID",
+				routable, english.Count(judged, "active RoCE port")), good...)
 		return append([]doctor.Finding{pass}, findings...)
 	}
 	if len(findings) == 0 {
@@ -138,8 +143,8 @@ func judgeGIDs(s *inventory.Snapshot, p portRef, best inventory.GIDEntry, class 
 		judgeUnroutable(s, p, class, &f)
 	case gidV1:
 		f.Summary = fmt.Sprintf("GID %d (%v) is RoCE v1: it does not leave the subnet", best.Index, best.GID.Addr())
-		f.Explanation = "RoCE v1 is an Ethernet frame without IP: switches forward it within one VLAN and routers drop it. Libraries look for " +
-			"RoCE v2 first and find none here."
+		f.Explanation = "RoCE v1 is an Ethernet frame without IP: switches forward it within one VLAN and routers " +
+			"drop it. Libraries look for RoCE v2 first and find none here."
 		f.Remedy = []string{
 			"# if all nodes share one VLAN: allow v1",
 			"export NCCL_IB_ROCE_VERSION_NUM=1 NVSHMEM_IB_ROCE_VERSION_NUM=1",
@@ -147,7 +152,8 @@ func judgeGIDs(s *inventory.Snapshot, p portRef, best inventory.GIDEntry, class 
 		}
 	case gidUntyped:
 		f.Outcome = doctor.OutcomeUnknown
-		f.Summary = fmt.Sprintf("the kernel does not tell the type of GID %d (%v), so it may be RoCE v1 or v2", best.Index, best.GID.Addr())
+		f.Summary = fmt.Sprintf("the kernel does not tell the type of GID %d (%v), so it may be RoCE v1 or v2",
+			best.Index, best.GID.Addr())
 	case gidAutoIP:
 		f.Summary = fmt.Sprintf("only a self-assigned address (%v): it does not leave the subnet", best.GID.Addr())
 		f.Remedy = addressRemedy(s, p)
@@ -157,8 +163,10 @@ func judgeGIDs(s *inventory.Snapshot, p portRef, best inventory.GIDEntry, class 
 			f.Outcome = doctor.OutcomeWarn
 		}
 		f.Summary = fmt.Sprintf("IPv6 only: the routable GID is %d (%v)", best.Index, best.GID.Addr())
-		f.Explanation = "By itself NCCL looks for IPv4 and, finding none, takes GID 0, which is link-local: connections time out. It and NVSHMEM " +
-			"must be told to use IPv6. UCX finds the GID by itself from releases of late 2025 on."
+		f.Explanation = prose.Join(`
+			By itself NCCL looks for IPv4 and, finding none, takes GID 0, which is link-local:
+			connections time out. It and NVSHMEM must be told to use IPv6. UCX finds the GID by
+			itself from releases of late 2025 on.`)
 		f.Remedy = []string{
 			"export NCCL_IB_ADDR_FAMILY=AF_INET6 NVSHMEM_IB_ADDR_FAMILY=AF_INET6",
 			"# or let rdmactl work out the whole environment",
@@ -173,11 +181,13 @@ func judgeUnroutable(s *inventory.Snapshot, p portRef, class gidClass, f *doctor
 	f.Remedy = addressRemedy(s, p)
 	switch n := p.netdev(s); {
 	case class == gidLinkLocal:
-		f.Summary = fmt.Sprintf("%s, all link-local: the network device has no IP address", english.Count(len(p.port.GIDs), "GID"))
+		f.Summary = fmt.Sprintf("%s, all link-local: the network device has no IP address",
+			english.Count(len(p.port.GIDs), "GID"))
 	case n == nil && inContainer(s):
-		f.Summary = fmt.Sprintf("no GID in %s: the network device is in another network namespace", english.Count(p.port.GIDTableSize, "slot"))
-		f.Explanation = "In the shared mode a container sees every RDMA device, but the GIDs only of those whose network device was given to " +
-			"its network namespace. A job here can't use this port."
+		f.Summary = fmt.Sprintf("no GID in %s: the network device is in another network namespace",
+			english.Count(p.port.GIDTableSize, "slot"))
+		f.Explanation = "In the shared mode a container sees every RDMA device, but the GIDs only of those whose " +
+			"network device was given to its network namespace. A job here can't use this port."
 	default:
 		f.Summary = fmt.Sprintf("no GID in %s", english.Count(p.port.GIDTableSize, "slot"))
 	}
@@ -226,11 +236,13 @@ func addressRemedy(s *inventory.Snapshot, p portRef) []string {
 	var lines []string
 	if n.Master != "" {
 		target = n.Master
-		lines = append(lines, fmt.Sprintf("# %s belongs to %s, so the address goes there", quote(n.Name), quote(n.Master)))
+		lines = append(lines,
+			fmt.Sprintf("# %s belongs to %s, so the address goes there", quote(n.Name), quote(n.Master)))
 	}
 	if inContainer(s) {
 		return append(lines,
-			"# in Kubernetes: add an ipam section to the network attachment that gives the pod "+quote(target)+"; by hand on the host:",
+			"# in Kubernetes: add an ipam section to the network attachment that gives the pod "+quote(target)+
+				"; by hand on the host:",
 			"ip addr add YOUR_ADDRESS/YOUR_PREFIX dev "+quote(target))
 	}
 	return append(lines, "ip addr add YOUR_ADDRESS/YOUR_PREFIX dev "+quote(target))

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/rdmakit/rdmakit/doctor"
+	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/inventory"
 )
 
@@ -19,11 +20,13 @@ func memlock() doctor.Check {
 		Severity: doctor.OutcomeFail,
 		Needs:    doctor.NeedDevices | doctor.NeedLimits,
 		Reads:    []string{"/proc/self/limits", "/proc/self/status"},
-		Explanation: "RDMA pins every buffer that it registers, and pinned memory counts against RLIMIT_MEMLOCK. Beyond the limit ibv_reg_mr and " +
-			"ibv_create_qp fail with \"Cannot allocate memory\", and NCCL and UCX give up or fall back to TCP. CAP_IPC_LOCK lifts the limit, but " +
-			"only where it is effective: added to a pod whose process is not root it does nothing.",
-		Remedy: "Make the limit unlimited where the job is started: its systemd unit, limits.d for logins, the container runtime for containers. " +
-			"A program that runs already keeps what it has.",
+		Explanation: prose.Join(`
+			RDMA pins every buffer that it registers, and pinned memory counts against
+			RLIMIT_MEMLOCK. Beyond the limit ibv_reg_mr and ibv_create_qp fail with "Cannot allocate
+			memory", and NCCL and UCX give up or fall back to TCP. CAP_IPC_LOCK lifts the limit, but
+			only where it is effective: added to a pod whose process is not root it does nothing.`),
+		Remedy: "Make the limit unlimited where the job is started: its systemd unit, limits.d for logins, the " +
+			"container runtime for containers. A program that runs already keeps what it has.",
 		Sources: []string{
 			"catalogue 86, 87",
 			"drivers/infiniband/core/umem.c (ib_umem_get)",
@@ -39,14 +42,18 @@ func runMemlock(_ context.Context, in *doctor.Input) []doctor.Finding {
 		Path: "/proc/self/limits:Max locked memory", Value: rawLimit(m.Soft) + " " + rawLimit(m.Hard) + " bytes",
 	}}
 	if m.IPCLock != nil {
-		ev = append(ev, doctor.Evidence{Path: "/proc/self/status:CapEff", Value: "bit 14 (CAP_IPC_LOCK) is " + setOrClear(*m.IPCLock)})
+		ev = append(ev, doctor.Evidence{
+			Path: "/proc/self/status:CapEff", Value: "bit 14 (CAP_IPC_LOCK) is " + setOrClear(*m.IPCLock),
+		})
 	}
 	switch {
 	case m.Soft.Unlimited:
 		return []doctor.Finding{doctor.Passed(doctor.ObjectNode, "locked memory is unlimited", ev...)}
 	case m.IPCLock != nil && *m.IPCLock:
 		return []doctor.Finding{doctor.Passed(doctor.ObjectNode,
-			fmt.Sprintf("CAP_IPC_LOCK is effective here and lifts the limit of %s; a job that drops it, or runs as another user, has the limit", size(m.Soft)), ev...)}
+			fmt.Sprintf(
+				"CAP_IPC_LOCK is effective here and lifts the limit of %s; a job that drops it, or runs as "+
+					"another user, has the limit", size(m.Soft)), ev...)}
 	}
 	f := doctor.Finding{
 		Outcome: doctor.OutcomeFail, Object: doctor.ObjectNode, Evidence: ev, Remedy: memlockRemedy(s, m),
@@ -54,7 +61,9 @@ func runMemlock(_ context.Context, in *doctor.Input) []doctor.Finding {
 	}
 	if m.Soft.Bytes >= memlockLeast {
 		f.Outcome = doctor.OutcomeWarn
-		f.Summary = fmt.Sprintf("a process may lock %s, not unlimited: enough to start, but a KV cache or registered tensors can pass it", size(m.Soft))
+		f.Summary = fmt.Sprintf(
+			"a process may lock %s, not unlimited: enough to start, but a KV cache or registered tensors can pass it",
+			size(m.Soft))
 	}
 	return []doctor.Finding{f}
 }
@@ -62,14 +71,16 @@ func runMemlock(_ context.Context, in *doctor.Input) []doctor.Finding {
 func memlockRemedy(s *inventory.Snapshot, m *inventory.Memlock) []string {
 	var lines []string
 	if m.Hard.Unlimited {
-		lines = append(lines, "# this shell may raise it by itself; jobs started from it inherit that", "ulimit -l unlimited")
+		lines = append(lines, "# this shell may raise it by itself; jobs started from it inherit that",
+			"ulimit -l unlimited")
 	}
 	if c := s.Host.Container; c != nil {
 		return append(lines, containerMemlock(c)...)
 	}
 	return append(lines,
 		"# logins (pam_limits), from the next login on",
-		`printf '%s - memlock unlimited\n' '*' root > /etc/security/limits.d/90-rdma.conf   # * does not stand for root`,
+		`printf '%s - memlock unlimited\n' '*' root > /etc/security/limits.d/90-rdma.conf   `+
+			`# * does not stand for root`,
 		"# services: for one unit (a scheduler such as slurmd hands its limit to the jobs)",
 		`systemctl edit YOUR_UNIT   # [Service] LimitMEMLOCK=infinity`,
 		"systemctl restart YOUR_UNIT",

@@ -75,17 +75,20 @@ func TestEveryCheckIsSound(t *testing.T) {
 func TestEveryCheckPassesAndFinds(t *testing.T) {
 	for _, row := range metaTable {
 		t.Run(row.id, func(t *testing.T) {
-			if r := judge(t, row.id, scan(t, load(t, row.passes.tree, row.passes.change))); r.Verdict != doctor.OutcomePass {
+			if r := judge(t, row.id,
+				scan(t, load(t, row.passes.tree, row.passes.change))); r.Verdict != doctor.OutcomePass {
 				t.Errorf("on %s: verdict %s, want pass: %+v", row.passes.tree, r.Verdict, r.Findings)
 			}
 			r := judge(t, row.id, scan(t, load(t, row.find.tree, row.find.change)))
 			want := check(t, row.id).Severity
-			i := slices.IndexFunc(r.Findings, func(f doctor.Finding) bool { return f.Object == row.object && f.Outcome == want })
+			i := slices.IndexFunc(r.Findings,
+				func(f doctor.Finding) bool { return f.Object == row.object && f.Outcome == want })
 			if i < 0 {
 				t.Fatalf("on %s: %v, want %s %s", row.find.tree, brief(r), want, row.object)
 			}
 			if f := r.Findings[i]; len(f.Evidence) == 0 || len(f.Remedy) == 0 {
-				t.Errorf("on %s: %s has evidence %v and remedy %v, want both", row.find.tree, f.Object, f.Evidence, f.Remedy)
+				t.Errorf("on %s: %s has evidence %v and remedy %v, want both",
+					row.find.tree, f.Object, f.Evidence, f.Remedy)
 			}
 		})
 	}
@@ -134,7 +137,8 @@ func TestNoCheckPassesOverUnreadableFiles(t *testing.T) {
 				}
 				r := judge(t, row.id, scan(t, tree))
 				if n > 0 && r.Verdict != doctor.OutcomeUnknown && r.Verdict != doctor.OutcomeFail {
-					t.Errorf("%s with %d files %s that answer %v: verdict %s, want unknown: %v", row.id, n, pattern, errno, r.Verdict, brief(r))
+					t.Errorf("%s with %d files %s that answer %v: verdict %s, want unknown: %v",
+						row.id, n, pattern, errno, r.Verdict, brief(r))
 				}
 			}
 		}
@@ -176,7 +180,9 @@ func matches(t *testing.T, tree *nodetree.Tree, pattern string) []string {
 // and its evidence is what the tree holds.
 func TestFindingsOnEveryTree(t *testing.T) {
 	for _, name := range testtrees.Names() {
-		for label, changes := range map[string][]change{"": nil, " whole": {whole}, " in a pod": {whole, pod}, " in docker": {docker}} {
+		for label, changes := range map[string][]change{
+			"": nil, " whole": {whole}, " in a pod": {whole, pod}, " in docker": {docker},
+		} {
 			t.Run(name+label, func(t *testing.T) {
 				tree := load(t, name, changes...)
 				snap := scan(t, tree)
@@ -199,7 +205,8 @@ func checkFinding(t *testing.T, c doctor.Check, f doctor.Finding) {
 	switch {
 	case f.Summary == "" || f.Object == "" || f.CheckID != c.ID:
 		t.Errorf("%s: incomplete finding %+v", c.ID, f)
-	case strings.Contains(f.Summary, "panicked"), strings.Contains(f.Summary, "no finding"), strings.Contains(f.Summary, "%!"):
+	case strings.Contains(f.Summary, "panicked"), strings.Contains(f.Summary, "no finding"),
+		strings.Contains(f.Summary, "%!"):
 		t.Errorf("%s: %s", c.ID, f.Summary)
 	case judged && f.Outcome.Compare(c.Severity) > 0:
 		t.Errorf("%s at %s is %s, though the check's severity is %s", c.ID, f.Object, f.Outcome, c.Severity)

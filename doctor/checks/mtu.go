@@ -6,6 +6,7 @@ import (
 
 	"github.com/rdmakit/rdmakit/doctor"
 	"github.com/rdmakit/rdmakit/internal/text/english"
+	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/inventory"
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
@@ -17,11 +18,14 @@ func mtu() doctor.Check {
 		Severity: doctor.OutcomeWarn,
 		Needs:    doctor.NeedDevices,
 		Reads:    []string{netFiles("mtu")},
-		Explanation: "A RoCE port takes the largest of 256, 512, 1024, 2048 and 4096 bytes that fits the MTU of its network device after 96 bytes " +
-			"of headers. At the usual 1500 that is 1024: four times the packets of 4096 for the same data, and less bandwidth where the packet " +
-			"rate is the limit. Two ends that differ run at the smaller one, or fail to connect where a program asks for the larger.",
-		Remedy: "Set the network device to 4200 or 9000 (4192 is the least for 4096), on every node and rail alike. The switch ports must take " +
-			"frames that large first, or large packets vanish silently.",
+		Explanation: prose.Join(`
+			A RoCE port takes the largest of 256, 512, 1024, 2048 and 4096 bytes that fits the MTU
+			of its network device after 96 bytes of headers. At the usual 1500 that is 1024: four
+			times the packets of 4096 for the same data, and less bandwidth where the packet rate is
+			the limit. Two ends that differ run at the smaller one, or fail to connect where a
+			program asks for the larger.`),
+		Remedy: "Set the network device to 4200 or 9000 (4192 is the least for 4096), on every node and rail alike. " +
+			"The switch ports must take frames that large first, or large packets vanish silently.",
 		Sources: []string{"catalogue 63, 64", "include/rdma/ib_addr.h (iboe_get_mtu)"},
 		Run:     runMTU,
 	}
@@ -52,15 +56,19 @@ func runMTU(_ context.Context, in *doctor.Input) []doctor.Finding {
 	}
 	switch {
 	case roce == 0:
-		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode, "no RoCE port on this node; on InfiniBand the subnet manager sets the MTU")}
+		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode,
+			"no RoCE port on this node; on InfiniBand the subnet manager sets the MTU")}
 	case judged == 0:
-		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode, "the MTU of no RoCE port's network device is visible here")}
+		return []doctor.Finding{
+			doctor.NotApplicable(doctor.ObjectNode, "the MTU of no RoCE port's network device is visible here"),
+		}
 	case len(hidden) > 0:
 		findings = append(findings, doctor.NotApplicable(doctor.ObjectNode,
 			"the MTU of the network device of %s is not visible here", objects(hidden, 4)))
 	}
 	if worst(findings).Compare(doctor.OutcomeInfo) <= 0 && len(good) > 0 {
-		pass := doctor.Passed(doctor.ObjectNode, english.Count(len(good), "RoCE port")+" can use an MTU of 4096", good...)
+		pass := doctor.Passed(doctor.ObjectNode,
+			english.Count(len(good), "RoCE port")+" can use an MTU of 4096", good...)
 		return append([]doctor.Finding{pass}, findings...)
 	}
 	return findings
@@ -72,9 +80,10 @@ func smallMTU(s *inventory.Snapshot, p portRef, n *inventory.Netdev) doctor.Find
 		active = fmt.Sprintf("%d", m)
 	}
 	f := doctor.Finding{
-		Outcome:  doctor.OutcomeWarn,
-		Object:   p.object(),
-		Summary:  fmt.Sprintf("active MTU %s: network device %s has %d, 4096 needs %d", active, n.Name, n.MTU, ib.MTU4096.NetdevMTU()),
+		Outcome: doctor.OutcomeWarn,
+		Object:  p.object(),
+		Summary: fmt.Sprintf("active MTU %s: network device %s has %d, 4096 needs %d",
+			active, n.Name, n.MTU, ib.MTU4096.NetdevMTU()),
 		Evidence: []doctor.Evidence{netEvidence(n, "mtu", fmt.Sprint(n.MTU))},
 		Remedy:   mtuRemedy(s, p, n),
 	}
@@ -108,7 +117,8 @@ func mtuRemedy(s *inventory.Snapshot, p portRef, n *inventory.Netdev) []string {
 	}
 	lines = append(lines, set(target))
 	if inContainer(s) {
-		lines = append(lines, "# in Kubernetes set it where the interface is made: spec.mtu: 9000 of its SriovNetworkNodePolicy, or \"mtu\": 9000 in its network attachment")
+		lines = append(lines, "# in Kubernetes set it where the interface is made: spec.mtu: 9000 of its "+
+			"SriovNetworkNodePolicy, or \"mtu\": 9000 in its network attachment")
 	}
 	return lines
 }

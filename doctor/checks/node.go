@@ -149,7 +149,8 @@ func inContainer(s *inventory.Snapshot) bool { return s.Host.Container != nil }
 func quote(name string) string {
 	name = printable(name)
 	safe := func(r rune) bool {
-		return r < 0x80 && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_@%+:,./-", r))
+		return r < 0x80 && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
+			strings.ContainsRune("_@%+:,./-", r))
 	}
 	if name != "" && strings.IndexFunc(name, func(r rune) bool { return !safe(r) }) < 0 {
 		return name

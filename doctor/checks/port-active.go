@@ -6,6 +6,7 @@ import (
 
 	"github.com/rdmakit/rdmakit/doctor"
 	"github.com/rdmakit/rdmakit/internal/text/english"
+	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/inventory"
 )
 
@@ -19,11 +20,15 @@ func portActive() doctor.Check {
 			portFiles("state"),
 			portFiles("phys_state"),
 		},
-		Explanation: "Only an active port carries RDMA traffic. Collective libraries skip the others without an error: the job runs with " +
-			"fewer rails than its peers, hangs while the ranks disagree about them, or falls back to TCP when none is left.",
-		Remedy: "INIT on InfiniBand waits for a subnet manager: start one, or find out why it doesn't reach the port. Polling means no signal: " +
-			"cable, transceiver or the port at the other end. Disabled means that somebody or something switched the port off; on RoCE it is " +
-			"what a network device shows that is down or has no carrier.",
+		Explanation: prose.Join(`
+			Only an active port carries RDMA traffic. Collective libraries skip the others without
+			an error: the job runs with fewer rails than its peers, hangs while the ranks disagree
+			about them, or falls back to TCP when none is left.`),
+		Remedy: prose.Join(`
+			INIT on InfiniBand waits for a subnet manager: start one, or find out why it doesn't
+			reach the port. Polling means no signal: cable, transceiver or the port at the other
+			end. Disabled means that somebody or something switched the port off; on RoCE it is what
+			a network device shows that is down or has no carrier.`),
 		Sources: []string{
 			"catalogue 04, 05, 08",
 			"InfiniBand Architecture Specification volume 1, PortInfo.PortState and PortInfo.PortPhysicalState",
@@ -53,7 +58,8 @@ func runPortActive(_ context.Context, in *doctor.Input) []doctor.Finding {
 		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode, "no RDMA device has a port")}
 	}
 	if n := countActive(s); n > 0 && worst(findings).Compare(doctor.OutcomeInfo) <= 0 {
-		pass := doctor.Passed(doctor.ObjectNode, fmt.Sprintf("%d of %s active", n, english.Count(total, "port")), good...)
+		pass := doctor.Passed(doctor.ObjectNode,
+			fmt.Sprintf("%d of %s active", n, english.Count(total, "port")), good...)
 		return append([]doctor.Finding{pass}, findings...)
 	}
 	if len(findings) == 0 { // every state was unreadable, and the runner tells of each
@@ -92,8 +98,8 @@ func judgeState(in *doctor.Input, p portRef) (doctor.Finding, bool) {
 	case inventory.PortStateActiveDefer:
 		f.Outcome = doctor.OutcomeWarn
 		f.Summary = "the physical link is failing at this moment (ACTIVE_DEFER)"
-		f.Explanation = "ACTIVE_DEFER is an active port whose physical link has just been lost: it becomes active again when the link recovers " +
-			"in time, and down when not. NCCL does not use a port in this state."
+		f.Explanation = "ACTIVE_DEFER is an active port whose physical link has just been lost: it becomes active " +
+			"again when the link recovers in time, and down when not. NCCL does not use a port in this state."
 		f.Remedy = linkRemedy(p)
 	case inventory.PortStateInit, inventory.PortStateArmed:
 		judgeInit(in.Snapshot, p, &f)
@@ -119,8 +125,8 @@ func judgeInit(s *inventory.Snapshot, p portRef, f *doctor.Finding) {
 	}
 	if p.port.LinkLayer != inventory.LinkLayerInfiniBand {
 		f.Summary = fmt.Sprintf("state %s: the driver has not brought the port up", p.port.State)
-		f.Explanation = "A RoCE port has no subnet manager to wait for: it is ACTIVE or DOWN with its network device. In between it stands " +
-			"only while the driver works on it, or when that failed. NCCL does not use it."
+		f.Explanation = "A RoCE port has no subnet manager to wait for: it is ACTIVE or DOWN with its network " +
+			"device. In between it stands only while the driver works on it, or when that failed. NCCL does not use it."
 		f.Remedy = bounceRemedy(s, p)
 		return
 	}
@@ -128,9 +134,11 @@ func judgeInit(s *inventory.Snapshot, p portRef, f *doctor.Finding) {
 		f.Evidence = append(f.Evidence, p.evidence("sm_lid", fmt.Sprintf("0x%x", uint16(*p.port.SMLID))))
 	}
 	f.Summary = fmt.Sprintf("state %s: the link is up and no subnet manager has configured it", p.port.State)
-	f.Explanation = "The link works. What is missing is the subnet manager, which assigns the port's address (LID) and routes; until then no " +
-		"queue pair can be connected. Just after a cable was plugged in, or a switch restarted, that lasts seconds; if it stays, no subnet " +
-		"manager runs on this fabric, or it can't reach the port."
+	f.Explanation = prose.Join(`
+		The link works. What is missing is the subnet manager, which assigns the port's address
+		(LID) and routes; until then no queue pair can be connected. Just after a cable was plugged
+		in, or a switch restarted, that lasts seconds; if it stays, no subnet manager runs on this
+		fabric, or it can't reach the port.`)
 	dev, port := quote(p.dev.Name), p.port.Number
 	f.Remedy = []string{
 		"# is there a subnet manager? ask from a node with an active port",
@@ -158,15 +166,17 @@ func judgeDown(s *inventory.Snapshot, p portRef, f *doctor.Finding) {
 	switch sibling, port := s.SpareOf(p.dev, p.port); {
 	case sibling != nil:
 		f.Outcome = doctor.OutcomeInfo
-		f.Summary += "; " + portRef{sibling, port}.object() + " on the same card is active, so this looks like its unused second port"
-		f.Explanation = "A second port without a cable harms nothing. It matters only if it was meant to be used, or if somebody names it " +
-			"in NCCL_IB_HCA."
+		f.Summary += "; " + portRef{sibling, port}.object() +
+			" on the same card is active, so this looks like its unused second port"
+		f.Explanation = "A second port without a cable harms nothing. It matters only if it was meant to be used, or " +
+			"if somebody names it in NCCL_IB_HCA."
 	case p.carriesJobs(s):
 		f.Outcome = doctor.OutcomeFail
 	case n != nil && n.AdminUp:
 		f.Outcome = doctor.OutcomeWarn
 		f.Summary = fmt.Sprintf("%s %s", p.kind(), f.Summary)
-		f.Explanation = "Jobs don't use this port, but its network device is switched on, so somebody expects it to work."
+		f.Explanation = "Jobs don't use this port, but its network device is switched on, so " +
+			"somebody expects it to work."
 	default:
 		f.Outcome = doctor.OutcomeInfo
 		f.Summary = fmt.Sprintf("%s %s", p.kind(), f.Summary)
@@ -225,7 +235,8 @@ func downRemedy(s *inventory.Snapshot, p portRef, n *inventory.Netdev) []string 
 			return bounceRemedy(s, p)
 		}
 	}
-	if p.port.PhysState == inventory.PhysStateDisabled && p.port.LinkLayer == inventory.LinkLayerInfiniBand && mellanox(p.dev) {
+	if p.port.PhysState == inventory.PhysStateDisabled && p.port.LinkLayer == inventory.LinkLayerInfiniBand &&
+		mellanox(p.dev) {
 		return onHost(s, fmt.Sprintf("mlxlink -d %s -p %d --port_state UP", p.tool(), p.port.Number))
 	}
 	return linkRemedy(p)
@@ -255,7 +266,9 @@ func vfRemedy(s *inventory.Snapshot, p portRef) []string {
 
 // linkRemedy tells how to look at the physical link.
 func linkRemedy(p portRef) []string {
-	lines := []string{fmt.Sprintf("# reseat or swap the cable of %s (a cable of a good port is the quickest test), then look at both ends", printable(p.object()))}
+	lines := []string{fmt.Sprintf(
+		"# reseat or swap the cable of %s (a cable of a good port is the quickest test), then look at both ends",
+		printable(p.object()))}
 	switch {
 	case mellanox(p.dev):
 		lines = append(lines, fmt.Sprintf("mlxlink -d %s -p %d --show_module", p.tool(), p.port.Number))
@@ -275,7 +288,8 @@ func bounceRemedy(s *inventory.Snapshot, p portRef) []string {
 		return onHost(s, "rdma link show "+quote(fmt.Sprintf("%s/%d", p.dev.Name, p.port.Number)))
 	}
 	n := quote(p.port.Netdev)
-	return onHost(s, "ip link set dev "+n+" down && ip link set dev "+n+" up", "dmesg | tail -n 50   # what the driver says")
+	return onHost(s, "ip link set dev "+n+" down && ip link set dev "+n+" up",
+		"dmesg | tail -n 50   # what the driver says")
 }
 
 // onHost puts a remark before commands that a container has no right to run.
@@ -283,5 +297,6 @@ func onHost(s *inventory.Snapshot, lines ...string) []string {
 	if !inContainer(s) {
 		return lines
 	}
-	return append([]string{"# not from inside this container: on the host, or in a pod that may (CAP_NET_ADMIN)"}, lines...)
+	return append([]string{"# not from inside this container: on the host, or in a pod that may (CAP_NET_ADMIN)"},
+		lines...)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rdmakit/rdmakit/doctor"
 	"github.com/rdmakit/rdmakit/internal/text/english"
+	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/inventory"
 )
 
@@ -19,11 +20,13 @@ func railRate() doctor.Check {
 		Severity: doctor.OutcomeFail,
 		Needs:    doctor.NeedDevices,
 		Reads:    []string{portFiles("rate")},
-		Explanation: "Collectives split their data evenly over the rails and wait for all of them, so one port at half the rate halves the whole " +
-			"job, on every node. A rate below that of the peers mostly means a link that trained down: a marginal cable or transceiver, a " +
-			"breakout cable, or a switch port set to a lower speed.",
-		Remedy: "Compare cable, transceiver and switch port of the slow rail with a good one; swapping the cables of the two tells which of " +
-			"them it is.",
+		Explanation: prose.Join(`
+			Collectives split their data evenly over the rails and wait for all of them, so one port
+			at half the rate halves the whole job, on every node. A rate below that of the peers
+			mostly means a link that trained down: a marginal cable or transceiver, a breakout
+			cable, or a switch port set to a lower speed.`),
+		Remedy: "Compare cable, transceiver and switch port of the slow rail with a good one; swapping the cables " +
+			"of the two tells which of them it is.",
 		Sources: []string{"catalogue 06, 35", "drivers/infiniband/core/sysfs.c (rate_show)"},
 		Run:     runRailRate,
 	}
@@ -85,7 +88,8 @@ func rateSummary(layers []group[string, portRef]) string {
 	var parts []string
 	for _, l := range layers {
 		if len(l.members) > 1 {
-			parts = append(parts, fmt.Sprintf("%d %s rails, each at %s", len(l.members), l.value, gigabits(l.members[0].port.Rate.GbPerSecond)))
+			parts = append(parts, fmt.Sprintf("%d %s rails, each at %s", len(l.members), l.value,
+				gigabits(l.members[0].port.Rate.GbPerSecond)))
 		}
 	}
 	return strings.Join(parts, "; ")
@@ -111,7 +115,8 @@ func unequalRates(rates []group[float64, portRef]) []doctor.Finding {
 		for _, p := range r.members {
 			f := doctor.Finding{
 				Outcome: doctor.OutcomeFail, Object: p.object(),
-				Summary:  fmt.Sprintf("rate %s, but %s %s (%s)", rawRate(p.port.Rate), most, gigabits(ref.value), objects(ref.members, 3)),
+				Summary: fmt.Sprintf("rate %s, but %s %s (%s)", rawRate(p.port.Rate), most, gigabits(ref.value),
+					objects(ref.members, 3)),
 				Evidence: append([]doctor.Evidence{p.evidence("rate", rawRate(p.port.Rate))}, linkEvidence(p.dev)...),
 				Remedy:   linkRemedy(p),
 			}
@@ -122,8 +127,8 @@ func unequalRates(rates []group[float64, portRef]) []doctor.Finding {
 			}
 			if r.value > ref.value {
 				f.Outcome = doctor.OutcomeWarn
-				f.Explanation = "One rail is faster than the rest. It gains nothing, for collectives wait for the slowest rail; check whether it " +
-					"is the others that trained down."
+				f.Explanation = "One rail is faster than the rest. It gains nothing, for collectives wait for the " +
+					"slowest rail; check whether it is the others that trained down."
 			}
 			if w, rw := p.port.Rate.Width, ref.members[0].port.Rate.Width; w > 0 && w < rw {
 				f.Summary += fmt.Sprintf("; %d of %d lanes are in use", w, rw)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rdmakit/rdmakit/doctor"
 	"github.com/rdmakit/rdmakit/internal/text/english"
+	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/inventory"
 )
 
@@ -22,11 +23,13 @@ func role() doctor.Check {
 			portFiles("state"),
 			"/proc/net/route",
 		},
-		Explanation: "NCCL takes every active RDMA port that it finds, and so does a pattern such as mlx5_*. A storage or management port among " +
-			"the compute ports then carries a share of the collectives: at a quarter of the speed, through another network, or nowhere, and " +
-			"ranks that chose different ports hang.",
-		Remedy: "Name the compute ports exactly, with \"=\" in NCCL_IB_HCA so that mlx5_1 does not stand for mlx5_10 too; `rdmactl env` prints " +
-			"the lines.",
+		Explanation: prose.Join(`
+			NCCL takes every active RDMA port that it finds, and so does a pattern such as mlx5_*. A
+			storage or management port among the compute ports then carries a share of the
+			collectives: at a quarter of the speed, through another network, or nowhere, and ranks
+			that chose different ports hang.`),
+		Remedy: "Name the compute ports exactly, with \"=\" in NCCL_IB_HCA so that mlx5_1 does not stand for mlx5_10 " +
+			"too; `rdmactl env` prints the lines.",
 		Sources: []string{"catalogue 07, 12, 88", "NCCL and UCX device selection (docs/env.md)"},
 		Run:     runRole,
 	}
@@ -40,7 +43,8 @@ func runRole(_ context.Context, in *doctor.Input) []doctor.Finding {
 		switch {
 		case !p.active():
 		case p.port.Transport == inventory.TransportUnknown:
-			findings = append(findings, doctor.Unknown(p.object(), "the kernel does not tell its link layer, so its role can't be judged"))
+			findings = append(findings,
+				doctor.Unknown(p.object(), "the kernel does not tell its link layer, so its role can't be judged"))
 		case p.port.Role == inventory.RoleCompute:
 			compute = append(compute, p)
 		default:
@@ -67,7 +71,8 @@ func runRole(_ context.Context, in *doctor.Input) []doctor.Finding {
 	if worst(findings).Compare(doctor.OutcomeInfo) > 0 {
 		return findings
 	}
-	pass := doctor.Passed(doctor.ObjectNode, fmt.Sprintf("%s, and no other port that a library would take for one", english.Count(len(compute), "compute port")))
+	pass := doctor.Passed(doctor.ObjectNode, fmt.Sprintf("%s, and no other port that a library would take for one",
+		english.Count(len(compute), "compute port")))
 	for _, p := range compute {
 		pass.Evidence = append(pass.Evidence, roleEvidence(p))
 	}
@@ -81,9 +86,10 @@ func noCompute(others []portRef) []doctor.Finding {
 	}
 	f := doctor.Finding{
 		Outcome: doctor.OutcomeInfo, Object: doctor.ObjectNode,
-		Summary:     "no active compute port: " + objects(others, 4) + " serve storage or management",
-		Explanation: "A library that is not told otherwise uses these ports for collectives. If that is meant, name them yourself.",
-		Remedy:      []string{"rdmactl env --include " + quote(others[0].dev.Name)},
+		Summary: "no active compute port: " + objects(others, 4) + " serve storage or management",
+		Explanation: "A library that is not told otherwise uses these ports for collectives. If that is " +
+			"meant, name them yourself.",
+		Remedy: []string{"rdmactl env --include " + quote(others[0].dev.Name)},
 	}
 	for _, p := range others {
 		f.Evidence = append(f.Evidence, roleEvidence(p))
@@ -121,8 +127,8 @@ func strayVFs(vfs, compute []portRef) []doctor.Finding {
 			Outcome: doctor.OutcomeWarn, Object: g.value,
 			Summary: fmt.Sprintf("%s that a library on this host would use for collectives: %s",
 				english.Count(len(g.members), "active virtual function"), objects(g.members, 4)),
-			Explanation: "A virtual function and its physical function are one port and share its bandwidth. On the host NCCL takes both for rails, " +
-				"and the virtual one mostly has no address.",
+			Explanation: "A virtual function and its physical function are one port and share its bandwidth. On the " +
+				"host NCCL takes both for rails, and the virtual one mostly has no address.",
 			Remedy: exactRemedy(compute),
 		}
 		for _, p := range g.members {
@@ -165,8 +171,8 @@ func mixedLayers(compute []portRef) []doctor.Finding {
 	f := doctor.Finding{
 		Outcome: doctor.OutcomeWarn, Object: doctor.ObjectNode,
 		Summary: "compute ports on different link layers",
-		Explanation: "InfiniBand and RoCE ports can't reach each other, and one GID index does not fit both. A rank that gets the one kind while " +
-			"its peer gets the other can't connect.",
+		Explanation: "InfiniBand and RoCE ports can't reach each other, and one GID index does not fit both. A rank " +
+			"that gets the one kind while its peer gets the other can't connect.",
 	}
 	var parts []string
 	for _, l := range layers {
@@ -190,14 +196,18 @@ func defaultRoute(s *inventory.Snapshot, compute []portRef) []doctor.Finding {
 		f := doctor.Finding{
 			Outcome: doctor.OutcomeWarn, Object: p.object(),
 			Summary: fmt.Sprintf("the default route leads through this compute port (%s)", n.Name),
-			Explanation: "Image pulls, storage and logins share the link with the collectives: the rail is slower than the others at times, " +
-				"which looks like jitter of the network.",
+			Explanation: "Image pulls, storage and logins share the link with the collectives: the rail is slower " +
+				"than the others at times, which looks like jitter of the network.",
 			Evidence: []doctor.Evidence{routeEvidence(s, n.Name)},
-			Remedy:   []string{"# see which network device could carry the default route instead", "ip route show default", "rdmactl detect"},
+			Remedy: []string{
+				"# see which network device could carry the default route instead", "ip route show default",
+				"rdmactl detect",
+			},
 		}
 		if len(compute) == 1 {
 			f.Outcome = doctor.OutcomeInfo
-			f.Explanation = "The node has this one port for everything, as many virtual machines do: other traffic takes its share of the link."
+			f.Explanation = "The node has this one port for everything, as many virtual machines do: other traffic " +
+				"takes its share of the link."
 			f.Remedy = nil
 		}
 		findings = append(findings, f)

@@ -90,7 +90,8 @@ func TestPortActive(t *testing.T) {
 			[]string{"switched off", "mlxlink -d 0000:9a:00.0 -p 1 --port_state UP"},
 		},
 		{
-			"network device down", "02_rocev2_8hca", all(roceDown, set("sys/class/net/ens2np0/flags", "0x1002"), set("sys/class/net/ens2np0/operstate", "down")),
+			"network device down", "02_rocev2_8hca",
+			all(roceDown, set("sys/class/net/ens2np0/flags", "0x1002"), set("sys/class/net/ens2np0/operstate", "down")),
 			[]string{"fail mlx5_2:1"},
 			[]string{"ens2np0 is switched off", "ip link set dev ens2np0 up", "net/ens2np0/operstate = down"},
 		},
@@ -100,7 +101,8 @@ func TestPortActive(t *testing.T) {
 			[]string{"no carrier", "ethtool ens2np0", "net/ens2np0/carrier = 0"},
 		},
 		{
-			"in a pod the host must act", "02_rocev2_8hca", all(pod, roceDown, set("sys/class/net/ens2np0/flags", "0x1002")),
+			"in a pod the host must act", "02_rocev2_8hca",
+			all(pod, roceDown, set("sys/class/net/ens2np0/flags", "0x1002")),
 			[]string{"fail mlx5_2:1"},
 			[]string{"not from inside this container", "ip link set dev ens2np0 up"},
 		},
@@ -177,7 +179,8 @@ func TestGIDRoutable(t *testing.T) {
 			dir := "sys/class/infiniband/mlx5_0/device/"
 			set("sys/bus/pci/drivers/bnxt_en/module/version", "1")(t, tree)
 			remove(dir+"driver")(t, tree)
-			if err := tree.Link("sys/devices/pci0000:10/0000:10:01.0/0000:18:00.0/driver", "../../../../bus/pci/drivers/bnxt_en"); err != nil {
+			if err := tree.Link("sys/devices/pci0000:10/0000:10:01.0/0000:18:00.0/driver",
+				"../../../../bus/pci/drivers/bnxt_en"); err != nil {
 				t.Fatal(err)
 			}
 		},
@@ -216,7 +219,8 @@ func TestGIDRoutable(t *testing.T) {
 			[]string{"NCCL_IB_ADDR_FAMILY=AF_INET6"},
 		},
 		{
-			"not in this namespace", "07_sriov_vf_pod", all(pod, gids("mlx5_4", "RoCE v2"), remove("sys/class/net/net1")),
+			"not in this namespace", "07_sriov_vf_pod",
+			all(pod, gids("mlx5_4", "RoCE v2"), remove("sys/class/net/net1")),
 			[]string{"pass node"}, // it belongs to another pod; the check role tells of it
 			[]string{"3 of 3"},
 		},
@@ -226,11 +230,16 @@ func TestGIDRoutable(t *testing.T) {
 			[]string{"2 of 4"},
 		},
 		{
-			"a port that is down has no addresses to judge", "02_rocev2_8hca", all(state("mlx5_0", "1: DOWN", "3: Disabled"), gids("mlx5_0", "")),
+			"a port that is down has no addresses to judge",
+			"02_rocev2_8hca", all(state("mlx5_0", "1: DOWN", "3: Disabled"), gids("mlx5_0", "")),
 			[]string{"pass node"},
 			[]string{"7 of 7"},
 		},
-		{"garbage in the table", "02_rocev2_8hca", all(gids("mlx5_0", "RoCE v2", "garbage")), []string{"pass node", "unknown mlx5_0:1"}, nil},
+		{
+			"garbage in the table", "02_rocev2_8hca", all(gids("mlx5_0", "RoCE v2", "garbage")),
+			[]string{"pass node", "unknown mlx5_0:1"},
+			nil,
+		},
 		{"InfiniBand", "01_ib_8hca", nil, []string{"not-applicable node"}, []string{"no RoCE port"}},
 		{"iWARP", "04_iwarp", nil, []string{"not-applicable node"}, []string{"no RoCE port"}},
 	})
@@ -244,7 +253,9 @@ func TestMTU(t *testing.T) {
 		{
 			"one less", "02_rocev2_8hca", mtu("4191"),
 			[]string{"warn mlx5_2:1"},
-			[]string{"active MTU 2048", "4096 needs 4192", "net/ens2np0/mtu = 4191", "ip link set dev ens2np0 mtu 9000"},
+			[]string{
+				"active MTU 2048", "4096 needs 4192", "net/ens2np0/mtu = 4191", "ip link set dev ens2np0 mtu 9000",
+			},
 		},
 		{"the usual", "02_rocev2_8hca", mtu("1500"), []string{"warn mlx5_2:1"}, []string{"active MTU 1024"}},
 		{"too small for RDMA", "02_rocev2_8hca", mtu("300"), []string{"warn mlx5_2:1"}, []string{"active MTU none"}},
@@ -258,9 +269,15 @@ func TestMTU(t *testing.T) {
 			[]string{"pass node"},
 			[]string{"3 RoCE ports"},
 		},
-		{"unreadable", "02_rocev2_8hca", fail("sys/class/net/ens2np0/mtu", syscall.EIO), []string{"pass node", "not-applicable node", "unknown ens2np0"}, nil},
 		{
-			"bond", "02_rocev2_8hca", all(mtu("1500"), set("sys/class/net/bond0/bonding/mode", "802.3ad 4"), func(t *testing.T, tree *nodetree.Tree) {
+			"unreadable", "02_rocev2_8hca", fail("sys/class/net/ens2np0/mtu", syscall.EIO),
+			[]string{"pass node", "not-applicable node", "unknown ens2np0"},
+			nil,
+		},
+		{
+			"bond", "02_rocev2_8hca", all(mtu("1500"), set("sys/class/net/bond0/bonding/mode", "802.3ad 4"), func(
+				t *testing.T, tree *nodetree.Tree,
+			) {
 				t.Helper()
 				set("sys/class/net/bond0/mtu", "1500")(t, tree)
 				if err := tree.Link("sys/class/net/ens2np0/master", "../../../../../../class/net/bond0"); err != nil {
@@ -278,44 +295,80 @@ func TestRailRate(t *testing.T) {
 	rate := func(dev, value string) change { return port(dev, "rate", value) }
 	half := "200 Gb/sec (4X HDR)"
 	runSituations(t, "rail-rate", []situation{
-		{"all well", "01_ib_8hca", nil, []string{"pass node"}, []string{"8 InfiniBand rails, each at 400 Gb/s", "rate = 400 Gb/sec (4X NDR)"}},
+		{"all well", "01_ib_8hca", nil, []string{"pass node"}, []string{
+			"8 InfiniBand rails, each at 400 Gb/s", "rate = 400 Gb/sec (4X NDR)",
+		}},
 		{
 			"one trained down", "01_ib_8hca", rate("mlx5_5", half),
 			[]string{"fail mlx5_5:1"},
 			[]string{"most rails run at 400 Gb/s", "rate = 200 Gb/sec (4X HDR)", "mlxlink -d 0000:ab:00.0"},
 		},
-		{"lanes lost", "01_ib_8hca", rate("mlx5_5", "100 Gb/sec (1X NDR)"), []string{"fail mlx5_5:1"}, []string{"1 of 4 lanes"}},
 		{
-			"the PCI link is narrow too", "01_ib_8hca", all(rate("mlx5_5", half), set("sys/class/infiniband/mlx5_5/device/current_link_width", "8")),
+			"lanes lost", "01_ib_8hca", rate("mlx5_5", "100 Gb/sec (1X NDR)"),
+			[]string{"fail mlx5_5:1"},
+			[]string{"1 of 4 lanes"},
+		},
+		{
+			"the PCI link is narrow too", "01_ib_8hca",
+			all(rate("mlx5_5", half), set("sys/class/infiniband/mlx5_5/device/current_link_width", "8")),
 			[]string{"fail mlx5_5:1"},
 			[]string{"current_link_width = 8", "max_link_width = 16"},
 		},
-		{"one faster", "02_rocev2_8hca", rate("mlx5_5", "800 Gb/sec (4X XDR)"), []string{"warn mlx5_5:1"}, []string{"faster than the rest"}},
 		{
-			"no majority", "01_ib_8hca", all(rate("mlx5_0", half), rate("mlx5_1", half), rate("mlx5_2", half), rate("mlx5_3", half)),
+			"one faster", "02_rocev2_8hca", rate("mlx5_5", "800 Gb/sec (4X XDR)"),
+			[]string{"warn mlx5_5:1"},
+			[]string{"faster than the rest"},
+		},
+		{
+			"no majority", "01_ib_8hca",
+			all(rate("mlx5_0", half), rate("mlx5_1", half), rate("mlx5_2", half), rate("mlx5_3", half)),
 			[]string{"fail mlx5_0:1", "fail mlx5_1:1", "fail mlx5_2:1", "fail mlx5_3:1"},
 			[]string{"the fastest rails run at 400 Gb/s"},
 		},
-		{"another model", "01_ib_8hca", all(rate("mlx5_5", half), set("sys/class/infiniband/mlx5_5/board_id", "MT_0000000999")), []string{"warn mlx5_5:1"}, []string{"another model"}},
+		{
+			"another model", "01_ib_8hca",
+			all(rate("mlx5_5", half), set("sys/class/infiniband/mlx5_5/board_id", "MT_0000000999")),
+			[]string{"warn mlx5_5:1"},
+			[]string{"another model"},
+		},
 		{"storage at its own rate", "10_mixed_ib_storage_roce", nil, []string{"pass node"}, nil},
-		{"a port that is down tells no rate", "01_ib_8hca", all(state("mlx5_5", "1: DOWN", "2: Polling"), rate("mlx5_5", "2.5 Gb/sec (1X SDR)")), []string{"pass node"}, []string{"7 InfiniBand rails"}},
-		{"unreadable", "01_ib_8hca", fail("sys/class/infiniband/mlx5_5/ports/1/rate", syscall.EIO), []string{"pass node", "unknown mlx5_5:1"}, nil},
+		{"a port that is down tells no rate", "01_ib_8hca", all(state("mlx5_5", "1: DOWN", "2: Polling"),
+			rate("mlx5_5", "2.5 Gb/sec (1X SDR)")), []string{"pass node"}, []string{"7 InfiniBand rails"}},
+		{
+			"unreadable", "01_ib_8hca", fail("sys/class/infiniband/mlx5_5/ports/1/rate", syscall.EIO),
+			[]string{"pass node", "unknown mlx5_5:1"},
+			nil,
+		},
 		{"no RDMA", "06_none", nil, []string{"not-applicable node"}, nil},
 	})
 }
 
 func TestMemlock(t *testing.T) {
 	runSituations(t, "memlock", []situation{
-		{"unlimited", "02_rocev2_8hca", nil, []string{"pass node"}, []string{"/proc/self/limits:Max locked memory = unlimited "}},
+		{"unlimited", "02_rocev2_8hca", nil, []string{"pass node"}, []string{
+			"/proc/self/limits:Max locked memory = unlimited ",
+		}},
 		{
 			"64 KiB on a host", "02_rocev2_8hca", limits("65536", "65536"),
 			[]string{"fail node"},
 			[]string{"64 KiB", "/etc/security/limits.d", "LimitMEMLOCK=infinity", "bit 14 (CAP_IPC_LOCK) is clear"},
 		},
 		{"8 MiB", "02_rocev2_8hca", limits("8388608", "8388608"), []string{"fail node"}, []string{"8 MiB"}},
-		{"may be raised here", "02_rocev2_8hca", limits("8388608", "unlimited"), []string{"fail node"}, []string{"ulimit -l unlimited"}},
-		{"large but finite", "02_rocev2_8hca", limits("68719476736", "68719476736"), []string{"warn node"}, []string{"64 GiB"}},
-		{"the capability lifts it", "02_rocev2_8hca", all(limits("65536", "65536"), ipcLock), []string{"pass node"}, []string{"CAP_IPC_LOCK is effective"}},
+		{
+			"may be raised here", "02_rocev2_8hca", limits("8388608", "unlimited"),
+			[]string{"fail node"},
+			[]string{"ulimit -l unlimited"},
+		},
+		{
+			"large but finite", "02_rocev2_8hca", limits("68719476736", "68719476736"),
+			[]string{"warn node"},
+			[]string{"64 GiB"},
+		},
+		{
+			"the capability lifts it", "02_rocev2_8hca", all(limits("65536", "65536"), ipcLock),
+			[]string{"pass node"},
+			[]string{"CAP_IPC_LOCK is effective"},
+		},
 		{
 			"in docker", "02_rocev2_8hca", all(docker, limits("8388608", "8388608")),
 			[]string{"fail node"},
@@ -326,7 +379,11 @@ func TestMemlock(t *testing.T) {
 			[]string{"fail node"},
 			[]string{`add: ["IPC_LOCK"]`, "does not run as root gets nothing from IPC_LOCK", "containerd.service.d"},
 		},
-		{"not recorded", "02_rocev2_8hca", remove("proc/self/limits"), []string{"not-applicable node"}, []string{"/proc/self/limits"}},
+		{
+			"not recorded", "02_rocev2_8hca", remove("proc/self/limits"),
+			[]string{"not-applicable node"},
+			[]string{"/proc/self/limits"},
+		},
 		{"garbage", "02_rocev2_8hca", limits("lots", "more"), []string{"unknown node"}, []string{"/proc/self/limits"}},
 		{"no RDMA", "06_none", limits("65536", "65536"), []string{"not-applicable node"}, []string{"no RDMA device"}},
 	})
@@ -349,14 +406,24 @@ func TestUverbs(t *testing.T) {
 		devices = append(devices, strings.TrimSuffix(f, ":1"))
 	}
 	runSituations(t, "uverbs", []situation{
-		{"all well", "02_rocev2_8hca", nil, []string{"pass node"}, []string{"8 of 8 devices", "/dev/infiniband/uverbs0 = exists"}},
-		{"opened", "02_rocev2_8hca", open("uverbs0", ""), []string{"pass node"}, []string{"/dev/infiniband/uverbs0 = opened"}},
-		{"one missing on a host", "02_rocev2_8hca", gone(3), []string{"fail mlx5_3"}, []string{"/dev/infiniband/uverbs3 = does not exist", "udevadm trigger"}},
+		{"all well", "02_rocev2_8hca", nil, []string{"pass node"}, []string{
+			"8 of 8 devices", "/dev/infiniband/uverbs0 = exists",
+		}},
+		{
+			"opened", "02_rocev2_8hca", open("uverbs0", ""),
+			[]string{"pass node"},
+			[]string{"/dev/infiniband/uverbs0 = opened"},
+		},
+		{"one missing on a host", "02_rocev2_8hca", gone(3), []string{"fail mlx5_3"}, []string{
+			"/dev/infiniband/uverbs3 = does not exist", "udevadm trigger",
+		}},
 		{
 			"none in a pod", "02_rocev2_8hca", all(pod, remove("dev/infiniband")), devices,
 			[]string{"/dev/infiniband does not exist, though the container sees the device", "rdma/YOUR_RESOURCE"},
 		},
-		{"none in docker", "02_rocev2_8hca", all(docker, remove("dev/infiniband")), devices, []string{"docker run --device=/dev/infiniband/uverbs0"}},
+		{"none in docker", "02_rocev2_8hca", all(docker, remove("dev/infiniband")), devices, []string{
+			"docker run --device=/dev/infiniband/uverbs0",
+		}},
 		{"a share of them in a pod", "02_rocev2_8hca", all(pod, gone(0, 1, 2, 3, 4, 5)), []string{
 			"pass node", "info mlx5_0", "info mlx5_1", "info mlx5_2", "info mlx5_3", "info mlx5_4", "info mlx5_5",
 		}, []string{"2 of 8 devices"}},
@@ -371,17 +438,31 @@ func TestUverbs(t *testing.T) {
 			[]string{"/dev/infiniband/uverbs0 = open: permission denied", "chmod 0666"},
 		},
 		{
-			"forbidden by the device rules of a container", "02_rocev2_8hca", all(docker, open("uverbs0", "operation not permitted")),
+			"forbidden by the device rules of a container",
+			"02_rocev2_8hca", all(docker, open("uverbs0", "operation not permitted")),
 			[]string{"fail mlx5_0"},
 			[]string{"device rules", "--device=/dev/infiniband/uverbs0"},
 		},
-		{"broken", "02_rocev2_8hca", open("uverbs0", "no such device or address"), []string{"fail mlx5_0"}, []string{"dmesg"}},
 		{
-			"module not loaded", "02_rocev2_8hca", all(remove("sys/class/infiniband_verbs"), remove("proc/modules")), devices,
+			"broken", "02_rocev2_8hca", open("uverbs0", "no such device or address"),
+			[]string{"fail mlx5_0"},
+			[]string{"dmesg"},
+		},
+		{
+			"module not loaded", "02_rocev2_8hca",
+			all(remove("sys/class/infiniband_verbs"), remove("proc/modules")), devices,
 			[]string{"modprobe ib_uverbs", "/sys/module/ib_uverbs = does not exist"},
 		},
-		{"no rdma_cm", "02_rocev2_8hca", remove("dev/infiniband/rdma_cm"), []string{"warn rdma_cm"}, []string{"modprobe rdma_ucm"}},
-		{"not recorded", "02_rocev2_8hca", all(remove("dev"), remove("proc/sys")), []string{"not-applicable node"}, []string{"no /dev"}},
+		{
+			"no rdma_cm", "02_rocev2_8hca", remove("dev/infiniband/rdma_cm"),
+			[]string{"warn rdma_cm"},
+			[]string{"modprobe rdma_ucm"},
+		},
+		{
+			"not recorded", "02_rocev2_8hca", all(remove("dev"), remove("proc/sys")),
+			[]string{"not-applicable node"},
+			[]string{"no /dev"},
+		},
 		{"no RDMA", "06_none", nil, []string{"not-applicable node"}, nil},
 	})
 }
@@ -393,15 +474,27 @@ func TestFirmware(t *testing.T) {
 		{
 			"one behind", "02_rocev2_8hca", fw("mlx5_6", "28.38.1002"),
 			[]string{"warn mlx5_6"},
-			[]string{"firmware 28.38.1002, but most cards", "have 28.39.2048", "mstflint -d 0000:ba:00.0", "mlx5_6/fw_ver = 28.38.1002", "mlx5_0/fw_ver = 28.39.2048"},
+			[]string{
+				"firmware 28.38.1002, but most cards", "have 28.39.2048", "mstflint -d 0000:ba:00.0",
+				"mlx5_6/fw_ver = 28.38.1002", "mlx5_0/fw_ver = 28.39.2048",
+			},
 		},
 		{
-			"no majority", "02_rocev2_8hca", all(fw("mlx5_0", "1"), fw("mlx5_1", "1"), fw("mlx5_2", "1"), fw("mlx5_3", "1")), []string{
-				"warn mlx5_4", "warn mlx5_5", "warn mlx5_6", "warn mlx5_7", "warn mlx5_0", "warn mlx5_1", "warn mlx5_2", "warn mlx5_3",
-			}, []string{"28.39.2048, 1"},
+			"no majority", "02_rocev2_8hca",
+			all(fw("mlx5_0", "1"), fw("mlx5_1", "1"), fw("mlx5_2", "1"), fw("mlx5_3", "1")),
+			[]string{
+				"warn mlx5_4", "warn mlx5_5", "warn mlx5_6", "warn mlx5_7", "warn mlx5_0", "warn mlx5_1",
+				"warn mlx5_2", "warn mlx5_3",
+			},
+			[]string{"28.39.2048, 1"},
 		},
-		{"another board may differ", "02_rocev2_8hca", all(fw("mlx5_6", "28.38.1002"), set("sys/class/infiniband/mlx5_6/board_id", "MT_0000000999")), []string{"pass node"}, []string{"7 cards"}},
-		{"unreadable", "02_rocev2_8hca", fail("sys/class/infiniband/mlx5_6/fw_ver", syscall.EIO), []string{"pass node", "unknown mlx5_6"}, nil},
+		{"another board may differ", "02_rocev2_8hca", all(fw("mlx5_6", "28.38.1002"),
+			set("sys/class/infiniband/mlx5_6/board_id", "MT_0000000999")), []string{"pass node"}, []string{"7 cards"}},
+		{
+			"unreadable", "02_rocev2_8hca", fail("sys/class/infiniband/mlx5_6/fw_ver", syscall.EIO),
+			[]string{"pass node", "unknown mlx5_6"},
+			nil,
+		},
 		{"no board told", "04_iwarp", nil, []string{"not-applicable node"}, []string{"board_id"}},
 	})
 }
@@ -409,8 +502,9 @@ func TestFirmware(t *testing.T) {
 func TestRole(t *testing.T) {
 	// Flags 3 (up, gateway), metric 100; addresses are words in the host's order.
 	route := func(dev string) change {
-		return set("proc/net/route", "Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\tMTU\tWindow\tIRTT\n"+
-			dev+"\t00000000\t0100000A\t0003\t0\t0\t100\t00000000\t0\t0\t0")
+		return set("proc/net/route",
+			"Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\tMTU\tWindow\tIRTT\n"+
+				dev+"\t00000000\t0100000A\t0003\t0\t0\t100\t00000000\t0\t0\t0")
 	}
 	runSituations(t, "role", []situation{
 		{"all well", "02_rocev2_8hca", nil, []string{"pass node"}, []string{"8 compute ports"}},
@@ -422,16 +516,21 @@ func TestRole(t *testing.T) {
 		{
 			"the default route on an RDMA card", "02_rocev2_8hca", route("ens3np0"),
 			[]string{"warn mlx5_3:1"},
-			[]string{"management port", "ens3np0 carries the default route", "/proc/net/route = default via 10.0.0.1 dev ens3np0 metric 100"},
+			[]string{
+				"management port", "ens3np0 carries the default route",
+				"/proc/net/route = default via 10.0.0.1 dev ens3np0 metric 100",
+			},
 		},
 		{
 			"a storage port that is down does no harm", "10_mixed_ib_storage_roce",
-			all(state("mlx5_1", "1: DOWN", "3: Disabled"), state("mlx5_2", "1: DOWN", "3: Disabled"), state("mlx5_7", "1: DOWN", "3: Disabled"), state("mlx5_8", "1: DOWN", "3: Disabled")),
+			all(state("mlx5_1", "1: DOWN", "3: Disabled"), state("mlx5_2", "1: DOWN", "3: Disabled"),
+				state("mlx5_7", "1: DOWN", "3: Disabled"), state("mlx5_8", "1: DOWN", "3: Disabled")),
 			[]string{"pass node"},
 			nil,
 		},
 		{"two fabrics on one card", "09_multiport", nil, []string{"warn mlx4_0:1"}, []string{"InfiniBand at 56 Gb/s"}},
-		{"link layer unreadable", "02_rocev2_8hca", fail("sys/class/infiniband/mlx5_0/ports/1/link_layer", syscall.EIO), []string{"unknown mlx5_0:1", "unknown mlx5_0:1"}, nil},
+		{"link layer unreadable", "02_rocev2_8hca", fail("sys/class/infiniband/mlx5_0/ports/1/link_layer",
+			syscall.EIO), []string{"unknown mlx5_0:1", "unknown mlx5_0:1"}, nil},
 		{"no RDMA", "06_none", nil, []string{"not-applicable node"}, nil},
 	})
 }

@@ -84,7 +84,8 @@ func whole(t *testing.T, tree *nodetree.Tree) {
 	limits("unlimited", "unlimited")(t, tree)
 	set("proc/sys/kernel/osrelease", "6.8.0-45-generic")(t, tree)
 	set("proc/sys/kernel/hostname", "gpu-01")(t, tree)
-	set("proc/modules", "ib_uverbs 200704 1 mlx5_ib, Live 0x0000000000000000\nrdma_ucm 36864 0 - Live 0x0000000000000000")(t, tree)
+	set("proc/modules", "ib_uverbs 200704 1 mlx5_ib, Live 0x0000000000000000\n"+
+		"rdma_ucm 36864 0 - Live 0x0000000000000000")(t, tree)
 	set("dev/infiniband/rdma_cm", "")(t, tree)
 	entries, err := fs.ReadDir(tree.FS(), "sys/class/infiniband_verbs")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

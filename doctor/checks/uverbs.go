@@ -9,6 +9,7 @@ import (
 	"github.com/rdmakit/rdmakit/doctor"
 	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 	"github.com/rdmakit/rdmakit/internal/text/english"
+	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/inventory"
 )
 
@@ -21,13 +22,17 @@ func uverbs() doctor.Check {
 		Severity: doctor.OutcomeFail,
 		Needs:    doctor.NeedDevices,
 		Reads:    []string{verbsClass + "/uverbs*/ibdev"},
-		Explanation: "Programs reach an RDMA device through /dev/infiniband/uverbsN. Without it libibverbs lists the device, if at all, but can't " +
-			"open it; NCCL then reports no InfiniBand device and falls back to sockets, often at a tenth of the speed and without an error. " +
-			"/dev/infiniband/rdma_cm is the same for librdmacm.",
-		Remedy: "On a host load ib_uverbs and rdma_ucm. A container has to be given the character devices: by --device, or by asking for the " +
-			"resource of an RDMA or SR-IOV device plugin in Kubernetes.",
-		Sources: []string{"catalogue 13, 14", "drivers/infiniband/core/uverbs_main.c", "drivers/infiniband/core/ucma.c"},
-		Run:     runUverbs,
+		Explanation: prose.Join(`
+			Programs reach an RDMA device through /dev/infiniband/uverbsN. Without it libibverbs
+			lists the device, if at all, but can't open it; NCCL then reports no InfiniBand device
+			and falls back to sockets, often at a tenth of the speed and without an error.
+			/dev/infiniband/rdma_cm is the same for librdmacm.`),
+		Remedy: "On a host load ib_uverbs and rdma_ucm. A container has to be given the character devices: by " +
+			"--device, or by asking for the resource of an RDMA or SR-IOV device plugin in Kubernetes.",
+		Sources: []string{
+			"catalogue 13, 14", "drivers/infiniband/core/uverbs_main.c", "drivers/infiniband/core/ucma.c",
+		},
+		Run: runUverbs,
 	}
 }
 
@@ -67,7 +72,8 @@ func runUverbs(_ context.Context, in *doctor.Input) []doctor.Finding {
 	if len(good) == 0 {
 		return append(findings, doctor.NotApplicable(doctor.ObjectNode, "%s could not be read", verbsClass))
 	}
-	pass := doctor.Passed(doctor.ObjectNode, fmt.Sprintf("%d of %s can be used by programs", usable, english.Count(len(s.Devices), "device")), good...)
+	pass := doctor.Passed(doctor.ObjectNode,
+		fmt.Sprintf("%d of %s can be used by programs", usable, english.Count(len(s.Devices), "device")), good...)
 	return append([]doctor.Finding{pass}, findings...)
 }
 
@@ -96,9 +102,12 @@ func opened(c *inventory.CharDevice) string {
 func noVerbsClass(s *inventory.Snapshot, d *inventory.Device) doctor.Finding {
 	return doctor.Finding{
 		Outcome: doctor.OutcomeFail, Object: d.Name,
-		Summary:  "the kernel offers no verbs interface for it: ib_uverbs is not loaded, or not bound to it",
-		Evidence: []doctor.Evidence{{Path: verbsClass, Value: "no entry whose ibdev is " + d.Name}, moduleEvidence(s, "ib_uverbs")},
-		Remedy:   onHost(s, "modprobe ib_uverbs", "# and after every start", "echo ib_uverbs > /etc/modules-load.d/rdmakit.conf"),
+		Summary: "the kernel offers no verbs interface for it: ib_uverbs is not loaded, or not bound to it",
+		Evidence: []doctor.Evidence{
+			{Path: verbsClass, Value: "no entry whose ibdev is " + d.Name}, moduleEvidence(s, "ib_uverbs"),
+		},
+		Remedy: onHost(s, "modprobe ib_uverbs", "# and after every start",
+			"echo ib_uverbs > /etc/modules-load.d/rdmakit.conf"),
 	}
 }
 
@@ -135,8 +144,8 @@ func noVerbsNode(s *inventory.Snapshot, d *inventory.Device, c *inventory.CharDe
 	if usable > 0 {
 		f.Outcome = doctor.OutcomeInfo
 		f.Summary = "not given to this container: " + c.Path + " does not exist"
-		f.Explanation = fmt.Sprintf("The container sees every RDMA device of the host, but was given only %d of them. That is as it should be "+
-			"when it asked for so many; programs must not name the others.", usable)
+		f.Explanation = fmt.Sprintf("The container sees every RDMA device of the host, but was given only %d of "+
+			"them. That is as it should be when it asked for so many; programs must not name the others.", usable)
 	}
 	return f
 }
@@ -151,19 +160,21 @@ func containerDevices(s *inventory.Snapshot, c *inventory.CharDevice) []string {
 			`kubectl get node YOUR_NODE -o jsonpath='{.status.allocatable}'`,
 		}
 	}
-	return []string{fmt.Sprintf("docker run --device=%s --device=/dev/infiniband/rdma_cm --ulimit memlock=-1:-1 YOUR_IMAGE", quote(c.Path))}
+	return []string{fmt.Sprintf(
+		"docker run --device=%s --device=/dev/infiniband/rdma_cm --ulimit memlock=-1:-1 YOUR_IMAGE", quote(c.Path))}
 }
 
 func notOpenable(s *inventory.Snapshot, d *inventory.Device, c *inventory.CharDevice) doctor.Finding {
 	f := doctor.Finding{
-		Outcome: doctor.OutcomeFail, Object: d.Name, Summary: fmt.Sprintf("%s can't be opened: %s", c.Path, c.OpenError),
+		Outcome: doctor.OutcomeFail, Object: d.Name,
+		Summary:  fmt.Sprintf("%s can't be opened: %s", c.Path, c.OpenError),
 		Evidence: []doctor.Evidence{{Path: c.Path, Value: opened(c)}},
 	}
 	denied := strings.Contains(c.OpenError, "permi") // EACCES "permission denied", EPERM "operation not permitted"
 	switch {
 	case denied && inContainer(s):
-		f.Explanation = "The node was made or mounted in the container, but the container's device rules don't let it be opened. A bind mount of " +
-			"/dev/infiniband alone is not enough."
+		f.Explanation = "The node was made or mounted in the container, but the container's device rules don't let " +
+			"it be opened. A bind mount of /dev/infiniband alone is not enough."
 		f.Remedy = containerDevices(s, c)
 	case denied:
 		f.Remedy = []string{
@@ -185,15 +196,19 @@ func connectionManager(s *inventory.Snapshot) []doctor.Finding {
 	}
 	c := s.Host.RDMACM
 	f := doctor.Finding{Outcome: doctor.OutcomeWarn, Object: "rdma_cm"}
-	f.Explanation = "librdmacm (rping, many storage clients, libfabric's verbs provider) connects through this device. NCCL and NVSHMEM don't " +
-		"use it."
+	f.Explanation = "librdmacm (rping, many storage clients, libfabric's verbs provider) connects through this " +
+		"device. NCCL and NVSHMEM don't use it."
 	switch {
 	case c == nil:
 		f.Summary = "/dev/infiniband/rdma_cm does not exist"
-		f.Evidence = []doctor.Evidence{{Path: "/dev/infiniband/rdma_cm", Value: "does not exist"}, moduleEvidence(s, "rdma_ucm")}
+		f.Evidence = []doctor.Evidence{
+			{Path: "/dev/infiniband/rdma_cm", Value: "does not exist"}, moduleEvidence(s, "rdma_ucm"),
+		}
 		f.Remedy = []string{"modprobe rdma_ucm"}
 		if inContainer(s) {
-			f.Remedy = []string{"docker run --device=/dev/infiniband/rdma_cm YOUR_IMAGE   # in Kubernetes the device plugin adds it"}
+			f.Remedy = []string{
+				"docker run --device=/dev/infiniband/rdma_cm YOUR_IMAGE   # in Kubernetes the device plugin adds it",
+			}
 		}
 	case !openable(c):
 		f.Summary = fmt.Sprintf("%s can't be opened: %s", c.Path, c.OpenError)

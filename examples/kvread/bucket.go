@@ -67,7 +67,8 @@ func decode(b []byte) (value, error) {
 	}
 	keyLen, dataLen := int(binary.BigEndian.Uint16(b[atLengths:])), int(binary.BigEndian.Uint16(b[atLengths+2:]))
 	if keyLen > maxKey || dataLen > maxValue { // a sound checksum, and nonsense below it
-		return value{}, fmt.Errorf("decode bucket: key of %d bytes and value of %d: at most %d and %d", keyLen, dataLen, maxKey, maxValue)
+		return value{}, fmt.Errorf("decode bucket: key of %d bytes and value of %d: at most %d and %d",
+			keyLen, dataLen, maxKey, maxValue)
 	}
 	return value{key: string(b[atKey : atKey+keyLen]), data: b[atValue : atValue+dataLen], version: version}, nil
 }

@@ -48,7 +48,8 @@ func TestTorn(t *testing.T) {
 		v, err := decode(mixed)
 		switch {
 		case errors.Is(err, errTorn):
-		case err == nil && (bytes.Equal(v.data, old.data) && v.version == 2 || bytes.Equal(v.data, young.data) && v.version == 4):
+		case err == nil &&
+			(bytes.Equal(v.data, old.data) && v.version == 2 || bytes.Equal(v.data, young.data) && v.version == 4):
 		default:
 			t.Fatalf("%s: decode = version %d, %v, want one of two versions, or torn", how, v.version, err)
 		}
@@ -109,7 +110,8 @@ func TestTable(t *testing.T) {
 	if _, reads, err := search("nobody", 256, read); !errors.Is(err, errNotFound) || reads != 256 {
 		t.Errorf("search(nobody) in a full table = %d reads, %v, want 256, %v", reads, err, errNotFound)
 	}
-	if err := table.put("one more", valueOf); err == nil || !strings.Contains(err.Error(), "all 256 buckets are taken") {
+	if err := table.put("one more", valueOf); err == nil ||
+		!strings.Contains(err.Error(), "all 256 buckets are taken") {
 		t.Errorf("put into a full table = %v", err)
 	}
 	if err := table.put(strings.Repeat("k", maxKey+1), valueOf); err == nil {

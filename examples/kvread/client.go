@@ -42,7 +42,9 @@ func connect(ctx context.Context, device *verbs.Device, pd *verbs.ProtectionDoma
 	return c, nil
 }
 
-func (c *client) open(ctx context.Context, device *verbs.Device, pd *verbs.ProtectionDomain, address string) (err error) {
+func (c *client) open(
+	ctx context.Context, device *verbs.Device, pd *verbs.ProtectionDomain, address string,
+) (err error) {
 	if c.cq, err = device.CreateCQ(verbs.CQConfig{Depth: 16}); err != nil {
 		return err
 	}
@@ -85,7 +87,8 @@ func (c *client) open(ctx context.Context, device *verbs.Device, pd *verbs.Prote
 	if n := c.server.Buckets; n < 1 || n&(n-1) != 0 {
 		return fmt.Errorf("connect to %s: a table of %d buckets", address, n)
 	}
-	return c.qp.Connect(verbs.ConnectConfig{Remote: c.server.Remote, PSN: mine.Remote.PSN, MTU: pathMTU(mine, c.server.hello)})
+	return c.qp.Connect(
+		verbs.ConnectConfig{Remote: c.server.Remote, PSN: mine.Remote.PSN, MTU: pathMTU(mine, c.server.hello)})
 }
 
 func (c *client) close() error {

@@ -118,7 +118,8 @@ func run(ctx context.Context, o options, stdout io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	out.printf("server  %s: %d keys in %d buckets of %d bytes, which clients may read\n", o.server, o.keys, t.buckets(), bucketSize)
+	out.printf("server  %s: %d keys in %d buckets of %d bytes, which clients may read\n",
+		o.server, o.keys, t.buckets(), bucketSize)
 	g, err := openClients(ctx, o.client, s.address(), o.clients)
 	if err != nil {
 		return err
@@ -189,6 +190,7 @@ func explain(stderr io.Writer, err error) {
 		}
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		fmt.Fprintln(stderr, "  hint: a device is roce@ADDRESS; ip -br addr shows the addresses of this machine; choose two with -client and -server")
+		fmt.Fprintln(stderr, "  hint: a device is roce@ADDRESS; ip -br addr shows the addresses of this machine; "+
+			"choose two with -client and -server")
 	}
 }

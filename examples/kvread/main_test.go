@@ -30,7 +30,8 @@ const (
 // while clients read: that is a race, on purpose, and its outcome is what the checksum is for.
 func flags(t *testing.T, args ...string) options {
 	t.Helper()
-	o, err := parse(append([]string{"-client", clientDevice, "-server", serverDevice, "-n", "300"}, args...), io.Discard)
+	o, err := parse(append([]string{"-client", clientDevice, "-server", serverDevice, "-n", "300"}, args...),
+		io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +75,8 @@ func TestRun(t *testing.T) {
 	if race.Enabled {
 		return
 	}
-	writes, reads := number(t, `the server writes \((\d+) writes\): 900 lookups, all`, got), number(t, `writes\): .*right, (\d+) READs`, got)
+	writes, reads := number(t, `the server writes \((\d+) writes\): 900 lookups, all`,
+		got), number(t, `writes\): .*right, (\d+) READs`, got)
 	if writes == 0 || reads < 900 {
 		t.Errorf("%d writes and %d READs while the server writes", writes, reads)
 	}
@@ -157,7 +159,8 @@ func TestWrongValue(t *testing.T) {
 		}
 	}
 	_, g := pairWith(t, o, table)
-	if _, err := g.lookups(t.Context(), o); err == nil || !strings.Contains(err.Error(), "look up user-1: the value of version 2 is wrong") {
+	if _, err := g.lookups(t.Context(), o); err == nil ||
+		!strings.Contains(err.Error(), "look up user-1: the value of version 2 is wrong") {
 		t.Errorf("lookups of a wrong value = %v", err)
 	}
 }
@@ -221,9 +224,17 @@ func TestErrors(t *testing.T) {
 		{[]string{"-clients", "65"}, "-clients 65: not in 1 to 64"},
 		{[]string{"-n", "0"}, "-n 0 and -timeout 30s: not above zero"},
 		{[]string{"-client", serverDevice, "-server", serverDevice}, "UDP port 4791 of 127.0.42.2 is taken"},
-		{[]string{"-client", clientDevice, "-server", "roce@203.0.113.7"}, "203.0.113.7: no such address of this machine"},
-		{[]string{"-client", "roce@203.0.113.7", "-server", serverDevice}, "203.0.113.7: no such address of this machine"},
-		{[]string{"-client", clientDevice, "-server", serverDevice, "-n", "10000000", "-write=false", "-timeout", "300ms"}, "not done after 300ms (-timeout)"},
+		{
+			[]string{"-client", clientDevice, "-server", "roce@203.0.113.7"},
+			"203.0.113.7: no such address of this machine",
+		},
+		{
+			[]string{"-client", "roce@203.0.113.7", "-server", serverDevice},
+			"203.0.113.7: no such address of this machine",
+		},
+		{[]string{
+			"-client", clientDevice, "-server", serverDevice, "-n", "10000000", "-write=false", "-timeout", "300ms",
+		}, "not done after 300ms (-timeout)"},
 	}
 	for _, tt := range tests {
 		if err := parsed(tt.args...); err == nil || !strings.Contains(err.Error(), tt.want) {
@@ -289,7 +300,8 @@ func TestFullDisk(t *testing.T) {
 // TestExample has the help end with commands that parse.
 func TestExample(t *testing.T) {
 	var help bytes.Buffer
-	if _, err := parse([]string{"-h"}, &help); !errors.Is(err, flag.ErrHelp) || !strings.HasSuffix(help.String(), "\n"+example) {
+	if _, err := parse([]string{"-h"}, &help); !errors.Is(err, flag.ErrHelp) ||
+		!strings.HasSuffix(help.String(), "\n"+example) {
 		t.Errorf("parse(-h) = %v and says %q, want an example at its end", err, &help)
 	}
 	commands := 0

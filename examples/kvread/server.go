@@ -233,7 +233,8 @@ func (r rest) String() string {
 	if r.processor >= 0 {
 		processor = micro(r.processor)
 	}
-	return fmt.Sprintf("%d completions, %d writes, processor time %s of %v", r.completions, r.writes, processor, r.lasted.Round(time.Millisecond))
+	return fmt.Sprintf("%d completions, %d writes, processor time %s of %v",
+		r.completions, r.writes, processor, r.lasted.Round(time.Millisecond))
 }
 
 // sleep has the program sleep while f runs.

@@ -109,7 +109,8 @@ func parse(args []string, stderr io.Writer) (options, error) {
 
 func checkWork(rounds, size int) error {
 	if rounds < 1 || rounds > maxRounds || size < 1 || size > maxSize {
-		return fmt.Errorf("%d round trips of %d bytes: at least 1 of each, at most %d and %d", rounds, size, maxRounds, maxSize)
+		return fmt.Errorf("%d round trips of %d bytes: at least 1 of each, at most %d and %d",
+			rounds, size, maxRounds, maxSize)
 	}
 	return nil
 }
@@ -189,6 +190,7 @@ func explain(stderr io.Writer, err error) {
 		}
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		fmt.Fprintln(stderr, "  hint: a device is roce@ADDRESS; ip -br addr shows the addresses of this machine; choose two with -client and -server")
+		fmt.Fprintln(stderr, "  hint: a device is roce@ADDRESS; ip -br addr shows the addresses of this machine; "+
+			"choose two with -client and -server")
 	}
 }

@@ -30,10 +30,10 @@ func flags(t *testing.T, args ...string) options {
 }
 
 // output is what the command prints; figures differ from run to run.
-var output = regexp.MustCompile(`^(?:(?:client  roce@127\.0\.41\.1|server  roce@127\.0\.41\.2), qp 0x[0-9a-f]{6}, path MTU at most 4096\n){2}` +
-	`ping 0: there and back in [0-9.]+ µs\nping 1: there and back in [0-9.]+ µs\nping 2: there and back in [0-9.]+ µs\n` +
-	`50 round trips of (\d+) bytes, every byte checked\n` +
-	`round trip: min [0-9.]+ µs, median [0-9.]+ µs, p99 [0-9.]+ µs, max [0-9.]+ µs \(software, not line rate\)\n$`)
+var output = regexp.MustCompile(`^(?:(?:client  roce@127\.0\.41\.1|server  roce@127\.0\.41\.2), qp 0x[0-9a-f]{6}, ` +
+	`path MTU at most 4096\n){2}ping 0: there and back in [0-9.]+ µs\nping 1: there and back in [0-9.]+ µs\nping 2: ` +
+	`there and back in [0-9.]+ µs\n50 round trips of (\d+) bytes, every byte checked\nround trip: min [0-9.]+ µs, ` +
+	`median [0-9.]+ µs, p99 [0-9.]+ µs, max [0-9.]+ µs \(software, not line rate\)\n$`)
 
 func TestBoth(t *testing.T) {
 	for _, wait := range []string{"hybrid", "event", "busy"} {
@@ -65,7 +65,8 @@ func TestTwoProcesses(t *testing.T) {
 	if err := <-served; err != nil {
 		t.Errorf("server: %v", err)
 	}
-	if !strings.Contains(clientOut.String(), "50 round trips of 5000 bytes") || !strings.Contains(serverOut.String(), "waiting for a client at "+l.Addr().String()) {
+	if !strings.Contains(clientOut.String(), "50 round trips of 5000 bytes") ||
+		!strings.Contains(serverOut.String(), "waiting for a client at "+l.Addr().String()) {
 		t.Errorf("client prints\n%sserver prints\n%s", &clientOut, &serverOut)
 	}
 }
@@ -111,7 +112,8 @@ func liar(ctx context.Context, o options, l net.Listener) (err error) {
 			if round == 3 {
 				out[7] ^= 0x20
 			}
-			if err := errors.Join(e.receive(theirs.Size), e.send(theirs.Size), e.await(ctx, theirs.Size, idSend)); err != nil {
+			if err := errors.Join(e.receive(theirs.Size), e.send(theirs.Size),
+				e.await(ctx, theirs.Size, idSend)); err != nil {
 				return err
 			}
 		}
@@ -132,7 +134,8 @@ func TestPeerGone(t *testing.T) {
 	time.AfterFunc(300*time.Millisecond, cancel)
 	start := time.Now()
 	err = server(t.Context(), o, l, &printer{w: io.Discard})
-	if took := time.Since(start); err == nil || !strings.Contains(err.Error(), "the peer hung up") || took > 10*time.Second {
+	if took := time.Since(start); err == nil || !strings.Contains(err.Error(), "the peer hung up") ||
+		took > 10*time.Second {
 		t.Errorf("server = %v after %v, want that the peer hung up", err, took)
 	}
 	if err := <-gone; !errors.Is(err, context.Canceled) {
@@ -184,11 +187,23 @@ func TestErrors(t *testing.T) {
 		{[]string{"-timeout", "0s"}, "-timeout 0s: not above zero"},
 		{[]string{"-listen", ":1", "-connect", ":1"}, "an end is server or client"},
 		{[]string{"-client", serverDevice, "-server", serverDevice}, "UDP port 4791 of 127.0.41.2 is taken"},
-		{[]string{"-client", clientDevice, "-server", "roce@203.0.113.7"}, "203.0.113.7: no such address of this machine"},
-		{[]string{"-client", "roce@203.0.113.7", "-server", serverDevice}, "203.0.113.7: no such address of this machine"},
+		{
+			[]string{"-client", clientDevice, "-server", "roce@203.0.113.7"},
+			"203.0.113.7: no such address of this machine",
+		},
+		{
+			[]string{"-client", "roce@203.0.113.7", "-server", serverDevice},
+			"203.0.113.7: no such address of this machine",
+		},
 		{[]string{"-client", clientDevice, "-connect", "127.0.0.1:1"}, "connection refused"},
-		{[]string{"-server", serverDevice, "-listen", "127.0.0.1:0", "-timeout", "100ms"}, "not done after 100ms (-timeout)"},
-		{[]string{"-client", clientDevice, "-server", serverDevice, "-n", "1000000", "-timeout", "300ms"}, "not done after 300ms (-timeout)"},
+		{
+			[]string{"-server", serverDevice, "-listen", "127.0.0.1:0", "-timeout", "100ms"},
+			"not done after 100ms (-timeout)",
+		},
+		{
+			[]string{"-client", clientDevice, "-server", serverDevice, "-n", "1000000", "-timeout", "300ms"},
+			"not done after 300ms (-timeout)",
+		},
 	}
 	for _, tt := range tests {
 		o, err := parse(tt.args, io.Discard)
@@ -246,7 +261,8 @@ func TestFullDisk(t *testing.T) {
 // TestExample has the help end with commands that parse.
 func TestExample(t *testing.T) {
 	var help bytes.Buffer
-	if _, err := parse([]string{"-h"}, &help); !errors.Is(err, flag.ErrHelp) || !strings.HasSuffix(help.String(), "\n"+example) {
+	if _, err := parse([]string{"-h"}, &help); !errors.Is(err, flag.ErrHelp) ||
+		!strings.HasSuffix(help.String(), "\n"+example) {
 		t.Errorf("parse(-h) = %v and says %q, want an example at its end", err, &help)
 	}
 	commands := 0

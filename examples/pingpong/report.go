@@ -39,7 +39,8 @@ func report(out *printer, took []time.Duration, size int) {
 	slices.Sort(took)
 	at := func(share float64) string { return micro(took[int(share*float64(len(took)-1))]) }
 	out.printf("%d round trips of %d bytes, every byte checked\n", len(took), size)
-	out.printf("round trip: min %s, median %s, p99 %s, max %s (software, not line rate)\n", at(0), at(0.5), at(0.99), at(1))
+	out.printf("round trip: min %s, median %s, p99 %s, max %s (software, not line rate)\n",
+		at(0), at(0.5), at(0.99), at(1))
 }
 
 func micro(d time.Duration) string { return fmt.Sprintf("%.1f µs", float64(d.Nanoseconds())/1000) }

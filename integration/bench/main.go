@@ -115,10 +115,13 @@ func (b bench) measure() ([]row, error) {
 			return nil, fmt.Errorf("%s: %w", s.tree, err)
 		}
 		add(row{title: s.title, program: "shell algorithm"}, []int{0, 1}, "bash", b.script, root)
-		add(row{title: s.title, program: "rdmactl env --compat kserve", ratio: s.ratio, limit: 100 * time.Millisecond}, []int{0}, b.rdmactl, "env", "-q", "--compat", "kserve", "--root", root)
-		add(row{title: s.title, program: "rdmactl env", ratio: s.ratio, limit: 100 * time.Millisecond}, []int{0, 3}, b.rdmactl, "env", "-q", "--root", root)
+		add(row{title: s.title, program: "rdmactl env --compat kserve", ratio: s.ratio, limit: 100 * time.Millisecond},
+			[]int{0}, b.rdmactl, "env", "-q", "--compat", "kserve", "--root", root)
+		add(row{title: s.title, program: "rdmactl env", ratio: s.ratio, limit: 100 * time.Millisecond}, []int{0, 3},
+			b.rdmactl, "env", "-q", "--root", root)
 	}
-	add(row{title: "start-up", program: "rdmactl version", limit: 30 * time.Millisecond}, []int{0}, b.rdmactl, "version")
+	add(row{title: "start-up", program: "rdmactl version", limit: 30 * time.Millisecond}, []int{0},
+		b.rdmactl, "version")
 	for i := range list {
 		list[i].row = &rows[i]
 	}
@@ -248,5 +251,6 @@ func machine() string {
 	if b, err := os.ReadFile("/proc/loadavg"); err == nil {
 		load, _, _ = strings.Cut(string(b), " ")
 	}
-	return fmt.Sprintf("%d cores of %s, Linux %s, %s, load %s at the end", runtime.NumCPU(), cpu, kernel, runtime.Version(), load)
+	return fmt.Sprintf("%d cores of %s, Linux %s, %s, load %s at the end",
+		runtime.NumCPU(), cpu, kernel, runtime.Version(), load)
 }

@@ -63,7 +63,8 @@ func baseOf(rows []row, r row) row {
 // report returns the table.
 func report(machine string, repetitions int, rows []row) string {
 	var w strings.Builder
-	fmt.Fprintf(&w, "Whole processes, median of %d interleaved runs (fastest to slowest).\n%s.\n\n", repetitions, machine)
+	fmt.Fprintf(&w, "Whole processes, median of %d interleaved runs (fastest to slowest).\n%s.\n\n",
+		repetitions, machine)
 	w.WriteString("| node | program | time | against the shell | target |\n|---|---|---|---|---|\n")
 	for _, r := range rows {
 		base := baseOf(rows, r)
@@ -91,7 +92,8 @@ func missed(rows []row) error {
 	for _, r := range rows {
 		base := baseOf(rows, r)
 		if v := r.verdict(base); strings.HasSuffix(v, "missed") {
-			errs = append(errs, fmt.Errorf("%s, %s: %s, %.3g×: target %s", r.title, r.program, short(r.median()), r.speedUp(base), v))
+			errs = append(errs,
+				fmt.Errorf("%s, %s: %s, %.3g×: target %s", r.title, r.program, short(r.median()), r.speedUp(base), v))
 		}
 	}
 	return errors.Join(errs...)

@@ -38,7 +38,8 @@ func TestReport(t *testing.T) {
 
 func TestMissed(t *testing.T) {
 	err := missed(sampleRows())
-	if err == nil || strings.Contains(err.Error(), "fast") || !strings.Contains(err.Error(), "slow") || !strings.Contains(err.Error(), "late") {
+	if err == nil || strings.Contains(err.Error(), "fast") || !strings.Contains(err.Error(), "slow") ||
+		!strings.Contains(err.Error(), "late") {
 		t.Errorf("missed = %v, want slow and late", err)
 	}
 	if err := missed(sampleRows()[:2]); err != nil {

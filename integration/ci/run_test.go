@@ -58,7 +58,8 @@ func TestBudgetsInContributing(t *testing.T) {
 func TestTargets(t *testing.T) {
 	makefile := readFile(t, "Makefile")
 	for _, r := range rings(t) {
-		if !regexp.MustCompile(`(?m)^`+r[2]+`:.* ## `).MatchString(makefile) && !strings.Contains(makefile, "\n"+r[2]+": ") {
+		if !regexp.MustCompile(`(?m)^`+r[2]+`:.* ## `).MatchString(makefile) &&
+			!strings.Contains(makefile, "\n"+r[2]+": ") {
 			t.Errorf("ring %s runs make %s, which the Makefile lacks", r[0], r[2])
 		}
 		if r[3] != "first" && r[3] != "tests" && r[3] != "-" {

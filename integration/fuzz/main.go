@@ -73,7 +73,8 @@ func choose(ctx context.Context, m *module, given string) (report string, err er
 	p := m.plan(touched)
 	all := len(m.targets)
 	m.targets = p.pick(turn, func(t target) int { return len(m.packages[t.path].Deps) })
-	report += fmt.Sprintf("fuzz: %d of %d targets: of %d whose package changed, %d that import such a package and %d others; ",
+	report += fmt.Sprintf(
+		"fuzz: %d of %d targets: of %d whose package changed, %d that import such a package and %d others; ",
 		len(m.targets), all, len(p.changed), len(p.near), len(p.others))
 	return report + fmt.Sprintf("turn %d, %s\n", turn, from), nil
 }

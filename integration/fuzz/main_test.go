@@ -13,14 +13,15 @@ import (
 
 // madeUp is a module: b imports a, c's tests do, d does so through b only, e stands alone.
 var madeUp = map[string]string{
-	"go.mod":            "module example.org/m\n\ngo 1.26\n",
-	"README.md":         "nothing\n",
-	"a/a.go":            "package a\n",
-	"a/a_test.go":       fuzzFile("a", "FuzzOne", "FuzzTwo"),
-	"b/b.go":            "package b\n\nimport _ \"example.org/m/a\"\n",
-	"b/b_test.go":       fuzzFile("b", "FuzzB"),
-	"c/c.go":            "package c\n",
-	"c/c_test.go":       "package c_test\n\nimport (\n\t\"testing\"\n\n\t_ \"example.org/m/a\"\n)\n\nfunc FuzzC(f *testing.F) {}\n",
+	"go.mod":      "module example.org/m\n\ngo 1.26\n",
+	"README.md":   "nothing\n",
+	"a/a.go":      "package a\n",
+	"a/a_test.go": fuzzFile("a", "FuzzOne", "FuzzTwo"),
+	"b/b.go":      "package b\n\nimport _ \"example.org/m/a\"\n",
+	"b/b_test.go": fuzzFile("b", "FuzzB"),
+	"c/c.go":      "package c\n",
+	"c/c_test.go": "package c_test\n\nimport (\n\t\"testing\"\n\n\t_ \"example.org/m/a\"\n)\n\n" +
+		"func FuzzC(f *testing.F) {}\n",
 	"d/d.go":            "package d\n\nimport _ \"example.org/m/b\"\n",
 	"d/d_test.go":       fuzzFile("d", "FuzzD"),
 	"d/plan9_test.go":   "//go:build plan9\n\n" + fuzzFile("d", "FuzzElsewhere"),
@@ -58,7 +59,8 @@ func shell(t *testing.T, dir, script string) {
 	cmd := exec.CommandContext(t.Context(), "bash", "-euc", script)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1",
-		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.org", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.org")
+		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.org", "GIT_COMMITTER_NAME=a",
+		"GIT_COMMITTER_EMAIL=a@example.org")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s: %v: %s", script, err, out)
@@ -98,7 +100,8 @@ func TestAll(t *testing.T) {
 func TestSmoke(t *testing.T) {
 	upstream := t.TempDir()
 	writeFiles(t, upstream, madeUp)
-	shell(t, upstream, "git init -q -b main; git add .; git commit -qm one; echo 2 >e/testdata/in/bin; git commit -qam two")
+	shell(t, upstream,
+		"git init -q -b main; git add .; git commit -qm one; echo 2 >e/testdata/in/bin; git commit -qam two")
 	tests := []struct {
 		name, script string // script makes and changes the clone "m"
 		base         string
@@ -106,9 +109,11 @@ func TestSmoke(t *testing.T) {
 		said         []string
 	}{
 		{
-			"a branch", "git clone -q $U m; cd m; git checkout -qb work; echo //1 >>b/b.go; git commit -qam three; echo 1 >>README.md; git commit -qam four", "",
+			"a branch", "git clone -q $U m; cd m; git checkout -qb work; echo //1 >>b/b.go; git commit -qam three; " +
+				"echo 1 >>README.md; git commit -qam four", "",
 			[]string{"b.FuzzB", "a.FuzzOne", "a.FuzzTwo", "c.FuzzC", "e.FuzzE", "d.FuzzD"},
-			[]string{"where this branch left origin/main: 2 files changed, in 1 packages", "6 of 6 targets: of 1 whose package changed, 1 that import such a package and 4 others; turn 4, the number of commits"},
+			[]string{"where this branch left origin/main: 2 files changed, in 1 packages", "6 of 6 targets: of 1 " +
+				"whose package changed, 1 that import such a package and 4 others; turn 4, the number of commits"},
 		},
 		{
 			"the main branch", "git clone -q $U m", "",
@@ -116,12 +121,17 @@ func TestSmoke(t *testing.T) {
 			[]string{"the commit before HEAD (origin/main holds HEAD): 1 files changed, in 1 packages", "turn 2, "},
 		},
 		{
-			"tests import what changed, not committed yet", "git clone -q $U m; echo package a >m/a/new.go", "origin/main",
+			"tests import what changed, not committed yet", "git clone -q $U m; echo package a >m/a/new.go",
+			"origin/main",
 			[]string{"a.FuzzOne", "a.FuzzTwo", "c.FuzzC", "e.FuzzE", "b.FuzzB", "d.FuzzD"},
-			[]string{"which FUZZ_BASE names: 1 files changed", "of 2 whose package changed, 2 that import such a package and 2 others"},
+			[]string{
+				"which FUZZ_BASE names: 1 files changed",
+				"of 2 whose package changed, 2 that import such a package and 2 others",
+			},
 		},
 		{
-			"a file was deleted, a package renamed", "git clone -q $U m; cd m; git rm -q c/c.go; git mv e f; sed -i 's/package e/package f/' f/*.go; git commit -qm three", "",
+			"a file was deleted, a package renamed", "git clone -q $U m; cd m; git rm -q c/c.go; git mv e f; sed -i " +
+				"'s/package e/package f/' f/*.go; git commit -qm three", "",
 			[]string{"c.FuzzC", "f.FuzzE", "a.FuzzOne"},
 			[]string{"in 2 packages"},
 		},
@@ -133,12 +143,17 @@ func TestSmoke(t *testing.T) {
 		{
 			"one commit deep", "git clone -q --depth 1 file://$U m", "",
 			[]string{},
-			[]string{"nothing to compare with: origin/main holds HEAD, and the commit before HEAD is not here", "of 0 whose package changed", "from the hash of this shallow clone's HEAD"},
+			[]string{
+				"nothing to compare with: origin/main holds HEAD, and the commit before HEAD is not here",
+				"of 0 whose package changed", "from the hash of this shallow clone's HEAD",
+			},
 		},
 		{
-			"one commit deep, on a detached HEAD", "git clone -q --depth 1 file://$U m; cd m; git checkout -q --detach; git remote remove origin", "",
+			"one commit deep, on a detached HEAD",
+			"git clone -q --depth 1 file://$U m; cd m; git checkout -q --detach; git remote remove origin", "",
 			[]string{},
-			[]string{"nothing to compare with: no common commit with origin/main is here, and the commit before HEAD is not here"},
+			[]string{"nothing to compare with: no common commit with origin/main is here, and the " +
+				"commit before HEAD is not here"},
 		},
 		{
 			"no git", "mkdir m; cp -r $U/? $U/go.mod m", "",
@@ -157,7 +172,8 @@ func TestSmoke(t *testing.T) {
 			shell(t, dir, "U="+upstream+"; "+tt.script)
 			dir = filepath.Join(dir, "m")
 			got, said := outcome(t, dir, tt.base, "-smoke")
-			if len(got) < len(tt.want) || (got == nil) != (tt.want == nil) || cmp.Diff(tt.want, got[:len(tt.want)]) != "" {
+			if len(got) < len(tt.want) || (got == nil) != (tt.want == nil) ||
+				cmp.Diff(tt.want, got[:len(tt.want)]) != "" {
 				t.Errorf("targets = %q, want first %q", got, tt.want)
 			}
 			for _, want := range tt.said {

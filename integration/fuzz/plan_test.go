@@ -48,7 +48,8 @@ func TestPick(t *testing.T) {
 		{
 			"nothing changed", 0, 0, 12, 1,
 			[]string{
-				"others10", "others11", "others0", "others1", "others2", "others3", "others4", "others5", "others6", "others7",
+				"others10", "others11", "others0", "others1", "others2", "others3", "others4", "others5", "others6",
+				"others7",
 			},
 		},
 		{
@@ -90,7 +91,8 @@ func TestTurns(t *testing.T) {
 					seen[name], once[name] = true, true
 				}
 				if len(once) != min(n, fewOthers) || len(once) != len(picked) {
-					t.Fatalf("turn %d of %d targets has %v, want %d of them, none twice", turn, n, namesOf(picked), min(n, fewOthers))
+					t.Fatalf("turn %d of %d targets has %v, want %d of them, none twice",
+						turn, n, namesOf(picked), min(n, fewOthers))
 				}
 			}
 			if len(seen) != n {

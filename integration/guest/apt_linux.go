@@ -12,7 +12,8 @@ import (
 // aptGet returns an apt-get command that asks nothing and waits while another
 // program uses the package database.
 func aptGet(ctx context.Context, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, "apt-get", append([]string{"-q", "-y", "-o", "DPkg::Lock::Timeout=600"}, args...)...)
+	cmd := exec.CommandContext(ctx, "apt-get",
+		append([]string{"-q", "-y", "-o", "DPkg::Lock::Timeout=600"}, args...)...)
 	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C")
 	return cmd
 }
@@ -57,7 +58,8 @@ func (r *runner) findMirror(ctx context.Context) (string, error) {
 
 // missing asks dpkg which of the wanted packages are not installed.
 func (r *runner) missing(ctx context.Context, want map[string]string) ([]string, error) {
-	text, err := r.output(ctx, exec.CommandContext(ctx, "dpkg-query", "-W", "-f", "${Package} ${db:Status-Status} ${Version}\n"))
+	text, err := r.output(ctx,
+		exec.CommandContext(ctx, "dpkg-query", "-W", "-f", "${Package} ${db:Status-Status} ${Version}\n"))
 	if err != nil {
 		return nil, err
 	}

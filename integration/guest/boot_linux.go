@@ -82,7 +82,8 @@ type boot struct {
 
 // up makes the namespace, starts QEMU and waits for an answer.
 func (b *boot) up(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, b.opts.BootTimeout, fmt.Errorf("no answer within %v", b.opts.BootTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, b.opts.BootTimeout,
+		fmt.Errorf("no answer within %v", b.opts.BootTimeout))
 	defer cancel()
 	r := &runner{log: &tailBuffer{}}
 	if err := r.run(ctx, exec.CommandContext(ctx, "ip", "netns", "add", b.state.Netns)); err != nil {

@@ -84,7 +84,8 @@ func buildLocked(ctx context.Context, opts Options, rec recipe, cache, key strin
 		return Image{}, fmt.Errorf("build guest: %w (log: %s)", err, logPath)
 	}
 	image, err := saveImage(b.out(), cache, Image{
-		Key: key, KernelRelease: b.kernel.Release, KernelVersion: b.kernel.Version, Built: start.UTC().Truncate(time.Second),
+		Key: key, KernelRelease: b.kernel.Release, KernelVersion: b.kernel.Version,
+		Built: start.UTC().Truncate(time.Second),
 	})
 	if err != nil {
 		return Image{}, err
@@ -159,7 +160,9 @@ func (b *builder) prepareHost(ctx context.Context) error {
 	if err := b.installPackages(ctx, packages); err != nil {
 		return err
 	}
-	for _, d := range []string{b.dir("root"), b.dir("kernel"), b.dir("siw"), b.dir("guestd"), b.out(), filepath.Join(b.cache, "debs")} {
+	for _, d := range []string{
+		b.dir("root"), b.dir("kernel"), b.dir("siw"), b.dir("guestd"), b.out(), filepath.Join(b.cache, "debs"),
+	} {
 		if err := os.MkdirAll(d, 0o755); err != nil {
 			return fmt.Errorf("make build folder: %w", err)
 		}

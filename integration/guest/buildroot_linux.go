@@ -40,8 +40,10 @@ func (b *builder) compileSiw(ctx context.Context) error {
 	const driver = "drivers/infiniband/sw/siw"
 	source := "linux-source-" + b.kernel.series()
 	steps := []*exec.Cmd{
-		exec.CommandContext(ctx, "tar", "-xf", "/usr/src/"+source+".tar.xz", "-C", b.dir("siw"), "--strip-components=1", source+"/"+driver),
-		exec.CommandContext(ctx, "make", "-C", "/usr/src/linux-headers-"+b.kernel.Release, "M="+b.dir("siw", driver), "CONFIG_RDMA_SIW=m", "modules"),
+		exec.CommandContext(ctx, "tar", "-xf", "/usr/src/"+source+".tar.xz", "-C", b.dir("siw"), "--strip-components=1",
+			source+"/"+driver),
+		exec.CommandContext(ctx, "make", "-C", "/usr/src/linux-headers-"+b.kernel.Release, "M="+b.dir("siw", driver),
+			"CONFIG_RDMA_SIW=m", "modules"),
 		exec.CommandContext(ctx, "strip", "--strip-debug", b.dir("siw", driver, "siw.ko")),
 	}
 	for _, cmd := range steps {
@@ -49,7 +51,8 @@ func (b *builder) compileSiw(ctx context.Context) error {
 			return fmt.Errorf("compile siw: %w", err)
 		}
 	}
-	err := copyFile(b.dir("siw", driver, "siw.ko"), b.dir("kernel", "lib/modules", b.kernel.Release, "extra/siw.ko"), 0o644)
+	err := copyFile(b.dir("siw", driver, "siw.ko"),
+		b.dir("kernel", "lib/modules", b.kernel.Release, "extra/siw.ko"), 0o644)
 	if err != nil {
 		return fmt.Errorf("install siw: %w", err)
 	}
@@ -103,7 +106,9 @@ func (b *builder) fillRoot(ctx context.Context) error {
 	if err := os.WriteFile(b.dir("root", "init"), []byte(b.recipe.Init), 0o755); err != nil {
 		return fmt.Errorf("write init: %w", err)
 	}
-	for _, waste := range []string{"usr/share/doc", "usr/share/man", "usr/share/info", "usr/share/locale", "var/cache/apt", "var/lib/apt/lists"} {
+	for _, waste := range []string{
+		"usr/share/doc", "usr/share/man", "usr/share/info", "usr/share/locale", "var/cache/apt", "var/lib/apt/lists",
+	} {
 		if err := os.RemoveAll(b.dir("root", waste)); err != nil {
 			return fmt.Errorf("trim the guest: %w", err)
 		}
@@ -150,9 +155,11 @@ func (b *builder) compileDaemon(ctx context.Context) error {
 			return fmt.Errorf("write the source of guestd: %w", err)
 		}
 	}
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", b.dir("root", "usr/local/sbin/guestd"), "./cmd/guestd")
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o",
+		b.dir("root", "usr/local/sbin/guestd"), "./cmd/guestd")
 	cmd.Dir = b.dir("guestd")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64", "GOFLAGS=-buildvcs=false", "GOWORK=off")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64", "GOFLAGS=-buildvcs=false",
+		"GOWORK=off")
 	if err := b.run(ctx, cmd); err != nil {
 		return fmt.Errorf("compile guestd: %w", err)
 	}
@@ -162,7 +169,8 @@ func (b *builder) compileDaemon(ctx context.Context) error {
 // pack writes the result: the kernel, and the tree as a cpio archive. It is
 // not compressed, for unpacking costs the emulated processor more than reading.
 func (b *builder) pack(ctx context.Context) error {
-	if err := copyFile(b.dir("kernel", "boot/vmlinuz-"+b.kernel.Release), filepath.Join(b.out(), "vmlinuz"), 0o644); err != nil {
+	if err := copyFile(b.dir("kernel", "boot/vmlinuz-"+b.kernel.Release), filepath.Join(b.out(), "vmlinuz"),
+		0o644); err != nil {
 		return fmt.Errorf("copy the kernel: %w", err)
 	}
 	var names strings.Builder

@@ -45,7 +45,8 @@ func cacheDir(given string, getenv func(string) string) (string, error) {
 	if base == "" {
 		home := getenv("HOME")
 		if home == "" {
-			return "", errors.New("find the guest cache: neither RDMAKIT_GUEST_CACHE nor XDG_CACHE_HOME nor HOME is set")
+			return "", errors.New(
+				"find the guest cache: neither RDMAKIT_GUEST_CACHE nor XDG_CACHE_HOME nor HOME is set")
 		}
 		base = filepath.Join(home, ".cache")
 	}

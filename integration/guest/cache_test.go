@@ -19,7 +19,11 @@ func TestCacheDir(t *testing.T) {
 		err         bool
 	}{
 		{name: "given", given: "/x/y", env: map[string]string{"RDMAKIT_GUEST_CACHE": "/a"}, want: "/x/y"},
-		{name: "own variable", env: map[string]string{"RDMAKIT_GUEST_CACHE": "/a", "XDG_CACHE_HOME": "/b", "HOME": "/c"}, want: "/a/rdmakit/guest"},
+		{
+			name: "own variable",
+			env:  map[string]string{"RDMAKIT_GUEST_CACHE": "/a", "XDG_CACHE_HOME": "/b", "HOME": "/c"},
+			want: "/a/rdmakit/guest",
+		},
 		{name: "xdg", env: map[string]string{"XDG_CACHE_HOME": "/b", "HOME": "/c"}, want: "/b/rdmakit/guest"},
 		{name: "home", env: map[string]string{"HOME": "/c"}, want: "/c/.cache/rdmakit/guest"},
 		{name: "nothing", err: true},

@@ -61,7 +61,8 @@ func TestGuestRun(t *testing.T) {
 	if out, err := g.Output(t.Context(), "echo fine"); out != "fine\n" || err != nil {
 		t.Errorf("Output = %q, %v, want fine", out, err)
 	}
-	if _, err := g.Output(t.Context(), "echo broken >&2; false"); err == nil || !strings.Contains(err.Error(), "exit status 1: broken") {
+	if _, err := g.Output(t.Context(), "echo broken >&2; false"); err == nil ||
+		!strings.Contains(err.Error(), "exit status 1: broken") {
 		t.Errorf("Output of a failing script = %v, want its status and standard error", err)
 	}
 }
@@ -73,7 +74,8 @@ func TestGuestRunDeadline(t *testing.T) {
 	start := time.Now()
 	res, err := g.Run(ctx, "echo before; sleep 100")
 	if !errors.Is(err, context.DeadlineExceeded) || string(res.Stdout) != "before\n" || res.ExitCode != 128+9 {
-		t.Errorf("Run past its deadline = %q, %d, %v, want what it printed and DeadlineExceeded", res.Stdout, res.ExitCode, err)
+		t.Errorf("Run past its deadline = %q, %d, %v, want what it printed and DeadlineExceeded",
+			res.Stdout, res.ExitCode, err)
 	}
 	if took := time.Since(start); took > killGrace/2 {
 		t.Errorf("Run past its deadline took %v, want it to end at once", took)

@@ -29,14 +29,17 @@ func (h hostFacts) checkBuild() error {
 	if h.GOOS != "linux" || h.GOARCH != "amd64" {
 		missing = append(missing, "linux/amd64 (this is "+h.GOOS+"/"+h.GOARCH+")")
 	}
-	if id, codename := osRelease(h.OSRelease, "ID"), osRelease(h.OSRelease, "VERSION_CODENAME"); id != "debian" || codename != suite {
+	if id, codename := osRelease(h.OSRelease, "ID"), osRelease(h.OSRelease, "VERSION_CODENAME"); id != "debian" ||
+		codename != suite {
 		missing = append(missing, "Debian "+suite+" (this is "+strings.TrimSpace(id+" "+codename)+")")
 	}
 	if len(missing) > 0 {
 		return &UnavailableError{Missing: missing, Remedy: containerRemedy}
 	}
 	if !h.Root {
-		return &UnavailableError{Missing: []string{"root"}, Remedy: "run as root: building installs packages and makes a Debian tree"}
+		return &UnavailableError{
+			Missing: []string{"root"}, Remedy: "run as root: building installs packages and makes a Debian tree",
+		}
 	}
 	if !h.Programs["go"] {
 		return &UnavailableError{Missing: []string{"program go"}, Remedy: "put the go command into PATH"}
@@ -63,13 +66,17 @@ func (h hostFacts) checkBoot() error {
 		return &UnavailableError{Missing: []string{"linux (this is " + h.GOOS + ")"}, Remedy: containerRemedy}
 	}
 	if !h.Root {
-		return &UnavailableError{Missing: []string{"root"}, Remedy: "run as root: a guest needs a network namespace and taps"}
+		return &UnavailableError{
+			Missing: []string{"root"}, Remedy: "run as root: a guest needs a network namespace and taps",
+		}
 	}
 	if programs, packages := h.missingBoot(); len(programs) > 0 {
 		return &UnavailableError{Missing: programs, Remedy: "apt-get install " + strings.Join(packages, " ")}
 	}
 	if !h.Tun {
-		return &UnavailableError{Missing: []string{"/dev/net/tun"}, Remedy: "modprobe tun, or give the container the device /dev/net/tun"}
+		return &UnavailableError{
+			Missing: []string{"/dev/net/tun"}, Remedy: "modprobe tun, or give the container the device /dev/net/tun",
+		}
 	}
 	return nil
 }

@@ -23,12 +23,21 @@ func TestHostChecks(t *testing.T) {
 		build, boot string // part of the error, empty for none
 	}{
 		{"good", func(*hostFacts) {}, "", ""},
-		{"darwin", func(h *hostFacts) { h.GOOS, h.GOARCH = "darwin", "arm64" }, "this is darwin/arm64", "this is darwin"},
-		{"ubuntu", func(h *hostFacts) { h.OSRelease = "ID=ubuntu\nVERSION_CODENAME=noble\n" }, "this is ubuntu noble", ""},
+		{
+			"darwin", func(h *hostFacts) { h.GOOS, h.GOARCH = "darwin", "arm64" }, "this is darwin/arm64",
+			"this is darwin",
+		},
+		{
+			"ubuntu", func(h *hostFacts) { h.OSRelease = "ID=ubuntu\nVERSION_CODENAME=noble\n" },
+			"this is ubuntu noble", "",
+		},
 		{"no os-release", func(h *hostFacts) { h.OSRelease = "" }, "missing Debian bookworm", ""},
 		{"user", func(h *hostFacts) { h.Root = false }, "missing root", "missing root"},
 		{"no go", func(h *hostFacts) { delete(h.Programs, "go") }, "program go", ""},
-		{"no qemu", func(h *hostFacts) { delete(h.Programs, "qemu-system-x86_64") }, "", "apt-get install qemu-system-x86"},
+		{
+			"no qemu", func(h *hostFacts) { delete(h.Programs, "qemu-system-x86_64") }, "",
+			"apt-get install qemu-system-x86",
+		},
 		{"no ip", func(h *hostFacts) { delete(h.Programs, "ip") }, "", "apt-get install iproute2"},
 		{"no tun", func(h *hostFacts) { h.Tun = false }, "", "/dev/net/tun"},
 	}

@@ -26,7 +26,8 @@ func parseKernelPackage(text string) (kernelPackage, error) {
 			return kernelPackage{Release: m[1], Version: m[2]}, nil
 		}
 	}
-	return kernelPackage{}, errors.New("find the kernel package: " + kernelPolicy + " depends on no kernel of one version")
+	return kernelPackage{}, errors.New(
+		"find the kernel package: " + kernelPolicy + " depends on no kernel of one version")
 }
 
 // series returns what the source package is called after: 6.1.

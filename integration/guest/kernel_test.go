@@ -8,8 +8,11 @@ import (
 )
 
 func TestMissingPackages(t *testing.T) {
-	want := map[string]string{"cpio": "", "kmod": "", "gcc": "", "linux-source-6.1": "6.1.192-2", "linux-headers-x": "2"}
-	have := "cpio installed 2.13\nkmod config-files 30\nlinux-source-6.1 installed 6.1.170-1\nlinux-headers-x installed 2\n"
+	want := map[string]string{
+		"cpio": "", "kmod": "", "gcc": "", "linux-source-6.1": "6.1.192-2", "linux-headers-x": "2",
+	}
+	have := "cpio installed 2.13\nkmod config-files 30\nlinux-source-6.1 installed 6.1.170-1\n" +
+		"linux-headers-x installed 2\n"
 	got := missingPackages(want, have)
 	slices.Sort(got)
 	if diff := cmp.Diff([]string{"gcc", "kmod", "linux-source-6.1=6.1.192-2"}, got); diff != "" {

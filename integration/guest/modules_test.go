@@ -34,10 +34,11 @@ func TestChooseModules(t *testing.T) {
 			},
 		},
 		{
-			name: "tree, out of tree and built in", trees: []string{"drivers/infiniband/"}, names: []string{"siw", "virtio_pci"},
+			name: "tree, out of tree and built in", trees: []string{"drivers/infiniband/"},
+			names: []string{"siw", "virtio_pci"},
 			want: []string{
-				"extra/siw.ko", "kernel/drivers/infiniband/core/ib_core.ko", "kernel/drivers/infiniband/sw/rxe/rdma-rxe.ko",
-				"kernel/lib/libcrc32c.ko", "kernel/net/udp.ko",
+				"extra/siw.ko", "kernel/drivers/infiniband/core/ib_core.ko",
+				"kernel/drivers/infiniband/sw/rxe/rdma-rxe.ko", "kernel/lib/libcrc32c.ko", "kernel/net/udp.ko",
 			},
 		},
 		{name: "unknown", names: []string{"nosuch"}, err: "choose kernel modules: the kernel has no nosuch"},
@@ -70,7 +71,8 @@ func TestParseKernelPackage(t *testing.T) {
 	}{
 		{
 			name: "bookworm",
-			text: "Package: linux-image-amd64\nVersion: 6.1.192-2\nDepends: linux-image-6.1.0-56-amd64 (= 6.1.192-2)\nSection: kernel\n",
+			text: "Package: linux-image-amd64\nVersion: 6.1.192-2\n" +
+				"Depends: linux-image-6.1.0-56-amd64 (= 6.1.192-2)\nSection: kernel\n",
 			want: kernelPackage{Release: "6.1.0-56-amd64", Version: "6.1.192-2"},
 		},
 		{

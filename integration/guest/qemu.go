@@ -60,7 +60,8 @@ func netCommands() string {
 	var text strings.Builder
 	text.WriteString("link set lo up\n")
 	for _, t := range taps {
-		fmt.Fprintf(&text, "tuntap add %[1]s mode tap\nlink set %[1]s mtu %[2]d up\naddress add %[3]s/24 dev %[1]s\n", t.name, linkMTU, t.address)
+		fmt.Fprintf(&text, "tuntap add %[1]s mode tap\nlink set %[1]s mtu %[2]d up\naddress add %[3]s/24 dev %[1]s\n",
+			t.name, linkMTU, t.address)
 	}
 	return text.String()
 }

@@ -12,17 +12,23 @@ import (
 func TestQemuArgs(t *testing.T) {
 	o := Options{Memory: 2048, CPUs: 3, MaxLife: 90 * time.Second}
 	args := qemuArgs(o, state{Netns: "rdmakit-guest-x"}, Image{Dir: "/a b,c/k"})
-	wantStart := []string{"ip", "netns", "exec", "rdmakit-guest-x", "timeout", "--kill-after=10", "90", "qemu-system-x86_64"}
+	wantStart := []string{
+		"ip", "netns", "exec", "rdmakit-guest-x", "timeout", "--kill-after=10", "90", "qemu-system-x86_64",
+	}
 	if diff := cmp.Diff(wantStart, args[:len(wantStart)]); diff != "" {
 		t.Errorf("start of the command differs (-want +got):\n%s", diff)
 	}
-	for option, want := range map[string]string{"-m": "2048", "-smp": "3", "-kernel": "/a b,c/k/vmlinuz", "-initrd": "/a b,c/k/initrd.cpio"} {
+	for option, want := range map[string]string{
+		"-m": "2048", "-smp": "3", "-kernel": "/a b,c/k/vmlinuz", "-initrd": "/a b,c/k/initrd.cpio",
+	} {
 		if i := slices.Index(args, option); i < 0 || args[i+1] != want {
 			t.Errorf("%s is not followed by %q", option, want)
 		}
 	}
 	text := strings.Join(args, " ")
-	for _, want := range []string{"tcg", "host_mtu=9000", "ifname=tap0", "ifname=tap1", "path=ch0.sock", "name=rdmakit.15"} {
+	for _, want := range []string{
+		"tcg", "host_mtu=9000", "ifname=tap0", "ifname=tap1", "path=ch0.sock", "name=rdmakit.15",
+	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("command lacks %q", want)
 		}

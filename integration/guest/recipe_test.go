@@ -80,7 +80,8 @@ func TestDaemonFiles(t *testing.T) {
 	want := []string{
 		"cmd/guestd/main_linux.go", "cmd/guestd/main_other.go", "go.mod",
 		"internal/frame/frame.go", "internal/frame/message.go",
-		"internal/guestd/command_linux.go", "internal/guestd/doc.go", "internal/guestd/file_linux.go", "internal/guestd/server_linux.go",
+		"internal/guestd/command_linux.go", "internal/guestd/doc.go", "internal/guestd/file_linux.go",
+		"internal/guestd/server_linux.go",
 	}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(files))); diff != "" {
 		t.Errorf("files of guestd differ (-want +got):\n%s", diff)

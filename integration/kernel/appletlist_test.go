@@ -19,17 +19,43 @@ func (s appletState) whole() bool { return s.name == "as booted" || s.name == "n
 func appletStates() []appletState {
 	return []appletState{
 		{"as booted", "rxe0", "true", "true"},
-		{"several addresses", "rxe0", "ip addr add 192.0.2.77/25 dev eth0; ip addr add 2001:db8:7::1/64 dev eth0 nodad; ip addr add 198.51.100.9/32 dev eth1", "ip addr del 192.0.2.77/25 dev eth0; ip addr del 2001:db8:7::1/64 dev eth0; ip addr del 198.51.100.9/32 dev eth1"},
-		{"VLAN", "rxe0", "modprobe 8021q; ip link add link eth0 name eth0.100 type vlan id 100; ip addr add 203.0.113.1/24 dev eth0.100; ip link set eth0.100 up", "ip link del eth0.100"},
-		{"MTU 1500", "rxe0", "ip link set eth0 mtu 1500; ip link set eth1 mtu 1500", "ip link set eth0 mtu 9000; ip link set eth1 mtu 9000"},
-		{"link down", "rxe0", "ip link set eth0 down; ip link set eth1 down", "ip link set eth0 up; ip link set eth1 up; ip addr replace 192.0.2.1/24 dev eth0"},
-		{"two rxe devices", "rxe1", "ip link add dummy1 type dummy; ip link set dummy1 up; ip addr add 203.0.113.9/24 dev dummy1; rdma link add rxe1 type rxe netdev dummy1", "rdma link del rxe1; ip link del dummy1"},
+		{"several addresses", "rxe0", "ip addr add 192.0.2.77/25 dev eth0; ip addr add 2001:db8:7::1/64 dev eth0 " +
+			"nodad; ip addr add 198.51.100.9/32 dev eth1", "ip addr del 192.0.2.77/25 dev eth0; ip addr del " +
+			"2001:db8:7::1/64 dev eth0; ip addr del 198.51.100.9/32 dev eth1"},
+		{"VLAN", "rxe0", "modprobe 8021q; ip link add link eth0 name eth0.100 type vlan id 100; ip addr add " +
+			"203.0.113.1/24 dev eth0.100; ip link set eth0.100 up", "ip link del eth0.100"},
+		{
+			"MTU 1500", "rxe0", "ip link set eth0 mtu 1500; ip link set eth1 mtu 1500",
+			"ip link set eth0 mtu 9000; ip link set eth1 mtu 9000",
+		},
+		{
+			"link down", "rxe0", "ip link set eth0 down; ip link set eth1 down",
+			"ip link set eth0 up; ip link set eth1 up; ip addr replace 192.0.2.1/24 dev eth0",
+		},
+		{
+			"two rxe devices", "rxe1",
+			"ip link add dummy1 type dummy; ip link set dummy1 up; ip addr add 203.0.113.9/24 dev dummy1; rdma link " +
+				"add rxe1 type rxe netdev dummy1",
+			"rdma link del rxe1; ip link del dummy1",
+		},
 		{"renamed device", "rocep0s4", "rdma dev set rxe0 name rocep0s4", "rdma dev set rocep0s4 name rxe0"},
-		{"name of 18 characters", "rocep129s0f0np0v12", "rdma dev set rxe0 name rocep129s0f0np0v12", "rdma dev set rocep129s0f0np0v12 name rxe0"},
-		{"order of the kernel, not of names", "rxe0", "rdma link del rxe0; rdma link add rxe0 type rxe netdev eth0", "rdma link del siw0; rdma link add siw0 type siw netdev eth1"},
+		{
+			"name of 18 characters", "rocep129s0f0np0v12", "rdma dev set rxe0 name rocep129s0f0np0v12",
+			"rdma dev set rocep129s0f0np0v12 name rxe0",
+		},
+		{
+			"order of the kernel, not of names", "rxe0", "rdma link del rxe0; rdma link add rxe0 type rxe netdev eth0",
+			"rdma link del siw0; rdma link add siw0 type siw netdev eth1",
+		},
 		{"one device", "rxe0", "rdma link del siw0", "rdma link add siw0 type siw netdev eth1"},
-		{"iWARP only", "siw0", "rdma link del rxe0", "rdma link add rxe0 type rxe netdev eth0; rdma link del siw0; rdma link add siw0 type siw netdev eth1"},
-		{"no device", "rxe0", "rdma link del rxe0; rdma link del siw0", "rdma link add rxe0 type rxe netdev eth0; rdma link add siw0 type siw netdev eth1"},
+		{
+			"iWARP only", "siw0", "rdma link del rxe0",
+			"rdma link add rxe0 type rxe netdev eth0; rdma link del siw0; rdma link add siw0 type siw netdev eth1",
+		},
+		{
+			"no device", "rxe0", "rdma link del rxe0; rdma link del siw0",
+			"rdma link add rxe0 type rxe netdev eth0; rdma link add siw0 type siw netdev eth1",
+		},
 		{"no ib_umad", "rxe0", "modprobe -r ib_umad", "modprobe ib_umad"},
 	}
 }
@@ -41,7 +67,8 @@ func appletCommands(device string) []string {
 		"ibstat -l", "ibstat -s", "ibstat -dd", "ibstat siw0", "ibstat nosuch",
 		"ibstatus siw0:1", "ibstatus nosuch", "ibstatus nosuch:1 siw0")
 	for _, f := range []string{
-		"ibv_devinfo -vd %s", "ibv_devinfo -d %s -i 2", "ibstat %s", "ibstat %s 1", "ibstat -dd %s 3", "ibstat -p %s", "ibstatus %s",
+		"ibv_devinfo -vd %s", "ibv_devinfo -d %s -i 2", "ibstat %s", "ibstat %s 1", "ibstat -dd %s 3", "ibstat -p %s",
+		"ibstatus %s",
 	} {
 		list = append(list, fmt.Sprintf(f, device))
 	}
@@ -54,8 +81,8 @@ func appletViews() []string { return []string{"ibv_devices", "ibv_devinfo -v", "
 // appletUses are what shows a part of it, those that name a device first.
 func appletUses(device string) []string {
 	return []string{
-		"ibv_devinfo -d " + device, "ibstat -dd " + device + " 1", "ibstat " + device + " 2", "ibstatus " + device + ":2",
-		"ibv_devinfo -l", "ibv_devinfo -i 2", "ibstat -p",
+		"ibv_devinfo -d " + device, "ibstat -dd " + device + " 1", "ibstat " + device + " 2",
+		"ibstatus " + device + ":2", "ibv_devinfo -l", "ibv_devinfo -i 2", "ibstat -p",
 	}
 }
 

@@ -51,8 +51,16 @@ func TestEnvLintProcess(t *testing.T) {
 		{"what env derives", `$(` + rdmactl + ` env -q --format dotenv)`, "code 0", nil, true},
 		{"a device that isn't there", "NCCL_IB_HCA=mlx5_0", "code 1", []string{"error hca-unknown"}, false},
 		{"iWARP", "NCCL_IB_HCA==siw0", "code 1", []string{"error hca-iwarp"}, false},
-		{"an index that is empty", "NCCL_IB_HCA==rxe0 NCCL_IB_GID_INDEX=200", "code 1", []string{"error gid-index-unusable"}, false},
-		{"a link-local index", "NCCL_IB_HCA==rxe0 NCCL_IB_GID_INDEX=0", "code 1", []string{"error gid-index-unusable"}, false},
+		{
+			"an index that is empty", "NCCL_IB_HCA==rxe0 NCCL_IB_GID_INDEX=200", "code 1",
+			[]string{"error gid-index-unusable"},
+			false,
+		},
+		{
+			"a link-local index", "NCCL_IB_HCA==rxe0 NCCL_IB_GID_INDEX=0", "code 1",
+			[]string{"error gid-index-unusable"},
+			false,
+		},
 		{"Gloo with a pattern", "GLOO_SOCKET_IFNAME=^lo", "code 1", []string{"error socket-pattern"}, false},
 		{"an address that isn't here", "VLLM_HOST_IP=203.0.113.77", "code 1", []string{"error host-address"}, false},
 		{"a misspelt name", "NCCL_IB_HCAS=rxe0", "code 0", []string{"warn name-misspelt"}, false},
@@ -91,7 +99,8 @@ func TestEnvLintNamespaces(t *testing.T) {
 		}
 	})
 	t.Run("mount and network", func(t *testing.T) {
-		output(t, g, "ip netns add lint; ip netns exec lint ip link add dum0 type dummy; ip netns exec lint ip link set dum0 up")
+		output(t, g,
+			"ip netns add lint; ip netns exec lint ip link add dum0 type dummy; ip netns exec lint ip link set dum0 up")
 		defer output(t, g, "ip netns del lint")
 		// ip netns exec gives the process a /sys of its network namespace.
 		report, notes := lintProcess(t, g, "ip netns exec lint", "NCCL_SOCKET_IFNAME==eth0 GLOO_SOCKET_IFNAME=dum0", "")
@@ -105,7 +114,8 @@ func TestEnvLintNamespaces(t *testing.T) {
 			}
 		}
 		if !slices.Equal(unknown, []string{"NCCL_SOCKET_IFNAME"}) {
-			t.Errorf("socket-unknown tells of %q, want NCCL_SOCKET_IFNAME alone: dum0 is there and eth0 is not", unknown)
+			t.Errorf("socket-unknown tells of %q, want NCCL_SOCKET_IFNAME alone: dum0 is there and eth0 is not",
+				unknown)
 		}
 	})
 }
@@ -121,7 +131,10 @@ func TestEnvLintPermission(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"/proc/1/environ: permission denied", "hint: the environment of another user's process is root's to read: sudo rdmactl env lint --pid 1", "code 4\n"} {
+	for _, want := range []string{
+		"/proc/1/environ: permission denied",
+		"hint: the environment of another user's process is root's to read: sudo rdmactl env lint --pid 1", "code 4\n",
+	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("output %q lacks %q", out, want)
 		}

@@ -67,7 +67,9 @@ func TestExecAsFirstProcess(t *testing.T) {
 	g := withRdmactl(t)
 	g.Steady(t)
 	const container = "unshare --pid --fork --mount-proc "
-	if got := output(t, g, container+rdmactl+" exec -q -- sh -c 'echo $$; tr \"\\\\0\" \" \" </proc/1/cmdline; ls -d /proc/[0-9]*'"); !strings.HasPrefix(got, "1\nsh -c ") || strings.Contains(got, "rdmactl") {
+	if got := output(
+		t, g, container+rdmactl+" exec -q -- sh -c 'echo $$; tr \"\\\\0\" \" \" </proc/1/cmdline; ls -d /proc/[0-9]*'",
+	); !strings.HasPrefix(got, "1\nsh -c ") || strings.Contains(got, "rdmactl") {
 		t.Errorf("the program in the container sees %q, want itself as PID 1 and no rdmactl", got)
 	}
 	tests := []struct {
@@ -76,14 +78,23 @@ func TestExecAsFirstProcess(t *testing.T) {
 		output       string
 	}{
 		{"exit status", container + rdmactl + " exec -q -- sh -c 'exit 42'", 42, ""},
-		{"a handler as PID 1", container + rdmactl + ` exec -q -- bash -c 'trap "echo heard; exit 3" TERM; echo up >/tmp/exec.up; while :; do sleep 0.1; done' &
+		{"a handler as PID 1", container + rdmactl +
+			` exec -q -- bash -c 'trap "echo heard; exit 3" TERM; echo up >/tmp/exec.up; while :; do sleep 0.1; done' &
 			until [ -s /tmp/exec.up ]; do sleep 0.1; done; rm /tmp/exec.up; pkill -TERM -P $!; wait $!`, 3, "heard\n"},
-		{"the program's own end", rdmactl + ` exec -q -- sh -c 'echo >/tmp/exec.up; exec sleep 60' & until [ -e /tmp/exec.up ]; do sleep 0.1; done; rm /tmp/exec.up; kill -TERM $!; wait $!`, 143, ""},
+		{"the program's own end", rdmactl + ` exec -q -- sh -c 'echo >/tmp/exec.up; exec sleep 60' & until [ -e ` +
+			`/tmp/exec.up ]; do sleep 0.1; done; rm /tmp/exec.up; kill -TERM $!; wait $!`, 143, ""},
 		{"killed", "exec 2>/dev/null; " + rdmactl + ` exec -q -- sh -c 'kill -KILL $$'`, 137, ""},
 		{"streams", "echo in | " + rdmactl + ` exec -q -- sh -c 'cat; echo err >&2' 2>&1`, 0, "in\nerr\n"},
-		{"session and process group", `a=$(sh -c 'ps -o pgid=,sid= -p $$'); b=$(` + rdmactl + ` exec -q -- sh -c 'ps -o pgid=,sid= -p $$'); [ "$a" = "$b" ] && echo same`, 0, "same\n"},
-		{"not found", rdmactl + " exec -q -- no-such-program", 127, "rdmactl: exec: start no-such-program: not found in PATH\n"},
-		{"not executable", rdmactl + " exec -q -- /etc/passwd", 126, "rdmactl: exec: start /etc/passwd: permission denied\n"},
+		{"session and process group", `a=$(sh -c 'ps -o pgid=,sid= -p $$'); b=$(` + rdmactl +
+			` exec -q -- sh -c 'ps -o pgid=,sid= -p $$'); [ "$a" = "$b" ] && echo same`, 0, "same\n"},
+		{
+			"not found", rdmactl + " exec -q -- no-such-program", 127,
+			"rdmactl: exec: start no-such-program: not found in PATH\n",
+		},
+		{
+			"not executable", rdmactl + " exec -q -- /etc/passwd", 126,
+			"rdmactl: exec: start /etc/passwd: permission denied\n",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -143,7 +154,8 @@ func TestExecDryRun(t *testing.T) {
 		File string            `json:"file"`
 		Set  map[string]string `json:"set"`
 	}
-	if err := json.Unmarshal([]byte(output(t, g, rdmactl+" exec -q --dry-run -o json -- ib_write_bw")), &report); err != nil {
+	if err := json.Unmarshal([]byte(output(t, g, rdmactl+" exec -q --dry-run -o json -- ib_write_bw")),
+		&report); err != nil {
 		t.Fatal(err)
 	}
 	var want map[string]string

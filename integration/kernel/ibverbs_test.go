@@ -51,10 +51,24 @@ func TestIbverbsAgainstDevinfo(t *testing.T) {
 	g := withProbe(t)
 	for _, s := range []struct{ name, do, undo string }{
 		{"as booted", "true", "true"},
-		{"more addresses", "ip addr add 192.0.2.78/25 dev eth0; ip addr add 2001:db8:8::1/64 dev eth0 nodad", "ip addr del 192.0.2.78/25 dev eth0; ip addr del 2001:db8:8::1/64 dev eth0"},
-		{"MTU 1500", "ip link set eth0 mtu 1500; ip link set eth1 mtu 1500", "ip link set eth0 mtu 9000; ip link set eth1 mtu 9000"},
-		{"link down", "ip link set eth0 down; ip link set eth1 down", "ip link set eth0 up; ip link set eth1 up; ip addr replace 192.0.2.1/24 dev eth0"},
-		{"three devices, one renamed", "ip link add dummy1 type dummy; ip link set dummy1 up; rdma link add rxe1 type rxe netdev dummy1; rdma dev set rxe0 name rocep0s4", "rdma dev set rocep0s4 name rxe0; rdma link del rxe1; ip link del dummy1"},
+		{
+			"more addresses", "ip addr add 192.0.2.78/25 dev eth0; ip addr add 2001:db8:8::1/64 dev eth0 nodad",
+			"ip addr del 192.0.2.78/25 dev eth0; ip addr del 2001:db8:8::1/64 dev eth0",
+		},
+		{
+			"MTU 1500", "ip link set eth0 mtu 1500; ip link set eth1 mtu 1500",
+			"ip link set eth0 mtu 9000; ip link set eth1 mtu 9000",
+		},
+		{
+			"link down", "ip link set eth0 down; ip link set eth1 down",
+			"ip link set eth0 up; ip link set eth1 up; ip addr replace 192.0.2.1/24 dev eth0",
+		},
+		{
+			"three devices, one renamed",
+			"ip link add dummy1 type dummy; ip link set dummy1 up; rdma link add rxe1 type rxe netdev dummy1; rdma " +
+				"dev set rxe0 name rocep0s4",
+			"rdma dev set rocep0s4 name rxe0; rdma link del rxe1; ip link del dummy1",
+		},
 	} {
 		t.Run(s.name, func(t *testing.T) {
 			output(t, g, s.do)
@@ -78,7 +92,8 @@ func TestIbverbsAgainstDevinfo(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("fields differ from ibv_devinfo -v (-theirs +ours):\n%s", diff)
 			}
-			if l := r.Library; !strings.HasPrefix(filepath.Base(l.Path), "libibverbs.so.1.") || !strings.HasSuffix(l.Path, l.Version) {
+			if l := r.Library; !strings.HasPrefix(filepath.Base(l.Path), "libibverbs.so.1.") ||
+				!strings.HasSuffix(l.Path, l.Version) {
 				t.Errorf("library %+v, want path and version", l)
 			}
 			one := record(t, g, probe+" "+names[1])
@@ -92,7 +107,9 @@ func TestIbverbsAgainstDevinfo(t *testing.T) {
 			if list != texts[2] {
 				t.Errorf("devices and GUIDs %q, ibv_devices says %q", list, texts[2])
 			}
-			files := output(t, g, "for i in "+strings.Join(gotNames, " ")+"; do ls /sys/class/infiniband/$i/device/infiniband_verbs 2>/dev/null || grep -lx $i /sys/class/infiniband_verbs/*/ibdev | cut -d/ -f5; done")
+			files := output(t, g, "for i in "+strings.Join(gotNames, " ")+"; do ls "+
+				"/sys/class/infiniband/$i/device/infiniband_verbs 2>/dev/null || grep -lx $i "+
+				"/sys/class/infiniband_verbs/*/ibdev | cut -d/ -f5; done")
 			for i, name := range strings.Fields(files) {
 				if r.Devices[i].DevName != name {
 					t.Errorf("%s: file %q, sysfs says %q", gotNames[i], r.Devices[i].DevName, name)
@@ -164,24 +181,33 @@ func devinfoFields(d *recording.Device) map[string]string {
 	if a == nil {
 		return nil
 	}
-	f := map[string]string{"transport": strconv.Itoa(int(d.Transport)), "num_comp_vectors": strconv.Itoa(d.NumCompVectors)}
+	f := map[string]string{
+		"transport": strconv.Itoa(int(d.Transport)), "num_comp_vectors": strconv.Itoa(d.NumCompVectors),
+	}
 	put := func(format string, keysAndValues ...any) {
 		for i := 0; i < len(keysAndValues); i += 2 {
 			f[fmt.Sprint(keysAndValues[i])] = fmt.Sprintf(format, keysAndValues[i+1])
 		}
 	}
 	put("%s", "fw_ver", a.Firmware, "node_guid", a.NodeGUID, "sys_image_guid", a.SystemGUID)
-	put("%d", "vendor_part_id", a.VendorPartID, "phys_port_cnt", a.PhysPortCount, "max_qp", a.MaxQP, "max_qp_wr", a.MaxQPWR,
-		"max_sge", a.MaxSGE, "max_sge_rd", a.MaxSGERead, "max_cq", a.MaxCQ, "max_cqe", a.MaxCQE, "max_mr", a.MaxMR, "max_pd", a.MaxPD,
+	put("%d", "vendor_part_id", a.VendorPartID, "phys_port_cnt", a.PhysPortCount, "max_qp", a.MaxQP,
+		"max_qp_wr", a.MaxQPWR,
+		"max_sge", a.MaxSGE, "max_sge_rd", a.MaxSGERead, "max_cq", a.MaxCQ, "max_cqe", a.MaxCQE, "max_mr", a.MaxMR,
+		"max_pd", a.MaxPD,
 		"max_qp_rd_atom", a.MaxQPReadAtomic, "max_ee_rd_atom", a.MaxEEReadAtomic, "max_res_rd_atom", a.MaxResReadAtomic,
-		"max_qp_init_rd_atom", a.MaxQPInitReadAtomic, "max_ee_init_rd_atom", a.MaxEEInitReadAtomic, "atomic_cap", a.AtomicCap,
-		"max_ee", a.MaxEE, "max_rdd", a.MaxRDD, "max_mw", a.MaxMW, "max_raw_ipv6_qp", a.MaxRawIPv6QP, "max_raw_ethy_qp", a.MaxRawEthertypeQP,
-		"max_mcast_grp", a.MaxMulticastGroups, "max_mcast_qp_attach", a.MaxMulticastQPAttach, "max_total_mcast_qp_attach", a.MaxTotalMulticastQPs,
-		"max_ah", a.MaxAH, "max_fmr", a.MaxFMR, "max_srq", a.MaxSRQ, "max_pkeys", a.MaxPKeys, "local_ca_ack_delay", a.LocalCAAckDelay,
+		"max_qp_init_rd_atom", a.MaxQPInitReadAtomic, "max_ee_init_rd_atom", a.MaxEEInitReadAtomic, "atomic_cap",
+		a.AtomicCap,
+		"max_ee", a.MaxEE, "max_rdd", a.MaxRDD, "max_mw", a.MaxMW, "max_raw_ipv6_qp", a.MaxRawIPv6QP, "max_raw_ethy_qp",
+		a.MaxRawEthertypeQP,
+		"max_mcast_grp", a.MaxMulticastGroups, "max_mcast_qp_attach", a.MaxMulticastQPAttach,
+		"max_total_mcast_qp_attach", a.MaxTotalMulticastQPs,
+		"max_ah", a.MaxAH, "max_fmr", a.MaxFMR, "max_srq", a.MaxSRQ, "max_pkeys", a.MaxPKeys, "local_ca_ack_delay",
+		a.LocalCAAckDelay,
 		"max_tso", a.TSO.Max, "max_rwq_indirection_tables", a.RSS.MaxRWQIndirectionTables,
 		"max_rwq_indirection_table_size", a.RSS.MaxRWQIndirectionTableSize, "max_wq_type_rq", a.MaxWQTypeRQ)
 	put("0x%x", "max_mr_size", a.MaxMRSize, "page_size_cap", a.PageSizeCap, "rx_hash_function", a.RSS.RXHashFunction)
-	put("0x%X", "hw_ver", a.HWVersion, "device_cap_flags_ex", a.CapFlagsExtended, "rx_hash_fields_mask", a.RSS.RXHashFieldsMask)
+	put("0x%X", "hw_ver", a.HWVersion, "device_cap_flags_ex", a.CapFlagsExtended, "rx_hash_fields_mask",
+		a.RSS.RXHashFieldsMask)
 	put("0x%04x", "vendor_id", a.VendorID)
 	put("0x%08x", "device_cap_flags", a.CapFlags)
 	put("%dkbps", "qp_rate_limit_min", a.PacketPacing.RateLimitMin, "qp_rate_limit_max", a.PacketPacing.RateLimitMax)
@@ -192,7 +218,10 @@ func devinfoFields(d *recording.Device) map[string]string {
 		f[key+"_odp_caps"] = map[bool]string{true: "NO SUPPORT", false: fmt.Sprintf("%#x", caps)}[caps == 0]
 	}
 	// Neither rxe nor siw has these; a driver that does shows here as a difference.
-	for key, value := range map[string]uint64{"completion_timestamp_mask": a.CompletionTimestampMask, "core clock": a.HCACoreClock, "tag matching": uint64(a.TagMatching.MaxTags)} {
+	for key, value := range map[string]uint64{
+		"completion_timestamp_mask": a.CompletionTimestampMask, "core clock": a.HCACoreClock,
+		"tag matching": uint64(a.TagMatching.MaxTags),
+	} {
 		f[key] = map[bool]string{true: "not supported", false: strconv.FormatUint(value, 10)}[value == 0]
 	}
 	if a.MaxSRQ != 0 {
@@ -214,9 +243,12 @@ func devinfoPort(d *recording.Device, p *recording.Port, put func(string, ...any
 	}
 	put("%d", port+"state", int(a.State), port+"sm_lid", a.SMLID, port+"port_lid", a.LID,
 		port+"max_mtu", provider.DriverMTUCode(a.MaxMTU), port+"active_mtu", provider.DriverMTUCode(a.ActiveMTU),
-		port+"max_vl_num", a.MaxVLs, port+"sm_sl", a.SMSL, port+"pkey_tbl_len", a.PKeyTableLength, port+"gid_tbl_len", a.GIDTableLength,
-		port+"subnet_timeout", a.SubnetTimeout, port+"init_type_reply", a.InitTypeReply, port+"active_width", a.ActiveWidth, port+"active_speed", a.ActiveSpeed)
-	put("0x%x", port+"max_msg_sz", a.MaxMessageSize, port+"bad_pkey_cntr", a.BadPKeyCounter, port+"qkey_viol_cntr", a.QKeyViolations)
+		port+"max_vl_num", a.MaxVLs, port+"sm_sl", a.SMSL, port+"pkey_tbl_len", a.PKeyTableLength, port+"gid_tbl_len",
+		a.GIDTableLength,
+		port+"subnet_timeout", a.SubnetTimeout, port+"init_type_reply", a.InitTypeReply, port+"active_width",
+		a.ActiveWidth, port+"active_speed", a.ActiveSpeed)
+	put("0x%x", port+"max_msg_sz", a.MaxMessageSize, port+"bad_pkey_cntr", a.BadPKeyCounter, port+"qkey_viol_cntr",
+		a.QKeyViolations)
 	put("0x%02x", port+"port_lmc", a.LMC)
 	put("0x%04x", port+"port_cap_flags2", a.CapFlags2)
 	put("0x%08x", port+"port_cap_flags", a.CapFlags)
@@ -275,7 +307,8 @@ func TestIbverbsWithoutPermission(t *testing.T) {
 			t.Errorf("%s = %+v, %v, want a GUID, and EACCES with a remedy", d.Name, d, e)
 		}
 	}
-	if out := output(t, g, nobody+"ibv_devinfo 2>&1 >/dev/null; true"); !strings.Contains(out, "Failed to open device") {
+	if out := output(t, g, nobody+"ibv_devinfo 2>&1 >/dev/null; true"); !strings.Contains(out,
+		"Failed to open device") {
 		t.Errorf("ibv_devinfo without permission: %q: the test's premise is wrong", out)
 	}
 }
@@ -307,7 +340,8 @@ func TestIbverbsWithoutLibrary(t *testing.T) {
 	if len(r.Errors) != 1 || !errors.Is(r.Err(), errors.ErrUnsupported) || !errors.Is(r.Err(), fs.ErrNotExist) {
 		t.Fatalf("recording %+v, want one error, unsupported", r)
 	}
-	if e := r.Errors[0]; e.Name != recording.NameNotInstalled || !strings.Contains(e.Text, "libibverbs.so.1") || !strings.Contains(e.Remedy, "libibverbs1") {
+	if e := r.Errors[0]; e.Name != recording.NameNotInstalled || !strings.Contains(e.Text, "libibverbs.so.1") ||
+		!strings.Contains(e.Remedy, "libibverbs1") {
 		t.Errorf("error %+v, want %s with library and package", e, recording.NameNotInstalled)
 	}
 }

@@ -64,14 +64,34 @@ func TestInventoryAgainstTools(t *testing.T) {
 	g.Exclusive(t)
 	states := []struct{ name, do, undo string }{
 		{"as booted", "true", "true"},
-		{"second IPv4 and IPv6 addresses", "ip addr add 192.0.2.77/25 dev eth0; ip addr add 2001:db8:7::1/64 dev eth0 nodad; ip addr add 198.51.100.9/32 dev eth1", "ip addr del 192.0.2.77/25 dev eth0; ip addr del 2001:db8:7::1/64 dev eth0; ip addr del 198.51.100.9/32 dev eth1"},
-		{"VLAN", "modprobe 8021q; ip link add link eth0 name eth0.100 type vlan id 100; ip addr add 203.0.113.1/24 dev eth0.100; ip link set eth0.100 up", "ip link del eth0.100"},
-		{"MTU 1500", "ip link set eth0 mtu 1500; ip link set eth1 mtu 1500", "ip link set eth0 mtu 9000; ip link set eth1 mtu 9000"},
-		{"MTU just enough for 4096", "ip link set eth0 mtu 4176; ip link set eth1 mtu 4096", "ip link set eth0 mtu 9000; ip link set eth1 mtu 9000"},
-		{"MTU just too small for 4096", "ip link set eth0 mtu 4175; ip link set eth1 mtu 4095", "ip link set eth0 mtu 9000; ip link set eth1 mtu 9000"},
-		{"link down", "ip link set eth0 down; ip link set eth1 down", "ip link set eth0 up; ip link set eth1 up; ip addr replace 192.0.2.1/24 dev eth0"},
+		{"second IPv4 and IPv6 addresses", "ip addr add 192.0.2.77/25 dev eth0; ip addr add 2001:db8:7::1/64 dev " +
+			"eth0 nodad; ip addr add 198.51.100.9/32 dev eth1", "ip addr del 192.0.2.77/25 dev eth0; ip addr del " +
+			"2001:db8:7::1/64 dev eth0; ip addr del 198.51.100.9/32 dev eth1"},
+		{"VLAN", "modprobe 8021q; ip link add link eth0 name eth0.100 type vlan id 100; ip addr add 203.0.113.1/24 " +
+			"dev eth0.100; ip link set eth0.100 up", "ip link del eth0.100"},
+		{
+			"MTU 1500", "ip link set eth0 mtu 1500; ip link set eth1 mtu 1500",
+			"ip link set eth0 mtu 9000; ip link set eth1 mtu 9000",
+		},
+		{
+			"MTU just enough for 4096", "ip link set eth0 mtu 4176; ip link set eth1 mtu 4096",
+			"ip link set eth0 mtu 9000; ip link set eth1 mtu 9000",
+		},
+		{
+			"MTU just too small for 4096", "ip link set eth0 mtu 4175; ip link set eth1 mtu 4095",
+			"ip link set eth0 mtu 9000; ip link set eth1 mtu 9000",
+		},
+		{
+			"link down", "ip link set eth0 down; ip link set eth1 down",
+			"ip link set eth0 up; ip link set eth1 up; ip addr replace 192.0.2.1/24 dev eth0",
+		},
 		{"link up again", "ip link set eth0 down; ip link set eth0 up", "true"},
-		{"a second rxe on a dummy", "ip link add dummy1 type dummy; ip link set dummy1 up; ip addr add 203.0.113.9/24 dev dummy1; rdma link add rxe1 type rxe netdev dummy1", "rdma link del rxe1; ip link del dummy1"},
+		{
+			"a second rxe on a dummy",
+			"ip link add dummy1 type dummy; ip link set dummy1 up; ip addr add 203.0.113.9/24 dev dummy1; rdma link " +
+				"add rxe1 type rxe netdev dummy1",
+			"rdma link del rxe1; ip link del dummy1",
+		},
 		{"siw removed", "rdma link del siw0", "rdma link add siw0 type siw netdev eth1"},
 		{"renamed device", "rdma dev set rxe0 name rocep0s4", "rdma dev set rocep0s4 name rxe0"},
 	}
@@ -89,7 +109,8 @@ func TestInventoryAgainstTools(t *testing.T) {
 // from a work queue after addresses change.
 func settle(t *testing.T, g *guest.Guest) {
 	t.Helper()
-	output(t, g, `read_all() { grep -s . /sys/class/infiniband/*/ports/*/gids/? /sys/class/infiniband/*/ports/*/state /sys/class/net/*/operstate; }
+	output(t, g,
+		`read_all() { grep -s . /sys/class/infiniband/*/ports/*/gids/? /sys/class/infiniband/*/ports/*/state /sys/class/net/*/operstate; }
 		for i in $(seq 400); do a=$(read_all); sleep 0.3; b=$(read_all); [ "$a" = "$b" ] && exit 0; done
 		echo "not settled" >&2; exit 1`)
 }
@@ -120,7 +141,8 @@ func compareLinks(t *testing.T, text string, snap *inventory.Snapshot) {
 	var want, got []link
 	decode(t, text, &want)
 	phys := map[inventory.PhysState]string{
-		inventory.PhysStateLinkUp: "LINK_UP", inventory.PhysStateDisabled: "DISABLED", inventory.PhysStatePolling: "POLLING",
+		inventory.PhysStateLinkUp: "LINK_UP", inventory.PhysStateDisabled: "DISABLED",
+		inventory.PhysStatePolling: "POLLING",
 	}
 	for _, d := range snap.Devices {
 		for _, p := range d.Ports {
@@ -270,8 +292,8 @@ func compareNetdevs(t *testing.T, text string, snap *inventory.Snapshot) {
 	want, got := map[string]netdev{}, map[string]netdev{}
 	for _, l := range links {
 		n := netdev{
-			Index: l.Index, MTU: l.MTU, OperState: strings.ToLower(l.OperState), Address: l.Address, Kind: l.LinkInfo.Kind,
-			Lower: l.Lower, Up: slices.Contains(l.Flags, "UP"),
+			Index: l.Index, MTU: l.MTU, OperState: strings.ToLower(l.OperState), Address: l.Address,
+			Kind: l.LinkInfo.Kind, Lower: l.Lower, Up: slices.Contains(l.Flags, "UP"),
 		}
 		for _, a := range l.Addresses {
 			n.Addresses = append(n.Addresses, a.Local+"/"+strconv.Itoa(a.PrefixLen))
@@ -280,7 +302,10 @@ func compareNetdevs(t *testing.T, text string, snap *inventory.Snapshot) {
 		want[l.Name] = n
 	}
 	for _, n := range snap.Netdevs {
-		v := netdev{Index: n.Index, MTU: n.MTU, OperState: n.OperState, Address: n.Address, Kind: n.Kind, Lower: n.Lower, Up: n.AdminUp}
+		v := netdev{
+			Index: n.Index, MTU: n.MTU, OperState: n.OperState, Address: n.Address, Kind: n.Kind, Lower: n.Lower,
+			Up: n.AdminUp,
+		}
 		for _, a := range n.Addresses {
 			v.Addresses = append(v.Addresses, a.String())
 		}
@@ -348,7 +373,8 @@ func TestScanWhileDevicesComeAndGo(t *testing.T) {
 				scan, code, files[name+".err"], len(report.Node.Problems), want)
 		}
 		rxe0 := report.Node.Device("rxe0")
-		if rxe0 == nil || len(rxe0.Ports) != 1 || rxe0.Ports[0].State != inventory.PortStateActive || len(rxe0.Ports[0].GIDs) < 2 {
+		if rxe0 == nil || len(rxe0.Ports) != 1 || rxe0.Ports[0].State != inventory.PortStateActive ||
+			len(rxe0.Ports[0].GIDs) < 2 {
 			t.Errorf("scan %d: rxe0 = %+v, want it whole", scan, rxe0)
 		}
 		for name, netdev := range map[string]string{"siw7": "dummy8", "rxe7": "dummy7"} {
@@ -386,7 +412,8 @@ func checkWholeOrTold(t *testing.T, scan int, node *inventory.Snapshot, d *inven
 		return slices.Contains(strings.Split(p.Path, "/"), d.Name)
 	})
 	if !told {
-		t.Errorf("scan %d: %s has %s, known to nldev: %t, and no problem tells it: %+v", scan, d.Name, lacks, d.Index != nil, node.Problems)
+		t.Errorf("scan %d: %s has %s, known to nldev: %t, and no problem tells it: %+v",
+			scan, d.Name, lacks, d.Index != nil, node.Problems)
 	}
 }
 
@@ -416,7 +443,10 @@ func TestUnprivilegedUser(t *testing.T) {
 		want, not    []string
 	}{
 		{"may open", nobody + "detect -o wide", always, denied},
-		{"may not open", "chmod 0600 /dev/infiniband/uverbs*; " + nobody + "detect -o wide", slices.Concat(always, denied, evidence), nil},
+		{
+			"may not open", "chmod 0600 /dev/infiniband/uverbs*; " + nobody + "detect -o wide",
+			slices.Concat(always, denied, evidence), nil,
+		},
 		{"root opens all the same", rdmactl + " detect -o wide", always, denied},
 	} {
 		out := output(t, g, s.script)

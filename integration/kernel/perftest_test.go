@@ -51,7 +51,10 @@ func newPerftestRig(t *testing.T) *perftestRig {
 		if err != nil {
 			t.Errorf("restore the guest's link: %v", err)
 		}
-		for _, args := range [][]string{{"addr", "del", hostIPv6 + "/64", "dev", "tap0"}, {"link", "set", "tap0", "txqueuelen", "1000"}} {
+		for _, args := range [][]string{
+			{"addr", "del", hostIPv6 + "/64", "dev", "tap0"},
+			{"link", "set", "tap0", "txqueuelen", "1000"},
+		} {
 			if err := g.HostCommand(context.Background(), "ip", args...).Run(); err != nil {
 				t.Errorf("restore the host's link: ip %v: %v", args, err)
 			}
@@ -128,7 +131,8 @@ const clockDoubt = "Correlation coefficient r^2"
 func (r *perftestRig) run(t *testing.T, x exchange) outcome {
 	t.Helper()
 	ourTest := strings.ReplaceAll(x.test.String(), "_", "-")
-	args := append([]string{"bench", ourTest, "-d", "roce@" + x.f.ours, "-o", "json", "--timeout", oursTimeout}, x.args...)
+	args := append([]string{"bench", ourTest, "-d", "roce@" + x.f.ours, "-o", "json", "--timeout", oursTimeout},
+		x.args...)
 	args = append(args, x.extra...)
 	theirArgs := strings.ReplaceAll(strings.Join(x.args, " "), "--qps", "-q")
 	theirs := fmt.Sprintf(theirsTimeout+"ib_%v -d rxe0 -x %d %s", x.test, x.gid, theirArgs)
@@ -154,7 +158,9 @@ func (r *perftestRig) run(t *testing.T, x exchange) outcome {
 	}
 }
 
-func (r *perftestRig) asServer(ctx context.Context, args []string, theirs string) (out outcome, res guest.Result, err error) {
+func (r *perftestRig) asServer(
+	ctx context.Context, args []string, theirs string,
+) (out outcome, res guest.Result, err error) {
 	var stdout bytes.Buffer
 	cmd := r.g.HostCommand(ctx, r.bin, args...)
 	cmd.Stdout = &stdout
@@ -177,7 +183,9 @@ func (r *perftestRig) asServer(ctx context.Context, args []string, theirs string
 	return both(stdout.Bytes(), string(rest), oursErr, res, err, args, theirs)
 }
 
-func (r *perftestRig) asClient(ctx context.Context, args []string, theirs string) (out outcome, res guest.Result, err error) {
+func (r *perftestRig) asClient(
+	ctx context.Context, args []string, theirs string,
+) (out outcome, res guest.Result, err error) {
 	done := make(chan error, 1)
 	go func() {
 		var err error
@@ -196,10 +204,13 @@ func (r *perftestRig) asClient(ctx context.Context, args []string, theirs string
 }
 
 // both judges the ends of both programs.
-func both(stdout []byte, stderr string, oursErr error, res guest.Result, theirsErr error, args []string, theirs string) (outcome, guest.Result, error) {
+func both(
+	stdout []byte, stderr string, oursErr error, res guest.Result, theirsErr error, args []string, theirs string,
+) (outcome, guest.Result, error) {
 	out := outcome{theirs: string(res.Stdout)}
 	if oursErr != nil || theirsErr != nil || res.ExitCode != 0 {
-		return out, res, fmt.Errorf("ours %v: %w: %s\ntheirs %s: %w, exit status %d: %s%s", args, oursErr, stderr, theirs, theirsErr, res.ExitCode, res.Stdout, res.Stderr)
+		return out, res, fmt.Errorf("ours %v: %w: %s\ntheirs %s: %w, exit status %d: %s%s",
+			args, oursErr, stderr, theirs, theirsErr, res.ExitCode, res.Stdout, res.Stderr)
 	}
 	if err := json.Unmarshal(stdout, &out.ours); err != nil {
 		return out, res, fmt.Errorf("output of rdmactl %q: %w", stdout, err)
@@ -321,7 +332,9 @@ func TestPerftestDuration(t *testing.T) {
 			}
 			c := cell{test, client, 1, 4096}
 			t.Run(c.name(), func(t *testing.T) {
-				x := exchange{test: c.test, f: f, gid: gid, client: c.client, args: []string{"-D", "4", "-u", "20", "-s", strconv.Itoa(c.size)}}
+				x := exchange{test: c.test, f: f, gid: gid, client: c.client, args: []string{
+					"-D", "4", "-u", "20", "-s", strconv.Itoa(c.size),
+				}}
 				out := r.run(t, x)
 				x.check(t, out, 4096, []int{c.size})
 				if out.ours.DurationSeconds != 4 {
@@ -336,10 +349,12 @@ func TestPerftestDuration(t *testing.T) {
 // programs finish against ours, and what they move is sent again.
 func TestPerftestLoss(t *testing.T) {
 	r := newPerftestRig(t)
-	output(t, r.g, "modprobe sch_netem && modprobe ifb numifbs=1 && ip link set ifb0 up && ip link set ifb0 txqueuelen 20000 && "+
-		"tc qdisc add dev eth0 ingress && tc filter add dev eth0 parent ffff: matchall action mirred egress redirect dev ifb0")
+	output(t, r.g, "modprobe sch_netem && modprobe ifb numifbs=1 && ip link set ifb0 up && ip link set ifb0 "+
+		"txqueuelen 20000 && tc qdisc add dev eth0 ingress && tc filter add dev eth0 parent ffff: matchall action "+
+		"mirred egress redirect dev ifb0")
 	t.Cleanup(func() {
-		if _, err := r.g.Output(context.Background(), "tc qdisc del dev eth0 ingress; tc qdisc del dev eth0 root; modprobe -r ifb; tc qdisc show dev eth0 | grep -q netem && exit 1; exit 0"); err != nil {
+		if _, err := r.g.Output(context.Background(), "tc qdisc del dev eth0 ingress; tc qdisc del dev eth0 root; "+
+			"modprobe -r ifb; tc qdisc show dev eth0 | grep -q netem && exit 1; exit 0"); err != nil {
 			t.Errorf("restore the guest's link: %v", err)
 		}
 	})
@@ -349,7 +364,8 @@ func TestPerftestLoss(t *testing.T) {
 		{"loss", "loss 1%"},
 		{"reorder", "delay 2ms reorder 25% 50% limit 20000"},
 	} {
-		output(t, r.g, fmt.Sprintf("for d in eth0 ifb0; do tc qdisc replace dev $d root netem %s || exit 1; done", impairment.netem))
+		output(t, r.g, fmt.Sprintf("for d in eth0 ifb0; do tc qdisc replace dev $d root netem %s || exit 1; done",
+			impairment.netem))
 		repaired := uint64(0)
 		for _, c := range []cell{
 			{bench.WriteBW, false, 1, 65536},
@@ -362,7 +378,9 @@ func TestPerftestLoss(t *testing.T) {
 			{bench.WriteLat, true, 1, 4096},
 		} {
 			t.Run(impairment.name+"/"+c.name(), func(t *testing.T) {
-				x := exchange{test: c.test, f: f, gid: gid, client: c.client, noisy: true, args: []string{"-n", "40", "-u", "16", "-s", strconv.Itoa(c.size)}}
+				x := exchange{test: c.test, f: f, gid: gid, client: c.client, noisy: true, args: []string{
+					"-n", "40", "-u", "16", "-s", strconv.Itoa(c.size),
+				}}
 				out := r.run(t, x)
 				x.check(t, out, 4096, []int{c.size})
 				for _, name := range []string{"retransmits", "timeouts", "sequenceNAKs", "duplicates", "outOfOrder"} {
@@ -402,7 +420,8 @@ func TestPerftestApplets(t *testing.T) {
 			}
 			for role, name := range []string{"server", "client"} {
 				ours, theirs := texts[role][0], strings.TrimPrefix(texts[1-role][1], readWarningLine(test))
-				if diff := cmp.Diff(figures.ReplaceAllString(theirs, "N "), figures.ReplaceAllString(ours, "N ")); diff != "" {
+				if diff := cmp.Diff(figures.ReplaceAllString(theirs, "N "),
+					figures.ReplaceAllString(ours, "N ")); diff != "" {
 					t.Errorf("text of the %s differs (-perftest +ours):\n%s", name, diff)
 				}
 			}
@@ -448,7 +467,8 @@ func (r *perftestRig) applets(t *testing.T, test bench.Test, gid int, client boo
 	run[1]()
 	<-done
 	if (ourErr != nil || theirErr != nil || res.ExitCode != 0) && !strings.Contains(string(res.Stderr), clockDoubt) {
-		t.Fatalf("%v: %v: %s\n%s: %v, exit status %d: %s", args, ourErr, &stderr, command, theirErr, res.ExitCode, res.Stderr)
+		t.Fatalf("%v: %v: %s\n%s: %v, exit status %d: %s",
+			args, ourErr, &stderr, command, theirErr, res.ExitCode, res.Stderr)
 	}
 	return stdout.String(), string(res.Stdout), string(res.Stderr)
 }

@@ -99,7 +99,8 @@ func nodad(verb string) string {
 func (r *roceRig) capture(t *testing.T, f func()) (file string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "session.pcap")
-	cmd := r.g.HostCommand(t.Context(), "tcpdump", "-i", "tap0", "-n", "-U", "--immediate-mode", "-B", "65536", "-s", "0", "-Z", "root", "-w", file, "udp port 4791")
+	cmd := r.g.HostCommand(t.Context(), "tcpdump", "-i", "tap0", "-n", "-U", "--immediate-mode", "-B", "65536", "-s",
+		"0", "-Z", "root", "-w", file, "udp port 4791")
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -193,7 +194,9 @@ type roceCount struct {
 }
 
 func newRoCECount() *roceCount {
-	return &roceCount{opcodes: map[ib.Opcode]int{}, from: map[string]int{}, sizes: map[int]int{}, refused: map[string]int{}}
+	return &roceCount{
+		opcodes: map[ib.Opcode]int{}, from: map[string]int{}, sizes: map[int]int{}, refused: map[string]int{},
+	}
 }
 
 func (c *roceCount) add(f *rocev2.Flow, p *ib.Packet) {
@@ -211,7 +214,8 @@ func (c *roceCount) check(t *testing.T) {
 	for _, o := range []ib.Opcode{
 		ib.OpcodeRCSendFirst, ib.OpcodeRCSendMiddle, ib.OpcodeRCSendLast, ib.OpcodeRCSendOnly,
 		ib.OpcodeRCWriteFirst, ib.OpcodeRCWriteMiddle, ib.OpcodeRCWriteLast,
-		ib.OpcodeRCReadRequest, ib.OpcodeRCReadResponseFirst, ib.OpcodeRCReadResponseMiddle, ib.OpcodeRCReadResponseLast,
+		ib.OpcodeRCReadRequest, ib.OpcodeRCReadResponseFirst, ib.OpcodeRCReadResponseMiddle,
+		ib.OpcodeRCReadResponseLast,
 		ib.OpcodeRCAcknowledge,
 	} {
 		if c.opcodes[o] == 0 {

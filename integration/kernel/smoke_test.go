@@ -197,7 +197,10 @@ func TestEquipment(t *testing.T) {
 		},
 		{"rdma dev", "rdma -j dev | grep -o 'rxe0\\|siw0'", "rxe0\nsiw0\n"},
 		{"devinfo", "ibv_devinfo -v | awk '/hca_id|link_layer/ { print $2 }'", "rxe0\nEthernet\nsiw0\nEthernet\n"},
-		{"addresses", "ip -j addr | grep -o '192.0.2.1\\|198.51.100.1'", guest.GuestAddress + "\n" + guest.GuestAddressIWARP + "\n"},
+		{
+			"addresses", "ip -j addr | grep -o '192.0.2.1\\|198.51.100.1'",
+			guest.GuestAddress + "\n" + guest.GuestAddressIWARP + "\n",
+		},
 		{"rping rxe", rping(guest.GuestAddress), "ok\n"},
 		{"rping siw", rping(guest.GuestAddressIWARP), "ok\n"},
 	}

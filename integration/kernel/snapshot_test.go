@@ -11,10 +11,13 @@ import (
 
 // replayed are the commands that must say the same of the guest and of its bundle.
 var replayed = []string{
-	"detect", "detect -o wide", "detect -o json", "detect -o yaml", "status", "status -o wide", "status -o json", "doctor", "doctor -o wide", "doctor -o json", "doctor --strict",
-	"env", "env --explain", "env -o json --for all", "env --format dotenv", "env --format json", "env --include rxe0 --pin-gid", "env --peer 192.0.2.9 -o json", "env --compat kserve -o json",
+	"detect", "detect -o wide", "detect -o json", "detect -o yaml", "status", "status -o wide", "status -o json",
+	"doctor", "doctor -o wide", "doctor -o json", "doctor --strict",
+	"env", "env --explain", "env -o json --for all", "env --format dotenv", "env --format json",
+	"env --include rxe0 --pin-gid", "env --peer 192.0.2.9 -o json", "env --compat kserve -o json",
 	"show rxe0", "show rxe0 -o json", "show siw0 -o json", "show eth0",
-	"ibdev2netdev", "ibdev2netdev -v", "show_gids", "ibstatus", "ibstat", "ibstat -s", "ibstat -l", "ibstat -p", "ibv_devices",
+	"ibdev2netdev", "ibdev2netdev -v", "show_gids", "ibstatus", "ibstat", "ibstat -s", "ibstat -l", "ibstat -p",
+	"ibv_devices",
 	"ibv_devinfo", "ibv_devinfo -v", "ibv_devinfo -l", "ibv_devinfo -d rxe0", "ibv_devinfo -d nosuch",
 }
 
@@ -58,11 +61,16 @@ func TestBundleReplaysGuest(t *testing.T) {
 	defer output(t, g, "rm -rf "+rdmactlShared+" /tmp/bundle.*") // the context is over in a Cleanup
 	states := []struct{ name, do, undo string }{
 		{"as booted", "true", "true"},
-		{"more addresses", "ip addr add 10.77.0.1/16 dev eth0; ip addr add 2001:db8:7::1/64 dev eth0 nodad; ip route add 10.99.0.0/16 via 192.0.2.2", "ip addr del 10.77.0.1/16 dev eth0; ip addr del 2001:db8:7::1/64 dev eth0; ip route del 10.99.0.0/16 2>/dev/null; true"},
+		{"more addresses", "ip addr add 10.77.0.1/16 dev eth0; ip addr add 2001:db8:7::1/64 dev eth0 nodad; ip route " +
+			"add 10.99.0.0/16 via 192.0.2.2", "ip addr del 10.77.0.1/16 dev eth0; ip addr del 2001:db8:7::1/64 dev " +
+			"eth0; ip route del 10.99.0.0/16 2>/dev/null; true"},
 		{"link down", "ip link set eth0 down", "ip link set eth0 up; ip addr replace 192.0.2.1/24 dev eth0"},
 		{"one device", "rdma link del siw0", "rdma link add siw0 type siw netdev eth1"},
 	}
-	users := []struct{ name, prefix string }{{"root", ""}, {"nobody", "setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all --bounding-set=-all "}}
+	users := []struct{ name, prefix string }{
+		{"root", ""},
+		{"nobody", "setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all --bounding-set=-all "},
+	}
 	for _, s := range states {
 		output(t, g, s.do)
 		settle(t, g)
@@ -99,11 +107,15 @@ func TestBundleReplaysGuest(t *testing.T) {
 func TestSnapshotOnlyReads(t *testing.T) {
 	g := withRdmactl(t)
 	g.Exclusive(t)
-	const state = "lsmod | cut -d' ' -f1 | sort; find /etc /var/lib /root /tmp /run /home -xdev -newer /tmp/mark ! -name mark ! -name 'run-*.sh' 2>/dev/null | sort; sysctl -a 2>/dev/null | grep -E '^(net|vm|kernel.(numa|sched))' | grep -vE 'random|nf_conntrack_count|nr_|stat'; rdma -j link; ip -j addr | tr ',' '\\n' | grep -vE 'valid_life|preferred'"
+	const state = "lsmod | cut -d' ' -f1 | sort; find /etc /var/lib /root /tmp /run /home -xdev -newer /tmp/mark ! " +
+		"-name mark ! -name 'run-*.sh' 2>/dev/null | sort; sysctl -a 2>/dev/null | grep -E " +
+		"'^(net|vm|kernel.(numa|sched))' | grep -vE 'random|nf_conntrack_count|nr_|stat'; rdma -j link; ip -j addr | " +
+		"tr ',' '\\n' | grep -vE 'valid_life|preferred'"
 	output(t, g, "mkdir -p /tmp/alone; touch /tmp/mark; sleep 1.1")
 	defer output(t, g, "rm -rf /tmp/alone /tmp/mark")
 	before := output(t, g, state)
-	output(t, g, "cd /tmp/alone && "+rdmactl+" snapshot -o n.tar.gz 2>&1 && mv n.tar.gz /dev/shm/; rm -f /dev/shm/n.tar.gz")
+	output(t, g,
+		"cd /tmp/alone && "+rdmactl+" snapshot -o n.tar.gz 2>&1 && mv n.tar.gz /dev/shm/; rm -f /dev/shm/n.tar.gz")
 	after := strings.ReplaceAll(output(t, g, state), "/tmp/alone\n", "")
 	if before != strings.ReplaceAll(after, "/tmp\n", "") && before != after {
 		t.Errorf("before:\n%s\nafter:\n%s", before, after)

@@ -25,7 +25,8 @@ func TestUMADPing(t *testing.T) {
 		Sent, Lost int
 		RoundTrip  struct{ MinUs float64 }
 	}
-	if err := json.Unmarshal([]byte(got), &report); err != nil || report.Sent != 100 || report.Lost != 0 || report.RoundTrip.MinUs <= 0 {
+	if err := json.Unmarshal([]byte(got), &report); err != nil || report.Sent != 100 || report.Lost != 0 ||
+		report.RoundTrip.MinUs <= 0 {
 		t.Errorf("fabric ping = %v, %s, want 100 answers", err, got)
 	}
 	got = output(t, g, rdmactl+" fabric ping -C rxe0 "+gid+" -c 1 2>&1; echo code $?")
@@ -60,7 +61,8 @@ func TestUMADRefusals(t *testing.T) {
 			t.Errorf("%s = %q, the C program's is %q; why: %q", applet, got, theirs, why)
 		}
 	}
-	nobody := output(t, g, "cp "+rdmactl+" /tmp/rdmactl && chmod 755 /tmp/rdmactl && setpriv --reuid=65534 --clear-groups /tmp/rdmactl fabric sm -C rxe0 2>&1; echo code $?")
+	nobody := output(t, g, "cp "+rdmactl+" /tmp/rdmactl && chmod 755 /tmp/rdmactl && setpriv --reuid=65534 "+
+		"--clear-groups /tmp/rdmactl fabric sm -C rxe0 2>&1; echo code $?")
 	if !strings.Contains(nobody, "permission denied") || !strings.HasSuffix(nobody, "code 4\n") {
 		t.Errorf("fabric sm as nobody = %q, want exit code 4", nobody)
 	}

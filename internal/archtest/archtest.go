@@ -63,14 +63,16 @@ func (r Rule) Check(tree *Tree) []Violation {
 func Rules() []Rule {
 	return []Rule{
 		{
-			ID:     "layers",
-			Reason: "each part must stay usable without the ones above it (cmd → cli → features → verbs → provider ← providers → wire, edges)",
-			check:  checkLayers,
+			ID: "layers",
+			Reason: "each part must stay usable without the ones above it (cmd → cli → features → verbs → provider ← " +
+				"providers → wire, edges)",
+			check: checkLayers,
 		},
 		{
-			ID:     "edges",
-			Reason: "what the compiler can't check (unsafe, C calls, raw system calls) stays in a few small packages that get reviewed for it",
-			check:  checkEdges,
+			ID: "edges",
+			Reason: "what the compiler can't check (unsafe, C calls, raw system calls) stays in a few small packages " +
+				"that get reviewed for it",
+			check: checkEdges,
 		},
 		{
 			ID:     "simulators",
@@ -78,14 +80,16 @@ func Rules() []Rule {
 			check:  checkSimulators,
 		},
 		{
-			ID:     "closure",
-			Reason: "a program that imports a library package must stay small: every module that it drags along is a cost to its users",
-			check:  checkClosure,
+			ID: "closure",
+			Reason: "a program that imports a library package must stay small: every module that it drags " +
+				"along is a cost to its users",
+			check: checkClosure,
 		},
 		{
-			ID:     "kubernetes",
-			Reason: "client-go multiplies the binary's size and its requirements; it lives in the nested operator module",
-			check:  checkKubernetes,
+			ID: "kubernetes",
+			Reason: "client-go multiplies the binary's size and its requirements; it lives in " +
+				"the nested operator module",
+			check: checkKubernetes,
 		},
 		{
 			ID:     "syspaths",

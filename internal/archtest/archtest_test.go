@@ -90,7 +90,8 @@ func TestLoadErrors(t *testing.T) {
 		"parse: a_windows.go:1": module + "-- a_windows.go --\npackage\n",
 		"no required module":    module + "-- a.go --\npackage a\n\nimport _ \"example.com/absent\"\n",
 	} {
-		if _, err := Load(t.Context(), unpack(t, txtar.Parse([]byte(archive)))); err == nil || !strings.Contains(err.Error(), name) {
+		if _, err := Load(t.Context(), unpack(t, txtar.Parse([]byte(archive)))); err == nil ||
+			!strings.Contains(err.Error(), name) {
 			t.Errorf("Load(%q) = %v, want an error with %q", archive, err, name)
 		}
 	}

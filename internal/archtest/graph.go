@@ -46,7 +46,8 @@ func (t *Tree) readGraph(ctx context.Context, dir string) error {
 	for _, target := range targets() {
 		env := []string{"CGO_ENABLED=0", "GOARCH=amd64", "GOOS=" + target.goos}
 		out, err := goCommand(ctx, dir, env,
-			"list", "-buildvcs=false", "-deps", "-json=ImportPath,Standard,Module,Imports", "-tags", target.tags, "./...")
+			"list", "-buildvcs=false", "-deps", "-json=ImportPath,Standard,Module,Imports",
+			"-tags", target.tags, "./...")
 		if err != nil {
 			return err
 		}

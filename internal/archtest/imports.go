@@ -28,7 +28,8 @@ func checkEdges(t *Tree) (found []Violation) {
 	for root, paths := range unsafeFiles {
 		slices.Sort(paths)
 		if paths = slices.Compact(paths); len(paths) > 1 {
-			found = append(found, wrong(root, "%d files import unsafe, one may: %s", len(paths), strings.Join(paths, ", ")))
+			found = append(found,
+				wrong(root, "%d files import unsafe, one may: %s", len(paths), strings.Join(paths, ", ")))
 		}
 	}
 	return found
@@ -185,12 +186,14 @@ func checkKubernetes(t *Tree) (found []Violation) {
 
 // isKubernetes does not mean sigs.k8s.io/yaml, which is small and depends on none of the rest.
 func isKubernetes(p string) bool {
-	return under(p, "k8s.io", "sigs.k8s.io/controller-runtime", "sigs.k8s.io/structured-merge-diff", "sigs.k8s.io/apiserver-network-proxy")
+	return under(p, "k8s.io", "sigs.k8s.io/controller-runtime", "sigs.k8s.io/structured-merge-diff",
+		"sigs.k8s.io/apiserver-network-proxy")
 }
 
 // isKubernetesAPI means the types and their validation, with what their modules require.
 func isKubernetesAPI(p string) bool {
-	return under(p, "k8s.io/api", apiextensions, "k8s.io/apimachinery", "k8s.io/klog", "k8s.io/kube-openapi", "k8s.io/utils", "sigs.k8s.io/structured-merge-diff")
+	return under(p, "k8s.io/api", apiextensions, "k8s.io/apimachinery", "k8s.io/klog", "k8s.io/kube-openapi",
+		"k8s.io/utils", "sigs.k8s.io/structured-merge-diff")
 }
 
 // apiextensions is the module of custom resources: an API server, of which tests may use the part

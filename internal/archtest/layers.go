@@ -41,7 +41,9 @@ func wings() []wing {
 		},
 		{
 			"internal/compat",
-			[]string{"internal/edge", "internal/record", "internal/text", "bench", "fabric", "inventory", "verbs", "wire"},
+			[]string{
+				"internal/edge", "internal/record", "internal/text", "bench", "fabric", "inventory", "verbs", "wire",
+			},
 			"compatible programs share the models with the commands, and no text",
 		},
 	}

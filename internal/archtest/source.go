@@ -21,7 +21,8 @@ const (
 func checkSysPaths(t *Tree) (found []Violation) {
 	sysPath := regexp.MustCompile(`^(/sys(/\S*)?|sys/(block|bus|class|dev|devices|firmware|fs|kernel|module)(/\S*)?)$`)
 	for _, file := range t.Files {
-		if file.Test || isEdge(file.Dir) || under(file.Dir, "internal/record", "internal/sim", "internal/testkit", "integration") {
+		if file.Test || isEdge(file.Dir) ||
+			under(file.Dir, "internal/record", "internal/sim", "internal/testkit", "integration") {
 			continue
 		}
 		ast.Inspect(file.AST, func(n ast.Node) bool {
@@ -151,7 +152,8 @@ func checkPackageDoc(t *Tree) (found []Violation) {
 	}
 	for _, dir := range t.dirs() {
 		if !documented[dir] {
-			found = append(found, wrong(dir, "package %s has no comment that begins with \"Package NAME …\" (or \"Command NAME …\")", name[dir]))
+			found = append(found, wrong(dir,
+				"package %s has no comment that begins with \"Package NAME …\" (or \"Command NAME …\")", name[dir]))
 		}
 	}
 	return found

@@ -120,7 +120,8 @@ func TestSourceFlags(t *testing.T) {
 		t.Errorf("--from node.tar.gz gives %+v", source)
 	}
 	_, cfg, message := run(nil, "--from", "x", "--root", "/b")
-	if want := "rdmactl: read: --from and --root exclude each other\n"; cfg != nil || !strings.HasPrefix(message, want) {
+	if want := "rdmactl: read: --from and --root exclude each other\n"; cfg != nil ||
+		!strings.HasPrefix(message, want) {
 		t.Errorf("--from and --root together print %q, want %q", message, want)
 	}
 }
@@ -159,7 +160,8 @@ func TestWriteErrorsAreNotLost(t *testing.T) {
 		}}}
 		code := app.Run(context.Background(), []string{"careless"})
 		if code != tt.code || errOut.String() != tt.want {
-			t.Errorf("writing to %v: exit code %d and %q, want %d and %q", tt.err, code, errOut.String(), tt.code, tt.want)
+			t.Errorf("writing to %v: exit code %d and %q, want %d and %q",
+				tt.err, code, errOut.String(), tt.code, tt.want)
 		}
 	}
 }

@@ -142,7 +142,8 @@ func (app *App) Prepare(cmd *cobra.Command, _ []string) error {
 		cfg.Output = formats[0] // a preference for all commands must not break the one that can't follow it
 	}
 	app.Out = output.New(app.outputOptions())
-	app.Log = slog.New(slog.NewTextHandler(app.Out.Stderr(), &slog.HandlerOptions{Level: app.logLevel(), ReplaceAttr: dropTime}))
+	app.Log = slog.New(
+		slog.NewTextHandler(app.Out.Stderr(), &slog.HandlerOptions{Level: app.logLevel(), ReplaceAttr: dropTime}))
 	app.limitTime(cmd)
 	if cfg.Ignored != nil && cmd.GroupID != GroupApplet { // what applets write to standard error is for programs, too
 		app.Log.Warn("configuration ignored", "cause", cfg.Ignored)

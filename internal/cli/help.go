@@ -168,7 +168,8 @@ func (app *App) commandSections(cmd *cobra.Command) []output.Block {
 				continue
 			}
 			fill := strings.Repeat(" ", max(2, 12-len(child.Name())))
-			lines = append(lines, []output.Cell{output.Plain("  "), output.Bold(child.Name()), output.Plain(fill + child.Short)})
+			lines = append(lines,
+				[]output.Cell{output.Plain("  "), output.Bold(child.Name()), output.Plain(fill + child.Short)})
 		}
 		if len(lines) > 0 {
 			blocks = append(blocks, output.Text{Title: group.Title, Lines: lines})

@@ -78,7 +78,8 @@ func (app *App) leave(cause error) {
 func execute(ctx context.Context, root *cobra.Command) (path string, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = WithHints(fmt.Errorf("internal error: %v\n%s", r, debug.Stack()), "this is a bug in rdmactl: please report it")
+			err = WithHints(fmt.Errorf("internal error: %v\n%s", r, debug.Stack()),
+				"this is a bug in rdmactl: please report it")
 		}
 	}()
 	cmd, err := root.ExecuteContextC(ctx)

@@ -59,8 +59,8 @@ func (app *App) openSource(flags SourceFlags) (*sources.Node, error) {
 func openBundle(name string) (*sources.Node, error) {
 	if isSavedFabric(name) {
 		const what = "it is the saved sweep of a fabric; --from names a recorded node here"
-		return nil, WithHints(Exitf(ExitUsage, "open bundle %s: %s", name, what), "rdmactl fabric COMMAND --from FILE reads it, "+
-			"and so does --load-cache FILE of ibnetdiscover, iblinkinfo and ibqueryerrors")
+		return nil, WithHints(Exitf(ExitUsage, "open bundle %s: %s", name, what), "rdmactl fabric COMMAND --from "+
+			"FILE reads it, and so does --load-cache FILE of ibnetdiscover, iblinkinfo and ibqueryerrors")
 	}
 	n, err := sources.OpenBundle(name)
 	switch {

@@ -6,4 +6,5 @@ package version
 const build = BuildStatic
 
 // lacks is what the tag nodl leaves out.
-const lacks = "opening libibverbs at run time: what ibv_devinfo asks the device, and the way to queue pairs on real cards; what reads files and netlink is all here"
+const lacks = "opening libibverbs at run time: what ibv_devinfo asks the device, and the way to queue pairs on real " +
+	"cards; what reads files and netlink is all here"

@@ -89,7 +89,8 @@ func TestStamp(t *testing.T) {
 	for tags, build := range map[string]string{"": BuildDynamic, "nodl": BuildStatic} {
 		t.Run("tags="+tags, func(t *testing.T) {
 			out := filepath.Join(t.TempDir(), "probe")
-			cmd := exec.CommandContext(t.Context(), "go", "build", "-tags", tags, "-ldflags", flags, "-o", out, "./testdata/probe")
+			cmd := exec.CommandContext(t.Context(), "go", "build", "-tags", tags, "-ldflags", flags, "-o", out,
+				"./testdata/probe")
 			cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 			if b, err := cmd.CombinedOutput(); err != nil {
 				t.Fatalf("%v: %v\n%s", cmd, err, b)

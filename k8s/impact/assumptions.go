@@ -57,26 +57,34 @@ func (m *model) assumptions(a *assumptions) []string {
 	out := []string{"all files are applied at once; one after the other they may cost more"}
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	if a.firmware {
-		add("the firmware's NUM_OF_VFS and SRIOV_EN aren't recorded in states and snapshots; sriov_totalvfs of sysfs stands for them (to be sure: the output of mstconfig -e -d ADDRESS q in files NODE.txt among those of --nodes)")
+		add("the firmware's NUM_OF_VFS and SRIOV_EN aren't recorded in states and snapshots; " +
+			"sriov_totalvfs of sysfs stands for them (to be sure: the output of mstconfig -e -d ADDRESS " +
+			"q in files NODE.txt among those of --nodes)")
 	}
 	if len(a.snapshots) > 0 {
-		add("%s: known by snapshots, which don't tell the eSwitch mode, and driver and MTU of VFs: taken as legacy and as wanted", some(a.snapshots))
+		add(
+			"%s: known by snapshots, which don't tell the eSwitch mode, and driver and MTU of VFs: "+
+				"taken as legacy and as wanted", some(a.snapshots))
 	}
 	if len(a.labels) > 0 {
 		add("%s: labels aren't known; taken as what policies ask for (%s)", some(a.labels), some(a.policies))
 	}
 	if len(a.pools) > 0 {
-		add("%s: labels aren't known; taken as of the one pool that may select them, or of none if there are several", some(a.pools))
+		add("%s: labels aren't known; taken as of the one pool that may select them, or of none if there are several",
+			some(a.pools))
 	}
 	if len(a.supported) > 0 {
-		add("%s: not in the operator's list of NVIDIA's cards (supported-nic-ids), and taken as added to it", some(a.supported))
+		add("%s: not in the operator's list of NVIDIA's cards (supported-nic-ids), and taken as added to it",
+			some(a.supported))
 	}
 	if len(a.blueField) > 0 {
-		add("%s: BlueField cards are taken as in NIC mode; in DPU mode the operator can't set the firmware, and fails", some(a.blueField))
+		add("%s: BlueField cards are taken as in NIC mode; in DPU mode the operator can't set the firmware, and fails",
+			some(a.blueField))
 	}
 	m.assumePriorities(add)
 	if !m.complete {
-		add("no policy of the cluster is among the files: others than those that are applied, and those that states name, are taken not to exist")
+		add("no policy of the cluster is among the files: others than those that are applied, and those that states " +
+			"name, are taken not to exist")
 	}
 	if len(m.pools) == 0 && !m.noDrain {
 		add("no SriovNetworkPoolConfig is known: one node at a time")
@@ -93,16 +101,22 @@ func (m *model) assumePriorities(add func(string, ...any)) {
 	if names := some(m.unwritten); names != "" {
 		switch {
 		case k8s.ValueOf(m.webhook):
-			add("no priority in policy %s: %d, the lowest, which the operator's webhook writes (enableOperatorWebhook is true)", names, k8s.WebhookPriority)
+			add(
+				"no priority in policy %s: %d, the lowest, which the operator's webhook writes "+
+					"(enableOperatorWebhook is true)", names, k8s.WebhookPriority)
 		case m.webhook != nil:
-			add("no priority in policy %s: %d, the highest, for the operator's webhook is off (enableOperatorWebhook isn't true)", names, k8s.UnwrittenPriority)
+			add(
+				"no priority in policy %s: %d, the highest, for the operator's webhook is off "+
+					"(enableOperatorWebhook isn't true)", names, k8s.UnwrittenPriority)
 		default:
-			add("no priority in policy %s: %d, the highest, as without the operator's webhook, which nothing tells of; with it %d, the lowest",
-				names, k8s.UnwrittenPriority, k8s.WebhookPriority)
+			add(
+				"no priority in policy %s: %d, the highest, as without the operator's webhook, which nothing tells "+
+					"of; with it %d, the lowest", names, k8s.UnwrittenPriority, k8s.WebhookPriority)
 		}
 	}
 	if names := some(m.unwrittenBefore); names != "" {
-		add("no priority in policy %s of the cluster: %d, the highest, for no webhook wrote one", names, k8s.UnwrittenPriority)
+		add("no priority in policy %s of the cluster: %d, the highest, for no webhook wrote one",
+			names, k8s.UnwrittenPriority)
 	}
 }
 

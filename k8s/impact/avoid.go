@@ -39,7 +39,9 @@ type proposal struct {
 
 // with judges the node with a change to all ports of a card that have a policy, and names the
 // policies that it changes.
-func (t *trial) with(address string, id ReasonID, apply func(*trial, *pf, *config)) (leaves Action, policies []string, ok bool) {
+func (t *trial) with(
+	address string, id ReasonID, apply func(*trial, *pf, *config),
+) (leaves Action, policies []string, ok bool) {
 	alone := *t // what another card needs or refuses doesn't change with this one
 	alone.pfs = t.ports(address)
 	try := alone
@@ -53,7 +55,8 @@ func (t *trial) with(address string, id ReasonID, apply func(*trial, *pf, *confi
 		changed := c.clone()
 		try.after[p.Address] = changed
 		apply(&try, p, changed)
-		if name := c.owner(); !slices.Contains(policies, name) && !equalCards(map[string]*config{"": c}, map[string]*config{"": changed}) {
+		if name := c.owner(); !slices.Contains(policies, name) &&
+			!equalCards(map[string]*config{"": c}, map[string]*config{"": changed}) {
 			policies = append(policies, name)
 		}
 	}
@@ -102,17 +105,27 @@ func (t *trial) proposals(p *pf, c *config, id ReasonID) []proposal {
 		if !c.alone() {
 			return nil
 		}
-		return []proposal{{fmt.Sprintf("numVfs: %d in policy %s", p.NumVFs, c.vfsFrom), func(_ *trial, p *pf, c *config) { c.setVFs(p.NumVFs) }}}
+		return []proposal{{
+			fmt.Sprintf("numVfs: %d in policy %s", p.NumVFs, c.vfsFrom),
+			func(_ *trial, p *pf, c *config) { c.setVFs(p.NumVFs) },
+		}}
 	case ReasonLinkType:
-		return []proposal{{fmt.Sprintf("linkType: %s%s", p.LinkType, in), func(_ *trial, p *pf, c *config) { c.linkType = p.LinkType }}}
+		return []proposal{{
+			fmt.Sprintf("linkType: %s%s", p.LinkType, in), func(_ *trial, p *pf, c *config) { c.linkType = p.LinkType },
+		}}
 	case ReasonMTU:
 		if !c.alone() {
 			return nil
 		}
-		return []proposal{{fmt.Sprintf("mtu: %d or less in policy %s", p.MTU, c.mtuFrom), func(_ *trial, p *pf, c *config) { c.setMTU(p.MTU) }}}
+		return []proposal{{
+			fmt.Sprintf("mtu: %d or less in policy %s", p.MTU, c.mtuFrom),
+			func(_ *trial, p *pf, c *config) { c.setMTU(p.MTU) },
+		}}
 	case ReasonESwitch:
 		mode := modeOr(p.ESwitchMode)
-		return []proposal{{fmt.Sprintf("eSwitchMode: %s%s", mode, in), func(_ *trial, _ *pf, c *config) { c.eswitch = mode }}}
+		return []proposal{
+			{fmt.Sprintf("eSwitchMode: %s%s", mode, in), func(_ *trial, _ *pf, c *config) { c.eswitch = mode }},
+		}
 	case ReasonVFDriver:
 		if kind := p.deviceType(); kind != "" && len(c.groups) == 1 {
 			return []proposal{{fmt.Sprintf("deviceType: %s%s", kind, in), func(_ *trial, _ *pf, c *config) {
@@ -158,16 +171,23 @@ func (t *trial) firmwareProposals(p *pf, c *config) []proposal {
 	names := t.owners(p)
 	var out []proposal
 	if total > 0 && total <= k8s.MaxMellanoxVFs && t.alone(p) {
-		out = append(out, proposal{fmt.Sprintf("numVfs: %d, as the firmware has it, in %s", total, names), func(_ *trial, _ *pf, c *config) { c.setVFs(total) }})
+		out = append(out, proposal{
+			fmt.Sprintf("numVfs: %d, as the firmware has it, in %s", total, names),
+			func(_ *trial, _ *pf, c *config) { c.setVFs(total) },
+		})
 	}
 	if want <= total {
 		change := "externallyManaged: true in " + names
 		if p.NumVFs < c.vfs {
-			change += fmt.Sprintf(", with %s made beforehand by something else than the operator", english.Count(c.vfs, "VF"))
+			change += fmt.Sprintf(", with %s made beforehand by something else than the operator",
+				english.Count(c.vfs, "VF"))
 		}
 		out = append(out,
 			proposal{change, func(_ *trial, p *pf, c *config) { c.external, p.NumVFs = true, max(p.NumVFs, c.vfs) }},
-			proposal{"disablePlugins: [mellanox] in the SriovOperatorConfig, for all nodes", func(t *trial, _ *pf, _ *config) { t.firmwareOff = true }})
+			proposal{
+				"disablePlugins: [mellanox] in the SriovOperatorConfig, for all nodes",
+				func(t *trial, _ *pf, _ *config) { t.firmwareOff = true },
+			})
 	}
 	return append(out, presetFirmware(want))
 }

@@ -55,7 +55,8 @@ func cardsOf(n *source.Node) []pf {
 		}
 		c := pf{PF: p, down: card.LinkAdminState == "down", recorded: true}
 		for _, f := range card.VFs {
-			c.functions = append(c.functions, vf{id: f.VfID, mtu: f.Mtu, driver: f.Driver, guid: f.GUID, dpa: f.VdpaType, known: true})
+			c.functions = append(c.functions,
+				vf{id: f.VfID, mtu: f.Mtu, driver: f.Driver, guid: f.GUID, dpa: f.VdpaType, known: true})
 		}
 		out = append(out, c)
 	}

@@ -122,7 +122,9 @@ func (m *model) checkDeleted() {
 	known := m.policyNames()
 	for _, name := range m.in.Options.Delete {
 		if !slices.Contains(known, name) {
-			m.ignored = append(m.ignored, fmt.Sprintf("policy %s, which is to be deleted: neither a policy of the manifests or of the cluster nor named by a state", name))
+			m.ignored = append(m.ignored, fmt.Sprintf(
+				"policy %s, which is to be deleted: neither a policy of the manifests or of the "+
+					"cluster nor named by a state", name))
 		}
 	}
 }
@@ -179,7 +181,8 @@ func lastOf(objects []*manifest.Object) []*manifest.Object {
 	}
 	var out []*manifest.Object
 	for i, o := range objects {
-		if place[o.String()] == i && slices.Contains([]string{k8s.KindPolicy, k8s.KindPoolConfig, k8s.KindOperatorConfig}, o.Kind) {
+		if place[o.String()] == i &&
+			slices.Contains([]string{k8s.KindPolicy, k8s.KindPoolConfig, k8s.KindOperatorConfig}, o.Kind) {
 			out = append(out, o)
 		}
 	}
@@ -189,7 +192,8 @@ func lastOf(objects []*manifest.Object) []*manifest.Object {
 // same reports one object in two states; a manifest without a namespace stands for the one of
 // its name.
 func same(a, b *manifest.Object) bool {
-	return a.Kind == b.Kind && a.Name == b.Name && (a.Namespace == b.Namespace || a.Namespace == "" || b.Namespace == "")
+	return a.Kind == b.Kind && a.Name == b.Name &&
+		(a.Namespace == b.Namespace || a.Namespace == "" || b.Namespace == "")
 }
 
 // operatorNamespace returns where the operator runs, "" where nothing tells.
@@ -237,7 +241,8 @@ func (m *model) policiesOf(objects []*manifest.Object, ignored *[]string) []*pol
 		}
 		if o.Namespace != "" && m.namespace != "" && o.Namespace != m.namespace {
 			if ignored != nil {
-				*ignored = append(*ignored, fmt.Sprintf("%s: the operator reads its own namespace only, %s", o, m.namespace))
+				*ignored = append(*ignored,
+					fmt.Sprintf("%s: the operator reads its own namespace only, %s", o, m.namespace))
 				if m.applies(o) {
 					m.strays++
 				}
@@ -248,8 +253,9 @@ func (m *model) policiesOf(objects []*manifest.Object, ignored *[]string) []*pol
 		o.Decode(&decoded)
 		applied, unwritten := m.applies(o), decoded.Spec.Priority == nil
 		out = append(out, &policy{
-			name: o.Name, spec: decoded.Spec, priority: decoded.Spec.EffectivePriority(applied && k8s.ValueOf(m.webhook)),
-			implied: unwritten && applied && m.webhook == nil, // what the cluster has is as it will be
+			name: o.Name, spec: decoded.Spec,
+			priority: decoded.Spec.EffectivePriority(applied && k8s.ValueOf(m.webhook)),
+			implied:  unwritten && applied && m.webhook == nil, // what the cluster has is as it will be
 		})
 		switch {
 		case !unwritten || ignored == nil:
@@ -303,7 +309,9 @@ func poolOf(n *source.Node, pools []*pool) (found *pool, maybe bool, problem str
 	}
 	switch {
 	case len(sure) > 1:
-		return nil, false, fmt.Sprintf("the node is in pools %s and %s: the operator drains no node that is in more than one", sure[0].name, sure[1].name)
+		return nil, false, fmt.Sprintf(
+			"the node is in pools %s and %s: the operator drains no node that is in more than one",
+			sure[0].name, sure[1].name)
 	case len(sure) == 1:
 		return sure[0], len(perhaps) > 0, ""
 	case len(perhaps) == 1:

@@ -92,14 +92,18 @@ func (s *setting) apply(p *policy, pfs []pf, equal bool) string {
 		}
 		first, last, err := f.VFs(p.spec)
 		if err != nil {
-			return fmt.Sprintf("policy %s: %v: the operator gives up there, and this node and those after it stay as they are", p.name, err)
+			return fmt.Sprintf(
+				"policy %s: %v: the operator gives up there, and this node and those after it stay as they are",
+				p.name, err)
 		}
 		next := &config{
-			address: f.Address, vfs: vfs, vfsFrom: p.name, mtu: k8s.ValueOf(p.spec.MTU), linkType: p.spec.LinkType, eswitch: p.spec.ESwitchMode,
+			address: f.Address, vfs: vfs, vfsFrom: p.name, mtu: k8s.ValueOf(p.spec.MTU), linkType: p.spec.LinkType,
+			eswitch:  p.spec.ESwitchMode,
 			external: k8s.ValueOf(p.spec.ExternallyManaged),
 			groups: []Group{{
-				Resource: p.spec.ResourceName, Policy: p.name, First: first, Last: last, DeviceType: cmp.Or(p.spec.DeviceType, "netdevice"),
-				MTU: k8s.ValueOf(p.spec.MTU), RDMA: k8s.ValueOf(p.spec.IsRdma), VdpaType: p.spec.VdpaType,
+				Resource: p.spec.ResourceName, Policy: p.name, First: first, Last: last,
+				DeviceType: cmp.Or(p.spec.DeviceType, "netdevice"), MTU: k8s.ValueOf(p.spec.MTU),
+				RDMA: k8s.ValueOf(p.spec.IsRdma), VdpaType: p.spec.VdpaType,
 			}},
 		}
 		if next.mtu > 0 {
@@ -159,13 +163,14 @@ func fromStateSpec(spec k8s.NodeStateSpec) setting {
 	s := setting{cards: map[string]*config{}}
 	for _, i := range spec.Interfaces {
 		c := &config{
-			address: strings.ToLower(i.PciAddress), vfs: i.NumVfs, mtu: i.Mtu, linkType: i.LinkType, eswitch: i.ESwitchMode, external: i.ExternallyManaged,
+			address: strings.ToLower(i.PciAddress), vfs: i.NumVfs, mtu: i.Mtu, linkType: i.LinkType,
+			eswitch: i.ESwitchMode, external: i.ExternallyManaged,
 		}
 		for _, g := range i.VfGroups {
 			first, last, _ := source.ReadVFRange(g.VfRange)
 			c.groups = append(c.groups, Group{
-				Resource: g.ResourceName, Policy: g.PolicyName, First: first, Last: last, DeviceType: cmp.Or(g.DeviceType, "netdevice"),
-				MTU: g.Mtu, RDMA: g.IsRdma, VdpaType: g.VdpaType,
+				Resource: g.ResourceName, Policy: g.PolicyName, First: first, Last: last,
+				DeviceType: cmp.Or(g.DeviceType, "netdevice"), MTU: g.Mtu, RDMA: g.IsRdma, VdpaType: g.VdpaType,
 			})
 		}
 		if len(c.groups) > 0 {
@@ -190,7 +195,8 @@ func (c *config) policies() []string {
 // equalCards reports that two settings want the same.
 func equalCards(a, b map[string]*config) bool {
 	return maps.EqualFunc(a, b, func(x, y *config) bool {
-		return x.vfs == y.vfs && x.mtu == y.mtu && x.linkType == y.linkType && x.eswitch == y.eswitch && x.external == y.external &&
+		return x.vfs == y.vfs && x.mtu == y.mtu && x.linkType == y.linkType && x.eswitch == y.eswitch &&
+			x.external == y.external &&
 			slices.EqualFunc(x.groups, y.groups, func(g, h Group) bool {
 				if strings.EqualFold(x.linkType, source.LinkIB) && g.DeviceType == "netdevice" {
 					g.RDMA, h.RDMA = true, true // the webhook, where it is on, writes it

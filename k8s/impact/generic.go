@@ -90,7 +90,8 @@ func (t *trial) unconfigured(v *verdict, p *pf) {
 			text += fmt.Sprintf(": the operator removes its %s", english.Count(p.NumVFs, "VF"))
 		}
 		if p.mellanox() && !t.firmwareOff && t.most(p) == 0 {
-			text += "; the firmware is set to no VFs and SR-IOV off for the next boot, after which a policy costs a reboot again"
+			text += "; the firmware is set to no VFs and SR-IOV off for the next boot, after which a " +
+				"policy costs a reboot again"
 		}
 		r := Reason{ID: ReasonRemoved, Action: ActionNothing, Text: text}
 		if p.NumVFs > 0 {
@@ -100,7 +101,9 @@ func (t *trial) unconfigured(v *verdict, p *pf) {
 	case p.NumVFs > 0 && t.before == nil && t.complete:
 		v.add(p.Address, Reason{
 			ID: ReasonRemoved, Action: ActionDrain, Open: true,
-			Text: fmt.Sprintf("no policy selects it and it has %s: removed if the operator made them, which its daemon alone remembers", english.Count(p.NumVFs, "VF")),
+			Text: fmt.Sprintf(
+				"no policy selects it and it has %s: removed if the operator made them, which "+
+					"its daemon alone remembers", english.Count(p.NumVFs, "VF")),
 		})
 	}
 }
@@ -110,7 +113,10 @@ func (t *trial) unconfigured(v *verdict, p *pf) {
 func (t *trial) configured(v *verdict, p *pf, c *config) {
 	t.refusals(v, p, c)
 	if p.NumVFs == 0 {
-		v.add(p.Address, Reason{ID: ReasonFirstVFs, Action: ActionNothing, Text: fmt.Sprintf("gets its first VFs, %d: a PF without VFs needs no drain", c.vfs)})
+		v.add(p.Address, Reason{
+			ID: ReasonFirstVFs, Action: ActionNothing,
+			Text: fmt.Sprintf("gets its first VFs, %d: a PF without VFs needs no drain", c.vfs),
+		})
 		return
 	}
 	drain := func(id ReasonID, format string, args ...any) {
@@ -118,7 +124,10 @@ func (t *trial) configured(v *verdict, p *pf, c *config) {
 	}
 	if c.mtu > p.MTU {
 		if p.MTU == 0 {
-			v.add(p.Address, Reason{ID: ReasonMTU, Action: ActionDrain, Open: true, Text: fmt.Sprintf("the wanted MTU is %d, and that of the PF isn't recorded", c.mtu)})
+			v.add(p.Address, Reason{
+				ID: ReasonMTU, Action: ActionDrain, Open: true,
+				Text: fmt.Sprintf("the wanted MTU is %d, and that of the PF isn't recorded", c.mtu),
+			})
 		} else {
 			drain(ReasonMTU, "the MTU of the PF rises from %d to %d", p.MTU, c.mtu)
 		}
@@ -126,7 +135,8 @@ func (t *trial) configured(v *verdict, p *pf, c *config) {
 	if want := modeOr(c.eswitch); want != modeOr(p.ESwitchMode) {
 		v.add(p.Address, Reason{
 			ID: ReasonESwitch, Action: ActionDrain, Open: p.ESwitchMode == "" && !p.recorded,
-			Text: fmt.Sprintf("the eSwitch mode changes from %s to %s%s", modeOr(p.ESwitchMode), want, unlessRecorded(p, p.ESwitchMode)),
+			Text: fmt.Sprintf("the eSwitch mode changes from %s to %s%s",
+				modeOr(p.ESwitchMode), want, unlessRecorded(p, p.ESwitchMode)),
 		})
 	}
 	if c.vfs != p.NumVFs {
@@ -176,7 +186,8 @@ func (t *trial) functions(v *verdict, p *pf, c *config) {
 		}
 		r := Reason{ID: id, Action: ActionDrain, Open: open[id], Text: fmt.Sprintf("%s %s", spans(found[id]), text[id])}
 		if id == ReasonExternal && !t.changed && t.synced {
-			r.Held = "what is wanted of the node doesn't change; it happens with the next change, and when the daemon restarts"
+			r.Held = "what is wanted of the node doesn't change; it happens with the next change, and " +
+				"when the daemon restarts"
 		}
 		v.add(p.Address, r)
 	}
@@ -207,7 +218,8 @@ func compareVF(note func(ReasonID, vf, string, ...any), p *pf, c *config, f vf, 
 			note(ReasonVFGUID, f, "without a GUID, which the operator gives them")
 		}
 		if c.external {
-			note(ReasonExternal, f, "of an externally managed PF, which the operator configures anew with each change to the node")
+			note(ReasonExternal, f,
+				"of an externally managed PF, which the operator configures anew with each change to the node")
 		}
 	}
 	if f.known && g.VdpaType != f.dpa {

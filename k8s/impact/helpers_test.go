@@ -38,17 +38,20 @@ func readNodes(t testing.TB, names ...string) source.Cluster {
 
 // policyText is a policy; spec holds further fields in flow style.
 func policyText(name, spec string) string {
-	return fmt.Sprintf("---\napiVersion: sriovnetwork.openshift.io/v1\nkind: SriovNetworkNodePolicy\nmetadata: {name: %s, namespace: sriov}\n"+
-		"spec: {resourceName: %s, nodeSelector: {}, %s}\n", name, name, spec)
+	return fmt.Sprintf("---\napiVersion: sriovnetwork.openshift.io/v1\nkind: SriovNetworkNodePolicy\n"+
+		"metadata: {name: %s, namespace: sriov}\nspec: {resourceName: %s, nodeSelector: {}, %s}\n", name, name, spec)
 }
 
 // poolText is a pool; spec holds its fields in flow style.
 func poolText(name, spec string) string {
-	return fmt.Sprintf("---\napiVersion: sriovnetwork.openshift.io/v1\nkind: SriovNetworkPoolConfig\nmetadata: {name: %s, namespace: sriov}\nspec: {%s}\n", name, spec)
+	return fmt.Sprintf(
+		"---\napiVersion: sriovnetwork.openshift.io/v1\nkind: SriovNetworkPoolConfig\n"+
+			"metadata: {name: %s, namespace: sriov}\nspec: {%s}\n", name, spec)
 }
 
 func configText(spec string) string {
-	return "---\napiVersion: sriovnetwork.openshift.io/v1\nkind: SriovOperatorConfig\nmetadata: {name: default, namespace: sriov}\nspec: {" + spec + "}\n"
+	return "---\napiVersion: sriovnetwork.openshift.io/v1\nkind: SriovOperatorConfig\n" +
+		"metadata: {name: default, namespace: sriov}\nspec: {" + spec + "}\n"
 }
 
 func nodeText(name, labels string) string {
@@ -57,7 +60,9 @@ func nodeText(name, labels string) string {
 
 // pfText is a PF of a ConnectX-7 in the flow style of a state, with further fields.
 func pfText(name, address, more string) string {
-	return fmt.Sprintf("{name: %s, altNames: [alt%s], pciAddress: %q, vendor: \"15b3\", deviceID: \"1021\", driver: mlx5_core, %s}", name, name, address, more)
+	return fmt.Sprintf(
+		"{name: %s, altNames: [alt%s], pciAddress: %q, vendor: \"15b3\", deviceID: \"1021\", driver: mlx5_core, %s}",
+		name, name, address, more)
 }
 
 // vfsText are VFs from 0 on, each with the same fields.
@@ -73,7 +78,9 @@ const kernelVF = `driver: mlx5_core, guid: "b83f:d203:00a5:1040"`
 
 // stateText is a SriovNetworkNodeState without a spec unless one is given.
 func stateText(name, spec, status string, pfs ...string) string {
-	text := fmt.Sprintf("---\napiVersion: sriovnetwork.openshift.io/v1\nkind: SriovNetworkNodeState\nmetadata: {name: %s, namespace: sriov}\n", name)
+	text := fmt.Sprintf(
+		"---\napiVersion: sriovnetwork.openshift.io/v1\nkind: SriovNetworkNodeState\n"+
+			"metadata: {name: %s, namespace: sriov}\n", name)
 	if spec != "" {
 		text += "spec: " + spec + "\n"
 	}

@@ -16,9 +16,11 @@ func TestManyCards(t *testing.T) {
 	const n = 200
 	var pfs []string
 	for i := range n {
-		pfs = append(pfs, pfText(fmt.Sprintf("i%d", i), fmt.Sprintf("0000:%02x:%02x.0", i>>5, i&31), "linkType: IB, mtu: 4092, numVfs: 512, totalvfs: 512"))
+		pfs = append(pfs, pfText(fmt.Sprintf("i%d", i), fmt.Sprintf("0000:%02x:%02x.0", i>>5, i&31),
+			"linkType: IB, mtu: 4092, numVfs: 512, totalvfs: 512"))
 	}
-	in := input(t, policyText("a", `numVfs: 4, isRdma: true, linkType: IB, priority: 10, nicSelector: {vendor: "15b3"}`),
+	in := input(t,
+		policyText("a", `numVfs: 4, isRdma: true, linkType: IB, priority: 10, nicSelector: {vendor: "15b3"}`),
 		nodeText("a", "")+stateText("a", "{interfaces: []}", "syncStatus: Succeeded", pfs...))
 	start := time.Now()
 	r := Run(in)
@@ -38,7 +40,8 @@ func TestManyNodes(t *testing.T) {
 	const nodes, policies = 4000, 40
 	var apply strings.Builder
 	for i := range policies {
-		apply.WriteString(policyText(fmt.Sprintf("p%02d", i), fmt.Sprintf(`numVfs: 8, linkType: IB, nicSelector: {pfNames: ["ibs%d"]}`, i%8)))
+		apply.WriteString(policyText(fmt.Sprintf("p%02d", i),
+			fmt.Sprintf(`numVfs: 8, linkType: IB, nicSelector: {pfNames: ["ibs%d"]}`, i%8)))
 	}
 	in := input(t, apply.String(), nodeText("n", ""))
 	in.Cluster.Nodes = nil
@@ -46,8 +49,9 @@ func TestManyNodes(t *testing.T) {
 		state := k8s.SriovNetworkNodeState{Metadata: k8s.ObjectMeta{Name: fmt.Sprintf("n%04d", i), Namespace: "sriov"}}
 		for c := range 8 {
 			state.Status.Interfaces = append(state.Status.Interfaces, k8s.Interface{
-				Name: fmt.Sprintf("ibs%d", c), PciAddress: fmt.Sprintf("0000:%02x:00.0", c), Vendor: k8s.VendorMellanox, DeviceID: "1021", Driver: "mlx5_core",
-				LinkType: source.LinkIB, Mtu: 4092, NumVfs: 4, TotalVfs: 4,
+				Name: fmt.Sprintf("ibs%d", c), PciAddress: fmt.Sprintf("0000:%02x:00.0", c),
+				Vendor:   k8s.VendorMellanox,
+				DeviceID: "1021", Driver: "mlx5_core", LinkType: source.LinkIB, Mtu: 4092, NumVfs: 4, TotalVfs: 4,
 			})
 		}
 		in.Cluster.Nodes = append(in.Cluster.Nodes, source.FromNodeState(state, "x"))

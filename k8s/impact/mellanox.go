@@ -51,7 +51,8 @@ func (t *trial) firmware(v *verdict) {
 		}
 	}
 	if reboots > 0 && others > 0 {
-		v.notes = append(v.notes, fmt.Sprintf("%s a new firmware setting and %s: the daemon goes by the card that it looks at last, in no fixed order, so it may also set and reset the firmware without a reboot of the node",
+		v.notes = append(v.notes, fmt.Sprintf("%s a new firmware setting and %s: the daemon goes by the card that it "+
+			"looks at last, in no fixed order, so it may also set and reset the firmware without a reboot of the node",
 			needs(reboots), doNot(others)))
 	}
 }
@@ -79,7 +80,9 @@ func (t *trial) firmwareOf(v *verdict, n *nic) bool {
 			vfs, from = c.vfs, n.wanted[i].String()
 		}
 		if c.external != external {
-			v.notes = append(v.notes, fmt.Sprintf("%s and %s are ports of one card, and one of them is externally managed: which of them counts for the firmware is left to chance", n.wanted[0], n.wanted[i]))
+			v.notes = append(v.notes, fmt.Sprintf(
+				"%s and %s are ports of one card, and one of them is externally managed: which of them counts for "+
+					"the firmware is left to chance", n.wanted[0], n.wanted[i]))
 			external = false // then it may be set
 		}
 	}
@@ -117,11 +120,15 @@ func (t *trial) firmwareVFs(v *verdict, n *nic, vfs int, from string, external b
 		why = fmt.Sprintf("the policies want %d for %s, and the ports of a card have the same", vfs, from)
 	}
 	if vfs > k8s.MaxMellanoxVFs {
-		v.notes = append(v.notes, fmt.Sprintf("%s: %d VFs are wanted: the webhook, where it is on, refuses more than %d", n.wanted[0], vfs, k8s.MaxMellanoxVFs))
+		v.notes = append(v.notes,
+			fmt.Sprintf("%s: %d VFs are wanted: the webhook, where it is on, refuses more than %d",
+				n.wanted[0], vfs, k8s.MaxMellanoxVFs))
 	}
 	switch {
 	case external && vfs > total:
-		v.failures = append(v.failures, fmt.Sprintf("%s: externally managed, %d VFs are wanted, and the firmware gives %d %s: the operator fails", n.wanted[0], vfs, total, by))
+		v.failures = append(v.failures,
+			fmt.Sprintf("%s: externally managed, %d VFs are wanted, and the firmware gives %d %s: the operator fails",
+				n.wanted[0], vfs, total, by))
 		return false
 	case external:
 		return false
@@ -137,7 +144,8 @@ func (t *trial) firmwareVFs(v *verdict, n *nic, vfs int, from string, external b
 	}
 	n.reboot(v, t.hold(Reason{
 		ID: ReasonFirmwareVFs, Action: ActionReboot,
-		Text: fmt.Sprintf("the firmware gives %s %s, and %s: the operator sets NUM_OF_VFS to exactly that%s", english.Count(total, "VF"), by, why, n.alreadySet(vfs)),
+		Text: fmt.Sprintf("the firmware gives %s %s, and %s: the operator sets NUM_OF_VFS to exactly that%s",
+			english.Count(total, "VF"), by, why, n.alreadySet(vfs)),
 	}))
 	return true
 }
@@ -170,8 +178,9 @@ func (n *nic) nextBoot(v *verdict, vfs int) {
 	if f == nil || f.Current == nil || f.Next.SRIOV && f.Next.NumOfVFs == vfs {
 		return
 	}
-	v.notes = append(v.notes, fmt.Sprintf("%s: the firmware gives %d VFs, as wanted, and is set to SRIOV_EN=%t NUM_OF_VFS=%d for the next boot: the operator sets it back, without a reboot",
-		n.wanted[0], vfs, f.Next.SRIOV, f.Next.NumOfVFs))
+	v.notes = append(v.notes, fmt.Sprintf(
+		"%s: the firmware gives %d VFs, as wanted, and is set to SRIOV_EN=%t NUM_OF_VFS=%d for the next boot: the "+
+			"operator sets it back, without a reboot", n.wanted[0], vfs, f.Next.SRIOV, f.Next.NumOfVFs))
 }
 
 // fixedLink reports a port whose link type the firmware has no setting for, so that the operator
@@ -186,7 +195,8 @@ func (p *pf) fixedLink() bool {
 // node changes.
 func (t *trial) hold(r Reason) Reason {
 	if !t.changed && t.synced {
-		r.Held = "what is wanted of the node doesn't change; it happens with the next change, and when the daemon restarts"
+		r.Held = "what is wanted of the node doesn't change; it happens with the next change, and " +
+			"when the daemon restarts"
 	}
 	return r
 }
@@ -196,19 +206,26 @@ func (t *trial) linkTypes(v *verdict, n *nic, external bool) bool {
 	changes := false
 	for i, c := range n.configs {
 		p := n.wanted[i]
-		if c.linkType == "" || strings.EqualFold(c.linkType, p.LinkType) || !slices.Contains([]string{"0", "1"}, p.Address[len(port(p.Address)):]) {
+		if c.linkType == "" || strings.EqualFold(c.linkType, p.LinkType) ||
+			!slices.Contains([]string{"0", "1"}, p.Address[len(port(p.Address)):]) {
 			continue
 		}
 		want := strings.ToUpper(c.linkType)
 		switch {
 		case p.LinkType == "":
-			v.add(p.Address, t.hold(Reason{ID: ReasonLinkType, Action: ActionReboot, Open: true, Text: fmt.Sprintf("link type %s is wanted, and that of the PF isn't recorded", want)}))
+			v.add(p.Address, t.hold(Reason{
+				ID: ReasonLinkType, Action: ActionReboot, Open: true,
+				Text: fmt.Sprintf("link type %s is wanted, and that of the PF isn't recorded", want),
+			}))
 			continue
 		case external:
-			v.failures = append(v.failures, fmt.Sprintf("%s: externally managed with link type %s, and %s is wanted: the operator fails", p, p.LinkType, want))
+			v.failures = append(v.failures, fmt.Sprintf(
+				"%s: externally managed with link type %s, and %s is wanted: the operator fails", p, p.LinkType, want))
 			continue
 		case p.fixedLink():
-			v.failures = append(v.failures, fmt.Sprintf("%s: link type %s is wanted, and the firmware of the card has %s alone: the operator fails", p, want, p.LinkType))
+			v.failures = append(v.failures,
+				fmt.Sprintf("%s: link type %s is wanted, and the firmware of the card has %s alone: the operator fails",
+					p, want, p.LinkType))
 			v.stopped = "the operator fails on the node before it drains"
 			continue
 		}

@@ -72,11 +72,21 @@ func TestTrees(t *testing.T) {
 		want         []string
 	}{
 		// Two PFs with 2 of 8 VFs each.
-		{"61_ib_vfs_host", "numVfs: 8, linkType: IB, nicSelector: {vendor: \"15b3\", pfNames: [ib0, ib1]}", []string{"drain", "ib0 vf-count drain", "ib1 vf-count drain"}},
-		{"61_ib_vfs_host", "numVfs: 2, linkType: IB, nicSelector: {pfNames: [ib0]}", []string{"reboot", "ib0 firmware-vfs reboot"}},
-		{"61_ib_vfs_host", "numVfs: 8, linkType: eth, nicSelector: {pfNames: [ib0]}", []string{"reboot", "ib0 link-type reboot", "ib0 vf-count drain"}},
-		{"61_ib_vfs_host", "numVfs: 2, externallyManaged: true, linkType: IB, nicSelector: {pfNames: [ib0]}", []string{"drain", "ib0 externally-managed drain"}},
-		{"61_ib_vfs_host", "numVfs: 8, eSwitchMode: switchdev, nicSelector: {pfNames: [ib0]}", []string{"drain to reboot", "node ovs-service reboot?", "ib0 eswitch-mode drain?", "ib0 vf-count drain"}},
+		{"61_ib_vfs_host", "numVfs: 8, linkType: IB, nicSelector: {vendor: \"15b3\", pfNames: [ib0, ib1]}", []string{
+			"drain", "ib0 vf-count drain", "ib1 vf-count drain",
+		}},
+		{"61_ib_vfs_host", "numVfs: 2, linkType: IB, nicSelector: {pfNames: [ib0]}", []string{
+			"reboot", "ib0 firmware-vfs reboot",
+		}},
+		{"61_ib_vfs_host", "numVfs: 8, linkType: eth, nicSelector: {pfNames: [ib0]}", []string{
+			"reboot", "ib0 link-type reboot", "ib0 vf-count drain",
+		}},
+		{"61_ib_vfs_host", "numVfs: 2, externallyManaged: true, linkType: IB, nicSelector: {pfNames: [ib0]}", []string{
+			"drain", "ib0 externally-managed drain",
+		}},
+		{"61_ib_vfs_host", "numVfs: 8, eSwitchMode: switchdev, nicSelector: {pfNames: [ib0]}", []string{
+			"drain to reboot", "node ovs-service reboot?", "ib0 eswitch-mode drain?", "ib0 vf-count drain",
+		}},
 		{"61_ib_vfs_host", "numVfs: 8, linkType: IB, nicSelector: {pfNames: [ens9]}", []string{"nothing"}},
 		{"06_none", "numVfs: 8, nicSelector: {vendor: \"15b3\"}", []string{"nothing"}},
 	}
@@ -123,7 +133,8 @@ func TestEveryTree(t *testing.T) {
 // TestAvoid does what is proposed, and looks whether it leaves what was said.
 func TestAvoid(t *testing.T) {
 	state := func(vfs, total int, more string) string {
-		return stateText("n", "", "", pfText("ens1", a0, fmt.Sprintf("linkType: ETH, mtu: 1500, numVfs: %d, totalvfs: %d, %s", vfs, total, more+vfsText(vfs, kernelVF))))
+		return stateText("n", "", "", pfText("ens1", a0, fmt.Sprintf(
+			"linkType: ETH, mtu: 1500, numVfs: %d, totalvfs: %d, %s", vfs, total, more+vfsText(vfs, kernelVF))))
 	}
 	pick := "nicSelector: {pfNames: [ens1]}"
 	noFirmware := configText("disablePlugins: [mellanox]")
@@ -133,22 +144,61 @@ func TestAvoid(t *testing.T) {
 		policyDone, done      string // the policy and the cluster with it
 		leaves                Action
 	}{
-		{"match the firmware", "numVfs: 8, " + pick, state(0, 16, ""), "numVfs: 16", "numVfs: 16, " + pick, state(0, 16, ""), ActionNothing},
-		{"match the firmware, with VFs", "numVfs: 8, " + pick, state(8, 16, ""), "numVfs: 16", "numVfs: 16, " + pick, state(8, 16, ""), ActionDrain},
-		{"managed by others", "numVfs: 8, " + pick, state(8, 16, ""), "externallyManaged: true", "numVfs: 8, externallyManaged: true, " + pick, state(8, 16, ""), ActionDrain},
-		{"plugin off", "numVfs: 8, " + pick, state(8, 16, ""), "disablePlugins", "numVfs: 8, " + pick, configText("disablePlugins: [mellanox]") + state(8, 16, ""), ActionNothing},
-		{"set beforehand", "numVfs: 8, " + pick, state(8, 16, ""), "NUM_OF_VFS=8", "numVfs: 8, " + pick, state(8, 8, ""), ActionNothing},
-		{"SR-IOV on beforehand", "numVfs: 8, " + pick, state(0, 0, ""), "SRIOV_EN=1", "numVfs: 8, " + pick, state(0, 8, ""), ActionNothing},
-		{"link type", "numVfs: 8, linkType: IB, " + pick, state(8, 8, ""), "linkType: ETH", "numVfs: 8, linkType: ETH, " + pick, state(8, 8, ""), ActionNothing},
-		{"MTU", "numVfs: 8, mtu: 9000, " + pick, state(8, 8, ""), "mtu: 1500 or less", "numVfs: 8, mtu: 1500, " + pick, state(8, 8, ""), ActionNothing},
-		{"eSwitch mode", "numVfs: 8, " + pick, state(8, 8, "eSwitchMode: switchdev, "), "eSwitchMode: switchdev", "numVfs: 8, eSwitchMode: switchdev, " + pick, state(8, 8, "eSwitchMode: switchdev, "), ActionNothing},
-		{"number of VFs", "numVfs: 16, " + pick, noFirmware + state(8, 16, ""), "numVfs: 8", "numVfs: 8, " + pick, noFirmware + state(8, 16, ""), ActionNothing},
-		{"number of VFs, of a card that reboots anyway", "numVfs: 32, " + pick, state(8, 16, ""), "numVfs: 8", "numVfs: 8, " + pick, state(8, 16, ""), ActionReboot},
 		{
-			"as it is, and the firmware stays", "numVfs: 8, linkType: IB, " + pick, stateText("n", wantsText, "syncStatus: Succeeded", pfText("ens1", a0, "linkType: IB, numVfs: 4, totalvfs: 16, "+vfsText(4, kernelVF))), "numVfs: 4",
-			"numVfs: 4, linkType: IB, " + pick, stateText("n", wantsText, "syncStatus: Succeeded", pfText("ens1", a0, "linkType: IB, numVfs: 4, totalvfs: 16, "+vfsText(4, kernelVF))), ActionNothing,
+			"match the firmware", "numVfs: 8, " + pick, state(0, 16, ""), "numVfs: 16", "numVfs: 16, " + pick,
+			state(0, 16, ""), ActionNothing,
 		},
-		{"driver", "numVfs: 8, deviceType: vfio-pci, " + pick, state(8, 8, ""), "deviceType: netdevice", "numVfs: 8, " + pick, state(8, 8, ""), ActionNothing},
+		{
+			"match the firmware, with VFs", "numVfs: 8, " + pick, state(8, 16, ""), "numVfs: 16",
+			"numVfs: 16, " + pick, state(8, 16, ""), ActionDrain,
+		},
+		{
+			"managed by others", "numVfs: 8, " + pick, state(8, 16, ""), "externallyManaged: true",
+			"numVfs: 8, externallyManaged: true, " + pick, state(8, 16, ""), ActionDrain,
+		},
+		{
+			"plugin off", "numVfs: 8, " + pick, state(8, 16, ""), "disablePlugins", "numVfs: 8, " + pick,
+			configText("disablePlugins: [mellanox]") + state(8, 16, ""), ActionNothing,
+		},
+		{
+			"set beforehand", "numVfs: 8, " + pick, state(8, 16, ""), "NUM_OF_VFS=8", "numVfs: 8, " + pick,
+			state(8, 8, ""), ActionNothing,
+		},
+		{
+			"SR-IOV on beforehand", "numVfs: 8, " + pick, state(0, 0, ""), "SRIOV_EN=1", "numVfs: 8, " + pick,
+			state(0, 8, ""), ActionNothing,
+		},
+		{
+			"link type", "numVfs: 8, linkType: IB, " + pick, state(8, 8, ""), "linkType: ETH",
+			"numVfs: 8, linkType: ETH, " + pick, state(8, 8, ""), ActionNothing,
+		},
+		{
+			"MTU", "numVfs: 8, mtu: 9000, " + pick, state(8, 8, ""), "mtu: 1500 or less",
+			"numVfs: 8, mtu: 1500, " + pick, state(8, 8, ""), ActionNothing,
+		},
+		{
+			"eSwitch mode", "numVfs: 8, " + pick, state(8, 8, "eSwitchMode: switchdev, "), "eSwitchMode: switchdev",
+			"numVfs: 8, eSwitchMode: switchdev, " + pick, state(8, 8, "eSwitchMode: switchdev, "), ActionNothing,
+		},
+		{
+			"number of VFs", "numVfs: 16, " + pick, noFirmware + state(8, 16, ""), "numVfs: 8", "numVfs: 8, " + pick,
+			noFirmware + state(8, 16, ""), ActionNothing,
+		},
+		{
+			"number of VFs, of a card that reboots anyway", "numVfs: 32, " + pick, state(8, 16, ""), "numVfs: 8",
+			"numVfs: 8, " + pick, state(8, 16, ""), ActionReboot,
+		},
+		{
+			"as it is, and the firmware stays", "numVfs: 8, linkType: IB, " + pick,
+			stateText("n", wantsText, "syncStatus: Succeeded",
+				pfText("ens1", a0, "linkType: IB, numVfs: 4, totalvfs: 16, "+vfsText(4, kernelVF))), "numVfs: 4",
+			"numVfs: 4, linkType: IB, " + pick, stateText("n", wantsText, "syncStatus: Succeeded",
+				pfText("ens1", a0, "linkType: IB, numVfs: 4, totalvfs: 16, "+vfsText(4, kernelVF))), ActionNothing,
+		},
+		{
+			"driver", "numVfs: 8, deviceType: vfio-pci, " + pick, state(8, 8, ""), "deviceType: netdevice",
+			"numVfs: 8, " + pick, state(8, 8, ""), ActionNothing,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -160,9 +210,17 @@ func TestAvoid(t *testing.T) {
 		})
 	}
 	for _, tt := range []struct{ name, policy, cluster, change string }{
-		{"more than the firmware gives isn't for others to make", "numVfs: 32, " + pick, state(16, 16, ""), "externallyManaged"},
+		{
+			"more than the firmware gives isn't for others to make", "numVfs: 32, " + pick, state(16, 16, ""),
+			"externallyManaged",
+		},
 		{"nor without the plugin", "numVfs: 32, " + pick, state(16, 16, ""), "disablePlugins"},
-		{"figures of one among several policies decide nothing", "priority: 5, numVfs: 8, mtu: 9000, nicSelector: {pfNames: [\"ens1#0-3\"]}" + "}\n" + strings.TrimSuffix(policyText("q", "priority: 6, numVfs: 4, nicSelector: {pfNames: [\"ens1#4-7\"]}"), "}\n"), state(4, 16, ""), "numVfs"},
+		{
+			"figures of one among several policies decide nothing",
+			"priority: 5, numVfs: 8, mtu: 9000, nicSelector: {pfNames: [\"ens1#0-3\"]}" + "}\n" + strings.TrimSuffix(
+				policyText("q", "priority: 6, numVfs: 4, nicSelector: {pfNames: [\"ens1#4-7\"]}"), "}\n"),
+			state(4, 16, ""), "numVfs",
+		},
 		{"a reboot is no way around a drain", "numVfs: 16, " + pick, state(8, 16, ""), "numVfs"},
 		{"no number of VFs when SR-IOV is off", "numVfs: 8, " + pick, state(0, 0, ""), "numVfs"},
 	} {
@@ -189,11 +247,13 @@ func proposed(r Report, change string) Action {
 // TestFirmware goes by the settings of the firmware where the output of mstconfig tells them.
 func TestFirmware(t *testing.T) {
 	settings := func(current, next int, sriov, nextSRIOV, more string) string {
-		return fmt.Sprintf("Device #1:\nDevice:  0000:13:00.0\n NUM_OF_VFS 0 %d %d\n SRIOV_EN False(0) %s %s\n%s", current, next, sriov, nextSRIOV, more)
+		return fmt.Sprintf("Device #1:\nDevice:  0000:13:00.0\n NUM_OF_VFS 0 %d %d\n SRIOV_EN False(0) %s %s\n%s",
+			current, next, sriov, nextSRIOV, more)
 	}
 	const pick = "numVfs: 8, linkType: IB, nicSelector: {pfNames: [ens1]}"
 	state := func(vfs, total int) string {
-		return stateText("n", "", "", pfText("ens1", a0, fmt.Sprintf("linkType: IB, mtu: 4092, numVfs: %d, totalvfs: %d, %s", vfs, total, vfsText(vfs, kernelVF))))
+		return stateText("n", "", "", pfText("ens1", a0,
+			fmt.Sprintf("linkType: IB, mtu: 4092, numVfs: %d, totalvfs: %d, %s", vfs, total, vfsText(vfs, kernelVF))))
 	}
 	eth := stateText("n", "", "", pfText("ens1", a0, "linkType: ETH, totalvfs: 8"))
 	tests := []struct {
@@ -201,16 +261,53 @@ func TestFirmware(t *testing.T) {
 		want                    []string
 		text                    string // in reasons, notes or failures
 	}{
-		{"sysfs says less than the firmware", state(8, 8), settings(16, 16, "True(1)", "True(1)", ""), []string{"reboot", "ens1 firmware-vfs reboot"}, "the firmware gives 16 VFs by its settings"},
+		{
+			"sysfs says less than the firmware", state(8, 8), settings(16, 16, "True(1)", "True(1)", ""),
+			[]string{"reboot", "ens1 firmware-vfs reboot"},
+			"the firmware gives 16 VFs by its settings",
+		},
 		{"sysfs says another number", state(8, 16), settings(8, 8, "True(1)", "True(1)", ""), []string{"nothing"}, ""},
-		{"off", state(0, 0), settings(8, 8, "False(0)", "False(0)", ""), []string{"reboot", "ens1 firmware-sriov reboot", "ens1 first-vfs nothing"}, "SRIOV_EN is False in the firmware (NUM_OF_VFS 8)"},
-		{"no VFs", state(0, 0), settings(0, 0, "True(1)", "True(1)", ""), []string{"reboot", "ens1 firmware-sriov reboot", "ens1 first-vfs nothing"}, "NUM_OF_VFS is 0"},
-		{"set for the next boot", state(0, 16), settings(16, 8, "True(1)", "True(1)", ""), []string{"reboot", "ens1 firmware-vfs reboot", "ens1 first-vfs nothing"}, "it is set for the next boot"},
-		{"another one at the next boot", state(8, 8), settings(8, 0, "True(1)", "False(0)", ""), []string{"nothing"}, "SRIOV_EN=false NUM_OF_VFS=0 for the next boot: the operator sets it back"},
-		{"one link type", eth, settings(8, 8, "True(1)", "True(1)", strings.Repeat(" OTHER 1 1 1\n", 30)), []string{"nothing", "ens1 first-vfs nothing held", "fails"}, "the firmware of the card has ETH alone"},
-		{"link types weren't asked", eth, settings(8, 8, "True(1)", "True(1)", ""), []string{"reboot", "ens1 link-type reboot", "ens1 first-vfs nothing"}, "(a card that has only one fails instead)"},
-		{"two link types", eth, settings(8, 8, "True(1)", "True(1)", " LINK_TYPE_P1 IB(1) ETH(2) IB(1)\n"), []string{"reboot", "ens1 link-type reboot", "ens1 first-vfs nothing"}, "changes from ETH to IB in the firmware"},
-		{"the next boot alone", state(8, 8), "Device #1:\nDevice:  0000:13:00.0\n NUM_OF_VFS 16\n SRIOV_EN True(1)\n", []string{"nothing"}, ""},
+		{
+			"off", state(0, 0), settings(8, 8, "False(0)", "False(0)", ""),
+			[]string{"reboot", "ens1 firmware-sriov reboot", "ens1 first-vfs nothing"},
+			"SRIOV_EN is False in the firmware (NUM_OF_VFS 8)",
+		},
+		{
+			"no VFs", state(0, 0), settings(0, 0, "True(1)", "True(1)", ""),
+			[]string{"reboot", "ens1 firmware-sriov reboot", "ens1 first-vfs nothing"},
+			"NUM_OF_VFS is 0",
+		},
+		{
+			"set for the next boot", state(0, 16), settings(16, 8, "True(1)", "True(1)", ""),
+			[]string{"reboot", "ens1 firmware-vfs reboot", "ens1 first-vfs nothing"},
+			"it is set for the next boot",
+		},
+		{
+			"another one at the next boot", state(8, 8), settings(8, 0, "True(1)", "False(0)", ""),
+			[]string{"nothing"},
+			"SRIOV_EN=false NUM_OF_VFS=0 for the next boot: the operator sets it back",
+		},
+		{
+			"one link type", eth, settings(8, 8, "True(1)", "True(1)", strings.Repeat(" OTHER 1 1 1\n", 30)),
+			[]string{"nothing", "ens1 first-vfs nothing held", "fails"},
+			"the firmware of the card has ETH alone",
+		},
+		{
+			"link types weren't asked", eth, settings(8, 8, "True(1)", "True(1)", ""),
+			[]string{"reboot", "ens1 link-type reboot", "ens1 first-vfs nothing"},
+			"(a card that has only one fails instead)",
+		},
+		{
+			"two link types", eth, settings(8, 8, "True(1)", "True(1)", " LINK_TYPE_P1 IB(1) ETH(2) IB(1)\n"),
+			[]string{"reboot", "ens1 link-type reboot", "ens1 first-vfs nothing"},
+			"changes from ETH to IB in the firmware",
+		},
+		{
+			"the next boot alone", state(8, 8),
+			"Device #1:\nDevice:  0000:13:00.0\n NUM_OF_VFS 16\n SRIOV_EN True(1)\n",
+			[]string{"nothing"},
+			"",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -231,7 +328,8 @@ func TestFirmware(t *testing.T) {
 				t.Errorf("forecast %s, %v lacks %q", data, err, tt.text)
 			}
 			current := strings.Contains(tt.firmware, "False(0)")
-			if assumed := strings.Contains(strings.Join(r.Assumptions, "\n"), "sriov_totalvfs of sysfs stands for"); assumed == current {
+			if assumed := strings.Contains(strings.Join(r.Assumptions, "\n"),
+				"sriov_totalvfs of sysfs stands for"); assumed == current {
 				t.Errorf("assumptions %q, want that sysfs stands for the firmware: %t", r.Assumptions, !current)
 			}
 		})
@@ -243,11 +341,13 @@ func TestLarge(t *testing.T) {
 	const nodes, pfs = 300, 8
 	var cluster, apply strings.Builder
 	for p := range pfs {
-		apply.WriteString(policyText(fmt.Sprintf("p%d", p), fmt.Sprintf("numVfs: 8, linkType: IB, nicSelector: {pfNames: [ens%d]}", p)))
+		apply.WriteString(policyText(fmt.Sprintf("p%d", p),
+			fmt.Sprintf("numVfs: 8, linkType: IB, nicSelector: {pfNames: [ens%d]}", p)))
 	}
 	var ports []string
 	for p := range pfs {
-		ports = append(ports, pfText(fmt.Sprintf("ens%d", p), fmt.Sprintf("0000:%02x:00.0", p+1), "linkType: IB, numVfs: 4, totalvfs: 16, "+vfsText(4, kernelVF)))
+		ports = append(ports, pfText(fmt.Sprintf("ens%d", p), fmt.Sprintf("0000:%02x:00.0", p+1),
+			"linkType: IB, numVfs: 4, totalvfs: 16, "+vfsText(4, kernelVF)))
 	}
 	for n := range nodes {
 		cluster.WriteString(stateText(fmt.Sprintf("n%04d", n), "", "", ports...))
@@ -275,8 +375,10 @@ func FuzzRun(f *testing.F) {
 		}
 		f.Add(data, data)
 	}
-	f.Add([]byte(policyText("p", "numVfs: -1, nicSelector: {pfNames: [\"#-\", \"ens1#9-\"]}")), []byte(stateText("n", "", "", "{pciAddress: \"\", vendor: \"15b3\", numVfs: 1}", "{numVfs: 99999999}")))
-	f.Add([]byte(poolText("p", "maxUnavailable: 9999999999%")), []byte(stateText("n", "{interfaces: [{vfGroups: [{vfRange: \"\"}]}]}", "")))
+	f.Add([]byte(policyText("p", "numVfs: -1, nicSelector: {pfNames: [\"#-\", \"ens1#9-\"]}")),
+		[]byte(stateText("n", "", "", "{pciAddress: \"\", vendor: \"15b3\", numVfs: 1}", "{numVfs: 99999999}")))
+	f.Add([]byte(poolText("p", "maxUnavailable: 9999999999%")),
+		[]byte(stateText("n", "{interfaces: [{vfGroups: [{vfRange: \"\"}]}]}", "")))
 	f.Fuzz(func(t *testing.T, apply, cluster []byte) {
 		in := Input{Manifests: manifest.Parse("apply", apply)}
 		in.Manifests.Add(manifest.Parse("cluster", cluster))
@@ -291,10 +393,12 @@ func FuzzRun(f *testing.F) {
 // TestPolicyNames names policies only, of whatever file, each once.
 func TestPolicyNames(t *testing.T) {
 	text := func(kind, name string) string {
-		return "apiVersion: sriovnetwork.openshift.io/v1\nkind: " + kind + "\nmetadata: {name: " + name + ", namespace: x}\nspec: {}\n---\n"
+		return "apiVersion: sriovnetwork.openshift.io/v1\nkind: " + kind + "\nmetadata: {name: " + name +
+			", namespace: x}\nspec: {}\n---\n"
 	}
 	files := manifest.Parse("f", []byte(text("SriovNetworkNodePolicy", "b")+text("SriovNetwork", "net")))
-	known := manifest.Parse("g", []byte(text("SriovNetworkNodePolicy", "a")+text("SriovNetworkNodePolicy", "b")+text("SriovNetworkPoolConfig", "pool")))
+	known := manifest.Parse("g", []byte(
+		text("SriovNetworkNodePolicy", "a")+text("SriovNetworkNodePolicy", "b")+text("SriovNetworkPoolConfig", "pool")))
 	got := PolicyNames(Input{Manifests: files, Cluster: source.Cluster{Objects: known.Objects}})
 	if diff := cmp.Diff([]string{"a", "b"}, got); diff != "" {
 		t.Errorf("PolicyNames differ (-want +got):\n%s", diff)

@@ -87,7 +87,8 @@ func (out *Pool) limits(p *pool) {
 	case err != nil:
 		out.AtOnce, out.Error = 0, err.Error()+": the operator drains no node of the pool"
 	case n == 0:
-		out.AtOnce, out.Error = 0, fmt.Sprintf("maxUnavailable %s of %s is 0: the operator drains no node of the pool", out.MaxUnavailable, english.Count(out.Nodes, "node"))
+		out.AtOnce, out.Error = 0, fmt.Sprintf("maxUnavailable %s of %s is 0: the operator drains no node of the pool",
+			out.MaxUnavailable, english.Count(out.Nodes, "node"))
 	default:
 		out.AtOnce = n
 	}

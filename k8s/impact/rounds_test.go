@@ -47,14 +47,16 @@ func TestAtOnce(t *testing.T) {
 		pools := poolsOf(manifest.Parse("p", []byte(poolText("p", spec))).Objects)
 		got, err := pools[0].atOnce(tt.nodes)
 		if got != tt.want || (err == nil) != tt.ok {
-			t.Errorf("atOnce(%d) of maxUnavailable %s = %d, %v, want %d, ok %t", tt.nodes, tt.value, got, err, tt.want, tt.ok)
+			t.Errorf("atOnce(%d) of maxUnavailable %s = %d, %v, want %d, ok %t",
+				tt.nodes, tt.value, got, err, tt.want, tt.ok)
 		}
 	}
 }
 
 // draining is a node that drains with policy p, and its labels.
 func draining(name, labels string) string {
-	return nodeText(name, labels) + stateText(name, "", "", pfText("ens1", a0, "linkType: IB, numVfs: 2, totalvfs: 4, "+vfsText(2, kernelVF)))
+	return nodeText(name, labels) + stateText(name, "", "",
+		pfText("ens1", a0, "linkType: IB, numVfs: 2, totalvfs: 4, "+vfsText(2, kernelVF)))
 }
 
 var drains = policyText("p", "numVfs: 4, linkType: IB, nicSelector: {pfNames: [ens1]}")
@@ -68,14 +70,43 @@ func TestPools(t *testing.T) {
 		fails []string
 	}{
 		{"none", "", draining("a", "") + draining("b", ""), []string{" 1 [[a] [b]]"}, nil},
-		{"all at once", poolText("x", "nodeSelector: {matchLabels: {l: x}}"), draining("a", "l: x") + draining("b", "l: x") + draining("c", ""), []string{"x -1 [[a b]]", " 1 [[c]]"}, nil},
-		{"half", poolText("x", "maxUnavailable: 50%"), draining("a", "") + draining("b", "") + draining("c", "") + draining("d", "") + draining("e", ""), []string{"x 2 [[a b] [c d] [e]]"}, nil},
-		{"nodes that stay count", poolText("x", "maxUnavailable: 50%"), draining("a", "") + draining("b", "") + nodeText("c", "") + nodeText("d", ""), []string{"x 2 [[a b]]"}, nil},
-		{"rounded to none", poolText("x", "maxUnavailable: 40%"), draining("a", "") + draining("b", ""), []string{"x 0 maxUnavailable 40% of 2 nodes is 0: the operator drains no node of the pool"}, []string{"a", "b"}},
-		{"two pools", poolText("x", "maxUnavailable: 1") + poolText("y", "nodeSelector: {matchExpressions: [{key: l, operator: In, values: [z]}]}"), draining("a", "l: z") + draining("b", ""), []string{"x 1 [[b]]"}, []string{"a"}},
-		{"hardware offload is no pool", poolText("x", "ovsHardwareOffloadConfig: {name: worker}, maxUnavailable: 3"), draining("a", "") + draining("b", ""), []string{" 1 [[a] [b]]"}, nil},
-		{"draining disabled", configText("disableDrain: true") + poolText("x", "maxUnavailable: 1"), draining("a", "") + draining("b", ""), []string{"x -1 [[a b]]"}, nil},
-		{"no expression fits", poolText("x", "nodeSelector: {matchExpressions: [{key: l, operator: NotIn, values: [z]}, {key: m, operator: DoesNotExist}]}"), draining("a", "l: z") + draining("b", "m: y") + draining("c", ""), []string{"x -1 [[c]]", " 1 [[a] [b]]"}, nil},
+		{"all at once", poolText("x", "nodeSelector: {matchLabels: {l: x}}"), draining("a", "l: x") + draining("b",
+			"l: x") + draining("c", ""), []string{"x -1 [[a b]]", " 1 [[c]]"}, nil},
+		{"half", poolText("x", "maxUnavailable: 50%"), draining("a", "") + draining("b",
+			"") + draining("c", "") + draining("d", "") + draining("e", ""), []string{"x 2 [[a b] [c d] [e]]"}, nil},
+		{
+			"nodes that stay count", poolText("x", "maxUnavailable: 50%"),
+			draining("a", "") + draining("b", "") + nodeText("c", "") + nodeText("d", ""),
+			[]string{"x 2 [[a b]]"},
+			nil,
+		},
+		{
+			"rounded to none", poolText("x", "maxUnavailable: 40%"), draining("a", "") + draining("b", ""),
+			[]string{"x 0 maxUnavailable 40% of 2 nodes is 0: the operator drains no node of the pool"},
+			[]string{"a", "b"},
+		},
+		{"two pools", poolText("x", "maxUnavailable: 1") + poolText(
+			"y", "nodeSelector: {matchExpressions: [{key: l, operator: In, values: [z]}]}",
+		), draining("a", "l: z") + draining("b", ""), []string{"x 1 [[b]]"}, []string{"a"}},
+		{
+			"hardware offload is no pool", poolText("x", "ovsHardwareOffloadConfig: {name: worker}, maxUnavailable: 3"),
+			draining("a", "") + draining("b", ""),
+			[]string{" 1 [[a] [b]]"},
+			nil,
+		},
+		{
+			"draining disabled", configText("disableDrain: true") + poolText("x", "maxUnavailable: 1"),
+			draining("a", "") + draining("b", ""),
+			[]string{"x -1 [[a b]]"},
+			nil,
+		},
+		{
+			"no expression fits",
+			poolText("x", "nodeSelector: {matchExpressions: [{key: l, operator: NotIn, values: [z]}, {key: m, "+
+				"operator: DoesNotExist}]}"), draining("a", "l: z") + draining("b", "m: y") + draining("c", ""),
+			[]string{"x -1 [[c]]", " 1 [[a] [b]]"},
+			nil,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -127,7 +158,8 @@ func checkRounds(t testing.TB, r Report) {
 				rounds[name], pool[name] = i+1, p.Name
 			}
 		}
-		if p.AtOnce > 0 && len(p.Batches) != (total+p.AtOnce-1)/p.AtOnce || p.AtOnce < 0 && len(p.Batches) > 1 || p.AtOnce == 0 && total > 0 {
+		if p.AtOnce > 0 && len(p.Batches) != (total+p.AtOnce-1)/p.AtOnce || p.AtOnce < 0 && len(p.Batches) > 1 ||
+			p.AtOnce == 0 && total > 0 {
 			t.Errorf("pool %q: %d batches for %d nodes, %d at once", p.Name, len(p.Batches), total, p.AtOnce)
 		}
 		if p.WorstRounds < len(p.Batches) {
@@ -141,7 +173,8 @@ func checkRounds(t testing.TB, r Report) {
 	for _, n := range r.Nodes {
 		names = append(names, n.Name)
 		if n.Round != rounds[n.Name] || n.Round > 0 && n.Pool != pool[n.Name] {
-			t.Errorf("node %s: round %d of pool %q, and it stands in batch %d of pool %q", n.Name, n.Round, n.Pool, rounds[n.Name], pool[n.Name])
+			t.Errorf("node %s: round %d of pool %q, and it stands in batch %d of pool %q",
+				n.Name, n.Round, n.Pool, rounds[n.Name], pool[n.Name])
 		}
 		if n.Round > 0 && n.Action == ActionNothing {
 			t.Errorf("node %s: round %d and nothing to do", n.Name, n.Round)
@@ -149,7 +182,8 @@ func checkRounds(t testing.TB, r Report) {
 		if n.Worst.rank() < n.Action.rank() {
 			t.Errorf("node %s: %s at worst, and %s otherwise", n.Name, n.Worst, n.Action)
 		}
-		if n.Round == 0 && n.Action != ActionNothing && len(n.Failures) == 0 && !slices.ContainsFunc(n.Notes, func(s string) bool { return strings.Contains(s, "something else") }) {
+		if n.Round == 0 && n.Action != ActionNothing && len(n.Failures) == 0 &&
+			!slices.ContainsFunc(n.Notes, func(s string) bool { return strings.Contains(s, "something else") }) {
 			t.Errorf("node %s: %s, and neither a round nor why there is none", n.Name, n.Action)
 		}
 	}

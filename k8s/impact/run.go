@@ -41,7 +41,8 @@ func Run(in Input) Report {
 	}
 	m := newModel(in)
 	r := Report{
-		Schema: Schema, Files: append([]string{}, in.Manifests.Files...), Nodes: []Node{}, Pools: []Pool{}, Removed: m.removed, Ignored: m.ignored,
+		Schema: Schema, Files: append([]string{}, in.Manifests.Files...), Nodes: []Node{}, Pools: []Pool{},
+		Removed: m.removed, Ignored: m.ignored,
 	}
 	notes := &assumptions{}
 	used := map[string]bool{}
@@ -121,7 +122,8 @@ func (m *model) node(n *source.Node, notes *assumptions, used map[string]bool) (
 		}
 	}
 	if selected, unknown := n.Selected(m.daemons); !selected && !unknown {
-		out.Notes = append(out.Notes, "configDaemonNodeSelector of the SriovOperatorConfig doesn't take the node: no daemon runs there")
+		out.Notes = append(out.Notes,
+			"configDaemonNodeSelector of the SriovOperatorConfig doesn't take the node: no daemon runs there")
 		return out, x
 	}
 	switch {
@@ -149,7 +151,9 @@ func (m *model) unknownCards(n *source.Node, out *Node) {
 	}
 }
 
-func (m *model) judge(n *source.Node, state *k8s.SriovNetworkNodeState, p *pool, out *Node, notes *assumptions, used map[string]bool) {
+func (m *model) judge(
+	n *source.Node, state *k8s.SriovNetworkNodeState, p *pool, out *Node, notes *assumptions, used map[string]bool,
+) {
 	pfs := cardsOf(n)
 	want := settingOf(m.after, n, pfs)
 	for _, name := range want.selects {
@@ -178,7 +182,8 @@ func (m *model) judge(n *source.Node, state *k8s.SriovNetworkNodeState, p *pool,
 	m.fill(t, v, out)
 	m.otherPriority(n, t, out)
 	if m.bridges && m.bridged(want.selects) {
-		out.Unknown = append(out.Unknown, "bridges of Open vSwitch (feature gate manageSoftwareBridges) aren't compared: a difference drains")
+		out.Unknown = append(out.Unknown,
+			"bridges of Open vSwitch (feature gate manageSoftwareBridges) aren't compared: a difference drains")
 		out.Worst = worse(out.Worst, m.undrained(ActionDrain))
 	}
 	notes.of(n, state, t, want)
@@ -191,7 +196,8 @@ func (t *trial) changes() bool {
 
 // bridged reports that one of the policies wants a bridge.
 func (m *model) bridged(names []string) bool {
-	return slices.ContainsFunc(m.after, func(p *policy) bool { return p.spec.Bridge != nil && slices.Contains(names, p.name) })
+	return slices.ContainsFunc(m.after,
+		func(p *policy) bool { return p.spec.Bridge != nil && slices.Contains(names, p.name) })
 }
 
 // settingBefore returns what the operator wants of a node today, nil where nothing tells.
@@ -222,10 +228,14 @@ func (m *model) keepForeign(before map[string]*config, want *setting, out *Node)
 			kept := c.clone()
 			kept.applied = []Applied{{Policy: foreign[0], Effect: EffectDecides}}
 			want.cards[address] = kept
-			out.Notes = append(out.Notes, fmt.Sprintf("%s belongs to policy %s, which isn't among the files, and is taken to stay", address, strings.Join(foreign, ", ")))
+			out.Notes = append(out.Notes,
+				fmt.Sprintf("%s belongs to policy %s, which isn't among the files, and is taken to stay",
+					address, strings.Join(foreign, ", ")))
 			continue
 		}
-		out.Unknown = append(out.Unknown, fmt.Sprintf("%s belongs to policy %s today, which isn't among the files: what it and the policies that are make together isn't known", address, strings.Join(foreign, ", ")))
+		out.Unknown = append(out.Unknown, fmt.Sprintf(
+			"%s belongs to policy %s today, which isn't among the files: what it and the policies that are "+
+				"make together isn't known", address, strings.Join(foreign, ", ")))
 		out.Worst = ActionReboot
 	}
 }
@@ -238,7 +248,10 @@ func (m *model) systemdMode(t *trial, v *verdict, out *Node) {
 		worst = worse(worst, worstOf(reasons))
 	}
 	if m.systemd && (t.changed && touched || worst != ActionNothing) {
-		out.Reasons = append(out.Reasons, Reason{ID: ReasonSystemd, Action: ActionReboot, Text: "the operator configures by systemd (configurationMode): each change reboots the node"})
+		out.Reasons = append(out.Reasons, Reason{
+			ID: ReasonSystemd, Action: ActionReboot,
+			Text: "the operator configures by systemd (configurationMode): each change reboots the node",
+		})
 	}
 }
 
@@ -337,5 +350,7 @@ func (m *model) otherPriority(n *source.Node, t *trial, out *Node) {
 	for _, reasons := range v.cards {
 		out.Worst = worse(out.Worst, m.undrained(worstOf(reasons)))
 	}
-	out.Unknown = append(out.Unknown, fmt.Sprintf("policies without a priority (%s): 0, so they win, unless the operator's webhook is on and writes 99: what the cards get differs", strings.Join(m.implied, ", ")))
+	out.Unknown = append(out.Unknown, fmt.Sprintf(
+		"policies without a priority (%s): 0, so they win, unless the operator's webhook is on and writes 99: "+
+			"what the cards get differs", strings.Join(m.implied, ", ")))
 }

@@ -17,7 +17,8 @@ const (
 
 // isDraining reports that a node drains, or has and isn't done.
 func isDraining(s *k8s.SriovNetworkNodeState) bool {
-	return slices.Contains([]string{stateDraining, stateDrainComplete}, s.Metadata.Annotations[k8s.AnnotationDrainState])
+	return slices.Contains([]string{stateDraining, stateDrainComplete},
+		s.Metadata.Annotations[k8s.AnnotationDrainState])
 }
 
 // drainedByOthers reports that something else than the operator drains a node.
@@ -37,7 +38,8 @@ func (m *model) underWay(s *k8s.SriovNetworkNodeState, out *Node) {
 	case now == stateDrainComplete:
 		note("it is drained already, and the daemon is at work on it")
 	case wanted == stateDrainRequired || wanted == stateRebootRequired:
-		r := Reason{ID: ReasonPending, Action: m.undrained(ActionDrain), Text: fmt.Sprintf("the node is waiting for a drain already (%s), whatever is applied", wanted)}
+		r := Reason{ID: ReasonPending, Action: m.undrained(ActionDrain), Text: fmt.Sprintf(
+			"the node is waiting for a drain already (%s), whatever is applied", wanted)}
 		out.Reasons = append(out.Reasons, r)
 		out.Action, out.Worst = worse(out.Action, r.Action), worse(out.Worst, r.Action)
 	case s.Status.SyncStatus == "InProgress":

@@ -21,18 +21,45 @@ func TestUnderWay(t *testing.T) {
 	}{
 		{"at rest", with(wanted+"Idle"+now+"Idle", "syncStatus: Succeeded"), "", []string{"nothing"}, nil},
 		{"no annotations", with("", "syncStatus: Succeeded"), "", []string{"nothing"}, nil},
-		{"waits for a drain", with(wanted+"Drain_Required"+now+"Idle", "syncStatus: InProgress"), "", []string{"drain", "node drain-pending drain"}, nil},
-		{"waits for the drain before a reboot", with(wanted+"Reboot_Required"+now+"Idle", ""), "", []string{"drain", "node drain-pending drain"}, nil},
-		{"waits, draining disabled", with(wanted+"Drain_Required"+now+"Idle", ""), configText("disableDrain: true"), []string{"disrupt", "node drain-pending disrupt"}, nil},
-		{"drains", with(wanted+"Drain_Required"+now+"Draining", "syncStatus: InProgress"), "", []string{"nothing"}, []string{"it drains already"}},
-		{"drained", with(wanted+"Drain_Required"+now+"DrainComplete", ""), "", []string{"nothing"}, []string{"it is drained already, and the daemon is at work on it"}},
-		{"at work", with(wanted+"Idle"+now+"Idle", "syncStatus: InProgress"), "", []string{"nothing"}, []string{"the daemon is at work on it, and what its state tells may change"}},
-		{"failed", with("", "syncStatus: Failed, lastSyncError: no such device"), "", []string{"nothing"}, []string{"the daemon has failed on it: no such device"}},
-		{"failed, and nothing says why", with("", "syncStatus: Failed"), "", []string{"nothing"}, []string{"the daemon has failed on it"}},
+		{
+			"waits for a drain", with(wanted+"Drain_Required"+now+"Idle", "syncStatus: InProgress"), "",
+			[]string{"drain", "node drain-pending drain"},
+			nil,
+		},
+		{
+			"waits for the drain before a reboot", with(wanted+"Reboot_Required"+now+"Idle", ""), "",
+			[]string{"drain", "node drain-pending drain"},
+			nil,
+		},
+		{
+			"waits, draining disabled", with(wanted+"Drain_Required"+now+"Idle", ""), configText("disableDrain: true"),
+			[]string{"disrupt", "node drain-pending disrupt"},
+			nil,
+		},
+		{
+			"drains", with(wanted+"Drain_Required"+now+"Draining", "syncStatus: InProgress"), "",
+			[]string{"nothing"},
+			[]string{"it drains already"},
+		},
+		{"drained", with(wanted+"Drain_Required"+now+"DrainComplete", ""), "", []string{"nothing"}, []string{
+			"it is drained already, and the daemon is at work on it",
+		}},
+		{"at work", with(wanted+"Idle"+now+"Idle", "syncStatus: InProgress"), "", []string{"nothing"}, []string{
+			"the daemon is at work on it, and what its state tells may change",
+		}},
+		{"failed", with("", "syncStatus: Failed, lastSyncError: no such device"), "", []string{"nothing"}, []string{
+			"the daemon has failed on it: no such device",
+		}},
+		{
+			"failed, and nothing says why", with("", "syncStatus: Failed"), "",
+			[]string{"nothing"},
+			[]string{"the daemon has failed on it"},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r := Run(input(t, policyText("p", "numVfs: 4, linkType: IB, nicSelector: {pfNames: [ens1]}"), tt.more+tt.state))
+			r := Run(input(t, policyText("p", "numVfs: 4, linkType: IB, nicSelector: {pfNames: [ens1]}"),
+				tt.more+tt.state))
 			if diff := cmp.Diff(tt.want, short(r.Nodes[0])); diff != "" {
 				t.Errorf("forecast differs (-want +got):\n%s", diff)
 			}

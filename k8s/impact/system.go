@@ -27,9 +27,11 @@ func (m *model) rdmaMode(n *source.Node, state *k8s.SriovNetworkNodeState, after
 	case known && before == want, !known && want == "":
 		return nil
 	case known && want == "":
-		r.Text = fmt.Sprintf("no pool sets the RDMA mode any more, which was %s: the operator removes its kernel argument", before)
+		r.Text = fmt.Sprintf(
+			"no pool sets the RDMA mode any more, which was %s: the operator removes its kernel argument", before)
 	case known && before == "" && today == want:
-		r.Text = fmt.Sprintf("the pool sets RDMA mode %s, which it is; the operator adds the kernel argument all the same", want)
+		r.Text = fmt.Sprintf(
+			"the pool sets RDMA mode %s, which it is; the operator adds the kernel argument all the same", want)
 	case known && before == "":
 		r.Text = fmt.Sprintf("the pool sets RDMA mode %s, and it is %s", want, orUnknown(today))
 	case known:
@@ -37,7 +39,9 @@ func (m *model) rdmaMode(n *source.Node, state *k8s.SriovNetworkNodeState, after
 	case today == "":
 		r.Open, r.Text = true, fmt.Sprintf("the pool sets RDMA mode %s, and that of today isn't recorded", want)
 	case today == want:
-		r.Open, r.Text = true, fmt.Sprintf("the pool sets RDMA mode %s, which it is; the operator also wants kernel argument ib_core.netns_mode, and whether it is there isn't recorded", want)
+		r.Open, r.Text = true, fmt.Sprintf(
+			"the pool sets RDMA mode %s, which it is; the operator also wants kernel argument ib_core.netns_mode, "+
+				"and whether it is there isn't recorded", want)
 	default:
 		r.Text = fmt.Sprintf("the RDMA mode changes from %s to %s", today, want)
 	}
@@ -89,13 +93,15 @@ func kernelArguments(before, after map[string]*config) []Reason {
 	if anyCard(after, vfio) && !anyCard(before, vfio) {
 		out = append(out, Reason{
 			ID: ReasonKernelArgs, Action: ActionReboot, Open: true,
-			Text: "vfio-pci is wanted: the operator adds kernel arguments iommu=pt, and intel_iommu=on on Intel, and reboots if they aren't there, which isn't recorded",
+			Text: "vfio-pci is wanted: the operator adds kernel arguments iommu=pt, and intel_iommu=on on Intel, and " +
+				"reboots if they aren't there, which isn't recorded",
 		})
 	}
 	if anyCard(after, switchdev) && !anyCard(before, switchdev) {
 		out = append(out, Reason{
 			ID: ReasonOVSService, Action: ActionReboot, Open: true,
-			Text: "switchdev is wanted: if the node runs the service of Open vSwitch without hardware offload, which isn't recorded, the operator changes it and reboots",
+			Text: "switchdev is wanted: if the node runs the service of Open vSwitch without hardware offload, which " +
+				"isn't recorded, the operator changes it and reboots",
 		})
 	}
 	return out
@@ -118,7 +124,8 @@ func (m *model) lockdown(t *trial, state *k8s.SriovNetworkNodeState) string {
 	}
 	for i := range t.pfs {
 		if p := &t.pfs[i]; p.mellanox() && t.after[p.Address] != nil {
-			return "the kernel is in lockdown mode (Secure Boot), where the operator refuses to handle NVIDIA's cards: it fails on the node before it drains"
+			return "the kernel is in lockdown mode (Secure Boot), where the operator refuses to handle NVIDIA's " +
+				"cards: it fails on the node before it drains"
 		}
 	}
 	return ""

@@ -93,7 +93,9 @@ func (c Config) Ranges() []Range { return slices.Concat(c.Sets()...) }
 func (c Config) Sets() [][]Range {
 	var out [][]Range
 	if c.Range != "" {
-		out = append(out, []Range{{Range: c.Range, RangeStart: c.RangeStart, RangeEnd: c.RangeEnd, Exclude: c.Exclude, Of: TypeWhereabouts}})
+		out = append(out, []Range{
+			{Range: c.Range, RangeStart: c.RangeStart, RangeEnd: c.RangeEnd, Exclude: c.Exclude, Of: TypeWhereabouts},
+		})
 	}
 	if c.Subnet != "" {
 		out = append(out, []Range{LocalRange{c.Subnet, c.LocalStart, c.LocalEnd, c.Gateway}.plain()})
@@ -111,7 +113,8 @@ func (c Config) Sets() [][]Range {
 	}
 	for _, a := range c.Addresses {
 		host, _, _ := strings.Cut(a.Address, "/")
-		out = append(out, []Range{{Range: a.Address, RangeStart: host, RangeEnd: host, Gateway: a.Gateway, Of: TypeStatic}})
+		out = append(out,
+			[]Range{{Range: a.Address, RangeStart: host, RangeEnd: host, Gateway: a.Gateway, Of: TypeStatic}})
 	}
 	return out
 }
@@ -157,7 +160,8 @@ func Parse(r Range) (Span, error) {
 	}
 	start, err1 := netip.ParseAddr(r.RangeStart)
 	end, err2 := netip.ParseAddr(r.RangeEnd)
-	if err1 == nil && s.Prefix.Contains(start) && (err2 != nil || start.Compare(end) <= 0) && start.Compare(s.First) > 0 {
+	if err1 == nil && s.Prefix.Contains(start) && (err2 != nil || start.Compare(end) <= 0) &&
+		start.Compare(s.First) > 0 {
 		s.First = start
 	}
 	if err2 == nil && s.Prefix.Contains(end) && (err1 != nil || start.Compare(end) <= 0) && end.Compare(s.Last) < 0 {

@@ -48,11 +48,15 @@ func TestSize(t *testing.T) {
 }
 
 func TestContains(t *testing.T) {
-	s, err := Parse(Range{Range: "10.0.0.0/24", RangeStart: "10.0.0.10", RangeEnd: "10.0.0.20", Exclude: []string{"10.0.0.12/31"}})
+	s, err := Parse(
+		Range{Range: "10.0.0.0/24", RangeStart: "10.0.0.10", RangeEnd: "10.0.0.20", Exclude: []string{"10.0.0.12/31"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for in, want := range map[string]bool{"10.0.0.9": false, "10.0.0.10": true, "10.0.0.12": false, "10.0.0.13": false, "10.0.0.14": true, "10.0.0.21": false, "fd00::1": false} {
+	for in, want := range map[string]bool{
+		"10.0.0.9": false, "10.0.0.10": true, "10.0.0.12": false, "10.0.0.13": false, "10.0.0.14": true,
+		"10.0.0.21": false, "fd00::1": false,
+	} {
 		if got := s.Contains(netip.MustParseAddr(in)); got != want {
 			t.Errorf("Contains(%s) = %t, want %t", in, got, want)
 		}
@@ -60,7 +64,10 @@ func TestContains(t *testing.T) {
 }
 
 func TestRanges(t *testing.T) {
-	c := Config{Range: "10.0.0.0/24", RangeStart: "10.0.0.5", Subnet: "10.0.1.0/24", LocalEnd: "10.0.1.9", IPRanges: []Range{{Range: "fd00::/64"}}}
+	c := Config{
+		Range: "10.0.0.0/24", RangeStart: "10.0.0.5", Subnet: "10.0.1.0/24", LocalEnd: "10.0.1.9",
+		IPRanges: []Range{{Range: "fd00::/64"}},
+	}
 	want := []Range{
 		{Range: "10.0.0.0/24", RangeStart: "10.0.0.5", Of: TypeWhereabouts},
 		{Range: "10.0.1.0/24", RangeEnd: "10.0.1.9", Of: TypeHostLocal},

@@ -33,11 +33,15 @@ spec: {resourceName: r%d, nodeSelector: {kubernetes.io/hostname: n%d}, priority:
 	in := Input{Manifests: manifest.Parse("f", []byte(b.String()))}
 	for i := range nodes {
 		name := fmt.Sprintf("n%d", i)
-		n := source.Node{Name: name, CardsKnown: true, Labels: map[string]string{"kubernetes.io/hostname": name}, SyncStatus: "Succeeded"}
+		n := source.Node{
+			Name: name, CardsKnown: true, Labels: map[string]string{"kubernetes.io/hostname": name},
+			SyncStatus: "Succeeded",
+		}
 		for j := range 8 {
 			n.PFs = append(n.PFs, source.PF{
-				Address: fmt.Sprintf("0000:%02x:00.0", j), Vendor: k8s.VendorMellanox, DeviceID: "1021", Driver: "mlx5_core",
-				Netdev: fmt.Sprintf("ens%d", j), LinkType: source.LinkIB, TotalVFs: 8, NumVFs: 8, VFsKnown: true,
+				Address: fmt.Sprintf("0000:%02x:00.0", j), Vendor: k8s.VendorMellanox, DeviceID: "1021",
+				Driver: "mlx5_core", Netdev: fmt.Sprintf("ens%d", j), LinkType: source.LinkIB, TotalVFs: 8, NumVFs: 8,
+				VFsKnown: true,
 			})
 		}
 		in.Cluster.Nodes = append(in.Cluster.Nodes, n)
@@ -68,7 +72,10 @@ spec: {resourceName: r%d, nodeSelector: {}, numVfs: %d, isRdma: true, linkType: 
 func manyPolicies(nodes int) map[string]Input {
 	unknown := large(3000, 100)
 	unknown.Cluster.Nodes = nil
-	return map[string]Input{"3000 policies, 100 nodes": large(3000, 100), "3000 policies, no node": unknown, fmt.Sprintf("40 policies, %d nodes", nodes): dense(40, nodes)}
+	return map[string]Input{
+		"3000 policies, 100 nodes": large(3000, 100), "3000 policies, no node": unknown,
+		fmt.Sprintf("40 policies, %d nodes", nodes): dense(40, nodes),
+	}
 }
 
 // podsAndNetworks makes networks without policies, and pods that are on one each.

@@ -76,16 +76,21 @@ func TestSARIF(t *testing.T) {
 			t.Errorf("%d results of %d findings", len(run.Results), len(report.Findings))
 		}
 		for _, r := range run.Results {
-			if r.RuleIndex == nil || *r.RuleIndex < 0 || *r.RuleIndex >= len(run.Tool.Driver.Rules) || run.Tool.Driver.Rules[*r.RuleIndex].ID != r.RuleID {
+			if r.RuleIndex == nil || *r.RuleIndex < 0 || *r.RuleIndex >= len(run.Tool.Driver.Rules) ||
+				run.Tool.Driver.Rules[*r.RuleIndex].ID != r.RuleID {
 				t.Errorf("result of %s has ruleIndex %v", r.RuleID, r.RuleIndex)
 			}
-			if !slices.Contains([]string{"error", "warning", "note"}, r.Level) || r.Message.Text == "" || len(r.Locations) != 1 {
-				t.Errorf("result of %s: level %q, message %q, %d locations", r.RuleID, r.Level, r.Message.Text, len(r.Locations))
+			if !slices.Contains([]string{"error", "warning", "note"}, r.Level) || r.Message.Text == "" ||
+				len(r.Locations) != 1 {
+				t.Errorf("result of %s: level %q, message %q, %d locations",
+					r.RuleID, r.Level, r.Message.Text, len(r.Locations))
 				continue
 			}
 			at := r.Locations[0].PhysicalLocation
-			if rule := run.Tool.Driver.Rules[*r.RuleIndex]; !strings.HasSuffix(rule.HelpURI, "/docs/k8s-lint.md#"+rule.ID) || at.ArtifactLocation.URIBaseID != "%SRCROOT%" {
-				t.Errorf("result of %s: help at %q, file from %q", r.RuleID, rule.HelpURI, at.ArtifactLocation.URIBaseID)
+			if rule := run.Tool.Driver.Rules[*r.RuleIndex]; !strings.HasSuffix(rule.HelpURI,
+				"/docs/k8s-lint.md#"+rule.ID) || at.ArtifactLocation.URIBaseID != "%SRCROOT%" {
+				t.Errorf("result of %s: help at %q, file from %q",
+					r.RuleID, rule.HelpURI, at.ArtifactLocation.URIBaseID)
 			}
 			uri, err := url.Parse(at.ArtifactLocation.URI)
 			if err != nil || at.Region == nil {

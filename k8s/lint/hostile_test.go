@@ -14,16 +14,24 @@ func TestHostile(t *testing.T) {
 	const n = 20_000
 	many := func(item string) string { return strings.TrimSuffix(strings.Repeat(item+", ", n), ", ") }
 	tests := map[string]string{
-		"plugins":     fill(someNAD, "CONFIG", `{"plugins": [`+many(`{"type": "sriof", "vlan": 1}`)+`]}`),
-		"attachments": fill(someNetwork, "IPAM", "{}") + fill(somePod, "POD", "", "NETWORKS", `[`+many(`{"name": "rail0", "infiniband-guid": "1", "default-route": ["a"]}`)+`]`),
-		"entries":     fill(someMap, "DATA", `[`+many(`{"pci_address": "0000:3b:00.0", "guids": ["02:00:00:00:00:00:00:01"]}`)+`]`),
-		"escaped":     fill(someMap, "DATA", `[`+many(`{"pci_address": "\u0030", "guids": ["1"]}`)+`]`),
-		"ranges":      fill(someNetwork, "IPAM", `{"type": "whereabouts", "ipRanges": [`+many(`{"range": "10.0.0.0/31"}`)+`]}`),
-		"routes":      fill(someNetwork, "IPAM", `{"type": "whereabouts", "range": "10.0.0.0/24", "routes": [`+many(`{"dst": "8000::/1", "gw": "x"}`)+`]}`),
-		"lists":       fill(someNetwork, "IPAM", `{"type": "host-local", "ranges": [[`+many(`{"subnet": "10.0.0.7/24", "range": "x", "gateway": "10.1.0.1"}`)+`]]}`),
-		"fields":      fill(someNetwork, "IPAM", "{}") + fill(somePod, "POD", "", "NETWORKS", `[{"name": "rail0"`+strings.Repeat(`, "x": 1`, n)+`}]`),
-		"a line":      `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "supported-nic-ids"}, "data": {"a": "` + many("b") + `"}, "x": [` + many(`{"y": "é"}`) + `]}`,
-		"lines":       "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: supported-nic-ids}\ndata: {" + strings.ReplaceAll(many("aX: b"), "X", "") + "}\n",
+		"plugins": fill(someNAD, "CONFIG", `{"plugins": [`+many(`{"type": "sriof", "vlan": 1}`)+`]}`),
+		"attachments": fill(someNetwork, "IPAM", "{}") + fill(somePod, "POD", "", "NETWORKS",
+			`[`+many(`{"name": "rail0", "infiniband-guid": "1", "default-route": ["a"]}`)+`]`),
+		"entries": fill(someMap, "DATA",
+			`[`+many(`{"pci_address": "0000:3b:00.0", "guids": ["02:00:00:00:00:00:00:01"]}`)+`]`),
+		"escaped": fill(someMap, "DATA", `[`+many(`{"pci_address": "\u0030", "guids": ["1"]}`)+`]`),
+		"ranges": fill(someNetwork, "IPAM",
+			`{"type": "whereabouts", "ipRanges": [`+many(`{"range": "10.0.0.0/31"}`)+`]}`),
+		"routes": fill(someNetwork, "IPAM", `{"type": "whereabouts", "range": "10.0.0.0/24", "routes": [`+many(
+			`{"dst": "8000::/1", "gw": "x"}`)+`]}`),
+		"lists": fill(someNetwork, "IPAM", `{"type": "host-local", "ranges": [[`+many(
+			`{"subnet": "10.0.0.7/24", "range": "x", "gateway": "10.1.0.1"}`)+`]]}`),
+		"fields": fill(someNetwork, "IPAM",
+			"{}") + fill(somePod, "POD", "", "NETWORKS", `[{"name": "rail0"`+strings.Repeat(`, "x": 1`, n)+`}]`),
+		"a line": `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "supported-nic-ids"}, "data": ` +
+			`{"a": "` + many("b") + `"}, "x": [` + many(`{"y": "é"}`) + `]}`,
+		"lines": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: supported-nic-ids}\ndata: {" +
+			strings.ReplaceAll(many("aX: b"), "X", "") + "}\n",
 	}
 	for name, in := range tests {
 		start := time.Now()

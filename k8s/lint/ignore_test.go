@@ -39,20 +39,47 @@ spec:
 		{"nothing", "END", "", []string{"num-vfs", "ipam-json"}, nil},
 		{"end of the line", "END", ignore + "num-vfs for now", []string{"ipam-json"}, []string{"num-vfs: for now"}},
 		{"line before", "BEFORE", ignore + "num-vfs", []string{"ipam-json"}, []string{"num-vfs: "}},
-		{"end of the first line", "HEAD\napiVersion: sriovnetwork.openshift.io/v1", "apiVersion: sriovnetwork.openshift.io/v1 " + ignore + "num-vfs,ipam-json why", []string{"num-vfs", "ipam-json"}, nil},
+		{
+			"end of the first line", "HEAD\napiVersion: sriovnetwork.openshift.io/v1",
+			"apiVersion: sriovnetwork.openshift.io/v1 " + ignore + "num-vfs,ipam-json why",
+			[]string{"num-vfs", "ipam-json"},
+			nil,
+		},
 		{"another rule", "END", ignore + "policy-overlap why", []string{"num-vfs", "ipam-json"}, nil},
-		{"two rules", "END", ignore + "policy-overlap,num-vfs why not", []string{"ipam-json"}, []string{"num-vfs: why not"}},
-		{"whole object", "HEAD", ignore + "num-vfs,ipam-json a draft", []string{"ipam-json"}, []string{"num-vfs: a draft"}},
-		{"whole second object", "SECOND", ignore + "num-vfs,ipam-json a draft", []string{"num-vfs"}, []string{"ipam-json: a draft"}},
+		{
+			"two rules", "END", ignore + "policy-overlap,num-vfs why not",
+			[]string{"ipam-json"},
+			[]string{"num-vfs: why not"},
+		},
+		{
+			"whole object", "HEAD", ignore + "num-vfs,ipam-json a draft",
+			[]string{"ipam-json"},
+			[]string{"num-vfs: a draft"},
+		},
+		{
+			"whole second object", "SECOND", ignore + "num-vfs,ipam-json a draft",
+			[]string{"num-vfs"},
+			[]string{"ipam-json: a draft"},
+		},
 		{"key of a block", "KEY", ignore + "ipam-json a draft", []string{"num-vfs"}, []string{"ipam-json: a draft"}},
 		{"without a rule", "END", ignore, []string{"num-vfs", "ignore-comment", "ipam-json"}, nil},
 		{"misspelt", "END", ignore + "num-vf why", []string{"num-vfs", "ignore-comment", "ipam-json"}, nil},
-		{"at the end of a document", "HEAD", ignore + "num-vfs why\n---", []string{"ignore-comment", "num-vfs", "ipam-json"}, nil},
-		{"itself", "END", ignore + "num-vfs,ignore-comment,later why", []string{"ipam-json"}, []string{"num-vfs: why", "ignore-comment: why"}},
+		{
+			"at the end of a document", "HEAD", ignore + "num-vfs why\n---",
+			[]string{"ignore-comment", "num-vfs", "ipam-json"},
+			nil,
+		},
+		{"itself", "END", ignore + "num-vfs,ignore-comment,later why", []string{"ipam-json"}, []string{
+			"num-vfs: why", "ignore-comment: why",
+		}},
 	}
 	for _, tt := range tests {
-		text := strings.NewReplacer(tt.place, tt.comment, "HEAD", "", "BEFORE", "", "END", "", "SECOND", "", "KEY", "").Replace(in)
-		r := Run(Input{Manifests: manifest.Parse("in.yaml", []byte(text)), Options: Options{Only: []string{"num-vfs", "ipam-json", "ignore-comment"}}})
+		text := strings.NewReplacer(
+			tt.place, tt.comment, "HEAD", "", "BEFORE", "", "END", "", "SECOND", "", "KEY", "",
+		).Replace(in)
+		r := Run(Input{Manifests: manifest.Parse("in.yaml", []byte(text)), Options: Options{
+			Only: []string{"num-vfs", "ipam-json", "ignore-comment"},
+		}})
 		var got, suppressed []string
 		for _, f := range r.Findings {
 			got = append(got, f.Rule)
@@ -74,7 +101,8 @@ spec:
 
 // TestSuppressedForms marks what is suppressed in SARIF, and skips it in JUnit.
 func TestSuppressedForms(t *testing.T) {
-	text := fill(somePolicy, "SPEC", "nicSelector: {pfNames: [ens1]}, linkType: eth } # rdmactl:ignore num-vfs a <draft>")
+	text := fill(somePolicy, "SPEC",
+		"nicSelector: {pfNames: [ens1]}, linkType: eth } # rdmactl:ignore num-vfs a <draft>")
 	text = strings.Replace(strings.Replace(text, "numVfs: 8", "numVfs: 0", 1), "<draft>}", "<draft>", 1)
 	r := Run(Input{Manifests: manifest.Parse("in.yaml", []byte(text)), Options: Options{Only: []string{"num-vfs"}}})
 	sarif, err := r.SARIF("v1")
@@ -89,11 +117,13 @@ func TestSuppressedForms(t *testing.T) {
 	if err != nil || json.Unmarshal(sarif, &log) != nil {
 		t.Fatalf("SARIF: %v, %s", err, sarif)
 	}
-	if got := log.Runs[0].Results; len(got) != 1 || len(got[0].Suppressions) != 1 || got[0].Suppressions[0].Kind != "inSource" || got[0].Suppressions[0].Justification != "a <draft>" {
+	if got := log.Runs[0].Results; len(got) != 1 || len(got[0].Suppressions) != 1 ||
+		got[0].Suppressions[0].Kind != "inSource" || got[0].Suppressions[0].Justification != "a <draft>" {
 		t.Errorf("results of SARIF = %+v, want one that is suppressed inSource", got)
 	}
 	junit, err := r.JUnit(true)
-	if want := `<skipped message="a &lt;draft&gt;"></skipped>`; err != nil || !strings.Contains(string(junit), want) || !strings.Contains(string(junit), `tests="1" failures="0" skipped="1"`) {
+	if want := `<skipped message="a &lt;draft&gt;"></skipped>`; err != nil || !strings.Contains(string(junit), want) ||
+		!strings.Contains(string(junit), `tests="1" failures="0" skipped="1"`) {
 		t.Errorf("JUnit lacks %s or its count, %v:\n%s", want, err, junit)
 	}
 }

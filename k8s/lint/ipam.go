@@ -47,7 +47,10 @@ func (m *model) findIPAMs() []ipamRef {
 	written := map[string]bool{}
 	for _, n := range m.networks {
 		written[n.target()+"/"+n.Name] = true
-		ref := ipamRef{Object: n.Object, at: path{"spec", "ipam"}, value: n.Find("spec", "ipam"), network: n, resource: n.Spec.ResourceName, ib: n.IB, rdma: n.IB || !m.withoutRDMA(n.Spec.ResourceName)}
+		ref := ipamRef{
+			Object: n.Object, at: path{"spec", "ipam"}, value: n.Find("spec", "ipam"), network: n,
+			resource: n.Spec.ResourceName, ib: n.IB, rdma: n.IB || !m.withoutRDMA(n.Spec.ResourceName),
+		}
 		if ref.decode(lenient(n.Spec.IPAM)) {
 			out = append(out, ref)
 		}
@@ -64,7 +67,8 @@ func (m *model) findIPAMs() []ipamRef {
 			ref := ipamRef{
 				Object: nad.Object, at: path{"spec", "config"}, value: nad.Find("spec", "config"), resource: resource,
 				from: max(0, strings.Index(nad.Value.Spec.Config, `"ipam"`)), ib: plugin.Type == "ib-sriov",
-				rdma: (resource != "" || slices.Contains([]string{"ib-sriov", "sriov", "ipoib"}, plugin.Type)) && !m.withoutRDMA(resource),
+				rdma: (resource != "" || slices.Contains([]string{"ib-sriov", "sriov", "ipoib"}, plugin.Type)) &&
+					!m.withoutRDMA(resource),
 			}
 			if ref.decode(plugin.keys["ipam"]) {
 				out = append(out, ref)
@@ -111,7 +115,9 @@ func (r ipamRef) rangeAt(of ipam.Range) manifest.Region {
 
 // misfitText tells of a field of JSON whose type isn't the one that a program takes.
 func misfitText(e *json.UnmarshalTypeError) string {
-	names := map[string]string{"string": "a string", "number": "a number", "object": "an object", "array": "a list", "bool": "true or false"}
+	names := map[string]string{
+		"string": "a string", "number": "a number", "object": "an object", "array": "a list", "bool": "true or false",
+	}
 	value, _, _ := strings.Cut(e.Value, " ") // "number 1.5"
 	want := "a string"
 	switch e.Type.Kind() {

@@ -78,7 +78,8 @@ func (r Report) junitSuite(file string, strict bool) junitSuite {
 		if names[name]++; names[name] > 1 { // CI systems take cases of one name for one
 			name = fmt.Sprintf("%s (%d)", name, names[name])
 		}
-		suite.Cases = append(suite.Cases, junitCase{Name: xmlText(name), Class: xmlText(file), File: xmlText(f.File), Line: f.Line})
+		suite.Cases = append(suite.Cases,
+			junitCase{Name: xmlText(name), Class: xmlText(file), File: xmlText(f.File), Line: f.Line})
 		return &suite.Cases[len(suite.Cases)-1]
 	}
 	for _, f := range r.Findings {
@@ -100,7 +101,8 @@ func (r Report) junitSuite(file string, strict bool) junitSuite {
 	}
 	for _, o := range r.Objects {
 		if o.File == file && !told[o.Object] {
-			suite.Cases = append(suite.Cases, junitCase{Name: xmlText(o.Object), Class: xmlText(file), File: xmlText(o.File), Line: o.Line})
+			suite.Cases = append(suite.Cases,
+				junitCase{Name: xmlText(o.Object), Class: xmlText(file), File: xmlText(o.File), Line: o.Line})
 		}
 	}
 	suite.Tests = len(suite.Cases)

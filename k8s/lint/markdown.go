@@ -32,7 +32,8 @@ func Markdown(rules []Rule) []byte {
 	b.WriteString(markdownHead)
 	b.WriteString("\n## All rules\n\n| rule | finds | judges | at worst |\n|---|---|---|---|\n")
 	for _, r := range rules {
-		fmt.Fprintf(&b, "| [%s](#%s) | %s | %s | %s |\n", r.ID, r.ID, escape(strings.ReplaceAll(r.Title, "|", `\|`)), judges(r), r.Severity)
+		fmt.Fprintf(&b, "| [%s](#%s) | %s | %s | %s |\n",
+			r.ID, r.ID, escape(strings.ReplaceAll(r.Title, "|", `\|`)), judges(r), r.Severity)
 	}
 	for _, r := range rules {
 		section(&b, r)
@@ -42,7 +43,8 @@ func Markdown(rules []Rule) []byte {
 
 func section(b *strings.Builder, r Rule) {
 	fmt.Fprintf(b, "\n### %s\n\n**%s** (at worst: %s)\n", r.ID, upperFirst(r.Title), r.Severity)
-	fmt.Fprintf(b, "\n%s\n\n**What to do.** %s.\n\nJudges: %s\n", escape(r.Explanation), escape(upperFirst(r.Remedy)), judges(r))
+	fmt.Fprintf(b, "\n%s\n\n**What to do.** %s.\n\nJudges: %s\n",
+		escape(r.Explanation), escape(upperFirst(r.Remedy)), judges(r))
 	fmt.Fprintf(b, "\nWrong:\n\n```yaml\n%s\n```\n\nRight:\n\n```yaml\n%s\n```\n\n", r.Wrong, r.Right)
 	if len(r.Reports) > 0 {
 		fmt.Fprintf(b, "Reports: %s\n\n", strings.Join(r.Reports, ", "))

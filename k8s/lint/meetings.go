@@ -25,7 +25,10 @@ const maxMeetings = 64
 // findMeetings finds the pairs of policies that select one PF, of which at least one is judged.
 // Those about one policy stand together.
 func (m *model) findMeetings() []meeting {
-	f := meetingFinder{model: m, cards: make([][]card, len(m.policies)), claims: map[*source.PF][]claim{}, seen: make([]int, len(m.policies))}
+	f := meetingFinder{
+		model: m, cards: make([][]card, len(m.policies)), claims: map[*source.PF][]claim{},
+		seen: make([]int, len(m.policies)),
+	}
 	written := map[string]*source.PF{}
 	for i, p := range m.policies {
 		if f.cards[i] = m.cards(p); len(m.nodes) == 0 {
@@ -62,7 +65,8 @@ func (f *meetingFinder) about(i int) []meeting {
 	for _, c := range f.cards[i] {
 		for _, o := range f.claims[c.PF] {
 			q, seen := f.policies[o.policy], f.seen[o.policy]
-			if o.policy == i || f.judged[q.Object] && o.policy > i || seen > 0 && !out[seen-1].shared || seen == 0 && !mayMeet(p, q) {
+			if o.policy == i || f.judged[q.Object] && o.policy > i || seen > 0 && !out[seen-1].shared ||
+				seen == 0 && !mayMeet(p, q) {
 				continue
 			}
 			found := meeting{about: p, other: q, index: o.policy, card: c, shared: c.Last < o.first || o.last < c.First}
@@ -89,7 +93,8 @@ func (f *meetingFinder) about(i int) []meeting {
 func mayMeet(a, b *policy) bool {
 	x, y := a.Value.Spec.NicSelector, b.Value.Spec.NicSelector
 	return neighbours(a, b) && !labelsExclude(a, b) &&
-		(x.Vendor == "" || y.Vendor == "" || x.Vendor == y.Vendor) && (x.DeviceID == "" || y.DeviceID == "" || x.DeviceID == y.DeviceID)
+		(x.Vendor == "" || y.Vendor == "" || x.Vendor == y.Vendor) &&
+		(x.DeviceID == "" || y.DeviceID == "" || x.DeviceID == y.DeviceID)
 }
 
 // neighbours reports two policies that one operator sees.

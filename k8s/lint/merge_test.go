@@ -12,7 +12,9 @@ import (
 // by file and line.
 func TestMerge(t *testing.T) {
 	parse := func(file, name, ipam string) *manifest.Set {
-		return manifest.Parse(file, []byte("apiVersion: sriovnetwork.openshift.io/v1\nkind: SriovIBNetwork\nmetadata: {name: "+name+", namespace: sriov-network-operator}\nspec: {resourceName: a, ipam: '"+ipam+"'}\n"))
+		return manifest.Parse(file,
+			[]byte("apiVersion: sriovnetwork.openshift.io/v1\nkind: SriovIBNetwork\nmetadata: {name: "+name+
+				", namespace: sriov-network-operator}\nspec: {resourceName: a, ipam: '"+ipam+"'}\n"))
 	}
 	run := func(sets ...*manifest.Set) Report {
 		all := &manifest.Set{}
@@ -31,7 +33,8 @@ func TestMerge(t *testing.T) {
 	if diff := cmp.Diff(want, have); diff != "" {
 		t.Errorf("findings differ (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"one.yaml", "base.yaml", "two.yaml"}, got.Files); diff != "" || len(got.Objects) != 3 || got.Counts.Error != 3 || got.Schema != Schema {
+	if diff := cmp.Diff([]string{"one.yaml", "base.yaml", "two.yaml"}, got.Files); diff != "" ||
+		len(got.Objects) != 3 || got.Counts.Error != 3 || got.Schema != Schema {
 		t.Errorf("Merge has %d objects, %+v, files (-want +got):\n%s", len(got.Objects), got.Counts, diff)
 	}
 	alone := run(one)

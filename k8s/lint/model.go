@@ -60,7 +60,10 @@ type network struct {
 func (n *network) target() string { return cmp.Or(n.Spec.NetworkNamespace, n.Namespace) }
 
 func newModel(in Input) *model {
-	m := &model{in: in, judged: map[*manifest.Object]bool{}, nodes: in.Cluster.Nodes, namespaces: map[string]bool{}, ignored: readIgnores(in.Manifests)}
+	m := &model{
+		in: in, judged: map[*manifest.Object]bool{}, nodes: in.Cluster.Nodes, namespaces: map[string]bool{},
+		ignored: readIgnores(in.Manifests),
+	}
 	seen := map[string]bool{}
 	for _, o := range in.Manifests.Objects {
 		m.judged[o] = true
@@ -159,7 +162,8 @@ func decode[T any](o *manifest.Object) *typed[T] {
 // has reports that an object of one of the kinds is judged.
 func (m *model) has(kinds []string) bool {
 	return slices.ContainsFunc(m.objects, func(o *manifest.Object) bool {
-		return m.judged[o] && (slices.Contains(kinds, o.Kind) || slices.Contains(kinds, k8s.KindPod) && len(podsOf(o)) > 0)
+		return m.judged[o] &&
+			(slices.Contains(kinds, o.Kind) || slices.Contains(kinds, k8s.KindPod) && len(podsOf(o)) > 0)
 	})
 }
 
@@ -194,7 +198,9 @@ func (m *model) operatorNamespace() (name string, certain bool) {
 
 // usualNamespaces are those that the charts and manuals of the operator use.
 func usualNamespaces() []string {
-	return []string{"sriov-network-operator", "nvidia-network-operator", "openshift-sriov-network-operator", "network-operator"}
+	return []string{
+		"sriov-network-operator", "nvidia-network-operator", "openshift-sriov-network-operator", "network-operator",
+	}
 }
 
 // webhook tells whether the operator's webhook sees what is applied, and whether that is known:
@@ -232,7 +238,10 @@ func (m *model) findAttachables(rendered map[string]*typed[k8s.NetworkAttachment
 	var out []attachable
 	written := map[string]bool{}
 	for _, n := range m.networks {
-		a := attachable{Object: n.Object, namespace: n.target(), prefix: m.in.Options.ResourcePrefix, resource: n.Spec.ResourceName, network: n}
+		a := attachable{
+			Object: n.Object, namespace: n.target(), prefix: m.in.Options.ResourcePrefix,
+			resource: n.Spec.ResourceName, network: n,
+		}
 		id := a.namespace + "/" + n.Name
 		written[id] = true
 		if nad := rendered[id]; nad != nil {

@@ -19,7 +19,8 @@ func checkPodFields(p *pass, pod *pod) {
 			podNames(p, pod, c, pod.path("spec", list, i), containerFields(), podSpecFields(), "the pod's spec")
 			sc := c.Get("securityContext")
 			podNames(p, pod, sc, pod.path("spec", list, i, "securityContext"), securityFields(), nil, "")
-			podNames(p, pod, c.Get("resources"), pod.path("spec", list, i, "resources"), []string{"limits", "requests", "claims"}, nil, "")
+			podNames(p, pod, c.Get("resources"), pod.path("spec", list, i, "resources"),
+				[]string{"limits", "requests", "claims"}, nil, "")
 		}
 	}
 	if at := pod.path("spec"); len(pod.at) > 0 || pod.Kind == "Pod" {
@@ -33,7 +34,9 @@ func checkNoContainer(p *pass, pod *pod, spec *manifest.Value, at path) {
 		return
 	}
 	way := append(slices.Clone(at), "container")
-	p.error(pod.Object, way, "%s has no field \"container\"", manifest.PathText(at...)).place(pod.KeyAt(way...)).Remedy = "write it as containers, and its entries as a list"
+	p.error(pod.Object, way, "%s has no field \"container\"", manifest.PathText(at...)).place(
+		pod.KeyAt(way...),
+	).Remedy = "write it as containers, and its entries as a list"
 }
 
 func podNames(p *pass, pod *pod, v *manifest.Value, at path, here, elsewhere []string, whose string) {
@@ -58,40 +61,49 @@ func podNames(p *pass, pod *pod, v *manifest.Value, at path, here, elsewhere []s
 			continue
 		}
 		way := append(slices.Clone(at), f.Key)
-		p.error(pod.Object, way, "%s has no field %q", manifest.PathText(at...), f.Key).place(pod.KeyAt(way...)).Remedy = remedy
+		p.error(pod.Object, way, "%s has no field %q", manifest.PathText(at...), f.Key).place(
+			pod.KeyAt(way...),
+		).Remedy = remedy
 	}
 }
 
 // policyOnly are fields of policies that people write into pods.
 func policyOnly() []string {
-	return []string{"isRdma", "numVfs", "nicSelector", "deviceType", "linkType", "resourceName", "needVhostNet", "externallyManaged"}
+	return []string{
+		"isRdma", "numVfs", "nicSelector", "deviceType", "linkType", "resourceName", "needVhostNet",
+		"externallyManaged",
+	}
 }
 
 // podSpecFields are the fields of PodSpec (Kubernetes v1.36, API reference).
 func podSpecFields() []string {
 	return []string{
-		"activeDeadlineSeconds", "affinity", "automountServiceAccountToken", "containers", "dnsConfig", "dnsPolicy", "enableServiceLinks",
-		"ephemeralContainers", "hostAliases", "hostIPC", "hostNetwork", "hostPID", "hostUsers", "hostname", "hostnameOverride", "imagePullSecrets",
-		"initContainers", "nodeName", "nodeSelector", "os", "overhead", "preemptionPolicy", "priority", "priorityClassName", "readinessGates",
-		"resourceClaims", "resources", "restartPolicy", "runtimeClassName", "schedulerName", "schedulingGates", "schedulingGroup", "securityContext",
-		"serviceAccount", "serviceAccountName", "setHostnameAsFQDN", "shareProcessNamespace", "subdomain", "terminationGracePeriodSeconds",
-		"tolerations", "topologySpreadConstraints", "volumes", "workloadRef",
+		"activeDeadlineSeconds", "affinity", "automountServiceAccountToken", "containers", "dnsConfig", "dnsPolicy",
+		"enableServiceLinks", "ephemeralContainers", "hostAliases", "hostIPC", "hostNetwork", "hostPID", "hostUsers",
+		"hostname", "hostnameOverride", "imagePullSecrets", "initContainers", "nodeName", "nodeSelector", "os",
+		"overhead", "preemptionPolicy", "priority", "priorityClassName", "readinessGates", "resourceClaims",
+		"resources", "restartPolicy", "runtimeClassName", "schedulerName", "schedulingGates", "schedulingGroup",
+		"securityContext", "serviceAccount", "serviceAccountName", "setHostnameAsFQDN", "shareProcessNamespace",
+		"subdomain", "terminationGracePeriodSeconds", "tolerations", "topologySpreadConstraints", "volumes",
+		"workloadRef",
 	}
 }
 
 // containerFields are the fields of Container.
 func containerFields() []string {
 	return []string{
-		"args", "command", "env", "envFrom", "image", "imagePullPolicy", "lifecycle", "livenessProbe", "name", "ports", "readinessProbe", "resizePolicy",
-		"resources", "restartPolicy", "restartPolicyRules", "securityContext", "startupProbe", "stdin", "stdinOnce", "terminationMessagePath",
-		"terminationMessagePolicy", "tty", "volumeDevices", "volumeMounts", "workingDir",
+		"args", "command", "env", "envFrom", "image", "imagePullPolicy", "lifecycle", "livenessProbe", "name", "ports",
+		"readinessProbe", "resizePolicy", "resources", "restartPolicy", "restartPolicyRules", "securityContext",
+		"startupProbe", "stdin", "stdinOnce", "terminationMessagePath", "terminationMessagePolicy", "tty",
+		"volumeDevices", "volumeMounts", "workingDir",
 	}
 }
 
 // securityFields are the fields of a container's SecurityContext.
 func securityFields() []string {
 	return []string{
-		"allowPrivilegeEscalation", "appArmorProfile", "capabilities", "privileged", "procMount", "readOnlyRootFilesystem", "runAsGroup",
-		"runAsNonRoot", "runAsUser", "seLinuxOptions", "seccompProfile", "windowsOptions",
+		"allowPrivilegeEscalation", "appArmorProfile", "capabilities", "privileged", "procMount",
+		"readOnlyRootFilesystem", "runAsGroup", "runAsNonRoot", "runAsUser", "seLinuxOptions", "seccompProfile",
+		"windowsOptions",
 	}
 }

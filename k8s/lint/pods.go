@@ -109,7 +109,8 @@ func newPod(o *manifest.Object, v *manifest.Value, at path) *pod {
 	}
 	p.instead, p.insteadErr = parseNetworks(p.Value.Metadata.Annotations[k8s.AnnotationDefaultNetwork])
 	if len(p.instead) > 1 {
-		p.instead, p.insteadErr = nil, fmt.Errorf("%d networks, and a pod has one in place of the cluster's", len(p.instead))
+		p.instead, p.insteadErr = nil, fmt.Errorf("%d networks, and a pod has one in place of the cluster's",
+			len(p.instead))
 	}
 	for i := range p.instead {
 		p.instead[i].Default = true
@@ -191,7 +192,9 @@ func parseJSONNetworks(text string) ([]attachment, error) {
 		case name == "":
 			return nil, &fault{0, "an entry is no object", `write entries as {"name": "rail0"}`}
 		}
-		return nil, &fault{max(0, strings.Index(text, `"`+name+`"`)), name + " " + misfitText(e), "write it as multus takes it"}
+		return nil, &fault{
+			max(0, strings.Index(text, `"`+name+`"`)), name + " " + misfitText(e), "write it as multus takes it",
+		}
 	}
 	if err != nil {
 		offset, what := jsonFault(text)
@@ -204,9 +207,17 @@ func parseJSONNetworks(text string) ([]attachment, error) {
 		case a.Name == "":
 			return nil, &fault{0, "an entry has no name", `write entries as {"name": "rail0"}`}
 		case strings.Contains(a.Name, "/"):
-			return nil, &fault{at, fmt.Sprintf("the name %q has a namespace in it, which is a field of its own in the JSON form", a.Name), fmt.Sprintf(`write "name": %q, "namespace": %q`, name, namespace)}
+			return nil, &fault{
+				at,
+				fmt.Sprintf("the name %q has a namespace in it, which is a field of its own in the JSON form", a.Name),
+				fmt.Sprintf(`write "name": %q, "namespace": %q`, name, namespace),
+			}
 		case strings.Contains(a.Name, "@"):
-			return nil, &fault{at, fmt.Sprintf("the name %q has an interface in it, which is a field of its own in the JSON form", a.Name), `write it as "interface"`}
+			return nil, &fault{
+				at,
+				fmt.Sprintf("the name %q has an interface in it, which is a field of its own in the JSON form", a.Name),
+				`write it as "interface"`,
+			}
 		}
 	}
 	return out, nil
@@ -232,14 +243,17 @@ func parseNetworks(text string) ([]attachment, error) {
 		} else {
 			a.Name = part
 		}
-		a.Name, a.Namespace, a.Interface = strings.TrimSpace(a.Name), strings.TrimSpace(a.Namespace), strings.TrimSpace(a.Interface)
+		a.Name, a.Namespace, a.Interface = strings.TrimSpace(a.Name), strings.TrimSpace(a.Namespace),
+			strings.TrimSpace(a.Interface)
 		switch {
 		case a.Name == "" || strings.ContainsAny(a.Name, "/@ ") || strings.Contains(a.Interface, "@"):
 			return nil, fmt.Errorf("%q is no [namespace/]name[@interface]", part)
 		case !labelForm.MatchString(a.Name) || a.Namespace != "" && !labelForm.MatchString(a.Namespace):
-			return nil, fmt.Errorf("%q has other characters than lower-case letters, digits and -: only the JSON form takes them", part)
+			return nil, fmt.Errorf(
+				"%q has other characters than lower-case letters, digits and -: only the JSON form takes them", part)
 		case len(a.Interface) > maxInterface || strings.ContainsAny(a.Interface, " \t/"):
-			return nil, fmt.Errorf("%q is no name of an interface: %d characters at most", shorten(a.Interface), maxInterface)
+			return nil, fmt.Errorf("%q is no name of an interface: %d characters at most",
+				shorten(a.Interface), maxInterface)
 		}
 		out = append(out, a)
 	}

@@ -12,36 +12,48 @@ import (
 )
 
 // someTemplate is a template with a fault for each rule about pods.
-const someTemplate = `{metadata: {annotations: {k8s.v1.cni.cncf.io/networks: '[{"name": "rail0", "ip": "192.168.0.7", "infiniband-guid": "1", "ips": ["192.168.0.7"], "default-route": ["192.168.0.1"]}]'}}, ` +
-	`spec: {hostNetwork: true, nodeSelector: {pool: cpu}, initContainers: [{name: i, resources: {limits: {nvidia.com/rail1: 1}, requests: {nvidia.com/rail1: 1}}}], ` +
-	`containers: [{name: a, isRdma: true, volumeMounts: [{name: none, mountPath: /x}], resources: {limits: {openshift.io/rail0: 2, nvidia.com/gpu: 8}, requests: {openshift.io/rail0: 2}}}, {name: b, resources: {limits: {nvidia.com/rail0: 9}, requests: {nvidia.com/rail0: 9}}}]}}`
+const someTemplate = `{metadata: {annotations: {k8s.v1.cni.cncf.io/networks: '[{"name": "rail0", "ip": ` +
+	`"192.168.0.7", "infiniband-guid": "1", "ips": ["192.168.0.7"], "default-route": ["192.168.0.1"]}]'}}, spec: ` +
+	`{hostNetwork: true, nodeSelector: {pool: cpu}, initContainers: [{name: i, resources: {limits: ` +
+	`{nvidia.com/rail1: 1}, requests: {nvidia.com/rail1: 1}}}], containers: [{name: a, isRdma: true, ` +
+	`volumeMounts: [{name: none, mountPath: /x}], resources: {limits: {openshift.io/rail0: 2, nvidia.com/gpu: ` +
+	`8}, requests: {openshift.io/rail0: 2}}}, {name: b, resources: {limits: {nvidia.com/rail0: 9}, requests: ` +
+	`{nvidia.com/rail0: 9}}}]}}`
 
 // TestWorkloads holds all kinds that make pods to one list of rules: a template is one wherever
 // it stands.
 func TestWorkloads(t *testing.T) {
 	want := []string{
-		"pod-address", "pod-guid", "pod-host", "pod-init-resource", "pod-ipc-lock", "pod-memory", "pod-network", "pod-prefix", "pod-resource", "pod-selector",
-		"unknown-field",
+		"pod-address", "pod-guid", "pod-host", "pod-init-resource", "pod-ipc-lock", "pod-memory", "pod-network",
+		"pod-prefix", "pod-resource", "pod-selector", "unknown-field",
 	}
 	kinds := map[string]string{
-		"apps/v1 Deployment":                          "spec: {replicas: 2, template: TEMPLATE}",
-		"apps/v1 StatefulSet":                         "spec: {replicas: 2, template: TEMPLATE}",
-		"apps/v1 DaemonSet":                           "spec: {template: TEMPLATE}",
-		"batch/v1 Job":                                "spec: {parallelism: 2, template: TEMPLATE}",
-		"batch/v1 CronJob":                            "spec: {jobTemplate: {spec: {parallelism: 2, template: TEMPLATE}}}",
-		"leaderworkerset.x-k8s.io/v1 LeaderWorkerSet": "spec: {replicas: 1, leaderWorkerTemplate: {size: 3, workerTemplate: TEMPLATE}}",
-		"jobset.x-k8s.io/v1alpha2 JobSet":             "spec: {replicatedJobs: [{name: w, replicas: 2, template: {spec: {template: TEMPLATE}}}]}",
-		"kubeflow.org/v1 PyTorchJob":                  "spec: {pytorchReplicaSpecs: {Worker: {replicas: 2, template: TEMPLATE}}}",
-		"kubeflow.org/v2beta1 MPIJob":                 "spec: {mpiReplicaSpecs: {Worker: {replicas: 2, template: TEMPLATE}}}",
-		"ray.io/v1 RayCluster":                        "spec: {workerGroupSpecs: [{replicas: 2, template: TEMPLATE}]}",
-		"ray.io/v1 RayJob":                            "spec: {rayClusterSpec: {workerGroupSpecs: [{replicas: 2, template: TEMPLATE}]}}",
-		"batch.volcano.sh/v1alpha1 Job":               "spec: {tasks: [{replicas: 2, template: TEMPLATE}]}",
+		"apps/v1 Deployment":  "spec: {replicas: 2, template: TEMPLATE}",
+		"apps/v1 StatefulSet": "spec: {replicas: 2, template: TEMPLATE}",
+		"apps/v1 DaemonSet":   "spec: {template: TEMPLATE}",
+		"batch/v1 Job":        "spec: {parallelism: 2, template: TEMPLATE}",
+		"batch/v1 CronJob": "spec: {jobTemplate: {spec: {parallelism: " +
+			"2, template: TEMPLATE}}}",
+		"leaderworkerset.x-k8s.io/v1 LeaderWorkerSet": "spec: {replicas: 1, leaderWorkerTemplate: {size: 3, " +
+			"workerTemplate: TEMPLATE}}",
+		"jobset.x-k8s.io/v1alpha2 JobSet": "spec: {replicatedJobs: [{name: w, replicas: 2, template: " +
+			"{spec: {template: TEMPLATE}}}]}",
+		"kubeflow.org/v1 PyTorchJob": "spec: {pytorchReplicaSpecs: {Worker: {replicas: " +
+			"2, template: TEMPLATE}}}",
+		"kubeflow.org/v2beta1 MPIJob": "spec: {mpiReplicaSpecs: {Worker: {replicas: " +
+			"2, template: TEMPLATE}}}",
+		"ray.io/v1 RayCluster": "spec: {workerGroupSpecs: [{replicas: 2, template: TEMPLATE}]}",
+		"ray.io/v1 RayJob": "spec: {rayClusterSpec: {workerGroupSpecs: " +
+			"[{replicas: 2, template: TEMPLATE}]}}",
+		"batch.volcano.sh/v1alpha1 Job": "spec: {tasks: [{replicas: 2, template: TEMPLATE}]}",
 	}
-	more := "---" + fill(someNAD, "CONFIG", `{"type": "ib-sriov"}`) + strings.ReplaceAll(fill(someNAD, "CONFIG", `{"type": "ib-sriov"}`), "rail0", "rail1")
+	more := "---" + fill(someNAD, "CONFIG",
+		`{"type": "ib-sriov"}`) + strings.ReplaceAll(fill(someNAD, "CONFIG", `{"type": "ib-sriov"}`), "rail0", "rail1")
 	for kind, spec := range kinds {
 		t.Run(kind, func(t *testing.T) {
 			group, name, _ := strings.Cut(kind, " ")
-			text := fmt.Sprintf("apiVersion: %s\nkind: %s\nmetadata: {name: x, namespace: ml}\n%s\n", group, name, strings.ReplaceAll(spec, "TEMPLATE", someTemplate))
+			text := fmt.Sprintf("apiVersion: %s\nkind: %s\nmetadata: {name: x, namespace: ml}\n%s\n",
+				group, name, strings.ReplaceAll(spec, "TEMPLATE", someTemplate))
 			in := Input{Manifests: manifest.Parse("in.yaml", []byte(text+more)), Cluster: clusterOf(t, someNode)}
 			var got []string
 			for _, f := range Run(in).Findings {
@@ -64,15 +76,24 @@ func TestReplicas(t *testing.T) {
 		"spec: {replicas: 3, " + template + "}":    {3},
 		"spec: {" + template + "}":                 {1},
 		"spec: {parallelism: 4, " + template + "}": {4},
-		"spec: {replicatedJobs: [{replicas: 2, template: {spec: {parallelism: 4, " + template + "}}}]}":                                                              {8},
-		"spec: {replicas: 2, leaderWorkerTemplate: {size: 4, leaderTemplate: {spec: {containers: [{name: a}]}}, workerTemplate: {spec: {containers: [{name: a}]}}}}": {2, 6},
-		"spec: {replicas: 2, leaderWorkerTemplate: {size: 4, workerTemplate: {spec: {containers: [{name: a}]}}}}":                                                    {8},
-		"spec: {mpiReplicaSpecs: {Launcher: {replicas: 1, " + template + "}, Worker: {replicas: 16, " + template + "}}}":                                             {1, 16},
-		"spec: {replicas: 1048576, replicatedJobs: [{replicas: 1048576, template: {replicas: 1048576, spec: {parallelism: 1048576, " + template + "}}}]}":            {maxReplicas},
+		"spec: {replicatedJobs: [{replicas: 2, " +
+			"template: {spec: {parallelism: 4, " +
+			template + "}}}]}": {8},
+		"spec: {replicas: 2, leaderWorkerTemplate: {size: 4, leaderTemplate: {spec: {containers: [{name: a}]}}, " +
+			"workerTemplate: {spec: {containers: [{name: a}]}}}}": {2, 6},
+		"spec: {replicas: 2, leaderWorkerTemplate: " +
+			"{size: 4, workerTemplate: {spec: " +
+			"{containers: [{name: a}]}}}}": {8},
+		"spec: {mpiReplicaSpecs: {Launcher: {replicas: 1, " + template +
+			"}, Worker: {replicas: 16, " + template + "}}}": {1, 16},
+		"spec: {replicas: 1048576, replicatedJobs: [{replicas: 1048576, template: {replicas: 1048576, " +
+			"spec: {parallelism: 1048576, " + template + "}}}]}": {maxReplicas},
 		"spec: {replicas: -3, " + template + "}": {1},
 	} {
 		var got []int
-		for _, o := range manifest.Parse("in.yaml", []byte("apiVersion: a/v1\nkind: X\nmetadata: {name: x}\n"+in+"\n")).Objects {
+		for _, o := range manifest.Parse(
+			"in.yaml", []byte("apiVersion: a/v1\nkind: X\nmetadata: {name: x}\n"+in+"\n"),
+		).Objects {
 			for _, p := range podsOf(o) {
 				got = append(got, p.Replicas)
 			}
@@ -94,30 +115,80 @@ func TestAnnotations(t *testing.T) {
 		name, rule, networks, nodes string
 		want                        []string // severity, summary and remedy or fix, and where it is
 	}{
-		{"comma", "pod-network", `[{"name": "rail0",}]`, "", []string{unread + `not valid JSON: a comma before the closing bracket; make it valid JSON at ,}]`}},
-		{"it ends", "pod-network", `[{"name": "rail0"}`, "", []string{unread + `not valid JSON: it ends within a value; make it valid JSON at }`}},
-		{"one object", "pod-network", `{"name": "rail0"}`, "", []string{unread + `one object, and multus takes a list of them; put it into brackets: [{...}] at {"name": "rail0"}`}},
-		{"texts", "pod-network", `["rail0"]`, "", []string{unread + `an entry is no object; write entries as {"name": "rail0"} at ["rail0"]`}},
-		{"a text for a list", "pod-network", `[{"name": "rail0", "ips": "192.168.0.7"}]`, "", []string{unread + `ips is a string, and must be a list of strings; write it as multus takes it at "ips": "192.168.0.7"}]`}},
-		{"a number for a text", "pod-network", `[{"name": 0}]`, "", []string{unread + `name is a number, and must be a string; write it as multus takes it at "name": 0}]`}},
-		{"a namespace in the name", "pod-network", `[{"name": "ml/rail0"}]`, "", []string{unread + `the name "ml/rail0" has a namespace in it, which is a field of its own in the JSON form; write "name": "rail0", "namespace": "ml" at "ml/rail0"}]`}},
-		{"an interface in the name", "pod-network", `[{"name": "rail0@net1"}]`, "", []string{unread + `the name "rail0@net1" has an interface in it, which is a field of its own in the JSON form; write it as "interface" at "rail0@net1"}]`}},
-		{"another name of a field", "pod-network", `[{"name": "rail0", "ip": "192.168.0.7"}]`, "", []string{`error network rail0 has a field "ip" that multus passes over; write it as ips at "ip": "192.168.0.7"}]`}},
-		{"a field of nobody", "pod-network", `[{"name": "rail0", "x-rank": 7}]`, "", []string{`warn network rail0 has a field "x-rank" that multus passes over; remove it at "x-rank": 7}]`}},
-		{"fields right, upper case too", "pod-network", `[{"name": "rail0", "nameSpace": "ml", "cni-args": {"a": 1}, "interface": "rail0"}]`, "", nil},
-		{"one interface twice", "pod-network", `[{"name": "rail0", "interface": "net2"}, {"name": "rail0"}]`, "", []string{`error two attachments are called net2: the second fails, and the pod with it; give each interface a name of its own, or none at all at net2"}, {"name": "rail0"}]`}},
-		{"eth0", "pod-network", `rail0@eth0`, "", []string{`error network rail0 asks for eth0, the interface of the pod's own network; leave the name out, or call it net1 at eth0`}},
-		{"a long interface", "pod-network", `[{"name": "rail0", "interface": "interface-of-rail-0"}]`, "", []string{`error "interface-of-rail-0" is no name of an interface: 15 characters at most; write a shorter name at interface-of-rail-0"}]`}},
-		{"misspelt, with its namespace", "pod-network", `ml/raiil0`, "", []string{`error no network is called ml/raiil0; ml/rail0 at ml/raiil0`}},
-		{"misspelt and elsewhere", "pod-network", `other/raiil0`, "", []string{`error no network is called other/raiil0; ml/rail0 at other/raiil0`}},
-		{"elsewhere, in JSON", "pod-network", `[{"name": "rail0", "namespace": "other"}]`, "", []string{`error network rail0 is in namespace ml, and multus looks in other; "name": "rail0", "namespace": "ml" at "rail0", "namespace": "other"}]`}},
-		{"of others", "pod-network", `other/storage`, "", []string{`warn no network other/storage among those of the manifests: rail0; name a network of the pod's namespace, or set networkNamespace of the network at other/storage`}},
-		{"no namespace", "pod-network", `rail0, nowhere/storage`, namespaces, []string{`error there is no namespace nowhere, in which multus looks for storage; name the namespace in which the network is at nowhere/storage`}},
-		{"no address", "pod-address", `[{"name": "rail0", "ips": ["192.168.0.777"], "mac": "2:2"}]`, "", []string{
-			`error ips of network rail0 has "192.168.0.777", which is no address: the pod doesn't start; write it right, or leave it out at "192.168.0.777"], "mac": "2:2"}]`,
-			`error mac of network rail0 has "2:2", which is no address: the pod doesn't start; write it right, or leave it out at "2:2"}]`,
+		{"comma", "pod-network", `[{"name": "rail0",}]`, "", []string{
+			unread + `not valid JSON: a comma before the closing bracket; make it valid JSON at ,}]`,
 		}},
-		{"addresses", "pod-address", `[{"name": "rail0", "ips": ["192.168.0.7/24", "fd00::7"], "mac": "02:00:00:00:00:01"}]`, "", nil},
+		{"it ends", "pod-network", `[{"name": "rail0"}`, "", []string{
+			unread + `not valid JSON: it ends within a value; make it valid JSON at }`,
+		}},
+		{"one object", "pod-network", `{"name": "rail0"}`, "", []string{
+			unread + `one object, and multus takes a list of them; put it into brackets: [{...}] at {"name": "rail0"}`,
+		}},
+		{"texts", "pod-network", `["rail0"]`, "", []string{
+			unread + `an entry is no object; write entries as {"name": "rail0"} at ["rail0"]`,
+		}},
+		{"a text for a list", "pod-network", `[{"name": "rail0", "ips": "192.168.0.7"}]`, "", []string{unread +
+			`ips is a string, and must be a list of strings; write it as multus takes it at "ips": "192.168.0.7"}]`}},
+		{"a number for a text", "pod-network", `[{"name": 0}]`, "", []string{
+			unread + `name is a number, and must be a string; write it as multus takes it at "name": 0}]`,
+		}},
+		{"a namespace in the name", "pod-network", `[{"name": "ml/rail0"}]`, "", []string{
+			unread + `the name "ml/rail0" has a namespace in it, which is a field of its own in the JSON form; write ` +
+				`"name": "rail0", "namespace": "ml" at "ml/rail0"}]`,
+		}},
+		{"an interface in the name", "pod-network", `[{"name": "rail0@net1"}]`, "", []string{
+			unread + `the name "rail0@net1" has an interface in it, which is a field of its own in the JSON form; ` +
+				`write it as "interface" at "rail0@net1"}]`,
+		}},
+		{"another name of a field", "pod-network", `[{"name": "rail0", "ip": "192.168.0.7"}]`, "", []string{
+			`error network rail0 has a field "ip" that multus passes over; write it as ips at "ip": "192.168.0.7"}]`,
+		}},
+		{"a field of nobody", "pod-network", `[{"name": "rail0", "x-rank": 7}]`, "", []string{
+			`warn network rail0 has a field "x-rank" that multus passes over; remove it at "x-rank": 7}]`,
+		}},
+		{
+			"fields right, upper case too", "pod-network",
+			`[{"name": "rail0", "nameSpace": "ml", "cni-args": {"a": 1}, "interface": "rail0"}]`, "", nil,
+		},
+		{
+			"one interface twice", "pod-network", `[{"name": "rail0", "interface": "net2"}, {"name": "rail0"}]`, "",
+			[]string{`error two attachments are called net2: the second fails, and the pod with it; give each ` +
+				`interface a name of its own, or none at all at net2"}, {"name": "rail0"}]`},
+		},
+		{"eth0", "pod-network", `rail0@eth0`, "", []string{`error network rail0 asks for eth0, the interface of the ` +
+			`pod's own network; leave the name out, or call it net1 at eth0`}},
+		{"a long interface", "pod-network", `[{"name": "rail0", "interface": "interface-of-rail-0"}]`, "", []string{
+			`error "interface-of-rail-0" is no name of an interface: 15 characters at most; write a shorter name ` +
+				`at interface-of-rail-0"}]`,
+		}},
+		{"misspelt, with its namespace", "pod-network", `ml/raiil0`, "", []string{
+			`error no network is called ml/raiil0; ml/rail0 at ml/raiil0`,
+		}},
+		{"misspelt and elsewhere", "pod-network", `other/raiil0`, "", []string{
+			`error no network is called other/raiil0; ml/rail0 at other/raiil0`,
+		}},
+		{"elsewhere, in JSON", "pod-network", `[{"name": "rail0", "namespace": "other"}]`, "", []string{
+			`error network rail0 is in namespace ml, and multus looks in other; "name": "rail0", "namespace": "ml" ` +
+				`at "rail0", "namespace": "other"}]`,
+		}},
+		{"of others", "pod-network", `other/storage`, "", []string{
+			`warn no network other/storage among those of the manifests: rail0; name a network of the pod's ` +
+				`namespace, or set networkNamespace of the network at other/storage`,
+		}},
+		{"no namespace", "pod-network", `rail0, nowhere/storage`, namespaces, []string{
+			`error there is no namespace nowhere, in which multus looks for storage; name the namespace in which the ` +
+				`network is at nowhere/storage`,
+		}},
+		{"no address", "pod-address", `[{"name": "rail0", "ips": ["192.168.0.777"], "mac": "2:2"}]`, "", []string{
+			`error ips of network rail0 has "192.168.0.777", which is no address: the pod doesn't start; write it ` +
+				`right, or leave it out at "192.168.0.777"], "mac": "2:2"}]`,
+			`error mac of network rail0 has "2:2", which is no address: the pod doesn't start; write it right, ` +
+				`or leave it out at "2:2"}]`,
+		}},
+		{
+			"addresses", "pod-address",
+			`[{"name": "rail0", "ips": ["192.168.0.7/24", "fd00::7"], "mac": "02:00:00:00:00:01"}]`, "", nil,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.rule+"/"+tt.name, func(t *testing.T) {
@@ -143,21 +214,26 @@ func TestAnnotations(t *testing.T) {
 func TestPods(t *testing.T) {
 	const (
 		none    = "resources: {}"
-		sidecar = "initContainers: [{name: s, restartPolicy: Always, resources: {limits: {nvidia.com/rail0: 1}, requests: {nvidia.com/rail0: 1}}}],"
-		ending  = "initContainers: [{name: s, resources: {limits: {nvidia.com/rail0: 1}, requests: {}}}],"
+		sidecar = "initContainers: [{name: s, restartPolicy: Always, resources: {limits: {nvidia.com/rail0: 1}, " +
+			"requests: {nvidia.com/rail0: 1}}}],"
+		ending = "initContainers: [{name: s, resources: {limits: {nvidia.com/rail0: 1}, requests: {}}}],"
 	)
 	network := fill(someNetwork, "IPAM", `{}`)
 	pod := func(pod string) string { return network + fill(somePod, "NETWORKS", "rail0", "POD", pod) }
 	instead := func(name string) string {
-		return network + strings.Replace(fill(somePod, "POD", ""), "k8s.v1.cni.cncf.io/networks: 'NETWORKS'", "v1.multus-cni.io/default-network: "+name, 1)
+		return network + strings.Replace(fill(somePod, "POD", ""), "k8s.v1.cni.cncf.io/networks: 'NETWORKS'",
+			"v1.multus-cni.io/default-network: "+name, 1)
 	}
 	bare := func(text string) string {
-		return strings.Replace(text, "resources: {limits: {nvidia.com/rail0: 1}, requests: {nvidia.com/rail0: 1}}}]}\n---", none+"}]}\n---", 1)
+		return strings.Replace(text,
+			"resources: {limits: {nvidia.com/rail0: 1}, requests: {nvidia.com/rail0: 1}}}]}\n---", none+"}]}\n---", 1)
 	}
 	policy := fill(somePolicy, "SPEC", "linkType: ib, nicSelector: {pfNames: [ens1]}")
-	cpu := strings.NewReplacer("gpu-00", "cpu-00", "pool: gpu", "pool: cpu", "nvidia.com/rail0: 4", "cpu: 4").Replace(someNode)
+	cpu := strings.NewReplacer("gpu-00", "cpu-00", "pool: gpu", "pool: cpu", "nvidia.com/rail0: 4", "cpu: 4").Replace(
+		someNode)
 	// Cards of a node, with its labels and without what it has.
-	fresh := strings.Replace(card0("totalvfs: 8, linkType: IB"), "nvidia.com/rail0: 4", "cpu: 4", 1) + "---" + cpu + "---" +
+	fresh := strings.Replace(card0("totalvfs: 8, linkType: IB"), "nvidia.com/rail0: 4", "cpu: 4",
+		1) + "---" + cpu + "---" +
 		strings.NewReplacer("gpu-00", "cpu-00").Replace(strings.SplitN(card0("totalvfs: 8, linkType: IB"), "---", 2)[1])
 	tests := []struct {
 		name, rule, in, nodes string
@@ -165,31 +241,94 @@ func TestPods(t *testing.T) {
 	}{
 		{"in place of the cluster's", "pod-resource", instead("ml/rail0"), "", nil},
 		{"in place of the cluster's, in multus' own namespace", "pod-resource", instead("rail0"), "", nil},
-		{"both", "pod-resource", strings.Replace(pod(""), "annotations: {", "annotations: {v1.multus-cni.io/default-network: ml/rail0, ", 1), "", []string{`error metadata.annotations["k8s.v1.cni.cncf.io/networks"]`}},
-		{"both, and two VFs", "pod-resource", strings.ReplaceAll(strings.Replace(pod(""), "annotations: {", "annotations: {v1.multus-cni.io/default-network: ml/rail0, ", 1), "rail0: 1", "rail0: 2"), "", nil},
-		{"two in place of the cluster's", "pod-network", instead("'ml/rail0,ml/rail0'"), "", []string{`error metadata.annotations["v1.multus-cni.io/default-network"]`}},
+		{
+			"both", "pod-resource",
+			strings.Replace(pod(""), "annotations: {", "annotations: {v1.multus-cni.io/default-network: ml/rail0, ", 1),
+			"",
+			[]string{`error metadata.annotations["k8s.v1.cni.cncf.io/networks"]`},
+		},
+		{"both, and two VFs", "pod-resource", strings.ReplaceAll(strings.Replace(pod(""), "annotations: {",
+			"annotations: {v1.multus-cni.io/default-network: ml/rail0, ", 1), "rail0: 1", "rail0: 2"), "", nil},
+		{"two in place of the cluster's", "pod-network", instead("'ml/rail0,ml/rail0'"), "", []string{
+			`error metadata.annotations["v1.multus-cni.io/default-network"]`,
+		}},
 
-		{"a shared device", "pod-resource", strings.ReplaceAll(fill(someNAD, "CONFIG", `{"type": "macvlan"}`)+fill(somePod, "NETWORKS", "rail0, rail0", "POD", ""), "nvidia.com/rail0", "rdma/rail0"), "", nil},
-		{"a shared device that nobody asks for", "pod-resource", bare(strings.ReplaceAll(fill(someNAD, "CONFIG", `{"type": "macvlan"}`), "nvidia.com/rail0", "rdma/rail0") + fill(somePod, "NETWORKS", "rail0", "POD", "")), "", []string{`error metadata.annotations["k8s.v1.cni.cncf.io/networks"]`}},
+		{"a shared device", "pod-resource", strings.ReplaceAll(fill(someNAD, "CONFIG", `{"type": "macvlan"}`)+fill(
+			somePod, "NETWORKS", "rail0, rail0", "POD", ""), "nvidia.com/rail0", "rdma/rail0"), "", nil},
+		{
+			"a shared device that nobody asks for", "pod-resource",
+			bare(strings.ReplaceAll(fill(someNAD, "CONFIG", `{"type": "macvlan"}`), "nvidia.com/rail0",
+				"rdma/rail0") + fill(somePod, "NETWORKS", "rail0", "POD", "")),
+			"",
+			[]string{`error metadata.annotations["k8s.v1.cni.cncf.io/networks"]`},
+		},
 		{"a sidecar asks", "pod-resource", bare(pod(sidecar)), "", nil},
 		{"a sidecar can't lock", "pod-ipc-lock", bare(pod(sidecar)), "", []string{"warn spec.initContainers[0].name"}},
-		{"an init container asks", "pod-resource", bare(pod(ending)), "", []string{`error metadata.annotations["k8s.v1.cni.cncf.io/networks"]`}},
-		{"an init container's request", "pod-resource", pod(strings.Replace(ending, "requests: {}", "requests: {nvidia.com/rail0: 2}", 1)), "", []string{`error spec.initContainers[0].resources.requests["nvidia.com/rail0"]`}},
-		{"an init container's prefix", "pod-prefix", pod(strings.ReplaceAll(ending, "nvidia.com", "openshift.io")), someNode, []string{`error spec.initContainers[0].resources.limits["openshift.io/rail0"]`}},
+		{"an init container asks", "pod-resource", bare(pod(ending)), "", []string{
+			`error metadata.annotations["k8s.v1.cni.cncf.io/networks"]`,
+		}},
+		{
+			"an init container's request", "pod-resource",
+			pod(strings.Replace(ending, "requests: {}", "requests: {nvidia.com/rail0: 2}", 1)), "",
+			[]string{`error spec.initContainers[0].resources.requests["nvidia.com/rail0"]`},
+		},
+		{
+			"an init container's prefix", "pod-prefix", pod(strings.ReplaceAll(ending, "nvidia.com", "openshift.io")),
+			someNode,
+			[]string{`error spec.initContainers[0].resources.limits["openshift.io/rail0"]`},
+		},
 
-		{"no policy selects cards there", "pod-selector", policy + pod("nodeSelector: {pool: cpu},"), fresh, []string{`error spec.containers[0].resources.limits["nvidia.com/rail0"]`}},
-		{"pinned to a node without", "pod-selector", policy + pod("nodeName: cpu-00,"), fresh, []string{`error spec.containers[0].resources.limits["nvidia.com/rail0"]`}},
+		{"no policy selects cards there", "pod-selector", policy + pod("nodeSelector: {pool: cpu},"), fresh, []string{
+			`error spec.containers[0].resources.limits["nvidia.com/rail0"]`,
+		}},
+		{"pinned to a node without", "pod-selector", policy + pod("nodeName: cpu-00,"), fresh, []string{
+			`error spec.containers[0].resources.limits["nvidia.com/rail0"]`,
+		}},
 		{"a policy selects cards there", "pod-selector", policy + pod("nodeSelector: {pool: gpu},"), fresh, nil},
-		{"cards aren't known", "pod-selector", policy + pod("nodeSelector: {pool: gpu},"), strings.Replace(someNode, "nvidia.com/rail0: 4", "cpu: 4", 1) + "---" + cpu, nil},
-		{"pinned to an unknown node", "pod-selector", policy + pod("nodeName: gpu-77,"), strings.SplitN(fresh, "---", 3)[1], nil},
+		{
+			"cards aren't known", "pod-selector", policy + pod("nodeSelector: {pool: gpu},"),
+			strings.Replace(someNode, "nvidia.com/rail0: 4", "cpu: 4", 1) + "---" + cpu, nil,
+		},
+		{
+			"pinned to an unknown node", "pod-selector", policy + pod("nodeName: gpu-77,"),
+			strings.SplitN(fresh, "---", 3)[1], nil,
+		},
 
-		{"below the job template", "pod-network", "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: x, namespace: ml}\nspec: {jobTemplate: {metadata: {annotations: {k8s.v1.cni.cncf.io/networks: rail0}}, spec: {template: {spec: {containers: [{name: a}]}}}}}\n", "", []string{`error spec.jobTemplate.metadata.annotations["k8s.v1.cni.cncf.io/networks"]`}},
-		{"metadata left out", "pod-network", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: x, namespace: ml}\nspec: {template: {annotations: {k8s.v1.cni.cncf.io/networks: rail0}, spec: {containers: [{name: a}]}}}\n", "", []string{`error spec.template.annotations["k8s.v1.cni.cncf.io/networks"]`}},
-		{"another name", "pod-network", strings.Replace(pod(""), "k8s.v1.cni.cncf.io/networks", "k8s.v1.cni.cncf.io/network", 1), "", []string{`error metadata.annotations["k8s.v1.cni.cncf.io/network"]`}},
-		{"among labels", "pod-network", strings.Replace(pod(""), "annotations:", "labels:", 1), "", []string{`error metadata.labels["k8s.v1.cni.cncf.io/networks"]`}},
-		{"what multus wrote", "pod-network", strings.Replace(pod(""), "annotations: {", "annotations: {k8s.v1.cni.cncf.io/network-status: '[]', k8s.v1.cni.cncf.io/resourceName: x, ", 1), "", nil},
-		{"in both places", "pod-network", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: x, namespace: ml, annotations: {k8s.v1.cni.cncf.io/networks: rail0}}\nspec: {template: {metadata: {annotations: {k8s.v1.cni.cncf.io/networks: rail0}}, spec: {containers: [{name: a}]}}}\n", "", nil},
-		{"one address on all nodes", "pod-address", "apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: x, namespace: ml}\nspec: {template: {metadata: {annotations: {k8s.v1.cni.cncf.io/networks: '[{\"name\": \"rail0\", \"ips\": [\"192.168.0.7\"]}]'}}, spec: {containers: [{name: a}]}}}\n", "", []string{`error spec.template.metadata.annotations["k8s.v1.cni.cncf.io/networks"]`}},
+		{
+			"below the job template", "pod-network",
+			"apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: x, namespace: ml}\n" +
+				"spec: {jobTemplate: {metadata: {annotations: {k8s.v1.cni.cncf.io/networks: rail0}}, spec: " +
+				"{template: {spec: {containers: [{name: a}]}}}}}\n",
+			"",
+			[]string{`error spec.jobTemplate.metadata.annotations["k8s.v1.cni.cncf.io/networks"]`},
+		},
+		{
+			"metadata left out", "pod-network",
+			"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: x, namespace: ml}\n" +
+				"spec: {template: {annotations: {k8s.v1.cni.cncf.io/networks: rail0}, spec: " +
+				"{containers: [{name: a}]}}}\n",
+			"",
+			[]string{`error spec.template.annotations["k8s.v1.cni.cncf.io/networks"]`},
+		},
+		{"another name", "pod-network", strings.Replace(pod(""), "k8s.v1.cni.cncf.io/networks",
+			"k8s.v1.cni.cncf.io/network", 1), "", []string{`error metadata.annotations["k8s.v1.cni.cncf.io/network"]`}},
+		{"among labels", "pod-network", strings.Replace(pod(""), "annotations:", "labels:", 1), "", []string{
+			`error metadata.labels["k8s.v1.cni.cncf.io/networks"]`,
+		}},
+		{"what multus wrote", "pod-network", strings.Replace(pod(""), "annotations: {",
+			"annotations: {k8s.v1.cni.cncf.io/network-status: '[]', k8s.v1.cni.cncf.io/resourceName: x, ", 1), "", nil},
+		{"in both places", "pod-network", "apiVersion: apps/v1\nkind: Deployment\n" +
+			"metadata: {name: x, namespace: ml, annotations: {k8s.v1.cni.cncf.io/networks: rail0}}\n" +
+			"spec: {template: {metadata: {annotations: {k8s.v1.cni.cncf.io/networks: rail0}}, spec: " +
+			"{containers: [{name: a}]}}}\n", "", nil},
+		{
+			"one address on all nodes", "pod-address",
+			"apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: x, namespace: ml}\n" +
+				"spec: {template: {metadata: {annotations: {k8s.v1.cni.cncf.io/networks: '[{\"name\": \"rail0\", " +
+				"\"ips\": [\"192.168.0.7\"]}]'}}, spec: {containers: [{name: a}]}}}\n",
+			"",
+			[]string{`error spec.template.metadata.annotations["k8s.v1.cni.cncf.io/networks"]`},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.rule+"/"+tt.name, func(t *testing.T) {

@@ -12,7 +12,10 @@ import (
 // sees none.
 func TestDifferences(t *testing.T) {
 	on := func(address string, lid uint16) card {
-		return card{Node: &source.Node{Name: "a"}, PF: &source.PF{Address: address, Netdev: "ib" + address[3:4], LinkType: "IB", Fabric: &source.Fabric{SubnetPrefix: "fe80:0000:0000:0000", SMLID: lid}}}
+		return card{Node: &source.Node{Name: "a"}, PF: &source.PF{
+			Address: address, Netdev: "ib" + address[3:4], LinkType: "IB",
+			Fabric: &source.Fabric{SubnetPrefix: "fe80:0000:0000:0000", SMLID: lid},
+		}}
 	}
 	for _, tt := range []struct {
 		name        string
@@ -20,7 +23,9 @@ func TestDifferences(t *testing.T) {
 		wantFabrics []string
 	}{
 		{"one", []card{on("0001", 7), on("0002", 7)}, []string{"fe80:0000:0000:0000, SM at LID 7"}},
-		{"two", []card{on("0001", 7), on("0002", 8)}, []string{"fe80:0000:0000:0000, SM at LID 7", "fe80:0000:0000:0000, SM at LID 8"}},
+		{"two", []card{on("0001", 7), on("0002", 8)}, []string{
+			"fe80:0000:0000:0000, SM at LID 7", "fe80:0000:0000:0000, SM at LID 8",
+		}},
 		{"a cable is out", []card{on("0001", 7), on("0002", 0)}, []string{"fe80:0000:0000:0000, SM at LID 7"}},
 		{"all cables are out", []card{on("0001", 0)}, nil},
 	} {

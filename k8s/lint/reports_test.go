@@ -140,11 +140,31 @@ func TestOptions(t *testing.T) {
 		opts                  Options
 		want                  int
 	}{
-		{"operator elsewhere", "policy-namespace", "right.yaml", "policy-namespace", Options{OperatorNamespace: "net"}, 1},
-		{"operator here", "policy-namespace", "wrong.yaml", "policy-namespace", Options{OperatorNamespace: "default"}, 0},
-		{"reserved", "ipam-overlap", "right.yaml", "ipam-overlap", Options{Reserved: []Reserved{{Use: "pods", Prefix: netip.MustParsePrefix("192.168.0.0/16")}}}, 2},
-		{"reserved beside", "ipam-overlap", "right.yaml", "ipam-overlap", Options{Reserved: []Reserved{{Use: "pods", Prefix: netip.MustParsePrefix("10.244.0.0/16")}}}, 0},
-		{"networkNamespace elsewhere", "network-namespace", "right.yaml", "network-namespace", Options{OperatorNamespace: "net"}, 1},
+		{
+			"operator elsewhere", "policy-namespace", "right.yaml", "policy-namespace",
+			Options{OperatorNamespace: "net"},
+			1,
+		},
+		{
+			"operator here", "policy-namespace", "wrong.yaml", "policy-namespace",
+			Options{OperatorNamespace: "default"},
+			0,
+		},
+		{
+			"reserved", "ipam-overlap", "right.yaml", "ipam-overlap",
+			Options{Reserved: []Reserved{{Use: "pods", Prefix: netip.MustParsePrefix("192.168.0.0/16")}}},
+			2,
+		},
+		{
+			"reserved beside", "ipam-overlap", "right.yaml", "ipam-overlap",
+			Options{Reserved: []Reserved{{Use: "pods", Prefix: netip.MustParsePrefix("10.244.0.0/16")}}},
+			0,
+		},
+		{
+			"networkNamespace elsewhere", "network-namespace", "right.yaml", "network-namespace",
+			Options{OperatorNamespace: "net"},
+			1,
+		},
 		{"prefix of pods", "pod-resource", "right.yaml", "pod-prefix", Options{ResourcePrefix: "openshift.io"}, 1},
 		{"prefix right", "pod-resource", "right.yaml", "pod-prefix", Options{ResourcePrefix: "nvidia.com"}, 0},
 		{"skip", "ipam-mask", "wrong.yaml", "ipam-mask", Options{Skip: []string{"ipam-mask"}}, 0},
@@ -176,7 +196,9 @@ spec: {resourceName: a-b, nodeSelector: {}, numVfs: 1, isRdma: true, linkType: I
 		"main":   nil,
 	} {
 		var got []string
-		for _, f := range Run(Input{Manifests: manifest.Parse("f", []byte(in)), Options: Options{OperatorVersion: version}}).Findings {
+		for _, f := range Run(
+			Input{Manifests: manifest.Parse("f", []byte(in)), Options: Options{OperatorVersion: version}},
+		).Findings {
 			got = append(got, string(f.Severity)+" "+f.Rule)
 		}
 		slices.Sort(got)
@@ -215,7 +237,11 @@ func TestParseNetworks(t *testing.T) {
 		{"", nil, true},
 		{"a", []attachment{{Name: "a"}}, true},
 		{"a, ns/b@net2", []attachment{{Name: "a"}, {Namespace: "ns", Name: "b", Interface: "net2"}}, true},
-		{`[{"name": "a", "namespace": "n", "infiniband-guid": "c2:11"}]`, []attachment{{Name: "a", Namespace: "n", GUID: "c2:11"}}, true},
+		{
+			`[{"name": "a", "namespace": "n", "infiniband-guid": "c2:11"}]`,
+			[]attachment{{Name: "a", Namespace: "n", GUID: "c2:11"}},
+			true,
+		},
 		{`[{"name": "a",}]`, nil, false},
 		{`[{"namespace": "n"}]`, nil, false},
 		{"a,", nil, false},
@@ -272,18 +298,32 @@ func FuzzRun(f *testing.F) {
 // TestSharedPF tells settings in which policies that share a PF by ranges differ.
 func TestSharedPF(t *testing.T) {
 	policy := func(name, vfs, more string) string {
-		return "---\napiVersion: sriovnetwork.openshift.io/v1\nkind: SriovNetworkNodePolicy\nmetadata: {name: " + name + ", namespace: sriov-network-operator}\n" +
-			"spec: {resourceName: " + name + ", nodeSelector: {}, isRdma: true, numVfs: 8, nicSelector: {pfNames: [\"ens1#" + vfs + "\"]}, " + more + "}\n"
+		return "---\napiVersion: sriovnetwork.openshift.io/v1\nkind: SriovNetworkNodePolicy\n" +
+			"metadata: {name: " + name + ", namespace: sriov-network-operator}\n" +
+			"spec: {resourceName: " + name + ", nodeSelector: {}, isRdma: true, numVfs: 8, nicSelector: {pfNames: " +
+			"[\"ens1#" + vfs + "\"]}, " + more + "}\n"
 	}
 	for _, tt := range []struct {
 		name, a, b string
 		want       []string
 	}{
 		{"equal", policy("a", "0-3", "linkType: IB"), policy("b", "4-7", "linkType: ib"), nil},
-		{"link type", policy("a", "0-3", "linkType: IB"), policy("b", "4-7", "linkType: eth"), []string{"warn spec.linkType"}},
-		{"mtu", policy("a", "0-3", "linkType: IB, mtu: 1500"), policy("b", "4-7", "linkType: IB, mtu: 4092"), []string{"warn spec.mtu"}},
-		{"managed", policy("a", "0-3", "linkType: IB, externallyManaged: true"), policy("b", "4-7", "linkType: IB"), []string{"error spec.externallyManaged"}},
-		{"meeting", policy("a", "0-4", "linkType: IB"), policy("b", "4-7", "linkType: IB"), []string{"error spec.nicSelector"}},
+		{
+			"link type", policy("a", "0-3", "linkType: IB"), policy("b", "4-7", "linkType: eth"),
+			[]string{"warn spec.linkType"},
+		},
+		{
+			"mtu", policy("a", "0-3", "linkType: IB, mtu: 1500"), policy("b", "4-7", "linkType: IB, mtu: 4092"),
+			[]string{"warn spec.mtu"},
+		},
+		{
+			"managed", policy("a", "0-3", "linkType: IB, externallyManaged: true"), policy("b", "4-7", "linkType: IB"),
+			[]string{"error spec.externallyManaged"},
+		},
+		{
+			"meeting", policy("a", "0-4", "linkType: IB"), policy("b", "4-7", "linkType: IB"),
+			[]string{"error spec.nicSelector"},
+		},
 	} {
 		var got []string
 		for _, f := range Run(Input{Manifests: manifest.Parse("f", []byte(tt.a+tt.b))}).Findings {

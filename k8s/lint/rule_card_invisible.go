@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
@@ -8,13 +9,17 @@ import (
 func cardInvisible() Rule {
 	return Rule{
 		ID: "card-invisible", Title: "a card that the operator can't see", Severity: SeverityWarn, Nodes: true,
-		Kinds:       []string{k8s.KindPolicy},
-		Explanation: "The operator's daemon lists network cards of supported models that have a driver and a network device. An InfiniBand card has a network device only with ib_ipoib loaded, and a PF bound to vfio-pci has none: no policy reaches them, and the SriovNetworkNodeState doesn't list them. Snapshots do (rdmactl detect, rdmactl snapshot).",
-		Remedy:      "load ib_ipoib on the node, or bind the PF to its network driver",
-		Wrong:       "    rootDevices: [\"0000:3b:00.0\", \"0000:5e:00.0\"]",
-		Right:       "    rootDevices: [\"0000:3b:00.0\"]",
-		Reports:     []string{"kubernetes-sigs/node-feature-discovery#812"},
-		Sources:     []string{srcDaemon},
+		Kinds: []string{k8s.KindPolicy},
+		Explanation: prose.Join(`
+			The operator's daemon lists network cards of supported models that have a driver and a
+			network device. An InfiniBand card has a network device only with ib_ipoib loaded, and a
+			PF bound to vfio-pci has none: no policy reaches them, and the SriovNetworkNodeState
+			doesn't list them. Snapshots do (rdmactl detect, rdmactl snapshot).`),
+		Remedy:  "load ib_ipoib on the node, or bind the PF to its network driver",
+		Wrong:   "    rootDevices: [\"0000:3b:00.0\", \"0000:5e:00.0\"]",
+		Right:   "    rootDevices: [\"0000:3b:00.0\"]",
+		Reports: []string{"kubernetes-sigs/node-feature-discovery#812"},
+		Sources: []string{srcDaemon},
 		check: func(p *pass) {
 			for _, pol := range p.policies {
 				checkInvisible(p, pol)
@@ -35,7 +40,8 @@ func checkInvisible(p *pass, pol *policy) {
 				continue
 			}
 			if f == nil {
-				f = p.warn(pol.Object, path{"spec", "nicSelector"}, "a card that the policy means has no network device, so the operator doesn't see it")
+				f = p.warn(pol.Object, path{"spec", "nicSelector"},
+					"a card that the policy means has no network device, so the operator doesn't see it")
 			}
 			f.onNode(n.Name, "%s: %s:%s, %s", pf.Address, pf.Vendor, pf.DeviceID, whyInvisible(pf))
 		}

@@ -4,19 +4,24 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
 
 func daemonSelector() Rule {
 	return Rule{
-		ID: "daemon-selector", Title: "a policy for nodes on which the operator's daemon doesn't run", Severity: SeverityError,
-		Kinds:       []string{k8s.KindPolicy},
-		Explanation: "The daemon that makes the VFs runs on the nodes that configDaemonNodeSelector of the SriovOperatorConfig selects. On others a policy has no effect, there is no SriovNetworkNodeState, and nothing tells.",
-		Remedy:      "give the nodes the labels of configDaemonNodeSelector, or select other nodes",
-		Wrong:       "    node-role.kubernetes.io/pool: storage",
-		Right:       "    node-role.kubernetes.io/pool: gpu",
-		Sources:     []string{srcDaemonSet, srcCRD},
+		ID: "daemon-selector", Title: "a policy for nodes on which the operator's daemon doesn't run",
+		Severity: SeverityError,
+		Kinds:    []string{k8s.KindPolicy},
+		Explanation: prose.Join(`
+			The daemon that makes the VFs runs on the nodes that configDaemonNodeSelector of the
+			SriovOperatorConfig selects. On others a policy has no effect, there is no
+			SriovNetworkNodeState, and nothing tells.`),
+		Remedy:  "give the nodes the labels of configDaemonNodeSelector, or select other nodes",
+		Wrong:   "    node-role.kubernetes.io/pool: storage",
+		Right:   "    node-role.kubernetes.io/pool: gpu",
+		Sources: []string{srcDaemonSet, srcCRD},
 		check: func(p *pass) {
 			for _, c := range p.configs {
 				want := c.Value.Spec.ConfigDaemonNodeSelector
@@ -36,7 +41,8 @@ func checkDaemon(p *pass, pol *policy, c *typed[k8s.SriovOperatorConfig], want m
 	for _, key := range slices.Sorted(maps.Keys(pol.Value.Spec.NodeSelector)) {
 		if value, ok := want[key]; ok && value != pol.Value.Spec.NodeSelector[key] {
 			at := path{"spec", "nodeSelector", key}
-			p.error(pol.Object, at, "the operator's daemon runs on nodes with %s: %s only", key, value).because(where, "configDaemonNodeSelector")
+			p.error(pol.Object, at, "the operator's daemon runs on nodes with %s: %s only", key, value).because(where,
+				"configDaemonNodeSelector")
 			return
 		}
 	}
@@ -58,7 +64,8 @@ func checkDaemon(p *pass, pol *policy, c *typed[k8s.SriovOperatorConfig], want m
 	if len(without) == selected {
 		report = p.error
 	}
-	f := report(pol.Object, path{"spec", "nodeSelector"}, "the operator's daemon doesn't run on %d of the %d nodes that the policy selects", len(without), selected)
+	f := report(pol.Object, path{"spec", "nodeSelector"},
+		"the operator's daemon doesn't run on %d of the %d nodes that the policy selects", len(without), selected)
 	f.because(where, "configDaemonNodeSelector")
 	for _, n := range without[:min(len(without), cardsShown)] {
 		f.onNode(n.Name, "lacks a label of it")

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/manifest"
 )
@@ -13,12 +14,15 @@ import (
 func fieldType() Rule {
 	return Rule{
 		ID: "field-type", Title: "a value of the wrong type", Severity: SeverityError,
-		Kinds:       append(k8s.SchemaKinds(), k8s.KindPod),
-		Explanation: "The API server refuses the object. Device IDs that have no letter are numbers to YAML unless they stand in quotes (1021), and so are on, off, yes and no true or false; label values and annotations are texts; rootDevices and pfNames are lists.",
-		Remedy:      "write the value in the type that the field takes",
-		Wrong:       "    deviceID: 1021",
-		Right:       "    deviceID: \"1021\"",
-		Sources:     []string{srcCRD, srcAPIServer},
+		Kinds: append(k8s.SchemaKinds(), k8s.KindPod),
+		Explanation: prose.Join(`
+			The API server refuses the object. Device IDs that have no letter are numbers to YAML
+			unless they stand in quotes (1021), and so are on, off, yes and no true or false; label
+			values and annotations are texts; rootDevices and pfNames are lists.`),
+		Remedy:  "write the value in the type that the field takes",
+		Wrong:   "    deviceID: 1021",
+		Right:   "    deviceID: \"1021\"",
+		Sources: []string{srcCRD, srcAPIServer},
 		check: func(p *pass) {
 			for _, o := range p.objects {
 				if schema := k8s.Schema(o.Kind); schema != nil {
@@ -27,9 +31,13 @@ func fieldType() Rule {
 			}
 			for _, pod := range p.pods {
 				for _, name := range []string{"annotations", "labels"} {
-					checkTypes(p, pod.Object, pod.Find(pod.path("metadata", name)...), &k8s.Field{Type: k8s.TypeMap, Items: &k8s.Field{Type: k8s.TypeString}}, pod.path("metadata", name))
+					checkTypes(p, pod.Object, pod.Find(pod.path("metadata", name)...),
+						&k8s.Field{Type: k8s.TypeMap, Items: &k8s.Field{Type: k8s.TypeString}},
+						pod.path("metadata", name))
 				}
-				checkTypes(p, pod.Object, pod.Find(pod.path("spec", "nodeSelector")...), &k8s.Field{Type: k8s.TypeMap, Items: &k8s.Field{Type: k8s.TypeString}}, pod.path("spec", "nodeSelector"))
+				checkTypes(p, pod.Object, pod.Find(pod.path("spec", "nodeSelector")...),
+					&k8s.Field{Type: k8s.TypeMap, Items: &k8s.Field{Type: k8s.TypeString}},
+					pod.path("spec", "nodeSelector"))
 			}
 		},
 	}

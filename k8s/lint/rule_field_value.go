@@ -13,12 +13,13 @@ import (
 func fieldValue() Rule {
 	return Rule{
 		ID: "field-value", Title: "a value that the field doesn't admit", Severity: SeverityError,
-		Kinds:       k8s.SchemaKinds(),
-		Explanation: "The API server refuses the object. linkType is eth, ETH, ib or IB (not InfiniBand); priority is 0 to 99; mtu is 1 or more and left out where it is not to change; vlan is 0 to 4094.",
-		Remedy:      "write one of the values that the field admits",
-		Wrong:       "  linkType: InfiniBand",
-		Right:       "  linkType: IB",
-		Sources:     []string{srcCRD, srcAPIServer},
+		Kinds: k8s.SchemaKinds(),
+		Explanation: "The API server refuses the object. linkType is eth, ETH, ib or IB (not InfiniBand); priority " +
+			"is 0 to 99; mtu is 1 or more and left out where it is not to change; vlan is 0 to 4094.",
+		Remedy:  "write one of the values that the field admits",
+		Wrong:   "  linkType: InfiniBand",
+		Right:   "  linkType: IB",
+		Sources: []string{srcCRD, srcAPIServer},
 		check: func(p *pass) {
 			for _, o := range p.objects {
 				if schema := k8s.Schema(o.Kind); schema != nil {
@@ -84,6 +85,8 @@ func checkMaxUnavailable(p *pass, pool *typed[k8s.SriovNetworkPoolConfig]) {
 	case err != nil || n < 0 || percent && n > 100:
 		p.error(pool.Object, at, "%q is neither a number of nodes nor a percentage such as \"25%%\"", *v)
 	case n == 0:
-		p.warn(pool.Object, at, "no node of the pool may ever drain, so no policy takes effect on nodes that have VFs").Remedy = "allow one node at least"
+		p.warn(
+			pool.Object, at, "no node of the pool may ever drain, so no policy takes effect on nodes that have VFs",
+		).Remedy = "allow one node at least"
 	}
 }

@@ -5,20 +5,32 @@ import (
 	"strings"
 
 	"github.com/rdmakit/rdmakit/internal/text/english"
+	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
 
 func firmwareVFs() Rule {
 	return Rule{
-		ID: "firmware-vfs", Title: "a number of VFs other than the firmware's, which reboots nodes", Severity: SeverityNote, Nodes: true,
-		Kinds:       []string{k8s.KindPolicy},
-		Explanation: "The operator sets NUM_OF_VFS in the firmware of NVIDIA's cards to exactly numVfs, on a card with two ports to the larger of both, and every difference means a drain and a reboot: from 8 to 4 as well as from 4 to 8, and for 8 of 16. The firmware's number is taken from the output of mstconfig among the files of --nodes (NODE.txt), and without it from sriov_totalvfs. rdmactl k8s impact says which nodes are concerned and in what order.",
-		Remedy:      "write the number that the firmware has, set externallyManaged, or disable the plugin mellanox and set the firmware beforehand",
-		Wrong:       "  numVfs: 4",
-		Right:       "  numVfs: 8",
-		Reports:     []string{"k8snetworkplumbingwg/sriov-network-operator#225", "k8snetworkplumbingwg/sriov-network-operator#306", "openshift/sriov-network-operator#51", "openshift/sriov-network-operator#67"},
-		Sources:     []string{srcMellanox},
+		ID: "firmware-vfs", Title: "a number of VFs other than the firmware's, which reboots nodes",
+		Severity: SeverityNote, Nodes: true,
+		Kinds: []string{k8s.KindPolicy},
+		Explanation: prose.Join(`
+			The operator sets NUM_OF_VFS in the firmware of NVIDIA's cards to exactly numVfs, on
+			a card with two ports to the larger of both, and every difference means a drain and
+			a reboot: from 8 to 4 as well as from 4 to 8, and for 8 of 16. The firmware's number
+			is taken from the output of mstconfig among the files of --nodes (NODE.txt), and
+			without it from sriov_totalvfs. rdmactl k8s impact says which nodes are concerned
+			and in what order.`),
+		Remedy: "write the number that the firmware has, set externallyManaged, or disable the plugin mellanox " +
+			"and set the firmware beforehand",
+		Wrong: "  numVfs: 4",
+		Right: "  numVfs: 8",
+		Reports: []string{
+			"k8snetworkplumbingwg/sriov-network-operator#225", "k8snetworkplumbingwg/sriov-network-operator#306",
+			"openshift/sriov-network-operator#51", "openshift/sriov-network-operator#67",
+		},
+		Sources: []string{srcMellanox},
 		check: func(p *pass) {
 			if p.mellanoxDisabled() {
 				return
@@ -36,7 +48,8 @@ func firmwareVFs() Rule {
 				}
 				if len(cards) > 0 {
 					have, _ := cards[0].PF.FirmwareVFs()
-					p.note(pol.Object, path{"spec", "numVfs"}, "the firmware has %d VFs and is set to %d: %s rebooted", have, wanted[chipOf(cards[0])], are(nodesOf(cards), "node")).onCards(cards)
+					p.note(pol.Object, path{"spec", "numVfs"}, "the firmware has %d VFs and is set to %d: %s rebooted",
+						have, wanted[chipOf(cards[0])], are(nodesOf(cards), "node")).onCards(cards)
 				}
 			}
 		},

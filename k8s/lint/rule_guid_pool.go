@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/manifest"
 	"github.com/rdmakit/rdmakit/k8s/source"
@@ -15,13 +16,21 @@ import (
 func guidPool() Rule {
 	return Rule{
 		ID: "guid-pool", Title: "a pool file of GUIDs that the operator can't use", Severity: SeverityError,
-		Kinds:       []string{k8s.KindConfigMap},
-		Explanation: "The daemon reads /etc/sriov-operator/infiniband/guids of the node when it starts: a JSON list with an entry for each PF. Its code reads pciAddress or pfGuid, where the manual writes pci_address and pf_guid: with those the file is refused (\"none provided\"). An entry has guids or guidsRange, not both. VF n takes the n-th GUID, and as soon as there is a file each VF on InfiniBand needs one: a PF without an entry, or with too few, fails. ConfigMaps whose data looks like such a file are judged; a GUID counts as taken across all of them.",
-		Remedy:      "write [{\"pciAddress\": \"0000:3b:00.0\", \"guids\": [\"02:00:00:00:00:00:00:01\", ...]}, ...] with a GUID for each VF",
-		Wrong:       "      {\"pci_address\": \"0000:3b:00.0\"",
-		Right:       "      {\"pciAddress\": \"0000:3b:00.0\"",
-		Reports:     []string{"Mellanox/network-operator#1825", "k8snetworkplumbingwg/sriov-network-operator#307"},
-		Sources:     []string{srcGUIDs},
+		Kinds: []string{k8s.KindConfigMap},
+		Explanation: prose.Join(`
+			The daemon reads /etc/sriov-operator/infiniband/guids of the node when it starts: a JSON
+			list with an entry for each PF. Its code reads pciAddress or pfGuid, where the manual
+			writes pci_address and pf_guid: with those the file is refused ("none provided"). An
+			entry has guids or guidsRange, not both. VF n takes the n-th GUID, and as soon as there
+			is a file each VF on InfiniBand needs one: a PF without an entry, or with too few,
+			fails. ConfigMaps whose data looks like such a file are judged; a GUID counts as taken
+			across all of them.`),
+		Remedy: "write [{\"pciAddress\": \"0000:3b:00.0\", \"guids\": [\"02:00:00:00:00:00:00:01\", ...]}, " +
+			"...] with a GUID for each VF",
+		Wrong:   "      {\"pci_address\": \"0000:3b:00.0\"",
+		Right:   "      {\"pciAddress\": \"0000:3b:00.0\"",
+		Reports: []string{"Mellanox/network-operator#1825", "k8snetworkplumbingwg/sriov-network-operator#307"},
+		Sources: []string{srcGUIDs},
 		check: func(p *pass) {
 			pools := guidPools{pass: p, means: p.policiesByAddress()}
 			for _, o := range p.objects {
@@ -147,7 +156,8 @@ func (w *guidWalk) entry(e guidEntry) {
 	name := w.name
 	switch {
 	case e.OldAddress != "" && e.Address == "":
-		w.tell("the operator reads pciAddress, and pci_address stands in its manual only").fix(`"pciAddress": %q`, e.OldAddress)
+		w.tell("the operator reads pciAddress, and pci_address stands in its manual only").fix(`"pciAddress": %q`,
+			e.OldAddress)
 	case e.OldPF != "" && e.PF == "":
 		w.tell("the operator reads pfGuid, and pf_guid stands in its manual only").fix(`"pfGuid": %q`, e.OldPF)
 	case e.Address == "" && e.PF == "":
@@ -234,7 +244,8 @@ func (g *guidPools) tellDoubles() {
 	}
 	for _, t := range g.taken {
 		if o := other[t.entry].entry; o != nil {
-			t.entry.tell("GUID %s of %s is that of %s in %s of %s as well", k8s.FormatGUID(first[t.entry]), t.entry.name, o.name, o.field.Key, o.object)
+			t.entry.tell("GUID %s of %s is that of %s in %s of %s as well",
+				k8s.FormatGUID(first[t.entry]), t.entry.name, o.name, o.field.Key, o.object)
 			delete(other, t.entry)
 		}
 	}
@@ -255,8 +266,10 @@ func (w *guidWalk) count(e guidEntry) {
 		return
 	}
 	for _, pol := range w.means[e.Address] {
-		if n := numVfs(pol); n > 0 && uint64(n) > have && strings.EqualFold(pol.Value.Spec.LinkType, "ib") && w.concerns(pol) {
-			w.tell("%d GUIDs for %s, to which %s gives %d VFs", have, e.Address, pol, n).because(pol.At("spec", "numVfs"), "numVfs")
+		if n := numVfs(pol); n > 0 && uint64(n) > have && strings.EqualFold(pol.Value.Spec.LinkType, "ib") &&
+			w.concerns(pol) {
+			w.tell("%d GUIDs for %s, to which %s gives %d VFs", have, e.Address, pol, n).because(
+				pol.At("spec", "numVfs"), "numVfs")
 			return
 		}
 	}
@@ -279,7 +292,8 @@ func (f *guidFile) concerns(pol *policy) bool {
 // mayHave reports that the node of the file may have a PF at an address.
 func (f *guidFile) mayHave(address string) bool {
 	i := slices.IndexFunc(f.nodes, func(n source.Node) bool { return n.Name == f.field.Key })
-	return i < 0 || !f.nodes[i].CardsKnown || slices.ContainsFunc(f.nodes[i].PFs, func(pf source.PF) bool { return pf.Address == address })
+	return i < 0 || !f.nodes[i].CardsKnown ||
+		slices.ContainsFunc(f.nodes[i].PFs, func(pf source.PF) bool { return pf.Address == address })
 }
 
 // policiesByAddress are the policies that mean a PCI address, by what they say or by the cards that
@@ -311,7 +325,9 @@ func (f *guidFile) missing(addresses map[string]bool) {
 		}
 		for _, address := range pol.Value.Spec.NicSelector.RootDevices {
 			if pciForm.MatchString(address) && !addresses[address] && f.mayHave(address) {
-				f.warn(f.object, f.at, "the pool has no entry for %s, to which %s gives VFs: on a node with this file they fail", address, pol).because(pol.At("spec", "nicSelector", "rootDevices"), "the policy")
+				f.warn(f.object, f.at,
+					"the pool has no entry for %s, to which %s gives VFs: on a node with this file they fail", address,
+					pol).because(pol.At("spec", "nicSelector", "rootDevices"), "the policy")
 				return
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/rdmakit/rdmakit/internal/text/english"
+	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/ipam"
 	"github.com/rdmakit/rdmakit/k8s/manifest"
@@ -15,13 +16,20 @@ import (
 func ipamCapacity() Rule {
 	return Rule{
 		ID: "ipam-capacity", Title: "fewer addresses than interfaces that may need one", Severity: SeverityError,
-		Kinds:       []string{k8s.KindNetwork, k8s.KindIBNetwork, k8s.KindNAD},
-		Explanation: "Every VF in use has an address, so a network needs as many as its VFs on all nodes together. Then pods stay in ContainerCreating with \"Could not allocate IP in range\". Network and broadcast addresses and exclusions don't count; addresses of pods that died without a trace stay taken until whereabouts' reconciler runs. Where several ranges stand side by side, an interface gets an address of each. host-local counts on each node by itself, and keeps the gateway's address from pods; static gives the same address to all. Without nodes the pods of the manifests are counted.",
-		Remedy:      "take a wider range",
-		Wrong:       "      \"range\": \"192.168.0.0/29\"",
-		Right:       "      \"range\": \"192.168.0.0/24\"",
-		Reports:     []string{"k8snetworkplumbingwg/whereabouts#291", "k8snetworkplumbingwg/multus-cni#1442"},
-		Sources:     []string{srcWhereabouts, srcHostLocal},
+		Kinds: []string{k8s.KindNetwork, k8s.KindIBNetwork, k8s.KindNAD},
+		Explanation: prose.Join(`
+			Every VF in use has an address, so a network needs as many as its VFs on all nodes
+			together. Then pods stay in ContainerCreating with "Could not allocate IP in range".
+			Network and broadcast addresses and exclusions don't count; addresses of pods that died
+			without a trace stay taken until whereabouts' reconciler runs. Where several ranges
+			stand side by side, an interface gets an address of each. host-local counts on each node
+			by itself, and keeps the gateway's address from pods; static gives the same address to
+			all. Without nodes the pods of the manifests are counted.`),
+		Remedy:  "take a wider range",
+		Wrong:   "      \"range\": \"192.168.0.0/29\"",
+		Right:   "      \"range\": \"192.168.0.0/24\"",
+		Reports: []string{"k8snetworkplumbingwg/whereabouts#291", "k8snetworkplumbingwg/multus-cni#1442"},
+		Sources: []string{srcWhereabouts, srcHostLocal},
 		check: func(p *pass) {
 			for _, ref := range p.ipams() {
 				if have, least, ok := capacity(ref); ok {
@@ -80,17 +88,23 @@ func checkCapacity(p *pass, ref ipamRef, have int, least ipam.Range) {
 	switch pods := p.interfaces[ref.Object]; {
 	case ref.conf.Type == ipam.TypeHostLocal:
 		if most > have {
-			ref.widen(p.error(ref.Object, ref.at, "%s for %s on node %s", addresses, english.Count(most, "VF"), worst), least, most)
+			ref.widen(p.error(ref.Object, ref.at, "%s for %s on node %s", addresses, english.Count(most, "VF"), worst),
+				least, most)
 		}
 	case ref.conf.Type == ipam.TypeStatic:
 		if pods > 1 {
-			f := p.error(ref.Object, ref.at, "static gives its address to each of %d interfaces of the pods in these manifests", pods).place(ref.rangeAt(least))
-			f.Remedy = "use whereabouts, or let each pod ask for its own: capabilities {\"ips\": true}, and ips in its annotation"
+			f := p.error(ref.Object, ref.at,
+				"static gives its address to each of %d interfaces of the pods in these manifests", pods).place(
+				ref.rangeAt(least))
+			f.Remedy = "use whereabouts, or let each pod ask for its own: capabilities {\"ips\": true}, " +
+				"and ips in its annotation"
 		}
 	case vfs > have:
-		ref.widen(p.error(ref.Object, ref.at, "%s for %s on %s", addresses, english.Count(vfs, "VF"), english.Count(len(perNode), "node")), least, vfs)
+		ref.widen(p.error(ref.Object, ref.at, "%s for %s on %s", addresses, english.Count(vfs, "VF"),
+			english.Count(len(perNode), "node")), least, vfs)
 	case vfs == 0 && pods > have:
-		ref.widen(p.error(ref.Object, ref.at, "%s for %s of the pods in these manifests", addresses, english.Count(pods, "interface")), least, pods)
+		ref.widen(p.error(ref.Object, ref.at, "%s for %s of the pods in these manifests",
+			addresses, english.Count(pods, "interface")), least, pods)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/ipam"
 	"github.com/rdmakit/rdmakit/k8s/manifest"
@@ -11,20 +12,27 @@ import (
 
 func ipamEmpty() Rule {
 	return Rule{
-		ID: "ipam-empty", Title: "a network without addresses, or with a plugin for them that needs more than it says", Severity: SeverityWarn,
-		Kinds:       []string{k8s.KindNetwork, k8s.KindIBNetwork, k8s.KindNAD},
-		Explanation: "Without ipam the operator renders \"ipam\": {} and the interface gets no address. RoCE takes its GIDs from addresses: without one there is only a link-local GID, and queue pairs connect on one switch at best. InfiniBand needs no address for verbs, but rping and librdmacm do. host-local counts on each node by itself, and a network is the same for all nodes: pods of two nodes get the same address.",
-		Remedy:      "set ipam, with whereabouts for addresses that are unique in the cluster",
-		Wrong:       "  ipam: '{\"type\": \"host-local\", \"subnet\": \"192.168.0.0/24\"}'",
-		Right:       "  ipam: '{\"type\": \"whereabouts\", \"range\": \"192.168.0.0/24\"}'",
-		Sources:     []string{srcRender, srcWhereabouts, srcHostLocal},
+		ID: "ipam-empty", Title: "a network without addresses, or with a plugin for them that needs more than it says",
+		Severity: SeverityWarn,
+		Kinds:    []string{k8s.KindNetwork, k8s.KindIBNetwork, k8s.KindNAD},
+		Explanation: prose.Join(`
+			Without ipam the operator renders "ipam": {} and the interface gets no address. RoCE
+			takes its GIDs from addresses: without one there is only a link-local GID, and queue
+			pairs connect on one switch at best. InfiniBand needs no address for verbs, but rping
+			and librdmacm do. host-local counts on each node by itself, and a network is the same
+			for all nodes: pods of two nodes get the same address.`),
+		Remedy:  "set ipam, with whereabouts for addresses that are unique in the cluster",
+		Wrong:   "  ipam: '{\"type\": \"host-local\", \"subnet\": \"192.168.0.0/24\"}'",
+		Right:   "  ipam: '{\"type\": \"whereabouts\", \"range\": \"192.168.0.0/24\"}'",
+		Sources: []string{srcRender, srcWhereabouts, srcHostLocal},
 		check: func(p *pass) {
 			for _, n := range p.networks {
 				checkIPAMEmpty(p, n)
 			}
 			for _, ref := range p.ipams() {
 				if ref.rdma && ref.conf.Type == ipam.TypeHostLocal && p.severalNodes(ref.resource) {
-					p.warn(ref.Object, ref.at, "host-local counts per node, from the same range on all: pods of two nodes get the same address").place(ref.key("type"))
+					p.warn(ref.Object, ref.at, "host-local counts per node, from the same range on all: pods of two "+
+						"nodes get the same address").place(ref.key("type"))
 				}
 			}
 		},
@@ -37,7 +45,8 @@ func checkIPAMEmpty(p *pass, n *network) {
 	switch {
 	case v != nil && v.Kind != manifest.Null && v.Kind != manifest.String, text != "" && text != "{}":
 	case n.IB:
-		p.note(n.Object, path{"spec", "ipam"}, "no ipam: verbs work, and what connects by address (rping, librdmacm) doesn't")
+		p.note(n.Object, path{"spec", "ipam"},
+			"no ipam: verbs work, and what connects by address (rping, librdmacm) doesn't")
 	default:
 		p.warn(n.Object, path{"spec", "ipam"}, "no ipam: the interface gets no address, and RoCE only a link-local GID")
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/internal/text/spelling"
 	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/ipam"
@@ -14,13 +15,19 @@ import (
 
 func ipamFields() Rule {
 	return Rule{
-		ID: "ipam-fields", Title: "a field of an address plugin that it doesn't have, or lacks", Severity: SeverityError,
-		Kinds:       []string{k8s.KindNetwork, k8s.KindIBNetwork, k8s.KindNAD},
-		Explanation: "Nobody checks the fields of ipam before a pod starts, and unknown ones are passed over. whereabouts takes range, range_start and range_end; host-local takes subnet, rangeStart and rangeEnd, or ranges, a list of lists of them; static takes addresses. With the fields of the other a plugin has no range, or one without its bounds. node_slice_size divides the range among nodes, so it is a longer prefix than the range has.",
-		Remedy:      "write the fields of the plugin that type names",
-		Wrong:       "      \"subnet\": \"192.168.0.0/24\"",
-		Right:       "      \"range\": \"192.168.0.0/24\"",
-		Sources:     []string{srcWhereabouts, srcHostLocal},
+		ID: "ipam-fields", Title: "a field of an address plugin that it doesn't have, or lacks",
+		Severity: SeverityError,
+		Kinds:    []string{k8s.KindNetwork, k8s.KindIBNetwork, k8s.KindNAD},
+		Explanation: prose.Join(`
+			Nobody checks the fields of ipam before a pod starts, and unknown ones are passed over.
+			whereabouts takes range, range_start and range_end; host-local takes subnet, rangeStart
+			and rangeEnd, or ranges, a list of lists of them; static takes addresses. With the
+			fields of the other a plugin has no range, or one without its bounds. node_slice_size
+			divides the range among nodes, so it is a longer prefix than the range has.`),
+		Remedy:  "write the fields of the plugin that type names",
+		Wrong:   "      \"subnet\": \"192.168.0.0/24\"",
+		Right:   "      \"range\": \"192.168.0.0/24\"",
+		Sources: []string{srcWhereabouts, srcHostLocal},
 		check: func(p *pass) {
 			for _, ref := range p.ipams() {
 				checkIPAMFields(p, ref)
@@ -34,7 +41,10 @@ func mapKeys[V any](m map[string]V) func(func(string) bool) { return maps.Keys(m
 
 // ipamTypes are plugins for addresses.
 func ipamTypes() []string {
-	return []string{"whereabouts", "host-local", "static", "dhcp", "nv-ipam", "calico-ipam", "spiderpool", "kube-ovn", "azure-ipam", "aws-cni"}
+	return []string{
+		"whereabouts", "host-local", "static", "dhcp", "nv-ipam", "calico-ipam", "spiderpool", "kube-ovn",
+		"azure-ipam", "aws-cni",
+	}
 }
 
 // ipamKeys are the fields of the plugins that are judged; nil for others.
@@ -42,13 +52,17 @@ func ipamKeys(plugin string) []string {
 	switch plugin {
 	case ipam.TypeWhereabouts:
 		return []string{
-			"type", "range", "range_start", "range_end", "exclude", "gateway", "routes", "ipRanges", "addresses", "dns", "network_name",
-			"node_slice_size", "enable_overlapping_ranges", "sleep_for_race", "log_file", "log_level", "datastore", "kubernetes", "configuration_path",
-			"leader_lease_duration", "leader_renew_deadline", "leader_retry_period", "reconciler_cron_expression", "etcd_host", "etcd_username",
-			"etcd_password", "etcd_key_file", "etcd_cert_file", "etcd_ca_cert_file", "name", "podName", "podNamespace",
+			"type", "range", "range_start", "range_end", "exclude", "gateway", "routes", "ipRanges",
+			"addresses", "dns",
+			"network_name", "node_slice_size", "enable_overlapping_ranges", "sleep_for_race", "log_file", "log_level",
+			"datastore", "kubernetes", "configuration_path", "leader_lease_duration", "leader_renew_deadline",
+			"leader_retry_period", "reconciler_cron_expression", "etcd_host", "etcd_username", "etcd_password",
+			"etcd_key_file", "etcd_cert_file", "etcd_ca_cert_file", "name", "podName", "podNamespace",
 		}
 	case ipam.TypeHostLocal:
-		return []string{"type", "subnet", "rangeStart", "rangeEnd", "gateway", "ranges", "routes", "dataDir", "resolvConf", "name"}
+		return []string{
+			"type", "subnet", "rangeStart", "rangeEnd", "gateway", "ranges", "routes", "dataDir", "resolvConf", "name",
+		}
 	case ipam.TypeStatic:
 		return []string{"type", "addresses", "routes", "dns", "name"}
 	}
@@ -70,13 +84,16 @@ func rangeFields(list string) []string {
 
 // ipamTwins are fields of one plugin with those of the other.
 func ipamTwins(plugin string) map[string]string {
-	twins := map[string]string{"subnet": "range", "rangeStart": "range_start", "rangeEnd": "range_end", "ranges": "ipRanges"}
+	twins := map[string]string{
+		"subnet": "range", "rangeStart": "range_start", "rangeEnd": "range_end", "ranges": "ipRanges",
+	}
 	switch plugin {
 	case ipam.TypeWhereabouts:
 		return twins
 	case ipam.TypeStatic:
 		return map[string]string{
-			"address": "addresses", "range": "addresses", "subnet": "addresses", "ips": "addresses", "ranges": "addresses", "ipRanges": "addresses",
+			"address": "addresses", "range": "addresses", "subnet": "addresses", "ips": "addresses",
+			"ranges": "addresses", "ipRanges": "addresses",
 		}
 	}
 	back := map[string]string{}
@@ -112,7 +129,9 @@ func checkIPAMFields(p *pass, ref ipamRef) {
 		return
 	}
 	if fields["ipam"] != nil {
-		f := p.error(ref.Object, ref.at, "ipam has another ipam in it: plugins look for its fields one level higher").place(ref.key("ipam"))
+		f := p.error(
+			ref.Object, ref.at, "ipam has another ipam in it: plugins look for its fields one level higher",
+		).place(ref.key("ipam"))
 		f.Remedy = "leave only what is within the inner one"
 		return
 	}
@@ -133,7 +152,9 @@ func checkIPAMFields(p *pass, ref ipamRef) {
 		if e.Value != "array" && strings.HasPrefix(string(fields[name]), "[") {
 			whose = "an entry of " + name
 		}
-		p.error(ref.Object, ref.at, "%s %s: %s refuses it, and no pod starts", whose, misfitText(e), plugin).place(ref.key(name)).Remedy = "write it as the manual of the plugin has it"
+		p.error(ref.Object, ref.at, "%s %s: %s refuses it, and no pod starts", whose, misfitText(e), plugin).place(
+			ref.key(name),
+		).Remedy = "write it as the manual of the plugin has it"
 	}
 	checkKeys(p, ref, fields, known)
 	for _, list := range []string{"ranges", "ipRanges", "addresses"} {
@@ -148,7 +169,8 @@ func checkIPAMFields(p *pass, ref ipamRef) {
 		checkWhereabouts(p, ref, fields)
 	case ipam.TypeHostLocal:
 		if len(ref.conf.Sets()) == 0 && ref.misfit == nil {
-			p.error(ref.Object, ref.at, "host-local has no range").place(ref.key("type")).fix(`"ranges": [[{"subnet": "192.168.0.0/24"}]]`)
+			p.error(ref.Object, ref.at, "host-local has no range").place(ref.key("type")).fix(
+				`"ranges": [[{"subnet": "192.168.0.0/24"}]]`)
 		}
 	}
 }
@@ -197,7 +219,9 @@ func checkWhereabouts(p *pass, ref ipamRef, fields map[string]json.RawMessage) {
 		var value any
 		_ = json.Unmarshal(fields[name], &value) // absent: nil
 		if text, quoted := value.(string); quoted {
-			p.error(ref.Object, ref.at, "%s is a string: whereabouts refuses it, and no pod starts", name).place(ref.key(name)).fix("%q: %s", name, text)
+			p.error(ref.Object, ref.at, "%s is a string: whereabouts refuses it, and no pod starts", name).place(
+				ref.key(name),
+			).fix("%q: %s", name, text)
 		}
 	}
 	var slice string
@@ -206,12 +230,16 @@ func checkWhereabouts(p *pass, ref ipamRef, fields map[string]json.RawMessage) {
 	}
 	bits, err := strconv.Atoi(strings.TrimPrefix(slice, "/"))
 	if err != nil || bits < 0 || bits > 128 {
-		p.error(ref.Object, ref.at, "node_slice_size %q is no length of a prefix", slice).place(ref.key("node_slice_size")).fix(`"node_slice_size": "/26"`)
+		p.error(ref.Object, ref.at, "node_slice_size %q is no length of a prefix", slice).place(
+			ref.key("node_slice_size"),
+		).fix(`"node_slice_size": "/26"`)
 		return
 	}
 	for _, s := range ref.spans {
 		if bits <= s.Prefix.Bits() || bits > s.Prefix.Addr().BitLen()-2 {
-			p.error(ref.Object, ref.at, "node_slice_size /%d doesn't divide %s among nodes", bits, s.Prefix).place(ref.key("node_slice_size")).Remedy = "write a length between those of the range and of an address"
+			p.error(ref.Object, ref.at, "node_slice_size /%d doesn't divide %s among nodes", bits, s.Prefix).place(
+				ref.key("node_slice_size"),
+			).Remedy = "write a length between those of the range and of an address"
 			return
 		}
 	}

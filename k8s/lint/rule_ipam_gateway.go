@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/ipam"
 )
@@ -11,12 +12,20 @@ import (
 func ipamGateway() Rule {
 	return Rule{
 		ID: "ipam-gateway", Title: "a default route or a gateway on an RDMA network", Severity: SeverityError,
-		Kinds:       []string{k8s.KindNetwork, k8s.KindIBNetwork, k8s.KindNAD},
-		Explanation: "A default route through the RDMA network takes the pod's traffic to services and the API server with it, and so do two routes that halve the addresses between them. A route needs dst as ADDRESS/LENGTH, and gw in the network's own range. A gateway does no harm where rails are routed on purpose; whereabouts does not keep its address from pods, so it has to be outside of range_start to range_end, or in exclude. Of the hand-written networks those are judged whose plugin is ib-sriov, sriov or ipoib, or that have a resource: one of macvlan or bridge may well be the pod's way out.",
-		Remedy:      "remove it: RDMA networks are reached by their own subnet; routes to other rails name their subnets",
-		Wrong:       "      \"routes\": [{\"dst\": \"0.0.0.0/0\"}]",
-		Right:       "      \"routes\": [{\"dst\": \"192.168.0.0/16\"}]",
-		Sources:     []string{srcWhereabouts, srcHostLocal},
+		Kinds: []string{k8s.KindNetwork, k8s.KindIBNetwork, k8s.KindNAD},
+		Explanation: prose.Join(`
+			A default route through the RDMA network takes the pod's traffic to services and the API
+			server with it, and so do two routes that halve the addresses between them. A route
+			needs dst as ADDRESS/LENGTH, and gw in the network's own range. A gateway does no harm
+			where rails are routed on purpose; whereabouts does not keep its address from pods, so
+			it has to be outside of range_start to range_end, or in exclude. Of the hand-written
+			networks those are judged whose plugin is ib-sriov, sriov or ipoib, or that have a
+			resource: one of macvlan or bridge may well be the pod's way out.`),
+		Remedy: "remove it: RDMA networks are reached by their own subnet; routes to other " +
+			"rails name their subnets",
+		Wrong:   "      \"routes\": [{\"dst\": \"0.0.0.0/0\"}]",
+		Right:   "      \"routes\": [{\"dst\": \"192.168.0.0/16\"}]",
+		Sources: []string{srcWhereabouts, srcHostLocal},
 		check: func(p *pass) {
 			for _, ref := range p.ipams() {
 				if ref.rdma {
@@ -42,11 +51,13 @@ func checkGateway(p *pass, ref ipamRef) {
 			p.error(ref.Object, ref.at, "gateway is no address: %q", g.text).place(ref.keyOf("gateway", g.text))
 			continue
 		case len(g.spans) > 0 && !reachable(g.spans, gateway) && ref.conf.Type == ipam.TypeHostLocal:
-			f := tell(g.text, "gateway %s is not in %s: host-local refuses it, and no pod starts", gateway, g.spans[0].Prefix)
+			f := tell(g.text, "gateway %s is not in %s: host-local refuses it, and no pod starts",
+				gateway, g.spans[0].Prefix)
 			f.Severity, f.Remedy = SeverityError, "write an address of the subnet"
 			continue
 		case len(g.spans) > 0 && !reachable(g.spans, gateway):
-			tell(g.text, "gateway %s is not in %s: the pod has no way to it", gateway, g.spans[0].Prefix).Remedy = "write an address of the range"
+			tell(g.text, "gateway %s is not in %s: the pod has no way to it",
+				gateway, g.spans[0].Prefix).Remedy = "write an address of the range"
 		}
 		if len(ref.conf.Routes) == 0 && first {
 			tell(g.text, "a gateway on an RDMA network without a route that needs it")
@@ -54,7 +65,8 @@ func checkGateway(p *pass, ref ipamRef) {
 		first = false
 		for _, s := range g.spans {
 			if ref.conf.Type == ipam.TypeWhereabouts && s.Contains(gateway) {
-				tell(g.text, "a pod may get the address of the gateway, %s: whereabouts doesn't exclude it", gateway).Remedy = "put it into exclude, or outside of range_start to range_end"
+				tell(g.text, "a pod may get the address of the gateway, %s: whereabouts doesn't exclude it",
+					gateway).Remedy = "put it into exclude, or outside of range_start to range_end"
 			}
 		}
 	}
@@ -93,10 +105,13 @@ func checkRoutes(p *pass, ref ipamRef) {
 		dst, err := netip.ParsePrefix(r.Dst)
 		switch {
 		case err != nil:
-			p.error(ref.Object, ref.at, "the route to %q has no destination ADDRESS/LENGTH: no pod starts", r.Dst).place(ref.keyOf("dst", r.Dst)).Remedy = "write dst as 192.168.0.0/16"
+			p.error(ref.Object, ref.at, "the route to %q has no destination ADDRESS/LENGTH: no pod starts",
+				r.Dst).place(ref.keyOf("dst", r.Dst)).Remedy = "write dst as 192.168.0.0/16"
 			continue
 		case dst.Bits() == 0:
-			p.error(ref.Object, ref.at, "the route to %s sends everything to the RDMA network", r.Dst).place(ref.key("routes")).Value = r.Dst
+			p.error(ref.Object, ref.at, "the route to %s sends everything to the RDMA network", r.Dst).place(
+				ref.key("routes"),
+			).Value = r.Dst
 			wide = true
 		}
 		all = append(all, dst.Masked())
@@ -104,15 +119,19 @@ func checkRoutes(p *pass, ref ipamRef) {
 			continue
 		}
 		if gw, err := netip.ParseAddr(r.GW); err != nil {
-			p.error(ref.Object, ref.at, "gw of the route to %s is no address: %q", r.Dst, r.GW).place(ref.keyOf("gw", r.GW))
+			p.error(ref.Object, ref.at, "gw of the route to %s is no address: %q", r.Dst, r.GW).place(
+				ref.keyOf("gw", r.GW))
 		} else if len(ref.spans) > 0 && !reachable(ref.spans, gw) {
-			f := p.error(ref.Object, ref.at, "gw %s of the route to %s is not in %s: the kernel refuses the route, and no pod starts", gw, r.Dst, ref.spans[0].Prefix)
+			f := p.error(ref.Object, ref.at,
+				"gw %s of the route to %s is not in %s: the kernel refuses the route, and no pod starts", gw, r.Dst,
+				ref.spans[0].Prefix)
 			f.place(ref.keyOf("gw", r.GW)).Remedy = "write an address of the range"
 		}
 	}
 	for _, family := range []string{"0.0.0.0/0", "::/0"} {
 		if everything := netip.MustParsePrefix(family); !wide && covered(everything, all) {
-			p.error(ref.Object, ref.at, "the routes together are %s and send everything to the RDMA network", family).place(ref.key("routes"))
+			p.error(ref.Object, ref.at, "the routes together are %s and send everything to the RDMA network",
+				family).place(ref.key("routes"))
 			return
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/manifest"
 )
@@ -11,12 +12,17 @@ import (
 func ipamJSON() Rule {
 	return Rule{
 		ID: "ipam-json", Title: "a JSON text in a field that is no valid JSON", Severity: SeverityError,
-		Kinds:       []string{k8s.KindNetwork, k8s.KindIBNetwork, k8s.KindNAD},
-		Explanation: "ipam, capabilities and metaPlugins of a network, and config of a NetworkAttachmentDefinition, are JSON in a string. The API server doesn't look into it, the operator strips blanks and pastes it, and the fault shows when the operator renders the network or a pod starts. NVIDIA's own example for InfiniBand has a comma before a closing bracket.",
-		Remedy:      "make it valid JSON",
-		Wrong:       "      \"range\": \"192.168.0.0/24\",\n    }",
-		Right:       "      \"range\": \"192.168.0.0/24\"\n    }",
-		Sources:     []string{srcAPIServer, srcRender, srcNVIDIA},
+		Kinds: []string{k8s.KindNetwork, k8s.KindIBNetwork, k8s.KindNAD},
+		Explanation: prose.Join(`
+			ipam, capabilities and metaPlugins of a network, and config of a
+			NetworkAttachmentDefinition, are JSON in a string. The API server doesn't look into it,
+			the operator strips blanks and pastes it, and the fault shows when the operator renders
+			the network or a pod starts. NVIDIA's own example for InfiniBand has a comma before a
+			closing bracket.`),
+		Remedy:  "make it valid JSON",
+		Wrong:   "      \"range\": \"192.168.0.0/24\",\n    }",
+		Right:   "      \"range\": \"192.168.0.0/24\"\n    }",
+		Sources: []string{srcAPIServer, srcRender, srcNVIDIA},
 		check: func(p *pass) {
 			for _, n := range p.networks {
 				p.jsonText(n.Object, path{"spec", "ipam"}, "{")
@@ -52,10 +58,12 @@ func (p *pass) jsonText(o *manifest.Object, at path, form string) {
 		for _, item := range items[:min(len(items), maxPlugins)] {
 			switch {
 			case item[0] == '[':
-				p.error(o, at, "%s is a list, and the operator puts it into one: no pod starts", name).Remedy = "remove the brackets: objects with commas between"
+				p.error(o, at, "%s is a list, and the operator puts it into one: no pod starts",
+					name).Remedy = "remove the brackets: objects with commas between"
 				return
 			case item[0] != '{':
-				p.error(o, at, "%s has %s, and plugins are objects", name, shorten(string(item))).Remedy = `write plugins as {"type": "rdma"}`
+				p.error(o, at, "%s has %s, and plugins are objects",
+					name, shorten(string(item))).Remedy = `write plugins as {"type": "rdma"}`
 				return
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"strings"
 
+	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/ipam"
 )
@@ -11,12 +12,18 @@ import (
 func ipamRangeRule() Rule {
 	return Rule{
 		ID: "ipam-range", Title: "bounds or exclusions that are not in their range", Severity: SeverityError,
-		Kinds:       []string{k8s.KindNetwork, k8s.KindIBNetwork, k8s.KindNAD},
-		Explanation: "whereabouts passes over range_start and range_end in silence where they are outside of range, or the start is behind the end: then pods get any address of range, those of hosts and switches included. In the form START-END/LENGTH it refuses a start outside of the network, and range_start and range_end beside it don't count. Exclusions are not checked against the range, nor whether they leave anything. host-local refuses bounds outside of subnet, or the wrong way round.",
-		Remedy:      "write bounds and exclusions that lie within range",
-		Wrong:       "      \"range_start\": \"192.168.1.10\"",
-		Right:       "      \"range_start\": \"192.168.0.10\"",
-		Sources:     []string{srcWhereabouts, srcHostLocal},
+		Kinds: []string{k8s.KindNetwork, k8s.KindIBNetwork, k8s.KindNAD},
+		Explanation: prose.Join(`
+			whereabouts passes over range_start and range_end in silence where they are outside of
+			range, or the start is behind the end: then pods get any address of range, those of
+			hosts and switches included. In the form START-END/LENGTH it refuses a start outside of
+			the network, and range_start and range_end beside it don't count. Exclusions are not
+			checked against the range, nor whether they leave anything. host-local refuses bounds
+			outside of subnet, or the wrong way round.`),
+		Remedy:  "write bounds and exclusions that lie within range",
+		Wrong:   "      \"range_start\": \"192.168.1.10\"",
+		Right:   "      \"range_start\": \"192.168.0.10\"",
+		Sources: []string{srcWhereabouts, srcHostLocal},
 		check: func(p *pass) {
 			for _, ref := range p.ipams() {
 				for _, r := range ref.ranges() {
@@ -49,7 +56,9 @@ func checkBounds(p *pass, ref ipamRef, r ipam.Range, s ipam.Span) {
 		bounds[i] = addr
 		switch {
 		case err != nil:
-			p.error(ref.Object, ref.at, "%s is no address: %q", names[i], text).place(ref.keyOf(names[i], text)).Value = text
+			p.error(ref.Object, ref.at, "%s is no address: %q", names[i], text).place(
+				ref.keyOf(names[i], text),
+			).Value = text
 		case !s.Prefix.Contains(addr):
 			f := p.error(ref.Object, ref.at, "%s %s is not in %s: %s", names[i], addr, s.Prefix, outside)
 			f.place(ref.keyOf(names[i], text)).Value = text
@@ -57,18 +66,24 @@ func checkBounds(p *pass, ref ipamRef, r ipam.Range, s ipam.Span) {
 		}
 	}
 	if bounds[0].IsValid() && bounds[1].IsValid() && bounds[0].Compare(bounds[1]) > 0 {
-		p.error(ref.Object, ref.at, "%s %s is behind %s %s: %s", names[0], bounds[0], names[1], bounds[1], backwards).place(ref.keyOf(names[0], r.RangeStart)).Value = r.RangeStart
+		p.error(ref.Object, ref.at, "%s %s is behind %s %s: %s", names[0], bounds[0], names[1], bounds[1],
+			backwards).place(ref.keyOf(names[0], r.RangeStart)).Value = r.RangeStart
 	}
 	if s.Size() == 0 {
-		p.error(ref.Object, ref.at, "exclude leaves no address of %s: no pod gets one", r.Range).place(ref.key("exclude"))
+		p.error(ref.Object, ref.at, "exclude leaves no address of %s: no pod gets one", r.Range).place(
+			ref.key("exclude"))
 	}
 	for _, text := range r.Exclude {
 		x, err := ipam.ParseExclude(text)
 		switch {
 		case err != nil:
-			p.error(ref.Object, ref.at, "exclude has %q, which is no range of addresses", text).place(ref.key("exclude")).Value = text
+			p.error(ref.Object, ref.at, "exclude has %q, which is no range of addresses", text).place(
+				ref.key("exclude"),
+			).Value = text
 		case !x.Overlaps(s.Prefix):
-			p.warn(ref.Object, ref.at, "exclude has %s, which is not in %s", text, s.Prefix).place(ref.key("exclude")).Value = text
+			p.warn(ref.Object, ref.at, "exclude has %s, which is not in %s", text, s.Prefix).place(
+				ref.key("exclude"),
+			).Value = text
 		}
 	}
 }
@@ -86,10 +101,15 @@ func checkDashed(p *pass, ref ipamRef, r ipam.Range, s ipam.Span) {
 	case err1 != nil || err2 != nil:
 		p.error(ref.Object, ref.at, "%q is not START-END/LENGTH", r.Range).place(ref.rangeAt(r)).Value = r.Range
 	case !s.Prefix.Contains(start):
-		p.error(ref.Object, ref.at, "%s is not in %s: whereabouts refuses it, and no pod starts", start, s.Prefix).place(ref.rangeAt(r)).Value = r.Range
+		p.error(ref.Object, ref.at, "%s is not in %s: whereabouts refuses it, and no pod starts",
+			start, s.Prefix).place(ref.rangeAt(r)).Value = r.Range
 	case start.Compare(end) > 0:
-		p.error(ref.Object, ref.at, "%s is behind %s: the bounds mean nothing", start, end).place(ref.rangeAt(r)).Value = r.Range
+		p.error(ref.Object, ref.at, "%s is behind %s: the bounds mean nothing", start, end).place(
+			ref.rangeAt(r),
+		).Value = r.Range
 	case r.RangeStart != "" || r.RangeEnd != "":
-		p.warn(ref.Object, ref.at, "range has bounds of its own, so range_start and range_end don't count").place(ref.rangeAt(r)).Value = r.Range
+		p.warn(ref.Object, ref.at, "range has bounds of its own, so range_start and range_end don't count").place(
+			ref.rangeAt(r),
+		).Value = r.Range
 	}
 }

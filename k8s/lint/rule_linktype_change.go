@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/rdmakit/rdmakit/internal/text/english"
+	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
@@ -13,13 +14,19 @@ import (
 func linkTypeChange() Rule {
 	return Rule{
 		ID: "linktype-change", Title: "a linkType that the port doesn't have", Severity: SeverityError, Nodes: true,
-		Kinds:       []string{k8s.KindPolicy},
-		Explanation: "linkType is no filter. On NVIDIA's cards the operator writes it into the firmware (LINK_TYPE_P1, LINK_TYPE_P2) of every selected port that differs, drains the node and reboots it; then the port speaks the other protocol, and what was on it is cut off. Cards of others have one link type, and the device plugin then finds no VF that fits.",
-		Remedy:      "write the link type that the port has, or name in nicSelector only the ports that are to change",
-		Wrong:       "  linkType: eth",
-		Right:       "  linkType: IB",
-		Reports:     []string{"k8snetworkplumbingwg/sriov-network-operator#225", "k8snetworkplumbingwg/sriov-network-operator#306"},
-		Sources:     []string{srcMellanox, srcDevicePlugin},
+		Kinds: []string{k8s.KindPolicy},
+		Explanation: prose.Join(`
+			linkType is no filter. On NVIDIA's cards the operator writes it into the firmware
+			(LINK_TYPE_P1, LINK_TYPE_P2) of every selected port that differs, drains the node and
+			reboots it; then the port speaks the other protocol, and what was on it is cut off.
+			Cards of others have one link type, and the device plugin then finds no VF that fits.`),
+		Remedy: "write the link type that the port has, or name in nicSelector only the ports that are to change",
+		Wrong:  "  linkType: eth",
+		Right:  "  linkType: IB",
+		Reports: []string{
+			"k8snetworkplumbingwg/sriov-network-operator#225", "k8snetworkplumbingwg/sriov-network-operator#306",
+		},
+		Sources: []string{srcMellanox, srcDevicePlugin},
 		check: func(p *pass) {
 			for _, pol := range p.policies {
 				s := pol.Value.Spec
@@ -47,7 +54,8 @@ func checkLinkChange(p *pass, pol *policy) {
 	}
 	at := path{"spec", "linkType"}
 	if len(changing) > 0 {
-		f := p.warn(pol.Object, at, "%s set to %s in the firmware of %s, with a reboot", are(len(changing), "port"), strings.ToUpper(s.LinkType), english.Count(nodesOf(changing), "node"))
+		f := p.warn(pol.Object, at, "%s set to %s in the firmware of %s, with a reboot",
+			are(len(changing), "port"), strings.ToUpper(s.LinkType), english.Count(nodesOf(changing), "node"))
 		f.onCards(changing)
 	}
 	if len(fixed) > 0 {
@@ -79,9 +87,11 @@ const cardsShown = 8
 func (f *Finding) onCards(cards []card) {
 	for i, c := range cards {
 		if i == cardsShown {
-			f.Evidence = append(f.Evidence, Evidence{Place: "nodes", Text: "and " + english.Count(len(cards)-i, "more card")})
+			f.Evidence = append(f.Evidence,
+				Evidence{Place: "nodes", Text: "and " + english.Count(len(cards)-i, "more card")})
 			return
 		}
-		f.onNode(c.Node.Name, "%s: %s:%s, %s, %s now, %s", c, c.PF.Vendor, c.PF.DeviceID, cmp.Or(c.PF.LinkType, "link type unknown"), english.Count(c.PF.NumVFs, "VF"), firmwareText(c.PF))
+		f.onNode(c.Node.Name, "%s: %s:%s, %s, %s now, %s", c, c.PF.Vendor, c.PF.DeviceID,
+			cmp.Or(c.PF.LinkType, "link type unknown"), english.Count(c.PF.NumVFs, "VF"), firmwareText(c.PF))
 	}
 }

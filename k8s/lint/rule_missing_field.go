@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/manifest"
 )
@@ -11,12 +12,16 @@ import (
 func missingField() Rule {
 	return Rule{
 		ID: "missing-field", Title: "a required field that is absent", Severity: SeverityError,
-		Kinds:       k8s.SchemaKinds(),
-		Explanation: "The API server refuses the object: \"Required value\". A policy needs resourceName, nodeSelector, numVfs and nicSelector; NVIDIA's own example for InfiniBand has no nodeSelector and is refused.",
-		Remedy:      "add the field",
-		Wrong:       "  resourceName: rail0\n  numVfs: 8",
-		Right:       "  resourceName: rail0\n  nodeSelector:\n    feature.node.kubernetes.io/network-sriov.capable: \"true\"\n  numVfs: 8",
-		Sources:     []string{srcCRD, srcAPIServer, srcNVIDIA},
+		Kinds: k8s.SchemaKinds(),
+		Explanation: prose.Join(`
+			The API server refuses the object: "Required value". A policy needs resourceName,
+			nodeSelector, numVfs and nicSelector; NVIDIA's own example for InfiniBand has no
+			nodeSelector and is refused.`),
+		Remedy: "add the field",
+		Wrong:  "  resourceName: rail0\n  numVfs: 8",
+		Right: "  resourceName: rail0\n  nodeSelector:\n    " +
+			"feature.node.kubernetes.io/network-sriov.capable: \"true\"\n  numVfs: 8",
+		Sources: []string{srcCRD, srcAPIServer, srcNVIDIA},
 		check: func(p *pass) {
 			for _, o := range p.objects {
 				schema := k8s.Schema(o.Kind)
@@ -33,7 +38,8 @@ func missingField() Rule {
 					}
 				}
 				if len(missing) > 0 {
-					f := p.error(o, path{"spec"}, "spec lacks %s, so the API server refuses the object", strings.Join(missing, ", "))
+					f := p.error(o, path{"spec"}, "spec lacks %s, so the API server refuses the object",
+						strings.Join(missing, ", "))
 					if slices.Contains(missing, "nodeSelector") {
 						f.fix("nodeSelector: {feature.node.kubernetes.io/network-sriov.capable: \"true\"}")
 					}

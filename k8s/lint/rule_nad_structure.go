@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/internal/text/spelling"
 	"github.com/rdmakit/rdmakit/k8s"
 )
@@ -12,13 +13,23 @@ import (
 func nadStructure() Rule {
 	return Rule{
 		ID: "nad-structure", Title: "a CNI configuration that the plugins don't take as meant", Severity: SeverityError,
-		Kinds:       []string{k8s.KindNAD, k8s.KindNetwork, k8s.KindIBNetwork},
-		Explanation: "A NetworkAttachmentDefinition is not checked by anybody before a pod starts. type is the name of a plugin's program: sriov, ib-sriov, rdma. sriov and ib-sriov get their VF by the annotation k8s.v1.cni.cncf.io/resourceName, PREFIX/RESOURCE; without it pods fail with \"VF pci addr is required\". In a list the plugin that makes the interface stands first, and rdma after it; whereabouts looks for its addresses in the first one only when it cleans up. Fields that a plugin doesn't have are passed over, such as those of sriov in ib-sriov.",
-		Remedy:      "write the configuration as the manual of the plugin has it",
-		Wrong:       "\"type\": \"ib-sriov-cni\"",
-		Right:       "\"type\": \"ib-sriov\"",
-		Reports:     []string{"k8snetworkplumbingwg/sriov-network-device-plugin#258", "k8snetworkplumbingwg/sriov-network-device-plugin#310"},
-		Sources:     []string{srcMultus, srcIBCNI, srcRDMACNI, srcWhereabouts},
+		Kinds: []string{k8s.KindNAD, k8s.KindNetwork, k8s.KindIBNetwork},
+		Explanation: prose.Join(`
+			A NetworkAttachmentDefinition is not checked by anybody before a pod starts. type is the
+			name of a plugin's program: sriov, ib-sriov, rdma. sriov and ib-sriov get their VF by
+			the annotation k8s.v1.cni.cncf.io/resourceName, PREFIX/RESOURCE; without it pods fail
+			with "VF pci addr is required". In a list the plugin that makes the interface stands
+			first, and rdma after it; whereabouts looks for its addresses in the first one only when
+			it cleans up. Fields that a plugin doesn't have are passed over, such as those of sriov
+			in ib-sriov.`),
+		Remedy: "write the configuration as the manual of the plugin has it",
+		Wrong:  "\"type\": \"ib-sriov-cni\"",
+		Right:  "\"type\": \"ib-sriov\"",
+		Reports: []string{
+			"k8snetworkplumbingwg/sriov-network-device-plugin#258",
+			"k8snetworkplumbingwg/sriov-network-device-plugin#310",
+		},
+		Sources: []string{srcMultus, srcIBCNI, srcRDMACNI, srcWhereabouts},
 		check: func(p *pass) {
 			for _, d := range p.handwritten() {
 				w := nadWalk{pass: p, nad: d}
@@ -27,7 +38,8 @@ func nadStructure() Rule {
 			for _, n := range p.networks {
 				for _, plugin := range pluginsOf(`{"plugins": [` + n.Spec.MetaPlugins + `]}`) {
 					if near := nearestPlugin(plugin.Type); near != "" {
-						p.error(n.Object, path{"spec", "metaPlugins"}, "no plugin is called %q", plugin.Type).fix(`"type": %q`, near)
+						p.error(n.Object, path{"spec", "metaPlugins"}, "no plugin is called %q", plugin.Type).fix(
+							`"type": %q`, near)
 					}
 				}
 			}
@@ -38,8 +50,8 @@ func nadStructure() Rule {
 // cniTypes are the plugins that networks of this kind are made of.
 func cniTypes() []string {
 	return []string{
-		"sriov", "ib-sriov", "rdma", "host-device", "macvlan", "ipvlan", "ipoib", "bridge", "ovs", "tuning", "sbr", "vlan", "vrf", "bandwidth",
-		"portmap", "firewall", "ptp", "loopback", "dummy", "bond",
+		"sriov", "ib-sriov", "rdma", "host-device", "macvlan", "ipvlan", "ipoib", "bridge", "ovs", "tuning", "sbr",
+		"vlan", "vrf", "bandwidth", "portmap", "firewall", "ptp", "loopback", "dummy", "bond",
 	}
 }
 
@@ -47,9 +59,9 @@ func cniTypes() []string {
 // right name.
 func ibFields() map[string]string {
 	return map[string]string{
-		"vlan": "", "vlanQoS": "", "vlanProto": "", "spoofchk": "", "trust": "", "min_tx_rate": "", "max_tx_rate": "", "mac": "",
-		"linkState": "link_state", "rdma_isolation": "rdmaIsolation", "rdmaisolation": "rdmaIsolation", "RdmaIsolation": "rdmaIsolation",
-		"ibKubernetes": "ibKubernetesEnabled", "PKey": "pkey", "pKey": "pkey",
+		"vlan": "", "vlanQoS": "", "vlanProto": "", "spoofchk": "", "trust": "", "min_tx_rate": "", "max_tx_rate": "",
+		"mac": "", "linkState": "link_state", "rdma_isolation": "rdmaIsolation", "rdmaisolation": "rdmaIsolation",
+		"RdmaIsolation": "rdmaIsolation", "ibKubernetes": "ibKubernetesEnabled", "PKey": "pkey", "pKey": "pkey",
 	}
 }
 
@@ -79,10 +91,13 @@ func (w *nadWalk) chain() {
 	for i, plugin := range list {
 		w.kind(plugin)
 		if plugin.Type == "rdma" && i == 0 {
-			w.at(SeverityError, `"rdma"`, "rdma is the first plugin: it needs the interface of one before it").Remedy = "put sriov before it"
+			w.at(SeverityError, `"rdma"`,
+				"rdma is the first plugin: it needs the interface of one before it").Remedy = "put sriov before it"
 		}
 		if i > 0 && plugin.IPAM.Type == "whereabouts" {
-			w.at(SeverityWarn, `"whereabouts"`, "whereabouts belongs to plugin %d: it cleans up addresses of the first one only", i+1).Remedy = "put the plugin with the addresses first"
+			w.at(SeverityWarn, `"whereabouts"`,
+				"whereabouts belongs to plugin %d: it cleans up addresses of the first one only", i+1).Remedy = "put " +
+				"the plugin with the addresses first"
 		}
 		if plugin.Type == "sriov" || plugin.Type == "ib-sriov" {
 			w.values(plugin)
@@ -105,11 +120,13 @@ func (w *nadWalk) chain() {
 func (w *nadWalk) values(plugin cniPlugin) {
 	if e := plugin.misfit; e != nil && !strings.HasPrefix(e.Field, "ipam") {
 		name, _, _ := strings.Cut(e.Field, ".")
-		w.at(SeverityError, `"`+name+`"`, "%s %s: %s refuses it, and no pod starts", name, misfitText(e), plugin.Type).Remedy = "write it in that type"
+		w.at(SeverityError, `"`+name+`"`, "%s %s: %s refuses it, and no pod starts",
+			name, misfitText(e), plugin.Type).Remedy = "write it in that type"
 	}
 	choice := func(name, value string, allowed ...string) {
 		if value != "" && !slices.Contains(allowed, value) {
-			f := w.at(SeverityError, `"`+name+`"`, "%s %q is none of %s: %s refuses it, and no pod starts", name, shorten(value), strings.Join(allowed, ", "), plugin.Type)
+			f := w.at(SeverityError, `"`+name+`"`, "%s %q is none of %s: %s refuses it, and no pod starts",
+				name, shorten(value), strings.Join(allowed, ", "), plugin.Type)
 			if f.Remedy = "write one of them"; spelling.Nearest(value, allowed, spelling.Loose) != "" {
 				f.fix("%q: %q", name, spelling.Nearest(value, allowed, spelling.Loose))
 			}
@@ -120,7 +137,8 @@ func (w *nadWalk) values(plugin cniPlugin) {
 		choice("spoofchk", plugin.SpoofChk, "on", "off")
 		choice("trust", plugin.Trust, "on", "off")
 		if plugin.VLAN != nil && (*plugin.VLAN < 0 || *plugin.VLAN > 4094) {
-			w.at(SeverityError, `"vlan"`, "vlan %d is outside of 0 to 4094: sriov refuses it, and no pod starts", *plugin.VLAN).Remedy = "write a number from 0 to 4094"
+			w.at(SeverityError, `"vlan"`, "vlan %d is outside of 0 to 4094: sriov refuses it, and no pod starts",
+				*plugin.VLAN).Remedy = "write a number from 0 to 4094"
 		}
 	}
 }
@@ -179,8 +197,10 @@ func (w *nadWalk) resource(list []cniPlugin) {
 	at := path{"metadata", "annotations", k8s.AnnotationResourceName}
 	switch name := w.nad.Value.Metadata.Annotations[k8s.AnnotationResourceName]; {
 	case name == "":
-		w.error(w.nad.Object, at, "%s needs the annotation %s, by which it gets a VF", list[i].Type, k8s.AnnotationResourceName).fix("%s: PREFIX/RESOURCE", k8s.AnnotationResourceName)
+		w.error(w.nad.Object, at, "%s needs the annotation %s, by which it gets a VF",
+			list[i].Type, k8s.AnnotationResourceName).fix("%s: PREFIX/RESOURCE", k8s.AnnotationResourceName)
 	case !strings.Contains(name, "/"):
-		w.error(w.nad.Object, at, "%q has no prefix: multus looks for the full name of the resource", name).Remedy = "write PREFIX/RESOURCE as allocatable of the nodes has it"
+		w.error(w.nad.Object, at, "%q has no prefix: multus looks for the full name of the resource",
+			name).Remedy = "write PREFIX/RESOURCE as allocatable of the nodes has it"
 	}
 }

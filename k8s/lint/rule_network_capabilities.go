@@ -4,19 +4,25 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/internal/text/spelling"
 	"github.com/rdmakit/rdmakit/k8s"
 )
 
 func networkCapabilities() Rule {
 	return Rule{
-		ID: "network-capabilities", Title: "a capability that the kind of network doesn't have", Severity: SeverityError,
-		Kinds:       []string{k8s.KindNetwork, k8s.KindIBNetwork},
-		Explanation: "capabilities says what a pod may ask for in its annotation: a GUID on InfiniBand (infinibandGUID), a MAC address on Ethernet (mac), addresses (ips). What the plugin doesn't know is passed over, and the pod gets what it would have got without asking. The values are true or false, without quotes.",
-		Remedy:      "write infinibandGUID for InfiniBand, mac for Ethernet",
-		Wrong:       "  capabilities: '{\"mac\": true}'",
-		Right:       "  capabilities: '{\"infinibandGUID\": true}'",
-		Sources:     []string{srcCRD, srcIBCNI},
+		ID: "network-capabilities", Title: "a capability that the kind of network doesn't have",
+		Severity: SeverityError,
+		Kinds:    []string{k8s.KindNetwork, k8s.KindIBNetwork},
+		Explanation: prose.Join(`
+			capabilities says what a pod may ask for in its annotation: a GUID on InfiniBand
+			(infinibandGUID), a MAC address on Ethernet (mac), addresses (ips). What the plugin
+			doesn't know is passed over, and the pod gets what it would have got without asking. The
+			values are true or false, without quotes.`),
+		Remedy:  "write infinibandGUID for InfiniBand, mac for Ethernet",
+		Wrong:   "  capabilities: '{\"mac\": true}'",
+		Right:   "  capabilities: '{\"infinibandGUID\": true}'",
+		Sources: []string{srcCRD, srcIBCNI},
 		check: func(p *pass) {
 			for _, n := range p.networks {
 				known := []string{"mac", "ips"}
@@ -31,7 +37,9 @@ func networkCapabilities() Rule {
 						near = known[0]
 					}
 					if _, ok := caps[name].(bool); !ok {
-						p.error(n.Object, path{"spec", "capabilities"}, "capability %s must be true or false: no pod starts", name).fix("capabilities: '{%q: true}'", name)
+						p.error(n.Object, path{"spec", "capabilities"},
+							"capability %s must be true or false: no pod starts", name).fix(
+							"capabilities: '{%q: true}'", name)
 					} else if !slices.Contains(known, name) {
 						f := p.warn(n.Object, path{"spec", "capabilities"}, "%s has no capability %q", n.Kind, name)
 						if near != "" {

@@ -7,13 +7,15 @@ import (
 
 func networkKind() Rule {
 	return Rule{
-		ID: "network-kind", Title: "a SriovNetwork for InfiniBand, or a SriovIBNetwork for Ethernet", Severity: SeverityError,
-		Kinds:       []string{k8s.KindNetwork, k8s.KindIBNetwork},
-		Explanation: "SriovNetwork renders the sriov CNI, which sets MAC addresses and VLANs; SriovIBNetwork renders ib-sriov, which sets GUIDs. With the wrong one pods fail when the VF is configured.",
-		Remedy:      "use SriovIBNetwork for InfiniBand and SriovNetwork for Ethernet",
-		Wrong:       "kind: SriovNetwork",
-		Right:       "kind: SriovIBNetwork",
-		Sources:     []string{srcRender, srcIBCNI},
+		ID: "network-kind", Title: "a SriovNetwork for InfiniBand, or a SriovIBNetwork for Ethernet",
+		Severity: SeverityError,
+		Kinds:    []string{k8s.KindNetwork, k8s.KindIBNetwork},
+		Explanation: "SriovNetwork renders the sriov CNI, which sets MAC addresses and VLANs; SriovIBNetwork renders " +
+			"ib-sriov, which sets GUIDs. With the wrong one pods fail when the VF is configured.",
+		Remedy:  "use SriovIBNetwork for InfiniBand and SriovNetwork for Ethernet",
+		Wrong:   "kind: SriovNetwork",
+		Right:   "kind: SriovIBNetwork",
+		Sources: []string{srcRender, srcIBCNI},
 		check: func(p *pass) {
 			for _, n := range p.networks {
 				for _, pol := range p.policiesOf(n.Spec.ResourceName) {
@@ -22,7 +24,8 @@ func networkKind() Rule {
 						if link == source.LinkIB {
 							want = k8s.KindIBNetwork
 						}
-						p.error(n.Object, path{"kind"}, "the resource is of %s, whose cards are %s (%s)", pol.Object, link, why).fix("kind: %s", want)
+						p.error(n.Object, path{"kind"}, "the resource is of %s, whose cards are %s (%s)",
+							pol.Object, link, why).fix("kind: %s", want)
 						break
 					}
 				}

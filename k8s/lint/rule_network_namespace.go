@@ -3,6 +3,7 @@ package lint
 import (
 	"slices"
 
+	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/manifest"
 )
@@ -10,12 +11,17 @@ import (
 func networkNamespace() Rule {
 	return Rule{
 		ID: "network-namespace", Title: "a network for a namespace where it can't go", Severity: SeverityError,
-		Kinds:       []string{k8s.KindNetwork, k8s.KindIBNetwork},
-		Explanation: "The operator writes the NetworkAttachmentDefinition into networkNamespace, which must exist; the webhook admits networkNamespace only in an object that is itself in the operator's namespace. Without networkNamespace the definition goes to the object's own namespace. Namespaces are judged where those of the cluster are known (--nodes with the output of kubectl get namespaces -o yaml).",
-		Remedy:      "create the namespace first, or name the one where the pods are",
-		Wrong:       "  networkNamespace: trainning",
-		Right:       "  networkNamespace: training",
-		Sources:     []string{srcWebhook, srcRender, srcScope},
+		Kinds: []string{k8s.KindNetwork, k8s.KindIBNetwork},
+		Explanation: prose.Join(`
+			The operator writes the NetworkAttachmentDefinition into networkNamespace, which must
+			exist; the webhook admits networkNamespace only in an object that is itself in the
+			operator's namespace. Without networkNamespace the definition goes to the object's own
+			namespace. Namespaces are judged where those of the cluster are known (--nodes with the
+			output of kubectl get namespaces -o yaml).`),
+		Remedy:  "create the namespace first, or name the one where the pods are",
+		Wrong:   "  networkNamespace: trainning",
+		Right:   "  networkNamespace: training",
+		Sources: []string{srcWebhook, srcRender, srcScope},
 		check: func(p *pass) {
 			operator, certain := p.operatorNamespace()
 			for _, n := range p.networks {
@@ -24,7 +30,10 @@ func networkNamespace() Rule {
 				switch {
 				case target == "":
 				case certain && n.Namespace != "" && n.Namespace != operator:
-					p.error(n.Object, at, "networkNamespace is for networks in the operator's namespace %s, and this one is in %s", operator, n.Namespace).Remedy = "put the object into " + operator + ", or remove networkNamespace"
+					p.error(
+						n.Object, at, "networkNamespace is for networks in the operator's namespace "+
+							"%s, and this one is in %s", operator, n.Namespace,
+					).Remedy = "put the object into " + operator + ", or remove networkNamespace"
 				case p.namespacesKnown() && !p.namespaces[target]:
 					p.error(n.Object, at, "there is no namespace %s", target)
 				}
@@ -35,5 +44,6 @@ func networkNamespace() Rule {
 
 // namespacesKnown reports that the cluster's namespaces are known.
 func (m *model) namespacesKnown() bool {
-	return slices.ContainsFunc(m.in.Cluster.Objects, func(o *manifest.Object) bool { return o.Kind == k8s.KindNamespace })
+	return slices.ContainsFunc(m.in.Cluster.Objects,
+		func(o *manifest.Object) bool { return o.Kind == k8s.KindNamespace })
 }

@@ -4,20 +4,31 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/manifest"
 )
 
 func nfdLabel() Rule {
 	return Rule{
-		ID: "nfd-label", Title: "a label that Node Feature Discovery does not publish as written", Severity: SeverityWarn,
-		Kinds:       []string{k8s.KindPolicy, k8s.KindPoolConfig},
-		Explanation: "Labels of NFD begin with feature.node.kubernetes.io/ and are texts. Those about RDMA come from its source custom, so they begin with custom-rdma: capable (a card of NVIDIA) and available (ib_uverbs and rdma_ucm are loaded as modules), where the manual says enabled. Stock NFD publishes no label for vendor 15b3: pci-15b3.present comes from network-operator's NodeFeatureRule and needs it. A wrong label selects no node, and nothing tells.",
-		Remedy:      "compare with kubectl get nodes --show-labels",
-		Wrong:       "    feature.node.kubernetes.io/rdma.enabled: \"true\"",
-		Right:       "    feature.node.kubernetes.io/custom-rdma.available: \"true\"",
-		Reports:     []string{"kubernetes-sigs/node-feature-discovery#812", "Mellanox/network-operator#211", "k8snetworkplumbingwg/sriov-network-operator#672"},
-		Sources:     []string{srcNFD},
+		ID: "nfd-label", Title: "a label that Node Feature Discovery does not publish as written",
+		Severity: SeverityWarn,
+		Kinds:    []string{k8s.KindPolicy, k8s.KindPoolConfig},
+		Explanation: prose.Join(`
+			Labels of NFD begin with feature.node.kubernetes.io/ and are texts. Those about RDMA
+			come from its source custom, so they begin with custom-rdma: capable (a card of NVIDIA)
+			and available (ib_uverbs and rdma_ucm are loaded as modules), where the manual says
+			enabled. Stock NFD publishes no label for vendor 15b3: pci-15b3.present comes from
+			network-operator's NodeFeatureRule and needs it. A wrong label selects no node, and
+			nothing tells.`),
+		Remedy: "compare with kubectl get nodes --show-labels",
+		Wrong:  "    feature.node.kubernetes.io/rdma.enabled: \"true\"",
+		Right:  "    feature.node.kubernetes.io/custom-rdma.available: \"true\"",
+		Reports: []string{
+			"kubernetes-sigs/node-feature-discovery#812", "Mellanox/network-operator#211",
+			"k8snetworkplumbingwg/sriov-network-operator#672",
+		},
+		Sources: []string{srcNFD},
 		check: func(p *pass) {
 			for _, pol := range p.policies {
 				if v := pol.Find("spec", "nodeSelector"); v != nil {
@@ -42,13 +53,18 @@ func checkLabel(p *pass, pol *policy, key string) {
 	name, ours := strings.CutPrefix(key, prefix)
 	switch {
 	case ours && (name == "rdma.enabled" || name == "custom-rdma.enabled"):
-		p.warn(pol.Object, at, "NFD publishes custom-rdma.available; rdma.enabled stands in its manual only").place(place).fix("%scustom-rdma.available", prefix)
+		p.warn(pol.Object, at, "NFD publishes custom-rdma.available; rdma.enabled stands in its manual only").place(
+			place,
+		).fix("%scustom-rdma.available", prefix)
 	case ours && (name == "rdma.available" || name == "rdma.capable"):
-		p.warn(pol.Object, at, "NFD publishes %s with custom- in front", name).place(place).fix("%scustom-%s", prefix, name)
-	case !ours && (key == "network-sriov.capable" || strings.HasPrefix(key, "pci-") && strings.HasSuffix(key, ".present")):
+		p.warn(pol.Object, at, "NFD publishes %s with custom- in front", name).place(place).fix("%scustom-%s",
+			prefix, name)
+	case !ours &&
+		(key == "network-sriov.capable" || strings.HasPrefix(key, "pci-") && strings.HasSuffix(key, ".present")):
 		p.warn(pol.Object, at, "NFD's label begins with %s", prefix).place(place).fix("%s%s", prefix, key)
 	case ours && name == "pci-15b3.present" && !p.publishes(name):
-		p.note(pol.Object, at, "stock NFD does not publish %s: it needs network-operator's NodeFeatureRule", name).place(place)
+		p.note(pol.Object, at, "stock NFD does not publish %s: it needs network-operator's NodeFeatureRule",
+			name).place(place)
 	}
 }
 
@@ -65,6 +81,7 @@ func mentions(v *manifest.Value, word string, depth int) bool {
 		return false
 	}
 	return strings.Contains(v.Text, word) ||
-		slices.ContainsFunc(v.Fields, func(f manifest.Field) bool { return strings.Contains(f.Key, word) || mentions(f.Value, word, depth-1) }) ||
+		slices.ContainsFunc(v.Fields,
+			func(f manifest.Field) bool { return strings.Contains(f.Key, word) || mentions(f.Value, word, depth-1) }) ||
 		slices.ContainsFunc(v.Items, func(item *manifest.Value) bool { return mentions(item, word, depth-1) })
 }

@@ -11,13 +11,15 @@ import (
 
 func objectKind() Rule {
 	return Rule{
-		ID: "object-kind", Title: "an object without a kind, or with a misspelt kind or a wrong apiVersion", Severity: SeverityError,
-		Explanation: "The API server finds the type of an object by apiVersion and kind together. \"no matches for kind\" means that one of them is wrong, or that the operator's CRDs are not installed.",
-		Remedy:      "write apiVersion and kind as the CRD has them",
-		Wrong:       "apiVersion: sriovnetwork.openshift.io/v1alpha1\nkind: SriovNetworkNodePolicy",
-		Right:       "apiVersion: sriovnetwork.openshift.io/v1\nkind: SriovNetworkNodePolicy",
-		Sources:     []string{srcCRD, srcAPIServer},
-		check:       checkObjectKind,
+		ID: "object-kind", Title: "an object without a kind, or with a misspelt kind or a wrong apiVersion",
+		Severity: SeverityError,
+		Explanation: "The API server finds the type of an object by apiVersion and kind together. \"no matches for " +
+			"kind\" means that one of them is wrong, or that the operator's CRDs are not installed.",
+		Remedy:  "write apiVersion and kind as the CRD has them",
+		Wrong:   "apiVersion: sriovnetwork.openshift.io/v1alpha1\nkind: SriovNetworkNodePolicy",
+		Right:   "apiVersion: sriovnetwork.openshift.io/v1\nkind: SriovNetworkNodePolicy",
+		Sources: []string{srcCRD, srcAPIServer},
+		check:   checkObjectKind,
 	}
 }
 
@@ -27,7 +29,10 @@ func versions() map[string]string {
 		k8s.KindNAD: k8s.NADVersion, k8s.KindPod: k8s.CoreVersion, k8s.KindNode: k8s.CoreVersion,
 		k8s.KindConfigMap: k8s.CoreVersion, k8s.KindNamespace: k8s.CoreVersion, k8s.KindNFD: k8s.NFDVersion,
 	}
-	for _, kind := range []string{"OVSNetwork", k8s.KindPolicy, k8s.KindNetwork, k8s.KindIBNetwork, k8s.KindPoolConfig, k8s.KindOperatorConfig, k8s.KindNodeState} {
+	for _, kind := range []string{
+		"OVSNetwork", k8s.KindPolicy, k8s.KindNetwork, k8s.KindIBNetwork, k8s.KindPoolConfig, k8s.KindOperatorConfig,
+		k8s.KindNodeState,
+	} {
 		out[kind] = k8s.SriovVersion
 	}
 	return out
@@ -61,7 +66,8 @@ func checkObjectKind(p *pass) {
 				f.fix("kind: %s", k8s.KindPolicy)
 			}
 		case want != "" && o.APIVersion != want && mayOnlyBe(o.Kind):
-			p.error(o, path{"apiVersion"}, "%s is of %s, not of %s", o.Kind, want, o.APIVersion).fix("apiVersion: %s", want)
+			p.error(o, path{"apiVersion"}, "%s is of %s, not of %s", o.Kind, want, o.APIVersion).fix("apiVersion: %s",
+				want)
 		case want == "":
 			if near := spelling.Nearest(o.Kind, kinds, 8); near != "" && strings.HasPrefix(near, "Sriov") {
 				p.error(o, path{"kind"}, "no kind %q; %s is of %s", o.Kind, near, known[near]).fix("kind: %s", near)

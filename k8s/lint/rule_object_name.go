@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/manifest"
 )
@@ -12,11 +13,15 @@ import (
 func objectName() Rule {
 	return Rule{
 		ID: "object-name", Title: "a name or namespace that the API server doesn't take", Severity: SeverityError,
-		Explanation: "Names of objects are DNS names (RFC 1123): lower case letters, digits, - and ., 253 characters at most, a letter or digit at both ends of each part. A namespace is one part of 63 at most. Resource names of the operator are the other way round: they have _ and no dots.",
-		Remedy:      "write it in lower case letters, digits and - only",
-		Wrong:       "  name: Rail_0",
-		Right:       "  name: rail-0",
-		Sources:     []string{srcAPIServer, srcKubernetes},
+		Explanation: prose.Join(`
+			Names of objects are DNS names (RFC 1123): lower case letters, digits, - and ., 253
+			characters at most, a letter or digit at both ends of each part. A namespace is one part
+			of 63 at most. Resource names of the operator are the other way round: they have _ and
+			no dots.`),
+		Remedy:  "write it in lower case letters, digits and - only",
+		Wrong:   "  name: Rail_0",
+		Right:   "  name: rail-0",
+		Sources: []string{srcAPIServer, srcKubernetes},
 		check: func(p *pass) {
 			for _, o := range p.objects {
 				namespace := o.Kind == k8s.KindNamespace && o.APIVersion == k8s.CoreVersion
@@ -34,7 +39,8 @@ func objectName() Rule {
 func hasDNSName(o *manifest.Object) bool {
 	group, _, _ := strings.Cut(o.APIVersion, "/")
 	custom := strings.Contains(group, ".") && !strings.HasSuffix(group, ".k8s.io")
-	return custom || len(podsOf(o)) > 0 || slices.Contains([]string{k8s.KindConfigMap, k8s.KindNode}, o.Kind) || k8s.Schema(o.Kind) != nil
+	return custom || len(podsOf(o)) > 0 || slices.Contains([]string{k8s.KindConfigMap, k8s.KindNode}, o.Kind) ||
+		k8s.Schema(o.Kind) != nil
 }
 
 var notDNS = regexp.MustCompile(`[^a-z0-9]+`)

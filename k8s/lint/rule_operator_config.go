@@ -14,7 +14,8 @@ func operatorConfig() Rule {
 		check: func(p *pass) {
 			for _, c := range p.configs {
 				if c.Name != "default" && c.Name != "" {
-					p.error(c.Object, path{"metadata", "name"}, "the operator reads the one named default, and ignores %s", c.Name).fix("name: default")
+					p.error(c.Object, path{"metadata", "name"},
+						"the operator reads the one named default, and ignores %s", c.Name).fix("name: default")
 				}
 			}
 		},

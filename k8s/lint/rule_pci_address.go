@@ -4,25 +4,31 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 )
 
 func pciAddress() Rule {
 	return Rule{
 		ID: "pci-address", Title: "a PCI address that is not written as the kernel writes it", Severity: SeverityError,
-		Kinds:       []string{k8s.KindPolicy},
-		Explanation: "rootDevices are compared as texts with the kernel's addresses: domain, bus, device and function in lower case, as 0000:3c:00.0. Anything else selects nothing, such as the 0000:d8.00.0 of the operator's own manual, or the short form of lspci. Ranges of VFs belong to pfNames.",
-		Remedy:      "write the address as lspci -D does",
-		Wrong:       "    rootDevices: [\"0000:d8.00.0\"]",
-		Right:       "    rootDevices: [\"0000:d8:00.0\"]",
-		Sources:     []string{srcSelector},
+		Kinds: []string{k8s.KindPolicy},
+		Explanation: prose.Join(`
+			rootDevices are compared as texts with the kernel's addresses: domain, bus, device and
+			function in lower case, as 0000:3c:00.0. Anything else selects nothing, such as the
+			0000:d8.00.0 of the operator's own manual, or the short form of lspci. Ranges of VFs
+			belong to pfNames.`),
+		Remedy:  "write the address as lspci -D does",
+		Wrong:   "    rootDevices: [\"0000:d8.00.0\"]",
+		Right:   "    rootDevices: [\"0000:d8:00.0\"]",
+		Sources: []string{srcSelector},
 		check: func(p *pass) {
 			for _, pol := range p.policies {
 				for i, address := range pol.Value.Spec.NicSelector.RootDevices {
 					if pciForm.MatchString(address) {
 						continue
 					}
-					f := p.error(pol.Object, path{"spec", "nicSelector", "rootDevices", i}, "%q selects nothing: the kernel writes addresses as 0000:3c:00.0", address)
+					f := p.error(pol.Object, path{"spec", "nicSelector", "rootDevices", i},
+						"%q selects nothing: the kernel writes addresses as 0000:3c:00.0", address)
 					if guess := guessAddress(address); guess != "" {
 						f.fix("%q", guess)
 					}

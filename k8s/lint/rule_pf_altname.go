@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
@@ -8,12 +9,15 @@ import (
 func pfAltname() Rule {
 	return Rule{
 		ID: "pf-altname", Title: "a range of VFs behind an alternative name", Severity: SeverityError, Nodes: true,
-		Kinds:       []string{k8s.KindPolicy},
-		Explanation: "pfNames selects a PF by its name or an alternative name, but NAME#FIRST-LAST is read with the name alone: behind an alternative name the range is dropped, and the policy takes all VFs of the PF, those of other policies included.",
-		Remedy:      "write the range behind the name that the network device has",
-		Wrong:       "    pfNames: [\"enp59s0f0np0#0-3\"]",
-		Right:       "    pfNames: [\"ens1f0np0#0-3\"]",
-		Sources:     []string{srcSelector},
+		Kinds: []string{k8s.KindPolicy},
+		Explanation: prose.Join(`
+			pfNames selects a PF by its name or an alternative name, but NAME#FIRST-LAST is read
+			with the name alone: behind an alternative name the range is dropped, and the policy
+			takes all VFs of the PF, those of other policies included.`),
+		Remedy:  "write the range behind the name that the network device has",
+		Wrong:   "    pfNames: [\"enp59s0f0np0#0-3\"]",
+		Right:   "    pfNames: [\"ens1f0np0#0-3\"]",
+		Sources: []string{srcSelector},
 		check: func(p *pass) {
 			for _, pol := range p.policies {
 				for i, text := range pol.Value.Spec.NicSelector.PfNames {
@@ -29,8 +33,10 @@ func pfAltname() Rule {
 func checkAltname(p *pass, pol *policy, i int, n source.PFName) {
 	for _, c := range p.cards(pol) {
 		if c.PF.Named(n.Name) && c.PF.Netdev != n.Name {
-			f := p.error(pol.Object, path{"spec", "nicSelector", "pfNames", i}, "%s is an alternative name of %s: the operator drops the range and takes all VFs", n.Name, c.PF.Netdev)
-			f.fix("\"%s#%d-%d\"", c.PF.Netdev, n.First, n.Last).onNode(c.Node.Name, "%s has the alternative names %v", c, c.PF.AltNames)
+			f := p.error(pol.Object, path{"spec", "nicSelector", "pfNames", i},
+				"%s is an alternative name of %s: the operator drops the range and takes all VFs", n.Name, c.PF.Netdev)
+			f.fix("\"%s#%d-%d\"", c.PF.Netdev, n.First, n.Last).onNode(c.Node.Name, "%s has the alternative names %v",
+				c, c.PF.AltNames)
 			return
 		}
 	}

@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
@@ -8,12 +9,15 @@ import (
 func pfRange() Rule {
 	return Rule{
 		ID: "pf-range", Title: "a range of VFs in pfNames that can't be", Severity: SeverityError,
-		Kinds:       []string{k8s.KindPolicy},
-		Explanation: "An entry of pfNames is a network device, or NAME#FIRST-LAST for some of its VFs, which count from 0: with numVfs 8 the last is 7. Policies that share a PF by ranges each carry the numVfs of the whole PF.",
-		Remedy:      "write NAME#FIRST-LAST with LAST below numVfs",
-		Wrong:       "  numVfs: 8\n  nicSelector:\n    pfNames: [\"ens1f0#0-8\"]",
-		Right:       "  numVfs: 8\n  nicSelector:\n    pfNames: [\"ens1f0#0-7\"]",
-		Sources:     []string{srcWebhook},
+		Kinds: []string{k8s.KindPolicy},
+		Explanation: prose.Join(`
+			An entry of pfNames is a network device, or NAME#FIRST-LAST for some of its VFs, which
+			count from 0: with numVfs 8 the last is 7. Policies that share a PF by ranges each carry
+			the numVfs of the whole PF.`),
+		Remedy:  "write NAME#FIRST-LAST with LAST below numVfs",
+		Wrong:   "  numVfs: 8\n  nicSelector:\n    pfNames: [\"ens1f0#0-8\"]",
+		Right:   "  numVfs: 8\n  nicSelector:\n    pfNames: [\"ens1f0#0-7\"]",
+		Sources: []string{srcWebhook},
 		check: func(p *pass) {
 			for _, pol := range p.policies {
 				for i, text := range pol.Value.Spec.NicSelector.PfNames {
@@ -23,7 +27,8 @@ func pfRange() Rule {
 					case err != nil:
 						p.error(pol.Object, at, "%v", err)
 					case n.Ranged && pol.Value.Spec.NumVfs != nil && n.Last >= numVfs(pol):
-						p.error(pol.Object, at, "VF %d of %s does not exist: with numVfs %d the last is %d", n.Last, n.Name, numVfs(pol), numVfs(pol)-1)
+						p.error(pol.Object, at, "VF %d of %s does not exist: with numVfs %d the last is %d",
+							n.Last, n.Name, numVfs(pol), numVfs(pol)-1)
 					}
 				}
 			}

@@ -3,19 +3,24 @@ package lint
 import (
 	"strings"
 
+	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 )
 
 func podGUID() Rule {
 	return Rule{
 		ID: "pod-guid", Title: "a GUID that a pod asks for and doesn't get", Severity: SeverityError,
-		Kinds:       []string{k8s.KindPod},
-		Explanation: "infiniband-guid in the annotation reaches ib-sriov only where the network has the capability infinibandGUID; otherwise it is dropped without a word, and the VF keeps the GUID that it has. A GUID is eight bytes, and neither zeros nor ones. On Ethernet there is none.",
-		Remedy:      "set capabilities: '{\"infinibandGUID\": true}' in the network",
-		Wrong:       "\"infiniband-guid\": \"02:00:00:00:00:01\"",
-		Right:       "\"infiniband-guid\": \"02:00:00:00:00:00:00:01\"",
-		Reports:     []string{"k8snetworkplumbingwg/ib-sriov-cni#66"},
-		Sources:     []string{srcMultus, srcIBCNI},
+		Kinds: []string{k8s.KindPod},
+		Explanation: prose.Join(`
+			infiniband-guid in the annotation reaches ib-sriov only where the network has the
+			capability infinibandGUID; otherwise it is dropped without a word, and the VF keeps the
+			GUID that it has. A GUID is eight bytes, and neither zeros nor ones. On Ethernet there
+			is none.`),
+		Remedy:  "set capabilities: '{\"infinibandGUID\": true}' in the network",
+		Wrong:   "\"infiniband-guid\": \"02:00:00:00:00:01\"",
+		Right:   "\"infiniband-guid\": \"02:00:00:00:00:00:00:01\"",
+		Reports: []string{"k8snetworkplumbingwg/ib-sriov-cni#66"},
+		Sources: []string{srcMultus, srcIBCNI},
 		check: func(p *pass) {
 			for _, pod := range p.pods {
 				for _, a := range pod.networks {
@@ -42,14 +47,18 @@ func checkPodGUID(p *pass, pod *pod, a attachment) {
 	at := pod.annotation()
 	guid, ok := parseGUID(a.GUID)
 	if !ok || guid == 0 || guid == 1<<64-1 {
-		p.error(pod.Object, at, "%q is no GUID for a port", a.GUID).inAnnotation(pod, a.GUID).Remedy = "write eight bytes as 02:00:00:00:00:00:00:01"
+		p.error(pod.Object, at, "%q is no GUID for a port", a.GUID).inAnnotation(
+			pod, a.GUID,
+		).Remedy = "write eight bytes as 02:00:00:00:00:00:00:01"
 		return
 	}
 	t, ok := p.attached(pod, a)
 	switch {
 	case !ok:
 	case t.network != nil && !t.network.IB:
-		p.error(pod.Object, at, "%s is of Ethernet, and has no GUIDs", t).inAnnotation(pod, a.GUID).Remedy = "ask for a mac"
+		p.error(pod.Object, at, "%s is of Ethernet, and has no GUIDs", t).inAnnotation(
+			pod, a.GUID,
+		).Remedy = "ask for a mac"
 	case !t.passesGUID():
 		p.error(pod.Object, at, "%s has no capability infinibandGUID: the GUID is dropped", t).inAnnotation(pod, a.GUID)
 	}

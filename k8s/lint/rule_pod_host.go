@@ -3,27 +3,37 @@ package lint
 import (
 	"strings"
 
+	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 )
 
 func podHost() Rule {
 	return Rule{
-		ID: "pod-host", Title: "a pod that mixes the host's network or devices with networks of its own", Severity: SeverityError,
-		Kinds:       []string{k8s.KindPod},
-		Explanation: "A pod with hostNetwork is given no network of its own, so its attachments have no effect and the VFs that it asks for are lost to others. /dev/infiniband as a hostPath shows the files and does not permit to open them: the container's device cgroup refuses, unless it is privileged, and then it has all cards of the node.",
-		Remedy:      "remove hostNetwork or the attachments; ask for a resource with isRdma instead of mounting /dev/infiniband",
-		Wrong:       "  hostNetwork: true",
-		Right:       "  hostNetwork: false",
-		Reports:     []string{"vllm-project/vllm#42075"},
-		Sources:     []string{srcMultus, srcPlugin, srcKubernetes},
+		ID: "pod-host", Title: "a pod that mixes the host's network or devices with networks of its own",
+		Severity: SeverityError,
+		Kinds:    []string{k8s.KindPod},
+		Explanation: prose.Join(`
+			A pod with hostNetwork is given no network of its own, so its attachments have no effect
+			and the VFs that it asks for are lost to others. /dev/infiniband as a hostPath shows the
+			files and does not permit to open them: the container's device cgroup refuses, unless it
+			is privileged, and then it has all cards of the node.`),
+		Remedy: "remove hostNetwork or the attachments; ask for a resource with isRdma instead of " +
+			"mounting /dev/infiniband",
+		Wrong:   "  hostNetwork: true",
+		Right:   "  hostNetwork: false",
+		Reports: []string{"vllm-project/vllm#42075"},
+		Sources: []string{srcMultus, srcPlugin, srcKubernetes},
 		check: func(p *pass) {
 			for _, pod := range p.pods {
 				spec := pod.Value.Spec
 				if spec.HostNetwork && len(pod.networks) > 0 {
-					p.error(pod.Object, pod.path("spec", "hostNetwork"), "the pod is in the host's network, which leaves %s without effect", attachmentsText(len(pod.networks)))
+					p.error(pod.Object, pod.path("spec", "hostNetwork"),
+						"the pod is in the host's network, which leaves %s without effect",
+						attachmentsText(len(pod.networks)))
 				}
 				for i, v := range spec.Volumes {
-					if v.HostPath != nil && strings.HasPrefix(strings.TrimRight(v.HostPath.Path, "/")+"/", "/dev/infiniband/") {
+					if v.HostPath != nil &&
+						strings.HasPrefix(strings.TrimRight(v.HostPath.Path, "/")+"/", "/dev/infiniband/") {
 						checkHostPath(p, pod, i, v)
 					}
 				}

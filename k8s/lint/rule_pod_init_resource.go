@@ -4,19 +4,27 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 )
 
 func podInitResource() Rule {
 	return Rule{
 		ID: "pod-init-resource", Title: "a VF that only an init container asks for", Severity: SeverityError,
-		Kinds:       []string{k8s.KindPod},
-		Explanation: "multus finds the VFs of a pod in the kubelet's list of its containers, in which init containers that end are not. So a VF that only such an init container asks for is not found (\"VF pci addr is required\"), and the containers have no /dev/infiniband. Init containers with restartPolicy: Always run with the others and count.",
-		Remedy:      "let a container ask for the resource",
-		Wrong:       "  initContainers:\n  - name: check\n    resources:",
-		Right:       "  initContainers:\n  - name: check\n    restartPolicy: Always\n    resources:",
-		Reports:     []string{"k8snetworkplumbingwg/sriov-network-device-plugin#258", "k8snetworkplumbingwg/sriov-network-device-plugin#310"},
-		Sources:     []string{srcMultus, srcKubernetes},
+		Kinds: []string{k8s.KindPod},
+		Explanation: prose.Join(`
+			multus finds the VFs of a pod in the kubelet's list of its containers, in which init
+			containers that end are not. So a VF that only such an init container asks for is not
+			found ("VF pci addr is required"), and the containers have no /dev/infiniband. Init
+			containers with restartPolicy: Always run with the others and count.`),
+		Remedy: "let a container ask for the resource",
+		Wrong:  "  initContainers:\n  - name: check\n    resources:",
+		Right:  "  initContainers:\n  - name: check\n    restartPolicy: Always\n    resources:",
+		Reports: []string{
+			"k8snetworkplumbingwg/sriov-network-device-plugin#258",
+			"k8snetworkplumbingwg/sriov-network-device-plugin#310",
+		},
+		Sources: []string{srcMultus, srcKubernetes},
 		check: func(p *pass) {
 			for _, pod := range p.pods {
 				for _, c := range pod.ending {
@@ -27,7 +35,8 @@ func podInitResource() Rule {
 							continue
 						}
 						at := c.path("resources", "limits", name)
-						p.error(pod.Object, at, "init container %s asks for %s, and no container does", c.Name, name).place(pod.KeyAt(at...))
+						p.error(pod.Object, at, "init container %s asks for %s, and no container does",
+							c.Name, name).place(pod.KeyAt(at...))
 					}
 				}
 			}

@@ -5,19 +5,26 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 )
 
 func podIPCLock() Rule {
 	return Rule{
 		ID: "pod-ipc-lock", Title: "an RDMA container that may not lock memory", Severity: SeverityWarn,
-		Kinds:       []string{k8s.KindPod},
-		Explanation: "RDMA locks the memory that it registers, and containerd's default limit is 8 MiB: beyond it ibv_reg_mr fails with ENOMEM, and NCCL falls back to TCP without an error. IPC_LOCK lifts the limit for UID 0 only; it is written without CAP_, which containerd puts in front. For another user the capability is not effective, whatever the manifest says; then the limit of the container runtime has to be lifted on the nodes.",
-		Remedy:      "add IPC_LOCK to capabilities, or set LimitMEMLOCK=infinity in a drop-in of containerd or crio on the nodes",
-		Wrong:       "    securityContext: {}",
-		Right:       "    securityContext:\n      capabilities:\n        add: [IPC_LOCK]",
-		Reports:     []string{"NVIDIA/nvidia-container-toolkit#2037", "vllm-project/vllm#42075"},
-		Sources:     []string{"NVIDIA/nvidia-container-toolkit#2037", "Linux, mm/mlock.c (can_do_mlock)"},
+		Kinds: []string{k8s.KindPod},
+		Explanation: prose.Join(`
+			RDMA locks the memory that it registers, and containerd's default limit is 8 MiB: beyond
+			it ibv_reg_mr fails with ENOMEM, and NCCL falls back to TCP without an error. IPC_LOCK
+			lifts the limit for UID 0 only; it is written without CAP_, which containerd puts in
+			front. For another user the capability is not effective, whatever the manifest says;
+			then the limit of the container runtime has to be lifted on the nodes.`),
+		Remedy: "add IPC_LOCK to capabilities, or set LimitMEMLOCK=infinity in a drop-in of " +
+			"containerd or crio on the nodes",
+		Wrong:   "    securityContext: {}",
+		Right:   "    securityContext:\n      capabilities:\n        add: [IPC_LOCK]",
+		Reports: []string{"NVIDIA/nvidia-container-toolkit#2037", "vllm-project/vllm#42075"},
+		Sources: []string{"NVIDIA/nvidia-container-toolkit#2037", "Linux, mm/mlock.c (can_do_mlock)"},
 		check: func(p *pass) {
 			for _, pod := range p.pods {
 				for _, c := range pod.containers() {
@@ -59,16 +66,20 @@ func checkIPCLock(p *pass, pod *pod, c container) {
 	remedy := "set LimitMEMLOCK=infinity in a drop-in of containerd or crio on the nodes"
 	switch {
 	case user != nil && *user != 0:
-		p.warn(pod.Object, at, "the container runs as UID %d, for which IPC_LOCK has no effect: memory beyond containerd's 8 MiB can't be registered", *user).Remedy = remedy
+		p.warn(pod.Object, at, "the container runs as UID %d, for which IPC_LOCK has no effect: memory beyond "+
+			"containerd's 8 MiB can't be registered", *user).Remedy = remedy
 	case user == nil && k8s.ValueOf(nonRoot):
 		at = c.path("securityContext", "runAsNonRoot")
 		if sc.RunAsNonRoot == nil {
 			at = pod.path("spec", "securityContext", "runAsNonRoot")
 		}
-		p.warn(pod.Object, at, "the container doesn't run as root, so IPC_LOCK has no effect: memory beyond containerd's 8 MiB can't be registered").Remedy = remedy
+		p.warn(pod.Object, at, "the container doesn't run as root, so IPC_LOCK has no effect: memory beyond "+
+			"containerd's 8 MiB can't be registered").Remedy = remedy
 	case !locks && !k8s.ValueOf(sc.Privileged) && has("CAP_IPC_LOCK"):
-		p.warn(pod.Object, c.path("securityContext", "capabilities", "add"), "containerd puts CAP_ in front of capabilities, so CAP_IPC_LOCK is none").fix("add: [IPC_LOCK]")
+		p.warn(pod.Object, c.path("securityContext", "capabilities", "add"),
+			"containerd puts CAP_ in front of capabilities, so CAP_IPC_LOCK is none").fix("add: [IPC_LOCK]")
 	case !locks && !k8s.ValueOf(sc.Privileged):
-		p.warn(pod.Object, c.path("name"), "container %s asks for %s and has no IPC_LOCK", c.Name, p.rdmaResource(c)).fix("securityContext: {capabilities: {add: [IPC_LOCK]}}")
+		p.warn(pod.Object, c.path("name"), "container %s asks for %s and has no IPC_LOCK",
+			c.Name, p.rdmaResource(c)).fix("securityContext: {capabilities: {add: [IPC_LOCK]}}")
 	}
 }

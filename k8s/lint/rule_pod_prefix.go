@@ -6,18 +6,23 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 )
 
 func podPrefix() Rule {
 	return Rule{
 		ID: "pod-prefix", Title: "a resource under a name that no node has", Severity: SeverityError,
-		Kinds:       []string{k8s.KindPod},
-		Explanation: "The operator puts a prefix in front of resourceName: openshift.io with its own chart, nvidia.com with NVIDIA's network-operator; the stand-alone device plugin has intel.com, the shared plugin rdma. Under another prefix, or none, the pod stays pending (\"Insufficient ...\"). Right is what allocatable of the nodes says.",
-		Remedy:      "write the name as kubectl get nodes -o yaml shows it in allocatable",
-		Wrong:       "        openshift.io/rail0: 1",
-		Right:       "        nvidia.com/rail0: 1",
-		Sources:     []string{srcPlugin, srcKubernetes},
+		Kinds: []string{k8s.KindPod},
+		Explanation: prose.Join(`
+			The operator puts a prefix in front of resourceName: openshift.io with its own chart,
+			nvidia.com with NVIDIA's network-operator; the stand-alone device plugin has intel.com,
+			the shared plugin rdma. Under another prefix, or none, the pod stays pending
+			("Insufficient ..."). Right is what allocatable of the nodes says.`),
+		Remedy:  "write the name as kubectl get nodes -o yaml shows it in allocatable",
+		Wrong:   "        openshift.io/rail0: 1",
+		Right:   "        nvidia.com/rail0: 1",
+		Sources: []string{srcPlugin, srcKubernetes},
 		check: func(p *pass) {
 			for _, pod := range p.pods {
 				for _, c := range slices.Concat(pod.containers(), pod.ending) {
@@ -38,11 +43,13 @@ func checkPrefix(p *pass, pod *pod, at path, name string) {
 	place := pod.KeyAt(at...)
 	if prefix == "" {
 		want := cmp.Or(p.prefixOf(base), "PREFIX")
-		p.error(pod.Object, at, "%q has no prefix: the API server refuses resources without one", name).place(place).fix("%s/%s", want, base)
+		p.error(pod.Object, at, "%q has no prefix: the API server refuses resources without one",
+			name).place(place).fix("%s/%s", want, base)
 		return
 	}
 	if want := p.prefixOf(base); want != "" && want != prefix {
-		f := p.error(pod.Object, at, "no node has %s: the resource is %s/%s", name, want, base).place(place).fix("%s/%s", want, base)
+		f := p.error(pod.Object, at, "no node has %s: the resource is %s/%s", name, want, base).place(place).fix(
+			"%s/%s", want, base)
 		for _, n := range p.nodes {
 			if q, ok := n.Allocatable[want+"/"+base]; ok {
 				f.onNode(n.Name, "allocatable has %s/%s: %s", want, base, q)

@@ -8,19 +8,31 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 )
 
 func podResource() Rule {
 	return Rule{
 		ID: "pod-resource", Title: "attachments and resources of a pod that differ in number", Severity: SeverityError,
-		Kinds:       []string{k8s.KindPod},
-		Explanation: "Each attachment needs one VF: N attachments of networks of one resource need that resource N times, requests equal to limits. An attachment without the resource fails with \"VF pci addr is required\"; a resource without an attachment gives the pod a VF that nobody configures, and quantity N with one attachment gives one interface. The network-resources-injector would add the resource, but it is off by default and fails open. The annotation v1.multus-cni.io/default-network is an attachment as well, and sidecars ask as containers do.",
-		Remedy:      "write the resource into limits and requests, as often as there are attachments",
-		Wrong:       "        nvidia.com/rail0: 2",
-		Right:       "        nvidia.com/rail0: 1",
-		Reports:     []string{"k8snetworkplumbingwg/sriov-network-operator#767", "k8snetworkplumbingwg/sriov-network-device-plugin#258", "k8snetworkplumbingwg/sriov-network-device-plugin#310"},
-		Sources:     []string{srcMultus, srcPlugin, srcKubernetes},
+		Kinds: []string{k8s.KindPod},
+		Explanation: prose.Join(`
+			Each attachment needs one VF: N attachments of networks of one resource need that
+			resource N times, requests equal to limits. An attachment without the resource fails
+			with "VF pci addr is required"; a resource without an attachment gives the pod a VF that
+			nobody configures, and quantity N with one attachment gives one interface. The
+			network-resources-injector would add the resource, but it is off by default and fails
+			open. The annotation v1.multus-cni.io/default-network is an attachment as well, and
+			sidecars ask as containers do.`),
+		Remedy: "write the resource into limits and requests, as often as there are attachments",
+		Wrong:  "        nvidia.com/rail0: 2",
+		Right:  "        nvidia.com/rail0: 1",
+		Reports: []string{
+			"k8snetworkplumbingwg/sriov-network-operator#767",
+			"k8snetworkplumbingwg/sriov-network-device-plugin#258",
+			"k8snetworkplumbingwg/sriov-network-device-plugin#310",
+		},
+		Sources: []string{srcMultus, srcPlugin, srcKubernetes},
 		check: func(p *pass) {
 			for _, pod := range p.pods {
 				if pod.err == nil && pod.insteadErr == nil {
@@ -53,20 +65,25 @@ func checkPodResources(p *pass, pod *pod) {
 	for _, resource := range slices.Sorted(maps.Keys(wanted)) {
 		n, want := pod.asks("", resource), wanted[resource]
 		name := resourceText(cmp.Or(prefixes[resource], p.prefixOf(resource)), resource)
-		if i := slices.IndexFunc(pod.containers(), func(c container) bool { return asksFor(c, resource) != "" }); i >= 0 {
+		if i := slices.IndexFunc(pod.containers(),
+			func(c container) bool { return asksFor(c, resource) != "" }); i >= 0 {
 			name = asksFor(pod.containers()[i], resource)
 		}
 		switch {
 		case n == 0 && pod.requests(resource):
 			// checkRequests tells of the limit that is missing
 		case n == 0:
-			p.error(pod.Object, pod.annotation(), "%s of %s, and no container asks for it: the VF is missing", attachmentsText(want), name).fix("limits: {%s: %d}", name, want)
+			p.error(pod.Object, pod.annotation(), "%s of %s, and no container asks for it: the VF is missing",
+				attachmentsText(want), name).fix("limits: {%s: %d}", name, want)
 		case prefixes[resource] == sharedPrefix:
 			// one of it is the right to open the files of all its cards
 		case n < want:
-			p.error(pod.Object, pod.annotation(), "%s of %s, and the containers ask for %d", attachmentsText(want), name, n).fix("%s: %d", name, want)
+			p.error(pod.Object, pod.annotation(), "%s of %s, and the containers ask for %d",
+				attachmentsText(want), name, n).fix("%s: %d", name, want)
 		case n > want:
-			p.warn(pod.Object, pod.annotation(), "the containers ask for %s %d times, and %s it: the pod gets no more interfaces than that", name, n, attachmentsOf(want))
+			p.warn(pod.Object, pod.annotation(),
+				"the containers ask for %s %d times, and %s it: the pod gets no more interfaces than that",
+				name, n, attachmentsOf(want))
 		}
 	}
 	if unknown || len(pod.attachments()) > 0 && len(wanted) == 0 {
@@ -74,9 +91,11 @@ func checkPodResources(p *pass, pod *pod) {
 	}
 	for _, c := range pod.containers() {
 		for _, name := range slices.Sorted(maps.Keys(c.Resources.Limits)) {
-			if prefix, base := splitResource(name); prefix != "" && p.resource[base].networked && wanted[base] == 0 && c.Resources.Limits[name].Count() > 0 {
+			if prefix, base := splitResource(name); prefix != "" && p.resource[base].networked && wanted[base] == 0 &&
+				c.Resources.Limits[name].Count() > 0 {
 				at := c.path("resources", "limits", name)
-				p.warn(pod.Object, at, "the pod asks for %s and names no network of it: it gets the VF without an address", base)
+				p.warn(pod.Object, at,
+					"the pod asks for %s and names no network of it: it gets the VF without an address", base)
 			}
 		}
 	}
@@ -136,9 +155,11 @@ func checkRequests(p *pass, pod *pod, c container) {
 		at := c.path("resources", "requests", name)
 		switch {
 		case limit == "":
-			p.error(pod.Object, at, "%s has a request and no limit: the API server refuses the pod", name).fix("limits: {%s: %s}", name, request)
+			p.error(pod.Object, at, "%s has a request and no limit: the API server refuses the pod", name).fix(
+				"limits: {%s: %s}", name, request)
 		case request.Count() != limit.Count():
-			p.error(pod.Object, at, "%s: the request is %s and the limit %s, and both must be equal", name, request, limit)
+			p.error(pod.Object, at, "%s: the request is %s and the limit %s, and both must be equal",
+				name, request, limit)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Resources.Limits)) {
@@ -146,7 +167,9 @@ func checkRequests(p *pass, pod *pod, c container) {
 			continue
 		}
 		if v, ok := c.Resources.Limits[name].Value(); ok && v != math.Trunc(v) {
-			p.error(pod.Object, c.path("resources", "limits", name), "%s: a container can't have %s of it, the API server takes whole numbers only", name, c.Resources.Limits[name])
+			p.error(pod.Object, c.path("resources", "limits", name),
+				"%s: a container can't have %s of it, the API server takes whole numbers only",
+				name, c.Resources.Limits[name])
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/rdmakit/rdmakit/internal/text/english"
+	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
@@ -13,12 +14,16 @@ import (
 func podSelector() Rule {
 	return Rule{
 		ID: "pod-selector", Title: "a pod that no node has room for", Severity: SeverityError, Nodes: true,
-		Kinds:       []string{k8s.KindPod},
-		Explanation: "A pod goes to a node that has all labels of its nodeSelector and enough of every resource: in allocatable, or by the policies whose cards the node has. Where no node has both it stays pending (\"Insufficient ...\", \"didn't match Pod's node affinity/selector\"). What other pods have taken is not counted, and neither are affinities and taints.",
-		Remedy:      "ask for no more than one node has, on nodes that the policy gives VFs",
-		Wrong:       "        nvidia.com/rail0: 9",
-		Right:       "        nvidia.com/rail0: 8",
-		Sources:     []string{srcKubernetes},
+		Kinds: []string{k8s.KindPod},
+		Explanation: prose.Join(`
+			A pod goes to a node that has all labels of its nodeSelector and enough of every
+			resource: in allocatable, or by the policies whose cards the node has. Where no node has
+			both it stays pending ("Insufficient ...", "didn't match Pod's node affinity/selector").
+			What other pods have taken is not counted, and neither are affinities and taints.`),
+		Remedy:  "ask for no more than one node has, on nodes that the policy gives VFs",
+		Wrong:   "        nvidia.com/rail0: 9",
+		Right:   "        nvidia.com/rail0: 8",
+		Sources: []string{srcKubernetes},
 		check: func(p *pass) {
 			for _, pod := range p.pods {
 				checkPodSelector(p, pod)
@@ -40,7 +45,8 @@ func checkPodSelector(p *pass, pod *pod) {
 				continue // nobody has it, which is pod-prefix's business
 			}
 			want, promised := pod.asks(prefix, base), p.vfsOf(base)
-			if want <= 0 || slices.ContainsFunc(fitting, func(n *source.Node) bool { return p.mayHave(n, name, want, promised) }) {
+			if want <= 0 ||
+				slices.ContainsFunc(fitting, func(n *source.Node) bool { return p.mayHave(n, name, want, promised) }) {
 				continue
 			}
 			tellNoRoom(p, pod, c.path("resources", "limits", name), name, want, fitting, promised)
@@ -75,7 +81,8 @@ func (m *model) mayHave(n *source.Node, name string, want int, promised map[stri
 		return n.Allocatable == nil
 	}
 	_, has := n.Allocatable[name]
-	return !n.CardsKnown && !has && slices.ContainsFunc(policies, func(pol *policy) bool { return slices.Contains(m.takes(pol), n) })
+	return !n.CardsKnown && !has &&
+		slices.ContainsFunc(policies, func(pol *policy) bool { return slices.Contains(m.takes(pol), n) })
 }
 
 func tellNoRoom(p *pass, pod *pod, at path, name string, want int, fitting []*source.Node, promised map[string]int) {

@@ -5,26 +5,38 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
 
 func policyOverlap() Rule {
 	return Rule{
-		ID: "policy-overlap", Title: "two policies for the same VFs, or for one PF with different settings", Severity: SeverityError,
-		Kinds:       []string{k8s.KindPolicy},
-		Explanation: "Policies are applied by descending priority number, so of two for one PF the one with the lower number wins, and the resource of the other has no VFs. The webhook finds the same name in pfNames and the same entry of rootDevices; it does not find one policy that selects by name and another that selects the same card by address, vendor or device. Written priorities that differ are taken as meant so, unless a policy for all cards wins over one that names cards, or the webhook would refuse the two. Policies may share a PF by ranges in pfNames. The PF still has one number of VFs, one mtu and one link type, so of different ones some do not count; different externallyManaged, and different excludeTopology for one resource, are refused by the webhook.",
-		Remedy:      "give the policies different cards, or ranges of VFs in pfNames that don't meet",
-		Wrong:       "    pfNames: [\"ens1f0np0#0-3\"]",
-		Right:       "    pfNames: [\"ens1f0np0#4-7\"]",
-		Sources:     []string{srcWebhook, srcSelector},
+		ID: "policy-overlap", Title: "two policies for the same VFs, or for one PF with different settings",
+		Severity: SeverityError,
+		Kinds:    []string{k8s.KindPolicy},
+		Explanation: prose.Join(`
+			Policies are applied by descending priority number, so of two for one PF the one with
+			the lower number wins, and the resource of the other has no VFs. The webhook finds the
+			same name in pfNames and the same entry of rootDevices; it does not find one policy that
+			selects by name and another that selects the same card by address, vendor or device.
+			Written priorities that differ are taken as meant so, unless a policy for all cards wins
+			over one that names cards, or the webhook would refuse the two. Policies may share a PF
+			by ranges in pfNames. The PF still has one number of VFs, one mtu and one link type, so
+			of different ones some do not count; different externallyManaged, and different
+			excludeTopology for one resource, are refused by the webhook.`),
+		Remedy:  "give the policies different cards, or ranges of VFs in pfNames that don't meet",
+		Wrong:   "    pfNames: [\"ens1f0np0#0-3\"]",
+		Right:   "    pfNames: [\"ens1f0np0#4-7\"]",
+		Sources: []string{srcWebhook, srcSelector},
 		check: func(p *pass) {
 			told := map[*policy]int{}
 			for _, m := range p.meetings {
 				if told[m.about]++; told[m.about] <= overlapsShown {
 					checkMeeting(p, m)
 				} else if told[m.about] == overlapsShown+1 {
-					p.note(m.about.Object, path{"spec", "nicSelector"}, "and more policies select cards of this one: %d are told", overlapsShown)
+					p.note(m.about.Object, path{"spec", "nicSelector"},
+						"and more policies select cards of this one: %d are told", overlapsShown)
 				}
 			}
 			for _, resource := range slices.Sorted(maps.Keys(p.ofPolicy)) {
@@ -45,7 +57,8 @@ func checkMeeting(p *pass, m meeting) {
 		if *b.Value.Spec.Priority < *a.Value.Spec.Priority {
 			winner, loser = b, a
 		}
-		p.note(b.Object, at, "%s overrides %s on %s by its priority: there are no VFs of resource %s there", winner, loser, m.card, loser.Value.Spec.ResourceName).
+		p.note(b.Object, at, "%s overrides %s on %s by its priority: there are no VFs of resource %s there",
+			winner, loser, m.card, loser.Value.Spec.ResourceName).
 			because(a.At(at...), "the other policy").Remedy = "nothing, if it is meant so"
 	case !m.shared:
 		report := p.error
@@ -61,7 +74,9 @@ func checkMeeting(p *pass, m meeting) {
 		if what == "externallyManaged" {
 			report = p.error
 		}
-		report(b.Object, path{"spec", what}, "%s shares %s and has another %s", a, m.card, what).because(a.At("spec", what), "%s there", what).Remedy = "write the same " + what + " in both"
+		report(b.Object, path{"spec", what}, "%s shares %s and has another %s", a, m.card, what).because(
+			a.At("spec", what), "%s there", what,
+		).Remedy = "write the same " + what + " in both"
 	}
 }
 
@@ -70,14 +85,17 @@ func checkMeeting(p *pass, m meeting) {
 func checkTopology(p *pass, policies []*policy) {
 	for i, b := range policies {
 		for _, a := range policies[:i] {
-			if k8s.ValueOf(a.Value.Spec.ExcludeTopology) == k8s.ValueOf(b.Value.Spec.ExcludeTopology) || !p.onOneNode(a, b) {
+			if k8s.ValueOf(a.Value.Spec.ExcludeTopology) == k8s.ValueOf(b.Value.Spec.ExcludeTopology) ||
+				!p.onOneNode(a, b) {
 				continue
 			}
 			about, other := b, a
 			if !p.judged[b.Object] {
 				about, other = a, b
 			}
-			p.error(about.Object, path{"spec", "excludeTopology"}, "%s has the same resource and another excludeTopology", other).because(other.At("spec"), "the other policy")
+			p.error(about.Object, path{"spec", "excludeTopology"},
+				"%s has the same resource and another excludeTopology", other).because(other.At("spec"),
+				"the other policy")
 			break
 		}
 	}
@@ -97,7 +115,8 @@ func deliberate(a, b *policy) bool {
 	both := func(xs, ys []string) bool {
 		return slices.ContainsFunc(xs, func(s string) bool { return slices.Contains(ys, s) })
 	}
-	refused := both(distinctPFs(x.NicSelector.PfNames), distinctPFs(y.NicSelector.PfNames)) || both(x.NicSelector.RootDevices, y.NicSelector.RootDevices)
+	refused := both(distinctPFs(x.NicSelector.PfNames), distinctPFs(y.NicSelector.PfNames)) ||
+		both(x.NicSelector.RootDevices, y.NicSelector.RootDevices)
 	return !refused && (specific(a) || !specific(b))
 }
 

@@ -3,6 +3,7 @@ package lint
 import (
 	"slices"
 
+	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
@@ -10,12 +11,16 @@ import (
 func poolOverlap() Rule {
 	return Rule{
 		ID: "pool-overlap", Title: "a node in two pools", Severity: SeverityError,
-		Kinds:       []string{k8s.KindPoolConfig},
-		Explanation: "A node that two SriovNetworkPoolConfigs select is never drained (\"node is part of more then one pool\"), so no change of its VFs takes effect, and its rdmaMode isn't set. A pool without nodeSelector, or with an empty one, selects all nodes. Pools with ovsHardwareOffloadConfig don't count.",
-		Remedy:      "write selectors that have no node in common",
-		Wrong:       "  nodeSelector: {}",
-		Right:       "  nodeSelector:\n    matchLabels:\n      node-role.kubernetes.io/pool: storage",
-		Sources:     []string{srcPools},
+		Kinds: []string{k8s.KindPoolConfig},
+		Explanation: prose.Join(`
+			A node that two SriovNetworkPoolConfigs select is never drained ("node is part of more
+			then one pool"), so no change of its VFs takes effect, and its rdmaMode isn't set. A
+			pool without nodeSelector, or with an empty one, selects all nodes. Pools with
+			ovsHardwareOffloadConfig don't count.`),
+		Remedy:  "write selectors that have no node in common",
+		Wrong:   "  nodeSelector: {}",
+		Right:   "  nodeSelector:\n    matchLabels:\n      node-role.kubernetes.io/pool: storage",
+		Sources: []string{srcPools},
 		check: func(p *pass) {
 			if !slices.ContainsFunc(p.nodes, func(n source.Node) bool { return n.Labels != nil }) {
 				checkPoolsOfAll(p)
@@ -66,7 +71,8 @@ func checkPoolNode(p *pass, first map[string]*pool, b *pool, n *source.Node, tol
 func checkPoolsOfAll(p *pass) {
 	for i, b := range p.pools {
 		for _, a := range p.pools[:i] {
-			if a.String() != b.String() && a.Namespace == b.Namespace && !offloads(a) && !offloads(b) && (selectsAll(a) || selectsAll(b)) {
+			if a.String() != b.String() && a.Namespace == b.Namespace && !offloads(a) && !offloads(b) &&
+				(selectsAll(a) || selectsAll(b)) {
 				tellPools(p, a, b, "%s selects nodes of this pool too: one of them selects all nodes")
 				break
 			}

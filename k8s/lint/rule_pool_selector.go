@@ -4,19 +4,26 @@ import (
 	"slices"
 
 	"github.com/rdmakit/rdmakit/internal/text/english"
+	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
 
 func poolSelector() Rule {
 	return Rule{
-		ID: "pool-selector", Title: "a pool whose selector is wrong, selects no node, or excludes its other settings", Severity: SeverityError,
-		Kinds:       []string{k8s.KindPoolConfig},
-		Explanation: "nodeSelector of a pool is a label selector: In and NotIn need values, Exists and DoesNotExist take none. One such fault in one pool stops the drains of all nodes, because the operator reads all pools for each. A pool with ovsHardwareOffloadConfig is about Open vSwitch only: the webhook refuses maxUnavailable and nodeSelector next to it, and without the webhook they are ignored.",
-		Remedy:      "write matchLabels, or expressions with In, NotIn, Exists or DoesNotExist",
-		Wrong:       "        operator: Equals",
-		Right:       "        operator: In",
-		Sources:     []string{srcPools, srcWebhook},
+		ID: "pool-selector", Title: "a pool whose selector is wrong, selects no node, or excludes its other settings",
+		Severity: SeverityError,
+		Kinds:    []string{k8s.KindPoolConfig},
+		Explanation: prose.Join(`
+			nodeSelector of a pool is a label selector: In and NotIn need values, Exists and
+			DoesNotExist take none. One such fault in one pool stops the drains of all nodes,
+			because the operator reads all pools for each. A pool with ovsHardwareOffloadConfig is
+			about Open vSwitch only: the webhook refuses maxUnavailable and nodeSelector next to it,
+			and without the webhook they are ignored.`),
+		Remedy:  "write matchLabels, or expressions with In, NotIn, Exists or DoesNotExist",
+		Wrong:   "        operator: Equals",
+		Right:   "        operator: In",
+		Sources: []string{srcPools, srcWebhook},
 		check: func(p *pass) {
 			for _, pool := range p.pools {
 				checkPoolSelector(p, pool)
@@ -28,7 +35,8 @@ func poolSelector() Rule {
 func checkPoolSelector(p *pass, pool *pool) {
 	s := pool.Value.Spec
 	if offloads(pool) && (s.MaxUnavailable != nil || s.NodeSelector != nil) {
-		p.error(pool.Object, path{"spec", "ovsHardwareOffloadConfig"}, "ovsHardwareOffloadConfig excludes maxUnavailable and nodeSelector").Remedy = "write two objects"
+		p.error(pool.Object, path{"spec", "ovsHardwareOffloadConfig"},
+			"ovsHardwareOffloadConfig excludes maxUnavailable and nodeSelector").Remedy = "write two objects"
 		return
 	}
 	if s.NodeSelector == nil {
@@ -51,7 +59,9 @@ func checkPoolSelector(p *pass, pool *pool) {
 		valid = false
 	}
 	known := slices.ContainsFunc(p.nodes, func(n source.Node) bool { return n.Labels != nil })
-	if valid && known && !slices.ContainsFunc(p.nodes, func(n source.Node) bool { return n.Labels == nil || poolSelects(pool, n.Labels) }) {
-		p.warn(pool.Object, path{"spec", "nodeSelector"}, "the pool selects none of %s", english.Count(len(p.nodes), "node")).Remedy = "select by labels that the nodes have; kubectl get nodes --show-labels lists them"
+	if valid && known && !slices.ContainsFunc(p.nodes,
+		func(n source.Node) bool { return n.Labels == nil || poolSelects(pool, n.Labels) }) {
+		p.warn(pool.Object, path{"spec", "nodeSelector"}, "the pool selects none of %s", english.Count(len(p.nodes),
+			"node")).Remedy = "select by labels that the nodes have; kubectl get nodes --show-labels lists them"
 	}
 }

@@ -4,18 +4,25 @@ import (
 	"cmp"
 	"fmt"
 
+	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 )
 
 func priorityOrder() Rule {
 	return Rule{
-		ID: "priority-order", Title: "a policy for all cards that wins over one for a single card", Severity: SeverityWarn,
-		Kinds:       []string{k8s.KindPolicy},
-		Explanation: "The lower number is the higher priority. Policies are applied from the highest number down, of equal numbers by name, and a later one overrides an earlier one on the same VFs; a policy without priority has 99 from the webhook, or 0, the highest, where the webhook is off. So a policy that names a card has no effect next to one for all cards of the vendor that is applied later.",
-		Remedy:      "give the policy that names cards the lower number, or choose cards that don't meet",
-		Wrong:       "  priority: 50",
-		Right:       "  priority: 5",
-		Sources:     []string{srcSelector, srcWebhook},
+		ID: "priority-order", Title: "a policy for all cards that wins over one for a single card",
+		Severity: SeverityWarn,
+		Kinds:    []string{k8s.KindPolicy},
+		Explanation: prose.Join(`
+			The lower number is the higher priority. Policies are applied from the highest number
+			down, of equal numbers by name, and a later one overrides an earlier one on the same
+			VFs; a policy without priority has 99 from the webhook, or 0, the highest, where the
+			webhook is off. So a policy that names a card has no effect next to one for all cards of
+			the vendor that is applied later.`),
+		Remedy:  "give the policy that names cards the lower number, or choose cards that don't meet",
+		Wrong:   "  priority: 50",
+		Right:   "  priority: 5",
+		Sources: []string{srcSelector, srcWebhook},
 		check: func(p *pass) {
 			if len(p.nodes) > 0 {
 				for _, m := range p.meetings {
@@ -27,7 +34,8 @@ func priorityOrder() Rule {
 			}
 			for _, wide := range p.policies {
 				for _, single := range p.policies {
-					if specific(single) && !specific(wide) && covers(wide.Value.Spec.NicSelector, single.Value.Spec.NicSelector) && !labelsExclude(single, wide) {
+					if specific(single) && !specific(wide) && covers(wide.Value.Spec.NicSelector,
+						single.Value.Spec.NicSelector) && !labelsExclude(single, wide) {
 						checkPriority(p, single, wide, "the cards that it names")
 					}
 				}
@@ -55,16 +63,21 @@ func checkPriority(p *pass, a, b *policy, where string) {
 		if p.priority(wide, webhook) == p.priority(single, webhook) {
 			why = "of equal numbers the later name wins"
 		}
-		f := p.warn(single.Object, path{"spec", "priority"}, "%s has %s and overrides this one, which has %s, on %s: %s", wide, priorityText(high), priorityText(low), where, why)
+		f := p.warn(single.Object, path{"spec", "priority"},
+			"%s has %s and overrides this one, which has %s, on %s: %s",
+			wide, priorityText(high), priorityText(low), where, why)
 		f.because(wide.At("spec", "priority"), "the policy that wins")
 		if high != nil && *high > 0 {
 			f.fix("priority: %d", *high-1)
 		}
 	case off:
-		f := p.warn(wide.Object, path{"spec"}, "no priority means 0, the highest, where the webhook is off: then this policy overrides %s on %s", single, where)
+		f := p.warn(wide.Object, path{"spec"},
+			"no priority means 0, the highest, where the webhook is off: then this policy overrides %s on %s",
+			single, where)
 		f.because(single.At("spec", "priority"), "the policy that loses").fix("priority: 99")
 	case on:
-		f := p.warn(single.Object, path{"spec"}, "no priority means 99, the lowest, where the webhook is on: then %s overrides this one on %s", wide, where)
+		f := p.warn(single.Object, path{"spec"},
+			"no priority means 99, the lowest, where the webhook is on: then %s overrides this one on %s", wide, where)
 		f.because(wide.At("spec", "priority"), "the policy that wins")
 		if high != nil && *high > 0 {
 			f.fix("priority: %d", *high-1)

@@ -4,19 +4,28 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 )
 
 func rdmaIsolation() Rule {
 	return Rule{
-		ID: "rdma-isolation", Title: "exclusive mode and a network that leaves the RDMA device on the host", Severity: SeverityError,
-		Kinds:       []string{k8s.KindNetwork, k8s.KindIBNetwork, k8s.KindNAD},
-		Explanation: "In exclusive mode an RDMA device works in its own network namespace only. A pod gets it there by the rdma plugin after sriov, or by rdmaIsolation of ib-sriov; without that /dev/infiniband/uverbsN is in the pod and opening it fails. SriovIBNetwork can't express rdmaIsolation: the NetworkAttachmentDefinition is written by hand. The mode is that of the pool of the nodes which a policy gives the resource, or the one that they have; where neither tells, nothing is said.",
-		Remedy:      "set metaPlugins: '{\"type\": \"rdma\"}' on Ethernet; on InfiniBand write a NetworkAttachmentDefinition with rdmaIsolation",
-		Wrong:       "  resourceName: roce0\n  ipam:",
-		Right:       "  metaPlugins: '{\"type\": \"rdma\"}'\n  ipam:",
-		Reports:     []string{"Mellanox/k8s-rdma-shared-dev-plugin#93", "Mellanox/network-operator#738"},
-		Sources:     []string{srcRDMACNI, srcIBCNI, srcKernelRDMA},
+		ID: "rdma-isolation", Title: "exclusive mode and a network that leaves the RDMA device on the host",
+		Severity: SeverityError,
+		Kinds:    []string{k8s.KindNetwork, k8s.KindIBNetwork, k8s.KindNAD},
+		Explanation: prose.Join(`
+			In exclusive mode an RDMA device works in its own network namespace only. A pod gets it
+			there by the rdma plugin after sriov, or by rdmaIsolation of ib-sriov; without that
+			/dev/infiniband/uverbsN is in the pod and opening it fails. SriovIBNetwork can't express
+			rdmaIsolation: the NetworkAttachmentDefinition is written by hand. The mode is that of
+			the pool of the nodes which a policy gives the resource, or the one that they have;
+			where neither tells, nothing is said.`),
+		Remedy: "set metaPlugins: '{\"type\": \"rdma\"}' on Ethernet; on InfiniBand write a " +
+			"NetworkAttachmentDefinition with rdmaIsolation",
+		Wrong:   "  resourceName: roce0\n  ipam:",
+		Right:   "  metaPlugins: '{\"type\": \"rdma\"}'\n  ipam:",
+		Reports: []string{"Mellanox/k8s-rdma-shared-dev-plugin#93", "Mellanox/network-operator#738"},
+		Sources: []string{srcRDMACNI, srcIBCNI, srcKernelRDMA},
 		check: func(p *pass) {
 			modes := p.rdmaModes()
 			for _, n := range p.networks {
@@ -24,19 +33,27 @@ func rdmaIsolation() Rule {
 				switch {
 				case mode.name != "exclusive", !p.forRDMA(n.Spec.ResourceName):
 				case n.IB:
-					f := p.error(n.Object, path{"spec"}, "SriovIBNetwork leaves the RDMA device on the host, and the mode is exclusive").because(mode.why, "rdmaMode is exclusive")
-					f.Remedy = "write a NetworkAttachmentDefinition with ib-sriov and rdmaIsolation instead, or use shared mode"
+					f := p.error(n.Object, path{"spec"}, "SriovIBNetwork leaves the RDMA device on the host, "+
+						"and the mode is exclusive").because(mode.why, "rdmaMode is exclusive")
+					f.Remedy = "write a NetworkAttachmentDefinition with ib-sriov and rdmaIsolation " +
+						"instead, or use shared mode"
 				case !strings.Contains(n.Spec.MetaPlugins, `"rdma"`):
-					p.error(n.Object, path{"spec"}, "the network leaves the RDMA device on the host, and the mode is exclusive").because(mode.why, "rdmaMode is exclusive").fix(`metaPlugins: '{"type": "rdma"}'`)
+					p.error(n.Object, path{"spec"},
+						"the network leaves the RDMA device on the host, and the mode is exclusive").because(
+						mode.why, "rdmaMode is exclusive",
+					).fix(`metaPlugins: '{"type": "rdma"}'`)
 				}
 			}
 			for _, d := range p.handwritten() {
 				_, resource := splitResource(d.Value.Metadata.Annotations[k8s.AnnotationResourceName])
 				list := pluginsOf(d.Value.Spec.Config)
-				vf := slices.ContainsFunc(list, func(c cniPlugin) bool { return c.Type == "sriov" || c.Type == "ib-sriov" })
+				vf := slices.ContainsFunc(list,
+					func(c cniPlugin) bool { return c.Type == "sriov" || c.Type == "ib-sriov" })
 				mode := modes.on(p.nodesOf(resource))
 				if vf && mode.name == "exclusive" && p.forRDMA(resource) && !isolates(d.Value.Spec.Config) {
-					p.error(d.Object, path{"spec", "config"}, "the network leaves the RDMA device on the host, and the mode is exclusive").because(mode.why, "rdmaMode is exclusive")
+					p.error(d.Object, path{"spec", "config"},
+						"the network leaves the RDMA device on the host, and the mode is exclusive").because(mode.why,
+						"rdmaMode is exclusive")
 				}
 			}
 		},

@@ -7,20 +7,28 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
 
 func rdmaMode() Rule {
 	return Rule{
-		ID: "rdma-mode", Title: "isolation of RDMA devices without the namespace mode for it, or against a plugin", Severity: SeverityError,
-		Kinds:       []string{k8s.KindNetwork, k8s.KindNAD, k8s.KindPod},
-		Explanation: "The rdma plugin and rdmaIsolation move the RDMA device into the pod's namespace, which the kernel does in exclusive mode only; shared is its default. The mode is set by rdmaMode of a SriovNetworkPoolConfig, and changes with a reboot. In exclusive mode the shared device plugin (resources rdma/...) refuses to start. The mode is that of the pool of the nodes which a policy gives the resource, or the one that they have; where neither tells, nothing is said.",
-		Remedy:      "set rdmaMode: exclusive in a SriovNetworkPoolConfig of the nodes, or leave isolation out",
-		Wrong:       "  rdmaMode: shared",
-		Right:       "  rdmaMode: exclusive",
-		Reports:     []string{"Mellanox/k8s-rdma-shared-dev-plugin#84", "Mellanox/k8s-rdma-shared-dev-plugin#87"},
-		Sources:     []string{srcRDMACNI, srcIBCNI, srcSharedPlugin, srcCRD},
+		ID: "rdma-mode", Title: "isolation of RDMA devices without the namespace mode for it, or against a plugin",
+		Severity: SeverityError,
+		Kinds:    []string{k8s.KindNetwork, k8s.KindNAD, k8s.KindPod},
+		Explanation: prose.Join(`
+			The rdma plugin and rdmaIsolation move the RDMA device into the pod's namespace, which
+			the kernel does in exclusive mode only; shared is its default. The mode is set by
+			rdmaMode of a SriovNetworkPoolConfig, and changes with a reboot. In exclusive mode the
+			shared device plugin (resources rdma/...) refuses to start. The mode is that of the pool
+			of the nodes which a policy gives the resource, or the one that they have; where neither
+			tells, nothing is said.`),
+		Remedy:  "set rdmaMode: exclusive in a SriovNetworkPoolConfig of the nodes, or leave isolation out",
+		Wrong:   "  rdmaMode: shared",
+		Right:   "  rdmaMode: exclusive",
+		Reports: []string{"Mellanox/k8s-rdma-shared-dev-plugin#84", "Mellanox/k8s-rdma-shared-dev-plugin#87"},
+		Sources: []string{srcRDMACNI, srcIBCNI, srcSharedPlugin, srcCRD},
 		check: func(p *pass) {
 			modes := p.rdmaModes()
 			for _, n := range p.networks {
@@ -28,7 +36,9 @@ func rdmaMode() Rule {
 					continue
 				}
 				if mode := modes.on(p.nodesOf(n.Spec.ResourceName)); mode.name == "shared" {
-					p.error(n.Object, path{"spec", "metaPlugins"}, "the rdma plugin needs exclusive mode, and it is shared").because(mode.why, "rdmaMode is shared")
+					p.error(
+						n.Object, path{"spec", "metaPlugins"}, "the rdma plugin needs exclusive mode, and it is shared",
+					).because(mode.why, "rdmaMode is shared")
 				}
 			}
 			for _, nad := range p.nads {
@@ -37,7 +47,8 @@ func rdmaMode() Rule {
 				}
 				_, resource := splitResource(nad.Value.Metadata.Annotations[k8s.AnnotationResourceName])
 				if mode := modes.on(p.nodesOf(resource)); mode.name == "shared" {
-					p.error(nad.Object, path{"spec", "config"}, "isolation needs exclusive mode, and it is shared").because(mode.why, "rdmaMode is shared")
+					p.error(nad.Object, path{"spec", "config"},
+						"isolation needs exclusive mode, and it is shared").because(mode.why, "rdmaMode is shared")
 				}
 			}
 			for _, pod := range p.pods {
@@ -147,7 +158,9 @@ func checkSharedPlugin(p *pass, pod *pod, modes namespaceModes) {
 				return
 			}
 			at := c.path("resources", "limits", name)
-			f := p.error(pod.Object, at, "%s is of the shared device plugin, which refuses to start in exclusive mode", name).place(pod.KeyAt(at...)).because(mode.why, "rdmaMode is exclusive")
+			f := p.error(
+				pod.Object, at, "%s is of the shared device plugin, which refuses to start in exclusive mode", name,
+			).place(pod.KeyAt(at...)).because(mode.why, "rdmaMode is exclusive")
 			f.Remedy = "use a resource of the SR-IOV operator, or shared mode"
 		}
 	}

@@ -5,19 +5,25 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/manifest"
 )
 
 func resourceName() Rule {
 	return Rule{
-		ID: "resource-name", Title: "a resource name that the operator or the kubelet doesn't take", Severity: SeverityError,
-		Kinds:       []string{k8s.KindPolicy, k8s.KindNetwork, k8s.KindIBNetwork},
-		Explanation: "The operator puts its prefix in front of the name, so the name has none: \"nvidia.com/rail0\" makes a resource that no pod can ask for. Releases up to v1.6.0 take letters, digits and _ only, later ones - as well between other characters. The CRD admits anything, and the webhook that would refuse it is off by default.",
-		Remedy:      "use letters, digits and _ only, 63 at most, and no prefix",
-		Wrong:       "  resourceName: nvidia.com/rail0",
-		Right:       "  resourceName: rail0",
-		Sources:     []string{srcWebhook, srcAPIServer},
+		ID: "resource-name", Title: "a resource name that the operator or the kubelet doesn't take",
+		Severity: SeverityError,
+		Kinds:    []string{k8s.KindPolicy, k8s.KindNetwork, k8s.KindIBNetwork},
+		Explanation: prose.Join(`
+			The operator puts its prefix in front of the name, so the name has none:
+			"nvidia.com/rail0" makes a resource that no pod can ask for. Releases up to v1.6.0 take
+			letters, digits and _ only, later ones - as well between other characters. The CRD
+			admits anything, and the webhook that would refuse it is off by default.`),
+		Remedy:  "use letters, digits and _ only, 63 at most, and no prefix",
+		Wrong:   "  resourceName: nvidia.com/rail0",
+		Right:   "  resourceName: rail0",
+		Sources: []string{srcWebhook, srcAPIServer},
 		check: func(p *pass) {
 			for _, o := range p.objects {
 				if slices.Contains(p.rule.Kinds, o.Kind) {
@@ -68,9 +74,11 @@ func checkResourceName(p *pass, o *manifest.Object, name string) {
 	case resourceOld.MatchString(name) && (resourceNew.MatchString(name) || old):
 	case resourceNew.MatchString(name) && !old:
 	case resourceNew.MatchString(name) && certain:
-		p.error(o, at, "the operator %s refuses %q for its hyphen", p.in.Options.OperatorVersion, name).fix("resourceName: %s", strings.ReplaceAll(name, "-", "_"))
+		p.error(o, at, "the operator %s refuses %q for its hyphen", p.in.Options.OperatorVersion, name).fix(
+			"resourceName: %s", strings.ReplaceAll(name, "-", "_"))
 	case resourceNew.MatchString(name):
-		p.warn(o, at, "releases of the operator up to v1.6.0 refuse %q for its hyphen", name).fix("resourceName: %s", strings.ReplaceAll(name, "-", "_"))
+		p.warn(o, at, "releases of the operator up to v1.6.0 refuse %q for its hyphen", name).fix("resourceName: %s",
+			strings.ReplaceAll(name, "-", "_"))
 	default:
 		p.error(o, at, "%q has characters that a resource name can't have", name)
 	}

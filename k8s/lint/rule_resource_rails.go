@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
@@ -12,13 +13,20 @@ import (
 func resourceRails() Rule {
 	return Rule{
 		ID: "resource-rails", Title: "one resource for cards of several rails or fabrics", Severity: SeverityError,
-		Kinds:       []string{k8s.KindPolicy},
-		Explanation: "The device plugin hands out any VF of a resource. With one resource for several rails a pod that asks for eight may get all of one card, and rail 0 of one pod talks to rail 3 of another; with two fabrics, or InfiniBand and Ethernet, in one resource the VF may be on the wrong network altogether.",
-		Remedy:      "write a policy with a resource of its own for each rail",
-		Wrong:       "    pfNames: [\"ens1f0np0\", \"ens2f0np0\"]",
-		Right:       "    pfNames: [\"ens1f0np0\"]",
-		Reports:     []string{"k8snetworkplumbingwg/sriov-network-operator#736", "k8snetworkplumbingwg/sriov-network-device-plugin#574"},
-		Sources:     []string{srcPlugin},
+		Kinds: []string{k8s.KindPolicy},
+		Explanation: prose.Join(`
+			The device plugin hands out any VF of a resource. With one resource for several rails a
+			pod that asks for eight may get all of one card, and rail 0 of one pod talks to rail 3
+			of another; with two fabrics, or InfiniBand and Ethernet, in one resource the VF may be
+			on the wrong network altogether.`),
+		Remedy: "write a policy with a resource of its own for each rail",
+		Wrong:  "    pfNames: [\"ens1f0np0\", \"ens2f0np0\"]",
+		Right:  "    pfNames: [\"ens1f0np0\"]",
+		Reports: []string{
+			"k8snetworkplumbingwg/sriov-network-operator#736",
+			"k8snetworkplumbingwg/sriov-network-device-plugin#574",
+		},
+		Sources: []string{srcPlugin},
 		check: func(p *pass) {
 			done := map[string]bool{}
 			for _, pol := range p.policies {
@@ -36,7 +44,9 @@ func checkRails(p *pass, policies []*policy) {
 	if len(p.nodes) == 0 {
 		for _, pol := range policies {
 			if names := pol.Value.Spec.NicSelector.PfNames; len(distinctPFs(names)) > 1 {
-				p.warn(pol.Object, path{"spec", "nicSelector", "pfNames"}, "%d PFs in one resource: a pod that asks for several VFs may get all of one PF", len(distinctPFs(names)))
+				p.warn(pol.Object, path{"spec", "nicSelector", "pfNames"},
+					"%d PFs in one resource: a pod that asks for several VFs may get all of one PF",
+					len(distinctPFs(names)))
 			}
 		}
 		return
@@ -61,9 +71,11 @@ func checkRails(p *pass, policies []*policy) {
 		case len(links) > 1:
 			p.error(last.Object, at, "resource %s mixes InfiniBand and Ethernet", resource).onNodeEach(name, names)
 		case len(fabrics) > 1:
-			p.error(last.Object, at, "resource %s mixes %d InfiniBand fabrics", resource, len(fabrics)).onNodeEach(name, names)
+			p.error(last.Object, at, "resource %s mixes %d InfiniBand fabrics", resource, len(fabrics)).onNodeEach(name,
+				names)
 		case len(names) > 1:
-			p.warn(last.Object, at, "resource %s has the VFs of %d cards: a pod can't choose the rail", resource, len(names)).onNodeEach(name, names)
+			p.warn(last.Object, at, "resource %s has the VFs of %d cards: a pod can't choose the rail",
+				resource, len(names)).onNodeEach(name, names)
 		default:
 			continue
 		}

@@ -4,20 +4,29 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
 
 func selectorCard() Rule {
 	return Rule{
-		ID: "selector-card", Title: "a nicSelector that no card of the selected nodes fits", Severity: SeverityError, Nodes: true,
-		Kinds:       []string{k8s.KindPolicy},
-		Explanation: "All fields of nicSelector have to fit one PF, as exact texts. The operator sees PFs that have a driver and a network device: an InfiniBand card without ib_ipoib, or a PF bound to vfio-pci, is not there for it. On nodes without a fitting card the policy does nothing and pods stay pending.",
-		Remedy:      "compare with the cards of the nodes: kubectl get sriovnetworknodestates -o yaml, or rdmactl detect on the node",
-		Wrong:       "    pfNames: [\"ens1f0np0\"]",
-		Right:       "    pfNames: [\"ens1f0\"]",
-		Reports:     []string{"kubernetes-sigs/node-feature-discovery#812", "k8snetworkplumbingwg/sriov-network-operator#672"},
-		Sources:     []string{srcWebhook, srcSelector},
+		ID: "selector-card", Title: "a nicSelector that no card of the selected nodes fits", Severity: SeverityError,
+		Nodes: true,
+		Kinds: []string{k8s.KindPolicy},
+		Explanation: prose.Join(`
+			All fields of nicSelector have to fit one PF, as exact texts. The operator sees PFs that
+			have a driver and a network device: an InfiniBand card without ib_ipoib, or a PF bound
+			to vfio-pci, is not there for it. On nodes without a fitting card the policy does
+			nothing and pods stay pending.`),
+		Remedy: "compare with the cards of the nodes: kubectl get sriovnetworknodestates -o yaml, or " +
+			"rdmactl detect on the node",
+		Wrong: "    pfNames: [\"ens1f0np0\"]",
+		Right: "    pfNames: [\"ens1f0\"]",
+		Reports: []string{
+			"kubernetes-sigs/node-feature-discovery#812", "k8snetworkplumbingwg/sriov-network-operator#672",
+		},
+		Sources: []string{srcWebhook, srcSelector},
 		check: func(p *pass) {
 			for _, pol := range p.policies {
 				if !pol.Value.Spec.NicSelector.Empty() && pol.Value.Spec.NicSelector.NetFilter == "" {
@@ -47,7 +56,8 @@ func checkSelectorCard(p *pass, pol *policy) {
 		if len(without) == 0 {
 			return // nothing tells that the policy is for such a node
 		}
-		f := p.note(pol.Object, at, "%d of the %d selected nodes %s no card that fits", len(without), len(nodes), map[bool]string{true: "has", false: "have"}[len(without) == 1])
+		f := p.note(pol.Object, at, "%d of the %d selected nodes %s no card that fits",
+			len(without), len(nodes), map[bool]string{true: "has", false: "have"}[len(without) == 1])
 		f.onNode(without[0].Name, "%s", whyNot(pol, without[0]))
 		return
 	}
@@ -70,7 +80,10 @@ func whyNot(pol *policy, n *source.Node) string {
 	}{
 		{"vendor " + s.Vendor, func(pf source.PF) bool { return pf.Vendor == s.Vendor }, s.Vendor != ""},
 		{"deviceID " + s.DeviceID, func(pf source.PF) bool { return pf.DeviceID == s.DeviceID }, s.DeviceID != ""},
-		{"rootDevices", func(pf source.PF) bool { return slices.Contains(s.RootDevices, pf.Address) }, len(s.RootDevices) > 0},
+		{
+			"rootDevices", func(pf source.PF) bool { return slices.Contains(s.RootDevices, pf.Address) },
+			len(s.RootDevices) > 0,
+		},
 		{"pfNames", func(pf source.PF) bool {
 			return slices.ContainsFunc(s.PfNames, func(t string) bool { return pf.Named(source.PFNameOf(t)) })
 		}, len(s.PfNames) > 0},
@@ -92,7 +105,8 @@ func whyNot(pol *policy, n *source.Node) string {
 		}
 		if len(next) == 0 {
 			pf := left[0]
-			return fmt.Sprintf("none of %d has %s; the first is %s %s:%s, network device %q", len(left), step.name, pf.Address, pf.Vendor, pf.DeviceID, pf.Netdev)
+			return fmt.Sprintf("none of %d has %s; the first is %s %s:%s, network device %q",
+				len(left), step.name, pf.Address, pf.Vendor, pf.DeviceID, pf.Netdev)
 		}
 		left = next
 	}
@@ -109,7 +123,8 @@ func nearName(pol *policy, nodes []*source.Node) (path, string) {
 		for _, node := range nodes {
 			for _, pf := range node.PFs {
 				// Newer kernels append the port (np0), so a name grows or shrinks by an update.
-				if pf.Netdev == n.Name+"np0" || pf.Netdev == n.Name+"np1" || pf.Netdev+"np0" == n.Name || pf.Netdev+"np1" == n.Name {
+				if pf.Netdev == n.Name+"np0" || pf.Netdev == n.Name+"np1" || pf.Netdev+"np0" == n.Name ||
+					pf.Netdev+"np1" == n.Name {
 					return path{"spec", "nicSelector", "pfNames", i}, pf.Netdev
 				}
 			}

@@ -2,19 +2,26 @@ package lint
 
 import (
 	"github.com/rdmakit/rdmakit/internal/text/english"
+	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 )
 
 func sriovDisabled() Rule {
 	return Rule{
 		ID: "sriov-disabled", Title: "cards whose firmware has SR-IOV turned off", Severity: SeverityError, Nodes: true,
-		Kinds:       []string{k8s.KindPolicy},
-		Explanation: "A PF without sriov_totalvfs has SRIOV_EN off in its firmware, as mstconfig tells directly. The operator turns it on and reboots the node, unless the PF is externally managed or the plugin mellanox is disabled: then there will be no VFs. Node Feature Discovery gives network-sriov.capable only to nodes with sriov_totalvfs above 0, so a policy that selects by this label never reaches the nodes that it would have to turn on.",
-		Remedy:      "turn SR-IOV on in the firmware beforehand (mstconfig set SRIOV_EN=1 NUM_OF_VFS=N), or select the nodes by another label",
-		Wrong:       "    feature.node.kubernetes.io/network-sriov.capable: \"true\"",
-		Right:       "    node-role.kubernetes.io/gpu: \"\"",
-		Reports:     []string{"kubernetes-sigs/node-feature-discovery#812", "Mellanox/network-operator#211"},
-		Sources:     []string{srcMellanox, srcNFD},
+		Kinds: []string{k8s.KindPolicy},
+		Explanation: prose.Join(`
+			A PF without sriov_totalvfs has SRIOV_EN off in its firmware, as mstconfig tells
+			directly. The operator turns it on and reboots the node, unless the PF is externally
+			managed or the plugin mellanox is disabled: then there will be no VFs. Node Feature
+			Discovery gives network-sriov.capable only to nodes with sriov_totalvfs above 0, so a
+			policy that selects by this label never reaches the nodes that it would have to turn on.`),
+		Remedy: "turn SR-IOV on in the firmware beforehand (mstconfig set SRIOV_EN=1 NUM_OF_VFS=N), or select " +
+			"the nodes by another label",
+		Wrong:   "    feature.node.kubernetes.io/network-sriov.capable: \"true\"",
+		Right:   "    node-role.kubernetes.io/gpu: \"\"",
+		Reports: []string{"kubernetes-sigs/node-feature-discovery#812", "Mellanox/network-operator#211"},
+		Sources: []string{srcMellanox, srcNFD},
 		check: func(p *pass) {
 			for _, pol := range p.policies {
 				checkDisabled(p, pol)
@@ -35,9 +42,11 @@ func checkDisabled(p *pass, pol *policy) {
 	switch {
 	case len(off) == 0:
 	case k8s.ValueOf(pol.Value.Spec.ExternallyManaged) || p.mellanoxDisabled():
-		p.error(pol.Object, at, "SR-IOV is off in the firmware of %s, and nobody turns it on", english.Count(len(off), "card")).onCards(off)
+		p.error(pol.Object, at, "SR-IOV is off in the firmware of %s, and nobody turns it on",
+			english.Count(len(off), "card")).onCards(off)
 	default:
-		p.warn(pol.Object, at, "SR-IOV is off in the firmware of %s: %s rebooted to turn it on", english.Count(len(off), "card"), are(nodesOf(off), "node")).onCards(off)
+		p.warn(pol.Object, at, "SR-IOV is off in the firmware of %s: %s rebooted to turn it on",
+			english.Count(len(off), "card"), are(nodesOf(off), "node")).onCards(off)
 	}
 }
 
@@ -67,6 +76,8 @@ func checkChicken(p *pass, pol *policy) {
 		if len(p.cards(pol)) == 0 {
 			report = p.error
 		}
-		report(pol.Object, at, "%s not selected, because SR-IOV is off in the firmware, and this policy would have to turn it on", are(nodesOf(off), "node")).place(pol.KeyAt(at...)).onCards(off)
+		report(pol.Object, at,
+			"%s not selected, because SR-IOV is off in the firmware, and this policy would have to turn it on",
+			are(nodesOf(off), "node")).place(pol.KeyAt(at...)).onCards(off)
 	}
 }

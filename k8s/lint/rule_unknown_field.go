@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/internal/text/spelling"
 	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/manifest"
@@ -12,15 +13,19 @@ import (
 
 func unknownField() Rule {
 	return Rule{
-		ID: "unknown-field", Title: "a field that the kind doesn't have, or has in another place", Severity: SeverityError,
-		Kinds:       append(k8s.SchemaKinds(), k8s.KindPod),
-		Explanation: "kubectl refuses unknown fields by default. With --validate=warn or false, and from many GitOps tools and API clients, the API server drops them in silence: the object is there and lacks what was meant, such as isRdma.",
-		Remedy:      "move the field to where it belongs, or remove it",
-		Wrong:       "  nicSelector:\n    vendor: \"15b3\"\n    isRdma: true",
-		Right:       "  isRdma: true\n  nicSelector:\n    vendor: \"15b3\"",
-		Reports:     []string{"NVIDIA/kubectl-nv#6"},
-		Sources:     []string{srcCRD, srcAPIServer},
-		check:       checkUnknownField,
+		ID: "unknown-field", Title: "a field that the kind doesn't have, or has in another place",
+		Severity: SeverityError,
+		Kinds:    append(k8s.SchemaKinds(), k8s.KindPod),
+		Explanation: prose.Join(`
+			kubectl refuses unknown fields by default. With --validate=warn or false, and from many
+			GitOps tools and API clients, the API server drops them in silence: the object is there
+			and lacks what was meant, such as isRdma.`),
+		Remedy:  "move the field to where it belongs, or remove it",
+		Wrong:   "  nicSelector:\n    vendor: \"15b3\"\n    isRdma: true",
+		Right:   "  isRdma: true\n  nicSelector:\n    vendor: \"15b3\"",
+		Reports: []string{"NVIDIA/kubectl-nv#6"},
+		Sources: []string{srcCRD, srcAPIServer},
+		check:   checkUnknownField,
 	}
 }
 
@@ -117,7 +122,9 @@ func (w *fieldWalk) unknown(at path, key string, here []string) {
 // and could have that one; "" where there is none.
 func (w *fieldWalk) emptyAbove(at path, name string) string {
 	schema := &k8s.Field{Type: k8s.TypeObject, Fields: []k8s.Field{
-		*w.root, {Name: "metadata", Type: k8s.TypeObject, Fields: []k8s.Field{{Name: "name"}, {Name: "namespace"}, {Name: "labels"}, {Name: "annotations"}}},
+		*w.root, {Name: "metadata", Type: k8s.TypeObject, Fields: []k8s.Field{
+			{Name: "name"}, {Name: "namespace"}, {Name: "labels"}, {Name: "annotations"},
+		}},
 	}}
 	for _, step := range at[:len(at)-1] {
 		if name, ok := step.(string); ok {
@@ -179,9 +186,11 @@ func special(kind, where, key string) string {
 	case network && key == "metaPluginsConfig":
 		return "write it as metaPlugins: the operator's own manual has the wrong name"
 	case kind == k8s.KindIBNetwork && strings.HasPrefix(key, "vlan"):
-		return "remove it: InfiniBand has no VLANs, and partitions (PKeys) are given to the GUIDs of VFs by the subnet manager"
+		return "remove it: InfiniBand has no VLANs, and partitions (PKeys) are given to the GUIDs of " +
+			"VFs by the subnet manager"
 	case kind == k8s.KindIBNetwork && key == "pkey":
-		return "remove it: the subnet manager gives PKeys to the GUIDs of VFs; without UFM or ib-kubernetes only a hand-written NetworkAttachmentDefinition has pkey"
+		return "remove it: the subnet manager gives PKeys to the GUIDs of VFs; without UFM or ib-kubernetes only a " +
+			"hand-written NetworkAttachmentDefinition has pkey"
 	case kind == k8s.KindIBNetwork && (key == "rdmaIsolation" || key == "ibKubernetesEnabled"):
 		return "remove it: SriovIBNetwork can't express it; write the NetworkAttachmentDefinition by hand"
 	case kind == k8s.KindPoolConfig && where == "spec.nodeSelector":

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/manifest"
 	"github.com/rdmakit/rdmakit/k8s/source"
@@ -11,13 +12,18 @@ import (
 
 func vfDeviceID() Rule {
 	return Rule{
-		ID: "vf-device-id", Title: "the device ID of virtual functions, or none that the operator supports", Severity: SeverityError,
-		Kinds:       []string{k8s.KindPolicy},
-		Explanation: "deviceID is that of the physical function; the operator finds the one of the VFs by itself (ConnectX-7: 1021, its VFs 101e). With the ID of a VF the policy selects nothing. Cards whose IDs are not in the ConfigMap supported-nic-ids are invisible to the operator unless supportedExtraNICs adds them.",
-		Remedy:      "write the device ID of the PF, four hexadecimal digits in lower case, in quotes",
-		Wrong:       "    deviceID: \"101e\"",
-		Right:       "    deviceID: \"1021\"",
-		Sources:     []string{srcNICs, srcSelector},
+		ID: "vf-device-id", Title: "the device ID of virtual functions, or none that the operator supports",
+		Severity: SeverityError,
+		Kinds:    []string{k8s.KindPolicy},
+		Explanation: prose.Join(`
+			deviceID is that of the physical function; the operator finds the one of the VFs by
+			itself (ConnectX-7: 1021, its VFs 101e). With the ID of a VF the policy selects nothing.
+			Cards whose IDs are not in the ConfigMap supported-nic-ids are invisible to the operator
+			unless supportedExtraNICs adds them.`),
+		Remedy:  "write the device ID of the PF, four hexadecimal digits in lower case, in quotes",
+		Wrong:   "    deviceID: \"101e\"",
+		Right:   "    deviceID: \"1021\"",
+		Sources: []string{srcNICs, srcSelector},
 		check: func(p *pass) {
 			for _, pol := range p.policies {
 				checkDeviceID(p, pol)
@@ -36,7 +42,8 @@ func checkDeviceID(p *pass, pol *policy) {
 		}
 		if id != "" && !isPCIID(id) {
 			clean := strings.TrimPrefix(strings.ToLower(id), "0x")
-			f := p.error(pol.Object, path{"spec", "nicSelector", field}, "%q is not four hexadecimal digits in lower case: the text is compared as it is", id)
+			f := p.error(pol.Object, path{"spec", "nicSelector", field},
+				"%q is not four hexadecimal digits in lower case: the text is compared as it is", id)
 			if isPCIID(clean) {
 				f.fix("%s: %q", field, clean)
 			}
@@ -52,7 +59,8 @@ func checkDeviceID(p *pass, pol *policy) {
 	switch {
 	case p.listed(s.DeviceID):
 	case len(cards) > 0 && !isPF:
-		f := p.error(pol.Object, at, "%s is the device ID of virtual functions: no physical function has it", s.DeviceID)
+		f := p.error(pol.Object, at,
+			"%s is the device ID of virtual functions: no physical function has it", s.DeviceID)
 		if there := p.amongNodes(pol, cards); len(there) > 0 {
 			cards = there
 		}
@@ -65,11 +73,15 @@ func checkDeviceID(p *pass, pol *policy) {
 			f.fix("deviceID: %q", cards[0].PF)
 		}
 	case isPF && card.MainOnly && old && certain:
-		p.error(pol.Object, at, "the operator %s does not know %s (%s)", p.in.Options.OperatorVersion, card.Name, s.DeviceID).Remedy = "add it by supportedExtraNICs of the chart, or use a newer operator"
+		p.error(pol.Object, at, "the operator %s does not know %s (%s)", p.in.Options.OperatorVersion, card.Name,
+			s.DeviceID).Remedy = "add it by supportedExtraNICs of the chart, or use a newer operator"
 	case isPF && card.MainOnly && !certain:
-		p.warn(pol.Object, at, "releases of the operator up to v1.6.0 do not know %s (%s)", card.Name, s.DeviceID).Remedy = "add it by supportedExtraNICs of the chart, or use a newer operator"
+		p.warn(pol.Object, at, "releases of the operator up to v1.6.0 do not know %s (%s)",
+			card.Name, s.DeviceID).Remedy = "add it by supportedExtraNICs of the chart, or use a newer operator"
 	case !isPF && s.Vendor == k8s.VendorMellanox:
-		p.warn(pol.Object, at, "the operator's list of supported cards has no 15b3:%s", s.DeviceID).Remedy = "compare with lspci -nn; a card that is not in the list is added by supportedExtraNICs of the chart"
+		p.warn(
+			pol.Object, at, "the operator's list of supported cards has no 15b3:%s", s.DeviceID,
+		).Remedy = "compare with lspci -nn; a card that is not in the list is added by supportedExtraNICs of the chart"
 	}
 }
 
@@ -89,7 +101,8 @@ func (m *model) amongNodes(pol *policy, cards []k8s.SupportedNIC) []k8s.Supporte
 	nodes := m.takes(pol)
 	return slices.DeleteFunc(slices.Clone(cards), func(c k8s.SupportedNIC) bool {
 		return !slices.ContainsFunc(nodes, func(n *source.Node) bool {
-			return slices.ContainsFunc(n.PFs, func(pf source.PF) bool { return pf.Vendor == c.Vendor && pf.DeviceID == c.PF })
+			return slices.ContainsFunc(n.PFs,
+				func(pf source.PF) bool { return pf.Vendor == c.Vendor && pf.DeviceID == c.PF })
 		})
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/rdmakit/rdmakit/internal/text/english"
+	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
@@ -11,13 +12,21 @@ import (
 func vfGUID() Rule {
 	return Rule{
 		ID: "vf-guid", Title: "VFs without a GUID, or with one that others have", Severity: SeverityError, Nodes: true,
-		Kinds:       []string{k8s.KindPolicy},
-		Explanation: "A VF of InfiniBand needs a GUID that is its own in the fabric. With one of zeros or ones its port stays down, and ib-sriov fails with \"VF ... GUID is not valid\" while the pod stays in ContainerCreating. The operator gives random GUIDs whenever it configures a VF, unless the node has a pool file, /etc/sriov-operator/infiniband/guids; so partitions (PKeys) by GUID are lost with a reboot.",
-		Remedy:      "give the node a pool file of GUIDs, and restart the operator's daemon there",
-		Wrong:       "    pfNames: [\"ibs1\"]",
-		Right:       "    pfNames: [\"ibs2\"]",
-		Reports:     []string{"Mellanox/network-operator#1825", "k8snetworkplumbingwg/sriov-network-operator#307", "k8snetworkplumbingwg/ib-sriov-cni#66", "openshift/sriov-network-operator#941"},
-		Sources:     []string{srcGUIDs, srcIBCNI},
+		Kinds: []string{k8s.KindPolicy},
+		Explanation: prose.Join(`
+			A VF of InfiniBand needs a GUID that is its own in the fabric. With one of zeros or ones
+			its port stays down, and ib-sriov fails with "VF ... GUID is not valid" while the pod
+			stays in ContainerCreating. The operator gives random GUIDs whenever it configures a VF,
+			unless the node has a pool file, /etc/sriov-operator/infiniband/guids; so partitions
+			(PKeys) by GUID are lost with a reboot.`),
+		Remedy: "give the node a pool file of GUIDs, and restart the operator's daemon there",
+		Wrong:  "    pfNames: [\"ibs1\"]",
+		Right:  "    pfNames: [\"ibs2\"]",
+		Reports: []string{
+			"Mellanox/network-operator#1825", "k8snetworkplumbingwg/sriov-network-operator#307",
+			"k8snetworkplumbingwg/ib-sriov-cni#66", "openshift/sriov-network-operator#941",
+		},
+		Sources: []string{srcGUIDs, srcIBCNI},
 		check: func(p *pass) {
 			owners := p.guidOwners()
 			for _, pol := range p.policies {
@@ -80,9 +89,11 @@ func checkVFGUIDs(p *pass, pol *policy, owners map[string][]*source.PF) {
 	}
 	at := path{"spec", "nicSelector"}
 	if len(empty) > 0 {
-		p.warn(pol.Object, at, "VFs of %s have no GUID: pods with them don't start", english.Count(len(empty), "card")).onCards(empty)
+		p.warn(pol.Object, at, "VFs of %s have no GUID: pods with them don't start",
+			english.Count(len(empty), "card")).onCards(empty)
 	}
 	if len(twice) > 0 {
-		p.error(pol.Object, at, "VFs of %s have a GUID that another VF has too", english.Count(len(twice), "card")).onCards(twice)
+		p.error(pol.Object, at, "VFs of %s have a GUID that another VF has too",
+			english.Count(len(twice), "card")).onCards(twice)
 	}
 }

@@ -6,20 +6,27 @@ import (
 	"strings"
 
 	"github.com/rdmakit/rdmakit/internal/text/english"
+	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/manifest"
 )
 
 func whereaboutsStale() Rule {
 	return Rule{
-		ID: "whereabouts-stale", Title: "a range whose addresses are taken, by pods that are gone or all of them", Severity: SeverityError,
-		Kinds:       []string{k8s.KindNetwork, k8s.KindIBNetwork, k8s.KindNAD},
-		Explanation: "whereabouts keeps the addresses that are taken in IPPools. One of a pod that died with its node stays taken until the reconciler runs, once a day by default, and then new pods hang with \"Could not allocate IP in range\". Judged where the IPPools of the cluster are known, and against its pods where these are (kubectl get ippools.whereabouts.cni.cncf.io,pods -A -o yaml, by --nodes).",
-		Remedy:      "delete the reservations of pods that are gone, and take a range that has room for them",
-		Wrong:       "    \"range\": \"192.168.5.0/29\"",
-		Right:       "    \"range\": \"192.168.6.0/24\"",
-		Reports:     []string{"k8snetworkplumbingwg/whereabouts#291", "k8snetworkplumbingwg/multus-cni#1442"},
-		Sources:     []string{srcWhereabouts, srcIPPool},
+		ID: "whereabouts-stale", Title: "a range whose addresses are taken, by pods that are gone or all of them",
+		Severity: SeverityError,
+		Kinds:    []string{k8s.KindNetwork, k8s.KindIBNetwork, k8s.KindNAD},
+		Explanation: prose.Join(`
+			whereabouts keeps the addresses that are taken in IPPools. One of a pod that died with
+			its node stays taken until the reconciler runs, once a day by default, and then new pods
+			hang with "Could not allocate IP in range". Judged where the IPPools of the cluster are
+			known, and against its pods where these are (kubectl get
+			ippools.whereabouts.cni.cncf.io,pods -A -o yaml, by --nodes).`),
+		Remedy:  "delete the reservations of pods that are gone, and take a range that has room for them",
+		Wrong:   "    \"range\": \"192.168.5.0/29\"",
+		Right:   "    \"range\": \"192.168.6.0/24\"",
+		Reports: []string{"k8snetworkplumbingwg/whereabouts#291", "k8snetworkplumbingwg/multus-cni#1442"},
+		Sources: []string{srcWhereabouts, srcIPPool},
 		check: func(p *pass) {
 			pools := ipPools(p)
 			pods := p.knownPods()
@@ -100,10 +107,12 @@ func checkStale(p *pass, ref ipamRef, pools []ipPool, pods map[string]bool) {
 			taken, size := len(pool.pods), s.Size()
 			switch {
 			case taken >= size:
-				f := p.error(ref.Object, ref.at, "no address of %s is free, of %d", s.Prefix, size).place(ref.rangeAt(s.of))
+				f := p.error(ref.Object, ref.at, "no address of %s is free, of %d", s.Prefix, size).place(
+					ref.rangeAt(s.of))
 				staleEvidence(f, pool, stale)
 			case len(stale) > 0:
-				f := p.warn(ref.Object, ref.at, "%s holds %s for pods that are gone; %d of %d are free", s.Prefix, english.Count(len(stale), "address"), size-taken, size).place(ref.rangeAt(s.of))
+				f := p.warn(ref.Object, ref.at, "%s holds %s for pods that are gone; %d of %d are free",
+					s.Prefix, english.Count(len(stale), "address"), size-taken, size).place(ref.rangeAt(s.of))
 				staleEvidence(f, pool, stale)
 			}
 		}
@@ -112,6 +121,7 @@ func checkStale(p *pass, ref ipamRef, pools []ipPool, pods map[string]bool) {
 
 func staleEvidence(f *Finding, pool ipPool, stale []string) {
 	for _, pod := range stale[:min(len(stale), cardsShown)] {
-		f.because(pool.object.At("spec", "allocations"), "%s holds an address for pod %s, which is gone", pool.object, pod)
+		f.because(pool.object.At("spec", "allocations"), "%s holds an address for pod %s, which is gone",
+			pool.object, pod)
 	}
 }

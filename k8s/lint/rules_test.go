@@ -45,7 +45,10 @@ func TestRules(t *testing.T) {
 				t.Errorf("ID %q is not kebab-case, or used twice", r.ID)
 			}
 			seen[r.ID] = true
-			for name, v := range map[string]string{"title": r.Title, "explanation": r.Explanation, "remedy": r.Remedy, "wrong": r.Wrong, "right": r.Right, "sources": strings.Join(r.Sources, "")} {
+			for name, v := range map[string]string{
+				"title": r.Title, "explanation": r.Explanation, "remedy": r.Remedy, "wrong": r.Wrong, "right": r.Right,
+				"sources": strings.Join(r.Sources, ""),
+			} {
 				if v == "" {
 					t.Errorf("no %s", name)
 				}
@@ -58,7 +61,8 @@ func TestRules(t *testing.T) {
 				if f.Summary == "" || f.Remedy == "" || f.Line == 0 || f.File == "" {
 					t.Errorf("finding %+v lacks a summary, a remedy or a place", f)
 				}
-				t.Logf("%s %s %s=%s: %s; %s; %s; %v", f.Severity, f.Place(), f.Path, f.Value, f.Summary, f.Remedy, f.Fix, f.Evidence)
+				t.Logf("%s %s %s=%s: %s; %s; %s; %v", f.Severity, f.Place(), f.Path, f.Value, f.Summary, f.Remedy,
+					f.Fix, f.Evidence)
 			}
 			for _, f := range Run(load(t, r.ID, "right.yaml")).Findings {
 				if f.Rule == r.ID || f.Severity == SeverityError {

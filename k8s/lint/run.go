@@ -47,7 +47,9 @@ func Run(in Input) Report {
 		in.Manifests = &manifest.Set{}
 	}
 	m := newModel(in)
-	report := Report{Schema: Schema, Files: append([]string{}, in.Manifests.Files...), Objects: []Judged{}, Findings: []Finding{}}
+	report := Report{
+		Schema: Schema, Files: append([]string{}, in.Manifests.Files...), Objects: []Judged{}, Findings: []Finding{},
+	}
 	for _, n := range m.nodes {
 		report.Nodes = append(report.Nodes, n.Name)
 	}
@@ -56,7 +58,8 @@ func Run(in Input) Report {
 	}
 	by := m.ignoresByLine()
 	for _, r := range Rules() {
-		if len(in.Options.Only) > 0 && !slices.Contains(in.Options.Only, r.ID) || slices.Contains(in.Options.Skip, r.ID) {
+		if len(in.Options.Only) > 0 && !slices.Contains(in.Options.Only, r.ID) ||
+			slices.Contains(in.Options.Skip, r.ID) {
 			continue
 		}
 		if r.Nodes && len(m.nodes) == 0 {
@@ -89,7 +92,8 @@ func sortFindings(findings []Finding, files []string) {
 		order[file] = i
 	}
 	slices.SortStableFunc(findings, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(order[a.File], order[b.File]), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+		return cmp.Or(cmp.Compare(order[a.File], order[b.File]), cmp.Compare(a.Line, b.Line),
+			cmp.Compare(a.Column, b.Column))
 	})
 }
 
@@ -126,7 +130,10 @@ func (p *pass) report(severity Severity, o *manifest.Object, at path, format str
 
 // tell adds a finding about a text that is no value of an object.
 func (p *pass) tell(severity Severity, at manifest.Region, format string, args ...any) *Finding {
-	f := &Finding{Rule: p.rule.ID, Severity: severity, Summary: fmt.Sprintf(format, args...), Remedy: p.rule.Remedy, Sources: p.rule.Reports}
+	f := &Finding{
+		Rule: p.rule.ID, Severity: severity, Summary: fmt.Sprintf(format, args...), Remedy: p.rule.Remedy,
+		Sources: p.rule.Reports,
+	}
 	p.findings = append(p.findings, told{Finding: f.place(at)})
 	return f
 }

@@ -91,12 +91,15 @@ const projectURL = "https://github.com/rdmakit/rdmakit"
 // Unicode characters.
 func (r Report) SARIF(version string) ([]byte, error) {
 	run := sarifRun{ColumnKind: "unicodeCodePoints", Results: []sarifResult{}}
-	run.Tool.Driver = sarifDriver{Name: "rdmactl k8s lint", Version: version, Information: projectURL, Rules: []sarifRule{}}
+	run.Tool.Driver = sarifDriver{
+		Name: "rdmactl k8s lint", Version: version, Information: projectURL, Rules: []sarifRule{},
+	}
 	index := map[string]int{}
 	for i, rule := range Rules() {
 		index[rule.ID] = i
 		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{
-			ID: rule.ID, Short: sarifText{rule.Title}, Full: sarifText{rule.Explanation}, Help: sarifText{"What to do: " + rule.Remedy},
+			ID: rule.ID, Short: sarifText{rule.Title}, Full: sarifText{rule.Explanation},
+			Help:    sarifText{"What to do: " + rule.Remedy},
 			HelpURI: projectURL + "/blob/main/docs/k8s-lint.md#" + rule.ID,
 			Default: sarifRuleLevel{sarifLevel(rule.Severity)},
 		})
@@ -113,7 +116,8 @@ func (r Report) SARIF(version string) ([]byte, error) {
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	err := enc.Encode(sarifLog{Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0", Runs: []sarifRun{run}})
+	err := enc.Encode(
+		sarifLog{Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0", Runs: []sarifRun{run}})
 	if err != nil {
 		return nil, fmt.Errorf("encode sarif: %w", err)
 	}
@@ -136,7 +140,10 @@ func (f Finding) sarif(index int) sarifResult {
 	if f.Object != "" {
 		location.Logical = []sarifLogical{{strings.TrimSpace(f.Object + " " + f.Path)}}
 	}
-	return sarifResult{RuleID: f.Rule, RuleIndex: index, Level: sarifLevel(f.Severity), Message: sarifText{text}, Locations: []sarifLocation{location}}
+	return sarifResult{
+		RuleID: f.Rule, RuleIndex: index, Level: sarifLevel(f.Severity), Message: sarifText{text},
+		Locations: []sarifLocation{location},
+	}
 }
 
 func sarifLevel(s Severity) string {

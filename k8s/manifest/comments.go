@@ -35,7 +35,9 @@ func (t *text) comments(marker string) []Comment {
 		if at < 0 {
 			continue
 		}
-		c := Comment{At: Region{Pos: t.pos(i, at), Length: max(1, len([]rune(string(line[at:]))))}, Text: what, Target: i + 1}
+		c := Comment{
+			At: Region{Pos: t.pos(i, at), Length: max(1, len([]rune(string(line[at:]))))}, Text: what, Target: i + 1,
+		}
 		if len(bytes.TrimSpace(line[:at])) == 0 {
 			c.Target = t.nextLine(i + 1)
 		}

@@ -32,7 +32,10 @@ func explain(t *text, from, to int, err error) Problem {
 	if fault, ok := findFault(t, from, to); ok {
 		return Problem{At: fault.at, Type: ProblemSyntax, Text: fault.text, Remedy: fault.remedy}
 	}
-	return Problem{At: t.region(line), Type: ProblemSyntax, Text: "not valid YAML: " + message, Remedy: "look at this line and the one before it: indentation, quotes and brackets"}
+	return Problem{
+		At: t.region(line), Type: ProblemSyntax, Text: "not valid YAML: " + message,
+		Remedy: "look at this line and the one before it: indentation, quotes and brackets",
+	}
 }
 
 var (
@@ -88,7 +91,8 @@ func findFault(t *text, from, to int) (fault, bool) {
 		body := bytes.TrimLeft(t.line(n), " ")
 		if bytes.HasPrefix(body, []byte("\t")) && bytes.HasPrefix(bytes.TrimLeft(body, " \t"), []byte("#")) {
 			at := Region{Pos: t.pos(n-1, len(t.line(n))-len(body)), Length: 1}
-			return fault{at, "a tab in front of a comment: YAML takes spaces only", "indent the comment with spaces"}, true
+			return fault{at, "a tab in front of a comment: YAML takes spaces only", "indent the comment with spaces"},
+				true
 		}
 	}
 	return fault{}, false
@@ -144,7 +148,9 @@ func (r *indentReader) blockLine(n, indent int) (fault, bool) {
 		return fault{}, false
 	}
 	return fault{
-		r.t.region(n), fmt.Sprintf("indented by %d within the text that begins below line %d, whose lines are indented by %d", indent, r.valueLine, r.blockText),
+		r.t.region(n),
+		fmt.Sprintf("indented by %d within the text that begins below line %d, whose lines are indented by %d",
+			indent, r.valueLine, r.blockText),
 		fmt.Sprintf("indent the line by %d to keep it in the text, or by %s to end it", r.blockText, r.expected()),
 	}, true
 }
@@ -171,7 +177,8 @@ func (r *indentReader) expected() string {
 		return "0 spaces"
 	}
 	if r.value < 0 && len(r.levels) > 0 {
-		texts = append([]string{fmt.Sprintf("%d (below line %d)", r.levels[len(r.levels)-1].indent+2, r.valueLine)}, texts...)
+		texts = append([]string{fmt.Sprintf("%d (below line %d)", r.levels[len(r.levels)-1].indent+2, r.valueLine)},
+			texts...)
 	}
 	if len(texts) == 1 {
 		return texts[0] + " spaces"
@@ -183,7 +190,8 @@ func (r *indentReader) expected() string {
 func (r *indentReader) content(n int, body string) (fault, bool) {
 	at := r.t.region(n)
 	if r.value < 0 && noBlankDash.MatchString(body) && !numberLine.MatchString(body) {
-		return fault{at, "no space behind the dash: this begins no entry of a list", "write - " + strings.TrimPrefix(body, "-")}, true
+		return fault{at, "no space behind the dash: this begins no entry of a list", "write - " +
+			strings.TrimPrefix(body, "-")}, true
 	}
 	entry := strings.TrimLeft(strings.TrimPrefix(body, "- "), " ")
 	m := keyLine.FindStringSubmatch(entry)
@@ -191,8 +199,10 @@ func (r *indentReader) content(n int, body string) (fault, bool) {
 		if f, ok := r.openQuote(n, entry); ok && strings.HasPrefix(body, "- ") {
 			return f, true
 		}
-		if key, rest, ok := strings.Cut(entry, ":"); ok && rest != "" && !strings.HasPrefix(rest, "//") && plainKey.MatchString(key) && r.value < 0 && !strings.HasPrefix(body, "-") {
-			return fault{at, fmt.Sprintf("no space behind the colon of %q", key), fmt.Sprintf("write %s: %s", key, rest)}, true
+		if key, rest, ok := strings.Cut(entry, ":"); ok && rest != "" && !strings.HasPrefix(rest, "//") &&
+			plainKey.MatchString(key) && r.value < 0 && !strings.HasPrefix(body, "-") {
+			return fault{at, fmt.Sprintf("no space behind the colon of %q", key), fmt.Sprintf("write %s: %s", key,
+				rest)}, true
 		}
 		return fault{}, false
 	}
@@ -200,11 +210,15 @@ func (r *indentReader) content(n int, body string) (fault, bool) {
 	switch {
 	case value == "" || strings.HasPrefix(value, "#"):
 	case strings.ContainsRune("@`%", rune(value[0])):
-		return fault{at, fmt.Sprintf("the value begins with %q, which YAML reserves", value[:1]), "put the value in quotes"}, true
+		return fault{
+			at, fmt.Sprintf("the value begins with %q, which YAML reserves", value[:1]), "put the value in quotes",
+		}, true
 	case value[0] == '*' && (len(value) == 1 || !aliasName.MatchString(value)):
 		return fault{at, "the value begins with *, which means an alias", "put the value in quotes"}, true
-	case value[0] != '"' && value[0] != '\'' && value[0] != '{' && value[0] != '[' && value[0] != '&' && value[0] != '!' && strings.Contains(strings.SplitN(value, " #", 2)[0], ": "):
-		return fault{at, fmt.Sprintf("the value of %q has a colon and a space in it, which begins another mapping", strings.TrimSpace(m[1])), "put the value in quotes, or break the line"}, true
+	case value[0] != '"' && value[0] != '\'' && value[0] != '{' && value[0] != '[' && value[0] != '&' &&
+		value[0] != '!' && strings.Contains(strings.SplitN(value, " #", 2)[0], ": "):
+		return fault{at, fmt.Sprintf("the value of %q has a colon and a space in it, which begins another mapping",
+			strings.TrimSpace(m[1])), "put the value in quotes, or break the line"}, true
 	default:
 		return r.openQuote(n, value)
 	}
@@ -297,9 +311,11 @@ func openBracket(t *text, from, to int) (fault, bool) {
 		return fault{}, false
 	}
 	if line := string(t.line(opened)); strings.Count(line, `"`)%2 != 0 {
-		return fault{t.region(opened), "a quote is not closed", "look at the quotes of this line: each value has two"}, true
+		return fault{t.region(opened), "a quote is not closed", "look at the quotes of this line: each value has two"},
+			true
 	}
-	return fault{t.region(opened), "a bracket is not closed", "add the closing } or ], or mend the lines up to where it should be"}, true
+	return fault{t.region(opened), "a bracket is not closed", "add the closing } or ], or mend the lines " +
+		"up to where it should be"}, true
 }
 
 // brackets counts opening minus closing brackets outside of quotes.

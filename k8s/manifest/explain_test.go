@@ -11,52 +11,128 @@ func TestExplain(t *testing.T) {
 	tests := []struct {
 		name, in, at, text, remedy string
 	}{
-		{"tab", "spec:\n  numVfs: 8\n\tmtu: 9000\n", "f:3:1", "indented with a tab", "2 (as line 2) or 0 (as line 1) spaces"},
-		{"tab below a key", "spec:\n  nicSelector:\n\t\tvendor: \"15b3\"\n", "f:3:1", "indented with a tab", "4 (below line 2), 2 (as line 2) or 0"},
+		{
+			"tab", "spec:\n  numVfs: 8\n\tmtu: 9000\n", "f:3:1", "indented with a tab",
+			"2 (as line 2) or 0 (as line 1) spaces",
+		},
+		{
+			"tab below a key", "spec:\n  nicSelector:\n\t\tvendor: \"15b3\"\n", "f:3:1", "indented with a tab",
+			"4 (below line 2), 2 (as line 2) or 0",
+		},
 		{"spaces then tab", "spec:\n  a: 1\n  \tb: 2\n", "f:3:3", "indented with a tab", "2 (as line 2)"},
-		{"too deep", "spec:\n  numVfs: 8\n    mtu: 9000\n", "f:3:5", `indented by 4, below "numVfs" in line 2, which has a value already`, "2 (as line 2) or 0 (as line 1) spaces"},
-		{"between levels", "spec:\n    numVfs: 8\n  mtu: 9000\n", "f:3:3", "indented by 2, which no line above it has", "4 (as line 2) or 0 (as line 1) spaces"},
-		{"one too few", "a:\n  b:\n    - c: 1\n      d: 2\n     e: 3\n", "f:5:6", "indented by 5, which no line above it has", "6 (as line 3), 4 (as line 3), 2 (as line 2) or 0"},
+		{
+			"too deep", "spec:\n  numVfs: 8\n    mtu: 9000\n", "f:3:5",
+			`indented by 4, below "numVfs" in line 2, which has a value already`,
+			"2 (as line 2) or 0 (as line 1) spaces",
+		},
+		{
+			"between levels", "spec:\n    numVfs: 8\n  mtu: 9000\n", "f:3:3",
+			"indented by 2, which no line above it has", "4 (as line 2) or 0 (as line 1) spaces",
+		},
+		{
+			"one too few", "a:\n  b:\n    - c: 1\n      d: 2\n     e: 3\n", "f:5:6",
+			"indented by 5, which no line above it has", "6 (as line 3), 4 (as line 3), 2 (as line 2) or 0",
+		},
 		{"no space", "spec:\n  numVfs:8\n  mtu: 1\n", "f:2:3", `no space behind the colon of "numVfs"`, "numVfs: 8"},
 		{"colon in value", "metadata:\n  name: rail: 0\n", "f:2:3", `the value of "name" has a colon`, "quotes"},
 		{"quote", "metadata:\n  name: \"rail\n  x: 1\n", "f:2:3", "the quote is not closed", `add "`},
-		{"quote before another value", "spec:\n  vendor: \"15b3\n  deviceID: \"1021\"\n", "f:2:3", "the quote is not closed", `add "`},
-		{"quote in a list", "spec:\n  devices:\n  - \"0000:1a:00.0\n  - \"0000:5e:00.0\"\n", "f:3:3", "the quote is not closed", `add "`},
-		{"quote in brackets", "spec:\n  devices: [\"0000:1a:00.0, \"0000:5e:00.0\"]\n  a: 1\n", "f:2:3", "a quote is not closed", "quotes"},
-		{"quote over lines", "spec:\n  text: \"one\n    two\"\n  name: @x\n", "f:4:3", `the value begins with "@"`, "quotes"},
-		{"backslash before a single quote", "spec:\n  text: 'one\n    two\\'\n  name: @x\n", "f:4:3", `the value begins with "@"`, "quotes"},
-		{"backslash before a double quote", "spec:\n  text: \"one\n    \\\"two\\\" #\"\n  name: @x\n", "f:4:3", `the value begins with "@"`, "quotes"},
+		{
+			"quote before another value", "spec:\n  vendor: \"15b3\n  deviceID: \"1021\"\n", "f:2:3",
+			"the quote is not closed", `add "`,
+		},
+		{
+			"quote in a list", "spec:\n  devices:\n  - \"0000:1a:00.0\n  - \"0000:5e:00.0\"\n", "f:3:3",
+			"the quote is not closed", `add "`,
+		},
+		{
+			"quote in brackets", "spec:\n  devices: [\"0000:1a:00.0, \"0000:5e:00.0\"]\n  a: 1\n", "f:2:3",
+			"a quote is not closed", "quotes",
+		},
+		{
+			"quote over lines", "spec:\n  text: \"one\n    two\"\n  name: @x\n",
+			"f:4:3", `the value begins with "@"`, "quotes",
+		},
+		{
+			"backslash before a single quote", "spec:\n  text: 'one\n    two\\'\n  name: @x\n", "f:4:3",
+			`the value begins with "@"`, "quotes",
+		},
+		{
+			"backslash before a double quote", "spec:\n  text: \"one\n    \\\"two\\\" #\"\n  name: @x\n", "f:4:3",
+			`the value begins with "@"`, "quotes",
+		},
 		{"bracket", "metadata: {name: a, namespace: b\nspec:\n  numVfs: 8\n", "f:1:1", "a bracket is not closed", "}"},
-		{"bracket at the end", "spec:\n  vendor: \"15b3\"\n  rootDevices: [\"0000:1a:00.0\"\n", "f:3:3", "a bracket is not closed", "]"},
+		{
+			"bracket at the end", "spec:\n  vendor: \"15b3\"\n  rootDevices: [\"0000:1a:00.0\"\n", "f:3:3",
+			"a bracket is not closed", "]",
+		},
 		{"binary", "spec: {\x00", "f:1:1", "not text: it holds zeros", "UTF-8"},
 		{"reserved", "metadata:\n  name: @rail\n", "f:2:3", `the value begins with "@"`, "quotes"},
 		{"star", "spec:\n  pfNames: *\n", "f:2:3", "the value begins with *", "quotes"},
 		{"helm", "spec:\n  {{- if .Values.x }}\n  numVfs: 8\n", "f:2:3", "a template of Helm", "helm template"},
-		{"helm value", "kind: A\nmetadata:\n  name: {{ .Values.name }}\n", "f:3:3", "a template of Helm", "helm template"},
-		{"helm value with more", "kind: A\nmetadata:\n  name: {{ .Values.name }}-x\n", "f:3:3", "a template of Helm", "helm template"},
+		{
+			"helm value", "kind: A\nmetadata:\n  name: {{ .Values.name }}\n", "f:3:3", "a template of Helm",
+			"helm template",
+		},
+		{
+			"helm value with more", "kind: A\nmetadata:\n  name: {{ .Values.name }}-x\n", "f:3:3",
+			"a template of Helm", "helm template",
+		},
 		{"helm over lines", "spec:\n  a: {{ if\n    .x }}1{{ end }}\n", "f:2:3", "a template of Helm", "helm template"},
 		{"mapping as a key", "kind: A\nspec:\n  {a: b}: c\n", "f:3:3", "used as a key", "quotes"},
-		{"anchor", "# *none\nkind: A\nspec:\n  a: \"*none\"\n  b: [x, *none]\n", "f:5:10", "the alias *none stands for nothing", "&none"},
-		{"anchor of another document", "a: &x 1\n---\nkind: A\nspec: *x\n", "f:4:7", "the alias *x stands for nothing", "&x"},
-		{"no ---", "apiVersion: v1\nkind: A\nspec: {}\napiVersion: v1\nkind: B\nspec: {}\n", "f:4:1", "another object begins here", "write ---"},
-		{"no ---, kind first", "kind: A\napiVersion: v1\nkind: B\napiVersion: v1\n", "f:3:1", "another object begins here", "write ---"},
-		{"conflict", "kind: A\nspec:\n<<<<<<< HEAD\n  a: 1\n=======\n  a: 2\n>>>>>>> topic\n", "f:3:1", "lines 3 to 7", "keep the lines of one version"},
-		{"conflict of JSON", "{\n<<<<<<< HEAD\n\"kind\": \"A\"\n=======\n\"kind\": \"B\"\n>>>>>>> topic\n}\n", "f:2:1", "lines 2 to 6", "keep the lines of one version"},
-		{"dashes without a blank", "spec:\n  pfNames:\n  -ens1\n  -ens2\n  a: 1\n", "f:3:3", "no space behind the dash", "- ens1"},
+		{
+			"anchor", "# *none\nkind: A\nspec:\n  a: \"*none\"\n  b: [x, *none]\n", "f:5:10",
+			"the alias *none stands for nothing", "&none",
+		},
+		{
+			"anchor of another document", "a: &x 1\n---\nkind: A\nspec: *x\n", "f:4:7",
+			"the alias *x stands for nothing", "&x",
+		},
+		{
+			"no ---", "apiVersion: v1\nkind: A\nspec: {}\napiVersion: v1\nkind: B\nspec: {}\n", "f:4:1",
+			"another object begins here", "write ---",
+		},
+		{
+			"no ---, kind first", "kind: A\napiVersion: v1\nkind: B\napiVersion: v1\n", "f:3:1",
+			"another object begins here", "write ---",
+		},
+		{
+			"conflict", "kind: A\nspec:\n<<<<<<< HEAD\n  a: 1\n=======\n  a: 2\n>>>>>>> topic\n", "f:3:1",
+			"lines 3 to 7", "keep the lines of one version",
+		},
+		{
+			"conflict of JSON", "{\n<<<<<<< HEAD\n\"kind\": \"A\"\n=======\n\"kind\": \"B\"\n>>>>>>> topic\n}\n",
+			"f:2:1", "lines 2 to 6", "keep the lines of one version",
+		},
+		{
+			"dashes without a blank", "spec:\n  pfNames:\n  -ens1\n  -ens2\n  a: 1\n", "f:3:3",
+			"no space behind the dash", "- ens1",
+		},
 		{
 			"list in front of its key", "spec:\n  a: 1\n  s:\n    names:\n  - ens1\n", "f:5:3",
 			`indented by 2, and "names" in line 4, which has no value, by 4`, `"names" by 4 or 6`,
 		},
-		{"entry below an entry", "kind: A\nspec:\n  names:\n  - ens1\n    - ens2\n  b: 1\n", "f:5:5", "indented below the entry in line 4", "by 2, as line 4"},
-		{"entry deeper, and more", "spec:\n  names:\n  - ens1\n    - ens2\n   x:\n", "f:4:5", `below "ens1" in line 3`, "by 2 (as line 3) or 0 (as line 1) spaces"},
-		{"entry between", "spec:\n  names:\n    - ens1\n   - ens2\n", "f:4:4", "it belongs to no list", "4 (as line 3)"},
+		{
+			"entry below an entry", "kind: A\nspec:\n  names:\n  - ens1\n    - ens2\n  b: 1\n", "f:5:5",
+			"indented below the entry in line 4", "by 2, as line 4",
+		},
+		{
+			"entry deeper, and more", "spec:\n  names:\n  - ens1\n    - ens2\n   x:\n", "f:4:5",
+			`below "ens1" in line 3`, "by 2 (as line 3) or 0 (as line 1) spaces",
+		},
+		{
+			"entry between", "spec:\n  names:\n    - ens1\n   - ens2\n", "f:4:4", "it belongs to no list",
+			"4 (as line 3)",
+		},
 		{"no-break spaces", "kind: A\nspec:\n\u00a0\u00a0a: 1\n", "f:3:1", "U+00A0", "spaces"},
 		{"no-break spaces in broken text", "kind: A\nspec:\n  a: 1\n\u00a0\u00a0b: 1\n", "f:4:1", "U+00A0", "spaces"},
 		{"wide space", "kind: A\nspec:\n\u3000- a\n", "f:3:1", "U+3000", "spaces"},
 		{"no width", "kind: A\nspec:\n  \u200ba: 1\n", "f:3:3", "U+200B", "spaces"},
 		{"no-break space behind a colon", "kind: A\nmetadata:\n  name:\u00a0a\n", "f:3:8", "U+00A0", "spaces"},
 		{"no-break space at the end", "kind: A\nmetadata:\n  name: a\u00a0\n", "f:3:10", "U+00A0", "spaces"},
-		{"list in mapping", "spec:\n  a: 1\n  - b\n", "f:3:3", "indented by 2, where line 2 begins a mapping", "2 (as line 2)"},
+		{
+			"list in mapping", "spec:\n  a: 1\n  - b\n", "f:3:3", "indented by 2, where line 2 begins a mapping",
+			"2 (as line 2)",
+		},
 		{"json comma", `{"kind": "A", "spec": {"a": 1,}}`, "f:1:31", "not valid JSON", "remove the comma"},
 		{"json end", `{"kind": "A"`, "f:1:13", "the file ends within a value", ""},
 	}
@@ -67,8 +143,10 @@ func TestExplain(t *testing.T) {
 				t.Fatalf("Parse(%q) has problems %+v, want one", tt.in, set.Problems)
 			}
 			p := set.Problems[0]
-			if p.Type != ProblemSyntax || p.At.String() != tt.at || !strings.Contains(p.Text, tt.text) || !strings.Contains(p.Remedy, tt.remedy) {
-				t.Errorf("Parse(%q) = %s at %s: %s; %s\nwant at %s: %s; %s", tt.in, p.Type, p.At, p.Text, p.Remedy, tt.at, tt.text, tt.remedy)
+			if p.Type != ProblemSyntax || p.At.String() != tt.at || !strings.Contains(p.Text, tt.text) ||
+				!strings.Contains(p.Remedy, tt.remedy) {
+				t.Errorf("Parse(%q) = %s at %s: %s; %s\nwant at %s: %s; %s",
+					tt.in, p.Type, p.At, p.Text, p.Remedy, tt.at, tt.text, tt.remedy)
 			}
 		})
 	}
@@ -153,7 +231,8 @@ func TestPlain(t *testing.T) {
 		"list in the key's column": "kind: A\nspec:\n  names:\n  - a\n  b: 1\n",
 	} {
 		if set := Parse("f", []byte(in)); len(set.Problems) > 0 || len(set.Objects) != 1 {
-			t.Errorf("%s: Parse(%q) = %d objects and %+v, want one and no problem", name, in, len(set.Objects), set.Problems)
+			t.Errorf("%s: Parse(%q) = %d objects and %+v, want one and no problem",
+				name, in, len(set.Objects), set.Problems)
 		}
 	}
 }
@@ -161,7 +240,8 @@ func TestPlain(t *testing.T) {
 // TestMissingMarker reads both objects where "---" is missing, and each entry where a dash is
 // too deep.
 func TestMissingMarker(t *testing.T) {
-	set := Parse("f", []byte("apiVersion: v1\nkind: A\nspec: {a: 1}\napiVersion: v1\nkind: B\nspec:\n  a:\n  - x\n    - y\n"))
+	set := Parse("f",
+		[]byte("apiVersion: v1\nkind: A\nspec: {a: 1}\napiVersion: v1\nkind: B\nspec:\n  a:\n  - x\n    - y\n"))
 	if len(set.Objects) != 2 || set.Objects[0].Kind != "A" || set.Objects[1].Kind != "B" {
 		t.Fatalf("Parse = %v, want A and B", set.Objects)
 	}

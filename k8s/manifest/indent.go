@@ -40,7 +40,8 @@ func (r *indentReader) place(n, indent int, body string, dash bool) (fault, bool
 	switch {
 	case indent > deepest && r.value >= 0 && (dash || keyLine.MatchString(body)):
 		return fault{
-			r.t.region(n), fmt.Sprintf("indented by %d, below %q in line %d, which has a value already", indent, r.valueKey, r.valueLine),
+			r.t.region(n), fmt.Sprintf("indented by %d, below %q in line %d, which has a value already",
+				indent, r.valueKey, r.valueLine),
 			fmt.Sprintf("indent the line by %s", r.expected()),
 		}, true
 	case indent > deepest && r.value >= 0: // a plain value that goes on
@@ -51,7 +52,8 @@ func (r *indentReader) place(n, indent int, body string, dash bool) (fault, bool
 	}
 	i := slices.IndexFunc(r.levels, func(l level) bool { return l.indent == indent && l.list == dash })
 	if i < 0 && dash { // the entries of a list may stand in the column of its key
-		if j := slices.IndexFunc(r.levels, func(l level) bool { return l.indent == indent }); j >= 0 && r.value < 0 && r.valueLine >= r.levels[j].line && r.keyColumn == indent {
+		if j := slices.IndexFunc(r.levels, func(l level) bool { return l.indent == indent }); j >= 0 && r.value < 0 &&
+			r.valueLine >= r.levels[j].line && r.keyColumn == indent {
 			r.levels = append(r.levels[:j+1], level{indent, n, true})
 			return fault{}, false
 		}
@@ -65,12 +67,15 @@ func (r *indentReader) place(n, indent int, body string, dash bool) (fault, bool
 	}
 	f := fault{at: r.t.region(n)}
 	if dash && r.value < 0 && r.keyColumn > indent {
-		f.text = fmt.Sprintf("indented by %d, and %q in line %d, which has no value, by %d: a list stands below its key, not in front of it", indent, r.valueKey, r.valueLine, r.keyColumn)
+		f.text = fmt.Sprintf(
+			"indented by %d, and %q in line %d, which has no value, by %d: a list stands below "+
+				"its key, not in front of it", indent, r.valueKey, r.valueLine, r.keyColumn)
 		f.remedy = fmt.Sprintf("indent the entries of %q by %d or %d spaces", r.valueKey, r.keyColumn, r.keyColumn+2)
 		return f, true
 	}
 	if slices.ContainsFunc(r.levels, func(l level) bool { return l.indent == indent }) {
-		f.text = fmt.Sprintf("indented by %d, where line %d begins %s, and this is none", indent, r.lineOf(indent), r.sort(indent))
+		f.text = fmt.Sprintf("indented by %d, where line %d begins %s, and this is none",
+			indent, r.lineOf(indent), r.sort(indent))
 	} else {
 		f.text = fmt.Sprintf("indented by %d, which no line above it has: it belongs to no %s", indent, sortOf(dash))
 	}

@@ -85,7 +85,8 @@ func (r *jsonReader) syntax(err error) {
 		offset = len(r.data)
 		err = errors.New("the file ends within a value")
 	}
-	r.set.fail(ProblemSyntax, r.region(offset, 1), "not valid JSON: "+strings.TrimPrefix(err.Error(), "json: "), jsonRemedy(r.data, offset))
+	r.set.fail(ProblemSyntax, r.region(offset, 1), "not valid JSON: "+strings.TrimPrefix(err.Error(), "json: "),
+		jsonRemedy(r.data, offset))
 }
 
 // jsonRemedy knows the faults that people make by hand.

@@ -176,7 +176,8 @@ func (r *reading) kustomize(dir string, above []string) *Set {
 		}
 	}
 	if len(open) > 0 {
-		r.note("%s: %s not applied; kustomize build %s | rdmactl k8s lint - judges the outcome", file, strings.Join(open, ", "), dir)
+		r.note("%s: %s not applied; kustomize build %s | rdmactl k8s lint - judges the outcome",
+			file, strings.Join(open, ", "), dir)
 	}
 	return set
 }
@@ -232,7 +233,8 @@ func (r *reading) resource(dir string, entry *Value, above []string) *Set {
 	info, err := os.Stat(file)
 	switch {
 	case err != nil && isRemote(entry.Text):
-		r.note("%s: %s is not fetched; kustomize build %s | rdmactl k8s lint - judges it as well", entry.At, entry.Text, dir)
+		r.note("%s: %s is not fetched; kustomize build %s | rdmactl k8s lint - judges it as well",
+			entry.At, entry.Text, dir)
 		return &Set{}
 	case err != nil:
 	case info.IsDir() && kustomizationFile(file) != "":
@@ -257,7 +259,8 @@ func (r *reading) resource(dir string, entry *Value, above []string) *Set {
 // isRemote reports what kustomize takes for a URL or a repository.
 func isRemote(entry string) bool {
 	host, _, _ := strings.Cut(entry, "/")
-	return strings.Contains(entry, "://") || strings.Contains(entry, "?ref=") || strings.Contains(host, "@") || host == "github.com"
+	return strings.Contains(entry, "://") || strings.Contains(entry, "?ref=") || strings.Contains(host, "@") ||
+		host == "github.com"
 }
 
 // transform applies the namespace, the prefix and the suffix of a kustomization.
@@ -306,9 +309,10 @@ func (o *Object) rewrite(name string, v *Value) {
 // that they have one.
 func isClusterKind(kind string) bool {
 	return slices.Contains([]string{
-		"Namespace", "Node", "PersistentVolume", "ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition", "APIService",
-		"StorageClass", "IngressClass", "PriorityClass", "RuntimeClass", "DeviceClass", "ResourceSlice", "CSIDriver", "CSINode", "VolumeAttachment",
-		"ValidatingWebhookConfiguration", "MutatingWebhookConfiguration", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
-		"CertificateSigningRequest", "FlowSchema", "PriorityLevelConfiguration",
+		"Namespace", "Node", "PersistentVolume", "ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition",
+		"APIService", "StorageClass", "IngressClass", "PriorityClass", "RuntimeClass", "DeviceClass", "ResourceSlice",
+		"CSIDriver", "CSINode", "VolumeAttachment", "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration",
+		"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "CertificateSigningRequest", "FlowSchema",
+		"PriorityLevelConfiguration",
 	}, kind)
 }

@@ -22,7 +22,9 @@ const (
 
 // String returns the name that people use for the kind.
 func (k Kind) String() string {
-	return [...]string{"nothing", "a mapping", "a list", "a text", "a number", "a number with a fraction", "true or false"}[min(int(k), 6)]
+	return [...]string{
+		"nothing", "a mapping", "a list", "a text", "a number", "a number with a fraction", "true or false",
+	}[min(int(k), 6)]
 }
 
 // Pos is a place in a file; line and column count from 1, columns in characters. 0: unknown.

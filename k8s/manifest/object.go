@@ -157,8 +157,8 @@ func (o *Object) isList() bool {
 // listKinds are the lists that kubectl get --raw and clients write.
 func listKinds() []string {
 	return []string{
-		"SriovNetworkNodePolicyList", "SriovNetworkList", "SriovIBNetworkList", "SriovNetworkPoolConfigList", "SriovOperatorConfigList",
-		"SriovNetworkNodeStateList", "NetworkAttachmentDefinitionList", "PodList", "NodeList", "ConfigMapList", "NamespaceList",
-		"DeploymentList", "StatefulSetList", "DaemonSetList", "JobList",
+		"SriovNetworkNodePolicyList", "SriovNetworkList", "SriovIBNetworkList", "SriovNetworkPoolConfigList",
+		"SriovOperatorConfigList", "SriovNetworkNodeStateList", "NetworkAttachmentDefinitionList", "PodList",
+		"NodeList", "ConfigMapList", "NamespaceList", "DeploymentList", "StatefulSetList", "DaemonSetList", "JobList",
 	}
 }

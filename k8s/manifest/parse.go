@@ -17,13 +17,15 @@ func Parse(file string, data []byte) *Set {
 // parseInto is Parse; with all, mappings that are no objects of Kubernetes count as such.
 func parseInto(set *Set, file string, data []byte, all bool) {
 	if len(data) > MaxFile {
-		set.fail(ProblemLimit, Region{Pos: Pos{File: file}}, fmt.Sprintf("larger than %d MiB", MaxFile>>20), "split the file")
+		set.fail(ProblemLimit, Region{Pos: Pos{File: file}}, fmt.Sprintf("larger than %d MiB", MaxFile>>20),
+			"split the file")
 		return
 	}
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	p := &parser{set: set, source: newText(file, data), budget: 10_000 + 4*len(data), all: all}
 	if bytes.IndexByte(data, 0) >= 0 {
-		set.fail(ProblemSyntax, Region{Pos: Pos{File: file, Line: 1, Column: 1}, Length: 1}, "not text: it holds zeros, as binary files and UTF-16 do", "write it as text in UTF-8")
+		set.fail(ProblemSyntax, Region{Pos: Pos{File: file, Line: 1, Column: 1}, Length: 1},
+			"not text: it holds zeros, as binary files and UTF-16 do", "write it as text in UTF-8")
 		return
 	}
 	if f, ok := findConflict(p.source); ok {
@@ -64,7 +66,8 @@ func (p *parser) document(root *Value) {
 
 func (p *parser) object(root *Value) {
 	if root.Kind != Mapping {
-		p.set.fail(ProblemObject, root.At, "this is "+root.Kind.String()+", not an object of Kubernetes", "an object begins with apiVersion and kind")
+		p.set.fail(ProblemObject, root.At, "this is "+root.Kind.String()+", not an object of Kubernetes",
+			"an object begins with apiVersion and kind")
 		return
 	}
 	o := newObject(p.source.file, root, p.source)
@@ -76,7 +79,8 @@ func (p *parser) object(root *Value) {
 		}
 	case len(p.set.Objects) >= MaxObjects:
 		if len(p.set.Objects) == MaxObjects && !p.limited() {
-			p.set.fail(ProblemLimit, root.At, fmt.Sprintf("more than %d objects in a file", MaxObjects), "split the file")
+			p.set.fail(ProblemLimit, root.At, fmt.Sprintf("more than %d objects in a file", MaxObjects),
+				"split the file")
 		}
 	default:
 		p.set.Objects = append(p.set.Objects, o)

@@ -87,9 +87,12 @@ func TestOneLine(t *testing.T) {
 }
 
 func TestDuplicateKeys(t *testing.T) {
-	for _, in := range []string{"kind: A\nspec:\n  a: 1\n  a: 2\n", "{\"kind\": \"A\",\n\"spec\": {\n\"a\": 1,\n  \"a\": 2}}"} {
+	for _, in := range []string{
+		"kind: A\nspec:\n  a: 1\n  a: 2\n", "{\"kind\": \"A\",\n\"spec\": {\n\"a\": 1,\n  \"a\": 2}}",
+	} {
 		set := Parse("f", []byte(in))
-		if len(set.Problems) != 1 || set.Problems[0].Type != ProblemDuplicate || set.Problems[0].At.Pos != (Pos{"f", 4, 3}) || set.Problems[0].Other.Line != 3 {
+		if len(set.Problems) != 1 || set.Problems[0].Type != ProblemDuplicate ||
+			set.Problems[0].At.Pos != (Pos{"f", 4, 3}) || set.Problems[0].Other.Line != 3 {
 			t.Errorf("Parse(%q) = %+v, want a duplicate key at 4:3, first in line 3", in, set.Problems)
 		}
 		if got := set.Objects[0].Find("spec", "a").Text; got != "2" {
@@ -112,7 +115,8 @@ func TestOneBrokenDocument(t *testing.T) {
 	for _, o := range set.Objects {
 		kinds = append(kinds, o.Kind)
 	}
-	if diff := cmp.Diff([]string{"A", "C", "D"}, kinds); diff != "" || len(set.Problems) != 1 || set.Problems[0].At.Line != 4 {
+	if diff := cmp.Diff([]string{"A", "C", "D"}, kinds); diff != "" || len(set.Problems) != 1 ||
+		set.Problems[0].At.Line != 4 {
 		t.Errorf("kinds differ (-want +got):\n%s%+v", diff, set.Problems)
 	}
 	if o := set.Objects[1]; o.At("kind").Line != 6 {
@@ -142,7 +146,8 @@ spec:
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("misfits differ (-want +got):\n%s", diff)
 	}
-	if s := policy.Spec; s.NumVfs != nil || s.IsRdma != nil || s.NicSelector.DeviceID != "1021" || s.NicSelector.Vendor != "15b3" {
+	if s := policy.Spec; s.NumVfs != nil || s.IsRdma != nil || s.NicSelector.DeviceID != "1021" ||
+		s.NicSelector.Vendor != "15b3" {
 		t.Errorf("Decode = %+v, want nothing for numVfs and isRdma, 1021 and 15b3", s)
 	}
 }
@@ -151,7 +156,8 @@ spec:
 func TestHostile(t *testing.T) {
 	bomb := "kind: A\na0: &a0 [" + strings.Repeat("x, ", 10) + "]\n"
 	for i := 1; i < 12; i++ {
-		bomb += strings.ReplaceAll("aN: &aN [*aM, *aM, *aM, *aM, *aM, *aM, *aM, *aM, *aM, *aM]\n", "N", string(rune('0'+i)))
+		bomb += strings.ReplaceAll("aN: &aN [*aM, *aM, *aM, *aM, *aM, *aM, *aM, *aM, *aM, *aM]\n",
+			"N", string(rune('0'+i)))
 		bomb = strings.ReplaceAll(bomb, "M", string(rune('0'+i-1)))
 	}
 	for name, in := range map[string]string{
@@ -224,7 +230,8 @@ func TestBlocks(t *testing.T) {
 // TestStreamOfJSON reads what jq and jsonnet make for kubectl: documents of YAML in the form
 // of JSON.
 func TestStreamOfJSON(t *testing.T) {
-	const one, two = `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}}`, `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "b"}}`
+	const one, two = `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}}`,
+		`{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "b"}}`
 	for _, tt := range []struct {
 		name, in string
 		problems int
@@ -233,7 +240,8 @@ func TestStreamOfJSON(t *testing.T) {
 		{"---", one + "\n---\n" + two + "\n", 0},
 		{"--- and YAML", one + "\n---\napiVersion: v1\nkind: Namespace\nmetadata:\n  name: b\n", 0},
 		{"a comment", one + "\n# another\n---\n" + two, 0},
-		{"a key twice", `{"apiVersion": "v1", "kind": "Namespace", "kind": "Namespace", "metadata": {"name": "a"}}` + "\n---\n" + two, 1},
+		{"a key twice", `{"apiVersion": "v1", "kind": "Namespace", "kind": "Namespace", "metadata": {"name": "a"}}` +
+			"\n---\n" + two, 1},
 		{"a fault in the second", one + "\n---\n" + two + "\n---\n" + `{"kind": `, 1},
 	} {
 		set := Parse("f", []byte(tt.in))
@@ -242,7 +250,8 @@ func TestStreamOfJSON(t *testing.T) {
 			names = append(names, o.Name)
 		}
 		if diff := cmp.Diff([]string{"a", "b"}, names); diff != "" || len(set.Problems) != tt.problems {
-			t.Errorf("Parse(%s): %d problems %v, want %d; objects (-want +got)\n%s", tt.name, len(set.Problems), set.Problems, tt.problems, diff)
+			t.Errorf("Parse(%s): %d problems %v, want %d; objects (-want +got)\n%s",
+				tt.name, len(set.Problems), set.Problems, tt.problems, diff)
 		}
 	}
 }

@@ -62,8 +62,10 @@ func Read(names []string, stdin io.Reader) (*Set, error) {
 	sets, err := Reader{Stdin: stdin}.Read(names)
 	set := sets[0]
 	for _, other := range sets[1:] {
-		others := slices.DeleteFunc(slices.Clone(other.Files), func(file string) bool { return slices.Contains(set.Files, file) })
-		set.Notes = append(set.Notes, "left out, for it has objects of another kustomization: "+strings.Join(others, ", "))
+		others := slices.DeleteFunc(slices.Clone(other.Files),
+			func(file string) bool { return slices.Contains(set.Files, file) })
+		set.Notes = append(set.Notes,
+			"left out, for it has objects of another kustomization: "+strings.Join(others, ", "))
 	}
 	return set, err
 }

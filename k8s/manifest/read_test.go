@@ -16,8 +16,9 @@ import (
 )
 
 const (
-	somePolicy = "apiVersion: sriovnetwork.openshift.io/v1\nkind: SriovNetworkNodePolicy\nmetadata:\n  name: NAME\n  namespace: base\nspec: {}\n"
-	somePod    = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: NAME\n"
+	somePolicy = "apiVersion: sriovnetwork.openshift.io/v1\nkind: SriovNetworkNodePolicy\nmetadata:\n  name: NAME\n" +
+		"  namespace: base\nspec: {}\n"
+	somePod = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: NAME\n"
 )
 
 func named(manifest, name string) string { return strings.ReplaceAll(manifest, "NAME", name) }
@@ -54,16 +55,24 @@ func TestReadFolders(t *testing.T) {
 		return "namespace: over\nnamePrefix: x-\nnameSuffix: -y\nresources: [../base]\n" + more
 	}
 	base := map[string]string{
-		"base/kustomization.yaml": "resources:\n- policy.yaml\n- other.yaml\n", "base/policy.yaml": named(somePolicy, "a"),
-		"base/other.yaml": "apiVersion: v1\nkind: Namespace\nmetadata: {name: n}\n---\n" + named(somePod, "p") + "---\napiVersion: v1\nkind: Node\nmetadata: {name: gpu}\n",
+		"base/kustomization.yaml": "resources:\n- policy.yaml\n- other.yaml\n",
+		"base/policy.yaml":        named(somePolicy, "a"),
+		"base/other.yaml": "apiVersion: v1\nkind: Namespace\nmetadata: {name: n}\n---\n" + named(somePod,
+			"p") + "---\napiVersion: v1\nkind: Node\nmetadata: {name: gpu}\n",
 	}
 	with := func(more map[string]string) map[string]string {
 		files := maps.Clone(base)
 		maps.Copy(files, more)
 		return files
 	}
-	inBase := []string{"base/policy.yaml: SriovNetworkNodePolicy base/a", "base/other.yaml: Namespace n", "base/other.yaml: Pod p", "base/other.yaml: Node gpu"}
-	inOverlay := []string{"base/policy.yaml: SriovNetworkNodePolicy over/x-a-y", "base/other.yaml: Namespace over", "base/other.yaml: Pod over/x-p-y", "base/other.yaml: Node x-gpu-y"}
+	inBase := []string{
+		"base/policy.yaml: SriovNetworkNodePolicy base/a", "base/other.yaml: Namespace n", "base/other.yaml: Pod p",
+		"base/other.yaml: Node gpu",
+	}
+	inOverlay := []string{
+		"base/policy.yaml: SriovNetworkNodePolicy over/x-a-y", "base/other.yaml: Namespace over",
+		"base/other.yaml: Pod over/x-p-y", "base/other.yaml: Node x-gpu-y",
+	}
 	for _, tt := range []struct {
 		name    string
 		files   map[string]string
@@ -75,13 +84,17 @@ func TestReadFolders(t *testing.T) {
 	}{
 		{name: "base", files: base, args: "base", want: [][]string{inBase}},
 		{name: "a link", files: base, args: "link", want: [][]string{{
-			"link/policy.yaml: SriovNetworkNodePolicy base/a", "link/other.yaml: Namespace n", "link/other.yaml: Pod p", "link/other.yaml: Node gpu",
+			"link/policy.yaml: SriovNetworkNodePolicy base/a",
+			"link/other.yaml: Namespace n", "link/other.yaml: Pod p",
+			"link/other.yaml: Node gpu",
 		}}},
 		{
-			name: "an overlay reads its base and no patch", args: "dev", want: [][]string{inOverlay}, note: "dev/kustomization.yaml: patches, configMapGenerator not applied",
+			name: "an overlay reads its base and no patch", args: "dev", want: [][]string{inOverlay},
+			note: "dev/kustomization.yaml: patches, configMapGenerator not applied",
 			files: with(map[string]string{
-				"dev/kustomization.yaml": overlay("patches:\n- path: p.yaml\nconfigMapGenerator:\n- name: c\n  files: [k=deep/c.yaml]\n"),
-				"dev/p.yaml":             named(somePolicy, "a"), "dev/deep/c.yaml": "kind: C\n",
+				"dev/kustomization.yaml": overlay(
+					"patches:\n- path: p.yaml\nconfigMapGenerator:\n- name: c\n  files: [k=deep/c.yaml]\n"),
+				"dev/p.yaml": named(somePolicy, "a"), "dev/deep/c.yaml": "kind: C\n",
 			}),
 		},
 		{
@@ -89,50 +102,92 @@ func TestReadFolders(t *testing.T) {
 			files: with(map[string]string{"dev/kustomization.yml": overlay(""), "prod/Kustomization": overlay("")}),
 		},
 		{
-			name: "overlays with names of their own", args: ".", want: [][]string{{"b/a.yaml: Pod x-a"}, {"b/a.yaml: Pod y-a"}},
+			name: "overlays with names of their own", args: ".",
+			want: [][]string{{"b/a.yaml: Pod x-a"}, {"b/a.yaml: Pod y-a"}},
 			files: map[string]string{
 				"b/kustomization.yaml": "resources: [a.yaml]", "b/a.yaml": named(somePod, "a"),
-				"x/kustomization.yaml": "resources: [../b]\nnamePrefix: x-", "y/kustomization.yaml": "resources: [../b]\nnamePrefix: y-",
+				"x/kustomization.yaml": "resources: [../b]\nnamePrefix: x-",
+				"y/kustomization.yaml": "resources: [../b]\nnamePrefix: y-",
 			},
 		},
-		{name: "both by name", args: "base dev", want: [][]string{inOverlay}, files: with(map[string]string{"dev/kustomization.yaml": overlay("")})},
+		{name: "both by name", args: "base dev", want: [][]string{inOverlay}, files: with(map[string]string{
+			"dev/kustomization.yaml": overlay(""),
+		})},
 		{
 			name: "what is together is judged together", args: ".",
 			files: map[string]string{
-				"a/kustomization.yaml": "resources: [a.yaml]", "a/a.yaml": named(somePod, "a"), "b/kustomization.yaml": "resources: [b.yaml]", "b/b.yaml": named(somePod, "b"),
-				"c/kustomization.yaml": "resources: [c.yaml]", "c/c.yaml": named(somePod, "a"), "plain.yaml": named(somePod, "p"),
+				"a/kustomization.yaml": "resources: [a.yaml]", "a/a.yaml": named(somePod, "a"),
+				"b/kustomization.yaml": "resources: [b.yaml]", "b/b.yaml": named(somePod, "b"),
+				"c/kustomization.yaml": "resources: [c.yaml]", "c/c.yaml": named(somePod, "a"),
+				"plain.yaml": named(somePod, "p"),
 			},
-			want: [][]string{{"a/a.yaml: Pod a", "b/b.yaml: Pod b", "plain.yaml: Pod p"}, {"b/b.yaml: Pod b", "c/c.yaml: Pod a", "plain.yaml: Pod p"}},
+			want: [][]string{
+				{"a/a.yaml: Pod a", "b/b.yaml: Pod b", "plain.yaml: Pod p"},
+				{"b/b.yaml: Pod b", "c/c.yaml: Pod a", "plain.yaml: Pod p"},
+			},
 		},
 		{
-			name: "a file that is not named", args: ".", note: "left out, for kustomization.yaml doesn't name it: b.yaml",
-			files: map[string]string{"kustomization.yaml": "resources: [a.yaml]", "a.yaml": named(somePod, "a"), "b.yaml": named(somePod, "b"), "sub/c.yaml": named(somePod, "c")},
-			want:  [][]string{{"a.yaml: Pod a", "sub/c.yaml: Pod c"}},
+			name: "a file that is not named", args: ".",
+			note: "left out, for kustomization.yaml doesn't name it: b.yaml",
+			files: map[string]string{
+				"kustomization.yaml": "resources: [a.yaml]", "a.yaml": named(somePod, "a"),
+				"b.yaml": named(somePod, "b"), "sub/c.yaml": named(somePod, "c"),
+			},
+			want: [][]string{{"a.yaml: Pod a", "sub/c.yaml: Pod c"}},
 		},
 		{
 			name: "from afar", args: ".", note: "kustomization.yaml:2:3: https://example.org/a?ref=v1 is not fetched",
-			files: map[string]string{"kustomization.yaml": "resources:\n- https://example.org/a?ref=v1\n"}, want: [][]string{nil},
-		},
-		{name: "absent resource", args: ".", files: map[string]string{"kustomization.yaml": "resources: [a.yaml]\n"}, want: [][]string{nil}, err: "kustomization.yaml:1:13: stat a.yaml: no such file"},
-		{name: "a folder that is none", args: ".", files: map[string]string{"kustomization.yaml": "resources: [a]\n", "a/b.txt": ""}, want: [][]string{nil}, err: "no kustomization.yaml in it"},
-		{name: "itself", args: "a", files: map[string]string{"a/kustomization.yaml": "resources: [../b]", "b/kustomization.yaml": "resources: [../a]"}, want: [][]string{nil}, err: "names itself"},
-		{
-			name: "chart", args: ".", err: "read chart: a Helm chart, whose templates are no YAML yet: helm template chart | rdmactl k8s lint -",
-			files: map[string]string{"chart/Chart.yaml": "name: c", "chart/values.yaml": "a: 1", "chart/templates/a.yaml": "a: {{ .b }}", "chart/templates/b.yaml": "{{ x }}", "p.yaml": named(somePod, "p")},
-			want:  [][]string{{"p.yaml: Pod p"}},
+			files: map[string]string{"kustomization.yaml": "resources:\n- https://example.org/a?ref=v1\n"},
+			want:  [][]string{nil},
 		},
 		{
-			name: "templates of a chart", args: "chart/templates", err: "read chart/templates: a Helm chart, whose templates are no YAML yet: helm template chart | rdmactl k8s lint -",
-			files: map[string]string{"chart/Chart.yaml": "name: c", "chart/templates/a.yaml": "a: {{ .b }}"}, want: [][]string{nil},
+			name: "absent resource", args: ".", files: map[string]string{"kustomization.yaml": "resources: [a.yaml]\n"},
+			want: [][]string{nil}, err: "kustomization.yaml:1:13: stat a.yaml: no such file",
 		},
-		{name: "chart without templates", args: ".", files: map[string]string{"Chart.yaml": "name: c", "templates/a.yaml": named(somePod, "p")}, want: [][]string{{"templates/a.yaml: Pod p"}}},
+		{
+			name: "a folder that is none", args: ".",
+			files: map[string]string{"kustomization.yaml": "resources: [a]\n", "a/b.txt": ""}, want: [][]string{nil},
+			err: "no kustomization.yaml in it",
+		},
+		{name: "itself", args: "a", files: map[string]string{
+			"a/kustomization.yaml": "resources: [../b]", "b/kustomization.yaml": "resources: [../a]",
+		}, want: [][]string{nil}, err: "names itself"},
+		{
+			name: "chart", args: ".",
+			err: "read chart: a Helm chart, whose templates are no YAML yet: helm template chart | rdmactl k8s lint -",
+			files: map[string]string{
+				"chart/Chart.yaml": "name: c", "chart/values.yaml": "a: 1", "chart/templates/a.yaml": "a: {{ .b }}",
+				"chart/templates/b.yaml": "{{ x }}", "p.yaml": named(somePod, "p"),
+			},
+			want: [][]string{{"p.yaml: Pod p"}},
+		},
+		{
+			name: "templates of a chart", args: "chart/templates", err: "read chart/templates: a Helm chart, whose " +
+				"templates are no YAML yet: helm template chart | rdmactl k8s lint -",
+			files: map[string]string{"chart/Chart.yaml": "name: c", "chart/templates/a.yaml": "a: {{ .b }}"},
+			want:  [][]string{nil},
+		},
+		{
+			name: "chart without templates", args: ".",
+			files: map[string]string{"Chart.yaml": "name: c", "templates/a.yaml": named(somePod, "p")},
+			want:  [][]string{{"templates/a.yaml: Pod p"}},
+		},
 		{
 			name: "excluded", args: "k", exclude: []string{"values*.yaml", "./b/c.yaml", "vendor/"},
-			files: map[string]string{"k/a.yaml": named(somePod, "a"), "k/values-1.yaml": "{", "k/b/c.yaml": "{", "k/c.yaml": named(somePod, "c"), "k/d/vendor/e.yaml": "{"},
-			want:  [][]string{{"k/a.yaml: Pod a", "k/c.yaml: Pod c"}},
+			files: map[string]string{
+				"k/a.yaml": named(somePod, "a"), "k/values-1.yaml": "{", "k/b/c.yaml": "{",
+				"k/c.yaml": named(somePod, "c"), "k/d/vendor/e.yaml": "{",
+			},
+			want: [][]string{{"k/a.yaml: Pod a", "k/c.yaml: Pod c"}},
 		},
-		{name: "a file by name", args: "k/a.yaml", exclude: []string{"a.yaml"}, files: map[string]string{"k/a.yaml": named(somePod, "a")}, want: [][]string{{"k/a.yaml: Pod a"}}},
-		{name: "empty", args: "k", files: map[string]string{"k/a.txt": ""}, want: [][]string{nil}, err: "read k: no manifests in this folder"},
+		{
+			name: "a file by name", args: "k/a.yaml", exclude: []string{"a.yaml"},
+			files: map[string]string{"k/a.yaml": named(somePod, "a")}, want: [][]string{{"k/a.yaml: Pod a"}},
+		},
+		{
+			name: "empty", args: "k", files: map[string]string{"k/a.txt": ""}, want: [][]string{nil},
+			err: "read k: no manifests in this folder",
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			folder(t, tt.files)
@@ -145,10 +200,12 @@ func TestReadFolders(t *testing.T) {
 			if diff := cmp.Diff(tt.want, held(sets)); diff != "" {
 				t.Errorf("Read(%s) differs (-want +got):\n%s", tt.args, diff)
 			}
-			if tt.err == "" && err != nil || tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err) || strings.Contains(err.Error(), "\n")) {
+			if tt.err == "" && err != nil || tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err) ||
+				strings.Contains(err.Error(), "\n")) {
 				t.Errorf("Read(%s) = %v, want error %q", tt.args, err, tt.err)
 			}
-			if notes := strings.Join(sets[0].Notes, "\n"); (notes == "") != (tt.note == "") || !strings.Contains(notes, tt.note) {
+			if notes := strings.Join(sets[0].Notes, "\n"); (notes == "") != (tt.note == "") ||
+				!strings.Contains(notes, tt.note) {
 				t.Errorf("Read(%s) has notes %q, want %q", tt.args, notes, tt.note)
 			}
 			for _, set := range sets {
@@ -162,7 +219,9 @@ func TestReadFolders(t *testing.T) {
 
 // TestReadPlaces holds what a kustomization sets to the place where it does.
 func TestReadPlaces(t *testing.T) {
-	folder(t, map[string]string{"kustomization.yaml": "resources: [a.yaml]\nnamespace: over\n", "a.yaml": named(somePolicy, "a")})
+	folder(t, map[string]string{
+		"kustomization.yaml": "resources: [a.yaml]\nnamespace: over\n", "a.yaml": named(somePolicy, "a"),
+	})
 	set, err := Read([]string{"."}, nil)
 	if err != nil || len(set.Objects) != 1 {
 		t.Fatalf("Read = %d objects, %v, want one", len(set.Objects), err)
@@ -178,17 +237,21 @@ func TestReadPlaces(t *testing.T) {
 // TestReadOne tells what only other sets have.
 func TestReadOne(t *testing.T) {
 	folder(t, map[string]string{
-		"a/kustomization.yaml": "resources: [a.yaml]", "a/a.yaml": named(somePod, "a"), "b/kustomization.yaml": "resources: [b.yaml]", "b/b.yaml": named(somePod, "a"),
+		"a/kustomization.yaml": "resources: [a.yaml]", "a/a.yaml": named(somePod, "a"),
+		"b/kustomization.yaml": "resources: [b.yaml]", "b/b.yaml": named(somePod, "a"),
 	})
 	set, err := Read([]string{"."}, nil)
-	if err != nil || len(set.Objects) != 1 || !slices.Equal(set.Notes, []string{"left out, for it has objects of another kustomization: b/kustomization.yaml, b/b.yaml"}) {
+	if err != nil || len(set.Objects) != 1 || !slices.Equal(set.Notes,
+		[]string{"left out, for it has objects of another kustomization: b/kustomization.yaml, b/b.yaml"}) {
 		t.Errorf("Read = %d objects, notes %q, %v; want one, and a note about b", len(set.Objects), set.Notes, err)
 	}
 }
 
 func TestReadErrors(t *testing.T) {
 	folder(t, map[string]string{"chart/Chart.yaml": "", "chart/templates/_x.tpl": "{{ }}", "empty/x.txt": ""})
-	for arg, want := range map[string]error{"chart": ErrChart, "empty": ErrEmpty, "absent": fs.ErrNotExist, "-": fs.ErrNotExist} {
+	for arg, want := range map[string]error{
+		"chart": ErrChart, "empty": ErrEmpty, "absent": fs.ErrNotExist, "-": fs.ErrNotExist,
+	} {
 		if _, err := Read([]string{arg}, nil); !errors.Is(err, want) {
 			t.Errorf("Read(%s) = %v, want %v", arg, err, want)
 		}
@@ -205,7 +268,8 @@ func TestReadMany(t *testing.T) {
 		files[fmt.Sprintf("%d/kustomization.yaml", i)] = fmt.Sprintf("resources: [../%d, ../%d]", i-1, i-1)
 	}
 	folder(t, files)
-	if _, err := Read([]string{"19"}, nil); err == nil || !strings.Contains(err.Error(), "kustomizations name more than 10000 files") {
+	if _, err := Read([]string{"19"}, nil); err == nil ||
+		!strings.Contains(err.Error(), "kustomizations name more than 10000 files") {
 		t.Errorf("Read = %v, want an error about too many files", err)
 	}
 }

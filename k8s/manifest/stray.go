@@ -21,7 +21,8 @@ func findConflict(t *text) (fault, bool) {
 			first = i + 1
 		case first > 0 && (bytes.HasPrefix(line, []byte(">>>>>>> ")) || string(line) == ">>>>>>>"):
 			return fault{
-				t.region(first), fmt.Sprintf("a merge conflict that nobody resolved: lines %d to %d hold two versions", first, i+1),
+				t.region(first),
+				fmt.Sprintf("a merge conflict that nobody resolved: lines %d to %d hold two versions", first, i+1),
 				"keep the lines of one version, and remove those that begin with <<<<<<<, ======= and >>>>>>>",
 			}, true
 		}
@@ -36,7 +37,8 @@ func findAlias(t *text, from, to int, name string) fault {
 	for n := from + 1; n <= to; n++ {
 		line := t.line(n)
 		m := alias.FindSubmatchIndex(line)
-		if len(m) == 0 || bytes.Contains(line[:m[2]], []byte(" #")) || bytes.HasPrefix(bytes.TrimSpace(line), []byte("#")) {
+		if len(m) == 0 || bytes.Contains(line[:m[2]], []byte(" #")) ||
+			bytes.HasPrefix(bytes.TrimSpace(line), []byte("#")) {
 			continue
 		}
 		at = Region{Pos: t.pos(n-1, m[2]), Length: 1 + utf8.RuneCountInString(name)}
@@ -62,7 +64,8 @@ func (t *text) findOdd(n, from, to int) (fault, bool) {
 		}
 		return fault{
 			Region{Pos: t.pos(n-1, i), Length: 1},
-			fmt.Sprintf("the character U+%04X stands where a blank should be: it looks like one, and is text to YAML", r),
+			fmt.Sprintf(
+				"the character U+%04X stands where a blank should be: it looks like one, and is text to YAML", r),
 			"type it again with spaces: it is often copied from a web page or a chat",
 		}, true
 	}
@@ -72,7 +75,8 @@ func (t *text) findOdd(n, from, to int) (fault, bool) {
 // oddScalar finds a text that has an odd blank at one of its ends, or where a blank would make it a
 // key or an entry of a list.
 func (c *converter) oddScalar(n *yaml.Node) (fault, bool) {
-	if n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) != 0 || strings.IndexFunc(n.Value, isOdd) < 0 {
+	if n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) != 0 ||
+		strings.IndexFunc(n.Value, isOdd) < 0 {
 		return fault{}, false
 	}
 	before := ':'
@@ -91,12 +95,14 @@ func (c *converter) oddScalar(n *yaml.Node) (fault, bool) {
 func (c *converter) deeperDash(item *yaml.Node) (fault, bool) {
 	line := item.Line + c.offset + 1
 	body, isDash := strings.CutPrefix(strings.TrimLeft(string(c.source.line(line)), " "), "- ")
-	if item.Kind != yaml.ScalarNode || item.Style != 0 || !isDash || !strings.Contains(item.Value, " - "+strings.TrimSpace(body)) {
+	if item.Kind != yaml.ScalarNode || item.Style != 0 || !isDash ||
+		!strings.Contains(item.Value, " - "+strings.TrimSpace(body)) {
 		return fault{}, false
 	}
 	dash := bytes.IndexByte(c.source.line(line-1), '-')
 	return fault{
-		c.source.region(line), fmt.Sprintf("indented below the entry in line %d, so both are one text: %q", line-1, shorten(item.Value)),
+		c.source.region(line),
+		fmt.Sprintf("indented below the entry in line %d, so both are one text: %q", line-1, shorten(item.Value)),
 		fmt.Sprintf("indent the line by %d, as line %d", max(dash, 0), line-1),
 	}, true
 }

@@ -38,7 +38,9 @@ func (t *text) pos(line, offset int) Pos {
 func (t *text) region(line int) Region {
 	l := t.line(line)
 	trimmed := bytes.TrimLeft(l, " \t")
-	return Region{Pos: t.pos(line-1, len(l)-len(trimmed)), Length: max(1, utf8.RuneCount(bytes.TrimRight(trimmed, " \t")))}
+	return Region{
+		Pos: t.pos(line-1, len(l)-len(trimmed)), Length: max(1, utf8.RuneCount(bytes.TrimRight(trimmed, " \t"))),
+	}
 }
 
 // inside maps a byte of a scalar's text to its place, by counting the characters that are no

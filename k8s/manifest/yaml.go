@@ -104,11 +104,13 @@ func (p *parser) split(doc *yaml.Node, offset int) []*yaml.Node {
 			c := &converter{parser: p, offset: offset}
 			p.set.Problems = append(p.set.Problems, Problem{
 				At: c.region(key), Type: ProblemSyntax, Other: c.region(root.Content[starts[n-1]]).Pos,
-				Text:   "another object begins here, and no --- stands above it: its fields are those of the first one a second time",
+				Text: "another object begins here, and no --- stands above it: its fields are those of " +
+					"the first one a second time",
 				Remedy: "write --- on a line of its own above this one",
 			})
 		}
-		parts = append(parts, &yaml.Node{Kind: yaml.MappingNode, Line: key.Line, Column: key.Column, Content: root.Content[start:end]})
+		parts = append(parts,
+			&yaml.Node{Kind: yaml.MappingNode, Line: key.Line, Column: key.Column, Content: root.Content[start:end]})
 	}
 	return parts
 }
@@ -270,7 +272,10 @@ func (c *converter) noKey(key *yaml.Node) error {
 	if strings.Contains(string(c.source.line(at.Line)), "{{") {
 		return &faultError{helmFault(c.source.region(at.Line))}
 	}
-	return &faultError{fault{at, "a mapping or a list is used as a key", "keys of manifests are texts: put it in quotes, or look at the brackets of this line"}}
+	return &faultError{fault{
+		at, "a mapping or a list is used as a key",
+		"keys of manifests are texts: put it in quotes, or look at the brackets of this line",
+	}}
 }
 
 // merge takes over what a merge key brings and the mapping hasn't.

@@ -15,7 +15,10 @@ import (
 
 // pools are the private ranges of IPv4 (RFC 1918), the one that clusters use least first.
 func pools() []netip.Prefix {
-	return []netip.Prefix{netip.MustParsePrefix("192.168.0.0/16"), netip.MustParsePrefix("172.16.0.0/12"), netip.MustParsePrefix("10.0.0.0/8")}
+	return []netip.Prefix{
+		netip.MustParsePrefix("192.168.0.0/16"), netip.MustParsePrefix("172.16.0.0/12"),
+		netip.MustParsePrefix("10.0.0.0/8"),
+	}
 }
 
 // address gives each rail a subnet of its own, of one size for all rails: the first pool that has
@@ -37,7 +40,9 @@ func (m *maker) address(rails []*rail) error {
 				r.out.Addresses = ipam.Count(ipam.Hosts(subnets[i]))
 			}
 			if !pool.Addr().IsPrivate() || !ipam.Last(pool).IsPrivate() {
-				m.poolNote = fmt.Sprintf("%s is not a private range (RFC 1918, RFC 4193): where others have its addresses, pods that have one don't reach them", pool)
+				m.poolNote = fmt.Sprintf(
+					"%s is not a private range (RFC 1918, RFC 4193): where others have its addresses, pods that "+
+						"have one don't reach them", pool)
 			}
 			return nil
 		}

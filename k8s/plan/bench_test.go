@@ -19,8 +19,10 @@ func manyNodes(nodes int, uneven bool) source.Cluster {
 				continue
 			}
 			pf := source.PF{
-				Address: fmt.Sprintf("0000:%02x:00.0", 0x13+c*0x1a), Vendor: "15b3", DeviceID: "1021", Netdev: fmt.Sprintf("ib%d", c), LinkType: source.LinkIB,
-				Fabric: &source.Fabric{SubnetPrefix: fmt.Sprintf("fec0:0000:0000:00a%d", c/4), SMLID: 1}, Rail: new(c), Role: "compute", TotalVFs: 16, VFsKnown: true,
+				Address: fmt.Sprintf("0000:%02x:00.0", 0x13+c*0x1a), Vendor: "15b3", DeviceID: "1021",
+				Netdev: fmt.Sprintf("ib%d", c), LinkType: source.LinkIB,
+				Fabric: &source.Fabric{SubnetPrefix: fmt.Sprintf("fec0:0000:0000:00a%d", c/4), SMLID: 1}, Rail: new(c),
+				Role: "compute", TotalVFs: 16, VFsKnown: true,
 			}
 			if uneven && n%3 == 0 {
 				pf.TotalVFs = 8
@@ -31,7 +33,10 @@ func manyNodes(nodes int, uneven bool) source.Cluster {
 			node.PFs = append(node.PFs, pf)
 			node.HardwareIDs = append(node.HardwareIDs, fmt.Sprintf("%s b83f:d203:%04x:%04x", pf.Address, n, c))
 		}
-		node.PFs = append(node.PFs, source.PF{Address: "0000:f1:00.0", Vendor: "15b3", DeviceID: "1021", Netdev: "eth0", LinkType: source.LinkETH, Role: "storage"})
+		node.PFs = append(node.PFs, source.PF{
+			Address: "0000:f1:00.0", Vendor: "15b3", DeviceID: "1021", Netdev: "eth0", LinkType: source.LinkETH,
+			Role: "storage",
+		})
 		if uneven && n%5 == 0 {
 			node.PFs[len(node.PFs)-1].Role = ""
 		}

@@ -92,14 +92,18 @@ func settleFabrics(chosen []*choice) {
 
 // nothing explains that no card is left.
 func nothing(nodes []source.Node, patterns []string, passed []Passed) error {
-	if len(passed) == 0 && len(patterns) > 0 && !slices.ContainsFunc(nodes, func(n source.Node) bool { return matchAny(patterns, n.Name) }) {
-		return fmt.Errorf("plan networks of %s: %w: none of them is called %s", english.Count(len(nodes), "node"), ErrNothing, strings.Join(patterns, " or "))
+	if len(passed) == 0 && len(patterns) > 0 &&
+		!slices.ContainsFunc(nodes, func(n source.Node) bool { return matchAny(patterns, n.Name) }) {
+		return fmt.Errorf("plan networks of %s: %w: none of them is called %s",
+			english.Count(len(nodes), "node"), ErrNothing, strings.Join(patterns, " or "))
 	}
 	if len(passed) == 0 {
-		return fmt.Errorf("plan networks of %s: %w: none of them has a card that could have VFs", english.Count(len(nodes), "node"), ErrNothing)
+		return fmt.Errorf("plan networks of %s: %w: none of them has a card that could have VFs",
+			english.Count(len(nodes), "node"), ErrNothing)
 	}
 	p := passed[0]
-	return fmt.Errorf("plan networks of %s: %w: %s passed over; %s on %s: %s", english.Count(len(nodes), "node"), ErrNothing, english.Count(len(passed), "card"), p.Address, p.Node, p.Reason)
+	return fmt.Errorf("plan networks of %s: %w: %s passed over; %s on %s: %s",
+		english.Count(len(nodes), "node"), ErrNothing, english.Count(len(passed), "card"), p.Address, p.Node, p.Reason)
 }
 
 // check judges the patterns.
@@ -248,17 +252,23 @@ func countVFs(pf *source.PF, opts Options) (c vfCount, refused string) {
 			c.why += fmt.Sprintf(", so the %d that were asked for are too many", want)
 		}
 	case firmware == 0:
-		c = vfCount{n: cmp.Or(opts.VFs, DefaultVFs), why: "SR-IOV is off in the firmware (sriov_totalvfs is 0 or absent)", cost: reboot}
+		c = vfCount{
+			n: cmp.Or(opts.VFs, DefaultVFs), why: "SR-IOV is off in the firmware (sriov_totalvfs is 0 or absent)",
+			cost: reboot,
+		}
 		if pf.Firmware != nil && pf.Firmware.Current != nil {
 			c.why = "SR-IOV is off in the firmware, as mstconfig says"
 		}
 	case opts.VFs == 0:
-		c = vfCount{n: min(firmware, k8s.MaxMellanoxVFs), why: fmt.Sprintf("the firmware's NUM_OF_VFS is %d, so the firmware stays as it is and no node reboots for it", firmware)}
+		c = vfCount{n: min(firmware, k8s.MaxMellanoxVFs), why: fmt.Sprintf(
+			"the firmware's NUM_OF_VFS is %d, so the firmware stays as it is and no node reboots for it", firmware)}
 		if firmware > k8s.MaxMellanoxVFs {
-			c.why, c.cost = fmt.Sprintf("the firmware's NUM_OF_VFS is %d, and the operator admits %d", firmware, k8s.MaxMellanoxVFs), reboot
+			c.why, c.cost = fmt.Sprintf("the firmware's NUM_OF_VFS is %d, and the operator admits %d",
+				firmware, k8s.MaxMellanoxVFs), reboot
 		}
 	default:
-		c = vfCount{n: opts.VFs, why: fmt.Sprintf("asked for; the firmware's NUM_OF_VFS is %d, which is the same: no node reboots for it", firmware)}
+		c = vfCount{n: opts.VFs, why: fmt.Sprintf(
+			"asked for; the firmware's NUM_OF_VFS is %d, which is the same: no node reboots for it", firmware)}
 		if opts.VFs != firmware {
 			c.why, c.cost = fmt.Sprintf("asked for; the firmware's NUM_OF_VFS is %d", firmware), reboot
 		}
@@ -282,7 +292,8 @@ func countExternal(pf *source.PF, opts Options) (c vfCount, refused string) {
 	if opts.VFs > pf.NumVFs {
 		return c, fmt.Sprintf("others make its VFs, and it has %d, fewer than %d", pf.NumVFs, opts.VFs)
 	}
-	return vfCount{n: cmp.Or(opts.VFs, pf.NumVFs), external: true, why: fmt.Sprintf("the PF has %d VFs already, and the operator makes none", pf.NumVFs)}, ""
+	return vfCount{n: cmp.Or(opts.VFs, pf.NumVFs), external: true, why: fmt.Sprintf(
+		"the PF has %d VFs already, and the operator makes none", pf.NumVFs)}, ""
 }
 
 // supported reports a card that is in NVIDIA's part of the operator's list; others may be in it all

@@ -72,25 +72,45 @@ func TestCountVFs(t *testing.T) {
 		{"external, as many", nvidia(16, 6), Options{ExternallyManaged: true, VFs: 6}, 6, ""},
 		{"external, too many", nvidia(16, 6), Options{ExternallyManaged: true, VFs: 8}, 0, ""},
 		{"external, none", nvidia(16, 0), Options{ExternallyManaged: true}, 0, ""},
-		{"external by its state", source.PF{Vendor: "15b3", TotalVFs: 16, NumVFs: 3, ExternallyManaged: true}, Options{}, 3, ""},
+		{
+			"external by its state",
+			source.PF{Vendor: "15b3", TotalVFs: 16, NumVFs: 3, ExternallyManaged: true},
+			Options{},
+			3, "",
+		},
 	}
 	for _, tt := range tests {
 		c, refused := countVFs(&tt.pf, tt.opts)
 		if c.n != tt.n || c.cost != tt.cost || (refused == "") != (tt.n > 0) || (c.n > 0 && c.why == "") {
-			t.Errorf("%s: countVFs = %d, cost %q, refused %q, want %d, cost %q", tt.name, c.n, c.cost, refused, tt.n, tt.cost)
+			t.Errorf("%s: countVFs = %d, cost %q, refused %q, want %d, cost %q",
+				tt.name, c.n, c.cost, refused, tt.n, tt.cost)
 		}
 	}
 }
 
 func TestSelection(t *testing.T) {
-	a1, b2 := &source.Fabric{SubnetPrefix: "fec0:0000:0000:00a1", SMLID: 1}, &source.Fabric{SubnetPrefix: "fec0:0000:0000:00b2", SMLID: 42}
+	a1, b2 := &source.Fabric{SubnetPrefix: "fec0:0000:0000:00a1", SMLID: 1}, &source.Fabric{
+		SubnetPrefix: "fec0:0000:0000:00b2", SMLID: 42,
+	}
 	nodes := []source.Node{
 		{Name: "gpu-00", PFs: []source.PF{
-			{Address: "0000:18:00.0", Vendor: "15b3", Netdev: "ib0", RDMADevice: "mlx5_0", LinkType: "IB", TotalVFs: 8, Role: "compute", Rail: new(0), Fabric: a1},
-			{Address: "0000:3b:00.0", Vendor: "15b3", Netdev: "ib1", RDMADevice: "mlx5_1", LinkType: "IB", TotalVFs: 8, Role: "compute", Rail: new(1), Fabric: b2},
-			{Address: "0000:5e:00.0", Vendor: "15b3", Netdev: "ens1", AltNames: []string{"stor0"}, LinkType: "ETH", TotalVFs: 8, Role: "storage"},
+			{
+				Address: "0000:18:00.0", Vendor: "15b3", Netdev: "ib0", RDMADevice: "mlx5_0", LinkType: "IB",
+				TotalVFs: 8, Role: "compute", Rail: new(0), Fabric: a1,
+			},
+			{
+				Address: "0000:3b:00.0", Vendor: "15b3", Netdev: "ib1", RDMADevice: "mlx5_1", LinkType: "IB",
+				TotalVFs: 8, Role: "compute", Rail: new(1), Fabric: b2,
+			},
+			{
+				Address: "0000:5e:00.0", Vendor: "15b3", Netdev: "ens1", AltNames: []string{"stor0"}, LinkType: "ETH",
+				TotalVFs: 8, Role: "storage",
+			},
 			{Address: "0000:86:00.0", Vendor: "15b3", LinkType: "IB", TotalVFs: 8, Role: "compute"},
-			{Address: "0000:af:00.0", Vendor: "15b3", Netdev: "ib9", LinkType: "IB", TotalVFs: 8, Role: "compute", Driver: "vfio-pci"},
+			{
+				Address: "0000:af:00.0", Vendor: "15b3", Netdev: "ib9", LinkType: "IB", TotalVFs: 8, Role: "compute",
+				Driver: "vfio-pci",
+			},
 		}},
 		{Name: "state-0", PFs: []source.PF{{Address: "0000:18:00.0", Vendor: "15b3", Netdev: "ens9", TotalVFs: 8}}},
 	}
@@ -139,13 +159,18 @@ func TestSelection(t *testing.T) {
 // TestNoManager tells of a port that is taken to be on a fabric that it doesn't see.
 func TestNoManager(t *testing.T) {
 	card := func(lid uint16) []source.PF {
-		return []source.PF{{Address: "0000:18:00.0", Vendor: "15b3", DeviceID: "1021", Netdev: "ib0", LinkType: "IB", TotalVFs: 8, Fabric: &source.Fabric{SubnetPrefix: "fe80:0000:0000:0000", SMLID: lid}}}
+		return []source.PF{{
+			Address: "0000:18:00.0", Vendor: "15b3", DeviceID: "1021", Netdev: "ib0", LinkType: "IB", TotalVFs: 8,
+			Fabric: &source.Fabric{SubnetPrefix: "fe80:0000:0000:0000", SMLID: lid},
+		}}
 	}
-	plan, err := Make(source.Cluster{Nodes: []source.Node{{Name: "a", PFs: card(1)}, {Name: "b", PFs: card(0)}}}, Options{})
+	plan, err := Make(source.Cluster{Nodes: []source.Node{{Name: "a", PFs: card(1)}, {Name: "b", PFs: card(0)}}},
+		Options{})
 	if err != nil || len(plan.Rails) != 1 || len(plan.Rails[0].Members) != 2 {
 		t.Fatalf("Make = %+v, %v, want one rail with both nodes", plan, err)
 	}
-	if text := strings.Join(plan.Notes, "\n"); !strings.Contains(text, "no subnet manager is seen by 0000:18:00.0 of b:") {
+	if text := strings.Join(plan.Notes,
+		"\n"); !strings.Contains(text, "no subnet manager is seen by 0000:18:00.0 of b:") {
 		t.Errorf("notes are %s, want one about the port without a subnet manager", text)
 	}
 }

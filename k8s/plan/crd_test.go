@@ -44,7 +44,8 @@ func newAPIServer(t testing.TB) apiServer {
 		}
 		for _, version := range crd.Spec.Versions {
 			var props apiextensions.JSONSchemaProps
-			if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(version.Schema.OpenAPIV3Schema, &props, nil); err != nil {
+			if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(
+				version.Schema.OpenAPIV3Schema, &props, nil); err != nil {
 				t.Fatalf("%s: %v", file, err)
 			}
 			s, err := schema.NewStructural(&props)
@@ -94,7 +95,8 @@ func (s apiServer) admit(text []byte) error {
 
 func admitCustom(rules *schema.Structural, o map[string]any) error {
 	var errs []error
-	for _, path := range pruning.PruneWithOptions(runtime.DeepCopyJSON(o), rules, true, schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true}) {
+	for _, path := range pruning.PruneWithOptions(runtime.DeepCopyJSON(o), rules, true,
+		schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true}) {
 		errs = append(errs, fmt.Errorf("unknown field %q", path))
 	}
 	result := validate.NewSchemaValidator(rules.ToKubeOpenAPI(), nil, "", strfmt.Default).Validate(o)

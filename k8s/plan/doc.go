@@ -217,7 +217,7 @@ const (
 // Kinds returns the kinds of objects that plans may have, in their order: those that Omit takes.
 func Kinds() []string {
 	return []string{
-		k8s.KindNamespace, k8s.KindNFD, k8s.KindOperatorConfig, k8s.KindPoolConfig, k8s.KindPolicy, k8s.KindNetwork, k8s.KindIBNetwork,
-		k8s.KindNAD, k8s.KindConfigMap, k8s.KindPod, kindService, kindJob,
+		k8s.KindNamespace, k8s.KindNFD, k8s.KindOperatorConfig, k8s.KindPoolConfig, k8s.KindPolicy, k8s.KindNetwork,
+		k8s.KindIBNetwork, k8s.KindNAD, k8s.KindConfigMap, k8s.KindPod, kindService, kindJob,
 	}
 }

@@ -33,7 +33,8 @@ type group struct {
 // specOf writes what a policy says of a PF.
 func specOf(c *choice, opts Options) k8s.PolicySpec {
 	s := k8s.PolicySpec{
-		ResourceName: c.rail.resource(), Priority: new(50), NumVfs: new(c.vfs.n), DeviceType: "netdevice", IsRdma: new(true), LinkType: c.link,
+		ResourceName: c.rail.resource(), Priority: new(50), NumVfs: new(c.vfs.n), DeviceType: "netdevice",
+		IsRdma: new(true), LinkType: c.link,
 		NicSelector: k8s.NicSelector{Vendor: c.pf.Vendor},
 	}
 	if opts.SelectBy == ByName {
@@ -164,7 +165,8 @@ func (g *grouper) apart(groups [][]*source.Node, drafts [][]*draft) []*group {
 	for i, nodes := range groups {
 		all := g.candidates(nodes, letter(i))
 		own = append(own, all[len(all)-1])
-		fitting := slices.IndexFunc(all, func(c candidate) bool { return !c.own && len(c.labels) == 1 && g.fits(drafts[i], c.has) })
+		fitting := slices.IndexFunc(all,
+			func(c candidate) bool { return !c.own && len(c.labels) == 1 && g.fits(drafts[i], c.has) })
 		if fitting >= 0 && (len(found) == 0 || all[fitting].key() == found[0].key()) {
 			found = append(found, all[fitting])
 		}
@@ -257,7 +259,8 @@ func (g *grouper) candidates(nodes []*source.Node, value string) []candidate {
 		both := maps.Clone(g.opts.NodeSelector)
 		both[LabelKey] = value
 		own.labels = both
-		own.reason = "as given, and because nodes with these labels differ in their cards, a label that tells them apart, which they need first"
+		own.reason = "as given, and because nodes with these labels differ in their cards, a label that tells them " +
+			"apart, which they need first"
 	case g.opts.Labels == LabelsNFD:
 		out = append(out, g.nfdCandidate(nodes)...)
 	default:
@@ -322,8 +325,9 @@ func havers(nodes []*source.Node) string {
 // rank orders labels by how well they say what is meant.
 func rank(key string) int {
 	for i, part := range []string{
-		LabelKey, labelCapable, "feature.node.kubernetes.io/pci-15b3", "feature.node.kubernetes.io/rdma", "nvidia.com/gpu.product", "nvidia.com/gpu.present",
-		"node.kubernetes.io/instance-type", "node-role.kubernetes.io/",
+		LabelKey, labelCapable, "feature.node.kubernetes.io/pci-15b3", "feature.node.kubernetes.io/rdma",
+		"nvidia.com/gpu.product", "nvidia.com/gpu.present", "node.kubernetes.io/instance-type",
+		"node-role.kubernetes.io/",
 	} {
 		if strings.HasPrefix(key, part) {
 			return i
@@ -349,7 +353,8 @@ func (g *grouper) guesses(nodes []*source.Node) []candidate {
 	}
 	return []candidate{{
 		labels: map[string]string{labelCapable: "true"},
-		reason: "labels of nodes are not known (kubectl get nodes -o yaml tells them); Node Feature Discovery publishes this one where a network device can have VFs",
+		reason: "labels of nodes are not known (kubectl get nodes -o yaml tells them); Node Feature Discovery " +
+			"publishes this one where a network device can have VFs",
 		has: func(n *source.Node) bool {
 			if n.Labels != nil {
 				return n.Labels[labelCapable] == "true"

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/source"
 	"github.com/rdmakit/rdmakit/wire/ib"
@@ -158,21 +159,29 @@ func (m *maker) guidMaps() {
 			data[n] = m.guidTexts[n]
 		}
 		d := m.add("50-"+name, kindGUIDs, m.plan.OperatorNamespace, name, k8s.ConfigMap{
-			TypeMeta: k8s.TypeMeta{APIVersion: k8s.CoreVersion, Kind: kindGUIDs}, Metadata: k8s.ObjectMeta{Name: name, Namespace: m.plan.OperatorNamespace}, Data: data,
+			TypeMeta: k8s.TypeMeta{APIVersion: k8s.CoreVersion, Kind: kindGUIDs},
+			Metadata: k8s.ObjectMeta{Name: name, Namespace: m.plan.OperatorNamespace}, Data: data,
 		})
 		d.head = []string{
-			"GUIDs of the InfiniBand VFs. Without them the operator's daemon makes random ones each time it configures a PF, and memberships in " +
-				"partitions are lost. Nothing reads this ConfigMap: it only carries the files. Each node has its own, which has to be there " +
-				"before the policies are applied:",
-			fmt.Sprintf("  kubectl -n %s get configmap %s -o jsonpath='{.data.%s}'   # to %s on %s", m.plan.OperatorNamespace, name, jsonPathKey(part[0]), guidsPath, part[0]),
-			fmt.Sprintf("Of each range VF 0 has the first, VF 1 the second and so on; there is room for %d. They begin with 02, so they are administered "+
-				"locally, and follow from the GUID of the card (where nothing tells it, from the names of node and card), so another plan gives the same. With such a file all InfiniBand VFs of the node need an entry, "+
-				"so cards that the plan leaves out have one too. Where a node has a file already, keep its entries for cards of other policies, whose GUIDs others may know.", k8s.MaxMellanoxVFs),
+			prose.Join(`
+				GUIDs of the InfiniBand VFs. Without them the operator's daemon makes random ones
+				each time it configures a PF, and memberships in partitions are lost. Nothing reads
+				this ConfigMap: it only carries the files. Each node has its own, which has to be
+				there before the policies are applied:`),
+			fmt.Sprintf("  kubectl -n %s get configmap %s -o jsonpath='{.data.%s}'   # to %s on %s",
+				m.plan.OperatorNamespace, name, jsonPathKey(part[0]), guidsPath, part[0]),
+			fmt.Sprintf("Of each range VF 0 has the first, VF 1 the second and so on; there is room for %d. "+
+				"They begin with 02, so they are administered locally, and follow from the GUID of the card "+
+				"(where nothing tells it, from the names of node and card), so another plan gives the same. "+
+				"With such a file all InfiniBand VFs of the node need an entry, so cards that the plan leaves "+
+				"out have one too. Where a node has a file already, keep its entries for cards of other "+
+				"policies, whose GUIDs others may know.", k8s.MaxMellanoxVFs),
 		}
 	}
 	if len(unknown) > 0 && m.opts.GUIDSeed == "" {
-		m.plan.Notes = append(m.plan.Notes, fmt.Sprintf("nothing tells the GUIDs of cards of %s, so those of their VFs follow from the names of node and card, "+
-			"and another cluster on the fabric may have the same: snapshots of the nodes tell, or --guid-seed sets them apart", shortList(unknown)))
+		m.plan.Notes = append(m.plan.Notes, fmt.Sprintf("nothing tells the GUIDs of cards of %s, so those of their "+
+			"VFs follow from the names of node and card, and another cluster on the fabric may have the same: "+
+			"snapshots of the nodes tell, or --guid-seed sets them apart", shortList(unknown)))
 	}
 }
 

@@ -15,8 +15,14 @@ import (
 // infiniBand makes a node of two InfiniBand cards, of which the names are like those of any other.
 func infiniBand(change func(*source.Node)) source.Cluster {
 	n := source.Node{Name: "gpu-00", CardsKnown: true, PFs: []source.PF{
-		{Address: "0000:18:00.0", Vendor: "15b3", DeviceID: "1021", Netdev: "ib0", LinkType: source.LinkIB, TotalVFs: 8},
-		{Address: "0000:3b:00.0", Vendor: "15b3", DeviceID: "1021", Netdev: "ib1", LinkType: source.LinkIB, TotalVFs: 8},
+		{
+			Address: "0000:18:00.0", Vendor: "15b3", DeviceID: "1021", Netdev: "ib0", LinkType: source.LinkIB,
+			TotalVFs: 8,
+		},
+		{
+			Address: "0000:3b:00.0", Vendor: "15b3", DeviceID: "1021", Netdev: "ib1", LinkType: source.LinkIB,
+			TotalVFs: 8,
+		},
 	}}
 	if change != nil {
 		change(&n)
@@ -53,7 +59,9 @@ func firstGUIDs(t *testing.T, cluster source.Cluster, opts Options) (guids map[s
 func TestGUIDsOfClusters(t *testing.T) {
 	snapshot := func(guid string) func(*source.Node) {
 		return func(n *source.Node) {
-			n.HardwareIDs = []string{"0000:18:00.0 " + guid + ":1000", "0000:3b:00.0 " + guid + ":1001", "0000:5c:00.0 b8:3f:d2:a5:10:20"}
+			n.HardwareIDs = []string{
+				"0000:18:00.0 " + guid + ":1000", "0000:3b:00.0 " + guid + ":1001", "0000:5c:00.0 b8:3f:d2:a5:10:20",
+			}
 		}
 	}
 	state := func(guid string) func(*source.Node) {
@@ -89,7 +97,8 @@ func TestGUIDsOfClusters(t *testing.T) {
 	}
 	// A part of the cards gives the same, and the others have GUIDs as well: the daemon refuses
 	// VFs without.
-	if got, _ := firstGUIDs(t, infiniBand(snapshot("b83f:d203:00a5")), Options{VFs: 4, Select: Selection{Names: []string{"ib1"}}}); cmp.Diff(a, got) != "" {
+	if got, _ := firstGUIDs(t, infiniBand(snapshot("b83f:d203:00a5")),
+		Options{VFs: 4, Select: Selection{Names: []string{"ib1"}}}); cmp.Diff(a, got) != "" {
 		t.Errorf("GUIDs for one card %v, want those for both, %v", got, a)
 	}
 }

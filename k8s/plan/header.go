@@ -12,12 +12,14 @@ func (m *maker) header() []string {
 	out := []string{
 		fmt.Sprintf("SR-IOV networks for %s, made by rdmactl k8s plan.", english.Count(len(m.allNodes()), "node")),
 		"",
-		"Before it is applied: rdmactl k8s lint and rdmactl k8s impact. The order of the objects is the order to apply them in; pods and Jobs wait for the VFs.",
+		"Before it is applied: rdmactl k8s lint and rdmactl k8s impact. The order of the objects is the order to " +
+			"apply them in; pods and Jobs wait for the VFs.",
 		"",
 		"Rails:",
 	}
 	for _, r := range m.plan.Rails {
-		line := fmt.Sprintf("  %-10s %-3s %-22s %-18s %s on %s", r.Name, r.LinkType, r.Fabric, r.Subnet, english.Count(r.VFs, "VF"), english.Count(len(r.Members), "node"))
+		line := fmt.Sprintf("  %-10s %-3s %-22s %-18s %s on %s",
+			r.Name, r.LinkType, r.Fabric, r.Subnet, english.Count(r.VFs, "VF"), english.Count(len(r.Members), "node"))
 		out = append(out, strings.TrimRight(line, " "))
 	}
 	if len(m.plan.Groups) > 1 {

@@ -31,7 +31,8 @@ func inherit(nodes []source.Node) ([]source.Node, []heir) {
 				donors = append(donors, d)
 			}
 		}
-		if len(donors) == 0 || slices.ContainsFunc(donors[1:], func(d *source.Node) bool { return !samePlaces(n, donors[0], d) }) {
+		if len(donors) == 0 ||
+			slices.ContainsFunc(donors[1:], func(d *source.Node) bool { return !samePlaces(n, donors[0], d) }) {
 			continue
 		}
 		n.PFs = slices.Clone(n.PFs)
@@ -74,14 +75,16 @@ func placedKinds(nodes []source.Node) []*source.Node {
 
 // placed reports that something tells where the cards of a node are.
 func placed(n *source.Node) bool {
-	return slices.ContainsFunc(n.PFs, func(p source.PF) bool { return p.Fabric != nil || p.Rail != nil || p.Role != "" })
+	return slices.ContainsFunc(n.PFs,
+		func(p source.PF) bool { return p.Fabric != nil || p.Rail != nil || p.Role != "" })
 }
 
 // sameCards reports that a node has all cards of n at their addresses.
 func sameCards(n, d *source.Node) bool {
 	return !slices.ContainsFunc(n.PFs, func(p source.PF) bool {
 		q := cardAt(d, p.Address)
-		return q == nil || q.Vendor != p.Vendor || q.DeviceID != p.DeviceID || cmp.Or(p.LinkType, q.LinkType) != q.LinkType
+		return q == nil || q.Vendor != p.Vendor || q.DeviceID != p.DeviceID ||
+			cmp.Or(p.LinkType, q.LinkType) != q.LinkType
 	})
 }
 
@@ -121,7 +124,8 @@ func (m *maker) noteHeirs(planned []*source.Node, note func(string, ...any)) {
 		byDonor[h.from] = append(byDonor[h.from], h.node)
 	}
 	for _, from := range donors {
-		note("nothing tells fabrics, rails and roles of the cards of %s: taken as those of %s, which has the same cards at the same addresses; snapshots of the nodes tell",
-			shortList(byDonor[from]), from)
+		note(
+			"nothing tells fabrics, rails and roles of the cards of %s: taken as those of %s, which has the same "+
+				"cards at the same addresses; snapshots of the nodes tell", shortList(byDonor[from]), from)
 	}
 }

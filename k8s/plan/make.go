@@ -35,7 +35,9 @@ type maker struct {
 // already. Errors are [ErrOptions] where the options can't be met, and [ErrNothing] where no card
 // is left; the [Plan] then has what was passed over.
 func Make(cluster source.Cluster, opts Options) (Plan, error) {
-	m := &maker{cluster: cluster, opts: opts, plan: &Plan{Schema: Schema, Groups: []Group{}, Rails: []Rail{}, Files: []File{}}}
+	m := &maker{
+		cluster: cluster, opts: opts, plan: &Plan{Schema: Schema, Groups: []Group{}, Rails: []Rail{}, Files: []File{}},
+	}
 	if err := m.settle(); err != nil {
 		return *m.plan, err
 	}
@@ -96,7 +98,8 @@ func (o *Options) check(p *Plan) error {
 	case o.TestPods < 0 || o.TestPods > 64:
 		return wrong("%d test pods: 64 at most", o.TestPods)
 	case !isNamespace(p.Namespace), !isNamespace(p.OperatorNamespace):
-		return wrong("namespace %q or %q: a name has lower case letters, digits and -", p.Namespace, p.OperatorNamespace)
+		return wrong("namespace %q or %q: a name has lower case letters, digits and -",
+			p.Namespace, p.OperatorNamespace)
 	case o.ResourcePrefix != "" && (!k8s.IsSubdomain(o.ResourcePrefix) || len(o.ResourcePrefix) > k8s.LongestSubdomain):
 		return wrong("resource prefix %q: a prefix is a domain name, as openshift.io", o.ResourcePrefix)
 	case o.SelectBy != ByAddress && o.SelectBy != ByName:
@@ -113,7 +116,8 @@ func (o *Options) check(p *Plan) error {
 		return wrong("link type %q: %s or %s", o.Select.LinkType, source.LinkIB, source.LinkETH)
 	}
 	for _, p := range o.Pools {
-		if a := p.Masked().Addr(); !p.IsValid() || p.Bits() == 0 || a.IsLoopback() || a.IsMulticast() || a.IsUnspecified() || a.IsLinkLocalUnicast() || a.Is4() && a.As4()[0] >= 240 {
+		if a := p.Masked().Addr(); !p.IsValid() || p.Bits() == 0 || a.IsLoopback() || a.IsMulticast() ||
+			a.IsUnspecified() || a.IsLinkLocalUnicast() || a.Is4() && a.As4()[0] >= 240 {
 			return wrong("pool %s: its addresses are none of hosts", p)
 		}
 	}
@@ -193,7 +197,8 @@ func (m *maker) describe(planned []*source.Node) {
 	}
 	for i, nodes := range equalNodes(planned, signatures(m.rails, m.opts)) {
 		labels := groupOf[nodes[0]]
-		m.plan.Groups = append(m.plan.Groups, Group{Name: letter(i), Nodes: names(nodes), NodeSelector: labels.selector, Reason: labels.reason})
+		m.plan.Groups = append(m.plan.Groups,
+			Group{Name: letter(i), Nodes: names(nodes), NodeSelector: labels.selector, Reason: labels.reason})
 	}
 	for _, r := range m.rails {
 		r.out.Name, r.out.Resource, r.out.LinkType, r.out.VFs = r.name, r.resource(), r.link, r.vfs()
@@ -201,7 +206,8 @@ func (m *maker) describe(planned []*source.Node) {
 			r.out.Fabric = fabricText(r.fabric)
 		}
 		for _, c := range r.members {
-			r.out.Members = append(r.out.Members, Member{Node: c.node.Name, Address: c.pf.Address, Netdev: c.pf.Netdev, NumVFs: c.vfs.n})
+			r.out.Members = append(r.out.Members,
+				Member{Node: c.node.Name, Address: c.pf.Address, Netdev: c.pf.Netdev, NumVFs: c.vfs.n})
 		}
 		m.plan.Rails = append(m.plan.Rails, r.out)
 	}
@@ -243,18 +249,26 @@ func (m *maker) notes(planned []*source.Node) {
 		}
 	}
 	if s := m.opts.Select; len(noRoles) > 0 && len(s.Addresses)+len(s.Names)+len(s.Rails) == 0 {
-		note("nothing tells the roles of the cards of %s, so all that could have VFs are taken, the one with the default route too if it can: snapshots of the nodes tell, or choose cards by address or name", shortList(noRoles))
+		note("nothing tells the roles of the cards of %s, so all that could have VFs are taken, the one with the "+
+			"default route too if it can: snapshots of the nodes tell, or choose cards by address or name", shortList(
+			noRoles))
 	}
 	if len(noFabric) > 0 {
-		note("nothing tells the fabric of %s: cards on different subnets may share a rail; snapshots of the nodes tell", strings.Join(noFabric, ", "))
+		note("nothing tells the fabric of %s: cards on different subnets may share a rail; snapshots of the nodes tell",
+			strings.Join(noFabric, ", "))
 	}
 	if len(noManager) > 0 {
-		note("no subnet manager is seen by %s: taken to be on the fabric of the cards at the same address of other nodes", shortList(noManager))
+		note(
+			"no subnet manager is seen by %s: taken to be on the fabric of the cards at the "+
+				"same address of other nodes", shortList(noManager))
 	}
 	if len(exotic) > 0 {
-		note("NVIDIA's part of the operator's ConfigMap supported-nic-ids doesn't list %s: look for it there, or add it by the chart's supportedExtraNICs", strings.Join(exotic, ", "))
+		note(
+			"NVIDIA's part of the operator's ConfigMap supported-nic-ids doesn't list %s: look for it there, or add "+
+				"it by the chart's supportedExtraNICs", strings.Join(exotic, ", "))
 	}
-	if !slices.ContainsFunc(m.cluster.Nodes, func(n source.Node) bool { return len(n.PodCIDRs) > 0 }) && len(m.opts.Reserved) == 0 {
+	if !slices.ContainsFunc(m.cluster.Nodes, func(n source.Node) bool { return len(n.PodCIDRs) > 0 }) &&
+		len(m.opts.Reserved) == 0 {
 		note("no range of pods, services or hosts was given, so the subnets are not checked against them")
 	}
 	var other []string
@@ -283,7 +297,9 @@ func (m *maker) noteCosts(note func(string, ...any)) {
 		nodes[costs[name]] = append(nodes[costs[name]], name)
 	}
 	if list := nodes[reboot]; len(list) > 0 {
-		note("%s: the firmware's number of VFs changes, so %s and reboots; setting it beforehand, or --externally-managed, avoids that", shortList(list), drains(list))
+		note(
+			"%s: the firmware's number of VFs changes, so %s and reboots; setting it beforehand, or "+
+				"--externally-managed, avoids that", shortList(list), drains(list))
 	}
 	if list := nodes[drain]; len(list) > 0 {
 		note("%s: the number of VFs that exist changes, so %s", shortList(list), drains(list))
@@ -305,7 +321,9 @@ func (m *maker) noteMakes(note func(string, ...any)) {
 		for _, vendor := range slices.Sorted(maps.Keys(nodes)) {
 			makes = append(makes, fmt.Sprintf("%s on %s", vendor, shortList(nodes[vendor])))
 		}
-		note("%s has cards of different vendors, %s: if they aren't on one network, plan for them apart, by --name, --pci or --node", r.name, strings.Join(makes, ", and "))
+		note(
+			"%s has cards of different vendors, %s: if they aren't on one network, plan for them apart, "+
+				"by --name, --pci or --node", r.name, strings.Join(makes, ", and "))
 	}
 }
 
@@ -334,7 +352,8 @@ func (m *maker) noteUnavailable(note func(string, ...any)) {
 	if err != nil || value > 0 && !isPercent || isPercent && value*n/100 > 0 {
 		return
 	}
-	note("%s unavailable of %s is 0, for percentages are rounded down: the operator drains no node of the pool", m.opts.MaxUnavailable, english.Count(n, "node"))
+	note("%s unavailable of %s is 0, for percentages are rounded down: the operator drains no node of the pool",
+		m.opts.MaxUnavailable, english.Count(n, "node"))
 }
 
 // rdmaMode is the mode of RDMA namespaces that pools set, "" for none.

@@ -63,7 +63,10 @@ func TestOptions(t *testing.T) {
 // TestCluster looks at what objects of the cluster tell beside the cards: the operator's namespace
 // and addresses of hosts.
 func TestCluster(t *testing.T) {
-	pf := source.PF{Address: "0000:13:00.0", Vendor: "15b3", DeviceID: "101d", Netdev: "ens1", LinkType: "ETH", TotalVFs: 8, VFsKnown: true}
+	pf := source.PF{
+		Address: "0000:13:00.0", Vendor: "15b3", DeviceID: "101d", Netdev: "ens1", LinkType: "ETH", TotalVFs: 8,
+		VFsKnown: true,
+	}
 	state := &k8s.SriovNetworkNodeState{Metadata: k8s.ObjectMeta{Name: "gpu-00", Namespace: "nvidia-network-operator"}}
 	cluster := source.Cluster{Nodes: []source.Node{{
 		Name: "gpu-00", CardsKnown: true, PFs: []source.PF{pf}, SyncStatus: "Succeeded", State: state,
@@ -87,7 +90,10 @@ func TestCluster(t *testing.T) {
 func TestRails(t *testing.T) {
 	fabric := func(name string) *source.Fabric { return &source.Fabric{SubnetPrefix: name, SMLID: 1} }
 	pf := func(slot int, rail *int, f *source.Fabric) source.PF {
-		p := source.PF{Address: fmt.Sprintf("0000:%02x:00.0", slot), Vendor: "15b3", Netdev: fmt.Sprintf("dev%d", slot), LinkType: "IB", TotalVFs: 4, Rail: rail, Fabric: f}
+		p := source.PF{
+			Address: fmt.Sprintf("0000:%02x:00.0", slot), Vendor: "15b3", Netdev: fmt.Sprintf("dev%d", slot),
+			LinkType: "IB", TotalVFs: 4, Rail: rail, Fabric: f,
+		}
 		if f == nil {
 			p.LinkType = "ETH"
 		}
@@ -100,8 +106,16 @@ func TestRails(t *testing.T) {
 		nodes []source.Node
 		want  []string
 	}{
-		{"as the inventory numbers them", []source.Node{{Name: "x", PFs: []source.PF{pf(1, new(1), a), pf(2, new(0), a)}}}, []string{"rail0 x2", "rail1 x1"}},
-		{"two fabrics, numbered through", []source.Node{{Name: "x", PFs: []source.PF{pf(1, new(0), a), pf(2, new(1), b)}}}, []string{"rail0 x1", "rail1 x2"}},
+		{
+			"as the inventory numbers them",
+			[]source.Node{{Name: "x", PFs: []source.PF{pf(1, new(1), a), pf(2, new(0), a)}}},
+			[]string{"rail0 x2", "rail1 x1"},
+		},
+		{
+			"two fabrics, numbered through",
+			[]source.Node{{Name: "x", PFs: []source.PF{pf(1, new(0), a), pf(2, new(1), b)}}},
+			[]string{"rail0 x1", "rail1 x2"},
+		},
 		{
 			"a port that is down",
 			[]source.Node{
@@ -143,7 +157,11 @@ func TestRails(t *testing.T) {
 			},
 			[]string{"rail0 x1", "rail1 x2 y2"},
 		},
-		{"both links", []source.Node{{Name: "x", PFs: []source.PF{pf(1, nil, nil), pf(2, new(0), a), pf(3, nil, nil)}}}, []string{"ib-rail0 x2", "eth-rail0 x1", "eth-rail1 x3"}},
+		{
+			"both links",
+			[]source.Node{{Name: "x", PFs: []source.PF{pf(1, nil, nil), pf(2, new(0), a), pf(3, nil, nil)}}},
+			[]string{"ib-rail0 x2", "eth-rail0 x1", "eth-rail1 x3"},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -211,8 +229,9 @@ func randomCluster(rng *rand.Rand) (source.Cluster, Options) {
 			slot := c*16 + 16*pick(0, 0, 0, 1)
 			f := &source.Fabric{SubnetPrefix: fmt.Sprintf("fec0:0000:0000:00a%d", c%2), SMLID: 1}
 			pf := source.PF{
-				Address: fmt.Sprintf("0000:%02x:00.0", slot), Vendor: "15b3", DeviceID: "1021", Netdev: fmt.Sprintf("ib%d", slot), LinkType: "IB", Fabric: f,
-				TotalVFs: pick(0, 8, 16, 16, 16), NumVFs: pick(0, 0, 4),
+				Address: fmt.Sprintf("0000:%02x:00.0", slot), Vendor: "15b3", DeviceID: "1021",
+				Netdev: fmt.Sprintf("ib%d", slot), LinkType: "IB", Fabric: f, TotalVFs: pick(0, 8, 16, 16, 16),
+				NumVFs: pick(0, 0, 4),
 			}
 			if !slices.ContainsFunc(node.PFs, func(o source.PF) bool { return o.Address == pf.Address }) {
 				node.PFs = append(node.PFs, pf)
@@ -220,7 +239,9 @@ func randomCluster(rng *rand.Rand) (source.Cluster, Options) {
 		}
 		cluster.Nodes = append(cluster.Nodes, node)
 	}
-	opts := Options{VFs: pick(0, 0, 8), Nodes: pick(0, 0, 40), Reserved: []Reserved{{Use: "hosts", Prefix: netip.MustParsePrefix("192.168.64.0/18")}}}
+	opts := Options{VFs: pick(0, 0, 8), Nodes: pick(0, 0, 40), Reserved: []Reserved{
+		{Use: "hosts", Prefix: netip.MustParsePrefix("192.168.64.0/18")},
+	}}
 	if rng.IntN(2) == 0 {
 		opts.SelectBy = ByName
 	}
@@ -242,7 +263,8 @@ func checkSubnets(t *testing.T, p Plan, opts Options) {
 		}
 		span, err := ipam.Parse(ipam.Range{Range: r.Subnet.String()})
 		if err != nil || span.Size() != r.Addresses || r.Addresses < r.VFs {
-			t.Errorf("%s: %s has %d addresses, %v, said %d for %d VFs", r.Name, r.Subnet, span.Size(), err, r.Addresses, r.VFs)
+			t.Errorf("%s: %s has %d addresses, %v, said %d for %d VFs",
+				r.Name, r.Subnet, span.Size(), err, r.Addresses, r.VFs)
 		}
 	}
 }
@@ -301,7 +323,8 @@ func checkGUIDs(t *testing.T, p Plan) {
 		}
 		for _, g := range list {
 			start, end := g.GUIDsRange.Start, g.GUIDsRange.End
-			if seen[start] || !strings.HasPrefix(start, "02:") || !strings.HasSuffix(start, ":00") || end != strings.TrimSuffix(start, "00")+"7f" {
+			if seen[start] || !strings.HasPrefix(start, "02:") || !strings.HasSuffix(start, ":00") ||
+				end != strings.TrimSuffix(start, "00")+"7f" {
 				t.Errorf("%s %s: range %s to %s", f.Name, g.PciAddress, start, end)
 			}
 			seen[start] = true
@@ -382,7 +405,8 @@ func TestDiff(t *testing.T) {
 			changes[d.Object] += " " + f.Path + " " + f.Old + " " + f.New
 		}
 	}
-	if want := "changed spec.numVfs 16 4"; changes["SriovNetworkNodePolicy sriov-network-operator/rail0"] != want || changes["Namespace rdma"] != ChangeRemoved || changes["Pod rdma/rdma-test-0"] != ChangeRemoved {
+	if want := "changed spec.numVfs 16 4"; changes["SriovNetworkNodePolicy sriov-network-operator/rail0"] != want ||
+		changes["Namespace rdma"] != ChangeRemoved || changes["Pod rdma/rdma-test-0"] != ChangeRemoved {
 		t.Errorf("Diff = %v, want a policy %s, and namespace and pod removed", changes, want)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "broken.yaml"), []byte("a: [\n"), 0o600); err != nil {
@@ -420,7 +444,8 @@ func TestCompareLists(t *testing.T) {
 func TestHostileNames(t *testing.T) {
 	cluster := func(node string) source.Cluster {
 		return source.Cluster{Nodes: []source.Node{{Name: node, PFs: []source.PF{{
-			Address: "0000:18:00.0", Vendor: "15b3", Netdev: "ib0\nevil: true\n---\nkind: Pod", LinkType: "IB", TotalVFs: 8,
+			Address: "0000:18:00.0", Vendor: "15b3", Netdev: "ib0\nevil: true\n---\nkind: Pod", LinkType: "IB",
+			TotalVFs: 8,
 		}}}}}
 	}
 	for _, name := range []string{"../x", "a\n---\nkind: Pod", ".hidden", "a/b", "", strings.Repeat("a", 254)} {
@@ -453,11 +478,13 @@ func TestCheckScript(t *testing.T) {
 	dir := t.TempDir()
 	sys := filepath.Join(dir, "sys")
 	for i, name := range []string{"mlx5_4", "mlx5_5"} {
-		if err := os.MkdirAll(filepath.Join(sys, fmt.Sprintf("0000:3b:00.%d", i+2), "infiniband", name), 0o755); err != nil {
+		if err := os.MkdirAll(filepath.Join(sys, fmt.Sprintf("0000:3b:00.%d", i+2), "infiniband", name),
+			0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	tool := "#!/bin/sh\necho \"$JOB_COMPLETION_INDEX $*\" >>" + filepath.Join(dir, "log") + "\ncase \" $* \" in *\" $FAIL \"*) exit 1;; esac\n"
+	tool := "#!/bin/sh\necho \"$JOB_COMPLETION_INDEX $*\" >>" + filepath.Join(dir,
+		"log") + "\ncase \" $* \" in *\" $FAIL \"*) exit 1;; esac\n"
 	//nolint:gosec // it is to run
 	if err := os.WriteFile(filepath.Join(dir, "ib_write_bw"), []byte(tool), 0o755); err != nil {
 		t.Fatal(err)
@@ -467,8 +494,9 @@ func TestCheckScript(t *testing.T) {
 	run := func(index, fail, second string) (string, error) {
 		cmd := exec.CommandContext(t.Context(), "sh", "-c", script)
 		cmd.Env = []string{
-			"PATH=" + dir + ":" + os.Getenv("PATH"), "JOB_COMPLETION_INDEX=" + index, "PODS=3", "SERVER=host", "FAIL=" + fail,
-			"RAILS=PCIDEVICE_A-B_COM_RAIL0 PCIDEVICE_A-B_COM_RAIL1", "PCIDEVICE_A-B_COM_RAIL0=0000:3b:00.2,0000:3b:00.9", "PCIDEVICE_A-B_COM_RAIL1=" + second,
+			"PATH=" + dir + ":" + os.Getenv("PATH"), "JOB_COMPLETION_INDEX=" + index, "PODS=3", "SERVER=host",
+			"FAIL=" + fail, "RAILS=PCIDEVICE_A-B_COM_RAIL0 PCIDEVICE_A-B_COM_RAIL1",
+			"PCIDEVICE_A-B_COM_RAIL0=0000:3b:00.2,0000:3b:00.9", "PCIDEVICE_A-B_COM_RAIL1=" + second,
 		}
 		out, err := cmd.CombinedOutput()
 		return string(out), err
@@ -486,19 +514,22 @@ func TestCheckScript(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(string(log)), "\n")
 	slices.Sort(lines) // servers run at the same time
 	want := []string{
-		"0 -d mlx5_4 -p 18615 -D 2", "0 -d mlx5_4 -p 18715 -D 2", "0 -d mlx5_5 -p 18616 -D 2", "0 -d mlx5_5 -p 18716 -D 2",
-		"2 -d mlx5_4 -p 18715 -D 2 --report_gbits host", "2 -d mlx5_5 -p 18716 -D 2 --report_gbits host",
+		"0 -d mlx5_4 -p 18615 -D 2", "0 -d mlx5_4 -p 18715 -D 2", "0 -d mlx5_5 -p 18616 -D 2",
+		"0 -d mlx5_5 -p 18716 -D 2", "2 -d mlx5_4 -p 18715 -D 2 --report_gbits host",
+		"2 -d mlx5_5 -p 18716 -D 2 --report_gbits host",
 	}
 	if diff := cmp.Diff(want, lines); diff != "" {
 		t.Errorf("commands differ (-want +got):\n%s", diff)
 	}
-	if out, err := run("1", "mlx5_5", "0000:3b:00.3"); err == nil || !strings.Contains(out, "pod 1 doesn't reach pod 0 on PCIDEVICE_A-B_COM_RAIL1") {
+	if out, err := run("1", "mlx5_5", "0000:3b:00.3"); err == nil ||
+		!strings.Contains(out, "pod 1 doesn't reach pod 0 on PCIDEVICE_A-B_COM_RAIL1") {
 		t.Errorf("pod 1 with a broken rail: %v\n%s", err, out)
 	}
 	if out, err := run("0", "mlx5_5", "0000:3b:00.3"); err == nil {
 		t.Errorf("pod 0 with a broken rail succeeds:\n%s", out)
 	}
-	if out, err := run("1", "none", "0000:99:00.0"); err == nil || !strings.Contains(out, "no RDMA device of 0000:99:00.0") {
+	if out, err := run("1", "none", "0000:99:00.0"); err == nil ||
+		!strings.Contains(out, "no RDMA device of 0000:99:00.0") {
 		t.Errorf("pod 1 without a device: %v\n%s", err, out)
 	}
 	// Debian's archive is out of reach.

@@ -38,10 +38,14 @@ func (m *maker) settleMTUs() {
 			for _, n := range order {
 				parts = append(parts, fmt.Sprintf("%d on %s", n, shortList(byMTU[n])))
 			}
-			m.mtuNotes = append(m.mtuNotes, fmt.Sprintf("the ports of %s have MTU %s: none is set, so VFs have %d; --mtu sets one", r.name, strings.Join(parts, ", and "), plainMTU))
+			m.mtuNotes = append(m.mtuNotes,
+				fmt.Sprintf("the ports of %s have MTU %s: none is set, so VFs have %d; --mtu sets one",
+					r.name, strings.Join(parts, ", and "), plainMTU))
 		case len(order) > 1, mtu <= plainMTU:
 		case slices.ContainsFunc(r.members, func(c *choice) bool { return c.otherVFs(mtu) }):
-			m.mtuNotes = append(m.mtuNotes, fmt.Sprintf("the ports of %s have MTU %d, and VFs that exist have another, or one that nothing tells: none is set, for the change would drain nodes; --mtu sets one", r.name, mtu))
+			m.mtuNotes = append(m.mtuNotes, fmt.Sprintf(
+				"the ports of %s have MTU %d, and VFs that exist have another, or one that nothing tells: none is "+
+					"set, for the change would drain nodes; --mtu sets one", r.name, mtu))
 		default:
 			r.mtu, r.mtuFound = mtu, true
 		}
@@ -51,5 +55,6 @@ func (m *maker) settleMTUs() {
 // otherVFs reports that a PF has VFs with another MTU, or with one that nothing tells: then a
 // policy with this one may drain the node.
 func (c *choice) otherVFs(mtu int) bool {
-	return len(c.pf.VFMTUs) < c.pf.NumVFs || slices.ContainsFunc(c.pf.VFMTUs, func(have int) bool { return have != mtu })
+	return len(c.pf.VFMTUs) < c.pf.NumVFs ||
+		slices.ContainsFunc(c.pf.VFMTUs, func(have int) bool { return have != mtu })
 }

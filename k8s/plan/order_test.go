@@ -9,7 +9,8 @@ import (
 
 // TestOperatorNamespace reads two operators' objects in both orders.
 func TestOperatorNamespace(t *testing.T) {
-	const config = "apiVersion: sriovnetwork.openshift.io/v1\nkind: SriovOperatorConfig\nmetadata: {name: default, namespace: "
+	const config = "apiVersion: sriovnetwork.openshift.io/v1\nkind: SriovOperatorConfig\n" +
+		"metadata: {name: default, namespace: "
 	objects := manifest.Parse("in.yaml", []byte(config+"zeta}\n---\n"+config+"alpha}\n")).Objects
 	for range 2 {
 		cluster := clusterTest{files: []string{"ib-labelled.yaml"}}.cluster(t)

@@ -82,7 +82,10 @@ func (m *maker) leaveOwned(chosen []*choice, by owners) ([]*choice, error) {
 				kept = append(kept, c)
 				continue
 			}
-			owned = append(owned, Passed{Node: c.node.Name, Address: c.pf.Address, Netdev: c.pf.Netdev, Reason: "policy " + by.sure[c.pf][i] + " has it"})
+			owned = append(owned, Passed{
+				Node: c.node.Name, Address: c.pf.Address, Netdev: c.pf.Netdev,
+				Reason: "policy " + by.sure[c.pf][i] + " has it",
+			})
 		}
 		if len(kept) == len(chosen) {
 			break
@@ -90,7 +93,8 @@ func (m *maker) leaveOwned(chosen []*choice, by owners) ([]*choice, error) {
 		chosen, m.rails = kept, makeRails(kept)
 	}
 	m.plan.Passed = append(m.plan.Passed, owned...)
-	slices.SortStableFunc(m.plan.Passed, func(a, b Passed) int { return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Address, b.Address)) })
+	slices.SortStableFunc(m.plan.Passed,
+		func(a, b Passed) int { return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Address, b.Address)) })
 	if len(chosen) == 0 {
 		return nil, nothing(m.cluster.Nodes, nil, owned)
 	}
@@ -117,11 +121,13 @@ func (m *maker) noteOwners(by owners) {
 		return slices.Sorted(maps.Keys(found))
 	}
 	if list := others(by.sure); len(list) > 0 {
-		m.plan.Notes = append(m.plan.Notes, fmt.Sprintf("policies of an earlier plan mean cards for which this one writes others, and two for the same VFs undo each other: kubectl -n %s delete sriovnetworknodepolicies %s",
+		m.plan.Notes = append(m.plan.Notes, fmt.Sprintf("policies of an earlier plan mean cards for which this one "+
+			"writes others, and two for the same VFs undo each other: kubectl -n %s delete sriovnetworknodepolicies %s",
 			m.plan.OperatorNamespace, strings.Join(list, " ")))
 	}
 	if list := others(by.maybe); len(list) > 0 {
-		m.plan.Notes = append(m.plan.Notes, fmt.Sprintf("labels of nodes are not known (kubectl get nodes -o yaml tells them), so cards of the plan may be those of %s: two policies for the same VFs undo each other",
-			strings.Join(list, ", ")))
+		m.plan.Notes = append(m.plan.Notes, fmt.Sprintf(
+			"labels of nodes are not known (kubectl get nodes -o yaml tells them), so cards of the plan may be those "+
+				"of %s: two policies for the same VFs undo each other", strings.Join(list, ", ")))
 	}
 }

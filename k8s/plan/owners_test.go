@@ -16,10 +16,14 @@ import (
 
 // ethernet makes a node of cards on Ethernet at 0000:01:00.0 and up.
 func ethernet(name string, cards int) source.Node {
-	n := source.Node{Name: name, CardsKnown: true, Labels: map[string]string{labelHost: name, "pool": "gpu"}, SyncStatus: "Succeeded"}
+	n := source.Node{
+		Name: name, CardsKnown: true, Labels: map[string]string{labelHost: name, "pool": "gpu"},
+		SyncStatus: "Succeeded",
+	}
 	for i := range cards {
 		n.PFs = append(n.PFs, source.PF{
-			Address: fmt.Sprintf("0000:%02x:00.0", i+1), Vendor: "15b3", DeviceID: "101d", Netdev: fmt.Sprintf("ens%d", i+1), LinkType: source.LinkETH, TotalVFs: 8, VFsKnown: true,
+			Address: fmt.Sprintf("0000:%02x:00.0", i+1), Vendor: "15b3", DeviceID: "101d",
+			Netdev: fmt.Sprintf("ens%d", i+1), LinkType: source.LinkETH, TotalVFs: 8, VFsKnown: true,
 		})
 	}
 	return n
@@ -46,10 +50,15 @@ func TestOwners(t *testing.T) {
 		note     string   // of the other policies; one that begins with "labels" is about nodes without labels
 	}{
 		{"nobody", "", "", []string{"rail0 1", "rail1 2", "rail2 3"}, ""},
-		{"a policy of others", policyText("storage", ns, 1, 4), "", []string{"rail0 2", "rail1 3", "1: policy storage has it"}, ""},
+		{
+			"a policy of others", policyText("storage", ns, 1, 4), "",
+			[]string{"rail0 2", "rail1 3", "1: policy storage has it"},
+			"",
+		},
 		{"as the state says", "", "storage", []string{"rail0 2", "rail1 3", "1: policy storage has it"}, ""},
 		{
-			"its own beside another", policyText("rail0", ns, 2, 8) + policyText("rail1", ns, 3, 8) + policyText("storage", ns, 1, 4), "",
+			"its own beside another",
+			policyText("rail0", ns, 2, 8) + policyText("rail1", ns, 3, 8) + policyText("storage", ns, 1, 4), "",
 			[]string{"rail0 2", "rail1 3", "1: policy storage has it"},
 			"",
 		},
@@ -58,9 +67,18 @@ func TestOwners(t *testing.T) {
 			[]string{"rail0 1", "rail1 3", "2: policy rail7 has it"},
 			"",
 		},
-		{"of a group that was", policyText("rail1-b", ns, 2, 8), "", []string{"rail0 1", "rail1 2", "rail2 3"}, "delete sriovnetworknodepolicies rail1-b"},
-		{"in another namespace, where nothing reads it", policyText("storage", "default", 1, 4) + policyText("rail2", ns, 3, 8), "", []string{"rail0 1", "rail1 2", "rail2 3"}, ""},
-		{"of nodes without labels", policyText("storage", ns, 1, 4), "", []string{"rail0 1", "rail1 2", "rail2 3"}, "labels of nodes are not known"},
+		{
+			"of a group that was", policyText("rail1-b", ns, 2, 8), "",
+			[]string{"rail0 1", "rail1 2", "rail2 3"},
+			"delete sriovnetworknodepolicies rail1-b",
+		},
+		{"in another namespace, where nothing reads it", policyText("storage", "default", 1, 4) + policyText("rail2",
+			ns, 3, 8), "", []string{"rail0 1", "rail1 2", "rail2 3"}, ""},
+		{
+			"of nodes without labels", policyText("storage", ns, 1, 4), "",
+			[]string{"rail0 1", "rail1 2", "rail2 3"},
+			"labels of nodes are not known",
+		},
 		{"without VFs", policyText("storage", ns, 1, 0), "", []string{"rail0 1", "rail1 2", "rail2 3"}, ""},
 	}
 	for _, tt := range tests {
@@ -70,11 +88,17 @@ func TestOwners(t *testing.T) {
 				n.Labels = nil
 			}
 			if tt.state != "" {
-				n.State = &k8s.SriovNetworkNodeState{Metadata: k8s.ObjectMeta{Name: n.Name, Namespace: ns}, Spec: &k8s.NodeStateSpec{Interfaces: []k8s.InterfaceSpec{
-					{PciAddress: "0000:01:00.0", VfGroups: []k8s.VFGroup{{PolicyName: tt.state}}},
-				}}}
+				n.State = &k8s.SriovNetworkNodeState{
+					Metadata: k8s.ObjectMeta{Name: n.Name, Namespace: ns},
+					Spec: &k8s.NodeStateSpec{Interfaces: []k8s.InterfaceSpec{
+						{PciAddress: "0000:01:00.0", VfGroups: []k8s.VFGroup{{PolicyName: tt.state}}},
+					}},
+				}
 			}
-			p, err := Make(source.Cluster{Nodes: []source.Node{n}, Objects: manifest.Parse("in.yaml", []byte(tt.policies)).Objects}, Options{OperatorNamespace: ns})
+			p, err := Make(
+				source.Cluster{
+					Nodes: []source.Node{n}, Objects: manifest.Parse("in.yaml", []byte(tt.policies)).Objects,
+				}, Options{OperatorNamespace: ns})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -99,7 +123,10 @@ func TestOwners(t *testing.T) {
 // TestAllOwned has nothing to plan with where others have all cards.
 func TestAllOwned(t *testing.T) {
 	text := policyText("a", DefaultOperatorNamespace, 1, 8) + policyText("b", DefaultOperatorNamespace, 2, 8)
-	p, err := Make(source.Cluster{Nodes: []source.Node{ethernet("gpu-00", 2)}, Objects: manifest.Parse("in.yaml", []byte(text)).Objects}, Options{})
+	p, err := Make(
+		source.Cluster{
+			Nodes: []source.Node{ethernet("gpu-00", 2)}, Objects: manifest.Parse("in.yaml", []byte(text)).Objects,
+		}, Options{})
 	if !errors.Is(err, ErrNothing) || !strings.Contains(err.Error(), "policy a has it") || len(p.Passed) != 2 {
 		t.Errorf("Make = %d cards left out, %v, want 2, ErrNothing because policy a has one", len(p.Passed), err)
 	}

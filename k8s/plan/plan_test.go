@@ -31,22 +31,64 @@ type clusterTest struct {
 func clusterTests() []clusterTest {
 	prefix := netip.MustParsePrefix
 	return []clusterTest{
-		{"ib-labelled", []string{"ib-labelled.yaml"}, Options{CheckPods: 2, TestPods: 2, Reserved: []Reserved{{Use: "services", Prefix: prefix("10.96.0.0/12")}}}, nil},
-		{"roce-slots", []string{"roce-slots.yaml"}, Options{MaxUnavailable: "25%", Isolation: true, Pools: []netip.Prefix{prefix("10.0.0.0/8")}, Reserved: []Reserved{{Use: "pods", Prefix: prefix("10.0.0.0/9")}}}, nil},
+		{
+			"ib-labelled",
+			[]string{"ib-labelled.yaml"},
+			Options{CheckPods: 2, TestPods: 2, Reserved: []Reserved{{Use: "services", Prefix: prefix("10.96.0.0/12")}}},
+			nil,
+		},
+		{"roce-slots", []string{"roce-slots.yaml"}, Options{
+			MaxUnavailable: "25%", Isolation: true, Pools: []netip.Prefix{prefix("10.0.0.0/8")},
+			Reserved: []Reserved{{Use: "pods", Prefix: prefix("10.0.0.0/9")}},
+		}, nil},
 		{"ib-uneven", []string{"ib-uneven.yaml"}, Options{CheckPods: 3, MaxUnavailable: "2"}, nil},
 		{"ib-uneven-8", []string{"ib-uneven.yaml"}, Options{VFs: 8, Nodes: 16, SelectBy: ByName}, nil},
-		{"roce-external", []string{"roce-external.yaml"}, Options{MTU: 9000, CheckPods: 2, Select: Selection{Names: []string{"ens*"}}}, nil},
-		{"roce-makers", []string{"roce-makers.yaml"}, Options{Pools: []netip.Prefix{prefix("fd00:10::/48")}, TestPods: 1}, nil},
+		{
+			"roce-external",
+			[]string{"roce-external.yaml"},
+			Options{MTU: 9000, CheckPods: 2, Select: Selection{Names: []string{"ens*"}}},
+			nil,
+		},
+		{
+			"roce-makers",
+			[]string{"roce-makers.yaml"},
+			Options{Pools: []netip.Prefix{prefix("fd00:10::/48")}, TestPods: 1},
+			nil,
+		},
 		{"ib-off", []string{"ib-off.yaml"}, Options{Labels: LabelsNFD, RDMAMode: "shared"}, []string{"sriov-disabled"}},
-		{"ib-invisible", []string{"ib-invisible.yaml"}, Options{ResourcePrefix: "rdma.example.com", Namespace: "training", NodeSelector: map[string]string{"pool": "gpu"}}, nil},
-		{"two-fabrics", []string{"58_two_ib_fabrics.tree"}, Options{Select: Selection{Fabrics: []string{"fec0::b2@42"}}, Isolation: true, CheckPods: 2}, nil},
-		{"four-and-two", []string{"58_two_ib_fabrics.tree"}, Options{Select: Selection{Rails: []int{0, 1, 2, 3, 4, 5}}}, nil},
-		{"ib-vfs-host", []string{"61_ib_vfs_host.tree"}, Options{OperatorNamespace: "nvidia-network-operator", TestPods: 1}, nil},
+		{"ib-invisible", []string{"ib-invisible.yaml"}, Options{
+			ResourcePrefix: "rdma.example.com", Namespace: "training", NodeSelector: map[string]string{"pool": "gpu"},
+		}, nil},
+		{
+			"two-fabrics",
+			[]string{"58_two_ib_fabrics.tree"},
+			Options{Select: Selection{Fabrics: []string{"fec0::b2@42"}}, Isolation: true, CheckPods: 2},
+			nil,
+		},
+		{
+			"four-and-two",
+			[]string{"58_two_ib_fabrics.tree"},
+			Options{Select: Selection{Rails: []int{0, 1, 2, 3, 4, 5}}},
+			nil,
+		},
+		{
+			"ib-vfs-host",
+			[]string{"61_ib_vfs_host.tree"},
+			Options{OperatorNamespace: "nvidia-network-operator", TestPods: 1},
+			nil,
+		},
 		{"roce-vfs-reboot", []string{"40_pf_vfs.tree"}, Options{VFs: 4}, nil},
 		{"dgx", []string{"47_gpu_switches.tree"}, Options{Namespace: "default", Omit: []string{"ConfigMap"}}, nil},
-		{"mixed-roles", []string{"10_mixed_ib_storage_roce.tree"}, Options{Select: Selection{Roles: []string{"compute", "storage"}}, VFs: 4}, []string{"sriov-disabled"}},
+		{
+			"mixed-roles",
+			[]string{"10_mixed_ib_storage_roce.tree"},
+			Options{Select: Selection{Roles: []string{"compute", "storage"}}, VFs: 4},
+			[]string{"sriov-disabled"},
+		},
 		{"several-fabrics", []string{"47_gpu_switches.tree", "58_two_ib_fabrics.tree"}, Options{CheckPods: 2}, nil},
-		{"consensus", []string{"consensus/gpu-00.tree", "consensus/gpu-01.tree", "consensus/gpu-02.tree", "consensus/gpu-03.tree"}, Options{}, nil},
+		{"consensus", []string{
+			"consensus/gpu-00.tree", "consensus/gpu-01.tree", "consensus/gpu-02.tree", "consensus/gpu-03.tree",
+		}, Options{}, nil},
 	}
 }
 
@@ -109,7 +151,9 @@ func lints(t *testing.T, cluster source.Cluster, p Plan, tt clusterTest) {
 	t.Helper()
 	in := lint.Input{
 		Manifests: manifest.Parse("plan.yaml", p.YAML()), Cluster: labelled(cluster, p.Label),
-		Options: lint.Options{OperatorNamespace: p.OperatorNamespace, OperatorVersion: "v1.6.0", ResourcePrefix: p.ResourcePrefix},
+		Options: lint.Options{
+			OperatorNamespace: p.OperatorNamespace, OperatorVersion: "v1.6.0", ResourcePrefix: p.ResourcePrefix,
+		},
 	}
 	in.Options.Reserved = tt.opts.Reserved
 	seen := map[string]bool{}

@@ -84,7 +84,8 @@ func (m *maker) pin(sets []podSet, byNode map[*source.Node][]*rail) {
 		}
 	}
 	for i, labels := range used {
-		elsewhere := slices.ContainsFunc(slices.Concat(slices.Concat(used[:i], used[i+1:])...), func(l map[string]string) bool { return maps.Equal(l, labels[0]) })
+		elsewhere := slices.ContainsFunc(slices.Concat(slices.Concat(used[:i], used[i+1:])...),
+			func(l map[string]string) bool { return maps.Equal(l, labels[0]) })
 		if len(labels) == 1 && !elsewhere {
 			sets[i].selector = labels[0]
 		}
@@ -126,7 +127,8 @@ func (m *maker) fitPods(sets []podSet) {
 		s.testPods = m.opts.TestPods
 		var shared []*podSet
 		for j := range sets {
-			if t := &sets[j]; (t == s || s.selector == nil) && !slices.ContainsFunc(s.rails, func(r *rail) bool { return !slices.Contains(t.rails, r) }) {
+			if t := &sets[j]; (t == s || s.selector == nil) &&
+				!slices.ContainsFunc(s.rails, func(r *rail) bool { return !slices.Contains(t.rails, r) }) {
 				shared = append(shared, t)
 				s.testPods = min(s.testPods, t.room)
 			}
@@ -142,7 +144,8 @@ func (m *maker) fitPods(sets []podSet) {
 	}{
 		{none, "there are VFs for one pod only, so no Job checks the rails: it takes two pods"},
 		{fewer, "the Job that checks the rails has fewer pods than asked for: there are no more VFs"},
-		{less, "there are fewer test pods than asked for, or none: they hold their VFs, and the Job that checks the rails needs them"},
+		{less, "there are fewer test pods than asked for, or none: they hold their VFs, and the Job that " +
+			"checks the rails needs them"},
 	} {
 		if n.holds {
 			m.plan.Notes = append(m.plan.Notes, n.text)
@@ -203,8 +206,10 @@ func (m *maker) container(s podSet, script string, env []envVar) container {
 	}
 	return container{
 		Name: "rdma", Image: m.opts.Image, Command: []string{"sh", "-c", script}, Env: env,
-		Resources:       k8s.Resources{Requests: all, Limits: all},
-		SecurityContext: k8s.SecurityContext{RunAsUser: new(0), Capabilities: k8s.Capabilities{Add: []string{"IPC_LOCK"}}},
+		Resources: k8s.Resources{Requests: all, Limits: all},
+		SecurityContext: k8s.SecurityContext{
+			RunAsUser: new(0), Capabilities: k8s.Capabilities{Add: []string{"IPC_LOCK"}},
+		},
 	}
 }
 
@@ -214,7 +219,8 @@ func spread(s podSet, pods int, key, value string) []spreadConstraint {
 		unsatisfiable = "ScheduleAnyway"
 	}
 	return []spreadConstraint{{
-		MaxSkew: 1, TopologyKey: labelHost, WhenUnsatisfiable: unsatisfiable, LabelSelector: k8s.LabelSelector{MatchLabels: map[string]string{key: value}},
+		MaxSkew: 1, TopologyKey: labelHost, WhenUnsatisfiable: unsatisfiable,
+		LabelSelector: k8s.LabelSelector{MatchLabels: map[string]string{key: value}},
 	}}
 }
 
@@ -227,14 +233,19 @@ func (m *maker) testPods(s podSet) {
 		name := fmt.Sprintf("%s-%d", app, i)
 		d := m.add("60-pod-"+name, k8s.KindPod, m.plan.Namespace, name, podObject{
 			TypeMeta: k8s.TypeMeta{APIVersion: k8s.CoreVersion, Kind: k8s.KindPod},
-			Metadata: k8s.ObjectMeta{Name: name, Namespace: m.plan.Namespace, Labels: map[string]string{labelApp: app}, Annotations: m.annotation(s)},
+			Metadata: k8s.ObjectMeta{
+				Name: name, Namespace: m.plan.Namespace, Labels: map[string]string{labelApp: app},
+				Annotations: m.annotation(s),
+			},
 			Spec: podSpec{
-				RestartPolicy: "Never", NodeSelector: s.selector, TopologySpreadConstraints: spread(s, s.testPods, labelApp, app),
-				Containers: []container{m.container(s, "sleep infinity", nil)},
+				RestartPolicy: "Never", NodeSelector: s.selector,
+				TopologySpreadConstraints: spread(s, s.testPods, labelApp, app),
+				Containers:                []container{m.container(s, "sleep infinity", nil)},
 			},
 		})
 		if i == 0 {
-			d.head = []string{"A pod to try things in: kubectl -n " + m.plan.Namespace + " exec -it " + name + " -- sh. It holds a VF of each rail until it is deleted."}
+			d.head = []string{"A pod to try things in: kubectl -n " + m.plan.Namespace + " exec -it " + name +
+				" -- sh. It holds a VF of each rail until it is deleted."}
 			explainPod(d, s)
 		}
 	}
@@ -244,11 +255,14 @@ func (m *maker) testPods(s podSet) {
 func explainPod(d *document, s podSet, steps ...string) {
 	at := func(path ...string) []string { return append(slices.Clone(steps), path...) }
 	if s.selector != nil {
-		d.because("The nodes that have these rails and no others: nodes with more rails have the resources, too.", at("spec", "nodeSelector")...)
+		d.because("The nodes that have these rails and no others: nodes with more rails have the resources, too.",
+			at("spec", "nodeSelector")...)
 	}
-	d.because("One attachment for each rail, by namespace and name; as many VFs of its resource below.", at("metadata", "annotations")...)
-	d.because("Memory that cards write to is locked. IPC_LOCK lifts the limit for user 0 only; for others the limit of the container runtime counts (LimitMEMLOCK). "+
-		"Requests and limits are written here, because the injector that would add them is off by default.", at("spec", "containers")...)
+	d.because("One attachment for each rail, by namespace and name; as many VFs of its resource below.",
+		at("metadata", "annotations")...)
+	d.because("Memory that cards write to is locked. IPC_LOCK lifts the limit for user 0 only; for others the limit "+
+		"of the container runtime counts (LimitMEMLOCK). Requests and limits are written here, because the injector "+
+		"that would add them is off by default.", at("spec", "containers")...)
 }
 
 // checkScript runs ib_write_bw from each pod to pod 0 on each rail. It runs as sh.
@@ -332,8 +346,9 @@ func (m *maker) check(s podSet) {
 	name, ns := "rdma-check"+s.suffix, m.plan.Namespace
 	labels := map[string]string{labelApp: name}
 	d := m.add("70-service-"+name, kindService, ns, name, serviceObject{
-		TypeMeta: k8s.TypeMeta{APIVersion: k8s.CoreVersion, Kind: kindService}, Metadata: k8s.ObjectMeta{Name: name, Namespace: ns},
-		Spec: serviceSpec{ClusterIP: "None", PublishNotReadyAddresses: true, Selector: labels},
+		TypeMeta: k8s.TypeMeta{APIVersion: k8s.CoreVersion, Kind: kindService},
+		Metadata: k8s.ObjectMeta{Name: name, Namespace: ns},
+		Spec:     serviceSpec{ClusterIP: "None", PublishNotReadyAddresses: true, Selector: labels},
 	})
 	d.head = []string{"Names for the pods of the check: " + name + "-0." + name}
 	var rails []string
@@ -346,21 +361,24 @@ func (m *maker) check(s podSet) {
 		{"SERVER", name + "-0." + name},
 	}
 	d = m.add("71-job-"+name, kindJob, ns, name, jobObject{
-		TypeMeta: k8s.TypeMeta{APIVersion: "batch/v1", Kind: kindJob}, Metadata: k8s.ObjectMeta{Name: name, Namespace: ns},
+		TypeMeta: k8s.TypeMeta{APIVersion: "batch/v1", Kind: kindJob},
+		Metadata: k8s.ObjectMeta{Name: name, Namespace: ns},
 		Spec: jobSpec{
 			CompletionMode: "Indexed", Completions: s.checkPods, Parallelism: s.checkPods, ActiveDeadlineSeconds: 900,
 			Template: podTemplate{
 				Metadata: k8s.ObjectMeta{Labels: labels, Annotations: m.annotation(s)},
 				Spec: podSpec{
-					RestartPolicy: "Never", Subdomain: name, NodeSelector: s.selector, TopologySpreadConstraints: spread(s, s.checkPods, labelApp, name),
-					Containers: []container{m.container(s, checkScript, env)},
+					RestartPolicy: "Never", Subdomain: name, NodeSelector: s.selector,
+					TopologySpreadConstraints: spread(s, s.checkPods, labelApp, name),
+					Containers:                []container{m.container(s, checkScript, env)},
 				},
 			},
 		},
 	})
 	d.head = []string{
-		fmt.Sprintf("%d pods: each writes to pod 0 on each rail (ib_write_bw). It succeeds when all got through, and is stopped after 15 minutes. "+
-			"It tells whether rails connect; rates mean little, for several pods write at once. When it is done: kubectl -n %s logs -l %s=%s", s.checkPods, ns, labelApp, name),
+		fmt.Sprintf("%d pods: each writes to pod 0 on each rail (ib_write_bw). It succeeds when all got through, and "+
+			"is stopped after 15 minutes. It tells whether rails connect; rates mean little, for several pods write "+
+			"at once. When it is done: kubectl -n %s logs -l %s=%s", s.checkPods, ns, labelApp, name),
 		"The image has a shell, and ib_write_bw or apt-get and a way to Debian's archive.",
 	}
 	explainPod(d, s, "spec", "template")

@@ -33,18 +33,29 @@ func TestFitPods(t *testing.T) {
 		{"enough", []source.Node{ethernet("a", 2), ethernet("b", 2)}, 8, 2, 2, 2, "2", ""},
 		{"just enough", []source.Node{ethernet("a", 2), ethernet("b", 2)}, 2, 2, 2, 2, "2", ""},
 		{"one VF each", []source.Node{ethernet("a", 2), ethernet("b", 2)}, 1, 2, 2, 0, "2", "fewer test pods"},
-		{"three nodes", []source.Node{ethernet("a", 2), ethernet("b", 2), ethernet("c", 2)}, 1, 2, 2, 1, "2", "fewer test pods"},
+		{
+			"three nodes",
+			[]source.Node{ethernet("a", 2), ethernet("b", 2), ethernet("c", 2)},
+			1, 2, 2, 1, "2",
+			"fewer test pods",
+		},
 		{"one node, one VF", []source.Node{ethernet("a", 1)}, 1, 2, 2, 1, "", "no Job checks"},
 		{"many pods", []source.Node{ethernet("a", 1)}, 4, 6, 0, 0, "4", "fewer pods than asked"},
 		{"no check", []source.Node{ethernet("a", 1)}, 2, 0, 2, 2, "", ""},
 		// Test pods of a could land on b, whose VFs its own Job needs.
-		{"nodes with more rails", []source.Node{ethernet("a", 1), ethernet("a2", 1), ethernet("a3", 1), ethernet("b", 2), ethernet("b2", 2)}, 1, 2, 2, 0, "2 2", "fewer test pods"},
+		{
+			"nodes with more rails",
+			[]source.Node{ethernet("a", 1), ethernet("a2", 1), ethernet("a3", 1), ethernet("b", 2), ethernet("b2", 2)},
+			1, 2, 2, 0, "2 2", "fewer test pods",
+		},
 		// They can't where labels keep them off b.
-		{"labels of their own", []source.Node{inPool("a", 1, "x", 1), inPool("a2", 1, "x", 1), inPool("a3", 1, "x", 1), inPool("b", 2, "y", 2), inPool("b2", 2, "y", 2)}, 0, 2, 2, 3, "2 2", "fewer test pods"},
+		{"labels of their own", []source.Node{inPool("a", 1, "x", 1), inPool("a2", 1, "x", 1), inPool("a3", 1, "x",
+			1), inPool("b", 2, "y", 2), inPool("b2", 2, "y", 2)}, 0, 2, 2, 3, "2 2", "fewer test pods"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			p, err := Make(source.Cluster{Nodes: tt.nodes}, Options{VFs: tt.vfs, CheckPods: tt.check, TestPods: tt.test})
+			p, err := Make(source.Cluster{Nodes: tt.nodes},
+				Options{VFs: tt.vfs, CheckPods: tt.check, TestPods: tt.test})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -122,8 +133,12 @@ func TestVendors(t *testing.T) {
 
 // TestPools remarks on addresses that others may have, and refuses those that hosts can't have.
 func TestPools(t *testing.T) {
-	for pool, want := range map[string]bool{"10.1.0.0/16": false, "fd00:1::/64": false, "8.8.0.0/16": true, "172.0.0.0/8": true, "100.64.0.0/10": true, "2001:db8::/64": true} {
-		p, err := Make(source.Cluster{Nodes: []source.Node{ethernet("a", 1)}}, Options{Pools: []netip.Prefix{netip.MustParsePrefix(pool)}})
+	for pool, want := range map[string]bool{
+		"10.1.0.0/16": false, "fd00:1::/64": false, "8.8.0.0/16": true, "172.0.0.0/8": true, "100.64.0.0/10": true,
+		"2001:db8::/64": true,
+	} {
+		p, err := Make(source.Cluster{Nodes: []source.Node{ethernet("a", 1)}},
+			Options{Pools: []netip.Prefix{netip.MustParsePrefix(pool)}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -185,7 +185,9 @@ func netsOf(chosen []*choice) []string {
 	}
 	nets := slices.Collect(maps.Keys(seen))
 	slices.SortFunc(nets, func(a, b string) int {
-		return cmp.Or(cmp.Compare(boolInt(!strings.HasPrefix(a, source.LinkIB)), boolInt(!strings.HasPrefix(b, source.LinkIB))), cmp.Compare(a, b))
+		return cmp.Or(
+			cmp.Compare(boolInt(!strings.HasPrefix(a, source.LinkIB)), boolInt(!strings.HasPrefix(b, source.LinkIB))),
+			cmp.Compare(a, b))
 	})
 	return nets
 }
@@ -230,7 +232,10 @@ func collect(chosen []*choice, numbers map[*choice]int, prefixes map[string]stri
 		at := place{c.net(), numbers[c]}
 		r := byPlace[at]
 		if r == nil {
-			r = &rail{net: at.net, number: at.number, name: fmt.Sprintf("%srail%d", prefixes[at.net], at.number), link: c.link, fabric: c.fabric}
+			r = &rail{
+				net: at.net, number: at.number, name: fmt.Sprintf("%srail%d", prefixes[at.net], at.number),
+				link: c.link, fabric: c.fabric,
+			}
 			byPlace[at], rails = r, append(rails, r)
 		}
 		c.rail = r

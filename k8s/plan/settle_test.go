@@ -17,7 +17,8 @@ import (
 func TestMTUs(t *testing.T) {
 	node := func(name, link string, mtu int, vfs ...int) source.Node {
 		return source.Node{Name: name, PFs: []source.PF{{
-			Address: "0000:18:00.0", Vendor: "15b3", DeviceID: "1021", Netdev: "ens1", LinkType: link, MTU: mtu, TotalVFs: 8, VFsKnown: true, NumVFs: len(vfs), VFMTUs: vfs,
+			Address: "0000:18:00.0", Vendor: "15b3", DeviceID: "1021", Netdev: "ens1", LinkType: link, MTU: mtu,
+			TotalVFs: 8, VFsKnown: true, NumVFs: len(vfs), VFMTUs: vfs,
 		}}}
 	}
 	noVFMTU := node("b", "ETH", 9000, 9000)
@@ -32,10 +33,27 @@ func TestMTUs(t *testing.T) {
 		{"all agree", []source.Node{node("a", "ETH", 9000), node("b", "ETH", 9000, 9000, 9000)}, Options{}, 9000, ""},
 		{"the plain one", []source.Node{node("a", "ETH", 1500)}, Options{}, 0, ""},
 		{"InfiniBand", []source.Node{node("a", "IB", 4092)}, Options{}, 0, ""},
-		{"they differ", []source.Node{node("a", "ETH", 9000), node("b", "ETH", 1500)}, Options{}, 0, "MTU 9000 on a, and 1500 on b"},
+		{
+			"they differ",
+			[]source.Node{node("a", "ETH", 9000), node("b", "ETH", 1500)},
+			Options{},
+			0,
+			"MTU 9000 on a, and 1500 on b",
+		},
 		{"one isn't known", []source.Node{node("a", "ETH", 9000), node("b", "ETH", 0)}, Options{}, 0, ""},
-		{"VFs have another", []source.Node{node("a", "ETH", 9000), node("b", "ETH", 9000, 9000, 1500)}, Options{}, 0, "VFs that exist have another"},
-		{"nothing tells that of VFs", []source.Node{node("a", "ETH", 9000), noVFMTU}, Options{}, 0, "VFs that exist have another"},
+		{
+			"VFs have another",
+			[]source.Node{node("a", "ETH", 9000), node("b", "ETH", 9000, 9000, 1500)},
+			Options{},
+			0, "VFs that exist have another",
+		},
+		{
+			"nothing tells that of VFs",
+			[]source.Node{node("a", "ETH", 9000), noVFMTU},
+			Options{},
+			0,
+			"VFs that exist have another",
+		},
 		{"asked for", []source.Node{node("a", "ETH", 9000), node("b", "ETH", 1500)}, Options{MTU: 4000}, 4000, ""},
 	}
 	for _, tt := range tests {
@@ -59,16 +77,24 @@ func TestMTUs(t *testing.T) {
 // TestInherit makes one network of nodes with snapshots and nodes with a
 // SriovNetworkNodeState alone.
 func TestInherit(t *testing.T) {
-	a, b := &source.Fabric{SubnetPrefix: "fec0:0000:0000:00a1", SMLID: 1}, &source.Fabric{SubnetPrefix: "fec0:0000:0000:00b2", SMLID: 42}
+	a, b := &source.Fabric{SubnetPrefix: "fec0:0000:0000:00a1", SMLID: 1}, &source.Fabric{
+		SubnetPrefix: "fec0:0000:0000:00b2", SMLID: 42,
+	}
 	card := func(address string, f *source.Fabric, rail *int, role string) source.PF {
-		return source.PF{Address: address, Vendor: "15b3", DeviceID: "1021", Netdev: "ib" + address[5:7], LinkType: "IB", TotalVFs: 8, Fabric: f, Rail: rail, Role: role}
+		return source.PF{
+			Address: address, Vendor: "15b3", DeviceID: "1021", Netdev: "ib" + address[5:7], LinkType: "IB",
+			TotalVFs: 8, Fabric: f, Rail: rail, Role: role,
+		}
 	}
 	whole := func(name string, first, second *source.Fabric) source.Node {
 		return source.Node{Name: name, PFs: []source.PF{
-			card("0000:18:00.0", first, new(0), "compute"), card("0000:3b:00.0", second, new(1), "compute"), card("0000:5e:00.0", second, nil, "storage"),
+			card("0000:18:00.0", first, new(0), "compute"), card("0000:3b:00.0", second, new(1), "compute"),
+			card("0000:5e:00.0", second, nil, "storage"),
 		}}
 	}
-	bare := source.Node{Name: "z", PFs: []source.PF{card("0000:18:00.0", nil, nil, ""), card("0000:3b:00.0", nil, nil, ""), card("0000:5e:00.0", nil, nil, "")}}
+	bare := source.Node{Name: "z", PFs: []source.PF{
+		card("0000:18:00.0", nil, nil, ""), card("0000:3b:00.0", nil, nil, ""), card("0000:5e:00.0", nil, nil, ""),
+	}}
 	elsewhere := source.Node{Name: "z", PFs: []source.PF{card("0000:99:00.0", nil, nil, "")}}
 	tests := []struct {
 		name  string
@@ -76,11 +102,26 @@ func TestInherit(t *testing.T) {
 		want  []string
 		note  bool
 	}{
-		{"one with a snapshot", []source.Node{whole("a", a, b), bare}, []string{"rail0 fec0:0000:0000:00a1@1 a z", "rail1 fec0:0000:0000:00b2@42 a z"}, true},
-		{"two that agree", []source.Node{whole("a", a, b), whole("b", a, b), bare}, []string{"rail0 fec0:0000:0000:00a1@1 a b z", "rail1 fec0:0000:0000:00b2@42 a b z"}, true},
+		{
+			"one with a snapshot",
+			[]source.Node{whole("a", a, b), bare},
+			[]string{"rail0 fec0:0000:0000:00a1@1 a z", "rail1 fec0:0000:0000:00b2@42 a z"},
+			true,
+		},
+		{
+			"two that agree",
+			[]source.Node{whole("a", a, b), whole("b", a, b), bare},
+			[]string{"rail0 fec0:0000:0000:00a1@1 a b z", "rail1 fec0:0000:0000:00b2@42 a b z"},
+			true,
+		},
 		{"two that don't", []source.Node{whole("a", a, b), whole("b", b, a), bare}, nil, false},
 		{"cards elsewhere", []source.Node{whole("a", a, b), elsewhere}, nil, false},
-		{"snapshots of all", []source.Node{whole("a", a, b)}, []string{"rail0 fec0:0000:0000:00a1@1 a", "rail1 fec0:0000:0000:00b2@42 a"}, false},
+		{
+			"snapshots of all",
+			[]source.Node{whole("a", a, b)},
+			[]string{"rail0 fec0:0000:0000:00a1@1 a", "rail1 fec0:0000:0000:00b2@42 a"},
+			false,
+		},
 	}
 	for _, tt := range tests {
 		before := tt.nodes[len(tt.nodes)-1].PFs[0].Fabric
@@ -138,7 +179,8 @@ func TestUnavailable(t *testing.T) {
 			t.Fatal(err)
 		}
 		if has := strings.Contains(strings.Join(p.Notes, "\n"), "drains no node of the pool"); has != want {
-			t.Errorf("%q unavailable of %d nodes: notes %q, want a warning %t", value, len(cluster.Nodes), p.Notes, want)
+			t.Errorf("%q unavailable of %d nodes: notes %q, want a warning %t",
+				value, len(cluster.Nodes), p.Notes, want)
 		}
 	}
 }
@@ -168,7 +210,10 @@ func TestStale(t *testing.T) {
 		t.Fatal(err)
 	}
 	// a range that somebody has changed
-	for i, text := range []string{"# my own\nkind: Pod\nmetadata: {name: a}\n", fileMark + "\n", "[]", strings.Replace(string(guids), `7f"`, `3f"`, 1)} {
+	for i, text := range []string{
+		"# my own\nkind: Pod\nmetadata: {name: a}\n", fileMark + "\n", "[]",
+		strings.Replace(string(guids), `7f"`, `3f"`, 1),
+	} {
 		if err := os.WriteFile(filepath.Join(dir, foreign[i]), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -99,7 +99,8 @@ func isGUIDFile(node string, text []byte) bool {
 	for _, g := range list {
 		start, err := ib.ParseGUID(g.GUIDsRange.Start)
 		base := binary.BigEndian.Uint64(start[:])
-		if err != nil || base>>56 != 2 || base&0xff != 0 || g.GUIDsRange.End != k8s.FormatGUID(base+k8s.MaxMellanoxVFs-1) {
+		if err != nil || base>>56 != 2 || base&0xff != 0 ||
+			g.GUIDsRange.End != k8s.FormatGUID(base+k8s.MaxMellanoxVFs-1) {
 			return false
 		}
 	}

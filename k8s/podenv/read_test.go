@@ -24,32 +24,48 @@ func TestParse(t *testing.T) {
 		want       map[string][]lint.Setting
 	}{
 		{
-			"pod", "kind: Pod\nmetadata: {name: p}\nspec:\n  containers:\n  - name: a\n    env:\n    - name: X\n      value: \"1\"\n    - name: E\n  - name: b\n    env: [{name: Y, valueFrom: {fieldRef: {fieldPath: status.podIP}}}]\n",
-			map[string][]lint.Setting{"f, Pod p, container a": {set("X", "1", 7), set("E", "", 9)}, "f, Pod p, container b": {unknown("Y", "", 11)}},
+			"pod", "kind: Pod\nmetadata: {name: p}\nspec:\n  containers:\n  - name: a\n    env:\n    - name: X\n" +
+				"      value: \"1\"\n    - name: E\n  - name: b\n" +
+				"    env: [{name: Y, valueFrom: {fieldRef: {fieldPath: status.podIP}}}]\n",
+			map[string][]lint.Setting{
+				"f, Pod p, container a": {set("X", "1", 7), set("E", "", 9)},
+				"f, Pod p, container b": {unknown("Y", "", 11)},
+			},
 		},
 		{
-			"JSON of kubectl", `{"kind": "List", "items": [{"kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [{"name": "a", "env": [{"name": "X", "value": "é\u003c"}]}]}}]}`,
+			"JSON of kubectl", `{"kind": "List", "items": [{"kind": "Pod", "metadata": {"name": "p"}, "spec": ` +
+				`{"containers": [{"name": "a", "env": [{"name": "X", "value": "é\u003c"}]}]}}]}`,
 			map[string][]lint.Setting{"f, Pod p, container a": {set("X", "é<", 1)}},
 		},
 		{
-			"ConfigMap by itself, files in it are none", "kind: ConfigMap\nmetadata: {name: c}\ndata:\n  X: '1'\n  a.conf: |\n    Y=1\n    Z=2\n",
+			"ConfigMap by itself, files in it are none",
+			"kind: ConfigMap\nmetadata: {name: c}\ndata:\n  X: '1'\n  a.conf: |\n    Y=1\n    Z=2\n",
 			map[string][]lint.Setting{"f, ConfigMap c": {set("X", "1", 4)}},
 		},
 		{
-			"ConfigMap behind the pod, with a prefix, and one key", "kind: Pod\nmetadata: {name: p}\nspec:\n  containers:\n  - name: a\n    envFrom: [{prefix: P_, configMapRef: {name: c}}, {secretRef: {name: s}}]\n    env:\n    - name: K\n      valueFrom: {configMapKeyRef: {name: c, key: X}}\n" +
-				"---\nkind: ConfigMap\nmetadata: {name: c}\ndata: {X: '1'}\n",
+			"ConfigMap behind the pod, with a prefix, and one key", "kind: Pod\nmetadata: {name: p}\nspec:\n" +
+				"  containers:\n  - name: a\n    envFrom: [{prefix: P_, configMapRef: {name: c}}, {secretRef: " +
+				"{name: s}}]\n    env:\n    - name: K\n      valueFrom: {configMapKeyRef: {name: c, key: X}}\n---\n" +
+				"kind: ConfigMap\nmetadata: {name: c}\ndata: {X: '1'}\n",
 			map[string][]lint.Setting{"f, Pod p, container a": {set("P_X", "1", 13), set("K", "1", 8)}},
 		},
 		{
-			"template of a LeaderWorkerSet", "kind: LeaderWorkerSet\nmetadata: {name: l}\nspec:\n  leaderWorkerTemplate:\n    workerTemplate:\n      spec:\n        containers:\n        - name: w\n          env:\n          - {name: X, value: $(Y)}\n",
+			"template of a LeaderWorkerSet", "kind: LeaderWorkerSet\nmetadata: {name: l}\nspec:\n" +
+				"  leaderWorkerTemplate:\n    workerTemplate:\n      spec:\n        containers:\n        - name: w\n" +
+				"          env:\n          - {name: X, value: $(Y)}\n",
 			map[string][]lint.Setting{"f, LeaderWorkerSet l, container w": {unknown("X", "$(Y)", 10)}},
 		},
 		{
-			"Compose", "services:\n  a:\n    environment:\n      X: 1\n      Y: ${Z}\n  b:\n    environment:\n    - W=2\n    - V\n",
-			map[string][]lint.Setting{"f, service a": {set("X", "1", 4), unknown("Y", "${Z}", 5)}, "f, service b": {set("W", "2", 8)}},
+			"Compose", "services:\n  a:\n    environment:\n      X: 1\n      Y: ${Z}\n  b:\n" +
+				"    environment:\n    - W=2\n    - V\n",
+			map[string][]lint.Setting{
+				"f, service a": {set("X", "1", 4), unknown("Y", "${Z}", 5)}, "f, service b": {set("W", "2", 8)},
+			},
 		},
 		{"values of a chart", "worker:\n  env:\n    X: '1'\n", map[string][]lint.Setting{"f": {set("X", "1", 3)}}},
-		{"anchors", "a: &e\n- {name: X, value: '1'}\ncontainers:\n- name: c\n  env: *e\n", map[string][]lint.Setting{"f, container c": {set("X", "1", 2)}}},
+		{"anchors", "a: &e\n- {name: X, value: '1'}\ncontainers:\n- name: c\n  env: *e\n", map[string][]lint.Setting{
+			"f, container c": {set("X", "1", 2)},
+		}},
 		{"no environment", "kind: Pod\nmetadata: {name: p}\n", map[string][]lint.Setting{}},
 	}
 	for _, tt := range tests {
@@ -94,8 +110,10 @@ func TestDetect(t *testing.T) {
 // something.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
-		"kind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: a, env: [{name: X, value: y}], envFrom: [{configMapRef: {name: c}}]}]}\n---\nkind: ConfigMap\nmetadata: {name: c}\ndata: {A: b}\n",
-		"a: &a [*a]\nenv: *a\n", "services: {a: {environment: [X=1]}}", "env: {X: 1}", "&a {env: *a, name: *a}", "{\"kind\":\"Pod\"}",
+		"kind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: a, env: [{name: X, value: y}], envFrom: " +
+			"[{configMapRef: {name: c}}]}]}\n---\nkind: ConfigMap\nmetadata: {name: c}\ndata: {A: b}\n",
+		"a: &a [*a]\nenv: *a\n", "services: {a: {environment: [X=1]}}", "env: {X: 1}", "&a {env: *a, name: *a}",
+		"{\"kind\":\"Pod\"}",
 	} {
 		f.Add([]byte(seed))
 	}

@@ -64,7 +64,8 @@ func (f Files) Cluster(ctx context.Context) (Cluster, error) {
 	}
 	nodes, doubles := apart(c.nodes)
 	nodes, strays := strayFirmware(Join(nodes))
-	return Cluster{Nodes: nodes, Objects: c.objects, Problems: slices.Concat(c.problems, doubles, strays)}, errors.Join(errs...)
+	return Cluster{Nodes: nodes, Objects: c.objects, Problems: slices.Concat(c.problems, doubles, strays)},
+		errors.Join(errs...)
 }
 
 // trim drops the file from the front of an error that names it again.
@@ -86,7 +87,8 @@ func expand(name string) ([]string, error) {
 	var files []string
 	for _, e := range entries {
 		file := filepath.Join(name, e.Name())
-		if info, err := os.Stat(file); err == nil && !strings.HasPrefix(e.Name(), ".") && (!info.IsDir() || sources.IsRoot(file)) {
+		if info, err := os.Stat(file); err == nil && !strings.HasPrefix(e.Name(), ".") &&
+			(!info.IsDir() || sources.IsRoot(file)) {
 			files = append(files, file)
 		}
 	}
@@ -109,7 +111,8 @@ var treeText = regexp.MustCompile(`(?m)^(\[(\.|sys|proc|dev|etc|usr|var)[\]/]|li
 // isTreeText looks for what every beginning has first: the expression by itself takes long for
 // files of megabytes.
 func isTreeText(data []byte) bool {
-	return (bytes.HasPrefix(data, []byte("[")) || bytes.Contains(data, []byte("\n[")) || bytes.Contains(data, []byte("live.json ="))) && treeText.Match(data)
+	return (bytes.HasPrefix(data, []byte("[")) || bytes.Contains(data, []byte("\n[")) ||
+		bytes.Contains(data, []byte("live.json ="))) && treeText.Match(data)
 }
 
 func (c *collector) read(ctx context.Context, name string, stdin io.Reader) error {
@@ -164,7 +167,8 @@ func readAll(name string, stdin io.Reader) ([]byte, error) {
 // isPlan reports JSON of rdmactl k8s plan.
 func isPlan(data []byte) bool {
 	start := bytes.TrimLeft(data, " \t\r\n\xef\xbb\xbf")
-	return bytes.HasPrefix(start, []byte("{")) && bytes.Contains(start[:min(len(start), 256)], []byte(`"rdmakit.k8splan/`))
+	return bytes.HasPrefix(start, []byte("{")) &&
+		bytes.Contains(start[:min(len(start), 256)], []byte(`"rdmakit.k8splan/`))
 }
 
 // plan takes the labels that a plan gives to nodes. Its objects are no part of the cluster.
@@ -182,7 +186,8 @@ func (c *collector) plan(data []byte, name string) error {
 	for _, l := range p.Label {
 		for _, node := range l.Nodes {
 			c.nodes = append(c.nodes, Node{
-				Name: node, Promised: map[string]string{l.Key: l.Value}, LabelOrigins: map[string]string{l.Key: name}, Origins: []string{name},
+				Name: node, Promised: map[string]string{l.Key: l.Value}, LabelOrigins: map[string]string{l.Key: name},
+				Origins: []string{name},
 			})
 		}
 	}
@@ -192,7 +197,8 @@ func (c *collector) plan(data []byte, name string) error {
 // isSnapshot reports JSON of rdmactl detect.
 func isSnapshot(data []byte) bool {
 	start := bytes.TrimLeft(data, " \t\r\n\xef\xbb\xbf")
-	return len(start) > 0 && (start[0] == '{' || start[0] == '[') && bytes.Contains(start[:min(len(start), 4096)], []byte(`"rdmakit.`))
+	return len(start) > 0 && (start[0] == '{' || start[0] == '[') &&
+		bytes.Contains(start[:min(len(start), 4096)], []byte(`"rdmakit.`))
 }
 
 // snapshotYAML begins YAML of rdmactl detect.

@@ -46,7 +46,8 @@ func (s FirmwareSettings) vfs() int {
 var (
 	firmwareText   = regexp.MustCompile(`(?m)^\*?[ \t]*(NUM_OF_VFS|SRIOV_EN)[ \t]+\S`)
 	firmwareHead   = regexp.MustCompile(`(?m)^Device #\d+:`)
-	firmwareDevice = regexp.MustCompile(`^Device:[ \t]+(?:([0-9a-fA-F]{4}):)?([0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7])[ \t\r]*$`)
+	firmwareDevice = regexp.MustCompile(
+		`^Device:[ \t]+(?:([0-9a-fA-F]{4}):)?([0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7])[ \t\r]*$`)
 )
 
 // isFirmware reports what mstconfig -e -d ADDRESS q prints, for one card or several.
@@ -92,14 +93,16 @@ func parseFirmware(text string) ([]PF, error) {
 		if rest, ok := strings.CutPrefix(line, "Device:"); ok {
 			m := firmwareDevice.FindStringSubmatch(strings.TrimRight(line, "\n"))
 			if m == nil {
-				return nil, errors.New("firmware settings of device " + strings.TrimSpace(rest) + ", which is no PCI address: call mstconfig -e -d ADDRESS q with one")
+				return nil, errors.New("firmware settings of device " + strings.TrimSpace(rest) +
+					", which is no PCI address: call mstconfig -e -d ADDRESS q with one")
 			}
 			domain := m[1]
 			if domain == "" {
 				domain = "0000"
 			}
 			at = &Firmware{}
-			pfs = append(pfs, PF{Address: strings.ToLower(domain + ":" + m[2]), Vendor: k8s.VendorMellanox, Firmware: at})
+			pfs = append(pfs,
+				PF{Address: strings.ToLower(domain + ":" + m[2]), Vendor: k8s.VendorMellanox, Firmware: at})
 		}
 		if at != nil {
 			fields := strings.Fields(strings.TrimPrefix(line, "*"))
@@ -156,7 +159,8 @@ func (n *Node) shareFirmware() {
 		if n.PFs[i].Firmware != nil || n.PFs[i].Vendor != k8s.VendorMellanox {
 			continue
 		}
-		if j := slices.IndexFunc(n.PFs, func(p PF) bool { return p.Firmware != nil && card(p) == card(n.PFs[i]) }); j >= 0 {
+		if j := slices.IndexFunc(n.PFs,
+			func(p PF) bool { return p.Firmware != nil && card(p) == card(n.PFs[i]) }); j >= 0 {
 			n.PFs[i].Firmware = n.PFs[j].Firmware
 		}
 	}
@@ -167,7 +171,8 @@ func (n *Node) shareFirmware() {
 func strayFirmware(nodes []Node) (kept []Node, problems []manifest.Problem) {
 	for i := range nodes {
 		n := &nodes[i]
-		stray := !n.CardsKnown && n.Labels == nil && slices.ContainsFunc(n.PFs, func(p PF) bool { return p.Firmware != nil })
+		stray := !n.CardsKnown && n.Labels == nil &&
+			slices.ContainsFunc(n.PFs, func(p PF) bool { return p.Firmware != nil })
 		if !stray {
 			kept = append(kept, *n)
 			continue

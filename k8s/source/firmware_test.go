@@ -29,22 +29,32 @@ Configurations:                                     Default              Current
 }
 
 func TestParseFirmware(t *testing.T) {
-	links := "        LINK_TYPE_P1                                IB(1)                ETH(2)               IB(1)\n        LINK_TYPE_P2                                ETH(2)               IB(1)                ETH(2)\n"
+	links := "        LINK_TYPE_P1                                IB(1)                ETH(2)               IB(1)\n" +
+		"        LINK_TYPE_P2                                ETH(2)               IB(1)                ETH(2)\n"
 	tests := []struct {
 		name, text string
 		want       []PF
 	}{
 		{"current and next", mstconfig("0000:3B:00.0", 8, 16, "True", "False", ""), []PF{{
-			Address: "0000:3b:00.0", Vendor: "15b3", Firmware: &Firmware{Current: &FirmwareSettings{NumOfVFs: 8, SRIOV: true}, Next: FirmwareSettings{NumOfVFs: 16}},
+			Address: "0000:3b:00.0", Vendor: "15b3", Firmware: &Firmware{
+				Current: &FirmwareSettings{NumOfVFs: 8, SRIOV: true}, Next: FirmwareSettings{NumOfVFs: 16},
+			},
 		}}},
-		{"two cards, without a domain, carriage returns", strings.ReplaceAll(mstconfig("3b:00.0", 8, 8, "True", "True", links)+mstconfig("5e:00.1", 4, 4, "True", "True", ""), "\n", "\r\n"), []PF{
+		{"two cards, without a domain, carriage returns", strings.ReplaceAll(mstconfig("3b:00.0", 8, 8, "True", "True",
+			links)+mstconfig("5e:00.1", 4, 4, "True", "True", ""), "\n", "\r\n"), []PF{
 			{Address: "0000:3b:00.0", Vendor: "15b3", Firmware: &Firmware{
-				Current: &FirmwareSettings{NumOfVFs: 8, SRIOV: true, LinkTypes: [2]string{"ETH", "IB"}}, Next: FirmwareSettings{NumOfVFs: 8, SRIOV: true, LinkTypes: [2]string{"IB", "ETH"}},
+				Current: &FirmwareSettings{NumOfVFs: 8, SRIOV: true, LinkTypes: [2]string{"ETH", "IB"}},
+				Next:    FirmwareSettings{NumOfVFs: 8, SRIOV: true, LinkTypes: [2]string{"IB", "ETH"}},
 			}},
-			{Address: "0000:5e:00.1", Vendor: "15b3", Firmware: &Firmware{Current: &FirmwareSettings{NumOfVFs: 4, SRIOV: true}, Next: FirmwareSettings{NumOfVFs: 4, SRIOV: true}}},
+			{Address: "0000:5e:00.1", Vendor: "15b3", Firmware: &Firmware{
+				Current: &FirmwareSettings{NumOfVFs: 4, SRIOV: true},
+				Next:    FirmwareSettings{NumOfVFs: 4, SRIOV: true},
+			}},
 		}},
-		{"next alone", "Device #1:\nDevice:    0000:3b:00.0\nConfigurations:   Next Boot\n        NUM_OF_VFS        8\n        SRIOV_EN     True(1)\n", []PF{{
-			Address: "0000:3b:00.0", Vendor: "15b3", Firmware: &Firmware{Next: FirmwareSettings{NumOfVFs: 8, SRIOV: true}},
+		{"next alone", "Device #1:\nDevice:    0000:3b:00.0\nConfigurations:   Next Boot\n" +
+			"        NUM_OF_VFS        8\n        SRIOV_EN     True(1)\n", []PF{{
+			Address: "0000:3b:00.0", Vendor: "15b3",
+			Firmware: &Firmware{Next: FirmwareSettings{NumOfVFs: 8, SRIOV: true}},
 		}}},
 		{"by its mst name", mstconfig("/dev/mst/mt4129_pciconf0", 8, 8, "True", "True", ""), nil},
 	}

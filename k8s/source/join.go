@@ -129,8 +129,10 @@ func (n *Node) join(o *Node) {
 }
 
 func (p *PF) join(o PF) {
-	p.Vendor, p.DeviceID, p.Driver = cmp.Or(p.Vendor, o.Vendor), cmp.Or(p.DeviceID, o.DeviceID), cmp.Or(p.Driver, o.Driver)
-	p.Netdev, p.RDMADevice, p.LinkType = cmp.Or(p.Netdev, o.Netdev), cmp.Or(p.RDMADevice, o.RDMADevice), cmp.Or(p.LinkType, o.LinkType)
+	p.Vendor, p.DeviceID, p.Driver = cmp.Or(p.Vendor,
+		o.Vendor), cmp.Or(p.DeviceID, o.DeviceID), cmp.Or(p.Driver, o.Driver)
+	p.Netdev, p.RDMADevice, p.LinkType = cmp.Or(p.Netdev,
+		o.Netdev), cmp.Or(p.RDMADevice, o.RDMADevice), cmp.Or(p.LinkType, o.LinkType)
 	p.MTU, p.Firmware = cmp.Or(p.MTU, o.MTU), cmp.Or(p.Firmware, o.Firmware)
 	p.ESwitchMode, p.Role = cmp.Or(p.ESwitchMode, o.ESwitchMode), cmp.Or(p.Role, o.Role)
 	p.ExternallyManaged = p.ExternallyManaged || o.ExternallyManaged
@@ -179,8 +181,9 @@ func apart(nodes []Node) (kept []Node, problems []manifest.Problem) {
 			o := &nodes[first[n.Name][other]]
 			problems = append(problems, manifest.Problem{
 				At: manifest.Region{Pos: manifest.Pos{File: n.Origins[0]}}, Type: manifest.ProblemNode,
-				Text: fmt.Sprintf("host name %s is also that of %s, with other cards by their GUIDs, MAC and PCI addresses: taken as two machines, of which this one is passed over",
-					n.Name, o.Origins[0]),
+				Text: fmt.Sprintf(
+					"host name %s is also that of %s, with other cards by their GUIDs, MAC and PCI addresses: taken "+
+						"as two machines, of which this one is passed over", n.Name, o.Origins[0]),
 				Remedy: "give each node its own host name, or leave one of the files out",
 			})
 			continue
@@ -199,7 +202,8 @@ func (n *Node) snapshot() bool { return n.State == nil && n.CardsKnown && len(n.
 // have the same PFs.
 func oneMachine(a, b *Node) bool {
 	if len(a.HardwareIDs) == 0 && len(b.HardwareIDs) == 0 {
-		return slices.EqualFunc(a.PFs, b.PFs, func(p, q PF) bool { return p.Address == q.Address && p.Vendor == q.Vendor && p.DeviceID == q.DeviceID })
+		return slices.EqualFunc(a.PFs, b.PFs,
+			func(p, q PF) bool { return p.Address == q.Address && p.Vendor == q.Vendor && p.DeviceID == q.DeviceID })
 	}
 	shared := false
 	for _, id := range a.HardwareIDs {

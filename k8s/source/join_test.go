@@ -46,21 +46,35 @@ status: {interfaces: [{name: ib0, pciAddress: "0000:13:00.0", totalvfs: 16}]}
 func TestJoinVFs(t *testing.T) {
 	at := func(year int) time.Time { return time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC) }
 	node := func(taken time.Time, known bool, n int, guids ...string) Node {
-		return Node{Name: "a", Taken: taken, PFs: []PF{{Address: "x", VFsKnown: known, NumVFs: n, TotalVFs: 8, VFGUIDs: guids}}}
+		return Node{
+			Name: "a", Taken: taken, PFs: []PF{{Address: "x", VFsKnown: known, NumVFs: n, TotalVFs: 8, VFGUIDs: guids}},
+		}
 	}
 	// Models and MTUs go with the GUIDs: only where both count the same.
-	full := Node{Name: "a", Taken: at(2024), PFs: []PF{{Address: "x", VFsKnown: true, NumVFs: 1, TotalVFs: 8, VFDeviceIDs: []string{"101e"}, VFMTUs: []int{4092}}}}
+	full := Node{Name: "a", Taken: at(2024), PFs: []PF{
+		{Address: "x", VFsKnown: true, NumVFs: 1, TotalVFs: 8, VFDeviceIDs: []string{"101e"}, VFMTUs: []int{4092}},
+	}}
 	tests := []struct {
 		name  string
 		nodes []Node
 		want  PF
 	}{
-		{"the newer snapshot", []Node{node(at(2024), true, 2, "g", "h"), node(at(2025), true, 0)}, PF{Address: "x", VFsKnown: true, TotalVFs: 8}},
-		{"the same, the other way", []Node{node(at(2025), true, 0), node(at(2024), true, 2, "g", "h")}, PF{Address: "x", VFsKnown: true, TotalVFs: 8}},
-		{"the one that counted", []Node{node(at(2025), false, 0), node(at(2024), true, 2, "g", "h")}, PF{Address: "x", VFsKnown: true, NumVFs: 2, TotalVFs: 8, VFGUIDs: []string{"g", "h"}}},
-		{"equal counts", []Node{node(at(2025), true, 1), node(at(2024), true, 1, "g")}, PF{Address: "x", VFsKnown: true, NumVFs: 1, TotalVFs: 8, VFGUIDs: []string{"g"}}},
+		{"the newer snapshot", []Node{node(at(2024), true, 2, "g", "h"), node(at(2025), true, 0)}, PF{
+			Address: "x", VFsKnown: true, TotalVFs: 8,
+		}},
+		{"the same, the other way", []Node{node(at(2025), true, 0), node(at(2024), true, 2, "g", "h")}, PF{
+			Address: "x", VFsKnown: true, TotalVFs: 8,
+		}},
+		{"the one that counted", []Node{node(at(2025), false, 0), node(at(2024), true, 2, "g", "h")}, PF{
+			Address: "x", VFsKnown: true, NumVFs: 2, TotalVFs: 8, VFGUIDs: []string{"g", "h"},
+		}},
+		{"equal counts", []Node{node(at(2025), true, 1), node(at(2024), true, 1, "g")}, PF{
+			Address: "x", VFsKnown: true, NumVFs: 1, TotalVFs: 8, VFGUIDs: []string{"g"},
+		}},
 		{"models and MTUs", []Node{node(at(2025), true, 1), full}, full.PFs[0]},
-		{"models and MTUs of other VFs", []Node{node(at(2025), true, 2), full}, PF{Address: "x", VFsKnown: true, NumVFs: 2, TotalVFs: 8}},
+		{"models and MTUs of other VFs", []Node{node(at(2025), true, 2), full}, PF{
+			Address: "x", VFsKnown: true, NumVFs: 2, TotalVFs: 8,
+		}},
 	}
 	for _, tt := range tests {
 		if diff := cmp.Diff(tt.want, Join(tt.nodes)[0].PFs[0]); diff != "" {
@@ -75,8 +89,10 @@ func TestLabels(t *testing.T) {
 	object := func(name, labels string) string {
 		return "apiVersion: v1\nkind: Node\nmetadata: {name: " + name + ", labels: {" + labels + "}}\n"
 	}
-	one, two := write(t, dir, "1.yaml", object("a", "x: one, y: one")), write(t, dir, "2.yaml", object("a", "y: two, z: two"))
-	plan := write(t, dir, "plan.json", `{"schema": "rdmakit.k8splan/v1", "label": [{"key": "rdmakit.io/sriov", "value": "a", "nodes": ["a", "b"]}, {"key": "x", "value": "plan", "nodes": ["a"]}]}`)
+	one, two := write(t, dir, "1.yaml",
+		object("a", "x: one, y: one")), write(t, dir, "2.yaml", object("a", "y: two, z: two"))
+	plan := write(t, dir, "plan.json", `{"schema": "rdmakit.k8splan/v1", "label": [{"key": "rdmakit.io/sriov", `+
+		`"value": "a", "nodes": ["a", "b"]}, {"key": "x", "value": "plan", "nodes": ["a"]}]}`)
 	nodes := clusterOf(t, one, two, plan).Nodes
 	if len(nodes) != 2 {
 		t.Fatalf("%d nodes, want a and b", len(nodes))
@@ -98,10 +114,13 @@ func TestLabels(t *testing.T) {
 		{map[string]string{"other": "x"}, false, true}, // a plan doesn't tell all labels
 	} {
 		if selected, maybe := nodes[1].Selected(tt.selector); selected != tt.selected || maybe != tt.maybe {
-			t.Errorf("Selected(%v) by a promise = %t, %t, want %t, %t", tt.selector, selected, maybe, tt.selected, tt.maybe)
+			t.Errorf("Selected(%v) by a promise = %t, %t, want %t, %t",
+				tt.selector, selected, maybe, tt.selected, tt.maybe)
 		}
 	}
-	if _, err := (Files{Names: []string{write(t, dir, "broken.json", `{"schema": "rdmakit.k8splan/v1", "label": 7}`)}}).Cluster(t.Context()); err == nil {
+	if _, err := (Files{
+		Names: []string{write(t, dir, "broken.json", `{"schema": "rdmakit.k8splan/v1", "label": 7}`)},
+	}).Cluster(t.Context()); err == nil {
 		t.Error("a broken plan is read without an error")
 	}
 }
@@ -114,7 +133,8 @@ func TestOneName(t *testing.T) {
 	if len(got.Nodes) != 1 || len(got.Nodes[0].Origins) != 1 || got.Nodes[0].Origins[0] != one {
 		t.Errorf("nodes = %+v, want the first machine alone", got.Nodes)
 	}
-	if len(got.Problems) != 1 || got.Problems[0].At.File != other || !strings.Contains(got.Problems[0].Text, one) || !strings.Contains(got.Problems[0].Text, "gpu-00") {
+	if len(got.Problems) != 1 || got.Problems[0].At.File != other || !strings.Contains(got.Problems[0].Text, one) ||
+		!strings.Contains(got.Problems[0].Text, "gpu-00") {
 		t.Errorf("problems = %+v, want one that names both files", got.Problems)
 	}
 	data, err := os.ReadFile(one)
@@ -159,13 +179,16 @@ func TestOneMachine(t *testing.T) {
 func TestState(t *testing.T) {
 	dir := t.TempDir()
 	text := func(name, spec string) string {
-		return "apiVersion: sriovnetwork.openshift.io/v1\nkind: SriovNetworkNodeState\nmetadata: {name: " + name + ", annotations: {" + k8s.AnnotationDrainState + ": Draining}}\n" + spec +
-			`status: {interfaces: [{pciAddress: "0000:13:00.0", Vfs: [{vfID: 0, pciAddress: "0000:13:00.1", driver: vfio-pci, vdpaType: vhost}]}]}` + "\n"
+		return "apiVersion: sriovnetwork.openshift.io/v1\nkind: SriovNetworkNodeState\n" +
+			"metadata: {name: " + name + ", annotations: {" + k8s.AnnotationDrainState + ": Draining}}\n" +
+			spec + `status: {interfaces: [{pciAddress: "0000:13:00.0", Vfs: [{vfID: 0, pciAddress: "0000:13:00.1", ` +
+			`driver: vfio-pci, vdpaType: vhost}]}]}` + "\n"
 	}
 	write(t, dir, "a.yaml", text("a", ""))
 	write(t, dir, "b.txt", text("b", "spec: {}\n"))
 	write(t, dir, ".c.yaml", text("c", ""))
-	stdin := text("d", "spec: {interfaces: [{pciAddress: \"0000:13:00.0\", vfGroups: [{vfRange: 0-3, policyName: p}]}], system: {rdmaMode: exclusive}}\n")
+	stdin := text("d", "spec: {interfaces: [{pciAddress: \"0000:13:00.0\", vfGroups: [{vfRange: 0-3, policyName: "+
+		"p}]}], system: {rdmaMode: exclusive}}\n")
 	got, err := Files{Names: []string{dir, "-"}, Stdin: strings.NewReader(stdin)}.Cluster(t.Context())
 	if err != nil || len(got.Nodes) != 3 {
 		t.Fatalf("Cluster = %+v, %v, want a, b and d", got.Nodes, err)
@@ -173,7 +196,8 @@ func TestState(t *testing.T) {
 	var specs []bool
 	for _, n := range got.Nodes {
 		vf := n.State.Status.Interfaces[0].VFs[0]
-		if n.State.Metadata.Annotations[k8s.AnnotationDrainState] != "Draining" || vf.Driver != "vfio-pci" || vf.VdpaType != "vhost" {
+		if n.State.Metadata.Annotations[k8s.AnnotationDrainState] != "Draining" || vf.Driver != "vfio-pci" ||
+			vf.VdpaType != "vhost" {
 			t.Errorf("state of %s = %+v, want annotation, driver and vDPA type", n.Name, n.State)
 		}
 		specs = append(specs, n.State.Spec != nil)
@@ -181,7 +205,8 @@ func TestState(t *testing.T) {
 	if !slices.Equal(specs, []bool{false, true, true}) {
 		t.Errorf("nodes with a spec = %v, want b and d", specs)
 	}
-	if spec := got.Nodes[2].State.Spec; spec.System.RdmaMode != "exclusive" || spec.Interfaces[0].VfGroups[0].PolicyName != "p" {
+	if spec := got.Nodes[2].State.Spec; spec.System.RdmaMode != "exclusive" ||
+		spec.Interfaces[0].VfGroups[0].PolicyName != "p" {
 		t.Errorf("spec of d = %+v, want exclusive mode and policy p", spec)
 	}
 	if n := clusterOf(t, filepath.Join(dir, "a.yaml")).Nodes[0]; n.State == nil {

@@ -20,7 +20,8 @@ func FromSnapshot(snap inventory.Snapshot, origin string) Node {
 		name = strings.TrimSuffix(path.Base(origin), ".tar.gz")
 	}
 	n := Node{
-		Name: name, CardsKnown: true, Origins: []string{origin}, RDMAMode: string(snap.Host.NetnsMode), Taken: snap.Taken, HardwareIDs: hardwareIDs(&snap),
+		Name: name, CardsKnown: true, Origins: []string{origin}, RDMAMode: string(snap.Host.NetnsMode),
+		Taken: snap.Taken, HardwareIDs: hardwareIDs(&snap),
 	}
 	for i := range snap.Cards {
 		if c := &snap.Cards[i]; c.VF == nil {
@@ -55,7 +56,8 @@ func hardwareIDs(snap *inventory.Snapshot) []string {
 	}
 	for i := range snap.Cards {
 		for _, name := range snap.Cards[i].Netdevs {
-			if nd := snap.Netdev(name); nd != nil && nd.Type == inventory.ARPHRDEther && nd.Address != "" && snap.Cards[i].VF == nil {
+			if nd := snap.Netdev(name); nd != nil && nd.Type == inventory.ARPHRDEther && nd.Address != "" &&
+				snap.Cards[i].VF == nil {
 				ids = append(ids, snap.Cards[i].PCI.Address+" "+nd.Address)
 			}
 		}
@@ -155,15 +157,15 @@ func hex(id inventory.PCIID) string { return fmt.Sprintf("%04x", uint16(id)) }
 // FromNodeState makes a node of what the operator's daemon found on it.
 func FromNodeState(state k8s.SriovNetworkNodeState, origin string) Node {
 	n := Node{
-		Name: state.Metadata.Name, CardsKnown: true, Origins: []string{origin},
-		RDMAMode: state.Status.System.RdmaMode, SyncStatus: state.Status.SyncStatus, SyncError: state.Status.LastSyncError,
-		State: &state,
+		Name: state.Metadata.Name, CardsKnown: true, Origins: []string{origin}, RDMAMode: state.Status.System.RdmaMode,
+		SyncStatus: state.Status.SyncStatus, SyncError: state.Status.LastSyncError, State: &state,
 	}
 	for _, i := range state.Status.Interfaces {
 		pf := PF{
-			Address: strings.ToLower(i.PciAddress), Vendor: strings.ToLower(i.Vendor), DeviceID: strings.ToLower(i.DeviceID), Netdev: i.Name,
-			AltNames: i.AltNames, LinkType: strings.ToUpper(i.LinkType), MTU: i.Mtu, Driver: i.Driver, NumVFs: i.NumVfs, TotalVFs: i.TotalVfs, VFsKnown: true,
-			ESwitchMode: i.ESwitchMode, ExternallyManaged: i.ExternallyManaged,
+			Address: strings.ToLower(i.PciAddress), Vendor: strings.ToLower(i.Vendor),
+			DeviceID: strings.ToLower(i.DeviceID), Netdev: i.Name, AltNames: i.AltNames,
+			LinkType: strings.ToUpper(i.LinkType), MTU: i.Mtu, Driver: i.Driver, NumVFs: i.NumVfs, TotalVFs: i.TotalVfs,
+			VFsKnown: true, ESwitchMode: i.ESwitchMode, ExternallyManaged: i.ExternallyManaged,
 		}
 		for _, vf := range i.VFs {
 			pf.VFGUIDs, pf.VFMTUs = append(pf.VFGUIDs, vf.GUID), append(pf.VFMTUs, vf.Mtu)
@@ -180,7 +182,8 @@ func FromNodeState(state k8s.SriovNetworkNodeState, origin string) Node {
 // FromNode makes a node of its [Node] object, which knows no cards.
 func FromNode(node k8s.Node, origin string) Node {
 	n := Node{
-		Name: node.Metadata.Name, Labels: map[string]string{}, LabelOrigins: map[string]string{}, Origins: []string{origin},
+		Name: node.Metadata.Name, Labels: map[string]string{}, LabelOrigins: map[string]string{},
+		Origins: []string{origin},
 	}
 	ranges := node.Spec.PodCIDRs
 	if len(ranges) == 0 {

@@ -74,7 +74,8 @@ func (p PF) Selected(s k8s.NicSelector) bool {
 	case len(s.RootDevices) > 0 && !slices.Contains(s.RootDevices, p.Address):
 		return false
 	}
-	return len(s.PfNames) == 0 || slices.ContainsFunc(s.PfNames, func(text string) bool { return p.Named(PFNameOf(text)) })
+	return len(s.PfNames) == 0 ||
+		slices.ContainsFunc(s.PfNames, func(text string) bool { return p.Named(PFNameOf(text)) })
 }
 
 // VFs returns the VFs that a policy means of a PF that it selects (sriov-network-operator,

@@ -33,16 +33,27 @@ func TestSelect(t *testing.T) {
 		{"range", nil, k8s.NicSelector{PfNames: []string{"ens9", "ens1#2-3"}}, []string{"a ens1 2-3", "b ens1 2-3"}},
 		{"other name", nil, k8s.NicSelector{PfNames: []string{"enp59s0"}}, []string{"a ens1 0-7"}},
 		{"range behind another name", nil, k8s.NicSelector{PfNames: []string{"enp59s0#2-3"}}, []string{"a ens1 0-7"}},
-		{"range behind another name, then the name", nil, k8s.NicSelector{PfNames: []string{"enp59s0#2-3", "ens1#4-5"}}, []string{"a ens1 4-5", "b ens1 4-5"}},
+		{
+			"range behind another name, then the name", nil,
+			k8s.NicSelector{PfNames: []string{"enp59s0#2-3", "ens1#4-5"}},
+			[]string{"a ens1 4-5", "b ens1 4-5"},
+		},
 		{"name and device", nil, k8s.NicSelector{PfNames: []string{"ens1"}, DeviceID: "101b"}, []string{"b ens1 0-7"}},
-		{"label, or not known", map[string]string{"gpu": "yes"}, k8s.NicSelector{Vendor: "15b3"}, []string{"a ens1 0-7", "b ens1 0-7 maybe"}},
+		{
+			"label, or not known",
+			map[string]string{"gpu": "yes"},
+			k8s.NicSelector{Vendor: "15b3"},
+			[]string{"a ens1 0-7", "b ens1 0-7 maybe"},
+		},
 		{"other label", map[string]string{"gpu": "no"}, k8s.NicSelector{Vendor: "15b3"}, []string{"b ens1 0-7 maybe"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var got []string
-			for _, s := range Select(k8s.PolicySpec{NumVfs: new(8), NodeSelector: tt.nodes, NicSelector: tt.selector}, nodes) {
-				text := s.Node.Name + " " + s.PF.Netdev + " " + string(rune('0'+s.First)) + "-" + string(rune('0'+s.Last))
+			for _, s := range Select(k8s.PolicySpec{NumVfs: new(8), NodeSelector: tt.nodes, NicSelector: tt.selector},
+				nodes) {
+				text := s.Node.Name + " " + s.PF.Netdev + " " + string(rune('0'+s.First)) + "-" +
+					string(rune('0'+s.Last))
 				if s.Maybe {
 					text += " maybe"
 				}

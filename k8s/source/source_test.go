@@ -80,14 +80,17 @@ func TestManifests(t *testing.T) {
 	}
 	want := []Node{{
 		Name: "gpu-00", Labels: map[string]string{"a": "b"}, LabelOrigins: map[string]string{"a": file},
-		PodCIDRs: []netip.Prefix{netip.MustParsePrefix("10.244.0.0/24"), netip.MustParsePrefix("fd00:10:244::/64")}, CardsKnown: true, RDMAMode: "exclusive", SyncStatus: "Succeeded",
+		PodCIDRs:   []netip.Prefix{netip.MustParsePrefix("10.244.0.0/24"), netip.MustParsePrefix("fd00:10:244::/64")},
+		CardsKnown: true, RDMAMode: "exclusive", SyncStatus: "Succeeded",
 		Allocatable: map[string]k8s.Quantity{"cpu": "8", "nvidia.com/rail0": "8"}, Origins: []string{file},
 		PFs: []PF{{
-			Address: "0000:3b:00.0", Vendor: "15b3", DeviceID: "1021", Netdev: "ens1", AltNames: []string{"enp59s0"}, LinkType: LinkIB, MTU: 4092,
-			Driver: "mlx5_core", NumVFs: 1, VFsKnown: true, TotalVFs: 8, VFDeviceIDs: []string{"101e"}, VFGUIDs: []string{"0000:0000:0000:0000"}, VFMTUs: []int{0},
+			Address: "0000:3b:00.0", Vendor: "15b3", DeviceID: "1021", Netdev: "ens1", AltNames: []string{"enp59s0"},
+			LinkType: LinkIB, MTU: 4092, Driver: "mlx5_core", NumVFs: 1, VFsKnown: true, TotalVFs: 8,
+			VFDeviceIDs: []string{"101e"}, VFGUIDs: []string{"0000:0000:0000:0000"}, VFMTUs: []int{0},
 		}},
 	}}
-	if diff := cmp.Diff(want, got.Nodes, cmpopts.IgnoreFields(Node{}, "State"), cmpopts.EquateComparable(netip.Prefix{})); diff != "" {
+	if diff := cmp.Diff(want, got.Nodes, cmpopts.IgnoreFields(Node{}, "State"),
+		cmpopts.EquateComparable(netip.Prefix{})); diff != "" {
 		t.Errorf("nodes differ (-want +got):\n%s", diff)
 	}
 	if len(got.Objects) != 1 || got.Objects[0].Kind != k8s.KindNamespace {
@@ -107,7 +110,8 @@ func TestSnapshots(t *testing.T) {
 		if pf.LinkType == LinkIB && pf.Fabric != nil {
 			fabrics[pf.Fabric.SubnetPrefix]++
 		}
-		if pf.LinkType == LinkIB && (pf.Vendor != "15b3" || pf.DeviceID == "" || pf.Netdev == "" || pf.RDMADevice == "" || pf.Rail == nil) {
+		if pf.LinkType == LinkIB &&
+			(pf.Vendor != "15b3" || pf.DeviceID == "" || pf.Netdev == "" || pf.RDMADevice == "" || pf.Rail == nil) {
 			t.Errorf("PF %d = %+v lacks something", i, pf)
 		}
 	}
@@ -120,7 +124,8 @@ func TestSnapshots(t *testing.T) {
 		t.Fatalf("Cluster = %+v, %v, want gpu-00", got, err)
 	}
 	pf := got.Nodes[0].PFs[0]
-	if pf.Address != "0000:13:00.0" || pf.TotalVFs != 8 || pf.NumVFs != 2 || len(pf.VFGUIDs) != 2 || cmp.Diff([]string{"101e"}, pf.VFDeviceIDs) != "" {
+	if pf.Address != "0000:13:00.0" || pf.TotalVFs != 8 || pf.NumVFs != 2 || len(pf.VFGUIDs) != 2 ||
+		cmp.Diff([]string{"101e"}, pf.VFDeviceIDs) != "" {
 		t.Errorf("PF = %+v, want 0000:13:00.0 with 2 of 8 VFs of 101e and their GUIDs", pf)
 	}
 	if n, ok := pf.FirmwareVFs(); n != 8 || !ok {
@@ -201,7 +206,8 @@ func TestYAMLSnapshot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]Node{FromSnapshot(snap, file)}, got.Nodes, cmpopts.EquateComparable(netip.Prefix{}), cmpopts.EquateEmpty()); diff != "" {
+	if diff := cmp.Diff([]Node{FromSnapshot(snap, file)}, got.Nodes, cmpopts.EquateComparable(netip.Prefix{}),
+		cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("nodes differ (-want +got):\n%s", diff)
 	}
 	two := write(t, dir, "b", text+"---\n"+strings.Replace(text, "name: gpu-00", "name: gpu-01", 1))
@@ -209,7 +215,8 @@ func TestYAMLSnapshot(t *testing.T) {
 		t.Errorf("Cluster of two documents = %d nodes, %v, want 2", len(got.Nodes), err)
 	}
 	broken := write(t, dir, "c", text+"- x\n")
-	if _, err := (Files{Names: []string{broken}}).Cluster(t.Context()); err == nil || !strings.Contains(err.Error(), broken+": yaml: line 999") {
+	if _, err := (Files{Names: []string{broken}}).Cluster(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), broken+": yaml: line 999") {
 		t.Errorf("Cluster of broken YAML = %v, want where it is broken", err)
 	}
 }
@@ -220,7 +227,8 @@ func TestErrors(t *testing.T) {
 	empty := write(t, dir, "empty.yaml", "# nothing\n")
 	broken := write(t, dir, "broken.json", `{"schema": "rdmakit.inventory/v1", `)
 	got, err := Files{Names: []string{good, empty, broken, filepath.Join(dir, "absent")}}.Cluster(t.Context())
-	if len(got.Nodes) != 1 || !errors.Is(err, ErrNoNode) || !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), broken) {
+	if len(got.Nodes) != 1 || !errors.Is(err, ErrNoNode) || !errors.Is(err, fs.ErrNotExist) ||
+		!strings.Contains(err.Error(), broken) {
 		t.Errorf("Cluster = %d nodes, %v, want one, and what is wrong with three files", len(got.Nodes), err)
 	}
 	if _, err := (Files{Names: []string{t.TempDir()}}).Cluster(t.Context()); !errors.Is(err, ErrNoNode) {
@@ -235,7 +243,8 @@ func TestBroken(t *testing.T) {
 	for _, names := range [][]string{{good, broken}, {broken, good}} {
 		got, err := Files{Names: names}.Cluster(t.Context())
 		if len(got.Nodes) != 1 || len(got.Problems) > 0 || err == nil || strings.Count(err.Error(), "\n") > 0 {
-			t.Errorf("Cluster(%q) = %d nodes, problems %v, %v, want one node and one error", names, len(got.Nodes), got.Problems, err)
+			t.Errorf("Cluster(%q) = %d nodes, problems %v, %v, want one node and one error",
+				names, len(got.Nodes), got.Problems, err)
 		}
 	}
 }
@@ -259,7 +268,8 @@ func TestSelected(t *testing.T) {
 	}
 	for _, tt := range tests {
 		if selected, maybe := tt.node.Selected(tt.selector); selected != tt.selected || maybe != tt.maybe {
-			t.Errorf("Selected(%v) of labels %v = %t, %t, want %t, %t", tt.selector, tt.node.Labels, selected, maybe, tt.selected, tt.maybe)
+			t.Errorf("Selected(%v) of labels %v = %t, %t, want %t, %t",
+				tt.selector, tt.node.Labels, selected, maybe, tt.selected, tt.maybe)
 		}
 	}
 }

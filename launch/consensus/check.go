@@ -66,7 +66,8 @@ var nodeChecks = []Check{
 	},
 	{
 		checkSwapped, SeverityBreaks, "whether a rail sits in the network of another rail",
-		"rails of one number connect to each other; in another subnet they time out, or take a detour through the spine",
+		"rails of one number connect to each other; in another subnet they time out, or take a " +
+			"detour through the spine",
 		"swap the cables or the addresses back: compare ip -br addr with the cabling plan",
 	},
 }
@@ -75,7 +76,8 @@ var nodeChecks = []Check{
 var duplicateChecks = []Check{
 	{
 		checkSameNode, SeverityBreaks, "whether two inputs show the same cards",
-		"it is one node twice, so the comparison says less than it seems: the same recording, or two containers of one host",
+		"it is one node twice, so the comparison says less than it seems: the same recording, or " +
+			"two containers of one host",
 		"give one input a node",
 	},
 	{
@@ -84,9 +86,9 @@ var duplicateChecks = []Check{
 		"give each node its name (hostnamectl set-hostname)",
 	},
 	{
-		checkGUID, SeverityBreaks, "GUIDs of devices and ports",
-		"a fabric takes two cards with one GUID for one card",
-		"look at the GUIDs that were set for virtual functions (ip link show), or at a card with foreign firmware settings",
+		checkGUID, SeverityBreaks, "GUIDs of devices and ports", "a fabric takes two cards with one GUID for one card",
+		"look at the GUIDs that were set for virtual functions (ip link show), or at a card with " +
+			"foreign firmware settings",
 	},
 	{
 		checkGID, SeverityBreaks, "GIDs, that is addresses of rails",
@@ -114,7 +116,8 @@ var duplicateChecks = []Check{
 var noteChecks = []Check{
 	{
 		checkSocket, SeverityNote, "network devices for bootstrap",
-		"NCCL_SOCKET_IFNAME and GLOO_SOCKET_IFNAME name a device", "set them on each node (rdmactl exec), not for the cluster",
+		"NCCL_SOCKET_IFNAME and GLOO_SOCKET_IFNAME name a device",
+		"set them on each node (rdmactl exec), not for the cluster",
 	},
 	{
 		checkShared, SeverityNote, "whether several rails are in one subnet",
@@ -168,8 +171,11 @@ var railChecks = []railCheck{
 	},
 	{
 		Check{
-			checkMTU, SeveritySlows, "active MTU", "NCCL and UCX settle for the smaller one; Mooncake does not, and fails to connect (kvcache-ai/Mooncake#3868)",
-			"ip link set DEVICE mtu 9000 on the node and its switch port (4200 or more gives 4096); MC_MTU for Mooncake",
+			checkMTU, SeveritySlows, "active MTU",
+			"NCCL and UCX settle for the smaller one; Mooncake does not, and fails to connect " +
+				"(kvcache-ai/Mooncake#3868)",
+			"ip link set DEVICE mtu 9000 on the node and its switch port (4200 or more gives " +
+				"4096); MC_MTU for Mooncake",
 		},
 		func(r *rail) string {
 			if r.mtu == 0 {
@@ -200,7 +206,8 @@ var railChecks = []railCheck{
 	},
 	{
 		Check{
-			"fabric", SeverityBreaks, "InfiniBand subnet: prefix, and LID of the subnet manager", "packets don't leave a subnet without a router",
+			"fabric", SeverityBreaks, "InfiniBand subnet: prefix, and LID of the subnet manager",
+			"packets don't leave a subnet without a router",
 			"compare the cabling with ibnetdiscover on both nodes; look for a second subnet manager (sminfo)",
 		},
 		func(r *rail) string {
@@ -216,8 +223,10 @@ var railChecks = []railCheck{
 	},
 	{
 		Check{
-			"pkey", SeverityBreaks, "partition at index 0, which all libraries use", "ports in different partitions can't talk",
-			"put the nodes into one partition (partitions.conf of the subnet manager), or set NCCL_IB_PKEY to its index",
+			"pkey", SeverityBreaks, "partition at index 0, which all libraries use",
+			"ports in different partitions can't talk",
+			"put the nodes into one partition (partitions.conf of the subnet manager), or set " +
+				"NCCL_IB_PKEY to its index",
 		},
 		func(r *rail) string {
 			if r.pkey == nil || r.fabric == nil {
@@ -229,7 +238,8 @@ var railChecks = []railCheck{
 	},
 	{
 		Check{
-			"gid-kind", SeverityBreaks, "RoCE version and address family of the GID", "both ends need the same kind, and by itself each takes its own",
+			"gid-kind", SeverityBreaks, "RoCE version and address family of the GID",
+			"both ends need the same kind, and by itself each takes its own",
 			"give all nodes the same kind of address, or set the family that is common to all (see GID)",
 		},
 		func(r *rail) string {
@@ -243,7 +253,8 @@ var railChecks = []railCheck{
 	},
 	{
 		Check{
-			checkGIDIndex, SeverityNote, "index of the GID", "an index is a place in a table: it must not be pinned where it differs (NVIDIA/nccl#890, multus-cni#1100)",
+			checkGIDIndex, SeverityNote, "index of the GID",
+			"an index is a place in a table: it must not be pinned where it differs (NVIDIA/nccl#890, multus-cni#1100)",
 			"set no *_GID_INDEX; see GID for what to use instead",
 		},
 		func(r *rail) string {
@@ -256,8 +267,10 @@ var railChecks = []railCheck{
 	},
 	{
 		Check{
-			"device-name", SeverityNote, "name of the device and number of the port", "NCCL_IB_HCA and its kin name devices",
-			"derive the lists on each node (rdmactl exec -- CMD), or name devices by PCI address everywhere (rdma-core's persistent naming)",
+			"device-name", SeverityNote, "name of the device and number of the port",
+			"NCCL_IB_HCA and its kin name devices",
+			"derive the lists on each node (rdmactl exec -- CMD), or name devices by PCI address everywhere " +
+				"(rdma-core's persistent naming)",
 		},
 		(*rail).name,
 		func(r *rail) (string, string) { return r.path, r.name() }, nil,

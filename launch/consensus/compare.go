@@ -53,11 +53,15 @@ func Compare(nodes []*Node, opts Options) Report {
 	if c.libraries == nil {
 		c.libraries = launch.DefaultLibraries()
 	}
-	c.report = Report{Schema: Schema, Verdict: VerdictAgree, Libraries: c.libraries, Nodes: []NodeReport{}, Rails: []RailReport{}, Differences: []Difference{}}
+	c.report = Report{
+		Schema: Schema, Verdict: VerdictAgree, Libraries: c.libraries, Nodes: []NodeReport{}, Rails: []RailReport{},
+		Differences: []Difference{},
+	}
 	c.all = nameNodes(nodes)
 	for _, m := range c.all {
 		c.report.Nodes = append(c.report.Nodes, NodeReport{
-			Name: m.name, Host: m.host, Source: m.source, Outcome: m.outcome, Reason: m.reason, Rails: len(m.rails), Socket: m.socket,
+			Name: m.name, Host: m.host, Source: m.source, Outcome: m.outcome, Reason: m.reason, Rails: len(m.rails),
+			Socket: m.socket,
 		})
 		if m.outcome == launch.OutcomeRDMA || m.outcome == launch.OutcomeLibfabric {
 			c.members = append(c.members, m)
@@ -143,7 +147,9 @@ func (c *comparison) compareNodes() {
 	}
 	var outcomes, sets []cell
 	for _, m := range c.all {
-		value := map[launch.Outcome]string{launch.OutcomeRDMA: "RDMA through verbs", launch.OutcomeLibfabric: "RDMA through libfabric"}[m.outcome]
+		value := map[launch.Outcome]string{
+			launch.OutcomeRDMA: "RDMA through verbs", launch.OutcomeLibfabric: "RDMA through libfabric",
+		}[m.outcome]
 		e := Evidence{Node: m.name, Value: fmt.Sprintf("%d ports selected", len(m.rails))}
 		if value == "" {
 			value, e.Value = "no RDMA", m.reason
@@ -221,7 +227,8 @@ func (c *comparison) compareAttribute(check *railCheck) {
 		groups := groupCells(c.cells(check, number))
 		if len(groups) > 0 {
 			best := groups[0]
-			c.report.Rails[i].Attributes = append(c.report.Rails[i].Attributes, Attribute{check.ID, best.Value, len(best.Nodes), countNodes(groups)})
+			c.report.Rails[i].Attributes = append(c.report.Rails[i].Attributes,
+				Attribute{check.ID, best.Value, len(best.Nodes), countNodes(groups)})
 		}
 		if check.ID == checkSubnet {
 			groups = groupCells(c.inPlace(check, number))
@@ -292,7 +299,8 @@ func (c *comparison) finish() {
 	}
 	severities := map[Severity]int{SeverityBreaks: 0, SeveritySlows: 1, SeverityNote: 2}
 	slices.SortStableFunc(c.report.Differences, func(a, b Difference) int {
-		return cmp.Or(cmp.Compare(severities[a.Severity], severities[b.Severity]), cmp.Compare(rank[a.Check], rank[b.Check]))
+		return cmp.Or(cmp.Compare(severities[a.Severity], severities[b.Severity]),
+			cmp.Compare(rank[a.Check], rank[b.Check]))
 	})
 	switch {
 	case len(c.members) == 0:

@@ -26,7 +26,8 @@ func brief(r Report) []string {
 		for _, g := range d.Groups {
 			groups = append(groups, strings.Join(g.Nodes, "+")+" "+g.Value)
 		}
-		out = append(out, fmt.Sprintf("%s %s %s%s: %s", d.Severity, d.Check, Ranges(d.Rails), tie, strings.Join(groups, " | ")))
+		out = append(out,
+			fmt.Sprintf("%s %s %s%s: %s", d.Severity, d.Check, Ranges(d.Rails), tie, strings.Join(groups, " | ")))
 	}
 	return out
 }
@@ -63,34 +64,73 @@ func TestCompare(t *testing.T) {
 		{"two nodes are a tie", 2, planted(1, host.Plant{Kind: host.SlowLink, Rail: 1}), nil, Options{}, []string{
 			"slows rate 1 tie: gpu-00 400 Gb/s | gpu-01 200 Gb/s",
 		}},
-		{"MTU on two rails is one difference", 3, planted(0, host.Plant{Kind: host.SmallMTU, Rail: 1}, host.Plant{Kind: host.SmallMTU, Rail: 3}), nil, Options{}, []string{
+		{"MTU on two rails is one difference", 3, planted(0, host.Plant{Kind: host.SmallMTU, Rail: 1},
+			host.Plant{Kind: host.SmallMTU, Rail: 3}), nil, Options{}, []string{
 			"slows mtu 1,3: gpu-01+gpu-02 4096 | gpu-00 1024",
 		}},
-		{"MTU breaks Mooncake", 3, planted(0, host.Plant{Kind: host.SmallMTU, Rail: 1}), nil, Options{Libraries: []launch.Library{launch.LibraryMooncake}}, []string{
-			"breaks mtu 1: gpu-01+gpu-02 4096 | gpu-00 1024",
-		}},
+		{
+			"MTU breaks Mooncake", 3, planted(0, host.Plant{Kind: host.SmallMTU, Rail: 1}), nil,
+			Options{Libraries: []launch.Library{launch.LibraryMooncake}},
+			[]string{
+				"breaks mtu 1: gpu-01+gpu-02 4096 | gpu-00 1024",
+			},
+		},
 		{"dead rail", 3, planted(1, host.Plant{Kind: host.NoLink, Rail: 2}), nil, Options{}, []string{
 			"breaks hca-set : gpu-00+gpu-02 4 HCAs (rails 0-3) | gpu-01 3 HCAs (rails 0-1,3)",
 		}},
-		{"card gone: its neighbours keep their numbers", 3, roceSpec, on(1, func(s *inventory.Snapshot) { dropDevice(s, "mlx5_1") }), Options{}, []string{
-			"breaks hca-set : gpu-00+gpu-02 4 HCAs (rails 0-3) | gpu-01 3 HCAs (rails 0,2-3)",
-		}},
-		{"rail excluded everywhere", 3, planted(1, host.Plant{Kind: host.NoLink, Rail: 2}), nil, Options{Exclude: []string{"mlx5_2"}}, []string{}},
-		{"swapped cables", 3, roceSpec, on(2, func(s *inventory.Snapshot) { swap(s, "mlx5_1", "mlx5_2") }), Options{}, []string{
-			"breaks rail-swapped 1-2: gpu-00+gpu-01 each rail in its network | gpu-02 rail 1 in 10.102.0.0/16, the network of rail 2; rail 2 in 10.101.0.0/16, the network of rail 1",
-		}},
-		{"swapped cables of two nodes", 2, roceSpec, on(1, func(s *inventory.Snapshot) { swap(s, "mlx5_1", "mlx5_2") }), Options{}, []string{
-			"breaks rail-swapped 1-2 tie: gpu-00 each rail in its network | gpu-01 rail 1 in 10.102.0.0/16, the network of rail 2; rail 2 in 10.101.0.0/16, the network of rail 1",
-		}},
-		{"other subnet", 3, roceSpec, on(0, func(s *inventory.Snapshot) { readdress(s, "mlx5_3", "172.16.0.5/24") }), Options{}, []string{
-			"breaks subnet 3: gpu-01+gpu-02 10.103.0.0/16 | gpu-00 172.16.0.0/24",
-		}},
-		{"wrong prefix length", 3, roceSpec, on(0, func(s *inventory.Snapshot) { readdress(s, "mlx5_3", "10.103.0.10/24") }), Options{}, []string{
-			"breaks subnet 3: gpu-01+gpu-02 10.103.0.0/16 | gpu-00 10.103.0.0/24",
-		}},
-		{"routed", 3, roceSpec, on(0, func(s *inventory.Snapshot) { readdress(s, "mlx5_3", "172.16.0.5/24") }), Options{Routed: true}, []string{
-			"note subnet 3: gpu-01+gpu-02 10.103.0.0/16 | gpu-00 172.16.0.0/24",
-		}},
+		{
+			"card gone: its neighbours keep their numbers",
+			3, roceSpec, on(1, func(s *inventory.Snapshot) { dropDevice(s, "mlx5_1") }),
+			Options{},
+			[]string{
+				"breaks hca-set : gpu-00+gpu-02 4 HCAs (rails 0-3) | gpu-01 3 HCAs (rails 0,2-3)",
+			},
+		},
+		{
+			"rail excluded everywhere", 3, planted(1, host.Plant{Kind: host.NoLink, Rail: 2}), nil,
+			Options{Exclude: []string{"mlx5_2"}},
+			[]string{},
+		},
+		{
+			"swapped cables", 3, roceSpec, on(2, func(s *inventory.Snapshot) { swap(s, "mlx5_1", "mlx5_2") }),
+			Options{},
+			[]string{
+				"breaks rail-swapped 1-2: gpu-00+gpu-01 each rail in its network | gpu-02 rail 1 in 10.102.0.0/16, " +
+					"the network of rail 2; rail 2 in 10.101.0.0/16, the network of rail 1",
+			},
+		},
+		{
+			"swapped cables of two nodes", 2, roceSpec,
+			on(1, func(s *inventory.Snapshot) { swap(s, "mlx5_1", "mlx5_2") }),
+			Options{},
+			[]string{
+				"breaks rail-swapped 1-2 tie: gpu-00 each rail in its network | gpu-01 rail 1 in 10.102.0.0/16, the " +
+					"network of rail 2; rail 2 in 10.101.0.0/16, the network of rail 1",
+			},
+		},
+		{
+			"other subnet", 3, roceSpec,
+			on(0, func(s *inventory.Snapshot) { readdress(s, "mlx5_3", "172.16.0.5/24") }),
+			Options{},
+			[]string{
+				"breaks subnet 3: gpu-01+gpu-02 10.103.0.0/16 | gpu-00 172.16.0.0/24",
+			},
+		},
+		{
+			"wrong prefix length", 3, roceSpec,
+			on(0, func(s *inventory.Snapshot) { readdress(s, "mlx5_3", "10.103.0.10/24") }),
+			Options{},
+			[]string{
+				"breaks subnet 3: gpu-01+gpu-02 10.103.0.0/16 | gpu-00 10.103.0.0/24",
+			},
+		},
+		{
+			"routed", 3, roceSpec, on(0, func(s *inventory.Snapshot) { readdress(s, "mlx5_3", "172.16.0.5/24") }),
+			Options{Routed: true},
+			[]string{
+				"note subnet 3: gpu-01+gpu-02 10.103.0.0/16 | gpu-00 172.16.0.0/24",
+			},
+		},
 		{"rails in one subnet", 2, roceSpec, func(i int, s *inventory.Snapshot) {
 			for r := range 4 {
 				readdress(s, fmt.Sprintf("mlx5_%d", r), fmt.Sprintf("10.7.%d.%d/16", r, i+1))
@@ -99,9 +139,13 @@ func TestCompare(t *testing.T) {
 		{"no address", 3, planted(2, host.Plant{Kind: host.NoAddress, Rail: 0}), nil, Options{}, []string{
 			"breaks hca-set : gpu-00+gpu-01 4 HCAs (rails 0-3) | gpu-02 3 HCAs (rails 1-3)",
 		}},
-		{"index differs", 3, roceSpec, on(1, func(s *inventory.Snapshot) { shiftGIDs(s, "mlx5_0", 2) }), Options{}, []string{
-			"note gid-index 0: gpu-00+gpu-02 3 | gpu-01 5",
-		}},
+		{
+			"index differs", 3, roceSpec, on(1, func(s *inventory.Snapshot) { shiftGIDs(s, "mlx5_0", 2) }),
+			Options{},
+			[]string{
+				"note gid-index 0: gpu-00+gpu-02 3 | gpu-01 5",
+			},
+		},
 		{"device names", 3, func(i int) host.Spec {
 			s := roceSpec(i)
 			if i == 2 {
@@ -110,7 +154,8 @@ func TestCompare(t *testing.T) {
 			}
 			return s
 		}, nil, Options{}, []string{
-			"note device-name 0-3: gpu-00+gpu-01 mlx5_0:1, mlx5_1:1, mlx5_2:1, mlx5_3:1 | gpu-02 rocep0:1, rocep1:1, rocep2:1, rocep3:1",
+			"note device-name 0-3: gpu-00+gpu-01 mlx5_0:1, mlx5_1:1, mlx5_2:1, mlx5_3:1 | gpu-02 rocep0:1, " +
+				"rocep1:1, rocep2:1, rocep3:1",
 		}},
 		{"IPv6 on one node", 3, func(i int) host.Spec {
 			s := roceSpec(i)
@@ -118,7 +163,8 @@ func TestCompare(t *testing.T) {
 			return s
 		}, nil, Options{Routed: true}, []string{
 			"breaks gid-kind 0-3: gpu-00+gpu-02 RoCE v2 over IPv4 | gpu-01 RoCE v2 over IPv6",
-			"note subnet 0-3: gpu-00+gpu-02 10.100.0.0/16, 10.101.0.0/16, 10.102.0.0/16, 10.103.0.0/16 | gpu-01 2001:db8:0:100::/64, 2001:db8:0:101::/64, 2001:db8:0:102::/64, 2001:db8:0:103::/64",
+			"note subnet 0-3: gpu-00+gpu-02 10.100.0.0/16, 10.101.0.0/16, 10.102.0.0/16, 10.103.0.0/16 | gpu-01 " +
+				"2001:db8:0:100::/64, 2001:db8:0:101::/64, 2001:db8:0:102::/64, 2001:db8:0:103::/64",
 		}},
 		{"node without RDMA", 3, func(i int) host.Spec {
 			if i == 1 {
@@ -145,11 +191,18 @@ func TestCompare(t *testing.T) {
 			"breaks fabric 0-3: gpu-01+gpu-02 fe80:0000:0000:0000 SM 1 | gpu-00 fe80:0000:0000:0007 SM 1",
 			"note not-compared : gpu-00+gpu-01+gpu-02 unknown",
 		}},
-		{"InfiniBand subnet manager", 3, ibSpec, on(1, func(s *inventory.Snapshot) { port(s, "mlx5_2").Fabric.SMLID = 9 }), Options{}, []string{
-			"breaks fabric 2: gpu-00+gpu-02 fe80:0000:0000:0000 SM 1 | gpu-01 fe80:0000:0000:0000 SM 9",
-			"note not-compared : gpu-00+gpu-01+gpu-02 unknown",
-		}},
-		{"partition", 3, ibSpec, on(1, func(s *inventory.Snapshot) { port(s, "mlx5_2").PKeys = []inventory.PKey{{Index: 0, PKey: 0x8002}} }), Options{}, []string{
+		{
+			"InfiniBand subnet manager", 3, ibSpec,
+			on(1, func(s *inventory.Snapshot) { port(s, "mlx5_2").Fabric.SMLID = 9 }),
+			Options{},
+			[]string{
+				"breaks fabric 2: gpu-00+gpu-02 fe80:0000:0000:0000 SM 1 | gpu-01 fe80:0000:0000:0000 SM 9",
+				"note not-compared : gpu-00+gpu-01+gpu-02 unknown",
+			},
+		},
+		{"partition", 3, ibSpec, on(1, func(s *inventory.Snapshot) {
+			port(s, "mlx5_2").PKeys = []inventory.PKey{{Index: 0, PKey: 0x8002}}
+		}), Options{}, []string{
 			"breaks pkey 2: gpu-00+gpu-02 0xffff | gpu-01 0x8002",
 			"note not-compared : gpu-00+gpu-01+gpu-02 unknown",
 		}},
@@ -161,10 +214,14 @@ func TestCompare(t *testing.T) {
 			"breaks pkey-limited 0: gpu-01+gpu-02 limited member",
 			"note not-compared : gpu-00+gpu-01+gpu-02 unknown",
 		}},
-		{"equal LIDs", 2, ibSpec, func(_ int, s *inventory.Snapshot) { port(s, "mlx5_0").LID = new(ib.LID(77)) }, Options{}, []string{
-			"breaks duplicate-lid : gpu-00+gpu-01 LID 77 on rail 0",
-			"note not-compared : gpu-00+gpu-01 unknown",
-		}},
+		{
+			"equal LIDs", 2, ibSpec, func(_ int, s *inventory.Snapshot) { port(s, "mlx5_0").LID = new(ib.LID(77)) },
+			Options{},
+			[]string{
+				"breaks duplicate-lid : gpu-00+gpu-01 LID 77 on rail 0",
+				"note not-compared : gpu-00+gpu-01 unknown",
+			},
+		},
 		{"two link layers", 3, func(i int) host.Spec {
 			if i == 2 {
 				return ibSpec(i)
@@ -180,17 +237,33 @@ func TestCompare(t *testing.T) {
 			s.Name = []string{"a", "b", "b"}[i]
 			return s
 		}, nil, Options{}, []string{"breaks duplicate-host : b (node1.json)+b (node2.json) b"}},
-		{"address twice", 3, roceSpec, on(2, func(s *inventory.Snapshot) { readdress(s, "mlx5_0", "10.100.0.10/16") }), Options{}, []string{
-			"breaks duplicate-gid : gpu-00+gpu-02 10.100.0.10",
-		}},
-		{"MAC twice", 2, roceSpec, func(_ int, s *inventory.Snapshot) { s.Netdev("ens1np0").Address = "02:00:00:00:00:01" }, Options{}, []string{
-			"breaks duplicate-mac : gpu-00+gpu-01 02:00:00:00:00:01",
-		}},
-		{"GUID twice", 2, roceSpec, func(_ int, s *inventory.Snapshot) { s.Device("mlx5_0").NodeGUID = &ib.GUID{2, 7} }, Options{}, []string{
-			"breaks duplicate-guid : gpu-00+gpu-01 0207:0000:0000:0000",
-		}},
+		{
+			"address twice", 3, roceSpec,
+			on(2, func(s *inventory.Snapshot) { readdress(s, "mlx5_0", "10.100.0.10/16") }),
+			Options{},
+			[]string{
+				"breaks duplicate-gid : gpu-00+gpu-02 10.100.0.10",
+			},
+		},
+		{
+			"MAC twice", 2, roceSpec,
+			func(_ int, s *inventory.Snapshot) { s.Netdev("ens1np0").Address = "02:00:00:00:00:01" },
+			Options{},
+			[]string{
+				"breaks duplicate-mac : gpu-00+gpu-01 02:00:00:00:00:01",
+			},
+		},
+		{
+			"GUID twice", 2, roceSpec,
+			func(_ int, s *inventory.Snapshot) { s.Device("mlx5_0").NodeGUID = &ib.GUID{2, 7} },
+			Options{},
+			[]string{
+				"breaks duplicate-guid : gpu-00+gpu-01 0207:0000:0000:0000",
+			},
+		},
 		{"the same node twice", 2, func(int) host.Spec { return roceSpec(0) }, nil, Options{}, []string{
-			"breaks same-node : gpu-00 (node0.json)+gpu-00 (node1.json) b83f:d203:00a5:1000, b83f:d203:00a5:1001, b83f:d203:00a5:1002, b83f:d203:00a5:1003",
+			"breaks same-node : gpu-00 (node0.json)+gpu-00 (node1.json) b83f:d203:00a5:1000, b83f:d203:00a5:1001, " +
+				"b83f:d203:00a5:1002, b83f:d203:00a5:1003",
 		}},
 	}
 	for _, tt := range tests {
@@ -218,8 +291,11 @@ func TestEvidence(t *testing.T) {
 	}, nil)
 	r := Compare(digest(t, Options{}, snaps...), Options{})
 	want := map[string]Evidence{
-		"hca-set": {Node: "gpu-01", Path: "/sys/class/infiniband/mlx5_2/ports/1/state", Value: "mlx5_2:1: state is 1: DOWN, not ACTIVE"},
-		"mtu":     {Node: "gpu-01", Path: "/sys/class/net/ens2np0/mtu", Value: "1500"},
+		"hca-set": {
+			Node: "gpu-01", Path: "/sys/class/infiniband/mlx5_2/ports/1/state",
+			Value: "mlx5_2:1: state is 1: DOWN, not ACTIVE",
+		},
+		"mtu": {Node: "gpu-01", Path: "/sys/class/net/ens2np0/mtu", Value: "1500"},
 	}
 	got := map[string]Evidence{}
 	for _, d := range r.Differences {
@@ -257,7 +333,8 @@ func TestPairing(t *testing.T) {
 	for _, tt := range tests {
 		r := Compare(digest(t, Options{}, cluster(t, 2, tt.spec, tt.change)...), Options{})
 		if r.Pairing.Method != tt.want || r.Verdict != VerdictAgree {
-			t.Errorf("%s: paired by %s, %s, want %s and agreement: %q", tt.name, r.Pairing.Method, r.Verdict, tt.want, brief(r))
+			t.Errorf("%s: paired by %s, %s, want %s and agreement: %q",
+				tt.name, r.Pairing.Method, r.Verdict, tt.want, brief(r))
 		}
 	}
 }

@@ -12,14 +12,17 @@ var updateDocs = flag.Bool("update", false, "rewrite the list of checks in docs/
 
 // TestChecksDocumented compares the list in docs/consensus.md with the checks themselves.
 func TestChecksDocumented(t *testing.T) {
-	docpage.Check(t, docpage.List{Page: "../../docs/consensus.md", Name: "checks", Command: "go test ./launch/consensus -run ChecksDocumented -update"}, checksMarkdown(), *updateDocs)
+	docpage.Check(t,
+		docpage.List{Page: "../../docs/consensus.md", Name: "checks", Command: "go test ./launch/consensus -run " +
+			"ChecksDocumented -update"}, checksMarkdown(), *updateDocs)
 }
 
 func checksMarkdown() string {
 	var b strings.Builder
 	b.WriteString("\n| check | a difference | what is compared | why | what to do |\n|---|---|---|---|---|\n")
 	for _, c := range Checks() {
-		b.WriteString("| `" + c.ID + "` | " + string(c.Severity) + " | " + docpage.Cell(c.What) + " | " + docpage.Cell(c.Why) + " | " + docpage.Cell(c.Remedy) + " |\n")
+		b.WriteString("| `" + c.ID + "` | " + string(c.Severity) + " | " + docpage.Cell(c.What) + " | " +
+			docpage.Cell(c.Why) + " | " + docpage.Cell(c.Remedy) + " |\n")
 	}
 	return b.String() + "\n"
 }

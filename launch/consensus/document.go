@@ -90,7 +90,8 @@ func Documents(r io.Reader) iter.Seq2[inventory.Snapshot, error] {
 func jsonError(err error) error {
 	switch {
 	case errors.Is(err, errTooLarge):
-		return documentError(fmt.Sprintf("read json: a document of more than %d MiB describes no node", maxDocument>>20))
+		return documentError(
+			fmt.Sprintf("read json: a document of more than %d MiB describes no node", maxDocument>>20))
 	case errors.Is(err, io.EOF):
 		return documentError("read json: empty")
 	case errors.Is(err, io.ErrUnexpectedEOF):
@@ -121,10 +122,12 @@ func parseDocument(raw []byte) (inventory.Snapshot, error) {
 	case doc.Schema == detectSchema && doc.Node != nil:
 		snap = *doc.Node
 		if snap.Schema != inventory.Schema {
-			return inventory.Snapshot{}, documentError(fmt.Sprintf("the field node has schema %.60q, not %s", snap.Schema, inventory.Schema))
+			return inventory.Snapshot{},
+				documentError(fmt.Sprintf("the field node has schema %.60q, not %s", snap.Schema, inventory.Schema))
 		}
 	case doc.Schema == detectSchema:
-		return inventory.Snapshot{}, documentError("a document with schema " + detectSchema + " and without the field node: " + wanted)
+		return inventory.Snapshot{}, documentError(
+			"a document with schema " + detectSchema + " and without the field node: " + wanted)
 	case doc.Schema != inventory.Schema:
 		return inventory.Snapshot{}, schemaError(doc.Schema)
 	}
@@ -146,7 +149,8 @@ func schemaError(schema string) error {
 	case schema == launch.Schema:
 		return documentError("a launch plan (" + schema + ") has no rates and no GID tables: " + wanted)
 	case name+"/v1" == inventory.Schema || name+"/v1" == detectSchema:
-		return documentError(fmt.Sprintf("schema %.60q is not known here, only v1: use the rdmactl that wrote it", schema))
+		return documentError(
+			fmt.Sprintf("schema %.60q is not known here, only v1: use the rdmactl that wrote it", schema))
 	}
 	return documentError(fmt.Sprintf("schema %.60q does not describe a node: %s", schema, wanted))
 }

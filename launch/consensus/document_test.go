@@ -25,7 +25,8 @@ func readAll(text string) (hosts, errs []string) {
 }
 
 func TestDocuments(t *testing.T) {
-	const a, b = `{"schema":"rdmakit.inventory/v1","host":{"name":"a"}}`, `{"schema":"rdmakit.detect/v1","node":{"schema":"rdmakit.inventory/v1","host":{"name":"b"}}}`
+	const a, b = `{"schema":"rdmakit.inventory/v1","host":{"name":"a"}}`,
+		`{"schema":"rdmakit.detect/v1","node":{"schema":"rdmakit.inventory/v1","host":{"name":"b"}}}`
 	port := func(p string) string {
 		return `{"schema":"rdmakit.inventory/v1","devices":[{"name":"mlx5_0","ports":[` + p + `]}]}`
 	}
@@ -39,11 +40,26 @@ func TestDocuments(t *testing.T) {
 		{"array", "\ufeff [" + a + ",\n" + b + "]", "a b", ""},
 		{"unknown field", `{"schema":"rdmakit.inventory/v1","later":[1],"host":{"name":"a"}}`, "a", ""},
 		{"no lists", `{"schema":"rdmakit.inventory/v1","devices":null}`, "", ""},
-		{"a bad one between good ones", a + `{"schema":"x"}` + b, "a b", `schema "x" does not describe a node: give what "rdmactl detect -o json" prints`},
-		{"launch plan", `{"schema":"rdmakit.launch/v1","ports":[]}`, "", "a launch plan (rdmakit.launch/v1) has no rates and no GID tables: give what"},
-		{"later version", `{"schema":"rdmakit.inventory/v2"}`, "", `schema "rdmakit.inventory/v2" is not known here, only v1`},
-		{"detect without node", `{"schema":"rdmakit.detect/v1"}`, "", "a document with schema rdmakit.detect/v1 and without the field node"},
-		{"detect of a later inventory", `{"schema":"rdmakit.detect/v1","node":{"schema":"rdmakit.inventory/v9"}}`, "", `the field node has schema "rdmakit.inventory/v9"`},
+		{
+			"a bad one between good ones", a + `{"schema":"x"}` + b, "a b",
+			`schema "x" does not describe a node: give what "rdmactl detect -o json" prints`,
+		},
+		{
+			"launch plan", `{"schema":"rdmakit.launch/v1","ports":[]}`, "",
+			"a launch plan (rdmakit.launch/v1) has no rates and no GID tables: give what",
+		},
+		{
+			"later version", `{"schema":"rdmakit.inventory/v2"}`, "",
+			`schema "rdmakit.inventory/v2" is not known here, only v1`,
+		},
+		{
+			"detect without node", `{"schema":"rdmakit.detect/v1"}`, "",
+			"a document with schema rdmakit.detect/v1 and without the field node",
+		},
+		{
+			"detect of a later inventory", `{"schema":"rdmakit.detect/v1","node":{"schema":"rdmakit.inventory/v9"}}`,
+			"", `the field node has schema "rdmakit.inventory/v9"`,
+		},
 		{"no schema", `{"a":1}`, "", "no field schema"},
 		{"schema is a number", `{"schema":7}`, "", "no field schema"},
 		{"text", `"hello"`, "", "no field schema"},
@@ -55,18 +71,34 @@ func TestDocuments(t *testing.T) {
 		{"broken", `{"schema"}`, "", "read json: byte 10: "},
 		{"rubbish behind", a + "}", "a", "read json: byte "},
 		{"deep", strings.Repeat("[", 100) + strings.Repeat("]", 100), "", "read json: nested too deep"},
-		{"many", `{"schema":"rdmakit.inventory/v1","devices":[` + strings.Repeat("{},", 200000) + "{}]}", "", "read json: more than 131072 list entries"},
-		{"zeros", `{"schema":"rdmakit.inventory/v1","devices":[` + strings.Repeat("0,", 200000) + "0]}", "", "read json: more than 131072 list entries"},
+		{
+			"many", `{"schema":"rdmakit.inventory/v1","devices":[` + strings.Repeat("{},", 200000) + "{}]}", "",
+			"read json: more than 131072 list entries",
+		},
+		{
+			"zeros", `{"schema":"rdmakit.inventory/v1","devices":[` + strings.Repeat("0,", 200000) + "0]}", "",
+			"read json: more than 131072 list entries",
+		},
 		{"devices are a text", `{"schema":"rdmakit.inventory/v1","devices":"x"}`, "", "read json: cannot unmarshal"},
 		{"huge index", port(`{"number":1,"gids":[{"index":99999999999999999999}]}`), "", "read json: cannot unmarshal"},
-		{"negative index", port(`{"number":1,"gids":[{"index":-1}]}`), "", `device "mlx5_0", port 1: a GID index of -1`},
+		{
+			"negative index", port(`{"number":1,"gids":[{"index":-1}]}`), "",
+			`device "mlx5_0", port 1: a GID index of -1`,
+		},
 		{"port 0", port(`{"number":0}`), "", `device "mlx5_0", port 0: there are ports 1 to 255`},
-		{"rate", port(`{"number":1,"rate":{"gbPerSecond":1e300}}`), "", `device "mlx5_0", port 1: a rate of 1e+300 Gb/s`},
+		{
+			"rate", port(`{"number":1,"rate":{"gbPerSecond":1e300}}`), "",
+			`device "mlx5_0", port 1: a rate of 1e+300 Gb/s`,
+		},
 		{"number without bounds", port(`{"number":1,"rate":{"gbPerSecond":1e999}}`), "", "read json: cannot unmarshal"},
 		{"MTU", port(`{"number":1,"activeMTU":9000}`), "", `device "mlx5_0", port 1: an active MTU of 9000`},
 		{"many ports", port(strings.Repeat(`{"number":1},`, 5000) + `{"number":1}`), "", "more than 4096 ports"},
-		{"many network devices", `{"schema":"rdmakit.inventory/v1","netdevs":[` + strings.Repeat("{},", 9000) + "{}]}", "", "9001 network devices"},
-		{"no name", `{"schema":"rdmakit.inventory/v1","devices":[{"ports":[{"number":1}]}]}`, "", "a device without a name"},
+		{"many network devices", `{"schema":"rdmakit.inventory/v1","netdevs":[` + strings.Repeat("{},",
+			9000) + "{}]}", "", "9001 network devices"},
+		{
+			"no name", `{"schema":"rdmakit.inventory/v1","devices":[{"ports":[{"number":1}]}]}`, "",
+			"a device without a name",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -74,7 +106,8 @@ func TestDocuments(t *testing.T) {
 			if got := strings.TrimSpace(strings.Join(hosts, " ")); got != tt.hosts {
 				t.Errorf("hosts %q, want %q", got, tt.hosts)
 			}
-			if tt.err == "" && len(errs) > 0 || tt.err != "" && (len(errs) != 1 || !strings.HasPrefix(errs[0], tt.err)) {
+			if tt.err == "" && len(errs) > 0 ||
+				tt.err != "" && (len(errs) != 1 || !strings.HasPrefix(errs[0], tt.err)) {
 				t.Errorf("errors %q, want %q", errs, tt.err)
 			}
 		})
@@ -131,7 +164,8 @@ func FuzzDocuments(f *testing.F) {
 	for _, name := range []string{"04_iwarp", "07_sriov_vf_pod", "48_efa", "58_two_ib_fabrics"} {
 		snap := treeSnapshot(f, name)
 		snap.Devices, snap.GPUs, snap.Cards = snap.Devices[:1], nil, nil // small seeds mutate fast
-		snap.Netdevs = slices.DeleteFunc(snap.Netdevs, func(n inventory.Netdev) bool { return n.RDMADevice != snap.Devices[0].Name })
+		snap.Netdevs = slices.DeleteFunc(snap.Netdevs,
+			func(n inventory.Netdev) bool { return n.RDMADevice != snap.Devices[0].Name })
 		data, err := json.Marshal(snap)
 		if err != nil {
 			f.Fatal(err)
@@ -139,7 +173,9 @@ func FuzzDocuments(f *testing.F) {
 		f.Add(data)
 	}
 	f.Add([]byte(`[{"schema":"rdmakit.inventory/v1"},{"schema":"rdmakit.detect/v1","node":{}}]`))
-	f.Add([]byte(`{"schema":"rdmakit.inventory/v1","devices":[{"name":"a","ports":[{"number":1,"state":"ACTIVE","linkLayer":"Ethernet","gids":[{"index":0,"gid":"::ffff:1.2.3.4","type":"RoCE v2"}]}]}]}`))
+	f.Add([]byte(`{"schema":"rdmakit.inventory/v1","devices":[{"name":"a","ports":` +
+		`[{"number":1,"state":"ACTIVE","linkLayer":"Ethernet","gids":[{"index":` +
+		`0,"gid":"::ffff:1.2.3.4","type":"RoCE v2"}]}]}]}`))
 	reference := digest(f, Options{}, emulate(f, roceSpec(0)))[0]
 	f.Fuzz(func(t *testing.T, data []byte) {
 		nodes := []*Node{reference}

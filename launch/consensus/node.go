@@ -166,13 +166,16 @@ func (n *Node) addPort(snap *inventory.Snapshot, d *inventory.Device, p *invento
 	}
 	if plan.Decision != launch.DecisionSelected {
 		if p.Role == inventory.RoleCompute && plan.Decision == launch.DecisionRejected {
-			n.lost = append(n.lost, lostPort{name: plan.Name(), reason: plan.Reason, file: first(plan.Files), own: p.Rail})
+			n.lost = append(n.lost,
+				lostPort{name: plan.Name(), reason: plan.Reason, file: first(plan.Files), own: p.Rail})
 		}
 		return
 	}
 	r := rail{
-		own: p.Rail, device: strings.Clone(d.Name), port: p.Number, path: strings.Clone(p.Path), transport: p.Transport, layer: p.LinkLayer,
-		netdev: strings.Clone(p.Netdev), mtu: int(p.ActiveMTU), gid: plan.GID, fabric: p.Fabric, lid: deref(p.LID), nodeGUID: deref(d.NodeGUID),
+		own: p.Rail, device: strings.Clone(d.Name), port: p.Number,
+		path: strings.Clone(p.Path), transport: p.Transport,
+		layer: p.LinkLayer, netdev: strings.Clone(p.Netdev), mtu: int(p.ActiveMTU), gid: plan.GID, fabric: p.Fabric,
+		lid: deref(p.LID), nodeGUID: deref(d.NodeGUID),
 	}
 	if p.Rate != nil {
 		r.rate = p.Rate.GbPerSecond

@@ -42,7 +42,9 @@ func ibSpec(n int) host.Spec {
 }
 
 // cluster makes snapshots of nodes 0 to n-1; change may be nil.
-func cluster(t testing.TB, n int, spec func(int) host.Spec, change func(i int, s *inventory.Snapshot)) []inventory.Snapshot {
+func cluster(
+	t testing.TB, n int, spec func(int) host.Spec, change func(i int, s *inventory.Snapshot),
+) []inventory.Snapshot {
 	t.Helper()
 	out := make([]inventory.Snapshot, 0, n)
 	for i := range n {

@@ -38,7 +38,8 @@ func (c *comparison) noteShared() {
 	slices.SortFunc(subnets, sysfs.NaturalCompare)
 	for _, s := range subnets {
 		c.add(findCheck(noteChecks, checkShared), Difference{
-			Rails: rails[s], Text: fmt.Sprintf("%s share %s", railsText(rails[s]), s), Groups: []Group{{Value: s, Nodes: c.names(c.members)}},
+			Rails: rails[s], Text: fmt.Sprintf("%s share %s", railsText(rails[s]), s),
+			Groups: []Group{{Value: s, Nodes: c.names(c.members)}},
 		})
 	}
 }
@@ -113,7 +114,8 @@ func (c *comparison) noteIncomplete() {
 			proof = append(proof, Evidence{Node: m.name, Path: p.Path, Value: p.Error})
 		}
 		c.add(findCheck(noteChecks, checkUncertain), Difference{
-			Text:   fmt.Sprintf("%s: %s that decide could not be read", m.name, english.Count(len(m.incomplete), "file")),
+			Text: fmt.Sprintf("%s: %s that decide could not be read",
+				m.name, english.Count(len(m.incomplete), "file")),
 			Groups: []Group{{Value: "incomplete", Nodes: []string{m.name}, Evidence: proof}},
 		})
 	}

@@ -11,7 +11,10 @@ import (
 func pair(members []*member) Pairing {
 	switch {
 	case numbered(members):
-		p := Pairing{Method: PairedByNumber, Reason: "the rail numbers of the inventory: order of the nearest GPUs, then of the PCI addresses"}
+		p := Pairing{
+			Method: PairedByNumber,
+			Reason: "the rail numbers of the inventory: order of the nearest GPUs, then of the PCI addresses",
+		}
 		for _, m := range members {
 			for i := range m.rails {
 				m.rails[i].number = *m.rails[i].own
@@ -21,14 +24,18 @@ func pair(members []*member) Pairing {
 		return p
 	case located(members):
 		pairBySubnet(members)
-		return Pairing{Method: PairedBySubnet, Reason: "not all selected ports have a rail number, and each is in a network of its own"}
+		return Pairing{
+			Method: PairedBySubnet,
+			Reason: "not all selected ports have a rail number, and each is in a network of its own",
+		}
 	}
 	for _, m := range members {
 		for i := range m.rails {
 			m.rails[i].number = i
 		}
 	}
-	return Pairing{Method: PairedByOrder, Reason: "not all selected ports have a rail number, and their networks don't tell them apart: the order of the devices counts"}
+	return Pairing{Method: PairedByOrder, Reason: "not all selected ports have a rail number, and their networks " +
+		"don't tell them apart: the order of the devices counts"}
 }
 
 // numbered reports that each selected port has a rail number of its own.
@@ -114,7 +121,8 @@ func realign(members []*member) []string {
 		for i := range m.rails {
 			m.rails[i].number = numbers[i]
 		}
-		out = append(out, fmt.Sprintf("%s has %d of %d compute ports: its rails are numbered by their networks", m.name, m.ports, total))
+		out = append(out, fmt.Sprintf("%s has %d of %d compute ports: its rails are numbered by their networks",
+			m.name, m.ports, total))
 	}
 	return out
 }

@@ -41,7 +41,8 @@ func (c *comparison) gidReport() GIDReport {
 	}
 	switch {
 	case len(ports) == 0:
-		g.Advice = "pin no index: on InfiniBand and EFA the libraries choose the entry, and UCX would apply a number there too"
+		g.Advice = "pin no index: on InfiniBand and EFA the libraries choose the entry, and UCX would " +
+			"apply a number there too"
 		if len(c.members) == 0 {
 			g.Advice = "no port is selected"
 		}
@@ -175,7 +176,9 @@ func (c *comparison) findInstead(g *GIDReport, ports []portOf, kind gidKind) {
 			}
 			if e.index != want.index {
 				if missed++; missed <= problemsKept {
-					g.Problems = append(g.Problems, fmt.Sprintf("%s: NCCL would take %s at index %d instead of %s at %d", p, e.addr, e.index, want.addr, want.index))
+					g.Problems = append(g.Problems,
+						fmt.Sprintf("%s: NCCL would take %s at index %d instead of %s at %d",
+							p, e.addr, e.index, want.addr, want.index))
 				}
 			}
 			break
@@ -200,9 +203,13 @@ func widen(a, b netip.Prefix) netip.Prefix {
 func advice(g *GIDReport) string {
 	switch {
 	case g.Pin != nil:
-		return fmt.Sprintf("index %d may be pinned: every port of every node has its address there; address family and range do the same and survive a change of the tables", *g.Pin)
+		return fmt.Sprintf(
+			"index %d may be pinned: every port of every node has its address there; address family and range do the "+
+				"same and survive a change of the tables", *g.Pin)
 	case len(g.Common) > 0:
-		return fmt.Sprintf("pin no index yet: every port has an address at %s, but not all in the network of their rails", Ranges(g.Common))
+		return fmt.Sprintf(
+			"pin no index yet: every port has an address at %s, but not all in the network of their rails",
+			Ranges(g.Common))
 	}
 	return "pin no index: none is filled on every port; let address family and range find the entry"
 }

@@ -17,7 +17,9 @@ func addEntry(s *inventory.Snapshot, device string, index int, prefix string) {
 	n := s.Netdev(p.Netdev)
 	a := netip.MustParsePrefix(prefix)
 	n.Addresses = append(n.Addresses, a)
-	entry := inventory.GIDEntry{Index: index, GID: ib.GIDFromAddr(a.Addr()), Type: inventory.GIDTypeRoCEv2, Netdev: n.Name}
+	entry := inventory.GIDEntry{
+		Index: index, GID: ib.GIDFromAddr(a.Addr()), Type: inventory.GIDTypeRoCEv2, Netdev: n.Name,
+	}
 	at := 0
 	for at < len(p.GIDs) && p.GIDs[at].Index < index {
 		at++
@@ -79,8 +81,10 @@ func TestGIDReport(t *testing.T) {
 					ranged = s.Value
 				}
 			}
-			if got := Ranges(g.Common); !g.Applies || got != tt.common || pin != tt.pin || partial != tt.partial || len(g.Problems) != tt.trouble {
-				t.Errorf("common %q, pin %d, partial %q, problems %q, want %q, %d, %q, %d", got, pin, partial, g.Problems, tt.common, tt.pin, tt.partial, tt.trouble)
+			if got := Ranges(g.Common); !g.Applies || got != tt.common || pin != tt.pin || partial != tt.partial ||
+				len(g.Problems) != tt.trouble {
+				t.Errorf("common %q, pin %d, partial %q, problems %q, want %q, %d, %q, %d",
+					got, pin, partial, g.Problems, tt.common, tt.pin, tt.partial, tt.trouble)
 			}
 			if tt.ranged != "" && ranged != tt.ranged {
 				t.Errorf("range %q, want %q", ranged, tt.ranged)

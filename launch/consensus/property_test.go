@@ -57,7 +57,8 @@ func TestCopyOfMajority(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 8))
 		nodes := randomNodes(t, rng)
 		healthy := digest(t, Options{}, emulate(t, roceSpec(100)), emulate(t, roceSpec(101)), emulate(t, roceSpec(102)),
-			emulate(t, roceSpec(103)), emulate(t, roceSpec(104)), emulate(t, roceSpec(105)), emulate(t, roceSpec(106)), emulate(t, roceSpec(107)))
+			emulate(t, roceSpec(103)), emulate(t, roceSpec(104)), emulate(t, roceSpec(105)), emulate(t, roceSpec(106)),
+			emulate(t, roceSpec(107)))
 		nodes = append(nodes, healthy[:7]...) // now they are the majority
 		before, after := Compare(nodes, Options{}), Compare(append(nodes, healthy[7]), Options{})
 		if diff := cmp.Diff(outliers(before), outliers(after)); diff != "" {
@@ -112,7 +113,8 @@ func TestFewNodes(t *testing.T) {
 	if r := Compare(nil, Options{}); r.Verdict != VerdictNone || len(r.Differences) > 0 {
 		t.Errorf("Compare(nothing) = %s, %q", r.Verdict, brief(r))
 	}
-	if r := Compare(digest(t, Options{}, emulate(t, roceSpec(0))), Options{}); r.Verdict != VerdictAgree || len(r.Differences) > 0 {
+	if r := Compare(digest(t, Options{}, emulate(t, roceSpec(0))), Options{}); r.Verdict != VerdictAgree ||
+		len(r.Differences) > 0 {
 		t.Errorf("Compare(one node) = %s, %q", r.Verdict, brief(r))
 	}
 }
@@ -136,7 +138,8 @@ func TestSelectors(t *testing.T) {
 		t.Errorf("Unmatched, -want +got:\n%s", diff)
 	}
 	opts = Options{Include: []string{"mlx5_0"}}
-	if r := Compare(digest(t, opts, snaps...), opts); r.Nodes[1].Reason != "no --include matches a port" || r.Verdict != VerdictDiffer {
+	if r := Compare(digest(t, opts, snaps...), opts); r.Nodes[1].Reason != "no --include matches a port" ||
+		r.Verdict != VerdictDiffer {
 		t.Errorf("a node without the included device: %+v", r.Nodes[1])
 	}
 	if err := (Options{Exclude: []string{"mlx5_["}}).Check(); err == nil {

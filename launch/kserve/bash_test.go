@@ -35,7 +35,8 @@ func TestBashKeyOrder(t *testing.T) {
 		}
 		sets = append(sets, keys)
 	}
-	sets = append(sets, []string{"15", "178"}, []string{"178", "15"}, []string{"5", "54", "131", "218"}, []string{"x y", "$(id)", "ä"})
+	sets = append(sets, []string{"15", "178"}, []string{"178", "15"}, []string{"5", "54", "131", "218"},
+		[]string{"x y", "$(id)", "ä"})
 	var in bytes.Buffer
 	for _, keys := range sets {
 		in.WriteString(strings.Join(keys, "\t") + "\n")
@@ -65,8 +66,8 @@ func TestBashKeyOrder(t *testing.T) {
 
 // grepSamples are what GID type files hold, and what patterns might meet.
 var grepSamples = []string{
-	"RoCE v2\n", "IB/RoCE v1\n", "RoCE v1\n", "", "\n", "RoCE v2", "rocev2\n", "a\nRoCE v2\n", "aab\n", "a*b\n", "x^y$z\n",
-	"a+b?c|d(e){f}\n", "[v2]\n", "a]b-c\n", "\\d\n", "v22\n", "  v2\n", "ab12_\n", "abab\n", "v2 RoCE\n",
+	"RoCE v2\n", "IB/RoCE v1\n", "RoCE v1\n", "", "\n", "RoCE v2", "rocev2\n", "a\nRoCE v2\n", "aab\n", "a*b\n",
+	"x^y$z\n", "a+b?c|d(e){f}\n", "[v2]\n", "a]b-c\n", "\\d\n", "v22\n", "  v2\n", "ab12_\n", "abab\n", "v2 RoCE\n",
 }
 
 // TestGrepAgainstGrep compares with the real grep: chosen patterns first, then random ones.
@@ -82,13 +83,18 @@ func TestGrepAgainstGrep(t *testing.T) {
 		files = append(files, name)
 	}
 	patterns := []string{
-		"RoCE v2", "RoCE v1", "v1", "v[12]", "v[^1]", "^RoCE", "2$", "^RoCE v2$", "RoCE.*2", `RoCE v\(1\|2\)`, `v2\+`, `v2\?`, `v2\{1\}`, `v2\{2,\}`,
-		`v\{1,2\}2`, `a\{,2\}b`, "a+b", "a?b", "a|d", "(e)", "{f}", "*b", `\(*b\)`, "^*", `a\*b`, "x^y", "y$z", `\^y`, `\$z`, "[]a]", "[^]a]", "[a-]", "[[:digit:]]",
-		"[[:alpha:]_]*[[:digit:]]", `\w\W\w`, `\s*v2`, `\bv2\b`, `\Bv`, "a**", `\(ab\)*$`, `\(ab\)\{2\}`, "^^", `\(^a\)`, `a\|^R`, `[\d]`, "[a\\]", "v2\nv1", "\n", `\.`, `.`,
-		"[a-c]b", `\+b`, `\?`, `x\(\)y`, `a\{0\}b`, "[[:upper:]][[:lower:]]C", `[.]`, `[*]`, `\/`, "é",
+		"RoCE v2", "RoCE v1", "v1", "v[12]", "v[^1]", "^RoCE", "2$", "^RoCE v2$", "RoCE.*2", `RoCE v\(1\|2\)`, `v2\+`,
+		`v2\?`, `v2\{1\}`, `v2\{2,\}`, `v\{1,2\}2`, `a\{,2\}b`, "a+b", "a?b", "a|d", "(e)", "{f}", "*b", `\(*b\)`, "^*",
+		`a\*b`, "x^y", "y$z", `\^y`, `\$z`, "[]a]", "[^]a]", "[a-]", "[[:digit:]]", "[[:alpha:]_]*[[:digit:]]",
+		`\w\W\w`, `\s*v2`, `\bv2\b`, `\Bv`, "a**", `\(ab\)*$`, `\(ab\)\{2\}`, "^^", `\(^a\)`, `a\|^R`, `[\d]`, "[a\\]",
+		"v2\nv1", "\n", `\.`, `.`, "[a-c]b", `\+b`, `\?`, `x\(\)y`, `a\{0\}b`, "[[:upper:]][[:lower:]]C", `[.]`, `[*]`,
+		`\/`, "é",
 	}
 	rng := rand.New(rand.NewPCG(3, 4))
-	pieces := []string{"a", "b", "v", "2", " ", ".", "*", "^", "$", `\(`, `\)`, `\|`, `\+`, `\?`, `\{1,2\}`, "[ab]", "[^a]", "R", "o", "+", "?", `\*`}
+	pieces := []string{
+		"a", "b", "v", "2", " ", ".", "*", "^", "$", `\(`, `\)`, `\|`, `\+`, `\?`, `\{1,2\}`, "[ab]", "[^a]", "R", "o",
+		"+", "?", `\*`,
+	}
 	for range 400 {
 		var b strings.Builder
 		for range 1 + rng.IntN(6) {

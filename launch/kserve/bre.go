@@ -316,7 +316,9 @@ func bracketItem(s string) (item, rest string, err error) {
 }
 
 // breClasses are the character classes of POSIX.
-var breClasses = []string{"alpha", "digit", "alnum", "upper", "lower", "space", "blank", "punct", "print", "graph", "cntrl", "xdigit"}
+var breClasses = []string{
+	"alpha", "digit", "alnum", "upper", "lower", "space", "blank", "punct", "print", "graph", "cntrl", "xdigit",
+}
 
 func classAt(s string) (name, rest string, ok bool) {
 	if !strings.HasPrefix(s, "[:") {

@@ -195,7 +195,8 @@ func (k *run) vote(p *launch.PortPlan) {
 			k.keys = append(k.keys, index)
 		}
 		k.votes[index]++
-		p.Reason += fmt.Sprintf("; the first matching GID with ffff: in it has index %s (%s)", index, strings.TrimSpace(gid))
+		p.Reason += fmt.Sprintf("; the first matching GID with ffff: in it has index %s (%s)",
+			index, strings.TrimSpace(gid))
 		p.Files = append(p.Files, "/"+t, "/"+path.Join(sysfs.ClassInfiniBand, p.Device, "ports/1/gids", index))
 		return
 	}

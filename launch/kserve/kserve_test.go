@@ -71,14 +71,20 @@ func TestSwitch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for value, want := range map[string]launch.Outcome{"true": launch.OutcomeRDMA, "": launch.OutcomeOff, "True": launch.OutcomeOff, "1": launch.OutcomeOff, "true\n": launch.OutcomeOff} {
+	for value, want := range map[string]launch.Outcome{
+		"true": launch.OutcomeRDMA, "": launch.OutcomeOff, "True": launch.OutcomeOff, "1": launch.OutcomeOff,
+		"true\n": launch.OutcomeOff,
+	} {
 		plan, err := Derive(tree.FS(), map[string]string{"KSERVE_INFER_ROCE": value})
 		if err != nil || plan.Outcome != want || (len(plan.Variables) == 6) != (want == launch.OutcomeRDMA) {
-			t.Errorf("KServe with KSERVE_INFER_ROCE=%q = %s, %d variables, %v, want %s", value, plan.Outcome, len(plan.Variables), err, want)
+			t.Errorf("KServe with KSERVE_INFER_ROCE=%q = %s, %d variables, %v, want %s",
+				value, plan.Outcome, len(plan.Variables), err, want)
 		}
 	}
-	_, err = Derive(tree.FS(), map[string]string{"KSERVE_INFER_ROCE": "true", "KSERVE_INFER_IB_GID_INDEX_GREP": `\(v\)\1`})
-	if err == nil || !strings.Contains(err.Error(), "back-reference") || !strings.Contains(err.Error(), "KSERVE_INFER_IB_GID_INDEX_GREP") {
+	_, err = Derive(tree.FS(),
+		map[string]string{"KSERVE_INFER_ROCE": "true", "KSERVE_INFER_IB_GID_INDEX_GREP": `\(v\)\1`})
+	if err == nil || !strings.Contains(err.Error(), "back-reference") ||
+		!strings.Contains(err.Error(), "KSERVE_INFER_IB_GID_INDEX_GREP") {
 		t.Errorf("KServe with a back-reference = %v, want an error that names it and the variable", err)
 	}
 }
@@ -133,7 +139,10 @@ func TestAgainstBash(t *testing.T) {
 	}
 }
 
-var kserveNames = []string{"NCCL_IB_HCA", "NVSHMEM_HCA_LIST", "UCX_NET_DEVICES", "NCCL_IB_GID_INDEX", "NVSHMEM_IB_GID_INDEX", "UCX_IB_GID_INDEX"}
+var kserveNames = []string{
+	"NCCL_IB_HCA", "NVSHMEM_HCA_LIST", "UCX_NET_DEVICES", "NCCL_IB_GID_INDEX", "NVSHMEM_IB_GID_INDEX",
+	"UCX_IB_GID_INDEX",
+}
 
 func runKServeScript(t *testing.T, bash string, tree *nodetree.Tree, env map[string]string) map[string]string {
 	t.Helper()
@@ -178,7 +187,8 @@ func randomKServeEnv(rng *rand.Rand) map[string]string {
 		env["KSERVE_INFER_ROCE"] = pick("false", "TRUE", "")
 	}
 	if rng.IntN(3) == 0 {
-		env["KSERVE_INFER_IB_GID_INDEX_GREP"] = pick("RoCE v1", "v[12]", "RoCE v2$", `IB\|v2`, "", "nothing", `RoCE v\{1\}2`, "^RoCE", "v1\nv2")
+		env["KSERVE_INFER_IB_GID_INDEX_GREP"] = pick("RoCE v1", "v[12]", "RoCE v2$", `IB\|v2`, "", "nothing",
+			`RoCE v\{1\}2`, "^RoCE", "v1\nv2")
 	}
 	for _, name := range kserveNames {
 		if rng.IntN(6) == 0 {
@@ -198,7 +208,10 @@ func randomKServeTree(t *testing.T, rng *rand.Rand) *nodetree.Tree {
 		}
 	}
 	set("proc/driver/nvidia/params", "x: 1\n")
-	names := []string{"mlx5_0", "mlx5_1", "mlx5_10", "mlx5_2", "mlx5_11", "mlx5_bond_0", "mlx4_0", "rocep1s0", "mlx5_a b", "mlx5_[0-9]", "mlx5_$(id)", "mlx5_'q", "mlx5_*"}
+	names := []string{
+		"mlx5_0", "mlx5_1", "mlx5_10", "mlx5_2", "mlx5_11", "mlx5_bond_0", "mlx4_0", "rocep1s0", "mlx5_a b",
+		"mlx5_[0-9]", "mlx5_$(id)", "mlx5_'q", "mlx5_*",
+	}
 	for _, name := range names {
 		if rng.IntN(5) < 2 {
 			continue
@@ -209,7 +222,8 @@ func randomKServeTree(t *testing.T, rng *rand.Rand) *nodetree.Tree {
 			t.Fatal(err)
 		}
 		if rng.IntN(12) > 0 {
-			set(port+"/state", []string{"4: ACTIVE\n", "4: ACTIVE\n", "4: ACTIVE", "5: ACTIVE_DEFER\n", "1: DOWN\n", ""}[rng.IntN(6)])
+			set(port+"/state",
+				[]string{"4: ACTIVE\n", "4: ACTIVE\n", "4: ACTIVE", "5: ACTIVE_DEFER\n", "1: DOWN\n", ""}[rng.IntN(6)])
 		}
 		indices := rng.Perm(30)[:rng.IntN(5)]
 		for _, i := range indices {
@@ -232,8 +246,9 @@ func randomKServeGID(t *testing.T, rng *rand.Rand, tree *nodetree.Tree, port, in
 	t.Helper()
 	kinds := []string{"RoCE v2\n", "RoCE v2\n", "IB/RoCE v1\n", "", "RoCE v2", "x\nRoCE v2\n"}
 	gids := []string{
-		"0000:0000:0000:0000:0000:ffff:0a00:0101\n", "0000:0000:0000:0000:0000:ffff:0a00:0102\n", "fe80:0000:0000:0000:ba3f:ffff:fea5:1000\n",
-		"fe80:0000:0000:0000:ba3f:d2ff:fea5:1000\n", "0000:0000:0000:0000:0000:0000:0000:0000\n", "2001:0db8:0000:0000:0000:0000:0000:ffff\n", "",
+		"0000:0000:0000:0000:0000:ffff:0a00:0101\n", "0000:0000:0000:0000:0000:ffff:0a00:0102\n",
+		"fe80:0000:0000:0000:ba3f:ffff:fea5:1000\n", "fe80:0000:0000:0000:ba3f:d2ff:fea5:1000\n",
+		"0000:0000:0000:0000:0000:0000:0000:0000\n", "2001:0db8:0000:0000:0000:0000:0000:ffff\n", "",
 	}
 	err := tree.Set(port+"/gid_attrs/types/"+index, kinds[rng.IntN(len(kinds))])
 	switch rng.IntN(12) {
@@ -298,7 +313,9 @@ func TestErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	errno, _ := sysfs.ErrnoByName("EACCES")
-	for _, name := range []string{"mlx5_0/ports/1/state", "mlx5_1/ports/1/gid_attrs/types/3", "mlx5_1/ports/1/gid_attrs/types/1"} {
+	for _, name := range []string{
+		"mlx5_0/ports/1/state", "mlx5_1/ports/1/gid_attrs/types/3", "mlx5_1/ports/1/gid_attrs/types/1",
+	} {
 		if err := tree.SetError("sys/class/infiniband/"+name, errno); err != nil {
 			t.Fatal(err)
 		}
@@ -314,7 +331,9 @@ func TestErrors(t *testing.T) {
 	for _, p := range plan.Ports[:2] {
 		reasons = append(reasons, p.Reason)
 	}
-	if want := []string{"the state of port 1 does not hold ACTIVE", `no GID type of port 1 matches "RoCE v2"`}; !slices.Equal(reasons, want) {
+	if want := []string{
+		"the state of port 1 does not hold ACTIVE", `no GID type of port 1 matches "RoCE v2"`,
+	}; !slices.Equal(reasons, want) {
 		t.Errorf("reasons = %q, want %q", reasons, want)
 	}
 }

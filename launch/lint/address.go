@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/rdmakit/rdmakit/internal/text/english"
+	"github.com/rdmakit/rdmakit/internal/text/prose"
 )
 
 // hostVariables hold the address by which peers reach this node.
@@ -18,16 +19,25 @@ func hostVariables() []string {
 func addressRules() []Rule {
 	return []Rule{
 		{
-			ID: "host-address", Title: "address that this node doesn't have", Severity: SeverityError, Variables: hostVariables(), On: "60_pod_shared_netns",
+			ID: "host-address", Title: "address that this node doesn't have", Severity: SeverityError,
+			Variables: hostVariables(), On: "60_pod_shared_netns",
 			Wrong: []string{"VLLM_HOST_IP=10.9.8.7"}, Right: []string{"VLLM_HOST_IP=10.244.3.17"},
-			Explanation: "vLLM, SGLang and the side channel of NIXL tell this address to their peers, and listen on it. An address of another node, copied with the rest of its environment, makes listening fail or peers connect to the wrong node; a loopback address reaches nobody else.",
-			Remedy:      "set the address of this node, on each node its own", Sources: []string{srcLaunch}, check: checkHostAddress,
+			Explanation: prose.Join(`
+				vLLM, SGLang and the side channel of NIXL tell this address to their peers, and
+				listen on it. An address of another node, copied with the rest of its environment,
+				makes listening fail or peers connect to the wrong node; a loopback address reaches
+				nobody else.`),
+			Remedy: "set the address of this node, on each node its own", Sources: []string{srcLaunch},
+			check: checkHostAddress,
 		},
 		{
-			ID: "master-loopback", Title: "MASTER_ADDR is a loopback address, and the job has several nodes", Severity: SeverityError, Variables: []string{"MASTER_ADDR"}, On: "47_gpu_switches",
+			ID: "master-loopback", Title: "MASTER_ADDR is a loopback address, and the job has several nodes",
+			Severity: SeverityError, Variables: []string{"MASTER_ADDR"}, On: "47_gpu_switches",
 			Wrong: []string{"MASTER_ADDR=127.0.0.1", "NNODES=2"}, Right: []string{"MASTER_ADDR=10.0.0.1", "NNODES=2"},
-			Explanation: "Every rank connects to MASTER_ADDR. On the other nodes a loopback address is those nodes themselves, where nobody listens: they wait until they give up.",
-			Remedy:      "set the address of the node of rank 0", Reports: []string{"vllm-project/vllm#7074"}, Sources: []string{"PyTorch, torch.distributed"}, check: checkMaster,
+			Explanation: "Every rank connects to MASTER_ADDR. On the other nodes a loopback address is those nodes " +
+				"themselves, where nobody listens: they wait until they give up.",
+			Remedy: "set the address of the node of rank 0", Reports: []string{"vllm-project/vllm#7074"},
+			Sources: []string{"PyTorch, torch.distributed"}, check: checkMaster,
 		},
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/inventory"
 	"github.com/rdmakit/rdmakit/launch"
 	"github.com/rdmakit/rdmakit/wire/ib"
@@ -13,65 +14,105 @@ import (
 func conflictRules() []Rule {
 	return []Rule{
 		{
-			ID: "ib-disabled", Title: "NCCL_IB_DISABLE turns RDMA off", Severity: SeverityWarn, Variables: []string{"NCCL_IB_DISABLE"}, On: "02_rocev2_8hca",
+			ID: "ib-disabled", Title: "NCCL_IB_DISABLE turns RDMA off", Severity: SeverityWarn,
+			Variables: []string{"NCCL_IB_DISABLE"}, On: "02_rocev2_8hca",
 			Wrong: []string{"NCCL_IB_DISABLE=1"}, Right: []string{"NCCL_IB_DISABLE=0"},
-			Explanation: "Any number but 0 makes NCCL use TCP, on InfiniBand and on RoCE; the other NCCL_IB_* variables are not looked at. It often stays behind from a node, or a test, without RDMA.",
-			Remedy:      "take it away", Reports: []string{"NVIDIA/nccl#451"}, Sources: []string{srcNCCL, srcLaunch}, check: checkDisabled,
+			Explanation: "Any number but 0 makes NCCL use TCP, on InfiniBand and on RoCE; the other NCCL_IB_* " +
+				"variables are not looked at. It often stays behind from a node, or a test, without RDMA.",
+			Remedy: "take it away", Reports: []string{"NVIDIA/nccl#451"}, Sources: []string{srcNCCL, srcLaunch},
+			check: checkDisabled,
 		},
 		{
-			ID: "nccl-net", Title: "NCCL_NET doesn't fit the node", Severity: SeverityError, Variables: []string{"NCCL_NET"}, On: "02_rocev2_8hca",
+			ID: "nccl-net", Title: "NCCL_NET doesn't fit the node", Severity: SeverityError,
+			Variables: []string{"NCCL_NET"}, On: "02_rocev2_8hca",
 			Wrong: []string{"NCCL_NET=Socket"}, Right: []string{"NCCL_NET=IB"},
-			Explanation: "NCCL_NET names the one network that NCCL may use. Socket is TCP, whatever the node has; with IB NCCL fails where it finds no InfiniBand or RoCE port, instead of going back to TCP, and EFA is none of these. Other names are those of plugins.",
-			Remedy:      "take it away, and NCCL uses what is there", Sources: []string{"NCCL 2.30.7, src/plugin/net.cc"}, check: checkNCCLNet,
+			Explanation: prose.Join(`
+				NCCL_NET names the one network that NCCL may use. Socket is TCP, whatever the node
+				has; with IB NCCL fails where it finds no InfiniBand or RoCE port, instead of going
+				back to TCP, and EFA is none of these. Other names are those of plugins.`),
+			Remedy:  "take it away, and NCCL uses what is there",
+			Sources: []string{"NCCL 2.30.7, src/plugin/net.cc"}, check: checkNCCLNet,
 		},
 		{
-			ID: "nvshmem-rivals", Title: "NVSHMEM_HCA_PE_MAPPING beside NVSHMEM_HCA_LIST", Severity: SeverityWarn, Variables: []string{"NVSHMEM_HCA_PE_MAPPING"}, On: "02_rocev2_8hca",
-			Wrong: []string{"NVSHMEM_HCA_LIST=mlx5_0:1", "NVSHMEM_HCA_PE_MAPPING=mlx5_1:1:2"}, Right: []string{"NVSHMEM_HCA_PE_MAPPING=mlx5_1:1:2"},
-			Explanation: "NVSHMEM ignores the mapping where the list is set.",
-			Remedy:      "take one of them away", Sources: []string{srcNVSHMEM}, check: checkNVSHMEMRivals,
+			ID: "nvshmem-rivals", Title: "NVSHMEM_HCA_PE_MAPPING beside NVSHMEM_HCA_LIST", Severity: SeverityWarn,
+			Variables: []string{"NVSHMEM_HCA_PE_MAPPING"}, On: "02_rocev2_8hca",
+			Wrong:       []string{"NVSHMEM_HCA_LIST=mlx5_0:1", "NVSHMEM_HCA_PE_MAPPING=mlx5_1:1:2"},
+			Right:       []string{"NVSHMEM_HCA_PE_MAPPING=mlx5_1:1:2"},
+			Explanation: "NVSHMEM ignores the mapping where the list is set.", Remedy: "take one of them away",
+			Sources: []string{srcNVSHMEM}, check: checkNVSHMEMRivals,
 		},
 		{
-			ID: "nvshmem-prefix", Title: "NVSHMEM_HCA_PREFIX leaves out the devices", Severity: SeverityError, Variables: []string{"NVSHMEM_HCA_PREFIX", "NVSHMEM_HCA_LIST"}, On: "66_bnxt_counters",
-			Wrong: []string{"NVSHMEM_HCA_LIST=bnxt_re0:1"}, Right: []string{"NVSHMEM_HCA_LIST=bnxt_re0:1", "NVSHMEM_HCA_PREFIX=bnxt_re"},
-			Explanation: "NVSHMEM 3.4.5 looks only at devices with this text somewhere in their names, and by default the text is mlx5: devices called rocep24s0, ibp24s0, bnxt_re0 or ionic_0 are not seen, whatever the list says.",
-			Remedy:      "set a text that all names share", Reports: []string{"deepseek-ai/DeepEP#17"}, Sources: []string{srcNVSHMEM, srcLaunch}, check: checkNVSHMEMPrefix,
+			ID: "nvshmem-prefix", Title: "NVSHMEM_HCA_PREFIX leaves out the devices", Severity: SeverityError,
+			Variables: []string{"NVSHMEM_HCA_PREFIX", "NVSHMEM_HCA_LIST"}, On: "66_bnxt_counters",
+			Wrong: []string{"NVSHMEM_HCA_LIST=bnxt_re0:1"},
+			Right: []string{"NVSHMEM_HCA_LIST=bnxt_re0:1", "NVSHMEM_HCA_PREFIX=bnxt_re"},
+			Explanation: prose.Join(`
+				NVSHMEM 3.4.5 looks only at devices with this text somewhere in their names, and by
+				default the text is mlx5: devices called rocep24s0, ibp24s0, bnxt_re0 or ionic_0 are
+				not seen, whatever the list says.`),
+			Remedy: "set a text that all names share", Reports: []string{"deepseek-ai/DeepEP#17"},
+			Sources: []string{srcNVSHMEM, srcLaunch}, check: checkNVSHMEMPrefix,
 		},
 		{
 			ID: "efa-verbs", Title: "settings for verbs on a node with EFA", Severity: SeverityWarn, On: "48_efa",
 			Variables: []string{"NCCL_IB_HCA", "NCCL_IB_GID_INDEX", "UCX_NET_DEVICES", "NVSHMEM_HCA_LIST"},
 			Wrong:     []string{"NCCL_IB_HCA=rdmap"}, Right: []string{"FI_PROVIDER=efa"},
-			Explanation: "NCCL reaches EFA through the aws-ofi-nccl plugin and libfabric, NVSHMEM through libfabric; what concerns verbs has no effect there. NCCL's verbs transport skips EFA devices, so without the plugin it runs over TCP.",
-			Remedy:      "take it away, and see that the image has the plugin (libnccl-net.so)", Sources: []string{srcNCCL, srcOFI}, check: checkEFAVerbs,
+			Explanation: prose.Join(`
+				NCCL reaches EFA through the aws-ofi-nccl plugin and libfabric, NVSHMEM through
+				libfabric; what concerns verbs has no effect there. NCCL's verbs transport skips EFA
+				devices, so without the plugin it runs over TCP.`),
+			Remedy:  "take it away, and see that the image has the plugin (libnccl-net.so)",
+			Sources: []string{srcNCCL, srcOFI}, check: checkEFAVerbs,
 		},
 		{
-			ID: "efa-nvshmem", Title: "NVSHMEM without libfabric on a node with EFA", Severity: SeverityError, Variables: []string{"NVSHMEM_REMOTE_TRANSPORT", "NVSHMEM_LIBFABRIC_PROVIDER"}, On: "48_efa",
-			Wrong: []string{"NVSHMEM_REMOTE_TRANSPORT=ibrc"}, Right: []string{"NVSHMEM_REMOTE_TRANSPORT=libfabric", "NVSHMEM_LIBFABRIC_PROVIDER=efa"},
-			Explanation: "NVSHMEM's own transports (ibrc, ibdevx, ibgda) need InfiniBand or RoCE. On EFA it takes libfabric with the provider efa; the default provider is cxi.",
-			Remedy:      "set both", Sources: []string{srcNVSHMEM}, check: checkEFANVSHMEM,
+			ID: "efa-nvshmem", Title: "NVSHMEM without libfabric on a node with EFA", Severity: SeverityError,
+			Variables: []string{"NVSHMEM_REMOTE_TRANSPORT", "NVSHMEM_LIBFABRIC_PROVIDER"}, On: "48_efa",
+			Wrong: []string{"NVSHMEM_REMOTE_TRANSPORT=ibrc"},
+			Right: []string{"NVSHMEM_REMOTE_TRANSPORT=libfabric", "NVSHMEM_LIBFABRIC_PROVIDER=efa"},
+			Explanation: "NVSHMEM's own transports (ibrc, ibdevx, ibgda) need InfiniBand or RoCE. On EFA it takes " +
+				"libfabric with the provider efa; the default provider is cxi.",
+			Remedy: "set both", Sources: []string{srcNVSHMEM}, check: checkEFANVSHMEM,
 		},
 		{
-			ID: "fi-provider", Title: "FI_PROVIDER doesn't fit the node", Severity: SeverityError, Variables: []string{"FI_PROVIDER", "NVSHMEM_LIBFABRIC_PROVIDER"}, On: "02_rocev2_8hca",
+			ID: "fi-provider", Title: "FI_PROVIDER doesn't fit the node", Severity: SeverityError,
+			Variables: []string{"FI_PROVIDER", "NVSHMEM_LIBFABRIC_PROVIDER"}, On: "02_rocev2_8hca",
 			Wrong: []string{"FI_PROVIDER=efa"}, Right: []string{"FI_PROVIDER=verbs"},
-			Explanation: "libfabric uses no provider but the one that is named: efa on a node without EFA devices, or another than efa on one with nothing else, finds no device.",
-			Remedy:      "take it away, or name the provider of this node's cards", Sources: []string{srcOFI}, check: checkProvider,
+			Explanation: "libfabric uses no provider but the one that is named: efa on a node without EFA devices, " +
+				"or another than efa on one with nothing else, finds no device.",
+			Remedy: "take it away, or name the provider of this node's cards", Sources: []string{srcOFI},
+			check: checkProvider,
 		},
 		{
-			ID: "nixl-nccl", Title: "NIXL doesn't read what chooses NCCL's devices", Severity: SeverityNote, Variables: []string{"VLLM_NIXL_*", "NIXL_*", "UCX_NET_DEVICES"}, On: "02_rocev2_8hca",
-			Wrong: []string{"VLLM_NIXL_SIDE_CHANNEL_PORT=5600", "NCCL_IB_HCA==mlx5_0"}, Right: []string{"VLLM_NIXL_SIDE_CHANNEL_PORT=5600", "NCCL_IB_HCA==mlx5_0", "UCX_NET_DEVICES=mlx5_0:1,eth0"},
-			Explanation: "The environment shows that NIXL is in use (vLLM's NixlConnector, LMCache). NIXL stands on UCX and looks at UCX_* only: the choice of devices in NCCL_IB_HCA doesn't reach it.",
-			Remedy:      "set UCX_NET_DEVICES too where the choice is meant for both", Reports: []string{"LMCache/LMCache PR#1516", "openucx/ucx#11259"}, Sources: []string{srcUCX}, check: checkNIXL,
+			ID: "nixl-nccl", Title: "NIXL doesn't read what chooses NCCL's devices", Severity: SeverityNote,
+			Variables: []string{"VLLM_NIXL_*", "NIXL_*", "UCX_NET_DEVICES"}, On: "02_rocev2_8hca",
+			Wrong: []string{"VLLM_NIXL_SIDE_CHANNEL_PORT=5600", "NCCL_IB_HCA==mlx5_0"},
+			Right: []string{"VLLM_NIXL_SIDE_CHANNEL_PORT=5600", "NCCL_IB_HCA==mlx5_0", "UCX_NET_DEVICES=mlx5_0:1,eth0"},
+			Explanation: "The environment shows that NIXL is in use (vLLM's NixlConnector, LMCache). NIXL stands on " +
+				"UCX and looks at UCX_* only: the choice of devices in NCCL_IB_HCA doesn't reach it.",
+			Remedy:  "set UCX_NET_DEVICES too where the choice is meant for both",
+			Reports: []string{"LMCache/LMCache PR#1516", "openucx/ucx#11259"}, Sources: []string{srcUCX},
+			check: checkNIXL,
 		},
 		{
-			ID: "cross-nic", Title: "NCCL_CROSS_NIC=0 beside cards with two functions", Severity: SeverityNote, Variables: []string{"NCCL_CROSS_NIC"}, On: "52_xdr",
+			ID: "cross-nic", Title: "NCCL_CROSS_NIC=0 beside cards with two functions", Severity: SeverityNote,
+			Variables: []string{"NCCL_CROSS_NIC"}, On: "52_xdr",
 			Wrong: []string{"NCCL_CROSS_NIC=0"}, Right: []string{"NCCL_CROSS_NIC=2"},
-			Explanation: "0 keeps a ring on the same rail of every node. Where two ports of one card are two devices, NCCL may then leave one of them idle. 2, the default, tries both ways.",
-			Remedy:      "leave it at its default unless the network has no links between rails", Reports: []string{"NVIDIA/nccl#2097"}, Sources: []string{srcNCCLTopo}, check: checkCrossNIC,
+			Explanation: "0 keeps a ring on the same rail of every node. Where two ports of one card are two " +
+				"devices, NCCL may then leave one of them idle. 2, the default, tries both ways.",
+			Remedy:  "leave it at its default unless the network has no links between rails",
+			Reports: []string{"NVIDIA/nccl#2097"}, Sources: []string{srcNCCLTopo}, check: checkCrossNIC,
 		},
 		{
-			ID: "mc-mtu", Title: "MC_MTU larger than a port's MTU", Severity: SeverityNote, Variables: []string{"MC_MTU"}, On: "56_mtu_1500",
+			ID: "mc-mtu", Title: "MC_MTU larger than a port's MTU", Severity: SeverityNote,
+			Variables: []string{"MC_MTU"}, On: "56_mtu_1500",
 			Wrong: []string{"MC_MTU=4096"}, Right: []string{"MC_MTU=1024"},
-			Explanation: "Mooncake takes the smaller of MC_MTU and the port's active MTU, which follows from the network device: 1500 gives 1024, 4200 and more give 4096. Nodes whose ports differ in it can't connect.",
-			Remedy:      "raise the MTU of the network devices, on all nodes alike, or set the smaller value everywhere", Reports: []string{"kvcache-ai/Mooncake#3868"}, Sources: []string{srcMooncake}, check: checkMooncakeMTU,
+			Explanation: prose.Join(`
+				Mooncake takes the smaller of MC_MTU and the port's active MTU, which follows from
+				the network device: 1500 gives 1024, 4200 and more give 4096. Nodes whose ports
+				differ in it can't connect.`),
+			Remedy: "raise the MTU of the network devices, on all nodes alike, or set the " +
+				"smaller value everywhere", Reports: []string{"kvcache-ai/Mooncake#3868"},
+			Sources: []string{srcMooncake}, check: checkMooncakeMTU,
 		},
 	}
 }
@@ -93,7 +134,8 @@ func checkDisabled(l *linter) {
 	switch {
 	case l.usable():
 		ports := l.usablePorts()
-		f := l.report(s, SeverityWarn, "NCCL uses TCP, though %s can be used", join(portNames(ports))).evidence(ports[0].stateEvidence())
+		f := l.report(s, SeverityWarn, "NCCL uses TCP, though %s can be used", join(portNames(ports))).evidence(
+			ports[0].stateEvidence())
 		if len(beside) > 0 {
 			f.Summary += "; " + join(beside) + " has no effect"
 		}
@@ -111,11 +153,15 @@ func checkNCCLNet(l *linter) {
 	switch {
 	case strings.EqualFold(s.Value, "Socket") && l.usable():
 		ports := l.usablePorts()
-		l.report(s, SeverityWarn, "NCCL uses TCP, though %s can be used", join(portNames(ports))).evidence(ports[0].stateEvidence()).unset(s.Name)
+		l.report(s, SeverityWarn, "NCCL uses TCP, though %s can be used", join(portNames(ports))).evidence(
+			ports[0].stateEvidence(),
+		).unset(s.Name)
 	case strings.EqualFold(s.Value, "IB") && l.value("NCCL_IB_DISABLE") == "1":
-		l.report(s, SeverityError, "NCCL_IB_DISABLE=1 takes away the network that NCCL_NET demands").unset("NCCL_IB_DISABLE")
+		l.report(s, SeverityError, "NCCL_IB_DISABLE=1 takes away the network that NCCL_NET demands").unset(
+			"NCCL_IB_DISABLE")
 	case strings.EqualFold(s.Value, "IB") && !l.usable() && !l.nccl():
-		l.report(s, SeverityError, "the node has no port that NCCL's InfiniBand network takes (%s)", l.nothing()).unset(s.Name)
+		l.report(s, SeverityError, "the node has no port that NCCL's InfiniBand network takes (%s)", l.nothing()).unset(
+			s.Name)
 	}
 }
 
@@ -144,7 +190,8 @@ func checkNVSHMEMRivals(l *linter) {
 }
 
 func checkNVSHMEMPrefix(l *linter) {
-	if l.mentions("NVSHMEM_HCA_PREFIX") && l.get("NVSHMEM_HCA_PREFIX") == nil || l.onlyEFA() || !l.mentionsPrefix("NVSHMEM_") {
+	if l.mentions("NVSHMEM_HCA_PREFIX") && l.get("NVSHMEM_HCA_PREFIX") == nil || l.onlyEFA() ||
+		!l.mentionsPrefix("NVSHMEM_") {
 		return
 	}
 	prefix := l.value("NVSHMEM_HCA_PREFIX")
@@ -177,7 +224,10 @@ func checkEFAVerbs(l *linter) {
 	if !l.onlyEFA() {
 		return
 	}
-	for _, name := range []string{"NCCL_IB_HCA", "NCCL_IB_GID_INDEX", "NCCL_IB_TC", "UCX_NET_DEVICES", "UCX_IB_GID_INDEX", "NVSHMEM_HCA_LIST", "NVSHMEM_IB_GID_INDEX"} {
+	for _, name := range []string{
+		"NCCL_IB_HCA", "NCCL_IB_GID_INDEX", "NCCL_IB_TC", "UCX_NET_DEVICES", "UCX_IB_GID_INDEX", "NVSHMEM_HCA_LIST",
+		"NVSHMEM_IB_GID_INDEX",
+	} {
 		if s := l.get(name); s != nil {
 			l.report(s, SeverityWarn, "the node's RDMA devices are EFA: nothing reads it there").
 				evidence(Evidence{Path: l.ports[0].dev.Path, Value: string(inventory.TransportEFA)}).unset(name)
@@ -193,9 +243,12 @@ func checkEFANVSHMEM(l *linter) {
 	provider := l.get("NVSHMEM_LIBFABRIC_PROVIDER")
 	switch {
 	case s != nil && !strings.EqualFold(s.Value, "libfabric") && !strings.EqualFold(s.Value, "none"):
-		l.derive(l.report(s, SeverityError, "%s needs InfiniBand or RoCE, and the node has EFA", s.Value), "NVSHMEM_REMOTE_TRANSPORT", "NVSHMEM_LIBFABRIC_PROVIDER")
-	case s != nil && strings.EqualFold(s.Value, "libfabric") && provider == nil && !l.mentions("NVSHMEM_LIBFABRIC_PROVIDER"):
-		l.derive(l.report(&Setting{Name: "NVSHMEM_LIBFABRIC_PROVIDER"}, SeverityError, "not set, so NVSHMEM takes the provider cxi, which is not EFA's"), "NVSHMEM_LIBFABRIC_PROVIDER")
+		l.derive(l.report(s, SeverityError, "%s needs InfiniBand or RoCE, and the node has EFA", s.Value),
+			"NVSHMEM_REMOTE_TRANSPORT", "NVSHMEM_LIBFABRIC_PROVIDER")
+	case s != nil && strings.EqualFold(s.Value,
+		"libfabric") && provider == nil && !l.mentions("NVSHMEM_LIBFABRIC_PROVIDER"):
+		l.derive(l.report(&Setting{Name: "NVSHMEM_LIBFABRIC_PROVIDER"}, SeverityError,
+			"not set, so NVSHMEM takes the provider cxi, which is not EFA's"), "NVSHMEM_LIBFABRIC_PROVIDER")
 	}
 }
 
@@ -217,13 +270,15 @@ func checkProvider(l *linter) {
 		case efa && !has:
 			l.report(s, SeverityError, "the node has no EFA device (its devices: %s)", join(l.devices())).unset(name)
 		case !efa && l.onlyEFA() && name == "FI_PROVIDER":
-			l.report(s, SeverityError, "%s has no device here: the node's RDMA devices are EFA", s.Value).set(name, "efa")
+			l.report(s, SeverityError, "%s has no device here: the node's RDMA devices are EFA", s.Value).set(name,
+				"efa")
 		}
 	}
 }
 
 func checkNIXL(l *linter) {
-	if !l.mentionsPrefix("VLLM_NIXL_") && !l.mentionsPrefix("NIXL_") && !l.mentionsPrefix("LMCACHE_NIXL_") || l.mentions("UCX_NET_DEVICES") || l.onlyEFA() {
+	if !l.mentionsPrefix("VLLM_NIXL_") && !l.mentionsPrefix("NIXL_") && !l.mentionsPrefix("LMCACHE_NIXL_") ||
+		l.mentions("UCX_NET_DEVICES") || l.onlyEFA() {
 		return
 	}
 	if s := l.get("NCCL_IB_HCA"); s != nil {

@@ -13,7 +13,10 @@ import (
 // indexVariables pin an entry of the GID table, with the list of devices that goes with each.
 func indexVariables() [][2]string {
 	return [][2]string{
-		{"NCCL_IB_GID_INDEX", "NCCL_IB_HCA"}, {"NVSHMEM_IB_GID_INDEX", "NVSHMEM_HCA_LIST"}, {"UCX_IB_GID_INDEX", "UCX_NET_DEVICES"}, {"MC_GID_INDEX", "MC_MS_FILTERS"},
+		{"NCCL_IB_GID_INDEX", "NCCL_IB_HCA"},
+		{"NVSHMEM_IB_GID_INDEX", "NVSHMEM_HCA_LIST"},
+		{"UCX_IB_GID_INDEX", "UCX_NET_DEVICES"},
+		{"MC_GID_INDEX", "MC_MS_FILTERS"},
 	}
 }
 
@@ -62,7 +65,8 @@ func (l *linter) used(list string) []portRef {
 	}
 	var out []portRef
 	for _, p := range d.matches(l.ports) {
-		numbered := slices.ContainsFunc(d.entries, func(e listEntry) bool { return e.port == p.port.Number && d.named(e, p.dev.Name) })
+		numbered := slices.ContainsFunc(d.entries,
+			func(e listEntry) bool { return e.port == p.port.Number && d.named(e, p.dev.Name) })
 		if p.active() && (!d.not || p.selected()) && (numbered || !l.sibling(p)) {
 			out = append(out, p)
 		}
@@ -147,14 +151,17 @@ func checkIndexV1(l *linter) {
 		var ev []Evidence
 		for _, p := range pin.ports {
 			best := launch.BestGID(l.snap, p.port)
-			if best == nil || best.Type != inventory.GIDTypeRoCEv2 || !strings.HasPrefix(launch.JudgeIndex(p.port, pin.index), "RoCE v1") {
+			if best == nil || best.Type != inventory.GIDTypeRoCEv2 ||
+				!strings.HasPrefix(launch.JudgeIndex(p.port, pin.index), "RoCE v1") {
 				continue
 			}
 			names = append(names, p.name()+l.own(p))
 			ev = append(ev, l.entryEvidence(p, pin.index)...)
 		}
 		if len(names) > 0 {
-			f := l.report(pin.setting, SeverityWarn, "index %d is an entry of RoCE v1 on %s", pin.index, join(names)).evidence(ev...)
+			f := l.report(
+				pin.setting, SeverityWarn, "index %d is an entry of RoCE v1 on %s", pin.index, join(names),
+			).evidence(ev...)
 			l.fixIndex(f, pin.name)
 		}
 	}
@@ -167,9 +174,11 @@ func checkIndexInfiniBand(l *linter) {
 		}
 		ev := pin.ib[0].evidence("link_layer", "InfiniBand")
 		if pin.name == "UCX_IB_GID_INDEX" {
-			l.report(pin.setting, SeverityWarn, "UCX applies index %d to InfiniBand too: %s", pin.index, join(portNames(pin.ib))).evidence(ev).unset(pin.name)
+			l.report(pin.setting, SeverityWarn, "UCX applies index %d to InfiniBand too: %s",
+				pin.index, join(portNames(pin.ib))).evidence(ev).unset(pin.name)
 		} else if pin.name == "NCCL_IB_GID_INDEX" && len(pin.ports) == 0 {
-			l.report(pin.setting, SeverityNote, "NCCL ignores the index on InfiniBand: %s", join(portNames(pin.ib))).evidence(ev).unset(pin.name)
+			l.report(pin.setting, SeverityNote, "NCCL ignores the index on InfiniBand: %s",
+				join(portNames(pin.ib))).evidence(ev).unset(pin.name)
 		}
 	}
 }
@@ -182,10 +191,12 @@ func checkIndexPinned(l *linter) {
 		bad := slices.ContainsFunc(pin.ports, func(p portRef) bool {
 			why := launch.JudgeIndex(p.port, pin.index)
 			best := launch.BestGID(l.snap, p.port)
-			return why != "" && (!strings.HasPrefix(why, "RoCE v1") || best != nil && best.Type == inventory.GIDTypeRoCEv2)
+			return why != "" &&
+				(!strings.HasPrefix(why, "RoCE v1") || best != nil && best.Type == inventory.GIDTypeRoCEv2)
 		})
 		if !bad {
-			f := l.report(pin.setting, SeverityNote, "index %d is right on %s now, and may move", pin.index, join(portNames(pin.ports)))
+			f := l.report(pin.setting, SeverityNote, "index %d is right on %s now, and may move",
+				pin.index, join(portNames(pin.ports)))
 			f.evidence(l.entryEvidence(pin.ports[0], pin.index)...)
 		}
 	}
@@ -204,7 +215,8 @@ func checkChoice(l *linter) {
 	for _, p := range l.used("NCCL_IB_HCA") {
 		choice := launch.NCCLChoice(p.dev, p.port, env)
 		best := launch.BestGID(l.snap, p.port)
-		if !p.roce() || !choice.Used || choice.Note == "" || best == nil || strings.HasPrefix(choice.Note, "RoCE v1") && best.Type != inventory.GIDTypeRoCEv2 {
+		if !p.roce() || !choice.Used || choice.Note == "" || best == nil ||
+			strings.HasPrefix(choice.Note, "RoCE v1") && best.Type != inventory.GIDTypeRoCEv2 {
 			continue
 		}
 		whys = append(whys, fmt.Sprintf("%s: index %d, %s%s", p.name(), choice.Index, choice.Note, l.own(p)))
@@ -240,7 +252,8 @@ func (l *linter) firstOf(names ...string) *Setting {
 // ranges are the variables of an address range with the family that goes with each.
 func ranges() [][3]string {
 	return [][3]string{
-		{"NCCL_IB_ADDR_RANGE", "NCCL_IB_ADDR_FAMILY", "NCCL_IB_HCA"}, {"NVSHMEM_IB_ADDR_RANGE", "NVSHMEM_IB_ADDR_FAMILY", "NVSHMEM_HCA_LIST"},
+		{"NCCL_IB_ADDR_RANGE", "NCCL_IB_ADDR_FAMILY", "NCCL_IB_HCA"},
+		{"NVSHMEM_IB_ADDR_RANGE", "NVSHMEM_IB_ADDR_FAMILY", "NVSHMEM_HCA_LIST"},
 	}
 }
 
@@ -264,7 +277,8 @@ func checkRange(l *linter) {
 		case s.Name == "NVSHMEM_IB_ADDR_RANGE" && prefix.Bits() == 0:
 			continue // its default, ::/0, harms nothing
 		case prefix.Addr().Is4() != (family == "AF_INET"):
-			f = l.report(s, SeverityWarn, "not of the family %s (%s), so it is ignored and any address fits", family, names[1])
+			f = l.report(s, SeverityWarn, "not of the family %s (%s), so it is ignored and any address fits",
+				family, names[1])
 		default:
 			continue
 		}
@@ -289,7 +303,8 @@ func checkRangeEmpty(l *linter) {
 		var out []string
 		var ev []Evidence
 		for _, p := range l.used(names[2]) {
-			in := slices.ContainsFunc(p.port.GIDs, func(e inventory.GIDEntry) bool { return prefix.Masked().Contains(e.GID.Addr()) })
+			in := slices.ContainsFunc(p.port.GIDs,
+				func(e inventory.GIDEntry) bool { return prefix.Masked().Contains(e.GID.Addr()) })
 			if p.roce() && !in && len(p.port.GIDs) > 0 {
 				out = append(out, p.name()+l.own(p))
 				ev = append(ev, Evidence{Path: p.port.Path + "/gids", Value: "none in " + prefix.Masked().String()})

@@ -112,7 +112,8 @@ func checkUnknownDevice(l *linter) {
 		if all := l.devices(); len(all) > 0 {
 			have = "the node has " + join(all)
 		}
-		severity, then := SeverityWarn, fmt.Sprintf("%d of %d entries of the list are left", len(d.entries)-len(dead), len(d.entries))
+		severity, then := SeverityWarn, fmt.Sprintf("%d of %d entries of the list are left",
+			len(d.entries)-len(dead), len(d.entries))
 		switch {
 		case d.not:
 			severity, then = SeverityNote, "it excludes nothing"
@@ -172,7 +173,8 @@ func (l *linter) proposeNames(f *Finding, d deviceList, dead []listEntry) {
 
 // unreadable reports that the scan could not read one of the files.
 func (n *node) unreadable(files ...string) bool {
-	return slices.ContainsFunc(n.snap.Problems, func(p inventory.Problem) bool { return slices.Contains(files, p.Path) })
+	return slices.ContainsFunc(n.snap.Problems,
+		func(p inventory.Problem) bool { return slices.Contains(files, p.Path) })
 }
 
 func checkPrefix(l *linter) {
@@ -224,7 +226,8 @@ func checkNothingLeft(l *linter) {
 	}
 	for _, d := range l.lists() {
 		if d.not && len(d.matches(l.usablePorts())) == 0 {
-			f := l.report(d.setting, SeverityError, "all of %s are excluded: %s", join(portNames(l.usablePorts())), d.emptied())
+			f := l.report(d.setting, SeverityError, "all of %s are excluded: %s", join(portNames(l.usablePorts())),
+				d.emptied())
 			l.rightList(f, d)
 		}
 	}
@@ -317,7 +320,10 @@ func portNumbers(d inventory.Device) string {
 
 // judgePorts reports the ports of allow-lists that are bad in some way. Beginnings of
 // names are taken for what is there, so only ports that are named count for fault.
-func judgePorts(l *linter, bad func(d deviceList, p portRef) (why string, ev []Evidence), severity func(all bool) Severity, say func(d deviceList, whys []string) string) {
+func judgePorts(l *linter, bad func(
+	d deviceList, p portRef,
+) (why string, ev []Evidence), severity func(all bool) Severity, say func(d deviceList, whys []string) string,
+) {
 	for _, d := range l.lists() {
 		if d.not {
 			continue
@@ -351,7 +357,8 @@ func alwaysWarn(bool) Severity { return SeverityWarn }
 func checkDown(l *linter) {
 	judgePorts(l, func(d deviceList, p portRef) (string, []Evidence) {
 		otherUp := slices.ContainsFunc(l.ports, func(q portRef) bool { return q.dev == p.dev && q.active() })
-		named := slices.ContainsFunc(d.entries, func(e listEntry) bool { return e.device == p.dev.Name && e.port == p.port.Number })
+		named := slices.ContainsFunc(d.entries,
+			func(e listEntry) bool { return e.device == p.dev.Name && e.port == p.port.Number })
 		if p.active() || !d.explicit(p) || otherUp && !named || l.unreadable(p.port.Path+"/state") {
 			return "", nil // of a device without a port in the list, the ports that are up are meant
 		}
@@ -366,7 +373,9 @@ func checkIWARP(l *linter) {
 		if !p.iWARP() {
 			return "", nil
 		}
-		return p.name(), []Evidence{{Path: p.dev.Path + "/node_type", Value: fmt.Sprintf("%d: %s", p.dev.NodeType, p.dev.NodeType)}}
+		return p.name(), []Evidence{
+			{Path: p.dev.Path + "/node_type", Value: fmt.Sprintf("%d: %s", p.dev.NodeType, p.dev.NodeType)},
+		}
 	}, func(bool) Severity { return SeverityError }, func(_ deviceList, whys []string) string {
 		return join(whys) + " is an iWARP port: connecting over it fails"
 	})
@@ -389,7 +398,8 @@ func checkRole(l *linter) {
 func checkUnusable(l *linter) {
 	judgePorts(l, func(_ deviceList, p portRef) (string, []Evidence) {
 		told := []string{"port-state", "port-iwarp", "port-role", "port-name"} // others tell
-		if p.plan.Decision != launch.DecisionRejected || slices.Contains(told, p.plan.Rule) || l.unreadable(p.plan.Files...) {
+		if p.plan.Decision != launch.DecisionRejected || slices.Contains(told, p.plan.Rule) ||
+			l.unreadable(p.plan.Files...) {
 			return "", nil
 		}
 		var ev []Evidence
@@ -415,7 +425,8 @@ func checkMixed(l *linter) {
 			}
 		}
 		if len(kinds) > 1 {
-			f := l.report(d.setting, SeverityWarn, "the list holds ports on %s: they can't reach each other", strings.Join(kinds, " and ")).evidence(ev...)
+			f := l.report(d.setting, SeverityWarn, "the list holds ports on %s: they can't reach each other",
+				strings.Join(kinds, " and ")).evidence(ev...)
 			l.rightList(f, d)
 		}
 	}

@@ -106,8 +106,8 @@ func (l *linter) values() map[string]string {
 // report adds a finding of the rule at work.
 func (l *linter) report(s *Setting, severity Severity, format string, args ...any) *Finding {
 	f := Finding{
-		Rule: l.rule.ID, Severity: severity, Environment: l.env.Name, Variable: s.Name, Value: s.Value, File: s.File, Line: s.Line,
-		Summary: fmt.Sprintf(format, args...), Remedy: l.rule.Remedy, Sources: l.rule.Reports,
+		Rule: l.rule.ID, Severity: severity, Environment: l.env.Name, Variable: s.Name, Value: s.Value, File: s.File,
+		Line: s.Line, Summary: fmt.Sprintf(format, args...), Remedy: l.rule.Remedy, Sources: l.rule.Reports,
 	}
 	l.findings = append(l.findings, f)
 	return &l.findings[len(l.findings)-1]
@@ -163,7 +163,8 @@ func (p portRef) infiniBand() bool {
 }
 
 func (p portRef) roce() bool {
-	return !p.efa() && !p.iWARP() && p.port.LinkLayer == inventory.LinkLayerEthernet && p.port.Transport != inventory.TransportUSNIC
+	return !p.efa() && !p.iWARP() && p.port.LinkLayer == inventory.LinkLayerEthernet &&
+		p.port.Transport != inventory.TransportUSNIC
 }
 
 // usable reports that some port of the node can carry RDMA for jobs.

@@ -141,7 +141,8 @@ func (s syntax) expand(text string) []string {
 	from, to, ok3 := strings.Cut(inside, "-")
 	first, err := strconv.Atoi(from)
 	last, err2 := strconv.Atoi(to)
-	if !s.ranges || !ok || !ok2 || !ok3 || err != nil || err2 != nil || first < 0 || last < first || last-first >= most {
+	if !s.ranges || !ok || !ok2 || !ok3 || err != nil || err2 != nil || first < 0 || last < first ||
+		last-first >= most {
 		return []string{text}
 	}
 	var out []string
@@ -202,7 +203,8 @@ func (l *linter) meant(d deviceList) []portRef {
 			if e.port == anyPort && l.sibling(p) {
 				continue
 			}
-			if (p.dev.Name == e.device || !l.hasDevice(e.device)) && !slices.ContainsFunc(out, func(q portRef) bool { return q.name() == p.name() }) {
+			if (p.dev.Name == e.device || !l.hasDevice(e.device)) &&
+				!slices.ContainsFunc(out, func(q portRef) bool { return q.name() == p.name() }) {
 				out = append(out, p)
 			}
 		}

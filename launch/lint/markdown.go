@@ -69,7 +69,8 @@ func Markdown(rules []Rule) []byte {
 
 func section(b *strings.Builder, r Rule) {
 	fmt.Fprintf(b, "\n### %s\n\n**%s** (at worst: %s)\n", r.ID, strings.ToUpper(r.Title[:1])+r.Title[1:], r.Severity)
-	fmt.Fprintf(b, "\n%s\n\n**What to do.** %s.\n", escape(r.Explanation), escape(strings.ToUpper(r.Remedy[:1])+r.Remedy[1:]))
+	fmt.Fprintf(b, "\n%s\n\n**What to do.** %s.\n",
+		escape(r.Explanation), escape(strings.ToUpper(r.Remedy[:1])+r.Remedy[1:]))
 	fmt.Fprintf(b, "\nVariables: %s\n", codes(r.Variables))
 	fmt.Fprintf(b, "\n```sh\n")
 	for _, line := range r.Wrong {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/internal/text/spelling"
 )
 
@@ -11,20 +12,30 @@ import (
 func nameRules() []Rule {
 	return []Rule{
 		{
-			ID: "name-misspelt", Title: "name that no library reads, and that is close to one", Severity: SeverityWarn, Variables: []string{"NCCL_*", "UCX_*", "NVSHMEM_*", "GLOO_*", "MC_*"}, On: "02_rocev2_8hca",
+			ID: "name-misspelt", Title: "name that no library reads, and that is close to one", Severity: SeverityWarn,
+			Variables: []string{"NCCL_*", "UCX_*", "NVSHMEM_*", "GLOO_*", "MC_*"}, On: "02_rocev2_8hca",
 			Wrong: []string{"NCCL_IB_GID_IDX=3"}, Right: []string{"NCCL_IB_TIMEOUT=22"},
-			Explanation: "A name that isn't known has no effect, and no message says so (UCX alone warns). Only names that are near a known one are told; the lists are those of NCCL 2.30.7, NVSHMEM 3.4.5, UCX and Mooncake of 2026, with the names of older versions.",
-			Remedy:      "write the name that was meant, or take it away", Sources: []string{srcNCCLEnv, srcNVSHMEM, srcUCX, srcMooncake}, check: checkMisspelt,
+			Explanation: prose.Join(`
+				A name that isn't known has no effect, and no message says so (UCX alone warns).
+				Only names that are near a known one are told; the lists are those of NCCL 2.30.7,
+				NVSHMEM 3.4.5, UCX and Mooncake of 2026, with the names of older versions.`),
+			Remedy:  "write the name that was meant, or take it away",
+			Sources: []string{srcNCCLEnv, srcNVSHMEM, srcUCX, srcMooncake}, check: checkMisspelt,
 		},
 		{
-			ID: "name-retired", Title: "name that current versions don't read any more", Severity: SeverityNote, Variables: []string{"NCCL_IB_CUDA_SUPPORT", "FI_EFA_USE_DEVICE_RDMA"}, On: "02_rocev2_8hca",
+			ID: "name-retired", Title: "name that current versions don't read any more", Severity: SeverityNote,
+			Variables: []string{"NCCL_IB_CUDA_SUPPORT", "FI_EFA_USE_DEVICE_RDMA"}, On: "02_rocev2_8hca",
 			Wrong: []string{"NCCL_IB_CUDA_SUPPORT=1"}, Right: []string{"NCCL_NET_GDR_LEVEL=PHB"},
-			Explanation: "NCCL dropped NCCL_IB_CUDA_SUPPORT with 2.4: since then NCCL_NET_GDR_LEVEL says up to which distance between GPU and card GPUDirect is used. FI_EFA_USE_DEVICE_RDMA matters to old versions of libfabric only.",
-			Remedy:      "take it away", Sources: []string{"NCCL 2.3.5 and 2.4", srcOFI}, check: checkRetired,
+			Explanation: prose.Join(`
+				NCCL dropped NCCL_IB_CUDA_SUPPORT with 2.4: since then NCCL_NET_GDR_LEVEL says up to
+				which distance between GPU and card GPUDirect is used. FI_EFA_USE_DEVICE_RDMA
+				matters to old versions of libfabric only.`),
+			Remedy: "take it away", Sources: []string{"NCCL 2.3.5 and 2.4", srcOFI}, check: checkRetired,
 		},
 		{
-			ID: "duplicate", Title: "variable is set twice", Severity: SeverityWarn, Variables: []string{"*"}, On: "02_rocev2_8hca",
-			Wrong: []string{"NCCL_IB_HCA==mlx5_0", "NCCL_IB_HCA==mlx5_1"}, Right: []string{"NCCL_IB_HCA==mlx5_1"},
+			ID: "duplicate", Title: "variable is set twice", Severity: SeverityWarn, Variables: []string{"*"},
+			On: "02_rocev2_8hca", Wrong: []string{"NCCL_IB_HCA==mlx5_0", "NCCL_IB_HCA==mlx5_1"},
+			Right:       []string{"NCCL_IB_HCA==mlx5_1"},
 			Explanation: "Of equal names the last one counts, in files as in lists of a container.",
 			Remedy:      "keep one of them", Sources: []string{srcLaunch}, check: checkDuplicate,
 		},
@@ -34,10 +45,13 @@ func nameRules() []Rule {
 // aliases are names that people make up by likeness, with those that were meant.
 func aliases() map[string]string {
 	return map[string]string{
-		"NCCL_IB_TRAFFIC_CLASS": "NCCL_IB_TC", "NCCL_IB_SERVICE_LEVEL": "NCCL_IB_SL", "NCCL_IB_HCA_LIST": "NCCL_IB_HCA", "NCCL_HCA": "NCCL_IB_HCA",
-		"NCCL_IFNAME": "NCCL_SOCKET_IFNAME", "NCCL_GID_INDEX": "NCCL_IB_GID_INDEX", "NCCL_NET_DEVICES": "NCCL_IB_HCA", "NCCL_IB_RETRY_COUNT": "NCCL_IB_RETRY_CNT",
-		"NVSHMEM_GID_INDEX": "NVSHMEM_IB_GID_INDEX", "NVSHMEM_IB_TC": "NVSHMEM_IB_TRAFFIC_CLASS", "NVSHMEM_IB_HCA": "NVSHMEM_HCA_LIST", "NVSHMEM_HCA": "NVSHMEM_HCA_LIST",
-		"UCX_GID_INDEX": "UCX_IB_GID_INDEX", "UCX_IB_TC": "UCX_IB_TRAFFIC_CLASS", "UCX_IB_NET_DEVICES": "UCX_NET_DEVICES", "UCX_IB_HCA": "UCX_NET_DEVICES",
+		"NCCL_IB_TRAFFIC_CLASS": "NCCL_IB_TC", "NCCL_IB_SERVICE_LEVEL": "NCCL_IB_SL",
+		"NCCL_IB_HCA_LIST": "NCCL_IB_HCA",
+		"NCCL_HCA":         "NCCL_IB_HCA", "NCCL_IFNAME": "NCCL_SOCKET_IFNAME", "NCCL_GID_INDEX": "NCCL_IB_GID_INDEX",
+		"NCCL_NET_DEVICES": "NCCL_IB_HCA", "NCCL_IB_RETRY_COUNT": "NCCL_IB_RETRY_CNT",
+		"NVSHMEM_GID_INDEX": "NVSHMEM_IB_GID_INDEX", "NVSHMEM_IB_TC": "NVSHMEM_IB_TRAFFIC_CLASS",
+		"NVSHMEM_IB_HCA": "NVSHMEM_HCA_LIST", "NVSHMEM_HCA": "NVSHMEM_HCA_LIST", "UCX_GID_INDEX": "UCX_IB_GID_INDEX",
+		"UCX_IB_TC": "UCX_IB_TRAFFIC_CLASS", "UCX_IB_NET_DEVICES": "UCX_NET_DEVICES", "UCX_IB_HCA": "UCX_NET_DEVICES",
 		"GLOO_IFNAME": "GLOO_SOCKET_IFNAME", "MC_IB_GID_INDEX": "MC_GID_INDEX",
 	}
 }
@@ -48,7 +62,9 @@ func ours(name string) bool {
 	if _, ok := findKnown(upper); ok || strings.HasPrefix(name, "OMPI_MCA_") {
 		return true
 	}
-	return slices.ContainsFunc([]string{"NCCL_", "RCCL_", "NVSHMEM_", "ROCSHMEM_", "UCX_", "GLOO_SOCKET_", "FI_", "OFI_NCCL_", "VLLM_NIXL_", "NIXL_"}, func(p string) bool {
+	return slices.ContainsFunc([]string{
+		"NCCL_", "RCCL_", "NVSHMEM_", "ROCSHMEM_", "UCX_", "GLOO_SOCKET_", "FI_", "OFI_NCCL_", "VLLM_NIXL_", "NIXL_",
+	}, func(p string) bool {
 		return strings.HasPrefix(upper, p)
 	}) || strings.HasPrefix(upper, "MC_") && meant(upper) != ""
 }
@@ -65,10 +81,12 @@ func meant(name string) string {
 	best, distance := "", 3
 	for _, k := range knownByName() {
 		limit := min(len(k.name)/7, 2)
-		if own, _, _ := strings.Cut(k.name, "_"); k.other || !strings.EqualFold(own, prefix) && spelling.Distance(own, prefix) > 1 {
+		if own, _, _ := strings.Cut(k.name, "_"); k.other ||
+			!strings.EqualFold(own, prefix) && spelling.Distance(own, prefix) > 1 {
 			continue
 		}
-		if d := spelling.Distance(strings.ToUpper(name), strings.ToUpper(k.name)); d <= limit && (d < distance || d == distance && k.name < best) {
+		if d := spelling.Distance(strings.ToUpper(name), strings.ToUpper(k.name)); d <= limit &&
+			(d < distance || d == distance && k.name < best) {
 			best, distance = k.name, d
 		}
 	}

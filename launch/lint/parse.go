@@ -130,7 +130,8 @@ func isAssignment(word string) bool {
 // isName reports a name as shells know it.
 func isName(s string) bool {
 	for i, r := range s {
-		if r != '_' && (r > unicode.MaxASCII || !unicode.IsLetter(r)) && (i == 0 || r > unicode.MaxASCII || !unicode.IsDigit(r)) {
+		if r != '_' && (r > unicode.MaxASCII || !unicode.IsLetter(r)) &&
+			(i == 0 || r > unicode.MaxASCII || !unicode.IsDigit(r)) {
 			return false
 		}
 	}
@@ -214,7 +215,8 @@ func expands(value string) bool {
 		return false
 	}
 	i := strings.IndexByte(value, '$')
-	return i >= 0 && i+1 < len(value) && (value[i+1] == '{' || value[i+1] == '(' || value[i+1] == '_' || unicode.IsLetter(rune(value[i+1])))
+	return i >= 0 && i+1 < len(value) &&
+		(value[i+1] == '{' || value[i+1] == '(' || value[i+1] == '_' || unicode.IsLetter(rune(value[i+1])))
 }
 
 // unquote takes away a pair of quotes around a value; what stands behind it stays.

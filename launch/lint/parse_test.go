@@ -16,7 +16,9 @@ func TestParse(t *testing.T) {
 		settings   []Setting
 	}{
 		{
-			name: "dotenv", text: "# a remark\n\nNCCL_IB_HCA=\"=mlx5_0:1\"  # the rail\nA='x y'\nB=x # y\nC=\nD=${A}\nE='${A}'\n", want: FormDotenv,
+			name: "dotenv",
+			text: "# a remark\n\nNCCL_IB_HCA=\"=mlx5_0:1\"  # the rail\nA='x y'\nB=x # y\nC=\nD=${A}\nE='${A}'\n",
+			want: FormDotenv,
 			settings: []Setting{
 				{Name: "NCCL_IB_HCA", Value: "=mlx5_0:1", Line: 3},
 				{Name: "A", Value: "x y", Line: 4},
@@ -26,17 +28,26 @@ func TestParse(t *testing.T) {
 				{Name: "E", Value: "${A}", Line: 8},
 			},
 		},
-		{name: "dotenv with export, asked for", text: "export A=1\r\n", form: FormDotenv, want: FormDotenv, settings: []Setting{{Name: "A", Value: "1", Line: 1}}},
 		{
-			name: "docker keeps quotes and blanks", text: "NCCL_IB_HCA=\"=mlx5_0\"\nB=x # y\n#C=1\nD\n", form: FormDocker, want: FormDocker,
-			settings: []Setting{{Name: "NCCL_IB_HCA", Value: `"=mlx5_0"`, Line: 1}, {Name: "B", Value: "x # y", Line: 2}, {Name: "D", Line: 4, Unknown: true}},
+			name: "dotenv with export, asked for", text: "export A=1\r\n", form: FormDotenv, want: FormDotenv,
+			settings: []Setting{{Name: "A", Value: "1", Line: 1}},
+		},
+		{
+			name: "docker keeps quotes and blanks", text: "NCCL_IB_HCA=\"=mlx5_0\"\nB=x # y\n#C=1\nD\n",
+			form: FormDocker, want: FormDocker,
+			settings: []Setting{
+				{Name: "NCCL_IB_HCA", Value: `"=mlx5_0"`, Line: 1},
+				{Name: "B", Value: "x # y", Line: 2},
+				{Name: "D", Line: 4, Unknown: true},
+			},
 		},
 		{
 			name: "systemd", text: "; remark\nA=\"x y\"\nB= z \n", form: FormSystemd, want: FormSystemd,
 			settings: []Setting{{Name: "A", Value: "x y", Line: 2}, {Name: "B", Value: "z", Line: 3}},
 		},
 		{
-			name: "output of env", text: "PATH=/usr/bin:/bin\nHOME=/root\nNCCL_IB_HCA==mlx5_0\nF=\"quoted\"\nMANY=one\ntwo\n", want: FormEnv,
+			name: "output of env",
+			text: "PATH=/usr/bin:/bin\nHOME=/root\nNCCL_IB_HCA==mlx5_0\nF=\"quoted\"\nMANY=one\ntwo\n", want: FormEnv,
 			settings: []Setting{
 				{Name: "PATH", Value: "/usr/bin:/bin", Line: 1},
 				{Name: "HOME", Value: "/root", Line: 2},
@@ -50,13 +61,22 @@ func TestParse(t *testing.T) {
 			settings: []Setting{{Name: "A", Value: "1"}, {Name: "B"}, {Name: "C", Value: "x=y"}},
 		},
 		{
-			name: "json", text: "{\n  \"A\": \"x\",\n  \"B\": 3,\n  \"C\": true, \"D\": null,\n  \"A\": \"y\"\n}\n", want: FormJSON,
-			settings: []Setting{{Name: "A", Value: "x", Line: 2}, {Name: "B", Value: "3", Line: 3}, {Name: "C", Value: "true", Line: 4}, {Name: "A", Value: "y", Line: 5}},
+			name: "json", text: "{\n  \"A\": \"x\",\n  \"B\": 3,\n  \"C\": true, \"D\": null,\n  \"A\": \"y\"\n}\n",
+			want: FormJSON,
+			settings: []Setting{
+				{Name: "A", Value: "x", Line: 2},
+				{Name: "B", Value: "3", Line: 3},
+				{Name: "C", Value: "true", Line: 4},
+				{Name: "A", Value: "y", Line: 5},
+			},
 		},
 		{
 			name: "shell", want: FormShell,
-			text: "#!/bin/bash\nset -e\nexport A='x y' B=\"z\"   # remark\nexport NCCL_IB_HCA=$(ls)\nif true; then\n  C=1; export D=2\nfi\nE=a\\\nb\nF=\"two\nlines\"\n" +
-				"cat <<EOF\nG=no\nEOF\nNCCL_DEBUG=INFO UCX_TLS=rc python train.py --opt H=no\nmpirun -np 2 -x NCCL_IB_TC=106 -x NCCL_DEBUG ./a\ndocker run -e I=1 --env=J=2 img\ndeclare -x K=\"3\"\n",
+			text: "#!/bin/bash\nset -e\nexport A='x y' B=\"z\"   # remark\nexport NCCL_IB_HCA=$(ls)\n" +
+				"if true; then\n  C=1; export D=2\nfi\nE=a\\\nb\nF=\"two\nlines\"\ncat <<EOF\nG=no\n" +
+				"EOF\nNCCL_DEBUG=INFO UCX_TLS=rc python train.py --opt H=no\n" +
+				"mpirun -np 2 -x NCCL_IB_TC=106 -x NCCL_DEBUG ./a\ndocker run -e I=1 --env=J=2 img\n" +
+				"declare -x K=\"3\"\n",
 			settings: []Setting{
 				{Name: "A", Value: "x y", Line: 3},
 				{Name: "B", Value: "z", Line: 3},
@@ -73,8 +93,14 @@ func TestParse(t *testing.T) {
 				{Name: "K", Value: "3", Line: 18},
 			},
 		},
-		{name: "exports alone", text: "export A=1\nexport B='^=mlx5_0'\n", want: FormShell, settings: []Setting{{Name: "A", Value: "1", Line: 1}, {Name: "B", Value: "^=mlx5_0", Line: 2}}},
-		{name: "byte order mark", text: "\xef\xbb\xbfA=1\n", want: FormDotenv, settings: []Setting{{Name: "A", Value: "1", Line: 1}}},
+		{name: "exports alone", text: "export A=1\nexport B='^=mlx5_0'\n", want: FormShell, settings: []Setting{
+			{Name: "A", Value: "1", Line: 1},
+			{Name: "B", Value: "^=mlx5_0", Line: 2},
+		}},
+		{
+			name: "byte order mark", text: "\xef\xbb\xbfA=1\n", want: FormDotenv,
+			settings: []Setting{{Name: "A", Value: "1", Line: 1}},
+		},
 		{name: "empty", text: "", want: FormDotenv},
 	}
 	for _, tt := range tests {
@@ -90,7 +116,8 @@ func TestParse(t *testing.T) {
 			if env.Form != tt.want {
 				t.Errorf("form = %s, want %s", env.Form, tt.want)
 			}
-			if diff := cmp.Diff(tt.settings, env.Settings, cmpopts.IgnoreFields(Setting{}, "File"), cmpopts.EquateEmpty()); diff != "" {
+			if diff := cmp.Diff(tt.settings, env.Settings, cmpopts.IgnoreFields(Setting{}, "File"),
+				cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("settings (-want +got):\n%s", diff)
 			}
 		})
@@ -155,7 +182,8 @@ func TestInteger(t *testing.T) {
 // FuzzParse feeds every reader, and the rules with what they read.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
-		"A=1\n", "export NCCL_IB_HCA='^=mlx5_0:1,mlx5_1'\n", "{\"NCCL_IB_TC\": 106}", "UCX_NET_DEVICES=mlx5_[0-3]:1\x00GLOO_SOCKET_IFNAME=^lo", "cat <<EOF\nA=1\nEOF\n", "A=\"x\\\ny\" B=$(c) #",
+		"A=1\n", "export NCCL_IB_HCA='^=mlx5_0:1,mlx5_1'\n", "{\"NCCL_IB_TC\": 106}",
+		"UCX_NET_DEVICES=mlx5_[0-3]:1\x00GLOO_SOCKET_IFNAME=^lo", "cat <<EOF\nA=1\nEOF\n", "A=\"x\\\ny\" B=$(c) #",
 		"NCCL_IB_GID_INDEX=3\nNCCL_IB_ADDR_RANGE=::/0\nNVSHMEM_HCA_LIST=,,^\nNCCL_IB_HCA=^\nMC_MS_FILTERS==\n",
 	} {
 		f.Add(seed, uint8(0))

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
+	"github.com/rdmakit/rdmakit/internal/text/prose"
 )
 
 // classVariables set the traffic class (8 bits: DSCP and two bits of ECN), levelVariables the
@@ -23,22 +24,39 @@ func levelVariables() []string {
 func qosRules() []Rule {
 	return []Rule{
 		{
-			ID: "tc-differs", Title: "libraries send in different traffic classes", Severity: SeverityWarn, Variables: append(classVariables(), levelVariables()...), On: "02_rocev2_8hca",
-			Wrong: []string{"NCCL_IB_TC=106", "UCX_IB_TRAFFIC_CLASS=104"}, Right: []string{"NCCL_IB_TC=106", "UCX_IB_TRAFFIC_CLASS=106"},
-			Explanation: "Switches and cards give a traffic class (on InfiniBand a service level) its own queue, and only one is set up without loss (PFC, ECN). Libraries of one job with different values send part of the traffic in a queue that drops packets.",
-			Remedy:      "set the same value for all libraries", Sources: []string{srcNCCL, srcUCXIB, srcNVSHMEM, srcMooncake}, check: checkClassDiffers,
+			ID: "tc-differs", Title: "libraries send in different traffic classes", Severity: SeverityWarn,
+			Variables: append(classVariables(), levelVariables()...), On: "02_rocev2_8hca",
+			Wrong: []string{"NCCL_IB_TC=106", "UCX_IB_TRAFFIC_CLASS=104"},
+			Right: []string{"NCCL_IB_TC=106", "UCX_IB_TRAFFIC_CLASS=106"},
+			Explanation: prose.Join(`
+				Switches and cards give a traffic class (on InfiniBand a service level) its own
+				queue, and only one is set up without loss (PFC, ECN). Libraries of one job with
+				different values send part of the traffic in a queue that drops packets.`),
+			Remedy:  "set the same value for all libraries",
+			Sources: []string{srcNCCL, srcUCXIB, srcNVSHMEM, srcMooncake}, check: checkClassDiffers,
 		},
 		{
-			ID: "tc-ecn", Title: "traffic class that sets bits of ECN", Severity: SeverityWarn, Variables: classVariables(), On: "02_rocev2_8hca",
+			ID: "tc-ecn", Title: "traffic class that sets bits of ECN", Severity: SeverityWarn,
+			Variables: classVariables(), On: "02_rocev2_8hca",
 			Wrong: []string{"NCCL_IB_TC=107"}, Right: []string{"NCCL_IB_TC=106"},
-			Explanation: "The traffic class is DSCP times 4, plus two bits of ECN: 0 is not capable, 1 and 2 are capable, 3 says that a switch has met congestion. With 3 every packet claims congestion, and the receiver slows its sender down all the time.",
-			Remedy:      "take DSCP times 4, or plus 2 as UCX's own 106 (DSCP 26) does", Sources: []string{"RFC 3168 section 5", srcUCXIB}, check: checkClassECN,
+			Explanation: prose.Join(`
+				The traffic class is DSCP times 4, plus two bits of ECN: 0 is not capable, 1 and 2
+				are capable, 3 says that a switch has met congestion. With 3 every packet claims
+				congestion, and the receiver slows its sender down all the time.`),
+			Remedy:  "take DSCP times 4, or plus 2 as UCX's own 106 (DSCP 26) does",
+			Sources: []string{"RFC 3168 section 5", srcUCXIB}, check: checkClassECN,
 		},
 		{
-			ID: "tc-host", Title: "traffic class other than the host's", Severity: SeverityWarn, Variables: classVariables(), On: "02_rocev2_8hca",
+			ID: "tc-host", Title: "traffic class other than the host's", Severity: SeverityWarn,
+			Variables: classVariables(), On: "02_rocev2_8hca",
 			Wrong: []string{"NCCL_IB_TC=96"}, Right: []string{"NCCL_IB_TC=106"},
-			Explanation: "The host sets a traffic class for all RDMA traffic of the port, most likely the one that its switches have a lossless queue for. The file exists with the drivers of MLNX_OFED only, and the card's own setting wins over the library's.",
-			Remedy:      "use the host's value, or leave the variable away", Sources: []string{srcUCXIB, "MLNX_OFED, /sys/class/infiniband/DEVICE/tc/PORT/traffic_class"}, check: checkClassHost,
+			Explanation: prose.Join(`
+				The host sets a traffic class for all RDMA traffic of the port, most likely the one
+				that its switches have a lossless queue for. The file exists with the drivers of
+				MLNX_OFED only, and the card's own setting wins over the library's.`),
+			Remedy:  "use the host's value, or leave the variable away",
+			Sources: []string{srcUCXIB, "MLNX_OFED, /sys/class/infiniband/DEVICE/tc/PORT/traffic_class"},
+			check:   checkClassHost,
 		},
 	}
 }
@@ -60,7 +78,8 @@ func checkClassDiffers(l *linter) {
 				continue
 			}
 			if was, _ := integer(first.Value); was != value {
-				l.report(s, SeverityWarn, "%s is %d, %s is %d: their traffic goes different ways through the network", s.Name, value, first.Name, was).set(s.Name, first.Value)
+				l.report(s, SeverityWarn, "%s is %d, %s is %d: their traffic goes different ways through the network",
+					s.Name, value, first.Name, was).set(s.Name, first.Value)
 			}
 		}
 	}
@@ -73,7 +92,8 @@ func checkClassECN(l *linter) {
 			continue
 		}
 		if value, ok := integer(s.Value); ok && value >= 0 && value <= 255 && value&3 == 3 {
-			l.report(s, SeverityWarn, "%d is DSCP %d with ECN bits 3: every packet claims congestion", value, value>>2).set(name, fmt.Sprint(value&^3|2))
+			l.report(s, SeverityWarn, "%d is DSCP %d with ECN bits 3: every packet claims congestion",
+				value, value>>2).set(name, fmt.Sprint(value&^3|2))
 		}
 	}
 }
@@ -98,7 +118,8 @@ func checkClassHost(l *linter) {
 			}
 		}
 		if len(ports) > 0 {
-			l.report(s, SeverityWarn, "%d (DSCP %d), where the host has %d (DSCP %d) on %s", value, value>>2, want, want>>2, join(ports)).
+			l.report(s, SeverityWarn, "%d (DSCP %d), where the host has %d (DSCP %d) on %s",
+				value, value>>2, want, want>>2, join(ports)).
 				evidence(ev...).set(name, fmt.Sprint(want))
 		}
 	}

@@ -34,7 +34,8 @@ type Rule struct {
 // Rules returns all rules: about lists of devices, GIDs, traffic classes, network
 // devices for TCP, contradictions, values, and names.
 func Rules() []Rule {
-	return slices.Concat(hcaRules(), ucxRules(), gidRules(), qosRules(), socketRules(), addressRules(), conflictRules(), valueRules(), nameRules())
+	return slices.Concat(hcaRules(), ucxRules(), gidRules(), qosRules(), socketRules(), addressRules(), conflictRules(),
+		valueRules(), nameRules())
 }
 
 // FindRule returns a rule by its ID.

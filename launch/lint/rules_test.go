@@ -45,7 +45,9 @@ func loadNode(t testing.TB, name string, edit func(*nodetree.Tree)) treeNode {
 }
 
 func runPairs(n treeNode, pairs ...string) Report {
-	return Run(Input{Snapshot: &n.snap, Root: n.root, Environments: []Environment{FromPairs("test", FormEnviron, pairs)}})
+	return Run(Input{
+		Snapshot: &n.snap, Root: n.root, Environments: []Environment{FromPairs("test", FormEnviron, pairs)},
+	})
 }
 
 // findingsOf returns what a rule found.
@@ -86,7 +88,10 @@ func TestRules(t *testing.T) {
 				t.Errorf("ID %q is not kebab-case, or used twice", r.ID)
 			}
 			seen[r.ID] = true
-			for name, v := range map[string]string{"title": r.Title, "explanation": r.Explanation, "remedy": r.Remedy, "node": r.On, "variables": strings.Join(r.Variables, ""), "sources": strings.Join(r.Sources, "")} {
+			for name, v := range map[string]string{
+				"title": r.Title, "explanation": r.Explanation, "remedy": r.Remedy, "node": r.On,
+				"variables": strings.Join(r.Variables, ""), "sources": strings.Join(r.Sources, ""),
+			} {
 				if v == "" {
 					t.Errorf("no %s", name)
 				}
@@ -166,7 +171,11 @@ func worse() map[string][][]string {
 func TestDerivedIsClean(t *testing.T) {
 	for _, name := range testtrees.Names() {
 		n := loadNode(t, name, nil)
-		for _, opts := range []launch.Options{{Libraries: launch.Libraries()}, {Libraries: launch.Libraries(), PinGID: true}, {Libraries: launch.Libraries(), TCPFallback: true}} {
+		for _, opts := range []launch.Options{
+			{Libraries: launch.Libraries()},
+			{Libraries: launch.Libraries(), PinGID: true},
+			{Libraries: launch.Libraries(), TCPFallback: true},
+		} {
 			plan, err := launch.Derive(n.snap, opts)
 			if err != nil {
 				continue // --pin-gid doesn't fit every node

@@ -20,7 +20,9 @@ const (
 
 // Forms returns all forms.
 func Forms() []Form {
-	return []Form{FormAuto, FormShell, FormDotenv, FormDocker, FormSystemd, FormEnv, FormEnviron, FormJSON, FormKubernetes}
+	return []Form{
+		FormAuto, FormShell, FormDotenv, FormDocker, FormSystemd, FormEnv, FormEnviron, FormJSON, FormKubernetes,
+	}
 }
 
 // Environment is a set of variables that a process gets, or would get.

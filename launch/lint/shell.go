@@ -194,7 +194,8 @@ func assignments(words []word) []Setting {
 	option := false
 	for _, w := range words {
 		name, value, ok := strings.Cut(w.text, "=")
-		isOption := w.text == "-x" || w.text == "-e" || w.text == "--env" || w.text == "-env" || w.text == "--export-env"
+		isOption := w.text == "-x" || w.text == "-e" || w.text == "--env" || w.text == "-env" ||
+			w.text == "--export-env"
 		if rest, found := strings.CutPrefix(w.text, "--env="); found && !start {
 			name, value, ok = strings.Cut(rest, "=")
 			option = true
@@ -218,7 +219,8 @@ func assignments(words []word) []Setting {
 // introduces reports words that stand in front of assignments or commands.
 func introduces(w string) bool {
 	switch w {
-	case "export", "declare", "typeset", "local", "readonly", "env", "sudo", "exec", "then", "do", "else", "{", "-x", "-gx", "-E", "-", "time", "nohup", "ENV":
+	case "export", "declare", "typeset", "local", "readonly", "env", "sudo", "exec", "then", "do", "else", "{", "-x",
+		"-gx", "-E", "-", "time", "nohup", "ENV":
 		return true
 	}
 	return false

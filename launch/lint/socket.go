@@ -111,7 +111,8 @@ func (l *linter) rightSocket(f *Finding, name string) {
 func checkSocketPattern(l *linter) {
 	for _, name := range plainSockets() {
 		if list, ok := l.socket(name); ok && list.pattern() {
-			f := l.report(list.setting, SeverityError, "taken as the name of a device, which none has: ^, =, * and beginnings are NCCL's")
+			f := l.report(list.setting, SeverityError,
+				"taken as the name of a device, which none has: ^, =, * and beginnings are NCCL's")
 			l.rightSocket(f, name)
 		}
 	}
@@ -136,7 +137,8 @@ func checkSocketUnknown(l *linter) {
 		if len(dead) < len(list.entries) {
 			severity, then = SeverityWarn, "the others are used"
 		}
-		f := l.report(list.setting, severity, "%s: no such network device (the node has %s); %s", join(dead), join(l.netdevs()), then)
+		f := l.report(list.setting, severity, "%s: no such network device (the node has %s); %s",
+			join(dead), join(l.netdevs()), then)
 		if len(dead) == 1 && len(list.entries) == 1 {
 			if near := spelling.Nearest(dead[0], l.netdevs(), spelling.Strict); near != "" && l.plan.Socket == nil {
 				f.set(list.setting.Name, strings.Replace(list.setting.Value, dead[0], near, 1))
@@ -151,7 +153,8 @@ func checkSocketLong(l *linter) {
 	for _, list := range l.sockets(allSockets()...) {
 		for _, entry := range list.entries {
 			if _, err := netip.ParsePrefix(entry); len(entry) > maxNetdevName && err != nil {
-				f := l.report(list.setting, SeverityError, "%s has %d characters, and a network device %d at most", entry, len(entry), maxNetdevName)
+				f := l.report(list.setting, SeverityError, "%s has %d characters, and a network device %d at most",
+					entry, len(entry), maxNetdevName)
 				l.rightSocket(f, list.setting.Name)
 			}
 		}
@@ -167,7 +170,8 @@ func checkSocketPrefix(l *linter) {
 			}
 			full := slices.Contains(names, entry)
 			number := slices.ContainsFunc(names, func(name string) bool { return continuesNumber(entry, name) })
-			rails := slices.ContainsFunc(list.of(entry, l.snap), func(n *inventory.Netdev) bool { return n.RDMADevice != "" && n.Type == inventory.ARPHRDEther })
+			rails := slices.ContainsFunc(list.of(entry, l.snap),
+				func(n *inventory.Netdev) bool { return n.RDMADevice != "" && n.Type == inventory.ARPHRDEther })
 			if list.exact || len(names) < 2 || !full && !number && !rails {
 				continue
 			}
@@ -199,7 +203,8 @@ func checkSocketIPoIB(l *linter) {
 			if l.snap.Netdev(entry) != nil {
 				severity = SeverityNote
 			}
-			f := l.report(list.setting, severity, "%s matches IP over InfiniBand: %s", entry, join(names)).evidence(ev...)
+			f := l.report(list.setting, severity, "%s matches IP over InfiniBand: %s", entry, join(names)).evidence(
+				ev...)
 			if s := l.plan.Socket; s != nil && !slices.Contains(names, s.Netdev) {
 				l.rightSocket(f, list.setting.Name)
 			}
@@ -209,7 +214,8 @@ func checkSocketIPoIB(l *linter) {
 
 func checkIPoIBTrap(l *linter) {
 	i := slices.IndexFunc(l.snap.Netdevs, func(n inventory.Netdev) bool {
-		return strings.HasPrefix(n.Name, "ib") && n.Type == inventory.ARPHRDInfiniBand && n.AdminUp && (len(n.Addresses) > 0 || !l.addressesKnown())
+		return strings.HasPrefix(n.Name, "ib") && n.Type == inventory.ARPHRDInfiniBand && n.AdminUp &&
+			(len(n.Addresses) > 0 || !l.addressesKnown())
 	})
 	if i < 0 || l.mentions("NCCL_SOCKET_IFNAME") || !l.mentionsPrefix("NCCL_") {
 		return
@@ -219,7 +225,8 @@ func checkIPoIBTrap(l *linter) {
 	if s := l.plan.Socket; s != nil && s.Netdev != n.Name {
 		severity = SeverityWarn
 	}
-	f := l.report(&Setting{Name: "NCCL_SOCKET_IFNAME"}, severity, "not set, so NCCL takes %s, IP over InfiniBand, before all others", n.Name).
+	f := l.report(&Setting{Name: "NCCL_SOCKET_IFNAME"}, severity,
+		"not set, so NCCL takes %s, IP over InfiniBand, before all others", n.Name).
 		evidence(Evidence{Path: n.Path + "/type", Value: fmt.Sprint(n.Type)})
 	l.rightSocket(f, "NCCL_SOCKET_IFNAME")
 }
@@ -242,7 +249,8 @@ func checkSocketLocal(l *linter) {
 			if many, _ := l.severalNodes(); many {
 				severity = SeverityError
 			}
-			f := l.report(list.setting, severity, "%s leads to no other node", n.Name).evidence(Evidence{Path: n.Path, Value: n.Name})
+			f := l.report(list.setting, severity, "%s leads to no other node", n.Name).evidence(
+				Evidence{Path: n.Path, Value: n.Name})
 			l.rightSocket(f, list.setting.Name)
 		}
 	}
@@ -252,7 +260,8 @@ func checkSocketDown(l *linter) {
 	for _, list := range l.sockets(allSockets()...) {
 		for _, n := range list.named(l.snap) {
 			if n.OperState == "down" || n.OperState == "lowerlayerdown" || n.OperState == "notpresent" {
-				f := l.report(list.setting, SeverityError, "%s is down", n.Name).evidence(Evidence{Path: n.Path + "/operstate", Value: n.OperState})
+				f := l.report(list.setting, SeverityError, "%s is down", n.Name).evidence(
+					Evidence{Path: n.Path + "/operstate", Value: n.OperState})
 				l.rightSocket(f, list.setting.Name)
 			}
 		}
@@ -299,7 +308,8 @@ func checkSocketRail(l *linter) {
 	for _, list := range l.sockets(allSockets()...) {
 		for _, n := range list.named(l.snap) {
 			rail := slices.ContainsFunc(l.usablePorts(), func(p portRef) bool {
-				return p.port.Role == inventory.RoleCompute && p.roce() && (p.port.Netdev == n.Name || p.plan.GID != nil && p.plan.GID.Netdev == n.Name)
+				return p.port.Role == inventory.RoleCompute && p.roce() &&
+					(p.port.Netdev == n.Name || p.plan.GID != nil && p.plan.GID.Netdev == n.Name)
 			})
 			if rail && (l.plan.Socket == nil || l.plan.Socket.Netdev != n.Name) {
 				f := l.report(list.setting, SeverityNote, "%s is a rail (%s)", n.Name, n.RDMADevice)

@@ -3,28 +3,44 @@ package lint
 import (
 	"slices"
 	"strings"
+
+	"github.com/rdmakit/rdmakit/internal/text/prose"
 )
 
 // The rules about UCX's choice of devices and transports.
 func ucxRules() []Rule {
 	return []Rule{
 		{
-			ID: "ucx-no-tcp", Title: "UCX_NET_DEVICES without a device for TCP", Severity: SeverityWarn, Variables: []string{"UCX_NET_DEVICES"}, On: "47_gpu_switches",
-			Wrong: []string{"UCX_NET_DEVICES=mlx5_0:1,mlx5_1:1"}, Right: []string{"UCX_NET_DEVICES=mlx5_0:1,mlx5_1:1,eno1np0"},
-			Explanation: "The list covers all network devices of UCX, those of TCP included. With RDMA ports alone in it, UCX has no tcp transport, and with it no way to connect to a listener or to a peer that RDMA doesn't reach; NIXL and what stands on it then fail to start.",
-			Remedy:      "add the network device that leads to the other nodes over TCP", Reports: []string{"sgl-project/sglang PR#40641"}, Sources: []string{srcUCX}, check: checkUCXTCP,
+			ID: "ucx-no-tcp", Title: "UCX_NET_DEVICES without a device for TCP", Severity: SeverityWarn,
+			Variables: []string{"UCX_NET_DEVICES"}, On: "47_gpu_switches",
+			Wrong: []string{"UCX_NET_DEVICES=mlx5_0:1,mlx5_1:1"},
+			Right: []string{"UCX_NET_DEVICES=mlx5_0:1,mlx5_1:1,eno1np0"},
+			Explanation: prose.Join(`
+				The list covers all network devices of UCX, those of TCP included. With RDMA ports
+				alone in it, UCX has no tcp transport, and with it no way to connect to a listener
+				or to a peer that RDMA doesn't reach; NIXL and what stands on it then fail to start.`),
+			Remedy:  "add the network device that leads to the other nodes over TCP",
+			Reports: []string{"sgl-project/sglang PR#40641"}, Sources: []string{srcUCX}, check: checkUCXTCP,
 		},
 		{
-			ID: "ucx-tls", Title: "UCX_TLS and UCX_NET_DEVICES leave nothing together", Severity: SeverityError, Variables: []string{"UCX_TLS", "UCX_NET_DEVICES"}, On: "47_gpu_switches",
-			Wrong: []string{"UCX_TLS=tcp,cuda_copy", "UCX_NET_DEVICES=mlx5_0:1"}, Right: []string{"UCX_TLS=rc,tcp,cuda_copy", "UCX_NET_DEVICES=mlx5_0:1,eno1np0"},
-			Explanation: "UCX uses a transport on a device where both lists allow it. RDMA transports (rc, dc, ud, ib, srd) run on RDMA ports, tcp on network devices; lists that allow only the one kind of transport and only the other kind of device leave no network at all.",
-			Remedy:      "take UCX_TLS away, which lets UCX choose, or allow what fits the devices", Sources: []string{srcUCX}, check: checkUCXTLS,
+			ID: "ucx-tls", Title: "UCX_TLS and UCX_NET_DEVICES leave nothing together", Severity: SeverityError,
+			Variables: []string{"UCX_TLS", "UCX_NET_DEVICES"}, On: "47_gpu_switches",
+			Wrong: []string{"UCX_TLS=tcp,cuda_copy", "UCX_NET_DEVICES=mlx5_0:1"},
+			Right: []string{"UCX_TLS=rc,tcp,cuda_copy", "UCX_NET_DEVICES=mlx5_0:1,eno1np0"},
+			Explanation: prose.Join(`
+				UCX uses a transport on a device where both lists allow it. RDMA transports (rc, dc,
+				ud, ib, srd) run on RDMA ports, tcp on network devices; lists that allow only the
+				one kind of transport and only the other kind of device leave no network at all.`),
+			Remedy:  "take UCX_TLS away, which lets UCX choose, or allow what fits the devices",
+			Sources: []string{srcUCX}, check: checkUCXTLS,
 		},
 		{
-			ID: "ucx-tls-no-rdma", Title: "UCX_TLS leaves RDMA out", Severity: SeverityWarn, Variables: []string{"UCX_TLS"}, On: "47_gpu_switches",
+			ID: "ucx-tls-no-rdma", Title: "UCX_TLS leaves RDMA out", Severity: SeverityWarn,
+			Variables: []string{"UCX_TLS"}, On: "47_gpu_switches",
 			Wrong: []string{"UCX_TLS=tcp,sm,cuda"}, Right: []string{"UCX_TLS=rc,tcp,sm,cuda"},
-			Explanation: "UCX_TLS is the list of all transports that UCX may use. Without rc, dc, ud or ib in it, UCX and NIXL use TCP, though this node has ports for RDMA.",
-			Remedy:      "take UCX_TLS away, or add rc", Sources: []string{srcUCX}, check: checkUCXNoRDMA,
+			Explanation: "UCX_TLS is the list of all transports that UCX may use. Without rc, dc, ud or ib in it, " +
+				"UCX and NIXL use TCP, though this node has ports for RDMA.",
+			Remedy: "take UCX_TLS away, or add rc", Sources: []string{srcUCX}, check: checkUCXNoRDMA,
 		},
 	}
 }
@@ -80,7 +96,11 @@ func (l *linter) transports() (rdma, tcp, known bool) {
 			return false, false, false
 		case word == "tcp":
 			tcp = true
-		case slices.Contains([]string{"ib", "rc", "rc_v", "rc_x", "rc_verbs", "rc_mlx5", "rc_gda", "ud", "ud_v", "ud_x", "ud_verbs", "ud_mlx5", "dc", "dc_x", "dc_mlx5", "gga", "gga_mlx5", "srd"}, word):
+		case slices.Contains(
+			[]string{
+				"ib", "rc", "rc_v", "rc_x", "rc_verbs", "rc_mlx5", "rc_gda", "ud", "ud_v", "ud_x", "ud_verbs",
+				"ud_mlx5", "dc", "dc_x", "dc_mlx5", "gga", "gga_mlx5", "srd",
+			}, word):
 			rdma = true
 		}
 	}
@@ -107,9 +127,13 @@ func checkUCXTLS(l *linter) {
 	s := l.get("UCX_TLS")
 	switch {
 	case ports > 0 && netdevs == 0 && !rdma && tcp:
-		l.report(s, SeverityError, "the transports are TCP's, and UCX_NET_DEVICES=%s has RDMA ports only: UCX has no network", d.setting.Value).unset("UCX_TLS")
+		l.report(s, SeverityError,
+			"the transports are TCP's, and UCX_NET_DEVICES=%s has RDMA ports only: UCX has no network",
+			d.setting.Value).unset("UCX_TLS")
 	case ports == 0 && netdevs > 0 && rdma && !tcp:
-		f := l.report(s, SeverityError, "the transports are those of RDMA, and UCX_NET_DEVICES=%s has no RDMA port: UCX has no network", d.setting.Value)
+		f := l.report(s, SeverityError,
+			"the transports are those of RDMA, and UCX_NET_DEVICES=%s has no RDMA port: UCX has no network",
+			d.setting.Value)
 		l.derive(f, "UCX_NET_DEVICES")
 	}
 }
@@ -119,9 +143,11 @@ func checkUCXNoRDMA(l *linter) {
 	if !known || rdma || !tcp || !l.usable() {
 		return
 	}
-	if d, ok := l.ucxDevices(); ok && !d.not && !slices.ContainsFunc(d.entries, func(e listEntry) bool { return slices.Contains(l.netdevs(), e.text) }) {
+	if d, ok := l.ucxDevices(); ok && !d.not &&
+		!slices.ContainsFunc(d.entries, func(e listEntry) bool { return slices.Contains(l.netdevs(), e.text) }) {
 		return // ucx-tls tells
 	}
-	l.report(l.get("UCX_TLS"), SeverityWarn, "UCX uses TCP only, though %s can be used", join(portNames(l.usablePorts()))).unset("UCX_TLS").
+	l.report(l.get("UCX_TLS"), SeverityWarn, "UCX uses TCP only, though %s can be used",
+		join(portNames(l.usablePorts()))).unset("UCX_TLS").
 		evidence(l.usablePorts()[0].stateEvidence())
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/internal/text/spelling"
 )
 
@@ -14,40 +15,64 @@ import (
 func valueRules() []Rule {
 	return []Rule{
 		{
-			ID: "value-quotes", Title: "quotes are part of the value", Severity: SeverityError, Variables: []string{"*"}, On: "02_rocev2_8hca",
+			ID: "value-quotes", Title: "quotes are part of the value", Severity: SeverityError,
+			Variables: []string{"*"}, On: "02_rocev2_8hca",
 			Wrong: []string{`NCCL_IB_HCA="=mlx5_0"`}, Right: []string{"NCCL_IB_HCA==mlx5_0"},
-			Explanation: "A shell takes quotes away; docker's --env-file, a manifest with quotes inside of quotes, and programs that start others don't. The library then looks for a device, or reads a number, that begins with a quote.",
-			Remedy:      "write the value without quotes", Sources: []string{"docker, reference of docker run --env-file"}, check: checkQuotes,
+			Explanation: prose.Join(`
+				A shell takes quotes away; docker's --env-file, a manifest with quotes inside of
+				quotes, and programs that start others don't. The library then looks for a device,
+				or reads a number, that begins with a quote.`),
+			Remedy:  "write the value without quotes",
+			Sources: []string{"docker, reference of docker run --env-file"}, check: checkQuotes,
 		},
 		{
-			ID: "value-space", Title: "white space in the value", Severity: SeverityError, Variables: []string{"*"}, On: "02_rocev2_8hca",
+			ID: "value-space", Title: "white space in the value", Severity: SeverityError, Variables: []string{"*"},
+			On:    "02_rocev2_8hca",
 			Wrong: []string{"NCCL_IB_HCA=mlx5_0, mlx5_1"}, Right: []string{"NCCL_IB_HCA=mlx5_0,mlx5_1"},
-			Explanation: "The libraries don't trim: a blank behind a comma, or a carriage return at the end of a line from Windows, belongs to the name, and no device has that name.",
-			Remedy:      "write lists without blanks", Sources: []string{srcNCCL, srcUCX}, check: checkSpace,
+			Explanation: "The libraries don't trim: a blank behind a comma, or a carriage return at the end of a " +
+				"line from Windows, belongs to the name, and no device has that name.",
+			Remedy: "write lists without blanks", Sources: []string{srcNCCL, srcUCX}, check: checkSpace,
 		},
 		{
-			ID: "value-comma", Title: "empty entry in a list", Severity: SeverityNote, Variables: append(listNames(), allSockets()...), On: "02_rocev2_8hca",
+			ID: "value-comma", Title: "empty entry in a list", Severity: SeverityNote,
+			Variables: append(listNames(), allSockets()...), On: "02_rocev2_8hca",
 			Wrong: []string{"NCCL_IB_HCA=mlx5_0,"}, Right: []string{"NCCL_IB_HCA=mlx5_0"},
-			Explanation: "NCCL passes over empty entries. They mostly are what is left where a variable in the middle of the list was empty when it was put together.",
-			Remedy:      "take the comma away, or find what was empty", Sources: []string{srcNCCL}, check: checkComma,
+			Explanation: "NCCL passes over empty entries. They mostly are what is left where a variable in the " +
+				"middle of the list was empty when it was put together.",
+			Remedy: "take the comma away, or find what was empty", Sources: []string{srcNCCL}, check: checkComma,
 		},
 		{
-			ID: "value-empty", Title: "variable is set to nothing", Severity: SeverityNote, Variables: []string{"*"}, On: "02_rocev2_8hca",
+			ID: "value-empty", Title: "variable is set to nothing", Severity: SeverityNote, Variables: []string{"*"},
+			On:    "02_rocev2_8hca",
 			Wrong: []string{"NCCL_IB_HCA="}, Right: []string{"NCCL_IB_HCA==mlx5_0"},
-			Explanation: "An empty value counts as not set: the library chooses by itself, which is mostly not what someone wanted who wrote the name down. KServe's init script overwrites empty values.",
-			Remedy:      "set a value, or take the line away", Sources: []string{srcNCCLEnv, srcLaunch}, check: checkEmpty,
+			Explanation: "An empty value counts as not set: the library chooses by itself, which is mostly not what " +
+				"someone wanted who wrote the name down. KServe's init script overwrites empty values.",
+			Remedy: "set a value, or take the line away", Sources: []string{srcNCCLEnv, srcLaunch},
+			check: checkEmpty,
 		},
 		{
-			ID: "value-type", Title: "value that the library doesn't understand", Severity: SeverityError, Variables: []string{"*"}, On: "02_rocev2_8hca",
+			ID: "value-type", Title: "value that the library doesn't understand", Severity: SeverityError,
+			Variables: []string{"*"}, On: "02_rocev2_8hca",
 			Wrong: []string{"NCCL_NET_MERGE_LEVEL=PORTS"}, Right: []string{"NCCL_NET_MERGE_LEVEL=PORT"},
-			Explanation: "NCCL reads numbers as C's strtoll does: what begins with no digit is 0, and no message says so. NCCL_IB_DISABLE=true is 0, and leaves RDMA on. Names of levels and families are compared letter by letter; one that is not known is passed over.",
-			Remedy:      "write one of the values that are known", Sources: []string{srcNCCLEnv, srcNCCLTopo, srcMooncake}, check: checkType,
+			Explanation: prose.Join(`
+				NCCL reads numbers as C's strtoll does: what begins with no digit is 0, and no
+				message says so. NCCL_IB_DISABLE=true is 0, and leaves RDMA on. Names of levels and
+				families are compared letter by letter; one that is not known is passed over.`),
+			Remedy:  "write one of the values that are known",
+			Sources: []string{srcNCCLEnv, srcNCCLTopo, srcMooncake}, check: checkType,
 		},
 		{
-			ID: "value-range", Title: "number out of range", Severity: SeverityWarn, Variables: []string{"*"}, On: "02_rocev2_8hca",
+			ID: "value-range", Title: "number out of range", Severity: SeverityWarn, Variables: []string{"*"},
+			On:    "02_rocev2_8hca",
 			Wrong: []string{"NCCL_IB_RETRY_CNT=20"}, Right: []string{"NCCL_IB_RETRY_CNT=7"},
-			Explanation: "The field of the queue pair or packet that takes the number is smaller: 3 bits for retries (7 at most), 5 bits for the timeout (31 at most), 4 bits for the service level, 8 bits for the traffic class. The rest is cut off, or the queue pair is refused.",
-			Remedy:      "take a value within the range", Sources: []string{"InfiniBand Architecture Specification volume 1, chapters 9 and 11", srcNCCL}, check: checkRangeOfNumber,
+			Explanation: prose.Join(`
+				The field of the queue pair or packet that takes the number is smaller: 3 bits
+				for retries (7 at most), 5 bits for the timeout (31 at most), 4 bits for the
+				service level, 8 bits for the traffic class. The rest is cut off, or the queue
+				pair is refused.`),
+			Remedy:  "take a value within the range",
+			Sources: []string{"InfiniBand Architecture Specification volume 1, chapters 9 and 11", srcNCCL},
+			check:   checkRangeOfNumber,
 		},
 	}
 }
@@ -120,7 +145,8 @@ func (l *linter) judged(visit func(s *Setting)) {
 func checkQuotes(l *linter) {
 	l.judged(func(s *Setting) {
 		if _, known := findKnown(s.Name); known && quoted(s.Value) {
-			l.report(s, SeverityError, "the value begins or ends with a quote, which belongs to it").set(s.Name, strings.Trim(strings.TrimSpace(s.Value), `"'`))
+			l.report(s, SeverityError, "the value begins or ends with a quote, which belongs to it").set(s.Name,
+				strings.Trim(strings.TrimSpace(s.Value), `"'`))
 		}
 	})
 }
@@ -129,7 +155,8 @@ func checkSpace(l *linter) {
 	l.judged(func(s *Setting) {
 		k, known := findKnown(s.Name)
 		inside := k.list && strings.ContainsAny(s.Value, " \t\r\n")
-		if !known || k.kind == kindText && !k.list || strings.TrimSpace(s.Value) == s.Value && !inside || strings.TrimSpace(s.Value) == "" {
+		if !known || k.kind == kindText && !k.list || strings.TrimSpace(s.Value) == s.Value && !inside ||
+			strings.TrimSpace(s.Value) == "" {
 			return
 		}
 		severity := SeverityError

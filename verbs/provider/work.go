@@ -32,7 +32,10 @@ const (
 	SendOpFetchAdd
 )
 
-var sendOpNames = [...]string{"SEND", "SEND with immediate", "RDMA WRITE", "RDMA WRITE with immediate", "RDMA READ", "compare and swap", "fetch and add"}
+var sendOpNames = [...]string{
+	"SEND", "SEND with immediate", "RDMA WRITE", "RDMA WRITE with immediate", "RDMA READ", "compare and swap",
+	"fetch and add",
+}
 
 // String returns the name of the specification.
 func (o SendOp) String() string { return nameOf(sendOpNames[:], int(o), "operation") }
@@ -136,7 +139,9 @@ const (
 	WCReceiveWrite // the immediate of an RDMA WRITE
 )
 
-var wcOpNames = [...]string{"send", "write", "read", "compare and swap", "fetch and add", "receive", "receive of write with immediate"}
+var wcOpNames = [...]string{
+	"send", "write", "read", "compare and swap", "fetch and add", "receive", "receive of write with immediate",
+}
 
 // String returns the name in words.
 func (o WCOp) String() string { return nameOf(wcOpNames[:], int(o), "operation") }

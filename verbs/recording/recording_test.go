@@ -22,9 +22,14 @@ func TestQueryErrorText(t *testing.T) {
 		err  QueryError
 		want string
 	}{
-		{QueryError{Query: QueryDeviceList, Text: "function not implemented", Errno: 38, Name: "ENOSYS"}, "get_device_list: function not implemented (ENOSYS)"},
+		{
+			QueryError{Query: QueryDeviceList, Text: "function not implemented", Errno: 38, Name: "ENOSYS"},
+			"get_device_list: function not implemented (ENOSYS)",
+		},
 		{QueryError{Query: QueryOpen, Device: "mlx5_0", Text: "no reason"}, "open_device mlx5_0: no reason"},
-		{QueryError{Query: QueryGID, Device: "mlx5_0", Port: 1, Index: new(0), Errno: 14, Name: "EFAULT", Text: "bad address"}, "query_gid mlx5_0 port 1 index 0: bad address (EFAULT)"},
+		{QueryError{
+			Query: QueryGID, Device: "mlx5_0", Port: 1, Index: new(0), Errno: 14, Name: "EFAULT", Text: "bad address",
+		}, "query_gid mlx5_0 port 1 index 0: bad address (EFAULT)"},
 		{QueryError{Query: QueryDevice, Device: "d", Name: NameTimeout, Text: "too late"}, "query_device d: too late"},
 	} {
 		if got := tt.err.Error(); got != tt.want {
@@ -34,10 +39,14 @@ func TestQueryErrorText(t *testing.T) {
 }
 
 func TestQueryErrorIs(t *testing.T) {
-	targets := []error{fs.ErrPermission, fs.ErrNotExist, fs.ErrClosed, errors.ErrUnsupported, context.DeadlineExceeded, context.Canceled}
+	targets := []error{
+		fs.ErrPermission, fs.ErrNotExist, fs.ErrClosed, errors.ErrUnsupported, context.DeadlineExceeded,
+		context.Canceled,
+	}
 	for name, want := range map[string][]error{
-		"EACCES": {fs.ErrPermission}, "EPERM": {fs.ErrPermission}, "ENOENT": {fs.ErrNotExist}, "ENXIO": {fs.ErrNotExist},
-		"ENODEV": {fs.ErrNotExist}, "ENOSYS": {errors.ErrUnsupported}, "EOPNOTSUPP": {errors.ErrUnsupported}, "ENOTSUP": {errors.ErrUnsupported},
+		"EACCES": {fs.ErrPermission}, "EPERM": {fs.ErrPermission}, "ENOENT": {fs.ErrNotExist},
+		"ENXIO": {fs.ErrNotExist}, "ENODEV": {fs.ErrNotExist}, "ENOSYS": {errors.ErrUnsupported},
+		"EOPNOTSUPP": {errors.ErrUnsupported}, "ENOTSUP": {errors.ErrUnsupported},
 		"ETIMEDOUT": {context.DeadlineExceeded}, "EIO": nil, "": nil,
 		NameNotInstalled: {fs.ErrNotExist, errors.ErrUnsupported}, NameUnsupported: {errors.ErrUnsupported},
 		NameTimeout: {context.DeadlineExceeded}, NameCanceled: {context.Canceled}, NameClosed: {fs.ErrClosed},
@@ -113,7 +122,10 @@ func sample() Recording {
 					{Number: 2},
 				},
 				Errors: []*QueryError{
-					{Query: QueryGIDType, Device: "a", Port: 1, Index: new(3), Errno: 95, Name: "EOPNOTSUPP", Text: "x"},
+					{
+						Query: QueryGIDType, Device: "a", Port: 1, Index: new(3), Errno: 95,
+						Name: "EOPNOTSUPP", Text: "x",
+					},
 					{Query: QueryPort, Device: "a", Port: 2, Errno: 22, Name: "EINVAL", Text: "y"},
 				},
 			},
@@ -166,7 +178,8 @@ func TestDecode(t *testing.T) {
 	for _, bad := range []string{
 		``, `null`, `{}`, `{"schema":2}`, `{"schema":1,"errors":[null]}`, `{"schema":1,"devices":[{"name":""}]}`,
 		`{"schema":1,"devices":[{"name":"a"},{"name":"a"}]}`, `{"schema":1,"devices":[{"name":"a","errors":[null]}]}`,
-		`{"schema":1,"devices":[{"name":"a","ports":[{"number":0}]}]}`, `{"schema":1,"devices":[{"name":"a","ports":[{"number":2},{"number":1}]}]}`,
+		`{"schema":1,"devices":[{"name":"a","ports":[{"number":0}]}]}`,
+		`{"schema":1,"devices":[{"name":"a","ports":[{"number":2},{"number":1}]}]}`,
 		`{"schema":1,"devices":[{"name":"a","ports":[{"number":1,"gids":[{"index":-1}]}]}]}`,
 		`{"schema":1,"devices":[{"name":"a","ports":[{"number":1,"gids":[{"index":1},{"index":1}]}]}]}`,
 		`{"schema":1,"devices":[{"name":"a","attributes":{"vendorID":-1}}]}`,

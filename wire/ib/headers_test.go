@@ -40,7 +40,8 @@ func TestHeadersKeepEveryBit(t *testing.T) {
 			in := make([]byte, tt.len)
 			in[bit/8] = 0x80 >> (bit % 8)
 			n, err := tt.h.Decode(append(bytes.Clone(in), 0xee)) // a byte of what follows
-			if out := tt.h.Append([]byte("before")); n != tt.len || err != nil || !bytes.Equal(out, append([]byte("before"), in...)) {
+			if out := tt.h.Append([]byte("before")); n != tt.len || err != nil ||
+				!bytes.Equal(out, append([]byte("before"), in...)) {
 				t.Errorf("%s: bit %d of %x: Decode = %d, %v; written again %x", name, bit, in, n, err, out)
 			}
 		}

@@ -11,8 +11,14 @@ func TestParseGID(t *testing.T) {
 		linkLocal, zero, ip4 bool
 		addr                 string
 	}{
-		{"fe80:0000:0000:0000:b83f:d203:00a5:1000\n", "fe80:0000:0000:0000:b83f:d203:00a5:1000", true, false, false, "fe80::b83f:d203:a5:1000"},
-		{"0000:0000:0000:0000:0000:ffff:c000:0201", "0000:0000:0000:0000:0000:ffff:c000:0201", false, false, true, "192.0.2.1"},
+		{
+			"fe80:0000:0000:0000:b83f:d203:00a5:1000\n", "fe80:0000:0000:0000:b83f:d203:00a5:1000", true, false, false,
+			"fe80::b83f:d203:a5:1000",
+		},
+		{
+			"0000:0000:0000:0000:0000:ffff:c000:0201", "0000:0000:0000:0000:0000:ffff:c000:0201", false, false, true,
+			"192.0.2.1",
+		},
 		{"::", "0000:0000:0000:0000:0000:0000:0000:0000", false, true, false, "::"},
 		{"2001:db8::1", "2001:0db8:0000:0000:0000:0000:0000:0001", false, false, false, "2001:db8::1"},
 		{"febf::1", "febf:0000:0000:0000:0000:0000:0000:0001", true, false, false, "febf::1"},
@@ -24,8 +30,10 @@ func TestParseGID(t *testing.T) {
 			t.Errorf("ParseGID(%q): %v", tt.in, err)
 			continue
 		}
-		if g.String() != tt.want || g.IsLinkLocal() != tt.linkLocal || g.IsZero() != tt.zero || g.Addr().String() != tt.addr {
-			t.Errorf("ParseGID(%q) = %v linklocal %v zero %v addr %v, want %+v", tt.in, g, g.IsLinkLocal(), g.IsZero(), g.Addr(), tt)
+		if g.String() != tt.want || g.IsLinkLocal() != tt.linkLocal || g.IsZero() != tt.zero ||
+			g.Addr().String() != tt.addr {
+			t.Errorf("ParseGID(%q) = %v linklocal %v zero %v addr %v, want %+v",
+				tt.in, g, g.IsLinkLocal(), g.IsZero(), g.Addr(), tt)
 		}
 		if _, ok := g.IPv4(); ok != tt.ip4 {
 			t.Errorf("ParseGID(%q).IPv4 = %v, want %v", tt.in, ok, tt.ip4)
@@ -44,12 +52,17 @@ func TestParseGID(t *testing.T) {
 
 func TestParseGUID(t *testing.T) {
 	want := GUID{0xb8, 0x3f, 0xd2, 0x03, 0x00, 0xa5, 0x10, 0x07}
-	for _, in := range []string{"b83f:d203:00a5:1007", "b8:3f:d2:03:00:a5:10:07", "0xb83fd20300a51007", " b83f:d203:00a5:1007\n"} {
+	for _, in := range []string{
+		"b83f:d203:00a5:1007", "b8:3f:d2:03:00:a5:10:07", "0xb83fd20300a51007", " b83f:d203:00a5:1007\n",
+	} {
 		if g, err := ParseGUID(in); err != nil || g != want {
 			t.Errorf("ParseGUID(%q) = %v, %v, want %v", in, g, err, want)
 		}
 	}
-	for _, in := range []string{"", "0x", "0x11112222333344445", "b83f:d203:00a5:100", "b83fd203:00a5:10077", "b83f:d203:00a5:100g", "::::::::::::::::::::::::"} {
+	for _, in := range []string{
+		"", "0x", "0x11112222333344445", "b83f:d203:00a5:100", "b83fd203:00a5:10077", "b83f:d203:00a5:100g",
+		"::::::::::::::::::::::::",
+	} {
 		if g, err := ParseGUID(in); err == nil {
 			t.Errorf("ParseGUID(%q) = %v, want error", in, g)
 		}

@@ -66,7 +66,8 @@ func TestOpcodeHeaderLen(t *testing.T) {
 func sample(o Opcode, payload []byte) Packet {
 	return Packet{
 		BTH: BTH{
-			Opcode: o, Solicited: true, MigReq: true, PKey: PKeyDefault, BECN: true, DestQP: 0x123456, AckReq: true, PSN: 0xfedcba,
+			Opcode: o, Solicited: true, MigReq: true, PKey: PKeyDefault, BECN: true, DestQP: 0x123456, AckReq: true,
+			PSN:      0xfedcba,
 			PadCount: PadFor(len(payload)),
 		},
 		DETH:         DETH{QKey: 0x11111111, SrcQP: 0xabcdef},
@@ -101,7 +102,8 @@ func TestPacketRoundTrip(t *testing.T) {
 			t.Fatalf("%v: Decode = %d, %v, want %d", o, n, err, len(wire))
 		}
 		if again := out.Append(nil); !bytes.Equal(again, wire) {
-			t.Errorf("%v: decoded and written again differs (-want +got):\n%s", o, cmp.Diff(hex.Dump(wire), hex.Dump(again)))
+			t.Errorf("%v: decoded and written again differs (-want +got):\n%s",
+				o, cmp.Diff(hex.Dump(wire), hex.Dump(again)))
 		}
 	}
 }
@@ -133,7 +135,10 @@ func TestPacketDecodeErrors(t *testing.T) {
 }
 
 func TestGRHRoundTrip(t *testing.T) {
-	in := GRH{Version: 6, TrafficClass: 0xa5, FlowLabel: 0xfffff, PayloadLen: 1234, NextHeader: 0x1b, HopLimit: 64, SGID: GID{1}, DGID: GID{15: 2}}
+	in := GRH{
+		Version: 6, TrafficClass: 0xa5, FlowLabel: 0xfffff, PayloadLen: 1234, NextHeader: 0x1b, HopLimit: 64,
+		SGID: GID{1}, DGID: GID{15: 2},
+	}
 	var out GRH
 	if n, err := out.Decode(in.Append(nil)); n != GRHLen || err != nil || out != in {
 		t.Errorf("Decode(Append(%+v)) = %+v, %d, %v", in, out, n, err)
@@ -157,7 +162,8 @@ func TestSyndrome(t *testing.T) {
 	}
 	for _, tt := range tests {
 		if tt.s.IsACK() != tt.ack || tt.s.IsRNR() != tt.rnr || tt.s.IsNAK() != tt.nak || tt.s.String() != tt.text {
-			t.Errorf("%#x = %t, %t, %t, %q, want %t, %t, %t, %q", uint8(tt.s), tt.s.IsACK(), tt.s.IsRNR(), tt.s.IsNAK(), tt.s.String(), tt.ack, tt.rnr, tt.nak, tt.text)
+			t.Errorf("%#x = %t, %t, %t, %q, want %t, %t, %t, %q",
+				uint8(tt.s), tt.s.IsACK(), tt.s.IsRNR(), tt.s.IsNAK(), tt.s.String(), tt.ack, tt.rnr, tt.nak, tt.text)
 		}
 	}
 }

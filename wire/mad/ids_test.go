@@ -14,7 +14,10 @@ func TestStatus(t *testing.T) {
 		{0, "status 0x0000"},
 		{mad.StatusBusy, "status 0x0001, busy"},
 		{mad.StatusUnsupportedMethodAttribute, "status 0x000c, method not supported for this attribute"},
-		{mad.StatusInvalidField | mad.StatusRedirect, "status 0x001e, invalid value in attribute or modifier, redirected"},
+		{
+			mad.StatusInvalidField | mad.StatusRedirect,
+			"status 0x001e, invalid value in attribute or modifier, redirected",
+		},
 		{0x0010, "status 0x0010, reserved code"},
 		{mad.StatusSANoRecords, "status 0x0300"},
 	}
@@ -23,7 +26,8 @@ func TestStatus(t *testing.T) {
 			t.Errorf("Status(%#x) = %q, want %q", uint16(tt.s), got, tt.text)
 		}
 	}
-	if s := mad.StatusSANoRecords | mad.StatusBusy | mad.StatusInvalidField; s.ClassSpecific() != mad.StatusSANoRecords || s.Code() != mad.StatusInvalidField {
+	if s := mad.StatusSANoRecords | mad.StatusBusy |
+		mad.StatusInvalidField; s.ClassSpecific() != mad.StatusSANoRecords || s.Code() != mad.StatusInvalidField {
 		t.Errorf("ClassSpecific, Code of %#x = %#x, %#x", uint16(s), s.ClassSpecific(), s.Code())
 	}
 }

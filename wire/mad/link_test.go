@@ -98,7 +98,12 @@ func TestSpeeds(t *testing.T) {
 		active, supported, enabled string
 	}{
 		{"nothing", mad.PortInfo{}, nil, "unknown", "unknown", "unknown"},
-		{"SDR of DDR", mad.PortInfo{LinkSpeedActive: 1, LinkSpeedSupported: 3, LinkSpeedEnabled: 3}, nil, "SDR", "DDR", "DDR"},
+		{
+			"SDR of DDR",
+			mad.PortInfo{LinkSpeedActive: 1, LinkSpeedSupported: 3, LinkSpeedEnabled: 3},
+			nil, "SDR",
+			"DDR", "DDR",
+		},
 		{"QDR", mad.PortInfo{LinkSpeedActive: 4, LinkSpeedSupported: 7, LinkSpeedEnabled: 1}, nil, "QDR", "QDR", "SDR"},
 		{
 			"FDR10",
@@ -107,7 +112,10 @@ func TestSpeeds(t *testing.T) {
 		},
 		{
 			"EDR of NDR, none enabled",
-			mad.PortInfo{LinkSpeedActive: 4, LinkSpeedExtActive: 2, LinkSpeedExtSupported: 15, LinkSpeedExtEnabled: 30, LinkSpeedEnabled: 7},
+			mad.PortInfo{
+				LinkSpeedActive: 4, LinkSpeedExtActive: 2, LinkSpeedExtSupported: 15, LinkSpeedExtEnabled: 30,
+				LinkSpeedEnabled: 7,
+			},
 			nil, "EDR", "NDR", "QDR",
 		},
 		{
@@ -117,12 +125,17 @@ func TestSpeeds(t *testing.T) {
 		},
 		{
 			"XDR",
-			mad.PortInfo{LinkSpeedExtActive: 8, LinkSpeedExt2Active: 1, LinkSpeedExt2Supported: 1, LinkSpeedExt2Enabled: 1},
+			mad.PortInfo{
+				LinkSpeedExtActive: 8, LinkSpeedExt2Active: 1, LinkSpeedExt2Supported: 1, LinkSpeedExt2Enabled: 1,
+			},
 			nil, "XDR", "XDR", "XDR",
 		},
 	}
 	for _, tt := range tests {
-		got := []string{tt.info.ActiveSpeed(tt.ext).String(), tt.info.SupportedSpeed(tt.ext).String(), tt.info.EnabledSpeed(tt.ext).String()}
+		got := []string{
+			tt.info.ActiveSpeed(tt.ext).String(), tt.info.SupportedSpeed(tt.ext).String(),
+			tt.info.EnabledSpeed(tt.ext).String(),
+		}
 		if diff := cmp.Diff([]string{tt.active, tt.supported, tt.enabled}, got); diff != "" {
 			t.Errorf("%s: active, supported, enabled (-want +got):\n%s", tt.name, diff)
 		}

@@ -143,8 +143,10 @@ func counterFields(a *mad.PortCounters) fields {
 		"LinkDownedCounter": dec(a.LinkDownedCounter), "PortRcvErrors": dec(a.PortRcvErrors),
 		"PortRcvRemotePhysicalErrors": dec(a.PortRcvRemotePhysicalErrors),
 		"PortRcvSwitchRelayErrors":    dec(a.PortRcvSwitchRelayErrors), "PortXmitDiscards": dec(a.PortXmitDiscards),
-		"PortXmitConstraintErrors": dec(a.PortXmitConstraintErrors), "PortRcvConstraintErrors": dec(a.PortRcvConstraintErrors),
-		"CounterSelect2": hexN(2, a.CounterSelect2), "LocalLinkIntegrityErrors": dec(a.LocalLinkIntegrityErrors),
+		"PortXmitConstraintErrors":     dec(a.PortXmitConstraintErrors),
+		"PortRcvConstraintErrors":      dec(a.PortRcvConstraintErrors),
+		"CounterSelect2":               hexN(2, a.CounterSelect2),
+		"LocalLinkIntegrityErrors":     dec(a.LocalLinkIntegrityErrors),
 		"ExcessiveBufferOverrunErrors": dec(a.ExcessiveBufferOverrunErrors),
 		// libibmad 44 reads QP1Dropped from the bytes of VL15Dropped.
 		"QP1Dropped": dec(a.VL15Dropped), "VL15Dropped": dec(a.VL15Dropped),
@@ -186,13 +188,13 @@ func classPortInfoFields(a *mad.ClassPortInfo) fields {
 
 func nodeRecordFields(r *mad.NodeRecord) fields {
 	return fields{
-		"lid": dec(r.LID), "reserved": hexN(1, r.Reserved),
-		"base_version": hexN(1, r.Info.BaseVersion), "class_version": hexN(1, r.Info.ClassVersion),
-		"node_type": r.Info.NodeType.String(), "num_ports": dec(r.Info.NumPorts),
-		"sys_guid": guid(r.Info.SystemImageGUID), "node_guid": guid(r.Info.NodeGUID), "port_guid": guid(r.Info.PortGUID),
-		"partition_cap": hexN(1, r.Info.PartitionCap), "device_id": hexN(1, r.Info.DeviceID),
-		"revision": fmt.Sprintf("0x%X", r.Info.Revision), "port_num": dec(r.Info.LocalPortNum),
-		"vendor_id": hexN(1, r.Info.VendorID), "NodeDescription": r.Description.String(),
+		"lid": dec(r.LID), "reserved": hexN(1, r.Reserved), "base_version": hexN(1, r.Info.BaseVersion),
+		"class_version": hexN(1, r.Info.ClassVersion), "node_type": r.Info.NodeType.String(),
+		"num_ports": dec(r.Info.NumPorts), "sys_guid": guid(r.Info.SystemImageGUID), "node_guid": guid(r.Info.NodeGUID),
+		"port_guid": guid(r.Info.PortGUID), "partition_cap": hexN(1, r.Info.PartitionCap),
+		"device_id": hexN(1, r.Info.DeviceID), "revision": fmt.Sprintf("0x%X", r.Info.Revision),
+		"port_num": dec(r.Info.LocalPortNum), "vendor_id": hexN(1, r.Info.VendorID),
+		"NodeDescription": r.Description.String(),
 	}
 }
 
@@ -235,7 +237,10 @@ func TestFieldsAreWhatTheToolsPrint(t *testing.T) {
 		vectors   string
 		fields    func(b []byte) fields
 	}{
-		{mad.AttributeNodeInfo, "nodeinfo-direct-own nodeinfo-direct-switch nodeinfo-direct-far nodeinfo-lid", nodeInfo},
+		{
+			mad.AttributeNodeInfo,
+			"nodeinfo-direct-own nodeinfo-direct-switch nodeinfo-direct-far nodeinfo-lid", nodeInfo,
+		},
 		{
 			mad.AttributePortInfo,
 			"portinfo-own portinfo-switch0 portinfo-hdr portinfo-ddr portinfo-down portinfo-lid", portInfo,
@@ -394,7 +399,8 @@ func TestLinkRecordsAreWhatSaqueryPrints(t *testing.T) {
 		var r mad.LinkRecord
 		decode(t, &r, b[mad.SAHeaderLen+i*h.RecordSize():])
 		fmt.Fprintf(&made, "LinkRecord dump:\n\t\tFromLID....................%d\n\t\tFromPort...................%d\n"+
-			"\t\tToPort.....................%d\n\t\tToLID......................%d\n", r.FromLID, r.FromPort, r.ToPort, r.ToLID)
+			"\t\tToPort.....................%d\n\t\tToLID......................%d\n",
+			r.FromLID, r.FromPort, r.ToPort, r.ToLID)
 	}
 	if diff := cmp.Diff(text, made.String()); diff != "" {
 		t.Errorf("link records (-saquery +decoded):\n%s", diff)

@@ -209,7 +209,8 @@ func (r *PathRecord) Append(b []byte) []byte {
 	b = append(b, r.SGID[:]...)
 	b = binary.BigEndian.AppendUint16(b, uint16(r.DLID))
 	b = binary.BigEndian.AppendUint16(b, uint16(r.SLID))
-	b = append(b, flag(r.RawTraffic, 0x80)|r.Reserved44&7<<4|uint8(r.FlowLabel>>16&15), uint8(r.FlowLabel>>8), uint8(r.FlowLabel))
+	b = append(b, flag(r.RawTraffic, 0x80)|r.Reserved44&7<<4|uint8(r.FlowLabel>>16&15), uint8(r.FlowLabel>>8),
+		uint8(r.FlowLabel))
 	b = append(b, r.HopLimit, r.TClass, flag(r.Reversible, 0x80)|r.NumPath&0x7f)
 	b = binary.BigEndian.AppendUint16(b, uint16(r.PKey))
 	b = binary.BigEndian.AppendUint16(b, r.QoSClass<<4|uint16(r.SL&15))

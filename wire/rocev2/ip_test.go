@@ -55,7 +55,8 @@ func TestParseIPErrors(t *testing.T) {
 	}
 	for _, tt := range tests {
 		flow, datagram, err := rocev2.ParseIP(tt.b)
-		if !errors.Is(err, rocev2.ErrNotRoCE) || errors.Is(err, ib.ErrShort) != tt.short || datagram != nil || flow != (rocev2.Flow{}) {
+		if !errors.Is(err, rocev2.ErrNotRoCE) || errors.Is(err, ib.ErrShort) != tt.short || datagram != nil ||
+			flow != (rocev2.Flow{}) {
 			t.Errorf("ParseIP(%s) = %+v, %x, %v, want ErrNotRoCE and short %t", tt.name, flow, datagram, err, tt.short)
 		}
 	}

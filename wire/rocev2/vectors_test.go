@@ -172,7 +172,8 @@ func TestVectorsDamaged(t *testing.T) {
 				flow, datagram, err := rocev2.ParseIP(ip)
 				sound := err == nil && flow.Check(datagram) == 0
 				if want := free[i]&bit != 0; sound != want {
-					t.Errorf("%s: byte %d of the IP packet with bit %#x changed: sound %t, want %t", v.name, i, bit, sound, want)
+					t.Errorf("%s: byte %d of the IP packet with bit %#x changed: sound %t, want %t",
+						v.name, i, bit, sound, want)
 				}
 				ip[i] ^= bit
 			}

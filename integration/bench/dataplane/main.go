@@ -183,7 +183,10 @@ func (b *runner) ucx(size int) (float64, error) {
 	iterations := strconv.Itoa(b.seconds * (800 << 20) / size)
 	out, err := b.serverAndClient(
 		[]string{"ucx_perftest", "-p", "18602"},
-		[]string{"ucx_perftest", "127.0.0.1", "-p", "18602", "-t", "ucp_put_bw", "-s", strconv.Itoa(size), "-n", iterations, "-w", "100", "-f"},
+		[]string{
+			"ucx_perftest", "127.0.0.1", "-p", "18602", "-t", "ucp_put_bw", "-s", strconv.Itoa(size), "-n", iterations,
+			"-w", "100", "-f",
+		},
 		[]string{"UCX_TLS=tcp"})
 	if err != nil {
 		return 0, err

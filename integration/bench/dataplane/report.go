@@ -52,7 +52,9 @@ func ratios(a, b []float64) []float64 {
 // report returns the tables, and an error for the targets that were missed.
 func report(figures map[string][]float64, rounds int) (string, error) {
 	var w strings.Builder
-	fmt.Fprintf(&w, "Loopback, %d cores, software, not line rate. Median of %d interleaved rounds (lowest to highest).\n\n", runtime.NumCPU(), rounds)
+	fmt.Fprintf(&w,
+		"Loopback, %d cores, software, not line rate. Median of %d interleaved rounds (lowest to highest).\n\n",
+		runtime.NumCPU(), rounds)
 	w.WriteString("| what | figure |\n|---|---|\n")
 	for _, p := range (&runner{}).programs() {
 		v, unit := figures[p.name], "Gbit/s"
@@ -82,7 +84,8 @@ func (t target) judge(figures map[string][]float64) (line string, ok bool) {
 	ok = got > 0 && got <= t.atMost
 	if t.against != "" {
 		got = median(ratios(figures[t.figure], figures[t.against]))
-		want, measured, ok = fmt.Sprintf("%s ≥ %g × %s", t.figure, t.atLeast, t.against), fmt.Sprintf("%.2f×", got), got >= t.atLeast
+		want, measured, ok = fmt.Sprintf("%s ≥ %g × %s", t.figure, t.atLeast,
+			t.against), fmt.Sprintf("%.2f×", got), got >= t.atLeast
 	}
 	verdict := "met"
 	if !ok {

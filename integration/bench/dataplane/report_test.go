@@ -7,8 +7,8 @@ import (
 
 func TestReport(t *testing.T) {
 	figures := map[string][]float64{
-		write64K4096: {10, 20, 30}, iperf64K: {10, 10, 10}, ucx64K: {10, 20, 15}, write1M4096: {9, 9, 9}, ucx1M: {3, 3, 3}, write64K1024: {6, 6, 7},
-		latEvent: {7, 9, 8}, latHybrid: {9, 9, 9}, latBusy: {4, 4, 4},
+		write64K4096: {10, 20, 30}, iperf64K: {10, 10, 10}, ucx64K: {10, 20, 15}, write1M4096: {9, 9, 9},
+		ucx1M: {3, 3, 3}, write64K1024: {6, 6, 7}, latEvent: {7, 9, 8}, latHybrid: {9, 9, 9}, latBusy: {4, 4, 4},
 	}
 	text, err := report(figures, 3)
 	for _, want := range []string{

@@ -64,7 +64,9 @@ func (b *bench) measure(ctx context.Context, spec netSpec) ([]row, error) {
 	}
 	var rows []row
 	for _, c := range conditions() {
-		course := &course{bench: b, spec: spec, condition: c, sim: sim, right: map[string][]string{}, exits: map[string]int{}}
+		course := &course{
+			bench: b, spec: spec, condition: c, sim: sim, right: map[string][]string{}, exits: map[string]int{},
+		}
 		if c.dead {
 			course.dead = dead
 		}
@@ -179,7 +181,10 @@ func (c *course) contestants(relays []*relay.Relay) []contestant {
 			p.relay = relays[side]
 			p.environment = append(p.environment, "IBSIM_SOCKNAME="+c.relayName(side))
 		}
-		p.row = &row{net: c.spec.name, nodes: c.spec.nodes, condition: c.condition.name, view: v.name, program: program, ours: side == relayOurs, target: target}
+		p.row = &row{
+			net: c.spec.name, nodes: c.spec.nodes, condition: c.condition.name, view: v.name, program: program,
+			ours: side == relayOurs, target: target,
+		}
 		list = append(list, p)
 	}
 	for _, v := range c.condition.views {

@@ -76,10 +76,14 @@ type view struct {
 func conditions() []condition {
 	sweep := view{
 		name:   "ibnetdiscover",
-		theirs: [][]string{{"ibnetdiscover"}, {"ibnetdiscover", "-o", "64"}}, ours: []string{"ibnetdiscover"}, targeted: true,
+		theirs: [][]string{{"ibnetdiscover"}, {"ibnetdiscover", "-o", "64"}}, ours: []string{"ibnetdiscover"},
+		targeted: true,
 	}
 	links := view{name: "iblinkinfo", theirs: [][]string{{"iblinkinfo"}}, ours: []string{"iblinkinfo"}}
-	errs := view{name: "ibqueryerrors", theirs: [][]string{{"ibqueryerrors", "--counters"}}, ours: []string{"ibqueryerrors", "--counters"}}
+	errs := view{
+		name: "ibqueryerrors", theirs: [][]string{{"ibqueryerrors", "--counters"}},
+		ours: []string{"ibqueryerrors", "--counters"},
+	}
 	return []condition{
 		{name: "ibsim", views: []view{sweep, links, errs}},
 		{name: "100 µs later", relay: true, views: []view{sweep}},

@@ -19,7 +19,8 @@ func countTopology(out []byte) (c census) {
 		switch {
 		case bytes.HasPrefix(line, []byte("[")):
 			c.ends++
-		case bytes.HasPrefix(line, []byte("Switch\t")), bytes.HasPrefix(line, []byte("Ca\t")), bytes.HasPrefix(line, []byte("Rt\t")):
+		case bytes.HasPrefix(line, []byte("Switch\t")), bytes.HasPrefix(line, []byte("Ca\t")),
+			bytes.HasPrefix(line, []byte("Rt\t")):
 			c.nodes++
 		}
 	}

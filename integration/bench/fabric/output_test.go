@@ -37,7 +37,10 @@ func TestFirstDifference(t *testing.T) {
 	later := strings.Replace(discovered, "07:32:01", "08:00:00", 1)
 	for _, test := range []struct{ theirs, ours, want string }{
 		{discovered, later, ""},
-		{discovered, strings.Replace(discovered, "lid 31 4xHDR", "lid 31 4xEDR", 1), `only ours: [1]	"H-0000000000100030"[1](100031) 		# "host24 mlx5_0" lid 31 4xEDR`},
+		{
+			discovered, strings.Replace(discovered, "lid 31 4xHDR", "lid 31 4xEDR", 1),
+			`only ours: [1]	"H-0000000000100030"[1](100031) 		# "host24 mlx5_0" lid 31 4xEDR`,
+		},
 		{discovered, discovered + "x\n", "only ours: x"},
 		{discovered + "x\n", discovered, "only theirs: x"},
 		{"a [PortXmitData == 12 (12.000)]\n", "a [PortXmitData == 72000 (70.312KB)]\n", ""},

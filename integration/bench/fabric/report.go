@@ -109,8 +109,11 @@ func verdict(rows []row, r *row) string {
 // report returns the table.
 func report(machine string, rows []row) string {
 	var w strings.Builder
-	fmt.Fprintf(&w, "Whole processes, medians of interleaved runs (fastest to slowest, number of runs), results equal.\n%s.\n\n", machine)
-	w.WriteString("| nodes | by way of | program | time | processor | MADs | peak memory | ours is faster | target |\n|---|---|---|---|---|---|---|---|---|\n")
+	fmt.Fprintf(&w,
+		"Whole processes, medians of interleaved runs (fastest to slowest, number of runs), results equal.\n%s.\n\n",
+		machine)
+	w.WriteString("| nodes | by way of | program | time | processor | MADs | peak memory | ours is faster | target " +
+		"|\n|---|---|---|---|---|---|---|---|---|\n")
 	for i := range rows {
 		r := &rows[i]
 		if len(r.samples) == 0 {
@@ -121,9 +124,10 @@ func report(machine string, rows []row) string {
 		if x := ratio(rows, r); x > 0 {
 			faster = fmt.Sprintf("%.3g×", x)
 		}
-		fmt.Fprintf(&w, "| %s | %s | `%s` | %s (%s to %s, %d) | %s | %s | %s | %s | %s |\n", thousands(r.nodes), r.condition, r.program,
-			short(r.median(seconds)), short(lowest), short(highest), len(r.samples), short(r.median(processor)), thousands(int(r.median(mads))),
-			r.memory(), faster, verdict(rows, r))
+		fmt.Fprintf(&w, "| %s | %s | `%s` | %s (%s to %s, %d) | %s | %s | %s | %s | %s |\n",
+			thousands(r.nodes), r.condition, r.program, short(r.median(seconds)), short(lowest), short(highest), len(
+				r.samples,
+			), short(r.median(processor)), thousands(int(r.median(mads))), r.memory(), faster, verdict(rows, r))
 	}
 	return w.String()
 }
@@ -134,7 +138,8 @@ func missed(rows []row) error {
 	for i := range rows {
 		if v := verdict(rows, &rows[i]); strings.HasSuffix(v, "missed") {
 			r := &rows[i]
-			errs = append(errs, fmt.Errorf("%d nodes, %s: %.3g times faster than %s: target %s", r.nodes, r.condition, ratio(rows, r), r.program, v))
+			errs = append(errs, fmt.Errorf("%d nodes, %s: %.3g times faster than %s: target %s",
+				r.nodes, r.condition, ratio(rows, r), r.program, v))
 		}
 	}
 	return errors.Join(errs...)

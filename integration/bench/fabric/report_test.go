@@ -20,14 +20,17 @@ func sampleRows() []row {
 	for i := range rows {
 		rows[i].net, rows[i].nodes, rows[i].condition, rows[i].view = "10k", 10212, "ibsim", "ibnetdiscover"
 	}
-	return append(rows, row{net: "1k", condition: "ibsim", view: "ibnetdiscover", program: "alone", samples: []sample{{Seconds: 0.0123, Memory: 5 << 20, Floor: 5 << 20}}})
+	return append(rows, row{net: "1k", condition: "ibsim", view: "ibnetdiscover", program: "alone", samples: []sample{
+		{Seconds: 0.0123, Memory: 5 << 20, Floor: 5 << 20},
+	}})
 }
 
 func TestReport(t *testing.T) {
 	out := report("a machine", sampleRows())
 	for _, line := range []string{
 		"| 10,212 | ibsim | `ibnetdiscover` | 7 s (6 s to 9 s, 3) | 3.5 s | 114,184 | 5 MiB | 3.5× | ≥ 3×: met |",
-		"| 10,212 | ibsim | `ibnetdiscover -o 64` | 5 s (4 s to 6 s, 2) | 2.5 s | 114,184 | 5 MiB | 2.5× | ≥ 5×: missed |",
+		"| 10,212 | ibsim | `ibnetdiscover -o 64` | 5 s (4 s to 6 s, 2) | 2.5 s | 114,184 | 5 " +
+			"MiB | 2.5× | ≥ 5×: missed |",
 		"| 10,212 | ibsim | `rdmactl ibnetdiscover` | 2 s (1 s to 3 s, 3) | 1 s | 114,184 | 5 MiB |  |  |",
 		"| 0 | ibsim | `alone` | 12.3 ms (12.3 ms to 12.3 ms, 1) | 0 ms | 0 | < 5 MiB |  |  |",
 	} {

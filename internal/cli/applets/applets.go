@@ -48,10 +48,11 @@ func Schemas() map[string]any { return map[string]any{appletsSchema: appletsRepo
 func newAppletEntry(app *cli.App, a applet.Applet) *cobra.Command {
 	var source cli.SourceFlags
 	cmd := &cobra.Command{
-		Use:     a.Name + " [ARG...]",
-		Short:   a.Summary,
-		Long:    appletText(a),
-		Example: strings.TrimRight("  rdmactl "+a.Name+"\n  rdmactl "+a.Name+" "+a.Example+"\n  rdmactl --from node.tar.gz "+a.Name, " "),
+		Use:   a.Name + " [ARG...]",
+		Short: a.Summary,
+		Long:  appletText(a),
+		Example: strings.TrimRight(
+			"  rdmactl "+a.Name+"\n  rdmactl "+a.Name+" "+a.Example+"\n  rdmactl --from node.tar.gz "+a.Name, " "),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runApplet(cmd.Context(), app, a.Name, source, args)
 		},
@@ -65,14 +66,16 @@ func newAppletEntry(app *cli.App, a applet.Applet) *cobra.Command {
 // appletText describes an applet for the help and its page.
 func appletText(a applet.Applet) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s, as %s does.\n\n    %s\n\n%s\n", a.Summary, a.Like, strings.TrimRight(a.Name+" "+a.Usage, " "), wrapParagraphs(a.Long, helpWidth))
+	fmt.Fprintf(&b, "%s, as %s does.\n\n    %s\n\n%s\n",
+		a.Summary, a.Like, strings.TrimRight(a.Name+" "+a.Usage, " "), wrapParagraphs(a.Long, helpWidth))
 	if len(a.Options) > 0 {
 		b.WriteString("\nOptions of the tool, after its name:\n\n")
 		for _, o := range a.Options {
 			fmt.Fprintf(&b, "    %-22s %s\n", o.Flags, o.Help)
 		}
 	}
-	b.WriteString("\nThe flags below are those of rdmactl and stand before the name: rdmactl --from node.tar.gz " + a.Name + ".")
+	b.WriteString(
+		"\nThe flags below are those of rdmactl and stand before the name: rdmactl --from node.tar.gz " + a.Name + ".")
 	return b.String()
 }
 

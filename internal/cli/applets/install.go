@@ -44,7 +44,8 @@ func newAppletListCommand(app *cli.App) *cobra.Command {
 			table := output.Table{Columns: []output.Column{{Name: "applet"}, {Name: "like"}, {Name: "prints"}}}
 			for _, a := range applet.All() {
 				report.Applets = append(report.Applets, appletEntry{Name: a.Name, Like: a.Like, Prints: a.Summary})
-				table.Rows = append(table.Rows, []output.Cell{output.Bold(a.Name), output.Plain(a.Like), output.Plain(a.Summary)})
+				table.Rows = append(table.Rows,
+					[]output.Cell{output.Bold(a.Name), output.Plain(a.Like), output.Plain(a.Summary)})
 			}
 			return app.Out.Print(report, table)
 		},
@@ -95,17 +96,25 @@ func installApplets(app *cli.App, dir string, hard, force bool) error {
 	}
 	planned, err := l.Plan(names...)
 	if err != nil {
-		return &cli.ExitError{Code: cli.ExitFault, Err: cli.WithHints(err, "nothing was made; --force replaces files and links")}
+		return &cli.ExitError{
+			Code: cli.ExitFault, Err: cli.WithHints(err, "nothing was made; --force replaces files and links"),
+		}
 	}
 	if err := l.Make(planned); err != nil {
 		return err
 	}
 	report := appletsReport{Schema: appletsSchema, Applets: []appletEntry{}}
-	table := output.Table{Columns: []output.Column{{Name: "applet"}, {Name: "action"}, {Name: "link"}, {Name: "target", Wide: true}}}
+	table := output.Table{
+		Columns: []output.Column{{Name: "applet"}, {Name: "action"}, {Name: "link"}, {Name: "target", Wide: true}},
+	}
 	for i, a := range applet.All() {
-		e := appletEntry{Name: a.Name, Like: a.Like, Prints: a.Summary, Link: planned[i].Path, Target: planned[i].Target, Action: string(planned[i].Action)}
+		e := appletEntry{
+			Name: a.Name, Like: a.Like, Prints: a.Summary, Link: planned[i].Path, Target: planned[i].Target,
+			Action: string(planned[i].Action),
+		}
 		report.Applets = append(report.Applets, e)
-		table.Rows = append(table.Rows, []output.Cell{output.Bold(e.Name), output.Plain(e.Action), output.Plain(e.Link), output.Plain(e.Target)})
+		table.Rows = append(table.Rows,
+			[]output.Cell{output.Bold(e.Name), output.Plain(e.Action), output.Plain(e.Link), output.Plain(e.Target)})
 	}
 	return app.Out.Print(report, table)
 }

@@ -27,7 +27,9 @@ func verbsSource(n *sources.Node) (source applet.VerbsSource, why string, err er
 		rec, err = recording.Decode(data)
 	}
 	if err != nil {
-		return nil, "", &cli.ExitError{Code: cli.ExitUsage, Err: fmt.Errorf("read %s of the node: %w", bundle.VerbsFile, err)}
+		return nil, "", &cli.ExitError{
+			Code: cli.ExitUsage, Err: fmt.Errorf("read %s of the node: %w", bundle.VerbsFile, err),
+		}
 	}
 	return applet.Recorded(rec), "", nil
 }

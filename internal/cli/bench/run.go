@@ -98,16 +98,20 @@ func (b *benchFlags) addTo(cmd *cobra.Command, test bench.Test) {
 	f.Lookup("device").Usage = "`NAME` of the device: roce@ADDRESS or roce@NETDEV, RDMA in user space on that address"
 	f.IntVarP(&b.tcpPort, "tcp-port", "p", bench.DefaultPort, "TCP `PORT` of the server")
 	f.IntVarP(&c.Port, "ib-port", "i", 1, "`PORT` of the device")
-	f.StringVarP(&b.size, "size", "s", "", "`BYTES` of a message; K and M may follow (default "+classic.FormatSize(d.Size)+")")
+	f.StringVarP(&b.size, "size", "s", "",
+		"`BYTES` of a message; K and M may follow (default "+classic.FormatSize(d.Size)+")")
 	f.BoolVarP(&c.AllSizes, "all", "a", false, "measure all sizes from 2 bytes to 8 MiB")
-	f.IntVarP(&c.Iterations, "iterations", "n", 0, fmt.Sprintf("`NUMBER` of messages of a size (default %d)", d.Iterations))
+	f.IntVarP(&c.Iterations, "iterations", "n", 0,
+		fmt.Sprintf("`NUMBER` of messages of a size (default %d)", d.Iterations))
 	f.VarP(&b.duration, "duration", "D", "measure for this `TIME` instead of a number of messages")
 	f.VarP(&b.margin, "margin", "f", "`TIME` not counted at both ends of the duration (default a quarter of it)")
 	f.IntVarP(&b.mtu, "mtu", "m", 0, "largest path `MTU`: 256, 512, 1024, 2048 or 4096 (default that of the port)")
 	f.IntVarP(&c.GIDIndex, "gid-index", "x", 0, "`INDEX` of the port's GID")
-	f.IntVarP(&c.TxDepth, "tx-depth", "t", 0, fmt.Sprintf("`REQUESTS` under way (default %d; %d for latency)", bench.WriteBW.Defaults().TxDepth, bench.WriteLat.Defaults().TxDepth))
+	f.IntVarP(&c.TxDepth, "tx-depth", "t", 0, fmt.Sprintf("`REQUESTS` under way (default %d; %d for latency)",
+		bench.WriteBW.Defaults().TxDepth, bench.WriteLat.Defaults().TxDepth))
 	f.IntVarP(&c.RxDepth, "rx-depth", "r", 0, fmt.Sprintf("receive `REQUESTS` in advance (default %d)", d.RxDepth))
-	f.Uint8VarP(&c.Timeout, "qp-timeout", "u", 0, "acknowledgement timeout `CODE`: 4.096 us times 2^code, up to 31 (default 14, 67 ms)")
+	f.Uint8VarP(&c.Timeout, "qp-timeout", "u", 0,
+		"acknowledgement timeout `CODE`: 4.096 us times 2^code, up to 31 (default 14, 67 ms)")
 	f.StringVar(&b.wait, "wait", "hybrid", "`HOW` to wait for completions: hybrid, event, busy")
 	cli.CompleteWords(cmd, "wait", []string{"hybrid", "event", "busy"})
 	cmd.MarkFlagsMutuallyExclusive("all", "size")
@@ -121,7 +125,8 @@ func (b *benchFlags) addTo(cmd *cobra.Command, test bench.Test) {
 	}
 	f.IntVar(&c.QueuePairs, "qps", 1, "`NUMBER` of queue pairs")
 	f.IntVarP(&c.PostList, "post-list", "l", 1, "post this `NUMBER` of requests at a time")
-	f.IntVarP(&c.CQModeration, "cq-mod", "Q", 0, "one completion for this `NUMBER` of requests (default 100; 1 above 8 KiB)")
+	f.IntVarP(&c.CQModeration, "cq-mod", "Q", 0,
+		"one completion for this `NUMBER` of requests (default 100; 1 above 8 KiB)")
 	f.BoolVarP(&c.NoPeak, "no-peak", "N", false, "don't look for the peak bandwidth")
 	f.BoolVar(&c.WarmUp, "warm-up", false, "send some messages before measuring")
 	f.BoolVar(&c.ReportGbps, "report-gbits", false, "tell the server Gb/s, for one that runs with --report_gbits")
@@ -187,7 +192,8 @@ func runBench(app *cli.App, cmd *cobra.Command, flags benchFlags, args []string)
 		return cli.UsageError(cmd, err)
 	}
 	if app.Config.Device == "" {
-		return cli.UsageError(cmd, cli.WithHints(errors.New("no device: name one with -d"), "roce@ADDRESS is RDMA in user space on that address of this machine"))
+		return cli.UsageError(cmd, cli.WithHints(errors.New("no device: name one with -d"),
+			"roce@ADDRESS is RDMA in user space on that address of this machine"))
 	}
 	ctx := cmd.Context()
 	device, err := cli.OpenVerbs(ctx, app.Config.Device)
@@ -222,7 +228,10 @@ func runBench(app *cli.App, cmd *cobra.Command, flags benchFlags, args []string)
 }
 
 // measure connects and runs the test.
-func measure(ctx context.Context, app *cli.App, device *verbs.Device, port int, args []string, cfg bench.Config, printer *classic.Printer) (bench.Result, error) {
+func measure(
+	ctx context.Context, app *cli.App, device *verbs.Device, port int, args []string, cfg bench.Config,
+	printer *classic.Printer,
+) (bench.Result, error) {
 	if err := bench.Check(ctx, device, cfg); err != nil { // before anybody at the other end is kept waiting
 		return bench.Result{}, err
 	}

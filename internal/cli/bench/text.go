@@ -15,7 +15,8 @@ func benchBlocks(r *bench.Result) []output.Block {
 	if len(r.Remote) > 0 {
 		remote = r.Remote[0].GID.Addr().String()
 	}
-	head := fmt.Sprintf("%s, %s on %s, peer %s, MTU %d, %d queue pair(s)", r.Test, r.Role, r.Device, remote, r.MTU, r.QueuePairs)
+	head := fmt.Sprintf("%s, %s on %s, peer %s, MTU %d, %d queue pair(s)",
+		r.Test, r.Role, r.Device, remote, r.MTU, r.QueuePairs)
 	line := []output.Cell{output.Plain(head)}
 	if r.Scale != "" {
 		line = append(line, output.Plain("; "), output.Warn(r.Scale))
@@ -33,13 +34,15 @@ func benchBlocks(r *bench.Result) []output.Block {
 }
 
 func bandwidthTable(points []bench.BandwidthPoint) output.Table {
-	t := output.Table{Columns: cli.Figures([]string{"bytes", "messages", "peak Gbit/s", "average Gbit/s", "Mmsg/s"}, "peak MiB/s", "average MiB/s")}
+	t := output.Table{Columns: cli.Figures([]string{"bytes", "messages", "peak Gbit/s", "average Gbit/s", "Mmsg/s"},
+		"peak MiB/s", "average MiB/s")}
 	for _, p := range points {
 		peak, peakMB := "-", "-"
 		if p.PeakGbps > 0 {
 			peak, peakMB = cli.Figure(p.PeakGbps), cli.Figure(p.PeakMBps)
 		}
-		t.Rows = append(t.Rows, cli.Cells(strconv.Itoa(p.Bytes), strconv.FormatUint(p.Iterations, 10), peak, cli.Figure(p.AverageGbps),
+		t.Rows = append(t.Rows, cli.Cells(strconv.Itoa(p.Bytes), strconv.FormatUint(p.Iterations, 10), peak,
+			cli.Figure(p.AverageGbps),
 			strconv.FormatFloat(p.MessageRate, 'f', 6, 64), peakMB, cli.Figure(p.AverageMBps)))
 	}
 	return t
@@ -50,7 +53,9 @@ func latencyTable(points []bench.LatencyPoint) output.Table {
 	t := output.Table{Columns: cli.Figures(names, "average us", "stddev us", "per second")}
 	for _, p := range points {
 		row := []string{strconv.Itoa(p.Bytes), strconv.FormatUint(p.Iterations, 10)}
-		for _, v := range []float64{p.Min, p.P50, p.P90, p.P99, p.P999, p.Max, p.Jitter, p.Average, p.StdDev, p.PerSecond} {
+		for _, v := range []float64{
+			p.Min, p.P50, p.P90, p.P99, p.P999, p.Max, p.Jitter, p.Average, p.StdDev, p.PerSecond,
+		} {
 			row = append(row, cli.Figure(v))
 		}
 		t.Rows = append(t.Rows, cli.Cells(row...))

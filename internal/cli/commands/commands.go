@@ -41,7 +41,8 @@ func All() []cli.Entry {
 func Schemas() map[string]any {
 	all := map[string]any{}
 	for _, group := range []map[string]any{
-		node.Schemas(), bench.Schemas(), demo.Schemas(), fabric.Schemas(), k8s.Schemas(), applets.Schemas(), self.Schemas(),
+		node.Schemas(), bench.Schemas(), demo.Schemas(), fabric.Schemas(), k8s.Schemas(), applets.Schemas(),
+		self.Schemas(),
 	} {
 		maps.Copy(all, group)
 	}

@@ -47,7 +47,8 @@ func TestDocumentedOutput(t *testing.T) {
 			checked++
 			t.Run(filepath.Base(page)+"/"+block.command, func(t *testing.T) {
 				if got := runDocumented(t, root, block.command); len(block.output) > 0 && !matches(block.output, got) {
-					t.Errorf("%s shows for %q:\n%s\nbut it prints:\n%s", page, block.command, strings.Join(block.output, "\n"), strings.Join(got, "\n"))
+					t.Errorf("%s shows for %q:\n%s\nbut it prints:\n%s",
+						page, block.command, strings.Join(block.output, "\n"), strings.Join(got, "\n"))
 				}
 			})
 		}
@@ -119,7 +120,8 @@ func runDocumented(t *testing.T, root, command string) []string {
 		t.Fatal(err)
 	}
 	for i, arg := range args {
-		if strings.HasPrefix(arg, "internal/testkit/testtrees/") || strings.HasPrefix(arg, savedFabrics) || strings.HasPrefix(arg, "examples/") {
+		if strings.HasPrefix(arg, "internal/testkit/testtrees/") || strings.HasPrefix(arg, savedFabrics) ||
+			strings.HasPrefix(arg, "examples/") {
 			args[i] = filepath.Join(root, arg)
 		}
 	}

@@ -37,7 +37,8 @@ func consensusInputs(t *testing.T) (dir string) {
 		var detect bytes.Buffer
 		app := cli.NewApp(All())
 		app.Stdout, app.Environ, app.IsTerminal = &detect, []string{"HOME=" + dir}, func(any) bool { return false }
-		if code := app.Run(t.Context(), []string{"detect", "-q", "-o", "json", "--from", name + ".tree"}); code != cli.ExitOK {
+		if code := app.Run(t.Context(),
+			[]string{"detect", "-q", "-o", "json", "--from", name + ".tree"}); code != cli.ExitOK {
 			t.Fatalf("detect = %d", code)
 		}
 		write(".json", detect.Bytes())
@@ -142,20 +143,47 @@ func TestConsensusBadInputs(t *testing.T) {
 		stdout []string
 		stderr []string
 	}{
-		{"all kinds", append([]string{plan, empty, text, cut, absent, folder, void}, good...), cli.ExitPartial, []string{
-			plan + ": a launch plan (rdmakit.launch/v1) has no rates", empty + ": it is empty", text + ": ", cut + ": ", absent + ": no such file",
+		{"all kinds", append([]string{plan, empty, text, cut, absent, folder, void},
+			good...), cli.ExitPartial, []string{
+			plan + ": a launch plan (rdmakit.launch/v1) has no rates",
+			empty + ": it is empty", text + ": ", cut + ": ", absent + ": no such file",
 			filepath.Join(folder, "a.txt") + ": ", void + ": the folder holds no file", "verdict   the nodes agree",
 		}, nil},
-		{"json names them on standard error too", append([]string{"-o", "json", plan}, good...), cli.ExitPartial, []string{`"source": "` + plan}, []string{"warning: " + plan + ": a launch plan"}},
-		{"a difference is worse", []string{plan, good[0], filepath.Join(dir, "n2.json")}, cli.ExitFault, []string{"BREAKS  hca-set"}, nil},
-		{"one node left", []string{plan, good[0]}, cli.ExitUsage, nil, []string{"one node has nothing to agree with", "warning: " + plan}},
-		{"none left", []string{plan, absent}, cli.ExitUsage, nil, []string{"no input is a node (2 inputs could not be read", "warning: " + absent}},
-		{"one node", good[:1], cli.ExitUsage, nil, []string{"one node has nothing to agree with: name at least two\nhint: rdmactl env --explain"}},
-		{"standard input twice", append([]string{"-", "-"}, good...), cli.ExitPartial, []string{"stdin: it is empty", "stdin: - given twice"}, nil},
+		{
+			"json names them on standard error too", append([]string{"-o", "json", plan}, good...), cli.ExitPartial,
+			[]string{`"source": "` + plan},
+			[]string{"warning: " + plan + ": a launch plan"},
+		},
+		{
+			"a difference is worse",
+			[]string{plan, good[0], filepath.Join(dir, "n2.json")},
+			cli.ExitFault,
+			[]string{"BREAKS  hca-set"},
+			nil,
+		},
+		{"one node left", []string{plan, good[0]}, cli.ExitUsage, nil, []string{
+			"one node has nothing to agree with", "warning: " + plan,
+		}},
+		{"none left", []string{plan, absent}, cli.ExitUsage, nil, []string{
+			"no input is a node (2 inputs could not be read", "warning: " + absent,
+		}},
+		{"one node", good[:1], cli.ExitUsage, nil, []string{
+			"one node has nothing to agree with: name at least two\nhint: rdmactl env --explain",
+		}},
+		{
+			"standard input twice", append([]string{"-", "-"}, good...), cli.ExitPartial,
+			[]string{"stdin: it is empty", "stdin: - given twice"},
+			nil,
+		},
 		{"no argument", nil, cli.ExitUsage, nil, []string{"missing argument NODE"}},
 		{"wrong library", append([]string{"--for", "mpi"}, good...), cli.ExitUsage, nil, []string{"--for: "}},
-		{"broken selector", append([]string{"--include", "mlx5_["}, good...), cli.ExitUsage, nil, []string{"unclosed ["}},
-		{"selector of nothing", append([]string{"--exclude", "mlx9"}, good...), cli.ExitUsage, nil, []string{"--exclude mlx9 matches no port of any node"}},
+		{
+			"broken selector", append([]string{"--include", "mlx5_["}, good...), cli.ExitUsage, nil,
+			[]string{"unclosed ["},
+		},
+		{"selector of nothing", append([]string{"--exclude", "mlx9"}, good...), cli.ExitUsage, nil, []string{
+			"--exclude mlx9 matches no port of any node",
+		}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -118,7 +118,8 @@ func TestConsensusGolden(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			stdout, stderr, code := runConsensus(t, "", tt.args...)
-			got := fmt.Sprintf("$ rdmactl env consensus %s\n%s--- stderr\n%s--- exit %d\n", strings.Join(tt.args, " "), stdout, stderr, code)
+			got := fmt.Sprintf("$ rdmactl env consensus %s\n%s--- stderr\n%s--- exit %d\n",
+				strings.Join(tt.args, " "), stdout, stderr, code)
 			compareGolden(t, filepath.Join("testdata", "consensus", tt.name+".txt"), got)
 		})
 	}

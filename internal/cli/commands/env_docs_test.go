@@ -31,7 +31,8 @@ func TestEnvDocs(t *testing.T) {
 		if command, ok2 := strings.CutPrefix(command, "$ "); ok && ok2 && i%2 == 1 {
 			runs++
 			got := runDocCommand(t, command)
-			if strings.Contains(shown, elision) && matches(strings.Split(shown, "\n"), strings.Split(strings.TrimSuffix(got, "\n"), "\n")) {
+			if strings.Contains(shown, elision) &&
+				matches(strings.Split(shown, "\n"), strings.Split(strings.TrimSuffix(got, "\n"), "\n")) {
 				got = shown
 			}
 			if diff := cmp.Diff(shown, got); diff != "" && !*update {

@@ -45,7 +45,8 @@ func TestExecLeavesNoTrace(t *testing.T) {
 		return string(out)
 	}
 	direct := show("")
-	if !strings.Contains(direct, "777") || !hasSignals(direct, "SigIgn", 0x80003) || !hasSignals(direct, "SigBlk", 0xa00) {
+	if !strings.Contains(direct, "777") || !hasSignals(direct, "SigIgn", 0x80003) ||
+		!hasSignals(direct, "SigBlk", 0xa00) {
 		t.Fatalf("the caller's settings are not there:\n%s", direct)
 	}
 	if diff := cmp.Diff(direct, show(`rdmactl exec -q --from "$TREE" --`)); diff != "" {
@@ -73,7 +74,8 @@ func TestExecKeepsNonblockingStreams(t *testing.T) {
 	r, w := os.NewFile(uintptr(pipe[0]), "r"), os.NewFile(uintptr(pipe[1]), "w")
 	defer r.Close()
 	defer w.Close()
-	cmd := exec.CommandContext(t.Context(), "rdmactl", "exec", "-q", "--from", rdmaNode(t), "--", "cat", "/proc/self/fdinfo/1")
+	cmd := exec.CommandContext(t.Context(), "rdmactl", "exec", "-q", "--from", rdmaNode(t), "--", "cat",
+		"/proc/self/fdinfo/1")
 	cmd.Stdout = w
 	if err := cmd.Run(); err != nil {
 		t.Fatal(err)
@@ -87,7 +89,8 @@ func TestExecKeepsNonblockingStreams(t *testing.T) {
 
 // TestExecTerminated ends the program behind exec, by the PID that exec had.
 func TestExecTerminated(t *testing.T) {
-	cmd := exec.CommandContext(t.Context(), "rdmactl", "exec", "-q", "--from", rdmaNode(t), "--", "sh", "-c", "echo up; exec sleep 60")
+	cmd := exec.CommandContext(t.Context(), "rdmactl", "exec", "-q", "--from", rdmaNode(t), "--", "sh", "-c",
+		"echo up; exec sleep 60")
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

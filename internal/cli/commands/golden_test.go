@@ -82,7 +82,8 @@ func runOn(t *testing.T, tree string, args ...string) string {
 	app.Environ = []string{"HOME=" + t.TempDir(), "RDMAKIT_PCI_IDS=" + filepath.Join("testdata", "pci.ids")}
 	full := append(slices.Clone(args), "--from", filepath.Join("..", "..", "testkit", "testtrees", tree+".tree"))
 	code := app.Run(t.Context(), full)
-	return fmt.Sprintf("$ rdmactl %s\n%s--- stderr\n%s--- exit %d\n", strings.Join(args, " "), stdout.String(), stderr.String(), code)
+	return fmt.Sprintf("$ rdmactl %s\n%s--- stderr\n%s--- exit %d\n",
+		strings.Join(args, " "), stdout.String(), stderr.String(), code)
 }
 
 func showAll(t *testing.T, name string) string {

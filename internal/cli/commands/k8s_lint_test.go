@@ -42,7 +42,8 @@ func TestPreCommitHooks(t *testing.T) {
 			app.Environ = []string{"HOME=" + t.TempDir()}
 			dir := filepath.Join("..", "..", "..", "k8s", "lint", "testdata", filepath.FromSlash(folder))
 			if got := app.Run(t.Context(), append(strings.Fields(args), dir)); got != want {
-				t.Errorf("%s on %s: exit code %d, want %d: %s%s", h.ID, folder, got, want, stdout.String(), stderr.String())
+				t.Errorf("%s on %s: exit code %d, want %d: %s%s",
+					h.ID, folder, got, want, stdout.String(), stderr.String())
 			}
 		}
 	}

@@ -45,7 +45,10 @@ func labCommands() []cli.Entry {
 			return clitest.Command("hostile", func(*cobra.Command) error {
 				name := "leaf\x1b[2J\u009b31m\n7"
 				t := output.Table{Columns: []output.Column{{Name: "node"}, {Name: "state"}}}
-				t.Rows = [][]output.Cell{{output.Plain(name), output.Good("up")}, {output.Plain("節点"), output.Bad("down")}}
+				t.Rows = [][]output.Cell{
+					{output.Plain(name), output.Good("up")},
+					{output.Plain("節点"), output.Bad("down")},
+				}
 				app.Out.Note("note: %s", name)
 				app.Log.Warn("found", "node", name)
 				return errors.Join(app.Out.Print([]string{name}, t), fmt.Errorf("node %s is broken", name))
@@ -58,7 +61,8 @@ func labCommands() []cli.Entry {
 			})
 		}},
 		{Group: cli.GroupNode, Build: func(app *cli.App) *cobra.Command {
-			cmd := clitest.Command("formats", func(*cobra.Command) error { return app.Out.Raw([]byte(app.Out.Format() + "\n")) })
+			cmd := clitest.Command("formats",
+				func(*cobra.Command) error { return app.Out.Raw([]byte(app.Out.Format() + "\n")) })
 			cli.SetFormats(cmd, "sh", output.FormatJSON)
 			cli.AddSettings(cmd, "mtu", "device")
 			return cmd
@@ -74,9 +78,10 @@ func newFailCommand(*cli.App) *cobra.Command {
 		"permission":  fmt.Errorf("open uverbs0: %w", fs.ErrPermission),
 		"unreachable": fmt.Errorf("dial 10.0.0.7: %w", syscall.ECONNREFUSED),
 		"timeout":     fmt.Errorf("wait for peer: %w", context.DeadlineExceeded),
-		"hints":       cli.WithHints(cli.Exitf(cli.ExitPartial, "2 nodes were left out"), "look at node 7", "look at node 7", "then at node 9"),
-		"plain":       errors.New("link is down"),
-		"pipe":        fmt.Errorf("write to peer: %w", syscall.EPIPE),
+		"hints": cli.WithHints(cli.Exitf(cli.ExitPartial, "2 nodes were left out"), "look at node 7",
+			"look at node 7", "then at node 9"),
+		"plain": errors.New("link is down"),
+		"pipe":  fmt.Errorf("write to peer: %w", syscall.EPIPE),
 	}
 	cmd := &cobra.Command{Use: "fail KIND"}
 	cmd.RunE = func(_ *cobra.Command, args []string) error { return failures[args[0]] }

@@ -64,7 +64,8 @@ func TestCommandsHaveScripts(t *testing.T) {
 			t.Errorf("%s: no script: %v", name, err)
 			return
 		}
-		run := regexp.MustCompile(`(?m)^(! )?(exec|exits \d+|ttyin.*\n\s*exec) rdmactl (.* )?` + regexp.QuoteMeta(name) + `\b`)
+		run := regexp.MustCompile(
+			`(?m)^(! )?(exec|exits \d+|ttyin.*\n\s*exec) rdmactl (.* )?` + regexp.QuoteMeta(name) + `\b`)
 		if cmd.Runnable() && !run.Match(script) {
 			t.Errorf("%s: %s doesn't run it", name, file)
 		}
@@ -141,7 +142,8 @@ func TestExampleArgs(t *testing.T) {
 			t.Errorf("exampleArgs(%q) = %q, %t, want %q, %t", tt.line, got, ok, tt.want, tt.ok)
 		}
 	}
-	if parses([]string{"config", "show", "--orign"}) == nil || parses([]string{"version", "-o", "jsn"}) == nil || parses([]string{"vrsion"}) == nil {
+	if parses([]string{"config", "show", "--orign"}) == nil || parses([]string{"version", "-o", "jsn"}) == nil ||
+		parses([]string{"vrsion"}) == nil {
 		t.Error("parses accepts examples that can't run")
 	}
 }

@@ -34,7 +34,8 @@ func TestMain(m *testing.M) {
 // at subnetCommands.
 func TestScripts(t *testing.T) {
 	commands := subnetCommands(t)
-	maps.Copy(commands, map[string]func(*testscript.TestScript, bool, []string){"exits": cmdExits, "mktree": cmdMakeTree})
+	maps.Copy(commands,
+		map[string]func(*testscript.TestScript, bool, []string){"exits": cmdExits, "mktree": cmdMakeTree})
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "script"),
 		Setup: func(env *testscript.Env) error {

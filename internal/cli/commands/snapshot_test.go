@@ -106,7 +106,8 @@ func checkManifest(t *testing.T, file string, partial bool) {
 		t.Fatal(err)
 	}
 	m := b.Manifest
-	if m == nil || !m.Steady || m.Origin != bundle.OriginBundle || m.Redacted || len(m.Findings) != len(node.Findings()) {
+	if m == nil || !m.Steady || m.Origin != bundle.OriginBundle || m.Redacted ||
+		len(m.Findings) != len(node.Findings()) {
 		t.Fatalf("manifest = %+v", m)
 	}
 	if partial != (len(m.Unreadable) > 0) {
@@ -149,8 +150,11 @@ func TestRedactedBundlesTellTheSame(t *testing.T) {
 				t.Fatal(err)
 			}
 			redactor.Learn(loaded)
-			for _, args := range [][]string{{"detect", "-o", "json"}, {"doctor", "-o", "json"}, {"env", "-o", "json"}, {"status", "-o", "json"}} {
-				original, redacted := runPlain(t, append(args, "--from", tree)...), runPlain(t, append(args, "--from", file)...)
+			for _, args := range [][]string{
+				{"detect", "-o", "json"}, {"doctor", "-o", "json"}, {"env", "-o", "json"}, {"status", "-o", "json"},
+			} {
+				original, redacted := runPlain(t, append(args, "--from", tree)...), runPlain(t,
+					append(args, "--from", file)...)
 				if original.code != redacted.code {
 					t.Errorf("%v = %d redacted, want %d", args, redacted.code, original.code)
 				}
@@ -158,7 +162,8 @@ func TestRedactedBundlesTellTheSame(t *testing.T) {
 					t.Errorf("%v differs (-redacted output +output of redacted):\n%s", args, diff)
 				}
 				var a, b any
-				if json.Unmarshal([]byte(original.stdout), &a) != nil || json.Unmarshal([]byte(redacted.stdout), &b) != nil || shape(a) != shape(b) {
+				if json.Unmarshal([]byte(original.stdout), &a) != nil ||
+					json.Unmarshal([]byte(redacted.stdout), &b) != nil || shape(a) != shape(b) {
 					t.Errorf("%v has another structure", args)
 				}
 			}

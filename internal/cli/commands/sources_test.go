@@ -37,10 +37,18 @@ func TestWrongSources(t *testing.T) {
 		{"empty --from", "", []string{"--from", ""}, "rdmactl: detect: --from: empty\n", ""},
 		{"empty --root beside --from", "", []string{"--root", "", "--from", tree}, "--root: empty\n", ""},
 		{"empty variable", "RDMAKIT_ROOT=", []string{"--from", tree}, "", ""},
-		{"folder as bundle", "", []string{"--from", dir}, "open bundle " + dir + ": it is a folder\nhint: use --root for a folder\n", ""},
+		{
+			"folder as bundle", "",
+			[]string{"--from", dir},
+			"open bundle " + dir + ": it is a folder\nhint: use --root for a folder\n", "",
+		},
 		{"empty bundle", "", []string{"--from", empty}, "open bundle " + empty + ": it is empty\n", "hint"},
 		{"bundle with nothing in it", "", []string{"--from", comment}, "neither sys nor proc", "folder"},
-		{"names from another file", "RDMAKIT_PCI_IDS=" + passwd, []string{"--from", tree}, "read PCI id database " + passwd + ": line 2 is not", ""},
+		{
+			"names from another file", "RDMAKIT_PCI_IDS=" + passwd,
+			[]string{"--from", tree},
+			"read PCI id database " + passwd + ": line 2 is not", "",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -131,7 +131,8 @@ func TestStartAsksNobody(t *testing.T) {
 	if err := os.WriteFile(dir+"/tmux", []byte(trap), 0o700); err != nil { //nolint:gosec // it must be executable
 		t.Fatal(err)
 	}
-	text := runOnTerminal(t, []string{"TERM=tmux-256color", "TMUX=/tmp/tmux-0/default,1,0", "PATH=" + dir + ":/usr/bin:/bin"}, "version")
+	text := runOnTerminal(t,
+		[]string{"TERM=tmux-256color", "TMUX=/tmp/tmux-0/default,1,0", "PATH=" + dir + ":/usr/bin:/bin"}, "version")
 	if !strings.HasPrefix(text, "rdmactl ") || strings.Contains(text, "\x1b") {
 		t.Errorf("version printed %q, want one plain line", text)
 	}

@@ -41,7 +41,9 @@ func TestPrecedence(t *testing.T) {
 	}{
 		{"detection", nil, nil, "", Entry{Key: "mtu", Origin: OriginDetection}},
 		{"file", nil, nil, file, Entry{"mtu", "256", OriginFile, file + ":2"}},
-		{"alias over file", nil, map[string]string{"RDMA_MTU": "512"}, file, Entry{"mtu", "512", OriginAlias, "RDMA_MTU"}},
+		{"alias over file", nil, map[string]string{"RDMA_MTU": "512"}, file, Entry{
+			"mtu", "512", OriginAlias, "RDMA_MTU",
+		}},
 		{
 			"own over alias", nil,
 			map[string]string{"RDMA_MTU": "512", "RDMAKIT_MTU": "1024"},
@@ -55,7 +57,9 @@ func TestPrecedence(t *testing.T) {
 			file,
 			Entry{"mtu", "2048", OriginFlag, "--mtu"},
 		},
-		{"empty is unset", nil, map[string]string{"RDMA_MTU": "512", "RDMAKIT_MTU": ""}, file, Entry{"mtu", "512", OriginAlias, "RDMA_MTU"}},
+		{"empty is unset", nil, map[string]string{"RDMA_MTU": "512", "RDMAKIT_MTU": ""}, file, Entry{
+			"mtu", "512", OriginAlias, "RDMA_MTU",
+		}},
 		{
 			"a flag is a way around a bad variable",
 			map[string]string{"mtu": "2048"},
@@ -161,7 +165,8 @@ func TestWrongValues(t *testing.T) {
 		{"interval", "1ms", `"1ms" is not between 100ms and 1h0m0s`},
 		{"interval", "2h", `"2h" is not between 100ms and 1h0m0s`},
 		{"device", "a/b", `"a/b" is not a device name: at most 63 characters, no slash, no space`},
-		{"device", strings.Repeat("x", 64), `"` + strings.Repeat("x", 64) + `" is not a device name: at most 63 characters, no slash, no space`},
+		{"device", strings.Repeat("x", 64), `"` + strings.Repeat("x",
+			64) + `" is not a device name: at most 63 characters, no slash, no space`},
 		{"root", "a\x00b", `"a\x00b" is not a path: it holds a zero byte`},
 	}
 	for _, tt := range tests {
@@ -182,14 +187,17 @@ func TestWrongValues(t *testing.T) {
 
 func TestFormatsOfACommand(t *testing.T) {
 	formats := []string{"sh", "json"}
-	if c, err := Load(Options{Formats: formats, Flag: flags(map[string]string{"output": "sh"})}); err != nil || c.Output != "sh" {
+	if c, err := Load(Options{Formats: formats, Flag: flags(map[string]string{"output": "sh"})}); err != nil ||
+		c.Output != "sh" {
 		t.Errorf("Load with --output sh = %q, %v, want sh", c.Output, err)
 	}
 	_, err := Load(Options{Formats: formats, Flag: flags(map[string]string{"output": "wide"})})
 	if want := `--output: "wide" is not one of sh, json`; err == nil || err.Error() != want {
 		t.Errorf("Load with --output wide = %v, want %s", err, want)
 	}
-	if c, err := Load(Options{Formats: formats, LookupEnv: lookup(map[string]string{"RDMAKIT_OUTPUT": "wide"})}); err != nil || c.Output != "wide" {
+	if c, err := Load(Options{
+		Formats: formats, LookupEnv: lookup(map[string]string{"RDMAKIT_OUTPUT": "wide"}),
+	}); err != nil || c.Output != "wide" {
 		t.Errorf("Load with RDMAKIT_OUTPUT=wide = %q, %v, want wide", c.Output, err)
 	}
 }
@@ -257,7 +265,8 @@ func TestHints(t *testing.T) {
 	}
 	for _, tt := range tests {
 		var e *Error
-		if err := Validate(writeFile(t, tt.key+": x\n")); !errors.As(err, &e) || len(e.Hints()) != 1 || e.Hints()[0] != tt.want {
+		if err := Validate(writeFile(t, tt.key+": x\n")); !errors.As(err, &e) || len(e.Hints()) != 1 ||
+			e.Hints()[0] != tt.want {
 			t.Errorf("Validate(%s: x) = %v with hints %q, want %s", tt.key, err, e.Hints(), tt.want)
 		}
 	}
@@ -276,7 +285,11 @@ func TestPath(t *testing.T) {
 		{"flag", "x.yaml", map[string]string{"RDMAKIT_CONFIG": "/e"}, "x.yaml", "--config"},
 		{"variable", "", map[string]string{"RDMAKIT_CONFIG": "/e", "HOME": "/h"}, "/e", "RDMAKIT_CONFIG"},
 		{"xdg", "", map[string]string{"XDG_CONFIG_HOME": "/x", "HOME": "/h"}, "/x/rdmakit/config.yaml", ""},
-		{"relative xdg", "", map[string]string{"XDG_CONFIG_HOME": "x", "HOME": "/h"}, "/h/.config/rdmakit/config.yaml", ""},
+		{
+			"relative xdg", "",
+			map[string]string{"XDG_CONFIG_HOME": "x", "HOME": "/h"},
+			"/h/.config/rdmakit/config.yaml", "",
+		},
 		{"home", "", map[string]string{"HOME": "/h"}, "/h/.config/rdmakit/config.yaml", ""},
 		{"nothing", "", nil, "", ""},
 	}
@@ -316,7 +329,9 @@ func TestHugeFile(t *testing.T) {
 
 func TestNotes(t *testing.T) {
 	env := map[string]string{"RDMAKIT_MTU": "4096", "RDMA_MTU": "1024", "RDMAKIT_QP_TYPE": "rc", "RDMA_QP_TYPE": "RC"}
-	c, err := Load(Options{LookupEnv: lookup(env), Environ: []string{"RDMAKIT_OUTPT=json", "RDMAKIT_AGENT_TOKEN=x", "RDMAKIT_MTU=4096"}})
+	c, err := Load(Options{
+		LookupEnv: lookup(env), Environ: []string{"RDMAKIT_OUTPT=json", "RDMAKIT_AGENT_TOKEN=x", "RDMAKIT_MTU=4096"},
+	})
 	want := []string{
 		"RDMAKIT_MTU=4096 wins over RDMA_MTU=1024",
 		"RDMAKIT_OUTPT is not a setting; did you mean RDMAKIT_OUTPUT?",

@@ -81,32 +81,37 @@ func Settings() []Setting {
 	const later = "; for the commands that measure, which come later"
 	return []Setting{
 		{
-			Key: "output", Type: "word", Default: "table", Allowed: formats, Help: "format of the data on standard output",
-			set: word(formats, func(v *Values, s string) { v.Output = s }),
+			Key: "output", Type: "word", Default: "table", Allowed: formats,
+			Help: "format of the data on standard output",
+			set:  word(formats, func(v *Values, s string) { v.Output = s }),
 		},
 		{
 			Key: "color", Type: "word", Default: "auto", Allowed: colors, Help: "when to colour",
 			set: word(colors, func(v *Values, s string) { v.Color = s }),
 		},
 		{
-			Key: "timeout", Type: "duration", Default: "0s", Alias: "RDMA_TIMEOUT", Help: "time after which a run is given up",
-			set: duration(0, math.MaxInt64, func(v *Values, d time.Duration) { v.Timeout = d }),
+			Key: "timeout", Type: "duration", Default: "0s", Alias: "RDMA_TIMEOUT",
+			Help: "time after which a run is given up",
+			set:  duration(0, math.MaxInt64, func(v *Values, d time.Duration) { v.Timeout = d }),
 		},
 		{
-			Key: "device", Type: "name", Unset: "detected", Alias: "RDMA_DEVICE", Help: "RDMA device to use, such as mlx5_0" + later,
-			set: name(func(v *Values, s string) { v.Device = s }),
+			Key: "device", Type: "name", Unset: "detected", Alias: "RDMA_DEVICE",
+			Help: "RDMA device to use, such as mlx5_0" + later,
+			set:  name(func(v *Values, s string) { v.Device = s }),
 		},
 		{
 			Key: "port", Type: "number", Unset: "detected", Help: "port of the device" + later,
 			set: number(1, 255, func(v *Values, n int) { v.Port = n }),
 		},
 		{
-			Key: "qp-type", Type: "word", Unset: "detected", Alias: "RDMA_QP_TYPE", Allowed: qpTypes, Help: "type of the queue pairs" + later,
-			set: word(qpTypes, func(v *Values, s string) { v.QPType = s }),
+			Key: "qp-type", Type: "word", Unset: "detected", Alias: "RDMA_QP_TYPE", Allowed: qpTypes,
+			Help: "type of the queue pairs" + later,
+			set:  word(qpTypes, func(v *Values, s string) { v.QPType = s }),
 		},
 		{
-			Key: "mtu", Type: "number", Unset: "detected", Alias: "RDMA_MTU", Allowed: mtus, Help: "path MTU of the queue pairs, in bytes" + later,
-			set: word(mtus, func(v *Values, s string) { v.MTU, _ = strconv.Atoi(s) }),
+			Key: "mtu", Type: "number", Unset: "detected", Alias: "RDMA_MTU", Allowed: mtus,
+			Help: "path MTU of the queue pairs, in bytes" + later,
+			set:  word(mtus, func(v *Values, s string) { v.MTU, _ = strconv.Atoi(s) }),
 		},
 		{
 			Key: "interval", Type: "duration", Default: "1s", Help: "time between two readings when watching",

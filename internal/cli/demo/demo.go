@@ -87,12 +87,14 @@ func runDemo(ctx context.Context, app *cli.App, spec host.Spec, faults []host.Fa
 		}
 		app.Out.Note("note: the emulated node is in %s: rdmactl doctor --from %s reads it", save, save)
 	}
-	report := demoReport{Schema: demoSchema, Emulated: true, About: spec.About() + "; " + english.Count(len(faults), "fault") + " planted"}
+	report := demoReport{Schema: demoSchema, Emulated: true, About: spec.About() + "; " + english.Count(len(faults),
+		"fault") + " planted"}
 	if err := fillDemo(ctx, app, &report, tree); err != nil {
 		return err
 	}
 	report.Planted, report.Unexpected = compareFaults(faults, report.Doctor.Findings)
-	report.Passed = len(report.Unexpected) == 0 && !slices.ContainsFunc(report.Planted, func(f demoFault) bool { return !f.Found })
+	report.Passed = len(report.Unexpected) == 0 &&
+		!slices.ContainsFunc(report.Planted, func(f demoFault) bool { return !f.Found })
 	blocks, err := report.blocks(app.Out.Wide())
 	if err != nil {
 		return err
@@ -137,7 +139,8 @@ func compareFaults(faults []host.Fault, findings []doctor.Finding) (planted []de
 		if found.Outcome.Compare(doctor.OutcomeInfo) <= 0 {
 			continue
 		}
-		i := slices.IndexFunc(planted, func(f demoFault) bool { return f.Check == found.CheckID && f.Object == found.Object })
+		i := slices.IndexFunc(planted,
+			func(f demoFault) bool { return f.Check == found.CheckID && f.Object == found.Object })
 		if i < 0 {
 			unexpected = append(unexpected, found)
 			continue
@@ -194,10 +197,14 @@ func (r demoReport) verdict() output.Block {
 		t.Lines = append(t.Lines, []output.Cell{output.Plain("  "), mark, output.Plain("  " + f.Text + by)})
 	}
 	for _, f := range r.Unexpected {
-		t.Lines = append(t.Lines, []output.Cell{output.Plain("  "), output.Bad("extra  "), output.Plain("  " + f.CheckID + " at " + f.Object + ": " + f.Summary)})
+		t.Lines = append(t.Lines, []output.Cell{
+			output.Plain("  "), output.Bad("extra  "),
+			output.Plain("  " + f.CheckID + " at " + f.Object + ": " + f.Summary),
+		})
 	}
 	if r.Passed {
-		t.Lines = append(t.Lines, []output.Cell{output.Good(fmt.Sprintf("doctor found %s planted, and nothing else", english.Count(len(r.Planted), "fault")))})
+		t.Lines = append(t.Lines, []output.Cell{output.Good(
+			fmt.Sprintf("doctor found %s planted, and nothing else", english.Count(len(r.Planted), "fault")))})
 	}
 	return t
 }
@@ -216,5 +223,7 @@ func (r demoReport) result() error {
 	for _, f := range r.Unexpected {
 		wrong = append(wrong, fmt.Sprintf("%s at %s is extra", f.CheckID, f.Object))
 	}
-	return cli.WithHints(cli.Exitf(cli.ExitFault, "doctor did not find what was planted: %s", strings.Join(wrong, ", ")), "this is a bug in rdmactl: please report it")
+	return cli.WithHints(
+		cli.Exitf(cli.ExitFault, "doctor did not find what was planted: %s",
+			strings.Join(wrong, ", ")), "this is a bug in rdmactl: please report it")
 }

@@ -22,7 +22,8 @@ func demoOf(spec host.Spec, faults []host.Fault, args ...string) (code int, stdo
 	app.IsTerminal = func(any) bool { return false }
 	app.Environ = nil
 	app.Commands = []cli.Entry{{Group: cli.GroupNode, Build: func(app *cli.App) *cobra.Command {
-		return clitest.Command("demo", func(cmd *cobra.Command) error { return runDemo(cmd.Context(), app, spec, faults, "") })
+		return clitest.Command("demo",
+			func(cmd *cobra.Command) error { return runDemo(cmd.Context(), app, spec, faults, "") })
 	}}}
 	code = app.Run(context.Background(), append([]string{"demo"}, args...))
 	return code, out.String(), errOut.String()
@@ -33,17 +34,20 @@ func demoOf(spec host.Spec, faults []host.Fault, args ...string) (code int, stdo
 func TestDemoNamesDifferences(t *testing.T) {
 	spec := host.Demo()
 	code, stdout, stderr := demoOf(spec, spec.Faults())
-	if code != cli.ExitOK || stderr != "" || !strings.Contains(stdout, "doctor found 2 faults planted, and nothing else\n") {
+	if code != cli.ExitOK || stderr != "" ||
+		!strings.Contains(stdout, "doctor found 2 faults planted, and nothing else\n") {
 		t.Errorf("demo = %d, %q:\n%s", code, stderr, stdout)
 	}
 	healed := spec
 	healed.Plant = healed.Plant[:1]
 	code, stdout, stderr = demoOf(healed, spec.Faults())
-	if code != cli.ExitFault || !strings.Contains(stdout, "missing  rail 5") || !strings.Contains(stderr, "mtu at mlx5_5:1 is missing\n") {
+	if code != cli.ExitFault || !strings.Contains(stdout, "missing  rail 5") ||
+		!strings.Contains(stderr, "mtu at mlx5_5:1 is missing\n") {
 		t.Errorf("demo with a fault that is not there = %d, %q:\n%s", code, stderr, stdout)
 	}
 	code, stdout, stderr = demoOf(spec, healed.Faults())
-	if code != cli.ExitFault || !strings.Contains(stdout, "extra    mtu at mlx5_5:1: active MTU 1024") || !strings.Contains(stderr, "mtu at mlx5_5:1 is extra\n") {
+	if code != cli.ExitFault || !strings.Contains(stdout, "extra    mtu at mlx5_5:1: active MTU 1024") ||
+		!strings.Contains(stderr, "mtu at mlx5_5:1 is extra\n") {
 		t.Errorf("demo with a fault that nobody planted = %d, %q:\n%s", code, stderr, stdout)
 	}
 }

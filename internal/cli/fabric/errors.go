@@ -59,7 +59,8 @@ Reading counters needs LIDs, so 3 also means that no subnet manager has been her
 		RunE: func(cmd *cobra.Command, args []string) error { return listErrors(app, cmd, flags, f, args) },
 	}
 	set := cmd.Flags()
-	set.StringVarP(&f.interval, "interval", "i", "", "read twice, with this `TIME` between: 10s, or a number of seconds")
+	set.StringVarP(&f.interval, "interval", "i", "",
+		"read twice, with this `TIME` between: 10s, or a number of seconds")
 	set.StringVar(&f.since, "since", "", "compare with the counters in the topology saved in `FILE`")
 	set.StringVar(&f.thresholds, "thresholds", "", "values above which counters are listed, in `FILE`")
 	set.BoolVarP(&f.all, "all", "a", false, "list all counters, those of traffic too")
@@ -151,9 +152,11 @@ func listErrors(app *cli.App, cmd *cobra.Command, flags *fabricFlags, f errorFla
 	case r.Ports > 0, s.cut != nil, s.end() != nil && anyActive(chosen.nodes):
 		return s.end()
 	case flags.from != "":
-		return cli.WithHints(cli.Exitf(cli.ExitNotFound, "the saved topology has no counters of these ports"), "rdmactl fabric topology --counters --save FILE reads them too")
+		return cli.WithHints(cli.Exitf(cli.ExitNotFound, "the saved topology has no counters of these ports"),
+			"rdmactl fabric topology --counters --save FILE reads them too")
 	}
-	return cli.WithHints(cli.Exitf(cli.ExitNotFound, "no port is active whose counters could be read"), "counters need LIDs, which a subnet manager gives: rdmactl fabric sm")
+	return cli.WithHints(cli.Exitf(cli.ExitNotFound, "no port is active whose counters could be read"),
+		"counters need LIDs, which a subnet manager gives: rdmactl fabric sm")
 }
 
 // anyActive reports whether a port carries traffic, so that its counters could have been read.
@@ -165,7 +168,9 @@ func anyActive(nodes []*fabric.Node) bool {
 }
 
 // errorInputs reads what the flags name, before the subnet is asked.
-func errorInputs(app *cli.App, cmd *cobra.Command, f errorFlags) (limits fabric.Thresholds, interval time.Duration, earlier *fabric.Topology, err error) {
+func errorInputs(
+	app *cli.App, cmd *cobra.Command, f errorFlags,
+) (limits fabric.Thresholds, interval time.Duration, earlier *fabric.Topology, err error) {
 	limits = fabric.DefaultThresholds()
 	if cmd.Flags().Changed("interval") && cmd.Flags().Changed("from") {
 		return nil, 0, nil, cli.UsageError(cmd, errors.New("--from and --interval exclude each other"))
@@ -185,8 +190,9 @@ func errorInputs(app *cli.App, cmd *cobra.Command, f errorFlags) (limits fabric.
 			return nil, 0, nil, err
 		}
 		if !earlier.HasCounters() {
-			return nil, 0, nil, cli.WithHints(cli.Exitf(cli.ExitNotFound, "--since %s: the saved topology has no counters", f.since),
-				"rdmactl fabric topology --counters --save FILE reads them too")
+			return nil, 0, nil,
+				cli.WithHints(cli.Exitf(cli.ExitNotFound, "--since %s: the saved topology has no counters", f.since),
+					"rdmactl fabric topology --counters --save FILE reads them too")
 		}
 	}
 	return limits, interval, earlier, nil
@@ -194,7 +200,9 @@ func errorInputs(app *cli.App, cmd *cobra.Command, f errorFlags) (limits fabric.
 
 // readAgain waits and sweeps once more: s becomes the later topology, the earlier one is returned.
 // When that fails or is cut short, s stays, with a warning, and there is no earlier one.
-func readAgain(ctx context.Context, app *cli.App, s *fabricView, flags *fabricFlags, interval time.Duration) *fabric.Topology {
+func readAgain(
+	ctx context.Context, app *cli.App, s *fabricView, flags *fabricFlags, interval time.Duration,
+) *fabric.Topology {
 	earlier := s.Topology
 	once := func(why error) *fabric.Topology {
 		s.cut, s.Complete = why, false
@@ -228,7 +236,9 @@ func readAgain(ctx context.Context, app *cli.App, s *fabricView, flags *fabricFl
 // newErrorsReport compares counters with their thresholds and with an earlier reading, nil
 // for none.
 func newErrorsReport(t, earlier *fabric.Topology, chosen *selection, limits fabric.Thresholds, all bool) errorsReport {
-	r := errorsReport{Schema: fabricErrorsSchema, Sweep: newSweepReport(t), Thresholds: limits, Links: []linkErrorsReport{}}
+	r := errorsReport{
+		Schema: fabricErrorsSchema, Sweep: newSweepReport(t), Thresholds: limits, Links: []linkErrorsReport{},
+	}
 	elapsed := time.Duration(0)
 	if earlier != nil {
 		elapsed = t.Started.Sub(earlier.Started)
@@ -248,7 +258,8 @@ func newErrorsReport(t, earlier *fabric.Topology, chosen *selection, limits fabr
 				continue
 			}
 			r.Ports++
-			one.Counters = append(one.Counters, r.judge([]string{"a", "b"}[i], changesOf(earlier, id, readings, elapsed), all)...)
+			one.Counters = append(one.Counters,
+				r.judge([]string{"a", "b"}[i], changesOf(earlier, id, readings, elapsed), all)...)
 		}
 		if len(one.Counters) > 0 {
 			r.Links = append(r.Links, one)
@@ -259,7 +270,9 @@ func newErrorsReport(t, earlier *fabric.Topology, chosen *selection, limits fabr
 }
 
 // changesOf compares the counters of a port with an earlier reading, nil for none.
-func changesOf(earlier *fabric.Topology, id fabric.PortID, readings []fabric.Reading, elapsed time.Duration) []fabric.Change {
+func changesOf(
+	earlier *fabric.Topology, id fabric.PortID, readings []fabric.Reading, elapsed time.Duration,
+) []fabric.Change {
 	var before []fabric.Reading
 	if earlier != nil {
 		if p := earlier.Port(id); p != nil {
@@ -274,8 +287,9 @@ func (r *errorsReport) judge(at string, changes []fabric.Change, all bool) []cou
 	var list []counterReport
 	for _, c := range changes {
 		one := counterReport{
-			At: at, Name: c.Name, Value: c.Value, Bits: c.Bits, Exceeded: r.Thresholds.Exceeded(c.Reading), Saturated: c.Saturated(),
-			Delta: c.Delta, PerSecond: c.PerSecond, Reset: c.Reset, AtLeast: c.AtLeast, isError: c.IsError,
+			At: at, Name: c.Name, Value: c.Value, Bits: c.Bits, Exceeded: r.Thresholds.Exceeded(c.Reading),
+			Saturated: c.Saturated(), Delta: c.Delta, PerSecond: c.PerSecond, Reset: c.Reset, AtLeast: c.AtLeast,
+			isError: c.IsError,
 		}
 		fault := one.Exceeded || one.grown(r.Thresholds)
 		if fault {
@@ -291,7 +305,8 @@ func (r *errorsReport) judge(at string, changes []fabric.Change, all bool) []cou
 func (r *errorsReport) blocks(all bool) []output.Block {
 	head := fmt.Sprintf("%s read", english.Count(r.Ports, "port"))
 	if r.Since != nil {
-		head += fmt.Sprintf(", compared with %s before", time.Duration(r.Seconds*float64(time.Second)).Round(10*time.Millisecond))
+		head += fmt.Sprintf(", compared with %s before",
+			time.Duration(r.Seconds*float64(time.Second)).Round(10*time.Millisecond))
 	}
 	verdict := output.Good("no counter above its threshold")
 	if r.Faults > 0 {
@@ -311,11 +326,15 @@ func (r *errorsReport) blocks(all bool) []output.Block {
 }
 
 func (r *errorsReport) table(all bool) output.Table {
-	table := output.Table{Columns: []output.Column{{Name: "port"}, {Name: "counter"}, {Name: "value", Align: output.AlignRight}}}
-	if r.Since != nil {
-		table.Columns = append(table.Columns, output.Column{Name: "new", Align: output.AlignRight}, output.Column{Name: "per second", Align: output.AlignRight})
+	table := output.Table{
+		Columns: []output.Column{{Name: "port"}, {Name: "counter"}, {Name: "value", Align: output.AlignRight}},
 	}
-	table.Columns = append(table.Columns, output.Column{Name: "other end"}, output.Column{Name: "note"}, output.Column{Name: "bits", Wide: true, Align: output.AlignRight},
+	if r.Since != nil {
+		table.Columns = append(table.Columns, output.Column{Name: "new", Align: output.AlignRight},
+			output.Column{Name: "per second", Align: output.AlignRight})
+	}
+	table.Columns = append(table.Columns, output.Column{Name: "other end"}, output.Column{Name: "note"},
+		output.Column{Name: "bits", Wide: true, Align: output.AlignRight},
 		output.Column{Name: "threshold", Wide: true, Align: output.AlignRight})
 	for i := range r.Links {
 		l := &r.Links[i]

@@ -121,7 +121,8 @@ func (f *fabricFlags) addTo(cmd *cobra.Command) {
 	set.Lookup("device").Usage = "go through this `DEVICE`, such as mlx5_0 (default the first active InfiniBand port)"
 	cli.AddSetting(cmd, set, "port", "P")
 	set.Lookup("port").Usage = "go through this `PORT` of the device"
-	set.StringVar(&f.transport, "transport", "auto", "send datagrams by this `WAY`: umad, ibsim, or auto, as the environment says")
+	set.StringVar(&f.transport, "transport", "auto",
+		"send datagrams by this `WAY`: umad, ibsim, or auto, as the environment says")
 	set.StringVar(&f.from, "from", "", "answer from the topology saved in `FILE`, - for standard input")
 	set.StringVar(&f.rescan, "rescan", "", "take from the topology saved in `FILE` what can't have changed")
 	set.StringVar(&f.save, "save", "", "save the topology that was read to `FILE`")
@@ -142,7 +143,8 @@ func fabricTransports() []string {
 // check refuses flags that contradict each other before anything is asked.
 func (f *fabricFlags) check(cmd *cobra.Command) error {
 	if !slices.Contains(fabricTransports(), f.transport) {
-		return cli.UsageError(cmd, fmt.Errorf("--transport %q is not one of %s", f.transport, strings.Join(fabricTransports(), ", ")))
+		return cli.UsageError(cmd,
+			fmt.Errorf("--transport %q is not one of %s", f.transport, strings.Join(fabricTransports(), ", ")))
 	}
 	for _, name := range []string{"save", "rescan"} {
 		if flag := cmd.Flags().Lookup(name); flag.Changed && flag.Value.String() == "" {
@@ -226,7 +228,9 @@ func readSubnet(app *cli.App, cmd *cobra.Command, f *fabricFlags, o fabric.Optio
 }
 
 // discover reads the subnet and shows that it does.
-func discover(ctx context.Context, app *cli.App, transport fabric.Transport, f *fabricFlags, o fabric.Options) (*fabric.Topology, error) {
+func discover(
+	ctx context.Context, app *cli.App, transport fabric.Transport, f *fabricFlags, o fabric.Options,
+) (*fabric.Topology, error) {
 	o.Budget = time.Duration(f.budget)
 	progress := app.Out.Progress("reading the fabric: answers", 0)
 	defer progress.Done()
@@ -237,7 +241,8 @@ func discover(ctx context.Context, app *cli.App, transport fabric.Transport, f *
 	}
 	t, err := fabric.Discover(ctx, transport, o)
 	if err == nil {
-		app.Log.Debug("sweep", "nodes", len(t.Nodes), "sent", t.Stats.Sent, "retries", t.Stats.Retries, "took", t.Duration)
+		app.Log.Debug("sweep", "nodes", len(t.Nodes), "sent", t.Stats.Sent, "retries", t.Stats.Retries,
+			"took", t.Duration)
 	}
 	return t, err
 }
@@ -263,10 +268,12 @@ func sweep(ctx context.Context, app *cli.App, s *fabricView, f *fabricFlags, o f
 // sweepError gives a sweep that found nothing its exit code.
 func sweepError(err error) error {
 	if errors.Is(err, fabric.ErrNoSubnetManagement) {
-		return cli.WithHints(cli.Exitf(cli.ExitNotFound, "%w", err), "-C names an InfiniBand device; of RoCE ports rdmactl fabric ping reaches the GIDs")
+		return cli.WithHints(cli.Exitf(cli.ExitNotFound, "%w", err),
+			"-C names an InfiniBand device; of RoCE ports rdmactl fabric ping reaches the GIDs")
 	}
 	if errors.Is(err, fabric.ErrNoAnswer) {
-		return cli.WithHints(cli.Exitf(cli.ExitUnreachable, "%w", err), "is the cable in, and the port an InfiniBand port? rdmactl status shows it")
+		return cli.WithHints(cli.Exitf(cli.ExitUnreachable, "%w", err),
+			"is the cable in, and the port an InfiniBand port? rdmactl status shows it")
 	}
 	return err
 }
@@ -277,7 +284,8 @@ func openFabric(ctx context.Context, app *cli.App, f *fabricFlags) (fabric.Trans
 	if f.transport == "auto" {
 		kind = fabric.KindAuto
 	}
-	t, err := fabric.Open(ctx, fabric.OpenOptions{Kind: kind, Device: app.Config.Device, Port: app.Config.Port, Getenv: app.Getenv})
+	t, err := fabric.Open(ctx,
+		fabric.OpenOptions{Kind: kind, Device: app.Config.Device, Port: app.Config.Port, Getenv: app.Getenv})
 	switch {
 	case err == nil:
 		return t, nil
@@ -290,7 +298,8 @@ func openFabric(ctx context.Context, app *cli.App, f *fabricFlags) (fabric.Trans
 	hint := "SIM_HOST=NODE goes into a running ibsim"
 	switch {
 	case simulated:
-		hint = "IBSIM_SOCKNAME names the simulator, SIM_HOST the node in its net file; --transport umad uses this machine's ports"
+		hint = "IBSIM_SOCKNAME names the simulator, SIM_HOST the node in its net file; --transport umad " +
+			"uses this machine's ports"
 	case !f.live:
 		hint = "--from FILE answers from a saved topology; " + hint
 	}

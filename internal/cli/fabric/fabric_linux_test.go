@@ -26,7 +26,9 @@ import (
 // fabricRun runs rdmactl fabric at a node of a simulated subnet.
 //
 //nolint:revive // the context is the run's, the test comes first
-func fabricRun(t *testing.T, ctx context.Context, sim *ibsimtest.Simulator, node string, args ...string) (stdout, stderr string, code int) {
+func fabricRun(
+	t *testing.T, ctx context.Context, sim *ibsimtest.Simulator, node string, args ...string,
+) (stdout, stderr string, code int) {
 	t.Helper()
 	var errOut bytes.Buffer
 	stdout, code = fabricRunTo(t, ctx, &errOut, sim, node, args...)
@@ -34,14 +36,18 @@ func fabricRun(t *testing.T, ctx context.Context, sim *ibsimtest.Simulator, node
 }
 
 //nolint:revive // as fabricRun
-func fabricRunTo(t *testing.T, ctx context.Context, errOut io.Writer, sim *ibsimtest.Simulator, node string, args ...string) (stdout string, code int) {
+func fabricRunTo(
+	t *testing.T, ctx context.Context, errOut io.Writer, sim *ibsimtest.Simulator, node string, args ...string,
+) (stdout string, code int) {
 	t.Helper()
 	var out bytes.Buffer
 	app := cli.NewApp(Commands())
 	app.Stdin, app.Stdout, app.Stderr = strings.NewReader(""), &out, errOut
 	app.IsTerminal = func(any) bool { return false }
 	getenv := sim.Getenv(node)
-	app.Environ = []string{"HOME=" + t.TempDir(), "SIM_HOST=" + getenv("SIM_HOST"), "IBSIM_SOCKNAME=" + getenv("IBSIM_SOCKNAME")}
+	app.Environ = []string{
+		"HOME=" + t.TempDir(), "SIM_HOST=" + getenv("SIM_HOST"), "IBSIM_SOCKNAME=" + getenv("IBSIM_SOCKNAME"),
+	}
 	code = app.Run(ctx, append([]string{"fabric"}, args...))
 	return out.String(), code
 }
@@ -92,7 +98,8 @@ func faults(net string) (host, sm string, console []string) {
 		}
 	case "dualsm":
 		return "host1", "host0", []string{
-			`Unlink "spine0"`, `PerformanceSet "leaf0"[1] PortCounters.LocalLinkIntegrityErrors=15`, `PerformanceSet "host2"[1] PortCounters.VL15Dropped=3`,
+			`Unlink "spine0"`, `PerformanceSet "leaf0"[1] PortCounters.LocalLinkIntegrityErrors=15`,
+			`PerformanceSet "host2"[1] PortCounters.VL15Dropped=3`,
 		}
 	}
 	return "host1", "host31", []string{
@@ -143,7 +150,9 @@ func compareNodesAndLinks(t *testing.T, sim *ibsimtest.Simulator, host string) (
 	for _, s := range switches.Switches {
 		ours = append(ours, fmt.Sprintf("%s %d %s LID %d", guidText(s.GUID), s.PortsTotal, s.Name, s.LID))
 	}
-	differ(t, "ibswitches", linesOf(sim.Tool(host, "ibswitches"), `^Switch\s+: (0x\S+) ports (\d+) "(.*)" .* lid (\d+) lmc`, "$1 $2 $3 LID $4"), ours)
+	differ(t, "ibswitches",
+		linesOf(sim.Tool(host, "ibswitches"), `^Switch\s+: (0x\S+) ports (\d+) "(.*)" .* lid (\d+) lmc`,
+			"$1 $2 $3 LID $4"), ours)
 
 	var hosts hostsReport
 	fabricJSON(t, sim, host, &hosts, "hosts")
@@ -159,17 +168,21 @@ func compareNodesAndLinks(t *testing.T, sim *ibsimtest.Simulator, host string) (
 	for _, l := range links.Links { // iblinkinfo has a line for each end
 		state := map[string]string{"ACTIVE": "Active", "INIT": "Initialize"}[l.State]
 		rate := fmt.Sprintf("%s %s %s", l.Width, rateNumber(l.Gbps/4), state)
-		ours = append(ours, fmt.Sprintf("%s[%d] %s to %s[%d]", l.A.Name, l.A.Port, rate, l.B.Name, l.B.Port), fmt.Sprintf("%s[%d] %s to %s[%d]", l.B.Name, l.B.Port, rate, l.A.Name, l.A.Port))
+		ours = append(ours, fmt.Sprintf("%s[%d] %s to %s[%d]", l.A.Name, l.A.Port, rate, l.B.Name, l.B.Port),
+			fmt.Sprintf("%s[%d] %s to %s[%d]", l.B.Name, l.B.Port, rate, l.A.Name, l.A.Port))
 	}
 	text := sim.Tool(host, "iblinkinfo", "--line")
-	differ(t, "iblinkinfo", linesOf(text, `^0x\S+ " *(.*?)" +\d+ +(\d+)\[.*?\] ==\( *(\S+) +(\S+) Gbps (\w+)/ +LinkUp\)==> +0x\S+ +\d+ +(\d+)\[.*?\] "(.*?)" \(`,
+	differ(t, "iblinkinfo", linesOf(text,
+		`^0x\S+ " *(.*?)" +\d+ +(\d+)\[.*?\] ==\( *(\S+) +(\S+) Gbps (\w+)/ +LinkUp\)==> +0x\S+ +\d+ `+
+			`+(\d+)\[.*?\] "(.*?)" \(`,
 		"$1[$2] $3 $4 $5 to $7[$6]"), ours)
 	fabricJSON(t, sim, host, &down, "links", "--down")
 	ours = nil
 	for _, l := range down.Links {
 		ours = append(ours, fmt.Sprintf("%s[%d] %s", l.A.Name, l.A.Port, l.State))
 	}
-	differ(t, "iblinkinfo, ports that are down", linesOf(text, `^0x\S+ " *(.*?)" +\d+ +(\d+)\[.*?\] ==\( +Down/ *(\w+)\)`, "$1[$2] DOWN ($3)"), ours)
+	differ(t, "iblinkinfo, ports that are down",
+		linesOf(text, `^0x\S+ " *(.*?)" +\d+ +(\d+)\[.*?\] ==\( +Down/ *(\w+)\)`, "$1[$2] DOWN ($3)"), ours)
 	isDown = map[string]bool{}
 	for _, l := range down.Links {
 		isDown[fmt.Sprintf("0x%x port %d", binary.BigEndian.Uint64(l.A.Node[:]), l.A.Port)] = true
@@ -204,8 +217,10 @@ func compareFabric(t *testing.T, sim *ibsimtest.Simulator, host string) {
 	var managers managersReport
 	fabricJSON(t, sim, host, &managers, "sm")
 	m := managers.SubnetManagers[0]
-	differ(t, "sminfo", linesOf(sim.Tool(host, "sminfo"), `sm lid (\d+) sm guid (0x\S+), .* priority (\d+) state \d SMINFO_(\w+)`, "$1 $2 $3 $4"),
-		[]string{fmt.Sprintf("%d 0x%x %d %s", m.LID, binary.BigEndian.Uint64(m.PortGUID[:]), m.Priority, strings.ToUpper(m.State))})
+	differ(t, "sminfo",
+		linesOf(sim.Tool(host, "sminfo"), `sm lid (\d+) sm guid (0x\S+), .* priority (\d+) state \d SMINFO_(\w+)`,
+			"$1 $2 $3 $4"), []string{fmt.Sprintf("%d 0x%x %d %s", m.LID, binary.BigEndian.Uint64(m.PortGUID[:]),
+			m.Priority, strings.ToUpper(m.State))})
 }
 
 // ibqueryerrors returns port, counter and value of what it lists, without its lines for all ports
@@ -238,7 +253,8 @@ func TestFabricInterrupted(t *testing.T) {
 	errOut := &trigger{word: "msg=sweep", pull: stop} // logged when the first reading is done
 	stdout, code := fabricRunTo(t, ctx, errOut, sim, "host1", "errors", "--interval", "60s", "-v")
 	stderr := errOut.text.String()
-	if code != cli.ExitPartial || !strings.Contains(stdout, "no counter above its threshold") || !strings.Contains(stderr, "interrupted: the counters were read once only") {
+	if code != cli.ExitPartial || !strings.Contains(stdout, "no counter above its threshold") ||
+		!strings.Contains(stderr, "interrupted: the counters were read once only") {
 		t.Errorf("errors, interrupted = %d, want %d with what was read\n%s%s", code, cli.ExitPartial, stdout, stderr)
 	}
 	ended, cancel := context.WithCancelCause(t.Context())
@@ -265,8 +281,10 @@ func TestFabricSecondReading(t *testing.T) {
 			errOut := &trigger{word: "msg=sweep", pull: sync.OnceFunc(func() { sim.Console("%s", test.between) })}
 			stdout, code := fabricRunTo(t, t.Context(), errOut, sim, "host1", "errors", "--interval", "1s", "-v")
 			stderr := errOut.text.String()
-			if code != cli.ExitPartial || !strings.Contains(stdout, "no counter above its threshold") || !strings.Contains(stderr, test.warning+"the counters were read once only") {
-				t.Errorf("errors = %d, want %d with the first reading and %q\n%s%s", code, cli.ExitPartial, test.warning, stdout, stderr)
+			if code != cli.ExitPartial || !strings.Contains(stdout, "no counter above its threshold") ||
+				!strings.Contains(stderr, test.warning+"the counters were read once only") {
+				t.Errorf("errors = %d, want %d with the first reading and %q\n%s%s",
+					code, cli.ExitPartial, test.warning, stdout, stderr)
 			}
 		})
 	}
@@ -275,16 +293,20 @@ func TestFabricSecondReading(t *testing.T) {
 // TestFabricHostileNames prints names that try to drive the terminal, in each format.
 func TestFabricHostileNames(t *testing.T) {
 	net := filepath.Join(t.TempDir(), "net")
-	const text = "width=3\nspeed=7\nextspeed=7\n\nSwitch\t4 \"sw\"\t\t# \"quote\\\x1b[31mred{|}<b>\"\n[1]\t\"h0\"[1]\n[2]\t\"h1\"[1]\n\n" +
-		"Hca\t1 \"h0\"\t\t# \"host\x07zero\"\n[1]\t\"sw\"[1]\n\nHca\t1 \"h1\"\t\t# \"\xff\xfe\"\n[1]\t\"sw\"[2]\n"
+	const text = "width=3\nspeed=7\nextspeed=7\n\nSwitch\t4 \"sw\"\t\t# \"quote\\\x1b[31mred{|}<b>\"\n" +
+		"[1]\t\"h0\"[1]\n[2]\t\"h1\"[1]\n\nHca\t1 \"h0\"\t\t# \"host\x07zero\"\n[1]\t\"sw\"[1]\n\n" +
+		"Hca\t1 \"h1\"\t\t# \"\xff\xfe\"\n[1]\t\"sw\"[2]\n"
 	if err := os.WriteFile(net, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	sim := ibsimtest.Start(t, net)
 	for _, format := range []string{"tree", "table", "wide", "json", "yaml", "dot"} {
 		stdout, stderr, code := fabricRun(t, t.Context(), sim, "h0", "topology", "-o", format)
-		if code != 0 || strings.ContainsFunc(stdout, func(r rune) bool { return r == 0x1b || r == 0x07 || r == utf8.RuneError }) || !strings.Contains(stdout, "red") {
-			t.Errorf("topology -o %s = %d, %q %s, want the name without its control characters", format, code, stdout, stderr)
+		if code != 0 || strings.ContainsFunc(
+			stdout, func(r rune) bool { return r == 0x1b || r == 0x07 || r == utf8.RuneError },
+		) || !strings.Contains(stdout, "red") {
+			t.Errorf("topology -o %s = %d, %q %s, want the name without its control characters",
+				format, code, stdout, stderr)
 		}
 	}
 	stdout, _, _ := fabricRun(t, t.Context(), sim, "h0", "topology", "-o", "dot")

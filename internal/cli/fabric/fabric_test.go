@@ -27,7 +27,8 @@ func sweptNet(t *testing.T, net *subnet.Subnet) *fabric.Topology {
 	synctest.Test(t, func(t *testing.T) {
 		net.Delay = time.Millisecond
 		var err error
-		if topology, err = fabric.Discover(t.Context(), net.Transport("host0"), fabric.Options{Counters: true}); err != nil {
+		if topology, err = fabric.Discover(t.Context(), net.Transport("host0"),
+			fabric.Options{Counters: true}); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -57,7 +58,8 @@ func TestDowntrainedLinks(t *testing.T) {
 		t.Fatalf("links --downtrained lists %+v, want the one of host3", r.Links)
 	}
 	l := r.Links[0]
-	if l.A.String() != "leaf1[2]" || l.B.String() != "host3[1]" || !l.isFault() || l.Width != "1X" || l.Possible.Width != "4X" {
+	if l.A.String() != "leaf1[2]" || l.B.String() != "host3[1]" || !l.isFault() || l.Width != "1X" ||
+		l.Possible.Width != "4X" {
 		t.Errorf("links --downtrained lists %+v, possible %+v, want leaf1[2] to host3[1], 1X of 4X", l, l.Possible)
 	}
 	if got := l.note().Text; !strings.HasPrefix(got, "could be 4X ") {
@@ -68,7 +70,10 @@ func TestDowntrainedLinks(t *testing.T) {
 	for _, l := range all.Links {
 		order = append(order, l.A.String()+" "+l.B.String())
 	}
-	want := []string{"leaf0[1] host0[1]", "leaf0[2] host1[1]", "leaf0[3] spine0[1]", "leaf1[1] host2[1]", "leaf1[2] host3[1]", "leaf1[3] spine0[2]"}
+	want := []string{
+		"leaf0[1] host0[1]", "leaf0[2] host1[1]", "leaf0[3] spine0[1]", "leaf1[1] host2[1]", "leaf1[2] host3[1]",
+		"leaf1[3] spine0[2]",
+	}
 	if diff := cmp.Diff(want, order); diff != "" {
 		t.Errorf("links (-want +got):\n%s", diff)
 	}
@@ -168,8 +173,14 @@ func TestParseThresholds(t *testing.T) {
 	}{
 		{"", defaults, ""},
 		{"# nothing\n\n", defaults, ""},
-		{"SymbolErrorCounter=10\n PortXmitWait = 1000 # ticks\n", with(func(l fabric.Thresholds) { l["SymbolErrorCounter"], l["PortXmitWait"] = 10, 1000 }), ""},
-		{"SymbolErrorCounter: 10\nVL15Dropped: never\n", with(func(l fabric.Thresholds) { l["SymbolErrorCounter"] = 10; delete(l, "VL15Dropped") }), ""},
+		{
+			"SymbolErrorCounter=10\n PortXmitWait = 1000 # ticks\n",
+			with(func(l fabric.Thresholds) { l["SymbolErrorCounter"], l["PortXmitWait"] = 10, 1000 }), "",
+		},
+		{
+			"SymbolErrorCounter: 10\nVL15Dropped: never\n",
+			with(func(l fabric.Thresholds) { l["SymbolErrorCounter"] = 10; delete(l, "VL15Dropped") }), "",
+		},
 		{"{SymbolErrorCounter: 10}", with(func(l fabric.Thresholds) { l["SymbolErrorCounter"] = 10 }), ""},
 		{"VL15Dropped=NEVER", with(func(l fabric.Thresholds) { delete(l, "VL15Dropped") }), ""},
 		{"SymbolErrorCounter=ten", nil, `line 1: SymbolErrorCounter: "ten" is neither a number nor "never"`},
@@ -214,8 +225,14 @@ func TestSweepCutShort(t *testing.T) {
 		code   int
 		note   string
 	}{
-		{"interrupted", &cli.SignalError{Signal: os.Interrupt}, 0, cli.ExitPartial, "interrupted: what follows is what was known until then"},
-		{"--timeout", &cli.TimeoutError{Limit: 3 * time.Second}, 0, cli.ExitTimeout, "timed out after 3s: what follows"},
+		{
+			"interrupted", &cli.SignalError{Signal: os.Interrupt}, 0, cli.ExitPartial,
+			"interrupted: what follows is what was known until then",
+		},
+		{
+			"--timeout", &cli.TimeoutError{Limit: 3 * time.Second}, 0, cli.ExitTimeout,
+			"timed out after 3s: what follows",
+		},
 		{"--budget", nil, 3 * time.Second, cli.ExitPartial, ""},
 	}
 	for _, tt := range tests {
@@ -231,14 +248,17 @@ func TestSweepCutShort(t *testing.T) {
 				net := subnet.FatTree(4, 4, 2)
 				net.Delay = 700 * time.Millisecond
 				view := &fabricView{transport: net.Transport("host0")}
-				if err := sweep(ctx, app, view, &fabricFlags{budget: cli.SecondsValue(tt.budget)}, fabric.Options{MinTimeout: time.Second, MaxTimeout: time.Second}); err != nil {
+				if err := sweep(ctx, app, view, &fabricFlags{budget: cli.SecondsValue(tt.budget)},
+					fabric.Options{MinTimeout: time.Second, MaxTimeout: time.Second}); err != nil {
 					t.Fatal(err)
 				}
 				if n := len(view.Nodes); n == 0 || n >= len(net.Nodes) || len(view.Unreached) == 0 {
-					t.Errorf("the sweep knows %d of %d nodes, and names %v, want a part and what is missing", n, len(net.Nodes), view.Unreached)
+					t.Errorf("the sweep knows %d of %d nodes, and names %v, want a part and what is missing",
+						n, len(net.Nodes), view.Unreached)
 				}
 				if code := cli.ExitCode(view.end()); code != tt.code || !strings.Contains(notes.String(), tt.note) {
-					t.Errorf("the command ends with %d and notes %q, want %d and %q", code, notes.String(), tt.code, tt.note)
+					t.Errorf("the command ends with %d and notes %q, want %d and %q",
+						code, notes.String(), tt.code, tt.note)
 				}
 				cancel(nil)
 			})
@@ -286,7 +306,10 @@ func TestSecondReadingCutShort(t *testing.T) {
 		note string
 	}{
 		{&cli.SignalError{Signal: os.Interrupt}, cli.ExitPartial, "interrupted: the counters were read once only"},
-		{&cli.TimeoutError{Limit: time.Minute}, cli.ExitTimeout, "timed out after 1m0s: the counters were read once only"},
+		{
+			&cli.TimeoutError{Limit: time.Minute}, cli.ExitTimeout,
+			"timed out after 1m0s: the counters were read once only",
+		},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var notes bytes.Buffer
@@ -302,11 +325,13 @@ func TestSecondReadingCutShort(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			net.Delay = 100 * time.Millisecond
 			time.AfterFunc(time.Minute+500*time.Millisecond, func() { cancel(tt.end) })
-			if earlier := readAgain(ctx, app, view, flags, time.Minute); earlier != nil || view.Topology != first || len(view.Nodes) != nodes {
+			if earlier := readAgain(ctx, app, view, flags, time.Minute); earlier != nil || view.Topology != first ||
+				len(view.Nodes) != nodes {
 				t.Errorf("%v: the first reading is gone, want it alone", tt.end)
 			}
 			if code := cli.ExitCode(view.end()); code != tt.code || !strings.Contains(notes.String(), tt.note) {
-				t.Errorf("%v: the command ends with %d and notes %q, want %d and %q", tt.end, code, notes.String(), tt.code, tt.note)
+				t.Errorf("%v: the command ends with %d and notes %q, want %d and %q",
+					tt.end, code, notes.String(), tt.code, tt.note)
 			}
 			cancel(nil)
 		})

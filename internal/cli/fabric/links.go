@@ -46,7 +46,8 @@ lost the link that it had in the --rescan file.
 		RunE: func(cmd *cobra.Command, args []string) error { return listLinks(app, cmd, flags, choice, args) },
 	}
 	set := cmd.Flags()
-	set.BoolVar(&choice.downtrained, "downtrained", false, "only links that run narrower or slower than both ends could")
+	set.BoolVar(&choice.downtrained, "downtrained", false,
+		"only links that run narrower or slower than both ends could")
 	set.BoolVar(&choice.down, "down", false, "the ports without a link instead")
 	set.BoolVar(&choice.check, "check", false, "exit with 1 when a link that is listed is not as it should be")
 	cmd.MarkFlagsMutuallyExclusive("downtrained", "down")
@@ -133,7 +134,8 @@ func newLinkReport(t *fabric.Topology, l fabric.Link) linkReport {
 func newOpenLink(t *fabric.Topology, end fabric.OpenEnd) linkReport {
 	p := t.Port(end.Port)
 	r := linkReport{
-		A: endOf(t, end.Port), State: stateText(p), Width: p.Width().String(), Speed: p.Speed().String(), Gbps: p.Rate(), OtherEnd: endUnknown,
+		A: endOf(t, end.Port), State: stateText(p), Width: p.Width().String(), Speed: p.Speed().String(),
+		Gbps: p.Rate(), OtherEnd: endUnknown,
 	}
 	switch {
 	case t.IsContradictory(end.Port):
@@ -205,7 +207,8 @@ func listLinks(app *cli.App, cmd *cobra.Command, flags *fabricFlags, f linkFlags
 	if err := app.Out.Print(r, append(blocks, gaps(s.Topology)...)...); err != nil {
 		return err
 	}
-	if f.check && (slices.ContainsFunc(r.Links, func(l linkReport) bool { return l.isFault() }) || slices.ContainsFunc(chosen.nodes, s.IsOneSided)) {
+	if f.check && (slices.ContainsFunc(r.Links, func(l linkReport) bool { return l.isFault() }) ||
+		slices.ContainsFunc(chosen.nodes, s.IsOneSided)) {
 		return cli.ExitSilently(cli.ExitFault)
 	}
 	if len(r.Links) == 0 && !f.downtrained && !f.down && s.end() == nil {
@@ -241,8 +244,8 @@ func (r *linksReport) table(t *fabric.Topology, down bool) output.Table {
 		}
 		table.Rows = append(table.Rows, []output.Cell{
 			output.Plain(l.A.String()), output.Plain(to), l.stateCell(), output.Plain(l.Width), output.Plain(l.Speed),
-			output.Plain(rateNumber(l.Gbps)), l.note(), output.Plain(l.supported(t)), output.Plain(guidText(l.A.Node)), output.Plain(lidText(l.A.LID)),
-			output.Plain(guid), output.Plain(lid),
+			output.Plain(rateNumber(l.Gbps)), l.note(), output.Plain(l.supported(t)), output.Plain(guidText(l.A.Node)),
+			output.Plain(lidText(l.A.LID)), output.Plain(guid), output.Plain(lid),
 		})
 	}
 	if down {
@@ -273,7 +276,8 @@ func (l *linkReport) stateCell() output.Cell {
 func (l *linkReport) note() output.Cell {
 	switch {
 	case l.Downtrained:
-		return output.Bad(fmt.Sprintf("could be %s %s, %s Gb/s", l.Possible.Width, l.Possible.Speed, rateNumber(l.Possible.Gbps)))
+		return output.Bad(
+			fmt.Sprintf("could be %s %s, %s Gb/s", l.Possible.Width, l.Possible.Speed, rateNumber(l.Possible.Gbps)))
 	case l.LostLink:
 		return output.Bad("lost its link")
 	case l.OtherEnd == endSilent:

@@ -121,9 +121,12 @@ func whyNoManager(t *fabric.Topology, own *fabric.Port, r *managersReport) strin
 	case own == nil || !own.Known:
 		return "the own port did not tell who the master is"
 	case own.Info.MasterSMLID != 0:
-		return fmt.Sprintf("the own port names LID %d as the master, but nobody was asked: the sweep had no time for it, or was saved without", r.MasterLID)
+		return fmt.Sprintf(
+			"the own port names LID %d as the master, but nobody was asked: the sweep had no time for "+
+				"it, or was saved without", r.MasterLID)
 	case own.Info.LID == 0:
-		return fmt.Sprintf("no port of %s says that it has one, and the own port has no LID: none has been here yet", english.Count(len(t.Nodes), "node"))
+		return fmt.Sprintf("no port of %s says that it has one, and the own port has no LID: none has been here yet",
+			english.Count(len(t.Nodes), "node"))
 	}
 	return fmt.Sprintf("no port of %s says that it has one", english.Count(len(t.Nodes), "node"))
 }
@@ -155,7 +158,8 @@ func printManagers(app *cli.App, s *fabricView) error {
 			guid = guidText(m.PortGUID)
 		}
 		table.Rows = append(table.Rows, []output.Cell{
-			output.Plain(name), output.Plain(lidText(m.LID)), state, output.Plain(priority), output.Plain(activity), output.Plain(guid),
+			output.Plain(name), output.Plain(lidText(m.LID)), state, output.Plain(priority), output.Plain(activity),
+			output.Plain(guid),
 		})
 	}
 	var blocks []output.Block
@@ -170,7 +174,8 @@ func printManagers(app *cli.App, s *fabricView) error {
 		app.Out.Note("no subnet manager is known: %s", r.WhyNone)
 		return s.end() // it may be among those that didn't answer
 	case r.answered == 0:
-		return cli.WithHints(cli.Exitf(cli.ExitNotFound, "no subnet manager answers: %s", r.WhyNone), "start one: opensm on a host, or the one in a managed switch")
+		return cli.WithHints(cli.Exitf(cli.ExitNotFound, "no subnet manager answers: %s", r.WhyNone),
+			"start one: opensm on a host, or the one in a managed switch")
 	case !r.masterAnswering:
 		app.Out.Note("warning: none of them is the master")
 	}
@@ -264,8 +269,8 @@ type nodeReport struct {
 
 func newNodeReport(n *fabric.Node) nodeReport {
 	r := nodeReport{
-		Name: n.Description.String(), Type: "hca", GUID: n.GUID(), SystemGUID: n.Info.SystemImageGUID, VendorID: n.Info.VendorID,
-		DeviceID: n.Info.DeviceID, PortsTotal: int(n.Info.NumPorts),
+		Name: n.Description.String(), Type: "hca", GUID: n.GUID(), SystemGUID: n.Info.SystemImageGUID,
+		VendorID: n.Info.VendorID, DeviceID: n.Info.DeviceID, PortsTotal: int(n.Info.NumPorts),
 	}
 	switch n.Info.NodeType {
 	case mad.NodeTypeSwitch:
@@ -288,7 +293,10 @@ func (r *nodeReport) ports() output.Cell {
 
 // identity are the cells for the wide columns guid, vendor and device.
 func (r *nodeReport) identity() []output.Cell {
-	return []output.Cell{output.Plain(guidText(r.GUID)), output.Plain(fmt.Sprintf("0x%06x", r.VendorID)), output.Plain(fmt.Sprintf("0x%04x", r.DeviceID))}
+	return []output.Cell{
+		output.Plain(guidText(r.GUID)), output.Plain(fmt.Sprintf("0x%06x", r.VendorID)),
+		output.Plain(fmt.Sprintf("0x%04x", r.DeviceID)),
+	}
 }
 
 func identityColumns() []output.Column {

@@ -142,7 +142,8 @@ func ping(app *cli.App, cmd *cobra.Command, flags *fabricFlags, f pingFlags, tar
 		return err
 	}
 	defer s.Close()
-	r := &pingReport{Schema: fabricPingSchema, LID: to.LID, Target: target, to: to, histogram: hdrhistogram.New(1, int64(time.Hour), pingDigits)}
+	r := &pingReport{Schema: fabricPingSchema, LID: to.LID, Target: target, to: to, histogram: hdrhistogram.New(1,
+		int64(time.Hour), pingDigits)}
 	if !to.GID.IsZero() {
 		r.GID = to.GID.String()
 	}
@@ -169,14 +170,17 @@ func ping(app *cli.App, cmd *cobra.Command, flags *fabricFlags, f pingFlags, tar
 }
 
 // pingTarget finds out where to send, and opens the port.
-func pingTarget(app *cli.App, cmd *cobra.Command, flags *fabricFlags, f pingFlags, target string) (fabric.Address, *fabricView, error) {
+func pingTarget(
+	app *cli.App, cmd *cobra.Command, flags *fabricFlags, f pingFlags, target string,
+) (fabric.Address, *fabricView, error) {
 	to := fabric.Address{QPN: 1, QKey: fabric.QKeyGSI}
 	if err := flags.check(cmd); err != nil {
 		return to, nil, err
 	}
 	if lid, err := strconv.ParseUint(target, 0, 16); err == nil && len(target) <= len("0xffff") {
 		if lid == 0 || lid >= uint64(mad.MulticastLIDBase) {
-			return to, nil, cli.UsageError(cmd, fmt.Errorf("LID %d is not one of a port: 1 to %d", lid, mad.MulticastLIDBase-1))
+			return to, nil, cli.UsageError(cmd,
+				fmt.Errorf("LID %d is not one of a port: 1 to %d", lid, mad.MulticastLIDBase-1))
 		}
 		if err := flags.sweepless(cmd, "a ping to a LID"); err != nil {
 			return to, nil, err
@@ -197,7 +201,8 @@ func pingTarget(app *cli.App, cmd *cobra.Command, flags *fabricFlags, f pingFlag
 	}
 	e, err := findEnd(s.Topology, target)
 	if err == nil && e.LID == 0 {
-		err = cli.WithHints(cli.Exitf(cli.ExitNotFound, "ping %s: %w", target, fabric.ErrNoLID), "rdmactl fabric sm lists the subnet managers")
+		err = cli.WithHints(cli.Exitf(cli.ExitNotFound, "ping %s: %w", target, fabric.ErrNoLID),
+			"rdmactl fabric sm lists the subnet managers")
 	}
 	if err == nil && s.transport == nil {
 		s.transport, err = openFabric(cmd.Context(), app, flags)
@@ -210,7 +215,9 @@ func pingTarget(app *cli.App, cmd *cobra.Command, flags *fabricFlags, f pingFlag
 	return to, s, nil
 }
 
-func pingGID(app *cli.App, cmd *cobra.Command, flags *fabricFlags, f pingFlags, gid ib.GID) (fabric.Address, *fabricView, error) {
+func pingGID(
+	app *cli.App, cmd *cobra.Command, flags *fabricFlags, f pingFlags, gid ib.GID,
+) (fabric.Address, *fabricView, error) {
 	transport, err := openFabric(cmd.Context(), app, flags)
 	if err != nil {
 		return fabric.Address{}, nil, err
@@ -239,7 +246,8 @@ func pingOnce(ctx context.Context, app *cli.App, client *fabric.Client, r *pingR
 	switch {
 	case err == nil:
 		r.answered(server, took)
-		return pingLine(app, flood, output.Plain(fmt.Sprintf("%s (%s): %s us", r.Server, r.where(), cli.Figure(microseconds(took)))))
+		return pingLine(app, flood,
+			output.Plain(fmt.Sprintf("%s (%s): %s us", r.Server, r.where(), cli.Figure(microseconds(took)))))
 	case ctx.Err() != nil:
 		return nil //nolint:nilerr // the loop looks at the context
 	}
@@ -308,7 +316,9 @@ func (r *pingReport) finish() {
 	at := func(q float64) float64 {
 		return microseconds(max(r.least, min(time.Duration(r.histogram.ValueAtPercentile(q)), r.most)))
 	}
-	r.RoundTrip = &roundTrips{Min: microseconds(r.least), P50: at(50), P90: at(90), P99: at(99), Max: microseconds(r.most)}
+	r.RoundTrip = &roundTrips{
+		Min: microseconds(r.least), P50: at(50), P90: at(90), P99: at(99), Max: microseconds(r.most),
+	}
 }
 
 func (r *pingReport) blocks() []output.Block {
@@ -316,14 +326,17 @@ func (r *pingReport) blocks() []output.Block {
 	if r.Lost > 0 {
 		loss = output.Bad(fmt.Sprintf("%d lost, %.3g %%", r.Lost, r.Loss))
 	}
-	blocks := []output.Block{output.Line(output.Plain(fmt.Sprintf("%s: %s sent, ", r.where(), english.Count(r.Sent, "datagram"))), loss,
-		output.Plain(fmt.Sprintf(", in %.3f s", r.Seconds)))}
+	blocks := []output.Block{
+		output.Line(output.Plain(fmt.Sprintf("%s: %s sent, ", r.where(), english.Count(r.Sent, "datagram"))), loss,
+			output.Plain(fmt.Sprintf(", in %.3f s", r.Seconds))),
+	}
 	if r.RoundTrip == nil {
 		return blocks
 	}
 	table := output.Table{Columns: cli.Figures([]string{"min us", "p50", "p90", "p99", "max us"})}
 	t := r.RoundTrip
-	table.Rows = append(table.Rows, cli.Cells(cli.Figure(t.Min), cli.Figure(t.P50), cli.Figure(t.P90), cli.Figure(t.P99), cli.Figure(t.Max)))
+	table.Rows = append(table.Rows,
+		cli.Cells(cli.Figure(t.Min), cli.Figure(t.P50), cli.Figure(t.P90), cli.Figure(t.P99), cli.Figure(t.Max)))
 	return append(blocks, table)
 }
 
@@ -337,8 +350,9 @@ func (r *pingReport) end(ctx context.Context) error {
 	case r.Sent == 0:
 		return context.Cause(ctx)
 	case r.Sent == r.Lost:
-		return cli.WithHints(cli.Exitf(cli.ExitUnreachable, "%s: %s without an answer", r.where(), english.Count(r.Sent, "datagram")),
-			"does \"rdmactl fabric ping --server\" or ibping -S run there?")
+		return cli.WithHints(
+			cli.Exitf(cli.ExitUnreachable, "%s: %s without an answer", r.where(),
+				english.Count(r.Sent, "datagram")), "does \"rdmactl fabric ping --server\" or ibping -S run there?")
 	case r.Lost > 0:
 		return cli.ExitSilently(cli.ExitFault)
 	}

@@ -38,8 +38,9 @@ type sweepReport struct {
 
 func newSweepReport(t *fabric.Topology) sweepReport {
 	r := sweepReport{
-		Started: t.Started.UTC(), Seconds: t.Duration.Seconds(), Links: len(t.Links()), Complete: t.Complete, Sent: t.Stats.Sent,
-		Unreached: []fabric.UnreachedDocument{}, Anomalies: append([]fabric.Anomaly{}, t.Anomalies...),
+		Started: t.Started.UTC(), Seconds: t.Duration.Seconds(), Links: len(t.Links()), Complete: t.Complete,
+		Sent: t.Stats.Sent, Unreached: []fabric.UnreachedDocument{},
+		Anomalies: append([]fabric.Anomaly{}, t.Anomalies...),
 	}
 	for _, n := range t.Nodes {
 		if n.IsSwitch() {
@@ -78,7 +79,8 @@ func (e fabricEnd) String() string {
 }
 
 func (e fabricEnd) compare(other fabricEnd) int {
-	return cmp.Or(sysfs.NaturalCompare(e.Name, other.Name), slices.Compare(e.Node[:], other.Node[:]), cmp.Compare(e.Port, other.Port))
+	return cmp.Or(sysfs.NaturalCompare(e.Name, other.Name), slices.Compare(e.Node[:], other.Node[:]),
+		cmp.Compare(e.Port, other.Port))
 }
 
 // guidText writes a GUID as infiniband-diags does, ready for its options and ours.
@@ -144,9 +146,11 @@ func noSuchNode(t *fabric.Topology, text string, err error) error {
 	var names []string
 	for _, n := range t.Nodes {
 		description := n.Description.String()
-		names = append(append(names, description), strings.FieldsFunc(description, func(r rune) bool { return strings.ContainsRune(" ;:", r) })...)
+		names = append(append(names, description),
+			strings.FieldsFunc(description, func(r rune) bool { return strings.ContainsRune(" ;:", r) })...)
 	}
-	return cli.WithHints(cli.Exitf(cli.ExitNotFound, "%w", err), cli.DidYouMean(spelling.Nearest(text, names, spelling.Loose))...)
+	return cli.WithHints(cli.Exitf(cli.ExitNotFound, "%w", err),
+		cli.DidYouMean(spelling.Nearest(text, names, spelling.Loose))...)
 }
 
 // unreachedHints name the first places where nobody answered.
@@ -183,7 +187,8 @@ func findEnd(t *fabric.Topology, text string) (fabric.Endpoint, error) {
 		return e, nil
 	case !errors.Is(err, fabric.ErrAmbiguous) && strings.ContainsAny(text, "*?["):
 		if nodes, port := t.Select(text); len(nodes) > 0 && port < 0 {
-			return e, cli.WithHints(cli.Exitf(cli.ExitUsage, "%q is a pattern: one node is wanted here", text), fmt.Sprintf("it fits %s, such as %q", english.Count(len(nodes), "node"), nodes[0].Name()))
+			return e, cli.WithHints(cli.Exitf(cli.ExitUsage, "%q is a pattern: one node is wanted here", text),
+				fmt.Sprintf("it fits %s, such as %q", english.Count(len(nodes), "node"), nodes[0].Name()))
 		}
 	}
 	switch {
@@ -243,20 +248,28 @@ func rateNumber(gbps float64) string {
 func gaps(t *fabric.Topology) []output.Block {
 	var blocks []output.Block
 	if len(t.Unreached) > 0 {
-		table := output.Table{Title: "Not reached", Columns: []output.Column{{Name: "at"}, {Name: "asked for"}, {Name: "reason"}, {Name: "path", Wide: true}}}
+		table := output.Table{Title: "Not reached", Columns: []output.Column{
+			{Name: "at"}, {Name: "asked for"}, {Name: "reason"}, {Name: "path", Wide: true},
+		}}
 		for _, u := range t.Unreached {
-			table.Rows = append(table.Rows, []output.Cell{output.Plain(unreachedAt(t, u)), output.Plain(u.What), output.Warn(u.Reason), output.Plain(u.Path.String())})
+			table.Rows = append(table.Rows, []output.Cell{
+				output.Plain(unreachedAt(t, u)), output.Plain(u.What), output.Warn(u.Reason),
+				output.Plain(u.Path.String()),
+			})
 		}
 		blocks = append(blocks, table)
 	}
 	if len(t.Anomalies) > 0 {
-		table := output.Table{Title: "Anomalies", Columns: []output.Column{{Name: "at"}, {Name: "kind"}, {Name: "detail"}}}
+		table := output.Table{
+			Title: "Anomalies", Columns: []output.Column{{Name: "at"}, {Name: "kind"}, {Name: "detail"}},
+		}
 		for _, a := range t.Anomalies {
 			at := ""
 			if a.At != (fabric.PortID{}) {
 				at = endOf(t, a.At).String()
 			}
-			table.Rows = append(table.Rows, []output.Cell{output.Plain(at), output.Bad(string(a.Kind)), output.Plain(a.Detail)})
+			table.Rows = append(table.Rows,
+				[]output.Cell{output.Plain(at), output.Bad(string(a.Kind)), output.Plain(a.Detail)})
 		}
 		blocks = append(blocks, table)
 		if more := t.Stats.Anomalies - len(t.Anomalies); more > 0 {

@@ -52,7 +52,8 @@ that --save writes and --from reads.
 	}
 	cli.SetFormats(cmd, append([]output.Format{formatTree}, append(output.Formats(), formatDot)...)...)
 	cmd.Flags().BoolVar(&o.Routes, "routes", false, "also read the forwarding tables, for trace --from")
-	cmd.Flags().BoolVar(&o.Counters, "counters", false, "also read the counters of the ports that are up, for errors --from")
+	cmd.Flags().BoolVar(&o.Counters, "counters", false,
+		"also read the counters of the ports that are up, for errors --from")
 	cmd.Flags().BoolVar(&o.Multicast, "multicast", false, "also read the multicast forwarding tables")
 	cmd.Flags().BoolVar(&o.SubnetManagers, "managers", true, "also ask the subnet managers, for sm --from")
 	return cmd
@@ -88,7 +89,8 @@ func nodeTable(t *fabric.Topology) output.Table {
 	for _, n := range nodes {
 		r := newNodeReport(n)
 		row := append([]output.Cell{
-			output.Plain(r.Name), output.Plain(r.Type), output.Plain(fmt.Sprint(tiers[n.GUID()])), output.Plain(n.LIDs()), r.ports(),
+			output.Plain(r.Name), output.Plain(r.Type), output.Plain(fmt.Sprint(tiers[n.GUID()])),
+			output.Plain(n.LIDs()), r.ports(),
 		}, r.identity()...)
 		table.Rows = append(table.Rows, append(row, output.Plain(n.Path.String())))
 	}
@@ -108,7 +110,8 @@ func treeBlocks(t *fabric.Topology) []output.Block {
 			hosts++
 		}
 	}
-	head := fmt.Sprintf("%s, %s, %s", switchCount(len(nodes)-hosts), english.Count(hosts, "host"), english.Count(len(t.Links()), "link"))
+	head := fmt.Sprintf("%s, %s, %s", switchCount(len(nodes)-hosts), english.Count(hosts, "host"),
+		english.Count(len(t.Links()), "link"))
 	blocks := []output.Block{output.Line(output.Bold(head))}
 	for _, tier := range slices.Backward(slices.Sorted(maps.Keys(byTier))) {
 		text := output.Text{Title: fmt.Sprintf("Tier %d: %s", tier, switchCount(len(byTier[tier])))}
@@ -155,7 +158,10 @@ func treeOf(t *fabric.Topology, n *fabric.Node, tiers map[ib.GUID]int) [][]outpu
 		for _, id := range b.Ports {
 			here, there = append(here, fmt.Sprint(id.Port)), append(there, fmt.Sprint(t.Port(id).Peer.Port))
 		}
-		line := []output.Cell{output.Dim(branch + direction(tiers, n, b.Peer)), output.Plain(fmt.Sprintf("[%s] %s[%s]", strings.Join(here, ","), b.Peer.Name(), strings.Join(there, ",")))}
+		line := []output.Cell{
+			output.Dim(branch + direction(tiers, n, b.Peer)),
+			output.Plain(fmt.Sprintf("[%s] %s[%s]", strings.Join(here, ","), b.Peer.Name(), strings.Join(there, ","))),
+		}
 		lines = append(lines, append(line, bundleRate(t, b)...))
 	}
 	return lines

@@ -99,11 +99,14 @@ func trace(app *cli.App, cmd *cobra.Command, s *fabricView, from, to string) err
 	tr, err := s.Trace(src, dst, lookup)
 	switch {
 	case errors.Is(err, fabric.ErrNoLID):
-		return cli.WithHints(cli.Exitf(cli.ExitNotFound, "%w", err), "routes are what a subnet manager writes: rdmactl fabric sm lists them")
+		return cli.WithHints(cli.Exitf(cli.ExitNotFound, "%w", err),
+			"routes are what a subnet manager writes: rdmactl fabric sm lists them")
 	case err != nil:
 		return err
-	case tr.End == fabric.TraceUnknown && s.transport == nil && s.Node(tr.Hops[len(tr.Hops)-1].Node).IsSwitch() && !s.HasRoutes():
-		return cli.WithHints(cli.Exitf(cli.ExitNotFound, "the saved topology has no forwarding tables"), "rdmactl fabric topology --routes --save FILE reads them too")
+	case tr.End == fabric.TraceUnknown && s.transport == nil && s.Node(tr.Hops[len(tr.Hops)-1].Node).IsSwitch() &&
+		!s.HasRoutes():
+		return cli.WithHints(cli.Exitf(cli.ExitNotFound, "the saved topology has no forwarding tables"),
+			"rdmactl fabric topology --routes --save FILE reads them too")
 	}
 	r := newTraceReport(s.Topology, tr)
 	if err := app.Out.Print(r, r.blocks()...); err != nil {
@@ -137,7 +140,9 @@ func newTraceReport(t *fabric.Topology, tr fabric.Trace) traceReport {
 	r.From.LID, r.To.LID = tr.From.LID, tr.To.LID
 	for i, h := range tr.Hops {
 		n := t.Node(h.Node)
-		one := hopReport{Node: h.Node, Name: n.Description.String(), Type: newNodeReport(n).Type, LID: n.LID(max(h.In, h.Out))}
+		one := hopReport{
+			Node: h.Node, Name: n.Description.String(), Type: newNodeReport(n).Type, LID: n.LID(max(h.In, h.Out)),
+		}
 		if i == 0 {
 			one.LID = n.LID(tr.From.Port.Port)
 		} else {
@@ -151,7 +156,8 @@ func newTraceReport(t *fabric.Topology, tr fabric.Trace) traceReport {
 				one.Link.Width, one.Link.Speed = p.Width().String(), p.Speed().String()
 			}
 			if p.HasPeer() {
-				one.Link.Downtrained = t.IsDowntrained(fabric.Link{A: fabric.PortID{Node: h.Node, Port: h.Out}, B: p.Peer})
+				one.Link.Downtrained = t.IsDowntrained(
+					fabric.Link{A: fabric.PortID{Node: h.Node, Port: h.Out}, B: p.Peer})
 			}
 		}
 		r.Hops = append(r.Hops, one)
@@ -180,8 +186,8 @@ func (r *traceReport) blocks() []output.Block {
 			link = h.Link.cell()
 		}
 		table.Rows = append(table.Rows, []output.Cell{
-			output.Plain(fmt.Sprint(i)), output.Plain(h.Name), output.Plain(lidText(h.LID)), output.Plain(in), output.Plain(out), link,
-			output.Plain(guidText(h.Node)), output.Plain(h.Type),
+			output.Plain(fmt.Sprint(i)), output.Plain(h.Name), output.Plain(lidText(h.LID)), output.Plain(in),
+			output.Plain(out), link, output.Plain(guidText(h.Node)), output.Plain(h.Type),
 		})
 	}
 	head := fmt.Sprintf("%s to %s, LID %d to %d: ", r.From, r.To, r.From.LID, r.To.LID)

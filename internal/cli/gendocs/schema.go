@@ -32,7 +32,9 @@ func schemaPages(dir string) (map[string][]byte, error) {
 	}
 	pages := make(map[string][]byte, len(documents))
 	for name, v := range documents {
-		w := &schemaWriter{docs: docs, documents: names, defs: map[string]*jsonschema.Schema{}, types: map[string]reflect.Type{}}
+		w := &schemaWriter{
+			docs: docs, documents: names, defs: map[string]*jsonschema.Schema{}, types: map[string]reflect.Type{},
+		}
 		page, err := w.page(name, reflect.TypeOf(v))
 		if err != nil {
 			return nil, fmt.Errorf("schema of %s: %w", name, err)
@@ -62,7 +64,8 @@ func (w *schemaWriter) page(name string, t reflect.Type) ([]byte, error) {
 		return nil, err
 	}
 	root.Schema = "https://json-schema.org/draft/2020-12/schema"
-	root.Comment = "Written by internal/cli/gendocs from the Go types: change it there. docs/schema.md tells how versions work."
+	root.Comment = "Written by internal/cli/gendocs from the Go types: change it there. docs/schema.md " +
+		"tells how versions work."
 	root.Title = name
 	root.Defs = w.defs
 	var buf bytes.Buffer
@@ -161,7 +164,8 @@ func isText(t reflect.Type) bool {
 
 // plain returns the schema of a type by its kind alone.
 func (w *schemaWriter) plain(t reflect.Type) (*jsonschema.Schema, error) {
-	if t.Implements(reflect.TypeFor[json.Marshaler]()) || reflect.PointerTo(t).Implements(reflect.TypeFor[json.Marshaler]()) {
+	if t.Implements(reflect.TypeFor[json.Marshaler]()) ||
+		reflect.PointerTo(t).Implements(reflect.TypeFor[json.Marshaler]()) {
 		return nil, errors.New("a type that marshals itself has a form that can't be told from its fields")
 	}
 	zero := 0.0

@@ -116,7 +116,8 @@ func readDeclaration(g *ast.GenDecl, types map[string]typeDoc) {
 			}
 			if lit, ok := spec.Values[0].(*ast.BasicLit); ok {
 				doc := types[id.Name]
-				doc.constants = append(doc.constants, constantDoc{lit.Value, strings.TrimSuffix(constantText(spec), ".")})
+				doc.constants = append(doc.constants,
+					constantDoc{lit.Value, strings.TrimSuffix(constantText(spec), ".")})
 				types[id.Name] = doc
 			}
 		}

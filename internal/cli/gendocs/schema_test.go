@@ -109,13 +109,17 @@ func documents(t *testing.T, tree string, args ...string) []map[string]any {
 	app := cli.NewApp(commands.All())
 	app.Stdin, app.Stdout, app.Stderr = strings.NewReader(""), &stdout, &stderr
 	app.IsTerminal = func(any) bool { return false }
-	app.Environ = []string{"HOME=" + t.TempDir(), "KSERVE_INFER_ROCE=true", "NCCL_IB_HCA=mlx5_1,nosuch", "RDMAKIT_PCI_IDS=" + filepath.Join("..", "commands", "testdata", "pci.ids")}
+	app.Environ = []string{
+		"HOME=" + t.TempDir(), "KSERVE_INFER_ROCE=true", "NCCL_IB_HCA=mlx5_1,nosuch",
+		"RDMAKIT_PCI_IDS=" + filepath.Join("..", "commands", "testdata", "pci.ids"),
+	}
 	if tree != "" {
 		end := slices.Index(args, "--")
 		if end < 0 {
 			end = len(args)
 		}
-		args = slices.Insert(slices.Clone(args), end, "--from", filepath.Join("..", "..", "testkit", "testtrees", tree+".tree"))
+		args = slices.Insert(slices.Clone(args), end, "--from",
+			filepath.Join("..", "..", "testkit", "testtrees", tree+".tree"))
 	}
 	code := app.Run(t.Context(), args)
 	var out []map[string]any
@@ -175,7 +179,8 @@ func TestDocumentsFollowSchemas(t *testing.T) {
 			})
 		}
 	})
-	examples, fabrics := filepath.Join("..", "..", "..", "examples", "kubernetes"), filepath.Join("..", "..", "testkit", "testtrees", "58_two_ib_fabrics.tree")
+	examples, fabrics := filepath.Join("..", "..", "..", "examples",
+		"kubernetes"), filepath.Join("..", "..", "testkit", "testtrees", "58_two_ib_fabrics.tree")
 	others := [][]string{
 		{"config", "show", "-o", "json"},
 		{"demo", "-o", "json"},
@@ -187,7 +192,10 @@ func TestDocumentsFollowSchemas(t *testing.T) {
 		{"k8s", "plan", fabrics, "--isolation", "--max-unavailable", "1", "-o", "json"},
 		{"k8s", "plan", fabrics, "--diff", filepath.Join(examples, "sriov"), "-o", "json"},
 		{"k8s", "plan", fabrics, "--rail", "4,5", "--diff", filepath.Join(examples, "sriov"), "-o", "json"},
-		{"k8s", "impact", filepath.Join(examples, "eight-vfs.yaml"), "--nodes", filepath.Join(examples, "cluster.yaml"), "-o", "json"},
+		{
+			"k8s", "impact", filepath.Join(examples, "eight-vfs.yaml"), "--nodes",
+			filepath.Join(examples, "cluster.yaml"), "-o", "json",
+		},
 		{"k8s", "impact", filepath.Join(examples, "sriov"), "--nodes", fabrics, "-o", "json"},
 	}
 	for _, args := range others {
@@ -217,7 +225,8 @@ func TestDocumentsFollowSchemas(t *testing.T) {
 			}
 		}
 	}
-	for _, document := range documents(t, "", "fabric", "errors", "--from", saved("faults"), "--since", saved("sound"), "-o", "json") {
+	for _, document := range documents(t, "", "fabric", "errors", "--from", saved("faults"), "--since", saved("sound"),
+		"-o", "json") {
 		if err := v.check(document); err != nil {
 			t.Errorf("rdmactl fabric errors --since: %v", err)
 		}
@@ -254,7 +263,8 @@ func measurement(t *testing.T, test string) []map[string]any {
 	run := func(args ...string) (map[string]any, int, string) {
 		var stdout, stderr bytes.Buffer
 		app := cli.NewApp(commands.All())
-		app.Stdin, app.Stdout, app.Stderr, app.Environ = strings.NewReader(""), &stdout, &stderr, []string{"HOME=" + t.TempDir()}
+		app.Stdin, app.Stdout, app.Stderr, app.Environ = strings.NewReader(""), &stdout, &stderr,
+			[]string{"HOME=" + t.TempDir()}
 		app.IsTerminal = func(any) bool { return false }
 		code := app.Run(t.Context(), slices.Concat(common, args))
 		var document map[string]any
@@ -300,11 +310,15 @@ func TestSchemasRefuse(t *testing.T) {
 		{"another version", func(d map[string]any) { d["schema"] = "rdmakit.detect/v2" }},
 		{"the wrong document within", func(d map[string]any) { at(d, "node")["schema"] = "rdmakit.detect/v1" }},
 		{"a required field missing", func(d map[string]any) { delete(d, "obstacles") }},
-		{"a required field missing below", func(d map[string]any) { delete(at(d, "node", "devices", 0, "ports", 0), "state") }},
+		{"a required field missing below", func(d map[string]any) {
+			delete(at(d, "node", "devices", 0, "ports", 0), "state")
+		}},
 		{"null for a list", func(d map[string]any) { d["obstacles"] = nil }},
 		{"a number for a word", func(d map[string]any) { at(d, "node", "devices", 0, "ports", 0)["state"] = 4.0 }},
 		{"an unknown word", func(d map[string]any) { at(d, "node", "devices", 0, "ports", 0)["state"] = "UP" }},
-		{"a fraction for a whole number", func(d map[string]any) { at(d, "node", "devices", 0, "ports", 0)["number"] = 1.5 }},
+		{"a fraction for a whole number", func(d map[string]any) {
+			at(d, "node", "devices", 0, "ports", 0)["number"] = 1.5
+		}},
 		{"an unknown field", func(d map[string]any) { at(d, "node", "host")["colour"] = "red" }},
 	}
 	if err := v.check(documents(t, "02_rocev2_8hca", "detect", "-o", "json")[0]); err != nil {

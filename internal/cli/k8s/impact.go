@@ -60,10 +60,14 @@ wrong use.`,
 	}
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.nodes, "nodes", nil, nodesUsage)
-	flags.StringArrayVar(&f.snapshots, "snapshots", nil, "recorded nodes, from the folder `DIR` of bundles, node trees or rdmactl detect -o json or yaml; may be given often")
-	flags.StringSliceVar(&f.remove, "delete", nil, "policies that are deleted: `NAME,...`; those in FILE aren't applied")
-	flags.BoolVar(&f.prune, "prune", false, "the policies of FILE are all that there will be: others of the cluster are deleted")
-	flags.StringVar(&f.namespace, "operator-namespace", "", "`NAMESPACE` of the SR-IOV operator (default: that of the SriovOperatorConfig, or of the node states)")
+	flags.StringArrayVar(&f.snapshots, "snapshots", nil, "recorded nodes, from the folder `DIR` of bundles, node "+
+		"trees or rdmactl detect -o json or yaml; may be given often")
+	flags.StringSliceVar(&f.remove, "delete", nil,
+		"policies that are deleted: `NAME,...`; those in FILE aren't applied")
+	flags.BoolVar(&f.prune, "prune", false,
+		"the policies of FILE are all that there will be: others of the cluster are deleted")
+	flags.StringVar(&f.namespace, "operator-namespace", "",
+		"`NAMESPACE` of the SR-IOV operator (default: that of the SriovOperatorConfig, or of the node states)")
 	return cmd
 }
 
@@ -91,10 +95,12 @@ func runK8sImpact(app *cli.App, cmd *cobra.Command, args []string, f k8sImpactFl
 		return err
 	}
 	if len(set.Objects) == 0 && len(f.remove) == 0 {
-		return cli.Exitf(cli.ExitNotFound, "nothing to apply: no object of Kubernetes in %s", strings.Join(set.Files, ", "))
+		return cli.Exitf(cli.ExitNotFound, "nothing to apply: no object of Kubernetes in %s",
+			strings.Join(set.Files, ", "))
 	}
 	in := impact.Input{
-		Manifests: set, Cluster: cluster, Options: impact.Options{OperatorNamespace: f.namespace, Prune: f.prune, Delete: f.remove},
+		Manifests: set, Cluster: cluster,
+		Options: impact.Options{OperatorNamespace: f.namespace, Prune: f.prune, Delete: f.remove},
 	}
 	if err := unknownK8sPolicy(in); err != nil {
 		return cli.UsageError(cmd, err)
@@ -125,7 +131,8 @@ func unknownK8sPolicy(in impact.Input) error {
 		}
 		err := fmt.Errorf("--delete: no policy %q in FILE, and none in the cluster of --nodes", name)
 		if len(names) == 0 {
-			return cli.WithHints(err, "kubectl get -A -o yaml sriovnetworknodepolicies writes those of the cluster, for --nodes")
+			return cli.WithHints(err,
+				"kubectl get -A -o yaml sriovnetworknodepolicies writes those of the cluster, for --nodes")
 		}
 		return cli.WithHints(err, cli.DidYouMean(spelling.Nearest(name, names, spelling.Loose))...)
 	}

@@ -33,7 +33,8 @@ func k8sImpactBlocks(r impact.Report, wide bool) []output.Block {
 		{"Fails", impactTexts(r, wide, func(n impact.Node) []string { return n.Failures })},
 		{"Ignored", impactLines(r.Ignored)},
 		{"Not known", impactTexts(r, wide, func(n impact.Node) []string { return n.Unknown })},
-		{"Worth knowing", append(impactTexts(r, wide, func(n impact.Node) []string { return n.Notes }), impactPolicies(r)...)},
+		{"Worth knowing", append(impactTexts(r, wide, func(n impact.Node) []string { return n.Notes }),
+			impactPolicies(r)...)},
 		{"Taken for granted", impactLines(r.Assumptions)},
 	} {
 		if len(part.lines) > 0 {
@@ -44,14 +45,22 @@ func k8sImpactBlocks(r impact.Report, wide bool) []output.Block {
 }
 
 func impactNodes(r impact.Report) output.Table {
-	t := output.Table{Columns: []output.Column{{Name: "node"}, {Name: "action"}, {Name: "at worst"}, {Name: "pool"}, {Name: "round", Align: output.AlignRight}, {Name: "because of"}}}
+	t := output.Table{Columns: []output.Column{
+		{Name: "node"},
+		{Name: "action"},
+		{Name: "at worst"},
+		{Name: "pool"},
+		{Name: "round", Align: output.AlignRight},
+		{Name: "because of"},
+	}}
 	for _, n := range r.Nodes {
 		round := ""
 		if n.Round > 0 {
 			round = fmt.Sprint(n.Round)
 		}
 		t.Rows = append(t.Rows, []output.Cell{
-			output.Plain(n.Name), impactCell(n.Action), impactCell(n.Worst), output.Plain(orDash(n.Pool)), output.Plain(orDash(round)), output.Plain(impactBecause(n)),
+			output.Plain(n.Name), impactCell(n.Action), impactCell(n.Worst), output.Plain(orDash(n.Pool)),
+			output.Plain(orDash(round)), output.Plain(impactBecause(n)),
 		})
 	}
 	return t
@@ -80,7 +89,8 @@ func impactBecause(n impact.Node) string {
 	var order []impact.ReasonID
 	add := func(reasons []impact.Reason, card string) {
 		for _, reason := range reasons {
-			if reason.Action != n.Worst && reason.Action != n.Action || reason.Action == impact.ActionNothing || reason.Held != "" {
+			if reason.Action != n.Worst && reason.Action != n.Action || reason.Action == impact.ActionNothing ||
+				reason.Held != "" {
 				continue
 			}
 			if !slices.Contains(order, reason.ID) {
@@ -176,7 +186,9 @@ func (g *impactGroup) lines(wide bool) [][]output.Cell {
 	case r.Open:
 		action.Text = "perhaps " + action.Text
 	}
-	lines := [][]output.Cell{{output.Plain("  "), action, output.Dim("  " + string(r.ID)), output.Plain("  " + cli.SomeNames(g.places, wide))}}
+	lines := [][]output.Cell{{
+		output.Plain("  "), action, output.Dim("  " + string(r.ID)), output.Plain("  " + cli.SomeNames(g.places, wide)),
+	}}
 	add := func(text string) {
 		for line := range strings.SplitSeq(cli.WrapWords(text, cli.TextWidth), "\n") {
 			lines = append(lines, []output.Cell{output.Plain("       " + line)})
@@ -191,7 +203,10 @@ func (g *impactGroup) lines(wide bool) [][]output.Cell {
 		if len(a.Also) > 0 {
 			also = "; the policy is that of " + cli.SomeNames(a.Also, wide) + " too"
 		}
-		lines = append(lines, []output.Cell{output.Dim("       avoid: "), output.Plain(a.Change), output.Dim(" (leaves " + string(a.Leaves) + also + ")")})
+		lines = append(lines, []output.Cell{
+			output.Dim("       avoid: "), output.Plain(a.Change),
+			output.Dim(" (leaves " + string(a.Leaves) + also + ")"),
+		})
 	}
 	return lines
 }
@@ -199,7 +214,15 @@ func (g *impactGroup) lines(wide bool) [][]output.Cell {
 // impactCards shows what each card has and gets, and from which policies.
 func impactCards(r impact.Report) output.Table {
 	t := output.Table{Title: "Cards", Columns: []output.Column{
-		{Name: "node"}, {Name: "card"}, {Name: "address"}, {Name: "action"}, {Name: "vfs"}, {Name: "total"}, {Name: "mtu"}, {Name: "link"}, {Name: "policies"},
+		{Name: "node"},
+		{Name: "card"},
+		{Name: "address"},
+		{Name: "action"},
+		{Name: "vfs"},
+		{Name: "total"},
+		{Name: "mtu"},
+		{Name: "link"},
+		{Name: "policies"},
 	}}
 	for _, n := range r.Nodes {
 		for _, c := range n.Cards {
@@ -211,8 +234,10 @@ func impactCards(r impact.Report) output.Table {
 			}
 			t.Rows = append(t.Rows, []output.Cell{
 				output.Plain(n.Name), output.Plain(impactCard(c)), output.Plain(c.Address), impactCell(c.Action),
-				output.Plain(impactChange(fmt.Sprint(c.Now.VFs), fmt.Sprint(w.VFs))), output.Plain(impactFirmware(c.Now)),
-				output.Plain(impactChange(figureOrNone(c.Now.MTU), figureOrNone(w.MTU))), output.Plain(impactChange(c.Now.LinkType, strings.ToUpper(w.LinkType))), output.Plain(impactApplied(c)),
+				output.Plain(impactChange(fmt.Sprint(c.Now.VFs), fmt.Sprint(w.VFs))),
+				output.Plain(impactFirmware(c.Now)),
+				output.Plain(impactChange(figureOrNone(c.Now.MTU), figureOrNone(w.MTU))),
+				output.Plain(impactChange(c.Now.LinkType, strings.ToUpper(w.LinkType))), output.Plain(impactApplied(c)),
 			})
 		}
 	}
@@ -266,7 +291,8 @@ func impactPools(r impact.Report, wide bool) output.Table {
 			order = p.Error
 		}
 		t.Rows = append(t.Rows, []output.Cell{
-			output.Plain(orDash(p.Name)), output.Plain(fmt.Sprint(p.Nodes)), output.Plain(atOnce), output.Plain(fmt.Sprint(len(p.Batches))),
+			output.Plain(orDash(p.Name)), output.Plain(fmt.Sprint(p.Nodes)), output.Plain(atOnce),
+			output.Plain(fmt.Sprint(len(p.Batches))),
 			output.Plain(fmt.Sprint(p.WorstRounds)), output.Plain(orDash(order)),
 		})
 	}
@@ -298,9 +324,11 @@ func impactPolicies(r impact.Report) [][]output.Cell {
 		texts = append(texts, "policy "+name+" is removed")
 	}
 	if len(r.NoNode) > 0 {
-		texts = append(texts, "no node has the labels of policy "+strings.Join(r.NoNode, ", ")+": nothing happens until one gets them")
+		texts = append(texts,
+			"no node has the labels of policy "+strings.Join(r.NoNode, ", ")+": nothing happens until one gets them")
 	}
-	noCard := slices.DeleteFunc(slices.Clone(r.Unused), func(name string) bool { return slices.Contains(r.NoNode, name) })
+	noCard := slices.DeleteFunc(slices.Clone(r.Unused),
+		func(name string) bool { return slices.Contains(r.NoNode, name) })
 	if len(noCard) > 0 {
 		texts = append(texts, "no card that is known for policy "+strings.Join(noCard, ", "))
 	}

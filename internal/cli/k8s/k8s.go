@@ -29,8 +29,9 @@ is applied.`,
 }
 
 // nodesUsage is the help of --nodes, which all commands of k8s have.
-const nodesUsage = "what is known of the cluster, from `FILE`: bundles, node trees, rdmactl detect -o json or yaml, kubectl get -o yaml of " +
-	"sriovnetworknodestates, nodes, namespaces and others; rdmactl k8s plan -o json for its labels; mstconfig -e -d ADDRESS q in NODE.txt; a folder of these; may be given often"
+const nodesUsage = "what is known of the cluster, from `FILE`: bundles, node trees, rdmactl detect -o json or yaml, " +
+	"kubectl get -o yaml of sriovnetworknodestates, nodes, namespaces and others; rdmactl k8s plan -o json for its " +
+	"labels; mstconfig -e -d ADDRESS q in NODE.txt; a folder of these; may be given often"
 
 // readCluster reads the files of --nodes. partial is not nil where some of it could not be read;
 // without any node or object that is the error.

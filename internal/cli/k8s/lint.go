@@ -77,11 +77,16 @@ not be read; 2 for a wrong use; and 0 otherwise, with warnings and notes too.`,
 	cli.SetFormats(cmd, append(output.Formats(), formatSARIF, formatJUnit)...)
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.nodes, "nodes", nil, nodesUsage)
-	flags.StringArrayVar(&f.exclude, "exclude", nil, "leave out of folders what has a name, or a path below the folder, like `PATTERN`, with * ? [a-z]; may be given often")
-	flags.StringVar(&f.namespace, "operator-namespace", "", "`NAMESPACE` of the SR-IOV operator (default: that of the SriovOperatorConfig, if it is known)")
-	flags.StringVar(&f.version, "operator-version", "", "`VERSION` of the SR-IOV operator, such as v1.6.0 or main (default: any)")
-	flags.StringVar(&f.prefix, "resource-prefix", "", "the operator's `PREFIX` of resources, such as nvidia.com (default: what nodes have)")
-	flags.StringArrayVar(&f.reserved, "reserved", nil, "addresses that belong to others: `RANGE`, written USE=CIDR, such as pods=10.244.0.0/16; may be given often")
+	flags.StringArrayVar(&f.exclude, "exclude", nil, "leave out of folders what has a name, or a path below the "+
+		"folder, like `PATTERN`, with * ? [a-z]; may be given often")
+	flags.StringVar(&f.namespace, "operator-namespace", "",
+		"`NAMESPACE` of the SR-IOV operator (default: that of the SriovOperatorConfig, if it is known)")
+	flags.StringVar(&f.version, "operator-version", "",
+		"`VERSION` of the SR-IOV operator, such as v1.6.0 or main (default: any)")
+	flags.StringVar(&f.prefix, "resource-prefix", "",
+		"the operator's `PREFIX` of resources, such as nvidia.com (default: what nodes have)")
+	flags.StringArrayVar(&f.reserved, "reserved", nil,
+		"addresses that belong to others: `RANGE`, written USE=CIDR, such as pods=10.244.0.0/16; may be given often")
 	flags.StringSliceVar(&f.only, "only", nil, "apply these rules only: `ID,...`")
 	flags.StringSliceVar(&f.skip, "skip", nil, "leave these rules out: `ID,...`")
 	flags.BoolVar(&f.strict, "strict", false, "let warnings count as errors")
@@ -107,7 +112,8 @@ func runK8sLint(app *cli.App, cmd *cobra.Command, args []string, f k8sLintFlags)
 	special := app.Out.Format() == formatSARIF || app.Out.Format() == formatJUnit
 	switch {
 	case (f.list || f.explain != "") && special:
-		return cli.UsageError(cmd, fmt.Errorf("-o %s is for findings: it excludes --list and --explain", app.Out.Format()))
+		return cli.UsageError(cmd,
+			fmt.Errorf("-o %s is for findings: it excludes --list and --explain", app.Out.Format()))
 	case f.list:
 		return app.Out.Print(lint.Rules(), k8sRuleTable(lint.Rules()))
 	case f.explain != "":
@@ -145,7 +151,8 @@ func runK8sLint(app *cli.App, cmd *cobra.Command, args []string, f k8sLintFlags)
 	}
 	report := lint.Merge(reports...)
 	if len(report.Objects) == 0 && len(report.Findings) == 0 {
-		none := fmt.Errorf("nothing to check: no object of Kubernetes, with apiVersion and kind, in %s", firstFiles(report.Files))
+		none := fmt.Errorf("nothing to check: no object of Kubernetes, with apiVersion and kind, in %s",
+			firstFiles(report.Files))
 		return &cli.ExitError{Code: cli.ExitNotFound, Err: errors.Join(readErr, none)}
 	}
 	if err := printK8sLint(app, report, f.strict); err != nil {
@@ -190,7 +197,8 @@ var operatorVersion = regexp.MustCompile(`^(main|v?\d+\.\d+(\.\d+)?([-+].*)?)$`)
 // options checks the flags and turns them into options.
 func (f k8sLintFlags) options() (lint.Options, error) {
 	opts := lint.Options{
-		OperatorNamespace: f.namespace, OperatorVersion: f.version, ResourcePrefix: strings.TrimSuffix(f.prefix, "/"), Only: f.only, Skip: f.skip,
+		OperatorNamespace: f.namespace, OperatorVersion: f.version, ResourcePrefix: strings.TrimSuffix(f.prefix, "/"),
+		Only: f.only, Skip: f.skip,
 	}
 	if f.version != "" && !operatorVersion.MatchString(f.version) {
 		return opts, fmt.Errorf("--operator-version: %q is neither a release such as v1.6.0 nor main", f.version)
@@ -218,7 +226,8 @@ func unknownK8sRule(id string) error {
 		return nil
 	}
 	err := fmt.Errorf("no rule %q", id)
-	return cli.WithHints(cli.WithHints(err, cli.DidYouMean(spelling.Nearest(id, ids, spelling.Loose))...), "rdmactl k8s lint --list names the rules")
+	return cli.WithHints(cli.WithHints(err, cli.DidYouMean(spelling.Nearest(id, ids, spelling.Loose))...),
+		"rdmactl k8s lint --list names the rules")
 }
 
 func printK8sLint(app *cli.App, report lint.Report, strict bool) error {
@@ -241,7 +250,9 @@ func printK8sLint(app *cli.App, report lint.Report, strict bool) error {
 // k8sLintResult is the end of a run: the error that carries its exit code.
 func k8sLintResult(app *cli.App, r lint.Report, strict bool, partial error) error {
 	if len(r.Unjudged) > 0 {
-		app.Out.Note("note: %s not applied, for want of nodes: --nodes says what is known of the cluster, and --list marks the rules", english.Count(len(r.Unjudged), "rule"))
+		app.Out.Note(
+			"note: %s not applied, for want of nodes: --nodes says what is known of the cluster, "+
+				"and --list marks the rules", english.Count(len(r.Unjudged), "rule"))
 	}
 	switch {
 	case r.Counts.Error > 0 || strict && r.Counts.Warn > 0:

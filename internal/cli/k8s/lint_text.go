@@ -61,14 +61,17 @@ func k8sLintSum(r lint.Report) []output.Cell {
 }
 
 func k8sRuleTable(rules []lint.Rule) output.Table {
-	t := output.Table{Columns: []output.Column{{Name: "rule"}, {Name: "at worst"}, {Name: "finds"}, {Name: "nodes"}, {Name: "judges", Wide: true}}}
+	t := output.Table{Columns: []output.Column{
+		{Name: "rule"}, {Name: "at worst"}, {Name: "finds"}, {Name: "nodes"}, {Name: "judges", Wide: true},
+	}}
 	for _, r := range rules {
 		nodes := ""
 		if r.Nodes {
 			nodes = "needed"
 		}
 		t.Rows = append(t.Rows, []output.Cell{
-			output.Plain(r.ID), cli.LintSeverityCell(r.Severity, string(r.Severity)), output.Plain(r.Title), output.Plain(nodes),
+			output.Plain(r.ID), cli.LintSeverityCell(r.Severity, string(r.Severity)), output.Plain(r.Title),
+			output.Plain(nodes),
 			output.Plain(strings.Join(r.Kinds, " ")),
 		})
 	}
@@ -76,7 +79,9 @@ func k8sRuleTable(rules []lint.Rule) output.Table {
 }
 
 func k8sRuleBlocks(r lint.Rule) []output.Block {
-	list := output.List{Items: []output.Item{{Key: "at worst", Value: cli.LintSeverityCell(r.Severity, string(r.Severity))}}}
+	list := output.List{
+		Items: []output.Item{{Key: "at worst", Value: cli.LintSeverityCell(r.Severity, string(r.Severity))}},
+	}
 	add := func(key string, values []string) {
 		for i, v := range values {
 			list.Items = append(list.Items, output.Item{Key: cli.FirstOnly(i, key), Value: output.Plain(v)})
@@ -85,7 +90,8 @@ func k8sRuleBlocks(r lint.Rule) []output.Block {
 	add("judges", r.Kinds)
 	add("report", r.Reports)
 	add("source", r.Sources)
-	return append(cli.LintRuleHead(r.ID, r.Title, r.Explanation, r.Remedy), k8sExample("wrong", r.Wrong, output.Bad), k8sExample("right", r.Right, output.Good), list)
+	return append(cli.LintRuleHead(r.ID, r.Title, r.Explanation, r.Remedy), k8sExample("wrong", r.Wrong, output.Bad),
+		k8sExample("right", r.Right, output.Good), list)
 }
 
 func k8sExample(title, text string, style func(string) output.Cell) output.Block {

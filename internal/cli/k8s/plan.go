@@ -74,37 +74,52 @@ node; 2 when options contradict each other or can't be met; 4 when a file may no
 // addTo adds the flags to cmd.
 func (f *k8sPlanFlags) addTo(cmd *cobra.Command) {
 	flags, o := cmd.Flags(), &f.opts
-	flags.StringSliceVar(&o.Select.Fabrics, "fabric", nil, "cards on `FABRIC`: a subnet prefix, with @LID of the subnet manager if need be")
-	flags.StringSliceVar(&o.Select.Roles, "role", nil, "cards whose `ROLE` is this: compute, storage, management (default compute, where roles are known)")
+	flags.StringSliceVar(&o.Select.Fabrics, "fabric", nil,
+		"cards on `FABRIC`: a subnet prefix, with @LID of the subnet manager if need be")
+	flags.StringSliceVar(&o.Select.Roles, "role", nil,
+		"cards whose `ROLE` is this: compute, storage, management (default compute, where roles are known)")
 	flags.StringVar(&f.rails, "rail", "", "`RAILS` as rdmactl detect numbers them: 0-3,6")
 	flags.StringSliceVar(&o.Select.Addresses, "pci", nil, "cards at PCI `ADDRESS`, which may have *, ? and [0-3]")
-	flags.StringSliceVar(&o.Select.Names, "name", nil, "cards whose network or RDMA device is `NAME`, which may have *, ? and [0-3]")
+	flags.StringSliceVar(&o.Select.Names, "name", nil,
+		"cards whose network or RDMA device is `NAME`, which may have *, ? and [0-3]")
 	flags.StringSliceVar(&o.Select.Nodes, "node", nil, "nodes called `NAME`, which may have *, ? and [0-3]")
-	flags.StringVar(&f.linkType, "link-type", "", "cards whose link is of `TYPE`: ib or eth; and what cards are of which nothing tells it")
+	flags.StringVar(&f.linkType, "link-type", "",
+		"cards whose link is of `TYPE`: ib or eth; and what cards are of which nothing tells it")
 	flags.IntVar(&o.VFs, "vfs", 0, "`N` VFs for each card (default: as many as the firmware is set to)")
-	flags.IntVar(&o.MTU, "mtu", 0, "mtu of the policies in `BYTES` (default: on Ethernet that of the ports, where all of a rail agree; otherwise unchanged)")
-	flags.StringVar(&o.ResourcePrefix, "resource-prefix", "", "the operator's `PREFIX` of resources: openshift.io, nvidia.com or your own (default: what nodes have, or is usual)")
-	flags.StringVar(&o.OperatorNamespace, "operator-namespace", "", "`NAMESPACE` of the SR-IOV operator (default: that of its objects in FILE, or "+plan.DefaultOperatorNamespace+")")
+	flags.IntVar(&o.MTU, "mtu", 0, "mtu of the policies in `BYTES` (default: on Ethernet that of the ports, where "+
+		"all of a rail agree; otherwise unchanged)")
+	flags.StringVar(&o.ResourcePrefix, "resource-prefix", "", "the operator's `PREFIX` of resources: openshift.io, "+
+		"nvidia.com or your own (default: what nodes have, or is usual)")
+	flags.StringVar(&o.OperatorNamespace, "operator-namespace", "", "`NAMESPACE` of the SR-IOV operator (default: "+
+		"that of its objects in FILE, or "+plan.DefaultOperatorNamespace+")")
 	flags.StringVar(&o.Namespace, "namespace", plan.DefaultNamespace, "`NAMESPACE` of the pods")
 	flags.StringVar(&o.SelectBy, "select-by", plan.ByAddress, "name cards in policies by their `ID`: address or name")
-	flags.StringToStringVar(&f.selector, "node-selector", nil, "labels that the nodes have, as `LABELS`: KEY=VALUE,... (default: chosen)")
+	flags.StringToStringVar(&f.selector, "node-selector", nil,
+		"labels that the nodes have, as `LABELS`: KEY=VALUE,... (default: chosen)")
 	flags.Lookup("node-selector").DefValue = ""
-	flags.StringVar(&o.Labels, "labels", plan.LabelsExisting, "choose labels from `SOURCE`: existing, or nfd for one that Node Feature Discovery shall publish")
-	flags.BoolVar(&o.ExternallyManaged, "externally-managed", false, "others make the VFs: the operator changes neither their number nor the firmware")
-	flags.BoolVar(&o.Isolation, "isolation", false, "pods see their own RDMA devices only; needs the exclusive mode of RDMA namespaces")
-	flags.StringVar(&o.MaxUnavailable, "max-unavailable", "", "a pool of which `N` nodes, or N% rounded down, drain at a time (default: no pool, so one node at a time)")
+	flags.StringVar(&o.Labels, "labels", plan.LabelsExisting,
+		"choose labels from `SOURCE`: existing, or nfd for one that Node Feature Discovery shall publish")
+	flags.BoolVar(&o.ExternallyManaged, "externally-managed", false,
+		"others make the VFs: the operator changes neither their number nor the firmware")
+	flags.BoolVar(&o.Isolation, "isolation", false,
+		"pods see their own RDMA devices only; needs the exclusive mode of RDMA namespaces")
+	flags.StringVar(&o.MaxUnavailable, "max-unavailable", "",
+		"a pool of which `N` nodes, or N% rounded down, drain at a time (default: no pool, so one node at a time)")
 	flags.StringVar(&o.RDMAMode, "rdma-mode", "", "a pool with this `MODE` of RDMA namespaces: shared or exclusive")
-	flags.StringSliceVar(&f.pools, "ip-pool", nil, "take subnets from `CIDR`; the first one with room for all rails (default 192.168.0.0/16,172.16.0.0/12,10.0.0.0/8)")
+	flags.StringSliceVar(&f.pools, "ip-pool", nil, "take subnets from `CIDR`; the first one with room for all rails "+
+		"(default 192.168.0.0/16,172.16.0.0/12,10.0.0.0/8)")
 	flags.StringSliceVar(&f.pods, "pod-cidr", nil, "`CIDR` that the cluster's pods have")
 	flags.StringSliceVar(&f.services, "service-cidr", nil, "`CIDR` that the cluster's services have")
 	flags.StringSliceVar(&f.hosts, "host-cidr", nil, "`CIDR` that hosts have")
 	flags.IntVar(&o.Nodes, "for-nodes", 0, "make room for the addresses of `N` nodes (default: those that are given)")
-	flags.StringVar(&o.GUIDSeed, "guid-seed", "", "other GUIDs of InfiniBand VFs for other `TEXT`, to tell clusters on one fabric apart where nothing tells the GUIDs of their cards")
+	flags.StringVar(&o.GUIDSeed, "guid-seed", "", "other GUIDs of InfiniBand VFs for other `TEXT`, to tell clusters "+
+		"on one fabric apart where nothing tells the GUIDs of their cards")
 	flags.IntVar(&f.checkPods, "check-pods", 2, "`N` pods of the Job that checks the rails; 0 leaves it out")
 	flags.IntVar(&f.testPods, "test-pods", 2, "`N` pods to try things in; 0 leaves them out")
 	flags.StringVar(&o.Image, "image", plan.DefaultImage, "`IMAGE` of these pods: a shell, and ib_write_bw or apt-get")
 	flags.StringSliceVar(&o.Omit, "omit", nil, "leave out objects of `KIND,...`")
-	flags.StringVar(&f.out, "out", "", "write a file for each object into `DIR`, and remove those that an earlier plan wrote there and this one hasn't")
+	flags.StringVar(&f.out, "out", "", "write a file for each object into `DIR`, and remove those that an earlier "+
+		"plan wrote there and this one hasn't")
 	flags.StringVar(&f.diff, "diff", "", "compare with the manifests of `DIR` instead")
 	cmd.MarkFlagsMutuallyExclusive("out", "diff")
 	cli.CompleteWords(cmd, "role", portRoles())
@@ -119,7 +134,8 @@ func (f *k8sPlanFlags) addTo(cmd *cobra.Command) {
 
 func runK8sPlan(app *cli.App, cmd *cobra.Command, args []string, f k8sPlanFlags) error {
 	if len(args) == 0 {
-		return cli.UsageError(cmd, cli.WithHints(errors.New("missing argument: what is known of the nodes"), "rdmactl snapshot on each node records it"))
+		return cli.UsageError(cmd, cli.WithHints(errors.New("missing argument: what is known of the nodes"),
+			"rdmactl snapshot on each node records it"))
 	}
 	opts, err := f.options()
 	if err != nil {
@@ -252,7 +268,8 @@ func printK8sPlan(app *cli.App, p plan.Plan, dir string, whole bool) error {
 			}
 		}
 		if rest, err := p.Diff(dir); err == nil && len(rest) > 0 {
-			app.Out.Note("note: %s has %s that this plan hasn't; kubectl apply -f would apply them as well", dir, english.Count(len(rest), "object"))
+			app.Out.Note("note: %s has %s that this plan hasn't; kubectl apply -f would apply them as well",
+				dir, english.Count(len(rest), "object"))
 		}
 	}
 	for _, n := range p.Notes {
@@ -273,7 +290,9 @@ func diffK8sPlan(app *cli.App, p plan.Plan, dir string, partial error) error {
 	if err != nil {
 		return cli.BundleError(err)
 	}
-	report := k8sPlanDiff{Schema: k8sPlanDiffSchema, Folder: dir, Differences: append([]plan.Difference{}, differences...)}
+	report := k8sPlanDiff{
+		Schema: k8sPlanDiffSchema, Folder: dir, Differences: append([]plan.Difference{}, differences...),
+	}
 	if err := app.Out.Print(report, k8sPlanDiffBlocks(report)...); err != nil {
 		return err
 	}

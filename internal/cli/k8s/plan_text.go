@@ -23,12 +23,19 @@ type k8sPlanDiff struct {
 // k8sPlanBlocks tells what was written: the rails, and how many files.
 func k8sPlanBlocks(p plan.Plan, dir string, written []string) []output.Block {
 	t := output.Table{Columns: []output.Column{
-		{Name: "RAIL"}, {Name: "RESOURCE"}, {Name: "LINK"}, {Name: "FABRIC"}, {Name: "NODES", Align: output.AlignRight}, {Name: "VFS", Align: output.AlignRight}, {Name: "SUBNET"},
+		{Name: "RAIL"},
+		{Name: "RESOURCE"},
+		{Name: "LINK"},
+		{Name: "FABRIC"},
+		{Name: "NODES", Align: output.AlignRight},
+		{Name: "VFS", Align: output.AlignRight},
+		{Name: "SUBNET"},
 	}}
 	for _, r := range p.Rails {
 		t.Rows = append(t.Rows, []output.Cell{
-			output.Plain(r.Name), output.Plain(p.ResourcePrefix + "/" + r.Resource), output.Plain(r.LinkType), output.Plain(r.Fabric),
-			output.Plain(fmt.Sprint(len(r.Members))), output.Plain(fmt.Sprint(r.VFs)), output.Plain(r.Subnet.String()),
+			output.Plain(r.Name), output.Plain(p.ResourcePrefix + "/" + r.Resource), output.Plain(r.LinkType),
+			output.Plain(r.Fabric), output.Plain(fmt.Sprint(len(r.Members))), output.Plain(fmt.Sprint(r.VFs)),
+			output.Plain(r.Subnet.String()),
 		})
 	}
 	line := fmt.Sprintf("%s: %s, of which %d written now", dir, english.Count(len(p.Files), "file"), len(written))
@@ -43,9 +50,13 @@ func k8sPlanDiffBlocks(d k8sPlanDiff) []output.Block {
 	var lines [][]output.Cell
 	for _, x := range d.Differences {
 		cell := output.Warn(fmt.Sprintf("%-7s", x.Change))
-		lines = append(lines, []output.Cell{cell, output.Plain("  "), output.Bold(x.Object), output.Dim(strings.TrimRight("  "+x.File, " "))})
+		lines = append(lines, []output.Cell{
+			cell, output.Plain("  "), output.Bold(x.Object), output.Dim(strings.TrimRight("  "+x.File, " ")),
+		})
 		for _, f := range x.Fields {
-			lines = append(lines, []output.Cell{output.Plain(fmt.Sprintf("         %s: %s -> %s", f.Path, valueText(f.Old), valueText(f.New)))})
+			lines = append(lines, []output.Cell{
+				output.Plain(fmt.Sprintf("         %s: %s -> %s", f.Path, valueText(f.Old), valueText(f.New))),
+			})
 		}
 	}
 	sum := output.Line(output.Bold(english.Count(len(d.Differences), "difference")), output.Plain(" to "+d.Folder))

@@ -61,7 +61,8 @@ type DetectReport struct {
 // NewDetectReport picks what detect shows of a node.
 func NewDetectReport(snap inventory.Snapshot) DetectReport {
 	r := DetectReport{
-		Schema: detectSchema, Node: snap, Candidates: snap.Candidates(), TCP: snap.TCPNetdev(), Obstacles: snap.Obstacles(),
+		Schema: detectSchema, Node: snap, Candidates: snap.Candidates(), TCP: snap.TCPNetdev(),
+		Obstacles: snap.Obstacles(),
 	}
 	if r.Candidates == nil {
 		r.Candidates = []inventory.Candidate{}
@@ -148,9 +149,10 @@ func portRow(d *inventory.Device, p *inventory.Port) []output.Cell {
 		vf = d.VF.ParentAddress
 	}
 	return []output.Cell{
-		output.Plain(portName(d, p)), output.Plain(transportText(d, p)), output.Plain(card), output.Plain(pci), stateCell(p), output.Plain(rateText(p.Rate)),
-		output.Plain(p.Netdev), gidCell(p), output.Plain(string(p.Role)), output.Plain(intText(p.Rail)), output.Plain(fabricText(p.Fabric)), output.Plain(gpuText(p)),
-		output.Plain(mtu), output.Plain(d.Firmware), output.Plain(numa), output.Plain(pcie), output.Plain(vf), output.Plain(p.RoleReason),
+		output.Plain(portName(d, p)), output.Plain(transportText(d, p)), output.Plain(card), output.Plain(pci),
+		stateCell(p), output.Plain(rateText(p.Rate)), output.Plain(p.Netdev), gidCell(p), output.Plain(string(p.Role)),
+		output.Plain(intText(p.Rail)), output.Plain(fabricText(p.Fabric)), output.Plain(gpuText(p)), output.Plain(mtu),
+		output.Plain(d.Firmware), output.Plain(numa), output.Plain(pcie), output.Plain(vf), output.Plain(p.RoleReason),
 	}
 }
 
@@ -165,7 +167,9 @@ func (r DetectReport) obstacleTable() output.Table {
 		if o.Object != "" && !strings.Contains(text, o.Object) {
 			text = o.Object + ": " + text
 		}
-		t.Rows = append(t.Rows, []output.Cell{output.Bad(text), output.Plain(strings.TrimSpace(o.Path + ": " + o.Value)), output.Plain(o.Remedy)})
+		t.Rows = append(t.Rows, []output.Cell{
+			output.Bad(text), output.Plain(strings.TrimSpace(o.Path + ": " + o.Value)), output.Plain(o.Remedy),
+		})
 	}
 	return t
 }
@@ -186,7 +190,10 @@ func (r DetectReport) candidateTable() output.Table {
 		case !c.Up:
 			state = output.Dim("down")
 		}
-		t.Rows = append(t.Rows, []output.Cell{output.Plain(c.Netdev), output.Plain(string(c.Bus)), output.Plain(speedText(c.SpeedMbps)), state, output.Plain(c.Note)})
+		t.Rows = append(t.Rows, []output.Cell{
+			output.Plain(c.Netdev), output.Plain(string(c.Bus)), output.Plain(speedText(c.SpeedMbps)), state,
+			output.Plain(c.Note),
+		})
 	}
 	return t
 }
@@ -258,7 +265,8 @@ func gidCell(p *inventory.Port) output.Cell {
 		return output.Bad(fmt.Sprintf("none of %d routable", len(p.GIDs)))
 	case !ok:
 		return output.Plain("")
-	case p.LinkLayer == inventory.LinkLayerInfiniBand || p.Transport == inventory.TransportIWARP || p.Transport == inventory.TransportEFA:
+	case p.LinkLayer == inventory.LinkLayerInfiniBand || p.Transport == inventory.TransportIWARP ||
+		p.Transport == inventory.TransportEFA:
 		return output.Plain(fmt.Sprintf("%d of %d", len(p.GIDs), p.GIDTableSize))
 	}
 	return output.Plain(fmt.Sprintf("%d %s", g.Index, g.GID.Addr()))

@@ -48,7 +48,8 @@ such as on a node without RDMA; and 0 otherwise, with warnings too.`,
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.only, "only", nil, "run these checks only: `ID,...`")
 	flags.StringSliceVar(&f.skip, "skip", nil, "leave these checks out: `ID,...`")
-	flags.StringArrayVar(&f.suppress, "suppress", nil, "don't count what a check finds: `ID[@OBJECT][:YYYY-MM-DD]`, until the end of that day; may be given often")
+	flags.StringArrayVar(&f.suppress, "suppress", nil,
+		"don't count what a check finds: `ID[@OBJECT][:YYYY-MM-DD]`, until the end of that day; may be given often")
 	flags.BoolVar(&f.strict, "strict", false, "let warnings count as failures")
 	flags.BoolVar(&f.list, "list", false, "list the checks and run none")
 	flags.StringVar(&f.explain, "explain", "", "explain the check `ID` and run none")
@@ -92,7 +93,8 @@ func runDoctor(app *cli.App, cmd *cobra.Command, f doctorFlags) error {
 		return err
 	}
 	for _, s := range report.Expired {
-		app.Out.Note("note: the suppression of %s ended on %s", strings.TrimSuffix(s.CheckID+"@"+s.Object, "@"), s.Until)
+		app.Out.Note("note: the suppression of %s ended on %s",
+			strings.TrimSuffix(s.CheckID+"@"+s.Object, "@"), s.Until)
 	}
 	for _, o := range snap.Obstacles() {
 		if len(snap.Devices) > 0 && !judgedByCheck(o.ID) {
@@ -108,7 +110,8 @@ func runDoctor(app *cli.App, cmd *cobra.Command, f doctorFlags) error {
 // judgedByCheck tells which of the obstacles that detect shows are a check's
 // business; the others would be missing from what doctor says.
 func judgedByCheck(obstacle string) bool {
-	return obstacle != inventory.ObstacleNetns && obstacle != inventory.ObstacleNoCard && obstacle != inventory.ObstacleNoPCIAccess
+	return obstacle != inventory.ObstacleNetns && obstacle != inventory.ObstacleNoCard &&
+		obstacle != inventory.ObstacleNoPCIAccess
 }
 
 // options turns the flags into options of a run, and finds what is wrong with them.
@@ -138,7 +141,8 @@ func unknownCheck(id string) error {
 		return nil
 	}
 	err := fmt.Errorf("%w: %q", doctor.ErrUnknownCheck, id)
-	return cli.WithHints(cli.WithHints(err, cli.DidYouMean(spelling.Nearest(id, ids, spelling.Loose))...), "rdmactl doctor --list names the checks")
+	return cli.WithHints(cli.WithHints(err, cli.DidYouMean(spelling.Nearest(id, ids, spelling.Loose))...),
+		"rdmactl doctor --list names the checks")
 }
 
 // doctorResult is the end of a run: the error that carries its exit code.
@@ -168,7 +172,8 @@ func nothingToJudge(snap *inventory.Snapshot, r doctor.Report) error {
 	for _, o := range snap.Obstacles() {
 		hints = append(hints, o.Remedy)
 	}
-	return cli.WithHints(cli.Exitf(cli.ExitNotFound, "%s", r.Findings[0].Summary), append(hints, "rdmactl detect shows what this node has")...)
+	return cli.WithHints(cli.Exitf(cli.ExitNotFound, "%s", r.Findings[0].Summary),
+		append(hints, "rdmactl detect shows what this node has")...)
 }
 
 func explainCheck(app *cli.App, cmd *cobra.Command, all []doctor.Check, id string) error {
@@ -194,10 +199,13 @@ func explainCheck(app *cli.App, cmd *cobra.Command, all []doctor.Check, id strin
 }
 
 func checkTable(all []doctor.Check) output.Table {
-	t := output.Table{Columns: []output.Column{{Name: "check"}, {Name: "at worst"}, {Name: "finds"}, {Name: "needs", Wide: true}}}
+	t := output.Table{
+		Columns: []output.Column{{Name: "check"}, {Name: "at worst"}, {Name: "finds"}, {Name: "needs", Wide: true}},
+	}
 	for _, c := range all {
 		t.Rows = append(t.Rows, []output.Cell{
-			output.Plain(c.ID), outcomeCell(c.Severity, string(c.Severity)), output.Plain(c.Title), output.Plain(c.Needs.String()),
+			output.Plain(c.ID), outcomeCell(c.Severity, string(c.Severity)), output.Plain(c.Title),
+			output.Plain(c.Needs.String()),
 		})
 	}
 	return t

@@ -76,7 +76,8 @@ func findingBlock(r doctor.Report, o doctor.Outcome, group []doctor.Finding, wid
 	for _, f := range group {
 		object := output.Clean(f.Object)
 		fill := strings.Repeat(" ", width-ansi.StringWidth(object))
-		t.Lines = append(t.Lines, []output.Cell{output.Plain("  "), output.Bold(object), output.Plain(fill + "  " + f.Summary)})
+		t.Lines = append(t.Lines,
+			[]output.Cell{output.Plain("  "), output.Bold(object), output.Plain(fill + "  " + f.Summary)})
 		if o != doctor.OutcomeUnknown { // its summary is the path and the error
 			t.Lines = append(t.Lines, evidenceLines(f.Evidence, strings.Repeat(" ", width+4), wide)...)
 		}
@@ -99,7 +100,8 @@ func evidenceLines(ev []doctor.Evidence, indent string, wide bool) [][]output.Ce
 	var lines [][]output.Cell
 	for i, e := range ev {
 		if i == cli.EvidenceShown && len(ev) > cli.EvidenceShown+1 && !wide {
-			lines = append(lines, []output.Cell{output.Plain(indent), output.Dim(fmt.Sprintf("and %d more (-o wide)", len(ev)-i))})
+			lines = append(lines,
+				[]output.Cell{output.Plain(indent), output.Dim(fmt.Sprintf("and %d more (-o wide)", len(ev)-i))})
 			break
 		}
 		lines = append(lines, []output.Cell{output.Plain(indent), output.Dim(e.String())})
@@ -148,7 +150,8 @@ func notApplicableLines(findings []doctor.Finding) [][]output.Cell {
 	}
 	var lines [][]output.Cell
 	for _, why := range reasons {
-		lines = append(lines, []output.Cell{output.Dim("n/a "), output.Plain("  " + strings.Join(ids[why], ", ") + ": " + why)})
+		lines = append(lines,
+			[]output.Cell{output.Dim("n/a "), output.Plain("  " + strings.Join(ids[why], ", ") + ": " + why)})
 	}
 	return lines
 }
@@ -158,7 +161,10 @@ func suppressedLine(f doctor.Finding) []output.Cell {
 	if f.Suppressed.Until != "" {
 		until = " until " + f.Suppressed.Until
 	}
-	return []output.Cell{output.Dim("mute"), output.Plain(fmt.Sprintf("  %s: %s: %s (%s, suppressed%s)", f.CheckID, f.Object, f.Summary, f.Outcome, until))}
+	return []output.Cell{
+		output.Dim("mute"),
+		output.Plain(fmt.Sprintf("  %s: %s: %s (%s, suppressed%s)", f.CheckID, f.Object, f.Summary, f.Outcome, until)),
+	}
 }
 
 // sumLine is the verdict in one line: "8 checks: 2 faults, 1 warning, 5 passed".

@@ -30,7 +30,8 @@ type planFlags struct {
 // addTo adds the flags to cmd.
 func (f *planFlags) addTo(cmd *cobra.Command) {
 	set := cmd.Flags()
-	set.StringSliceVar(&f.libraries, "for", libraryNames(launch.DefaultLibraries()), "`LIBRARIES`: "+strings.Join(libraryNames(launch.Libraries()), ", ")+", or all")
+	set.StringSliceVar(&f.libraries, "for", libraryNames(launch.DefaultLibraries()),
+		"`LIBRARIES`: "+strings.Join(libraryNames(launch.Libraries()), ", ")+", or all")
 	set.StringSliceVar(&f.include, "include", nil, "only ports that match `SELECTOR`, whatever their role")
 	set.StringSliceVar(&f.exclude, "exclude", nil, "no ports that match `SELECTOR`")
 	set.StringVar(&f.peer, "peer", "", "`IP` of another node: the way there decides the network device for bootstrap")
@@ -91,7 +92,8 @@ files that decide could not be read.`,
 		formats = append(formats, string(format))
 	}
 	f := cmd.Flags()
-	f.StringVar(&flags.format, "format", string(launch.FormatShell), "`FORM` of the variables: "+strings.Join(formats, ", "))
+	f.StringVar(&flags.format, "format", string(launch.FormatShell),
+		"`FORM` of the variables: "+strings.Join(formats, ", "))
 	f.StringVar(&flags.name, "name", "", "`NAME` of the configmap (default rdma-env-HOST)")
 	f.StringVar(&flags.namespace, "namespace", "", "`NAMESPACE` of the configmap")
 	f.BoolVar(&flags.explain, "explain", false, "show the reasoning instead of the variables")
@@ -118,10 +120,12 @@ func runEnv(app *cli.App, cmd *cobra.Command, flags envFlags) error {
 	// "$(rdmactl env)".
 	structured := app.Out.Structured() && app.Config.Origin("output") == config.OriginFlag
 	if flags.formatGiven && (structured || flags.explain) {
-		return cli.UsageError(cmd, errors.New("--format writes variables only: it excludes --explain and -o json or yaml"))
+		return cli.UsageError(cmd,
+			errors.New("--format writes variables only: it excludes --explain and -o json or yaml"))
 	}
 	if (flags.name != "" || flags.namespace != "") && format != launch.FormatConfigMap {
-		return cli.UsageError(cmd, errors.New("--name and --namespace are those of a configmap: they need --format configmap"))
+		return cli.UsageError(cmd,
+			errors.New("--name and --namespace are those of a configmap: they need --format configmap"))
 	}
 	plan, node, err := planEnv(app, cmd, flags.planFlags, nil)
 	if err != nil {
@@ -152,7 +156,9 @@ func runEnv(app *cli.App, cmd *cobra.Command, flags envFlags) error {
 // planEnv derives the plan of the node that the flags choose, and tells its host name. environ is
 // what the variables meet; where it is nil, the environment of this process counts on this
 // machine only.
-func planEnv(app *cli.App, cmd *cobra.Command, flags planFlags, environ map[string]string) (plan launch.Plan, host string, err error) {
+func planEnv(
+	app *cli.App, cmd *cobra.Command, flags planFlags, environ map[string]string,
+) (plan launch.Plan, host string, err error) {
 	opts, err := flags.options()
 	if err != nil {
 		return plan, "", cli.UsageError(cmd, err)
@@ -212,7 +218,8 @@ func (f planFlags) options() (launch.Options, error) {
 		return opts, fmt.Errorf("--compat: %q is not %s", f.compat, kserve.Compat)
 	}
 	if len(f.include)+len(f.exclude) > 0 || f.peer != "" || f.pinGID || f.tcpFallback || f.override {
-		return opts, errors.New("--compat kserve decides as the script does: it excludes --include, --exclude, --peer, --pin-gid, --tcp-fallback and --override")
+		return opts, errors.New("--compat kserve decides as the script does: it excludes --include, --exclude, " +
+			"--peer, --pin-gid, --tcp-fallback and --override")
 	}
 	return opts, nil
 }

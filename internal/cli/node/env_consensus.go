@@ -49,7 +49,8 @@ input or file could not be read.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runConsensus(app, cmd, flags, args) },
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&flags.libraries, "for", libraryNames(launch.DefaultLibraries()), "`LIBRARIES`: "+strings.Join(libraryNames(launch.Libraries()), ", ")+", or all")
+	f.StringSliceVar(&flags.libraries, "for", libraryNames(launch.DefaultLibraries()),
+		"`LIBRARIES`: "+strings.Join(libraryNames(launch.Libraries()), ", ")+", or all")
 	f.StringSliceVar(&flags.include, "include", nil, "only ports that match `SELECTOR`, whatever their role")
 	f.StringSliceVar(&flags.exclude, "exclude", nil, "no ports that match `SELECTOR`")
 	f.BoolVar(&flags.routed, "routed", false, "the fabric routes between subnets of one rail: they may differ")
@@ -107,7 +108,8 @@ func tooFewNodes(nodes []*consensus.Node, bad []consensus.Unreadable) error {
 	}
 	hint := "rdmactl env --explain tells about one node"
 	if len(bad) > 0 {
-		err = fmt.Errorf("%w (%s could not be read, the first: %s: %s)", err, english.Count(len(bad), "input"), bad[0].Source, bad[0].Error)
+		err = fmt.Errorf("%w (%s could not be read, the first: %s: %s)",
+			err, english.Count(len(bad), "input"), bad[0].Source, bad[0].Error)
 		hint = "rdmactl detect -o json > NAME.json on each node makes the inputs"
 	}
 	return cli.WithHints(&cli.ExitError{Code: cli.ExitUsage, Err: err}, hint)

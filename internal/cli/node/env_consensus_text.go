@@ -42,7 +42,9 @@ func consensusSummary(r consensus.Report, wide bool) output.Block {
 		{Key: "nodes", Value: output.Plain(nodesText(r, wide))},
 	}}
 	if len(r.Rails) > 0 {
-		l.Items = append(l.Items, output.Item{Key: "rails", Value: output.Plain(fmt.Sprintf("%d, paired by %s", len(r.Rails), r.Pairing.Method))},
+		l.Items = append(l.Items, output.Item{
+			Key: "rails", Value: output.Plain(fmt.Sprintf("%d, paired by %s", len(r.Rails), r.Pairing.Method)),
+		},
 			output.Item{Key: "paired", Value: output.Plain(r.Pairing.Reason), Wide: true})
 	}
 	for _, text := range r.Pairing.Realigned {
@@ -55,7 +57,8 @@ func consensusSummary(r consensus.Report, wide bool) output.Block {
 }
 
 func verdictCell(r consensus.Report) output.Cell {
-	breaks, slows, notes := r.Faults(consensus.SeverityBreaks), r.Faults(consensus.SeveritySlows), r.Faults(consensus.SeverityNote)
+	breaks, slows, notes := r.Faults(consensus.SeverityBreaks), r.Faults(consensus.SeveritySlows),
+		r.Faults(consensus.SeverityNote)
 	var parts []string
 	for _, p := range []struct {
 		n    int
@@ -65,7 +68,8 @@ func verdictCell(r consensus.Report) output.Cell {
 		case p.n == 1:
 			parts = append(parts, "1 difference "+p.text)
 		case p.n > 1:
-			parts = append(parts, fmt.Sprintf("%d differences %s", p.n, strings.Replace(strings.Replace(p.text, "breaks", "break", 1), "slows", "slow", 1)))
+			parts = append(parts, fmt.Sprintf("%d differences %s", p.n,
+				strings.Replace(strings.Replace(p.text, "breaks", "break", 1), "slows", "slow", 1)))
 		}
 	}
 	if notes > 0 {
@@ -110,7 +114,9 @@ func consensusRails(r consensus.Report) output.Table {
 		{"index", "gid-index", false},
 		{"device", "device-name", false},
 	}
-	t := output.Table{Columns: []output.Column{{Name: "rail", Align: output.AlignRight}, {Name: "nodes", Align: output.AlignRight}}}
+	t := output.Table{
+		Columns: []output.Column{{Name: "rail", Align: output.AlignRight}, {Name: "nodes", Align: output.AlignRight}},
+	}
 	for _, c := range columns {
 		used := false
 		for _, rail := range r.Rails {
@@ -141,10 +147,13 @@ func differenceBlock(d consensus.Difference, wide bool) output.Block {
 	if d.Severity == consensus.SeveritySlows {
 		severity = output.Warn(strings.ToUpper(string(d.Severity)))
 	}
-	t := output.Text{Lines: [][]output.Cell{{severity, output.Plain("  "), output.Bold(d.Check), output.Plain(": " + d.Text)}}}
+	t := output.Text{
+		Lines: [][]output.Cell{{severity, output.Plain("  "), output.Bold(d.Check), output.Plain(": " + d.Text)}},
+	}
 	t.Lines = append(t.Lines, groupEvidence(d, wide)...)
 	t.Lines = append(t.Lines, cli.LabelledLines("why", strings.Split(cli.WrapWords(d.Why, cli.TextWidth-7), "\n"))...)
-	return output.Text{Lines: append(t.Lines, cli.LabelledLines("fix", strings.Split(cli.WrapWords(d.Remedy, cli.TextWidth-7), "\n"))...)}
+	return output.Text{Lines: append(t.Lines,
+		cli.LabelledLines("fix", strings.Split(cli.WrapWords(d.Remedy, cli.TextWidth-7), "\n"))...)}
 }
 
 // groupEvidence shows the files that told. Of what most nodes have, one node stands for all.
@@ -153,7 +162,8 @@ func groupEvidence(d consensus.Difference, wide bool) [][]output.Cell {
 	var lines [][]output.Cell
 	for i, g := range d.Groups {
 		if i == groupsShown && len(d.Groups) > groupsShown+1 && !wide {
-			lines = append(lines, []output.Cell{output.Dim(fmt.Sprintf("    and %d more values (-o wide)", len(d.Groups)-i))})
+			lines = append(lines,
+				[]output.Cell{output.Dim(fmt.Sprintf("    and %d more values (-o wide)", len(d.Groups)-i))})
 			break
 		}
 		for j, e := range g.Evidence {
@@ -263,14 +273,16 @@ func variableLines(v consensus.NodeVariable, wide bool) [][]output.Cell {
 	var lines [][]output.Cell
 	for i, g := range v.Groups {
 		if i == groupsShown && len(v.Groups) > groupsShown+1 && !wide {
-			lines = append(lines, []output.Cell{output.Dim(fmt.Sprintf("    and %d more values (-o wide)", len(v.Groups)-i))})
+			lines = append(lines,
+				[]output.Cell{output.Dim(fmt.Sprintf("    and %d more values (-o wide)", len(v.Groups)-i))})
 			break
 		}
 		value := g.Value
 		if value == "" {
 			value = "(not set)"
 		}
-		lines = append(lines, []output.Cell{output.Plain("    " + value), output.Dim("  on " + cli.SomeNames(g.Nodes, wide))})
+		lines = append(lines,
+			[]output.Cell{output.Plain("    " + value), output.Dim("  on " + cli.SomeNames(g.Nodes, wide))})
 	}
 	return lines
 }
@@ -285,7 +297,8 @@ func consensusNodes(r consensus.Report) output.Table {
 		{Name: "reason"},
 	}}
 	for _, n := range r.Nodes {
-		t.Rows = append(t.Rows, plainRow(n.Name, string(n.Outcome), strconv.Itoa(n.Rails), n.Socket, n.Source, n.Reason))
+		t.Rows = append(t.Rows,
+			plainRow(n.Name, string(n.Outcome), strconv.Itoa(n.Rails), n.Socket, n.Source, n.Reason))
 	}
 	return t
 }

@@ -64,7 +64,8 @@ may not be read; 2 when a file can't be understood; and 0 otherwise, with warnin
 	}
 	f.source.AddTo(cmd)
 	flags := cmd.Flags()
-	flags.StringArrayVar(&f.files, "env", nil, "check the variables in `FILE`, - for standard input; may be given often")
+	flags.StringArrayVar(&f.files, "env", nil,
+		"check the variables in `FILE`, - for standard input; may be given often")
 	flags.StringVar(&f.form, "form", string(lint.FormAuto), "how FILE is written: "+strings.Join(formNames(), ", "))
 	flags.IntVar(&f.pid, "pid", 0, "check the environment of process `PID`")
 	flags.BoolVar(&f.strict, "strict", false, "let warnings count as errors")
@@ -169,16 +170,22 @@ func openLintNode(app *cli.App, f envLintFlags) (*sources.Node, error) {
 	other := process.OtherNamespaces(f.pid)
 	if !other.Mount {
 		if other.Network {
-			app.Out.Note("note: process %d is in another network namespace: its network devices and GID tables may be others than those judged here", f.pid)
+			app.Out.Note(
+				"note: process %d is in another network namespace: its network devices and GID tables may be "+
+					"others than those judged here", f.pid)
 		}
 		return app.OpenNode(f.source)
 	}
 	n, err := openProcessRoot(f.pid)
 	if err != nil {
-		app.Out.Note("note: process %d is in another mount namespace, whose files can't be read here (%v): this node is judged instead", f.pid, err)
+		app.Out.Note(
+			"note: process %d is in another mount namespace, whose files can't be read here (%v): "+
+				"this node is judged instead", f.pid, err)
 		return app.OpenNode(f.source)
 	}
-	app.Out.Note("note: process %d is in another mount namespace: the node is judged as it sees it, below /proc/%d/root", f.pid, f.pid)
+	app.Out.Note(
+		"note: process %d is in another mount namespace: the node is judged as it sees it, below /proc/%d/root",
+		f.pid, f.pid)
 	return n, nil
 }
 
@@ -188,8 +195,11 @@ func nothingToLint(r lint.Report) error {
 	for _, e := range r.Environments {
 		names = append(names, e.Name)
 	}
-	err := cli.Exitf(cli.ExitNotFound, "nothing to check: no variable of NCCL, UCX, NVSHMEM, Gloo, Mooncake, libfabric or Open MPI in %s", strings.Join(names, ", "))
-	return cli.WithHints(err, "the libraries choose by themselves then; rdmactl env prints what to set", "--env FILE and --pid PID check another environment")
+	err := cli.Exitf(cli.ExitNotFound,
+		"nothing to check: no variable of NCCL, UCX, NVSHMEM, Gloo, Mooncake, libfabric or Open MPI in %s",
+		strings.Join(names, ", "))
+	return cli.WithHints(err, "the libraries choose by themselves then; rdmactl env prints what to set",
+		"--env FILE and --pid PID check another environment")
 }
 
 // lintResult is the end of a run: the error that carries its exit code.
@@ -209,7 +219,9 @@ func explainLintRule(app *cli.App, cmd *cobra.Command, id string) error {
 	rule, ok := lint.FindRule(id)
 	if !ok {
 		err := fmt.Errorf("--explain: no rule %q", id)
-		return cli.UsageError(cmd, cli.WithHints(cli.WithHints(err, cli.DidYouMean(spelling.Nearest(id, lintRuleIDs(), spelling.Loose))...), "rdmactl env lint --list names the rules"))
+		return cli.UsageError(cmd,
+			cli.WithHints(cli.WithHints(err, cli.DidYouMean(spelling.Nearest(id, lintRuleIDs(), spelling.Loose))...),
+				"rdmactl env lint --list names the rules"))
 	}
 	return app.Out.Print(rule, lintRuleBlocks(rule)...)
 }

@@ -31,16 +31,20 @@ func readLintFile(app *cli.App, name string, form lint.Form) ([]lint.Environment
 	if form == lint.FormKubernetes || form == lint.FormAuto && podenv.Detect(data) {
 		envs, err := podenv.Parse(label, data)
 		if err != nil {
-			return nil, cli.WithHints(&cli.ExitError{Code: cli.ExitUsage, Err: err}, "--form says how the file is written where the content doesn't tell")
+			return nil, cli.WithHints(&cli.ExitError{Code: cli.ExitUsage, Err: err},
+				"--form says how the file is written where the content doesn't tell")
 		}
 		if len(envs) == 0 {
-			return nil, cli.WithHints(cli.Exitf(cli.ExitNotFound, "nothing to check: no container of %s sets a variable", label), "env: of a container, data: of a ConfigMap and environment: of a service are looked at")
+			return nil, cli.WithHints(
+				cli.Exitf(cli.ExitNotFound, "nothing to check: no container of %s sets a variable",
+					label), "env: of a container, data: of a ConfigMap and environment: of a service are looked at")
 		}
 		return envs, nil
 	}
 	env, err := lint.Parse(label, data, form)
 	if err != nil {
-		return nil, cli.WithHints(&cli.ExitError{Code: cli.ExitUsage, Err: err}, "--form says how the file is written where the content doesn't tell")
+		return nil, cli.WithHints(&cli.ExitError{Code: cli.ExitUsage, Err: err},
+			"--form says how the file is written where the content doesn't tell")
 	}
 	return []lint.Environment{env}, nil
 }
@@ -76,9 +80,11 @@ func readProcessEnvironment(pid int) (lint.Environment, error) {
 	case errors.Is(err, os.ErrPermission):
 		err = &cli.ExitError{Code: cli.ExitPermission, Err: err}
 		if os.Geteuid() == 0 {
-			return lint.Environment{}, cli.WithHints(err, "root needs CAP_SYS_PTRACE for that, which containers lack, and the same user namespace")
+			return lint.Environment{}, cli.WithHints(err,
+				"root needs CAP_SYS_PTRACE for that, which containers lack, and the same user namespace")
 		}
-		return lint.Environment{}, cli.WithHints(err, "the environment of another user's process is root's to read: sudo rdmactl env lint --pid "+strconv.Itoa(pid))
+		return lint.Environment{}, cli.WithHints(err, "the environment of another user's process is root's to read: "+
+			"sudo rdmactl env lint --pid "+strconv.Itoa(pid))
 	case errors.Is(err, os.ErrNotExist):
 		return lint.Environment{}, cli.Exitf(cli.ExitNotFound, "no process %d here", pid)
 	case err != nil:

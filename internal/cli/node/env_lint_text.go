@@ -22,7 +22,9 @@ func lintBlocks(r lint.Report, wide bool) []output.Block {
 			}
 		}
 		if len(env.Unjudged) > 0 {
-			lines = append(lines, []output.Cell{output.Dim("skip   "), output.Plain(strings.Join(env.Unjudged, ", ") + ": the value isn't known here")})
+			lines = append(lines, []output.Cell{
+				output.Dim("skip   "), output.Plain(strings.Join(env.Unjudged, ", ") + ": the value isn't known here"),
+			})
 		}
 		if len(lines) > 0 {
 			title := ""
@@ -41,7 +43,10 @@ func lintFindingLines(f lint.Finding, wide bool) [][]output.Cell {
 		assignment += "=" + f.Value
 	}
 	lines := [][]output.Cell{
-		{cli.LintSeverityCell(f.Severity, fmt.Sprintf("%-5s", strings.ToUpper(string(f.Severity)))), output.Plain("  "), output.Bold(assignment), output.Dim(lintPlace(f) + "  " + f.Rule)},
+		{
+			cli.LintSeverityCell(f.Severity, fmt.Sprintf("%-5s", strings.ToUpper(string(f.Severity)))),
+			output.Plain("  "), output.Bold(assignment), output.Dim(lintPlace(f) + "  " + f.Rule),
+		},
 		{output.Plain("       " + f.Summary)},
 	}
 	var evidence []string
@@ -77,14 +82,18 @@ func fixText(f lint.Fix) string {
 
 // lintSum is "12 variables: 1 error, 2 warnings".
 func lintSum(r lint.Report) []output.Cell {
-	return append([]output.Cell{output.Bold(english.Count(r.Variables(), "variable") + ":")}, cli.LintCounts(r.Counts)...)
+	return append([]output.Cell{output.Bold(english.Count(r.Variables(), "variable") + ":")},
+		cli.LintCounts(r.Counts)...)
 }
 
 func lintRuleTable(rules []lint.Rule) output.Table {
-	t := output.Table{Columns: []output.Column{{Name: "rule"}, {Name: "at worst"}, {Name: "finds"}, {Name: "variables", Wide: true}}}
+	t := output.Table{
+		Columns: []output.Column{{Name: "rule"}, {Name: "at worst"}, {Name: "finds"}, {Name: "variables", Wide: true}},
+	}
 	for _, r := range rules {
 		t.Rows = append(t.Rows, []output.Cell{
-			output.Plain(r.ID), cli.LintSeverityCell(r.Severity, string(r.Severity)), output.Plain(r.Title), output.Plain(strings.Join(r.Variables, " ")),
+			output.Plain(r.ID), cli.LintSeverityCell(r.Severity, string(r.Severity)), output.Plain(r.Title),
+			output.Plain(strings.Join(r.Variables, " ")),
 		})
 	}
 	return t

@@ -21,7 +21,10 @@ import (
 // NewEnvApp returns an App with env and exec alone.
 func NewEnvApp() *cli.App {
 	app := clitest.NewApp(Commands())
-	app.Commands = []cli.Entry{{Group: cli.GroupNode, Build: newEnvCommand}, {Group: cli.GroupNode, Build: newExecCommand}}
+	app.Commands = []cli.Entry{
+		{Group: cli.GroupNode, Build: newEnvCommand},
+		{Group: cli.GroupNode, Build: newExecCommand},
+	}
 	return app
 }
 
@@ -33,7 +36,8 @@ func TestEnvUser(t *testing.T) {
 	}
 	app := clitest.NewApp(Commands())
 	app.Environ = []string{"NCCL_IB_HCA=other", "NCCL_IB_HCA=mlx5_1", "NCCL_IB_GID_INDEX=1", "UCX_NET_DEVICES="}
-	app.Out = output.New(output.Options{Out: app.Stdout, Err: app.Stderr, Format: output.FormatTable, LookupEnv: app.LookupEnv})
+	app.Out = output.New(
+		output.Options{Out: app.Stdout, Err: app.Stderr, Format: output.FormatTable, LookupEnv: app.LookupEnv})
 	for _, local := range []bool{true, false} {
 		n := &sources.Node{Sources: inventory.Sources{Root: tree.FS()}, Local: local}
 		plan, err := deriveEnv(t.Context(), app, n, launch.Options{})
@@ -63,15 +67,18 @@ const hostileName = "mlx5_$(touch${IFS}owned)"
 // TestEnvHostileTree lets shells read the variables of a node whose names attack them.
 func TestEnvHostileTree(t *testing.T) {
 	names := []string{
-		hostileName, "`touch${IFS}owned`", "';touch${IFS}owned;'", `"q"`, "a\nexport X=1", `back\slash`, "mlx5_0", "sp ace", "-n", "~", "ü", "\x1b[31mred", "#", "mlx5_'\"",
+		hostileName, "`touch${IFS}owned`", "';touch${IFS}owned;'", `"q"`, "a\nexport X=1", `back\slash`, "mlx5_0",
+		"sp ace", "-n", "~", "ü", "\x1b[31mred", "#", "mlx5_'\"",
 	}
 	tree := nodetree.New()
 	for i, name := range names {
 		port := "sys/class/infiniband/" + name + "/ports/1"
 		netdev := "if$(id)" + string(rune('a'+i))
 		for file, content := range map[string]string{
-			"../../node_type": "1: CA\n", "state": "4: ACTIVE\n", "phys_state": "5: LinkUp\n", "link_layer": "Ethernet\n", "rate": "400 Gb/sec (4X NDR)\n",
-			"gids/0": "0000:0000:0000:0000:0000:ffff:0a00:0001\n", "gid_attrs/types/0": "RoCE v2\n", "gid_attrs/ndevs/0": netdev + "\n",
+			"../../node_type": "1: CA\n", "state": "4: ACTIVE\n", "phys_state": "5: LinkUp\n",
+			"link_layer": "Ethernet\n", "rate": "400 Gb/sec (4X NDR)\n",
+			"gids/0": "0000:0000:0000:0000:0000:ffff:0a00:0001\n", "gid_attrs/types/0": "RoCE v2\n",
+			"gid_attrs/ndevs/0": netdev + "\n",
 		} {
 			if err := tree.Set(filepath.ToSlash(filepath.Join(port, file)), content); err != nil {
 				t.Fatal(err)

@@ -19,14 +19,18 @@ func explainBlocks(plan launch.Plan, wide bool) []output.Block {
 		out = append(out, envVariableTable(plan, wide))
 	}
 	if len(plan.Arguments) > 0 {
-		t := output.Table{Title: "Arguments", Columns: []output.Column{{Name: "for"}, {Name: "argument"}, {Name: "value"}, {Name: "rule"}}}
+		t := output.Table{Title: "Arguments", Columns: []output.Column{
+			{Name: "for"}, {Name: "argument"}, {Name: "value"}, {Name: "rule"},
+		}}
 		for _, a := range plan.Arguments {
 			t.Rows = append(t.Rows, plainRow(string(a.Library), a.Flag, a.Value, a.Rule))
 		}
 		out = append(out, t)
 	}
 	if len(plan.Conflicts) > 0 {
-		t := output.Table{Title: "Conflicts with the environment", Columns: []output.Column{{Name: "name"}, {Name: "yours"}, {Name: "derived"}, {Name: "kept"}, {Name: "reason"}, {Name: "rule"}}}
+		t := output.Table{Title: "Conflicts with the environment", Columns: []output.Column{
+			{Name: "name"}, {Name: "yours"}, {Name: "derived"}, {Name: "kept"}, {Name: "reason"}, {Name: "rule"},
+		}}
 		for _, c := range plan.Conflicts {
 			derived := c.Derived
 			if derived == "" {
@@ -41,9 +45,12 @@ func explainBlocks(plan launch.Plan, wide bool) []output.Block {
 		out = append(out, t)
 	}
 	if len(plan.Warnings) > 0 {
-		t := output.Table{Title: "Warnings", Columns: []output.Column{{Name: "rule"}, {Name: "warning"}, {Name: "file", Wide: true}}}
+		t := output.Table{
+			Title: "Warnings", Columns: []output.Column{{Name: "rule"}, {Name: "warning"}, {Name: "file", Wide: true}},
+		}
 		for _, w := range plan.Warnings {
-			t.Rows = append(t.Rows, []output.Cell{output.Warn(w.Rule), output.Plain(w.Text), output.Plain(strings.Join(w.Files, " "))})
+			t.Rows = append(t.Rows,
+				[]output.Cell{output.Warn(w.Rule), output.Plain(w.Text), output.Plain(strings.Join(w.Files, " "))})
 		}
 		out = append(out, t)
 	}
@@ -97,8 +104,9 @@ func envPortTable(plan launch.Plan, wide bool) output.Table {
 			gid = fmt.Sprintf("%d %s", p.GID.Index, p.GID.Addr)
 		}
 		t.Rows = append(t.Rows, []output.Cell{
-			output.Plain(p.Name()), decisionCell(p.Decision), output.Plain(gid), choiceCell(p.NCCLAuto, p.GID), choiceCell(p.NCCLPlanned, p.GID),
-			choiceCell(p.UCXAuto, p.GID), output.Plain(p.Rule), output.Plain(p.Reason), output.Plain(string(p.Reach)), output.Plain(filesText(p.Files, wide)),
+			output.Plain(p.Name()), decisionCell(p.Decision), output.Plain(gid), choiceCell(p.NCCLAuto, p.GID),
+			choiceCell(p.NCCLPlanned, p.GID), choiceCell(p.UCXAuto, p.GID), output.Plain(p.Rule),
+			output.Plain(p.Reason), output.Plain(string(p.Reach)), output.Plain(filesText(p.Files, wide)),
 		})
 	}
 	return t
@@ -141,7 +149,8 @@ func envVariableTable(plan launch.Plan, wide bool) output.Table {
 		{Name: "file"},
 	}}
 	for _, v := range plan.Variables {
-		t.Rows = append(t.Rows, plainRow(string(v.Library), v.Name, v.Value, string(v.Source), v.Rule, v.Reason, filesText(v.Files, wide)))
+		t.Rows = append(t.Rows,
+			plainRow(string(v.Library), v.Name, v.Value, string(v.Source), v.Rule, v.Reason, filesText(v.Files, wide)))
 	}
 	for _, u := range plan.Unset {
 		t.Rows = append(t.Rows, plainRow("", u.Name, "(unset)", string(launch.SourceDerived), u.Rule, u.Reason, ""))

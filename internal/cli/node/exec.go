@@ -63,7 +63,8 @@ Exit codes besides CMD's own: 127 when CMD isn't found, 126 when it can't be sta
 	f.SetInterspersed(false) // flags behind CMD are CMD's
 	f.BoolVar(&flags.allowNone, "allow-none", false, "start CMD when no port can be used")
 	f.BoolVar(&flags.allowPartial, "allow-partial", false, "start CMD when files that decide could not be read")
-	f.BoolVar(&flags.dryRun, "dry-run", false, "print what would be set and started, as a shell script, and start nothing")
+	f.BoolVar(&flags.dryRun, "dry-run", false,
+		"print what would be set and started, as a shell script, and start nothing")
 	flags.addTo(cmd)
 	return cmd
 }
@@ -113,7 +114,8 @@ func startError(err error) error {
 func execRefusal(plan launch.Plan, flags execFlags) error {
 	if len(plan.Incomplete) > 0 && !flags.allowPartial {
 		first := plan.Incomplete[0]
-		err := cli.Exitf(cli.ExitPartial, "not started: %d files that decide could not be read, the first is %s: %s", len(plan.Incomplete), first.Path, first.Error)
+		err := cli.Exitf(cli.ExitPartial, "not started: %d files that decide could not be read, the first is %s: %s",
+			len(plan.Incomplete), first.Path, first.Error)
 		return cli.WithHints(err, "--allow-partial starts it with what was read")
 	}
 	if plan.Outcome != launch.OutcomeNone || flags.tcpFallback || flags.allowNone {
@@ -131,7 +133,9 @@ func execRefusal(plan launch.Plan, flags execFlags) error {
 
 // printExec tells what would be started. An error that starting would surely meet is met here too.
 func printExec(app *cli.App, plan launch.Plan, p process.Program, structured bool) error {
-	report := execReport{Schema: execSchema, Arguments: p.Args, Set: plan.Environment(), Unset: []string{}, Launch: plan}
+	report := execReport{
+		Schema: execSchema, Arguments: p.Args, Set: plan.Environment(), Unset: []string{}, Launch: plan,
+	}
 	for _, u := range plan.Unset {
 		report.Unset = append(report.Unset, u.Name)
 	}

@@ -9,7 +9,10 @@ import (
 )
 
 func TestExecRefusal(t *testing.T) {
-	none := launch.Plan{Outcome: launch.OutcomeNone, Warnings: []launch.Warning{{Rule: "other", Text: "x"}, {Rule: "nothing-usable", Text: "no RDMA: no device"}}}
+	none := launch.Plan{Outcome: launch.OutcomeNone, Warnings: []launch.Warning{
+		{Rule: "other", Text: "x"},
+		{Rule: "nothing-usable", Text: "no RDMA: no device"},
+	}}
 	partial := launch.Plan{Outcome: launch.OutcomeRDMA, Incomplete: []inventory.Problem{{Path: "/a", Error: "b"}}}
 	both := partial
 	both.Outcome = launch.OutcomeNone
@@ -34,7 +37,8 @@ func TestExecRefusal(t *testing.T) {
 	}
 	for _, tt := range tests {
 		if got := cli.ExitCode(execRefusal(tt.plan, tt.flags)); got != tt.want {
-			t.Errorf("execRefusal(%s, %d incomplete, %+v) = %d, want %d", tt.plan.Outcome, len(tt.plan.Incomplete), tt.flags, got, tt.want)
+			t.Errorf("execRefusal(%s, %d incomplete, %+v) = %d, want %d",
+				tt.plan.Outcome, len(tt.plan.Incomplete), tt.flags, got, tt.want)
 		}
 	}
 }

@@ -97,9 +97,13 @@ func newShowReport(ctx context.Context, n *sources.Node, snap *inventory.Snapsho
 	if err != nil {
 		return showReport{}, noDevice(snap, err)
 	}
-	r := showReport{Schema: showSchema, Device: *d, Netdevs: []inventory.Netdev{}, Counters: map[int][]inventory.Counter{}, CounterErrors: map[int]string{}}
+	r := showReport{
+		Schema: showSchema, Device: *d, Netdevs: []inventory.Netdev{}, Counters: map[int][]inventory.Counter{},
+		CounterErrors: map[int]string{},
+	}
 	if port != 0 {
-		r.Device.Ports = slices.DeleteFunc(slices.Clone(d.Ports), func(p inventory.Port) bool { return p.Number != port })
+		r.Device.Ports = slices.DeleteFunc(slices.Clone(d.Ports),
+			func(p inventory.Port) bool { return p.Number != port })
 	}
 	for _, netdev := range snap.Netdevs {
 		if slices.ContainsFunc(r.Device.Ports, func(p inventory.Port) bool { return p.Uses(netdev.Name) }) {
@@ -216,7 +220,8 @@ func pciList(d *inventory.Device) output.List {
 	pci := d.PCI
 	add("address", pci.Address)
 	add("card", strings.TrimSpace(pci.Vendor+" "+pci.Product))
-	add("ids", fmt.Sprintf("%04x:%04x, subsystem %04x:%04x", uint16(pci.VendorID), uint16(pci.DeviceID), uint16(pci.SubsystemVendor), uint16(pci.SubsystemDevice)))
+	add("ids", fmt.Sprintf("%04x:%04x, subsystem %04x:%04x",
+		uint16(pci.VendorID), uint16(pci.DeviceID), uint16(pci.SubsystemVendor), uint16(pci.SubsystemDevice)))
 	add("link", pcieText(pci))
 	if pci.NUMANode != nil {
 		add("numa node", strconv.Itoa(*pci.NUMANode))
@@ -250,8 +255,9 @@ func vfTable(s *inventory.SRIOV) output.Table {
 			port = vf.PortGUID.String()
 		}
 		t.Rows = append(t.Rows, []output.Cell{
-			output.Plain(strconv.Itoa(vf.Index)), output.Plain(vf.Address), output.Plain(vf.Device), output.Plain(vf.MAC), output.Plain(vf.LinkState),
-			output.Plain(boolText(vf.Trust)), output.Plain(intText(vf.VLAN)), output.Plain(node), output.Plain(port),
+			output.Plain(strconv.Itoa(vf.Index)), output.Plain(vf.Address), output.Plain(vf.Device),
+			output.Plain(vf.MAC), output.Plain(vf.LinkState), output.Plain(boolText(vf.Trust)),
+			output.Plain(intText(vf.VLAN)), output.Plain(node), output.Plain(port),
 		})
 	}
 	return t
@@ -343,7 +349,8 @@ func gidTable(p *inventory.Port) output.Table {
 			address = g.GID.Addr().String()
 		}
 		t.Rows = append(t.Rows, []output.Cell{
-			output.Plain(strconv.Itoa(g.Index)), output.Plain(g.GID.String()), output.Plain(string(g.Type)), output.Plain(address), output.Plain(g.Netdev),
+			output.Plain(strconv.Itoa(g.Index)), output.Plain(g.GID.String()), output.Plain(string(g.Type)),
+			output.Plain(address), output.Plain(g.Netdev),
 		})
 	}
 	return t
@@ -361,7 +368,8 @@ func (r showReport) counterBlock(port int) output.Block {
 	}
 	l := output.List{Title: fmt.Sprintf("Counters of port %d (those at 0 with -o wide)", port)}
 	for _, c := range counters {
-		l.Items = append(l.Items, output.Item{Key: c.Name, Value: counterCell(c), Wide: c.Value == nil || *c.Value == 0})
+		l.Items = append(l.Items,
+			output.Item{Key: c.Name, Value: counterCell(c), Wide: c.Value == nil || *c.Value == 0})
 	}
 	return l
 }
@@ -401,7 +409,8 @@ func netdevTable(netdevs []inventory.Netdev) output.Table {
 		}
 		t.Rows = append(t.Rows, []output.Cell{
 			output.Plain(n.Name), state, output.Plain(strconv.Itoa(n.MTU)), output.Plain(speedText(n.SpeedMbps)),
-			output.Plain(n.Kind), output.Plain(n.Lower), output.Plain(n.Address), output.Plain(strings.Join(addresses, " ")),
+			output.Plain(n.Kind), output.Plain(n.Lower), output.Plain(n.Address),
+			output.Plain(strings.Join(addresses, " ")),
 		})
 	}
 	return t

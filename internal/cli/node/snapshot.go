@@ -64,7 +64,8 @@ The exit code is 0 when all was read, 7 when the bundle is written and some file
 	flags.StringVarP(&f.output, "output", "o", "", "write the bundle to `FILE`; - for standard output")
 	flags.BoolVar(&f.force, "force", false, "replace FILE if it exists")
 	flags.BoolVar(&f.redact, "redact", false, "replace addresses, GUIDs, serial numbers and host names")
-	flags.StringVar(&f.keyFile, "redact-key", "", "redact with the secret in `FILE`, alike for all nodes; 16 bytes or more")
+	flags.StringVar(&f.keyFile, "redact-key", "",
+		"redact with the secret in `FILE`, alike for all nodes; 16 bytes or more")
 	flags.StringArrayVar(&f.peers, "peer", nil, "also record the way to `IP`, for env --peer; may be given often")
 	_ = cmd.MarkFlagFilename("output", "tar.gz", "tgz")
 	return cmd
@@ -117,7 +118,8 @@ func checkSnapshotOutput(app *cli.App, cmd *cobra.Command, f snapshotFlags) erro
 	case !info.Mode().IsRegular():
 		return cli.Exitf(cli.ExitUsage, "write bundle %s: it exists and is no regular file", f.output)
 	case !f.force:
-		return cli.WithHints(cli.Exitf(cli.ExitUsage, "write bundle %s: %w", f.output, fs.ErrExist), "--force replaces it")
+		return cli.WithHints(cli.Exitf(cli.ExitUsage, "write bundle %s: %w", f.output, fs.ErrExist),
+			"--force replaces it")
 	}
 	return nil
 }
@@ -199,7 +201,8 @@ func (f snapshotFlags) redactor() (*bundle.Redactor, error) {
 	// An editor adds the end of the last line on one machine and not on another.
 	r, err := bundle.NewRedactor(bytes.TrimSpace(secret))
 	if err != nil {
-		return nil, cli.WithHints(cli.Exitf(cli.ExitUsage, "--redact-key %s: %w", f.keyFile, err), "head -c 32 /dev/urandom | base64 > FILE makes a good one")
+		return nil, cli.WithHints(cli.Exitf(cli.ExitUsage, "--redact-key %s: %w", f.keyFile, err),
+			"head -c 32 /dev/urandom | base64 > FILE makes a good one")
 	}
 	return r, nil
 }
@@ -261,7 +264,8 @@ func snapshotResult(app *cli.App, b *bundle.Bundle, name string, size int, took 
 	if name == "-" {
 		name = "standard output"
 	}
-	app.Out.Note("%s: %d entries, %d KiB%s, in %s", name, m.Entries, (size+1023)/1024, form, took.Round(10*time.Millisecond))
+	app.Out.Note("%s: %d entries, %d KiB%s, in %s",
+		name, m.Entries, (size+1023)/1024, form, took.Round(10*time.Millisecond))
 	if !m.Steady {
 		app.Out.Note("warning: the node changed while it was recorded")
 	}

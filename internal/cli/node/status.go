@@ -169,8 +169,9 @@ func (m *monitor) read(ctx context.Context) (r *statusReport, partial, err error
 		}
 	}
 	r = &statusReport{
-		Schema: statusSchema, Taken: snap.Taken, Host: snap.Host, Ports: []portStatus{}, Obstacles: snap.Obstacles(), Problems: snap.Problems,
-		devices: map[string]portCounts{},
+		Schema: statusSchema, Taken: snap.Taken, Host: snap.Host, Ports: []portStatus{}, Obstacles: snap.Obstacles(),
+		Problems: snap.Problems,
+		devices:  map[string]portCounts{},
 	}
 	if r.Obstacles == nil {
 		r.Obstacles = []inventory.Obstacle{}
@@ -187,8 +188,8 @@ func (m *monitor) read(ctx context.Context) (r *statusReport, partial, err error
 
 func (m *monitor) readPort(ctx context.Context, r *statusReport, d *inventory.Device, p *inventory.Port) portStatus {
 	s := portStatus{
-		Port: portName(d, p), State: p.State, PhysState: p.PhysState, Rate: p.Rate, ActiveMTU: int(p.ActiveMTU), Netdev: p.Netdev,
-		Role: p.Role, Rail: p.Rail, Errors: []inventory.Change{}, stateCell: stateCell(p),
+		Port: portName(d, p), State: p.State, PhysState: p.PhysState, Rate: p.Rate, ActiveMTU: int(p.ActiveMTU),
+		Netdev: p.Netdev, Role: p.Role, Rail: p.Rail, Errors: []inventory.Change{}, stateCell: stateCell(p),
 	}
 	counters, err := inventory.ReadCounters(ctx, m.node.Root, d.Name, p.Number)
 	if err != nil && len(counters) == 0 {
@@ -352,8 +353,10 @@ func (r *statusReport) portTable() output.Table {
 			fresh = countCell(*p.NewErrors, p.AtLeast && *p.NewErrors > 0, output.Bad)
 		}
 		t.Rows = append(t.Rows, []output.Cell{
-			output.Plain(p.Port), p.stateCell, output.Plain(rateText(p.Rate)), output.Plain(mtu), output.Plain(p.Netdev), output.Plain(string(p.Role)),
-			output.Plain(intText(p.Rail)), output.Plain(gbpsText(p.Receive)), output.Plain(gbpsText(p.Transmit)), total, fresh, output.Dim(p.NoCounters),
+			output.Plain(p.Port), p.stateCell, output.Plain(rateText(p.Rate)), output.Plain(mtu),
+			output.Plain(p.Netdev), output.Plain(string(p.Role)), output.Plain(intText(p.Rail)),
+			output.Plain(gbpsText(p.Receive)), output.Plain(gbpsText(p.Transmit)), total, fresh,
+			output.Dim(p.NoCounters),
 		})
 	}
 	return t
@@ -398,7 +401,8 @@ func (r *statusReport) errorTable() output.Table {
 				note = output.Warn("was reset")
 			}
 			t.Rows = append(t.Rows, []output.Cell{
-				output.Plain(p.Port), output.Plain(c.Counter.Name), output.Plain(strconv.FormatUint(*c.Counter.Value, 10)), fresh, note,
+				output.Plain(p.Port), output.Plain(c.Counter.Name),
+				output.Plain(strconv.FormatUint(*c.Counter.Value, 10)), fresh, note,
 			})
 		}
 	}

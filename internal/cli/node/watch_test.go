@@ -77,7 +77,8 @@ func TestWatchFollowsCounters(t *testing.T) {
 		}, "a reset to 0, of which nothing can be told"},
 		{func() { set("link_downed", "255") }, func(w watched) bool {
 			e := w.Ports[0].Errors
-			return e[0].Counter.Name == "link_downed" && e[0].Counter.Saturated && e[0].AtLeast && *e[0].Delta == 245 && w.Ports[0].NewErrors == 245
+			return e[0].Counter.Name == "link_downed" && e[0].Counter.Saturated && e[0].AtLeast && *e[0].Delta == 245 &&
+				w.Ports[0].NewErrors == 245
 		}, "link_downed saturated, at least 245 new"},
 		{func() { set("port_rcv_data", "4294967295") }, func(w watched) bool {
 			e := w.Ports[0].Errors
@@ -92,7 +93,8 @@ func TestWatchFollowsCounters(t *testing.T) {
 	app.Stdout, app.Stderr, app.Environ = writer, &stderr, nil
 	exit := make(chan int, 1)
 	go func() {
-		exit <- app.Run(t.Context(), []string{"status", "--watch", "--interval", "700ms", "--count", "7", "-o", "json", "--root", root})
+		exit <- app.Run(t.Context(),
+			[]string{"status", "--watch", "--interval", "700ms", "--count", "7", "-o", "json", "--root", root})
 		_ = writer.Close()
 	}()
 	lines := bufio.NewScanner(reader)

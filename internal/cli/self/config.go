@@ -109,7 +109,8 @@ func settingsTable(entries []config.Entry, origin bool) output.Table {
 		if s, _ := config.Find(e.Key); e.Origin == config.OriginDetection {
 			value = output.Dim("(" + s.Unset + ")")
 		}
-		t.Rows = append(t.Rows, []output.Cell{output.Plain(e.Key), value, output.Plain(string(e.Origin)), output.Plain(e.Source)})
+		t.Rows = append(t.Rows,
+			[]output.Cell{output.Plain(e.Key), value, output.Plain(string(e.Origin)), output.Plain(e.Source)})
 	}
 	return t
 }
@@ -130,7 +131,8 @@ func newConfigPathCommand(app *cli.App) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			cfg := app.Config
 			if cfg.File == "" {
-				return cli.WithHints(cli.Exitf(cli.ExitNotFound, "no place for a configuration file: HOME is not set"), "name one with --config or RDMAKIT_CONFIG")
+				return cli.WithHints(cli.Exitf(cli.ExitNotFound, "no place for a configuration file: HOME is not set"),
+					"name one with --config or RDMAKIT_CONFIG")
 			}
 			return app.Out.Print(configPathReport{File: cfg.File, Exists: cfg.Exists}, output.Paragraph(cfg.File))
 		},

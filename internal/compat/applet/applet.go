@@ -78,7 +78,8 @@ type Option struct {
 
 // All returns the applets in alphabetical order.
 func All() []Applet {
-	list := append(append(perftests(), diagnostics()...), ibdev2netdev(), ibstat(), ibstatus(), ibvDevices(), ibvDevinfo(), showGIDs())
+	list := append(append(perftests(), diagnostics()...), ibdev2netdev(), ibstat(), ibstatus(), ibvDevices(),
+		ibvDevinfo(), showGIDs())
 	slices.SortFunc(list, func(a, b Applet) int { return strings.Compare(a.Name, b.Name) })
 	return list
 }

@@ -65,7 +65,9 @@ func TestTrees(t *testing.T) {
 			t.Parallel()
 			node := treeNode(t, name)
 			var got strings.Builder
-			for _, line := range []string{"ibv_devices", "ibv_devinfo -v", "ibstat", "ibstatus", "ibdev2netdev", "ibdev2netdev -v", "show_gids"} {
+			for _, line := range []string{
+				"ibv_devices", "ibv_devinfo -v", "ibstat", "ibstatus", "ibdev2netdev", "ibdev2netdev -v", "show_gids",
+			} {
 				got.WriteString(run(t, node, line))
 			}
 			if strings.HasPrefix(name, "3") {
@@ -99,13 +101,19 @@ func golden(t *testing.T, name, got string) {
 // everything is a device that has all that ibv_devinfo can print.
 func everything() recording.Recording {
 	attributes := &provider.DeviceAttributes{
-		Firmware: "28.39.3560", NodeGUID: ib.GUID{0, 2, 0xc9, 3, 0, 0xa5, 0x10, 0}, VendorID: 0x2c9, VendorPartID: 4129, HWVersion: 0x1a,
-		MaxMRSize: 1<<64 - 1, PageSizeCap: 0xfffffffffffff000, MaxQP: 131072, CapFlags: 1<<31 | 1<<20 | 1, AtomicCap: 1, MaxFMR: 1, MaxSRQ: 2,
+		Firmware: "28.39.3560", NodeGUID: ib.GUID{0, 2, 0xc9, 3, 0, 0xa5, 0x10, 0}, VendorID: 0x2c9, VendorPartID: 4129,
+		HWVersion: 0x1a,
+		MaxMRSize: 1<<64 - 1, PageSizeCap: 0xfffffffffffff000, MaxQP: 131072, CapFlags: 1<<31 | 1<<20 | 1, AtomicCap: 1,
+		MaxFMR: 1, MaxSRQ: 2,
 		MaxPKeys: 128, PhysPortCount: 2, Extended: true, ODP: provider.ODPCapabilities{General: 7, RC: 0x7f, UD: 1},
-		CompletionTimestampMask: 0x7fffffffffffffff, HCACoreClock: 1000000, CapFlagsExtended: 1<<34 | 1<<40, MaxWQTypeRQ: 8388608,
-		TSO: provider.TSOCapabilities{Max: 262144, SupportedQPs: 1<<8 | 1<<2}, RSS: provider.RSSCapabilities{SupportedQPs: 1 << 8, RXHashFieldsMask: 0x800000ff},
-		PacketPacing: provider.PacketPacingCapabilities{RateLimitMax: 25000000, SupportedQPs: 1 << 4}, RawPacketCaps: 0xff,
-		TagMatching: provider.TagMatchingCapabilities{MaxTags: 127, Flags: 3}, CQModeration: provider.CQModerationCapabilities{MaxCount: 65535, MaxPeriod: 4095}, MaxDMSize: 131072,
+		CompletionTimestampMask: 0x7fffffffffffffff, HCACoreClock: 1000000, CapFlagsExtended: 1<<34 | 1<<40,
+		MaxWQTypeRQ:   8388608,
+		TSO:           provider.TSOCapabilities{Max: 262144, SupportedQPs: 1<<8 | 1<<2},
+		RSS:           provider.RSSCapabilities{SupportedQPs: 1 << 8, RXHashFieldsMask: 0x800000ff},
+		PacketPacing:  provider.PacketPacingCapabilities{RateLimitMax: 25000000, SupportedQPs: 1 << 4},
+		RawPacketCaps: 0xff,
+		TagMatching:   provider.TagMatchingCapabilities{MaxTags: 127, Flags: 3},
+		CQModeration:  provider.CQModerationCapabilities{MaxCount: 65535, MaxPeriod: 4095}, MaxDMSize: 131072,
 	}
 	port := &provider.PortAttributes{
 		State: 5, MaxMTU: ib.MTU4096, ActiveMTU: -9, GIDTableLength: 255, LID: 0xc001, LMC: 3, MaxVLs: 9,
@@ -122,9 +130,10 @@ func everything() recording.Recording {
 	}
 	return recording.Recording{Schema: recording.Schema, Devices: []recording.Device{
 		{
-			Name: "mlx5_1", GUID: attributes.NodeGUID, BoardID: "MT_0000000838", NumCompVectors: 63, Attributes: attributes,
-			Ports:  []recording.Port{{Number: 1, Attributes: port, GIDs: gids}, {Number: 2}},
-			Errors: failed("mlx5_1", recording.QueryPort, 2, 22, "EINVAL"),
+			Name: "mlx5_1", GUID: attributes.NodeGUID, BoardID: "MT_0000000838", NumCompVectors: 63,
+			Attributes: attributes,
+			Ports:      []recording.Port{{Number: 1, Attributes: port, GIDs: gids}, {Number: 2}},
+			Errors:     failed("mlx5_1", recording.QueryPort, 2, 22, "EINVAL"),
 		},
 		{Name: "mlx5_0", Transport: -1, Errors: failed("mlx5_0", recording.QueryOpen, 0, 13, "EACCES")},
 		{Name: "mlx5_2", Errors: append(
@@ -136,10 +145,15 @@ func everything() recording.Recording {
 func TestRecordedVerbs(t *testing.T) {
 	node := Node{Root: fstest.MapFS{}, Verbs: Recorded(everything())}
 	var got strings.Builder
-	for _, line := range []string{"ibv_devices", "ibv_devinfo -l", "ibv_devinfo", "ibv_devinfo -v -d mlx5_1 -i 1", "ibv_devinfo -d mlx5_2", "ibv_devinfo -i 3 -d mlx5_1", "ibv_devinfo -d mlx5_3"} {
+	for _, line := range []string{
+		"ibv_devices", "ibv_devinfo -l", "ibv_devinfo", "ibv_devinfo -v -d mlx5_1 -i 1", "ibv_devinfo -d mlx5_2",
+		"ibv_devinfo -i 3 -d mlx5_1", "ibv_devinfo -d mlx5_3",
+	} {
 		got.WriteString(run(t, node, line))
 	}
-	node.Verbs = Recorded(recording.Recording{Schema: 1, Errors: []*recording.QueryError{{Query: recording.QueryDeviceList, Errno: 38, Name: "ENOSYS"}}})
+	node.Verbs = Recorded(recording.Recording{
+		Schema: 1, Errors: []*recording.QueryError{{Query: recording.QueryDeviceList, Errno: 38, Name: "ENOSYS"}},
+	})
 	got.WriteString(run(t, node, "ibv_devices") + run(t, node, "ibv_devinfo") + run(t, node, "ibv_devinfo -l"))
 	node.Verbs = Recorded(recording.Recording{Schema: 1})
 	got.WriteString(run(t, node, "ibv_devices") + run(t, node, "ibv_devinfo") + run(t, node, "ibv_devinfo -l"))
@@ -151,9 +165,12 @@ func TestHostileText(t *testing.T) {
 	t.Chdir(t.TempDir()) // ibnetdiscover writes the file that its operand names
 	const evil = "\xff\x1b]0;x\a%s%n\x00\r\n\n-1 99999999999999999999999"
 	files := fstest.MapFS{}
-	for _, dir := range []string{"ports/1/", "ports/1/gids/", "ports/1/pkeys/", "ports/1/gid_attrs/types/", "ports/1/gid_attrs/ndevs/", ""} {
+	for _, dir := range []string{
+		"ports/1/", "ports/1/gids/", "ports/1/pkeys/", "ports/1/gid_attrs/types/", "ports/1/gid_attrs/ndevs/", "",
+	} {
 		for _, name := range []string{
-			"node_guid", "sys_image_guid", "fw_ver", "hw_rev", "hca_type", "board_id", "node_desc", "0", "lid", "sm_lid", "sm_sl", "lid_mask_count",
+			"node_guid", "sys_image_guid", "fw_ver", "hw_rev", "hca_type", "board_id", "node_desc", "0", "lid",
+			"sm_lid", "sm_sl", "lid_mask_count",
 			"state", "phys_state", "rate", "cap_mask", "link_layer",
 		} {
 			if dir == "" || strings.Count(dir, "/") == 2 || name != "0" {
@@ -181,13 +198,16 @@ func TestHostileText(t *testing.T) {
 }
 
 func TestFind(t *testing.T) {
-	for name, want := range map[string]bool{"ibstat": true, "/usr/sbin/ibstat": true, "ibstat.sh": false, "": false, "rdmactl": false} {
+	for name, want := range map[string]bool{
+		"ibstat": true, "/usr/sbin/ibstat": true, "ibstat.sh": false, "": false, "rdmactl": false,
+	} {
 		if _, got := Find(name); got != want {
 			t.Errorf("Find(%q) = %t, want %t", name, got, want)
 		}
 	}
 	var errOut strings.Builder
-	if code := Run(context.Background(), Env{Name: "x/nosuch", Stderr: &errOut}); code != 127 || errOut.String() != "x/nosuch: no such applet\n" {
+	if code := Run(context.Background(), Env{Name: "x/nosuch", Stderr: &errOut}); code != 127 ||
+		errOut.String() != "x/nosuch: no such applet\n" {
 		t.Errorf("Run of an unknown applet = %d, %q", code, errOut.String())
 	}
 }

@@ -11,7 +11,8 @@ import (
 
 func TestTreeText(t *testing.T) {
 	tree := &sysTree{root: fstest.MapFS{
-		"a": {Data: []byte("one\ntwo\n")}, "long": {Data: []byte("0123456789")}, "zero": {Data: []byte("ab\x00cd\n")}, "raw": {Data: []byte("\xff\x1b[2J\n")},
+		"a": {Data: []byte("one\ntwo\n")}, "long": {Data: []byte("0123456789")}, "zero": {Data: []byte("ab\x00cd\n")},
+		"raw": {Data: []byte("\xff\x1b[2J\n")},
 		"dir": {Mode: fs.ModeDir},
 	}}
 	for _, tt := range []struct {

@@ -87,7 +87,8 @@ func portNetdevs(snap *inventory.Snapshot, d *inventory.Device) []portNetdev {
 		}
 	}
 	for _, p := range d.Ports {
-		served := slices.ContainsFunc(lines, func(l portNetdev) bool { return l.port == p.Number || l.netdev == p.Netdev })
+		served := slices.ContainsFunc(lines,
+			func(l portNetdev) bool { return l.port == p.Number || l.netdev == p.Netdev })
 		if p.Netdev != "" && !served {
 			lines = append(lines, portNetdev{p.Netdev, p.Number})
 		}
@@ -140,5 +141,6 @@ func (t *sysTree) cardText(d *inventory.Device, port int) string {
 		words := append(strings.Fields(string(b)), "", "")
 		state = fmt.Sprintf("%-6s", words[1])
 	}
-	return fmt.Sprintf("%s %s (%s - %s) %s fw %s port %d (%s)", address, d.Name, device, part, name, firmware, port, state)
+	return fmt.Sprintf("%s %s (%s - %s) %s fw %s port %d (%s)",
+		address, d.Name, device, part, name, firmware, port, state)
 }

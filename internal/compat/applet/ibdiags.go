@@ -31,15 +31,17 @@ func diagnosticApplet(p ibdiags.Program) Applet {
 		run:  func(ctx context.Context, env *Env) int { return p.Run(ctx, diagnosticHost(env)) },
 	}
 	for _, o := range p.Options {
-		a.Options = append(a.Options, Option{Flags: strings.TrimPrefix(o.Flags(), "--, "), Help: strings.Join(strings.Fields(o.Help), " ")})
+		a.Options = append(a.Options,
+			Option{Flags: strings.TrimPrefix(o.Flags(), "--, "), Help: strings.Join(strings.Fields(o.Help), " ")})
 	}
 	return a
 }
 
 func diagnosticHost(env *Env) ibdiags.Host {
 	host := ibdiags.Host{
-		Name: env.Name, Args: env.Args, Stdout: throughWriter{env.Stdout}, Stderr: env.Stderr, PID: env.PID, LookupEnv: env.LookupEnv,
-		Open: env.OpenSubnet, ReadFile: os.ReadFile, Hints: env.Hints,
+		Name: env.Name, Args: env.Args, Stdout: throughWriter{env.Stdout}, Stderr: env.Stderr, PID: env.PID,
+		LookupEnv: env.LookupEnv,
+		Open:      env.OpenSubnet, ReadFile: os.ReadFile, Hints: env.Hints,
 		//nolint:gosec // as the C program does
 		WriteFile: func(name string, data []byte) error { return os.WriteFile(name, data, 0o644) },
 		Hostname: func() string {

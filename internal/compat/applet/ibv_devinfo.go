@@ -53,7 +53,9 @@ type devinfo struct {
 
 func runIbvDevinfo(ctx context.Context, env *Env) int {
 	r := &devinfo{Env: env}
-	opts := env.getopt([]clib.Option{clib.Value("ib-dev", 'd'), clib.Value("ib-port", 'i'), clib.Flag("list", 'l'), clib.Flag("verbose", 'v')})
+	opts := env.getopt([]clib.Option{
+		clib.Value("ib-dev", 'd'), clib.Value("ib-port", 'i'), clib.Flag("list", 'l'), clib.Flag("verbose", 'v'),
+	})
 	for {
 		letter, arg, ok := opts.Next()
 		if !ok {

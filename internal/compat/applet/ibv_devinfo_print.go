@@ -208,7 +208,8 @@ func (r *devinfo) extended(a *provider.DeviceAttributes) {
 		r.rawPacketCaps(a.RawPacketCaps)
 	}
 	r.field("device_cap_flags_ex", "0x%X", a.CapFlagsExtended)
-	r.flags(a.CapFlagsExtended&^0xffffffff, []capability{{1 << 34, "RAW_SCATTER_FCS"}, {1 << 36, "PCI_WRITE_END_PADDING"}})
+	r.flags(a.CapFlagsExtended&^0xffffffff,
+		[]capability{{1 << 34, "RAW_SCATTER_FCS"}, {1 << 36, "PCI_WRITE_END_PADDING"}})
 	r.offloads(a)
 }
 
@@ -250,7 +251,8 @@ func (r *devinfo) offloads(a *provider.DeviceAttributes) {
 		r.printf("\ttag matching not supported\n")
 	}
 	if cq := a.CQModeration; cq.MaxCount != 0 && cq.MaxPeriod != 0 {
-		r.printf("\n\tcq moderation caps:\n\t\tmax_cq_count:\t%d\n\t\tmax_cq_period:\t%d us\n\n", cq.MaxCount, cq.MaxPeriod)
+		r.printf("\n\tcq moderation caps:\n\t\tmax_cq_count:\t%d\n\t\tmax_cq_period:\t%d us\n\n",
+			cq.MaxCount, cq.MaxPeriod)
 	}
 	if a.MaxDMSize != 0 {
 		r.printf("\tmaximum available device memory:\t%dBytes\n\n", a.MaxDMSize)
@@ -263,7 +265,8 @@ func mtuText(m ib.MTU) string {
 }
 
 func stateText(v int64) string {
-	return enumText(v, "invalid state", map[int64]string{1: "PORT_DOWN", 2: "PORT_INIT", 3: "PORT_ARMED", 4: "PORT_ACTIVE"})
+	return enumText(v, "invalid state",
+		map[int64]string{1: "PORT_DOWN", 2: "PORT_INIT", 3: "PORT_ARMED", 4: "PORT_ACTIVE"})
 }
 
 func physStateText(v int64) string {
@@ -313,7 +316,8 @@ func (r *devinfo) portAttributes(d *recording.Device, port *recording.Port) {
 	r.portField("max_msg_sz", "0x%x", a.MaxMessageSize)
 	r.portField("port_cap_flags", "0x%08x", a.CapFlags)
 	r.portField("port_cap_flags2", "0x%04x", a.CapFlags2)
-	r.portField("max_vl_num", "%s", enumText(int64(a.MaxVLs), "invalid value", map[int64]string{1: "1", 2: "2", 3: "4", 4: "8", 5: "15"}))
+	r.portField("max_vl_num", "%s",
+		enumText(int64(a.MaxVLs), "invalid value", map[int64]string{1: "1", 2: "2", 3: "4", 4: "8", 5: "15"}))
 	r.portField("bad_pkey_cntr", "0x%x", a.BadPKeyCounter)
 	r.portField("qkey_viol_cntr", "0x%x", a.QKeyViolations)
 	r.portField("sm_sl", "%d", a.SMSL)

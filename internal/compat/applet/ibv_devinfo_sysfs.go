@@ -264,7 +264,8 @@ func (m *missingLines) tell(env *Env, why string) {
 	}
 	env.errorf("%s: %s: %s\n", env.Name, strings.Join(m.order, " "), strings.Join(common, ", "))
 	for _, device := range m.order {
-		more := slices.DeleteFunc(slices.Clone(m.byName[device]), func(line string) bool { return slices.Contains(common, line) })
+		more := slices.DeleteFunc(slices.Clone(m.byName[device]),
+			func(line string) bool { return slices.Contains(common, line) })
 		if len(more) > 0 {
 			env.errorf("%s: %s: also %s\n", env.Name, device, strings.Join(more, ", "))
 		}

@@ -40,7 +40,8 @@ with percentiles, JSON and CSV.`,
 
 func runPerftest(ctx context.Context, env *Env, test bench.Test) int {
 	return classic.Main(ctx, test, env.Args, classic.Env{
-		Name: env.Name, Device: env.Device, Stdout: throughWriter{env.Stdout}, Stderr: env.Stderr, Open: env.Open, Hints: env.Hints,
+		Name: env.Name, Device: env.Device, Stdout: throughWriter{env.Stdout}, Stderr: env.Stderr, Open: env.Open,
+		Hints: env.Hints,
 	})
 }
 

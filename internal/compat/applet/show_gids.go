@@ -16,8 +16,9 @@ import (
 // whatever stands in it.
 func showGIDs() Applet {
 	return Applet{
-		Name: "show_gids", Summary: "Print the filled slots of all GID tables, with IPv4 address, RoCE version and network device",
-		Usage: "[DEVICE [PORT]]", Like: "show_gids of mlnx-tools", Example: "mlx5_0",
+		Name:    "show_gids",
+		Summary: "Print the filled slots of all GID tables, with IPv4 address, RoCE version and network device",
+		Usage:   "[DEVICE [PORT]]", Like: "show_gids of mlnx-tools", Example: "mlx5_0",
 		Long: `Slots that are all zero or hold the bare prefix fe80:: are left out. Slots come in the order of ls:
 0, 1, 10, 11, 2. The exit code is always 0. PORT is an addition: the script takes no notice of it.
 DEVICE may be several with blanks between them, in one argument.`,
@@ -87,7 +88,8 @@ func (env *Env) portGIDs(t *sysTree, dev, port string) (found int) {
 			ipv4 = lastFourBytes(gid) + "  \t"
 		}
 		version := roceVersion.FindString(strings.Join(strings.Fields(string(kind)), " "))
-		env.printf("%s\t%s\t%s\t%s\t%s%s\t%s\n", dev, port, index, gid, ipv4, version, strings.TrimRight(string(netdev), "\n"))
+		env.printf("%s\t%s\t%s\t%s\t%s%s\t%s\n", dev, port, index, gid, ipv4, version,
+			strings.TrimRight(string(netdev), "\n"))
 		found++
 	}
 	return found

@@ -87,7 +87,8 @@ func visibleDevices(snap *inventory.Snapshot, t *sysTree) (devices []inventory.D
 		return nil, syscall.ENOSYS
 	}
 	for _, d := range snap.Devices {
-		i := slices.IndexFunc(d.Chars, func(c inventory.CharDevice) bool { return len(c.Name) > 6 && c.Name[:6] == "uverbs" })
+		i := slices.IndexFunc(d.Chars,
+			func(c inventory.CharDevice) bool { return len(c.Name) > 6 && c.Name[:6] == "uverbs" })
 		// Without ib_uverbs no device has one: asking for one makes the kernel load it.
 		if verbs && (i < 0 || snap.Host.DevVisible && !d.Chars[i].Node) {
 			continue

@@ -37,7 +37,8 @@ func TestStrtoul(t *testing.T) {
 
 func TestStrtol(t *testing.T) {
 	for s, want := range map[string]int32{
-		"1": 1, "-1": -1, "x": 0, "": 0, "0x10": 16, "4294967297": 1, "99999999999999999999": -1, "-99999999999999999999": 0, "--1": 0,
+		"1": 1, "-1": -1, "x": 0, "": 0, "0x10": 16, "4294967297": 1, "99999999999999999999": -1,
+		"-99999999999999999999": 0, "--1": 0,
 	} {
 		if got := Strtol(s, 0); got != want {
 			t.Errorf("Strtol(%q) = %d, want %d", s, got, want)
@@ -46,7 +47,9 @@ func TestStrtol(t *testing.T) {
 }
 
 func TestStrerror(t *testing.T) {
-	for errno, want := range map[syscall.Errno]string{0: "Success", syscall.ENOENT: "No such file or directory", 9999: "Unknown error 9999"} {
+	for errno, want := range map[syscall.Errno]string{
+		0: "Success", syscall.ENOENT: "No such file or directory", 9999: "Unknown error 9999",
+	} {
 		if got := Strerror(errno); got != want {
 			t.Errorf("Strerror(%d) = %q, want %q", errno, got, want)
 		}

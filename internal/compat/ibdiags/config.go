@@ -46,7 +46,8 @@ func leadingNumber(s string) (v uint64, rest string) {
 	}
 	set := "0123456789"
 	switch {
-	case len(digits) > 2 && strings.EqualFold(digits[:2], "0x") && strings.ContainsRune("0123456789abcdefABCDEF", rune(digits[2])):
+	case len(digits) > 2 && strings.EqualFold(digits[:2], "0x") &&
+		strings.ContainsRune("0123456789abcdefABCDEF", rune(digits[2])):
 		digits, set = digits[2:], "0123456789abcdefABCDEF"
 	case strings.HasPrefix(digits, "0"):
 		set = "01234567"

@@ -234,23 +234,25 @@ func activeExtendedSpeed(v uint8) string {
 // capabilityNames are libibmad's names of the bits of CapabilityMask, spelled as it does.
 func capabilityNames() []string {
 	return []string{
-		1: "IsSM", 2: "IsNoticeSupported", 3: "IsTrapSupported", 4: "IsOptionalIPDSupported", 5: "IsAutomaticMigrationSupported",
-		6: "IsSLMappingSupported", 7: "IsMKeyNVRAM", 8: "IsPKeyNVRAM", 9: "IsLedInfoSupported", 10: "IsSMdisabled",
-		11: "IsSystemImageGUIDsupported", 12: "IsPkeySwitchExternalPortTrapSupported", 14: "IsExtendedSpeedsSupported",
-		15: "IsCapabilityMask2Supported", 16: "IsCommunicatonManagementSupported", 17: "IsSNMPTunnelingSupported",
-		18: "IsReinitSupported", 19: "IsDeviceManagementSupported", 20: "IsVendorClassSupported", 21: "IsDRNoticeSupported",
+		1: "IsSM", 2: "IsNoticeSupported", 3: "IsTrapSupported", 4: "IsOptionalIPDSupported",
+		5: "IsAutomaticMigrationSupported", 6: "IsSLMappingSupported", 7: "IsMKeyNVRAM", 8: "IsPKeyNVRAM",
+		9: "IsLedInfoSupported", 10: "IsSMdisabled", 11: "IsSystemImageGUIDsupported",
+		12: "IsPkeySwitchExternalPortTrapSupported", 14: "IsExtendedSpeedsSupported", 15: "IsCapabilityMask2Supported",
+		16: "IsCommunicatonManagementSupported", 17: "IsSNMPTunnelingSupported", 18: "IsReinitSupported",
+		19: "IsDeviceManagementSupported", 20: "IsVendorClassSupported", 21: "IsDRNoticeSupported",
 		22: "IsCapabilityMaskNoticeSupported", 23: "IsBootManagementSupported", 24: "IsLinkRoundTripLatencySupported",
-		25: "IsClientRegistrationSupported", 26: "IsOtherLocalChangesNoticeSupported", 27: "IsLinkSpeedWidthPairsTableSupported",
-		28: "IsVendorSpecificMadsTableSupported", 29: "IsMcastPkeyTrapSuppressionSupported", 30: "IsMulticastFDBTopSupported",
-		31: "IsHierarchyInfoSupported",
+		25: "IsClientRegistrationSupported", 26: "IsOtherLocalChangesNoticeSupported",
+		27: "IsLinkSpeedWidthPairsTableSupported", 28: "IsVendorSpecificMadsTableSupported",
+		29: "IsMcastPkeyTrapSuppressionSupported", 30: "IsMulticastFDBTopSupported", 31: "IsHierarchyInfoSupported",
 	}
 }
 
 // capability2Names are those of CapabilityMask2.
 func capability2Names() []string {
 	return []string{
-		"IsSetNodeDescriptionSupported", "IsPortInfoExtendedSupported", "IsVirtualizationSupported", "IsSwitchPortStateTableSupported",
-		"IsLinkWidth2xSupported", "IsLinkSpeedHDRSupported", "IsMKeyProtectBitsExtSupported", "IsEnhancedTrap128Supported",
-		"IsPartitionTopSupported", "IsEnhancedQoSArbiterSupported", "IsLinkSpeedNDRSupported",
+		"IsSetNodeDescriptionSupported", "IsPortInfoExtendedSupported", "IsVirtualizationSupported",
+		"IsSwitchPortStateTableSupported", "IsLinkWidth2xSupported", "IsLinkSpeedHDRSupported",
+		"IsMKeyProtectBitsExtSupported", "IsEnhancedTrap128Supported", "IsPartitionTopSupported",
+		"IsEnhancedQoSArbiterSupported", "IsLinkSpeedNDRSupported",
 	}
 }

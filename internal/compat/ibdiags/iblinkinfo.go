@@ -22,7 +22,8 @@ resolved by the subnet administration and the forwarding tables.`,
 		Example: "--line --down",
 		Options: append([]Option{
 			nodeNameMapOption(long1),
-			valueOption("switch", 'S', "<port_guid>", "start partial scan at the port specified by \n<port_guid> (hex format)"),
+			valueOption("switch", 'S', "<port_guid>",
+				"start partial scan at the port specified by \n<port_guid> (hex format)"),
 			valueOption("port-guid", 'G', "<port_guid>", "(same as -S)"),
 			valueOption("Direct", 'D', "<dr_path>", "start partial scan at the port specified by <dr_path>"),
 			flagOption("all", 'a', "print all nodes found in a partial fabric scan"),
@@ -78,7 +79,8 @@ func (l *linkinfo) option(letter byte, arg string) bool {
 	case long3:
 		l.diff = arg
 	case long4:
-		l.checks, ok = l.parseChecks(arg, map[string]diffChecks{"port": diffPort, "state": diffState, "lid": diffLID, "nodedesc": diffDescription})
+		l.checks, ok = l.parseChecks(arg,
+			map[string]diffChecks{"port": diffPort, "state": diffState, "lid": diffLID, "nodedesc": diffDescription})
 	case long5:
 		l.filter = arg
 	case long6:
@@ -131,7 +133,8 @@ func runIblinkinfo(ctx context.Context, r *run) int {
 	if code != 0 {
 		return code
 	}
-	s := l.subnet(ctx, l.loadCache, neighbourhood{where, l.hops, "Partial fabric scan failed; attempting full scan"}, l.settings)
+	s := l.subnet(ctx, l.loadCache,
+		neighbourhood{where, l.hops, "Partial fabric scan failed; attempting full scan"}, l.settings)
 	if s == nil {
 		return exitOne
 	}
@@ -330,5 +333,6 @@ func (l *linkinfo) wasDown(p *subnetPort) bool {
 		return false
 	}
 	n := l.hidden.byGUID[p.node.GUID()]
-	return n != nil && p.number < len(n.ports) && n.ports[p.number] != nil && n.ports[p.number].Info.PortState == mad.PortStateDown
+	return n != nil && p.number < len(n.ports) && n.ports[p.number] != nil &&
+		n.ports[p.number].Info.PortState == mad.PortStateDown
 }

@@ -37,7 +37,8 @@ func (l *linkinfo) compareNodes(was, is *subnetNode) {
 			headed = true
 		}
 	}
-	if was.IsSwitch() && l.checks&diffLID != 0 && was.lid != is.lid || l.checks&diffDescription != 0 && was.Description != is.Description {
+	if was.IsSwitch() && l.checks&diffLID != 0 && was.lid != is.lid ||
+		l.checks&diffDescription != 0 && was.Description != is.Description {
 		l.head(was, "< ")
 		l.head(is, "> ")
 		headed = true

@@ -15,7 +15,8 @@ import (
 
 func ibnetdiscover() Program {
 	return Program{
-		Name: "ibnetdiscover", Summary: "Sweep the subnet and print its nodes and cables", Usage: "[options] [topology-file]",
+		Name: "ibnetdiscover", Summary: "Sweep the subnet and print its nodes and cables",
+		Usage: "[options] [topology-file]",
 		Long: sweepLong + cacheLong + `-m counts the packets that this program sent, which are fewer than the C
 program's. -g knows chassis by their system image GUID, and the slots of InfiniScale IV systems; it
 doesn't know the slots of Voltaire's systems nor Xsigo's.`,
@@ -103,7 +104,8 @@ func (n *netdiscover) option(letter byte, arg string) bool {
 		n.diff = arg
 	case long5:
 		n.checks, ok = n.parseChecks(arg, map[string]diffChecks{
-			"sw": diffSwitch, "ca": diffCA, "router": diffRouter, "port": diffPort, "lid": diffLID, "nodedesc": diffDescription,
+			"sw": diffSwitch, "ca": diffCA, "router": diffRouter, "port": diffPort, "lid": diffLID,
+			"nodedesc": diffDescription,
 		})
 	case 's':
 		n.progress = true
@@ -221,8 +223,8 @@ func (n *netdiscover) lists(s *subnet) {
 			kind, word = mad.NodeTypeRouter, "Router"
 		}
 		for _, node := range s.ofType(kind) {
-			n.printf("%s\t : 0x%016x ports %d devid 0x%x vendid 0x%x \"%s\"\n", word, guid64(node.GUID()), node.Info.NumPorts,
-				node.Info.DeviceID, node.Info.VendorID, n.name(node))
+			n.printf("%s\t : 0x%016x ports %d devid 0x%x vendid 0x%x \"%s\"\n",
+				word, guid64(node.GUID()), node.Info.NumPorts, node.Info.DeviceID, node.Info.VendorID, n.name(node))
 		}
 	}
 }
@@ -255,8 +257,8 @@ func (n *netdiscover) portsReport(s *subnet) {
 			fmt.Fprintf(n.stdout, "%2s %5d %2d 0x%016x %s %s", twoLetters(node.Info.NodeType), p.base(), number, p.guid,
 				shortWidth(width), p.shortSpeed())
 			if q := p.remote; q != nil {
-				fmt.Fprintf(n.stdout, " - %2s %5d %2d 0x%016x ( '%s' - '%s' )\n", twoLetters(q.node.Info.NodeType), q.base(), q.number,
-					q.guid, n.name(node), n.name(q.node))
+				fmt.Fprintf(n.stdout, " - %2s %5d %2d 0x%016x ( '%s' - '%s' )\n",
+					twoLetters(q.node.Info.NodeType), q.base(), q.number, q.guid, n.name(node), n.name(q.node))
 				continue
 			}
 			fmt.Fprintf(n.stdout, "%36s'%s'\n", "", n.name(node))

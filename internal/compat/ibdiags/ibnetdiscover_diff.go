@@ -42,7 +42,8 @@ func (n *netdiscover) only(node *subnetNode, prefix string) {
 // compareNodes prints how a node differs, under its head.
 func (n *netdiscover) compareNodes(before, after *subnetNode) {
 	headed := false
-	if n.checks&diffLID != 0 && before.lid != after.lid || n.checks&diffDescription != 0 && before.Description != after.Description {
+	if n.checks&diffLID != 0 && before.lid != after.lid ||
+		n.checks&diffDescription != 0 && before.Description != after.Description {
 		n.head(before, false, "", "< ")
 		n.detail(after, "> ")
 		n.printf("\n")

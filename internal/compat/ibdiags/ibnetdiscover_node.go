@@ -64,8 +64,8 @@ func (n *netdiscover) detail(node *subnetNode, prefix string) {
 		if node.Switch != nil && node.Switch.EnhancedPort0 {
 			port0 = "enhanced"
 		}
-		n.printf("%sSwitch\t%d %s\t\t# \"%s\" %s port 0 lid %d lmc %d", prefix, node.Info.NumPorts, quoted(node), n.name(node), port0,
-			node.lid, node.lmc)
+		n.printf("%sSwitch\t%d %s\t\t# \"%s\" %s port 0 lid %d lmc %d",
+			prefix, node.Info.NumPorts, quoted(node), n.name(node), port0, node.lid, node.lmc)
 		return
 	}
 	word := "Ca"

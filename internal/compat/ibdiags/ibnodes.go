@@ -31,14 +31,16 @@ func ibhosts() Program {
 }
 
 func ibnodes() Program {
-	return listProgram("ibnodes", "List the channel adapters and the switches of the subnet", func(ctx context.Context, r *run) int {
-		return r.list(ctx, hostLine, switchLine)
-	})
+	return listProgram("ibnodes", "List the channel adapters and the switches of the subnet",
+		func(ctx context.Context, r *run) int {
+			return r.list(ctx, hostLine, switchLine)
+		})
 }
 
 func listProgram(name, summary string, run func(ctx context.Context, r *run) int) Program {
 	return Program{
-		Name: name, Summary: summary, Usage: "[-h] [<topology-file> | -y mkey -C ca_name -P ca_port -t timeout_ms]", Long: listLong,
+		Name: name, Summary: summary, Usage: "[-h] [<topology-file> | -y mkey -C ca_name -P ca_port -t timeout_ms]",
+		Long: listLong,
 		Options: []Option{
 			valueOption("m_key", 'y', "<key>", "M_Key to use in request"),
 			valueOption("Ca", 'C', "<ca>", "Ca name to use"),
@@ -153,7 +155,8 @@ func (r *run) discover(ctx context.Context, args []string) (text []byte, code in
 
 // isMessage reports that a line tells of an error.
 func isMessage(line string) bool {
-	return strings.HasPrefix(line, "ib") || strings.Contains(line, "ibpanic:") || strings.Contains(line, "ibwarn:") || strings.Contains(line, "iberror:")
+	return strings.HasPrefix(line, "ib") || strings.Contains(line, "ibpanic:") || strings.Contains(line, "ibwarn:") ||
+		strings.Contains(line, "iberror:")
 }
 
 // nodeLine takes a node's line apart: `Ca	1 "H-…"		# "host1 mlx5_0"`.

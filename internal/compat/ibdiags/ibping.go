@@ -13,7 +13,8 @@ import (
 
 func ibping() Program {
 	return Program{
-		Name: "ibping", Summary: "Ping a port that runs ibping -S, with management datagrams", Usage: "[options] <dest lid|guid>",
+		Name: "ibping", Summary: "Ping a port that runs ibping -S, with management datagrams",
+		Usage: "[options] <dest lid|guid>",
 		Long: `Without -c it goes on until it is interrupted, and then prints statistics. Either end may be the
 C program.
 
@@ -156,8 +157,10 @@ func (p *pingRun) report(elapsed time.Duration) {
 		average = p.long / time.Duration(p.replied) //nolint:gosec // a count
 	}
 	p.printf("\n--- %s (%s) ibping statistics ---\n", p.host, p.to)
-	p.printf("%d packets transmitted, %d received, %d%% packet loss, time %d ms\n", p.sent, p.replied, loss, elapsed.Milliseconds())
-	p.printf("rtt min/avg/max = %s/%s/%s ms\n", milliseconds(p.shortest), milliseconds(average), milliseconds(p.longest))
+	p.printf("%d packets transmitted, %d received, %d%% packet loss, time %d ms\n",
+		p.sent, p.replied, loss, elapsed.Milliseconds())
+	p.printf("rtt min/avg/max = %s/%s/%s ms\n",
+		milliseconds(p.shortest), milliseconds(average), milliseconds(p.longest))
 }
 
 // milliseconds shows a time as "0.042".

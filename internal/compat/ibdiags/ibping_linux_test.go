@@ -64,7 +64,9 @@ func (s *safeBuffer) String() string {
 }
 
 // startOurs runs one of our programs until stop is called, which returns its exit code.
-func startOurs(t *testing.T, sim *ibsimtest.Simulator, node, name string, stdout *safeBuffer, args ...string) (stop func() int) {
+func startOurs(
+	t *testing.T, sim *ibsimtest.Simulator, node, name string, stdout *safeBuffer, args ...string,
+) (stop func() int) {
 	t.Helper()
 	p, _ := Find(name)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -98,7 +100,8 @@ func TestIbpingAgainstOurServer(t *testing.T) {
 		words := append(strings.Fields(args), lid)
 		theirs, _, code := sim.Try(client, "ibping", words...)
 		got := ours(t, sim, client, "ibping", words...)
-		if diff := cmp.Diff(output{Stdout: maskTimes(theirs), Code: code}, output{Stdout: maskTimes(got.Stdout), Code: got.Code}); diff != "" {
+		if diff := cmp.Diff(output{Stdout: maskTimes(theirs), Code: code},
+			output{Stdout: maskTimes(got.Stdout), Code: got.Code}); diff != "" {
 			t.Errorf("ibping %s (-C +ours):\n%s", args, diff)
 		}
 		if !strings.Contains(args, "0") && !strings.Contains(theirs, "worker.lab") {
@@ -112,7 +115,8 @@ func TestIbpingAgainstOurServer(t *testing.T) {
 		words := append([]string{"-c", "2", "-f"}, strings.Fields(args)...)
 		theirs, _, code := sim.Try(client, "ibping", words...)
 		got := ours(t, sim, client, "ibping", words...)
-		if diff := cmp.Diff(output{Stdout: maskTimes(theirs), Code: code}, output{Stdout: maskTimes(got.Stdout), Code: got.Code}); diff != "" {
+		if diff := cmp.Diff(output{Stdout: maskTimes(theirs), Code: code},
+			output{Stdout: maskTimes(got.Stdout), Code: got.Code}); diff != "" {
 			t.Errorf("ibping without a server, %s (-C +ours):\n%s", args, diff)
 		}
 	}
@@ -150,7 +154,8 @@ func TestIbpingAgainstTheirServer(t *testing.T) {
 	time.Sleep(time.Second) // a ping that comes before its agent is ready hangs umad2sim
 	waitForPing(t, sim, client, lid)
 	got := ours(t, sim, client, "ibping", "-f", "-c", "1000", lid)
-	want := "\n--- HOST (Lid " + lid + ") ibping statistics ---\n1000 packets transmitted, 1000 received, 0% packet loss, time N ms\nrtt min/avg/max = N.N/N.N/N.N ms\n"
+	want := "\n--- HOST (Lid " + lid + ") ibping statistics ---\n" +
+		"1000 packets transmitted, 1000 received, 0% packet loss, time N ms\nrtt min/avg/max = N.N/N.N/N.N ms\n"
 	text := regexp.MustCompile(`--- \S+ \(`).ReplaceAllString(got.Stdout, "--- HOST (")
 	if diff := cmp.Diff(want, maskTimes(text)); diff != "" || got.Code != 0 {
 		t.Errorf("ibping -f -c 1000 of a C server, exit code %d (-want +got):\n%s", got.Code, diff)
@@ -158,7 +163,8 @@ func TestIbpingAgainstTheirServer(t *testing.T) {
 	if !strings.Contains(got.Stdout, hostName()) {
 		t.Errorf("ibping of a C server doesn't show this host's name: %s", got.Stdout)
 	}
-	if got := ours(t, sim, client, "ibping", "-c", "2", "-f", "-o", "0x123456", lid); strings.Contains(got.Stdout, "HOST") {
+	if got := ours(t, sim, client, "ibping", "-c", "2", "-f", "-o", "0x123456",
+		lid); strings.Contains(got.Stdout, "HOST") {
 		t.Errorf("ibping with another OUI = %s", got.Stdout)
 	}
 }
@@ -175,7 +181,8 @@ func TestIbpingEndsWithItsContext(t *testing.T) {
 		time.Sleep(300 * time.Millisecond)
 		code := stop()
 		text := out.String()
-		if code != 0 || !strings.Contains(text, "ibping statistics ---\n") || !strings.Contains(text, ", 0% packet loss") || strings.Contains(text, " 0 received") {
+		if code != 0 || !strings.Contains(text, "ibping statistics ---\n") ||
+			!strings.Contains(text, ", 0% packet loss") || strings.Contains(text, " 0 received") {
 			t.Errorf("ibping %s, cut short, ends with %d and %s", args, code, text)
 		}
 	}
@@ -184,7 +191,9 @@ func TestIbpingEndsWithItsContext(t *testing.T) {
 func TestIbpingServerNeedsIsSM(t *testing.T) {
 	sim, client, _, _ := pingNet(t)
 	got := ours(t, sim, client, "ibping", "-S")
-	want := output{Stdout: "ibping: iberror: failed: can't serve class 50 on this port\n", Stderr: got.Stderr, Code: exitMinusOne}
+	want := output{
+		Stdout: "ibping: iberror: failed: can't serve class 50 on this port\n", Stderr: got.Stderr, Code: exitMinusOne,
+	}
 	if diff := cmp.Diff(want, got); diff != "" || !strings.Contains(got.Stderr, "SIM_SET_ISSM=1") {
 		t.Errorf("ibping -S of a plain client (-want +got):\n%s\n%s", diff, got.Stderr)
 	}

@@ -12,7 +12,8 @@ import (
 
 func ibqueryerrors() Program {
 	return Program{
-		Name: "ibqueryerrors", Summary: "Print the ports whose error counters are above thresholds", Usage: "[options] ",
+		Name: "ibqueryerrors", Summary: "Print the ports whose error counters are above thresholds",
+		Usage: "[options] ",
 		Long: sweepLong + cacheLong + `Counters are asked with service level 0, as with --skip-sl, since tables of
 paths need RMPP; so the run doesn't end, with exit code 0 and nothing said, where the C program
 finds no subnet administration. --details shows the details by their names, which the C program
@@ -23,12 +24,14 @@ code 1: ports have errors beyond their threshold.`,
 			valueOption("suppress", 's', "<err1,err2,...>", "suppress errors listed"),
 			flagOption("suppress-common", 'c', "suppress some of the common counters"),
 			nodeNameMapOption(long1),
-			valueOption("port-guid", 'G', "<port_guid>", "report the node containing the port \nspecified by <port_guid>"),
+			valueOption("port-guid", 'G', "<port_guid>",
+				"report the node containing the port \nspecified by <port_guid>"),
 			valueOption("", 'S', "<port_guid>", "Same as \"-G\" for backward compatibility"),
 			valueOption("Direct", 'D', "<dr_path>", "report the node containing the port specified \nby <dr_path>"),
 			flagOption("skip-sl", long10, "don't obtain SL to all destinations"),
 			flagOption("report-port", 'r', "report port link information"),
-			valueOption("threshold-file", long8, "<val>", "specify an alternate threshold file, default: "+thresholdFile),
+			valueOption("threshold-file", long8, "<val>",
+				"specify an alternate threshold file, default: "+thresholdFile),
 			flagOption("GNDN", 'R', "(This option is obsolete and does nothing)"),
 			flagOption("data", long2, "include data counters for ports with errors"),
 			flagOption("switch", long3, "print data for switches only"),
@@ -130,7 +133,8 @@ func runIbqueryerrors(ctx context.Context, r *run) int {
 	e.out = bufio.NewWriter(r.Stdout)
 	defer e.out.Flush() //nolint:errcheck // as for all output
 	at, _ := r.locate(ctx, e.start)
-	s := e.subnet(ctx, e.loadCache, neighbourhood{at, 0, "Single node discover failed; attempting full scan"}, e.settings)
+	s := e.subnet(ctx, e.loadCache,
+		neighbourhood{at, 0, "Single node discover failed; attempting full scan"}, e.settings)
 	if s == nil {
 		return exitMinusOne
 	}

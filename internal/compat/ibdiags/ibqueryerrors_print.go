@@ -57,8 +57,10 @@ func (n *queriedNode) dataCounters(p *queriedPort) []dataCounter {
 	if n.can.CapabilityMask&mad.PerformanceExtendedWidth != 0 {
 		list = append(
 			list,
-			dataCounter{"PortUnicastXmitPkts", c.PortUnicastXmitPkts, false}, dataCounter{"PortUnicastRcvPkts", c.PortUnicastRcvPkts, false},
-			dataCounter{"PortMulticastXmitPkts", c.PortMulticastXmitPkts, false}, dataCounter{"PortMulticastRcvPkts", c.PortMulticastRcvPkts, false},
+			dataCounter{"PortUnicastXmitPkts", c.PortUnicastXmitPkts, false},
+			dataCounter{"PortUnicastRcvPkts", c.PortUnicastRcvPkts, false},
+			dataCounter{"PortMulticastXmitPkts", c.PortMulticastXmitPkts, false},
+			dataCounter{"PortMulticastRcvPkts", c.PortMulticastRcvPkts, false},
 		)
 	}
 	return list
@@ -97,10 +99,11 @@ func (e *queryErrors) errorsOf(n *queriedNode, p *queriedPort, headed *bool) {
 		}
 		switch c.name {
 		case xmitDiscards:
-			writeDetails(&b, p.discards, "PortInactiveDiscards", "PortNeighborMTUDiscards", "PortSwLifetimeLimitDiscards", "PortSwHOQLifetimeLimitDiscards")
+			writeDetails(&b, p.discards, "PortInactiveDiscards", "PortNeighborMTUDiscards",
+				"PortSwLifetimeLimitDiscards", "PortSwHOQLifetimeLimitDiscards")
 		case rcvErrors:
-			writeDetails(&b, p.rcvErrors, "PortLocalPhysicalErrors", "PortMalformedPktErrors", "PortBufferOverrunErrors", "PortDLIDMappingErrors",
-				"PortVLMappingErrors", "PortLoopingErrors")
+			writeDetails(&b, p.rcvErrors, "PortLocalPhysicalErrors", "PortMalformedPktErrors",
+				"PortBufferOverrunErrors", "PortDLIDMappingErrors", "PortVLMappingErrors", "PortLoopingErrors")
 		}
 	}
 	if b.Len() == 0 {

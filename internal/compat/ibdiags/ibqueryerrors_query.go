@@ -114,7 +114,8 @@ func (e *queryErrors) failed(n *queriedNode, what string, port int, err error) {
 		n.told = true
 		return
 	}
-	e.warn("query", "%s query failed on %s port %d: %v", what, e.names.name(n.node.GUID(), n.node.Description), port, err)
+	e.warn("query", "%s query failed on %s port %d: %v",
+		what, e.names.name(n.node.GUID(), n.node.Description), port, err)
 }
 
 // askPorts asks for each port of a node.
@@ -199,7 +200,9 @@ func (e *queryErrors) askDetails(n *queriedNode, p *queriedPort, lid ib.LID) {
 }
 
 // askDetail reads counters of 16 bits, as many as the longer of the two attributes has.
-func (e *queryErrors) askDetail(n *queriedNode, p *queriedPort, lid ib.LID, attribute mad.Attribute, what string, to *[]uint64, done func()) {
+func (e *queryErrors) askDetail(
+	n *queriedNode, p *queriedPort, lid ib.LID, attribute mad.Attribute, what string, to *[]uint64, done func(),
+) {
 	e.agents.get(lid, attribute, uint8(p.number), func(data []byte, err error) {
 		if err != nil {
 			e.failed(n, what, p.number, err)
@@ -321,9 +324,11 @@ func (e *queryErrors) set(lid ib.LID, attribute mad.Attribute, port int, mask ui
 	default:
 		data = []byte{0, uint8(port), uint8(mask >> 8), uint8(mask)}
 	}
-	e.agents.add(&agentQuestion{lid: lid, method: mad.MethodSet, attribute: attribute, data: data, done: func(_ []byte, err error) {
-		if err != nil {
-			failed(err)
-		}
-	}})
+	e.agents.add(&agentQuestion{
+		lid: lid, method: mad.MethodSet, attribute: attribute, data: data, done: func(_ []byte, err error) {
+			if err != nil {
+				failed(err)
+			}
+		},
+	})
 }

@@ -15,8 +15,10 @@ import (
 
 func ibroute() Program {
 	return Program{
-		Name: "ibroute", Summary: "Print the forwarding tables of a switch", Usage: "[options] [<dest dr_path|lid|guid> [<startlid> [<endlid>]]]",
-		Long: `Where it differs from C: the last LID is printed even if it is a multiple of 64, where C leaves it out.`,
+		Name: "ibroute", Summary: "Print the forwarding tables of a switch",
+		Usage: "[options] [<dest dr_path|lid|guid> [<startlid> [<endlid>]]]",
+		Long: `Where it differs from C: the last LID is printed even if it is a multiple of ` +
+			`64, where C leaves it out.`,
 		Options: append([]Option{
 			flagOption("all", 'a', "show all lids, even invalid entries"),
 			flagOption("no_dests", 'n', "do not try to resolve destinations"),
@@ -127,7 +129,8 @@ func (d *routeDump) checkSwitch(ctx context.Context) (wrong string, err error) {
 
 // title is the first line of a dump.
 func (d *routeDump) title(what string) {
-	d.printf("%s [0x%x-0x%x] of switch %s guid 0x%016x (%s):\n", what, d.start, d.end, d.to, guid64(d.node.NodeGUID), d.description)
+	d.printf("%s [0x%x-0x%x] of switch %s guid 0x%016x (%s):\n",
+		what, d.start, d.end, d.to, guid64(d.node.NodeGUID), d.description)
 }
 
 // dumpUnicast prints the linear forwarding table, with what each LID belongs to.
@@ -219,7 +222,9 @@ func (d *routeDump) destination(ctx context.Context, lid uint32, valid bool) str
 	return fmt.Sprintf(": (%s portguid 0x%016x: '%s')", kind, d.portGUID, d.names.name(node.NodeGUID, description))
 }
 
-func (d *routeDump) owner(ctx context.Context, lid ib.LID) (description mad.NodeDescription, node mad.NodeInfo, port mad.PortInfo, err error) {
+func (d *routeDump) owner(
+	ctx context.Context, lid ib.LID,
+) (description mad.NodeDescription, node mad.NodeInfo, port mad.PortInfo, err error) {
 	timeout := d.client.Timeout
 	d.client.Timeout = destinationTimeout
 	defer func() { d.client.Timeout = timeout }()

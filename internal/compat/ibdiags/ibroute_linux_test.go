@@ -12,7 +12,9 @@ func TestIbroute(t *testing.T) {
 		t.Run(net.name, func(t *testing.T) {
 			sim := net.start(t)
 			// no LIDs yet
-			for _, args := range []string{"-D 0,1", "-D 0", "1", "-a -D 0,1", "-M -D 0,1", "-n -D 0,1", "-aM -D 0,1 0xc000 0xc003"} {
+			for _, args := range []string{
+				"-D 0,1", "-D 0", "1", "-a -D 0,1", "-M -D 0,1", "-n -D 0,1", "-aM -D 0,1 0xc000 0xc003",
+			} {
 				identical(t, sim, net.host, "ibroute", strings.Fields(args)...)
 			}
 			stop := sim.StartSM(net.sm)
@@ -22,10 +24,12 @@ func TestIbroute(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, args := range []string{
-				"L", "-n L", "-a L", "-an L", "L 3", "L 3 5", "L 0x3 0x5", "L 5 3", "L 1 9999", "-a L 1 9999", "L 60", "L 30 33", "L x y", "-D 0,1", "-D 0,1,2", "-D 0", "-D 0,99",
-				"H", "77", "0", "abc", "49152", "-G 0x200000", "-G 0x100000", "-G 0x99", "-C nosuch L",
-				"-M L", "-M -n L", "-Ma L 0xc000 0xc003", "-Man L 0xc000 0xc003", "-M L 0xc010 0xc020", "-Ma L 5 0xc001", "-M -v L", "-Mv -n L 0xc000 0xffff", "-M H", "-M L 0xc005 0xc002", "-M L 0xffff",
-				"--node-name-map " + names + " L", "--node-name-map /nosuch L", "-v L 1 3", "-e L 1 2",
+				"L", "-n L", "-a L", "-an L", "L 3", "L 3 5", "L 0x3 0x5", "L 5 3", "L 1 9999", "-a L 1 9999", "L 60",
+				"L 30 33", "L x y", "-D 0,1", "-D 0,1,2", "-D 0", "-D 0,99", "H", "77", "0", "abc", "49152",
+				"-G 0x200000", "-G 0x100000", "-G 0x99", "-C nosuch L", "-M L", "-M -n L", "-Ma L 0xc000 0xc003",
+				"-Man L 0xc000 0xc003", "-M L 0xc010 0xc020", "-Ma L 5 0xc001", "-M -v L", "-Mv -n L 0xc000 0xffff",
+				"-M H", "-M L 0xc005 0xc002", "-M L 0xffff", "--node-name-map " + names + " L",
+				"--node-name-map /nosuch L", "-v L 1 3", "-e L 1 2",
 			} {
 				args = strings.ReplaceAll(strings.ReplaceAll(args, "L", leaf), "H", host)
 				identical(t, sim, net.host, "ibroute", strings.Fields(args)...)

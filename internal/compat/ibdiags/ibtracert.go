@@ -13,7 +13,8 @@ import (
 
 func ibtracert() Program {
 	return Program{
-		Name: "ibtracert", Summary: "Trace the path between two ports through the forwarding tables", Usage: "[options] <src-addr> <dest-addr>",
+		Name: "ibtracert", Summary: "Trace the path between two ports through the forwarding tables",
+		Usage: "[options] <src-addr> <dest-addr>",
 		Long: `Where it differs from C: -m takes multicast LIDs only, and looks at all ports of a switch, where C
 misses port 64 of 64, and shows the port that a multicast enters the first switch by, where C shows
 that of its own question; each line of --ports-file is a trace of its own with -m too; -v and -d
@@ -233,7 +234,8 @@ func (t *trace) lookUp(ctx context.Context, at address, p *tracedPort, lid ib.LI
 
 // bad is the error for an entry that leads nowhere.
 func (f forwarding) bad(t *trace, p *tracedPort, lid ib.LID) error {
-	return fmt.Errorf("bad forwarding table entry found at: node %q lid entry %d is %d (top %d)", t.nameOf(p), lid, f.out, f.top)
+	return fmt.Errorf("bad forwarding table entry found at: node %q lid entry %d is %d (top %d)",
+		t.nameOf(p), lid, f.out, f.top)
 }
 
 func (t *trace) nameOf(p *tracedPort) string { return t.names.name(p.node.NodeGUID, p.description) }
@@ -301,7 +303,8 @@ func (w *walk) isInactive(p *tracedPort) bool {
 // step goes on by one hop; found tells that this is the target.
 func (w *walk) step(ctx context.Context) (found bool, err error) {
 	if w.isInactive(&w.at) {
-		return false, fmt.Errorf("bad port state found: node %q port %d state %d", w.nameOf(&w.at), w.at.number, w.at.state)
+		return false, fmt.Errorf("bad port state found: node %q port %d state %d",
+			w.nameOf(&w.at), w.at.number, w.at.state)
 	}
 	if w.isTarget(&w.at) {
 		return true, nil
@@ -332,7 +335,8 @@ func (w *walk) step(ctx context.Context) (found bool, err error) {
 		}
 	}
 	if w.isInactive(&next) {
-		return false, fmt.Errorf("bad out port state found: node %q outport %d state %d", w.nameOf(&w.at), out, next.state)
+		return false, fmt.Errorf("bad out port state found: node %q outport %d state %d",
+			w.nameOf(&w.at), out, next.state)
 	}
 	w.at = next
 	w.hop(w.format, &next, out)
@@ -382,7 +386,8 @@ func (t *trace) end(format int, prompt string, p *tracedPort) {
 	case simple:
 		t.printf("%s {0x%016x}[%d]\n", prompt, p.nodeGUID(), number)
 	default:
-		t.printf("%s %s {0x%016x} portnum %d lid %d-%d \"%s\"\n", prompt, p.kind(), p.nodeGUID(), number, p.lid, p.last, t.nameOf(p))
+		t.printf("%s %s {0x%016x} portnum %d lid %d-%d \"%s\"\n",
+			prompt, p.kind(), p.nodeGUID(), number, p.lid, p.last, t.nameOf(p))
 	}
 }
 
@@ -393,6 +398,7 @@ func (t *trace) hop(format int, p *tracedPort, out int) {
 	case format == simple:
 		t.printf("[%d] -> {0x%016x}[%d]\n", out, p.guid, p.number)
 	default:
-		t.printf("[%d] -> %s port {0x%016x}[%d] lid %d-%d \"%s\"\n", out, p.kind(), p.guid, p.number, p.lid, p.last, t.nameOf(p))
+		t.printf("[%d] -> %s port {0x%016x}[%d] lid %d-%d \"%s\"\n",
+			out, p.kind(), p.guid, p.number, p.lid, p.last, t.nameOf(p))
 	}
 }

@@ -197,7 +197,8 @@ func (t *trace) printBranch(b *branch, isTarget bool) {
 		if t.format == simple {
 			t.printf("[%d] -> %s {0x%016x}[%d]\n", b.out, b.kind(), b.nodeGUID(), b.in)
 		} else {
-			t.printf("[%d] -> %s 0x%x[%d] lid %d \"%s\"\n", b.out, b.kind(), b.nodeGUID(), b.in, b.lid, t.nameOf(&b.tracedPort))
+			t.printf("[%d] -> %s 0x%x[%d] lid %d \"%s\"\n",
+				b.out, b.kind(), b.nodeGUID(), b.in, b.lid, t.nameOf(&b.tracedPort))
 		}
 	case !isTarget:
 		t.multicastEnd("From", b)
@@ -208,5 +209,6 @@ func (t *trace) printBranch(b *branch, isTarget bool) {
 }
 
 func (t *trace) multicastEnd(prompt string, b *branch) {
-	t.printf("%s %s 0x%x port %d lid %d-%d \"%s\"\n", prompt, b.kind(), b.nodeGUID(), b.number, b.lid, b.last, t.nameOf(&b.tracedPort))
+	t.printf("%s %s 0x%x port %d lid %d-%d \"%s\"\n",
+		prompt, b.kind(), b.nodeGUID(), b.number, b.lid, b.last, t.nameOf(&b.tracedPort))
 }

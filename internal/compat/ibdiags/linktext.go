@@ -26,7 +26,8 @@ func (p *subnetPort) extendedSpeed(first, second uint8) (one, two uint8) {
 	if c == nil || !c.CapabilityMask.Has(mad.CapabilityIsExtendedSpeedsSupported) {
 		return 0, 0
 	}
-	if c.CapabilityMask.Has(mad.CapabilityIsCapabilityMask2Supported) && c.CapabilityMask2.Has(mad.Capability2IsExtendedSpeeds2Supported) {
+	if c.CapabilityMask.Has(mad.CapabilityIsCapabilityMask2Supported) &&
+		c.CapabilityMask2.Has(mad.Capability2IsExtendedSpeeds2Supported) {
 		two = second << 5
 	}
 	return first, two

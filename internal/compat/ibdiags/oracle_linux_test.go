@@ -61,7 +61,8 @@ func compare(t *testing.T, sim *ibsimtest.Simulator, node, name string, args ...
 	got := ours(t, sim, node, name, args...)
 	line := strings.Join(append([]string{name}, args...), " ")
 	if got.Code != code {
-		t.Errorf("%s: exit code %d, the C program's is %d\nours: %s\ntheirs: %s", line, got.Code, code, got.Stderr, theirErrors)
+		t.Errorf("%s: exit code %d, the C program's is %d\nours: %s\ntheirs: %s",
+			line, got.Code, code, got.Stderr, theirErrors)
 	}
 	if diff := cmp.Diff(lines(theirs), lines(got.Stdout)); diff != "" {
 		t.Errorf("%s (-C +ours):\n%s", line, diff)
@@ -71,7 +72,9 @@ func compare(t *testing.T, sim *ibsimtest.Simulator, node, name string, args ...
 func TestSminfo(t *testing.T) {
 	sim := ibsimtest.Start(t, "../../../fabric/testdata/dualsm/net")
 	sim.StartSM("host0", "-p", "5")
-	for _, args := range []string{"", "1", "-D 0", "-D 0,1", "-L 9999", "-G 0x2c90300000001", "abc", "-C nosuch", "-C ibsim0", "-Z", "-V"} {
+	for _, args := range []string{
+		"", "1", "-D 0", "-D 0,1", "-L 9999", "-G 0x2c90300000001", "abc", "-C nosuch", "-C ibsim0", "-Z", "-V",
+	} {
 		compare(t, sim, "host1", "sminfo", strings.Fields(args)...)
 	}
 }

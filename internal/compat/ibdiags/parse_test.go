@@ -97,10 +97,13 @@ func TestReadDefaults(t *testing.T) {
 		device string
 		port   int
 		wait   time.Duration
-	}{{"missing", "", 0, 0}, {configFile, "mlx5_1", 2, 50 * time.Millisecond}, {"other", "mlx5_7=x", 2, 16 * time.Millisecond}} {
+	}{{"missing", "", 0, 0}, {configFile, "mlx5_1", 2, 50 * time.Millisecond}, {
+		"other", "mlx5_7=x", 2, 16 * time.Millisecond,
+	}} {
 		r.readDefaults(step.file)
 		if r.device != step.device || r.port != step.port || r.timeout != step.wait {
-			t.Errorf("after %s: CA %q, port %d, timeout %v, want %q, %d, %v", step.file, r.device, r.port, r.timeout, step.device, step.port, step.wait)
+			t.Errorf("after %s: CA %q, port %d, timeout %v, want %q, %d, %v",
+				step.file, r.device, r.port, r.timeout, step.device, step.port, step.wait)
 		}
 	}
 	if r.mkey != 0x1f {
@@ -153,7 +156,10 @@ func TestRareValues(t *testing.T) {
 		{"mtu(9)", mtu("M", 9).value, "?(9)"},
 		{"mtu(0)", mtu("M", 0).value, "?(0)"},
 		{"leftHex(5)", leftHex(5), "0x5 "},
-		{"mask", mask("M", 1<<1|1<<31, capabilityNames()).value, "0x80000002\n\t\t\t\tIsSM\n\t\t\t\tIsHierarchyInfoSupported"},
+		{
+			"mask", mask("M", 1<<1|1<<31, capabilityNames()).value,
+			"0x80000002\n\t\t\t\tIsSM\n\t\t\t\tIsHierarchyInfoSupported",
+		},
 	}
 	for _, tt := range tests {
 		if tt.got != tt.want {

@@ -42,7 +42,8 @@ func perfquery() Program {
 		flagOption("Reset_only", 'R', "only reset counters"),
 	)
 	return Program{
-		Name: "perfquery", Summary: "Print or reset the counters of a port", Usage: "[options]  [<lid|guid> [[port(s)] [reset_mask]]]",
+		Name: "perfquery", Summary: "Print or reset the counters of a port",
+		Usage: "[options]  [<lid|guid> [[port(s)] [reset_mask]]]",
 		Long: `Where it differs from C: QP1Dropped is the counter of that name, where libibmad 44 prints
 VL15Dropped a second time; --extended_speeds is shown to the end, where C's buffer may cut it, and
 refused on a port that counts with RS-FEC; a list or range has at most 1024 ports.`,
@@ -261,7 +262,8 @@ func (q *perfQuery) showPort(ctx context.Context, port int32, aggregate bool) in
 	if q.extended {
 		attribute, wrong = mad.AttributePortCountersExtended, "perfextquery"
 		if q.agent.CapabilityMask&(mad.PerformanceExtendedWidth|mad.PerformanceExtendedWidthNoUnicast) == 0 {
-			q.warn("dump_perfcounters", "PerfMgt ClassPortInfo CapMask 0x%02X; No extended counter support indicated\n", q.agent.CapabilityMask)
+			q.warn("dump_perfcounters", "PerfMgt ClassPortInfo CapMask 0x%02X; No extended counter support indicated\n",
+				q.agent.CapabilityMask)
 		}
 	}
 	data, err := q.get(ctx, attribute, port)
@@ -300,14 +302,15 @@ func (q *perfQuery) showSum() {
 }
 
 func (q *perfQuery) printCounters(port int32, c *mad.PortCounters) {
-	q.printf("# Port counters: %s port %d (CapMask: 0x%02X)\n%s", q.to, port, q.agent.CapabilityMask, dump(counterRows(c)))
+	q.printf("# Port counters: %s port %d (CapMask: 0x%02X)\n%s",
+		q.to, port, q.agent.CapabilityMask, dump(counterRows(c)))
 }
 
 func (q *perfQuery) printExtended(port int32, c *mad.PortCountersExtended) {
 	byCast := q.agent.CapabilityMask&mad.PerformanceExtendedWidth != 0
 	errors := q.agent.CapabilityMask2&mad.PerformanceAdditionalExtended != 0
-	q.printf("# Port extended counters: %s port %d (CapMask: 0x%02X CapMask2: 0x%07X)\n%s", q.to, port, q.agent.CapabilityMask,
-		q.agent.CapabilityMask2, dump(extendedCounterRows(c, byCast, errors)))
+	q.printf("# Port extended counters: %s port %d (CapMask: 0x%02X CapMask2: 0x%07X)\n%s",
+		q.to, port, q.agent.CapabilityMask, q.agent.CapabilityMask2, dump(extendedCounterRows(c, byCast, errors)))
 }
 
 // Bits of a reset beyond the 16 of CounterSelect.

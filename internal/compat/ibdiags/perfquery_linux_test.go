@@ -23,19 +23,25 @@ func TestPerfquery(t *testing.T) {
 			host, leaf := lidAt(t, sim, net.host, "0"), lidAt(t, sim, net.host, "0,1")
 			for _, operand := range []string{host, leaf} {
 				for _, args := range []string{
-					"", "0", "255", "300", "1,2,64,70", "3-1", "2-2", "1-400", ",1", ",", "1,", "x", "1 0xf", "1 0 x", "-x", "-x 1", "-x 255", "-x 1,2", "-x 1-3", "-x 1,70",
-					"-a", "-a 1", "-a 1,2", "-a 1-3", "-a 3,x", "-l", "-l 1", "-l 1,2", "-l 1-3", "-xa 1-3", "-xl 1,2",
+					"", "0", "255", "300", "1,2,64,70", "3-1", "2-2", "1-400", ",1", ",", "1,", "x", "1 0xf", "1 0 x",
+					"-x", "-x 1", "-x 255", "-x 1,2", "-x 1-3", "-x 1,70", "-a", "-a 1", "-a 1,2", "-a 1-3", "-a 3,x",
+					"-l", "-l 1", "-l 1,2", "-l 1-3", "-xa 1-3", "-xl 1,2",
 				} {
 					identical(t, sim, net.host, "perfquery", strings.Fields(operand+" "+args)...)
 				}
-				for _, args := range []string{"-x -a", "-x -l", "-a -l", "-x -a -l", "-l {} 255", "-R {} 1", "-xR {} 1", "-Ra", "-r", "-xra", "-Rl {} 255", "-R {} 1 0x1", "-R {} 1 0"} {
+				for _, args := range []string{
+					"-x -a", "-x -l", "-a -l", "-x -a -l", "-l {} 255", "-R {} 1", "-xR {} 1", "-Ra", "-r", "-xra",
+					"-Rl {} 255", "-R {} 1 0x1", "-R {} 1 0",
+				} {
 					if !strings.Contains(args, "{}") {
 						args += " {}"
 					}
 					identical(t, sim, net.host, "perfquery", strings.Fields(strings.ReplaceAll(args, "{}", operand))...)
 				}
 			}
-			for _, args := range []string{"", "-x", "-a", "-l", "-xa", "-r", "-R", "-xr", "0", "77 1", "-G 0", "-G 1 1", "abc", "-C nosuch"} {
+			for _, args := range []string{
+				"", "-x", "-a", "-l", "-xa", "-r", "-R", "-xr", "0", "77 1", "-G 0", "-G 1 1", "abc", "-C nosuch",
+			} {
 				identical(t, sim, net.host, "perfquery", strings.Fields(args)...)
 			}
 		})
@@ -51,18 +57,22 @@ func TestPerfqueryTables(t *testing.T) {
 	sim.StartSM(net.sm)
 	host, leaf, far := lidAt(t, sim, net.host, "0"), lidAt(t, sim, net.host, "0,1"), lidAt(t, sim, net.far, "0")
 	tables := []string{
-		"-X", "-S", "-D", "-E", "-T", "-c", "--oprcvcounters", "--flowctlcounters", "--vloppackets", "--vlopdata", "--vlxmitflowctlerrors", "--vlxmitcounters",
-		"--swportvlcong", "--rcvcc", "--slrcvfecn", "--slrcvbecn", "--xmitcc", "--vlxmittimecc",
+		"-X", "-S", "-D", "-E", "-T", "-c", "--oprcvcounters", "--flowctlcounters", "--vloppackets", "--vlopdata",
+		"--vlxmitflowctlerrors", "--vlxmitcounters", "--swportvlcong", "--rcvcc", "--slrcvfecn", "--slrcvbecn",
+		"--xmitcc", "--vlxmittimecc",
 	}
 	for _, console := range []string{
-		"PortRcvErrorDetails.PortLocalPhysicalErrors=7", "PortXmitDiscardDetails.PortNeighborMTUDiscards=9", "PortOpRcvCounters.PortOpRcvPkts=11",
-		"PortFlowCtlCounters.PortXmitFlowPkts=12", "PortVLOpPackets.PortVLOpPackets3=13", "PortVLOpData.PortVLOpData15=14",
+		"PortRcvErrorDetails.PortLocalPhysicalErrors=7", "PortXmitDiscardDetails.PortNeighborMTUDiscards=9",
+		"PortOpRcvCounters.PortOpRcvPkts=11", "PortFlowCtlCounters.PortXmitFlowPkts=12",
+		"PortVLOpPackets.PortVLOpPackets3=13", "PortVLOpData.PortVLOpData15=14",
 		"PortVLXmitFlowCtlUpdateErrors.PortVLXmitFlowCtlUpdateErrors2=2", "PortVLXmitWaitCounters.PortVLXmitWait9=15",
 	} {
 		sim.Console(`PerformanceSet "leaf0"[1] %s`, console)
 	}
 	for _, table := range tables {
-		for _, operands := range []string{"", host, host + " 1", leaf + " 1", leaf + " 255", "-a " + leaf, "-R " + leaf + " 1"} {
+		for _, operands := range []string{
+			"", host, host + " 1", leaf + " 1", leaf + " 255", "-a " + leaf, "-R " + leaf + " 1",
+		} {
 			identical(t, sim, net.host, "perfquery", strings.Fields(table+" "+operands)...)
 		}
 	}
@@ -132,21 +142,26 @@ func TestPerfqueryCounters(t *testing.T) {
 	sim.StartSM(net.sm)
 	leaf := lidAt(t, sim, net.host, "0,1")
 	values := map[string][2]string{
-		"SymbolErrorCounter": {"321", "65000"}, "LinkErrorRecoveryCounter": {"200", "100"}, "LinkDownedCounter": {"3", "4"}, "PortRcvErrors": {"40000", "40000"},
-		"PortRcvRemotePhysicalErrors": {"6", "7"}, "PortRcvSwitchRelayErrors": {"8", "9"}, "PortXmitDiscards": {"10", "11"}, "PortXmitConstraintErrors": {"255", "1"},
-		"PortRcvConstraintErrors": {"12", "13"}, "LocalLinkIntegrityErrors": {"14", "3"}, "ExcessiveBufferOverrunErrors": {"5", "6"},
-		"PortXmitData": {"4294967295", "1"}, "PortRcvData": {"17", "18"}, "PortXmitPkts": {"19", "20"}, "PortRcvPkts": {"21", "22"}, "PortXmitWait": {"23", "24"},
+		"SymbolErrorCounter": {"321", "65000"}, "LinkErrorRecoveryCounter": {"200", "100"},
+		"LinkDownedCounter": {"3", "4"}, "PortRcvErrors": {"40000", "40000"}, "PortRcvRemotePhysicalErrors": {"6", "7"},
+		"PortRcvSwitchRelayErrors": {"8", "9"}, "PortXmitDiscards": {"10", "11"},
+		"PortXmitConstraintErrors": {"255", "1"}, "PortRcvConstraintErrors": {"12", "13"},
+		"LocalLinkIntegrityErrors": {"14", "3"}, "ExcessiveBufferOverrunErrors": {"5", "6"},
+		"PortXmitData": {"4294967295", "1"}, "PortRcvData": {"17", "18"}, "PortXmitPkts": {"19", "20"},
+		"PortRcvPkts": {"21", "22"}, "PortXmitWait": {"23", "24"},
 	}
 	for name, v := range values {
 		sim.Console(`PerformanceSet "leaf0"[40] PortCounters.%s=%s`, name, v[0])
 		sim.Console(`PerformanceSet "leaf0"[41] PortCounters.%s=%s`, name, v[1])
 	}
 	for _, args := range []string{
-		"{} 40", "-x {} 40", "-a {} 40,41", "-xa {} 40,41", "-l {} 40-41", "-xl {} 40,41", "-R {} 40 0x1", "{} 40", "-r {} 40 0x00f0", "{} 40", "-R {} 40 0xf000", "{} 40",
-		"-R {} 40 0x10000", "{} 40", "-x {} 41", "-xR {} 41 0x1", "-x {} 41", "-xr {} 41", "-x {} 41", "-r {} 40", "{} 40", "-ra {} 40,41", "-l {} 40,41",
+		"{} 40", "-x {} 40", "-a {} 40,41", "-xa {} 40,41", "-l {} 40-41", "-xl {} 40,41", "-R {} 40 0x1", "{} 40",
+		"-r {} 40 0x00f0", "{} 40", "-R {} 40 0xf000", "{} 40", "-R {} 40 0x10000", "{} 40", "-x {} 41",
+		"-xR {} 41 0x1", "-x {} 41", "-xr {} 41", "-x {} 41", "-r {} 40", "{} 40", "-ra {} 40,41", "-l {} 40,41",
 	} {
 		words := strings.Fields(strings.ReplaceAll(args, "{}", leaf))
-		if strings.Contains(args, "-r") || strings.Contains(args, "-R") || strings.Contains(args, "-xr") || strings.Contains(args, "-xR") {
+		if strings.Contains(args, "-r") || strings.Contains(args, "-R") || strings.Contains(args, "-xr") ||
+			strings.Contains(args, "-xR") {
 			got := ours(t, sim, net.host, "perfquery", words...) // what the C program then reads shows what came of it
 			if got.Code != 0 {
 				t.Errorf("perfquery %s: exit code %d: %s", args, got.Code, got.Stderr)
@@ -167,12 +182,17 @@ func TestPerfqueryResets(t *testing.T) {
 	sim := net.start(t)
 	sim.StartSM(net.sm)
 	leaf := lidAt(t, sim, net.host, "0,1")
-	for _, args := range []string{"-R {} P", "-r {} P", "-R {} P 0x1", "-R {} P 0xf000", "-R {} P 0", "-R {} P 0x10000", "-R {} P 0xfff", "-x -R {} P", "-x -R {} P 0x3", "-E -R {} P", "-D -r {} P"} {
+	for _, args := range []string{
+		"-R {} P", "-r {} P", "-R {} P 0x1", "-R {} P 0xf000", "-R {} P 0", "-R {} P 0x10000", "-R {} P 0xfff",
+		"-x -R {} P", "-x -R {} P 0x3", "-E -R {} P", "-D -r {} P",
+	} {
 		var after [2]string
 		for i, port := range []string{"40", "41"} {
 			for _, counter := range []string{
-				"PortCounters.SymbolErrorCounter=321", "PortCounters.PortRcvErrors=5", "PortCounters.PortXmitDiscards=6", "PortCounters.PortXmitData=7",
-				"PortCounters.PortRcvPkts=8", "PortCounters.PortXmitWait=9", "PortCounters.VL15Dropped=10", "PortRcvErrorDetails.PortLocalPhysicalErrors=7",
+				"PortCounters.SymbolErrorCounter=321", "PortCounters.PortRcvErrors=5",
+				"PortCounters.PortXmitDiscards=6", "PortCounters.PortXmitData=7",
+				"PortCounters.PortRcvPkts=8", "PortCounters.PortXmitWait=9", "PortCounters.VL15Dropped=10",
+				"PortRcvErrorDetails.PortLocalPhysicalErrors=7",
 				"PortXmitDiscardDetails.PortNeighborMTUDiscards=9",
 			} {
 				sim.Console(`PerformanceSet "leaf0"[%s] %s`, port, counter)
@@ -213,9 +233,13 @@ func TestQP1Dropped(t *testing.T) {
 }
 
 func TestAddStopsAtTheHighest(t *testing.T) {
-	sum := mad.PortCounters{LocalLinkIntegrityErrors: 9, LinkDownedCounter: 250, SymbolErrorCounter: 65535, PortXmitData: 1<<32 - 3}
-	addCounters(&sum, &mad.PortCounters{LocalLinkIntegrityErrors: 7, LinkDownedCounter: 5, SymbolErrorCounter: 1, PortXmitData: 2})
-	if sum.LocalLinkIntegrityErrors != 15 || sum.LinkDownedCounter != 255 || sum.SymbolErrorCounter != 65535 || sum.PortXmitData != 1<<32-1 {
+	sum := mad.PortCounters{
+		LocalLinkIntegrityErrors: 9, LinkDownedCounter: 250, SymbolErrorCounter: 65535, PortXmitData: 1<<32 - 3,
+	}
+	addCounters(&sum,
+		&mad.PortCounters{LocalLinkIntegrityErrors: 7, LinkDownedCounter: 5, SymbolErrorCounter: 1, PortXmitData: 2})
+	if sum.LocalLinkIntegrityErrors != 15 || sum.LinkDownedCounter != 255 || sum.SymbolErrorCounter != 65535 ||
+		sum.PortXmitData != 1<<32-1 {
 		t.Errorf("sum = %+v", sum)
 	}
 	extended := mad.PortCountersExtended{PortXmitData: 1<<64 - 1, QP1Dropped: 1}

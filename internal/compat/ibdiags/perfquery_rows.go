@@ -17,7 +17,8 @@ func addNibble(to *uint8, v uint8) { *to = min(15, *to+v) }
 
 // addCounters adds the counters of one more port; what is no counter becomes that of the port.
 func addCounters(sum, c *mad.PortCounters) {
-	sum.Reserved, sum.PortSelect, sum.CounterSelect, sum.CounterSelect2 = c.Reserved, c.PortSelect, c.CounterSelect, c.CounterSelect2
+	sum.Reserved, sum.PortSelect, sum.CounterSelect, sum.CounterSelect2 = c.Reserved, c.PortSelect, c.CounterSelect,
+		c.CounterSelect2
 	add(&sum.SymbolErrorCounter, c.SymbolErrorCounter)
 	add(&sum.LinkErrorRecoveryCounter, c.LinkErrorRecoveryCounter)
 	add(&sum.LinkDownedCounter, c.LinkDownedCounter)
@@ -40,7 +41,8 @@ func addCounters(sum, c *mad.PortCounters) {
 
 // addExtended does that with the extended counters.
 func addExtended(sum, c *mad.PortCountersExtended) {
-	sum.Reserved, sum.PortSelect, sum.CounterSelect, sum.CounterSelect2 = c.Reserved, c.PortSelect, c.CounterSelect, c.CounterSelect2
+	sum.Reserved, sum.PortSelect, sum.CounterSelect, sum.CounterSelect2 = c.Reserved, c.PortSelect, c.CounterSelect,
+		c.CounterSelect2
 	add(&sum.PortXmitData, c.PortXmitData)
 	add(&sum.PortRcvData, c.PortRcvData)
 	add(&sum.PortXmitPkts, c.PortXmitPkts)

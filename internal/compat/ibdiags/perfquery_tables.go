@@ -30,7 +30,9 @@ type counterField struct {
 
 // selection is what most tables begin with.
 func selection(fields ...counterField) []counterField {
-	return append([]counterField{{name: "PortSelect", bit: 8, bits: 8}, {name: "CounterSelect", bit: 16, bits: 16, hex: true}}, fields...)
+	return append(
+		[]counterField{{name: "PortSelect", bit: 8, bits: 8}, {name: "CounterSelect", bit: 16, bits: 16, hex: true}},
+		fields...)
 }
 
 // counterTables returns the tables in the order of perfquery's usage (specification sections 16.1.4
@@ -38,29 +40,66 @@ func selection(fields ...counterField) []counterField {
 func counterTables() []counterTable {
 	const lanes = 16
 	list := []counterTable{
-		{"xmtsl", 'X', "show Xmt SL port counters", "PortXmitDataSL", 0x36, 0, selection(counterField{"XmtDataSL", 32, 32, 16, false})},
-		{"rcvsl", 'S', "show Rcv SL port counters", "PortRcvDataSL", 0x37, 0, selection(counterField{"RcvDataSL", 32, 32, 16, false})},
+		{
+			"xmtsl", 'X', "show Xmt SL port counters", "PortXmitDataSL", 0x36, 0,
+			selection(counterField{"XmtDataSL", 32, 32, 16, false}),
+		},
+		{
+			"rcvsl", 'S', "show Rcv SL port counters", "PortRcvDataSL", 0x37, 0,
+			selection(counterField{"RcvDataSL", 32, 32, 16, false}),
+		},
 		{"xmtdisc", 'D', "show Xmt Discard Details", "PortXmitDiscardDetails", 0x16, 0, selection(discardFields()...)},
 		{"rcverr", 'E', "show Rcv Error Details", "PortRcvErrorDetails", 0x15, 0, selection(receiveErrorFields()...)},
-		{"extended_speeds", 'T', "show port extended speeds counters", "PortExtendedSpeedsCounters", 0x1f, 0, extendedSpeedFields()},
-		{"oprcvcounters", 1, "show Rcv Counters per Op code", "PortOpRcvCounters", 0x17, 0, selection(pair("PortOpRcvPkts", "PortOpRcvData")...)},
-		{"flowctlcounters", 2, "show flow control counters", "PortFlowCtlCounters", 0x18, 0, selection(pair("PortXmitFlowPkts", "PortRcvFlowPkts")...)},
-		{"vloppackets", 3, "show packets received per Op code per VL", "PortVLOpPackets", 0x19, 0, selection(counterField{"PortVLOpPackets", 32, 16, lanes, false})},
-		{"vlopdata", 4, "show data received per Op code per VL", "PortVLOpData", 0x1a, 0, selection(counterField{"PortVLOpData", 32, 32, lanes, false})},
 		{
-			"vlxmitflowctlerrors", 5, "show flow control update errors per VL", "PortVLXmitFlowCtlUpdateErrors", 0x1b, 0,
+			"extended_speeds", 'T', "show port extended speeds counters", "PortExtendedSpeedsCounters", 0x1f, 0,
+			extendedSpeedFields(),
+		},
+		{
+			"oprcvcounters", 1, "show Rcv Counters per Op code", "PortOpRcvCounters", 0x17, 0,
+			selection(pair("PortOpRcvPkts", "PortOpRcvData")...),
+		},
+		{
+			"flowctlcounters", 2, "show flow control counters", "PortFlowCtlCounters", 0x18, 0,
+			selection(pair("PortXmitFlowPkts", "PortRcvFlowPkts")...),
+		},
+		{
+			"vloppackets", 3, "show packets received per Op code per VL", "PortVLOpPackets", 0x19, 0,
+			selection(counterField{"PortVLOpPackets", 32, 16, lanes, false}),
+		},
+		{"vlopdata", 4, "show data received per Op code per VL", "PortVLOpData", 0x1a, 0, selection(counterField{
+			"PortVLOpData", 32, 32, lanes, false,
+		})},
+		{
+			"vlxmitflowctlerrors", 5, "show flow control update errors per VL", "PortVLXmitFlowCtlUpdateErrors", 0x1b,
+			0,
 			selection(counterField{"PortVLXmitFlowCtlUpdateErrors", 32, 2, lanes, false}),
 		},
 		{
 			"vlxmitcounters", 6, "show ticks waiting to transmit counters per VL", "PortVLXmitWaitCounters", 0x1c, 0,
 			selection(counterField{"PortVLXmitWait", 32, 16, lanes, false}),
 		},
-		{"swportvlcong", 7, "show sw port VL congestion", "SwPortVLCongestion", 0x30, 0, selection(counterField{"SWPortVLCongestion", 32, 16, lanes, false})},
-		{"rcvcc", 8, "show Rcv congestion control counters", "PortRcvConCtrl", 0x31, 0, selection(pair("PortPktRcvFECN", "PortPktRcvBECN")...)},
-		{"slrcvfecn", 9, "show SL Rcv FECN counters", "PortSLRcvFECN", 0x32, 0, selection(counterField{"PortSLRcvFECN", 32, 32, 16, false})},
-		{"slrcvbecn", 10, "show SL Rcv BECN counters", "PortSLRcvBECN", 0x33, 0, selection(counterField{"PortSLRcvBECN", 32, 32, 16, false})},
-		{"xmitcc", 11, "show Xmit congestion control counters", "PortXmitConCtrl", 0x34, 0, selection(counterField{name: "PortXmitTimeCong", bit: 32, bits: 32})},
-		{"vlxmittimecc", 12, "show VL Xmit Time congestion control counters", "PortVLXmitTimeCong", 0x35, 0, selection(counterField{"PortVLXmitTimeCong", 32, 32, 15, false})},
+		{"swportvlcong", 7, "show sw port VL congestion", "SwPortVLCongestion", 0x30, 0, selection(counterField{
+			"SWPortVLCongestion", 32, 16, lanes, false,
+		})},
+		{
+			"rcvcc", 8, "show Rcv congestion control counters", "PortRcvConCtrl", 0x31, 0,
+			selection(pair("PortPktRcvFECN", "PortPktRcvBECN")...),
+		},
+		{
+			"slrcvfecn", 9, "show SL Rcv FECN counters", "PortSLRcvFECN", 0x32, 0,
+			selection(counterField{"PortSLRcvFECN", 32, 32, 16, false}),
+		},
+		{
+			"slrcvbecn", 10, "show SL Rcv BECN counters", "PortSLRcvBECN", 0x33, 0,
+			selection(counterField{"PortSLRcvBECN", 32, 32, 16, false}),
+		},
+		{"xmitcc", 11, "show Xmit congestion control counters", "PortXmitConCtrl", 0x34, 0, selection(counterField{
+			name: "PortXmitTimeCong", bit: 32, bits: 32,
+		})},
+		{
+			"vlxmittimecc", 12, "show VL Xmit Time congestion control counters", "PortVLXmitTimeCong", 0x35, 0,
+			selection(counterField{"PortVLXmitTimeCong", 32, 32, 15, false}),
+		},
 		{"smplctl", 'c', "show samples control", "PortSamplesControl", 0x10, 0, samplesControlFields()},
 	}
 	for i := range list {

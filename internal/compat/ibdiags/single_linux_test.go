@@ -25,9 +25,11 @@ func identical(t *testing.T, sim *ibsimtest.Simulator, node, name string, args .
 	got := ours(t, sim, node, name, args...)
 	line := strings.Join(append([]string{name}, args...), " ")
 	if got.Code != code {
-		t.Errorf("%s: exit code %d, the C program's is %d\nours: %s\ntheirs: %s", line, got.Code, code, got.Stderr, theirErrors)
+		t.Errorf("%s: exit code %d, the C program's is %d\nours: %s\ntheirs: %s",
+			line, got.Code, code, got.Stderr, theirErrors)
 	}
-	if diff := cmp.Diff(traffic.ReplaceAllString(working.ReplaceAllString(theirs, ""), "${1}N"), traffic.ReplaceAllString(got.Stdout, "${1}N")); diff != "" {
+	if diff := cmp.Diff(traffic.ReplaceAllString(working.ReplaceAllString(theirs, ""), "${1}N"),
+		traffic.ReplaceAllString(got.Stdout, "${1}N")); diff != "" {
 		t.Errorf("%s (-C +ours):\n%s\nours on standard error: %s\ntheirs: %s", line, diff, got.Stderr, theirErrors)
 	}
 }
@@ -89,14 +91,16 @@ func TestCommonOptions(t *testing.T) {
 	sim.StartSM("host0")
 	dir := t.TempDir()
 	config := dir + "/ibdiag.conf"
-	if err := os.WriteFile(config, []byte("#CA=nosuch\n\nnonsense\nCA=nosuch\nPort=1\ntimeout=500\nm_key=0x12\n"), 0o600); err != nil {
+	if err := os.WriteFile(config, []byte("#CA=nosuch\n\nnonsense\nCA=nosuch\nPort=1\ntimeout=500\nm_key=0x12\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, args := range []string{
-		"-t 100 nodeinfo 1", "-t 0 nodeinfo 1", "-t abc nodeinfo 1", "-t -5 nodeinfo 1", "-t 1x nodeinfo 1", "-t 99999999999 nodeinfo 1", "-t 0x10 nodeinfo 1",
-		"-s 1 nodeinfo -G 0x100000", "-s 0 nodeinfo 1", "-s x nodeinfo 1", "-s 49152 nodeinfo 1", "-s 3 -G nodeinfo 0x200000",
-		"-y 0x12 nodeinfo 1", "-y 12x nodeinfo 1", "-e nodeinfo 1", "-e nodeinfo 77", "-v nodeinfo 1",
-		"-z " + config + " nodeinfo 1", "-z " + config + " -C ibsim0 nodeinfo 1", "-z /nosuch nodeinfo 1", "-C nosuch nodeinfo 1", "-P 1 nodeinfo 1",
+		"-t 100 nodeinfo 1", "-t 0 nodeinfo 1", "-t abc nodeinfo 1", "-t -5 nodeinfo 1", "-t 1x nodeinfo 1",
+		"-t 99999999999 nodeinfo 1", "-t 0x10 nodeinfo 1", "-s 1 nodeinfo -G 0x100000", "-s 0 nodeinfo 1",
+		"-s x nodeinfo 1", "-s 49152 nodeinfo 1", "-s 3 -G nodeinfo 0x200000", "-y 0x12 nodeinfo 1",
+		"-y 12x nodeinfo 1", "-e nodeinfo 1", "-e nodeinfo 77", "-v nodeinfo 1", "-z " + config + " nodeinfo 1",
+		"-z " + config + " -C ibsim0 nodeinfo 1", "-z /nosuch nodeinfo 1", "-C nosuch nodeinfo 1", "-P 1 nodeinfo 1",
 		"-L nodeinfo 1", "-G -L nodeinfo 1", "nodeinfo -G 0", "nodeinfo -G zzz", "-G nodeinfo 0x200000",
 	} {
 		identical(t, sim, "host1", "smpquery", strings.Fields(args)...)

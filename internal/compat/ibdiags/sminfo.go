@@ -10,7 +10,8 @@ import (
 
 func sminfo() Program {
 	return Program{
-		Name: "sminfo", Summary: "Print what a subnet manager says of itself", Usage: "[options] <sm_lid|sm_dr_path> [modifier]",
+		Name: "sminfo", Summary: "Print what a subnet manager says of itself",
+		Usage: "[options] <sm_lid|sm_dr_path> [modifier]",
 		Long: `Without an operand it asks the subnet manager of the own port. A modifier that isn't 0 writes
 state, priority and activity count instead of reading them: a subnet manager takes that from
 another one only.`,

@@ -191,10 +191,12 @@ func (q *smpQuery) queryPortInfoExtended(ctx context.Context, port int32) (strin
 	switch {
 	case err != nil:
 		return bare + "port info query failed", err
-	case !info.CapabilityMask.Has(mad.CapabilityIsCapabilityMask2Supported) || !info.CapabilityMask2.Has(mad.Capability2IsPortInfoExtendedSupported):
+	case !info.CapabilityMask.Has(mad.CapabilityIsCapabilityMask2Supported) ||
+		!info.CapabilityMask2.Has(mad.Capability2IsPortInfoExtendedSupported):
 		return "port info extended not supported", nil
 	}
-	return "port info extended query failed", errors.New("the port has PortInfoExtended, but this version can't print it")
+	return "port info extended query failed", errors.New(
+		"the port has PortInfoExtended, but this version can't print it")
 }
 
 func (q *smpQuery) querySwitchInfo(ctx context.Context, _ int32) (string, error) {

@@ -57,7 +57,8 @@ func (q *smpQuery) queryGUIDs(ctx context.Context, _ int32) (string, error) {
 			return "guid info query failed", err
 		}
 		for j := 0; j < mad.GUIDBlockLen && begin+j < size; j += 2 {
-			q.printf("%4d: 0x%016x 0x%016x\n", begin+j, binary.BigEndian.Uint64(data[8*j:]), binary.BigEndian.Uint64(data[8*j+8:]))
+			q.printf("%4d: 0x%016x 0x%016x\n", begin+j, binary.BigEndian.Uint64(data[8*j:]),
+				binary.BigEndian.Uint64(data[8*j+8:]))
 		}
 	}
 	q.printf("%d guids capacity for this port\n", size)

@@ -17,7 +17,9 @@ func measured(text string) string {
 	text = masked(text)
 	text = regexp.MustCompile(`# Total MADs used: \d+`).ReplaceAllString(text, "# Total MADs used: N")
 	text = regexp.MustCompile(`PortRcvSwitchRelayErrors == \d+`).ReplaceAllString(text, "PortRcvSwitchRelayErrors == N")
-	return regexp.MustCompile(`\[(Port(?:Unicast|Multicast)?(?:Xmit|Rcv)(?:Data|Pkts)) == \d+ \([^)]*\)\]`).ReplaceAllString(text, "[$1 == N]")
+	return regexp.MustCompile(
+		`\[(Port(?:Unicast|Multicast)?(?:Xmit|Rcv)(?:Data|Pkts)) == \d+ \([^)]*\)\]`,
+	).ReplaceAllString(text, "[$1 == N]")
 }
 
 // compareSweep runs the C program and ours at a node, and demands the same exit code and the same
@@ -28,10 +30,12 @@ func compareSweep(t *testing.T, sim *ibsimtest.Simulator, node, name string, arg
 	got := ours(t, sim, node, name, args...)
 	line := strings.Join(append([]string{name}, args...), " ")
 	if got.Code != code {
-		t.Errorf("%s: exit code %d, the C program's is %d\nours: %s\ntheirs: %s", line, got.Code, code, got.Stderr, theirErrors)
+		t.Errorf("%s: exit code %d, the C program's is %d\nours: %s\ntheirs: %s",
+			line, got.Code, code, got.Stderr, theirErrors)
 	}
 	if diff := cmp.Diff(strings.Split(measured(theirs), "\n"), strings.Split(measured(got.Stdout), "\n")); diff != "" {
-		t.Errorf("%s (-C +ours):\n%s\nours on standard error: %s\ntheirs: %s", line, shortened(diff), got.Stderr, theirErrors)
+		t.Errorf("%s (-C +ours):\n%s\nours on standard error: %s\ntheirs: %s",
+			line, shortened(diff), got.Stderr, theirErrors)
 	}
 }
 
@@ -47,9 +51,12 @@ func shortened(text string) string {
 // sweepLines are command lines that sweep the whole subnet.
 func sweepLines() []string {
 	return []string{
-		"ibnetdiscover", "ibnetdiscover -p", "ibnetdiscover -l", "ibnetdiscover -s", "ibnetdiscover -g", "ibnetdiscover -f", "ibnetdiscover -H",
-		"ibnetdiscover -S", "ibnetdiscover -R", "ibnetdiscover -m", "ibnetdiscover -s -p", "ibnetdiscover -o 8 -f -g", "ibnetdiscover -l -s -S",
-		"iblinkinfo", "iblinkinfo -l", "iblinkinfo --line -d", "iblinkinfo -d", "iblinkinfo -p", "iblinkinfo --switches-only", "iblinkinfo --cas-only -l",
+		"ibnetdiscover", "ibnetdiscover -p", "ibnetdiscover -l", "ibnetdiscover -s", "ibnetdiscover -g",
+		"ibnetdiscover -f", "ibnetdiscover -H",
+		"ibnetdiscover -S", "ibnetdiscover -R", "ibnetdiscover -m", "ibnetdiscover -s -p", "ibnetdiscover -o 8 -f -g",
+		"ibnetdiscover -l -s -S",
+		"iblinkinfo", "iblinkinfo -l", "iblinkinfo --line -d", "iblinkinfo -d", "iblinkinfo -p",
+		"iblinkinfo --switches-only", "iblinkinfo --cas-only -l",
 		"iblinkinfo -a", "iblinkinfo -l -p --switches-only",
 		"ibqueryerrors", "ibqueryerrors --counters", "ibqueryerrors --counters -r", "ibqueryerrors --data",
 		"ibqueryerrors --switch", "ibqueryerrors --ca", "ibqueryerrors --router", "ibqueryerrors --ca --switch -r",
@@ -102,8 +109,9 @@ func TestSweep(t *testing.T) {
 // TestSweepRecorded compares with what the C programs printed when the nets were recorded.
 func TestSweepRecorded(t *testing.T) {
 	lines := map[string]string{
-		"ibnetdiscover.txt": "ibnetdiscover", "ibnetdiscover-p.txt": "ibnetdiscover -p", "ibnetdiscover-l.txt": "ibnetdiscover -l",
-		"ibnetdiscover-s.txt": "ibnetdiscover -s", "iblinkinfo.txt": "iblinkinfo", "iblinkinfo-line.txt": "iblinkinfo --line",
+		"ibnetdiscover.txt": "ibnetdiscover", "ibnetdiscover-p.txt": "ibnetdiscover -p",
+		"ibnetdiscover-l.txt": "ibnetdiscover -l", "ibnetdiscover-s.txt": "ibnetdiscover -s",
+		"iblinkinfo.txt": "iblinkinfo", "iblinkinfo-line.txt": "iblinkinfo --line",
 		"ibqueryerrors.txt": "ibqueryerrors", "ibqueryerrors-counters.txt": "ibqueryerrors --counters",
 		"ibhosts.txt": "ibhosts", "ibswitches.txt": "ibswitches", "ibnodes.txt": "ibnodes",
 	}
@@ -120,7 +128,8 @@ func TestSweepRecorded(t *testing.T) {
 			found++
 			words := strings.Fields(line)
 			got := ours(t, sim, host, words[0], words[1:]...)
-			if diff := cmp.Diff(strings.Split(measured(string(want)), "\n"), strings.Split(measured(got.Stdout), "\n")); diff != "" {
+			if diff := cmp.Diff(strings.Split(measured(string(want)), "\n"),
+				strings.Split(measured(got.Stdout), "\n")); diff != "" {
 				t.Errorf("%s on %s, -recorded +got:\n%s", line, net.name, shortened(diff))
 			}
 		}

@@ -26,7 +26,10 @@ type printed struct {
 
 // inSubnet runs a program at a node of a subnet that is simulated in the process; files are what it
 // finds, by name.
-func inSubnet(ctx context.Context, t *testing.T, net *simulated.Subnet, node string, files map[string]string, name string, args ...string) printed {
+func inSubnet(
+	ctx context.Context, t *testing.T, net *simulated.Subnet, node string, files map[string]string, name string,
+	args ...string,
+) printed {
 	t.Helper()
 	p, ok := Find(name)
 	if !ok {
@@ -74,24 +77,41 @@ func TestSweepLinks(t *testing.T) {
 			case 0, 2:
 				xdr(port, info)
 			case 3:
-				info.LinkSpeedExtActive, info.LinkSpeedExtSupported, info.LinkSpeedSupported, info.LinkSpeedActive = 0, 0, 7, 4
+				info.LinkSpeedExtActive, info.LinkSpeedExtSupported, info.LinkSpeedSupported, info.LinkSpeedActive = 0,
+					0, 7, 4
 			}
 		}
 		fdr10.PortInfo = func(_ uint8, info *mad.PortInfo) {
-			info.LinkSpeedExtActive, info.LinkSpeedExtSupported, info.LinkSpeedSupported, info.LinkSpeedActive = 0, 0, 7, 4
+			info.LinkSpeedExtActive, info.LinkSpeedExtSupported, info.LinkSpeedSupported, info.LinkSpeedActive = 0, 0,
+				7, 4
 		}
 		sw.Ports[3].Mellanox = &mad.ExtendedPortInfo{LinkSpeedSupported: 1}
 		fdr10.Ports[1].Mellanox = &mad.ExtendedPortInfo{LinkSpeedSupported: 1, LinkSpeedActive: 1}
 		files := map[string]string{}
 		for _, tt := range []struct{ line, want string }{
 			{"ibnetdiscover -R", "Router\t : 0x0010000000000300 ports 2 devid 0x0 vendid 0x0 \"router\"\n"},
-			{"ibnetdiscover -p", "RT     3  1 0x0010000000000301 4x XDR - SW     1  2 0x0020000000000100 ( 'router' - 'sw' )\n"},
-			{"ibnetdiscover -p", "CA     5  1 0x0010000000000401 4x FDR10 - SW     1  3 0x0020000000000100 ( 'fdr10' - 'sw' )\n"},
-			{"ibnetdiscover -p", "SW     1  3 0x0020000000000100 4x QDR - CA     5  1 0x0010000000000401 ( 'sw' - 'fdr10' )\n"},
-			{"ibnetdiscover", "\nrtguid=0x10000000000300\nRt\t2 \"R-0010000000000300\"\t\t# \"router\"\n[1](10000000000301) \t\"S-"},
+			{
+				"ibnetdiscover -p",
+				"RT     3  1 0x0010000000000301 4x XDR - SW     1  2 0x0020000000000100 ( 'router' - 'sw' )\n",
+			},
+			{
+				"ibnetdiscover -p",
+				"CA     5  1 0x0010000000000401 4x FDR10 - SW     1  3 0x0020000000000100 ( 'fdr10' - 'sw' )\n",
+			},
+			{
+				"ibnetdiscover -p",
+				"SW     1  3 0x0020000000000100 4x QDR - CA     5  1 0x0010000000000401 ( 'sw' - 'fdr10' )\n",
+			},
+			{
+				"ibnetdiscover",
+				"\nrtguid=0x10000000000300\nRt\t2 \"R-0010000000000300\"\t\t# \"router\"\n[1](10000000000301) \t\"S-",
+			},
 			{"ibnetdiscover", "lid 3 lmc 0 \"sw\" lid 1 4xXDR\n"},
 			{"iblinkinfo -l --switches-only", "1    2[  ] ==( 4X         212.5 Gbps Active/  LinkUp)==>"},
-			{"iblinkinfo --switches-only", "\"fdr10\" ( Could be FDR10 (Found link at QDR but expected speed is FDR10))\n"},
+			{
+				"iblinkinfo --switches-only",
+				"\"fdr10\" ( Could be FDR10 (Found link at QDR but expected speed is FDR10))\n",
+			},
 			{"iblinkinfo --cas-only", "1[  ] ==( 4X  10.0 Gbps (FDR10) Active/  LinkUp)==>"},
 			{"iblinkinfo", "Router: router:\n"},
 		} {
@@ -126,7 +146,8 @@ func TestQueryErrorsSilent(t *testing.T) {
 		start := time.Now()
 		got := inSubnet(t.Context(), t, net, "host0", map[string]string{}, "ibqueryerrors")
 		if took := time.Since(start); took > 6*time.Second {
-			t.Errorf("ibqueryerrors with %d silent agents took %v, want 3 tries of a second, at the same time", silent, took)
+			t.Errorf("ibqueryerrors with %d silent agents took %v, want 3 tries of a second, at the same time",
+				silent, took)
 		}
 		if want := fmt.Sprintf("##          %d PMA query failures\n", 2*silent); !strings.Contains(got.Stdout, want) {
 			t.Errorf("ibqueryerrors with %d silent agents does not say %q:\n%s", silent, want, got.Stdout)
@@ -151,7 +172,8 @@ func TestSweepCanceled(t *testing.T) {
 				got := inSubnet(ctx, t, net, "host0", map[string]string{}, name)
 				cancel()
 				if took := time.Since(start); took > after || got.Code == 0 {
-					t.Errorf("%s cut off after %v took %v and = %d, want no longer, and an error", name, after, took, got.Code)
+					t.Errorf("%s cut off after %v took %v and = %d, want no longer, and an error",
+						name, after, took, got.Code)
 				}
 			}
 		}
@@ -200,11 +222,13 @@ func TestSweepFileOperand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net, files := simulated.FatTree(2, 2, 1), map[string]string{}
 		all := inSubnet(t.Context(), t, net, "host0", files, "ibnetdiscover").Stdout
-		if got := inSubnet(t.Context(), t, net, "host0", files, "ibnetdiscover", "net"); got.Stdout != "" || undated(files["net"]) != undated(all) {
+		if got := inSubnet(t.Context(), t, net, "host0", files, "ibnetdiscover", "net"); got.Stdout != "" ||
+			undated(files["net"]) != undated(all) {
 			t.Errorf("ibnetdiscover net: %s", cmp.Diff(all, files["net"]))
 		}
 		swept := inSubnet(t.Context(), t, net, "host0", files, "ibnodes")
-		if diff := cmp.Diff(swept, inSubnet(t.Context(), t, net, "host0", files, "ibnodes", "net")); diff != "" || swept.Code != 0 {
+		if diff := cmp.Diff(swept, inSubnet(t.Context(), t, net, "host0", files, "ibnodes", "net")); diff != "" ||
+			swept.Code != 0 {
 			t.Errorf("ibnodes net, -swept +from the file:\n%s", diff)
 		}
 	})
@@ -218,10 +242,22 @@ func undated(text string) string {
 
 func TestListLines(t *testing.T) {
 	for _, tt := range []struct{ in, host, sw string }{
-		{`Switch	64 "S-0000000000200003"		# "leaf" base port 0 lid 6 lmc 0`, "", "Switch\t: 0x0000000000200003 ports 64 \"leaf\" base port 0 lid 6 lmc 0"},
-		{`Switch	64 "S-0000000000200003"		# "a port 0 b" enhanced port 0 lid 6 lmc 0`, "", "Switch\t: 0x0000000000200003 ports 64 \"a port 0 b\" enhanced port 0 lid 6 lmc 0"},
-		{`Switch	64 "S-0000000000200003"		# "xport 0" base`, "", "Switch\t: 0x0000000000200003 ports 64 \" port 0\" base"},
-		{`Switch	64 "S-0000000000200003"		# "no end"`, "", "Switch\t: 0x0000000000200003 ports 64  \"no end\""},
+		{
+			`Switch	64 "S-0000000000200003"		# "leaf" base port 0 lid 6 lmc 0`, "",
+			"Switch\t: 0x0000000000200003 ports 64 \"leaf\" base port 0 lid 6 lmc 0",
+		},
+		{
+			`Switch	64 "S-0000000000200003"		# "a port 0 b" enhanced port 0 lid 6 lmc 0`, "",
+			"Switch\t: 0x0000000000200003 ports 64 \"a port 0 b\" enhanced port 0 lid 6 lmc 0",
+		},
+		{
+			`Switch	64 "S-0000000000200003"		# "xport 0" base`, "",
+			"Switch\t: 0x0000000000200003 ports 64 \" port 0\" base",
+		},
+		{
+			`Switch	64 "S-0000000000200003"		# "no end"`, "",
+			"Switch\t: 0x0000000000200003 ports 64  \"no end\"",
+		},
 		{`Ca	2 "H-0000000000100002"		# "h # 1" `, "Ca\t: 0x0000000000100002 ports 2 \"h # 1\" ", ""},
 		{"Ca", "Ca\t: 0x ports  Ca", ""},
 		{"Switch", "", "Switch\t: 0x ports   Switch"},
@@ -244,7 +280,8 @@ func TestListLines(t *testing.T) {
 func TestThresholds(t *testing.T) {
 	var stderr strings.Builder
 	r := newRun(&Host{Stderr: &stderr, ReadFile: func(string) ([]byte, error) {
-		return []byte("\n# x\nSymbolErrorCounter=0x10\nNosuch=1\nLinkDownedCounter = 5\n==PortXmitWait=7=8\nPortRcvErrors\nSymbolErrorCounter=20"), nil
+		return []byte("\n# x\nSymbolErrorCounter=0x10\nNosuch=1\nLinkDownedCounter = 5\n==PortXmitWait=7=8\n" +
+			"PortRcvErrors\nSymbolErrorCounter=20"), nil
 	}}, &Program{})
 	got := r.readThresholds("file")
 	want := map[string]uint64{"SymbolErrorCounter": 20, "PortXmitWait": 7}

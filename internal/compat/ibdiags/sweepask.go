@@ -64,7 +64,8 @@ type agents struct {
 func (r *run) agents(window int) *agents {
 	a := &agents{
 		transport: r.transport, window: window, timeout: r.timeout, tid: firstTID,
-		waiting: map[ib.LID][]*agentQuestion{}, active: map[ib.LID]int{}, silent: map[ib.LID]bool{}, flight: map[uint32]*agentQuestion{},
+		waiting: map[ib.LID][]*agentQuestion{}, active: map[ib.LID]int{}, silent: map[ib.LID]bool{},
+		flight: map[uint32]*agentQuestion{},
 	}
 	if a.window == 0 {
 		a.window = defaultWindow

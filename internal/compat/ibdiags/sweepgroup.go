@@ -128,7 +128,8 @@ func (n *subnetNode) findSlot() {
 	system, text, found2 := strings.Cut(text, "/")
 	place, chip, found3 := strings.Cut(text, "/")
 	place, _, _ = strings.Cut(place, ":")
-	if !ok || !found || !found2 || !found3 || place == "" || !strings.HasPrefix(chip, "U") || place[0] != 'L' && place[0] != 'S' {
+	if !ok || !found || !found2 || !found3 || place == "" || !strings.HasPrefix(chip, "U") ||
+		place[0] != 'L' && place[0] != 'S' {
 		return
 	}
 	number := leadingInt(place[1:])

@@ -129,7 +129,8 @@ func (r *run) routeTo(ctx context.Context, lid ib.LID) (mad.Path, error) {
 		if isSwitch {
 			via = 0
 		}
-		if data, err = r.client.SMP(ctx, fabric.Target{Path: path}, mad.MethodGet, mad.AttributePortInfo, uint32(via), nil); err != nil {
+		if data, err = r.client.SMP(ctx, fabric.Target{Path: path}, mad.MethodGet, mad.AttributePortInfo, uint32(via),
+			nil); err != nil {
 			return path, err
 		}
 		var port mad.PortInfo
@@ -154,7 +155,8 @@ func (r *run) routeTo(ctx context.Context, lid ib.LID) (mad.Path, error) {
 
 // forward asks a switch by which port it sends to a LID.
 func (r *run) forward(ctx context.Context, path mad.Path, lid ib.LID) (uint8, error) {
-	block, err := r.client.SMP(ctx, fabric.Target{Path: path}, mad.MethodGet, mad.AttributeLFT, uint32(lid)/mad.LFTBlockLen, nil)
+	block, err := r.client.SMP(ctx, fabric.Target{Path: path}, mad.MethodGet, mad.AttributeLFT,
+		uint32(lid)/mad.LFTBlockLen, nil)
 	if err != nil {
 		return 0, err
 	}

@@ -29,7 +29,9 @@ func (e *endless) Send(batch []fabric.Datagram) (int, error) {
 		switch p.AttributeID {
 		case mad.AttributeNodeInfo:
 			e.nodes++
-			info := mad.NodeInfo{BaseVersion: 1, ClassVersion: 1, NodeType: mad.NodeTypeSwitch, NumPorts: 200, LocalPortNum: 1}
+			info := mad.NodeInfo{
+				BaseVersion: 1, ClassVersion: 1, NodeType: mad.NodeTypeSwitch, NumPorts: 200, LocalPortNum: 1,
+			}
 			binary.BigEndian.PutUint64(info.NodeGUID[:], e.nodes)
 			info.PortGUID = info.NodeGUID
 			info.Append(p.Data[:0])
@@ -59,7 +61,9 @@ func TestPartIsBounded(t *testing.T) {
 	s := newScan(&asking{ctx: t.Context(), r: r, nodes: map[ib.GUID]*fabric.Node{}, most: 5000}, mad.Path{})
 	s.maxHops = 10
 	s.run()
-	if len(s.nodes) != 5000/201 || transport.asked > 6000 || strings.Count(said.String(), "the nodes have more than 5000 ports") != 1 {
-		t.Errorf("%d nodes by %d questions, said %q, want 24 nodes and one line", len(s.nodes), transport.asked, said.String())
+	if len(s.nodes) != 5000/201 || transport.asked > 6000 ||
+		strings.Count(said.String(), "the nodes have more than 5000 ports") != 1 {
+		t.Errorf("%d nodes by %d questions, said %q, want 24 nodes and one line",
+			len(s.nodes), transport.asked, said.String())
 	}
 }

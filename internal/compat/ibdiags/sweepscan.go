@@ -278,8 +278,8 @@ func (s *scan) remark(t scanTask, n *subnetNode, port *subnetPort, known bool) {
 	if n.describe {
 		description = `"` + n.Description.String() + `"`
 	}
-	s.tell(fmt.Sprintf("DR path slid 0; dlid 0; %s -> %s %s {%016x} portnum %d lid %d-%d %s\n", t.path, prompt, n.Info.NodeType,
-		guid64(n.GUID()), number, port.lid, int(port.lid)+1<<port.lmc-1, description))
+	s.tell(fmt.Sprintf("DR path slid 0; dlid 0; %s -> %s %s {%016x} portnum %d lid %d-%d %s\n",
+		t.path, prompt, n.Info.NodeType, guid64(n.GUID()), number, port.lid, int(port.lid)+1<<port.lmc-1, description))
 }
 
 // finish completes the result.

@@ -23,18 +23,48 @@ func errorCounters() []errorCounter {
 	type pc = mad.PortCounters
 	type xc = mad.PortCountersExtended
 	return []errorCounter{
-		{"SymbolErrorCounter", func(c *pc) uint64 { return uint64(c.SymbolErrorCounter) }, func(c *xc) uint64 { return c.SymbolErrorCounter }},
-		{"LinkErrorRecoveryCounter", func(c *pc) uint64 { return uint64(c.LinkErrorRecoveryCounter) }, func(c *xc) uint64 { return c.LinkErrorRecoveryCounter }},
-		{"LinkDownedCounter", func(c *pc) uint64 { return uint64(c.LinkDownedCounter) }, func(c *xc) uint64 { return c.LinkDownedCounter }},
-		{"PortRcvErrors", func(c *pc) uint64 { return uint64(c.PortRcvErrors) }, func(c *xc) uint64 { return c.PortRcvErrors }},
-		{"PortRcvRemotePhysicalErrors", func(c *pc) uint64 { return uint64(c.PortRcvRemotePhysicalErrors) }, func(c *xc) uint64 { return c.PortRcvRemotePhysicalErrors }},
-		{relayErrors, func(c *pc) uint64 { return uint64(c.PortRcvSwitchRelayErrors) }, func(c *xc) uint64 { return c.PortRcvSwitchRelayErrors }},
-		{xmitDiscards, func(c *pc) uint64 { return uint64(c.PortXmitDiscards) }, func(c *xc) uint64 { return c.PortXmitDiscards }},
-		{"PortXmitConstraintErrors", func(c *pc) uint64 { return uint64(c.PortXmitConstraintErrors) }, func(c *xc) uint64 { return c.PortXmitConstraintErrors }},
-		{"PortRcvConstraintErrors", func(c *pc) uint64 { return uint64(c.PortRcvConstraintErrors) }, func(c *xc) uint64 { return c.PortRcvConstraintErrors }},
-		{"LocalLinkIntegrityErrors", func(c *pc) uint64 { return uint64(c.LocalLinkIntegrityErrors) }, func(c *xc) uint64 { return c.LocalLinkIntegrityErrors }},
-		{"ExcessiveBufferOverrunErrors", func(c *pc) uint64 { return uint64(c.ExcessiveBufferOverrunErrors) }, func(c *xc) uint64 { return c.ExcessiveBufferOverrunErrors }},
-		{"VL15Dropped", func(c *pc) uint64 { return uint64(c.VL15Dropped) }, func(c *xc) uint64 { return c.VL15Dropped }},
+		{"SymbolErrorCounter", func(c *pc) uint64 { return uint64(c.SymbolErrorCounter) }, func(c *xc) uint64 {
+			return c.SymbolErrorCounter
+		}},
+		{
+			"LinkErrorRecoveryCounter", func(c *pc) uint64 { return uint64(c.LinkErrorRecoveryCounter) },
+			func(c *xc) uint64 { return c.LinkErrorRecoveryCounter },
+		},
+		{"LinkDownedCounter", func(c *pc) uint64 { return uint64(c.LinkDownedCounter) }, func(c *xc) uint64 {
+			return c.LinkDownedCounter
+		}},
+		{"PortRcvErrors", func(c *pc) uint64 { return uint64(c.PortRcvErrors) }, func(c *xc) uint64 {
+			return c.PortRcvErrors
+		}},
+		{
+			"PortRcvRemotePhysicalErrors", func(c *pc) uint64 { return uint64(c.PortRcvRemotePhysicalErrors) },
+			func(c *xc) uint64 { return c.PortRcvRemotePhysicalErrors },
+		},
+		{relayErrors, func(c *pc) uint64 { return uint64(c.PortRcvSwitchRelayErrors) }, func(c *xc) uint64 {
+			return c.PortRcvSwitchRelayErrors
+		}},
+		{xmitDiscards, func(c *pc) uint64 { return uint64(c.PortXmitDiscards) }, func(c *xc) uint64 {
+			return c.PortXmitDiscards
+		}},
+		{
+			"PortXmitConstraintErrors", func(c *pc) uint64 { return uint64(c.PortXmitConstraintErrors) },
+			func(c *xc) uint64 { return c.PortXmitConstraintErrors },
+		},
+		{
+			"PortRcvConstraintErrors", func(c *pc) uint64 { return uint64(c.PortRcvConstraintErrors) },
+			func(c *xc) uint64 { return c.PortRcvConstraintErrors },
+		},
+		{
+			"LocalLinkIntegrityErrors", func(c *pc) uint64 { return uint64(c.LocalLinkIntegrityErrors) },
+			func(c *xc) uint64 { return c.LocalLinkIntegrityErrors },
+		},
+		{
+			"ExcessiveBufferOverrunErrors", func(c *pc) uint64 { return uint64(c.ExcessiveBufferOverrunErrors) },
+			func(c *xc) uint64 { return c.ExcessiveBufferOverrunErrors },
+		},
+		{"VL15Dropped", func(c *pc) uint64 { return uint64(c.VL15Dropped) }, func(c *xc) uint64 {
+			return c.VL15Dropped
+		}},
 		{xmitWait, func(c *pc) uint64 { return uint64(c.PortXmitWait) }, func(c *xc) uint64 { return c.PortXmitWait }},
 	}
 }

@@ -39,7 +39,9 @@ func Open(spec Spec) (*Library, error) {
 	errnoLoc, err := purego.Dlsym(handle, "__errno_location")
 	if err != nil {
 		_ = purego.Dlclose(handle) // the missing errno is what counts
-		return nil, &Error{Library: spec.Name, Symbol: "__errno_location", Remedy: "use glibc or musl", Err: err, absent: true}
+		return nil, &Error{
+			Library: spec.Name, Symbol: "__errno_location", Remedy: "use glibc or musl", Err: err, absent: true,
+		}
 	}
 	return &Library{spec: spec, handle: handle, errnoLoc: errnoLoc}, nil
 }
@@ -77,7 +79,9 @@ func (l *Library) Func(name string) (Func, error) {
 	defer onOneThread()()
 	addr, err := purego.Dlsym(l.handle, name)
 	if err != nil {
-		return Func{}, &Error{Library: l.spec.Name, Symbol: name, Remedy: "update " + l.packages(), Err: err, absent: true}
+		return Func{}, &Error{
+			Library: l.spec.Name, Symbol: name, Remedy: "update " + l.packages(), Err: err, absent: true,
+		}
 	}
 	return Func{addr: addr, errnoLoc: l.errnoLoc}, nil
 }

@@ -19,7 +19,9 @@ type Library struct{}
 
 // Open answers an *Error that matches [errors.ErrUnsupported].
 func Open(spec Spec) (*Library, error) {
-	return nil, &Error{Library: spec.Name, Remedy: "use the dynamic build of rdmactl, on Linux with glibc", Err: errBuild}
+	return nil, &Error{
+		Library: spec.Name, Remedy: "use the dynamic build of rdmactl, on Linux with glibc", Err: errBuild,
+	}
 }
 
 // Name is "".

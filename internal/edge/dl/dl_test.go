@@ -23,7 +23,8 @@ func TestOpenMissing(t *testing.T) {
 	if Available && !strings.Contains(e.Remedy, "libdoesnotexist1 (Debian)") {
 		t.Errorf("Open(missing): remedy %q, want the package in it", e.Remedy)
 	}
-	if !strings.HasPrefix(err.Error(), "open libdoesnotexist.so.1: ") || strings.Count(err.Error(), "libdoesnotexist") != 1 {
+	if !strings.HasPrefix(err.Error(), "open libdoesnotexist.so.1: ") ||
+		strings.Count(err.Error(), "libdoesnotexist") != 1 {
 		t.Errorf("Open(missing) = %q, want the name once", err)
 	}
 }
@@ -31,7 +32,8 @@ func TestOpenMissing(t *testing.T) {
 func TestZeroFunc(t *testing.T) {
 	var f Func
 	if ret, errno := f.CallErrno(1); f.OK() || ret != ^uintptr(0) || errno.Error() == "" {
-		t.Errorf("the zero Func: OK() = %v, CallErrno() = %d, %v, want no function, -1 and an error", f.OK(), ret, errno)
+		t.Errorf("the zero Func: OK() = %v, CallErrno() = %d, %v, want no function, -1 and an error",
+			f.OK(), ret, errno)
 	}
 }
 
@@ -44,7 +46,8 @@ func TestBuilds(t *testing.T) {
 	} {
 		t.Run("tags="+tags, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "probe")
-			cmd := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-tags", tags, "-o", file, "./testdata/probe")
+			cmd := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-tags", tags, "-o", file,
+				"./testdata/probe")
 			cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux")
 			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Fatalf("%v: %v\n%s", cmd, err, out)

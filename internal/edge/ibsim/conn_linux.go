@@ -112,7 +112,8 @@ func (c *Conn) join(ctx context.Context) error {
 	_, c.joining = errors.AsType[*unansweredError](err)
 	if err != nil {
 		if errors.Is(err, errRefused) && c.config.Node != "" {
-			return fmt.Errorf("as %q: %w: no such node in its net file, or its %d places are taken", c.config.Node, err, maxClients)
+			return fmt.Errorf("as %q: %w: no such node in its net file, or its %d places are taken",
+				c.config.Node, err, maxClients)
 		}
 		return err
 	}

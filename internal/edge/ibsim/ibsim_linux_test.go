@@ -70,7 +70,8 @@ func TestNodeInfo(t *testing.T) {
 	} {
 		answer := exchange(t, conn, nodeInfoRequest(7, test.path...))
 		if answer.Status != 0 || answer.MAD[3] != 0x81 || binary.BigEndian.Uint32(answer.MAD[12:]) != 7 {
-			t.Errorf("%s: answer has status %d, method 0x%x, tid %x", test.name, answer.Status, answer.MAD[3], answer.MAD[8:16])
+			t.Errorf("%s: answer has status %d, method 0x%x, tid %x",
+				test.name, answer.Status, answer.MAD[3], answer.MAD[8:16])
 		}
 		if got := answer.MAD[64+2]; got != test.nodeType {
 			t.Errorf("%s: node type = %d, want %d", test.name, got, test.nodeType)
@@ -177,7 +178,10 @@ func TestDialErrors(t *testing.T) {
 		want   string
 		match  error
 	}{
-		{ibsim.Config{SocketName: "rdmakit-nobody"}, "join ibsim socket @rdmakit-nobody: no simulator has that name", syscall.ECONNREFUSED},
+		{
+			ibsim.Config{SocketName: "rdmakit-nobody"},
+			"join ibsim socket @rdmakit-nobody: no simulator has that name", syscall.ECONNREFUSED,
+		},
 		{sim.Config("host99"), `as "host99": connect: the simulator refused`, nil},
 		{ibsim.Config{Node: strings.Repeat("x", 32)}, "longer than 31 bytes", nil},
 		{ibsim.Config{SocketName: strings.Repeat("x", 200)}, "longer than 90 bytes", nil},
@@ -200,7 +204,8 @@ func TestConfigFromEnv(t *testing.T) {
 		t.Errorf("ConfigFromEnv = %+v, %v, want %+v", got, err, want)
 	}
 	for _, bad := range []string{"x", "0", "-1", "65535", "99999"} {
-		if _, err := ibsim.ConfigFromEnv(func(k string) string { return map[string]string{"IBSIM_SERVER_PORT": bad}[k] }); err == nil {
+		if _, err := ibsim.ConfigFromEnv(
+			func(k string) string { return map[string]string{"IBSIM_SERVER_PORT": bad}[k] }); err == nil {
 			t.Errorf("ConfigFromEnv accepts port %s", bad)
 		}
 	}
@@ -244,13 +249,16 @@ func TestSilentSimulator(t *testing.T) {
 	}
 	defer server.Close()
 	_, err = ibsim.Dial(t.Context(), ibsim.Config{SocketName: name})
-	if want := "join ibsim socket @rdmakit-silent: connect: the simulator didn't answer within 5s"; err == nil || err.Error() != want || !errors.Is(err, os.ErrDeadlineExceeded) {
+	if want := "join ibsim socket @rdmakit-silent: connect: the simulator didn't answer within 5s"; err == nil ||
+		err.Error() != want || !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("Dial = %v, want %s", err, want)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	start := time.Now()
-	if _, err := ibsim.Dial(ctx, ibsim.Config{SocketName: name}); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > 3*time.Second {
-		t.Errorf("Dial, given up = %v behind %v, want the context's cause within a second or two", err, time.Since(start))
+	if _, err := ibsim.Dial(ctx, ibsim.Config{SocketName: name}); !errors.Is(err, context.DeadlineExceeded) ||
+		time.Since(start) > 3*time.Second {
+		t.Errorf("Dial, given up = %v behind %v, want the context's cause within a second or two",
+			err, time.Since(start))
 	}
 }

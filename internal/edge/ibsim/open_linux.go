@@ -33,13 +33,15 @@ func (c *Conn) openUnix(context.Context) (id uint32, data unixSocket, err error)
 			continue
 		}
 		if errors.Is(err, unix.ECONNREFUSED) {
-			return 0, nil, fmt.Errorf("no simulator has that name; start one with `ibsim -s NETFILE`: %w", unix.ECONNREFUSED)
+			return 0, nil, fmt.Errorf("no simulator has that name; start one with `ibsim -s NETFILE`: %w",
+				unix.ECONNREFUSED)
 		}
 		if err != nil {
 			return 0, nil, err
 		}
 		c.control = control
-		data, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: abstractName("%s:in%d", base, id), Net: "unixgram"})
+		data, err := net.ListenUnixgram("unixgram",
+			&net.UnixAddr{Name: abstractName("%s:in%d", base, id), Net: "unixgram"})
 		if err != nil {
 			return 0, nil, err
 		}

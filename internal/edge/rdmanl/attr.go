@@ -33,7 +33,8 @@ func (f fields) decode(b []byte) error {
 		size := int(binary.NativeEndian.Uint16(b))
 		typ := binary.NativeEndian.Uint16(b[2:]) & attrTypeMask
 		if size < attrHeader || size > len(b) {
-			errs = append(errs, fmt.Errorf("%w: attribute %d has the length %d, but %d bytes are left", errFraming, typ, size, len(b)))
+			errs = append(errs,
+				fmt.Errorf("%w: attribute %d has the length %d, but %d bytes are left", errFraming, typ, size, len(b)))
 			break
 		}
 		if set, ok := f[typ]; ok {

@@ -48,17 +48,24 @@ func TestCapture(t *testing.T) {
 		{"ports-rxe0", "rdma link show rxe0", nldevRequest("port dump", "rxe0", RDMA_NLDEV_CMD_PORT_GET, index(0))},
 		{"ports-siw0", "rdma link show siw0", nldevRequest("port dump", "siw0", RDMA_NLDEV_CMD_PORT_GET, index(1))},
 		{"system", "rdma system show", nldevRequest("system get", "", RDMA_NLDEV_CMD_SYS_GET, nil)},
-		{"char-uverbs-rxe0", "ls -l /dev/infiniband/uverbs0", nldevRequest("chardev get", "uverbs rxe0", RDMA_NLDEV_CMD_GET_CHARDEV, kind(index(0), CharUverbs))},
-		{"char-uverbs-siw0", "ls -l /dev/infiniband/uverbs1", nldevRequest("chardev get", "uverbs siw0", RDMA_NLDEV_CMD_GET_CHARDEV, kind(index(1), CharUverbs))},
-		{"char-umad-rxe0", "ls -l /dev/infiniband/umad0", nldevRequest("chardev get", "umad rxe0/1", RDMA_NLDEV_CMD_GET_CHARDEV, kind(appendAttrU32(index(0), RDMA_NLDEV_ATTR_PORT_INDEX, 1), CharUMAD))},
-		{"char-cm", "ls -l /dev/infiniband/rdma_cm", nldevRequest("chardev get", "rdma_cm", RDMA_NLDEV_CMD_GET_CHARDEV, kind(nil, CharCM))},
+		{"char-uverbs-rxe0", "ls -l /dev/infiniband/uverbs0", nldevRequest("chardev get", "uverbs rxe0",
+			RDMA_NLDEV_CMD_GET_CHARDEV, kind(index(0), CharUverbs))},
+		{"char-uverbs-siw0", "ls -l /dev/infiniband/uverbs1", nldevRequest("chardev get", "uverbs siw0",
+			RDMA_NLDEV_CMD_GET_CHARDEV, kind(index(1), CharUverbs))},
+		{"char-umad-rxe0", "ls -l /dev/infiniband/umad0", nldevRequest("chardev get", "umad rxe0/1",
+			RDMA_NLDEV_CMD_GET_CHARDEV, kind(appendAttrU32(index(0), RDMA_NLDEV_ATTR_PORT_INDEX, 1), CharUMAD))},
+		{"char-cm", "ls -l /dev/infiniband/rdma_cm", nldevRequest("chardev get", "rdma_cm", RDMA_NLDEV_CMD_GET_CHARDEV,
+			kind(nil, CharCM))},
 		{"links", "ip -d link show", rtnlRequest("link dump", "", RTM_GETLINK, mask)},
 		{"addresses", "ip addr show", rtnlRequest("address dump", "", RTM_GETADDR, make([]byte, ifaddrmsgLen))},
 		{"routes-ipv4", "ip -4 route show table main", rtnlRequest("route dump", "ipv4", RTM_GETROUTE, route(2))},
 		{"routes-ipv6", "ip -6 route show table main", rtnlRequest("route dump", "ipv6", RTM_GETROUTE, route(10))},
-		{"route-gateway", "ip route get 203.0.113.9", rtnlRequest("route get", "203.0.113.9", RTM_GETROUTE, get("203.0.113.9"))},
-		{"route-local", "ip route get 192.0.2.1", rtnlRequest("route get", "192.0.2.1", RTM_GETROUTE, get("192.0.2.1"))},
-		{"route-ipv6", "ip route get 2001:db8::5", rtnlRequest("route get", "2001:db8::5", RTM_GETROUTE, get("2001:db8::5"))},
+		{"route-gateway", "ip route get 203.0.113.9", rtnlRequest("route get", "203.0.113.9", RTM_GETROUTE,
+			get("203.0.113.9"))},
+		{"route-local", "ip route get 192.0.2.1", rtnlRequest("route get", "192.0.2.1", RTM_GETROUTE,
+			get("192.0.2.1"))},
+		{"route-ipv6", "ip route get 2001:db8::5", rtnlRequest("route get", "2001:db8::5", RTM_GETROUTE,
+			get("2001:db8::5"))},
 	} {
 		ask := Client{}.exchange
 		if strings.HasSuffix(c.q.op, "dump") {
@@ -70,7 +77,9 @@ func TestCapture(t *testing.T) {
 			continue
 		}
 		var b bytes.Buffer
-		fmt.Fprintf(&b, "# kernel: %s# request: %s %s (what %q shows), after testdata/guest.sh\n# each line: the body of a message, in hexadecimal, little-endian\n",
+		fmt.Fprintf(&b,
+			"# kernel: %s# request: %s %s (what %q shows), after testdata/guest.sh\n"+
+				"# each line: the body of a message, in hexadecimal, little-endian\n",
 			version, c.q.op, c.q.object, c.like)
 		for _, m := range msgs {
 			b.WriteString(hex.EncodeToString(m.Data) + "\n")

@@ -31,7 +31,9 @@ func fake(fn func(q netlink.Message) ([]netlink.Message, error)) Client {
 
 // multi makes the answer to a dump.
 func multi(q netlink.Message, flags netlink.HeaderFlags, bodies ...[]byte) ([]netlink.Message, error) {
-	h := netlink.Header{Type: q.Header.Type, Flags: netlink.Multi | flags, Sequence: q.Header.Sequence, PID: q.Header.PID}
+	h := netlink.Header{
+		Type: q.Header.Type, Flags: netlink.Multi | flags, Sequence: q.Header.Sequence, PID: q.Header.PID,
+	}
 	var out []netlink.Message
 	for _, b := range bodies {
 		out = append(out, netlink.Message{Header: h, Data: b})
@@ -122,10 +124,15 @@ func TestErrors(t *testing.T) {
 			_, err := c.Ports(t.Context(), dev)
 			return err
 		}, "nldev port dump rxe0: operation not permitted", []error{fs.ErrPermission, syscall.EPERM}},
-		{"gone", map[netlink.HeaderType]syscall.Errno{typePortGet: syscall.EINVAL, typeGet: syscall.EINVAL}, func(c Client) error {
-			_, err := c.Ports(t.Context(), dev)
-			return err
-		}, "nldev port dump rxe0: device is gone: file does not exist", []error{fs.ErrNotExist}},
+		{
+			"gone",
+			map[netlink.HeaderType]syscall.Errno{typePortGet: syscall.EINVAL, typeGet: syscall.EINVAL},
+			func(c Client) error {
+				_, err := c.Ports(t.Context(), dev)
+				return err
+			}, "nldev port dump rxe0: device is gone: file does not exist",
+			[]error{fs.ErrNotExist},
+		},
 		{"invalid, not gone", map[netlink.HeaderType]syscall.Errno{typePortGet: syscall.EINVAL}, func(c Client) error {
 			_, err := c.Ports(t.Context(), dev)
 			return err
@@ -154,7 +161,9 @@ func TestErrors(t *testing.T) {
 		{"system, old kernel", map[netlink.HeaderType]syscall.Errno{5<<10 | 6: syscall.EINVAL}, func(c Client) error {
 			_, err := c.System(t.Context())
 			return err
-		}, "no nldev system get: kernel 5.2 or later: invalid argument", []error{errors.ErrUnsupported, syscall.EINVAL}},
+		}, "no nldev system get: kernel 5.2 or later: invalid argument", []error{
+			errors.ErrUnsupported, syscall.EINVAL,
+		}},
 		{"umad without port", nil, func(c Client) error {
 			_, err := c.CharDevice(t.Context(), CharUMAD, &dev, 0)
 			return err
@@ -267,7 +276,8 @@ func TestDumpInterrupted(t *testing.T) {
 		})
 		links, err := c.Links(t.Context())
 		if tries != tt.wantTries || errors.Is(err, ErrInconsistent) != (tt.interrupted > dumpTries) {
-			t.Errorf("Links() after %d interruptions: %d tries, error %v, want %d tries", tt.interrupted, tries, err, tt.wantTries)
+			t.Errorf("Links() after %d interruptions: %d tries, error %v, want %d tries",
+				tt.interrupted, tries, err, tt.wantTries)
 		}
 		if len(links) != 9 {
 			t.Errorf("Links() after %d interruptions = %d links, want 9", tt.interrupted, len(links))

@@ -25,24 +25,53 @@ func TestDecodeLink(t *testing.T) {
 	const up, mc = 0x1 | 0x40 | 0x10000, 0x2 | 0x1000 // up running lower-up; broadcast multicast
 	eth0 := mac("52:54:00:99:00:01")
 	check(t, "links", decodeAll(t, "links", decodeLink), []Link{
-		{Index: 1, Name: "lo", Type: 772, Flags: up | 0x8, MTU: new(uint32(65536)), OperState: "unknown", Address: mac("00:00:00:00:00:00")},
-		{Index: 2, Name: "eth0", Type: 1, Flags: up | mc, MTU: new(uint32(9000)), OperState: "up", Address: eth0, NumVFs: new(uint32(0))},
-		{Index: 3, Name: "eth0.100", Type: 1, Flags: up | mc, Kind: "vlan", VLANID: new(uint16(100)), LowerIndex: new(2), MTU: new(uint32(9000)), OperState: "up", Address: eth0},
-		{Index: 4, Name: "mv0", Type: 1, Flags: mc, Kind: "macvlan", LowerIndex: new(2), MTU: new(uint32(9000)), OperState: "down", Address: mac("02:00:00:00:00:06")},
-		{Index: 5, Name: "dummy0", Type: 1, Flags: up | 0x82, Kind: "dummy", MTU: new(uint32(1500)), OperState: "unknown", Address: mac("02:00:00:00:00:07")},
-		{Index: 6, Name: "bond0", Type: 1, Flags: mc | 0x400, Kind: "bond", MTU: new(uint32(1500)), OperState: "down", Address: mac("02:00:00:00:00:09")},
-		{Index: 7, Name: "dummy1", Type: 1, Flags: up | 0x882, Kind: "dummy", MasterIndex: new(6), MTU: new(uint32(1500)), OperState: "unknown", Address: mac("02:00:00:00:00:09")},
-		{Index: 8, Name: "ve0", Type: 1, Flags: mc, Kind: "veth", LowerIndex: new(2), LowerNetnsID: new(uint32(0)), MTU: new(uint32(1500)), OperState: "down", Address: mac("02:00:00:00:00:0a")},
 		{
-			Index: 9, Name: "eth1", Type: 1, Flags: up | 0x82, MTU: new(uint32(1500)), OperState: "unknown", Address: mac("02:00:00:00:00:0b"), NumVFs: new(uint32(2)),
+			Index: 1, Name: "lo", Type: 772, Flags: up | 0x8, MTU: new(uint32(65536)), OperState: "unknown",
+			Address: mac("00:00:00:00:00:00"),
+		},
+		{
+			Index: 2, Name: "eth0", Type: 1, Flags: up | mc, MTU: new(uint32(9000)), OperState: "up", Address: eth0,
+			NumVFs: new(uint32(0)),
+		},
+		{
+			Index: 3, Name: "eth0.100", Type: 1, Flags: up | mc, Kind: "vlan", VLANID: new(uint16(100)),
+			LowerIndex: new(2), MTU: new(uint32(9000)), OperState: "up", Address: eth0,
+		},
+		{
+			Index: 4, Name: "mv0", Type: 1, Flags: mc, Kind: "macvlan", LowerIndex: new(2), MTU: new(uint32(9000)),
+			OperState: "down", Address: mac("02:00:00:00:00:06"),
+		},
+		{
+			Index: 5, Name: "dummy0", Type: 1, Flags: up | 0x82, Kind: "dummy", MTU: new(uint32(1500)),
+			OperState: "unknown", Address: mac("02:00:00:00:00:07"),
+		},
+		{
+			Index: 6, Name: "bond0", Type: 1, Flags: mc | 0x400, Kind: "bond", MTU: new(uint32(1500)),
+			OperState: "down", Address: mac("02:00:00:00:00:09"),
+		},
+		{
+			Index: 7, Name: "dummy1", Type: 1, Flags: up | 0x882, Kind: "dummy", MasterIndex: new(6),
+			MTU: new(uint32(1500)), OperState: "unknown", Address: mac("02:00:00:00:00:09"),
+		},
+		{
+			Index: 8, Name: "ve0", Type: 1, Flags: mc, Kind: "veth", LowerIndex: new(2), LowerNetnsID: new(uint32(0)),
+			MTU: new(uint32(1500)), OperState: "down", Address: mac("02:00:00:00:00:0a"),
+		},
+		{
+			Index: 9, Name: "eth1", Type: 1, Flags: up | 0x82, MTU: new(uint32(1500)), OperState: "unknown",
+			Address: mac("02:00:00:00:00:0b"), NumVFs: new(uint32(2)),
 			VFs: []VF{
 				{
-					Index: 0, MAC: mac("02:11:22:33:44:00"), VLAN: new(uint32(100)), QoS: new(uint32(3)), VLANProto: new(uint16(0x8100)), LinkState: "disable",
-					Trust: new(true), SpoofCheck: new(true), MinTxRate: new(uint32(10)), MaxTxRate: new(uint32(20)), NodeGUID: vfGUID(0x10, 0), PortGUID: vfGUID(0x20, 0),
+					Index: 0, MAC: mac("02:11:22:33:44:00"), VLAN: new(uint32(100)), QoS: new(uint32(3)),
+					VLANProto: new(uint16(0x8100)), LinkState: "disable", Trust: new(true), SpoofCheck: new(true),
+					MinTxRate: new(uint32(10)), MaxTxRate: new(uint32(20)), NodeGUID: vfGUID(0x10, 0),
+					PortGUID: vfGUID(0x20, 0),
 				},
 				{
-					Index: 1, MAC: mac("00:00:00:00:00:00"), VLAN: new(uint32(200)), QoS: new(uint32(5)), VLANProto: new(uint16(0x88a8)), LinkState: "enable",
-					Trust: new(false), SpoofCheck: new(false), MinTxRate: new(uint32(0)), MaxTxRate: new(uint32(0)), NodeGUID: vfGUID(0x10, 1), PortGUID: vfGUID(0x20, 1),
+					Index: 1, MAC: mac("00:00:00:00:00:00"), VLAN: new(uint32(200)), QoS: new(uint32(5)),
+					VLANProto: new(uint16(0x88a8)), LinkState: "enable", Trust: new(false), SpoofCheck: new(false),
+					MinTxRate: new(uint32(0)), MaxTxRate: new(uint32(0)), NodeGUID: vfGUID(0x10, 1),
+					PortGUID: vfGUID(0x20, 1),
 				},
 			},
 		},
@@ -142,17 +171,38 @@ func TestDecodeErrors(t *testing.T) {
 		{"short address", anyOf(decodeAddress), []byte{2}, "no struct ifaddrmsg"},
 		{"AppleTalk address", anyOf(decodeAddress), []byte{5, 24, 0, 0, 1, 0, 0, 0}, "address family 5"},
 		{"address without address", anyOf(decodeAddress), []byte{2, 24, 0, 0, 1, 0, 0, 0}, "no address"},
-		{"prefix too long", anyOf(decodeAddress), appendAttr([]byte{2, 33, 0, 0, 1, 0, 0, 0}, IFA_LOCAL, []byte{1, 2, 3, 4}), "wrong prefix length"},
-		{"IPv6 bytes in IPv4", anyOf(decodeAddress), appendAttr([]byte{2, 24, 0, 0, 1, 0, 0, 0}, IFA_LOCAL, make([]byte, 16)), "an ipv4 address of 16 bytes"},
+		{
+			"prefix too long", anyOf(decodeAddress),
+			appendAttr([]byte{2, 33, 0, 0, 1, 0, 0, 0}, IFA_LOCAL, []byte{1, 2, 3, 4}), "wrong prefix length",
+		},
+		{
+			"IPv6 bytes in IPv4", anyOf(decodeAddress),
+			appendAttr([]byte{2, 24, 0, 0, 1, 0, 0, 0}, IFA_LOCAL, make([]byte, 16)), "an ipv4 address of 16 bytes",
+		},
 		{"short route", anyOf(decodeRoute), make([]byte, 11), "no struct rtmsg"},
 		{"route too long", anyOf(decodeRoute), []byte{2, 40, 0, 0, 254, 0, 0, 1, 0, 0, 0, 0}, "no right prefix length"},
-		{"next hop too long", anyOf(decodeRoute), appendAttr([]byte{2, 0, 0, 0, 254, 0, 0, 1, 0, 0, 0, 0}, RTA_MULTIPATH, []byte{99, 0, 0, 0, 1, 0, 0, 0}), "next hop 0: length 99"},
-		{"short via", anyOf(decodeRoute), appendAttr([]byte{2, 0, 0, 0, 254, 0, 0, 1, 0, 0, 0, 0}, RTA_VIA, []byte{10}), "a gateway of 1 bytes"},
-		{"3-byte number", anyOf(decodeLink), appendAttr(link, IFLA_MTU, []byte{1, 2, 3}), "attribute 4: a number of 3 bytes"},
-		{"wide number", anyOf(decodeLink), appendAttr(link, IFLA_MTU, []byte{0, 0, 0, 0, 1, 0, 0, 0}), "attribute 4: a number of 33 bits"},
-		{"attribute too long", anyOf(decodeLink), append(link, 9, 0, 4, 0, 1), "broken framing: attribute 4 has the length 9"},
+		{"next hop too long", anyOf(decodeRoute), appendAttr([]byte{2, 0, 0, 0, 254, 0, 0, 1, 0, 0, 0, 0},
+			RTA_MULTIPATH, []byte{99, 0, 0, 0, 1, 0, 0, 0}), "next hop 0: length 99"},
+		{
+			"short via", anyOf(decodeRoute),
+			appendAttr([]byte{2, 0, 0, 0, 254, 0, 0, 1, 0, 0, 0, 0}, RTA_VIA, []byte{10}), "a gateway of 1 bytes",
+		},
+		{
+			"3-byte number", anyOf(decodeLink), appendAttr(link, IFLA_MTU, []byte{1, 2, 3}),
+			"attribute 4: a number of 3 bytes",
+		},
+		{
+			"wide number", anyOf(decodeLink), appendAttr(link, IFLA_MTU, []byte{0, 0, 0, 0, 1, 0, 0, 0}),
+			"attribute 4: a number of 33 bits",
+		},
+		{
+			"attribute too long", anyOf(decodeLink), append(link, 9, 0, 4, 0, 1),
+			"broken framing: attribute 4 has the length 9",
+		},
 		{"attribute too short", anyOf(decodeLink), append(link, 3, 0, 4, 0), "attribute 4 has the length 3"},
-		{"short VF", anyOf(decodeLink), appendAttr(link, IFLA_VFINFO_LIST, appendAttr(nil, IFLA_VF_INFO, appendAttr(nil, IFLA_VF_RATE, u32s(1, 2)))), "ib0: attribute 22: attribute 1: attribute 6: 8 bytes instead of 12"},
+		{"short VF", anyOf(decodeLink), appendAttr(
+			link, IFLA_VFINFO_LIST, appendAttr(nil, IFLA_VF_INFO, appendAttr(nil, IFLA_VF_RATE, u32s(1, 2))),
+		), "ib0: attribute 22: attribute 1: attribute 6: 8 bytes instead of 12"},
 	} {
 		if _, err := c.decode(c.in); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %q in it", c.name, err, c.want)

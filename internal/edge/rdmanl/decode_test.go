@@ -182,7 +182,10 @@ func TestDecodeAddress(t *testing.T) {
 		{5, "fe80::ff:fe00:7/64", "", "link", "", AddrPermanent},
 		{9, "fe80::ff:fe00:b/64", "", "link", "", AddrPermanent},
 	} {
-		a := Address{LinkIndex: r.link, Family: "ipv4", Prefix: netip.MustParsePrefix(r.prefix), Scope: r.scope, Flags: r.flags, Label: r.label}
+		a := Address{
+			LinkIndex: r.link, Family: "ipv4", Prefix: netip.MustParsePrefix(r.prefix), Scope: r.scope, Flags: r.flags,
+			Label: r.label,
+		}
 		if a.Prefix.Addr().Is6() {
 			a.Family = "ipv6"
 		}

@@ -136,9 +136,9 @@ func lineOf(l Link) string {
 	s := fmt.Sprintf("%d %s lower %d master %d mtu %d %s %s %s vlan %q", l.Index, l.Name, zeroed(l.LowerIndex),
 		zeroed(l.MasterIndex), zeroed(l.MTU), l.OperState, l.Address, l.Kind, vlan)
 	for _, v := range l.VFs {
-		s += fmt.Sprintf("; vf %d %s vlan %d qos %d rate %d-%d spoof %s trust %s %s %s %s", v.Index, v.MAC, zeroed(v.VLAN),
-			zeroed(v.QoS), zeroed(v.MinTxRate), zeroed(v.MaxTxRate), show(v.SpoofCheck), show(v.Trust),
-			v.LinkState, octets(v.NodeGUID), octets(v.PortGUID))
+		s += fmt.Sprintf("; vf %d %s vlan %d qos %d rate %d-%d spoof %s trust %s %s %s %s",
+			v.Index, v.MAC, zeroed(v.VLAN), zeroed(v.QoS), zeroed(v.MinTxRate), zeroed(v.MaxTxRate), show(v.SpoofCheck),
+			show(v.Trust), v.LinkState, octets(v.NodeGUID), octets(v.PortGUID))
 	}
 	return s
 }
@@ -209,7 +209,9 @@ func TestKernelLinksFlags(t *testing.T) {
 		ifs, err := net.Interfaces()
 		rows := map[int]row{}
 		for _, i := range ifs {
-			rows[i.Index] = row{i.Name, i.MTU, i.Flags&net.FlagUp != 0, i.Flags&net.FlagRunning != 0, i.HardwareAddr.String()}
+			rows[i.Index] = row{
+				i.Name, i.MTU, i.Flags&net.FlagUp != 0, i.Flags&net.FlagRunning != 0, i.HardwareAddr.String(),
+			}
 		}
 		return rows, err
 	})
@@ -342,7 +344,9 @@ func TestKernelDefaultRoutes(t *testing.T) {
 
 func TestKernelRouteTo(t *testing.T) {
 	needTool(t, "ip")
-	destinations := []string{"127.0.0.1", "::1", "192.0.2.1", "192.0.2.254", "203.0.113.9", "198.51.100.7", "2001:db8::5", "2600::1"}
+	destinations := []string{
+		"127.0.0.1", "::1", "192.0.2.1", "192.0.2.254", "203.0.113.9", "198.51.100.7", "2001:db8::5", "2600::1",
+	}
 	for _, s := range destinations {
 		dst := netip.MustParseAddr(s)
 		if _, err := exec.CommandContext(t.Context(), "ip", "route", "get", s).Output(); err != nil {
@@ -438,7 +442,8 @@ func TestKernelDevices(t *testing.T) {
 	}
 	for i, d := range kernelDevices(t) {
 		want := Device{Index: list[i].Index, Name: list[i].Name, Firmware: list[i].FW}
-		if got := (Device{Index: d.Index, Name: d.Name, Firmware: d.Firmware}); got != want || show(d.NodeGUID) != list[i].GUID {
+		if got := (Device{Index: d.Index, Name: d.Name, Firmware: d.Firmware}); got != want ||
+			show(d.NodeGUID) != list[i].GUID {
 			t.Errorf("Devices()[%d] = %+v, rdma dev has %+v", i, d, list[i])
 		}
 	}

@@ -180,7 +180,8 @@ func (c Client) CharDevice(ctx context.Context, kind CharKind, d *Device, port u
 		body = appendAttrU32(body, RDMA_NLDEV_ATTR_PORT_INDEX, port)
 	}
 	q := nldevRequest("chardev get", object, RDMA_NLDEV_CMD_GET_CHARDEV, body)
-	if (kind == CharUMAD) != (port != 0) || (kind == CharCM) != (d == nil) || port != 0 && d.Ports != nil && port > *d.Ports {
+	if (kind == CharUMAD) != (port != 0) || (kind == CharCM) != (d == nil) ||
+		port != 0 && d.Ports != nil && port > *d.Ports {
 		return CharDevice{}, opError(q, errors.New("kind, device and port don't go together"))
 	}
 	b, err := c.get(ctx, q)
@@ -189,7 +190,9 @@ func (c Client) CharDevice(ctx context.Context, kind CharKind, d *Device, port u
 			err = c.explain(ctx, *d, q, err)
 		}
 		if errors.Is(err, syscall.EINVAL) { // as in System
-			err = &NotSupportedError{Feature: q.op + " " + q.object, Requires: "kernel 5.3 or later", Err: syscall.EINVAL}
+			err = &NotSupportedError{
+				Feature: q.op + " " + q.object, Requires: "kernel 5.3 or later", Err: syscall.EINVAL,
+			}
 		}
 		return CharDevice{}, err
 	}

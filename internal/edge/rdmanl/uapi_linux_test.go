@@ -27,7 +27,9 @@ func TestUAPIMatchesHeaders(t *testing.T) {
 		t.Fatal(err)
 	}
 	var code strings.Builder
-	for _, h := range []string{"stdio.h", "linux/netlink.h", "linux/rtnetlink.h", "linux/if_link.h", "linux/if_addr.h", "rdma/rdma_netlink.h"} {
+	for _, h := range []string{
+		"stdio.h", "linux/netlink.h", "linux/rtnetlink.h", "linux/if_link.h", "linux/if_addr.h", "rdma/rdma_netlink.h",
+	} {
 		fmt.Fprintf(&code, "#include <%s>\n", h)
 	}
 	code.WriteString("int main(void) {\n")
@@ -39,7 +41,8 @@ func TestUAPIMatchesHeaders(t *testing.T) {
 				t.Fatalf("%s is not a plain number", spec.Names[0].Name)
 			}
 			name, value := spec.Names[0].Name, literal.Value
-			fmt.Fprintf(&code, "if (%s != %s) printf(\"%s is %%d, not %s\\n\", (int)%s);\n", name, value, name, value, name)
+			fmt.Fprintf(&code, "if (%s != %s) printf(\"%s is %%d, not %s\\n\", (int)%s);\n",
+				name, value, name, value, name)
 			names++
 		}
 		return true
@@ -52,7 +55,8 @@ func TestUAPIMatchesHeaders(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), cc, "-o", program, source).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	if out, err := exec.CommandContext(t.Context(), program).CombinedOutput(); err != nil || len(out) != 0 || names < 70 {
+	if out, err := exec.CommandContext(t.Context(), program).CombinedOutput(); err != nil || len(out) != 0 ||
+		names < 70 {
 		t.Errorf("%d names, %v:\n%s", names, err, out)
 	}
 }

@@ -43,7 +43,7 @@ var LibraryDirs = []string{
 // names the machine: serial numbers are other files of the same folders.
 var MachineFiles = []string{
 	"sys/devices/system/node/online", "sys/devices/system/cpu/online", "sys/hypervisor/type",
-	"sys/devices/virtual/dmi/id/sys_vendor", "sys/devices/virtual/dmi/id/product_name", "sys/devices/virtual/dmi/id/bios_version",
-	"sys/kernel/mm/transparent_hugepage/enabled",
+	"sys/devices/virtual/dmi/id/sys_vendor", "sys/devices/virtual/dmi/id/product_name",
+	"sys/devices/virtual/dmi/id/bios_version", "sys/kernel/mm/transparent_hugepage/enabled",
 	"sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", "sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages",
 }

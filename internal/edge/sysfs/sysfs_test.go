@@ -63,7 +63,8 @@ var node = map[string]string{
 	"sys/devices/pci0/mlx5_0/absolute":        "-> /etc/hostname",
 	"sys/devices/pci0/mlx5_0/driver":          "-> ../../../bus/pci/drivers/mlx5_core",
 	"sys/bus/pci/drivers/mlx5_core/x":         "y",
-	ErrnoFile:                                 `{"sys/devices/pci0/mlx5_0/ports/1/types/0": "EINVAL", "sys/devices/pci0/mlx5_0/number2": "EIO"}`,
+	ErrnoFile: `{"sys/devices/pci0/mlx5_0/ports/1/types/0": "EINVAL", ` +
+		`"sys/devices/pci0/mlx5_0/number2": "EIO"}`,
 }
 
 func TestRootIsAFileSystem(t *testing.T) {
@@ -233,7 +234,9 @@ func TestReaderStops(t *testing.T) {
 }
 
 func TestNaturalCompare(t *testing.T) {
-	want := []string{"1", "2", "10", "eth0", "eth0a", "eth1", "mlx5_0", "mlx5_2", "mlx5_10", "mlx5_10_x", "mlx6_0", "mlx10_0"}
+	want := []string{
+		"1", "2", "10", "eth0", "eth0a", "eth1", "mlx5_0", "mlx5_2", "mlx5_10", "mlx5_10_x", "mlx6_0", "mlx10_0",
+	}
 	got := slices.Clone(want)
 	slices.Reverse(got)
 	slices.SortFunc(got, NaturalCompare)

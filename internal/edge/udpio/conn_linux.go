@@ -102,11 +102,14 @@ func (c *Conn) configure(opts Options) error {
 	control := c.raw.Control(func(fd uintptr) {
 		s := int(fd)
 		if c.v6 {
-			err = os.NewSyscallError("setsockopt IPV6_MTU_DISCOVER", unix.SetsockoptInt(s, unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER, unix.IPV6_PMTUDISC_DO))
+			err = os.NewSyscallError("setsockopt IPV6_MTU_DISCOVER",
+				unix.SetsockoptInt(s, unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER, unix.IPV6_PMTUDISC_DO))
 			// rxe sends no checksum, which IPv6 forbids unless asked for.
-			err = errors.Join(err, os.NewSyscallError("setsockopt UDP_NO_CHECK6_RX", unix.SetsockoptInt(s, unix.IPPROTO_UDP, unix.UDP_NO_CHECK6_RX, 1)))
+			err = errors.Join(err, os.NewSyscallError("setsockopt UDP_NO_CHECK6_RX",
+				unix.SetsockoptInt(s, unix.IPPROTO_UDP, unix.UDP_NO_CHECK6_RX, 1)))
 		} else {
-			err = os.NewSyscallError("setsockopt IP_MTU_DISCOVER", unix.SetsockoptInt(s, unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_DO))
+			err = os.NewSyscallError("setsockopt IP_MTU_DISCOVER",
+				unix.SetsockoptInt(s, unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_DO))
 		}
 		c.gro = !opts.NoGRO && unix.SetsockoptInt(s, unix.IPPROTO_UDP, unix.UDP_GRO, 1) == nil
 		_, gsoErr := unix.GetsockoptInt(s, unix.IPPROTO_UDP, unix.UDP_SEGMENT)

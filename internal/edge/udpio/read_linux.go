@@ -179,7 +179,8 @@ func (in *inbox) receive(fd uintptr, handle Handler) {
 		h.SetControllen(controlLen)
 	}
 	for {
-		n, _, errno := unix.Syscall6(unix.SYS_RECVMMSG, fd, uintptr(unsafe.Pointer(&v.headers[0])), inBatch, unix.MSG_DONTWAIT, 0, 0)
+		n, _, errno := unix.Syscall6(unix.SYS_RECVMMSG, fd, uintptr(unsafe.Pointer(&v.headers[0])), inBatch,
+			unix.MSG_DONTWAIT, 0, 0)
 		if errno == syscall.EINTR {
 			continue
 		}

@@ -73,7 +73,9 @@ func TestBatch(t *testing.T) {
 	options := []struct {
 		name string
 		opts Options
-	}{{"offload", Options{}}, {"no GSO", Options{NoGSO: true}}, {"no GRO", Options{NoGRO: true}}, {"neither", Options{NoGSO: true, NoGRO: true}}}
+	}{{"offload", Options{}}, {"no GSO", Options{NoGSO: true}}, {"no GRO", Options{NoGRO: true}}, {
+		"neither", Options{NoGSO: true, NoGRO: true},
+	}}
 	for _, l := range loopbacks {
 		for _, o := range options {
 			t.Run(l.name+"/"+o.name, func(t *testing.T) {
@@ -194,7 +196,8 @@ func TestRefused(t *testing.T) {
 				t.Error("GSO is still on")
 			}
 			noChecksums(t, a, 0) // it stays off, though it would work again
-			if err := a.Write([]Outbound{e}); l.name == "IPv4" && !errors.Is(err, ErrNoSegmentation) || l.name == "IPv6" && err != nil {
+			if err := a.Write([]Outbound{e}); l.name == "IPv4" && !errors.Is(err, ErrNoSegmentation) ||
+				l.name == "IPv6" && err != nil {
 				t.Errorf("Write of numbered datagrams = %v", err)
 			}
 			e.Numbered = false

@@ -140,7 +140,8 @@ func (c *Conn) refused() error {
 // tryWrite is what the poller of Go's runtime calls; false makes it wait.
 func (o *outbox) tryWrite(fd uintptr) bool {
 	for {
-		n, _, errno := unix.Syscall6(unix.SYS_SENDMMSG, fd, uintptr(unsafe.Pointer(&o.vector.headers[o.sent])), uintptr(o.n-o.sent), unix.MSG_DONTWAIT, 0, 0)
+		n, _, errno := unix.Syscall6(unix.SYS_SENDMMSG, fd, uintptr(unsafe.Pointer(&o.vector.headers[o.sent])),
+			uintptr(o.n-o.sent), unix.MSG_DONTWAIT, 0, 0)
 		if errno == syscall.EINTR {
 			continue
 		}

@@ -98,7 +98,9 @@ func Choose(ports []Port, device string, number int) (Port, error) {
 		looked = fmt.Sprintf("port %d of any device", number)
 	}
 	if len(ports) == 0 {
-		return Port{}, fmt.Errorf("choose %s: %w: the kernel has none at all (is there an InfiniBand device? is ib_umad loaded? modprobe ib_umad)", looked, ErrNoPort)
+		return Port{}, fmt.Errorf(
+			"choose %s: %w: the kernel has none at all (is there an InfiniBand device? is ib_umad "+
+				"loaded? modprobe ib_umad)", looked, ErrNoPort)
 	}
 	var have []string
 	for _, p := range ports {

@@ -101,7 +101,8 @@ func TestRegister(t *testing.T) {
 			}
 		}
 		wantRequests := []uintptr{
-			IB_USER_MAD_REGISTER_AGENT2, IB_USER_MAD_ENABLE_PKEY, IB_USER_MAD_REGISTER_AGENT, IB_USER_MAD_REGISTER_AGENT,
+			IB_USER_MAD_REGISTER_AGENT2, IB_USER_MAD_ENABLE_PKEY, IB_USER_MAD_REGISTER_AGENT,
+			IB_USER_MAD_REGISTER_AGENT,
 		}
 		if diff := cmp.Diff(wantRequests, f.requests); diff != "" {
 			t.Errorf("ioctls (-want +got):\n%s", diff)
@@ -129,8 +130,9 @@ func TestRegister(t *testing.T) {
 
 func packet() Packet {
 	p := Packet{
-		AgentID: 3, Timeout: 1500 * time.Microsecond, Retries: 2, QPN: 1, QKey: 0x80010000, LID: 0x1234, SL: 5, PathBits: 6,
-		PKeyIndex: 7, HasGRH: true, GIDIndex: 8, HopLimit: 9, TrafficClass: 10, GID: [16]byte{0xfe, 0x80, 15: 1}, FlowLabel: 0x12345,
+		AgentID: 3, Timeout: 1500 * time.Microsecond, Retries: 2, QPN: 1, QKey: 0x80010000, LID: 0x1234, SL: 5,
+		PathBits: 6, PKeyIndex: 7, HasGRH: true, GIDIndex: 8, HopLimit: 9, TrafficClass: 10,
+		GID: [16]byte{0xfe, 0x80, 15: 1}, FlowLabel: 0x12345,
 	}
 	for i := range p.MAD {
 		p.MAD[i] = byte(i)
@@ -263,7 +265,8 @@ func TestChoose(t *testing.T) {
 		want   string
 	}{
 		{nil, "", 0, "choose any port: no such port with a user MAD device: the kernel has none at all"},
-		{ports, "mlx5_9", 0, "choose a port of mlx5_9: no such port with a user MAD device: there are mlx5_0 port 1, mlx5_1 port 1, mlx5_1 port 2"},
+		{ports, "mlx5_9", 0, "choose a port of mlx5_9: no such port with a user MAD device: there are mlx5_0 port 1, " +
+			"mlx5_1 port 1, mlx5_1 port 2"},
 		{ports, "mlx5_0", 2, "choose port 2 of mlx5_0"},
 		{ports, "", 7, "choose port 7 of any device"},
 	} {

@@ -24,7 +24,8 @@ func text(s string) func(io.Writer) error {
 func TestKeepsWhatTheNameIs(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
-	if err := errors.Join(os.WriteFile(path("private"), nil, 0o600), os.Symlink("private", path("link")), syscall.Mkfifo(path("pipe"), 0o600)); err != nil {
+	if err := errors.Join(os.WriteFile(path("private"), nil, 0o600), os.Symlink("private", path("link")),
+		syscall.Mkfifo(path("pipe"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	for _, test := range []struct {
@@ -84,7 +85,8 @@ func TestRefusals(t *testing.T) {
 		{path("new"), func(io.Writer) error { return failed }, failed},
 	} {
 		err := wholefile.Write(test.name, wholefile.Options{Mode: 0o600}, test.write)
-		if !errors.Is(err, test.want) || !strings.HasPrefix(err.Error(), "write "+test.name+": ") || strings.Contains(err.Error(), "/.") {
+		if !errors.Is(err, test.want) || !strings.HasPrefix(err.Error(), "write "+test.name+": ") ||
+			strings.Contains(err.Error(), "/.") {
 			t.Errorf("Write(%s): %v, want %v and the name", test.name, err, test.want)
 		}
 	}

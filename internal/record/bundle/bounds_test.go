@@ -22,7 +22,8 @@ func TestFullBundleOpens(t *testing.T) {
 	}
 	limits := DefaultLimits()
 	limits.Entries = 1000
-	b, err := Record(t.Context(), Options{Sources: inventory.Sources{Root: tree.FS()}, Origin: OriginRoot, Limits: limits})
+	b, err := Record(t.Context(),
+		Options{Sources: inventory.Sources{Root: tree.FS()}, Origin: OriginRoot, Limits: limits})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +43,9 @@ func TestFullBundleOpens(t *testing.T) {
 
 func TestBondingIsRecorded(t *testing.T) {
 	tree := nodetree.New()
-	for name, text := range map[string]string{"proc/net/bonding/bond0": "Ethernet Channel Bonding Driver\n", "sys/class/net/bond0/mtu": "1500\n"} {
+	for name, text := range map[string]string{
+		"proc/net/bonding/bond0": "Ethernet Channel Bonding Driver\n", "sys/class/net/bond0/mtu": "1500\n",
+	} {
 		if err := tree.Set(name, text); err != nil {
 			t.Fatal(err)
 		}

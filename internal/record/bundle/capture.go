@@ -157,7 +157,9 @@ func (o *Options) readLikeCommands(ctx context.Context, root fs.FS, snap *invent
 }
 
 // documents adds the documents at the top.
-func (o *Options) documents(b *Bundle, live *liveRecorder, names *nameRecorder, snap *inventory.Snapshot, v Versions) error {
+func (o *Options) documents(
+	b *Bundle, live *liveRecorder, names *nameRecorder, snap *inventory.Snapshot, v Versions,
+) error {
 	docs := map[string]any{VersionsFile: v}
 	if l := live.recorded(); l != nil {
 		docs[LiveFile] = l
@@ -193,7 +195,10 @@ func (o *Options) routes(snap *inventory.Snapshot) []RouteAnswer {
 	ask := o.Routes(*snap)
 	for _, peer := range o.Peers {
 		r, err := ask(peer, netip.Addr{})
-		a := RouteAnswer{Peer: peer, Netdev: r.Netdev, Gateway: r.Gateway, Source: r.Source, Evidence: r.Evidence, NoRoute: errors.Is(err, launch.ErrNoRoute)}
+		a := RouteAnswer{
+			Peer: peer, Netdev: r.Netdev, Gateway: r.Gateway, Source: r.Source, Evidence: r.Evidence,
+			NoRoute: errors.Is(err, launch.ErrNoRoute),
+		}
 		if err != nil {
 			a.Error = err.Error()
 		}
@@ -234,7 +239,8 @@ func (b *Bundle) AddJSON(name string, doc any) error {
 		return fmt.Errorf("add %s to bundle: %w", name, err)
 	}
 	if len(text) >= maxDocument {
-		return fmt.Errorf("add %s to bundle: %w: %d bytes, and nothing could open it", name, nodetree.ErrTooLarge, len(text))
+		return fmt.Errorf("add %s to bundle: %w: %d bytes, and nothing could open it",
+			name, nodetree.ErrTooLarge, len(text))
 	}
 	return b.Add(name, append(text, '\n'))
 }

@@ -8,7 +8,8 @@ import (
 
 func TestLaunchEnvironment(t *testing.T) {
 	env := map[string]string{
-		"NCCL_IB_HCA": "=mlx5_0:1", "NCCL_IB_ADDR_RANGE": "10.0.0.0/8", "NCCL_HOSTID": "gpu-17", "NCCL_TOPO_FILE": "/home/alice/topo.xml",
+		"NCCL_IB_HCA": "=mlx5_0:1", "NCCL_IB_ADDR_RANGE": "10.0.0.0/8", "NCCL_HOSTID": "gpu-17",
+		"NCCL_TOPO_FILE":     "/home/alice/topo.xml",
 		"MC_METADATA_SERVER": "etcd://admin:secret@etcd-0:2379", "HOME": "/home/alice",
 	}
 	want := map[string]string{"NCCL_IB_HCA": "=mlx5_0:1", "NCCL_IB_ADDR_RANGE": "10.0.0.0/8"}

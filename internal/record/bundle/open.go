@@ -92,7 +92,8 @@ func (m *Manifest) check(t *nodetree.Tree) error {
 	case size != m.Bytes:
 		return fmt.Errorf("it tells of %d bytes, and the bundle has %d", m.Bytes, size)
 	case sum != m.SHA256:
-		return fmt.Errorf("the SHA-256 of the entries is %s, and it tells of %.80q: the bundle was changed", sum, m.SHA256)
+		return fmt.Errorf("the SHA-256 of the entries is %s, and it tells of %.80q: the bundle was changed",
+			sum, m.SHA256)
 	}
 	return nil
 }

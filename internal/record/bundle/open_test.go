@@ -95,8 +95,13 @@ func TestHostileBundlesAreRefused(t *testing.T) {
 		{"device", one(tar.Header{Name: "dev/x", Typeflag: tar.TypeChar, Devmajor: 1}), `entry "dev/x"`},
 		{"pipe", one(tar.Header{Name: "dev/x", Typeflag: tar.TypeFifo}), `entry "dev/x"`},
 		{"a name twice", archive(t, []tar.Header{{Name: "sys/x"}, {Name: "sys/x"}}, nil), `entry "sys/x"`},
-		{"two manifests", archive(t, []tar.Header{{Name: ManifestFile}, {Name: ManifestFile}}, map[string]string{ManifestFile: "{}"}), `entry "manifest.json"`},
-		{"below a link", archive(t, []tar.Header{{Name: "sys/a", Typeflag: tar.TypeSymlink, Linkname: "b"}, {Name: "sys/a/x"}}, nil), `"sys/a/x"`},
+		{"two manifests", archive(t, []tar.Header{{Name: ManifestFile}, {Name: ManifestFile}},
+			map[string]string{ManifestFile: "{}"}), `entry "manifest.json"`},
+		{
+			"below a link",
+			archive(t, []tar.Header{{Name: "sys/a", Typeflag: tar.TypeSymlink, Linkname: "b"}, {Name: "sys/a/x"}}, nil),
+			`"sys/a/x"`,
+		},
 		{"bomb", files(t, map[string]string{"sys/x": strings.Repeat("0", 5<<20)}), "too large"},
 		{"truncated", sound[:len(sound)/2], "unexpected EOF"},
 		{"data behind", append(bytes.Clone(sound), 1), "data behind"},
@@ -105,16 +110,36 @@ func TestHostileBundlesAreRefused(t *testing.T) {
 		{"another schema", manifest(`{"schema": "rdmakit.detect/v1"}`), `manifest.json: schema is "rdmakit.detect/v1"`},
 		{"newer schema", manifest(`{"schema": "rdmakit.bundle/v2"}`), "a newer rdmactl wrote it"},
 		{"negative schema", manifest(`{"schema": "rdmakit.bundle/v-1"}`), "manifest.json: schema is"},
-		{"manifest lies about entries", manifest(`{"schema": "rdmakit.bundle/v1", "entries": 7}`), "it tells of 7 entries, and the bundle has 2"},
-		{"manifest lies about bytes", manifest(`{"schema": "rdmakit.bundle/v1", "entries": 2, "bytes": 9}`), "it tells of 9 bytes, and the bundle has 1"},
-		{"manifest lies about contents", manifest(`{"schema": "rdmakit.bundle/v1", "entries": 2, "bytes": 1, "sha256": "00"}`), "the bundle was changed"},
+		{
+			"manifest lies about entries", manifest(`{"schema": "rdmakit.bundle/v1", "entries": 7}`),
+			"it tells of 7 entries, and the bundle has 2",
+		},
+		{
+			"manifest lies about bytes", manifest(`{"schema": "rdmakit.bundle/v1", "entries": 2, "bytes": 9}`),
+			"it tells of 9 bytes, and the bundle has 1",
+		},
+		{"manifest lies about contents", manifest(
+			`{"schema": "rdmakit.bundle/v1", "entries": 2, "bytes": 1, "sha256": "00"}`), "the bundle was changed"},
 		{"manifest is no document", manifest("["), "read manifest.json: unexpected end"},
-		{"huge manifest", manifest(`{"schema": "` + strings.Repeat("x", maxDocument) + `"}`), "read manifest.json: tree too large"},
-		{"huge live.json", files(t, map[string]string{"sys/x": "1", LiveFile: strings.Repeat("[", maxDocument+1)}), "read live.json: tree too large"},
-		{"deep live.json", files(t, map[string]string{"sys/x": "1", LiveFile: `{"links":` + strings.Repeat("[", 1<<20)}), "read live.json"},
-		{"live.json of another form", files(t, map[string]string{"sys/x": "1", LiveFile: `{"links": 7}`}), "read live.json"},
+		{
+			"huge manifest", manifest(`{"schema": "` + strings.Repeat("x", maxDocument) + `"}`),
+			"read manifest.json: tree too large",
+		},
+		{
+			"huge live.json", files(t, map[string]string{"sys/x": "1", LiveFile: strings.Repeat("[", maxDocument+1)}),
+			"read live.json: tree too large",
+		},
+		{"deep live.json", files(t,
+			map[string]string{"sys/x": "1", LiveFile: `{"links":` + strings.Repeat("[", 1<<20)}), "read live.json"},
+		{
+			"live.json of another form", files(t, map[string]string{"sys/x": "1", LiveFile: `{"links": 7}`}),
+			"read live.json",
+		},
 		{"live.json is a folder", files(t, map[string]string{"sys/x": "1", LiveFile + "/x": "1"}), "read live.json"},
-		{"bad errors", files(t, map[string]string{"sys/x": "1", "errno.json": `{"sys/x": "EWHAT"}`}), "errno.json: sys/x"},
+		{
+			"bad errors", files(t, map[string]string{"sys/x": "1", "errno.json": `{"sys/x": "EWHAT"}`}),
+			"errno.json: sys/x",
+		},
 		{"errors of nothing", files(t, map[string]string{"errno.json": `{"../x": "EIO"}`}), "errno.json"},
 	}
 	for _, tt := range tests {
@@ -145,18 +170,23 @@ func flip(data []byte) []byte {
 func TestRecordingKnowsWhatItDoesNotKnow(t *testing.T) {
 	tree := nodetree.New()
 	for name, text := range map[string]string{
-		"sys/class/net/eth0/address": "02:00:00:00:00:01\n", "sys/class/net/eth0/unknown_attribute": "7\n", "sys/class/net/bonding_masters": "\n",
-		"sys/class/infiniband/mlx5_0/node_type": "1: CA\n", "proc/self/environ": "SECRET=1\x00", "proc/cmdline": "quiet\n", "proc/1/environ": "x\n",
-		"sys/secret": "7\n", "sys/class/infiniband/mlx5_0/ports/1/gids/0": "x\n", "etc/shadow": "root\n",
+		"sys/class/net/eth0/address": "02:00:00:00:00:01\n", "sys/class/net/eth0/unknown_attribute": "7\n",
+		"sys/class/net/bonding_masters": "\n", "sys/class/infiniband/mlx5_0/node_type": "1: CA\n",
+		"proc/self/environ": "SECRET=1\x00", "proc/cmdline": "quiet\n", "proc/1/environ": "x\n", "sys/secret": "7\n",
+		"sys/class/infiniband/mlx5_0/ports/1/gids/0": "x\n", "etc/shadow": "root\n",
 	} {
 		if err := tree.Set(name, text); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := errors.Join(tree.Link("sys/class/net/eth0/device", "/sys/secret"), tree.Link("sys/class/net/eth0/master", "../../../../../../outside")); err != nil {
+	if err := errors.Join(tree.Link("sys/class/net/eth0/device", "/sys/secret"),
+		tree.Link("sys/class/net/eth0/master", "../../../../../../outside")); err != nil {
 		t.Fatal(err)
 	}
-	b, err := Record(t.Context(), Options{Sources: inventory.Sources{Root: tree.FS()}, Origin: OriginRoot, Limits: Limits{FileBytes: 18, TotalBytes: 1 << 20, Entries: 1000, Time: 1 << 30}})
+	b, err := Record(t.Context(), Options{
+		Sources: inventory.Sources{Root: tree.FS()}, Origin: OriginRoot,
+		Limits: Limits{FileBytes: 18, TotalBytes: 1 << 20, Entries: 1000, Time: 1 << 30},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,8 +278,13 @@ func TestWriteFileIsAtomic(t *testing.T) {
 // bundle must scan.
 func FuzzFromTree(f *testing.F) {
 	f.Add(packed(f))
-	f.Add(files(f, map[string]string{"sys/x": "1", ManifestFile: `{"schema":"rdmakit.bundle/v1"}`, LiveFile: `{"links":[{"name":"x"}]}`}))
-	f.Add(files(f, map[string]string{"proc/x": "1", RoutesFile: `[{"peer":"10.0.0.1"}]`, NamesFile: `{"1:2":["a","b"]}`, EnvironmentFile: `{"NCCL_DEBUG":"x"}`}))
+	f.Add(files(f, map[string]string{
+		"sys/x": "1", ManifestFile: `{"schema":"rdmakit.bundle/v1"}`, LiveFile: `{"links":[{"name":"x"}]}`,
+	}))
+	f.Add(files(f, map[string]string{
+		"proc/x": "1", RoutesFile: `[{"peer":"10.0.0.1"}]`, NamesFile: `{"1:2":["a","b"]}`,
+		EnvironmentFile: `{"NCCL_DEBUG":"x"}`,
+	}))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		tree, err := nodetree.FromTarGz(bytes.NewReader(data))
 		if err != nil {

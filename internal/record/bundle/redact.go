@@ -57,7 +57,9 @@ func NewRedactor(secret []byte) (*Redactor, error) {
 		distinct[b] = true
 	}
 	if len(distinct) < minDistinct {
-		return nil, fmt.Errorf("redaction key has %d different bytes, and needs %d: whoever guesses it undoes the redaction", len(distinct), minDistinct)
+		return nil, fmt.Errorf(
+			"redaction key has %d different bytes, and needs %d: whoever guesses it undoes the redaction",
+			len(distinct), minDistinct)
 	}
 	sum := sha256.Sum256(append([]byte("rdmakit redaction key\x00"), secret...))
 	r := &Redactor{key: sum[:]}
@@ -166,6 +168,7 @@ func (r *Redactor) file(name string, data []byte) (string, bool) {
 // isVersion tells files that hold versions only.
 func isVersion(name string) bool {
 	base := path.Base(name)
-	return base == "version" || base == "fw_ver" || base == "osrelease" || base == "os-release" || base == "bios_version" ||
+	return base == "version" || base == "fw_ver" || base == "osrelease" || base == "os-release" ||
+		base == "bios_version" ||
 		name == VersionsFile || name == NamesFile
 }

@@ -158,7 +158,8 @@ func mixedSeconds(first byte) []byte {
 	var out []byte
 	for i := range 256 {
 		b := byte(i)
-		private := first == 172 && b&0xf0 == 16 || first == 100 && b&0xc0 == 64 || first == 192 && b == 168 || first == 169 && b == 254
+		private := first == 172 && b&0xf0 == 16 || first == 100 && b&0xc0 == 64 || first == 192 && b == 168 ||
+			first == 169 && b == 254
 		if !private {
 			out = append(out, b)
 		}

@@ -26,10 +26,13 @@ var (
 	cloudHost = regexp.MustCompile(`\bip-[0-9]{1,3}-[0-9]{1,3}-[0-9]{1,3}-[0-9]{1,3}(\.[-0-9A-Za-z.]+)?`)
 	// deviceForm is the form of RDMA devices' names in node descriptions, those of other
 	// nodes included.
-	deviceForm = regexp.MustCompile(`^(HCA-[0-9]+|[a-z][a-z0-9]*_[a-z0-9_]*[0-9]+|(rocep|ibp|iwp|opap|rxe|siw)[a-z0-9]+)$`)
+	deviceForm = regexp.MustCompile(
+		`^(HCA-[0-9]+|[a-z][a-z0-9]*_[a-z0-9_]*[0-9]+|(rocep|ibp|iwp|opap|rxe|siw)[a-z0-9]+)$`)
 	// sysfsWord is a word of kernel files and findings that a host may have as its name.
-	sysfsWord = regexp.MustCompile(`(?i)^(roce|rdma|ib|infiniband|iwarp|ethernet|link|phy|port|ports|node|numa|cpu|gpu|nic|net|eth|hca|switch|router|device|host|active|armed|` +
-		`init|initializing|down|up|polling|sleep|disabled|enabled|linkup|linkdown|unknown|on|off|yes|no|true|false|none|null|v1|v2|sdr|ddr|qdr|fdr|edr|hdr|ndr|xdr|` +
+	sysfsWord = regexp.MustCompile(`(?i)^(roce|rdma|ib|infiniband|iwarp|ethernet|link|phy|port|ports|node|` +
+		`numa|cpu|gpu|nic|net|eth|hca|switch|router|device|host|active|armed|` +
+		`init|initializing|down|up|polling|sleep|disabled|enabled|linkup|` +
+		`linkdown|unknown|on|off|yes|no|true|false|none|null|v1|v2|sdr|ddr|qdr|fdr|edr|hdr|ndr|xdr|` +
 		`(cpu|port|eth|ib)[0-9]{1,2})$`)
 	furtherLabels  = regexp.MustCompile(`^(\.[A-Za-z][-0-9A-Za-z]*)+`)
 	trailingDigits = regexp.MustCompile(`[0-9]+$`)
@@ -50,7 +53,8 @@ func collectHosts(t *nodetree.Tree) hostNames {
 		switch path.Base(e.Name) {
 		case "hostname":
 			h.add(strings.TrimSpace(string(e.Data)))
-			if _, domain, ok := strings.Cut(strings.TrimSpace(string(e.Data)), "."); ok && strings.HasPrefix(e.Name, "proc/") {
+			if _, domain, ok := strings.Cut(strings.TrimSpace(string(e.Data)), "."); ok &&
+				strings.HasPrefix(e.Name, "proc/") {
 				h.domain = domain
 			}
 		case "node_desc":

@@ -82,12 +82,15 @@ func namesNobody(id string) bool {
 	digits := strings.NewReplacer(":", "", ".", "", "\t", "").Replace(id)
 	if a, err := netip.ParseAddr(id); err == nil {
 		a = a.Unmap()
-		small := a.Is6() && a.IsLinkLocalUnicast() && a.As16()[8] == 0 && hex.EncodeToString(a.AsSlice()[8:14]) == "000000000000"
-		return a.IsLoopback() || a.IsUnspecified() || a.IsMulticast() || a.Is4() && (a.As4()[0] == 0 || a.As4()[0] >= 224) || small
+		small := a.Is6() && a.IsLinkLocalUnicast() && a.As16()[8] == 0 &&
+			hex.EncodeToString(a.AsSlice()[8:14]) == "000000000000"
+		return a.IsLoopback() || a.IsUnspecified() || a.IsMulticast() ||
+			a.Is4() && (a.As4()[0] == 0 || a.As4()[0] >= 224) || small
 	}
 	return strings.Trim(digits, "0f") == "" || strings.TrimLeft(digits, "0") == "" || digits == "fe80000000000000" ||
 		strings.TrimRight(digits, "0") == "fe8" || strings.TrimRight(digits, "0") == "ff" ||
-		strings.HasPrefix(id, "00:ff:ff:ff:ff:12") || strings.HasPrefix(id, "ff:ff:ff") || len(strings.TrimLeft(digits, "0")) <= 4
+		strings.HasPrefix(id, "00:ff:ff:ff:ff:12") || strings.HasPrefix(id, "ff:ff:ff") ||
+		len(strings.TrimLeft(digits, "0")) <= 4
 }
 
 // identifiersOf collects whatever identifies a node in its text form.
@@ -130,7 +133,8 @@ func TestNothingIsLeft(t *testing.T) {
 		}
 		data := strings.ToLower(string(unpacked(t, recordTree(t, name, redactor))))
 		ids := identifiersOf(text)
-		if snap, _ := inventory.Scan(t.Context(), inventory.Sources{Root: tree.FS()}); snap.Host.Name != "" && snap.Host.Name != "(none)" {
+		if snap, _ := inventory.Scan(t.Context(), inventory.Sources{Root: tree.FS()}); snap.Host.Name != "" &&
+			snap.Host.Name != "(none)" {
 			ids[snap.Host.Name] = true
 		}
 		for id := range ids {
@@ -196,7 +200,8 @@ func TestPrefixesArePreserved(t *testing.T) {
 			t.Errorf("%s, %s share %d bits; %s, %s share %d", x, y, want, gx, gy, got)
 		}
 		for _, a := range [][2]netip.Addr{{x, gx}, {y, gy}} {
-			if a[0].IsPrivate() != a[1].IsPrivate() || a[0].IsLinkLocalUnicast() != a[1].IsLinkLocalUnicast() || a[0].IsMulticast() != a[1].IsMulticast() || a[0].IsLoopback() != a[1].IsLoopback() {
+			if a[0].IsPrivate() != a[1].IsPrivate() || a[0].IsLinkLocalUnicast() != a[1].IsLinkLocalUnicast() ||
+				a[0].IsMulticast() != a[1].IsMulticast() || a[0].IsLoopback() != a[1].IsLoopback() {
 				t.Errorf("%s becomes %s, of another kind", a[0], a[1])
 			}
 		}
@@ -208,7 +213,9 @@ func TestIPv4IsOneToOne(t *testing.T) {
 	r := testRedactor(t)
 	seen := map[[4]byte]string{}
 	for first := range 256 {
-		for _, rest := range [][3]byte{{0, 0, 1}, {16, 0, 1}, {31, 9, 9}, {64, 1, 2}, {168, 1, 1}, {168, 1, 2}, {254, 3, 4}} {
+		for _, rest := range [][3]byte{
+			{0, 0, 1}, {16, 0, 1}, {31, 9, 9}, {64, 1, 2}, {168, 1, 1}, {168, 1, 2}, {254, 3, 4},
+		} {
 			a := [4]byte{byte(first), rest[0], rest[1], rest[2]}
 			got := r.addr4(a)
 			x, y := netip.AddrFrom4(a), netip.AddrFrom4(got)
@@ -216,7 +223,8 @@ func TestIPv4IsOneToOne(t *testing.T) {
 				t.Fatalf("%s and %s both become %s", was, x, y)
 			}
 			seen[got] = x.String()
-			if x.IsPrivate() != y.IsPrivate() || x.IsLinkLocalUnicast() != y.IsLinkLocalUnicast() || x.IsGlobalUnicast() != y.IsGlobalUnicast() {
+			if x.IsPrivate() != y.IsPrivate() || x.IsLinkLocalUnicast() != y.IsLinkLocalUnicast() ||
+				x.IsGlobalUnicast() != y.IsGlobalUnicast() {
 				t.Errorf("%s becomes %s, of another kind", x, y)
 			}
 		}
@@ -261,7 +269,8 @@ func TestRelationsAreKept(t *testing.T) {
 		}
 	}
 	mapped, plain := r.Text("0000:0000:0000:0000:0000:ffff:0a64:000a"), addr(t, r, "10.100.0.10")
-	if want := joinGroups(append(make([]byte, 10), append([]byte{0xff, 0xff}, plain.AsSlice()...)...), 4); mapped != want {
+	if want := joinGroups(append(make([]byte, 10), append([]byte{0xff, 0xff}, plain.AsSlice()...)...),
+		4); mapped != want {
 		t.Errorf("the mapped GID of 10.100.0.10 becomes %s, want %s", mapped, want)
 	}
 	if got, want := r.Text("10.100.0.0/16"), netip.PrefixFrom(plain, 16).Masked().String(); got != want {
@@ -302,30 +311,38 @@ func TestTablesAndNames(t *testing.T) {
 	}
 	r.Learn(tree)
 	gw := addr(t, r, "192.168.9.1").As4()
-	want := "eth0\t" + "00000000\t" + strings.ToUpper(hex.EncodeToString([]byte{gw[3], gw[2], gw[1], gw[0]})) + "\t0003\t0\t0\t0\t00000000\t0\n"
+	want := "eth0\t" + "00000000\t" + strings.ToUpper(hex.EncodeToString([]byte{gw[3], gw[2], gw[1], gw[0]})) +
+		"\t0003\t0\t0\t0\t00000000\t0\n"
 	if got := r.routeTable("eth0\t00000000\t0109A8C0\t0003\t0\t0\t0\t00000000\t0\n"); got != want {
 		t.Errorf("routeTable = %q, want %q", got, want)
 	}
-	if got := r.Text("node7 and NODE7.example.com, not node77 or xnode7: {\"node7\": 1}"); strings.Count(got, r.host("node7")) != 2 || !strings.Contains(got, "node77 or xnode7: {\"node7\": 1}") {
+	if got := r.Text("node7 and NODE7.example.com, not node77 or xnode7: {\"node7\": 1}"); strings.Count(got,
+		r.host("node7")) != 2 || !strings.Contains(got, "node77 or xnode7: {\"node7\": 1}") {
 		t.Errorf("host names become %q", got)
 	}
 	if got := r.Text("oldname mlx5_0"); got != r.host("oldname")+" mlx5_0" {
 		t.Errorf("the host of a description becomes %q", got)
 	}
-	if got, want := r.Text("0x021122334455"), "0x"+strings.ReplaceAll(r.Text("02:11:22:33:44:55"), ":", ""); got != want || strings.Contains(got, "112233") {
+	if got, want := r.Text("0x021122334455"), "0x"+strings.ReplaceAll(r.Text("02:11:22:33:44:55"), ":",
+		""); got != want || strings.Contains(got, "112233") {
 		t.Errorf("digits of a known address become %s, want %s", got, want)
 	}
-	if got := r.commandLine("BOOT_IMAGE=/x root=UUID=1 iommu=pt quiet\n"); got != "BOOT_IMAGE=redacted root=redacted iommu=pt quiet\n" {
+	if got := r.commandLine(
+		"BOOT_IMAGE=/x root=UUID=1 iommu=pt quiet\n"); got != "BOOT_IMAGE=redacted root=redacted iommu=pt quiet\n" {
 		t.Errorf("commandLine = %q", got)
 	}
-	if diff := cmp.Diff(r.Text("GPU-12345678-1234-4234-8234-123456789abc"), r.Text("GPU-12345678-1234-4234-8234-123456789abc")); diff != "" {
+	if diff := cmp.Diff(r.Text("GPU-12345678-1234-4234-8234-123456789abc"),
+		r.Text("GPU-12345678-1234-4234-8234-123456789abc")); diff != "" {
 		t.Error(diff)
 	}
 }
 
 // FuzzText holds redaction to what it promises for any text: it ends, and gives the same again.
 func FuzzText(f *testing.F) {
-	for _, s := range []string{"10.0.0.1-10.0.0.9", "fe80::1%eth0", "b83f:d203:00a5:1000", "::ffff:10.1.2.3/96", "1.2.3.4/33", ":::", "enx0011"} {
+	for _, s := range []string{
+		"10.0.0.1-10.0.0.9", "fe80::1%eth0", "b83f:d203:00a5:1000", "::ffff:10.1.2.3/96", "1.2.3.4/33",
+		":::", "enx0011",
+	} {
 		f.Add(s)
 	}
 	r := testRedactor(f)
@@ -341,7 +358,8 @@ func TestRedactAddressAndPort(t *testing.T) {
 	r := testRedactor(t)
 	plain := r.Text("10.20.30.40")
 	for _, form := range []string{"NCCL_COMM_ID=%:29500", "tcp://%:2379", "via:%", "%:18515,%:18515"} {
-		if got, want := r.Text(strings.ReplaceAll(form, "%", "10.20.30.40")), strings.ReplaceAll(form, "%", plain); got != want || plain == "10.20.30.40" {
+		if got, want := r.Text(strings.ReplaceAll(form, "%", "10.20.30.40")), strings.ReplaceAll(form, "%",
+			plain); got != want || plain == "10.20.30.40" {
 			t.Errorf("Text(%s) = %q, want %q", form, got, want)
 		}
 	}
@@ -370,21 +388,42 @@ func TestHostNames(t *testing.T) {
 		// secret must be gone from text, kept must be there as often as before
 		text, secret, kept string
 	}{
-		{host: "trainer-0", text: "0::/system.slice/trainer-0_slurmstepd.scope", secret: "trainer-0", kept: "_slurmstepd.scope"},
+		{
+			host: "trainer-0", text: "0::/system.slice/trainer-0_slurmstepd.scope", secret: "trainer-0",
+			kept: "_slurmstepd.scope",
+		},
 		{host: "gpu-17", text: "x_gpu-17 gpu-17.", secret: "gpu-17", kept: "x_"},
 		{host: "gpu-17", text: "MASTER_ADDR=gpu-18", secret: "gpu-18", kept: "MASTER_ADDR="},
 		{host: "gpu-007", text: "gpu-008 but gpu-0 and gpu-1234", secret: "gpu-008", kept: "but gpu-0 and gpu-1234"},
 		{host: "gpu-17.dc1.example.com", text: "rank0.gpu-18.dc1.example.com:29500", secret: "example", kept: ":29500"},
 		{host: "gpu-17.dc1.example.com", text: "storage.dc1.example.com", secret: "storage", kept: ""},
-		{host: "gpu-17", files: map[string]string{"sys/devices/x/infiniband/a/node_desc": "rack4-n3 mlx5_0\n"}, text: "rack4-n3 mlx5_0", secret: "rack4-n3", kept: " mlx5_0"},
-		{host: "gpu-17", files: map[string]string{"sys/devices/x/infiniband/a/node_desc": "rack4-n3\n"}, text: "rack4-n4", secret: "rack4-n4"},
-		{host: "gpu-17", files: map[string]string{"sys/devices/x/infiniband/a/node_desc": "MT4123 ConnectX6   Mellanox Technologies\n"}, text: "MT4123 ConnectX6", kept: "MT4123 ConnectX6"},
+		{
+			host: "gpu-17", files: map[string]string{"sys/devices/x/infiniband/a/node_desc": "rack4-n3 mlx5_0\n"},
+			text: "rack4-n3 mlx5_0", secret: "rack4-n3", kept: " mlx5_0",
+		},
+		{
+			host: "gpu-17", files: map[string]string{"sys/devices/x/infiniband/a/node_desc": "rack4-n3\n"},
+			text: "rack4-n4", secret: "rack4-n4",
+		},
+		{host: "gpu-17", files: map[string]string{
+			"sys/devices/x/infiniband/a/node_desc": "MT4123 ConnectX6   Mellanox Technologies\n",
+		}, text: "MT4123 ConnectX6", kept: "MT4123 ConnectX6"},
 		{host: "roce", text: "RoCE v2", kept: "RoCE v2"},
 		{host: "roce", text: `{"name": "roce", "type": "RoCE v2"}`, secret: `"roce"`, kept: `"RoCE v2"`},
-		{host: "node7", text: "/sys/devices/system/node/node0 on node7", secret: "node7", kept: "/sys/devices/system/node/node0 on "},
+		{
+			host: "node7", text: "/sys/devices/system/node/node0 on node7", secret: "node7",
+			kept: "/sys/devices/system/node/node0 on ",
+		},
 		{host: "worker", text: "worker worker_threads", secret: "worker ", kept: "worker_threads"},
-		{host: "gpu-17", files: map[string]string{"sys/class/net/gpu-17-roce0": ""}, text: "gpu-17-roce0 of gpu-17", secret: "of gpu-17", kept: "gpu-17-roce0 of "},
-		{host: "mlx5", files: map[string]string{"sys/class/infiniband/mlx5_0": "", "sys/class/infiniband/mlx5_1": ""}, text: "mlx5_1", kept: "mlx5_1"},
+		{
+			host: "gpu-17", files: map[string]string{"sys/class/net/gpu-17-roce0": ""}, text: "gpu-17-roce0 of gpu-17",
+			secret: "of gpu-17", kept: "gpu-17-roce0 of ",
+		},
+		{
+			host:  "mlx5",
+			files: map[string]string{"sys/class/infiniband/mlx5_0": "", "sys/class/infiniband/mlx5_1": ""},
+			text:  "mlx5_1", kept: "mlx5_1",
+		},
 		{host: "gpu-17", text: "GPU-17.corp.example", secret: "corp"},
 		{host: "gpu-17", text: "rank0_gpu-17 x-gpu-17", secret: "gpu-17", kept: "rank0_"},
 		{host: "localhost", text: "localhost", kept: "localhost"},
@@ -393,7 +432,8 @@ func TestHostNames(t *testing.T) {
 		r.Learn(hostTree(t, tc.host, tc.files))
 		got := r.Text(tc.text)
 		if tc.secret != "" && strings.Contains(got, tc.secret) || !strings.Contains(got, tc.kept) {
-			t.Errorf("host %s: Text(%q) = %q, want nothing of %q and all of %q", tc.host, tc.text, got, tc.secret, tc.kept)
+			t.Errorf("host %s: Text(%q) = %q, want nothing of %q and all of %q",
+				tc.host, tc.text, got, tc.secret, tc.kept)
 		}
 	}
 }
@@ -408,7 +448,8 @@ func TestHostFiles(t *testing.T) {
 		"sys/class/infiniband/mlx5_0/node_desc":          r.host("roce") + " mlx5_0\n",
 		"sys/class/infiniband/a/ports/1/gid_attrs/types": "RoCE v2\n",
 	} {
-		in := map[string]string{"hostname": "roce\n", "node_desc": "roce mlx5_0\n", "types": "RoCE v2\n"}[path.Base(file)]
+		in := map[string]string{"hostname": "roce\n", "node_desc": "roce mlx5_0\n", "types": "RoCE v2\n"}[path.Base(
+			file)]
 		if got, ok := r.file(file, []byte(in)); got != want || !ok {
 			t.Errorf("%s: %q becomes %q, %v, want %q", file, in, got, ok, want)
 		}

@@ -17,11 +17,13 @@ func refusedBinary(name string) inventory.Problem {
 }
 
 var (
-	addressToken   = regexp.MustCompile(`[0-9A-Fa-f]*[:.][0-9A-Fa-f:.]*(/[0-9]{1,3}\b)?`)
-	quadToken      = regexp.MustCompile(`\b[0-9]{1,3}(\.[0-9]{1,3}){3}\b`)
-	uuidToken      = regexp.MustCompile(`\b[0-9a-fA-F]{8}([-_])[0-9a-fA-F]{4}[-_][0-9a-fA-F]{4}[-_][0-9a-fA-F]{4}[-_][0-9a-fA-F]{12}\b`)
-	longHexToken   = regexp.MustCompile(`\b[0-9a-f]{64}\b`)
-	hexToken       = regexp.MustCompile(`\b(0[xX][0-9a-fA-F]{11,16}|(0x)?[0-9a-fA-F]{32}|[0-9a-fA-F]{16}|[0-9a-fA-F]{12})\b`)
+	addressToken = regexp.MustCompile(`[0-9A-Fa-f]*[:.][0-9A-Fa-f:.]*(/[0-9]{1,3}\b)?`)
+	quadToken    = regexp.MustCompile(`\b[0-9]{1,3}(\.[0-9]{1,3}){3}\b`)
+	uuidToken    = regexp.MustCompile(
+		`\b[0-9a-fA-F]{8}([-_])[0-9a-fA-F]{4}[-_][0-9a-fA-F]{4}[-_][0-9a-fA-F]{4}[-_][0-9a-fA-F]{12}\b`)
+	longHexToken = regexp.MustCompile(`\b[0-9a-f]{64}\b`)
+	hexToken     = regexp.MustCompile(
+		`\b(0[xX][0-9a-fA-F]{11,16}|(0x)?[0-9a-fA-F]{32}|[0-9a-fA-F]{16}|[0-9a-fA-F]{12})\b`)
 	dashedMAC      = regexp.MustCompile(`\b[0-9a-fA-F]{2}(-[0-9a-fA-F]{2}){5}\b`)
 	quadAndAddress = regexp.MustCompile(`^([0-9]{1,3}(?:\.[0-9]{1,3}){3}):([0-9a-fA-F]*:[0-9a-fA-F:]*)$`)
 	gluedQuad      = regexp.MustCompile(`^[a-fA-F]*([0-9]{1,3}(?:\.[0-9]{1,3}){3})$`)
@@ -35,7 +37,8 @@ var (
 // node that was recorded last.
 func (r *Redactor) Text(s string) string {
 	s = uuidToken.ReplaceAllStringFunc(s, r.uuid)
-	s = longHexToken.ReplaceAllStringFunc(s, func(id string) string { return hex.EncodeToString(r.prf("id", []byte(id))) })
+	s = longHexToken.ReplaceAllStringFunc(s,
+		func(id string) string { return hex.EncodeToString(r.prf("id", []byte(id))) })
 	s = r.hosts(s)
 	s = r.deviceNames(s)
 	s = r.addresses(s)
@@ -330,9 +333,10 @@ func (r *Redactor) hexTable(s string) string {
 
 // plainParameters of the kernel's command line tell how the machine is set up, not whose it is.
 var plainParameters = []string{
-	"quiet", "ro", "rw", "iommu", "intel_iommu", "amd_iommu", "pci", "pcie_aspm", "default_hugepagesz", "hugepages", "hugepagesz", "isolcpus",
-	"nohz_full", "rcu_nocbs", "numa_balancing", "transparent_hugepage", "mitigations", "console", "nosmt", "intel_idle.max_cstate", "processor.max_cstate",
-	"idle", "nokaslr", "net.ifnames", "biosdevname", "systemd.unified_cgroup_hierarchy", "cgroup_no_v1", "memmap", "crashkernel", "panic",
+	"quiet", "ro", "rw", "iommu", "intel_iommu", "amd_iommu", "pci", "pcie_aspm", "default_hugepagesz", "hugepages",
+	"hugepagesz", "isolcpus", "nohz_full", "rcu_nocbs", "numa_balancing", "transparent_hugepage", "mitigations",
+	"console", "nosmt", "intel_idle.max_cstate", "processor.max_cstate", "idle", "nokaslr", "net.ifnames",
+	"biosdevname", "systemd.unified_cgroup_hierarchy", "cgroup_no_v1", "memmap", "crashkernel", "panic",
 }
 
 // commandLine keeps what is known to be harmless.

@@ -28,14 +28,21 @@ type Versions struct {
 const dpkgStatus = "var/lib/dpkg/status"
 
 var (
-	versionedLibrary = regexp.MustCompile(`^lib(ibverbs|rdmacm|ibumad|ibmad|mlx[45]|nccl|nccl-net|nvshmem_host|nvshmem|ucp|uct|ucs|ucm|fabric|efa|mpi)\.so\.[0-9.]+$`)
-	wantedPackage    = regexp.MustCompile(`^(lib(ibverbs|rdmacm|ibumad|ibmad|nccl|nvshmem|ucx|fabric|openmpi|mlx[45])[-0-9a-z.]*|ibverbs-.*|rdma-core|rdmacm-utils|infiniband-diags|perftest|ucx.*|mlnx-ofed.*|mlnx-tools|doca-.*|nvidia-driver-.*|cuda-runtime-.*|opensm|mstflint|openmpi-bin)$`)
+	versionedLibrary = regexp.MustCompile(`^lib(ibverbs|rdmacm|ibumad|ibmad|mlx[45]|nccl|nccl-net|nvshmem_host|` +
+		`nvshmem|ucp|uct|ucs|ucm|fabric|efa|mpi)\.so\.[0-9.]+$`)
+	wantedPackage = regexp.MustCompile(`^(lib(ibverbs|rdmacm|ibumad|ibmad|nccl|nvshmem|ucx|fabric|openmpi|` +
+		`mlx[45])[-0-9a-z.]*|ibverbs-.*|rdma-core|rdmacm-utils|` +
+		`infiniband-diags|perftest|ucx.*|mlnx-ofed.*|mlnx-tools|doca-.*|` +
+		`nvidia-driver-.*|cuda-runtime-.*|opensm|mstflint|openmpi-bin)$`)
 )
 
 // readVersions reads from the node itself: what it needs of long files is in its answer.
 func readVersions(ctx context.Context, root fs.FS) Versions {
 	r := sysfs.NewReader(root, ctx.Err)
-	v := Versions{Kernel: r.String(sysfs.ProcOSRelease), Modules: map[string]string{}, Libraries: []string{}, Packages: map[string]string{}}
+	v := Versions{
+		Kernel: r.String(sysfs.ProcOSRelease), Modules: map[string]string{}, Libraries: []string{},
+		Packages: map[string]string{},
+	}
 	for _, name := range []string{"etc/os-release", "usr/lib/os-release"} {
 		for line := range strings.Lines(r.String(name)) {
 			if text, ok := strings.CutPrefix(strings.TrimSpace(line), "PRETTY_NAME="); ok && v.OS == "" {

@@ -72,7 +72,10 @@ func TestStepsOfArchives(t *testing.T) {
 		{"many errors through a chain", errnoChains(100, 2000), ErrTooLarge},
 		{"files at the end of a deep path", filesBelow(deepPath, 1000), nil},
 		{"many files at the end of a deep path", filesBelow(deepPath, 4000), ErrTooLarge},
-		{"as many files at a path of sysfs", filesBelow("sys/devices/pci0000:10/0000:18:00.0/infiniband/mlx5_0/ports/1/gids", 4000), nil},
+		{
+			"as many files at a path of sysfs",
+			filesBelow("sys/devices/pci0000:10/0000:18:00.0/infiniband/mlx5_0/ports/1/gids", 4000), nil,
+		},
 	}
 	for _, tt := range tests {
 		steps, err := stepsOfArchive(archive(t, tt.entries...))
@@ -101,7 +104,10 @@ func TestBoundsOfText(t *testing.T) {
 		text string
 		want error
 	}{
-		{"a table of sysfs", "[sys/devices/pci0000:10/0000:18:00.0/infiniband/mlx5_0/ports/1/gids]\n0..65535 = x\n", nil},
+		{
+			"a table of sysfs",
+			"[sys/devices/pci0000:10/0000:18:00.0/infiniband/mlx5_0/ports/1/gids]\n0..65535 = x\n", nil,
+		},
 		{"range in a deep directory", "[" + deepPath + "]\n0..9999 = x\n", ErrTooLarge},
 		{"shorter range in a deep directory", "[" + deepPath + "]\n0..999 = x\n", nil},
 		{"headers of a deep directory", strings.Repeat("["+deepPath+"]\n", 4000), ErrTooLarge},

@@ -48,8 +48,9 @@ func TestTextOddities(t *testing.T) {
 	contents := []string{
 		"", "\n", "\n\n", "x", "x\n", "x \n", " x\n", "\tx\n", `"q"` + "\n", "a\tb\n", "a\r\n", "\xff\xfe\n",
 		"a\x00b\n", "=\n", "# no comment\n", "! EINVAL\n", "-> x\n", "| x\n", "a\nb", strings.Repeat("line\n", 50),
-		strings.Repeat("padded  \n", 50), strings.Repeat("\n", 200), strings.Repeat("a", 300), "é 漢\n", "\u00a0\n", "\ufeff\n",
-		strings.Repeat("\"q\"\n|\n", 60), strings.Repeat("no end\n", 50) + "x", strings.Repeat("cr\r\n", 50),
+		strings.Repeat("padded  \n", 50), strings.Repeat("\n", 200), strings.Repeat("a", 300), "é 漢\n", "\u00a0\n",
+		"\ufeff\n", strings.Repeat("\"q\"\n|\n", 60), strings.Repeat("no end\n", 50) + "x",
+		strings.Repeat("cr\r\n", 50),
 	}
 	names := []string{
 		"a", "a b", `"q"`, "#c", "[h]", "|", "4..5", "x4..5", "x04..5", "..5", "a=b", "=", "->", "!", "tab\tname", "é",
@@ -63,7 +64,8 @@ func TestTextOddities(t *testing.T) {
 	}
 	for i, n := range names {
 		for _, err := range []error{
-			tree.Set("names/"+n, n+"\n"), tree.Link("links/"+n, n), tree.Set(fmt.Sprint("dirs", i, "/", n, "/x"), "1\n"), tree.Mkdir("empty/" + n),
+			tree.Set("names/"+n, n+"\n"), tree.Link("links/"+n, n),
+			tree.Set(fmt.Sprint("dirs", i, "/", n, "/x"), "1\n"), tree.Mkdir("empty/" + n),
 		} {
 			if err != nil {
 				t.Fatal(err)
@@ -146,7 +148,8 @@ func TestParseErrors(t *testing.T) {
 }
 
 func TestParseForms(t *testing.T) {
-	tree := mustParse(t, "\ufeff# about\n\n# not about\r\n[a/b]\r\n  x = 1\r\n\"y z\" -> \"q r\"\n[.]\ntop =\n| one\n|\n| \"two \"\n\"e e\"/\n")
+	tree := mustParse(t, "\ufeff# about\n\n# not about\r\n[a/b]\r\n  x = 1\r\n\"y z\" -> \"q r\"\n[.]\ntop =\n| one\n"+
+		"|\n| \"two \"\n\"e e\"/\n")
 	want := mustParse(t, "top = \"one\\n\\ntwo \\n\"\n\"e e\"/\n[a/b]\nx = 1\n\"y z\" -> q r\n")
 	if !tree.Equal(want) {
 		t.Errorf("Parse (-want +got):\n%s", cmp.Diff(string(want.Text()), string(tree.Text())))

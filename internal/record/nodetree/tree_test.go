@@ -111,11 +111,13 @@ func TestReadDirAndLinks(t *testing.T) {
 	if info, err := fs.Lstat(fsys, "sys/class/infiniband/gone"); err != nil || info.Mode()&fs.ModeSymlink == 0 {
 		t.Errorf("Lstat(gone) = %v, %v, want a link", info, err)
 	}
-	if info, err := fs.Stat(fsys, "sys/class/infiniband/mlx5_0"); err != nil || !info.IsDir() || info.Name() != "mlx5_0" {
+	if info, err := fs.Stat(fsys, "sys/class/infiniband/mlx5_0"); err != nil || !info.IsDir() ||
+		info.Name() != "mlx5_0" {
 		t.Errorf("Stat(mlx5_0) = %v, %v, want a directory", info, err)
 	}
 	for name, want := range map[string]error{
-		"none": fs.ErrNotExist, "sys/class/infiniband/mlx5_0/ports/1/state": syscall.ENOTDIR, "sys/class/infiniband/loop": syscall.ELOOP,
+		"none": fs.ErrNotExist, "sys/class/infiniband/mlx5_0/ports/1/state": syscall.ENOTDIR,
+		"sys/class/infiniband/loop": syscall.ELOOP,
 	} {
 		if _, err := fs.Sub(fsys, name); !errors.Is(err, want) {
 			t.Errorf("Sub(%s) = %v, want %v", name, err, want)
@@ -133,7 +135,9 @@ func TestReadDirAndLinks(t *testing.T) {
 // TestFS leaves out what io/fs can't open: injected errors and links to nowhere.
 func TestFS(t *testing.T) {
 	tree := mustParse(t, sample)
-	for _, name := range []string{"mlx5_0/locked", "mlx5_0/ports/1/secret", "mlx5_0/ports/1/gid_attrs", "gone", "loop", "out"} {
+	for _, name := range []string{
+		"mlx5_0/locked", "mlx5_0/ports/1/secret", "mlx5_0/ports/1/gid_attrs", "gone", "loop", "out",
+	} {
 		if err := tree.Remove("sys/class/infiniband/" + name); err != nil {
 			t.Fatal(err)
 		}

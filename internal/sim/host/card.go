@@ -64,8 +64,8 @@ func SFN25() Card {
 // h100 is the GPU of emulated nodes.
 func h100() Card {
 	return Card{
-		Model: "NVIDIA H100 80GB HBM3", Vendor: 0x10de, Device: 0x2330, SubsystemVendor: 0x10de, SubsystemDevice: 0x16c1,
-		Driver: "nvidia", GTPerSecond: "32.0", Lanes: 16,
+		Model: "NVIDIA H100 80GB HBM3", Vendor: 0x10de, Device: 0x2330, SubsystemVendor: 0x10de,
+		SubsystemDevice: 0x16c1, Driver: "nvidia", GTPerSecond: "32.0", Lanes: 16,
 	}
 }
 
@@ -75,5 +75,8 @@ func rootPort() Card {
 }
 
 func pcieSwitch() Card {
-	return Card{Vendor: 0x1000, Device: 0xc030, SubsystemVendor: 0x1000, SubsystemDevice: 0x0046, Driver: "pcieport", GTPerSecond: "32.0", Lanes: 16}
+	return Card{
+		Vendor: 0x1000, Device: 0xc030, SubsystemVendor: 0x1000, SubsystemDevice: 0x0046, Driver: "pcieport",
+		GTPerSecond: "32.0", Lanes: 16,
+	}
 }

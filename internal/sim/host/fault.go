@@ -49,7 +49,8 @@ func (s Spec) Faults() []Fault {
 		case SmallMTU:
 			f.Check, f.Text = "mtu", fmt.Sprintf("rail %d: the MTU of %s was left at 1500", p.Rail, netdev)
 		case NoAddress:
-			f.Check, f.Text = "gid-routable", fmt.Sprintf("rail %d: %s has no IP address, so its GIDs are link-local only", p.Rail, netdev)
+			f.Check, f.Text = "gid-routable", fmt.Sprintf(
+				"rail %d: %s has no IP address, so its GIDs are link-local only", p.Rail, netdev)
 		case NoLink:
 			f.Check, f.Text = "port-active", fmt.Sprintf("rail %d: the cable of %s is unplugged", p.Rail, dev)
 		case NoSM:
@@ -57,9 +58,11 @@ func (s Spec) Faults() []Fault {
 		case SlowLink:
 			f.Check, f.Text = "rail-rate", fmt.Sprintf("rail %d: %s trained down to %d Gb/s", p.Rail, dev, s.Rate/2)
 		case OldFirmware:
-			f.Check, f.Object, f.Text = "firmware", dev, fmt.Sprintf("rail %d: %s still has firmware %s", p.Rail, dev, oldFirmware)
+			f.Check, f.Object, f.Text = "firmware", dev, fmt.Sprintf("rail %d: %s still has firmware %s",
+				p.Rail, dev, oldFirmware)
 		case NoCharNode:
-			f.Check, f.Object, f.Text = "uverbs", dev, fmt.Sprintf("rail %d: the device node of %s is missing", p.Rail, dev)
+			f.Check, f.Object, f.Text = "uverbs", dev, fmt.Sprintf("rail %d: the device node of %s is missing",
+				p.Rail, dev)
 		case Memlock:
 			f = Fault{Object: "node", Check: "memlock", Text: "processes may lock 64 KiB of memory only"}
 		}

@@ -62,12 +62,13 @@ func TestDemoScan(t *testing.T) {
 	for i, d := range s.Devices {
 		p := d.Ports[0]
 		want := fmt.Sprintf("mlx5_%d compute rail %d, RoCE v2 at 400 Gb/s, GPU %d PIX, ens%dnp0", i, i, i, i+1)
-		got := fmt.Sprintf("%s %s rail %d, %s at %g Gb/s, GPU %d %s, %s", d.Name, p.Role, *p.Rail, p.Transport, p.Rate.GbPerSecond,
-			p.GPUs[0].GPU, p.GPUs[0].Distance, p.Netdev)
+		got := fmt.Sprintf("%s %s rail %d, %s at %g Gb/s, GPU %d %s, %s",
+			d.Name, p.Role, *p.Rail, p.Transport, p.Rate.GbPerSecond, p.GPUs[0].GPU, p.GPUs[0].Distance, p.Netdev)
 		if got != want {
 			t.Errorf("device = %s, want %s", got, want)
 		}
-		if d.PCI == nil || d.PCI.Driver != "mlx5_core" || d.PCI.Link.Width != 16 || len(d.Chars) != 2 || !*d.Chars[0].Opened {
+		if d.PCI == nil || d.PCI.Driver != "mlx5_core" || d.PCI.Link.Width != 16 || len(d.Chars) != 2 ||
+			!*d.Chars[0].Opened {
 			t.Errorf("%s: PCI %+v, character devices %+v", d.Name, d.PCI, d.Chars)
 		}
 	}
@@ -81,7 +82,9 @@ func TestDemoScan(t *testing.T) {
 		t.Errorf("default routes (-want +got):\n%s", diff)
 	}
 	eno := s.Netdev("eno1np0")
-	if got, want := fmt.Sprint(eno.Addresses), fmt.Sprint([]netip.Prefix{netip.MustParsePrefix("10.0.0.10/16"), netip.MustParsePrefix("fe80::ba3f:d2ff:fea5:1020/64")}); got != want {
+	if got, want := fmt.Sprint(eno.Addresses), fmt.Sprint([]netip.Prefix{
+		netip.MustParsePrefix("10.0.0.10/16"), netip.MustParsePrefix("fe80::ba3f:d2ff:fea5:1020/64"),
+	}); got != want {
 		t.Errorf("addresses = %s, want %s", got, want)
 	}
 }
@@ -119,7 +122,9 @@ func TestFaults(t *testing.T) {
 	} {
 		specs["RoCE "+string(k)] = with(roce, host.Plant{Kind: k, Rail: 1})
 	}
-	for _, k := range []host.Kind{host.NoLink, host.NoSM, host.SlowLink, host.OldFirmware, host.NoCharNode, host.Memlock} {
+	for _, k := range []host.Kind{
+		host.NoLink, host.NoSM, host.SlowLink, host.OldFirmware, host.NoCharNode, host.Memlock,
+	} {
 		specs["InfiniBand "+string(k)] = with(ib, host.Plant{Kind: k, Rail: 3})
 	}
 	for name, spec := range specs {
@@ -187,7 +192,8 @@ func TestVirtualFunctions(t *testing.T) {
 	}
 	last := pf.SRIOV.VFs[8]
 	vf := s.Device(last.Device)
-	if vf == nil || vf.VF.ParentDevice != "mlx5_1" || *vf.VF.Index != 8 || !strings.HasSuffix(last.Address, ":01.1") || last.MAC == "" {
+	if vf == nil || vf.VF.ParentDevice != "mlx5_1" || *vf.VF.Index != 8 || !strings.HasSuffix(last.Address, ":01.1") ||
+		last.MAC == "" {
 		t.Errorf("VF 8 of mlx5_1 = %+v, device %+v", last, vf)
 	}
 }
@@ -234,7 +240,10 @@ func TestAbout(t *testing.T) {
 		want string
 	}{
 		{host.Demo(), "node gpu-00: 8 x ConnectX-7 at 400 Gb/s (RoCE), 8 x H100, X2522 at 25 Gb/s"},
-		{host.Spec{Node: 7, Rails: 2, Card: host.ConnectX8(), LinkLayer: host.InfiniBand}, "node gpu-07: 2 x ConnectX-8 at 800 Gb/s (InfiniBand)"},
+		{
+			host.Spec{Node: 7, Rails: 2, Card: host.ConnectX8(), LinkLayer: host.InfiniBand},
+			"node gpu-07: 2 x ConnectX-8 at 800 Gb/s (InfiniBand)",
+		},
 		{host.Spec{Name: "empty"}, "node empty: no cards and no GPUs"},
 	}
 	for _, tt := range tests {

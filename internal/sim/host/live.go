@@ -48,7 +48,9 @@ type (
 )
 
 func (b *builder) addLive() {
-	out := live{NetnsMode: "shared", Links: []liveLink{{Index: 1, Name: "lo", Addresses: []string{"127.0.0.1/8", "::1/128"}}}}
+	out := live{
+		NetnsMode: "shared", Links: []liveLink{{Index: 1, Name: "lo", Addresses: []string{"127.0.0.1/8", "::1/128"}}},
+	}
 	for i := range b.ports {
 		p := &b.ports[i]
 		out.Links = append(out.Links, b.liveLink(p))
@@ -59,7 +61,9 @@ func (b *builder) addLive() {
 		if p.layer == InfiniBand {
 			protocol = "ib"
 		}
-		d := liveDevice{Index: p.number, Name: p.device, Protocol: protocol, Ports: []livePort{{Number: 1, Netdev: p.netdev}}}
+		d := liveDevice{
+			Index: p.number, Name: p.device, Protocol: protocol, Ports: []livePort{{Number: 1, Netdev: p.netdev}},
+		}
 		if p.layer == InfiniBand {
 			d.Ports[0].Netdev = "" // nldev tells RoCE's only
 		}

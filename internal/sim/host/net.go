@@ -12,11 +12,11 @@ func (b *builder) addNetdev(p *port) {
 	b.classDevice("net", dir, "INTERFACE="+p.netdev, fmt.Sprintf("IFINDEX=%d", p.index))
 	b.link(dir+"/device", p.function.dir)
 	values := map[string]string{
-		"addr_assign_type": "0", "addr_len": "6", "address": b.macText(p), "broadcast": "ff:ff:ff:ff:ff:ff", "type": "1",
-		"carrier": "1", "carrier_changes": "2", "carrier_up_count": "1", "carrier_down_count": "1", "operstate": "up",
-		"flags": "0x1003", "duplex": "full", "speed": itoa(p.rate * 1000), "mtu": itoa(p.mtu), "dev_id": "0x0", "dev_port": "0",
-		"ifindex": itoa(p.index), "iflink": itoa(p.index), "link_mode": "0", "name_assign_type": "4", "tx_queue_len": "1000",
-		"proto_down": "0", "dormant": "0", "testing": "0",
+		"addr_assign_type": "0", "addr_len": "6", "address": b.macText(p), "broadcast": "ff:ff:ff:ff:ff:ff",
+		"type": "1", "carrier": "1", "carrier_changes": "2", "carrier_up_count": "1", "carrier_down_count": "1",
+		"operstate": "up", "flags": "0x1003", "duplex": "full", "speed": itoa(p.rate * 1000), "mtu": itoa(p.mtu),
+		"dev_id": "0x0", "dev_port": "0", "ifindex": itoa(p.index), "iflink": itoa(p.index), "link_mode": "0",
+		"name_assign_type": "4", "tx_queue_len": "1000", "proto_down": "0", "dormant": "0", "testing": "0",
 	}
 	if p.layer == InfiniBand {
 		values["type"], values["addr_len"], values["address"] = "32", "20", b.ipoibAddress(p)
@@ -55,10 +55,10 @@ func (b *builder) ipoibAddress(p *port) string {
 
 func statistics() []string {
 	return []string{
-		"collisions", "multicast", "rx_bytes", "rx_compressed", "rx_crc_errors", "rx_dropped", "rx_errors", "rx_fifo_errors",
-		"rx_frame_errors", "rx_length_errors", "rx_missed_errors", "rx_nohandler", "rx_over_errors", "rx_packets",
-		"tx_aborted_errors", "tx_bytes", "tx_carrier_errors", "tx_compressed", "tx_dropped", "tx_errors", "tx_fifo_errors",
-		"tx_heartbeat_errors", "tx_packets", "tx_window_errors",
+		"collisions", "multicast", "rx_bytes", "rx_compressed", "rx_crc_errors", "rx_dropped", "rx_errors",
+		"rx_fifo_errors", "rx_frame_errors", "rx_length_errors", "rx_missed_errors", "rx_nohandler", "rx_over_errors",
+		"rx_packets", "tx_aborted_errors", "tx_bytes", "tx_carrier_errors", "tx_compressed", "tx_dropped", "tx_errors",
+		"tx_fifo_errors", "tx_heartbeat_errors", "tx_packets", "tx_window_errors",
 	}
 }
 
@@ -67,8 +67,8 @@ func (b *builder) addLoopback() {
 	dir := "sys/devices/virtual/net/lo"
 	b.classDevice("net", dir, "INTERFACE=lo", "IFINDEX=1")
 	b.put(dir, map[string]string{
-		"addr_len": "6", "address": "00:00:00:00:00:00", "type": "772", "carrier": "1", "operstate": "unknown", "flags": "0x9",
-		"mtu": "65536", "dev_id": "0x0", "dev_port": "0", "ifindex": "1", "iflink": "1",
+		"addr_len": "6", "address": "00:00:00:00:00:00", "type": "772", "carrier": "1", "operstate": "unknown",
+		"flags": "0x9", "mtu": "65536", "dev_id": "0x0", "dev_port": "0", "ifindex": "1", "iflink": "1",
 	})
 	b.fail(dir+"/speed", syscall.EINVAL)
 }

@@ -55,7 +55,8 @@ func (b *builder) addPCI() {
 		root := fmt.Sprintf("sys/devices/pci0000:%02x/0000:%02x:01.0", bus, bus)
 		b.addFunction(&function{dir: root, card: rootPort(), class: classBridge, numa: nic.NUMA, bound: true})
 		for f := range max(1, nic.Functions) {
-			b.ports[n].function = b.portFunction(&b.ports[n], fmt.Sprintf("%s/0000:%02x:00.%d", root, bus+1, f), nic.NUMA)
+			b.ports[n].function = b.portFunction(&b.ports[n],
+				fmt.Sprintf("%s/0000:%02x:00.%d", root, bus+1, f), nic.NUMA)
 			n++
 		}
 	}
@@ -159,8 +160,8 @@ func (b *builder) addFunction(f *function) {
 }
 
 func modalias(c Card, class int) string {
-	return fmt.Sprintf("pci:v%08Xd%08Xsv%08Xsd%08Xbc%02Xsc%02Xi%02X", c.Vendor, c.Device, c.SubsystemVendor, c.SubsystemDevice,
-		class>>16, class>>8&0xff, class&0xff)
+	return fmt.Sprintf("pci:v%08Xd%08Xsv%08Xsd%08Xbc%02Xsc%02Xi%02X",
+		c.Vendor, c.Device, c.SubsystemVendor, c.SubsystemDevice, class>>16, class>>8&0xff, class&0xff)
 }
 
 func localCPUs(numa int) string {

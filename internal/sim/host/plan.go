@@ -95,8 +95,9 @@ func (b *builder) number() {
 
 func (b *builder) railPort(r int) port {
 	p := port{
-		card: b.Card, layer: b.LinkLayer, rate: b.Rate, mtu: b.MTU, netdev: b.railNetdev(r), id: r, firmware: b.Firmware,
-		gids: b.GIDs, address: b.railAddress(r), rail: r, lid: firstLID + b.Node*b.Rails + r, prefix: b.Prefix,
+		card: b.Card, layer: b.LinkLayer, rate: b.Rate, mtu: b.MTU, netdev: b.railNetdev(r), id: r,
+		firmware: b.Firmware, gids: b.GIDs, address: b.railAddress(r), rail: r, lid: firstLID + b.Node*b.Rails + r,
+		prefix: b.Prefix,
 	}
 	if b.LinkLayer == InfiniBand {
 		p.address = netip.Prefix{} // IPoIB is not set up
@@ -126,7 +127,8 @@ func (b *builder) railPort(r int) port {
 func (b *builder) railAddress(r int) netip.Prefix {
 	n := b.Node + 10
 	if b.IPv6 {
-		return netip.PrefixFrom(netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, 0, 0, 0x01, byte(r), 14: byte(n >> 8), 15: byte(n)}), 64)
+		return netip.PrefixFrom(
+			netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, 0, 0, 0x01, byte(r), 14: byte(n >> 8), 15: byte(n)}), 64)
 	}
 	return netip.PrefixFrom(netip.AddrFrom4([4]byte{10, byte(100 + r), byte(n >> 8), byte(n)}), 16)
 }

@@ -17,7 +17,8 @@ func (b *builder) addHost() {
 	b.addRoutes()
 	b.addLibraries()
 	b.put("proc/sys/kernel", map[string]string{"hostname": b.Name, "osrelease": b.Kernel})
-	b.put("sys/devices/system/cpu", map[string]string{"online": cpusOnline, "possible": cpusOnline, "present": cpusOnline})
+	b.put("sys/devices/system/cpu",
+		map[string]string{"online": cpusOnline, "possible": cpusOnline, "present": cpusOnline})
 	for node := range numaNodes {
 		b.text(fmt.Sprintf("sys/devices/system/node/node%d/cpulist", node), localCPUs(node)+"\n")
 	}
@@ -29,15 +30,18 @@ func (b *builder) addHost() {
 	if b.rdma() {
 		b.text("sys/class/infiniband_verbs/abi_version", "6\n")
 		b.text("sys/class/infiniband_mad/abi_version", "5\n")
-		b.classDevice("misc", "sys/devices/virtual/misc/rdma_cm", "MAJOR=10", "MINOR=58", "DEVNAME=infiniband/rdma_cm", "DEVMODE=0666")
+		b.classDevice("misc", "sys/devices/virtual/misc/rdma_cm",
+			"MAJOR=10", "MINOR=58", "DEVNAME=infiniband/rdma_cm", "DEVMODE=0666")
 		b.put("sys/devices/virtual/misc/rdma_cm", map[string]string{"abi_version": "4", "dev": "10:58"})
 		b.text("dev/infiniband/rdma_cm", "")
 	}
 	if b.GPUs > 0 {
 		b.text("proc/driver/nvidia/params", "EnableUserNUMAManagement: 1\nRegistryDwords: \"\"\n")
-		b.text("proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  570.133.20  Release Build\n")
+		b.text("proc/driver/nvidia/version",
+			"NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  570.133.20  Release Build\n")
 		for _, g := range b.gpus {
-			b.text("proc/driver/nvidia/gpus/"+g.address+"/information", fmt.Sprintf("Model: \t\t %s\nBus Location: \t %s\n", h100().Model, g.address))
+			b.text("proc/driver/nvidia/gpus/"+g.address+"/information",
+				fmt.Sprintf("Model: \t\t %s\nBus Location: \t %s\n", h100().Model, g.address))
 		}
 	}
 }
@@ -63,7 +67,9 @@ func (b *builder) modules() []module {
 		if b.rdma() {
 			out = append(out, module{name: "nvidia_peermem", size: 16384})
 		}
-		out = append(out, module{name: "nvidia_uvm", size: 2068480}, module{name: "nvidia", size: 14381056, version: "570.133.20", users: []string{"nvidia_peermem", "nvidia_uvm"}})
+		out = append(out, module{name: "nvidia_uvm", size: 2068480}, module{
+			name: "nvidia", size: 14381056, version: "570.133.20", users: []string{"nvidia_peermem", "nvidia_uvm"},
+		})
 		if !b.rdma() {
 			out[1].users = out[1].users[1:]
 		}
@@ -81,7 +87,9 @@ func (b *builder) modules() []module {
 			module{name: "ib_cm", size: 155648, users: []string{"rdma_cm"}},
 			module{name: "mlx5_ib", size: 520192},
 			module{name: "ib_uverbs", size: 200704, users: []string{"rdma_ucm", "mlx5_ib"}},
-			module{name: "ib_core", size: 507904, users: []string{"rdma_cm", "iw_cm", "rdma_ucm", "ib_umad", "ib_uverbs", "mlx5_ib", "ib_cm"}},
+			module{name: "ib_core", size: 507904, users: []string{
+				"rdma_cm", "iw_cm", "rdma_ucm", "ib_umad", "ib_uverbs", "mlx5_ib", "ib_cm",
+			}},
 			module{name: "mlx5_core", size: 2404352, users: []string{"mlx5_ib"}})
 	}
 	for _, n := range b.NICs {
@@ -143,7 +151,8 @@ func (b *builder) addProcess() {
 	if caps[15] == '0' {
 		uid = "1000\t1000\t1000\t1000"
 	}
-	b.text("proc/self/status", lines("Name:\trdmactl", "Uid:\t"+uid, "Gid:\t"+uid, "CapInh:\t0000000000000000", "CapPrm:\t"+caps,
+	b.text("proc/self/status", lines("Name:\trdmactl", "Uid:\t"+uid, "Gid:\t"+uid, "CapInh:\t0000000000000000",
+		"CapPrm:\t"+caps,
 		"CapEff:\t"+caps, "CapBnd:\t000001ffffffffff", "CapAmb:\t0000000000000000", "NoNewPrivs:\t0", "Seccomp:\t0"))
 	b.text("proc/self/cgroup", "0::/user.slice/user-0.slice/session-1.scope\n")
 	b.text("proc/1/cgroup", "0::/init.scope\n")
@@ -152,14 +161,18 @@ func (b *builder) addProcess() {
 // addRoutes makes the routing tables and the list of IPv6 addresses
 // (net/ipv4/fib_trie.c, net/ipv6/route.c, net/ipv6/addrconf.c).
 func (b *builder) addRoutes() {
-	v4 := []string{fmt.Sprintf("%-127s", "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT")}
+	v4 := []string{
+		fmt.Sprintf("%-127s", "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT"),
+	}
 	var v6, addresses []string
 	row4 := func(dev string, dst, gateway, mask [4]byte, flags, metric int) {
-		v4 = append(v4, fmt.Sprintf("%-127s", fmt.Sprintf("%s\t%s\t%s\t%04X\t0\t0\t%d\t%s\t0\t0\t0", dev, word(dst), word(gateway), flags, metric, word(mask))))
+		v4 = append(v4, fmt.Sprintf("%-127s", fmt.Sprintf("%s\t%s\t%s\t%04X\t0\t0\t%d\t%s\t0\t0\t0",
+			dev, word(dst), word(gateway), flags, metric, word(mask))))
 	}
 	row6 := func(dev string, dst netip.Addr, bits, metric, flags int) {
 		zero := strings.Repeat("0", 32)
-		v6 = append(v6, fmt.Sprintf("%s %02x %s 00 %s %08x 00000001 00000000 %08x %8s", hex16(dst), bits, zero, zero, metric, flags, dev))
+		v6 = append(v6, fmt.Sprintf("%s %02x %s 00 %s %08x 00000001 00000000 %08x %8s",
+			hex16(dst), bits, zero, zero, metric, flags, dev))
 	}
 	for i := range b.ports {
 		p := &b.ports[i]
@@ -179,9 +192,11 @@ func (b *builder) addRoutes() {
 		case !p.address.IsValid():
 		case p.address.Addr().Is4():
 			mask := uint32(0xffffffff) << (32 - p.address.Bits())
-			row4(p.netdev, p.address.Masked().Addr().As4(), [4]byte{}, [4]byte{byte(mask >> 24), byte(mask >> 16), byte(mask >> 8), byte(mask)}, 1, 0)
+			row4(p.netdev, p.address.Masked().Addr().As4(), [4]byte{},
+				[4]byte{byte(mask >> 24), byte(mask >> 16), byte(mask >> 8), byte(mask)}, 1, 0)
 		default:
-			addresses = append(addresses, fmt.Sprintf("%s %02x 40 00 80 %8s", hex16(p.address.Addr()), p.index, p.netdev))
+			addresses = append(addresses,
+				fmt.Sprintf("%s %02x 40 00 80 %8s", hex16(p.address.Addr()), p.index, p.netdev))
 			row6(p.netdev, p.address.Masked().Addr(), p.address.Bits(), 256, 1)
 		}
 	}
@@ -208,7 +223,9 @@ func (b *builder) addLibraries() {
 		b.text(dir+"/libc.so.6", "")
 		return
 	}
-	for name, version := range map[string]string{"libibverbs": "1.14.50.0", "librdmacm": "1.3.50.0", "libmlx5": "1.24.50.0"} {
+	for name, version := range map[string]string{
+		"libibverbs": "1.14.50.0", "librdmacm": "1.3.50.0", "libmlx5": "1.24.50.0",
+	} {
 		b.text(path.Join(dir, name+".so."+version), "")
 		b.link(path.Join(dir, name+".so.1"), path.Join(dir, name+".so."+version))
 	}

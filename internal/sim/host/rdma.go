@@ -28,7 +28,8 @@ func (b *builder) addPort(p *port) {
 	}
 	b.put(dir, map[string]string{
 		"board_id": p.card.BoardID, "fw_ver": p.firmware, "hca_type": p.card.HCAType, "hw_rev": "0",
-		"node_desc": b.Name + " " + p.device, "node_guid": b.guid(p), "node_type": "1: CA", "sys_image_guid": b.guid(system),
+		"node_desc": b.Name + " " + p.device, "node_guid": b.guid(p), "node_type": "1: CA",
+		"sys_image_guid": b.guid(system),
 	})
 	b.addPortFiles(p, dir+"/ports/1")
 	b.addChars(p, fn)
@@ -41,7 +42,8 @@ func (b *builder) addPortFiles(p *port, dir string) {
 		"lid": "0x0", "lid_mask_count": "0", "sm_lid": "0x0", "sm_sl": "0", "cap_mask": "0x04010000",
 	}
 	if p.layer == InfiniBand {
-		values["lid"], values["sm_lid"], values["cap_mask"] = fmt.Sprintf("0x%x", p.lid), fmt.Sprintf("0x%x", smLID), "0xa751e848"
+		values["lid"], values["sm_lid"], values["cap_mask"] = fmt.Sprintf("0x%x",
+			p.lid), fmt.Sprintf("0x%x", smLID), "0xa751e848"
 		values["has_smi"] = "1"
 	}
 	switch p.link {
@@ -151,22 +153,23 @@ func (b *builder) addChars(p *port, fn string) {
 // counters are the classic counters of mlx5 (drivers/infiniband/core/sysfs.c).
 func counters() []string {
 	return []string{
-		"VL15_dropped", "excessive_buffer_overrun_errors", "link_downed", "link_error_recovery", "local_link_integrity_errors",
-		"multicast_rcv_packets", "multicast_xmit_packets", "port_rcv_constraint_errors", "port_rcv_data", "port_rcv_errors",
-		"port_rcv_packets", "port_rcv_remote_physical_errors", "port_rcv_switch_relay_errors", "port_xmit_constraint_errors",
-		"port_xmit_data", "port_xmit_discards", "port_xmit_packets", "port_xmit_wait", "symbol_error", "unicast_rcv_packets",
-		"unicast_xmit_packets",
+		"VL15_dropped", "excessive_buffer_overrun_errors", "link_downed", "link_error_recovery",
+		"local_link_integrity_errors", "multicast_rcv_packets", "multicast_xmit_packets", "port_rcv_constraint_errors",
+		"port_rcv_data", "port_rcv_errors", "port_rcv_packets", "port_rcv_remote_physical_errors",
+		"port_rcv_switch_relay_errors", "port_xmit_constraint_errors", "port_xmit_data", "port_xmit_discards",
+		"port_xmit_packets", "port_xmit_wait", "symbol_error", "unicast_rcv_packets", "unicast_xmit_packets",
 	}
 }
 
 // hwCounters are those of drivers/infiniband/hw/mlx5/counters.c.
 func hwCounters() []string {
 	return []string{
-		"duplicate_request", "implied_nak_seq_err", "local_ack_timeout_err", "np_cnp_sent", "np_ecn_marked_roce_packets",
-		"out_of_buffer", "out_of_sequence", "packet_seq_err", "req_cqe_error", "req_cqe_flush_error", "req_remote_access_errors",
-		"req_remote_invalid_request", "req_rnr_retries_exceeded", "req_transport_retries_exceeded", "resp_cqe_error",
-		"resp_cqe_flush_error", "resp_local_length_error", "resp_remote_access_errors", "rnr_nak_retry_err", "roce_adp_retrans",
-		"roce_adp_retrans_to", "roce_slow_restart", "roce_slow_restart_cnps", "roce_slow_restart_trans", "rp_cnp_handled",
-		"rp_cnp_ignored", "rx_atomic_requests", "rx_dct_connect", "rx_icrc_encapsulated", "rx_read_requests", "rx_write_requests",
+		"duplicate_request", "implied_nak_seq_err", "local_ack_timeout_err", "np_cnp_sent",
+		"np_ecn_marked_roce_packets", "out_of_buffer", "out_of_sequence", "packet_seq_err", "req_cqe_error",
+		"req_cqe_flush_error", "req_remote_access_errors", "req_remote_invalid_request", "req_rnr_retries_exceeded",
+		"req_transport_retries_exceeded", "resp_cqe_error", "resp_cqe_flush_error", "resp_local_length_error",
+		"resp_remote_access_errors", "rnr_nak_retry_err", "roce_adp_retrans", "roce_adp_retrans_to",
+		"roce_slow_restart", "roce_slow_restart_cnps", "roce_slow_restart_trans", "rp_cnp_handled", "rp_cnp_ignored",
+		"rx_atomic_requests", "rx_dct_connect", "rx_icrc_encapsulated", "rx_read_requests", "rx_write_requests",
 	}
 }

@@ -164,7 +164,8 @@ func (s Spec) validate() error {
 	bound("VFs", s.VFs, 0, min(s.TotalVFs, maxVFs))
 	bound("NICs", len(s.NICs), 0, maxNICs)
 	if s.LinkLayer == InfiniBand && firstLID+(s.Node+1)*s.Rails > nicLID {
-		errs = append(errs, fmt.Errorf("an InfiniBand subnet has no LIDs left for node %d with %d rails", s.Node, s.Rails))
+		errs = append(errs,
+			fmt.Errorf("an InfiniBand subnet has no LIDs left for node %d with %d rails", s.Node, s.Rails))
 	}
 	if err := checkFormat(s.Netdev); err != nil {
 		errs = append(errs, err)

@@ -107,7 +107,9 @@ func TestPerfect(t *testing.T) {
 
 // The same seed gives the same faults, order and counts; another one gives others.
 func TestSeed(t *testing.T) {
-	f := Faults{Seed: 7, Loss: 0.1, Duplicate: 0.1, Corrupt: 0.1, Delay: time.Microsecond, Jitter: 20 * time.Microsecond}
+	f := Faults{
+		Seed: 7, Loss: 0.1, Duplicate: 0.1, Corrupt: 0.1, Delay: time.Microsecond, Jitter: 20 * time.Microsecond,
+	}
 	got, stats := trip(t, f, 1000)
 	again, statsAgain := trip(t, f, 1000)
 	if diff := cmp.Diff(got, again); diff != "" || stats != statsAgain {
@@ -132,7 +134,9 @@ func TestSeed(t *testing.T) {
 	if overtaken < 100 {
 		t.Errorf("%d datagrams overtook another, want many", overtaken)
 	}
-	for name, n := range map[string]int{"lost": stats.Lost, "duplicated": stats.Duplicated, "corrupted": stats.Corrupted} {
+	for name, n := range map[string]int{
+		"lost": stats.Lost, "duplicated": stats.Duplicated, "corrupted": stats.Corrupted,
+	} {
 		if n < 60 || n > 160 {
 			t.Errorf("%d of 1000 %s, want about 100", n, name)
 		}
@@ -141,7 +145,9 @@ func TestSeed(t *testing.T) {
 
 // The same packet is lost or damaged MaxDrops times and then comes through.
 func TestMaxDrops(t *testing.T) {
-	for _, f := range []Faults{{Loss: 1, MaxDrops: 3}, {Corrupt: 1, MaxDrops: 3}, {Loss: 0.5, Corrupt: 0.9, MaxDrops: 3}} {
+	for _, f := range []Faults{{Loss: 1, MaxDrops: 3}, {Corrupt: 1, MaxDrops: 3}, {
+		Loss: 0.5, Corrupt: 0.9, MaxDrops: 3,
+	}} {
 		t.Run(fmt.Sprintf("%+v", f), func(t *testing.T) {
 			n := New(f)
 			a, b := listen(t, n, alice), listen(t, n, bob)

@@ -182,7 +182,8 @@ func (s *Subnet) reply(n *Node, in uint8, request *mad.DirectedSMP) {
 	case request.AttributeID == mad.AttributeMFT && n.Type == mad.NodeTypeSwitch:
 		block := n.multicast(modifier)
 		block.Append(data)
-	case request.AttributeID == mad.AttributeExtendedPortInfo && modifier < uint32(len(n.Ports)) && n.Ports[modifier].Mellanox != nil:
+	case request.AttributeID == mad.AttributeExtendedPortInfo && modifier < uint32(len(n.Ports)) &&
+		n.Ports[modifier].Mellanox != nil:
 		n.Ports[modifier].Mellanox.Append(data)
 	case request.AttributeID == mad.AttributePortInfo && modifier < uint32(len(n.Ports)):
 		info := s.portInfo(n, in, uint8(modifier))

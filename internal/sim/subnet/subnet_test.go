@@ -34,7 +34,8 @@ func ask(t *testing.T, tr *subnet.Transport, a mad.Attribute, modifier uint32, r
 	var answer mad.DirectedSMP
 	answer.Decode(d[0].MAD[:]) //nolint:errcheck // long enough
 	if n == 1 && (answer.Method != mad.MethodGetResp || !answer.IsReturning() || answer.TransactionID != 42) {
-		t.Errorf("answer = method 0x%x, returning %v, tid %d", answer.Method, answer.IsReturning(), answer.TransactionID)
+		t.Errorf("answer = method 0x%x, returning %v, tid %d",
+			answer.Method, answer.IsReturning(), answer.TransactionID)
 	}
 	return answer, n == 1
 }
@@ -68,10 +69,12 @@ func TestRoutes(t *testing.T) {
 			var info mad.NodeInfo
 			info.Decode(answer.Data[:]) //nolint:errcheck // long enough
 			if ok && (info.NodeGUID != s.Node(test.name).GUID || info.LocalPortNum != test.in) {
-				t.Errorf("route %v leads to %v port %d, want %s port %d", test.route, info.NodeGUID, info.LocalPortNum, test.name, test.in)
+				t.Errorf("route %v leads to %v port %d, want %s port %d",
+					test.route, info.NodeGUID, info.LocalPortNum, test.name, test.in)
 			}
 		}
-		if answer, ok := ask(t, tr, mad.AttributeSwitchInfo, 0); !ok || answer.Result() != mad.StatusUnsupportedMethodAttribute {
+		if answer, ok := ask(t, tr, mad.AttributeSwitchInfo, 0); !ok ||
+			answer.Result() != mad.StatusUnsupportedMethodAttribute {
 			t.Errorf("switch info of a host = %v, %v", answer.Result(), ok)
 		}
 		if answer, ok := ask(t, tr, mad.AttributePortInfo, 99, 1); !ok || answer.Result() == 0 {
@@ -109,7 +112,8 @@ func TestReceiveWaits(t *testing.T) {
 		tr := subnet.FatTree(1, 1, 1).Transport("host0")
 		var d [1]fabric.Datagram
 		start := time.Now()
-		if n, err := tr.Receive(t.Context(), d[:], start.Add(time.Second)); n != 0 || err != nil || time.Since(start) != time.Second {
+		if n, err := tr.Receive(t.Context(), d[:], start.Add(time.Second)); n != 0 || err != nil ||
+			time.Since(start) != time.Second {
 			t.Errorf("Receive = %d, %v behind %v, want 0 at its deadline", n, err, time.Since(start))
 		}
 		why := errors.New("enough")

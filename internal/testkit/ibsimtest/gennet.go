@@ -92,7 +92,8 @@ func (n *Net) hosts(leaf, first, count int) {
 
 func (n *Net) add(name, kind string, ports int, description string) int {
 	n.byName[name] = len(n.nodes)
-	n.nodes = append(n.nodes, netNode{name: name, kind: kind, description: description, cables: make([]netEnd, ports+1)})
+	n.nodes = append(n.nodes,
+		netNode{name: name, kind: kind, description: description, cables: make([]netEnd, ports+1)})
 	return len(n.nodes) - 1
 }
 

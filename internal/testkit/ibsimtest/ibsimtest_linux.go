@@ -237,7 +237,8 @@ func (s *Simulator) command(name string, arguments ...string) *exec.Cmd {
 	cmd.Dir = s.dir // where umad2sim leaves its files when its program is killed
 	cmd.Env = append(os.Environ(), "IBSIM_SOCKNAME="+s.config.SocketName)
 	if s.config.Server != "" {
-		cmd.Env = append(cmd.Env, "IBSIM_SERVER_NAME="+s.config.Server, "IBSIM_SERVER_PORT="+strconv.Itoa(s.config.ServerPort))
+		cmd.Env = append(cmd.Env, "IBSIM_SERVER_NAME="+s.config.Server,
+			"IBSIM_SERVER_PORT="+strconv.Itoa(s.config.ServerPort))
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	return cmd

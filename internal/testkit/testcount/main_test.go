@@ -42,7 +42,8 @@ func TestRun(t *testing.T) {
 		{
 			"two packages at a time, a package without tests",
 			ev("run", "p", "TestA", "") + ev("run", "q", "TestA", "") + ev("pass", "q", "TestA", "") +
-				ev("pass", "q", "", "") + ev("fail", "p", "TestA", "") + ev("fail", "p", "", "") + ev("skip", "r", "", ""),
+				ev("pass", "q", "",
+					"") + ev("fail", "p", "TestA", "") + ev("fail", "p", "", "") + ev("skip", "r", "", ""),
 			1, "1 passed, 1 failed, 0 skipped",
 			[]string{"ok   q 0.0s: 1 passed\n", "FAIL p 0.0s: 0 passed, 1 failed\n"},
 		},
@@ -138,7 +139,8 @@ func (full) Write([]byte) (int, error) { return 0, errors.New("no space left") }
 func TestLostOutput(t *testing.T) {
 	var stderr bytes.Buffer
 	in := ev("pass", "p", "TestA", "") + ev("pass", "p", "", "")
-	if got := run(nil, strings.NewReader(in), full{}, &stderr); got != 2 || !strings.Contains(stderr.String(), "no space left") {
+	if got := run(nil, strings.NewReader(in), full{}, &stderr); got != 2 ||
+		!strings.Contains(stderr.String(), "no space left") {
 		t.Errorf("run() to a full disk = %d with stderr %q, want 2 and the reason", got, &stderr)
 	}
 }

@@ -28,7 +28,8 @@ func TestTrees(t *testing.T) {
 			t.Fatal(err)
 		}
 		if canonical := tree.Text(); !bytes.Equal(canonical, text) {
-			t.Errorf("%s is not in canonical form (-canonical +file):\n%s", name, cmp.Diff(string(canonical), string(text)))
+			t.Errorf("%s is not in canonical form (-canonical +file):\n%s",
+				name, cmp.Diff(string(canonical), string(text)))
 		}
 		if len(tree.About()) < 10 || strings.Contains(tree.About(), "TODO") {
 			t.Errorf("%s: comment %q does not say what the tree shows", name, tree.About())

@@ -33,7 +33,8 @@ func ReadCapture(b []byte) ([][]byte, error) {
 		captured, original := binary.LittleEndian.Uint32(b[8:]), binary.LittleEndian.Uint32(b[12:])
 		b = b[recordHeaderLen:]
 		if captured != original || uint64(captured) > uint64(len(b)) {
-			return nil, fmt.Errorf("%w: frame %d has %d of %d bytes", ErrCapture, len(frames)+1, min(uint64(captured), uint64(len(b))), original)
+			return nil, fmt.Errorf("%w: frame %d has %d of %d bytes",
+				ErrCapture, len(frames)+1, min(uint64(captured), uint64(len(b))), original)
 		}
 		frames = append(frames, b[:captured:captured])
 		b = b[captured:]

@@ -41,15 +41,23 @@ func fields() []field {
 		{"bth.psn", false, 0, func(p *ib.Packet) uint64 { return uint64(p.BTH.PSN) }},
 		{"deth.q_key", false, ib.LayoutDETH, func(p *ib.Packet) uint64 { return uint64(p.DETH.QKey) }},
 		{"deth.srcqp", false, ib.LayoutDETH, func(p *ib.Packet) uint64 { return uint64(p.DETH.SrcQP) }},
-		{"reth.va", false, reth | atomic, func(p *ib.Packet) uint64 { return either(p, p.RETH.VirtualAddress, p.AtomicETH.VirtualAddress) }},
-		{"reth.r_key", false, reth | atomic, func(p *ib.Packet) uint64 { return either(p, uint64(p.RETH.RKey), uint64(p.AtomicETH.RKey)) }},
+		{"reth.va", false, reth | atomic, func(p *ib.Packet) uint64 {
+			return either(p, p.RETH.VirtualAddress, p.AtomicETH.VirtualAddress)
+		}},
+		{"reth.r_key", false, reth | atomic, func(p *ib.Packet) uint64 {
+			return either(p, uint64(p.RETH.RKey), uint64(p.AtomicETH.RKey))
+		}},
 		{"reth.dmalen", false, reth, func(p *ib.Packet) uint64 { return uint64(p.RETH.DMALength) }},
 		{"atomiceth.swapdt", false, atomic, func(p *ib.Packet) uint64 { return p.AtomicETH.SwapAdd }},
 		{"atomiceth.cmpdt", false, atomic, func(p *ib.Packet) uint64 { return p.AtomicETH.Compare }},
 		{"aeth.syndrome", false, ib.LayoutAETH, func(p *ib.Packet) uint64 { return uint64(p.AETH.Syndrome) }},
 		{"aeth.msn", false, ib.LayoutAETH, func(p *ib.Packet) uint64 { return uint64(p.AETH.MSN) }},
-		{"atomicacketh.origremdt", false, ib.LayoutAtomicAckETH, func(p *ib.Packet) uint64 { return p.AtomicAckETH.Original }},
-		{"immdt", true, ib.LayoutImmDt, func(p *ib.Packet) uint64 { return uint64(binary.BigEndian.Uint32(p.ImmDt[:])) }},
+		{"atomicacketh.origremdt", false, ib.LayoutAtomicAckETH, func(p *ib.Packet) uint64 {
+			return p.AtomicAckETH.Original
+		}},
+		{"immdt", true, ib.LayoutImmDt, func(p *ib.Packet) uint64 {
+			return uint64(binary.BigEndian.Uint32(p.ImmDt[:]))
+		}},
 		{"ieth", true, ib.LayoutIETH, func(p *ib.Packet) uint64 { return uint64(p.IETH.RKey) }},
 		{icrcField, false, 0, nil},
 	}

@@ -69,7 +69,9 @@ func Dissect(ctx context.Context, file string) ([]Packet, error) {
 // guessers are the protocols that tshark looks for in any payload, whose bytes
 // would then have other names (tshark -G heuristic-decodes).
 func guessers() []string {
-	return []string{"smc", "smb_direct", "rpcordma", "nvme-rdma", "lnet", "iser", "infiniband.eoib", "infiniband_sdp", "fcoib"}
+	return []string{
+		"smc", "smb_direct", "rpcordma", "nvme-rdma", "lnet", "iser", "infiniband.eoib", "infiniband_sdp", "fcoib",
+	}
 }
 
 // join puts the frames and the lines of tshark's output together.

@@ -83,10 +83,14 @@ func line(payload string, values map[string]string) string {
 }
 
 func TestJoin(t *testing.T) {
-	text := line("0102", map[string]string{"bth.opcode": "6", "bth.destqp": "0x00002b", "immdt": "01020304", "reserved": "80"}) + "\n" + line("", nil)
+	text := line(
+		"0102", map[string]string{"bth.opcode": "6", "bth.destqp": "0x00002b", "immdt": "01020304", "reserved": "80"},
+	) + "\n" + line("", nil)
 	got, err := join([][]byte{{1}, {2}}, text)
 	want := []Packet{
-		{Frame: []byte{1}, Payload: []byte{1, 2}, Fields: map[string]uint64{"bth.opcode": 6, "bth.destqp": 0x2b, "immdt": 0x01020304, "reserved": 0x80}},
+		{Frame: []byte{1}, Payload: []byte{1, 2}, Fields: map[string]uint64{
+			"bth.opcode": 6, "bth.destqp": 0x2b, "immdt": 0x01020304, "reserved": 0x80,
+		}},
 		{Frame: []byte{2}, Payload: []byte{}, Fields: map[string]uint64{}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
@@ -108,12 +112,16 @@ func TestJoin(t *testing.T) {
 // A packet has the fields of its headers and no others.
 func TestFields(t *testing.T) {
 	p := ib.Packet{
-		BTH:       ib.BTH{Opcode: ib.OpcodeRCFetchAdd, Solicited: true, BECN: true, Reserved: 1, PKey: 0xffff, DestQP: 2, AckReq: true, PSN: 3},
+		BTH: ib.BTH{
+			Opcode: ib.OpcodeRCFetchAdd, Solicited: true, BECN: true, Reserved: 1, PKey: 0xffff, DestQP: 2,
+			AckReq: true, PSN: 3,
+		},
 		RETH:      ib.RETH{VirtualAddress: 1, RKey: 1},
 		AtomicETH: ib.AtomicETH{VirtualAddress: 4, RKey: 5, SwapAdd: 6, Compare: 7},
 	}
 	want := map[string]uint64{
-		"bth.opcode": 0x14, "bth.se": 1, "bth.m": 0, "bth.padcnt": 0, "bth.tver": 0, "bth.p_key": 0xffff, "reserved": 0x41,
+		"bth.opcode": 0x14, "bth.se": 1, "bth.m": 0, "bth.padcnt": 0, "bth.tver": 0, "bth.p_key": 0xffff,
+		"reserved":   0x41,
 		"bth.destqp": 2, "bth.a": 1, "bth.reserved7": 0, "bth.psn": 3,
 		"reth.va": 4, "reth.r_key": 5, "atomiceth.swapdt": 6, "atomiceth.cmpdt": 7, "invariant.crc": 0x04030201,
 	}

@@ -20,7 +20,8 @@ func plural(noun string) string {
 	switch {
 	case y && head != "" && !strings.ContainsAny(head[len(head)-1:], "aeiou"):
 		return head + "ies"
-	case strings.HasSuffix(noun, "s"), strings.HasSuffix(noun, "x"), strings.HasSuffix(noun, "ch"), strings.HasSuffix(noun, "sh"):
+	case strings.HasSuffix(noun, "s"), strings.HasSuffix(noun, "x"), strings.HasSuffix(noun, "ch"),
+		strings.HasSuffix(noun, "sh"):
 		return noun + "es"
 	}
 	return noun + "s"

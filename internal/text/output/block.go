@@ -79,7 +79,8 @@ func Paragraph(s string) Text {
 func (t Table) lines(pal palette, wide bool) ([]string, error) {
 	for i, row := range t.Rows {
 		if len(row) != len(t.Columns) {
-			return nil, fmt.Errorf("print table %q: row %d has %d cells for %d columns", t.Title, i, len(row), len(t.Columns))
+			return nil, fmt.Errorf("print table %q: row %d has %d cells for %d columns",
+				t.Title, i, len(row), len(t.Columns))
 		}
 	}
 	columns, grid := t.visible(wide)

@@ -28,7 +28,9 @@ type sample struct {
 func newSample() sample {
 	s := sample{
 		Zone: "no", Counter: math.MaxUint64, Ratio: 0.25, Up: true,
-		Names:  []string{"0x15b3", "0000:17:00.0", "1e3", "", "null", "a <b> & c", "two\nlines", "\x1b[2J\u009b\u202e\U000e0041"},
+		Names: []string{
+			"0x15b3", "0000:17:00.0", "1e3", "", "null", "a <b> & c", "two\nlines", "\x1b[2J\u009b\u202e\U000e0041",
+		},
 		Empty:  []string{},
 		Labels: map[string]string{"b": "2", "a": "1"},
 	}
@@ -120,7 +122,10 @@ func TestEncodeErrors(t *testing.T) {
 // FuzzEncodeYAML holds that any text survives YAML as key and as value, and that none of it reaches
 // the terminal raw.
 func FuzzEncodeYAML(f *testing.F) {
-	for _, s := range []string{"", " lead", "trail ", "\n", "a\n", "\n a\n\n", "- x", "# x", "k: v", "0o7", "~", "\t", "\u0085", "👩‍🚀", "<<", "=", "2001-01-01", "\ufffe", "a\n\u202eb"} {
+	for _, s := range []string{
+		"", " lead", "trail ", "\n", "a\n", "\n a\n\n", "- x", "# x", "k: v", "0o7", "~", "\t", "\u0085", "👩‍🚀", "<<",
+		"=", "2001-01-01", "\ufffe", "a\n\u202eb",
+	} {
 		f.Add(s, s)
 	}
 	f.Fuzz(func(t *testing.T, key, value string) {

@@ -20,10 +20,10 @@ import (
 
 // vendors are the makers that a node with RDMA is likely to show.
 var vendors = map[uint16]string{
-	0x1002: "AMD", 0x1022: "AMD", 0x1077: "Marvell", 0x10de: "NVIDIA", 0x10ec: "Realtek", 0x11ab: "Marvell", 0x1414: "Microsoft",
-	0x1425: "Chelsio", 0x14e4: "Broadcom", 0x15b3: "NVIDIA", 0x17cb: "Qualcomm", 0x1924: "AMD", 0x19e5: "Huawei", 0x1ae0: "Google",
-	0x1af4: "virtio", 0x1bed: "Cornelis", 0x1d0f: "Amazon", 0x1d6a: "Aquantia", 0x1da3: "Habana", 0x1dd8: "AMD Pensando",
-	0x1ded: "Alibaba", 0x434e: "Cornelis", 0x8086: "Intel",
+	0x1002: "AMD", 0x1022: "AMD", 0x1077: "Marvell", 0x10de: "NVIDIA", 0x10ec: "Realtek", 0x11ab: "Marvell",
+	0x1414: "Microsoft", 0x1425: "Chelsio", 0x14e4: "Broadcom", 0x15b3: "NVIDIA", 0x17cb: "Qualcomm", 0x1924: "AMD",
+	0x19e5: "Huawei", 0x1ae0: "Google", 0x1af4: "virtio", 0x1bed: "Cornelis", 0x1d0f: "Amazon", 0x1d6a: "Aquantia",
+	0x1da3: "Habana", 0x1dd8: "AMD Pensando", 0x1ded: "Alibaba", 0x434e: "Cornelis", 0x8086: "Intel",
 }
 
 // DB is a database of names. Make it with [New].

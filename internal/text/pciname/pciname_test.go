@@ -10,7 +10,8 @@ import (
 )
 
 func TestName(t *testing.T) {
-	ids := write(t, "# test\n15b3  Mellanox Technologies\n\t1021  Test Card 7\n\t\t15b3 0041  Sub\n\nC 02  Network controller\n\t00  Ethernet controller\n")
+	ids := write(t, "# test\n15b3  Mellanox Technologies\n\t1021  Test Card 7\n\t\t15b3 0041  Sub\n\n"+
+		"C 02  Network controller\n\t00  Ethernet controller\n")
 	db := New(ids)
 	tests := []struct {
 		vendor, device  uint16
@@ -42,7 +43,11 @@ func TestCheck(t *testing.T) {
 	}{
 		{"empty", "", ""},
 		{"comments", "#\n# x\n\n", ""},
-		{"all kinds", vendor + device + "\t\t15b3 0041  Sub\n" + class + "\t00  Ethernet\n\t\t01  Interface\n" + vendor + device, ""},
+		{
+			"all kinds",
+			vendor + device + "\t\t15b3 0041  Sub\n" + class + "\t00  Ethernet\n\t\t01  Interface\n" + vendor + device,
+			"",
+		},
 		{"no names", "15b3\n\t1021\n\t\t15b3 0041\nC 02\n", ""},
 		{"no line break at the end", vendor + "\t1021  X", ""},
 		{"carriage returns", "15b3  Mellanox\r\n\t1021  X\r\n", ""},
@@ -68,7 +73,8 @@ func TestCheck(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			ids := write(t, tt.text)
 			err := Check(ids)
-			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), ids+": "+tt.want)) {
+			if tt.want == "" && err != nil ||
+				tt.want != "" && (err == nil || !strings.Contains(err.Error(), ids+": "+tt.want)) {
 				t.Errorf("Check(%q) = %v, want an error with %q", tt.text, err, tt.want)
 			}
 			if out := printed(t, func() { New(ids).Name(0x15b3, 0x1021) }); out != "" {
@@ -96,7 +102,8 @@ func TestLibraryPrints(t *testing.T) {
 
 // The system's file is held to the same rules: a good one behind a damaged one serves.
 func TestSystemFiles(t *testing.T) {
-	good, bad, none := write(t, "15b3  M\n\t1021  Good\n"), write(t, "15b3  M\n\t1021  Bad\n?\n"), filepath.Join(t.TempDir(), "none")
+	good, bad, none := write(t,
+		"15b3  M\n\t1021  Good\n"), write(t, "15b3  M\n\t1021  Bad\n?\n"), filepath.Join(t.TempDir(), "none")
 	tests := []struct {
 		file   string
 		system []string

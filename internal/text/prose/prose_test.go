@@ -46,7 +46,10 @@ func TestWrapMarkdown(t *testing.T) {
 		{"code span with a tick", "see ``a ` b c`` and more here\n", "see ``a ` b c`` and\nmore here\n"},
 		{"list", "- one two three four five\n- six\n", "- one two three four\n  five\n- six\n"},
 		{"numbers", "10. one two three four five\n", "10. one two three\n    four five\n"},
-		{"nested list", "- a\n  - one two three four five\n    six seven\n", "- a\n  - one two three\n    four five six\n    seven\n"},
+		{
+			"nested list", "- a\n  - one two three four five\n    six seven\n",
+			"- a\n  - one two three\n    four five six\n    seven\n",
+		},
 		{"marker at a line's beginning", "one two three fourth - five\n", "one two three\nfourth - five\n"},
 		{"number at a line's beginning", "one two three fourth 5. five\n", "one two three\nfourth 5. five\n"},
 		{"table", "| one two three four five |\n|---|\n", "| one two three four five |\n|---|\n"},

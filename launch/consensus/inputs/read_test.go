@@ -75,7 +75,8 @@ func TestFilesNodes(t *testing.T) {
 		wrong = append(wrong, b.Source+": "+b.Error)
 	}
 	for i, want := range []string{
-		"absent: no such file or directory", "c.json: a launch plan", "void: the folder holds no file", "stdin: - given twice",
+		"absent: no such file or directory", "c.json: a launch plan", "void: the folder holds no file",
+		"stdin: - given twice",
 	} {
 		if i >= len(wrong) || !strings.Contains(wrong[i], want) {
 			t.Errorf("no node = %q, want %q at %d", wrong, want, i)

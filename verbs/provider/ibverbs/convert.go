@@ -19,29 +19,40 @@ func deviceAttributes(a *cDeviceAttrEx, extended bool) provider.DeviceAttributes
 		AtomicCap: provider.AtomicCapability(o.AtomicCap),
 		MaxEE:     o.MaxEE, MaxRDD: o.MaxRDD, MaxMW: o.MaxMW,
 		MaxRawIPv6QP: o.MaxRawIPv6QP, MaxRawEthertypeQP: o.MaxRawEthyQP,
-		MaxMulticastGroups: o.MaxMcastGrp, MaxMulticastQPAttach: o.MaxMcastQPAttach, MaxTotalMulticastQPs: o.MaxTotalMcastQPAttach,
-		MaxAH: o.MaxAH, MaxFMR: o.MaxFMR, MaxMapPerFMR: o.MaxMapPerFMR,
+		MaxMulticastGroups: o.MaxMcastGrp, MaxMulticastQPAttach: o.MaxMcastQPAttach,
+		MaxTotalMulticastQPs: o.MaxTotalMcastQPAttach,
+		MaxAH:                o.MaxAH, MaxFMR: o.MaxFMR, MaxMapPerFMR: o.MaxMapPerFMR,
 		MaxSRQ: o.MaxSRQ, MaxSRQWR: o.MaxSRQWR, MaxSRQSGE: o.MaxSRQSGE,
 		MaxPKeys: o.MaxPKeys, LocalCAAckDelay: o.LocalCAAckDelay, PhysPortCount: o.PhysPortCnt,
-		Extended:                extended,
-		ODP:                     provider.ODPCapabilities{General: a.ODPGeneral, RC: a.ODPRC, UC: a.ODPUC, UD: a.ODPUD, XRC: a.ODPXRC},
-		CompletionTimestampMask: a.CompletionTimestampMask, HCACoreClock: a.HCACoreClock, CapFlagsExtended: a.DeviceCapFlagsEx,
-		TSO: provider.TSOCapabilities{Max: a.TSOMax, SupportedQPs: a.TSOQPTs},
+		Extended: extended,
+		ODP: provider.ODPCapabilities{
+			General: a.ODPGeneral, RC: a.ODPRC, UC: a.ODPUC, UD: a.ODPUD, XRC: a.ODPXRC,
+		},
+		CompletionTimestampMask: a.CompletionTimestampMask, HCACoreClock: a.HCACoreClock,
+		CapFlagsExtended: a.DeviceCapFlagsEx,
+		TSO:              provider.TSOCapabilities{Max: a.TSOMax, SupportedQPs: a.TSOQPTs},
 		RSS: provider.RSSCapabilities{
-			SupportedQPs: a.RSSQPTs, MaxRWQIndirectionTables: a.RSSMaxTables, MaxRWQIndirectionTableSize: a.RSSMaxTableSize,
-			RXHashFieldsMask: a.RSSHashFieldsMask, RXHashFunction: a.RSSHashFunction,
+			SupportedQPs: a.RSSQPTs, MaxRWQIndirectionTables: a.RSSMaxTables,
+			MaxRWQIndirectionTableSize: a.RSSMaxTableSize,
+			RXHashFieldsMask:           a.RSSHashFieldsMask, RXHashFunction: a.RSSHashFunction,
 		},
 		MaxWQTypeRQ: a.MaxWQTypeRQ,
 		PacketPacing: provider.PacketPacingCapabilities{
-			RateLimitMin: a.PacketPacingRateLimitMin, RateLimitMax: a.PacketPacingRateLimitMax, SupportedQPs: a.PacketPacingQPTs,
+			RateLimitMin: a.PacketPacingRateLimitMin, RateLimitMax: a.PacketPacingRateLimitMax,
+			SupportedQPs: a.PacketPacingQPTs,
 		},
 		RawPacketCaps: a.RawPacketCaps,
 		TagMatching: provider.TagMatchingCapabilities{
-			MaxRendezvousHeader: a.TMMaxRndvHdrSize, MaxTags: a.TMMaxNumTags, Flags: a.TMFlags, MaxOps: a.TMMaxOps, MaxSGE: a.TMMaxSGE,
+			MaxRendezvousHeader: a.TMMaxRndvHdrSize, MaxTags: a.TMMaxNumTags, Flags: a.TMFlags, MaxOps: a.TMMaxOps,
+			MaxSGE: a.TMMaxSGE,
 		},
-		CQModeration:          provider.CQModerationCapabilities{MaxCount: a.CQModMaxCount, MaxPeriod: a.CQModMaxPeriod},
-		MaxDMSize:             a.MaxDMSize,
-		PCIAtomic:             provider.PCIAtomicCapabilities{FetchAdd: a.PCIAtomicFetchAdd, Swap: a.PCIAtomicSwap, CompareSwap: a.PCIAtomicCompareSwap},
+		CQModeration: provider.CQModerationCapabilities{
+			MaxCount: a.CQModMaxCount, MaxPeriod: a.CQModMaxPeriod,
+		},
+		MaxDMSize: a.MaxDMSize,
+		PCIAtomic: provider.PCIAtomicCapabilities{
+			FetchAdd: a.PCIAtomicFetchAdd, Swap: a.PCIAtomicSwap, CompareSwap: a.PCIAtomicCompareSwap,
+		},
 		PhysPortCountExtended: a.PhysPortCntEx,
 	}
 }
@@ -56,6 +67,7 @@ func portAttributes(a *cPortAttr) provider.PortAttributes {
 		LID: ib.LID(a.LID), SMLID: ib.LID(a.SMLID), LMC: a.LMC, MaxVLs: a.MaxVLNum, SMSL: a.SMSL,
 		SubnetTimeout: a.SubnetTimeout, InitTypeReply: a.InitTypeReply,
 		ActiveWidth: a.ActiveWidth, ActiveSpeed: a.ActiveSpeed, PhysState: a.PhysState,
-		LinkLayer: provider.LinkLayer(a.LinkLayer), Flags: a.Flags, CapFlags2: a.PortCapFlags2, ActiveSpeedExtended: a.ActiveSpeedEx,
+		LinkLayer: provider.LinkLayer(a.LinkLayer), Flags: a.Flags, CapFlags2: a.PortCapFlags2,
+		ActiveSpeedExtended: a.ActiveSpeedEx,
 	}
 }

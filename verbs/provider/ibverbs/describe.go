@@ -93,7 +93,8 @@ func (l *Library) Describe(ctx context.Context, names ...string) (recording.Reco
 // Describe asks one device everything that `ibv_devinfo -v` asks it. What failed is in Errors.
 func (d *Device) Describe(ctx context.Context) recording.Device {
 	out := recording.Device{
-		Name: d.Name, DevName: d.DevName, GUID: d.GUID, NodeType: d.NodeType, Transport: d.Transport, BoardID: d.BoardID(),
+		Name: d.Name, DevName: d.DevName, GUID: d.GUID, NodeType: d.NodeType, Transport: d.Transport,
+		BoardID: d.BoardID(),
 	}
 	note := func(err error) bool {
 		if err != nil {

@@ -59,8 +59,11 @@ func control(t *testing.T, l *Library, name string, arg int) int {
 
 func TestDescribeFake(t *testing.T) {
 	l := loadFake(t)
-	got, err := l.Describe(t.Context(), "good0", "old0", "denied0", "gone0", "broken0", "noreason0", "fallback0", "absent0")
-	for target, want := range map[error]bool{fs.ErrPermission: true, fs.ErrNotExist: true, context.DeadlineExceeded: false} {
+	got, err := l.Describe(t.Context(), "good0", "old0", "denied0", "gone0", "broken0", "noreason0",
+		"fallback0", "absent0")
+	for target, want := range map[error]bool{
+		fs.ErrPermission: true, fs.ErrNotExist: true, context.DeadlineExceeded: false,
+	} {
 		if errors.Is(err, target) != want {
 			t.Errorf("Describe: errors.Is(err, %v) = %v, want %v: %v", target, !want, want, err)
 		}
@@ -148,9 +151,11 @@ func TestLoadErrors(t *testing.T) {
 		file, name, text, remedy string
 		notExist                 bool
 	}{
-		"missing symbol":  {fake(t, "-DBROKEN"), recording.NameNotInstalled, "ibv_open_device", "libibverbs1", true},
-		"missing library": {"libibverbs-nowhere.so.9", recording.NameNotInstalled, "libibverbs-nowhere.so.9", "libibverbs1", true},
-		"no library":      {"testdata/fake.c", recording.NameUnsupported, "fake.c", "install", false},
+		"missing symbol": {fake(t, "-DBROKEN"), recording.NameNotInstalled, "ibv_open_device", "libibverbs1", true},
+		"missing library": {
+			"libibverbs-nowhere.so.9", recording.NameNotInstalled, "libibverbs-nowhere.so.9", "libibverbs1", true,
+		},
+		"no library": {"testdata/fake.c", recording.NameUnsupported, "fake.c", "install", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, err := describeWith(t.Context(), tt.file, nil)
@@ -164,8 +169,10 @@ func TestLoadErrors(t *testing.T) {
 			if len(r.Errors) != 1 || r.Schema != recording.Schema {
 				t.Fatalf("recording %+v, want one error", r)
 			}
-			if e := r.Errors[0]; e.Name != tt.name || !strings.Contains(e.Text, tt.text) || !strings.Contains(e.Remedy, tt.remedy) {
-				t.Errorf("recorded error %+v, want name %s, %q in the text, %q in the remedy", e, tt.name, tt.text, tt.remedy)
+			if e := r.Errors[0]; e.Name != tt.name || !strings.Contains(e.Text, tt.text) ||
+				!strings.Contains(e.Remedy, tt.remedy) {
+				t.Errorf("recorded error %+v, want name %s, %q in the text, %q in the remedy",
+					e, tt.name, tt.text, tt.remedy)
 			}
 		})
 	}
@@ -184,7 +191,10 @@ func TestNoRDMA(t *testing.T) {
 
 // A driver that hangs costs its own device and no other; what it uses stays until it answers.
 func TestHang(t *testing.T) {
-	for _, tt := range []struct{ device, query string }{{"hang0", recording.QueryDevice}, {"hangopen0", recording.QueryOpen}} {
+	for _, tt := range []struct{ device, query string }{
+		{"hang0", recording.QueryDevice},
+		{"hangopen0", recording.QueryOpen},
+	} {
 		t.Run(tt.device, func(t *testing.T) {
 			l := loadFake(t)
 			control(t, l, "fake_hold", 1)
@@ -196,7 +206,8 @@ func TestHang(t *testing.T) {
 				t.Errorf("Describe = %v after %v, want the deadline soon", err, took)
 			}
 			if e := r.Device(tt.device).Failed(tt.query, -1, -1); e == nil || e.Name != recording.NameTimeout {
-				t.Errorf("errors of %s = %v, want %s %s", tt.device, r.Device(tt.device).Errors, tt.query, recording.NameTimeout)
+				t.Errorf("errors of %s = %v, want %s %s",
+					tt.device, r.Device(tt.device).Errors, tt.query, recording.NameTimeout)
 			}
 			if good := r.Device("good0"); good.Attributes == nil || len(good.Ports) != 2 {
 				t.Errorf("good0 = %+v, want all of it", good)
@@ -215,7 +226,8 @@ func TestHang(t *testing.T) {
 			}
 			defer keep.Close()
 			control(t, l, "fake_hold", 0)
-			for deadline := time.Now().Add(10 * time.Second); control(t, l, "fake_open_devices", 0) != 0 || control(t, l, "fake_open_lists", 0) != 0; {
+			for deadline := time.Now().Add(10 * time.Second); control(t, l, "fake_open_devices", 0) != 0 ||
+				control(t, l, "fake_open_lists", 0) != 0; {
 				if time.Now().After(deadline) {
 					t.Fatal("the device or the list was not closed after the driver answered")
 				}

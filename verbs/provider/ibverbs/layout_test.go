@@ -47,7 +47,9 @@ func TestLayout(t *testing.T) {
 		fmt.Fprintf(&fields, "SIZE(%s)\n", s.name)
 		fmt.Fprintf(&want, "%s sizeof %d\n", s.name, size)
 	}
-	for name, distance := range map[string]int{"sz": distanceSize, "query_device_ex": distanceQueryDeviceEx, "query_port": distanceQueryPort} {
+	for name, distance := range map[string]int{
+		"sz": distanceSize, "query_device_ex": distanceQueryDeviceEx, "query_port": distanceQueryPort,
+	} {
 		fmt.Fprintf(&fields, "DISTANCE(%s)\n", name)
 		fmt.Fprintf(&want, "verbs_context %s %d\n", name, distance)
 	}
@@ -69,7 +71,8 @@ func TestLayout(t *testing.T) {
 // compile runs the C compiler. Without it or the header the test fails: scripts/deps.sh has both.
 func compile(t *testing.T, args ...string) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "gcc", append([]string{"-Wall", "-Wno-unused-parameter", "-O1"}, args...)...)
+	cmd := exec.CommandContext(t.Context(), "gcc",
+		append([]string{"-Wall", "-Wno-unused-parameter", "-O1"}, args...)...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %v (scripts/deps.sh test installs gcc and libibverbs-dev)\n%s", cmd, err, out)
 	}

@@ -118,7 +118,8 @@ func (l *Library) resolve() error {
 // than the soname tells.
 func versionOf(path string) string {
 	_, version, _ := strings.Cut(path[strings.LastIndexByte(path, '/')+1:], ".so.")
-	if !strings.Contains(version, ".") || strings.ContainsFunc(version, func(r rune) bool { return r != '.' && !unicode.IsDigit(r) }) {
+	if !strings.Contains(version, ".") ||
+		strings.ContainsFunc(version, func(r rune) bool { return r != '.' && !unicode.IsDigit(r) }) {
 		return ""
 	}
 	return version

@@ -88,7 +88,9 @@ func (c *Context) QueryGID(ctx context.Context, port, index int) (ib.GID, error)
 // QueryGIDEntry asks for a filled entry with its type and network device (_ibv_query_gid_ex). A
 // library older than 1.11 tells the type only, as the C tools get it (ibv_query_gid_type), and
 // linkLayer, that of the port, then decides between InfiniBand and RoCE v1.
-func (c *Context) QueryGIDEntry(ctx context.Context, port, index int, linkLayer provider.LinkLayer) (provider.GIDEntry, error) {
+func (c *Context) QueryGIDEntry(
+	ctx context.Context, port, index int, linkLayer provider.LinkLayer,
+) (provider.GIDEntry, error) {
 	gid, err := c.QueryGID(ctx, port, index)
 	if err != nil {
 		return provider.GIDEntry{}, err
@@ -99,7 +101,9 @@ func (c *Context) QueryGIDEntry(ctx context.Context, port, index int, linkLayer 
 }
 
 // gidType asks for what goes beyond the GID itself.
-func (c *Context) gidType(ctx context.Context, port, index int, linkLayer provider.LinkLayer) (provider.GIDType, uint32, error) {
+func (c *Context) gidType(
+	ctx context.Context, port, index int, linkLayer provider.LinkLayer,
+) (provider.GIDType, uint32, error) {
 	raw, kind, byType := new(cGIDEntry), new(int32), new(bool)
 	err := c.askPort(ctx, recording.QueryGIDType, port, func() int {
 		errno := unknownErrno

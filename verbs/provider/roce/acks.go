@@ -102,7 +102,8 @@ func (qp *queuePair) completeHead(s *sendEntry) {
 		r.broken = 0
 	}
 	r.head++
-	qp.completeSend(s.request.ID, s.request.Op, qp.signalAll || s.request.Flags&provider.SendSignaled != 0, provider.WCSuccess, s.length)
+	qp.completeSend(s.request.ID, s.request.Op, qp.signalAll || s.request.Flags&provider.SendSignaled != 0,
+		provider.WCSuccess, s.length)
 }
 
 // completeSend makes an entry in the completion queue where one is wanted.

@@ -192,7 +192,10 @@ func memoryPing(own, peer *side, first bool, round int) error {
 }
 
 func write64(own, peer *side, op provider.SendOp, at int) error {
-	own.wr[0] = provider.SendRequest{Op: op, Flags: provider.SendSignaled, Segments: own.segments[:], RKey: peer.mr.RKey(), RemoteAddr: peer.mr.Addr()}
+	own.wr[0] = provider.SendRequest{
+		Op: op, Flags: provider.SendSignaled, Segments: own.segments[:], RKey: peer.mr.RKey(),
+		RemoteAddr: peer.mr.Addr(),
+	}
 	own.segments[0] = provider.Segment{Region: own.mr, Offset: at, Length: 64}
 	_, err := own.qp.PostSend(own.wr[:])
 	return err

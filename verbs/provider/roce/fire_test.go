@@ -48,7 +48,10 @@ func TestFire(t *testing.T) {
 		{"damage", packetnet.Faults{Corrupt: 0.05, Delay: 10 * time.Microsecond, MaxDrops: maxDrops}},
 		{"reorder", packetnet.Faults{Delay: 10 * time.Microsecond, Jitter: 30 * time.Microsecond}},
 		{"far away", packetnet.Faults{Delay: 20 * time.Millisecond, Loss: 0.01}},
-		{"everything", packetnet.Faults{Loss: 0.03, Duplicate: 0.03, Corrupt: 0.03, Delay: 10 * time.Microsecond, Jitter: 10 * time.Microsecond, MaxDrops: maxDrops}},
+		{"everything", packetnet.Faults{
+			Loss: 0.03, Duplicate: 0.03, Corrupt: 0.03, Delay: 10 * time.Microsecond, Jitter: 10 * time.Microsecond,
+			MaxDrops: maxDrops,
+		}},
 	}
 	for _, tt := range tests {
 		for seed := range uint64(3) {
@@ -84,7 +87,11 @@ func TestSegmentationRefused(t *testing.T) {
 			}
 		})
 		for _, segmentation := range []bool{true, false, false} {
-			wr := provider.SendRequest{Op: provider.SendOpWrite, Flags: provider.SendSignaled, Segments: []provider.Segment{{Region: a.mr, Length: 1 << 16}}, RKey: b.mr.RKey(), RemoteAddr: b.mr.Addr()}
+			wr := provider.SendRequest{
+				Op: provider.SendOpWrite, Flags: provider.SendSignaled,
+				Segments: []provider.Segment{{Region: a.mr, Length: 1 << 16}}, RKey: b.mr.RKey(),
+				RemoteAddr: b.mr.Addr(),
+			}
 			if !segmentation {
 				qp := inner(t, a.qp) // while the outbox is between the question and the sending
 				qp.mu.Lock()
@@ -101,7 +108,8 @@ func TestSegmentationRefused(t *testing.T) {
 			}
 		}
 		if s := a.e.Stats(); wrong != 0 || numbered < 30 || s.Retransmits+s.Timeouts+s.WriteErrors != 0 {
-			t.Errorf("%d packets with a wrong ICRC, want 0; %d numbered, want most of the first WRITE; %+v", wrong, numbered, s)
+			t.Errorf("%d packets with a wrong ICRC, want 0; %d numbered, want most of the first WRITE; %+v",
+				wrong, numbered, s)
 		}
 	})
 }
@@ -112,9 +120,10 @@ func TestVanishedPeer(t *testing.T) {
 	for _, tt := range []struct{ timeout, retries uint8 }{{14, 7}, {14, 0}, {1, 7}, {8, 3}, {18, 1}, {22, 2}} {
 		for _, op := range []provider.SendOp{provider.SendOpWrite, provider.SendOpRead, provider.SendOpSend} {
 			for _, warm := range []bool{false, true} {
-				t.Run(fmt.Sprintf("timeout=%d/retries=%d/%v/warm=%t", tt.timeout, tt.retries, op, warm), func(t *testing.T) {
-					synctest.Test(t, func(t *testing.T) { vanish(t, tt.timeout, tt.retries, op, warm) })
-				})
+				t.Run(fmt.Sprintf("timeout=%d/retries=%d/%v/warm=%t", tt.timeout, tt.retries, op, warm),
+					func(t *testing.T) {
+						synctest.Test(t, func(t *testing.T) { vanish(t, tt.timeout, tt.retries, op, warm) })
+					})
 			}
 		}
 	}
@@ -124,7 +133,10 @@ func vanish(t *testing.T, timeout, retries uint8, op provider.SendOp, warm bool)
 	a, b, n := lossy(t, packetnet.Faults{Delay: time.Microsecond}, 1<<14, 16)
 	qp := inner(t, a.qp)
 	qp.attr.Timeout, qp.attr.RetryCount = timeout, retries
-	wr := provider.SendRequest{ID: 4, Op: provider.SendOpWrite, Flags: provider.SendSignaled, Segments: []provider.Segment{{Region: a.mr, Length: 9000}}, RKey: b.mr.RKey(), RemoteAddr: b.mr.Addr()}
+	wr := provider.SendRequest{
+		ID: 4, Op: provider.SendOpWrite, Flags: provider.SendSignaled,
+		Segments: []provider.Segment{{Region: a.mr, Length: 9000}}, RKey: b.mr.RKey(), RemoteAddr: b.mr.Addr(),
+	}
 	post := func() {
 		t.Helper()
 		if _, err := a.qp.PostSend([]provider.SendRequest{wr}); err != nil {
@@ -193,14 +205,19 @@ func TestBlackHole(t *testing.T) {
 func TestReceiverNotReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, _ := lossy(t, packetnet.Faults{Delay: time.Microsecond}, 1<<14, 16)
-		if _, err := a.qp.PostSend([]provider.SendRequest{{ID: 1, Op: provider.SendOpSend, Flags: provider.SendSignaled, Segments: []provider.Segment{{Region: a.mr, Length: 5000}}}}); err != nil {
+		if _, err := a.qp.PostSend([]provider.SendRequest{{
+			ID: 1, Op: provider.SendOpSend, Flags: provider.SendSignaled,
+			Segments: []provider.Segment{{Region: a.mr, Length: 5000}},
+		}}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(10 * time.Millisecond)
 		if n := a.e.Stats().RNRNAKs; n < 10 || n > 16 {
 			t.Errorf("%d refusals in 10 ms with a timer of 640 µs", n)
 		}
-		if _, err := b.qp.PostReceive([]provider.ReceiveRequest{{ID: 2, Segments: []provider.Segment{{Region: b.mr, Length: 5000}}}}); err != nil {
+		if _, err := b.qp.PostReceive([]provider.ReceiveRequest{
+			{ID: 2, Segments: []provider.Segment{{Region: b.mr, Length: 5000}}},
+		}); err != nil {
 			t.Fatal(err)
 		}
 		if wc := wait(t, a, 1)[0]; wc.Err() != nil {
@@ -218,7 +235,10 @@ func TestQueueFull(t *testing.T) {
 		n.Cut(b.e.addr, a.e.addr, true)
 		wr := make([]provider.SendRequest, 6)
 		for i := range wr {
-			wr[i] = provider.SendRequest{ID: uint64(i), Op: provider.SendOpWrite, Flags: provider.SendSignaled, Segments: []provider.Segment{{Region: a.mr, Length: 1}}, RKey: b.mr.RKey(), RemoteAddr: b.mr.Addr()}
+			wr[i] = provider.SendRequest{
+				ID: uint64(i), Op: provider.SendOpWrite, Flags: provider.SendSignaled,
+				Segments: []provider.Segment{{Region: a.mr, Length: 1}}, RKey: b.mr.RKey(), RemoteAddr: b.mr.Addr(),
+			}
 		}
 		if got, err := a.qp.PostSend(wr); got != 4 || !errors.Is(err, provider.ErrQueueFull) {
 			t.Errorf("PostSend of 6 to a queue of 4 = %d, %v, want 4 and ErrQueueFull", got, err)
@@ -263,7 +283,10 @@ func TestWaitersOfOneQueue(t *testing.T) {
 		synctest.Wait()
 		wr := make([]provider.SendRequest, waiters)
 		for i := range wr {
-			wr[i] = provider.SendRequest{Op: provider.SendOpWrite, Flags: provider.SendSignaled, Segments: []provider.Segment{{Region: a.mr, Length: 1}}, RKey: b.mr.RKey(), RemoteAddr: b.mr.Addr()}
+			wr[i] = provider.SendRequest{
+				Op: provider.SendOpWrite, Flags: provider.SendSignaled,
+				Segments: []provider.Segment{{Region: a.mr, Length: 1}}, RKey: b.mr.RKey(), RemoteAddr: b.mr.Addr(),
+			}
 		}
 		if _, err := a.qp.PostSend(wr); err != nil {
 			t.Fatal(err)

@@ -68,9 +68,12 @@ func (v *victim) connect(t testing.TB) {
 	t.Helper()
 	attr := provider.QPAttributes{
 		Mask: ^provider.QPMask(0), Access: 0xff, Path: provider.Path{DGID: v.peer}, PathMTU: ib.MTU1024, DestQPN: 77,
-		ReceivePSN: 100, SendPSN: 200, MaxDestReadAtomic: 4, MaxReadAtomic: 4, MinRNRTimer: 12, Timeout: 0, RetryCount: 7, RNRRetry: 7,
+		ReceivePSN: 100, SendPSN: 200, MaxDestReadAtomic: 4, MaxReadAtomic: 4, MinRNRTimer: 12, Timeout: 0,
+		RetryCount: 7, RNRRetry: 7,
 	}
-	for _, state := range []provider.QPState{provider.QPStateReset, provider.QPStateInit, provider.QPStateRTR, provider.QPStateRTS} {
+	for _, state := range []provider.QPState{
+		provider.QPStateReset, provider.QPStateInit, provider.QPStateRTR, provider.QPStateRTS,
+	} {
 		attr.State = state
 		if err := v.qp.Modify(attr); err != nil {
 			t.Fatal(err)
@@ -84,7 +87,8 @@ func (v *victim) connect(t testing.TB) {
 		}
 	}
 	for _, op := range []provider.SendOp{provider.SendOpWrite, provider.SendOpRead, provider.SendOpSend} {
-		if _, err := v.qp.PostSend([]provider.SendRequest{{Op: op, Segments: whole, Flags: provider.SendSignaled}}); err != nil {
+		if _, err := v.qp.PostSend(
+			[]provider.SendRequest{{Op: op, Segments: whole, Flags: provider.SendSignaled}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -115,7 +119,8 @@ func (v *victim) take(packets ...[]byte) {
 			data[5], data[6], data[7] = byte(qpn>>16), byte(qpn>>8), byte(qpn)
 			data = flow.AppendICRC(data)
 		}
-		list = append(list, udpio.Inbound{Data: data, Segment: len(data), From: netip.AddrPortFrom(v.peer.Addr(), 0xc000)})
+		list = append(list,
+			udpio.Inbound{Data: data, Segment: len(data), From: netip.AddrPortFrom(v.peer.Addr(), 0xc000)})
 	}
 	v.e.handler(list)
 }
@@ -124,15 +129,18 @@ func (v *victim) take(packets ...[]byte) {
 func (v *victim) check(t *testing.T) {
 	t.Helper()
 	v.qp.State()
-	if !bytes.Equal(v.all[:guard], bytes.Repeat([]byte{canary}, guard)) || !bytes.Equal(v.all[guard+victimSize:], bytes.Repeat([]byte{canary}, guard)) {
+	if !bytes.Equal(v.all[:guard], bytes.Repeat([]byte{canary}, guard)) ||
+		!bytes.Equal(v.all[guard+victimSize:], bytes.Repeat([]byte{canary}, guard)) {
 		t.Fatal("bytes outside of the region were written")
 	}
 	qp := inner(t, v.qp)
 	qp.mu.Lock()
 	defer qp.mu.Unlock()
 	r := &qp.resp
-	if r.jobCount > len(r.jobs) || len(r.jobs) > 8 || r.replays < 0 || r.replays > 4 || r.replays > r.jobCount || r.tail-r.head > uint32(len(r.ring)) || qp.req.readLen > maxReads {
-		t.Fatalf("bounds: %d of %d jobs, %d receive requests, %d reads", r.jobCount, len(r.jobs), r.tail-r.head, qp.req.readLen)
+	if r.jobCount > len(r.jobs) || len(r.jobs) > 8 || r.replays < 0 || r.replays > 4 || r.replays > r.jobCount ||
+		r.tail-r.head > uint32(len(r.ring)) || qp.req.readLen > maxReads {
+		t.Fatalf("bounds: %d of %d jobs, %d receive requests, %d reads",
+			r.jobCount, len(r.jobs), r.tail-r.head, qp.req.readLen)
 	}
 }
 
@@ -233,7 +241,9 @@ func TestReadFlood(t *testing.T) {
 	v := newVictim(t)
 	for i := range 100 {
 		p := ib.Packet{
-			BTH:  ib.BTH{Opcode: ib.OpcodeRCReadRequest, PKey: ib.PKeyDefault, PSN: ib.PSN(100 + 8*(i/50)), AckReq: true},
+			BTH: ib.BTH{
+				Opcode: ib.OpcodeRCReadRequest, PKey: ib.PKeyDefault, PSN: ib.PSN(100 + 8*(i/50)), AckReq: true,
+			},
 			RETH: ib.RETH{VirtualAddress: v.target.Addr(), RKey: v.target.RKey(), DMALength: victimSize},
 		}
 		burst := make([][]byte, 100) // within one there is no time to answer
@@ -270,7 +280,10 @@ func TestForeignPackets(t *testing.T) {
 	}
 	hand := func(from string, change func([]byte)) {
 		addr := netip.MustParseAddr(from)
-		flow := rocev2.Flow{Source: ib.GIDFromAddr(addr), Destination: v.e.gid, SourcePort: 5, DestinationPort: rocev2.Port, DontFragment: true}
+		flow := rocev2.Flow{
+			Source: ib.GIDFromAddr(addr), Destination: v.e.gid, SourcePort: 5, DestinationPort: rocev2.Port,
+			DontFragment: true,
+		}
 		data := p.Append(nil)
 		change(data)
 		data = flow.AppendICRC(data)

@@ -172,10 +172,15 @@ func TestLoopback(t *testing.T) {
 	if !bytes.Equal(src, memory(b, b.mr)) {
 		t.Error("READ: the bytes differ")
 	}
-	if _, err := b.qp.PostReceive([]provider.ReceiveRequest{{ID: 77, Segments: []provider.Segment{{Region: b.mr, Offset: 5, Length: 10000}}}}); err != nil {
+	if _, err := b.qp.PostReceive([]provider.ReceiveRequest{
+		{ID: 77, Segments: []provider.Segment{{Region: b.mr, Offset: 5, Length: 10000}}},
+	}); err != nil {
 		t.Fatal(err)
 	}
-	if wc := post(provider.SendRequest{ID: 3, Op: provider.SendOpSendImmediate, Segments: []provider.Segment{{Region: a.mr, Offset: 100, Length: 9999}}, Immediate: [4]byte{1, 2, 3, 4}}); wc.Err() != nil {
+	if wc := post(provider.SendRequest{
+		ID: 3, Op: provider.SendOpSendImmediate,
+		Segments: []provider.Segment{{Region: a.mr, Offset: 100, Length: 9999}}, Immediate: [4]byte{1, 2, 3, 4},
+	}); wc.Err() != nil {
 		t.Fatal(wc.Err())
 	}
 	wc := wait(t, b, 1)[0]

@@ -26,7 +26,9 @@ func (s *side) another(t testing.TB, size, depth int) *side {
 	if n.receives, err = s.e.CreateCQ(provider.CQConfig{Wait: provider.WaitEvent}); err != nil {
 		t.Fatal(err)
 	}
-	if n.qp, err = s.pd.CreateQP(provider.QPConfig{SendCQ: n.cq, RecvCQ: n.receives, MaxSendWR: depth, MaxSegments: 4, MaxInline: 256}); err != nil {
+	if n.qp, err = s.pd.CreateQP(provider.QPConfig{
+		SendCQ: n.cq, RecvCQ: n.receives, MaxSendWR: depth, MaxSegments: 4, MaxInline: 256,
+	}); err != nil {
 		t.Fatal(err)
 	}
 	all := provider.AccessLocalWrite | provider.AccessRemoteRead | provider.AccessRemoteWrite
@@ -49,7 +51,8 @@ func TestManyQueuePairs(t *testing.T) {
 		operations = 500 // the race detector makes it twenty times slower, and looks for other faults
 	}
 	synctest.Test(t, func(t *testing.T) {
-		a, b, _ := lossy(t, packetnet.Faults{Seed: 4, Loss: 0.01, Delay: 5 * time.Microsecond, MaxDrops: maxDrops}, 1<<12, 16)
+		a, b, _ := lossy(t, packetnet.Faults{Seed: 4, Loss: 0.01, Delay: 5 * time.Microsecond, MaxDrops: maxDrops},
+			1<<12, 16)
 		var wg sync.WaitGroup
 		for i := range pairs {
 			x, y := a.another(t, 1<<16, 32), b.another(t, 1<<16, 32)
@@ -68,9 +71,9 @@ func TestRandomSequences(t *testing.T) {
 	}
 	for seed := range sequences {
 		f := packetnet.Faults{
-			Seed: uint64(seed), Loss: float64(seed%7) * 0.03, Duplicate: float64(seed%5) * 0.04, Corrupt: float64(seed%3) * 0.03,
-			Delay: time.Duration(1+seed%20) * time.Microsecond, Jitter: time.Duration(seed%4) * 10 * time.Microsecond,
-			MaxDrops: maxDrops, Segmentation: seed%2 == 1,
+			Seed: uint64(seed), Loss: float64(seed%7) * 0.03, Duplicate: float64(seed%5) * 0.04,
+			Corrupt: float64(seed%3) * 0.03, Delay: time.Duration(1+seed%20) * time.Microsecond,
+			Jitter: time.Duration(seed%4) * 10 * time.Microsecond, MaxDrops: maxDrops, Segmentation: seed%2 == 1,
 		}
 		ok := t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -103,7 +106,11 @@ func TestPeerRestart(t *testing.T) {
 			t.Fatal(err)
 		}
 		again := start(t, conn, ip, 1<<12, 16, provider.WaitEvent)
-		wr := provider.SendRequest{ID: 1, Op: provider.SendOpWrite, Flags: provider.SendSignaled, Segments: []provider.Segment{{Region: a.mr, Length: 10}}, RKey: again.mr.RKey(), RemoteAddr: again.mr.Addr()}
+		wr := provider.SendRequest{
+			ID: 1, Op: provider.SendOpWrite, Flags: provider.SendSignaled,
+			Segments: []provider.Segment{{Region: a.mr, Length: 10}}, RKey: again.mr.RKey(),
+			RemoteAddr: again.mr.Addr(),
+		}
 		if _, err := a.qp.PostSend([]provider.SendRequest{wr}); err != nil {
 			t.Fatal(err)
 		}

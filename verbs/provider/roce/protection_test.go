@@ -30,7 +30,9 @@ var remoteFaults = []struct {
 }{
 	{"wrong rkey", func(x *attempt) { x.wr.RKey++ }},
 	{"key 0", func(x *attempt) { x.wr.RKey = 0 }},
-	{"one byte too far", func(x *attempt) { x.wr.RemoteAddr = x.b.target.Addr() + uint64(len(x.b.target.Bytes())) - 2999 }},
+	{"one byte too far", func(x *attempt) {
+		x.wr.RemoteAddr = x.b.target.Addr() + uint64(len(x.b.target.Bytes())) - 2999
+	}},
 	{"behind the region", func(x *attempt) { x.wr.RemoteAddr = x.b.target.Addr() + uint64(len(x.b.target.Bytes())) }},
 	{"one byte before", func(x *attempt) { x.wr.RemoteAddr = x.b.target.Addr() - 1 }},
 	{"address 0", func(x *attempt) { x.wr.RemoteAddr = 0 }},
@@ -60,7 +62,9 @@ var remoteFaults = []struct {
 		if x.wr.Op == provider.SendOpRead {
 			access = provider.AccessRemoteWrite
 		}
-		if err := x.b.qp.Modify(provider.QPAttributes{State: provider.QPStateRTS, Mask: provider.QPAttrAccess, Access: access}); err != nil {
+		if err := x.b.qp.Modify(provider.QPAttributes{
+			State: provider.QPStateRTS, Mask: provider.QPAttrAccess, Access: access,
+		}); err != nil {
 			x.t.Fatal(err)
 		}
 	}},
@@ -113,7 +117,10 @@ var sendFaults = []struct {
 	},
 	{
 		"requester's region freed",
-		[]provider.SendOp{provider.SendOpSend, provider.SendOpSendImmediate, provider.SendOpWrite, provider.SendOpWriteImmediate, provider.SendOpRead},
+		[]provider.SendOp{
+			provider.SendOpSend, provider.SendOpSendImmediate, provider.SendOpWrite, provider.SendOpWriteImmediate,
+			provider.SendOpRead,
+		},
 		func(x *attempt) { x.wr.Flags |= freeOwn },
 		provider.WCLocalProtection, provider.WCSuccess, provider.QPStateRTS,
 	},
@@ -138,7 +145,10 @@ func TestProtectionOfSends(t *testing.T) {
 // try makes an attempt, and checks both ends: the completion of the request, that of
 // the receive request at the target (WCSuccess here means that it is untouched), the
 // state there, and every byte of both memories and of what surrounds them.
-func try(t *testing.T, op provider.SendOp, length int, change func(*attempt), own, peer provider.WCStatus, state provider.QPState) {
+func try(t *testing.T, op provider.SendOp, length int, change func(
+	*attempt,
+), own, peer provider.WCStatus, state provider.QPState,
+) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		base, other, _ := lossy(t, packetnet.Faults{Delay: time.Microsecond}, 1<<12, 16)
@@ -147,7 +157,10 @@ func try(t *testing.T, op provider.SendOp, length int, change func(*attempt), ow
 		connect(t, a, b, ib.MTU1024)
 		x := &attempt{
 			t: t, a: a, b: b,
-			wr: provider.SendRequest{ID: 1, Op: op, Segments: []provider.Segment{{Region: a.mr, Length: length}}, RKey: b.target.RKey(), RemoteAddr: b.target.Addr()},
+			wr: provider.SendRequest{
+				ID: 1, Op: op, Segments: []provider.Segment{{Region: a.mr, Length: length}}, RKey: b.target.RKey(),
+				RemoteAddr: b.target.Addr(),
+			},
 			rr: provider.ReceiveRequest{ID: 9},
 		}
 		if op <= provider.SendOpSendImmediate {
@@ -175,13 +188,15 @@ func try(t *testing.T, op provider.SendOp, length int, change func(*attempt), ow
 		switch n, err := b.receives.Poll(wcs[:]); {
 		case err != nil:
 			t.Error(err)
-		case peer == provider.WCSuccess && n != 0, peer != provider.WCSuccess && (n != 1 || wcs[0].Status != peer || wcs[0].ID != 9):
+		case peer == provider.WCSuccess && n != 0,
+			peer != provider.WCSuccess && (n != 1 || wcs[0].Status != peer || wcs[0].ID != 9):
 			t.Errorf("target: %d completions, %+v, want %v", n, wcs[:n], peer)
 		}
 		if got := b.qp.State(); got != state {
 			t.Errorf("the target's qp is in state %v, want %v", got, state)
 		}
-		if wasSend := op <= provider.SendOpSendImmediate && own == provider.WCRemoteInvalid; !wasSend && !bytes.Equal(beforeB, *surroundingB) {
+		if wasSend := op <= provider.SendOpSendImmediate &&
+			own == provider.WCRemoteInvalid; !wasSend && !bytes.Equal(beforeB, *surroundingB) {
 			t.Error("the target's memory was touched")
 		}
 		if !bytes.Equal(before, *surroundingA) {
@@ -230,7 +245,8 @@ func (s *side) guard(t *testing.T) *[]byte {
 		_ = (*mr).Close()
 		var err error
 		at := (1 + 2*i) * size
-		if *mr, err = s.pd.RegisterMemory(all[at:at+size:at+size], provider.AccessLocalWrite|provider.AccessRemoteRead|provider.AccessRemoteWrite); err != nil {
+		if *mr, err = s.pd.RegisterMemory(all[at:at+size:at+size],
+			provider.AccessLocalWrite|provider.AccessRemoteRead|provider.AccessRemoteWrite); err != nil {
 			t.Fatal(err)
 		}
 		s.also = append(s.also, *mr)
@@ -253,8 +269,15 @@ func TestOrderBeforeLocalFault(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		good := provider.SendRequest{ID: 1, Op: provider.SendOpRead, Flags: provider.SendSignaled, Segments: []provider.Segment{{Region: a.mr, Length: 4000}}, RKey: b.target.RKey(), RemoteAddr: b.target.Addr()}
-		bad := provider.SendRequest{ID: 2, Op: provider.SendOpWrite, Segments: []provider.Segment{{Region: gone, Length: 2000}}, RKey: b.target.RKey(), RemoteAddr: b.target.Addr()}
+		good := provider.SendRequest{
+			ID: 1, Op: provider.SendOpRead, Flags: provider.SendSignaled,
+			Segments: []provider.Segment{{Region: a.mr, Length: 4000}}, RKey: b.target.RKey(),
+			RemoteAddr: b.target.Addr(),
+		}
+		bad := provider.SendRequest{
+			ID: 2, Op: provider.SendOpWrite, Segments: []provider.Segment{{Region: gone, Length: 2000}},
+			RKey: b.target.RKey(), RemoteAddr: b.target.Addr(),
+		}
 		after := good
 		after.ID = 3
 		postAnd(t, a, func() { _ = gone.Close() }, good, bad, after)
@@ -302,10 +325,13 @@ func TestProtectionAtPosting(t *testing.T) {
 			{Region: base.mr, Offset: 1 << 62, Length: 1 << 62},
 		}
 		for i, s := range segments {
-			if n, err := base.qp.PostReceive([]provider.ReceiveRequest{{Segments: []provider.Segment{s}}}); n != 0 || err == nil {
+			if n, err := base.qp.PostReceive([]provider.ReceiveRequest{{Segments: []provider.Segment{s}}}); n != 0 ||
+				err == nil {
 				t.Errorf("PostReceive of segment %d = %d, %v, want an error", i, n, err)
 			}
-			if n, err := base.qp.PostSend([]provider.SendRequest{{Op: provider.SendOpRead, Segments: []provider.Segment{s}}}); n != 0 || err == nil {
+			if n, err := base.qp.PostSend([]provider.SendRequest{
+				{Op: provider.SendOpRead, Segments: []provider.Segment{s}},
+			}); n != 0 || err == nil {
 				t.Errorf("PostSend of READ into segment %d = %d, %v, want an error", i, n, err)
 			}
 		}

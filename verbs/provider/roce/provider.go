@@ -166,7 +166,8 @@ func (e *PortTakenError) Error() string {
 	if owner == "" {
 		owner = "another engine or by the kernel's rdma_rxe"
 	}
-	return fmt.Sprintf("%s: UDP port %d of %v is taken by %s: %v", e.Name, rocev2.Port, e.Addr, owner, syscall.EADDRINUSE)
+	return fmt.Sprintf("%s: UDP port %d of %v is taken by %s: %v",
+		e.Name, rocev2.Port, e.Addr, owner, syscall.EADDRINUSE)
 }
 
 // Unwrap returns the cause.
@@ -175,7 +176,8 @@ func (e *PortTakenError) Unwrap() error { return e.Err }
 // Hints tells what to do.
 func (e *PortTakenError) Hints() []string {
 	if strings.Contains(e.Owner, "rxe") && !strings.Contains(e.Owner, "another engine") {
-		return []string{"use the device of rdma_rxe (rdma link shows its name), or run in another network namespace, or unload rdma_rxe"}
+		return []string{"use the device of rdma_rxe (rdma link shows its name), or run in another network " +
+			"namespace, or unload rdma_rxe"}
 	}
 	return []string{
 		"ss -ulpn 'sport = 4791' shows a process that has it; none means the kernel",
@@ -194,7 +196,8 @@ type CardError struct {
 
 // Error implements error.
 func (e *CardError) Error() string {
-	return fmt.Sprintf("%s: network device %s belongs to the RoCE card %s, which takes UDP port %d in hardware", e.Name, e.Netdev, e.Device, rocev2.Port)
+	return fmt.Sprintf("%s: network device %s belongs to the RoCE card %s, which takes UDP port %d in hardware",
+		e.Name, e.Netdev, e.Device, rocev2.Port)
 }
 
 // Unwrap makes it match [provider.ErrNotSupported].

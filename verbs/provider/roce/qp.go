@@ -171,7 +171,10 @@ func (qp *queuePair) checkAttributes(attr provider.QPAttributes) error {
 		value int
 		most  int
 	}{
-		{provider.QPAttrMaxDestReadAtomic, "outstanding reads and atomics of the peer", attr.MaxDestReadAtomic, maxReads},
+		{
+			provider.QPAttrMaxDestReadAtomic, "outstanding reads and atomics of the peer",
+			attr.MaxDestReadAtomic, maxReads,
+		},
 		{provider.QPAttrMaxReadAtomic, "outstanding reads and atomics", attr.MaxReadAtomic, maxReads},
 		{provider.QPAttrMinRNRTimer, "code of the RNR timer", int(attr.MinRNRTimer), 31},
 		{provider.QPAttrTimeout, "code of the timeout", int(attr.Timeout), 31},

@@ -27,7 +27,8 @@ func (v *victim) readRequest(psn ib.PSN, length uint32) []byte {
 // ones: a peer may have as many outstanding as it was told.
 func TestReadBehindDuplicates(t *testing.T) {
 	v := newVictim(t) // four READs may be outstanding
-	v.take(v.readRequest(100, 8), v.readRequest(100, 8), v.readRequest(101, 8), v.readRequest(101, 8), v.readRequest(102, 8), v.readRequest(103, 8))
+	v.take(v.readRequest(100, 8), v.readRequest(100, 8), v.readRequest(101, 8), v.readRequest(101, 8),
+		v.readRequest(102, 8), v.readRequest(103, 8))
 	v.check(t)
 	if got := v.qp.State(); got != provider.QPStateRTS {
 		t.Fatalf("state after four READs and two duplicates = %v, want RTS", got)
@@ -43,7 +44,9 @@ func reconnect(t *testing.T, a, b *side, change func(*provider.QPAttributes)) {
 	for _, s := range []*side{a, b} {
 		attr := inner(t, s.qp).attr
 		change(&attr)
-		for _, state := range []provider.QPState{provider.QPStateReset, provider.QPStateInit, provider.QPStateRTR, provider.QPStateRTS} {
+		for _, state := range []provider.QPState{
+			provider.QPStateReset, provider.QPStateInit, provider.QPStateRTR, provider.QPStateRTS,
+		} {
 			attr.State = state
 			if err := s.qp.Modify(attr); err != nil {
 				t.Fatal(err)
@@ -58,13 +61,20 @@ func TestManyReads(t *testing.T) {
 	for _, limit := range []int{2, 3, 16} {
 		for seed := range uint64(10) {
 			synctest.Test(t, func(t *testing.T) {
-				f := packetnet.Faults{Seed: seed, Duplicate: 0.2, Loss: 0.01, Delay: 5 * time.Microsecond, MaxDrops: maxDrops}
+				f := packetnet.Faults{
+					Seed: seed, Duplicate: 0.2, Loss: 0.01, Delay: 5 * time.Microsecond, MaxDrops: maxDrops,
+				}
 				a, b, _ := lossy(t, f, 1<<16, 64)
-				reconnect(t, a, b, func(attr *provider.QPAttributes) { attr.MaxReadAtomic, attr.MaxDestReadAtomic = limit, limit })
+				reconnect(t, a, b,
+					func(attr *provider.QPAttributes) { attr.MaxReadAtomic, attr.MaxDestReadAtomic = limit, limit })
 				const total = 500
 				for posted, done := 0, 0; done < total; {
 					for ; posted < total && posted-done < 32; posted++ {
-						wr := provider.SendRequest{ID: uint64(posted), Op: provider.SendOpRead, Flags: provider.SendSignaled, RKey: b.mr.RKey(), RemoteAddr: b.mr.Addr() + 512, Segments: []provider.Segment{{Region: a.mr, Offset: posted % 32 * 2048, Length: 1500}}}
+						wr := provider.SendRequest{
+							ID: uint64(posted), Op: provider.SendOpRead, Flags: provider.SendSignaled,
+							RKey: b.mr.RKey(), RemoteAddr: b.mr.Addr() + 512,
+							Segments: []provider.Segment{{Region: a.mr, Offset: posted % 32 * 2048, Length: 1500}},
+						}
 						if _, err := a.qp.PostSend([]provider.SendRequest{wr}); err != nil {
 							t.Fatal(err)
 						}
@@ -88,12 +98,16 @@ func TestDuplicateReadMSN(t *testing.T) {
 		var got []uint32
 		n.SetTap(func(d packetnet.Datagram) {
 			var p ib.Packet
-			if _, err := p.Decode(d.Data[:len(d.Data)-rocev2.ICRCLen]); err == nil && p.BTH.Opcode == ib.OpcodeRCReadResponseOnly {
+			if _, err := p.Decode(d.Data[:len(d.Data)-rocev2.ICRCLen]); err == nil &&
+				p.BTH.Opcode == ib.OpcodeRCReadResponseOnly {
 				got = append(got, p.AETH.MSN)
 			}
 		})
 		n.Cut(b.e.addr, a.e.addr, true)
-		wr := provider.SendRequest{ID: 1, Op: provider.SendOpRead, Flags: provider.SendSignaled, RKey: b.mr.RKey(), RemoteAddr: b.mr.Addr(), Segments: []provider.Segment{{Region: a.mr, Length: 8}}}
+		wr := provider.SendRequest{
+			ID: 1, Op: provider.SendOpRead, Flags: provider.SendSignaled, RKey: b.mr.RKey(), RemoteAddr: b.mr.Addr(),
+			Segments: []provider.Segment{{Region: a.mr, Length: 8}},
+		}
 		if _, err := a.qp.PostSend([]provider.SendRequest{wr}); err != nil {
 			t.Fatal(err)
 		}
@@ -146,7 +160,10 @@ func TestCompletionsNotPolled(t *testing.T) {
 		base.also = append(base.also, qp, cq)
 		b := other.another(t, 1<<12, 16)
 		connect(t, a, b, ib.MTU1024)
-		wr := []provider.SendRequest{{Op: provider.SendOpWrite, Flags: provider.SendSignaled, Segments: []provider.Segment{{Region: a.mr, Length: 8}}, RKey: b.target.RKey(), RemoteAddr: b.target.Addr()}}
+		wr := []provider.SendRequest{{
+			Op: provider.SendOpWrite, Flags: provider.SendSignaled,
+			Segments: []provider.Segment{{Region: a.mr, Length: 8}}, RKey: b.target.RKey(), RemoteAddr: b.target.Addr(),
+		}}
 		posted := 0
 		for range 20 {
 			switch _, err := qp.PostSend(wr); {
@@ -158,7 +175,8 @@ func TestCompletionsNotPolled(t *testing.T) {
 			time.Sleep(time.Millisecond) // it completes
 		}
 		if posted != 8 || qp.State() != provider.QPStateRTS {
-			t.Fatalf("%d requests were posted to a queue of 8 whose completions nobody polls, state %v, want 8 and RTS", posted, qp.State())
+			t.Fatalf("%d requests were posted to a queue of 8 whose completions nobody polls, state %v, want 8 and RTS",
+				posted, qp.State())
 		}
 		if wc := wait(t, a, 8)[7]; wc.Err() != nil {
 			t.Fatal(wc.Err())
@@ -191,7 +209,10 @@ func TestPSNOf32Bits(t *testing.T) {
 			attr.ReceivePSN |= 0xab << 24
 			attr.SendPSN |= 0xab << 24
 		})
-		wr := provider.SendRequest{Op: provider.SendOpRead, Flags: provider.SendSignaled, RKey: b.target.RKey(), RemoteAddr: b.target.Addr(), Segments: []provider.Segment{{Region: a.mr, Length: 8}}}
+		wr := provider.SendRequest{
+			Op: provider.SendOpRead, Flags: provider.SendSignaled, RKey: b.target.RKey(), RemoteAddr: b.target.Addr(),
+			Segments: []provider.Segment{{Region: a.mr, Length: 8}},
+		}
 		if _, err := a.qp.PostSend([]provider.SendRequest{wr}); err != nil {
 			t.Fatal(err)
 		}
@@ -206,11 +227,15 @@ func TestPSNOf32Bits(t *testing.T) {
 func TestNotReadyForLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, _ := lossy(t, packetnet.Faults{Seed: 3, Loss: 0.01, Delay: time.Microsecond}, 1<<12, 16)
-		if _, err := a.qp.PostSend([]provider.SendRequest{{ID: 1, Op: provider.SendOpSend, Flags: provider.SendSignaled, Segments: []provider.Segment{{Region: a.mr, Length: 8}}}}); err != nil {
+		if _, err := a.qp.PostSend([]provider.SendRequest{{
+			ID: 1, Op: provider.SendOpSend, Flags: provider.SendSignaled,
+			Segments: []provider.Segment{{Region: a.mr, Length: 8}},
+		}}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(5 * time.Second)
-		if _, err := b.qp.PostReceive([]provider.ReceiveRequest{{ID: 2, Segments: []provider.Segment{{Region: b.mr, Length: 8}}}}); err != nil {
+		if _, err := b.qp.PostReceive(
+			[]provider.ReceiveRequest{{ID: 2, Segments: []provider.Segment{{Region: b.mr, Length: 8}}}}); err != nil {
 			t.Fatal(err)
 		}
 		if wc := wait(t, a, 1)[0]; wc.Err() != nil {
@@ -226,11 +251,15 @@ func TestRefusalRepeated(t *testing.T) {
 		qp := inner(t, a.qp)
 		qp.attr.RNRRetry = 1
 		n.SetFaults(packetnet.Faults{Delay: time.Microsecond, Duplicate: 1})
-		if _, err := a.qp.PostSend([]provider.SendRequest{{ID: 1, Op: provider.SendOpSend, Flags: provider.SendSignaled, Segments: []provider.Segment{{Region: a.mr, Length: 8}}}}); err != nil {
+		if _, err := a.qp.PostSend([]provider.SendRequest{{
+			ID: 1, Op: provider.SendOpSend, Flags: provider.SendSignaled,
+			Segments: []provider.Segment{{Region: a.mr, Length: 8}},
+		}}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(300 * time.Microsecond) // of 640
-		if _, err := b.qp.PostReceive([]provider.ReceiveRequest{{ID: 2, Segments: []provider.Segment{{Region: b.mr, Length: 8}}}}); err != nil {
+		if _, err := b.qp.PostReceive(
+			[]provider.ReceiveRequest{{ID: 2, Segments: []provider.Segment{{Region: b.mr, Length: 8}}}}); err != nil {
 			t.Fatal(err)
 		}
 		if wc := wait(t, a, 1)[0]; wc.Err() != nil {
@@ -263,7 +292,10 @@ func TestAllWaitersWake(t *testing.T) {
 			go func() { got <- cq.Wait(ctx) }()
 		}
 		synctest.Wait()
-		wr := provider.SendRequest{Op: provider.SendOpWrite, Flags: provider.SendSignaled, RKey: b.mr.RKey(), RemoteAddr: b.mr.Addr(), Segments: []provider.Segment{{Region: a.mr, Length: 8}}}
+		wr := provider.SendRequest{
+			Op: provider.SendOpWrite, Flags: provider.SendSignaled, RKey: b.mr.RKey(), RemoteAddr: b.mr.Addr(),
+			Segments: []provider.Segment{{Region: a.mr, Length: 8}},
+		}
 		if _, err := qp.PostSend([]provider.SendRequest{wr, wr}); err != nil {
 			t.Fatal(err)
 		}
@@ -285,7 +317,9 @@ func TestModifyOutOfRange(t *testing.T) {
 		{"timeout 32, which would be for ever", provider.QPAttributes{Mask: provider.QPAttrTimeout, Timeout: 32}},
 		{"retry count 8", provider.QPAttributes{Mask: provider.QPAttrRetryCount, RetryCount: 8}},
 		{"RNR retry count 8", provider.QPAttributes{Mask: provider.QPAttrRNRRetry, RNRRetry: 8}},
-		{"RNR timer 32, which would be 655 ms", provider.QPAttributes{Mask: provider.QPAttrMinRNRTimer, MinRNRTimer: 32}},
+		{"RNR timer 32, which would be 655 ms", provider.QPAttributes{
+			Mask: provider.QPAttrMinRNRTimer, MinRNRTimer: 32,
+		}},
 		{"negative limit", provider.QPAttributes{Mask: provider.QPAttrMaxReadAtomic, MaxReadAtomic: -1}},
 	}
 	for _, tt := range tests {
@@ -317,7 +351,11 @@ func TestAcknowledgedAfterMemoryWent(t *testing.T) {
 			t.Fatal(err)
 		}
 		wr := func(id uint64, mr provider.MemoryRegion) provider.SendRequest {
-			return provider.SendRequest{ID: id, Op: provider.SendOpWrite, Flags: provider.SendSignaled, Segments: []provider.Segment{{Region: mr, Length: 8}}, RKey: b.target.RKey(), RemoteAddr: b.target.Addr()}
+			return provider.SendRequest{
+				ID: id, Op: provider.SendOpWrite, Flags: provider.SendSignaled,
+				Segments: []provider.Segment{{Region: mr, Length: 8}}, RKey: b.target.RKey(),
+				RemoteAddr: b.target.Addr(),
+			}
 		}
 		for i := range uint64(8) { // what the ring holds later
 			if _, err := a.qp.PostSend([]provider.SendRequest{wr(100+i, a.mr)}); err != nil {
@@ -360,9 +398,11 @@ func TestNoReads(t *testing.T) {
 	for _, own := range []int{0, 1} {
 		synctest.Test(t, func(t *testing.T) {
 			a, b, _ := lossy(t, packetnet.Faults{Delay: time.Microsecond}, 1<<12, 4)
-			reconnect(t, a, b, func(attr *provider.QPAttributes) { attr.MaxReadAtomic, attr.MaxDestReadAtomic = own, 0 })
+			reconnect(t, a, b,
+				func(attr *provider.QPAttributes) { attr.MaxReadAtomic, attr.MaxDestReadAtomic = own, 0 })
 			n, err := a.qp.PostSend([]provider.SendRequest{{
-				Op: provider.SendOpRead, Segments: []provider.Segment{{Region: a.mr, Length: 8}}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey(),
+				Op: provider.SendOpRead, Segments: []provider.Segment{{Region: a.mr, Length: 8}},
+				RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey(),
 			}})
 			if own == 0 {
 				if n != 0 || err == nil {
@@ -374,7 +414,8 @@ func TestNoReads(t *testing.T) {
 				t.Fatal(err)
 			}
 			if wc := wait(t, a, 1)[0]; wc.Status != provider.WCRemoteInvalid {
-				t.Errorf("READ from a peer with MaxDestReadAtomic 0 ends with %v, want %v", wc.Status, provider.WCRemoteInvalid)
+				t.Errorf("READ from a peer with MaxDestReadAtomic 0 ends with %v, want %v",
+					wc.Status, provider.WCRemoteInvalid)
 			}
 		})
 	}

@@ -301,7 +301,9 @@ func (qp *queuePair) sendMessage(s *sendEntry, n int) (int, bool) {
 
 // header makes a BTH for the peer.
 func (qp *queuePair) header(op ib.Opcode, psn ib.PSN, payload int) ib.BTH {
-	return ib.BTH{Opcode: op, MigReq: true, PadCount: ib.PadFor(payload), PKey: ib.PKeyDefault, DestQP: qp.attr.DestQPN, PSN: psn}
+	return ib.BTH{
+		Opcode: op, MigReq: true, PadCount: ib.PadFor(payload), PKey: ib.PKeyDefault, DestQP: qp.attr.DestQPN, PSN: psn,
+	}
 }
 
 // messageOpcode names the packets of a message.

@@ -74,7 +74,9 @@ func (r *responder) at(i uint32) *receiveEntry { return &r.ring[i%uint32(len(r.r
 // start keeps the receive requests: they may be posted from INIT on.
 func (r *responder) start(psn ib.PSN, reads int) {
 	ring, head, tail := r.ring, r.head, r.tail
-	*r = responder{ring: ring, head: head, tail: tail, expected: psn.Add(0), jobs: make([]readJob, 2*reads), reads: reads}
+	*r = responder{
+		ring: ring, head: head, tail: tail, expected: psn.Add(0), jobs: make([]readJob, 2*reads), reads: reads,
+	}
 }
 
 func (r *responder) clear() { *r = responder{ring: r.ring} }
@@ -228,7 +230,8 @@ func (qp *queuePair) execute(p *ib.Packet) ib.Syndrome {
 	if first != (r.message.kind == noMessage) {
 		return ib.SyndromeNAKInvalidRequest
 	}
-	if size, mtu := len(p.Payload), int(qp.attr.PathMTU); size > mtu || !last && size != mtu || !first && last && size == 0 {
+	if size, mtu := len(p.Payload), int(qp.attr.PathMTU); size > mtu || !last && size != mtu ||
+		!first && last && size == 0 {
 		return ib.SyndromeNAKInvalidRequest
 	}
 	var code ib.Syndrome
@@ -339,7 +342,9 @@ func (qp *queuePair) receiveWrite(p *ib.Packet, first, last bool) ib.Syndrome {
 	m.left -= size
 	m.got += size
 	if notify {
-		qp.endReceive(provider.WorkCompletion{Op: provider.WCReceiveWrite, Bytes: uint32(m.got), HasImmediate: true, Immediate: p.ImmDt})
+		qp.endReceive(provider.WorkCompletion{
+			Op: provider.WCReceiveWrite, Bytes: uint32(m.got), HasImmediate: true, Immediate: p.ImmDt,
+		})
 	}
 	return ok
 }

@@ -25,7 +25,10 @@ func record(n *packetnet.Network, see func(from string, p *ib.Packet)) {
 
 // writeOf makes a WRITE of length bytes.
 func writeOf(a, b *side, length int) provider.SendRequest {
-	return provider.SendRequest{Op: provider.SendOpWrite, Flags: provider.SendSignaled, RKey: b.mr.RKey(), RemoteAddr: b.mr.Addr(), Segments: []provider.Segment{{Region: a.mr, Length: length}}}
+	return provider.SendRequest{
+		Op: provider.SendOpWrite, Flags: provider.SendSignaled, RKey: b.mr.RKey(), RemoteAddr: b.mr.Addr(),
+		Segments: []provider.Segment{{Region: a.mr, Length: length}},
+	}
 }
 
 func postOne(t *testing.T, s *side, wr provider.SendRequest) {
@@ -114,7 +117,8 @@ func TestRNRRetries(t *testing.T) {
 		inner(t, a.qp).attr.RNRRetry = 2
 		postOne(t, a, provider.SendRequest{Op: provider.SendOpSend})
 		if wc := wait(t, a, 1)[0]; wc.Status != provider.WCRNRRetryExceeded || a.e.Stats().RNRNAKs != 3 {
-			t.Errorf("completion = %v after %d refusals, want %v after 3", wc.Status, a.e.Stats().RNRNAKs, provider.WCRNRRetryExceeded)
+			t.Errorf("completion = %v after %d refusals, want %v after 3",
+				wc.Status, a.e.Stats().RNRNAKs, provider.WCRNRRetryExceeded)
 		}
 	})
 }
@@ -124,7 +128,10 @@ func TestRNRRetries(t *testing.T) {
 func TestReadResponses(t *testing.T) {
 	v := newVictim(t) // a WRITE of PSN 200 to 207 and a READ of 208 to 215 are under way
 	response := func(op ib.Opcode, psn ib.PSN, length int) []byte {
-		p := ib.Packet{BTH: ib.BTH{Opcode: op, PKey: ib.PKeyDefault, PSN: psn}, AETH: ib.AETH{Syndrome: ib.SyndromeACK}, Payload: make([]byte, length)}
+		p := ib.Packet{
+			BTH: ib.BTH{Opcode: op, PKey: ib.PKeyDefault, PSN: psn}, AETH: ib.AETH{Syndrome: ib.SyndromeACK},
+			Payload: make([]byte, length),
+		}
 		return p.Append(nil)
 	}
 	var wcs [8]provider.WorkCompletion

@@ -25,12 +25,17 @@ func TestOwedAcknowledgement(t *testing.T) {
 			a, b := open(t, "127.0.10.1", 64), openMode(t, "127.0.10.2", 64, m.mode)
 			connect(t, a, b, ib.MTU1024)
 			for i := range uint64(50) {
-				if _, err := b.qp.PostReceive([]provider.ReceiveRequest{{ID: i, Segments: []provider.Segment{{Region: b.mr, Length: 64}}}}); err != nil {
+				if _, err := b.qp.PostReceive([]provider.ReceiveRequest{
+					{ID: i, Segments: []provider.Segment{{Region: b.mr, Length: 64}}},
+				}); err != nil {
 					t.Fatal(err)
 				}
 				got := make(chan provider.WorkCompletion)
 				go func() { got <- wait(t, b, 1)[0] }()
-				if _, err := a.qp.PostSend([]provider.SendRequest{{ID: i, Op: provider.SendOpSend, Flags: provider.SendSignaled, Segments: []provider.Segment{{Region: a.mr, Length: 64}}}}); err != nil {
+				if _, err := a.qp.PostSend([]provider.SendRequest{{
+					ID: i, Op: provider.SendOpSend, Flags: provider.SendSignaled,
+					Segments: []provider.Segment{{Region: a.mr, Length: 64}},
+				}}); err != nil {
 					t.Fatal(err)
 				}
 				if wc := <-got; wc.Err() != nil || wc.ID != i {
@@ -103,7 +108,11 @@ func TestNoAllocations(t *testing.T) {
 				t.Run(fmt.Sprintf("%s/%v/%d", m.name, op, size), func(t *testing.T) {
 					a, b := openMode(t, "127.0.10.1", size, m.mode), openMode(t, "127.0.10.2", size, m.mode)
 					connect(t, a, b, ib.MTU4096)
-					wrs := []provider.SendRequest{{Op: op, Flags: provider.SendSignaled, Segments: []provider.Segment{{Region: a.mr, Length: size}}, RKey: b.mr.RKey(), RemoteAddr: b.mr.Addr()}}
+					wrs := []provider.SendRequest{{
+						Op: op, Flags: provider.SendSignaled,
+						Segments: []provider.Segment{{Region: a.mr, Length: size}}, RKey: b.mr.RKey(),
+						RemoteAddr: b.mr.Addr(),
+					}}
 					rrs := []provider.ReceiveRequest{{Segments: []provider.Segment{{Region: b.mr, Length: size}}}}
 					wcs := make([]provider.WorkCompletion, 4)
 					ctx := t.Context()

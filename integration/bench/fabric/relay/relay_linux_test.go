@@ -62,7 +62,8 @@ func TestPassesOnAndCounts(t *testing.T) {
 		before := r.Requests()
 		got := sweep(t, getenv, fabric.Options{})
 		if len(got.Nodes) != 11 || len(got.Links()) != 10 || !got.Complete {
-			t.Errorf("through the relay: %d nodes, %d links, complete %v, want 11, 10, true", len(got.Nodes), len(got.Links()), got.Complete)
+			t.Errorf("through the relay: %d nodes, %d links, complete %v, want 11, 10, true",
+				len(got.Nodes), len(got.Links()), got.Complete)
 		}
 		if sent := r.Requests() - before; sent != got.Stats.Sent {
 			t.Errorf("Requests() = %d more, the sweep sent %d", sent, got.Stats.Sent)
@@ -105,7 +106,8 @@ func TestDeadNodes(t *testing.T) {
 			}
 			u := got.Unreached[0]
 			if !strings.Contains(u.Reason, test.reason) || u.Tries != test.tries || r.Unanswered() != test.tries {
-				t.Errorf("unreached: %v after %d tries, %d unanswered; want %q after %d", u, u.Tries, r.Unanswered(), test.reason, test.tries)
+				t.Errorf("unreached: %v after %d tries, %d unanswered; want %q after %d",
+					u, u.Tries, r.Unanswered(), test.reason, test.tries)
 			}
 		})
 	}
@@ -130,7 +132,8 @@ func TestCTool(t *testing.T) {
 		t.Errorf("ibnetdiscover: %v", err)
 	}
 	if took := time.Since(begin); took < hold || r.Unanswered() != 1 {
-		t.Errorf("ibnetdiscover took %v with %d requests unanswered, want at least %v and 1", took, r.Unanswered(), hold)
+		t.Errorf("ibnetdiscover took %v with %d requests unanswered, want at least %v and 1",
+			took, r.Unanswered(), hold)
 	}
 	if got := strings.Count(string(out), "\nCa\t"); got != 7 {
 		t.Errorf("ibnetdiscover found %d adapters, want 7", got)

@@ -62,7 +62,8 @@ func write(fd int, b []byte) error {
 
 // isGone tells that the other side ended, as each client does some time.
 func isGone(err error) bool {
-	return errors.Is(err, unix.ECONNREFUSED) || errors.Is(err, unix.ENOTCONN) || errors.Is(err, unix.ECONNRESET) || errors.Is(err, unix.EPIPE)
+	return errors.Is(err, unix.ECONNREFUSED) || errors.Is(err, unix.ENOTCONN) || errors.Is(err, unix.ECONNRESET) ||
+		errors.Is(err, unix.EPIPE)
 }
 
 func closeAll(fds ...int) {

@@ -113,7 +113,8 @@ func build(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(stdout, "%s (kernel %s, built %s)\n", image.Dir, image.KernelRelease, image.Built.Format(time.RFC3339))
+	_, err = fmt.Fprintf(stdout, "%s (kernel %s, built %s)\n", image.Dir, image.KernelRelease,
+		image.Built.Format(time.RFC3339))
 	return err
 }
 

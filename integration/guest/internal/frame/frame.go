@@ -46,7 +46,8 @@ func Append(b []byte, f Frame) ([]byte, error) {
 		return b, fmt.Errorf("encode frame: session %q kind %q: %w", f.Session, f.Kind, ErrMalformed)
 	}
 	if len(f.Payload) > MaxPayload {
-		return b, fmt.Errorf("encode frame: payload of %d bytes, at most %d: %w", len(f.Payload), MaxPayload, ErrMalformed)
+		return b, fmt.Errorf("encode frame: payload of %d bytes, at most %d: %w",
+			len(f.Payload), MaxPayload, ErrMalformed)
 	}
 	b = append(b, f.Session...)
 	b = append(b, ' ')

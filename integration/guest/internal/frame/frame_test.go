@@ -39,7 +39,9 @@ func TestAppend(t *testing.T) {
 }
 
 func TestDecodeMalformed(t *testing.T) {
-	for _, line := range []string{"", "a", "a b", "a  ", " b ", "A b ", "a b !!", "a b aGk", "a b aGkK\r", strings.Repeat("x", maxName+1) + " b "} {
+	for _, line := range []string{
+		"", "a", "a b", "a  ", " b ", "A b ", "a b !!", "a b aGk", "a b aGkK\r", strings.Repeat("x", maxName+1) + " b ",
+	} {
 		if f, err := Decode([]byte(line)); !errors.Is(err, ErrMalformed) {
 			t.Errorf("Decode(%q) = %+v, %v, want ErrMalformed", line, f, err)
 		}

@@ -107,11 +107,17 @@ func TestServeRun(t *testing.T) {
 		want         answer
 	}{
 		{"nothing", "true", answer{}},
-		{"separate outputs and status", "echo out; echo err >&2; exit 7", answer{Out: "out\n", Err: "err\n", End: frame.End{Code: 7}}},
+		{"separate outputs and status", "echo out; echo err >&2; exit 7", answer{
+			Out: "out\n", Err: "err\n", End: frame.End{Code: 7},
+		}},
 		{"several lines and quotes", "a=\"x y\"\nprintf '%s|' \"$a\" 'b'", answer{Out: "x y|b|"}},
 		{"no standard input", "cat; echo $?", answer{Out: "0\n"}},
 		{"death by signal", "kill -TERM $$", answer{End: frame.End{Code: 128 + int(syscall.SIGTERM)}}},
-		{"several frames", "for i in $(seq " + strconv.Itoa(len(big)/16) + "); do printf 0123456789abcdef; done; echo", answer{Out: big}},
+		{
+			"several frames",
+			"for i in $(seq " + strconv.Itoa(len(big)/16) + "); do printf 0123456789abcdef; done; echo",
+			answer{Out: big},
+		},
 		{"a background process does not hold it", "sleep 5 & echo now", answer{Out: "now\n"}},
 	}
 	p := serve(t)
