@@ -1,5 +1,6 @@
 // Package archtest enforces the project's layout: who may import whom, what a library package
-// may pull in, where unsafe code and /sys paths may stand, and how long files and functions get.
+// may pull in, where unsafe code and /sys paths may stand, how long files and functions get, and
+// how wide lines.
 //
 //	tree, err := archtest.Load(ctx, root)
 //	for _, rule := range archtest.Rules() {
@@ -110,6 +111,11 @@ func Rules() []Rule {
 			ID:     "function-length",
 			Reason: "a function that fits no screen fits no head; only a table may be long",
 			check:  checkFunctionLength,
+		},
+		{
+			ID:     "columns",
+			Reason: "what stands right of the window isn't read, and reviews show two files beside each other",
+			check:  checkColumns,
 		},
 		{
 			ID:     "init",
