@@ -20,8 +20,10 @@ func TestSnapshotFind(t *testing.T) {
 			},
 		},
 		Netdevs: []inventory.Netdev{
-			{Name: "ens0", RDMADevice: "mlx5_0", RDMAPort: 1}, {Name: "bond0", RDMADevice: "mlx5_bond_0", RDMAPort: 1},
-			{Name: "ens1", Master: "bond0"}, {Name: "eth0"},
+			{Name: "ens0", RDMADevice: "mlx5_0", RDMAPort: 1},
+			{Name: "bond0", RDMADevice: "mlx5_bond_0", RDMAPort: 1},
+			{Name: "ens1", Master: "bond0"},
+			{Name: "eth0"},
 		},
 	}
 	tests := []struct {

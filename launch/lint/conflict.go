@@ -11,7 +11,7 @@ import (
 )
 
 // The rules about variables that contradict each other, or the node.
-func conflictRules() []Rule {
+func conflictRules() []Rule { //nolint:funlen // a table
 	return []Rule{
 		{
 			ID: "ib-disabled", Title: "NCCL_IB_DISABLE turns RDMA off", Severity: SeverityWarn,

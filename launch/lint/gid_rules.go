@@ -3,7 +3,7 @@ package lint
 import "github.com/rdmakit/rdmakit/internal/text/prose"
 
 // The rules about entries of GID tables.
-func gidRules() []Rule {
+func gidRules() []Rule { //nolint:funlen // a table
 	return []Rule{
 		{
 			ID: "gid-index-unusable", Title: "pinned GID index without a routable GID", Severity: SeverityError,

@@ -10,7 +10,7 @@ import (
 const eightPorts = "mlx5_0:1,mlx5_1:1,mlx5_2:1,mlx5_3:1,mlx5_4:1,mlx5_5:1,mlx5_6:1,mlx5_7:1"
 
 // The rules about lists of RDMA devices.
-func hcaRules() []Rule {
+func hcaRules() []Rule { //nolint:funlen // a table
 	return []Rule{
 		{
 			ID: "hca-syntax", Title: "list of devices in a syntax that the library doesn't know",

@@ -35,8 +35,8 @@ func setUpSubnets(env *testscript.Env) {
 //	standby NODE [ARG...]                starts one more OpenSM, of lower priority
 //	console LINE                         writes a line to the simulator's console
 //	waitping NODE                        waits until a server answers pings there
-//	until PATTERN PROGRAM [ARG...]       runs a program until its standard output has a line that fits: the manager takes
-//	                                     its time to bring a port up
+//	until PATTERN PROGRAM [ARG...]       runs a program until its standard output has a line that
+//	                                     fits: the manager takes its time to bring a port up
 //	sleep DURATION                       waits: for what has no sign to wait for
 //	tool NODE PROGRAM [ARG...]           runs one of the C tools; its output is in $WORK/tool.out
 //

@@ -68,7 +68,7 @@ func fill(v reflect.Value, skip map[string]bool) map[uint64]int {
 
 // collect counts the numbers in a struct of package provider.
 func collect(v reflect.Value, into map[uint64]int) {
-	mtu, isMTU := v.Interface().(ib.MTU)
+	mtu, isMTU := reflect.TypeAssert[ib.MTU](v)
 	switch {
 	case isMTU:
 		into[uint64(provider.DriverMTUCode(mtu))]++
