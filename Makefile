@@ -55,12 +55,15 @@ bin/testcount:
 check-build: build ## run both binaries, the static one in a chroot that holds nothing else
 	scripts/check-build.sh bin '$(VERSION)'
 
+# The packages whose tests take longest begin, so that none of them runs alone at the end.
+LONG := ./verbs/provider/roce ./internal/compat/ibdiags ./internal/cli/commands
+
 # GOGC: the tests of commands make much garbage in small heaps; to collect it less often saves a
 # quarter of their time.
 .PHONY: test
 test: bin/testcount ## run the tests that need no RDMA kernel (rings 1 to 3)
 	@scripts/deps.sh test
-	GOGC=400 go test -timeout 15m -json ./... | $(count) test
+	GOGC=400 go test -timeout 15m -json $(LONG) ./... | $(count) test
 
 .PHONY: test-race
 test-race: bin/testcount ## run the tests of the packages where goroutines meet, with the race detector

@@ -22,6 +22,7 @@ func faultLines() []string {
 }
 
 func TestSweepFaults(t *testing.T) {
+	t.Parallel()
 	sim := ibsimtest.Start(t, "../../../fabric/testdata/ft2/net")
 	stop := sim.StartStillSM("host0")
 	for _, step := range []struct {
@@ -51,6 +52,7 @@ func TestSweepFaults(t *testing.T) {
 
 // TestSweepSilence compares where questions stay without answer.
 func TestSweepSilence(t *testing.T) {
+	t.Parallel()
 	for _, fault := range []struct{ line, warning string }{
 		{`Error "host4"[1] 100 17`, "node behind port"},
 		{`Error "host4"[1] 100 21`, "port info 1"},
@@ -71,6 +73,7 @@ func TestSweepSilence(t *testing.T) {
 }
 
 func TestQueryErrors(t *testing.T) {
+	t.Parallel()
 	sim := ibsimtest.Start(t, "../../../fabric/testdata/ft2/net")
 	sim.StartStillSM("host0")
 	seedErrors(sim, `"host5"[1]`, "SymbolErrorCounter=321", "LinkDownedCounter=3", "PortXmitWait=7", "VL15Dropped=9")
@@ -121,6 +124,7 @@ func TestQueryErrorsDetails(t *testing.T) {
 
 // TestQueryErrorsClear compares what is left when counters were cleared.
 func TestQueryErrorsClear(t *testing.T) {
+	t.Parallel()
 	left := map[string]string{}
 	for _, who := range []string{"theirs", "ours"} {
 		for _, args := range []string{"-k", "-K", "-k -K", "-k --details --switch", "-K --counters --ca"} {
@@ -151,6 +155,7 @@ func TestQueryErrorsClear(t *testing.T) {
 }
 
 func TestLinkInfoParts(t *testing.T) {
+	t.Parallel()
 	sim := ibsimtest.Start(t, "../../../fabric/testdata/ft2/net")
 	sim.Console(`Unlink "leaf0"[7]`)
 	sim.StartStillSM("host0")
@@ -231,6 +236,7 @@ func TestSweepUsage(t *testing.T) {
 
 // TestSweepFiles compares what the programs make of saved sweeps, each of its own.
 func TestSweepFiles(t *testing.T) {
+	t.Parallel()
 	sim := ibsimtest.Start(t, "../../../fabric/testdata/ft2/net")
 	stop := sim.StartStillSM("host0")
 	dir := t.TempDir()

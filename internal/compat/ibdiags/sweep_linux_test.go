@@ -82,6 +82,7 @@ func seedErrors(sim *ibsimtest.Simulator, port string, fields ...string) {
 }
 
 func TestSweep(t *testing.T) {
+	t.Parallel()
 	for _, net := range nets() {
 		t.Run(net.name, func(t *testing.T) {
 			sim := net.start(t)
@@ -230,6 +231,7 @@ func startOdd(t *testing.T) *ibsimtest.Simulator {
 }
 
 func TestSweepOddNet(t *testing.T) {
+	t.Parallel()
 	sim := startOdd(t)
 	sim.StartSM("hostA")
 	compareLines(t, sim, "hostC", sweepLines())
