@@ -65,11 +65,17 @@ test: bin/testcount ## run the tests that need no RDMA kernel (rings 1 to 3)
 	@scripts/deps.sh test
 	GOGC=400 go test -timeout 15m -json $(LONG) ./... | $(count) test
 
+# What meets in packages whose other tests compare output: terminals, signals, pings, trees that change.
+MEETINGS := OnTerminal|SideBySide|Signals|TestExec|Ping|Client|Concurrent|TestUnsteadyNode|TestMachineFiles
+MEET_IN  := ./internal/cli/commands ./internal/record/bundle ./internal/record/nodetree ./fabric
+
 .PHONY: test-race
 test-race: bin/testcount ## run the tests of the packages where goroutines meet, with the race detector
 	@scripts/deps.sh test
-	{ CGO_ENABLED=1 go test -race -timeout 15m -json $$(scripts/race-packages.sh) && \
-	  CGO_ENABLED=1 go test -race -timeout 15m -json -run 'OnTerminal|SideBySide|Signals|TestExec' ./internal/cli/commands; } | $(count) race
+	export CGO_ENABLED=1; { \
+		go test -race -timeout 15m -json $$(scripts/race-packages.sh) && \
+		go test -race -timeout 15m -json -run '$(MEETINGS)' $(MEET_IN); \
+	} | $(count) race
 
 .PHONY: test-kernel
 test-kernel: bin/testcount ## run the tests against a real kernel's rxe and siw in a QEMU guest (ring 4)
