@@ -65,7 +65,8 @@ test: bin/testcount ## run the tests that need no RDMA kernel (rings 1 to 3)
 	@scripts/deps.sh test
 	GOGC=400 go test -timeout 15m -json $(LONG) ./... | $(count) test
 
-# What meets in packages whose other tests compare output: terminals, signals, pings, trees that change.
+# What meets in packages whose other tests compare output: terminals, signals, pings, trees
+# that change.
 MEETINGS := OnTerminal|SideBySide|Signals|TestExec|Ping|Client|Concurrent|TestUnsteadyNode|TestMachineFiles
 MEET_IN  := ./internal/cli/commands ./internal/record/bundle ./internal/record/nodetree ./fabric
 

@@ -379,7 +379,7 @@ func TestPerftestLoss(t *testing.T) {
 		} {
 			t.Run(impairment.name+"/"+c.name(), func(t *testing.T) {
 				x := exchange{test: c.test, f: f, gid: gid, client: c.client, noisy: true, args: []string{
-					"-n", "40", "-u", "16", "-s", strconv.Itoa(c.size),
+					"-n", "30", "-u", "16", "-s", strconv.Itoa(c.size),
 				}}
 				out := r.run(t, x)
 				x.check(t, out, 4096, []int{c.size})
