@@ -7,8 +7,8 @@
 # golden files tell as much without the detector. What meets there runs by name, see the Makefile.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-starts='^\s*go (func\b|[A-Za-z_.]+\()|\.Go\((func|[a-z])'
-shares='\bsync\.(Mutex|RWMutex|Cond|Map)\b|"sync/atomic"'
+starts='^\s*go (func\b|[A-Za-z0-9_.]+[(\[])|\.Go\((func|[a-z])|AfterFunc|signal\.Notify'
+shares='\bsync\.(Mutex|RWMutex|Cond|Map|Pool|OnceFunc)\b|"sync/atomic"|make\(chan '
 compares='^\./(fabric|integration/(kernel|bench/fabric)|internal/cli/(commands|gendocs)|internal/compat/ibdiags|internal/record/(bundle|nodetree)|internal/testkit/ibsimtest)$'
 find=(grep -rlE --include='*.go' --exclude-dir=testdata)
 { "${find[@]}" "$starts" .; "${find[@]}" --exclude='*_test.go' "$shares" .; } |

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// withSignals returns a context that the first SIGINT or SIGTERM ends, with a signalError as the
+// withSignals returns a context that the first SIGINT or SIGTERM ends, with a [SignalError] as the
 // cause. After that the signals have their default effect again: the second one ends the process at
 // once. stop takes the handler away.
 func withSignals(parent context.Context) (ctx context.Context, stop func()) {

@@ -158,7 +158,7 @@ func (app *App) Scan(ctx context.Context, flags SourceFlags) (snap inventory.Sna
 	return app.ScanNode(ctx, n)
 }
 
-// ScanNode is scan for a node that is open already.
+// ScanNode is [App.Scan] for a node that is open already.
 func (app *App) ScanNode(ctx context.Context, n *sources.Node) (snap inventory.Snapshot, partial, err error) {
 	snap, scanErr := inventory.Scan(ctx, n.Sources)
 	if ctx.Err() != nil {

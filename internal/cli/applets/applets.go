@@ -32,7 +32,7 @@ takes the tool's own options only, but follows the settings (RDMAKIT_ROOT, the c
 	return cmd
 }
 
-// Commands are the commands about applets, and the applets as commands: rdmactl ibstat.
+// Commands returns the commands about applets, and the applets as commands: rdmactl ibstat.
 func Commands() []cli.Entry {
 	list := []cli.Entry{{Group: cli.GroupApplet, Build: newAppletCommand}}
 	for _, a := range applet.All() {
@@ -42,7 +42,7 @@ func Commands() []cli.Entry {
 	return list
 }
 
-// Schemas are the documents that the commands about applets print.
+// Schemas returns the documents that the commands about applets print.
 func Schemas() map[string]any { return map[string]any{appletsSchema: appletsReport{}} }
 
 func newAppletEntry(app *cli.App, a applet.Applet) *cobra.Command {
@@ -67,7 +67,7 @@ func newAppletEntry(app *cli.App, a applet.Applet) *cobra.Command {
 func appletText(a applet.Applet) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, as %s does.\n\n    %s\n\n%s\n",
-		a.Summary, a.Like, strings.TrimRight(a.Name+" "+a.Usage, " "), wrapParagraphs(a.Long, helpWidth))
+		a.Summary, a.Like, strings.TrimRight(a.Name+" "+a.Usage, " "), wrapParagraphs(a.Long, cli.TextWidth))
 	if len(a.Options) > 0 {
 		b.WriteString("\nOptions of the tool, after its name:\n\n")
 		for _, o := range a.Options {
@@ -78,9 +78,6 @@ func appletText(a applet.Applet) string {
 		"\nThe flags below are those of rdmactl and stand before the name: rdmactl --from node.tar.gz " + a.Name + ".")
 	return b.String()
 }
-
-// helpWidth is where the text of a help page wraps.
-const helpWidth = 120
 
 // wrapParagraphs wraps each paragraph, but for those that are indented.
 func wrapParagraphs(text string, width int) string {

@@ -7,15 +7,15 @@ import (
 	"github.com/rdmakit/rdmakit/internal/cli"
 )
 
-// Commands are the commands of this package, in the order of the help.
+// Commands returns the commands of this package, in the order of the help.
 func Commands() []cli.Entry {
 	return []cli.Entry{
 		{Group: cli.GroupNode, Build: newBenchCommand},
 	}
 }
 
-// Schemas are the documents that they print with -o json, by the name in their field "schema": an
-// empty value of each.
+// Schemas returns the documents that they print with -o json, by the name in their field "schema":
+// an empty value of each.
 func Schemas() map[string]any {
 	return map[string]any{
 		bench.Schema: bench.Result{},

@@ -10,15 +10,15 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/plan"
 )
 
-// Commands are the commands of this package, in the order of the help.
+// Commands returns the commands of this package, in the order of the help.
 func Commands() []cli.Entry {
 	return []cli.Entry{
 		{Group: cli.GroupK8s, Build: newK8sCommand},
 	}
 }
 
-// Schemas are the documents that they print with -o json, by the name in their field "schema": an
-// empty value of each.
+// Schemas returns the documents that they print with -o json, by the name in their field "schema":
+// an empty value of each.
 func Schemas() map[string]any {
 	return map[string]any{
 		lint.Schema:       lint.Report{},

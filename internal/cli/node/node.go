@@ -15,7 +15,7 @@ import (
 	"github.com/rdmakit/rdmakit/launch/lint"
 )
 
-// Commands are the commands of this package, in the order of the help.
+// Commands returns the commands of this package, in the order of the help.
 func Commands() []cli.Entry {
 	return []cli.Entry{
 		{Group: cli.GroupNode, Build: newDetectCommand},
@@ -28,8 +28,8 @@ func Commands() []cli.Entry {
 	}
 }
 
-// Schemas are the documents that they print with -o json, by the name in their field "schema": an
-// empty value of each.
+// Schemas returns the documents that they print with -o json, by the name in their field "schema":
+// an empty value of each.
 func Schemas() map[string]any {
 	return map[string]any{
 		inventory.Schema: inventory.Snapshot{}, // the field node of detect

@@ -24,8 +24,8 @@ func newStatusCommand(app *cli.App) *cobra.Command {
 		Short: "Show the health of this node's RDMA on one screen",
 		Long: `Status shows the state, rate and error counters of each port. With --watch it reads again every
 --interval and shows traffic and new errors since the reading before. A counter that was reset has
-no rate for one interval; one that stands at its end (the classic counters don't wrap) is marked,
-for it no longer counts.
+a lower bound for its new errors, and no rate, for one interval; one that stands at its end (the
+classic counters don't wrap) is marked, for it no longer counts.
 
 The exit code is 0 when all ports that are for compute are active, 1 when one is not, 3 when there
 is no RDMA port.`,
