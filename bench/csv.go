@@ -29,14 +29,15 @@ func (r *Result) WriteCSV(w io.Writer) error {
 		return err
 	}
 	for _, p := range r.Latency {
-		if err := line(p.Bytes, p.Iterations, p.Min, p.P50, p.P90, p.P99, p.P999, p.Max, p.Average, p.StdDev, p.Jitter,
-			p.PerSecond); err != nil {
+		err := line(p.Bytes, p.Iterations, p.Min, p.P50, p.P90, p.P99, p.P999, p.Max,
+			p.Average, p.StdDev, p.Jitter, p.PerSecond)
+		if err != nil {
 			return err
 		}
 	}
 	for _, p := range r.Bandwidth {
-		if err := line(p.Bytes, p.Iterations, p.PeakGbps, p.AverageGbps, p.PeakMBps, p.AverageMBps,
-			p.MessageRate); err != nil {
+		err := line(p.Bytes, p.Iterations, p.PeakGbps, p.AverageGbps, p.PeakMBps, p.AverageMBps, p.MessageRate)
+		if err != nil {
 			return err
 		}
 	}

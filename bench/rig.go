@@ -67,8 +67,8 @@ func (r *rig) allocate() (err error) {
 	if r.pd, err = r.device.AllocatePD(); err != nil {
 		return err
 	}
-	if r.sends, err = r.device.CreateCQ(
-		verbs.CQConfig{Depth: cfg.QueuePairs * cfg.TxDepth, Wait: cfg.Wait}); err != nil {
+	sends := verbs.CQConfig{Depth: cfg.QueuePairs * cfg.TxDepth, Wait: cfg.Wait}
+	if r.sends, err = r.device.CreateCQ(sends); err != nil {
 		return err
 	}
 	wait := cfg.Wait

@@ -138,9 +138,8 @@ func (dv *derivation) warnings() {
 	}
 	if n := len(dv.plan.Incomplete); n > 0 {
 		first := dv.plan.Incomplete[0]
-		dv.plan.warn(ruleIncomplete,
-			fmt.Sprintf("%d files that decide could not be read, the first: %s: %s",
-				n, first.Path, first.Error), first.Path)
+		text := fmt.Sprintf("%d files that decide could not be read, the first: %s: %s", n, first.Path, first.Error)
+		dv.plan.warn(ruleIncomplete, text, first.Path)
 	}
 }
 
@@ -179,9 +178,9 @@ func (dv *derivation) warnRails() {
 		}
 	}
 	if len(lost) > 0 {
-		dv.plan.warn(ruleRails,
-			fmt.Sprintf("%d of %d compute ports are left out: %s",
-				len(lost), len(lost)+len(dv.selected), strings.Join(lost, ", ")), files...)
+		all := len(lost) + len(dv.selected)
+		text := fmt.Sprintf("%d of %d compute ports are left out: %s", len(lost), all, strings.Join(lost, ", "))
+		dv.plan.warn(ruleRails, text, files...)
 	}
 }
 
@@ -238,9 +237,9 @@ func (dv *derivation) warnNothing() {
 		dv.plan.warn(ruleNothing, "no RDMA: the node has no RDMA device", "/"+sysfs.ClassInfiniBand)
 		return
 	}
-	dv.plan.warn(ruleNothing,
-		fmt.Sprintf("no RDMA: none of %d ports can be used, the first because: %s",
-			len(dv.candidates), dv.candidates[0].plan.Reason), dv.candidates[0].plan.Files...)
+	first := dv.candidates[0].plan
+	const text = "no RDMA: none of %d ports can be used, the first because: %s"
+	dv.plan.warn(ruleNothing, fmt.Sprintf(text, len(dv.candidates), first.Reason), first.Files...)
 }
 
 // decides reports whether a file that could not be read might have changed the Plan.

@@ -128,8 +128,8 @@ func judgeState(dv *derivation, c *candidate) (string, []string) {
 		return "the state could not be read: " + why, []string{portFile(c.port, "state")}
 	}
 	if c.port.State != inventory.PortStateActive {
-		return fmt.Sprintf("state is %d: %s, not ACTIVE", c.port.State,
-			c.port.State), []string{portFile(c.port, "state")}
+		why := fmt.Sprintf("state is %d: %s, not ACTIVE", c.port.State, c.port.State)
+		return why, []string{portFile(c.port, "state")}
 	}
 	return "", nil
 }
@@ -171,8 +171,8 @@ func judgeDataDirect(dv *derivation, c *candidate) (string, []string) {
 
 func judgeBondSlave(dv *derivation, c *candidate) (string, []string) {
 	if c.isRoCE() && len(c.gids) == 0 && c.slave != "" {
-		return fmt.Sprintf("its addresses are on %s, a slave of %s",
-			c.slave, bondOf(dv.snapshot, c.slave)), []string{portFile(c.port, "gid_attrs/ndevs")}
+		why := fmt.Sprintf("its addresses are on %s, a slave of %s", c.slave, bondOf(dv.snapshot, c.slave))
+		return why, []string{portFile(c.port, "gid_attrs/ndevs")}
 	}
 	return "", nil
 }

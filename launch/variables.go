@@ -290,8 +290,8 @@ func (dv *derivation) checkPin() error {
 				names = append(names, c.plan.Name())
 			}
 		}
-		return &OptionError{Option: "pin-gid", Text: strings.Join(names,
-			", ") + " on InfiniBand: the libraries choose its entry, and UCX would apply a pinned index there too"}
+		const why = " on InfiniBand: the libraries choose its entry, and UCX would apply a pinned index there too"
+		return &OptionError{Option: "pin-gid", Text: strings.Join(names, ", ") + why}
 	}
 	if differs(ports) {
 		return &OptionError{Option: "pin-gid", Text: "no index serves all ports: " + indexList(ports)}

@@ -182,8 +182,12 @@ func (s *Session) Hello(ctx context.Context, own Hello) (Agreed, error) {
 		return agreed, fmt.Errorf("begin exchange: cycle buffer %d, cache line %d, MTU %d: out of bounds",
 			own.CycleBuffer, own.CacheLine, own.MTU)
 	}
-	const versions, cycle, cache, mtu = "exchange versions", "exchange cycle buffer sizes", "exchange cache line sizes",
-		"exchange MTUs"
+	const (
+		versions = "exchange versions"
+		cycle    = "exchange cycle buffer sizes"
+		cache    = "exchange cache line sizes"
+		mtu      = "exchange MTUs"
+	)
 	got, err := s.step(ctx, versions, s.cfg.Version.Append(nil), false)
 	if err != nil {
 		return agreed, err

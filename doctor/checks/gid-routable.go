@@ -84,9 +84,9 @@ func runGIDRoutable(_ context.Context, in *doctor.Input) []doctor.Finding {
 	case judged == 0:
 		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode, "no RoCE port is active")}
 	case worst(findings).Compare(doctor.OutcomeInfo) <= 0 && len(good) > 0:
-		pass := doctor.Passed(doctor.ObjectNode,
-			fmt.Sprintf("%d of %s with a routable RoCE v2 GID",
-				routable, english.Count(judged, "active RoCE port")), good...)
+		ports := english.Count(judged, "active RoCE port")
+		text := fmt.Sprintf("%d of %s with a routable RoCE v2 GID", routable, ports)
+		pass := doctor.Passed(doctor.ObjectNode, text, good...)
 		return append([]doctor.Finding{pass}, findings...)
 	}
 	if len(findings) == 0 {

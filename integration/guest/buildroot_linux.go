@@ -169,8 +169,8 @@ func (b *builder) compileDaemon(ctx context.Context) error {
 // pack writes the result: the kernel, and the tree as a cpio archive. It is
 // not compressed, for unpacking costs the emulated processor more than reading.
 func (b *builder) pack(ctx context.Context) error {
-	if err := copyFile(b.dir("kernel", "boot/vmlinuz-"+b.kernel.Release), filepath.Join(b.out(), "vmlinuz"),
-		0o644); err != nil {
+	kernel := b.dir("kernel", "boot/vmlinuz-"+b.kernel.Release)
+	if err := copyFile(kernel, filepath.Join(b.out(), "vmlinuz"), 0o644); err != nil {
 		return fmt.Errorf("copy the kernel: %w", err)
 	}
 	var names strings.Builder

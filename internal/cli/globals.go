@@ -48,7 +48,7 @@ type App struct {
 	// Log goes to standard error: warnings always, the rest with --verbose.
 	Log *slog.Logger
 
-	AppletName string // name of the program, where a link to it chose an applet
+	ProgramName string // name of the program, where a link to it chose an applet
 	// Recording is the node of all commands, whatever flags say; nil: the flags choose. Snapshot
 	// runs commands on it.
 	Recording *bundle.Bundle

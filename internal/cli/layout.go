@@ -68,8 +68,8 @@ func SomeNames(names []string, wide bool) string {
 	if wide || len(names) <= shown {
 		return strings.Join(names, ", ")
 	}
-	return strings.Join(names[:shown-2],
-		", ") + fmt.Sprintf(", … %s (%d more)", names[len(names)-1], len(names)-shown+1)
+	first := strings.Join(names[:shown-2], ", ")
+	return first + fmt.Sprintf(", … %s (%d more)", names[len(names)-1], len(names)-shown+1)
 }
 
 // Figures returns the columns of a table of figures, to the right; those of wide are for -o

@@ -21,7 +21,7 @@ func Main(app *App) int {
 	defer stop()
 	args, byLink := linkArgs(os.Args)
 	if byLink {
-		app.AppletName = os.Args[0]
+		app.ProgramName = os.Args[0]
 	}
 	return app.Run(ctx, args)
 }

@@ -71,14 +71,14 @@ func openBundle(name string) (*sources.Node, error) {
 	case errors.Is(err, sources.ErrFolder):
 		err = WithHints(err, "use --root for a folder")
 	}
-	return nil, BundleError(err)
+	return nil, InputError(err)
 }
 
 // openRoot opens the folder of --root.
 func openRoot(dir string) (*sources.Node, error) {
 	root, err := sysfs.OpenRoot(dir)
 	if err != nil {
-		return nil, BundleError(err)
+		return nil, InputError(err)
 	}
 	n, err := sources.FromFS(root, root.Close, "root "+dir)
 	if errors.Is(err, sources.ErrNoRoot) {
@@ -138,8 +138,8 @@ func (app *App) KServeEnvironment(n *sources.Node) map[string]string {
 	return env
 }
 
-// BundleError makes a wrong use of a source that isn't there or can't be understood.
-func BundleError(err error) error {
+// InputError makes a wrong use of an input that isn't there or can't be understood.
+func InputError(err error) error {
 	if errors.Is(err, fs.ErrPermission) {
 		return err
 	}

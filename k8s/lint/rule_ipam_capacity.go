@@ -100,11 +100,13 @@ func checkCapacity(p *pass, ref ipamRef, have int, least ipam.Range) {
 				"and ips in its annotation"
 		}
 	case vfs > have:
-		ref.widen(p.error(ref.Object, ref.at, "%s for %s on %s", addresses, english.Count(vfs, "VF"),
-			english.Count(len(perNode), "node")), least, vfs)
+		nodes := english.Count(len(perNode), "node")
+		f := p.error(ref.Object, ref.at, "%s for %s on %s", addresses, english.Count(vfs, "VF"), nodes)
+		ref.widen(f, least, vfs)
 	case vfs == 0 && pods > have:
-		ref.widen(p.error(ref.Object, ref.at, "%s for %s of the pods in these manifests",
-			addresses, english.Count(pods, "interface")), least, pods)
+		f := p.error(ref.Object, ref.at, "%s for %s of the pods in these manifests",
+			addresses, english.Count(pods, "interface"))
+		ref.widen(f, least, pods)
 	}
 }
 

@@ -98,10 +98,13 @@ func drainText(n *source.Node) string {
 	return strings.Join(parts, ", ")
 }
 
-// selects tells whether the labels of nodes that a policy takes are known.
+// selects is the verb for a policy and its nodes, by whether the labels of a node are known.
 func selects(pol *policy, nodes []*source.Node) string {
-	if slices.ContainsFunc(nodes,
-		func(n *source.Node) bool { certain, _ := n.Selected(pol.Value.Spec.NodeSelector); return certain }) {
+	isCertain := func(n *source.Node) bool {
+		certain, _ := n.Selected(pol.Value.Spec.NodeSelector)
+		return certain
+	}
+	if slices.ContainsFunc(nodes, isCertain) {
 		return "selects"
 	}
 	return "may select"

@@ -65,8 +65,8 @@ func checkPodResources(p *pass, pod *pod) {
 	for _, resource := range slices.Sorted(maps.Keys(wanted)) {
 		n, want := pod.asks("", resource), wanted[resource]
 		name := resourceText(cmp.Or(prefixes[resource], p.prefixOf(resource)), resource)
-		if i := slices.IndexFunc(pod.containers(),
-			func(c container) bool { return asksFor(c, resource) != "" }); i >= 0 {
+		asks := func(c container) bool { return asksFor(c, resource) != "" }
+		if i := slices.IndexFunc(pod.containers(), asks); i >= 0 {
 			name = asksFor(pod.containers()[i], resource)
 		}
 		switch {

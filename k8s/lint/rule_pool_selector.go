@@ -61,7 +61,8 @@ func checkPoolSelector(p *pass, pool *pool) {
 	known := slices.ContainsFunc(p.nodes, func(n source.Node) bool { return n.Labels != nil })
 	if valid && known && !slices.ContainsFunc(p.nodes,
 		func(n source.Node) bool { return n.Labels == nil || poolSelects(pool, n.Labels) }) {
-		p.warn(pool.Object, path{"spec", "nodeSelector"}, "the pool selects none of %s", english.Count(len(p.nodes),
-			"node")).Remedy = "select by labels that the nodes have; kubectl get nodes --show-labels lists them"
+		nodes := english.Count(len(p.nodes), "node")
+		f := p.warn(pool.Object, path{"spec", "nodeSelector"}, "the pool selects none of %s", nodes)
+		f.Remedy = "select by labels that the nodes have; kubectl get nodes --show-labels lists them"
 	}
 }

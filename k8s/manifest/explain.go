@@ -201,8 +201,8 @@ func (r *indentReader) content(n int, body string) (fault, bool) {
 		}
 		if key, rest, ok := strings.Cut(entry, ":"); ok && rest != "" && !strings.HasPrefix(rest, "//") &&
 			plainKey.MatchString(key) && r.value < 0 && !strings.HasPrefix(body, "-") {
-			return fault{at, fmt.Sprintf("no space behind the colon of %q", key), fmt.Sprintf("write %s: %s", key,
-				rest)}, true
+			wrong := fmt.Sprintf("no space behind the colon of %q", key)
+			return fault{at, wrong, fmt.Sprintf("write %s: %s", key, rest)}, true
 		}
 		return fault{}, false
 	}

@@ -263,8 +263,8 @@ func countVFs(pf *source.PF, opts Options) (c vfCount, refused string) {
 		c = vfCount{n: min(firmware, k8s.MaxMellanoxVFs), why: fmt.Sprintf(
 			"the firmware's NUM_OF_VFS is %d, so the firmware stays as it is and no node reboots for it", firmware)}
 		if firmware > k8s.MaxMellanoxVFs {
-			c.why, c.cost = fmt.Sprintf("the firmware's NUM_OF_VFS is %d, and the operator admits %d",
-				firmware, k8s.MaxMellanoxVFs), reboot
+			const text = "the firmware's NUM_OF_VFS is %d, and the operator admits %d"
+			c.why, c.cost = fmt.Sprintf(text, firmware, k8s.MaxMellanoxVFs), reboot
 		}
 	default:
 		c = vfCount{n: opts.VFs, why: fmt.Sprintf(

@@ -250,8 +250,8 @@ func (m *maker) notes(planned []*source.Node) {
 	}
 	if s := m.opts.Select; len(noRoles) > 0 && len(s.Addresses)+len(s.Names)+len(s.Rails) == 0 {
 		note("nothing tells the roles of the cards of %s, so all that could have VFs are taken, the one with the "+
-			"default route too if it can: snapshots of the nodes tell, or choose cards by address or name", shortList(
-			noRoles))
+			"default route too if it can: snapshots of the nodes tell, or choose cards by address or name",
+			shortList(noRoles))
 	}
 	if len(noFabric) > 0 {
 		note("nothing tells the fabric of %s: cards on different subnets may share a rail; snapshots of the nodes tell",

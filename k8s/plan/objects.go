@@ -222,8 +222,8 @@ func (m *maker) policy(p *draft) {
 		k8s.UnwrittenPriority, k8s.WebhookPriority), "spec", "priority")
 	switch {
 	case p.rail.mtuFound:
-		d.because(fmt.Sprintf("As all ports of the rail have it. VFs don't follow their PF: without it they have %d.",
-			plainMTU), "spec", "mtu")
+		const text = "As all ports of the rail have it. VFs don't follow their PF: without it they have %d."
+		d.because(fmt.Sprintf(text, plainMTU), "spec", "mtu")
 	case p.spec.MTU != nil:
 		d.because("As asked for; a PF with VFs drains its node for a larger one.", "spec", "mtu")
 	}

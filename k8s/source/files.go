@@ -29,8 +29,8 @@ import (
 // ErrNoNode is the cause of the error where none of the files tells of a node.
 var ErrNoNode = errors.New("no node in it")
 
-// OnlyNoNode reports that all that is wrong is [ErrNoNode]: every file could be read, and none
-// tells of a node.
+// OnlyNoNode reports whether nothing is wrong but [ErrNoNode]: every file could be read, and none
+// describes a node. It is true without an error, too.
 func OnlyNoNode(err error) bool {
 	if list, ok := err.(interface{ Unwrap() []error }); ok {
 		return !slices.ContainsFunc(list.Unwrap(), func(e error) bool { return !OnlyNoNode(e) })

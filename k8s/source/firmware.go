@@ -159,8 +159,8 @@ func (n *Node) shareFirmware() {
 		if n.PFs[i].Firmware != nil || n.PFs[i].Vendor != k8s.VendorMellanox {
 			continue
 		}
-		if j := slices.IndexFunc(n.PFs,
-			func(p PF) bool { return p.Firmware != nil && card(p) == card(n.PFs[i]) }); j >= 0 {
+		told := func(p PF) bool { return p.Firmware != nil && card(p) == card(n.PFs[i]) }
+		if j := slices.IndexFunc(n.PFs, told); j >= 0 {
 			n.PFs[i].Firmware = n.PFs[j].Firmware
 		}
 	}

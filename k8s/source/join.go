@@ -129,14 +129,20 @@ func (n *Node) join(o *Node) {
 }
 
 func (p *PF) join(o PF) {
-	p.Vendor, p.DeviceID, p.Driver = cmp.Or(p.Vendor,
-		o.Vendor), cmp.Or(p.DeviceID, o.DeviceID), cmp.Or(p.Driver, o.Driver)
-	p.Netdev, p.RDMADevice, p.LinkType = cmp.Or(p.Netdev,
-		o.Netdev), cmp.Or(p.RDMADevice, o.RDMADevice), cmp.Or(p.LinkType, o.LinkType)
-	p.MTU, p.Firmware = cmp.Or(p.MTU, o.MTU), cmp.Or(p.Firmware, o.Firmware)
-	p.ESwitchMode, p.Role = cmp.Or(p.ESwitchMode, o.ESwitchMode), cmp.Or(p.Role, o.Role)
+	p.Vendor = cmp.Or(p.Vendor, o.Vendor)
+	p.DeviceID = cmp.Or(p.DeviceID, o.DeviceID)
+	p.Driver = cmp.Or(p.Driver, o.Driver)
+	p.Netdev = cmp.Or(p.Netdev, o.Netdev)
+	p.RDMADevice = cmp.Or(p.RDMADevice, o.RDMADevice)
+	p.LinkType = cmp.Or(p.LinkType, o.LinkType)
+	p.MTU = cmp.Or(p.MTU, o.MTU)
+	p.Firmware = cmp.Or(p.Firmware, o.Firmware)
+	p.ESwitchMode = cmp.Or(p.ESwitchMode, o.ESwitchMode)
+	p.Role = cmp.Or(p.Role, o.Role)
 	p.ExternallyManaged = p.ExternallyManaged || o.ExternallyManaged
-	p.Fabric, p.Rail, p.NUMANode = cmp.Or(p.Fabric, o.Fabric), cmp.Or(p.Rail, o.Rail), cmp.Or(p.NUMANode, o.NUMANode)
+	p.Fabric = cmp.Or(p.Fabric, o.Fabric)
+	p.Rail = cmp.Or(p.Rail, o.Rail)
+	p.NUMANode = cmp.Or(p.NUMANode, o.NUMANode)
 	if len(p.AltNames) == 0 {
 		p.AltNames = o.AltNames
 	}

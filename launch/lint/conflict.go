@@ -245,8 +245,8 @@ func checkEFANVSHMEM(l *linter) {
 	case s != nil && !strings.EqualFold(s.Value, "libfabric") && !strings.EqualFold(s.Value, "none"):
 		l.derive(l.report(s, SeverityError, "%s needs InfiniBand or RoCE, and the node has EFA", s.Value),
 			"NVSHMEM_REMOTE_TRANSPORT", "NVSHMEM_LIBFABRIC_PROVIDER")
-	case s != nil && strings.EqualFold(s.Value,
-		"libfabric") && provider == nil && !l.mentions("NVSHMEM_LIBFABRIC_PROVIDER"):
+	case s != nil && strings.EqualFold(s.Value, "libfabric") && provider == nil &&
+		!l.mentions("NVSHMEM_LIBFABRIC_PROVIDER"):
 		l.derive(l.report(&Setting{Name: "NVSHMEM_LIBFABRIC_PROVIDER"}, SeverityError,
 			"not set, so NVSHMEM takes the provider cxi, which is not EFA's"), "NVSHMEM_LIBFABRIC_PROVIDER")
 	}

@@ -97,8 +97,8 @@ func runApplet(ctx context.Context, app *cli.App, name string, source cli.Source
 		return err
 	}
 	defer n.Close()
-	if app.AppletName != "" {
-		name = app.AppletName
+	if app.ProgramName != "" {
+		name = app.ProgramName
 	}
 	verbs, why, err := verbsSource(n)
 	if err != nil {

@@ -87,8 +87,8 @@ func runDemo(ctx context.Context, app *cli.App, spec host.Spec, faults []host.Fa
 		}
 		app.Out.Note("note: the emulated node is in %s: rdmactl doctor --from %s reads it", save, save)
 	}
-	report := demoReport{Schema: demoSchema, Emulated: true, About: spec.About() + "; " + english.Count(len(faults),
-		"fault") + " planted"}
+	about := spec.About() + "; " + english.Count(len(faults), "fault") + " planted"
+	report := demoReport{Schema: demoSchema, Emulated: true, About: about}
 	if err := fillDemo(ctx, app, &report, tree); err != nil {
 		return err
 	}
@@ -223,7 +223,6 @@ func (r demoReport) result() error {
 	for _, f := range r.Unexpected {
 		wrong = append(wrong, fmt.Sprintf("%s at %s is extra", f.CheckID, f.Object))
 	}
-	return cli.WithHints(
-		cli.Exitf(cli.ExitFault, "doctor did not find what was planted: %s",
-			strings.Join(wrong, ", ")), "this is a bug in rdmactl: please report it")
+	err := cli.Exitf(cli.ExitFault, "doctor did not find what was planted: %s", strings.Join(wrong, ", "))
+	return cli.WithHints(err, "this is a bug in rdmactl: please report it")
 }

@@ -311,7 +311,7 @@ func readTopology(app *cli.App, name string) (*fabric.Topology, error) {
 	if name != "-" {
 		file, err := os.Open(name) //nolint:gosec // the user's file
 		if err != nil {
-			return nil, cli.BundleError(fmt.Errorf("read topology: %w", err))
+			return nil, cli.InputError(fmt.Errorf("read topology: %w", err))
 		}
 		defer file.Close()
 		r = file

@@ -350,9 +350,9 @@ func (r *pingReport) end(ctx context.Context) error {
 	case r.Sent == 0:
 		return context.Cause(ctx)
 	case r.Sent == r.Lost:
-		return cli.WithHints(
-			cli.Exitf(cli.ExitUnreachable, "%s: %s without an answer", r.where(),
-				english.Count(r.Sent, "datagram")), "does \"rdmactl fabric ping --server\" or ibping -S run there?")
+		sent := english.Count(r.Sent, "datagram")
+		err := cli.Exitf(cli.ExitUnreachable, "%s: %s without an answer", r.where(), sent)
+		return cli.WithHints(err, "does \"rdmactl fabric ping --server\" or ibping -S run there?")
 	case r.Lost > 0:
 		return cli.ExitSilently(cli.ExitFault)
 	}

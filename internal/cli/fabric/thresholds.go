@@ -19,13 +19,13 @@ const maxThresholdFile = 1 << 20
 func readThresholds(name string) (fabric.Thresholds, error) {
 	file, err := os.Open(name) //nolint:gosec // the user's file
 	if err != nil {
-		return nil, cli.BundleError(fmt.Errorf("read thresholds: %w", err))
+		return nil, cli.InputError(fmt.Errorf("read thresholds: %w", err))
 	}
 	defer file.Close()
 	data, err := io.ReadAll(io.LimitReader(file, maxThresholdFile+1))
 	switch {
 	case err != nil:
-		return nil, cli.BundleError(fmt.Errorf("read thresholds: %w", err))
+		return nil, cli.InputError(fmt.Errorf("read thresholds: %w", err))
 	case len(data) > maxThresholdFile:
 		return nil, cli.Exitf(cli.ExitUsage, "read thresholds %s: longer than %d bytes", name, maxThresholdFile)
 	}

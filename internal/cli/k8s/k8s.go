@@ -54,7 +54,7 @@ func readCluster(ctx context.Context, app *cli.App, names []string) (cluster sou
 		if readErr == nil {
 			readErr = errors.New("no node and no object in the files of --nodes")
 		}
-		return cluster, nil, cli.BundleError(readErr)
+		return cluster, nil, cli.InputError(readErr)
 	}
 	noteErrors(app, readErr)
 	return cluster, cli.ExitSilently(cli.ExitPartial), nil
@@ -77,7 +77,7 @@ func planCluster(ctx context.Context, app *cli.App, names []string) (cluster sou
 		noteErrors(app, readErr)
 		return cluster, cli.ExitSilently(cli.ExitPartial), nil
 	case !source.OnlyNoNode(readErr):
-		return cluster, nil, cli.BundleError(readErr)
+		return cluster, nil, cli.InputError(readErr)
 	}
 	return cluster, nil, cli.Exitf(cli.ExitNotFound, "plan networks: no node in %s", strings.Join(names, ", "))
 }

@@ -189,7 +189,7 @@ func k8sReadError(err error) error {
 	case errors.Is(err, k8smanifest.ErrEmpty) && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission):
 		return &cli.ExitError{Code: cli.ExitNotFound, Err: err}
 	}
-	return cli.BundleError(err)
+	return cli.InputError(err)
 }
 
 var operatorVersion = regexp.MustCompile(`^(main|v?\d+\.\d+(\.\d+)?([-+].*)?)$`)

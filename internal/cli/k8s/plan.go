@@ -288,7 +288,7 @@ func printK8sPlan(app *cli.App, p plan.Plan, dir string, whole bool) error {
 func diffK8sPlan(app *cli.App, p plan.Plan, dir string, partial error) error {
 	differences, err := p.Diff(dir)
 	if err != nil {
-		return cli.BundleError(err)
+		return cli.InputError(err)
 	}
 	report := k8sPlanDiff{
 		Schema: k8sPlanDiffSchema, Folder: dir, Differences: append([]plan.Difference{}, differences...),

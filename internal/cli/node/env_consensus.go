@@ -67,7 +67,7 @@ func runConsensus(app *cli.App, cmd *cobra.Command, flags consensusFlags, args [
 	if err := opts.Check(); err != nil {
 		return cli.UsageError(cmd, err)
 	}
-	files := inputs.Files{Names: args, Stdin: app.Stdin, PassedOver: func(path string) {
+	files := inputs.Files{Names: args, Stdin: app.Stdin, Ignored: func(path string) {
 		app.Out.Note("%s: a folder within a folder is not opened", path)
 	}}
 	nodes, bad, err := files.Nodes(cmd.Context(), opts)

@@ -35,9 +35,9 @@ func readLintFile(app *cli.App, name string, form lint.Form) ([]lint.Environment
 				"--form says how the file is written where the content doesn't tell")
 		}
 		if len(envs) == 0 {
-			return nil, cli.WithHints(
-				cli.Exitf(cli.ExitNotFound, "nothing to check: no container of %s sets a variable",
-					label), "env: of a container, data: of a ConfigMap and environment: of a service are looked at")
+			err := cli.Exitf(cli.ExitNotFound, "nothing to check: no container of %s sets a variable", label)
+			return nil, cli.WithHints(err,
+				"env: of a container, data: of a ConfigMap and environment: of a service are looked at")
 		}
 		return envs, nil
 	}

@@ -118,8 +118,8 @@ func (r *run) common(letter byte, arg string) (code int, done bool) {
 	case 't':
 		ms, rest := leadingNumber(arg)
 		if rest != "" || ms == 0 || ms > math.MaxInt32 {
-			return r.fail(nil, "Invalid timeout \"%s\".  Timeout requires a positive integer value < %d.",
-				arg, math.MaxInt32), true
+			const text = "Invalid timeout \"%s\".  Timeout requires a positive integer value < %d."
+			return r.fail(nil, text, arg, math.MaxInt32), true
 		}
 		r.timeout = time.Duration(ms) * time.Millisecond
 	case 's':

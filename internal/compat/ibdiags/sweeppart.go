@@ -129,8 +129,9 @@ func (r *run) routeTo(ctx context.Context, lid ib.LID) (mad.Path, error) {
 		if isSwitch {
 			via = 0
 		}
-		if data, err = r.client.SMP(ctx, fabric.Target{Path: path}, mad.MethodGet, mad.AttributePortInfo, uint32(via),
-			nil); err != nil {
+		here := fabric.Target{Path: path}
+		data, err = r.client.SMP(ctx, here, mad.MethodGet, mad.AttributePortInfo, uint32(via), nil)
+		if err != nil {
 			return path, err
 		}
 		var port mad.PortInfo

@@ -42,8 +42,8 @@ func (b *builder) addPortFiles(p *port, dir string) {
 		"lid": "0x0", "lid_mask_count": "0", "sm_lid": "0x0", "sm_sl": "0", "cap_mask": "0x04010000",
 	}
 	if p.layer == InfiniBand {
-		values["lid"], values["sm_lid"], values["cap_mask"] = fmt.Sprintf("0x%x",
-			p.lid), fmt.Sprintf("0x%x", smLID), "0xa751e848"
+		values["lid"], values["sm_lid"] = fmt.Sprintf("0x%x", p.lid), fmt.Sprintf("0x%x", smLID)
+		values["cap_mask"] = "0xa751e848"
 		values["has_smi"] = "1"
 	}
 	switch p.link {

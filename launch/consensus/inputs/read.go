@@ -29,8 +29,8 @@ const maxNodes = 1 << 16
 // ErrTooMany is the error for more nodes than a comparison holds.
 var ErrTooMany = fmt.Errorf("more than %d nodes", maxNodes)
 
-// Stdin is how standard input is called in a report.
-const Stdin = "stdin"
+// StdinSource is the name of standard input in a report.
+const StdinSource = "stdin"
 
 // Files are the inputs of a comparison.
 type Files struct {
@@ -38,9 +38,9 @@ type Files struct {
 	// Of a folder all files are read; its hidden ones are left alone, and folders in it are opened
 	// only if they are roots of nodes.
 	Names []string
-	Stdin io.Reader // may be nil where no name is "-"
-	// PassedOver, if it is not nil, is called with each folder within a folder that is not opened.
-	PassedOver func(path string)
+	Stdin io.Reader // what "-" reads
+	// Ignored, if it is not nil, is called with each folder within a folder that is not opened.
+	Ignored func(path string)
 }
 
 // input is a name, or a file of a folder that is one.
@@ -133,10 +133,12 @@ func (r *reader) listInputs(args []string) []input {
 		info, err := os.Stat(arg)
 		switch {
 		case arg == "-" && stdin:
-			r.fail(place{input: len(out)}, Stdin, errors.New("- given twice"))
+			r.fail(place{input: len(out)}, StdinSource, errors.New("- given twice"))
+		case arg == "-" && r.files.Stdin == nil:
+			r.fail(place{input: len(out)}, StdinSource, errors.New("there is no standard input"))
 		case arg == "-":
 			stdin = true
-			out = append(out, input{path: Stdin, stdin: true})
+			out = append(out, input{path: StdinSource, stdin: true})
 		case err != nil || !info.IsDir(): // who opens the file tells better what is wrong
 			out = append(out, input{path: arg})
 		case sources.IsRoot(arg):
@@ -165,8 +167,8 @@ func (r *reader) listFolder(at int, dir string) []input {
 		case err == nil && info.IsDir() && sources.IsRoot(path):
 			out = append(out, input{path: path, folder: true})
 		case err == nil && info.IsDir():
-			if r.files.PassedOver != nil {
-				r.files.PassedOver(path)
+			if r.files.Ignored != nil {
+				r.files.Ignored(path)
 			}
 		default:
 			out = append(out, input{path: path})

@@ -52,9 +52,9 @@ func TestFilesNodes(t *testing.T) {
 	dir, text := nodeFolder(t)
 	var over []string
 	files := inputs.Files{
-		Names:      []string{"-", filepath.Join(dir, "absent"), dir, filepath.Join(dir, "void"), "-"},
-		Stdin:      bytes.NewReader(text),
-		PassedOver: func(path string) { over = append(over, path) },
+		Names:   []string{"-", filepath.Join(dir, "absent"), dir, filepath.Join(dir, "void"), "-"},
+		Stdin:   bytes.NewReader(text),
+		Ignored: func(path string) { over = append(over, path) },
 	}
 	nodes, bad, err := files.Nodes(t.Context(), consensus.Options{})
 	if err != nil {
@@ -65,7 +65,7 @@ func TestFilesNodes(t *testing.T) {
 		sources = append(sources, n.Source)
 	}
 	want := []string{ // Compare sorts
-		filepath.Join(dir, "a.tree"), filepath.Join(dir, "b.tar.gz"), filepath.Join(dir, "root"), inputs.Stdin,
+		filepath.Join(dir, "a.tree"), filepath.Join(dir, "b.tar.gz"), filepath.Join(dir, "root"), inputs.StdinSource,
 	}
 	if diff := cmp.Diff(want, sources); diff != "" {
 		t.Errorf("nodes (-want +got):\n%s", diff)
@@ -93,5 +93,12 @@ func TestFilesNodesEnds(t *testing.T) {
 	cancel(cause)
 	if _, _, err := (inputs.Files{Names: []string{"a"}}).Nodes(ctx, consensus.Options{}); !errors.Is(err, cause) {
 		t.Errorf("Nodes after the end of its context = %v, want %v", err, cause)
+	}
+}
+
+func TestFilesNodesWithoutStdin(t *testing.T) {
+	_, bad, err := (inputs.Files{Names: []string{"-"}}).Nodes(t.Context(), consensus.Options{})
+	if err != nil || len(bad) != 1 || bad[0].Source != inputs.StdinSource {
+		t.Errorf("Nodes of - without a reader = %+v, %v, want standard input to be unreadable", bad, err)
 	}
 }

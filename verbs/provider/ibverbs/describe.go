@@ -2,7 +2,6 @@ package ibverbs
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 
@@ -19,40 +18,46 @@ func Describe(ctx context.Context, names ...string) (recording.Recording, error)
 func describeWith(ctx context.Context, soname string, names []string) (recording.Recording, error) {
 	l, err := load(soname)
 	if err != nil {
-		r := recording.Recording{
-			Schema: recording.Schema, Library: recording.Library{Name: soname}, Devices: []recording.Device{},
-		}
-		r.Errors = append(r.Errors, asQueryError(err))
-		return r, err
+		return unloaded(soname, err)
 	}
 	defer l.Close()
 	return l.Describe(ctx, names...)
 }
 
+// unloaded is the recording of a library that can't be opened.
+func unloaded(soname string, err error) (recording.Recording, error) {
+	return recording.Recording{
+		Schema: recording.Schema, Library: recording.Library{Name: soname}, Devices: []recording.Device{},
+		Errors: []*recording.QueryError{asQueryError(err)},
+	}, err
+}
+
 // List loads libibverbs, lists the devices without opening them, and closes it: the recording has
-// their names, GUIDs, types and transports. Where there is no libibverbs it says so as [Describe]
-// does.
+// their names, GUIDs, types and transports. Where there is no libibverbs the recording says so too.
 func List(ctx context.Context) (recording.Recording, error) {
-	library, err := Load()
+	l, err := Load()
 	if err != nil {
-		return Describe(ctx) // says the same, in the form of a recording
+		return unloaded(Soname, err)
 	}
-	defer library.Close()
-	rec := recording.Recording{Schema: recording.Schema}
-	list, err := library.Devices(ctx)
+	defer l.Close()
+	return l.list(ctx)
+}
+
+// list is [List] of a library that is open.
+func (l *Library) list(ctx context.Context) (recording.Recording, error) {
+	r := recording.Recording{Schema: recording.Schema, Library: l.info, Devices: []recording.Device{}}
+	list, err := l.Devices(ctx)
 	if err != nil {
-		if e, ok := errors.AsType[*recording.QueryError](err); ok {
-			rec.Errors = append(rec.Errors, e)
-		}
-		return rec, err
+		r.Errors = append(r.Errors, asQueryError(err))
+		return r, err
 	}
 	defer list.Close()
 	for _, d := range list.Devices() {
-		rec.Devices = append(rec.Devices, recording.Device{
+		r.Devices = append(r.Devices, recording.Device{
 			Name: d.Name, DevName: d.DevName, GUID: d.GUID, NodeType: d.NodeType, Transport: d.Transport,
 		})
 	}
-	return rec, nil
+	return r, nil
 }
 
 // Describe asks everything that `ibv_devinfo -v` asks: of all devices, or of those named. It

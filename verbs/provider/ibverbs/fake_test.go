@@ -103,6 +103,32 @@ func TestDescribeFake(t *testing.T) {
 	}
 }
 
+// TestList holds that a list names the devices of the library, in its order, and opens none.
+func TestList(t *testing.T) {
+	l := loadFake(t)
+	r, err := l.list(t.Context())
+	if err != nil || r.Schema != recording.Schema || r.Library != l.info || len(r.Errors) > 0 {
+		t.Fatalf("list = %+v, %v", r, err)
+	}
+	var listed []string
+	for _, d := range r.Devices {
+		listed = append(listed, d.Name)
+		if d.GUID.IsZero() || d.Attributes != nil || d.NumCompVectors != 0 {
+			t.Errorf("device %+v: want a GUID, and nothing that only an open device tells", d)
+		}
+	}
+	want := []string{
+		"good0", "old0", "hang0", "denied0", "gone0", "broken0", "noreason0", "hangopen0", "fallback0",
+	}
+	if diff := cmp.Diff(want, listed); diff != "" {
+		t.Errorf("names (-fake.c +list):\n%s", diff)
+	}
+	if r, err = loadFake(t, "-DNOSYS").list(t.Context()); len(r.Errors) != 1 || r.Devices == nil ||
+		!errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("list without RDMA = %+v, %v, want one error and no device", r, err)
+	}
+}
+
 // A library that is too old for _ibv_query_gid_ex tells types in another way.
 func TestDescribeOldLibrary(t *testing.T) {
 	l := loadFake(t, "-DOLD")
