@@ -21,8 +21,8 @@ func newAppletCommand(app *cli.App) *cobra.Command {
 		Use:   "applet",
 		Short: "Install and list the compatible C tools",
 		Long: `rdmactl does what some well-known C tools and scripts do: as "rdmactl ibstat", or as "ibstat" by a
-link of that name to rdmactl. Options, output, messages and exit codes are theirs. "rdmactl help
-ibstat" describes one.
+link of that name to rdmactl. Options, output, messages and exit codes are theirs.
+"rdmactl help ibstat" describes one.
 
 Flags of rdmactl go before the name of the tool; what follows the name belongs to the tool. A link
 takes the tool's own options only, but follows the settings (RDMAKIT_ROOT, the configuration file).`,

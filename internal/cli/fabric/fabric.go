@@ -52,13 +52,13 @@ ibsim when SIM_HOST or IBSIM_SERVER_NAME is set, as umad2sim reads it (also SIM_
 IBSIM_SOCKNAME, IBSIM_SERVER_PORT).
 
 "fabric topology --save FILE" keeps a sweep; --from FILE answers from it instead of asking the
-subnet, --rescan FILE asks for what may have changed since. "fabric topology --routes --counters
---save FILE" has what all lists need.
+subnet, --rescan FILE asks for what may have changed since. What all lists need is kept by
+"fabric topology --routes --counters --save FILE".
 
 Nodes are named by description ("MF0;leaf0:MQM9700/U1"), by a word of it (leaf0), by GUID
-(0x2c90300000001) or LID (7). "[N]" behind a name or GUID is a port, as lists print it: "host1
-mlx5_0[1]". Where several nodes are meant, patterns do too: "leaf*", or "host1[0-9]" when no node is
-named host1.`,
+(0x2c90300000001) or LID (7). "[N]" behind a name or GUID is a port, as lists print it:
+"host1 mlx5_0[1]". Where several nodes are meant, patterns do too: "leaf*", or "host1[0-9]" when no
+node is named host1.`,
 		Example: `  rdmactl fabric links
   rdmactl fabric topology --routes --counters --save fabric.json
   rdmactl fabric trace --from fabric.json host1 host12`,

@@ -41,8 +41,8 @@ until Ctrl-C or for -c datagrams. Somebody must answer there: "rdmactl fabric pi
 ibping -S. A LID is asked directly; for a GID the subnet administration knows the LID; for a GUID or
 name the subnet is swept first, or --from FILE says which LID it has.
 
-A RoCE port has neither LIDs nor a subnet to sweep, but answers pings to its GID: "rdmactl show
-DEVICE" lists the GIDs at either end. The own one must be of the same kind: --gid-index. (With
+A RoCE port has neither LIDs nor a subnet to sweep, but answers pings to its GID, which
+"rdmactl show DEVICE" lists at either end. The own one must be of the same kind: --gid-index. (With
 IPv4-mapped GIDs Linux 6.1's rxe loses the answers.)
 
 Under ibsim the server needs SIM_SET_ISSM=1.

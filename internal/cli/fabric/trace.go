@@ -26,8 +26,8 @@ switch always port 0, which has its LID. A LID of DST is followed as it is given
 paths of a port with several LIDs apart. Nothing is sent along the way: links count as the sweep
 saw them.
 
-A saved topology needs its forwarding tables for this: "rdmactl fabric topology --routes
---save FILE".
+A saved topology needs its forwarding tables for this:
+"rdmactl fabric topology --routes --save FILE".
 
 The exit code is 0 when the way arrives, also in a partial sweep, 1 when it doesn't, 3 when there is
 no such node or it has no LID, and 7 when the way leads to where nobody answered, or a node isn't
