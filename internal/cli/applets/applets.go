@@ -84,7 +84,7 @@ func wrapParagraphs(text string, width int) string {
 	paragraphs := strings.Split(text, "\n\n")
 	for i, p := range paragraphs {
 		if !strings.HasPrefix(p, " ") {
-			paragraphs[i] = cli.WrapWords(strings.Join(strings.Fields(p), " "), width)
+			paragraphs[i] = cli.WrapWords(p, width)
 		}
 	}
 	return strings.Join(paragraphs, "\n\n")

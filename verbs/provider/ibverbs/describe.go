@@ -45,19 +45,33 @@ func List(ctx context.Context) (recording.Recording, error) {
 
 // list is [List] of a library that is open.
 func (l *Library) list(ctx context.Context) (recording.Recording, error) {
-	r := recording.Recording{Schema: recording.Schema, Library: l.info, Devices: []recording.Device{}}
-	list, err := l.Devices(ctx)
+	r, list, err := l.begin(ctx)
 	if err != nil {
-		r.Errors = append(r.Errors, asQueryError(err))
 		return r, err
 	}
 	defer list.Close()
 	for _, d := range list.Devices() {
-		r.Devices = append(r.Devices, recording.Device{
-			Name: d.Name, DevName: d.DevName, GUID: d.GUID, NodeType: d.NodeType, Transport: d.Transport,
-		})
+		r.Devices = append(r.Devices, d.identity())
 	}
 	return r, nil
+}
+
+// begin returns a recording without devices, and the list to take them from. Where there is no list
+// the recording says so too.
+func (l *Library) begin(ctx context.Context) (recording.Recording, *DeviceList, error) {
+	r := recording.Recording{Schema: recording.Schema, Library: l.info, Devices: []recording.Device{}}
+	list, err := l.Devices(ctx)
+	if err != nil {
+		r.Errors = append(r.Errors, asQueryError(err))
+	}
+	return r, list, err
+}
+
+// identity is what the list tells of a device that is not open.
+func (d *Device) identity() recording.Device {
+	return recording.Device{
+		Name: d.Name, DevName: d.DevName, GUID: d.GUID, NodeType: d.NodeType, Transport: d.Transport,
+	}
 }
 
 // Describe asks everything that `ibv_devinfo -v` asks: of all devices, or of those named. It
@@ -65,10 +79,8 @@ func (l *Library) list(ctx context.Context) (recording.Recording, error) {
 // is not in the list is an error (ENODEV). Devices are asked at the same time, so that one that
 // hangs costs the others nothing; the order is that of the library.
 func (l *Library) Describe(ctx context.Context, names ...string) (recording.Recording, error) {
-	r := recording.Recording{Schema: recording.Schema, Library: l.info, Devices: []recording.Device{}}
-	list, err := l.Devices(ctx)
+	r, list, err := l.begin(ctx)
 	if err != nil {
-		r.Errors = append(r.Errors, asQueryError(err))
 		return r, err
 	}
 	defer list.Close()
@@ -97,10 +109,8 @@ func (l *Library) Describe(ctx context.Context, names ...string) (recording.Reco
 
 // Describe asks one device everything that `ibv_devinfo -v` asks it. What failed is in Errors.
 func (d *Device) Describe(ctx context.Context) recording.Device {
-	out := recording.Device{
-		Name: d.Name, DevName: d.DevName, GUID: d.GUID, NodeType: d.NodeType, Transport: d.Transport,
-		BoardID: d.BoardID(),
-	}
+	out := d.identity()
+	out.BoardID = d.BoardID()
 	note := func(err error) bool {
 		if err != nil {
 			out.Errors = append(out.Errors, asQueryError(err))
