@@ -34,7 +34,7 @@ search() {
 }
 
 # missed_stop: the search failed only because go test's own stop came between two steps of its
-# coordinator (golang.org/issue/75804, mended in Go 1.27); a finding always names the input it wrote
+# coordinator (golang.org/issue/75804, fixed in Go 1.27); a finding always names the input it wrote
 missed_stop() {
   grep -q '^ *context deadline exceeded$' "$log" && ! grep -qE 'Failing input|panic|minimizing' "$log"
 }
