@@ -1,7 +1,7 @@
 // Command gendocs writes the command reference from the commands themselves, and the schemas of
 // what they print from the Go types:
 //
-//	go run ./internal/cli/gendocs docs     # docs/cli/*.md, docs/man/*.1 and docs/schema/*.json
+//	go run ./internal/cli/gendocs docs     # docs/cli/*.md, docs/man/*.1, docs/schema/*.json, docs/demo.svg
 //
 // Pages of commands and documents that are gone are removed. The same source makes the same pages,
 // on any day and any machine, so that CI can compare them with what is committed. It must run
@@ -40,6 +40,11 @@ func generate(dir string) error {
 	if err != nil {
 		return err
 	}
+	picture, err := demoPicture()
+	if err != nil {
+		return err
+	}
+	pages[filepath.Join(dir, "demo.svg")] = picture
 	for _, cmd := range self.Reference(cli.NewApp(commands.All()).Root()) {
 		man, err := self.ManPage(cmd)
 		if err != nil {

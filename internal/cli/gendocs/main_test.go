@@ -18,7 +18,7 @@ import (
 func readTree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := make(map[string]string)
-	for _, pattern := range []string{"cli/*", "man/*", "schema/*"} {
+	for _, pattern := range []string{"cli/*", "man/*", "schema/*", "*.svg"} {
 		names, err := filepath.Glob(filepath.Join(dir, pattern))
 		if err != nil {
 			t.Fatal(err)
@@ -62,6 +62,41 @@ func TestGenerate(t *testing.T) {
 			if !strings.Contains(pages[page], cmd.Short) {
 				t.Errorf("generate: %s lacks the summary %q", page, cmd.Short)
 			}
+		}
+	}
+}
+
+// TestDemoPicture looks for what the picture is there to show: a finding in its colour and the
+// verdict.
+func TestDemoPicture(t *testing.T) {
+	picture, err := demoPicture()
+	if err != nil {
+		t.Fatalf("demoPicture = %v", err)
+	}
+	for _, want := range []string{
+		`<text class="title" x="16.0" y="20" textLength="109.2" lengthAdjust="spacingAndGlyphs" xml:space="preserve">$ rdmactl demo<`,
+		`>EMULATED<`, `<text class="r" x="16.0"`, `>FAIL<`, `>gid-routable<`, `>…<`, `>planted and found<`,
+	} {
+		if !strings.Contains(string(picture), want) {
+			t.Errorf("demoPicture has no %s", want)
+		}
+	}
+	for _, left := range []string{"Network devices that could", "export NCCL"} {
+		if strings.Contains(string(picture), left) {
+			t.Errorf("demoPicture shows %q, which it should leave out", left)
+		}
+	}
+}
+
+func TestLeaveOut(t *testing.T) {
+	lines := []string{"a", "\x1b[1mfrom\x1b[m here", "b", "to there", "c"}
+	got, err := leaveOut(lines, "from", "to")
+	if diff := cmp.Diff([]string{"a", "…", "", "to there", "c"}, got); err != nil || diff != "" {
+		t.Errorf("leaveOut = %v (-want +got):\n%s", err, diff)
+	}
+	for _, names := range [][2]string{{"gone", "to"}, {"from", "gone"}, {"to", "from"}} {
+		if _, err := leaveOut(lines, names[0], names[1]); err == nil {
+			t.Errorf("leaveOut(%q, %q) reports no error", names[0], names[1])
 		}
 	}
 }
