@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -77,10 +78,26 @@ that too, unless it is a folder.`,
 	return cmd
 }
 
-func installApplets(app *cli.App, dir string, hard, force bool) error {
+// thisProgram returns the path of this program. The system reports it below /proc; in a chroot or
+// an image without /proc the name that the program was started by serves, if it is a whole path.
+func thisProgram() (string, error) {
 	exe, err := os.Executable()
+	if err == nil {
+		return exe, nil
+	}
+	if name := os.Args[0]; filepath.IsAbs(name) {
+		if _, statErr := os.Stat(name); statErr == nil {
+			return name, nil
+		}
+	}
+	return "", cli.WithHints(fmt.Errorf("find this program: %w", err),
+		"without /proc, start rdmactl by its absolute path")
+}
+
+func installApplets(app *cli.App, dir string, hard, force bool) error {
+	exe, err := thisProgram()
 	if err != nil {
-		return fmt.Errorf("find this program: %w", err)
+		return err
 	}
 	l, err := links.New(exe, dir)
 	if errors.Is(err, links.ErrNoFolder) {
