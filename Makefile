@@ -47,6 +47,16 @@ bin/rdmactl:
 bin/rdmactl-static:
 	go build -tags nodl -ldflags '$(LDFLAGS)' -o $@ ./cmd/rdmactl
 
+# Where "make install" puts things. RDMACTL is the binary that writes its own manual pages and
+# completions: for a cross-built bin/rdmactl, a build that runs on this machine.
+PREFIX  ?= /usr/local
+DESTDIR ?=
+RDMACTL ?= bin/rdmactl
+
+.PHONY: install
+install: ## install bin/rdmactl, manual pages and completions below DESTDIR and PREFIX (/usr/local)
+	@scripts/install.sh bin/rdmactl '$(RDMACTL)' '$(DESTDIR)$(PREFIX)'
+
 .PHONY: bin/testcount
 bin/testcount:
 	@go build -o $@ ./internal/testkit/testcount
@@ -113,11 +123,13 @@ lint-mod:
 	cd tools && go mod tidy -diff
 
 .PHONY: cross
-cross: ## build for the other platforms, and vet one of each system
+cross: ## build for the other platforms, vet one of each system, and run the arm64 build under qemu-user
+	@scripts/deps.sh cross
 	@for p in $(PLATFORMS); do echo "cross $$p"; \
 		GOOS=$${p%/*} GOARCH=$${p#*/} go build ./...; \
 		[ $$p = darwin/amd64 ] || GOOS=$${p%/*} GOARCH=$${p#*/} go vet ./...; \
 	done
+	@scripts/check-arm64.sh
 
 .PHONY: fmt
 fmt: ## format all Go files

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # check-build.sh BIN VERSION: try the two binaries in folder BIN. The static one must run in a
-# chroot that holds nothing else, and both must tell the stamped version and which build they are.
+# chroot that holds nothing else, both must print the stamped version and which build they are, and
+# "make install" and an image with the applets must have all their files.
 set -euo pipefail
 bin=$1 version=$2
 die() { echo "check-build: $*" >&2; exit 1; }
@@ -31,9 +32,30 @@ expect "rdmactl-static says what it lacks" 'without: opening libibverbs' chroot 
 rc=0
 out=$(chroot "$jail" /rdmactl-static detect 2>&1) || rc=$?
 case $rc in 3 | 7) ;; *) die "rdmactl-static detect in an empty chroot: exit status $rc: $out" ;; esac
-[ -n "$out" ] || die "rdmactl-static detect in an empty chroot gave no reason"
+[ -n "$out" ] || die "rdmactl-static detect in an empty chroot printed no reason"
 echo "ok   rdmactl-static detect in an empty chroot: exit status $rc"
 [ "$(ls -A "$jail")" = rdmactl-static ] || die "rdmactl-static left files behind: $(ls -A "$jail")"
+
+# The two steps of docs/applets.md that make an image from nothing, and an applet by its link. The
+# other binary doesn't start there: the kernel finds no loader.
+image=$jail/image
+install -D -m 755 "$bin/rdmactl-static" "$image/usr/local/bin/rdmactl"
+expect "applet install in an empty chroot" ibstat chroot "$image" /usr/local/bin/rdmactl applet install /usr/local/bin
+out=$(chroot "$image" /usr/local/bin/ibv_devices 2>&1) && die "ibv_devices found a device in an empty chroot: $out"
+grep -qF 'Failed to get IB devices list' <<<"$out" || die "ibv_devices in an empty chroot: $out"
+echo "ok   ibv_devices in an empty chroot: $out"
+cp "$bin/rdmactl" "$image/dynamic"
+rc=0
+chroot "$image" /dynamic version 2>/dev/null || rc=$?
+[ "$rc" = 127 ] || die "rdmactl in an empty chroot: exit status $rc, where the documents say 127"
+
+prefix=$jail/prefix
+expect "make install" "in $prefix" make -s install PREFIX="$prefix" DESTDIR=
+expect "installed rdmactl" "$version" "$prefix/bin/rdmactl" version
+for file in man/man1/rdmactl-detect.1 bash-completion/completions/rdmactl zsh/site-functions/_rdmactl \
+  fish/vendor_completions.d/rdmactl.fish; do
+  [ -s "$prefix/share/$file" ] || die "make install: no share/$file"
+done
 
 for b in rdmactl rdmactl-static; do
   mib=$(($(stat -c %s "$bin/$b") / 1048576))

@@ -39,6 +39,8 @@ kernel tcpdump         tcpdump
 kernel tshark          tshark
 kernel xz-utils        xz
 lint   git             git
+cross  qemu-user       qemu-aarch64
+cross  libc6-arm64-cross /usr/aarch64-linux-gnu/lib/ld-linux-aarch64.so.1
 bench  bash            bash
 bench  grep            grep
 bench  ibsim-utils     ibsim
@@ -57,7 +59,7 @@ present() {
   esac
 }
 
-# missing RING...: the packages that lack, each once
+# missing RING...: the packages that are missing, each once
 missing() {
   table | while read -r ring package proof; do
     case " $* " in *" $ring "*) present "$proof" || echo "$package" ;; esac
