@@ -70,13 +70,14 @@ func (app *App) helpPrinter(cmd *cobra.Command) *output.Printer {
 // help prints the long help of cmd. Its error, if any, is kept by the standard output it writes to.
 func (app *App) help(cmd *cobra.Command, _ []string) {
 	cmd.InitDefaultHelpFlag() // "rdmactl help X" didn't parse the flags of X
-	about := cmd.Long
-	if about == "" {
-		about = cmd.Short + "."
-	}
-	blocks := []output.Block{output.Paragraph(about), section("Usage:", "  "+cmd.UseLine())}
+	about, details := aboutOf(cmd)
+	blocks := []output.Block{output.Paragraph(about)}
 	if cmd.Example != "" {
 		blocks = append(blocks, section("Examples:", cmd.Example))
+	}
+	blocks = append(blocks, section("Usage:", "  "+cmd.UseLine()))
+	if details != "" {
+		blocks = append(blocks, output.Paragraph(details))
 	}
 	blocks = append(blocks, app.commandSections(cmd)...)
 	if flags := flagUsages(cmd.LocalNonPersistentFlags()); flags != "" {
@@ -86,10 +87,20 @@ func (app *App) help(cmd *cobra.Command, _ []string) {
 		blocks = append(blocks, section("Flags of all commands of this group:", flags))
 	}
 	blocks = append(blocks, section("Flags of every command:", flagUsages(notShadowed(cmd))))
-	if !cmd.HasParent() {
-		blocks = append(blocks, section("Exit codes:", ExitCodes()))
+	if codes, own := ExitCodesOf(cmd); own {
+		blocks = append(blocks, section("Exit codes:", codes))
 	}
 	_ = app.printHelp(cmd, blocks)
+}
+
+// aboutOf returns the first paragraph of the long help of cmd, which says what it does, and the
+// rest, which comes after the examples.
+func aboutOf(cmd *cobra.Command) (about, details string) {
+	if cmd.Long == "" {
+		return cmd.Short + ".", ""
+	}
+	about, details, _ = strings.Cut(cmd.Long, "\n\n")
+	return about, details
 }
 
 // shortHelp is what rdmactl alone prints: where to begin.
