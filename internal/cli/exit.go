@@ -36,6 +36,20 @@ const (
 	exitSignal     = 128 // plus the number of the signal
 )
 
+// ExitCodes describes the codes for help and reference, indented so that Markdown keeps the
+// lines apart.
+func ExitCodes() string {
+	return `    0   all is well
+    1   a check failed or a fault was found; also errors without a code of their own
+    2   wrong use: command, flag, argument or configuration
+    3   nothing found, or not applicable here
+    4   permission denied
+    5   a peer can't be reached
+    6   the time was up (--timeout)
+    7   partial result: what is printed is right but not all
+    10  changes are pending`
+}
+
 // ExitError is an error with the exit code that it means. Without Err the run ends with the code
 // and says nothing more, because the command has printed what there is to know.
 type ExitError struct {

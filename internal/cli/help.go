@@ -70,14 +70,17 @@ func (app *App) helpPrinter(cmd *cobra.Command) *output.Printer {
 // help prints the long help of cmd. Its error, if any, is kept by the standard output it writes to.
 func (app *App) help(cmd *cobra.Command, _ []string) {
 	cmd.InitDefaultHelpFlag() // "rdmactl help X" didn't parse the flags of X
-	about, details := aboutOf(cmd)
-	blocks := []output.Block{output.Paragraph(about)}
+	if !cmd.HasParent() {
+		AddExitCodes(cmd)
+	}
+	long := LongOf(cmd)
+	blocks := []output.Block{output.Paragraph(long.About)}
 	if cmd.Example != "" {
 		blocks = append(blocks, section("Examples:", cmd.Example))
 	}
 	blocks = append(blocks, section("Usage:", "  "+cmd.UseLine()))
-	if details != "" {
-		blocks = append(blocks, output.Paragraph(details))
+	if long.Details != "" {
+		blocks = append(blocks, output.Paragraph(long.Details))
 	}
 	blocks = append(blocks, app.commandSections(cmd)...)
 	if flags := flagUsages(cmd.LocalNonPersistentFlags()); flags != "" {
@@ -87,20 +90,10 @@ func (app *App) help(cmd *cobra.Command, _ []string) {
 		blocks = append(blocks, section("Flags of all commands of this group:", flags))
 	}
 	blocks = append(blocks, section("Flags of every command:", flagUsages(notShadowed(cmd))))
-	if codes, own := ExitCodesOf(cmd); own {
-		blocks = append(blocks, section("Exit codes:", codes))
+	if long.ExitCodes != "" {
+		blocks = append(blocks, section("Exit codes:", long.ExitCodes))
 	}
 	_ = app.printHelp(cmd, blocks)
-}
-
-// aboutOf returns the first paragraph of the long help of cmd, which says what it does, and the
-// rest, which comes after the examples.
-func aboutOf(cmd *cobra.Command) (about, details string) {
-	if cmd.Long == "" {
-		return cmd.Short + ".", ""
-	}
-	about, details, _ = strings.Cut(cmd.Long, "\n\n")
-	return about, details
 }
 
 // shortHelp is what rdmactl alone prints: where to begin.

@@ -59,14 +59,8 @@ func writeManPages(dir string, root *cobra.Command) ([]string, error) {
 // Reference prepares the tree of root for the reference and returns the commands that have a page
 // of their own, parents first. The tree isn't to be run afterwards.
 func Reference(root *cobra.Command) []*cobra.Command {
-	all := documented(root)
-	for _, cmd := range all {
-		const head = "\n\nExit codes:\n\n"
-		if codes, own := cli.ExitCodesOf(cmd); own && !strings.Contains(cmd.Long, head) { // not asked for twice
-			cmd.Long += head + codes
-		}
-	}
-	return all
+	cli.AddExitCodes(root)
+	return documented(root)
 }
 
 func documented(cmd *cobra.Command) []*cobra.Command {

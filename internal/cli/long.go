@@ -1,0 +1,41 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// exitHead stands in the long help of a command before its exit codes, which are its last part.
+const exitHead = "\n\nExit codes:\n\n"
+
+// Long is the long help of a command in the parts that help and manual page show apart.
+type Long struct {
+	// About says what the command does; it comes before the examples.
+	About string
+	// Details is the rest; empty for most.
+	Details string
+	// ExitCodes is a table, indented by four blanks: a code in the first column and its meaning from
+	// the ninth, also on the lines that go on with it. Empty where the command has those that all
+	// share.
+	ExitCodes string
+}
+
+// LongOf takes the long help of cmd apart: its first paragraph, the rest, and what comes after the
+// line "Exit codes:".
+func LongOf(cmd *cobra.Command) Long {
+	text := cmd.Long
+	if text == "" {
+		text = cmd.Short + "."
+	}
+	text, codes, _ := strings.Cut(text, exitHead)
+	about, details, _ := strings.Cut(text, "\n\n")
+	return Long{About: about, Details: details, ExitCodes: codes}
+}
+
+// AddExitCodes gives the long help of root the exit codes that all commands share, once.
+func AddExitCodes(root *cobra.Command) {
+	if LongOf(root).ExitCodes == "" {
+		root.Long += exitHead + ExitCodes()
+	}
+}
