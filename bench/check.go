@@ -29,11 +29,35 @@ func check(ctx context.Context, device *verbs.Device, cfg Config) error {
 	if err != nil {
 		return err
 	}
+	if err := tryQP(device, cfg); err != nil {
+		return err
+	}
 	memory, err := allocate(cfg.QueuePairs, cfg.Size)
 	if err != nil {
 		return err
 	}
 	return anonmem.Free(memory)
+}
+
+// tryQP makes a queue pair of the type that is asked for, and closes it.
+func tryQP(device *verbs.Device, cfg Config) (err error) {
+	closing := func(c interface{ Close() error }) { err = errors.Join(err, c.Close()) }
+	pd, err := device.AllocatePD()
+	if err != nil {
+		return err
+	}
+	defer closing(pd)
+	cq, err := device.CreateCQ(verbs.CQConfig{})
+	if err != nil {
+		return err
+	}
+	defer closing(cq)
+	qp, err := pd.CreateQP(verbs.QPConfig{Type: cfg.QPType, SendCQ: cq, RecvCQ: cq})
+	if err != nil {
+		return err
+	}
+	defer closing(qp)
+	return nil
 }
 
 // local is the port that a test runs on.

@@ -46,8 +46,12 @@ type Config struct {
 	GIDIndex int
 	// OutstandingReads bounds READs under way; 0 is what the device can do.
 	OutstandingReads int
-	// Timeout is the code of the acknowledgement timeout; 0 is 14, 67 ms.
+	// Timeout is the code of the acknowledgement timeout, 4.096 µs × 2^code for 1 to 31, or
+	// verbs.TimeoutInfinite; 0 is 14, 67 ms.
 	Timeout uint8
+	// QPType is the transport service of the queue pairs, which the device must have. The
+	// zero value is the reliable connection.
+	QPType verbs.QPType
 	// NoPeak doesn't look for the peak bandwidth, which takes memory and time.
 	NoPeak bool
 	// WarmUp sends TxDepth messages before each size of a bandwidth test.
@@ -122,13 +126,13 @@ func (c Config) normalized() (Config, error) {
 	pick("port", &c.Port, d.Port, 1, 255)
 	moderated := c.CQModeration != 0
 	pick("CQ moderation", &c.CQModeration, d.CQModeration, 1, maxModeration)
-	if c.Timeout > 31 {
+	if c.Timeout > 31 && c.Timeout != verbs.TimeoutInfinite {
 		errs = append(errs, fmt.Errorf("acknowledgement timeout code %d is not 0 to 31", c.Timeout))
 	}
 	if c.MTU != 0 && c.MTU.Code() == 0 {
 		errs = append(errs, fmt.Errorf("MTU %d is not 256, 512, 1024, 2048 or 4096", c.MTU))
 	}
-	errs = append(errs, c.settle(moderated), c.checkDuration())
+	errs = append(errs, c.checkQPType(), c.settle(moderated), c.checkDuration())
 	if err := errors.Join(errs...); err != nil {
 		return c, err
 	}
@@ -137,6 +141,19 @@ func (c Config) normalized() (Config, error) {
 			c.QueuePairs, c.Size, need, int64(maxMemory))
 	}
 	return c, nil
+}
+
+// checkQPType refuses an operation that the transport service doesn't have (specification volume 1,
+// table 38: its opcodes).
+func (c Config) checkQPType() error {
+	op := c.Test.Op()
+	switch {
+	case op == verbs.SendOpRead && c.QPType != verbs.QPTypeRC:
+		return fmt.Errorf("queue pair type %v has no RDMA READ: RC only", c.QPType)
+	case op == verbs.SendOpWrite && c.QPType == verbs.QPTypeUD:
+		return fmt.Errorf("queue pair type %v has no RDMA WRITE: RC and UC only", c.QPType)
+	}
+	return nil
 }
 
 // settle adapts what depends on each other, as perftest does.

@@ -104,7 +104,9 @@ func (r *rig) allocate() (err error) {
 // addQP makes the queue pair i.
 func (r *rig) addQP(i int) error {
 	qp, err := r.pd.CreateQP(
-		verbs.QPConfig{SendCQ: r.sends, RecvCQ: r.recvs, MaxSendWR: r.cfg.TxDepth, MaxRecvWR: r.cfg.RxDepth})
+		verbs.QPConfig{
+			Type: r.cfg.QPType, SendCQ: r.sends, RecvCQ: r.recvs, MaxSendWR: r.cfg.TxDepth, MaxRecvWR: r.cfg.RxDepth,
+		})
 	if err != nil {
 		return err
 	}

@@ -117,6 +117,10 @@ func RandomPSN() ib.PSN {
 	return ib.PSN(0).Add(int(binary.BigEndian.Uint32(b[:])))
 }
 
+// TimeoutInfinite as [ConnectConfig.Timeout] waits for acknowledgements without limit. The
+// specification's code for that is 0, which there is the default.
+const TimeoutInfinite uint8 = 0xff
+
 // ConnectConfig says how [QueuePair.Connect] connects. Zero values are those that perftest and
 // rdma_cm use.
 type ConnectConfig struct {
@@ -128,7 +132,7 @@ type ConnectConfig struct {
 	MTU        ib.MTU // 0 is 1024
 	Port       int    // 0 is 1
 	SGIDIndex  int
-	Timeout    uint8 // code of ib.AckTimeout; 0 is 14, 67 ms
+	Timeout    uint8 // code of ib.AckTimeout, 1 to 31, or TimeoutInfinite; 0 is 14, 67 ms
 	ReadAtomic int   // outstanding reads and atomics; 0 is 16
 	// DestReadAtomic is how many of them the peer may have outstanding; 0 is ReadAtomic.
 	DestReadAtomic int
@@ -140,6 +144,10 @@ type ConnectConfig struct {
 // step. Port and Access count in INIT too.
 func (qp *QueuePair) Connect(cfg ConnectConfig) error {
 	reads := cmp.Or(cfg.ReadAtomic, 16)
+	timeout := cmp.Or(cfg.Timeout, 14)
+	if timeout == TimeoutInfinite {
+		timeout = 0
+	}
 	attr := QPAttributes{
 		PKeyIndex: 0, Port: cmp.Or(cfg.Port, 1), Access: cfg.Access,
 		Path: Path{
@@ -148,7 +156,7 @@ func (qp *QueuePair) Connect(cfg ConnectConfig) error {
 		},
 		PathMTU: cmp.Or(cfg.MTU, ib.MTU1024), DestQPN: cfg.Remote.QPN, ReceivePSN: cfg.Remote.PSN, SendPSN: cfg.PSN,
 		MaxDestReadAtomic: cmp.Or(cfg.DestReadAtomic, reads), MaxReadAtomic: reads,
-		MinRNRTimer: 12, Timeout: cmp.Or(cfg.Timeout, 14), RetryCount: 7, RNRRetry: 7,
+		MinRNRTimer: 12, Timeout: timeout, RetryCount: 7, RNRRetry: 7,
 	}
 	for _, t := range rcTransitions {
 		if t.from == t.to {

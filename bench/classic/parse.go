@@ -9,6 +9,7 @@ import (
 
 	"github.com/rdmakit/rdmakit/bench"
 	"github.com/rdmakit/rdmakit/bench/perftest"
+	"github.com/rdmakit/rdmakit/verbs"
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
@@ -79,6 +80,9 @@ func options() []option {
 		{'u', "qp-timeout", true, func(o *Options, s string) error {
 			n, err := strconv.ParseUint(s, 0, 5)
 			o.Config.Timeout = uint8(n)
+			if err == nil && n == 0 {
+				o.Config.Timeout = verbs.TimeoutInfinite // 0 is the default there
+			}
 			return err
 		}},
 		{'x', "gid-index", true, number(func(o *Options) *int { return &o.Config.GIDIndex })},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rdmakit/rdmakit/bench"
 	"github.com/rdmakit/rdmakit/bench/perftest"
+	"github.com/rdmakit/rdmakit/verbs"
 )
 
 func TestParse(t *testing.T) {
@@ -37,6 +38,8 @@ func TestParse(t *testing.T) {
 			o.Host, o.Config.Role, o.Config.AllSizes, o.Config.Iterations, o.Config.Size = "host", perftest.RoleClient,
 				true, 5, 2<<20
 		})},
+		{"-u 0", base(func(o *Options) { o.Config.Timeout = verbs.TimeoutInfinite })},
+		{"-u 31", base(func(o *Options) { o.Config.Timeout = 31 })},
 		{"-D 10 -f 0 --ib-dev=x --report_g --noP", base(func(o *Options) {
 			o.Config.Duration, o.Config.Margin, o.Device, o.Gbits, o.Config.ReportGbps,
 				o.Config.NoPeak = 10*time.Second, -1, "x", true, true, true

@@ -127,7 +127,7 @@ func Help(test bench.Test) []HelpLine {
 		{"-r, --rx-depth=N", "receive requests of a queue pair"},
 		{"-s, --size=BYTES", "size of messages; K and M may follow"},
 		{"-t, --tx-depth=N", "send requests of a queue pair"},
-		{"-u, --qp-timeout=CODE", "acknowledgement timeout 4.096 us * 2^code (default 14)"},
+		{"-u, --qp-timeout=CODE", "acknowledgement timeout 4.096 us * 2^code, 0 none (default 14)"},
 		{"-V, --version", "print the version of the protocol"},
 		{"-x, --gid-index=N", "GID of the port"},
 		{"--report_gbits", "Gb/s instead of MB/s"},

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,8 +26,8 @@ type SourceFlags struct {
 	// Root is the value of --root. Prefer App.Config.Root, which also knows RDMAKIT_ROOT and
 	// the file.
 	Root string
-	// From is the value of --from: a bundle made by rdmactl snapshot. It excludes --root and beats
-	// the other sources of that setting.
+	// From is the value of --from: a bundle made by rdmactl snapshot, or - for one on standard input.
+	// It excludes --root and beats the other sources of that setting.
 	From string
 }
 
@@ -34,8 +35,8 @@ type SourceFlags struct {
 func (s *SourceFlags) AddTo(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&s.Root, "root", "", "read the node whose / is at `DIR`")
-	flags.StringVar(&s.From, "from", "", "read the node recorded in `BUNDLE`")
-	markSetting(flags, "root")
+	flags.StringVar(&s.From, "from", "", "read the node recorded in `BUNDLE`, - for standard input")
+	markSetting(flags, "root", "root")
 	cmd.MarkFlagsMutuallyExclusive("root", "from")
 	_ = cmd.MarkFlagDirname("root")
 }
@@ -57,7 +58,7 @@ func SetFormats(cmd *cobra.Command, formats ...output.Format) {
 	cmd.Annotations[annotationFormats] = output.JoinFormats(formats, ",")
 	value := &SettingValue{text: string(formats[0]), kind: "format"}
 	cmd.Flags().VarP(value, "output", "o", "format of the data on standard output: "+output.JoinFormats(formats, ", "))
-	markSetting(cmd.Flags(), "output")
+	markSetting(cmd.Flags(), "output", "output")
 	CompleteWords(cmd, "output", strings.Split(output.JoinFormats(formats, ","), ","))
 }
 
@@ -85,6 +86,12 @@ func (v *SettingValue) Type() string { return strings.ToUpper(v.kind) }
 
 // AddSetting adds to flags the flag of one setting, with a shorthand unless that is empty.
 func AddSetting(cmd *cobra.Command, flags *pflag.FlagSet, key, shorthand string) {
+	AddSettingAs(cmd, flags, key, key, shorthand)
+}
+
+// AddSettingAs is [AddSetting] for a flag that isn't called as the setting is: bench has a port of
+// TCP beside that of the device.
+func AddSettingAs(cmd *cobra.Command, flags *pflag.FlagSet, key, name, shorthand string) {
 	s, known := config.Find(key)
 	usage := s.Help + ": " + s.Values()
 	if !known {
@@ -94,15 +101,15 @@ func AddSetting(cmd *cobra.Command, flags *pflag.FlagSet, key, shorthand string)
 	if key == "timeout" {
 		value.text = "" // "0s" reads as if nothing were allowed to take time
 	}
-	flags.VarP(value, key, shorthand, usage)
-	markSetting(flags, key)
+	flags.VarP(value, name, shorthand, usage)
+	markSetting(flags, name, key)
 	if len(s.Allowed) > 0 {
-		CompleteWords(cmd, key, s.Allowed)
+		CompleteWords(cmd, name, s.Allowed)
 	}
 }
 
-func markSetting(flags *pflag.FlagSet, name string) {
-	_ = flags.SetAnnotation(name, annotationSetting, []string{name}) // fails for an unknown flag only
+func markSetting(flags *pflag.FlagSet, name, key string) {
+	_ = flags.SetAnnotation(name, annotationSetting, []string{key}) // fails for an unknown flag only
 }
 
 // CompleteWords proposes words as the values of a flag of cmd.
@@ -112,11 +119,30 @@ func CompleteWords(cmd *cobra.Command, flag string, words []string) {
 
 // settingFlag returns the value of the flag of cmd that gives the setting, if the user gave it.
 func settingFlag(cmd *cobra.Command, key string) (string, bool) {
-	f := cmd.Flags().Lookup(key)
-	if f == nil || !f.Changed || f.Annotations[annotationSetting] == nil {
+	f := flagOfSetting(cmd, key)
+	if f == nil || !f.Changed {
 		return "", false
 	}
 	return f.Value.String(), true
+}
+
+// flagOfSetting returns the flag of cmd that gives the setting, nil where there is none.
+func flagOfSetting(cmd *cobra.Command, key string) *pflag.Flag {
+	var found *pflag.Flag
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if slices.Contains(f.Annotations[annotationSetting], key) {
+			found = f
+		}
+	})
+	return found
+}
+
+// SettingsOf returns the keys of the settings that cmd has flags for, in the order of the flags.
+func SettingsOf(cmd *cobra.Command) []string {
+	var keys []string
+	cmd.InheritedFlags() // adds them to its own
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { keys = append(keys, f.Annotations[annotationSetting]...) })
+	return keys
 }
 
 // checkFlagGroups is what cobra does after the hook that calls it, but in time to tell a wrong use

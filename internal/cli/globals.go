@@ -53,11 +53,12 @@ type App struct {
 	// runs commands on it.
 	Recording *bundle.Bundle
 
-	order   []string // names of the commands as the table has them: cobra sorts them
-	flags   globalFlags
-	stdout  *stickyWriter
-	abandon chan error // receives the error of a command that outlives its time
-	release []func()
+	stdinTaken string   // the flag or argument that reads standard input
+	order      []string // names of the commands as the table has them: cobra sorts them
+	flags      globalFlags
+	stdout     *stickyWriter
+	abandon    chan error // receives the error of a command that outlives its time
+	release    []func()
 }
 
 // globalFlags are the flags of every command that are no settings.
@@ -126,6 +127,7 @@ func (app *App) Prepare(cmd *cobra.Command, _ []string) error {
 	formats := commandFormats(cmd)
 	cfg, err := config.Load(config.Options{
 		Flag:      func(key string) (string, bool) { return settingFlag(cmd, key) },
+		FlagName:  func(key string) string { return flagOfSetting(cmd, key).Name }, // Flag has found it
 		Formats:   formats,
 		LookupEnv: app.LookupEnv,
 		Environ:   app.Environ,
@@ -145,11 +147,24 @@ func (app *App) Prepare(cmd *cobra.Command, _ []string) error {
 	app.Log = slog.New(
 		slog.NewTextHandler(app.Out.Stderr(), &slog.HandlerOptions{Level: app.logLevel(), ReplaceAttr: dropTime}))
 	app.limitTime(cmd)
+	app.noteIgnored(cmd)
 	if cfg.Ignored != nil && cmd.GroupID != GroupApplet { // what applets write to standard error is for programs, too
 		app.Log.Warn("configuration ignored", "cause", cfg.Ignored)
 	}
 	app.Log.Debug("run", "command", cmd.CommandPath(), "config", cfg.File, "found", cfg.Exists)
 	return nil
+}
+
+// noteIgnored tells of RDMA_ variables that would steer cmd if their values were right.
+func (app *App) noteIgnored(cmd *cobra.Command) {
+	if cmd.GroupID == GroupApplet {
+		return
+	}
+	for _, key := range SettingsOf(cmd) {
+		if note := app.Config.IgnoredAlias(key); note != "" {
+			app.Out.Note("note: %s", note)
+		}
+	}
 }
 
 func (app *App) outputOptions() output.Options {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/rdmakit/rdmakit/bench/classic"
 	"github.com/rdmakit/rdmakit/bench/perftest"
 	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/internal/cli/config"
 	"github.com/rdmakit/rdmakit/internal/text/output"
 	"github.com/rdmakit/rdmakit/verbs"
 	"github.com/rdmakit/rdmakit/wire/ib"
@@ -30,7 +32,6 @@ const (
 type benchFlags struct {
 	config   bench.Config
 	size     string
-	mtu      int
 	wait     string
 	tcpPort  int
 	duration cli.SecondsValue
@@ -47,6 +48,9 @@ ib_write_lat, ib_read_lat, ib_send_lat), version 4.5 or another that announces 5
 
 Both ends need the same test, --size or --all, --iterations or --duration, and --qps. The exchange
 doesn't tell; what differs is found out where it shows.
+
+The settings device, port (--ib-port), mtu, qp-type and qp-timeout steer all tests, from the
+configuration file or as RDMA_DEVICE, RDMA_MTU, RDMA_QP_TYPE and RDMA_TIMEOUT too; see rdmactl config.
 
 Figures of devices in user space (roce@ADDRESS) are marked "software, not line rate".`,
 		Example: `  rdmactl bench write-bw -d roce@192.0.2.1              # on one node
@@ -78,8 +82,8 @@ Without HOST it is the server and waits for one client; with HOST it is the clie
 ib_` + test.String() + ` prints, -o csv a line for each size.
 
 The exit code is 0 when the test has ended well, 1 when a message failed or the other end doesn't fit, 2 for wrong use,
-3 when there is no such device, 5 when the server can't be reached, 6 when the other end says nothing or --timeout is
-over.`,
+3 when there is no such device or it can't do what is asked for, 5 when the server can't be reached, 6 when the
+other end says nothing or --timeout is over.`,
 		Example: fmt.Sprintf(`  rdmactl bench %[1]s -d roce@192.0.2.1
   rdmactl bench %[1]s -d roce@192.0.2.2 192.0.2.1
   rdmactl bench %[1]s -d roce@eth0 -a -o csv 192.0.2.1 > sizes.csv    # the server needs -a too
@@ -97,7 +101,8 @@ func (b *benchFlags) addTo(cmd *cobra.Command, test bench.Test) {
 	cli.AddSetting(cmd, f, "device", "d")
 	f.Lookup("device").Usage = "`NAME` of the device: roce@ADDRESS or roce@NETDEV, RDMA in user space on that address"
 	f.IntVarP(&b.tcpPort, "tcp-port", "p", bench.DefaultPort, "TCP `PORT` of the server")
-	f.IntVarP(&c.Port, "ib-port", "i", 1, "`PORT` of the device")
+	cli.AddSettingAs(cmd, f, "port", "ib-port", "i")
+	f.Lookup("ib-port").Usage = "`PORT` of the device (default 1)"
 	f.StringVarP(&b.size, "size", "s", "",
 		"`BYTES` of a message; K and M may follow (default "+classic.FormatSize(d.Size)+")")
 	f.BoolVarP(&c.AllSizes, "all", "a", false, "measure all sizes from 2 bytes to 8 MiB")
@@ -105,13 +110,16 @@ func (b *benchFlags) addTo(cmd *cobra.Command, test bench.Test) {
 		fmt.Sprintf("`NUMBER` of messages of a size (default %d)", d.Iterations))
 	f.VarP(&b.duration, "duration", "D", "measure for this `TIME` instead of a number of messages")
 	f.VarP(&b.margin, "margin", "f", "`TIME` not counted at both ends of the duration (default a quarter of it)")
-	f.IntVarP(&b.mtu, "mtu", "m", 0, "largest path `MTU`: 256, 512, 1024, 2048 or 4096 (default that of the port)")
+	cli.AddSetting(cmd, f, "mtu", "m")
+	f.Lookup("mtu").Usage = "largest path `MTU`: 256, 512, 1024, 2048 or 4096 (default that of the port)"
+	cli.AddSetting(cmd, f, "qp-type", "c")
+	f.Lookup("qp-type").Usage = "`TYPE` of the queue pairs: RC, UC or UD; engines in user space have RC"
 	f.IntVarP(&c.GIDIndex, "gid-index", "x", 0, "`INDEX` of the port's GID")
 	f.IntVarP(&c.TxDepth, "tx-depth", "t", 0, fmt.Sprintf("`REQUESTS` under way (default %d; %d for latency)",
 		bench.WriteBW.Defaults().TxDepth, bench.WriteLat.Defaults().TxDepth))
 	f.IntVarP(&c.RxDepth, "rx-depth", "r", 0, fmt.Sprintf("receive `REQUESTS` in advance (default %d)", d.RxDepth))
-	f.Uint8VarP(&c.Timeout, "qp-timeout", "u", 0,
-		"acknowledgement timeout `CODE`: 4.096 us times 2^code, up to 31 (default 14, 67 ms)")
+	cli.AddSetting(cmd, f, "qp-timeout", "u")
+	f.Lookup("qp-timeout").Usage = "acknowledgement timeout `CODE`: 4.096 us times 2^code, up to 31; 0 for no limit"
 	f.StringVar(&b.wait, "wait", "hybrid", "`HOW` to wait for completions: hybrid, event, busy")
 	cli.CompleteWords(cmd, "wait", []string{"hybrid", "event", "busy"})
 	cmd.MarkFlagsMutuallyExclusive("all", "size")
@@ -154,7 +162,7 @@ func benchArgs(cmd *cobra.Command, args []string) error {
 }
 
 // settle turns flags into a configuration.
-func (b *benchFlags) settle(cmd *cobra.Command, args []string) (bench.Config, error) {
+func (b *benchFlags) settle(cmd *cobra.Command, values config.Values, args []string) (bench.Config, error) {
 	c := b.config
 	waits := map[string]verbs.WaitMode{"hybrid": verbs.WaitHybrid, "event": verbs.WaitEvent, "busy": verbs.WaitBusy}
 	wait, ok := waits[b.wait]
@@ -176,7 +184,8 @@ func (b *benchFlags) settle(cmd *cobra.Command, args []string) (bench.Config, er
 	if b.tcpPort < 1 || b.tcpPort > 65535 {
 		return c, fmt.Errorf("--tcp-port %d is not 1 to 65535", b.tcpPort)
 	}
-	c.Wait, c.MTU, c.Duration, c.Margin = wait, ib.MTU(b.mtu), time.Duration(b.duration), time.Duration(b.margin)
+	c.Wait, c.Duration, c.Margin = wait, time.Duration(b.duration), time.Duration(b.margin)
+	steer(&c, values)
 	if cmd.Flags().Changed("margin") && b.margin == 0 {
 		c.Margin = -1
 	}
@@ -186,10 +195,33 @@ func (b *benchFlags) settle(cmd *cobra.Command, args []string) (bench.Config, er
 	return c, c.Validate()
 }
 
+// steer takes over what the settings say of queue pairs.
+func steer(c *bench.Config, values config.Values) {
+	c.Port, c.MTU, c.Timeout = values.Port, ib.MTU(values.MTU), uint8(values.QPTimeout)
+	if c.Timeout == 0 {
+		c.Timeout = verbs.TimeoutInfinite
+	}
+	c.QPType = map[string]verbs.QPType{
+		"RC": verbs.QPTypeRC, "UC": verbs.QPTypeUC, "UD": verbs.QPTypeUD,
+	}[values.QPType]
+}
+
+// settingHints name what doesn't stand on the command line and yet steers the queue pairs.
+func settingHints(cfg *config.Config) []string {
+	var hints []string
+	for _, e := range cfg.Entries {
+		if e.Source != "" && e.Origin != config.OriginFlag &&
+			slices.Contains([]string{"port", "mtu", "qp-type", "qp-timeout"}, e.Key) {
+			hints = append(hints, fmt.Sprintf("%s %s comes from %s", e.Key, e.Value, e.Source))
+		}
+	}
+	return hints
+}
+
 func runBench(app *cli.App, cmd *cobra.Command, flags benchFlags, args []string) (err error) {
-	cfg, err := flags.settle(cmd, args)
+	cfg, err := flags.settle(cmd, app.Config.Values, args)
 	if err != nil {
-		return cli.UsageError(cmd, err)
+		return cli.UsageError(cmd, cli.WithHints(err, settingHints(app.Config)...))
 	}
 	if app.Config.Device == "" {
 		return cli.UsageError(cmd, cli.WithHints(errors.New("no device: name one with -d"),
@@ -233,7 +265,10 @@ func measure(
 	printer *classic.Printer,
 ) (bench.Result, error) {
 	if err := bench.Check(ctx, device, cfg); err != nil { // before anybody at the other end is kept waiting
-		return bench.Result{}, err
+		if errors.Is(err, verbs.ErrNotSupported) {
+			err = &cli.ExitError{Code: cli.ExitNotFound, Err: err}
+		}
+		return bench.Result{}, cli.WithHints(err, settingHints(app.Config)...)
 	}
 	host := ""
 	if len(args) > 0 {

@@ -94,11 +94,11 @@ func TestPrecedence(t *testing.T) {
 func TestEveryLayer(t *testing.T) {
 	raw := map[string]string{
 		"output": "json", "color": "NEVER", "timeout": "90", "device": "mlx5_0", "port": "2", "qp-type": "ud",
-		"mtu": "4096", "interval": "1.5", "root": "/mnt/node", "pci-ids": "/tmp/pci.ids",
+		"mtu": "4096", "qp-timeout": "0", "interval": "1.5", "root": "/mnt/node", "pci-ids": "/tmp/pci.ids",
 	}
 	want := Values{
 		Output: "json", Color: "never", Timeout: 90 * time.Second, Device: "mlx5_0", Port: 2, QPType: "UD",
-		MTU: 4096, Interval: 1500 * time.Millisecond, Root: "/mnt/node", PCIIDs: "/tmp/pci.ids",
+		MTU: 4096, QPTimeout: 0, Interval: 1500 * time.Millisecond, Root: "/mnt/node", PCIIDs: "/tmp/pci.ids",
 	}
 	env := make(map[string]string)
 	var text strings.Builder
@@ -130,7 +130,7 @@ func TestDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Values{Output: "table", Color: "auto", Interval: time.Second}
+	want := Values{Output: "table", Color: "auto", QPType: "RC", QPTimeout: 14, Interval: time.Second}
 	if diff := cmp.Diff(want, c.Values); diff != "" {
 		t.Errorf("Load with nothing set, -want +got:\n%s", diff)
 	}
@@ -138,11 +138,11 @@ func TestDefaults(t *testing.T) {
 
 func TestAliases(t *testing.T) {
 	c, err := Load(Options{LookupEnv: lookup(map[string]string{
-		"RDMA_DEVICE": "rxe0", "RDMA_QP_TYPE": "uc", "RDMA_MTU": "1024", "RDMA_TIMEOUT": "2m",
+		"RDMA_DEVICE": "rxe0", "RDMA_QP_TYPE": "uc", "RDMA_MTU": "1024", "RDMA_TIMEOUT": "18",
 	})})
 	want := Values{
 		Output: "table", Color: "auto", Interval: time.Second,
-		Device: "rxe0", QPType: "UC", MTU: 1024, Timeout: 2 * time.Minute,
+		Device: "rxe0", QPType: "UC", MTU: 1024, QPTimeout: 18,
 	}
 	if diff := cmp.Diff(want, c.Values); diff != "" || err != nil {
 		t.Errorf("Load with the aliases = %v, -want +got:\n%s", err, diff)
@@ -158,6 +158,8 @@ func TestWrongValues(t *testing.T) {
 		{"mtu", "1500", `"1500" is not one of 256, 512, 1024, 2048, 4096`},
 		{"port", "0", `"0" is not a number from 1 to 255`},
 		{"port", "one", `"one" is not a number from 1 to 255`},
+		{"qp-timeout", "32", `"32" is not a number from 0 to 31`},
+		{"qp-timeout", "67ms", `"67ms" is not a number from 0 to 31`},
 		{"timeout", "soon", `"soon" is not a duration such as 30s, nor a number of seconds`},
 		{"timeout", "NaN", `"NaN" is not a duration such as 30s, nor a number of seconds`},
 		{"timeout", "-1", `"-1" is negative`},
@@ -338,6 +340,32 @@ func TestNotes(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, c.Notes); diff != "" || err != nil {
 		t.Errorf("Load's notes = %v, -want +got:\n%s", err, diff)
+	}
+}
+
+// TestIgnoredAlias has an RDMA_ variable that was meant for another program: it is told to the
+// commands that it would steer, unless something stronger is set.
+func TestIgnoredAlias(t *testing.T) {
+	const why = "is ignored: it is not a number from 0 to 31 (it is n of a queue pair's acknowledgement timeout, " +
+		"4.096 us * 2^n; RDMAKIT_TIMEOUT bounds a run)"
+	tests := []struct {
+		flags, env map[string]string
+		want       string
+		value      int
+	}{
+		{nil, map[string]string{"RDMA_TIMEOUT": "2m"}, "RDMA_TIMEOUT=2m " + why, 14},
+		{nil, map[string]string{"RDMA_TIMEOUT": "32"}, "RDMA_TIMEOUT=32 " + why, 14},
+		{nil, map[string]string{"RDMA_TIMEOUT": "31"}, "", 31},
+		{nil, map[string]string{"RDMA_TIMEOUT": "0"}, "", 0},
+		{nil, map[string]string{"RDMA_TIMEOUT": "2m", "RDMAKIT_QP_TIMEOUT": "9"}, "", 9},
+		{map[string]string{"qp-timeout": "8"}, map[string]string{"RDMA_TIMEOUT": "2m"}, "", 8},
+	}
+	for _, tt := range tests {
+		c, err := Load(Options{Flag: flags(tt.flags), LookupEnv: lookup(tt.env)})
+		if err != nil || c.IgnoredAlias("qp-timeout") != tt.want || c.QPTimeout != tt.value || c.Timeout != 0 {
+			t.Errorf("Load(%v, %v) = %v, timeout %d of the queue pair and %v of the run, note %q, want %d, 0, %q", tt.flags,
+				tt.env, err, c.QPTimeout, c.Timeout, c.IgnoredAlias("qp-timeout"), tt.value, tt.want)
+		}
 	}
 }
 

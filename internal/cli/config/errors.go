@@ -27,7 +27,7 @@ func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString(e.Source + ": ")
 	switch {
-	case e.wrong && e.Source == "--"+e.Key:
+	case e.wrong && strings.HasPrefix(e.Source, "--"):
 		fmt.Fprintf(&b, "%s ", strconv.Quote(e.Value))
 	case e.wrong:
 		fmt.Fprintf(&b, "%s: %s ", e.Key, strconv.Quote(e.Value))

@@ -28,6 +28,8 @@ const (
 type Options struct {
 	// Flag returns the value of the flag that belongs to a key, and whether the user gave it.
 	Flag func(key string) (value string, given bool)
+	// FlagName returns the name of that flag; nil: it is the key.
+	FlagName func(key string) string
 	// Formats is what --output may be, if other than what the setting may be: a command may have
 	// formats of its own.
 	Formats []string
@@ -64,6 +66,8 @@ type Config struct {
 	// Notes tells what deserves a word but is no error: two variables that contradict, an RDMAKIT_
 	// name that nothing reads.
 	Notes []string
+
+	ignored map[string]string // notes on aliases that would count if their values were right, by key
 }
 
 // Origin returns the layer that the setting came from, empty for an unknown key.
@@ -76,6 +80,10 @@ func (c *Config) Origin(key string) Origin {
 	return ""
 }
 
+// IgnoredAlias returns the note on the RDMA_ variable of a setting that is ignored for its value,
+// though nothing stronger is set; empty without.
+func (c *Config) IgnoredAlias(key string) string { return c.ignored[key] }
+
 // Load brings the layers together. It always returns a Config with everything that was right; the
 // error joins an *Error for each wrong value and unknown key. Every line of the file is checked,
 // but of flag and variables only the ones in force: a flag is a way around a bad variable.
@@ -86,7 +94,7 @@ func Load(o Options) (*Config, error) {
 	if o.LookupEnv == nil {
 		o.LookupEnv = func(string) (string, bool) { return "", false }
 	}
-	c := &Config{}
+	c := &Config{ignored: make(map[string]string)}
 	file, namedBy := Path(o.File, o.LookupEnv)
 	c.File = file
 	var fromFile map[string]fileValue
@@ -111,7 +119,12 @@ func Load(o Options) (*Config, error) {
 		c.Entries = append(c.Entries, entry)
 		errs = append(errs, err)
 		c.Notes = append(c.Notes, o.contradiction(s)...)
-		c.Notes = append(c.Notes, o.badAlias(s)...)
+		if note := o.badAlias(s); note != "" {
+			c.Notes = append(c.Notes, note)
+			if entry.Origin != OriginFlag && entry.Origin != OriginEnvironment {
+				c.ignored[s.Key] = note
+			}
+		}
 	}
 	c.Notes = append(c.Notes, o.mistyped()...)
 	return c, errors.Join(errs...)
@@ -140,7 +153,11 @@ func (o Options) resolve(v *Values, s Setting, file string, fromFile map[string]
 		if s.Key == "output" && o.Formats != nil {
 			s.set = word(o.Formats, func(v *Values, w string) { v.Output = w })
 		}
-		apply(OriginFlag, "--"+s.Key, raw)
+		name := s.Key
+		if o.FlagName != nil {
+			name = o.FlagName(s.Key)
+		}
+		apply(OriginFlag, "--"+name, raw)
 		return entry, errors.Join(errs...)
 	}
 	for i, variable := range s.Variables() {
@@ -167,15 +184,16 @@ func (o Options) contradiction(s Setting) []string {
 
 // badAlias notes an alias whose value is none of the setting's. It is no error, for
 // the variable belongs to other programs too, which may read it in their own way.
-func (o Options) badAlias(s Setting) []string {
+func (o Options) badAlias(s Setting) string {
 	raw, _ := o.LookupEnv(s.Alias)
-	if s.Alias == "" || raw == "" {
-		return nil
+	if s.Alias == "" || raw == "" || s.check(raw) == nil {
+		return ""
 	}
-	if err := s.check(raw); err != nil {
-		return []string{fmt.Sprintf("%s=%s is ignored: it is not %s", s.Alias, raw, s.Values())}
+	note := fmt.Sprintf("%s=%s is ignored: it is not %s", s.Alias, raw, s.Values())
+	if s.AliasNote != "" {
+		note += " (" + s.AliasNote + ")"
 	}
-	return nil
+	return note
 }
 
 // check tells whether raw is a value of the setting.

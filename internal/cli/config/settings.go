@@ -12,16 +12,17 @@ import (
 // Values holds the effective settings. A zero field without default is to be detected by whoever
 // needs it.
 type Values struct {
-	Output   string        // table, wide, json or yaml; a command may have others, by flag only
-	Color    string        // auto, always or never
-	Timeout  time.Duration // of the whole run, 0 without limit
-	Device   string        // RDMA device name, such as mlx5_0
-	Port     int           // port of the device, from 1
-	QPType   string        // RC, UC or UD
-	MTU      int           // path MTU in bytes: 256, 512, 1024, 2048 or 4096
-	Interval time.Duration // between two readings of a watching command
-	Root     string        // directory that stands for / when a node is read
-	PCIIDs   string        // pci.ids file to take names of vendors and models from
+	Output    string        // table, wide, json or yaml; a command may have others, by flag only
+	Color     string        // auto, always or never
+	Timeout   time.Duration // of the whole run, 0 without limit
+	Device    string        // RDMA device name, such as mlx5_0
+	Port      int           // port of the device, from 1
+	QPType    string        // RC, UC or UD
+	MTU       int           // path MTU in bytes: 256, 512, 1024, 2048 or 4096
+	QPTimeout int           // code of a queue pair's acknowledgement timeout, 0 (without limit) to 31
+	Interval  time.Duration // between two readings of a watching command
+	Root      string        // directory that stands for / when a node is read
+	PCIIDs    string        // pci.ids file to take names of vendors and models from
 }
 
 // Setting describes one setting.
@@ -34,10 +35,13 @@ type Setting struct {
 	Default, Unset string
 	// Allowed lists the words or numbers that it may be; empty where it isn't a choice.
 	Allowed []string
-	// Alias is the RDMA_ variable that is read after Env; empty for most.
-	Alias string
+	// Alias is the RDMA_ variable that is read after Env; empty for most. AliasNote explains it to
+	// who has set it to something else.
+	Alias, AliasNote string
 	// Help says what it does, in lower case without full stop.
 	Help string
+	// UsedBy names the commands that it steers, where they are few; empty otherwise.
+	UsedBy string
 
 	// set checks raw, stores it, and returns it in the form that is shown.
 	set func(v *Values, raw string) (string, error)
@@ -68,6 +72,8 @@ func (s Setting) Values() string {
 		return "a duration such as 500ms, or a number of seconds; 100ms to 1h"
 	case "port":
 		return "a number from 1 to 255"
+	case "qp-timeout":
+		return "a number from 0 to 31"
 	}
 	return "a " + s.Type
 }
@@ -78,7 +84,6 @@ func Settings() []Setting {
 	colors := []string{"auto", "always", "never"}
 	qpTypes := []string{"RC", "UC", "UD"}
 	mtus := []string{"256", "512", "1024", "2048", "4096"}
-	const later = "; for the commands that measure, which come later"
 	return []Setting{
 		{
 			Key: "output", Type: "word", Default: "table", Allowed: formats,
@@ -90,28 +95,33 @@ func Settings() []Setting {
 			set: word(colors, func(v *Values, s string) { v.Color = s }),
 		},
 		{
-			Key: "timeout", Type: "duration", Default: "0s", Alias: "RDMA_TIMEOUT",
-			Help: "time after which a run is given up",
-			set:  duration(0, math.MaxInt64, func(v *Values, d time.Duration) { v.Timeout = d }),
+			Key: "timeout", Type: "duration", Default: "0s", Help: "time after which a run is given up",
+			set: duration(0, math.MaxInt64, func(v *Values, d time.Duration) { v.Timeout = d }),
 		},
 		{
 			Key: "device", Type: "name", Unset: "detected", Alias: "RDMA_DEVICE",
-			Help: "RDMA device to use, such as mlx5_0" + later,
-			set:  name(func(v *Values, s string) { v.Device = s }),
+			Help: "RDMA device to use, such as mlx5_0", UsedBy: "bench, fabric and the C tools that move data",
+			set: name(func(v *Values, s string) { v.Device = s }),
 		},
 		{
-			Key: "port", Type: "number", Unset: "detected", Help: "port of the device" + later,
+			Key: "port", Type: "number", Unset: "detected", Help: "port of the device", UsedBy: "bench (--ib-port) and fabric",
 			set: number(1, 255, func(v *Values, n int) { v.Port = n }),
 		},
 		{
-			Key: "qp-type", Type: "word", Unset: "detected", Alias: "RDMA_QP_TYPE", Allowed: qpTypes,
-			Help: "type of the queue pairs" + later,
-			set:  word(qpTypes, func(v *Values, s string) { v.QPType = s }),
+			Key: "qp-type", Type: "word", Default: "RC", Alias: "RDMA_QP_TYPE", Allowed: qpTypes,
+			Help: "type of the queue pairs", UsedBy: "bench",
+			set: word(qpTypes, func(v *Values, s string) { v.QPType = s }),
 		},
 		{
-			Key: "mtu", Type: "number", Unset: "detected", Alias: "RDMA_MTU", Allowed: mtus,
-			Help: "path MTU of the queue pairs, in bytes" + later,
-			set:  word(mtus, func(v *Values, s string) { v.MTU, _ = strconv.Atoi(s) }),
+			Key: "mtu", Type: "number", Unset: "that of the port", Alias: "RDMA_MTU", Allowed: mtus,
+			Help: "largest path MTU of the queue pairs, in bytes", UsedBy: "bench",
+			set: word(mtus, func(v *Values, s string) { v.MTU, _ = strconv.Atoi(s) }),
+		},
+		{
+			Key: "qp-timeout", Type: "number", Default: "14", Alias: "RDMA_TIMEOUT",
+			AliasNote: "it is n of a queue pair's acknowledgement timeout, 4.096 us * 2^n; RDMAKIT_TIMEOUT bounds a run",
+			Help:      "n of the acknowledgement timeout, 4.096 us * 2^n (14 is 67 ms, 0 no limit)", UsedBy: "bench",
+			set: number(0, 31, func(v *Values, n int) { v.QPTimeout = n }),
 		},
 		{
 			Key: "interval", Type: "duration", Default: "1s", Help: "time between two readings when watching",
@@ -180,9 +190,8 @@ func duration(low, high time.Duration, store func(*Values, time.Duration)) sette
 }
 
 // ParseDuration reads a Go duration or a plain number of seconds, either of which may be negative.
-// The error says what raw is: too long, or not a duration such as the example. It doesn't read the
-// exponent of the InfiniBand specification's timeout (4.096 µs × 2^n): what is meant bounds a run,
-// not the retry of a packet.
+// The error says what raw is: too long, or not a duration such as the example. The exponent of a
+// queue pair's timeout is another setting, qp-timeout.
 func ParseDuration(raw, example string) (time.Duration, error) {
 	if d, err := time.ParseDuration(raw); err == nil {
 		return d, nil

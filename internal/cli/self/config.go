@@ -31,8 +31,10 @@ Settings:
 
 ` + settingsText() + `
 
-RDMA_TIMEOUT, like timeout, is the time for a whole run: 14 means 14 seconds, not
-the exponent that an InfiniBand queue pair calls its timeout.`,
+timeout bounds the whole run. qp-timeout, and with it RDMA_TIMEOUT, is the local ACK
+timeout of a queue pair: 14 means 4.096 us * 2^14 = 67 ms until a packet is sent
+again. An RDMA_ variable with another value belongs to another program: it is ignored
+with a note.`,
 		Example: "  rdmactl config show --origin\n  rdmactl config validate ./config.yaml",
 	}
 	cmd.AddCommand(newConfigShowCommand(app), newConfigPathCommand(app), newConfigValidateCommand(app))
@@ -43,8 +45,8 @@ the exponent that an InfiniBand queue pair calls its timeout.`,
 func settingsText() string {
 	var b strings.Builder
 	for _, s := range config.Settings() {
-		fmt.Fprintf(&b, "    %-9s %s\n", s.Key, s.Help)
-		fmt.Fprintf(&b, "    %-9s %s\n", "", s.Values())
+		fmt.Fprintf(&b, "    %-10s %s\n", s.Key, s.Help)
+		fmt.Fprintf(&b, "    %-10s %s\n", "", s.Values())
 		value := "default " + s.Default
 		switch s.Default {
 		case "":
@@ -52,7 +54,10 @@ func settingsText() string {
 		case "0s":
 			value = "no limit by default"
 		}
-		fmt.Fprintf(&b, "    %-9s %s; %s\n", "", strings.Join(s.Variables(), ", "), value)
+		fmt.Fprintf(&b, "    %-10s %s; %s\n", "", strings.Join(s.Variables(), ", "), value)
+		if s.UsedBy != "" {
+			fmt.Fprintf(&b, "    %-10s for %s\n", "", s.UsedBy)
+		}
 	}
 	return strings.TrimRight(b.String(), "\n")
 }

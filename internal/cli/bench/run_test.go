@@ -1,0 +1,43 @@
+package bench
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/rdmakit/rdmakit/bench"
+	"github.com/rdmakit/rdmakit/internal/cli/config"
+	"github.com/rdmakit/rdmakit/verbs"
+	"github.com/rdmakit/rdmakit/wire/ib"
+)
+
+// TestSteer takes the settings from the variables up to the configuration of a test; that of a test
+// up to its queue pairs is tried in package bench.
+func TestSteer(t *testing.T) {
+	tests := []struct {
+		env  map[string]string
+		want bench.Config
+	}{
+		{nil, bench.Config{Timeout: 14}},
+		{map[string]string{"RDMA_TIMEOUT": "18", "RDMA_MTU": "512"}, bench.Config{Timeout: 18, MTU: ib.MTU512}},
+		{map[string]string{"RDMA_TIMEOUT": "0"}, bench.Config{Timeout: verbs.TimeoutInfinite}},
+		{map[string]string{"RDMA_QP_TYPE": "UC"}, bench.Config{Timeout: 14, QPType: verbs.QPTypeUC}},
+		{
+			map[string]string{"RDMAKIT_QP_TYPE": "ud", "RDMAKIT_PORT": "2", "RDMAKIT_QP_TIMEOUT": "31"},
+			bench.Config{Timeout: 31, QPType: verbs.QPTypeUD, Port: 2},
+		},
+	}
+	for _, tt := range tests {
+		cfg, err := config.Load(config.Options{
+			LookupEnv: func(name string) (string, bool) { v, ok := tt.env[name]; return v, ok },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got bench.Config
+		steer(&got, cfg.Values)
+		if diff := cmp.Diff(tt.want, got, cmp.Comparer(func(_, _ bench.Observer) bool { return true })); diff != "" {
+			t.Errorf("steer with %v, -want +got:\n%s", tt.env, diff)
+		}
+	}
+}
