@@ -44,15 +44,17 @@ the errors that reading them gave, the answers of netlink, some more files that 
 versions, what those commands say of the bundle, and a manifest. Any of these commands reads it with
 --from, on any machine, and says what it says here.
 
-Nothing but FILE is written, and no privilege is needed; what could not be read is listed. Files
-that may hold secrets and those of other processes are not read.
+Without -o the file is HOST-TIME.tar.gz in the current folder, and its name is printed. A file that
+is there stays, unless --force is given. Nothing else is written, and no privilege is needed; what
+could not be read is listed. Files that may hold secrets and those of other processes are not read.
 
 --redact replaces MAC, IP and InfiniBand addresses, GUIDs, UUIDs, serial numbers and host names,
 equal ones by equal ones, so that networks and relations still show. With --redact-key the same key
 does so alike for several nodes.
 
 The exit code is 0 when all was read, 7 when the bundle is written and some files could not be read.`,
-		Example: `  rdmactl snapshot -o node.tar.gz
+		Example: `  rdmactl snapshot
+  rdmactl snapshot -o node.tar.gz
   rdmactl snapshot -o node.tar.gz --redact
   rdmactl snapshot -o node.tar.gz --redact-key cluster.key
   rdmactl snapshot -o - > node.tar.gz
@@ -61,7 +63,7 @@ The exit code is 0 when all was read, 7 when the bundle is written and some file
 	}
 	f.source.AddTo(cmd)
 	flags := cmd.Flags()
-	flags.StringVarP(&f.output, "output", "o", "", "write the bundle to `FILE`; - for standard output")
+	flags.StringVarP(&f.output, "output", "o", "", "write the bundle to `FILE`; - for standard output (default HOST-TIME.tar.gz)")
 	flags.BoolVar(&f.force, "force", false, "replace FILE if it exists")
 	flags.BoolVar(&f.redact, "redact", false, "replace addresses, GUIDs, serial numbers and host names")
 	flags.StringVar(&f.keyFile, "redact-key", "",
@@ -92,36 +94,23 @@ func runSnapshot(app *cli.App, cmd *cobra.Command, f snapshotFlags) error {
 	if err := addFindings(cmd.Context(), app, b); err != nil {
 		return err
 	}
-	size, err := writeBundle(app, b, f)
+	name := f.output
+	if name == "" {
+		name = bundleName(b)
+		if err := checkBundleFile(name, f.force); err != nil {
+			return err
+		}
+	}
+	size, err := writeBundle(app, b, name, f.force)
 	if err != nil {
 		return err
 	}
+	if f.output == "" { // nobody knows it yet
+		if err := app.Out.Raw([]byte(name + "\n")); err != nil {
+			return err
+		}
+	}
 	return snapshotResult(app, b, f.output, size, time.Since(start))
-}
-
-// checkSnapshotOutput refuses what can't be written before anything is read.
-func checkSnapshotOutput(app *cli.App, cmd *cobra.Command, f snapshotFlags) error {
-	switch {
-	case f.output == "":
-		return cli.UsageError(cmd, errors.New("-o FILE is missing; - writes to standard output"))
-	case f.output == "-" && app.IsTerminal(app.Stdout):
-		return cli.UsageError(cmd, errors.New("-o -: standard output is a terminal, and a bundle is no text"))
-	case f.output == "-":
-		return nil
-	}
-	info, err := os.Lstat(f.output)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
-		return fmt.Errorf("write bundle: %w", err)
-	case !info.Mode().IsRegular():
-		return cli.Exitf(cli.ExitUsage, "write bundle %s: it exists and is no regular file", f.output)
-	case !f.force:
-		return cli.WithHints(cli.Exitf(cli.ExitUsage, "write bundle %s: %w", f.output, fs.ErrExist),
-			"--force replaces it")
-	}
-	return nil
 }
 
 // snapshotOptions says what to record of a node.
@@ -236,16 +225,16 @@ func addFindings(ctx context.Context, app *cli.App, b *bundle.Bundle) error {
 	return nil
 }
 
-// writeBundle writes the bundle where the flags say and returns its size.
-func writeBundle(app *cli.App, b *bundle.Bundle, f snapshotFlags) (int, error) {
+// writeBundle writes the bundle to a file, or to standard output for "-", and returns its size.
+func writeBundle(app *cli.App, b *bundle.Bundle, name string, force bool) (int, error) {
 	var data bytes.Buffer
 	if err := b.Encode(&data); err != nil {
 		return 0, err
 	}
-	if f.output == "-" {
+	if name == "-" {
 		return data.Len(), app.Out.Raw(data.Bytes())
 	}
-	if err := bundle.WriteFile(f.output, data.Bytes(), f.force); err != nil {
+	if err := bundle.WriteFile(name, data.Bytes(), force); err != nil {
 		if errors.Is(err, fs.ErrExist) {
 			err = cli.WithHints(&cli.ExitError{Code: cli.ExitUsage, Err: err}, "--force replaces it")
 		}
@@ -261,11 +250,14 @@ func snapshotResult(app *cli.App, b *bundle.Bundle, name string, size int, took 
 	if m.Redacted {
 		form = ", redacted"
 	}
-	if name == "-" {
+	switch name {
+	case "-":
 		name = "standard output"
+	case "": // printed
+		name = "bundle"
 	}
-	app.Out.Note("%s: %d entries, %d KiB%s, in %s",
-		name, m.Entries, (size+1023)/1024, form, took.Round(10*time.Millisecond))
+	app.Out.Note("%s: %d entries, %s%s, in %s",
+		name, m.Entries, bundleSize(size), form, took.Round(10*time.Millisecond))
 	if !m.Steady {
 		app.Out.Note("warning: the node changed while it was recorded")
 	}
