@@ -13,12 +13,14 @@ import (
 
 // SetArgs gives root the arguments of a run.
 func (app *App) SetArgs(root *cobra.Command, args []string) {
-	root.SetArgs(append([]string{}, appletArgs(root, args)...)) // never nil: cobra would read os.Args instead
+	args = appletArgs(root, args, app.ProgramName != "")
+	root.SetArgs(append([]string{}, args...)) // never nil: cobra would read os.Args instead
 }
 
 // appletArgs puts "--" behind the name of an applet, so that what follows it stays the applet's
-// own: -v of ibv_devinfo is not that of rdmactl. Flags of rdmactl stand before the name.
-func appletArgs(root *cobra.Command, args []string) []string {
+// own: -v of ibv_devinfo is not that of rdmactl. Flags of rdmactl stand before the name. The
+// exception is --help right behind the name, which asks rdmactl; a link has the tool's own.
+func appletArgs(root *cobra.Command, args []string, byLink bool) []string {
 	at := firstWord(root, args)
 	if at < 0 {
 		return args
@@ -26,6 +28,9 @@ func appletArgs(root *cobra.Command, args []string) []string {
 	cmd := childOf(root, args[at])
 	if cmd == nil || cmd.GroupID != GroupApplet || cmd.HasSubCommands() {
 		return args
+	}
+	if !byLink && len(args) > at+1 && args[at+1] == "--help" {
+		return args[:at+2]
 	}
 	return slices.Insert(slices.Clone(args), at+1, "--")
 }

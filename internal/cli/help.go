@@ -171,6 +171,9 @@ func (app *App) commandSections(cmd *cobra.Command) []output.Block {
 				// cobra doesn't count help
 				continue
 			}
+			if child.GroupID == GroupApplet && !child.HasSubCommands() {
+				continue // "applet list" lists them
+			}
 			fill := strings.Repeat(" ", max(2, 12-len(child.Name())))
 			lines = append(lines,
 				[]output.Cell{output.Plain("  "), output.Bold(child.Name()), output.Plain(fill + child.Short)})

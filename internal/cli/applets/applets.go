@@ -19,13 +19,14 @@ import (
 func newAppletCommand(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "applet",
-		Short: "Install and list the compatible C tools",
+		Short: fmt.Sprintf("List and install the %d compatible tools: ibstat, ib_write_bw …", len(applet.All())),
 		Long: `rdmactl does what some well-known C tools and scripts do: as "rdmactl ibstat", or as "ibstat" by a
-link of that name to rdmactl. Options, output, messages and exit codes are theirs.
-"rdmactl help ibstat" describes one.
+link of that name to rdmactl. Options, output, messages and exit codes are theirs. "rdmactl applet
+list" lists them, and "rdmactl ibstat --help" describes one.
 
-Flags of rdmactl go before the name of the tool; what follows the name belongs to the tool. A link
-takes the tool's own options only, but follows the settings (RDMAKIT_ROOT, the configuration file).`,
+Flags of rdmactl go before the name of the tool; what follows the name belongs to the tool, but for
+--help right behind it. A link takes the tool's own options only, but follows the settings
+(RDMAKIT_ROOT, the configuration file).`,
 		Example: "  rdmactl applet list\n  rdmactl applet install /usr/local/bin",
 	}
 	cmd.AddCommand(newAppletInstallCommand(app), newAppletListCommand(app))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -26,27 +27,63 @@ type appletsReport struct {
 
 // appletEntry is an applet, and its link where one was asked for.
 type appletEntry struct {
-	Name   string `json:"name"`
-	Like   string `json:"like"`             // the tool that it behaves like
-	Prints string `json:"prints"`           // what it prints
-	Link   string `json:"link,omitempty"`   // path of its link
-	Target string `json:"target,omitempty"` // what the link holds; "" for a hard link
+	Name    string `json:"name"`
+	Like    string `json:"like"`             // the tool that it behaves like
+	Prints  string `json:"prints"`           // what it prints
+	Command string `json:"command"`          // the command of rdmactl for the same purpose, without rdmactl
+	Link    string `json:"link,omitempty"`   // path of its link
+	Target  string `json:"target,omitempty"` // what the link holds; "" for a hard link
 	// Action is made, replaced or kept.
 	Action string `json:"action,omitempty"`
 }
 
+func entryOf(a applet.Applet) appletEntry {
+	return appletEntry{Name: a.Name, Like: a.Like, Prints: a.Summary, Command: commandFor(a.Name)}
+}
+
+// commandFor returns the command of rdmactl that is there for the same purpose as an applet.
+func commandFor(name string) string {
+	if test, ok := strings.CutPrefix(name, "ib_"); ok { // of perftest
+		return "bench " + strings.ReplaceAll(test, "_", "-")
+	}
+	return map[string]string{
+		"ibdev2netdev":  "detect",
+		"ibhosts":       "fabric hosts",
+		"iblinkinfo":    "fabric links",
+		"ibnetdiscover": "fabric topology",
+		"ibnodes":       "fabric topology",
+		"ibping":        "fabric ping",
+		"ibqueryerrors": "fabric errors",
+		"ibroute":       "fabric topology --routes",
+		"ibstat":        "detect",
+		"ibstatus":      "status",
+		"ibswitches":    "fabric switches",
+		"ibtracert":     "fabric trace",
+		"ibv_devices":   "detect",
+		"ibv_devinfo":   "show",
+		"perfquery":     "fabric errors",
+		"show_gids":     "show",
+		"sminfo":        "fabric sm",
+		"smpquery":      "fabric topology",
+	}[name]
+}
+
 func newAppletListCommand(app *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use:     "list",
-		Short:   "List the applets and what each prints",
+		Use:   "list",
+		Short: "List the applets, the tools that they stand for, and our commands",
+		Long: `List the applets: the tool that each behaves like, what it prints, and the command of rdmactl for the
+same purpose, which prints it in a form of its own and has -o json.`,
 		Example: "  rdmactl applet list\n  rdmactl applet list -o json",
 		RunE: func(*cobra.Command, []string) error {
 			report := appletsReport{Schema: appletsSchema, Applets: []appletEntry{}}
-			table := output.Table{Columns: []output.Column{{Name: "applet"}, {Name: "like"}, {Name: "prints"}}}
+			table := output.Table{Columns: []output.Column{{Name: "applet"}, {Name: "like"}, {Name: "prints"}, {Name: "command"}}}
 			for _, a := range applet.All() {
-				report.Applets = append(report.Applets, appletEntry{Name: a.Name, Like: a.Like, Prints: a.Summary})
-				table.Rows = append(table.Rows,
-					[]output.Cell{output.Bold(a.Name), output.Plain(a.Like), output.Plain(a.Summary)})
+				e := entryOf(a)
+				report.Applets = append(report.Applets, e)
+				table.Rows = append(table.Rows, []output.Cell{
+					output.Bold(e.Name), output.Plain(e.Like), output.Plain(e.Prints), output.Plain("rdmactl " + e.Command),
+				})
 			}
 			return app.Out.Print(report, table)
 		},
@@ -125,10 +162,8 @@ func installApplets(app *cli.App, dir string, hard, force bool) error {
 		Columns: []output.Column{{Name: "applet"}, {Name: "action"}, {Name: "link"}, {Name: "target", Wide: true}},
 	}
 	for i, a := range applet.All() {
-		e := appletEntry{
-			Name: a.Name, Like: a.Like, Prints: a.Summary, Link: planned[i].Path, Target: planned[i].Target,
-			Action: string(planned[i].Action),
-		}
+		e := entryOf(a)
+		e.Link, e.Target, e.Action = planned[i].Path, planned[i].Target, string(planned[i].Action)
 		report.Applets = append(report.Applets, e)
 		table.Rows = append(table.Rows,
 			[]output.Cell{output.Bold(e.Name), output.Plain(e.Action), output.Plain(e.Link), output.Plain(e.Target)})

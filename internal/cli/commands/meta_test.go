@@ -3,6 +3,7 @@ package commands
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/rdmakit/rdmakit/internal/cli"
 	"github.com/rdmakit/rdmakit/internal/cli/clitest"
 )
 
@@ -167,4 +169,27 @@ func TestRunsSideBySide(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// TestAppletsNameCommands holds the commands that "applet list" names beside the C tools to those
+// that exist.
+func TestAppletsNameCommands(t *testing.T) {
+	r := runPlain(t, "applet", "list", "-o", "json")
+	var report struct {
+		Applets []struct{ Name, Command string }
+	}
+	if err := json.Unmarshal([]byte(r.stdout), &report); err != nil || len(report.Applets) == 0 {
+		t.Fatalf("applet list -o json: %v, %d applets", err, len(report.Applets))
+	}
+	root := clitest.NewApp(All()).Root()
+	for _, a := range report.Applets {
+		words := strings.Fields(a.Command)
+		cmd, rest, err := root.Find(words)
+		switch {
+		case err != nil || len(words) == 0 || !cmd.Runnable() || cmd.GroupID == cli.GroupApplet:
+			t.Errorf("applet list names %q for %s, which is no command of ours: %v", a.Command, a.Name, err)
+		case len(rest) > 0 && cmd.ParseFlags(rest) != nil:
+			t.Errorf("applet list names %q for %s, which has not these flags", a.Command, a.Name)
+		}
+	}
 }
