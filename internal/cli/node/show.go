@@ -59,9 +59,10 @@ address (0000:18:00.0). The first table of GIDs lists filled slots only; gaps ar
 	return cmd
 }
 
-// deviceNames lists the devices for the shell's completion, which must not fail.
+// deviceNames lists the devices of the node that the flags choose for the shell's completion, which
+// must not fail. What was prepared is the command that completes, which has none of these flags.
 func deviceNames(app *cli.App, cmd *cobra.Command, source cli.SourceFlags) []string {
-	if app.Config == nil && app.Prepare(cmd, nil) != nil {
+	if source.From == "-" || app.Prepare(cmd, nil) != nil { // standard input is the terminal
 		return nil
 	}
 	n, err := app.OpenNode(source)

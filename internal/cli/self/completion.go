@@ -22,9 +22,10 @@ To try it in this shell:
     fish         rdmactl completion fish | source
     powershell   rdmactl completion powershell | Out-String | Invoke-Expression
 
-To keep it, write it to where the shell looks for completions: for bash
-/etc/bash_completion.d/rdmactl (with the bash-completion package), for zsh a file _rdmactl
-in a directory of $fpath, for fish ~/.config/fish/completions/rdmactl.fish.`,
+To keep it, put the line into ~/.bashrc, or write the script to where the shell looks for
+completions: for bash with the package bash-completion, which the script doesn't need,
+/etc/bash_completion.d/rdmactl; for zsh a file _rdmactl in a directory of $fpath; for fish
+~/.config/fish/completions/rdmactl.fish.`,
 		Example:     "  source <(rdmactl completion bash)\n  rdmactl completion zsh >\"${fpath[1]}/_rdmactl\"",
 		Annotations: map[string]string{cli.AnnotationLenient: "true"},
 		ValidArgs:   []string{"bash", "zsh", "fish", "powershell"},
@@ -50,6 +51,9 @@ func completionScript(root *cobra.Command, shell string) ([]byte, error) {
 		err = root.GenFishCompletion(&buf, true)
 	case "powershell":
 		err = root.GenPowerShellCompletionWithDesc(&buf)
+	}
+	if shell == "bash" {
+		return withoutPackage(buf.Bytes()), err
 	}
 	return buf.Bytes(), err
 }
