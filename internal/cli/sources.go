@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"io"
@@ -43,7 +44,7 @@ func (app *App) openSource(flags SourceFlags) (*sources.Node, error) {
 		n, err := sources.FromBundle(app.Recording, "recording")
 		return n, wrongSource(err)
 	case flags.From != "":
-		return openBundle(flags.From)
+		return app.openBundle(flags.From)
 	case app.Config.Root != "" && app.Config.Root != "/":
 		return openRoot(app.Config.Root)
 	}
@@ -55,14 +56,29 @@ func (app *App) openSource(flags SourceFlags) (*sources.Node, error) {
 	return n, err
 }
 
-// openBundle opens the file of --from.
-func openBundle(name string) (*sources.Node, error) {
-	if isSavedFabric(name) {
+// openBundle opens the file of --from, or standard input for "-".
+func (app *App) openBundle(name string) (*sources.Node, error) {
+	var in *bufio.Reader
+	label := name
+	if name == "-" {
+		stdin, err := app.TakeStdin("--from")
+		if err != nil {
+			return nil, err
+		}
+		in, label = bufio.NewReader(stdin), "standard input"
+	}
+	if isSavedFabric(name, in) {
 		const what = "it is the saved sweep of a fabric; --from names a recorded node here"
-		return nil, WithHints(Exitf(ExitUsage, "open bundle %s: %s", name, what), "rdmactl fabric COMMAND --from "+
+		return nil, WithHints(Exitf(ExitUsage, "open bundle %s: %s", label, what), "rdmactl fabric COMMAND --from "+
 			"FILE reads it, and so does --load-cache FILE of ibnetdiscover, iblinkinfo and ibqueryerrors")
 	}
-	n, err := sources.OpenBundle(name)
+	var n *sources.Node
+	var err error
+	if in != nil {
+		n, err = sources.ReadBundle(label, in)
+	} else {
+		n, err = sources.OpenBundle(name)
+	}
 	switch {
 	case err == nil:
 		return n, nil
@@ -95,8 +111,14 @@ func wrongSource(err error) error {
 	return &ExitError{Code: ExitUsage, Err: err}
 }
 
-// isSavedFabric reports whether a file begins as one of "fabric topology --save" or -o json.
-func isSavedFabric(name string) bool {
+// isSavedFabric reports whether a file, or what in holds if it isn't nil, begins as one of "fabric
+// topology --save" or -o json.
+func isSavedFabric(name string, in *bufio.Reader) bool {
+	const enough = 256 // the schema comes first
+	if in != nil {
+		head, _ := in.Peek(enough)
+		return fabric.IsSaved(head)
+	}
 	if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
 		return false
 	}
@@ -105,7 +127,6 @@ func isSavedFabric(name string) bool {
 		return false // told better by who opens it
 	}
 	defer file.Close()
-	const enough = 256 // the schema comes first
 	head, _ := io.ReadAll(io.LimitReader(file, enough))
 	return fabric.IsSaved(head)
 }

@@ -186,7 +186,7 @@ func errorInputs(
 		}
 	}
 	if cmd.Flags().Changed("since") {
-		if earlier, err = readTopology(app, f.since); err != nil {
+		if earlier, err = readTopology(app, "--since", f.since); err != nil {
 			return nil, 0, nil, err
 		}
 		if !earlier.HasCounters() {

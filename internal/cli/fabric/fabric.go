@@ -201,14 +201,14 @@ func readSubnet(app *cli.App, cmd *cobra.Command, f *fabricFlags, o fabric.Optio
 		return nil, err
 	}
 	if f.from != "" {
-		t, err := readTopology(app, f.from)
+		t, err := readTopology(app, "--from", f.from)
 		if err != nil {
 			return nil, err
 		}
 		return &fabricView{Topology: t}, nil
 	}
 	if f.rescan != "" {
-		previous, err := readTopology(app, f.rescan)
+		previous, err := readTopology(app, "--rescan", f.rescan)
 		if err != nil {
 			return nil, err
 		}
@@ -306,9 +306,16 @@ func openFabric(ctx context.Context, app *cli.App, f *fabricFlags) (fabric.Trans
 	return nil, cli.WithHints(cli.Exitf(cli.ExitNotFound, "%w", err), hint)
 }
 
-func readTopology(app *cli.App, name string) (*fabric.Topology, error) {
-	r := app.Stdin
-	if name != "-" {
+// readTopology reads the file of a flag, or standard input for "-".
+func readTopology(app *cli.App, flag, name string) (*fabric.Topology, error) {
+	var r io.Reader
+	if name == "-" {
+		stdin, err := app.TakeStdin(flag)
+		if err != nil {
+			return nil, err
+		}
+		r, name = stdin, "standard input"
+	} else {
 		file, err := os.Open(name) //nolint:gosec // the user's file
 		if err != nil {
 			return nil, cli.InputError(fmt.Errorf("read topology: %w", err))

@@ -50,8 +50,14 @@ func readLintFile(app *cli.App, name string, form lint.Form) ([]lint.Environment
 }
 
 func readEnvFile(app *cli.App, name string) ([]byte, error) {
-	in := app.Stdin
-	if name != "-" {
+	var in io.Reader
+	if name == "-" {
+		stdin, err := app.TakeStdin("--env")
+		if err != nil {
+			return nil, err
+		}
+		in = stdin
+	} else {
 		file, err := os.Open(name)
 		if err != nil {
 			if errors.Is(err, os.ErrPermission) {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/netip"
 	"slices"
@@ -30,6 +31,19 @@ func Open(name string) (*Bundle, error) {
 	if err != nil {
 		return nil, err
 	}
+	return named(name, tree)
+}
+
+// Read is [Open] for what is open already, such as standard input; name is for errors.
+func Read(name string, r io.Reader) (*Bundle, error) {
+	tree, err := nodetree.Read(name, r)
+	if err != nil {
+		return nil, err
+	}
+	return named(name, tree)
+}
+
+func named(name string, tree *nodetree.Tree) (*Bundle, error) {
 	b, err := FromTree(tree)
 	if err != nil {
 		return nil, fmt.Errorf("open bundle %s: %w", name, err)

@@ -37,7 +37,12 @@ func Open(name string) (*Tree, error) {
 		return nil, fmt.Errorf("open recorded node: %w", err)
 	}
 	defer func() { _ = file.Close() }() // only read
-	data, err := io.ReadAll(io.LimitReader(file, maxTotal+1))
+	return Read(name, file)
+}
+
+// Read is [Open] for what is open already, such as standard input; name is for errors.
+func Read(name string, r io.Reader) (*Tree, error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxTotal+1))
 	if err != nil {
 		return nil, fmt.Errorf("open recorded node %s: %w", name, err)
 	}
@@ -45,7 +50,7 @@ func Open(name string) (*Tree, error) {
 		return nil, fmt.Errorf("open recorded node %s: %w", name, ErrTooLarge)
 	}
 	if !bytes.HasPrefix(data, []byte("\x1f\x8b")) {
-		return Parse(name, data)
+		return parseText(name, data)
 	}
 	t, err := FromTarGz(bytes.NewReader(data))
 	if err != nil {

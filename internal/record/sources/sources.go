@@ -7,9 +7,11 @@
 package sources
 
 import (
+	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -64,6 +66,19 @@ func OpenBundle(name string) (*Node, error) {
 		return nil, fmt.Errorf("open bundle %s: it is empty", name)
 	}
 	b, err := bundle.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	return FromBundle(b, "bundle "+name)
+}
+
+// ReadBundle is [OpenBundle] for what is open already, such as standard input; name is for errors.
+func ReadBundle(name string, r io.Reader) (*Node, error) {
+	in := bufio.NewReader(r)
+	if _, err := in.Peek(1); errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("open bundle %s: it is empty", name)
+	}
+	b, err := bundle.Read(name, in)
 	if err != nil {
 		return nil, err
 	}

@@ -16,8 +16,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/rdmakit/rdmakit/internal/record/bundle"
-	"github.com/rdmakit/rdmakit/internal/record/nodetree"
 	"github.com/rdmakit/rdmakit/internal/record/sources"
 	"github.com/rdmakit/rdmakit/inventory"
 	"github.com/rdmakit/rdmakit/launch/consensus"
@@ -241,7 +239,7 @@ func (r *reader) readStream(ctx context.Context, i int, name string, file io.Rea
 	case !pipe:
 		r.readBundle(ctx, i, name)
 	default:
-		r.readPipe(ctx, i, name, in, strings.HasPrefix(string(start), "\x1f\x8b"))
+		r.readPipe(ctx, i, name, in)
 	}
 }
 
@@ -283,26 +281,8 @@ func (r *reader) readFolder(ctx context.Context, i int, dir string) {
 }
 
 // readPipe reads a bundle or a node tree from standard input.
-func (r *reader) readPipe(ctx context.Context, i int, name string, in io.Reader, packed bool) {
-	const most = 64 << 20 // more than any tree may have
-	var tree *nodetree.Tree
-	var err error
-	if packed {
-		tree, err = nodetree.FromTarGz(in)
-	} else {
-		var data []byte
-		if data, err = io.ReadAll(io.LimitReader(in, most)); err == nil {
-			tree, err = nodetree.Parse(name, data)
-		}
-	}
-	var b *bundle.Bundle
-	if err == nil {
-		b, err = bundle.FromTree(tree)
-	}
-	var n *sources.Node
-	if err == nil {
-		n, err = sources.FromBundle(b, "bundle "+name)
-	}
+func (r *reader) readPipe(ctx context.Context, i int, name string, in io.Reader) {
+	n, err := sources.ReadBundle(name, in)
 	if err != nil {
 		r.fail(place{input: i}, name, err)
 		return
