@@ -154,6 +154,10 @@ func parseLimit(s string) (Limit, error) {
 	if err != nil {
 		return Limit{}, fmt.Errorf("locked memory %q is neither a number nor unlimited", s)
 	}
+	const endless = 1 << 62 // RLIM_INFINITY as a number, of either sign, and what else nobody reaches
+	if v >= endless {
+		return Limit{Unlimited: true}, nil
+	}
 	return Limit{Bytes: v}, nil
 }
 

@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"fmt"
 	"time"
 )
 
@@ -82,6 +83,24 @@ type Memlock struct {
 type Limit struct {
 	Bytes     uint64 `json:"bytes"`     // 0 when unlimited
 	Unlimited bool   `json:"unlimited"` // Bytes does not count then
+}
+
+// String returns a limit as people say it: unlimited, 64 KiB, 8 MiB, 1.9 GiB.
+func (l Limit) String() string {
+	if l.Unlimited {
+		return "unlimited"
+	}
+	units := [...]string{"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
+	unit := 0
+	for unit < len(units)-1 && l.Bytes>>(10*(unit+1)) > 0 {
+		unit++
+	}
+	whole, rest := l.Bytes>>(10*unit), l.Bytes&(1<<(10*unit)-1)
+	if rest == 0 || unit == 0 {
+		return fmt.Sprintf("%d %s", whole, units[unit])
+	}
+	// Never more than there is: a limit just below 1 GiB isn't 1 GiB.
+	return fmt.Sprintf("%d.%d %s", whole, rest>>(10*(unit-1))*10>>10, units[unit])
 }
 
 // DefaultRoute is a default route of the main table (/proc/net/route, /proc/net/ipv6_route).

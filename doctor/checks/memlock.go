@@ -3,7 +3,6 @@ package checks
 import (
 	"context"
 	"fmt"
-	"strconv"
 
 	"github.com/rdmakit/rdmakit/doctor"
 	"github.com/rdmakit/rdmakit/internal/text/prose"
@@ -39,7 +38,7 @@ func memlock() doctor.Check {
 func runMemlock(_ context.Context, in *doctor.Input) []doctor.Finding {
 	s, m := in.Snapshot, in.Snapshot.Host.Memlock
 	ev := []doctor.Evidence{{
-		Path: "/proc/self/limits:Max locked memory", Value: rawLimit(m.Soft) + " " + rawLimit(m.Hard) + " bytes",
+		Path: "/proc/self/limits:Max locked memory", Value: limits(m),
 	}}
 	if m.IPCLock != nil {
 		ev = append(ev, doctor.Evidence{
@@ -53,17 +52,17 @@ func runMemlock(_ context.Context, in *doctor.Input) []doctor.Finding {
 		return []doctor.Finding{doctor.Passed(doctor.ObjectNode,
 			fmt.Sprintf(
 				"CAP_IPC_LOCK is effective here and lifts the limit of %s; a job that drops it, or runs as "+
-					"another user, has the limit", size(m.Soft)), ev...)}
+					"another user, has the limit", m.Soft), ev...)}
 	}
 	f := doctor.Finding{
 		Outcome: doctor.OutcomeFail, Object: doctor.ObjectNode, Evidence: ev, Remedy: memlockRemedy(s, m),
-		Summary: fmt.Sprintf("a process may lock %s only", size(m.Soft)),
+		Summary: fmt.Sprintf("a process may lock %s only", m.Soft),
 	}
 	if m.Soft.Bytes >= memlockLeast {
 		f.Outcome = doctor.OutcomeWarn
 		f.Summary = fmt.Sprintf(
 			"a process may lock %s, not unlimited: enough to start, but a KV cache or registered tensors can pass it",
-			size(m.Soft))
+			m.Soft)
 	}
 	return []doctor.Finding{f}
 }
@@ -105,22 +104,12 @@ func containerMemlock(c *inventory.Container) []string {
 	}
 }
 
-// rawLimit returns a limit as the kernel prints it.
-func rawLimit(l inventory.Limit) string {
-	if l.Unlimited {
-		return "unlimited"
+// limits returns the limit in force and the one that a process may raise it to.
+func limits(m *inventory.Memlock) string {
+	if m.Soft == m.Hard {
+		return m.Soft.String()
 	}
-	return strconv.FormatUint(l.Bytes, 10)
-}
-
-// size returns a limit in the largest unit that it is a whole number of.
-func size(l inventory.Limit) string {
-	units := []string{"bytes", "KiB", "MiB", "GiB", "TiB"}
-	v, u := l.Bytes, 0
-	for u < len(units)-1 && v >= 1024 && v%1024 == 0 {
-		v, u = v/1024, u+1
-	}
-	return strconv.FormatUint(v, 10) + " " + units[u]
+	return m.Soft.String() + ", which a process may raise to " + m.Hard.String()
 }
 
 func setOrClear(b bool) string {

@@ -346,7 +346,7 @@ func TestRailRate(t *testing.T) {
 func TestMemlock(t *testing.T) {
 	runSituations(t, "memlock", []situation{
 		{"unlimited", "02_rocev2_8hca", nil, []string{"pass node"}, []string{
-			"/proc/self/limits:Max locked memory = unlimited ",
+			"/proc/self/limits:Max locked memory = unlimited\n",
 		}},
 		{
 			"64 KiB on a host", "02_rocev2_8hca", limits("65536", "65536"),
@@ -354,6 +354,16 @@ func TestMemlock(t *testing.T) {
 			[]string{"64 KiB", "/etc/security/limits.d", "LimitMEMLOCK=infinity", "bit 14 (CAP_IPC_LOCK) is clear"},
 		},
 		{"8 MiB", "02_rocev2_8hca", limits("8388608", "8388608"), []string{"fail node"}, []string{"8 MiB"}},
+		{
+			"odd", "02_rocev2_8hca", limits("2046152704", "18446744073709551615"),
+			[]string{"warn node"},
+			[]string{"may lock 1.9 GiB, not unlimited", "Max locked memory = 1.9 GiB, which a process may raise to unlimited\n"},
+		},
+		{
+			"unlimited as a number", "02_rocev2_8hca", limits("18446744073709551615", "18446744073709551615"),
+			[]string{"pass node"},
+			[]string{"locked memory is unlimited"},
+		},
 		{
 			"may be raised here", "02_rocev2_8hca", limits("8388608", "unlimited"),
 			[]string{"fail node"},

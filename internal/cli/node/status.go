@@ -317,7 +317,7 @@ func memlockText(m *inventory.Memlock) string {
 	if m.Soft.Unlimited {
 		return "unlimited"
 	}
-	text := fmt.Sprintf("%d KiB", m.Soft.Bytes/1024)
+	text := m.Soft.String()
 	if m.IPCLock != nil && *m.IPCLock {
 		text += " (lifted by CAP_IPC_LOCK)"
 	}
