@@ -33,6 +33,14 @@ func LongOf(cmd *cobra.Command) Long {
 	return Long{About: about, Details: details, ExitCodes: codes}
 }
 
+// Text returns the long help without the exit codes.
+func (l Long) Text() string {
+	if l.Details == "" {
+		return l.About
+	}
+	return l.About + "\n\n" + l.Details
+}
+
 // AddExitCodes gives the long help of root the exit codes that all commands share, once.
 func AddExitCodes(root *cobra.Command) {
 	if LongOf(root).ExitCodes == "" {

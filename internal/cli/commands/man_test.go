@@ -29,6 +29,11 @@ func TestManPagesKeepTheHelp(t *testing.T) {
 				t.Errorf("the page of %s lacks %q", cmd.CommandPath(), want)
 			}
 		}
+		for _, title := range []string{"EXIT STATUS", "ENVIRONMENT", "FILES"} {
+			if strings.Count(string(page), "\n.SH "+title+"\n") != 1 {
+				t.Errorf("the page of %s has no section %s, or two", cmd.CommandPath(), title)
+			}
+		}
 		if after := helpTexts(cmd); strings.Join(before, "\n") != strings.Join(after, "\n") {
 			t.Errorf("ManPage(%s) changes the help", cmd.CommandPath())
 		}
@@ -46,8 +51,9 @@ func TestManPagesKeepTheHelp(t *testing.T) {
 // helpTexts returns what the help of cmd says about it, its examples and its flags.
 func helpTexts(cmd *cobra.Command) []string {
 	cmd.InitDefaultHelpFlag()
-	cmd.InheritedFlags() // adds them to its own
-	texts := []string{cmd.Short, cmd.Long, cmd.Example}
+	cmd.InheritedFlags()                                      // adds them to its own
+	about, _, _ := strings.Cut(cmd.Long, "\n\nExit codes:\n") // which have a section
+	texts := []string{cmd.Short, about, cmd.Example}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		name, usage := pflag.UnquoteUsage(f)
 		texts = append(texts, strings.TrimSpace("--"+f.Name+" "+name)+" "+usage)

@@ -92,7 +92,7 @@ func ManPage(cmd *cobra.Command) ([]byte, error) {
 	if err := doc.GenMan(cmd, &header, &buf); err != nil {
 		return nil, fmt.Errorf("page of %s: %w", cmd.CommandPath(), err)
 	}
-	page := datedTitle.ReplaceAll(buf.Bytes(), []byte(`$1 ""`))
+	page := withSections(datedTitle.ReplaceAll(buf.Bytes(), []byte(`$1 ""`)), cmd)
 	return optionLine.ReplaceAllFunc(page, func(line []byte) []byte {
 		m := optionLine.FindSubmatch(line)
 		if len(m[2]) == 0 {
@@ -109,7 +109,7 @@ func ManPage(cmd *cobra.Command) ([]byte, error) {
 func forMarkdown(cmd *cobra.Command) (restore func()) {
 	cmd.InitDefaultHelpFlag()
 	short, long := cmd.Short, cmd.Long
-	cmd.Short, cmd.Long = escapeMarkdown(short), escapeMarkdown(long)
+	cmd.Short, cmd.Long = escapeMarkdown(short), escapeMarkdown(cli.LongOf(cmd).Text())
 	saved := make(map[*pflag.Flag]pflag.Flag)
 	change := func(f *pflag.Flag) {
 		saved[f] = *f
