@@ -22,6 +22,7 @@ import (
 // k8sPlanFlags are the flags of k8s plan.
 type k8sPlanFlags struct {
 	opts                plan.Options
+	nodes               []string
 	rails, linkType     string
 	selector            map[string]string
 	pools               []string
@@ -36,10 +37,10 @@ func newK8sPlanCommand(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan [SNAPSHOT|BUNDLE|FILE...]",
 		Short: "Write the objects that give pods the VFs of RDMA cards, a network for each rail",
-		Long: `Plan SR-IOV networks for the nodes of FILE: bundles and node trees of rdmactl snapshot, rdmactl
-detect -o json, and what kubectl get -o yaml prints of sriovnetworknodestates, nodes and other
-objects; folders of these; - for standard input. What the objects of the cluster have already is
-left out, and cards that policies of others have.
+		Long: `Plan SR-IOV networks for the nodes of FILE, or of --nodes FILE as the other commands have it:
+bundles and node trees of rdmactl snapshot, rdmactl detect -o json, and what kubectl get -o yaml
+prints of sriovnetworknodestates, nodes and other objects; folders of these; - for standard input.
+What the objects of the cluster have already is left out, and cards that policies of others have.
 
 The manifests go to standard output, each choice explained by a comment: for each rail a policy
 (several where nodes differ) and a network with addresses for all VFs, in a subnet that meets
@@ -63,7 +64,7 @@ node; 2 when options contradict each other or can't be met; 4 when a file may no
   rdmactl k8s plan nodestates.yaml nodes.yaml --pod-cidr 10.244.0.0/16 --service-cidr 10.96.0.0/12 --out sriov/
   rdmactl k8s plan snapshots/ --fabric fec0::a1 --vfs 8 --resource-prefix nvidia.com
   rdmactl k8s plan snapshots/ --isolation --max-unavailable 25% --out sriov/
-  rdmactl k8s plan snapshots/ --diff sriov/
+  rdmactl k8s plan --nodes snapshots/ --diff sriov/
   kubectl get -o yaml sriovnetworknodestates,nodes,namespaces -A | rdmactl k8s plan -`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runK8sPlan(app, cmd, args, f) },
 	}
@@ -74,6 +75,7 @@ node; 2 when options contradict each other or can't be met; 4 when a file may no
 // addTo adds the flags to cmd.
 func (f *k8sPlanFlags) addTo(cmd *cobra.Command) {
 	flags, o := cmd.Flags(), &f.opts
+	flags.StringArrayVar(&f.nodes, "nodes", nil, nodesUsage)
 	flags.StringSliceVar(&o.Select.Fabrics, "fabric", nil,
 		"cards on `FABRIC`: a subnet prefix, with @LID of the subnet manager if need be")
 	flags.StringSliceVar(&o.Select.Roles, "role", nil,
@@ -133,15 +135,25 @@ func (f *k8sPlanFlags) addTo(cmd *cobra.Command) {
 }
 
 func runK8sPlan(app *cli.App, cmd *cobra.Command, args []string, f k8sPlanFlags) error {
-	if len(args) == 0 {
+	known := slices.Concat(args, f.nodes)
+	stdins := 0
+	for _, name := range known {
+		if name == "-" {
+			stdins++
+		}
+	}
+	switch {
+	case len(known) == 0:
 		return cli.UsageError(cmd, cli.WithHints(errors.New("missing argument: what is known of the nodes"),
 			"rdmactl snapshot on each node records it"))
+	case stdins > 1:
+		return cli.UsageError(cmd, errors.New("standard input is given twice"))
 	}
 	opts, err := f.options()
 	if err != nil {
 		return cli.UsageError(cmd, err)
 	}
-	cluster, partial, err := planCluster(cmd.Context(), app, args)
+	cluster, partial, err := planCluster(cmd.Context(), app, known)
 	if err != nil {
 		return err
 	}
