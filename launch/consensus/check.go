@@ -75,9 +75,9 @@ var nodeChecks = []Check{
 // duplicateChecks look for what must be on one node only.
 var duplicateChecks = []Check{
 	{
-		checkSameNode, SeverityBreaks, "whether two inputs show the same cards",
-		"it is one node twice, so the comparison says less than it seems: the same recording, or " +
-			"two containers of one host",
+		checkSameNode, SeverityNote, "whether two inputs show the same cards",
+		"it is one node twice, so the comparison says less than it seems: the same recording, a copy " +
+			"of it, or two containers of one host",
 		"give one input a node",
 	},
 	{

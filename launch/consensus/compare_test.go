@@ -3,6 +3,7 @@ package consensus
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -262,9 +263,18 @@ func TestCompare(t *testing.T) {
 			},
 		},
 		{"the same node twice", 2, func(int) host.Spec { return roceSpec(0) }, nil, Options{}, []string{
-			"breaks same-node : gpu-00 (node0.json)+gpu-00 (node1.json) b83f:d203:00a5:1000, b83f:d203:00a5:1001, " +
+			"note same-node : gpu-00 (node0.json)+gpu-00 (node1.json) b83f:d203:00a5:1000, b83f:d203:00a5:1001, " +
 				"b83f:d203:00a5:1002, b83f:d203:00a5:1003",
 		}},
+		{
+			"a cloned recording", 2, func(int) host.Spec { return roceSpec(0) },
+			func(i int, s *inventory.Snapshot) { s.Host.Name = "clone-" + strconv.Itoa(i) },
+			Options{},
+			[]string{
+				"note same-node : clone-0+clone-1 b83f:d203:00a5:1000, b83f:d203:00a5:1001, b83f:d203:00a5:1002, " +
+					"b83f:d203:00a5:1003",
+			},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

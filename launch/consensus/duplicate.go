@@ -74,7 +74,7 @@ func (c *comparison) findDuplicates() {
 	for _, prefix := range slices.Sorted(maps.Keys(lids)) {
 		c.reportDuplicates(findCheck(duplicateChecks, checkLID), lids[prefix])
 	}
-	c.findLimited()
+	c.findLimited(unique)
 }
 
 // sameNodes tells of nodes with exactly the same cards, and returns the nodes with
@@ -145,14 +145,20 @@ func (c *comparison) reportDuplicates(check Check, o *owners) {
 	}
 }
 
-// findLimited looks for two or more limited members of a partition on one rail.
-func (c *comparison) findLimited() {
+// findLimited looks for two or more limited members of a partition on one rail; unique has each node
+// once.
+func (c *comparison) findLimited(unique []*member) {
+	once := make(map[*member]bool, len(unique))
+	for _, m := range unique {
+		once[m] = true
+	}
+	members := slices.DeleteFunc(slices.Clone(c.members), func(m *member) bool { return !once[m] })
 	check := findCheck(duplicateChecks, checkLimited)
 	o := newOwners()
 	rails := map[string][]int{}
 	for _, number := range c.numbers {
 		var key []string
-		for _, m := range c.members {
+		for _, m := range members {
 			if r := m.rail(number); r != nil && r.pkey != nil && r.fabric != nil && !r.pkey.Full() {
 				key = append(key, m.name)
 			}
@@ -162,7 +168,7 @@ func (c *comparison) findLimited() {
 		}
 		name := strings.Join(key, "\x00")
 		if rails[name] == nil {
-			for _, m := range c.members {
+			for _, m := range members {
 				if r := m.rail(number); slices.Contains(key, m.name) {
 					file, text := pkeyEvidence(r)
 					o.add(name, m, file, text)
