@@ -18,6 +18,8 @@ type Error struct {
 	Reason string
 	// Near is the known key that an unknown one looks like.
 	Near string
+	// Hint is another thing to try.
+	Hint string
 
 	wrong bool // Value is what Reason speaks of
 }
@@ -41,10 +43,14 @@ func (e *Error) Error() string {
 
 // Hints returns what to try.
 func (e *Error) Hints() []string {
-	if e.Near == "" {
-		return nil
+	var hints []string
+	if e.Near != "" {
+		hints = append(hints, "did you mean "+strconv.Quote(e.Near)+"?")
 	}
-	return []string{"did you mean " + strconv.Quote(e.Near) + "?"}
+	if e.Hint != "" {
+		hints = append(hints, e.Hint)
+	}
+	return hints
 }
 
 // wrongValue returns an *Error for reason, nil if there is none.

@@ -87,6 +87,12 @@ func missing(err error) bool {
 // parse reads the YAML text of a configuration file. It returns the values that are right, and an
 // *Error for each mistake, in the order of the lines. Keys without a value count as unset.
 func parse(file string, data []byte) (map[string]fileValue, error) {
+	if isDeviceFile(data) {
+		return nil, &Error{
+			Source: file, Reason: "is a list of devices in JSON, not a configuration of rdmactl",
+			Hint: "rdmactl config import " + file + " turns it into one",
+		}
+	}
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	var doc yaml.Node
 	switch err := dec.Decode(&doc); {

@@ -37,7 +37,8 @@ again. An RDMA_ variable with another value belongs to another program: it is ig
 with a note.`,
 		Example: "  rdmactl config show --origin\n  rdmactl config validate ./config.yaml",
 	}
-	cmd.AddCommand(newConfigShowCommand(app), newConfigPathCommand(app), newConfigValidateCommand(app))
+	cmd.AddCommand(
+		newConfigShowCommand(app), newConfigPathCommand(app), newConfigValidateCommand(app), newConfigImportCommand(app))
 	return cmd
 }
 

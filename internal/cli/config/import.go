@@ -1,0 +1,277 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/rdmakit/rdmakit/internal/text/spelling"
+)
+
+// Imported is what a file of devices in JSON says in the settings of rdmactl:
+//
+//	{
+//	  "devices": [{"name": "mlx5_0", "transport": "RoCE", "mtu": 4096, "enabled": true}],
+//	  "cluster": {"name": "prod", "leader": "gpu-00"}
+//	}
+type Imported struct {
+	// Entries are the settings, in the order of [Settings], each with its place in the file.
+	Entries []Entry
+	// Notes tell of every value that no setting has, with its place and what there is instead.
+	Notes []string
+}
+
+// ImportFile reads a file of devices, or in for "-". The error joins an *Error for each mistake.
+func ImportFile(name string, in io.Reader) (Imported, error) {
+	if name == "-" {
+		name = "standard input"
+	} else {
+		file, err := os.Open(name) //nolint:gosec // the user's file
+		if err != nil {
+			return Imported{}, fmt.Errorf("import configuration: %w", err)
+		}
+		defer file.Close()
+		in = file
+	}
+	data, err := io.ReadAll(io.LimitReader(in, maxFileSize+1))
+	if err != nil {
+		return Imported{}, fmt.Errorf("import configuration: %w", err)
+	}
+	if len(data) > maxFileSize {
+		return Imported{}, &Error{Source: name, Reason: "is larger than 1 MiB"}
+	}
+	return importDevices(name, data)
+}
+
+// YAML returns the settings as a configuration file.
+func (im Imported) YAML() ([]byte, error) {
+	root := &yaml.Node{Kind: yaml.MappingNode}
+	for _, e := range im.Entries {
+		var value yaml.Node
+		value.SetString(e.Value)
+		if _, err := strconv.Atoi(e.Value); err == nil {
+			value.Tag = "!!int"
+		}
+		root.Content = append(root.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: e.Key}, &value)
+	}
+	if len(root.Content) == 0 {
+		return []byte("# no setting\n"), nil
+	}
+	return yaml.Marshal(root)
+}
+
+// isDeviceFile reports whether a configuration file is one of devices in JSON: it is to be imported.
+func isDeviceFile(data []byte) bool {
+	text := bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\ufeff")))
+	return bytes.HasPrefix(text, []byte("{")) &&
+		(bytes.Contains(text, []byte(`"devices"`)) || bytes.Contains(text, []byte(`"cluster"`)))
+}
+
+// importer turns a document into settings. All mistakes are collected.
+type importer struct {
+	values map[string]Entry
+	notes  []string
+	errs   []error
+}
+
+func importDevices(file string, data []byte) (Imported, error) {
+	root, err := parseJSON(file, data)
+	if err != nil {
+		return Imported{}, err
+	}
+	im := &importer{values: make(map[string]Entry)}
+	top := im.object(&root, "devices", "cluster")
+	im.devices(top["devices"])
+	im.cluster(top["cluster"])
+	if err := errors.Join(im.errs...); err != nil {
+		return Imported{}, err
+	}
+	out := Imported{Notes: im.notes}
+	for _, s := range Settings() {
+		if e, ok := im.values[s.Key]; ok {
+			out.Entries = append(out.Entries, e)
+		}
+	}
+	return out, nil
+}
+
+func (im *importer) wrong(v *jsonValue, reason string) {
+	im.errs = append(im.errs, &Error{Source: v.place, Key: v.path, Reason: reason})
+}
+
+// note tells of a value that becomes no setting.
+func (im *importer) note(v *jsonValue, why string) {
+	text := fmt.Sprint(v.value)
+	if s, ok := v.value.(string); ok {
+		text = strconv.Quote(s)
+	}
+	im.notes = append(im.notes, fmt.Sprintf("%s: %s %s: %s", v.place, v.path, text, why))
+}
+
+// set takes a value over as a setting, if it can be one.
+func (im *importer) set(key string, v *jsonValue, raw string) error {
+	s, _ := Find(key)
+	shown, err := s.set(&Values{}, raw)
+	if err == nil {
+		im.values[key] = Entry{Key: key, Value: shown, Origin: OriginFile, Source: v.place}
+	}
+	return err
+}
+
+// object returns the members of an object that are known and not null.
+func (im *importer) object(v *jsonValue, known ...string) map[string]*jsonValue {
+	members, ok := v.value.([]jsonMember)
+	if !ok {
+		im.wrong(v, "is "+v.kind()+", want an object")
+		return nil
+	}
+	out, seen := make(map[string]*jsonValue), make(map[string]string)
+	for _, m := range members {
+		switch first, twice := seen[m.key]; {
+		case twice:
+			im.errs = append(im.errs, &Error{Source: m.place, Key: m.value.path, Reason: "given twice, first at " + first})
+			continue
+		case !slices.Contains(known, m.key):
+			im.errs = append(im.errs, &Error{
+				Source: m.place, Key: m.value.path, Reason: "unknown key",
+				Near: spelling.Nearest(m.key, known, spelling.Loose),
+			})
+		case m.value.value != nil:
+			out[m.key] = &m.value
+		}
+		seen[m.key] = m.place
+	}
+	return out
+}
+
+// devices takes over the first device that is enabled. A setting holds one: the others are noted.
+func (im *importer) devices(v *jsonValue) {
+	if v == nil {
+		return
+	}
+	list, ok := v.value.([]jsonValue)
+	if !ok {
+		im.wrong(v, "is "+v.kind()+", want a list")
+		return
+	}
+	taken := ""
+	for i := range list {
+		taken = im.device(&list[i], taken)
+	}
+}
+
+// device takes over a device unless taken has been, and returns the one that has.
+func (im *importer) device(v *jsonValue, taken string) string {
+	m := im.object(v, "name", "transport", "mtu", "enabled")
+	if m == nil {
+		return taken
+	}
+	name, named := im.text(m["name"])
+	transport, _ := im.text(m["transport"])
+	mtu, _ := im.number(m["mtu"])
+	enabled := m["enabled"] == nil || im.boolean(m["enabled"])
+	switch {
+	case m["name"] == nil:
+		im.wrong(v, "has no name")
+	case !named:
+	case !enabled:
+		im.note(m["name"], "it isn't enabled; env --exclude leaves a device out")
+	case taken != "":
+		im.note(m["name"], "the setting device is one, "+taken+
+			"; env, detect and doctor see all devices, and bench -d takes another")
+	default:
+		if err := im.set("device", m["name"], name); err != nil {
+			im.wrong(m["name"], strconv.Quote(name)+" "+err.Error())
+		}
+		im.transport(m["transport"], transport)
+		im.mtu(m["mtu"], mtu)
+		return name
+	}
+	for _, rest := range []string{"transport", "mtu"} { // of a device that isn't taken
+		if m[rest] != nil {
+			im.note(m[rest], "of a device that is left out")
+		}
+	}
+	return taken
+}
+
+func (im *importer) transport(v *jsonValue, transport string) {
+	if v == nil || im.set("qp-type", v, transport) == nil {
+		return
+	}
+	im.note(v, "the transport is read from the device: rdmactl detect")
+}
+
+func (im *importer) mtu(v *jsonValue, mtu int) {
+	if v == nil || mtu == 0 || im.set("mtu", v, strconv.Itoa(mtu)) == nil {
+		return
+	}
+	im.note(v, "no path MTU, which is 256, 512, 1024, 2048 or 4096; ip link set dev NETDEV mtu sets that of a network device")
+}
+
+func (im *importer) cluster(v *jsonValue) {
+	if v == nil {
+		return
+	}
+	m := im.object(v, "name", "leader")
+	why := map[string]string{
+		"name":   "no command knows clusters by name",
+		"leader": "no command has a leader; launchers name one: MASTER_ADDR, mpirun",
+	}
+	for _, key := range []string{"name", "leader"} {
+		if value := m[key]; value != nil {
+			if _, ok := im.text(value); ok {
+				im.note(value, why[key])
+			}
+		}
+	}
+}
+
+// text, number and boolean return a value of that type; another type is a mistake, and none is nothing.
+func (im *importer) text(v *jsonValue) (string, bool) {
+	if v == nil {
+		return "", false
+	}
+	s, ok := v.value.(string)
+	switch {
+	case !ok:
+		im.wrong(v, "is "+v.kind()+", want a string")
+	case strings.TrimSpace(s) == "":
+		im.wrong(v, "is empty")
+		ok = false
+	}
+	return s, ok
+}
+
+func (im *importer) number(v *jsonValue) (int, bool) {
+	if v == nil {
+		return 0, false
+	}
+	n, ok := v.value.(json.Number)
+	if !ok {
+		im.wrong(v, "is "+v.kind()+", want a number")
+		return 0, false
+	}
+	i, err := strconv.Atoi(n.String())
+	if err != nil || i < 1 {
+		im.wrong(v, n.String()+" is no number of bytes")
+		return 0, false
+	}
+	return i, true
+}
+
+func (im *importer) boolean(v *jsonValue) bool {
+	b, ok := v.value.(bool)
+	if !ok {
+		im.wrong(v, "is "+v.kind()+", want true or false")
+	}
+	return b
+}

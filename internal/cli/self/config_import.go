@@ -1,0 +1,124 @@
+package self
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/internal/cli/config"
+	"github.com/rdmakit/rdmakit/internal/edge/wholefile"
+)
+
+// configImportReport is what "config import" prints as json and yaml.
+type configImportReport struct {
+	// File is the configuration file that was written, empty without --write.
+	File string `json:"file"`
+	// Settings are those that were taken over, with their places in FILE.
+	Settings []config.Entry `json:"settings"`
+	// Notes tell of all values that no setting has.
+	Notes []string `json:"notes"`
+}
+
+func newConfigImportCommand(app *cli.App) *cobra.Command {
+	var write bool
+	cmd := &cobra.Command{
+		Use:   "import FILE",
+		Short: "Turn a config.json of devices into our settings",
+		Long: `Turn a file of devices in JSON, - for standard input, into settings of rdmactl, and print them as a
+configuration file:
+
+    {
+      "devices": [{"name": "mlx5_0", "transport": "RoCE", "mtu": 4096, "enabled": true}],
+      "cluster": {"name": "prod", "leader": "gpu-00"}
+    }
+
+The first device that is enabled becomes the setting device, and its mtu, if it is a path MTU, the
+setting mtu. A transport of RC, UC or UD becomes qp-type. Each value that no setting has is noted on
+standard error, with its place and what there is instead.
+
+With --write the settings become the configuration file that rdmactl reads, unless there is one.
+
+The exit code is 0 when the file was understood, 2 when it is no JSON, has a key that isn't known or
+a value of the wrong type, or when --write finds a configuration file; 3 when FILE doesn't exist.`,
+		Example: `  rdmactl config import config.json
+  rdmactl config import config.json --write`,
+		Annotations: map[string]string{cli.AnnotationLenient: "true"},
+		RunE: func(_ *cobra.Command, args []string) error {
+			return importConfig(app, args[0], write)
+		},
+	}
+	cmd.Flags().BoolVar(&write, "write", false, "write the configuration file instead of printing it")
+	return cmd
+}
+
+func importConfig(app *cli.App, name string, write bool) error {
+	var in io.Reader
+	if name == "-" {
+		stdin, err := app.TakeStdin("FILE")
+		if err != nil {
+			return err
+		}
+		in = stdin
+	}
+	imported, err := config.ImportFile(name, in)
+	var mistake *config.Error
+	if errors.As(err, &mistake) {
+		return &cli.ExitError{Code: cli.ExitUsage, Err: err}
+	}
+	if err != nil {
+		return err
+	}
+	text, err := imported.YAML()
+	if err != nil {
+		return fmt.Errorf("write settings: %w", err)
+	}
+	report := configImportReport{
+		Settings: append([]config.Entry{}, imported.Entries...), Notes: append([]string{}, imported.Notes...),
+	}
+	if write {
+		if report.File, err = writeConfig(app, text); err != nil {
+			return err
+		}
+		app.Out.Note("wrote %s", report.File)
+	}
+	for _, note := range imported.Notes {
+		app.Out.Note("note: %s", note)
+	}
+	switch {
+	case app.Out.Structured():
+		return app.Out.Print(report)
+	case write:
+		return nil
+	}
+	return app.Out.Raw(text)
+}
+
+// writeConfig makes the configuration file and returns its name.
+func writeConfig(app *cli.App, text []byte) (string, error) {
+	file := app.Config.File
+	if file == "" {
+		return "", cli.WithHints(cli.Exitf(cli.ExitNotFound, "no place for a configuration file: HOME is not set"),
+			"name one with --config or RDMAKIT_CONFIG")
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil { //nolint:gosec // as other programs make it
+		return "", fmt.Errorf("write configuration: %w", err)
+	}
+	err := wholefile.Write(file, wholefile.Options{Mode: 0o644}, func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	})
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return "", cli.WithHints(cli.Exitf(cli.ExitUsage, "write configuration %s: %w", file, fs.ErrExist),
+			"without --write the settings are printed, to be put into it by hand")
+	case err != nil:
+		return "", fmt.Errorf("write configuration: %w", err)
+	}
+	return file, nil
+}
