@@ -19,7 +19,8 @@ type Env struct {
 	// Name is what messages call the program: argv[0]. Empty means the test's name in perftest.
 	Name           string
 	Stdout, Stderr io.Writer
-	// Open opens the device that -d names, or Device without -d. A nil Open opens none.
+	// Open opens the device that -d names, or Device without -d; for "" the first that there is. A nil
+	// Open opens none.
 	Open   func(ctx context.Context, name string) (*verbs.Device, error)
 	Device string
 	// Hints tells what to do about an error; it may be nil.
@@ -72,11 +73,8 @@ func measure(ctx context.Context, o Options, env Env) (err error) {
 	if err := o.Config.Validate(); err != nil {
 		return err
 	}
-	switch {
-	case env.Open == nil:
+	if env.Open == nil {
 		return errors.New("open device: there are no devices to open on a recorded node")
-	case name == "":
-		return errors.New("no device: name one with -d, such as roce@192.0.2.1")
 	}
 	device, err := env.Open(ctx, name)
 	if err != nil {
@@ -115,7 +113,7 @@ func Help(test bench.Test) []HelpLine {
 	list := []HelpLine{
 		{"-a, --all", "sizes from 2 to 2^23"},
 		{"-c, --connection=RC", "connection type: RC only"},
-		{"-d, --ib-dev=DEV", "device: roce@ADDRESS or roce@NETDEV"},
+		{"-d, --ib-dev=DEV", "device: roce@ADDRESS or roce@NETDEV (default: the first)"},
 		{"-D, --duration=S", "run for so many seconds"},
 		{"-f, --margin=S", "don't count so many seconds at both ends of the duration"},
 		{"-F, --CPU-freq", "accepted and ignored"},

@@ -2,8 +2,9 @@ package classic
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"errors"
+	"fmt"
 	"net"
 	"regexp"
 	"strconv"
@@ -84,7 +85,9 @@ func freePort(t *testing.T) string {
 }
 
 func TestMainErrors(t *testing.T) {
-	noDevice := func(context.Context, string) (*verbs.Device, error) { return nil, errors.New("open device x: gone") }
+	noDevice := func(_ context.Context, name string) (*verbs.Device, error) {
+		return nil, fmt.Errorf("open device %s: gone", cmp.Or(name, "any"))
+	}
 	tests := []struct {
 		args        string
 		env         Env
@@ -94,7 +97,8 @@ func TestMainErrors(t *testing.T) {
 		{"-V", Env{}, 1, "Version: 6.06\n", ""},
 		{"--help", Env{}, 0, "  -x, --gid-index=N ", ""},
 		{"--nosuch", Env{}, 1, "", "ib_send_bw: unknown option --nosuch\n"},
-		{"", Env{Open: noDevice}, 1, "", "ib_send_bw: no device: name one with -d, such as roce@192.0.2.1\n"},
+		{"-a host", Env{Open: noDevice}, 1, "", "ib_send_bw: open device any: gone\n"}, // the first, as perftest does
+		{"-a host", Env{Open: noDevice, Device: "y"}, 1, "", "ib_send_bw: open device y: gone\n"},
 		{
 			"-d x",
 			Env{Name: "/x/ib_send_bw", Open: noDevice},

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"os"
 	"strings"
@@ -9,21 +10,71 @@ import (
 	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 	"github.com/rdmakit/rdmakit/verbs"
 	"github.com/rdmakit/rdmakit/verbs/provider/builtin"
+	"github.com/rdmakit/rdmakit/verbs/provider/roce"
 )
 
+// engineHint says what a device may be that this version opens.
+const engineHint = "roce@ADDRESS is RDMA in user space on that address of this machine, roce@NETDEV on " +
+	"that of a network device"
+
 // OpenVerbs opens a device that moves data: an engine in user space. Devices of the kernel need
-// libibverbs's data path, which this version does not have.
-func OpenVerbs(ctx context.Context, name string) (*verbs.Device, error) {
-	if strings.Contains(name, "@") {
-		return verbs.Open(ctx, name, builtin.All()...)
+// libibverbs's data path, which this version does not have. For "" it opens the first device that
+// can be opened, as perftest takes the first of libibverbs, and why tells which and what was passed
+// over.
+func OpenVerbs(ctx context.Context, name string) (device *verbs.Device, why string, err error) {
+	root := os.DirFS("/")
+	if name == "" {
+		names, err := roce.Provider{}.Names()
+		if err != nil {
+			return nil, "", WithHints(Exitf(ExitNotFound, "list network devices: %w", err), engineHint)
+		}
+		return openFirst(names, kernelDevices(root), func(name string) (*verbs.Device, error) {
+			return verbs.Open(ctx, name, builtin.All()...)
+		})
 	}
-	const hint = "roce@ADDRESS is RDMA in user space on that address of this machine, roce@NETDEV on " +
-		"that of a network device"
-	if _, err := fs.Stat(os.DirFS("/"), sysfs.ClassInfiniBand+"/"+name); err == nil {
+	if strings.Contains(name, "@") {
+		device, err = verbs.Open(ctx, name, builtin.All()...)
+		return device, "", err
+	}
+	if _, err := fs.Stat(root, sysfs.ClassInfiniBand+"/"+name); err == nil {
 		err := Exitf(ExitNotFound,
 			"open device %s: it is a device of the kernel, which this version does not open for data: %w",
 			name, verbs.ErrNotSupported)
-		return nil, WithHints(err, hint)
+		return nil, "", WithHints(err, engineHint)
 	}
-	return nil, WithHints(Exitf(ExitNotFound, "open device %s: %w", name, fs.ErrNotExist), hint)
+	return nil, "", WithHints(Exitf(ExitNotFound, "open device %s: %w", name, fs.ErrNotExist), engineHint)
+}
+
+// kernelDevices returns the names of the RDMA devices of the kernel.
+func kernelDevices(root fs.FS) []string {
+	entries, _ := fs.ReadDir(root, sysfs.ClassInfiniBand) // without RDMA there is none
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// openFirst opens the first of names that can be opened.
+func openFirst(
+	names, kernel []string, open func(string) (*verbs.Device, error),
+) (device *verbs.Device, why string, err error) {
+	var errs []error
+	for _, name := range names {
+		device, err := open(name)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		why = "no device is named: " + name + ", the first that can be opened"
+		if len(kernel) > 0 {
+			why += "; this version does not open " + SomeNames(kernel, false) + " for data"
+		}
+		return device, why, nil
+	}
+	if len(errs) == 0 {
+		errs = append(errs, errors.New("no network device that is up has an IP address"))
+	}
+	return nil, "", WithHints(Exitf(ExitNotFound, "no device is named, and none can be opened: %w", errors.Join(errs...)),
+		engineHint)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/rdmakit/rdmakit/internal/cli"
 	"github.com/rdmakit/rdmakit/internal/compat/applet"
 	"github.com/rdmakit/rdmakit/internal/text/output"
+	"github.com/rdmakit/rdmakit/verbs"
 )
 
 func newAppletCommand(app *cli.App) *cobra.Command {
@@ -101,16 +102,23 @@ func runApplet(ctx context.Context, app *cli.App, name string, source cli.Source
 	if app.ProgramName != "" {
 		name = app.ProgramName
 	}
-	verbs, why, err := verbsSource(n)
+	library, why, err := verbsSource(n)
 	if err != nil {
 		return err
 	}
 	env := applet.Env{
 		Name: name, Args: args, Stdout: app.Data(), Stderr: app.Stderr, PID: os.Getpid(), LookupEnv: app.LookupEnv,
-		Node: applet.Node{Root: n.Root, Live: n.Live, Verbs: verbs, WhyNoVerbs: why}, Hints: cli.Hints,
+		Node: applet.Node{Root: n.Root, Live: n.Live, Verbs: library, WhyNoVerbs: why}, Hints: cli.Hints,
 	}
 	if n.Local {
-		env.Open, env.Device = cli.OpenVerbs, app.Config.Device
+		env.Device = app.Config.Device
+		env.Open = func(ctx context.Context, device string) (*verbs.Device, error) {
+			d, why, err := cli.OpenVerbs(ctx, device)
+			if why != "" {
+				_, _ = fmt.Fprintf(app.Stderr, "%s: %s\n", name, why)
+			}
+			return d, err
+		}
 		env.OpenSubnet = func(ctx context.Context, device string, port int) (fabric.Transport, error) {
 			return fabric.Open(ctx, fabric.OpenOptions{Device: device, Port: port, Getenv: app.Getenv})
 		}

@@ -99,7 +99,8 @@ other end says nothing or --timeout is over.`,
 func (b *benchFlags) addTo(cmd *cobra.Command, test bench.Test) {
 	f, c, d := cmd.Flags(), &b.config, test.Defaults()
 	cli.AddSetting(cmd, f, "device", "d")
-	f.Lookup("device").Usage = "`NAME` of the device: roce@ADDRESS or roce@NETDEV, RDMA in user space on that address"
+	f.Lookup("device").Usage = "`NAME` of the device: roce@ADDRESS or roce@NETDEV, RDMA in user space on that " +
+		"address (default the first that can be opened)"
 	f.IntVarP(&b.tcpPort, "tcp-port", "p", bench.DefaultPort, "TCP `PORT` of the server")
 	cli.AddSettingAs(cmd, f, "port", "ib-port", "i")
 	f.Lookup("ib-port").Usage = "`PORT` of the device (default 1)"
@@ -223,14 +224,13 @@ func runBench(app *cli.App, cmd *cobra.Command, flags benchFlags, args []string)
 	if err != nil {
 		return cli.UsageError(cmd, cli.WithHints(err, settingHints(app.Config)...))
 	}
-	if app.Config.Device == "" {
-		return cli.UsageError(cmd, cli.WithHints(errors.New("no device: name one with -d"),
-			"roce@ADDRESS is RDMA in user space on that address of this machine"))
-	}
 	ctx := cmd.Context()
-	device, err := cli.OpenVerbs(ctx, app.Config.Device)
+	device, why, err := cli.OpenVerbs(ctx, app.Config.Device)
 	if err != nil {
 		return err
+	}
+	if why != "" {
+		app.Out.Note("%s", why)
 	}
 	defer func() { err = errors.Join(err, device.Close()) }()
 	classicText := &bytes.Buffer{}

@@ -28,7 +28,8 @@ func perftestApplet(test bench.Test) Applet {
 		Example: "-d roce@192.0.2.1",
 		Long: `Without HOST it is the server and waits for one client. Either end may be the C program. -d names an
 engine in user space, roce@ADDRESS or roce@NETDEV; devices of the kernel are not opened by this
-version. Options that exist in perftest only are refused by name. "rdmactl bench" has the same tests
+version. Without -d the first network device on which an engine can be opened is taken, and named on
+standard error. Options that exist in perftest only are refused by name. "rdmactl bench" has the same tests
 with percentiles, JSON and CSV.`,
 		run: func(ctx context.Context, env *Env) int { return runPerftest(ctx, env, test) },
 	}

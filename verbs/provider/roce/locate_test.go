@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -48,5 +49,26 @@ func TestLocate(t *testing.T) {
 		if err != nil || addr.String() != tt.addr || n.Name != tt.netdev {
 			t.Errorf("locate(%q) = %v, %+v, %v, want %s of %s", tt.where, addr, n, err, tt.addr, tt.netdev)
 		}
+	}
+}
+
+func TestNames(t *testing.T) {
+	device := func(name string, flags net.Flags, addrs ...string) netdev {
+		n := netdev{Interface: net.Interface{Name: name, Flags: flags}}
+		for _, a := range addrs {
+			n.addrs = append(n.addrs, netip.MustParsePrefix(a))
+		}
+		return n
+	}
+	got := names([]netdev{
+		device("lo", net.FlagUp|net.FlagLoopback, "127.0.0.1/8"),
+		device("down", 0, "192.0.2.1/24"),
+		device("eth1", net.FlagUp, "fe80::2/64", "192.0.2.2/24"),
+		device("bare", net.FlagUp),
+		device("local", net.FlagUp, "fe80::1/64"),
+		device("eth0", net.FlagUp, "2001:db8::2/64"),
+	})
+	if want := []string{"roce@eth1", "roce@eth0", "roce@lo"}; !slices.Equal(got, want) {
+		t.Errorf("names = %v, want %v", got, want)
 	}
 }

@@ -68,6 +68,31 @@ func (p Provider) Open(_ context.Context, name string) (provider.Device, error) 
 	return New(Config{Name: name, Conn: conn, Addr: addr, MTU: mtu})
 }
 
+// Names returns the devices that [Provider.Open] may open, one for each network device that is up and
+// has an address: in the order of the system, the loopback device last.
+func (Provider) Names() ([]string, error) {
+	list, err := netdevs()
+	if err != nil {
+		return nil, err
+	}
+	return names(list), nil
+}
+
+func names(list []netdev) []string {
+	var out, loopback []string
+	for _, n := range list {
+		if _, _, err := locate([]netdev{n}, n.Name); err != nil || n.Flags&net.FlagUp == 0 {
+			continue
+		}
+		if n.Flags&net.FlagLoopback != 0 {
+			loopback = append(loopback, Prefix+n.Name)
+			continue
+		}
+		out = append(out, Prefix+n.Name)
+	}
+	return append(out, loopback...)
+}
+
 // node opens the machine's files; nil where they can't be read: what they would tell is
 // not known then. done closes them.
 func (p Provider) node() (n node, done func()) {
