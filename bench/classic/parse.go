@@ -77,14 +77,7 @@ func options() []option {
 		{'n', "iters", true, number(func(o *Options) *int { return &o.Config.Iterations })},
 		{'t', "tx-depth", true, number(func(o *Options) *int { return &o.Config.TxDepth })},
 		{'r', "rx-depth", true, number(func(o *Options) *int { return &o.Config.RxDepth })},
-		{'u', "qp-timeout", true, func(o *Options, s string) error {
-			n, err := strconv.ParseUint(s, 0, 5)
-			o.Config.Timeout = uint8(n)
-			if err == nil && n == 0 {
-				o.Config.Timeout = verbs.TimeoutInfinite // 0 is the default there
-			}
-			return err
-		}},
+		{'u', "qp-timeout", true, func(o *Options, s string) error { return setTimeout(&o.Config.Timeout, s) }},
 		{'x', "gid-index", true, number(func(o *Options) *int { return &o.Config.GIDIndex })},
 		{'a', "all", false, func(o *Options, _ string) error { o.Config.AllSizes = true; return nil }},
 		{'F', "CPU-freq", false, func(*Options, string) error { return nil }}, // there is no clock of cycles to doubt
@@ -166,6 +159,17 @@ func setInt(field *int, s string) error {
 		return errors.New("not a number")
 	}
 	*field = int(n)
+	return nil
+}
+
+func setTimeout(field *uint8, s string) error {
+	n, err := strconv.ParseUint(s, 0, 5)
+	if err != nil {
+		return err
+	}
+	if *field = uint8(n); n == 0 {
+		*field = verbs.TimeoutInfinite // 0 is the default there
+	}
 	return nil
 }
 

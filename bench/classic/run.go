@@ -19,8 +19,8 @@ type Env struct {
 	// Name is what messages call the program: argv[0]. Empty means the test's name in perftest.
 	Name           string
 	Stdout, Stderr io.Writer
-	// Open opens the device that -d names, or Device without -d; for "" the first that there is. A nil
-	// Open opens none.
+	// Open opens the device that -d names, or Device without -d; for "" the first that there is.
+	// A nil Open opens none.
 	Open   func(ctx context.Context, name string) (*verbs.Device, error)
 	Device string
 	// Hints tells what to do about an error; it may be nil.

@@ -357,7 +357,10 @@ func TestMemlock(t *testing.T) {
 		{
 			"odd", "02_rocev2_8hca", limits("2046152704", "18446744073709551615"),
 			[]string{"warn node"},
-			[]string{"may lock 1.9 GiB, not unlimited", "Max locked memory = 1.9 GiB, which a process may raise to unlimited\n"},
+			[]string{
+				"may lock 1.9 GiB, not unlimited",
+				"Max locked memory = 1.9 GiB, which a process may raise to unlimited\n",
+			},
 		},
 		{
 			"unlimited as a number", "02_rocev2_8hca", limits("18446744073709551615", "18446744073709551615"),

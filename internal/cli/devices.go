@@ -75,6 +75,6 @@ func openFirst(
 	if len(errs) == 0 {
 		errs = append(errs, errors.New("no network device that is up has an IP address"))
 	}
-	return nil, "", WithHints(Exitf(ExitNotFound, "no device is named, and none can be opened: %w", errors.Join(errs...)),
-		engineHint)
+	err = Exitf(ExitNotFound, "no device is named, and none can be opened: %w", errors.Join(errs...))
+	return nil, "", WithHints(err, engineHint)
 }

@@ -26,7 +26,8 @@ func TestOpenFirst(t *testing.T) {
 		},
 		{
 			"second", []string{"roce@eth0", "roce@lo"}, []string{"mlx5_0", "mlx5_1"}, "roce@lo",
-			"no device is named: roce@lo, the first that can be opened; this version does not open mlx5_0, mlx5_1 for data",
+			"no device is named: roce@lo, the first that can be opened; this version does not open mlx5_0, mlx5_1 " +
+				"for data",
 			"",
 		},
 		{

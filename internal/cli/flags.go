@@ -26,8 +26,8 @@ type SourceFlags struct {
 	// Root is the value of --root. Prefer App.Config.Root, which also knows RDMAKIT_ROOT and
 	// the file.
 	Root string
-	// From is the value of --from: a bundle made by rdmactl snapshot, or - for one on standard input.
-	// It excludes --root and beats the other sources of that setting.
+	// From is the value of --from: a bundle made by rdmactl snapshot, or - for one on standard
+	// input. It excludes --root and beats the other sources of that setting.
 	From string
 }
 

@@ -145,8 +145,8 @@ func (c *comparison) reportDuplicates(check Check, o *owners) {
 	}
 }
 
-// findLimited looks for two or more limited members of a partition on one rail; unique has each node
-// once.
+// findLimited looks for two or more limited members of a partition on one rail; unique has each
+// node once.
 func (c *comparison) findLimited(unique []*member) {
 	once := make(map[*member]bool, len(unique))
 	for _, m := range unique {

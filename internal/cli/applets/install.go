@@ -77,12 +77,15 @@ same purpose, which prints it in a form of its own and has -o json.`,
 		Example: "  rdmactl applet list\n  rdmactl applet list -o json",
 		RunE: func(*cobra.Command, []string) error {
 			report := appletsReport{Schema: appletsSchema, Applets: []appletEntry{}}
-			table := output.Table{Columns: []output.Column{{Name: "applet"}, {Name: "like"}, {Name: "prints"}, {Name: "command"}}}
+			table := output.Table{
+				Columns: []output.Column{{Name: "applet"}, {Name: "like"}, {Name: "prints"}, {Name: "command"}},
+			}
 			for _, a := range applet.All() {
 				e := entryOf(a)
 				report.Applets = append(report.Applets, e)
 				table.Rows = append(table.Rows, []output.Cell{
-					output.Bold(e.Name), output.Plain(e.Like), output.Plain(e.Prints), output.Plain("rdmactl " + e.Command),
+					output.Bold(e.Name), output.Plain(e.Like), output.Plain(e.Prints),
+					output.Plain("rdmactl " + e.Command),
 				})
 			}
 			return app.Out.Print(report, table)

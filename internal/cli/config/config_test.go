@@ -363,8 +363,8 @@ func TestIgnoredAlias(t *testing.T) {
 	for _, tt := range tests {
 		c, err := Load(Options{Flag: flags(tt.flags), LookupEnv: lookup(tt.env)})
 		if err != nil || c.IgnoredAlias("qp-timeout") != tt.want || c.QPTimeout != tt.value || c.Timeout != 0 {
-			t.Errorf("Load(%v, %v) = %v, timeout %d of the queue pair and %v of the run, note %q, want %d, 0, %q", tt.flags,
-				tt.env, err, c.QPTimeout, c.Timeout, c.IgnoredAlias("qp-timeout"), tt.value, tt.want)
+			t.Errorf("Load(%v, %v) = %v, timeout %d of the queue pair and %v of the run, note %q, want %d, 0, %q",
+				tt.flags, tt.env, err, c.QPTimeout, c.Timeout, c.IgnoredAlias("qp-timeout"), tt.value, tt.want)
 		}
 	}
 }

@@ -68,7 +68,7 @@ func (im Imported) YAML() ([]byte, error) {
 	return yaml.Marshal(root)
 }
 
-// isDeviceFile reports whether a configuration file is one of devices in JSON: it is to be imported.
+// isDeviceFile reports whether a configuration file is one of devices in JSON, to be imported.
 func isDeviceFile(data []byte) bool {
 	text := bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\ufeff")))
 	return bytes.HasPrefix(text, []byte("{")) &&
@@ -137,7 +137,8 @@ func (im *importer) object(v *jsonValue, known ...string) map[string]*jsonValue 
 	for _, m := range members {
 		switch first, twice := seen[m.key]; {
 		case twice:
-			im.errs = append(im.errs, &Error{Source: m.place, Key: m.value.path, Reason: "given twice, first at " + first})
+			reason := "given twice, first at " + first
+			im.errs = append(im.errs, &Error{Source: m.place, Key: m.value.path, Reason: reason})
 			continue
 		case !slices.Contains(known, m.key):
 			im.errs = append(im.errs, &Error{
@@ -214,7 +215,8 @@ func (im *importer) mtu(v *jsonValue, mtu int) {
 	if v == nil || mtu == 0 || im.set("mtu", v, strconv.Itoa(mtu)) == nil {
 		return
 	}
-	im.note(v, "no path MTU, which is 256, 512, 1024, 2048 or 4096; ip link set dev NETDEV mtu sets that of a network device")
+	im.note(v, "no path MTU, which is 256, 512, 1024, 2048 or 4096; "+
+		"ip link set dev NETDEV mtu sets that of a network device")
 }
 
 func (im *importer) cluster(v *jsonValue) {
@@ -235,7 +237,8 @@ func (im *importer) cluster(v *jsonValue) {
 	}
 }
 
-// text, number and boolean return a value of that type; another type is a mistake, and none is nothing.
+// text, number and boolean return a value of that type; another type is a mistake, and none is
+// nothing.
 func (im *importer) text(v *jsonValue) (string, bool) {
 	if v == nil {
 		return "", false

@@ -58,14 +58,18 @@ func TestImport(t *testing.T) {
 			t.Errorf("%s: notes, -want +got:\n%s", tt.name, diff)
 		}
 		if values, err := parse("g", text); err != nil || len(values) != len(got.Entries) {
-			t.Errorf("%s: the file that was made has %d settings, want %d: %v", tt.name, len(values), len(got.Entries), err)
+			t.Errorf("%s: the file that was made has %d settings, want %d: %v", tt.name, len(values),
+				len(got.Entries), err)
 		}
 	}
 }
 
 func TestImportErrors(t *testing.T) {
 	tests := []struct{ name, text, want string }{
-		{"no JSON", "{\n  \"devices\": [,]\n}", "f:2:15: is no JSON: invalid character ',' looking for beginning of value"},
+		{
+			"no JSON", "{\n  \"devices\": [,]\n}",
+			"f:2:15: is no JSON: invalid character ',' looking for beginning of value",
+		},
 		{"cut", `{"devices": [`, "f:1:13: is no JSON: unexpected end of JSON input"},
 		{"behind", `{} x`, "f:1:4: is no JSON: invalid character 'x' after top-level value"},
 		{"list", `[]`, "f:1:1: is a list, want an object"},
@@ -129,7 +133,8 @@ func FuzzImport(f *testing.F) {
 			t.Fatalf("import(%q): %v", text, err)
 		}
 		if values, err := parse("g", made); err != nil || len(values) != len(got.Entries) {
-			t.Errorf("import(%q) makes %q, which has %d settings, want %d: %v", text, made, len(values), len(got.Entries), err)
+			t.Errorf("import(%q) makes %q, which has %d settings, want %d: %v", text, made, len(values),
+				len(got.Entries), err)
 		}
 	})
 }

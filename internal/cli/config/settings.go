@@ -104,7 +104,8 @@ func Settings() []Setting {
 			set: name(func(v *Values, s string) { v.Device = s }),
 		},
 		{
-			Key: "port", Type: "number", Unset: "detected", Help: "port of the device", UsedBy: "bench (--ib-port) and fabric",
+			Key: "port", Type: "number", Unset: "detected",
+			Help: "port of the device", UsedBy: "bench (--ib-port) and fabric",
 			set: number(1, 255, func(v *Values, n int) { v.Port = n }),
 		},
 		{
@@ -119,8 +120,9 @@ func Settings() []Setting {
 		},
 		{
 			Key: "qp-timeout", Type: "number", Default: "14", Alias: "RDMA_TIMEOUT",
-			AliasNote: "it is n of a queue pair's acknowledgement timeout, 4.096 us * 2^n; RDMAKIT_TIMEOUT bounds a run",
-			Help:      "n of the acknowledgement timeout, 4.096 us * 2^n (14 is 67 ms, 0 no limit)", UsedBy: "bench",
+			AliasNote: "it is n of a queue pair's acknowledgement timeout, 4.096 us * 2^n; " +
+				"RDMAKIT_TIMEOUT bounds a run",
+			Help: "n of the acknowledgement timeout, 4.096 us * 2^n (14 is 67 ms, 0 no limit)", UsedBy: "bench",
 			set: number(0, 31, func(v *Values, n int) { v.QPTimeout = n }),
 		},
 		{

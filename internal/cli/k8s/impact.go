@@ -73,11 +73,11 @@ wrong use.`,
 
 func runK8sImpact(app *cli.App, cmd *cobra.Command, args []string, f k8sImpactFlags) error {
 	known := slices.Concat(f.nodes, f.snapshots)
-	switch {
-	case len(args) == 0 && len(f.remove) == 0:
+	if len(args) == 0 && len(f.remove) == 0 {
 		return cli.UsageError(cmd, errors.New("missing argument FILE"))
-	case slices.Contains(args, "-") && slices.Contains(known, "-"):
-		return cli.UsageError(cmd, errors.New("standard input is both a FILE and --nodes"))
+	}
+	if err := stdinOnce(cmd, args, known); err != nil {
+		return err
 	}
 	set, readErr := k8smanifest.Read(args, app.Stdin)
 	if len(args) > 0 && len(set.Files) == 0 {

@@ -33,6 +33,26 @@ const nodesUsage = "what is known of the cluster, from `FILE`: bundles, node tre
 	"kubectl get -o yaml of sriovnetworknodestates, nodes, namespaces and others; rdmactl k8s plan -o json for its " +
 	"labels; mstconfig -e -d ADDRESS q in NODE.txt; a folder of these; may be given often"
 
+// stdinOnce refuses standard input that is to be read twice.
+func stdinOnce(cmd *cobra.Command, args, known []string) error {
+	count := func(names []string) (n int) {
+		for _, name := range names {
+			if name == "-" {
+				n++
+			}
+		}
+		return n
+	}
+	files, nodes := count(args), count(known)
+	switch {
+	case files > 0 && nodes > 0:
+		return cli.UsageError(cmd, errors.New("standard input is both a FILE and --nodes"))
+	case files+nodes > 1:
+		return cli.UsageError(cmd, errors.New("standard input is given twice"))
+	}
+	return nil
+}
+
 // readCluster reads the files of --nodes. partial is not nil where some of it could not be read;
 // without any node or object that is the error.
 func readCluster(ctx context.Context, app *cli.App, names []string) (cluster source.Cluster, partial, err error) {

@@ -124,8 +124,9 @@ func runK8sLint(app *cli.App, cmd *cobra.Command, args []string, f k8sLintFlags)
 		return app.Out.Print(rule, k8sRuleBlocks(rule)...)
 	case len(args) == 0:
 		return cli.UsageError(cmd, errors.New("missing argument FILE"))
-	case slices.Contains(args, "-") && slices.Contains(f.nodes, "-"):
-		return cli.UsageError(cmd, errors.New("standard input is both a FILE and --nodes"))
+	}
+	if err := stdinOnce(cmd, args, f.nodes); err != nil {
+		return err
 	}
 	opts, err := f.options()
 	if err != nil {

@@ -136,18 +136,12 @@ func (f *k8sPlanFlags) addTo(cmd *cobra.Command) {
 
 func runK8sPlan(app *cli.App, cmd *cobra.Command, args []string, f k8sPlanFlags) error {
 	known := slices.Concat(args, f.nodes)
-	stdins := 0
-	for _, name := range known {
-		if name == "-" {
-			stdins++
-		}
-	}
-	switch {
-	case len(known) == 0:
+	if len(known) == 0 {
 		return cli.UsageError(cmd, cli.WithHints(errors.New("missing argument: what is known of the nodes"),
 			"rdmactl snapshot on each node records it"))
-	case stdins > 1:
-		return cli.UsageError(cmd, errors.New("standard input is given twice"))
+	}
+	if err := stdinOnce(cmd, args, f.nodes); err != nil {
+		return err
 	}
 	opts, err := f.options()
 	if err != nil {

@@ -63,7 +63,8 @@ The exit code is 0 when all was read, 7 when the bundle is written and some file
 	}
 	f.source.AddTo(cmd)
 	flags := cmd.Flags()
-	flags.StringVarP(&f.output, "output", "o", "", "write the bundle to `FILE`; - for standard output (default HOST-TIME.tar.gz)")
+	flags.StringVarP(&f.output, "output", "o", "",
+		"write the bundle to `FILE`; - for standard output (default HOST-TIME.tar.gz)")
 	flags.BoolVar(&f.force, "force", false, "replace FILE if it exists")
 	flags.BoolVar(&f.redact, "redact", false, "replace addresses, GUIDs, serial numbers and host names")
 	flags.StringVar(&f.keyFile, "redact-key", "",

@@ -30,7 +30,7 @@ func checkSnapshotOutput(app *cli.App, cmd *cobra.Command, f snapshotFlags) erro
 		return nil
 	case slices.Contains(output.Formats(), output.Format(f.output)):
 		return cli.WithHints(
-			cli.Exitf(cli.ExitUsage, "-o %s: -o names the file of the bundle here, and %s is a format", f.output, f.output),
+			cli.Exitf(cli.ExitUsage, "-o %[1]s: -o names the file of the bundle here, and %[1]s is a format", f.output),
 			"without -o the file is called after host and time; -o ./"+f.output+" writes one of that name")
 	}
 	return checkBundleFile(f.output, f.force)

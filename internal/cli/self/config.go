@@ -38,7 +38,8 @@ with a note.`,
 		Example: "  rdmactl config show --origin\n  rdmactl config validate ./config.yaml",
 	}
 	cmd.AddCommand(
-		newConfigShowCommand(app), newConfigPathCommand(app), newConfigValidateCommand(app), newConfigImportCommand(app))
+		newConfigShowCommand(app), newConfigPathCommand(app), newConfigValidateCommand(app),
+		newConfigImportCommand(app))
 	return cmd
 }
 

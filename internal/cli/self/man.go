@@ -115,7 +115,7 @@ func forMarkdown(cmd *cobra.Command) (restore func()) {
 		saved[f] = *f
 		name, usage := pflag.UnquoteUsage(f)
 		switch f.DefValue {
-		case "", "false", "[]":
+		case "", "0", "false", "[]":
 		default:
 			usage += " (default " + f.DefValue + ")"
 		}

@@ -80,9 +80,18 @@ func environment(cmd *cobra.Command) []term {
 	}
 	for _, key := range cli.SettingsOf(cmd) {
 		s, _ := config.Find(key)
-		for _, name := range s.Variables() {
-			terms = append(terms, term{name, s.Help + ": " + s.Values()})
+		terms = append(terms, term{s.Env(), s.Help + ": " + s.Values()})
+		if s.Alias != "" {
+			terms = append(terms, term{s.Alias, "stands for " + s.Env() + " where that isn't set"})
 		}
+	}
+	if cmd.Flags().Lookup("transport") != nil {
+		terms = append(terms,
+			term{"SIM_HOST", "go into a running ibsim as this node of its net file"},
+			term{
+				"IBSIM_SOCKNAME, IBSIM_SERVER_NAME, IBSIM_SERVER_PORT",
+				"which ibsim, as its preloaded library has it",
+			})
 	}
 	return terms
 }
@@ -90,7 +99,9 @@ func environment(cmd *cobra.Command) []term {
 func files(cmd *cobra.Command) []term {
 	var terms []term
 	if cmd.Flags().Lookup("root") != nil {
-		terms = append(terms, term{"/sys, /proc, /dev", "what is read of the node, and never written; --root has it elsewhere"})
+		terms = append(terms, term{
+			"/sys, /proc, /dev", "what is read of the node, and never written; --root has it elsewhere",
+		})
 	}
 	return append(terms, term{
 		"~/.config/rdmakit/config.yaml",

@@ -44,7 +44,8 @@ func parseText(name string, data []byte) (*Tree, error) {
 		return t, nil
 	}
 	if kind := binaryKind(data); kind != "" {
-		return nil, fmt.Errorf("open recorded node %s: it is neither a bundle nor a node tree as text, but %s", name, kind)
+		const text = "open recorded node %s: it is neither a bundle nor a node tree as text, but %s"
+		return nil, fmt.Errorf(text, name, kind)
 	}
 	return nil, err
 }

@@ -68,8 +68,8 @@ func (p Provider) Open(_ context.Context, name string) (provider.Device, error) 
 	return New(Config{Name: name, Conn: conn, Addr: addr, MTU: mtu})
 }
 
-// Names returns the devices that [Provider.Open] may open, one for each network device that is up and
-// has an address: in the order of the system, the loopback device last.
+// Names returns the devices that [Provider.Open] may open, one for each network device that is up
+// and has an address: in the order of the system, the loopback device last.
 func (Provider) Names() ([]string, error) {
 	list, err := netdevs()
 	if err != nil {
