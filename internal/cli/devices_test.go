@@ -21,17 +21,24 @@ func TestOpenFirst(t *testing.T) {
 		why, err      string
 	}{
 		{
-			"first", []string{"roce@eth0", "roce@lo"}, nil, "roce@eth0 roce@lo",
+			"first",
+			[]string{"roce@eth0", "roce@lo"},
+			nil, "roce@eth0 roce@lo",
 			"no device is named: roce@eth0, the first that can be opened", "",
 		},
 		{
-			"second", []string{"roce@eth0", "roce@lo"}, []string{"mlx5_0", "mlx5_1"}, "roce@lo",
+			"second",
+			[]string{"roce@eth0", "roce@lo"},
+			[]string{"mlx5_0", "mlx5_1"},
+			"roce@lo",
 			"no device is named: roce@lo, the first that can be opened; this version does not open mlx5_0, mlx5_1 " +
 				"for data",
 			"",
 		},
 		{
-			"none", []string{"roce@eth0"}, nil, "", "",
+			"none",
+			[]string{"roce@eth0"},
+			nil, "", "",
 			"no device is named, and none can be opened: open device roce@eth0: taken",
 		},
 		{

@@ -78,14 +78,14 @@ same purpose, which prints it in a form of its own and has -o json.`,
 		RunE: func(*cobra.Command, []string) error {
 			report := appletsReport{Schema: appletsSchema, Applets: []appletEntry{}}
 			table := output.Table{
-				Columns: []output.Column{{Name: "applet"}, {Name: "like"}, {Name: "prints"}, {Name: "command"}},
+				Columns: []output.Column{{Name: "applet"}, {Name: "like"}, {Name: "command"}, {Name: "prints"}},
 			}
 			for _, a := range applet.All() {
 				e := entryOf(a)
 				report.Applets = append(report.Applets, e)
 				table.Rows = append(table.Rows, []output.Cell{
-					output.Bold(e.Name), output.Plain(e.Like), output.Plain(e.Prints),
-					output.Plain("rdmactl " + e.Command),
+					output.Bold(e.Name), output.Plain(e.Like), output.Plain("rdmactl " + e.Command),
+					output.Plain(e.Prints),
 				})
 			}
 			return app.Out.Print(report, table)

@@ -47,8 +47,8 @@ with a note.`,
 func settingsText() string {
 	var b strings.Builder
 	for _, s := range config.Settings() {
-		fmt.Fprintf(&b, "    %-10s %s\n", s.Key, s.Help)
-		fmt.Fprintf(&b, "    %-10s %s\n", "", s.Values())
+		fmt.Fprintf(&b, "    %-11s %s\n", s.Key, s.Help)
+		fmt.Fprintf(&b, "    %-11s %s\n", "", s.Values())
 		value := "default " + s.Default
 		switch s.Default {
 		case "":
@@ -56,9 +56,9 @@ func settingsText() string {
 		case "0s":
 			value = "no limit by default"
 		}
-		fmt.Fprintf(&b, "    %-10s %s; %s\n", "", strings.Join(s.Variables(), ", "), value)
+		fmt.Fprintf(&b, "    %-11s %s; %s\n", "", strings.Join(s.Variables(), ", "), value)
 		if s.UsedBy != "" {
-			fmt.Fprintf(&b, "    %-10s for %s\n", "", s.UsedBy)
+			fmt.Fprintf(&b, "    %-11s for %s\n", "", s.UsedBy)
 		}
 	}
 	return strings.TrimRight(b.String(), "\n")

@@ -67,8 +67,7 @@ func importConfig(app *cli.App, name string, write bool) error {
 		in = stdin
 	}
 	imported, err := config.ImportFile(name, in)
-	var mistake *config.Error
-	if errors.As(err, &mistake) {
+	if _, mistake := errors.AsType[*config.Error](err); mistake {
 		return &cli.ExitError{Code: cli.ExitUsage, Err: err}
 	}
 	if err != nil {
