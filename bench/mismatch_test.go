@@ -68,7 +68,7 @@ func TestNumberAndDuration(t *testing.T) {
 func TestShorterDuration(t *testing.T) {
 	for _, test := range []bench.Test{bench.SendBW, bench.WriteLat, bench.SendLat} {
 		short := bench.Config{Test: test, Size: 64, Duration: 500 * time.Millisecond, StepTimeout: 5 * time.Second}
-		// Hardly a margin, so that on a busy machine too the other end's messages are over long before.
+		// Hardly a margin, so that on a busy machine too the other end's messages are over in time.
 		long := bench.Config{
 			Test: test, Size: 64, Duration: time.Second, Margin: time.Millisecond, StepTimeout: 5 * time.Second,
 		}

@@ -15,7 +15,10 @@ func TestLongOf(t *testing.T) {
 		{"Do it", "", Long{About: "Do it."}},
 		{"Do it", "Do it well.", Long{About: "Do it well."}},
 		{"Do it", "Do it\nwell.\n\nMore.\n\nMost.", Long{About: "Do it\nwell.", Details: "More.\n\nMost."}},
-		{"Do it", "Do it.\n\nExit codes:\n\n    0   done\n    1   not", Long{About: "Do it.", ExitCodes: "    0   done\n    1   not"}},
+		{
+			"Do it", "Do it.\n\nExit codes:\n\n    0   done\n    1   not",
+			Long{About: "Do it.", ExitCodes: "    0   done\n    1   not"},
+		},
 		{"Do it", "Do it.\n\nMore.\n\nExit codes:\n\n    0   done", Long{"Do it.", "More.", "    0   done"}},
 	} {
 		if diff := cmp.Diff(tt.want, LongOf(&cobra.Command{Short: tt.short, Long: tt.long})); diff != "" {
