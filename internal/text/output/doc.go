@@ -9,8 +9,9 @@
 //   - text that comes from outside (node descriptions come from the network) can't drive the
 //     terminal: control characters, escape sequences and invisible formatting characters are shown
 //     as escapes;
-//   - nothing is cut to the width of the screen, except the frames of a watching command on
-//     a terminal;
+//   - on a terminal text fits the screen: tables leave out columns and say which, and sentences are
+//     broken at blanks; commands, paths and names stay in one piece. In a pipe and with -o wide
+//     nothing is left out or broken for it;
 //   - an empty table cell shows "-", and no line ends in spaces, so that awk and diff work on
 //     a pipe.
 //

@@ -33,8 +33,10 @@ type Options struct {
 type Printer struct {
 	format   Format
 	pal      palette
-	screen   bool // Out can move its cursor
-	progress bool // Err can, and progress is wanted
+	terminal bool // Out is one
+	screen   bool // and it can move its cursor
+	notes    bool // Err is a terminal
+	progress bool // it can move its cursor, and progress is wanted
 	quiet    bool
 	size     func() (int, int)
 	now      func() time.Time
@@ -73,7 +75,9 @@ func New(o Options) *Printer {
 	return &Printer{
 		format:   o.Format,
 		pal:      palette{color: wantsColor(o, escapes)},
+		terminal: o.OutTerminal,
 		screen:   o.OutTerminal && escapes,
+		notes:    o.ErrTerminal,
 		progress: o.ErrTerminal && escapes && !o.Quiet,
 		quiet:    o.Quiet,
 		size:     o.Size,
@@ -112,6 +116,20 @@ func (p *Printer) Structured() bool { return p.format == FormatJSON || p.format 
 // Wide reports whether people asked for more columns.
 func (p *Printer) Wide() bool { return p.format == FormatWide }
 
+// page returns what text is rendered for now.
+func (p *Printer) page() page {
+	pg := page{pal: p.pal, wide: p.Wide()}
+	if p.terminal && !pg.wide {
+		columns, _ := p.size()
+		pg.width = max(columns, 0)
+	}
+	return pg
+}
+
+// TextWidth returns where running text is broken on the terminal, 0 where there is none, its size
+// is unknown, or -o wide asks for everything: for text that comes in lines, such as help.
+func (p *Printer) TextWidth() int { return p.page().textWidth() }
+
 // Print writes v as json or yaml, or blocks as text, in one write. v follows its json tags. The
 // error is that of standard output, of marshalling v, or an [UnknownFormatError].
 func (p *Printer) Print(v any, blocks ...Block) error {
@@ -132,7 +150,7 @@ func (p *Printer) Text(blocks ...Block) error {
 }
 
 func (p *Printer) text(blocks []Block) ([]byte, error) {
-	lines, err := render(p.pal, p.Wide(), blocks)
+	lines, err := render(p.page(), blocks)
 	if err != nil || len(lines) == 0 {
 		return nil, err
 	}
@@ -166,15 +184,21 @@ func (p *Printer) Raw(data []byte) error {
 }
 
 // Note writes a line for people to standard error: a reason, a hint, what goes on. Quiet drops it.
-// Line breaks of the format stay, everything else is cleaned. A note that can't be written is lost,
-// for there is nowhere to say so.
+// Line breaks of the format stay, everything else is cleaned, and on a terminal lines are broken to
+// fit. A note that can't be written is lost, for there is nowhere to say so.
 func (p *Printer) Note(format string, args ...any) {
 	if p.quiet {
 		return
 	}
+	pg := page{}
+	if p.notes {
+		pg.width = p.page().width
+	}
 	var buf bytes.Buffer
 	for _, line := range CleanLines(fmt.Sprintf(format, args...)) {
-		buf.WriteString(line + "\n")
+		for _, part := range lineOf(pg, []Cell{Plain(line).Flow(0).Hang(len(gap))}) {
+			buf.WriteString(part + "\n")
+		}
 	}
 	_, _ = p.Stderr().Write(buf.Bytes())
 }

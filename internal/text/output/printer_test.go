@@ -7,6 +7,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -288,4 +289,31 @@ func TestFrameCutsColor(t *testing.T) {
 	if want := "\x1b[2J\x1b[H\x1b[31mbro…\x1b[m\x1b[K\n\x1b[J"; out.String() != want {
 		t.Errorf("Frame = %q, want %q", out.String(), want)
 	}
+}
+
+// Work whose duration is known draws its line by itself, and a note takes its place for a moment.
+func TestTimed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var err bytes.Buffer
+		p := New(Options{Err: &err, ErrTerminal: true, LookupEnv: env("TERM", "xterm")})
+		g := p.Timed("measuring", 10*time.Second)
+		time.Sleep(1500 * time.Millisecond)
+		p.Note("half way")
+		time.Sleep(time.Second)
+		g.Done()
+		g.Done()
+		want := "\r\x1b[Kmeasuring 0s of 10s\r\x1b[Kmeasuring 1s of 10s" +
+			"\r\x1b[Khalf way\n\r\x1b[Kmeasuring 2s of 10s\r\x1b[K"
+		if diff := cmp.Diff(want, err.String()); diff != "" {
+			t.Errorf("progress, -want +got:\n%s", diff)
+		}
+		err.Reset()
+		quiet := New(Options{Err: &err, ErrTerminal: true, Quiet: true, LookupEnv: env("TERM", "xterm")})
+		g = quiet.Timed("measuring", time.Second)
+		time.Sleep(2 * time.Second)
+		g.Done()
+		if err.Len() > 0 {
+			t.Errorf("quiet: Timed wrote %q, want nothing", err.String())
+		}
+	})
 }

@@ -21,6 +21,13 @@ const (
 type Cell struct {
 	Text  string
 	Style Style
+	// Short replaces Text in a [Table] where its column has not the room for Text; "" where there
+	// is nothing shorter.
+	Short string
+
+	flows bool
+	width int // see Flow
+	hang  int // see Hang
 }
 
 // Plain returns an unstyled cell.
