@@ -58,7 +58,7 @@ type App struct {
 	flags      globalFlags
 	stdout     *stickyWriter
 	abandon    chan error // receives the error of a command that outlives its time
-	release    []func()
+	ends       *endings
 }
 
 // globalFlags are the flags of every command that are no settings.
@@ -220,6 +220,7 @@ func (app *App) limitTime(cmd *cobra.Command) {
 	cause := &TimeoutError{Limit: limit}
 	ctx, cancel := context.WithTimeoutCause(cmd.Context(), limit, cause)
 	timer := time.AfterFunc(limit+app.Grace, func() { app.leave(cause) })
-	app.release = append(app.release, cancel, func() { timer.Stop() })
+	app.atEnd(cancel)
+	app.atEnd(func() { timer.Stop() })
 	cmd.SetContext(ctx)
 }

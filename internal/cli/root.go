@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -124,15 +125,30 @@ func (app *App) finish(path string, err error) int {
 	return app.report(path, err)
 }
 
+// endings are what is to be done when Run returns, with its command or without.
+type endings struct {
+	mu   sync.Mutex
+	list []func()
+}
+
+// atEnd has f called when Run returns, also where the command doesn't.
+func (app *App) atEnd(f func()) {
+	app.ends.mu.Lock()
+	defer app.ends.mu.Unlock()
+	app.ends.list = append(app.ends.list, f)
+}
+
 func (app *App) cleanUp() {
-	for _, release := range app.release {
-		release()
+	app.ends.mu.Lock()
+	defer app.ends.mu.Unlock()
+	for _, f := range app.ends.list {
+		f()
 	}
 }
 
 // Root returns the tree of commands, ready to run and to be documented.
 func (app *App) Root() *cobra.Command {
-	app.stdout = &stickyWriter{w: app.Stdout}
+	app.stdout, app.ends = &stickyWriter{w: app.Stdout}, &endings{}
 	root := &cobra.Command{
 		Use:   "rdmactl COMMAND",
 		Short: "RDMA from bare network cards to a verified, configured and watched fabric",

@@ -87,7 +87,7 @@ func (r DetectReport) Blocks() []output.Block {
 	if len(r.Candidates) > 0 {
 		out = append(out, r.candidateTable())
 	}
-	return append(out, output.Line(output.Plain(r.fallback())))
+	return append(out, output.Line(output.Plain(r.fallback()).Flow(0)))
 }
 
 func (r DetectReport) fallback() string {
@@ -101,16 +101,16 @@ func (r DetectReport) portTable() output.Table {
 	t := output.Table{Columns: []output.Column{
 		{Name: "port"},
 		{Name: "transport"},
-		{Name: "card"},
-		{Name: "pci"},
+		{Name: "card", Priority: 3},
+		{Name: "pci", Priority: 4},
 		{Name: "state"},
 		{Name: "rate"},
 		{Name: "netdev"},
-		{Name: "gid"},
+		{Name: "gid", Priority: 1},
 		{Name: "role"},
 		{Name: "rail", Align: output.AlignRight},
-		{Name: "fabric"},
-		{Name: "gpu"},
+		{Name: "fabric", Priority: 5},
+		{Name: "gpu", Priority: 2},
 		{Name: "mtu", Wide: true, Align: output.AlignRight},
 		{Name: "firmware", Wide: true},
 		{Name: "numa", Wide: true, Align: output.AlignRight},
@@ -149,8 +149,8 @@ func portRow(d *inventory.Device, p *inventory.Port) []output.Cell {
 		vf = d.VF.ParentAddress
 	}
 	return []output.Cell{
-		output.Plain(portName(d, p)), output.Plain(transportText(d, p)), output.Plain(card), output.Plain(pci),
-		stateCell(p), output.Plain(rateText(p.Rate)), output.Plain(p.Netdev), gidCell(p), output.Plain(string(p.Role)),
+		output.Plain(portName(d, p)), transportCell(d, p), output.Plain(card), output.Plain(pci),
+		stateCell(p), rateCell(p.Rate), output.Plain(p.Netdev), gidCell(p), output.Plain(string(p.Role)),
 		output.Plain(intText(p.Rail)), output.Plain(fabricText(p.Fabric)), output.Plain(gpuText(p)), output.Plain(mtu),
 		output.Plain(d.Firmware), output.Plain(numa), output.Plain(pcie), output.Plain(vf), output.Plain(p.RoleReason),
 	}
@@ -158,9 +158,9 @@ func portRow(d *inventory.Device, p *inventory.Port) []output.Cell {
 
 func (r DetectReport) obstacleTable() output.Table {
 	t := output.Table{Title: "What is in the way", Columns: []output.Column{
-		{Name: "reason"},
+		{Name: "reason", Wrap: true},
 		{Name: "evidence", Wide: true},
-		{Name: "remedy"},
+		{Name: "remedy", Wrap: true},
 	}}
 	for _, o := range r.Obstacles {
 		text := o.Text
@@ -177,10 +177,10 @@ func (r DetectReport) obstacleTable() output.Table {
 func (r DetectReport) candidateTable() output.Table {
 	t := output.Table{Title: "Network devices that could carry RDMA from user space", Columns: []output.Column{
 		{Name: "netdev"},
-		{Name: "bus"},
+		{Name: "bus", Priority: 1},
 		{Name: "speed", Align: output.AlignRight},
 		{Name: "state"},
-		{Name: "note"},
+		{Name: "note", Wrap: true},
 	}}
 	for _, c := range r.Candidates {
 		state := output.Good("up")
@@ -217,6 +217,13 @@ func transportText(d *inventory.Device, p *inventory.Port) string {
 	return t
 }
 
+// transportCell is the transport; a narrow screen does without the remark that it is software.
+func transportCell(d *inventory.Device, p *inventory.Port) output.Cell {
+	cell := output.Plain(transportText(d, p))
+	cell.Short, _, _ = strings.Cut(cell.Text, " (")
+	return cell
+}
+
 func pcieText(pci *inventory.PCI) string {
 	if pci.Link == nil {
 		return ""
@@ -236,10 +243,11 @@ func stateCell(p *inventory.Port) output.Cell {
 	case inventory.PortStateNoChange:
 		return output.Warn("unknown") // no kernel says NOP: the file could not be read
 	case inventory.PortStateDown:
+		cell := output.Bad(text)
 		if p.PhysState != inventory.PhysStateUnknown && p.PhysState != inventory.PhysStateLinkUp {
-			text += " (" + p.PhysState.String() + ")"
+			cell.Text, cell.Short = text+" ("+p.PhysState.String()+")", text
 		}
-		return output.Bad(text)
+		return cell
 	}
 	return output.Warn(text)
 }
@@ -253,6 +261,13 @@ func rateText(r *inventory.Rate) string {
 		text += fmt.Sprintf(" %dX %s", r.Width, r.Generation)
 	}
 	return text
+}
+
+// rateCell is the rate; a narrow screen has the figure only.
+func rateCell(r *inventory.Rate) output.Cell {
+	cell := output.Plain(rateText(r))
+	cell.Short, _, _ = strings.Cut(cell.Text, " ")
+	return cell
 }
 
 // gidCell shows the slot that traffic should use, as index and address.

@@ -2,7 +2,9 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"time"
 
@@ -25,10 +27,11 @@ func newStatusCommand(app *cli.App) *cobra.Command {
 		Long: `Status shows the state, rate and error counters of each port. With --watch it reads again every
 --interval and shows traffic and new errors since the reading before. A counter that was reset has
 a lower bound for its new errors, and no rate, for one interval; one that stands at its end (the
-classic counters don't wrap) is marked, for it no longer counts.
+classic counters don't wrap) is marked, for it no longer counts. On a terminal q ends it, and
+everywhere Ctrl-C.
 
 The exit code is 0 when all ports that are for compute are active, 1 when one is not, 3 when there
-is no RDMA port.`,
+is no RDMA port. With --watch the last of --count readings decides; q and Ctrl-C end it with 0.`,
 		Example: `  rdmactl status
   rdmactl status --watch --interval 2s
   rdmactl status --watch --count 10 -o json`,
@@ -121,7 +124,33 @@ func (m *monitor) once(ctx context.Context) error {
 	return r.verdict(partial)
 }
 
+// errQuit is the cause of a context that the key q ended.
+var errQuit = errors.New("quit")
+
+// watch reads again and again. Whoever watches ends it when he has seen enough, which is no error.
 func (m *monitor) watch(ctx context.Context, interval time.Duration, count int) error {
+	ctx, quit := context.WithCancelCause(ctx)
+	defer quit(nil)
+	keys, done := m.app.Keys()
+	defer done()
+	if keys != nil {
+		go func() { // ends with done
+			for key := range keys {
+				if key == 'q' || key == 'Q' {
+					quit(errQuit)
+				}
+			}
+		}()
+	}
+	err := m.frames(ctx, interval, count)
+	signal, ended := errors.AsType[*cli.SignalError](err)
+	if errors.Is(err, errQuit) || ended && signal.Signal == os.Interrupt {
+		return nil
+	}
+	return err
+}
+
+func (m *monitor) frames(ctx context.Context, interval time.Duration, count int) error {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for i := 1; ; i++ {
@@ -296,9 +325,9 @@ func spaced(cells []output.Cell) []output.Cell {
 	var out []output.Cell
 	for i, c := range cells {
 		if i > 0 {
-			out = append(out, output.Plain(", "))
+			out = append(out, output.Plain(", ").Flow(0))
 		}
-		out = append(out, c)
+		out = append(out, c.Flow(0))
 	}
 	return out
 }
@@ -328,13 +357,13 @@ func (r *statusReport) portTable() output.Table {
 	t := output.Table{Columns: []output.Column{
 		{Name: "port"},
 		{Name: "state"},
-		{Name: "rate"},
-		{Name: "mtu", Align: output.AlignRight},
-		{Name: "netdev"},
-		{Name: "role"},
-		{Name: "rail", Align: output.AlignRight},
-		{Name: "rx gbit/s", Align: output.AlignRight},
-		{Name: "tx gbit/s", Align: output.AlignRight},
+		{Name: "rate", Priority: 4},
+		{Name: "mtu", Align: output.AlignRight, Priority: 6},
+		{Name: "netdev", Priority: 3},
+		{Name: "role", Priority: 5},
+		{Name: "rail", Align: output.AlignRight, Priority: 2},
+		{Name: "rx gbit/s", Align: output.AlignRight, Priority: 1},
+		{Name: "tx gbit/s", Align: output.AlignRight, Priority: 1},
 		{Name: "errors", Align: output.AlignRight},
 		{Name: "new", Align: output.AlignRight},
 		{Name: "note", Wide: true},
@@ -353,7 +382,7 @@ func (r *statusReport) portTable() output.Table {
 			fresh = countCell(*p.NewErrors, p.AtLeast && *p.NewErrors > 0, output.Bad)
 		}
 		t.Rows = append(t.Rows, []output.Cell{
-			output.Plain(p.Port), p.stateCell, output.Plain(rateText(p.Rate)), output.Plain(mtu),
+			output.Plain(p.Port), p.stateCell, rateCell(p.Rate), output.Plain(mtu),
 			output.Plain(p.Netdev), output.Plain(string(p.Role)), output.Plain(intText(p.Rail)),
 			output.Plain(gbpsText(p.Receive)), output.Plain(gbpsText(p.Transmit)), total, fresh,
 			output.Dim(p.NoCounters),
@@ -386,7 +415,7 @@ func (r *statusReport) errorTable() output.Table {
 		{Name: "counter"},
 		{Name: "value", Align: output.AlignRight},
 		{Name: "new", Align: output.AlignRight},
-		{Name: "note"},
+		{Name: "note", Wrap: true},
 	}}
 	for _, p := range r.Ports {
 		for _, c := range p.Errors {
@@ -397,6 +426,7 @@ func (r *statusReport) errorTable() output.Table {
 			switch {
 			case c.Counter.Saturated:
 				note = output.Bad("saturated: it no longer counts until it is reset (perfquery -R)")
+				note.Short = "saturated (perfquery -R)"
 			case c.Reset:
 				note = output.Warn("was reset")
 			}
