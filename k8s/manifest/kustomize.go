@@ -50,7 +50,7 @@ func (r *reading) sets() []*Set {
 		case it.listed && kustomizationFile(dir) != "":
 			left[dir] = append(left[dir], filepath.Base(it.path))
 		default:
-			set, err := readFile(it.path, r.Stdin)
+			set, err := r.readFile(it.path, r.Stdin)
 			if err != nil {
 				r.fail(err)
 				continue
@@ -246,7 +246,7 @@ func (r *reading) resource(dir string, entry *Value, above []string) *Set {
 	default:
 		set := &Set{}
 		if r.within(file) {
-			set, err = readFile(file, nil)
+			set, err = r.readFile(file, nil)
 		}
 		if err == nil {
 			return set

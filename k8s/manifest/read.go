@@ -33,6 +33,8 @@ type Reader struct {
 	// Exclude are patterns of package path for names, or for paths below a folder, that are left
 	// out of folders.
 	Exclude []string
+	// Reading, if it is not nil, is called with each file before it is read.
+	Reading func(file string)
 }
 
 // Read parses files, folders with all that is below them, and "-" for Stdin. Of a folder it takes
@@ -187,7 +189,10 @@ func IsManifestName(name string) bool {
 	return slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name))
 }
 
-func readFile(name string, stdin io.Reader) (*Set, error) {
+func (r *reading) readFile(name string, stdin io.Reader) (*Set, error) {
+	if r.Reading != nil {
+		r.Reading(name)
+	}
 	data, err := ReadFile(name, stdin)
 	if err != nil {
 		return nil, err

@@ -43,6 +43,8 @@ type Files struct {
 	// Names are files, folders with such files, roots of nodes, and "-" for Stdin.
 	Names []string
 	Stdin io.Reader
+	// Reading, if it is not nil, is called with each file before it is read.
+	Reading func(file string)
 }
 
 // Cluster implements [Source]. Of a folder all files are read that could be nodes or manifests, and
@@ -56,6 +58,9 @@ func (f Files) Cluster(ctx context.Context) (Cluster, error) {
 		for _, file := range files {
 			if ctx.Err() != nil {
 				return Cluster{}, context.Cause(ctx)
+			}
+			if f.Reading != nil {
+				f.Reading(file)
 			}
 			if err := c.read(ctx, file, f.Stdin); err != nil {
 				errs = append(errs, fmt.Errorf("read nodes of %s: %w", file, trim(err, file)))

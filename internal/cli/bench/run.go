@@ -282,7 +282,27 @@ func measure(
 		return bench.Result{}, cli.WithHints(err, connectHints(err, host)...)
 	}
 	defer conn.Close()
+	if cfg.Duration > 0 {
+		defer showDuration(app, &cfg)()
+	}
 	return bench.Run(ctx, device, conn, cfg)
+}
+
+// showDuration shows how much of a test that lasts for a time is over. done takes it away.
+func showDuration(app *cli.App, cfg *bench.Config) (done func()) {
+	var progress *output.Progress
+	started := cfg.Observer.Started
+	cfg.Observer.Started = func(s *bench.Setup) {
+		if started != nil {
+			started(s)
+		}
+		progress = app.Out.Timed("measuring", cfg.Duration)
+	}
+	return func() {
+		if progress != nil {
+			progress.Done()
+		}
+	}
 }
 
 // connectHints tell what to do about a server that isn't there, or can't be.

@@ -43,13 +43,19 @@ func openPTY(t *testing.T) (control, terminal *os.File) {
 // runOnTerminal runs the lab with both outputs on a terminal and returns what it wrote.
 func runOnTerminal(t *testing.T, env []string, args ...string) string {
 	t.Helper()
+	return programOnTerminal(t, "lab", env, args...)
+}
+
+// programOnTerminal runs one of the programs that the tests' binary is.
+func programOnTerminal(t *testing.T, program string, env []string, args ...string) string {
+	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	control, terminal := openPTY(t)
 	cmd := &exec.Cmd{
-		Path: exe, Args: append([]string{"lab"}, args...), Env: append([]string{"HOME=" + t.TempDir()}, env...),
+		Path: exe, Args: append([]string{program}, args...), Env: append([]string{"HOME=" + t.TempDir()}, env...),
 		Stdin: terminal, Stdout: terminal, Stderr: terminal,
 	}
 	if err := cmd.Start(); err != nil {
@@ -118,6 +124,78 @@ func TestProgressOnTerminal(t *testing.T) {
 	for _, tt := range []struct{ env, flag string }{{"TERM=dumb", "-v=false"}, {"TERM=xterm", "-q"}} {
 		if got := runOnTerminal(t, []string{tt.env}, "progress", tt.flag); got != "done\n" {
 			t.Errorf("lab progress with %s and %s printed %q, want no progress", tt.env, tt.flag, got)
+		}
+	}
+}
+
+// TestLongWorkShowsProgress holds that work that may take long says that it goes on, on a terminal
+// only, and takes its line away.
+func TestLongWorkShowsProgress(t *testing.T) {
+	tree := "../../testkit/testtrees/58_two_ib_fabrics.tree"
+	job := "../../../examples/job.env"
+	dir := t.TempDir()
+	for _, tt := range []struct {
+		args []string
+		want []string
+	}{
+		{
+			[]string{"snapshot", "-o", dir + "/a.tar.gz", "--from", tree},
+			[]string{"recording: entries 0", "recording: what commands say 0/4"},
+		},
+		{
+			[]string{"k8s", "lint", "../../../examples/kubernetes/sriov", "--nodes", tree},
+			[]string{"reading manifests: files 0", "reading nodes: files 0"},
+		},
+		{
+			[]string{"env", "lint", "--from", tree, "--env", job, "--env", job},
+			[]string{"reading environments: files 0/2"},
+		},
+		{[]string{"env", "consensus", "../../testkit/testtrees/consensus"}, []string{"reading nodes: inputs 0"}},
+	} {
+		text := programOnTerminal(t, "rdmactl", []string{"TERM=xterm"}, tt.args...)
+		for _, want := range tt.want {
+			if i := strings.Index(text, "\r\x1b[K"+want); i < 0 || !strings.Contains(text[i+len(want):], "\r\x1b[K") {
+				t.Errorf("rdmactl %v printed %q, want %q and its end", tt.args, text, want)
+			}
+		}
+		again := append([]string{"-q"}, tt.args...)
+		if tt.args[0] == "snapshot" {
+			again = append(again, "--force")
+		}
+		quiet := programOnTerminal(t, "rdmactl", []string{"TERM=xterm"}, again...)
+		if strings.Contains(quiet, "\r\x1b[K") {
+			t.Errorf("rdmactl -q %v printed %q, want no progress", tt.args, quiet)
+		}
+	}
+}
+
+// TestBenchShowsDuration holds that a test of some seconds says how much of it is over.
+func TestBenchShowsDuration(t *testing.T) {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	test := []string{"bench", "write-bw", "-p", "18917", "-s", "4096", "-D", "2"}
+	server := &exec.Cmd{
+		Path: exe, Args: append([]string{"rdmactl"}, append(test, "-d", "roce@127.0.6.1")...),
+		Env: []string{"HOME=" + t.TempDir()},
+	}
+	said, err := server.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Process.Kill(); _ = server.Wait() })
+	if _, err := said.Read(make([]byte, 256)); err != nil { // that it waits for a client
+		t.Fatal(err)
+	}
+	text := programOnTerminal(t, "rdmactl", []string{"TERM=xterm"},
+		append(test, "-d", "roce@127.0.6.2", "127.0.6.1")...)
+	for _, want := range []string{"\r\x1b[Kmeasuring 0s of 2s", "\r\x1b[Kmeasuring 1s of 2s", "AVERAGE GBIT/S"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("bench -D 2 printed %q, want %q", text, want)
 		}
 	}
 }

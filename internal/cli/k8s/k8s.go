@@ -59,8 +59,7 @@ func readCluster(ctx context.Context, app *cli.App, names []string) (cluster sou
 	if len(names) == 0 {
 		return cluster, nil, nil
 	}
-	var src source.Source = source.Files{Names: names, Stdin: app.Stdin}
-	cluster, readErr := src.Cluster(ctx)
+	cluster, readErr := readFiles(ctx, app, names)
 	if ctx.Err() != nil {
 		return cluster, nil, context.Cause(ctx)
 	}
@@ -80,10 +79,20 @@ func readCluster(ctx context.Context, app *cli.App, names []string) (cluster sou
 	return cluster, cli.ExitSilently(cli.ExitPartial), nil
 }
 
+// readFiles reads what is known of the cluster and shows that it does.
+func readFiles(ctx context.Context, app *cli.App, names []string) (source.Cluster, error) {
+	progress := app.Out.Progress("reading nodes: files", 0)
+	defer progress.Done()
+	var src source.Source = source.Files{
+		Names: names, Stdin: app.Stdin, Reading: func(string) { progress.Add(1) },
+	}
+	return src.Cluster(ctx)
+}
+
 // planCluster reads what is known of the nodes. partial is not nil where some of it could not
 // be read.
 func planCluster(ctx context.Context, app *cli.App, names []string) (cluster source.Cluster, partial, err error) {
-	cluster, readErr := source.Files{Names: names, Stdin: app.Stdin}.Cluster(ctx)
+	cluster, readErr := readFiles(ctx, app, names)
 	if ctx.Err() != nil {
 		return cluster, nil, context.Cause(ctx)
 	}

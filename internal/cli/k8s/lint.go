@@ -19,6 +19,7 @@ import (
 	"github.com/rdmakit/rdmakit/internal/version"
 	"github.com/rdmakit/rdmakit/k8s/lint"
 	k8smanifest "github.com/rdmakit/rdmakit/k8s/manifest"
+	"github.com/rdmakit/rdmakit/k8s/source"
 )
 
 // Formats of k8s lint besides those of all commands.
@@ -132,7 +133,7 @@ func runK8sLint(app *cli.App, cmd *cobra.Command, args []string, f k8sLintFlags)
 	if err != nil {
 		return cli.UsageError(cmd, err)
 	}
-	sets, readErr := k8smanifest.Reader{Stdin: app.Stdin, Exclude: f.exclude}.Read(args)
+	sets, readErr := readManifests(app, k8smanifest.Reader{Stdin: app.Stdin, Exclude: f.exclude}, args)
 	if errors.Is(readErr, path.ErrBadPattern) {
 		return cli.UsageError(cmd, fmt.Errorf("--exclude: %w", readErr))
 	}
@@ -146,11 +147,7 @@ func runK8sLint(app *cli.App, cmd *cobra.Command, args []string, f k8sLintFlags)
 	if err != nil {
 		return err
 	}
-	var reports []lint.Report
-	for _, set := range sets {
-		reports = append(reports, lint.Run(lint.Input{Manifests: set, Cluster: cluster, Options: opts}))
-	}
-	report := lint.Merge(reports...)
+	report := lintManifests(app, sets, cluster, opts)
 	if len(report.Objects) == 0 && len(report.Findings) == 0 {
 		none := fmt.Errorf("nothing to check: no object of Kubernetes, with apiVersion and kind, in %s",
 			firstFiles(report.Files))
@@ -163,6 +160,28 @@ func runK8sLint(app *cli.App, cmd *cobra.Command, args []string, f k8sLintFlags)
 		partial = &cli.ExitError{Code: cli.ExitPartial, Err: errors.Join(readErr, said(partial))}
 	}
 	return k8sLintResult(app, report, f.strict, partial)
+}
+
+// readManifests reads files and shows that it does.
+func readManifests(app *cli.App, r k8smanifest.Reader, names []string) ([]*k8smanifest.Set, error) {
+	progress := app.Out.Progress("reading manifests: files", 0)
+	defer progress.Done()
+	r.Reading = func(string) { progress.Add(1) }
+	return r.Read(names)
+}
+
+// lintManifests applies the rules to alternatives, one by one.
+func lintManifests(
+	app *cli.App, sets []*k8smanifest.Set, cluster source.Cluster, opts lint.Options,
+) lint.Report {
+	progress := app.Out.Progress("applying the rules", len(sets))
+	defer progress.Done()
+	var reports []lint.Report
+	for _, set := range sets {
+		reports = append(reports, lint.Run(lint.Input{Manifests: set, Cluster: cluster, Options: opts}))
+		progress.Add(1)
+	}
+	return lint.Merge(reports...)
 }
 
 // firstFiles names some files, and counts the others.

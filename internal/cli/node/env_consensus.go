@@ -1,6 +1,7 @@
 package node
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -67,10 +68,7 @@ func runConsensus(app *cli.App, cmd *cobra.Command, flags consensusFlags, args [
 	if err := opts.Check(); err != nil {
 		return cli.UsageError(cmd, err)
 	}
-	files := inputs.Files{Names: args, Stdin: app.Stdin, Ignored: func(path string) {
-		app.Out.Note("%s: a folder within a folder is not opened", path)
-	}}
-	nodes, bad, err := files.Nodes(cmd.Context(), opts)
+	nodes, bad, err := readNodes(cmd.Context(), app, args, opts)
 	if errors.Is(err, inputs.ErrTooMany) {
 		return &cli.ExitError{Code: cli.ExitUsage, Err: err}
 	}
@@ -94,6 +92,20 @@ func runConsensus(app *cli.App, cmd *cobra.Command, flags consensusFlags, args [
 		return err
 	}
 	return consensusExit(report)
+}
+
+// readNodes reads the nodes and shows that it does.
+func readNodes(
+	ctx context.Context, app *cli.App, names []string, opts consensus.Options,
+) ([]*consensus.Node, []consensus.Unreadable, error) {
+	progress := app.Out.Progress("reading nodes: inputs", 0)
+	defer progress.Done()
+	files := inputs.Files{
+		Names: names, Stdin: app.Stdin,
+		Ignored: func(path string) { app.Out.Note("%s: a folder within a folder is not opened", path) },
+		Reading: func(string) { progress.Add(1) },
+	}
+	return files.Nodes(ctx, opts)
 }
 
 // tooFewNodes is a wrong use: one node agrees with itself whatever is wrong with it,

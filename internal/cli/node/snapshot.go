@@ -88,7 +88,7 @@ func runSnapshot(app *cli.App, cmd *cobra.Command, f snapshotFlags) error {
 		return err
 	}
 	start := time.Now()
-	b, err := bundle.Record(cmd.Context(), opts)
+	b, err := recordNode(cmd.Context(), app, opts)
 	if err != nil {
 		return err
 	}
@@ -112,6 +112,14 @@ func runSnapshot(app *cli.App, cmd *cobra.Command, f snapshotFlags) error {
 		}
 	}
 	return snapshotResult(app, b, f.output, size, time.Since(start))
+}
+
+// recordNode reads the node and shows that it does.
+func recordNode(ctx context.Context, app *cli.App, opts bundle.Options) (*bundle.Bundle, error) {
+	progress := app.Out.Progress("recording: entries", 0)
+	defer progress.Done()
+	opts.Noted = func() { progress.Add(1) }
+	return bundle.Record(ctx, opts)
 }
 
 // snapshotOptions says what to record of a node.
@@ -204,6 +212,8 @@ func Findings() [][]string {
 
 // addFindings runs commands on the bundle, so that what they say in it is what they will say of it.
 func addFindings(ctx context.Context, app *cli.App, b *bundle.Bundle) error {
+	progress := app.Out.Progress("recording: what commands say", len(Findings()))
+	defer progress.Done()
 	for _, args := range Findings() {
 		var stdout, stderr bytes.Buffer
 		sub := &cli.App{
@@ -222,6 +232,7 @@ func addFindings(ctx context.Context, app *cli.App, b *bundle.Bundle) error {
 		b.Manifest.Findings = append(b.Manifest.Findings, bundle.Finding{
 			Command: strings.Join(args, " ") + " -o json", File: name, Exit: code, Notes: stderr.String(),
 		})
+		progress.Add(1)
 	}
 	return nil
 }

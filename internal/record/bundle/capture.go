@@ -46,6 +46,9 @@ type Options struct {
 	Limits Limits // the zero value: DefaultLimits
 	// Redact replaces identifiers in all that is recorded; nil leaves them.
 	Redact *Redactor
+	// Noted, if it is not nil, is called with each entry of the recording that is new. A node that
+	// doesn't hold still is recorded again. Calls don't overlap.
+	Noted func()
 }
 
 // RouteAnswer is what the kernel said of the way to an address.
@@ -98,6 +101,7 @@ func Record(ctx context.Context, o Options) (*Bundle, error) {
 // once records the node and tells whether it held still.
 func (o *Options) once(ctx context.Context) (*Bundle, error) {
 	r := newRecorder(o.Sources.Root, o.Limits)
+	r.noted = o.Noted
 	live := &liveRecorder{from: o.Sources.Live}
 	names := &nameRecorder{from: o.Sources.Names, seen: map[string][2]string{}}
 	src := inventory.Sources{Root: r.FS(), Now: o.Sources.Now}

@@ -39,6 +39,7 @@ type seen struct {
 type recorder struct {
 	top    fs.FS
 	limits Limits
+	noted  func() // see Options; may be nil
 
 	mu      sync.Mutex // guards all below
 	seen    map[string]*seen
@@ -75,6 +76,9 @@ func (r *recorder) entry(name string) *seen {
 	}
 	s := &seen{}
 	r.seen[name] = s
+	if r.noted != nil {
+		r.noted()
+	}
 	dir := path.Dir(name)
 	if r.below[dir] == nil {
 		r.below[dir] = map[string]bool{}

@@ -39,6 +39,9 @@ type Files struct {
 	Stdin io.Reader // what "-" reads
 	// Ignored, if it is not nil, is called with each folder within a folder that is not opened.
 	Ignored func(path string)
+	// Reading, if it is not nil, is called with each input before it is read, by several goroutines
+	// at a time.
+	Reading func(path string)
 }
 
 // input is a name, or a file of a folder that is one.
@@ -202,6 +205,9 @@ func (r *reader) keep(at place, source string, snap inventory.Snapshot) {
 
 // read reads one input, by what its first bytes say that it is.
 func (r *reader) read(ctx context.Context, i int, in input) {
+	if r.files.Reading != nil {
+		r.files.Reading(in.path)
+	}
 	switch {
 	case in.folder:
 		r.readFolder(ctx, i, in.path)
