@@ -1,5 +1,7 @@
 package doctor
 
+import "slices"
+
 // Schema is the version of the JSON form of a [Report]. A field may be added
 // within a version; one that is removed or changes its meaning makes a new one.
 const Schema = "rdmakit.doctor/v1"
@@ -11,7 +13,11 @@ type Report struct {
 	// Verdict is the worst outcome of all findings that count; not applicable
 	// when there was nothing to judge.
 	Verdict Outcome `json:"verdict"`
-	Counts  Counts  `json:"counts"`
+	// Counts counts the findings: a check that judges eight ports may have eight.
+	Counts Counts `json:"counts"`
+	// CheckCounts counts the checks, each once: under its outcome, or as suppressed where all that
+	// it found is.
+	CheckCounts Counts `json:"checkCounts"`
 	// Checks holds every check that was asked for, in the order of the list.
 	Checks []CheckResult `json:"checks"`
 	// Findings are in the order of Checks, and within a check in the order of
@@ -21,7 +27,7 @@ type Report struct {
 	Expired []Suppression `json:"expired,omitempty"`
 }
 
-// Counts counts findings by outcome, suppressed ones apart.
+// Counts counts findings or checks by outcome, suppressed ones apart.
 type Counts struct {
 	Fail          int `json:"fail"`          // jobs do not run, fall back to TCP, or hang
 	Unknown       int `json:"unknown"`       // could not be judged
@@ -52,6 +58,11 @@ func (r *Report) add(c Check, findings []Finding) {
 		}
 		r.Counts.count(f.Outcome)
 		worst = worse(worst, f.Outcome)
+	}
+	if slices.ContainsFunc(findings, func(f Finding) bool { return f.Suppressed == nil }) {
+		r.CheckCounts.count(worst)
+	} else {
+		r.CheckCounts.Suppressed++
 	}
 	r.Checks = append(r.Checks, CheckResult{ID: c.ID, Title: c.Title, Outcome: worst})
 	r.Findings = append(r.Findings, findings...)

@@ -74,6 +74,9 @@ func TestRunKeepsOrderAndCounts(t *testing.T) {
 	if want := (doctor.Counts{Fail: 1, Warn: 1, Info: 1, Pass: 2, NotApplicable: 1}); r.Counts != want {
 		t.Errorf("Run: counts = %+v, want %+v", r.Counts, want)
 	}
+	if want := (doctor.Counts{Fail: 1, Info: 1, Pass: 1, NotApplicable: 1}); r.CheckCounts != want {
+		t.Errorf("Run: counts of checks = %+v, want each once: %+v", r.CheckCounts, want)
+	}
 	if r.Verdict != doctor.OutcomeFail || r.Node != "n1" || r.Schema != "rdmakit.doctor/v1" {
 		t.Errorf("Run = verdict %s, node %s, schema %s", r.Verdict, r.Node, r.Schema)
 	}

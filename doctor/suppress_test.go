@@ -116,6 +116,9 @@ func TestSuppress(t *testing.T) {
 			if r.Verdict != tt.verdict || len(r.Expired) != tt.expired {
 				t.Errorf("Run = verdict %s, %d expired, want %s, %d", r.Verdict, len(r.Expired), tt.verdict, tt.expired)
 			}
+			if c := r.CheckCounts; c.Fail+c.Unknown+c.Warn+c.Info+c.Pass+c.NotApplicable+c.Suppressed != len(r.Checks) {
+				t.Errorf("Run: counts of checks = %+v, want each of %d once", c, len(r.Checks))
+			}
 			if got := strings.Count(strings.Join(outcomes(r), "\n"), "suppressed"); r.Counts.Suppressed != got {
 				t.Errorf("Run: counts.suppressed = %d, want %d", r.Counts.Suppressed, got)
 			}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,6 +15,9 @@ import (
 const (
 	TextWidth     = 100 // where sentences wrap; paths and commands never do
 	EvidenceShown = 3   // lines of evidence a finding without -o wide
+
+	// IndentedWidth is that of a text that stands behind a label.
+	IndentedWidth = TextWidth - labelWidth
 )
 
 // WrapWords breaks a sentence at blanks, so that no line is longer than width where words allow.
@@ -37,19 +41,28 @@ func WrapWords(s string, width int) string {
 	return out.String()
 }
 
-// LabelledLines puts a word in front of the first line and aligns the others with it.
+// labelWidth is that of a label in front of a text: "  why  ".
+const labelWidth = 7
+
+// LabelledText puts a word in front of running text, whose further lines are aligned with it.
+// Elsewhere than on a terminal it is broken at width columns.
+func LabelledText(label, text string, width int) []output.Cell {
+	return []output.Cell{output.Bold("  " + label + "  "), output.Plain(text).Flow(width)}
+}
+
+// LabelledLines puts a word in front of the first line and aligns the others with it. Lines are
+// commands, which stay in one piece, and remarks that begin with "#".
 func LabelledLines(label string, text []string) [][]output.Cell {
 	var lines [][]output.Cell
 	for i, line := range text {
-		head := output.Plain("       ")
+		head, cell := output.Plain(strings.Repeat(" ", labelWidth)), output.Plain(line)
 		if i == 0 {
 			head = output.Bold("  " + label + "  ")
 		}
-		style := output.Plain
 		if strings.HasPrefix(line, "#") {
-			style = output.Dim
+			cell = output.Dim(line).Flow(0)
 		}
-		lines = append(lines, []output.Cell{head, style(line)})
+		lines = append(lines, []output.Cell{head, cell})
 	}
 	return lines
 }
@@ -83,6 +96,17 @@ func Figures(names []string, wide ...string) []output.Column {
 		out = append(out, output.Column{Name: n, Align: output.AlignRight, Wide: true})
 	}
 	return out
+}
+
+// Droppable gives columns priorities: on a terminal that is too narrow, those that are named are
+// left out, the first of them first.
+func Droppable(columns []output.Column, names ...string) []output.Column {
+	for i := range columns {
+		if at := slices.Index(names, columns[i].Name); at >= 0 {
+			columns[i].Priority = len(names) - at
+		}
+	}
+	return columns
 }
 
 // Figure prints a measured value with what is worth knowing of it.

@@ -155,7 +155,7 @@ func doctorResult(app *cli.App, snap *inventory.Snapshot, r doctor.Report, stric
 	case r.Verdict == doctor.OutcomeNotApplicable:
 		return nothingToJudge(snap, r)
 	case r.Counts.Warn > 0:
-		app.Out.Note("note: %s; --strict makes that exit code 1", english.Count(r.Counts.Warn, "warning"))
+		app.Out.Note("note: %s; --strict makes that exit code 1", english.Count(r.CheckCounts.Warn, "warning"))
 	}
 	return nil
 }
@@ -189,19 +189,20 @@ func explainCheck(app *cli.App, cmd *cobra.Command, all []doctor.Check, id strin
 		list.Items = append(list.Items, output.Item{Key: cli.FirstOnly(i, "judges"), Value: output.Plain(pattern)})
 	}
 	for i, source := range c.Sources {
-		list.Items = append(list.Items, output.Item{Key: cli.FirstOnly(i, "source"), Value: output.Plain(source)})
+		list.Items = append(list.Items,
+			output.Item{Key: cli.FirstOnly(i, "source"), Value: output.Plain(source).Flow(0)})
 	}
 	return app.Out.Print(c,
 		output.Text{Lines: [][]output.Cell{{output.Bold(c.ID), output.Plain(": " + c.Title)}}},
-		output.Paragraph(cli.WrapWords(c.Explanation, cli.TextWidth)),
-		output.Paragraph(cli.WrapWords(c.Remedy, cli.TextWidth)),
+		output.Line(output.Plain(c.Explanation).Flow(cli.TextWidth)),
+		output.Line(output.Plain(c.Remedy).Flow(cli.TextWidth)),
 		list)
 }
 
 func checkTable(all []doctor.Check) output.Table {
-	t := output.Table{
-		Columns: []output.Column{{Name: "check"}, {Name: "at worst"}, {Name: "finds"}, {Name: "needs", Wide: true}},
-	}
+	t := output.Table{Columns: []output.Column{
+		{Name: "check"}, {Name: "at worst"}, {Name: "finds", Wrap: true}, {Name: "needs", Wide: true},
+	}}
 	for _, c := range all {
 		t.Rows = append(t.Rows, []output.Cell{
 			output.Plain(c.ID), outcomeCell(c.Severity, string(c.Severity)), output.Plain(c.Title),
