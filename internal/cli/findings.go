@@ -62,8 +62,8 @@ func LintSources(sources []string, wide bool) [][]output.Cell {
 // LintRuleHead is what rules of all kinds have in common.
 func LintRuleHead(id, title, explanation, remedy string) []output.Block {
 	return []output.Block{
-		output.Text{Lines: [][]output.Cell{{output.Bold(id), output.Plain(": " + title)}}},
-		output.Paragraph(WrapWords(explanation, TextWidth)),
-		output.Paragraph(WrapWords("What to do: "+remedy+".", TextWidth)),
+		output.Text{Lines: [][]output.Cell{{output.Bold(id), output.Plain(": " + title).Flow(0).Hang(2)}}},
+		output.Line(output.Plain(explanation).Flow(TextWidth)),
+		output.Line(output.Plain("What to do: " + remedy + ".").Flow(TextWidth)),
 	}
 }

@@ -2,9 +2,11 @@ package cli
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -73,25 +75,25 @@ func (app *App) help(cmd *cobra.Command, _ []string) {
 	if !cmd.HasParent() {
 		AddExitCodes(cmd)
 	}
-	long := LongOf(cmd)
-	blocks := []output.Block{output.Paragraph(long.About)}
+	long, width := LongOf(cmd), app.helpPrinter(cmd).TextWidth()
+	blocks := []output.Block{reflow(long.About, width)}
 	if cmd.Example != "" {
 		blocks = append(blocks, section("Examples:", cmd.Example))
 	}
 	blocks = append(blocks, section("Usage:", "  "+cmd.UseLine()))
 	if long.Details != "" {
-		blocks = append(blocks, output.Paragraph(long.Details))
+		blocks = append(blocks, reflow(long.Details, width))
 	}
 	blocks = append(blocks, app.commandSections(cmd)...)
-	if flags := flagUsages(cmd.LocalNonPersistentFlags()); flags != "" {
+	if flags := flagUsages(cmd.LocalNonPersistentFlags(), width); flags != "" {
 		blocks = append(blocks, section("Flags:", flags))
 	}
-	if flags := flagUsages(groupFlags(cmd)); flags != "" {
+	if flags := flagUsages(groupFlags(cmd), width); flags != "" {
 		blocks = append(blocks, section("Flags of all commands of this group:", flags))
 	}
-	blocks = append(blocks, section("Flags of every command:", flagUsages(notShadowed(cmd))))
+	blocks = append(blocks, section("Flags of every command:", flagUsages(notShadowed(cmd), width)))
 	if long.ExitCodes != "" {
-		blocks = append(blocks, section("Exit codes:", long.ExitCodes))
+		blocks = append(blocks, exitCodeSection(long.ExitCodes))
 	}
 	_ = app.printHelp(cmd, blocks)
 }
@@ -103,10 +105,12 @@ func (app *App) shortHelp(root *cobra.Command) error {
 		if childOf(root, s.command) != nil {
 			command := root.Name() + " " + s.command
 			fill := strings.Repeat(" ", max(1, 18-len(command)))
-			steps = append(steps, []output.Cell{output.Plain("  "), output.Bold(command), output.Plain(fill + s.text)})
+			steps = append(steps, []output.Cell{
+				output.Plain("  "), output.Bold(command), output.Plain(fill), output.Plain(s.text).Flow(0),
+			})
 		}
 	}
-	blocks := []output.Block{output.Paragraph("rdmactl: " + root.Short)}
+	blocks := []output.Block{output.Line(output.Plain("rdmactl: " + root.Short).Flow(0))}
 	if len(steps) > 0 {
 		blocks = append(blocks, output.Text{Title: "First steps:", Lines: steps})
 	}
@@ -123,6 +127,29 @@ func (app *App) printHelp(cmd *cobra.Command, blocks []output.Block) error {
 func section(title, text string) output.Text {
 	t := output.Paragraph(strings.TrimRight(text, "\n"))
 	t.Title = title
+	return t
+}
+
+// exitCodeSection lists the exit codes, a code in front of each text.
+func exitCodeSection(table string) output.Text {
+	const margin = 8
+	t := output.Text{Title: "Exit codes:"}
+	code, meaning := "", ""
+	add := func() {
+		if meaning != "" {
+			t.Lines = append(t.Lines, []output.Cell{output.Plain(code), output.Plain(meaning).Flow(0)})
+		}
+	}
+	for line := range strings.SplitSeq(table, "\n") {
+		line = fmt.Sprintf("%-*s", margin, line)
+		if strings.TrimSpace(line[:margin]) == "" { // goes on with the line above
+			meaning += " " + strings.TrimSpace(line)
+			continue
+		}
+		add()
+		code, meaning = line[:margin], line[margin:]
+	}
+	add()
 	return t
 }
 
@@ -152,7 +179,40 @@ func groupFlags(cmd *cobra.Command) *pflag.FlagSet {
 	return out
 }
 
-func flagUsages(flags *pflag.FlagSet) string { return strings.TrimRight(flags.FlagUsages(), "\n") }
+// flagUsages describes flags, broken at width columns where it is not 0.
+func flagUsages(flags *pflag.FlagSet, width int) string {
+	return strings.TrimRight(flags.FlagUsagesWrapped(width), "\n")
+}
+
+// reflow shows a text that comes in lines. Paragraphs that are too wide for the terminal are broken
+// anew; indented lines are examples and tables, and stay. A width of 0 is no terminal.
+func reflow(text string, width int) output.Text {
+	all := output.Paragraph(text)
+	t := output.Text{}
+	for i := 0; i < len(all.Lines); {
+		end, wide := i, false
+		for ; end < len(all.Lines) && isProse(all.Lines[end]); end++ {
+			wide = wide || ansi.StringWidth(all.Lines[end][0].Text) > width
+		}
+		if width == 0 || !wide {
+			end = max(end, i+1)
+			t.Lines = append(t.Lines, all.Lines[i:end]...)
+			i = end
+			continue
+		}
+		var words []string
+		for ; i < end; i++ {
+			words = append(words, all.Lines[i][0].Text)
+		}
+		t.Lines = append(t.Lines, []output.Cell{output.Plain(strings.Join(words, " ")).Flow(0)})
+	}
+	return t
+}
+
+// isProse reports whether a line belongs to a paragraph.
+func isProse(line []output.Cell) bool {
+	return line[0].Text != "" && !strings.HasPrefix(line[0].Text, " ")
+}
 
 // commandSections lists the commands below cmd, by group and in the order of the table.
 func (app *App) commandSections(cmd *cobra.Command) []output.Block {
@@ -176,7 +236,10 @@ func (app *App) commandSections(cmd *cobra.Command) []output.Block {
 			}
 			fill := strings.Repeat(" ", max(2, 12-len(child.Name())))
 			lines = append(lines,
-				[]output.Cell{output.Plain("  "), output.Bold(child.Name()), output.Plain(fill + child.Short)})
+				[]output.Cell{
+					output.Plain("  "), output.Bold(child.Name()), output.Plain(fill),
+					output.Plain(child.Short).Flow(0),
+				})
 		}
 		if len(lines) > 0 {
 			blocks = append(blocks, output.Text{Title: group.Title, Lines: lines})

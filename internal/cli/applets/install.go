@@ -77,9 +77,9 @@ same purpose, which prints it in a form of its own and has -o json.`,
 		Example: "  rdmactl applet list\n  rdmactl applet list -o json",
 		RunE: func(*cobra.Command, []string) error {
 			report := appletsReport{Schema: appletsSchema, Applets: []appletEntry{}}
-			table := output.Table{
-				Columns: []output.Column{{Name: "applet"}, {Name: "like"}, {Name: "command"}, {Name: "prints"}},
-			}
+			table := output.Table{Columns: []output.Column{
+				{Name: "applet"}, {Name: "like", Priority: 2}, {Name: "command", Priority: 1}, {Name: "prints", Wrap: true},
+			}}
 			for _, a := range applet.All() {
 				e := entryOf(a)
 				report.Applets = append(report.Applets, e)
@@ -162,7 +162,9 @@ func installApplets(app *cli.App, dir string, hard, force bool) error {
 	}
 	report := appletsReport{Schema: appletsSchema, Applets: []appletEntry{}}
 	table := output.Table{
-		Columns: []output.Column{{Name: "applet"}, {Name: "action"}, {Name: "link"}, {Name: "target", Wide: true}},
+		Columns: []output.Column{
+			{Name: "applet"}, {Name: "action"}, {Name: "link", Wrap: true}, {Name: "target", Wide: true},
+		},
 	}
 	for i, a := range applet.All() {
 		e := entryOf(a)

@@ -17,9 +17,9 @@ func benchBlocks(r *bench.Result) []output.Block {
 	}
 	head := fmt.Sprintf("%s, %s on %s, peer %s, MTU %d, %d queue pair(s)",
 		r.Test, r.Role, r.Device, remote, r.MTU, r.QueuePairs)
-	line := []output.Cell{output.Plain(head)}
+	line := []output.Cell{output.Plain(head).Flow(0)}
 	if r.Scale != "" {
-		line = append(line, output.Plain("; "), output.Warn(r.Scale))
+		line = append(line, output.Plain("; ").Flow(0), output.Warn(r.Scale).Flow(0))
 	}
 	blocks := []output.Block{output.Line(line...)}
 	switch {
@@ -34,8 +34,9 @@ func benchBlocks(r *bench.Result) []output.Block {
 }
 
 func bandwidthTable(points []bench.BandwidthPoint) output.Table {
-	t := output.Table{Columns: cli.Figures([]string{"bytes", "messages", "peak Gbit/s", "average Gbit/s", "Mmsg/s"},
-		"peak MiB/s", "average MiB/s")}
+	names := []string{"bytes", "messages", "peak Gbit/s", "average Gbit/s", "Mmsg/s"}
+	t := output.Table{Columns: cli.Droppable(cli.Figures(names, "peak MiB/s", "average MiB/s"),
+		"messages", "peak Gbit/s", "Mmsg/s")}
 	for _, p := range points {
 		peak, peakMB := "-", "-"
 		if p.PeakGbps > 0 {
@@ -50,7 +51,8 @@ func bandwidthTable(points []bench.BandwidthPoint) output.Table {
 
 func latencyTable(points []bench.LatencyPoint) output.Table {
 	names := []string{"bytes", "messages", "min us", "p50", "p90", "p99", "p99.9", "max us", "jitter"}
-	t := output.Table{Columns: cli.Figures(names, "average us", "stddev us", "per second")}
+	t := output.Table{Columns: cli.Droppable(cli.Figures(names, "average us", "stddev us", "per second"),
+		"messages", "jitter", "p99.9", "p90")}
 	for _, p := range points {
 		row := []string{strconv.Itoa(p.Bytes), strconv.FormatUint(p.Iterations, 10)}
 		for _, v := range []float64{

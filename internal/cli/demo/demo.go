@@ -172,11 +172,14 @@ func (r demoReport) blocks(wide bool) ([]output.Block, error) {
 		return nil, err
 	}
 	section := func(command, text string) output.Block {
-		return output.Line(output.Bold("rdmactl "+command), output.Plain(": "+text))
+		return output.Line(output.Bold("rdmactl "+command), output.Plain(": "+text).Flow(0))
 	}
 	blocks := []output.Block{output.Text{Lines: [][]output.Cell{
-		{output.Warn("EMULATED"), output.Plain("  " + r.About)},
-		{output.Plain("          no figure below is of this machine; the code is what runs on a real node")},
+		{output.Warn("EMULATED"), output.Plain("  "), output.Plain(r.About).Flow(0)},
+		{
+			output.Plain("          "),
+			output.Plain("no figure below is of this machine; the code is what runs on a real node").Flow(0),
+		},
 	}}}
 	blocks = append(blocks, section("detect", "what is there"))
 	blocks = append(blocks, r.Detect.Blocks()...)
@@ -194,12 +197,13 @@ func (r demoReport) verdict() output.Block {
 		if !f.Found {
 			mark, by = output.Bad("missing"), ", not found by "+f.Check+" at "+f.Object
 		}
-		t.Lines = append(t.Lines, []output.Cell{output.Plain("  "), mark, output.Plain("  " + f.Text + by)})
+		t.Lines = append(t.Lines,
+			[]output.Cell{output.Plain("  "), mark, output.Plain("  "), output.Plain(f.Text + by).Flow(0)})
 	}
 	for _, f := range r.Unexpected {
 		t.Lines = append(t.Lines, []output.Cell{
-			output.Plain("  "), output.Bad("extra  "),
-			output.Plain("  " + f.CheckID + " at " + f.Object + ": " + f.Summary),
+			output.Plain("  "), output.Bad("extra  "), output.Plain("  "),
+			output.Plain(f.CheckID + " at " + f.Object + ": " + f.Summary).Flow(0),
 		})
 	}
 	if r.Passed {

@@ -318,7 +318,7 @@ func (r *errorsReport) blocks(all bool) []output.Block {
 	if r.Ports == 0 {
 		return nil
 	}
-	blocks := []output.Block{output.Line(output.Plain(head+": "), verdict)}
+	blocks := []output.Block{output.Line(output.Plain(head+": ").Flow(0), verdict.Flow(0))}
 	if len(r.Links) == 0 {
 		return blocks
 	}
@@ -331,9 +331,10 @@ func (r *errorsReport) table(all bool) output.Table {
 	}
 	if r.Since != nil {
 		table.Columns = append(table.Columns, output.Column{Name: "new", Align: output.AlignRight},
-			output.Column{Name: "per second", Align: output.AlignRight})
+			output.Column{Name: "per second", Align: output.AlignRight, Priority: 2})
 	}
-	table.Columns = append(table.Columns, output.Column{Name: "other end"}, output.Column{Name: "note"},
+	table.Columns = append(table.Columns, output.Column{Name: "other end", Priority: 1},
+		output.Column{Name: "note", Wrap: true},
 		output.Column{Name: "bits", Wide: true, Align: output.AlignRight},
 		output.Column{Name: "threshold", Wide: true, Align: output.AlignRight})
 	for i := range r.Links {
@@ -389,7 +390,9 @@ func bound(atLeast bool) string {
 func (c *counterReport) note() output.Cell {
 	switch {
 	case c.Saturated:
-		return output.Bad("saturated: it no longer counts until it is reset (perfquery -R)")
+		note := output.Bad("saturated: it no longer counts until it is reset (perfquery -R)")
+		note.Short = "saturated (perfquery -R)"
+		return note
 	case c.Reset:
 		return output.Warn("was reset")
 	}

@@ -224,12 +224,12 @@ func (r *linksReport) table(t *fabric.Topology, down bool) output.Table {
 	}
 	table := output.Table{Columns: []output.Column{
 		{Name: "from"},
-		{Name: other},
+		{Name: other, Wrap: true},
 		{Name: "state"},
-		{Name: "width"},
-		{Name: "speed"},
-		{Name: "gbit/s", Align: output.AlignRight},
-		{Name: "note"},
+		{Name: "width", Priority: 1},
+		{Name: "speed", Priority: 1},
+		{Name: "gbit/s", Align: output.AlignRight, Priority: 2},
+		{Name: "note", Wrap: true},
 		{Name: "supported", Wide: true},
 		{Name: "from guid", Wide: true},
 		{Name: "from lid", Wide: true, Align: output.AlignRight},

@@ -136,10 +136,10 @@ func printManagers(app *cli.App, s *fabricView) error {
 	table := output.Table{Columns: []output.Column{
 		{Name: "node"},
 		{Name: "lid", Align: output.AlignRight},
-		{Name: "state"},
-		{Name: "priority", Align: output.AlignRight},
-		{Name: "activity", Align: output.AlignRight},
-		{Name: "port guid"},
+		{Name: "state", Wrap: true},
+		{Name: "priority", Align: output.AlignRight, Priority: 1},
+		{Name: "activity", Align: output.AlignRight, Priority: 2},
+		{Name: "port guid", Priority: 3},
 	}}
 	for _, m := range r.SubnetManagers {
 		name := ""
@@ -300,7 +300,9 @@ func (r *nodeReport) identity() []output.Cell {
 }
 
 func identityColumns() []output.Column {
-	return []output.Column{{Name: "guid"}, {Name: "vendor", Wide: true}, {Name: "device", Wide: true}}
+	return []output.Column{
+		{Name: "guid", Priority: 3}, {Name: "vendor", Wide: true}, {Name: "device", Wide: true},
+	}
 }
 
 func listNodes(app *cli.App, cmd *cobra.Command, flags *fabricFlags, patterns []string, switches bool) error {
@@ -348,8 +350,8 @@ func listSwitches(t *fabric.Topology, nodes []*fabric.Node) (switchesReport, out
 	table := output.Table{Columns: append([]output.Column{
 		{Name: "name"},
 		{Name: "lid", Align: output.AlignRight},
-		{Name: "ports up"},
-		{Name: "tier", Align: output.AlignRight},
+		{Name: "ports up", Priority: 1},
+		{Name: "tier", Align: output.AlignRight, Priority: 2},
 	}, identityColumns()...)}
 	tiers := t.Tiers()
 	for _, n := range nodes {
@@ -368,9 +370,9 @@ func listHosts(t *fabric.Topology, nodes []*fabric.Node) (hostsReport, output.Ta
 		{Name: "name"},
 		{Name: "type", Wide: true},
 		{Name: "lid"},
-		{Name: "ports up"},
-		{Name: "link"},
-		{Name: "at"},
+		{Name: "ports up", Priority: 2},
+		{Name: "link", Priority: 1},
+		{Name: "at", Wrap: true},
 	}, identityColumns()...)}
 	for _, n := range nodes {
 		one := hostReport{nodeReport: newNodeReport(n), Ports: []hostPortReport{}}

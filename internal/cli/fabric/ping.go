@@ -327,13 +327,13 @@ func (r *pingReport) blocks() []output.Block {
 		loss = output.Bad(fmt.Sprintf("%d lost, %.3g %%", r.Lost, r.Loss))
 	}
 	blocks := []output.Block{
-		output.Line(output.Plain(fmt.Sprintf("%s: %s sent, ", r.where(), english.Count(r.Sent, "datagram"))), loss,
-			output.Plain(fmt.Sprintf(", in %.3f s", r.Seconds))),
+		output.Line(output.Plain(fmt.Sprintf("%s: %s sent, ", r.where(), english.Count(r.Sent, "datagram"))).Flow(0),
+			loss.Flow(0), output.Plain(fmt.Sprintf(", in %.3f s", r.Seconds)).Flow(0)),
 	}
 	if r.RoundTrip == nil {
 		return blocks
 	}
-	table := output.Table{Columns: cli.Figures([]string{"min us", "p50", "p90", "p99", "max us"})}
+	table := output.Table{Columns: cli.Droppable(cli.Figures([]string{"min us", "p50", "p90", "p99", "max us"}), "p90")}
 	t := r.RoundTrip
 	table.Rows = append(table.Rows,
 		cli.Cells(cli.Figure(t.Min), cli.Figure(t.P50), cli.Figure(t.P90), cli.Figure(t.P99), cli.Figure(t.Max)))

@@ -249,7 +249,7 @@ func gaps(t *fabric.Topology) []output.Block {
 	var blocks []output.Block
 	if len(t.Unreached) > 0 {
 		table := output.Table{Title: "Not reached", Columns: []output.Column{
-			{Name: "at"}, {Name: "asked for"}, {Name: "reason"}, {Name: "path", Wide: true},
+			{Name: "at"}, {Name: "asked for", Wrap: true}, {Name: "reason", Wrap: true}, {Name: "path", Wide: true},
 		}}
 		for _, u := range t.Unreached {
 			table.Rows = append(table.Rows, []output.Cell{
@@ -261,7 +261,7 @@ func gaps(t *fabric.Topology) []output.Block {
 	}
 	if len(t.Anomalies) > 0 {
 		table := output.Table{
-			Title: "Anomalies", Columns: []output.Column{{Name: "at"}, {Name: "kind"}, {Name: "detail"}},
+			Title: "Anomalies", Columns: []output.Column{{Name: "at"}, {Name: "kind"}, {Name: "detail", Wrap: true}},
 		}
 		for _, a := range t.Anomalies {
 			at := ""

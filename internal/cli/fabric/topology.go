@@ -77,10 +77,10 @@ func printTopology(app *cli.App, s *fabricView) error {
 func nodeTable(t *fabric.Topology) output.Table {
 	table := output.Table{Columns: append([]output.Column{
 		{Name: "name"},
-		{Name: "type"},
-		{Name: "tier", Align: output.AlignRight},
+		{Name: "type", Priority: 4},
+		{Name: "tier", Align: output.AlignRight, Priority: 2},
 		{Name: "lid"},
-		{Name: "ports up"},
+		{Name: "ports up", Priority: 1},
 	}, identityColumns()...)}
 	table.Columns = append(table.Columns, output.Column{Name: "path", Wide: true})
 	tiers := t.Tiers()

@@ -173,7 +173,7 @@ func (r *traceReport) blocks() []output.Block {
 		{Name: "in", Align: output.AlignRight},
 		{Name: "out", Align: output.AlignRight},
 		{Name: "link"},
-		{Name: "guid"},
+		{Name: "guid", Priority: 1},
 		{Name: "type", Wide: true},
 	}}
 	for i, h := range r.Hops {
@@ -199,7 +199,7 @@ func (r *traceReport) blocks() []output.Block {
 	default:
 		verdict = output.Bad(string(r.End) + ": " + r.Reason)
 	}
-	return []output.Block{table, output.Line(output.Plain(head), verdict)}
+	return []output.Block{table, output.Line(output.Plain(head).Flow(0), verdict.Flow(0))}
 }
 
 // hopCount counts the cables of a way.

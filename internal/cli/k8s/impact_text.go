@@ -48,10 +48,10 @@ func impactNodes(r impact.Report) output.Table {
 	t := output.Table{Columns: []output.Column{
 		{Name: "node"},
 		{Name: "action"},
-		{Name: "at worst"},
-		{Name: "pool"},
-		{Name: "round", Align: output.AlignRight},
-		{Name: "because of"},
+		{Name: "at worst", Priority: 1},
+		{Name: "pool", Priority: 3},
+		{Name: "round", Align: output.AlignRight, Priority: 2},
+		{Name: "because of", Wrap: true},
 	}}
 	for _, n := range r.Nodes {
 		round := ""
@@ -187,12 +187,11 @@ func (g *impactGroup) lines(wide bool) [][]output.Cell {
 		action.Text = "perhaps " + action.Text
 	}
 	lines := [][]output.Cell{{
-		output.Plain("  "), action, output.Dim("  " + string(r.ID)), output.Plain("  " + cli.SomeNames(g.places, wide)),
+		output.Plain("  "), action, output.Dim("  " + string(r.ID)), output.Plain("  "),
+		output.Plain(cli.SomeNames(g.places, wide)).Flow(0),
 	}}
 	add := func(text string) {
-		for line := range strings.SplitSeq(cli.WrapWords(text, cli.TextWidth), "\n") {
-			lines = append(lines, []output.Cell{output.Plain("       " + line)})
-		}
+		lines = append(lines, []output.Cell{output.Plain("       "), output.Plain(text).Flow(cli.TextWidth)})
 	}
 	add(r.Text)
 	if r.Held != "" {
@@ -204,8 +203,8 @@ func (g *impactGroup) lines(wide bool) [][]output.Cell {
 			also = "; the policy is that of " + cli.SomeNames(a.Also, wide) + " too"
 		}
 		lines = append(lines, []output.Cell{
-			output.Dim("       avoid: "), output.Plain(a.Change),
-			output.Dim(" (leaves " + string(a.Leaves) + also + ")"),
+			output.Dim("       avoid: "), output.Plain(a.Change).Flow(0),
+			output.Dim(" (leaves " + string(a.Leaves) + also + ")").Flow(0),
 		})
 	}
 	return lines
@@ -216,13 +215,13 @@ func impactCards(r impact.Report) output.Table {
 	t := output.Table{Title: "Cards", Columns: []output.Column{
 		{Name: "node"},
 		{Name: "card"},
-		{Name: "address"},
+		{Name: "address", Priority: 4},
 		{Name: "action"},
 		{Name: "vfs"},
-		{Name: "total"},
-		{Name: "mtu"},
-		{Name: "link"},
-		{Name: "policies"},
+		{Name: "total", Priority: 3},
+		{Name: "mtu", Priority: 1},
+		{Name: "link", Priority: 2},
+		{Name: "policies", Wrap: true},
 	}}
 	for _, n := range r.Nodes {
 		for _, c := range n.Cards {
@@ -272,10 +271,10 @@ func impactPools(r impact.Report, wide bool) output.Table {
 	t := output.Table{Title: "Pools", Columns: []output.Column{
 		{Name: "pool"},
 		{Name: "nodes", Align: output.AlignRight},
-		{Name: "at once", Align: output.AlignRight},
+		{Name: "at once", Align: output.AlignRight, Priority: 2},
 		{Name: "rounds", Align: output.AlignRight},
-		{Name: "at worst", Align: output.AlignRight},
-		{Name: "in an order that may be"},
+		{Name: "at worst", Align: output.AlignRight, Priority: 1},
+		{Name: "in an order that may be", Wrap: true},
 	}}
 	for _, p := range r.Pools {
 		atOnce := fmt.Sprint(p.AtOnce)
@@ -339,13 +338,7 @@ func impactPolicies(r impact.Report) [][]output.Cell {
 func impactLines(texts []string) [][]output.Cell {
 	var lines [][]output.Cell
 	for _, text := range texts {
-		for i, line := range strings.Split(cli.WrapWords(text, cli.TextWidth), "\n") {
-			head := "  "
-			if i > 0 {
-				head = "    "
-			}
-			lines = append(lines, []output.Cell{output.Plain(head + line)})
-		}
+		lines = append(lines, []output.Cell{output.Plain("  "), output.Plain(text).Flow(cli.TextWidth).Hang(2)})
 	}
 	return lines
 }

@@ -32,15 +32,13 @@ func k8sFindingLines(f lint.Finding, wide bool) [][]output.Cell {
 		}
 		lines = append(lines, []output.Cell{output.Dim(where)})
 	}
-	for line := range strings.SplitSeq(cli.WrapWords(f.Summary, cli.TextWidth), "\n") {
-		lines = append(lines, []output.Cell{output.Plain("       " + line)})
-	}
+	lines = append(lines, []output.Cell{output.Plain("       "), output.Plain(f.Summary).Flow(cli.TextWidth)})
 	var evidence []string
 	for _, e := range f.Evidence {
 		evidence = append(evidence, e.Place+": "+e.Text)
 	}
 	lines = append(lines, cli.LintEvidence(evidence, wide)...)
-	lines = append(lines, cli.LabelledLines("fix", strings.Split(cli.WrapWords(f.Remedy, cli.TextWidth), "\n"))...)
+	lines = append(lines, cli.LabelledText("fix", f.Remedy, cli.TextWidth))
 	if f.Fix != "" {
 		lines = append(lines, []output.Cell{output.Plain("       " + f.Fix)})
 	}
@@ -62,7 +60,11 @@ func k8sLintSum(r lint.Report) []output.Cell {
 
 func k8sRuleTable(rules []lint.Rule) output.Table {
 	t := output.Table{Columns: []output.Column{
-		{Name: "rule"}, {Name: "at worst"}, {Name: "finds"}, {Name: "nodes"}, {Name: "judges", Wide: true},
+		{Name: "rule"},
+		{Name: "at worst"},
+		{Name: "finds", Wrap: true},
+		{Name: "nodes", Priority: 1},
+		{Name: "judges", Wide: true},
 	}}
 	for _, r := range rules {
 		nodes := ""
@@ -84,7 +86,7 @@ func k8sRuleBlocks(r lint.Rule) []output.Block {
 	}
 	add := func(key string, values []string) {
 		for i, v := range values {
-			list.Items = append(list.Items, output.Item{Key: cli.FirstOnly(i, key), Value: output.Plain(v)})
+			list.Items = append(list.Items, output.Item{Key: cli.FirstOnly(i, key), Value: output.Plain(v).Flow(0)})
 		}
 	}
 	add("judges", r.Kinds)

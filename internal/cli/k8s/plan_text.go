@@ -25,10 +25,10 @@ func k8sPlanBlocks(p plan.Plan, dir string, written []string) []output.Block {
 	t := output.Table{Columns: []output.Column{
 		{Name: "RAIL"},
 		{Name: "RESOURCE"},
-		{Name: "LINK"},
-		{Name: "FABRIC"},
+		{Name: "LINK", Priority: 2},
+		{Name: "FABRIC", Priority: 3},
 		{Name: "NODES", Align: output.AlignRight},
-		{Name: "VFS", Align: output.AlignRight},
+		{Name: "VFS", Align: output.AlignRight, Priority: 1},
 		{Name: "SUBNET"},
 	}}
 	for _, r := range p.Rails {
@@ -55,7 +55,8 @@ func k8sPlanDiffBlocks(d k8sPlanDiff) []output.Block {
 		})
 		for _, f := range x.Fields {
 			lines = append(lines, []output.Cell{
-				output.Plain(fmt.Sprintf("         %s: %s -> %s", f.Path, valueText(f.Old), valueText(f.New))),
+				output.Plain("         "),
+				output.Plain(fmt.Sprintf("%s: %s -> %s", f.Path, valueText(f.Old), valueText(f.New))).Flow(0).Hang(2),
 			})
 		}
 	}

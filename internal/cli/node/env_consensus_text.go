@@ -38,8 +38,8 @@ func consensusBlocks(r consensus.Report, wide bool) []output.Block {
 
 func consensusSummary(r consensus.Report, wide bool) output.Block {
 	l := output.List{Items: []output.Item{
-		{Key: "verdict", Value: verdictCell(r)},
-		{Key: "nodes", Value: output.Plain(nodesText(r, wide))},
+		{Key: "verdict", Value: verdictCell(r).Flow(0)},
+		{Key: "nodes", Value: output.Plain(nodesText(r, wide)).Flow(0)},
 	}}
 	if len(r.Rails) > 0 {
 		l.Items = append(l.Items, output.Item{
@@ -48,10 +48,10 @@ func consensusSummary(r consensus.Report, wide bool) output.Block {
 			output.Item{Key: "paired", Value: output.Plain(r.Pairing.Reason), Wide: true})
 	}
 	for _, text := range r.Pairing.Realigned {
-		l.Items = append(l.Items, output.Item{Key: "but", Value: output.Warn(text)})
+		l.Items = append(l.Items, output.Item{Key: "but", Value: output.Warn(text).Flow(0)})
 	}
 	for _, u := range r.Unreadable {
-		l.Items = append(l.Items, output.Item{Key: "not read", Value: output.Bad(u.Source + ": " + u.Error)})
+		l.Items = append(l.Items, output.Item{Key: "not read", Value: output.Bad(u.Source + ": " + u.Error).Flow(0)})
 	}
 	return l
 }
@@ -103,16 +103,17 @@ func consensusRails(r consensus.Report) output.Table {
 	columns := []struct {
 		name, check string
 		wide        bool
+		priority    int
 	}{
-		{"link layer", "link-layer", false},
-		{"rate", "rate", false},
-		{"mtu", "mtu", false},
-		{"subnet", "subnet", false},
-		{"fabric", "fabric", false},
-		{"pkey", "pkey", true},
-		{"gid", "gid-kind", true},
-		{"index", "gid-index", false},
-		{"device", "device-name", false},
+		{"link layer", "link-layer", false, 4},
+		{"rate", "rate", false, 0},
+		{"mtu", "mtu", false, 2},
+		{"subnet", "subnet", false, 3},
+		{"fabric", "fabric", false, 3},
+		{"pkey", "pkey", true, 0},
+		{"gid", "gid-kind", true, 0},
+		{"index", "gid-index", false, 1},
+		{"device", "device-name", false, 0},
 	}
 	t := output.Table{
 		Columns: []output.Column{{Name: "rail", Align: output.AlignRight}, {Name: "nodes", Align: output.AlignRight}},
@@ -122,7 +123,7 @@ func consensusRails(r consensus.Report) output.Table {
 		for _, rail := range r.Rails {
 			used = used || rail.Attribute(c.check).Of > 0
 		}
-		t.Columns = append(t.Columns, output.Column{Name: c.name, Wide: c.wide || !used})
+		t.Columns = append(t.Columns, output.Column{Name: c.name, Wide: c.wide || !used, Priority: c.priority})
 	}
 	for _, rail := range r.Rails {
 		row := []output.Cell{output.Plain(strconv.Itoa(rail.Rail)), output.Plain(strconv.Itoa(rail.Nodes))}
@@ -147,13 +148,13 @@ func differenceBlock(d consensus.Difference, wide bool) output.Block {
 	if d.Severity == consensus.SeveritySlows {
 		severity = output.Warn(strings.ToUpper(string(d.Severity)))
 	}
-	t := output.Text{
-		Lines: [][]output.Cell{{severity, output.Plain("  "), output.Bold(d.Check), output.Plain(": " + d.Text)}},
-	}
+	t := output.Text{Lines: [][]output.Cell{
+		{severity, output.Plain("  "), output.Bold(d.Check), output.Plain(": "), output.Plain(d.Text).Flow(0)},
+	}}
 	t.Lines = append(t.Lines, groupEvidence(d, wide)...)
-	t.Lines = append(t.Lines, cli.LabelledLines("why", strings.Split(cli.WrapWords(d.Why, cli.TextWidth-7), "\n"))...)
-	return output.Text{Lines: append(t.Lines,
-		cli.LabelledLines("fix", strings.Split(cli.WrapWords(d.Remedy, cli.TextWidth-7), "\n"))...)}
+	t.Lines = append(t.Lines, cli.LabelledText("why", d.Why, cli.IndentedWidth),
+		cli.LabelledText("fix", d.Remedy, cli.IndentedWidth))
+	return t
 }
 
 // groupEvidence shows the files that told. Of what most nodes have, one node stands for all.
@@ -170,11 +171,11 @@ func groupEvidence(d consensus.Difference, wide bool) [][]output.Cell {
 			if j > 0 && i == 0 && len(d.Groups) > 1 && !d.Tie && !wide {
 				break
 			}
-			text := e.Path + " = " + e.Value
+			text := output.Dim(e.Path + " = " + e.Value)
 			if e.Path == "" {
-				text = e.Value
+				text = output.Dim(e.Value).Flow(0)
 			}
-			lines = append(lines, []output.Cell{output.Plain("    "), output.Bold(e.Node), output.Dim("  " + text)})
+			lines = append(lines, []output.Cell{output.Plain("    "), output.Bold(e.Node), output.Plain("  "), text})
 		}
 	}
 	return lines
@@ -186,10 +187,12 @@ func consensusNotes(r consensus.Report, wide bool) output.Text {
 		if d.Severity != consensus.SeverityNote {
 			continue
 		}
-		t.Lines = append(t.Lines, []output.Cell{output.Dim("note"), output.Plain("  " + d.Check + ": " + d.Text)})
+		t.Lines = append(t.Lines,
+			[]output.Cell{output.Dim("note"), output.Plain("  "), output.Plain(d.Check + ": " + d.Text).Flow(0)})
 		if wide {
 			t.Lines = append(t.Lines, groupEvidence(d, wide)...)
-			t.Lines = append(t.Lines, []output.Cell{output.Dim("      " + d.Why + "; " + d.Remedy)})
+			t.Lines = append(t.Lines,
+				[]output.Cell{output.Plain("      "), output.Dim(d.Why + "; " + d.Remedy).Flow(0)})
 		}
 	}
 	return t
@@ -198,7 +201,7 @@ func consensusNotes(r consensus.Report, wide bool) output.Text {
 // consensusPins shows which index may be pinned, which must not, and what to use instead.
 func consensusPins(r consensus.Report) output.Block {
 	g := r.GID
-	l := output.List{Title: "GID index", Items: []output.Item{{Key: "advice", Value: output.Plain(g.Advice)}}}
+	l := output.List{Title: "GID index", Items: []output.Item{{Key: "advice", Value: output.Plain(g.Advice).Flow(0)}}}
 	add := func(key string, value output.Cell) {
 		if value.Text != "" {
 			l.Items = append(l.Items, output.Item{Key: key, Value: value})
@@ -210,13 +213,13 @@ func consensusPins(r consensus.Report) output.Block {
 	for _, p := range g.Partial {
 		never = append(never, fmt.Sprintf("%d (%d of %d ports, not %s)", p.Index, p.Ports, p.Of, p.Example[0]))
 	}
-	add("never pin", output.Warn(strings.Join(never, ", ")))
-	add("pinned by", output.Plain(settingPairs(g.PinSettings)))
+	add("never pin", output.Warn(strings.Join(never, ", ")).Flow(0))
+	add("pinned by", output.Plain(settingPairs(g.PinSettings)).Flow(0))
 	for i, text := range settingLines(g.Instead) {
-		add([]string{"without index", ""}[min(i, 1)], output.Plain(text))
+		add([]string{"without index", ""}[min(i, 1)], output.Plain(text).Flow(0))
 	}
 	for _, p := range g.Problems {
-		add("but", output.Warn(p))
+		add("but", output.Warn(p).Flow(0))
 	}
 	return l
 }
@@ -282,7 +285,10 @@ func variableLines(v consensus.NodeVariable, wide bool) [][]output.Cell {
 			value = "(not set)"
 		}
 		lines = append(lines,
-			[]output.Cell{output.Plain("    " + value), output.Dim("  on " + cli.SomeNames(g.Nodes, wide))})
+			[]output.Cell{
+				output.Plain("    " + value), output.Plain("  "),
+				output.Dim("on " + cli.SomeNames(g.Nodes, wide)).Flow(0),
+			})
 	}
 	return lines
 }
@@ -291,10 +297,10 @@ func consensusNodes(r consensus.Report) output.Table {
 	t := output.Table{Title: "Nodes", Columns: []output.Column{
 		{Name: "node"},
 		{Name: "outcome"},
-		{Name: "rails", Align: output.AlignRight},
-		{Name: "socket"},
-		{Name: "source"},
-		{Name: "reason"},
+		{Name: "rails", Align: output.AlignRight, Priority: 1},
+		{Name: "socket", Priority: 2},
+		{Name: "source", Priority: 3},
+		{Name: "reason", Wrap: true},
 	}}
 	for _, n := range r.Nodes {
 		t.Rows = append(t.Rows,

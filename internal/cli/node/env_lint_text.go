@@ -23,7 +23,8 @@ func lintBlocks(r lint.Report, wide bool) []output.Block {
 		}
 		if len(env.Unjudged) > 0 {
 			lines = append(lines, []output.Cell{
-				output.Dim("skip   "), output.Plain(strings.Join(env.Unjudged, ", ") + ": the value isn't known here"),
+				output.Dim("skip   "),
+				output.Plain(strings.Join(env.Unjudged, ", ") + ": the value isn't known here").Flow(0),
 			})
 		}
 		if len(lines) > 0 {
@@ -47,14 +48,14 @@ func lintFindingLines(f lint.Finding, wide bool) [][]output.Cell {
 			cli.LintSeverityCell(f.Severity, fmt.Sprintf("%-5s", strings.ToUpper(string(f.Severity)))),
 			output.Plain("  "), output.Bold(assignment), output.Dim(lintPlace(f) + "  " + f.Rule),
 		},
-		{output.Plain("       " + f.Summary)},
+		{output.Plain("       "), output.Plain(f.Summary).Flow(0)},
 	}
 	var evidence []string
 	for _, e := range f.Evidence {
 		evidence = append(evidence, e.Path+" = "+e.Value)
 	}
 	lines = append(lines, cli.LintEvidence(evidence, wide)...)
-	lines = append(lines, []output.Cell{output.Bold("  fix  "), output.Plain(f.Remedy)})
+	lines = append(lines, cli.LabelledText("fix", f.Remedy, 0))
 	for _, fix := range f.Fixes {
 		lines = append(lines, []output.Cell{output.Plain("       " + fixText(fix))})
 	}
@@ -87,9 +88,9 @@ func lintSum(r lint.Report) []output.Cell {
 }
 
 func lintRuleTable(rules []lint.Rule) output.Table {
-	t := output.Table{
-		Columns: []output.Column{{Name: "rule"}, {Name: "at worst"}, {Name: "finds"}, {Name: "variables", Wide: true}},
-	}
+	t := output.Table{Columns: []output.Column{
+		{Name: "rule"}, {Name: "at worst"}, {Name: "finds", Wrap: true}, {Name: "variables", Wide: true},
+	}}
 	for _, r := range rules {
 		t.Rows = append(t.Rows, []output.Cell{
 			output.Plain(r.ID), cli.LintSeverityCell(r.Severity, string(r.Severity)), output.Plain(r.Title),
@@ -102,7 +103,7 @@ func lintRuleTable(rules []lint.Rule) output.Table {
 func lintRuleBlocks(r lint.Rule) []output.Block {
 	list := output.List{Items: []output.Item{
 		{Key: "at worst", Value: cli.LintSeverityCell(r.Severity, string(r.Severity))},
-		{Key: "variables", Value: output.Plain(strings.Join(r.Variables, " "))},
+		{Key: "variables", Value: output.Plain(strings.Join(r.Variables, " ")).Flow(0)},
 	}}
 	add := func(key string, values []string) {
 		for i, v := range values {
@@ -111,7 +112,11 @@ func lintRuleBlocks(r lint.Rule) []output.Block {
 	}
 	add("wrong", r.Wrong)
 	add("right", r.Right)
+	texts := len(list.Items)
 	add("report", r.Reports)
 	add("source", r.Sources)
+	for i := range list.Items[texts:] {
+		list.Items[texts+i].Value = list.Items[texts+i].Value.Flow(0)
+	}
 	return append(cli.LintRuleHead(r.ID, r.Title, r.Explanation, r.Remedy), list)
 }

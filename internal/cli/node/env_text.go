@@ -20,7 +20,7 @@ func explainBlocks(plan launch.Plan, wide bool) []output.Block {
 	}
 	if len(plan.Arguments) > 0 {
 		t := output.Table{Title: "Arguments", Columns: []output.Column{
-			{Name: "for"}, {Name: "argument"}, {Name: "value"}, {Name: "rule"},
+			{Name: "for"}, {Name: "argument"}, {Name: "value", Wrap: true}, {Name: "rule", Priority: 1},
 		}}
 		for _, a := range plan.Arguments {
 			t.Rows = append(t.Rows, plainRow(string(a.Library), a.Flag, a.Value, a.Rule))
@@ -29,7 +29,12 @@ func explainBlocks(plan launch.Plan, wide bool) []output.Block {
 	}
 	if len(plan.Conflicts) > 0 {
 		t := output.Table{Title: "Conflicts with the environment", Columns: []output.Column{
-			{Name: "name"}, {Name: "yours"}, {Name: "derived"}, {Name: "kept"}, {Name: "reason"}, {Name: "rule"},
+			{Name: "name"},
+			{Name: "yours", Wrap: true},
+			{Name: "derived", Wrap: true},
+			{Name: "kept"},
+			{Name: "reason", Wrap: true},
+			{Name: "rule", Priority: 1},
 		}}
 		for _, c := range plan.Conflicts {
 			derived := c.Derived
@@ -46,7 +51,8 @@ func explainBlocks(plan launch.Plan, wide bool) []output.Block {
 	}
 	if len(plan.Warnings) > 0 {
 		t := output.Table{
-			Title: "Warnings", Columns: []output.Column{{Name: "rule"}, {Name: "warning"}, {Name: "file", Wide: true}},
+			Title:   "Warnings",
+			Columns: []output.Column{{Name: "rule"}, {Name: "warning", Wrap: true}, {Name: "file", Wide: true}},
 		}
 		for _, w := range plan.Warnings {
 			t.Rows = append(t.Rows,
@@ -54,7 +60,7 @@ func explainBlocks(plan launch.Plan, wide bool) []output.Block {
 		}
 		out = append(out, t)
 	}
-	return append(out, output.Line(output.Plain(outcomeText(plan))))
+	return append(out, output.Line(output.Plain(outcomeText(plan)).Flow(0)))
 }
 
 func plainRow(texts ...string) []output.Cell {
@@ -89,14 +95,14 @@ func envPortTable(plan launch.Plan, wide bool) output.Table {
 	t := output.Table{Title: "Ports", Columns: []output.Column{
 		{Name: "port"},
 		{Name: "decision"},
-		{Name: "gid", Wide: kserve},
-		{Name: "NCCL alone", Wide: kserve},
-		{Name: "NCCL now", Wide: kserve},
-		{Name: "UCX alone", Wide: kserve},
-		{Name: "rule"},
-		{Name: "reason"},
+		{Name: "gid", Wide: kserve, Priority: 1},
+		{Name: "NCCL alone", Wide: kserve, Priority: 3},
+		{Name: "NCCL now", Wide: kserve, Priority: 2},
+		{Name: "UCX alone", Wide: kserve, Priority: 4},
+		{Name: "rule", Priority: 5},
+		{Name: "reason", Wrap: true},
 		{Name: "peer", Wide: true},
-		{Name: "file"},
+		{Name: "file", Priority: 6},
 	}}
 	for _, p := range plan.Ports {
 		gid := ""
@@ -142,11 +148,11 @@ func envVariableTable(plan launch.Plan, wide bool) output.Table {
 	t := output.Table{Title: "Variables", Columns: []output.Column{
 		{Name: "for", Wide: true},
 		{Name: "name"},
-		{Name: "value"},
-		{Name: "source"},
-		{Name: "rule"},
-		{Name: "reason"},
-		{Name: "file"},
+		{Name: "value", Wrap: true},
+		{Name: "source", Priority: 1},
+		{Name: "rule", Priority: 2},
+		{Name: "reason", Wrap: true},
+		{Name: "file", Priority: 3},
 	}}
 	for _, v := range plan.Variables {
 		t.Rows = append(t.Rows,

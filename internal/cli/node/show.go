@@ -187,7 +187,7 @@ func (r showReport) deviceList() output.List {
 		add(key, strings.TrimSpace(d.VF.ParentAddress+" "+d.VF.ParentDevice))
 	}
 	for _, c := range d.Chars {
-		l.Items = append(l.Items, output.Item{Key: c.Name, Value: charCell(c)})
+		l.Items = append(l.Items, output.Item{Key: c.Name, Value: charCell(c).Flow(0)})
 	}
 	return l
 }
@@ -196,7 +196,7 @@ func (r showReport) deviceList() output.List {
 func adder(l *output.List) func(key, value string) {
 	return func(key, value string) {
 		if value != "" {
-			l.Items = append(l.Items, output.Item{Key: key, Value: output.Plain(value)})
+			l.Items = append(l.Items, output.Item{Key: key, Value: output.Plain(value).Flow(0)})
 		}
 	}
 }
@@ -240,12 +240,12 @@ func vfTable(s *inventory.SRIOV) output.Table {
 		{Name: "vf", Align: output.AlignRight},
 		{Name: "pci"},
 		{Name: "device"},
-		{Name: "mac"},
-		{Name: "link"},
-		{Name: "trust"},
-		{Name: "vlan"},
-		{Name: "node guid"},
-		{Name: "port guid"},
+		{Name: "mac", Priority: 1},
+		{Name: "link", Priority: 3},
+		{Name: "trust", Priority: 4},
+		{Name: "vlan", Priority: 2},
+		{Name: "node guid", Priority: 5},
+		{Name: "port guid", Priority: 6},
 	}}
 	for _, vf := range s.VFs {
 		node, port := "", ""
@@ -339,9 +339,9 @@ func gidTable(p *inventory.Port) output.Table {
 	}
 	t := output.Table{Title: title, Columns: []output.Column{
 		{Name: "index", Align: output.AlignRight},
-		{Name: "gid"},
+		{Name: "gid", Priority: 2}, // the address says the same where there is one
 		{Name: "type"},
-		{Name: "address"},
+		{Name: "address", Priority: 1},
 		{Name: "netdev"},
 	}}
 	for _, g := range p.GIDs {
@@ -365,12 +365,12 @@ func (r showReport) counterBlock(port int) output.Block {
 		if reason == "" {
 			reason = errors.ErrUnsupported.Error()
 		}
-		return output.Line(output.Dim("no counters: " + reason))
+		return output.Line(output.Dim("no counters: " + reason).Flow(0).Hang(2))
 	}
 	l := output.List{Title: fmt.Sprintf("Counters of port %d (those at 0 with -o wide)", port)}
 	for _, c := range counters {
 		l.Items = append(l.Items,
-			output.Item{Key: c.Name, Value: counterCell(c), Wide: c.Value == nil || *c.Value == 0})
+			output.Item{Key: c.Name, Value: counterCell(c).Flow(0), Wide: c.Value == nil || *c.Value == 0})
 	}
 	return l
 }
@@ -393,10 +393,10 @@ func netdevTable(netdevs []inventory.Netdev) output.Table {
 		{Name: "state"},
 		{Name: "mtu", Align: output.AlignRight},
 		{Name: "speed", Align: output.AlignRight},
-		{Name: "kind"},
-		{Name: "lower"},
-		{Name: "link-layer address"},
-		{Name: "addresses"},
+		{Name: "kind", Priority: 1},
+		{Name: "lower", Priority: 2},
+		{Name: "link-layer address", Priority: 3},
+		{Name: "addresses", Wrap: true},
 	}}
 	for i := range netdevs {
 		n := &netdevs[i]

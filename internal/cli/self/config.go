@@ -109,7 +109,10 @@ standard error.`,
 
 func settingsTable(entries []config.Entry, origin bool) output.Table {
 	t := output.Table{Columns: []output.Column{
-		{Name: "setting"}, {Name: "value"}, {Name: "origin", Wide: !origin}, {Name: "source", Wide: !origin},
+		{Name: "setting"},
+		{Name: "value", Wrap: true},
+		{Name: "origin", Wide: !origin, Priority: 1},
+		{Name: "source", Wide: !origin, Wrap: true},
 	}}
 	for _, e := range entries {
 		value := output.Plain(e.Value)
