@@ -8,12 +8,14 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/rdmakit/rdmakit/fabric"
 	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 	"github.com/rdmakit/rdmakit/internal/record/bundle"
 	"github.com/rdmakit/rdmakit/internal/record/sources"
+	"github.com/rdmakit/rdmakit/internal/text/output"
 	"github.com/rdmakit/rdmakit/internal/text/pciname"
 	"github.com/rdmakit/rdmakit/inventory"
 	"github.com/rdmakit/rdmakit/launch"
@@ -129,6 +131,15 @@ func isSavedFabric(name string, in *bufio.Reader) bool {
 	defer file.Close()
 	head, _ := io.ReadAll(io.LimitReader(file, enough))
 	return fabric.IsSaved(head)
+}
+
+// ReadingProgress starts a progress line for the reading of files, a total of 0 for who knows how
+// many. There is none while somebody types one of them on the terminal.
+func (app *App) ReadingProgress(label string, total int, names []string) *output.Progress {
+	if slices.Contains(names, "-") && app.IsTerminal(app.Stdin) {
+		return output.New(output.Options{}).Progress(label, total)
+	}
+	return app.Out.Progress(label, total)
 }
 
 // AddSurroundings fills in what of the process and the kernel belongs to a node: the variables that

@@ -3,6 +3,7 @@ package commands
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -221,6 +222,23 @@ func isVerbatim(line string) bool {
 // words joins the words of lines, without the signs that a broken remark repeats.
 func words(lines []string) string {
 	return strings.ReplaceAll(strings.Join(strings.Fields(strings.Join(lines, " ")), " "), "# ", "")
+}
+
+// TestNoProgressWhileTyping holds that a progress line keeps out of the way of who types a file.
+func TestNoProgressWhileTyping(t *testing.T) {
+	for _, args := range [][]string{{"k8s", "lint", "-"}, {"env", "lint", "--env", "-", "--from", tree("06_none")}} {
+		for _, typed := range []bool{true, false} {
+			var stderr bytes.Buffer
+			app := cli.NewApp(All())
+			app.Stdin, app.Stdout, app.Stderr = strings.NewReader("kind: Pod\n"), io.Discard, &stderr
+			app.IsTerminal = func(stream any) bool { return stream == app.Stderr || typed && stream == app.Stdin }
+			app.Environ = []string{"HOME=" + t.TempDir(), "TERM=xterm"}
+			app.Run(t.Context(), slices.Clone(args))
+			if got := strings.Contains(stderr.String(), "\r\x1b[Kreading"); got == typed {
+				t.Errorf("rdmactl %v, typed %t: progress %t in %q", args, typed, got, stderr.String())
+			}
+		}
+	}
 }
 
 // TestPlainOutputIsNotFitted holds that a narrow terminal changes nothing where -o wide asks for

@@ -81,7 +81,7 @@ func readCluster(ctx context.Context, app *cli.App, names []string) (cluster sou
 
 // readFiles reads what is known of the cluster and shows that it does.
 func readFiles(ctx context.Context, app *cli.App, names []string) (source.Cluster, error) {
-	progress := app.Out.Progress("reading nodes: files", 0)
+	progress := app.ReadingProgress("reading nodes: files", 0, names)
 	defer progress.Done()
 	var src source.Source = source.Files{
 		Names: names, Stdin: app.Stdin, Reading: func(string) { progress.Add(1) },

@@ -164,7 +164,7 @@ func runK8sLint(app *cli.App, cmd *cobra.Command, args []string, f k8sLintFlags)
 
 // readManifests reads files and shows that it does.
 func readManifests(app *cli.App, r k8smanifest.Reader, names []string) ([]*k8smanifest.Set, error) {
-	progress := app.Out.Progress("reading manifests: files", 0)
+	progress := app.ReadingProgress("reading manifests: files", 0, names)
 	defer progress.Done()
 	r.Reading = func(string) { progress.Add(1) }
 	return r.Read(names)

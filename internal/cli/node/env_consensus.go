@@ -98,7 +98,7 @@ func runConsensus(app *cli.App, cmd *cobra.Command, flags consensusFlags, args [
 func readNodes(
 	ctx context.Context, app *cli.App, names []string, opts consensus.Options,
 ) ([]*consensus.Node, []consensus.Unreadable, error) {
-	progress := app.Out.Progress("reading nodes: inputs", 0)
+	progress := app.ReadingProgress("reading nodes: inputs", 0, names)
 	defer progress.Done()
 	files := inputs.Files{
 		Names: names, Stdin: app.Stdin,

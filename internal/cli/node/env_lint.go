@@ -13,7 +13,6 @@ import (
 	"github.com/rdmakit/rdmakit/internal/edge/process"
 	"github.com/rdmakit/rdmakit/internal/record/sources"
 	"github.com/rdmakit/rdmakit/internal/text/english"
-	"github.com/rdmakit/rdmakit/internal/text/output"
 	"github.com/rdmakit/rdmakit/internal/text/spelling"
 	"github.com/rdmakit/rdmakit/launch/lint"
 )
@@ -151,11 +150,8 @@ func lintEnvironments(app *cli.App, f envLintFlags) ([]lint.Environment, error) 
 	case len(f.files) == 0:
 		return []lint.Environment{lint.FromPairs("this process", lint.FormEnviron, app.Environ)}, nil
 	}
-	var progress *output.Progress
-	if len(f.files) > 1 { // one may be what is typed on the terminal
-		progress = app.Out.Progress("reading environments: files", len(f.files))
-		defer progress.Done()
-	}
+	progress := app.ReadingProgress("reading environments: files", len(f.files), f.files)
+	defer progress.Done()
 	var out []lint.Environment
 	for _, name := range f.files {
 		envs, err := readLintFile(app, name, lint.Form(f.form))
@@ -163,9 +159,7 @@ func lintEnvironments(app *cli.App, f envLintFlags) ([]lint.Environment, error) 
 			return nil, err
 		}
 		out = append(out, envs...)
-		if progress != nil {
-			progress.Add(1)
-		}
+		progress.Add(1)
 	}
 	return out, nil
 }
