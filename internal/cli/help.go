@@ -93,7 +93,7 @@ func (app *App) help(cmd *cobra.Command, _ []string) {
 	}
 	blocks = append(blocks, section("Flags of every command:", flagUsages(notShadowed(cmd), width)))
 	if long.ExitCodes != "" {
-		blocks = append(blocks, exitCodeSection(long.ExitCodes))
+		blocks = append(blocks, exitCodeSection(long.ExitCodes, width))
 	}
 	_ = app.printHelp(cmd, blocks)
 }
@@ -130,9 +130,13 @@ func section(title, text string) output.Text {
 	return t
 }
 
-// exitCodeSection lists the exit codes, a code in front of each text.
-func exitCodeSection(table string) output.Text {
+// exitCodeSection shows a table of exit codes, broken anew where it is too wide for the terminal. A
+// width of 0 is no terminal.
+func exitCodeSection(table string, width int) output.Text {
 	const margin = 8
+	if width == 0 {
+		return section("Exit codes:", table)
+	}
 	t := output.Text{Title: "Exit codes:"}
 	code, meaning := "", ""
 	add := func() {
