@@ -15,9 +15,9 @@ type Long struct {
 	About string
 	// Details is the rest; empty for most.
 	Details string
-	// ExitCodes is a table, indented by four blanks: each line has a code and, from the ninth column
-	// on, its meaning, which may continue on further lines in that column. It is empty where the
-	// command has only the codes that all commands share.
+	// ExitCodes is a table, indented by four blanks: each line has a code and, from the ninth
+	// column on, its meaning, which may continue on further lines in that column. It is empty where
+	// the command has only the codes that all commands share.
 	ExitCodes string
 }
 
