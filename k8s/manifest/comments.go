@@ -5,17 +5,18 @@ import (
 	"strings"
 )
 
-// Comment is a comment of YAML that begins with a marker.
+// Comment is a YAML comment that starts with a marker.
 type Comment struct {
 	At   Region // from # to the end of the line
-	Text string // behind the marker, without blanks around it
-	// Target is the line that it is about, from 1: its own, or where it stands alone the next one
-	// that is neither empty nor a comment. 0: there is none in its document.
+	Text string // after the marker, without surrounding blanks
+	// Target is the line that the comment refers to, from 1. It is the comment's own line or, if
+	// that has nothing else, the next line that is neither empty nor a comment. It is 0 if there is
+	// none in the document.
 	Target int
 }
 
-// Comments returns the comments of all files with objects that begin with a marker, as in "# marker
-// text". Texts of blocks are not told from comments.
+// Comments returns the comments that start with a marker, as in "# marker text", in all files with
+// objects. It doesn't distinguish comments from the text of block scalars.
 func (s *Set) Comments(marker string) []Comment {
 	var out []Comment
 	var last *text
@@ -46,7 +47,7 @@ func (t *text) comments(marker string) []Comment {
 	return out
 }
 
-// commentOf finds a comment with a marker in a line, -1 where there is none.
+// commentOf returns the offset and text of a comment with a marker in a line, -1 if there is none.
 func commentOf(line []byte, marker string) (at int, what string) {
 	for from := 0; ; {
 		i := bytes.IndexByte(line[from:], '#')
@@ -62,8 +63,8 @@ func commentOf(line []byte, marker string) (at int, what string) {
 	}
 }
 
-// nextLine returns the number of the next line with more than a comment, from the line with index i
-// on; 0 where the document ends before.
+// nextLine returns the number of the first line from index i that is neither empty nor a comment, 0
+// if the document ends before.
 func (t *text) nextLine(i int) int {
 	for ; i < len(t.lines); i++ {
 		trimmed := bytes.TrimSpace(t.lines[i])

@@ -7,20 +7,20 @@ import (
 	"strings"
 )
 
-// Misfit is a value whose type is not the one that a field takes.
+// Misfit is a value with the wrong type for its field.
 type Misfit struct {
 	Path []any  // to the value: field names and, in lists, indexes
-	At   Region // where the value stands
-	Want string // type that the field takes, in words
+	At   Region // of the value
+	Want string // type of the field: "a string"
 	Got  *Value // the value
 }
 
-// Decode fills a struct with JSON tags from the object. What doesn't fit is left out or, where a
-// text is wanted and a number or truth stands there, taken as it is written; the misfits say where.
-// Fields that the struct hasn't are passed over.
+// Decode fills a struct with JSON tags from the object. It skips values of the wrong type, except
+// that a number or boolean in a string field is stored as written, and returns all of them. It
+// ignores fields that the struct doesn't have.
 func (o *Object) Decode(into any) []Misfit { return o.Root.Decode(into) }
 
-// Decode is that of [Object] for a part of it.
+// Decode fills a struct from a part of an object, like [Object.Decode].
 func (v *Value) Decode(into any) []Misfit {
 	d := &decoder{}
 	target := reflect.ValueOf(into)
@@ -144,11 +144,12 @@ func (d *decoder) scalar(v *Value, into reflect.Value, path []any) {
 	}
 }
 
-// intOrText reports types that take numbers and texts: quantities, and numbers or percentages.
+// intOrText reports whether a type accepts both numbers and strings: quantities, and numbers or
+// percentages.
 func intOrText(t reflect.Type) bool { return t.Name() == "Quantity" || t.Name() == "IntOrString" }
 
-// Plain returns the value as package encoding/json would have it: map, slice, string, int, float64,
-// bool, nil.
+// Plain returns the value as a map, slice, string, int, float64, bool or nil, like package
+// encoding/json except for int.
 func (v *Value) Plain() any {
 	if v == nil {
 		return nil

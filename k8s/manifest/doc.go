@@ -9,18 +9,18 @@
 //		at := obj.At("spec", "nicSelector", "pfNames", 0)
 //	}
 //
-// A file may hold several documents of YAML, several values of JSON, and Lists. A document that
-// can't be read is a problem with an explanation, and the others are read all the same. Aliases and
-// merge keys are resolved.
+// A file may contain several YAML documents, several JSON values, and Lists. A document that can't
+// be read is a [Problem] with an explanation; the other documents are still read. Aliases and merge
+// keys are resolved.
 //
-// What comes from outside is bounded: [MaxFile] bytes, [MaxObjects] objects, [MaxDepth] levels, and
-// a number of values that grows with the size of the file, whatever aliases stand for. Nothing
-// panics.
+// The input is limited to [MaxFile] bytes, [MaxObjects] objects, [MaxDepth] levels, and a number of
+// values that is proportional to the size of the file, including those of aliases. The package
+// never panics on input.
 //
-// A [Set] does not change after [Parse]; several goroutines may read it.
+// A [Set] does not change after [Parse] and is safe for concurrent use.
 package manifest
 
-// Bounds on a file.
+// Limits of a file.
 const (
 	MaxFile    = 64 << 20 // bytes
 	MaxObjects = 20_000   // in a file

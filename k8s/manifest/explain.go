@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// explain makes a problem of an error of the YAML library. The library names a line, at times the
-// one before or after the fault, and what its grammar missed; people want to know which character
-// to change. So the lines of the document are looked at once more, by indentation, and the first
-// that can't be right is told.
+// explain converts an error of the YAML library to a problem. The library reports a line, which may
+// be the one before or after the mistake, and the missing element of its grammar. To name the text
+// to change, explain checks the indentation of the document line by line, and reports the first
+// line that is wrong.
 func explain(t *text, from, to int, err error) Problem {
 	message := strings.TrimPrefix(err.Error(), "yaml: ")
 	line := from + 1
@@ -34,7 +34,7 @@ func explain(t *text, from, to int, err error) Problem {
 	}
 	return Problem{
 		At: t.region(line), Type: ProblemSyntax, Text: "not valid YAML: " + message,
-		Remedy: "look at this line and the one before it: indentation, quotes and brackets",
+		Remedy: "check indentation, quotes and brackets of this line and the one before it",
 	}
 }
 
@@ -43,31 +43,31 @@ var (
 	unknownAnchor = regexp.MustCompile(`^unknown anchor '(.*)' referenced$`)
 )
 
-// fault is what a look at the lines found.
+// fault is a mistake that the check of the lines found.
 type fault struct {
 	at           Region
 	text, remedy string
 }
 
-// level is an indentation that lines of the document have.
+// level is a level of indentation in the document.
 type level struct {
 	indent int  // columns before the keys or the dash
-	line   int  // where it began, from 1
-	list   bool // its lines begin with a dash
+	line   int  // its first line, from 1
+	list   bool // its lines start with a dash
 }
 
-// reader follows the indentation of block style line by line.
+// indentReader checks the indentation of block style line by line.
 type indentReader struct {
 	t      *text
 	levels []level
-	// block is the indentation of the line whose block scalar (| or >) goes on, -1 without one.
+	// block is the indentation of the line with the current block scalar (| or >), -1 for none.
 	block int
-	// blockText is the indentation of its first line, which all others must have; 0: not seen yet.
+	// blockText is the minimum indentation of the block scalar's lines, 0 before its first line.
 	blockText int
-	// flow counts open brackets; lines within them have any indentation.
+	// flow is the number of open brackets. Within brackets any indentation is allowed.
 	flow int
-	// value is the indentation of the last line if it has a value of its own, so that nothing can
-	// stand below it; else -1.
+	// value is the indentation of the last line if it has a value, so that no content is possible
+	// below it. Otherwise it is -1.
 	value     int
 	valueLine int
 	valueKey  string
@@ -75,8 +75,8 @@ type indentReader struct {
 	keyColumn int
 }
 
-// findFault looks at all lines of a document: the library names the line where a block began that
-// it could not end.
+// findFault returns the first mistake in a document. It checks all lines, because the library may
+// report the line where an unfinished block starts.
 func findFault(t *text, from, to int) (fault, bool) {
 	r := &indentReader{t: t, block: -1, value: -1}
 	for n := from + 1; n <= to; n++ {
@@ -87,12 +87,13 @@ func findFault(t *text, from, to int) (fault, bool) {
 	if f, ok := openBracket(t, from, to); ok {
 		return f, true
 	}
-	for n := from + 1; n <= to; n++ { // a comment behind a tab is no comment
+	for n := from + 1; n <= to; n++ { // YAML allows no tab before a comment
 		body := bytes.TrimLeft(t.line(n), " ")
 		if bytes.HasPrefix(body, []byte("\t")) && bytes.HasPrefix(bytes.TrimLeft(body, " \t"), []byte("#")) {
 			at := Region{Pos: t.pos(n-1, len(t.line(n))-len(body)), Length: 1}
-			return fault{at, "a tab in front of a comment: YAML takes spaces only", "indent the comment with spaces"},
-				true
+			return fault{
+				at, "a tab before a comment: YAML allows only spaces for indentation", "indent the comment with spaces",
+			}, true
 		}
 	}
 	return fault{}, false
@@ -103,7 +104,7 @@ var (
 	blockEnd = regexp.MustCompile(`(^|\s)[|>][+-]?[1-9]?[+-]?\s*(#.*)?$`)
 )
 
-// next looks at one line.
+// next checks one line.
 func (r *indentReader) next(n int) (fault, bool) {
 	raw := string(r.t.line(n))
 	body := strings.TrimLeft(raw, " \t")
@@ -139,7 +140,7 @@ func (r *indentReader) next(n int) (fault, bool) {
 	return r.indentation(n, indent, body)
 }
 
-// blockLine holds a line of a block scalar to the first one.
+// blockLine checks the indentation of a line of a block scalar.
 func (r *indentReader) blockLine(n, indent int) (fault, bool) {
 	if r.blockText == 0 {
 		r.blockText = indent
@@ -149,20 +150,20 @@ func (r *indentReader) blockLine(n, indent int) (fault, bool) {
 	}
 	return fault{
 		r.t.region(n),
-		fmt.Sprintf("indented by %d within the text that begins below line %d, whose lines are indented by %d",
+		fmt.Sprintf("indented by %d within the text that starts below line %d, whose lines are indented by %d",
 			indent, r.valueLine, r.blockText),
 		fmt.Sprintf("indent the line by %d to keep it in the text, or by %s to end it", r.blockText, r.expected()),
 	}, true
 }
 
-// tab tells of a tab, with the indentation that the open levels allow.
+// tab returns the fault for a tab, with the indentation that the open levels allow.
 func (r *indentReader) tab(n int, blanks string) fault {
 	at := Region{Pos: r.t.pos(n-1, strings.IndexByte(blanks, '\t')), Length: strings.Count(blanks, "\t")}
-	return fault{at, "indented with a tab: YAML takes spaces only", "indent the line by " + r.expected()}
+	return fault{at, "indented with a tab: YAML allows only spaces", "indent the line by " + r.expected()}
 }
 
-// expected writes the indentations that a line may have: those of the open levels, and a deeper one
-// where a key waits for its value.
+// expected lists the indentations that a line may have: those of the open levels, and a deeper one
+// after a key without a value.
 func (r *indentReader) expected() string {
 	var texts []string
 	last := -1
@@ -186,11 +187,11 @@ func (r *indentReader) expected() string {
 	return strings.Join(texts[:len(texts)-1], ", ") + " or " + texts[len(texts)-1] + " spaces"
 }
 
-// content finds faults within a line.
+// content checks the content of a line.
 func (r *indentReader) content(n int, body string) (fault, bool) {
 	at := r.t.region(n)
 	if r.value < 0 && noBlankDash.MatchString(body) && !numberLine.MatchString(body) {
-		return fault{at, "no space behind the dash: this begins no entry of a list", "write - " +
+		return fault{at, "no space after the dash: this is not an entry of a list", "write - " +
 			strings.TrimPrefix(body, "-")}, true
 	}
 	entry := strings.TrimLeft(strings.TrimPrefix(body, "- "), " ")
@@ -201,7 +202,7 @@ func (r *indentReader) content(n int, body string) (fault, bool) {
 		}
 		if key, rest, ok := strings.Cut(entry, ":"); ok && rest != "" && !strings.HasPrefix(rest, "//") &&
 			plainKey.MatchString(key) && r.value < 0 && !strings.HasPrefix(body, "-") {
-			wrong := fmt.Sprintf("no space behind the colon of %q", key)
+			wrong := fmt.Sprintf("no space after the colon of %q", key)
 			return fault{at, wrong, fmt.Sprintf("write %s: %s", key, rest)}, true
 		}
 		return fault{}, false
@@ -211,13 +212,13 @@ func (r *indentReader) content(n int, body string) (fault, bool) {
 	case value == "" || strings.HasPrefix(value, "#"):
 	case strings.ContainsRune("@`%", rune(value[0])):
 		return fault{
-			at, fmt.Sprintf("the value begins with %q, which YAML reserves", value[:1]), "put the value in quotes",
+			at, fmt.Sprintf("the value starts with %q, which YAML reserves", value[:1]), "put the value in quotes",
 		}, true
 	case value[0] == '*' && (len(value) == 1 || !aliasName.MatchString(value)):
-		return fault{at, "the value begins with *, which means an alias", "put the value in quotes"}, true
+		return fault{at, "the value starts with *, which means an alias", "put the value in quotes"}, true
 	case value[0] != '"' && value[0] != '\'' && value[0] != '{' && value[0] != '[' && value[0] != '&' &&
 		value[0] != '!' && strings.Contains(strings.SplitN(value, " #", 2)[0], ": "):
-		return fault{at, fmt.Sprintf("the value of %q has a colon and a space in it, which begins another mapping",
+		return fault{at, fmt.Sprintf("the value of %q contains a colon and a space, which starts another mapping",
 			strings.TrimSpace(m[1])), "put the value in quotes, or break the line"}, true
 	default:
 		return r.openQuote(n, value)
@@ -225,7 +226,7 @@ func (r *indentReader) content(n int, body string) (fault, bool) {
 	return fault{}, false
 }
 
-// helm finds a template that no quotes make a text.
+// helm returns the fault for a Helm template outside of quotes.
 func (r *indentReader) helm(n int, body string) (fault, bool) {
 	before, _, ok := strings.Cut(body, "{{")
 	if !ok || strings.ContainsAny(before, `"'`) || strings.Contains(before, " #") {
@@ -235,11 +236,11 @@ func (r *indentReader) helm(n int, body string) (fault, bool) {
 }
 
 func helmFault(at Region) fault {
-	return fault{at, "a template of Helm, not YAML yet", "render it first: helm template CHART | rdmactl k8s lint -"}
+	return fault{at, "a Helm template, not YAML", "render it first: helm template CHART | rdmactl k8s lint -"}
 }
 
-// openQuote finds a quote that is not closed: there is no other behind it, or the next one is that
-// of another value, so that something follows it.
+// openQuote returns the fault for a quote that is not closed: there is no other quote after it, or
+// the next one starts another value.
 func (r *indentReader) openQuote(n int, value string) (fault, bool) {
 	if value == "" || value[0] != '"' && value[0] != '\'' || closed(value) {
 		return fault{}, false
@@ -252,13 +253,13 @@ func (r *indentReader) openQuote(n int, value string) (fault, bool) {
 
 var (
 	plainKey = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*$`)
-	// A dash with its entry behind it, but for "---" and numbers.
+	// A dash directly followed by its entry, except "---" and numbers.
 	noBlankDash = regexp.MustCompile(`^-[^\s-]`)
 	numberLine  = regexp.MustCompile(`^-[\d.]+$`)
 	aliasName   = regexp.MustCompile(`^\*[A-Za-z0-9_-]+\s*(#.*)?$`)
 )
 
-// closed reports that a quoted value ends on its line.
+// closed reports whether a quoted value ends on its line.
 func closed(value string) bool {
 	quote := value[0]
 	for i := 1; i < len(value); i++ {
@@ -274,8 +275,8 @@ func closed(value string) bool {
 	return false
 }
 
-// behindQuote returns what follows the next quote in the lines below one, without blanks; ok is
-// false where there is none.
+// behindQuote returns the text after the next quote in the lines below line n, without blanks. ok
+// is false if there is no quote.
 func (r *indentReader) behindQuote(n int, quote byte) (rest string, ok bool) {
 	for i := n + 1; i <= len(r.t.lines); i++ {
 		line := r.t.line(i)
@@ -296,7 +297,7 @@ func (r *indentReader) behindQuote(n int, quote byte) (rest string, ok bool) {
 	return "", false
 }
 
-// openBracket finds the line with the bracket that is still open at the end of a document.
+// openBracket returns the fault for a bracket that is still open at the end of the document.
 func openBracket(t *text, from, to int) (fault, bool) {
 	r := &indentReader{t: t, block: -1, value: -1}
 	opened := 0
@@ -311,14 +312,14 @@ func openBracket(t *text, from, to int) (fault, bool) {
 		return fault{}, false
 	}
 	if line := string(t.line(opened)); strings.Count(line, `"`)%2 != 0 {
-		return fault{t.region(opened), "a quote is not closed", "look at the quotes of this line: each value has two"},
+		return fault{t.region(opened), "a quote is not closed", "check the quotes of this line: each value has two"},
 			true
 	}
-	return fault{t.region(opened), "a bracket is not closed", "add the closing } or ], or mend the lines " +
-		"up to where it should be"}, true
+	return fault{t.region(opened), "a bracket is not closed", "add the closing } or ], or fix the lines " +
+		"after the opening bracket"}, true
 }
 
-// brackets counts opening minus closing brackets outside of quotes.
+// brackets returns the number of opening minus closing brackets outside of quotes.
 func brackets(body string) int {
 	depth := 0
 	var quote rune

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestExplain holds faults to the line and the words that lead to the character to change.
+// TestExplain checks place, text and remedy of the explanations of mistakes.
 func TestExplain(t *testing.T) {
 	tests := []struct {
 		name, in, at, text, remedy string
@@ -22,19 +22,19 @@ func TestExplain(t *testing.T) {
 		{"spaces then tab", "spec:\n  a: 1\n  \tb: 2\n", "f:3:3", "indented with a tab", "2 (as line 2)"},
 		{
 			"too deep", "spec:\n  numVfs: 8\n    mtu: 9000\n", "f:3:5",
-			`indented by 4, below "numVfs" in line 2, which has a value already`,
+			`indented by 4, below "numVfs" in line 2, which already has a value`,
 			"2 (as line 2) or 0 (as line 1) spaces",
 		},
 		{
 			"between levels", "spec:\n    numVfs: 8\n  mtu: 9000\n", "f:3:3",
-			"indented by 2, which no line above it has", "4 (as line 2) or 0 (as line 1) spaces",
+			"indented by 2, unlike any line above", "4 (as line 2) or 0 (as line 1) spaces",
 		},
 		{
 			"one too few", "a:\n  b:\n    - c: 1\n      d: 2\n     e: 3\n", "f:5:6",
-			"indented by 5, which no line above it has", "6 (as line 3), 4 (as line 3), 2 (as line 2) or 0",
+			"indented by 5, unlike any line above", "6 (as line 3), 4 (as line 3), 2 (as line 2) or 0",
 		},
-		{"no space", "spec:\n  numVfs:8\n  mtu: 1\n", "f:2:3", `no space behind the colon of "numVfs"`, "numVfs: 8"},
-		{"colon in value", "metadata:\n  name: rail: 0\n", "f:2:3", `the value of "name" has a colon`, "quotes"},
+		{"no space", "spec:\n  numVfs:8\n  mtu: 1\n", "f:2:3", `no space after the colon of "numVfs"`, "numVfs: 8"},
+		{"colon in value", "metadata:\n  name: rail: 0\n", "f:2:3", `the value of "name" contains a colon`, "quotes"},
 		{"quote", "metadata:\n  name: \"rail\n  x: 1\n", "f:2:3", "the quote is not closed", `add "`},
 		{
 			"quote before another value", "spec:\n  vendor: \"15b3\n  deviceID: \"1021\"\n", "f:2:3",
@@ -50,50 +50,50 @@ func TestExplain(t *testing.T) {
 		},
 		{
 			"quote over lines", "spec:\n  text: \"one\n    two\"\n  name: @x\n",
-			"f:4:3", `the value begins with "@"`, "quotes",
+			"f:4:3", `the value starts with "@"`, "quotes",
 		},
 		{
 			"backslash before a single quote", "spec:\n  text: 'one\n    two\\'\n  name: @x\n", "f:4:3",
-			`the value begins with "@"`, "quotes",
+			`the value starts with "@"`, "quotes",
 		},
 		{
 			"backslash before a double quote", "spec:\n  text: \"one\n    \\\"two\\\" #\"\n  name: @x\n", "f:4:3",
-			`the value begins with "@"`, "quotes",
+			`the value starts with "@"`, "quotes",
 		},
 		{"bracket", "metadata: {name: a, namespace: b\nspec:\n  numVfs: 8\n", "f:1:1", "a bracket is not closed", "}"},
 		{
 			"bracket at the end", "spec:\n  vendor: \"15b3\"\n  rootDevices: [\"0000:1a:00.0\"\n", "f:3:3",
 			"a bracket is not closed", "]",
 		},
-		{"binary", "spec: {\x00", "f:1:1", "not text: it holds zeros", "UTF-8"},
-		{"reserved", "metadata:\n  name: @rail\n", "f:2:3", `the value begins with "@"`, "quotes"},
-		{"star", "spec:\n  pfNames: *\n", "f:2:3", "the value begins with *", "quotes"},
-		{"helm", "spec:\n  {{- if .Values.x }}\n  numVfs: 8\n", "f:2:3", "a template of Helm", "helm template"},
+		{"binary", "spec: {\x00", "f:1:1", "contains zero bytes", "UTF-8"},
+		{"reserved", "metadata:\n  name: @rail\n", "f:2:3", `the value starts with "@"`, "quotes"},
+		{"star", "spec:\n  pfNames: *\n", "f:2:3", "the value starts with *", "quotes"},
+		{"helm", "spec:\n  {{- if .Values.x }}\n  numVfs: 8\n", "f:2:3", "a Helm template", "helm template"},
 		{
-			"helm value", "kind: A\nmetadata:\n  name: {{ .Values.name }}\n", "f:3:3", "a template of Helm",
+			"helm value", "kind: A\nmetadata:\n  name: {{ .Values.name }}\n", "f:3:3", "a Helm template",
 			"helm template",
 		},
 		{
 			"helm value with more", "kind: A\nmetadata:\n  name: {{ .Values.name }}-x\n", "f:3:3",
-			"a template of Helm", "helm template",
+			"a Helm template", "helm template",
 		},
-		{"helm over lines", "spec:\n  a: {{ if\n    .x }}1{{ end }}\n", "f:2:3", "a template of Helm", "helm template"},
+		{"helm over lines", "spec:\n  a: {{ if\n    .x }}1{{ end }}\n", "f:2:3", "a Helm template", "helm template"},
 		{"mapping as a key", "kind: A\nspec:\n  {a: b}: c\n", "f:3:3", "used as a key", "quotes"},
 		{
 			"anchor", "# *none\nkind: A\nspec:\n  a: \"*none\"\n  b: [x, *none]\n", "f:5:10",
-			"the alias *none stands for nothing", "&none",
+			"the alias *none has no anchor", "&none",
 		},
 		{
 			"anchor of another document", "a: &x 1\n---\nkind: A\nspec: *x\n", "f:4:7",
-			"the alias *x stands for nothing", "&x",
+			"the alias *x has no anchor", "&x",
 		},
 		{
 			"no ---", "apiVersion: v1\nkind: A\nspec: {}\napiVersion: v1\nkind: B\nspec: {}\n", "f:4:1",
-			"another object begins here", "write ---",
+			"another object starts here", "--- above",
 		},
 		{
 			"no ---, kind first", "kind: A\napiVersion: v1\nkind: B\napiVersion: v1\n", "f:3:1",
-			"another object begins here", "write ---",
+			"another object starts here", "--- above",
 		},
 		{
 			"conflict", "kind: A\nspec:\n<<<<<<< HEAD\n  a: 1\n=======\n  a: 2\n>>>>>>> topic\n", "f:3:1",
@@ -105,15 +105,15 @@ func TestExplain(t *testing.T) {
 		},
 		{
 			"dashes without a blank", "spec:\n  pfNames:\n  -ens1\n  -ens2\n  a: 1\n", "f:3:3",
-			"no space behind the dash", "- ens1",
+			"no space after the dash", "- ens1",
 		},
 		{
 			"list in front of its key", "spec:\n  a: 1\n  s:\n    names:\n  - ens1\n", "f:5:3",
-			`indented by 2, and "names" in line 4, which has no value, by 4`, `"names" by 4 or 6`,
+			`indented by 2, but "names" in line 4, which has no value, by 4`, `"names" by 4 or 6`,
 		},
 		{
 			"entry below an entry", "kind: A\nspec:\n  names:\n  - ens1\n    - ens2\n  b: 1\n", "f:5:5",
-			"indented below the entry in line 4", "by 2, as line 4",
+			"indented more than the entry in line 4", "by 2, like line 4",
 		},
 		{
 			"entry deeper, and more", "spec:\n  names:\n  - ens1\n    - ens2\n   x:\n", "f:4:5",
@@ -130,11 +130,11 @@ func TestExplain(t *testing.T) {
 		{"no-break space behind a colon", "kind: A\nmetadata:\n  name:\u00a0a\n", "f:3:8", "U+00A0", "spaces"},
 		{"no-break space at the end", "kind: A\nmetadata:\n  name: a\u00a0\n", "f:3:10", "U+00A0", "spaces"},
 		{
-			"list in mapping", "spec:\n  a: 1\n  - b\n", "f:3:3", "indented by 2, where line 2 begins a mapping",
+			"list in mapping", "spec:\n  a: 1\n  - b\n", "f:3:3", "indented by 2 like the mapping in line 2",
 			"2 (as line 2)",
 		},
 		{"json comma", `{"kind": "A", "spec": {"a": 1,}}`, "f:1:31", "not valid JSON", "remove the comma"},
-		{"json end", `{"kind": "A"`, "f:1:13", "the file ends within a value", ""},
+		{"json end", `{"kind": "A"`, "f:1:13", "unexpected end of the file", ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -152,7 +152,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestDamaged breaks a right manifest line by line. What is told must be the line that was broken
+// TestDamaged breaks a right manifest line by line. The reported line must be the broken one
 // or, where that opens a mapping of its own, the first that then fits nowhere.
 func TestDamaged(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(whole), "\n")
@@ -167,7 +167,7 @@ func TestDamaged(t *testing.T) {
 			set := Parse("f", []byte(strings.Join(broken, "\n")))
 			for _, p := range set.Problems {
 				if p.Type == ProblemSyntax && (p.At.Line < i+1 || p.At.Line > i+3) {
-					t.Errorf("%s in line %d %q: told at %s: %s", name, i+1, lines[i], p.At, p.Text)
+					t.Errorf("%s in line %d %q: reported at %s: %s", name, i+1, lines[i], p.At, p.Text)
 				}
 				if p.Type == ProblemSyntax && strings.HasPrefix(p.Text, "not valid YAML") {
 					t.Errorf("unexplained: %s in line %d %q: %s", name, i+1, lines[i], p.Text)
@@ -250,7 +250,7 @@ func TestMissingMarker(t *testing.T) {
 	}
 }
 
-// TestNoObject passes over what has nothing of an object.
+// TestNoObject checks that mappings without fields of an object are skipped.
 func TestNoObject(t *testing.T) {
 	for in, want := range map[string]int{
 		"operator: {spec: none}\n":                 0, // values of a chart
@@ -271,6 +271,6 @@ func ExampleParse() {
 		fmt.Printf("%s: %s\n%s\n", p.At, p.Text, p.Remedy)
 	}
 	// Output:
-	// policy.yaml:4:5: indented by 4, below "numVfs" in line 3, which has a value already
+	// policy.yaml:4:5: indented by 4, below "numVfs" in line 3, which already has a value
 	// indent the line by 2 (as line 3) or 0 (as line 1) spaces
 }

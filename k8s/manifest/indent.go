@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// indentation holds a line to the levels that are open, and opens or closes levels.
+// indentation checks a line against the open levels, and opens or closes levels.
 func (r *indentReader) indentation(n, indent int, body string) (fault, bool) {
 	dash := body == "-" || strings.HasPrefix(body, "- ")
 	entry, column := body, indent
 	if f, ok := r.place(n, indent, body, dash); ok {
 		return f, true
 	}
-	for dash { // "- name: a" opens a level for name behind the dash
+	for dash { // "- name: a" opens a level for name after the dash
 		rest := strings.TrimPrefix(entry, "-")
 		inner := strings.TrimLeft(rest, " ")
 		column += 1 + len(rest) - len(inner)
@@ -40,18 +40,18 @@ func (r *indentReader) place(n, indent int, body string, dash bool) (fault, bool
 	switch {
 	case indent > deepest && r.value >= 0 && (dash || keyLine.MatchString(body)):
 		return fault{
-			r.t.region(n), fmt.Sprintf("indented by %d, below %q in line %d, which has a value already",
+			r.t.region(n), fmt.Sprintf("indented by %d, below %q in line %d, which already has a value",
 				indent, r.valueKey, r.valueLine),
 			fmt.Sprintf("indent the line by %s", r.expected()),
 		}, true
-	case indent > deepest && r.value >= 0: // a plain value that goes on
+	case indent > deepest && r.value >= 0: // continuation of a plain value
 		return fault{}, false
 	case indent > deepest:
 		r.levels = append(r.levels, level{indent, n, dash})
 		return fault{}, false
 	}
 	i := slices.IndexFunc(r.levels, func(l level) bool { return l.indent == indent && l.list == dash })
-	if i < 0 && dash { // the entries of a list may stand in the column of its key
+	if i < 0 && dash { // the entries of a list may start in the column of its key
 		if j := slices.IndexFunc(r.levels, func(l level) bool { return l.indent == indent }); j >= 0 && r.value < 0 &&
 			r.valueLine >= r.levels[j].line && r.keyColumn == indent {
 			r.levels = append(r.levels[:j+1], level{indent, n, true})
@@ -68,16 +68,16 @@ func (r *indentReader) place(n, indent int, body string, dash bool) (fault, bool
 	f := fault{at: r.t.region(n)}
 	if dash && r.value < 0 && r.keyColumn > indent {
 		f.text = fmt.Sprintf(
-			"indented by %d, and %q in line %d, which has no value, by %d: a list stands below "+
-				"its key, not in front of it", indent, r.valueKey, r.valueLine, r.keyColumn)
+			"indented by %d, but %q in line %d, which has no value, by %d: a list must not start left of its key",
+			indent, r.valueKey, r.valueLine, r.keyColumn)
 		f.remedy = fmt.Sprintf("indent the entries of %q by %d or %d spaces", r.valueKey, r.keyColumn, r.keyColumn+2)
 		return f, true
 	}
 	if slices.ContainsFunc(r.levels, func(l level) bool { return l.indent == indent }) {
-		f.text = fmt.Sprintf("indented by %d, where line %d begins %s, and this is none",
-			indent, r.lineOf(indent), r.sort(indent))
+		f.text = fmt.Sprintf("indented by %d like the %s in line %d, but this is %s",
+			indent, r.sort(indent), r.lineOf(indent), map[bool]string{true: "an entry of a list", false: "a key"}[dash])
 	} else {
-		f.text = fmt.Sprintf("indented by %d, which no line above it has: it belongs to no %s", indent, sortOf(dash))
+		f.text = fmt.Sprintf("indented by %d, unlike any line above: it belongs to no %s", indent, sortOf(dash))
 	}
 	r.value = max(r.value, 0)
 	f.remedy = "indent the line by " + r.expected()
@@ -98,10 +98,10 @@ func (r *indentReader) lineOf(indent int) int {
 
 func (r *indentReader) sort(indent int) string {
 	i := slices.IndexFunc(r.levels, func(l level) bool { return l.indent == indent })
-	return "a " + sortOf(r.levels[i].list)
+	return sortOf(r.levels[i].list)
 }
 
-// read notes what the line leaves open: a block, brackets, or a key without a value.
+// read records the unfinished parts of a line: a block scalar, brackets, or a key without a value.
 func (r *indentReader) read(n, column int, entry string) {
 	m := keyLine.FindStringSubmatch(entry)
 	r.valueLine, r.keyColumn = n, column

@@ -15,7 +15,7 @@ func looksLikeJSON(data []byte) bool {
 	return len(data) > 0 && (data[0] == '{' || data[0] == '[')
 }
 
-// jsonReader reads values with their places.
+// jsonReader reads JSON values with their places.
 type jsonReader struct {
 	*parser
 	data []byte
@@ -24,8 +24,8 @@ type jsonReader struct {
 	from, line, column int
 }
 
-// json reads a file of JSON values; false where the file is no JSON from its first value on, and
-// may be YAML in the flow form.
+// json reads a file of JSON values. It returns false if the file may be YAML, in the flow style or
+// after the first values.
 func (p *parser) json(data []byte) bool {
 	r := &jsonReader{parser: p, data: data, dec: json.NewDecoder(bytes.NewReader(data))}
 	r.dec.UseNumber()
@@ -55,14 +55,14 @@ func (p *parser) json(data []byte) bool {
 	}
 }
 
-// yamlFollows reports what stands between documents of YAML, and nowhere in JSON, behind a value
-// that ends at offset: the line --- or a comment. kubectl reads such files as YAML.
+// yamlFollows reports whether the line --- or a comment follows the value that ends at offset.
+// These occur in YAML only, and kubectl reads such files as YAML.
 func (r *jsonReader) yamlFollows(offset int) bool {
 	rest := bytes.TrimLeft(r.data[offset:], " \t\r\n")
 	return bytes.HasPrefix(rest, []byte("---")) || bytes.HasPrefix(rest, []byte("#"))
 }
 
-// whole tells YAML in the flow form from JSON with a fault: who quotes keys means JSON.
+// whole distinguishes YAML in the flow style from invalid JSON: a quoted key means JSON.
 func (r *jsonReader) whole(err error) bool {
 	if body := bytes.TrimLeft(r.data, " \t\r\n[{"); len(body) == 0 || body[0] != '"' {
 		r.set.Problems = nil
@@ -83,13 +83,13 @@ func (r *jsonReader) syntax(err error) {
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		offset = len(r.data)
-		err = errors.New("the file ends within a value")
+		err = errors.New("unexpected end of the file")
 	}
 	r.set.fail(ProblemSyntax, r.region(offset, 1), "not valid JSON: "+strings.TrimPrefix(err.Error(), "json: "),
 		jsonRemedy(r.data, offset))
 }
 
-// jsonRemedy knows the faults that people make by hand.
+// jsonRemedy returns the remedy for common mistakes, "" for others.
 func jsonRemedy(data []byte, offset int) string {
 	offset = min(offset, len(data))
 	before := bytes.TrimRight(data[:offset], " \t\r\n")
@@ -99,16 +99,16 @@ func jsonRemedy(data []byte, offset int) string {
 	case ends && bytes.HasSuffix(before, []byte(",")):
 		return "remove the comma before the closing bracket"
 	case len(after) > 0 && after[0] == '\'':
-		return `JSON takes double quotes: "`
+		return `use double quotes: "`
 	case len(after) > 0 && (after[0] == '#' || bytes.HasPrefix(after, []byte("//"))):
-		return "JSON has no comments: remove it"
+		return "remove the comment: JSON has no comments"
 	case len(after) > 0 && after[0] == '"' && len(before) > 0 && before[len(before)-1] != ',':
-		return "a comma is missing before it"
+		return "add the missing comma before it"
 	}
 	return ""
 }
 
-// token returns the next token and the offset where it begins.
+// token returns the next token and its offset.
 func (r *jsonReader) token() (json.Token, int, error) {
 	at := int(r.dec.InputOffset())
 	for at < len(r.data) && strings.IndexByte(" \t\r\n,:", r.data[at]) >= 0 {
@@ -118,8 +118,8 @@ func (r *jsonReader) token() (json.Token, int, error) {
 	return token, at, err
 }
 
-// region makes a place of an offset. Offsets mostly grow, so lines and characters are counted from
-// the last one: a file may be one line of megabytes.
+// region returns the place of an offset. It counts lines and characters from the previous offset,
+// because offsets mostly grow and a file may have a single line of megabytes.
 func (r *jsonReader) region(offset, length int) Region {
 	offset = min(offset, len(r.data))
 	if offset < r.from {
@@ -171,7 +171,7 @@ func (r *jsonReader) fields(v *Value, depth int) error {
 		}
 		key, ok := token.(string)
 		if !ok {
-			return nil // the closing bracket: the decoder knows that nothing else can stand here
+			return nil // the closing bracket, the only other token that the decoder returns here
 		}
 		place := r.region(at, max(1, utf8.RuneCount(r.data[at:r.dec.InputOffset()])))
 		if token, at, err = r.token(); err != nil {
@@ -202,7 +202,7 @@ func (r *jsonReader) items(v *Value, depth int) error {
 	}
 }
 
-// unexpected makes the end of the file within a value an error.
+// unexpected returns io.ErrUnexpectedEOF for the end of the file within a value.
 func unexpected(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -210,7 +210,7 @@ func unexpected(err error) error {
 	return err
 }
 
-// add adds a field to a mapping, and a problem where the key is there already.
+// add adds a field to a mapping, and a problem for a duplicate key.
 func (p *parser) add(v *Value, seen map[string]int, f Field) {
 	i, twice := seen[f.Key]
 	if !twice {
@@ -220,8 +220,8 @@ func (p *parser) add(v *Value, seen map[string]int, f Field) {
 	}
 	p.set.Problems = append(p.set.Problems, Problem{
 		At: f.At, Type: ProblemDuplicate, Other: v.Fields[i].At.Pos,
-		Text:   fmt.Sprintf("the key %q stands in this mapping already, in line %d", f.Key, v.Fields[i].At.Line),
-		Remedy: "keep one of them; the API server refuses both, and other programs take the last",
+		Text:   fmt.Sprintf("duplicate key %q (first at line %d)", f.Key, v.Fields[i].At.Line),
+		Remedy: "keep one of the keys; the API server rejects duplicates, other programs use the last",
 	})
 	v.Fields[i] = f
 }

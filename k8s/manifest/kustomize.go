@@ -10,18 +10,17 @@ import (
 	"strings"
 )
 
-// Kustomizations are followed here and not built by kustomize's library: what it renders has lost
-// the lines that a finding must name, and the library is larger than the rest of the program's
-// reading of Kubernetes objects together.
+// This file reads kustomizations without kustomize's library: its output doesn't have the line
+// numbers that findings need, and it is larger than all other code for reading Kubernetes objects.
 
-// kustomizationNames are the names that kustomize looks for.
+// kustomizationNames returns the file names that kustomize looks for.
 func kustomizationNames() []string {
 	return []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
 }
 
 func isKustomizationName(name string) bool { return slices.Contains(kustomizationNames(), name) }
 
-// kustomizationFile returns the kustomization of a folder, "" where it has none.
+// kustomizationFile returns the kustomization of a folder, "" if it has none.
 func kustomizationFile(dir string) string {
 	for _, name := range kustomizationNames() {
 		file := filepath.Join(dir, name)
@@ -32,9 +31,9 @@ func kustomizationFile(dir string) string {
 	return ""
 }
 
-// sets reads what was found.
+// sets reads the items.
 func (r *reading) sets() []*Set {
-	for i, it := range r.items { // first, for they say which files are theirs
+	for i, it := range r.items { // first, because kustomizations name other files
 		if it.kustomization {
 			r.items[i].set = r.kustomize(it.path, nil)
 		}
@@ -60,7 +59,7 @@ func (r *reading) sets() []*Set {
 	}
 	for _, it := range r.items {
 		if files := left[it.path]; it.kustomization && len(files) > 0 {
-			r.note("left out, for %s doesn't name it: %s", kustomizationFile(it.path), strings.Join(files, ", "))
+			r.note("skipped, because %s doesn't name them: %s", kustomizationFile(it.path), strings.Join(files, ", "))
 		}
 	}
 	sets := alternatives(items)
@@ -74,13 +73,13 @@ func (r *reading) note(format string, args ...any) {
 	}
 }
 
-// alternatives makes sets of items that can be applied together: kustomizations that have an object
-// in common can't. Each is in one set at least, and in all others that have none of its objects.
+// alternatives returns sets of items that can be applied together. Kustomizations with a common
+// object can't. Each item is in at least one set, and in all others that have none of its objects.
 func alternatives(items []item) []*Set {
 	taken := []map[string]bool{{}} // objects of each set
 	home := make([]int, len(items))
 	for i, it := range items {
-		for home[i] < len(taken) && it.meets(taken[home[i]]) {
+		for home[i] < len(taken) && it.overlaps(taken[home[i]]) {
 			home[i]++
 		}
 		if home[i] == len(taken) {
@@ -92,7 +91,7 @@ func alternatives(items []item) []*Set {
 	for n := range taken {
 		in := make([]bool, len(items))
 		for i, it := range items {
-			if in[i] = home[i] == n || !it.meets(taken[n]); in[i] {
+			if in[i] = home[i] == n || !it.overlaps(taken[n]); in[i] {
 				it.take(taken[n])
 			}
 		}
@@ -107,9 +106,9 @@ func alternatives(items []item) []*Set {
 	return sets
 }
 
-// ids returns the objects of a kustomization by name and by place, for one object of a base
-// that has two names is most likely meant for two clusters. A file that stands for itself has
-// no alternative.
+// ids returns identifiers of the objects of a kustomization, by name and by place: an object of a
+// base that occurs with two names is probably meant for two clusters. Other files have none,
+// because they have no alternatives.
 func (it item) ids() []string {
 	var out []string
 	for _, o := range it.set.Objects {
@@ -124,7 +123,7 @@ func (it item) ids() []string {
 	return out
 }
 
-func (it item) meets(taken map[string]bool) bool {
+func (it item) overlaps(taken map[string]bool) bool {
 	return slices.ContainsFunc(it.ids(), func(id string) bool { return taken[id] })
 }
 
@@ -134,10 +133,11 @@ func (it item) take(taken map[string]bool) {
 	}
 }
 
-// id tells objects apart as the API server does.
+// id returns the identity of an object in the API server.
 func (o *Object) id() string { return o.APIVersion + " " + o.String() }
 
-// kustomize reads what a kustomization names. above are the keys of those that name it.
+// kustomize reads the resources of a kustomization. above are the keys of the kustomizations that
+// name it.
 func (r *reading) kustomize(dir string, above []string) *Set {
 	file := kustomizationFile(dir)
 	set := &Set{}
@@ -176,13 +176,14 @@ func (r *reading) kustomize(dir string, above []string) *Set {
 		}
 	}
 	if len(open) > 0 {
-		r.note("%s: %s not applied; kustomize build %s | rdmactl k8s lint - judges the outcome",
+		r.note("%s: %s not applied; to check the result: kustomize build %s | rdmactl k8s lint -",
 			file, strings.Join(open, ", "), dir)
 	}
 	return set
 }
 
-// within counts the files that kustomizations name: overlays of overlays multiply them.
+// within counts the files that kustomizations read, and reports whether the limit allows another.
+// Overlays of overlays multiply files.
 func (r *reading) within(file string) bool {
 	r.files++
 	if r.files == maxFiles+1 {
@@ -191,8 +192,8 @@ func (r *reading) within(file string) bool {
 	return r.files <= maxFiles
 }
 
-// unapplied are the fields of a kustomization that change or make objects, and are not
-// applied here.
+// unapplied returns the fields of a kustomization that change or generate objects and are not
+// supported.
 func unapplied() []string {
 	return []string{
 		"patches", "patchesStrategicMerge", "patchesJson6902", "replacements", "vars", "transformers",
@@ -200,8 +201,8 @@ func unapplied() []string {
 	}
 }
 
-// mention notes all files and folders that the texts of a kustomization name: those are
-// its business.
+// mention records all files and folders that a kustomization names, so that they are not read by
+// themselves.
 func (r *reading) mention(dir string, v *Value, depth int) {
 	if v == nil || depth > MaxDepth {
 		return
@@ -223,8 +224,8 @@ func (r *reading) mention(dir string, v *Value, depth int) {
 	}
 }
 
-// resource reads an entry of resources: a file, a folder with a kustomization, or a URL, which
-// isn't fetched.
+// resource reads an entry of resources: a file or a folder with a kustomization. URLs are not
+// fetched.
 func (r *reading) resource(dir string, entry *Value, above []string) *Set {
 	file := entry.Text
 	if !filepath.IsAbs(file) {
@@ -233,7 +234,7 @@ func (r *reading) resource(dir string, entry *Value, above []string) *Set {
 	info, err := os.Stat(file)
 	switch {
 	case err != nil && isRemote(entry.Text):
-		r.note("%s: %s is not fetched; kustomize build %s | rdmactl k8s lint - judges it as well",
+		r.note("%s: %s is not fetched; to check it: kustomize build %s | rdmactl k8s lint -",
 			entry.At, entry.Text, dir)
 		return &Set{}
 	case err != nil:
@@ -256,7 +257,7 @@ func (r *reading) resource(dir string, entry *Value, above []string) *Set {
 	return &Set{}
 }
 
-// isRemote reports what kustomize takes for a URL or a repository.
+// isRemote reports whether kustomize treats an entry as a URL or a repository.
 func isRemote(entry string) bool {
 	host, _, _ := strings.Cut(entry, "/")
 	return strings.Contains(entry, "://") || strings.Contains(entry, "?ref=") || strings.Contains(host, "@") ||
@@ -305,8 +306,8 @@ func (o *Object) rewrite(name string, v *Value) {
 	*o = *newObject(o.File, o.Root, o.source)
 }
 
-// isClusterKind reports kinds that have no namespace. Of other kinds kustomize takes for granted
-// that they have one.
+// isClusterKind reports whether a kind has no namespace. Like kustomize it assumes that all other
+// kinds have one.
 func isClusterKind(kind string) bool {
 	return slices.Contains([]string{
 		"Namespace", "Node", "PersistentVolume", "ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition",

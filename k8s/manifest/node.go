@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Kind is what a value is.
+// Kind is the kind of a value.
 type Kind uint8
 
 // The kinds.
@@ -20,21 +20,21 @@ const (
 	Bool
 )
 
-// String returns the name that people use for the kind.
+// String returns the kind with its article: "a mapping".
 func (k Kind) String() string {
 	return [...]string{
-		"nothing", "a mapping", "a list", "a text", "a number", "a number with a fraction", "true or false",
+		"null", "a mapping", "a list", "a string", "an integer", "a number with a fraction", "a boolean",
 	}[min(int(k), 6)]
 }
 
-// Pos is a place in a file; line and column count from 1, columns in characters. 0: unknown.
+// Pos is a place in a file. Line and column count from 1, columns in characters. 0 means unknown.
 type Pos struct {
-	File   string `json:"file"`             // as it was given or found
+	File   string `json:"file"`             // name of the file
 	Line   int    `json:"line,omitempty"`   // from 1
 	Column int    `json:"column,omitempty"` // from 1, in characters
 }
 
-// String returns "file:line:column" as far as it is known.
+// String returns "file:line:column", without unknown parts.
 func (p Pos) String() string {
 	switch {
 	case p.Line == 0:
@@ -45,7 +45,7 @@ func (p Pos) String() string {
 	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
 }
 
-// Region is a piece of a line: Length characters from [Pos] on.
+// Region is a part of a line: Length characters from [Pos] on.
 type Region struct {
 	Pos
 	Length int // in characters, on the line of Pos
@@ -53,13 +53,13 @@ type Region struct {
 
 // Value is a value with its place.
 type Value struct {
-	Kind Kind   // null, mapping, list, or what kind of scalar
-	At   Region // where it begins
-	// Text is what a scalar says: without quotes, with escapes resolved.
+	Kind Kind   // null, mapping, list, or the kind of scalar
+	At   Region // where it starts
+	// Text is the text of a scalar, without quotes and with escapes resolved.
 	Text string
-	// Quoted reports whether a text stood in quotes or in a block.
+	// Quoted reports whether a string is in quotes or a block scalar.
 	Quoted bool
-	// Fields are the entries of a mapping in their order, of duplicate keys the last.
+	// Fields are the entries of a mapping in their order. Of duplicate keys it contains the last.
 	Fields []Field
 	// Items are the entries of a list.
 	Items []*Value
@@ -69,10 +69,10 @@ type Value struct {
 type Field struct {
 	Key   string // name of the field
 	At    Region // of the key
-	Value *Value // what it is set to
+	Value *Value // of the field
 }
 
-// Get returns the value of a key, nil where there is none.
+// Get returns the value of a key, nil if there is none.
 func (v *Value) Get(key string) *Value {
 	if f := v.field(key); f != nil {
 		return f.Value
@@ -92,7 +92,7 @@ func (v *Value) field(key string) *Field {
 	return nil
 }
 
-// Find follows keys (string) and indices (int); nil where it leads to nothing.
+// Find returns the value at a path of keys (string) and indices (int), nil if there is none.
 func (v *Value) Find(path ...any) *Value {
 	for _, step := range path {
 		switch s := step.(type) {
@@ -110,7 +110,8 @@ func (v *Value) Find(path ...any) *Value {
 	return v
 }
 
-// Empty reports null, an empty text, and a mapping or list without entries.
+// Empty reports whether the value is absent, null, an empty string, or a mapping or list without
+// entries.
 func (v *Value) Empty() bool {
 	if v == nil {
 		return true
@@ -126,7 +127,7 @@ func (v *Value) Empty() bool {
 	return v.Text == ""
 }
 
-// PathText writes a path as people do: spec.nicSelector.pfNames[0], metadata.annotations["a/b"].
+// PathText returns a path as text: spec.nicSelector.pfNames[0], metadata.annotations["a/b"].
 func PathText(path ...any) string {
 	var b strings.Builder
 	for _, step := range path {
@@ -147,7 +148,7 @@ func PathText(path ...any) string {
 	return b.String()
 }
 
-// List returns the entries of a list, none of anything else.
+// List returns the entries of a list, nil for other values.
 func (v *Value) List() []*Value {
 	if v == nil || v.Kind != List {
 		return nil

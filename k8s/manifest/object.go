@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Object is an object of Kubernetes.
+// Object is a Kubernetes object.
 type Object struct {
-	File string // where it stands
+	File string // the file that contains it
 	// Root is the whole object, a mapping.
 	Root       *Value
 	APIVersion string
@@ -18,37 +18,37 @@ type Object struct {
 	source *text
 }
 
-// Problem is something that is wrong with the text of a file.
+// Problem is a mistake in the text of a file.
 type Problem struct {
-	At     Region      // where
-	Type   ProblemType // what kind
-	Text   string      // what is wrong
-	Remedy string      // what to write instead, "" where nothing tells
-	Other  Pos         // the first of two equal keys
+	At     Region      // its place
+	Type   ProblemType // its type
+	Text   string      // its description
+	Remedy string      // what to write instead, "" if unknown
+	Other  Pos         // the first of two duplicate keys
 }
 
-// ProblemType tells problems apart.
+// ProblemType is the type of a problem.
 type ProblemType string
 
 // The types of problems.
 const (
-	ProblemSyntax    ProblemType = "syntax"        // no YAML, no JSON
-	ProblemDuplicate ProblemType = "duplicate-key" // a key twice in a mapping
+	ProblemSyntax    ProblemType = "syntax"        // invalid YAML or JSON
+	ProblemDuplicate ProblemType = "duplicate-key" // a duplicate key in a mapping
 	ProblemLimit     ProblemType = "limit"         // too large, too deep, too many aliases
-	ProblemObject    ProblemType = "object"        // a document that is no object of Kubernetes
+	ProblemObject    ProblemType = "object"        // a document that is not a Kubernetes object
 	ProblemNode      ProblemType = "node"          // a snapshot that contradicts another (package k8s/source)
 )
 
-// Set is what files hold.
+// Set is the content of files.
 type Set struct {
-	Files    []string  // that were read, in order
+	Files    []string  // the files that were read, in order
 	Objects  []*Object // in the order of the files
 	Problems []Problem // in the order of the files
-	// Notes tell what Read left out or did not apply, by file.
+	// Notes describe what Read skipped or did not apply, by file.
 	Notes []string
 }
 
-// Add appends what another set holds.
+// Add appends the content of another set.
 func (s *Set) Add(other *Set) {
 	s.Files = append(s.Files, other.Files...)
 	s.Objects = append(s.Objects, other.Objects...)
@@ -56,7 +56,7 @@ func (s *Set) Add(other *Set) {
 	s.Notes = append(s.Notes, other.Notes...)
 }
 
-// String names an object: "SriovNetwork sriov/rail0".
+// String returns kind, namespace and name: "SriovNetwork sriov/rail0".
 func (o *Object) String() string {
 	name := o.Name
 	if name == "" {
@@ -68,10 +68,11 @@ func (o *Object) String() string {
 	return o.Kind + " " + name
 }
 
-// Find returns a value of the object, nil where there is none.
+// Find returns a value of the object, nil if there is none.
 func (o *Object) Find(path ...any) *Value { return o.Root.Find(path...) }
 
-// At returns the place of a value; of one that is absent the place of the nearest key above it.
+// At returns the place of a value. If the value is absent, it returns the place of the nearest key
+// above it.
 func (o *Object) At(path ...any) Region {
 	v, at := o.Root, o.Root.At
 	for _, step := range path {
@@ -93,7 +94,7 @@ func (o *Object) At(path ...any) Region {
 	return at
 }
 
-// KeyAt is At for the key of a value.
+// KeyAt returns the place of the key of a value.
 func (o *Object) KeyAt(path ...any) Region {
 	if len(path) > 0 {
 		if key, ok := path[len(path)-1].(string); ok {
@@ -105,8 +106,8 @@ func (o *Object) KeyAt(path ...any) Region {
 	return o.At(path...)
 }
 
-// Inside returns the place of a byte of a scalar's text, as of an error in JSON that stands in
-// a string.
+// Inside returns the place of a byte of a scalar's text, for example of an error in JSON within a
+// string.
 func (o *Object) Inside(v *Value, offset int) Region {
 	if v == nil {
 		return o.Root.At
@@ -117,7 +118,7 @@ func (o *Object) Inside(v *Value, offset int) Region {
 	return v.At
 }
 
-// newObject makes an object of a mapping.
+// newObject returns a mapping as an object.
 func newObject(file string, root *Value, source *text) *Object {
 	scalar := func(path ...any) string {
 		if v := root.Find(path...); v != nil && v.Kind != Mapping && v.Kind != List {
@@ -138,9 +139,9 @@ func newObject(file string, root *Value, source *text) *Object {
 	return o
 }
 
-// isObject reports what is meant as an object: it says what it is, or has a name where objects have
-// theirs. Values of charts, Chart.yaml and configurations of other programs lie in the same folders
-// and are none.
+// isObject reports whether a mapping is meant as an object: it has a kind or an API group, or
+// metadata like an object. Values of charts, Chart.yaml and configurations of other programs may be
+// in the same folders and are not objects.
 func (o *Object) isObject() bool {
 	if o.Kind != "" || strings.Contains(o.APIVersion, "/") {
 		return true
@@ -148,13 +149,13 @@ func (o *Object) isObject() bool {
 	return o.Name != "" || o.Find("metadata") != nil && o.Find("spec") != nil
 }
 
-// isList reports a List, whose items are objects.
+// isList reports whether the object is a List, whose items are objects.
 func (o *Object) isList() bool {
 	items := o.Find("items")
 	return items != nil && items.Kind == List && (o.Kind == "List" || slices.Contains(listKinds(), o.Kind))
 }
 
-// listKinds are the lists that kubectl get --raw and clients write.
+// listKinds returns the kinds of lists that kubectl get --raw and API clients write.
 func listKinds() []string {
 	return []string{
 		"SriovNetworkNodePolicyList", "SriovNetworkList", "SriovIBNetworkList", "SriovNetworkPoolConfigList",

@@ -5,16 +5,16 @@ import (
 	"fmt"
 )
 
-// Parse reads a file. Whatever is in it, the answer is a set: what can't be read is a problem of
-// it. A mapping that has nothing of an object, as values of a chart, is none. A file without any
-// object gives an empty set.
+// Parse reads a file. Parts that can't be read are problems of the set. Mappings that don't look
+// like objects, such as values of a chart, are skipped. A file without objects gives an empty set.
 func Parse(file string, data []byte) *Set {
 	set := &Set{Files: []string{file}}
 	parseInto(set, file, data, false)
 	return set
 }
 
-// parseInto is Parse; with all, mappings that are no objects of Kubernetes count as such.
+// parseInto adds the content of a file to a set. If all is true, it adds every mapping as an
+// object.
 func parseInto(set *Set, file string, data []byte, all bool) {
 	if len(data) > MaxFile {
 		set.fail(ProblemLimit, Region{Pos: Pos{File: file}}, fmt.Sprintf("larger than %d MiB", MaxFile>>20),
@@ -25,7 +25,7 @@ func parseInto(set *Set, file string, data []byte, all bool) {
 	p := &parser{set: set, source: newText(file, data), budget: 10_000 + 4*len(data), all: all}
 	if bytes.IndexByte(data, 0) >= 0 {
 		set.fail(ProblemSyntax, Region{Pos: Pos{File: file, Line: 1, Column: 1}, Length: 1},
-			"not text: it holds zeros, as binary files and UTF-16 do", "write it as text in UTF-8")
+			"not a text in UTF-8: it contains zero bytes, like binary files and UTF-16", "save it as text in UTF-8")
 		return
 	}
 	if f, ok := findConflict(p.source); ok {
@@ -47,15 +47,15 @@ func (s *Set) fail(kind ProblemType, at Region, what, remedy string) {
 type parser struct {
 	set    *Set
 	source *text
-	budget int // values that may still be made
+	budget int // values that may still be created
 	all    bool
 }
 
-// document makes objects of a document.
+// document adds the objects of a document.
 func (p *parser) document(root *Value) {
 	switch {
 	case root == nil || root.Kind == Null:
-	case root.Kind == List: // as jq makes it of several objects
+	case root.Kind == List: // output of jq, for example
 		for _, item := range root.Items {
 			p.object(item)
 		}
@@ -66,8 +66,8 @@ func (p *parser) document(root *Value) {
 
 func (p *parser) object(root *Value) {
 	if root.Kind != Mapping {
-		p.set.fail(ProblemObject, root.At, "this is "+root.Kind.String()+", not an object of Kubernetes",
-			"an object begins with apiVersion and kind")
+		p.set.fail(ProblemObject, root.At, "this is "+root.Kind.String()+", not a Kubernetes object",
+			"write an object with apiVersion and kind")
 		return
 	}
 	o := newObject(p.source.file, root, p.source)
@@ -87,7 +87,7 @@ func (p *parser) object(root *Value) {
 	}
 }
 
-// limited reports that a limit was told already.
+// limited reports whether the set already has a problem with a limit.
 func (p *parser) limited() bool {
 	for _, problem := range p.set.Problems {
 		if problem.Type == ProblemLimit {

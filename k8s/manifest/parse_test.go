@@ -140,8 +140,8 @@ spec:
 		got = append(got, PathText(m.Path...)+" at "+m.At.String()+" wants "+m.Want)
 	}
 	want := []string{
-		"spec.numVfs at f:5:11 wants a number", "spec.nicSelector.deviceID at f:7:27 wants a text",
-		"spec.nicSelector.rootDevices at f:7:62 wants a list", "spec.isRdma at f:6:11 wants true or false",
+		"spec.numVfs at f:5:11 wants an integer", "spec.nicSelector.deviceID at f:7:27 wants a string",
+		"spec.nicSelector.rootDevices at f:7:62 wants a list", "spec.isRdma at f:6:11 wants a boolean",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("misfits differ (-want +got):\n%s", diff)

@@ -13,38 +13,38 @@ import (
 	"strings"
 )
 
-// StdinName is how standard input is called in places.
+// StdinName is the name of standard input in places.
 const StdinName = "stdin"
 
-// maxFiles bounds what all folders may hold, and how many files kustomizations may read.
+// maxFiles limits the number of files in folders, and of those that kustomizations read.
 const maxFiles = 10_000
 
-// Errors of folders, for callers that branch.
+// Errors of folders.
 var (
-	// ErrChart is the cause for a folder that is a chart of Helm.
-	ErrChart = errors.New("a Helm chart, whose templates are no YAML yet")
-	// ErrEmpty is the cause for a folder in which nothing is to be read.
+	// ErrChart means that a folder is a Helm chart.
+	ErrChart = errors.New("a Helm chart, whose templates must be rendered first")
+	// ErrEmpty means that a folder has no files to read.
 	ErrEmpty = errors.New("no manifests in this folder")
 )
 
-// Reader reads manifests from files. The zero value has no standard input and leaves out nothing.
+// Reader reads manifests from files. The zero value has no standard input and excludes nothing.
 type Reader struct {
-	Stdin io.Reader // what the name "-" means; nil: there is none
-	// Exclude are patterns of package path for names, or for paths below a folder, that are left
-	// out of folders.
+	Stdin io.Reader // standard input, for the name "-"; may be nil
+	// Exclude are patterns (package path) for file names, or for paths below a folder, to exclude
+	// from folders.
 	Exclude []string
 	// Reading, if it is not nil, is called with each file before it is read.
 	Reading func(file string)
 }
 
-// Read parses files, folders with all that is below them, and "-" for Stdin. Of a folder it takes
-// the files that end in .yaml, .yml or .json, in the order of their names, and no hidden ones. A
-// kustomization in it is followed: its resources are read with its namespace, prefix and suffix,
-// and not what it patches or generates with; Notes say what isn't applied. Charts of Helm, and what
-// can't be opened, are errors; the sets hold the rest.
+// Read parses files, folders and everything below them, and "-" for Stdin. In a folder it reads
+// the files that end in .yaml, .yml or .json, in the order of their names, except hidden files. Of
+// a kustomization it reads the resources and applies namespace, prefix and suffix, but no patches
+// and generators; Notes list what is not applied. Helm charts and files that can't be opened are
+// errors; the sets contain the rest.
 //
-// Kustomizations that hold the same objects, or read the same base, are alternatives: each set
-// holds one of them and all that is no alternative. There is at least one set.
+// Kustomizations that contain the same objects, or read the same base, are alternatives. Each set
+// contains one of them, and everything that has no alternatives. There is at least one set.
 func (r Reader) Read(names []string) ([]*Set, error) {
 	in := &reading{Reader: r, named: map[string]bool{}}
 	for _, pattern := range r.Exclude {
@@ -59,7 +59,7 @@ func (r Reader) Read(names []string) ([]*Set, error) {
 	return sets, errors.Join(in.errs...)
 }
 
-// Read is that of [Reader] for the first of the sets; a note names what only others hold.
+// Read returns the first set of [Reader.Read]. A note lists the files of the other sets.
 func Read(names []string, stdin io.Reader) (*Set, error) {
 	sets, err := Reader{Stdin: stdin}.Read(names)
 	set := sets[0]
@@ -67,17 +67,17 @@ func Read(names []string, stdin io.Reader) (*Set, error) {
 		others := slices.DeleteFunc(slices.Clone(other.Files),
 			func(file string) bool { return slices.Contains(set.Files, file) })
 		set.Notes = append(set.Notes,
-			"left out, for it has objects of another kustomization: "+strings.Join(others, ", "))
+			"skipped, because they have the same objects as another kustomization: "+strings.Join(others, ", "))
 	}
 	return set, err
 }
 
-// reading is Read at work.
+// reading is the state of Read.
 type reading struct {
 	Reader
 	items []item
-	named map[string]bool // what kustomizations name, by key
-	files int             // read for kustomizations
+	named map[string]bool // files and folders that kustomizations name, by key
+	files int             // number of files read for kustomizations
 	notes []string
 	errs  []error
 }
@@ -92,7 +92,7 @@ type item struct {
 
 func (r *reading) fail(err error) { r.errs = append(r.errs, err) }
 
-// key makes paths comparable.
+// key returns a comparable form of a path.
 func key(name string) string {
 	if abs, err := filepath.Abs(name); err == nil {
 		return abs
@@ -100,15 +100,15 @@ func key(name string) string {
 	return filepath.Clean(name)
 }
 
-// list finds the files that a name stands for.
+// list adds the files that a name stands for.
 func (r *reading) list(name string) {
-	info, _ := os.Stat(name) // who opens it tells what is wrong
+	info, _ := os.Stat(name) // opening the file returns the error
 	if name == "-" || info == nil || !info.IsDir() {
 		r.items = append(r.items, item{path: name})
 		return
 	}
 	before, failed := len(r.items), len(r.errs)
-	root := filepath.Clean(name) + string(filepath.Separator) // so that it may be a link
+	root := filepath.Clean(name) + string(filepath.Separator) // follows a link
 	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -128,7 +128,7 @@ func (r *reading) list(name string) {
 		return nil
 	})
 	if err == nil && len(r.items) == before && len(r.errs) == failed {
-		err = fmt.Errorf("read %s: %w: no file that is to be read ends in .yaml, .yml or .json", name, ErrEmpty)
+		err = fmt.Errorf("read %s: %w: no file that ends in .yaml, .yml or .json and is not excluded", name, ErrEmpty)
 	}
 	if err != nil {
 		r.fail(err)
@@ -149,7 +149,7 @@ func (r *reading) excluded(dir, file string) bool {
 	})
 }
 
-// folder looks what a folder is, before what is in it.
+// folder handles charts and kustomizations before the files in a folder.
 func (r *reading) folder(dir string) error {
 	chart := dir
 	if filepath.Base(dir) == "templates" {
@@ -165,7 +165,7 @@ func (r *reading) folder(dir string) error {
 	return nil
 }
 
-// isChart reports a folder of Helm whose templates are some.
+// isChart reports whether a folder is a Helm chart whose files contain templates.
 func isChart(dir string) bool {
 	if _, err := os.Stat(filepath.Join(dir, "Chart.yaml")); err != nil {
 		return false
@@ -173,7 +173,7 @@ func isChart(dir string) bool {
 	found := false
 	_ = filepath.WalkDir(filepath.Join(dir, "templates"), func(file string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !d.Type().IsRegular() {
-			return nil //nolint:nilerr // a folder that can't be read holds no template that could be
+			return nil //nolint:nilerr // a folder that can't be read has no readable template
 		}
 		if data, err := ReadFile(file, nil); err == nil && bytes.Contains(data, []byte("{{")) {
 			found = true
@@ -184,7 +184,7 @@ func isChart(dir string) bool {
 	return found
 }
 
-// IsManifestName reports a name that ends as manifests do.
+// IsManifestName reports whether a file name has the extension of a manifest.
 func IsManifestName(name string) bool {
 	return slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name))
 }
@@ -203,8 +203,8 @@ func (r *reading) readFile(name string, stdin io.Reader) (*Set, error) {
 	return Parse(name, data), nil
 }
 
-// ReadFile reads a file, or stdin for "-": of one larger than [MaxFile] one byte more than that, so
-// that [Parse] refuses it.
+// ReadFile reads a file, or stdin for "-". It reads at most one byte more than [MaxFile], which
+// [Parse] rejects.
 func ReadFile(name string, stdin io.Reader) ([]byte, error) {
 	label, in := name, stdin
 	if name == "-" {

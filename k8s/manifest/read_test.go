@@ -114,7 +114,7 @@ func TestReadFolders(t *testing.T) {
 			"dev/kustomization.yaml": overlay(""),
 		})},
 		{
-			name: "what is together is judged together", args: ".",
+			name: "objects that belong together are in one set", args: ".",
 			files: map[string]string{
 				"a/kustomization.yaml": "resources: [a.yaml]", "a/a.yaml": named(somePod, "a"),
 				"b/kustomization.yaml": "resources: [b.yaml]", "b/b.yaml": named(somePod, "b"),
@@ -128,7 +128,7 @@ func TestReadFolders(t *testing.T) {
 		},
 		{
 			name: "a file that is not named", args: ".",
-			note: "left out, for kustomization.yaml doesn't name it: b.yaml",
+			note: "skipped, because kustomization.yaml doesn't name them: b.yaml",
 			files: map[string]string{
 				"kustomization.yaml": "resources: [a.yaml]", "a.yaml": named(somePod, "a"),
 				"b.yaml": named(somePod, "b"), "sub/c.yaml": named(somePod, "c"),
@@ -154,7 +154,8 @@ func TestReadFolders(t *testing.T) {
 		}, want: [][]string{nil}, err: "names itself"},
 		{
 			name: "chart", args: ".",
-			err: "read chart: a Helm chart, whose templates are no YAML yet: helm template chart | rdmactl k8s lint -",
+			err: "read chart: a Helm chart, whose templates must be rendered first: " +
+				"helm template chart | rdmactl k8s lint -",
 			files: map[string]string{
 				"chart/Chart.yaml": "name: c", "chart/values.yaml": "a: 1", "chart/templates/a.yaml": "a: {{ .b }}",
 				"chart/templates/b.yaml": "{{ x }}", "p.yaml": named(somePod, "p"),
@@ -163,7 +164,7 @@ func TestReadFolders(t *testing.T) {
 		},
 		{
 			name: "templates of a chart", args: "chart/templates", err: "read chart/templates: a Helm chart, whose " +
-				"templates are no YAML yet: helm template chart | rdmactl k8s lint -",
+				"templates must be rendered first: helm template chart | rdmactl k8s lint -",
 			files: map[string]string{"chart/Chart.yaml": "name: c", "chart/templates/a.yaml": "a: {{ .b }}"},
 			want:  [][]string{nil},
 		},
@@ -234,7 +235,7 @@ func TestReadPlaces(t *testing.T) {
 	}
 }
 
-// TestReadOne tells what only other sets have.
+// TestReadOne checks the note about files that only other sets contain.
 func TestReadOne(t *testing.T) {
 	folder(t, map[string]string{
 		"a/kustomization.yaml": "resources: [a.yaml]", "a/a.yaml": named(somePod, "a"),
@@ -242,7 +243,8 @@ func TestReadOne(t *testing.T) {
 	})
 	set, err := Read([]string{"."}, nil)
 	if err != nil || len(set.Objects) != 1 || !slices.Equal(set.Notes,
-		[]string{"left out, for it has objects of another kustomization: b/kustomization.yaml, b/b.yaml"}) {
+		[]string{"skipped, because they have the same objects as another kustomization: " +
+			"b/kustomization.yaml, b/b.yaml"}) {
 		t.Errorf("Read = %d objects, notes %q, %v; want one, and a note about b", len(set.Objects), set.Notes, err)
 	}
 }

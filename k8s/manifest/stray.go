@@ -11,8 +11,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// findConflict finds what a merge left in a file. In the first column the marks can be no text of
-// a block.
+// findConflict returns the fault for the markers of a merge conflict. In the first column they
+// can't be the text of a block scalar.
 func findConflict(t *text) (fault, bool) {
 	first := 0
 	for i, line := range t.lines {
@@ -22,15 +22,15 @@ func findConflict(t *text) (fault, bool) {
 		case first > 0 && (bytes.HasPrefix(line, []byte(">>>>>>> ")) || string(line) == ">>>>>>>"):
 			return fault{
 				t.region(first),
-				fmt.Sprintf("a merge conflict that nobody resolved: lines %d to %d hold two versions", first, i+1),
-				"keep the lines of one version, and remove those that begin with <<<<<<<, ======= and >>>>>>>",
+				fmt.Sprintf("an unresolved merge conflict: lines %d to %d contain two versions", first, i+1),
+				"keep the lines of one version, and remove those that start with <<<<<<<, ======= and >>>>>>>",
 			}, true
 		}
 	}
 	return fault{}, false
 }
 
-// findAlias finds where an alias without an anchor stands.
+// findAlias returns the fault for an alias without an anchor, with its place.
 func findAlias(t *text, from, to int, name string) fault {
 	alias := regexp.MustCompile(`(?:^|[\s\[{,])(\*` + regexp.QuoteMeta(name) + `)(?:[\s\]},]|$)`)
 	at := t.region(from + 1)
@@ -45,12 +45,12 @@ func findAlias(t *text, from, to int, name string) fault {
 		break
 	}
 	return fault{
-		at, fmt.Sprintf("the alias *%s stands for nothing: no &%s is above it in this document", name, name),
-		fmt.Sprintf("write &%s in front of the value that is meant, or put *%s in quotes if it is a text", name, name),
+		at, fmt.Sprintf("the alias *%s has no anchor: there is no &%s above it in this document", name, name),
+		fmt.Sprintf("write &%s before the intended value, or put *%s in quotes if it is a string", name, name),
 	}
 }
 
-// isOdd reports characters that look like a blank, or like nothing, and are text to YAML.
+// isOdd reports whether a character is a blank or invisible character that YAML treats as text.
 func isOdd(r rune) bool {
 	return r != ' ' && unicode.Is(unicode.Zs, r) || r >= '\u200b' && r <= '\u200f' || r == '\u2060' || r == '\ufeff'
 }
@@ -65,15 +65,15 @@ func (t *text) findOdd(n, from, to int) (fault, bool) {
 		return fault{
 			Region{Pos: t.pos(n-1, i), Length: 1},
 			fmt.Sprintf(
-				"the character U+%04X stands where a blank should be: it looks like one, and is text to YAML", r),
-			"type it again with spaces: it is often copied from a web page or a chat",
+				"the character U+%04X looks like a blank or is invisible, but YAML treats it as text", r),
+			"replace it with spaces, or delete it; such characters are often copied from a web page or a chat",
 		}, true
 	}
 	return fault{}, false
 }
 
-// oddScalar finds a text that has an odd blank at one of its ends, or where a blank would make it a
-// key or an entry of a list.
+// oddScalar returns the fault for an odd blank at the end of a text, or where a blank would make
+// the text a key or an entry of a list.
 func (c *converter) oddScalar(n *yaml.Node) (fault, bool) {
 	if n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) != 0 ||
 		strings.IndexFunc(n.Value, isOdd) < 0 {
@@ -90,8 +90,8 @@ func (c *converter) oddScalar(n *yaml.Node) (fault, bool) {
 	return fault{}, false
 }
 
-// deeperDash finds an entry of a list that is indented below the one before, of whose text it
-// becomes a part.
+// deeperDash returns the fault for an entry of a list that is indented more than the one before,
+// and so becomes part of its text.
 func (c *converter) deeperDash(item *yaml.Node) (fault, bool) {
 	line := item.Line + c.offset + 1
 	body, isDash := strings.CutPrefix(strings.TrimLeft(string(c.source.line(line)), " "), "- ")
@@ -102,8 +102,9 @@ func (c *converter) deeperDash(item *yaml.Node) (fault, bool) {
 	dash := bytes.IndexByte(c.source.line(line-1), '-')
 	return fault{
 		c.source.region(line),
-		fmt.Sprintf("indented below the entry in line %d, so both are one text: %q", line-1, shorten(item.Value)),
-		fmt.Sprintf("indent the line by %d, as line %d", max(dash, 0), line-1),
+		fmt.Sprintf("indented more than the entry in line %d, so both are one string: %q",
+			line-1, shorten(item.Value)),
+		fmt.Sprintf("indent the line by %d, like line %d", max(dash, 0), line-1),
 	}, true
 }
 

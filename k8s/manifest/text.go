@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// text is a file by lines.
+// text is the text of a file, split into lines.
 type text struct {
 	file  string
 	lines [][]byte // without line breaks
@@ -20,7 +20,7 @@ func newText(file string, data []byte) *text {
 	return &text{file: file, lines: lines}
 }
 
-// line returns a line by its number from 1.
+// line returns line n, from 1.
 func (t *text) line(n int) []byte {
 	if t == nil || n < 1 || n > len(t.lines) {
 		return nil
@@ -28,13 +28,13 @@ func (t *text) line(n int) []byte {
 	return t.lines[n-1]
 }
 
-// pos makes a place of a line and a byte in it, both from 0.
+// pos returns the place of a byte in a line, both from 0.
 func (t *text) pos(line, offset int) Pos {
 	l := t.line(line + 1)
 	return Pos{File: t.file, Line: line + 1, Column: utf8.RuneCount(l[:min(max(offset, 0), len(l))]) + 1}
 }
 
-// region covers from an indentation to the end of a line.
+// region returns the region of a line without its indentation.
 func (t *text) region(line int) Region {
 	l := t.line(line)
 	trimmed := bytes.TrimLeft(l, " \t")
@@ -43,9 +43,9 @@ func (t *text) region(line int) Region {
 	}
 }
 
-// inside maps a byte of a scalar's text to its place, by counting the characters that are no
-// blanks: folding, blocks and plain scalars of several lines change blanks only. Texts with escapes
-// can't be mapped so.
+// inside returns the place of a byte of a scalar's text, by counting the characters that are not
+// blanks: folding, block scalars and plain scalars of several lines change blanks only. It returns
+// false for texts with escapes.
 func (t *text) inside(v *Value, offset int) (Region, bool) {
 	if t == nil || offset < 0 || offset > len(v.Text) || v.At.Line == 0 {
 		return Region{}, false

@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// yaml reads a file of YAML document by document, so that an error in one leaves the others whole.
+// yaml reads a YAML file document by document, so that an error in one doesn't affect the others.
 func (p *parser) yaml() {
 	start := 0
 	for i := range p.source.lines {
@@ -24,7 +24,7 @@ func (p *parser) yaml() {
 	p.chunk(start, len(p.source.lines))
 }
 
-// isDocumentStart reports "---": at the start of a line it begins a document even within a block.
+// isDocumentStart reports whether a line is "---", which starts a document even in a block scalar.
 func isDocumentStart(line []byte) bool {
 	rest, ok := bytes.CutPrefix(line, []byte("---"))
 	return ok && (len(rest) == 0 || rest[0] == ' ' || rest[0] == '\t')
@@ -34,13 +34,13 @@ func isDocumentStart(line []byte) bool {
 func (p *parser) chunk(from, to int) {
 	body := bytes.Join(p.source.lines[from:to], []byte("\n"))
 	if to < len(p.source.lines) {
-		body = append(body, '\n') // the line before "---" is whole; a block scalar ends with it
+		body = append(body, '\n') // the line break before "---", which may belong to a block scalar
 	}
 	if len(bytes.TrimSpace(body)) == 0 {
 		return
 	}
 	dec := yaml.NewDecoder(bytes.NewReader(body))
-	for { // a document that ends in "..." may be followed by another
+	for { // another document may follow "..."
 		var doc yaml.Node
 		err := decode(dec, &doc)
 		if errors.Is(err, io.EOF) {
@@ -58,7 +58,7 @@ func (p *parser) chunk(from, to int) {
 				return
 			}
 			if err != nil {
-				p.set.fail(ProblemLimit, p.source.region(from+1), err.Error(), "write out what the aliases stand for")
+				p.set.fail(ProblemLimit, p.source.region(from+1), err.Error(), "replace the aliases with their values")
 				return
 			}
 			p.document(root)
@@ -66,13 +66,13 @@ func (p *parser) chunk(from, to int) {
 	}
 }
 
-// faultError ends the reading of a document that the library takes and no program that reads
-// manifests does.
+// faultError is the error for a document that the YAML library accepts, but no program that reads
+// manifests.
 type faultError struct{ fault }
 
 func (e *faultError) Error() string { return e.text }
 
-// split parts objects that a missing "---" has made one mapping.
+// split separates objects that are one mapping because of a missing "---".
 func (p *parser) split(doc *yaml.Node, offset int) []*yaml.Node {
 	whole := []*yaml.Node{doc}
 	if len(doc.Content) != 1 || doc.Content[0].Kind != yaml.MappingNode {
@@ -104,9 +104,9 @@ func (p *parser) split(doc *yaml.Node, offset int) []*yaml.Node {
 			c := &converter{parser: p, offset: offset}
 			p.set.Problems = append(p.set.Problems, Problem{
 				At: c.region(key), Type: ProblemSyntax, Other: c.region(root.Content[starts[n-1]]).Pos,
-				Text: "another object begins here, and no --- stands above it: its fields are those of " +
-					"the first one a second time",
-				Remedy: "write --- on a line of its own above this one",
+				Text: "another object starts here without --- above it, so its fields are duplicate keys of the " +
+					"first object",
+				Remedy: "add a line with --- above this one",
 			})
 		}
 		parts = append(parts,
@@ -115,7 +115,7 @@ func (p *parser) split(doc *yaml.Node, offset int) []*yaml.Node {
 	return parts
 }
 
-// decode keeps a fault of the YAML library from ending the program.
+// decode returns a panic of the YAML library as an error.
 func decode(dec *yaml.Decoder, doc *yaml.Node) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -125,13 +125,13 @@ func decode(dec *yaml.Decoder, doc *yaml.Node) (err error) {
 	return dec.Decode(doc)
 }
 
-// converter turns the library's tree into values, with aliases resolved.
+// converter converts the library's tree to values and resolves aliases.
 type converter struct {
 	*parser
 	offset int // lines before the document
 	alias  *yaml.Node
-	// runes are the characters of the line that was measured last, without blanks at its end: a
-	// line may have megabytes of values.
+	// runes is the length of line measured in characters, without blanks at its end. It is cached,
+	// because a line may have megabytes of values.
 	measured, runes int
 }
 
@@ -163,7 +163,7 @@ func (c *converter) value(n *yaml.Node, depth int) (*Value, error) {
 			}
 			if f, ok := c.deeperDash(item); ok {
 				c.set.fail(ProblemSyntax, f.at, f.text, f.remedy)
-				for part := range strings.SplitSeq(item.Value, " - ") { // as they are meant, for the rules
+				for part := range strings.SplitSeq(item.Value, " - ") { // the intended entries, for the rules
 					v.Items = append(v.Items, &Value{Kind: String, At: child.At, Text: part})
 				}
 				continue
@@ -176,7 +176,7 @@ func (c *converter) value(n *yaml.Node, depth int) (*Value, error) {
 	return v, nil
 }
 
-// resolve returns what an alias stands for; findings about it belong to the place where it is used.
+// resolve returns the value of an alias. Its place is the place of the alias.
 func (c *converter) resolve(n *yaml.Node, depth int) (*Value, error) {
 	if n.Alias == nil {
 		return &Value{At: c.region(n)}, nil
@@ -202,7 +202,7 @@ func (c *converter) region(n *yaml.Node) Region {
 	if line != c.measured {
 		c.measured, c.runes = line, utf8.RuneCount(bytes.TrimRight(c.source.line(line), " "))
 	}
-	if column > 0 { // bytes or characters, the library is not of one mind
+	if column > 0 { // the library counts bytes or characters
 		length = min(length, max(1, c.runes-column+1))
 	}
 	return Region{Pos: Pos{File: c.source.file, Line: line, Column: column}, Length: length}
@@ -265,8 +265,8 @@ func (c *converter) fields(v *Value, n *yaml.Node, depth int) error {
 	return nil
 }
 
-// noKey is the error for a key that is a mapping or a list: what {{ .Values.x }} is to YAML, and
-// what JSON can't have.
+// noKey returns the error for a key that is a mapping or a list. YAML allows such keys and reads
+// {{ .Values.x }} as one, JSON doesn't.
 func (c *converter) noKey(key *yaml.Node) error {
 	at := c.region(key)
 	if strings.Contains(string(c.source.line(at.Line)), "{{") {
@@ -274,11 +274,11 @@ func (c *converter) noKey(key *yaml.Node) error {
 	}
 	return &faultError{fault{
 		at, "a mapping or a list is used as a key",
-		"keys of manifests are texts: put it in quotes, or look at the brackets of this line",
+		"put the key in quotes, or check the brackets of this line: keys must be strings",
 	}}
 }
 
-// merge takes over what a merge key brings and the mapping hasn't.
+// merge adds the fields of a merge key that the mapping doesn't have.
 func (c *converter) merge(v *Value, seen map[string]int, from *Value) {
 	if from == nil {
 		return
