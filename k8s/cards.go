@@ -2,10 +2,10 @@ package k8s
 
 import "slices"
 
-// SupportedNIC is a card that the SR-IOV operator handles (its [ConfigMap] supported-nic-ids): IDs
+// SupportedNIC is a card that the SR-IOV operator supports (its [ConfigMap] supported-nic-ids). IDs
 // are four hexadecimal digits.
 type SupportedNIC struct {
-	// PCI IDs: of the vendor, and of the card's physical and virtual functions.
+	// PCI IDs of the vendor, and of the card's PFs and VFs.
 	Vendor, PF, VF string
 	Name           string // of the model
 	// MainOnly reports whether no release up to v1.6.0 has it.
@@ -15,12 +15,12 @@ type SupportedNIC struct {
 // VendorMellanox is the PCI vendor of NVIDIA's network cards.
 const VendorMellanox = "15b3"
 
-// MaxMellanoxVFs is the most VFs that the operator's webhook admits for a PF of NVIDIA's cards,
-// whatever sriov_totalvfs says (pkg/webhook/validate.go).
+// MaxMellanoxVFs is the maximum number of VFs that the operator's webhook allows for a PF of an
+// NVIDIA card, independent of sriov_totalvfs (pkg/webhook/validate.go).
 const MaxMellanoxVFs = 128
 
-// SupportedNICs returns NVIDIA's cards in the operator's list. Cards of other vendors are in it
-// as well.
+// SupportedNICs returns the NVIDIA cards in the operator's list, which also has cards of other
+// vendors.
 func SupportedNICs() []SupportedNIC {
 	nic := func(pf, vf, name string) SupportedNIC {
 		return SupportedNIC{Vendor: VendorMellanox, PF: pf, VF: vf, Name: name}

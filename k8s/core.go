@@ -13,7 +13,7 @@ import (
 type NetworkAttachmentDefinition struct {
 	TypeMeta
 	Metadata ObjectMeta `json:"metadata"` // pods name it by namespace and name
-	Spec     NADSpec    `json:"spec"`     // what multus hands to the CNI plugin
+	Spec     NADSpec    `json:"spec"`     // the configuration of the CNI plugin
 }
 
 // NADSpec is the specification of a [NetworkAttachmentDefinition].
@@ -21,92 +21,92 @@ type NADSpec struct {
 	Config string `json:"config,omitempty"` // a JSON object as a string
 }
 
-// Pod is a pod, as far as its networks are concerned.
+// Pod is a pod, with the fields that matter to its networks.
 type Pod struct {
 	TypeMeta
 	Metadata ObjectMeta `json:"metadata"` // its annotations name networks
-	Spec     PodSpec    `json:"spec"`     // what runs, and where
+	Spec     PodSpec    `json:"spec"`     // containers and node selection
 }
 
-// PodTemplate is what workloads make pods of.
+// PodTemplate is the template of a workload's pods.
 type PodTemplate struct {
 	Metadata ObjectMeta `json:"metadata"` // labels and annotations of the pods
-	Spec     PodSpec    `json:"spec"`     // as Pod has it
+	Spec     PodSpec    `json:"spec"`     // as in Pod
 }
 
 // PodSpec is the specification of a pod.
 type PodSpec struct {
-	Containers []Container `json:"containers"` // that run side by side
-	// That run before, one by one.
+	Containers []Container `json:"containers"` // run at the same time
+	// Run before Containers, one after the other.
 	InitContainers []Container `json:"initContainers,omitempty"`
-	// The pod has the node's network, and all its RDMA devices.
+	// The pod uses the node's network, with all its RDMA devices.
 	HostNetwork bool `json:"hostNetwork,omitempty"`
-	// A node that it is bound to, past the scheduler.
+	// The node of the pod, without the scheduler.
 	NodeName string `json:"nodeName,omitempty"`
 	// Labels that the node must have.
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
 	// Defaults for the containers.
 	SecurityContext PodSecurityContext `json:"securityContext,omitzero"`
-	// That containers may mount.
+	// Volumes that containers may mount.
 	Volumes []Volume `json:"volumes,omitempty"`
 }
 
-// PodSecurityContext holds what all containers of a pod run as.
+// PodSecurityContext contains defaults for the security contexts of a pod's containers.
 type PodSecurityContext struct {
-	RunAsUser    *int  `json:"runAsUser,omitempty"`    // user ID; nil: the image's
-	RunAsNonRoot *bool `json:"runAsNonRoot,omitempty"` // true: user 0 is refused
+	RunAsUser    *int  `json:"runAsUser,omitempty"`    // user ID; nil for the image's
+	RunAsNonRoot *bool `json:"runAsNonRoot,omitempty"` // true: user 0 is rejected
 }
 
 // Container is a container of a pod.
 type Container struct {
 	Name string `json:"name"` // unique in the pod
-	// Reference as the runtime takes it.
+	// Reference of the image, in the runtime's form.
 	Image string `json:"image,omitempty"`
-	// In place of the image's entrypoint.
+	// Replaces the image's entrypoint.
 	Command []string `json:"command,omitempty"`
-	// In place of the image's arguments.
+	// Replaces the image's arguments.
 	Args            []string        `json:"args,omitempty"`
-	Resources       Resources       `json:"resources,omitzero"`       // VFs among them
+	Resources       Resources       `json:"resources,omitzero"`       // including VFs
 	SecurityContext SecurityContext `json:"securityContext,omitzero"` // overrides the pod's
-	// What it sees of the pod's volumes.
+	// Mounts of the pod's volumes.
 	VolumeMounts []VolumeMount `json:"volumeMounts,omitempty"`
 }
 
-// Resources are what a container asks for: quantities by resource name.
+// Resources are the resources that a container requests: quantities by resource name.
 type Resources struct {
-	Requests map[string]Quantity `json:"requests,omitempty"` // what the scheduler reckons with
-	// Of device plugins' resources the same as Requests.
+	Requests map[string]Quantity `json:"requests,omitempty"` // for the scheduler
+	// Equal to Requests for resources of device plugins.
 	Limits map[string]Quantity `json:"limits,omitempty"`
 }
 
-// SecurityContext is what a container runs as.
+// SecurityContext contains the user and the privileges of a container.
 type SecurityContext struct {
 	// True: all capabilities and all devices of the node.
 	Privileged *bool `json:"privileged,omitempty"`
-	RunAsUser  *int  `json:"runAsUser,omitempty"` // user ID; nil: the pod's
-	// True: user 0 is refused; nil: the pod's.
+	RunAsUser  *int  `json:"runAsUser,omitempty"` // user ID; nil for the pod's
+	// True: user 0 is rejected; nil for the pod's.
 	RunAsNonRoot *bool `json:"runAsNonRoot,omitempty"`
-	// IPC_LOCK lets RDMA programs lock memory
+	// IPC_LOCK allows RDMA programs to lock memory
 	Capabilities Capabilities `json:"capabilities,omitzero"`
 }
 
-// Capabilities are capabilities of Linux without CAP_ in front.
+// Capabilities are Linux capabilities without the prefix CAP_.
 type Capabilities struct {
-	Add  []string `json:"add,omitempty"`  // to what the runtime gives
-	Drop []string `json:"drop,omitempty"` // from it; "ALL" is all of them
+	Add  []string `json:"add,omitempty"`  // added to the runtime's default
+	Drop []string `json:"drop,omitempty"` // removed from it; "ALL" for all of them
 }
 
-// VolumeMount is where a container sees a volume.
+// VolumeMount is a mount of a volume in a container.
 type VolumeMount struct {
 	Name      string `json:"name"`      // of the volume
 	MountPath string `json:"mountPath"` // absolute, in the container
 }
 
-// Volume is a volume of a pod; of its sources those that RDMA programs meet.
+// Volume is a volume of a pod, with the sources that matter to RDMA programs.
 type Volume struct {
 	Name     string    `json:"name"`               // unique in the pod
-	HostPath *HostPath `json:"hostPath,omitempty"` // of the node; nil: another source
-	EmptyDir *EmptyDir `json:"emptyDir,omitempty"` // made for the pod; nil: another source
+	HostPath *HostPath `json:"hostPath,omitempty"` // of the node; nil for another source
+	EmptyDir *EmptyDir `json:"emptyDir,omitempty"` // created for the pod; nil for another source
 }
 
 // HostPath is a folder or file of the node.
@@ -116,8 +116,8 @@ type HostPath struct {
 
 // EmptyDir is a folder that lives as long as the pod.
 type EmptyDir struct {
-	Medium string `json:"medium,omitempty"` // Memory: a tmpfs that counts as the pod's memory
-	// At most so much; "": no limit but the medium's.
+	Medium string `json:"medium,omitempty"` // Memory: a tmpfs, which counts towards the memory limit
+	// Maximum size; "" for the size of the medium.
 	SizeLimit Quantity `json:"sizeLimit,omitempty"`
 }
 
@@ -130,14 +130,14 @@ type Node struct {
 		PodCIDR       string `json:"podCIDR,omitempty"`       // range of its pods' addresses
 		// One of each family; the first is PodCIDR.
 		PodCIDRs []string `json:"podCIDRs,omitempty"`
-	} `json:"spec"` // what the cluster decided
+	} `json:"spec"` // set by the cluster
 	Status struct {
 		Addresses []NodeAddress `json:"addresses,omitempty"` // of the host
-		// What pods may ask for, by resource name.
+		// Quantities that pods may request, by resource name.
 		Allocatable map[string]Quantity `json:"allocatable,omitempty"`
-		// What the machine has, by resource name.
+		// Quantities of the machine, by resource name.
 		Capacity map[string]Quantity `json:"capacity,omitempty"`
-	} `json:"status"` // what the kubelet reports
+	} `json:"status"` // reported by the kubelet
 }
 
 // NodeAddress is an address or a name of a node.
@@ -146,31 +146,31 @@ type NodeAddress struct {
 	Address string `json:"address"` // an IP address, or a name
 }
 
-// ConfigMap holds settings.
+// ConfigMap contains settings.
 type ConfigMap struct {
 	TypeMeta
-	Metadata ObjectMeta        `json:"metadata"`       // its name, by which others refer to it
-	Data     map[string]string `json:"data,omitempty"` // texts by key
+	Metadata ObjectMeta        `json:"metadata"`       // other objects refer to it by name
+	Data     map[string]string `json:"data,omitempty"` // strings by key
 }
 
 // Namespace is a namespace.
 type Namespace struct {
 	TypeMeta
-	Metadata ObjectMeta `json:"metadata"` // the name, without namespace of its own
+	Metadata ObjectMeta `json:"metadata"` // the name; a Namespace has no namespace
 }
 
-// NodeFeatureDiscovery asks the NFD operator to label nodes.
+// NodeFeatureDiscovery configures the NFD operator, which labels nodes.
 type NodeFeatureDiscovery struct {
 	TypeMeta
 	Metadata ObjectMeta `json:"metadata"` // its name
-	// The operator's settings, passed on as they are.
+	// The operator's settings, passed on unchanged.
 	Spec map[string]any `json:"spec,omitempty"`
 }
 
-// Quantity is an amount as the API writes it: "2", "500m", "64Gi".
+// Quantity is a quantity in the API's form: "2", "500m", "64Gi".
 type Quantity string
 
-// quantityFactors are the suffixes of quantities, the longer first.
+// quantityFactors returns the suffixes of quantities, the longer first.
 func quantityFactors() []struct {
 	suffix string
 	factor float64
@@ -197,7 +197,7 @@ func quantityFactors() []struct {
 	}
 }
 
-// Value returns the amount; false for what is no quantity.
+// Value returns the quantity as a number, false if it is invalid.
 func (q Quantity) Value() (float64, bool) {
 	text, factor := string(q), 1.0
 	for _, f := range quantityFactors() {
@@ -213,7 +213,7 @@ func (q Quantity) Value() (float64, bool) {
 	return v * factor, true
 }
 
-// Count returns the amount of whole things; 0 for what is no such amount.
+// Count returns the quantity rounded down to an integer, 0 if it is invalid or too large.
 func (q Quantity) Count() int {
 	v, ok := q.Value()
 	if !ok || v > 1<<30 {
@@ -222,10 +222,10 @@ func (q Quantity) Count() int {
 	return int(v)
 }
 
-// IntOrString is a number or a text, as "25%".
+// IntOrString is a number or a string such as "25%".
 type IntOrString string
 
-// MarshalJSON writes a number as such.
+// MarshalJSON encodes a number as a JSON number, and other values as a string.
 func (v IntOrString) MarshalJSON() ([]byte, error) {
 	if _, err := strconv.Atoi(string(v)); err == nil {
 		return []byte(v), nil
@@ -233,7 +233,7 @@ func (v IntOrString) MarshalJSON() ([]byte, error) {
 	return json.Marshal(string(v))
 }
 
-// UnmarshalJSON takes both.
+// UnmarshalJSON decodes a JSON number or string.
 func (v *IntOrString) UnmarshalJSON(data []byte) error {
 	var text string
 	if err := json.Unmarshal(data, &text); err == nil {
@@ -248,8 +248,8 @@ func (v *IntOrString) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// ValueOf returns what a pointer of these types points to, and the zero value for one that is nil:
-// for fields where absent means the same as zero.
+// ValueOf returns *p, or the zero value if p is nil. It is for fields in which absent means the
+// same as zero.
 func ValueOf[T any](p *T) T {
 	if p == nil {
 		var zero T
@@ -258,7 +258,7 @@ func ValueOf[T any](p *T) T {
 	return *p
 }
 
-// FormatGUID writes a GUID as the operator's file of GUIDs has it: "02:a1:7c:00:11:e0:00:00".
+// FormatGUID returns a GUID in the form of the operator's GUID file: "02:a1:7c:00:11:e0:00:00".
 func FormatGUID(guid uint64) string {
 	return net.HardwareAddr(binary.BigEndian.AppendUint64(nil, guid)).String()
 }

@@ -1,5 +1,5 @@
-// Package k8s holds the Kubernetes objects that SR-IOV networks are made of, as far as rdmakit
-// reads and writes them.
+// Package k8s contains the types of the Kubernetes objects for SR-IOV networks, with the fields
+// that rdmakit reads and writes.
 //
 //	policy := k8s.SriovNetworkNodePolicy{
 //		TypeMeta: k8s.TypeMeta{APIVersion: k8s.SriovVersion, Kind: k8s.KindPolicy},
@@ -7,19 +7,20 @@
 //		Spec:     k8s.PolicySpec{ResourceName: "rail0", NumVfs: new(8)},
 //	}
 //
-// The types of the SR-IOV operator are whole: what its CRDs admit has a field here, and [Schema]
-// tells the types, limits and choices of the fields. Those of pods, nodes and workloads hold what
-// SR-IOV networks depend on, and nothing else. A pointer tells absent from zero where the
-// difference counts. Field names are those of the API, and the JSON form is the API's, so that a
-// value marshals to an object that the API server takes.
+// The types of the SR-IOV operator are complete: they have all fields of its CRDs, and [Schema]
+// returns the types, limits and allowed values of the fields. The types of pods, nodes and
+// workloads have only the fields that matter to SR-IOV networks. Fields are pointers where absent
+// differs from zero. Field names and the JSON form are those of the API, so that a value marshals
+// to an object that the API server accepts.
 //
-// Package k8s/manifest reads objects from files and keeps their places, k8s/source tells the state
-// of a cluster, and k8s/lint judges manifests against it. None of them talks to a cluster.
+// Package k8s/manifest reads objects from files and keeps their places, k8s/source reads the state
+// of a cluster from files, and k8s/lint checks manifests against it. None of them contacts a
+// cluster.
 //
-// All of it is plain data: it may be read by several goroutines, and nothing changes by itself.
+// All types are plain data and may be read concurrently.
 package k8s
 
-// API versions, as apiVersion has them.
+// API versions, the values of apiVersion.
 const (
 	SriovVersion = "sriovnetwork.openshift.io/v1" // SR-IOV network operator
 	// Network plumbing group: NetworkAttachmentDefinition.
@@ -28,7 +29,7 @@ const (
 	NFDVersion  = "nfd.openshift.io/v1" // NFD operator
 )
 
-// Kinds, as kind has them.
+// Kinds, the values of kind.
 const (
 	KindPolicy         = "SriovNetworkNodePolicy"      // SriovVersion
 	KindNetwork        = "SriovNetwork"                // SriovVersion
@@ -46,40 +47,38 @@ const (
 
 // Annotations that multus, the SR-IOV operator and its device plugin read.
 const (
-	// Of a pod: its networks beside the default one.
+	// Of a pod: its networks besides the default network.
 	AnnotationNetworks = "k8s.v1.cni.cncf.io/networks"
-	// Of a NetworkAttachmentDefinition: what it takes VFs of.
+	// Of a NetworkAttachmentDefinition: the resource of its VFs.
 	AnnotationResourceName = "k8s.v1.cni.cncf.io/resourceName"
 	// Of a pod: another default network.
 	AnnotationDefaultNetwork = "v1.multus-cni.io/default-network"
-	// Of a SriovNetworkNodeState: what the daemon asks for (Idle, Drain_Required, Reboot_Required),
-	// whether the node drains (Idle, Draining, DrainComplete), and whether something else than the
-	// operator drains it.
+	// Of a SriovNetworkNodeState: the daemon's request, Idle, Drain_Required or Reboot_Required.
 	AnnotationDrainWanted = "sriovnetwork.openshift.io/desired-state"
-	// Idle, Draining, DrainComplete
+	// Of a SriovNetworkNodeState: the state of the drain, Idle, Draining or DrainComplete.
 	AnnotationDrainState = "sriovnetwork.openshift.io/current-state"
-	// Something else than the operator drains.
+	// Of a SriovNetworkNodeState: "true" if another program than the operator drains the node.
 	AnnotationExternalDrainer = "sriovnetwork.openshift.io/use-external-drainer"
 )
 
-// TypeMeta says what an object is.
+// TypeMeta is the type of an object.
 type TypeMeta struct {
 	APIVersion string `json:"apiVersion"` // group and version: SriovVersion
 	Kind       string `json:"kind"`       // KindPolicy
 }
 
-// ObjectMeta names an object.
+// ObjectMeta identifies an object.
 type ObjectMeta struct {
 	Name string `json:"name,omitempty"` // unique in kind and namespace
-	// Beginning of a name that the API server completes.
+	// Prefix of a name that the API server completes.
 	GenerateName string `json:"generateName,omitempty"`
-	// "" for the default one, or where the kind has none
+	// "" for the default namespace, or if the kind has none
 	Namespace   string            `json:"namespace,omitempty"`
-	Labels      map[string]string `json:"labels,omitempty"`      // what selectors match
-	Annotations map[string]string `json:"annotations,omitempty"` // what other programs read
+	Labels      map[string]string `json:"labels,omitempty"`      // for selectors
+	Annotations map[string]string `json:"annotations,omitempty"` // for other programs
 }
 
-// LabelSelector chooses objects by their labels (metav1.LabelSelector): all of it has to fit.
+// LabelSelector selects objects that match all of its conditions (metav1.LabelSelector).
 type LabelSelector struct {
 	// Labels with the values that they must have.
 	MatchLabels      map[string]string     `json:"matchLabels,omitempty"`

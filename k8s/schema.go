@@ -3,7 +3,7 @@ package k8s
 // FieldType is the type of a field in a [Schema].
 type FieldType string
 
-// The types; a Map has any keys, an Any is not looked into.
+// The types. A map may have any keys. The content of an any is not checked.
 const (
 	TypeObject FieldType = "object"
 	TypeList   FieldType = "array"
@@ -11,26 +11,26 @@ const (
 	TypeString FieldType = "string"
 	TypeInt    FieldType = "integer"
 	TypeBool   FieldType = "boolean"
-	// TypeIntOrString takes 1 and "25%".
+	// TypeIntOrString accepts 1 and "25%".
 	TypeIntOrString FieldType = "int-or-string"
 	TypeAny         FieldType = "any"
 )
 
-// Field is what a CRD says of a field. Name is "" for the entries of a list or map.
+// Field is the schema of a field in a CRD. Name is "" for the entries of a list or map.
 type Field struct {
-	Name     string    // as JSON has it
-	Type     FieldType // what its value is
-	Required bool      // the API server refuses an object without it
-	Enum     []string  // the only texts admitted; nil: any
-	// Min and Max bound integers; nil: no bound.
+	Name     string    // in JSON
+	Type     FieldType // of the value
+	Required bool      // the API server rejects an object without it
+	Enum     []string  // the allowed strings, nil for any
+	// Min and Max are the limits of integers, nil for none.
 	Min, Max *int
-	// Fields are those of an object. An object lists all that it may have.
+	// Fields are all allowed fields of an object.
 	Fields []Field
-	// Items is what the entries of a list or a map are.
+	// Items is the schema of the entries of a list or a map.
 	Items *Field
 }
 
-// Find returns the field of an object by its name, nil where it has none.
+// Find returns the field of an object with a name, nil if it has none.
 func (f *Field) Find(name string) *Field {
 	if f == nil {
 		return nil
@@ -85,7 +85,7 @@ func labels(name string) Field {
 
 func integer(name string, lowest int) Field { return Field{Name: name, Type: TypeInt, Min: &lowest} }
 
-// bounded takes 0 to the highest.
+// bounded returns an integer field from 0 to highest.
 func bounded(name string, highest int) Field {
 	return Field{Name: name, Type: TypeInt, Min: new(0), Max: &highest}
 }
@@ -112,7 +112,7 @@ func policyFields() []Field {
 	}
 }
 
-// networkFields are those that both kinds of networks have.
+// networkFields returns the fields that both kinds of networks have.
 func networkFields() []Field {
 	return []Field{
 		required(str("resourceName")), str("networkNamespace"), str("ipam"),

@@ -1,14 +1,13 @@
-// Package ipam reckons with the addresses of pods: the ranges of whereabouts and host-local as
-// they stand in the field ipam of a network, how many pods they serve, and which subnets are free
-// for others.
+// Package ipam computes with the addresses of pods: it parses the ranges of whereabouts, host-local
+// and static in the field ipam of a network, counts their addresses, and finds free subnets.
 //
 //	span, err := ipam.Parse(ipam.Range{Range: "192.168.0.0/24", Exclude: []string{"192.168.0.0/28"}})
 //	span.Size() // 239
 //
-// Rules are those of whereabouts (pkg/allocate, pkg/iphelpers): network and broadcast address serve
-// no pod, and bounds that lie outside of the range are passed over.
+// It follows the rules of whereabouts (pkg/allocate, pkg/iphelpers): network and broadcast address
+// are not used for pods, and bounds outside of the range are ignored.
 //
-// Everything is plain data and safe for use by several goroutines. Counts end at 2^31-1.
+// All types are plain data and may be read concurrently. Counts are limited to 2^31-1.
 package ipam
 
 import (
@@ -20,14 +19,14 @@ import (
 	"strings"
 )
 
-// Kinds of IPAM plugins, as type has them.
+// Kinds of IPAM plugins, the values of type.
 const (
 	TypeWhereabouts = "whereabouts" // addresses unique in the cluster
 	TypeHostLocal   = "host-local"  // addresses unique on each node only
-	TypeStatic      = "static"      // addresses as they are written
+	TypeStatic      = "static"      // fixed addresses
 )
 
-// Config are the fields of whereabouts, host-local and static that matter to addresses.
+// Config contains the fields of whereabouts, host-local and static that matter to addresses.
 type Config struct {
 	// Of the plugin: one of the constants, or another.
 	Type  string `json:"type"`
@@ -37,59 +36,60 @@ type Config struct {
 	// Of whereabouts: last address, within Range.
 	RangeEnd string   `json:"range_end,omitempty"`
 	Exclude  []string `json:"exclude,omitempty"` // CIDRs
-	Gateway  string   `json:"gateway,omitempty"` // that the pod gets
-	Routes   []Route  `json:"routes,omitempty"`  // that the pod gets
-	// Of whereabouts: an interface gets an address of each.
+	Gateway  string   `json:"gateway,omitempty"` // of the pod
+	Routes   []Route  `json:"routes,omitempty"`  // of the pod
+	// Of whereabouts: an interface gets an address from each.
 	IPRanges    []Range `json:"ipRanges,omitempty"`
-	NetworkName string  `json:"network_name,omitempty"` // pools of one name share their addresses
+	NetworkName string  `json:"network_name,omitempty"` // pools with the same name share their addresses
 	Subnet      string  `json:"subnet,omitempty"`       // host-local
 	LocalStart  string  `json:"rangeStart,omitempty"`   // host-local
 	LocalEnd    string  `json:"rangeEnd,omitempty"`     // host-local
-	// LocalRanges are host-local's: of each list an interface gets one address.
+	// Of host-local: an interface gets one address from each inner list.
 	LocalRanges [][]LocalRange `json:"ranges,omitempty"`
-	// Addresses are static's: an interface gets all of them. whereabouts adds them to its own.
+	// Of static: an interface gets all of them. whereabouts adds them to its own.
 	Addresses []Address `json:"addresses,omitempty"`
 }
 
 // Range is a range with its bounds.
 type Range struct {
 	Range      string `json:"range"`                 // CIDR, or START-END/LENGTH
-	RangeStart string `json:"range_start,omitempty"` // first address, "": that of the range
-	// Last address, itself included; "": that of the range.
+	RangeStart string `json:"range_start,omitempty"` // first address, "" for the first of the range
+	// Last address, inclusive; "" for the last of the range.
 	RangeEnd string `json:"range_end,omitempty"`
-	// CIDRs or addresses within it that pods don't get
+	// CIDRs or addresses within the range that pods don't get
 	Exclude []string `json:"exclude,omitempty"`
-	// Gateway is that of the range, where it has one of its own.
+	// Gateway is the gateway of this range, "" if it has none.
 	Gateway string `json:"-"`
-	// Of is the plugin in whose fields the range stands.
+	// Of is the plugin of the fields that contain the range.
 	Of string `json:"-"`
 }
 
 // LocalRange is a range of host-local.
 type LocalRange struct {
 	Subnet     string `json:"subnet"`               // CIDR
-	RangeStart string `json:"rangeStart,omitempty"` // first address, "": that of the subnet
-	// Last address, itself included; "": that of the subnet.
+	RangeStart string `json:"rangeStart,omitempty"` // first address, "" for the first of the subnet
+	// Last address, inclusive; "" for the last of the subnet.
 	RangeEnd string `json:"rangeEnd,omitempty"`
 	Gateway  string `json:"gateway,omitempty"` // router of the subnet
 }
 
-// Address is a fixed address with its mask, as 192.168.0.7/24.
+// Address is a fixed address with its prefix length, such as 192.168.0.7/24.
 type Address struct {
-	Address string `json:"address"`           // with its length
-	Gateway string `json:"gateway,omitempty"` // for routes that name none
+	Address string `json:"address"`           // with prefix length
+	Gateway string `json:"gateway,omitempty"` // for routes without a gateway
 }
 
-// Route is a route that the pod gets.
+// Route is a route of the pod.
 type Route struct {
 	Dst string `json:"dst"`          // CIDR of the destination
-	GW  string `json:"gw,omitempty"` // router, "": the plugin's gateway
+	GW  string `json:"gw,omitempty"` // router, "" for the plugin's gateway
 }
 
-// Ranges returns all ranges, that of the top included; a fixed address is a range of one.
+// Ranges returns all ranges, including the top-level one. A fixed address is a range of one
+// address.
 func (c Config) Ranges() []Range { return slices.Concat(c.Sets()...) }
 
-// Sets returns the ranges by what an interface gets: one address of each set.
+// Sets returns the ranges as sets. An interface gets one address from each set.
 func (c Config) Sets() [][]Range {
 	var out [][]Range
 	if c.Range != "" {
@@ -123,7 +123,7 @@ func (r LocalRange) plain() Range {
 	return Range{Range: r.Subnet, RangeStart: r.RangeStart, RangeEnd: r.RangeEnd, Gateway: r.Gateway, Of: TypeHostLocal}
 }
 
-// JSON returns the configuration as networks have it in their field ipam: one object, in one line.
+// JSON returns the configuration as a JSON object on one line, for the field ipam of a network.
 func (c Config) JSON() (string, error) {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
@@ -134,13 +134,13 @@ func (c Config) JSON() (string, error) {
 	return strings.TrimSpace(b.String()), nil
 }
 
-// ErrUnusable is the error of a range in which network and broadcast address leave nothing.
+// ErrUnusable means that a range has no addresses besides network and broadcast address.
 var ErrUnusable = errors.New("no usable address")
 
-// Parse reads a range: a CIDR, or START-END/LENGTH, beside which bounds of their own don't count.
-// Bounds outside of the CIDR, and a start behind the end, are passed over as whereabouts does; so
-// are exclusions that are neither a CIDR nor an address. A range without a usable address is
-// [ErrUnusable].
+// Parse parses a range: a CIDR, or START-END/LENGTH, with which it ignores RangeStart and RangeEnd.
+// Like whereabouts it ignores bounds outside of the CIDR, and a start after the end. It also
+// ignores exclusions that are neither a CIDR nor an address. It returns [ErrUnusable] for a range
+// without a usable address.
 func Parse(r Range) (Span, error) {
 	var s Span
 	text := r.Range
@@ -175,7 +175,7 @@ func Parse(r Range) (Span, error) {
 	return s, nil
 }
 
-// ParseExclude reads a CIDR or an address.
+// ParseExclude parses a CIDR or an address.
 func ParseExclude(text string) (netip.Prefix, error) {
 	if addr, err := netip.ParseAddr(text); err == nil {
 		return netip.PrefixFrom(addr, addr.BitLen()), nil
@@ -183,8 +183,8 @@ func ParseExclude(text string) (netip.Prefix, error) {
 	return netip.ParsePrefix(text)
 }
 
-// Reserved is a range of addresses with its use: "pods", "services", "hosts".
+// Reserved is an address range that is already in use.
 type Reserved struct {
-	Use    string       // what for
+	Use    string       // "pods", "services", "hosts"
 	Prefix netip.Prefix // the range
 }

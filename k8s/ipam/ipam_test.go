@@ -20,7 +20,7 @@ func TestSize(t *testing.T) {
 		{Range{Range: "192.168.0.7/24"}, 254},
 		{Range{Range: "192.168.0.10-192.168.0.19/24"}, 10},
 		{Range{Range: "192.168.0.0/24", RangeStart: "192.168.0.100"}, 155},
-		{Range{Range: "192.168.0.0/24", RangeStart: "192.168.0.200", RangeEnd: "192.168.0.100"}, 254}, // passed over
+		{Range{Range: "192.168.0.0/24", RangeStart: "192.168.0.200", RangeEnd: "192.168.0.100"}, 254}, // ignored
 		{Range{Range: "192.168.0.0/24", RangeStart: "10.0.0.1"}, 254},
 		{Range{Range: "192.168.0.0/24", Exclude: []string{"192.168.0.0/25"}}, 127},
 		{Range{Range: "192.168.0.0/24", Exclude: []string{"192.168.0.0/25", "192.168.0.4/32", "10.0.0.0/8"}}, 127},
@@ -152,7 +152,7 @@ func TestFree(t *testing.T) {
 	}
 }
 
-// TestFreeDisjoint fills a pool with subnets of many sizes: none may meet another, and all
+// TestFreeDisjoint fills a pool with subnets of many sizes: none may overlap with another, and all
 // lie within.
 func TestFreeDisjoint(t *testing.T) {
 	pool := netip.MustParsePrefix("10.40.0.0/16")
@@ -165,7 +165,7 @@ func TestFreeDisjoint(t *testing.T) {
 		}
 		for _, other := range taken {
 			if other.Overlaps(next) {
-				t.Fatalf("Free gave %s, which meets %s", next, other)
+				t.Fatalf("Free gave %s, which overlaps with %s", next, other)
 			}
 		}
 		if !pool.Contains(next.Addr()) || !pool.Contains(Last(next)) {

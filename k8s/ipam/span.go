@@ -7,14 +7,14 @@ import (
 	"slices"
 )
 
-// Span is a range of addresses as whereabouts understands it.
+// Span is a parsed address range.
 type Span struct {
 	Prefix      netip.Prefix   // the whole range
-	First, Last netip.Addr     // that pods may get, exclusions aside
-	Exclude     []netip.Prefix // what pods don't get
+	First, Last netip.Addr     // bounds of the addresses for pods
+	Exclude     []netip.Prefix // addresses that pods don't get
 }
 
-// Size counts the addresses that pods may get.
+// Size returns the number of addresses for pods.
 func (s Span) Size() int {
 	n := wide(s.First, s.Last)
 	for i, x := range s.Exclude {
@@ -33,7 +33,7 @@ func (s Span) Size() int {
 	return narrow(n)
 }
 
-// nested reports an exclusion that lies within another, or is equal to an earlier one.
+// nested reports whether an exclusion is within another one, or equal to an earlier one.
 func (s Span) nested(i int) bool {
 	x := s.Exclude[i]
 	for j, y := range s.Exclude {
@@ -44,18 +44,18 @@ func (s Span) nested(i int) bool {
 	return false
 }
 
-// Excluded reports an address that pods don't get though it is within the bounds.
+// Excluded reports whether an address is excluded.
 func (s Span) Excluded(a netip.Addr) bool {
 	return slices.ContainsFunc(s.Exclude, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
-// Contains reports an address that pods may get.
+// Contains reports whether pods may get an address.
 func (s Span) Contains(a netip.Addr) bool {
 	return a.BitLen() == s.First.BitLen() && s.First.Compare(a) <= 0 && a.Compare(s.Last) <= 0 && !s.Excluded(a)
 }
 
-// Hosts returns the first and the last address that are neither the network nor its broadcast; none
-// from /31 on.
+// Hosts returns the first and the last address of a prefix, without network and broadcast address.
+// They are invalid for /31 and /32 (IPv6: /127 and /128).
 func Hosts(p netip.Prefix) (first, last netip.Addr) {
 	if p.Addr().BitLen()-p.Bits() < 2 {
 		return first, last
@@ -77,12 +77,11 @@ func Last(p netip.Prefix) netip.Addr {
 	return addr
 }
 
-// Count counts the addresses from a to b, both included; 0 where b is before a, or of
-// another family.
+// Count returns the number of addresses from a to b, inclusive. It returns 0 if b is before a or
+// has another address family.
 func Count(a, b netip.Addr) int { return narrow(wide(a, b)) }
 
-// wide is Count without its bound: what exclusions take from an IPv6 range shows in none of the
-// bounded counts.
+// wide returns the same as Count without a limit, to subtract exclusions from IPv6 ranges exactly.
 func wide(a, b netip.Addr) *big.Int {
 	if !a.IsValid() || !b.IsValid() || a.BitLen() != b.BitLen() || a.Compare(b) > 0 {
 		return new(big.Int)
@@ -92,7 +91,7 @@ func wide(a, b netip.Addr) *big.Int {
 	return n.Add(n, big.NewInt(1))
 }
 
-// narrow bounds a count.
+// narrow limits a count to 2^31-1.
 func narrow(n *big.Int) int {
 	if !n.IsInt64() {
 		return math.MaxInt32
@@ -100,8 +99,8 @@ func narrow(n *big.Int) int {
 	return int(min(max(n.Int64(), 0), math.MaxInt32))
 }
 
-// Bits returns the length of the longest prefix that has room for n hosts; false where the family
-// has none. bitLen is 32 or 128.
+// Bits returns the length of the longest prefix with at least n host addresses, false if there is
+// none. bitLen is 32 or 128.
 func Bits(n, bitLen int) (int, bool) {
 	for host := 2; host <= bitLen && host < 32; host++ {
 		if 1<<host-2 >= n {
@@ -111,8 +110,8 @@ func Bits(n, bitLen int) (int, bool) {
 	return 0, false
 }
 
-// Free returns the first subnet of a length within pool that meets none of taken; false where there
-// is none.
+// Free returns the first subnet of pool with a prefix length that overlaps with none of taken,
+// false if there is none.
 func Free(pool netip.Prefix, bits int, taken []netip.Prefix) (netip.Prefix, bool) {
 	if !pool.IsValid() || bits < pool.Bits() || bits > pool.Addr().BitLen() {
 		return netip.Prefix{}, false
@@ -123,7 +122,7 @@ func Free(pool netip.Prefix, bits int, taken []netip.Prefix) (netip.Prefix, bool
 		if i < 0 {
 			return next, true
 		}
-		// What is taken may be wider than a subnet: go on behind it.
+		// Continue after the taken range, which may be larger than a subnet.
 		behind := Last(next)
 		if t := Last(taken[i]); t.Compare(behind) > 0 {
 			behind = t

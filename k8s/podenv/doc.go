@@ -1,13 +1,13 @@
-// Package podenv reads the environments that manifests give to containers, for launch/lint to
-// judge: of pods and workloads of Kubernetes, ConfigMaps, values of Helm charts, and services of
-// Compose, in YAML or JSON.
+// Package podenv reads the environment variables of containers from manifests, for package
+// launch/lint: from Kubernetes pods and workloads, ConfigMaps, values of Helm charts, and Compose
+// services, in YAML or JSON.
 //
 //	if podenv.Detect(data) {
 //		environments, err := podenv.Parse("deployment.yaml", data)
 //	}
 //
-// What a value is made of at run time ($(NAME), a secret, a field of the pod) is kept as unknown; a
-// ConfigMap that stands in the same file is followed.
+// Values that are known at run time only ($(NAME), a secret, a field of the pod) are marked as
+// unknown. References to a ConfigMap in the same file are resolved.
 //
-// All functions are pure and may be called concurrently.
+// All functions are safe for concurrent use.
 package podenv

@@ -13,15 +13,15 @@ import (
 	"github.com/rdmakit/rdmakit/launch/lint"
 )
 
-// manifestLine begins lines that manifests have and files of variables don't.
+// manifestLine matches the start of lines that occur in manifests but not in files of variables.
 var manifestLine = regexp.MustCompile(`(?m)^(---|\s*- "?name"?\s*:|` +
 	`\s*(- )?"?(apiVersion|kind|metadata|spec|services|containers|env|data|environment)"?\s*:)`)
 
-// assignmentLine is a line of a file of variables.
+// assignmentLine matches a line of a file of variables.
 var assignmentLine = regexp.MustCompile(`(?m)^\s*(export\s+)?[A-Za-z_][A-Za-z0-9_]*=`)
 
-// Detect reports that a file is a manifest, in YAML or in JSON as Kubernetes has it, and none of
-// the forms that lint.Parse reads: the first line that only one of them could have decides.
+// Detect reports whether a file is a manifest, in YAML or JSON, and not one of the forms that
+// lint.Parse reads. The first line that is possible in only one of them decides.
 func Detect(data []byte) bool {
 	before := data
 	if assignment := assignmentLine.FindIndex(data); len(assignment) > 0 {
@@ -30,12 +30,12 @@ func Detect(data []byte) bool {
 	return manifestLine.Match(before)
 }
 
-// Bounds on hostile manifests.
+// Limits on the size of manifests.
 const (
 	maxDocuments = 1000
 	maxDepth     = 100
 	maxFound     = 10_000
-	maxVariables = 1_000_000 // of all environments together: an alias costs a few bytes and stands for many
+	maxVariables = 1_000_000 // in all environments: an alias of a few bytes may contain many
 	maxNodes     = 64 << 20  // visits of nodes of the tree
 )
 
@@ -44,15 +44,15 @@ type manifest struct {
 	file  string
 	envs  []lint.Environment
 	maps  map[string][]lint.Setting // data of ConfigMaps
-	used  map[string]bool           // those that a container takes in whole
+	used  map[string]bool           // ConfigMaps in envFrom of a container
 	nodes int
 	found int // variables
 }
 
-// Parse reads manifests of Kubernetes in YAML or JSON, values of Helm charts, and files of Compose;
-// file is for messages and the names of the environments. It returns an environment of
+// Parse reads Kubernetes manifests in YAML or JSON, values of Helm charts, and Compose files. file
+// is for messages and the names of the environments. It returns an environment of
 // lint.FormKubernetes for each container that sets a variable, and for each ConfigMap that no
-// container of the file takes; none is no error.
+// container of the file uses in envFrom. A file without any is not an error.
 func Parse(file string, data []byte) ([]lint.Environment, error) {
 	m := &manifest{file: file, maps: map[string][]lint.Setting{}, used: map[string]bool{}}
 	var documents []*yaml.Node
@@ -102,7 +102,8 @@ func (m *manifest) keep(name string, settings []lint.Setting) {
 	m.envs = append(m.envs, lint.Environment{Name: name, Form: lint.FormKubernetes, Settings: settings})
 }
 
-// list keeps a document that is the value of env alone, as rdmactl env --format k8s-env prints it.
+// list keeps a document that is only the value of env, like the output of rdmactl env --format
+// k8s-env.
 func (m *manifest) list(doc *yaml.Node) {
 	if len(doc.Content) != 1 || doc.Content[0].Kind != yaml.SequenceNode {
 		return
@@ -124,7 +125,7 @@ func (m *manifest) walk(n *yaml.Node, object string, depth int, visit func(*yaml
 		return errors.New("too deep or too large")
 	}
 	if n.Kind == yaml.AliasNode {
-		return nil // what it stands for is visited where it is defined
+		return nil // its value is visited at the anchor
 	}
 	if n.Kind == yaml.MappingNode {
 		kind, name := scalar(field(n, "kind")), scalar(field(field(n, "metadata"), "name"))
@@ -141,7 +142,7 @@ func (m *manifest) walk(n *yaml.Node, object string, depth int, visit func(*yaml
 	return nil
 }
 
-// field returns a value of a mapping, nil where there is none.
+// field returns a value of a mapping, nil if there is none.
 func field(n *yaml.Node, key string) *yaml.Node {
 	if n = deref(n); n == nil || n.Kind != yaml.MappingNode {
 		return nil
@@ -182,7 +183,7 @@ func configMapName(n *yaml.Node) string {
 	return scalar(field(field(n, "metadata"), "name"))
 }
 
-// configMap keeps the data of a ConfigMap; values of several lines are files, not variables.
+// configMap keeps the data of a ConfigMap. Values with several lines are files, not variables.
 func (m *manifest) configMap(n *yaml.Node, _ string) {
 	name := configMapName(n)
 	if name == "" {
@@ -197,7 +198,7 @@ func (m *manifest) mapping(n *yaml.Node) []lint.Setting {
 	if n = deref(n); n == nil || n.Kind != yaml.MappingNode {
 		return nil
 	}
-	for i := 0; i+1 < len(n.Content) && m.found <= maxVariables; i += 2 { // walk tells of too many
+	for i := 0; i+1 < len(n.Content) && m.found <= maxVariables; i += 2 { // walk reports too many
 		key, value := n.Content[i], deref(n.Content[i+1])
 		if value != nil && value.Kind == yaml.ScalarNode && !strings.Contains(strings.TrimSpace(value.Value), "\n") {
 			out = append(out, m.setting(key.Value, scalar(value), key.Line))
@@ -208,12 +209,12 @@ func (m *manifest) mapping(n *yaml.Node) []lint.Setting {
 
 func (m *manifest) setting(name, value string, line int) lint.Setting {
 	m.found++
-	// $(NAME) of Kubernetes and ${NAME} of Compose stand for what only the node knows.
+	// $(NAME) in Kubernetes and ${NAME} in Compose are known at run time only.
 	unknown := strings.Contains(value, "$(") || strings.Contains(value, "${")
 	return lint.Setting{Name: name, Value: value, File: m.file, Line: line, Unknown: unknown}
 }
 
-// container keeps the environment of a container of Kubernetes, or of a service of Compose.
+// container keeps the environment of a Kubernetes container, or of a Compose service.
 func (m *manifest) container(n *yaml.Node, object string) {
 	var settings []lint.Setting
 	name := scalar(field(n, "name"))
@@ -277,7 +278,7 @@ func (m *manifest) variable(item *yaml.Node) (lint.Setting, bool) {
 	return s, true
 }
 
-// services keeps the environments of a file of Compose.
+// services keeps the environments of a Compose file.
 func (m *manifest) services(services *yaml.Node) {
 	for i := 0; i+1 < len(services.Content); i += 2 {
 		env := field(services.Content[i+1], "environment")

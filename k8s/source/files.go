@@ -26,11 +26,11 @@ import (
 	"github.com/rdmakit/rdmakit/launch/consensus"
 )
 
-// ErrNoNode is the cause of the error where none of the files tells of a node.
-var ErrNoNode = errors.New("no node in it")
+// ErrNoNode means that a file or folder has no data about a node.
+var ErrNoNode = errors.New("no data about a node")
 
-// OnlyNoNode reports whether nothing is wrong but [ErrNoNode]: every file could be read, and none
-// describes a node. It is true without an error, too.
+// OnlyNoNode reports whether err consists only of [ErrNoNode]: all files could be read, and some
+// have no data about a node. It is also true for nil.
 func OnlyNoNode(err error) bool {
 	if list, ok := err.(interface{ Unwrap() []error }); ok {
 		return !slices.ContainsFunc(list.Unwrap(), func(e error) bool { return !OnlyNoNode(e) })
@@ -40,15 +40,15 @@ func OnlyNoNode(err error) bool {
 
 // Files is a [Source] of recorded nodes and manifests.
 type Files struct {
-	// Names are files, folders with such files, roots of nodes, and "-" for Stdin.
+	// Names are files, folders with files, roots of nodes, and "-" for Stdin.
 	Names []string
 	Stdin io.Reader
 	// Reading, if it is not nil, is called with each file before it is read.
 	Reading func(file string)
 }
 
-// Cluster implements [Source]. Of a folder all files are read that could be nodes or manifests, and
-// what is neither is an error that names it.
+// Cluster implements [Source]. In a folder it reads all files. A file that is neither about nodes
+// nor a manifest is an error.
 func (f Files) Cluster(ctx context.Context) (Cluster, error) {
 	var c collector
 	var errs []error
@@ -73,7 +73,7 @@ func (f Files) Cluster(ctx context.Context) (Cluster, error) {
 		errors.Join(errs...)
 }
 
-// trim drops the file from the front of an error that names it again.
+// trim removes the file name from an error whose message has it already.
 func trim(err error, file string) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok && e.Path == file {
 		return e.Err
@@ -81,10 +81,10 @@ func trim(err error, file string) error {
 	return err
 }
 
-// expand lists what a folder holds; hidden files and folders within it are left out, but for roots
-// of nodes.
+// expand returns the files and the roots of nodes in a folder, without hidden files and other
+// folders.
 func expand(name string) ([]string, error) {
-	info, _ := os.Stat(name) // who opens it tells what is wrong
+	info, _ := os.Stat(name) // opening the file returns the error
 	if name == "-" || info == nil || !info.IsDir() || sources.IsRoot(name) {
 		return []string{name}, nil
 	}
@@ -103,18 +103,18 @@ func expand(name string) ([]string, error) {
 	return files, err
 }
 
-// collector gathers what files tell.
+// collector collects the data of files.
 type collector struct {
 	nodes    []Node
 	objects  []*manifest.Object
 	problems []manifest.Problem
 }
 
-// treeText begins a node tree as text.
+// treeText matches the start of a node tree as text.
 var treeText = regexp.MustCompile(`(?m)^(\[(\.|sys|proc|dev|etc|usr|var)[\]/]|live\.json =)`)
 
-// isTreeText looks for what every beginning has first: the expression by itself takes long for
-// files of megabytes.
+// isTreeText reports whether data is a node tree as text. It checks for fixed strings first,
+// because the regular expression is slow for files of megabytes.
 func isTreeText(data []byte) bool {
 	return (bytes.HasPrefix(data, []byte("[")) || bytes.Contains(data, []byte("\n[")) ||
 		bytes.Contains(data, []byte("live.json ="))) && treeText.Match(data)
@@ -169,14 +169,14 @@ func readAll(name string, stdin io.Reader) ([]byte, error) {
 	return data, err
 }
 
-// isPlan reports JSON of rdmactl k8s plan.
+// isPlan reports whether data is the JSON output of rdmactl k8s plan.
 func isPlan(data []byte) bool {
 	start := bytes.TrimLeft(data, " \t\r\n\xef\xbb\xbf")
 	return bytes.HasPrefix(start, []byte("{")) &&
 		bytes.Contains(start[:min(len(start), 256)], []byte(`"rdmakit.k8splan/`))
 }
 
-// plan takes the labels that a plan gives to nodes. Its objects are no part of the cluster.
+// plan reads the labels that a plan adds to nodes. Its objects don't belong to the cluster.
 func (c *collector) plan(data []byte, name string) error {
 	var p struct {
 		Label []struct {
@@ -199,17 +199,17 @@ func (c *collector) plan(data []byte, name string) error {
 	return nil
 }
 
-// isSnapshot reports JSON of rdmactl detect.
+// isSnapshot reports whether data is the JSON output of rdmactl detect.
 func isSnapshot(data []byte) bool {
 	start := bytes.TrimLeft(data, " \t\r\n\xef\xbb\xbf")
 	return len(start) > 0 && (start[0] == '{' || start[0] == '[') &&
 		bytes.Contains(start[:min(len(start), 4096)], []byte(`"rdmakit.`))
 }
 
-// snapshotYAML begins YAML of rdmactl detect.
+// snapshotYAML matches the start of the YAML output of rdmactl detect.
 var snapshotYAML = regexp.MustCompile(`\A(?:\xef\xbb\xbf)?(?:---)?\s*schema: "?rdmakit\.`)
 
-// yamlSnapshots takes snapshots in YAML for what they are in JSON.
+// yamlSnapshots reads snapshots in YAML by converting them to JSON.
 func (c *collector) yamlSnapshots(data []byte, name string) error {
 	documents := yaml.NewDecoder(bytes.NewReader(data))
 	for {
@@ -257,8 +257,8 @@ func (c *collector) snapshots(data []byte, name string) error {
 	return nil
 }
 
-// manifests takes nodes and their states as nodes, and everything else as what the cluster has.
-// What is wrong with a file of which something can be read is a problem.
+// manifests reads Nodes and SriovNetworkNodeStates as nodes, and everything else as objects of the
+// cluster. If parts of a file can't be read, it adds a problem.
 func (c *collector) manifests(name string, data []byte) error {
 	if name == "-" {
 		name = manifest.StdinName
@@ -289,7 +289,7 @@ func (c *collector) manifests(name string, data []byte) error {
 	return nil
 }
 
-// broken is the error for a file of which nothing can be read.
+// broken returns the error for a file of which nothing can be read.
 func broken(set *manifest.Set) error {
 	p := set.Problems[0]
 	if p.At.Line == 0 {

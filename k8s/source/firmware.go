@@ -13,16 +13,17 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/manifest"
 )
 
-// Firmware is what mstconfig prints of a card: the settings that the operator compares
-// (sriov-network-operator, pkg/vendors/mellanox, GetMlxNicFwData). Both ports of a card have
-// the same.
+// Firmware contains the settings of a card from the output of mstconfig that the operator compares
+// (sriov-network-operator, pkg/vendors/mellanox, GetMlxNicFwData). Both ports of a card have the
+// same settings.
 type Firmware struct {
-	// Current is in force; nil where mstconfig was called without -e, which prints Next alone.
+	// Current are the settings in effect, nil if mstconfig was called without -e, which prints Next
+	// only.
 	Current *FirmwareSettings
-	// Next is in force after the next boot.
+	// Next are the settings after the next boot.
 	Next FirmwareSettings
-	// Whole reports whether mstconfig was asked for all settings, so that the card doesn't have
-	// those that are absent.
+	// Whole reports whether the output has all settings, so that the card doesn't support missing
+	// ones.
 	Whole bool
 }
 
@@ -30,12 +31,12 @@ type Firmware struct {
 type FirmwareSettings struct {
 	NumOfVFs int  // NUM_OF_VFS
 	SRIOV    bool // SRIOV_EN
-	// LINK_TYPE_P1 and LINK_TYPE_P2: ETH, IB, or as it stands; "" where the card has no
+	// LINK_TYPE_P1 and LINK_TYPE_P2: ETH, IB, or another value as printed; "" if the card has no
 	// such setting
 	LinkTypes [2]string
 }
 
-// vfs returns how many VFs the settings give.
+// vfs returns the number of VFs with these settings.
 func (s FirmwareSettings) vfs() int {
 	if !s.SRIOV {
 		return 0
@@ -50,14 +51,15 @@ var (
 		`^Device:[ \t]+(?:([0-9a-fA-F]{4}):)?([0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7])[ \t\r]*$`)
 )
 
-// isFirmware reports what mstconfig -e -d ADDRESS q prints, for one card or several.
+// isFirmware reports whether data is the output of mstconfig -e -d ADDRESS q, for one or more
+// cards.
 func isFirmware(data []byte) bool {
 	// files may have megabytes
 	return bytes.Contains(data, []byte("Device #")) && firmwareHead.Match(data) && firmwareText.Match(data)
 }
 
-// firmware takes settings of the cards of a node. The text doesn't name the node, so the file does:
-// gpu-00.txt, gpu-00.mstconfig.
+// firmware reads the settings of a node's cards. The text doesn't contain the name of the node, so
+// the file has it: gpu-00.txt, gpu-00.mstconfig.
 func (c *collector) firmware(data []byte, name string) error {
 	pfs, err := parseFirmware(string(data))
 	if err != nil {
@@ -67,7 +69,7 @@ func (c *collector) firmware(data []byte, name string) error {
 	return nil
 }
 
-// firmwareNode returns the node that a file is named after. Names of nodes may have dots.
+// firmwareNode returns the name of the node from a file name. Names of nodes may contain dots.
 func firmwareNode(file string) string {
 	name := filepath.Base(file)
 	for _, ext := range []string{".txt", ".log", ".mstconfig", ".mlxconfig"} {
@@ -76,12 +78,12 @@ func firmwareNode(file string) string {
 	return name
 }
 
-// wholeQuery is how many settings a card has at least: cards have some hundred, and who asks for
-// single ones names a few.
+// wholeQuery is the minimum number of settings in a complete output. Cards have a hundred or more;
+// queries of single settings have only a few.
 const wholeQuery = 24
 
-// parseFirmware reads the cards in a text. Those that aren't named by their PCI address are an
-// error, for nothing else tells which they are.
+// parseFirmware reads the cards in a text. A card without its PCI address is an error, because it
+// can't be identified.
 func parseFirmware(text string) ([]PF, error) {
 	var pfs []PF
 	var at *Firmware
@@ -94,7 +96,7 @@ func parseFirmware(text string) ([]PF, error) {
 			m := firmwareDevice.FindStringSubmatch(strings.TrimRight(line, "\n"))
 			if m == nil {
 				return nil, errors.New("firmware settings of device " + strings.TrimSpace(rest) +
-					", which is no PCI address: call mstconfig -e -d ADDRESS q with one")
+					", which is not a PCI address: run mstconfig -e -d ADDRESS q with a PCI address")
 			}
 			domain := m[1]
 			if domain == "" {
@@ -114,13 +116,13 @@ func parseFirmware(text string) ([]PF, error) {
 		}
 	}
 	if len(pfs) == 0 {
-		return nil, errors.New("firmware settings of no device")
+		return nil, errors.New("firmware settings without a device")
 	}
 	return pfs, nil
 }
 
-// setting takes a line: the name, and the value at the next boot, or the default, the current and
-// that at the next boot.
+// setting reads the fields of a line: the name and the value after the next boot, or the name and
+// the default, current and next value.
 func (f *Firmware) setting(fields []string) {
 	switch len(fields) {
 	case 4:
@@ -136,7 +138,7 @@ func (f *Firmware) setting(fields []string) {
 	}
 }
 
-// set takes a value: 8, True(1), IB(1).
+// set sets a value: 8, True(1), IB(1).
 func (s *FirmwareSettings) set(name, value string) {
 	switch name {
 	case "NUM_OF_VFS":
@@ -151,23 +153,23 @@ func (s *FirmwareSettings) set(name, value string) {
 	}
 }
 
-// shareFirmware gives the settings of a card to all of its ports, which differ in the
-// function alone.
+// shareFirmware copies the settings of a card to all of its ports, whose addresses differ only in
+// the function.
 func (n *Node) shareFirmware() {
 	card := func(p PF) string { address, _, _ := strings.Cut(p.Address, "."); return address }
 	for i := range n.PFs {
 		if n.PFs[i].Firmware != nil || n.PFs[i].Vendor != k8s.VendorMellanox {
 			continue
 		}
-		told := func(p PF) bool { return p.Firmware != nil && card(p) == card(n.PFs[i]) }
-		if j := slices.IndexFunc(n.PFs, told); j >= 0 {
+		known := func(p PF) bool { return p.Firmware != nil && card(p) == card(n.PFs[i]) }
+		if j := slices.IndexFunc(n.PFs, known); j >= 0 {
 			n.PFs[i].Firmware = n.PFs[j].Firmware
 		}
 	}
 }
 
-// strayFirmware leaves out nodes of which firmware settings alone are known, and says so: the name
-// of the file is no node's.
+// strayFirmware removes nodes about which only firmware settings are known, and reports them as
+// problems: the file doesn't have the name of a node.
 func strayFirmware(nodes []Node) (kept []Node, problems []manifest.Problem) {
 	for i := range nodes {
 		n := &nodes[i]
@@ -179,8 +181,8 @@ func strayFirmware(nodes []Node) (kept []Node, problems []manifest.Problem) {
 		}
 		problems = append(problems, manifest.Problem{
 			At: manifest.Region{Pos: manifest.Pos{File: n.Origins[0]}}, Type: manifest.ProblemNode,
-			Text:   "firmware settings of node " + n.Name + ", of which nothing else is known",
-			Remedy: "name the file after its node: NODE.txt",
+			Text:   "firmware settings of node " + n.Name + ", about which nothing else is known",
+			Remedy: "give the file the name of its node: NODE.txt",
 		})
 	}
 	return kept, problems

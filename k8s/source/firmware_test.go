@@ -72,7 +72,7 @@ func TestParseFirmware(t *testing.T) {
 	}
 }
 
-// TestFirmware reads settings beside a snapshot, and tells of those that are nobody's.
+// TestFirmware reads settings in addition to a snapshot, and reports those without a node.
 func TestFirmware(t *testing.T) {
 	dir := t.TempDir()
 	tree(t, dir, "61_ib_vfs_host") // gpu-00, 8 VFs by sriov_totalvfs
@@ -94,7 +94,7 @@ func TestFirmware(t *testing.T) {
 	off := write(t, t.TempDir(), "gpu-00.mstconfig", mstconfig("0000:13:00.1", 16, 16, "False", "True", ""))
 	two := clusterOf(t, filepath.Join(dir, "61_ib_vfs_host.tree"), off).Nodes[0]
 	if n, _ := two.PFs[0].FirmwareVFs(); n != 0 {
-		t.Errorf("FirmwareVFs with SRIOV_EN off, told of the other port = %d, want 0", n)
+		t.Errorf("FirmwareVFs with SRIOV_EN off, known from the other port = %d, want 0", n)
 	}
 }
 

@@ -10,9 +10,9 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/manifest"
 )
 
-// Join makes one list of nodes: those of one name become one. Of what several tell, a
-// SriovNetworkNodeState stands before snapshots, for the operator goes by it; a newer snapshot
-// before an older one; and otherwise an earlier one before a later one. Labels are those of all.
+// Join joins nodes with the same name. If several have a value, a SriovNetworkNodeState has
+// precedence over snapshots, because the operator uses it, a newer snapshot over an older one, and
+// otherwise an earlier node in the list over a later one. The labels of all are combined.
 func Join(nodes []Node) []Node {
 	byName := map[string][]*Node{}
 	for i := range nodes {
@@ -39,7 +39,7 @@ func Join(nodes []Node) []Node {
 	return out
 }
 
-// rank orders those that tell of one node.
+// rank orders nodes by precedence.
 func rank(n *Node) int {
 	if n.State != nil {
 		return 0
@@ -59,7 +59,7 @@ func (n *Node) joinLabels(o *Node) {
 	}
 }
 
-// noteLabel takes a label over, unless an earlier file told it.
+// noteLabel adds a label, unless it is already known from an earlier file.
 func (n *Node) noteLabel(labels *map[string]string, key, value string, from *Node) {
 	if _, known := (*labels)[key]; known {
 		return
@@ -76,7 +76,7 @@ func (n *Node) noteLabel(labels *map[string]string, key, value string, from *Nod
 	}
 }
 
-// keepPromises adds what plans give to what the Node objects have.
+// keepPromises adds the labels of plans that the Node objects don't have.
 func (n *Node) keepPromises() {
 	if n.Labels == nil {
 		return
@@ -149,8 +149,8 @@ func (p *PF) join(o PF) {
 	p.joinVFs(o)
 }
 
-// joinVFs takes over counts of VFs where none was told, and what VFs are where the counts agree:
-// those of an older look are gone.
+// joinVFs takes the numbers of VFs from o if they are unknown, and the properties of VFs if the
+// numbers agree. If they don't, o describes VFs that don't exist any more.
 func (p *PF) joinVFs(o PF) {
 	if !p.VFsKnown {
 		p.NumVFs, p.TotalVFs = cmp.Or(p.NumVFs, o.NumVFs), cmp.Or(p.TotalVFs, o.TotalVFs)
@@ -172,8 +172,8 @@ func (p *PF) joinVFs(o PF) {
 	}
 }
 
-// apart leaves out the snapshots of machines that have the host name of another, and says which.
-// One machine may have several.
+// apart removes snapshots of machines with the host name of another machine, and reports them as
+// problems. Several snapshots of one machine are kept.
 func apart(nodes []Node) (kept []Node, problems []manifest.Problem) {
 	first := map[string][]int{} // snapshots that are kept, by name
 	for i := range nodes {
@@ -188,9 +188,9 @@ func apart(nodes []Node) (kept []Node, problems []manifest.Problem) {
 			problems = append(problems, manifest.Problem{
 				At: manifest.Region{Pos: manifest.Pos{File: n.Origins[0]}}, Type: manifest.ProblemNode,
 				Text: fmt.Sprintf(
-					"host name %s is also that of %s, with other cards by their GUIDs, MAC and PCI addresses: taken "+
-						"as two machines, of which this one is passed over", n.Name, o.Origins[0]),
-				Remedy: "give each node its own host name, or leave one of the files out",
+					"host name %s also occurs in %s, but GUIDs, MAC and PCI addresses of the cards differ: assumed to "+
+						"be two machines; this one is ignored", n.Name, o.Origins[0]),
+				Remedy: "use a unique host name for each node, or remove one of the files",
 			})
 			continue
 		}
@@ -200,12 +200,12 @@ func apart(nodes []Node) (kept []Node, problems []manifest.Problem) {
 	return kept, problems
 }
 
-// snapshot reports that a node comes from a snapshot alone.
+// snapshot reports whether a node is known from a snapshot only.
 func (n *Node) snapshot() bool { return n.State == nil && n.CardsKnown && len(n.Origins) == 1 }
 
-// oneMachine reports that two snapshots of one name are of one machine: they share cards, and none
-// of them is elsewhere in the other; or no card has anything that tells it from others, and they
-// have the same PFs.
+// oneMachine reports whether two snapshots with the same name are of the same machine: they have
+// common cards, and none of these at different addresses. If the cards have no IDs, they must have
+// the same PFs.
 func oneMachine(a, b *Node) bool {
 	if len(a.HardwareIDs) == 0 && len(b.HardwareIDs) == 0 {
 		return slices.EqualFunc(a.PFs, b.PFs,

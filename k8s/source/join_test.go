@@ -38,7 +38,7 @@ status: {interfaces: [{name: ib0, pciAddress: "0000:13:00.0", totalvfs: 16}]}
 			t.Errorf("%v: PF = %+v, want 0 of 16 VFs, as the state says, and none of the snapshot's", names, pf)
 		}
 		if pf.DeviceID != "1021" || pf.Fabric == nil {
-			t.Errorf("%v: PF = %+v, want what the snapshot alone tells as well", names, pf)
+			t.Errorf("%v: PF = %+v, want the values of the snapshot, too", names, pf)
 		}
 	}
 }
@@ -83,7 +83,7 @@ func TestJoinVFs(t *testing.T) {
 	}
 }
 
-// TestLabels unites the labels of Node objects and of a plan, and tells where each is from.
+// TestLabels joins the labels of Node objects and of a plan, and checks their origins.
 func TestLabels(t *testing.T) {
 	dir := t.TempDir()
 	object := func(name, labels string) string {
@@ -111,7 +111,7 @@ func TestLabels(t *testing.T) {
 	}{
 		{map[string]string{"rdmakit.io/sriov": "a"}, true, false},
 		{map[string]string{"rdmakit.io/sriov": "b"}, false, false},
-		{map[string]string{"other": "x"}, false, true}, // a plan doesn't tell all labels
+		{map[string]string{"other": "x"}, false, true}, // a plan does not have all labels
 	} {
 		if selected, maybe := nodes[1].Selected(tt.selector); selected != tt.selected || maybe != tt.maybe {
 			t.Errorf("Selected(%v) by a promise = %t, %t, want %t, %t",
@@ -160,9 +160,9 @@ func TestOneMachine(t *testing.T) {
 		{"one more card", node("x", "x 1"), node("x", "x 1", "y 2"), true},
 		{"other cards", node("x", "x 1"), node("x", "x 2"), false},
 		{"a card that moved", node("x", "x 1", "y 2"), node("x", "x 1", "z 2"), false},
-		{"one tells nothing", node("x", "x 1"), node("x"), false},
-		{"both tell nothing", node("x"), node("x"), true},
-		{"both tell nothing, at other places", node("x"), node("y"), false},
+		{"one without IDs", node("x", "x 1"), node("x"), false},
+		{"both without IDs", node("x"), node("x"), true},
+		{"both without IDs, at other addresses", node("x"), node("y"), false},
 	}
 	for _, tt := range tests {
 		if got := oneMachine(&tt.a, &tt.b); got != tt.want {

@@ -13,7 +13,7 @@ import (
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// FromSnapshot makes a node of what was read on it.
+// FromSnapshot returns the node of a snapshot.
 func FromSnapshot(snap inventory.Snapshot, origin string) Node {
 	name := snap.Host.Name
 	if name == "" {
@@ -37,16 +37,16 @@ func FromSnapshot(snap inventory.Snapshot, origin string) Node {
 	return n
 }
 
-// addAddress notes an address that packets of others could have for their destination.
+// addAddress adds an address, unless it is a loopback or link-local address.
 func (n *Node) addAddress(p netip.Prefix) {
 	if a := p.Addr(); p.IsValid() && !a.IsLoopback() && !a.IsLinkLocalUnicast() && !slices.Contains(n.Addresses, p) {
 		n.Addresses = append(n.Addresses, p)
 	}
 }
 
-// hardwareIDs returns what no other machine has: PCI addresses with the GUIDs of devices, and the
-// MAC addresses of network devices, that are there: "0000:3b:00.0 b83f:d203:00a5:1000". VFs may
-// move between machines, and have random ones.
+// hardwareIDs returns IDs that no other machine has: PCI addresses with the GUIDs of their devices,
+// or the MAC addresses of their network devices: "0000:3b:00.0 b83f:d203:00a5:1000". It ignores
+// VFs, whose addresses are random and may move between machines.
 func hardwareIDs(snap *inventory.Snapshot) []string {
 	var ids []string
 	for i := range snap.Devices {
@@ -99,7 +99,7 @@ func fromCard(snap *inventory.Snapshot, c *inventory.Card) PF {
 	return pf
 }
 
-// netdevMTU returns the MTU of the network device at a PCI address, 0 where there is none.
+// netdevMTU returns the MTU of the network device at a PCI address, 0 if there is none.
 func netdevMTU(snap *inventory.Snapshot, address string) int {
 	for i := range snap.Netdevs {
 		if nd := &snap.Netdevs[i]; address != "" && nd.PCI == address {
@@ -109,7 +109,7 @@ func netdevMTU(snap *inventory.Snapshot, address string) int {
 	return 0
 }
 
-// addVFDevice notes the device ID of a VF.
+// addVFDevice adds the device ID of a VF.
 func (p *PF) addVFDevice(snap *inventory.Snapshot, address string) {
 	for i := range snap.Cards {
 		if c := &snap.Cards[i]; address != "" && c.PCI.Address == address {
@@ -136,7 +136,7 @@ func (p *PF) addPort(d *inventory.Device, port *inventory.Port) {
 	}
 }
 
-// Link types as a SriovNetworkNodeState writes them.
+// Link types in the form of a SriovNetworkNodeState.
 const (
 	LinkETH = "ETH" // Ethernet
 	LinkIB  = "IB"  // InfiniBand
@@ -154,7 +154,7 @@ func linkTypeOf(arphrd int) string {
 
 func hex(id inventory.PCIID) string { return fmt.Sprintf("%04x", uint16(id)) }
 
-// FromNodeState makes a node of what the operator's daemon found on it.
+// FromNodeState returns the node of a SriovNetworkNodeState.
 func FromNodeState(state k8s.SriovNetworkNodeState, origin string) Node {
 	n := Node{
 		Name: state.Metadata.Name, CardsKnown: true, Origins: []string{origin}, RDMAMode: state.Status.System.RdmaMode,
@@ -179,7 +179,7 @@ func FromNodeState(state k8s.SriovNetworkNodeState, origin string) Node {
 	return n
 }
 
-// FromNode makes a node of its [Node] object, which knows no cards.
+// FromNode returns the node of a Node object, which contains no cards.
 func FromNode(node k8s.Node, origin string) Node {
 	n := Node{
 		Name: node.Metadata.Name, Labels: map[string]string{}, LabelOrigins: map[string]string{},

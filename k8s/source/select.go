@@ -14,15 +14,15 @@ import (
 
 // Selection is a PF of a node that a policy selects.
 type Selection struct {
-	Node *Node // whose card it is
-	PF   *PF   // the card
-	// First and Last are the VFs that the policy means; Last is -1 for none.
+	Node *Node // the node of the PF
+	PF   *PF   // the PF
+	// First and Last are the selected VFs; Last is -1 for none.
 	First, Last int
 	// Maybe reports whether labels of the node are unknown.
 	Maybe bool
 }
 
-// String names the PF: "0000:3b:00.0 (ens1f0np0)".
+// String returns address and network device of the PF: "0000:3b:00.0 (ens1f0np0)".
 func (s Selection) String() string {
 	if s.PF.Netdev != "" {
 		return fmt.Sprintf("%s (%s)", s.PF.Address, s.PF.Netdev)
@@ -30,9 +30,9 @@ func (s Selection) String() string {
 	return s.PF.Address
 }
 
-// Select returns the PFs that a policy selects, in the order of the nodes and of their PFs, as the
-// operator does: the nodeSelector takes nodes by their labels, and all fields of nicSelector have
-// to fit. Nodes whose labels are not known are taken. The selections point into nodes.
+// Select returns the PFs that a policy selects, in the order of the nodes and of their PFs. Like
+// the operator it selects nodes by their labels, and PFs that match all fields of nicSelector.
+// Nodes with unknown labels match. The selections point into nodes.
 func Select(spec k8s.PolicySpec, nodes []Node) []Selection {
 	var out []Selection
 	for i := range nodes {
@@ -50,8 +50,8 @@ func Select(spec k8s.PolicySpec, nodes []Node) []Selection {
 	return out
 }
 
-// Matches judges a PF by the nicSelector of a policy, and returns the VFs that the policy means:
-// none, with last -1, where it has no number of VFs or the operator can't read their range.
+// Matches reports whether the nicSelector of a policy selects the PF, and returns the selected VFs.
+// last is -1 if the policy has no number of VFs, or if the operator can't read their range.
 func (p PF) Matches(spec k8s.PolicySpec) (first, last int, ok bool) {
 	if !p.Selected(spec.NicSelector) {
 		return 0, 0, false
@@ -62,9 +62,9 @@ func (p PF) Matches(spec k8s.PolicySpec) (first, last int, ok bool) {
 	return 0, -1, true
 }
 
-// Selected judges a PF by a nicSelector (sriov-network-operator, api/v1/helper.go, Selected): an
-// alternative name selects as the name does. A PF without a network device is invisible to the
-// operator; net filters belong to virtual clouds and match nothing here.
+// Selected reports whether a nicSelector selects the PF (sriov-network-operator, api/v1/helper.go,
+// Selected). Alternative names match like names. The operator doesn't see a PF without a network
+// device. A netFilter, which is for virtual clouds, matches nothing.
 func (p PF) Selected(s k8s.NicSelector) bool {
 	switch {
 	case s.Empty(), p.Netdev == "", s.NetFilter != "":
@@ -78,10 +78,11 @@ func (p PF) Selected(s k8s.NicSelector) bool {
 		slices.ContainsFunc(s.PfNames, func(text string) bool { return p.Named(PFNameOf(text)) })
 }
 
-// VFs returns the VFs that a policy means of a PF that it selects (sriov-network-operator,
-// api/v1/helper.go, generatePfNameVfGroup). A range counts behind the name that the PF has itself:
-// one behind an alternative name is passed over, and all VFs are meant. Entries are read up to the
-// one that counts; one that can't be read is an error, with which the operator gives up.
+// VFs returns the VFs of a selected PF that a policy selects (sriov-network-operator,
+// api/v1/helper.go, generatePfNameVfGroup). The operator uses a range only with the name of the PF;
+// with an alternative name it ignores the range and selects all VFs. It reads the entries up to the
+// one with the name of the PF. An entry that it can't read is an error, with which the operator
+// stops.
 func (p PF) VFs(spec k8s.PolicySpec) (first, last int, err error) {
 	last = k8s.ValueOf(spec.NumVfs) - 1
 	for _, text := range spec.NicSelector.PfNames {
@@ -99,23 +100,22 @@ func (p PF) VFs(spec k8s.PolicySpec) (first, last int, err error) {
 	return 0, last, nil
 }
 
-// PFName is an entry of pfNames: a network device, with a range of VFs or without.
+// PFName is an entry of pfNames: a network device, optionally with a range of VFs.
 type PFName struct {
 	Name        string // of the network device
-	Ranged      bool   // with #FIRST-LAST behind the name
+	Ranged      bool   // with #FIRST-LAST after the name
 	First, Last int    // VFs, from 0
 }
 
-// PFNameOf returns the name in an entry of pfNames by which the operator selects PFs, whatever
-// follows it.
+// PFNameOf returns the name in an entry of pfNames with which the operator selects PFs: the part
+// before #.
 func PFNameOf(text string) string {
 	name, _, _ := strings.Cut(text, "#")
 	return name
 }
 
-// readPFName reads an entry as the operator's controller does (api/v1/helper.go, ParseVfRange):
-// what follows a second # or dash is passed over, and "ens1f0#" is a name as it stands, which no
-// PF has.
+// readPFName reads an entry like the operator's controller (api/v1/helper.go, ParseVfRange). It
+// ignores text after a second # or dash, and treats "ens1f0#" as a name, which no PF has.
 func readPFName(text string) (PFName, error) {
 	parts := strings.Split(text, "#")
 	if len(parts) < 2 || parts[1] == "" {
@@ -128,30 +128,30 @@ func readPFName(text string) (PFName, error) {
 	return PFName{Name: parts[0], Ranged: true, First: first, Last: last}, nil
 }
 
-// ReadVFRange reads "0-3" as the operator does (api/v1/helper.go, parseRange), wherever it stands:
-// nothing tells whether there are such VFs, or whether the first comes first.
+// ReadVFRange reads a range such as "0-3" like the operator (api/v1/helper.go, parseRange). It
+// checks neither that the VFs exist nor that first is not after last.
 func ReadVFRange(text string) (first, last int, err error) {
 	parts := strings.Split(text, "-")
 	if len(parts) < 2 {
-		return 0, 0, fmt.Errorf("%q is no range of VFs", text)
+		return 0, 0, fmt.Errorf("%q is not a range of VFs", text)
 	}
 	first, err1 := strconv.Atoi(parts[0])
 	last, err2 := strconv.Atoi(parts[1])
 	if err := errors.Join(err1, err2); err != nil {
-		return 0, 0, fmt.Errorf("%q is no range of VFs", text)
+		return 0, 0, fmt.Errorf("%q is not a range of VFs", text)
 	}
 	return first, last, nil
 }
 
 var pfNameForm = regexp.MustCompile(`^([^#]+)#(\d+)-(\d+)$`)
 
-// ParsePFName reads "ens1f0" and "ens1f0#0-3", and is an error where an entry is wrong: where the
-// operator's webhook refuses it (pkg/webhook/validate.go), or no network device can have the
-// name. What the operator makes of a wrong one where the webhook is off, as it is by default,
-// Matches tells.
+// ParsePFName parses "ens1f0" and "ens1f0#0-3". It returns an error for entries that the operator's
+// webhook rejects (pkg/webhook/validate.go), and for names that no network device can have.
+// [PF.VFs] describes how the operator handles such entries without the webhook, which is off by
+// default.
 func ParsePFName(s string) (PFName, error) {
-	if s == "" || strings.ContainsFunc(s, unicode.IsSpace) { // the kernel refuses names with blanks (dev_valid_name)
-		return PFName{}, fmt.Errorf("%q is no name of a network device", s)
+	if s == "" || strings.ContainsFunc(s, unicode.IsSpace) { // the kernel rejects names with blanks (dev_valid_name)
+		return PFName{}, fmt.Errorf("%q is not the name of a network device", s)
 	}
 	if !strings.Contains(s, "#") {
 		return PFName{Name: s}, nil
@@ -166,7 +166,7 @@ func ParsePFName(s string) (PFName, error) {
 		return PFName{}, fmt.Errorf("the range of %q: %w", s, err)
 	}
 	if first > last {
-		return PFName{}, fmt.Errorf("the range of %q begins after its end", s)
+		return PFName{}, fmt.Errorf("the range of %q starts after its end", s)
 	}
 	return PFName{Name: m[1], Ranged: true, First: first, Last: last}, nil
 }

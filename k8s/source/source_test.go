@@ -236,7 +236,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestBroken tells of a file of which nothing can be read once, wherever it stands.
+// TestBroken checks that a file of which nothing can be read is reported once, in any position.
 func TestBroken(t *testing.T) {
 	dir := t.TempDir()
 	good, broken := write(t, dir, "good.yaml", state), write(t, dir, "broken.yaml", "a: [\nb\n")
