@@ -202,7 +202,7 @@ func TestBranches(t *testing.T) {
 			[]string{"error spec.linkType"},
 		},
 		{
-			"no link type, which field-value tells", "linktype-change",
+			"no link type, which field-value reports", "linktype-change",
 			pol("linkType: InfiniBand, nicSelector: {pfNames: [ens1]}"), card0("linkType: IB, totalvfs: 8"), nil,
 		},
 		{"plugin off", "linktype-change", pol("linkType: ib, nicSelector: {pfNames: [ens1]}") + fill(someConfig, "SPEC",
@@ -768,7 +768,7 @@ func TestBranches(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.rule+"/"+tt.name, func(t *testing.T) {
 			var got []string
-			for _, f := range judge(t, tt.rule, tt.in, tt.nodes) {
+			for _, f := range check(t, tt.rule, tt.in, tt.nodes) {
 				got = append(got, string(f.Severity)+" "+f.Path)
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
@@ -778,8 +778,8 @@ func TestBranches(t *testing.T) {
 	}
 }
 
-// judge holds a manifest to one rule, beside nodes where there are any.
-func judge(t *testing.T, rule, text, nodes string) []Finding {
+// check applies one rule to a manifest, with nodes if there are any.
+func check(t *testing.T, rule, text, nodes string) []Finding {
 	t.Helper()
 	in := Input{Manifests: manifest.Parse("in.yaml", []byte(text)), Options: Options{Only: []string{rule}}}
 	if len(in.Manifests.Problems) > 0 {

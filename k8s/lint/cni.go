@@ -11,21 +11,21 @@ import (
 // nad is a NetworkAttachmentDefinition.
 type nad = typed[k8s.NetworkAttachmentDefinition]
 
-// Bounds on what is judged of one value: more than any network has. A text of megabytes may hold
-// many thousand of each.
+// Limits on what is checked in one value, higher than in any real network. A text of megabytes can
+// contain many thousand of each.
 const (
 	maxPlugins     = 64
 	maxRanges      = 256
 	maxAttachments = 256
 )
 
-// ranges returns the ranges that are judged.
+// ranges returns the ranges to check.
 func (r ipamRef) ranges() []ipam.Range {
 	all := r.conf.Ranges()
 	return all[:min(len(all), maxRanges)]
 }
 
-// cniPlugin is a plugin of a CNI configuration, as far as it matters here.
+// cniPlugin is a plugin of a CNI configuration, with the fields that rules use.
 type cniPlugin struct {
 	Type          string          `json:"type"`
 	PKey          string          `json:"pkey"`
@@ -42,18 +42,18 @@ type cniPlugin struct {
 	Trust     string `json:"trust"`
 	// keys are all fields.
 	keys map[string]json.RawMessage
-	// misfit is a field of another type than sriov and ib-sriov take, nil for none.
-	misfit *json.UnmarshalTypeError
+	// wrongType is a field whose type sriov and ib-sriov don't accept, or nil.
+	wrongType *json.UnmarshalTypeError
 }
 
-// pluginsOf reads the plugins of a CNI configuration; what doesn't fit is left out.
+// pluginsOf returns the plugins of a CNI configuration, without those that can't be decoded.
 func pluginsOf(config string) []cniPlugin {
 	var out []cniPlugin
 	all := plugins(config)
 	for _, text := range all[:min(len(all), maxPlugins)] {
 		var p cniPlugin
 		if err := json.Unmarshal(text, &p); err != nil {
-			p.misfit, _ = errors.AsType[*json.UnmarshalTypeError](err) // the other fields are there
+			p.wrongType, _ = errors.AsType[*json.UnmarshalTypeError](err) // the other fields are decoded
 		}
 		if json.Unmarshal(text, &p.keys) == nil {
 			out = append(out, p)
@@ -62,8 +62,8 @@ func pluginsOf(config string) []cniPlugin {
 	return out
 }
 
-// handwritten returns the NetworkAttachmentDefinitions that the operator didn't write from
-// a network.
+// handwritten returns the NetworkAttachmentDefinitions that the operator didn't write from a
+// network.
 func (m *model) handwritten() []*nad {
 	written := map[string]bool{}
 	for _, n := range m.networks {
@@ -78,7 +78,7 @@ func (m *model) handwritten() []*nad {
 	return out
 }
 
-// capabilities returns what a network passes on to its plugin.
+// capabilities returns the capabilities of a network.
 func capabilities(text string) map[string]bool {
 	var caps map[string]bool
 	if json.Unmarshal([]byte(text), &caps) != nil {

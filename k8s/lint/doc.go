@@ -1,4 +1,4 @@
-// Package lint judges manifests of SR-IOV networks: each object by itself, all of them together,
+// Package lint checks manifests of SR-IOV networks: each object by itself, all of them together,
 // and against the nodes of a cluster.
 //
 //	set, err := manifest.Read([]string{"sriov/"}, os.Stdin)
@@ -6,13 +6,13 @@
 //	report := lint.Run(lint.Input{Manifests: set, Cluster: cluster})
 //	for _, f := range report.Findings { fmt.Println(f.Place(), f.Summary) }
 //
-// A [Rule] is a file rule_ID.go that declares one value, a line in the list of [Rules], and
-// testdata/ID with a manifest that it tells, one that is right, and a near miss on which it must be
-// silent; a test demands all of it.
+// A [Rule] consists of a file rule_ID.go that declares one value, a line in the list of [Rules],
+// and a directory testdata/ID with three manifests: one that the rule reports, one that is right,
+// and a near miss that the rule must not report. A test requires all of them.
 //
-// What the cluster has is known to the rules and not judged: an object in the manifests stands for
-// the one of its name there. A rule that would have to guess is silent. Rules that need nodes and
-// got none are listed in the report.
+// The rules read the objects of the cluster but don't check them. An object in the manifests
+// replaces the object of the same kind and name in the cluster. A rule reports nothing where it
+// would have to guess. The report lists the rules that were skipped because they need nodes.
 //
-// [Run] is a function of its input, keeps nothing and may be called by several goroutines.
+// [Run] depends on its input only, keeps no state and is safe for concurrent use.
 package lint

@@ -63,7 +63,7 @@ func TestFixes(t *testing.T) {
 	} {
 		t.Run(tt.rule+"/"+tt.name, func(t *testing.T) {
 			var got []string
-			for _, f := range judge(t, tt.rule, tt.in, tt.nodes) {
+			for _, f := range check(t, tt.rule, tt.in, tt.nodes) {
 				got = append(got, f.Fix)
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {

@@ -14,7 +14,7 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/manifest"
 )
 
-// everything judges all wrong manifests of testdata at once.
+// everything checks all wrong manifests of testdata at once.
 func everything(t *testing.T) []Report {
 	t.Helper()
 	files, err := filepath.Glob("testdata/*/wrong.yaml")

@@ -20,12 +20,12 @@ func TestGUIDOwner(t *testing.T) {
 			pool+"}\n")), Options: Options{Only: []string{"guid-pool"}}}
 	findings := Run(in).Findings
 	if len(findings) != 1 ||
-		!strings.HasSuffix(findings[0].Summary, "is that of 0000:13:00.0 in gpu-00 of ConfigMap x/g as well") {
+		!strings.HasSuffix(findings[0].Summary, "also belongs to 0000:13:00.0 in gpu-00 of ConfigMap x/g") {
 		t.Errorf("Run = %+v, want the GUID's owner with its node", findings)
 	}
 }
 
-// TestGUIDPools judges files as a whole, however many entries they have, and against each other.
+// TestGUIDPools checks files as a whole, however many entries they have, and against each other.
 func TestGUIDPools(t *testing.T) {
 	entry := func(address, guids string) string { return `{"pciAddress": "` + address + `", ` + guids + `}` }
 	list := func(n int) string { return fmt.Sprintf(`"guids": ["02:00:00:00:00:00:00:%02x"]`, n) }
@@ -51,29 +51,29 @@ func TestGUIDPools(t *testing.T) {
 		{
 			"a fault in the last of 201",
 			guidFileOf(append(many, `{"pci_address": "0000:ff:00.0", "guids": ["02:00:00:00:00:00:00:01"]}`)),
-			[]string{"the operator reads pciAddress, and pci_address stands in its manual only"},
+			[]string{"the operator reads pciAddress; pci_address appears only in its manual"},
 		},
 		{
 			"200 faults", guidFileOf(broken),
-			append(slices.Repeat([]string{`"1" is no GUID: write eight bytes as 02:00:00:00:00:00:00:01`}, 100),
-				"100 more faults are not told"),
+			append(slices.Repeat([]string{`"1" is not a GUID: write eight bytes as 02:00:00:00:00:00:00:01`}, 100),
+				"100 more errors are not shown"),
 		},
-		{"ranges that meet", guidFileOf([]string{entry("0000:3b:00.0", span("00:10", "10:00")), entry("0000:5e:00.0",
+		{"ranges that overlap", guidFileOf([]string{entry("0000:3b:00.0", span("00:10", "10:00")), entry("0000:5e:00.0",
 			span("0f:00", "20:00")), entry("0000:5f:00.0", span("20:01", "20:02"))}), []string{
-			"GUID 02:00:00:00:00:00:0f:00 of 0000:5e:00.0 is that of 0000:3b:00.0 in guids of ConfigMap x/g as well",
+			"GUID 02:00:00:00:00:00:0f:00 of 0000:5e:00.0 also belongs to 0000:3b:00.0 in guids of ConfigMap x/g",
 		}},
 		{"a GUID in a range", guidFileOf([]string{entry("0000:3b:00.0", list(7)), entry("0000:5e:00.0",
 			span("00:01", "00:09")), entry("0000:5f:00.0", list(9))}), []string{
-			"GUID 02:00:00:00:00:00:00:07 of 0000:5e:00.0 is that of 0000:3b:00.0 in guids of ConfigMap x/g as well",
-			"GUID 02:00:00:00:00:00:00:09 of 0000:5f:00.0 is that of 0000:5e:00.0 in guids of ConfigMap x/g as well",
+			"GUID 02:00:00:00:00:00:00:07 of 0000:5e:00.0 also belongs to 0000:3b:00.0 in guids of ConfigMap x/g",
+			"GUID 02:00:00:00:00:00:00:09 of 0000:5f:00.0 also belongs to 0000:5e:00.0 in guids of ConfigMap x/g",
 		}},
 		{"files of nodes", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: g, namespace: x}\ndata:\n" +
 			"  gpu-00: '[" + entry("0000:3b:00.0", span("00:01", "00:08")) + "]'\n" +
 			"  gpu-01: '[" + entry("0000:5e:00.0", span("00:11", "00:18")) + "]'\n---\n" + forHost("gpu-00"), nil},
 		{"file of the node", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: g, namespace: x}\ndata:\n  gpu-01: '[" +
 			entry("0000:5e:00.0", span("00:11", "00:18")) + "]'\n---\n" + forHost("gpu-01"), []string{"the pool has " +
-			"no entry for 0000:3b:00.0, to which SriovNetworkNodePolicy sriov-network-operator/gpu-01 gives VFs: " +
-			"on a node with this file they fail"}},
+			"no entry for 0000:3b:00.0, but SriovNetworkNodePolicy sriov-network-operator/gpu-01 gives it VFs: " +
+			"they fail on a node with this file"}},
 	}
 	for _, tt := range tests {
 		var got []string
@@ -95,7 +95,7 @@ func guidFileOf(entries []string) string {
 		strings.Join(entries, ", ") + "]'\n"
 }
 
-// TestGUIDOfTheCluster tells a manifest that takes a GUID which a file of the cluster gives.
+// TestGUIDOfTheCluster reports a manifest with a GUID that a file of the cluster contains.
 func TestGUIDOfTheCluster(t *testing.T) {
 	in := Input{Manifests: manifest.Parse("in.yaml",
 		[]byte(guidFileOf([]string{`{"pciAddress": "0000:3b:00.0", "guids": ["02:00:00:00:00:00:00:01"]}`})))}
@@ -104,7 +104,7 @@ func TestGUIDOfTheCluster(t *testing.T) {
 			"name: g", "name: other", 1))).Objects
 	findings := Run(in).Findings
 	if len(findings) != 1 ||
-		!strings.HasSuffix(findings[0].Summary, "is that of 0000:5e:00.0 in guids of ConfigMap x/other as well") {
+		!strings.HasSuffix(findings[0].Summary, "also belongs to 0000:5e:00.0 in guids of ConfigMap x/other") {
 		t.Errorf("Run = %+v, want the GUID's other owner", findings)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/manifest"
 )
 
-// TestHostile judges texts of which one value holds very much, in a time that grows with their size
+// TestHostile checks texts with a very large value, in a time that grows with their size
 // and not with its square.
 func TestHostile(t *testing.T) {
 	const n = 20_000

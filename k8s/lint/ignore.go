@@ -7,10 +7,10 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/manifest"
 )
 
-// ignoreMarker begins a comment that suppresses findings: "# rdmactl:ignore RULE[,RULE...] reason".
+// ignoreMarker starts a comment that suppresses findings: "# rdmactl:ignore RULE[,RULE...] reason".
 const ignoreMarker = "rdmactl:ignore"
 
-// ignore is such a comment.
+// ignore is a comment that suppresses findings.
 type ignore struct {
 	manifest.Comment
 	rules  []string
@@ -30,14 +30,14 @@ func readIgnores(set *manifest.Set) []ignore {
 	return out
 }
 
-// line is a line of a file.
+// line identifies a line of a file.
 type line struct {
 	file   string
 	number int
 }
 
-// ignores are comments by the line that they are about. One about the first line of an object is
-// about all of it.
+// ignores are comments by the line that they refer to. A comment on the first line of an object
+// refers to the whole object.
 type ignores map[line][]ignore
 
 func (m *model) ignoresByLine() ignores {
@@ -49,13 +49,13 @@ func (m *model) ignoresByLine() ignores {
 	return out
 }
 
-// reason tells whether a finding is suppressed and why: by its own line, by that of the key it is
-// about, or by its object.
-func (by ignores) reason(t told) (reason string, ok bool) {
-	for _, number := range []int{t.Line, t.keyLine, t.objectLine} {
-		for _, ig := range by[line{t.File, number}] {
+// reason reports whether a comment suppresses a finding, and returns the comment's reason. The
+// comment may refer to the line of the finding, to the line of its key, or to its object.
+func (by ignores) reason(f located) (reason string, ok bool) {
+	for _, number := range []int{f.Line, f.keyLine, f.objectLine} {
+		for _, ig := range by[line{f.File, number}] {
 			alone := ig.At.Line != ig.Target
-			if number > 0 && (number == t.Line || number == t.keyLine || alone) && slices.Contains(ig.rules, t.Rule) {
+			if number > 0 && (number == f.Line || number == f.keyLine || alone) && slices.Contains(ig.rules, f.Rule) {
 				return ig.reason, true
 			}
 		}
@@ -63,8 +63,8 @@ func (by ignores) reason(t told) (reason string, ok bool) {
 	return "", false
 }
 
-// told is a finding with the lines at which it may be suppressed, 0 where there is none.
-type told struct {
+// located is a finding with the other lines on which a comment may suppress it, 0 for none.
+type located struct {
 	*Finding
 	keyLine, objectLine int
 }

@@ -16,30 +16,30 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/manifest"
 )
 
-// ipamRef is the address management of a network, or of a NetworkAttachmentDefinition.
+// ipamRef is the IPAM configuration of a network or a NetworkAttachmentDefinition.
 type ipamRef struct {
 	*manifest.Object
-	at    path            // of the text that holds it
+	at    path            // path of the text that contains the configuration
 	value *manifest.Value // that text
-	from  int             // where the IPAM begins in the text
+	from  int             // offset of the configuration in the text
 	conf  ipam.Config
-	spans []span // those of ranges() that can be read
-	// misfit is a field of another type than the plugins take, nil for none.
-	misfit *json.UnmarshalTypeError
-	// network is nil for a hand-written NetworkAttachmentDefinition, whose resource is in resource.
+	spans []span // the valid ones of ranges()
+	// wrongType is a field whose type the plugins don't accept, or nil.
+	wrongType *json.UnmarshalTypeError
+	// network is nil for a hand-written NetworkAttachmentDefinition.
 	network  *network
 	resource string
 	ib       bool
-	rdma     bool // rather than a network of any kind
+	rdma     bool // the network is for RDMA, as far as known
 }
 
-// span is a range that can be read, with its text.
+// span is a valid range and its text.
 type span struct {
 	ipam.Span
 	of ipam.Range
 }
 
-// ipams returns the address managements that can be read.
+// ipams returns the IPAM configurations that can be decoded.
 func (m *model) ipams() []ipamRef { return m.addresses }
 
 func (m *model) findIPAMs() []ipamRef {
@@ -79,12 +79,12 @@ func (m *model) findIPAMs() []ipamRef {
 	return out
 }
 
-// decode reads the fields and their ranges; false for what is no JSON. A field of the wrong type
-// leaves the others.
+// decode reads the fields and their ranges. It reports whether the text is valid JSON. A field of
+// the wrong type doesn't affect the others.
 func (r *ipamRef) decode(text []byte) bool {
 	if err := json.Unmarshal(text, &r.conf); err != nil {
 		var ok bool
-		if r.misfit, ok = errors.AsType[*json.UnmarshalTypeError](err); !ok {
+		if r.wrongType, ok = errors.AsType[*json.UnmarshalTypeError](err); !ok {
 			return false
 		}
 	}
@@ -96,7 +96,7 @@ func (r *ipamRef) decode(text []byte) bool {
 	return true
 }
 
-// rangeKeys are the names of the fields in which a range, its start and its end stand.
+// rangeKeys returns the names of the fields for a range, its start and its end.
 func rangeKeys(r ipam.Range) (whole, start, end string) {
 	switch r.Of {
 	case ipam.TypeHostLocal:
@@ -107,14 +107,14 @@ func rangeKeys(r ipam.Range) (whole, start, end string) {
 	return "range", "range_start", "range_end"
 }
 
-// rangeAt returns the place of a range.
+// rangeAt returns the place of a range in the manifest.
 func (r ipamRef) rangeAt(of ipam.Range) manifest.Region {
 	name, _, _ := rangeKeys(of)
 	return r.keyOf(name, of.Range)
 }
 
-// misfitText tells of a field of JSON whose type isn't the one that a program takes.
-func misfitText(e *json.UnmarshalTypeError) string {
+// wrongTypeText describes a JSON field whose type a program doesn't accept.
+func wrongTypeText(e *json.UnmarshalTypeError) string {
 	names := map[string]string{
 		"string": "a string", "number": "a number", "object": "an object", "array": "a list", "bool": "true or false",
 	}
@@ -135,14 +135,14 @@ func misfitText(e *json.UnmarshalTypeError) string {
 	case reflect.Int:
 		want = "a whole number"
 	}
-	return fmt.Sprintf("is %s, and must be %s", cmp.Or(names[value], value), want)
+	return fmt.Sprintf("is %s but must be %s", cmp.Or(names[value], value), want)
 }
 
 // strayComma is a comma before a closing bracket.
 var strayComma = regexp.MustCompile(`,(\s*[}\]])`)
 
-// lenient takes stray commas for blanks, so that one fault of the JSON doesn't hide those of
-// the addresses.
+// lenient replaces stray commas with blanks, so that this syntax error doesn't hide mistakes in the
+// addresses.
 func lenient(text string) []byte { return strayComma.ReplaceAll([]byte(text), []byte(" $1")) }
 
 // plugins returns the plugins of a CNI configuration: itself, or those of its list.
@@ -159,7 +159,7 @@ func plugins(config string) []json.RawMessage {
 	return []json.RawMessage{json.RawMessage(config)}
 }
 
-// keyOf returns the place of the field that has a text, of several with one name.
+// keyOf returns the place of the field with a name and a text; several fields may have the name.
 func (r ipamRef) keyOf(name, text string) manifest.Region {
 	if r.value == nil || len(text) > maxLocated {
 		return r.key(name)
@@ -175,7 +175,7 @@ func (r ipamRef) keyOf(name, text string) manifest.Region {
 	return r.keyAt(name, i[0])
 }
 
-// maxLocated is the longest text that is looked for: more than any address has.
+// maxLocated is the maximum length of a text that is searched for, longer than any address.
 const maxLocated = 256
 
 // key returns the place of a field of the IPAM.
@@ -190,7 +190,7 @@ func (r ipamRef) key(name string) manifest.Region {
 	return r.keyAt(name, i)
 }
 
-// keyAt is key for the field that begins at a byte of the IPAM.
+// keyAt returns the place of the field that begins at byte i of the IPAM.
 func (r ipamRef) keyAt(name string, i int) manifest.Region {
 	at := r.Inside(r.value, r.from+i)
 	if at.Length == 1 {
@@ -199,7 +199,8 @@ func (r ipamRef) keyAt(name string, i int) manifest.Region {
 	return at
 }
 
-// jsonFault returns the offset of a fault in JSON and what is wrong, "" for none.
+// jsonFault returns the offset and the description of the first syntax error in JSON. what is "" if
+// the JSON is valid.
 func jsonFault(text string) (offset int, what string) {
 	dec := json.NewDecoder(strings.NewReader(text))
 	var v any
@@ -213,18 +214,18 @@ func jsonFault(text string) (offset int, what string) {
 	}
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		offset = max(0, int(syntax.Offset)-1)
-		// What is wrong is mostly a comma before the bracket at which the parser stops.
+		// The parser stops at a closing bracket; the usual mistake is the comma before it.
 		head := strings.TrimRight(text[:min(offset, len(text))], " \t\r\n")
 		if offset < len(text) && (text[offset] == '}' || text[offset] == ']') && strings.HasSuffix(head, ",") {
 			return len(head) - 1, "a comma before the closing bracket"
 		}
 		if offset < len(text) && text[offset] == '\'' {
-			return offset, "a single quote, and JSON takes double ones"
+			return offset, "a single quote; JSON requires double quotes"
 		}
 		return offset, syntax.Error()
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-		return max(0, len(strings.TrimRight(text, " \t\r\n"))-1), "it ends within a value"
+		return max(0, len(strings.TrimRight(text, " \t\r\n"))-1), "unexpected end of the text"
 	}
 	return 0, err.Error()
 }

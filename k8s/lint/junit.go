@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// The form of JUnit's reports that CI systems read: a suite a file, a case an object that is well,
-// and a case a finding.
+// The JUnit format that CI systems read. Each file is a suite; each finding, and each object
+// without findings, is a test case.
 type (
 	junitSuites struct {
 		XMLName  xml.Name     `xml:"testsuites"`
@@ -46,9 +46,9 @@ type (
 	}
 )
 
-// JUnit writes the report as XML of JUnit. Errors are failures, and warnings too where strict
-// says so; other findings are cases that pass and say something, and those that comments suppress
-// are skipped.
+// JUnit returns the report as JUnit XML. Errors are failures, and so are warnings if strict is
+// true. Other findings are test cases that pass with output. Suppressed findings are skipped test
+// cases.
 func (r Report) JUnit(strict bool) ([]byte, error) {
 	all := junitSuites{Name: "rdmactl k8s lint"}
 	for _, file := range r.Files {
@@ -71,11 +71,11 @@ func (r Report) JUnit(strict bool) ([]byte, error) {
 
 func (r Report) junitSuite(file string, strict bool) junitSuite {
 	suite := junitSuite{Name: xmlText(file)}
-	told, names := map[string]bool{}, map[string]int{}
+	reported, names := map[string]bool{}, map[string]int{}
 	add := func(f Finding) *junitCase {
-		told[f.Object] = true
+		reported[f.Object] = true
 		name := strings.TrimSpace(f.Object + " " + f.Rule)
-		if names[name]++; names[name] > 1 { // CI systems take cases of one name for one
+		if names[name]++; names[name] > 1 { // CI systems merge test cases with the same name
 			name = fmt.Sprintf("%s (%d)", name, names[name])
 		}
 		suite.Cases = append(suite.Cases,
@@ -100,7 +100,7 @@ func (r Report) junitSuite(file string, strict bool) junitSuite {
 		}
 	}
 	for _, o := range r.Objects {
-		if o.File == file && !told[o.Object] {
+		if o.File == file && !reported[o.Object] {
 			suite.Cases = append(suite.Cases,
 				junitCase{Name: xmlText(o.Object), Class: xmlText(file), File: xmlText(o.File), Line: o.Line})
 		}
@@ -109,7 +109,7 @@ func (r Report) junitSuite(file string, strict bool) junitSuite {
 	return suite
 }
 
-// text is a finding in lines.
+// text returns a finding as lines of text.
 func (f Finding) text() string {
 	lines := []string{fmt.Sprintf("%s: %s: %s", f.Place(), f.Severity, f.Summary)}
 	for _, e := range f.Evidence {
@@ -122,7 +122,7 @@ func (f Finding) text() string {
 	return strings.Join(append(lines, "fix: "+remedy), "\n")
 }
 
-// xmlText drops what XML can't hold, escaped or not.
+// xmlText replaces characters that XML doesn't allow, not even escaped.
 func xmlText(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\t' || r == '\n' || r >= 0x20 && r != 0xfffe && r != 0xffff && r != utf8.RuneError {

@@ -9,7 +9,7 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/manifest"
 )
 
-// TestLarge judges more than any cluster has, in a time that a person waits.
+// TestLarge checks more objects than any cluster has, within a limit of time.
 func TestLarge(t *testing.T) {
 	var b strings.Builder
 	const n = 2000
@@ -37,7 +37,7 @@ spec:
 	r := Run(Input{Manifests: manifest.Parse("f", []byte(b.String()))})
 	took := time.Since(start)
 	if len(r.Findings) > 0 || len(r.Objects) != 3*n {
-		t.Errorf("Run tells %d findings of %d objects, want none of %d", len(r.Findings), len(r.Objects), 3*n)
+		t.Errorf("Run reports %d findings of %d objects, want none of %d", len(r.Findings), len(r.Objects), 3*n)
 	}
 	t.Logf("%d objects in %s", len(r.Objects), took)
 	if took > 30*time.Second {

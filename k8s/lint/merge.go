@@ -2,18 +2,18 @@ package lint
 
 import "slices"
 
-// Merge makes one report of those of alternatives, such as overlays of one base: what several of
-// them say stands once.
+// Merge combines the reports of alternatives, such as overlays of one base. A finding that several
+// reports contain occurs once in the result.
 func Merge(reports ...Report) Report {
 	if len(reports) == 1 {
 		return reports[0]
 	}
 	out := Report{Schema: Schema, Files: []string{}, Objects: []Judged{}, Findings: []Finding{}}
-	type said struct{ place, rule, path, summary string } // whatever the overlay calls the object
-	findings, objects := map[said]bool{}, map[Judged]bool{}
+	type key struct{ place, rule, path, summary string } // not the object, whose name depends on the overlay
+	findings, objects := map[key]bool{}, map[Judged]bool{}
 	add := func(list, more []Finding) []Finding {
 		for _, f := range more {
-			if id := (said{f.Place(), f.Rule, f.Path, f.Summary}); !findings[id] {
+			if id := (key{f.Place(), f.Rule, f.Path, f.Summary}); !findings[id] {
 				findings[id] = true
 				list = append(list, f)
 			}
@@ -39,7 +39,7 @@ func Merge(reports ...Report) Report {
 	return out
 }
 
-// appendNew appends what a list hasn't yet.
+// appendNew appends the strings that list doesn't contain yet.
 func appendNew(list, more []string) []string {
 	for _, s := range more {
 		if !slices.Contains(list, s) {

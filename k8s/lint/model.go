@@ -10,11 +10,11 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
 
-// model is all objects and nodes, as the rules ask for them.
+// model holds all objects and nodes, indexed for the rules.
 type model struct {
 	in      Input
-	objects []*manifest.Object // the judged ones first, then those of the cluster
-	judged  map[*manifest.Object]bool
+	objects []*manifest.Object        // those to check first, then those of the cluster
+	checked map[*manifest.Object]bool // the objects to check
 	nodes   []source.Node
 	ignored []ignore // comments that suppress findings
 
@@ -26,24 +26,24 @@ type model struct {
 	namespaces map[string]bool
 	pods       []*pod
 
-	// What rules ask for again and again, made once.
+	// Results that several rules use, computed once.
 	selected  map[*policy][]card // PFs that a policy selects
-	meetings  []meeting
+	sharedPFs []sharedPF
 	byName    map[string][]attachable
 	attach    []attachable
 	addresses []ipamRef
-	known     []string // resources that policies make and nodes have
+	known     []string // resources of policies and nodes
 	resource  map[string]resourceUse
 	ofPolicy  map[string][]*policy  // by resource
 	ofNetwork map[string][]*network // by resource
-	// interfaces counts those of pods by the network that they are on.
+	// interfaces counts the pods' interfaces on each network.
 	interfaces map[*manifest.Object]int
 }
 
-// resourceUse tells who knows a resource, by its name without prefix.
+// resourceUse reports whether a policy or node has a resource, and whether a network uses it.
 type resourceUse struct{ made, networked bool }
 
-// typed is an object with its decoded form.
+// typed is an object together with its decoded form.
 type typed[T any] struct {
 	*manifest.Object
 	Value T
@@ -56,17 +56,17 @@ type network struct {
 	IB   bool
 }
 
-// target returns where the NetworkAttachmentDefinition goes.
+// target returns the namespace of the NetworkAttachmentDefinition.
 func (n *network) target() string { return cmp.Or(n.Spec.NetworkNamespace, n.Namespace) }
 
 func newModel(in Input) *model {
 	m := &model{
-		in: in, judged: map[*manifest.Object]bool{}, nodes: in.Cluster.Nodes, namespaces: map[string]bool{},
+		in: in, checked: map[*manifest.Object]bool{}, nodes: in.Cluster.Nodes, namespaces: map[string]bool{},
 		ignored: readIgnores(in.Manifests),
 	}
 	seen := map[string]bool{}
 	for _, o := range in.Manifests.Objects {
-		m.judged[o] = true
+		m.checked[o] = true
 		m.objects = append(m.objects, o)
 		seen[o.String()] = true
 	}
@@ -86,7 +86,7 @@ func newModel(in Input) *model {
 	return m
 }
 
-// index makes the lists that rules share.
+// index fills the fields that several rules use.
 func (m *model) index() {
 	m.ofPolicy, m.ofNetwork = map[string][]*policy{}, map[string][]*network{}
 	for _, p := range m.policies {
@@ -101,7 +101,7 @@ func (m *model) index() {
 	for _, p := range m.policies {
 		m.selected[p] = source.Select(p.Value.Spec, m.nodes)
 	}
-	m.meetings = m.findMeetings()
+	m.sharedPFs = m.findSharedPFs()
 	rendered := map[string]*typed[k8s.NetworkAttachmentDefinition]{}
 	for _, nad := range m.nads {
 		rendered[nad.Namespace+"/"+nad.Name] = nad
@@ -125,7 +125,7 @@ func (m *model) index() {
 	}
 }
 
-// add sorts an object in. Nodes among the manifests tell of the cluster as well.
+// add adds an object to the list of its kind, and returns the node that the object describes.
 func (m *model) add(o *manifest.Object) []source.Node {
 	switch o.Kind {
 	case k8s.KindPolicy:
@@ -159,15 +159,15 @@ func decode[T any](o *manifest.Object) *typed[T] {
 	return t
 }
 
-// has reports that an object of one of the kinds is judged.
+// has reports whether an object of one of the kinds is to be checked.
 func (m *model) has(kinds []string) bool {
 	return slices.ContainsFunc(m.objects, func(o *manifest.Object) bool {
-		return m.judged[o] &&
+		return m.checked[o] &&
 			(slices.Contains(kinds, o.Kind) || slices.Contains(kinds, k8s.KindPod) && len(podsOf(o)) > 0)
 	})
 }
 
-// operatorNamespace returns where the operator runs, and whether that is known rather than likely.
+// operatorNamespace returns the namespace of the operator. certain is false for a guess.
 func (m *model) operatorNamespace() (name string, certain bool) {
 	if ns := m.in.Options.OperatorNamespace; ns != "" {
 		return ns, true
@@ -196,15 +196,15 @@ func (m *model) operatorNamespace() (name string, certain bool) {
 	return name, false
 }
 
-// usualNamespaces are those that the charts and manuals of the operator use.
+// usualNamespaces returns the namespaces that the operator's charts and manuals use.
 func usualNamespaces() []string {
 	return []string{
 		"sriov-network-operator", "nvidia-network-operator", "openshift-sriov-network-operator", "network-operator",
 	}
 }
 
-// webhook tells whether the operator's webhook sees what is applied, and whether that is known:
-// without a configuration it is off by default, and on with OpenShift.
+// webhook reports whether the operator's webhook is on, and whether that is known. Without a
+// SriovOperatorConfig it is unknown: the webhook is off by default, and on with OpenShift.
 func (m *model) webhook() (on, known bool) {
 	for _, c := range m.configs {
 		if c.Name == "default" {
@@ -220,18 +220,18 @@ func (m *model) policiesOf(resource string) []*policy { return m.ofPolicy[resour
 // networksOf returns the networks of a resource.
 func (m *model) networksOf(resource string) []*network { return m.ofNetwork[resource] }
 
-// attachable is something that a pod can name in its annotation.
+// attachable is a network that a pod can name in its annotation.
 type attachable struct {
 	*manifest.Object
 	namespace string
-	// prefix and resource are the parts of the resource that the pod must ask for; prefix "" where
-	// nothing tells.
+	// prefix and resource are the two parts of the resource that the pod must request. prefix is ""
+	// if it is unknown.
 	prefix, resource string
 	network          *network // nil for a hand-written NetworkAttachmentDefinition
 }
 
-// attachables returns what networks and NetworkAttachmentDefinitions offer; one that the operator
-// wrote from a network stands once.
+// attachables returns the networks that pods can name. A network and the
+// NetworkAttachmentDefinition that the operator wrote from it are one entry.
 func (m *model) attachables() []attachable { return m.attach }
 
 func (m *model) findAttachables(rendered map[string]*typed[k8s.NetworkAttachmentDefinition]) []attachable {
@@ -260,7 +260,7 @@ func (m *model) findAttachables(rendered map[string]*typed[k8s.NetworkAttachment
 	return out
 }
 
-// splitResource splits "nvidia.com/rail0".
+// splitResource splits "nvidia.com/rail0" into prefix and name.
 func splitResource(s string) (prefix, name string) {
 	if i := strings.LastIndexByte(s, '/'); i >= 0 {
 		return s[:i], s[i+1:]

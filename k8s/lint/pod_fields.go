@@ -8,8 +8,8 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/manifest"
 )
 
-// checkPodFields looks at the names of a pod's fields. New versions of Kubernetes have new ones, so
-// a name that isn't known here is told only where it is nearly a known one, or a known one of
+// checkPodFields checks the names of a pod's fields. Newer versions of Kubernetes have fields that
+// are unknown here, so an unknown name is reported only if it resembles a known one or belongs to
 // another place.
 func checkPodFields(p *pass, pod *pod) {
 	spec := pod.Find(pod.path("spec")...)
@@ -28,7 +28,7 @@ func checkPodFields(p *pass, pod *pod) {
 	}
 }
 
-// checkNoContainer is for "container:" beside or instead of "containers:".
+// checkNoContainer reports the field container, which must be containers.
 func checkNoContainer(p *pass, pod *pod, spec *manifest.Value, at path) {
 	if spec.Get("container") == nil {
 		return
@@ -36,7 +36,7 @@ func checkNoContainer(p *pass, pod *pod, spec *manifest.Value, at path) {
 	way := append(slices.Clone(at), "container")
 	p.error(pod.Object, way, "%s has no field \"container\"", manifest.PathText(at...)).place(
 		pod.KeyAt(way...),
-	).Remedy = "write it as containers, and its entries as a list"
+	).Remedy = "rename it to containers, and write its entries as a list"
 }
 
 func podNames(p *pass, pod *pod, v *manifest.Value, at path, here, elsewhere []string, whose string) {
@@ -49,13 +49,13 @@ func podNames(p *pass, pod *pod, v *manifest.Value, at path, here, elsewhere []s
 		}
 		remedy := ""
 		if near := spelling.Nearest(f.Key, here, spelling.Strict); near != "" {
-			remedy = "write it as " + near
+			remedy = "rename it to " + near
 		}
 		if slices.Contains(elsewhere, f.Key) {
 			remedy = fmt.Sprintf("move it to %s", whose)
 		}
 		if remedy == "" && slices.Contains(policyOnly(), f.Key) {
-			remedy = "remove it: a field of SriovNetworkNodePolicy"
+			remedy = "remove it: it is a field of SriovNetworkNodePolicy"
 		}
 		if remedy == "" {
 			continue
@@ -67,7 +67,7 @@ func podNames(p *pass, pod *pod, v *manifest.Value, at path, here, elsewhere []s
 	}
 }
 
-// policyOnly are fields of policies that people write into pods.
+// policyOnly returns fields of policies that users write into pods by mistake.
 func policyOnly() []string {
 	return []string{
 		"isRdma", "numVfs", "nicSelector", "deviceType", "linkType", "resourceName", "needVhostNet",
@@ -75,7 +75,7 @@ func policyOnly() []string {
 	}
 }
 
-// podSpecFields are the fields of PodSpec (Kubernetes v1.36, API reference).
+// podSpecFields returns the fields of PodSpec (Kubernetes v1.36, API reference).
 func podSpecFields() []string {
 	return []string{
 		"activeDeadlineSeconds", "affinity", "automountServiceAccountToken", "containers", "dnsConfig", "dnsPolicy",
@@ -89,7 +89,7 @@ func podSpecFields() []string {
 	}
 }
 
-// containerFields are the fields of Container.
+// containerFields returns the fields of Container.
 func containerFields() []string {
 	return []string{
 		"args", "command", "env", "envFrom", "image", "imagePullPolicy", "lifecycle", "livenessProbe", "name", "ports",
@@ -99,7 +99,7 @@ func containerFields() []string {
 	}
 }
 
-// securityFields are the fields of a container's SecurityContext.
+// securityFields returns the fields of a container's SecurityContext.
 func securityFields() []string {
 	return []string{
 		"allowPrivilegeEscalation", "appArmorProfile", "capabilities", "privileged", "procMount",

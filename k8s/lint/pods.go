@@ -12,29 +12,29 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/manifest"
 )
 
-// pod is a pod, or a template that a workload makes pods of.
+// pod is a pod, or the pod template of a workload.
 type pod struct {
 	*manifest.Object
 	at       path // of the template within the object
 	Value    k8s.PodTemplate
-	Replicas int // that the workload asks for; 1 where nothing tells
+	Replicas int // of the workload; 1 if unknown
 	networks []attachment
-	err      error // the annotation can't be read
-	// instead is the network that takes the place of the cluster's own.
-	instead    []attachment
-	insteadErr error
+	err      error // of the annotation of networks
+	// defaultNetwork replaces the cluster's default network.
+	defaultNetwork []attachment
+	defaultErr     error // of the annotation of defaultNetwork
 
-	running []container // containers and sidecars
-	ending  []container // init containers that end before the others start
+	running  []container // containers and sidecars
+	initOnly []container // init containers that end before the others start
 }
 
-// container is a container with the way to it.
+// container is a container with its path.
 type container struct {
 	k8s.Container
 	at path
 }
 
-// path returns the way to a value of the container.
+// path returns the path of a value of the container.
 func (c container) path(steps ...any) path { return append(slices.Clone(c.at), steps...) }
 
 // attachment is a network that a pod names.
@@ -46,25 +46,26 @@ type attachment struct {
 	MAC       string   `json:"mac"`
 	IPs       []string `json:"ips"`
 	Routes    []string `json:"default-route"`
-	// Default: multus looks in a namespace of its own where none is named.
+	// Default is set for the default network. Without a namespace, multus looks for it in a
+	// configured namespace instead of the pod's.
 	Default bool `json:"-"`
 }
 
-// maxInterface is the longest name of an interface (IFNAMSIZ without its zero).
+// maxInterface is the longest name of an interface (IFNAMSIZ without the terminating zero).
 const maxInterface = 15
 
-// maxReplicas bounds what the counts of a workload make together.
+// maxReplicas limits the product of a workload's replica counts.
 const maxReplicas = 1 << 20
 
-// labelForm is what multus takes in the form with commas.
+// labelForm matches the names that multus accepts in the comma-separated form.
 var labelForm = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 
-// maxTemplates bounds the templates of one object: a JobSet has a handful.
+// maxTemplates limits the templates of one object. A JobSet has a handful.
 const maxTemplates = 1000
 
-// podsOf finds the pods of an object: itself, or the templates at any depth (Deployment,
-// StatefulSet, DaemonSet, Job, CronJob, LeaderWorkerSet, the kinds of Kubeflow and Ray): a mapping
-// whose spec has containers.
+// podsOf returns the pods of an object: the object itself, or its pod templates at any depth
+// (Deployment, StatefulSet, DaemonSet, Job, CronJob, LeaderWorkerSet, the kinds of Kubeflow and
+// Ray). A pod template is a mapping whose spec has containers.
 func podsOf(o *manifest.Object) []*pod {
 	var pods []*pod
 	var walk func(v *manifest.Value, at path)
@@ -87,7 +88,7 @@ func podsOf(o *manifest.Object) []*pod {
 	return pods
 }
 
-// misspelt reports a pod or a template that has "container" for "containers".
+// misspelt reports whether a pod or template has the field container instead of containers.
 func misspelt(o *manifest.Object, v *manifest.Value, at path) bool {
 	if v.Find("spec", "container") == nil {
 		return false
@@ -105,21 +106,23 @@ func newPod(o *manifest.Object, v *manifest.Value, at path) *pod {
 	p.Replicas = replicasOf(o, at)
 	p.networks, p.err = parseNetworks(p.Value.Metadata.Annotations[k8s.AnnotationNetworks])
 	if len(p.networks) > maxAttachments {
-		p.networks, p.err = nil, fmt.Errorf("%d networks: no pod has that many", len(p.networks))
+		p.networks, p.err = nil, fmt.Errorf("%d networks, more than the %d that are checked", len(p.networks),
+			maxAttachments)
 	}
-	p.instead, p.insteadErr = parseNetworks(p.Value.Metadata.Annotations[k8s.AnnotationDefaultNetwork])
-	if len(p.instead) > 1 {
-		p.instead, p.insteadErr = nil, fmt.Errorf("%d networks, and a pod has one in place of the cluster's",
-			len(p.instead))
+	p.defaultNetwork, p.defaultErr = parseNetworks(p.Value.Metadata.Annotations[k8s.AnnotationDefaultNetwork])
+	if len(p.defaultNetwork) > 1 {
+		p.defaultNetwork, p.defaultErr = nil, fmt.Errorf("%d networks, but a pod has one default network",
+			len(p.defaultNetwork))
 	}
-	for i := range p.instead {
-		p.instead[i].Default = true
+	for i := range p.defaultNetwork {
+		p.defaultNetwork[i].Default = true
 	}
 	p.addContainers()
 	return p
 }
 
-// addContainers tells init containers that end from those that run with the others, the sidecars.
+// addContainers sorts the containers into those that run with the pod, which include sidecars, and
+// init containers that end.
 func (p *pod) addContainers() {
 	for i, c := range p.Value.Spec.Containers {
 		p.running = append(p.running, container{c, p.path("spec", "containers", i)})
@@ -129,13 +132,13 @@ func (p *pod) addContainers() {
 		if v := p.Find(append(slices.Clone(at), "restartPolicy")...); v != nil && v.Text == "Always" {
 			p.running = append(p.running, container{c, at})
 		} else {
-			p.ending = append(p.ending, container{c, at})
+			p.initOnly = append(p.initOnly, container{c, at})
 		}
 	}
 }
 
-// replicasOf multiplies the counts on the way to a template: replicas of most kinds, parallelism of
-// a Job, and size of a LeaderWorkerSet, whose leader is one of it.
+// replicasOf multiplies the replica counts on the path to a template: replicas of most kinds,
+// parallelism of a Job, and size of a LeaderWorkerSet, which includes the leader.
 func replicasOf(o *manifest.Object, at path) int {
 	product := 1
 	for i := range at {
@@ -150,7 +153,7 @@ func replicasOf(o *manifest.Object, at path) int {
 				case at[i] == "leaderTemplate":
 					n = 1
 				case at[i] != "workerTemplate":
-					continue // of something else
+					continue // not the size of a LeaderWorkerSet
 				case v.Find("leaderTemplate") != nil:
 					n = max(0, n-1)
 				}
@@ -161,26 +164,27 @@ func replicasOf(o *manifest.Object, at path) int {
 	return product
 }
 
-// path returns the way to a value of the template.
+// path returns the path of a value of the template.
 func (p *pod) path(steps ...any) path { return append(slices.Clone(p.at), steps...) }
 
-// annotation is the way to the annotation with the networks.
+// annotation returns the path of the annotation with the networks.
 func (p *pod) annotation() path { return p.path("metadata", "annotations", k8s.AnnotationNetworks) }
 
-// attachments returns all attachments, that in place of the cluster's network included.
-func (p *pod) attachments() []attachment { return slices.Concat(p.instead, p.networks) }
+// attachments returns all attachments, including the default network.
+func (p *pod) attachments() []attachment { return slices.Concat(p.defaultNetwork, p.networks) }
 
-// fault is what is wrong with an annotation.
+// fault is a mistake in an annotation.
 type fault struct {
-	offset int // in its text
+	offset int // in the text of the annotation
 	text   string
-	remedy string // "": that of the rule
+	remedy string // "": the remedy of the rule
 }
 
-// Error returns the text.
+// Error returns the description.
 func (f *fault) Error() string { return f.text }
 
-// parseJSONNetworks reads the JSON form, whose entries are as multus has them.
+// parseJSONNetworks parses the JSON form of the annotation, a list of multus'
+// NetworkSelectionElement.
 func parseJSONNetworks(text string) ([]attachment, error) {
 	var out []attachment
 	err := json.Unmarshal([]byte(text), &out)
@@ -188,12 +192,12 @@ func parseJSONNetworks(text string) ([]attachment, error) {
 		name := e.Field[strings.LastIndexByte(e.Field, '.')+1:]
 		switch {
 		case name == "" && strings.HasPrefix(text, "{"):
-			return nil, &fault{0, "one object, and multus takes a list of them", "put it into brackets: [{...}]"}
+			return nil, &fault{0, "it is an object, but multus requires a list", "put it into brackets: [{...}]"}
 		case name == "":
-			return nil, &fault{0, "an entry is no object", `write entries as {"name": "rail0"}`}
+			return nil, &fault{0, "an entry is not an object", `write entries as {"name": "rail0"}`}
 		}
 		return nil, &fault{
-			max(0, strings.Index(text, `"`+name+`"`)), name + " " + misfitText(e), "write it as multus takes it",
+			max(0, strings.Index(text, `"`+name+`"`)), name + " " + wrongTypeText(e), "change the type of the value",
 		}
 	}
 	if err != nil {
@@ -209,22 +213,22 @@ func parseJSONNetworks(text string) ([]attachment, error) {
 		case strings.Contains(a.Name, "/"):
 			return nil, &fault{
 				at,
-				fmt.Sprintf("the name %q has a namespace in it, which is a field of its own in the JSON form", a.Name),
+				fmt.Sprintf("the name %q contains a namespace, which is a separate field in the JSON form", a.Name),
 				fmt.Sprintf(`write "name": %q, "namespace": %q`, name, namespace),
 			}
 		case strings.Contains(a.Name, "@"):
 			return nil, &fault{
 				at,
-				fmt.Sprintf("the name %q has an interface in it, which is a field of its own in the JSON form", a.Name),
-				`write it as "interface"`,
+				fmt.Sprintf("the name %q contains an interface, which is a separate field in the JSON form", a.Name),
+				`move it to the field "interface"`,
 			}
 		}
 	}
 	return out, nil
 }
 
-// parseNetworks reads the annotation as multus does: JSON, or "[namespace/]name[@interface]" with
-// commas between.
+// parseNetworks parses the annotation as multus does: JSON, or a comma-separated list of
+// "[namespace/]name[@interface]".
 func parseNetworks(text string) ([]attachment, error) {
 	text = strings.TrimSpace(text)
 	var out []attachment
@@ -247,12 +251,12 @@ func parseNetworks(text string) ([]attachment, error) {
 			strings.TrimSpace(a.Interface)
 		switch {
 		case a.Name == "" || strings.ContainsAny(a.Name, "/@ ") || strings.Contains(a.Interface, "@"):
-			return nil, fmt.Errorf("%q is no [namespace/]name[@interface]", part)
+			return nil, fmt.Errorf("%q is not [namespace/]name[@interface]", part)
 		case !labelForm.MatchString(a.Name) || a.Namespace != "" && !labelForm.MatchString(a.Namespace):
 			return nil, fmt.Errorf(
-				"%q has other characters than lower-case letters, digits and -: only the JSON form takes them", part)
+				"%q has characters other than lower-case letters, digits and -, which only the JSON form allows", part)
 		case len(a.Interface) > maxInterface || strings.ContainsAny(a.Interface, " \t/"):
-			return nil, fmt.Errorf("%q is no name of an interface: %d characters at most",
+			return nil, fmt.Errorf("%q is not a valid interface name (at most %d characters)",
 				shorten(a.Interface), maxInterface)
 		}
 		out = append(out, a)
@@ -260,13 +264,13 @@ func parseNetworks(text string) ([]attachment, error) {
 	return out, nil
 }
 
-// inJSON reports the JSON form of an annotation, as multus tells it.
+// inJSON reports whether an annotation has the JSON form, by multus' own test.
 func inJSON(text string) bool { return strings.ContainsAny(text, "[{\"") }
 
-// attached finds what an attachment of a pod means: multus looks in the pod's namespace where the
-// attachment names none. ok is false where no object has that name there. In a manifest without a
-// namespace any fits.
-func (m *model) attached(p *pod, a attachment) (found attachable, ok bool) {
+// resolve returns the network that an attachment of a pod names, as multus finds it: in the pod's
+// namespace if the attachment has none. A manifest without a namespace matches any. ok is false if
+// no object has that name.
+func (m *model) resolve(p *pod, a attachment) (found attachable, ok bool) {
 	namespace := a.Namespace
 	if namespace == "" {
 		namespace = p.Namespace
@@ -279,11 +283,11 @@ func (m *model) attached(p *pod, a attachment) (found attachable, ok bool) {
 	return attachable{}, false
 }
 
-// containers returns all containers that run while the pod does, sidecars included.
+// containers returns all containers that run while the pod does, including sidecars.
 func (p *pod) containers() []container { return p.running }
 
-// asks returns how many of a resource all containers have as limits; prefix "" fits any.
-func (p *pod) asks(prefix, resource string) int {
+// requested returns the sum of all containers' limits of a resource. An empty prefix matches any.
+func (p *pod) requested(prefix, resource string) int {
 	sum := 0
 	for _, c := range p.containers() {
 		for name, q := range c.Resources.Limits {

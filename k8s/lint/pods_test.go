@@ -63,7 +63,7 @@ func TestWorkloads(t *testing.T) {
 			}
 			slices.Sort(got)
 			if diff := cmp.Diff(want, slices.Compact(got)); diff != "" {
-				t.Errorf("rules that tell of it differ (-want +got):\n%s", diff)
+				t.Errorf("rules that report it differ (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -109,7 +109,7 @@ func TestReplicas(t *testing.T) {
 func TestAnnotations(t *testing.T) {
 	const (
 		namespaces = "apiVersion: v1\nkind: Namespace\nmetadata: {name: ml}\n"
-		unread     = "error the annotation can't be read: "
+		unread     = "error multus can't read the annotation: "
 	)
 	tests := []struct {
 		name, rule, networks, nodes string
@@ -119,32 +119,32 @@ func TestAnnotations(t *testing.T) {
 			unread + `not valid JSON: a comma before the closing bracket; make it valid JSON at ,}]`,
 		}},
 		{"it ends", "pod-network", `[{"name": "rail0"}`, "", []string{
-			unread + `not valid JSON: it ends within a value; make it valid JSON at }`,
+			unread + `not valid JSON: unexpected end of the text; make it valid JSON at }`,
 		}},
 		{"one object", "pod-network", `{"name": "rail0"}`, "", []string{
-			unread + `one object, and multus takes a list of them; put it into brackets: [{...}] at {"name": "rail0"}`,
+			unread + `it is an object, but multus requires a list; put it into brackets: [{...}] at {"name": "rail0"}`,
 		}},
 		{"texts", "pod-network", `["rail0"]`, "", []string{
-			unread + `an entry is no object; write entries as {"name": "rail0"} at ["rail0"]`,
+			unread + `an entry is not an object; write entries as {"name": "rail0"} at ["rail0"]`,
 		}},
 		{"a text for a list", "pod-network", `[{"name": "rail0", "ips": "192.168.0.7"}]`, "", []string{unread +
-			`ips is a string, and must be a list of strings; write it as multus takes it at "ips": "192.168.0.7"}]`}},
+			`ips is a string but must be a list of strings; change the type of the value at "ips": "192.168.0.7"}]`}},
 		{"a number for a text", "pod-network", `[{"name": 0}]`, "", []string{
-			unread + `name is a number, and must be a string; write it as multus takes it at "name": 0}]`,
+			unread + `name is a number but must be a string; change the type of the value at "name": 0}]`,
 		}},
 		{"a namespace in the name", "pod-network", `[{"name": "ml/rail0"}]`, "", []string{
-			unread + `the name "ml/rail0" has a namespace in it, which is a field of its own in the JSON form; write ` +
+			unread + `the name "ml/rail0" contains a namespace, which is a separate field in the JSON form; write ` +
 				`"name": "rail0", "namespace": "ml" at "ml/rail0"}]`,
 		}},
 		{"an interface in the name", "pod-network", `[{"name": "rail0@net1"}]`, "", []string{
-			unread + `the name "rail0@net1" has an interface in it, which is a field of its own in the JSON form; ` +
-				`write it as "interface" at "rail0@net1"}]`,
+			unread + `the name "rail0@net1" contains an interface, which is a separate field in the JSON form; ` +
+				`move it to the field "interface" at "rail0@net1"}]`,
 		}},
 		{"another name of a field", "pod-network", `[{"name": "rail0", "ip": "192.168.0.7"}]`, "", []string{
-			`error network rail0 has a field "ip" that multus passes over; write it as ips at "ip": "192.168.0.7"}]`,
+			`error network rail0 has a field "ip" that multus ignores; rename it to ips at "ip": "192.168.0.7"}]`,
 		}},
 		{"a field of nobody", "pod-network", `[{"name": "rail0", "x-rank": 7}]`, "", []string{
-			`warn network rail0 has a field "x-rank" that multus passes over; remove it at "x-rank": 7}]`,
+			`warn network rail0 has a field "x-rank" that multus ignores; remove it at "x-rank": 7}]`,
 		}},
 		{
 			"fields right, upper case too", "pod-network",
@@ -152,38 +152,40 @@ func TestAnnotations(t *testing.T) {
 		},
 		{
 			"one interface twice", "pod-network", `[{"name": "rail0", "interface": "net2"}, {"name": "rail0"}]`, "",
-			[]string{`error two attachments are called net2: the second fails, and the pod with it; give each ` +
-				`interface a name of its own, or none at all at net2"}, {"name": "rail0"}]`},
+			[]string{`error duplicate interface name net2: the second attachment fails, and the pod with it; use ` +
+				`different interface names, or none at net2"}, {"name": "rail0"}]`},
 		},
-		{"eth0", "pod-network", `rail0@eth0`, "", []string{`error network rail0 asks for eth0, the interface of the ` +
-			`pod's own network; leave the name out, or call it net1 at eth0`}},
+		{"eth0", "pod-network", `rail0@eth0`, "", []string{
+			`error network rail0 requests the interface name eth0, which the pod's default network has; remove the ` +
+				`name, or write net1 at eth0`,
+		}},
 		{"a long interface", "pod-network", `[{"name": "rail0", "interface": "interface-of-rail-0"}]`, "", []string{
-			`error "interface-of-rail-0" is no name of an interface: 15 characters at most; write a shorter name ` +
+			`error "interface-of-rail-0" is not a valid interface name (at most 15 characters); write a shorter name ` +
 				`at interface-of-rail-0"}]`,
 		}},
 		{"misspelt, with its namespace", "pod-network", `ml/raiil0`, "", []string{
-			`error no network is called ml/raiil0; ml/rail0 at ml/raiil0`,
+			`error unknown network ml/raiil0; ml/rail0 at ml/raiil0`,
 		}},
 		{"misspelt and elsewhere", "pod-network", `other/raiil0`, "", []string{
-			`error no network is called other/raiil0; ml/rail0 at other/raiil0`,
+			`error unknown network other/raiil0; ml/rail0 at other/raiil0`,
 		}},
 		{"elsewhere, in JSON", "pod-network", `[{"name": "rail0", "namespace": "other"}]`, "", []string{
-			`error network rail0 is in namespace ml, and multus looks in other; "name": "rail0", "namespace": "ml" ` +
+			`error network rail0 is in namespace ml, but multus looks in other; "name": "rail0", "namespace": "ml" ` +
 				`at "rail0", "namespace": "other"}]`,
 		}},
 		{"of others", "pod-network", `other/storage`, "", []string{
-			`warn no network other/storage among those of the manifests: rail0; name a network of the pod's ` +
-				`namespace, or set networkNamespace of the network at other/storage`,
+			`warn unknown network other/storage; known are rail0; name a network of the pod's ` +
+				`namespace, or set networkNamespace in the network at other/storage`,
 		}},
 		{"no namespace", "pod-network", `rail0, nowhere/storage`, namespaces, []string{
-			`error there is no namespace nowhere, in which multus looks for storage; name the namespace in which the ` +
-				`network is at nowhere/storage`,
+			`error multus looks for storage in namespace nowhere, which doesn't exist; write the namespace ` +
+				`of the network at nowhere/storage`,
 		}},
 		{"no address", "pod-address", `[{"name": "rail0", "ips": ["192.168.0.777"], "mac": "2:2"}]`, "", []string{
-			`error ips of network rail0 has "192.168.0.777", which is no address: the pod doesn't start; write it ` +
-				`right, or leave it out at "192.168.0.777"], "mac": "2:2"}]`,
-			`error mac of network rail0 has "2:2", which is no address: the pod doesn't start; write it right, ` +
-				`or leave it out at "2:2"}]`,
+			`error ips of network rail0 contains the invalid address "192.168.0.777": the pod doesn't start; correct ` +
+				`the address, or remove it at "192.168.0.777"], "mac": "2:2"}]`,
+			`error mac of network rail0 contains the invalid address "2:2": the pod doesn't start; correct the ` +
+				`address, or remove it at "2:2"}]`,
 		}},
 		{
 			"addresses", "pod-address",
@@ -195,7 +197,7 @@ func TestAnnotations(t *testing.T) {
 			text := fill(someNAD, "CONFIG", `{"type": "ib-sriov"}`) + fill(somePod, "NETWORKS", tt.networks, "POD", "")
 			lines := strings.Split(text, "\n")
 			var got []string
-			for _, f := range judge(t, tt.rule, text, tt.nodes) {
+			for _, f := range check(t, tt.rule, text, tt.nodes) {
 				line := strings.TrimSuffix(lines[f.Line-1], "'}}")
 				what := f.Remedy
 				if f.Fix != "" {
@@ -333,7 +335,7 @@ func TestPods(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.rule+"/"+tt.name, func(t *testing.T) {
 			var got []string
-			for _, f := range judge(t, tt.rule, tt.in, tt.nodes) {
+			for _, f := range check(t, tt.rule, tt.in, tt.nodes) {
 				got = append(got, string(f.Severity)+" "+f.Path)
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {

@@ -17,8 +17,8 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
 
-// TestReports holds manifests written after reports of users and vendors' examples to what
-// must be told of them, and nothing besides: a line "# want: RULE@LINE ..." in each, and "#
+// TestReports checks manifests written after reports of users and vendors' examples. Exactly the
+// expected findings must be reported: a line "# want: RULE@LINE ..." in each, and "#
 // report: NUMBER".
 func TestReports(t *testing.T) {
 	files, err := filepath.Glob("testdata/reports/[0-9]*.yaml")
@@ -113,7 +113,7 @@ func TestReportTable(t *testing.T) {
 	for number, rules := range want {
 		for _, id := range rules {
 			if !slices.Contains(got[number], id) {
-				t.Errorf("no manifest of report %s is told by %s: %v", number, id, got[number])
+				t.Errorf("no manifest of report %s is reported by %s: %v", number, id, got[number])
 			}
 		}
 	}
@@ -133,7 +133,7 @@ func headed(data []byte, heading string) []string {
 	return nil
 }
 
-// TestOptions tries what no object tells.
+// TestOptions checks facts that only options contain.
 func TestOptions(t *testing.T) {
 	tests := []struct {
 		name, dir, file, rule string
@@ -175,7 +175,7 @@ func TestOptions(t *testing.T) {
 			in := load(t, tt.dir, tt.file)
 			in.Options = tt.opts
 			if got := findingsOf(Run(in), tt.rule); len(got) != tt.want {
-				t.Errorf("%s tells %d times, want %d: %+v", tt.rule, len(got), tt.want, got)
+				t.Errorf("%s reports %d findings, want %d: %+v", tt.rule, len(got), tt.want, got)
 			}
 		})
 	}
@@ -208,8 +208,8 @@ spec: {resourceName: a-b, nodeSelector: {}, numVfs: 1, isRdma: true, linkType: I
 	}
 }
 
-// TestClusterIsNotJudged tells nothing of what the cluster has, and counts it all the same.
-func TestClusterIsNotJudged(t *testing.T) {
+// TestClusterIsNotChecked reports no findings about objects of the cluster, but uses them.
+func TestClusterIsNotChecked(t *testing.T) {
 	in := load(t, "policy-overlap", "wrong.yaml")
 	both := in.Manifests.Objects
 	in.Cluster.Objects = both[:1]
@@ -255,7 +255,7 @@ func TestParseNetworks(t *testing.T) {
 	}
 }
 
-// FuzzRun judges whatever it is given, and writes it in every form.
+// FuzzRun checks any input, and writes the report in every format.
 func FuzzRun(f *testing.F) {
 	files, err := filepath.Glob("testdata/*/*.yaml")
 	if err != nil {
@@ -288,14 +288,14 @@ func FuzzRun(f *testing.F) {
 			}
 			for _, f := range r.Findings {
 				if f.Summary == "" || f.Remedy == "" || f.Line < 0 || f.Column < 0 {
-					t.Errorf("finding %+v lacks a summary, a remedy or a place", f)
+					t.Errorf("finding %+v without a summary, a remedy or a place", f)
 				}
 			}
 		}
 	})
 }
 
-// TestSharedPF tells settings in which policies that share a PF by ranges differ.
+// TestSharedPF reports settings in which policies that share a PF by ranges differ.
 func TestSharedPF(t *testing.T) {
 	policy := func(name, vfs, more string) string {
 		return "---\napiVersion: sriovnetwork.openshift.io/v1\nkind: SriovNetworkNodePolicy\n" +

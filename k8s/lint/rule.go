@@ -2,28 +2,29 @@ package lint
 
 import "slices"
 
-// Rule is something that can be wrong with manifests.
+// Rule describes one kind of mistake in manifests, and finds it.
 type Rule struct {
 	// ID is kebab-case, unique and stable.
 	ID string `json:"id"`
-	// Title is what is wrong when the rule finds something.
+	// Title names the mistake.
 	Title string `json:"title"`
-	// Severity is the worst that a finding of the rule has.
+	// Severity is the highest severity of the rule's findings.
 	Severity Severity `json:"severity"`
-	// Kinds are the kinds of objects that the rule judges; none: any text.
+	// Kinds are the kinds of objects that the rule checks. A rule without kinds checks the text of
+	// any file.
 	Kinds []string `json:"kinds,omitempty"`
-	// Nodes reports whether the rule needs to know nodes; without any it says nothing.
+	// Nodes reports whether the rule needs nodes. Without nodes it is skipped.
 	Nodes bool `json:"nodes,omitempty"`
-	// Explanation tells what the API server, the operator or the CNI plugins make of it.
+	// Explanation describes how the API server, the operator or the CNI plugins handle the mistake.
 	Explanation string `json:"explanation"`
-	// Remedy tells in general what to do.
+	// Remedy is the general way to fix it.
 	Remedy string `json:"remedy"`
-	// Wrong and Right are pieces of the manifests in testdata/ID.
+	// Wrong and Right are excerpts of the manifests in testdata/ID.
 	Wrong string `json:"wrong"`
 	Right string `json:"right"`
-	// Reports are the threads of users who were hit by it.
+	// Reports are issues in which users reported the mistake.
 	Reports []string `json:"reports,omitempty"`
-	// Sources are where the semantics were read.
+	// Sources are the programs and documents that define the behaviour.
 	Sources []string `json:"sources"`
 
 	check func(*pass)
@@ -31,8 +32,8 @@ type Rule struct {
 
 //go:generate go run ./gendocs -o ../../docs/k8s-lint.md
 
-// Rules returns all rules: of texts and fields, of policies, of networks and their addresses,
-// of pods.
+// Rules returns all rules: those for YAML text and fields, for policies, for networks and their
+// addresses, and for pods.
 func Rules() []Rule {
 	return []Rule{
 		yamlSyntax(),
@@ -124,8 +125,8 @@ func FindRule(id string) (Rule, bool) {
 	return rules[i], true
 }
 
-// Where semantics were read; Rule.Sources names them. The commits are those of the repositories'
-// main branches that were read.
+// Sources of the rules, for Rule.Sources. Each commit is the one on the repository's main branch
+// that was read.
 const (
 	srcOperator     = "k8snetworkplumbingwg/sriov-network-operator 249e2001 (2026-08-06)"
 	srcCRD          = srcOperator + ": config/crd/bases"

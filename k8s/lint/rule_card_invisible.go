@@ -12,9 +12,9 @@ func cardInvisible() Rule {
 		Kinds: []string{k8s.KindPolicy},
 		Explanation: prose.Join(`
 			The operator's daemon lists network cards of supported models that have a driver and a
-			network device. An InfiniBand card has a network device only with ib_ipoib loaded, and a
-			PF bound to vfio-pci has none: no policy reaches them, and the SriovNetworkNodeState
-			doesn't list them. Snapshots do (rdmactl detect, rdmactl snapshot).`),
+			network device. An InfiniBand card has a network device only if ib_ipoib is loaded; a PF
+			bound to vfio-pci has none. No policy selects such a card, and the SriovNetworkNodeState
+			doesn't list it. rdmactl detect and rdmactl snapshot do.`),
 		Remedy:  "load ib_ipoib on the node, or bind the PF to its network driver",
 		Wrong:   "    rootDevices: [\"0000:3b:00.0\", \"0000:5e:00.0\"]",
 		Right:   "    rootDevices: [\"0000:3b:00.0\"]",
@@ -31,24 +31,24 @@ func cardInvisible() Rule {
 func checkInvisible(p *pass, pol *policy) {
 	spec := pol.Value.Spec
 	if len(spec.NicSelector.PfNames) > 0 {
-		return // it has no name by which it could be meant
+		return // a card without a network device has no name
 	}
 	var f *Finding
-	for _, n := range p.takes(pol) {
+	for _, n := range p.candidates(pol) {
 		for _, pf := range n.PFs {
 			if pf.Netdev != "" || !matchesUnnamed(pf, spec) {
 				continue
 			}
 			if f == nil {
 				f = p.warn(pol.Object, path{"spec", "nicSelector"},
-					"a card that the policy means has no network device, so the operator doesn't see it")
+					"a card that matches the policy has no network device, so the operator doesn't see it")
 			}
 			f.onNode(n.Name, "%s: %s:%s, %s", pf.Address, pf.Vendor, pf.DeviceID, whyInvisible(pf))
 		}
 	}
 }
 
-// matchesUnnamed judges a PF as if it had a network device.
+// matchesUnnamed reports whether a policy would select a PF if it had a network device.
 func matchesUnnamed(pf source.PF, spec k8s.PolicySpec) bool {
 	pf.Netdev = "unnamed"
 	_, _, ok := pf.Matches(spec)

@@ -15,10 +15,10 @@ func daemonSelector() Rule {
 		Severity: SeverityError,
 		Kinds:    []string{k8s.KindPolicy},
 		Explanation: prose.Join(`
-			The daemon that makes the VFs runs on the nodes that configDaemonNodeSelector of the
-			SriovOperatorConfig selects. On others a policy has no effect, there is no
-			SriovNetworkNodeState, and nothing tells.`),
-		Remedy:  "give the nodes the labels of configDaemonNodeSelector, or select other nodes",
+			The daemon that creates the VFs runs only on the nodes that configDaemonNodeSelector of
+			the SriovOperatorConfig selects. On other nodes a policy has no effect, there is no
+			SriovNetworkNodeState, and no error is reported.`),
+		Remedy:  "add the labels of configDaemonNodeSelector to the nodes, or select other nodes",
 		Wrong:   "    node-role.kubernetes.io/pool: storage",
 		Right:   "    node-role.kubernetes.io/pool: gpu",
 		Sources: []string{srcDaemonSet, srcCRD},
@@ -41,14 +41,14 @@ func checkDaemon(p *pass, pol *policy, c *typed[k8s.SriovOperatorConfig], want m
 	for _, key := range slices.Sorted(maps.Keys(pol.Value.Spec.NodeSelector)) {
 		if value, ok := want[key]; ok && value != pol.Value.Spec.NodeSelector[key] {
 			at := path{"spec", "nodeSelector", key}
-			p.error(pol.Object, at, "the operator's daemon runs on nodes with %s: %s only", key, value).because(where,
+			p.error(pol.Object, at, "the operator's daemon runs only on nodes with %s: %s", key, value).because(where,
 				"configDaemonNodeSelector")
 			return
 		}
 	}
 	var without []*source.Node
 	selected := 0
-	for _, n := range p.takes(pol) {
+	for _, n := range p.candidates(pol) {
 		if n.Labels == nil {
 			continue
 		}
@@ -68,6 +68,6 @@ func checkDaemon(p *pass, pol *policy, c *typed[k8s.SriovOperatorConfig], want m
 		"the operator's daemon doesn't run on %d of the %d nodes that the policy selects", len(without), selected)
 	f.because(where, "configDaemonNodeSelector")
 	for _, n := range without[:min(len(without), cardsShown)] {
-		f.onNode(n.Name, "lacks a label of it")
+		f.onNode(n.Name, "doesn't have all labels of configDaemonNodeSelector")
 	}
 }

@@ -4,10 +4,10 @@ import "github.com/rdmakit/rdmakit/k8s/manifest"
 
 func duplicateKey() Rule {
 	return Rule{
-		ID: "duplicate-key", Title: "a key twice in one mapping", Severity: SeverityError,
-		Explanation: "kubectl refuses it by default; clients that don't take the last value and " +
-			"drop the first in silence.",
-		Remedy:  "keep one of them",
+		ID: "duplicate-key", Title: "a duplicate key in a mapping", Severity: SeverityError,
+		Explanation: "kubectl rejects duplicate keys by default. Clients that accept them use the last value and " +
+			"silently drop the first.",
+		Remedy:  "keep one of the keys",
 		Wrong:   "  numVfs: 4\n  mtu: 9000\n  numVfs: 8",
 		Right:   "  numVfs: 8\n  mtu: 9000",
 		Sources: []string{srcAPIServer, srcYAML},

@@ -7,26 +7,26 @@ import (
 
 func duplicateObject() Rule {
 	return Rule{
-		ID: "duplicate-object", Title: "an object twice among the manifests", Severity: SeverityError,
-		Explanation: "Of two objects with one kind, namespace and name the one that is applied last replaces the " +
-			"other, and in a folder that is the one whose file has the later name.",
-		Remedy:  "keep one of them, or give it another name",
+		ID: "duplicate-object", Title: "a duplicate object in the manifests", Severity: SeverityError,
+		Explanation: "Of two objects with the same kind, namespace and name, the one that is applied last replaces " +
+			"the other. In a folder that is the one whose file name sorts last.",
+		Remedy:  "remove one of the objects, or rename it",
 		Wrong:   "  name: rail0\n  namespace: sriov-network-operator\nspec:\n  resourceName: rail1",
 		Right:   "  name: rail1\n  namespace: sriov-network-operator\nspec:\n  resourceName: rail1",
 		Sources: []string{srcKubernetes},
 		check: func(p *pass) {
 			first := map[string]*manifest.Object{}
 			for _, o := range p.in.Manifests.Objects {
-				// Patches of kustomize lie beside what they patch: only kinds that are judged
-				// are told.
+				// A kustomize patch has the name of the object that it patches, so only kinds that
+				// rules check are reported.
 				if o.Kind == "" || o.Name == "" || o.Find("metadata", "name") == nil ||
 					k8s.Schema(o.Kind) == nil && len(podsOf(o)) == 0 {
 					continue
 				}
 				id := o.APIVersion + " " + o.String()
 				if other := first[id]; other != nil {
-					p.error(o, path{"metadata", "name"}, "the %s is there twice", o).because(
-						other.At("metadata", "name"), "the first one")
+					p.error(o, path{"metadata", "name"}, "duplicate object %s", o).because(
+						other.At("metadata", "name"), "first object")
 					continue
 				}
 				first[id] = o

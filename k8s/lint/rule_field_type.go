@@ -16,10 +16,10 @@ func fieldType() Rule {
 		ID: "field-type", Title: "a value of the wrong type", Severity: SeverityError,
 		Kinds: append(k8s.SchemaKinds(), k8s.KindPod),
 		Explanation: prose.Join(`
-			The API server refuses the object. Device IDs that have no letter are numbers to YAML
-			unless they stand in quotes (1021), and so are on, off, yes and no true or false; label
-			values and annotations are texts; rootDevices and pfNames are lists.`),
-		Remedy:  "write the value in the type that the field takes",
+			The API server rejects the object. Without quotes, YAML reads a device ID that has only
+			digits (1021) as a number, and on, off, yes and no as booleans. Label values and
+			annotations are strings; rootDevices and pfNames are lists.`),
+		Remedy:  "write the value in the type that the field requires",
 		Wrong:   "    deviceID: 1021",
 		Right:   "    deviceID: \"1021\"",
 		Sources: []string{srcCRD, srcAPIServer},
@@ -48,7 +48,7 @@ func checkTypes(p *pass, o *manifest.Object, v *manifest.Value, schema *k8s.Fiel
 		return
 	}
 	if want, ok := wantedKind(schema.Type, v.Kind); !ok {
-		f := p.error(o, at, "%s takes %s, and this is %s", manifest.PathText(at...), want, v.Kind)
+		f := p.error(o, at, "%s must be %s, not %s", manifest.PathText(at...), want, v.Kind)
 		if v.Kind != manifest.Mapping && v.Kind != manifest.List {
 			typeFix(f, schema, v)
 		}
@@ -66,7 +66,7 @@ func checkTypes(p *pass, o *manifest.Object, v *manifest.Value, schema *k8s.Fiel
 	}
 }
 
-// wantedKind says what a type takes, and whether a value is that.
+// wantedKind describes the values of a type, and reports whether got is one.
 func wantedKind(t k8s.FieldType, got manifest.Kind) (want string, ok bool) {
 	switch t {
 	case k8s.TypeObject, k8s.TypeMap:
@@ -98,8 +98,8 @@ func typeFix(f *Finding, schema *k8s.Field, v *manifest.Value) {
 	}
 }
 
-// listed quotes the words of a text that should be a list, without the dashes that had no blank
-// behind them.
+// listed splits a text that should be a list into quoted words. It drops dashes that no blank
+// follows.
 func listed(text string) []string {
 	words := strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || r == ',' })
 	for i, word := range words {

@@ -12,11 +12,11 @@ import (
 
 func fieldValue() Rule {
 	return Rule{
-		ID: "field-value", Title: "a value that the field doesn't admit", Severity: SeverityError,
+		ID: "field-value", Title: "a value that the field doesn't allow", Severity: SeverityError,
 		Kinds: k8s.SchemaKinds(),
-		Explanation: "The API server refuses the object. linkType is eth, ETH, ib or IB (not InfiniBand); priority " +
-			"is 0 to 99; mtu is 1 or more and left out where it is not to change; vlan is 0 to 4094.",
-		Remedy:  "write one of the values that the field admits",
+		Explanation: "The API server rejects the object. linkType is eth, ETH, ib or IB (not InfiniBand); priority " +
+			"is 0 to 99; mtu is at least 1, and absent to keep the current MTU; vlan is 0 to 4094.",
+		Remedy:  "write a value that the field allows",
 		Wrong:   "  linkType: InfiniBand",
 		Right:   "  linkType: IB",
 		Sources: []string{srcCRD, srcAPIServer},
@@ -47,11 +47,11 @@ func checkValues(p *pass, o *manifest.Object, v *manifest.Value, schema *k8s.Fie
 		n, err := strconv.ParseInt(v.Text, 0, 64)
 		switch {
 		case err != nil:
-			p.error(o, at, "%s is too large a number", shorten(v.Text))
+			p.error(o, at, "the number %s is too large", shorten(v.Text))
 		case schema.Min != nil && n < int64(*schema.Min):
 			f := p.error(o, at, "%d is less than %d", n, *schema.Min)
 			if schema.Name == "mtu" {
-				f.Remedy = "leave mtu out: then it stays as it is"
+				f.Remedy = "remove mtu to keep the current MTU"
 			}
 		case schema.Max != nil && n > int64(*schema.Max):
 			p.error(o, at, "%d is more than %d", n, *schema.Max)
@@ -62,7 +62,7 @@ func checkValues(p *pass, o *manifest.Object, v *manifest.Value, schema *k8s.Fie
 	}
 }
 
-// nearestValue guesses what was meant.
+// nearestValue returns the allowed value that is most likely meant.
 func nearestValue(got string, allowed []string) string {
 	switch strings.ToLower(got) {
 	case "infiniband":
@@ -86,7 +86,7 @@ func checkMaxUnavailable(p *pass, pool *typed[k8s.SriovNetworkPoolConfig]) {
 		p.error(pool.Object, at, "%q is neither a number of nodes nor a percentage such as \"25%%\"", *v)
 	case n == 0:
 		p.warn(
-			pool.Object, at, "no node of the pool may ever drain, so no policy takes effect on nodes that have VFs",
-		).Remedy = "allow one node at least"
+			pool.Object, at, "no node of the pool can be drained, so no policy takes effect on nodes that have VFs",
+		).Remedy = "allow at least one node"
 	}
 }

@@ -12,18 +12,18 @@ import (
 
 func firmwareVFs() Rule {
 	return Rule{
-		ID: "firmware-vfs", Title: "a number of VFs other than the firmware's, which reboots nodes",
+		ID: "firmware-vfs", Title: "a change of the firmware's number of VFs, which reboots nodes",
 		Severity: SeverityNote, Nodes: true,
 		Kinds: []string{k8s.KindPolicy},
 		Explanation: prose.Join(`
-			The operator sets NUM_OF_VFS in the firmware of NVIDIA's cards to exactly numVfs, on
-			a card with two ports to the larger of both, and every difference means a drain and
-			a reboot: from 8 to 4 as well as from 4 to 8, and for 8 of 16. The firmware's number
-			is taken from the output of mstconfig among the files of --nodes (NODE.txt), and
-			without it from sriov_totalvfs. rdmactl k8s impact says which nodes are concerned
-			and in what order.`),
-		Remedy: "write the number that the firmware has, set externallyManaged, or disable the plugin mellanox " +
-			"and set the firmware beforehand",
+			The operator sets NUM_OF_VFS in the firmware of NVIDIA cards to exactly numVfs; on a
+			card with two ports, to the larger numVfs of both. Any other number in the firmware is
+			changed with a drain and a reboot, also a larger one. The firmware's number is read from
+			the output of mstconfig in the files of --nodes (NODE.txt), otherwise from
+			sriov_totalvfs. rdmactl k8s impact lists the nodes that are drained and rebooted, and
+			their order.`),
+		Remedy: "set numVfs to the firmware's number, set externallyManaged, or disable the plugin mellanox and " +
+			"configure the firmware beforehand",
 		Wrong: "  numVfs: 4",
 		Right: "  numVfs: 8",
 		Reports: []string{
@@ -48,7 +48,8 @@ func firmwareVFs() Rule {
 				}
 				if len(cards) > 0 {
 					have, _ := cards[0].PF.FirmwareVFs()
-					p.note(pol.Object, path{"spec", "numVfs"}, "the firmware has %d VFs and is set to %d: %s rebooted",
+					p.note(pol.Object, path{"spec", "numVfs"},
+						"the operator changes the firmware from %d VFs to %d: %s rebooted",
 						have, wanted[chipOf(cards[0])], are(nodesOf(cards), "node")).onCards(cards)
 				}
 			}
@@ -56,7 +57,7 @@ func firmwareVFs() Rule {
 	}
 }
 
-// chip is the card of a port: all ports of one have the same address but for the function.
+// chip identifies a card. All ports of a card have the same PCI address except for the function.
 type chip struct {
 	node    *source.Node
 	address string
@@ -78,7 +79,7 @@ func (m *model) firmwareWanted() map[chip]int {
 	return wanted
 }
 
-// firmwareText tells where the number of VFs that the firmware gives was read.
+// firmwareText returns the number of VFs of the firmware, with its source.
 func firmwareText(pf *source.PF) string {
 	if pf.Firmware == nil || pf.Firmware.Current == nil {
 		return fmt.Sprintf("sriov_totalvfs %d", pf.TotalVFs)

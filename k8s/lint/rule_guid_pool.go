@@ -18,13 +18,13 @@ func guidPool() Rule {
 		ID: "guid-pool", Title: "a pool file of GUIDs that the operator can't use", Severity: SeverityError,
 		Kinds: []string{k8s.KindConfigMap},
 		Explanation: prose.Join(`
-			The daemon reads /etc/sriov-operator/infiniband/guids of the node when it starts: a JSON
-			list with an entry for each PF. Its code reads pciAddress or pfGuid, where the manual
-			writes pci_address and pf_guid: with those the file is refused ("none provided"). An
-			entry has guids or guidsRange, not both. VF n takes the n-th GUID, and as soon as there
-			is a file each VF on InfiniBand needs one: a PF without an entry, or with too few,
-			fails. ConfigMaps whose data looks like such a file are judged; a GUID counts as taken
-			across all of them.`),
+			When the daemon starts it reads /etc/sriov-operator/infiniband/guids on the node, a JSON
+			list with an entry for each PF. The fields are pciAddress or pfGuid; the manual has
+			pci_address and pf_guid, with which the daemon rejects the file ("none provided"). An
+			entry has either guids or guidsRange. VF n gets the n-th GUID. If the file exists, every
+			VF on InfiniBand needs a GUID: a PF without an entry or with too few GUIDs fails. The
+			rule checks ConfigMaps whose data looks like such a file, and requires each GUID to be
+			unique in all of them.`),
 		Remedy: "write [{\"pciAddress\": \"0000:3b:00.0\", \"guids\": [\"02:00:00:00:00:00:00:01\", ...]}, " +
 			"...] with a GUID for each VF",
 		Wrong:   "      {\"pci_address\": \"0000:3b:00.0\"",
@@ -40,17 +40,18 @@ func guidPool() Rule {
 					}
 				}
 			}
-			pools.tellDoubles()
+			pools.reportDuplicates()
 			for _, f := range pools.files {
-				if more := f.told - maxTold; more > 0 {
-					p.error(f.object, f.at, "%s not told", are(more, "more fault"))
+				if more := f.reported - maxReported; more > 0 {
+					p.error(f.object, f.at, "%s not shown", are(more, "more error"))
 				}
 			}
 		},
 	}
 }
 
-// guidEntry is an entry of a pool file, with the fields of the code and those of the manual.
+// guidEntry is an entry of a pool file, with the fields that the operator reads and those of its
+// manual.
 type guidEntry struct {
 	Address    string    `json:"pciAddress"`
 	PF         string    `json:"pfGuid"`
@@ -60,13 +61,13 @@ type guidEntry struct {
 	OldPF      string    `json:"pf_guid"`
 }
 
-// guidSpan is a range of GUIDs; both ends belong to it.
+// guidSpan is a range of GUIDs, including both ends.
 type guidSpan struct {
 	Start string `json:"start"`
 	End   string `json:"end"`
 }
 
-// guidPools judges all pool files together.
+// guidPools checks all pool files together.
 type guidPools struct {
 	*pass
 	means map[string][]*policy // by PCI address
@@ -74,13 +75,14 @@ type guidPools struct {
 	taken []guidsTaken
 }
 
-// guidsTaken are GUIDs that an entry gives; both ends belong to them.
+// guidsTaken is a range of GUIDs of an entry, including both ends.
 type guidsTaken struct {
 	start, end uint64
 	entry      *guidWalk
 }
 
-// maxMisses bounds the entries whose place is sought in vain: JSON may write a name with escapes.
+// maxMisses limits the entries that are not found in the text, because JSON may write a name with
+// escapes.
 const maxMisses = 16
 
 func (g *guidPools) file(o *manifest.Object, f manifest.Field) {
@@ -96,7 +98,7 @@ func (g *guidPools) file(o *manifest.Object, f manifest.Field) {
 		return
 	}
 	if json.Unmarshal([]byte(text), &entries) != nil {
-		g.error(o, file.at, "the pool of GUIDs is no list of entries with texts")
+		g.error(o, file.at, "the pool of GUIDs is not a list of objects with string fields")
 		return
 	}
 	g.files = append(g.files, file)
@@ -117,7 +119,7 @@ func (g *guidPools) file(o *manifest.Object, f manifest.Field) {
 		addresses[e.Address] = true
 		byGUID = byGUID || e.PF != ""
 	}
-	if !byGUID { // otherwise which PF an entry means is known on the node only
+	if !byGUID { // an entry with pfGuid names a PF that is known on the node only
 		file.missing(addresses)
 	}
 }
@@ -128,22 +130,24 @@ type guidFile struct {
 	object *manifest.Object
 	field  manifest.Field
 	at     path
-	told   int
+
+	reported int // number of findings, including those above maxReported
 }
 
-// maxTold bounds the findings about one list that may have very many entries.
-const maxTold = 100
+// maxReported limits the findings about one list, which may have very many entries.
+const maxReported = 100
 
-// guidWalk judges one entry.
+// guidWalk checks one entry.
 type guidWalk struct {
 	*guidFile
 	name   string
-	offset int // of the name in the text, -1 where it isn't found
+	offset int // of the name in the text, -1 if it wasn't found
 }
 
-func (w *guidWalk) tell(format string, args ...any) *Finding {
-	if w.told++; w.told > maxTold {
-		return &Finding{} // goes nowhere
+// errorf reports an error about the entry.
+func (w *guidWalk) errorf(format string, args ...any) *Finding {
+	if w.reported++; w.reported > maxReported {
+		return &Finding{} // not in the report
 	}
 	f := w.error(w.object, w.at, format, args...)
 	if w.offset >= 0 {
@@ -156,20 +160,20 @@ func (w *guidWalk) entry(e guidEntry) {
 	name := w.name
 	switch {
 	case e.OldAddress != "" && e.Address == "":
-		w.tell("the operator reads pciAddress, and pci_address stands in its manual only").fix(`"pciAddress": %q`,
+		w.errorf("the operator reads pciAddress; pci_address appears only in its manual").fix(`"pciAddress": %q`,
 			e.OldAddress)
 	case e.OldPF != "" && e.PF == "":
-		w.tell("the operator reads pfGuid, and pf_guid stands in its manual only").fix(`"pfGuid": %q`, e.OldPF)
+		w.errorf("the operator reads pfGuid; pf_guid appears only in its manual").fix(`"pfGuid": %q`, e.OldPF)
 	case e.Address == "" && e.PF == "":
-		w.tell("an entry names no PF: it needs pciAddress or pfGuid")
+		w.errorf("an entry names no PF: it needs pciAddress or pfGuid")
 	case e.Address != "" && e.PF != "":
-		w.tell("an entry has both pciAddress and pfGuid")
+		w.errorf("an entry has both pciAddress and pfGuid")
 	case e.Address != "" && !pciForm.MatchString(e.Address):
-		w.tell("%q is no PCI address: the kernel writes addresses as 0000:3c:00.0", e.Address)
+		w.errorf("%q is not a PCI address: the kernel's form is 0000:3c:00.0", e.Address)
 	}
 	switch {
 	case len(e.GUIDs) > 0 && e.Range != nil:
-		w.tell("%s has both guids and guidsRange", name)
+		w.errorf("%s has both guids and guidsRange", name)
 	case len(e.GUIDs) > 0:
 		for _, text := range e.GUIDs {
 			if guid, ok := w.guid(text); ok {
@@ -177,35 +181,35 @@ func (w *guidWalk) entry(e guidEntry) {
 			}
 		}
 	case e.Range == nil || e.Range.Start == "" || e.Range.End == "":
-		w.tell("%s has no GUIDs: it needs guids, or guidsRange with start and end", name)
+		w.errorf("%s has no GUIDs: it needs guids, or guidsRange with start and end", name)
 	default:
 		start, ok1 := w.guid(e.Range.Start)
 		end, ok2 := w.guid(e.Range.End)
 		switch {
 		case !ok1 || !ok2:
 		case start > end:
-			w.tell("the range of %s begins after its end", name)
+			w.errorf("guidsRange of %s starts after its end", name)
 		default:
 			w.taken = append(w.taken, guidsTaken{start, end, w})
 		}
 	}
 }
 
-// guid reads a GUID as the operator does: eight bytes with colons, dashes or dots between.
+// guid parses a GUID as the operator does: eight bytes, separated by colons, dashes or dots.
 func (w *guidWalk) guid(text string) (uint64, bool) {
 	guid, ok := parseGUID(text)
 	switch {
 	case !ok:
-		w.tell("%q is no GUID: write eight bytes as 02:00:00:00:00:00:00:01", shorten(text))
+		w.errorf("%q is not a GUID: write eight bytes as 02:00:00:00:00:00:00:01", shorten(text))
 		return 0, false
 	case guid == 0 || guid == 1<<64-1:
-		w.tell("%s is no GUID of a port: zeros and ones are reserved", text)
+		w.errorf("%s can't be a port GUID: all zeros and all ones are reserved", text)
 		return 0, false
 	}
 	return guid, true
 }
 
-// parseGUID reads eight bytes as net.ParseMAC writes them.
+// parseGUID parses eight bytes in the forms of net.ParseMAC.
 func parseGUID(text string) (uint64, bool) {
 	mac, err := net.ParseMAC(text)
 	if err != nil || len(mac) != 8 {
@@ -218,9 +222,9 @@ func parseGUID(text string) (uint64, bool) {
 	return guid, true
 }
 
-// tellDoubles tells of GUIDs that two entries give, each entry once: the later one, unless only the
-// earlier is judged.
-func (g *guidPools) tellDoubles() {
+// reportDuplicates reports GUIDs that two entries have, once for each entry. It reports the later
+// entry, or the earlier one if only that is to be checked.
+func (g *guidPools) reportDuplicates() {
 	order := make([]int, len(g.taken))
 	for i := range order {
 		order[i] = i
@@ -231,7 +235,7 @@ func (g *guidPools) tellDoubles() {
 	for i, reach := 1, 0; i < len(order); i++ {
 		later, earlier := max(order[i], order[reach]), min(order[i], order[reach])
 		if g.taken[order[i]].start <= g.taken[order[reach]].end {
-			if !g.judged[g.taken[later].entry.object] {
+			if !g.checked[g.taken[later].entry.object] {
 				later, earlier = earlier, later
 			}
 			if w := g.taken[later].entry; other[w].entry == nil {
@@ -244,14 +248,14 @@ func (g *guidPools) tellDoubles() {
 	}
 	for _, t := range g.taken {
 		if o := other[t.entry].entry; o != nil {
-			t.entry.tell("GUID %s of %s is that of %s in %s of %s as well",
+			t.entry.errorf("GUID %s of %s also belongs to %s in %s of %s",
 				k8s.FormatGUID(first[t.entry]), t.entry.name, o.name, o.field.Key, o.object)
 			delete(other, t.entry)
 		}
 	}
 }
 
-// count holds the GUIDs of a PF to the VFs that policies give it.
+// count compares the number of GUIDs of a PF with the VFs that policies give it.
 func (w *guidWalk) count(e guidEntry) {
 	have := uint64(len(e.GUIDs))
 	if e.Range != nil && have == 0 {
@@ -268,15 +272,15 @@ func (w *guidWalk) count(e guidEntry) {
 	for _, pol := range w.means[e.Address] {
 		if n := numVfs(pol); n > 0 && uint64(n) > have && strings.EqualFold(pol.Value.Spec.LinkType, "ib") &&
 			w.concerns(pol) {
-			w.tell("%d GUIDs for %s, to which %s gives %d VFs", have, e.Address, pol, n).because(
+			w.errorf("%s has %d GUIDs, but %s gives it %d VFs", e.Address, have, pol, n).because(
 				pol.At("spec", "numVfs"), "numVfs")
 			return
 		}
 	}
 }
 
-// concerns reports that a policy may select a node with this file. A file that is named after a
-// node is for that one.
+// concerns reports whether a policy may select a node with this file. A file that has the name of a
+// node is for that node.
 func (f *guidFile) concerns(pol *policy) bool {
 	node := f.field.Key
 	for i := range f.nodes {
@@ -289,15 +293,15 @@ func (f *guidFile) concerns(pol *policy) bool {
 	return !ok || host == node || f.object.Find("data", host) == nil
 }
 
-// mayHave reports that the node of the file may have a PF at an address.
+// mayHave reports whether the node of the file may have a PF at an address.
 func (f *guidFile) mayHave(address string) bool {
 	i := slices.IndexFunc(f.nodes, func(n source.Node) bool { return n.Name == f.field.Key })
 	return i < 0 || !f.nodes[i].CardsKnown ||
 		slices.ContainsFunc(f.nodes[i].PFs, func(pf source.PF) bool { return pf.Address == address })
 }
 
-// policiesByAddress are the policies that mean a PCI address, by what they say or by the cards that
-// they select.
+// policiesByAddress returns the policies by PCI address: those that name it in rootDevices, and
+// those that select a card with it.
 func (m *model) policiesByAddress() map[string][]*policy {
 	out := map[string][]*policy{}
 	for _, pol := range m.policies {
@@ -317,7 +321,7 @@ func (m *model) policiesByAddress() map[string][]*policy {
 	return out
 }
 
-// missing looks for PFs on InfiniBand that get VFs and have no entry.
+// missing reports PFs on InfiniBand that get VFs but have no entry.
 func (f *guidFile) missing(addresses map[string]bool) {
 	for _, pol := range f.policies {
 		if !strings.EqualFold(pol.Value.Spec.LinkType, "ib") || !f.concerns(pol) {
@@ -326,7 +330,7 @@ func (f *guidFile) missing(addresses map[string]bool) {
 		for _, address := range pol.Value.Spec.NicSelector.RootDevices {
 			if pciForm.MatchString(address) && !addresses[address] && f.mayHave(address) {
 				f.warn(f.object, f.at,
-					"the pool has no entry for %s, to which %s gives VFs: on a node with this file they fail", address,
+					"the pool has no entry for %s, but %s gives it VFs: they fail on a node with this file", address,
 					pol).because(pol.At("spec", "nicSelector", "rootDevices"), "the policy")
 				return
 			}

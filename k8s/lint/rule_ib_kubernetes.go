@@ -16,13 +16,13 @@ func ibKubernetes() Rule {
 		Severity: SeverityError,
 		Kinds:    []string{k8s.KindNAD, k8s.KindConfigMap},
 		Explanation: prose.Join(`
-			ib-sriov passes pkey over: the only program that reads it is ib-kubernetes, which puts
-			the GUIDs of pods into the partition by UFM; its plugin noop does nothing, and there is
-			none for OpenSM. A pkey begins with 0x and has 15 bits. ibKubernetesEnabled makes
-			ib-sriov wait for ib-kubernetes: without it pods fail ("please check mellanox
-			ib-kubernetes"). The ConfigMap ib-kubernetes-config bounds its GUIDs.`),
-		Remedy: "set ibKubernetesEnabled where ib-kubernetes runs with UFM; else remove pkey, and give " +
-			"partitions to the GUIDs of VFs in the subnet manager",
+			ib-sriov ignores pkey. Only ib-kubernetes reads it and adds the GUIDs of pods to the
+			partition through UFM; its plugin noop does nothing, and there is no plugin for OpenSM.
+			A pkey starts with 0x and has 15 bits. With ibKubernetesEnabled, ib-sriov waits for
+			ib-kubernetes; if ib-kubernetes doesn't run, pods fail ("please check mellanox
+			ib-kubernetes"). The ConfigMap ib-kubernetes-config sets the range of its GUIDs.`),
+		Remedy: "set ibKubernetesEnabled if ib-kubernetes runs with UFM; otherwise remove pkey, and add the " +
+			"VFs' GUIDs to the partitions in the subnet manager",
 		Wrong:   "\"pkey\": \"0x8001\"",
 		Right:   "\"pkey\": \"0x0001\"",
 		Sources: []string{srcIBKubernetes, srcIBCNI},
@@ -52,7 +52,7 @@ func checkPKey(p *pass, d *nad, plugin cniPlugin) {
 	place := d.Inside(value, max(0, strings.Index(value.Text, `"pkey"`)))
 	if !plugin.IBKubernetes {
 		p.warn(d.Object, at,
-			"pkey %s without ibKubernetesEnabled: nobody reads it, and the pod is in the default partition",
+			"pkey %s has no effect without ibKubernetesEnabled: the pod is in the default partition",
 			plugin.PKey).place(place)
 		return
 	}
@@ -60,11 +60,11 @@ func checkPKey(p *pass, d *nad, plugin cniPlugin) {
 	n, err := strconv.ParseUint(digits, 16, 32)
 	switch {
 	case !prefixed || err != nil:
-		p.error(d.Object, at, "pkey %q is no hexadecimal number behind 0x",
+		p.error(d.Object, at, "pkey %q is not a hexadecimal number with 0x",
 			plugin.PKey).place(place).Remedy = "write it as 0x0001"
 	case n == 0 || n > 0x7fff:
 		f := p.error(d.Object, at,
-			"pkey %s is outside of 0x0001 to 0x7fff: the highest bit, full membership, doesn't belong to it",
+			"pkey %s is outside of 0x0001 to 0x7fff: it must not contain the membership bit",
 			plugin.PKey).place(place)
 		if n > 0x7fff && n&0x7fff != 0 && n <= 0xffff {
 			f.fix(`"pkey": "0x%04x"`, n&0x7fff)
@@ -81,10 +81,11 @@ func checkIBKubernetes(p *pass, o *manifest.Object) {
 	}
 	switch plugin := text("DAEMON_SM_PLUGIN"); {
 	case plugin == "noop":
-		p.warn(o, path{"data", "DAEMON_SM_PLUGIN"}, "the plugin noop gives GUIDs and no partitions").Remedy = "use " +
-			"ufm, or give partitions in the subnet manager"
+		p.warn(o, path{"data", "DAEMON_SM_PLUGIN"},
+			"the plugin noop assigns GUIDs but no partitions").Remedy = "use ufm, or assign partitions in the subnet " +
+			"manager"
 	case !slices.Contains([]string{"ufm", "noop"}, plugin):
-		p.warn(o, path{"data", "DAEMON_SM_PLUGIN"}, "ib-kubernetes has the plugins ufm and noop, and not %q",
+		p.warn(o, path{"data", "DAEMON_SM_PLUGIN"}, "ib-kubernetes has no plugin %q, only ufm and noop",
 			plugin).Remedy = "use ufm"
 	}
 	var bounds []uint64
@@ -94,7 +95,7 @@ func checkIBKubernetes(p *pass, o *manifest.Object) {
 		}
 		guid, ok := parseGUID(text(key))
 		if !ok {
-			p.error(o, path{"data", key}, "%q is no GUID", shorten(text(key))).Remedy = "write eight bytes " +
+			p.error(o, path{"data", key}, "%q is not a GUID", shorten(text(key))).Remedy = "write eight bytes " +
 				"as 02:00:00:00:00:00:00:00"
 			return
 		}
@@ -102,6 +103,6 @@ func checkIBKubernetes(p *pass, o *manifest.Object) {
 	}
 	if len(bounds) == 2 && bounds[0] > bounds[1] {
 		p.error(o, path{"data", "GUID_POOL_RANGE_START"},
-			"the range of GUIDs begins after its end").Remedy = "exchange the two"
+			"the range of GUIDs starts after its end").Remedy = "swap start and end"
 	}
 }

@@ -7,13 +7,14 @@ import (
 
 func ignoreComment() Rule {
 	return Rule{
-		ID: "ignore-comment", Title: "a comment that would suppress a rule which isn't there", Severity: SeverityWarn,
+		ID: "ignore-comment", Title: "an invalid rdmactl:ignore comment", Severity: SeverityWarn,
 		Explanation: prose.Join(`
-			"# rdmactl:ignore RULE[,RULE...] reason" suppresses findings of these rules about the
-			line it stands on, or standing alone about the next one; before the first line of an
-			object about all of it. What is suppressed is counted and doesn't fail. A rule that is
-			misspelt suppresses nothing, and a comment without a rule neither.`),
-		Remedy:  "name rules of rdmactl k8s lint --list, with commas and no blank between them",
+			"# rdmactl:ignore RULE[,RULE...] reason" suppresses the findings of these rules. At the
+			end of a line it applies to that line; on a line of its own, to the next line; before
+			the first line of an object, to the whole object. Suppressed findings are counted and
+			don't affect the exit code. A comment without a rule, or with a misspelt rule, suppresses
+			nothing.`),
+		Remedy:  "name rules that rdmactl k8s lint --list shows, separated by commas without blanks",
 		Wrong:   "  numVfs: 8 # rdmactl:ignore firmware-vf the node reboots on Sunday anyway",
 		Right:   "  numVfs: 8 # rdmactl:ignore firmware-vfs the node reboots on Sunday anyway",
 		Sources: []string{srcYAML},
@@ -26,19 +27,18 @@ func ignoreComment() Rule {
 			}
 			for _, ig := range p.ignored {
 				if len(ig.rules) == 0 {
-					p.tell(SeverityWarn, ig.At, "the comment names no rule, and suppresses nothing")
+					p.reportText(SeverityWarn, ig.At, "the comment names no rule and suppresses nothing")
 				}
 				if ig.Target == 0 {
-					p.tell(
-						SeverityWarn, ig.At, "no line follows the comment in its document, and it suppresses nothing",
-					).Remedy = "write it behind ---, before the line that it is about"
+					p.reportText(
+						SeverityWarn, ig.At, "no line follows the comment in its document, so it suppresses nothing",
+					).Remedy = "move it after ---, directly before the line that it applies to"
 				}
 				for _, id := range ig.rules {
 					if known[id] {
 						continue
 					}
-					f := p.tell(SeverityWarn, ig.At, "there is no rule %q, and the comment suppresses nothing by it",
-						shorten(id))
+					f := p.reportText(SeverityWarn, ig.At, "unknown rule %q", shorten(id))
 					if near := spelling.Nearest(id, ids, spelling.Loose); near != "" {
 						f.fix("%s", near)
 					}

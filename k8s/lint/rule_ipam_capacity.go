@@ -15,17 +15,18 @@ import (
 
 func ipamCapacity() Rule {
 	return Rule{
-		ID: "ipam-capacity", Title: "fewer addresses than interfaces that may need one", Severity: SeverityError,
+		ID: "ipam-capacity", Title: "fewer addresses than interfaces", Severity: SeverityError,
 		Kinds: []string{k8s.KindNetwork, k8s.KindIBNetwork, k8s.KindNAD},
 		Explanation: prose.Join(`
-			Every VF in use has an address, so a network needs as many as its VFs on all nodes
-			together. Then pods stay in ContainerCreating with "Could not allocate IP in range".
-			Network and broadcast addresses and exclusions don't count; addresses of pods that died
-			without a trace stay taken until whereabouts' reconciler runs. Where several ranges
-			stand side by side, an interface gets an address of each. host-local counts on each node
-			by itself, and keeps the gateway's address from pods; static gives the same address to
-			all. Without nodes the pods of the manifests are counted.`),
-		Remedy:  "take a wider range",
+			Every VF in use needs an address, so a network needs as many addresses as it has VFs on
+			all nodes together. Pods without an address stay in ContainerCreating ("Could not
+			allocate IP in range"). Network and broadcast addresses and exclusions are not
+			available, and neither are addresses of pods that were killed, until whereabouts'
+			reconciler runs. If a network has several ranges, an interface gets an address from each.
+			host-local assigns addresses on each node separately and reserves the gateway's address;
+			static assigns one address to all pods. Without nodes, the rule counts the pods of the
+			manifests.`),
+		Remedy:  "use a larger range",
 		Wrong:   "      \"range\": \"192.168.0.0/29\"",
 		Right:   "      \"range\": \"192.168.0.0/24\"",
 		Reports: []string{"k8snetworkplumbingwg/whereabouts#291", "k8snetworkplumbingwg/multus-cni#1442"},
@@ -40,18 +41,18 @@ func ipamCapacity() Rule {
 	}
 }
 
-// capacity counts the interfaces that a network has addresses for, and returns the range that has
-// the fewest. An interface gets one of each set.
+// capacity returns the number of interfaces that a network has addresses for, and the first range
+// of the smallest set. An interface gets an address from each set.
 func capacity(ref ipamRef) (have int, least ipam.Range, ok bool) {
 	for _, set := range ref.conf.Sets() {
 		if len(set) == 0 || set[0].Of != ref.conf.Type {
-			continue // an address that whereabouts adds to its own, or fields of another plugin
+			continue // a static address that whereabouts adds, or fields of another plugin
 		}
 		size := 0
 		for _, r := range set {
 			s, err := ipam.Parse(r)
 			if err != nil {
-				return 0, least, false // another rule's business
+				return 0, least, false // ipam-mask reports it
 			}
 			size += s.Size()
 			if r.Of == ipam.TypeHostLocal && s.Contains(localGateway(r, s)) {
@@ -65,8 +66,8 @@ func capacity(ref ipamRef) (have int, least ipam.Range, ok bool) {
 	return have, least, ok
 }
 
-// localGateway returns the address that host-local keeps from pods: the gateway, by default the
-// first of the subnet.
+// localGateway returns the address that host-local reserves: the gateway, by default the first
+// address of the subnet.
 func localGateway(r ipam.Range, s ipam.Span) netip.Addr {
 	if gw, err := netip.ParseAddr(r.Gateway); err == nil {
 		return gw
@@ -94,9 +95,9 @@ func checkCapacity(p *pass, ref ipamRef, have int, least ipam.Range) {
 	case ref.conf.Type == ipam.TypeStatic:
 		if pods > 1 {
 			f := p.error(ref.Object, ref.at,
-				"static gives its address to each of %d interfaces of the pods in these manifests", pods).place(
+				"static assigns the same address to %d interfaces of the pods in these manifests", pods).place(
 				ref.rangeAt(least))
-			f.Remedy = "use whereabouts, or let each pod ask for its own: capabilities {\"ips\": true}, " +
+			f.Remedy = "use whereabouts, or let each pod request its own address: capabilities {\"ips\": true}, " +
 				"and ips in its annotation"
 		}
 	case vfs > have:
@@ -110,8 +111,8 @@ func checkCapacity(p *pass, ref ipamRef, have int, least ipam.Range) {
 	}
 }
 
-// widen places a finding, and proposes the mask that has room where there is one range
-// without bounds.
+// widen sets the place of a finding. If the network has a single range without bounds, it proposes
+// a prefix with enough addresses.
 func (r ipamRef) widen(f *Finding, of ipam.Range, want int) {
 	name, _, _ := rangeKeys(of)
 	f.place(r.rangeAt(of))
@@ -129,7 +130,7 @@ func (r ipamRef) widen(f *Finding, of ipam.Range, want int) {
 	}
 }
 
-// vfsOf counts the VFs that the policies of a resource make, by node.
+// vfsOf returns the number of VFs that the policies of a resource create, by node.
 func (m *model) vfsOf(resource string) map[string]int {
 	seen := map[string]int{} // the VFs of a PF by node and address: policies may share it
 	vfs := map[string]int{}
@@ -147,12 +148,12 @@ func (m *model) vfsOf(resource string) map[string]int {
 	return vfs
 }
 
-// interfacesOf counts the interfaces that pods ask for, by network.
+// interfacesOf returns the number of interfaces that pods request, by network.
 func (m *model) interfacesOf() map[*manifest.Object]int {
 	out := map[*manifest.Object]int{}
 	for _, pod := range m.pods {
 		for _, a := range pod.attachments() {
-			if t, ok := m.attached(pod, a); ok {
+			if t, ok := m.resolve(pod, a); ok {
 				out[t.Object] += pod.Replicas
 			}
 		}

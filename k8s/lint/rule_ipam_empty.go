@@ -12,16 +12,17 @@ import (
 
 func ipamEmpty() Rule {
 	return Rule{
-		ID: "ipam-empty", Title: "a network without addresses, or with a plugin for them that needs more than it says",
+		ID: "ipam-empty", Title: "a network without addresses, or with the same addresses on several nodes",
 		Severity: SeverityWarn,
 		Kinds:    []string{k8s.KindNetwork, k8s.KindIBNetwork, k8s.KindNAD},
 		Explanation: prose.Join(`
 			Without ipam the operator renders "ipam": {} and the interface gets no address. RoCE
-			takes its GIDs from addresses: without one there is only a link-local GID, and queue
-			pairs connect on one switch at best. InfiniBand needs no address for verbs, but rping
-			and librdmacm do. host-local counts on each node by itself, and a network is the same
-			for all nodes: pods of two nodes get the same address.`),
-		Remedy:  "set ipam, with whereabouts for addresses that are unique in the cluster",
+			derives its GIDs from IP addresses: without an address the device has only a link-local
+			GID, with which queue pairs can connect at most within one layer 2 network. On
+			InfiniBand verbs need no IP address, but rping and librdmacm do. host-local assigns
+			addresses on each node separately from the same range, so pods on two nodes get the same
+			address.`),
+		Remedy:  "set ipam; whereabouts assigns addresses that are unique in the cluster",
 		Wrong:   "  ipam: '{\"type\": \"host-local\", \"subnet\": \"192.168.0.0/24\"}'",
 		Right:   "  ipam: '{\"type\": \"whereabouts\", \"range\": \"192.168.0.0/24\"}'",
 		Sources: []string{srcRender, srcWhereabouts, srcHostLocal},
@@ -31,8 +32,8 @@ func ipamEmpty() Rule {
 			}
 			for _, ref := range p.ipams() {
 				if ref.rdma && ref.conf.Type == ipam.TypeHostLocal && p.severalNodes(ref.resource) {
-					p.warn(ref.Object, ref.at, "host-local counts per node, from the same range on all: pods of two "+
-						"nodes get the same address").place(ref.key("type"))
+					p.warn(ref.Object, ref.at, "host-local assigns addresses from the same range on each node: pods "+
+						"on two nodes get the same address").place(ref.key("type"))
 				}
 			}
 		},
@@ -46,13 +47,14 @@ func checkIPAMEmpty(p *pass, n *network) {
 	case v != nil && v.Kind != manifest.Null && v.Kind != manifest.String, text != "" && text != "{}":
 	case n.IB:
 		p.note(n.Object, path{"spec", "ipam"},
-			"no ipam: verbs work, and what connects by address (rping, librdmacm) doesn't")
+			"no ipam: verbs work, but rping and librdmacm don't, because they need an IP address")
 	default:
-		p.warn(n.Object, path{"spec", "ipam"}, "no ipam: the interface gets no address, and RoCE only a link-local GID")
+		p.warn(n.Object, path{"spec", "ipam"},
+			"no ipam: the interface gets no address, and the RoCE device has only a link-local GID")
 	}
 }
 
-// severalNodes reports that the policies of a resource may make VFs on more than one node.
+// severalNodes reports whether the policies of a resource may create VFs on more than one node.
 func (m *model) severalNodes(resource string) bool {
 	if len(m.nodes) > 0 {
 		return len(m.vfsOf(resource)) > 1

@@ -2,6 +2,7 @@ package lint
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -15,16 +16,17 @@ import (
 
 func ipamFields() Rule {
 	return Rule{
-		ID: "ipam-fields", Title: "a field of an address plugin that it doesn't have, or lacks",
+		ID: "ipam-fields", Title: "an unknown, missing or invalid field of an IPAM plugin",
 		Severity: SeverityError,
 		Kinds:    []string{k8s.KindNetwork, k8s.KindIBNetwork, k8s.KindNAD},
 		Explanation: prose.Join(`
-			Nobody checks the fields of ipam before a pod starts, and unknown ones are passed over.
-			whereabouts takes range, range_start and range_end; host-local takes subnet, rangeStart
-			and rangeEnd, or ranges, a list of lists of them; static takes addresses. With the
-			fields of the other a plugin has no range, or one without its bounds. node_slice_size
-			divides the range among nodes, so it is a longer prefix than the range has.`),
-		Remedy:  "write the fields of the plugin that type names",
+			The fields of ipam are not checked before a pod starts, and plugins ignore unknown
+			fields. whereabouts reads range, range_start and range_end; host-local reads subnet,
+			rangeStart and rangeEnd, or ranges, a list of lists of objects with these fields; static
+			reads addresses. With the fields of another plugin, a plugin has no range or ignores the
+			bounds. node_slice_size divides the range among nodes, so its prefix must be longer than
+			the range's.`),
+		Remedy:  "use the fields of the plugin that type names",
 		Wrong:   "      \"subnet\": \"192.168.0.0/24\"",
 		Right:   "      \"range\": \"192.168.0.0/24\"",
 		Sources: []string{srcWhereabouts, srcHostLocal},
@@ -36,10 +38,10 @@ func ipamFields() Rule {
 	}
 }
 
-// mapKeys is maps.Keys, for slices.Sorted.
+// mapKeys is maps.Keys for maps with string keys.
 func mapKeys[V any](m map[string]V) func(func(string) bool) { return maps.Keys(m) }
 
-// ipamTypes are plugins for addresses.
+// ipamTypes returns the names of IPAM plugins.
 func ipamTypes() []string {
 	return []string{
 		"whereabouts", "host-local", "static", "dhcp", "nv-ipam", "calico-ipam", "spiderpool", "kube-ovn",
@@ -47,7 +49,7 @@ func ipamTypes() []string {
 	}
 }
 
-// ipamKeys are the fields of the plugins that are judged; nil for others.
+// ipamKeys returns the fields of a plugin, nil for plugins that the rule doesn't check.
 func ipamKeys(plugin string) []string {
 	switch plugin {
 	case ipam.TypeWhereabouts:
@@ -69,7 +71,7 @@ func ipamKeys(plugin string) []string {
 	return nil
 }
 
-// rangeFields are the fields of the entries of a list.
+// rangeFields returns the fields of the entries of a list.
 func rangeFields(list string) []string {
 	switch list {
 	case "ranges":
@@ -82,7 +84,7 @@ func rangeFields(list string) []string {
 	return nil
 }
 
-// ipamTwins are fields of one plugin with those of the other.
+// ipamTwins maps fields of other plugins to the plugin's own.
 func ipamTwins(plugin string) map[string]string {
 	twins := map[string]string{
 		"subnet": "range", "rangeStart": "range_start", "rangeEnd": "range_end", "ranges": "ipRanges",
@@ -103,11 +105,11 @@ func ipamTwins(plugin string) map[string]string {
 	return back
 }
 
-// raw returns the fields of an ipam.
+// raw returns the undecoded fields of the IPAM configuration.
 func (r ipamRef) raw() map[string]json.RawMessage {
 	var fields map[string]json.RawMessage
 	if r.network != nil {
-		_ = json.Unmarshal(lenient(r.network.Spec.IPAM), &fields) // what can't be read has no fields
+		_ = json.Unmarshal(lenient(r.network.Spec.IPAM), &fields) // invalid JSON has no fields
 		return fields
 	}
 	if r.value == nil {
@@ -130,9 +132,9 @@ func checkIPAMFields(p *pass, ref ipamRef) {
 	}
 	if fields["ipam"] != nil {
 		f := p.error(
-			ref.Object, ref.at, "ipam has another ipam in it: plugins look for its fields one level higher",
+			ref.Object, ref.at, "ipam contains another ipam: plugins look for the fields one level higher",
 		).place(ref.key("ipam"))
-		f.Remedy = "leave only what is within the inner one"
+		f.Remedy = "keep only the content of the inner ipam"
 		return
 	}
 	if plugin == "" {
@@ -142,19 +144,19 @@ func checkIPAMFields(p *pass, ref ipamRef) {
 	known := ipamKeys(plugin)
 	if known == nil {
 		if near := spelling.Nearest(plugin, ipamTypes(), spelling.Strict); near != "" && near != plugin {
-			p.error(ref.Object, ref.at, "no plugin is called %q", plugin).place(ref.key("type")).fix(`"type": %q`, near)
+			p.error(ref.Object, ref.at, "unknown plugin %q", plugin).place(ref.key("type")).fix(`"type": %q`, near)
 		}
 		return
 	}
-	if e := ref.misfit; e != nil {
+	if e := ref.wrongType; e != nil {
 		name := e.Field[strings.LastIndexByte(e.Field, '.')+1:]
 		whose := name
 		if e.Value != "array" && strings.HasPrefix(string(fields[name]), "[") {
 			whose = "an entry of " + name
 		}
-		p.error(ref.Object, ref.at, "%s %s: %s refuses it, and no pod starts", whose, misfitText(e), plugin).place(
+		p.error(ref.Object, ref.at, "%s %s: %s rejects it, and no pod starts", whose, wrongTypeText(e), plugin).place(
 			ref.key(name),
-		).Remedy = "write it as the manual of the plugin has it"
+		).Remedy = "change the type of the value"
 	}
 	checkKeys(p, ref, fields, known)
 	for _, list := range []string{"ranges", "ipRanges", "addresses"} {
@@ -168,20 +170,20 @@ func checkIPAMFields(p *pass, ref ipamRef) {
 	case ipam.TypeWhereabouts:
 		checkWhereabouts(p, ref, fields)
 	case ipam.TypeHostLocal:
-		if len(ref.conf.Sets()) == 0 && ref.misfit == nil {
+		if len(ref.conf.Sets()) == 0 && ref.wrongType == nil {
 			p.error(ref.Object, ref.at, "host-local has no range").place(ref.key("type")).fix(
 				`"ranges": [[{"subnet": "192.168.0.0/24"}]]`)
 		}
 	}
 }
 
-// checkKeys tells of fields that the plugin doesn't have and that are meant as others.
+// checkKeys reports unknown fields for which the intended field is known.
 func checkKeys(p *pass, ref ipamRef, fields map[string]json.RawMessage, known []string) {
 	plugin := ref.conf.Type
 	twins := ipamTwins(plugin)
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if slices.ContainsFunc(known, func(k string) bool { return strings.EqualFold(k, name) }) {
-			continue // encoding/json takes upper and lower case
+			continue // encoding/json ignores case
 		}
 		right := twins[name]
 		if right == "" {
@@ -197,7 +199,7 @@ func checkKeys(p *pass, ref ipamRef, fields map[string]json.RawMessage, known []
 func entriesOf(text json.RawMessage) []map[string]json.RawMessage {
 	var out []map[string]json.RawMessage
 	var items []json.RawMessage
-	_ = json.Unmarshal(text, &items) // what is no list has no entries
+	_ = json.Unmarshal(text, &items) // a text that is not a list has no entries
 	for _, item := range items[:min(len(items), maxRanges)] {
 		var entry map[string]json.RawMessage
 		var inner []map[string]json.RawMessage
@@ -219,7 +221,7 @@ func checkWhereabouts(p *pass, ref ipamRef, fields map[string]json.RawMessage) {
 		var value any
 		_ = json.Unmarshal(fields[name], &value) // absent: nil
 		if text, quoted := value.(string); quoted {
-			p.error(ref.Object, ref.at, "%s is a string: whereabouts refuses it, and no pod starts", name).place(
+			p.error(ref.Object, ref.at, "%s is a string: whereabouts rejects it, and no pod starts", name).place(
 				ref.key(name),
 			).fix("%q: %s", name, text)
 		}
@@ -230,16 +232,17 @@ func checkWhereabouts(p *pass, ref ipamRef, fields map[string]json.RawMessage) {
 	}
 	bits, err := strconv.Atoi(strings.TrimPrefix(slice, "/"))
 	if err != nil || bits < 0 || bits > 128 {
-		p.error(ref.Object, ref.at, "node_slice_size %q is no length of a prefix", slice).place(
+		p.error(ref.Object, ref.at, "node_slice_size %q is not a prefix length", slice).place(
 			ref.key("node_slice_size"),
 		).fix(`"node_slice_size": "/26"`)
 		return
 	}
 	for _, s := range ref.spans {
 		if bits <= s.Prefix.Bits() || bits > s.Prefix.Addr().BitLen()-2 {
-			p.error(ref.Object, ref.at, "node_slice_size /%d doesn't divide %s among nodes", bits, s.Prefix).place(
+			p.error(ref.Object, ref.at, "node_slice_size /%d can't divide %s among nodes", bits, s.Prefix).place(
 				ref.key("node_slice_size"),
-			).Remedy = "write a length between those of the range and of an address"
+			).Remedy = fmt.Sprintf("write a prefix length longer than /%d and at most /%d", s.Prefix.Bits(),
+				s.Prefix.Addr().BitLen()-2)
 			return
 		}
 	}

@@ -14,15 +14,15 @@ func ipamGateway() Rule {
 		ID: "ipam-gateway", Title: "a default route or a gateway on an RDMA network", Severity: SeverityError,
 		Kinds: []string{k8s.KindNetwork, k8s.KindIBNetwork, k8s.KindNAD},
 		Explanation: prose.Join(`
-			A default route through the RDMA network takes the pod's traffic to services and the API
-			server with it, and so do two routes that halve the addresses between them. A route
-			needs dst as ADDRESS/LENGTH, and gw in the network's own range. A gateway does no harm
-			where rails are routed on purpose; whereabouts does not keep its address from pods, so
-			it has to be outside of range_start to range_end, or in exclude. Of the hand-written
-			networks those are judged whose plugin is ib-sriov, sriov or ipoib, or that have a
-			resource: one of macvlan or bridge may well be the pod's way out.`),
-		Remedy: "remove it: RDMA networks are reached by their own subnet; routes to other " +
-			"rails name their subnets",
+			A default route through the RDMA network sends the pod's traffic to services and the API
+			server there too, and so do two routes that cover half of the addresses each. A route
+			needs dst as ADDRESS/LENGTH, and gw within the network's range. A gateway is harmless if
+			rails are routed on purpose. whereabouts doesn't reserve the gateway's address, so it
+			must be outside of range_start to range_end, or in exclude. The rule checks hand-written
+			networks only if their plugin is ib-sriov, sriov or ipoib, or if they have a resource: a
+			macvlan or bridge network may be meant as the pod's default route.`),
+		Remedy: "remove it: hosts in the subnet of an RDMA network need no gateway, and routes to other rails " +
+			"name their subnets",
 		Wrong:   "      \"routes\": [{\"dst\": \"0.0.0.0/0\"}]",
 		Right:   "      \"routes\": [{\"dst\": \"192.168.0.0/16\"}]",
 		Sources: []string{srcWhereabouts, srcHostLocal},
@@ -39,7 +39,7 @@ func ipamGateway() Rule {
 func checkGateway(p *pass, ref ipamRef) {
 	checkRoutes(p, ref)
 	first := true
-	tell := func(gateway string, format string, args ...any) *Finding {
+	warn := func(gateway string, format string, args ...any) *Finding {
 		f := p.warn(ref.Object, ref.at, format, args...).place(ref.keyOf("gateway", gateway))
 		f.Value = gateway
 		return f
@@ -48,37 +48,37 @@ func checkGateway(p *pass, ref ipamRef) {
 		gateway, err := netip.ParseAddr(g.text)
 		switch {
 		case err != nil:
-			p.error(ref.Object, ref.at, "gateway is no address: %q", g.text).place(ref.keyOf("gateway", g.text))
+			p.error(ref.Object, ref.at, "gateway %q is not an IP address", g.text).place(ref.keyOf("gateway", g.text))
 			continue
 		case len(g.spans) > 0 && !reachable(g.spans, gateway) && ref.conf.Type == ipam.TypeHostLocal:
-			f := tell(g.text, "gateway %s is not in %s: host-local refuses it, and no pod starts",
+			f := warn(g.text, "gateway %s is not in %s: host-local rejects it, and no pod starts",
 				gateway, g.spans[0].Prefix)
 			f.Severity, f.Remedy = SeverityError, "write an address of the subnet"
 			continue
 		case len(g.spans) > 0 && !reachable(g.spans, gateway):
-			tell(g.text, "gateway %s is not in %s: the pod has no way to it",
+			warn(g.text, "gateway %s is not in %s: the pod can't reach it",
 				gateway, g.spans[0].Prefix).Remedy = "write an address of the range"
 		}
 		if len(ref.conf.Routes) == 0 && first {
-			tell(g.text, "a gateway on an RDMA network without a route that needs it")
+			warn(g.text, "a gateway on an RDMA network, but no route needs it")
 		}
 		first = false
 		for _, s := range g.spans {
 			if ref.conf.Type == ipam.TypeWhereabouts && s.Contains(gateway) {
-				tell(g.text, "a pod may get the address of the gateway, %s: whereabouts doesn't exclude it",
-					gateway).Remedy = "put it into exclude, or outside of range_start to range_end"
+				warn(g.text, "a pod may get the gateway's address %s: whereabouts doesn't reserve it",
+					gateway).Remedy = "add it to exclude, or choose one outside of range_start to range_end"
 			}
 		}
 	}
 }
 
-// gateway is one with the ranges that it is for.
+// gateway is a gateway with its ranges.
 type gateway struct {
 	text  string
 	spans []span
 }
 
-// gateways returns that of the top and those of ranges.
+// gateways returns the gateway of the configuration and those of its ranges.
 func (r ipamRef) gateways() []gateway {
 	var out []gateway
 	if r.conf.Gateway != "" && r.conf.Subnet == "" {
@@ -92,7 +92,7 @@ func (r ipamRef) gateways() []gateway {
 	return out
 }
 
-// reachable reports an address that is in the network of a range, or on every link.
+// reachable reports whether an address is in the network of a range, or link-local.
 func reachable(spans []span, a netip.Addr) bool {
 	return a.IsLinkLocalUnicast() || slices.ContainsFunc(spans, func(s span) bool { return s.Prefix.Contains(a) })
 }
@@ -105,11 +105,11 @@ func checkRoutes(p *pass, ref ipamRef) {
 		dst, err := netip.ParsePrefix(r.Dst)
 		switch {
 		case err != nil:
-			p.error(ref.Object, ref.at, "the route to %q has no destination ADDRESS/LENGTH: no pod starts",
+			p.error(ref.Object, ref.at, "the destination %q of a route is not ADDRESS/LENGTH: no pod starts",
 				r.Dst).place(ref.keyOf("dst", r.Dst)).Remedy = "write dst as 192.168.0.0/16"
 			continue
 		case dst.Bits() == 0:
-			p.error(ref.Object, ref.at, "the route to %s sends everything to the RDMA network", r.Dst).place(
+			p.error(ref.Object, ref.at, "the route to %s sends all traffic to the RDMA network", r.Dst).place(
 				ref.key("routes"),
 			).Value = r.Dst
 			wide = true
@@ -119,26 +119,26 @@ func checkRoutes(p *pass, ref ipamRef) {
 			continue
 		}
 		if gw, err := netip.ParseAddr(r.GW); err != nil {
-			p.error(ref.Object, ref.at, "gw of the route to %s is no address: %q", r.Dst, r.GW).place(
+			p.error(ref.Object, ref.at, "gw %q of the route to %s is not an IP address", r.GW, r.Dst).place(
 				ref.keyOf("gw", r.GW))
 		} else if len(ref.spans) > 0 && !reachable(ref.spans, gw) {
 			f := p.error(ref.Object, ref.at,
-				"gw %s of the route to %s is not in %s: the kernel refuses the route, and no pod starts", gw, r.Dst,
+				"gw %s of the route to %s is not in %s: the kernel rejects the route, and no pod starts", gw, r.Dst,
 				ref.spans[0].Prefix)
 			f.place(ref.keyOf("gw", r.GW)).Remedy = "write an address of the range"
 		}
 	}
 	for _, family := range []string{"0.0.0.0/0", "::/0"} {
 		if everything := netip.MustParsePrefix(family); !wide && covered(everything, all) {
-			p.error(ref.Object, ref.at, "the routes together are %s and send everything to the RDMA network",
+			p.error(ref.Object, ref.at, "the routes together cover %s and send all traffic to the RDMA network",
 				family).place(ref.key("routes"))
 			return
 		}
 	}
 }
 
-// covered reports that prefixes have all addresses of another one between them, as 0.0.0.0/1 and
-// 128.0.0.0/1 have those of IPv4.
+// covered reports whether prefixes together contain all addresses of another, as 0.0.0.0/1 and
+// 128.0.0.0/1 contain those of IPv4.
 func covered(whole netip.Prefix, parts []netip.Prefix) bool {
 	inside := false
 	for _, p := range parts {

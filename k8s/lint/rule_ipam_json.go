@@ -11,14 +11,14 @@ import (
 
 func ipamJSON() Rule {
 	return Rule{
-		ID: "ipam-json", Title: "a JSON text in a field that is no valid JSON", Severity: SeverityError,
+		ID: "ipam-json", Title: "invalid JSON in a field", Severity: SeverityError,
 		Kinds: []string{k8s.KindNetwork, k8s.KindIBNetwork, k8s.KindNAD},
 		Explanation: prose.Join(`
 			ipam, capabilities and metaPlugins of a network, and config of a
-			NetworkAttachmentDefinition, are JSON in a string. The API server doesn't look into it,
-			the operator strips blanks and pastes it, and the fault shows when the operator renders
-			the network or a pod starts. NVIDIA's own example for InfiniBand has a comma before a
-			closing bracket.`),
+			NetworkAttachmentDefinition, are JSON in a string. The API server doesn't check the
+			JSON, and the operator copies it without blanks. The error appears when the operator
+			renders the network or when a pod starts. NVIDIA's own example for InfiniBand has a
+			comma before a closing bracket.`),
 		Remedy:  "make it valid JSON",
 		Wrong:   "      \"range\": \"192.168.0.0/24\",\n    }",
 		Right:   "      \"range\": \"192.168.0.0/24\"\n    }",
@@ -36,7 +36,8 @@ func ipamJSON() Rule {
 	}
 }
 
-// jsonText judges a text that must be an object of JSON, or with "[" several with commas between.
+// jsonText checks a text that must be a JSON object or, if form is "[", a comma-separated list of
+// JSON objects without the brackets.
 func (p *pass) jsonText(o *manifest.Object, at path, form string) {
 	v := o.Find(at...)
 	if v == nil || v.Kind != manifest.String || strings.TrimSpace(v.Text) == "" {
@@ -54,21 +55,21 @@ func (p *pass) jsonText(o *manifest.Object, at path, form string) {
 	}
 	if form == "[" {
 		var items []json.RawMessage
-		_ = json.Unmarshal([]byte(text), &items) // it is a list by now
+		_ = json.Unmarshal([]byte(text), &items) // jsonFault found no error
 		for _, item := range items[:min(len(items), maxPlugins)] {
 			switch {
 			case item[0] == '[':
-				p.error(o, at, "%s is a list, and the operator puts it into one: no pod starts",
-					name).Remedy = "remove the brackets: objects with commas between"
+				p.error(o, at, "%s has brackets, but the operator adds them itself: no pod starts",
+					name).Remedy = "remove the brackets, and separate the objects with commas"
 				return
 			case item[0] != '{':
-				p.error(o, at, "%s has %s, and plugins are objects",
+				p.error(o, at, "%s contains %s, but a plugin must be an object",
 					name, shorten(string(item))).Remedy = `write plugins as {"type": "rdma"}`
 				return
 			}
 		}
 	}
 	if form == "{" && !strings.HasPrefix(strings.TrimSpace(text), "{") {
-		p.error(o, at, "%s is JSON, and no object", name)
+		p.error(o, at, "%s is not a JSON object", name)
 	}
 }

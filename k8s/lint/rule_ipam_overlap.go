@@ -11,15 +11,15 @@ import (
 
 func ipamOverlap() Rule {
 	return Rule{
-		ID: "ipam-overlap", Title: "addresses that another rail or the cluster has", Severity: SeverityError,
+		ID: "ipam-overlap", Title: "addresses that another rail or the cluster uses", Severity: SeverityError,
 		Kinds: []string{k8s.KindNetwork, k8s.KindIBNetwork, k8s.KindNAD},
 		Explanation: prose.Join(`
-			Two interfaces of a pod in one subnet answer for each other and route by whichever comes
-			first, so traffic of one rail leaves by another; on two fabrics it goes nowhere. A range
-			that meets those of pods, services or hosts takes their traffic out of the cluster's
-			network. Ranges of the cluster come from --reserved and from the podCIDRs of nodes,
-			addresses of hosts from nodes and snapshots.`),
-		Remedy:  "give each rail a subnet of its own, outside of the cluster's ranges",
+			If two interfaces of a pod are in one subnet, each answers ARP requests for the other,
+			and the first route wins, so traffic of one rail leaves through the other; on two
+			fabrics it is lost. A range that overlaps with those of pods, services or hosts sends
+			their traffic to the RDMA network. The cluster's ranges are taken from --reserved and
+			from the podCIDRs of nodes, the addresses of hosts from nodes and snapshots.`),
+		Remedy:  "give each rail a separate subnet outside of the cluster's ranges",
 		Wrong:   "      \"range\": \"192.168.0.128/25\"",
 		Right:   "      \"range\": \"192.168.1.0/24\"",
 		Sources: []string{srcWhereabouts},
@@ -37,42 +37,43 @@ func ipamOverlap() Rule {
 	}
 }
 
-// checkOwnOverlap holds the ranges of one network against each other.
+// checkOwnOverlap reports ranges of one network that overlap.
 func checkOwnOverlap(p *pass, ref ipamRef, earlier []span, s span) {
 	for _, o := range earlier {
 		if o.First.BitLen() != s.First.BitLen() || o.First.Compare(s.Last) > 0 || s.First.Compare(o.Last) > 0 ||
 			o.of.Of != s.of.Of {
 			continue
 		}
-		f := p.warn(ref.Object, ref.at, "the ranges %s and %s of one network meet", o.of.Range, s.of.Range)
+		f := p.warn(ref.Object, ref.at, "the ranges %s and %s of the network overlap", o.of.Range, s.of.Range)
 		if s.of.Of == ipam.TypeHostLocal {
-			f.Severity, f.Summary = SeverityError, f.Summary+": host-local refuses them, and no pod starts"
+			f.Severity, f.Summary = SeverityError, f.Summary+": host-local rejects them, and no pod starts"
 		}
-		f.place(ref.rangeAt(s.of)).Remedy = "write ranges that have no address in common"
+		f.place(ref.rangeAt(s.of)).Remedy = "write ranges that don't overlap"
 		return
 	}
 }
 
-// checkReservedRoutes looks for routes that take traffic of the cluster: into its services, say.
+// checkReservedRoutes reports routes that send traffic of the cluster to the RDMA network, such as
+// traffic to services.
 func checkReservedRoutes(p *pass, reserved []Reserved, ref ipamRef) {
 	for _, route := range ref.conf.Routes[:min(len(ref.conf.Routes), maxRanges)] {
 		dst, err := netip.ParsePrefix(route.Dst)
 		if err != nil || dst.Bits() == 0 || !ref.rdma {
-			continue // ipam-gateway's business
+			continue // ipam-gateway reports these
 		}
 		for _, r := range reserved {
 			if r.Prefix.Overlaps(dst) {
-				p.error(ref.Object, ref.at, "the route to %s takes %s, the range of the %s, to the RDMA network",
+				p.error(ref.Object, ref.at, "the route to %s overlaps with %s, the range of the %s",
 					route.Dst, r.Prefix, r.Use).place(
 					ref.keyOf("dst", route.Dst),
-				).Remedy = "write routes to the other rails only"
+				).Remedy = "write routes only to the subnets of the other rails"
 				return
 			}
 		}
 	}
 }
 
-// reserved lists the ranges that others have, those of the nodes' pods included.
+// reserved returns the reserved ranges, including the podCIDRs of nodes.
 func (m *model) reserved() []Reserved {
 	out := slices.Clone(m.in.Options.Reserved)
 	for i := range m.nodes {
@@ -86,7 +87,7 @@ func (m *model) reserved() []Reserved {
 func checkReserved(p *pass, reserved []Reserved, ref ipamRef, s span) {
 	for _, r := range reserved {
 		if r.Prefix.Overlaps(s.Prefix) {
-			p.error(ref.Object, ref.at, "%s meets %s, the range of the %s", s.Prefix, r.Prefix, r.Use).place(
+			p.error(ref.Object, ref.at, "%s overlaps with %s, the range of the %s", s.Prefix, r.Prefix, r.Use).place(
 				ref.rangeAt(s.of),
 			).Value = s.Prefix.String()
 			return
@@ -108,7 +109,7 @@ func checkRailOverlap(p *pass, earlier []ipamRef, ref ipamRef, s span) {
 	for i := range earlier {
 		other := &earlier[i]
 		if other.resource == ref.resource && other.conf.NetworkName == ref.conf.NetworkName {
-			continue // one rail, offered in several namespaces
+			continue // the same rail in several namespaces
 		}
 		for _, o := range other.spans {
 			if !o.Prefix.Overlaps(s.Prefix) {
@@ -118,10 +119,10 @@ func checkRailOverlap(p *pass, earlier []ipamRef, ref ipamRef, s span) {
 			if o.Prefix != s.Prefix || ref.ib != other.ib {
 				report = p.error
 			}
-			if !p.judged[a.Object] {
+			if !p.checked[a.Object] {
 				a, b, mine, its = b, a, o, s
 			}
-			report(a.Object, a.at, "%s meets %s of %s, another rail", mine.Prefix, its.Prefix, b.Object).place(
+			report(a.Object, a.at, "%s overlaps with %s of %s, another rail", mine.Prefix, its.Prefix, b.Object).place(
 				a.rangeAt(mine.of),
 			).because(b.rangeAt(its.of), "the other range").Value = mine.Prefix.String()
 			return

@@ -11,16 +11,16 @@ import (
 
 func ipamRangeRule() Rule {
 	return Rule{
-		ID: "ipam-range", Title: "bounds or exclusions that are not in their range", Severity: SeverityError,
+		ID: "ipam-range", Title: "bounds or exclusions outside of their range", Severity: SeverityError,
 		Kinds: []string{k8s.KindNetwork, k8s.KindIBNetwork, k8s.KindNAD},
 		Explanation: prose.Join(`
-			whereabouts passes over range_start and range_end in silence where they are outside of
-			range, or the start is behind the end: then pods get any address of range, those of
-			hosts and switches included. In the form START-END/LENGTH it refuses a start outside of
-			the network, and range_start and range_end beside it don't count. Exclusions are not
-			checked against the range, nor whether they leave anything. host-local refuses bounds
-			outside of subnet, or the wrong way round.`),
-		Remedy:  "write bounds and exclusions that lie within range",
+			whereabouts silently ignores range_start and range_end if they are outside of range or
+			if the start is after the end; pods then get any address of range, including those of
+			hosts and switches. In the form START-END/LENGTH it rejects a start outside of the
+			network and ignores range_start and range_end. It accepts exclusions outside of the
+			range, and exclusions that leave no address. host-local rejects bounds outside of
+			subnet, and a start after the end.`),
+		Remedy:  "write bounds and exclusions within range",
 		Wrong:   "      \"range_start\": \"192.168.1.10\"",
 		Right:   "      \"range_start\": \"192.168.0.10\"",
 		Sources: []string{srcWhereabouts, srcHostLocal},
@@ -42,9 +42,9 @@ func checkBounds(p *pass, ref ipamRef, r ipam.Range, s ipam.Span) {
 	}
 	var names [2]string
 	_, names[0], names[1] = rangeKeys(r)
-	outside, backwards := "whereabouts passes over it, and pods get any address of the range", "the bounds mean nothing"
+	outside, backwards := "whereabouts ignores it, and pods get any address of the range", "whereabouts ignores both"
 	if r.Of == ipam.TypeHostLocal {
-		outside, backwards = "host-local refuses it, and no pod starts", "host-local refuses them, and no pod starts"
+		outside, backwards = "host-local rejects it, and no pod starts", "host-local rejects them, and no pod starts"
 	}
 	checkDashed(p, ref, r, s)
 	var bounds [2]netip.Addr
@@ -56,7 +56,7 @@ func checkBounds(p *pass, ref ipamRef, r ipam.Range, s ipam.Span) {
 		bounds[i] = addr
 		switch {
 		case err != nil:
-			p.error(ref.Object, ref.at, "%s is no address: %q", names[i], text).place(
+			p.error(ref.Object, ref.at, "%s %q is not an IP address", names[i], text).place(
 				ref.keyOf(names[i], text),
 			).Value = text
 		case !s.Prefix.Contains(addr):
@@ -66,29 +66,29 @@ func checkBounds(p *pass, ref ipamRef, r ipam.Range, s ipam.Span) {
 		}
 	}
 	if bounds[0].IsValid() && bounds[1].IsValid() && bounds[0].Compare(bounds[1]) > 0 {
-		p.error(ref.Object, ref.at, "%s %s is behind %s %s: %s", names[0], bounds[0], names[1], bounds[1],
+		p.error(ref.Object, ref.at, "%s %s is after %s %s: %s", names[0], bounds[0], names[1], bounds[1],
 			backwards).place(ref.keyOf(names[0], r.RangeStart)).Value = r.RangeStart
 	}
 	if s.Size() == 0 {
-		p.error(ref.Object, ref.at, "exclude leaves no address of %s: no pod gets one", r.Range).place(
+		p.error(ref.Object, ref.at, "exclude leaves no address of %s for pods", r.Range).place(
 			ref.key("exclude"))
 	}
 	for _, text := range r.Exclude {
 		x, err := ipam.ParseExclude(text)
 		switch {
 		case err != nil:
-			p.error(ref.Object, ref.at, "exclude has %q, which is no range of addresses", text).place(
+			p.error(ref.Object, ref.at, "exclude contains %q, which is not an address range", text).place(
 				ref.key("exclude"),
 			).Value = text
 		case !x.Overlaps(s.Prefix):
-			p.warn(ref.Object, ref.at, "exclude has %s, which is not in %s", text, s.Prefix).place(
+			p.warn(ref.Object, ref.at, "exclude contains %s, which is not in %s", text, s.Prefix).place(
 				ref.key("exclude"),
 			).Value = text
 		}
 	}
 }
 
-// checkDashed judges START-END/LENGTH.
+// checkDashed checks a range in the form START-END/LENGTH.
 func checkDashed(p *pass, ref ipamRef, r ipam.Range, s ipam.Span) {
 	head, tail, ok := strings.Cut(r.Range, "-")
 	if !ok || r.Of != ipam.TypeWhereabouts {
@@ -101,14 +101,14 @@ func checkDashed(p *pass, ref ipamRef, r ipam.Range, s ipam.Span) {
 	case err1 != nil || err2 != nil:
 		p.error(ref.Object, ref.at, "%q is not START-END/LENGTH", r.Range).place(ref.rangeAt(r)).Value = r.Range
 	case !s.Prefix.Contains(start):
-		p.error(ref.Object, ref.at, "%s is not in %s: whereabouts refuses it, and no pod starts",
+		p.error(ref.Object, ref.at, "%s is not in %s: whereabouts rejects it, and no pod starts",
 			start, s.Prefix).place(ref.rangeAt(r)).Value = r.Range
 	case start.Compare(end) > 0:
-		p.error(ref.Object, ref.at, "%s is behind %s: the bounds mean nothing", start, end).place(
+		p.error(ref.Object, ref.at, "%s is after %s: whereabouts ignores both", start, end).place(
 			ref.rangeAt(r),
 		).Value = r.Range
 	case r.RangeStart != "" || r.RangeEnd != "":
-		p.warn(ref.Object, ref.at, "range has bounds of its own, so range_start and range_end don't count").place(
+		p.warn(ref.Object, ref.at, "range contains bounds, so range_start and range_end are ignored").place(
 			ref.rangeAt(r),
 		).Value = r.Range
 	}

@@ -7,13 +7,14 @@ import (
 
 func linkState() Rule {
 	return Rule{
-		ID: "link-state", Title: "a network whose VFs are switched off", Severity: SeverityWarn,
+		ID: "link-state", Title: "a network whose VFs have their link disabled", Severity: SeverityWarn,
 		Kinds: []string{k8s.KindNetwork, k8s.KindIBNetwork},
 		Explanation: prose.Join(`
-			linkState is the state that the PF gives the link of its VF: auto follows the port,
-			enable is up, disable is down for good. On InfiniBand the port of a VF is up only if its
-			link is, it has a GUID of its own, and the subnet manager supports virtualization.`),
-		Remedy: "write linkState: auto or enable, or leave it out",
+			linkState sets the VF's link state through the PF: auto follows the port, enable is
+			always up, disable is always down. On InfiniBand the port of a VF becomes active only if
+			the VF's link is up, the VF has its own GUID, and the subnet manager supports
+			virtualization.`),
+		Remedy: "write linkState: auto or enable, or remove it",
 		Wrong:  "  linkState: disable",
 		Right:  "  linkState: enable",
 		Reports: []string{

@@ -13,14 +13,15 @@ import (
 
 func linkTypeChange() Rule {
 	return Rule{
-		ID: "linktype-change", Title: "a linkType that the port doesn't have", Severity: SeverityError, Nodes: true,
+		ID: "linktype-change", Title: "a linkType that differs from the port's", Severity: SeverityError, Nodes: true,
 		Kinds: []string{k8s.KindPolicy},
 		Explanation: prose.Join(`
-			linkType is no filter. On NVIDIA's cards the operator writes it into the firmware
-			(LINK_TYPE_P1, LINK_TYPE_P2) of every selected port that differs, drains the node and
-			reboots it; then the port speaks the other protocol, and what was on it is cut off.
-			Cards of others have one link type, and the device plugin then finds no VF that fits.`),
-		Remedy: "write the link type that the port has, or name in nicSelector only the ports that are to change",
+			linkType is not a filter. On NVIDIA cards the operator writes it into the firmware
+			(LINK_TYPE_P1, LINK_TYPE_P2) of every selected port with the other link type, drains the
+			node and reboots it. The port then uses the other protocol and loses its connections.
+			The link type of other vendors' cards is fixed, so the device plugin finds no matching
+			VF.`),
+		Remedy: "write the port's link type, or select only the ports that shall change",
 		Wrong:  "  linkType: eth",
 		Right:  "  linkType: IB",
 		Reports: []string{
@@ -30,7 +31,7 @@ func linkTypeChange() Rule {
 		check: func(p *pass) {
 			for _, pol := range p.policies {
 				s := pol.Value.Spec
-				// the API server refuses others
+				// the API server rejects other values
 				known := slices.Contains([]string{source.LinkETH, source.LinkIB}, strings.ToUpper(s.LinkType))
 				if known && !k8s.ValueOf(s.ExternallyManaged) {
 					checkLinkChange(p, pol)
@@ -54,24 +55,24 @@ func checkLinkChange(p *pass, pol *policy) {
 	}
 	at := path{"spec", "linkType"}
 	if len(changing) > 0 {
-		f := p.warn(pol.Object, at, "%s set to %s in the firmware of %s, with a reboot",
-			are(len(changing), "port"), strings.ToUpper(s.LinkType), english.Count(nodesOf(changing), "node"))
+		f := p.warn(pol.Object, at, "the operator changes %s to %s in the firmware and reboots %s",
+			english.Count(len(changing), "port"), strings.ToUpper(s.LinkType), english.Count(nodesOf(changing), "node"))
 		f.onCards(changing)
 	}
 	if len(fixed) > 0 {
-		p.error(pol.Object, at, "linkType is %s, and no VF of these cards has it", s.LinkType).onCards(fixed)
+		p.error(pol.Object, at, "linkType is %s, but no VF of these cards has it", s.LinkType).onCards(fixed)
 	}
 }
 
-// mellanoxDisabled reports that the plugin which changes the firmware of NVIDIA's cards is
-// turned off.
+// mellanoxDisabled reports whether the plugin mellanox, which changes the firmware of NVIDIA cards,
+// is disabled.
 func (m *model) mellanoxDisabled() bool {
 	return slices.ContainsFunc(m.configs, func(c *typed[k8s.SriovOperatorConfig]) bool {
 		return c.Name == "default" && slices.Contains(c.Value.Spec.DisablePlugins, "mellanox")
 	})
 }
 
-// nodesOf counts the nodes of cards.
+// nodesOf returns the number of nodes of the cards.
 func nodesOf(cards []card) int {
 	seen := map[string]bool{}
 	for _, c := range cards {
@@ -80,7 +81,7 @@ func nodesOf(cards []card) int {
 	return len(seen)
 }
 
-// cardsShown is how many cards a finding names.
+// cardsShown is the maximum number of cards in a finding.
 const cardsShown = 8
 
 // onCards adds cards as evidence.

@@ -11,11 +11,11 @@ func linkTypeMissing() Rule {
 		ID: "linktype-missing", Title: "a policy for InfiniBand without linkType", Severity: SeverityWarn,
 		Kinds: []string{k8s.KindPolicy},
 		Explanation: prose.Join(`
-			Without linkType the webhook does not turn isRdma on, the device plugin takes VFs of
-			both link types where the selector fits them, and a port that somebody set to Ethernet
-			stays so. Releases of the operator before v1.2.0 take the VFs for Ethernet and hang
-			while they configure them; later ones go by the link type of the port. Neither the CRD
-			nor the webhook asks for it.`),
+			Without linkType the webhook doesn't set isRdma, the device plugin accepts VFs of both
+			link types if the selector matches them, and a port that was set to Ethernet is not
+			changed back. Releases of the operator before v1.2.0 treat the VFs as Ethernet and hang
+			during their configuration; later releases use the link type of the port. Neither the
+			CRD nor the webhook requires linkType.`),
 		Remedy:  "set linkType: IB",
 		Wrong:   "  numVfs: 8\n  isRdma: true\n  nicSelector:",
 		Right:   "  linkType: IB\n  numVfs: 8\n  isRdma: true\n  nicSelector:",
@@ -27,7 +27,7 @@ func linkTypeMissing() Rule {
 					continue
 				}
 				if link, why := p.linkOf(pol); link == source.LinkIB {
-					p.warn(pol.Object, path{"spec"}, "the policy is for InfiniBand (%s) and has no linkType", why).fix(
+					p.warn(pol.Object, path{"spec"}, "the policy is for InfiniBand (%s) but has no linkType", why).fix(
 						"linkType: IB")
 				}
 			}

@@ -11,12 +11,12 @@ import (
 
 func missingField() Rule {
 	return Rule{
-		ID: "missing-field", Title: "a required field that is absent", Severity: SeverityError,
+		ID: "missing-field", Title: "a missing required field", Severity: SeverityError,
 		Kinds: k8s.SchemaKinds(),
 		Explanation: prose.Join(`
-			The API server refuses the object: "Required value". A policy needs resourceName,
+			The API server rejects the object ("Required value"). A policy needs resourceName,
 			nodeSelector, numVfs and nicSelector; NVIDIA's own example for InfiniBand has no
-			nodeSelector and is refused.`),
+			nodeSelector and is rejected.`),
 		Remedy: "add the field",
 		Wrong:  "  resourceName: rail0\n  numVfs: 8",
 		Right: "  resourceName: rail0\n  nodeSelector:\n    " +
@@ -38,7 +38,7 @@ func missingField() Rule {
 					}
 				}
 				if len(missing) > 0 {
-					f := p.error(o, path{"spec"}, "spec lacks %s, so the API server refuses the object",
+					f := p.error(o, path{"spec"}, "spec has no %s, so the API server rejects the object",
 						strings.Join(missing, ", "))
 					if slices.Contains(missing, "nodeSelector") {
 						f.fix("nodeSelector: {feature.node.kubernetes.io/network-sriov.capable: \"true\"}")

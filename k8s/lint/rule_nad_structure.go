@@ -12,17 +12,16 @@ import (
 
 func nadStructure() Rule {
 	return Rule{
-		ID: "nad-structure", Title: "a CNI configuration that the plugins don't take as meant", Severity: SeverityError,
+		ID: "nad-structure", Title: "a CNI configuration that plugins reject or misread", Severity: SeverityError,
 		Kinds: []string{k8s.KindNAD, k8s.KindNetwork, k8s.KindIBNetwork},
 		Explanation: prose.Join(`
-			A NetworkAttachmentDefinition is not checked by anybody before a pod starts. type is the
-			name of a plugin's program: sriov, ib-sriov, rdma. sriov and ib-sriov get their VF by
-			the annotation k8s.v1.cni.cncf.io/resourceName, PREFIX/RESOURCE; without it pods fail
-			with "VF pci addr is required". In a list the plugin that makes the interface stands
-			first, and rdma after it; whereabouts looks for its addresses in the first one only when
-			it cleans up. Fields that a plugin doesn't have are passed over, such as those of sriov
-			in ib-sriov.`),
-		Remedy: "write the configuration as the manual of the plugin has it",
+			A NetworkAttachmentDefinition is not checked before a pod starts. type is the name of a
+			plugin's program: sriov, ib-sriov, rdma. sriov and ib-sriov get their VF through the
+			annotation k8s.v1.cni.cncf.io/resourceName, PREFIX/RESOURCE; without it pods fail with
+			"VF pci addr is required". In a list of plugins, the plugin that creates the interface
+			comes first and rdma after it. When whereabouts cleans up, it looks at the first plugin
+			only. Plugins ignore unknown fields, so ib-sriov ignores those of sriov.`),
+		Remedy: "follow the plugin's documentation",
 		Wrong:  "\"type\": \"ib-sriov-cni\"",
 		Right:  "\"type\": \"ib-sriov\"",
 		Reports: []string{
@@ -38,7 +37,7 @@ func nadStructure() Rule {
 			for _, n := range p.networks {
 				for _, plugin := range pluginsOf(`{"plugins": [` + n.Spec.MetaPlugins + `]}`) {
 					if near := nearestPlugin(plugin.Type); near != "" {
-						p.error(n.Object, path{"spec", "metaPlugins"}, "no plugin is called %q", plugin.Type).fix(
+						p.error(n.Object, path{"spec", "metaPlugins"}, "unknown plugin %q", plugin.Type).fix(
 							`"type": %q`, near)
 					}
 				}
@@ -47,7 +46,7 @@ func nadStructure() Rule {
 	}
 }
 
-// cniTypes are the plugins that networks of this kind are made of.
+// cniTypes returns the names of CNI plugins.
 func cniTypes() []string {
 	return []string{
 		"sriov", "ib-sriov", "rdma", "host-device", "macvlan", "ipvlan", "ipoib", "bridge", "ovs", "tuning", "sbr",
@@ -55,8 +54,8 @@ func cniTypes() []string {
 	}
 }
 
-// ibFields are the fields of sriov that ib-sriov hasn't, and misspelt ones of its own with the
-// right name.
+// ibFields returns the fields of sriov that ib-sriov doesn't have, and misspelt fields of ib-sriov
+// with the right name.
 func ibFields() map[string]string {
 	return map[string]string{
 		"vlan": "", "vlanQoS": "", "vlanProto": "", "spoofchk": "", "trust": "", "min_tx_rate": "", "max_tx_rate": "",
@@ -70,7 +69,7 @@ type nadWalk struct {
 	nad *nad
 }
 
-// at reports at a field of the configuration.
+// at reports a finding about a text of the configuration.
 func (w *nadWalk) at(severity Severity, text, format string, args ...any) *Finding {
 	way := path{"spec", "config"}
 	f := w.report(severity, w.nad.Object, way, format, args...)
@@ -86,18 +85,19 @@ func (w *nadWalk) chain() {
 	config := w.nad.Value.Spec.Config
 	list := pluginsOf(config)
 	if len(list) == 0 {
-		return // absent, or ipam-json's business
+		return // absent, or reported by ipam-json
 	}
 	for i, plugin := range list {
 		w.kind(plugin)
 		if plugin.Type == "rdma" && i == 0 {
 			w.at(SeverityError, `"rdma"`,
-				"rdma is the first plugin: it needs the interface of one before it").Remedy = "put sriov before it"
+				"rdma is the first plugin, but it needs the interface of a plugin before it").Remedy = "put sriov " +
+				"before it"
 		}
 		if i > 0 && plugin.IPAM.Type == "whereabouts" {
 			w.at(SeverityWarn, `"whereabouts"`,
-				"whereabouts belongs to plugin %d: it cleans up addresses of the first one only", i+1).Remedy = "put " +
-				"the plugin with the addresses first"
+				"whereabouts is the IPAM of plugin %d, but it cleans up addresses of the first plugin only",
+				i+1).Remedy = "put the plugin with the addresses first"
 		}
 		if plugin.Type == "sriov" || plugin.Type == "ib-sriov" {
 			w.values(plugin)
@@ -112,22 +112,22 @@ func (w *nadWalk) chain() {
 		Plugins []json.RawMessage `json:"plugins"`
 	}
 	if json.Unmarshal([]byte(config), &top) == nil && len(top.Plugins) > 1 && top.Version == "" {
-		w.at(SeverityWarn, `"plugins"`, "a list of plugins without cniVersion").fix(`"cniVersion": "1.0.0"`)
+		w.at(SeverityWarn, `"plugins"`, "the list of plugins has no cniVersion").fix(`"cniVersion": "1.0.0"`)
 	}
 }
 
-// values holds fields of sriov and ib-sriov to what these take.
+// values checks the values of fields of sriov and ib-sriov.
 func (w *nadWalk) values(plugin cniPlugin) {
-	if e := plugin.misfit; e != nil && !strings.HasPrefix(e.Field, "ipam") {
+	if e := plugin.wrongType; e != nil && !strings.HasPrefix(e.Field, "ipam") {
 		name, _, _ := strings.Cut(e.Field, ".")
-		w.at(SeverityError, `"`+name+`"`, "%s %s: %s refuses it, and no pod starts",
-			name, misfitText(e), plugin.Type).Remedy = "write it in that type"
+		w.at(SeverityError, `"`+name+`"`, "%s %s: %s rejects it, and no pod starts",
+			name, wrongTypeText(e), plugin.Type).Remedy = "change the type of the value"
 	}
 	choice := func(name, value string, allowed ...string) {
 		if value != "" && !slices.Contains(allowed, value) {
-			f := w.at(SeverityError, `"`+name+`"`, "%s %q is none of %s: %s refuses it, and no pod starts",
+			f := w.at(SeverityError, `"`+name+`"`, "%s %q is not one of %s: %s rejects it, and no pod starts",
 				name, shorten(value), strings.Join(allowed, ", "), plugin.Type)
-			if f.Remedy = "write one of them"; spelling.Nearest(value, allowed, spelling.Loose) != "" {
+			if f.Remedy = "write one of these values"; spelling.Nearest(value, allowed, spelling.Loose) != "" {
 				f.fix("%q: %q", name, spelling.Nearest(value, allowed, spelling.Loose))
 			}
 		}
@@ -137,7 +137,7 @@ func (w *nadWalk) values(plugin cniPlugin) {
 		choice("spoofchk", plugin.SpoofChk, "on", "off")
 		choice("trust", plugin.Trust, "on", "off")
 		if plugin.VLAN != nil && (*plugin.VLAN < 0 || *plugin.VLAN > 4094) {
-			w.at(SeverityError, `"vlan"`, "vlan %d is outside of 0 to 4094: sriov refuses it, and no pod starts",
+			w.at(SeverityError, `"vlan"`, "vlan %d is outside of 0 to 4094: sriov rejects it, and no pod starts",
 				*plugin.VLAN).Remedy = "write a number from 0 to 4094"
 		}
 	}
@@ -147,12 +147,12 @@ func (w *nadWalk) kind(plugin cniPlugin) {
 	if plugin.Type == "" {
 		w.at(SeverityError, `{`, "a plugin has no type")
 	} else if near := nearestPlugin(plugin.Type); near != "" {
-		w.at(SeverityError, `"`+plugin.Type+`"`, "no plugin is called %q", plugin.Type).fix(`"type": %q`, near)
+		w.at(SeverityError, `"`+plugin.Type+`"`, "unknown plugin %q", plugin.Type).fix(`"type": %q`, near)
 	}
 }
 
-// nearestPlugin returns the plugin that is meant by another name, "" where none is or the name
-// is right.
+// nearestPlugin returns the plugin that a wrong name most likely means, "" if the name is right or
+// resembles none.
 func nearestPlugin(name string) string {
 	if slices.Contains(cniTypes(), name) {
 		return ""
@@ -181,14 +181,14 @@ func (w *nadWalk) ibFields(plugin cniPlugin) {
 		switch {
 		case !ours:
 		case right == "":
-			w.at(SeverityWarn, `"`+f+`"`, "ib-sriov has no field %s: it is passed over", f).Remedy = "remove it"
+			w.at(SeverityWarn, `"`+f+`"`, "ib-sriov has no field %s and ignores it", f).Remedy = "remove it"
 		default:
-			w.at(SeverityError, `"`+f+`"`, "ib-sriov has no field %s: it is passed over", f).fix("%s", right)
+			w.at(SeverityError, `"`+f+`"`, "ib-sriov has no field %s and ignores it", f).fix("%s", right)
 		}
 	}
 }
 
-// resource judges the annotation by which a pod gets its VF.
+// resource checks the annotation that names the resource of the VFs.
 func (w *nadWalk) resource(list []cniPlugin) {
 	i := slices.IndexFunc(list, func(p cniPlugin) bool { return p.Type == "sriov" || p.Type == "ib-sriov" })
 	if i < 0 || list[i].DeviceID != "" {
@@ -197,10 +197,10 @@ func (w *nadWalk) resource(list []cniPlugin) {
 	at := path{"metadata", "annotations", k8s.AnnotationResourceName}
 	switch name := w.nad.Value.Metadata.Annotations[k8s.AnnotationResourceName]; {
 	case name == "":
-		w.error(w.nad.Object, at, "%s needs the annotation %s, by which it gets a VF",
+		w.error(w.nad.Object, at, "%s gets no VF without the annotation %s",
 			list[i].Type, k8s.AnnotationResourceName).fix("%s: PREFIX/RESOURCE", k8s.AnnotationResourceName)
 	case !strings.Contains(name, "/"):
-		w.error(w.nad.Object, at, "%q has no prefix: multus looks for the full name of the resource",
-			name).Remedy = "write PREFIX/RESOURCE as allocatable of the nodes has it"
+		w.error(w.nad.Object, at, "%q has no prefix, but multus needs the full name of the resource",
+			name).Remedy = "write PREFIX/RESOURCE, as in the nodes' allocatable"
 	}
 }

@@ -11,14 +11,14 @@ import (
 
 func networkCapabilities() Rule {
 	return Rule{
-		ID: "network-capabilities", Title: "a capability that the kind of network doesn't have",
+		ID: "network-capabilities", Title: "a capability that this kind of network doesn't have",
 		Severity: SeverityError,
 		Kinds:    []string{k8s.KindNetwork, k8s.KindIBNetwork},
 		Explanation: prose.Join(`
-			capabilities says what a pod may ask for in its annotation: a GUID on InfiniBand
-			(infinibandGUID), a MAC address on Ethernet (mac), addresses (ips). What the plugin
-			doesn't know is passed over, and the pod gets what it would have got without asking. The
-			values are true or false, without quotes.`),
+			capabilities lists what a pod may request in its annotation: a GUID on InfiniBand
+			(infinibandGUID), a MAC address on Ethernet (mac), IP addresses (ips). Without the
+			capability of the plugin the request is ignored. The values are true or false, without
+			quotes.`),
 		Remedy:  "write infinibandGUID for InfiniBand, mac for Ethernet",
 		Wrong:   "  capabilities: '{\"mac\": true}'",
 		Right:   "  capabilities: '{\"infinibandGUID\": true}'",
@@ -30,7 +30,7 @@ func networkCapabilities() Rule {
 					known = []string{"infinibandGUID", "ips"}
 				}
 				var caps map[string]any
-				_ = json.Unmarshal([]byte(n.Spec.Capabilities), &caps) // what is no object is ipam-json's business
+				_ = json.Unmarshal([]byte(n.Spec.Capabilities), &caps) // ipam-json reports anything but an object
 				for _, name := range slices.Sorted(mapKeys(caps)) {
 					near := spelling.Nearest(name, known, spelling.Strict)
 					if name == "mac" || name == "infinibandGUID" {

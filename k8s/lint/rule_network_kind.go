@@ -10,8 +10,9 @@ func networkKind() Rule {
 		ID: "network-kind", Title: "a SriovNetwork for InfiniBand, or a SriovIBNetwork for Ethernet",
 		Severity: SeverityError,
 		Kinds:    []string{k8s.KindNetwork, k8s.KindIBNetwork},
-		Explanation: "SriovNetwork renders the sriov CNI, which sets MAC addresses and VLANs; SriovIBNetwork renders " +
-			"ib-sriov, which sets GUIDs. With the wrong one pods fail when the VF is configured.",
+		Explanation: "The operator renders a SriovNetwork with the CNI plugin sriov, which sets MAC addresses and " +
+			"VLANs, and a SriovIBNetwork with ib-sriov, which sets GUIDs. With the wrong kind, pods fail when the VF " +
+			"is configured.",
 		Remedy:  "use SriovIBNetwork for InfiniBand and SriovNetwork for Ethernet",
 		Wrong:   "kind: SriovNetwork",
 		Right:   "kind: SriovIBNetwork",
@@ -24,7 +25,7 @@ func networkKind() Rule {
 						if link == source.LinkIB {
 							want = k8s.KindIBNetwork
 						}
-						p.error(n.Object, path{"kind"}, "the resource is of %s, whose cards are %s (%s)",
+						p.error(n.Object, path{"kind"}, "the resource comes from %s, whose cards are %s (%s)",
 							pol.Object, link, why).fix("kind: %s", want)
 						break
 					}

@@ -10,15 +10,16 @@ import (
 
 func networkNamespace() Rule {
 	return Rule{
-		ID: "network-namespace", Title: "a network for a namespace where it can't go", Severity: SeverityError,
-		Kinds: []string{k8s.KindNetwork, k8s.KindIBNetwork},
+		ID: "network-namespace", Title: "a network for a namespace that is missing or not allowed",
+		Severity: SeverityError,
+		Kinds:    []string{k8s.KindNetwork, k8s.KindIBNetwork},
 		Explanation: prose.Join(`
-			The operator writes the NetworkAttachmentDefinition into networkNamespace, which must
-			exist; the webhook admits networkNamespace only in an object that is itself in the
-			operator's namespace. Without networkNamespace the definition goes to the object's own
-			namespace. Namespaces are judged where those of the cluster are known (--nodes with the
+			The operator creates the NetworkAttachmentDefinition in networkNamespace, which must
+			exist; without networkNamespace, in the network's own namespace. The webhook accepts
+			networkNamespace only in a network that is in the operator's namespace. The rule checks
+			whether a namespace exists only if the cluster's namespaces are known (--nodes with the
 			output of kubectl get namespaces -o yaml).`),
-		Remedy:  "create the namespace first, or name the one where the pods are",
+		Remedy:  "create the namespace first, or write the pods' namespace",
 		Wrong:   "  networkNamespace: trainning",
 		Right:   "  networkNamespace: training",
 		Sources: []string{srcWebhook, srcRender, srcScope},
@@ -31,18 +32,18 @@ func networkNamespace() Rule {
 				case target == "":
 				case certain && n.Namespace != "" && n.Namespace != operator:
 					p.error(
-						n.Object, at, "networkNamespace is for networks in the operator's namespace "+
-							"%s, and this one is in %s", operator, n.Namespace,
-					).Remedy = "put the object into " + operator + ", or remove networkNamespace"
+						n.Object, at, "networkNamespace requires a network in the operator's namespace "+
+							"%s, but this one is in %s", operator, n.Namespace,
+					).Remedy = "move the network to " + operator + ", or remove networkNamespace"
 				case p.namespacesKnown() && !p.namespaces[target]:
-					p.error(n.Object, at, "there is no namespace %s", target)
+					p.error(n.Object, at, "namespace %s doesn't exist", target)
 				}
 			}
 		},
 	}
 }
 
-// namespacesKnown reports that the cluster's namespaces are known.
+// namespacesKnown reports whether the cluster's namespaces are known.
 func (m *model) namespacesKnown() bool {
 	return slices.ContainsFunc(m.in.Cluster.Objects,
 		func(o *manifest.Object) bool { return o.Kind == k8s.KindNamespace })

@@ -12,13 +12,13 @@ import (
 
 func networkResource() Rule {
 	return Rule{
-		ID: "network-resource", Title: "a network whose resource no policy makes", Severity: SeverityError,
+		ID: "network-resource", Title: "a network whose resource no policy creates", Severity: SeverityError,
 		Kinds: []string{k8s.KindNetwork, k8s.KindIBNetwork},
 		Explanation: prose.Join(`
-			resourceName of a network is that of a policy, letter by letter and without the prefix.
-			Otherwise pods that ask for the resource of the network stay pending, and those that ask
-			for another get no VF on it. Where neither policies nor the resources of nodes are
-			known, nothing is said.`),
+			resourceName of a network must equal resourceName of a policy, without the prefix.
+			Otherwise pods that request the network's resource stay pending, and pods that request
+			another resource get no VF on the network. The rule needs policies, or the resources of
+			nodes.`),
 		Remedy: "write the resourceName of the policy",
 		Wrong:  "  resourceName: rail_0",
 		Right:  "  resourceName: rail0",
@@ -34,7 +34,7 @@ func networkResource() Rule {
 				if r == "" || len(known) == 0 || slices.Contains(known, r) || strings.Contains(r, "/") {
 					continue
 				}
-				f := p.error(n.Object, path{"spec", "resourceName"}, "no policy makes the resource %q: there are %s",
+				f := p.error(n.Object, path{"spec", "resourceName"}, "no policy creates resource %q; known are %s",
 					r, shorten(strings.Join(known, ", ")))
 				if near := spelling.Nearest(r, known, spelling.Loose); near != "" {
 					f.fix("resourceName: %s", near)
@@ -44,7 +44,7 @@ func networkResource() Rule {
 	}
 }
 
-// resources returns the names, without prefix, of what policies make and nodes have.
+// resources returns the names, without prefix, of the resources of policies and nodes.
 func (m *model) resources() []string { return m.known }
 
 func (m *model) findResources() []string {
@@ -56,7 +56,8 @@ func (m *model) findResources() []string {
 	}
 	for _, n := range m.nodes {
 		for name := range n.Allocatable {
-			// GPUs are of an SR-IOV plugin nowhere; the others can't be told apart by their names.
+			// GPUs never come from an SR-IOV device plugin. Other resources can't be distinguished
+			// by their names.
 			if prefix, base := splitResource(name); prefix != "" && !strings.HasSuffix(prefix, "kubernetes.io") &&
 				base != "gpu" {
 				all[base] = true

@@ -11,16 +11,16 @@ import (
 
 func nfdLabel() Rule {
 	return Rule{
-		ID: "nfd-label", Title: "a label that Node Feature Discovery does not publish as written",
+		ID: "nfd-label", Title: "a label that Node Feature Discovery doesn't publish in this form",
 		Severity: SeverityWarn,
 		Kinds:    []string{k8s.KindPolicy, k8s.KindPoolConfig},
 		Explanation: prose.Join(`
-			Labels of NFD begin with feature.node.kubernetes.io/ and are texts. Those about RDMA
-			come from its source custom, so they begin with custom-rdma: capable (a card of NVIDIA)
-			and available (ib_uverbs and rdma_ucm are loaded as modules), where the manual says
-			enabled. Stock NFD publishes no label for vendor 15b3: pci-15b3.present comes from
-			network-operator's NodeFeatureRule and needs it. A wrong label selects no node, and
-			nothing tells.`),
+			NFD's labels start with feature.node.kubernetes.io/ and have string values. The labels
+			about RDMA come from NFD's source custom: custom-rdma.capable (an NVIDIA card) and
+			custom-rdma.available (the modules ib_uverbs and rdma_ucm are loaded); the manual calls
+			the latter rdma.enabled. NFD by itself publishes no label for vendor 15b3:
+			pci-15b3.present requires network-operator's NodeFeatureRule. A policy with a wrong
+			label selects no node, and no error is reported.`),
 		Remedy: "compare with kubectl get nodes --show-labels",
 		Wrong:  "    feature.node.kubernetes.io/rdma.enabled: \"true\"",
 		Right:  "    feature.node.kubernetes.io/custom-rdma.available: \"true\"",
@@ -44,7 +44,7 @@ func nfdLabel() Rule {
 func checkLabel(p *pass, pol *policy, key string) {
 	for i := range p.nodes {
 		if _, found, known := p.nodes[i].Label(key); found || known && len(p.nodes) > 0 {
-			return // nodes tell, and selector-node says what is wrong
+			return // selector-node checks against the labels of the nodes
 		}
 	}
 	const prefix = "feature.node.kubernetes.io/"
@@ -53,29 +53,28 @@ func checkLabel(p *pass, pol *policy, key string) {
 	name, ours := strings.CutPrefix(key, prefix)
 	switch {
 	case ours && (name == "rdma.enabled" || name == "custom-rdma.enabled"):
-		p.warn(pol.Object, at, "NFD publishes custom-rdma.available; rdma.enabled stands in its manual only").place(
+		p.warn(pol.Object, at, "NFD publishes custom-rdma.available; rdma.enabled appears only in its manual").place(
 			place,
 		).fix("%scustom-rdma.available", prefix)
 	case ours && (name == "rdma.available" || name == "rdma.capable"):
-		p.warn(pol.Object, at, "NFD publishes %s with custom- in front", name).place(place).fix("%scustom-%s",
-			prefix, name)
+		p.warn(pol.Object, at, "NFD publishes custom-%s", name).place(place).fix("%scustom-%s", prefix, name)
 	case !ours &&
 		(key == "network-sriov.capable" || strings.HasPrefix(key, "pci-") && strings.HasSuffix(key, ".present")):
-		p.warn(pol.Object, at, "NFD's label begins with %s", prefix).place(place).fix("%s%s", prefix, key)
+		p.warn(pol.Object, at, "NFD's label starts with %s", prefix).place(place).fix("%s%s", prefix, key)
 	case ours && name == "pci-15b3.present" && !p.publishes(name):
-		p.note(pol.Object, at, "stock NFD does not publish %s: it needs network-operator's NodeFeatureRule",
+		p.note(pol.Object, at, "NFD publishes %s only with network-operator's NodeFeatureRule",
 			name).place(place)
 	}
 }
 
-// publishes reports that a rule for NFD among the objects makes a label.
+// publishes reports whether an NFD rule among the objects creates a label.
 func (m *model) publishes(label string) bool {
 	return slices.ContainsFunc(m.objects, func(o *manifest.Object) bool {
 		return (o.Kind == "NodeFeatureRule" || o.Kind == k8s.KindNFD) && mentions(o.Root, label, manifest.MaxDepth)
 	})
 }
 
-// mentions reports that a key or a text holds a word.
+// mentions reports whether a key or a text contains a word.
 func mentions(v *manifest.Value, word string, depth int) bool {
 	if v == nil || depth == 0 {
 		return false

@@ -13,19 +13,19 @@ import (
 
 func nodeSync() Rule {
 	return Rule{
-		ID: "node-sync", Title: "a node on which the operator is not done, or failed", Severity: SeverityWarn,
+		ID: "node-sync", Title: "a node on which the operator failed or is still working", Severity: SeverityWarn,
 		Nodes: true,
 		Kinds: []string{k8s.KindPolicy},
 		Explanation: prose.Join(`
-			syncStatus of the SriovNetworkNodeState is Failed where the daemon could not apply what
-			earlier policies asked for; a further policy waits behind it. It also waits while the
-			node is to drain or to reboot for an earlier change: the annotations
-			sriovnetwork.openshift.io/desired-state (Drain_Required, Reboot_Required) and
-			current-state (Draining, DrainComplete) of the SriovNetworkNodeState tell it, and are
-			Idle otherwise. With Secure Boot the kernel is locked down, and the operator refuses to
-			configure NVIDIA's cards there ("mellanox device detected when in lockdown mode"),
-			unless the plugin mellanox is disabled and the firmware set beforehand.`),
-		Remedy:  "mend what lastSyncError says before applying more",
+			syncStatus of the SriovNetworkNodeState is Failed if the daemon could not apply earlier
+			policies; a new policy has to wait. It also waits while the node is drained or rebooted
+			for an earlier change. The annotations sriovnetwork.openshift.io/desired-state
+			(Drain_Required, Reboot_Required) and current-state (Draining, DrainComplete) of the
+			SriovNetworkNodeState show this; they are Idle otherwise. With Secure Boot the kernel is
+			in lockdown mode, and the operator refuses to configure NVIDIA cards ("mellanox device
+			detected when in lockdown mode"), unless the plugin mellanox is disabled and the
+			firmware is configured beforehand.`),
+		Remedy:  "fix the error in lastSyncError before you apply more policies",
 		Wrong:   "    kubernetes.io/hostname: gpu-01",
 		Right:   "    kubernetes.io/hostname: gpu-00",
 		Sources: []string{srcMellanox, srcCRD},
@@ -40,7 +40,7 @@ func nodeSync() Rule {
 func checkSync(p *pass, pol *policy) {
 	var failed, waiting, busy []*source.Node
 	lockdown := false
-	for _, n := range p.takes(pol) {
+	for _, n := range p.candidates(pol) {
 		switch {
 		case n.SyncStatus == "Failed":
 			failed = append(failed, n)
@@ -56,7 +56,7 @@ func checkSync(p *pass, pol *policy) {
 		f := p.warn(pol.Object, at, "the operator failed on %s that the policy %s",
 			english.Count(len(failed), "node"), selects(pol, failed))
 		if lockdown {
-			f.Remedy = "set the firmware beforehand and disable the plugin mellanox (disablePlugins of the " +
+			f.Remedy = "configure the firmware beforehand and disable the plugin mellanox (disablePlugins of the " +
 				"SriovOperatorConfig), or turn Secure Boot off"
 		}
 		for _, n := range failed[:min(len(failed), cardsShown)] {
@@ -65,16 +65,16 @@ func checkSync(p *pass, pol *policy) {
 	}
 	if len(waiting) > 0 {
 		f := p.warn(pol.Object, at,
-			"an earlier change drains or reboots %s that the policy %s: another one queues behind it",
+			"an earlier change drains or reboots %s that the policy %s: the policy has to wait",
 			english.Count(len(waiting), "node"), selects(pol, waiting))
-		f.Remedy = "wait until both annotations are Idle and syncStatus is Succeeded, and look for what keeps the " +
-			"drain: a PodDisruptionBudget, or maxUnavailable of the pool"
+		f.Remedy = "wait until both annotations are Idle and syncStatus is Succeeded; if the drain doesn't end, " +
+			"check the PodDisruptionBudgets and maxUnavailable of the pool"
 		for _, n := range waiting[:min(len(waiting), cardsShown)] {
 			f.onNode(n.Name, "%s, syncStatus %s", drainText(n), cmp.Or(n.SyncStatus, "unknown"))
 		}
 	}
 	if len(busy) > 0 {
-		f := p.note(pol.Object, at, "the operator is at work on %s that the policy %s",
+		f := p.note(pol.Object, at, "the operator is still configuring %s that the policy %s",
 			english.Count(len(busy), "node"), selects(pol, busy))
 		f.Remedy = "wait until syncStatus is Succeeded"
 		for _, n := range busy[:min(len(busy), cardsShown)] {
@@ -83,7 +83,7 @@ func checkSync(p *pass, pol *policy) {
 	}
 }
 
-// drainText tells of a node that is to drain or reboot, or is at it; "" for one that is idle.
+// drainText describes the pending or running drain or reboot of a node, "" if there is none.
 func drainText(n *source.Node) string {
 	if n.State == nil {
 		return ""
@@ -98,7 +98,8 @@ func drainText(n *source.Node) string {
 	return strings.Join(parts, ", ")
 }
 
-// selects is the verb for a policy and its nodes, by whether the labels of a node are known.
+// selects returns the verb for a policy and its nodes: "selects", or "may select" if the labels of
+// all of the nodes are unknown.
 func selects(pol *policy, nodes []*source.Node) string {
 	isCertain := func(n *source.Node) bool {
 		certain, _ := n.Selected(pol.Value.Spec.NodeSelector)

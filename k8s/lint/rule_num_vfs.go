@@ -7,14 +7,14 @@ import (
 
 func numVFs() Rule {
 	return Rule{
-		ID: "num-vfs", Title: "a number of VFs that the card or the operator doesn't give", Severity: SeverityError,
+		ID: "num-vfs", Title: "a number of VFs that the card or the operator doesn't support", Severity: SeverityError,
 		Kinds: []string{k8s.KindPolicy},
 		Explanation: prose.Join(`
-			The CRD admits any number. The webhook refuses 0, more than sriov_totalvfs on Intel's
-			cards and more than 128 on NVIDIA's, whose firmware the operator sets to exactly numVfs,
-			with a reboot, unless the plugin mellanox is disabled. A PF that is managed by others
-			must have the VFs already.`),
-		Remedy:  "ask for 1 to 128 VFs, and no more than the card has",
+			The CRD allows any number. The webhook rejects 0, more than sriov_totalvfs on Intel
+			cards, and more than 128 on NVIDIA cards. The operator sets the firmware of NVIDIA cards
+			to exactly numVfs, with a reboot, unless the plugin mellanox is disabled. An externally
+			managed PF must already have the VFs.`),
+		Remedy:  "set numVfs to 1 to 128, and not above the card's maximum",
 		Wrong:   "  numVfs: 500",
 		Right:   "  numVfs: 16",
 		Sources: []string{srcWebhook, srcMellanox},
@@ -35,28 +35,28 @@ func checkNumVFs(p *pass, pol *policy) {
 	case s.NumVfs == nil || n < 0:
 		return
 	case n == 0:
-		p.error(pol.Object, at, "0 VFs: the webhook refuses it, and without it the policy makes no resource")
+		p.error(pol.Object, at, "0 VFs: the webhook rejects the policy, and without the webhook there is no resource")
 		return
 	case s.NicSelector.Vendor == k8s.VendorMellanox && n > k8s.MaxMellanoxVFs:
-		p.error(pol.Object, at, "%d VFs, and the operator gives NVIDIA's cards %d at most", n, k8s.MaxMellanoxVFs)
+		p.error(pol.Object, at, "%d VFs, but the operator allows at most %d on NVIDIA cards", n, k8s.MaxMellanoxVFs)
 		return
 	}
 	for _, c := range p.cards(pol) {
 		_, firmware := c.PF.FirmwareVFs()
-		fixed := firmware && p.mellanoxDisabled() && c.PF.TotalVFs > 0 // with 0 sriov-disabled tells
+		fixed := firmware && p.mellanoxDisabled() && c.PF.TotalVFs > 0 // sriov-disabled reports 0
 		switch {
 		case external && c.PF.NumVFs < n:
-			p.error(pol.Object, at, "the PF is externally managed and has %d VFs of the %d", c.PF.NumVFs, n).onNode(
-				c.Node.Name, "%s: %d VFs now", c, c.PF.NumVFs)
+			p.error(pol.Object, at, "the PF is externally managed and has only %d of the %d VFs",
+				c.PF.NumVFs, n).onNode(c.Node.Name, "%s: %d VFs now", c, c.PF.NumVFs)
 		case firmware && n > k8s.MaxMellanoxVFs:
-			p.error(pol.Object, at, "%d VFs, and the operator gives NVIDIA's cards %d at most",
+			p.error(pol.Object, at, "%d VFs, but the operator allows at most %d on NVIDIA cards",
 				n, k8s.MaxMellanoxVFs).onNode(c.Node.Name, "%s is 15b3:%s", c, c.PF.DeviceID)
 		case fixed && n > c.PF.TotalVFs:
 			p.error(pol.Object, at,
-				"%d VFs, the firmware gives %d, and the plugin mellanox, which would change that, is disabled", n,
+				"%d VFs, but the firmware has %d, and the plugin mellanox, which could change that, is disabled", n,
 				c.PF.TotalVFs).onNode(c.Node.Name, "%s: sriov_totalvfs is %d", c, c.PF.TotalVFs)
 		case !firmware && n > c.PF.TotalVFs:
-			p.error(pol.Object, at, "%d VFs, and the card gives %d at most", n, c.PF.TotalVFs).onNode(c.Node.Name,
+			p.error(pol.Object, at, "%d VFs, but the card has at most %d", n, c.PF.TotalVFs).onNode(c.Node.Name,
 				"%s: sriov_totalvfs is %d", c, c.PF.TotalVFs)
 		default:
 			continue

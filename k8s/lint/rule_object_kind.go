@@ -11,11 +11,11 @@ import (
 
 func objectKind() Rule {
 	return Rule{
-		ID: "object-kind", Title: "an object without a kind, or with a misspelt kind or a wrong apiVersion",
+		ID: "object-kind", Title: "a missing or misspelt kind, or a wrong apiVersion",
 		Severity: SeverityError,
-		Explanation: "The API server finds the type of an object by apiVersion and kind together. \"no matches for " +
+		Explanation: "apiVersion and kind together determine the type of an object. The error \"no matches for " +
 			"kind\" means that one of them is wrong, or that the operator's CRDs are not installed.",
-		Remedy:  "write apiVersion and kind as the CRD has them",
+		Remedy:  "write apiVersion and kind as in the CRD",
 		Wrong:   "apiVersion: sriovnetwork.openshift.io/v1alpha1\nkind: SriovNetworkNodePolicy",
 		Right:   "apiVersion: sriovnetwork.openshift.io/v1\nkind: SriovNetworkNodePolicy",
 		Sources: []string{srcCRD, srcAPIServer},
@@ -53,7 +53,7 @@ func checkObjectKind(p *pass) {
 		case o.Kind == "" && o.APIVersion == "":
 			p.error(o, nil, "the object has neither apiVersion nor kind")
 		case o.Kind == "" && group != sriov && o.Find("metadata") == nil && o.Find("spec") == nil:
-			// Files of other programs have an apiVersion, too.
+			// Files of other programs can have an apiVersion, too.
 		case o.Kind == "":
 			p.error(o, path{"apiVersion"}, "the object has no kind")
 		case o.APIVersion == "":
@@ -66,17 +66,18 @@ func checkObjectKind(p *pass) {
 				f.fix("kind: %s", k8s.KindPolicy)
 			}
 		case want != "" && o.APIVersion != want && mayOnlyBe(o.Kind):
-			p.error(o, path{"apiVersion"}, "%s is of %s, not of %s", o.Kind, want, o.APIVersion).fix("apiVersion: %s",
-				want)
+			p.error(o, path{"apiVersion"}, "%s belongs to %s, not to %s", o.Kind, want, o.APIVersion).fix(
+				"apiVersion: %s", want)
 		case want == "":
 			if near := spelling.Nearest(o.Kind, kinds, 8); near != "" && strings.HasPrefix(near, "Sriov") {
-				p.error(o, path{"kind"}, "no kind %q; %s is of %s", o.Kind, near, known[near]).fix("kind: %s", near)
+				p.error(o, path{"kind"}, "unknown kind %q; %s belongs to %s", o.Kind, near, known[near]).fix(
+					"kind: %s", near)
 			}
 		}
 	}
 }
 
-// mayOnlyBe reports kinds whose name no other API has.
+// mayOnlyBe reports whether no other API has a kind of this name.
 func mayOnlyBe(kind string) bool {
 	return strings.HasPrefix(kind, "Sriov") || kind == k8s.KindNAD
 }

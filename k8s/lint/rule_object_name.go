@@ -12,13 +12,13 @@ import (
 
 func objectName() Rule {
 	return Rule{
-		ID: "object-name", Title: "a name or namespace that the API server doesn't take", Severity: SeverityError,
+		ID: "object-name", Title: "a name or namespace that the API server rejects", Severity: SeverityError,
 		Explanation: prose.Join(`
-			Names of objects are DNS names (RFC 1123): lower case letters, digits, - and ., 253
-			characters at most, a letter or digit at both ends of each part. A namespace is one part
-			of 63 at most. Resource names of the operator are the other way round: they have _ and
-			no dots.`),
-		Remedy:  "write it in lower case letters, digits and - only",
+			Names of objects are DNS names (RFC 1123): lower case letters, digits, - and ., at most
+			253 characters, and a letter or digit at both ends of each label. A namespace is one
+			label of at most 63 characters. The operator's resource names have different rules: _ is
+			allowed, dots are not.`),
+		Remedy:  "use only lower case letters, digits and -",
 		Wrong:   "  name: Rail_0",
 		Right:   "  name: rail-0",
 		Sources: []string{srcAPIServer, srcKubernetes},
@@ -34,8 +34,8 @@ func objectName() Rule {
 	}
 }
 
-// hasDNSName reports kinds whose names are DNS names: those that rules know, and all of CRDs.
-// Roles, for one, may be called anything.
+// hasDNSName reports whether the names of a kind are DNS names. This is known for the kinds that
+// rules check and for all CRDs; the name of a Role, for example, is not a DNS name.
 func hasDNSName(o *manifest.Object) bool {
 	group, _, _ := strings.Cut(o.APIVersion, "/")
 	custom := strings.Contains(group, ".") && !strings.HasSuffix(group, ".k8s.io")
@@ -57,13 +57,13 @@ func checkName(p *pass, o *manifest.Object, field string, label bool) {
 	}
 	switch {
 	case v.Kind == manifest.Mapping || v.Kind == manifest.List:
-		p.error(o, at, "metadata.%s takes a text, and this is %s", field, v.Kind)
+		p.error(o, at, "metadata.%s must be a string, not %s", field, v.Kind)
 	case v.Kind != manifest.String:
-		p.error(o, at, "metadata.%s takes a text, and this is %s", field, v.Kind).fix("%s: %q", field, v.Text)
+		p.error(o, at, "metadata.%s must be a string, not %s", field, v.Kind).fix("%s: %q", field, v.Text)
 	case len(v.Text) > longest:
-		p.error(o, at, "the %s has %d characters, and %d are allowed", field, len(v.Text), longest)
+		p.error(o, at, "the %s has %d characters, but at most %d are allowed", field, len(v.Text), longest)
 	case !isName(v.Text):
-		f := p.error(o, at, "the API server refuses the %s %q: it is no DNS name", field, shorten(v.Text))
+		f := p.error(o, at, "the API server rejects the %s %q: it is not a DNS name", field, shorten(v.Text))
 		if better := strings.Trim(notDNS.ReplaceAllString(strings.ToLower(v.Text), "-"), "-"); better != "" {
 			f.fix("%s: %s", field, better)
 		}

@@ -12,15 +12,15 @@ import (
 
 func operatorSettings() Rule {
 	return Rule{
-		ID: "operator-settings", Title: "settings of the operator that don't exist or endanger pods",
+		ID: "operator-settings", Title: "operator settings that don't exist or disturb running pods",
 		Severity: SeverityError,
 		Kinds:    []string{k8s.KindOperatorConfig},
 		Explanation: prose.Join(`
-			disablePlugins takes mellanox and nothing else. A feature gate that the operator doesn't
-			have is admitted and does nothing. With disableDrain VFs are taken from running pods
-			when a policy changes. The webhook refuses a SriovOperatorConfig outside of the
-			operator's namespace, and without the webhook it is ignored.`),
-		Remedy:  "write one of the values that the operator has",
+			disablePlugins allows only mellanox. An unknown feature gate is accepted and has no
+			effect. With disableDrain, running pods lose their VFs when a policy changes. The
+			webhook rejects a SriovOperatorConfig outside of the operator's namespace; without the
+			webhook it is ignored.`),
+		Remedy:  "write a value that the operator supports",
 		Wrong:   "  disablePlugins: [mlx5]",
 		Right:   "  disablePlugins: [mellanox]",
 		Sources: []string{srcCRD, srcGates, srcWebhook},
@@ -32,7 +32,7 @@ func operatorSettings() Rule {
 	}
 }
 
-// featureGates are those of the operator.
+// featureGates returns the operator's feature gates.
 func featureGates() []string {
 	return []string{
 		"parallelNicConfig", "resourceInjectorMatchCondition", "metricsExporter", "manageSoftwareBridges",
@@ -45,7 +45,7 @@ func checkOperatorSettings(p *pass, c *typed[k8s.SriovOperatorConfig]) {
 	for i, plugin := range s.DisablePlugins {
 		if plugin != "mellanox" {
 			p.error(c.Object, path{"spec", "disablePlugins", i},
-				"%q can't be disabled: the API server takes mellanox only", plugin)
+				"%q can't be disabled: the API server allows only mellanox", plugin)
 		}
 	}
 	for _, gate := range slices.Sorted(maps.Keys(s.FeatureGates)) {
@@ -53,19 +53,19 @@ func checkOperatorSettings(p *pass, c *typed[k8s.SriovOperatorConfig]) {
 			continue
 		}
 		at := path{"spec", "featureGates", gate}
-		f := p.warn(c.Object, at, "the operator has no feature gate %s: it does nothing", gate).place(c.KeyAt(at...))
-		f.Remedy = "the gates are " + strings.Join(featureGates(), ", ")
+		f := p.warn(c.Object, at, "the operator has no feature gate %s and ignores it", gate).place(c.KeyAt(at...))
+		f.Remedy = "use one of the feature gates " + strings.Join(featureGates(), ", ")
 		if near := spelling.Nearest(gate, featureGates(), spelling.Loose); near != "" {
 			f.fix("%s", near)
 		}
 	}
 	if k8s.ValueOf(s.DisableDrain) {
 		p.warn(
-			c.Object, path{"spec", "disableDrain"}, "nodes are not drained: a change takes the VFs from running pods",
+			c.Object, path{"spec", "disableDrain"}, "nodes are not drained: a change removes the VFs of running pods",
 		).Remedy = "remove disableDrain, unless the cluster has one node"
 	}
 	if ns := p.in.Options.OperatorNamespace; ns != "" && c.Namespace != "" && c.Namespace != ns {
 		p.error(c.Object, path{"metadata", "namespace"},
-			"the operator is in %s, and reads its configuration there only", ns).fix("namespace: %s", ns)
+			"the operator reads its configuration only from its own namespace %s", ns).fix("namespace: %s", ns)
 	}
 }

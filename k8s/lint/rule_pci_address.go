@@ -10,14 +10,14 @@ import (
 
 func pciAddress() Rule {
 	return Rule{
-		ID: "pci-address", Title: "a PCI address that is not written as the kernel writes it", Severity: SeverityError,
+		ID: "pci-address", Title: "a PCI address that is not in the kernel's form", Severity: SeverityError,
 		Kinds: []string{k8s.KindPolicy},
 		Explanation: prose.Join(`
-			rootDevices are compared as texts with the kernel's addresses: domain, bus, device and
-			function in lower case, as 0000:3c:00.0. Anything else selects nothing, such as the
-			0000:d8.00.0 of the operator's own manual, or the short form of lspci. Ranges of VFs
-			belong to pfNames.`),
-		Remedy:  "write the address as lspci -D does",
+			The operator compares rootDevices as strings with the kernel's addresses: domain, bus,
+			device and function in lower case, such as 0000:3c:00.0. Other forms select nothing, for
+			example 0000:d8.00.0 in the operator's own manual, or the short form of lspci. Ranges of
+			VFs are possible in pfNames only.`),
+		Remedy:  "write the address as in the output of lspci -D",
 		Wrong:   "    rootDevices: [\"0000:d8.00.0\"]",
 		Right:   "    rootDevices: [\"0000:d8:00.0\"]",
 		Sources: []string{srcSelector},
@@ -28,7 +28,7 @@ func pciAddress() Rule {
 						continue
 					}
 					f := p.error(pol.Object, path{"spec", "nicSelector", "rootDevices", i},
-						"%q selects nothing: the kernel writes addresses as 0000:3c:00.0", address)
+						"%q selects nothing: the kernel's form is 0000:3c:00.0", address)
 					if guess := guessAddress(address); guess != "" {
 						f.fix("%q", guess)
 					}
@@ -43,7 +43,7 @@ var (
 	pciParts = regexp.MustCompile(`^(?:([0-9a-f]{1,4})[:.])?([0-9a-f]{1,2})[:.]([0-1]?[0-9a-f])[.:]([0-7])(?:#.*)?$`)
 )
 
-// guessAddress writes an address in the kernel's form, "" for what is no address.
+// guessAddress returns an address in the kernel's form, "" if s is not an address.
 func guessAddress(s string) string {
 	m := pciParts.FindStringSubmatch(strings.ToLower(strings.TrimSpace(s)))
 	if m == nil {

@@ -8,12 +8,12 @@ import (
 
 func pfRange() Rule {
 	return Rule{
-		ID: "pf-range", Title: "a range of VFs in pfNames that can't be", Severity: SeverityError,
+		ID: "pf-range", Title: "an invalid range of VFs in pfNames", Severity: SeverityError,
 		Kinds: []string{k8s.KindPolicy},
 		Explanation: prose.Join(`
-			An entry of pfNames is a network device, or NAME#FIRST-LAST for some of its VFs, which
-			count from 0: with numVfs 8 the last is 7. Policies that share a PF by ranges each carry
-			the numVfs of the whole PF.`),
+			An entry of pfNames is the name of a network device, or NAME#FIRST-LAST for some of its
+			VFs. VFs are numbered from 0: with numVfs 8 the last is 7. Policies that share a PF by
+			ranges must all have the numVfs of the whole PF.`),
 		Remedy:  "write NAME#FIRST-LAST with LAST below numVfs",
 		Wrong:   "  numVfs: 8\n  nicSelector:\n    pfNames: [\"ens1f0#0-8\"]",
 		Right:   "  numVfs: 8\n  nicSelector:\n    pfNames: [\"ens1f0#0-7\"]",

@@ -12,14 +12,14 @@ import (
 
 func podAddress() Rule {
 	return Rule{
-		ID: "pod-address", Title: "a fixed address that several pods get, or a default route over RDMA",
+		ID: "pod-address", Title: "a fixed address for several pods, or a default route over RDMA",
 		Severity: SeverityError,
 		Kinds:    []string{k8s.KindPod},
 		Explanation: prose.Join(`
-			An address, a GUID or a MAC in the annotation of a template is that of each of its pods:
-			on a network all but one of them are unreachable, or don't start. default-route in an
-			attachment sends the pod's traffic to services and the API server into the RDMA network.`),
-		Remedy:  "leave fixed addresses out of templates: whereabouts and the operator give each pod its own",
+			All pods of a template get the IP address, GUID or MAC address in its annotation, so all
+			but one of them are unreachable or don't start. default-route in an attachment sends the
+			pod's traffic to services and the API server to the RDMA network.`),
+		Remedy:  "remove fixed addresses from templates: whereabouts and the operator assign unique ones",
 		Wrong:   "\"ips\": [\"192.168.0.7\"]",
 		Right:   "\"interface\": \"net1\"",
 		Sources: []string{srcMultus},
@@ -37,7 +37,7 @@ func podAddress() Rule {
 func checkPodAddress(p *pass, pod *pod, a attachment, first map[string]*pod) {
 	at := pod.annotation()
 	if len(a.Routes) > 0 {
-		p.error(pod.Object, at, "default-route sends everything into network %s", a.Name).inAnnotation(
+		p.error(pod.Object, at, "default-route sends all traffic to network %s", a.Name).inAnnotation(
 			pod, "default-route",
 		).Remedy = "remove default-route"
 	}
@@ -57,7 +57,7 @@ func checkPodAddress(p *pass, pod *pod, a attachment, first map[string]*pod) {
 			p.error(pod.Object, at, "%d pods get the same %s on network %s",
 				pod.Replicas, address, a.Name).inAnnotation(pod, address)
 		case other != nil && other.Object != pod.Object:
-			p.error(pod.Object, at, "%s asks for the same %s on network %s", other, address, a.Name).inAnnotation(
+			p.error(pod.Object, at, "%s requests the same %s on network %s", other, address, a.Name).inAnnotation(
 				pod, address,
 			).because(other.At(other.annotation()...), "the other pod")
 		}
@@ -65,28 +65,28 @@ func checkPodAddress(p *pass, pod *pod, a attachment, first map[string]*pod) {
 	}
 }
 
-// checkAddressForms looks for addresses for which multus refuses the whole annotation.
+// checkAddressForms reports invalid addresses, for which multus rejects the whole annotation.
 func checkAddressForms(p *pass, pod *pod, a attachment) {
-	tell := func(what, text string) {
+	report := func(what, text string) {
 		f := p.error(
-			pod.Object, pod.annotation(), "%s of network %s has %q, which is no address: the pod doesn't start",
+			pod.Object, pod.annotation(), "%s of network %s contains the invalid address %q: the pod doesn't start",
 			what, a.Name, shorten(text),
 		).inAnnotation(pod, `"`+text+`"`)
-		f.Remedy = "write it right, or leave it out"
+		f.Remedy = "correct the address, or remove it"
 	}
 	for _, text := range a.IPs {
 		if _, err := netip.ParseAddr(text); err != nil {
 			if _, err := netip.ParsePrefix(text); err != nil {
-				tell("ips", text)
+				report("ips", text)
 			}
 		}
 	}
 	for _, text := range a.Routes {
 		if _, err := netip.ParseAddr(text); err != nil {
-			tell("default-route", text)
+			report("default-route", text)
 		}
 	}
 	if _, err := net.ParseMAC(a.MAC); a.MAC != "" && err != nil {
-		tell("mac", a.MAC)
+		report("mac", a.MAC)
 	}
 }

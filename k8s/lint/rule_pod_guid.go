@@ -9,13 +9,12 @@ import (
 
 func podGUID() Rule {
 	return Rule{
-		ID: "pod-guid", Title: "a GUID that a pod asks for and doesn't get", Severity: SeverityError,
+		ID: "pod-guid", Title: "a GUID that a pod requests but doesn't get", Severity: SeverityError,
 		Kinds: []string{k8s.KindPod},
 		Explanation: prose.Join(`
-			infiniband-guid in the annotation reaches ib-sriov only where the network has the
-			capability infinibandGUID; otherwise it is dropped without a word, and the VF keeps the
-			GUID that it has. A GUID is eight bytes, and neither zeros nor ones. On Ethernet there
-			is none.`),
+			infiniband-guid in the annotation reaches ib-sriov only if the network has the
+			capability infinibandGUID; otherwise it is silently dropped, and the VF keeps its GUID.
+			A GUID has eight bytes; all zeros and all ones are not allowed. Ethernet has no GUIDs.`),
 		Remedy:  "set capabilities: '{\"infinibandGUID\": true}' in the network",
 		Wrong:   "\"infiniband-guid\": \"02:00:00:00:00:01\"",
 		Right:   "\"infiniband-guid\": \"02:00:00:00:00:00:00:01\"",
@@ -33,7 +32,7 @@ func podGUID() Rule {
 	}
 }
 
-// inAnnotation places a finding about a pod at a text of its annotation.
+// inAnnotation sets the place of a finding to a text of the pod's annotation.
 func (f *Finding) inAnnotation(pod *pod, text string) *Finding {
 	if v := pod.Find(pod.annotation()...); v != nil {
 		if i := strings.Index(v.Text, text); i >= 0 {
@@ -47,25 +46,25 @@ func checkPodGUID(p *pass, pod *pod, a attachment) {
 	at := pod.annotation()
 	guid, ok := parseGUID(a.GUID)
 	if !ok || guid == 0 || guid == 1<<64-1 {
-		p.error(pod.Object, at, "%q is no GUID for a port", a.GUID).inAnnotation(
+		p.error(pod.Object, at, "%q is not a valid port GUID", a.GUID).inAnnotation(
 			pod, a.GUID,
 		).Remedy = "write eight bytes as 02:00:00:00:00:00:00:01"
 		return
 	}
-	t, ok := p.attached(pod, a)
+	t, ok := p.resolve(pod, a)
 	switch {
 	case !ok:
 	case t.network != nil && !t.network.IB:
-		p.error(pod.Object, at, "%s is of Ethernet, and has no GUIDs", t).inAnnotation(
+		p.error(pod.Object, at, "%s is an Ethernet network, which has no GUIDs", t).inAnnotation(
 			pod, a.GUID,
-		).Remedy = "ask for a mac"
+		).Remedy = "request a mac instead"
 	case !t.passesGUID():
 		p.error(pod.Object, at, "%s has no capability infinibandGUID: the GUID is dropped", t).inAnnotation(pod, a.GUID)
 	}
 }
 
-// passesGUID reports a network that hands the GUID of a pod to its plugin; true where
-// nothing tells.
+// passesGUID reports whether a network passes the GUID of a pod to its plugin. It returns true if
+// that is unknown.
 func (t attachable) passesGUID() bool {
 	if t.network != nil {
 		return capabilities(t.network.Spec.Capabilities)["infinibandGUID"]

@@ -9,15 +9,16 @@ import (
 
 func podHost() Rule {
 	return Rule{
-		ID: "pod-host", Title: "a pod that mixes the host's network or devices with networks of its own",
+		ID: "pod-host", Title: "a pod that combines the host's network or devices with attachments",
 		Severity: SeverityError,
 		Kinds:    []string{k8s.KindPod},
 		Explanation: prose.Join(`
-			A pod with hostNetwork is given no network of its own, so its attachments have no effect
-			and the VFs that it asks for are lost to others. /dev/infiniband as a hostPath shows the
-			files and does not permit to open them: the container's device cgroup refuses, unless it
-			is privileged, and then it has all cards of the node.`),
-		Remedy: "remove hostNetwork or the attachments; ask for a resource with isRdma instead of " +
+			A pod with hostNetwork gets no network interfaces, so its attachments have no effect,
+			and the VFs that it requests are not available to other pods. With /dev/infiniband as a
+			hostPath the container sees the device files but can't open them, because its device
+			cgroup denies it. A privileged container can open them, but has access to all cards of
+			the node.`),
+		Remedy: "remove hostNetwork or the attachments; request a resource with isRdma instead of " +
 			"mounting /dev/infiniband",
 		Wrong:   "  hostNetwork: true",
 		Right:   "  hostNetwork: false",
@@ -28,8 +29,7 @@ func podHost() Rule {
 				spec := pod.Value.Spec
 				if spec.HostNetwork && len(pod.networks) > 0 {
 					p.error(pod.Object, pod.path("spec", "hostNetwork"),
-						"the pod is in the host's network, which leaves %s without effect",
-						attachmentsText(len(pod.networks)))
+						"hostNetwork disables %s of the pod", attachmentsText(len(pod.networks)))
 				}
 				for i, v := range spec.Volumes {
 					if v.HostPath != nil &&
@@ -49,10 +49,10 @@ func checkHostPath(p *pass, pod *pod, i int, v k8s.Volume) {
 			switch {
 			case m.Name != v.Name:
 			case k8s.ValueOf(c.SecurityContext.Privileged):
-				p.note(pod.Object, at, "container %s is privileged and sees all cards of the node", c.Name)
+				p.note(pod.Object, at, "container %s is privileged and has access to all cards of the node", c.Name)
 				return
 			default:
-				p.warn(pod.Object, at, "container %s sees %s and may not open what is in it", c.Name, v.HostPath.Path)
+				p.warn(pod.Object, at, "container %s can't open the device files in %s", c.Name, v.HostPath.Path)
 				return
 			}
 		}

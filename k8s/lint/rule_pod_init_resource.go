@@ -10,14 +10,14 @@ import (
 
 func podInitResource() Rule {
 	return Rule{
-		ID: "pod-init-resource", Title: "a VF that only an init container asks for", Severity: SeverityError,
+		ID: "pod-init-resource", Title: "a VF that only an init container requests", Severity: SeverityError,
 		Kinds: []string{k8s.KindPod},
 		Explanation: prose.Join(`
-			multus finds the VFs of a pod in the kubelet's list of its containers, in which init
-			containers that end are not. So a VF that only such an init container asks for is not
-			found ("VF pci addr is required"), and the containers have no /dev/infiniband. Init
-			containers with restartPolicy: Always run with the others and count.`),
-		Remedy: "let a container ask for the resource",
+			multus finds the VFs of a pod in the kubelet's list of its containers, which doesn't
+			contain init containers that end. If only such an init container requests a VF, multus
+			doesn't find it ("VF pci addr is required"), and the containers have no /dev/infiniband.
+			Init containers with restartPolicy: Always are in the list.`),
+		Remedy: "request the resource in a container",
 		Wrong:  "  initContainers:\n  - name: check\n    resources:",
 		Right:  "  initContainers:\n  - name: check\n    restartPolicy: Always\n    resources:",
 		Reports: []string{
@@ -27,15 +27,15 @@ func podInitResource() Rule {
 		Sources: []string{srcMultus, srcKubernetes},
 		check: func(p *pass) {
 			for _, pod := range p.pods {
-				for _, c := range pod.ending {
+				for _, c := range pod.initOnly {
 					for _, name := range slices.Sorted(maps.Keys(c.Resources.Limits)) {
 						prefix, base := splitResource(name)
 						use := p.resource[base]
-						if prefix == "" || !use.made && !use.networked || pod.asks(prefix, base) > 0 {
+						if prefix == "" || !use.made && !use.networked || pod.requested(prefix, base) > 0 {
 							continue
 						}
 						at := c.path("resources", "limits", name)
-						p.error(pod.Object, at, "init container %s asks for %s, and no container does",
+						p.error(pod.Object, at, "init container %s requests %s, but no container does",
 							c.Name, name).place(pod.KeyAt(at...))
 					}
 				}

@@ -11,14 +11,14 @@ import (
 
 func podIPCLock() Rule {
 	return Rule{
-		ID: "pod-ipc-lock", Title: "an RDMA container that may not lock memory", Severity: SeverityWarn,
+		ID: "pod-ipc-lock", Title: "an RDMA container that can't lock memory", Severity: SeverityWarn,
 		Kinds: []string{k8s.KindPod},
 		Explanation: prose.Join(`
-			RDMA locks the memory that it registers, and containerd's default limit is 8 MiB: beyond
-			it ibv_reg_mr fails with ENOMEM, and NCCL falls back to TCP without an error. IPC_LOCK
-			lifts the limit for UID 0 only; it is written without CAP_, which containerd puts in
-			front. For another user the capability is not effective, whatever the manifest says;
-			then the limit of the container runtime has to be lifted on the nodes.`),
+			Registering memory for RDMA locks it. containerd's default limit is 8 MiB; above it
+			ibv_reg_mr fails with ENOMEM, and NCCL falls back to TCP without an error. The
+			capability IPC_LOCK removes the limit for UID 0 only. Write it without CAP_, because
+			containerd adds the prefix. For other users the capability has no effect; raise the
+			limit of the container runtime on the nodes instead.`),
 		Remedy: "add IPC_LOCK to capabilities, or set LimitMEMLOCK=infinity in a drop-in of " +
 			"containerd or crio on the nodes",
 		Wrong:   "    securityContext: {}",
@@ -37,7 +37,7 @@ func podIPCLock() Rule {
 	}
 }
 
-// rdmaResource returns the resource by which a container gets an RDMA device, "" for none.
+// rdmaResource returns the resource that gives a container an RDMA device, "" for none.
 func (m *model) rdmaResource(c container) string {
 	for _, name := range slices.Sorted(maps.Keys(c.Resources.Limits)) {
 		prefix, base := splitResource(name)
@@ -77,9 +77,9 @@ func checkIPCLock(p *pass, pod *pod, c container) {
 			"containerd's 8 MiB can't be registered").Remedy = remedy
 	case !locks && !k8s.ValueOf(sc.Privileged) && has("CAP_IPC_LOCK"):
 		p.warn(pod.Object, c.path("securityContext", "capabilities", "add"),
-			"containerd puts CAP_ in front of capabilities, so CAP_IPC_LOCK is none").fix("add: [IPC_LOCK]")
+			"containerd adds CAP_ to the names of capabilities, so CAP_IPC_LOCK is unknown").fix("add: [IPC_LOCK]")
 	case !locks && !k8s.ValueOf(sc.Privileged):
-		p.warn(pod.Object, c.path("name"), "container %s asks for %s and has no IPC_LOCK",
+		p.warn(pod.Object, c.path("name"), "container %s requests %s but has no IPC_LOCK",
 			c.Name, p.rdmaResource(c)).fix("securityContext: {capabilities: {add: [IPC_LOCK]}}")
 	}
 }

@@ -10,13 +10,14 @@ import (
 
 func podMemory() Rule {
 	return Rule{
-		ID: "pod-memory", Title: "shared memory that is too small or counts twice", Severity: SeverityWarn,
-		Kinds: []string{k8s.KindPod},
+		ID: "pod-memory", Title: "shared memory that is too small, on disk, or above the memory limit",
+		Severity: SeverityWarn,
+		Kinds:    []string{k8s.KindPod},
 		Explanation: prose.Join(`
-			NCCL, PyTorch and vLLM exchange data of one node through /dev/shm, which is 64 MiB in a
-			container unless an emptyDir of medium Memory is mounted there ("No space left on
-			device"). What is written to it counts as memory of the container: with a sizeLimit
-			above the memory limit, or none, a job is killed when it fills it.`),
+			NCCL, PyTorch and vLLM exchange data within a node through /dev/shm, which has 64 MiB in
+			a container ("No space left on device") unless an emptyDir of medium Memory is mounted
+			there. Data in it counts towards the container's memory limit: if the sizeLimit is above
+			the memory limit, or absent, the container is killed when the data exceeds the limit.`),
 		Remedy:  "mount an emptyDir of medium Memory at /dev/shm, with a sizeLimit below the memory limit",
 		Wrong:   "      sizeLimit: 64Gi",
 		Right:   "      sizeLimit: 16Gi",
@@ -39,7 +40,7 @@ func checkMemory(p *pass, pod *pod, c container) {
 		func(m k8s.VolumeMount) bool { return strings.TrimRight(m.MountPath, "/") == "/dev/shm" })
 	if mount < 0 {
 		if gpus := c.Resources.Limits["nvidia.com/gpu"].Count(); gpus > 1 {
-			p.warn(pod.Object, c.path("name"), "container %s has %d GPUs and the default /dev/shm of 64 MiB",
+			p.warn(pod.Object, c.path("name"), "container %s has %d GPUs but only the default /dev/shm of 64 MiB",
 				c.Name, gpus)
 		}
 		return
@@ -54,11 +55,11 @@ func checkMemory(p *pass, pod *pod, c container) {
 	size, sized := dir.SizeLimit.Value()
 	switch {
 	case dir.Medium != "Memory":
-		p.warn(pod.Object, at, "/dev/shm of container %s is on the node's disk: the emptyDir lacks medium: Memory",
+		p.warn(pod.Object, at, "/dev/shm of container %s is on the node's disk: the emptyDir has no medium: Memory",
 			c.Name).fix("emptyDir: {medium: Memory, sizeLimit: 16Gi}")
 	case limited && sized && size > memory:
 		p.warn(pod.Object, append(at, "sizeLimit"),
-			"/dev/shm may take %s, and the memory limit of container %s is %s: filling it kills the container",
-			dir.SizeLimit, c.Name, c.Resources.Limits["memory"])
+			"sizeLimit %s of /dev/shm is above memory limit %s of container %s: filling /dev/shm kills the container",
+			dir.SizeLimit, c.Resources.Limits["memory"], c.Name)
 	}
 }

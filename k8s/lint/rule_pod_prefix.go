@@ -12,20 +12,21 @@ import (
 
 func podPrefix() Rule {
 	return Rule{
-		ID: "pod-prefix", Title: "a resource under a name that no node has", Severity: SeverityError,
+		ID: "pod-prefix", Title: "a resource with a prefix that no node has", Severity: SeverityError,
 		Kinds: []string{k8s.KindPod},
 		Explanation: prose.Join(`
-			The operator puts a prefix in front of resourceName: openshift.io with its own chart,
-			nvidia.com with NVIDIA's network-operator; the stand-alone device plugin has intel.com,
-			the shared plugin rdma. Under another prefix, or none, the pod stays pending
-			("Insufficient ..."). Right is what allocatable of the nodes says.`),
-		Remedy:  "write the name as kubectl get nodes -o yaml shows it in allocatable",
+			The operator adds a prefix to resourceName: openshift.io with its own chart, nvidia.com
+			with NVIDIA's network-operator. The prefix of the stand-alone device plugin is
+			intel.com, that of the shared plugin rdma. With another prefix the pod stays pending
+			("Insufficient ..."); the API server rejects a resource without a prefix. The nodes'
+			allocatable shows the right name.`),
+		Remedy:  "write the name as in allocatable of kubectl get nodes -o yaml",
 		Wrong:   "        openshift.io/rail0: 1",
 		Right:   "        nvidia.com/rail0: 1",
 		Sources: []string{srcPlugin, srcKubernetes},
 		check: func(p *pass) {
 			for _, pod := range p.pods {
-				for _, c := range slices.Concat(pod.containers(), pod.ending) {
+				for _, c := range slices.Concat(pod.containers(), pod.initOnly) {
 					for _, name := range slices.Sorted(maps.Keys(c.Resources.Limits)) {
 						checkPrefix(p, pod, c.path("resources", "limits", name), name)
 					}
@@ -43,12 +44,12 @@ func checkPrefix(p *pass, pod *pod, at path, name string) {
 	place := pod.KeyAt(at...)
 	if prefix == "" {
 		want := cmp.Or(p.prefixOf(base), "PREFIX")
-		p.error(pod.Object, at, "%q has no prefix: the API server refuses resources without one",
+		p.error(pod.Object, at, "%q has no prefix: the API server rejects resources without one",
 			name).place(place).fix("%s/%s", want, base)
 		return
 	}
 	if want := p.prefixOf(base); want != "" && want != prefix {
-		f := p.error(pod.Object, at, "no node has %s: the resource is %s/%s", name, want, base).place(place).fix(
+		f := p.error(pod.Object, at, "no node has %s: the resource is called %s/%s", name, want, base).place(place).fix(
 			"%s/%s", want, base)
 		for _, n := range p.nodes {
 			if q, ok := n.Allocatable[want+"/"+base]; ok {
@@ -59,8 +60,9 @@ func checkPrefix(p *pass, pod *pod, at path, name string) {
 	}
 }
 
-// prefixOf returns the prefix of a resource by what nodes have, what NetworkAttachmentDefinitions
-// say and what the options say; "" where nothing tells, or where several are right.
+// prefixOf returns the prefix of a resource: that on the nodes, otherwise that in
+// NetworkAttachmentDefinitions, otherwise that in the options. It returns "" if the prefix is
+// unknown or ambiguous.
 func (m *model) prefixOf(base string) string {
 	var found []string
 	add := func(full string) {

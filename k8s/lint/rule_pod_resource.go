@@ -14,17 +14,17 @@ import (
 
 func podResource() Rule {
 	return Rule{
-		ID: "pod-resource", Title: "attachments and resources of a pod that differ in number", Severity: SeverityError,
+		ID: "pod-resource", Title: "a pod with more or fewer attachments than resources", Severity: SeverityError,
 		Kinds: []string{k8s.KindPod},
 		Explanation: prose.Join(`
-			Each attachment needs one VF: N attachments of networks of one resource need that
-			resource N times, requests equal to limits. An attachment without the resource fails
-			with "VF pci addr is required"; a resource without an attachment gives the pod a VF that
-			nobody configures, and quantity N with one attachment gives one interface. The
-			network-resources-injector would add the resource, but it is off by default and fails
-			open. The annotation v1.multus-cni.io/default-network is an attachment as well, and
-			sidecars ask as containers do.`),
-		Remedy: "write the resource into limits and requests, as often as there are attachments",
+			Each attachment needs a VF: N attachments to networks of the same resource need a
+			quantity of N of it, in requests and limits. An attachment without the resource fails
+			with "VF pci addr is required". A resource without an attachment gives the pod a VF
+			that is not configured, and quantity N with one attachment gives one interface. The
+			network-resources-injector adds the resource, but it is off by default and fails open.
+			The annotation v1.multus-cni.io/default-network is an attachment too, and the limits of
+			sidecars are included.`),
+		Remedy: "request the resource in limits and requests once for each attachment",
 		Wrong:  "        nvidia.com/rail0: 2",
 		Right:  "        nvidia.com/rail0: 1",
 		Reports: []string{
@@ -35,10 +35,10 @@ func podResource() Rule {
 		Sources: []string{srcMultus, srcPlugin, srcKubernetes},
 		check: func(p *pass) {
 			for _, pod := range p.pods {
-				if pod.err == nil && pod.insteadErr == nil {
+				if pod.err == nil && pod.defaultErr == nil {
 					checkPodResources(p, pod)
 				}
-				for _, c := range slices.Concat(pod.containers(), pod.ending) {
+				for _, c := range slices.Concat(pod.containers(), pod.initOnly) {
 					checkRequests(p, pod, c)
 				}
 			}
@@ -46,44 +46,48 @@ func podResource() Rule {
 	}
 }
 
-// sharedPrefix is that of the shared device plugin, whose resources are no VFs.
+// sharedPrefix is the prefix of the shared device plugin, whose resources are not VFs.
 const sharedPrefix = "rdma"
 
 func checkPodResources(p *pass, pod *pod) {
-	wanted := map[string]int{} // attachments by resource without prefix
+	wanted := map[string]int{}        // attachments by resource without prefix
+	networks := map[string][]string{} // their networks
 	prefixes := map[string]string{}
 	unknown := false
 	for _, a := range pod.attachments() {
-		t, ok := p.attached(pod, a)
+		t, ok := p.resolve(pod, a)
 		if !ok || t.resource == "" {
-			unknown = true // of a network that isn't known, the resource isn't either
+			unknown = true // the resource of an unknown network is unknown, too
 			continue
 		}
 		wanted[t.resource]++
+		if !slices.Contains(networks[t.resource], a.Name) {
+			networks[t.resource] = append(networks[t.resource], a.Name)
+		}
 		prefixes[t.resource] = t.prefix
 	}
 	for _, resource := range slices.Sorted(maps.Keys(wanted)) {
-		n, want := pod.asks("", resource), wanted[resource]
+		n, want := pod.requested("", resource), wanted[resource]
 		name := resourceText(cmp.Or(prefixes[resource], p.prefixOf(resource)), resource)
-		asks := func(c container) bool { return asksFor(c, resource) != "" }
-		if i := slices.IndexFunc(pod.containers(), asks); i >= 0 {
-			name = asksFor(pod.containers()[i], resource)
+		has := func(c container) bool { return requestName(c, resource) != "" }
+		if i := slices.IndexFunc(pod.containers(), has); i >= 0 {
+			name = requestName(pod.containers()[i], resource)
 		}
 		switch {
 		case n == 0 && pod.requests(resource):
-			// checkRequests tells of the limit that is missing
+			// checkRequests reports the missing limit
 		case n == 0:
-			p.error(pod.Object, pod.annotation(), "%s of %s, and no container asks for it: the VF is missing",
-				attachmentsText(want), name).fix("limits: {%s: %d}", name, want)
+			p.error(pod.Object, pod.annotation(), "%s attached but no container requests %s",
+				networksText(networks[resource]), name).fix("limits: {%s: %d}", name, want)
 		case prefixes[resource] == sharedPrefix:
-			// one of it is the right to open the files of all its cards
+			// one unit gives access to all cards of the resource
 		case n < want:
-			p.error(pod.Object, pod.annotation(), "%s of %s, and the containers ask for %d",
+			p.error(pod.Object, pod.annotation(), "%s of %s, but the containers request %d",
 				attachmentsText(want), name, n).fix("%s: %d", name, want)
 		case n > want:
 			p.warn(pod.Object, pod.annotation(),
-				"the containers ask for %s %d times, and %s it: the pod gets no more interfaces than that",
-				name, n, attachmentsOf(want))
+				"the containers request %d of %s, but the pod has %s and gets no more interfaces",
+				n, name, attachmentsText(want))
 		}
 	}
 	if unknown || len(pod.attachments()) > 0 && len(wanted) == 0 {
@@ -95,13 +99,13 @@ func checkPodResources(p *pass, pod *pod) {
 				c.Resources.Limits[name].Count() > 0 {
 				at := c.path("resources", "limits", name)
 				p.warn(pod.Object, at,
-					"the pod asks for %s and names no network of it: it gets the VF without an address", base)
+					"the pod requests %s but is attached to no network of it: the VF has no address", base)
 			}
 		}
 	}
 }
 
-// requests reports a container that has a resource among its requests.
+// requests reports whether a container has a resource in its requests.
 func (p *pod) requests(resource string) bool {
 	return slices.ContainsFunc(p.containers(), func(c container) bool {
 		for name := range c.Resources.Requests {
@@ -113,8 +117,8 @@ func (p *pod) requests(resource string) bool {
 	})
 }
 
-// asksFor returns the full name by which a container asks for a resource, "" if it doesn't.
-func asksFor(c container, resource string) string {
+// requestName returns the full name of a resource in a container's limits, "" if it isn't there.
+func requestName(c container, resource string) string {
 	for _, name := range slices.Sorted(maps.Keys(c.Resources.Limits)) {
 		if prefix, base := splitResource(name); prefix != "" && base == resource {
 			return name
@@ -132,20 +136,21 @@ func resourceText(prefix, resource string) string {
 
 func attachmentsText(n int) string {
 	if n == 1 {
-		return "an attachment"
+		return "one attachment"
 	}
 	return fmt.Sprintf("%d attachments", n)
 }
 
-func attachmentsOf(n int) string {
-	if n == 1 {
-		return "one attachment uses"
+// networksText returns "network rail0 is", "networks rail0, rail1 are".
+func networksText(names []string) string {
+	if len(names) == 1 {
+		return fmt.Sprintf("network %s is", shorten(names[0]))
 	}
-	return fmt.Sprintf("%d attachments use", n)
+	return fmt.Sprintf("networks %s are", shorten(strings.Join(names, ", ")))
 }
 
-// checkRequests holds extended resources to the API server's rule: requests equal limits, and both
-// are whole.
+// checkRequests checks extended resources by the rules of the API server: requests equal limits,
+// and both are whole numbers.
 func checkRequests(p *pass, pod *pod, c container) {
 	for _, name := range slices.Sorted(maps.Keys(c.Resources.Requests)) {
 		if prefix, _ := splitResource(name); prefix == "" || strings.HasSuffix(prefix, "kubernetes.io") {
@@ -155,10 +160,10 @@ func checkRequests(p *pass, pod *pod, c container) {
 		at := c.path("resources", "requests", name)
 		switch {
 		case limit == "":
-			p.error(pod.Object, at, "%s has a request and no limit: the API server refuses the pod", name).fix(
+			p.error(pod.Object, at, "%s has a request but no limit: the API server rejects the pod", name).fix(
 				"limits: {%s: %s}", name, request)
 		case request.Count() != limit.Count():
-			p.error(pod.Object, at, "%s: the request is %s and the limit %s, and both must be equal",
+			p.error(pod.Object, at, "%s: the request %s and the limit %s must be equal",
 				name, request, limit)
 		}
 	}
@@ -168,7 +173,7 @@ func checkRequests(p *pass, pod *pod, c container) {
 		}
 		if v, ok := c.Resources.Limits[name].Value(); ok && v != math.Trunc(v) {
 			p.error(pod.Object, c.path("resources", "limits", name),
-				"%s: a container can't have %s of it, the API server takes whole numbers only",
+				"%s: the limit %s must be a whole number",
 				name, c.Resources.Limits[name])
 		}
 	}

@@ -13,14 +13,14 @@ import (
 
 func podSelector() Rule {
 	return Rule{
-		ID: "pod-selector", Title: "a pod that no node has room for", Severity: SeverityError, Nodes: true,
+		ID: "pod-selector", Title: "a pod that fits on no node", Severity: SeverityError, Nodes: true,
 		Kinds: []string{k8s.KindPod},
 		Explanation: prose.Join(`
-			A pod goes to a node that has all labels of its nodeSelector and enough of every
-			resource: in allocatable, or by the policies whose cards the node has. Where no node has
-			both it stays pending ("Insufficient ...", "didn't match Pod's node affinity/selector").
-			What other pods have taken is not counted, and neither are affinities and taints.`),
-		Remedy:  "ask for no more than one node has, on nodes that the policy gives VFs",
+			A pod needs a node that has all labels of its nodeSelector and enough of each resource,
+			in allocatable or from the policies that select the node's cards. Without such a node it
+			stays pending ("Insufficient ...", "didn't match Pod's node affinity/selector"). The
+			rule ignores resources in use by other pods, affinities and taints.`),
+		Remedy:  "request no more than a node has, on nodes with VFs of the policy",
 		Wrong:   "        nvidia.com/rail0: 9",
 		Right:   "        nvidia.com/rail0: 8",
 		Sources: []string{srcKubernetes},
@@ -33,30 +33,30 @@ func podSelector() Rule {
 }
 
 func checkPodSelector(p *pass, pod *pod) {
-	fitting := p.fitting(pod)
+	fitting := p.nodesFor(pod)
 	if len(fitting) == 0 && slices.ContainsFunc(p.nodes, func(n source.Node) bool { return n.Allocatable == nil }) {
-		return // a node of which nothing is known may be the one
+		return // the pod may fit on a node about which nothing is known
 	}
 	for _, c := range pod.containers() {
 		for _, name := range slices.Sorted(maps.Keys(c.Resources.Limits)) {
 			prefix, base := splitResource(name)
 			use := p.resource[base]
 			if prefix == "" || !use.made && !use.networked || !p.allocated(name) && len(p.policiesOf(base)) == 0 {
-				continue // nobody has it, which is pod-prefix's business
+				continue // no node has the resource, which pod-prefix reports
 			}
-			want, promised := pod.asks(prefix, base), p.vfsOf(base)
+			want, promised := pod.requested(prefix, base), p.vfsOf(base)
 			if want <= 0 ||
 				slices.ContainsFunc(fitting, func(n *source.Node) bool { return p.mayHave(n, name, want, promised) }) {
 				continue
 			}
-			tellNoRoom(p, pod, c.path("resources", "limits", name), name, want, fitting, promised)
+			reportNoRoom(p, pod, c.path("resources", "limits", name), name, want, fitting, promised)
 			return
 		}
 	}
 }
 
-// fitting returns the nodes that a pod may go to, by its nodeSelector and nodeName.
-func (m *model) fitting(pod *pod) []*source.Node {
+// nodesFor returns the nodes on which a pod may run, by its nodeSelector and nodeName.
+func (m *model) nodesFor(pod *pod) []*source.Node {
 	spec := pod.Value.Spec
 	var fitting []*source.Node
 	for i := range m.nodes {
@@ -69,8 +69,8 @@ func (m *model) fitting(pod *pod) []*source.Node {
 	return fitting
 }
 
-// mayHave reports a node that has a resource, gets it by a policy, or of which too little is known
-// to deny it.
+// mayHave reports whether a node has enough of a resource, gets enough from policies, or is not
+// known well enough to rule it out.
 func (m *model) mayHave(n *source.Node, name string, want int, promised map[string]int) bool {
 	_, base := splitResource(name)
 	if n.Allocatable[name].Count() >= want || promised[n.Name] >= want {
@@ -82,20 +82,20 @@ func (m *model) mayHave(n *source.Node, name string, want int, promised map[stri
 	}
 	_, has := n.Allocatable[name]
 	return !n.CardsKnown && !has &&
-		slices.ContainsFunc(policies, func(pol *policy) bool { return slices.Contains(m.takes(pol), n) })
+		slices.ContainsFunc(policies, func(pol *policy) bool { return slices.Contains(m.candidates(pol), n) })
 }
 
-func tellNoRoom(p *pass, pod *pod, at path, name string, want int, fitting []*source.Node, promised map[string]int) {
-	who, verb := "no node", "has"
+func reportNoRoom(p *pass, pod *pod, at path, name string, want int, fitting []*source.Node, promised map[string]int) {
+	where, verb := "no node", "has"
 	if pod.Value.Spec.NodeName != "" || len(pod.Value.Spec.NodeSelector) > 0 {
-		who = "no node that the pod may go to"
+		where = "no node that the pod can run on"
 	}
 	if !p.allocated(name) {
 		verb = "gets"
 	}
-	f := p.error(pod.Object, at, "%s %s %s %s", who, verb, name, english.Count(want, "time")).place(pod.KeyAt(at...))
+	f := p.error(pod.Object, at, "%s %s %d of %s", where, verb, want, name).place(pod.KeyAt(at...))
 	for _, n := range p.nodes[:min(len(p.nodes), cardsShown)] {
-		text := fmt.Sprintf("policies make %s of it", english.Count(promised[n.Name], "VF"))
+		text := fmt.Sprintf("policies create %s of it", english.Count(promised[n.Name], "VF"))
 		if n.Allocatable != nil {
 			text = fmt.Sprintf("allocatable has %s: %d", name, n.Allocatable[name].Count())
 		}
@@ -103,7 +103,7 @@ func tellNoRoom(p *pass, pod *pod, at path, name string, want int, fitting []*so
 	}
 }
 
-// allocated reports that some node has a resource.
+// allocated reports whether a node has a resource in allocatable.
 func (m *model) allocated(name string) bool {
 	return slices.ContainsFunc(m.nodes, func(n source.Node) bool { return n.Allocatable[name].Count() > 0 })
 }
@@ -112,5 +112,5 @@ func notSelected(fitting []*source.Node, name string) string {
 	if slices.ContainsFunc(fitting, func(n *source.Node) bool { return n.Name == name }) {
 		return ""
 	}
-	return ", and the pod's nodeSelector doesn't take it"
+	return "; the pod can't run there"
 }

@@ -9,14 +9,14 @@ import (
 
 func podVolume() Rule {
 	return Rule{
-		ID: "pod-volume", Title: "a mount of a volume that the pod doesn't have", Severity: SeverityError,
+		ID: "pod-volume", Title: "a volumeMount without a volume", Severity: SeverityError,
 		Kinds: []string{k8s.KindPod},
 		Explanation: prose.Join(`
-			Each volumeMount names a volume of the pod, or a volumeClaimTemplate of its StatefulSet;
-			otherwise the API server refuses the pod ("volumeMounts[0].name: Not found"). Mostly it
-			is /dev/shm or the model that is then missing. Pods and the workloads of Kubernetes
-			itself are judged: other operators add volumes.`),
-		Remedy:  "add the volume, or write the name that it has",
+			Each volumeMount must name a volume of the pod or a volumeClaimTemplate of its
+			StatefulSet; otherwise the API server rejects the pod ("volumeMounts[0].name: Not
+			found"). Often the missing volume is the one for /dev/shm or for the model. The rule
+			checks pods and the workloads of Kubernetes itself, because other operators add volumes.`),
+		Remedy:  "add the volume, or correct its name",
 		Wrong:   "    - name: dshm\n      mountPath: /dev/shm",
 		Right:   "    - name: shm\n      mountPath: /dev/shm",
 		Sources: []string{srcKubernetes},
@@ -47,7 +47,8 @@ func checkVolumes(p *pass, pod *pod) {
 			for j, m := range c.VolumeMounts {
 				if m.Name != "" && !slices.Contains(names, m.Name) {
 					p.error(pod.Object, pod.path("spec", list, i, "volumeMounts", j, "name"),
-						"the pod has no volume %q, which container %s mounts at %s", m.Name, c.Name, m.MountPath)
+						"container %s mounts volume %q at %s, but the pod has no such volume",
+						c.Name, m.Name, m.MountPath)
 				}
 			}
 		}

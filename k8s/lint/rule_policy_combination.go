@@ -11,15 +11,16 @@ import (
 
 func policyCombination() Rule {
 	return Rule{
-		ID: "policy-combination", Title: "settings of a policy that exclude each other", Severity: SeverityError,
+		ID: "policy-combination", Title: "settings of a policy that can't be combined", Severity: SeverityError,
 		Kinds: []string{k8s.KindPolicy},
 		Explanation: prose.Join(`
-			The webhook refuses switchdev with InfiniBand, vdpaType unless on NVIDIA's cards with
-			netdevice and switchdev, a bridge unless with switchdev and not externallyManaged, and
-			netFilter with any other selector, eSwitchMode, bridge, or a linkType other than eth.
-			The CRD admits all of it, and the webhook is off by default. The device plugin refuses a
-			resource with both vdpaType and isRdma, which the webhook admits. On InfiniBand the
-			network device takes an mtu of 4092 at most, or 65520 in connected mode.`),
+			The webhook rejects switchdev on InfiniBand; vdpaType, except on NVIDIA cards with
+			netdevice and switchdev; a bridge without switchdev or with externallyManaged; and
+			netFilter together with any other selector, eSwitchMode, bridge, or a linkType other
+			than eth. The CRD allows all of these, and the webhook is off by default. The device
+			plugin rejects a resource with both vdpaType and isRdma, which the webhook accepts. On
+			InfiniBand the mtu of the network device is limited to 4092, or to 65520 in connected
+			mode.`),
 		Remedy:  "remove one of the two settings",
 		Wrong:   "  linkType: ib\n  eSwitchMode: switchdev",
 		Right:   "  linkType: eth\n  eSwitchMode: switchdev",
@@ -41,38 +42,38 @@ func checkCombination(p *pass, pol *policy) {
 	switchdev := s.ESwitchMode == "switchdev"
 	if switchdev && strings.EqualFold(s.LinkType, "ib") {
 		p.error(pol.Object, path{"spec", "eSwitchMode"},
-			"switchdev does not exist on InfiniBand, and linkType is %s", s.LinkType)
+			"linkType is %s, but InfiniBand has no switchdev mode", s.LinkType)
 	}
 	if s.VdpaType != "" && (!switchdev || s.DeviceType == "vfio-pci") {
 		p.error(pol.Object, path{"spec", "vdpaType"}, "vdpaType needs deviceType netdevice and eSwitchMode switchdev")
 	}
 	if s.VdpaType != "" && k8s.ValueOf(s.IsRdma) {
 		p.error(pol.Object, path{"spec", "isRdma"},
-			"isRdma excludes vdpaType: the device plugin refuses a resource with both")
+			"the device plugin rejects a resource with both isRdma and vdpaType")
 	}
 	other := func(c card) bool { return c.PF.Vendor != "" && c.PF.Vendor != k8s.VendorMellanox }
 	switch cards := p.cards(pol); {
 	case s.VdpaType == "":
 	case s.NicSelector.Vendor != "" && s.NicSelector.Vendor != k8s.VendorMellanox:
-		p.error(pol.Object, path{"spec", "vdpaType"}, "vdpaType is for cards of vendor 15b3, and these are of %s",
+		p.error(pol.Object, path{"spec", "vdpaType"}, "vdpaType requires cards of vendor 15b3, not %s",
 			s.NicSelector.Vendor)
 	case slices.ContainsFunc(cards, other):
 		c := cards[slices.IndexFunc(cards, other)]
-		p.error(pol.Object, path{"spec", "vdpaType"}, "vdpaType is for cards of vendor 15b3, and %s is of %s",
+		p.error(pol.Object, path{"spec", "vdpaType"}, "vdpaType requires cards of vendor 15b3, but %s has vendor %s",
 			c, c.PF.Vendor).onNode(c.Node.Name, "has the card")
 	}
 	if link, _ := p.linkOf(pol); link == source.LinkIB && s.MTU != nil && *s.MTU > ipoibMTU {
 		p.warn(pol.Object, path{"spec", "mtu"},
-			"mtu %d on InfiniBand: IPoIB takes %d at most unless in connected mode, and otherwise the operator fails",
+			"mtu %d on InfiniBand: the operator fails, because IPoIB allows at most %d unless in connected mode",
 			*s.MTU, ipoibMTU).
-			Remedy = "leave mtu out: RDMA doesn't depend on it on InfiniBand"
+			Remedy = "remove mtu: RDMA on InfiniBand doesn't depend on it"
 	}
 	if v := pol.Find("spec", "bridge"); !v.Empty() {
 		switch {
 		case !switchdev:
-			p.error(pol.Object, path{"spec", "bridge"}, "a bridge needs eSwitchMode switchdev")
+			p.error(pol.Object, path{"spec", "bridge"}, "a bridge requires eSwitchMode switchdev")
 		case s.ExternallyManaged != nil && *s.ExternallyManaged:
-			p.error(pol.Object, path{"spec", "bridge"}, "a bridge can't be made on a PF that is externally managed")
+			p.error(pol.Object, path{"spec", "bridge"}, "a bridge is not possible on an externally managed PF")
 		}
 	}
 	n := s.NicSelector
@@ -91,6 +92,6 @@ func checkCombination(p *pass, pol *policy) {
 		what = "linkType " + s.LinkType
 	}
 	if what != "" {
-		p.error(pol.Object, path{"spec", "nicSelector", "netFilter"}, "netFilter excludes %s", what)
+		p.error(pol.Object, path{"spec", "nicSelector", "netFilter"}, "netFilter can't be combined with %s", what)
 	}
 }

@@ -12,9 +12,9 @@ func policyNamespace() Rule {
 	return Rule{
 		ID: "policy-namespace", Title: "a policy outside the operator's namespace", Severity: SeverityError,
 		Kinds: []string{k8s.KindPolicy, k8s.KindPoolConfig},
-		Explanation: "The operator reads policies and pools in its own namespace only. One elsewhere is admitted, at " +
-			"most with a warning, and ignored for ever.",
-		Remedy:  "put it into the namespace of the operator; --operator-namespace says which that is",
+		Explanation: "The operator reads policies and pools only from its own namespace. In any other namespace the " +
+			"object is accepted, at most with a warning, and ignored.",
+		Remedy:  "move the object to the operator's namespace, or set that with --operator-namespace",
 		Wrong:   "  name: rail0\n  namespace: default",
 		Right:   "  name: rail0\n  namespace: sriov-network-operator",
 		Sources: []string{srcScope, srcWebhook},
@@ -34,20 +34,22 @@ func checkOperatorNamespace(p *pass, o *manifest.Object, operator string, certai
 	switch {
 	case o.Namespace == "":
 		f := p.warn(o, path{"metadata"},
-			"no namespace: the %s goes wherever kubectl points, and counts in the operator's only", o.Kind)
+			"no namespace: kubectl applies the %s to its current namespace, but the operator reads only its own",
+			o.Kind)
 		if operator != "" {
 			f.fix("namespace: %s", operator)
 		}
 	case o.Namespace == operator || operator == "" && slices.Contains(usualNamespaces(), o.Namespace):
 	case certain:
-		p.error(o, at, "the operator is in %s: it ignores a %s in %s", operator, o.Kind, o.Namespace).fix(
+		p.error(o, at, "the operator runs in %s and ignores a %s in %s", operator, o.Kind, o.Namespace).fix(
 			"namespace: %s", operator)
 	case slices.Contains([]string{"default", "kube-system"}, o.Namespace) || operator != "":
-		f := p.warn(o, at, "%s is hardly the operator's namespace, in which alone a %s counts", o.Namespace, o.Kind)
+		f := p.warn(o, at, "%s is probably not the operator's namespace, and the operator ignores a %s elsewhere",
+			o.Namespace, o.Kind)
 		if operator != "" {
 			f.fix("namespace: %s", operator)
 		}
 	case !strings.Contains(o.Namespace, "operator"):
-		p.note(o, at, "a %s counts in the operator's namespace only: is it in %s?", o.Kind, o.Namespace)
+		p.note(o, at, "the operator ignores a %s unless it runs in %s", o.Kind, o.Namespace)
 	}
 }

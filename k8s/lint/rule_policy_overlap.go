@@ -12,31 +12,32 @@ import (
 
 func policyOverlap() Rule {
 	return Rule{
-		ID: "policy-overlap", Title: "two policies for the same VFs, or for one PF with different settings",
+		ID: "policy-overlap", Title: "two policies for the same VFs, or for the same PF with different settings",
 		Severity: SeverityError,
 		Kinds:    []string{k8s.KindPolicy},
 		Explanation: prose.Join(`
-			Policies are applied by descending priority number, so of two for one PF the one with
-			the lower number wins, and the resource of the other has no VFs. The webhook finds the
-			same name in pfNames and the same entry of rootDevices; it does not find one policy that
-			selects by name and another that selects the same card by address, vendor or device.
-			Written priorities that differ are taken as meant so, unless a policy for all cards wins
-			over one that names cards, or the webhook would refuse the two. Policies may share a PF
-			by ranges in pfNames. The PF still has one number of VFs, one mtu and one link type, so
-			of different ones some do not count; different externallyManaged, and different
-			excludeTopology for one resource, are refused by the webhook.`),
-		Remedy:  "give the policies different cards, or ranges of VFs in pfNames that don't meet",
+			Policies are applied by descending priority number. If two policies select the same PF,
+			the one with the lower number wins, and the other's resource has no VFs. The webhook
+			detects the same name in pfNames and the same entry of rootDevices. It doesn't detect
+			that one policy selects a card by name and another by address, vendor or device ID. Two
+			different explicit priorities are assumed to be intended, unless a policy for all cards
+			wins over one that names cards, or the webhook would reject the two. Policies may share
+			a PF by ranges in pfNames. The PF still has a single number of VFs, mtu and link type,
+			so other values are ignored. The webhook rejects different values of externallyManaged,
+			and of excludeTopology for the same resource.`),
+		Remedy:  "select different cards in the policies, or ranges of VFs in pfNames that don't overlap",
 		Wrong:   "    pfNames: [\"ens1f0np0#0-3\"]",
 		Right:   "    pfNames: [\"ens1f0np0#4-7\"]",
 		Sources: []string{srcWebhook, srcSelector},
 		check: func(p *pass) {
-			told := map[*policy]int{}
-			for _, m := range p.meetings {
-				if told[m.about]++; told[m.about] <= overlapsShown {
-					checkMeeting(p, m)
-				} else if told[m.about] == overlapsShown+1 {
-					p.note(m.about.Object, path{"spec", "nicSelector"},
-						"and more policies select cards of this one: %d are told", overlapsShown)
+			reported := map[*policy]int{}
+			for _, shared := range p.sharedPFs {
+				about := shared.about
+				if reported[about]++; reported[about] <= overlapsShown {
+					checkSharedPF(p, shared)
+				} else if reported[about] == overlapsShown+1 {
+					p.note(about.Object, path{"spec", "nicSelector"},
+						"more policies select cards of this policy; only the first %d are shown", overlapsShown)
 				}
 			}
 			for _, resource := range slices.Sorted(maps.Keys(p.ofPolicy)) {
@@ -46,42 +47,43 @@ func policyOverlap() Rule {
 	}
 }
 
-// overlapsShown is how many policies one is told to meet.
+// overlapsShown is the maximum number of other policies that are reported for a policy.
 const overlapsShown = 8
 
-func checkMeeting(p *pass, m meeting) {
-	a, b, at := m.other, m.about, path{"spec", "nicSelector"}
+func checkSharedPF(p *pass, shared sharedPF) {
+	a, b, at := shared.other, shared.about, path{"spec", "nicSelector"}
 	switch what := disagreement(a, b); {
-	case !m.shared && deliberate(a, b):
+	case !shared.disjoint && deliberate(a, b):
 		winner, loser := a, b
 		if *b.Value.Spec.Priority < *a.Value.Spec.Priority {
 			winner, loser = b, a
 		}
-		p.note(b.Object, at, "%s overrides %s on %s by its priority: there are no VFs of resource %s there",
-			winner, loser, m.card, loser.Value.Spec.ResourceName).
-			because(a.At(at...), "the other policy").Remedy = "nothing, if it is meant so"
-	case !m.shared:
+		p.note(b.Object, at, "%s overrides %s on %s by its priority: resource %s has no VFs there",
+			winner, loser, shared.card, loser.Value.Spec.ResourceName).
+			because(a.At(at...), "the other policy").Remedy = "nothing, if this is intended"
+	case !shared.disjoint:
 		report := p.error
 		if p.nodesApart(a, b) {
 			report = p.warn
 		}
-		f := report(b.Object, at, "%s selects the same VFs of %s", a, m.card).because(a.At(at...), "selected here too")
-		if m.card.Node != nil {
-			f.onNode(m.card.Node.Name, "has the card")
+		f := report(b.Object, at, "%s selects the same VFs of %s", a, shared.card).because(a.At(at...),
+			"the other policy")
+		if shared.card.Node != nil {
+			f.onNode(shared.card.Node.Name, "has the card")
 		}
 	case what != "":
 		report := p.warn
 		if what == "externallyManaged" {
 			report = p.error
 		}
-		report(b.Object, path{"spec", what}, "%s shares %s and has another %s", a, m.card, what).because(
-			a.At("spec", what), "%s there", what,
+		report(b.Object, path{"spec", what}, "%s shares %s but has a different %s", a, shared.card, what).because(
+			a.At("spec", what), "%s of the other policy", what,
 		).Remedy = "write the same " + what + " in both"
 	}
 }
 
-// checkTopology holds the policies of one resource to one excludeTopology, on each node. One that
-// differs is told once.
+// checkTopology reports policies of one resource that may apply to the same node and differ in
+// excludeTopology. Each policy is reported once.
 func checkTopology(p *pass, policies []*policy) {
 	for i, b := range policies {
 		for _, a := range policies[:i] {
@@ -90,20 +92,20 @@ func checkTopology(p *pass, policies []*policy) {
 				continue
 			}
 			about, other := b, a
-			if !p.judged[b.Object] {
+			if !p.checked[b.Object] {
 				about, other = a, b
 			}
 			p.error(about.Object, path{"spec", "excludeTopology"},
-				"%s has the same resource and another excludeTopology", other).because(other.At("spec"),
+				"%s has the same resource but a different excludeTopology", other).because(other.At("spec"),
 				"the other policy")
 			break
 		}
 	}
 }
 
-// deliberate reports policies with priorities that are written and differ, so that one is meant to
-// override the other: unless one for all cards wins over one that names cards, or the webhook
-// refuses the two for a name or an address that both have.
+// deliberate reports whether one policy is meant to override the other, because both have explicit
+// priorities that differ. It is false if a policy for all cards wins over one that names cards, or
+// if the webhook would reject the two for a common name or address.
 func deliberate(a, b *policy) bool {
 	x, y := a.Value.Spec, b.Value.Spec
 	if x.Priority == nil || y.Priority == nil || *x.Priority == *y.Priority {
@@ -120,17 +122,18 @@ func deliberate(a, b *policy) bool {
 	return !refused && (specific(a) || !specific(b))
 }
 
-// onOneNode reports that a node may be selected by two policies of the operator's namespace.
+// onOneNode reports whether two policies of one operator may select the same node.
 func (m *model) onOneNode(a, b *policy) bool {
 	both := func(n source.Node) bool {
 		x, maybeX := n.Selected(a.Value.Spec.NodeSelector)
 		y, maybeY := n.Selected(b.Value.Spec.NodeSelector)
 		return (x || maybeX) && (y || maybeY)
 	}
-	return neighbours(a, b) && !labelsExclude(a, b) && (len(m.nodes) == 0 || slices.ContainsFunc(m.nodes, both))
+	return sameOperator(a, b) && !labelsExclude(a, b) && (len(m.nodes) == 0 || slices.ContainsFunc(m.nodes, both))
 }
 
-// disagreement returns the first field in which policies that share a PF differ and must not.
+// disagreement returns the first field that must be equal in policies that share a PF and differs,
+// "" for none.
 func disagreement(a, b *policy) string {
 	x, y := a.Value.Spec, b.Value.Spec
 	switch {
@@ -146,8 +149,8 @@ func disagreement(a, b *policy) string {
 	return ""
 }
 
-// nodesApart reports that the nodeSelectors of two policies share no label, so that without nodes
-// nobody knows whether a node has the labels of both.
+// nodesApart reports whether the nodeSelectors of two policies have no label in common and no nodes
+// are known, so that it is open whether any node has the labels of both.
 func (m *model) nodesApart(a, b *policy) bool {
 	x, y := a.Value.Spec.NodeSelector, b.Value.Spec.NodeSelector
 	if len(m.nodes) > 0 || len(x) == 0 || len(y) == 0 {

@@ -11,15 +11,15 @@ import (
 
 func poolSelector() Rule {
 	return Rule{
-		ID: "pool-selector", Title: "a pool whose selector is wrong, selects no node, or excludes its other settings",
+		ID: "pool-selector", Title: "a pool selector that is invalid, selects no node, or can't be combined",
 		Severity: SeverityError,
 		Kinds:    []string{k8s.KindPoolConfig},
 		Explanation: prose.Join(`
-			nodeSelector of a pool is a label selector: In and NotIn need values, Exists and
-			DoesNotExist take none. One such fault in one pool stops the drains of all nodes,
-			because the operator reads all pools for each. A pool with ovsHardwareOffloadConfig is
-			about Open vSwitch only: the webhook refuses maxUnavailable and nodeSelector next to it,
-			and without the webhook they are ignored.`),
+			nodeSelector of a pool is a label selector: In and NotIn require values, Exists and
+			DoesNotExist must have none. A mistake in one pool stops the drains of all nodes,
+			because the operator reads all pools for each node. A pool with ovsHardwareOffloadConfig
+			configures Open vSwitch only: the webhook rejects maxUnavailable and nodeSelector
+			together with it, and without the webhook they are ignored.`),
 		Remedy:  "write matchLabels, or expressions with In, NotIn, Exists or DoesNotExist",
 		Wrong:   "        operator: Equals",
 		Right:   "        operator: In",
@@ -36,7 +36,8 @@ func checkPoolSelector(p *pass, pool *pool) {
 	s := pool.Value.Spec
 	if offloads(pool) && (s.MaxUnavailable != nil || s.NodeSelector != nil) {
 		p.error(pool.Object, path{"spec", "ovsHardwareOffloadConfig"},
-			"ovsHardwareOffloadConfig excludes maxUnavailable and nodeSelector").Remedy = "write two objects"
+			"ovsHardwareOffloadConfig can't be combined with maxUnavailable and nodeSelector").Remedy = "write two " +
+			"objects"
 		return
 	}
 	if s.NodeSelector == nil {
@@ -48,11 +49,11 @@ func checkPoolSelector(p *pass, pool *pool) {
 		takes := slices.Contains([]string{"In", "NotIn"}, e.Operator)
 		switch {
 		case !takes && !slices.Contains([]string{"Exists", "DoesNotExist"}, e.Operator):
-			p.error(pool.Object, append(at, "operator"), "%q is none of In, NotIn, Exists, DoesNotExist", e.Operator)
+			p.error(pool.Object, append(at, "operator"), "%q is not one of In, NotIn, Exists, DoesNotExist", e.Operator)
 		case takes && len(e.Values) == 0:
-			p.error(pool.Object, append(at, "operator"), "%s needs values", e.Operator)
+			p.error(pool.Object, append(at, "operator"), "%s requires values", e.Operator)
 		case !takes && len(e.Values) > 0:
-			p.error(pool.Object, append(at, "values"), "%s takes no values", e.Operator)
+			p.error(pool.Object, append(at, "values"), "%s must have no values", e.Operator)
 		default:
 			continue
 		}

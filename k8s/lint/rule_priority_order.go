@@ -14,20 +14,20 @@ func priorityOrder() Rule {
 		Severity: SeverityWarn,
 		Kinds:    []string{k8s.KindPolicy},
 		Explanation: prose.Join(`
-			The lower number is the higher priority. Policies are applied from the highest number
-			down, of equal numbers by name, and a later one overrides an earlier one on the same
-			VFs; a policy without priority has 99 from the webhook, or 0, the highest, where the
-			webhook is off. So a policy that names a card has no effect next to one for all cards of
-			the vendor that is applied later.`),
-		Remedy:  "give the policy that names cards the lower number, or choose cards that don't meet",
+			A lower number is a higher priority. Policies are applied in order of descending number,
+			those with equal numbers by name, and a later policy overrides an earlier one on the
+			same VFs. A policy without priority gets 99 from the webhook, or 0, the highest, if the
+			webhook is off. So a policy that names a card has no effect if a policy for all cards of
+			the vendor is applied after it.`),
+		Remedy:  "give the policy that names cards the lower number, or select cards that don't overlap",
 		Wrong:   "  priority: 50",
 		Right:   "  priority: 5",
 		Sources: []string{srcSelector, srcWebhook},
 		check: func(p *pass) {
 			if len(p.nodes) > 0 {
-				for _, m := range p.meetings {
-					if !m.shared {
-						checkPriority(p, m.about, m.other, m.card.String())
+				for _, shared := range p.sharedPFs {
+					if !shared.disjoint {
+						checkPriority(p, shared.about, shared.other, shared.card.String())
 					}
 				}
 				return
@@ -44,11 +44,11 @@ func priorityOrder() Rule {
 	}
 }
 
-// checkPriority judges two policies that meet. Where nothing tells of the webhook, both
-// cases count.
+// checkPriority checks the order of two policies that overlap. If it is unknown whether the webhook
+// is on, it checks both cases.
 func checkPriority(p *pass, a, b *policy, where string) {
 	if specific(a) == specific(b) || a.Namespace != b.Namespace || a.Name == b.Name {
-		return // who is meant to win can't be told, and policy-overlap tells that they meet
+		return // the intended order is unknown, and policy-overlap reports the two
 	}
 	single, wide := a, b
 	if specific(b) {
@@ -61,10 +61,10 @@ func checkPriority(p *pass, a, b *policy, where string) {
 	case off && on:
 		why := "the lower number wins"
 		if p.priority(wide, webhook) == p.priority(single, webhook) {
-			why = "of equal numbers the later name wins"
+			why = "with equal numbers the name that sorts last wins"
 		}
 		f := p.warn(single.Object, path{"spec", "priority"},
-			"%s has %s and overrides this one, which has %s, on %s: %s",
+			"%s has %s and overrides this policy, which has %s, on %s: %s",
 			wide, priorityText(high), priorityText(low), where, why)
 		f.because(wide.At("spec", "priority"), "the policy that wins")
 		if high != nil && *high > 0 {
@@ -72,12 +72,13 @@ func checkPriority(p *pass, a, b *policy, where string) {
 		}
 	case off:
 		f := p.warn(wide.Object, path{"spec"},
-			"no priority means 0, the highest, where the webhook is off: then this policy overrides %s on %s",
+			"if the webhook is off, a policy without priority has 0, the highest: this policy overrides %s on %s",
 			single, where)
 		f.because(single.At("spec", "priority"), "the policy that loses").fix("priority: 99")
 	case on:
 		f := p.warn(single.Object, path{"spec"},
-			"no priority means 99, the lowest, where the webhook is on: then %s overrides this one on %s", wide, where)
+			"if the webhook is on, a policy without priority has 99, the lowest: %s overrides this policy on %s",
+			wide, where)
 		f.because(wide.At("spec", "priority"), "the policy that wins")
 		if high != nil && *high > 0 {
 			f.fix("priority: %d", *high-1)
@@ -92,23 +93,24 @@ func priorityText(priority *int) string {
 	return fmt.Sprintf("priority %d", *priority)
 }
 
-// priority is what the operator reads: the webhook sees what is applied, not what the cluster has.
+// priority returns the priority that the operator reads. The webhook sets it in new objects only,
+// not in those that the cluster already has.
 func (m *model) priority(p *policy, webhook bool) int {
-	return p.Value.Spec.EffectivePriority(webhook && m.judged[p.Object])
+	return p.Value.Spec.EffectivePriority(webhook && m.checked[p.Object])
 }
 
-// appliedLater reports that the operator applies a after b, so that a wins.
+// appliedLater reports whether the operator applies a after b, so that a wins.
 func (m *model) appliedLater(a, b *policy, webhook bool) bool {
 	return cmp.Or(cmp.Compare(m.priority(b, webhook), m.priority(a, webhook)), cmp.Compare(a.Name, b.Name)) > 0
 }
 
-// specific reports a policy that names cards.
+// specific reports whether a policy names cards.
 func specific(p *policy) bool {
 	s := p.Value.Spec.NicSelector
 	return len(s.PfNames)+len(s.RootDevices) > 0
 }
 
-// covers reports that a selector by vendor or device takes every card that another one takes.
+// covers reports whether a selector by vendor or device ID selects all cards of another selector.
 func covers(wide, single k8s.NicSelector) bool {
 	return wide.NetFilter == "" && (wide.Vendor != "" || wide.DeviceID != "") &&
 		(wide.Vendor == "" || wide.Vendor == single.Vendor) && (wide.DeviceID == "" || wide.DeviceID == single.DeviceID)

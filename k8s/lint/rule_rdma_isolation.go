@@ -10,16 +10,16 @@ import (
 
 func rdmaIsolation() Rule {
 	return Rule{
-		ID: "rdma-isolation", Title: "exclusive mode and a network that leaves the RDMA device on the host",
+		ID: "rdma-isolation", Title: "a network that leaves the RDMA device on the host in exclusive mode",
 		Severity: SeverityError,
 		Kinds:    []string{k8s.KindNetwork, k8s.KindIBNetwork, k8s.KindNAD},
 		Explanation: prose.Join(`
-			In exclusive mode an RDMA device works in its own network namespace only. A pod gets it
-			there by the rdma plugin after sriov, or by rdmaIsolation of ib-sriov; without that
-			/dev/infiniband/uverbsN is in the pod and opening it fails. SriovIBNetwork can't express
-			rdmaIsolation: the NetworkAttachmentDefinition is written by hand. The mode is that of
-			the pool of the nodes which a policy gives the resource, or the one that they have;
-			where neither tells, nothing is said.`),
+			In exclusive mode an RDMA device works only in its own network namespace. The rdma
+			plugin after sriov, or rdmaIsolation of ib-sriov, moves it into the pod's namespace.
+			Otherwise /dev/infiniband/uverbsN is in the pod, but opening it fails. SriovIBNetwork
+			has no field for rdmaIsolation, so write the NetworkAttachmentDefinition yourself. The
+			rule takes the mode from the pool of the nodes on which policies provide the resource,
+			or from the nodes. It reports nothing if the mode is unknown.`),
 		Remedy: "set metaPlugins: '{\"type\": \"rdma\"}' on Ethernet; on InfiniBand write a " +
 			"NetworkAttachmentDefinition with rdmaIsolation",
 		Wrong:   "  resourceName: roce0\n  ipam:",
@@ -33,13 +33,14 @@ func rdmaIsolation() Rule {
 				switch {
 				case mode.name != "exclusive", !p.forRDMA(n.Spec.ResourceName):
 				case n.IB:
-					f := p.error(n.Object, path{"spec"}, "SriovIBNetwork leaves the RDMA device on the host, "+
-						"and the mode is exclusive").because(mode.why, "rdmaMode is exclusive")
+					f := p.error(n.Object, path{"spec"}, "in exclusive mode the RDMA device must move into the pod, "+
+						"which SriovIBNetwork can't do").because(mode.why, "rdmaMode is exclusive")
 					f.Remedy = "write a NetworkAttachmentDefinition with ib-sriov and rdmaIsolation " +
 						"instead, or use shared mode"
 				case !strings.Contains(n.Spec.MetaPlugins, `"rdma"`):
 					p.error(n.Object, path{"spec"},
-						"the network leaves the RDMA device on the host, and the mode is exclusive").because(
+						"in exclusive mode the RDMA device must move into the pod, but the network leaves it on the "+
+							"host").because(
 						mode.why, "rdmaMode is exclusive",
 					).fix(`metaPlugins: '{"type": "rdma"}'`)
 				}
@@ -52,15 +53,15 @@ func rdmaIsolation() Rule {
 				mode := modes.on(p.nodesOf(resource))
 				if vf && mode.name == "exclusive" && p.forRDMA(resource) && !isolates(d.Value.Spec.Config) {
 					p.error(d.Object, path{"spec", "config"},
-						"the network leaves the RDMA device on the host, and the mode is exclusive").because(mode.why,
-						"rdmaMode is exclusive")
+						"in exclusive mode the RDMA device must move into the pod, but the network leaves it on the "+
+							"host").because(mode.why, "rdmaMode is exclusive")
 				}
 			}
 		},
 	}
 }
 
-// withoutRDMA reports that all policies of a resource say that it has no RDMA devices.
+// withoutRDMA reports whether all policies of a resource exclude RDMA devices.
 func (m *model) withoutRDMA(resource string) bool {
 	policies := m.policiesOf(resource)
 	return len(policies) > 0 && !slices.ContainsFunc(policies, func(p *policy) bool {
@@ -69,7 +70,7 @@ func (m *model) withoutRDMA(resource string) bool {
 	})
 }
 
-// forRDMA reports that policies make a resource with RDMA devices.
+// forRDMA reports whether a policy creates a resource with RDMA devices.
 func (m *model) forRDMA(resource string) bool {
 	return slices.ContainsFunc(m.policiesOf(resource), func(p *policy) bool { return k8s.ValueOf(p.Value.Spec.IsRdma) })
 }

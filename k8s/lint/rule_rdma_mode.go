@@ -14,17 +14,17 @@ import (
 
 func rdmaMode() Rule {
 	return Rule{
-		ID: "rdma-mode", Title: "isolation of RDMA devices without the namespace mode for it, or against a plugin",
+		ID: "rdma-mode", Title: "RDMA isolation in shared mode, or the shared device plugin in exclusive mode",
 		Severity: SeverityError,
 		Kinds:    []string{k8s.KindNetwork, k8s.KindNAD, k8s.KindPod},
 		Explanation: prose.Join(`
-			The rdma plugin and rdmaIsolation move the RDMA device into the pod's namespace, which
-			the kernel does in exclusive mode only; shared is its default. The mode is set by
-			rdmaMode of a SriovNetworkPoolConfig, and changes with a reboot. In exclusive mode the
-			shared device plugin (resources rdma/...) refuses to start. The mode is that of the pool
-			of the nodes which a policy gives the resource, or the one that they have; where neither
-			tells, nothing is said.`),
-		Remedy:  "set rdmaMode: exclusive in a SriovNetworkPoolConfig of the nodes, or leave isolation out",
+			The rdma plugin and rdmaIsolation move the RDMA device into the pod's network namespace,
+			which the kernel allows only in exclusive mode; the default is shared. rdmaMode of a
+			SriovNetworkPoolConfig sets the mode, with a reboot. In exclusive mode the shared device
+			plugin (resources rdma/...) refuses to start. The rule takes the mode from the pool of
+			the nodes on which policies provide the resource, or from the nodes. It reports nothing
+			if the mode is unknown.`),
+		Remedy:  "set rdmaMode: exclusive in a SriovNetworkPoolConfig of the nodes, or remove the isolation",
 		Wrong:   "  rdmaMode: shared",
 		Right:   "  rdmaMode: exclusive",
 		Reports: []string{"Mellanox/k8s-rdma-shared-dev-plugin#84", "Mellanox/k8s-rdma-shared-dev-plugin#87"},
@@ -37,7 +37,7 @@ func rdmaMode() Rule {
 				}
 				if mode := modes.on(p.nodesOf(n.Spec.ResourceName)); mode.name == "shared" {
 					p.error(
-						n.Object, path{"spec", "metaPlugins"}, "the rdma plugin needs exclusive mode, and it is shared",
+						n.Object, path{"spec", "metaPlugins"}, "the rdma plugin requires exclusive mode, not shared",
 					).because(mode.why, "rdmaMode is shared")
 				}
 			}
@@ -48,7 +48,7 @@ func rdmaMode() Rule {
 				_, resource := splitResource(nad.Value.Metadata.Annotations[k8s.AnnotationResourceName])
 				if mode := modes.on(p.nodesOf(resource)); mode.name == "shared" {
 					p.error(nad.Object, path{"spec", "config"},
-						"isolation needs exclusive mode, and it is shared").because(mode.why, "rdmaMode is shared")
+						"isolation requires exclusive mode, not shared").because(mode.why, "rdmaMode is shared")
 				}
 			}
 			for _, pod := range p.pods {
@@ -58,26 +58,27 @@ func rdmaMode() Rule {
 	}
 }
 
-// place is a text that is a place.
+// place is the text of a place, as a fmt.Stringer.
 type place string
 
 // String returns the text.
 func (p place) String() string { return string(p) }
 
-// namespaceMode is a mode of RDMA namespaces, "" where it isn't known, and where it stands.
+// namespaceMode is the RDMA network namespace mode, shared or exclusive, and the place where it was
+// found.
 type namespaceMode struct {
-	name string
+	name string // "" if unknown
 	why  fmt.Stringer
 }
 
-// namespaceModes are those of nodes.
+// namespaceModes are the modes of nodes.
 type namespaceModes struct {
-	usual  namespaceMode // that all pools, or all nodes, agree on
+	usual  namespaceMode // the mode of all pools, or of all nodes
 	byNode map[*source.Node]namespaceMode
 }
 
-// rdmaModes finds the mode of each node: that of its pool, or the one that it has. A node whose
-// labels aren't known has the usual one.
+// rdmaModes returns the mode of each node: that of its pool, or its current one. A node with
+// unknown labels gets the usual mode.
 func (m *model) rdmaModes() namespaceModes {
 	modes := namespaceModes{usual: m.usualMode(), byNode: map[*source.Node]namespaceMode{}}
 	for i := range m.nodes {
@@ -97,8 +98,8 @@ func (m *model) rdmaModes() namespaceModes {
 	return modes
 }
 
-// on returns the mode that nodes agree on, and the usual one where there are none: a resource whose
-// nodes nothing tells.
+// on returns the common mode of nodes, or an empty one if they differ. Without nodes, because the
+// nodes of a resource are unknown, it returns the usual mode.
 func (s namespaceModes) on(nodes []*source.Node) namespaceMode {
 	if len(nodes) == 0 {
 		return s.usual
@@ -110,7 +111,7 @@ func (s namespaceModes) on(nodes []*source.Node) namespaceMode {
 	return first
 }
 
-// usualMode returns the mode that all pools, or all nodes, agree on.
+// usualMode returns the common mode of all pools, or of all nodes if no pool has one.
 func (m *model) usualMode() namespaceMode {
 	modes := map[string]namespaceMode{}
 	add := func(name string, why fmt.Stringer) {
@@ -135,7 +136,7 @@ func (m *model) usualMode() namespaceMode {
 	return namespaceMode{}
 }
 
-// isolates reports a CNI configuration that moves RDMA devices.
+// isolates reports whether a CNI configuration moves RDMA devices into the pod.
 func isolates(config string) bool {
 	return slices.ContainsFunc(plugins(config), func(text json.RawMessage) bool {
 		var plugin struct {
@@ -153,13 +154,13 @@ func checkSharedPlugin(p *pass, pod *pod, modes namespaceModes) {
 			if prefix != sharedPrefix {
 				continue
 			}
-			mode := modes.on(p.fitting(pod))
+			mode := modes.on(p.nodesFor(pod))
 			if mode.name != "exclusive" {
 				return
 			}
 			at := c.path("resources", "limits", name)
 			f := p.error(
-				pod.Object, at, "%s is of the shared device plugin, which refuses to start in exclusive mode", name,
+				pod.Object, at, "%s needs the shared device plugin, which refuses to start in exclusive mode", name,
 			).place(pod.KeyAt(at...)).because(mode.why, "rdmaMode is exclusive")
 			f.Remedy = "use a resource of the SR-IOV operator, or shared mode"
 		}

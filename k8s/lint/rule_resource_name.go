@@ -12,15 +12,15 @@ import (
 
 func resourceName() Rule {
 	return Rule{
-		ID: "resource-name", Title: "a resource name that the operator or the kubelet doesn't take",
+		ID: "resource-name", Title: "a resource name that the operator or the kubelet rejects",
 		Severity: SeverityError,
 		Kinds:    []string{k8s.KindPolicy, k8s.KindNetwork, k8s.KindIBNetwork},
 		Explanation: prose.Join(`
-			The operator puts its prefix in front of the name, so the name has none:
-			"nvidia.com/rail0" makes a resource that no pod can ask for. Releases up to v1.6.0 take
-			letters, digits and _ only, later ones - as well between other characters. The CRD
-			admits anything, and the webhook that would refuse it is off by default.`),
-		Remedy:  "use letters, digits and _ only, 63 at most, and no prefix",
+			The operator adds its prefix to the name, so the name must not have one:
+			"nvidia.com/rail0" creates a resource that no pod can request. Releases up to v1.6.0
+			allow only letters, digits and _; later releases also allow - between other characters.
+			The CRD allows anything, and the webhook, which rejects such names, is off by default.`),
+		Remedy:  "use only letters, digits and _, at most 63, without a prefix",
 		Wrong:   "  resourceName: nvidia.com/rail0",
 		Right:   "  resourceName: rail0",
 		Sources: []string{srcWebhook, srcAPIServer},
@@ -41,14 +41,14 @@ var (
 	resourceNew = regexp.MustCompile(`^[a-zA-Z0-9]([a-zA-Z0-9_-]*[a-zA-Z0-9])?$`)
 )
 
-// oldVersion reports a release of the operator that refuses a hyphen in resource names; certain
-// tells whether the version is known.
+// oldVersion reports whether a release of the operator rejects a hyphen in resource names. certain
+// reports whether the version is known.
 func oldVersion(version string) (old, certain bool) {
 	m := releaseForm.FindStringSubmatch(version)
 	switch {
 	case version == "":
 		return true, false
-	case m == nil: // main, or a name of somebody's own
+	case m == nil: // main, or a name that is not a version
 		return false, true
 	case m[1] != "1":
 		return m[1] == "0", true
@@ -68,18 +68,18 @@ func checkResourceName(p *pass, o *manifest.Object, name string) {
 		}
 	case strings.Contains(name, "/"):
 		_, bare := splitResource(name)
-		p.error(o, at, "%q has a prefix: the operator puts its own in front of it", name).fix("resourceName: %s", bare)
+		p.error(o, at, "%q has a prefix, but the operator adds its own", name).fix("resourceName: %s", bare)
 	case len(name) > 63:
-		p.error(o, at, "%d characters, and 63 are allowed", len(name))
+		p.error(o, at, "the resource name has %d characters, but at most 63 are allowed", len(name))
 	case resourceOld.MatchString(name) && (resourceNew.MatchString(name) || old):
 	case resourceNew.MatchString(name) && !old:
 	case resourceNew.MatchString(name) && certain:
-		p.error(o, at, "the operator %s refuses %q for its hyphen", p.in.Options.OperatorVersion, name).fix(
+		p.error(o, at, "operator %s rejects %q because of its hyphen", p.in.Options.OperatorVersion, name).fix(
 			"resourceName: %s", strings.ReplaceAll(name, "-", "_"))
 	case resourceNew.MatchString(name):
-		p.warn(o, at, "releases of the operator up to v1.6.0 refuse %q for its hyphen", name).fix("resourceName: %s",
+		p.warn(o, at, "operator releases up to v1.6.0 reject %q because of its hyphen", name).fix("resourceName: %s",
 			strings.ReplaceAll(name, "-", "_"))
 	default:
-		p.error(o, at, "%q has characters that a resource name can't have", name)
+		p.error(o, at, "%q has characters that are not allowed in a resource name", name)
 	}
 }

@@ -15,11 +15,11 @@ func resourceRails() Rule {
 		ID: "resource-rails", Title: "one resource for cards of several rails or fabrics", Severity: SeverityError,
 		Kinds: []string{k8s.KindPolicy},
 		Explanation: prose.Join(`
-			The device plugin hands out any VF of a resource. With one resource for several rails a
-			pod that asks for eight may get all of one card, and rail 0 of one pod talks to rail 3
-			of another; with two fabrics, or InfiniBand and Ethernet, in one resource the VF may be
-			on the wrong network altogether.`),
-		Remedy: "write a policy with a resource of its own for each rail",
+			The device plugin allocates any VF of a resource. With one resource for several rails, a
+			pod that requests eight VFs may get all of them from one card, and rail 0 of one pod is
+			connected to rail 3 of another. If a resource has cards of two fabrics, or of InfiniBand
+			and Ethernet, the VF may be on the wrong network.`),
+		Remedy: "write a policy with a separate resource for each rail",
 		Wrong:  "    pfNames: [\"ens1f0np0\", \"ens2f0np0\"]",
 		Right:  "    pfNames: [\"ens1f0np0\"]",
 		Reports: []string{
@@ -39,13 +39,13 @@ func resourceRails() Rule {
 	}
 }
 
-// checkRails looks at the cards of one resource, node by node.
+// checkRails checks the cards of one resource on each node.
 func checkRails(p *pass, policies []*policy) {
 	if len(p.nodes) == 0 {
 		for _, pol := range policies {
 			if names := pol.Value.Spec.NicSelector.PfNames; len(distinctPFs(names)) > 1 {
 				p.warn(pol.Object, path{"spec", "nicSelector", "pfNames"},
-					"%d PFs in one resource: a pod that asks for several VFs may get all of one PF",
+					"%d PFs in one resource: a pod that requests several VFs may get all of them from one PF",
 					len(distinctPFs(names)))
 			}
 		}
@@ -83,7 +83,7 @@ func checkRails(p *pass, policies []*policy) {
 	}
 }
 
-// differences lists in what cards differ.
+// differences returns the link types, the fabrics and the names of cards, each once.
 func differences(cards []card) (links, fabrics, names []string) {
 	add := func(list []string, s string) []string {
 		if s == "" || slices.Contains(list, s) {
@@ -96,8 +96,7 @@ func differences(cards []card) (links, fabrics, names []string) {
 		if f := c.PF.Fabric; f != nil {
 			id := f.SubnetPrefix + ", no SM"
 			if f.SMLID != 0 {
-				// a port that sees none is down, or not configured yet: that tells nothing of where
-				// its cable goes
+				// without an SM the port is down or not configured yet, and its fabric is unknown
 				id = fmt.Sprintf("%s, SM at LID %d", f.SubnetPrefix, f.SMLID)
 				fabrics = add(fabrics, id)
 			}
@@ -109,7 +108,7 @@ func differences(cards []card) (links, fabrics, names []string) {
 	return links, fabrics, names
 }
 
-// distinctPFs returns the names of pfNames without ranges, each once.
+// distinctPFs returns the names in pfNames without ranges, each once.
 func distinctPFs(names []string) []string {
 	var out []string
 	for _, text := range names {
@@ -120,7 +119,7 @@ func distinctPFs(names []string) []string {
 	return out
 }
 
-// onNodeEach adds a fact about a node for each text, as far as a reader follows.
+// onNodeEach adds each text as a fact about a node, up to a limit.
 func (f *Finding) onNodeEach(node string, texts []string) {
 	for i, text := range texts {
 		if i == 2*cardsShown {

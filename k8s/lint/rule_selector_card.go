@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/rdmakit/rdmakit/internal/text/english"
 	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/source"
@@ -11,14 +12,14 @@ import (
 
 func selectorCard() Rule {
 	return Rule{
-		ID: "selector-card", Title: "a nicSelector that no card of the selected nodes fits", Severity: SeverityError,
-		Nodes: true,
+		ID: "selector-card", Title: "a nicSelector that matches no card of the selected nodes",
+		Severity: SeverityError, Nodes: true,
 		Kinds: []string{k8s.KindPolicy},
 		Explanation: prose.Join(`
-			All fields of nicSelector have to fit one PF, as exact texts. The operator sees PFs that
-			have a driver and a network device: an InfiniBand card without ib_ipoib, or a PF bound
-			to vfio-pci, is not there for it. On nodes without a fitting card the policy does
-			nothing and pods stay pending.`),
+			All fields of nicSelector must match the same PF, as exact strings. The operator sees
+			only PFs that have a driver and a network device, so it ignores an InfiniBand card
+			without ib_ipoib, and a PF bound to vfio-pci. On nodes without a matching card the
+			policy has no effect and pods stay pending.`),
 		Remedy: "compare with the cards of the nodes: kubectl get sriovnetworknodestates -o yaml, or " +
 			"rdmactl detect on the node",
 		Wrong: "    pfNames: [\"ens1f0np0\"]",
@@ -38,7 +39,7 @@ func selectorCard() Rule {
 }
 
 func checkSelectorCard(p *pass, pol *policy) {
-	nodes := p.takes(pol)
+	nodes := p.candidates(pol)
 	nodes = slices.DeleteFunc(nodes, func(n *source.Node) bool { return !n.CardsKnown })
 	var without []*source.Node
 	for _, n := range nodes {
@@ -54,14 +55,14 @@ func checkSelectorCard(p *pass, pol *policy) {
 		maybe := func(n *source.Node) bool { _, maybe := n.Selected(pol.Value.Spec.NodeSelector); return maybe }
 		nodes, without = slices.DeleteFunc(nodes, maybe), slices.DeleteFunc(without, maybe)
 		if len(without) == 0 {
-			return // nothing tells that the policy is for such a node
+			return // the policy may not select such a node
 		}
-		f := p.note(pol.Object, at, "%d of the %d selected nodes %s no card that fits",
+		f := p.note(pol.Object, at, "%d of the %d selected nodes %s no matching card",
 			len(without), len(nodes), map[bool]string{true: "has", false: "have"}[len(without) == 1])
 		f.onNode(without[0].Name, "%s", whyNot(pol, without[0]))
 		return
 	}
-	f := p.error(pol.Object, at, "no card of the selected nodes fits")
+	f := p.error(pol.Object, at, "nicSelector matches no card of the selected nodes")
 	for _, n := range without[:min(2, len(without))] {
 		f.onNode(n.Name, "%s", whyNot(pol, n))
 	}
@@ -70,7 +71,7 @@ func checkSelectorCard(p *pass, pol *policy) {
 	}
 }
 
-// whyNot tells how far each field of the selector leads on a node.
+// whyNot returns the first field of the selector that leaves no card of a node.
 func whyNot(pol *policy, n *source.Node) string {
 	s := pol.Value.Spec.NicSelector
 	steps := []struct {
@@ -91,7 +92,7 @@ func whyNot(pol *policy, n *source.Node) string {
 	}
 	left := n.PFs
 	if len(left) == 0 {
-		return "no card that could have VFs"
+		return "no card that supports VFs"
 	}
 	for _, step := range steps {
 		if !step.set {
@@ -105,15 +106,15 @@ func whyNot(pol *policy, n *source.Node) string {
 		}
 		if len(next) == 0 {
 			pf := left[0]
-			return fmt.Sprintf("none of %d has %s; the first is %s %s:%s, network device %q",
-				len(left), step.name, pf.Address, pf.Vendor, pf.DeviceID, pf.Netdev)
+			return fmt.Sprintf("none of %s has %s; the first is %s %s:%s, network device %q",
+				english.Count(len(left), "card"), step.name, pf.Address, pf.Vendor, pf.DeviceID, pf.Netdev)
 		}
 		left = next
 	}
-	return "no card fits"
+	return "no card matches"
 }
 
-// nearName finds a network device that is nearly called as an entry of pfNames.
+// nearName returns an entry of pfNames and a network device with a similar name.
 func nearName(pol *policy, nodes []*source.Node) (path, string) {
 	for i, text := range pol.Value.Spec.NicSelector.PfNames {
 		n, err := source.ParsePFName(text)
@@ -122,7 +123,7 @@ func nearName(pol *policy, nodes []*source.Node) (path, string) {
 		}
 		for _, node := range nodes {
 			for _, pf := range node.PFs {
-				// Newer kernels append the port (np0), so a name grows or shrinks by an update.
+				// Newer kernels append the port (np0), so the name can change with an update.
 				if pf.Netdev == n.Name+"np0" || pf.Netdev == n.Name+"np1" || pf.Netdev+"np0" == n.Name ||
 					pf.Netdev+"np1" == n.Name {
 					return path{"spec", "nicSelector", "pfNames", i}, pf.Netdev

@@ -8,13 +8,13 @@ import (
 
 func selectorEmpty() Rule {
 	return Rule{
-		ID: "selector-empty", Title: "a nicSelector that says nothing", Severity: SeverityError,
+		ID: "selector-empty", Title: "an empty nicSelector", Severity: SeverityError,
 		Kinds: []string{k8s.KindPolicy},
 		Explanation: prose.Join(`
-			The CRD admits an empty nicSelector. The webhook refuses it where it runs; where it does
-			not, the policy selects no card and nothing tells so. A misplaced selector (its fields
-			beside nicSelector) looks the same.`),
-		Remedy:  "choose cards by pfNames, rootDevices, or vendor and deviceID",
+			The CRD allows an empty nicSelector, the webhook rejects it. Without the webhook the
+			policy selects no card, and no error is reported. The cause is often wrong indentation:
+			the fields of nicSelector are beside it.`),
+		Remedy:  "select cards by pfNames, rootDevices, or vendor and deviceID",
 		Wrong:   "  nicSelector: {}",
 		Right:   "  nicSelector:\n    pfNames: [\"ens1f0np0\"]",
 		Sources: []string{srcWebhook, srcSelector, srcAPIServer},

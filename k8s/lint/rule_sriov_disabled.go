@@ -8,14 +8,16 @@ import (
 
 func sriovDisabled() Rule {
 	return Rule{
-		ID: "sriov-disabled", Title: "cards whose firmware has SR-IOV turned off", Severity: SeverityError, Nodes: true,
+		ID: "sriov-disabled", Title: "cards with SR-IOV turned off in the firmware", Severity: SeverityError,
+		Nodes: true,
 		Kinds: []string{k8s.KindPolicy},
 		Explanation: prose.Join(`
-			A PF without sriov_totalvfs has SRIOV_EN off in its firmware, as mstconfig tells
-			directly. The operator turns it on and reboots the node, unless the PF is externally
-			managed or the plugin mellanox is disabled: then there will be no VFs. Node Feature
-			Discovery gives network-sriov.capable only to nodes with sriov_totalvfs above 0, so a
-			policy that selects by this label never reaches the nodes that it would have to turn on.`),
+			If a PF has no sriov_totalvfs, SRIOV_EN is off in its firmware; mstconfig shows the
+			setting itself. The operator turns it on and reboots the node, unless the PF is
+			externally managed or the plugin mellanox is disabled; then no VFs are created. Node
+			Feature Discovery publishes network-sriov.capable only on nodes with sriov_totalvfs
+			above 0, so a policy with this label never selects the nodes on which it should turn
+			SR-IOV on.`),
 		Remedy: "turn SR-IOV on in the firmware beforehand (mstconfig set SRIOV_EN=1 NUM_OF_VFS=N), or select " +
 			"the nodes by another label",
 		Wrong:   "    feature.node.kubernetes.io/network-sriov.capable: \"true\"",
@@ -25,7 +27,7 @@ func sriovDisabled() Rule {
 		check: func(p *pass) {
 			for _, pol := range p.policies {
 				checkDisabled(p, pol)
-				checkChicken(p, pol)
+				checkCapableLabel(p, pol)
 			}
 		},
 	}
@@ -42,17 +44,17 @@ func checkDisabled(p *pass, pol *policy) {
 	switch {
 	case len(off) == 0:
 	case k8s.ValueOf(pol.Value.Spec.ExternallyManaged) || p.mellanoxDisabled():
-		p.error(pol.Object, at, "SR-IOV is off in the firmware of %s, and nobody turns it on",
+		p.error(pol.Object, at, "SR-IOV is off in the firmware of %s, and the operator can't turn it on",
 			english.Count(len(off), "card")).onCards(off)
 	default:
-		p.warn(pol.Object, at, "SR-IOV is off in the firmware of %s: %s rebooted to turn it on",
+		p.warn(pol.Object, at, "SR-IOV is off in the firmware of %s; %s rebooted to turn it on",
 			english.Count(len(off), "card"), are(nodesOf(off), "node")).onCards(off)
 	}
 }
 
-// checkChicken looks for nodes that the policy would select, had they the VFs that it would
-// give them.
-func checkChicken(p *pass, pol *policy) {
+// checkCapableLabel reports nodes that the policy doesn't select by the label network-sriov.capable
+// because it has not turned SR-IOV on there yet.
+func checkCapableLabel(p *pass, pol *policy) {
 	const label = "feature.node.kubernetes.io/network-sriov.capable"
 	if _, ok := pol.Value.Spec.NodeSelector[label]; !ok {
 		return
@@ -77,7 +79,7 @@ func checkChicken(p *pass, pol *policy) {
 			report = p.error
 		}
 		report(pol.Object, at,
-			"%s not selected, because SR-IOV is off in the firmware, and this policy would have to turn it on",
+			"%s not selected: the label requires SR-IOV in the firmware, which only this policy would turn on",
 			are(nodesOf(off), "node")).place(pol.KeyAt(at...)).onCards(off)
 	}
 }

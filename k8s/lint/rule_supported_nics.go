@@ -13,15 +13,15 @@ import (
 func supportedNICs() Rule {
 	return Rule{
 		ID:       "supported-nics",
-		Title:    "a vendor that the operator doesn't support, or a list of cards that it can't read",
+		Title:    "a vendor that the operator doesn't support, or an invalid list of supported cards",
 		Severity: SeverityError,
 		Kinds:    []string{k8s.KindPolicy, k8s.KindConfigMap},
 		Explanation: prose.Join(`
-			The operator handles the cards in the ConfigMap supported-nic-ids of its namespace: each
-			value is "VENDOR PF VF", three IDs in lower case with one blank between. A line with
-			less makes it crash when it looks for a card of that vendor, and one in upper case never
-			fits. The chart adds lines by supportedExtraNICs.`),
-		Remedy:  "write the vendor of a supported card, or add a line \"vendor pf vf\"",
+			The operator supports the cards in the ConfigMap supported-nic-ids in its namespace. Each
+			value is "VENDOR PF VF", three IDs in lower case, separated by one blank. With fewer IDs
+			the operator crashes when it looks for a card of that vendor; IDs in upper case never
+			match. The chart adds the values in supportedExtraNICs.`),
+		Remedy:  "write the vendor ID of a supported card, or add a value \"VENDOR PF VF\"",
 		Wrong:   "  extra: \"15b3 1027\"",
 		Right:   "  extra: \"15b3 1027 101e\"",
 		Sources: []string{srcNICs, srcSelector},
@@ -37,25 +37,25 @@ func supportedNICs() Rule {
 				if isPCIID(v) && !slices.Contains(vendors, v) {
 					p.warn(pol.Object, path{"spec", "nicSelector", "vendor"},
 						"the operator supports no card of vendor %s", v).Remedy = prose.Join(`
-							compare with lspci -nn; NVIDIA's vendor is 15b3, and cards that are not
-							in the list are added by supportedExtraNICs of the chart`)
+							compare with lspci -nn; NVIDIA's vendor ID is 15b3; add other cards with
+							supportedExtraNICs of the chart`)
 				}
 			}
 		},
 	}
 }
 
-// supportedList is the ConfigMap with the operator's list of cards.
+// supportedList is the ConfigMap with the operator's list of supported cards.
 const supportedList = "supported-nic-ids"
 
-// supportedVendors are those in the list of the operator.
+// supportedVendors returns the vendors in the operator's list.
 func supportedVendors() []string {
 	return []string{k8s.VendorMellanox, "8086", "14e4", "1077", "1af4", "177d", "1d0f"}
 }
 
 var nicLine = regexp.MustCompile(`^[0-9a-f]{4} [0-9a-f]{4} [0-9a-f]{4}$`)
 
-// checkNICList judges the lines of the ConfigMap and returns their vendors.
+// checkNICList checks the values of the ConfigMap and returns their vendors.
 func checkNICList(p *pass, o *manifest.Object) []string {
 	var vendors []string
 	data := o.Find("data")
@@ -70,7 +70,7 @@ func checkNICList(p *pass, o *manifest.Object) []string {
 		if nicLine.MatchString(text) {
 			continue
 		}
-		if bad++; bad > maxTold {
+		if bad++; bad > maxReported {
 			continue
 		}
 		found := p.error(o, path{"data", f.Key},
@@ -79,8 +79,8 @@ func checkNICList(p *pass, o *manifest.Object) []string {
 			found.fix("%s: %q", f.Key, clean)
 		}
 	}
-	if bad > maxTold {
-		p.error(o, path{"data"}, "%s not told", are(bad-maxTold, "more fault"))
+	if bad > maxReported {
+		p.error(o, path{"data"}, "%s not shown", are(bad-maxReported, "more error"))
 	}
 	return vendors
 }

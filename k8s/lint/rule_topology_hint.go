@@ -10,11 +10,11 @@ func topologyHint() Rule {
 		ID: "topology-hint", Title: "RDMA devices without their NUMA node", Severity: SeverityNote,
 		Kinds: []string{k8s.KindPolicy},
 		Explanation: prose.Join(`
-			The device plugin tells the kubelet the NUMA node of each VF, by which the topology
-			manager puts CPUs, GPUs and VFs on one socket. excludeTopology leaves that out, and a
-			pod may get a GPU on one socket and the VF on the other. NUMA is all that device plugins
-			can say: which PCIe switch a GPU and a VF share is decided by giving each rail a
-			resource of its own.`),
+			The device plugin reports the NUMA node of each VF to the kubelet, whose topology
+			manager aligns CPUs, GPUs and VFs on one NUMA node. With excludeTopology it doesn't, and
+			a pod may get a GPU on one socket and a VF on the other. Device plugins can report only
+			the NUMA node, not the PCIe switch: a separate resource for each rail selects the VFs
+			that share a PCIe switch with a GPU.`),
 		Remedy: "remove excludeTopology, unless the topology manager is off on purpose",
 		Wrong:  "  excludeTopology: true",
 		Right:  "  excludeTopology: false",
@@ -27,7 +27,7 @@ func topologyHint() Rule {
 			for _, pol := range p.policies {
 				if s := pol.Value.Spec; k8s.ValueOf(s.ExcludeTopology) && k8s.ValueOf(s.IsRdma) {
 					p.note(pol.Object, path{"spec", "excludeTopology"},
-						"the kubelet doesn't learn the NUMA node of these VFs")
+						"the device plugin doesn't report the NUMA node of these VFs to the kubelet")
 				}
 			}
 		},

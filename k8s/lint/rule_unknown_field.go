@@ -13,14 +13,14 @@ import (
 
 func unknownField() Rule {
 	return Rule{
-		ID: "unknown-field", Title: "a field that the kind doesn't have, or has in another place",
+		ID: "unknown-field", Title: "an unknown or misplaced field",
 		Severity: SeverityError,
 		Kinds:    append(k8s.SchemaKinds(), k8s.KindPod),
 		Explanation: prose.Join(`
-			kubectl refuses unknown fields by default. With --validate=warn or false, and from many
-			GitOps tools and API clients, the API server drops them in silence: the object is there
-			and lacks what was meant, such as isRdma.`),
-		Remedy:  "move the field to where it belongs, or remove it",
+			kubectl rejects unknown fields by default. With --validate=warn or false, and from many
+			GitOps tools and API clients, the API server silently drops them: the object is created
+			without the intended setting, such as isRdma.`),
+		Remedy:  "move the field to its right place, or remove it",
 		Wrong:   "  nicSelector:\n    vendor: \"15b3\"\n    isRdma: true",
 		Right:   "  isRdma: true\n  nicSelector:\n    vendor: \"15b3\"",
 		Reports: []string{"NVIDIA/kubectl-nv#6"},
@@ -42,14 +42,14 @@ func checkUnknownField(p *pass) {
 	}
 }
 
-// fieldWalk follows an object along its schema.
+// fieldWalk checks the fields of an object against its schema.
 type fieldWalk struct {
 	*pass
 	object *manifest.Object
 	root   *k8s.Field
 }
 
-// top judges the fields beside spec.
+// top checks the top-level fields.
 func (w *fieldWalk) top() {
 	for _, f := range w.object.Root.Fields {
 		if !slices.Contains([]string{"apiVersion", "kind", "metadata", "spec", "status"}, f.Key) {
@@ -58,7 +58,7 @@ func (w *fieldWalk) top() {
 	}
 }
 
-// fields judges the fields of a mapping.
+// fields checks the fields of a mapping.
 func (w *fieldWalk) fields(v *manifest.Value, schema *k8s.Field, at path) {
 	if v == nil || schema == nil {
 		return
@@ -85,8 +85,8 @@ func (w *fieldWalk) fields(v *manifest.Value, schema *k8s.Field, at path) {
 	}
 }
 
-// unknown tells of a field, with the nearest right place: one of that name elsewhere, one that is
-// nearly called so here, or the reason why there is none.
+// unknown reports a field. The remedy names the right place or name of the field: the same name
+// elsewhere, or a similar name here.
 func (w *fieldWalk) unknown(at path, key string, here []string) {
 	o := w.object
 	where := manifest.PathText(at[:len(at)-1]...)
@@ -96,11 +96,11 @@ func (w *fieldWalk) unknown(at path, key string, here []string) {
 	f := w.error(o, at, "%s has no field %q", where, key).place(o.KeyAt(at...))
 	switch near := spelling.Nearest(key, here, spelling.Loose); {
 	case w.emptyAbove(at, key) != "":
-		f.Remedy = fmt.Sprintf("indent it below %s, which is empty as it stands", w.emptyAbove(at, key))
+		f.Remedy = fmt.Sprintf("indent it below %s, which is empty now", w.emptyAbove(at, key))
 	case special(o.Kind, where, key) != "":
 		f.Remedy = special(o.Kind, where, key)
 	case near != "" && strings.EqualFold(near, key):
-		f.Remedy = fmt.Sprintf("write it as %s: upper and lower case count", near)
+		f.Remedy = fmt.Sprintf("rename it to %s: field names are case-sensitive", near)
 	case len(placesOf(w.root, key, path{"spec"})) > 0:
 		place := placesOf(w.root, key, path{"spec"})[0]
 		f.Remedy = "move it to " + manifest.PathText(place...)
@@ -108,18 +108,18 @@ func (w *fieldWalk) unknown(at path, key string, here []string) {
 			f.Remedy += ": indent it below " + fmt.Sprint(place[len(place)-2])
 		}
 	case near != "":
-		f.Remedy = "write it as " + near
+		f.Remedy = "rename it to " + near
 	default:
 		if kind := otherKind(o.Kind, key); kind != "" {
-			f.Remedy = fmt.Sprintf("remove it: a field of %s", kind)
+			f.Remedy = fmt.Sprintf("remove it: it is a field of %s", kind)
 		} else {
 			f.Remedy = "remove it"
 		}
 	}
 }
 
-// emptyAbove returns the field in the same column above an unknown one that has nothing below it,
-// and could have that one; "" where there is none.
+// emptyAbove returns the empty field above an unknown one, in the same column, that may contain the
+// unknown field. It returns "" if there is none.
 func (w *fieldWalk) emptyAbove(at path, name string) string {
 	schema := &k8s.Field{Type: k8s.TypeObject, Fields: []k8s.Field{
 		*w.root, {Name: "metadata", Type: k8s.TypeObject, Fields: []k8s.Field{
@@ -143,7 +143,7 @@ func (w *fieldWalk) emptyAbove(at path, name string) string {
 		}
 		known := schema.Find(f.Key)
 		switch {
-		case known == nil: // another one that belongs below
+		case known == nil: // another misplaced field
 		case f.Value.Kind == manifest.Null && (known.Type == k8s.TypeMap || known.Find(name) != nil):
 			above = f.Key
 		default:
@@ -153,7 +153,7 @@ func (w *fieldWalk) emptyAbove(at path, name string) string {
 	return above
 }
 
-// placesOf returns the ways to fields of a name.
+// placesOf returns the paths of the fields with a name.
 func placesOf(schema *k8s.Field, name string, at path) []path {
 	var out []path
 	for i := range schema.Fields {
@@ -167,7 +167,7 @@ func placesOf(schema *k8s.Field, name string, at path) []path {
 	return out
 }
 
-// otherKind returns a kind that has such a field.
+// otherKind returns another kind that has a field with this name.
 func otherKind(kind, name string) string {
 	for _, other := range k8s.SchemaKinds() {
 		if other != kind && len(placesOf(k8s.Schema(other), name, nil)) > 0 {
@@ -177,24 +177,23 @@ func otherKind(kind, name string) string {
 	return ""
 }
 
-// special explains fields that manuals and users write and the CRD hasn't.
+// special returns the remedy for fields that manuals and users write but the CRD doesn't have.
 func special(kind, where, key string) string {
 	network := kind == k8s.KindIBNetwork || kind == k8s.KindNetwork
 	switch {
 	case kind == k8s.KindPolicy && key == "pfName":
-		return "write it as pfNames: one of the operator's manuals has the wrong name"
+		return "rename it to pfNames: one of the operator's manuals has the wrong name"
 	case network && key == "metaPluginsConfig":
-		return "write it as metaPlugins: the operator's own manual has the wrong name"
+		return "rename it to metaPlugins: the operator's own manual has the wrong name"
 	case kind == k8s.KindIBNetwork && strings.HasPrefix(key, "vlan"):
-		return "remove it: InfiniBand has no VLANs, and partitions (PKeys) are given to the GUIDs of " +
-			"VFs by the subnet manager"
+		return "remove it: InfiniBand has no VLANs; the subnet manager assigns partitions (PKeys) to the GUIDs of VFs"
 	case kind == k8s.KindIBNetwork && key == "pkey":
-		return "remove it: the subnet manager gives PKeys to the GUIDs of VFs; without UFM or ib-kubernetes only a " +
-			"hand-written NetworkAttachmentDefinition has pkey"
+		return "remove it: the subnet manager assigns PKeys to the GUIDs of VFs; only a hand-written " +
+			"NetworkAttachmentDefinition has pkey, for ib-kubernetes with UFM"
 	case kind == k8s.KindIBNetwork && (key == "rdmaIsolation" || key == "ibKubernetesEnabled"):
-		return "remove it: SriovIBNetwork can't express it; write the NetworkAttachmentDefinition by hand"
+		return "remove it: SriovIBNetwork has no such setting; write the NetworkAttachmentDefinition yourself"
 	case kind == k8s.KindPoolConfig && where == "spec.nodeSelector":
-		return "a pool's nodeSelector is a label selector, unlike that of a policy: put the label below matchLabels"
+		return "a pool's nodeSelector is a label selector, unlike that of a policy: move the label below matchLabels"
 	}
 	return ""
 }

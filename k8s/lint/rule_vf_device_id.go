@@ -12,15 +12,15 @@ import (
 
 func vfDeviceID() Rule {
 	return Rule{
-		ID: "vf-device-id", Title: "the device ID of virtual functions, or none that the operator supports",
+		ID: "vf-device-id", Title: "the device ID of a VF, or one that the operator doesn't support",
 		Severity: SeverityError,
 		Kinds:    []string{k8s.KindPolicy},
 		Explanation: prose.Join(`
-			deviceID is that of the physical function; the operator finds the one of the VFs by
-			itself (ConnectX-7: 1021, its VFs 101e). With the ID of a VF the policy selects nothing.
-			Cards whose IDs are not in the ConfigMap supported-nic-ids are invisible to the operator
-			unless supportedExtraNICs adds them.`),
-		Remedy:  "write the device ID of the PF, four hexadecimal digits in lower case, in quotes",
+			deviceID is the device ID of the PF; the operator derives that of the VFs (ConnectX-7:
+			PF 1021, VFs 101e). With the ID of a VF the policy selects nothing. The operator ignores
+			cards that are not in the ConfigMap supported-nic-ids unless supportedExtraNICs adds
+			them.`),
+		Remedy:  "write the device ID of the PF: four hexadecimal digits in lower case, in quotes",
 		Wrong:   "    deviceID: \"101e\"",
 		Right:   "    deviceID: \"1021\"",
 		Sources: []string{srcNICs, srcSelector},
@@ -43,7 +43,7 @@ func checkDeviceID(p *pass, pol *policy) {
 		if id != "" && !isPCIID(id) {
 			clean := strings.TrimPrefix(strings.ToLower(id), "0x")
 			f := p.error(pol.Object, path{"spec", "nicSelector", field},
-				"%q is not four hexadecimal digits in lower case: the text is compared as it is", id)
+				"%q is not four hexadecimal digits in lower case, and the operator compares exact strings", id)
 			if isPCIID(clean) {
 				f.fix("%s: %q", field, clean)
 			}
@@ -60,7 +60,7 @@ func checkDeviceID(p *pass, pol *policy) {
 	case p.listed(s.DeviceID):
 	case len(cards) > 0 && !isPF:
 		f := p.error(pol.Object, at,
-			"%s is the device ID of virtual functions: no physical function has it", s.DeviceID)
+			"%s is the device ID of VFs: no PF has it", s.DeviceID)
 		if there := p.amongNodes(pol, cards); len(there) > 0 {
 			cards = there
 		}
@@ -73,19 +73,20 @@ func checkDeviceID(p *pass, pol *policy) {
 			f.fix("deviceID: %q", cards[0].PF)
 		}
 	case isPF && card.MainOnly && old && certain:
-		p.error(pol.Object, at, "the operator %s does not know %s (%s)", p.in.Options.OperatorVersion, card.Name,
-			s.DeviceID).Remedy = "add it by supportedExtraNICs of the chart, or use a newer operator"
+		p.error(pol.Object, at, "operator %s doesn't support %s (%s)", p.in.Options.OperatorVersion, card.Name,
+			s.DeviceID).Remedy = "add the card with supportedExtraNICs of the chart, or use a newer operator"
 	case isPF && card.MainOnly && !certain:
-		p.warn(pol.Object, at, "releases of the operator up to v1.6.0 do not know %s (%s)",
-			card.Name, s.DeviceID).Remedy = "add it by supportedExtraNICs of the chart, or use a newer operator"
+		p.warn(pol.Object, at, "operator releases up to v1.6.0 don't support %s (%s)",
+			card.Name, s.DeviceID).Remedy = "add the card with supportedExtraNICs of the chart, or use a newer operator"
 	case !isPF && s.Vendor == k8s.VendorMellanox:
 		p.warn(
-			pol.Object, at, "the operator's list of supported cards has no 15b3:%s", s.DeviceID,
-		).Remedy = "compare with lspci -nn; a card that is not in the list is added by supportedExtraNICs of the chart"
+			pol.Object, at, "the operator's list of supported cards doesn't contain 15b3:%s", s.DeviceID,
+		).Remedy = "compare with lspci -nn, or add the card with supportedExtraNICs of the chart"
 	}
 }
 
-// listed reports that the operator's list among the objects has a card of NVIDIA's.
+// listed reports whether the objects contain the operator's list and the list contains an NVIDIA
+// card.
 func (m *model) listed(device string) bool {
 	return slices.ContainsFunc(m.objects, func(o *manifest.Object) bool {
 		data := o.Find("data")
@@ -96,9 +97,9 @@ func (m *model) listed(device string) bool {
 	})
 }
 
-// amongNodes returns those of the cards that nodes of a policy have.
+// amongNodes returns the cards that the nodes of a policy have.
 func (m *model) amongNodes(pol *policy, cards []k8s.SupportedNIC) []k8s.SupportedNIC {
-	nodes := m.takes(pol)
+	nodes := m.candidates(pol)
 	return slices.DeleteFunc(slices.Clone(cards), func(c k8s.SupportedNIC) bool {
 		return !slices.ContainsFunc(nodes, func(n *source.Node) bool {
 			return slices.ContainsFunc(n.PFs,

@@ -11,15 +11,16 @@ import (
 
 func vfGUID() Rule {
 	return Rule{
-		ID: "vf-guid", Title: "VFs without a GUID, or with one that others have", Severity: SeverityError, Nodes: true,
+		ID: "vf-guid", Title: "VFs without a GUID, or with a duplicate GUID", Severity: SeverityError, Nodes: true,
 		Kinds: []string{k8s.KindPolicy},
 		Explanation: prose.Join(`
-			A VF of InfiniBand needs a GUID that is its own in the fabric. With one of zeros or ones
-			its port stays down, and ib-sriov fails with "VF ... GUID is not valid" while the pod
-			stays in ContainerCreating. The operator gives random GUIDs whenever it configures a VF,
-			unless the node has a pool file, /etc/sriov-operator/infiniband/guids; so partitions
-			(PKeys) by GUID are lost with a reboot.`),
-		Remedy: "give the node a pool file of GUIDs, and restart the operator's daemon there",
+			An InfiniBand VF needs a GUID that is unique in the fabric. If the GUID is all zeros or
+			all ones, the VF's port stays down, ib-sriov fails with "VF ... GUID is not valid", and
+			the pod stays in ContainerCreating. The operator assigns random GUIDs whenever it
+			configures a VF, unless the node has a pool file,
+			/etc/sriov-operator/infiniband/guids. So without a pool file, the partitions (PKeys) of
+			a GUID no longer apply after a reboot.`),
+		Remedy: "create a pool file of GUIDs on the node, and restart the operator's daemon there",
 		Wrong:  "    pfNames: [\"ibs1\"]",
 		Right:  "    pfNames: [\"ibs2\"]",
 		Reports: []string{
@@ -36,7 +37,7 @@ func vfGUID() Rule {
 	}
 }
 
-// plainGUID returns the 16 hexadecimal digits of a GUID, "" for what is none.
+// plainGUID returns the 16 hexadecimal digits of a GUID, "" if s is not a GUID.
 func plainGUID(s string) string {
 	digits := strings.ToLower(strings.NewReplacer(":", "", "-", "", ".", "").Replace(strings.TrimPrefix(s, "0x")))
 	if len(digits) != 16 || strings.Trim(digits, "0123456789abcdef") != "" {
@@ -45,12 +46,12 @@ func plainGUID(s string) string {
 	return digits
 }
 
-// unusableGUID reports a GUID of zeros or ones.
+// unusableGUID reports whether a GUID is all zeros or all ones.
 func unusableGUID(plain string) bool {
 	return plain != "" && (strings.Trim(plain, "0") == "" || strings.Trim(plain, "f") == "")
 }
 
-// guidOwners returns which PFs have VFs with a GUID.
+// guidOwners returns the PFs by the GUIDs of their VFs.
 func (m *model) guidOwners() map[string][]*source.PF {
 	owners := map[string][]*source.PF{}
 	for i := range m.nodes {
@@ -67,24 +68,24 @@ func (m *model) guidOwners() map[string][]*source.PF {
 }
 
 func checkVFGUIDs(p *pass, pol *policy, owners map[string][]*source.PF) {
-	var empty, twice []card
+	var empty, duplicate []card
 	for _, c := range p.cards(pol) {
 		if c.PF.LinkType != source.LinkIB {
 			continue
 		}
-		lacks, shares := false, false
+		missing, shared := false, false
 		for i, guid := range c.PF.VFGUIDs {
 			if i < c.First || i > c.Last {
 				continue
 			}
-			lacks = lacks || unusableGUID(plainGUID(guid))
-			shares = shares || len(owners[plainGUID(guid)]) > 1
+			missing = missing || unusableGUID(plainGUID(guid))
+			shared = shared || len(owners[plainGUID(guid)]) > 1
 		}
-		if lacks {
+		if missing {
 			empty = append(empty, c)
 		}
-		if shares {
-			twice = append(twice, c)
+		if shared {
+			duplicate = append(duplicate, c)
 		}
 	}
 	at := path{"spec", "nicSelector"}
@@ -92,8 +93,8 @@ func checkVFGUIDs(p *pass, pol *policy, owners map[string][]*source.PF) {
 		p.warn(pol.Object, at, "VFs of %s have no GUID: pods with them don't start",
 			english.Count(len(empty), "card")).onCards(empty)
 	}
-	if len(twice) > 0 {
-		p.error(pol.Object, at, "VFs of %s have a GUID that another VF has too",
-			english.Count(len(twice), "card")).onCards(twice)
+	if len(duplicate) > 0 {
+		p.error(pol.Object, at, "VFs of %s have the same GUID as another VF",
+			english.Count(len(duplicate), "card")).onCards(duplicate)
 	}
 }

@@ -13,16 +13,16 @@ import (
 
 func whereaboutsStale() Rule {
 	return Rule{
-		ID: "whereabouts-stale", Title: "a range whose addresses are taken, by pods that are gone or all of them",
+		ID: "whereabouts-stale", Title: "a range that is full, or has addresses reserved for deleted pods",
 		Severity: SeverityError,
 		Kinds:    []string{k8s.KindNetwork, k8s.KindIBNetwork, k8s.KindNAD},
 		Explanation: prose.Join(`
-			whereabouts keeps the addresses that are taken in IPPools. One of a pod that died with
-			its node stays taken until the reconciler runs, once a day by default, and then new pods
-			hang with "Could not allocate IP in range". Judged where the IPPools of the cluster are
-			known, and against its pods where these are (kubectl get
-			ippools.whereabouts.cni.cncf.io,pods -A -o yaml, by --nodes).`),
-		Remedy:  "delete the reservations of pods that are gone, and take a range that has room for them",
+			whereabouts records allocated addresses in IPPools. The address of a pod that died with
+			its node stays allocated until the reconciler runs, once a day by default. Without free
+			addresses new pods hang with "Could not allocate IP in range". The rule needs the
+			IPPools of the cluster, and checks them against its pods if these are known (--nodes
+			with the output of kubectl get ippools.whereabouts.cni.cncf.io,pods -A -o yaml).`),
+		Remedy:  "delete the allocations of deleted pods, and use a range that is large enough",
 		Wrong:   "    \"range\": \"192.168.5.0/29\"",
 		Right:   "    \"range\": \"192.168.6.0/24\"",
 		Reports: []string{"k8snetworkplumbingwg/whereabouts#291", "k8snetworkplumbingwg/multus-cni#1442"},
@@ -39,7 +39,7 @@ func whereaboutsStale() Rule {
 	}
 }
 
-// ipPool is what whereabouts has given away of a range.
+// ipPool contains the allocated addresses of a range.
 type ipPool struct {
 	object *manifest.Object
 	prefix netip.Prefix
@@ -107,11 +107,11 @@ func checkStale(p *pass, ref ipamRef, pools []ipPool, pods map[string]bool) {
 			taken, size := len(pool.pods), s.Size()
 			switch {
 			case taken >= size:
-				f := p.error(ref.Object, ref.at, "no address of %s is free, of %d", s.Prefix, size).place(
+				f := p.error(ref.Object, ref.at, "all %d addresses of %s are allocated", size, s.Prefix).place(
 					ref.rangeAt(s.of))
 				staleEvidence(f, pool, stale)
 			case len(stale) > 0:
-				f := p.warn(ref.Object, ref.at, "%s holds %s for pods that are gone; %d of %d are free",
+				f := p.warn(ref.Object, ref.at, "%s has %s allocated to deleted pods; %d of %d are free",
 					s.Prefix, english.Count(len(stale), "address"), size-taken, size).place(ref.rangeAt(s.of))
 				staleEvidence(f, pool, stale)
 			}
@@ -121,7 +121,7 @@ func checkStale(p *pass, ref ipamRef, pools []ipPool, pods map[string]bool) {
 
 func staleEvidence(f *Finding, pool ipPool, stale []string) {
 	for _, pod := range stale[:min(len(stale), cardsShown)] {
-		f.because(pool.object.At("spec", "allocations"), "%s holds an address for pod %s, which is gone",
+		f.because(pool.object.At("spec", "allocations"), "%s has an address for pod %s, which doesn't exist",
 			pool.object, pod)
 	}
 }

@@ -7,13 +7,13 @@ import (
 
 func yamlSyntax() Rule {
 	return Rule{
-		ID: "yaml-syntax", Title: "a document that is no YAML or JSON", Severity: SeverityError,
+		ID: "yaml-syntax", Title: "a document that is not valid YAML or JSON", Severity: SeverityError,
 		Explanation: prose.Join(`
-			Nothing of the document can be applied. Indentation says what belongs to what, with
-			spaces only: keys of one mapping stand in one column, what belongs to a key stands
-			deeper, and a key that has a value has nothing below it. The other documents of the file
-			are judged all the same.`),
-		Remedy:  "mend the line that is named",
+			The document can't be applied. In YAML, indentation with spaces defines the structure:
+			the keys of a mapping start in the same column, the content of a key is indented
+			further, and a key with a value on its line has no content below it. The other documents
+			of the file are still checked.`),
+		Remedy:  "fix the line of the finding",
 		Wrong:   "  numVfs: 8\n    mtu: 9000",
 		Right:   "  numVfs: 8\n  mtu: 9000",
 		Sources: []string{srcYAML},
@@ -21,18 +21,18 @@ func yamlSyntax() Rule {
 	}
 }
 
-// problems turns faults of the texts into findings.
+// problems reports the problems of the manifest reader as findings.
 func (p *pass) problems(kind manifest.ProblemType) {
 	for _, problem := range p.in.Manifests.Problems {
 		if problem.Type != kind {
 			continue
 		}
-		f := p.tell(p.rule.Severity, problem.At, "%s", problem.Text)
+		f := p.reportText(p.rule.Severity, problem.At, "%s", problem.Text)
 		if problem.Remedy != "" {
 			f.Remedy = problem.Remedy
 		}
 		if problem.Other.Line > 0 {
-			f.because(problem.Other, "the first one")
+			f.because(problem.Other, "first occurrence")
 		}
 	}
 }

@@ -34,8 +34,8 @@ func findingsOf(r Report, id string) []Finding {
 	return slices.DeleteFunc(slices.Clone(r.Findings), func(f Finding) bool { return f.Rule != id })
 }
 
-// TestRules demands of every rule what a reader relies on: fields, a wrong manifest that it tells,
-// a right one on which no rule at all tells an error, and a near miss on which it is silent.
+// TestRules checks every rule: its fields, a wrong manifest that it reports, a right manifest
+// without errors of any rule, and a near miss that it doesn't report.
 func TestRules(t *testing.T) {
 	kebab := regexp.MustCompile(`^[a-z]+[a-z0-9]*(-[a-z0-9]+)*$`)
 	seen := map[string]bool{}
@@ -59,18 +59,18 @@ func TestRules(t *testing.T) {
 			}
 			for _, f := range wrong {
 				if f.Summary == "" || f.Remedy == "" || f.Line == 0 || f.File == "" {
-					t.Errorf("finding %+v lacks a summary, a remedy or a place", f)
+					t.Errorf("finding %+v without a summary, a remedy or a place", f)
 				}
 				t.Logf("%s %s %s=%s: %s; %s; %s; %v", f.Severity, f.Place(), f.Path, f.Value, f.Summary, f.Remedy,
 					f.Fix, f.Evidence)
 			}
 			for _, f := range Run(load(t, r.ID, "right.yaml")).Findings {
 				if f.Rule == r.ID || f.Severity == SeverityError {
-					t.Errorf("told of right.yaml at %s: %s: %s", f.Place(), f.Rule, f.Summary)
+					t.Errorf("finding in right.yaml at %s: %s: %s", f.Place(), f.Rule, f.Summary)
 				}
 			}
 			for _, f := range findingsOf(Run(load(t, r.ID, "near-miss.yaml")), r.ID) {
-				t.Errorf("told of near-miss.yaml at %s: %s", f.Place(), f.Summary)
+				t.Errorf("finding in near-miss.yaml at %s: %s", f.Place(), f.Summary)
 			}
 			contains(t, r.ID, "wrong.yaml", r.Wrong)
 			contains(t, r.ID, "right.yaml", r.Right)
@@ -104,7 +104,7 @@ func contains(t *testing.T, id, file, example string) {
 	}
 }
 
-// TestKinds holds a rule to the kinds that it claims to judge.
+// TestKinds checks that a rule reports only objects of its kinds.
 func TestKinds(t *testing.T) {
 	for _, r := range Rules() {
 		in := load(t, r.ID, "wrong.yaml")
@@ -112,10 +112,10 @@ func TestKinds(t *testing.T) {
 			kind, _, _ := strings.Cut(f.Object, " ")
 			workload := slices.Contains(r.Kinds, k8s.KindPod) && !slices.Contains(k8s.SchemaKinds(), kind)
 			if len(r.Kinds) > 0 && !slices.Contains(r.Kinds, kind) && !workload {
-				t.Errorf("%s tells of a %s and claims %v", r.ID, kind, r.Kinds)
+				t.Errorf("%s reports a %s and claims %v", r.ID, kind, r.Kinds)
 			}
 			if rank(f.Severity) < rank(r.Severity) {
-				t.Errorf("%s tells a finding of severity %s, worse than its %s", r.ID, f.Severity, r.Severity)
+				t.Errorf("%s reports a finding of severity %s, worse than its %s", r.ID, f.Severity, r.Severity)
 			}
 		}
 	}

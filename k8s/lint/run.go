@@ -11,34 +11,34 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
 
-// Input is what [Run] judges.
+// Input is the input of [Run].
 type Input struct {
-	// Manifests are judged.
+	// Manifests are the manifests to check.
 	Manifests *manifest.Set
-	// Cluster is what they are judged against; the zero value is a cluster of which nothing
+	// Cluster is the cluster to check them against. The zero value is a cluster about which nothing
 	// is known.
 	Cluster source.Cluster
 	Options Options
 }
 
-// Options say what no object tells. The zero value knows nothing and guesses little.
+// Options are facts that no object contains. In the zero value all of them are unknown.
 type Options struct {
-	// OperatorNamespace is where the SR-IOV operator runs; "": that of the SriovOperatorConfig, or
-	// one of the usual names.
+	// OperatorNamespace is the namespace of the SR-IOV operator. If it is empty, Run takes the
+	// namespace of the SriovOperatorConfig, or one of the usual names.
 	OperatorNamespace string
-	// OperatorVersion is that of the SR-IOV operator, "v1.6.0" or "main"; "": any, so what one of
-	// them refuses is a warning.
+	// OperatorVersion is the version of the SR-IOV operator, "v1.6.0" or "main". If it is empty,
+	// Run warns about a value that only some versions reject.
 	OperatorVersion string
-	// ResourcePrefix is the operator's, as openshift.io; "": what nodes and objects tell.
+	// ResourcePrefix is the operator's resource prefix, such as openshift.io. If it is empty, Run
+	// takes it from nodes and objects.
 	ResourcePrefix string
-	// Reserved are ranges of addresses that belong to the cluster or its hosts, by what they
-	// are for.
+	// Reserved are the address ranges of the cluster and its hosts, with their use.
 	Reserved []Reserved
-	// Only and Skip choose rules by ID.
+	// Only and Skip select rules by ID.
 	Only, Skip []string
 }
 
-// Reserved is a range of addresses that others have.
+// Reserved is an address range that is already in use.
 type Reserved = ipam.Reserved
 
 // Run applies all rules.
@@ -97,18 +97,18 @@ func sortFindings(findings []Finding, files []string) {
 	})
 }
 
-// pass is one rule at work.
+// pass is one run of a rule.
 type pass struct {
 	*model
 	rule     *Rule
-	findings []told
+	findings []located
 }
 
-// path is the way to a value.
+// path is the path of a value.
 type path = []any
 
-// report adds a finding about a value of an object. One about an object that is not judged
-// goes nowhere.
+// report adds a finding about a value of an object. If the object is not to be checked, the
+// returned finding is not added.
 func (p *pass) report(severity Severity, o *manifest.Object, at path, format string, args ...any) *Finding {
 	f := &Finding{
 		Rule: p.rule.ID, Severity: severity, Object: o.String(), Path: manifest.PathText(at...),
@@ -118,23 +118,23 @@ func (p *pass) report(severity Severity, o *manifest.Object, at path, format str
 		f.Value = shorten(v.Text)
 	}
 	f.place(o.At(at...))
-	if p.judged[o] {
-		t := told{Finding: f, objectLine: o.Root.At.Line}
-		if len(p.ignored) > 0 { // which is rare, and the key is sought among all of its mapping
-			t.keyLine = o.KeyAt(at...).Line
+	if p.checked[o] {
+		l := located{Finding: f, objectLine: o.Root.At.Line}
+		if len(p.ignored) > 0 { // rare, and KeyAt searches the whole mapping
+			l.keyLine = o.KeyAt(at...).Line
 		}
-		p.findings = append(p.findings, t)
+		p.findings = append(p.findings, l)
 	}
 	return f
 }
 
-// tell adds a finding about a text that is no value of an object.
-func (p *pass) tell(severity Severity, at manifest.Region, format string, args ...any) *Finding {
+// reportText adds a finding about text outside of objects.
+func (p *pass) reportText(severity Severity, at manifest.Region, format string, args ...any) *Finding {
 	f := &Finding{
 		Rule: p.rule.ID, Severity: severity, Summary: fmt.Sprintf(format, args...), Remedy: p.rule.Remedy,
 		Sources: p.rule.Reports,
 	}
-	p.findings = append(p.findings, told{Finding: f.place(at)})
+	p.findings = append(p.findings, located{Finding: f.place(at)})
 	return f
 }
 
@@ -150,32 +150,32 @@ func (p *pass) note(o *manifest.Object, at path, format string, args ...any) *Fi
 	return p.report(SeverityNote, o, at, format, args...)
 }
 
-// place moves a finding.
+// place sets the place of a finding.
 func (f *Finding) place(at manifest.Region) *Finding {
 	f.File, f.Line, f.Column, f.Length = at.File, at.Line, at.Column, at.Length
 	return f
 }
 
-// fix says what to write.
+// fix sets the text to write.
 func (f *Finding) fix(format string, args ...any) *Finding {
 	f.Fix = fmt.Sprintf(format, args...)
 	return f
 }
 
-// because adds another place that matters.
+// because adds another place as evidence.
 func (f *Finding) because(at fmt.Stringer, format string, args ...any) *Finding {
 	f.Evidence = append(f.Evidence, Evidence{Place: at.String(), Text: fmt.Sprintf(format, args...)})
 	return f
 }
 
-// onNode adds a fact about a node.
+// onNode adds a fact about a node as evidence.
 func (f *Finding) onNode(node, format string, args ...any) {
 	f.Evidence = append(f.Evidence, Evidence{Place: "node " + node, Text: fmt.Sprintf(format, args...)})
 }
 
-// shorten keeps a value readable in a line.
+// shorten shortens a value to at most 120 characters on one line.
 func shorten(s string) string {
-	const most = 4096 // more than is shown, whatever blanks it has; a text of megabytes is shortened for each finding
+	const most = 4096 // enough for 120 characters after blanks are joined, and cheap for a text of megabytes
 	if len(s) > most {
 		s = strings.ToValidUTF8(s[:most], "")
 	}

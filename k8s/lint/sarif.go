@@ -11,7 +11,7 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/manifest"
 )
 
-// The parts of SARIF 2.1.0 (OASIS, sarif-schema-2.1.0.json) that a report fills.
+// The parts of SARIF 2.1.0 (OASIS, sarif-schema-2.1.0.json) that a report uses.
 type (
 	sarifLog struct {
 		Schema  string     `json:"$schema"`
@@ -52,7 +52,7 @@ type (
 		Level     string          `json:"level"`
 		Message   sarifText       `json:"message"`
 		Locations []sarifLocation `json:"locations"`
-		// Suppressions are all given or none: GitHub shows results without them.
+		// Suppressions are allowed in all results or in none. GitHub shows results without them.
 		Suppressions []sarifSuppression `json:"suppressions,omitempty"`
 	}
 	sarifSuppression struct {
@@ -69,8 +69,8 @@ type (
 	}
 	sarifArtifact struct {
 		URI string `json:"uri"`
-		// Base is what a relative URI starts from; code hosts take %SRCROOT% for the root of
-		// the repository.
+		// Base is the base of a relative URI. Code hosts resolve %SRCROOT% to the root of the
+		// repository.
 		Base string `json:"uriBaseId,omitempty"`
 	}
 	sarifRegion struct {
@@ -83,12 +83,12 @@ type (
 	}
 )
 
-// projectURL is where the reference of the rules is read.
+// projectURL is the base URL of the reference of the rules.
 const projectURL = "https://github.com/rdmakit/rdmakit"
 
-// SARIF writes the report as a log of SARIF 2.1.0, with a region for each finding; version
-// is that of the program. Code hosts show it beside the lines of a change. Columns count
-// Unicode characters.
+// SARIF returns the report as a SARIF 2.1.0 log with a region for each finding, which code hosts
+// show beside the lines of a change. version is the version of the program. Columns count Unicode
+// characters.
 func (r Report) SARIF(version string) ([]byte, error) {
 	run := sarifRun{ColumnKind: "unicodeCodePoints", Results: []sarifResult{}}
 	run.Tool.Driver = sarifDriver{
@@ -124,7 +124,7 @@ func (r Report) SARIF(version string) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// sarif is a finding as a result; index is that of its rule.
+// sarif returns a finding as a SARIF result. index is the index of its rule.
 func (f Finding) sarif(index int) sarifResult {
 	text := f.Summary + ". " + upperFirst(f.Remedy)
 	if f.Fix != "" {
@@ -156,7 +156,7 @@ func sarifLevel(s Severity) string {
 	return "note"
 }
 
-// artifact names a file. Of standard input there is none in the sources.
+// artifact returns the location of a file. Standard input has no location in the repository.
 func artifact(file string) sarifArtifact {
 	a := sarifArtifact{URI: fileURI(file)}
 	if !strings.HasPrefix(a.URI, "file:") && file != manifest.StdinName {
@@ -165,7 +165,7 @@ func artifact(file string) sarifArtifact {
 	return a
 }
 
-// fileURI writes a path as a relative reference, or as a file: URI where it is absolute.
+// fileURI returns a relative path as a relative reference, and an absolute path as a file: URI.
 func fileURI(name string) string {
 	u := url.URL{Path: filepath.ToSlash(filepath.Clean(name))}
 	if strings.HasPrefix(u.Path, "/") {

@@ -8,21 +8,21 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
 
-// policy is short for what most rules handle.
+// policy is a SriovNetworkNodePolicy.
 type policy = typed[k8s.SriovNetworkNodePolicy]
 
 // card is a PF of a node that a policy selects.
 type card = source.Selection
 
-// numVfs is that of a policy, 0 where it is absent.
+// numVfs returns numVfs of a policy, 0 if it is absent.
 func numVfs(p *policy) int { return k8s.ValueOf(p.Value.Spec.NumVfs) }
 
-// cards returns the PFs that a policy selects, on the nodes that its nodeSelector takes or
-// may take.
+// cards returns the PFs that a policy selects, on the nodes that its nodeSelector selects or
+// may select.
 func (m *model) cards(p *policy) []card { return m.selected[p] }
 
-// nodesOf returns the nodes on which policies select cards for a resource, one that several
-// policies or cards have as often.
+// nodesOf returns the nodes on which policies select cards for a resource. A node occurs once for
+// each selected card.
 func (m *model) nodesOf(resource string) []*source.Node {
 	var nodes []*source.Node
 	for _, pol := range m.policiesOf(resource) {
@@ -33,9 +33,9 @@ func (m *model) nodesOf(resource string) []*source.Node {
 	return nodes
 }
 
-// takes returns the nodes that a policy's nodeSelector takes, or may take where labels
-// aren't known.
-func (m *model) takes(p *policy) []*source.Node {
+// candidates returns the nodes that a policy's nodeSelector selects, or may select because their
+// labels are unknown.
+func (m *model) candidates(p *policy) []*source.Node {
 	var nodes []*source.Node
 	for i := range m.nodes {
 		selected, perhaps := m.nodes[i].Selected(p.Value.Spec.NodeSelector)
@@ -46,11 +46,11 @@ func (m *model) takes(p *policy) []*source.Node {
 	return nodes
 }
 
-// linkOf tells whether the cards of a policy are on InfiniBand or Ethernet, and how that is known;
-// "" where nothing tells.
+// linkOf returns the link type of a policy's cards, and how it is known. Both are "" if the link
+// type is unknown.
 func (m *model) linkOf(p *policy) (link, reason string) {
-	link, reason, open := m.linkByCards(p)
-	if link != "" || !open {
+	link, reason, undecided := m.linkByCards(p)
+	if link != "" || !undecided {
 		return link, reason
 	}
 	ib, eth := "", ""
@@ -70,8 +70,9 @@ func (m *model) linkOf(p *policy) (link, reason string) {
 	return "", ""
 }
 
-// linkByCards is linkOf without what networks say; open is false where cards differ.
-func (m *model) linkByCards(p *policy) (link, reason string, open bool) {
+// linkByCards returns the link type by the policy and its cards alone. undecided reports whether
+// neither of them has a link type; it is false if cards differ.
+func (m *model) linkByCards(p *policy) (link, reason string, undecided bool) {
 	switch strings.ToUpper(p.Value.Spec.LinkType) {
 	case source.LinkIB:
 		return source.LinkIB, "linkType of the policy", false

@@ -8,24 +8,24 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
 
-// meeting is a PF that two policies select.
-type meeting struct {
-	// about is judged; of two that are, it is the later one.
+// sharedPF is a PF that two policies select.
+type sharedPF struct {
+	// about is the policy to report: the later one if both are to be checked.
 	about, other *policy
 	index        int  // of other
-	card         card // of about; without a node where none is known
-	// shared tells that they mean different VFs of each PF that both select.
-	shared bool
+	card         card // the PF as about selects it; without a node if no nodes are known
+	// disjoint reports whether they select different VFs on each PF that both select.
+	disjoint bool
 }
 
-// maxMeetings bounds the policies that one is found to meet on the same VFs: with more it is one
-// fault and not many.
-const maxMeetings = 64
+// maxOverlaps limits the policies that are reported to select the VFs of one policy: more of them
+// have a single cause.
+const maxOverlaps = 64
 
-// findMeetings finds the pairs of policies that select one PF, of which at least one is judged.
-// Those about one policy stand together.
-func (m *model) findMeetings() []meeting {
-	f := meetingFinder{
+// findSharedPFs finds the pairs of policies that select the same PF, of which at least one is to be
+// checked. The pairs of one policy are adjacent.
+func (m *model) findSharedPFs() []sharedPF {
+	f := sharedPFFinder{
 		model: m, cards: make([][]card, len(m.policies)), claims: map[*source.PF][]claim{},
 		seen: make([]int, len(m.policies)),
 	}
@@ -38,72 +38,74 @@ func (m *model) findMeetings() []meeting {
 			f.claims[c.PF] = append(f.claims[c.PF], claim{i, c.First, c.Last})
 		}
 	}
-	var out []meeting
+	var out []sharedPF
 	for i, p := range m.policies {
-		if m.judged[p.Object] {
+		if m.checked[p.Object] {
 			out = append(out, f.about(i)...)
 		}
 	}
 	return out
 }
 
-// claim is what a policy wants of a PF.
+// claim is the range of VFs of a PF that a policy selects.
 type claim struct{ policy, first, last int }
 
-type meetingFinder struct {
+type sharedPFFinder struct {
 	*model
 	cards  [][]card // by policy
 	claims map[*source.PF][]claim
-	seen   []int // by policy: the meeting with it, from 1
+	seen   []int // by policy: its index in the result, from 1
 }
 
-// about returns the meetings that are about a policy, in the order of the others.
-func (f *meetingFinder) about(i int) []meeting {
-	var out []meeting
+// about returns the PFs that a policy shares with others, in the order of the others.
+func (f *sharedPFFinder) about(i int) []sharedPF {
+	var out []sharedPF
 	clear(f.seen)
 	p, whole := f.policies[i], 0
 	for _, c := range f.cards[i] {
 		for _, o := range f.claims[c.PF] {
 			q, seen := f.policies[o.policy], f.seen[o.policy]
-			if o.policy == i || f.judged[q.Object] && o.policy > i || seen > 0 && !out[seen-1].shared ||
-				seen == 0 && !mayMeet(p, q) {
+			if o.policy == i || f.checked[q.Object] && o.policy > i || seen > 0 && !out[seen-1].disjoint ||
+				seen == 0 && !mayOverlap(p, q) {
 				continue
 			}
-			found := meeting{about: p, other: q, index: o.policy, card: c, shared: c.Last < o.first || o.last < c.First}
+			found := sharedPF{
+				about: p, other: q, index: o.policy, card: c, disjoint: c.Last < o.first || o.last < c.First,
+			}
 			if seen == 0 {
 				out = append(out, found)
 				seen = len(out)
 				f.seen[o.policy] = seen
 			}
-			if !found.shared {
+			if !found.disjoint {
 				out[seen-1] = found
 				whole++
 			}
-			if whole > maxMeetings {
+			if whole > maxOverlaps {
 				return out
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b meeting) int { return cmp.Compare(a.index, b.index) })
+	slices.SortFunc(out, func(a, b sharedPF) int { return cmp.Compare(a.index, b.index) })
 	return out
 }
 
-// mayMeet judges what two policies say apart from their cards. Where labels of nodes aren't known,
-// the selectors tell that no node has the labels of both.
-func mayMeet(a, b *policy) bool {
+// mayOverlap reports whether two policies may select the same card, by their namespaces, node
+// selectors, vendors and device IDs.
+func mayOverlap(a, b *policy) bool {
 	x, y := a.Value.Spec.NicSelector, b.Value.Spec.NicSelector
-	return neighbours(a, b) && !labelsExclude(a, b) &&
+	return sameOperator(a, b) && !labelsExclude(a, b) &&
 		(x.Vendor == "" || y.Vendor == "" || x.Vendor == y.Vendor) &&
 		(x.DeviceID == "" || y.DeviceID == "" || x.DeviceID == y.DeviceID)
 }
 
-// neighbours reports two policies that one operator sees.
-func neighbours(a, b *policy) bool {
-	return a.String() != b.String() && // an object twice is another rule's business
+// sameOperator reports whether two different policies may belong to one operator.
+func sameOperator(a, b *policy) bool {
+	return a.String() != b.String() && // duplicate-object reports these
 		(a.Namespace == b.Namespace || a.Namespace == "" || b.Namespace == "")
 }
 
-// labelsExclude reports that no node can be selected by both.
+// labelsExclude reports whether the node selectors of two policies contradict each other.
 func labelsExclude(a, b *policy) bool {
 	for key, value := range a.Value.Spec.NodeSelector {
 		if other, ok := b.Value.Spec.NodeSelector[key]; ok && other != value {
@@ -113,9 +115,9 @@ func labelsExclude(a, b *policy) bool {
 	return false
 }
 
-// writtenCards are the PFs that a selector names, where no node tells which there are: an entry
-// of rootDevices or pfNames is one, and so are all cards of a device ID. known has those of
-// other policies.
+// writtenCards returns the PFs that a selector names, for use without nodes. Each entry of
+// rootDevices or pfNames is one PF, and a device ID stands for one PF. known collects the PFs of
+// all policies.
 func writtenCards(p *policy, known map[string]*source.PF) []card {
 	s := p.Value.Spec.NicSelector
 	var out []card
