@@ -10,18 +10,18 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
 
-// assumptions gathers, over all nodes, what is taken for granted.
+// assumptions collects the assumptions about all nodes.
 type assumptions struct {
-	firmware  bool     // sriov_totalvfs decided something
-	snapshots []string // nodes with VFs that only a snapshot tells of
-	labels    []string // nodes whose labels aren't known, and asked for
-	policies  []string // that ask for them
+	firmware  bool     // sriov_totalvfs was used instead of the firmware's settings
+	snapshots []string // nodes with VFs that are known from a snapshot only
+	labels    []string // nodes with unknown labels that policies need
+	policies  []string // policies that need them
 	pools     []string // nodes that may be in another pool
-	supported []string // cards that the operator may not know
-	blueField []string // nodes whose firmware may not be set from the host
+	supported []string // cards that the operator may not support
+	blueField []string // nodes on which the host may not be able to set the firmware
 }
 
-// of notes what was assumed of a node.
+// of adds the assumptions about a node.
 func (a *assumptions) of(n *source.Node, state *k8s.SriovNetworkNodeState, t *trial, want setting) {
 	if len(want.maybe) > 0 {
 		a.labels = append(a.labels, n.Name)
@@ -52,75 +52,75 @@ func (a *assumptions) of(n *source.Node, state *k8s.SriovNetworkNodeState, t *tr
 	}
 }
 
-// assumptions writes them down.
+// assumptions returns the assumptions as texts.
 func (m *model) assumptions(a *assumptions) []string {
-	out := []string{"all files are applied at once; one after the other they may cost more"}
+	out := []string{"all files are applied at once; applying them one after the other may cause more drains or reboots"}
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	if a.firmware {
-		add("the firmware's NUM_OF_VFS and SRIOV_EN aren't recorded in states and snapshots; " +
-			"sriov_totalvfs of sysfs stands for them (to be sure: the output of mstconfig -e -d ADDRESS " +
-			"q in files NODE.txt among those of --nodes)")
+		add("states and snapshots don't record the firmware's NUM_OF_VFS and SRIOV_EN, so sriov_totalvfs of sysfs is " +
+			"used; for exact results add the output of mstconfig -e -d ADDRESS q in files NODE.txt to --nodes")
 	}
 	if len(a.snapshots) > 0 {
 		add(
-			"%s: known by snapshots, which don't tell the eSwitch mode, and driver and MTU of VFs: "+
-				"taken as legacy and as wanted", some(a.snapshots))
+			"%s: snapshots record neither the eSwitch mode nor driver and MTU of VFs; assumed are legacy mode, and "+
+				"driver and MTU as in the policies", some(a.snapshots))
 	}
 	if len(a.labels) > 0 {
-		add("%s: labels aren't known; taken as what policies ask for (%s)", some(a.labels), some(a.policies))
+		add("%s: unknown labels; assumed to be those that policies select (%s)", some(a.labels), some(a.policies))
 	}
 	if len(a.pools) > 0 {
-		add("%s: labels aren't known; taken as of the one pool that may select them, or of none if there are several",
+		add("%s: unknown labels; assumed to be in the only pool that may select them, or in no pool if several may",
 			some(a.pools))
 	}
 	if len(a.supported) > 0 {
-		add("%s: not in the operator's list of NVIDIA's cards (supported-nic-ids), and taken as added to it",
+		add("%s: not in the operator's list of NVIDIA cards (supported-nic-ids); assumed to be added to it",
 			some(a.supported))
 	}
 	if len(a.blueField) > 0 {
-		add("%s: BlueField cards are taken as in NIC mode; in DPU mode the operator can't set the firmware, and fails",
-			some(a.blueField))
+		add("%s: BlueField cards are assumed to be in NIC mode; in DPU mode the operator can't set the firmware and "+
+			"fails", some(a.blueField))
 	}
 	m.assumePriorities(add)
 	if !m.complete {
-		add("no policy of the cluster is among the files: others than those that are applied, and those that states " +
-			"name, are taken not to exist")
+		add("no policy of the cluster is in the files; assumed to exist are only the applied policies and those in " +
+			"the states")
 	}
 	if len(m.pools) == 0 && !m.noDrain {
-		add("no SriovNetworkPoolConfig is known: one node at a time")
+		add("no SriovNetworkPoolConfig is known; assumed: one node drains at a time")
 	}
 	if !m.configKnown() {
-		add("no SriovOperatorConfig is known: draining enabled, configuration by the daemon, the mellanox plugin on")
+		add("no SriovOperatorConfig is known; assumed: draining is enabled, the daemon configures the nodes, and the " +
+			"mellanox plugin is on")
 	}
 	return out
 }
 
-// assumePriorities says what stands for a priority that nobody wrote (k8s.PolicySpec,
-// EffectivePriority).
+// assumePriorities adds the assumptions about policies without a priority
+// ([k8s.PolicySpec.EffectivePriority]).
 func (m *model) assumePriorities(add func(string, ...any)) {
 	if names := some(m.unwritten); names != "" {
 		switch {
 		case k8s.ValueOf(m.webhook):
 			add(
-				"no priority in policy %s: %d, the lowest, which the operator's webhook writes "+
+				"no priority in policy %s: the operator's webhook sets %d, the lowest "+
 					"(enableOperatorWebhook is true)", names, k8s.WebhookPriority)
 		case m.webhook != nil:
 			add(
-				"no priority in policy %s: %d, the highest, for the operator's webhook is off "+
+				"no priority in policy %s: %d, the highest, because the operator's webhook is off "+
 					"(enableOperatorWebhook isn't true)", names, k8s.UnwrittenPriority)
 		default:
 			add(
-				"no priority in policy %s: %d, the highest, as without the operator's webhook, which nothing tells "+
-					"of; with it %d, the lowest", names, k8s.UnwrittenPriority, k8s.WebhookPriority)
+				"no priority in policy %s: assumed %d, the highest, because it is unknown whether the operator's "+
+					"webhook is on, which would set %d, the lowest", names, k8s.UnwrittenPriority, k8s.WebhookPriority)
 		}
 	}
 	if names := some(m.unwrittenBefore); names != "" {
-		add("no priority in policy %s of the cluster: %d, the highest, for no webhook wrote one",
+		add("no priority in policy %s of the cluster: %d, the highest, because no webhook set one",
 			names, k8s.UnwrittenPriority)
 	}
 }
 
-// configKnown reports that the operator's configuration is among the objects.
+// configKnown reports whether the objects contain the operator's configuration.
 func (m *model) configKnown() bool {
 	for _, o := range slices.Concat(m.in.Cluster.Objects, m.in.Manifests.Objects) {
 		if o.Kind == k8s.KindOperatorConfig && o.Name == "default" {
@@ -130,7 +130,7 @@ func (m *model) configKnown() bool {
 	return false
 }
 
-// some writes a list that may be long.
+// some returns the first names of a list and the number of the others.
 func some(names []string) string {
 	const most = 4
 	if len(names) <= most+1 {

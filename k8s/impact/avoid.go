@@ -10,9 +10,9 @@ import (
 	"github.com/rdmakit/rdmakit/k8s"
 )
 
-// avoid adds to the reasons of a PF what makes them milder. Each change is tried: it is named only
-// where the reason is gone with it, the operator doesn't fail, and nothing worse comes than worst,
-// which is that of all reasons of the PF.
+// avoid adds the changes that avoid a reason of a PF. It tries each change, and adds it only if the
+// reason disappears, the operator doesn't fail, and the PF needs no worse action than worst, the
+// worst action of all of its reasons.
 func (t *trial) avoid(p *pf, r *Reason, worst Action) {
 	c := t.after[p.Address]
 	if r.ID == ReasonRemoved {
@@ -31,18 +31,18 @@ func (t *trial) avoid(p *pf, r *Reason, worst Action) {
 	slices.SortStableFunc(r.Avoid, func(a, b Avoid) int { return a.Leaves.rank() - b.Leaves.rank() })
 }
 
-// proposal is a change to what is wanted of the ports of a card, or to what they have.
+// proposal is a change to the desired setting or to the present state of a card's ports.
 type proposal struct {
 	change string
 	apply  func(t *trial, p *pf, c *config)
 }
 
-// with judges the node with a change to all ports of a card that have a policy, and names the
-// policies that it changes.
+// with evaluates the node with a change to all ports of a card that have a policy. It returns the
+// action that is still required, and the policies that the change affects.
 func (t *trial) with(
 	address string, id ReasonID, apply func(*trial, *pf, *config),
 ) (leaves Action, policies []string, ok bool) {
-	alone := *t // what another card needs or refuses doesn't change with this one
+	alone := *t // other cards don't depend on this one
 	alone.pfs = t.ports(address)
 	try := alone
 	try.pfs, try.after = slices.Clone(alone.pfs), maps.Clone(t.after)
@@ -65,14 +65,14 @@ func (t *trial) with(
 	failures := t.failures
 	if try.firmwareOff != t.firmwareOff {
 		v = t.withoutFirmware()
-	} else if v = try.judge(); len(v.failures) > 0 {
-		failures = len(alone.judge().failures)
+	} else if v = try.compare(); len(v.failures) > 0 {
+		failures = len(alone.compare().failures)
 	}
 	gone := !slices.ContainsFunc(v.cards[address], func(r Reason) bool { return r.ID == id && !r.Open && r.Held == "" })
 	return worstOf(v.cards[address]), policies, gone && len(v.failures) <= failures
 }
 
-// ports returns the PFs of the card that has this one.
+// ports returns all PFs of the card with this address.
 func (t *trial) ports(address string) []pf {
 	var out []pf
 	for i := range t.pfs {
@@ -83,17 +83,17 @@ func (t *trial) ports(address string) []pf {
 	return out
 }
 
-// withoutFirmware judges the node as if the operator left all firmware alone, once for all cards.
+// withoutFirmware evaluates the node as if the operator changed no firmware, once for all cards.
 func (t *trial) withoutFirmware() *verdict {
 	if t.firmwareLeft == nil {
 		try := *t
 		try.firmwareOff = true
-		t.firmwareLeft = try.judge()
+		t.firmwareLeft = try.compare()
 	}
 	return t.firmwareLeft
 }
 
-// proposals returns what may make a reason milder.
+// proposals returns the changes that may avoid a reason.
 func (t *trial) proposals(p *pf, c *config, id ReasonID) []proposal {
 	in := " in policy " + c.owner()
 	switch id {
@@ -138,10 +138,10 @@ func (t *trial) proposals(p *pf, c *config, id ReasonID) []proposal {
 	return nil
 }
 
-// alone reports that one policy decides a PF, so that its figures are those of the PF.
+// alone reports whether a PF has a single policy, so that its values are those of the PF.
 func (c *config) alone() bool { return len(c.applied) == 1 && len(c.groups) == 1 }
 
-// alone reports it of all ports of a card.
+// alone reports whether each port of a card has a single policy.
 func (t *trial) alone(p *pf) bool {
 	for address, c := range t.after {
 		if port(address) == port(p.Address) && !c.alone() {
@@ -151,7 +151,7 @@ func (t *trial) alone(p *pf) bool {
 	return true
 }
 
-// most returns the VFs that the ports of a card are to have.
+// most returns the highest desired number of VFs of a card's ports.
 func (t *trial) most(p *pf) int {
 	most := 0
 	for address, c := range t.after {
@@ -162,7 +162,7 @@ func (t *trial) most(p *pf) int {
 	return most
 }
 
-// firmwareProposals are the ways around a change of NUM_OF_VFS.
+// firmwareProposals returns the changes that avoid a change of NUM_OF_VFS.
 func (t *trial) firmwareProposals(p *pf, c *config) []proposal {
 	want, total := t.most(p), 0
 	for _, other := range t.ports(p.Address) {
@@ -172,14 +172,14 @@ func (t *trial) firmwareProposals(p *pf, c *config) []proposal {
 	var out []proposal
 	if total > 0 && total <= k8s.MaxMellanoxVFs && t.alone(p) {
 		out = append(out, proposal{
-			fmt.Sprintf("numVfs: %d, as the firmware has it, in %s", total, names),
+			fmt.Sprintf("numVfs: %d, as in the firmware, in %s", total, names),
 			func(_ *trial, _ *pf, c *config) { c.setVFs(total) },
 		})
 	}
 	if want <= total {
 		change := "externallyManaged: true in " + names
 		if p.NumVFs < c.vfs {
-			change += fmt.Sprintf(", with %s made beforehand by something else than the operator",
+			change += fmt.Sprintf(", with %s created beforehand without the operator",
 				english.Count(c.vfs, "VF"))
 		}
 		out = append(out,
@@ -192,15 +192,15 @@ func (t *trial) firmwareProposals(p *pf, c *config) []proposal {
 	return append(out, presetFirmware(want))
 }
 
-// presetFirmware is the change beforehand, which needs its own reset of the card.
+// presetFirmware is a change to the firmware beforehand, which takes effect with a reboot.
 func presetFirmware(vfs int) proposal {
 	return proposal{
-		fmt.Sprintf("SRIOV_EN=1 NUM_OF_VFS=%d set with mstconfig beforehand, at a reboot of your own choosing", vfs),
+		fmt.Sprintf("SRIOV_EN=1 NUM_OF_VFS=%d set with mstconfig beforehand, followed by a planned reboot", vfs),
 		func(_ *trial, p *pf, _ *config) { p.preset(vfs) },
 	}
 }
 
-// owners names the policies that decide for the ports of a card.
+// owners returns the policies that override the others on a card's ports, as text.
 func (t *trial) owners(p *pf) string {
 	var names []string
 	for _, address := range slices.Sorted(maps.Keys(t.after)) {
@@ -214,7 +214,7 @@ func (t *trial) owners(p *pf) string {
 	return "policies " + strings.Join(names, " and ")
 }
 
-// setVFs changes the number of VFs; a group of all of them goes with it.
+// setVFs changes the number of VFs, and the group that contains all of them.
 func (c *config) setVFs(n int) {
 	for i := range c.groups {
 		if g := &c.groups[i]; g.First == 0 && g.Last == c.vfs-1 {
@@ -231,7 +231,7 @@ func (c *config) setMTU(n int) {
 	}
 }
 
-// deviceType returns what the VFs are today, "" where they differ or nothing tells.
+// deviceType returns the present device type of the VFs, "" if they differ or it is unknown.
 func (p *pf) deviceType() string {
 	kind := ""
 	for _, f := range p.functions {

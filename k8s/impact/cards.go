@@ -8,28 +8,28 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
 
-// pf is a PF as the daemon sees it, by its own list or by a snapshot.
+// pf is a PF as the daemon sees it, from a SriovNetworkNodeState or a snapshot.
 type pf struct {
 	source.PF
 	down        bool
 	functions   []vf
-	recorded    bool // by the operator's daemon, not by a snapshot
+	recorded    bool // in a SriovNetworkNodeState, not only in a snapshot
 	unsupported bool
 }
 
-// vf is a VF; what is "" or 0 is not known.
+// vf is a VF. Fields that are "" or 0 are unknown.
 type vf struct {
 	id, mtu           int
 	driver, guid, dpa string
-	known             bool // driver "" means that there is none
+	known             bool // if set, driver "" means that the VF has no driver
 }
 
-// zeroGUID is that of a VF that nobody has given one (pkg/consts/constants.go,
+// zeroGUID is the GUID of a VF without an assigned GUID (pkg/consts/constants.go,
 // UninitializedNodeGUID).
 const zeroGUID = "0000:0000:0000:0000"
 
-// cardsOf returns the PFs of a node: those of its state, which are the daemon's own list, or else
-// those of a snapshot.
+// cardsOf returns the PFs of a node: those of its SriovNetworkNodeState, which the daemon lists, or
+// those of a snapshot if there is no state.
 func cardsOf(n *source.Node) []pf {
 	var out []pf
 	if n.State == nil {
@@ -51,7 +51,7 @@ func cardsOf(n *source.Node) []pf {
 	for _, p := range n.PFs {
 		card := listed[p.Address]
 		if card == nil {
-			continue // a snapshot alone knows it
+			continue // it is in a snapshot only
 		}
 		c := pf{PF: p, down: card.LinkAdminState == "down", recorded: true}
 		for _, f := range card.VFs {
@@ -63,10 +63,10 @@ func cardsOf(n *source.Node) []pf {
 	return out
 }
 
-// mellanox reports a card whose firmware the operator sets.
+// mellanox reports whether the operator sets the firmware of the card.
 func (p *pf) mellanox() bool { return p.Vendor == k8s.VendorMellanox }
 
-// settings returns the firmware's, nil where nothing tells those in force.
+// settings returns the firmware settings in effect, nil if they are unknown.
 func (p *pf) settings() *source.FirmwareSettings {
 	if p.Firmware == nil {
 		return nil
@@ -74,14 +74,14 @@ func (p *pf) settings() *source.FirmwareSettings {
 	return p.Firmware.Current
 }
 
-// gives returns how many VFs the firmware gives; where nothing tells its settings, sriov_totalvfs
-// stands for them.
+// gives returns the number of VFs in the firmware, or sriov_totalvfs if the firmware's settings are
+// unknown.
 func (p *pf) gives() int {
 	n, _ := p.FirmwareVFs()
 	return n
 }
 
-// preset sets the firmware.
+// preset sets the number of VFs in the firmware.
 func (p *pf) preset(vfs int) {
 	p.TotalVFs = vfs
 	if s := p.settings(); s != nil {
@@ -91,7 +91,7 @@ func (p *pf) preset(vfs int) {
 	}
 }
 
-// modeOr returns the eSwitch mode; one that isn't told is legacy, as it is for the operator.
+// modeOr returns the eSwitch mode. An absent mode means legacy, as in the operator.
 func modeOr(s string) string {
 	if s == "" {
 		return "legacy"
@@ -99,7 +99,7 @@ func modeOr(s string) string {
 	return s
 }
 
-// String names the PF by its network device where it has one.
+// String returns the PF's network device, or its address if it has none.
 func (p *pf) String() string {
 	if p.Netdev != "" {
 		return p.Netdev
@@ -107,5 +107,5 @@ func (p *pf) String() string {
 	return p.Address
 }
 
-// port returns the address without its function, by which the operator finds the ports of one card.
+// port returns the address without the function, which is the same for all ports of a card.
 func port(address string) string { return address[:max(0, len(address)-1)] }

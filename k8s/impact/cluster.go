@@ -11,7 +11,7 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
 
-// model is everything that a forecast rests on.
+// model is the input of a prediction, indexed.
 type model struct {
 	in    Input
 	nodes []source.Node
@@ -19,24 +19,23 @@ type model struct {
 	namespace string
 	before    []*policy
 	after     []*policy
-	// withWebhook is after as the webhook would have made it, where implied names policies whose
-	// priority depends on it.
+	// withWebhook is after with the priorities that the webhook would set in the policies that
+	// implied names.
 	withWebhook []*policy
 	implied     []string
-	// known are the names of all policies, those that are to be deleted too.
+	// known are the names of all policies, including those to delete.
 	known map[string]bool
-	// complete tells that before and after are all policies that there are.
+	// complete reports whether before and after are all policies of the cluster.
 	complete             bool
 	poolsBefore, pools   []*pool
-	poolsKnown           bool // poolsBefore are those of the cluster
+	poolsKnown           bool // the pools of the cluster are known
 	webhook              *bool
 	noDrain, systemd     bool
 	firmwareOff, bridges bool
 	daemons              map[string]string // configDaemonNodeSelector
 	removed, ignored     []string
-	strays               int // policies that are applied outside of the operator's namespace
-	// unwritten are policies without a priority: those that are applied, and those that the
-	// cluster has.
+	strays               int // applied policies outside of the operator's namespace
+	// unwritten are the applied policies without a priority, unwrittenBefore those of the cluster.
 	unwritten, unwrittenBefore []string
 }
 
@@ -44,7 +43,8 @@ type model struct {
 type pool struct {
 	name string
 	spec k8s.PoolSpec
-	// unavailable is the value of maxUnavailable, nil for none: only the node tells 1 from "1".
+	// unavailable is the value of maxUnavailable, nil for none. The YAML value distinguishes 1 from
+	// "1".
 	unavailable *manifest.Value
 }
 
@@ -71,7 +71,7 @@ func newModel(in Input) *model {
 	return m
 }
 
-// assumeWebhook gives the policies without a priority the one that the webhook would write.
+// assumeWebhook sets withWebhook and implied.
 func (m *model) assumeWebhook() {
 	for _, p := range m.after {
 		q := *p
@@ -84,8 +84,8 @@ func (m *model) assumeWebhook() {
 	sortPolicies(m.withWebhook)
 }
 
-// PolicyNames returns the names of all policies that [Options.Delete] may name: those of the
-// manifests, of the cluster, and those that states of nodes name. They are sorted.
+// PolicyNames returns the sorted names of all policies that [Options] may delete: those in the
+// manifests, in the cluster, and in the states of nodes.
 func PolicyNames(in Input) []string {
 	m := &model{in: in}
 	m.gatherNodes()
@@ -114,7 +114,7 @@ func (m *model) policyNames() []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// checkDeleted tells of policies to delete that nothing knows.
+// checkDeleted reports policies to delete that don't exist.
 func (m *model) checkDeleted() {
 	if len(m.in.Options.Delete) == 0 {
 		return
@@ -123,13 +123,13 @@ func (m *model) checkDeleted() {
 	for _, name := range m.in.Options.Delete {
 		if !slices.Contains(known, name) {
 			m.ignored = append(m.ignored, fmt.Sprintf(
-				"policy %s, which is to be deleted: neither a policy of the manifests or of the "+
-					"cluster nor named by a state", name))
+				"policy %s, which is to be deleted: it is neither in the manifests, nor in the cluster, nor in a "+
+					"state", name))
 		}
 	}
 }
 
-// gatherNodes joins the nodes of the cluster with those that stand among the manifests.
+// gatherNodes joins the nodes of the cluster with those in the manifests.
 func (m *model) gatherNodes() {
 	m.nodes = m.in.Cluster.Nodes
 	var more []source.Node
@@ -151,7 +151,7 @@ func (m *model) gatherNodes() {
 	m.nodes = slices.DeleteFunc(slices.Clone(m.nodes), func(n source.Node) bool { return n.Name == "" })
 }
 
-// merge returns the objects of the cluster today, and those after the manifests were applied.
+// merge returns the objects of the cluster before and after the manifests are applied.
 func (m *model) merge() (now, then []*manifest.Object) {
 	now = lastOf(m.in.Cluster.Objects)
 	applied := slices.DeleteFunc(lastOf(m.in.Manifests.Objects), m.deleted)
@@ -167,13 +167,13 @@ func (m *model) merge() (now, then []*manifest.Object) {
 	return now, append(then, applied...)
 }
 
-// deleted reports a policy that is to be deleted, wherever it stands.
+// deleted reports whether an object is a policy to delete.
 func (m *model) deleted(o *manifest.Object) bool {
 	return o.Kind == k8s.KindPolicy && slices.Contains(m.in.Options.Delete, o.Name)
 }
 
-// lastOf returns the objects that a forecast asks for, without those that stand again further on:
-// kubectl applies the last.
+// lastOf returns the policies, pools and operator configurations among objects. Of duplicate
+// objects it returns the last, which kubectl applies last.
 func lastOf(objects []*manifest.Object) []*manifest.Object {
 	place := map[string]int{}
 	for i, o := range objects {
@@ -189,14 +189,14 @@ func lastOf(objects []*manifest.Object) []*manifest.Object {
 	return out
 }
 
-// same reports one object in two states; a manifest without a namespace stands for the one of
-// its name.
+// same reports whether a and b are the same object. A manifest without a namespace matches any
+// namespace.
 func same(a, b *manifest.Object) bool {
 	return a.Kind == b.Kind && a.Name == b.Name &&
 		(a.Namespace == b.Namespace || a.Namespace == "" || b.Namespace == "")
 }
 
-// operatorNamespace returns where the operator runs, "" where nothing tells.
+// operatorNamespace returns the operator's namespace, "" if it is unknown.
 func (m *model) operatorNamespace(objects []*manifest.Object) string {
 	if ns := m.in.Options.OperatorNamespace; ns != "" {
 		return ns
@@ -214,7 +214,7 @@ func (m *model) operatorNamespace(objects []*manifest.Object) string {
 	return ""
 }
 
-// readOperator takes what the SriovOperatorConfig named default says.
+// readOperator reads the SriovOperatorConfig named default.
 func (m *model) readOperator(objects []*manifest.Object) {
 	for _, o := range objects {
 		if o.Kind != k8s.KindOperatorConfig || o.Name != "default" {
@@ -227,7 +227,7 @@ func (m *model) readOperator(objects []*manifest.Object) {
 		m.firmwareOff = slices.Contains(c.Spec.DisablePlugins, "mellanox")
 		m.bridges = c.Spec.FeatureGates["manageSoftwareBridges"]
 		m.daemons = c.Spec.ConfigDaemonNodeSelector
-		// absent is off (controllers/sriovoperatorconfig_controller.go)
+		// absent means off (controllers/sriovoperatorconfig_controller.go)
 		m.webhook = cmp.Or(c.Spec.EnableOperatorWebhook, new(false))
 	}
 }
@@ -242,7 +242,7 @@ func (m *model) policiesOf(objects []*manifest.Object, ignored *[]string) []*pol
 		if o.Namespace != "" && m.namespace != "" && o.Namespace != m.namespace {
 			if ignored != nil {
 				*ignored = append(*ignored,
-					fmt.Sprintf("%s: the operator reads its own namespace only, %s", o, m.namespace))
+					fmt.Sprintf("%s: the operator reads only its own namespace, %s", o, m.namespace))
 				if m.applies(o) {
 					m.strays++
 				}
@@ -255,7 +255,7 @@ func (m *model) policiesOf(objects []*manifest.Object, ignored *[]string) []*pol
 		out = append(out, &policy{
 			name: o.Name, spec: decoded.Spec,
 			priority: decoded.Spec.EffectivePriority(applied && k8s.ValueOf(m.webhook)),
-			implied:  unwritten && applied && m.webhook == nil, // what the cluster has is as it will be
+			implied:  unwritten && applied && m.webhook == nil, // the webhook doesn't change policies of the cluster
 		})
 		switch {
 		case !unwritten || ignored == nil:
@@ -269,11 +269,10 @@ func (m *model) policiesOf(objects []*manifest.Object, ignored *[]string) []*pol
 	return out
 }
 
-// applies reports an object of the manifests.
+// applies reports whether an object is in the manifests.
 func (m *model) applies(o *manifest.Object) bool { return slices.Contains(m.in.Manifests.Objects, o) }
 
-// poolsOf returns the pools among objects that the operator drains by: those for hardware offload
-// of Open vSwitch have no part in it.
+// poolsOf returns the pools that limit drains. Pools for hardware offload of Open vSwitch don't.
 func poolsOf(objects []*manifest.Object) []*pool {
 	var out []*pool
 	for _, o := range objects {
@@ -295,8 +294,8 @@ func poolsOf(objects []*manifest.Object) []*pool {
 	return out
 }
 
-// poolOf returns the pool of a node, nil for none. problem tells of several, for which the operator
-// drains nothing.
+// poolOf returns the pool of a node, nil for none. maybe is set if unknown labels decide. problem
+// is set if several pools select the node, which the operator then never drains.
 func poolOf(n *source.Node, pools []*pool) (found *pool, maybe bool, problem string) {
 	var sure, perhaps []*pool
 	for _, p := range pools {
@@ -310,7 +309,7 @@ func poolOf(n *source.Node, pools []*pool) (found *pool, maybe bool, problem str
 	switch {
 	case len(sure) > 1:
 		return nil, false, fmt.Sprintf(
-			"the node is in pools %s and %s: the operator drains no node that is in more than one",
+			"the node is in pools %s and %s: the operator drains no node that is in more than one pool",
 			sure[0].name, sure[1].name)
 	case len(sure) == 1:
 		return sure[0], len(perhaps) > 0, ""
@@ -320,8 +319,8 @@ func poolOf(n *source.Node, pools []*pool) (found *pool, maybe bool, problem str
 	return nil, len(perhaps) > 0, ""
 }
 
-// selects judges a node by a label selector; nil and an empty one take every node. unknown tells
-// that labels aren't known.
+// selects reports whether a label selector matches a node. A nil or empty selector matches every
+// node. unknown is set if it depends on unknown labels.
 func selects(s *k8s.LabelSelector, n *source.Node) (selected, unknown bool) {
 	if s == nil {
 		return true, false

@@ -16,11 +16,11 @@ type policy struct {
 	name     string
 	spec     k8s.PolicySpec
 	priority int
-	// implied tells that the priority isn't written, so that it depends on the webhook.
+	// implied reports whether the priority is absent and depends on the webhook.
 	implied bool
 }
 
-// config is what the operator wants of a PF.
+// config is the operator's desired setting of a PF.
 type config struct {
 	address           string
 	vfs, mtu          int
@@ -31,19 +31,19 @@ type config struct {
 	applied           []Applied
 }
 
-// setting is what the operator wants of a node: by the address of a PF.
+// setting is the operator's desired setting of a node.
 type setting struct {
-	cards map[string]*config
-	// maybe names policies whose nodeSelector asks for labels that aren't known.
+	cards map[string]*config // by the address of the PF
+	// maybe names policies whose nodeSelector needs unknown labels.
 	maybe []string
-	// broken says what makes the operator give up on the node.
+	// broken describes the error with which the operator gives up on the node, "" for none.
 	broken string
 	// selects names the policies that select a card.
 	selects []string
 }
 
-// sortPolicies puts them in the order in which the operator applies them: by falling priority
-// number, then by name (api/v1/helper.go, ByPriority).
+// sortPolicies sorts policies in the order in which the operator applies them: by descending
+// priority number, then by name (api/v1/helper.go, ByPriority).
 func sortPolicies(policies []*policy) {
 	slices.SortStableFunc(policies, func(a, b *policy) int {
 		return cmp.Or(cmp.Compare(b.priority, a.priority), cmp.Compare(a.name, b.name))
@@ -54,11 +54,11 @@ func sortPolicies(policies []*policy) {
 // (controllers/sriovnetworknodepolicy_controller.go, syncSriovNetworkNodeState).
 func settingOf(policies []*policy, n *source.Node, pfs []pf) setting {
 	s := setting{cards: map[string]*config{}}
-	previous := 100 // the operator's own start, which no priority equals
+	previous := 100 // the operator's initial value, which no priority equals
 	for _, p := range policies {
 		selected, maybe := n.Selected(p.spec.NodeSelector)
 		if !selected && !maybe || p.name == "default" {
-			continue // the operator passes over the policy named default
+			continue // the operator ignores the policy named default
 		}
 		before := len(s.selects)
 		if err := s.apply(p, pfs, previous == p.priority); err != "" {
@@ -71,19 +71,19 @@ func settingOf(policies []*policy, n *source.Node, pfs []pf) setting {
 		previous = p.priority
 	}
 	for _, c := range s.cards {
-		c.judgeEffects()
+		c.setEffects()
 	}
 	return s
 }
 
-// apply is Apply of the operator's policy: a policy for 0 VFs changes nothing.
+// apply corresponds to Apply of the operator's policy. A policy with 0 VFs changes nothing.
 func (s *setting) apply(p *policy, pfs []pf, equal bool) string {
 	for i := range pfs {
 		f := &pfs[i]
 		if !f.Selected(p.spec.NicSelector) {
 			continue
 		}
-		if len(s.selects) == 0 || s.selects[len(s.selects)-1] != p.name { // policies come one after the other
+		if len(s.selects) == 0 || s.selects[len(s.selects)-1] != p.name { // policies are applied one by one
 			s.selects = append(s.selects, p.name)
 		}
 		vfs := k8s.ValueOf(p.spec.NumVfs)
@@ -93,7 +93,7 @@ func (s *setting) apply(p *policy, pfs []pf, equal bool) string {
 		first, last, err := f.VFs(p.spec)
 		if err != nil {
 			return fmt.Sprintf(
-				"policy %s: %v: the operator gives up there, and this node and those after it stay as they are",
+				"policy %s: %v: the operator stops there and doesn't change this node and those after it",
 				p.name, err)
 		}
 		next := &config{
@@ -118,11 +118,11 @@ func (s *setting) apply(p *policy, pfs []pf, equal bool) string {
 	return ""
 }
 
-// merge takes over what stays of policies that were applied before: groups of other resources whose
-// VFs don't meet, and then, or among equal priorities, the higher MTU and number of VFs
-// (api/v1/helper.go, mergeConfigs).
+// merge keeps the parts of policies applied before that the operator keeps: groups of other
+// resources whose VFs don't overlap. If there are any, or if the priorities are equal, it also
+// keeps the higher MTU and number of VFs (api/v1/helper.go, mergeConfigs).
 func (c *config) merge(old *config, equal bool) {
-	c.applied = old.applied // nobody else keeps it
+	c.applied = old.applied // old is not used any more
 	own := c.groups[0]
 	merged := false
 	for _, g := range old.groups {
@@ -143,8 +143,8 @@ func (c *config) merge(old *config, equal bool) {
 	}
 }
 
-// judgeEffects says of each policy what is left of it.
-func (c *config) judgeEffects() {
+// setEffects sets the effect of each policy on the PF.
+func (c *config) setEffects() {
 	for i := range c.applied {
 		a := &c.applied[i]
 		switch {
@@ -158,7 +158,7 @@ func (c *config) judgeEffects() {
 	}
 }
 
-// fromStateSpec makes the setting that a state tells.
+// fromStateSpec returns the desired setting in a SriovNetworkNodeState.
 func fromStateSpec(spec k8s.NodeStateSpec) setting {
 	s := setting{cards: map[string]*config{}}
 	for _, i := range spec.Interfaces {
@@ -181,7 +181,7 @@ func fromStateSpec(spec k8s.NodeStateSpec) setting {
 	return s
 }
 
-// policies returns the names of the policies that a PF's VFs belong to.
+// policies returns the names of the policies of a PF's VFs.
 func (c *config) policies() []string {
 	var names []string
 	for _, g := range c.groups {
@@ -192,21 +192,21 @@ func (c *config) policies() []string {
 	return names
 }
 
-// equalCards reports that two settings want the same.
+// equalCards reports whether two desired settings are equal.
 func equalCards(a, b map[string]*config) bool {
 	return maps.EqualFunc(a, b, func(x, y *config) bool {
 		return x.vfs == y.vfs && x.mtu == y.mtu && x.linkType == y.linkType && x.eswitch == y.eswitch &&
 			x.external == y.external &&
 			slices.EqualFunc(x.groups, y.groups, func(g, h Group) bool {
 				if strings.EqualFold(x.linkType, source.LinkIB) && g.DeviceType == "netdevice" {
-					g.RDMA, h.RDMA = true, true // the webhook, where it is on, writes it
+					g.RDMA, h.RDMA = true, true // the webhook sets it if it is on
 				}
 				return g == h
 			})
 	})
 }
 
-// wanted is the public form.
+// wanted returns the exported form.
 func (c *config) wanted() *Wanted {
 	return &Wanted{
 		VFs: c.vfs, MTU: c.mtu, VFsFrom: c.vfsFrom, MTUFrom: c.mtuFrom, LinkType: c.linkType, ESwitchMode: c.eswitch,
@@ -214,14 +214,14 @@ func (c *config) wanted() *Wanted {
 	}
 }
 
-// clone copies what a trial may change.
+// clone copies the parts that a trial may change.
 func (c *config) clone() *config {
 	d := *c
 	d.groups = slices.Clone(c.groups)
 	return &d
 }
 
-// owner is the policy that decides what a PF is.
+// owner returns the policy that overrides the others on a PF.
 func (c *config) owner() string {
 	if n := len(c.applied); n > 0 {
 		return c.applied[n-1].Policy

@@ -38,7 +38,7 @@ func TestEffective(t *testing.T) {
 			"8 VFs mtu 9000 b 0-3 a 4-7; a shares b decides",
 		},
 		{
-			"ranges that meet", policyText("a", "priority: 20, numVfs: 8, nicSelector: {pfNames: [\"ens1#3-7\"]}") +
+			"ranges that overlap", policyText("a", "priority: 20, numVfs: 8, nicSelector: {pfNames: [\"ens1#3-7\"]}") +
 				policyText("b", "priority: 10, numVfs: 4, nicSelector: {pfNames: [\"ens1#0-3\"]}"),
 			"4 VFs mtu 0 b 0-3; a overridden b decides",
 		},
@@ -86,7 +86,7 @@ func TestEffective(t *testing.T) {
 				policyText("b", "priority: 10, numVfs: 4, nicSelector: {vendor: \"15b3\"}"),
 			"8 VFs mtu 0 a 0-7; b overridden a decides",
 		},
-		{"default is passed over", policyText("default", "numVfs: 8, nicSelector: {vendor: \"15b3\"}"), "none"},
+		{"default is ignored", policyText("default", "numVfs: 8, nicSelector: {vendor: \"15b3\"}"), "none"},
 		{"empty selector", policyText("a", "numVfs: 8, nicSelector: {}"), "none"},
 		{"net filter", policyText("a", "numVfs: 8, nicSelector: {netFilter: \"aws/NetworkID:1\"}"), "none"},
 	}
@@ -138,7 +138,7 @@ func TestUnused(t *testing.T) {
 	}
 }
 
-// TestNoNode tells a policy whose labels no node has from one that no card fits.
+// TestNoNode distinguishes a policy whose labels no node has from one that matches no card.
 func TestNoNode(t *testing.T) {
 	apply := strings.Replace(policyText("a", "numVfs: 4, nicSelector: {pfNames: [ens1]}"), "nodeSelector: {}",
 		`nodeSelector: {rdma: "on"}`, 1)
@@ -156,17 +156,17 @@ func TestAssumedPriority(t *testing.T) {
 	const pick = "numVfs: 8, nicSelector: {vendor: \"15b3\"}"
 	node := stateText("n", "", "", pfText("ens1", a0, "linkType: IB, totalvfs: 8"))
 	tests := []struct{ name, apply, cluster, want string }{
-		{"nothing tells", policyText("a", pick), node, "no priority in policy a: 0, the highest, as without the " +
-			"operator's webhook, which nothing tells of; with it 99, the lowest"},
+		{"unknown", policyText("a", pick), node, "no priority in policy a: assumed 0, the highest, because it is " +
+			"unknown whether the operator's webhook is on, which would set 99, the lowest"},
 		{"on", policyText("a", pick), configText("enableOperatorWebhook: true") + node, "no priority in policy a: " +
-			"99, the lowest, which the operator's webhook writes (enableOperatorWebhook is true)"},
+			"the operator's webhook sets 99, the lowest (enableOperatorWebhook is true)"},
 		{"off", policyText("a", pick), configText("enableOperatorWebhook: false") + node, "no priority in policy a: " +
-			"0, the highest, for the operator's webhook is off (enableOperatorWebhook isn't true)"},
+			"0, the highest, because the operator's webhook is off (enableOperatorWebhook isn't true)"},
 		{"off by default", policyText("a", pick), configText("") + node, "no priority in policy a: 0, the highest, " +
-			"for the operator's webhook is off (enableOperatorWebhook isn't true)"},
+			"because the operator's webhook is off (enableOperatorWebhook isn't true)"},
 		{
 			"of the cluster", "", configText("enableOperatorWebhook: true") + policyText("a", pick) + node,
-			"no priority in policy a of the cluster: 0, the highest, for no webhook wrote one",
+			"no priority in policy a of the cluster: 0, the highest, because no webhook set one",
 		},
 		{"written", policyText("a", "priority: 5, "+pick), node, ""},
 	}

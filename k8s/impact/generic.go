@@ -9,37 +9,36 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
 
-// trial is a node with the setting that is wanted of it: what judge looks at. The firmware's
-// figures are separate, so that a change to them can be tried.
+// trial is a node with its desired setting, the input of compare. Changes to both can be tried on a
+// copy.
 type trial struct {
 	pfs         []pf
-	before      map[string]*config // nil where it isn't known
+	before      map[string]*config // nil if unknown
 	after       map[string]*config
 	complete    bool
 	firmwareOff bool
-	failures    int // what the operator refuses as it is
-	// changed tells that what is wanted of the node changes, as far as is known; system that it
-	// does so besides the cards.
+	failures    int // number of failures without further changes
+	// changed reports whether the desired setting of the node changes, or may change; system
+	// reports whether settings other than those of cards change.
 	changed, system bool
-	// synced tells that the daemon was content with what it had.
+	// synced reports whether the daemon has applied the present setting.
 	synced bool
-	// firmwareLeft is what withoutFirmware found.
+	// firmwareLeft is the result of withoutFirmware.
 	firmwareLeft *verdict
 }
 
-// verdict is what is found of a node: reasons by the address of a card, and what the
-// operator refuses.
+// verdict is the result of compare: reasons by the address of a card, and failures of the operator.
 type verdict struct {
 	cards    map[string][]Reason
 	failures []string
 	notes    []string
-	// stopped tells that the daemon gives up before it drains.
+	// stopped describes why the daemon fails before the drain, "" if it doesn't.
 	stopped string
 }
 
 func (v *verdict) add(address string, r Reason) { v.cards[address] = append(v.cards[address], r) }
 
-// actionOf returns what reasons add up to, as far as it is known.
+// actionOf returns the worst action of reasons, without those that are open.
 func actionOf(reasons []Reason) Action {
 	worst := ActionNothing
 	for _, r := range reasons {
@@ -50,7 +49,7 @@ func actionOf(reasons []Reason) Action {
 	return worst
 }
 
-// worstOf returns what they may add up to.
+// worstOf returns the worst action of reasons, including those that are open.
 func worstOf(reasons []Reason) Action {
 	worst := ActionNothing
 	for _, r := range reasons {
@@ -61,8 +60,8 @@ func worstOf(reasons []Reason) Action {
 	return worst
 }
 
-// judge compares what is wanted with what is there, as the generic and the mellanox plugin do.
-func (t *trial) judge() *verdict {
+// compare compares the desired setting with the node, as the generic and the mellanox plugin do.
+func (t *trial) compare() *verdict {
 	v := &verdict{cards: map[string][]Reason{}}
 	for i := range t.pfs {
 		p := &t.pfs[i]
@@ -78,20 +77,20 @@ func (t *trial) judge() *verdict {
 	return v
 }
 
-// unconfigured is a PF that no policy is left for (pkg/plugins/generic, needToUpdateVFs).
+// unconfigured adds the reasons of a PF without a policy (pkg/plugins/generic, needToUpdateVFs).
 func (t *trial) unconfigured(v *verdict, p *pf) {
 	old := t.before[p.Address]
 	switch {
 	case p.ExternallyManaged, old != nil && old.external:
 		return
 	case old != nil:
-		text := fmt.Sprintf("no policy is left for it (%s until now)", strings.Join(old.policies(), ", "))
+		text := fmt.Sprintf("no policy selects it any more (until now %s)", strings.Join(old.policies(), ", "))
 		if p.NumVFs > 0 {
 			text += fmt.Sprintf(": the operator removes its %s", english.Count(p.NumVFs, "VF"))
 		}
 		if p.mellanox() && !t.firmwareOff && t.most(p) == 0 {
-			text += "; the firmware is set to no VFs and SR-IOV off for the next boot, after which a " +
-				"policy costs a reboot again"
+			text += "; the operator also turns SR-IOV off in the firmware for the next boot, after which a new " +
+				"policy requires a reboot"
 		}
 		r := Reason{ID: ReasonRemoved, Action: ActionNothing, Text: text}
 		if p.NumVFs > 0 {
@@ -102,20 +101,20 @@ func (t *trial) unconfigured(v *verdict, p *pf) {
 		v.add(p.Address, Reason{
 			ID: ReasonRemoved, Action: ActionDrain, Open: true,
 			Text: fmt.Sprintf(
-				"no policy selects it and it has %s: removed if the operator made them, which "+
-					"its daemon alone remembers", english.Count(p.NumVFs, "VF")),
+				"no policy selects it, but it has %s: the operator removes them if it has created them, which only "+
+					"its daemon knows", english.Count(p.NumVFs, "VF")),
 		})
 	}
 }
 
-// configured is a PF with a policy (api/v1/helper.go, NeedToUpdateSriov). A PF without VFs is never
-// a reason to drain.
+// configured adds the reasons of a PF with a policy (api/v1/helper.go, NeedToUpdateSriov). A PF
+// without VFs is never a reason to drain.
 func (t *trial) configured(v *verdict, p *pf, c *config) {
-	t.refusals(v, p, c)
+	t.checkFailures(v, p, c)
 	if p.NumVFs == 0 {
 		v.add(p.Address, Reason{
 			ID: ReasonFirstVFs, Action: ActionNothing,
-			Text: fmt.Sprintf("gets its first VFs, %d: a PF without VFs needs no drain", c.vfs),
+			Text: fmt.Sprintf("gets its first %s: a PF without VFs needs no drain", english.Count(c.vfs, "VF")),
 		})
 		return
 	}
@@ -126,10 +125,10 @@ func (t *trial) configured(v *verdict, p *pf, c *config) {
 		if p.MTU == 0 {
 			v.add(p.Address, Reason{
 				ID: ReasonMTU, Action: ActionDrain, Open: true,
-				Text: fmt.Sprintf("the wanted MTU is %d, and that of the PF isn't recorded", c.mtu),
+				Text: fmt.Sprintf("the policies set MTU %d, and the present MTU of the PF is unknown", c.mtu),
 			})
 		} else {
-			drain(ReasonMTU, "the MTU of the PF rises from %d to %d", p.MTU, c.mtu)
+			drain(ReasonMTU, "the MTU of the PF increases from %d to %d", p.MTU, c.mtu)
 		}
 	}
 	if want := modeOr(c.eswitch); want != modeOr(p.ESwitchMode) {
@@ -140,23 +139,24 @@ func (t *trial) configured(v *verdict, p *pf, c *config) {
 		})
 	}
 	if c.vfs != p.NumVFs {
-		drain(ReasonVFCount, "has %s and is to have %d", english.Count(p.NumVFs, "VF"), c.vfs)
+		drain(ReasonVFCount, "the number of VFs changes from %d to %d", p.NumVFs, c.vfs)
 	}
 	if p.down {
-		drain(ReasonAdminState, "the PF is set down, and the operator sets it up")
+		drain(ReasonAdminState, "the PF is administratively down, and the operator sets it up")
 	}
 	t.functions(v, p, c)
 }
 
-// unlessRecorded adds that a value is assumed.
+// unlessRecorded returns the text that the present eSwitch mode is an assumption, "" if it is
+// recorded.
 func unlessRecorded(p *pf, value string) string {
 	if value == "" && !p.recorded {
-		return ", if it is legacy today: a snapshot doesn't tell"
+		return ", assuming that it is legacy now, which snapshots don't record"
 	}
 	return ""
 }
 
-// functions compares the VFs one by one. The first group that has a VF is the one that counts.
+// functions compares the VFs one by one with the first group that contains them.
 func (t *trial) functions(v *verdict, p *pf, c *config) {
 	found := map[ReasonID][]int{}
 	text := map[ReasonID]string{}
@@ -186,14 +186,17 @@ func (t *trial) functions(v *verdict, p *pf, c *config) {
 		}
 		r := Reason{ID: id, Action: ActionDrain, Open: open[id], Text: fmt.Sprintf("%s %s", spans(found[id]), text[id])}
 		if id == ReasonExternal && !t.changed && t.synced {
-			r.Held = "what is wanted of the node doesn't change; it happens with the next change, and " +
-				"when the daemon restarts"
+			r.Held = heldText
 		}
 		v.add(p.Address, r)
 	}
 }
 
-// dpdkDrivers are those that take a VF away from the kernel (pkg/vars/vars.go).
+// heldText is Reason.Held if the desired setting of the node doesn't change.
+const heldText = "the desired setting of the node doesn't change; it happens with the next change, or when the " +
+	"daemon restarts"
+
+// dpdkDrivers returns the drivers that detach a VF from the kernel (pkg/vars/vars.go).
 func dpdkDrivers() []string { return []string{"igb_uio", "vfio-pci", "uio_pci_generic"} }
 
 func compareVF(note func(ReasonID, vf, string, ...any), p *pf, c *config, f vf, g Group) {
@@ -203,27 +206,27 @@ func compareVF(note func(ReasonID, vf, string, ...any), p *pf, c *config, f vf, 
 		note(ReasonVFDriver, f, "without a driver")
 	case !netdevice && f.driver != g.DeviceType:
 		if f.known {
-			note(ReasonVFDriver, f, "with driver %s, and %s is wanted", f.driver, g.DeviceType)
+			note(ReasonVFDriver, f, "with driver %s instead of %s", f.driver, g.DeviceType)
 		} else {
-			note(ReasonVFDriver, f, "for which %s is wanted, and whose driver isn't recorded", g.DeviceType)
+			note(ReasonVFDriver, f, "with an unknown driver, which the policy sets to %s", g.DeviceType)
 		}
 	case netdevice && slices.Contains(dpdkDrivers(), f.driver):
-		note(ReasonVFDriver, f, "with driver %s, and network devices are wanted", f.driver)
+		note(ReasonVFDriver, f, "with driver %s instead of the network driver", f.driver)
 	}
 	if netdevice {
 		if f.mtu != 0 && g.MTU != 0 && f.mtu != g.MTU {
-			note(ReasonVFMTU, f, "with MTU %d, and %d is wanted", f.mtu, g.MTU)
+			note(ReasonVFMTU, f, "with MTU %d instead of %d", f.mtu, g.MTU)
 		}
 		if f.guid == zeroGUID && (p.LinkType == source.LinkIB || p.LinkType == source.LinkETH && g.RDMA) {
-			note(ReasonVFGUID, f, "without a GUID, which the operator gives them")
+			note(ReasonVFGUID, f, "without a GUID: the operator assigns one")
 		}
 		if c.external {
 			note(ReasonExternal, f,
-				"of an externally managed PF, which the operator configures anew with each change to the node")
+				"of an externally managed PF: the operator reconfigures them with each change to the node")
 		}
 	}
 	if f.known && g.VdpaType != f.dpa {
-		note(ReasonVDPA, f, "with vDPA type %s, and %s is wanted", orNone(f.dpa), orNone(g.VdpaType))
+		note(ReasonVDPA, f, "with vDPA type %s instead of %s", orNone(f.dpa), orNone(g.VdpaType))
 	}
 }
 
@@ -234,30 +237,31 @@ func orNone(s string) string {
 	return s
 }
 
-// refusals tells what the operator will not do (pkg/host/internal/sriov, checkExternallyManagedPF,
-// configSriovPFDevice). It finds out when it configures the PF, after the drain.
-func (t *trial) refusals(v *verdict, p *pf, c *config) {
+// checkFailures adds the settings with which the operator fails (pkg/host/internal/sriov,
+// checkExternallyManagedPF, configSriovPFDevice). It fails when it configures the PF, after the
+// drain.
+func (t *trial) checkFailures(v *verdict, p *pf, c *config) {
 	fail := func(format string, args ...any) {
 		v.failures = append(v.failures, fmt.Sprintf("%s: ", p)+fmt.Sprintf(format, args...))
 	}
 	switch {
 	case c.external && c.vfs > p.NumVFs:
-		fail("externally managed with %d of %d VFs: the operator makes none, and fails", p.NumVFs, c.vfs)
+		fail("externally managed with %d of %d VFs: the operator creates none and fails", p.NumVFs, c.vfs)
 	case !c.external && c.vfs > p.TotalVFs && (!p.mellanox() || t.firmwareOff):
-		fail("%d VFs are wanted, and sriov_totalvfs is %d: the operator fails", c.vfs, p.TotalVFs)
+		fail("numVfs is %d, but sriov_totalvfs is %d: the operator fails", c.vfs, p.TotalVFs)
 	}
 	if !c.external {
 		return
 	}
 	if want := modeOr(c.eswitch); want != modeOr(p.ESwitchMode) && (p.recorded || p.ESwitchMode != "") {
-		fail("externally managed in eSwitch mode %s, and %s is wanted: the operator fails", modeOr(p.ESwitchMode), want)
+		fail("externally managed in eSwitch mode %s instead of %s: the operator fails", modeOr(p.ESwitchMode), want)
 	}
 	if c.mtu > p.MTU && p.MTU > 0 {
-		fail("externally managed with MTU %d, and %d is wanted: the operator fails", p.MTU, c.mtu)
+		fail("externally managed with MTU %d instead of %d: the operator fails", p.MTU, c.mtu)
 	}
 }
 
-// spans writes numbers of VFs as people do: "VF 3", "VFs 0-3, 6".
+// spans returns numbers of VFs as text: "VF 3", "VFs 0-3, 6".
 func spans(ids []int) string {
 	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
 	var parts []string

@@ -26,7 +26,7 @@ func TestManyCards(t *testing.T) {
 	r := Run(in)
 	took := time.Since(start)
 	if len(r.Nodes) != 1 || len(r.Nodes[0].Cards) != n || len(r.Nodes[0].Cards[0].Reasons[0].Avoid) == 0 {
-		t.Fatalf("Run tells of %d nodes, want one with %d cards and ways around", len(r.Nodes), n)
+		t.Fatalf("Run reports %d nodes, want one with %d cards and ways to avoid it", len(r.Nodes), n)
 	}
 	t.Logf("%d cards in %s", n, took)
 	if took > 8*time.Second {

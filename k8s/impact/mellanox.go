@@ -9,16 +9,16 @@ import (
 	"github.com/rdmakit/rdmakit/k8s"
 )
 
-// nic is a card of NVIDIA's with its ports that have a policy.
+// nic is an NVIDIA card.
 type nic struct {
-	ports   []*pf // all that the daemon sees
-	wanted  []*pf // those with a policy
+	ports   []*pf // all ports that the daemon sees
+	wanted  []*pf // the ports with a policy
 	configs []*config
 }
 
-// firmware judges the cards whose firmware the operator sets (pkg/plugins/mellanox,
-// pkg/vendors/mellanox). Where no output of mstconfig tells NUM_OF_VFS and SRIOV_EN, sriov_totalvfs
-// stands for them; 0 means that SR-IOV is off, or that no VFs are set.
+// firmware adds the reasons of cards whose firmware the operator sets (pkg/plugins/mellanox,
+// pkg/vendors/mellanox). Without the output of mstconfig it uses sriov_totalvfs instead of
+// NUM_OF_VFS and SRIOV_EN; 0 means that SR-IOV is off or NUM_OF_VFS is 0.
 func (t *trial) firmware(v *verdict) {
 	byPort := map[string]*nic{}
 	var order []string
@@ -51,9 +51,9 @@ func (t *trial) firmware(v *verdict) {
 		}
 	}
 	if reboots > 0 && others > 0 {
-		v.notes = append(v.notes, fmt.Sprintf("%s a new firmware setting and %s: the daemon goes by the card that it "+
-			"looks at last, in no fixed order, so it may also set and reset the firmware without a reboot of the node",
-			needs(reboots), doNot(others)))
+		v.notes = append(v.notes, fmt.Sprintf("%s a new firmware setting and %s: the last card that the daemon "+
+			"checks, in no fixed order, decides, so it may also change and reset the firmware without rebooting the "+
+			"node", needs(reboots), doNot(others)))
 	}
 }
 
@@ -71,7 +71,7 @@ func doNot(n int) string {
 	return fmt.Sprintf("%d don't", n)
 }
 
-// firmwareOf judges a card and reports that it reboots the node.
+// firmwareOf adds the reasons of a card. It reports whether the card requires a reboot.
 func (t *trial) firmwareOf(v *verdict, n *nic) bool {
 	vfs, from := 0, ""
 	external := n.configs[0].external
@@ -81,9 +81,9 @@ func (t *trial) firmwareOf(v *verdict, n *nic) bool {
 		}
 		if c.external != external {
 			v.notes = append(v.notes, fmt.Sprintf(
-				"%s and %s are ports of one card, and one of them is externally managed: which of them counts for "+
-					"the firmware is left to chance", n.wanted[0], n.wanted[i]))
-			external = false // then it may be set
+				"%s and %s are ports of one card, and only one of them is externally managed: either port may "+
+					"determine the firmware settings", n.wanted[0], n.wanted[i]))
+			external = false // the operator may set the firmware
 		}
 	}
 	before := len(v.failures)
@@ -92,11 +92,14 @@ func (t *trial) firmwareOf(v *verdict, n *nic) bool {
 		changes = true
 	}
 	if external && len(v.failures) > before {
-		v.stopped = "the operator fails on the node before it drains"
+		v.stopped = stoppedText
 		return false
 	}
 	return changes
 }
+
+// stoppedText is the reason why the operator doesn't drain a node.
+const stoppedText = "the operator fails before the drain"
 
 // reboot adds a reason to the ports of a card that have a policy.
 func (n *nic) reboot(v *verdict, r Reason) {
@@ -105,29 +108,30 @@ func (n *nic) reboot(v *verdict, r Reason) {
 	}
 }
 
-// firmwareVFs is HandleTotalVfs and HandleEnableSriov: the firmware gives each port as many VFs as
-// the port with the most wants, exactly; for one that is externally managed it must give enough.
+// firmwareVFs corresponds to HandleTotalVfs and HandleEnableSriov: the operator sets the firmware
+// to the highest numVfs of the card's ports. The firmware of an externally managed card must have
+// enough VFs.
 func (t *trial) firmwareVFs(v *verdict, n *nic, vfs int, from string, external bool) bool {
-	total, by := n.wanted[0].gives(), "by sriov_totalvfs"
+	total, by := n.wanted[0].gives(), "(by sriov_totalvfs)"
 	for _, p := range n.ports {
 		total = max(total, p.gives())
 	}
 	if n.wanted[0].settings() != nil {
-		by = "by its settings"
+		by = "(by its settings)"
 	}
-	why := "the policy wants " + fmt.Sprint(vfs)
+	why := "the policy sets " + fmt.Sprint(vfs)
 	if len(n.wanted) > 1 {
-		why = fmt.Sprintf("the policies want %d for %s, and the ports of a card have the same", vfs, from)
+		why = fmt.Sprintf("the policies set %d for %s, and all ports of a card have the same number", vfs, from)
 	}
 	if vfs > k8s.MaxMellanoxVFs {
 		v.notes = append(v.notes,
-			fmt.Sprintf("%s: %d VFs are wanted: the webhook, where it is on, refuses more than %d",
+			fmt.Sprintf("%s: numVfs is %d, but the webhook, if it is on, rejects more than %d",
 				n.wanted[0], vfs, k8s.MaxMellanoxVFs))
 	}
 	switch {
 	case external && vfs > total:
 		v.failures = append(v.failures,
-			fmt.Sprintf("%s: externally managed, %d VFs are wanted, and the firmware gives %d %s: the operator fails",
+			fmt.Sprintf("%s: externally managed; numVfs is %d, but the firmware has %d VFs %s: the operator fails",
 				n.wanted[0], vfs, total, by))
 		return false
 	case external:
@@ -144,64 +148,63 @@ func (t *trial) firmwareVFs(v *verdict, n *nic, vfs int, from string, external b
 	}
 	n.reboot(v, t.hold(Reason{
 		ID: ReasonFirmwareVFs, Action: ActionReboot,
-		Text: fmt.Sprintf("the firmware gives %s %s, and %s: the operator sets NUM_OF_VFS to exactly that%s",
-			english.Count(total, "VF"), by, why, n.alreadySet(vfs)),
+		Text: fmt.Sprintf("the firmware has %s %s, but %s: the operator sets NUM_OF_VFS to exactly %d%s",
+			english.Count(total, "VF"), by, why, vfs, n.alreadySet(vfs)),
 	}))
 	return true
 }
 
-// noVFs says why a card gives no VFs.
+// noVFs describes why a card has no VFs.
 func (n *nic) noVFs() string {
 	s := n.wanted[0].settings()
 	switch {
 	case s == nil:
-		return "sriov_totalvfs is 0, so SR-IOV is off in the firmware or gives no VFs"
+		return "sriov_totalvfs is 0, so SR-IOV is off or NUM_OF_VFS is 0 in the firmware"
 	case !s.SRIOV:
 		return fmt.Sprintf("SRIOV_EN is False in the firmware (NUM_OF_VFS %d)", s.NumOfVFs)
 	}
 	return "NUM_OF_VFS is 0 in the firmware"
 }
 
-// alreadySet adds that the setting for the next boot is right: the operator drains and reboots all
-// the same.
+// alreadySet returns the text that the firmware has the right setting for the next boot. The
+// operator still drains and reboots the node.
 func (n *nic) alreadySet(vfs int) string {
 	if f := n.wanted[0].Firmware; f != nil && f.Next.SRIOV && f.Next.NumOfVFs == vfs {
-		return " (it is set for the next boot: any reboot beforehand does)"
+		return " (already set for the next boot: a reboot beforehand avoids this)"
 	}
 	return ""
 }
 
-// nextBoot notes a setting that the next boot would change, and the operator sets back without a
-// reboot (HandleTotalVfs, changeWithoutReboot).
+// nextBoot adds a note about a setting that the next boot would change and that the operator resets
+// without a reboot (HandleTotalVfs, changeWithoutReboot).
 func (n *nic) nextBoot(v *verdict, vfs int) {
 	f := n.wanted[0].Firmware
 	if f == nil || f.Current == nil || f.Next.SRIOV && f.Next.NumOfVFs == vfs {
 		return
 	}
 	v.notes = append(v.notes, fmt.Sprintf(
-		"%s: the firmware gives %d VFs, as wanted, and is set to SRIOV_EN=%t NUM_OF_VFS=%d for the next boot: the "+
-			"operator sets it back, without a reboot", n.wanted[0], vfs, f.Next.SRIOV, f.Next.NumOfVFs))
+		"%s: the firmware has %d VFs, as in the policy, but SRIOV_EN=%t NUM_OF_VFS=%d for the next boot: the operator "+
+			"resets that without a reboot", n.wanted[0], vfs, f.Next.SRIOV, f.Next.NumOfVFs))
 }
 
-// fixedLink reports a port whose link type the firmware has no setting for, so that the operator
-// fails (isLinkTypeRequireChange).
+// fixedLink reports whether the firmware has no setting for the port's link type, with which the
+// operator fails (isLinkTypeRequireChange).
 func (p *pf) fixedLink() bool {
 	s := p.settings()
 	i := strings.IndexByte("01", p.Address[len(p.Address)-1])
 	return s != nil && p.Firmware.Whole && i >= 0 && s.LinkTypes[i] == ""
 }
 
-// hold marks what the daemon would do only if it looked: it does so when what is wanted of the
-// node changes.
+// hold marks a reason that the daemon doesn't detect now: it compares only when the desired setting
+// of the node changes.
 func (t *trial) hold(r Reason) Reason {
 	if !t.changed && t.synced {
-		r.Held = "what is wanted of the node doesn't change; it happens with the next change, and " +
-			"when the daemon restarts"
+		r.Held = heldText
 	}
 	return r
 }
 
-// linkTypes is HandleLinkType.
+// linkTypes corresponds to HandleLinkType.
 func (t *trial) linkTypes(v *verdict, n *nic, external bool) bool {
 	changes := false
 	for i, c := range n.configs {
@@ -215,22 +218,22 @@ func (t *trial) linkTypes(v *verdict, n *nic, external bool) bool {
 		case p.LinkType == "":
 			v.add(p.Address, t.hold(Reason{
 				ID: ReasonLinkType, Action: ActionReboot, Open: true,
-				Text: fmt.Sprintf("link type %s is wanted, and that of the PF isn't recorded", want),
+				Text: fmt.Sprintf("the policy sets link type %s, and the present link type is unknown", want),
 			}))
 			continue
 		case external:
 			v.failures = append(v.failures, fmt.Sprintf(
-				"%s: externally managed with link type %s, and %s is wanted: the operator fails", p, p.LinkType, want))
+				"%s: externally managed with link type %s instead of %s: the operator fails", p, p.LinkType, want))
 			continue
 		case p.fixedLink():
 			v.failures = append(v.failures,
-				fmt.Sprintf("%s: link type %s is wanted, and the firmware of the card has %s alone: the operator fails",
+				fmt.Sprintf("%s: the policy sets link type %s, but the card supports only %s: the operator fails",
 					p, want, p.LinkType))
-			v.stopped = "the operator fails on the node before it drains"
+			v.stopped = stoppedText
 			continue
 		}
 		changes = true
-		unless := " (a card that has only one fails instead)"
+		unless := " (the operator fails if the card supports only one)"
 		if s := p.settings(); s != nil && s.LinkTypes != [2]string{} {
 			unless = ""
 		}

@@ -244,7 +244,7 @@ func proposed(r Report, change string) Action {
 	return ""
 }
 
-// TestFirmware goes by the settings of the firmware where the output of mstconfig tells them.
+// TestFirmware uses the firmware settings in the output of mstconfig.
 func TestFirmware(t *testing.T) {
 	settings := func(current, next int, sriov, nextSRIOV, more string) string {
 		return fmt.Sprintf("Device #1:\nDevice:  0000:13:00.0\n NUM_OF_VFS 0 %d %d\n SRIOV_EN False(0) %s %s\n%s",
@@ -264,7 +264,7 @@ func TestFirmware(t *testing.T) {
 		{
 			"sysfs says less than the firmware", state(8, 8), settings(16, 16, "True(1)", "True(1)", ""),
 			[]string{"reboot", "ens1 firmware-vfs reboot"},
-			"the firmware gives 16 VFs by its settings",
+			"the firmware has 16 VFs (by its settings)",
 		},
 		{"sysfs says another number", state(8, 16), settings(8, 8, "True(1)", "True(1)", ""), []string{"nothing"}, ""},
 		{
@@ -280,22 +280,22 @@ func TestFirmware(t *testing.T) {
 		{
 			"set for the next boot", state(0, 16), settings(16, 8, "True(1)", "True(1)", ""),
 			[]string{"reboot", "ens1 firmware-vfs reboot", "ens1 first-vfs nothing"},
-			"it is set for the next boot",
+			"already set for the next boot",
 		},
 		{
 			"another one at the next boot", state(8, 8), settings(8, 0, "True(1)", "False(0)", ""),
 			[]string{"nothing"},
-			"SRIOV_EN=false NUM_OF_VFS=0 for the next boot: the operator sets it back",
+			"SRIOV_EN=false NUM_OF_VFS=0 for the next boot: the operator resets that",
 		},
 		{
 			"one link type", eth, settings(8, 8, "True(1)", "True(1)", strings.Repeat(" OTHER 1 1 1\n", 30)),
 			[]string{"nothing", "ens1 first-vfs nothing held", "fails"},
-			"the firmware of the card has ETH alone",
+			"the card supports only ETH",
 		},
 		{
 			"link types weren't asked", eth, settings(8, 8, "True(1)", "True(1)", ""),
 			[]string{"reboot", "ens1 link-type reboot", "ens1 first-vfs nothing"},
-			"(a card that has only one fails instead)",
+			"(the operator fails if the card supports only one)",
 		},
 		{
 			"two link types", eth, settings(8, 8, "True(1)", "True(1)", " LINK_TYPE_P1 IB(1) ETH(2) IB(1)\n"),
@@ -325,12 +325,12 @@ func TestFirmware(t *testing.T) {
 			}
 			data, err := json.Marshal(r.Nodes[0])
 			if err != nil || !strings.Contains(string(data), tt.text) {
-				t.Errorf("forecast %s, %v lacks %q", data, err, tt.text)
+				t.Errorf("forecast %s, %v without %q", data, err, tt.text)
 			}
 			current := strings.Contains(tt.firmware, "False(0)")
 			if assumed := strings.Contains(strings.Join(r.Assumptions, "\n"),
-				"sriov_totalvfs of sysfs stands for"); assumed == current {
-				t.Errorf("assumptions %q, want that sysfs stands for the firmware: %t", r.Assumptions, !current)
+				"sriov_totalvfs of sysfs is used"); assumed == current {
+				t.Errorf("assumptions %q, want that sysfs is used instead of the firmware: %t", r.Assumptions, !current)
 			}
 		})
 	}

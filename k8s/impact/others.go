@@ -2,12 +2,12 @@ package impact
 
 import "slices"
 
-// tellOthers names for each change to a policy the nodes that it changes without need: a policy is
-// mostly for many nodes, and what keeps one from a reboot may reboot the others.
-func (r *Report) tellOthers() {
+// addAlso sets Also of each change to a policy: a policy usually applies to many nodes, and a
+// change that avoids the reboot of one node may reboot others.
+func (r *Report) addAlso() {
 	applies := map[string][]string{}      // nodes by policy
 	wants := map[string]map[string]bool{} // nodes by change
-	known := map[string][]string{}        // what was found, by change
+	known := map[string][]string{}        // results, by change
 	for i := range r.Nodes {
 		n := &r.Nodes[i]
 		for _, c := range n.Cards {
@@ -40,7 +40,7 @@ func (r *Report) tellOthers() {
 	}
 }
 
-// avoids calls f for each change that would avoid something on the cards of a node.
+// avoids calls f for each Avoid of the node's cards.
 func (n *Node) avoids(f func(*Avoid)) {
 	for _, c := range n.Cards {
 		for _, r := range c.Reasons {

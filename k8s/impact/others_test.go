@@ -18,11 +18,11 @@ func TestAlso(t *testing.T) {
 		r.Nodes[i].avoids(func(a *Avoid) { got[a.Change] = a.Also })
 	}
 	want := []string{"a"}
-	if diff := cmp.Diff(want, got["numVfs: 8, as the firmware has it, in policy p"]); diff != "" {
+	if diff := cmp.Diff(want, got["numVfs: 8, as in the firmware, in policy p"]); diff != "" {
 		t.Errorf("nodes that the change of numVfs hits as well (-want +got):\n%s\n%v", diff, got)
 	}
-	if also, ok := got["SRIOV_EN=1 NUM_OF_VFS=4 set with mstconfig beforehand, at a "+
-		"reboot of your own choosing"]; !ok || also != nil {
+	if also, ok := got["SRIOV_EN=1 NUM_OF_VFS=4 set with mstconfig beforehand, "+
+		"followed by a planned reboot"]; !ok || also != nil {
 		t.Errorf("a change to the firmware hits %v, %t, want no other node", also, ok)
 	}
 }

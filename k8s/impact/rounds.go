@@ -10,9 +10,9 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/manifest"
 )
 
-// atOnce returns how many of n nodes may drain at a time: -1 for all, which is what a pool without
-// maxUnavailable means. Percentages are rounded down, so that 10% of 5 nodes are none
-// (api/v1/helper.go, MaxUnavailable).
+// atOnce returns how many of n nodes may drain at a time, -1 for all. A pool without maxUnavailable
+// drains all nodes at once. Percentages are rounded down: 10% of 5 nodes is 0 (api/v1/helper.go,
+// MaxUnavailable).
 func (p *pool) atOnce(n int) (int, error) {
 	if p.unavailable == nil {
 		return -1, nil
@@ -26,7 +26,7 @@ func (p *pool) atOnce(n int) (int, error) {
 	case err != nil:
 		return 0, fmt.Errorf("maxUnavailable %q is neither a number nor a percentage", text)
 	case p.unavailable.Kind == manifest.String && !isPercent:
-		return 0, fmt.Errorf("maxUnavailable %q is a text, and a text has to be a percentage", text)
+		return 0, fmt.Errorf("maxUnavailable %q is a string but not a percentage", text)
 	case isPercent && (value < 1 || value > 100):
 		return 0, fmt.Errorf("maxUnavailable %q is not between 1%% and 100%%", text)
 	case value < 0:
@@ -42,13 +42,13 @@ type member struct {
 	node    *Node
 	pool    *pool
 	problem string
-	others  bool // something else than the operator drains it
-	drains  bool // already
+	others  bool // another program than the operator drains it
+	drains  bool // it is already draining
 }
 
-// round puts the nodes that drain or reboot into rounds, pool by pool
-// (controllers/drain_controller_helper.go). The operator has no order: nodes ask again every few
-// seconds and the first one gets the place; here they stand by name.
+// round assigns the nodes that drain or reboot to rounds, pool by pool
+// (controllers/drain_controller_helper.go). The operator has no fixed order: nodes retry every few
+// seconds, and the first one gets a free slot. Here they are in order of their names.
 func (m *model) round(r *Report, members []member) {
 	for _, p := range append(slices.Clone(m.pools), nil) {
 		mine := slices.DeleteFunc(slices.Clone(members), func(x member) bool { return x.pool != p || x.problem != "" })
@@ -77,7 +77,7 @@ func (m *model) round(r *Report, members []member) {
 	}
 }
 
-// limits takes maxUnavailable.
+// limits sets the limits of a pool from maxUnavailable.
 func (out *Pool) limits(p *pool) {
 	if p.unavailable != nil {
 		out.MaxUnavailable = p.unavailable.Text
@@ -94,7 +94,7 @@ func (out *Pool) limits(p *pool) {
 	}
 }
 
-// fill makes batches of the nodes that drain.
+// fill sets the batches of the nodes that drain.
 func (out *Pool) fill(members []member) {
 	var names []string
 	worst := 0
@@ -127,7 +127,7 @@ func (out *Pool) fill(members []member) {
 	out.Batches = slices.Collect(slices.Chunk(names, size))
 }
 
-// blocked tells nodes that have to drain that they never will.
+// blocked adds a failure to nodes that need a drain but never get one. It returns their number.
 func blocked(members []member, why string) int {
 	n := 0
 	for _, x := range members {

@@ -11,30 +11,30 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
 
-// Input is what a forecast rests on.
+// Input is the input of [Run].
 type Input struct {
-	// Manifests are applied, all at once. Nodes and their states among them count as known.
+	// Manifests are the manifests to apply, all at once. Nodes and node states in them belong to
+	// the cluster.
 	Manifests *manifest.Set
-	// Cluster is what there is today: nodes, best with their SriovNetworkNodeStates, and policies,
-	// pools and the operator's configuration.
+	// Cluster is the present cluster: nodes, preferably with their SriovNetworkNodeStates,
+	// policies, pools and the operator's configuration.
 	Cluster source.Cluster
 	Options Options
 }
 
-// Options say what no object tells.
+// Options are facts and choices that no object contains.
 type Options struct {
-	// OperatorNamespace is where the SR-IOV operator runs; "": that of the SriovOperatorConfig, or
-	// of the states.
+	// OperatorNamespace is the namespace of the SR-IOV operator. If it is empty, Run takes the
+	// namespace of the SriovOperatorConfig, or of the states.
 	OperatorNamespace string
-	// Prune reports whether the policies among the manifests are all that will be: others are
-	// removed.
+	// Prune deletes all policies of the cluster that are not in the manifests.
 	Prune bool
-	// Delete names policies that are removed; those among the manifests aren't applied. PolicyNames
-	// has those that there are.
+	// Delete names policies to delete. Those in the manifests are not applied. PolicyNames returns
+	// the possible names.
 	Delete []string
 }
 
-// Run forecasts.
+// Run predicts the effect of the manifests on each node.
 func Run(in Input) Report {
 	if in.Manifests == nil {
 		in.Manifests = &manifest.Set{}
@@ -55,12 +55,12 @@ func Run(in Input) Report {
 	for i := range members {
 		members[i].node = &r.Nodes[i]
 	}
-	r.tellOthers()
+	r.addAlso()
 	m.round(&r, members)
 	for _, p := range m.after {
 		if !used[p.name] && !slices.Contains(r.Unused, p.name) {
 			r.Unused = append(r.Unused, p.name)
-			if !m.takesNode(p) {
+			if !m.selectsNode(p) {
 				r.NoNode = append(r.NoNode, p.name)
 			}
 		}
@@ -73,8 +73,8 @@ func Run(in Input) Report {
 	return r
 }
 
-// takesNode reports a policy whose nodeSelector takes a node, or may take one.
-func (m *model) takesNode(p *policy) bool {
+// selectsNode reports whether the nodeSelector of a policy selects a node, or may select one.
+func (m *model) selectsNode(p *policy) bool {
 	return slices.ContainsFunc(m.nodes, func(n source.Node) bool {
 		selected, maybe := n.Selected(p.spec.NodeSelector)
 		return selected || maybe
@@ -103,7 +103,7 @@ func (r *Report) count() {
 	}
 }
 
-// node judges a node.
+// node evaluates a node.
 func (m *model) node(n *source.Node, notes *assumptions, used map[string]bool) (Node, member) {
 	out := Node{Name: n.Name, Action: ActionNothing, Worst: ActionNothing}
 	state := n.State
@@ -118,40 +118,42 @@ func (m *model) node(n *source.Node, notes *assumptions, used map[string]bool) (
 	if state != nil {
 		x.drains, x.others = isDraining(state), drainedByOthers(state)
 		if x.others {
-			out.Notes = append(out.Notes, "something else than the operator drains it: pools don't count")
+			out.Notes = append(out.Notes, "another program than the operator drains the node, so pools have no effect")
 		}
 	}
 	if selected, unknown := n.Selected(m.daemons); !selected && !unknown {
 		out.Notes = append(out.Notes,
-			"configDaemonNodeSelector of the SriovOperatorConfig doesn't take the node: no daemon runs there")
+			"configDaemonNodeSelector of the SriovOperatorConfig doesn't select the node: no daemon runs there")
 		return out, x
 	}
 	switch {
 	case state == nil && !n.CardsKnown:
 		m.unknownCards(n, &out)
 	case state != nil && len(state.Status.Interfaces) == 0:
-		out.Notes = append(out.Notes, "the daemon has found no card: the operator applies no policy there")
+		out.Notes = append(out.Notes, "the daemon found no card, so the operator applies no policy there")
 	default:
-		m.judge(n, state, p, &out, notes, used)
+		m.evaluate(n, state, p, &out, notes, used)
 	}
 	if state != nil {
-		m.underWay(state, &out)
+		m.inProgress(state, &out)
 	}
 	return out, x
 }
 
-// unknownCards is a node of which only the object is known.
+// unknownCards evaluates a node whose cards are unknown.
 func (m *model) unknownCards(n *source.Node, out *Node) {
 	for _, p := range m.after {
 		if selected, maybe := n.Selected(p.spec.NodeSelector); selected || maybe {
-			out.Unknown = append(out.Unknown, "its cards aren't known: a SriovNetworkNodeState or a snapshot tells")
+			out.Unknown = append(out.Unknown,
+				"the cards are unknown: add a SriovNetworkNodeState or a snapshot of the node")
 			out.Worst = ActionReboot
 			return
 		}
 	}
 }
 
-func (m *model) judge(
+// evaluate evaluates a node whose cards are known.
+func (m *model) evaluate(
 	n *source.Node, state *k8s.SriovNetworkNodeState, p *pool, out *Node, notes *assumptions, used map[string]bool,
 ) {
 	pfs := cardsOf(n)
@@ -173,7 +175,7 @@ func (m *model) judge(
 	t.system = len(out.Reasons) > 0
 	t.changed = t.changes()
 	out.Reasons = append(out.Reasons, kernelArguments(before, want.cards)...)
-	v := t.judge()
+	v := t.compare()
 	t.failures = len(v.failures)
 	if text := m.lockdown(t, state); text != "" {
 		v.stopped, v.failures = text, append(v.failures, text)
@@ -183,24 +185,24 @@ func (m *model) judge(
 	m.otherPriority(n, t, out)
 	if m.bridges && m.bridged(want.selects) {
 		out.Unknown = append(out.Unknown,
-			"bridges of Open vSwitch (feature gate manageSoftwareBridges) aren't compared: a difference drains")
+			"Open vSwitch bridges (feature gate manageSoftwareBridges) are not compared: a difference drains the node")
 		out.Worst = worse(out.Worst, m.undrained(ActionDrain))
 	}
 	notes.of(n, state, t, want)
 }
 
-// changes reports that what is wanted of the node changes, or may.
+// changes reports whether the desired setting of the node changes, or may change.
 func (t *trial) changes() bool {
 	return t.system || t.before == nil || !equalCards(t.before, t.after)
 }
 
-// bridged reports that one of the policies wants a bridge.
+// bridged reports whether one of the policies has a bridge.
 func (m *model) bridged(names []string) bool {
 	return slices.ContainsFunc(m.after,
 		func(p *policy) bool { return p.spec.Bridge != nil && slices.Contains(names, p.name) })
 }
 
-// settingBefore returns what the operator wants of a node today, nil where nothing tells.
+// settingBefore returns the present desired setting of a node, nil if it is unknown.
 func (m *model) settingBefore(n *source.Node, state *k8s.SriovNetworkNodeState, pfs []pf) map[string]*config {
 	if state != nil && state.Spec != nil {
 		return fromStateSpec(*state.Spec).cards
@@ -211,8 +213,8 @@ func (m *model) settingBefore(n *source.Node, state *k8s.SriovNetworkNodeState, 
 	return nil
 }
 
-// keepForeign leaves a PF as it is whose policy of today isn't among the files: it stays unless
-// somebody removes it.
+// keepForeign keeps the setting of PFs whose present policy is not in the files, because the policy
+// stays in the cluster.
 func (m *model) keepForeign(before map[string]*config, want *setting, out *Node) {
 	if m.complete {
 		return
@@ -229,18 +231,19 @@ func (m *model) keepForeign(before map[string]*config, want *setting, out *Node)
 			kept.applied = []Applied{{Policy: foreign[0], Effect: EffectDecides}}
 			want.cards[address] = kept
 			out.Notes = append(out.Notes,
-				fmt.Sprintf("%s belongs to policy %s, which isn't among the files, and is taken to stay",
+				fmt.Sprintf("%s has policy %s, which is not in the files and is assumed to stay",
 					address, strings.Join(foreign, ", ")))
 			continue
 		}
 		out.Unknown = append(out.Unknown, fmt.Sprintf(
-			"%s belongs to policy %s today, which isn't among the files: what it and the policies that are "+
-				"make together isn't known", address, strings.Join(foreign, ", ")))
+			"%s has policy %s, which is not in the files: its combination with the policies in the files is unknown",
+			address, strings.Join(foreign, ", ")))
 		out.Worst = ActionReboot
 	}
 }
 
-// systemdMode adds what configurationMode systemd makes of any change (pkg/daemon/daemon.go).
+// systemdMode adds the reboot that configurationMode systemd requires for any change
+// (pkg/daemon/daemon.go).
 func (m *model) systemdMode(t *trial, v *verdict, out *Node) {
 	touched := t.before != nil || len(t.after) > 0
 	worst := worstOf(out.Reasons)
@@ -250,12 +253,12 @@ func (m *model) systemdMode(t *trial, v *verdict, out *Node) {
 	if m.systemd && (t.changed && touched || worst != ActionNothing) {
 		out.Reasons = append(out.Reasons, Reason{
 			ID: ReasonSystemd, Action: ActionReboot,
-			Text: "the operator configures by systemd (configurationMode): each change reboots the node",
+			Text: "configurationMode of the operator is systemd: each change reboots the node",
 		})
 	}
 }
 
-// fill turns a verdict into the public form.
+// fill converts a verdict to the exported form.
 func (m *model) fill(t *trial, v *verdict, out *Node) {
 	for i := range t.pfs {
 		p := &t.pfs[i]
@@ -267,12 +270,12 @@ func (m *model) fill(t *trial, v *verdict, out *Node) {
 	}
 	out.Failures = append(out.Failures, v.failures...)
 	out.Notes = append(out.Notes, v.notes...)
-	m.settle(out.Reasons, v.stopped)
+	m.adjust(out.Reasons, v.stopped)
 	out.Action = worse(out.Action, actionOf(out.Reasons))
 	out.Worst = worse(out.Worst, worstOf(out.Reasons))
 	for i := range out.Cards {
 		c := &out.Cards[i]
-		m.settle(c.Reasons, v.stopped)
+		m.adjust(c.Reasons, v.stopped)
 		c.Action = actionOf(c.Reasons)
 		out.Action = worse(out.Action, c.Action)
 		out.Worst = worse(out.Worst, worstOf(c.Reasons))
@@ -310,8 +313,8 @@ func (m *model) card(t *trial, v *verdict, p *pf, c *config) Card {
 	return card
 }
 
-// settle applies what holds for the whole node to reasons.
-func (m *model) settle(reasons []Reason, stopped string) {
+// adjust changes reasons if draining is disabled, or if the operator fails before the drain.
+func (m *model) adjust(reasons []Reason, stopped string) {
 	for i := range reasons {
 		r := &reasons[i]
 		r.Action = m.undrained(r.Action)
@@ -324,7 +327,7 @@ func (m *model) settle(reasons []Reason, stopped string) {
 	}
 }
 
-// undrained makes a drain what it is where draining is disabled.
+// undrained returns ActionDisrupt for a drain if draining is disabled.
 func (m *model) undrained(a Action) Action {
 	if a == ActionDrain && m.noDrain {
 		return ActionDisrupt
@@ -332,25 +335,24 @@ func (m *model) undrained(a Action) Action {
 	return a
 }
 
-// otherPriority judges the node once more as if the webhook had written the priorities that are
-// not written.
+// otherPriority evaluates the node once more as if the webhook had set the missing priorities.
 func (m *model) otherPriority(n *source.Node, t *trial, out *Node) {
 	if len(m.implied) == 0 {
 		return
 	}
 	other := settingOf(m.withWebhook, n, t.pfs)
-	m.keepForeign(t.before, &other, &Node{}) // which was told already
+	m.keepForeign(t.before, &other, &Node{}) // the notes are in out already
 	if other.broken != "" || equalCards(other.cards, t.after) {
 		return
 	}
 	try := *t
 	try.after = other.cards
 	try.changed = try.changes()
-	v := try.judge()
+	v := try.compare()
 	for _, reasons := range v.cards {
 		out.Worst = worse(out.Worst, m.undrained(worstOf(reasons)))
 	}
 	out.Unknown = append(out.Unknown, fmt.Sprintf(
-		"policies without a priority (%s): 0, so they win, unless the operator's webhook is on and writes 99: "+
-			"what the cards get differs", strings.Join(m.implied, ", ")))
+		"policies without a priority (%s): they have 0 and win, but with 99 if the operator's webhook is on the cards "+
+			"get other settings", strings.Join(m.implied, ", ")))
 }

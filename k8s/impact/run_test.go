@@ -60,7 +60,7 @@ func TestCard(t *testing.T) {
 			[]string{"nothing"},
 		},
 		{
-			"link type not told", pick,
+			"link type unknown", pick,
 			stateText("n", "", "", pfText("ens1", a0, "numVfs: 4, totalvfs: 4, "+vfsText(4, kernelVF))),
 			[]string{"nothing to reboot", "ens1 link-type reboot?"},
 		},
@@ -142,7 +142,7 @@ func TestCard(t *testing.T) {
 				pfText("ens2", a1, "linkType: IB, totalvfs: 8")),
 			[]string{"reboot", "ens1 firmware-vfs reboot", "ens1 first-vfs nothing"},
 		},
-		{"two ports, of which one tells no VFs", pick, stateText("n", "", "", pfText("ens1", a0, "linkType: IB"),
+		{"two ports, one with unknown VFs", pick, stateText("n", "", "", pfText("ens1", a0, "linkType: IB"),
 			pfText("ens2", a1, "linkType: IB, totalvfs: 4")), []string{"nothing", "ens1 first-vfs nothing"}},
 		{
 			"other vendor", "numVfs: 4, nicSelector: {pfNames: [ens1]}",
@@ -183,10 +183,10 @@ func TestCard(t *testing.T) {
 			stateText("n", wantsText, "", pfText("ens1", a0, ready+", externallyManaged: true")),
 			[]string{"nothing"},
 		},
-		{"policy of the cluster that isn't told", "numVfs: 4, nicSelector: {pfNames: [ens9]}", stateText(
+		{"policy of the cluster that is unknown", "numVfs: 4, nicSelector: {pfNames: [ens9]}", stateText(
 			"n", strings.ReplaceAll(wantsText, "policyName: p", "policyName: q"), "", pfText("ens1", a0, ready),
 		), []string{"nothing"}},
-		{"policy that isn't told, and another", pick, stateText(
+		{"policy that is unknown, and another", pick, stateText(
 			"n", strings.ReplaceAll(wantsText, "policyName: p", "policyName: q"), "", pfText("ens1", a0, ready),
 		), []string{"nothing to reboot", "unknown"}},
 		{

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestUnderWay tells what the operator does to a node already, while nothing changes.
+// TestUnderWay checks what the operator already does to a node, while nothing changes.
 func TestUnderWay(t *testing.T) {
 	card := pfText("ens1", a0, "linkType: IB, mtu: 4092, numVfs: 4, totalvfs: 4, "+vfsText(4, kernelVF))
 	with := func(annotations, status string) string {
@@ -39,21 +39,21 @@ func TestUnderWay(t *testing.T) {
 		{
 			"drains", with(wanted+"Drain_Required"+now+"Draining", "syncStatus: InProgress"), "",
 			[]string{"nothing"},
-			[]string{"it drains already"},
+			[]string{"the node is already draining"},
 		},
 		{"drained", with(wanted+"Drain_Required"+now+"DrainComplete", ""), "", []string{"nothing"}, []string{
-			"it is drained already, and the daemon is at work on it",
+			"the node is already drained, and the daemon is configuring it",
 		}},
 		{"at work", with(wanted+"Idle"+now+"Idle", "syncStatus: InProgress"), "", []string{"nothing"}, []string{
-			"the daemon is at work on it, and what its state tells may change",
+			"the daemon is configuring the node, and the recorded state may change",
 		}},
 		{"failed", with("", "syncStatus: Failed, lastSyncError: no such device"), "", []string{"nothing"}, []string{
-			"the daemon has failed on it: no such device",
+			"the daemon failed on the node: no such device",
 		}},
 		{
 			"failed, and nothing says why", with("", "syncStatus: Failed"), "",
 			[]string{"nothing"},
-			[]string{"the daemon has failed on it"},
+			[]string{"the daemon failed on the node"},
 		},
 	}
 	for _, tt := range tests {

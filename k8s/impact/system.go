@@ -9,9 +9,9 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
 
-// rdmaMode judges the namespace mode of RDMA devices, which the operator sets by a kernel
-// argument and a module option (pkg/plugins/generic, configRdmaKernelArg): each change of the
-// argument reboots.
+// rdmaMode returns the reason to reboot because the RDMA namespace mode changes. The operator sets
+// the mode with a kernel argument and a module option (pkg/plugins/generic, configRdmaKernelArg),
+// and each change of the argument reboots the node.
 func (m *model) rdmaMode(n *source.Node, state *k8s.SriovNetworkNodeState, after *pool) []Reason {
 	want := ""
 	if after != nil {
@@ -28,29 +28,29 @@ func (m *model) rdmaMode(n *source.Node, state *k8s.SriovNetworkNodeState, after
 		return nil
 	case known && want == "":
 		r.Text = fmt.Sprintf(
-			"no pool sets the RDMA mode any more, which was %s: the operator removes its kernel argument", before)
+			"no pool sets RDMA mode %s any more: the operator removes its kernel argument", before)
 	case known && before == "" && today == want:
 		r.Text = fmt.Sprintf(
-			"the pool sets RDMA mode %s, which it is; the operator adds the kernel argument all the same", want)
+			"the pool sets RDMA mode %s, which the node has; the operator still adds the kernel argument", want)
 	case known && before == "":
-		r.Text = fmt.Sprintf("the pool sets RDMA mode %s, and it is %s", want, orUnknown(today))
+		r.Text = fmt.Sprintf("the pool sets RDMA mode %s; the present mode is %s", want, orUnknown(today))
 	case known:
 		r.Text = fmt.Sprintf("the RDMA mode changes from %s to %s", before, want)
 	case today == "":
-		r.Open, r.Text = true, fmt.Sprintf("the pool sets RDMA mode %s, and that of today isn't recorded", want)
+		r.Open, r.Text = true, fmt.Sprintf("the pool sets RDMA mode %s; the present mode is unknown", want)
 	case today == want:
 		r.Open, r.Text = true, fmt.Sprintf(
-			"the pool sets RDMA mode %s, which it is; the operator also wants kernel argument ib_core.netns_mode, "+
-				"and whether it is there isn't recorded", want)
+			"the pool sets RDMA mode %s, which the node has; the operator adds kernel argument ib_core.netns_mode and "+
+				"reboots if it is missing, which is unknown", want)
 	default:
 		r.Text = fmt.Sprintf("the RDMA mode changes from %s to %s", today, want)
 	}
-	change := "leave rdmaMode out of the SriovNetworkPoolConfig of the node"
+	change := "remove rdmaMode from the SriovNetworkPoolConfig of the node"
 	switch {
 	case known && before != "":
 		change = "keep rdmaMode: " + before + " in the SriovNetworkPoolConfig of the node"
 	case after != nil:
-		change = "leave rdmaMode out of SriovNetworkPoolConfig " + after.name
+		change = "remove rdmaMode from SriovNetworkPoolConfig " + after.name
 	}
 	r.Avoid = []Avoid{{Change: change, Leaves: ActionNothing}}
 	return []Reason{r}
@@ -58,12 +58,12 @@ func (m *model) rdmaMode(n *source.Node, state *k8s.SriovNetworkNodeState, after
 
 func orUnknown(s string) string {
 	if s == "" {
-		return "not recorded what it is"
+		return "unknown"
 	}
 	return s
 }
 
-// modeBefore returns the mode that the operator wants of a node today.
+// modeBefore returns the mode that the operator presently sets on a node.
 func (m *model) modeBefore(n *source.Node, state *k8s.SriovNetworkNodeState) (mode string, known bool) {
 	switch {
 	case state != nil && state.Spec != nil:
@@ -81,9 +81,9 @@ func (m *model) modeBefore(n *source.Node, state *k8s.SriovNetworkNodeState) (mo
 	return "", false
 }
 
-// kernelArguments judges what vfio-pci and switchdev want of the system (pkg/plugins/generic,
-// addVfioDesiredKernelArg; pkg/plugins/k8s). Neither the kernel's command line nor the service is
-// recorded, so it stays open.
+// kernelArguments returns the reasons to reboot for vfio-pci and switchdev (pkg/plugins/generic,
+// addVfioDesiredKernelArg; pkg/plugins/k8s). They are open, because neither the kernel's command
+// line nor the Open vSwitch service is recorded.
 func kernelArguments(before, after map[string]*config) []Reason {
 	var out []Reason
 	vfio := func(c *config) bool {
@@ -93,15 +93,15 @@ func kernelArguments(before, after map[string]*config) []Reason {
 	if anyCard(after, vfio) && !anyCard(before, vfio) {
 		out = append(out, Reason{
 			ID: ReasonKernelArgs, Action: ActionReboot, Open: true,
-			Text: "vfio-pci is wanted: the operator adds kernel arguments iommu=pt, and intel_iommu=on on Intel, and " +
-				"reboots if they aren't there, which isn't recorded",
+			Text: "vfio-pci requires the kernel arguments iommu=pt, and intel_iommu=on on Intel: the operator adds " +
+				"them and reboots if they are missing, which is unknown",
 		})
 	}
 	if anyCard(after, switchdev) && !anyCard(before, switchdev) {
 		out = append(out, Reason{
 			ID: ReasonOVSService, Action: ActionReboot, Open: true,
-			Text: "switchdev is wanted: if the node runs the service of Open vSwitch without hardware offload, which " +
-				"isn't recorded, the operator changes it and reboots",
+			Text: "switchdev requires hardware offload of Open vSwitch: if the node runs the Open vSwitch service " +
+				"without it, which is unknown, the operator changes the service and reboots",
 		})
 	}
 	return out
@@ -116,16 +116,16 @@ func anyCard(cards map[string]*config, is func(*config) bool) bool {
 	return false
 }
 
-// lockdown returns what a locked-down kernel (Secure Boot) makes of NVIDIA's cards, as far as the
-// daemon has met it.
+// lockdown returns the failure on NVIDIA cards in kernel lockdown mode (Secure Boot), "" if the
+// daemon has not reported lockdown mode.
 func (m *model) lockdown(t *trial, state *k8s.SriovNetworkNodeState) string {
 	if state == nil || m.firmwareOff || !strings.Contains(state.Status.LastSyncError, "lockdown") {
 		return ""
 	}
 	for i := range t.pfs {
 		if p := &t.pfs[i]; p.mellanox() && t.after[p.Address] != nil {
-			return "the kernel is in lockdown mode (Secure Boot), where the operator refuses to handle NVIDIA's " +
-				"cards: it fails on the node before it drains"
+			return "the kernel is in lockdown mode (Secure Boot), in which the operator refuses to configure NVIDIA " +
+				"cards: it fails before the drain"
 		}
 	}
 	return ""
