@@ -13,7 +13,7 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/manifest"
 )
 
-// pools are the private ranges of IPv4 (RFC 1918), the one that clusters use least first.
+// pools returns the private ranges of IPv4 (RFC 1918). The one that clusters use least comes first.
 func pools() []netip.Prefix {
 	return []netip.Prefix{
 		netip.MustParsePrefix("192.168.0.0/16"), netip.MustParsePrefix("172.16.0.0/12"),
@@ -21,8 +21,8 @@ func pools() []netip.Prefix {
 	}
 }
 
-// address gives each rail a subnet of its own, of one size for all rails: the first pool that has
-// room for all.
+// address assigns a subnet to each rail. All subnets have the same size and come from the first
+// pool that is large enough for all of them.
 func (m *maker) address(rails []*rail) error {
 	need := 0
 	for _, r := range rails {
@@ -41,8 +41,8 @@ func (m *maker) address(rails []*rail) error {
 			}
 			if !pool.Addr().IsPrivate() || !ipam.Last(pool).IsPrivate() {
 				m.poolNote = fmt.Sprintf(
-					"%s is not a private range (RFC 1918, RFC 4193): where others have its addresses, pods that "+
-						"have one don't reach them", pool)
+					"%s is not a private range (RFC 1918, RFC 4193): if others own its addresses, the pods can't "+
+						"reach them", pool)
 			}
 			return nil
 		}
@@ -51,11 +51,11 @@ func (m *maker) address(rails []*rail) error {
 	for _, p := range from {
 		texts = append(texts, p.String())
 	}
-	return fmt.Errorf("plan addresses: %w: no room for %s of %s in %s beside the ranges that others have",
+	return fmt.Errorf("plan addresses: %w: no room for %s of %s in %s besides the reserved ranges",
 		ErrOptions, english.Count(len(rails), "subnet"), english.Count(need, "address"), strings.Join(texts, ", "))
 }
 
-// need is how many addresses a rail takes: one for each VF, of as many nodes as there may be.
+// need returns the number of addresses of a rail: one for each VF, on the given number of nodes.
 func (r *rail) need(nodes int) int {
 	most := 0
 	for _, c := range r.members {
@@ -64,7 +64,7 @@ func (r *rail) need(nodes int) int {
 	return max(r.vfs(), r.vfs()+most*(nodes-len(r.members)))
 }
 
-// carve takes subnets from a pool, nil where it has no room for all.
+// carve returns n free subnets of a pool, nil if the pool is too small.
 func carve(pool netip.Prefix, need, n int, taken []netip.Prefix) []netip.Prefix {
 	bits, ok := ipam.Bits(need, pool.Addr().BitLen())
 	if !ok {
@@ -82,8 +82,8 @@ func carve(pool netip.Prefix, need, n int, taken []netip.Prefix) []netip.Prefix 
 	return out
 }
 
-// taken lists the ranges that others have: those that were given, those of pods, and those of
-// networks that the cluster has.
+// taken returns the ranges in use: the reserved ones, those of pods and hosts, and those of the
+// cluster's other networks.
 func (m *maker) taken(rails []*rail) []netip.Prefix {
 	var out []netip.Prefix
 	for _, r := range m.opts.Reserved {
@@ -100,7 +100,7 @@ func (m *maker) taken(rails []*rail) []netip.Prefix {
 	}
 	for _, o := range m.cluster.Objects {
 		if ours(o.Name) && slices.Contains([]string{m.plan.OperatorNamespace, m.plan.Namespace}, o.Namespace) {
-			continue // this plan writes it anew
+			continue // this plan replaces it
 		}
 		for _, r := range rangesOf(o) {
 			if s, err := ipam.Parse(r); err == nil {
@@ -120,7 +120,7 @@ func rangesOf(o *manifest.Object) []ipam.Range {
 		var n k8s.SriovIBNetwork
 		o.Decode(&n)
 		if json.Unmarshal([]byte(n.Spec.IPAM), &conf) != nil {
-			return nil // the linter's business
+			return nil // k8s lint reports it
 		}
 	case k8s.KindNAD:
 		var nad k8s.NetworkAttachmentDefinition

@@ -14,23 +14,23 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
 
-// choice is a PF that the plan is made with.
+// choice is a selected PF.
 type choice struct {
 	node *source.Node
 	pf   *source.PF
 	link string // ETH or IB
-	// fabric is that of the PF, or the one that settleFabrics takes it for.
+	// fabric is the fabric of the PF, or the one that assumeFabrics assumes.
 	fabric *source.Fabric
 	rail   *rail
 	vfs    vfCount
 }
 
-// nodeName is wider than what Kubernetes takes as a node's name, and narrow enough for labels, keys
-// and names of files.
+// nodeName allows more than Kubernetes does in a node's name, but nothing that is invalid in
+// labels, keys and file names.
 var nodeName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]*$`)
 
-// choose takes the PFs that the selection means and that can have VFs, and tells why it passes over
-// the others.
+// choose returns the selected PFs that can have VFs, and the other PFs with the reason why they are
+// left out.
 func choose(nodes []source.Node, opts Options) (chosen []*choice, passed []Passed, err error) {
 	if err := opts.Select.check(); err != nil {
 		return nil, nil, err
@@ -44,15 +44,15 @@ func choose(nodes []source.Node, opts Options) (chosen []*choice, passed []Passe
 		for j := range n.PFs {
 			pf := &n.PFs[j]
 			c := &choice{node: n, pf: pf, link: cmp.Or(pf.LinkType, opts.Select.LinkType), fabric: pf.Fabric}
-			reason := opts.Select.refuses(pf, roles)
+			reason := opts.Select.rejects(pf, roles)
 			if !nodeName.MatchString(n.Name) || len(n.Name) > k8s.LongestSubdomain {
-				reason = "the node's name is none that Kubernetes takes"
+				reason = "the name of the node is not valid in Kubernetes"
 			}
 			if reason == "" {
 				c.vfs, reason = countVFs(pf, opts)
 			}
 			if reason == "" && c.link == "" {
-				reason = "nothing tells whether it is on InfiniBand or Ethernet; --link-type says so"
+				reason = "its link type, InfiniBand or Ethernet, is unknown; set it with --link-type"
 			}
 			if reason != "" {
 				passed = append(passed, Passed{Node: n.Name, Address: pf.Address, Netdev: pf.Netdev, Reason: reason})
@@ -64,15 +64,16 @@ func choose(nodes []source.Node, opts Options) (chosen []*choice, passed []Passe
 	if len(chosen) == 0 {
 		return nil, passed, nothing(nodes, opts.Select.Nodes, passed)
 	}
-	settleFabrics(chosen)
+	assumeFabrics(chosen)
 	return chosen, passed, nil
 }
 
-// settleFabrics puts ports that see no subnet manager, as those that are down, onto the fabric of
-// the ports at the same address of other nodes, if that is one: by themselves they have no subnet
-// prefix but the default. Otherwise one cable would move the rails of all cards of its node.
-func settleFabrics(chosen []*choice) {
-	seen := map[string]*source.Fabric{} // by address; nil for several
+// assumeFabrics assigns ports that see no subnet manager, for example because they are down, to the
+// fabric of the ports at the same address on other nodes, if that is a single fabric. Such a port
+// has the default subnet prefix. Without the assumption, one missing cable would change the rails
+// of all cards of its node.
+func assumeFabrics(chosen []*choice) {
+	seen := map[string]*source.Fabric{} // by address; nil if there are several
 	for _, c := range chosen {
 		if c.fabric == nil || c.fabric.SMLID == 0 {
 			continue
@@ -90,23 +91,23 @@ func settleFabrics(chosen []*choice) {
 	}
 }
 
-// nothing explains that no card is left.
+// nothing returns the error that no card is left.
 func nothing(nodes []source.Node, patterns []string, passed []Passed) error {
 	if len(passed) == 0 && len(patterns) > 0 &&
 		!slices.ContainsFunc(nodes, func(n source.Node) bool { return matchAny(patterns, n.Name) }) {
-		return fmt.Errorf("plan networks of %s: %w: none of them is called %s",
+		return fmt.Errorf("plan networks of %s: %w: no node name matches %s",
 			english.Count(len(nodes), "node"), ErrNothing, strings.Join(patterns, " or "))
 	}
 	if len(passed) == 0 {
-		return fmt.Errorf("plan networks of %s: %w: none of them has a card that could have VFs",
+		return fmt.Errorf("plan networks of %s: %w: no node has a card that supports VFs",
 			english.Count(len(nodes), "node"), ErrNothing)
 	}
 	p := passed[0]
-	return fmt.Errorf("plan networks of %s: %w: %s passed over; %s on %s: %s",
+	return fmt.Errorf("plan networks of %s: %w: %s left out; %s on %s: %s",
 		english.Count(len(nodes), "node"), ErrNothing, english.Count(len(passed), "card"), p.Address, p.Node, p.Reason)
 }
 
-// check judges the patterns.
+// check checks the patterns and fabrics.
 func (s Selection) check() error {
 	for _, pattern := range slices.Concat(s.Addresses, s.Names, s.Nodes) {
 		if _, err := path.Match(pattern, ""); err != nil {
@@ -121,16 +122,16 @@ func (s Selection) check() error {
 	return nil
 }
 
-// refuses tells why the selection, or the operator, doesn't take a PF; "" if both do. roles tells
-// that something knows the roles of this node's cards.
-func (s Selection) refuses(pf *source.PF, roles bool) string {
+// rejects returns the reason why the selection doesn't select a PF or the operator doesn't see it,
+// "" for none. roles reports whether the roles of the node's cards are known.
+func (s Selection) rejects(pf *source.PF, roles bool) string {
 	wanted := s.Roles
 	if len(wanted) == 0 && len(s.Rails)+len(s.Addresses)+len(s.Names) == 0 {
 		wanted = []string{"compute"}
 	}
 	switch {
 	case s.LinkType != "" && pf.LinkType != "" && pf.LinkType != s.LinkType:
-		return "it is " + pf.LinkType + ", not " + s.LinkType
+		return "its link type is " + pf.LinkType + ", not " + s.LinkType
 	case len(s.Addresses) > 0 && !matchAny(s.Addresses, pf.Address):
 		return "its PCI address is not selected"
 	case len(s.Names) > 0 && !matchAny(s.Names, append([]string{pf.Netdev, pf.RDMADevice}, pf.AltNames...)...):
@@ -138,12 +139,12 @@ func (s Selection) refuses(pf *source.PF, roles bool) string {
 	case len(wanted) > 0 && roles && !slices.Contains(wanted, pf.Role):
 		return "its role is " + cmp.Or(pf.Role, "unknown") + ", not " + strings.Join(wanted, " or ")
 	case len(s.Rails) > 0 && pf.Rail == nil:
-		return "it is on no rail that is known"
+		return "its rail is unknown"
 	case len(s.Rails) > 0 && !slices.Contains(s.Rails, *pf.Rail):
 		return fmt.Sprintf("it is on rail %d, which is not selected", *pf.Rail)
 	case len(s.Fabrics) > 0 && !s.onFabric(pf.Fabric):
 		if pf.Fabric == nil {
-			return "it is on no fabric that is known"
+			return "its fabric is unknown"
 		}
 		return "it is on fabric " + fabricText(pf.Fabric) + ", which is not selected"
 	case pf.Driver == "vfio-pci":
@@ -163,26 +164,25 @@ func (s Selection) onFabric(f *source.Fabric) bool {
 	})
 }
 
-// parseFabric reads a subnet prefix, written in full or as the address fec0::a1, and the LID
-// behind @.
+// parseFabric parses a subnet prefix, written in full or as the address fec0::a1, optionally
+// followed by @LID.
 func parseFabric(text string) (prefix string, lid uint16, err error) {
 	prefix, tail, ok := strings.Cut(text, "@")
 	if ok {
 		n, err := strconv.ParseUint(tail, 0, 16)
 		if err != nil || n == 0 {
-			return "", 0, fmt.Errorf("fabric %q: %w: no LID behind @", text, ErrOptions)
+			return "", 0, fmt.Errorf("fabric %q: %w: no LID after @", text, ErrOptions)
 		}
 		lid = uint16(n)
 	}
 	groups, ok := prefixGroups(prefix)
 	if !ok {
-		return "", 0, fmt.Errorf("fabric %q: %w: no subnet prefix such as fec0:0000:0000:00a1", text, ErrOptions)
+		return "", 0, fmt.Errorf("fabric %q: %w: not a subnet prefix such as fec0:0000:0000:00a1", text, ErrOptions)
 	}
 	return fmt.Sprintf("%04x:%04x:%04x:%04x", groups[0], groups[1], groups[2], groups[3]), lid, nil
 }
 
-// prefixGroups reads the four groups of a subnet prefix, of which :: stands for those that
-// are zero.
+// prefixGroups parses the four groups of a subnet prefix, in which :: replaces groups of zeros.
 func prefixGroups(text string) (groups [4]uint64, ok bool) {
 	read := func(part string, at int) bool {
 		if part == "" {
@@ -210,7 +210,7 @@ func prefixGroups(text string) (groups [4]uint64, ok bool) {
 	return groups, read(head, 0) && read(tail, 4-size(tail))
 }
 
-// fabricText names a fabric by its subnet prefix and its subnet manager.
+// fabricText returns the subnet prefix of a fabric and the LID of its subnet manager.
 func fabricText(f *source.Fabric) string {
 	if f.SMLID == 0 {
 		return f.SubnetPrefix
@@ -227,29 +227,29 @@ func matchAny(patterns []string, names ...string) bool {
 	})
 }
 
-// vfCount is how many VFs a PF gets, and what that means.
+// vfCount is the planned number of VFs of a PF.
 type vfCount struct {
 	n        int
 	external bool
-	// why explains the number; cost is what it takes, "" for nothing.
+	// why explains the number. cost is drain or reboot if the number requires it, otherwise "".
 	why, cost string
 }
 
-// countVFs decides how many VFs a PF gets, or tells why it gets none. The operator sets NUM_OF_VFS
-// of NVIDIA's firmware to exactly numVfs, with a reboot where it differs (sriov-network-operator,
-// pkg/vendors/mellanox): so equal is best.
-func countVFs(pf *source.PF, opts Options) (c vfCount, refused string) {
+// countVFs returns the number of VFs of a PF, or the reason why it gets none. The operator sets
+// NUM_OF_VFS in the firmware of NVIDIA cards to exactly numVfs, with a reboot if it differs
+// (sriov-network-operator, pkg/vendors/mellanox), so the firmware's number is preferred.
+func countVFs(pf *source.PF, opts Options) (c vfCount, rejected string) {
 	firmware, ours := pf.FirmwareVFs()
 	switch {
 	case opts.ExternallyManaged || pf.ExternallyManaged:
 		return countExternal(pf, opts)
 	case !ours && pf.TotalVFs == 0:
-		return c, "it can't have VFs, or SR-IOV is off in its firmware (sriov_totalvfs is 0 or absent)"
+		return c, "it doesn't support VFs, or SR-IOV is off in its firmware (sriov_totalvfs is 0 or absent)"
 	case !ours:
 		want := cmp.Or(opts.VFs, pf.NumVFs, DefaultVFs)
-		c = vfCount{n: min(want, pf.TotalVFs), why: fmt.Sprintf("the card can have %d", pf.TotalVFs)}
+		c = vfCount{n: min(want, pf.TotalVFs), why: fmt.Sprintf("the card supports at most %d", pf.TotalVFs)}
 		if want > pf.TotalVFs {
-			c.why += fmt.Sprintf(", so the %d that were asked for are too many", want)
+			c.why += fmt.Sprintf(", fewer than the requested %d", want)
 		}
 	case firmware == 0:
 		c = vfCount{
@@ -257,20 +257,21 @@ func countVFs(pf *source.PF, opts Options) (c vfCount, refused string) {
 			cost: reboot,
 		}
 		if pf.Firmware != nil && pf.Firmware.Current != nil {
-			c.why = "SR-IOV is off in the firmware, as mstconfig says"
+			c.why = "SR-IOV is off in the firmware, according to mstconfig"
 		}
 	case opts.VFs == 0:
 		c = vfCount{n: min(firmware, k8s.MaxMellanoxVFs), why: fmt.Sprintf(
-			"the firmware's NUM_OF_VFS is %d, so the firmware stays as it is and no node reboots for it", firmware)}
+			"the firmware's NUM_OF_VFS is %d, so the operator doesn't change the firmware and no node reboots",
+			firmware)}
 		if firmware > k8s.MaxMellanoxVFs {
-			const text = "the firmware's NUM_OF_VFS is %d, and the operator admits %d"
+			const text = "the firmware's NUM_OF_VFS is %d, but the operator allows at most %d"
 			c.why, c.cost = fmt.Sprintf(text, firmware, k8s.MaxMellanoxVFs), reboot
 		}
 	default:
 		c = vfCount{n: opts.VFs, why: fmt.Sprintf(
-			"asked for; the firmware's NUM_OF_VFS is %d, which is the same: no node reboots for it", firmware)}
+			"as requested; the firmware's NUM_OF_VFS is also %d, so no node reboots", firmware)}
 		if opts.VFs != firmware {
-			c.why, c.cost = fmt.Sprintf("asked for; the firmware's NUM_OF_VFS is %d", firmware), reboot
+			c.why, c.cost = fmt.Sprintf("as requested; the firmware's NUM_OF_VFS is %d", firmware), reboot
 		}
 	}
 	if c.cost == "" && pf.NumVFs > 0 && pf.NumVFs != c.n {
@@ -279,25 +280,25 @@ func countVFs(pf *source.PF, opts Options) (c vfCount, refused string) {
 	return c, ""
 }
 
-// What a number of VFs costs a node.
+// Values of vfCount.cost.
 const (
 	reboot = "reboot"
 	drain  = "drain"
 )
 
-func countExternal(pf *source.PF, opts Options) (c vfCount, refused string) {
+func countExternal(pf *source.PF, opts Options) (c vfCount, rejected string) {
 	if pf.NumVFs == 0 {
-		return c, "others shall make its VFs, and it has none yet"
+		return c, "it is externally managed and has no VFs yet"
 	}
 	if opts.VFs > pf.NumVFs {
-		return c, fmt.Sprintf("others make its VFs, and it has %d, fewer than %d", pf.NumVFs, opts.VFs)
+		return c, fmt.Sprintf("it is externally managed and has %d VFs, fewer than %d", pf.NumVFs, opts.VFs)
 	}
 	return vfCount{n: cmp.Or(opts.VFs, pf.NumVFs), external: true, why: fmt.Sprintf(
-		"the PF has %d VFs already, and the operator makes none", pf.NumVFs)}, ""
+		"the PF already has %d VFs, and the operator creates none", pf.NumVFs)}, ""
 }
 
-// supported reports a card that is in NVIDIA's part of the operator's list; others may be in it all
-// the same.
+// supported reports whether a card is an NVIDIA card in the operator's list. The list may also
+// contain other cards.
 func supported(pf *source.PF) bool {
 	nic, ok := k8s.NICByPF(pf.DeviceID)
 	return ok && pf.Vendor == nic.Vendor

@@ -146,7 +146,7 @@ func TestSelection(t *testing.T) {
 			}
 			for _, p := range passed {
 				if p.Reason == "" || p.Node == "" || p.Address == "" {
-					t.Errorf("passed over without a reason: %+v", p)
+					t.Errorf("left out without a reason: %+v", p)
 				}
 			}
 		})
@@ -156,7 +156,7 @@ func TestSelection(t *testing.T) {
 	}
 }
 
-// TestNoManager tells of a port that is taken to be on a fabric that it doesn't see.
+// TestNoManager checks the note about a port whose fabric is assumed.
 func TestNoManager(t *testing.T) {
 	card := func(lid uint16) []source.PF {
 		return []source.PF{{
@@ -170,15 +170,15 @@ func TestNoManager(t *testing.T) {
 		t.Fatalf("Make = %+v, %v, want one rail with both nodes", plan, err)
 	}
 	if text := strings.Join(plan.Notes,
-		"\n"); !strings.Contains(text, "no subnet manager is seen by 0000:18:00.0 of b:") {
+		"\n"); !strings.Contains(text, "no subnet manager is visible on 0000:18:00.0 of b;") {
 		t.Errorf("notes are %s, want one about the port without a subnet manager", text)
 	}
 }
 
-// TestNoSuchNode tells a pattern of nodes that fits none from nodes without cards.
+// TestNoSuchNode distinguishes a pattern that matches no node from nodes without cards.
 func TestNoSuchNode(t *testing.T) {
 	nodes := []source.Node{ethernet("a", 1), ethernet("b", 0)}
-	for pattern, want := range map[string]string{"c*": "none of them is called c*", "b": "none of them has a card"} {
+	for pattern, want := range map[string]string{"c*": "no node name matches c*", "b": "no node has a card"} {
 		_, _, err := choose(nodes, Options{Select: Selection{Nodes: []string{pattern}}})
 		if !errors.Is(err, ErrNothing) || !strings.Contains(fmt.Sprint(err), want) {
 			t.Errorf("choose of nodes %s = %v, want %q", pattern, err, want)

@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// apiServer judges objects as an API server does: by the CRDs of testdata/crds with its own code,
+// apiServer checks objects like an API server: by the CRDs of testdata/crds with its own code,
 // strictly, and by the Go types of what it has built in.
 type apiServer map[string]*schema.Structural
 
@@ -103,7 +103,7 @@ func admitCustom(rules *schema.Structural, o map[string]any) error {
 	return errors.Join(append(errs, result.Errors...)...)
 }
 
-// TestAPIServer makes sure that the judge refuses what it must.
+// TestAPIServer checks that apiServer rejects invalid objects.
 func TestAPIServer(t *testing.T) {
 	server := newAPIServer(t)
 	const head = "apiVersion: sriovnetwork.openshift.io/v1\nkind: SriovNetworkNodePolicy\nmetadata: {name: a}\n"

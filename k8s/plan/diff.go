@@ -16,12 +16,12 @@ type Difference struct {
 	Object string `json:"object"` // kind, namespace and name
 	// Change is added (in the plan only), removed (in the folder only) or changed.
 	Change string `json:"change"`
-	// File is where the folder has it.
+	// File is the file in the folder that contains it.
 	File   string        `json:"file,omitempty"`
 	Fields []FieldChange `json:"fields,omitempty"`
 }
 
-// FieldChange is a field that differs; "" stands for an absent one.
+// FieldChange is a field that differs. An absent value is "".
 type FieldChange struct {
 	Path string `json:"path"` // spec.nicSelector.rootDevices[0]
 	Old  string `json:"old"`  // in the folder
@@ -35,13 +35,13 @@ const (
 	ChangeChanged = "changed" // in both, with other fields
 )
 
-// Diff compares a plan with the manifests of a folder, object by object: comments, order and names
-// of files don't count, nor do documents that are no objects, such as the values of a chart. Files
-// that can't be read, or are no YAML, are an error that names them.
+// Diff compares a plan with the manifests in a folder, object by object. It ignores comments, order
+// and file names, and documents that are not objects, such as the values of a chart. It returns an
+// error for files that can't be read or parsed.
 func (p Plan) Diff(dir string) ([]Difference, error) {
 	have, err := manifest.Read([]string{dir}, strings.NewReader(""))
 	if errors.Is(err, manifest.ErrEmpty) {
-		err = nil // an empty folder lacks everything
+		err = nil // all objects are missing in an empty folder
 	}
 	for _, problem := range have.Problems {
 		err = errors.Join(err, fmt.Errorf("%s: %s", problem.At, problem.Text))
@@ -85,7 +85,7 @@ func byName(objects []*manifest.Object) map[string]*manifest.Object {
 	return out
 }
 
-// compare lists the fields in which two values differ, by path.
+// compare returns the fields in which two values differ, by path.
 func compare(path string, old, next any) []FieldChange {
 	a, aok := old.(map[string]any)
 	b, bok := next.(map[string]any)
@@ -116,7 +116,7 @@ func compare(path string, old, next any) []FieldChange {
 	return out
 }
 
-// listOf returns a list, and nil for what is none.
+// listOf returns v as a list, nil if it is not a list.
 func listOf(v any) []any {
 	list, _ := v.([]any)
 	return list

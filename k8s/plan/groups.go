@@ -12,7 +12,7 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
 
-// draft is a policy under way: PFs of one rail that are equal.
+// draft is a policy that is being built, for PFs of one rail with the same settings.
 type draft struct {
 	rail    *rail
 	spec    k8s.PolicySpec // without labels until they are chosen
@@ -21,16 +21,16 @@ type draft struct {
 	name    string
 }
 
-// group are nodes that get the same labels.
+// group is a group of nodes with the same labels.
 type group struct {
 	nodes    []*source.Node
 	drafts   []*draft
 	selector map[string]string
 	reason   string
-	label    *Label // to be put on the nodes first
+	label    *Label // to add to the nodes first, or nil
 }
 
-// specOf writes what a policy says of a PF.
+// specOf returns the policy's spec for a PF.
 func specOf(c *choice, opts Options) k8s.PolicySpec {
 	s := k8s.PolicySpec{
 		ResourceName: c.rail.resource(), Priority: new(50), NumVfs: new(c.vfs.n), DeviceType: "netdevice",
@@ -54,17 +54,17 @@ func specOf(c *choice, opts Options) k8s.PolicySpec {
 	return s
 }
 
-// key is equal for PFs that one policy serves.
+// specKey returns a key that is equal for PFs that can share a policy.
 func specKey(s k8s.PolicySpec) string {
 	data, err := json.Marshal(s)
-	if err != nil { // plain data has no reason to
+	if err != nil { // never happens with plain data
 		return fmt.Sprintf("%+v", s)
 	}
 	return string(data)
 }
 
-// makeDrafts sorts the PFs of each rail into policies; those of nodes for which apart returns
-// different texts stay apart.
+// makeDrafts groups the PFs of each rail into policies. Nodes for which apart returns different
+// texts don't share a policy.
 func makeDrafts(rails []*rail, opts Options, apart func(*source.Node) string) []*draft {
 	var out []*draft
 	for _, r := range rails {
@@ -82,7 +82,7 @@ func makeDrafts(rails []*rail, opts Options, apart func(*source.Node) string) []
 	return out
 }
 
-// signatures tells nodes apart by what is planned with.
+// signatures returns a text for each node that is equal for nodes with the same planned settings.
 func signatures(rails []*rail, opts Options) map[*source.Node]string {
 	out := map[*source.Node]string{}
 	for _, r := range rails {
@@ -100,8 +100,7 @@ type grouper struct {
 	opts    Options
 }
 
-// fits reports that the policies select what they mean and nothing else on all nodes that have
-// the labels.
+// fits reports whether the policies select exactly their members on all nodes that have the labels.
 func (g *grouper) fits(drafts []*draft, has func(*source.Node) bool) bool {
 	for _, d := range drafts {
 		meant := map[*source.PF]bool{}
@@ -126,7 +125,7 @@ func (g *grouper) fits(drafts []*draft, has func(*source.Node) bool) bool {
 	return true
 }
 
-// candidate is a choice of labels.
+// candidate is a possible choice of labels.
 type candidate struct {
 	labels map[string]string
 	reason string
@@ -134,8 +133,8 @@ type candidate struct {
 	own    bool
 }
 
-// groups chooses labels: one choice for all nodes if the policies then select what they mean,
-// otherwise one for each group of equal nodes.
+// groups chooses labels: one choice for all nodes if the policies then select exactly their
+// members, otherwise one for each group of nodes with the same settings.
 func (g *grouper) groups(rails []*rail) []*group {
 	drafts := makeDrafts(rails, g.opts, func(*source.Node) string { return "" })
 	for _, c := range g.candidates(g.planned, "true") {
@@ -158,8 +157,8 @@ func (g *grouper) groups(rails []*rail) []*group {
 	return g.apart(groups, mine)
 }
 
-// apart chooses labels for each group: those that nodes have if they are values of one label, so
-// that one pool can mean all groups; otherwise our own.
+// apart chooses labels for each group. It uses labels of the nodes if these are values of a single
+// label, so that one pool can select all groups. Otherwise it uses LabelKey.
 func (g *grouper) apart(groups [][]*source.Node, drafts [][]*draft) []*group {
 	var found, own []candidate
 	for i, nodes := range groups {
@@ -181,7 +180,7 @@ func (g *grouper) apart(groups [][]*source.Node, drafts [][]*draft) []*group {
 	return out
 }
 
-// key is the label's, of a choice of one.
+// key returns the key of a candidate with a single label.
 func (c candidate) key() string {
 	for key := range c.labels {
 		return key
@@ -200,7 +199,7 @@ func (c candidate) group(nodes []*source.Node, drafts []*draft) *group {
 	return g
 }
 
-// equalNodes sorts nodes into groups of the same signature, by the first node.
+// equalNodes groups nodes by signature, in order of their first node.
 func equalNodes(nodes []*source.Node, signature map[*source.Node]string) [][]*source.Node {
 	var out [][]*source.Node
 	number := map[string]int{}
@@ -215,7 +214,7 @@ func equalNodes(nodes []*source.Node, signature map[*source.Node]string) [][]*so
 	return out
 }
 
-// letter names the groups a, b … z, a1, b1 …
+// letter returns the name of group i: a, b … z, a1, b1 …
 func letter(i int) string {
 	s := string(rune('a' + i%26))
 	if i >= 26 {
@@ -237,8 +236,8 @@ const (
 	labelCapable = "feature.node.kubernetes.io/network-sriov.capable"
 )
 
-// candidates returns choices of labels for nodes, the best first; the last is a label of our own,
-// which always does.
+// candidates returns possible labels for nodes, the best first. The last one is LabelKey, which is
+// always possible.
 func (g *grouper) candidates(nodes []*source.Node, value string) []candidate {
 	meant := map[*source.Node]bool{}
 	for _, n := range nodes {
@@ -246,7 +245,7 @@ func (g *grouper) candidates(nodes []*source.Node, value string) []candidate {
 	}
 	own := candidate{
 		labels: map[string]string{LabelKey: value}, own: true, has: func(n *source.Node) bool { return meant[n] },
-		reason: "no label is known that these nodes have and that tells them from others, so they need this one first",
+		reason: "no known label distinguishes these nodes from others, so they need this one first",
 	}
 	var out []candidate
 	switch {
@@ -259,8 +258,8 @@ func (g *grouper) candidates(nodes []*source.Node, value string) []candidate {
 		both := maps.Clone(g.opts.NodeSelector)
 		both[LabelKey] = value
 		own.labels = both
-		own.reason = "as given, and because nodes with these labels differ in their cards, a label that tells them " +
-			"apart, which they need first"
+		own.reason = "as given; nodes with these labels differ in their cards, so they first need another label that " +
+			"distinguishes them"
 	case g.opts.Labels == LabelsNFD:
 		out = append(out, g.nfdCandidate(nodes)...)
 	default:
@@ -270,7 +269,7 @@ func (g *grouper) candidates(nodes []*source.Node, value string) []candidate {
 	return append(out, own)
 }
 
-// nfdCandidate is the label for the vendor of the cards.
+// nfdCandidate returns the label for the vendor of the cards.
 func (g *grouper) nfdCandidate(nodes []*source.Node) []candidate {
 	vendor := ""
 	for _, n := range nodes {
@@ -283,17 +282,17 @@ func (g *grouper) nfdCandidate(nodes []*source.Node) []candidate {
 	}
 	return []candidate{{
 		labels: map[string]string{"feature.node.kubernetes.io/pci-" + vendor + ".present": "true"},
-		reason: "the NodeFeatureDiscovery object makes it: by itself it publishes no label for network cards",
+		reason: "the NodeFeatureDiscovery object publishes it; by default NFD has no label for network cards",
 		has: func(n *source.Node) bool {
 			return slices.ContainsFunc(n.PFs, func(p source.PF) bool { return p.Vendor == vendor })
 		},
 	}}
 }
 
-// existing are the labels that all of the nodes have.
+// existing returns the labels that all of the nodes have.
 func (g *grouper) existing(nodes []*source.Node) []candidate {
 	if slices.ContainsFunc(g.all, func(n source.Node) bool { return n.Labels == nil }) {
-		return nil // what the others have isn't known
+		return nil // other nodes may have the same labels
 	}
 	var keys []string
 	for key, value := range nodes[0].Labels {
@@ -309,7 +308,7 @@ func (g *grouper) existing(nodes []*source.Node) []candidate {
 		out = append(out, candidate{
 			labels: map[string]string{key: value},
 			has:    func(n *source.Node) bool { got, found, _ := n.Label(key); return found && got == value },
-			reason: fmt.Sprintf("%s, and no other node with it has a card that this plan would take", havers(nodes)),
+			reason: fmt.Sprintf("%s, and the policies select no card on other nodes with it", havers(nodes)),
 		})
 	}
 	return out
@@ -319,10 +318,10 @@ func havers(nodes []*source.Node) string {
 	if len(nodes) == 1 {
 		return "node " + nodes[0].Name + " has it"
 	}
-	return fmt.Sprintf("all of the %d nodes have it", len(nodes))
+	return fmt.Sprintf("all %d nodes have it", len(nodes))
 }
 
-// rank orders labels by how well they say what is meant.
+// rank orders labels by how well they describe nodes with RDMA cards.
 func rank(key string) int {
 	for i, part := range []string{
 		LabelKey, labelCapable, "feature.node.kubernetes.io/pci-15b3", "feature.node.kubernetes.io/rdma",
@@ -334,16 +333,16 @@ func rank(key string) int {
 		}
 	}
 	if strings.Contains(key, "kubernetes.io/") {
-		return 100 // of the cluster's machinery: architecture, zone
+		return 100 // general labels: architecture, zone
 	}
 	return 50
 }
 
-// guesses are labels that nodes have though none was given.
+// guesses returns labels that the nodes have even if the input contains none.
 func (g *grouper) guesses(nodes []*source.Node) []candidate {
 	if len(nodes) == 1 {
 		return []candidate{{
-			labels: map[string]string{labelHost: nodes[0].Name}, reason: "one node, so its name tells it from others",
+			labels: map[string]string{labelHost: nodes[0].Name}, reason: "a single node is selected by its name",
 			has: func(n *source.Node) bool { return n == nodes[0] },
 		}}
 	}
@@ -353,8 +352,8 @@ func (g *grouper) guesses(nodes []*source.Node) []candidate {
 	}
 	return []candidate{{
 		labels: map[string]string{labelCapable: "true"},
-		reason: "labels of nodes are not known (kubectl get nodes -o yaml tells them); Node Feature Discovery " +
-			"publishes this one where a network device can have VFs",
+		reason: "the nodes' labels are unknown (kubectl get nodes -o yaml shows them); Node Feature Discovery " +
+			"publishes this one on nodes with a network device that supports VFs",
 		has: func(n *source.Node) bool {
 			if n.Labels != nil {
 				return n.Labels[labelCapable] == "true"

@@ -19,17 +19,17 @@ import (
 const (
 	kindGUIDs = k8s.KindConfigMap
 	guidsName = "vf-guids"
-	// guidsPath is where the operator's daemon looks on the node
+	// guidsPath is the file on the node that the operator's daemon reads
 	// (sriov-network-operator, pkg/consts).
 	guidsPath = "/etc/sriov-operator/infiniband/guids"
-	guidsDir  = "guids" // of the files, one a node
-	// guidBytes bounds the files of one ConfigMap: an object has 1 MiB at most.
+	guidsDir  = "guids" // folder with a file for each node
+	// guidBytes limits the files in one ConfigMap, because an object is limited to 1 MiB.
 	guidBytes = 900_000
 )
 
-// guidRange are the GUIDs of the VFs of a PF, as the operator's daemon reads them
-// (sriov-network-operator, pkg/host/internal/infiniband/ib_guid_config.go). Its manual writes
-// pci_address; the daemon reads pciAddress and refuses the other.
+// guidRange is the range of GUIDs for the VFs of a PF, as the operator's daemon reads it
+// (sriov-network-operator, pkg/host/internal/infiniband/ib_guid_config.go). The operator's manual
+// has pci_address, but the daemon reads pciAddress and rejects pci_address.
 type guidRange struct {
 	PciAddress string `json:"pciAddress"`
 	GUIDsRange struct {
@@ -38,13 +38,13 @@ type guidRange struct {
 	} `json:"guidsRange"`
 }
 
-// guids gives each node of an InfiniBand rail ranges for the VFs of all its InfiniBand PFs, by
-// node. They have room for as many VFs as the operator admits, and stand for cards that the plan
-// leaves out as well: with such a file each VF of the node needs its GUID there. So another plan,
-// of other cards, with more nodes or VFs, gives the same. unknown are the nodes with a PF whose
-// GUID nothing tells.
+// guids returns a range of GUIDs for each InfiniBand PF of each node on an InfiniBand rail, by
+// node. Each range is large enough for the maximum number of VFs that the operator allows. Cards
+// that the plan leaves out have a range, too, because with such a file every VF of the node needs a
+// GUID. So a plan with other cards, or with more nodes or VFs, has the same GUIDs. unknown are the
+// nodes with a PF whose GUID is unknown.
 func (m *maker) guids() (out map[string][]guidRange, unknown []string) {
-	links := map[*source.PF]string{} // what the plan takes a PF for
+	links := map[*source.PF]string{} // link types in the plan
 	nodes := map[string]*source.Node{}
 	for _, r := range m.rails {
 		for _, c := range r.members {
@@ -81,9 +81,9 @@ func (m *maker) guids() (out map[string][]guidRange, unknown []string) {
 	return out, unknown
 }
 
-// pfGUID returns the GUID that a PF has by manufacture, 0 where nothing tells it: of its device, as
-// snapshots have it, or of its port, at the end of the hardware address of IPoIB (RFC 4391, 9.1.1),
-// which SriovNetworkNodeStates have. They are the same on mlx5 devices.
+// pfGUID returns the manufacturer's GUID of a PF, 0 if it is unknown. Snapshots contain the GUID of
+// the device. SriovNetworkNodeStates contain the GUID of the port, at the end of the IPoIB hardware
+// address (RFC 4391, 9.1.1). Both are the same on mlx5 devices.
 func pfGUID(n *source.Node, pf *source.PF) uint64 {
 	for _, id := range n.HardwareIDs {
 		text, ok := strings.CutPrefix(id, pf.Address+" ")
@@ -103,12 +103,12 @@ func pfGUID(n *source.Node, pf *source.PF) uint64 {
 	return 0
 }
 
-// ipoibAddress is the length of a hardware address of IPoIB in bytes.
+// ipoibAddress is the length of an IPoIB hardware address in bytes.
 const ipoibAddress = 20
 
-// guidBase makes the GUID of the first VF: 02, which tells that it is administered locally (the
-// universal bit of an EUI-64 is off), six bytes of a hash, and one for the number of the VF.
-// identity is what no other PF has.
+// guidBase returns the GUID of the first VF: 02, which marks it as locally administered (the
+// universal bit of an EUI-64 is off), six bytes of a hash, and one byte for the number of the VF.
+// identity must be unique to the PF.
 func guidBase(seed, identity string, used map[uint64]bool) uint64 {
 	for try := 0; ; try++ {
 		sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%d", seed, identity, try))
@@ -164,29 +164,29 @@ func (m *maker) guidMaps() {
 		})
 		d.head = []string{
 			prose.Join(`
-				GUIDs of the InfiniBand VFs. Without them the operator's daemon makes random ones
-				each time it configures a PF, and memberships in partitions are lost. Nothing reads
-				this ConfigMap: it only carries the files. Each node has its own, which has to be
-				there before the policies are applied:`),
+				GUIDs of the InfiniBand VFs. Without them the operator's daemon assigns random GUIDs
+				each time it configures a PF, and partition memberships are lost. No program reads
+				this ConfigMap: it only contains the files. Copy each file to its node before you
+				apply the policies:`),
 			fmt.Sprintf("  kubectl -n %s get configmap %s -o jsonpath='{.data.%s}'   # to %s on %s",
 				m.plan.OperatorNamespace, name, jsonPathKey(part[0]), guidsPath, part[0]),
-			fmt.Sprintf("Of each range VF 0 has the first, VF 1 the second and so on; there is room for %d. "+
-				"They begin with 02, so they are administered locally, and follow from the GUID of the card "+
-				"(where nothing tells it, from the names of node and card), so another plan gives the same. "+
-				"With such a file all InfiniBand VFs of the node need an entry, so cards that the plan leaves "+
-				"out have one too. Where a node has a file already, keep its entries for cards of other "+
-				"policies, whose GUIDs others may know.", k8s.MaxMellanoxVFs),
+			fmt.Sprintf("VF 0 gets the first GUID of the range, VF 1 the second and so on; each range has %d. "+
+				"The GUIDs start with 02 (locally administered) and are derived from the GUID of the card, or from "+
+				"the names of node and card if that is unknown, so another plan has the same GUIDs. "+
+				"With such a file every InfiniBand VF of the node needs a GUID, so cards that the plan leaves "+
+				"out have an entry, too. If a node already has a file, keep its entries for cards of other "+
+				"policies, because partitions may contain these GUIDs.", k8s.MaxMellanoxVFs),
 		}
 	}
 	if len(unknown) > 0 && m.opts.GUIDSeed == "" {
-		m.plan.Notes = append(m.plan.Notes, fmt.Sprintf("nothing tells the GUIDs of cards of %s, so those of their "+
-			"VFs follow from the names of node and card, and another cluster on the fabric may have the same: "+
-			"snapshots of the nodes tell, or --guid-seed sets them apart", shortList(unknown)))
+		m.plan.Notes = append(m.plan.Notes, fmt.Sprintf("the GUIDs of cards of %s are unknown, so the GUIDs of their "+
+			"VFs are derived from the names of node and card, and another cluster on the fabric may have the same: "+
+			"add snapshots of the nodes, or set --guid-seed", shortList(unknown)))
 	}
 }
 
-// chunks splits the names of texts so that the texts of each part are not larger than limit
-// together, unless one is by itself.
+// chunks splits the names of texts into parts whose texts together are not larger than limit. A
+// single larger text is a part by itself.
 func chunks(texts map[string]string, limit int) [][]string {
 	var out [][]string
 	size := 0
@@ -200,5 +200,5 @@ func chunks(texts map[string]string, limit int) [][]string {
 	return out
 }
 
-// jsonPathKey writes a key as kubectl takes it.
+// jsonPathKey escapes a key for kubectl's JSONPath.
 func jsonPathKey(key string) string { return strings.ReplaceAll(key, ".", `\.`) }

@@ -7,13 +7,13 @@ import (
 	"github.com/rdmakit/rdmakit/internal/text/english"
 )
 
-// header tells of the whole plan, in front of the first object.
+// header returns the comment before the first object, which describes the whole plan.
 func (m *maker) header() []string {
 	out := []string{
-		fmt.Sprintf("SR-IOV networks for %s, made by rdmactl k8s plan.", english.Count(len(m.allNodes()), "node")),
+		fmt.Sprintf("SR-IOV networks for %s, written by rdmactl k8s plan.", english.Count(len(m.allNodes()), "node")),
 		"",
-		"Before it is applied: rdmactl k8s lint and rdmactl k8s impact. The order of the objects is the order to " +
-			"apply them in; pods and Jobs wait for the VFs.",
+		"Before you apply these objects, run rdmactl k8s lint and rdmactl k8s impact. Apply them in this order; pods " +
+			"and Jobs wait for the VFs.",
 		"",
 		"Rails:",
 	}
@@ -29,7 +29,7 @@ func (m *maker) header() []string {
 		}
 	}
 	if len(m.plan.Notes) > 0 {
-		out = append(out, "", "To know:")
+		out = append(out, "", "Notes:")
 	}
 	for _, n := range m.plan.Notes {
 		out = append(out, "- "+n)
@@ -40,7 +40,7 @@ func (m *maker) header() []string {
 	return append(out, "")
 }
 
-// passedLines lists the cards that were left out, those of all nodes with one reason in a line.
+// passedLines lists the cards that are left out, one line for each card and reason.
 func (m *maker) passedLines() []string {
 	type line struct{ card, reason string }
 	var lines []line
@@ -59,7 +59,7 @@ func (m *maker) passedLines() []string {
 	return out
 }
 
-// listed is how many nodes are named where the rest would tell nothing new.
+// listed is the maximum number of names in a short list.
 const listed = 8
 
 func shortList(list []string) string {

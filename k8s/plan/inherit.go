@@ -9,13 +9,13 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
 
-// heir is a node whose fabrics, rails and roles are taken from others.
+// heir is a node that inherits fabrics, rails and roles from another.
 type heir struct{ node, from string }
 
-// inherit gives nodes of which nothing tells fabrics, rails and roles of cards, as a
-// SriovNetworkNodeState doesn't, those of nodes with the same cards at the same addresses, where
-// all of these agree. Otherwise one network would become two: of the nodes with snapshots and of
-// those without. Where they don't agree nothing is taken.
+// inherit sets unknown fabrics, rails and roles of a node's cards, which a SriovNetworkNodeState
+// doesn't contain, to those of nodes with the same cards at the same addresses, if all of these
+// agree. Without it, one network would become two: one for the nodes with snapshots and one for the
+// nodes without.
 func inherit(nodes []source.Node) ([]source.Node, []heir) {
 	out := slices.Clone(nodes)
 	var heirs []heir
@@ -45,8 +45,8 @@ func inherit(nodes []source.Node) ([]source.Node, []heir) {
 	return out, heirs
 }
 
-// placedKinds returns the nodes of which something tells where their cards are, of those that are
-// equal in their cards and places the first: there are thousands of nodes, and few kinds.
+// placedKinds returns the nodes whose cards have a known fabric, rail or role. Of nodes that are
+// equal in this it returns only the first, because there may be thousands of nodes of few kinds.
 func placedKinds(nodes []source.Node) []*source.Node {
 	var out []*source.Node
 	seen := map[string]bool{}
@@ -73,13 +73,13 @@ func placedKinds(nodes []source.Node) []*source.Node {
 	return out
 }
 
-// placed reports that something tells where the cards of a node are.
+// placed reports whether a fabric, rail or role of the node's cards is known.
 func placed(n *source.Node) bool {
 	return slices.ContainsFunc(n.PFs,
 		func(p source.PF) bool { return p.Fabric != nil || p.Rail != nil || p.Role != "" })
 }
 
-// sameCards reports that a node has all cards of n at their addresses.
+// sameCards reports whether d has all cards of n at the same addresses.
 func sameCards(n, d *source.Node) bool {
 	return !slices.ContainsFunc(n.PFs, func(p source.PF) bool {
 		q := cardAt(d, p.Address)
@@ -88,7 +88,7 @@ func sameCards(n, d *source.Node) bool {
 	})
 }
 
-// samePlaces reports that two nodes have the cards of n in the same places.
+// samePlaces reports whether the cards of n have the same role, rail and fabric on a and b.
 func samePlaces(n, a, b *source.Node) bool {
 	return !slices.ContainsFunc(n.PFs, func(p source.PF) bool {
 		q, r := cardAt(a, p.Address), cardAt(b, p.Address)
@@ -106,7 +106,7 @@ func cardAt(n *source.Node, address string) *source.PF {
 	return &n.PFs[i]
 }
 
-// noteHeirs names the nodes whose places were taken from others.
+// noteHeirs adds notes about inherited fabrics, rails and roles.
 func (m *maker) noteHeirs(planned []*source.Node, note func(string, ...any)) {
 	byDonor := map[string][]string{}
 	var donors []string
@@ -125,7 +125,7 @@ func (m *maker) noteHeirs(planned []*source.Node, note func(string, ...any)) {
 	}
 	for _, from := range donors {
 		note(
-			"nothing tells fabrics, rails and roles of the cards of %s: taken as those of %s, which has the same "+
-				"cards at the same addresses; snapshots of the nodes tell", shortList(byDonor[from]), from)
+			"fabrics, rails and roles of the cards of %s are unknown; assumed to be those of %s, which has the same "+
+				"cards at the same addresses; to be sure, add snapshots of the nodes", shortList(byDonor[from]), from)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
 
-// maker is a plan under way.
+// maker builds a plan.
 type maker struct {
 	cluster source.Cluster
 	opts    Options
@@ -25,20 +25,20 @@ type maker struct {
 	heirs   []heir
 	// guidTexts are the files of GUIDs, by node.
 	guidTexts map[string]string
-	// poolNote tells of addresses that others may have.
+	// poolNote is the note about addresses that others may own.
 	poolNote string
-	// mtuNotes say why the MTU of ports isn't that of VFs.
+	// mtuNotes explain why VFs don't get the MTU of their ports.
 	mtuNotes []string
 }
 
-// Make plans networks for the nodes of a cluster. The objects of the cluster tell what it has
-// already. Errors are [ErrOptions] where the options can't be met, and [ErrNothing] where no card
-// is left; the [Plan] then has what was passed over.
+// Make plans networks for the nodes of a cluster. It takes the objects that the cluster already has
+// into account. The error is [ErrOptions] if the options are invalid or can't be met, and
+// [ErrNothing] if no card is left; the [Plan] then contains the cards that are left out.
 func Make(cluster source.Cluster, opts Options) (Plan, error) {
 	m := &maker{
 		cluster: cluster, opts: opts, plan: &Plan{Schema: Schema, Groups: []Group{}, Rails: []Rail{}, Files: []File{}},
 	}
-	if err := m.settle(); err != nil {
+	if err := m.setDefaults(); err != nil {
 		return *m.plan, err
 	}
 	m.cluster.Nodes, m.heirs = inherit(cluster.Nodes)
@@ -55,7 +55,7 @@ func Make(cluster source.Cluster, opts Options) (Plan, error) {
 	if err := m.address(m.rails); err != nil {
 		return *m.plan, err
 	}
-	m.settleMTUs()
+	m.chooseMTUs()
 	g := grouper{all: m.cluster.Nodes, planned: plannedNodes(chosen), opts: m.opts}
 	m.groups = g.groups(m.rails)
 	m.describe(g.planned)
@@ -65,8 +65,8 @@ func Make(cluster source.Cluster, opts Options) (Plan, error) {
 	return *m.plan, m.render()
 }
 
-// settle fills in what the options leave open, and judges them.
-func (m *maker) settle() error {
+// setDefaults sets the defaults of the options, and checks them.
+func (m *maker) setDefaults() error {
 	o := &m.opts
 	m.plan.OperatorNamespace = cmp.Or(o.OperatorNamespace, m.operatorNamespace(), DefaultOperatorNamespace)
 	m.plan.Namespace = cmp.Or(o.Namespace, DefaultNamespace)
@@ -80,7 +80,7 @@ var percentage = regexp.MustCompile(`^(\d{1,2}|100)%$`)
 
 func isNamespace(s string) bool { return k8s.IsLabel(s) && len(s) <= k8s.LongestLabel }
 
-// check judges options by themselves.
+// check checks the values of the options.
 func (o *Options) check(p *Plan) error {
 	unavailable, err := strconv.Atoi(o.MaxUnavailable)
 	wrong := func(format string, args ...any) error {
@@ -88,49 +88,49 @@ func (o *Options) check(p *Plan) error {
 	}
 	switch {
 	case o.VFs < 0 || o.VFs > k8s.MaxMellanoxVFs:
-		return wrong("%d VFs: 1 to %d are possible", o.VFs, k8s.MaxMellanoxVFs)
+		return wrong("%d VFs: must be 1 to %d", o.VFs, k8s.MaxMellanoxVFs)
 	case o.MTU != 0 && (o.MTU < 256 || o.MTU > 65520):
-		return wrong("mtu %d: 256 to 65520 are possible", o.MTU)
+		return wrong("mtu %d: must be 256 to 65520", o.MTU)
 	case o.Nodes < 0 || o.Nodes > 1<<16:
-		return wrong("room for %d nodes", o.Nodes)
+		return wrong("addresses for %d nodes: must be 0 to %d", o.Nodes, 1<<16)
 	case o.CheckPods < 0 || o.CheckPods == 1 || o.CheckPods > 64:
-		return wrong("%d pods for the check: 2 to 64, or 0 for none", o.CheckPods)
+		return wrong("%d check pods: must be 2 to 64, or 0 for none", o.CheckPods)
 	case o.TestPods < 0 || o.TestPods > 64:
-		return wrong("%d test pods: 64 at most", o.TestPods)
+		return wrong("%d test pods: must be 0 to 64", o.TestPods)
 	case !isNamespace(p.Namespace), !isNamespace(p.OperatorNamespace):
-		return wrong("namespace %q or %q: a name has lower case letters, digits and -",
+		return wrong("namespace %q or %q: must have only lower case letters, digits and -",
 			p.Namespace, p.OperatorNamespace)
 	case o.ResourcePrefix != "" && (!k8s.IsSubdomain(o.ResourcePrefix) || len(o.ResourcePrefix) > k8s.LongestSubdomain):
-		return wrong("resource prefix %q: a prefix is a domain name, as openshift.io", o.ResourcePrefix)
+		return wrong("resource prefix %q: must be a domain name such as openshift.io", o.ResourcePrefix)
 	case o.SelectBy != ByAddress && o.SelectBy != ByName:
-		return wrong("select by %q: %s or %s", o.SelectBy, ByAddress, ByName)
+		return wrong("select by %q: must be %s or %s", o.SelectBy, ByAddress, ByName)
 	case o.Labels != LabelsExisting && o.Labels != LabelsNFD:
-		return wrong("labels %q: %s or %s", o.Labels, LabelsExisting, LabelsNFD)
+		return wrong("labels %q: must be %s or %s", o.Labels, LabelsExisting, LabelsNFD)
 	case o.RDMAMode != "" && o.RDMAMode != "shared" && o.RDMAMode != "exclusive":
-		return wrong("rdma mode %q: shared or exclusive", o.RDMAMode)
+		return wrong("rdma mode %q: must be shared or exclusive", o.RDMAMode)
 	case o.Isolation && o.RDMAMode == "shared":
-		return wrong("isolation needs the exclusive mode of RDMA namespaces, and shared was asked for")
+		return wrong("isolation requires RDMA namespace mode exclusive, not shared")
 	case o.MaxUnavailable != "" && !percentage.MatchString(o.MaxUnavailable) && (err != nil || unavailable < 0):
-		return wrong("%q unavailable: a number of nodes, or a percentage as 25%%", o.MaxUnavailable)
+		return wrong("%q unavailable: must be a number of nodes, or a percentage such as 25%%", o.MaxUnavailable)
 	case o.Select.LinkType != "" && o.Select.LinkType != source.LinkIB && o.Select.LinkType != source.LinkETH:
-		return wrong("link type %q: %s or %s", o.Select.LinkType, source.LinkIB, source.LinkETH)
+		return wrong("link type %q: must be %s or %s", o.Select.LinkType, source.LinkIB, source.LinkETH)
 	}
 	for _, p := range o.Pools {
 		if a := p.Masked().Addr(); !p.IsValid() || p.Bits() == 0 || a.IsLoopback() || a.IsMulticast() ||
 			a.IsUnspecified() || a.IsLinkLocalUnicast() || a.Is4() && a.As4()[0] >= 240 {
-			return wrong("pool %s: its addresses are none of hosts", p)
+			return wrong("pool %s: not a range of host addresses", p)
 		}
 	}
 	for _, kind := range o.Omit {
 		if !slices.Contains(Kinds(), kind) {
-			return wrong("omit %q: plans have %s", kind, strings.Join(Kinds(), ", "))
+			return wrong("omit %q: must be one of %s", kind, strings.Join(Kinds(), ", "))
 		}
 	}
 	return nil
 }
 
-// operatorNamespace is where the objects of the operator are, by name the first of several, so that
-// it is the same in whatever order they are read; "" where the cluster's objects don't tell.
+// operatorNamespace returns the namespace of the operator's objects, "" if the cluster has none. Of
+// several it returns the first by name, so that the order of the files doesn't matter.
 func (m *maker) operatorNamespace() string {
 	for _, kind := range []string{k8s.KindOperatorConfig, k8s.KindPolicy, k8s.KindPoolConfig} {
 		var found []string
@@ -151,8 +151,7 @@ func (m *maker) operatorNamespace() string {
 	return ""
 }
 
-// prefix decides what stands in front of the names of resources: what nodes have for these
-// resources, else what is usual.
+// prefix returns the resource prefix: that of these resources on the nodes, or the usual one.
 func (m *maker) prefix() string {
 	if m.opts.ResourcePrefix != "" {
 		return m.opts.ResourcePrefix
@@ -174,7 +173,7 @@ func (m *maker) prefix() string {
 // plannedNodes returns the nodes of PFs, each once, in their order.
 func plannedNodes(chosen []*choice) []*source.Node {
 	var out []*source.Node
-	for _, c := range chosen { // those of a node are next to each other
+	for _, c := range chosen { // the PFs of a node are adjacent
 		if len(out) == 0 || out[len(out)-1] != c.node {
 			out = append(out, c.node)
 		}
@@ -182,7 +181,7 @@ func plannedNodes(chosen []*choice) []*source.Node {
 	return out
 }
 
-// describe writes groups and rails into the plan.
+// describe adds groups and rails to the plan.
 func (m *maker) describe(planned []*source.Node) {
 	for _, g := range m.groups {
 		if g.label != nil {
@@ -213,11 +212,11 @@ func (m *maker) describe(planned []*source.Node) {
 	}
 }
 
-// notes says what to know before the objects are applied.
+// notes adds the notes to the plan.
 func (m *maker) notes(planned []*source.Node) {
 	note := func(format string, args ...any) { m.plan.Notes = append(m.plan.Notes, fmt.Sprintf(format, args...)) }
 	for _, l := range m.plan.Label {
-		note("label first: %s", l.command())
+		note("label the nodes first: %s", l.command())
 	}
 	m.noteCosts(note)
 	m.noteMakes(note)
@@ -249,27 +248,27 @@ func (m *maker) notes(planned []*source.Node) {
 		}
 	}
 	if s := m.opts.Select; len(noRoles) > 0 && len(s.Addresses)+len(s.Names)+len(s.Rails) == 0 {
-		note("nothing tells the roles of the cards of %s, so all that could have VFs are taken, the one with the "+
-			"default route too if it can: snapshots of the nodes tell, or choose cards by address or name",
+		note("the roles of the cards of %s are unknown, so the plan uses all that support VFs, possibly including the "+
+			"card with the default route; add snapshots of the nodes, or select cards by address or name",
 			shortList(noRoles))
 	}
 	if len(noFabric) > 0 {
-		note("nothing tells the fabric of %s: cards on different subnets may share a rail; snapshots of the nodes tell",
+		note("the fabric of %s is unknown, so cards on different subnets may share a rail; add snapshots of the nodes",
 			strings.Join(noFabric, ", "))
 	}
 	if len(noManager) > 0 {
 		note(
-			"no subnet manager is seen by %s: taken to be on the fabric of the cards at the "+
-				"same address of other nodes", shortList(noManager))
+			"no subnet manager is visible on %s; assumed to be on the fabric of the cards at the same address on "+
+				"other nodes", shortList(noManager))
 	}
 	if len(exotic) > 0 {
 		note(
-			"NVIDIA's part of the operator's ConfigMap supported-nic-ids doesn't list %s: look for it there, or add "+
-				"it by the chart's supportedExtraNICs", strings.Join(exotic, ", "))
+			"the operator may not support %s, which is not among the NVIDIA cards in its ConfigMap supported-nic-ids: "+
+				"check the ConfigMap, or add the card with the chart's supportedExtraNICs", strings.Join(exotic, ", "))
 	}
 	if !slices.ContainsFunc(m.cluster.Nodes, func(n source.Node) bool { return len(n.PodCIDRs) > 0 }) &&
 		len(m.opts.Reserved) == 0 {
-		note("no range of pods, services or hosts was given, so the subnets are not checked against them")
+		note("the ranges of pods, services and hosts are unknown, so the subnets are not checked against them")
 	}
 	var other []string
 	for _, n := range planned {
@@ -278,13 +277,13 @@ func (m *maker) notes(planned []*source.Node) {
 		}
 	}
 	if len(other) > 0 {
-		note("%s: the change to %s mode of RDMA namespaces takes a reboot", shortList(other), m.rdmaMode())
+		note("%s: the change to RDMA namespace mode %s requires a reboot", shortList(other), m.rdmaMode())
 	}
 }
 
-// noteCosts names the nodes that reboot or drain for their numbers of VFs.
+// noteCosts adds notes about nodes that reboot or drain because the number of VFs changes.
 func (m *maker) noteCosts(note func(string, ...any)) {
-	costs := map[string]string{} // by node: what its PFs cost at worst
+	costs := map[string]string{} // by node: the worst of its PFs
 	for _, r := range m.rails {
 		for _, c := range r.members {
 			if c.vfs.cost == reboot || c.vfs.cost == drain && costs[c.node.Name] == "" {
@@ -298,16 +297,16 @@ func (m *maker) noteCosts(note func(string, ...any)) {
 	}
 	if list := nodes[reboot]; len(list) > 0 {
 		note(
-			"%s: the firmware's number of VFs changes, so %s and reboots; setting it beforehand, or "+
-				"--externally-managed, avoids that", shortList(list), drains(list))
+			"%s: the number of VFs in the firmware changes, so %s and reboots; to avoid that, set the number "+
+				"beforehand, or use --externally-managed", shortList(list), drains(list))
 	}
 	if list := nodes[drain]; len(list) > 0 {
-		note("%s: the number of VFs that exist changes, so %s", shortList(list), drains(list))
+		note("%s: the number of existing VFs changes, so %s", shortList(list), drains(list))
 	}
 }
 
-// noteMakes tells of rails on which nodes have cards of different makes: where they are counted by
-// address, that is mostly chance.
+// noteMakes adds notes about rails with cards of different vendors. If rails are numbered by
+// address, such a combination is usually accidental.
 func (m *maker) noteMakes(note func(string, ...any)) {
 	for _, r := range m.rails {
 		nodes := map[string][]string{} // by vendor
@@ -322,12 +321,12 @@ func (m *maker) noteMakes(note func(string, ...any)) {
 			makes = append(makes, fmt.Sprintf("%s on %s", vendor, shortList(nodes[vendor])))
 		}
 		note(
-			"%s has cards of different vendors, %s: if they aren't on one network, plan for them apart, "+
-				"by --name, --pci or --node", r.name, strings.Join(makes, ", and "))
+			"%s has cards of different vendors, %s: if they are on different networks, plan them separately with "+
+				"--name, --pci or --node", r.name, strings.Join(makes, ", and "))
 	}
 }
 
-// drains says it of one node or of each of several.
+// drains returns "the node drains" or "each of the nodes drains".
 func drains(nodes []string) string {
 	if len(nodes) == 1 {
 		return "the node drains"
@@ -335,8 +334,8 @@ func drains(nodes []string) string {
 	return "each of the nodes drains"
 }
 
-// noteUnavailable tells of a pool that never drains: the operator rounds percentages down, and
-// takes 0 for none (k8s.PoolSpec).
+// noteUnavailable adds a note about a pool that never drains, because the operator rounds
+// percentages down, and drains no node if the result is 0 ([k8s.PoolSpec]).
 func (m *maker) noteUnavailable(note func(string, ...any)) {
 	if m.opts.MaxUnavailable == "" {
 		return
@@ -352,11 +351,11 @@ func (m *maker) noteUnavailable(note func(string, ...any)) {
 	if err != nil || value > 0 && !isPercent || isPercent && value*n/100 > 0 {
 		return
 	}
-	note("%s unavailable of %s is 0, for percentages are rounded down: the operator drains no node of the pool",
+	note("maxUnavailable %s of %s is 0, because percentages are rounded down: the operator drains no node of the pool",
 		m.opts.MaxUnavailable, english.Count(n, "node"))
 }
 
-// rdmaMode is the mode of RDMA namespaces that pools set, "" for none.
+// rdmaMode returns the RDMA namespace mode that pools set, "" for none.
 func (m *maker) rdmaMode() string {
 	if m.opts.Isolation {
 		return "exclusive"

@@ -81,7 +81,7 @@ func TestCluster(t *testing.T) {
 	}
 	for _, a := range cluster.Nodes[0].Addresses {
 		if len(p.Rails) != 1 || p.Rails[0].Subnet.Overlaps(a.Masked()) {
-			t.Errorf("rails %+v, want one that doesn't meet %s", p.Rails, a)
+			t.Errorf("rails %+v, want one that does not overlap with %s", p.Rails, a)
 		}
 	}
 }
@@ -125,7 +125,7 @@ func TestRails(t *testing.T) {
 			[]string{"rail0 x1 y1", "rail1 x2 y2"},
 		},
 		{
-			"a port that is down, of which nothing tells the fabric",
+			"a port that is down, whose fabric is unknown",
 			[]source.Node{
 				{Name: "x", PFs: []source.PF{pf(1, new(0), a), pf(2, new(1), a)}},
 				{Name: "y", PFs: []source.PF{pf(1, new(0), b), pf(2, new(1), b)}},
@@ -185,7 +185,7 @@ func TestRails(t *testing.T) {
 }
 
 // TestRandom plans for clusters of all kinds, and looks at what must hold for each: addresses for
-// all VFs in subnets that don't meet, policies that select exactly the cards of the plan, GUIDs
+// all VFs in subnets that do not overlap, policies that select exactly the cards of the plan, GUIDs
 // that are unique and local, one text for any order of the nodes.
 func TestRandom(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 11)) //nolint:gosec // a fixed sequence
@@ -253,12 +253,12 @@ func checkSubnets(t *testing.T, p Plan, opts Options) {
 	for i, r := range p.Rails {
 		for _, other := range p.Rails[:i] {
 			if other.Subnet.Overlaps(r.Subnet) {
-				t.Errorf("%s and %s meet", r.Name, other.Name)
+				t.Errorf("%s and %s overlap", r.Name, other.Name)
 			}
 		}
 		for _, x := range opts.Reserved {
 			if x.Prefix.Overlaps(r.Subnet) {
-				t.Errorf("%s meets the range of %s", r.Name, x.Use)
+				t.Errorf("%s overlaps with the range of %s", r.Name, x.Use)
 			}
 		}
 		span, err := ipam.Parse(ipam.Range{Range: r.Subnet.String()})

@@ -8,13 +8,13 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
 
-// plainMTU is what VFs on Ethernet have where nobody sets another.
+// plainMTU is the default MTU of VFs on Ethernet.
 const plainMTU = 1500
 
-// settleMTUs takes the MTU of each rail from its ports: VFs don't follow their PF by themselves.
-// Only Ethernet has one to set, for on InfiniBand it comes from the fabric; ports that differ, or
-// whose VFs differ, leave it unchanged, and so does the plain one.
-func (m *maker) settleMTUs() {
+// chooseMTUs sets the MTU of each Ethernet rail to that of its ports, because VFs don't inherit it
+// from their PF. On InfiniBand the fabric determines the MTU. The MTU stays unchanged if it is the
+// default, or if the ports or their VFs have different ones.
+func (m *maker) chooseMTUs() {
 	for _, r := range m.rails {
 		if m.opts.MTU > 0 {
 			r.mtu = m.opts.MTU
@@ -39,21 +39,21 @@ func (m *maker) settleMTUs() {
 				parts = append(parts, fmt.Sprintf("%d on %s", n, shortList(byMTU[n])))
 			}
 			m.mtuNotes = append(m.mtuNotes,
-				fmt.Sprintf("the ports of %s have MTU %s: none is set, so VFs have %d; --mtu sets one",
+				fmt.Sprintf("the ports of %s have MTU %s: the policies set none, so VFs have %d; --mtu sets one",
 					r.name, strings.Join(parts, ", and "), plainMTU))
 		case len(order) > 1, mtu <= plainMTU:
 		case slices.ContainsFunc(r.members, func(c *choice) bool { return c.otherVFs(mtu) }):
 			m.mtuNotes = append(m.mtuNotes, fmt.Sprintf(
-				"the ports of %s have MTU %d, and VFs that exist have another, or one that nothing tells: none is "+
-					"set, for the change would drain nodes; --mtu sets one", r.name, mtu))
+				"the ports of %s have MTU %d, but existing VFs have another or an unknown MTU: the policies set none, "+
+					"because the change would drain nodes; --mtu sets one", r.name, mtu))
 		default:
 			r.mtu, r.mtuFound = mtu, true
 		}
 	}
 }
 
-// otherVFs reports that a PF has VFs with another MTU, or with one that nothing tells: then a
-// policy with this one may drain the node.
+// otherVFs reports whether a PF has VFs with another or an unknown MTU. Then a policy with this MTU
+// may drain the node.
 func (c *choice) otherVFs(mtu int) bool {
 	return len(c.pf.VFMTUs) < c.pf.NumVFs ||
 		slices.ContainsFunc(c.pf.VFMTUs, func(have int) bool { return have != mtu })

@@ -14,7 +14,7 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
 
-// objects makes all documents, in the order in which they are applied.
+// objects adds all documents, in the order in which to apply them.
 func (m *maker) objects() {
 	m.namespace()
 	if m.opts.Labels == LabelsNFD {
@@ -32,14 +32,14 @@ func (m *maker) objects() {
 	m.pods()
 }
 
-// add appends a document; its file is named after it.
+// add appends a document.
 func (m *maker) add(file, kind, namespace, name string, value any) *document {
 	d := &document{file: file + ".yaml", kind: kind, namespace: namespace, name: name, value: value}
 	m.docs = append(m.docs, d)
 	return d
 }
 
-// has reports that the cluster has an object.
+// has reports whether the cluster has an object. An empty name matches any.
 func (m *maker) has(kind, namespace, name string) bool {
 	for _, o := range m.cluster.Objects {
 		if o.Kind == kind && o.Namespace == namespace && (o.Name == name || name == "") {
@@ -61,8 +61,8 @@ func (m *maker) namespace() {
 		},
 	})
 	d.because(
-		"Pods that lock memory add the capability IPC_LOCK, which the levels baseline and "+
-			"restricted of pod security refuse.", "metadata", "labels")
+		"Pods that lock memory need the capability IPC_LOCK, which the Pod Security levels baseline and "+
+			"restricted reject.", "metadata", "labels")
 }
 
 func (m *maker) nodeFeatures() {
@@ -78,18 +78,18 @@ func (m *maker) nodeFeatures() {
 				"    deviceLabelFields: [vendor]\n",
 		}},
 	})
-	d.head = []string{"For the operator of Node Feature Discovery, in its namespace. Where its Helm chart is used " +
-		"without the operator, the same text is the chart's worker.config."}
+	d.head = []string{"For the Node Feature Discovery operator, in its namespace. If you use its Helm chart without " +
+		"the operator, set the chart's worker.config to the same text."}
 	d.because(
-		"By itself it publishes PCI labels for the classes 03, 0b40 and 12 with class and vendor; "+
-			"network cards are class 02.", "spec", "workerConfig")
+		"By default NFD publishes PCI labels, with class and vendor, only for the classes 03, 0b40 and 12; "+
+			"network cards have class 02.", "spec", "workerConfig")
 }
 
 func (m *maker) operatorConfig() {
 	ns := m.plan.OperatorNamespace
 	if slices.ContainsFunc(m.cluster.Nodes, func(n source.Node) bool { return n.SyncStatus != "" }) ||
 		m.has(k8s.KindOperatorConfig, ns, "") {
-		return // where there are states of nodes, the operator is configured
+		return // node states exist, so the operator is configured
 	}
 	d := m.add("10-operatorconfig", k8s.KindOperatorConfig, ns, "default", k8s.SriovOperatorConfig{
 		TypeMeta: k8s.TypeMeta{APIVersion: k8s.SriovVersion, Kind: k8s.KindOperatorConfig},
@@ -97,14 +97,15 @@ func (m *maker) operatorConfig() {
 	})
 	d.head = []string{
 		prose.Join(`
-			The operator reads the one that is called default. Its chart may have made it: this one
-			sets nothing, so it changes nothing there. A cluster of one node needs disableDrain:
-			true, for it has nowhere to drain to. Webhook and injector are off by default: check
-			with rdmactl k8s lint instead.`),
+			The operator reads only the SriovOperatorConfig named default. If its chart has created
+			it already, this object changes nothing, because it has no settings. A cluster with a
+			single node needs disableDrain: true, because drained pods have no other node. Webhook
+			and injector are off by default: check the manifests with rdmactl k8s lint instead.`),
 	}
 }
 
-// poolConfigs makes a pool of the nodes of all groups; labels of different keys need a pool each.
+// poolConfigs adds a pool for the nodes of all groups, or one for each group if their labels have
+// different keys.
 func (m *maker) poolConfigs() {
 	mode := m.rdmaMode()
 	if m.opts.MaxUnavailable == "" && mode == "" {
@@ -123,23 +124,25 @@ func (m *maker) poolConfigs() {
 				TypeMeta: k8s.TypeMeta{APIVersion: k8s.SriovVersion, Kind: k8s.KindPoolConfig},
 				Metadata: k8s.ObjectMeta{Name: name, Namespace: m.plan.OperatorNamespace}, Spec: spec,
 			})
-		d.because("A label selector, unlike that of a policy. A node may be in one pool only.", "spec", "nodeSelector")
+		d.because("A label selector, unlike that of a policy. A node must not be in several pools.",
+			"spec", "nodeSelector")
 		d.because(
-			"How many nodes of the pool drain at a time, percentages rounded down. A pool that doesn't say it drains "+
-				"all at once; nodes without a pool go one by one.", "spec", "maxUnavailable")
+			"Number of nodes of the pool that drain at a time; percentages are rounded down. Without it all nodes of "+
+				"the pool drain at once; nodes without a pool drain one at a time.", "spec", "maxUnavailable")
 		if mode != "" {
-			why := "As asked for. A change takes a reboot of the node."
+			why := "As requested. A change requires a reboot of the node."
 			if m.opts.Isolation {
-				why = "Isolation moves RDMA devices between namespaces, which the kernel does in this mode only. A " +
-					"change takes a reboot of the node, and the shared device plugin (rdma/...) does not start in it."
+				why = "Isolation moves RDMA devices between namespaces, which the kernel allows only in this mode. A " +
+					"change requires a reboot of the node, and the shared device plugin (rdma/...) doesn't start in " +
+					"this mode."
 			}
 			d.because(why, "spec", "rdmaMode")
 		}
 	}
 }
 
-// poolSelectors turns the labels of groups into selectors: one where all have the same keys but for
-// one value.
+// poolSelectors returns the selectors of the pools: one for all groups if each has a single label
+// with the same key, otherwise one for each group.
 func (m *maker) poolSelectors() []k8s.LabelSelector {
 	if len(m.groups) == 1 {
 		return []k8s.LabelSelector{{MatchLabels: m.groups[0].selector}}
@@ -166,8 +169,8 @@ func (m *maker) poolSelectors() []k8s.LabelSelector {
 	return out
 }
 
-// namedDrafts returns the policies by rail, with names: that of the rail, and a letter where a rail
-// has several, which is that of the group where there are groups.
+// namedDrafts returns the policies by rail, and sets their names: the name of the rail, with the
+// letter of the group of nodes if the rail has several policies.
 func (m *maker) namedDrafts() []*draft {
 	var out []*draft
 	for _, r := range m.rails {
@@ -205,9 +208,10 @@ func (m *maker) policy(p *draft) {
 	}
 	d.head = []string{head + " of " + nodeList(p.members) + "."}
 	d.because(
-		"A name of letters, digits and _ only, which all releases take. Pods ask for "+m.plan.ResourcePrefix+"/"+
+		"Only letters, digits and _, which all releases allow. Pods request "+m.plan.ResourcePrefix+"/"+
 			p.spec.ResourceName+
-			". One resource for each rail: the device plugin hands out any VF of a resource.", "spec", "resourceName")
+			". One resource for each rail, because the device plugin allocates any VF of a resource.",
+		"spec", "resourceName")
 	why := "Labels: " + p.group.reason + "."
 	switch l := p.group.label; {
 	case l == nil:
@@ -217,46 +221,46 @@ func (m *maker) policy(p *draft) {
 		why += " " + l.command()
 	}
 	d.because(why, "spec", "nodeSelector")
-	d.because(fmt.Sprintf("Of policies for one PF the lower number wins. Written out, because without it the policy "+
-		"has %d, the highest, or %d, the lowest, where the operator's webhook is on.",
+	d.because(fmt.Sprintf("If several policies select a PF, the lowest number wins. Without a priority the policy has "+
+		"%d, the highest, or %d, the lowest, if the operator's webhook is on.",
 		k8s.UnwrittenPriority, k8s.WebhookPriority), "spec", "priority")
 	switch {
 	case p.rail.mtuFound:
-		const text = "As all ports of the rail have it. VFs don't follow their PF: without it they have %d."
+		const text = "The MTU of all ports of the rail. VFs don't inherit it from their PF: without it they have %d."
 		d.because(fmt.Sprintf(text, plainMTU), "spec", "mtu")
 	case p.spec.MTU != nil:
-		d.because("As asked for; a PF with VFs drains its node for a larger one.", "spec", "mtu")
+		d.because("As requested. A larger MTU on a PF with VFs drains the node.", "spec", "mtu")
 	}
 	d.because(vfText(p), "spec", "numVfs")
 	d.because(selectorText(p), "spec", "nicSelector")
-	d.because("The device plugin mounts /dev/infiniband/uverbs* only with this; it needs netdevice.", "spec", "isRdma")
-	link := "As the ports are."
+	d.because("Required for /dev/infiniband/uverbs* in pods, with deviceType netdevice.", "spec", "isRdma")
+	link := "The link type of the ports."
 	switch {
 	case p.rail.link == source.LinkIB:
-		link += " Without it operators before v1.2.0 take InfiniBand for Ethernet and hang; another value changes " +
+		link += " Without it operators before v1.2.0 treat InfiniBand as Ethernet and hang; another value changes " +
 			"the firmware with a reboot."
 	case first.pf.Vendor == k8s.VendorMellanox:
-		link += " Another value changes the firmware with a reboot; without it VFs of Ethernet and InfiniBand of " +
-			"one model share a resource."
+		link += " Another value changes the firmware with a reboot; without it Ethernet and InfiniBand VFs of " +
+			"the same model share a resource."
 	}
 	d.because(link, "spec", "linkType")
 	if p.spec.ESwitchMode != "" {
-		d.because("As the PF is now: without it the operator sets legacy mode, and drains the node for the change.",
+		d.because("The present mode of the PF. Without it the operator sets legacy mode and drains the node.",
 			"spec", "eSwitchMode")
 	}
 	if p.spec.ExternallyManaged != nil {
 		d.because(
-			"Others make the VFs, so the operator changes neither their number nor the firmware: no drain, no "+
-				"reboot. They must be there before the policy.", "spec", "externallyManaged")
+			"The VFs are created outside of the operator, which changes neither their number nor the firmware: no "+
+				"drain, no reboot. They must exist before the policy is applied.", "spec", "externallyManaged")
 	}
 }
 
-// command gives the nodes the label.
+// command returns the command that adds the label to the nodes.
 func (l Label) command() string {
 	return "kubectl label nodes " + strings.Join(l.Nodes, " ") + " " + l.Key + "=" + l.Value
 }
 
-// nodeList names the nodes of some PFs, the first few.
+// nodeList returns the nodes of PFs as a short list.
 func nodeList(members []*choice) string {
 	var list []string
 	for _, c := range members {
@@ -265,7 +269,7 @@ func nodeList(members []*choice) string {
 	return shortList(list)
 }
 
-// vfText explains the number of VFs, for all nodes that have the same reason together.
+// vfText explains the number of VFs. Nodes with the same reason share an explanation.
 func vfText(p *draft) string {
 	type reason struct {
 		vfCount
@@ -285,11 +289,11 @@ func vfText(p *draft) string {
 		text := r.why
 		switch r.cost {
 		case reboot:
-			text += fmt.Sprintf(". The operator sets it to exactly %d: the node drains and reboots, unless it is set "+
-				"before (mstconfig -d %s set SRIOV_EN=1 NUM_OF_VFS=%d) or others make the VFs",
+			text += fmt.Sprintf(". The operator sets it to exactly %d: the node drains and reboots, unless you set it "+
+				"beforehand (mstconfig -d %s set SRIOV_EN=1 NUM_OF_VFS=%d) or the VFs are externally managed",
 				r.n, r.members[0].pf.Address, r.n)
 		case drain:
-			text += fmt.Sprintf(". %d exist now: the node drains for the change", r.members[0].pf.NumVFs)
+			text += fmt.Sprintf(". %d exist now: the change drains the node", r.members[0].pf.NumVFs)
 		}
 		if len(reasons) > 1 {
 			text = "On " + nodeList(r.members) + ": " + text
@@ -301,27 +305,28 @@ func vfText(p *draft) string {
 
 func selectorText(p *draft) string {
 	if len(p.spec.NicSelector.PfNames) > 0 {
-		return "By name, as asked for. Kernels and udev may rename network devices; names are compared " +
-			"exactly. All fields have to fit."
+		return "By name, as requested. Names must match exactly, but kernels and udev may rename network devices. " +
+			"A PF must match all fields."
 	}
-	return "By PCI address, which stays when network devices are renamed; a card in another slot is another policy. " +
-		"It is compared as text, so it is full and in lower case. All fields have to fit."
+	return "By PCI address, which doesn't change when network devices are renamed; a card in another slot needs " +
+		"another policy. The operator compares strings, so the address is complete and in lower case. A PF must " +
+		"match all fields."
 }
 
 func (m *maker) network(r *rail) {
 	conf := ipam.Config{Type: ipam.TypeWhereabouts, Range: r.out.Subnet.String()}
 	text, err := conf.JSON()
-	if err != nil { // texts alone have no reason to fail
+	if err != nil { // never happens with strings only
 		return
 	}
 	room := fmt.Sprintf("%s for %s on %s", english.Count(r.out.Addresses, "address"), english.Count(r.out.VFs, "VF"),
 		english.Count(len(r.members), "node"))
 	if m.opts.Nodes > len(r.members) {
-		room += fmt.Sprintf(" now, with room for %d", m.opts.Nodes)
+		room += fmt.Sprintf(" now, enough for %d nodes", m.opts.Nodes)
 	}
-	why := "whereabouts counts over the whole cluster. " + room + ". A subnet of its own for each rail, " +
-		"outside of the ranges that others are known to have; no gateway and no default route, which would " +
-		"take the pod's other traffic."
+	why := "whereabouts assigns addresses that are unique in the cluster. " + room + ". Each rail has a separate " +
+		"subnet outside of the known ranges of the cluster; no gateway and no default route, which would attract " +
+		"the pod's other traffic."
 	if r.link == source.LinkIB && m.opts.Isolation {
 		m.isolatedIB(r, conf, why)
 		return
@@ -335,9 +340,9 @@ func (m *maker) network(r *rail) {
 			TypeMeta: k8s.TypeMeta{APIVersion: k8s.SriovVersion, Kind: k8s.KindIBNetwork}, Metadata: meta, Spec: spec,
 		})
 		d.because(
-			"The port of the VF comes up to Init by itself, and a subnet manager that knows virtualization makes it "+
-				"active. With no state set it may stay down.", "spec", "linkState")
-		why += " InfiniBand needs addresses for what connects by them (rping, librdmacm); verbs do without."
+			"The VF's port goes to Init, and a subnet manager that supports virtualization makes it active. Without "+
+				"linkState it may stay down.", "spec", "linkState")
+		why += " On InfiniBand rping and librdmacm need addresses; verbs don't."
 	} else {
 		if m.opts.Isolation {
 			spec.MetaPlugins = `{"type":"rdma"}`
@@ -346,20 +351,20 @@ func (m *maker) network(r *rail) {
 			TypeMeta: k8s.TypeMeta{APIVersion: k8s.SriovVersion, Kind: k8s.KindNetwork}, Metadata: meta,
 			Spec: k8s.NetworkSpec{IBNetworkSpec: spec},
 		})
-		why += " RoCE makes its GIDs of addresses, so each VF needs one."
+		why += " RoCE derives its GIDs from addresses, so each VF needs one."
 	}
 	if m.opts.Isolation {
 		d.because(
-			"The rdma plugin moves the RDMA device into the pod's namespace, so a pod sees its own only; "+
-				"it needs exclusive mode.", "spec", "metaPlugins")
+			"The rdma plugin moves the RDMA device into the pod's namespace, so a pod sees only its own devices. "+
+				"This requires exclusive mode.", "spec", "metaPlugins")
 	}
-	d.because("Where the NetworkAttachmentDefinition goes; pods elsewhere write "+m.plan.Namespace+"/"+r.name+".",
-		"spec", "networkNamespace")
+	d.because("Namespace of the NetworkAttachmentDefinition. Pods in other namespaces write "+
+		m.plan.Namespace+"/"+r.name+".", "spec", "networkNamespace")
 	d.because(why, "spec", "ipam")
 }
 
-// isolatedIB writes the definition that the operator can't write: SriovIBNetwork has no
-// rdmaIsolation.
+// isolatedIB adds a NetworkAttachmentDefinition with rdmaIsolation, for which SriovIBNetwork has no
+// field.
 func (m *maker) isolatedIB(r *rail, conf ipam.Config, why string) {
 	config, err := compactJSON(struct {
 		CNIVersion    string      `json:"cniVersion"`
@@ -369,7 +374,7 @@ func (m *maker) isolatedIB(r *rail, conf ipam.Config, why string) {
 		RDMAIsolation bool        `json:"rdmaIsolation"`
 		IPAM          ipam.Config `json:"ipam"`
 	}{"1.0.0", r.name, "ib-sriov", "enable", true, conf})
-	if err != nil { // plain data has no reason to fail
+	if err != nil { // never happens with plain data
 		return
 	}
 	ns := m.plan.Namespace
@@ -380,9 +385,9 @@ func (m *maker) isolatedIB(r *rail, conf ipam.Config, why string) {
 		}},
 		Spec: k8s.NADSpec{Config: config},
 	})
-	d.head = []string{"By hand, because SriovIBNetwork can't express isolation. ib-sriov does it itself: the rdma " +
-		"plugin does not take it as the plugin before it."}
-	d.because("With the operator's prefix, which it would write itself in a network of its own.",
+	d.head = []string{"A NetworkAttachmentDefinition instead of a SriovIBNetwork, which has no field for isolation. " +
+		"ib-sriov isolates the RDMA device itself; the rdma plugin doesn't work after ib-sriov."}
+	d.because("With the operator's prefix, which the operator adds only to its own networks.",
 		"metadata", "annotations")
 	d.because(why, "spec", "config")
 }

@@ -12,15 +12,15 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
 
-// owners are the policies that have PFs already, by name.
+// owners are the names of the policies that already select a PF.
 type owners struct {
 	sure map[*source.PF][]string
-	// maybe are those of nodes whose labels nothing tells.
+	// maybe are those on nodes with unknown labels.
 	maybe map[*source.PF][]string
 }
 
-// owners looks at the policies of the cluster, and at those that the states of nodes name. The
-// operator reads policies of its own namespace only.
+// owners returns the policies of the cluster and those in the states of nodes. The operator reads
+// policies only from its own namespace.
 func (m *maker) owners() owners {
 	out := owners{map[*source.PF][]string{}, map[*source.PF][]string{}}
 	own := func(of map[*source.PF][]string, pf *source.PF, policy string) {
@@ -59,13 +59,13 @@ func (m *maker) owners() owners {
 	return out
 }
 
-// groupSuffix ends the name of a policy where a rail has several.
+// groupSuffix is the suffix of a policy's name if a rail has several policies.
 var groupSuffix = regexp.MustCompile(`-[a-z]\d*$`)
 
-// leaveOwned makes the rails without the cards that policies of others have: two policies for the
-// same VFs undo each other. A policy named as those of one of the rails is the plan's own, from an
-// earlier run, so that a plan made again is the same. Which rails there are depends on the cards
-// that are left, so it looks again until none goes.
+// leaveOwned sets the rails, without the cards that other policies select, because two policies for
+// the same VFs override each other. A policy with the name of one of the rails belongs to an
+// earlier run of the plan, and doesn't exclude its cards. The rails depend on the remaining cards,
+// so the check repeats until no card is removed.
 func (m *maker) leaveOwned(chosen []*choice, by owners) ([]*choice, error) {
 	var owned []Passed
 	m.rails = makeRails(chosen)
@@ -84,7 +84,7 @@ func (m *maker) leaveOwned(chosen []*choice, by owners) ([]*choice, error) {
 			}
 			owned = append(owned, Passed{
 				Node: c.node.Name, Address: c.pf.Address, Netdev: c.pf.Netdev,
-				Reason: "policy " + by.sure[c.pf][i] + " has it",
+				Reason: "policy " + by.sure[c.pf][i] + " selects it",
 			})
 		}
 		if len(kept) == len(chosen) {
@@ -101,8 +101,9 @@ func (m *maker) leaveOwned(chosen []*choice, by owners) ([]*choice, error) {
 	return chosen, nil
 }
 
-// noteOwners names the policies of an earlier plan whose cards are in policies of other names now,
-// where groups of nodes have changed, and those that may have cards of the plan.
+// noteOwners adds notes about policies of an earlier plan whose cards are now in policies with
+// other names, because groups of nodes have changed, and about policies that may select cards of
+// the plan.
 func (m *maker) noteOwners(by owners) {
 	written := map[string]bool{}
 	for _, d := range m.docs {
@@ -121,13 +122,13 @@ func (m *maker) noteOwners(by owners) {
 		return slices.Sorted(maps.Keys(found))
 	}
 	if list := others(by.sure); len(list) > 0 {
-		m.plan.Notes = append(m.plan.Notes, fmt.Sprintf("policies of an earlier plan mean cards for which this one "+
-			"writes others, and two for the same VFs undo each other: kubectl -n %s delete sriovnetworknodepolicies %s",
-			m.plan.OperatorNamespace, strings.Join(list, " ")))
+		m.plan.Notes = append(m.plan.Notes, fmt.Sprintf("policies of an earlier plan select cards that now have other "+
+			"policies, and two policies for the same VFs override each other; delete the old ones: "+
+			"kubectl -n %s delete sriovnetworknodepolicies %s", m.plan.OperatorNamespace, strings.Join(list, " ")))
 	}
 	if list := others(by.maybe); len(list) > 0 {
 		m.plan.Notes = append(m.plan.Notes, fmt.Sprintf(
-			"labels of nodes are not known (kubectl get nodes -o yaml tells them), so cards of the plan may be those "+
-				"of %s: two policies for the same VFs undo each other", strings.Join(list, ", ")))
+			"the nodes' labels are unknown (kubectl get nodes -o yaml shows them), so %s may select cards of the "+
+				"plan: two policies for the same VFs override each other", strings.Join(list, ", ")))
 	}
 }

@@ -13,22 +13,22 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
 
-// podSet are rails that the same nodes have: a pod that asks for all of them finds a node.
+// podSet is a set of rails that the same nodes have, so that a pod can request all of them.
 type podSet struct {
-	suffix string // "" where there is one set; else that of the first of its groups of nodes
-	first  int    // that group, by its place in Plan.Groups
+	suffix string // of names; "" if there is one set, otherwise the letter of its first group of nodes
+	first  int    // index of that group in Plan.Groups
 	rails  []*rail
 	nodes  int
-	// selector are labels that its nodes have and those of other sets don't, nil where there are
-	// none, or one set.
+	// selector are labels that only the nodes of this set have, nil if there are none or only one
+	// set.
 	selector map[string]string
-	// room is how many pods with a VF of each rail the nodes take.
+	// room is the number of pods with a VF of each rail that fit on the nodes.
 	room int
-	// checkPods and testPods are how many there are to be.
+	// checkPods and testPods are the numbers of pods to add.
 	checkPods, testPods int
 }
 
-// podSets sorts nodes by the rails that they have.
+// podSets groups nodes by their rails.
 func (m *maker) podSets() []podSet {
 	byNode := map[*source.Node][]*rail{}
 	room := map[*source.Node]int{}
@@ -71,8 +71,8 @@ func (m *maker) podSets() []podSet {
 	return sets
 }
 
-// pin gives each set the labels of its nodes, where they are the same for all of them and no other
-// set has them: its pods would also fit nodes with more rails.
+// pin sets the selector of each set to the labels of its nodes, if all of them have the same labels
+// and no other set has them. Without it, pods of the set also fit on nodes with more rails.
 func (m *maker) pin(sets []podSet, byNode map[*source.Node][]*rail) {
 	used := make([][]map[string]string, len(sets))
 	for _, g := range m.groups {
@@ -92,7 +92,7 @@ func (m *maker) pin(sets []podSet, byNode map[*source.Node][]*rail) {
 	}
 }
 
-// pods makes the test pods and the check.
+// pods adds the test pods and the check Job.
 func (m *maker) pods() {
 	sets := m.podSets()
 	m.fitPods(sets)
@@ -106,15 +106,15 @@ func (m *maker) pods() {
 	}
 }
 
-// fitPods makes the pods no more than there are VFs for. The check comes first, for it ends; test
-// pods hold their VFs, so they get what is left, on the nodes with more rails too, where they may
-// land as well.
+// fitPods limits the numbers of pods to the number of VFs. The check Job comes first, because it
+// ends. Test pods keep their VFs, so they get the remaining ones, also on nodes with more rails, on
+// which they may be scheduled.
 func (m *maker) fitPods(sets []podSet) {
 	fewer, none := false, false
 	for i := range sets {
 		s := &sets[i]
 		s.checkPods = min(m.opts.CheckPods, s.room)
-		if s.checkPods < 2 { // one pod has nobody to write to
+		if s.checkPods < 2 { // one pod has no peer
 			none = none || m.opts.CheckPods > 0
 			s.checkPods = 0
 		}
@@ -142,10 +142,10 @@ func (m *maker) fitPods(sets []podSet) {
 		holds bool
 		text  string
 	}{
-		{none, "there are VFs for one pod only, so no Job checks the rails: it takes two pods"},
-		{fewer, "the Job that checks the rails has fewer pods than asked for: there are no more VFs"},
-		{less, "there are fewer test pods than asked for, or none: they hold their VFs, and the Job that " +
-			"checks the rails needs them"},
+		{none, "there are VFs for one pod only, so no Job checks the rails, which needs two pods"},
+		{fewer, "the Job that checks the rails has fewer pods than requested, because there are no more VFs"},
+		{less, "there are fewer test pods than requested, or none, because the Job that checks the rails needs " +
+			"the VFs"},
 	} {
 		if n.holds {
 			m.plan.Notes = append(m.plan.Notes, n.text)
@@ -153,7 +153,7 @@ func (m *maker) fitPods(sets []podSet) {
 	}
 }
 
-// podSpec is a pod's, with the fields that package k8s has no use for.
+// podSpec is the spec of a pod, with fields that package k8s doesn't have.
 type podSpec struct {
 	RestartPolicy             string             `json:"restartPolicy,omitempty"`
 	Subdomain                 string             `json:"subdomain,omitempty"`
@@ -189,7 +189,7 @@ type podObject struct {
 	Spec     podSpec        `json:"spec"`
 }
 
-// annotation names the networks of a set, for multus.
+// annotation returns the annotation with the networks of a set, for multus.
 func (m *maker) annotation(s podSet) map[string]string {
 	var list []string
 	for _, r := range s.rails {
@@ -198,7 +198,7 @@ func (m *maker) annotation(s podSet) map[string]string {
 	return map[string]string{k8s.AnnotationNetworks: strings.Join(list, ",")}
 }
 
-// container makes a container with a VF of each rail.
+// container returns a container with a VF of each rail.
 func (m *maker) container(s podSet, script string, env []envVar) container {
 	all := map[string]k8s.Quantity{"memory": "1Gi"}
 	for _, r := range s.rails {
@@ -226,7 +226,7 @@ func spread(s podSet, pods int, key, value string) []spreadConstraint {
 
 const labelApp = "app.kubernetes.io/name"
 
-// testPods are for commands by hand.
+// testPods adds the pods in which a user can run commands.
 func (m *maker) testPods(s podSet) {
 	app := "rdma-test" + s.suffix
 	for i := range s.testPods {
@@ -244,25 +244,25 @@ func (m *maker) testPods(s podSet) {
 			},
 		})
 		if i == 0 {
-			d.head = []string{"A pod to try things in: kubectl -n " + m.plan.Namespace + " exec -it " + name +
-				" -- sh. It holds a VF of each rail until it is deleted."}
+			d.head = []string{"A test pod: kubectl -n " + m.plan.Namespace + " exec -it " + name +
+				" -- sh. It keeps a VF of each rail until it is deleted."}
 			explainPod(d, s)
 		}
 	}
 }
 
-// explainPod says why a pod is as it is.
+// explainPod adds comments to the fields of a pod.
 func explainPod(d *document, s podSet, steps ...string) {
 	at := func(path ...string) []string { return append(slices.Clone(steps), path...) }
 	if s.selector != nil {
-		d.because("The nodes that have these rails and no others: nodes with more rails have the resources, too.",
+		d.because("Selects the nodes that have only these rails: nodes with more rails also have these resources.",
 			at("spec", "nodeSelector")...)
 	}
-	d.because("One attachment for each rail, by namespace and name; as many VFs of its resource below.",
+	d.because("One attachment for each rail, by namespace and name. The container requests a VF for each of them.",
 		at("metadata", "annotations")...)
-	d.because("Memory that cards write to is locked. IPC_LOCK lifts the limit for user 0 only; for others the limit "+
-		"of the container runtime counts (LimitMEMLOCK). Requests and limits are written here, because the injector "+
-		"that would add them is off by default.", at("spec", "containers")...)
+	d.because("Memory that cards access is locked. IPC_LOCK removes the limit for user 0 only; for other users the "+
+		"limit of the container runtime applies (LimitMEMLOCK). Requests and limits are necessary, because the "+
+		"injector that adds them is off by default.", at("spec", "containers")...)
 }
 
 // checkScript runs ib_write_bw from each pod to pod 0 on each rail. It runs as sh.
@@ -340,8 +340,7 @@ type serviceSpec struct {
 	Selector                 map[string]string `json:"selector"`
 }
 
-// check makes a Job whose pods write to the first of them on each rail, and the Service by which
-// they find it.
+// check adds a Job whose pods write to the first pod on each rail, and the Service with its name.
 func (m *maker) check(s podSet) {
 	name, ns := "rdma-check"+s.suffix, m.plan.Namespace
 	labels := map[string]string{labelApp: name}
@@ -350,7 +349,7 @@ func (m *maker) check(s podSet) {
 		Metadata: k8s.ObjectMeta{Name: name, Namespace: ns},
 		Spec:     serviceSpec{ClusterIP: "None", PublishNotReadyAddresses: true, Selector: labels},
 	})
-	d.head = []string{"Names for the pods of the check: " + name + "-0." + name}
+	d.head = []string{"DNS names for the pods of the check: " + name + "-0." + name}
 	var rails []string
 	for _, r := range s.rails {
 		rails = append(rails, deviceVariable(m.plan.ResourcePrefix, r.resource()))
@@ -376,23 +375,25 @@ func (m *maker) check(s podSet) {
 		},
 	})
 	d.head = []string{
-		fmt.Sprintf("%d pods: each writes to pod 0 on each rail (ib_write_bw). It succeeds when all got through, and "+
-			"is stopped after 15 minutes. It tells whether rails connect; rates mean little, for several pods write "+
-			"at once. When it is done: kubectl -n %s logs -l %s=%s", s.checkPods, ns, labelApp, name),
-		"The image has a shell, and ib_write_bw or apt-get and a way to Debian's archive.",
+		fmt.Sprintf("%d pods: each pod writes to pod 0 on each rail (ib_write_bw). The Job succeeds when all "+
+			"transfers succeed, and is stopped after 15 minutes. It checks connectivity; the rates are not "+
+			"meaningful, because several pods write at the same time. To see the results: kubectl -n %s logs -l %s=%s",
+			s.checkPods, ns, labelApp, name),
+		"The image needs a shell, and either ib_write_bw or apt-get with access to Debian's archive.",
 	}
 	explainPod(d, s, "spec", "template")
-	d.because("All pods at the same time, each with an index that gives it its name.", "spec", "completionMode")
+	d.because("Each pod has an index, which is part of its name.", "spec", "completionMode")
 }
 
-// deviceVariable is the variable in which the device plugin gives a container the PCI addresses of
-// its VFs (sriov-network-device-plugin, pkg/resources/server.go). A hyphen of the prefix stays in
-// it, which shells can't refer to: the script reads /proc.
+// deviceVariable returns the name of the environment variable in which the device plugin passes the
+// PCI addresses of its VFs to a container (sriov-network-device-plugin, pkg/resources/server.go).
+// It may contain a hyphen of the prefix, which shells don't allow in variables, so the script reads
+// /proc.
 func deviceVariable(prefix, resource string) string {
 	return strings.ToUpper("PCIDEVICE_" + strings.ReplaceAll(prefix, ".", "_") + "_" + resource)
 }
 
-// compactJSON writes JSON in one line, with < and > as they are.
+// compactJSON returns JSON on one line, without escaping < and >.
 func compactJSON(v any) (string, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -40,7 +40,7 @@ func TestFitPods(t *testing.T) {
 			"fewer test pods",
 		},
 		{"one node, one VF", []source.Node{ethernet("a", 1)}, 1, 2, 2, 1, "", "no Job checks"},
-		{"many pods", []source.Node{ethernet("a", 1)}, 4, 6, 0, 0, "4", "fewer pods than asked"},
+		{"many pods", []source.Node{ethernet("a", 1)}, 4, 6, 0, 0, "4", "fewer pods than requested"},
 		{"no check", []source.Node{ethernet("a", 1)}, 2, 0, 2, 2, "", ""},
 		// Test pods of a could land on b, whose VFs its own Job needs.
 		{
@@ -109,7 +109,7 @@ func TestPodSetNames(t *testing.T) {
 	}
 }
 
-// TestVendors tells of rails with cards of different makes.
+// TestVendors checks the note about rails with cards of different vendors.
 func TestVendors(t *testing.T) {
 	other := ethernet("b", 1)
 	other.PFs[0].Vendor, other.PFs[0].DeviceID = "8086", "1592"

@@ -10,25 +10,25 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
 
-// rail is a network under way: at most one PF of each node.
+// rail is a network that is being built, with at most one PF of each node.
 type rail struct {
-	net    string // link type, and of InfiniBand the fabric
+	net    string // link type, and the fabric of InfiniBand
 	number int
 	name   string
 	link   string
 	fabric *source.Fabric
-	mtu    int // of its VFs, 0: unchanged
-	// mtuFound tells that the MTU is that of the ports.
+	mtu    int // of its VFs, 0 for unchanged
+	// mtuFound reports whether mtu is the MTU of the ports.
 	mtuFound bool
 	members  []*choice // by node
 	out      Rail
 }
 
-// resource is the name of the rail as a resource: releases of the operator up to v1.6.0 take
-// letters, digits and _ only.
+// resource returns the resource name of the rail. Releases of the operator up to v1.6.0 allow only
+// letters, digits and _.
 func (r *rail) resource() string { return strings.ReplaceAll(r.name, "-", "_") }
 
-// vfs counts the VFs of all nodes.
+// vfs returns the number of VFs on all nodes.
 func (r *rail) vfs() int {
 	sum := 0
 	for _, c := range r.members {
@@ -37,7 +37,7 @@ func (r *rail) vfs() int {
 	return sum
 }
 
-// net tells which network a PF is on: PFs of different ones never share a rail.
+// net returns the network of a PF. PFs on different networks never share a rail.
 func (c *choice) net() string {
 	if c.link == source.LinkIB && c.fabric != nil {
 		return c.link + " " + fabricText(c.fabric)
@@ -45,8 +45,8 @@ func (c *choice) net() string {
 	return c.link
 }
 
-// makeRails sorts PFs into rails. The numbers are those of the inventory where it knows them and
-// they mean one network each; otherwise PFs are counted within their network by address.
+// makeRails groups PFs into rails. It uses the rail numbers of the inventory if they are known and
+// each stands for one network. Otherwise it numbers the PFs of each network by address.
 func makeRails(chosen []*choice) []*rail {
 	byNode := map[string][]*choice{}
 	var nodes []string
@@ -56,14 +56,14 @@ func makeRails(chosen []*choice) []*rail {
 		}
 		byNode[c.node.Name] = append(byNode[c.node.Name], c)
 	}
-	// Nodes with more cards come first: those that lack one are numbered as they are.
+	// Nodes with more cards come first, because nodes with fewer cards get the same numbers.
 	slices.SortStableFunc(nodes, func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(byNode[b]), len(byNode[a])), cmp.Compare(a, b))
 	})
 	numbers := align(nodes, byNode, inventoryNumbers)
 	nets := netsOf(chosen)
 	prefixes := map[string]string{}
-	if !sound(chosen, numbers) {
+	if !valid(chosen, numbers) {
 		numbers = align(nodes, byNode, countedNumbers)
 		if len(nets) > 1 {
 			prefixes = netPrefixes(nets)
@@ -72,7 +72,7 @@ func makeRails(chosen []*choice) []*rail {
 	return collect(chosen, numbers, prefixes)
 }
 
-// inventoryNumbers are the rails of a node as its snapshot has them; -1 for a PF that has none.
+// inventoryNumbers returns the rail numbers in the snapshot of a node, -1 for unknown ones.
 func inventoryNumbers(pfs []*choice) []int {
 	out := make([]int, len(pfs))
 	for i, c := range pfs {
@@ -84,8 +84,8 @@ func inventoryNumbers(pfs []*choice) []int {
 	return out
 }
 
-// countedNumbers counts the PFs of a node within each network, in the order of known rails, then
-// of addresses.
+// countedNumbers numbers the PFs of a node within each network, in the order of known rails, or of
+// addresses if a rail is unknown.
 func countedNumbers(pfs []*choice) []int {
 	order := make([]int, len(pfs))
 	for i := range order {
@@ -93,12 +93,12 @@ func countedNumbers(pfs []*choice) []int {
 	}
 	known := inventoryNumbers(pfs)
 	slices.SortStableFunc(order, func(a, b int) int {
-		if known[a] < 0 || known[b] < 0 { // one that isn't known tells nothing
+		if known[a] < 0 || known[b] < 0 { // unknown rails have no order
 			return cmp.Compare(pfs[a].pf.Address, pfs[b].pf.Address)
 		}
 		return cmp.Compare(known[a], known[b])
 	})
-	if slices.Contains(known, -1) { // a mixed order would not be one
+	if slices.Contains(known, -1) { // the mixed comparison above is not an order
 		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(pfs[a].pf.Address, pfs[b].pf.Address) })
 	}
 	out := make([]int, len(pfs))
@@ -110,12 +110,12 @@ func countedNumbers(pfs []*choice) []int {
 	return out
 }
 
-// align numbers the PFs of each node. A node whose cards are a part of those of another, at the
-// same addresses, takes the other's numbers: where a card is missing the ones behind it stay on
-// their rails.
+// align numbers the PFs of each node. If a node has only some of the cards of another node, at the
+// same addresses, its cards get the same numbers as there. So a missing card doesn't change the
+// rails of the cards after it.
 func align(nodes []string, byNode map[string][]*choice, number func([]*choice) []int) map[*choice]int {
 	numbers := map[*choice]int{}
-	var kinds [][]*choice // of nodes that are equal in this the first: there are thousands of nodes, and few kinds
+	var kinds [][]*choice // PFs of the first node of each kind: there may be thousands of nodes of few kinds
 	seen := map[string]bool{}
 	for _, name := range nodes {
 		pfs := byNode[name]
@@ -136,7 +136,8 @@ func align(nodes []string, byNode map[string][]*choice, number func([]*choice) [
 	return numbers
 }
 
-// places is equal for nodes with PFs at the same addresses on the same networks.
+// places returns a text that is equal for nodes with PFs at the same addresses on the same
+// networks.
 func places(pfs []*choice) string {
 	var b strings.Builder
 	for _, c := range pfs {
@@ -145,22 +146,22 @@ func places(pfs []*choice) string {
 	return b.String()
 }
 
-// larger finds a node that has all these PFs and more.
+// larger returns the PFs of a node that has all these PFs and more, nil if there is none.
 func larger(nodes [][]*choice, pfs []*choice) []*choice {
 	for _, whole := range nodes {
-		lacks := func(c *choice) bool { return !slices.ContainsFunc(whole, c.alike) }
-		if len(whole) > len(pfs) && !slices.ContainsFunc(pfs, lacks) {
+		missing := func(c *choice) bool { return !slices.ContainsFunc(whole, c.alike) }
+		if len(whole) > len(pfs) && !slices.ContainsFunc(pfs, missing) {
 			return whole
 		}
 	}
 	return nil
 }
 
-// alike reports a PF at the same place of another node, on the same network.
+// alike reports whether two PFs have the same address and are on the same network.
 func (c *choice) alike(o *choice) bool { return c.pf.Address == o.pf.Address && c.net() == o.net() }
 
-// sound reports that each number stands for one network, and is on a node but once.
-func sound(chosen []*choice, numbers map[*choice]int) bool {
+// valid reports whether each number stands for one network and occurs at most once on each node.
+func valid(chosen []*choice, numbers map[*choice]int) bool {
 	nets := map[int]string{}
 	type place struct {
 		node   string
@@ -177,7 +178,7 @@ func sound(chosen []*choice, numbers map[*choice]int) bool {
 	return true
 }
 
-// netsOf lists the networks, InfiniBand first.
+// netsOf returns the networks, InfiniBand first.
 func netsOf(chosen []*choice) []string {
 	seen := map[string]bool{}
 	for _, c := range chosen {
@@ -199,7 +200,8 @@ func boolInt(b bool) int {
 	return 0
 }
 
-// netPrefixes names networks: ib0- and ib1- where there are several fabrics, else ib- and eth-.
+// netPrefixes returns prefixes for the names of networks: ib0- and ib1- if there are several
+// fabrics, otherwise ib-; and eth-.
 func netPrefixes(nets []string) map[string]string {
 	fabrics := 0
 	for _, n := range nets {
@@ -220,7 +222,7 @@ func netPrefixes(nets []string) map[string]string {
 	return out
 }
 
-// collect makes the rails, by network and number.
+// collect returns the rails, sorted by network and number.
 func collect(chosen []*choice, numbers map[*choice]int, prefixes map[string]string) []*rail {
 	type place struct {
 		net    string

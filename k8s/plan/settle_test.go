@@ -45,14 +45,14 @@ func TestMTUs(t *testing.T) {
 			"VFs have another",
 			[]source.Node{node("a", "ETH", 9000), node("b", "ETH", 9000, 9000, 1500)},
 			Options{},
-			0, "VFs that exist have another",
+			0, "existing VFs have another",
 		},
 		{
-			"nothing tells that of VFs",
+			"unknown MTU of VFs",
 			[]source.Node{node("a", "ETH", 9000), noVFMTU},
 			Options{},
 			0,
-			"VFs that exist have another",
+			"existing VFs have another",
 		},
 		{"asked for", []source.Node{node("a", "ETH", 9000), node("b", "ETH", 1500)}, Options{MTU: 4000}, 4000, ""},
 	}
@@ -145,8 +145,8 @@ func TestInherit(t *testing.T) {
 		}) {
 			t.Errorf("%s: rails %v, want none with a fabric for z", tt.name, got)
 		}
-		if has := strings.Contains(strings.Join(p.Notes, "\n"), "taken as those of a"); has != tt.note {
-			t.Errorf("%s: notes %q, want one that tells: %t", tt.name, p.Notes, tt.note)
+		if has := strings.Contains(strings.Join(p.Notes, "\n"), "assumed to be those of a"); has != tt.note {
+			t.Errorf("%s: notes %q, want one about it: %t", tt.name, p.Notes, tt.note)
 		}
 		if tt.nodes[len(tt.nodes)-1].PFs[0].Fabric != before {
 			t.Errorf("%s: Make changed its input", tt.name)

@@ -14,12 +14,12 @@ import (
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// fileMark is the first line of the manifests that Write writes, by which it knows them again.
+// fileMark is the first line of the manifests that Write writes. RemoveStale recognizes them by it.
 const fileMark = "# Written by rdmactl k8s plan --out, which removes this file when its plan no longer has it."
 
-// Write puts each file of the plan into a folder, which it makes, and returns their names. Files
-// that are there already and don't differ stay as they are; others of the same name are replaced,
-// and files of other names stay.
+// Write writes the files of the plan to a folder, which it creates if necessary. It returns the
+// names of the files that it has written. Existing files with the same content are not written
+// again. Files with other names are not changed.
 func (p Plan) Write(dir string) (written []string, err error) {
 	for _, f := range p.Files {
 		if !filepath.IsLocal(filepath.FromSlash(f.Name)) {
@@ -46,9 +46,10 @@ func (p Plan) Write(dir string) (written []string, err error) {
 
 func (f File) path(dir string) string { return filepath.Join(dir, filepath.FromSlash(f.Name)) }
 
-// RemoveStale removes the files that an earlier [Plan.Write] left in a folder and this plan hasn't,
-// and returns their names; files of others stay. Links and folders are not followed. A plan that
-// was made without some of its nodes has none of their files: it has no business here.
+// RemoveStale removes the files in a folder that an earlier [Plan.Write] has written and that are
+// not in this plan. It returns their names. It doesn't remove other files, and follows no links and
+// folders. Don't call it for a plan in which nodes are missing, because it would remove their
+// files.
 func (p Plan) RemoveStale(dir string) (removed []string, err error) {
 	own := map[string]bool{}
 	for _, f := range p.Files {
@@ -75,7 +76,7 @@ func (p Plan) RemoveStale(dir string) (removed []string, err error) {
 			}
 			text, err := os.ReadFile(name)
 			if err != nil || !part.ours(e.Name(), text) {
-				continue // what can't be read is not known to be ours
+				continue // a file that can't be read may not be ours
 			}
 			if err := os.Remove(name); err != nil {
 				return removed, fmt.Errorf("remove stale files: %w", err)
@@ -83,14 +84,14 @@ func (p Plan) RemoveStale(dir string) (removed []string, err error) {
 			removed = append(removed, name)
 		}
 		if part.dir != dir && len(removed) > before {
-			_ = os.Remove(part.dir) // the system keeps a folder with files of others
+			_ = os.Remove(part.dir) // fails if the folder has other files
 		}
 	}
 	return removed, nil
 }
 
-// isGUIDFile reports the file of a node as guidTexts writes it, to the byte. The daemon takes JSON
-// only, so it has no mark; but nobody else writes ranges of this form.
+// isGUIDFile reports whether a file is exactly what guidTexts writes for a node. The file has no
+// mark, because the daemon accepts only JSON, but the form of the ranges is unique to rdmactl.
 func isGUIDFile(node string, text []byte) bool {
 	var list []guidRange
 	if err := json.Unmarshal(text, &list); err != nil || len(list) == 0 {

@@ -12,10 +12,10 @@ import (
 	"github.com/rdmakit/rdmakit/internal/text/output"
 )
 
-// document is an object under way, with comments.
+// document is an object with comments.
 type document struct {
 	file, kind, namespace, name string
-	value                       any // its JSON form is the object's
+	value                       any // its JSON form is the object
 	head                        []string
 	notes                       []note
 }
@@ -29,7 +29,7 @@ type note struct {
 // because explains a field.
 func (d *document) because(text string, path ...string) { d.notes = append(d.notes, note{path, text}) }
 
-// object names the object as package manifest does.
+// object returns the name of the object in the form of package manifest.
 func (d *document) object() string {
 	if d.namespace == "" {
 		return d.kind + " " + d.name
@@ -37,10 +37,10 @@ func (d *document) object() string {
 	return d.kind + " " + d.namespace + "/" + d.name
 }
 
-// width is where comments break.
+// width is the maximum width of comments.
 const width = 110
 
-// text writes the object.
+// text returns the object as YAML with comments.
 func (d *document) text() (string, error) {
 	data, err := output.New(output.Options{Format: output.FormatYAML}).Render(d.value)
 	if err != nil {
@@ -73,7 +73,7 @@ func (d *document) text() (string, error) {
 	return b.String(), nil
 }
 
-// find returns the key that a path of keys leads to, nil where there is none.
+// find returns the key at a path, nil if there is none.
 func find(n *yaml.Node, path []string) *yaml.Node {
 	if n.Kind == yaml.DocumentNode && len(n.Content) > 0 {
 		return find(n.Content[0], path)
@@ -93,10 +93,10 @@ func find(n *yaml.Node, path []string) *yaml.Node {
 	return nil
 }
 
-// comment breaks a text into lines of a comment. One that begins with blanks is not broken: it is a
-// table or a command.
+// comment wraps a text to lines of a comment. A text that starts with a blank is a table or a
+// command, and is not wrapped.
 func comment(text string, width int) string {
-	// What comes from nodes must not end the comment.
+	// Texts from nodes must not end the comment.
 	text = output.Clean(text)
 	switch {
 	case text == "":
@@ -116,7 +116,7 @@ func comment(text string, width int) string {
 	return strings.Join(append(lines, line), "\n")
 }
 
-// render writes all documents into the plan, what tells of the whole in front of the first.
+// render adds the files of all documents to the plan, with the header before the first document.
 func (m *maker) render() error {
 	m.docs = slices.DeleteFunc(m.docs, func(d *document) bool { return slices.Contains(m.opts.Omit, d.kind) })
 	for i, d := range m.docs {
