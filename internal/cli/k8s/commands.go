@@ -1,6 +1,6 @@
-// Package k8s holds the commands about the objects that bring RDMA to pods: rdmactl k8s plan,
-// lint and impact. The packages below k8s of the module decide; here are flags, the files to
-// read, and text.
+// Package k8s contains the commands for the Kubernetes objects that give pods RDMA: rdmactl k8s
+// plan, lint and impact. The module's packages below k8s do the work; this package parses flags,
+// reads files and prints results.
 package k8s
 
 import (
@@ -17,8 +17,8 @@ func Commands() []cli.Entry {
 	}
 }
 
-// Schemas returns the documents that they print with -o json, by the name in their field "schema":
-// an empty value of each.
+// Schemas returns an empty value of each document that the commands print with -o json, by the name
+// in its field "schema".
 func Schemas() map[string]any {
 	return map[string]any{
 		lint.Schema:       lint.Report{},

@@ -26,32 +26,40 @@ func newK8sImpactCommand(app *cli.App) *cobra.Command {
 	var f k8sImpactFlags
 	cmd := &cobra.Command{
 		Use:   "impact [FILE...]",
-		Short: "Tell which nodes drain or reboot when manifests are applied, and why",
-		Long: `Tell what the SR-IOV operator will do to each node when the manifests of FILE are applied, all at
-once: nothing, drain (the pods with SR-IOV resources are evicted), or reboot (all pods are, and the
-node restarts). The reasons stand by card and setting: VFs that the firmware doesn't give, SR-IOV
-off in the firmware, link type, number of VFs, MTU, eSwitch mode, drivers, a policy that is gone,
-the RDMA mode of the node; with what would avoid each. Policies for one card are put together as the
-operator does it: by priority and name, ranges of VFs, and the later one over the earlier.
+		Short: "Show which nodes drain or reboot when manifests are applied, and why",
+		Long: `Show what the SR-IOV operator will do to each node when all manifests in FILE are applied at once:
+nothing; disrupt (it changes VFs without a drain); drain (it evicts the pods with SR-IOV resources);
+or reboot (it evicts all pods and restarts the node). The command applies nothing and contacts no
+cluster.
 
-Nodes drain under the maxUnavailable of their SriovNetworkPoolConfig: percentages are rounded down,
-a pool without it drains all of its nodes at once, and a node without a pool goes alone. The rounds
-are the fewest that there can be; the operator has no order of its own, and waits for pods that
-can't be evicted.
+The output lists the reasons by card and setting, and how to avoid each of them: too few VFs in the
+firmware, SR-IOV off in the firmware, link type, number of VFs, MTU, eSwitch mode, drivers, a deleted
+policy, the RDMA mode of the node. Several policies for one card are combined as the operator does:
+by priority, name and ranges of VFs, where the later policy overrides the earlier.
 
---nodes brings the nodes, best as SriovNetworkNodeStates, and all else that the cluster has: its
-nodes, policies, pools and the SriovOperatorConfig; --snapshots brings recorded nodes. Either takes
-what mstconfig -e -d ADDRESS q prints of the cards of a node, in a file NODE.txt: the firmware's
-settings, for which sriov_totalvfs stands otherwise. What nothing tells is named and not guessed.
+The operator drains as many nodes of a SriovNetworkPoolConfig at a time as maxUnavailable allows;
+percentages are rounded down. It drains all nodes of a pool without maxUnavailable at once, and nodes
+without a pool one at a time. The printed number of rounds is the minimum: the operator drains nodes
+in any order, and waits for pods that can't be evicted.
 
-  kubectl get -A -o yaml \
-    sriovnetworknodestates,sriovnetworknodepolicies,sriovnetworkpoolconfigs,sriovoperatorconfigs,nodes
+--nodes reads the cluster: its SriovNetworkNodeStates, nodes, policies, pools and the
+SriovOperatorConfig. --snapshots reads recorded nodes. Both also read the firmware settings of a
+node's cards from a file NODE.txt with the output of mstconfig -e -d ADDRESS q; without it,
+sriov_totalvfs is used. The output lists what is unknown; nothing is guessed. To get the cluster's
+objects:
 
-The exit code is 0 when no node drains or reboots; 10 when some do; 1 when none does, and the
-operator will fail on one, or will ignore a policy of FILE because it isn't in the operator's
-namespace; 7 when it can't be told for a node, or a file could not be read, and otherwise nothing
-happens; 3 when there is no node, or nothing to apply; 4 when a file may not be read; 2 for a
-wrong use.`,
+    kubectl get -A -o yaml \
+      sriovnetworknodestates,sriovnetworknodepolicies,sriovnetworkpoolconfigs,sriovoperatorconfigs,nodes
+
+Exit codes:
+
+    0   no node is disrupted, drained or rebooted
+    1   as 0, but the operator fails on a node, or ignores a policy in FILE outside of its namespace
+    2   wrong use
+    3   no node is known, or nothing to apply
+    4   no permission to read a file
+    7   as 0, but the effect on a node is unknown, or a file could not be read
+    10  at least one node is disrupted, drained or rebooted`,
 		Example: `  rdmactl k8s impact sriov/ --nodes cluster.yaml
   rdmactl k8s impact policy.yaml --snapshots snapshots/ -o wide
   rdmactl k8s impact sriov/ --prune --nodes cluster.yaml
@@ -60,12 +68,12 @@ wrong use.`,
 	}
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.nodes, "nodes", nil, nodesUsage)
-	flags.StringArrayVar(&f.snapshots, "snapshots", nil, "recorded nodes, from the folder `DIR` of bundles, node "+
-		"trees or rdmactl detect -o json or yaml; may be given often")
+	flags.StringArrayVar(&f.snapshots, "snapshots", nil, "recorded nodes from the folder `DIR`: bundles, node "+
+		"trees or rdmactl detect -o json or yaml; can be repeated")
 	flags.StringSliceVar(&f.remove, "delete", nil,
-		"policies that are deleted: `NAME,...`; those in FILE aren't applied")
+		"policies to delete: `NAME,...`; those in FILE are not applied")
 	flags.BoolVar(&f.prune, "prune", false,
-		"the policies of FILE are all that there will be: others of the cluster are deleted")
+		"delete all policies of the cluster that are not in FILE")
 	flags.StringVar(&f.namespace, "operator-namespace", "",
 		"`NAMESPACE` of the SR-IOV operator (default: that of the SriovOperatorConfig, or of the node states)")
 	return cmd
@@ -95,7 +103,7 @@ func runK8sImpact(app *cli.App, cmd *cobra.Command, args []string, f k8sImpactFl
 		return err
 	}
 	if len(set.Objects) == 0 && len(f.remove) == 0 {
-		return cli.Exitf(cli.ExitNotFound, "nothing to apply: no object of Kubernetes in %s",
+		return cli.Exitf(cli.ExitNotFound, "nothing to apply: no Kubernetes object in %s",
 			strings.Join(set.Files, ", "))
 	}
 	in := impact.Input{
@@ -107,7 +115,7 @@ func runK8sImpact(app *cli.App, cmd *cobra.Command, args []string, f k8sImpactFl
 	}
 	report := impact.Run(in)
 	if len(report.Nodes) == 0 {
-		return cli.WithHints(cli.Exitf(cli.ExitNotFound, "no node is known"), "--nodes or --snapshots brings them")
+		return cli.WithHints(cli.Exitf(cli.ExitNotFound, "no node is known"), "--nodes or --snapshots reads nodes")
 	}
 	if err := app.Out.Print(report, k8sImpactBlocks(report, app.Out.Wide())...); err != nil {
 		return err
@@ -118,8 +126,7 @@ func runK8sImpact(app *cli.App, cmd *cobra.Command, args []string, f k8sImpactFl
 	return k8sImpactResult(app, report, partial)
 }
 
-// unknownK8sPolicy returns the error for a policy of --delete that there isn't, nil where there
-// are all.
+// unknownK8sPolicy returns an error if a policy of --delete doesn't exist.
 func unknownK8sPolicy(in impact.Input) error {
 	if len(in.Options.Delete) == 0 {
 		return nil
@@ -129,21 +136,21 @@ func unknownK8sPolicy(in impact.Input) error {
 		if slices.Contains(names, name) {
 			continue
 		}
-		err := fmt.Errorf("--delete: no policy %q in FILE, and none in the cluster of --nodes", name)
+		err := fmt.Errorf("--delete: policy %q is neither in FILE nor in the cluster of --nodes", name)
 		if len(names) == 0 {
 			return cli.WithHints(err,
-				"kubectl get -A -o yaml sriovnetworknodepolicies writes those of the cluster, for --nodes")
+				"kubectl get -A -o yaml sriovnetworknodepolicies prints the cluster's policies, for --nodes")
 		}
 		return cli.WithHints(err, cli.DidYouMean(spelling.Nearest(name, names, spelling.Loose))...)
 	}
 	return nil
 }
 
-// k8sImpactResult is the end of a run: the error that carries its exit code.
+// k8sImpactResult returns the error with the exit code of a run.
 func k8sImpactResult(app *cli.App, r impact.Report, partial error) error {
 	c := r.Counts
 	if c.Open > 0 {
-		app.Out.Note("note: %s may come to more, depending on what isn't known", english.Count(c.Open, "node"))
+		app.Out.Note("note: the effect on %s is not fully known and may be worse", english.Count(c.Open, "node"))
 	}
 	switch {
 	case c.Disrupt+c.Drain+c.Reboot > 0:

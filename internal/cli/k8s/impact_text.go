@@ -11,8 +11,8 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/impact"
 )
 
-// k8sImpactBlocks shows a forecast to people: the nodes, why, what would avoid it, the pools, and
-// what it rests on.
+// k8sImpactBlocks returns a report as text: the nodes, the reasons and how to avoid them, the
+// pools, and the assumptions.
 func k8sImpactBlocks(r impact.Report, wide bool) []output.Block {
 	blocks := []output.Block{impactNodes(r)}
 	if reasons := impactReasons(r, wide); len(reasons) > 0 {
@@ -32,10 +32,9 @@ func k8sImpactBlocks(r impact.Report, wide bool) []output.Block {
 	}{
 		{"Fails", impactTexts(r, wide, func(n impact.Node) []string { return n.Failures })},
 		{"Ignored", impactLines(r.Ignored)},
-		{"Not known", impactTexts(r, wide, func(n impact.Node) []string { return n.Unknown })},
-		{"Worth knowing", append(impactTexts(r, wide, func(n impact.Node) []string { return n.Notes }),
-			impactPolicies(r)...)},
-		{"Taken for granted", impactLines(r.Assumptions)},
+		{"Unknown", impactTexts(r, wide, func(n impact.Node) []string { return n.Unknown })},
+		{"Notes", append(impactTexts(r, wide, func(n impact.Node) []string { return n.Notes }), impactPolicies(r)...)},
+		{"Assumptions", impactLines(r.Assumptions)},
 	} {
 		if len(part.lines) > 0 {
 			blocks = append(blocks, output.Text{Title: part.title, Lines: part.lines})
@@ -51,7 +50,7 @@ func impactNodes(r impact.Report) output.Table {
 		{Name: "at worst", Priority: 1},
 		{Name: "pool", Priority: 3},
 		{Name: "round", Align: output.AlignRight, Priority: 2},
-		{Name: "because of", Wrap: true},
+		{Name: "reason", Wrap: true},
 	}}
 	for _, n := range r.Nodes {
 		round := ""
@@ -83,7 +82,7 @@ func impactCell(a impact.Action) output.Cell {
 	return output.Good(string(a))
 }
 
-// impactBecause names what makes the action of a node: "firmware-vfs (ens1, ens2)".
+// impactBecause returns the reasons for a node's action: "firmware-vfs (ens1, ens2)".
 func impactBecause(n impact.Node) string {
 	cards := map[impact.ReasonID][]string{}
 	var order []impact.ReasonID
@@ -118,7 +117,7 @@ func impactBecause(n impact.Node) string {
 	case len(n.Failures) > 0:
 		return "the operator fails"
 	case len(n.Unknown) > 0:
-		return "not known"
+		return "unknown"
 	}
 	return orDash(strings.Join(parts, ", "))
 }
@@ -130,13 +129,13 @@ func impactCard(c impact.Card) string {
 	return c.Address
 }
 
-// impactGroup is one reason on all the cards that have it.
+// impactGroup is a reason with all cards that it applies to.
 type impactGroup struct {
 	reason impact.Reason
 	places []string
 }
 
-// impactReasons shows each reason once with where it holds, the worst first.
+// impactReasons lists each reason once with its nodes and cards, the worst first.
 func impactReasons(r impact.Report, wide bool) [][]output.Cell {
 	var groups []*impactGroup
 	byText := map[string]*impactGroup{}
@@ -200,7 +199,7 @@ func (g *impactGroup) lines(wide bool) [][]output.Cell {
 	for _, a := range r.Avoid {
 		also := ""
 		if len(a.Also) > 0 {
-			also = "; the policy is that of " + cli.SomeNames(a.Also, wide) + " too"
+			also = "; the policy also applies to " + cli.SomeNames(a.Also, wide)
 		}
 		lines = append(lines, []output.Cell{
 			output.Dim("       avoid: "), output.Plain(a.Change).Flow(0),
@@ -210,7 +209,7 @@ func (g *impactGroup) lines(wide bool) [][]output.Cell {
 	return lines
 }
 
-// impactCards shows what each card has and gets, and from which policies.
+// impactCards lists each card with its present and future settings, and its policies.
 func impactCards(r impact.Report) output.Table {
 	t := output.Table{Title: "Cards", Columns: []output.Column{
 		{Name: "node"},
@@ -243,7 +242,7 @@ func impactCards(r impact.Report) output.Table {
 	return t
 }
 
-// figureOrNone is a number, "" for 0.
+// figureOrNone returns a number, "" for 0.
 func figureOrNone(n int) string {
 	if n == 0 {
 		return ""
@@ -251,7 +250,7 @@ func figureOrNone(n int) string {
 	return fmt.Sprint(n)
 }
 
-// impactChange is "8 → 16", or the one where the other is equal or absent.
+// impactChange returns "8 → 16", or only the first value if the second is equal or absent.
 func impactChange(now, wanted string) string {
 	if wanted == "" || now == wanted {
 		return orDash(now)
@@ -274,7 +273,7 @@ func impactPools(r impact.Report, wide bool) output.Table {
 		{Name: "at once", Align: output.AlignRight, Priority: 2},
 		{Name: "rounds", Align: output.AlignRight},
 		{Name: "at worst", Align: output.AlignRight, Priority: 1},
-		{Name: "in an order that may be", Wrap: true},
+		{Name: "possible order", Wrap: true},
 	}}
 	for _, p := range r.Pools {
 		atOnce := fmt.Sprint(p.AtOnce)
@@ -298,7 +297,7 @@ func impactPools(r impact.Report, wide bool) output.Table {
 	return t
 }
 
-// impactTexts shows what is said of nodes, equal texts once.
+// impactTexts lists texts about nodes, each once with its nodes.
 func impactTexts(r impact.Report, wide bool, of func(impact.Node) []string) [][]output.Cell {
 	nodes := map[string][]string{}
 	var order []string
@@ -324,17 +323,17 @@ func impactPolicies(r impact.Report) [][]output.Cell {
 	}
 	if len(r.NoNode) > 0 {
 		texts = append(texts,
-			"no node has the labels of policy "+strings.Join(r.NoNode, ", ")+": nothing happens until one gets them")
+			"no node has the labels of policy "+strings.Join(r.NoNode, ", ")+": no effect until a node gets them")
 	}
 	noCard := slices.DeleteFunc(slices.Clone(r.Unused),
 		func(name string) bool { return slices.Contains(r.NoNode, name) })
 	if len(noCard) > 0 {
-		texts = append(texts, "no card that is known for policy "+strings.Join(noCard, ", "))
+		texts = append(texts, "no known card matches policy "+strings.Join(noCard, ", "))
 	}
 	return impactLines(texts)
 }
 
-// impactLines are texts, each with its further lines indented.
+// impactLines wraps texts, and indents the continuation lines.
 func impactLines(texts []string) [][]output.Cell {
 	var lines [][]output.Cell
 	for _, text := range texts {
@@ -343,7 +342,7 @@ func impactLines(texts []string) [][]output.Cell {
 	return lines
 }
 
-// impactSum is "8 nodes: 1 reboots, 2 drain, 5 stay, in 3 rounds or more".
+// impactSum returns "8 nodes: 1 reboot, 2 drain, 5 nothing; 3 rounds at least".
 func impactSum(r impact.Report) []output.Cell {
 	c := r.Counts
 	cells := []output.Cell{output.Bold(english.Count(len(r.Nodes), "node") + ": ")}
@@ -361,7 +360,7 @@ func impactSum(r impact.Report) []output.Cell {
 	if c.Ignored > 0 {
 		parts = append(parts, output.Bad(english.Count(c.Ignored, "policy")+" ignored"))
 	}
-	add(c.Open, output.Plain, "open")
+	add(c.Open, output.Plain, "not fully known")
 	for i, part := range parts {
 		if i > 0 {
 			cells = append(cells, output.Plain(", "))
@@ -369,13 +368,13 @@ func impactSum(r impact.Report) []output.Cell {
 		cells = append(cells, part)
 	}
 	if r.Rounds > 0 {
-		cells = append(cells, output.Plain("; "+english.Count(r.Rounds, "round")+" at least"))
+		cells = append(cells, output.Plain("; at least "+english.Count(r.Rounds, "round")))
 	}
 	return cells
 }
 
-// impactFirmware writes how many VFs a PF can have: what sysfs says, and the firmware where it is
-// known and differs.
+// impactFirmware returns the number of VFs that a PF supports: sriov_totalvfs, and the firmware's
+// number if it is known and differs.
 func impactFirmware(now impact.Now) string {
 	if now.FirmwareVFs != nil && *now.FirmwareVFs != now.TotalVFs {
 		return fmt.Sprintf("%d, firmware %d", now.TotalVFs, *now.FirmwareVFs)

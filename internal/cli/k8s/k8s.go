@@ -16,10 +16,10 @@ import (
 func newK8sCommand(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "k8s",
-		Short: "SR-IOV networks on Kubernetes: plan them, check them, and tell what they do to nodes",
-		Long: `Commands for the objects of the SR-IOV network operator, the networks that it writes, and the pods
-that use them. They read manifests and what is recorded of nodes. No cluster is asked and nothing
-is applied.`,
+		Short: "Plan and check SR-IOV networks on Kubernetes, and show which nodes they drain or reboot",
+		Long: `Commands for the objects of the SR-IOV network operator, for the networks that it creates, and for
+the pods that use them. They read manifests and recorded data about nodes. They contact no cluster
+and apply nothing.`,
 		Example: `  rdmactl k8s plan gpu-*.tar.gz --out sriov/
   rdmactl k8s lint sriov/ --nodes nodestates.yaml
   rdmactl k8s impact sriov/ --nodes cluster.yaml`,
@@ -28,10 +28,10 @@ is applied.`,
 	return cmd
 }
 
-// nodesUsage is the help of --nodes, which all commands of k8s have.
-const nodesUsage = "what is known of the cluster, from `FILE`: bundles, node trees, rdmactl detect -o json or yaml, " +
+// nodesUsage is the help of --nodes.
+const nodesUsage = "data about the cluster from `FILE`: bundles, node trees, rdmactl detect -o json or yaml, " +
 	"kubectl get -o yaml of sriovnetworknodestates, nodes, namespaces and others; rdmactl k8s plan -o json for its " +
-	"labels; mstconfig -e -d ADDRESS q in NODE.txt; a folder of these; may be given often"
+	"labels; mstconfig -e -d ADDRESS q in NODE.txt; or a folder of these; can be repeated"
 
 // stdinOnce refuses standard input that is to be read twice.
 func stdinOnce(cmd *cobra.Command, args, known []string) error {
@@ -53,8 +53,8 @@ func stdinOnce(cmd *cobra.Command, args, known []string) error {
 	return nil
 }
 
-// readCluster reads the files of --nodes. partial is not nil where some of it could not be read;
-// without any node or object that is the error.
+// readCluster reads the files of --nodes. partial is not nil if some of them could not be read. If
+// no node and no object could be read, readCluster returns err.
 func readCluster(ctx context.Context, app *cli.App, names []string) (cluster source.Cluster, partial, err error) {
 	if len(names) == 0 {
 		return cluster, nil, nil
@@ -71,7 +71,7 @@ func readCluster(ctx context.Context, app *cli.App, names []string) (cluster sou
 	}
 	if len(cluster.Nodes) == 0 && len(cluster.Objects) == 0 {
 		if readErr == nil {
-			readErr = errors.New("no node and no object in the files of --nodes")
+			readErr = errors.New("--nodes: the files contain no node and no object")
 		}
 		return cluster, nil, cli.InputError(readErr)
 	}
@@ -79,7 +79,7 @@ func readCluster(ctx context.Context, app *cli.App, names []string) (cluster sou
 	return cluster, cli.ExitSilently(cli.ExitPartial), nil
 }
 
-// readFiles reads what is known of the cluster and shows that it does.
+// readFiles reads the files about nodes and shows its progress.
 func readFiles(ctx context.Context, app *cli.App, names []string) (source.Cluster, error) {
 	progress := app.ReadingProgress("reading nodes: files", 0, names)
 	defer progress.Done()
@@ -89,8 +89,7 @@ func readFiles(ctx context.Context, app *cli.App, names []string) (source.Cluste
 	return src.Cluster(ctx)
 }
 
-// planCluster reads what is known of the nodes. partial is not nil where some of it could not
-// be read.
+// planCluster reads the files about nodes. partial is not nil if some of them could not be read.
 func planCluster(ctx context.Context, app *cli.App, names []string) (cluster source.Cluster, partial, err error) {
 	cluster, readErr := readFiles(ctx, app, names)
 	if ctx.Err() != nil {
@@ -111,8 +110,7 @@ func planCluster(ctx context.Context, app *cli.App, names []string) (cluster sou
 	return cluster, nil, cli.Exitf(cli.ExitNotFound, "plan networks: no node in %s", strings.Join(names, ", "))
 }
 
-// noteErrors tells of what could not be read where the run goes on. They are errors, which
-// --quiet leaves.
+// noteErrors prints an error after which the run continues. --quiet doesn't suppress it.
 func noteErrors(app *cli.App, err error) {
 	if err != nil {
 		_, _ = io.WriteString(app.Out.Stderr(), cli.ErrorLines("rdmactl: ", err))

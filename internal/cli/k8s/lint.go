@@ -22,7 +22,7 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
 
-// Formats of k8s lint besides those of all commands.
+// Output formats that only k8s lint has.
 const (
 	formatSARIF output.Format = "sarif"
 	formatJUnit output.Format = "junit"
@@ -43,29 +43,37 @@ func newK8sLintCommand(app *cli.App) *cobra.Command {
 		Use:   "lint [FILE...]",
 		Short: "Check manifests of SR-IOV networks before they are applied",
 		Long: `Check manifests of SR-IOV networks: policies, networks with their addresses,
-NetworkAttachmentDefinitions, pools, and the pods and workloads that use them. Each object is
-judged by itself and all of them together, across files: YAML that is broken (and how), unknown and
-misplaced fields, selectors, overlaps, addresses, names that lead nowhere, resources and
-attachments of pods. With --nodes they are held to the nodes: cards, VFs, labels, resources,
-namespaces. What --nodes brings is known to the rules and not judged itself. Nothing is applied,
-and no cluster is asked.
+NetworkAttachmentDefinitions, pools, and the pods and workloads that use them. The command applies
+nothing and contacts no cluster.
 
-A FILE holds YAML or JSON, several documents and Lists too; of a folder all files below it are read
-that end in .yaml, .yml or .json, but for those that --exclude names; - is standard input. Charts of
-Helm are rendered first: helm template CHART | rdmactl k8s lint -
+The rules check each object by itself, and all objects together across files: YAML syntax, unknown
+and misplaced fields, selectors, overlaps, addresses, references to missing objects, resources and
+attachments of pods. With --nodes they also check the manifests against the nodes: cards, VFs,
+labels, resources, namespaces. The objects in the files of --nodes are not checked themselves.
 
-Where a folder has a kustomization, its resources are read, those of its bases too, with its
-namespace, prefix and suffix, and its patches are left out; overlays of one base are judged one by
-one. What isn't applied is told: kustomize build DIR | rdmactl k8s lint - judges the outcome.
+FILE is YAML or JSON, with one or more documents or Lists; - is standard input. In a folder, all
+files below it that end in .yaml, .yml or .json are read, except those that --exclude matches. Helm
+charts must be rendered first: helm template CHART | rdmactl k8s lint -
 
-A comment "# rdmactl:ignore RULE[,RULE...] reason" suppresses findings about its line, alone on a
-line those about the next one, and before the first line of an object those about all of it.
+If a folder has a kustomization, lint reads its resources and those of its bases, and applies its
+namespace, prefix and suffix, but no patches; a note lists the parts that are not applied. Overlays
+of one base are checked separately. To check the complete result:
+kustomize build DIR | rdmactl k8s lint -
+
+A comment "# rdmactl:ignore RULE[,RULE...] reason" suppresses findings. At the end of a line it
+applies to that line; on a line of its own, to the next line; before the first line of an object, to
+the whole object.
 
 -o sarif is for code hosts, -o junit for CI systems.
 
-The exit code is 1 when there is an error, or with --strict also a warning; 7 when a file could not
-be read, or is a chart, and the rest is well; 3 when there is no object to check; 4 when a file may
-not be read; 2 for a wrong use; and 0 otherwise, with warnings and notes too.`,
+Exit codes:
+
+    0   no errors; there may be warnings and notes
+    1   at least one error, or with --strict at least one warning
+    2   wrong use
+    3   no object to check
+    4   no permission to read a file
+    7   a file could not be read or is a chart; the others have no errors`,
 		Example: `  rdmactl k8s lint sriov/ jobs/train.yaml
   rdmactl k8s lint sriov/ --nodes nodestates.yaml --nodes nodes.yaml
   rdmactl k8s lint sriov/ --nodes gpu-00.tar.gz --reserved pods=10.244.0.0/16 --reserved services=10.96.0.0/12
@@ -78,21 +86,22 @@ not be read; 2 for a wrong use; and 0 otherwise, with warnings and notes too.`,
 	cli.SetFormats(cmd, append(output.Formats(), formatSARIF, formatJUnit)...)
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.nodes, "nodes", nil, nodesUsage)
-	flags.StringArrayVar(&f.exclude, "exclude", nil, "leave out of folders what has a name, or a path below the "+
-		"folder, like `PATTERN`, with * ? [a-z]; may be given often")
+	flags.StringArrayVar(&f.exclude, "exclude", nil, "skip files and folders in FILE whose name, or path below FILE, "+
+		"matches `PATTERN`, with * ? [a-z]; can be repeated")
 	flags.StringVar(&f.namespace, "operator-namespace", "",
-		"`NAMESPACE` of the SR-IOV operator (default: that of the SriovOperatorConfig, if it is known)")
+		"`NAMESPACE` of the SR-IOV operator (default: that of the SriovOperatorConfig, if known)")
 	flags.StringVar(&f.version, "operator-version", "",
 		"`VERSION` of the SR-IOV operator, such as v1.6.0 or main (default: any)")
 	flags.StringVar(&f.prefix, "resource-prefix", "",
-		"the operator's `PREFIX` of resources, such as nvidia.com (default: what nodes have)")
+		"the operator's resource `PREFIX`, such as nvidia.com (default: that on the nodes)")
 	flags.StringArrayVar(&f.reserved, "reserved", nil,
-		"addresses that belong to others: `RANGE`, written USE=CIDR, such as pods=10.244.0.0/16; may be given often")
-	flags.StringSliceVar(&f.only, "only", nil, "apply these rules only: `ID,...`")
-	flags.StringSliceVar(&f.skip, "skip", nil, "leave these rules out: `ID,...`")
-	flags.BoolVar(&f.strict, "strict", false, "let warnings count as errors")
-	flags.BoolVar(&f.list, "list", false, "list the rules and check nothing")
-	flags.StringVar(&f.explain, "explain", "", "explain the rule `ID` and check nothing")
+		"address range in use by the cluster or its hosts: `RANGE`, written USE=CIDR, such as pods=10.244.0.0/16; "+
+			"can be repeated")
+	flags.StringSliceVar(&f.only, "only", nil, "apply only these rules: `ID,...`")
+	flags.StringSliceVar(&f.skip, "skip", nil, "skip these rules: `ID,...`")
+	flags.BoolVar(&f.strict, "strict", false, "exit with code 1 also if there are only warnings")
+	flags.BoolVar(&f.list, "list", false, "list the rules instead of checking files")
+	flags.StringVar(&f.explain, "explain", "", "explain the rule `ID` instead of checking files")
 	cmd.MarkFlagsMutuallyExclusive("list", "explain")
 	ids := k8sRuleIDs()
 	for _, name := range []string{"only", "skip", "explain"} {
@@ -114,7 +123,7 @@ func runK8sLint(app *cli.App, cmd *cobra.Command, args []string, f k8sLintFlags)
 	switch {
 	case (f.list || f.explain != "") && special:
 		return cli.UsageError(cmd,
-			fmt.Errorf("-o %s is for findings: it excludes --list and --explain", app.Out.Format()))
+			fmt.Errorf("-o %s can't be combined with --list or --explain", app.Out.Format()))
 	case f.list:
 		return app.Out.Print(lint.Rules(), k8sRuleTable(lint.Rules()))
 	case f.explain != "":
@@ -149,7 +158,7 @@ func runK8sLint(app *cli.App, cmd *cobra.Command, args []string, f k8sLintFlags)
 	}
 	report := lintManifests(app, sets, cluster, opts)
 	if len(report.Objects) == 0 && len(report.Findings) == 0 {
-		none := fmt.Errorf("nothing to check: no object of Kubernetes, with apiVersion and kind, in %s",
+		none := fmt.Errorf("nothing to check: no Kubernetes object, with apiVersion and kind, in %s",
 			firstFiles(report.Files))
 		return &cli.ExitError{Code: cli.ExitNotFound, Err: errors.Join(readErr, none)}
 	}
@@ -157,12 +166,12 @@ func runK8sLint(app *cli.App, cmd *cobra.Command, args []string, f k8sLintFlags)
 		return err
 	}
 	if readErr != nil {
-		partial = &cli.ExitError{Code: cli.ExitPartial, Err: errors.Join(readErr, said(partial))}
+		partial = &cli.ExitError{Code: cli.ExitPartial, Err: errors.Join(readErr, inner(partial))}
 	}
 	return k8sLintResult(app, report, f.strict, partial)
 }
 
-// readManifests reads files and shows that it does.
+// readManifests reads files and shows its progress.
 func readManifests(app *cli.App, r k8smanifest.Reader, names []string) ([]*k8smanifest.Set, error) {
 	progress := app.ReadingProgress("reading manifests: files", 0, names)
 	defer progress.Done()
@@ -184,7 +193,7 @@ func lintManifests(
 	return lint.Merge(reports...)
 }
 
-// firstFiles names some files, and counts the others.
+// firstFiles returns the names of the first files and the number of the others.
 func firstFiles(files []string) string {
 	const most = 3
 	if len(files) <= most+1 {
@@ -193,15 +202,15 @@ func firstFiles(files []string) string {
 	return fmt.Sprintf("%s and %d more files", strings.Join(files[:most], ", "), len(files)-most)
 }
 
-// said returns what an exit code says, nil if that is nothing.
-func said(err error) error {
+// inner returns the error in an ExitError, which may be nil.
+func inner(err error) error {
 	if exit, ok := errors.AsType[*cli.ExitError](err); ok {
 		return exit.Err
 	}
 	return err
 }
 
-// k8sReadError is the end of a run that could read no manifest.
+// k8sReadError returns the error of a run that could read no manifest.
 func k8sReadError(err error) error {
 	switch {
 	case errors.Is(err, k8smanifest.ErrChart):
@@ -214,7 +223,7 @@ func k8sReadError(err error) error {
 
 var operatorVersion = regexp.MustCompile(`^(main|v?\d+\.\d+(\.\d+)?([-+].*)?)$`)
 
-// options checks the flags and turns them into options.
+// options checks the flags and converts them to options.
 func (f k8sLintFlags) options() (lint.Options, error) {
 	opts := lint.Options{
 		OperatorNamespace: f.namespace, OperatorVersion: f.version, ResourcePrefix: strings.TrimSuffix(f.prefix, "/"),
@@ -239,15 +248,15 @@ func (f k8sLintFlags) options() (lint.Options, error) {
 	return opts, nil
 }
 
-// unknownK8sRule returns the error for an ID that no rule has, nil for one that has.
+// unknownK8sRule returns an error if no rule has the ID.
 func unknownK8sRule(id string) error {
 	ids := k8sRuleIDs()
 	if slices.Contains(ids, id) {
 		return nil
 	}
-	err := fmt.Errorf("no rule %q", id)
+	err := fmt.Errorf("unknown rule %q", id)
 	return cli.WithHints(cli.WithHints(err, cli.DidYouMean(spelling.Nearest(id, ids, spelling.Loose))...),
-		"rdmactl k8s lint --list names the rules")
+		"rdmactl k8s lint --list lists the rules")
 }
 
 func printK8sLint(app *cli.App, report lint.Report, strict bool) error {
@@ -267,20 +276,19 @@ func printK8sLint(app *cli.App, report lint.Report, strict bool) error {
 	return app.Out.Raw(data)
 }
 
-// k8sLintResult is the end of a run: the error that carries its exit code.
+// k8sLintResult returns the error with the exit code of a run.
 func k8sLintResult(app *cli.App, r lint.Report, strict bool, partial error) error {
 	if len(r.Unjudged) > 0 {
 		app.Out.Note(
-			"note: %s not applied, for want of nodes: --nodes says what is known of the cluster, "+
-				"and --list marks the rules", english.Count(len(r.Unjudged), "rule"))
+			"note: %s skipped: --nodes is needed (--list shows which)", english.Count(len(r.Unjudged), "rule"))
 	}
 	switch {
 	case r.Counts.Error > 0 || strict && r.Counts.Warn > 0:
-		return &cli.ExitError{Code: cli.ExitFault, Err: said(partial)}
+		return &cli.ExitError{Code: cli.ExitFault, Err: inner(partial)}
 	case partial != nil:
 		return partial
 	case r.Counts.Warn > 0:
-		app.Out.Note("note: %s; --strict makes that exit code 1", english.Count(r.Counts.Warn, "warning"))
+		app.Out.Note("note: %s; with --strict the exit code is 1", english.Count(r.Counts.Warn, "warning"))
 	}
 	return nil
 }

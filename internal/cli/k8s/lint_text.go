@@ -10,8 +10,8 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/lint"
 )
 
-// k8sLintBlocks shows a report to people: the findings by file and line, each with what it rests on
-// and what to write instead; the sum last.
+// k8sLintBlocks returns a report as text: the findings by file and line, each with its evidence and
+// remedy, and the totals last.
 func k8sLintBlocks(r lint.Report, wide bool) []output.Block {
 	var blocks []output.Block
 	for _, f := range r.Findings {
@@ -45,7 +45,7 @@ func k8sFindingLines(f lint.Finding, wide bool) [][]output.Cell {
 	return append(lines, cli.LintSources(f.Sources, wide)...)
 }
 
-// k8sLintSum is "3 objects against 2 nodes: 1 error, 2 warnings, 1 suppressed".
+// k8sLintSum returns "3 objects against 2 nodes: 1 error, 2 warnings, 1 suppressed".
 func k8sLintSum(r lint.Report) []output.Cell {
 	head := english.Count(len(r.Objects), "object")
 	if len(r.Nodes) > 0 {
@@ -61,10 +61,10 @@ func k8sLintSum(r lint.Report) []output.Cell {
 func k8sRuleTable(rules []lint.Rule) output.Table {
 	t := output.Table{Columns: []output.Column{
 		{Name: "rule"},
-		{Name: "at worst"},
+		{Name: "severity"},
 		{Name: "finds", Wrap: true},
 		{Name: "nodes", Priority: 1},
-		{Name: "judges", Wide: true},
+		{Name: "applies to", Wide: true},
 	}}
 	for _, r := range rules {
 		nodes := ""
@@ -82,14 +82,14 @@ func k8sRuleTable(rules []lint.Rule) output.Table {
 
 func k8sRuleBlocks(r lint.Rule) []output.Block {
 	list := output.List{
-		Items: []output.Item{{Key: "at worst", Value: cli.LintSeverityCell(r.Severity, string(r.Severity))}},
+		Items: []output.Item{{Key: "severity", Value: cli.LintSeverityCell(r.Severity, string(r.Severity))}},
 	}
 	add := func(key string, values []string) {
 		for i, v := range values {
 			list.Items = append(list.Items, output.Item{Key: cli.FirstOnly(i, key), Value: output.Plain(v).Flow(0)})
 		}
 	}
-	add("judges", r.Kinds)
+	add("applies to", r.Kinds)
 	add("report", r.Reports)
 	add("source", r.Sources)
 	return append(cli.LintRuleHead(r.ID, r.Title, r.Explanation, r.Remedy), k8sExample("wrong", r.Wrong, output.Bad),

@@ -36,30 +36,38 @@ func newK8sPlanCommand(app *cli.App) *cobra.Command {
 	var f k8sPlanFlags
 	cmd := &cobra.Command{
 		Use:   "plan [SNAPSHOT|BUNDLE|FILE...]",
-		Short: "Write the objects that give pods the VFs of RDMA cards, a network for each rail",
-		Long: `Plan SR-IOV networks for the nodes of FILE, or of --nodes FILE as the other commands have it:
-bundles and node trees of rdmactl snapshot, rdmactl detect -o json, and what kubectl get -o yaml
-prints of sriovnetworknodestates, nodes and other objects; folders of these; - for standard input.
-What the objects of the cluster have already is left out, and cards that policies of others have.
+		Short: "Write the manifests that give pods VFs of RDMA cards, with a network for each rail",
+		Long: `Write the manifests of SR-IOV networks for the nodes in FILE, which can also be given with --nodes,
+as for lint and impact. The command applies nothing and
+contacts no cluster. After it, run rdmactl k8s lint, rdmactl k8s impact, and kubectl apply.
 
-The manifests go to standard output, each choice explained by a comment: for each rail a policy
-(several where nodes differ) and a network with addresses for all VFs, in a subnet that meets
-neither another rail's nor the ranges of --pod-cidr, --service-cidr and --host-cidr; the namespace,
-the SriovOperatorConfig, pools where they are asked for, GUIDs for InfiniBand, pods to try things
-in, and a Job that checks the rails. Equal input gives equal output.
+FILE is a bundle or node tree of rdmactl snapshot, the output of rdmactl detect -o json, the output
+of kubectl get -o yaml for sriovnetworknodestates, nodes and other objects, or a folder of these; -
+is standard input. The plan leaves out objects that the cluster already has, and cards that other
+policies already select.
 
-Of each node the compute cards are taken, unless flags choose others: fabric, role, rail, PCI
-address, name, link type; all that are given have to fit, of a list one entry. A host with four
-cards on one fabric and two on another has rails on each, which never mix. --vfs is by default what
-the firmware is set to, because any other number reboots the node.
+For each rail the plan has a policy (several if nodes differ) and a network with addresses for all
+VFs. The subnets of the networks overlap neither with each other nor with the ranges of --pod-cidr,
+--service-cidr and --host-cidr. The plan also has the namespace, the SriovOperatorConfig, pools if
+requested, GUIDs for InfiniBand, test pods, and a Job that checks the rails. Comments in the
+manifests explain each choice. The same input always gives the same output.
 
-Plan applies nothing. Afterwards: rdmactl k8s lint, rdmactl k8s impact, and kubectl apply.
+The plan uses the compute cards of each node. Flags select other cards by fabric, role, rail, PCI
+address, name and link type; a card must match all given flags, and one value of each flag. Cards on
+different fabrics get separate rails. --vfs defaults to the number in the firmware, because any other
+number reboots the node.
 
--o json prints the plan as a document: groups of nodes, rails, what was left out and why, files.
+-o json prints the plan as a document: groups of nodes, rails, cards that are left out and the
+reasons, and the files.
 
-The exit code is 0 when there is a plan; 10 when --diff finds a difference; 7 when a file could not
-be read and the plan is for the rest; 3 when no card is left to plan with, or no file tells of a
-node; 2 when options contradict each other or can't be met; 4 when a file may not be read.`,
+Exit codes:
+
+    0   the plan is complete
+    2   wrong use, or options that contradict each other or can't be met
+    3   no node or no usable card in FILE
+    4   no permission to read a file
+    7   a file could not be read; the plan is for the others
+    10  --diff found a difference`,
 		Example: `  rdmactl k8s plan gpu-*.tar.gz > sriov.yaml
   rdmactl k8s plan nodestates.yaml nodes.yaml --pod-cidr 10.244.0.0/16 --service-cidr 10.96.0.0/12 --out sriov/
   rdmactl k8s plan snapshots/ --fabric fec0::a1 --vfs 8 --resource-prefix nvidia.com
@@ -77,52 +85,53 @@ func (f *k8sPlanFlags) addTo(cmd *cobra.Command) {
 	flags, o := cmd.Flags(), &f.opts
 	flags.StringArrayVar(&f.nodes, "nodes", nil, nodesUsage)
 	flags.StringSliceVar(&o.Select.Fabrics, "fabric", nil,
-		"cards on `FABRIC`: a subnet prefix, with @LID of the subnet manager if need be")
+		"select cards on `FABRIC`: a subnet prefix, followed by @LID of the subnet manager if it is ambiguous")
 	flags.StringSliceVar(&o.Select.Roles, "role", nil,
-		"cards whose `ROLE` is this: compute, storage, management (default compute, where roles are known)")
-	flags.StringVar(&f.rails, "rail", "", "`RAILS` as rdmactl detect numbers them: 0-3,6")
-	flags.StringSliceVar(&o.Select.Addresses, "pci", nil, "cards at PCI `ADDRESS`, which may have *, ? and [0-3]")
+		"select cards with `ROLE`: compute, storage, management (default compute, if roles are known)")
+	flags.StringVar(&f.rails, "rail", "", "select `RAILS` by the numbers of rdmactl detect: 0-3,6")
+	flags.StringSliceVar(&o.Select.Addresses, "pci", nil, "select cards by PCI `ADDRESS`, with *, ? and [0-3]")
 	flags.StringSliceVar(&o.Select.Names, "name", nil,
-		"cards whose network or RDMA device is `NAME`, which may have *, ? and [0-3]")
-	flags.StringSliceVar(&o.Select.Nodes, "node", nil, "nodes called `NAME`, which may have *, ? and [0-3]")
+		"select cards by the `NAME` of their network or RDMA device, with *, ? and [0-3]")
+	flags.StringSliceVar(&o.Select.Nodes, "node", nil, "select nodes by `NAME`, with *, ? and [0-3]")
 	flags.StringVar(&f.linkType, "link-type", "",
-		"cards whose link is of `TYPE`: ib or eth; and what cards are of which nothing tells it")
-	flags.IntVar(&o.VFs, "vfs", 0, "`N` VFs for each card (default: as many as the firmware is set to)")
-	flags.IntVar(&o.MTU, "mtu", 0, "mtu of the policies in `BYTES` (default: on Ethernet that of the ports, where "+
-		"all of a rail agree; otherwise unchanged)")
-	flags.StringVar(&o.ResourcePrefix, "resource-prefix", "", "the operator's `PREFIX` of resources: openshift.io, "+
-		"nvidia.com or your own (default: what nodes have, or is usual)")
+		"select cards with link `TYPE` ib or eth; also the link type of cards whose own is unknown")
+	flags.IntVar(&o.VFs, "vfs", 0, "`N` VFs for each card (default: the number in the firmware)")
+	flags.IntVar(&o.MTU, "mtu", 0, "mtu of the policies in `BYTES` (default: on Ethernet the MTU of the ports, if "+
+		"it is the same on the whole rail; otherwise unchanged)")
+	flags.StringVar(&o.ResourcePrefix, "resource-prefix", "", "the operator's resource `PREFIX`: openshift.io, "+
+		"nvidia.com or your own (default: that on the nodes, or the usual one)")
 	flags.StringVar(&o.OperatorNamespace, "operator-namespace", "", "`NAMESPACE` of the SR-IOV operator (default: "+
 		"that of its objects in FILE, or "+plan.DefaultOperatorNamespace+")")
 	flags.StringVar(&o.Namespace, "namespace", plan.DefaultNamespace, "`NAMESPACE` of the pods")
-	flags.StringVar(&o.SelectBy, "select-by", plan.ByAddress, "name cards in policies by their `ID`: address or name")
+	flags.StringVar(&o.SelectBy, "select-by", plan.ByAddress, "identify cards in policies by `ID`: address or name")
 	flags.StringToStringVar(&f.selector, "node-selector", nil,
-		"labels that the nodes have, as `LABELS`: KEY=VALUE,... (default: chosen)")
+		"nodeSelector of the policies, as `LABELS`: KEY=VALUE,... (default: derived from the nodes' labels)")
 	flags.Lookup("node-selector").DefValue = ""
 	flags.StringVar(&o.Labels, "labels", plan.LabelsExisting,
-		"choose labels from `SOURCE`: existing, or nfd for one that Node Feature Discovery shall publish")
+		"`SOURCE` of the labels: existing, or nfd to create one with Node Feature Discovery")
 	flags.BoolVar(&o.ExternallyManaged, "externally-managed", false,
-		"others make the VFs: the operator changes neither their number nor the firmware")
+		"the VFs are created outside of the operator, which changes neither their number nor the firmware")
 	flags.BoolVar(&o.Isolation, "isolation", false,
-		"pods see their own RDMA devices only; needs the exclusive mode of RDMA namespaces")
+		"show pods only their own RDMA devices; needs the exclusive RDMA namespace mode")
 	flags.StringVar(&o.MaxUnavailable, "max-unavailable", "",
-		"a pool of which `N` nodes, or N% rounded down, drain at a time (default: no pool, so one node at a time)")
-	flags.StringVar(&o.RDMAMode, "rdma-mode", "", "a pool with this `MODE` of RDMA namespaces: shared or exclusive")
-	flags.StringSliceVar(&f.pools, "ip-pool", nil, "take subnets from `CIDR`; the first one with room for all rails "+
-		"(default 192.168.0.0/16,172.16.0.0/12,10.0.0.0/8)")
-	flags.StringSliceVar(&f.pods, "pod-cidr", nil, "`CIDR` that the cluster's pods have")
-	flags.StringSliceVar(&f.services, "service-cidr", nil, "`CIDR` that the cluster's services have")
-	flags.StringSliceVar(&f.hosts, "host-cidr", nil, "`CIDR` that hosts have")
-	flags.IntVar(&o.Nodes, "for-nodes", 0, "make room for the addresses of `N` nodes (default: those that are given)")
-	flags.StringVar(&o.GUIDSeed, "guid-seed", "", "other GUIDs of InfiniBand VFs for other `TEXT`, to tell clusters "+
-		"on one fabric apart where nothing tells the GUIDs of their cards")
-	flags.IntVar(&f.checkPods, "check-pods", 2, "`N` pods of the Job that checks the rails; 0 leaves it out")
-	flags.IntVar(&f.testPods, "test-pods", 2, "`N` pods to try things in; 0 leaves them out")
-	flags.StringVar(&o.Image, "image", plan.DefaultImage, "`IMAGE` of these pods: a shell, and ib_write_bw or apt-get")
-	flags.StringSliceVar(&o.Omit, "omit", nil, "leave out objects of `KIND,...`")
-	flags.StringVar(&f.out, "out", "", "write a file for each object into `DIR`, and remove those that an earlier "+
-		"plan wrote there and this one hasn't")
-	flags.StringVar(&f.diff, "diff", "", "compare with the manifests of `DIR` instead")
+		"add a pool that drains `N` nodes, or N% rounded down, at a time (default: no pool, so one node at a time)")
+	flags.StringVar(&o.RDMAMode, "rdma-mode", "", "add a pool with the RDMA namespace `MODE` shared or exclusive")
+	flags.StringSliceVar(&f.pools, "ip-pool", nil, "take subnets from `CIDR`: the first one that is large enough for "+
+		"all rails (default 192.168.0.0/16,172.16.0.0/12,10.0.0.0/8)")
+	flags.StringSliceVar(&f.pods, "pod-cidr", nil, "`CIDR` of the cluster's pods")
+	flags.StringSliceVar(&f.services, "service-cidr", nil, "`CIDR` of the cluster's services")
+	flags.StringSliceVar(&f.hosts, "host-cidr", nil, "`CIDR` of hosts")
+	flags.IntVar(&o.Nodes, "for-nodes", 0, "plan addresses for `N` nodes (default: the nodes in FILE)")
+	flags.StringVar(&o.GUIDSeed, "guid-seed", "", "`TEXT` that changes the GUIDs of InfiniBand VFs, to keep them "+
+		"unique among clusters on one fabric if the GUIDs of the cards are unknown")
+	flags.IntVar(&f.checkPods, "check-pods", 2, "`N` pods of the Job that checks the rails; 0 for no Job")
+	flags.IntVar(&f.testPods, "test-pods", 2, "`N` test pods; 0 for none")
+	flags.StringVar(&o.Image, "image", plan.DefaultImage, "`IMAGE` of these pods, with a shell and ib_write_bw or "+
+		"apt-get")
+	flags.StringSliceVar(&o.Omit, "omit", nil, "omit objects of `KIND,...`")
+	flags.StringVar(&f.out, "out", "", "write a file for each object into `DIR`, and remove files of an earlier "+
+		"plan that are not in this one")
+	flags.StringVar(&f.diff, "diff", "", "compare the plan with the manifests in `DIR` instead of printing it")
 	cmd.MarkFlagsMutuallyExclusive("out", "diff")
 	cli.CompleteWords(cmd, "role", portRoles())
 	cli.CompleteWords(cmd, "link-type", []string{"ib", "eth"})
@@ -137,8 +146,8 @@ func (f *k8sPlanFlags) addTo(cmd *cobra.Command) {
 func runK8sPlan(app *cli.App, cmd *cobra.Command, args []string, f k8sPlanFlags) error {
 	known := slices.Concat(args, f.nodes)
 	if len(known) == 0 {
-		return cli.UsageError(cmd, cli.WithHints(errors.New("missing argument: what is known of the nodes"),
-			"rdmactl snapshot on each node records it"))
+		return cli.UsageError(cmd, cli.WithHints(errors.New("missing argument: a file about the nodes"),
+			"run rdmactl snapshot on each node to record it"))
 	}
 	if err := stdinOnce(cmd, args, f.nodes); err != nil {
 		return err
@@ -172,7 +181,7 @@ func runK8sPlan(app *cli.App, cmd *cobra.Command, args []string, f k8sPlanFlags)
 	return partial
 }
 
-// options checks the flags and turns them into options.
+// options checks the flags and converts them to options.
 func (f k8sPlanFlags) options() (plan.Options, error) {
 	o := f.opts
 	o.CheckPods, o.TestPods = f.checkPods, f.testPods
@@ -190,7 +199,7 @@ func (f k8sPlanFlags) options() (plan.Options, error) {
 	}
 	for _, role := range o.Select.Roles {
 		if !slices.Contains(portRoles(), role) {
-			return o, fmt.Errorf("--role: %q is none of compute, storage and management", role)
+			return o, fmt.Errorf("--role: %q is not one of compute, storage, management", role)
 		}
 	}
 	var err error
@@ -200,7 +209,7 @@ func (f k8sPlanFlags) options() (plan.Options, error) {
 	for _, text := range f.pools {
 		p, err := netip.ParsePrefix(text)
 		if err != nil {
-			return o, fmt.Errorf("--ip-pool: %q is not a range of addresses such as 192.168.0.0/16", text)
+			return o, fmt.Errorf("--ip-pool: %q is not an address range such as 192.168.0.0/16", text)
 		}
 		o.Pools = append(o.Pools, p)
 	}
@@ -211,7 +220,7 @@ func (f k8sPlanFlags) options() (plan.Options, error) {
 		for _, text := range reserved.list {
 			p, err := netip.ParsePrefix(text)
 			if err != nil {
-				return o, fmt.Errorf("%s: %q is not a range of addresses such as 10.244.0.0/16", reserved.flag, text)
+				return o, fmt.Errorf("%s: %q is not an address range such as 10.244.0.0/16", reserved.flag, text)
 			}
 			o.Reserved = append(o.Reserved, plan.Reserved{Use: reserved.use, Prefix: p})
 		}
@@ -223,10 +232,10 @@ func portRoles() []string {
 	return []string{string(inventory.RoleCompute), string(inventory.RoleStorage), string(inventory.RoleManagement)}
 }
 
-// maxRail bounds the numbers of rails: no node has as many cards.
+// maxRail is the highest rail number, above that of any node.
 const maxRail = 255
 
-// parseRails reads "0-3,6".
+// parseRails parses "0-3,6".
 func parseRails(text string) ([]int, error) {
 	if text == "" {
 		return nil, nil
@@ -240,7 +249,7 @@ func parseRails(text string) ([]int, error) {
 		first, err1 := strconv.Atoi(head)
 		last, err2 := strconv.Atoi(tail)
 		if err1 != nil || err2 != nil || first < 0 || first > last || last > maxRail {
-			return nil, fmt.Errorf("%q is no rail and no range of rails as 0-3", part)
+			return nil, fmt.Errorf("%q is neither a rail number nor a range such as 0-3", part)
 		}
 		for n := first; n <= last; n++ {
 			out = append(out, n)
@@ -249,14 +258,14 @@ func parseRails(text string) ([]int, error) {
 	return out, nil
 }
 
-// planDocument reports that the plan shall be printed as a document: by the flag, not by
-// the setting.
+// planDocument reports whether to print the plan as a document, because of the flag -o json. The
+// setting output=json doesn't suffice.
 func planDocument(app *cli.App) bool {
 	return app.Out.Format() == output.FormatJSON && app.Config.Origin("output") == config.OriginFlag
 }
 
-// printK8sPlan writes the manifests, to standard output or into a folder. whole tells that all that
-// is known of the nodes could be read.
+// printK8sPlan writes the manifests to standard output or into a folder. whole reports whether all
+// files about the nodes could be read.
 func printK8sPlan(app *cli.App, p plan.Plan, dir string, whole bool) error {
 	var written []string
 	if dir != "" {
@@ -264,17 +273,17 @@ func printK8sPlan(app *cli.App, p plan.Plan, dir string, whole bool) error {
 		if written, err = p.Write(dir); err != nil {
 			return err
 		}
-		if whole { // what is missing may be that of a node whose file could not be read
+		if whole { // otherwise a missing object may belong to a node whose file could not be read
 			removed, err := p.RemoveStale(dir)
 			if err != nil {
 				return err
 			}
 			if len(removed) > 0 {
-				app.Out.Note("note: removed what an earlier plan wrote: %s", strings.Join(removed, ", "))
+				app.Out.Note("note: removed files of an earlier plan: %s", strings.Join(removed, ", "))
 			}
 		}
 		if rest, err := p.Diff(dir); err == nil && len(rest) > 0 {
-			app.Out.Note("note: %s has %s that this plan hasn't; kubectl apply -f would apply them as well",
+			app.Out.Note("note: %s also contains %s outside of this plan, which kubectl apply -f applies, too",
 				dir, english.Count(len(rest), "object"))
 		}
 	}
@@ -290,7 +299,7 @@ func printK8sPlan(app *cli.App, p plan.Plan, dir string, whole bool) error {
 	return app.Out.Raw(p.YAML())
 }
 
-// diffK8sPlan compares a plan with a folder.
+// diffK8sPlan prints the differences between a plan and the manifests in a folder.
 func diffK8sPlan(app *cli.App, p plan.Plan, dir string, partial error) error {
 	differences, err := p.Diff(dir)
 	if err != nil {

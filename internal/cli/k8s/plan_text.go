@@ -10,17 +10,17 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/plan"
 )
 
-// k8sPlanDiffSchema is the version of what k8s plan --diff prints with -o json.
+// k8sPlanDiffSchema is the schema of k8s plan --diff -o json.
 const k8sPlanDiffSchema = "rdmakit.k8splandiff/v1"
 
-// k8sPlanDiff is in what a plan and a folder differ.
+// k8sPlanDiff is the output of k8s plan --diff.
 type k8sPlanDiff struct {
 	Schema      string            `json:"schema"`
 	Folder      string            `json:"folder"`
 	Differences []plan.Difference `json:"differences"`
 }
 
-// k8sPlanBlocks tells what was written: the rails, and how many files.
+// k8sPlanBlocks summarizes a written plan: the rails, and the number of files.
 func k8sPlanBlocks(p plan.Plan, dir string, written []string) []output.Block {
 	t := output.Table{Columns: []output.Column{
 		{Name: "RAIL"},
@@ -38,11 +38,11 @@ func k8sPlanBlocks(p plan.Plan, dir string, written []string) []output.Block {
 			output.Plain(r.Subnet.String()),
 		})
 	}
-	line := fmt.Sprintf("%s: %s, of which %d written now", dir, english.Count(len(p.Files), "file"), len(written))
+	line := fmt.Sprintf("%s: %s, %d of them written now", dir, english.Count(len(p.Files), "file"), len(written))
 	return []output.Block{t, output.Line(output.Plain(line))}
 }
 
-// k8sPlanDiffBlocks shows differences by object and field.
+// k8sPlanDiffBlocks lists the differences by object and field.
 func k8sPlanDiffBlocks(d k8sPlanDiff) []output.Block {
 	if len(d.Differences) == 0 {
 		return []output.Block{output.Line(output.Good("no difference"), output.Plain(" to "+d.Folder))}
@@ -64,7 +64,7 @@ func k8sPlanDiffBlocks(d k8sPlanDiff) []output.Block {
 	return []output.Block{output.Text{Lines: lines}, sum}
 }
 
-// valueText keeps a value in a line.
+// valueText shortens a value to one line.
 func valueText(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	if s == "" {
