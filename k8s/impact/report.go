@@ -233,7 +233,7 @@ type Pool struct {
 	// Nodes is the number of known nodes of the pool. The operator's percentages refer to all nodes
 	// that the pool selects.
 	Nodes int `json:"nodes"`
-	// MaxUnavailable is the value in the manifest, "" if it is absent.
+	// MaxUnavailable is the value in the manifest, "" if the manifest has none.
 	MaxUnavailable string `json:"maxUnavailable,omitempty"`
 	// AtOnce is the number of nodes that may drain at a time: -1 for all, 0 for none.
 	AtOnce int `json:"atOnce"`

@@ -71,9 +71,9 @@ Exit codes:
 	flags.StringArrayVar(&f.snapshots, "snapshots", nil, "recorded nodes from the folder `DIR`: bundles, node "+
 		"trees or rdmactl detect -o json or yaml; can be repeated")
 	flags.StringSliceVar(&f.remove, "delete", nil,
-		"policies to delete: `NAME,...`; those in FILE are not applied")
+		"predict the effect of deleting the policies `NAME,...`, which are not applied even if they are in FILE")
 	flags.BoolVar(&f.prune, "prune", false,
-		"delete all policies of the cluster that are not in FILE")
+		"predict the effect of deleting all policies of the cluster that are not in FILE")
 	flags.StringVar(&f.namespace, "operator-namespace", "",
 		"`NAMESPACE` of the SR-IOV operator (default: that of the SriovOperatorConfig, or of the node states)")
 	return cmd
