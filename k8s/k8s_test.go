@@ -48,7 +48,7 @@ func TestIntOrString(t *testing.T) {
 	}
 }
 
-// TestSchemaFitsTypes holds the schemas to the types: the same names, and kinds of values that fit.
+// TestSchemaFitsTypes compares schemas with types: equal names, and matching kinds of values.
 func TestSchemaFitsTypes(t *testing.T) {
 	for kind, spec := range map[string]any{
 		KindPolicy: PolicySpec{}, KindNetwork: NetworkSpec{}, KindIBNetwork: IBNetworkSpec{},

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestEffective puts policies for one PF together as the operator does.
+// TestEffective merges policies for one PF as the operator does.
 func TestEffective(t *testing.T) {
 	state := stateText("n", "", "", pfText("ens1", a0, "linkType: IB, mtu: 4092, totalvfs: 8"))
 	tests := []struct {
@@ -151,7 +151,7 @@ func TestNoNode(t *testing.T) {
 	}
 }
 
-// TestAssumedPriority says what stands for a priority that nobody wrote, and why.
+// TestAssumedPriority checks the default for a missing priority, and its reason.
 func TestAssumedPriority(t *testing.T) {
 	const pick = "numVfs: 8, nicSelector: {vendor: \"15b3\"}"
 	node := stateText("n", "", "", pfText("ens1", a0, "linkType: IB, totalvfs: 8"))
@@ -183,8 +183,8 @@ func TestAssumedPriority(t *testing.T) {
 	}
 }
 
-// TestAssumedPriorityKeepsOthers judges what the webhook would make of priorities with the cards of
-// other policies as they are.
+// TestAssumedPriorityKeepsOthers checks the priorities after the webhook while the cards of other
+// policies stay unchanged.
 func TestAssumedPriorityKeepsOthers(t *testing.T) {
 	const pick = "numVfs: 8, linkType: IB, nicSelector: {pfNames: [ens1]}"
 	spec := `{interfaces: [{pciAddress: "0000:2d:00.0", name: ens2, numVfs: 4, linkType: IB, vfGroups: ` +

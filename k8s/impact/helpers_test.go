@@ -12,7 +12,7 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
 
-// input makes an Input of manifests and of what the cluster has.
+// input makes an Input of manifests and of the cluster's objects.
 func input(t testing.TB, apply, cluster string) Input {
 	t.Helper()
 	in := Input{Manifests: manifest.Parse("apply.yaml", []byte(apply))}
@@ -90,8 +90,8 @@ func stateText(name, spec, status string, pfs ...string) string {
 	return text + "status: {" + status + "interfaces: [" + strings.Join(pfs, ", ") + "]}\n"
 }
 
-// short writes what a node comes to: its action, the worst if it is another, and the reasons: "ens1
-// firmware-vfs reboot".
+// short formats the result for a node: its action, the worst action if it differs, and the reasons:
+// "ens1 firmware-vfs reboot".
 func short(n Node) []string {
 	out := []string{string(n.Action)}
 	if n.Worst != n.Action {

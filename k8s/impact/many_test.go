@@ -10,8 +10,8 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
 
-// TestManyCards judges a node with more PFs than there are, in a time that a person waits: a change
-// is tried on its card only.
+// TestManyCards evaluates a node with more PFs than real nodes have, within seconds: a change is
+// tried on its card only.
 func TestManyCards(t *testing.T) {
 	const n = 200
 	var pfs []string
@@ -34,8 +34,8 @@ func TestManyCards(t *testing.T) {
 	}
 }
 
-// TestManyNodes judges a large cluster with many policies without priorities, which are
-// judged twice.
+// TestManyNodes evaluates a large cluster with many policies without priorities, which are
+// evaluated twice.
 func TestManyNodes(t *testing.T) {
 	const nodes, policies = 4000, 40
 	var apply strings.Builder

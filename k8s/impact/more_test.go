@@ -121,7 +121,7 @@ func treeInput(t testing.TB, name string) Input {
 	return in
 }
 
-// TestEveryTree forecasts for all recorded nodes, whatever they are.
+// TestEveryTree forecasts for all recorded nodes.
 func TestEveryTree(t *testing.T) {
 	for _, name := range testtrees.Names() {
 		in := treeInput(t, name)
@@ -130,7 +130,7 @@ func TestEveryTree(t *testing.T) {
 	}
 }
 
-// TestAvoid does what is proposed, and looks whether it leaves what was said.
+// TestAvoid applies the proposals, and checks that each leaves the predicted action.
 func TestAvoid(t *testing.T) {
 	state := func(vfs, total int, more string) string {
 		return stateText("n", "", "", pfText("ens1", a0, fmt.Sprintf(
@@ -230,7 +230,7 @@ func TestAvoid(t *testing.T) {
 	}
 }
 
-// proposed returns what a proposal leaves, "" where there is none.
+// proposed returns the action that a proposal leaves, "" without a proposal.
 func proposed(r Report, change string) Action {
 	for _, c := range r.Nodes[0].Cards {
 		for _, reason := range c.Reasons {
@@ -336,7 +336,7 @@ func TestFirmware(t *testing.T) {
 	}
 }
 
-// TestLarge forecasts for more nodes than clusters have, in a time that a person waits.
+// TestLarge forecasts for more nodes than real clusters have, within seconds.
 func TestLarge(t *testing.T) {
 	const nodes, pfs = 300, 8
 	var cluster, apply strings.Builder
@@ -365,7 +365,7 @@ func TestLarge(t *testing.T) {
 	t.Logf("%d nodes with %d PFs: %v", nodes, pfs, took)
 }
 
-// FuzzRun forecasts for anything as manifests and as cluster.
+// FuzzRun forecasts for any input as manifests and as cluster.
 func FuzzRun(f *testing.F) {
 	files, _ := filepath.Glob(filepath.Join("testdata", "*", "*.yaml"))
 	for _, file := range files {
@@ -390,7 +390,7 @@ func FuzzRun(f *testing.F) {
 	})
 }
 
-// TestPolicyNames names policies only, of whatever file, each once.
+// TestPolicyNames returns the policies of all files, each name once.
 func TestPolicyNames(t *testing.T) {
 	text := func(kind, name string) string {
 		return "apiVersion: sriovnetwork.openshift.io/v1\nkind: " + kind + "\nmetadata: {name: " + name +

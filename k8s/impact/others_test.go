@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestAlso has two nodes with one policy, of which one has the firmware that it wants.
+// TestAlso has two nodes with one policy; one of them already has the firmware settings for it.
 func TestAlso(t *testing.T) {
 	pf := func(vfs, total string) string {
 		return pfText("ens1", a0, "linkType: IB, numVfs: "+vfs+", totalvfs: "+total)

@@ -135,9 +135,9 @@ func TestPools(t *testing.T) {
 	}
 }
 
-// checkRounds demands what holds of every forecast: each node that drains stands in one batch of
-// its pool, in the round of its batch; no batch is larger than the pool lets drain at once; and
-// there are no more batches than that needs.
+// checkRounds checks the invariants of every forecast: each node that drains is in one batch of its
+// pool, in the round of its batch; no batch is larger than the pool's limit; and there are no more
+// batches than necessary.
 func checkRounds(t testing.TB, r Report) {
 	t.Helper()
 	rounds := map[string]int{}
@@ -195,7 +195,7 @@ func checkRounds(t testing.TB, r Report) {
 	}
 }
 
-// TestRoundsAnyhow makes clusters at random and holds them to what holds always.
+// TestRoundsAnyhow makes random clusters and checks the invariants of their forecasts.
 func TestRoundsAnyhow(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	limits := []string{"1", "2", "3", "0", "25%", "50%", "100%", `"3"`, "-1", ""}

@@ -272,7 +272,7 @@ func TestRDMAMode(t *testing.T) {
 	}
 }
 
-// TestRemoved removes policies in the three ways that there are.
+// TestRemoved removes policies in all three ways.
 func TestRemoved(t *testing.T) {
 	cluster := policyText("p", "numVfs: 4, linkType: IB, nicSelector: {pfNames: [ens1]}") + policyText("q",
 		"numVfs: 4, linkType: IB, nicSelector: {pfNames: [ens2]}") +

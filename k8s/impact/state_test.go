@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestUnderWay checks what the operator already does to a node, while nothing changes.
+// TestUnderWay checks the operator's work in progress on a node without changes.
 func TestUnderWay(t *testing.T) {
 	card := pfText("ens1", a0, "linkType: IB, mtu: 4092, numVfs: 4, totalvfs: 4, "+vfsText(4, kernelVF))
 	with := func(annotations, status string) string {

@@ -153,7 +153,7 @@ func TestFree(t *testing.T) {
 }
 
 // TestFreeDisjoint fills a pool with subnets of many sizes: none may overlap with another, and all
-// lie within.
+// must lie in the pool.
 func TestFreeDisjoint(t *testing.T) {
 	pool := netip.MustParsePrefix("10.40.0.0/16")
 	rng := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a fixed sequence

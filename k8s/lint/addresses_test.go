@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestAddresses tries the forms in which the plugins for addresses take them: each case is one rule
-// on one network.
+// TestAddresses tests the forms of addresses that the IPAM plugins accept: each case is one rule on
+// one network.
 func TestAddresses(t *testing.T) {
 	two := strings.Replace(
 		fill(somePod, "NETWORKS", "rail0", "POD",
@@ -254,8 +254,8 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// TestAddressesByHand does so for what stands in a NetworkAttachmentDefinition, and for the place
-// of a range among several.
+// TestAddressesByHand does so for a NetworkAttachmentDefinition, and checks the position of one
+// range among several.
 func TestAddressesByHand(t *testing.T) {
 	const local = `{"type": "ib-sriov", "ipam": {"type": "host-local", "ranges": [[{"subnet": "192.168.0.0/24"}]]}}`
 	if got := check(t, "ipam-empty", fill(someNAD, "CONFIG", local), ""); len(got) != 1 {

@@ -100,7 +100,7 @@ spec: {containers: [{name: c, image: i, resources: {requests: {openshift.io/r%d:
 	return Input{Manifests: manifest.Parse("f", []byte(b.String()))}
 }
 
-// TestManyPods demands that time doesn't grow with pods times networks: these took seconds.
+// TestManyPods checks that time doesn't grow with pods times networks: these once took seconds.
 func TestManyPods(t *testing.T) {
 	rule := ipamCapacity()
 	p := &pass{model: newModel(podsAndNetworks(10_000, 3000)), rule: &rule}
@@ -123,8 +123,8 @@ func BenchmarkRun(b *testing.B) {
 	}
 }
 
-// TestManyPolicies demands that time doesn't grow with pairs of policies: it took 60 s where all
-// were compared.
+// TestManyPolicies checks that time doesn't grow with pairs of policies: it took 60 s when all
+// pairs were compared.
 func TestManyPolicies(t *testing.T) {
 	for name, in := range manyPolicies(500) {
 		start := time.Now()

@@ -64,7 +64,7 @@ spec: {SPEC}
 `
 )
 
-// fill puts texts into a piece, as name and text by turns.
+// fill inserts texts into a piece; the arguments are pairs of name and text.
 func fill(piece string, pairs ...string) string {
 	return strings.NewReplacer(append(pairs, "NAME", "a")...).Replace(piece) + "---"
 }
@@ -94,7 +94,7 @@ metadata: {name: gpu-00}
 status: {addresses: [{type: InternalIP, address: 192.168.0.11}, {type: Hostname, address: gpu-00}]}
 `
 
-// TestBranches tries what the manifests in testdata leave out: each case is one rule on
+// TestBranches tests branches that the manifests in testdata don't cover: each case is one rule on
 // one manifest.
 func TestBranches(t *testing.T) {
 	nadOf := func(config string) string { return fill(someNAD, "CONFIG", config) }

@@ -7,8 +7,8 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/manifest"
 )
 
-// TestFieldRemedies holds the words that lead to what to write, for faults that are one to YAML and
-// several to people.
+// TestFieldRemedies checks the remedies for mistakes that are the same to a YAML parser but have
+// different causes.
 func TestFieldRemedies(t *testing.T) {
 	const head = "apiVersion: sriovnetwork.openshift.io/v1\nkind: SriovNetworkNodePolicy\n"
 	rest := "metadata:\n  name: a\n  namespace: b\n"

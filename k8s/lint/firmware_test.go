@@ -10,8 +10,8 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
 
-// TestFirmware holds policies for 8 VFs to what mstconfig told of the firmware, which stands
-// before sriov_totalvfs.
+// TestFirmware checks policies for 8 VFs against the firmware settings by mstconfig, which take
+// precedence over sriov_totalvfs.
 func TestFirmware(t *testing.T) {
 	settings := func(now, next int, on, onNext bool) *source.Firmware {
 		return &source.Firmware{
@@ -58,8 +58,8 @@ func TestFirmware(t *testing.T) {
 	}
 }
 
-// TestVFDeviceIDAdvice names the PFs that have VFs of an ID: those of the nodes, where they
-// are known.
+// TestVFDeviceIDAdvice names the PFs whose VFs have an ID: those of the nodes, if nodes are
+// known.
 func TestVFDeviceIDAdvice(t *testing.T) {
 	tests := []struct{ id, nodes, remedy, fix string }{
 		{"101c", "", "write the device ID of the PF: ConnectX-6 101b", `deviceID: "101b"`},

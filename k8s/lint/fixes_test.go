@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestFixes holds what findings propose to write, where it isn't the same for all: "" for nothing.
+// TestFixes checks the remedies that depend on the finding: "" for none.
 func TestFixes(t *testing.T) {
 	capabilities := func(text string) string {
 		return "apiVersion: sriovnetwork.openshift.io/v1\nkind: SriovIBNetwork\nmetadata: {name: a, namespace: b}\n" +

@@ -28,8 +28,8 @@ func everything(t *testing.T) []Report {
 	return out
 }
 
-// TestSARIF holds the logs to what the schema of SARIF 2.1.0 demands of the parts that are written,
-// and the regions to the files: a code host refuses the whole log for one region that isn't there.
+// TestSARIF checks the logs against the schema of SARIF 2.1.0, as far as its parts are written, and
+// the regions against the files: a code host rejects the whole log for one region outside its file.
 func TestSARIF(t *testing.T) {
 	for _, report := range everything(t) {
 		data, err := report.SARIF("v1.2.3")
@@ -102,8 +102,8 @@ func TestSARIF(t *testing.T) {
 	}
 }
 
-// checkRegion holds a region to the lines of its file: columns count characters from 1, and the end
-// is behind the last.
+// checkRegion compares a region with the lines of its file: columns count characters from 1, and
+// the end is one after the last.
 func checkRegion(t *testing.T, file, rule string, line, start, end int) {
 	t.Helper()
 	data, err := os.ReadFile(file)

@@ -8,8 +8,8 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/manifest"
 )
 
-// TestMerge says once what two overlays of a base share, and keeps what one of them has by itself,
-// by file and line.
+// TestMerge reports findings that two overlays of a base share once, and keeps findings of only one
+// overlay, by file and line.
 func TestMerge(t *testing.T) {
 	parse := func(file, name, ipam string) *manifest.Set {
 		return manifest.Parse(file,

@@ -20,8 +20,7 @@ const someTemplate = `{metadata: {annotations: {k8s.v1.cni.cncf.io/networks: '[{
 	`8}, requests: {openshift.io/rail0: 2}}}, {name: b, resources: {limits: {nvidia.com/rail0: 9}, requests: ` +
 	`{nvidia.com/rail0: 9}}}]}}`
 
-// TestWorkloads holds all kinds that make pods to one list of rules: a template is one wherever
-// it stands.
+// TestWorkloads checks that the same rules apply to the pod templates of all kinds of workloads.
 func TestWorkloads(t *testing.T) {
 	want := []string{
 		"pod-address", "pod-guid", "pod-host", "pod-init-resource", "pod-ipc-lock", "pod-memory", "pod-network",
@@ -104,8 +103,8 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
-// TestAnnotations tries what people write into the annotations of multus: each case is one rule on
-// one pod.
+// TestAnnotations tests contents of Multus annotations as users write them: each case is one rule
+// on one pod.
 func TestAnnotations(t *testing.T) {
 	const (
 		namespaces = "apiVersion: v1\nkind: Namespace\nmetadata: {name: ml}\n"
@@ -212,7 +211,7 @@ func TestAnnotations(t *testing.T) {
 	}
 }
 
-// TestPods tries where pods get their VFs from, and what runs in them.
+// TestPods tests the sources of pods' VFs, and their containers.
 func TestPods(t *testing.T) {
 	const (
 		none    = "resources: {}"
@@ -233,7 +232,7 @@ func TestPods(t *testing.T) {
 	policy := fill(somePolicy, "SPEC", "linkType: ib, nicSelector: {pfNames: [ens1]}")
 	cpu := strings.NewReplacer("gpu-00", "cpu-00", "pool: gpu", "pool: cpu", "nvidia.com/rail0: 4", "cpu: 4").Replace(
 		someNode)
-	// Cards of a node, with its labels and without what it has.
+	// Cards of a node, with its labels and without its resources.
 	fresh := strings.Replace(card0("totalvfs: 8, linkType: IB"), "nvidia.com/rail0: 4", "cpu: 4",
 		1) + "---" + cpu + "---" +
 		strings.NewReplacer("gpu-00", "cpu-00").Replace(strings.SplitN(card0("totalvfs: 8, linkType: IB"), "---", 2)[1])

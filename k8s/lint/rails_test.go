@@ -8,8 +8,8 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
 
-// TestDifferences counts fabrics by what ports see of subnet managers: one whose cable is out
-// sees none.
+// TestDifferences counts fabrics by the subnet managers that ports see: a port without a cable sees
+// none.
 func TestDifferences(t *testing.T) {
 	on := func(address string, lid uint16) card {
 		return card{Node: &source.Node{Name: "a"}, PF: &source.PF{

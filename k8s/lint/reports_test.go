@@ -25,21 +25,21 @@ func TestReports(t *testing.T) {
 	if err != nil || len(files) < 10 {
 		t.Fatalf("%d files, %v", len(files), err)
 	}
-	judgeFiles(t, files)
+	checkFiles(t, files)
 }
 
-// TestUsers does so for manifests as users of vLLM, MPI, Ray, Spiderpool and OpenShift write them,
-// right and wrong ones.
+// TestUsers does so for valid and wrong manifests as users of vLLM, MPI, Ray, Spiderpool and
+// OpenShift write them.
 func TestUsers(t *testing.T) {
 	files, err := filepath.Glob("testdata/users/[0-9]*.yaml")
 	if err != nil || len(files) < 10 {
 		t.Fatalf("%d files, %v", len(files), err)
 	}
-	judgeFiles(t, files)
+	checkFiles(t, files)
 }
 
-// judgeFiles holds manifests to what they say of themselves.
-func judgeFiles(t *testing.T, files []string) {
+// checkFiles compares the findings about manifests with those that their comments list.
+func checkFiles(t *testing.T, files []string) {
 	t.Helper()
 	for _, file := range files {
 		if strings.HasSuffix(file, ".nodes.yaml") {
@@ -69,8 +69,8 @@ func judgeFiles(t *testing.T, files []string) {
 	}
 }
 
-// TestReportTable holds the reports of users, by their number in the list of docs/kubernetes.md, to
-// the rules that they need. Reports 13 (connectivity of all pairs), 15 (attributes of DRA) and 16
+// TestReportTable checks that the reports of users, by their number in docs/kubernetes.md, have the
+// rules that they need. Reports 13 (connectivity of all pairs), 15 (attributes of DRA) and 16
 // (the GID index) are not about manifests.
 func TestReportTable(t *testing.T) {
 	want := map[string][]string{
@@ -119,10 +119,10 @@ func TestReportTable(t *testing.T) {
 	}
 }
 
-// wanted reads the line that says what must be found.
+// wanted reads the line with the expected findings.
 func wanted(data []byte) []string { return headed(data, "# want:") }
 
-// headed returns the words behind a heading.
+// headed returns the words after a heading.
 func headed(data []byte, heading string) []string {
 	lines := bufio.NewScanner(bytes.NewReader(data))
 	for lines.Scan() {
@@ -181,7 +181,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestVersions holds hyphens and new cards to the operator's version.
+// TestVersions checks that findings about hyphens and new cards depend on the operator's version.
 func TestVersions(t *testing.T) {
 	const in = `apiVersion: sriovnetwork.openshift.io/v1
 kind: SriovNetworkNodePolicy

@@ -13,7 +13,7 @@ func selectorEmpty() Rule {
 		Explanation: prose.Join(`
 			The CRD allows an empty nicSelector, the webhook rejects it. Without the webhook the
 			policy selects no card, and no error is reported. The cause is often wrong indentation:
-			the fields of nicSelector are beside it.`),
+			the fields of nicSelector are at the level of nicSelector itself.`),
 		Remedy:  "select cards by pfNames, rootDevices, or vendor and deviceID",
 		Wrong:   "  nicSelector: {}",
 		Right:   "  nicSelector:\n    pfNames: [\"ens1f0np0\"]",

@@ -13,7 +13,7 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
 
-// load reads a file of testdata, and the nodes beside it where there are some.
+// load reads a file of testdata, and its nodes from the same folder if there are any.
 func load(t testing.TB, dir, name string) Input {
 	t.Helper()
 	set, err := manifest.Read([]string{filepath.Join("testdata", dir, name)}, nil)
@@ -92,7 +92,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// contains holds an example in the documentation to the manifest that is tested.
+// contains reports whether the tested manifest contains an example of the documentation.
 func contains(t *testing.T, id, file, example string) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", id, file))

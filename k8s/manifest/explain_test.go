@@ -152,8 +152,8 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestDamaged breaks a right manifest line by line. The reported line must be the broken one
-// or, where that opens a mapping of its own, the first that then fits nowhere.
+// TestDamaged breaks a valid manifest line by line. The reported line must be the broken one or,
+// if the broken line starts a mapping, the first line that then matches no indentation.
 func TestDamaged(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(whole), "\n")
 	for i := range lines {
@@ -209,14 +209,14 @@ func TestWholeIsRight(t *testing.T) {
 	if len(set.Problems) > 0 || len(set.Objects) != 1 {
 		t.Fatalf("Parse = %+v, %d objects, want none and 1", set.Problems, len(set.Objects))
 	}
-	// The reader of indentation must find nothing in a document that is right.
+	// The reader of indentation must find nothing in a valid document.
 	source := newText("f", []byte(whole))
 	if f, ok := findFault(source, 0, len(source.lines)); ok {
 		t.Errorf("findFault = %+v, want nothing", f)
 	}
 }
 
-// TestPlain holds what looks like a fault to being none.
+// TestPlain checks valid texts that look like mistakes.
 func TestPlain(t *testing.T) {
 	for name, in := range map[string]string{
 		"conflict in a block":      "kind: A\ndata:\n  a: |\n    <<<<<<< x\n    >>>>>>> y\n",

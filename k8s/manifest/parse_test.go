@@ -69,7 +69,7 @@ func TestInside(t *testing.T) {
 	}
 }
 
-// TestOneLine counts characters along a line of JSON, and begins again behind a line break.
+// TestOneLine counts characters along a line of JSON, and starts again after a line break.
 func TestOneLine(t *testing.T) {
 	const in = `{"kind": "é", "a": {"é": "ü", "b": 1}}` + "\n" + `{"kind": "B", "ä": 2, "b": 3}`
 	set := Parse("f", []byte(in))
@@ -152,7 +152,7 @@ spec:
 	}
 }
 
-// TestHostile holds the bounds: what multiplies, nests or repeats ends soon and as a problem.
+// TestHostile checks the limits: excessive aliases, nesting or repetition end soon, as a problem.
 func TestHostile(t *testing.T) {
 	bomb := "kind: A\na0: &a0 [" + strings.Repeat("x, ", 10) + "]\n"
 	for i := 1; i < 12; i++ {

@@ -23,7 +23,7 @@ const (
 
 func named(manifest, name string) string { return strings.ReplaceAll(manifest, "NAME", name) }
 
-// folder writes files into a new folder and goes there.
+// folder writes files into a new folder and changes to it.
 func folder(t *testing.T, files map[string]string) {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -37,7 +37,7 @@ func folder(t *testing.T, files map[string]string) {
 	}
 }
 
-// held writes sets as lists of "FILE: OBJECT".
+// held formats sets as lists of "FILE: OBJECT".
 func held(sets []*Set) [][]string {
 	var out [][]string
 	for _, set := range sets {
@@ -218,7 +218,7 @@ func TestReadFolders(t *testing.T) {
 	}
 }
 
-// TestReadPlaces holds what a kustomization sets to the place where it does.
+// TestReadPlaces checks that a value set by a kustomization has its position there.
 func TestReadPlaces(t *testing.T) {
 	folder(t, map[string]string{
 		"kustomization.yaml": "resources: [a.yaml]\nnamespace: over\n", "a.yaml": named(somePolicy, "a"),
@@ -263,7 +263,7 @@ func TestReadErrors(t *testing.T) {
 	}
 }
 
-// TestReadMany bounds what overlays of overlays multiply.
+// TestReadMany checks the limit for overlays of overlays.
 func TestReadMany(t *testing.T) {
 	files := map[string]string{"0/kustomization.yaml": "resources: [a.yaml]", "0/a.yaml": named(somePod, "a")}
 	for i := 1; i < 20; i++ {

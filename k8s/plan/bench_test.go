@@ -7,9 +7,9 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
 
-// manyNodes makes a fleet of nodes with eight cards on two fabrics. Of an uneven one each eighth
-// node lacks a card, each third has other numbers of VFs, and of each fifth nothing tells fabrics
-// and rails.
+// manyNodes makes a fleet of nodes with eight cards on two fabrics. In an uneven fleet every eighth
+// node has a card less, every third has other numbers of VFs, and the fabrics and rails of every
+// fifth are unknown.
 func manyNodes(nodes int, uneven bool) source.Cluster {
 	var cluster source.Cluster
 	for n := range nodes {
@@ -45,7 +45,7 @@ func manyNodes(nodes int, uneven bool) source.Cluster {
 	return cluster
 }
 
-// BenchmarkMake has to grow with the number of nodes, and no faster.
+// BenchmarkMake shows that time grows linearly with the number of nodes.
 func BenchmarkMake(b *testing.B) {
 	for _, uneven := range []bool{false, true} {
 		for _, nodes := range []int{1000, 4000} {

@@ -61,7 +61,7 @@ func newAPIServer(t testing.TB) apiServer {
 	return server
 }
 
-// admit returns why an object is refused.
+// admit returns why an object is rejected.
 func (s apiServer) admit(text []byte) error {
 	data, err := yaml.YAMLToJSONStrict(text)
 	if err != nil {

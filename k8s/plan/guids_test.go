@@ -12,7 +12,7 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
 
-// infiniBand makes a node of two InfiniBand cards, of which the names are like those of any other.
+// infiniBand makes a node with two InfiniBand cards, whose names many other nodes have too.
 func infiniBand(change func(*source.Node)) source.Cluster {
 	n := source.Node{Name: "gpu-00", CardsKnown: true, PFs: []source.PF{
 		{
@@ -54,8 +54,8 @@ func firstGUIDs(t *testing.T, cluster source.Cluster, opts Options) (guids map[s
 	return guids, slices.ContainsFunc(p.Notes, func(n string) bool { return strings.Contains(n, "--guid-seed") })
 }
 
-// TestGUIDsOfClusters plans for two clusters whose names are the same: GUIDs differ where something
-// tells the GUIDs of cards, or the seeds differ.
+// TestGUIDsOfClusters plans for two clusters whose names are the same: the GUIDs of the VFs differ
+// if the GUIDs of the cards are known, or if the seeds differ.
 func TestGUIDsOfClusters(t *testing.T) {
 	snapshot := func(guid string) func(*source.Node) {
 		return func(n *source.Node) {
@@ -95,8 +95,8 @@ func TestGUIDsOfClusters(t *testing.T) {
 	if got, _ := firstGUIDs(t, infiniBand(state("b8:3f:d2:03:00:a5")), Options{}); cmp.Diff(a, got) != "" {
 		t.Errorf("GUIDs by the state %v, want those by the snapshot, %v", got, a)
 	}
-	// A part of the cards gives the same, and the others have GUIDs as well: the daemon refuses
-	// VFs without.
+	// A plan for one card has the same GUIDs for it, and GUIDs for the other card too: the daemon
+	// rejects VFs without a GUID.
 	if got, _ := firstGUIDs(t, infiniBand(snapshot("b83f:d203:00a5")),
 		Options{VFs: 4, Select: Selection{Names: []string{"ib1"}}}); cmp.Diff(a, got) != "" {
 		t.Errorf("GUIDs for one card %v, want those for both, %v", got, a)

@@ -60,8 +60,8 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestCluster looks at what objects of the cluster tell beside the cards: the operator's namespace
-// and addresses of hosts.
+// TestCluster checks what objects of the cluster add to the data about cards: the operator's
+// namespace and the addresses of hosts.
 func TestCluster(t *testing.T) {
 	pf := source.PF{
 		Address: "0000:13:00.0", Vendor: "15b3", DeviceID: "101d", Netdev: "ens1", LinkType: "ETH", TotalVFs: 8,
@@ -86,7 +86,8 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// TestRails looks at numbers and names: where a card is missing, or nodes are on different fabrics.
+// TestRails checks numbers and names of rails if a card is missing or nodes are on different
+// fabrics.
 func TestRails(t *testing.T) {
 	fabric := func(name string) *source.Fabric { return &source.Fabric{SubnetPrefix: name, SMLID: 1} }
 	pf := func(slot int, rail *int, f *source.Fabric) source.PF {
@@ -184,7 +185,7 @@ func TestRails(t *testing.T) {
 	}
 }
 
-// TestRandom plans for clusters of all kinds, and looks at what must hold for each: addresses for
+// TestRandom plans for clusters of all kinds, and checks the invariants: addresses for
 // all VFs in subnets that do not overlap, policies that select exactly the cards of the plan, GUIDs
 // that are unique and local, one text for any order of the nodes.
 func TestRandom(t *testing.T) {
@@ -420,7 +421,7 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// TestCompareLists goes into lists of equal length, so that a difference shows where it is.
+// TestCompareLists compares lists of equal length by element, so that a difference has its path.
 func TestCompareLists(t *testing.T) {
 	list := func(items ...any) any { return map[string]any{"c": items} }
 	one := map[string]any{"image": "x", "name": "a"}
@@ -485,7 +486,7 @@ func TestCheckScript(t *testing.T) {
 	}
 	tool := "#!/bin/sh\necho \"$JOB_COMPLETION_INDEX $*\" >>" + filepath.Join(dir,
 		"log") + "\ncase \" $* \" in *\" $FAIL \"*) exit 1;; esac\n"
-	//nolint:gosec // it is to run
+	//nolint:gosec // the file must be executable
 	if err := os.WriteFile(filepath.Join(dir, "ib_write_bw"), []byte(tool), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -536,7 +537,7 @@ func TestCheckScript(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "ib_write_bw")); err != nil {
 		t.Fatal(err)
 	}
-	//nolint:gosec // it is to run
+	//nolint:gosec // the file must be executable
 	if err := os.WriteFile(filepath.Join(dir, "apt-get"), []byte("#!/bin/sh\nexit 100\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}

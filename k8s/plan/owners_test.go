@@ -14,7 +14,7 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
 
-// ethernet makes a node of cards on Ethernet at 0000:01:00.0 and up.
+// ethernet makes a node with Ethernet cards at 0000:01:00.0 and up.
 func ethernet(name string, cards int) source.Node {
 	n := source.Node{
 		Name: name, CardsKnown: true, Labels: map[string]string{labelHost: name, "pool": "gpu"},
@@ -39,7 +39,8 @@ spec: {resourceName: x, numVfs: %d, nodeSelector: {pool: gpu}, nicSelector: {roo
 `, name, namespace, vfs, card)
 }
 
-// TestOwners leaves out cards that policies of others have, and keeps those of the plan's own.
+// TestOwners skips cards that policies of others select, and keeps those of the plan's own
+// policies.
 func TestOwners(t *testing.T) {
 	const ns = DefaultOperatorNamespace
 	tests := []struct {
@@ -120,7 +121,7 @@ func TestOwners(t *testing.T) {
 	}
 }
 
-// TestAllOwned has nothing to plan with where others have all cards.
+// TestAllOwned has no usable card because policies of others select all of them.
 func TestAllOwned(t *testing.T) {
 	text := policyText("a", DefaultOperatorNamespace, 1, 8) + policyText("b", DefaultOperatorNamespace, 2, 8)
 	p, err := Make(
@@ -132,8 +133,8 @@ func TestAllOwned(t *testing.T) {
 	}
 }
 
-// TestAgain plans over what a plan has made: it is the same, but for what the cluster has and plans
-// leave to it.
+// TestAgain plans for a cluster to which a plan was applied: the second plan is the same, except
+// for the objects that plans leave to the cluster.
 func TestAgain(t *testing.T) {
 	for _, tt := range clusterTests() {
 		cluster := tt.cluster(t)

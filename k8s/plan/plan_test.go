@@ -109,8 +109,8 @@ func (c clusterTest) cluster(t testing.TB) source.Cluster {
 	return cluster
 }
 
-// TestGolden plans for each cluster. What comes out must be what the golden file has, pass our own
-// lint, be taken by an API server, and be the same for another order of the input.
+// TestGolden plans for each cluster. The plan must equal the golden file, pass our own lint,
+// be accepted by an API server, and be the same for another order of the input.
 func TestGolden(t *testing.T) {
 	server := newAPIServer(t)
 	for _, tt := range clusterTests() {
@@ -146,7 +146,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// lints holds a plan to our own lint: no error, and no warning but those that the test names.
+// lints runs our own lint on a plan: no errors, and no warnings except those that the test names.
 func lints(t *testing.T, cluster source.Cluster, p Plan, tt clusterTest) {
 	t.Helper()
 	in := lint.Input{

@@ -10,7 +10,7 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
 
-// inPool is a node with a label, whose Ethernet cards have so many VFs by their firmware.
+// inPool is a node with a label and Ethernet cards, each with vfs VFs by its firmware.
 func inPool(name string, cards int, pool string, vfs int) source.Node {
 	n := ethernet(name, cards)
 	n.Labels = map[string]string{"pool": pool}
@@ -48,7 +48,7 @@ func TestFitPods(t *testing.T) {
 			[]source.Node{ethernet("a", 1), ethernet("a2", 1), ethernet("a3", 1), ethernet("b", 2), ethernet("b2", 2)},
 			1, 2, 2, 0, "2 2", "fewer test pods",
 		},
-		// They can't where labels keep them off b.
+		// They can't if labels exclude b.
 		{"labels of their own", []source.Node{inPool("a", 1, "x", 1), inPool("a2", 1, "x", 1), inPool("a3", 1, "x",
 			1), inPool("b", 2, "y", 2), inPool("b2", 2, "y", 2)}, 0, 2, 2, 3, "2 2", "fewer test pods"},
 	}
@@ -131,7 +131,7 @@ func TestVendors(t *testing.T) {
 	}
 }
 
-// TestPools remarks on addresses that others may have, and refuses those that hosts can't have.
+// TestPools checks the note about pools of addresses that are not private.
 func TestPools(t *testing.T) {
 	for pool, want := range map[string]bool{
 		"10.1.0.0/16": false, "fd00:1::/64": false, "8.8.0.0/16": true, "172.0.0.0/8": true, "100.64.0.0/10": true,

@@ -13,7 +13,7 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
 
-// TestMTUs takes the MTU of a rail from its ports where all agree.
+// TestMTUs uses the MTU of a rail's ports if all ports have the same.
 func TestMTUs(t *testing.T) {
 	node := func(name, link string, mtu int, vfs ...int) source.Node {
 		return source.Node{Name: name, PFs: []source.PF{{
@@ -154,8 +154,8 @@ func TestInherit(t *testing.T) {
 	}
 }
 
-// TestPolicyNames gives policies the letter of the group whose label they select, on rails that a
-// group lacks too.
+// TestPolicyNames gives policies the letter of the group whose label they select, also on rails
+// that a group doesn't have.
 func TestPolicyNames(t *testing.T) {
 	p, err := Make(clusterTest{files: []string{"ib-uneven.yaml"}}.cluster(t), Options{})
 	if err != nil {
@@ -170,7 +170,7 @@ func TestPolicyNames(t *testing.T) {
 	}
 }
 
-// TestUnavailable says that a pool never drains.
+// TestUnavailable checks the note about a pool that never drains.
 func TestUnavailable(t *testing.T) {
 	cluster := clusterTest{files: []string{"ib-labelled.yaml"}}.cluster(t) // three with cards
 	for value, want := range map[string]bool{"25%": true, "0": true, "33%": true, "34%": false, "1": false, "": false} {

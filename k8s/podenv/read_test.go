@@ -106,8 +106,8 @@ func TestDetect(t *testing.T) {
 	}
 }
 
-// FuzzParse feeds the reader of manifests: no panic, no endless walk, and names where it finds
-// something.
+// FuzzParse fuzzes the reader of manifests: no panic, no endless loop, and every environment
+// has a name.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		"kind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: a, env: [{name: X, value: y}], envFrom: " +
@@ -130,7 +130,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// An alias costs a few bytes and stands for all that it names.
+// An alias takes a few bytes and repeats its whole anchor.
 func TestParseAliases(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("x: &e\n")

@@ -125,7 +125,7 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// TestOneName doesn't make one node of two machines, and names both files.
+// TestOneName checks that two machines with one name are not merged, and that both files are named.
 func TestOneName(t *testing.T) {
 	dir := t.TempDir()
 	one, other := tree(t, dir, "61_ib_vfs_host"), tree(t, dir, "58_two_ib_fabrics") // both are called gpu-00
@@ -175,7 +175,7 @@ func TestOneMachine(t *testing.T) {
 	}
 }
 
-// TestState carries the whole state: what is wanted, drivers of VFs, annotations.
+// TestState keeps the whole state: desired settings, drivers of VFs, annotations.
 func TestState(t *testing.T) {
 	dir := t.TempDir()
 	text := func(name, spec string) string {

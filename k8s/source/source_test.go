@@ -118,7 +118,7 @@ func TestSnapshots(t *testing.T) {
 	if diff := cmp.Diff(map[string]int{"fec0:0000:0000:00a1": 4, "fec0:0000:0000:00b2": 4}, fabrics); diff != "" {
 		t.Errorf("fabrics differ (-want +got):\n%s", diff)
 	}
-	// The node with VFs: they are no PFs, and the PF knows them.
+	// The node with VFs: they are not PFs, and the PF counts them.
 	got, err = Files{Names: []string{tree(t, dir, "61_ib_vfs_host")}}.Cluster(t.Context())
 	if err != nil || len(got.Nodes) != 1 || got.Nodes[0].Name != "gpu-00" {
 		t.Fatalf("Cluster = %+v, %v, want gpu-00", got, err)
@@ -236,7 +236,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestBroken checks that a file of which nothing can be read is reported once, in any position.
+// TestBroken checks that an unreadable file is reported once, in any position.
 func TestBroken(t *testing.T) {
 	dir := t.TempDir()
 	good, broken := write(t, dir, "good.yaml", state), write(t, dir, "broken.yaml", "a: [\nb\n")
