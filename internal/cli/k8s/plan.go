@@ -38,8 +38,8 @@ func newK8sPlanCommand(app *cli.App) *cobra.Command {
 		Use:   "plan [SNAPSHOT|BUNDLE|FILE...]",
 		Short: "Write the manifests that give pods VFs of RDMA cards, with a network for each rail",
 		Long: `Write the manifests of SR-IOV networks for the nodes in FILE, which can also be given with --nodes,
-as for lint and impact. The command applies nothing and
-contacts no cluster. After it, run rdmactl k8s lint, rdmactl k8s impact, and kubectl apply.
+as for lint and impact. The command applies nothing and contacts no cluster. After it, run rdmactl
+k8s lint, rdmactl k8s impact, and kubectl apply.
 
 FILE is a bundle or node tree of rdmactl snapshot, the output of rdmactl detect -o json, the output
 of kubectl get -o yaml for sriovnetworknodestates, nodes and other objects, or a folder of these; -
