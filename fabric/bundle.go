@@ -7,14 +7,14 @@ import (
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// Bundle is the parallel cables from a node to another.
+// Bundle is the set of parallel cables from one node to another.
 type Bundle struct {
 	Peer  *Node
 	Ports []PortID // of the node, in ascending order
 }
 
-// Bundles groups a node's cables by who is at the other end: higher tiers first, as
-// [Topology.Tiers] has them, then by name.
+// Bundles groups a node's cables by the node at the other end: higher tiers first (see
+// [Topology.Tiers]), then by name.
 func (t *Topology) Bundles(n *Node, tiers map[ib.GUID]int) []Bundle {
 	byPeer := map[ib.GUID]*Bundle{}
 	for number := range n.Ports {

@@ -13,10 +13,10 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// Target is where a question goes: by LID or, where that is 0, by a directed route.
+// Target is the destination of a request: a LID or, if that is 0, a directed route.
 type Target struct {
 	LID  ib.LID   // base LID of the port, or any other of its LIDs
-	Path mad.Path // ports to leave by, from this node on
+	Path mad.Path // the port to leave each node by, beginning with the local node
 }
 
 // String returns "LID 7" or "directed route 0,1".
@@ -27,19 +27,19 @@ func (t Target) String() string {
 	return "directed route " + t.Path.String()
 }
 
-// StatusError is the error of a question that was answered with a status.
+// StatusError is the error of a request that was answered with a nonzero status.
 type StatusError struct{ Status mad.Status }
 
 // Error implements error.
 func (e *StatusError) Error() string { return "refused: " + e.Status.String() }
 
-// Client asks one question at a time. Its methods must not be called at the same time, nor during a
-// sweep of the same transport. C twin: mad_rpc of libibmad.
+// Client sends one request at a time. Its methods must not be called concurrently, nor during a
+// sweep that uses the same transport. C twin: mad_rpc of libibmad.
 type Client struct {
-	Transport Transport // what carries the questions
-	// Timeout is how long to wait for an answer to each try; 0: 1 s.
+	Transport Transport // the transport of the requests
+	// Timeout is how long to wait for the answer to each try; 0: 1 s.
 	Timeout time.Duration
-	// Retries is how often a question is sent again; 0: 2, as in libibmad; negative: never.
+	// Retries is how often a request is sent again; 0: 2, as in libibmad; negative: never.
 	Retries int
 	// MKey goes into packets of subnet management.
 	MKey uint64
@@ -48,9 +48,9 @@ type Client struct {
 	in  [batch]Datagram
 }
 
-// SMP asks for an attribute of subnet management, or writes it (method [mad.MethodSet] with data).
-// The answer's attribute has [mad.SMPDataLen] bytes. Errors match [ErrNoAnswer] or are a
-// *StatusError, both with the question; others are the transport's.
+// SMP reads an attribute of subnet management, or writes it (method [mad.MethodSet] with data). The
+// answer's attribute has [mad.SMPDataLen] bytes. Errors match [ErrNoAnswer] or are a *StatusError,
+// both wrapped with the request; all others come from the transport.
 func (c *Client) SMP(
 	ctx context.Context, to Target, m mad.Method, a mad.Attribute, modifier uint32, data []byte,
 ) ([]byte, error) {
@@ -69,14 +69,14 @@ func (c *Client) SMP(
 		d.Address = directed()
 	}
 	if err := c.Call(ctx, &d); err != nil {
-		return nil, fmt.Errorf("ask %s for %s: %w", to, attributeName(mad.ClassSubnet, a, modifier), err)
+		return nil, fmt.Errorf("query %s for %s: %w", to, attributeName(mad.ClassSubnet, a, modifier), err)
 	}
 	return d.MAD[attributeOffset : attributeOffset+mad.SMPDataLen], nil
 }
 
-// Performance asks the performance agent at a LID for an attribute, or writes it. data are the
-// attribute's bytes, of which PortSelect and the like matter to a question; the answer has all that
-// follow the MAD's header of 64 bytes.
+// Performance reads an attribute from the performance agent at a LID, or writes it. data holds the
+// attribute's bytes; a read request uses only selectors such as PortSelect. The answer has all
+// bytes after the MAD's header of 64 bytes.
 func (c *Client) Performance(
 	ctx context.Context, lid ib.LID, m mad.Method, a mad.Attribute, data []byte,
 ) ([]byte, error) {
@@ -85,40 +85,41 @@ func (c *Client) Performance(
 	d := Datagram{Address: Address{LID: lid, QPN: 1, QKey: QKeyGSI}}
 	p.Append(d.MAD[:0])
 	if err := c.Call(ctx, &d); err != nil {
-		return nil, fmt.Errorf("ask performance agent at LID %d for %s: %w",
+		return nil, fmt.Errorf("query performance agent at LID %d for %s: %w",
 			uint16(lid), attributeName(mad.ClassPerformance, a, 0), err)
 	}
 	return d.MAD[attributeOffset:], nil
 }
 
-// SA asks the subnet administration at a LID for the one record that fits the given components
-// (mask), and returns it. Tables need RMPP, which neither this client nor ibsim has.
+// SA queries the subnet administration at a LID for the one record that matches the given
+// components (mask), and returns it. Tables need RMPP, which neither this client nor ibsim
+// supports.
 func (c *Client) SA(ctx context.Context, lid ib.LID, a mad.Attribute, mask uint64, record []byte) ([]byte, error) {
 	p := mad.NewSA(mad.MethodGet, a, mask, 0)
 	copy(p.Data[:], record)
 	d := Datagram{Address: Address{LID: lid, QPN: 1, QKey: QKeyGSI}}
 	p.Append(d.MAD[:0])
 	if err := c.Call(ctx, &d); err != nil {
-		return nil, fmt.Errorf("ask subnet administration at LID %d for %s: %w",
+		return nil, fmt.Errorf("query subnet administration at LID %d for %s: %w",
 			uint16(lid), attributeName(mad.ClassSA, a, 0), err)
 	}
 	return d.MAD[saRecordOffset:], nil
 }
 
-// attributeName returns "PortInfo 3" for an error: the attribute's name, and the modifier unless
-// that is 0.
+// attributeName returns the attribute's name, and the modifier unless that is 0, for errors:
+// "PortInfo 3".
 func attributeName(class mad.Class, a mad.Attribute, modifier uint32) string {
 	switch name := a.Name(class); {
 	case modifier == 0:
 		return name
 	case modifier <= math.MaxUint16:
 		return fmt.Sprintf("%s %d", name, modifier)
-	default: // of several fields, which are digits of their own then
+	default: // a modifier of several fields, easier to read in hexadecimal
 		return fmt.Sprintf("%s 0x%x", name, modifier)
 	}
 }
 
-// OwnPort asks the own port for its info: LID, LID of the subnet manager, subnet prefix.
+// OwnPort reads the PortInfo of the local port: LID, LID of the subnet manager, subnet prefix.
 func (c *Client) OwnPort(ctx context.Context) (mad.PortInfo, error) {
 	var info mad.PortInfo
 	data, err := c.SMP(ctx, Target{}, mad.MethodGet, mad.AttributePortInfo, 0, nil)
@@ -128,12 +129,13 @@ func (c *Client) OwnPort(ctx context.Context) (mad.PortInfo, error) {
 	return info, err
 }
 
-// ErrNoSubnetManager is the cause when the own port knows of none.
-var ErrNoSubnetManager = errors.New("the own port knows of no subnet manager, which would know the LID")
+// ErrNoSubnetManager is the cause if the local port has no LID of a subnet manager.
+var ErrNoSubnetManager = errors.New("the local port has no subnet manager, which is needed to find the LID")
 
-// Path asks the subnet administration for the path from the own port to the port of a GID, of which
-// a prefix of zeros stands for the own subnet's. sm is the LID to ask; 0: what the own port says.
-// The error matches [ErrNoSubnetManager] when that is none. C twin: ib_path_query_via.
+// Path queries the subnet administration for the path from the local port to the port of a GID; a
+// GID prefix of zeros stands for the local subnet's prefix. sm is the LID of the subnet manager; 0
+// takes it from the local port. The error matches [ErrNoSubnetManager] if the local port has none.
+// C twin: ib_path_query_via.
 func (c *Client) Path(ctx context.Context, to ib.GID, sm ib.LID) (mad.PathRecord, error) {
 	var path mad.PathRecord
 	own, err := c.OwnPort(ctx)
@@ -165,19 +167,19 @@ func (c *Client) Path(ctx context.Context, to ib.GID, sm ib.LID) (mad.PathRecord
 	return path, err
 }
 
-// saRecordOffset is where the record stands in packets of subnet administration.
+// saRecordOffset is the offset of the record in packets of subnet administration.
 const saRecordOffset = 56
 
-// Call sends a request, retries included, and puts the answer in its place. The transaction ID is
-// the client's to set. The error matches [ErrNoAnswer], or is a *StatusError (the answer is in
-// place then), or the transport's or the context's.
+// Call sends a request, with retries, and overwrites it with the answer. The client sets the
+// transaction ID. The error matches [ErrNoAnswer], or is a *StatusError (the request is overwritten
+// in this case), or comes from the transport or the context.
 func (c *Client) Call(ctx context.Context, d *Datagram) error {
 	timeout := cmp.Or(c.Timeout, time.Second)
 	retries := max(0, cmp.Or(c.Retries, 2))
 	request := *d
 	request.Timeout = timeout
 	if c.tid == 0 {
-		// Not from 1: answers to another Client of the transport may still be on their way.
+		// Not from 1: answers to another Client of the transport may still arrive.
 		c.tid = uint32(time.Now().UnixNano()>>10) | 1
 	}
 	first := c.tid + 1
@@ -203,7 +205,7 @@ func (c *Client) Call(ctx context.Context, d *Datagram) error {
 			reported++
 		}
 	}
-	if reported == retries+1 { // how long that took says nothing of the patience with who is asked
+	if reported == retries+1 { // the time is not worth printing: the transport gave up by itself
 		return fmt.Errorf("the transport reports %w to %s", ErrNoAnswer, tries(retries+1))
 	}
 	return fmt.Errorf("%w to %s in %v", ErrNoAnswer, tries(retries+1), time.Since(start).Round(time.Millisecond))
@@ -216,16 +218,16 @@ func tries(n int) string {
 	return fmt.Sprintf("%d tries", n)
 }
 
-// outcome is how one try ends.
+// outcome is the result of one try.
 type outcome uint8
 
 const (
-	tryUnanswered outcome = iota // the time is up
+	tryUnanswered outcome = iota // the timeout expired
 	tryAnswered
-	tryLost // the transport says that nobody answers
+	tryLost // the transport reports that nobody answers
 )
 
-// await takes the answer to one of the tries since first.
+// await waits for the answer to one of the tries since first.
 func (c *Client) await(ctx context.Context, d, request *Datagram, first uint32, deadline time.Time) (outcome, error) {
 	var asked mad.Header
 	asked.Decode(request.MAD[:]) //nolint:errcheck // a MAD is long enough
@@ -266,7 +268,7 @@ func judge(d *Datagram) error {
 	return nil
 }
 
-// setTransaction writes the low 32 bits of the transaction ID; the others are the transport's.
+// setTransaction writes the low 32 bits of the transaction ID; the transport sets the others.
 func setTransaction(d *Datagram, tid uint32) {
 	var h mad.Header
 	h.Decode(d.MAD[:]) //nolint:errcheck // a MAD is long enough

@@ -46,12 +46,12 @@ func TestClient(t *testing.T) {
 		t.Errorf("switch info of an adapter: %v, want a status", err)
 	}
 	_, err = client.SMP(t.Context(), fabric.Target{LID: 0x3fff}, mad.MethodGet, mad.AttributePortInfo, 3, nil)
-	if want := "ask LID 16383 for PortInfo 3: the transport reports no answer to 3 tries"; !errors.Is(err,
+	if want := "query LID 16383 for PortInfo 3: the transport reports no answer to 3 tries"; !errors.Is(err,
 		fabric.ErrNoAnswer) || err.Error() != want {
 		t.Errorf("port info of an unused LID: %v, want %s", err, want)
 	}
 	_, err = client.Performance(t.Context(), 0x3fff, mad.MethodGet, mad.AttributePortCounters, nil)
-	if want := "ask performance agent at LID 16383 for PortCounters: "; err == nil ||
+	if want := "query performance agent at LID 16383 for PortCounters: "; err == nil ||
 		!strings.HasPrefix(err.Error(), want) {
 		t.Errorf("counters of an unused LID: %v, want %s", err, want)
 	}

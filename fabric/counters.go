@@ -6,8 +6,9 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// planCounters is called for each port whose state has become known. The performance agent is asked
-// what it can do once the node has a LID, and then for the counters of the active ports.
+// planCounters is called for each port whose state has become known. Once the node has a LID, the
+// sweep queries the performance agent for its capabilities, and then for the counters of the active
+// ports.
 func (s *sweep) planCounters(n *nodeState, number uint16) {
 	node := n.node
 	if hasCounters(node, number) {
@@ -20,7 +21,7 @@ func (s *sweep) planCounters(n *nodeState, number uint16) {
 	if n.performance != nil || len(n.waiting) == 0 {
 		return
 	}
-	via := number // an adapter answers by each of its ports, a switch by port 0
+	via := number // an adapter answers through each of its ports, a switch through port 0
 	if node.IsSwitch() {
 		via = 0
 	}
@@ -29,9 +30,9 @@ func (s *sweep) planCounters(n *nodeState, number uint16) {
 	}
 	n.performance = &nodeState{node: node}
 	if lid := node.LID(uint8(via)); lid == 0 || lid > maxUnicastLID {
-		reason := "the node has no LID: no subnet manager has been here"
+		reason := "the node has no LID: no subnet manager has assigned one"
 		if lid != 0 {
-			reason = fmt.Sprintf("the node says its LID is 0x%x, which no port can have", uint16(lid))
+			reason = fmt.Sprintf("the node reports LID 0x%x, which is not a unicast LID", uint16(lid))
 		}
 		s.unreached(task{n, kindCapability, 0}, node.Path, reason, 0)
 		n.told, n.waiting = true, nil
@@ -46,8 +47,8 @@ func (s *sweep) planCounters(n *nodeState, number uint16) {
 	s.agenda.add(task{n.performance, kindCapability, via})
 }
 
-// hasCounters reports whether a port counts what goes through it: one that is active, and port 0 of
-// a switch where that is enhanced, which has no cable.
+// hasCounters reports whether a port has counters: an active port, or port 0 of a switch if that is
+// an enhanced port 0.
 func hasCounters(n *Node, number uint16) bool {
 	port := &n.Ports[number]
 	if number == 0 {
@@ -56,7 +57,8 @@ func hasCounters(n *Node, number uint16) bool {
 	return port.IsLinkUp() && port.Info.PortState == mad.PortStateActive
 }
 
-// learnCapability takes in what the performance agent can do; no data when it refused to tell.
+// learnCapability stores the capabilities of the performance agent; data is empty if it refused to
+// report them.
 func (s *sweep) learnCapability(t task, data []byte) {
 	if data != nil {
 		t.owner.node.Performance = new(mad.ClassPortInfo)
@@ -65,7 +67,7 @@ func (s *sweep) learnCapability(t task, data []byte) {
 	s.capabilityKnown(s.states[t.owner.node.GUID()])
 }
 
-// capabilityKnown asks for the counters that had to wait.
+// capabilityKnown requests the counters that waited for the capabilities.
 func (s *sweep) capabilityKnown(n *nodeState) {
 	waiting := n.waiting
 	n.told, n.waiting = true, nil
@@ -78,9 +80,9 @@ func (s *sweep) askCounters(n *nodeState, number uint16) {
 	if n.performance.silent {
 		return
 	}
-	if lid := n.node.LID(uint8(number)); lid == 0 || lid > maxUnicastLID { // of an adapter's further port
+	if lid := n.node.LID(uint8(number)); lid == 0 || lid > maxUnicastLID { // another port of an adapter
 		s.unreached(task{n, kindCounters, number}, n.node.Path,
-			fmt.Sprintf("LID 0x%x is none that a port can have", uint16(lid)), 0)
+			fmt.Sprintf("LID 0x%x is not a unicast LID", uint16(lid)), 0)
 		return
 	}
 	can := n.node.Performance

@@ -7,42 +7,42 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// Schema names the form in which a [Topology] is saved.
+// Schema names the format of a saved [Topology].
 const Schema = "rdmakit.fabric/v1"
 
-// Document is a [Topology] as it is saved. What a program needs is there as the attribute's bytes
-// (in base64), and beside it by name what a reader wants to see; [ReadTopology] refuses a file in
-// which the two contradict each other.
+// Document is the saved form of a [Topology]. It has each attribute twice: as bytes (in base64) for
+// programs, and as named fields for readers. [ReadTopology] rejects a file in which the two differ.
 type Document struct {
-	Schema string `json:"schema"` // name and version of this form
+	Schema string `json:"schema"` // name and version of this format
 	// Started is when the sweep began.
 	Started time.Time `json:"started"`
-	// Duration is how long it took, in nanoseconds.
+	// Duration is the duration of the sweep in nanoseconds.
 	Duration time.Duration `json:"durationNanoseconds"`
-	// Origin is the port that the sweep went out by.
+	// Origin is the local port that the sweep used.
 	Origin PortID `json:"origin"`
-	// Complete reports whether everything was answered.
+	// Complete is true if every request was answered.
 	Complete bool  `json:"complete"`
 	Stats    Stats `json:"stats"`
-	// SubnetManagers are those that were asked for.
+	// SubnetManagers are the subnet managers that were queried.
 	SubnetManagers []ManagerDocument `json:"subnetManagers"`
-	// Unreached lists what stayed without answer.
+	// Unreached lists the requests that were not answered.
 	Unreached []UnreachedDocument `json:"unreached"`
-	// Anomalies lists what contradicts itself.
+	// Anomalies lists contradictions.
 	Anomalies []Anomaly `json:"anomalies"`
-	// Nodes are in the order in which they were found, the own node first.
+	// Nodes are in the order in which they were found, the local node first.
 	Nodes []NodeDocument `json:"nodes"`
 }
 
-// NodeDocument is a [Node] as it is saved.
+// NodeDocument is the saved form of a [Node].
 type NodeDocument struct {
-	GUID ib.GUID `json:"guid"` // the node's, which names it in PortID
+	GUID ib.GUID `json:"guid"` // the node GUID, which identifies the node in PortID
 	// Type is switch, hca or router.
 	Type        string `json:"type"`
 	Description string `json:"description"`
-	// DescriptionBytes are the node's description as sent, where Description doesn't say it all.
+	// DescriptionBytes is the node description as sent, if Description can't represent all of its
+	// bytes.
 	DescriptionBytes []byte `json:"descriptionBytes,omitempty"`
-	// Path is the directed route from the origin, as infiniband-diags' option -D has it.
+	// Path is the directed route from the origin, in the format of infiniband-diags' option -D.
 	Path     string `json:"path"`
 	VendorID uint32 `json:"vendorID"`
 	DeviceID uint16 `json:"deviceID"`
@@ -55,32 +55,32 @@ type NodeDocument struct {
 	Routes []byte `json:"routes,omitempty"`
 	// Multicast is the multicast forwarding table.
 	Multicast []MulticastDocument `json:"multicast,omitzero"`
-	// Ports are those of which something is known, in ascending order.
+	// Ports are the ports of which anything is known, in ascending order.
 	Ports []PortDocument `json:"ports"`
 }
 
 // MulticastDocument is one entry of a multicast forwarding table.
 type MulticastDocument struct {
 	LID   ib.LID `json:"lid"`   // of the group
-	Ports []int  `json:"ports"` // that packets to it leave by, in ascending order
+	Ports []int  `json:"ports"` // ports that packets to the group leave by, in ascending order
 }
 
-// PortDocument is a [Port] as it is saved.
+// PortDocument is the saved form of a [Port].
 type PortDocument struct {
 	Number uint8 `json:"number"` // from 1; 0 of a switch
-	// GUID is left out where it is the one in the node's info.
+	// GUID is left out if it equals the port GUID in nodeInfo.
 	GUID *ib.GUID `json:"guid,omitempty"`
 	// State is DOWN, INIT, ARMED or ACTIVE.
 	State string `json:"state,omitempty"`
 	// PhysicalState is LinkUp, Polling, Disabled …
 	PhysicalState string `json:"physicalState,omitempty"`
-	// Width and Speed are what a link that is up trained to: 4X, HDR …
+	// Width and Speed are the active width and speed of a link that is up: 4X, HDR …
 	Width string `json:"width,omitempty"`
 	Speed string `json:"speed,omitempty"`
 	LID   ib.LID `json:"lid,omitempty"`
 	// Peer is the other end of the cable.
 	Peer *PortID `json:"peer,omitempty"`
-	// Path leads to an adapter's port.
+	// Path is the directed route to an adapter's port.
 	Path string `json:"path,omitempty"`
 	// PortInfo and MellanoxPortInfo are the attributes' bytes; a port that did not answer has none.
 	PortInfo         []byte `json:"portInfo,omitempty"`
@@ -91,33 +91,33 @@ type PortDocument struct {
 	ExtendedCounters map[string]uint64 `json:"extendedCounters,omitzero"`
 }
 
-// ManagerDocument is a [SubnetManager] as it is saved.
+// ManagerDocument is the saved form of a [SubnetManager].
 type ManagerDocument struct {
-	Port PortID `json:"port"` // where it runs; zero when no port of that LID or GUID is known
+	Port PortID `json:"port"` // the manager's port; zero if no port with that LID or GUID is known
 	LID  ib.LID `json:"lid"`  // of that port
-	// State is one of libibmad's words, from SMINFO_NOTACT to SMINFO_MASTER.
+	// State is one of libibmad's names, from SMINFO_NOTACT to SMINFO_MASTER.
 	State    string  `json:"state,omitempty"`
 	GUID     ib.GUID `json:"guid"`
 	Key      uint64  `json:"key"`
 	Priority uint8   `json:"priority"`
 	Activity uint32  `json:"activity"`
 	StateNum uint8   `json:"stateNumber"`
-	// Error says why it did not answer.
+	// Error is the reason why the manager did not answer.
 	Error string `json:"error,omitempty"`
 }
 
-// UnreachedDocument is an [Unreached] as it is saved.
+// UnreachedDocument is the saved form of an [Unreached].
 type UnreachedDocument struct {
-	Node   ib.GUID `json:"node"`   // where the silence begins
-	Port   uint8   `json:"port"`   // behind which nobody answered; 0 if the node itself fell silent
-	Path   string  `json:"path"`   // the directed route to whom the question went
-	What   string  `json:"what"`   // what was asked: "node behind port", …
-	Reason string  `json:"reason"` // why nothing came, in words
-	Tries  int     `json:"tries"`  // how often it was asked
+	Node   ib.GUID `json:"node"`   // the last node on the path that answered
+	Port   uint8   `json:"port"`   // the port behind which nobody answered; 0 if the node itself stopped answering
+	Path   string  `json:"path"`   // the directed route of the request
+	What   string  `json:"what"`   // what was requested: "node behind port", …
+	Reason string  `json:"reason"` // why there is no answer
+	Tries  int     `json:"tries"`  // how often the request was sent
 }
 
-// Document returns the form in which the topology is saved and printed. [Topology.WriteJSON] does
-// not need all of it in memory.
+// Document returns the saved and printed form of the topology. [Topology.WriteJSON] does not need
+// all of it in memory.
 func (t *Topology) Document() *Document {
 	d := t.documentHead()
 	d.Nodes = make([]NodeDocument, 0, len(t.Nodes))
@@ -174,7 +174,7 @@ func nodeDocument(n *Node) NodeDocument {
 	return d
 }
 
-// describe returns the description that is sent as this text.
+// describe returns the node description with this text.
 func describe(text string) (d mad.NodeDescription) {
 	copy(d[:], text)
 	return d
@@ -214,7 +214,7 @@ func portDocument(n *Node, p *Port, number uint8) PortDocument {
 	return d
 }
 
-// words fills in what a reader wants to see of the attributes.
+// words fills in the named fields from the attributes.
 func (d *PortDocument) words(p *Port) {
 	d.LID = p.Info.LID
 	if p.Known {
@@ -225,7 +225,7 @@ func (d *PortDocument) words(p *Port) {
 	}
 }
 
-// stateWord returns the kernel's word for a port's state, as the other documents have it.
+// stateWord returns the kernel's name of a port state, as the other documents have it.
 func stateWord(s mad.PortState) string {
 	words := [...]string{"NOP", "DOWN", "INIT", "ARMED", "ACTIVE"}
 	if int(s) < len(words) {

@@ -11,8 +11,8 @@ import (
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// WriteDot draws the graph in Graphviz's language: switches of one tier in one row, hosts at the
-// bottom, cables that are not as they should be (see [Topology.IsFaulty]) in red.
+// WriteDot writes the graph in Graphviz's language: switches of one tier in one row, hosts at the
+// bottom, faulty cables (see [Topology.IsFaulty]) in red.
 func (t *Topology) WriteDot(w io.Writer) error {
 	tiers := t.Tiers()
 	var b strings.Builder
@@ -69,7 +69,8 @@ func (t *Topology) dotLinks(b *strings.Builder, tiers map[ib.GUID]int) {
 	}
 }
 
-// linkLabel is what a link runs at, by the first of its ends that is known: "4X HDR".
+// linkLabel returns the active width and speed of a link, from the first of its ends that is known:
+// "4X HDR".
 func (t *Topology) linkLabel(l Link) string {
 	p := t.Port(l.A)
 	if !p.Known {
@@ -83,6 +84,6 @@ func (t *Topology) linkLabel(l Link) string {
 
 func dotGUID(g ib.GUID) string { return fmt.Sprintf("0x%x", g[:]) }
 
-// dotText quotes what a string of Graphviz gives a meaning to. Descriptions hold printable ASCII
+// dotText escapes the special characters of a Graphviz string. Descriptions hold printable ASCII
 // only.
 func dotText(s string) string { return strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) }

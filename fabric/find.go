@@ -14,26 +14,26 @@ import (
 
 // Errors of [Topology.Find].
 var (
-	ErrNoNode    = errors.New("no such node")      // nothing has the name, GUID or LID
-	ErrAmbiguous = errors.New("several nodes fit") // the error names them
+	ErrNoNode    = errors.New("no such node")        // no node or port has the name, GUID or LID
+	ErrAmbiguous = errors.New("several nodes match") // the error names them
 )
 
 // Endpoint is a port as a sender or receiver of packets.
 type Endpoint struct {
 	Port PortID // the port
-	// LID is the one that was asked for where the port was found by it, else the port's base LID; 0
-	// while no subnet manager has given one.
+	// LID is the LID by which the port was found, or else the port's base LID; 0 if no subnet
+	// manager has assigned one.
 	LID ib.LID
 }
 
-// maxListed bounds how many candidates an error names.
+// maxListed is the largest number of candidates that an error names.
 const maxListed = 5
 
-// Find returns the port that a text means: a LID ("7", "0x7"), a GUID of a node or port
-// ("0x2c90300000001" with more than 4 digits, or with colons), or a name. A name is the node's
-// description or a word of it, such as leaf0 in "MF0;leaf0:MQM9700/U1"; "[N]" behind a name or GUID
-// chooses the port. Without it, a switch's port is 0, and an adapter's the first that has a cable.
-// The error matches [ErrNoNode] or [ErrAmbiguous].
+// Find returns the port that a text names: by LID ("7", "0x7"), by the GUID of a node or port
+// ("0x2c90300000001" with more than 4 digits, or with colons), or by name. A name is the node's
+// description or a word of it, such as leaf0 in "MF0;leaf0:MQM9700/U1"; "[N]" after a name or GUID
+// selects the port. Without it, Find returns port 0 of a switch, and the first port with a cable of
+// an adapter. The error matches [ErrNoNode] or [ErrAmbiguous].
 func (t *Topology) Find(text string) (Endpoint, error) {
 	name, number, err := splitPort(text)
 	if err != nil {
@@ -65,7 +65,7 @@ func (t *Topology) Find(text string) (Endpoint, error) {
 	return Endpoint{id, n.LID(id.Port)}, nil
 }
 
-// splitPort cuts "[N]" off; number is -1 without.
+// splitPort splits off "[N]"; number is -1 if the text has none.
 func splitPort(text string) (name string, number int, err error) {
 	open := strings.LastIndexByte(text, '[')
 	if open < 0 || !strings.HasSuffix(text, "]") {
@@ -73,7 +73,7 @@ func splitPort(text string) (name string, number int, err error) {
 	}
 	n, err := strconv.ParseUint(text[open+1:len(text)-1], 10, 8)
 	if err != nil {
-		return "", 0, errors.New("what stands in brackets is no port number")
+		return "", 0, errors.New("no port number between the brackets")
 	}
 	return text[:open], int(n), nil
 }
@@ -96,7 +96,7 @@ func (t *Topology) findLID(text string, lid ib.LID) (Endpoint, error) {
 	for _, n := range t.Nodes {
 		for number := range n.Ports {
 			if n.IsSwitch() && number > 0 {
-				break // all have what port 0 has
+				break // all ports of a switch have the LID of port 0
 			}
 			if id := (PortID{n.GUID(), uint8(number)}); t.hasLID(id, lid) {
 				return Endpoint{id, lid}, nil
@@ -106,8 +106,8 @@ func (t *Topology) findLID(text string, lid ib.LID) (Endpoint, error) {
 	return Endpoint{}, fmt.Errorf("find %q: no port has LID %d: %w", text, uint16(lid), ErrNoNode)
 }
 
-// findGUID returns the node of that GUID, or else the ports: a system has the GUID of its first
-// node, a port may have that of its node.
+// findGUID returns the node with that GUID, or else the ports with it. Nodes come first because a
+// port may have the GUID of its node.
 func (t *Topology) findGUID(guid ib.GUID) []PortID {
 	if n := t.Node(guid); n != nil {
 		return []PortID{n.firstPort()}
@@ -117,7 +117,7 @@ func (t *Topology) findGUID(guid ib.GUID) []PortID {
 		for number := range n.Ports {
 			if n.Ports[number].GUID == guid {
 				found = append(found, PortID{n.GUID(), uint8(number)})
-				break // of a switch, all ports have the same
+				break // all ports of a switch have the same GUID
 			}
 		}
 	}
@@ -141,11 +141,11 @@ func (t *Topology) findName(name string) []PortID {
 	return part
 }
 
-// OpenEnd is a port whose link is up, and of whose other end nothing is known.
+// OpenEnd is a port whose link is up and whose other end is unknown.
 type OpenEnd struct {
-	Port PortID // the port whose other end is meant
-	// Silent reports whether the other end was asked and didn't answer; false when the sweep ended
-	// before that was sure.
+	Port PortID // the port whose other end is unknown
+	// Silent is true if the other end was queried and didn't answer; false if the sweep ended
+	// before that was certain.
 	Silent bool
 }
 
@@ -171,13 +171,13 @@ func (t *Topology) OpenEnds() []OpenEnd {
 	return list
 }
 
-// cutShort reports that the question was not given up, but under way when the sweep
-// ended (conclude).
+// cutShort reports whether the request was still outstanding when the sweep ended (see conclude),
+// rather than given up.
 func (u Unreached) cutShort() bool {
 	return u.Reason == reasonSpent || strings.HasPrefix(u.Reason, reasonStopped)
 }
 
-// firstPort is the port that a node's name stands for.
+// firstPort returns the port that a node's name stands for.
 func (n *Node) firstPort() PortID {
 	id := PortID{Node: n.GUID()}
 	if n.IsSwitch() {
@@ -193,7 +193,7 @@ func (n *Node) firstPort() PortID {
 	return id
 }
 
-// words cuts a description as switches and hosts write them: "MF0;leaf0:MQM9700/U1",
+// words splits a description in the form that switches and hosts use: "MF0;leaf0:MQM9700/U1",
 // "host0 mlx5_0".
 func words(description string) []string {
 	return strings.FieldsFunc(description, func(r rune) bool { return strings.ContainsRune(" ;:,'\"", r) })
@@ -211,9 +211,9 @@ func (t *Topology) candidates(found []PortID) string {
 	return strings.Join(list, ", ")
 }
 
-// Matches reports whether a text means the node: its description, a word of it, a pattern for
-// either (*, ? and [a-z] as in [path.Match], but that they match slashes too), a GUID of the node,
-// its system or a port, or a LID of it. Select also knows "[N]" for a port.
+// Matches reports whether a text matches the node: its description, a word of it, a pattern for
+// either (*, ? and [a-z] as in [path.Match], except that they also match slashes), a GUID of the
+// node, its system or a port, or one of its LIDs. Select also accepts "[N]" for a port.
 func (n *Node) Matches(text string) bool {
 	if n.isNamed(text) {
 		return true
@@ -226,10 +226,10 @@ func (n *Node) Matches(text string) bool {
 		func(word string) bool { return matches(text, word) })
 }
 
-// Select returns the nodes that a text means, and which of their ports: -1 for a node as a whole. A
-// name or GUID may have "[N]" behind it, for port N of the nodes of that name; where no node has
-// the name, "[N]" belongs to a pattern as of Matches. Nothing fits when nodes is empty: no such
-// node or, where port isn't -1, no such port of it.
+// Select returns the nodes that a text matches, and the port number, -1 for the whole node. A name
+// or GUID may be followed by "[N]" for port N of the nodes with that name; if no node has the name,
+// "[N]" is part of a pattern as for Matches. If nodes is empty, there is no such node or, if port
+// isn't -1, the node has no such port.
 func (t *Topology) Select(text string) (nodes []*Node, port int) {
 	choose := func(fits func(n *Node) bool) []*Node {
 		return slices.DeleteFunc(slices.Clone(t.Nodes), func(n *Node) bool { return !fits(n) })
@@ -259,10 +259,11 @@ func (n *Node) isNamed(text string) bool {
 	return text == description || slices.Contains(words(description), text)
 }
 
-// hasPort reports whether the node has a port of that number, of which 0 is a switch's only.
+// hasPort reports whether the node has a port with that number; only a switch has port 0.
 func (n *Node) hasPort(number int) bool { return number < len(n.Ports) && (number > 0 || n.IsSwitch()) }
 
-// matches is path.Match, but that a star matches slashes as well, which models have: "MQM9700/U1".
+// matches is path.Match, except that a star also matches slashes, which descriptions contain:
+// "MQM9700/U1".
 func matches(pattern, name string) bool {
 	noSlash := func(s string) string { return strings.ReplaceAll(s, "/", "\x00") }
 	ok, err := path.Match(noSlash(pattern), noSlash(name))
@@ -282,16 +283,16 @@ func (n *Node) hasLID(lid ib.LID) bool {
 	return false
 }
 
-// hasLID reports whether the LID is the port's, as its base or by its LMC. Of a switch, port 0 is
-// the one to ask.
+// hasLID reports whether the port has the LID, as its base LID or by its LMC. For a switch, call it
+// on port 0.
 func (p *Port) hasLID(lid ib.LID) bool {
 	return p.Known && p.Info.LID != 0 && lid >= p.Info.LID && int(lid) < int(p.Info.LID)+1<<p.Info.LMC
 }
 
-// Tiers tells how far each switch is from the hosts: 1 for those that hosts are connected to, and
-// one more for each cable from there. Adapters and routers are 0. A switch that has a few hosts,
-// and far less than the switches next to it, is no leaf: a management server or an aggregation node
-// may sit at a spine. Switches that no cable connects with hosts are 1.
+// Tiers returns the distance of each switch from the hosts: 1 for switches that hosts are connected
+// to, and one more for each cable from there. Adapters and routers have 0. A switch with a few
+// hosts, and far fewer than its neighbours, is not a leaf, because a management server or an
+// aggregation node may be connected to a spine. Switches without any connection to hosts have 1.
 func (t *Topology) Tiers() map[ib.GUID]int {
 	tiers := make(map[ib.GUID]int, len(t.Nodes))
 	hosts := t.hostCounts()
@@ -322,7 +323,7 @@ func (t *Topology) Tiers() map[ib.GUID]int {
 	return tiers
 }
 
-// fewHosts is how many times less hosts than a neighbour make a switch no leaf.
+// fewHosts is the factor by which a switch must have fewer hosts than a neighbour not to be a leaf.
 const fewHosts = 4
 
 func (t *Topology) isLeaf(n *Node, hosts map[ib.GUID]int) bool {

@@ -12,8 +12,8 @@ func (p *Port) IsActive() bool {
 	return p.IsLinkUp() && p.Info.PortState == mad.PortStateActive
 }
 
-// PortsUp counts the ports of a node whose link is up, and those of them that are active, port 0
-// left out.
+// PortsUp returns how many ports of a node have a link that is up, and how many of those are
+// active, port 0 excluded.
 func (n *Node) PortsUp() (up, active int) {
 	for number := 1; number < len(n.Ports); number++ {
 		p := &n.Ports[number]
@@ -27,8 +27,7 @@ func (n *Node) PortsUp() (up, active int) {
 	return up, active
 }
 
-// IsFaulty reports whether a link is not as it should be: down-trained, or not active at an end
-// that is known.
+// IsFaulty reports whether a link is down-trained, or not active at an end that is known.
 func (t *Topology) IsFaulty(l Link) bool {
 	known := 0
 	for _, id := range [...]PortID{l.A, l.B} {
@@ -63,13 +62,12 @@ func (t *Topology) IsContradictory(id PortID) bool {
 // DownPort is a port without a link.
 type DownPort struct {
 	Port PortID
-	// Was is what was at the other end in an earlier sweep; zero where nothing was, or nothing
-	// tells.
+	// Was is the other end in an earlier sweep; zero if there was none or it is unknown.
 	Was PortID
 }
 
-// DownPorts returns the ports that have no link, in the order of the nodes. An earlier sweep, nil
-// for none, tells what they have lost.
+// DownPorts returns the ports that have no link, in the order of the nodes. If an earlier sweep is
+// given, not nil, it provides the other ends that the ports have lost.
 func (t *Topology) DownPorts(earlier *Topology) []DownPort {
 	var list []DownPort
 	for _, n := range t.Nodes {
@@ -106,8 +104,8 @@ func (t *Topology) HasRoutes() bool {
 	return slices.ContainsFunc(t.Nodes, func(n *Node) bool { return n.Routes != nil })
 }
 
-// CountedEnds returns the ends at which a cable is counted: both of each link, as
-// [Topology.Ordered] has them, and the ports with counters whose other end isn't known.
+// CountedEnds returns the cable ends with counters: both ends of each link, in the order of
+// [Topology.Ordered], and the ports with counters whose other end is unknown.
 func (t *Topology) CountedEnds() [][]PortID {
 	var list [][]PortID
 	for _, l := range t.Links() {

@@ -14,15 +14,15 @@ import (
 // ibsimBatch is how many datagrams go through the simulator's socket in one call.
 const ibsimBatch = 32
 
-// IBSim is the transport into a simulated subnet.
+// IBSim is the transport to a simulated subnet.
 type IBSim struct {
 	conn    *ibsim.Conn
 	out, in [ibsimBatch]ibsim.Packet
 }
 
-// OpenIBSim joins the simulator that the environment names as umad2sim reads it: SIM_HOST,
-// SIM_SET_ISSM, IBSIM_SOCKNAME, IBSIM_SERVER_NAME and IBSIM_SERVER_PORT; getenv is [os.Getenv] or
-// its like.
+// OpenIBSim connects to the simulator that the environment names, in the variables of umad2sim:
+// SIM_HOST, SIM_SET_ISSM, IBSIM_SOCKNAME, IBSIM_SERVER_NAME and IBSIM_SERVER_PORT. getenv is
+// [os.Getenv] or a substitute.
 func OpenIBSim(ctx context.Context, getenv func(string) string) (*IBSim, error) {
 	config, err := ibsim.ConfigFromEnv(getenv)
 	if err != nil {
@@ -35,24 +35,24 @@ func OpenIBSim(ctx context.Context, getenv func(string) string) (*IBSim, error) 
 	return &IBSim{conn: conn}, nil
 }
 
-// WantsIBSim reports whether the environment asks for the simulator instead of this
-// machine's ports.
+// WantsIBSim reports whether the environment selects the simulator instead of this machine's ports.
 func WantsIBSim(getenv func(string) string) bool { return ibsim.Wanted(getenv) }
 
-// Node returns the name, in the simulator's net file, of the node that the transport sits at.
+// Node returns the name, in the simulator's net file, of the node that the transport is attached
+// to.
 func (s *IBSim) Node() string { return s.conn.Node() }
 
-// Window returns how many requests may be under way in the simulator. Its sockets queue 10
-// datagrams (net.unix.max_dgram_qlen) and push back then, which bounds the window where answers
-// come at once; where they take their time, more are worth it.
+// Window returns how many requests may be outstanding in the simulator. Its sockets queue 10
+// datagrams (net.unix.max_dgram_qlen) and then push back, which limits the window if answers are
+// immediate; if answers are delayed, a larger window pays off.
 func (s *IBSim) Window() int { return 64 }
 
-// Serve implements [Server]. The simulator hands requests only to who joined as a subnet manager
-// (SIM_SET_ISSM).
+// Serve implements [Server]. The simulator delivers requests only to clients that connected as a
+// subnet manager (SIM_SET_ISSM).
 func (s *IBSim) Serve(mad.Class, mad.OUI, ...mad.Method) error {
 	if !s.conn.IsSM() {
 		return errors.New(
-			"the simulator hands requests only to clients that can be subnet managers: set SIM_SET_ISSM=1")
+			"the simulator delivers requests only to clients that can be subnet managers: set SIM_SET_ISSM=1")
 	}
 	return nil
 }
@@ -94,8 +94,9 @@ func (s *IBSim) Receive(ctx context.Context, batch []Datagram, deadline time.Tim
 	return n, err
 }
 
-// Probe asks the own port who it is, without waiting for the answer: the error says that the
-// simulator is gone, which Receive can't tell from silence. The answer comes by Receive.
+// Probe sends a request to the local port without waiting for the answer, which arrives through
+// Receive. The error reports that the simulator is gone, which Receive can't distinguish from
+// silence.
 func (s *IBSim) Probe() error {
 	d := Datagram{Address: directed()}
 	p := mad.NewDirectedSMP(mad.MethodGet, mad.AttributeNodeInfo, 0, 0, &mad.Path{})

@@ -9,7 +9,7 @@ import (
 // maxPorts is the highest port number; 255 is the specification's "all ports".
 const maxPorts = 254
 
-// learn takes in the attribute of an answer.
+// learn stores the attribute of an answer.
 func (s *sweep) learn(t task, route mad.Path, data []byte) {
 	switch t.kind {
 	case kindDescription:
@@ -47,7 +47,7 @@ func (s *sweep) learn(t task, route mad.Path, data []byte) {
 	}
 }
 
-// learnNode takes in who is behind a port.
+// learnNode stores the node behind a port.
 func (s *sweep) learnNode(t task, route mad.Path, info *mad.NodeInfo) {
 	n := s.states[info.NodeGUID]
 	if n == nil {
@@ -69,13 +69,14 @@ func (s *sweep) learnNode(t task, route mad.Path, info *mad.NodeInfo) {
 	}
 }
 
-// addNode judges a new node and plans what to ask it; nil when it can't be one.
+// addNode validates a new node and plans the requests to it; it returns nil if the node info is
+// invalid.
 func (s *sweep) addNode(t task, route mad.Path, info *mad.NodeInfo) *nodeState {
 	at := s.taskPort(t)
 	reject := func(k AnomalyKind, format string, a ...any) *nodeState {
 		detail := fmt.Sprintf(format, a...)
 		s.anomaly(k, at, "%s", detail)
-		s.unreached(t, route, "no sound node info: "+detail, 1)
+		s.unreached(t, route, "invalid node info: "+detail, 1)
 		return nil
 	}
 	isSwitch := info.NodeType == mad.NodeTypeSwitch
@@ -114,7 +115,7 @@ func (s *sweep) addNode(t task, route mad.Path, info *mad.NodeInfo) *nodeState {
 	return n
 }
 
-// sameNode judges a second node info with the GUID of a known node.
+// sameNode checks a second node info with the GUID of a known node.
 func (s *sweep) sameNode(t task, n *nodeState, info *mad.NodeInfo) bool {
 	first := &n.node.Info
 	at := s.taskPort(t)
@@ -133,17 +134,17 @@ func (s *sweep) sameNode(t task, n *nodeState, info *mad.NodeInfo) bool {
 	return true
 }
 
-// connect notes a cable at both ends, unless one of them has another already.
+// connect records a cable at both ends, unless one of them has another cable already.
 func (s *sweep) connect(a, b PortID) {
 	pa, pb := s.topology.Port(a), s.topology.Port(b)
 	switch {
 	case pa.Peer == b && pb.Peer == a:
-		return // asked from both ends at once
+		return // queried from both ends at once
 	case pb.HasPeer():
-		s.anomaly(AnomalyDuplicateGUID, a, "the cable ends at %s, where one from %s ends already", b, pb.Peer)
+		s.anomaly(AnomalyDuplicateGUID, a, "the cable ends at %s, where a cable from %s already ends", b, pb.Peer)
 		return
 	case pa.HasPeer():
-		s.anomaly(AnomalyChanged, a, "the cable ends at %s, and at %s when asked before", b, pa.Peer)
+		s.anomaly(AnomalyChanged, a, "the cable ends at %s, but ended at %s in an earlier answer", b, pa.Peer)
 		return
 	case a == b:
 		s.anomaly(AnomalySelfLink, a, "the port is cabled to itself")
@@ -158,7 +159,7 @@ func (s *sweep) learnSwitch(t task, data []byte) {
 	n := t.owner.node
 	n.Switch = &info
 	if s.options.Counters && hasCounters(n, 0) {
-		s.planCounters(t.owner, 0) // port 0 was known before it could tell that it counts
+		s.planCounters(t.owner, 0) // port 0 was known before the switch info said whether it has counters
 	}
 	if s.options.Multicast {
 		s.planMulticast(t.owner)
@@ -179,7 +180,7 @@ func (s *sweep) learnSwitch(t task, data []byte) {
 // maxUnicastLID is the highest LID that a forwarding table can hold (specification section 4.1.3).
 const maxUnicastLID = 0xbfff
 
-// learnPort takes in the state of a port, and has the sweep look behind it where the link is up.
+// learnPort stores the state of a port and plans a request to the node behind it if the link is up.
 func (s *sweep) learnPort(t task, data []byte) {
 	n := t.owner.node
 	port := &n.Ports[t.arg]
@@ -217,7 +218,7 @@ func (s *sweep) compareEnds() {
 	}
 }
 
-// taskPort is the port that a task is about, for the lists.
+// taskPort returns the port that a task is about, for the lists.
 func (s *sweep) taskPort(t task) PortID {
 	if t.owner == nil {
 		return PortID{}

@@ -2,16 +2,16 @@ package fabric
 
 import "github.com/rdmakit/rdmakit/wire/mad"
 
-// Mellanox's and Bull's vendor identifiers don't decide alone: some of Mellanox's devices carry the
-// identifier of who sold them.
+// The vendor identifiers of Mellanox and Bull are not sufficient: some Mellanox devices have the
+// identifier of the company that sold them.
 const vendorBull = 0x119f
 
 // deviceRange is a range of device identifiers, both ends included.
 type deviceRange struct{ first, last uint16 }
 
-// fdr10Devices have mad.ExtendedPortInfo whoever sold them, and bullDevices with Bull's vendor
-// identifier: the list of libibnetdisc (ibnetdisc.c), without which an unknown device would be
-// asked what it may never answer.
+// fdr10Devices have mad.ExtendedPortInfo with any vendor identifier, bullDevices with Bull's. This
+// is the list of libibnetdisc (ibnetdisc.c); other devices are not queried, because they may never
+// answer.
 func fdr10Devices() []deviceRange {
 	return []deviceRange{
 		{0x1003, 0x101b}, {0xa2d2, 0xa2d2}, // ConnectX-3 to ConnectX-6, BlueField
@@ -40,7 +40,7 @@ func tellsFDR10(info *mad.NodeInfo) bool {
 	return in(fdr10Devices()) || info.VendorID == vendorBull && in(bullDevices())
 }
 
-// Width returns what the link trained to; 0 when it is down.
+// Width returns the active width of the link; 0 if it is down.
 func (p *Port) Width() mad.LinkWidth {
 	if !p.IsLinkUp() {
 		return 0
@@ -48,7 +48,7 @@ func (p *Port) Width() mad.LinkWidth {
 	return p.Info.LinkWidthActive
 }
 
-// Speed returns what the link trained to; [mad.LinkSpeedUnknown] when it is down.
+// Speed returns the active speed of the link; [mad.LinkSpeedUnknown] if it is down.
 func (p *Port) Speed() mad.LinkSpeed {
 	if !p.IsLinkUp() {
 		return mad.LinkSpeedUnknown
@@ -65,9 +65,9 @@ func RateOf(width mad.LinkWidth, speed mad.LinkSpeed) float64 {
 	return float64(width.Lanes()) * speed.GbpsPerLane()
 }
 
-// Best returns the widest width and the fastest speed that both ends of a link support and, unless
-// supportedOnly, have enabled too. Zero where an end is not known or they have none in common.
-// iblinkinfo's remark "Could be" asks what is supported only.
+// Best returns the largest width and the highest speed that both ends of a link support and, unless
+// supportedOnly, have enabled. They are zero if an end is unknown or the ends have none in common.
+// iblinkinfo's remark "Could be" considers only what is supported.
 func (t *Topology) Best(l Link, supportedOnly bool) (mad.LinkWidth, mad.LinkSpeed) {
 	a, b := t.Port(l.A), t.Port(l.B)
 	if a == nil || b == nil || !a.Known || !b.Known {
@@ -93,8 +93,8 @@ func widest(set mad.LinkWidth) mad.LinkWidth {
 	return best
 }
 
-// IsDowntrained reports whether a link that is up runs narrower or slower than both its ends could
-// and may.
+// IsDowntrained reports whether a link that is up has a smaller width or a lower speed than both
+// ends support and have enabled.
 func (t *Topology) IsDowntrained(l Link) bool {
 	width, speed := t.Best(l, false)
 	for _, id := range [...]PortID{l.A, l.B} {

@@ -5,7 +5,7 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// askManager asks the subnet manager at a port of a node.
+// askManager queries the subnet manager at a port of a node.
 func (s *sweep) askManager(n *nodeState, port uint16) {
 	if n.manager == nil {
 		n.manager = &nodeState{node: n.node}
@@ -13,9 +13,9 @@ func (s *sweep) askManager(n *nodeState, port uint16) {
 	s.agenda.add(task{n.manager, kindManager, port})
 }
 
-// askMaster asks, once nothing else is to be asked, the subnet manager whose LID the own port
-// holds for the master's, unless its port was found and asked. It reports whether there is such
-// a question.
+// askMaster queries the master subnet manager by the LID that the local port has for it, once no
+// other request is left and unless that port was already queried. It reports whether it planned a
+// request.
 func (s *sweep) askMaster() bool {
 	origin := s.topology.Port(s.topology.Origin)
 	if s.master || !s.options.SubnetManagers || origin == nil {
@@ -35,12 +35,13 @@ func (s *sweep) askMaster() bool {
 			return false
 		}
 	}
-	// A node state of its own, since a silent master says nothing about the own node.
+	// A separate node state, because a master that doesn't answer says nothing about the local
+	// node.
 	s.agenda.add(task{&nodeState{node: n.node}, kindMaster, uint16(lid)})
 	return true
 }
 
-// addManager puts a subnet manager on the list, and its port where that is known.
+// addManager adds a subnet manager to the list, with its port if known.
 func (s *sweep) addManager(t task, m SubnetManager) {
 	if t.kind == kindManager {
 		m.Port = PortID{t.owner.node.GUID(), uint8(t.arg)}
@@ -52,7 +53,7 @@ func (s *sweep) addManager(t task, m SubnetManager) {
 	s.topology.SubnetManagers = append(s.topology.SubnetManagers, m)
 }
 
-// hasLID reports whether the port has the LID, as its base or by its LMC.
+// hasLID reports whether the port has the LID, as its base LID or by its LMC.
 func (t *Topology) hasLID(id PortID, lid ib.LID) bool {
 	n := t.byGUID[id.Node]
 	if n == nil {
@@ -65,14 +66,15 @@ func (t *Topology) hasLID(id PortID, lid ib.LID) bool {
 	return n.Ports[number].hasLID(lid)
 }
 
-// managerPort returns the port that has the LID, or else the GUID; zero when none has.
+// managerPort returns the port that has the LID, or else the port that has the GUID; zero if there
+// is none.
 func (t *Topology) managerPort(lid ib.LID, guid ib.GUID) PortID {
 	var byGUID PortID
 	for _, n := range t.Nodes {
 		for number := range n.Ports {
 			id := PortID{n.GUID(), uint8(number)}
 			if n.IsSwitch() && number > 0 {
-				break // all have what port 0 has
+				break // all ports of a switch have the LID of port 0
 			}
 			if t.hasLID(id, lid) {
 				return id
@@ -85,8 +87,8 @@ func (t *Topology) managerPort(lid ib.LID, guid ib.GUID) PortID {
 	return byGUID
 }
 
-// known returns what the earlier sweep saw of a node that was found by a task; nil when it may be
-// another one.
+// known returns the earlier sweep's data of the node that a task found; nil if it may be a
+// different node.
 func (s *sweep) known(t task, info *mad.NodeInfo) *Node {
 	if s.options.Previous == nil {
 		return nil
@@ -109,7 +111,7 @@ func (s *sweep) known(t task, info *mad.NodeInfo) *Node {
 	return n
 }
 
-// sameDevice reports whether two node infos differ at most in the port by which they were asked.
+// sameDevice reports whether two node infos differ at most in the port that answered.
 func sameDevice(a, b *mad.NodeInfo) bool {
 	c := *a
 	c.LocalPortNum, c.PortGUID = b.LocalPortNum, b.PortGUID

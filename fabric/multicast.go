@@ -9,8 +9,8 @@ import (
 // (specification section 14.2.5.12).
 const maxMulticastBlocks = 1 << multicastBlockBits
 
-// planMulticast has the sweep read a switch's multicast table: each block in as many positions as
-// the switch has 16 ports.
+// planMulticast plans the requests for a switch's multicast table: each block once for every 16
+// ports of the switch.
 func (s *sweep) planMulticast(n *nodeState) {
 	node := n.node
 	if node.Multicast != nil {
@@ -22,7 +22,7 @@ func (s *sweep) planMulticast(n *nodeState) {
 	case top >= uint16(mad.MulticastLIDBase):
 		entries = min(entries, int(top-uint16(mad.MulticastLIDBase))+1)
 	case top == uint16(mad.MulticastLIDBase)-1:
-		entries = 0 // the switch tells, and no group is there
+		entries = 0 // the switch reports its top LID, and it has no group
 	}
 	blocks := min((entries+mad.MFTBlockLen-1)/mad.MFTBlockLen, maxMulticastBlocks)
 	positions := int(node.Info.NumPorts)/mad.MFTPortsPerPosition + 1
@@ -33,8 +33,8 @@ func (s *sweep) planMulticast(n *nodeState) {
 	}
 }
 
-// learnMulticast takes in a block of a multicast table. Bits of ports that the switch doesn't have
-// are dropped.
+// learnMulticast stores a block of a multicast table. Bits of ports that the switch doesn't have
+// are ignored.
 func (s *sweep) learnMulticast(t task, data []byte) {
 	var table mad.MFTBlock
 	table.Decode(data) //nolint:errcheck // the caller has the length

@@ -10,20 +10,19 @@ import (
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// compareNames orders nodes by their descriptions, numbers in them by their value, and then by
-// GUID.
+// compareNames orders nodes by description, comparing numbers by value, and then by GUID.
 func compareNames(nameA string, guidA ib.GUID, nameB string, guidB ib.GUID) int {
 	return cmp.Or(sysfs.NaturalCompare(nameA, nameB), slices.Compare(guidA[:], guidB[:]))
 }
 
-// ComparePorts orders ports by the descriptions of their nodes, numbers in them by their value, by
-// GUID, and by number.
+// ComparePorts orders ports by node description, comparing numbers by value, then by GUID, then by
+// port number.
 func (t *Topology) ComparePorts(a, b PortID) int {
 	names := compareNames(t.description(a.Node), a.Node, t.description(b.Node), b.Node)
 	return cmp.Or(names, cmp.Compare(a.Port, b.Port))
 }
 
-// description is that of a node, empty where it isn't known.
+// description returns the description of a node, empty if it is unknown.
 func (t *Topology) description(guid ib.GUID) string {
 	if n := t.Node(guid); n != nil {
 		return n.Description.String()
@@ -31,7 +30,7 @@ func (t *Topology) description(guid ib.GUID) string {
 	return ""
 }
 
-// SortNodes sorts nodes by description, numbers in them by their value, and then by GUID: host2
+// SortNodes sorts nodes by description, comparing numbers by value, and then by GUID: host2 comes
 // before host10.
 func SortNodes(list []*Node) {
 	slices.SortStableFunc(list, compareNodes)
@@ -48,8 +47,8 @@ func (t *Topology) NodesByName() []*Node {
 	return list
 }
 
-// Ordered returns a link with its ends as lists show them: A is the switch's, or else the first by
-// name.
+// Ordered returns a link with its ends in the order of the lists: A is the switch's end, or else
+// the first by name.
 func (t *Topology) Ordered(l Link) Link {
 	a, b := t.isSwitch(l.A), t.isSwitch(l.B)
 	if b && !a || a == b && t.ComparePorts(l.B, l.A) < 0 {
@@ -63,8 +62,8 @@ func (t *Topology) isSwitch(id PortID) bool {
 	return n != nil && n.IsSwitch()
 }
 
-// LIDs returns the LIDs of the node's ports in this subnet as text: "7" of a switch, "7,-" of an
-// adapter one of whose two ports has none; empty when no port has one.
+// LIDs returns the LIDs of the node's ports in this subnet as text: "7" for a switch, "7,-" for an
+// adapter whose second port has none; empty if no port has one.
 func (n *Node) LIDs() string {
 	text := func(port int) string {
 		if lid := n.LID(uint8(port)); lid != 0 {

@@ -7,29 +7,29 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// Kind says by which way a transport goes.
+// Kind is a kind of transport.
 type Kind string
 
-// The ways.
+// The kinds.
 const (
 	KindAuto  Kind = ""      // the simulator if the environment names one (WantsIBSim), else the kernel
 	KindIBSim Kind = "ibsim" // a running ibsim: OpenIBSim
 	KindUMAD  Kind = "umad"  // a port of this machine: OpenUMAD
 )
 
-// ibsimDevice is what umad2sim calls the adapter that a client sits at.
+// ibsimDevice is umad2sim's name of the adapter that a client is attached to.
 const ibsimDevice = "ibsim0"
 
-// OpenOptions chooses the port that management datagrams go through.
+// OpenOptions selects the port for management datagrams.
 type OpenOptions struct {
-	Kind   Kind   // by which way
-	Device string // of RDMA, as "mlx5_0"; empty: any. The simulator shows one, ibsimDevice, as umad2sim does.
+	Kind   Kind   // the kind of transport
+	Device string // RDMA device, such as "mlx5_0"; empty: any. The simulator has one, ibsimDevice, as in umad2sim.
 	Port   int    // 0: any
-	// Getenv reads the environment: os.Getenv or its like.
+	// Getenv reads the environment: os.Getenv or a substitute.
 	Getenv func(string) string
 }
 
-// Open opens a transport. The error says what was looked for, what there is, and what to do.
+// Open opens a transport. The error names what was requested, what exists, and the remedy.
 func Open(ctx context.Context, o OpenOptions) (Transport, error) {
 	kind := o.Kind
 	if kind == KindAuto {
@@ -41,7 +41,7 @@ func Open(ctx context.Context, o OpenOptions) (Transport, error) {
 	switch kind {
 	case KindIBSim:
 		if o.Device != "" && o.Device != ibsimDevice {
-			return nil, fmt.Errorf("open management port: no device %q: the simulator shows one, %s",
+			return nil, fmt.Errorf("open management port: no device %q: the simulator has one device, %s",
 				o.Device, ibsimDevice)
 		}
 		t, err := OpenIBSim(ctx, o.Getenv)
@@ -49,7 +49,7 @@ func Open(ctx context.Context, o OpenOptions) (Transport, error) {
 			return nil, err // not a nil *IBSim
 		}
 		if err := checkPort(ctx, t, o.Port); err != nil {
-			t.Close() //nolint:errcheck // nothing is under way
+			t.Close() //nolint:errcheck // no request is outstanding
 			return nil, err
 		}
 		return t, nil
@@ -64,7 +64,7 @@ func Open(ctx context.Context, o OpenOptions) (Transport, error) {
 		string(o.Kind), KindUMAD, KindIBSim)
 }
 
-// checkPort refuses a port that the simulated node doesn't have.
+// checkPort rejects a port that the simulated node doesn't have.
 func checkPort(ctx context.Context, t Transport, port int) error {
 	if port == 0 {
 		return nil

@@ -6,64 +6,65 @@ import (
 	"time"
 )
 
-// Options tunes a sweep. The zero value is meant for use.
+// Options configures a sweep. The zero value has useful defaults.
 type Options struct {
 	// Routes also reads each switch's linear forwarding table.
 	Routes bool
-	// Counters also reads the counters of each port whose link is active, which needs LIDs: a
-	// subnet manager must have been there.
+	// Counters also reads the counters of each port whose link is active. That needs LIDs, which a
+	// subnet manager assigns.
 	Counters bool
-	// SubnetManagers also asks each port that says it has a subnet manager
-	// (mad.CapabilityIsSM), and the one whose LID the own port holds for the master's, for its
-	// SMInfo: see Topology.SubnetManagers.
+	// SubnetManagers also reads the SMInfo of each port that reports a subnet manager
+	// (mad.CapabilityIsSM), and of the port whose LID the local port has as the master's: see
+	// Topology.SubnetManagers.
 	SubnetManagers bool
 	// Multicast also reads each switch's multicast forwarding table, up to its MulticastFDBTop, or
-	// all of it where the switch doesn't tell: 64 questions and more a switch.
+	// all of it if the switch doesn't report that: 64 or more requests for each switch.
 	Multicast bool
-	// Previous is what an earlier sweep of the subnet saw, as ReadTopology returns it; nil: nothing
-	// is known.
+	// Previous is the topology of an earlier sweep, as ReadTopology returns it; nil: none.
 	//
-	// The result equals that of a sweep without it; only what cannot have changed is taken over
-	// instead of asked for. Of a node that is found at the end of the same cable as then, with the
-	// same type, vendor, device and number of ports, these are: its description, which an
-	// administrator may have changed meanwhile without a cable noticing, which is the one thing
-	// that a re-scan may have from then; and what its performance agent can do, which is the
-	// firmware's: one that is silent now is listed as unreached by its counters then.
+	// The result is the same as without Previous, with one exception: the description may be
+	// outdated. The sweep takes two attributes from Previous instead of requesting them, if a node
+	// is found at the end of the same cable with the same type, vendor, device and number of ports.
+	// These are its description, which an administrator may have changed meanwhile, and the
+	// capabilities of its performance agent, which depend on the firmware. If the agent no longer
+	// answers, its counters are listed as unreached.
 	//
-	// The rest is asked again. One NodeInfo a cable, since port states and widths look the same
-	// when two cables were exchanged. PortInfo of each port, also of those that were down: nothing
-	// else tells that one came up. SwitchInfo.PortStateChange would, but a subnet manager clears it
-	// whenever it has noticed by itself. Of the two ends of a cable, LIDs, error counts and what is
-	// enabled differ, so that one end does not speak for the other.
+	// Everything else is requested again: NodeInfo once for each cable, because port states and
+	// widths don't show that two cables were swapped; PortInfo of each port, including ports that
+	// were down, because nothing else shows that one came up (SwitchInfo.PortStateChange would, but
+	// a subnet manager clears it). Both ends of a cable are queried, because they differ in LIDs,
+	// error counts and enabled widths and speeds.
 	Previous *Topology
-	// MaxWindow bounds how many questions are under way at once; 0: what the transport says (a
-	// method Window() int), or else 32.
+	// MaxWindow is the largest number of outstanding requests; 0: the value of the transport's
+	// method Window() int, or 32 if it has none.
 	MaxWindow int
-	// PerNode bounds how many of them go to one node; 0: 8. Management processors are slow.
+	// PerNode is the largest number of outstanding requests to one node; 0: 8. Management
+	// processors are slow.
 	PerNode int
-	// MinTimeout and MaxTimeout bound the wait for an answer before the question is sent again.
-	// Between them, the round trips measured decide; each further try waits twice as long. 0: 50 ms
-	// and 1 s.
+	// MinTimeout and MaxTimeout bound the wait for an answer before the request is sent again.
+	// Between them, the timeout follows the measured round trips; each further try waits twice as
+	// long. 0: 50 ms and 1 s.
 	MinTimeout, MaxTimeout time.Duration
-	// Retries is how often a question is sent again; 0: 3; negative: never.
+	// Retries is how often a request is sent again; 0: 3; negative: never.
 	Retries int
 	// Budget bounds the whole sweep; 0: 5 minutes.
 	Budget time.Duration
-	// MaxNodes and MaxAnomalies bound what a lying fabric can make of the result; 0: 65,536 and
-	// 1,000. The nodes may have 32 ports each on average, as many as ReadTopology takes by default.
+	// MaxNodes and MaxAnomalies bound the size of the result of a fabric with invalid answers; 0:
+	// 65,536 and 1,000. The nodes may have 32 ports each on average, which is also the limit of
+	// ReadTopology by default.
 	MaxNodes, MaxAnomalies int
-	// MaxUnreached bounds the list of what stayed without answer, which a lying fabric can make
-	// long too; 0: 10,000. Stats counts the rest.
+	// MaxUnreached bounds the list of unanswered requests, for the same reason; 0: 10,000. Stats
+	// counts the rest.
 	MaxUnreached int
 	// Progress, if set, is called from the sweep about ten times a second, and at the end.
 	Progress func(Progress)
 }
 
-// Progress is how far a sweep has come.
+// Progress is the progress of a sweep.
 type Progress struct {
 	Nodes, Links       int           // found so far
 	Sent, Answers      int           // MADs, retries included
-	Pending, Unreached int           // questions to ask; questions given up
+	Pending, Unreached int           // requests still to be answered; requests given up
 	Elapsed            time.Duration // since the start
 }
 
@@ -95,13 +96,13 @@ func (o Options) withDefaults(t Transport) (Options, error) {
 	case o.MaxWindow < 1 || o.MaxWindow > windowLimit:
 		return o, fmt.Errorf("discover fabric: window %d is not between 1 and %d", o.MaxWindow, windowLimit)
 	case o.PerNode < 1:
-		return o, fmt.Errorf("discover fabric: %d questions to one node at once", o.PerNode)
+		return o, fmt.Errorf("discover fabric: %d outstanding requests to one node", o.PerNode)
 	case o.Retries > retriesLimit:
 		return o, fmt.Errorf("discover fabric: %d retries, at most %d", o.Retries, retriesLimit)
 	case o.MinTimeout < 0 || o.MaxTimeout < o.MinTimeout || o.Budget < 0 || o.MaxNodes < 1 || o.MaxAnomalies < 0 ||
 		o.MaxUnreached < 0:
 		return o,
-			fmt.Errorf("discover fabric: a bound below its least: timeouts %v to %v, budget %v, %d nodes, %d anomalies",
+			fmt.Errorf("discover fabric: limit below its minimum: timeouts %v to %v, budget %v, %d nodes, %d anomalies",
 				o.MinTimeout, o.MaxTimeout, o.Budget, o.MaxNodes, o.MaxAnomalies)
 	}
 	return o, nil

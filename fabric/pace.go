@@ -2,11 +2,11 @@ package fabric
 
 import "time"
 
-// pace decides how many questions may be under way and how long to wait for an answer.
+// pace decides how many requests may be outstanding and how long to wait for an answer.
 //
-// The window starts small, doubles each round trip until the first loss, then grows by one a round
-// trip; a loss halves it (RFC 5681 in spirit). The timeout follows the round trips and their spread
-// (RFC 6298).
+// The window starts small, doubles each round trip until the first loss, then grows by one each
+// round trip; a loss halves it (similar to RFC 5681). The timeout follows the smoothed round-trip
+// time and its variation (RFC 6298).
 type pace struct {
 	window, threshold float64
 	limit             float64
@@ -18,11 +18,11 @@ type pace struct {
 	lastCut time.Time
 }
 
-// Start values: the wait before anything was measured is long enough for a node that is slow.
+// Start values: the wait before the first measurement is long enough for a slow node.
 const (
 	firstWindow  = 4
 	firstTimeout = 250 * time.Millisecond
-	// leastRelease is how long a question holds its place in the window at least.
+	// leastRelease is the shortest time that a request holds its place in the window.
 	leastRelease = time.Millisecond
 )
 
@@ -31,10 +31,10 @@ func newPace(o Options) pace {
 	return pace{window: min(firstWindow, limit), threshold: limit, limit: limit, min: o.MinTimeout, max: o.MaxTimeout}
 }
 
-// allows reports whether one more question may go out.
+// allows reports whether one more request may be sent.
 func (p *pace) allows(underWay int) bool { return float64(underWay) < p.window }
 
-// answered takes in an answer. A retried question measures nothing: its answer may be to
+// answered records an answer. A retried request gives no measurement, because the answer may be to
 // either try.
 func (p *pace) answered(roundTrip time.Duration, retried bool) {
 	if p.window < p.threshold {
@@ -55,8 +55,8 @@ func (p *pace) answered(roundTrip time.Duration, retried bool) {
 	p.smoothed += (roundTrip - p.smoothed) / 8
 }
 
-// lost takes in a loss that tells of congestion: a node that did answer before. One burst
-// counts once.
+// lost records a loss that indicates congestion, because the node answered before. A burst of
+// losses counts once.
 func (p *pace) lost(now time.Time) {
 	if now.Sub(p.lastCut) < p.timeout(0) {
 		return
@@ -66,13 +66,13 @@ func (p *pace) lost(now time.Time) {
 	p.window = p.threshold
 }
 
-// full takes in that the transport took no more with this many under way.
+// full records that the transport accepted no more with this many requests outstanding.
 func (p *pace) full(underWay int) {
 	p.threshold = max(1, min(p.window, float64(underWay)))
 	p.window = p.threshold
 }
 
-// estimate is when an answer is overdue by what was measured, not bounded.
+// estimate is the time after which an answer is overdue by the measurements, without bounds.
 func (p *pace) estimate() time.Duration {
 	if p.samples == 0 {
 		return firstTimeout
@@ -80,11 +80,11 @@ func (p *pace) estimate() time.Duration {
 	return p.smoothed + 4*p.spread
 }
 
-// release is how long a question holds its place in the window: silence must not keep others
-// from asking.
+// release is how long a request holds its place in the window: missing answers must not block other
+// requests.
 func (p *pace) release() time.Duration { return min(max(2*p.estimate(), leastRelease), p.max) }
 
-// timeout is how long to wait for an answer to the given try, from 0, before the next.
+// timeout is how long to wait for the answer to the given try, counted from 0, before the next try.
 func (p *pace) timeout(try int) time.Duration {
 	return min(min(max(p.estimate(), p.min), p.max)<<try, p.max)
 }

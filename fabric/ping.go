@@ -10,9 +10,10 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// Ping sends one vendor ping, as ibping does, and returns what the server calls itself and the time
-// to its answer. The address is that of queue pair 1 there: a LID or a GID, QPN 1 and [QKeyGSI]. It
-// is asked once: [Client.Retries] doesn't count. The error matches [ErrNoAnswer] when nothing came.
+// Ping sends one vendor ping, as ibping does, and returns the server's name and the round-trip
+// time. The address is that of the server's queue pair 1: a LID or a GID, QPN 1 and [QKeyGSI]. The
+// ping is sent once: [Client.Retries] is ignored. The error matches [ErrNoAnswer] if no answer
+// came.
 func (c *Client) Ping(
 	ctx context.Context, to Address, oui mad.OUI,
 ) (server string, roundTrip time.Duration, err error) {
@@ -33,14 +34,14 @@ func (c *Client) Ping(
 	roundTrip = time.Since(start)
 	p.Decode(d.MAD[:]) //nolint:errcheck // a MAD is long enough
 	if p.OUI != oui {
-		return "", 0, fmt.Errorf("ping LID %d: the answer is one of OUI %x", uint16(to.LID), p.OUI)
+		return "", 0, fmt.Errorf("ping LID %d: the answer has OUI %x", uint16(to.LID), p.OUI)
 	}
 	name, _, _ := bytes.Cut(p.Data[:], []byte{0})
 	return plain(name), roundTrip, nil
 }
 
-// plain returns printable ASCII with spaces for the rest, as mad.NodeDescription does: a server
-// can't write to a terminal what it likes.
+// plain replaces everything but printable ASCII with spaces, as mad.NodeDescription does, so that a
+// server can't send control sequences to a terminal.
 func plain(text []byte) string {
 	for i, c := range text {
 		if c < 0x20 || c > 0x7e {
@@ -51,8 +52,8 @@ func plain(text []byte) string {
 }
 
 // PingAddress returns the address of queue pair 1 at the port of a GID. On Ethernet the kernel
-// finds the way by the GID itself, and index is that of the own GID in the port's table; elsewhere
-// the subnet administration tells the LID, and a global route header leads into other subnets.
+// resolves the GID itself, and index is the index of the local GID in the port's table. Elsewhere
+// subnet administration returns the LID, and a global route header is used for other subnets.
 func (c *Client) PingAddress(ctx context.Context, to ib.GID, index uint8) (Address, error) {
 	a := Address{QPN: 1, QKey: QKeyGSI, HasGRH: true, GIDIndex: index, GID: to}
 	if u, ok := c.Transport.(*UMAD); ok && u.IsEthernet() {
@@ -67,22 +68,22 @@ func (c *Client) PingAddress(ctx context.Context, to ib.GID, index uint8) (Addre
 	return a, nil
 }
 
-// Server is a [Transport] that must know which unasked datagrams to deliver.
+// Server is a [Transport] that can also deliver requests.
 type Server interface {
 	Transport
-	// Serve has the transport also receive datagrams of a class that nobody asked for, with these
-	// methods. It comes before the first datagram of that class is sent. The error says why the
-	// port can't have them.
+	// Serve makes the transport also receive requests of a class, with these methods. It must be
+	// called before the first datagram of that class is sent. The error is the reason why the port
+	// can't receive them.
 	Serve(class mad.Class, oui mad.OUI, methods ...mad.Method) error
 }
 
 // PingServer answers vendor pings. C twin: ibping -S.
 type PingServer struct {
-	OUI  mad.OUI // vendor of the pings: mad.OUIPing as ibping has it
-	Name string  // what answers say, at most 215 bytes
-	// Ready, if set, is called once pings are answered from then on.
+	OUI  mad.OUI // vendor of the pings: mad.OUIPing for ibping
+	Name string  // the text of the answers, at most 215 bytes
+	// Ready, if set, is called when the server has begun to answer pings.
 	Ready func()
-	// OnPing, if set, is called behind each answer with the requester's address.
+	// OnPing, if set, is called after each answer with the requester's address.
 	OnPing func(from Address)
 }
 
@@ -91,18 +92,17 @@ func ServePing(ctx context.Context, t Server, oui mad.OUI, name string, onPing f
 	return (&PingServer{OUI: oui, Name: name, OnPing: onPing}).Serve(ctx, t)
 }
 
-// prober is a transport that doesn't notice by itself when what it leads into is gone.
+// prober is a transport that doesn't notice by itself when its peer is gone.
 type prober interface {
-	// Probe returns an error when it is.
+	// Probe returns an error if the peer is gone.
 	Probe() error
 }
 
-// probeEvery is how often a server without requests looks whether it can have any.
+// probeEvery is how often an idle server checks that its transport still works.
 const probeEvery = 2 * time.Second
 
-// Serve answers until the context ends, and returns its cause. A requester to whom no answer can be
-// sent, since the transport refuses its address, is left without. A simulator that ended is noticed
-// within a few seconds.
+// Serve answers until the context ends, and returns its cause. A requester gets no answer if the
+// transport rejects its address. A simulator that ended is noticed within a few seconds.
 func (s *PingServer) Serve(ctx context.Context, t Server) error {
 	if err := t.Serve(mad.ClassPing, s.OUI, mad.MethodGet); err != nil {
 		return fmt.Errorf("serve pings: %w", err)
@@ -121,8 +121,8 @@ func (s *PingServer) Serve(ctx context.Context, t Server) error {
 			if d.Lost || !answerPing(d, s.OUI, s.Name) {
 				continue
 			}
-			// An error is that of one address, which anybody can write into a request: Receive
-			// tells when the port is gone.
+			// The error concerns one address, which any requester can choose: if the port is gone,
+			// Receive reports it.
 			sent, err := sendAll(ctx, t, d, time.Now().Add(time.Second))
 			if sent && err == nil && s.OnPing != nil {
 				s.OnPing(d.Address)
@@ -134,7 +134,7 @@ func (s *PingServer) Serve(ctx context.Context, t Server) error {
 	}
 }
 
-// answerPing makes a request its own answer; false when it is none.
+// answerPing turns a request into its answer; false if the datagram is not a ping.
 func answerPing(d *Datagram, oui mad.OUI, name string) bool {
 	var p mad.VendorMAD
 	p.Decode(d.MAD[:]) //nolint:errcheck // a MAD is long enough
@@ -149,7 +149,7 @@ func answerPing(d *Datagram, oui mad.OUI, name string) bool {
 	return true
 }
 
-// sendAll hands over one datagram, and waits while the transport takes none; false at the deadline.
+// sendAll sends one datagram, and waits while the transport accepts none; false at the deadline.
 func sendAll(ctx context.Context, t Transport, d *Datagram, deadline time.Time) (bool, error) {
 	for {
 		n, err := t.Send([]Datagram{*d})
@@ -162,6 +162,6 @@ func sendAll(ctx context.Context, t Transport, d *Datagram, deadline time.Time) 
 		if !time.Now().Before(deadline) {
 			return false, nil
 		}
-		time.Sleep(time.Millisecond) // back-pressure: what is in the way is our own, and drains
+		time.Sleep(time.Millisecond) // back-pressure: the queue holds only our own datagrams and drains
 	}
 }

@@ -1,35 +1,37 @@
 package fabric
 
-// nodeState is what the sweep keeps of a node while it runs.
+// nodeState is the state of a node during the sweep.
 type nodeState struct {
 	node     *Node
 	queue    fifo[task]
 	underWay int
 	listed   bool // in agenda.ready
-	suspect  bool // a question to it is overdue: one at a time from now on
-	misses   int  // questions given up since its last answer
+	suspect  bool // a request to it is overdue: from now on only one outstanding request
+	misses   int  // requests given up since its last answer
 	silent   bool // given up as a whole
 
-	// performance is the node's other agent: it may be silent by itself, since it is reached by
-	// LID. nil: not asked yet.
+	// performance is the node's performance agent, which may fail separately, because it is reached
+	// by LID. nil: not queried yet.
 	performance *nodeState
-	// waiting are the ports whose counters are asked for once the agent has told what it can do;
+	// waiting are the ports whose counters are requested once the agent's capabilities are known;
 	// nil from then on.
 	waiting []uint16
 	told    bool
-	// manager is the subnet manager's side of the node, and vendor the one with the vendor's own
-	// attributes: they may be silent by themselves too.
+	// manager is the node's subnet manager, and vendor its agent for vendor-specific attributes:
+	// they may fail separately too.
 	manager, vendor *nodeState
-	// known is what an earlier sweep saw of the node; nil when it may be another, or none is given.
+	// known is the node in an earlier sweep; nil if it may be a different node, or there is no
+	// earlier sweep.
 	known *Node
 }
 
-// silentAfter is how many questions in a row a node leaves unanswered, retries included, before it
-// is asked nothing more.
+// silentAfter is how many requests in a row, retries included, a node may leave unanswered before
+// it is queried no more.
 const silentAfter = 2
 
-// agenda is what is still to be asked. Nodes to find come first: that shows early which cables are
-// known from their other end. Then the known nodes take turns.
+// agenda holds the tasks that are still to be done. Requests that find nodes come first, because
+// they show early which cables are already known from their other end. Then the known nodes take
+// turns.
 type agenda struct {
 	perNode int
 	explore fifo[task]
@@ -37,7 +39,7 @@ type agenda struct {
 	pending int
 }
 
-// add plans a task, unless its node was given up: then the list of the unreached tells already.
+// add plans a task, unless its node was given up, which is listed as unreached already.
 func (a *agenda) add(t task) {
 	if t.kind != kindNode && t.owner.silent {
 		return
@@ -51,7 +53,7 @@ func (a *agenda) add(t task) {
 	a.list(t.owner)
 }
 
-// list puts a node among those that can be asked, if it can.
+// list adds a node to those that can be queried, if it can be.
 func (a *agenda) list(n *nodeState) {
 	if n.listed || n.silent || n.queue.len() == 0 || n.underWay >= a.limit(n) {
 		return
@@ -67,7 +69,7 @@ func (a *agenda) limit(n *nodeState) int {
 	return a.perNode
 }
 
-// next takes the next task; false when nothing can be asked now.
+// next returns the next task; false if no request can be sent now.
 func (a *agenda) next() (task, bool) {
 	if a.explore.len() > 0 {
 		a.pending--
@@ -88,7 +90,7 @@ func (a *agenda) next() (task, bool) {
 	return task{}, false
 }
 
-// done is to be called when a question that next gave out has ended.
+// done must be called when a request from next has ended.
 func (a *agenda) done(t task) {
 	if t.kind != kindNode {
 		t.owner.underWay--
@@ -96,7 +98,7 @@ func (a *agenda) done(t task) {
 	}
 }
 
-// drop empties a node's queue and returns how many tasks it had.
+// drop empties a node's queue and returns how many tasks it held.
 func (a *agenda) drop(n *nodeState) int {
 	k := n.queue.len()
 	a.pending -= k
@@ -104,7 +106,7 @@ func (a *agenda) drop(n *nodeState) int {
 	return k
 }
 
-// fifo is a queue that gives its memory back once it is empty.
+// fifo is a queue that releases its memory once it is empty.
 type fifo[T any] struct {
 	items []T
 	head  int
@@ -114,7 +116,7 @@ func (f *fifo[T]) len() int { return len(f.items) - f.head }
 
 func (f *fifo[T]) push(v T) { f.items = append(f.items, v) }
 
-// pop takes the oldest; the queue is not empty.
+// pop removes the oldest element; the queue must not be empty.
 func (f *fifo[T]) pop() T {
 	v := f.items[f.head]
 	f.head++

@@ -9,31 +9,31 @@ import (
 
 // Reading is one counter of a port as it was read.
 type Reading struct {
-	// Name is that of the specification (section 16.1.3.5), as infiniband-diags writes
-	// it: SymbolErrorCounter.
+	// Name is the specification's name (section 16.1.3.5) in infiniband-diags' spelling:
+	// SymbolErrorCounter.
 	Name  string
 	Value uint64
-	// Bits is the counter's width: 4 to 64. Below 64 it stops at its highest value.
+	// Bits is the counter's width: 4 to 64. Below 64 bits the counter stops at its maximum.
 	Bits int
-	// IsError tells counters of what went wrong from those of traffic and of waiting for
-	// credits (PortXmitWait).
+	// IsError distinguishes error counters from counters of traffic and of waiting for credits
+	// (PortXmitWait).
 	IsError bool
 }
 
-// Saturated reports whether the counter stands at its end: it counts nothing more until it
+// Saturated reports whether the counter has reached its maximum, so that it counts no more until it
 // is reset.
 func (r Reading) Saturated() bool { return r.plain().Saturated() }
 
 func (r Reading) plain() counters.Reading { return counters.Reading{Value: r.Value, Bits: r.Bits} }
 
-// Change is a counter with what became of it since an earlier reading.
+// Change is a counter with its growth since an earlier reading.
 type Change struct {
 	Reading
 	counters.Change
 }
 
-// Readings returns the counters of a port in the order of [counters.PortCounters], wide ones where
-// the port has them; nil where none was read.
+// Readings returns the counters of a port in the order of [counters.PortCounters], the wide ones if
+// the port has them; nil if none was read.
 func (p *Port) Readings() []Reading {
 	if p.Counters == nil && p.Extended == nil {
 		return nil
@@ -42,8 +42,8 @@ func (p *Port) Readings() []Reading {
 	list := make([]Reading, 0, len(narrow))
 	for i, c := range counters.PortCounters() {
 		r := Reading{c.Name, narrow[i], c.Bits, c.Kind == counters.KindError}
-		// Agents with the wide counters of traffic may lack those of errors: where the narrow ones
-		// were asked for, they count.
+		// Agents with wide traffic counters may have no wide error counters: the narrow ones are
+		// used if they were read.
 		if p.Counters == nil || p.Extended != nil && c.Kind == counters.KindTraffic {
 			r.Value, r.Bits = wide[i], counters.Endless
 		}
@@ -68,7 +68,7 @@ func narrowValues(c *mad.PortCounters) []uint64 {
 	}
 }
 
-// wideValues does the same for the counters of 64 bits.
+// wideValues is narrowValues for the counters of 64 bits.
 func wideValues(x *mad.PortCountersExtended) []uint64 {
 	if x == nil {
 		x = &mad.PortCountersExtended{}
@@ -92,9 +92,9 @@ func CounterNames() []string {
 	return names
 }
 
-// Changes compares two readings of a port. The time between them is for the rates; 0 gives none.
-// Counters that the earlier reading doesn't have in the same width have no growth; of others
-// [counters.Compare] says what can be told.
+// Changes compares two readings of a port. The time between them is used for the rates; 0 gives no
+// rates. Counters that the earlier reading doesn't have in the same width have no growth; for the
+// others see [counters.Compare].
 func Changes(before, after []Reading, elapsed time.Duration) []Change {
 	earlier := make(map[string]Reading, len(before))
 	for _, r := range before {
@@ -111,12 +111,12 @@ func Changes(before, after []Reading, elapsed time.Duration) []Change {
 	return list
 }
 
-// Thresholds are the values above which a counter, by its name, is a fault. Counters without one
-// are not judged.
+// Thresholds maps the names of counters to the values above which they are faults. Counters without
+// a threshold are never faults.
 type Thresholds map[string]uint64
 
-// DefaultThresholds judges each error counter that isn't 0, as infiniband-diags does without a
-// file, and leaves alone PortXmitWait, which tells of congestion and not of faults.
+// DefaultThresholds returns a threshold of 0 for each error counter, as infiniband-diags has
+// without a file, and none for PortXmitWait, which indicates congestion rather than a fault.
 func DefaultThresholds() Thresholds {
 	t := Thresholds{}
 	for _, c := range counters.PortCounters() {

@@ -10,8 +10,8 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// What a saved topology may have at most. A subnet has fewer than 49,152 LIDs. With the sizes of
-// the elements, a hostile file takes memory in proportion to its own size only.
+// Limits of a saved topology. A subnet has fewer than 49,152 LIDs. The limits on the elements keep
+// the memory for a hostile file proportional to its size.
 const (
 	maxSavedNodes = 1 << 16
 	maxSavedPorts = 1 << 21
@@ -19,14 +19,14 @@ const (
 	maxSavedList  = 16 << 20 // bytes of one of the other fields
 )
 
-// ErrSchema is the cause when a file is not a saved topology of a version that [ReadTopology]
-// knows.
+// ErrSchema is the cause if a file is not a saved topology of a version that [ReadTopology]
+// supports.
 var ErrSchema = errors.New("not a saved topology")
 
-// ReadTopology reads what [Topology.WriteJSON] wrote, or a [Document] as JSON. It returns exactly
-// the topology that was saved, or an error that names the node and port: a GUID that is none, a
-// port that the node doesn't have, a cable that ends nowhere, bytes that contradict the words
-// beside them. Fields that it doesn't know are ignored.
+// ReadTopology reads the output of [Topology.WriteJSON], or a [Document] as JSON. It returns
+// exactly the topology that was saved, or an error that names the node and port: an invalid GUID, a
+// port that the node doesn't have, a cable without an end, attribute bytes that contradict the
+// named fields. Unknown fields are ignored.
 func ReadTopology(r io.Reader) (*Topology, error) {
 	limited := &elementReader{r: r, left: maxSavedList}
 	in := &reader{limited: limited, decoder: json.NewDecoder(limited), topology: &Topology{byGUID: map[ib.GUID]*Node{}}}
@@ -36,11 +36,11 @@ func ReadTopology(r io.Reader) (*Topology, error) {
 	return in.topology, nil
 }
 
-// errTooLong is the cause when one element of a file is longer than any that [Topology.WriteJSON]
+// errTooLong is the cause if one element of a file is longer than any that [Topology.WriteJSON]
 // writes.
 var errTooLong = errors.New("one element is too long")
 
-// elementReader fails once more was read than one element may have.
+// elementReader fails once more bytes were read than one element may have.
 type elementReader struct {
 	r    io.Reader
 	left int
@@ -55,7 +55,7 @@ func (e *elementReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// reader is the state of one ReadTopology.
+// reader is the state of one call of ReadTopology.
 type reader struct {
 	limited  *elementReader
 	decoder  *json.Decoder
@@ -87,7 +87,7 @@ func (in *reader) read() error {
 		return err
 	}
 	if _, err := in.decoder.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("there is more behind the end")
+		return errors.New("extra data after the end")
 	}
 	if err := in.finishHead(); err != nil {
 		return err
@@ -126,12 +126,12 @@ func (in *reader) field(name string) error {
 		return err
 	}
 	if name == "schema" && h.Schema != Schema {
-		return fmt.Errorf("%w: it says %.60q, want %q", ErrSchema, h.Schema, Schema)
+		return fmt.Errorf("%w: the schema is %.60q, want %q", ErrSchema, h.Schema, Schema)
 	}
 	return nil
 }
 
-// decode reads one value, with the bound on its size.
+// decode reads one value, with a limit on its size.
 func (in *reader) decode(target any, bound int) error {
 	in.limited.left = bound
 	return inFileWords(in.decoder.Decode(target))
@@ -139,7 +139,7 @@ func (in *reader) decode(target any, bound int) error {
 
 func (in *reader) nodes() error {
 	if in.topology.Nodes != nil {
-		return errors.New("there is a second list")
+		return errors.New("duplicate list")
 	}
 	if err := in.delim('['); err != nil {
 		return err
@@ -157,7 +157,7 @@ func (in *reader) nodes() error {
 	return in.delim(']')
 }
 
-// node takes in one node, with its ports.
+// node reads one node, with its ports.
 func (in *reader) node(d *NodeDocument) error {
 	n, err := nodeFromDocument(d)
 	if err != nil {
@@ -166,7 +166,7 @@ func (in *reader) node(d *NodeDocument) error {
 	in.ports += len(n.Ports)
 	switch {
 	case in.topology.byGUID[n.GUID()] != nil:
-		return errors.New("its GUID is another node's too")
+		return errors.New("duplicate GUID of another node")
 	case len(in.topology.Nodes) >= maxSavedNodes:
 		return fmt.Errorf("more than %d nodes", maxSavedNodes)
 	case in.ports > maxSavedPorts:
@@ -176,7 +176,7 @@ func (in *reader) node(d *NodeDocument) error {
 	for i := range d.Ports {
 		p := &d.Ports[i]
 		if int(p.Number) >= len(n.Ports) || int(p.Number) <= last {
-			return fmt.Errorf("port %d: the node has %d ports, and they stand in ascending order",
+			return fmt.Errorf("port %d: the node has %d ports, which must be in ascending order",
 				p.Number, n.Info.NumPorts)
 		}
 		last = int(p.Number)
@@ -238,7 +238,7 @@ func nodeFromDocument(d *NodeDocument) (*Node, error) {
 
 func multicastFromDocument(list []MulticastDocument, ports uint8) (map[ib.LID]PortSet, error) {
 	if list == nil {
-		return nil, nil //nolint:nilnil // it was not asked for
+		return nil, nil //nolint:nilnil // it was not requested
 	}
 	table := make(map[ib.LID]PortSet, len(list))
 	for _, e := range list {
@@ -257,7 +257,7 @@ func multicastFromDocument(list []MulticastDocument, ports uint8) (map[ib.LID]Po
 	return table, nil
 }
 
-// decodeAll decodes an attribute of which nothing is missing and nothing is left.
+// decodeAll decodes an attribute that must have exactly the right length.
 func decodeAll(name string, to interface {
 	Decode(b []byte) (int, error)
 }, from []byte,
@@ -310,14 +310,14 @@ func portFromDocument(n *Node, d *PortDocument) error {
 	words.words(p)
 	if d.State != words.State || d.PhysicalState != words.PhysicalState || d.Width != words.Width ||
 		d.Speed != words.Speed || d.LID != words.LID {
-		return fmt.Errorf("state, width, speed or LID contradict portInfo, which says %q, %q, %q, %q, %d",
+		return fmt.Errorf("state, width, speed or LID contradict portInfo, which has %q, %q, %q, %q, %d",
 			words.State, words.PhysicalState, words.Width, words.Speed, words.LID)
 	}
 	return nil
 }
 
-// checkCables refuses ends that lead nowhere or don't lead back, and lists that name ports which
-// aren't there.
+// checkCables rejects cable ends that don't exist or don't name each other, and lists that name
+// ports that don't exist.
 func (in *reader) checkCables() error {
 	t := in.topology
 	for _, n := range t.Nodes {
@@ -329,28 +329,28 @@ func (in *reader) checkCables() error {
 			}
 			switch peer := t.Port(p.Peer); {
 			case peer == nil:
-				return fmt.Errorf("port %s: the cable ends at %s, which is not there", here, p.Peer)
+				return fmt.Errorf("port %s: the cable ends at %s, which does not exist", here, p.Peer)
 			case peer.Peer != here:
-				return fmt.Errorf("port %s: the cable ends at %s, whose own ends at %s", here, p.Peer, peer.Peer)
+				return fmt.Errorf("port %s: the cable ends at %s, whose cable ends at %s", here, p.Peer, peer.Peer)
 			}
 		}
 	}
 	if len(t.Nodes) > 0 && t.Port(t.Origin) == nil {
-		return fmt.Errorf("origin %s is not there", t.Origin)
+		return fmt.Errorf("origin %s does not exist", t.Origin)
 	}
 	for _, m := range t.SubnetManagers {
 		if m.Port != (PortID{}) && t.Port(m.Port) == nil {
-			return fmt.Errorf("subnet manager at %s, which is not there", m.Port)
+			return fmt.Errorf("subnet manager at %s, which does not exist", m.Port)
 		}
 	}
 	return nil
 }
 
-// finishHead takes over what concerns the whole.
+// finishHead reads the fields that concern the whole topology.
 func (in *reader) finishHead() error {
 	h, t := &in.head, in.topology
 	if h.Schema == "" {
-		return fmt.Errorf("%w: it has no schema, want %q", ErrSchema, Schema)
+		return fmt.Errorf("%w: the field schema is missing, want %q", ErrSchema, Schema)
 	}
 	t.Started, t.Duration, t.Origin, t.Complete, t.Stats = h.Started, h.Duration, h.Origin, h.Complete, h.Stats
 	if len(h.Anomalies) > 0 {

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// fileError says what is wrong with a file in the file's words; the cause may say it in Go's.
+// fileError describes an error in terms of the file; the cause may describe it in terms of Go.
 type fileError struct {
 	text  string
 	cause error
@@ -22,7 +22,7 @@ type fileError struct {
 func (e *fileError) Error() string { return e.text }
 func (e *fileError) Unwrap() error { return e.cause }
 
-// inFileWords puts what the JSON decoder says of Go's types into words of the file.
+// inFileWords rewrites the JSON decoder's errors, which name Go types, in terms of the file.
 func inFileWords(err error) error {
 	if err == nil {
 		return nil
@@ -33,10 +33,10 @@ func inFileWords(err error) error {
 	return err
 }
 
-// fileWords is empty for an error whose own words will do.
+// fileWords returns "" for an error that needs no rewriting.
 func fileWords(err error) string {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return "the file ends in the middle"
+		return "the file is truncated"
 	}
 	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return "not JSON: " + e.Error()
@@ -50,18 +50,18 @@ func fileWords(err error) string {
 		return text
 	}
 	if e, ok := errors.AsType[base64.CorruptInputError](err); ok {
-		return fmt.Sprintf("not base64 from byte %d on", int64(e))
+		return fmt.Sprintf("invalid base64 at byte %d", int64(e))
 	}
 	if e, ok := errors.AsType[*time.ParseError](err); ok {
-		return e.Value + " is no time such as 2026-01-02T15:04:05Z"
+		return e.Value + " is not a time such as 2026-01-02T15:04:05Z"
 	}
 	if strings.HasPrefix(err.Error(), "Time.") { // the error of a number or the like has no type
-		return "no time such as 2026-01-02T15:04:05Z"
+		return "not a time such as 2026-01-02T15:04:05Z"
 	}
 	return ""
 }
 
-// tokenWord returns a token as the file has it.
+// tokenWord returns a token as it is written in the file.
 func tokenWord(token json.Token) string {
 	if delim, ok := token.(json.Delim); ok {
 		return delim.String()
@@ -73,7 +73,7 @@ func tokenWord(token json.Token) string {
 	return fmt.Sprintf("%.60s", text)
 }
 
-// typeWord says what JSON a field of that type has.
+// typeWord describes the JSON value of a field of that type.
 func typeWord(t reflect.Type) string {
 	if reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
 		return "a string"

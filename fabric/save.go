@@ -15,15 +15,15 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// IsSaved reports whether a file whose first bytes are head begins as [Topology.WriteJSON] and the
-// JSON of a [Document] do, whatever the white space; 256 bytes are enough.
+// IsSaved reports whether head, the first bytes of a file, begins like the output of
+// [Topology.WriteJSON] or the JSON of a [Document], ignoring white space; 256 bytes are enough.
 func IsSaved(head []byte) bool {
 	squeezed := strings.Join(strings.Fields(string(head)), "")
 	return strings.HasPrefix(squeezed, `{"schema":"`+Schema+`"`)
 }
 
-// WriteJSON saves the topology: one line for what concerns the whole, then one for each node. Equal
-// topologies give equal bytes. The memory needed is that of one node.
+// WriteJSON saves the topology: one line for the whole, then one for each node. Equal topologies
+// give equal bytes. It needs memory for one node at a time.
 func (t *Topology) WriteJSON(w io.Writer) error {
 	head, err := json.Marshal(t.documentHead())
 	if err != nil {
@@ -90,10 +90,10 @@ func countersFromMap[C mad.PortCounters | mad.PortCountersExtended](fields map[s
 	for name, value := range fields {
 		field := v.FieldByName(name)
 		if !field.IsValid() {
-			continue // a later version's
+			continue // from a later version
 		}
 		if field.OverflowUint(value) {
-			return nil, fmt.Errorf("counter %s: %d is more than its %d bits hold", name, value, field.Type().Bits())
+			return nil, fmt.Errorf("counter %s: %d does not fit in %d bits", name, value, field.Type().Bits())
 		}
 		field.SetUint(value)
 	}

@@ -122,8 +122,8 @@ func TestReadTopologyRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, test := range []struct{ from, to, want string }{
-		{`rdmakit.fabric/v1`, `rdmakit.fabric/v9`, `not a saved topology: it says "rdmakit.fabric/v9"`},
-		{`"schema":"rdmakit.fabric/v1",`, ``, `it has no schema`},
+		{`rdmakit.fabric/v1`, `rdmakit.fabric/v9`, `not a saved topology: the schema is "rdmakit.fabric/v9"`},
+		{`"schema":"rdmakit.fabric/v1",`, ``, `the field schema is missing`},
 		{`"guid":"0010:0000:0000:0200"`, `"guid":"0010:0000"`, `nodes: node 0: `},
 		{
 			`"guid":"0010:0000:0000:0200"`, `"guid":"0010:0000:0000:0201"`,
@@ -131,18 +131,18 @@ func TestReadTopologyRefuses(t *testing.T) {
 		},
 		{`"type":"switch"`, `"type":"hca"`, `contradict nodeInfo`},
 		{`"number":1,`, `"number":9,`, `port 9: the node has 1 ports`},
-		{`"number":2,`, `"number":1,`, `port 1: the node has 5 ports, and they stand in ascending order`},
+		{`"number":2,`, `"number":1,`, `port 1: the node has 5 ports, which must be in ascending order`},
 		{
 			`"peer":{"node":"0020:0000:0000:0100","port":1}`, `"peer":{"node":"0020:0000:0000:ff00","port":1}`,
-			`0x0010000000000200[1]: the cable ends at 0x002000000000ff00[1], which is not there`,
+			`0x0010000000000200[1]: the cable ends at 0x002000000000ff00[1], which does not exist`,
 		},
 		{
 			`"peer":{"node":"0020:0000:0000:0100","port":1}`, `"peer":{"node":"0020:0000:0000:0100","port":77}`,
-			`which is not there`,
+			`which does not exist`,
 		},
 		{
 			`"peer":{"node":"0020:0000:0000:0100","port":1}`, `"peer":{"node":"0020:0000:0000:0100","port":2}`,
-			`whose own ends at`,
+			`whose cable ends at`,
 		},
 		{
 			`"peer":{"node":"0020:0000:0000:0100","port":1}`, `"peer":{"node":"0020:0000:0000:0100","port":256}`,
@@ -150,14 +150,14 @@ func TestReadTopologyRefuses(t *testing.T) {
 		},
 		{
 			`"state":"ACTIVE"`, `"state":"DOWN"`,
-			`port 1: state, width, speed or LID contradict portInfo, which says "ACTIVE", "LinkUp", "4X", "NDR", 2`,
+			`port 1: state, width, speed or LID contradict portInfo, which has "ACTIVE", "LinkUp", "4X", "NDR", 2`,
 		},
-		{`"portInfo":"`, `"portInfo":"AA`, `node 0: not base64 from byte`},
+		{`"portInfo":"`, `"portInfo":"AA`, `node 0: invalid base64 at byte`},
 		{`"portInfo":"`, `"portInfo":"AAAA`, `port 1: portInfo: 67 bytes, want 64`},
 		{`"PortXmitData"`, `"later"`, ``},
 		{
 			`"SymbolErrorCounter":65535`, `"SymbolErrorCounter":65536`,
-			`counter SymbolErrorCounter: 65536 is more than its 16 bits hold`,
+			`counter SymbolErrorCounter: 65536 does not fit in 16 bits`,
 		},
 		{`"lid":49217,"ports":[0,5]`, `"lid":49217,"ports":[0,6]`, `multicast LID 0xc041 goes to port 6 of 5`},
 		{`"lid":49217,"ports":[0,5]`, `"lid":49152,"ports":[0,5]`, `multicast LID 0xc000: twice`},
@@ -167,14 +167,14 @@ func TestReadTopologyRefuses(t *testing.T) {
 		{`"description":"host0"`, `"description":true`, `description: true or false where a string is expected`},
 		{`"guid":"0010:0000:0000:0200"`, `"guid":7`, `guid: number where a string is expected`},
 		{`"ports":[{`, `"ports":{"a":[{`, `not JSON: invalid character`},
-		{`"started":"`, `"started":"x`, ` is no time such as`},
+		{`"started":"`, `"started":"x`, ` is not a time such as`},
 		{
 			`"origin":{"node":"0010:0000:0000:0200"`, `"origin":{"node":"0010:0000:0000:ff00"`,
-			`origin 0x001000000000ff00[1] is not there`,
+			`origin 0x001000000000ff00[1] does not exist`,
 		},
-		{"\n]}\n", "\n]", `the file ends in the middle`},
-		{"\n]}\n", "\n]} {}", `there is more behind the end`},
-		{"\n]}\n", "\n],\"nodes\":[]}", `there is a second list`},
+		{"\n]}\n", "\n]", `the file is truncated`},
+		{"\n]}\n", "\n]} {}", `extra data after the end`},
+		{"\n]}\n", "\n],\"nodes\":[]}", `duplicate list`},
 		{"\n]}\n", "\n],\"later\":{\"a\":[1,2]}}", ``},
 		{`"description":"host0"`, `"description":"` + strings.Repeat("x", 65) + `"`, `longer than 64 bytes`},
 		{`"description":"host0"`, `"description":"` + strings.Repeat("x", 33<<20) + `"`, `one element is too long`},
@@ -204,9 +204,10 @@ func TestReadTopologyRefuses(t *testing.T) {
 func TestReadTopologyOther(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "the file is empty", "null": "null where { is expected", "[]": "[ where { is expected",
-		`"a"`: `"a" where { is expected`, "5": "5 where { is expected", "{": "the file ends in the middle",
+		`"a"`: `"a" where { is expected`, "5": "5 where { is expected", "{": "the file is truncated",
 		"{5:1}": "not JSON: invalid character '5'", "no": "not JSON: invalid character 'o' in literal null",
-		`{"started":5}`: "started: no time such as 2026-01-02T15:04:05Z", `{"nodes":5}`: "nodes: 5 where [ is expected",
+		`{"started":5}`:          "started: not a time such as 2026-01-02T15:04:05Z",
+		`{"nodes":5}`:            "nodes: 5 where [ is expected",
 		`{"nodes":[5]}`:          "nodes: node 0: number where an object is expected",
 		`{"complete":1}`:         "complete: number where true or false is expected",
 		`{"anomalies":{}}`:       "anomalies: object where an array is expected",

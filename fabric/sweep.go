@@ -10,7 +10,8 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// ErrNoAnswer is the cause when not even the own port answers.
+// ErrNoAnswer is the cause if a request was not answered: in Discover, if not even the local port
+// answers.
 var ErrNoAnswer = errors.New("no answer")
 
 // progressEvery is how often Options.Progress is called.
@@ -19,12 +20,12 @@ const progressEvery = 100 * time.Millisecond
 // batch is how many datagrams go through the transport in one call.
 const batch = 32
 
-// Discover sweeps the subnet that the transport leads into.
+// Discover sweeps the subnet of the transport.
 //
-// The topology is never nil once the options are sound: with an error (the context's cause, or the
-// transport's), it holds what was seen until then. A spent Budget and nodes that don't answer are
-// no error: see [Topology.Complete] and [Topology.Unreached]. The error matches [ErrNoAnswer] when
-// the own port is silent.
+// If the options are valid, the topology is never nil: with an error (the cause of the context, or
+// an error of the transport) it holds the result until then. An expired Budget and nodes that don't
+// answer are not errors: see [Topology.Complete] and [Topology.Unreached]. The error matches
+// [ErrNoAnswer] if the local port doesn't answer.
 func Discover(ctx context.Context, transport Transport, options Options) (*Topology, error) {
 	options, err := options.withDefaults(transport)
 	if err != nil {
@@ -53,36 +54,36 @@ func Discover(ctx context.Context, transport Transport, options Options) (*Topol
 		if len(s.topology.Unreached) > 0 {
 			reason = s.topology.Unreached[0].Reason
 		}
-		return s.topology, fmt.Errorf("discover fabric: own port: %w: %s", ErrNoAnswer, reason)
+		return s.topology, fmt.Errorf("discover fabric: local port: %w: %s", ErrNoAnswer, reason)
 	}
 	return s.topology, nil
 }
 
-// sweep is the state of one Discover. One goroutine does all of it.
+// sweep is the state of one call of Discover. A single goroutine uses it.
 type sweep struct {
 	options   Options
 	transport Transport
 	pace      pace
 	agenda    agenda
 	table     table
-	inWindow  int         // questions that hold a place in the window
-	retry     fifo[retry] // questions to send again
-	outbox    []Datagram  // to send; the transport took no more
+	inWindow  int         // requests that hold a place in the window
+	retry     fifo[retry] // requests to send again
+	outbox    []Datagram  // to be sent: the transport accepted no more
 	inbox     [batch]Datagram
 
 	states   map[ib.GUID]*nodeState
 	topology *Topology
 	links    int
 	ports    int       // of all nodes
-	end      time.Time // of the budget
+	end      time.Time // end of the budget
 	report   time.Time // next call of Progress
-	spent    bool      // the budget is
-	master   bool      // the master subnet manager was looked for
+	spent    bool      // the budget has expired
+	master   bool      // the master subnet manager was queried
 }
 
-// retry names a question that may have ended meanwhile.
+// retry names a request that may have ended meanwhile.
 type retry struct {
-	q          *question
+	q          *request
 	generation uint16
 }
 
@@ -105,7 +106,7 @@ func (s *sweep) run(ctx context.Context) error {
 			if s.askMaster() {
 				continue
 			}
-			return nil // the window was empty, so fill has found nothing to ask
+			return nil // the window was empty, so fill has found no more tasks
 		}
 		s.progress(now, false)
 		n, err := s.transport.Receive(ctx, s.inbox[:], s.deadline(now))
@@ -119,7 +120,7 @@ func (s *sweep) run(ctx context.Context) error {
 	}
 }
 
-// deadline is when the loop has something to do even if nothing comes.
+// deadline is when the loop must continue even if nothing is received.
 func (s *sweep) deadline(now time.Time) time.Time {
 	end := s.end
 	if when, ok := s.table.next(); ok && when.Before(end) {
@@ -134,13 +135,13 @@ func (s *sweep) deadline(now time.Time) time.Time {
 	return end
 }
 
-// expire looks at the questions that have waited long enough: first they give their place in the
-// window free, then they are sent again, in the end they are given up.
+// expire handles requests whose timer has fired: first they free their place in the window, then
+// they are sent again, and finally they are given up.
 func (s *sweep) expire(now time.Time) {
 	for q := s.table.due(now); q != nil; q = s.table.due(now) {
 		patience := q.last.Add(s.pace.timeout(q.tries - 1))
 		switch {
-		case q.waits: // the transport reported the loss before
+		case q.waits: // the transport has reported the loss already
 		case q.inWindow && now.Before(patience):
 			s.leaveWindow(q)
 			s.table.wakeAt(q, patience)
@@ -161,23 +162,23 @@ func (s *sweep) expire(now time.Time) {
 	}
 }
 
-// again has a question sent once more, as soon as the window allows; once, whoever noticed the
-// loss first.
-func (s *sweep) again(q *question) {
+// again schedules one more try of a request, to be sent as soon as the window allows. A loss that
+// both the timer and the transport report counts once.
+func (s *sweep) again(q *request) {
 	if !q.waits {
 		q.waits = true
 		s.retry.push(retry{q, q.generation})
 	}
 }
 
-func (s *sweep) leaveWindow(q *question) {
+func (s *sweep) leaveWindow(q *request) {
 	if q.inWindow {
 		q.inWindow = false
 		s.inWindow--
 	}
 }
 
-// fill puts into the outbox what the window allows: questions to repeat first, then new ones.
+// fill puts as many requests into the outbox as the window allows: retries first, then new ones.
 func (s *sweep) fill(now time.Time) {
 	for s.pace.allows(s.inWindow) {
 		if s.retry.len() > 0 {
@@ -209,20 +210,20 @@ func (s *sweep) fill(now time.Time) {
 	}
 }
 
-// worthExploring reports whether it is still unknown who is behind a port.
+// worthExploring reports whether the node behind a port is still unknown.
 func (s *sweep) worthExploring(t task) bool {
 	switch {
 	case t.owner.node.Ports[t.arg].HasPeer():
 		return false
 	case t.owner.silent:
-		s.unreached(t, t.owner.node.Path, "its own switch stopped answering", 0)
+		s.unreached(t, t.owner.node.Path, "the switch in front of it stopped answering", 0)
 		return false
 	}
 	return true
 }
 
-// ask puts the next try of a question into the outbox.
-func (s *sweep) ask(q *question, now time.Time) {
+// ask puts the next try of a request into the outbox.
+func (s *sweep) ask(q *request, now time.Time) {
 	var d Datagram
 	for try := q.tries; try <= s.options.Retries; try++ {
 		d.Timeout += s.pace.timeout(try)
@@ -237,7 +238,7 @@ func (s *sweep) ask(q *question, now time.Time) {
 	s.table.wakeAt(q, now.Add(min(s.pace.release(), s.pace.timeout(q.tries-1))))
 }
 
-// flush hands the outbox to the transport as far as it takes it.
+// flush sends as much of the outbox as the transport accepts.
 func (s *sweep) flush() error {
 	if len(s.outbox) == 0 {
 		return nil
@@ -257,8 +258,8 @@ func (s *sweep) flush() error {
 	return err
 }
 
-// refusedBySender gives up the question that the transport can't send, as to an address that
-// leads nowhere.
+// refusedBySender gives up the request that the transport can't send, for example because the
+// address is unreachable.
 func (s *sweep) refusedBySender(d *Datagram, err error) {
 	var h mad.Header
 	h.Decode(d.MAD[:]) //nolint:errcheck // a MAD is long enough
@@ -267,7 +268,7 @@ func (s *sweep) refusedBySender(d *Datagram, err error) {
 	}
 }
 
-// receive takes in one datagram.
+// receive handles one datagram.
 func (s *sweep) receive(d *Datagram, now time.Time) {
 	var h mad.Header
 	h.Decode(d.MAD[:]) //nolint:errcheck // a MAD is long enough
@@ -277,7 +278,7 @@ func (s *sweep) receive(d *Datagram, now time.Time) {
 		s.lost(q)
 		return
 	case !d.Lost && !h.Method.IsResponse():
-		return // somebody asks us
+		return // a request to this node
 	case d.Lost || q == nil:
 		s.topology.Stats.Late++
 		return
@@ -293,7 +294,7 @@ func (s *sweep) receive(d *Datagram, now time.Time) {
 	s.topology.Stats.Answers++
 	if h.Result()&mad.StatusBusy != 0 {
 		q.busy = true
-		return // its time-out sends it again
+		return // it is sent again after its timeout
 	}
 	s.pace.answered(now.Sub(q.sent), q.tries > 1)
 	if q.kind != kindNode {
@@ -303,15 +304,15 @@ func (s *sweep) receive(d *Datagram, now time.Time) {
 		s.refused(q, result)
 		return
 	}
-	s.closeQuestion(q)
+	s.closeRequest(q)
 	s.learn(q.task, q.route, d.MAD[attributeOffset:])
 }
 
-// attributeOffset is where the attribute stands in packets of subnet and of performance management.
+// attributeOffset is the offset of the attribute in packets of subnet and performance management.
 const attributeOffset = 64
 
-// lost handles a request that the transport gave back.
-func (s *sweep) lost(q *question) {
+// lost handles a request that the transport returned as lost.
+func (s *sweep) lost(q *request) {
 	s.leaveWindow(q)
 	if q.tries <= s.options.Retries {
 		s.again(q)
@@ -320,10 +321,10 @@ func (s *sweep) lost(q *question) {
 	s.giveUp(q, fmt.Sprintf("the transport reports no answer to %d tries", q.tries))
 }
 
-func (s *sweep) refused(q *question, result mad.Status) {
-	s.closeQuestion(q)
+func (s *sweep) refused(q *request, result mad.Status) {
+	s.closeRequest(q)
 	if q.kind == kindMellanox {
-		return // a device that has no FDR10
+		return // the device does not support FDR10
 	}
 	s.unreached(q.task, q.route, "refused: "+result.String(), q.tries)
 	if q.kind == kindCapability {
@@ -331,17 +332,17 @@ func (s *sweep) refused(q *question, result mad.Status) {
 	}
 }
 
-func (s *sweep) closeQuestion(q *question) {
+func (s *sweep) closeRequest(q *request) {
 	s.leaveWindow(q)
 	s.table.close(q)
 	s.agenda.done(q.task)
 }
 
-// giveUp lists a question as unreached, and its node as silent when that was not the first.
-func (s *sweep) giveUp(q *question, reason string) {
-	s.closeQuestion(q)
+// giveUp lists a request as unreached, and its node as silent after several such requests.
+func (s *sweep) giveUp(q *request, reason string) {
+	s.closeRequest(q)
 	if q.kind == kindNode && q.owner != nil && q.owner.node.Ports[q.arg].HasPeer() {
-		return // the node behind was found by another way, and told who is here
+		return // the node behind the port was found by another path
 	}
 	s.unreached(q.task, q.route, reason, q.tries)
 	if q.kind == kindNode {
@@ -355,7 +356,7 @@ func (s *sweep) giveUp(q *question, reason string) {
 	n.silent = true
 	if k := s.agenda.drop(n); k > 0 {
 		s.list(Unreached{
-			Node: n.node.GUID(), Path: n.node.Path, What: fmt.Sprintf("%d more questions", k),
+			Node: n.node.GUID(), Path: n.node.Path, What: fmt.Sprintf("%d more requests", k),
 			Reason: "the node stopped answering",
 		})
 	}
@@ -375,7 +376,7 @@ func (s *sweep) unreached(t task, route mad.Path, reason string, tries int) {
 	s.list(u)
 }
 
-// list adds to what stayed without answer, as far as the bound goes.
+// list adds to the list of unreached requests, up to its limit.
 func (s *sweep) list(u Unreached) {
 	s.topology.Stats.Unreached++
 	if len(s.topology.Unreached) < s.options.MaxUnreached {
@@ -395,13 +396,14 @@ func (s *sweep) progress(now time.Time, last bool) {
 	})
 }
 
-// Reasons of questions that were under way when the sweep ended; see Unreached.cutShort.
+// Reasons of requests that were outstanding when the sweep ended; see Unreached.cutShort.
 const (
-	reasonSpent   = "the time for the sweep was spent"
+	reasonSpent   = "the time for the sweep was up"
 	reasonStopped = "the sweep was stopped: "
 )
 
-// conclude completes the result: what was cut off, and what only the whole shows.
+// conclude completes the result: it lists the outstanding requests as unreached, and runs the
+// checks that need the whole topology.
 func (s *sweep) conclude(err error) {
 	if err != nil || s.spent {
 		reason := reasonSpent
@@ -414,7 +416,7 @@ func (s *sweep) conclude(err error) {
 			}
 		}
 		if k := s.agenda.pending; k > 0 {
-			s.list(Unreached{What: fmt.Sprintf("%d more questions", k), Reason: reason})
+			s.list(Unreached{What: fmt.Sprintf("%d more requests", k), Reason: reason})
 		}
 	}
 	s.compareEnds()

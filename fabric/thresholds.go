@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// ThresholdNever takes a counter out of the judgement, for [Thresholds.Set].
+// ThresholdNever, passed to [Thresholds.Set], removes the threshold of a counter.
 const ThresholdNever = "never"
 
-// UnknownCounterError says that no counter has the name; [CounterNames] lists those that there are.
+// UnknownCounterError reports that no counter has the name; see [CounterNames].
 type UnknownCounterError struct{ Name string }
 
 // Error implements error.
 func (e *UnknownCounterError) Error() string { return fmt.Sprintf("no counter is named %q", e.Name) }
 
-// Set reads the threshold of a counter, as files of thresholds have it: a number, or
-// [ThresholdNever] in any case. The error is an *[UnknownCounterError], or says what is wrong with
-// the value.
+// Set parses the threshold of a counter in the format of threshold files: a number, or
+// [ThresholdNever] in upper or lower case. The error is an *[UnknownCounterError], or describes the
+// invalid value.
 func (t Thresholds) Set(name, value string) error {
 	if !slices.Contains(CounterNames(), name) {
 		return &UnknownCounterError{name}

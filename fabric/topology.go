@@ -10,22 +10,21 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// Topology is what one sweep saw of a subnet.
+// Topology is the result of one sweep of a subnet.
 type Topology struct {
 	Started  time.Time     // when the sweep began
-	Duration time.Duration // how long it took
-	// Origin is the port that the sweep went out by.
+	Duration time.Duration // the duration of the sweep
+	// Origin is the local port that the sweep used.
 	Origin PortID
-	// Nodes are in the order in which they were found, the own node first.
+	// Nodes are in the order in which they were found, the local node first.
 	Nodes []*Node
-	// Unreached lists what stayed without answer; Complete is false too when the sweep was
-	// cut short.
+	// Unreached lists the requests without an answer. Complete is also false if the sweep ended
+	// early.
 	Unreached []Unreached
 	Complete  bool
-	// Anomalies lists what contradicts itself, at most Options.MaxAnomalies; Stats counts the rest.
+	// Anomalies lists contradictions, at most Options.MaxAnomalies; Stats counts the rest.
 	Anomalies []Anomaly
-	// SubnetManagers, when Options.SubnetManagers asked for them, are in the order of their
-	// ports' nodes.
+	// SubnetManagers, if Options.SubnetManagers was set, are in the order of their ports' nodes.
 	SubnetManagers []SubnetManager
 	Stats          Stats
 
@@ -43,40 +42,41 @@ func (p PortID) String() string { return fmt.Sprintf("0x%x[%d]", p.Node[:], p.Po
 
 // Node is a switch, a channel adapter (HCA) or a router.
 type Node struct {
-	Info        mad.NodeInfo        // as it answered
-	Description mad.NodeDescription // as it answered; a text that its administrator chose
-	Switch      *mad.SwitchInfo     // of a switch that answered for it
-	// Path is the directed route from the origin by which the node was found first.
+	Info        mad.NodeInfo        // as answered
+	Description mad.NodeDescription // as answered; chosen by the administrator
+	Switch      *mad.SwitchInfo     // of a switch that answered the request
+	// Path is the directed route from the origin by which the node was first found.
 	Path mad.Path
-	// Ports are by number: 0 to Info.NumPorts, where 0 exists on a switch only.
+	// Ports is indexed by port number: 0 to Info.NumPorts; only switches have port 0.
 	Ports []Port
-	// Routes, of a switch when Options.Routes asked for them, is the linear forwarding table: the
-	// port for each LID, mad.LFTPortNone where there is none.
+	// Routes, for a switch if Options.Routes was set, is the linear forwarding table: the port for
+	// each LID, or mad.LFTPortNone.
 	Routes []uint8
-	// Multicast, of a switch when Options.Multicast asked for it, is the multicast forwarding
-	// table: the ports of each multicast LID that has any.
+	// Multicast, for a switch if Options.Multicast was set, is the multicast forwarding table: the
+	// ports of each multicast LID that has any.
 	Multicast map[ib.LID]PortSet
-	// Performance, when Options.Counters asked for it, is what the node's performance agent can do.
+	// Performance, if Options.Counters was set, holds the capabilities of the node's performance
+	// agent.
 	Performance *mad.ClassPortInfo
 }
 
 // Port is one port of a node.
 type Port struct {
-	// Known reports whether the port answered: Info counts then. Of an adapter, only ports in this
-	// subnet are known.
+	// Known is true if the port answered, so that Info is valid. Only those ports of an adapter
+	// that are in this subnet are known.
 	Known bool
-	GUID  ib.GUID // of a switch, all ports have that of port 0
+	GUID  ib.GUID // all ports of a switch have the GUID of port 0
 	Info  mad.PortInfo
-	// Mellanox tells FDR10 from QDR: asked for where the link is up at QDR and the device is known
-	// to have it, as libibnetdisc does. nil elsewhere.
+	// Mellanox distinguishes FDR10 from QDR. It is read if the link runs at QDR and the device is
+	// known to support it, as libibnetdisc does; nil otherwise.
 	Mellanox *mad.ExtendedPortInfo
-	// Peer is the other end of the cable; zero when there is none, or it did not answer.
+	// Peer is the other end of the cable; zero if there is none or it did not answer.
 	Peer PortID
-	// Path leads to an adapter's port; of a switch's ports, that of the node does.
+	// Path is the directed route to an adapter's port. For ports of a switch, use the node's Path.
 	Path mad.Path
-	// Counters and Extended are the port's, when Options.Counters asked for them and the port is
-	// active. Extended is nil where the agent has none, and Counters where Extended has all that it
-	// would say (mad.PerformanceAdditionalExtended).
+	// Counters and Extended are the port's counters, if Options.Counters was set and the port is
+	// active. Extended is nil if the agent has none; Counters is nil if Extended includes all of
+	// them (mad.PerformanceAdditionalExtended).
 	Counters *mad.PortCounters
 	Extended *mad.PortCountersExtended
 }
@@ -95,8 +95,7 @@ func (n *Node) GUID() ib.GUID { return n.Info.NodeGUID }
 // IsSwitch reports whether the node forwards packets within the subnet.
 func (n *Node) IsSwitch() bool { return n.Info.NodeType == mad.NodeTypeSwitch }
 
-// LID returns the base LID of a port: of a switch that of port 0, whichever is asked for; 0
-// when unknown.
+// LID returns the base LID of a port; for any port of a switch that of port 0; 0 if unknown.
 func (n *Node) LID(port uint8) ib.LID {
 	if n.IsSwitch() {
 		port = 0
@@ -107,7 +106,7 @@ func (n *Node) LID(port uint8) ib.LID {
 	return n.Ports[port].Info.LID
 }
 
-// Node returns the node of that GUID, or nil.
+// Node returns the node with that GUID, or nil.
 func (t *Topology) Node(guid ib.GUID) *Node { return t.byGUID[guid] }
 
 // Port returns a port, or nil.
@@ -141,7 +140,7 @@ func (t *Topology) Links() []Link {
 	return links
 }
 
-// order returns each node's place in Nodes.
+// order returns each node's index in Nodes.
 func (t *Topology) order() map[ib.GUID]int {
 	order := make(map[ib.GUID]int, len(t.Nodes))
 	for i, n := range t.Nodes {
@@ -150,15 +149,15 @@ func (t *Topology) order() map[ib.GUID]int {
 	return order
 }
 
-// SubnetManager is a subnet manager, active or waiting.
+// SubnetManager is a subnet manager, master or standby.
 type SubnetManager struct {
-	Port PortID     // where it runs; zero when no port of that LID or GUID is known
+	Port PortID     // its port; zero if no port with that LID or GUID is known
 	LID  ib.LID     // of that port
 	Info mad.SMInfo // as it answered
-	Err  string     // why there is no Info; empty when it answered
+	Err  string     // why there is no Info; empty if it answered
 }
 
-// PortSet is a set of port numbers from 0 to 255, the lowest bit first.
+// PortSet is a set of port numbers from 0 to 255, one bit for each, the lowest bit first.
 type PortSet [4]uint64
 
 // Add puts a port into the set.
@@ -178,13 +177,13 @@ func (s PortSet) Ports() []uint8 {
 	return ports
 }
 
-// Unreached is a question of the sweep that stayed without an answer.
+// Unreached is a request of the sweep without an answer.
 type Unreached struct {
-	// Node and Port tell where the silence begins: a port behind which nobody answered, or the node
-	// that answered before and then did not (Port 0 then, and What says what it was asked).
+	// Node and Port are the place where answers ended: a port behind which nobody answered, or,
+	// with Port 0, a node that stopped answering (What is the request).
 	Node   ib.GUID
 	Port   uint8
-	Path   mad.Path // to whom the question went
+	Path   mad.Path // the directed route of the request
 	What   string   // "node behind port", "port info 7", …
 	Reason string
 	Tries  int
@@ -195,50 +194,52 @@ func (u Unreached) String() string {
 	return fmt.Sprintf("%s of %s (path %s): %s", u.What, PortID{u.Node, u.Port}, u.Path, u.Reason)
 }
 
-// AnomalyKind says in what way answers contradict themselves or the specification.
+// AnomalyKind is the kind of a contradiction between answers, or between an answer and the
+// specification.
 type AnomalyKind string
 
 // The kinds.
 const (
-	AnomalyDuplicateGUID AnomalyKind = "duplicate-guid" // two cables end at one port: two nodes have one GUID
-	AnomalyChanged       AnomalyKind = "changed"        // a node describes itself in two ways
+	AnomalyDuplicateGUID AnomalyKind = "duplicate-guid" // two cables end at one port: two nodes have the same GUID
+	AnomalyChanged       AnomalyKind = "changed"        // a node gave two different node infos
 	AnomalyPortRange     AnomalyKind = "port-range"     // a port number that the node doesn't have
 	AnomalyNoGUID        AnomalyKind = "no-guid"        // a GUID of zeros
-	AnomalyNodeType      AnomalyKind = "node-type"      // none of the three that exist
-	AnomalyForeign       AnomalyKind = "foreign-answer" // an answer to another question, or no MAD at all
+	AnomalyNodeType      AnomalyKind = "node-type"      // not one of the three node types
+	AnomalyForeign       AnomalyKind = "foreign-answer" // an answer that matches no request, or an invalid MAD
 	AnomalySelfLink      AnomalyKind = "self-link"      // a port cabled to itself
-	AnomalyOneSided      AnomalyKind = "one-sided"      // up at one end of the cable and not at the other
-	AnomalyTooFar        AnomalyKind = "too-far"        // behind more than 63 hops
+	AnomalyOneSided      AnomalyKind = "one-sided"      // a cable that is up at one end and not at the other
+	AnomalyTooFar        AnomalyKind = "too-far"        // more than 63 hops away
 	AnomalyTooMany       AnomalyKind = "too-many"       // more nodes than Options.MaxNodes, or more ports
 )
 
 // Anomaly is one contradiction.
 type Anomaly struct {
-	Kind   AnomalyKind `json:"kind"`   // what contradicts what
-	At     PortID      `json:"at"`     // where it was seen; zero where no port is known
-	Detail string      `json:"detail"` // the values, in words
+	Kind   AnomalyKind `json:"kind"`   // the kind of contradiction
+	At     PortID      `json:"at"`     // where it was seen; zero if no port is known
+	Detail string      `json:"detail"` // a description with the values
 }
 
 // String returns one line for a log.
 func (a Anomaly) String() string { return fmt.Sprintf("%s at %s: %s", a.Kind, a.At, a.Detail) }
 
-// Stats counts what a sweep cost.
+// Stats counts the packets of a sweep.
 type Stats struct {
 	Sent    int `json:"sent"`    // MADs, retries included
-	Answers int `json:"answers"` // that belonged to a question
-	Retries int `json:"retries"` // questions sent again
-	// answers, and reports of loss, that came when the sweep had given up or asked again
+	Answers int `json:"answers"` // MADs that answered a request
+	Retries int `json:"retries"` // requests sent again
+	// answers, and reports of loss, that came after the sweep had given up or sent the request
+	// again
 	Late      int `json:"late"`
-	Foreign   int `json:"foreign"`   // datagrams that answered nothing
+	Foreign   int `json:"foreign"`   // datagrams that answered no request
 	Anomalies int `json:"anomalies"` // all, listed or not
 	Unreached int `json:"unreached"` // all, listed or not
-	// Window is the largest number of questions that were under way and not overdue.
+	// Window is the largest number of requests that were outstanding and not overdue.
 	Window int `json:"window"`
-	// RoundTrip is the smoothed time from question to answer at the end.
+	// RoundTrip is the smoothed round-trip time at the end.
 	RoundTrip time.Duration `json:"roundTripNanoseconds"`
 }
 
-// finish fills in what is known once nothing more is asked.
+// finish fills in the fields that are known once the sweep is over.
 func (t *Topology) finish() {
 	t.Duration = time.Since(t.Started)
 	slices.SortStableFunc(t.Unreached, func(a, b Unreached) int {

@@ -9,44 +9,44 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// TraceEnd says how a trace ends.
+// TraceEnd is the result of a trace.
 type TraceEnd string
 
-// The ends.
+// The results.
 const (
 	TraceArrived   TraceEnd = "arrived"
-	TraceLoop      TraceEnd = "loop"       // a switch is passed twice: packets circle until they are dropped
-	TraceBlackHole TraceEnd = "black-hole" // a switch has no way, or one that leads nowhere
-	TraceStray     TraceEnd = "stray"      // the way ends at a node that doesn't have the LID
-	TraceUnknown   TraceEnd = "unknown"    // it leads to a node, or by a table, that didn't answer
+	TraceLoop      TraceEnd = "loop"       // the path passes a switch twice: packets circle until they are dropped
+	TraceBlackHole TraceEnd = "black-hole" // a switch has no route, or one through a port that is not active
+	TraceStray     TraceEnd = "stray"      // the path ends at a node that doesn't have the LID
+	TraceUnknown   TraceEnd = "unknown"    // a node or a forwarding table on the path didn't answer
 )
 
 // Hop is a node on a trace.
 type Hop struct {
 	Node ib.GUID // GUID of the node
-	// In and Out are the ports by which the packet comes and goes on. In is 0 at the source and Out
-	// at the destination.
+	// In and Out are the ports by which the packet enters and leaves the node. In is 0 at the
+	// source, Out is 0 at the destination.
 	In, Out uint8
 }
 
-// Trace is the way of packets from one port to another.
+// Trace is the path of packets from one port to another.
 type Trace struct {
 	From, To Endpoint // source and destination
 	Hops     []Hop    // from the source on
-	End      TraceEnd // how it ends
-	Reason   string   // why the end isn't TraceArrived, in one sentence
+	End      TraceEnd // the result
+	Reason   string   // why End isn't TraceArrived
 }
 
-// ErrNoLID is the error of a trace to a port that has no LID, or from one that has none.
-var ErrNoLID = errors.New("the port has no LID: no subnet manager has been here")
+// ErrNoLID is the error of a trace from or to a port that has no LID.
+var ErrNoLID = errors.New("the port has no LID: no subnet manager has assigned one")
 
-// RouteLookup returns the port by which a switch sends packets to a LID, [mad.LFTPortNone] for
-// none.
+// RouteLookup returns the port by which a switch forwards packets to a LID, or [mad.LFTPortNone].
 type RouteLookup func(sw *Node, lid ib.LID) (uint8, error)
 
 var errNotRead = errors.New("its forwarding table was not read")
 
-// RoutesRead returns what [Options.Routes] has read; an error for a switch without.
+// RoutesRead is a RouteLookup that uses the tables read with [Options.Routes]; it fails for a
+// switch whose table was not read.
 func RoutesRead(sw *Node, lid ib.LID) (uint8, error) {
 	switch {
 	case sw.Routes == nil:
@@ -57,7 +57,7 @@ func RoutesRead(sw *Node, lid ib.LID) (uint8, error) {
 	return sw.Routes[lid], nil
 }
 
-// RouteLookup returns a lookup that asks switches for the blocks of their forwarding tables that a
+// RouteLookup returns a lookup that reads the blocks of the switches' forwarding tables that a
 // trace needs, each once.
 func (c *Client) RouteLookup(ctx context.Context) RouteLookup {
 	type key struct {
@@ -67,7 +67,7 @@ func (c *Client) RouteLookup(ctx context.Context) RouteLookup {
 	read := map[key]mad.LFTBlock{}
 	return func(sw *Node, lid ib.LID) (uint8, error) {
 		if sw.Switch != nil && uint16(lid) > sw.Switch.LinearFDBTop {
-			return mad.LFTPortNone, nil // what stands beyond doesn't count
+			return mad.LFTPortNone, nil // entries beyond the top are invalid
 		}
 		k := key{sw.GUID(), uint32(lid) / mad.LFTBlockLen}
 		block, ok := read[k]
@@ -83,10 +83,10 @@ func (c *Client) RouteLookup(ctx context.Context) RouteLookup {
 	}
 }
 
-// Trace follows the forwarding tables from one port to another. Nothing is sent: links count as the
-// sweep saw them. What is wrong with the way stands in the result's End and Reason; the error is
-// [ErrNoLID], [ErrNoNode] for a port that the topology doesn't have, or the context's by way of the
-// lookup. C twin: ibtracert.
+// Trace follows the forwarding tables from one port to another. No packet is sent along the path:
+// the link states are those of the sweep. End and Reason of the result describe a fault on the
+// path. The error is [ErrNoLID], [ErrNoNode] for a port that the topology doesn't have, or the
+// context's error, returned by the lookup. C twin: ibtracert.
 func (t *Topology) Trace(from, to Endpoint, lookup RouteLookup) (Trace, error) {
 	tr := Trace{From: from, To: to}
 	switch {
@@ -122,7 +122,7 @@ type walk struct {
 	lid    ib.LID
 	lookup RouteLookup
 	seen   map[ib.GUID]bool // switches
-	end    TraceEnd         // empty while it goes on
+	end    TraceEnd         // empty until the walk ends
 	reason string
 }
 
@@ -131,7 +131,7 @@ func (w *walk) stop(end TraceEnd, format string, a ...any) {
 	w.end, w.reason = end, fmt.Sprintf(format, a...)
 }
 
-// leave finds the port by which a packet that came to a port goes on, or stops there.
+// leave finds the port by which a packet leaves a node, or ends the walk there.
 func (w *walk) leave(hop *Hop, at PortID, first bool) error {
 	n := w.t.Node(at.Node)
 	receiver := at.Port
@@ -156,11 +156,11 @@ func (w *walk) leave(hop *Hop, at PortID, first bool) error {
 	return nil
 }
 
-// ask looks the way up in a switch.
+// ask looks up the route in a switch.
 func (w *walk) ask(hop *Hop, n *Node) error {
 	lid := uint16(w.lid)
 	if w.seen[n.GUID()] {
-		w.stop(TraceLoop, "%s is reached for the second time", n.Name())
+		w.stop(TraceLoop, "%s is passed for the second time", n.Name())
 		return nil
 	}
 	w.seen[n.GUID()] = true
@@ -168,39 +168,39 @@ func (w *walk) ask(hop *Hop, n *Node) error {
 	_, refused := errors.AsType[*StatusError](err)
 	switch {
 	case refused || errors.Is(err, ErrNoAnswer) || errors.Is(err, errNotRead):
-		w.stop(TraceUnknown, "the route of %s to LID %d is not known: %v", n.Name(), lid, err)
+		w.stop(TraceUnknown, "the route of %s to LID %d is unknown: %v", n.Name(), lid, err)
 	case err != nil:
 		return err
 	case out == mad.LFTPortNone:
 		w.stop(TraceBlackHole, "%s has no route to LID %d", n.Name(), lid)
 	case out == 0:
-		w.stop(TraceStray, "%s takes packets to LID %d for its own, and they aren't", n.Name(), lid)
+		w.stop(TraceStray, "%s delivers packets to LID %d to itself, but doesn't have that LID", n.Name(), lid)
 	case int(out) >= len(n.Ports):
-		w.stop(TraceBlackHole, "%s sends LID %d to port %d, and has %d", n.Name(), lid, out, n.Info.NumPorts)
+		w.stop(TraceBlackHole, "%s routes LID %d to port %d of %d", n.Name(), lid, out, n.Info.NumPorts)
 	default:
 		hop.Out = out
 	}
 	return nil
 }
 
-// check looks whether packets get through a port.
+// check ends the walk if packets can't pass a port.
 func (w *walk) check(n *Node, out uint8) {
 	p := &n.Ports[out]
 	switch {
 	case !p.Known && !p.HasPeer():
 		w.stop(TraceUnknown, "port %d of %s did not answer", out, n.Name())
 	case p.Known && !p.IsLinkUp():
-		w.stop(TraceBlackHole, "port %d of %s, by which packets to LID %d go, is down (%v)",
+		w.stop(TraceBlackHole, "port %d of %s, the route to LID %d, is down (%v)",
 			out, n.Name(), uint16(w.lid), p.Info.PortPhysicalState)
 	case !p.HasPeer():
-		w.stop(TraceUnknown, "who is behind port %d of %s did not answer", out, n.Name())
+		w.stop(TraceUnknown, "the node behind port %d of %s did not answer", out, n.Name())
 	case p.Known && p.Info.PortState != mad.PortStateActive:
-		w.stop(TraceBlackHole, "port %d of %s, by which packets to LID %d go, is not active (%v)",
+		w.stop(TraceBlackHole, "port %d of %s, the route to LID %d, is not active (%v)",
 			out, n.Name(), uint16(w.lid), p.Info.PortState)
 	}
 }
 
-// Name returns the description, or the GUID of a node that has none.
+// Name returns the node's description, or its GUID if it has none.
 func (n *Node) Name() string {
 	if text := n.Description.String(); text != "" {
 		return text

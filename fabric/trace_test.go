@@ -64,31 +64,31 @@ func TestTrace(t *testing.T) {
 		{
 			"a port that is not there", "host0", "host3",
 			func(_ *subnet.Subnet, t *fabric.Topology) { reroute(t, "spine0", 77) },
-			"host0>1 1<leaf0>3 1<spine0: black-hole", "spine0 sends LID 6 to port 77, and has 2",
+			"host0>1 1<leaf0>3 1<spine0: black-hole", "spine0 routes LID 6 to port 77 of 2",
 		},
 		{"a port that is down", "host0", "host3", func(_ *subnet.Subnet, t *fabric.Topology) {
 			p := &node(t, "spine0").Ports[2]
 			p.Peer, p.Info.PortPhysicalState = fabric.PortID{}, mad.PortPhysicalStatePolling
-		}, "host0>1 1<leaf0>3 1<spine0>2: black-hole", "port 2 of spine0, by which packets to " +
-			"LID 6 go, is down (Polling)"},
+		}, "host0>1 1<leaf0>3 1<spine0>2: black-hole", "port 2 of spine0, the route to LID 6, " +
+			"is down (Polling)"},
 		{"a port that doesn't forward", "host0", "host3", func(_ *subnet.Subnet, t *fabric.Topology) {
 			node(t, "spine0").Ports[2].Info.PortState = mad.PortStateArmed
-		}, "host0>1 1<leaf0>3 1<spine0>2: black-hole", "port 2 of spine0, by which packets to LID 6 " +
-			"go, is not active (Armed)"},
-		{"who is behind is not known", "host0", "host3", func(_ *subnet.Subnet, t *fabric.Topology) {
+		}, "host0>1 1<leaf0>3 1<spine0>2: black-hole", "port 2 of spine0, the route to LID 6, " +
+			"is not active (Armed)"},
+		{"an unknown node behind a port", "host0", "host3", func(_ *subnet.Subnet, t *fabric.Topology) {
 			node(t, "spine0").Ports[2].Peer = fabric.PortID{}
-		}, "host0>1 1<leaf0>3 1<spine0>2: unknown", "who is behind port 2 of spine0 did not answer"},
+		}, "host0>1 1<leaf0>3 1<spine0>2: unknown", "the node behind port 2 of spine0 did not answer"},
 		{"a port of which nothing is known", "host0", "host3", func(_ *subnet.Subnet, t *fabric.Topology) {
 			node(t, "spine0").Ports[2] = fabric.Port{}
 		}, "host0>1 1<leaf0>3 1<spine0>2: unknown", "port 2 of spine0 did not answer"},
 		{
 			"a table that was not read", "host0", "host3",
 			func(_ *subnet.Subnet, t *fabric.Topology) { node(t, "leaf0").Routes = nil },
-			"host0>1 1<leaf0: unknown", "the route of leaf0 to LID 6 is not known: its forwarding table was not read",
+			"host0>1 1<leaf0: unknown", "the route of leaf0 to LID 6 is unknown: its forwarding table was not read",
 		},
 		{
 			"a loop", "host0", "host3", func(_ *subnet.Subnet, t *fabric.Topology) { reroute(t, "spine0", 1) },
-			"host0>1 1<leaf0>3 1<spine0>1 3<leaf0: loop", "leaf0 is reached for the second time",
+			"host0>1 1<leaf0>3 1<spine0>1 3<leaf0: loop", "leaf0 is passed for the second time",
 		},
 		{
 			"to the wrong host", "host0", "host3",
@@ -98,7 +98,8 @@ func TestTrace(t *testing.T) {
 		{
 			"to the switch itself", "host0", "host3",
 			func(_ *subnet.Subnet, t *fabric.Topology) { reroute(t, "leaf1", 0) },
-			"host0>1 1<leaf0>3 1<spine0>2 3<leaf1: stray", "leaf1 takes packets to LID 6 for its own, and they aren't",
+			"host0>1 1<leaf0>3 1<spine0>2 3<leaf1: stray",
+			"leaf1 delivers packets to LID 6 to itself, but doesn't have that LID",
 		},
 	}
 	for _, tt := range tests {
@@ -190,7 +191,7 @@ func TestRouteLookup(t *testing.T) {
 		net.Node("spine0").Dead = true
 		tr, err := topology.Trace(from, to, client.RouteLookup(t.Context()))
 		if err != nil || tr.End != fabric.TraceUnknown ||
-			!strings.Contains(tr.Reason, "the route of spine0 to LID 6 is not known: ") {
+			!strings.Contains(tr.Reason, "the route of spine0 to LID 6 is unknown: ") {
 			t.Errorf("Trace by a dead switch = %+v, %v, want an unknown end", tr, err)
 		}
 	})

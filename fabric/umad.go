@@ -23,15 +23,15 @@ type UMAD struct {
 	out, in [umadBatch]umad.Packet
 }
 
-// UMADOptions chooses the port. The zero value takes the first active InfiniBand port, or else the
-// first there is.
+// UMADOptions selects the port. The zero value selects the first active InfiniBand port, or the
+// first port if none is active.
 type UMADOptions struct {
 	Device string // mlx5_0; empty: any
 	Port   int    // 0: any
 }
 
-// OpenUMAD opens a port for management datagrams. The error says what was looked for, what there
-// is, and the remedy.
+// OpenUMAD opens a port for management datagrams. The error names what was requested, what exists,
+// and the remedy.
 func OpenUMAD(ctx context.Context, o UMADOptions) (*UMAD, error) {
 	root, err := sysfs.OpenRoot("/")
 	if err != nil {
@@ -56,18 +56,18 @@ func OpenUMAD(ctx context.Context, o UMADOptions) (*UMAD, error) {
 // Device returns the RDMA device and the port's number.
 func (u *UMAD) Device() (name string, port int) { return u.conn.Port().Device, u.conn.Port().Number }
 
-// ErrNoSubnetManagement is the cause when subnet management is asked for at a RoCE port.
+// ErrNoSubnetManagement is the cause if a RoCE port is opened for subnet management.
 var ErrNoSubnetManagement = errors.New("no subnet management")
 
-// ErrNoLIDs is the cause when a datagram is for a LID and the port one of RoCE, which sends to
-// GIDs only.
+// ErrNoLIDs is the cause if a datagram is addressed to a LID and the port is a RoCE port, which can
+// send to GIDs only.
 var ErrNoLIDs = errors.New("no LIDs, only GIDs")
 
-// IsEthernet reports that the port is one of RoCE: it has pings, and neither LIDs nor
+// IsEthernet reports whether the port is a RoCE port, which supports pings but has neither LIDs nor
 // subnet management.
 func (u *UMAD) IsEthernet() bool { return u.conn.Port().LinkLayer == "Ethernet" }
 
-// Serve implements [Server]. oui counts for the vendor classes that name their vendor.
+// Serve implements [Server]. oui is used for the vendor classes that have an OUI.
 func (u *UMAD) Serve(class mad.Class, oui mad.OUI, methods ...mad.Method) error {
 	if _, ok := u.agents[class]; ok {
 		return fmt.Errorf("serve class 0x%02x: the class is in use already", uint8(class))
@@ -93,7 +93,7 @@ func (u *UMAD) Serve(class mad.Class, oui mad.OUI, methods ...mad.Method) error 
 	return err
 }
 
-// Vendor classes that name their vendor by an OUI (specification section 16.5).
+// Vendor classes with an OUI (specification section 16.5).
 const firstVendorClass, lastVendorClass mad.Class = 0x30, 0x4f
 
 // classVersion is 2 for the SA and 1 for the others (specification section 13.4.2).
@@ -105,8 +105,8 @@ func classVersion(c mad.Class) uint8 {
 }
 
 // Send implements [Transport]. The first datagram of a class registers an agent for its answers. On
-// a RoCE port the kernel looks the neighbour up first: there Send may wait, and answers
-// [syscall.ETIMEDOUT] for one that isn't there.
+// a RoCE port the kernel resolves the neighbour first: Send may wait, and returns
+// [syscall.ETIMEDOUT] if the neighbour doesn't exist.
 func (u *UMAD) Send(batch []Datagram) (int, error) {
 	sent := 0
 	for sent < len(batch) {
@@ -145,7 +145,7 @@ func (u *UMAD) Send(batch []Datagram) (int, error) {
 	return sent, nil
 }
 
-// concernsAddress tells the errors that one destination causes, not the port.
+// concernsAddress reports whether an error is caused by one destination rather than by the port.
 func concernsAddress(err error) bool {
 	for _, errno := range []syscall.Errno{
 		syscall.EINVAL, syscall.ETIMEDOUT, syscall.EHOSTUNREACH, syscall.ENETUNREACH,
@@ -157,7 +157,7 @@ func concernsAddress(err error) bool {
 	return false
 }
 
-// hopLimit of a global route header lets it cross routers.
+// hopLimit is the hop limit of a global route header, large enough to cross routers.
 func hopLimit(hasGRH bool) uint8 {
 	if hasGRH {
 		return 64

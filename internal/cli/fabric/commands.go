@@ -1,8 +1,9 @@
 // Package fabric holds the commands about the InfiniBand subnet: rdmactl fabric sm, switches,
 // hosts, links, topology, ping, trace and errors, one file each.
 //
-// All but ping read a sweep, live or saved (--from), so they print the same of both. Package fabric
-// of the module sweeps; here are flags, the choice of nodes, and tables.
+// All commands except ping work on a sweep, live or saved (--from), and print the same for both.
+// This package parses flags, selects nodes and prints tables; the sweep is in the module's package
+// fabric.
 package fabric
 
 import (
@@ -17,8 +18,8 @@ func Commands() []cli.Entry {
 	}
 }
 
-// Schemas returns the documents that they print with -o json, by the name in their field "schema":
-// an empty value of each.
+// Schemas returns an empty value of each document that the commands print with -o json, keyed by
+// the name in its "schema" field.
 func Schemas() map[string]any {
 	return map[string]any{
 		fabric.Schema:        fabric.Document{}, // printed by fabric topology, read by --from

@@ -19,7 +19,7 @@ import (
 // fabricErrorsSchema is the version of the JSON form of errors.
 const fabricErrorsSchema = "rdmakit.fabric-errors/v1"
 
-// errorFlags choose among the counters.
+// errorFlags selects the counters.
 type errorFlags struct {
 	interval, since, thresholds string
 	all                         bool
@@ -30,26 +30,30 @@ func newFabricErrorsCommand(app *cli.App, flags *fabricFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "errors [NODE...]",
 		Short: "List error counters above their thresholds, and with --interval their rates",
-		Long: `Errors reads the counters of the ports that are active and lists those above their thresholds, with
-both ends of the cable: all, or those of cables with an end at NODE, or at its port N with "[N]"
-behind a name or GUID.
+		Long: `Errors reads the counters of all active ports and lists the error counters above their thresholds,
+with both ends of the cable. With NODE it lists only the cables with an end at that node, or at its
+port N if "[N]" follows a name or GUID.
 
-Each error counter that isn't 0 is listed unless --thresholds FILE says otherwise. The file has a
-line for each counter, "Name=VALUE" as infiniband-diags writes it or "Name: VALUE" (YAML), and #
-begins a comment; a counter is listed when its value is greater. "Name: never" leaves it out.
-PortXmitWait counts how long data waited, which is congestion and no fault: it is listed only where
-the file names it.
+By default the threshold of each error counter is 0. --thresholds FILE sets others: a line for each
+counter, "Name=VALUE" as in infiniband-diags or "Name: VALUE" (YAML); # begins a comment. A counter
+is listed if it exceeds its threshold; "Name: never" leaves it out. PortXmitWait counts the time
+that data waited for credits, which is congestion rather than an error: it is listed only if the
+file names it.
 
-Counters say nothing of when. --interval TIME reads twice, and --since FILE compares with a topology
-saved before (topology --counters --save FILE): counters that have grown are listed too, with the
-growth a second. Classic counters have 4 to 32 bits and stop at their end: one that stands there is
-marked saturated, its figures are lower bounds. So is the growth of one that was reset: what it has
-counted since. A counter that stood at its end before, too, has no growth: nobody can tell. When the
-second reading fails or is interrupted, the first is printed, with a warning: the exit code is 7
-then, or 6 for --timeout.
+A counter doesn't show when the errors happened. --interval TIME reads the counters twice, and
+--since FILE compares them with a topology saved before (topology --counters --save FILE): counters
+that have grown are then listed too, with the growth per second. Classic counters have 4 to 32 bits
+and stop at their maximum: such a counter is marked saturated, and its numbers are lower bounds. If
+it was saturated at the earlier reading too, its growth is unknown. If a counter was reset in
+between, its growth is at least its present value. If the second reading fails or is interrupted,
+the first is printed with a warning, and the exit code is 7, or 6 for --timeout.
 
-The exit code is 1 when a counter is listed, whatever --all adds and however partial the sweep is.
-Reading counters needs LIDs, so 3 also means that no subnet manager has been here.
+Counters can be read only from ports with LIDs, so the subnet needs a subnet manager.
+
+Exit codes:
+
+    0  no counter is above its threshold or has grown
+    1  such a counter is listed, even if the sweep is partial; or --save failed
 ` + fabricExitCodes,
 		Example: `  rdmactl fabric errors
   rdmactl fabric errors --interval 10s
@@ -60,10 +64,10 @@ Reading counters needs LIDs, so 3 also means that no subnet manager has been her
 	}
 	set := cmd.Flags()
 	set.StringVarP(&f.interval, "interval", "i", "",
-		"read twice, with this `TIME` between: 10s, or a number of seconds")
+		"read the counters twice, this `TIME` apart: 10s, or a number of seconds")
 	set.StringVar(&f.since, "since", "", "compare with the counters in the topology saved in `FILE`")
-	set.StringVar(&f.thresholds, "thresholds", "", "values above which counters are listed, in `FILE`")
-	set.BoolVarP(&f.all, "all", "a", false, "list all counters, those of traffic too")
+	set.StringVar(&f.thresholds, "thresholds", "", "read the thresholds from `FILE`")
+	set.BoolVarP(&f.all, "all", "a", false, "list all counters, including traffic counters")
 	cmd.MarkFlagsMutuallyExclusive("interval", "since")
 	_ = cmd.MarkFlagFilename("since", "json")
 	_ = cmd.MarkFlagFilename("thresholds")
@@ -74,12 +78,12 @@ Reading counters needs LIDs, so 3 also means that no subnet manager has been her
 type errorsReport struct {
 	Schema string      `json:"schema"`
 	Sweep  sweepReport `json:"sweep"`
-	// Since is when the earlier reading was begun, and Seconds how long before this one;
-	// absent without.
+	// Since is the start of the earlier reading, Seconds the time between the two readings; both
+	// are absent without an earlier reading.
 	Since      *time.Time        `json:"since,omitempty"`
 	Seconds    float64           `json:"seconds,omitempty"`
 	Thresholds fabric.Thresholds `json:"thresholds"`
-	// Ports is how many were read.
+	// Ports is the number of ports that were read.
 	Ports int                `json:"portsRead"`
 	Links []linkErrorsReport `json:"links"`
 	// Faults counts the counters that are above their thresholds or have grown.
@@ -95,31 +99,31 @@ type linkErrorsReport struct {
 
 // counterReport is one counter at one end.
 type counterReport struct {
-	// At is the end where it counts: a or b.
+	// At is the end of the cable that has the counter: a or b.
 	At    string `json:"at"`
 	Name  string `json:"name"`
 	Value uint64 `json:"value"`
 	Bits  int    `json:"bits"`
-	// Exceeded says that the value is above its threshold.
+	// Exceeded is true if the value is above the threshold.
 	Exceeded bool `json:"exceeded"`
-	// Saturated says that the counter stands at its end, so that value, delta and rate are
-	// lower bounds.
+	// Saturated is true if the counter has stopped at its maximum, so that value, delta and rate
+	// are lower bounds.
 	Saturated bool `json:"saturated,omitempty"`
-	// Delta is what was counted since the earlier reading. It is nil when nothing can be told:
-	// there is none, the counter stood at its end then and still does, or it was reset and is 0.
+	// Delta is the growth since the earlier reading. It is nil if unknown: there is no earlier
+	// reading, the counter was saturated then and still is, or it was reset and is 0.
 	Delta     *uint64  `json:"delta,omitempty"`
-	PerSecond *float64 `json:"perSecond,omitempty"` // nil as Delta
-	Reset     bool     `json:"reset,omitempty"`     // it is smaller than before
-	// AtLeast says that delta and rate are lower bounds, for the counter reached its end or was
+	PerSecond *float64 `json:"perSecond,omitempty"` // nil if Delta is nil
+	Reset     bool     `json:"reset,omitempty"`     // the value is smaller than before
+	// AtLeast is true if delta and rate are lower bounds because the counter was saturated or
 	// reset.
 	AtLeast bool `json:"atLeast,omitempty"`
 	isError bool
 }
 
-// grown reports whether an error counter that is judged has grown.
+// grown reports whether this is an error counter with a threshold and has grown.
 func (c *counterReport) grown(limits fabric.Thresholds) bool {
-	_, judged := limits[c.Name]
-	return judged && c.isError && c.Delta != nil && *c.Delta > 0
+	_, limited := limits[c.Name]
+	return limited && c.isError && c.Delta != nil && *c.Delta > 0
 }
 
 func listErrors(app *cli.App, cmd *cobra.Command, flags *fabricFlags, f errorFlags, patterns []string) error {
@@ -133,7 +137,7 @@ func listErrors(app *cli.App, cmd *cobra.Command, flags *fabricFlags, f errorFla
 	}
 	defer s.Close()
 	if earlier != nil && !earlier.Started.Before(s.Started) {
-		return cli.UsageError(cmd, fmt.Errorf("--since %s: it was not saved before", f.since))
+		return cli.UsageError(cmd, fmt.Errorf("--since %s: the topology was not saved before this reading", f.since))
 	}
 	if interval > 0 && s.cut == nil {
 		earlier = readAgain(cmd.Context(), app, s, flags, interval)
@@ -155,8 +159,8 @@ func listErrors(app *cli.App, cmd *cobra.Command, flags *fabricFlags, f errorFla
 		return cli.WithHints(cli.Exitf(cli.ExitNotFound, "the saved topology has no counters of these ports"),
 			"rdmactl fabric topology --counters --save FILE reads them too")
 	}
-	return cli.WithHints(cli.Exitf(cli.ExitNotFound, "no port is active whose counters could be read"),
-		"counters need LIDs, which a subnet manager gives: rdmactl fabric sm")
+	return cli.WithHints(cli.Exitf(cli.ExitNotFound, "no active port has counters that can be read"),
+		"counters need LIDs, which a subnet manager assigns: see rdmactl fabric sm")
 }
 
 // anyActive reports whether a port carries traffic, so that its counters could have been read.
@@ -167,7 +171,7 @@ func anyActive(nodes []*fabric.Node) bool {
 	})
 }
 
-// errorInputs reads what the flags name, before the subnet is asked.
+// errorInputs reads the files that the flags name, before the sweep.
 func errorInputs(
 	app *cli.App, cmd *cobra.Command, f errorFlags,
 ) (limits fabric.Thresholds, interval time.Duration, earlier *fabric.Topology, err error) {
@@ -198,15 +202,16 @@ func errorInputs(
 	return limits, interval, earlier, nil
 }
 
-// readAgain waits and sweeps once more: s becomes the later topology, the earlier one is returned.
-// When that fails or is cut short, s stays, with a warning, and there is no earlier one.
+// readAgain waits and sweeps once more. It sets s to the later topology and returns the earlier
+// one. If the second sweep fails or ends early, readAgain warns, leaves s unchanged and returns
+// nil.
 func readAgain(
 	ctx context.Context, app *cli.App, s *fabricView, flags *fabricFlags, interval time.Duration,
 ) *fabric.Topology {
 	earlier := s.Topology
 	once := func(why error) *fabric.Topology {
 		s.cut, s.Complete = why, false
-		app.Out.Note("warning: %v: the counters were read once only", why)
+		app.Out.Note("warning: %v: the counters were read only once", why)
 		return nil
 	}
 	progress := app.Out.Progress("waiting for the second reading, seconds", int(interval/time.Second))
@@ -259,7 +264,7 @@ func newErrorsReport(t, earlier *fabric.Topology, chosen *selection, limits fabr
 			}
 			r.Ports++
 			one.Counters = append(one.Counters,
-				r.judge([]string{"a", "b"}[i], changesOf(earlier, id, readings, elapsed), all)...)
+				r.list([]string{"a", "b"}[i], changesOf(earlier, id, readings, elapsed), all)...)
 		}
 		if len(one.Counters) > 0 {
 			r.Links = append(r.Links, one)
@@ -282,8 +287,8 @@ func changesOf(
 	return fabric.Changes(before, readings, elapsed)
 }
 
-// judge returns the counters to list.
-func (r *errorsReport) judge(at string, changes []fabric.Change, all bool) []counterReport {
+// list returns the counters to list.
+func (r *errorsReport) list(at string, changes []fabric.Change, all bool) []counterReport {
 	var list []counterReport
 	for _, c := range changes {
 		one := counterReport{
@@ -379,7 +384,7 @@ func (r *errorsReport) row(l *linkErrorsReport, c *counterReport, all bool) []ou
 	return append(row, output.Plain(there), c.note(), output.Plain(strconv.Itoa(c.Bits)), output.Plain(limit))
 }
 
-// bound marks figures that may have been higher.
+// bound marks numbers that are lower bounds.
 func bound(atLeast bool) string {
 	if atLeast {
 		return "≥"

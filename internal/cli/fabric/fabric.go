@@ -21,20 +21,31 @@ import (
 	"github.com/rdmakit/rdmakit/internal/edge/wholefile"
 )
 
-// fabricExitCodes is what the commands below fabric have in common.
-const fabricExitCodes = `The exit code is 7 when the sweep is partial: nodes that don't answer, --budget used up,
-Ctrl-C; --timeout ends with 6. What is known is printed, and what isn't with the reason. 3 means
-that there is no port to go through or nothing to list, 4 that the port may not be opened, 5 that
-the own port doesn't answer. When --save fails, the list is printed all the same, and the end is 2
-for a folder that isn't there or a folder as FILE, 4 where writing is denied, and 1 otherwise.`
+// fabricExitCodes ends the table of exit codes in the help of a command that sweeps the subnet.
+const fabricExitCodes = `    2  wrong use; also --save FILE if FILE is a folder or its folder doesn't exist
+    3  no port to go through, or nothing to list
+    4  no permission to open the port, or to write the file of --save
+    5  the local port doesn't answer
+    6  the time is up (--timeout)
+    7  partial result: nodes that don't answer, --budget used up, or Ctrl-C
+
+With 6 and 7 the command prints what it knows, and why the rest is missing. If --save fails, the
+list is printed all the same; the exit code is 1 unless 2 or 4 applies.`
+
+// exitCodesListed begins the table of exit codes of a command that only lists.
+const exitCodesListed = `Exit codes:
+
+    0  the list is complete
+    1  --save failed
+`
 
 // fabricFlags choose the subnet: they are flags of all commands below fabric.
 type fabricFlags struct {
 	transport, from, save, rescan string
 	budget                        cli.SecondsValue
-	// unsaved is why --save failed, which ends the command behind its list.
+	// unsaved is the error of --save, which the command returns after printing its list.
 	unsaved error
-	// live says that a saved topology alone doesn't help the command.
+	// live reports that the command needs the subnet, not just a saved topology.
 	live bool
 }
 
@@ -42,23 +53,22 @@ func newFabricCommand(app *cli.App) *cobra.Command {
 	var flags fabricFlags
 	cmd := &cobra.Command{
 		Use:   "fabric",
-		Short: "Read an InfiniBand fabric: one sweep, every list",
-		Long: `Fabric reads an InfiniBand subnet through a port of this machine: one sweep for each command, with
-many questions under way at a time. A node that doesn't answer costs a bounded time and is listed.
-The sweep goes by directed routes, so it needs no subnet manager; LIDs, routes and counters do.
+		Short: "Show nodes, links, routes and errors of an InfiniBand fabric",
+		Long: `Fabric reads an InfiniBand subnet through a port of this machine. Each command sweeps the subnet once,
+with many requests in flight. A node that doesn't answer costs a bounded time and is listed. The
+sweep uses directed routes and needs no subnet manager; LIDs, routes and counters need one.
 
-Management datagrams go through /dev/infiniband/umad* (root, or who may open it), or into a running
-ibsim when SIM_HOST or IBSIM_SERVER_NAME is set, as umad2sim reads it (also SIM_SET_ISSM,
-IBSIM_SOCKNAME, IBSIM_SERVER_PORT).
+Management datagrams go through /dev/infiniband/umad*, which usually only root may open. If SIM_HOST
+or IBSIM_SERVER_NAME is set, they go to a running ibsim instead; SIM_SET_ISSM, IBSIM_SOCKNAME and
+IBSIM_SERVER_PORT have the same meaning as for umad2sim.
 
-"fabric topology --save FILE" keeps a sweep; --from FILE answers from it instead of asking the
-subnet, --rescan FILE asks for what may have changed since. What all lists need is kept by
-"fabric topology --routes --counters --save FILE".
+"fabric topology --save FILE" saves a sweep. With --from FILE a command reads the saved sweep
+instead of the subnet; with --rescan FILE it reads from the subnet only what may have changed since.
+"fabric topology --routes --counters --save FILE" saves everything that the other commands need.
 
-Nodes are named by description ("MF0;leaf0:MQM9700/U1"), by a word of it (leaf0), by GUID
-(0x2c90300000001) or LID (7). "[N]" behind a name or GUID is a port, as lists print it:
-"host1 mlx5_0[1]". Where several nodes are meant, patterns do too: "leaf*", or "host1[0-9]" when no
-node is named host1.`,
+A NODE is a node description ("MF0;leaf0:MQM9700/U1"), a word of one (leaf0), a GUID
+(0x2c90300000001) or a LID (7). "[N]" after a name or GUID is a port: "host1 mlx5_0[1]". Commands
+that accept several nodes also accept patterns: "leaf*", or "host1[0-9]" if no node is named host1.`,
 		Example: `  rdmactl fabric links
   rdmactl fabric topology --routes --counters --save fabric.json
   rdmactl fabric trace --from fabric.json host1 host12`,
@@ -83,7 +93,7 @@ node is named host1.`,
 	return cmd
 }
 
-// timedOut gives the end of a partial sweep that --timeout cut short the exit code of a timeout.
+// timedOut turns the exit code of a partial sweep into that of a timeout if --timeout ended it.
 func timedOut(ctx context.Context, err error) error {
 	exit, ended := errors.AsType[*cli.ExitError](err)
 	cut, timeout := errors.AsType[*cli.TimeoutError](context.Cause(ctx))
@@ -96,19 +106,19 @@ func timedOut(ctx context.Context, err error) error {
 	return &cli.ExitError{Code: cli.ExitTimeout, Err: err}
 }
 
-// end is how a command ends, whose list may not have been saved.
+// end adds the error of --save to the error of a command.
 func (f *fabricFlags) end(err error) error {
 	exit, ended := errors.AsType[*cli.ExitError](err)
 	switch {
 	case f.unsaved == nil:
 		return err
-	case err == nil, ended && exit.Err == nil: // the list is whole, or says what it lacks
+	case err == nil, ended && exit.Err == nil: // the list is complete, or shows what is missing
 		return f.unsaved
 	}
 	return errors.Join(f.unsaved, err)
 }
 
-// keep saves what --save asks for. It may be called again for a later reading.
+// keep saves the topology for --save. It may be called again for a later reading.
 func (f *fabricFlags) keep(t *fabric.Topology) {
 	if f.save != "" {
 		f.unsaved = saveTopology(f.save, t)
@@ -122,11 +132,11 @@ func (f *fabricFlags) addTo(cmd *cobra.Command) {
 	cli.AddSetting(cmd, set, "port", "P")
 	set.Lookup("port").Usage = "go through this `PORT` of the device"
 	set.StringVar(&f.transport, "transport", "auto",
-		"send datagrams by this `WAY`: umad, ibsim, or auto, as the environment says")
-	set.StringVar(&f.from, "from", "", "answer from the topology saved in `FILE`, - for standard input")
-	set.StringVar(&f.rescan, "rescan", "", "take from the topology saved in `FILE` what can't have changed")
-	set.StringVar(&f.save, "save", "", "save the topology that was read to `FILE`")
-	set.Var(&f.budget, "budget", "end the sweep after this `TIME` with what is known (default 5m)")
+		"send datagrams through this `TRANSPORT`: umad, ibsim, or auto: by the environment")
+	set.StringVar(&f.from, "from", "", "read the topology saved in `FILE` instead of the subnet; - is standard input")
+	set.StringVar(&f.rescan, "rescan", "", "read what can't have changed from the topology saved in `FILE`")
+	set.StringVar(&f.save, "save", "", "save the topology to `FILE`")
+	set.Var(&f.budget, "budget", "end the sweep after this `TIME` with a partial result (default 5m)")
 	cli.CompleteWords(cmd, "transport", fabricTransports())
 	for _, file := range []string{"from", "rescan", "save"} {
 		_ = cmd.MarkPersistentFlagFilename(file, "json")
@@ -157,33 +167,33 @@ func (f *fabricFlags) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// sweepless refuses the flags of a sweep for what does without one.
+// sweepless rejects the flags of a sweep for a command that doesn't sweep.
 func (f *fabricFlags) sweepless(cmd *cobra.Command, what string) error {
 	for _, name := range []string{"save", "rescan"} {
 		if cmd.Flags().Changed(name) {
-			return cli.UsageError(cmd, fmt.Errorf("--%s: %s reads no fabric", name, what))
+			return cli.UsageError(cmd, fmt.Errorf("--%s can't be used: %s doesn't sweep the fabric", name, what))
 		}
 	}
 	return nil
 }
 
-// fabricView is what a command reads, and where it got it from.
+// fabricView is the topology that a command reads, with its source.
 type fabricView struct {
 	*fabric.Topology
 	transport fabric.Transport // nil for a saved topology
-	previous  *fabric.Topology // of --rescan
-	// cut is why the sweep was ended early, nil when it wasn't.
+	previous  *fabric.Topology // the topology of --rescan
+	// cut is the reason why the sweep ended early, nil if it didn't.
 	cut error
 }
 
-// Close gives the port back.
+// Close closes the port.
 func (s *fabricView) Close() {
 	if s.transport != nil {
 		_ = s.transport.Close()
 	}
 }
 
-// end is how a command ends that has printed what it knows and has nothing worse to report.
+// end returns the error of a command that has printed its result and has no worse error to report.
 func (s *fabricView) end() error {
 	_, timeout := errors.AsType[*cli.TimeoutError](s.cut)
 	switch {
@@ -195,7 +205,7 @@ func (s *fabricView) end() error {
 	return nil
 }
 
-// readSubnet reads what a command asks for: from a file, or from the subnet.
+// readSubnet reads the topology that a command needs from a file or from the subnet.
 func readSubnet(app *cli.App, cmd *cobra.Command, f *fabricFlags, o fabric.Options) (*fabricView, error) {
 	if err := f.check(cmd); err != nil {
 		return nil, err
@@ -227,7 +237,7 @@ func readSubnet(app *cli.App, cmd *cobra.Command, f *fabricFlags, o fabric.Optio
 	return s, nil
 }
 
-// discover reads the subnet and shows that it does.
+// discover sweeps the subnet and shows its progress.
 func discover(
 	ctx context.Context, app *cli.App, transport fabric.Transport, f *fabricFlags, o fabric.Options,
 ) (*fabric.Topology, error) {
@@ -247,7 +257,7 @@ func discover(
 	return t, err
 }
 
-// sweep reads the subnet. A sweep that was cut short is no error as long as something is known.
+// sweep reads the subnet. A sweep that ended early is an error only if it found nothing.
 func sweep(ctx context.Context, app *cli.App, s *fabricView, f *fabricFlags, o fabric.Options) error {
 	t, err := discover(ctx, app, s.transport, f, o)
 	s.Topology = t
@@ -261,19 +271,19 @@ func sweep(ctx context.Context, app *cli.App, s *fabricView, f *fabricFlags, o f
 		return sweepError(err)
 	}
 	s.cut = err
-	app.Out.Note("warning: %v: what follows is what was known until then", err)
+	app.Out.Note("warning: %v: the result is partial", err)
 	return nil
 }
 
-// sweepError gives a sweep that found nothing its exit code.
+// sweepError adds the exit code to the error of a sweep that found nothing.
 func sweepError(err error) error {
 	if errors.Is(err, fabric.ErrNoSubnetManagement) {
 		return cli.WithHints(cli.Exitf(cli.ExitNotFound, "%w", err),
-			"-C names an InfiniBand device; of RoCE ports rdmactl fabric ping reaches the GIDs")
+			"-C must name an InfiniBand device; over RoCE, only rdmactl fabric ping works, to a GID")
 	}
 	if errors.Is(err, fabric.ErrNoAnswer) {
 		return cli.WithHints(cli.Exitf(cli.ExitUnreachable, "%w", err),
-			"is the cable in, and the port an InfiniBand port? rdmactl status shows it")
+			"check the cable and that the port is an InfiniBand port: rdmactl status shows both")
 	}
 	return err
 }
@@ -292,16 +302,16 @@ func openFabric(ctx context.Context, app *cli.App, f *fabricFlags) (fabric.Trans
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case errors.Is(err, fs.ErrPermission):
-		return nil, cli.WithHints(err, "management datagrams need root, or a group that may open /dev/infiniband/umad*")
+		return nil, cli.WithHints(err, "run as root, or as a member of a group that may open /dev/infiniband/umad*")
 	}
 	simulated := kind == fabric.KindIBSim || kind == fabric.KindAuto && fabric.WantsIBSim(app.Getenv)
-	hint := "SIM_HOST=NODE goes into a running ibsim"
+	hint := "SIM_HOST=NODE uses a running ibsim"
 	switch {
 	case simulated:
 		hint = "IBSIM_SOCKNAME names the simulator, SIM_HOST the node in its net file; --transport umad " +
 			"uses this machine's ports"
 	case !f.live:
-		hint = "--from FILE answers from a saved topology; " + hint
+		hint = "--from FILE reads a saved topology; " + hint
 	}
 	return nil, cli.WithHints(cli.Exitf(cli.ExitNotFound, "%w", err), hint)
 }
@@ -336,7 +346,7 @@ func readTopology(app *cli.App, flag, name string) (*fabric.Topology, error) {
 	return t, nil
 }
 
-// saveTopology writes the whole file or leaves what was there. Errors have their exit code.
+// saveTopology writes the whole file or leaves the old one unchanged. Errors have an exit code.
 func saveTopology(name string, t *fabric.Topology) error {
 	err := wholefile.Write(name, wholefile.Options{Mode: 0o644, Replace: true, KeepMode: true}, t.WriteJSON)
 	switch {
@@ -348,7 +358,7 @@ func saveTopology(name string, t *fabric.Topology) error {
 	return nil
 }
 
-// printWritten is for commands that print in a format of their own.
+// printWritten prints the output of write, for formats that only one command has.
 func printWritten(app *cli.App, write func(io.Writer) error) error {
 	var b strings.Builder
 	if err := write(&b); err != nil {
@@ -361,7 +371,7 @@ func printWritten(app *cli.App, write func(io.Writer) error) error {
 func parsePositiveDuration(text string) (time.Duration, error) {
 	d, err := config.ParseDuration(text, "10s")
 	if err == nil && d <= 0 {
-		err = errors.New("it is not above 0")
+		err = errors.New("not greater than 0")
 	}
 	return d, err
 }

@@ -254,7 +254,7 @@ func TestFabricInterrupted(t *testing.T) {
 	stdout, code := fabricRunTo(t, ctx, errOut, sim, "host1", "errors", "--interval", "60s", "-v")
 	stderr := errOut.text.String()
 	if code != cli.ExitPartial || !strings.Contains(stdout, "no counter above its threshold") ||
-		!strings.Contains(stderr, "interrupted: the counters were read once only") {
+		!strings.Contains(stderr, "interrupted: the counters were read only once") {
 		t.Errorf("errors, interrupted = %d, want %d with what was read\n%s%s", code, cli.ExitPartial, stdout, stderr)
 	}
 	ended, cancel := context.WithCancelCause(t.Context())
@@ -282,7 +282,7 @@ func TestFabricSecondReading(t *testing.T) {
 			stdout, code := fabricRunTo(t, t.Context(), errOut, sim, "host1", "errors", "--interval", "1s", "-v")
 			stderr := errOut.text.String()
 			if code != cli.ExitPartial || !strings.Contains(stdout, "no counter above its threshold") ||
-				!strings.Contains(stderr, test.warning+"the counters were read once only") {
+				!strings.Contains(stderr, test.warning+"the counters were read only once") {
 				t.Errorf("errors = %d, want %d with the first reading and %q\n%s%s",
 					code, cli.ExitPartial, test.warning, stdout, stderr)
 			}

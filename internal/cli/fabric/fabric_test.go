@@ -186,8 +186,8 @@ func TestParseThresholds(t *testing.T) {
 		{"SymbolErrorCounter=ten", nil, `line 1: SymbolErrorCounter: "ten" is neither a number nor "never"`},
 		{"SymbolErrorCounter=-1", nil, `line 1: SymbolErrorCounter: "-1" is neither a number nor "never"`},
 		{"\nsymbolerrorcounter=1", nil, `line 2: no counter is named "symbolerrorcounter"`},
-		{"VL15Dropped=1\nVL15Dropped=2", nil, "line 2: VL15Dropped is in line 1 already"},
-		{"VL15Dropped: 1\nVL15Dropped: 2", nil, "line 2: VL15Dropped is in line 1 already"},
+		{"VL15Dropped=1\nVL15Dropped=2", nil, "line 2: duplicate counter VL15Dropped (first at line 1)"},
+		{"VL15Dropped: 1\nVL15Dropped: 2", nil, "line 2: duplicate counter VL15Dropped (first at line 1)"},
 		{"VL15Dropped\nPortXmitWait=1", nil, "line 1: not of the form Name=VALUE as the others are"},
 		{"- a\n- b", nil, "neither lines of Name=VALUE nor a YAML mapping of names to values"},
 		{"VL15Dropped: [1]", nil, "line 1: not a name with a value"},
@@ -227,11 +227,11 @@ func TestSweepCutShort(t *testing.T) {
 	}{
 		{
 			"interrupted", &cli.SignalError{Signal: os.Interrupt}, 0, cli.ExitPartial,
-			"interrupted: what follows is what was known until then",
+			"interrupted: the result is partial",
 		},
 		{
 			"--timeout", &cli.TimeoutError{Limit: 3 * time.Second}, 0, cli.ExitTimeout,
-			"timed out after 3s: what follows",
+			"timed out after 3s: the result is partial",
 		},
 		{"--budget", nil, 3 * time.Second, cli.ExitPartial, ""},
 	}
@@ -305,10 +305,10 @@ func TestSecondReadingCutShort(t *testing.T) {
 		code int
 		note string
 	}{
-		{&cli.SignalError{Signal: os.Interrupt}, cli.ExitPartial, "interrupted: the counters were read once only"},
+		{&cli.SignalError{Signal: os.Interrupt}, cli.ExitPartial, "interrupted: the counters were read only once"},
 		{
 			&cli.TimeoutError{Limit: time.Minute}, cli.ExitTimeout,
-			"timed out after 1m0s: the counters were read once only",
+			"timed out after 1m0s: the counters were read only once",
 		},
 	} {
 		synctest.Test(t, func(t *testing.T) {

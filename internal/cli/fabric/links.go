@@ -16,7 +16,7 @@ import (
 // fabricLinksSchema is the version of the JSON form of links.
 const fabricLinksSchema = "rdmakit.fabric-links/v1"
 
-// linkFlags choose among the links.
+// linkFlags selects the links.
 type linkFlags struct {
 	downtrained, down, check bool
 }
@@ -26,18 +26,22 @@ func newFabricLinksCommand(app *cli.App, flags *fabricFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "links [NODE...]",
 		Short: "List the cables with both ends, width, speed and state",
-		Long: `Links lists each cable once, all or those with an end at NODE: a name, a pattern such as "leaf*", a
-GUID or a LID. With "[N]" behind a name or GUID it is the cable at that port. Gbit/s are the
-signalling rate of all lanes together: 212.5 for 4X HDR. A port whose link is up, and of whose other
-end nothing is known, is listed too.
+		Long: `Links lists each cable once. With NODE (a name, a pattern such as "leaf*", a GUID or a LID) it lists
+only the cables with an end at that node; "[N]" after a name or GUID selects the cable at port N.
+Gbit/s is the signalling rate of all lanes together: 212.5 for 4X HDR. A port whose link is up is
+listed even if its other end is unknown.
 
-A link is down-trained when it runs narrower or slower than both its ends support and have enabled;
-the note says what it could be. --down lists the ports without a link instead: empty ones, and those
-whose cable or other end is dead. With --rescan they show who was there when that file was saved.
+A link is down-trained if it runs with a smaller width or a lower speed than both ends support and
+have enabled; the note shows the possible width and speed. --down lists the ports without a link
+instead: empty ports, and ports whose cable or other end has failed. With --rescan FILE it also
+shows the other end that the port had when FILE was saved.
 
-The exit code is 0 however the links are. With --check it is 1 when a link is down-trained or not
-active, is up at one end only, or has an end that doesn't answer, and with --down when a port has
-lost the link that it had in the --rescan file.
+Exit codes:
+
+    0  the links are listed, in whatever state they are
+    1  --check: a link is down-trained, not active, up at one end only, or has an end that doesn't
+       answer; --check --down: a port has lost the link that it had in the --rescan file;
+       or --save failed
 ` + fabricExitCodes,
 		Example: `  rdmactl fabric links
   rdmactl fabric links --downtrained --check
@@ -47,9 +51,9 @@ lost the link that it had in the --rescan file.
 	}
 	set := cmd.Flags()
 	set.BoolVar(&choice.downtrained, "downtrained", false,
-		"only links that run narrower or slower than both ends could")
-	set.BoolVar(&choice.down, "down", false, "the ports without a link instead")
-	set.BoolVar(&choice.check, "check", false, "exit with 1 when a link that is listed is not as it should be")
+		"list only links that run below the width or speed that both ends allow")
+	set.BoolVar(&choice.down, "down", false, "list the ports without a link instead")
+	set.BoolVar(&choice.check, "check", false, "exit with 1 if a listed link has a fault")
 	cmd.MarkFlagsMutuallyExclusive("downtrained", "down")
 	return cmd
 }
@@ -64,21 +68,22 @@ type linksReport struct {
 // linkReport is a cable, or with --down a port without one.
 type linkReport struct {
 	A fabricEnd `json:"a"`
-	// B is the other end; without a link the one that was there before, if that is known.
+	// B is the other end. For a port without a link it is the former other end, if known.
 	B     *fabricEnd `json:"b,omitempty"`
 	State string     `json:"state"`
-	// StateB is that of the other end where it differs.
+	// StateB is the state of the other end if it differs.
 	StateB string  `json:"stateB,omitempty"`
 	Width  string  `json:"width,omitempty"`
 	Speed  string  `json:"speed,omitempty"`
 	Gbps   float64 `json:"gbps,omitempty"`
-	// Downtrained says that the link runs below Possible, which both ends support and have enabled.
+	// Downtrained is true if the link runs below Possible, which both ends support and have
+	// enabled.
 	Downtrained bool        `json:"downtrained,omitempty"`
 	Possible    *rateReport `json:"possible,omitempty"`
 	LostLink    bool        `json:"lostLink,omitempty"` // it had one when the --rescan file was saved
-	// OtherEnd is why a link that is up has no B: "silent" when who is there was asked and didn't
-	// answer, "unknown" when the sweep ended before that was sure, "contradictory" when what is
-	// there is listed as an anomaly.
+	// OtherEnd is the reason why a link that is up has no B: "silent" if the node there didn't
+	// answer, "unknown" if the sweep ended before that was certain, "contradictory" if the other
+	// end is listed as an anomaly.
 	OtherEnd string       `json:"otherEnd,omitempty"`
 	link     *fabric.Link // nil unless both ends are known
 	faulty   bool         // the link
@@ -91,14 +96,14 @@ const (
 	endContradictory = "contradictory"
 )
 
-// rateReport is what a link could be.
+// rateReport is the width and speed that a link could have.
 type rateReport struct {
 	Width string  `json:"width"`
 	Speed string  `json:"speed"`
 	Gbps  float64 `json:"gbps"`
 }
 
-// isFault reports whether --check takes offence.
+// isFault reports whether --check counts the link as a fault.
 func (l *linkReport) isFault() bool {
 	switch {
 	case l.OtherEnd != "":
@@ -130,7 +135,7 @@ func newLinkReport(t *fabric.Topology, l fabric.Link) linkReport {
 	return r
 }
 
-// newOpenLink is a port whose link is up and has no other end that is known.
+// newOpenLink returns the report of a port whose link is up and whose other end is unknown.
 func newOpenLink(t *fabric.Topology, end fabric.OpenEnd) linkReport {
 	p := t.Port(end.Port)
 	r := linkReport{
@@ -146,7 +151,7 @@ func newOpenLink(t *fabric.Topology, end fabric.OpenEnd) linkReport {
 	return r
 }
 
-// newLinksReport lists links with an end that is chosen.
+// newLinksReport lists the links that have a selected end.
 func newLinksReport(t, previous *fabric.Topology, chosen *selection, f linkFlags) linksReport {
 	r := linksReport{Schema: fabricLinksSchema, Sweep: newSweepReport(t), Links: []linkReport{}}
 	if f.down {
@@ -202,7 +207,7 @@ func listLinks(app *cli.App, cmd *cobra.Command, flags *fabricFlags, f linkFlags
 	case f.downtrained:
 		blocks = append(blocks, output.Line(output.Good("no link is down-trained")))
 	case f.down:
-		blocks = append(blocks, output.Line(output.Good("no port is without a link")))
+		blocks = append(blocks, output.Line(output.Good("every port has a link")))
 	}
 	if err := app.Out.Print(r, append(blocks, gaps(s.Topology)...)...); err != nil {
 		return err
@@ -254,7 +259,7 @@ func (r *linksReport) table(t *fabric.Topology, down bool) output.Table {
 	return table
 }
 
-// dropColumns takes columns away: a port without a link has neither width nor speed.
+// dropColumns removes columns: a port without a link has neither width nor speed.
 func dropColumns(t output.Table, from, to int) ([]output.Column, [][]output.Cell) {
 	for i, row := range t.Rows {
 		t.Rows[i] = slices.Delete(row, from, to)
@@ -272,7 +277,7 @@ func (l *linkReport) stateCell() output.Cell {
 	return fabricState(l.State)
 }
 
-// note says what is wrong with a link.
+// note returns the note on a link's fault.
 func (l *linkReport) note() output.Cell {
 	switch {
 	case l.Downtrained:
@@ -298,7 +303,7 @@ func (l *linkReport) supported(t *fabric.Topology) string {
 	return linkSpeedText(t.Best(*l.link, true))
 }
 
-// linkText is a link's rate in a word: "4X HDR".
+// linkText returns a link's width and speed: "4X HDR".
 func linkText(p *fabric.Port) string {
 	if p == nil || !p.IsLinkUp() {
 		return ""

@@ -26,11 +26,11 @@ func newFabricSMCommand(app *cli.App, flags *fabricFlags) *cobra.Command {
 	return &cobra.Command{
 		Use:   "sm",
 		Short: "List the subnet managers",
-		Long: `Sm lists all subnet managers of the subnet: the master and those that stand by, with their priority
-and activity. The activity grows as long as a manager works; one whose count stands still is dead.
+		Long: `Sm lists all subnet managers of the subnet, master and standby, with their priority and activity
+count. The count grows as long as a manager runs; a manager whose count stops growing is dead.
+If no subnet manager answers, the exit code is 3.
 
-` + fabricExitCodes + `
-3 is also the end when no subnet manager answers.`,
+` + exitCodesListed + fabricExitCodes,
 		Example: "  rdmactl fabric sm\n  rdmactl fabric sm -C mlx5_0 -o json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := readSubnet(app, cmd, flags, fabric.Options{SubnetManagers: true})
@@ -47,7 +47,7 @@ and activity. The activity grows as long as a manager works; one whose count sta
 type managersReport struct {
 	Schema          string                `json:"schema"`
 	Sweep           sweepReport           `json:"sweep"`
-	MasterLID       ib.LID                `json:"masterLID"` // as the own port has it; 0: none
+	MasterLID       ib.LID                `json:"masterLID"` // as the local port reports it; 0: none
 	SubnetManagers  []subnetManagerReport `json:"subnetManagers"`
 	WhyNone         string                `json:"whyNone,omitempty"`
 	answered        int
@@ -62,7 +62,7 @@ type subnetManagerReport struct {
 	State    string `json:"state,omitempty"`
 	Priority uint8  `json:"priority"`
 	Activity uint32 `json:"activity"`
-	// Error is why it did not answer.
+	// Error is the reason why the manager did not answer.
 	Error string `json:"error,omitempty"`
 }
 
@@ -109,7 +109,7 @@ func newManagersReport(t *fabric.Topology) managersReport {
 	return r
 }
 
-// whyNoManager says what the sweep saw of managers when none answered.
+// whyNoManager explains why no manager is known: what the sweep saw of managers.
 func whyNoManager(t *fabric.Topology, own *fabric.Port, r *managersReport) string {
 	switch {
 	case len(r.SubnetManagers) > 0:
@@ -119,16 +119,17 @@ func whyNoManager(t *fabric.Topology, own *fabric.Port, r *managersReport) strin
 		}
 		return strings.Join(list, "; ")
 	case own == nil || !own.Known:
-		return "the own port did not tell who the master is"
+		return "the local port did not report the master's LID"
 	case own.Info.MasterSMLID != 0:
 		return fmt.Sprintf(
-			"the own port names LID %d as the master, but nobody was asked: the sweep had no time for "+
-				"it, or was saved without", r.MasterLID)
+			"the local port names LID %d as the master, but the sweep did not ask it: the time was up, or "+
+				"the topology was saved without managers", r.MasterLID)
 	case own.Info.LID == 0:
-		return fmt.Sprintf("no port of %s says that it has one, and the own port has no LID: none has been here yet",
+		return fmt.Sprintf(
+			"no port of %s reports a subnet manager, and the local port has no LID: none has configured the subnet",
 			english.Count(len(t.Nodes), "node"))
 	}
-	return fmt.Sprintf("no port of %s says that it has one", english.Count(len(t.Nodes), "node"))
+	return fmt.Sprintf("no port of %s reports a subnet manager", english.Count(len(t.Nodes), "node"))
 }
 
 func printManagers(app *cli.App, s *fabricView) error {
@@ -172,12 +173,12 @@ func printManagers(app *cli.App, s *fabricView) error {
 	switch {
 	case r.answered == 0 && s.end() != nil && len(r.SubnetManagers) == 0:
 		app.Out.Note("no subnet manager is known: %s", r.WhyNone)
-		return s.end() // it may be among those that didn't answer
+		return s.end() // a manager may be among the nodes that didn't answer
 	case r.answered == 0:
 		return cli.WithHints(cli.Exitf(cli.ExitNotFound, "no subnet manager answers: %s", r.WhyNone),
-			"start one: opensm on a host, or the one in a managed switch")
+			"start one: opensm on a host, or the subnet manager of a managed switch")
 	case !r.masterAnswering:
-		app.Out.Note("warning: none of them is the master")
+		app.Out.Note("warning: no subnet manager is the master")
 	}
 	return s.end()
 }
@@ -186,10 +187,10 @@ func newFabricSwitchesCommand(app *cli.App, flags *fabricFlags) *cobra.Command {
 	return &cobra.Command{
 		Use:   "switches [NODE...]",
 		Short: "List the switches",
-		Long: `Switches lists the switches, all or those that NODE means: a name, a pattern such as "leaf*", a GUID
-or a LID. Tier is the distance from the hosts: 1 for a leaf.
+		Long: `Switches lists all switches, or only those that NODE selects: a name, a pattern such as "leaf*", a
+GUID or a LID. Tier is the distance from the hosts: 1 for a leaf.
 
-` + fabricExitCodes,
+` + exitCodesListed + fabricExitCodes,
 		Example: "  rdmactl fabric switches\n  rdmactl fabric switches \"leaf*\" -o wide",
 		Args:    nodeArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -201,11 +202,11 @@ or a LID. Tier is the distance from the hosts: 1 for a leaf.
 func newFabricHostsCommand(app *cli.App, flags *fabricFlags) *cobra.Command {
 	return &cobra.Command{
 		Use:   "hosts [NODE...]",
-		Short: "List the hosts' adapters, and the switch ports they are at",
-		Long: `Hosts lists the channel adapters (and routers), all or those that NODE means: a name, a pattern such
-as "gpu0*", a GUID or a LID. An adapter in two subnets shows its ports of this one.
+		Short: "List the hosts' adapters and the switch ports they are connected to",
+		Long: `Hosts lists all channel adapters (and routers), or only those that NODE selects: a name, a pattern
+such as "gpu0*", a GUID or a LID. Of an adapter in two subnets it shows the ports in this one.
 
-` + fabricExitCodes,
+` + exitCodesListed + fabricExitCodes,
 		Example: "  rdmactl fabric hosts\n  rdmactl fabric hosts \"gpu00*\" -o wide",
 		Args:    nodeArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -238,7 +239,7 @@ type hostsReport struct {
 // hostReport is a channel adapter or router.
 type hostReport struct {
 	nodeReport
-	Ports []hostPortReport `json:"ports"` // those in this subnet
+	Ports []hostPortReport `json:"ports"` // the ports in this subnet
 }
 
 // hostPortReport is a port of an adapter.
@@ -254,7 +255,7 @@ type hostPortReport struct {
 	Peer *fabricEnd `json:"peer,omitempty"`
 }
 
-// nodeReport is what nodes have in common.
+// nodeReport has the fields that all nodes have in common.
 type nodeReport struct {
 	Name       string  `json:"name"`
 	Type       string  `json:"type"` // switch, hca or router
@@ -282,7 +283,8 @@ func newNodeReport(n *fabric.Node) nodeReport {
 	return r
 }
 
-// ports is the cell "10/64", and how many of them don't forward yet.
+// ports returns the cell "10/64": the ports that are up, and how many of them are active if not
+// all.
 func (r *nodeReport) ports() output.Cell {
 	text := fmt.Sprintf("%d/%d", r.PortsUp, r.PortsTotal)
 	if r.Active < r.PortsUp {
@@ -291,7 +293,7 @@ func (r *nodeReport) ports() output.Cell {
 	return output.Plain(text)
 }
 
-// identity are the cells for the wide columns guid, vendor and device.
+// identity returns the cells of the wide columns guid, vendor and device.
 func (r *nodeReport) identity() []output.Cell {
 	return []output.Cell{
 		output.Plain(guidText(r.GUID)), output.Plain(fmt.Sprintf("0x%06x", r.VendorID)),
@@ -331,10 +333,10 @@ func listNodes(app *cli.App, cmd *cobra.Command, flags *fabricFlags, patterns []
 	}
 	none := fmt.Sprintf("%s, and no %s among them", english.Count(len(s.Nodes), "node"), what)
 	if len(patterns) > 0 {
-		none = "none of the nodes that fit is a " + what
+		none = "none of the matching nodes is a " + what
 	}
 	if len(nodes) == 0 && s.end() != nil {
-		app.Out.Note("%s", none) // before what wasn't reached, where there may be one
+		app.Out.Note("%s", none) // before the list of unreached nodes, which may include one
 	}
 	if err := app.Out.Print(document, append(blocks, gaps(s.Topology)...)...); err != nil {
 		return err

@@ -23,7 +23,7 @@ import (
 // fabricPingSchema is the version of the JSON form of ping.
 const fabricPingSchema = "rdmakit.fabric-ping/v1"
 
-// pingFlags are those of ping.
+// pingFlags are the flags of ping.
 type pingFlags struct {
 	count         int
 	flood, server bool
@@ -36,20 +36,27 @@ func newFabricPingCommand(app *cli.App, flags *fabricFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ping [TARGET]",
 		Short: "Measure round trips to another port, or answer them with --server",
-		Long: `Ping sends management datagrams to TARGET, a LID, GID, GUID or name, and measures the round trips
-until Ctrl-C or for -c datagrams. Somebody must answer there: "rdmactl fabric ping --server", or
-ibping -S. A LID is asked directly; for a GID the subnet administration knows the LID; for a GUID or
-name the subnet is swept first, or --from FILE says which LID it has.
+		Long: `Ping sends management datagrams to TARGET, a LID, GID, GUID or name, and measures the round trips,
+for -c datagrams or until Ctrl-C. A server must run at TARGET: "rdmactl fabric ping --server" or
+ibping -S. A LID needs no lookup. The LID of a GID comes from subnet administration; the LID of a
+GUID or name comes from a sweep of the subnet, or from the topology of --from FILE.
 
-A RoCE port has neither LIDs nor a subnet to sweep, but answers pings to its GID, which
-"rdmactl show DEVICE" lists at either end. The own one must be of the same kind: --gid-index. (With
-IPv4-mapped GIDs Linux 6.1's rxe loses the answers.)
+A RoCE port has no LID, but answers pings to its GID; "rdmactl show DEVICE" lists the GIDs of a
+port. --gid-index selects the local GID, which must be of the same type. (With IPv4-mapped GIDs,
+rxe of Linux 6.1 loses the answers.)
 
 Under ibsim the server needs SIM_SET_ISSM=1.
 
-The exit code is 0 when all were answered, 1 when some were lost, 5 when none was answered. Ctrl-C
-ends the measurement and counts as its end; it also ends the server, with 0. 3 means that there is
-no such node or no port to go through, 4 that the port may not be opened.`,
+Exit codes:
+
+    0  all datagrams were answered; the server was ended by Ctrl-C
+    1  some datagrams were lost
+    3  no such node, or no port to go through
+    4  no permission to open the port
+    5  no datagram was answered
+    6  the time is up (--timeout)
+
+Ctrl-C ends the measurement, and the result so far is printed.`,
 		Example: `  rdmactl fabric ping --server
   rdmactl fabric ping 7 -c 10
   rdmactl fabric ping -C rxe0 fe80::5054:ff:fe99:1 -c 10
@@ -61,7 +68,7 @@ no such node or no port to go through, 4 that the port may not be opened.`,
 			case f.server && len(args) > 0:
 				return errors.New("--server takes no TARGET")
 			case !f.server && len(args) == 0:
-				return cli.WithHints(errors.New("missing argument TARGET"), "--server answers instead of asking")
+				return cli.WithHints(errors.New("missing argument TARGET"), "--server needs none: it answers pings")
 			}
 			return nodeArgs(cmd, args)
 		},
@@ -80,10 +87,10 @@ no such node or no port to go through, 4 that the port may not be opened.`,
 	set.IntVarP(&f.count, "count", "c", 0, "end after `N` datagrams")
 	cli.AddSetting(cmd, set, "interval", "i")
 	set.Lookup("interval").Usage = "`TIME` from one datagram to the next, 100ms to 1h"
-	set.BoolVarP(&f.flood, "flood", "f", false, "send the next datagram as soon as the answer is in")
-	set.Uint8Var(&f.gidIndex, "gid-index", 0, "`INDEX` of the own GID, for a GID on RoCE")
-	set.VarP(&f.wait, "wait", "W", "give each datagram up after this `TIME`")
-	set.BoolVarP(&f.server, "server", "S", false, "answer the pings of others until interrupted")
+	set.BoolVarP(&f.flood, "flood", "f", false, "send the next datagram as soon as the answer arrives")
+	set.Uint8Var(&f.gidIndex, "gid-index", 0, "`INDEX` of the local GID, for a ping to a GID over RoCE")
+	set.VarP(&f.wait, "wait", "W", "count a datagram as lost after this `TIME`")
+	set.BoolVarP(&f.server, "server", "S", false, "answer pings until interrupted")
 	for _, client := range []string{"count", "interval", "flood", "wait", "gid-index"} {
 		cmd.MarkFlagsMutuallyExclusive("server", client)
 	}
@@ -94,9 +101,9 @@ no such node or no port to go through, 4 that the port may not be opened.`,
 func (f *pingFlags) check(cmd *cobra.Command) error {
 	switch {
 	case cmd.Flags().Changed("count") && f.count < 1:
-		return cli.UsageError(cmd, fmt.Errorf("--count %d is not above 0", f.count))
+		return cli.UsageError(cmd, fmt.Errorf("--count %d is not greater than 0", f.count))
 	case f.wait <= 0:
-		return cli.UsageError(cmd, errors.New("--wait is not above 0"))
+		return cli.UsageError(cmd, errors.New("--wait is not greater than 0"))
 	}
 	return nil
 }
@@ -105,17 +112,17 @@ func (f *pingFlags) check(cmd *cobra.Command) error {
 type pingReport struct {
 	Schema string  `json:"schema"`
 	LID    ib.LID  `json:"lid"`           // 0 on RoCE
-	GID    string  `json:"gid,omitempty"` // of a ping to a GID
-	Target string  `json:"target"`        // as it was given
-	Server string  `json:"server"`        // what the last answer called itself
+	GID    string  `json:"gid,omitempty"` // the GID, for a ping to a GID
+	Target string  `json:"target"`        // the argument
+	Server string  `json:"server"`        // the server's name in the last answer
 	Sent   int     `json:"sent"`
 	Lost   int     `json:"lost"`
 	Loss   float64 `json:"lossPercent"`
-	// Seconds is how long it took.
+	// Seconds is the duration of the measurement.
 	Seconds float64 `json:"seconds"`
-	// The round trips, absent when nothing was answered.
+	// RoundTrip is absent if no datagram was answered.
 	RoundTrip *roundTrips `json:"roundTrip,omitempty"`
-	// LastError is why the last lost datagram was.
+	// LastError is the reason why the last lost datagram was lost.
 	LastError string `json:"lastError,omitempty"`
 	to        fabric.Address
 	histogram *hdrhistogram.Histogram
@@ -169,7 +176,7 @@ func ping(app *cli.App, cmd *cobra.Command, flags *fabricFlags, f pingFlags, tar
 	return r.end(ctx)
 }
 
-// pingTarget finds out where to send, and opens the port.
+// pingTarget resolves the target and opens the port.
 func pingTarget(
 	app *cli.App, cmd *cobra.Command, flags *fabricFlags, f pingFlags, target string,
 ) (fabric.Address, *fabricView, error) {
@@ -180,7 +187,7 @@ func pingTarget(
 	if lid, err := strconv.ParseUint(target, 0, 16); err == nil && len(target) <= len("0xffff") {
 		if lid == 0 || lid >= uint64(mad.MulticastLIDBase) {
 			return to, nil, cli.UsageError(cmd,
-				fmt.Errorf("LID %d is not one of a port: 1 to %d", lid, mad.MulticastLIDBase-1))
+				fmt.Errorf("LID %d is not a unicast LID: 1 to %d", lid, mad.MulticastLIDBase-1))
 		}
 		if err := flags.sweepless(cmd, "a ping to a LID"); err != nil {
 			return to, nil, err
@@ -249,7 +256,7 @@ func pingOnce(ctx context.Context, app *cli.App, client *fabric.Client, r *pingR
 		return pingLine(app, flood,
 			output.Plain(fmt.Sprintf("%s (%s): %s us", r.Server, r.where(), cli.Figure(microseconds(took)))))
 	case ctx.Err() != nil:
-		return nil //nolint:nilerr // the loop looks at the context
+		return nil //nolint:nilerr // the loop checks the context
 	}
 	why := "no answer"
 	if status, refused := errors.AsType[*fabric.StatusError](err); refused {
@@ -265,7 +272,7 @@ func pingOnce(ctx context.Context, app *cli.App, client *fabric.Client, r *pingR
 	return pingLine(app, flood, output.Bad(r.where()+": "+why))
 }
 
-// where names the port that is asked.
+// where names the target port.
 func (r *pingReport) where() string {
 	if r.LID == 0 {
 		return "GID " + r.GID
@@ -273,7 +280,7 @@ func (r *pingReport) where() string {
 	return fmt.Sprintf("LID %d", r.LID)
 }
 
-// answered takes in one round trip.
+// answered records one round trip.
 func (r *pingReport) answered(server string, took time.Duration) {
 	r.Sent++
 	r.Server = server
@@ -284,7 +291,7 @@ func (r *pingReport) answered(server string, took time.Duration) {
 	_ = r.histogram.RecordValue(int64(min(max(took, 1), time.Hour))) // within its bounds
 }
 
-// pingLine shows one answer while it goes on, where people read.
+// pingLine prints one answer as it arrives, if the output is text.
 func pingLine(app *cli.App, flood bool, cell output.Cell) error {
 	if flood || app.Out.Structured() {
 		return nil
@@ -304,7 +311,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// finish makes the figures of what was recorded.
+// finish computes the results from the recorded round trips.
 func (r *pingReport) finish() {
 	if r.Sent > 0 {
 		r.Loss = 100 * float64(r.Lost) / float64(r.Sent)
@@ -312,7 +319,7 @@ func (r *pingReport) finish() {
 	if r.Sent == r.Lost {
 		return
 	}
-	// The histogram tells the upper edge of a range, which may be more than any round trip was.
+	// The histogram returns the upper bound of a range, which may exceed the longest round trip.
 	at := func(q float64) float64 {
 		return microseconds(max(r.least, min(time.Duration(r.histogram.ValueAtPercentile(q)), r.most)))
 	}
@@ -340,8 +347,8 @@ func (r *pingReport) blocks() []output.Block {
 	return append(blocks, table)
 }
 
-// end is how the measurement ends. Ctrl-C is a normal end of it, unless it came before the first
-// answer; --timeout is not.
+// end returns the error of the measurement. Ctrl-C is a normal end unless it came before the first
+// answer; --timeout is an error.
 func (r *pingReport) end(ctx context.Context) error {
 	_, timeout := errors.AsType[*cli.TimeoutError](context.Cause(ctx))
 	switch {
@@ -375,7 +382,7 @@ func servePings(app *cli.App, cmd *cobra.Command, flags *fabricFlags) error {
 	defer transport.Close()
 	server, ok := transport.(fabric.Server)
 	if !ok {
-		return cli.Exitf(cli.ExitNotFound, "this way of datagrams brings no requests of others")
+		return cli.Exitf(cli.ExitNotFound, "this transport can't receive requests")
 	}
 	name, err := os.Hostname()
 	if err != nil || name == "" {
@@ -383,7 +390,7 @@ func servePings(app *cli.App, cmd *cobra.Command, flags *fabricFlags) error {
 	}
 	pings := 0
 	askers := map[ib.LID]int{}
-	at := ownLID(ctx, transport)
+	at := localLID(ctx, transport)
 	pinged := fabric.PingServer{
 		OUI: mad.OUIPing(), Name: name,
 		Ready: func() { app.Out.Note("answering pings as %s%s until interrupted", name, at) },
@@ -407,8 +414,8 @@ func servePings(app *cli.App, cmd *cobra.Command, flags *fabricFlags) error {
 	return err
 }
 
-// ownLID says by which LID the own port is asked, where it tells.
-func ownLID(ctx context.Context, t fabric.Transport) string {
+// localLID returns the text " at LID N" for the local port, "" if the LID is unknown.
+func localLID(ctx context.Context, t fabric.Transport) string {
 	client := fabric.Client{Transport: t, Timeout: 200 * time.Millisecond, Retries: -1}
 	data, err := client.SMP(ctx, fabric.Target{}, mad.MethodGet, mad.AttributePortInfo, 0, nil)
 	if err != nil {

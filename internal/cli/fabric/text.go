@@ -21,15 +21,15 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// sweepReport is the part of a document that says how it was come by.
+// sweepReport is the part of a document that describes the sweep.
 type sweepReport struct {
 	Started time.Time `json:"started"`
-	// Seconds is how long the sweep took.
+	// Seconds is the duration of the sweep.
 	Seconds  float64 `json:"seconds"`
 	Switches int     `json:"switches"`
 	Hosts    int     `json:"hosts"` // adapters and routers
 	Links    int     `json:"links"`
-	// Complete says that nothing stayed without answer.
+	// Complete is true if every request was answered.
 	Complete  bool                       `json:"complete"`
 	Sent      int                        `json:"sent"` // MADs, retries included
 	Unreached []fabric.UnreachedDocument `json:"unreached"`
@@ -57,7 +57,7 @@ func newSweepReport(t *fabric.Topology) sweepReport {
 	return r
 }
 
-// fabricEnd is one end of a cable, or the end of a way.
+// fabricEnd is one end of a cable or of a path.
 type fabricEnd struct {
 	Node ib.GUID `json:"node"`
 	Name string  `json:"name"`
@@ -83,7 +83,7 @@ func (e fabricEnd) compare(other fabricEnd) int {
 		cmp.Compare(e.Port, other.Port))
 }
 
-// guidText writes a GUID as infiniband-diags does, ready for its options and ours.
+// guidText formats a GUID as infiniband-diags does; its options and rdmactl's accept this form.
 func guidText(g ib.GUID) string { return fmt.Sprintf("0x%x", g[:]) }
 
 func lidText(lid ib.LID) string {
@@ -93,29 +93,30 @@ func lidText(lid ib.LID) string {
 	return strconv.Itoa(int(lid))
 }
 
-// selection is what the arguments NODE of a command mean.
+// selection holds the nodes and ports that the NODE arguments of a command select.
 type selection struct {
 	nodes []*fabric.Node         // by name
-	whole map[ib.GUID]bool       // those of which all ports are meant
-	ports map[fabric.PortID]bool // of the others
+	whole map[ib.GUID]bool       // nodes with all ports selected
+	ports map[fabric.PortID]bool // selected ports of the other nodes
 }
 
-// has reports whether a port is meant.
+// has reports whether a port is selected.
 func (s *selection) has(id fabric.PortID) bool { return s.whole[id.Node] || s.ports[id] }
 
-// hasEnd reports whether an end of a cable is.
+// hasEnd reports whether an end of a cable is selected.
 func (s *selection) hasEnd(ends ...fabric.PortID) bool { return slices.ContainsFunc(ends, s.has) }
 
-// selectNodes returns what the arguments mean: all nodes without any. Each must mean one at least.
+// selectNodes returns the nodes and ports that the arguments select: without arguments all nodes.
+// Each argument must select at least one.
 func selectNodes(t *fabric.Topology, args []string) (*selection, error) {
 	s := &selection{whole: map[ib.GUID]bool{}, ports: map[fabric.PortID]bool{}}
 	for _, arg := range args {
 		nodes, port := t.Select(arg)
 		switch {
 		case len(nodes) == 0 && port >= 0:
-			return nil, cli.Exitf(cli.ExitNotFound, "no node fits %q: none of that name has a port %d", arg, port)
+			return nil, cli.Exitf(cli.ExitNotFound, "no node matches %q: none with that name has a port %d", arg, port)
 		case len(nodes) == 0:
-			return nil, noSuchNode(t, arg, fmt.Errorf("no node fits %q", arg))
+			return nil, noSuchNode(t, arg, fmt.Errorf("no node matches %q", arg))
 		}
 		for _, n := range nodes {
 			if port < 0 {
@@ -137,8 +138,8 @@ func selectNodes(t *fabric.Topology, args []string) (*selection, error) {
 	return s, nil
 }
 
-// noSuchNode is the end of a command whose node isn't there. In a partial sweep it may be one that
-// didn't answer, so that only a complete one says that nothing was found.
+// noSuchNode returns the error of a command whose node was not found. After a partial sweep that is
+// ExitPartial rather than ExitNotFound, because the node may be one that didn't answer.
 func noSuchNode(t *fabric.Topology, text string, err error) error {
 	if !t.Complete {
 		return cli.WithHints(cli.Exitf(cli.ExitPartial, "%w", err), unreachedHints(t)...)
@@ -153,10 +154,10 @@ func noSuchNode(t *fabric.Topology, text string, err error) error {
 		cli.DidYouMean(spelling.Nearest(text, names, spelling.Loose))...)
 }
 
-// unreachedHints name the first places where nobody answered.
+// unreachedHints names the first places that didn't answer.
 func unreachedHints(t *fabric.Topology) []string {
 	const shown = 3
-	hints := []string{"the sweep is partial, and the node may be where nobody answered"}
+	hints := []string{"the sweep is partial: the node may be one that didn't answer"}
 	for i, u := range t.Unreached {
 		if i == shown {
 			hints = append(hints, fmt.Sprintf("%d more", len(t.Unreached)-shown))
@@ -179,7 +180,7 @@ func unreachedAt(t *fabric.Topology, u fabric.Unreached) string {
 	}
 }
 
-// findEnd is fabric's Find with the hints of the command line.
+// findEnd is fabric's Find with hints for the command line.
 func findEnd(t *fabric.Topology, text string) (fabric.Endpoint, error) {
 	e, err := t.Find(text)
 	switch {
@@ -187,8 +188,8 @@ func findEnd(t *fabric.Topology, text string) (fabric.Endpoint, error) {
 		return e, nil
 	case !errors.Is(err, fabric.ErrAmbiguous) && strings.ContainsAny(text, "*?["):
 		if nodes, port := t.Select(text); len(nodes) > 0 && port < 0 {
-			return e, cli.WithHints(cli.Exitf(cli.ExitUsage, "%q is a pattern: one node is wanted here", text),
-				fmt.Sprintf("it fits %s, such as %q", english.Count(len(nodes), "node"), nodes[0].Name()))
+			return e, cli.WithHints(cli.Exitf(cli.ExitUsage, "%q is a pattern: a single node is needed", text),
+				fmt.Sprintf("it matches %s, such as %q", english.Count(len(nodes), "node"), nodes[0].Name()))
 		}
 	}
 	switch {
@@ -201,7 +202,7 @@ func findEnd(t *fabric.Topology, text string) (fabric.Endpoint, error) {
 	}
 }
 
-// stateText is a port's state in the words of status: ACTIVE, "DOWN (Polling)".
+// stateText returns a port's state as rdmactl status prints it: ACTIVE, "DOWN (Polling)".
 func stateText(p *fabric.Port) string {
 	if !p.Known {
 		return "unknown"
@@ -217,7 +218,7 @@ func stateText(p *fabric.Port) string {
 	return text
 }
 
-// fabricState gives a state its style.
+// fabricState returns the styled cell of a state.
 func fabricState(text string) output.Cell {
 	switch {
 	case text == "ACTIVE":
@@ -236,7 +237,7 @@ func linkSpeedText(width mad.LinkWidth, speed mad.LinkSpeed) string {
 	return width.String() + " " + speed.String()
 }
 
-// rateNumber prints Gb/s with the digits that tell rates apart.
+// rateNumber formats Gb/s with enough digits to distinguish rates.
 func rateNumber(gbps float64) string {
 	if gbps == 0 {
 		return ""
@@ -244,7 +245,7 @@ func rateNumber(gbps float64) string {
 	return strconv.FormatFloat(gbps, 'f', -1, 64)
 }
 
-// gaps are the blocks below a list: what did not answer, and what contradicts itself.
+// gaps returns the blocks below a list: nodes that did not answer, and anomalies.
 func gaps(t *fabric.Topology) []output.Block {
 	var blocks []output.Block
 	if len(t.Unreached) > 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/rdmakit/rdmakit/internal/text/spelling"
 )
 
-// maxThresholdFile bounds a file of thresholds in bytes.
+// maxThresholdFile is the largest size of a file of thresholds in bytes.
 const maxThresholdFile = 1 << 20
 
 // readThresholds reads a file of thresholds; counters that it doesn't name keep their defaults.
@@ -46,7 +46,7 @@ func parseThresholds(data []byte) (fabric.Thresholds, error) {
 	seen := map[string]int{}
 	for _, p := range list {
 		if first, again := seen[p.Name]; again {
-			return nil, fmt.Errorf("line %d: %s is in line %d already", p.Line, p.Name, first)
+			return nil, fmt.Errorf("line %d: duplicate counter %s (first at line %d)", p.Line, p.Name, first)
 		}
 		seen[p.Name] = p.Line
 		if err := setThreshold(t, p); err != nil {
@@ -56,7 +56,7 @@ func parseThresholds(data []byte) (fabric.Thresholds, error) {
 	return t, nil
 }
 
-// setThreshold adds the name that was meant to what is wrong.
+// setThreshold sets a threshold; the error for an unknown counter suggests a similar name.
 func setThreshold(t fabric.Thresholds, p pairs.Pair) error {
 	err := t.Set(p.Name, p.Value)
 	if _, unknown := errors.AsType[*fabric.UnknownCounterError](err); unknown {

@@ -26,15 +26,15 @@ func newFabricTopologyCommand(app *cli.App, flags *fabricFlags) *cobra.Command {
 	var o fabric.Options
 	cmd := &cobra.Command{
 		Use:   "topology",
-		Short: "Show the whole fabric as a tree, table, graph or document",
-		Long: `Topology shows the switches by tiers with what is connected to them, the highest tier first. Tier 1
-are the leaves: the switches that hosts are at. A switch that has far fewer hosts than its
-neighbours is none, for management servers may be at a spine.
+		Short: "Show the whole fabric as a tree, table, graph or JSON document",
+		Long: `Topology shows the switches by tier, the highest tier first, with their neighbours. Tier 1 is the
+leaves: the switches that hosts are connected to. A switch with far fewer hosts than its neighbours
+is not taken for a leaf, since management servers may be connected to a spine.
 
--o table lists the nodes, -o dot draws a graph for Graphviz, -o json and yaml print the document
+-o table lists the nodes, -o dot prints a graph for Graphviz, -o json and -o yaml print the document
 that --save writes and --from reads.
 
-` + fabricExitCodes,
+` + exitCodesListed + fabricExitCodes,
 		Example: `  rdmactl fabric topology
   rdmactl fabric topology -o dot | dot -Tsvg > fabric.svg
   rdmactl fabric topology --routes --counters --save fabric.json`,
@@ -51,18 +51,18 @@ that --save writes and --from reads.
 		},
 	}
 	cli.SetFormats(cmd, append([]output.Format{formatTree}, append(output.Formats(), formatDot)...)...)
-	cmd.Flags().BoolVar(&o.Routes, "routes", false, "also read the forwarding tables, for trace --from")
+	cmd.Flags().BoolVar(&o.Routes, "routes", false, "also read the forwarding tables, which trace --from needs")
 	cmd.Flags().BoolVar(&o.Counters, "counters", false,
-		"also read the counters of the ports that are up, for errors --from")
+		"also read the counters of the ports that are up, which errors --from needs")
 	cmd.Flags().BoolVar(&o.Multicast, "multicast", false, "also read the multicast forwarding tables")
-	cmd.Flags().BoolVar(&o.SubnetManagers, "managers", true, "also ask the subnet managers, for sm --from")
+	cmd.Flags().BoolVar(&o.SubnetManagers, "managers", true, "also query the subnet managers, which sm --from needs")
 	return cmd
 }
 
 func printTopology(app *cli.App, s *fabricView) error {
 	format := app.Out.Format()
 	if app.Config.Origin("output") == config.OriginDefault {
-		format = formatTree // the setting's default, table, is not this command's
+		format = formatTree // this command's default differs from that of the setting, table
 	}
 	switch format {
 	case formatDot:
@@ -137,7 +137,7 @@ func switchCount(n int) string {
 	return fmt.Sprintf("%d switches", n)
 }
 
-// treeOf is a node and a line for each of its neighbours.
+// treeOf returns a line for the node and one for each of its neighbours.
 func treeOf(t *fabric.Topology, n *fabric.Node, tiers map[ib.GUID]int) [][]output.Cell {
 	r := newNodeReport(n)
 	about := fmt.Sprintf("  %d/%d ports up", r.PortsUp, r.PortsTotal)
@@ -167,7 +167,7 @@ func treeOf(t *fabric.Topology, n *fabric.Node, tiers map[ib.GUID]int) [][]outpu
 	return lines
 }
 
-// direction says where a neighbour is, in words of equal length.
+// direction returns "up", "down" or "host" for a neighbour, padded to equal length.
 func direction(tiers map[ib.GUID]int, n, peer *fabric.Node) string {
 	switch d := tiers[peer.GUID()] - tiers[n.GUID()]; {
 	case d > 0:
@@ -180,7 +180,7 @@ func direction(tiers map[ib.GUID]int, n, peer *fabric.Node) string {
 	return "peer "
 }
 
-// bundleRate is the rate of parallel cables, and what is wrong with them.
+// bundleRate returns the rate of parallel cables and a note on their faults.
 func bundleRate(t *fabric.Topology, b fabric.Bundle) []output.Cell {
 	var rates []string
 	down := 0

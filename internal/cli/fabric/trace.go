@@ -20,18 +20,21 @@ func newFabricTraceCommand(app *cli.App, flags *fabricFlags) *cobra.Command {
 	return &cobra.Command{
 		Use:   "trace SRC DST",
 		Short: "Follow the switches' forwarding tables from one port to another",
-		Long: `Trace follows the forwarding tables of the switches from one port to another, and names loops and
-black holes. SRC and DST are names, GUIDs or LIDs of one node each; "host0[2]" is a port, and of a
-switch always port 0, which has its LID. A LID of DST is followed as it is given, which tells the
-paths of a port with several LIDs apart. Nothing is sent along the way: links count as the sweep
-saw them.
+		Long: `Trace follows the forwarding tables of the switches from one port to another, and reports loops and
+black holes. SRC and DST are the name, GUID or LID of one node each; "host0[2]" selects a port. A
+switch is always entered and left at port 0, which has its LID. If DST is a LID, exactly that LID is
+followed, so that each path to a port with several LIDs can be traced. No packet is sent along the
+path: the link states are those that the sweep read.
 
-A saved topology needs its forwarding tables for this:
+A saved topology must include the forwarding tables:
 "rdmactl fabric topology --routes --save FILE".
 
-The exit code is 0 when the way arrives, also in a partial sweep, 1 when it doesn't, 3 when there is
-no such node or it has no LID, and 7 when the way leads to where nobody answered, or a node isn't
-found in a partial sweep.`,
+Exit codes:
+
+    0  the path reaches DST, even if the sweep is partial
+    1  the path doesn't reach DST
+    3  no such node, or the node has no LID
+    7  the path leads to a node that didn't answer, or SRC or DST is not found in a partial sweep`,
 		Example: `  rdmactl fabric trace host1 host12
   rdmactl fabric trace 5 0x100019
   rdmactl fabric trace --from fabric.json host0 leaf3`,
@@ -58,7 +61,7 @@ type traceReport struct {
 	Reason string          `json:"reason,omitempty"`
 }
 
-// hopReport is a node on the way.
+// hopReport is a node on the path.
 type hopReport struct {
 	Node ib.GUID `json:"node"`
 	Name string  `json:"name"`
@@ -67,11 +70,11 @@ type hopReport struct {
 	// In and Out are ports; In is absent at the source, Out at the end.
 	In  *uint8 `json:"in,omitempty"`
 	Out *uint8 `json:"out,omitempty"`
-	// Link is what the way goes on by.
+	// Link is the link to the next node.
 	Link *hopLinkReport `json:"link,omitempty"`
 }
 
-// hopLinkReport is the link behind a hop.
+// hopLinkReport is the link from a hop to the next.
 type hopLinkReport struct {
 	State       string  `json:"state"`
 	Width       string  `json:"width,omitempty"`
@@ -100,7 +103,7 @@ func trace(app *cli.App, cmd *cobra.Command, s *fabricView, from, to string) err
 	switch {
 	case errors.Is(err, fabric.ErrNoLID):
 		return cli.WithHints(cli.Exitf(cli.ExitNotFound, "%w", err),
-			"routes are what a subnet manager writes: rdmactl fabric sm lists them")
+			"a subnet manager writes the forwarding tables: rdmactl fabric sm lists the managers")
 	case err != nil:
 		return err
 	case tr.End == fabric.TraceUnknown && s.transport == nil && s.Node(tr.Hops[len(tr.Hops)-1].Node).IsSwitch() &&
@@ -122,13 +125,13 @@ func trace(app *cli.App, cmd *cobra.Command, s *fabricView, from, to string) err
 	}
 }
 
-// toPortZero takes the port of a switch that has the LID: packets of its own come from there and
-// end there.
+// toPortZero replaces a port of a switch by port 0, which has the switch's LID: packets from and to
+// the switch itself use port 0.
 func toPortZero(app *cli.App, t *fabric.Topology, e *fabric.Endpoint) {
 	if t.Node(e.Port.Node).IsSwitch() && e.Port.Port != 0 {
 		asked := endOf(t, e.Port)
 		e.Port.Port = 0
-		app.Out.Note("note: %s: packets to and from a switch itself are those of its port 0", asked)
+		app.Out.Note("note: %s: packets to and from a switch itself use its port 0", asked)
 	}
 }
 
@@ -195,14 +198,14 @@ func (r *traceReport) blocks() []output.Block {
 	switch r.End {
 	case fabric.TraceArrived:
 	case fabric.TraceUnknown:
-		verdict = output.Warn("not known: " + r.Reason)
+		verdict = output.Warn("unknown: " + r.Reason)
 	default:
 		verdict = output.Bad(string(r.End) + ": " + r.Reason)
 	}
 	return []output.Block{table, output.Line(output.Plain(head).Flow(0), verdict.Flow(0))}
 }
 
-// hopCount counts the cables of a way.
+// hopCount formats the number of cables on a path.
 func hopCount(n int) string { return english.Count(n, "hop") }
 
 func (l *hopLinkReport) cell() output.Cell {

@@ -9,12 +9,12 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// kind is what a task asks for.
+// kind is the attribute that a task requests.
 type kind uint8
 
 const (
-	kindNode        kind = iota // node info of whoever is behind a port of the owner; of the own node without owner
-	kindDescription             // the rest ask the owner
+	kindNode        kind = iota // node info of the node behind a port of the owner; without owner, of the local node
+	kindDescription             // the remaining kinds are requests to the owner
 	kindSwitch
 	kindPort
 	kindRoutes
@@ -22,12 +22,12 @@ const (
 	kindMellanox
 	kindManager    // subnet manager at a port of the owner
 	kindMaster     // subnet manager at a LID
-	kindCapability // of performance management; from here on by LID
+	kindCapability // capabilities of the performance agent; kinds from here on use the LID
 	kindCounters
 	kindExtended
 )
 
-// byLID reports whether the question goes to the node's performance agent, by its LID.
+// byLID reports whether the request goes to the node's performance agent, by LID.
 func (k kind) byLID() bool { return k >= kindCapability }
 
 func (k kind) class() mad.Class {
@@ -40,7 +40,8 @@ func (k kind) class() mad.Class {
 	return mad.ClassSubnetDirected
 }
 
-// task is one thing to ask. It is small, since a large fabric has hundreds of thousands waiting.
+// task is one request to be sent. It is small, because a large fabric has hundreds of thousands
+// waiting.
 type task struct {
 	owner *nodeState
 	kind  kind
@@ -85,8 +86,8 @@ func (t task) modifier() uint32 {
 	return 0
 }
 
-// multicastBlockBits is how many bits of a task's arg number a block of the multicast table; its
-// position stands above.
+// multicastBlockBits is how many bits of a task's arg hold the block number of the multicast table;
+// the bits above hold the position.
 const multicastBlockBits = 9
 
 func (t task) block() (block uint16, position uint8) {
@@ -102,7 +103,7 @@ func (t task) hasPort() bool {
 	return false
 }
 
-// what names the question in the list of the unreached.
+// what names the request in the list of unreached nodes.
 func (t task) what() string {
 	switch t.kind {
 	case kindDescription:
@@ -136,8 +137,8 @@ func (t task) what() string {
 	}
 }
 
-// path returns the directed route to whom the question is for; false beyond the longest there is. A
-// question by LID doesn't use it.
+// path returns the directed route of the request; false if it would be too long. A request by LID
+// doesn't use it.
 func (t task) path() (mad.Path, bool) {
 	switch {
 	case t.owner == nil:
@@ -152,8 +153,8 @@ func (t task) path() (mad.Path, bool) {
 	}
 }
 
-// question is a task that is under way.
-type question struct {
+// request is a task in progress.
+type request struct {
 	task
 	slot       uint16
 	generation uint16
@@ -162,29 +163,30 @@ type question struct {
 	waits      bool      // in sweep.retry
 	busy       bool      // a try was answered with mad.StatusBusy
 	tries      int       // sent so far
-	route      mad.Path  // where it went
+	route      mad.Path  // its directed route
 	sent       time.Time // the first try
 	last       time.Time // the last one
-	alarm      time.Time // the one of its alarms that counts
+	timer      time.Time // when its timer fires; earlier timers are stale
 }
 
-// Transaction IDs: the try in 4 bits, the slot in 12, the slot's generation in 16. Each try has its
-// own ID, so that a kernel which matches answers with requests keeps all of them open.
+// Transaction IDs: the try in 4 bits, the slot in 12, the slot's generation in 16. Each try has a
+// different ID, so that a kernel that matches answers with requests keeps all tries open.
 const (
 	tidTryBits  = 4
 	tidSlotBits = 12
 )
 
-func (q *question) tid(try int) uint64 {
+func (q *request) tid(try int) uint64 {
 	return uint64(q.generation)<<(tidTryBits+tidSlotBits) | uint64(q.slot)<<tidTryBits | uint64(try)
 }
 
-// firstGeneration is another for each sweep, or nearly: answers to an earlier one through the same
-// transport, and what a kernel still holds open of it, are not to be taken for this one's.
+// firstGeneration differs from sweep to sweep with high probability, so that answers to an earlier
+// sweep through the same transport, and requests of it that a kernel still holds open, are not
+// mistaken for those of this sweep.
 func firstGeneration(now time.Time) uint16 { return uint16(now.UnixNano() >> 12) }
 
-// write makes the datagram of the next try.
-func (q *question) write(d *Datagram) {
+// write builds the datagram of the next try.
+func (q *request) write(d *Datagram) {
 	tid := q.tid(q.tries)
 	switch {
 	case q.kind == kindMaster:
@@ -206,42 +208,42 @@ func (q *question) write(d *Datagram) {
 	packet.Append(d.MAD[:0])
 }
 
-// table holds the questions that are under way, and when each wants to be looked at.
+// table holds the requests in progress and their timers.
 type table struct {
-	first uint16 // generation of a slot's first question, less one
-	slots []*question
+	first uint16 // generation of a slot's first request, minus one
+	slots []*request
 	free  []uint16
 	live  int
-	alarm alarms
+	timer timers
 }
 
-// full reports that no slot is left.
+// full reports whether no slot is free.
 func (t *table) full() bool { return len(t.free) == 0 && len(t.slots) == 1<<tidSlotBits }
 
 // open takes a slot for a task; the table is not full.
-func (t *table) open(task task, route mad.Path) *question {
-	var q *question
+func (t *table) open(task task, route mad.Path) *request {
+	var q *request
 	if n := len(t.free); n > 0 {
 		q = t.slots[t.free[n-1]]
 		t.free = t.free[:n-1]
 	} else {
-		q = &question{slot: uint16(len(t.slots)), generation: t.first}
+		q = &request{slot: uint16(len(t.slots)), generation: t.first}
 		t.slots = append(t.slots, q)
 	}
-	*q = question{task: task, slot: q.slot, generation: q.generation + 1, live: true, route: route}
+	*q = request{task: task, slot: q.slot, generation: q.generation + 1, live: true, route: route}
 	t.live++
 	return q
 }
 
-// close gives the slot back; answers that still come are late.
-func (t *table) close(q *question) {
+// close frees the slot; answers that still arrive are late.
+func (t *table) close(q *request) {
 	q.live = false
 	t.live--
 	t.free = append(t.free, q.slot)
 }
 
-// find returns the live question of a transaction ID, and which of its tries that was.
-func (t *table) find(tid uint32) (*question, int) {
+// find returns the live request with a transaction ID, and the try that the ID belongs to.
+func (t *table) find(tid uint32) (*request, int) {
 	slot := tid >> tidTryBits & (1<<tidSlotBits - 1)
 	if int(slot) >= len(t.slots) {
 		return nil, 0
@@ -253,23 +255,23 @@ func (t *table) find(tid uint32) (*question, int) {
 	return q, try
 }
 
-// wakeAt has due return the question then, if it is still live; an alarm that was set before no
-// longer counts.
-func (t *table) wakeAt(q *question, when time.Time) {
-	q.alarm = when
-	heap.Push(&t.alarm, alarm{when, q.slot, q.generation})
+// wakeAt sets the request's timer: due returns the request at that time if it is still live. An
+// earlier timer is canceled.
+func (t *table) wakeAt(q *request, when time.Time) {
+	q.timer = when
+	heap.Push(&t.timer, timer{when, q.slot, q.generation})
 }
 
-// due returns a question whose time has come, or nil.
-func (t *table) due(now time.Time) *question {
-	for len(t.alarm) > 0 {
-		a := t.alarm[0]
+// due returns a request whose timer has fired, or nil.
+func (t *table) due(now time.Time) *request {
+	for len(t.timer) > 0 {
+		a := t.timer[0]
 		q := t.slots[a.slot]
-		stale := !q.live || q.generation != a.generation || !q.alarm.Equal(a.when)
+		stale := !q.live || q.generation != a.generation || !q.timer.Equal(a.when)
 		if !stale && a.when.After(now) {
 			return nil
 		}
-		heap.Pop(&t.alarm)
+		heap.Pop(&t.timer)
 		if !stale {
 			return q
 		}
@@ -277,36 +279,36 @@ func (t *table) due(now time.Time) *question {
 	return nil
 }
 
-// next returns when due has something next; false when nothing is under way.
+// next returns when the next timer fires; false if no request is in progress.
 func (t *table) next() (time.Time, bool) {
-	if len(t.alarm) == 0 {
+	if len(t.timer) == 0 {
 		return time.Time{}, false
 	}
-	return t.alarm[0].when, true
+	return t.timer[0].when, true
 }
 
-// alarm is when a question wants to be looked at.
-type alarm struct {
+// timer is the time at which a request must be checked.
+type timer struct {
 	when             time.Time
 	slot, generation uint16
 }
 
-// alarms is a heap.Interface, the earliest first.
-type alarms []alarm
+// timers is a heap.Interface, the earliest first.
+type timers []timer
 
-func (a alarms) Len() int           { return len(a) }
-func (a alarms) Less(i, j int) bool { return a[i].when.Before(a[j].when) }
-func (a alarms) Swap(i, j int)      { a[i], a[j] = a[j], a[i] }
+func (a timers) Len() int           { return len(a) }
+func (a timers) Less(i, j int) bool { return a[i].when.Before(a[j].when) }
+func (a timers) Swap(i, j int)      { a[i], a[j] = a[j], a[i] }
 
 // Push implements heap.Interface.
-func (a *alarms) Push(x any) {
-	if v, ok := x.(alarm); ok {
+func (a *timers) Push(x any) {
+	if v, ok := x.(timer); ok {
 		*a = append(*a, v)
 	}
 }
 
 // Pop implements heap.Interface.
-func (a *alarms) Pop() any {
+func (a *timers) Pop() any {
 	last := (*a)[len(*a)-1]
 	*a = (*a)[:len(*a)-1]
 	return last
