@@ -7,23 +7,22 @@ import (
 	"github.com/rdmakit/rdmakit/verbs"
 )
 
-// flow is the sending of messages of one size over all queue pairs.
+// flow sends messages of one size over all queue pairs.
 type flow struct {
 	r     *rig
 	size  int
-	limit uint64 // messages a queue pair; 0 is no limit
+	limit uint64 // messages per queue pair; 0: no limit
 	sent  []uint64
-	done  []uint64 // as far as completions tell
+	done  []uint64 // messages known to be complete
 	clock *clock
 	wrs   []verbs.SendRequest
 	segs  []verbs.Segment
 
-	// With a limit and where the peak is wanted: when each message was posted, and when
-	// its completion came, in nanoseconds; messages of all queue pairs in the order of
-	// either.
+	// With a limit and if the peak is computed: when each message was posted and completed, in
+	// nanoseconds; each slice has the messages of all queue pairs in time order.
 	posted, completed []int64
 	totalSent, total  uint64
-	counted           uint64 // completions that count, with a duration
+	counted           uint64 // completions within the measured time, with a duration
 }
 
 func (r *rig) newFlow(size int, limit uint64) *flow {
@@ -38,7 +37,7 @@ func (r *rig) newFlow(size int, limit uint64) *flow {
 	return f
 }
 
-// send measures the bandwidth of one size as the end that posts.
+// send measures the bandwidth of one size at the sending end.
 func (r *rig) send(ctx context.Context, size int) (BandwidthPoint, error) {
 	if r.cfg.WarmUp && r.cfg.Test != SendBW {
 		if err := r.newFlow(size, uint64(r.cfg.TxDepth)).run(ctx); err != nil {
@@ -60,8 +59,8 @@ func (r *rig) send(ctx context.Context, size int) (BandwidthPoint, error) {
 	return bandwidthPoint(size, f.total, took, shortestInterval(f.posted, f.completed)/1e9), nil
 }
 
-// run posts and polls until everything is complete, or until the duration is over:
-// what is under way then is left to itself, for the peer may have gone.
+// run posts and polls until everything is complete, or until the duration is over. It doesn't wait
+// for requests that are outstanding at the end of the duration, because the peer may have ended.
 func (f *flow) run(ctx context.Context) error {
 	for f.limit == 0 || f.total < f.limit*uint64(len(f.sent)) {
 		for i := range f.r.qps {
@@ -81,7 +80,7 @@ func (f *flow) run(ctx context.Context) error {
 	return nil
 }
 
-// fill posts to queue pair i what its depth allows.
+// fill posts as many requests to queue pair i as its depth allows.
 func (f *flow) fill(i int) error {
 	list := uint64(f.r.cfg.PostList)
 	depth := uint64(f.r.cfg.TxDepth)
@@ -111,10 +110,10 @@ func (f *flow) fill(i int) error {
 	return nil
 }
 
-// idShift leaves room for the number of a message beside its queue pair.
+// idShift separates the number of a message from its queue pair in a work request ID.
 const idShift = 48
 
-// request makes the request of message k behind those that were sent.
+// request returns the request for the k-th message after those already sent.
 func (f *flow) request(i, k int) {
 	r := f.r
 	n := f.sent[i] + uint64(k)
@@ -147,8 +146,8 @@ func (f *flow) complete(wcs []verbs.WorkCompletion) {
 	}
 }
 
-// take measures the bandwidth of SENDs of one size as the end that receives: from
-// the first message on.
+// take measures the bandwidth of SENDs of one size at the receiving end, beginning with the first
+// message.
 func (r *run) take(ctx context.Context, size int) (BandwidthPoint, error) {
 	limit := r.cfg.Iterations
 	var clock *clock
@@ -186,8 +185,7 @@ func (r *run) take(ctx context.Context, size int) (BandwidthPoint, error) {
 	return bandwidthPoint(size, got, clock.now().Seconds(), 0), nil
 }
 
-// pollUntil is poll that gives up when the time of a test of a duration is over. A
-// clock of nil has not begun.
+// pollUntil is poll, but returns when the duration of the test is over. A nil clock has not begun.
 func (r *rig) pollUntil(ctx context.Context, cq *verbs.CompletionQueue, c *clock) ([]verbs.WorkCompletion, error) {
 	if r.cfg.Duration == 0 || c == nil {
 		return r.poll(ctx, cq)

@@ -13,9 +13,9 @@ import (
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// Check says what is wrong with a configuration on a device: all that can be known
-// before there is a peer, its memory included. To be called before a server waits, or
-// a client costs a server its one connection.
+// Check checks a configuration on a device, including the memory that it needs, as far as that is
+// possible without a peer. Call it before a server waits, and before a client uses up a server's
+// only connection.
 func Check(ctx context.Context, device *verbs.Device, cfg Config) error {
 	err := check(ctx, device, cfg)
 	if err != nil {
@@ -39,7 +39,7 @@ func check(ctx context.Context, device *verbs.Device, cfg Config) error {
 	return anonmem.Free(memory)
 }
 
-// tryQP makes a queue pair of the type that is asked for, and closes it.
+// tryQP creates a queue pair of the requested type and closes it.
 func tryQP(device *verbs.Device, cfg Config) (err error) {
 	closing := func(c interface{ Close() error }) { err = errors.Join(err, c.Close()) }
 	pd, err := device.AllocatePD()
@@ -60,10 +60,10 @@ func tryQP(device *verbs.Device, cfg Config) (err error) {
 	return nil
 }
 
-// local is the port that a test runs on.
+// local is the local port of a test.
 type local struct {
 	verbs.PortAttributes
-	gid ib.GID // at Config.GIDIndex
+	gid ib.GID // the GID at Config.GIDIndex
 }
 
 // prepare returns the configuration with its defaults, the port, and the MTU to
@@ -111,7 +111,7 @@ func gidIndexes(gids []verbs.GIDEntry) string {
 	return "GID indexes " + strings.Join(list, ", ")
 }
 
-// allocate takes the buffers of queue pairs with messages of size.
+// allocate allocates the buffers of queue pairs for messages of size bytes.
 func allocate(queuePairs, size int) ([]byte, error) {
 	n := 2 * queuePairs * size
 	memory, err := anonmem.Alloc(n)
@@ -125,7 +125,7 @@ func allocate(queuePairs, size int) ([]byte, error) {
 	return memory, nil
 }
 
-// inUnits writes a number of bytes in the largest unit that divides it.
+// inUnits formats a number of bytes in the largest unit that divides it.
 func inUnits(n int) string {
 	for i, unit := range []string{"GiB", "MiB", "KiB"} {
 		if size := 1 << (30 - 10*i); n >= size && n%size == 0 {
@@ -135,10 +135,10 @@ func inUnits(n int) string {
 	return fmt.Sprintf("%d bytes", n)
 }
 
-// ErrEcho is the error for a peer whose queue pair is our own.
-var ErrEcho = errors.New("the other end sends back what it gets: no perftest")
+// ErrEcho is the error for a peer that returns the address of our own queue pair.
+var ErrEcho = errors.New("the other end echoes what it receives: it is not perftest")
 
-// checkPeers refuses peers that can't be.
+// checkPeers rejects impossible peers.
 func (r *run) checkPeers() error {
 	own := make(map[ib.QPN]ib.GID, len(r.own))
 	for _, d := range r.own {

@@ -6,21 +6,21 @@ import (
 	"time"
 )
 
-// ErrNothingMeasured is the error for a test of a duration without a result.
+// ErrNothingMeasured is the error of a test with a duration in whose measured time no message fell.
 var ErrNothingMeasured = errors.New(
 	"no message fell into the measured time: does the other end run with the same -D or -n?")
 
-// ErrCutShort is matched by the error for a test of a duration whose messages ended
-// before the measured time: the peer has a number of messages, or a shorter time, and
-// the figure would be of time in which nothing was to come.
+// ErrCutShort is matched by the error for a test with a duration whose messages ended before the
+// measured time did. The peer uses a number of messages or a shorter duration, so the result would
+// include time without messages.
 var ErrCutShort = errors.New(
 	"the messages ended before the measured time: does the other end run with the same -D, and without -n?")
 
-// clock says when a test of a duration counts and when it is over.
+// clock determines the measured time and the end of a test with a duration.
 type clock struct {
 	begin           time.Time
-	from, to, last  time.Duration // since begin: counting begins, counting ends, sending ends
-	latest, longest time.Duration // when messages were last seen, and the longest wait for some
+	from, to, last  time.Duration // since begin: start and end of the measured time, end of sending
+	latest, longest time.Duration // when messages were last seen, and the longest gap between messages
 }
 
 func (c *Config) clock() *clock {
@@ -30,7 +30,7 @@ func (c *Config) clock() *clock {
 func (c *clock) now() time.Duration           { return time.Since(c.begin) }
 func (c *clock) counts(at time.Duration) bool { return at >= c.from && at < c.to }
 
-// saw is told that n messages came or went.
+// saw records that n messages were sent or received.
 func (c *clock) saw(at time.Duration, n int) {
 	if n == 0 {
 		return
@@ -39,13 +39,13 @@ func (c *clock) saw(at time.Duration, n int) {
 	c.latest = at
 }
 
-// quietShare is which part of the duration may pass without a message at the end, whatever
+// quietShare is the fraction of the duration that may pass without a message at the end, whatever
 // the margin.
 const quietShare = 10
 
-// check says whether messages came as long as they were measured. A silence that lasts up to the
-// end counts as theirs if it is twice as long as any before it: what a lost packet stops goes on
-// after its timeout.
+// check returns an error if messages ended before the measured time did. A gap at the end counts as
+// such only if it is twice as long as any gap before: a lost packet also causes a gap, which ends
+// after the timeout.
 func (c *clock) check() error {
 	quiet := c.last - c.latest
 	if c.latest >= c.to || quiet < c.last/quietShare || quiet <= 2*c.longest {
@@ -54,7 +54,7 @@ func (c *clock) check() error {
 	return fmt.Errorf("after %v of %v: %w", c.latest.Round(time.Millisecond), c.last, ErrCutShort)
 }
 
-// bandwidth makes a point of the messages that counted, if there were any.
+// bandwidth returns the result from the measured messages, if there were any.
 func (c *clock) bandwidth(size int, counted uint64) (BandwidthPoint, error) {
 	if counted == 0 {
 		return BandwidthPoint{}, ErrNothingMeasured

@@ -10,7 +10,7 @@ import (
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// Config says what to measure. Zero values are perftest's defaults: see [Test.Defaults].
+// Config configures a test. Zero values select perftest's defaults: see [Test.Defaults].
 type Config struct {
 	Test Test          // which test
 	Role perftest.Role // client or server
@@ -19,58 +19,57 @@ type Config struct {
 	Size int
 	// AllSizes measures 2, 4, 8 bytes and so on up to 8 MiB.
 	AllSizes bool
-	// Iterations a queue pair and size; 0 is 5000 for write_bw, else 1000.
+	// Iterations is the number of messages per queue pair and size; 0 is 5000 for write_bw and 1000
+	// for the others.
 	Iterations int
-	// Duration measures for a time instead of a number of iterations, which then don't
-	// count. The peer needs the same: the error for messages that end before the measured
-	// time does matches ErrCutShort.
+	// Duration, unless 0, measures for a time, and Iterations is ignored. The peer needs the same
+	// Duration: if its messages end before the measured time does, the error matches ErrCutShort.
 	Duration time.Duration
-	// Margin is left out at the beginning and the end of Duration; 0 is a quarter of
-	// it, and a negative one none.
+	// Margin is left out of the measurement at the beginning and the end of Duration; 0 is a
+	// quarter of Duration, a negative value means no margin.
 	Margin time.Duration
-	// QueuePairs is the number of queue pairs; 0 is 1, and latency tests have 1.
+	// QueuePairs is the number of queue pairs; 0 is 1. Latency tests have only 1.
 	QueuePairs int
-	// TxDepth and RxDepth are how many requests a queue pair may have outstanding;
+	// TxDepth and RxDepth are the numbers of outstanding send and receive requests per queue pair;
 	// 0 is 128 (1 for latency) and 512.
 	TxDepth, RxDepth int
-	// CQModeration makes every so many requests report their completion; 0 is 100,
-	// but 1 for sizes above 8 KiB.
+	// CQModeration is the number of requests per completion; 0 is 100, but 1 for sizes above 8 KiB.
 	CQModeration int
-	// PostList posts so many requests at once; 0 is 1.
+	// PostList is the number of requests posted in one call; 0 is 1.
 	PostList int
-	// MTU bounds the path MTU; 0 is the port's.
+	// MTU is the largest path MTU; 0 is the port's.
 	MTU ib.MTU
 	// Port of the device; 0 is 1.
 	Port int
 	// GIDIndex of the port.
 	GIDIndex int
-	// OutstandingReads bounds READs under way; 0 is what the device can do.
+	// OutstandingReads is the largest number of outstanding READs; 0 is the device's maximum.
 	OutstandingReads int
 	// Timeout is the code of the acknowledgement timeout, 4.096 µs × 2^code for 1 to 31, or
 	// verbs.TimeoutInfinite; 0 is 14, 67 ms.
 	Timeout uint8
-	// QPType is the transport service of the queue pairs, which the device must have. The
-	// zero value is the reliable connection.
+	// QPType is the transport service of the queue pairs, which the device must support. The zero
+	// value is the reliable connection.
 	QPType verbs.QPType
-	// NoPeak doesn't look for the peak bandwidth, which takes memory and time.
+	// NoPeak skips computing the peak bandwidth, which takes memory and time.
 	NoPeak bool
 	// WarmUp sends TxDepth messages before each size of a bandwidth test.
 	WarmUp bool
-	// Wait is how completions are waited for.
+	// Wait is the way to wait for completions.
 	Wait verbs.WaitMode
 	// StepTimeout bounds each step of the exchange; 0 is 30 seconds.
 	StepTimeout time.Duration
-	// ReportGbps tells the peer's report_gbits: the peer prints the figures as they come, without
-	// asking for the unit, which is MB/s by default.
+	// ReportGbps must equal the peer's --report_gbits: the peer prints the reported numbers as they
+	// are, without a unit in the report. The default unit is MB/s.
 	ReportGbps bool
-	// Observer follows the run.
+	// Observer receives the progress of the run.
 	Observer Observer
 }
 
-// Observer follows a test while it runs, in the goroutine that runs it.
-// Fields may be nil.
+// Observer receives the progress of a test. Its functions are called in the goroutine that runs the
+// test and may be nil.
 type Observer struct {
-	// Prepared is called once own queue pairs exist, Connected with both ends.
+	// Prepared is called once the local queue pairs exist, Connected when both ends are known.
 	Prepared  func(*Setup)
 	Connected func(*Setup)
 	// Started is called before the first size.
@@ -80,7 +79,7 @@ type Observer struct {
 	Latency   func(LatencyPoint)
 }
 
-// Bounds, most of them perftest's.
+// Limits, most of them perftest's.
 const (
 	maxSize       = 1 << 30
 	maxIterations = 100_000_000
@@ -91,12 +90,11 @@ const (
 	largestOfAll  = 8 << 20
 	largeMessage  = 8192 // above it every request reports its completion
 	maxPeakPoints = 1 << 22
-	// maxMemory bounds the buffers of a run in bytes.
+	// maxMemory is the limit of the buffers of a run in bytes.
 	maxMemory = 8 << 30
 )
 
-// Validate says what is wrong with a configuration, as far as that doesn't depend on
-// a device.
+// Validate checks a configuration as far as that is possible without a device.
 func (c Config) Validate() error {
 	_, err := c.normalized()
 	return err
@@ -132,7 +130,7 @@ func (c Config) normalized() (Config, error) {
 	if c.MTU != 0 && c.MTU.Code() == 0 {
 		errs = append(errs, fmt.Errorf("MTU %d is not 256, 512, 1024, 2048 or 4096", c.MTU))
 	}
-	errs = append(errs, c.checkQPType(), c.settle(moderated), c.checkDuration())
+	errs = append(errs, c.checkQPType(), c.adjust(moderated), c.checkDuration())
 	if err := errors.Join(errs...); err != nil {
 		return c, err
 	}
@@ -143,7 +141,7 @@ func (c Config) normalized() (Config, error) {
 	return c, nil
 }
 
-// checkQPType refuses an operation that the transport service doesn't have (specification volume 1,
+// checkQPType rejects an operation that the transport service doesn't have (specification volume 1,
 // table 38: its opcodes).
 func (c Config) checkQPType() error {
 	op := c.Test.Op()
@@ -156,8 +154,8 @@ func (c Config) checkQPType() error {
 	return nil
 }
 
-// settle adapts what depends on each other, as perftest does.
-func (c *Config) settle(moderated bool) error {
+// adjust adapts fields that depend on each other, as perftest does.
+func (c *Config) adjust(moderated bool) error {
 	if c.Duration == 0 {
 		c.TxDepth = min(c.TxDepth, c.Iterations)
 		c.RxDepth = min(c.RxDepth, c.Iterations)
@@ -171,19 +169,19 @@ func (c *Config) settle(moderated bool) error {
 	}
 	switch {
 	case c.Test.IsLatency() && c.QueuePairs > 1:
-		return errors.New("several queue pairs are for bandwidth tests only")
+		return errors.New("only bandwidth tests support several queue pairs")
 	case c.PostList == 1:
 		return nil
 	case c.Test.IsLatency():
-		return errors.New("a post list is for bandwidth tests only")
+		return errors.New("only bandwidth tests support a post list")
 	case c.PostList > c.TxDepth:
 		return fmt.Errorf("post list %d is larger than the tx depth %d", c.PostList, c.TxDepth)
 	case c.Duration == 0 && c.Iterations%c.PostList != 0:
-		return fmt.Errorf("%d iterations are no multiple of the post list %d", c.Iterations, c.PostList)
+		return fmt.Errorf("%d iterations are not a multiple of the post list %d", c.Iterations, c.PostList)
 	case !moderated:
 		c.CQModeration = c.PostList
 	case c.PostList%c.CQModeration != 0:
-		return fmt.Errorf("post list %d is no multiple of the CQ moderation %d", c.PostList, c.CQModeration)
+		return fmt.Errorf("post list %d is not a multiple of the CQ moderation %d", c.PostList, c.CQModeration)
 	}
 	return nil
 }
@@ -201,7 +199,7 @@ func (c *Config) checkDuration() error {
 	case c.Duration < 0:
 		return fmt.Errorf("duration %v is negative", c.Duration)
 	case c.AllSizes:
-		return errors.New("a duration excludes all sizes")
+		return errors.New("a duration can't be combined with all sizes")
 	case c.Duration <= 2*c.Margin:
 		return fmt.Errorf("duration %v leaves nothing between margins of %v", c.Duration, c.Margin)
 	}

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// DefaultPort is where perftest's servers listen.
+// DefaultPort is the default TCP port of perftest's servers.
 const DefaultPort = 18515
 
-// dialTimeout bounds how long a server may take to accept.
+// dialTimeout is how long a server may take to accept.
 const dialTimeout = 10 * time.Second
 
-// keepAlive finds out within half a minute that the peer's machine is gone: nothing
-// goes over the connection while the peer measures.
+// keepAlive detects within half a minute that the peer's machine is gone, because the connection is
+// idle during a measurement.
 func keepAlive() net.KeepAliveConfig {
 	return net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interval: 5 * time.Second, Count: 4}
 }
@@ -34,8 +34,8 @@ func Dial(ctx context.Context, host string, port int) (net.Conn, error) {
 	return conn, nil
 }
 
-// Connect connects to the server on host, or, when host is empty, waits for one client
-// on all addresses; waiting is called before it waits.
+// Connect connects to the server on host or, if host is empty, waits for one client on all
+// addresses; waiting is called before it waits.
 func Connect(ctx context.Context, host string, port int, waiting func()) (net.Conn, error) {
 	if host != "" {
 		return Dial(ctx, host, port)
@@ -51,10 +51,10 @@ func Connect(ctx context.Context, host string, port int, waiting func()) (net.Co
 	return l.Accept(ctx)
 }
 
-// Listener is where clients of a test come.
+// Listener accepts the clients of a test.
 type Listener struct{ l net.Listener }
 
-// Listen begins to wait for clients on all addresses, or on host. port 0 is
+// Listen listens for clients on host, or on all addresses if host is empty. port 0 is
 // [DefaultPort].
 func Listen(ctx context.Context, host string, port int) (*Listener, error) {
 	address, err := address(host, port)

@@ -8,22 +8,21 @@ import (
 	"github.com/rdmakit/rdmakit/verbs"
 )
 
-// ErrPeerEnded is matched by the error for a request that failed because the peer is
-// no more.
+// ErrPeerEnded is matched by the error for a request that failed because the peer has ended.
 var ErrPeerEnded = errors.New("the peer ended")
 
-// endDelay is how long after a failed request the end of the connection may show: the
-// peer of a queue pair that is gone closes it last.
+// endDelay is how long after a failed request the TCP connection may take to close: a peer that
+// ends destroys its queue pairs first and closes the connection last.
 const endDelay = 500 * time.Millisecond
 
-// explain says why a request failed, as far as the connection knows. It looks for a short while
-// whatever has become of the run's context: the failure itself ends that.
+// explain returns the reason why a request failed, as far as the connection shows it. It waits for
+// a short time even if the run's context has ended, because the failure itself ends the context.
 func explain(err error, gone <-chan struct{}) error {
 	failed, ok := errors.AsType[*verbs.CompletionError](err)
 	if !ok {
 		return err
 	}
-	refused := false // which the peer's end after it doesn't explain
+	refused := false // the peer's end, which follows, doesn't explain that
 	switch failed.Status {
 	case verbs.WCRetryExceeded, verbs.WCFlushed:
 	case verbs.WCRemoteAccess, verbs.WCRemoteInvalid:
@@ -47,9 +46,9 @@ func explain(err error, gone <-chan struct{}) error {
 	}
 }
 
-// MismatchError is a request that failed while the peer is still there, or that the
-// peer has refused, or a good-bye that the peer doesn't come to: both ends may run
-// different tests.
+// MismatchError is the error of a request that failed while the peer was still connected, of a
+// request that the peer rejected, or of a closing handshake that the peer doesn't reach: the two
+// ends may run different tests.
 type MismatchError struct {
 	Err error // matches verbs.CompletionError or os.ErrDeadlineExceeded
 }
@@ -60,7 +59,7 @@ func (e *MismatchError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *MismatchError) Unwrap() error { return e.Err }
 
-// Hints tells what to do.
+// Hints returns a hint on what to check.
 func (e *MismatchError) Hints() []string {
 	return []string{"does the other end run the same test with the same size, number or duration, and queue pairs?"}
 }

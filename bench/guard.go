@@ -12,20 +12,18 @@ import (
 	"github.com/rdmakit/rdmakit/verbs"
 )
 
-// ErrOtherTest is matched by the error for a peer that evidently runs another test:
-// the exchange doesn't tell which.
+// ErrOtherTest is matched by the error for a peer that evidently runs another test. The exchange
+// doesn't carry the test's name.
 var ErrOtherTest = errors.New("the peer runs another test")
 
-// guardDelay lets the goroutine that measures tell its own error first, which is
-// better.
+// guardDelay lets the measuring goroutine report its error first, which is more specific.
 const guardDelay = 200 * time.Millisecond
 
-// guard returns a context that ends when the peer does what the test doesn't have.
-// A test of WRITE or READ has no SENDs: one receive request for no bytes waits in
-// vain on each queue pair, unless the peer sends, or unless the queue pair has failed
-// because the peer asked for what it may not do. Without it a server would wait for
-// the end of a test that never begins. stop must be called before the queue pairs
-// are closed.
+// guard returns a context that ends if the peer uses an operation that is not part of the test. A
+// WRITE or READ test has no SENDs, so guard posts one receive request for zero bytes on each queue
+// pair. It completes only if the peer sends a message, or if the queue pair fails because of an
+// invalid request of the peer. Without guard, a server would wait for the end of a test that never
+// begins. stop must be called before the queue pairs are closed.
 func (r *run) guard(ctx context.Context) (guarded context.Context, stop func()) {
 	guarded, cancel := context.WithCancelCause(ctx)
 	if r.cfg.Test.Op() == verbs.SendOpSend {
@@ -47,12 +45,12 @@ func (r *run) guard(ctx context.Context) (guarded context.Context, stop func()) 
 	}
 }
 
-// uninvited waits for a completion of a receive request and says what it means; nil
-// when ctx has ended.
+// uninvited waits for a completion of a receive request and returns the error that it indicates;
+// nil if ctx has ended.
 func (r *run) uninvited(ctx context.Context) error {
 	for {
 		if err := r.recvs.Wait(ctx); err != nil {
-			return nil //nolint:nilerr // nothing came
+			return nil //nolint:nilerr // no completion
 		}
 		var wcs [1]verbs.WorkCompletion
 		n, err := r.recvs.Poll(wcs[:])
@@ -62,24 +60,22 @@ func (r *run) uninvited(ctx context.Context) error {
 		case n == 0:
 			continue
 		case wcs[0].Status == verbs.WCFlushed:
-			return fmt.Errorf("queue pair %v failed: %w, or asks for memory that is not ours", wcs[0].QPN, ErrOtherTest)
+			return fmt.Errorf("queue pair %v failed: %w, or requests memory that is not ours", wcs[0].QPN, ErrOtherTest)
 		}
-		return fmt.Errorf("a SEND came to queue pair %v: %w", wcs[0].QPN, ErrOtherTest)
+		return fmt.Errorf("queue pair %v received a SEND: %w", wcs[0].QPN, ErrOtherTest)
 	}
 }
 
-// ErrStalled is matched by the error for a measurement in which nothing moves: the
-// peer runs another test, or with other sizes or numbers.
-var ErrStalled = errors.New("nothing moves")
+// ErrStalled is matched by the error for a measurement without progress: the peer runs another
+// test, or uses other sizes or numbers.
+var ErrStalled = errors.New("no progress")
 
-// slowest is the bandwidth below which a measurement counts as stalled, in bytes a
-// second.
+// slowest is the bandwidth below which a measurement counts as stalled, in bytes per second.
 const slowest = 1 << 20
 
-// watchdog returns a context that ends when nothing has completed for as long as a
-// step of the exchange may take, and for as long as a slow network needs for what is
-// under way. It looks now and then instead of being told: a clock read with every
-// completion would be measured too.
+// watchdog returns a context that ends if nothing has completed for longer than the timeout of a
+// step of the exchange and longer than a slow network needs for the outstanding messages. It checks
+// periodically, because reading the clock at every completion would affect the measurement.
 func (r *run) watchdog(ctx context.Context, size int) (watched context.Context, stop func()) {
 	watched, cancel := context.WithCancelCause(ctx)
 	limit := cmp.Or(r.cfg.StepTimeout, perftest.DefaultStepTimeout) + underWay(size, r.cfg.TxDepth*r.cfg.QueuePairs)
@@ -107,16 +103,16 @@ func (r *run) watchdog(ctx context.Context, size int) (watched context.Context, 
 	}
 }
 
-// looks is how often watchdog looks within its limit.
+// looks is how often watchdog checks within its limit.
 const looks = 32
 
-// underWay is how long a slow network needs for n messages, at most maxInterval.
+// underWay returns how long a slow network needs for n messages, at most maxInterval.
 func underWay(size, n int) time.Duration {
 	seconds := float64(size) * float64(n) / slowest
 	return time.Duration(min(seconds, maxInterval.Seconds()) * float64(time.Second))
 }
 
-// rounded drops what nobody wants to read.
+// rounded rounds a duration for messages.
 func rounded(d time.Duration) time.Duration {
 	if d >= time.Second {
 		return d.Round(time.Second)

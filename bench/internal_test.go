@@ -44,7 +44,7 @@ func TestWatchdog(t *testing.T) {
 		if took := time.Since(began); !errors.Is(err, ErrStalled) || took < 50*time.Second || took > 52*time.Second {
 			t.Errorf("watchdog = %v after %v, want it 30 s after the last message", err, took)
 		}
-		if want := "nothing moves with the peer for 30s"; err.Error() != want {
+		if want := "no progress with the peer for 30s"; err.Error() != want {
 			t.Errorf("watchdog = %q, want %q", err, want)
 		}
 	})

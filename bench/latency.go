@@ -12,7 +12,7 @@ import (
 // pace counts the iterations of a latency test and collects the time between them.
 type pace struct {
 	r       *run
-	ctx     context.Context //nolint:containedctx // of one call of a measuring method; it ends with the test's duration
+	ctx     context.Context //nolint:containedctx // of one call of a measuring method; ends with the test's duration
 	clock   *clock
 	cancel  context.CancelFunc
 	sum     *intervals
@@ -33,7 +33,7 @@ func (r *run) newPace(ctx context.Context) *pace {
 	return p
 }
 
-// over tells whether err is the end of a test of a duration.
+// over reports whether err is the regular end of a test with a duration.
 func (p *pace) over(err error) bool {
 	return err != nil && p.r.cfg.Duration > 0 && p.clock.now() >= p.clock.last
 }
@@ -53,7 +53,7 @@ func (p *pace) tick() {
 	p.counted++
 }
 
-// point is the result; a single message has no interval to the next.
+// point returns the result; a single message gives no interval.
 func (p *pace) point(size int) (LatencyPoint, error) {
 	if p.sum.n == 0 {
 		return LatencyPoint{}, ErrNothingMeasured
@@ -66,7 +66,7 @@ func (p *pace) point(size int) (LatencyPoint, error) {
 	return p.sum.point(size, p.counted, p.r.cfg.Test.exchanges()), nil
 }
 
-// request is the one request of latency tests.
+// request returns the request that a latency test posts repeatedly.
 func (r *run) request(size int) verbs.SendRequest {
 	wr := verbs.SendRequest{
 		Op: r.cfg.Test.Op(), Flags: verbs.SendSignaled, Segments: []verbs.Segment{r.mr.Segment(r.source(0), size)},
@@ -89,7 +89,7 @@ func (r *run) post(ctx context.Context, wr verbs.SendRequest) error {
 	return err
 }
 
-// readLatency reads again and again.
+// readLatency posts READs one after the other.
 func (r *run) readLatency(ctx context.Context, size int) (LatencyPoint, error) {
 	p, wr := r.newPace(ctx), r.request(size)
 	defer p.cancel()
@@ -104,9 +104,10 @@ func (r *run) readLatency(ctx context.Context, size int) (LatencyPoint, error) {
 	return p.point(size)
 }
 
-// bounce takes a message and sends one, again and again, until both ends have sent all
-// of theirs or the time is over; who begins sends before it takes. await waits for
-// messages and says how many came, got came before them; send sends number sent, from 1.
+// bounce receives and sends messages in turn until both ends have sent all of their messages or the
+// time is over; the end that begins sends first. await waits for messages and returns how many
+// arrived, given the number got that arrived before; send sends message number sent, counted from
+// 1.
 func (p *pace) bounce(begins bool, await func(got uint64) (uint64, error), send func(sent uint64) error) error {
 	var sent, got uint64
 	for sent < p.limit || got < p.limit {
@@ -133,7 +134,7 @@ func (p *pace) bounce(begins bool, await func(got uint64) (uint64, error), send 
 	return nil
 }
 
-// sendLatency bounces SENDs; the client begins.
+// sendLatency exchanges SENDs; the client begins.
 func (r *run) sendLatency(ctx context.Context, size int) (LatencyPoint, error) {
 	begins := r.cfg.Role == perftest.RoleClient
 	if !begins { // the server's clock begins with the first message
@@ -158,8 +159,8 @@ func (r *run) sendLatency(ctx context.Context, size int) (LatencyPoint, error) {
 	return p.point(size)
 }
 
-// writeLatency bounces WRITEs, whose last byte is their number; the server begins.
-// The target waits for that byte in its memory.
+// writeLatency exchanges WRITEs, whose last byte is their number; the server begins. The target
+// polls that byte in its memory.
 func (r *run) writeLatency(ctx context.Context, size int) (LatencyPoint, error) {
 	p, wr := r.newPace(ctx), r.request(size)
 	defer p.cancel()

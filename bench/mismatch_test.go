@@ -174,7 +174,7 @@ func TestEcho(t *testing.T) {
 	_, err := bench.Run(t.Context(), open(t, "127.3.0.1"), one,
 		bench.Config{Test: bench.WriteBW, Role: perftest.RoleClient, StepTimeout: 5 * time.Second})
 	if !errors.Is(err, bench.ErrEcho) ||
-		!strings.Contains(err.Error(), "the other end sends back what it gets: no perftest") {
+		!strings.Contains(err.Error(), "the other end echoes what it receives: it is not perftest") {
 		t.Errorf("Run = %v, want ErrEcho", err)
 	}
 }

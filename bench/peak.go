@@ -1,13 +1,13 @@
 package bench
 
-// shortestInterval returns the least mean time of a message, in the unit of its
-// arguments, over all runs of messages i to j: from when i was posted to when j was
-// complete, divided by their number. completed is 0 where a message had no
-// completion of its own. It is 0 for none.
+// shortestInterval returns the smallest mean time per message, in the unit of its arguments, over
+// all ranges of messages i to j: the time from the posting of i to the completion of j, divided by
+// the number of messages. completed is 0 for a message without its own completion. The result is 0
+// if there are no messages.
 //
-// perftest compares every i with every j. Here the posts stand as points (i,
-// posted[i]) and the completions as (j+1, completed[j]): the least slope between them
-// is a tangent to the upper hull of the posts before j, found by bisection.
+// perftest compares every i with every j. Here the posts are points (i, posted[i]) and the
+// completions points (j+1, completed[j]): the smallest slope between them is a tangent to the upper
+// hull of the posts before j, found by bisection.
 func shortestInterval(posted, completed []int64) float64 {
 	best := 0.0
 	var hull []int

@@ -14,26 +14,26 @@ import (
 // Schema is the version of [Result] as JSON.
 const Schema = "rdmakit.bench/v1"
 
-// ScaleSoftware is the scale of figures of an engine in user space.
+// ScaleSoftware marks the results of an engine in user space.
 const ScaleSoftware = "software, not line rate"
 
 // Result is the outcome of a run.
 type Result struct {
-	Schema string `json:"schema"` // name and version of this form
+	Schema string `json:"schema"` // name and version of this format
 	Setup
-	// Of a bandwidth test, one for each size.
+	// For a bandwidth test, one element for each size.
 	Bandwidth []BandwidthPoint `json:"bandwidth,omitempty"`
-	Latency   []LatencyPoint   `json:"latency,omitempty"` // of a latency test, one for each size
-	// Counters are what the device counted during the run, its other users included;
-	// absent for a device that doesn't count.
+	Latency   []LatencyPoint   `json:"latency,omitempty"` // for a latency test, one element for each size
+	// Counters are the device's counters during the run, including its other users; absent for a
+	// device without counters.
 	Counters map[string]uint64 `json:"counters,omitempty"`
 }
 
-// Setup is what was measured, and between whom.
+// Setup describes the test and its two ends.
 type Setup struct {
-	Test   string `json:"test"`   // perftest's name without its ib_: write_bw
+	Test   string `json:"test"`   // name of perftest's program without "ib_": write_bw
 	Role   string `json:"role"`   // "client" or "server"
-	Device string `json:"device"` // of RDMA, on this end
+	Device string `json:"device"` // RDMA device at this end
 	// Scale is ScaleSoftware, or empty for hardware.
 	Scale           string     `json:"scale,omitempty"`
 	LinkLayer       string     `json:"linkLayer"`
@@ -47,20 +47,20 @@ type Setup struct {
 	OutReads        int        `json:"outstandingReads,omitempty"`
 	GIDIndex        int        `json:"gidIndex"`
 	DurationSeconds float64    `json:"durationSeconds,omitempty"`
-	PeerVersion     string     `json:"peerVersion"` // of perftest's exchange
+	PeerVersion     string     `json:"peerVersion"` // protocol version that the peer announced
 	Local           []Endpoint `json:"local"`
 	Remote          []Endpoint `json:"remote,omitempty"`
 }
 
 // Endpoint is one end of a queue pair.
 type Endpoint struct {
-	GID  ib.GID `json:"gid"`  // of the port, by the index chosen
+	GID  ib.GID `json:"gid"`  // GID of the port, at the selected index
 	QPN  ib.QPN `json:"qpn"`  // number of the queue pair
-	PSN  ib.PSN `json:"psn"`  // of the first packet that this end sends
+	PSN  ib.PSN `json:"psn"`  // PSN of the first packet that this end sends
 	LID  ib.LID `json:"lid"`  // of the port; 0 on Ethernet
 	RKey uint32 `json:"rkey"` // key of the buffer that the other end reads or writes
 	Addr uint64 `json:"addr"` // first byte of that buffer
-	// OutReads is how many READs it takes at a time.
+	// OutReads is how many outstanding READs it accepts.
 	OutReads uint16 `json:"outReads"`
 }
 
@@ -74,21 +74,21 @@ func endpoints(list []perftest.Destination) []Endpoint {
 	return out
 }
 
-// BandwidthPoint is the bandwidth at one size. The rates of both units say the same:
-// Gb/s are 10^9 bits, MB/s (as perftest has it) 2^20 bytes a second.
+// BandwidthPoint is the bandwidth at one size. Each rate is given in two units: Gb/s are 10^9 bits,
+// MB/s (as in perftest) 2^20 bytes per second.
 type BandwidthPoint struct {
 	Bytes       int     `json:"bytes"`       // of a message
-	Iterations  uint64  `json:"iterations"`  // of all queue pairs
-	PeakGbps    float64 `json:"peakGbps"`    // 0 where it was not looked for
+	Iterations  uint64  `json:"iterations"`  // total of all queue pairs
+	PeakGbps    float64 `json:"peakGbps"`    // 0 if not computed
 	AverageGbps float64 `json:"averageGbps"` // over the whole measurement
-	PeakMBps    float64 `json:"peakMBps"`    // as PeakGbps
-	AverageMBps float64 `json:"averageMBps"` // as AverageGbps
-	// MessageRate is in million messages a second.
+	PeakMBps    float64 `json:"peakMBps"`    // PeakGbps in MB/s
+	AverageMBps float64 `json:"averageMBps"` // AverageGbps in MB/s
+	// MessageRate is in million messages per second.
 	MessageRate float64 `json:"messageRateMpps"`
 }
 
-// bandwidthPoint makes a point of n messages in the time took; the shortest mean
-// interval between messages gives the peak, 0 none.
+// bandwidthPoint returns the result for n messages in the time took. The shortest mean interval
+// between messages gives the peak; 0: no peak.
 func bandwidthPoint(size int, n uint64, took, shortest float64) BandwidthPoint {
 	p := BandwidthPoint{Bytes: size, Iterations: n}
 	if took > 0 {
@@ -101,13 +101,13 @@ func bandwidthPoint(size int, n uint64, took, shortest float64) BandwidthPoint {
 	return p
 }
 
-// rates converts messages a second.
+// rates converts messages per second.
 func rates(size int, messages float64) (gbps, mbps float64) {
 	bytes := messages * float64(size)
 	return bytes * 8 / 1e9, bytes / (1 << 20)
 }
 
-// report is what a peer is told.
+// report returns the report for the peer.
 func (p *BandwidthPoint) report(gbps bool) perftest.Report {
 	r := perftest.Report{
 		Size: uint64(p.Bytes), Iterations: p.Iterations, Peak: p.PeakMBps, Average: p.AverageMBps, Rate: p.MessageRate,
@@ -118,8 +118,8 @@ func (p *BandwidthPoint) report(gbps bool) perftest.Report {
 	return r
 }
 
-// fromReport makes a point of what a peer tells. The unit of its bandwidths is its
-// own affair: the message rate says how to read them.
+// fromReport returns the result from a peer's report. The unit of the bandwidths is not part of the
+// report, so it is derived from the message rate.
 func fromReport(r perftest.Report) BandwidthPoint {
 	p := BandwidthPoint{Bytes: int(min(r.Size, maxSize)), Iterations: r.Iterations}
 	if !sane(r.Rate) {
@@ -140,18 +140,18 @@ func sane(f float64) bool { return f >= 0 && !math.IsInf(f, 0) }
 type LatencyPoint struct {
 	Bytes      int     `json:"bytes"`      // of a message
 	Iterations uint64  `json:"iterations"` // messages measured
-	Min        float64 `json:"minUs"`      // the shortest
-	Max        float64 `json:"maxUs"`      // the longest
+	Min        float64 `json:"minUs"`      // shortest
+	Max        float64 `json:"maxUs"`      // longest
 	Typical    float64 `json:"typicalUs"`  // the median
 	Average    float64 `json:"averageUs"`  // arithmetic mean
 	StdDev     float64 `json:"stdDevUs"`   // standard deviation
-	P50        float64 `json:"p50Us"`      // the 50th percentile: half were no longer
+	P50        float64 `json:"p50Us"`      // the 50th percentile
 	P90        float64 `json:"p90Us"`      // the 90th percentile
 	P99        float64 `json:"p99Us"`      // the 99th percentile
 	P999       float64 `json:"p999Us"`     // the 99.9th percentile
 	// Jitter is P999-P50.
 	Jitter float64 `json:"jitterUs"`
-	// PerSecond is how many messages were measured a second.
+	// PerSecond is the number of measured messages per second.
 	PerSecond float64 `json:"perSecond"`
 }
 
@@ -160,11 +160,11 @@ type intervals struct {
 	histogram *hdrhistogram.Histogram
 	least     time.Duration
 	most      time.Duration
-	sum, sum2 float64 // of nanoseconds and their squares
+	sum, sum2 float64 // sums of nanoseconds and of their squares
 	n         uint64
 }
 
-// maxInterval bounds what the histogram tells apart, and 3 digits its size.
+// maxInterval is the largest value that the histogram distinguishes, digits its precision.
 const (
 	maxInterval = 10 * time.Minute
 	digits      = 3
@@ -183,15 +183,14 @@ func (s *intervals) add(d time.Duration) {
 	_ = s.histogram.RecordValue(int64(min(max(d, 1), maxInterval))) // within its bounds
 }
 
-// point makes a point; each interval had so many exchanges.
+// point returns the result; each interval consists of the given number of exchanges.
 func (s *intervals) point(size int, iterations uint64, exchanges int) LatencyPoint {
 	p := LatencyPoint{Bytes: size, Iterations: iterations}
 	if s.n == 0 {
 		return p
 	}
 	scale := 1 / float64(exchanges) / 1e3
-	// The histogram tells the upper edge of a range of intervals, which may be more than
-	// any of them was.
+	// The histogram returns the upper bound of a range, which may exceed the longest interval.
 	quantile := func(q float64) float64 {
 		at := time.Duration(s.histogram.ValueAtPercentile(q))
 		return float64(max(s.least, min(at, s.most)).Nanoseconds()) * scale
@@ -207,8 +206,8 @@ func (s *intervals) point(size int, iterations uint64, exchanges int) LatencyPoi
 	return p
 }
 
-// scaleOf returns the scale of a device's figures: engines in user space have an @ in
-// their names, as no kernel device has.
+// scaleOf returns the scale of a device's results: engines in user space have an @ in their names,
+// kernel devices never do.
 func scaleOf(device string) string {
 	if strings.Contains(device, "@") {
 		return ScaleSoftware

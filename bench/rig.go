@@ -14,39 +14,39 @@ import (
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// rig is what a test needs of a device. Its memory is one region: for each queue
-// pair a slot that it sends from (or reads into), and then for each one that the peer
-// writes to (or reads from), as in perftest.
+// rig holds the verbs objects of a test. Its memory is one region: for each queue pair a slot to
+// send from (or read into), followed by, for each queue pair, a slot that the peer writes to (or
+// reads from), as in perftest.
 type rig struct {
 	cfg    Config
 	device *verbs.Device
 	port   local
 	mtu    ib.MTU
-	cycle  int // bytes that small messages walk through
-	line   int // stride of that walk
+	cycle  int // bytes that small messages cycle through
+	line   int // stride of that cycle
 	slot   int // bytes
 
 	pd     *verbs.ProtectionDomain
 	sends  *verbs.CompletionQueue
 	recvs  *verbs.CompletionQueue
-	memory []byte // of mr
+	memory []byte // memory of mr
 	mr     *verbs.MemoryRegion
 	qps    []*verbs.QueuePair
 	own    []perftest.Destination
 	peers  []perftest.Destination
-	posted []int // receive requests posted, a queue pair
+	posted []int // receive requests posted per queue pair
 	wcs    []verbs.WorkCompletion
-	moved  atomic.Uint64 // polls that found something, for watchdog
+	moved  atomic.Uint64 // polls that returned completions, for watchdog
 }
 
-// cacheLine is the stride that we propose, in bytes.
+// cacheLine is the stride that this end proposes, in bytes.
 const cacheLine = 64
 
 func hello(mtu ib.MTU) perftest.Hello {
 	return perftest.Hello{CycleBuffer: os.Getpagesize(), CacheLine: cacheLine, MTU: mtu}
 }
 
-// newRig makes everything up to queue pairs in state INIT.
+// newRig creates everything up to queue pairs in state INIT.
 func newRig(device *verbs.Device, cfg Config, port local, agreed perftest.Agreed) (*rig, error) {
 	r := &rig{
 		cfg: cfg, device: device, port: port, mtu: agreed.MTU, cycle: agreed.CycleBuffer, line: agreed.CacheLine,
@@ -59,7 +59,7 @@ func newRig(device *verbs.Device, cfg Config, port local, agreed perftest.Agreed
 	return r, nil
 }
 
-// pollBatch is how many completions one poll takes.
+// pollBatch is the largest number of completions of one poll.
 const pollBatch = 16
 
 func (r *rig) allocate() (err error) {
@@ -73,7 +73,7 @@ func (r *rig) allocate() (err error) {
 	}
 	wait := cfg.Wait
 	if cfg.Test.Op() != verbs.SendOpSend {
-		wait = verbs.WaitEvent // guard waits for what should never come
+		wait = verbs.WaitEvent // guard waits for a completion that should never come
 	}
 	if r.recvs, err = r.device.CreateCQ(verbs.CQConfig{Depth: cfg.QueuePairs * cfg.RxDepth, Wait: wait}); err != nil {
 		return err
@@ -101,7 +101,7 @@ func (r *rig) allocate() (err error) {
 	return nil
 }
 
-// addQP makes the queue pair i.
+// addQP creates queue pair i.
 func (r *rig) addQP(i int) error {
 	qp, err := r.pd.CreateQP(
 		verbs.QPConfig{
@@ -122,8 +122,8 @@ func (r *rig) addQP(i int) error {
 	})
 }
 
-// access is what the peer of a test may do to our memory, and no more: a peer that
-// runs another test is refused.
+// access returns exactly the access rights that the peer of a test needs, so that requests of a
+// peer that runs another test fail.
 func (r *rig) access() verbs.Access {
 	switch r.cfg.Test.Op() {
 	case verbs.SendOpWrite:
@@ -134,7 +134,8 @@ func (r *rig) access() verbs.Access {
 	return 0
 }
 
-// outReads is how many READs we take at a time; perftest says 1 where it reads none.
+// outReads is how many outstanding READs this end accepts; perftest announces 1 if the test has
+// none.
 func (r *rig) outReads() uint16 {
 	if r.cfg.Test.Op() != verbs.SendOpRead {
 		return 1
@@ -150,8 +151,8 @@ func (r *rig) outReads() uint16 {
 func (r *rig) source(i int) int { return i * r.slot }
 func (r *rig) target(i int) int { return (r.cfg.QueuePairs + i) * r.slot }
 
-// walk returns where in its slot message n lies: small ones walk through the
-// cycle buffer in whole cache lines.
+// walk returns the offset of message n in its slot: small messages cycle through the buffer in
+// whole cache lines.
 func (r *rig) walk(n uint64, size int) int {
 	if size > r.cycle/2 {
 		return 0
@@ -163,7 +164,7 @@ func (r *rig) walk(n uint64, size int) int {
 	return int(n%uint64(r.cycle/stride)) * stride
 }
 
-// connect takes the queue pairs from INIT to RTS.
+// connect moves the queue pairs from INIT to RTS.
 func (r *rig) connect() error {
 	for i, qp := range r.qps {
 		own, peer := r.own[i], r.peers[i]
@@ -180,7 +181,7 @@ func (r *rig) connect() error {
 	return nil
 }
 
-// poll waits for completions and returns them; they are valid up to the next poll.
+// poll waits for completions and returns them; they are valid until the next poll.
 func (r *rig) poll(ctx context.Context, cq *verbs.CompletionQueue) ([]verbs.WorkCompletion, error) {
 	for {
 		if wcs, err := r.pollOnce(cq); len(wcs) > 0 || err != nil {
@@ -192,8 +193,7 @@ func (r *rig) poll(ctx context.Context, cq *verbs.CompletionQueue) ([]verbs.Work
 	}
 }
 
-// pollOnce returns the completions that are there, or the error of the first that
-// failed.
+// pollOnce returns the available completions, or the error of the first that failed.
 func (r *rig) pollOnce(cq *verbs.CompletionQueue) ([]verbs.WorkCompletion, error) {
 	n, err := cq.Poll(r.wcs)
 	if err != nil {
@@ -204,7 +204,7 @@ func (r *rig) pollOnce(cq *verbs.CompletionQueue) ([]verbs.WorkCompletion, error
 	}
 	for i := range n {
 		if err := r.wcs[i].Err(); err != nil {
-			if cq == r.recvs && r.wcs[i].Status == verbs.WCFlushed { // the peer was refused something
+			if cq == r.recvs && r.wcs[i].Status == verbs.WCFlushed { // a request of the peer was rejected
 				err = fmt.Errorf("%w: %w", err, ErrOtherTest)
 			}
 			return nil, err
@@ -223,8 +223,8 @@ func (r *rig) receive(i, n, size int) error {
 	return err
 }
 
-// close frees everything. Queue pairs go first: what is under way dies with them. The
-// memory of a region that stays open is lost: an engine may yet write to it.
+// close frees everything, queue pairs first, which ends outstanding requests. If a memory region
+// can't be closed, its memory is leaked, because an engine may still write to it.
 func (r *rig) close() error {
 	var errs []error
 	for _, qp := range r.qps {

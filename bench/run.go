@@ -10,18 +10,18 @@ import (
 	"github.com/rdmakit/rdmakit/verbs"
 )
 
-// run is a test under way.
+// run is a running test.
 type run struct {
 	*rig
 	session *perftest.Session
 	result  Result
 }
 
-// Run runs a test with the peer at the other end of conn, which the caller closes. It
-// lasts until the peer is done, or until ctx ends.
+// Run runs a test with the peer at the other end of conn, which the caller closes. It returns when
+// the peer is done, or when ctx ends.
 //
-// The server of a test of WRITE or READ measures nothing: its result of a bandwidth
-// test is what the client told, and of read_lat empty.
+// The server of a WRITE or READ test measures nothing: the result of a bandwidth test is the
+// client's report, and the result of read_lat is empty.
 func Run(ctx context.Context, device *verbs.Device, conn perftest.Conn, cfg Config) (Result, error) {
 	before := device.Counters()
 	result, err := start(ctx, device, conn, cfg)
@@ -82,13 +82,12 @@ func setupOf(r *rig, agreed perftest.Agreed) Setup {
 	return s
 }
 
-// The steps up to the first message differ: each program of perftest has an order of
-// its own.
+// The steps up to the first message: their order differs between perftest's programs.
 type step uint8
 
 const (
 	stepSync    step = iota // wait for the peer
-	stepKeys                // tell all queue pairs
+	stepKeys                // exchange the keys of all queue pairs
 	stepConnect             // nothing on the wire
 )
 
@@ -130,7 +129,7 @@ func (r *run) sync(ctx context.Context, name string) error {
 	return r.session.Sync(ctx, name, r.own[0])
 }
 
-// measure does what stands between introduction and good-bye.
+// measure runs the measurement, between introduce and finish.
 func (r *run) measure(ctx context.Context) error {
 	client := r.cfg.Role == perftest.RoleClient
 	switch r.cfg.Test {
@@ -157,7 +156,7 @@ func (r *run) measure(ctx context.Context) error {
 		}
 	case WriteLat:
 		err := r.latencies(ctx, r.writeLatency)
-		if err == nil && !client { // whose last message was the last; there is no good-bye
+		if err == nil && !client { // the last message ends the test; there is no closing handshake
 			r.session.Linger(ctx)
 		}
 		return err
@@ -165,7 +164,7 @@ func (r *run) measure(ctx context.Context) error {
 	return r.finish(ctx)
 }
 
-// finish says good-bye. A peer that doesn't come to it in time still waits for messages,
+// finish runs the closing handshake. A peer that doesn't reach it in time still waits for messages,
 // or sends them.
 func (r *run) finish(ctx context.Context) error {
 	err := r.session.Finish(ctx, r.own[0])
@@ -183,7 +182,7 @@ func (r *run) clientOfBandwidth(ctx context.Context) error {
 		}
 		r.addBandwidth(p)
 	}
-	if err := r.sync(ctx, "tell the end of the test"); err != nil {
+	if err := r.sync(ctx, "announce the end of the test"); err != nil {
 		return err
 	}
 	last := r.result.Bandwidth[len(r.result.Bandwidth)-1]
@@ -201,7 +200,7 @@ func (r *run) serverOfBandwidth(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if theirs.Iterations == 0 { // a good-bye would tell the peer that all is well
+	if theirs.Iterations == 0 { // a closing handshake would signal success to the peer
 		return ErrNothingMeasured
 	}
 	r.addBandwidth(fromReport(theirs))
@@ -253,8 +252,8 @@ func (r *run) addBandwidth(p BandwidthPoint) {
 	call(r.cfg.Observer.Bandwidth, p)
 }
 
-// begin prepares the latency test of one size: SENDs need receive requests at both
-// ends before the first.
+// begin prepares the latency test of one size: both ends must post receive requests before the
+// first SEND.
 func (r *run) begin(ctx context.Context, size int) error {
 	if r.cfg.Test != SendLat {
 		return nil
@@ -265,8 +264,8 @@ func (r *run) begin(ctx context.Context, size int) error {
 	return r.sync(ctx, fmt.Sprintf("begin with %d bytes", size))
 }
 
-// watched measures one size while it watches the connection to the peer, and that
-// messages come and go.
+// watched measures one size while it monitors the connection to the peer and the progress of
+// messages.
 func watched[P any](ctx context.Context, r *run, size int, measure func(context.Context, int) (P, error)) (P, error) {
 	ctx, watcher := r.session.Watch(ctx, fmt.Sprintf("measure with %d bytes", size), r.moved.Load)
 	defer watcher.Stop()

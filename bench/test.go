@@ -7,7 +7,7 @@ import (
 	"github.com/rdmakit/rdmakit/verbs"
 )
 
-// Test is what is measured.
+// Test is a test of perftest.
 type Test uint8
 
 // The tests. The bandwidth tests measure at the client; send_bw at both ends.
@@ -20,10 +20,10 @@ const (
 	SendLat
 )
 
-// names are perftest's without "ib_".
+// names are the names of perftest's programs without "ib_".
 var names = [...]string{"write_bw", "read_bw", "send_bw", "write_lat", "read_lat", "send_lat"}
 
-// String returns perftest's name without its ib_: write_bw.
+// String returns the name of perftest's program without "ib_": write_bw.
 func (t Test) String() string {
 	if int(t) < len(names) {
 		return names[t]
@@ -31,7 +31,7 @@ func (t Test) String() string {
 	return fmt.Sprintf("test %d", uint8(t))
 }
 
-// ParseTest reads the form of [Test.String].
+// ParseTest parses the form of [Test.String].
 func ParseTest(s string) (Test, error) {
 	if i := slices.Index(names[:], s); i >= 0 {
 		return Test(i), nil
@@ -42,7 +42,7 @@ func ParseTest(s string) (Test, error) {
 // Tests returns all tests.
 func Tests() []Test { return []Test{WriteBW, ReadBW, SendBW, WriteLat, ReadLat, SendLat} }
 
-// IsLatency tells a latency test from one of bandwidth.
+// IsLatency reports whether the test measures latency; the others measure bandwidth.
 func (t Test) IsLatency() bool { return t >= WriteLat }
 
 // Op returns the operation.
@@ -57,7 +57,7 @@ func (t Test) Op() verbs.SendOp {
 	return verbs.SendOpWrite
 }
 
-// OpName returns the operation in words: "RDMA WRITE".
+// OpName returns the name of the operation: "RDMA WRITE".
 func (t Test) OpName() string {
 	switch t.Op() {
 	case verbs.SendOpRead:
@@ -68,7 +68,7 @@ func (t Test) OpName() string {
 	return "RDMA WRITE"
 }
 
-// Title returns what perftest calls the test in its heading.
+// Title returns the title of the test in perftest's heading.
 func (t Test) Title() string {
 	kind := "BW"
 	if t.IsLatency() {
@@ -83,8 +83,8 @@ func (t Test) Title() string {
 	return "RDMA_Write " + kind
 }
 
-// Defaults returns what perftest measures with where nothing is said: size, number and
-// depths of the test; Margin, MTU and Timeout stay zero.
+// Defaults returns perftest's defaults for the test: size, number of iterations and queue depths;
+// Margin, MTU and Timeout stay zero.
 func (t Test) Defaults() Config {
 	c := Config{
 		Test: t, Size: 64 << 10, Iterations: 1000, QueuePairs: 1, TxDepth: 128, RxDepth: 512, PostList: 1, Port: 1,
@@ -99,8 +99,8 @@ func (t Test) Defaults() Config {
 	return c
 }
 
-// exchanges is how many one-way trips a measured interval of a latency test has: a
-// READ is done when its answer is there, SEND and WRITE bounce.
+// exchanges is the number of one-way transfers in a measured interval of a latency test: one for
+// READ, which completes with its response; two for SEND and WRITE, which go back and forth.
 func (t Test) exchanges() int {
 	if t.Op() == verbs.SendOpRead {
 		return 1

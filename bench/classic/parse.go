@@ -13,24 +13,23 @@ import (
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// Options are what a command line says.
+// Options are the parsed arguments of a command line.
 type Options struct {
-	Config bench.Config // all that isn't about this end's output
-	// Host is the server to connect to; empty means to be one.
+	Config bench.Config // everything except this end's output format
+	// Host is the server to connect to; empty: run as a server.
 	Host   string
 	Device string
-	Port   int // of TCP
+	Port   int // TCP port
 	// Gbits reports in Gb/s instead of MB/s of 2^20 bytes.
 	Gbits         bool
 	Help, Version bool
 }
 
-// ErrUnsupported is matched by the error for an option of perftest that does not
-// exist here.
+// ErrUnsupported is matched by the error for an option of perftest that is not supported here.
 var ErrUnsupported = errors.ErrUnsupported
 
-// Parse reads the arguments of a program, without its name, as getopt_long does:
-// options may be joined, abbreviated, and stand behind the host.
+// Parse reads the arguments of a program, without its name, as getopt_long does: options may be
+// joined, abbreviated, and follow the host.
 func Parse(test bench.Test, args []string) (Options, error) {
 	o := Options{Config: bench.Config{Test: test}, Port: bench.DefaultPort}
 	p := parser{o: &o, args: args}
@@ -46,16 +45,16 @@ func Parse(test bench.Test, args []string) (Options, error) {
 	return o, nil
 }
 
-// option is one that perftest knows.
+// option is an option of perftest.
 type option struct {
-	letter byte // 0 for none
+	letter byte // 0 if it has none
 	name   string
-	// value tells that it has one.
+	// value reports that the option takes a value.
 	value bool
 	set   func(o *Options, value string) error
 }
 
-// options is the table; those without set exist in perftest only.
+// options returns the table of options; those without set are supported by perftest only.
 func options() []option {
 	number := func(field func(*Options) *int) func(*Options, string) error {
 		return func(o *Options, s string) error { return setInt(field(o), s) }
@@ -80,7 +79,7 @@ func options() []option {
 		{'u', "qp-timeout", true, func(o *Options, s string) error { return setTimeout(&o.Config.Timeout, s) }},
 		{'x', "gid-index", true, number(func(o *Options) *int { return &o.Config.GIDIndex })},
 		{'a', "all", false, func(o *Options, _ string) error { o.Config.AllSizes = true; return nil }},
-		{'F', "CPU-freq", false, func(*Options, string) error { return nil }}, // there is no clock of cycles to doubt
+		{'F', "CPU-freq", false, func(*Options, string) error { return nil }}, // no cycle counter to check
 		{'c', "connection", true, func(_ *Options, s string) error {
 			if s != "RC" {
 				return fmt.Errorf("%w: RC only", ErrUnsupported)
@@ -96,7 +95,7 @@ func options() []option {
 		{'f', "margin", true, func(o *Options, s string) error {
 			err := setSeconds(&o.Config.Margin, s)
 			if o.Config.Margin == 0 {
-				o.Config.Margin = -1 // none, where 0 is the default
+				o.Config.Margin = -1 // no margin; 0 would select the default
 			}
 			return err
 		}},
@@ -180,7 +179,7 @@ func setSeconds(field *time.Duration, s string) error {
 	return err
 }
 
-// ParseSize reads a number of bytes, with K or M behind it for 2^10 and 2^20.
+// ParseSize parses a number of bytes, with an optional suffix K or M for 2^10 and 2^20.
 func ParseSize(s string) (int, error) {
 	factor, digits := 1, s
 	if rest, ok := strings.CutSuffix(s, "K"); ok {
@@ -192,14 +191,14 @@ func ParseSize(s string) (int, error) {
 	const most = 1 << 31
 	switch {
 	case err != nil && !errors.Is(err, strconv.ErrRange):
-		return 0, fmt.Errorf("size %q is no number of bytes, of KiB (K) or MiB (M)", s)
+		return 0, fmt.Errorf("size %q is not a number of bytes, KiB (K) or MiB (M)", s)
 	case err != nil || n < 1 || n > most/int64(factor)-1:
 		return 0, fmt.Errorf("size %q is not 1 to %d bytes", s, most-1)
 	}
 	return int(n) * factor, nil
 }
 
-// FormatSize writes a number of bytes in the shortest form that [ParseSize] reads.
+// FormatSize formats a number of bytes in the shortest form that [ParseSize] accepts.
 func FormatSize(n int) string {
 	switch {
 	case n > 0 && n%(1<<20) == 0:
@@ -239,7 +238,7 @@ func (p *parser) run() error {
 	return nil
 }
 
-// short reads letters behind one hyphen.
+// short parses the letters after one hyphen.
 func (p *parser) short(letters string) error {
 	for letters != "" {
 		letter := letters[0]
@@ -259,7 +258,7 @@ func (p *parser) short(letters string) error {
 	return nil
 }
 
-// long reads a name, which may be cut short while it is unique.
+// long parses a name, which may be abbreviated as long as it is unique.
 func (p *parser) long(text string) error {
 	name, value, inline := strings.Cut(text, "=")
 	opt := find(func(o option) bool { return o.name == name })

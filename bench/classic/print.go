@@ -8,13 +8,12 @@ import (
 	"github.com/rdmakit/rdmakit/bench"
 )
 
-// line stands between the parts of what perftest prints.
+// line separates the parts of perftest's output.
 var line = strings.Repeat("-", 87) + "\n"
 
-// Printer prints a run as perftest does while it goes on. Err has the first error of
-// W.
+// Printer prints the progress of a run as perftest does. Err has the first error of W.
 type Printer struct {
-	W io.Writer // where it prints
+	W io.Writer // destination of the output
 	// Gbits prints Gb/s instead of MB/s.
 	Gbits bool
 	Err   error
@@ -41,7 +40,7 @@ func (p *Printer) Waiting() {
 	p.printf("\n%s* Waiting for client to connect... *\n%s", stars, stars)
 }
 
-// prepared prints what is measured, and how.
+// prepared prints the parameters of the test.
 func (p *Printer) prepared(s *bench.Setup) {
 	test, err := bench.ParseTest(s.Test)
 	if err != nil {
@@ -109,7 +108,7 @@ func (p *Printer) endpoint(side, test string, e *bench.Endpoint) {
 		if i == len(e.GID)-1 {
 			separator = "\n"
 		}
-		p.printf("%02d%s", b, separator) // decimal: so it is
+		p.printf("%02d%s", b, separator) // perftest prints decimal numbers here
 	}
 }
 
@@ -124,7 +123,7 @@ func hex(v uint64, width int) string {
 // started prints the heading of the table.
 func (p *Printer) started(s *bench.Setup) {
 	if s.Test == bench.ReadLat.String() && s.Role == "server" {
-		return // it measures nothing
+		return // this end measures nothing
 	}
 	unit := "MB/sec"
 	if p.Gbits {

@@ -14,28 +14,28 @@ import (
 	"github.com/rdmakit/rdmakit/verbs"
 )
 
-// Env is what a program needs of the world.
+// Env is the environment of a program.
 type Env struct {
-	// Name is what messages call the program: argv[0]. Empty means the test's name in perftest.
+	// Name is the program's name in messages: argv[0]. Empty: the test's name in perftest.
 	Name           string
 	Stdout, Stderr io.Writer
 	// Open opens the device that -d names, or Device without -d; for "" the first that there is.
 	// A nil Open opens none.
 	Open   func(ctx context.Context, name string) (*verbs.Device, error)
 	Device string
-	// Hints tells what to do about an error; it may be nil.
+	// Hints returns hints for an error; it may be nil.
 	Hints func(error) []string
 }
 
-// exitCoder is the cause of an end of the context that has an exit code of its own.
+// exitCoder is a cause of the context's end that has an exit code.
 type exitCoder interface {
 	error
 	ExitCode() int
 }
 
-// Main runs the program of a test with its arguments and returns its exit code: 0, or
-// 1 as perftest has for every failure, and for -V. A program of C dies of a signal: where
-// the cause of the end of ctx has a method ExitCode() int, it is that, such as 130.
+// Main runs the program of a test with its arguments and returns its exit code: 0, or 1 for every
+// failure and for -V, as in perftest. A signal kills the C program: if the cause of the end of ctx
+// has a method ExitCode() int, Main returns its result, such as 130.
 func Main(ctx context.Context, test bench.Test, args []string, env Env) int {
 	if env.Name == "" {
 		env.Name = "ib_" + test.String()
@@ -105,7 +105,7 @@ func measure(ctx context.Context, o Options, env Env) (err error) {
 	return p.Err
 }
 
-// HelpLine is an option in words: Flags as "-o, --outs=N", and Help, what it does.
+// HelpLine describes an option: Flags such as "-o, --outs=N", and Help.
 type HelpLine struct{ Flags, Help string }
 
 // Help returns the options of a program in alphabetical order.
@@ -114,17 +114,17 @@ func Help(test bench.Test) []HelpLine {
 		{"-a, --all", "sizes from 2 to 2^23"},
 		{"-c, --connection=RC", "connection type: RC only"},
 		{"-d, --ib-dev=DEV", "device: roce@ADDRESS or roce@NETDEV (default: the first)"},
-		{"-D, --duration=S", "run for so many seconds"},
-		{"-f, --margin=S", "don't count so many seconds at both ends of the duration"},
+		{"-D, --duration=S", "duration of the test in seconds"},
+		{"-f, --margin=S", "seconds left out of the measurement at both ends of the duration"},
 		{"-F, --CPU-freq", "accepted and ignored"},
 		{"-h, --help", "print this"},
 		{"-i, --ib-port=PORT", "port of the device (default 1)"},
 		{"-m, --mtu=MTU", "256 to 4096 (default: that of the port)"},
 		{"-n, --iters=N", "number of exchanges, at least 5"},
 		{"-p, --port=PORT", fmt.Sprintf("TCP port (default %d)", bench.DefaultPort)},
-		{"-r, --rx-depth=N", "receive requests of a queue pair"},
+		{"-r, --rx-depth=N", "receive requests per queue pair"},
 		{"-s, --size=BYTES", "size of messages; K and M may follow"},
-		{"-t, --tx-depth=N", "send requests of a queue pair"},
+		{"-t, --tx-depth=N", "send requests per queue pair"},
 		{"-u, --qp-timeout=CODE", "acknowledgement timeout 4.096 us * 2^code, 0 none (default 14)"},
 		{"-V, --version", "print the version of the protocol"},
 		{"-x, --gid-index=N", "GID of the port"},
@@ -135,10 +135,10 @@ func Help(test bench.Test) []HelpLine {
 	}
 	if !test.IsLatency() {
 		list = append(
-			list, HelpLine{"-l, --post_list=N", "post so many requests at a time"},
-			HelpLine{"-N, --noPeak", "don't look for the peak bandwidth"},
+			list, HelpLine{"-l, --post_list=N", "post N requests in one call"},
+			HelpLine{"-N, --noPeak", "don't compute the peak bandwidth"},
 			HelpLine{"-q, --qp=N", "number of queue pairs"},
-			HelpLine{"-Q, --cq-mod=N", "ask for a completion every so many requests"},
+			HelpLine{"-Q, --cq-mod=N", "request one completion for N requests"},
 			HelpLine{"--perform_warm_up", "send some messages before measuring"},
 		)
 	}

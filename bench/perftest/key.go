@@ -12,19 +12,19 @@ import (
 // ErrShort is matched by the error for fewer bytes than a message has.
 var ErrShort = errors.New("message is too short")
 
-// ErrKeyLine is matched by the error for a key line that is none.
+// ErrKeyLine is matched by the error for an invalid key line.
 var ErrKeyLine = errors.New("not a key line")
 
-// Destination is one end of a queue pair as a key line carries it (C twin: struct
+// Destination is the address of one end of a queue pair, as sent in a key line (C twin: struct
 // pingpong_dest).
 type Destination struct {
 	LID ib.LID // of the port; 0 on Ethernet
 	// OutReads is how many READs may be outstanding.
 	OutReads uint16
 	QPN      ib.QPN
-	PSN      ib.PSN // of the first packet that this end sends
+	PSN      ib.PSN // PSN of the first packet that this end sends
 	RKey     uint32
-	// VAddr is the first byte that the peer reads or writes.
+	// VAddr is the address of the first byte that the peer reads or writes.
 	VAddr uint64
 	GID   ib.GID
 	SRQN  uint32
@@ -33,13 +33,13 @@ type Destination struct {
 // KeyForm is one of the two forms of a key line; both ends must use the same.
 type KeyForm uint8
 
-// The forms. On RoCE there is always a GID; on InfiniBand with -x only.
+// The forms. RoCE always uses a GID; InfiniBand only with -x.
 const (
 	KeyWithGID KeyForm = iota
 	KeyWithoutGID
 )
 
-// Lengths of key lines in bytes, the zero byte at the end included.
+// Lengths of key lines in bytes, including the terminating zero byte.
 const (
 	keyLen    = 59
 	keyGIDLen = 108
@@ -53,7 +53,7 @@ func (f KeyForm) Len() int {
 	return keyGIDLen
 }
 
-// Append writes the key line of d behind b:
+// Append appends the key line of d to b:
 //
 //	0000:0001:000014:3c18da:00000531:000055563763a000:00:…:01:00000000:\0
 func (f KeyForm) Append(b []byte, d *Destination) []byte {
@@ -98,7 +98,7 @@ func (f KeyForm) Decode(b []byte, d *Destination) (n int, err error) {
 	return f.Len(), nil
 }
 
-// lineParser reads fields of fixed width; bad is set at the first that is none.
+// lineParser reads fields of fixed width; bad is set at the first invalid one.
 type lineParser struct {
 	rest []byte
 	bad  bool
@@ -126,7 +126,7 @@ func (p *lineParser) number(digits int, most uint64) uint64 {
 	return v
 }
 
-// field is a number with a colon behind it.
+// field reads a number that is followed by a colon.
 func (p *lineParser) field(digits int, most uint64) uint64 {
 	v := p.number(digits, most)
 	p.expect(':')

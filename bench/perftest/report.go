@@ -5,17 +5,17 @@ import (
 	"math"
 )
 
-// Report is the result of a bandwidth test that both ends tell each other (C
-// twin: struct bw_report_data). It travels as five messages of eight bytes.
+// Report is the result of a bandwidth test that the ends exchange (C twin: struct bw_report_data).
+// It is sent as five messages of eight bytes.
 //
-// What a peer reports that measured nothing, as the server of write_bw does, are
-// bytes of its memory: don't believe them.
+// A peer that measured nothing, such as the server of write_bw, reports arbitrary bytes of its
+// memory: ignore them.
 type Report struct {
 	Size       uint64  // bytes of a message
-	Iterations uint64  // of all queue pairs
-	Peak       float64 // in the unit that the peer prints: MB/s of 2^20 bytes, or Gb/s
+	Iterations uint64  // total of all queue pairs
+	Peak       float64 // in the peer's unit: MB/s of 2^20 bytes, or Gb/s
 	Average    float64 // in the same unit
-	Rate       float64 // million messages a second
+	Rate       float64 // million messages per second
 }
 
 const (

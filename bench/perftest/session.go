@@ -12,10 +12,10 @@ import (
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// Role is the end of the connection that a session is.
+// Role is the role of one end of the connection.
 type Role uint8
 
-// The client speaks first.
+// The client sends first.
 const (
 	RoleServer Role = iota
 	RoleClient
@@ -37,34 +37,35 @@ func (r Role) other() Role {
 	return RoleClient
 }
 
-// Conn is what a session needs of a TCP connection.
+// Conn is the part of a TCP connection that a session uses.
 type Conn interface {
 	io.ReadWriter
-	// SetDeadline bounds reads and writes, those under way too; the zero time lifts it.
+	// SetDeadline sets the deadline for reads and writes, including pending ones; the zero time
+	// removes it.
 	SetDeadline(t time.Time) error
 }
 
 // Config configures a session.
 type Config struct {
-	Role Role    // which end this is
-	Form KeyForm // how key lines are written
-	// StepTimeout bounds every step but those that wait for the end of a
-	// measurement; 0 is DefaultStepTimeout. perftest sleeps for a second before the first.
+	Role Role    // role of this end
+	Form KeyForm // format of key lines
+	// StepTimeout is the timeout of every step except those that wait for the end of a measurement;
+	// 0 is DefaultStepTimeout. perftest sleeps for a second before the first step.
 	StepTimeout time.Duration
-	// Version is what the session says it is; 0 is VersionAnnounced.
+	// Version is the version that the session announces; 0 is VersionAnnounced.
 	Version Version
 }
 
-// DefaultStepTimeout bounds a step of a session whose [Config] doesn't say.
+// DefaultStepTimeout is the default of [Config.StepTimeout].
 const DefaultStepTimeout = 30 * time.Second
 
-// Session is the exchange over one connection. Each method is a step of it, or
-// several; after an error the session is of no more use.
+// Session is the exchange over one connection. Each method is one or more steps of it; after an
+// error the session is no longer usable.
 type Session struct {
 	conn Conn
 	cfg  Config
 	buf  []byte
-	// ahead holds what a Watcher has read.
+	// ahead holds the bytes that a Watcher has read.
 	ahead []byte
 }
 
@@ -75,13 +76,13 @@ func NewSession(conn Conn, cfg Config) *Session {
 	return &Session{conn: conn, cfg: cfg}
 }
 
-// Role returns the end that the session is.
+// Role returns the role of this end.
 func (s *Session) Role() Role { return s.cfg.Role }
 
 // StepError is a step of the exchange that failed.
 type StepError struct {
 	Step string // such as "exchange versions"
-	Peer Role   // who should have answered
+	Peer Role   // who didn't answer as expected
 	Err  error  // the cause
 }
 
@@ -91,8 +92,8 @@ func (e *StepError) Error() string { return fmt.Sprintf("%s with the %v: %v", e.
 // Unwrap returns the cause.
 func (e *StepError) Unwrap() error { return e.Err }
 
-// step exchanges messages of equal length. wait lets it last as long as ctx does.
-// What it returns is valid up to the next step.
+// step exchanges messages of equal length. With wait it is limited by ctx only. The result is valid
+// until the next step.
 func (s *Session) step(ctx context.Context, name string, message []byte, wait bool) ([]byte, error) {
 	got, err := s.exchange(ctx, message, wait)
 	if err != nil {
@@ -145,7 +146,7 @@ func (s *Session) exchange(ctx context.Context, message []byte, wait bool) (got 
 	return got, err
 }
 
-// gone puts the end of the connection into words.
+// gone returns a readable error for a closed connection.
 func gone(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("the peer closed the connection: %w", io.ErrUnexpectedEOF)
@@ -153,23 +154,23 @@ func gone(err error) error {
 	return err
 }
 
-// Hello is what both ends tell of themselves first.
+// Hello holds the parameters that both ends exchange first.
 type Hello struct {
-	// CycleBuffer is how many bytes small messages walk through, 1 to 1 GiB; the
-	// larger of both ends counts. Usually the size of a page.
+	// CycleBuffer is the size in bytes of the buffer that small messages cycle through, 1 to 1 GiB;
+	// the larger value of both ends is used. Usually the size of a page.
 	CycleBuffer int
-	// CacheLine is the stride of that walk in bytes, 1 to 4096; the larger counts.
+	// CacheLine is the stride of that cycle in bytes, 1 to 4096; the larger value is used.
 	CacheLine int
-	MTU       ib.MTU // the smaller counts
+	MTU       ib.MTU // the smaller value is used
 }
 
-// Agreed is what [Hello] led to.
+// Agreed is the result of the exchange of [Hello].
 type Agreed struct {
 	Hello
 	Peer Version // version that the peer announced
 }
 
-// Bounds of what a peer may ask for: buffers are made by these.
+// Limits of the values that a peer may request, because buffers are sized by them.
 const (
 	maxCycleBuffer = 1 << 30
 	maxCacheLine   = 1 << 12
@@ -216,7 +217,7 @@ func (s *Session) Hello(ctx context.Context, own Hello) (Agreed, error) {
 	return agreed, nil
 }
 
-// mtuFromDigit returns the MTU that a digit stands for, 0 for none.
+// mtuFromDigit returns the MTU that a digit stands for, 0 if it is invalid.
 func mtuFromDigit(c byte) ib.MTU {
 	if c < '1' || c > '5' {
 		return 0
@@ -239,7 +240,7 @@ func (s *Session) larger(ctx context.Context, name string, own, most int) (int, 
 	return max(own, int(theirs)), nil
 }
 
-// ExchangeKeys tells the peer of our queue pairs, one step each, and returns the
+// ExchangeKeys sends the addresses of our queue pairs to the peer, one step each, and returns the
 // peer's.
 func (s *Session) ExchangeKeys(ctx context.Context, own []Destination) ([]Destination, error) {
 	theirs := make([]Destination, len(own))
@@ -252,15 +253,14 @@ func (s *Session) ExchangeKeys(ctx context.Context, own []Destination) ([]Destin
 	return theirs, nil
 }
 
-// Sync meets the peer at the same point: one step with a key line. name says in
-// errors which point that is.
+// Sync waits until the peer reaches the same point: one step with a key line. name is the name of
+// that point in errors.
 func (s *Session) Sync(ctx context.Context, name string, own Destination) error {
 	var theirs Destination
 	return s.key(ctx, name, &own, &theirs, false)
 }
 
-// Await is [Session.Sync] with a peer that may be measuring meanwhile: it lasts as long as ctx
-// lets it.
+// Await is [Session.Sync] with a peer that may still be measuring: it is limited by ctx only.
 func (s *Session) Await(ctx context.Context, name string, own Destination) error {
 	var theirs Destination
 	return s.key(ctx, name, &own, &theirs, true)
@@ -277,7 +277,7 @@ func (s *Session) key(ctx context.Context, name string, own, theirs *Destination
 	return nil
 }
 
-// ExchangeReports tells the peer our result and returns the peer's.
+// ExchangeReports sends our result to the peer and returns the peer's.
 func (s *Session) ExchangeReports(ctx context.Context, own Report) (theirs Report, err error) {
 	names := [reportFields]string{"size", "iterations", "peak bandwidth", "average bandwidth", "message rate"}
 	var fields [reportFields]uint64
@@ -292,10 +292,10 @@ func (s *Session) ExchangeReports(ctx context.Context, own Report) (theirs Repor
 	return theirs, nil
 }
 
-// done is the last message, which both ends write before they close.
+// done is the last message, which both ends send before they close the connection.
 const done = "done\x00"
 
-// Finish says good-bye: [Session.Sync], then [Session.Bye].
+// Finish runs the closing handshake: [Session.Sync], then [Session.Bye].
 func (s *Session) Finish(ctx context.Context, own Destination) error {
 	if err := s.Sync(ctx, "finish", own); err != nil {
 		return err
@@ -303,8 +303,8 @@ func (s *Session) Finish(ctx context.Context, own Destination) error {
 	return s.Bye(ctx)
 }
 
-// Bye exchanges the last message. A peer that closes without reading ours has
-// finished as well.
+// Bye exchanges the last message. A peer that closes the connection without reading ours has
+// finished too.
 func (s *Session) Bye(ctx context.Context) error {
 	if err := s.conn.SetDeadline(time.Now().Add(s.cfg.StepTimeout)); err != nil {
 		return s.failed("finish", err)
@@ -317,21 +317,20 @@ func (s *Session) Bye(ctx context.Context) error {
 	var got [len(done)]byte
 	read := copy(got[:], s.ahead)
 	s.ahead = s.ahead[read:]
-	// Closing before the peer's last message is here would make ours unread: TCP
-	// answers what comes after with a reset.
+	// Closing before the peer's last message arrives could discard ours: TCP answers later data
+	// with a reset.
 	if n, err := io.ReadFull(s.conn, got[read:]); err == nil && string(got[:]) != done {
 		return s.failed("finish", fmt.Errorf("%q instead of %q", got[:read+n], done))
 	}
 	return nil
 }
 
-// lingerLimit bounds Linger: the peer has nothing to do but to see its last message
-// acknowledged.
+// lingerLimit limits Linger: the peer only waits for the acknowledgement of its last message.
 const lingerLimit = 2 * time.Second
 
-// Linger waits until the peer closes the connection, for a test that ends without
-// good-bye, or for two seconds: an end that tears down its queue pair at once leaves
-// the peer's last message without acknowledgement.
+// Linger waits until the peer closes the connection, at most two seconds. It is for tests without a
+// closing handshake: an end that destroys its queue pair at once leaves the peer's last message
+// without an acknowledgement.
 func (s *Session) Linger(ctx context.Context) {
 	if len(s.ahead) > 0 || s.conn.SetDeadline(time.Now().Add(lingerLimit)) != nil {
 		return
@@ -339,5 +338,5 @@ func (s *Session) Linger(ctx context.Context) {
 	stop := context.AfterFunc(ctx, func() { _ = s.conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 	var one [1]byte
-	_, _ = s.conn.Read(one[:]) // whatever it says, it is over
+	_, _ = s.conn.Read(one[:]) // any result ends the wait
 }

@@ -8,24 +8,23 @@ import (
 	"strings"
 )
 
-// Version is a version of the exchange in hundredths: 606 is "6.06".
+// Version is a version of the protocol in hundredths: 606 is "6.06".
 type Version uint16
 
-// The versions that count here.
+// The versions that this package distinguishes.
 const (
-	VersionAnnounced Version = 606 // what a Session says it is: perftest 4.5 of Debian 12
+	VersionAnnounced Version = 606 // announced by a Session: perftest 4.5 of Debian 12
 	VersionOldest    Version = 570
-	VersionNewest    Version = 627 // 6.28 and later negotiate with a C struct
+	VersionNewest    Version = 627 // 6.28 and later exchange a C struct
 )
 
 // versionLen is the length of the version on the wire, padded with zeros.
 const versionLen = 16
 
-// ErrVersion is matched by the error for a peer of another version.
+// ErrVersion is matched by the error for a peer with an unsupported version.
 var ErrVersion = errors.New("incompatible version")
 
-// ParseVersion reads "6.06". The part behind the point is decimal, as C's atof
-// has it: "6.1" is 6.10.
+// ParseVersion parses "6.06". The fraction is decimal, as for C's atof: "6.1" is 6.10.
 func ParseVersion(s string) (Version, error) {
 	whole, fraction, _ := strings.Cut(s, ".")
 	major, err := strconv.ParseUint(whole, 10, 8)
@@ -43,10 +42,10 @@ func ParseVersion(s string) (Version, error) {
 	return Version(major*100 + hundredths), nil
 }
 
-// String returns the form of the wire, such as 6.06.
+// String returns the form used on the wire, such as 6.06.
 func (v Version) String() string { return fmt.Sprintf("%d.%02d", v/100, v%100) }
 
-// Check returns an error that matches [ErrVersion] unless a peer of this version can be talked to.
+// Check returns an error that matches [ErrVersion] unless a peer of this version is supported.
 func (v Version) Check() error {
 	switch {
 	case v < VersionOldest:
@@ -57,7 +56,7 @@ func (v Version) Check() error {
 	return nil
 }
 
-// Decode reads the 16 bytes of the wire.
+// Decode decodes the 16 bytes of a version message.
 func (v *Version) Decode(b []byte) (n int, err error) {
 	if len(b) < versionLen {
 		return 0, fmt.Errorf("decode version: %w", ErrShort)
@@ -71,7 +70,7 @@ func (v *Version) Decode(b []byte) (n int, err error) {
 	return versionLen, nil
 }
 
-// Append writes the 16 bytes of the wire behind b.
+// Append appends the 16 bytes of a version message to b.
 func (v Version) Append(b []byte) []byte {
 	text := v.String()
 	b = append(b, text...)

@@ -8,23 +8,22 @@ import (
 	"time"
 )
 
-// ErrAhead is matched by the error for a peer that has ended its measurement while
-// ours waits for its messages in vain.
+// ErrAhead is matched by the error for a peer that has finished its measurement while ours still
+// waits for messages.
 var ErrAhead = errors.New("the peer has finished its measurement, and ours waits for more: do both ends have the " +
 	"same size, number or duration?")
 
-// graceAfterEnd is how long a measurement may go on when the peer has closed the
-// connection: a peer that is done closes without good-bye, and what it sent by RDMA
-// is on its way meanwhile. Likewise when it has gone on to the next step and nothing
-// more comes.
+// graceAfterEnd is how long a measurement may continue after the peer has closed the connection: a
+// peer that is done closes it without a closing handshake, while its last RDMA messages may still
+// be in flight. The same limit applies if the peer has gone on to the next step and no more
+// messages arrive.
 const graceAfterEnd = 2 * time.Second
 
-// maxAhead bounds what a peer may say while it is not its turn, in bytes: the longest
-// step of the exchange is a key line.
+// maxAhead is the largest number of bytes that a peer may send ahead of its turn: the longest
+// message of the exchange is a key line.
 const maxAhead = 4096
 
-// Watcher reads the connection during a measurement, in which the peer has nothing to
-// say.
+// Watcher reads from the connection during a measurement, when the peer normally sends nothing.
 type Watcher struct {
 	s        *Session
 	name     string
@@ -38,11 +37,11 @@ type Watcher struct {
 	err      error // of the connection, valid after gone
 }
 
-// Watch returns a context for a measurement, and the watcher that ends it: two seconds
-// after the peer has closed the connection; or when the peer has gone on to the next
-// step and progress, which may be nil, returns the same number for two seconds. The
-// cause matches [ErrAhead] in the second case. name says in the error what was going on.
-// Stop must be called after the measurement and before the next step.
+// Watch returns a context for a measurement and a watcher. The watcher ends the context two seconds
+// after the peer has closed the connection, or if the peer has gone on to the next step and
+// progress, which may be nil, returns the same number for two seconds. In the second case the cause
+// matches [ErrAhead]. name is the name of the measurement in the error. Stop must be called after
+// the measurement and before the next step.
 func (s *Session) Watch(ctx context.Context, name string, progress func() uint64) (context.Context, *Watcher) {
 	if progress == nil {
 		progress = func() uint64 { return 0 }
@@ -58,7 +57,7 @@ func (s *Session) Watch(ctx context.Context, name string, progress func() uint64
 	if err := s.conn.SetDeadline(time.Time{}); err != nil {
 		w.err = err
 		close(w.gone)
-		go w.judge(nil)
+		go w.supervise(nil)
 		return watched, w
 	}
 	ended := make(chan struct{})
@@ -66,14 +65,14 @@ func (s *Session) Watch(ctx context.Context, name string, progress func() uint64
 		defer close(ended)
 		w.read()
 	}()
-	go w.judge(ended)
+	go w.supervise(ended)
 	return watched, w
 }
 
 // Gone is closed when the peer has closed the connection.
 func (w *Watcher) Gone() <-chan struct{} { return w.gone }
 
-// Stop ends watching; what the peer has said meanwhile counts for the next step.
+// Stop ends watching; the next step uses the bytes that the peer has sent meanwhile.
 func (w *Watcher) Stop() {
 	close(w.stopped)
 	_ = w.s.conn.SetDeadline(time.Unix(1, 0))
@@ -92,13 +91,13 @@ func (w *Watcher) read() {
 		}
 		w.ahead = append(w.ahead, buf[:n]...)
 		if err == nil && len(w.ahead) > maxAhead {
-			err = fmt.Errorf("the peer says more than a step of the exchange: %q", w.ahead[:16])
+			err = fmt.Errorf("the peer sent more than one step of the exchange: %q", w.ahead[:16])
 		}
 		if err == nil {
 			continue
 		}
 		select {
-		case <-w.stopped: // whose deadline this is
+		case <-w.stopped: // the deadline was set by Stop
 		default:
 			w.err = gone(err)
 			close(w.gone)
@@ -107,8 +106,8 @@ func (w *Watcher) read() {
 	}
 }
 
-// judge ends the measurement if need be, and then waits for the end of read.
-func (w *Watcher) judge(ended <-chan struct{}) {
+// supervise ends the measurement if necessary, and then waits for the end of read.
+func (w *Watcher) supervise(ended <-chan struct{}) {
 	defer close(w.done)
 	select {
 	case <-w.stopped:
@@ -122,7 +121,7 @@ func (w *Watcher) judge(ended <-chan struct{}) {
 	}
 }
 
-// grace ends the measurement after a while.
+// grace ends the measurement after graceAfterEnd.
 func (w *Watcher) grace() {
 	select {
 	case <-w.stopped:
@@ -131,7 +130,7 @@ func (w *Watcher) grace() {
 	}
 }
 
-// stall ends the measurement when nothing has come from a peer ahead for a while.
+// stall ends the measurement if it makes no progress for graceAfterEnd while the peer is ahead.
 func (w *Watcher) stall() {
 	const looks = 8
 	ticker := time.NewTicker(graceAfterEnd / looks)

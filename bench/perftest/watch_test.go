@@ -123,7 +123,7 @@ func TestWatchBabble(t *testing.T) {
 		defer w.Stop()
 		go func() { _, _ = peer.Write(make([]byte, 2*maxAhead)) }()
 		<-watched.Done()
-		if err := context.Cause(watched); !strings.Contains(err.Error(), "more than a step") {
+		if err := context.Cause(watched); !strings.Contains(err.Error(), "more than one step") {
 			t.Errorf("Watch ended with %v, want an error about what the peer says", err)
 		}
 	})

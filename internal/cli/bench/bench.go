@@ -1,5 +1,6 @@
-// Package bench holds the commands that measure: rdmactl bench and the tests below it. Package
-// bench of the module does the measuring; here are flags, the device that they choose, and tables.
+// Package bench holds the commands that measure: rdmactl bench and its tests. It parses flags,
+// opens the device that they choose and prints tables; the measuring is done by the module's
+// package bench.
 package bench
 
 import (
@@ -14,8 +15,8 @@ func Commands() []cli.Entry {
 	}
 }
 
-// Schemas returns the documents that they print with -o json, by the name in their field "schema":
-// an empty value of each.
+// Schemas returns an empty value of each document that the commands print with -o json, keyed by
+// the name in its "schema" field.
 func Schemas() map[string]any {
 	return map[string]any{
 		bench.Schema: bench.Result{},

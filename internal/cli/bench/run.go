@@ -42,17 +42,20 @@ func newBenchCommand(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure bandwidth and latency with perftest's tests",
-		Long: `Bench measures between two ends. Without HOST a command is the server and waits for one client; with
-HOST it is the client. Either end may be a program of perftest (ib_write_bw, ib_read_bw, ib_send_bw,
-ib_write_lat, ib_read_lat, ib_send_lat), version 4.5 or another that announces 5.70 to 6.27.
+		Long: `Bench measures bandwidth and latency between two ends. Without HOST, a command is the server and
+waits for one client; with HOST, it is the client. Either end may be a program of perftest
+(ib_write_bw, ib_read_bw, ib_send_bw, ib_write_lat, ib_read_lat, ib_send_lat): version 4.5, or any
+other that announces a version from 5.70 to 6.27.
 
-Both ends need the same test, --size or --all, --iterations or --duration, and --qps. The exchange
-doesn't tell; what differs is found out where it shows.
+Both ends need the same test, the same --size or --all, the same --iterations or --duration, and the
+same --qps. perftest's parameter exchange doesn't carry these values, so a mismatch shows only as a
+failure during the test.
 
-The settings device, port (--ib-port), mtu, qp-type and qp-timeout steer all tests, from the
-configuration file or as RDMA_DEVICE, RDMA_MTU, RDMA_QP_TYPE and RDMA_TIMEOUT too; see rdmactl config.
+The settings device, port (--ib-port), mtu, qp-type and qp-timeout apply to all tests. They can also
+come from the configuration file, or from RDMA_DEVICE, RDMA_MTU, RDMA_QP_TYPE and RDMA_TIMEOUT; see
+rdmactl config.
 
-Figures of devices in user space (roce@ADDRESS) are marked "software, not line rate".`,
+Results of devices in user space (roce@ADDRESS) are marked "software, not line rate".`,
 		Example: `  rdmactl bench write-bw -d roce@192.0.2.1              # on one node
   rdmactl bench write-bw -d roce@192.0.2.2 192.0.2.1    # on the other`,
 	}
@@ -62,7 +65,7 @@ Figures of devices in user space (roce@ADDRESS) are marked "software, not line r
 	return cmd
 }
 
-// benchShort says what a test measures.
+// benchShort returns the one-line summary of a test.
 func benchShort(test bench.Test) string {
 	if test.IsLatency() {
 		return "Measure the latency of " + test.OpName()
@@ -76,14 +79,19 @@ func newBenchTestCommand(app *cli.App, test bench.Test) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   name + " [HOST]",
 		Short: benchShort(test),
-		Long: benchShort(test) + `, as ib_` + test.String() + ` does, and with it at the other end if you like.
+		Long: benchShort(test) + `, as ib_` + test.String() + ` does. The other end may be that program too.
 
-Without HOST it is the server and waits for one client; with HOST it is the client. -o classic prints what
-ib_` + test.String() + ` prints, -o csv a line for each size.
+Without HOST, it is the server and waits for one client; with HOST, it is the client. -o classic
+prints what ib_` + test.String() + ` prints, -o csv prints a line for each size.
 
-The exit code is 0 when the test has ended well, 1 when a message failed or the other end doesn't fit, 2 for wrong use,
-3 when there is no such device or it can't do what is asked for, 5 when the server can't be reached, 6 when the
-other end says nothing or --timeout is over.`,
+Exit codes:
+
+    0   the test succeeded
+    1   a request failed, or the two ends are incompatible
+    2   wrong use: command, flag or argument
+    3   no such device, a device of the kernel, or a queue pair type that the device doesn't have
+    5   the server can't be reached
+    6   the other end sends nothing during the exchange, or the time is up (--timeout)`,
 		Example: fmt.Sprintf(`  rdmactl bench %[1]s -d roce@192.0.2.1
   rdmactl bench %[1]s -d roce@192.0.2.2 192.0.2.1
   rdmactl bench %[1]s -d roce@eth0 -a -o csv 192.0.2.1 > sizes.csv    # the server needs -a too
@@ -110,15 +118,17 @@ func (b *benchFlags) addTo(cmd *cobra.Command, test bench.Test) {
 	f.IntVarP(&c.Iterations, "iterations", "n", 0,
 		fmt.Sprintf("`NUMBER` of messages of a size (default %d)", d.Iterations))
 	f.VarP(&b.duration, "duration", "D", "measure for this `TIME` instead of a number of messages")
-	f.VarP(&b.margin, "margin", "f", "`TIME` not counted at both ends of the duration (default a quarter of it)")
+	f.VarP(&b.margin, "margin", "f",
+		"`TIME` left out of the measurement at both ends of the duration (default a quarter of it)")
 	cli.AddSetting(cmd, f, "mtu", "m")
 	f.Lookup("mtu").Usage = "largest path `MTU`: 256, 512, 1024, 2048 or 4096 (default that of the port)"
 	cli.AddSetting(cmd, f, "qp-type", "c")
 	f.Lookup("qp-type").Usage = "`TYPE` of the queue pairs: RC, UC or UD; engines in user space have RC"
 	f.IntVarP(&c.GIDIndex, "gid-index", "x", 0, "`INDEX` of the port's GID")
-	f.IntVarP(&c.TxDepth, "tx-depth", "t", 0, fmt.Sprintf("`REQUESTS` under way (default %d; %d for latency)",
+	f.IntVarP(&c.TxDepth, "tx-depth", "t", 0, fmt.Sprintf("`REQUESTS` in flight (default %d; %d for latency)",
 		bench.WriteBW.Defaults().TxDepth, bench.WriteLat.Defaults().TxDepth))
-	f.IntVarP(&c.RxDepth, "rx-depth", "r", 0, fmt.Sprintf("receive `REQUESTS` in advance (default %d)", d.RxDepth))
+	f.IntVarP(&c.RxDepth, "rx-depth", "r", 0,
+		fmt.Sprintf("receive `REQUESTS` posted in advance (default %d)", d.RxDepth))
 	cli.AddSetting(cmd, f, "qp-timeout", "u")
 	f.Lookup("qp-timeout").Usage = "acknowledgement timeout `CODE`: 4.096 us times 2^code, up to 31; 0 for no limit"
 	f.StringVar(&b.wait, "wait", "hybrid", "`HOW` to wait for completions: hybrid, event, busy")
@@ -127,22 +137,23 @@ func (b *benchFlags) addTo(cmd *cobra.Command, test bench.Test) {
 	cmd.MarkFlagsMutuallyExclusive("all", "duration")
 	cmd.MarkFlagsMutuallyExclusive("iterations", "duration")
 	if test.Op() == verbs.SendOpRead {
-		f.IntVar(&c.OutstandingReads, "outs", 0, "`READS` under way (default what the device can do)")
+		f.IntVar(&c.OutstandingReads, "outs", 0, "RDMA `READS` in flight (default the device's maximum)")
 	}
 	if test.IsLatency() {
 		return
 	}
 	f.IntVar(&c.QueuePairs, "qps", 1, "`NUMBER` of queue pairs")
-	f.IntVarP(&c.PostList, "post-list", "l", 1, "post this `NUMBER` of requests at a time")
+	f.IntVarP(&c.PostList, "post-list", "l", 1, "post this `NUMBER` of requests in one call")
 	f.IntVarP(&c.CQModeration, "cq-mod", "Q", 0,
-		"one completion for this `NUMBER` of requests (default 100; 1 above 8 KiB)")
-	f.BoolVarP(&c.NoPeak, "no-peak", "N", false, "don't look for the peak bandwidth")
+		"request one completion for this `NUMBER` of requests (default 100; 1 above 8 KiB)")
+	f.BoolVarP(&c.NoPeak, "no-peak", "N", false, "don't compute the peak bandwidth")
 	f.BoolVar(&c.WarmUp, "warm-up", false, "send some messages before measuring")
-	f.BoolVar(&c.ReportGbps, "report-gbits", false, "tell the server Gb/s, for one that runs with --report_gbits")
+	f.BoolVar(&c.ReportGbps, "report-gbits", false,
+		"send results to the server in Gb/s, for a server that runs with --report_gbits")
 }
 
-// benchArgs takes one HOST. Who knows perftest types -q 8 for eight queue pairs, and then 8 stands
-// where HOST does.
+// benchArgs accepts one HOST. A user who knows perftest types -q 8 for eight queue pairs, which
+// makes 8 the HOST argument.
 func benchArgs(cmd *cobra.Command, args []string) error {
 	var err error
 	switch {
@@ -162,8 +173,8 @@ func benchArgs(cmd *cobra.Command, args []string) error {
 	return cli.UsageError(cmd, err)
 }
 
-// settle turns flags into a configuration.
-func (b *benchFlags) settle(cmd *cobra.Command, values config.Values, args []string) (bench.Config, error) {
+// resolve turns the flags and settings into a configuration.
+func (b *benchFlags) resolve(cmd *cobra.Command, values config.Values, args []string) (bench.Config, error) {
 	c := b.config
 	waits := map[string]verbs.WaitMode{"hybrid": verbs.WaitHybrid, "event": verbs.WaitEvent, "busy": verbs.WaitBusy}
 	wait, ok := waits[b.wait]
@@ -196,7 +207,7 @@ func (b *benchFlags) settle(cmd *cobra.Command, values config.Values, args []str
 	return c, c.Validate()
 }
 
-// steer takes over what the settings say of queue pairs.
+// steer copies the settings of queue pairs into c.
 func steer(c *bench.Config, values config.Values) {
 	c.Port, c.MTU, c.Timeout = values.Port, ib.MTU(values.MTU), uint8(values.QPTimeout)
 	if c.Timeout == 0 {
@@ -207,7 +218,7 @@ func steer(c *bench.Config, values config.Values) {
 	}[values.QPType]
 }
 
-// settingHints name what doesn't stand on the command line and yet steers the queue pairs.
+// settingHints names the settings of queue pairs that don't come from the command line.
 func settingHints(cfg *config.Config) []string {
 	var hints []string
 	for _, e := range cfg.Entries {
@@ -220,7 +231,7 @@ func settingHints(cfg *config.Config) []string {
 }
 
 func runBench(app *cli.App, cmd *cobra.Command, flags benchFlags, args []string) (err error) {
-	cfg, err := flags.settle(cmd, app.Config.Values, args)
+	cfg, err := flags.resolve(cmd, app.Config.Values, args)
 	if err != nil {
 		return cli.UsageError(cmd, cli.WithHints(err, settingHints(app.Config)...))
 	}
@@ -264,7 +275,7 @@ func measure(
 	ctx context.Context, app *cli.App, device *verbs.Device, port int, args []string, cfg bench.Config,
 	printer *classic.Printer,
 ) (bench.Result, error) {
-	if err := bench.Check(ctx, device, cfg); err != nil { // before anybody at the other end is kept waiting
+	if err := bench.Check(ctx, device, cfg); err != nil { // before the other end has to wait
 		if errors.Is(err, verbs.ErrNotSupported) {
 			err = &cli.ExitError{Code: cli.ExitNotFound, Err: err}
 		}
@@ -288,7 +299,7 @@ func measure(
 	return bench.Run(ctx, device, conn, cfg)
 }
 
-// showDuration shows how much of a test that lasts for a time is over. done takes it away.
+// showDuration shows the progress of a test of a given duration. done removes the line.
 func showDuration(app *cli.App, cfg *bench.Config) (done func()) {
 	var progress *output.Progress
 	started := cfg.Observer.Started
@@ -305,7 +316,7 @@ func showDuration(app *cli.App, cfg *bench.Config) (done func()) {
 	}
 }
 
-// connectHints tell what to do about a server that isn't there, or can't be.
+// connectHints returns hints for a server that doesn't run, or can't listen.
 func connectHints(err error, host string) []string {
 	switch {
 	case host != "" && cli.ExitCode(err) == cli.ExitUnreachable:

@@ -9,7 +9,7 @@ import (
 	"github.com/rdmakit/rdmakit/internal/text/output"
 )
 
-// benchBlocks show a result.
+// benchBlocks returns the blocks that show a result.
 func benchBlocks(r *bench.Result) []output.Block {
 	remote := "-"
 	if len(r.Remote) > 0 {
@@ -28,7 +28,7 @@ func benchBlocks(r *bench.Result) []output.Block {
 	case len(r.Latency) > 0:
 		blocks = append(blocks, latencyTable(r.Latency))
 	default:
-		blocks = append(blocks, output.Line(output.Plain("the client has the figures")))
+		blocks = append(blocks, output.Line(output.Plain("the client prints the results")))
 	}
 	return blocks
 }
