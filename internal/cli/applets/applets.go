@@ -1,5 +1,6 @@
-// Package applets holds the C tools under their own names, rdmactl ibstat and the like, and rdmactl
-// applet, which lists and links them. What the tools do is in internal/compat.
+// Package applets holds the commands that replace C tools under their own names, such as rdmactl
+// ibstat, and rdmactl applet, which lists them and installs links. The tools are implemented in
+// internal/compat.
 package applets
 
 import (
@@ -21,13 +22,13 @@ func newAppletCommand(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "applet",
 		Short: fmt.Sprintf("List and install the %d compatible tools: ibstat, ib_write_bw …", len(applet.All())),
-		Long: `rdmactl does what some well-known C tools and scripts do: as "rdmactl ibstat", or as "ibstat" by a
-link of that name to rdmactl. Options, output, messages and exit codes are theirs. "rdmactl applet
-list" lists them, and "rdmactl ibstat --help" describes one.
+		Long: `rdmactl can stand in for some well-known C tools and scripts, with the same options, output, messages
+and exit codes: run "rdmactl ibstat", or make a link to rdmactl named "ibstat" and run that.
+"rdmactl applet list" lists the tools, and "rdmactl ibstat --help" describes one.
 
-Flags of rdmactl go before the name of the tool; what follows the name belongs to the tool, but for
---help right behind it. A link takes the tool's own options only, but follows the settings
-(RDMAKIT_ROOT, the configuration file).`,
+Flags of rdmactl go before the name of the tool; all arguments after the name are passed to the
+tool, except --help directly after the name. A link accepts only the tool's options, but obeys the
+settings (RDMAKIT_ROOT, the configuration file).`,
 		Example: "  rdmactl applet list\n  rdmactl applet install /usr/local/bin",
 	}
 	cmd.AddCommand(newAppletInstallCommand(app), newAppletListCommand(app))
@@ -77,11 +78,11 @@ func appletText(a applet.Applet) string {
 		}
 	}
 	b.WriteString(
-		"\nThe flags below are those of rdmactl and stand before the name: rdmactl --from node.tar.gz " + a.Name + ".")
+		"\nThe flags below are flags of rdmactl and go before the name: rdmactl --from node.tar.gz " + a.Name + ".")
 	return b.String()
 }
 
-// wrapParagraphs wraps each paragraph, but for those that are indented.
+// wrapParagraphs wraps each paragraph except indented ones.
 func wrapParagraphs(text string, width int) string {
 	paragraphs := strings.Split(text, "\n\n")
 	for i, p := range paragraphs {
@@ -92,7 +93,7 @@ func wrapParagraphs(text string, width int) string {
 	return strings.Join(paragraphs, "\n\n")
 }
 
-// runApplet runs an applet on the node that the flags choose. Its exit code is the applet's own.
+// runApplet runs an applet on the node that the flags choose and returns the applet's exit code.
 func runApplet(ctx context.Context, app *cli.App, name string, source cli.SourceFlags, args []string) error {
 	n, err := app.OpenNode(source)
 	if err != nil {

@@ -28,11 +28,11 @@ type appletsReport struct {
 // appletEntry is an applet, and its link where one was asked for.
 type appletEntry struct {
 	Name    string `json:"name"`
-	Like    string `json:"like"`             // the tool that it behaves like
+	Like    string `json:"like"`             // the tool that it replaces
 	Prints  string `json:"prints"`           // what it prints
 	Command string `json:"command"`          // the command of rdmactl for the same purpose, without rdmactl
 	Link    string `json:"link,omitempty"`   // path of its link
-	Target  string `json:"target,omitempty"` // what the link holds; "" for a hard link
+	Target  string `json:"target,omitempty"` // the link's target; "" for a hard link
 	// Action is made, replaced or kept.
 	Action string `json:"action,omitempty"`
 }
@@ -100,19 +100,19 @@ func newAppletInstallCommand(app *cli.App) *cobra.Command {
 		Use:   "install DIR",
 		Short: "Make links to rdmactl under the names of the applets",
 		Long: `Make a link to this rdmactl in DIR, which must exist, for each applet: symbolic links, or hard links
-with --hard. A symbolic link holds the bare name where DIR is the folder of rdmactl itself, and the
-absolute path elsewhere.
+with --hard. Symbolic links are relative if DIR is the folder that rdmactl is in, and absolute
+otherwise.
 
-A link that leads here already is kept, and one to another rdmactl, be it there or not, is replaced.
-Where anything else has one of the names, nothing is made and the exit code is 1; --force replaces
-that too, unless it is a folder.`,
+Links that already point to this rdmactl are kept; links to another rdmactl are replaced, even if
+that rdmactl no longer exists. If any other file has the name of an applet, no link is made and the
+exit code is 1; --force replaces such files too, but never folders.`,
 		Example: "  rdmactl applet install /usr/local/bin\n  rdmactl applet install --hard --force /usr/local/bin",
 		RunE: func(_ *cobra.Command, args []string) error {
 			return installApplets(app, args[0], hard, force)
 		},
 	}
 	cmd.Flags().BoolVar(&hard, "hard", false, "make hard links")
-	cmd.Flags().BoolVar(&force, "force", false, "replace files and links that lead elsewhere")
+	cmd.Flags().BoolVar(&force, "force", false, "replace files, and links that point elsewhere")
 	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return nil, cobra.ShellCompDirectiveFilterDirs
 	}
@@ -155,7 +155,7 @@ func installApplets(app *cli.App, dir string, hard, force bool) error {
 	planned, err := l.Plan(names...)
 	if err != nil {
 		return &cli.ExitError{
-			Code: cli.ExitFault, Err: cli.WithHints(err, "nothing was made; --force replaces files and links"),
+			Code: cli.ExitFault, Err: cli.WithHints(err, "no link was made; --force replaces files and links"),
 		}
 	}
 	if err := l.Make(planned); err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/rdmakit/rdmakit/verbs/recording"
 )
 
-// verbsSource returns what applets ask about opened devices: the library on this machine, the
-// recording of a recorded node. Without either, why tells what is missing.
+// verbsSource returns the source of the attributes that only an opened device has: libibverbs on
+// this machine, or the recording in a bundle. If there is neither, why says what is missing.
 func verbsSource(n *sources.Node) (source applet.VerbsSource, why string, err error) {
 	if n.Local {
 		return applet.Live(), "", nil

@@ -19,52 +19,52 @@ import (
 // Exit codes of C programs.
 const (
 	exitMinusOne = 255 // exit(-1)
-	exitUsage    = 2   // of infiniband-diags
+	exitUsage    = 2   // usage errors of infiniband-diags
 )
 
-// Env is what an applet sees of the world.
+// Env is the environment of an applet.
 type Env struct {
-	// Name is what messages call the program: argv[0]. Its last element chooses the applet.
+	// Name is the program's name in messages: argv[0]. Its last path element selects the applet.
 	Name string
 	// Args are the arguments, without the name.
 	Args           []string
 	Stdout, Stderr io.Writer
-	// PID is what messages of infiniband-diags show.
+	// PID is the process ID in messages of infiniband-diags.
 	PID int
 	// LookupEnv reads the environment; nil means an empty one.
 	LookupEnv func(string) (string, bool)
 	Node      Node
-	// Open opens a device for a program that measures; nil where there is none to open, as on a
-	// recorded node. Device is the one that it opens when its arguments name none.
+	// Open opens a device for a program that measures; nil if no device can be opened, as on a
+	// recorded node. Device is the device to open if the arguments name none.
 	Open   func(ctx context.Context, name string) (*verbs.Device, error)
 	Device string
-	// OpenSubnet opens a port for management datagrams, any with "" and 0; nil where there is no
+	// OpenSubnet opens a port for management datagrams, any port with "" and 0; nil if there is no
 	// subnet, as on a recorded node.
 	OpenSubnet func(ctx context.Context, device string, port int) (fabric.Transport, error)
-	// Hints tells what to do about an error; it may be nil.
+	// Hints returns hints for an error; it may be nil.
 	Hints func(error) []string
 }
 
-// Node is the node that applets look at.
+// Node is the node that applets read.
 type Node struct {
 	// Root is the file tree with "sys" and "dev" at its top, as for inventory.Sources.
 	Root fs.FS
-	// Live answers for the kernel; nil without netlink.
+	// Live provides the kernel's netlink answers; nil without netlink.
 	Live inventory.LiveSource
-	// Verbs asks libibverbs; nil when there is none to ask, and then WhyNoVerbs tells why.
+	// Verbs queries libibverbs; nil if that is impossible, for the reason in WhyNoVerbs.
 	Verbs      VerbsSource
 	WhyNoVerbs string
 }
 
 // Applet is a program.
 type Applet struct {
-	Name    string // as it is called: ibstat
+	Name    string // ibstat
 	Summary string // what it prints, for lists
 	Usage   string // operands and options: "[-l] [CA [PORT]]"
-	Long    string // what there is to know beyond Summary
+	Long    string // description beyond Summary
 	Example string // arguments of an example run
-	Like    string // what it behaves like: "infiniband-diags 44"
-	// Options are its options in words, one each.
+	Like    string // the tool that it replaces: "infiniband-diags 44"
+	// Options are its options.
 	Options []Option
 
 	run func(ctx context.Context, env *Env) int
@@ -73,7 +73,7 @@ type Applet struct {
 // Option is an option of an applet, for documentation.
 type Option struct {
 	Flags string // "-d, --ib-dev=DEV"
-	Help  string // what it does, in a few words
+	Help  string // short description
 }
 
 // All returns the applets in alphabetical order.
@@ -84,7 +84,7 @@ func All() []Applet {
 	return list
 }
 
-// Find returns the applet that a program name means: its last element counts.
+// Find returns the applet with the name in the last path element of a program name.
 func Find(name string) (Applet, bool) {
 	base := path.Base(name)
 	for _, a := range All() {
@@ -95,8 +95,8 @@ func Find(name string) (Applet, bool) {
 	return Applet{}, false
 }
 
-// Run runs the applet that env.Name means and returns its exit code, 127 when there is none of
-// that name.
+// Run runs the applet that env.Name selects and returns its exit code, 127 if there is no such
+// applet.
 func Run(ctx context.Context, env Env) int {
 	a, ok := Find(env.Name)
 	if !ok {
@@ -106,11 +106,11 @@ func Run(ctx context.Context, env Env) int {
 	out := bufio.NewWriter(env.Stdout)
 	env.Stdout = out
 	code := a.run(ctx, &env)
-	_ = out.Flush() // who writes to a closed pipe gets the signal; other errors are the caller's writer's to keep
+	_ = out.Flush() // a closed pipe raises a signal; the caller's writer keeps other errors
 	return code
 }
 
-// has tells that the environment has a variable.
+// has reports whether the environment has a variable.
 func (env *Env) has(name string) bool {
 	if env.LookupEnv == nil {
 		return false
@@ -119,7 +119,7 @@ func (env *Env) has(name string) bool {
 	return ok
 }
 
-// getopt returns a walk over the arguments.
+// getopt returns a parser for the arguments.
 func (env *Env) getopt(options []clib.Option) *clib.Getopt {
 	g := clib.NewGetopt(env.Args, options)
 	g.Name, g.ErrOut, g.Ordered = env.Name, env.Stderr, env.has("POSIXLY_CORRECT")
@@ -135,7 +135,7 @@ func (env *Env) errorf(format string, args ...any) { _, _ = fmt.Fprintf(env.Stde
 // tree returns the node's files.
 func (env *Env) tree() *sysTree { return &sysTree{root: env.Node.Root} }
 
-// scan reads the node. What could not be read is of no interest here: C tools see less.
+// scan reads the node. Read errors are ignored, because the C tools read less.
 func (env *Env) scan(ctx context.Context) inventory.Snapshot {
 	snap, _ := inventory.Scan(ctx, inventory.Sources{Root: env.Node.Root, Live: env.Node.Live})
 	return snap

@@ -11,8 +11,8 @@ import (
 	"github.com/rdmakit/rdmakit/internal/compat/clib"
 )
 
-// sysTree reads attributes the way C programs do: at most so many bytes, up to the last line feed,
-// and errno is what failed last.
+// sysTree reads attributes as C programs do: at most a given number of bytes, up to the last line
+// feed. errno is the last error.
 type sysTree struct {
 	root  fs.FS
 	errno syscall.Errno
@@ -28,8 +28,8 @@ func (t *sysTree) raw(name string) ([]byte, bool) {
 	return b, true
 }
 
-// text reads a file into a buffer of size bytes, as sys_read_string of libibumad does: what is
-// longer is cut, and so is what follows the last line feed.
+// text reads a file into a buffer of size bytes, as sys_read_string of libibumad does: longer text
+// is truncated, and so is text after the last line feed.
 func (t *sysTree) text(name string, size int) (string, bool) {
 	b, ok := t.raw(name)
 	if !ok {
@@ -45,7 +45,8 @@ func (t *sysTree) text(name string, size int) (string, bool) {
 	return string(b), true
 }
 
-// uint reads a number of 32 bits, as sys_read_uint of libibumad does; what is no number is 0.
+// uint reads a number of 32 bits, as sys_read_uint of libibumad does; anything but a number reads
+// as 0.
 func (t *sysTree) uint(name string) (uint32, bool) {
 	s, ok := t.text(name, 32)
 	if !ok {
@@ -124,7 +125,7 @@ func (t *sysTree) isDir(name string) bool {
 	return err == nil && info.IsDir()
 }
 
-// isFile tells a regular file, as test -f does.
+// isFile reports whether the file is a regular file, as test -f does.
 func (t *sysTree) isFile(name string) bool {
 	info, err := fs.Stat(t.root, name)
 	return err == nil && info.Mode().IsRegular()
@@ -136,7 +137,7 @@ func cString(b []byte) []byte {
 	return text
 }
 
-// errnoOf returns the error number in err, EIO where there is none.
+// errnoOf returns the error number in err, EIO if it has none.
 func errnoOf(err error) syscall.Errno {
 	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		return errno

@@ -12,24 +12,23 @@ import (
 	"github.com/rdmakit/rdmakit/inventory"
 )
 
-// ibdev2netdev prints what the script of MLNX_OFED prints, and the same for devices of
-// other vendors.
+// ibdev2netdev prints the output of MLNX_OFED's script, also for devices of other vendors.
 func ibdev2netdev() Applet {
 	return Applet{
 		Name: "ibdev2netdev", Summary: "Print the network devices of RDMA devices and whether they are up",
 		Usage: "[-v | -h | --help]", Like: "ibdev2netdev of MLNX_OFED", Example: "-v",
-		Long: `A line for each network device on the PCI function of an RDMA device, so that those of representors
-and of IPoIB children are there too. The port is that of the network device (dev_port or dev_id,
-plus 1). Up and Down are the carrier, not the state of the RDMA port; -v shows that one before the
-arrow, with PCI address, device number, part number and name from the card's vital product data
-(which only root may read), and firmware.
+		Long: `Prints a line for each network device on the PCI function of an RDMA device, including representors
+and IPoIB children. The port is that of the network device (dev_port or dev_id, plus 1). Up and Down
+are the carrier, not the state of the RDMA port. -v shows the state of the RDMA port before the
+arrow, together with PCI address, device number, firmware, and part number and name from the card's
+vital product data, which only root may read.
 
-The script looks at cards of NVIDIA only; without any it prints nothing and ends with exit code 255.
-Here all vendors count, and a device that shares no PCI function with a network device (rxe, siw,
-sub-functions) has the line of the network device that its port uses.`,
+The original script handles only cards of NVIDIA; without one it prints nothing and exits with 255.
+This version handles all vendors, and for a device that shares no PCI function with a network device
+(rxe, siw, sub-functions) it prints the network device that the port uses.`,
 		Options: []Option{
-			{"-v", "with PCI address, card, firmware and port state (no long form, as in the script)"},
-			{"-h, --help", "how to use it"},
+			{"-v", "also print PCI address, card, firmware and port state (no long form, as in the script)"},
+			{"-h, --help", "print usage"},
 		},
 		run: runIbdev2netdev,
 	}
@@ -50,7 +49,7 @@ func runIbdev2netdev(ctx context.Context, env *Env) int {
 	t := env.tree()
 	names, ok := t.names(sysfs.ClassInfiniBand)
 	if !ok {
-		return exitMinusOne // the driver is not loaded: the script says nothing
+		return exitMinusOne // the driver is not loaded: the script prints nothing
 	}
 	snap := env.scan(ctx)
 	for _, name := range names {
@@ -77,8 +76,8 @@ type portNetdev struct {
 	port   int
 }
 
-// portNetdevs returns the network devices on the PCI function of d, by name. Ports that none of
-// them belongs to have the one that they use.
+// portNetdevs returns the network devices on the PCI function of d, by name. For a port without one
+// it returns the network device that the port uses.
 func portNetdevs(snap *inventory.Snapshot, d *inventory.Device) []portNetdev {
 	var lines []portNetdev
 	for _, n := range snap.Netdevs {
@@ -97,7 +96,8 @@ func portNetdevs(snap *inventory.Snapshot, d *inventory.Device) []portNetdev {
 	return lines
 }
 
-// isSubFunction tells a device that has no PCI function of its own, and so has its network device.
+// isSubFunction reports whether a device has no separate PCI function, in which case its network
+// device has none either.
 func isSubFunction(d *inventory.Device) bool { return d != nil && d.VF != nil && d.VF.SubFunction }
 
 func deref(p *int) int {
@@ -107,14 +107,14 @@ func deref(p *int) int {
 	return *p
 }
 
-// carrier words the carrier of a network device, as the script does.
+// carrier returns the carrier of a network device in the script's format.
 func (t *sysTree) carrier(netdev string) string {
 	file := path.Join(sysfs.ClassNet, netdev, "carrier")
 	b, ok := t.raw(file)
 	switch {
 	case ok && strings.TrimSpace(string(b)) == "1":
 		return "Up"
-	case ok || t.isFile(file): // reading it fails while the device is down
+	case ok || t.isFile(file): // reading the file fails while the device is down
 		return "Down"
 	}
 	return "NA"

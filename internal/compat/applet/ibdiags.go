@@ -11,7 +11,7 @@ import (
 	"github.com/rdmakit/rdmakit/internal/compat/ibdiags"
 )
 
-// diagnostics are the programs of infiniband-diags that look at the subnet.
+// diagnostics returns the programs of infiniband-diags that query the subnet.
 func diagnostics() []Applet {
 	var list []Applet
 	for _, p := range ibdiags.Programs() {
@@ -54,7 +54,7 @@ func diagnosticHost(env *Env) ibdiags.Host {
 	}
 	if host.Open == nil {
 		host.Open = func(context.Context, string, int) (fabric.Transport, error) {
-			return nil, fmt.Errorf("a recorded node leads into no subnet: %w", errors.ErrUnsupported)
+			return nil, fmt.Errorf("a recorded node has no access to a subnet: %w", errors.ErrUnsupported)
 		}
 	}
 	return host

@@ -12,23 +12,23 @@ import (
 	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 )
 
-// ibstat reads class/infiniband through what libibumad's umad_get_ca reads there; it opens
-// no device.
+// ibstat reads the files in class/infiniband that libibumad's umad_get_ca reads; it opens no
+// device.
 func ibstat() Applet {
 	return Applet{
 		Name: "ibstat", Summary: "Print the state of InfiniBand and RoCE devices and their ports",
 		Usage: "[options] [CA [PORT]]", Like: "ibstat of infiniband-diags 44", Example: "-l",
-		Long: `It knows devices of the types CA, switch and router, as libibumad does: iWARP devices (siw, irdma in
-iWARP mode) and devices without a type (EFA) are none of its own. One device that can't be read as a
-whole, such as one without partition keys, ends the run with exit code 255, as in C.`,
+		Long: `Prints devices of the types CA, switch and router, as libibumad does. It ignores iWARP devices (siw,
+irdma in iWARP mode) and devices without a type (EFA). If a device can't be read completely, for
+example because it has no partition keys, the run ends with exit code 255, as in C.`,
 		Options: []Option{
 			{"-l, --list_of_cas", "list the names only"},
 			{"-s, --short", "leave out the ports"},
 			{"-p, --port_list", "list the port GUIDs"},
-			{"-z, --config FILE", "accepted and ignored: nothing in that file concerns ibstat"},
-			{"-d, --debug", "twice: tell what libibumad would do"},
+			{"-z, --config FILE", "accepted and ignored: ibstat uses nothing in that file"},
+			{"-d, --debug", "given twice: trace the calls of libibumad"},
 			{"-v, --verbose", "accepted, no effect, as in C"},
-			{"-V, --version", "the version that it behaves like"},
+			{"-V, --version", "the version of ibstat that this program replaces"},
 			{"-h, --help", "the options, exit code 2, as in C"},
 		},
 		run: runIbstat,
@@ -48,7 +48,7 @@ func ibstatOptions() []clib.Option {
 	}
 }
 
-// umadPort is umad_port_t, as far as ibstat shows it.
+// umadPort has the fields of umad_port_t that ibstat prints.
 type umadPort struct {
 	number                                           int
 	lid, lmc, smLID, state, physState, rate, capMask uint32
@@ -164,7 +164,7 @@ Examples:
 
 `
 
-// panic is IBPANIC: errno is that of whatever failed last, which need not have to do with it.
+// panic is IBPANIC: errno is the last error, which may be unrelated.
 func (r *ibstatRun) panic(format string, args ...any) int {
 	r.errorf("ibpanic: [%d] main: ", r.PID)
 	r.errorf(format+": %s\n", append(args, clib.Strerror(r.tree.errno))...)
@@ -176,7 +176,7 @@ func (r *ibstatRun) warn(function, format string, args ...any) {
 	r.errorf(format+"\n", args...)
 }
 
-// trace tells what libibumad does, from the second -d on.
+// trace prints the debug messages of libibumad, with -d given at least twice.
 func (r *ibstatRun) trace(function, format string, args ...any) {
 	if r.debug > 1 {
 		r.warn(function, format, args...)
@@ -190,7 +190,7 @@ func (r *ibstatRun) devices() (names []string, ok bool) {
 		if r.tree.errno != syscall.ENOENT {
 			return nil, false
 		}
-		r.tree.errno = 0 // no device is no error
+		r.tree.errno = 0 // having no device is not an error
 		return nil, true
 	}
 	for _, name := range all {
@@ -248,7 +248,7 @@ func (r *ibstatRun) stat(name string, port int32) bool {
 func (r *ibstatRun) get(name string) (*umadCA, bool) {
 	r.trace("umad_get_ca", "ca_name %s", name)
 	t := r.tree
-	ca := &umadCA{name: name[:min(len(name), umadNameLen-1)]} // libibumad cuts it and then finds no such folder
+	ca := &umadCA{name: name[:min(len(name), umadNameLen-1)]} // truncated as in libibumad, which then finds no folder
 	dir := path.Join(sysfs.ClassInfiniBand, ca.name)
 	var ok bool
 	if ca.nodeType, ok = t.uint(dir + "/node_type"); !ok {
@@ -282,7 +282,8 @@ func (r *ibstatRun) get(name string) (*umadCA, bool) {
 	return ca, true
 }
 
-// port reads a port as get_port of libibumad does: what is missing makes all of it unreadable.
+// port reads a port as get_port of libibumad does: if an attribute is missing, the whole port is
+// unreadable.
 func (r *ibstatRun) port(ca, ports string, number int) (*umadPort, bool) {
 	dir := ports + "/" + strconv.Itoa(number)
 	t, p := r.tree, &umadPort{number: number}
@@ -319,7 +320,7 @@ func (r *ibstatRun) port(ca, ports string, number int) (*umadPort, bool) {
 	return p, r.pkeys(ca, dir, number)
 }
 
-// pkeys reads the partition keys, which nothing prints, but whose lack is an error.
+// pkeys reads the partition keys. They are not printed, but it is an error if there are none.
 func (r *ibstatRun) pkeys(ca, dir string, number int) bool {
 	names, _ := r.tree.names(dir + "/pkeys")
 	names = slices.DeleteFunc(names, func(s string) bool { return strings.Trim(s, "0123456789") != "" })
@@ -369,7 +370,7 @@ func (r *ibstatRun) printPort(p *umadPort, indent string) {
 	line("Link layer: %s", p.linkLayer)
 }
 
-// lookup names a value; one beyond the names is "???", as infiniband-diags has it.
+// lookup returns the name of a value, "???" for an unknown one, as in infiniband-diags.
 func lookup(v uint32, names ...string) string {
 	if int64(v) < int64(len(names)) {
 		return names[v]

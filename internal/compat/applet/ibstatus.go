@@ -10,15 +10,15 @@ import (
 	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 )
 
-// ibstatus is a shell script in C's company: what it reads goes through the word splitting of
-// the shell.
+// ibstatus replaces a shell script: the attributes that it reads undergo the word splitting of the
+// shell.
 func ibstatus() Applet {
 	return Applet{
-		Name: "ibstatus", Summary: "Print GID 0, LIDs, state, rate and link layer of ports, as sysfs words them",
+		Name: "ibstatus", Summary: "Print GID 0, LIDs, state, rate and link layer of ports, in the format of sysfs",
 		Usage: "[-h] [DEVICE[:PORT]...]", Like: "ibstatus of infiniband-diags 44", Example: "rxe0:1",
-		Long: `It looks at no option but -h, and only where that comes first. A port that doesn't exist is shown as
-unknown, with exit code 0, as in the original.`,
-		Options: []Option{{"-h", "how to use it, on standard output, exit code 255, as in the original"}},
+		Long: `The only option is -h, which must come first. A port that doesn't exist is shown as unknown, with
+exit code 0, as in the original.`,
+		Options: []Option{{"-h", "print usage on standard output; exit code 255, as in the original"}},
 		run:     runIbstatus,
 	}
 }
@@ -31,7 +31,7 @@ const ibstatusUsage = `Usage:  %[1]s  [-h] [devname[:portnum]]
 		%[1]s		# default: shows status of all 'mthca0' ports
 `
 
-// allPorts is what the script calls the lack of a port.
+// allPorts is the script's value for an argument without a port.
 const allPorts = "+"
 
 func runIbstatus(_ context.Context, env *Env) int {
@@ -69,7 +69,7 @@ func runIbstatus(_ context.Context, env *Env) int {
 	return 0
 }
 
-// glob lists a folder as the shell's * does, which stands for itself where there is nothing.
+// glob lists a folder as the shell's * does, which stays literal if the folder is empty.
 func (t *sysTree) glob(dir string) []string {
 	all, _ := t.names(dir)
 	var names []string
@@ -84,8 +84,8 @@ func (t *sysTree) glob(dir string) []string {
 	return names
 }
 
-// ibStatus prints the ports of a device; false is the script's end. Blanks in arguments make
-// several words of them.
+// ibStatus prints the ports of a device; false ends the script. Arguments with blanks are split
+// into words.
 func (env *Env) ibStatus(t *sysTree, dev, port string) bool {
 	words := append(strings.Fields(dev), strings.Fields(port)...)
 	words = append(words, "", "")
@@ -146,7 +146,8 @@ func spaced(text string) string {
 	return " " + strings.ReplaceAll(strings.Join(words, " "), "\x00", "")
 }
 
-// validName tells a name of a file in a folder: what comes from the command line must not leave it.
+// validName reports whether a name is the name of a file in a folder, so that names from the
+// command line can't leave the folder.
 func validName(name string) bool {
 	return name != "" && name != "." && name != ".." && !strings.Contains(name, "/")
 }

@@ -15,9 +15,8 @@ func ibvDevices() Applet {
 	return Applet{
 		Name: "ibv_devices", Summary: "List the devices that libibverbs offers, with their node GUIDs",
 		Like: "ibv_devices of rdma-core 44",
-		Long: `It takes no options and no notice of arguments. Without libibverbs the list comes from sysfs and
-netlink, in libibverbs's order. A device without its node below /dev/infiniband is not listed, as
-in C.`,
+		Long: `Takes no options and ignores arguments. Without libibverbs the list comes from sysfs and netlink, in
+libibverbs's order. A device without a device node below /dev/infiniband is not listed, as in C.`,
 		run: runIbvDevices,
 	}
 }
@@ -35,13 +34,13 @@ func runIbvDevices(ctx context.Context, env *Env) int {
 	return 0
 }
 
-// perrorList tells that there is no list of devices.
+// perrorList prints the error that the list of devices is not available.
 func (env *Env) perrorList(errno syscall.Errno, code int) int {
 	env.errorf("Failed to get IB devices list: %s\n", clib.Strerror(errno))
 	return code
 }
 
-// deviceList is ibv_get_device_list, by the library or without it.
+// deviceList is ibv_get_device_list, with or without the library.
 func (env *Env) deviceList(ctx context.Context) (names []string, guids []ib.GUID, errno syscall.Errno) {
 	rec, _ := env.askVerbs(func(v VerbsSource) (recording.Recording, error) { return v.List(ctx) })
 	if rec != nil {

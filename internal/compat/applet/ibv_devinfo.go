@@ -10,24 +10,24 @@ import (
 	"github.com/rdmakit/rdmakit/verbs/recording"
 )
 
-// ibvDevinfo prints what opened devices tell.
+// ibvDevinfo prints the attributes of opened devices.
 func ibvDevinfo() Applet {
 	return Applet{
-		Name: "ibv_devinfo", Summary: "Print attributes of devices and ports, as libibverbs tells them",
+		Name: "ibv_devinfo", Summary: "Print attributes of devices and ports, as reported by libibverbs",
 		Usage: "[-d DEVICE] [-i PORT] [-l] [-v]", Like: "ibv_devinfo of rdma-core 44", Example: "-d mlx5_0 -v",
-		Long: `Most lines need the device opened through libibverbs. Where there is none (a static build, an image
-without it, a recorded node without verbs.json), the lines that sysfs and netlink know are printed
-in the same layout, and standard error lists the others and why they are missing; the exit code
-stays 0.
+		Long: `Most lines need the device opened through libibverbs. Without libibverbs (a static build, an image
+without the library, a recorded node without verbs.json), the lines that sysfs and netlink provide
+are printed in the same layout, and standard error lists the missing lines and the reason; the exit
+code stays 0.
 
-The exit code is 255 for a wrong option, an unknown device and a node without devices, 1 when a
-device can't be opened, 2 when it doesn't answer, 4 for a port that it hasn't; codes of several
-devices are joined by a bitwise or.`,
+The exit code is 255 for a wrong option, an unknown device or a node without devices; 1 if a device
+can't be opened, 2 if it can't be queried, 4 for a port that it doesn't have. The codes of several
+devices are combined by a bitwise or.`,
 		Options: []Option{
-			{"-d, --ib-dev=DEVICE", "that device only"},
-			{"-i, --ib-port=PORT", "that port only"},
+			{"-d, --ib-dev=DEVICE", "print only this device"},
+			{"-i, --ib-port=PORT", "print only this port"},
 			{"-l, --list", "list the names only"},
-			{"-v, --verbose", "all attributes"},
+			{"-v, --verbose", "print all attributes"},
 		},
 		run: runIbvDevinfo,
 	}
@@ -47,7 +47,7 @@ type devinfo struct {
 	*Env
 	device  string
 	given   bool  // -d was given
-	port    uint8 // 0: all; C cuts the number to it
+	port    uint8 // 0: all; C truncates the number to 8 bits
 	verbose bool
 }
 
@@ -74,7 +74,7 @@ func runIbvDevinfo(ctx context.Context, env *Env) int {
 		case 'v':
 			r.verbose = true
 		case 'l':
-			return r.list(ctx) // at once: what follows is not looked at
+			return r.list(ctx) // at once: later arguments are ignored
 		default:
 			env.printf(ibvDevinfoUsage, env.Name)
 			return exitMinusOne
@@ -113,7 +113,7 @@ func (r *devinfo) list(ctx context.Context) int {
 	return 0
 }
 
-// each prints the devices that were asked for, and joins the exit codes.
+// each prints the requested devices and combines the exit codes.
 func each[T any](r *devinfo, devices []T, show func(*T) (name string, run func() int)) int {
 	code := 0
 	for i := range devices {
@@ -162,7 +162,7 @@ func (r *devinfo) describe(d *recording.Device) int {
 	return r.closed(d, 0)
 }
 
-// closed tells whether closing failed, which has an exit code of its own.
+// closed returns the exit code of closing the device.
 func (r *devinfo) closed(d *recording.Device, code int) int {
 	if d.Failed(recording.QueryClose, -1, -1) != nil {
 		r.errorf("Failed to close device") // without a line feed, as in C
@@ -204,7 +204,7 @@ func (r *devinfo) portLines(d *recording.Device, number int) int {
 	return 0
 }
 
-// gidFormat tells how a GID is printed: in groups, as an IPv6 address, or not at all.
+// gidFormat is the format of a GID: in groups, as an IPv6 address, or not printed.
 func gidFormat(t provider.GIDType) inventory.GIDType {
 	switch t {
 	case provider.GIDTypeIB, provider.GIDTypeRoCEv1:

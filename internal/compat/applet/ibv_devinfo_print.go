@@ -12,7 +12,7 @@ import (
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// capability is a bit and what it is called.
+// capability is a bit and its name.
 type capability struct {
 	bit  uint64
 	name string
@@ -69,7 +69,7 @@ func odpFlags() []capability {
 	}
 }
 
-// flags prints the names of the bits that are set, and what has no name as a number.
+// flags prints the names of the bits that are set, and bits without a name as a number.
 func (r *devinfo) flags(v uint64, known []capability) {
 	for _, f := range known {
 		if v&f.bit != 0 {
@@ -82,7 +82,7 @@ func (r *devinfo) flags(v uint64, known []capability) {
 	}
 }
 
-// field prints a line of a device; the value stands at a tab stop.
+// field prints a line of a device, with the value aligned at a tab stop.
 func (r *devinfo) field(name, format string, args ...any) {
 	tabs := max(1, 4-(len(name)+1)/8)
 	r.printf("\t%s:%s%s\n", name, strings.Repeat("\t", tabs), fmt.Sprintf(format, args...))
@@ -136,7 +136,7 @@ func (r *devinfo) deviceLines(d *recording.Device, a *provider.DeviceAttributes)
 	}
 }
 
-// limits prints what struct ibv_device_attr holds beyond the short form.
+// limits prints the fields of struct ibv_device_attr that only -v shows.
 func (r *devinfo) limits(a *provider.DeviceAttributes) {
 	number := func(name string, v int32) { r.field(name, "%d", v) }
 	r.field("max_mr_size", "0x%x", a.MaxMRSize)
@@ -180,7 +180,7 @@ func (r *devinfo) limits(a *provider.DeviceAttributes) {
 	number("local_ca_ack_delay", int32(a.LocalCAAckDelay))
 }
 
-// extended prints what struct ibv_device_attr_ex adds.
+// extended prints the fields that struct ibv_device_attr_ex adds.
 func (r *devinfo) extended(a *provider.DeviceAttributes) {
 	r.printf("\tgeneral_odp_caps:\n")
 	r.flags(a.ODP.General, []capability{{1, "ODP_SUPPORT"}, {2, "ODP_SUPPORT_IMPLICIT"}})
@@ -332,8 +332,8 @@ func (r *devinfo) portAttributes(d *recording.Device, port *recording.Port) {
 	}
 }
 
-// gidLine prints a slot of the GID table. A slot whose second half is zero counts as empty, and one
-// whose type the kernel doesn't tell is not shown, as in C.
+// gidLine prints a slot of the GID table. As in C, a slot whose second half is zero is treated as
+// empty, and a slot whose type the kernel doesn't report is not shown.
 func (r *devinfo) gidLine(index int, gid ib.GID, format inventory.GIDType, ethernet bool) {
 	if [8]byte(gid[8:]) == [8]byte{} {
 		return

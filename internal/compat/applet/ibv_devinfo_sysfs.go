@@ -13,7 +13,8 @@ import (
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// withoutVerbs prints what files and netlink know, and lists on standard error what they don't.
+// withoutVerbs prints the lines that files and netlink provide, and lists the missing lines on
+// standard error.
 func (r *devinfo) withoutVerbs(ctx context.Context, why string) int {
 	snap := r.scan(ctx)
 	devices, errno := visibleDevices(&snap, r.tree())
@@ -27,11 +28,11 @@ func (r *devinfo) withoutVerbs(ctx context.Context, why string) int {
 			return s.print()
 		}
 	})
-	missing.tell(r.Env, why)
+	missing.report(r.Env, why)
 	return code
 }
 
-// sysfsDevice prints a device without having it opened.
+// sysfsDevice prints a device without opening it.
 type sysfsDevice struct {
 	*devinfo
 	tree    *sysTree
@@ -39,8 +40,8 @@ type sysfsDevice struct {
 	missing *missingLines
 }
 
-// lack notes a line that can't be printed.
-func (s *sysfsDevice) lack(names ...string) { s.missing.add(s.dev.Name, names) }
+// omit records a line that can't be printed.
+func (s *sysfsDevice) omit(names ...string) { s.missing.add(s.dev.Name, names) }
 
 func (s *sysfsDevice) print() int {
 	d := s.dev
@@ -53,24 +54,24 @@ func (s *sysfsDevice) print() int {
 	if transport != recording.TransportTypeUnknown {
 		s.field("transport", "%s", transportText(transport))
 	} else {
-		s.lack("transport")
+		s.omit("transport")
 	}
-	// The drivers of software devices make up a firmware version that sysfs doesn't have.
+	// The drivers of software devices report a constant firmware version that is not in sysfs.
 	if d.Firmware != "" {
 		s.field("fw_ver", "%s", d.Firmware)
 	} else {
-		s.lack("fw_ver")
+		s.omit("fw_ver")
 	}
 	s.guidLine("node_guid", d.NodeGUID)
 	s.guidLine("sys_image_guid", d.SystemGUID)
-	s.lack("vendor_id")
+	s.omit("vendor_id")
 	s.cardLines()
 	if d.BoardID != "" {
 		s.field("board_id", "%s", d.BoardID)
 	}
 	s.field("phys_port_cnt", "%d", len(d.Ports))
 	if s.verbose {
-		s.lack(verboseDeviceLines()...)
+		s.omit(verboseDeviceLines()...)
 	}
 	for i := range d.Ports {
 		if s.port == 0 || d.Ports[i].Number == int(s.port) {
@@ -80,7 +81,7 @@ func (s *sysfsDevice) print() int {
 	return 0
 }
 
-// transportOf is what libibverbs makes of a node type.
+// transportOf returns the transport that libibverbs derives from a node type.
 func transportOf(t inventory.NodeType) recording.TransportType {
 	switch t {
 	case inventory.NodeTypeCA, inventory.NodeTypeSwitch, inventory.NodeTypeRouter:
@@ -99,30 +100,30 @@ func transportOf(t inventory.NodeType) recording.TransportType {
 
 func (s *sysfsDevice) guidLine(name string, guid *ib.GUID) {
 	if guid == nil {
-		s.lack(name)
+		s.omit(name)
 		return
 	}
 	s.field(name, "%s", guidText(*guid))
 }
 
-// cardLines prints what mlx4_ib and mlx5_ib take from PCI: the part is the device number, the
-// hardware version the revision, which hw_rev tells in hexadecimal.
+// cardLines prints the attributes that mlx4_ib and mlx5_ib take from PCI: the part ID is the device
+// number, the hardware version is the revision, which hw_rev has in hexadecimal.
 func (s *sysfsDevice) cardLines() {
 	d := s.dev
 	if d.PCI == nil || d.Driver != "mlx5_core" && d.Driver != "mlx4_core" {
-		s.lack("vendor_part_id", "hw_ver")
+		s.omit("vendor_part_id", "hw_ver")
 		return
 	}
 	s.field("vendor_part_id", "%d", uint16(d.PCI.DeviceID))
 	revision, err := strconv.ParseUint(strings.TrimPrefix(d.HWRevision, "0x"), 16, 32)
 	if err != nil {
-		s.lack("hw_ver")
+		s.omit("hw_ver")
 		return
 	}
 	s.field("hw_ver", "0x%X", revision)
 }
 
-// verboseDeviceLines are the lines of -v about a device: only the device itself tells them.
+// verboseDeviceLines returns the lines of -v about a device, which only an opened device provides.
 func verboseDeviceLines() []string {
 	return strings.Fields(`max_mr_size page_size_cap max_qp max_qp_wr device_cap_flags max_sge max_sge_rd max_cq max_cqe
 		max_mr max_pd max_qp_rd_atom max_ee_rd_atom max_res_rd_atom max_qp_init_rd_atom max_ee_init_rd_atom atomic_cap
@@ -137,26 +138,26 @@ func (s *sysfsDevice) portFrom(p *inventory.Port, transport recording.TransportT
 	if p.State != inventory.PortStateNoChange {
 		s.portField("state", "%s", stateText(int64(p.State)))
 	} else {
-		s.lack("state")
+		s.omit("state")
 	}
-	s.lack("max_mtu")
+	s.omit("max_mtu")
 	if p.ActiveMTU.Code() != 0 {
 		s.portField("active_mtu", "%s", mtuText(p.ActiveMTU))
 	} else {
-		s.lack("active_mtu")
+		s.omit("active_mtu")
 	}
 	s.lidLine("sm_lid", p.SMLID)
 	s.lidLine("port_lid", p.LID)
 	if p.LMC != nil {
 		s.portField("port_lmc", "0x%02x", *p.LMC)
 	} else {
-		s.lack("port_lmc")
+		s.omit("port_lmc")
 	}
 	switch p.LinkLayer {
 	case inventory.LinkLayerInfiniBand, inventory.LinkLayerEthernet:
 		s.portField("link_layer", "%s", string(p.LinkLayer))
 	default:
-		s.lack("link_layer")
+		s.omit("link_layer")
 	}
 	if s.verbose {
 		s.verbosePort(p, transport)
@@ -166,50 +167,50 @@ func (s *sysfsDevice) portFrom(p *inventory.Port, transport recording.TransportT
 
 func (s *sysfsDevice) lidLine(name string, lid *ib.LID) {
 	if lid == nil {
-		s.lack(name)
+		s.omit(name)
 		return
 	}
 	s.portField(name, "%d", uint16(*lid))
 }
 
 func (s *sysfsDevice) verbosePort(p *inventory.Port, transport recording.TransportType) {
-	s.lack("max_msg_sz")
-	// On Ethernet the kernel adds a flag on the way to libibverbs that sysfs doesn't show.
+	s.omit("max_msg_sz")
+	// On Ethernet the kernel reports a flag to libibverbs that sysfs doesn't show.
 	if p.CapMask != nil && p.LinkLayer == inventory.LinkLayerInfiniBand {
 		s.portField("port_cap_flags", "0x%08x", *p.CapMask)
 	} else {
-		s.lack("port_cap_flags")
+		s.omit("port_cap_flags")
 	}
-	s.lack("port_cap_flags2", "max_vl_num", "bad_pkey_cntr", "qkey_viol_cntr")
+	s.omit("port_cap_flags2", "max_vl_num", "bad_pkey_cntr", "qkey_viol_cntr")
 	if p.SMSL != nil {
 		s.portField("sm_sl", "%d", *p.SMSL)
 	} else {
-		s.lack("sm_sl")
+		s.omit("sm_sl")
 	}
 	pkeys, _ := s.tree.names(path.Join(sysfs.ClassInfiniBand, s.dev.Name, "ports", strconv.Itoa(p.Number), "pkeys"))
 	s.portField("pkey_tbl_len", "%d", len(pkeys))
 	if p.GIDTableSize > 0 {
 		s.portField("gid_tbl_len", "%d", p.GIDTableSize)
 	} else {
-		s.lack("gid_tbl_len")
+		s.omit("gid_tbl_len")
 	}
-	s.lack("subnet_timeout", "init_type_reply")
+	s.omit("subnet_timeout", "init_type_reply")
 	width, speed := rateCodes(p.Rate)
 	if width != 0 {
 		s.portField("active_width", "%s", widthText(width))
 	} else {
-		s.lack("active_width")
+		s.omit("active_width")
 	}
 	if speed != 0 {
 		s.portField("active_speed", "%s", speedText(speed))
 	} else {
-		s.lack("active_speed")
+		s.omit("active_speed")
 	}
 	if transport == recording.TransportTypeInfiniBand {
 		if p.PhysState != inventory.PhysStateUnknown {
 			s.portField("phys_state", "%s", physStateText(int64(p.PhysState)))
 		} else {
-			s.lack("phys_state")
+			s.omit("phys_state")
 		}
 	}
 	for _, g := range p.GIDs {
@@ -221,7 +222,7 @@ func (s *sysfsDevice) verbosePort(p *inventory.Port, transport recording.Transpo
 	}
 }
 
-// rateCodes turns a rate into the codes of width and speed; 0 for what has none. XDR doesn't fit
+// rateCodes turns a rate into the codes of width and speed, 0 if there is no code. XDR doesn't fit
 // the field of rdma-core 44.
 func rateCodes(rate *inventory.Rate) (width, speed int64) {
 	if rate == nil {
@@ -252,12 +253,13 @@ func (m *missingLines) add(device string, names []string) {
 	}
 }
 
-// tell lists the lines: first those that all devices lack, then what single ones lack beyond.
-func (m *missingLines) tell(env *Env, why string) {
+// report lists the missing lines: first those missing for all devices, then those of single
+// devices.
+func (m *missingLines) report(env *Env, why string) {
 	if len(m.order) == 0 {
 		return
 	}
-	env.errorf("%s: lines are missing that only an opened device tells: %s\n", env.Name, why)
+	env.errorf("%s: some lines need an opened device and are missing: %s\n", env.Name, why)
 	common := slices.Clone(m.byName[m.order[0]])
 	for _, device := range m.order[1:] {
 		common = slices.DeleteFunc(common, func(line string) bool { return !slices.Contains(m.byName[device], line) })

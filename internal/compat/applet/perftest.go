@@ -8,7 +8,7 @@ import (
 	"github.com/rdmakit/rdmakit/bench/classic"
 )
 
-// perftests are the programs of perftest: ib_write_bw and its kin.
+// perftests returns the programs of perftest: ib_write_bw and others.
 func perftests() []Applet {
 	var list []Applet
 	for _, test := range bench.Tests() {
@@ -27,10 +27,10 @@ func perftestApplet(test bench.Test) Applet {
 		Name: name, Summary: what + test.OpName(), Usage: "[OPTION...] [HOST]", Like: name + " of perftest 4.5",
 		Example: "-d roce@192.0.2.1",
 		Long: `Without HOST it is the server and waits for one client. Either end may be the C program. -d names an
-engine in user space, roce@ADDRESS or roce@NETDEV; devices of the kernel are not opened by this
-version. Without -d the first network device on which an engine can be opened is taken, and named on
-standard error. Options that exist in perftest only are refused by name. "rdmactl bench" has the same tests
-with percentiles, JSON and CSV.`,
+engine in user space, roce@ADDRESS or roce@NETDEV; this version can't open devices of the kernel.
+Without -d it is the first network device on which an engine can be opened, named on standard error.
+Options that only perftest supports are rejected by name. "rdmactl bench" has the same tests with
+percentiles, JSON and CSV.`,
 		run: func(ctx context.Context, env *Env) int { return runPerftest(ctx, env, test) },
 	}
 	for _, o := range classic.Help(test) {
@@ -46,8 +46,8 @@ func runPerftest(ctx context.Context, env *Env, test bench.Test) int {
 	})
 }
 
-// throughWriter hands on at once what a buffer would keep: a measurement shows its lines as
-// they come.
+// throughWriter flushes after each write, so that a measurement shows its lines as they are
+// printed.
 type throughWriter struct{ w io.Writer }
 
 // Write implements io.Writer.

@@ -12,16 +12,16 @@ import (
 	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 )
 
-// showGIDs prints what the script of mlnx-tools prints. Its table has the width of its tabs,
-// whatever stands in it.
+// showGIDs prints the output of mlnx-tools' script. The columns of the table are aligned by tabs
+// only, whatever their contents.
 func showGIDs() Applet {
 	return Applet{
 		Name:    "show_gids",
 		Summary: "Print the filled slots of all GID tables, with IPv4 address, RoCE version and network device",
 		Usage:   "[DEVICE [PORT]]", Like: "show_gids of mlnx-tools", Example: "mlx5_0",
-		Long: `Slots that are all zero or hold the bare prefix fe80:: are left out. Slots come in the order of ls:
-0, 1, 10, 11, 2. The exit code is always 0. PORT is an addition: the script takes no notice of it.
-DEVICE may be several with blanks between them, in one argument.`,
+		Long: `Slots that are all zero or hold only the prefix fe80:: are left out. Slots are in the order of ls:
+0, 1, 10, 11, 2. The exit code is always 0. PORT is an addition: the script ignores it. DEVICE may
+be several names in one argument, separated by blanks.`,
 		run: runShowGIDs,
 	}
 }
@@ -60,7 +60,7 @@ func runShowGIDs(_ context.Context, env *Env) int {
 	return 0
 }
 
-// ls lists a folder, and complains as ls does.
+// ls lists a folder, with the error message of ls.
 func (env *Env) ls(t *sysTree, dir string) []string {
 	names, ok := t.names(dir)
 	if !ok {
@@ -95,8 +95,8 @@ func (env *Env) portGIDs(t *sysTree, dev, port string) (found int) {
 	return found
 }
 
-// lastFourBytes writes the last four bytes of a GID as an IPv4 address, which they are in a mapped
-// one. What is no number is 0.
+// lastFourBytes formats the last four bytes of a GID as an IPv4 address, which is correct for an
+// IPv4-mapped GID. Anything but a number reads as 0.
 func lastFourBytes(gid string) string {
 	var bytes [4]uint64
 	for i, at := range []int{30, 32, 35, 37} {

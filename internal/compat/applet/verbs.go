@@ -13,14 +13,14 @@ import (
 	"github.com/rdmakit/rdmakit/verbs/recording"
 )
 
-// VerbsSource tells what libibverbs says. What fails stands in the recording too, so that the
-// errors say nothing new, but for one: the library is not there at all ([recording.QueryLoad] in
-// the recording).
+// VerbsSource provides the answers of libibverbs. Failed queries are part of the recording too, so
+// the returned errors add nothing, with one exception: the library is not installed
+// ([recording.QueryLoad] in the recording).
 type VerbsSource interface {
 	// List lists the devices without opening them: names and GUIDs.
 	List(ctx context.Context) (recording.Recording, error)
-	// Describe opens and describes the devices of these names, all without one. It may leave out
-	// the others.
+	// Describe opens and describes the devices with these names, or all without names. It may leave
+	// out the others.
 	Describe(ctx context.Context, names ...string) (recording.Recording, error)
 }
 
@@ -50,10 +50,10 @@ func (r recorded) Describe(context.Context, ...string) (recording.Recording, err
 	return r.rec, nil
 }
 
-// askVerbs asks libibverbs; nil when there is none, and then why tells why.
+// askVerbs queries libibverbs; nil if it is not available, for the reason in why.
 func (env *Env) askVerbs(ask func(VerbsSource) (recording.Recording, error)) (rec *recording.Recording, why string) {
 	if env.Node.Verbs == nil {
-		return nil, cmp.Or(env.Node.WhyNoVerbs, "there is no libibverbs to ask")
+		return nil, cmp.Or(env.Node.WhyNoVerbs, "libibverbs is not available")
 	}
 	answer, err := ask(env.Node.Verbs)
 	for _, e := range answer.Errors {
@@ -67,7 +67,7 @@ func (env *Env) askVerbs(ask func(VerbsSource) (recording.Recording, error)) (re
 	return &answer, ""
 }
 
-// listError is the error of ibv_get_device_list in a recording, 0 without.
+// listError is the error of ibv_get_device_list in a recording, 0 if there is none.
 func listError(rec *recording.Recording) syscall.Errno {
 	for _, e := range rec.Errors {
 		if e.Query == recording.QueryDeviceList {
@@ -77,10 +77,10 @@ func listError(rec *recording.Recording) syscall.Errno {
 	return 0
 }
 
-// visibleDevices returns the devices that libibverbs would list, in its order, as far as files and
-// netlink tell: by the index of the kernel (the library puts each of netlink's answers in front,
-// twice over), and only those whose uverbs device has a node in /dev, where /dev can be seen. errno
-// is that of ibv_get_device_list.
+// visibleDevices returns the devices that libibverbs would list, in its order, derived from files
+// and netlink: by the kernel's index (the library reverses netlink's order twice), and only those
+// whose uverbs device has a node in /dev, if /dev is visible. errno is the error of
+// ibv_get_device_list.
 func visibleDevices(snap *inventory.Snapshot, t *sysTree) (devices []inventory.Device, errno syscall.Errno) {
 	verbs := t.isDir(sysfs.ClassInfiniBandVerbs)
 	if !verbs && !t.isDir(sysfs.ClassInfiniBand) {
@@ -89,7 +89,7 @@ func visibleDevices(snap *inventory.Snapshot, t *sysTree) (devices []inventory.D
 	for _, d := range snap.Devices {
 		i := slices.IndexFunc(d.Chars,
 			func(c inventory.CharDevice) bool { return len(c.Name) > 6 && c.Name[:6] == "uverbs" })
-		// Without ib_uverbs no device has one: asking for one makes the kernel load it.
+		// Without ib_uverbs no device has one; opening one makes the kernel load ib_uverbs.
 		if verbs && (i < 0 || snap.Host.DevVisible && !d.Chars[i].Node) {
 			continue
 		}

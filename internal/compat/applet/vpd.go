@@ -13,8 +13,8 @@ const (
 	vpdLarge      = 0x80 // bit of large resources
 )
 
-// parseVPD reads the name of the card and its part number (PN) from the VPD of a PCI function. What
-// is missing or cut off is "".
+// parseVPD reads the name of the card and its part number (PN) from the VPD of a PCI function.
+// Missing or truncated values are "".
 func parseVPD(b []byte) (name, part string) {
 	for len(b) >= 3 && b[0]&vpdLarge != 0 {
 		tag, n := b[0], int(binary.LittleEndian.Uint16(b[1:]))

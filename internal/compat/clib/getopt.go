@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// Option is an option as getopt_long(3) knows it.
+// Option is an option of getopt_long(3).
 type Option struct {
 	Long  string // without the dashes; empty: none
-	Short byte   // also what stands for the option when it is found; not a printable character: none
-	Arg   bool   // it takes an argument
+	Short byte   // also the value that Next returns; not a printable character: no short option
+	Arg   bool   // the option takes an argument
 }
 
 // Flag is an option without argument.
@@ -22,24 +22,23 @@ func Value(long string, short byte) Option { return Option{Long: long, Short: sh
 // UnknownOption is what Next returns for a wrong option, as getopt does.
 const UnknownOption = '?'
 
-// Getopt walks over arguments the way glibc's getopt_long does: bundled short options, long ones
-// that may be cut short, operands between options, "--". Wrong options are told on ErrOut in
-// glibc's words.
+// Getopt parses arguments as glibc's getopt_long does: bundled short options, long options that may
+// be abbreviated, operands between options, "--". Wrong options are reported on ErrOut with glibc's
+// messages.
 type Getopt struct {
 	Name    string   // argv[0], for messages
-	Options []Option // those that there are
-	// Ordered has the first operand end the options: POSIXLY_CORRECT is set.
+	Options []Option // the known options
+	// Ordered makes the first operand end the options, as POSIXLY_CORRECT does.
 	Ordered bool
 	ErrOut  io.Writer
-	// Operands collects what is no option; complete once Next has returned false.
+	// Operands collects the operands; it is complete once Next has returned false.
 	Operands []string
 
-	args   []string // what is left to look at
-	bundle string   // short options that are left of the argument at hand
+	args   []string // remaining arguments
+	bundle string   // remaining short options of the current argument
 }
 
-// NewGetopt returns a walk over arguments; the caller fills in the other fields before the
-// first Next.
+// NewGetopt returns a parser for arguments; the caller sets the other fields before the first Next.
 func NewGetopt(args []string, options []Option) *Getopt {
 	return &Getopt{Options: options, args: args, ErrOut: io.Discard}
 }
@@ -119,7 +118,7 @@ func (g *Getopt) long(word string) (letter byte, arg string, ok bool) {
 	return o.Short, arg, true
 }
 
-// match returns the option of that name, or else all that begin with it.
+// match returns the option with that name, or else all whose names begin with it.
 func (g *Getopt) match(name string) []Option {
 	var found []Option
 	for _, o := range g.Options {

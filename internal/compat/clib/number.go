@@ -7,7 +7,8 @@ import (
 	"syscall"
 )
 
-// Strerror names an error in the words of glibc, which differ from Go's by their first letter.
+// Strerror returns glibc's message for an error, which differs from Go's in the case of the first
+// letter.
 func Strerror(errno syscall.Errno) string {
 	if errno == 0 {
 		return "Success"
@@ -19,7 +20,7 @@ func Strerror(errno syscall.Errno) string {
 	return strings.ToUpper(text[:1]) + text[1:]
 }
 
-// Strtoul is strtoul(3) of a C string: white space, sign, prefix, then as many digits as there are.
+// Strtoul is strtoul(3): it parses white space, a sign, a prefix, then all following digits.
 func Strtoul(s string, base int) (v uint64, overflow bool) {
 	negative, digits, base := number(s, base)
 	v, overflow = magnitude(digits, base)
@@ -29,7 +30,7 @@ func Strtoul(s string, base int) (v uint64, overflow bool) {
 	return v, overflow
 }
 
-// Strtol is strtol(3), cut to an int as C's assignment does.
+// Strtol is strtol(3), truncated to an int as by C's assignment.
 func Strtol(s string, base int) int32 {
 	negative, digits, base := number(s, base)
 	v, _ := magnitude(digits, base)
@@ -42,7 +43,7 @@ func Strtol(s string, base int) int32 {
 	return int32(uint32(v)) //nolint:gosec // C cuts it too
 }
 
-// magnitude reads digits up to the first character that is none; overflow gives the largest number.
+// magnitude reads digits up to the first other character; overflow gives the largest number.
 func magnitude(digits string, base int) (v uint64, overflow bool) {
 	for _, c := range []byte(digits) {
 		d, ok := digit(c, base)
@@ -59,7 +60,7 @@ func magnitude(digits string, base int) (v uint64, overflow bool) {
 	return v, false
 }
 
-// number takes white space, sign and prefix off a number.
+// number strips white space, sign and prefix from a number.
 func number(s string, base int) (negative bool, digits string, base2 int) {
 	s = strings.TrimLeft(s, " \t\n\v\f\r")
 	if s != "" && (s[0] == '-' || s[0] == '+') {

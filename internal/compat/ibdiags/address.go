@@ -17,12 +17,12 @@ import (
 // there on by directed route.
 type address struct {
 	fabric.Target
-	first    uint8  // what a directed route begins with: it is shown, not gone
+	first    uint8  // the first number of a directed route: displayed, but not a hop
 	combined bool   // the route begins at the LID
-	source   ib.LID // then: the own one
+	source   ib.LID // the local LID, for combined routes
 }
 
-// String names the address as libibmad does (C twin: portid2str).
+// String formats the address as libibmad does (C twin: portid2str).
 func (a address) String() string {
 	lid := ""
 	if a.LID != 0 {
@@ -44,16 +44,17 @@ func (a address) String() string {
 	return b.String()
 }
 
-// isUnicast reports whether a number is a LID that a port can have.
+// isUnicast reports whether a number is a unicast LID.
 func isUnicast[T int32 | int](lid T) bool { return lid > 0 && lid < T(mad.MulticastLIDBase) }
 
-// resolve finds the port that an operand names, as -D, -L and -G say.
+// resolve finds the port that an operand names; -D, -L and -G set the type of address.
 func (r *run) resolve(ctx context.Context, operand string) (fabric.Target, error) {
 	a, err := r.resolveAddress(ctx, operand)
 	return a.Target, err
 }
 
-// resolveAddress does the same, and keeps how to show it (C twin: resolve_portid_str).
+// resolveAddress is resolve, but also returns how to display the address (C twin:
+// resolve_portid_str).
 func (r *run) resolveAddress(ctx context.Context, operand string) (address, error) {
 	switch r.destination {
 	case byPath:
@@ -61,7 +62,7 @@ func (r *run) resolveAddress(ctx context.Context, operand string) (address, erro
 	case byGUID:
 		guid, _ := clib.Strtoul(operand, 0)
 		if guid == 0 {
-			return address{}, fmt.Errorf("%w: %q is no port GUID", errAddress, operand)
+			return address{}, fmt.Errorf("%w: %q is not a port GUID", errAddress, operand)
 		}
 		lid, err := r.lidOfGUID(ctx, guid)
 		return address{Target: fabric.Target{LID: lid}}, err
@@ -76,11 +77,11 @@ func (r *run) resolveAddress(ctx context.Context, operand string) (address, erro
 	}
 }
 
-// resolveCombined reads "6 0,12": by LID to 6, and from there by port 12.
+// resolveCombined parses "6 0,12": LID 6, and from there a directed route through port 12.
 func (r *run) resolveCombined(ctx context.Context, operand string) (address, error) {
 	lid, route := leadingNumber(operand)
 	if lid == 0 || lid >= uint64(mad.MulticastLIDBase) || route == "" {
-		return address{}, fmt.Errorf("%w: %q is no LID with a route", errAddress, operand)
+		return address{}, fmt.Errorf("%w: %q is not a LID with a route", errAddress, operand)
 	}
 	own, err := r.ownPort(ctx)
 	if err != nil {
@@ -91,8 +92,8 @@ func (r *run) resolveCombined(ctx context.Context, operand string) (address, err
 	return a, err
 }
 
-// parseRoute reads a directed route, the ports of all hops with a first number that stands for the
-// own node. As in C, a word that is no number is 0, and numbers are cut to 8 bits.
+// parseRoute parses a directed route: a first number that stands for the local node, then the ports
+// of all hops. As in C, a word that is not a number is 0, and numbers are truncated to 8 bits.
 func parseRoute(text string) (address, error) {
 	if text == "" {
 		return address{}, fmt.Errorf("%w: the directed route is empty", errAddress)
@@ -109,7 +110,8 @@ func parseRoute(text string) (address, error) {
 	return address{Target: fabric.Target{Path: path}, first: ports[0]}, nil
 }
 
-// ask asks a port for an attribute of subnet management, and returns mad.SMPDataLen bytes of it.
+// ask requests an attribute of subnet management from a port, and returns mad.SMPDataLen bytes of
+// it.
 func (r *run) ask(ctx context.Context, to address, a mad.Attribute, modifier uint32) ([]byte, error) {
 	if !to.combined {
 		return r.client.SMP(ctx, to.Target, mad.MethodGet, a, modifier, nil)
@@ -119,7 +121,7 @@ func (r *run) ask(ctx context.Context, to address, a mad.Attribute, modifier uin
 	d := fabric.Datagram{Address: fabric.Address{LID: to.LID}}
 	p.Append(d.MAD[:0])
 	if err := r.client.Call(ctx, &d); err != nil {
-		return nil, fmt.Errorf("ask %s for attribute 0x%x, modifier 0x%x: %w", to, uint16(a), modifier, err)
+		return nil, fmt.Errorf("query %s for attribute 0x%x, modifier 0x%x: %w", to, uint16(a), modifier, err)
 	}
 	p.Decode(d.MAD[:]) //nolint:errcheck // a MAD is long enough
 	return p.Data[:], nil
@@ -158,12 +160,12 @@ func (r *run) switchInfo(ctx context.Context, to address) (info mad.SwitchInfo, 
 	return info, err
 }
 
-// ownPort asks the own port for its info: LID, LID of the subnet manager, subnet prefix.
+// ownPort reads the PortInfo of the local port: LID, LID of the subnet manager, subnet prefix.
 func (r *run) ownPort(ctx context.Context) (mad.PortInfo, error) {
 	return r.portInfo(ctx, address{}, 0)
 }
 
-// lidOfGUID asks the subnet administration for the path to a port (C twin: resolve_guid).
+// lidOfGUID queries the subnet administration for the path to a port (C twin: resolve_guid).
 func (r *run) lidOfGUID(ctx context.Context, guid uint64) (ib.LID, error) {
 	var to ib.GID
 	binary.BigEndian.PutUint64(to[8:], guid)

@@ -7,9 +7,9 @@ import (
 	"github.com/rdmakit/rdmakit/internal/compat/clib"
 )
 
-// readDefaults takes in a file of defaults, "name=value" lines, as C reads it: a name counts when
-// it begins with a known one, and a file that can't be read is as good as none (C twin:
-// read_ibdiag_config). What concerns no program here (sa_key, MLX_EPI) is passed over.
+// readDefaults reads a file of defaults, "name=value" lines, as C does: a name matches if it begins
+// with a known one, and an unreadable file is ignored (C twin: read_ibdiag_config). Settings that
+// no program here uses (sa_key, MLX_EPI) are ignored.
 func (r *run) readDefaults(file string) {
 	if r.ReadFile == nil {
 		return
@@ -37,8 +37,8 @@ func (r *run) readDefaults(file string) {
 	}
 }
 
-// leadingNumber reads the number that a text begins with, as strtoull(3) with base 0, and returns
-// what stands behind it: all of the text when there is no number.
+// leadingNumber parses the number at the beginning of a text, as strtoull(3) with base 0, and
+// returns the rest of the text: all of it if there is no number.
 func leadingNumber(s string) (v uint64, rest string) {
 	digits := strings.TrimLeft(s, " \t\n\v\f\r")
 	if digits != "" && (digits[0] == '-' || digits[0] == '+') {

@@ -44,7 +44,7 @@ func bit(name string, set bool) row {
 	return row{name, "0"}
 }
 
-// choice shows a number by its name.
+// choice formats a number by its name.
 func choice(name string, v uint8, names ...string) row {
 	if int(v) < len(names) && names[v] != "" {
 		return row{name, names[v]}
@@ -52,7 +52,7 @@ func choice(name string, v uint8, names ...string) row {
 	return row{name, fmt.Sprintf("?(%d)", v)}
 }
 
-// mask shows bits by their names, one a line below the number. names may have gaps.
+// mask formats bits by their names, one per line below the number. names may have gaps.
 func mask(name string, v uint32, names []string) row {
 	var b strings.Builder
 	fmt.Fprintf(&b, "0x%x", v)

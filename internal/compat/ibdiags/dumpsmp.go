@@ -8,7 +8,7 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// notDisplayed stands for a key without -K.
+// notDisplayed is printed instead of a key without -K.
 const notDisplayed = "<not displayed>"
 
 func nodeInfoRows(a *mad.NodeInfo) []row {
@@ -55,7 +55,7 @@ func switchInfoRows(a *mad.SwitchInfo) []row {
 	}
 }
 
-// portInfoRows leaves the M_Key out unless it shall be shown.
+// portInfoRows hides the M_Key unless showKeys is set.
 func portInfoRows(a *mad.PortInfo, showKey bool) []row {
 	key := row{"Mkey", notDisplayed}
 	if showKey {
@@ -78,7 +78,7 @@ func portInfoRows(a *mad.PortInfo, showKey bool) []row {
 	})
 }
 
-// portLinkRows are those of the link itself.
+// portLinkRows returns the rows about the link.
 func portLinkRows(a *mad.PortInfo) []row {
 	return []row{
 		{"LinkWidthEnabled", widths(uint8(a.LinkWidthEnabled))},
@@ -97,7 +97,7 @@ func portLinkRows(a *mad.PortInfo) []row {
 	}
 }
 
-// portLaneRows are those of virtual lanes, partitions and errors.
+// portLaneRows returns the rows about virtual lanes, partitions and errors.
 func portLaneRows(a *mad.PortInfo) []row {
 	lanes := []string{"", "VL0", "VL0-1", "VL0-3", "VL0-7", "VL0-14"}
 	operational := slices.Clone(lanes)
@@ -145,8 +145,8 @@ func mtu(name string, code uint8) row {
 	return choice(name, code, "", "256", "512", "1024", "2048", "4096")
 }
 
-// widths names the widths that are set; what is beyond the known bits counts as undefined,
-// with them.
+// widths names the widths that are set. If unknown bits are set, the whole value is printed as
+// undefined.
 func widths(v uint8) string {
 	text := anyOf(v&31, "1X", "4X", "8X", "12X", "2X")
 	switch {
@@ -158,7 +158,7 @@ func widths(v uint8) string {
 	return text + fmt.Sprintf("undefined (%d)", v)
 }
 
-// supportedWidths marks the combinations that the specification doesn't name.
+// supportedWidths marks the combinations that the specification doesn't define.
 func supportedWidths(v uint8) string {
 	if v>>5 == 0 && !slices.Contains([]uint8{1, 3, 7, 11, 15, 17, 19, 23, 27, 31}, v) {
 		return widths(v) + " (IBA extension)"

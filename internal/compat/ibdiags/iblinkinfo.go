@@ -16,9 +16,9 @@ const exitOne = 1
 func iblinkinfo() Program {
 	return Program{
 		Name: "iblinkinfo", Summary: "Print the state of each link, with both its ends", Usage: "[options] ",
-		Long: sweepLong + cacheLong + `With -S, -G or -D only the neighbourhood of one node is asked, along
-directed routes: the far end of a link is shown, where C may call it "Port not available"; a GUID is
-resolved by the subnet administration and the forwarding tables.`,
+		Long: sweepLong + cacheLong + `With -S, -G or -D only the neighbourhood of one node is
+queried, by directed routes. The far end of a link is shown, where the C program may print "Port not
+available". A GUID is resolved through subnet administration and the forwarding tables.`,
 		Example: "--line --down",
 		Options: append([]Option{
 			nodeNameMapOption(long1),
@@ -59,11 +59,11 @@ type linkinfo struct {
 	checks                           diffChecks
 
 	names  nodeNames
-	hidden *subnet // ports that were down there aren't shown
+	hidden *subnet // ports that were down in this sweep are not shown
 	out    *bufio.Writer
 }
 
-// startAt is where a partial sweep starts: at most one of the two is given.
+// startAt is the start of a partial sweep: at most one of the two is given.
 type startAt struct {
 	path string // -D
 	guid string // -G, -S
@@ -142,19 +142,20 @@ func runIblinkinfo(ctx context.Context, r *run) int {
 	return 0
 }
 
-// place is where a partial sweep starts, once it is known.
+// place is the resolved start of a partial sweep.
 type place struct {
 	path  mad.Path
 	found bool
 }
 
-// onePort is the port whose node alone is printed, as the option said it. No text: all nodes.
+// onePort is the port of the only node to be printed, as given in the option. Empty text: all
+// nodes.
 type onePort struct {
 	text string
 	guid uint64
 }
 
-// startPort finds out where a partial sweep starts, and what is to be printed of it.
+// startPort determines where a partial sweep starts, and which node to print.
 func (l *linkinfo) startPort(ctx context.Context) (only onePort, at place, code int) {
 	at, text := l.locate(ctx, l.start)
 	if l.all || text == "" {
@@ -174,7 +175,7 @@ func (l *linkinfo) startPort(ctx context.Context) (only onePort, at place, code 
 	return only, at, 0
 }
 
-// locate finds the directed route to where a partial sweep starts. text is the option's argument,
+// locate finds the directed route to the start of a partial sweep. text is the option's argument,
 // "" without one.
 func (r *run) locate(ctx context.Context, start startAt) (at place, text string) {
 	var err error
@@ -188,7 +189,7 @@ func (r *run) locate(ctx context.Context, start startAt) (at place, text string)
 		text = start.guid
 		guid, _ := clib.Strtoul(start.guid, 0)
 		if guid == 0 {
-			err = fmt.Errorf("%w: %q is no port GUID", errAddress, start.guid)
+			err = fmt.Errorf("%w: %q is not a port GUID", errAddress, start.guid)
 			break
 		}
 		lid, e := r.lidOfGUID(ctx, guid)
@@ -207,7 +208,7 @@ func (r *run) locate(ctx context.Context, start startAt) (at place, text string)
 	return at, text
 }
 
-// portGUID asks the port at the end of a route for its GUID.
+// portGUID reads the GUID of the port at the end of a route.
 func (r *run) portGUID(ctx context.Context, path mad.Path) (uint64, error) {
 	s := &asking{ctx: ctx, r: r, most: maxPartPorts}
 	info, ok := s.nodeInfo(nil, 0, path)
@@ -277,7 +278,7 @@ func (l *linkinfo) node(n *subnetNode, prefix string) {
 	}
 }
 
-// head prints what stands above a node's ports, unless each line says it.
+// head prints the line above a node's ports, unless each line has that information.
 func (l *linkinfo) head(n *subnetNode, prefix string) {
 	if l.line {
 		return

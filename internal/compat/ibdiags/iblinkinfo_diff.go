@@ -1,6 +1,6 @@
 package ibdiags
 
-// compare prints what differs between an earlier sweep ("<") and this one (">"): of all nodes, or
+// compare prints the differences between an earlier sweep ("<") and this one (">"), of all nodes or
 // of one (C twin: diff_node).
 func (l *linkinfo) compare(before, after *subnet, one bool, nodes []*subnetNode) {
 	first := before.nodes
@@ -11,8 +11,8 @@ func (l *linkinfo) compare(before, after *subnet, one bool, nodes []*subnetNode)
 		first = before.ofType(l.only)
 	}
 	for _, n := range first {
-		// C compares one node with itself, and finds nothing; so that there is a use in it, it is
-		// looked up in both.
+		// The C program compares a single node with itself and never finds a difference; here it is
+		// looked up in both sweeps.
 		was, is := before.byGUID[n.GUID()], after.byGUID[n.GUID()]
 		switch {
 		case was == nil:

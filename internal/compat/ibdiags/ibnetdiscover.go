@@ -17,9 +17,9 @@ func ibnetdiscover() Program {
 	return Program{
 		Name: "ibnetdiscover", Summary: "Sweep the subnet and print its nodes and cables",
 		Usage: "[options] [topology-file]",
-		Long: sweepLong + cacheLong + `-m counts the packets that this program sent, which are fewer than the C
-program's. -g knows chassis by their system image GUID, and the slots of InfiniScale IV systems; it
-doesn't know the slots of Voltaire's systems nor Xsigo's.`,
+		Long: sweepLong + cacheLong + `-m counts the packets that this program sent, which are
+fewer than the C program's. -g recognizes chassis by their system image GUID, and the slots of
+InfiniScale IV systems, but not the slots of Voltaire's and Xsigo's systems.`,
 		Example: "-p",
 		Options: append([]Option{
 			flagOption("full", 'f', "show full information (ports' speed and width, vlcap)"),
@@ -207,12 +207,12 @@ func (n *netdiscover) topology(ctx context.Context) (*fabric.Topology, error) {
 
 func (n *netdiscover) printf(format string, a ...any) { _, _ = fmt.Fprintf(n.out, format, a...) }
 
-// name is what the node is called, by the node name map or by itself.
+// name returns the node's name from the node name map, or else its description.
 func (n *netdiscover) name(node *subnetNode) string {
 	return n.names.name(node.GUID(), node.Description)
 }
 
-// lists prints the nodes of the types that options ask for.
+// lists prints the nodes of the types that the options select.
 func (n *netdiscover) lists(s *subnet) {
 	for _, letter := range n.list {
 		kind, word := mad.NodeTypeCA, "Ca"
@@ -229,7 +229,7 @@ func (n *netdiscover) lists(s *subnet) {
 	}
 }
 
-// twoLetters is what a ports report calls a node's type.
+// twoLetters returns a node's type as a ports report prints it.
 func twoLetters(t mad.NodeType) string {
 	switch t {
 	case mad.NodeTypeSwitch:
@@ -242,7 +242,7 @@ func twoLetters(t mad.NodeType) string {
 	return "??"
 }
 
-// portsReport prints a line a port.
+// portsReport prints a line for each port.
 func (n *netdiscover) portsReport(s *subnet) {
 	for _, node := range s.nodes {
 		for number := len(node.ports) - 1; number > 0; number-- {

@@ -4,8 +4,8 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// compare prints what differs between an earlier sweep ("<") and this one (">"), by type of node (C
-// twin: diff).
+// compare prints the differences between an earlier sweep ("<") and this one (">"), by type of node
+// (C twin: diff).
 func (n *netdiscover) compare(before, after *subnet) {
 	for _, part := range []struct {
 		check diffChecks
@@ -29,7 +29,7 @@ func (n *netdiscover) compare(before, after *subnet) {
 	}
 }
 
-// only prints a node that is in one of the sweeps.
+// only prints a node that is in only one of the sweeps.
 func (n *netdiscover) only(node *subnetNode, prefix string) {
 	n.head(node, false, prefix, prefix)
 	for number := 1; number < len(node.ports); number++ {
@@ -39,7 +39,7 @@ func (n *netdiscover) only(node *subnetNode, prefix string) {
 	}
 }
 
-// compareNodes prints how a node differs, under its head.
+// compareNodes prints the differences of a node, under its head.
 func (n *netdiscover) compareNodes(before, after *subnetNode) {
 	headed := false
 	if n.checks&diffLID != 0 && before.lid != after.lid ||
@@ -66,7 +66,7 @@ func (n *netdiscover) compareNodes(before, after *subnetNode) {
 	for number := 1; number < len(before.ports); number++ {
 		was, is := before.ports[number], after.ports[number]
 		left, right := n.differ(was, is)
-		// Of a port without a cable C would print what is behind a null pointer.
+		// For a port without a cable the C program would dereference a null pointer.
 		if left && was.remote != nil {
 			head()
 			n.cable(was, "< ")
@@ -78,7 +78,7 @@ func (n *netdiscover) compareNodes(before, after *subnetNode) {
 	}
 }
 
-// differ tells which of two states of a port a comparison prints.
+// differ reports which of the two states of a port a comparison prints.
 func (n *netdiscover) differ(was, is *subnetPort) (left, right bool) {
 	cabled := func(p *subnetPort) bool { return p != nil && p.remote != nil }
 	both := was != nil && is != nil

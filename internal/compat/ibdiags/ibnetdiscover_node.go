@@ -6,7 +6,7 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// quoted names a node by its type and GUID: `"S-0002c90300000001"`.
+// quoted returns a node's identifier, with type and GUID: `"S-0002c90300000001"`.
 func quoted(node *subnetNode) string {
 	letter := "?"
 	switch node.Info.NodeType {
@@ -20,8 +20,8 @@ func quoted(node *subnetNode) string {
 	return fmt.Sprintf("%q", fmt.Sprintf("%s-%016x", letter, guid64(node.GUID())))
 }
 
-// head prints what stands above a node's cables. The prefixes stand before the lines of the
-// identifiers, and before that of the node itself.
+// head prints the lines above a node's cables. The prefixes are those of the lines with identifiers
+// and of the line of the node itself.
 func (n *netdiscover) head(node *subnetNode, group bool, idPrefix, prefix string) {
 	image := guid64(node.Info.SystemImageGUID)
 	n.printf("\n%svendid=0x%x\n%sdevid=0x%x\n", idPrefix, node.Info.VendorID, idPrefix, node.Info.DeviceID)
@@ -75,7 +75,7 @@ func (n *netdiscover) detail(node *subnetNode, prefix string) {
 	n.printf("%s%s\t%d %s\t\t# \"%s\"", prefix, word, node.Info.NumPorts, quoted(node), node.Description)
 }
 
-// external is what stands behind a port's number where the chassis has another.
+// external returns the suffix of a port's number if the chassis has a different number.
 func (n *netdiscover) external(p *subnetPort) string {
 	if !n.group || p.external == 0 {
 		return ""

@@ -13,10 +13,11 @@ import (
 	"github.com/rdmakit/rdmakit/internal/compat/clib"
 )
 
-// listLong says what the three lists have in common. In infiniband-diags they are shell scripts
-// around ibnetdiscover.
-const listLong = `With a file as ibnetdiscover writes it, the list is made from that instead of from the subnet.
-Backslashes in names stay as they are, where the shell scripts of C interpret them. ` + sweepLong
+// listLong is the description that the three lists have in common. In infiniband-diags they are
+// shell scripts around ibnetdiscover.
+const listLong = `Given a file with ibnetdiscover's output, the program reads that instead of the
+subnet. Backslashes in names are kept, while the original shell scripts interpret them. ` +
+	sweepLong
 
 func ibswitches() Program {
 	return listProgram("ibswitches", "List the switches of the subnet", func(ctx context.Context, r *run) int {
@@ -52,19 +53,19 @@ func listProgram(name, summary string, run func(ctx context.Context, r *run) int
 	}
 }
 
-// lister makes a line of a list from a line of ibnetdiscover's; false when the line is none of
-// its kind.
+// lister turns a line of ibnetdiscover's output into a line of the list; false if the line is of
+// another kind.
 type lister func(line string) (string, bool)
 
-// listNames are what the scripts call themselves in their usage.
+// listNames returns the names that the scripts print in their usage.
 func (r *run) listNames() []string {
-	if r.program.Name == "ibnodes" { // which calls the other two
+	if r.program.Name == "ibnodes" { // this script calls the other two
 		return []string{"ibhosts", "ibswitches"}
 	}
 	return []string{path.Base(r.Name)}
 }
 
-// list prints the lists, one behind the other, out of one sweep or one file.
+// list prints the lists, one after the other, from one sweep or one file.
 func (r *run) list(ctx context.Context, listers ...lister) int {
 	file, args, ok := listArguments(r.Args)
 	if !ok {
@@ -100,7 +101,7 @@ func (r *run) list(ctx context.Context, listers ...lister) int {
 	return code
 }
 
-// reasonOf is the C library's word for why a file can't be read.
+// reasonOf returns the C library's message for an error.
 func reasonOf(err error) string {
 	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		return clib.Strerror(errno)
@@ -111,8 +112,8 @@ func reasonOf(err error) string {
 	return err.Error()
 }
 
-// listArguments reads the arguments of the scripts: the file, or what to pass on to ibnetdiscover.
-// An empty argument ends them.
+// listArguments parses the arguments of the scripts: the file, or arguments for ibnetdiscover. An
+// empty argument ends them.
 func listArguments(args []string) (file string, passed []string, ok bool) {
 	key := "0"
 	for len(args) > 0 && args[0] != "" {
@@ -138,7 +139,7 @@ func listArguments(args []string) (file string, passed []string, ok bool) {
 	return file, append([]string{"-y", key}, passed...), true
 }
 
-// discover runs ibnetdiscover, which the scripts call by its whole path.
+// discover runs ibnetdiscover, which the scripts call by its full path.
 func (r *run) discover(ctx context.Context, args []string) (text []byte, code int) {
 	dir := "/usr/sbin"
 	if r.LookupEnv != nil {
@@ -153,13 +154,13 @@ func (r *run) discover(ctx context.Context, args []string) (text []byte, code in
 	return stdout.Bytes(), code
 }
 
-// isMessage reports that a line tells of an error.
+// isMessage reports whether a line is an error message.
 func isMessage(line string) bool {
 	return strings.HasPrefix(line, "ib") || strings.Contains(line, "ibpanic:") || strings.Contains(line, "ibwarn:") ||
 		strings.Contains(line, "iberror:")
 }
 
-// nodeLine takes a node's line apart: `Ca	1 "H-…"		# "host1 mlx5_0"`.
+// nodeLine splits a node's line: `Ca 1 "H-…" # "host1 mlx5_0"`.
 func nodeLine(line, kind string) (head, rest string, ok bool) {
 	if !strings.HasPrefix(line, kind) {
 		return "", "", false
@@ -179,7 +180,7 @@ func hostLine(line string) (string, bool) {
 	return head + rest, ok
 }
 
-// switchLine sets a space in front of "port 0", whatever stands there, as the script does.
+// switchLine inserts a space before "port 0", whatever comes before it, as the script does.
 func switchLine(line string) (string, bool) {
 	head, rest, ok := nodeLine(line, "Switch")
 	if at := strings.Index(rest, "port 0"); at >= 0 {

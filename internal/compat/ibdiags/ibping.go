@@ -15,14 +15,14 @@ func ibping() Program {
 	return Program{
 		Name: "ibping", Summary: "Ping a port that runs ibping -S, with management datagrams",
 		Usage: "[options] <dest lid|guid>",
-		Long: `Without -c it goes on until it is interrupted, and then prints statistics. Either end may be the
-C program.
+		Long: `Without -c it runs until it is interrupted, and then prints statistics. Either end may be the C
+program.
 
-Where it differs from C: each ping is one packet (C sends a lost one three times and counts it as
-one); times are microseconds right up to the full second (C's are too small by ten within it); there
-is no pause behind the last ping; the server calls itself what the system's host name is, without
-the domain of NIS, and ends with exit code 0 when it is interrupted. Like C it ends with 0 even if
-all pings are lost.`,
+Differences from the C program: each ping is one packet (C sends a lost one three times and counts
+it as one); times are exact to the microsecond (C's are too small by a factor of ten below one
+second); there is no pause after the last ping; the server's name is the host name without the NIS
+domain, and the server exits with 0 when it is interrupted. As in C, the exit code is 0 even if all
+pings are lost.`,
 		Example: "-c 5 3",
 		Options: append([]Option{
 			valueOption("count", 'c', "<num>", "stop after count packets"),
@@ -34,7 +34,7 @@ all pings are lost.`,
 	}
 }
 
-// pingRun is a run of ibping: what it was asked for, and what has come of it.
+// pingRun is a run of ibping: its options and its results.
 type pingRun struct {
 	*run
 	count         uint32
@@ -42,9 +42,9 @@ type pingRun struct {
 	oui           mad.OUI
 
 	to                      address
-	host                    string // what the first answer came from
+	host                    string // the server's name in the first answer
 	sent, replied, lost     uint64
-	shortest, longest, long time.Duration // long is the sum of all
+	shortest, longest, long time.Duration // long is the sum
 }
 
 func runIbping(ctx context.Context, r *run) int {
@@ -100,8 +100,8 @@ func (p *pingRun) serve(ctx context.Context) int {
 	return p.fail(err, "can't serve class %d on this port", mad.ClassPing)
 }
 
-// ping sends pings, one a second or without pause, until their count or the context ends, and
-// prints the statistics.
+// ping sends pings, one per second or without pause, until the count is reached or the context
+// ends, and prints the statistics.
 func (p *pingRun) ping(ctx context.Context) int {
 	start := time.Now()
 	var err error
@@ -112,12 +112,12 @@ func (p *pingRun) ping(ctx context.Context) int {
 		p.sent++
 		failed := p.once(ctx)
 		if failed != nil && ctx.Err() == nil {
-			p.lost++ // as C counts what can't be sent
+			p.lost++ // as C counts packets that can't be sent
 			if err == nil {
 				p.errorf("%s: %s\n", p.Name, failed.Error())
 			}
 			if err = failed; p.flood {
-				break // without a pause it would only burn the processor
+				break // without a pause this would be a busy loop
 			}
 		}
 	}
@@ -125,7 +125,7 @@ func (p *pingRun) ping(ctx context.Context) int {
 	return 0
 }
 
-// once sends one ping and counts what becomes of it. The error is the transport's or the context's.
+// once sends one ping and counts the result. The error is the transport's or the context's.
 func (p *pingRun) once(ctx context.Context) error {
 	to := fabric.Address{LID: p.to.LID, QPN: 1, QKey: fabric.QKeyGSI}
 	host, time, err := p.client.Ping(ctx, to, p.oui)
@@ -169,7 +169,7 @@ func milliseconds(d time.Duration) string {
 	return fmt.Sprintf("%d.%03d", us/1000, us%1000)
 }
 
-// pause waits; false when the context ended before.
+// pause waits; false if the context ended first.
 func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

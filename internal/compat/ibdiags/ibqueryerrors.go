@@ -14,11 +14,11 @@ func ibqueryerrors() Program {
 	return Program{
 		Name: "ibqueryerrors", Summary: "Print the ports whose error counters are above thresholds",
 		Usage: "[options] ",
-		Long: sweepLong + cacheLong + `Counters are asked with service level 0, as with --skip-sl, since tables of
-paths need RMPP; so the run doesn't end, with exit code 0 and nothing said, where the C program
-finds no subnet administration. --details shows the details by their names, which the C program
-mixes up. With -G, -S or -D only the neighbourhood of one node is asked, along directed routes. Exit
-code 1: ports have errors beyond their threshold.`,
+		Long: sweepLong + cacheLong + `Counters are read with service level 0, as with --skip-sl,
+because tables of paths need RMPP. So the run continues without subnet administration, where the C
+program exits silently with 0. --details shows each detail under its own name, while the C program
+mixes the names up. With -G, -S or -D only the neighbourhood of one node is queried, by directed
+routes. Exit code 1: ports have errors above their threshold.`,
 		Example: "--data --report-port",
 		Options: append([]Option{
 			valueOption("suppress", 's', "<err1,err2,...>", "suppress errors listed"),
@@ -70,7 +70,7 @@ type queryErrors struct {
 	out    *bufio.Writer
 
 	nodes, badNodes, ports, badPorts, failures int // for the summary
-	noLIDs                                     int // nodes that can't be asked
+	noLIDs                                     int // nodes that can't be queried
 }
 
 func (e *queryErrors) option(letter byte, arg string) bool {
@@ -150,8 +150,8 @@ func runIbqueryerrors(ctx context.Context, r *run) int {
 	return e.summary()
 }
 
-// chosen returns the nodes to ask: all, or the one that an option names. False ends the run without
-// a summary.
+// chosen returns the nodes to query: all, or the one that an option names. False ends the run
+// without a summary.
 func (e *queryErrors) chosen(ctx context.Context, s *subnet, at place) ([]*subnetNode, bool) {
 	var guid uint64
 	text := e.start.guid

@@ -7,7 +7,7 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// print prints what a node's agent said, and counts it for the summary (C twin: print_node).
+// print prints a node's counters, and counts them for the summary (C twin: print_node).
 func (e *queryErrors) print(n *queriedNode) {
 	e.nodes++
 	headed := false

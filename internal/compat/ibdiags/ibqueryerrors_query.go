@@ -10,30 +10,30 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// Attributes of details, and how many counters of 16 bits they have from byte 4 on.
+// Attributes of details, and their numbers of 16-bit counters from byte 4 on.
 const (
 	attributeRcvErrorDetails    mad.Attribute = 0x15
 	attributeXmitDiscardDetails mad.Attribute = 0x16
 )
 
-// queriedNode is what a node's performance agent said.
+// queriedNode holds the answers of a node's performance agent.
 type queriedNode struct {
 	node  *subnetNode
 	can   mad.ClassPortInfo
-	all   bool          // one question is enough for all ports
+	all   bool          // one request is enough for all ports
 	whole *queriedPort  // all ports together
-	ports []queriedPort // the ports that were asked, in ascending order
-	left  int           // questions on ports that are open
-	told  bool          // that the node can't be asked
+	ports []queriedPort // the ports that were queried, in ascending order
+	left  int           // outstanding requests about ports
+	told  bool          // it has been reported that the node can't be queried
 }
 
-// queriedPort is what an agent said of a port.
+// queriedPort holds the counters of a port.
 type queriedPort struct {
 	number    int // 255: all
 	failed    bool
 	classic   mad.PortCounters
 	extended  mad.PortCountersExtended
-	discards  []uint64 // details, where asked for
+	discards  []uint64 // details, if requested
 	rcvErrors []uint64
 }
 
@@ -47,7 +47,7 @@ func (n *queriedNode) hasExtendedErrors() bool {
 	return n.can.CapabilityMask2&mad.PerformanceAdditionalExtended != 0
 }
 
-// query asks the nodes, and prints what they say in the order of the nodes.
+// query queries the nodes and prints their counters in the order of the nodes.
 func (e *queryErrors) query(ctx context.Context, nodes []*subnetNode) error {
 	e.agents = e.run.agents(e.settings.window)
 	var asked []*queriedNode
@@ -63,7 +63,7 @@ func (e *queryErrors) query(ctx context.Context, nodes []*subnetNode) error {
 		return err
 	}
 	if e.noLIDs > 0 {
-		e.warn("query", "%d nodes can't be asked: %v", e.noLIDs, errNoLID)
+		e.warn("query", "%d nodes can't be queried: %v", e.noLIDs, errNoLID)
 	}
 	for _, n := range asked {
 		e.print(n)
@@ -71,7 +71,7 @@ func (e *queryErrors) query(ctx context.Context, nodes []*subnetNode) error {
 	return nil
 }
 
-// lid is where a question on a port goes.
+// lid returns the LID for requests about a port.
 func (n *queriedNode) lid(port int) ib.LID {
 	if n.node.IsSwitch() {
 		return n.node.lid
@@ -104,7 +104,8 @@ func (e *queryErrors) askCapability(n *queriedNode) {
 	})
 }
 
-// failed counts a question without answer. What keeps all questions from a node is told once.
+// failed counts a request without an answer. A reason that concerns all requests to a node is
+// reported once.
 func (e *queryErrors) failed(n *queriedNode, what string, port int, err error) {
 	e.failures++
 	if errors.Is(err, errNoLID) || errors.Is(err, errGaveUp) {
@@ -118,7 +119,7 @@ func (e *queryErrors) failed(n *queriedNode, what string, port int, err error) {
 		what, e.names.name(n.node.GUID(), n.node.Description), port, err)
 }
 
-// askPorts asks for each port of a node.
+// askPorts requests the counters of each port of a node.
 func (e *queryErrors) askPorts(n *queriedNode) {
 	start := 1
 	if n.node.IsSwitch() && n.node.Switch != nil && n.node.Switch.EnhancedPort0 {
@@ -138,7 +139,7 @@ func (e *queryErrors) askPorts(n *queriedNode) {
 	}
 }
 
-// askPort asks for the counters that are needed of a port.
+// askPort requests the counters of a port that are needed.
 func (e *queryErrors) askPort(n *queriedNode, p *queriedPort, lid ib.LID) {
 	if e.countersOnly && n.hasExtended() || !e.countersOnly && n.hasExtendedErrors() {
 		e.askExtended(n, p, lid)
@@ -176,7 +177,7 @@ func (e *queryErrors) askExtended(n *queriedNode, p *queriedPort, lid ib.LID) {
 	})
 }
 
-// askDetails asks what the errors are made of, where that is wanted.
+// askDetails requests the details of the errors, with --details.
 func (e *queryErrors) askDetails(n *queriedNode, p *queriedPort, lid ib.LID) {
 	open := 1
 	done := func() {
@@ -199,7 +200,8 @@ func (e *queryErrors) askDetails(n *queriedNode, p *queriedPort, lid ib.LID) {
 	done()
 }
 
-// askDetail reads counters of 16 bits, as many as the longer of the two attributes has.
+// askDetail requests an attribute of 16-bit counters, as many as the longer of the two attributes
+// has.
 func (e *queryErrors) askDetail(
 	n *queriedNode, p *queriedPort, lid ib.LID, attribute mad.Attribute, what string, to *[]uint64, done func(),
 ) {
@@ -215,7 +217,8 @@ func (e *queryErrors) askDetail(
 	})
 }
 
-// portDone goes on when all is known of a port: the port is cleared, and after all ports the node.
+// portDone is called when all counters of a port are known: it clears the port and, after the last
+// port, finishes the node.
 func (e *queryErrors) portDone(n *queriedNode, p *queriedPort, lid ib.LID) {
 	if p != nil && p == n.whole {
 		if p.failed || len(e.exceeding(n, p)) == 0 {
@@ -244,7 +247,7 @@ func (e *queryErrors) exceeding(n *queriedNode, p *queriedPort) []errorCounter {
 	return list
 }
 
-// value is what a port says of an error counter.
+// value returns a port's value of an error counter.
 func (e *queryErrors) value(n *queriedNode, p *queriedPort, c errorCounter) uint64 {
 	if n.hasExtendedErrors() {
 		return c.extended(&p.extended)
@@ -268,7 +271,7 @@ const (
 	selectExtendedWait   = 1 << 28
 )
 
-// clear writes zeros to what -k and -K name (C twin: clear_port).
+// clear writes zeros to the counters that -k and -K select (C twin: clear_port).
 func (e *queryErrors) clear(n *queriedNode, port int, lid ib.LID) {
 	if !e.clearErrors && !e.clearCounts {
 		return
@@ -324,7 +327,7 @@ func (e *queryErrors) set(lid ib.LID, attribute mad.Attribute, port int, mask ui
 	default:
 		data = []byte{0, uint8(port), uint8(mask >> 8), uint8(mask)}
 	}
-	e.agents.add(&agentQuestion{
+	e.agents.add(&agentRequest{
 		lid: lid, method: mad.MethodSet, attribute: attribute, data: data, done: func(_ []byte, err error) {
 			if err != nil {
 				failed(err)

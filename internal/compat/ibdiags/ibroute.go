@@ -17,8 +17,8 @@ func ibroute() Program {
 	return Program{
 		Name: "ibroute", Summary: "Print the forwarding tables of a switch",
 		Usage: "[options] [<dest dr_path|lid|guid> [<startlid> [<endlid>]]]",
-		Long: `Where it differs from C: the last LID is printed even if it is a multiple of ` +
-			`64, where C leaves it out.`,
+		Long: `Difference from the C program: the last LID is printed even if it is a multiple of ` +
+			`64; the C program leaves it out.`,
 		Options: append([]Option{
 			flagOption("all", 'a', "show all lids, even invalid entries"),
 			flagOption("no_dests", 'n', "do not try to resolve destinations"),
@@ -108,7 +108,7 @@ func lidOperand(operands []string, i int) uint32 {
 	return uint32(v) //nolint:gosec // C cuts it too
 }
 
-// checkSwitch asks the switch what it is.
+// checkSwitch reads the node and switch info and checks that the node is a switch.
 func (d *routeDump) checkSwitch(ctx context.Context) (wrong string, err error) {
 	if d.node, err = d.nodeInfo(ctx, d.to); err != nil {
 		return "node info failed: valid addr?", err
@@ -133,7 +133,7 @@ func (d *routeDump) title(what string) {
 		what, d.start, d.end, d.to, guid64(d.node.NodeGUID), d.description)
 }
 
-// dumpUnicast prints the linear forwarding table, with what each LID belongs to.
+// dumpUnicast prints the linear forwarding table, with the owner of each LID.
 func (d *routeDump) dumpUnicast(ctx context.Context) int {
 	top := uint32(d.info.LinearFDBTop)
 	if d.end == 0 || d.end > top {
@@ -171,7 +171,8 @@ func (d *routeDump) dumpUnicast(ctx context.Context) int {
 	return 0
 }
 
-// unread tells that a block of a table didn't come. As in C, that ends the run but is no error.
+// unread reports a block of a table that could not be read. As in C, that ends the run but is not
+// an error.
 func (d *routeDump) unread(ctx context.Context, modifier uint32, err error) int {
 	if d.stopped(ctx) {
 		return exitMinusOne
@@ -191,10 +192,10 @@ func (d *routeDump) valid() string {
 	return "valid "
 }
 
-// destinationTimeout is how long the owner of a LID has for each answer.
+// destinationTimeout is the timeout of each request to the owner of a LID.
 const destinationTimeout = 100 * time.Millisecond
 
-// destination tells what a LID belongs to. Of a port with several LIDs, only the first is asked.
+// destination describes the owner of a LID. A port with several LIDs is queried only for the first.
 func (d *routeDump) destination(ctx context.Context, lid uint32, valid bool) string {
 	switch {
 	case d.brief:
@@ -247,7 +248,7 @@ func (d *routeDump) dumpMulticast(ctx context.Context) int {
 	if d.verbose > 0 {
 		d.printf("Switch multicast mlid capability is %d top is 0x%x\n", d.info.MulticastFDBCap, d.info.MulticastFDBTop)
 	}
-	positions := (int(d.node.NumPorts) + mad.MFTPortsPerPosition) / mad.MFTPortsPerPosition // port 0 counts too
+	positions := (int(d.node.NumPorts) + mad.MFTPortsPerPosition) / mad.MFTPortsPerPosition // including port 0
 	count := 0
 	blocks := make([]mad.MFTBlock, positions)
 	for begin := d.start / mad.MFTBlockLen * mad.MFTBlockLen; begin <= d.end; begin += mad.MFTBlockLen {
@@ -272,7 +273,7 @@ func (d *routeDump) dumpMulticast(ctx context.Context) int {
 	return 0
 }
 
-// multicastRange puts the range into the switch's table.
+// multicastRange limits the range to the switch's table.
 func (d *routeDump) multicastRange() {
 	const base, most = uint32(mad.MulticastLIDBase), 0xfffe
 	capacity, top := uint32(d.info.MulticastFDBCap), uint32(d.info.MulticastFDBTop)
@@ -298,7 +299,7 @@ func (d *routeDump) multicastRange() {
 	}
 }
 
-// multicastHead prints the columns' heads.
+// multicastHead prints the column headings.
 func (d *routeDump) multicastHead() {
 	if d.brief {
 		d.printf(" MLid       Port Mask\n")
@@ -319,7 +320,8 @@ func (d *routeDump) multicastHead() {
 	d.printf("     Ports: %s\n MLid\n", &ones)
 }
 
-// portMask shows the ports of the entry; false for an entry without ports, unless all are wanted.
+// portMask formats the ports of the entry; false for an entry without ports, unless all entries are
+// printed.
 func (d *routeDump) portMask(blocks []mad.MFTBlock, entry int) (string, bool) {
 	var b strings.Builder
 	shown := d.all

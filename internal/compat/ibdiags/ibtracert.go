@@ -15,10 +15,10 @@ func ibtracert() Program {
 	return Program{
 		Name: "ibtracert", Summary: "Trace the path between two ports through the forwarding tables",
 		Usage: "[options] <src-addr> <dest-addr>",
-		Long: `Where it differs from C: -m takes multicast LIDs only, and looks at all ports of a switch, where C
-misses port 64 of 64, and shows the port that a multicast enters the first switch by, where C shows
-that of its own question; each line of --ports-file is a trace of its own with -m too; -v and -d
-leave out what C tells of its own working.`,
+		Long: `Differences from the C program: -m accepts multicast LIDs only; it follows all ports of a switch,
+where C misses port 64 of 64, and shows the port by which the multicast enters the first switch,
+where C shows the port of its request. With -m too, each line of --ports-file is a separate trace.
+-v and -d don't print the C program's internal debug messages.`,
 		Options: append([]Option{
 			flagOption("force", 'f', "force"),
 			flagOption("no_info", 'n', "simple format"),
@@ -39,7 +39,7 @@ leave out what C tells of its own working.`,
 	}
 }
 
-// How much a line of a trace tells.
+// Levels of detail of a line of a trace.
 const (
 	quiet  = 0
 	simple = 1
@@ -56,7 +56,7 @@ type trace struct {
 	mlid      uint32
 }
 
-// tracedPort is a port on the way, with its node.
+// tracedPort is a port on the path, with its node.
 type tracedPort struct {
 	node        mad.NodeInfo
 	description mad.NodeDescription
@@ -70,7 +70,7 @@ func (p *tracedPort) isSwitch() bool { return p.node.NodeType == mad.NodeTypeSwi
 
 func (p *tracedPort) nodeGUID() uint64 { return guid64(p.node.NodeGUID) }
 
-// kind is what lines call a node of this type.
+// kind returns the name of the node's type in the output.
 func (p *tracedPort) kind() string {
 	switch p.node.NodeType {
 	case mad.NodeTypeCA:
@@ -121,7 +121,7 @@ func runIbtracert(ctx context.Context, r *run) int {
 	return r.fail(nil, "Failed to get route information")
 }
 
-// traceFile traces the pairs of addresses in a file, one a line.
+// traceFile traces the pairs of addresses in a file, one per line.
 func (t *trace) traceFile(ctx context.Context, file string) int {
 	text, err := t.ReadFile(file)
 	if err != nil {
@@ -150,7 +150,7 @@ func (t *trace) traceFile(ctx context.Context, file string) int {
 	return 0
 }
 
-// between traces one pair. It returns 0, exitUsage, or exitMinusOne behind a warning.
+// between traces one pair. It returns 0, exitUsage, or exitMinusOne after a warning.
 func (t *trace) between(ctx context.Context, source, destination string) int {
 	from, err := t.resolveAddress(ctx, source)
 	if err != nil {
@@ -180,14 +180,14 @@ func (t *trace) between(ctx context.Context, source, destination string) int {
 	return 0
 }
 
-// lost tells why a trace ended.
+// lost prints why a trace ended.
 func (t *trace) lost(cause error, format string, a ...any) int {
 	t.warn("get_route", "%s", cause.Error())
 	t.warn("get_route", format, a...)
 	return exitMinusOne
 }
 
-// look asks a port for what lines tell of it.
+// look reads the attributes of a port that the output shows.
 func (t *trace) look(ctx context.Context, at address) (p tracedPort, err error) {
 	if p.node, err = t.nodeInfo(ctx, at); err != nil {
 		return p, err
@@ -204,15 +204,14 @@ func (t *trace) look(ctx context.Context, at address) (p tracedPort, err error) 
 	return p, nil
 }
 
-// forwarding is what a switch's table says of a LID.
+// forwarding is a switch's forwarding entry for a LID.
 type forwarding struct {
 	out      int
 	top      uint16
-	enhanced bool // port 0 has a state of its own
+	enhanced bool // the switch has an enhanced port 0, with a port state
 }
 
-// lookUp asks a switch for the port to leave by; the error tells of an entry that leads
-// nowhere too.
+// lookUp reads a switch's output port; an invalid entry is an error too.
 func (t *trace) lookUp(ctx context.Context, at address, p *tracedPort, lid ib.LID) (f forwarding, err error) {
 	info, err := t.switchInfo(ctx, at)
 	if err != nil {
@@ -232,7 +231,7 @@ func (t *trace) lookUp(ctx context.Context, at address, p *tracedPort, lid ib.LI
 	return f, nil
 }
 
-// bad is the error for an entry that leads nowhere.
+// bad returns the error for an invalid entry.
 func (f forwarding) bad(t *trace, p *tracedPort, lid ib.LID) error {
 	return fmt.Errorf("bad forwarding table entry found at: node %q lid entry %d is %d (top %d)",
 		t.nameOf(p), lid, f.out, f.top)
@@ -241,7 +240,7 @@ func (f forwarding) bad(t *trace, p *tracedPort, lid ib.LID) error {
 func (t *trace) nameOf(p *tracedPort) string { return t.names.name(p.node.NodeGUID, p.description) }
 
 // route follows the forwarding tables from the end of a directed route to a LID, and returns the
-// directed route to there (C twin: find_route).
+// directed route to that port (C twin: find_route).
 func (t *trace) route(ctx context.Context, path mad.Path, lid ib.LID, format int) (mad.Path, error) {
 	from, err := t.look(ctx, directed(path))
 	var target tracedPort
@@ -279,14 +278,14 @@ func (t *trace) route(ctx context.Context, path mad.Path, lid ib.LID, format int
 
 func directed(path mad.Path) address { return address{Target: fabric.Target{Path: path}} }
 
-// walk is a trace under way.
+// walk is the state of a trace.
 type walk struct {
 	*trace
-	path          mad.Path // to the node at hand
+	path          mad.Path // to the current node
 	lid           ib.LID
 	start, target tracedPort
 	at            tracedPort
-	next          forwarding // of the switch at hand
+	next          forwarding // entry of the current switch
 	format        int
 }
 
@@ -295,12 +294,12 @@ func (w *walk) isTarget(p *tracedPort) bool {
 	return p.guid == w.target.guid || w.force && p.lid == w.target.lid
 }
 
-// isInactive reports a port that carries no traffic. Port 0 of most switches has no state.
+// isInactive reports whether a port carries no traffic. Port 0 of most switches has no state.
 func (w *walk) isInactive(p *tracedPort) bool {
 	return p.state != mad.PortStateActive && (!p.isSwitch() || w.next.enhanced)
 }
 
-// step goes on by one hop; found tells that this is the target.
+// step advances by one hop; found reports that the target is reached.
 func (w *walk) step(ctx context.Context) (found bool, err error) {
 	if w.isInactive(&w.at) {
 		return false, fmt.Errorf("bad port state found: node %q port %d state %d",
@@ -343,7 +342,7 @@ func (w *walk) step(ctx context.Context) (found bool, err error) {
 	return false, nil
 }
 
-// leaveSwitch goes out by the port that the table says.
+// leaveSwitch follows the output port of the forwarding table.
 func (w *walk) leaveSwitch(ctx context.Context) (next tracedPort, err error) {
 	if w.path, err = w.path.Extend(uint8(w.next.out)); err != nil { //nolint:gosec // a port's number
 		return next, err
@@ -351,8 +350,8 @@ func (w *walk) leaveSwitch(ctx context.Context) (next tracedPort, err error) {
 	return w.look(ctx, directed(w.path))
 }
 
-// leaveAdapter goes from an adapter or router, where the trace begins, to its switch: back by one
-// hop, or out of the own one.
+// leaveAdapter goes from the adapter or router where the trace begins to its switch: back by one
+// hop, or out of the local port.
 func (w *walk) leaveAdapter(ctx context.Context) (next tracedPort, err error) {
 	if w.at.guid != w.start.guid && (!w.force || w.at.lid != w.start.lid) {
 		return next, fmt.Errorf("can't continue: reached CA or router port %x, lid %d", w.at.guid, w.at.lid)
@@ -391,7 +390,7 @@ func (t *trace) end(format int, prompt string, p *tracedPort) {
 	}
 }
 
-// hop prints a line on the way; with -v the way to the source too.
+// hop prints a line of the path; with -v also the path to the source.
 func (t *trace) hop(format int, p *tracedPort, out int) {
 	switch {
 	case format == quiet && t.verbose == 0:

@@ -14,18 +14,18 @@ type branch struct {
 	tracedPort
 	path mad.Path
 	up   *branch
-	out  int // the port of the node above that leads here
-	in   int // the port that the multicast comes in by
+	out  int // the output port of the previous node
+	in   int // the port by which the multicast enters
 }
 
-// errNoMulticast is the cause when the tables lead to other ports only.
-var errNoMulticast = errors.New("the multicast forwarding tables don't lead there")
+// errNoMulticast is the cause if the tables lead only to other ports.
+var errNoMulticast = errors.New("the multicast forwarding tables don't reach that port")
 
-// multicastRoute spreads a multicast from the end of a directed route, level by level, until it
+// multicastRoute follows a multicast from the end of a directed route, level by level, until it
 // reaches a port (C twin: find_mcpath).
 func (t *trace) multicastRoute(ctx context.Context, path mad.Path, to address) error {
 	if t.mlid < uint32(mad.MulticastLIDBase) || t.mlid > 0xfffe {
-		return fmt.Errorf("0x%x is no multicast LID, from 0x%x to 0xfffe", t.mlid, uint16(mad.MulticastLIDBase))
+		return fmt.Errorf("0x%x is not a multicast LID, from 0x%x to 0xfffe", t.mlid, uint16(mad.MulticastLIDBase))
 	}
 	target, err := t.look(ctx, to)
 	if err != nil {
@@ -68,7 +68,8 @@ func (t *trace) multicastRoute(ctx context.Context, path mad.Path, to address) e
 	return errNoMulticast
 }
 
-// multicastToSelf traces from a port to itself, which a switch can do whose table has port 0.
+// multicastToSelf traces from a port to itself, which is possible for a switch whose table entry
+// includes port 0.
 func (t *trace) multicastToSelf(ctx context.Context, b *branch) error {
 	t.end(min(t.verbose, full), "found target", &b.tracedPort)
 	if !b.isSwitch() {
@@ -85,7 +86,7 @@ func (t *trace) multicastToSelf(ctx context.Context, b *branch) error {
 	return nil
 }
 
-// spread returns the nodes that a node sends a multicast on to.
+// spread returns the nodes to which a node forwards a multicast.
 func (t *trace) spread(ctx context.Context, b *branch) ([]*branch, error) {
 	t.end(min(t.verbose, full), "processing", &b.tracedPort)
 	if !b.isSwitch() {
@@ -143,8 +144,8 @@ func (t *trace) leaveFirst(ctx context.Context, b *branch) ([]*branch, error) {
 	return t.reach(ctx, nil, b, back, b.number, int(ports[len(ports)-1]))
 }
 
-// reach adds what stands at the end of a path; in is the port that the multicast comes in by, 0 for
-// that of the question.
+// reach adds the node at the end of a path; in is the port by which the multicast enters, 0 for the
+// port that answered.
 func (t *trace) reach(ctx context.Context, list []*branch, up *branch, path mad.Path, out, in int) ([]*branch, error) {
 	p, err := t.look(ctx, directed(path))
 	if err != nil {
@@ -160,7 +161,7 @@ func (t *trace) reach(ctx context.Context, list []*branch, up *branch, path mad.
 	return append(list, &branch{tracedPort: p, path: path, up: up, out: out, in: in}), nil
 }
 
-// multicastPorts lists the ports that a switch sends the multicast out by.
+// multicastPorts lists the output ports of a switch for the multicast.
 func (t *trace) multicastPorts(ctx context.Context, b *branch) ([]int, error) {
 	info, err := t.switchInfo(ctx, directed(b.path))
 	if err != nil {
@@ -189,7 +190,7 @@ func (t *trace) multicastPorts(ctx context.Context, b *branch) ([]int, error) {
 	return ports, nil
 }
 
-// printBranch prints the way to a branch, from the source on.
+// printBranch prints the path to a branch, beginning at the source.
 func (t *trace) printBranch(b *branch, isTarget bool) {
 	switch {
 	case b.up != nil:

@@ -7,8 +7,8 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// capable returns the port info whose capability masks count for a port: of a switch, that of port
-// 0; nil when it is unknown.
+// capable returns the port info whose capability masks apply to a port: for a switch that of port
+// 0; nil if it is unknown.
 func (p *subnetPort) capable() *mad.PortInfo {
 	if !p.node.IsSwitch() {
 		return &p.Info
@@ -19,8 +19,9 @@ func (p *subnetPort) capable() *mad.PortInfo {
 	return nil
 }
 
-// extendedSpeed puts the two fields of extended speeds together as infiniband-diags do: bits 0 to 3
-// are FDR to NDR, bit 5 is XDR. The second field counts only where the device says that it has it.
+// extendedSpeed combines the two fields of extended speeds as infiniband-diags does: bits 0 to 3
+// are FDR to NDR, bit 5 is XDR. The second field is used only if the device's capability mask
+// includes it.
 func (p *subnetPort) extendedSpeed(first, second uint8) (one, two uint8) {
 	c := p.capable()
 	if c == nil || !c.CapabilityMask.Has(mad.CapabilityIsExtendedSpeedsSupported) {
@@ -46,7 +47,7 @@ func (p *subnetPort) extendedSupported() uint8 {
 	return one | two
 }
 
-// fdr10 tells whether a link that shows QDR runs at FDR10, and whether the port could.
+// fdr10 reports whether a link that shows QDR runs at FDR10, and whether the port supports FDR10.
 func (p *subnetPort) fdr10() (active, supported bool) {
 	if p.Mellanox == nil {
 		return false, false
@@ -54,7 +55,7 @@ func (p *subnetPort) fdr10() (active, supported bool) {
 	return p.Mellanox.LinkSpeedActive&1 != 0, p.Mellanox.LinkSpeedSupported&1 != 0
 }
 
-// shortWidth and shortSpeed are the words of ibnetdiscover: "4x", "HDR".
+// shortWidth and shortSpeed return ibnetdiscover's names: "4x", "HDR".
 func shortWidth(w mad.LinkWidth) string {
 	if bits.OnesCount8(uint8(w)) != 1 || w.Lanes() == 0 {
 		return "??"
@@ -96,7 +97,7 @@ func (p *subnetPort) shortSpeed() string {
 	return "???"
 }
 
-// longWidth is libibmad's word for one width.
+// longWidth returns libibmad's name of one width.
 func longWidth(w mad.LinkWidth) string {
 	if bits.OnesCount8(uint8(w)) != 1 || w.Lanes() == 0 {
 		return fmt.Sprintf("undefined (%d)", uint8(w))
@@ -104,7 +105,7 @@ func longWidth(w mad.LinkWidth) string {
 	return fmt.Sprintf("%dX", w.Lanes())
 }
 
-// longBaseSpeed and longExtendedSpeed are libibmad's words for one speed.
+// longBaseSpeed and longExtendedSpeed return libibmad's names of one speed.
 func longBaseSpeed(speed uint8) string {
 	switch speed {
 	case 0:
@@ -137,8 +138,8 @@ func longExtendedSpeed(speed uint8) string {
 	return fmt.Sprintf("undefined (%d)", speed)
 }
 
-// linkState is the middle of a line of iblinkinfo: "( 4X 53.125 Gbps Active/ LinkUp)". Of a port
-// that is down only the states count.
+// linkState returns the middle part of a line of iblinkinfo: "( 4X 53.125 Gbps Active/ LinkUp)".
+// For a port that is down it has only the states.
 func (p *subnetPort) linkState() string {
 	state, physical := p.Info.PortState, p.Info.PortPhysicalState
 	if state == mad.PortStateDown {
@@ -158,8 +159,8 @@ func (p *subnetPort) linkState() string {
 	return fmt.Sprintf("(%3s %18s %6s/%8s)", longWidth(width), speed, state, physical)
 }
 
-// couldBe are the remarks on a link that trained to less than both ends support: "Could be 12X",
-// and the same of the speed; empty where there is nothing to remark (C twin: get_max_msg).
+// couldBe returns the remarks on the width and speed of a link that runs below what both ends
+// support: "Could be 12X"; empty if there is none (C twin: get_max_msg).
 func (p *subnetPort) couldBe() (width, speed string) {
 	q := p.remote
 	if best := bestWidth(p.Info.LinkWidthSupported & q.Info.LinkWidthSupported); best&p.Info.LinkWidthActive == 0 {
@@ -187,7 +188,7 @@ func (p *subnetPort) couldBe() (width, speed string) {
 	return width, speed
 }
 
-// bestWidth returns the one width of a set with the most lanes; 1X of none.
+// bestWidth returns the largest width of a set; 1X for an empty set.
 func bestWidth(set mad.LinkWidth) mad.LinkWidth {
 	for _, w := range [...]mad.LinkWidth{mad.LinkWidth12X, mad.LinkWidth8X, mad.LinkWidth4X, mad.LinkWidth2X} {
 		if set&w != 0 {
@@ -197,7 +198,7 @@ func bestWidth(set mad.LinkWidth) mad.LinkWidth {
 	return mad.LinkWidth1X
 }
 
-// highest returns the highest bit of a set of speeds; the lowest speed of none.
+// highest returns the highest bit of a set of speeds; the lowest speed for an empty set.
 func highest(set uint8) uint8 {
 	if set == 0 {
 		return 1
@@ -205,8 +206,8 @@ func highest(set uint8) uint8 {
 	return 1 << (bits.Len8(set) - 1)
 }
 
-// other is the far end of a link as iblinkinfo and ibqueryerrors show it, with the remarks: ` 1 1[
-// ] "host0" (Could be 12X )`.
+// other returns the far end of a link as iblinkinfo and ibqueryerrors print it, with the remarks: `
+// 1 1[ ] "host0" (Could be 12X )`.
 func (p *subnetPort) other(names nodeNames) string {
 	q := p.remote
 	width, speed := p.couldBe()
@@ -218,7 +219,7 @@ func (p *subnetPort) other(names nodeNames) string {
 	return fmt.Sprintf("%6d %4d[%2s] %s (%s %s)", lid, q.number, q.mark(), name, width, speed)
 }
 
-// mark is the number that the chassis shows for a port.
+// mark returns the port's number on the chassis.
 func (p *subnetPort) mark() string {
 	if p.external == 0 {
 		return ""

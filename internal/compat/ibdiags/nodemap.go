@@ -9,7 +9,7 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// nodeNameMapFile is where names for nodes are looked for without --node-name-map.
+// nodeNameMapFile is the default of --node-name-map.
 const nodeNameMapFile = "/etc/rdma/ib-node-name-map"
 
 // nodeNameMapOption is the option that names such a file; the letter is C's for an option without a
@@ -20,12 +20,12 @@ func nodeNameMapOption(letter byte) Option {
 	return valueOption("node-name-map", letter, "<file>", "node name map file")
 }
 
-// nodeNames are names that an administrator gave to nodes, by node GUID. A nil map is of use.
+// nodeNames maps node GUIDs to names that an administrator chose. A nil map is valid.
 type nodeNames map[uint64]string
 
-// readNodeNames reads a file of names; "" means the file in its usual place, which need not exist.
-// A file that can't be read or has a wrong line gives no names but a warning on standard error (C
-// twin: open_node_name_map).
+// readNodeNames reads a file of names; "" means the default file, which need not exist. A file that
+// can't be read or has an invalid line gives no names, and a warning on standard error (C twin:
+// open_node_name_map).
 func (r *run) readNodeNames(file string) nodeNames {
 	usual := file == ""
 	if usual {
@@ -50,8 +50,8 @@ func (r *run) readNodeNames(file string) nodeNames {
 	return names
 }
 
-// parseNodeNames reads lines such as `0x0002c90300000001 "leaf 1" # rack 4`. The first of two
-// names for a GUID counts. A line that doesn't begin with a GUID makes the whole file wrong, and
+// parseNodeNames parses lines such as `0x0002c90300000001 "leaf 1" # rack 4`. Of two names for a
+// GUID the first is used. A line that doesn't begin with a GUID makes the whole file invalid, and
 // is returned.
 func parseNodeNames(text string) (names nodeNames, wrong string) {
 	const space = " \t\n\v\f\r"
@@ -77,7 +77,7 @@ func parseNodeNames(text string) (names nodeNames, wrong string) {
 	return names, ""
 }
 
-// name returns the administrator's name for a node, or else what the node says itself.
+// name returns the administrator's name for a node, or else the node description.
 func (n nodeNames) name(guid ib.GUID, description mad.NodeDescription) string {
 	if name, ok := n[guid64(guid)]; ok {
 		return name

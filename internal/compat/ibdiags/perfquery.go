@@ -10,17 +10,17 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// allPorts as a port number means all at once.
+// allPorts as a port number means the sum of all ports.
 const allPorts = mad.PortSelectAll
 
 // perfQuery is a run of perfquery.
 type perfQuery struct {
 	*run
-	table                       *counterTable // another one than the port's counters
+	table                       *counterTable // a table other than the port's counters
 	extended                    bool
 	all, loop, reset, onlyReset bool
 	port                        int32
-	ports                       []int32 // of a list or range
+	ports                       []int32 // ports of a list or range
 	mask                        uint64
 	hasMask                     bool
 	to                          address
@@ -44,9 +44,9 @@ func perfquery() Program {
 	return Program{
 		Name: "perfquery", Summary: "Print or reset the counters of a port",
 		Usage: "[options]  [<lid|guid> [[port(s)] [reset_mask]]]",
-		Long: `Where it differs from C: QP1Dropped is the counter of that name, where libibmad 44 prints
-VL15Dropped a second time; --extended_speeds is shown to the end, where C's buffer may cut it, and
-refused on a port that counts with RS-FEC; a list or range has at most 1024 ports.`,
+		Long: `Differences from the C program: QP1Dropped is the counter of that name, where libibmad 44 prints
+VL15Dropped a second time. --extended_speeds is printed completely, where C's buffer may truncate
+it, and is rejected for a port that counts with RS-FEC. A list or range has at most 1024 ports.`,
 		Example: "-x 32 1",
 		Options: append(options, commonOptions("DK")...),
 		Examples: []string{
@@ -100,7 +100,7 @@ func runPerfquery(ctx context.Context, r *run) int {
 	return q.showCounters(ctx, each)
 }
 
-// option takes in one of perfquery's own options.
+// option handles an option that is specific to perfquery.
 func (q *perfQuery) option(letter byte, _ string) bool {
 	switch letter {
 	case 'x':
@@ -114,7 +114,7 @@ func (q *perfQuery) option(letter byte, _ string) bool {
 	case 'R':
 		q.onlyReset = true
 	default:
-		for _, t := range counterTables() { // of several, the first in this order is shown
+		for _, t := range counterTables() { // if several are given, the first in this order is printed
 			if t.letter == letter && (q.table == nil || t.order < q.table.order) {
 				q.table = &t
 			}
@@ -123,7 +123,7 @@ func (q *perfQuery) option(letter byte, _ string) bool {
 	return true
 }
 
-// parseOperands reads the ports and the mask; done tells that they end the run.
+// parseOperands parses the ports and the mask; done reports that they end the run.
 func (q *perfQuery) parseOperands() (code int, done bool) {
 	if len(q.operands) > 2 {
 		q.mask, _ = clib.Strtoul(q.operands[2], 0)
@@ -132,7 +132,7 @@ func (q *perfQuery) parseOperands() (code int, done bool) {
 	if len(q.operands) < 2 {
 		return 0, false
 	}
-	const most = 1024 // the first port that isn't there ends the run
+	const most = 1024 // the first port that doesn't exist ends the run
 	text := q.operands[1]
 	low, high, isRange := strings.Cut(text, "-")
 	switch {
@@ -169,7 +169,7 @@ func portNumber(text string) int32 {
 	return int32(uint32(v)) //nolint:gosec // C cuts it too
 }
 
-// find sets the destination: what the operand names, or the own port.
+// find sets the destination: the port of the operand, or the local port.
 func (q *perfQuery) find(ctx context.Context) (err error) {
 	if len(q.operands) > 0 {
 		q.to, err = q.resolveAddress(ctx, q.operands[0])
@@ -184,15 +184,15 @@ func (q *perfQuery) find(ctx context.Context) (err error) {
 	return err
 }
 
-// get asks the performance agent for an attribute of a port.
+// get reads an attribute of a port from the performance agent.
 func (q *perfQuery) get(ctx context.Context, a mad.Attribute, port int32) ([]byte, error) {
 	return q.client.Performance(ctx, q.lid(), mad.MethodGet, a, []byte{1: uint8(port)}) //nolint:gosec // C cuts it too
 }
 
 func (q *perfQuery) lid() ib.LID { return q.to.LID }
 
-// showCounters prints and resets the port's counters; each tells that the agent can't sum over its
-// ports, so that we do.
+// showCounters prints and resets the port's counters. With each, the agent can't sum over its
+// ports, so showCounters does.
 func (q *perfQuery) showCounters(ctx context.Context, each bool) int {
 	ports := []int32{q.port}
 	aggregate := false
@@ -230,7 +230,7 @@ func (q *perfQuery) showCounters(ctx context.Context, each bool) int {
 	return 0
 }
 
-// everyPort lists the ports of the node, with port 0 of a switch where that has counters.
+// everyPort lists the ports of the node, including port 0 of a switch if it has counters.
 func (q *perfQuery) everyPort(ctx context.Context) ([]int32, int) {
 	node, err := q.nodeInfo(ctx, q.to)
 	switch {
@@ -325,7 +325,7 @@ const (
 	resetDefault            = 0xffff
 )
 
-// resetMask is which counters a reset sets to 0.
+// resetMask selects the counters that a reset sets to 0.
 func (q *perfQuery) resetMask() uint32 {
 	bits := uint32(resetDefault)
 	if q.hasMask {

@@ -2,7 +2,7 @@ package ibdiags
 
 import "github.com/rdmakit/rdmakit/wire/mad"
 
-// add adds to a counter that stops at the highest value.
+// add adds to a counter that stops at its maximum.
 func add[T unsigned](to *T, v T) {
 	if *to+v < *to {
 		*to = 0
@@ -15,7 +15,7 @@ func add[T unsigned](to *T, v T) {
 // addNibble adds to a counter of 4 bits.
 func addNibble(to *uint8, v uint8) { *to = min(15, *to+v) }
 
-// addCounters adds the counters of one more port; what is no counter becomes that of the port.
+// addCounters adds the counters of one more port; other fields are set to those of the port.
 func addCounters(sum, c *mad.PortCounters) {
 	sum.Reserved, sum.PortSelect, sum.CounterSelect, sum.CounterSelect2 = c.Reserved, c.PortSelect, c.CounterSelect,
 		c.CounterSelect2
@@ -39,7 +39,7 @@ func addCounters(sum, c *mad.PortCounters) {
 	add(&sum.PortXmitWait, c.PortXmitWait)
 }
 
-// addExtended does that with the extended counters.
+// addExtended is addCounters for the extended counters.
 func addExtended(sum, c *mad.PortCountersExtended) {
 	sum.Reserved, sum.PortSelect, sum.CounterSelect, sum.CounterSelect2 = c.Reserved, c.PortSelect, c.CounterSelect,
 		c.CounterSelect2
@@ -93,7 +93,8 @@ func counterRows(c *mad.PortCounters) []row {
 	}
 }
 
-// extendedCounterRows leaves out what the agent doesn't count: packets by cast, errors.
+// extendedCounterRows leaves out counters that the agent doesn't support: unicast and multicast
+// packets, errors.
 func extendedCounterRows(c *mad.PortCountersExtended, byCast, errors bool) []row {
 	rows := []row{
 		decimal("PortSelect", c.PortSelect),

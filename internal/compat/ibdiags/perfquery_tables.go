@@ -9,26 +9,26 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// counterTable is an attribute of the performance agent that has no structure of its own.
+// counterTable is an attribute of the performance agent for which there is no Go type.
 type counterTable struct {
 	option    string
 	letter    byte
 	help      string
 	title     string
 	attribute mad.Attribute
-	order     int // C looks at the options in this order
+	order     int // order in which C checks the options
 	fields    []counterField
 }
 
-// counterField is a number in an attribute, or several of the same width, one behind the other.
+// counterField is a number in an attribute, or several consecutive ones of the same width.
 type counterField struct {
-	name      string // with several, their number is put behind it
+	name      string // with several, their index is appended
 	bit, bits int    // the first bit, from the attribute's first; the width
 	count     int    // 0 for a single one
 	hex       bool
 }
 
-// selection is what most tables begin with.
+// selection returns the fields that most tables begin with.
 func selection(fields ...counterField) []counterField {
 	return append(
 		[]counterField{{name: "PortSelect", bit: 8, bits: 8}, {name: "CounterSelect", bit: 16, bits: 16, hex: true}},
@@ -166,7 +166,7 @@ func samplesControlFields() []counterField {
 	}
 }
 
-// rows shows the field.
+// rows formats the field.
 func (f counterField) rows(data []byte) []row {
 	if f.count == 0 {
 		return []row{f.row(f.name, data, f.bit)}
@@ -186,20 +186,20 @@ func (f counterField) row(name string, data []byte, at int) row {
 	return decimal(name, v)
 }
 
-// bitsOf returns the number that begins at a bit; it crosses no boundary of 64 bits unless it
+// bitsOf returns the number that begins at a bit; it must not cross a boundary of 64 bits unless it
 // begins at a byte.
 func bitsOf(data []byte, at, n int) uint64 {
 	word := binary.BigEndian.Uint64(data[at/8:])
 	return word << (at % 8) >> (64 - n)
 }
 
-// performanceRSFEC is the bit of ClassPortInfo.CapabilityMask of an agent that counts with RS-FEC.
+// performanceRSFEC is the bit of ClassPortInfo.CapabilityMask for an agent that counts with RS-FEC.
 const performanceRSFEC = 1 << 14
 
-// errRSFEC is the cause when -T can't tell which layout a port's counters have.
+// errRSFEC is the cause if -T can't determine the layout of a port's counters.
 var errRSFEC = errors.New("the port may count with RS-FEC, in a layout that this version can't print")
 
-// showTable prints and resets another table than the port's counters.
+// showTable prints and resets a table other than the port's counters.
 func (q *perfQuery) showTable(ctx context.Context) int {
 	t := q.table
 	isSamples, isSpeeds := t.letter == 'c', t.letter == 'T'
@@ -239,7 +239,7 @@ func (q *perfQuery) showTable(ctx context.Context) int {
 	return 0
 }
 
-// tableMask is which counters of a table a reset sets to 0.
+// tableMask selects the counters of a table that a reset sets to 0.
 func (q *perfQuery) tableMask() uint32 {
 	if q.hasMask {
 		return uint32(q.mask) //nolint:gosec // C cuts it too

@@ -17,57 +17,58 @@ const (
 	exitUsage    = 2
 )
 
-// Version is that of the C programs that these behave like.
+// Version is the version of the C programs that these replace.
 const Version = "44.0"
 
-// Host is what a program sees of the world.
+// Host is the environment of a program.
 type Host struct {
-	// Name is what messages call the program: argv[0], as it was typed.
+	// Name is the program's name in messages: argv[0], as typed.
 	Name string
 	// Args are the arguments, without the name.
 	Args           []string
 	Stdout, Stderr io.Writer
-	// PID is what debug messages show.
+	// PID is the process ID in debug messages.
 	PID int
 	// LookupEnv reads the environment; nil means an empty one.
 	LookupEnv func(string) (string, bool)
-	// Open opens the port that the options -C and -P choose: "" and 0 mean any.
+	// Open opens the port that the options -C and -P select: "" and 0 mean any.
 	Open func(ctx context.Context, device string, port int) (fabric.Transport, error)
-	// ReadFile and WriteFile access files that options name or that have a place of their own:
-	// defaults, node name maps, thresholds, caches.
+	// ReadFile and WriteFile access files that options name or that have a default path: defaults,
+	// node name maps, thresholds, caches.
 	ReadFile  func(name string) ([]byte, error)
 	WriteFile func(name string, data []byte) error
-	// Hostname is what a ping server calls itself, with the domain.
+	// Hostname is the name of a ping server, with the domain.
 	Hostname func() string
-	// Hints tells what to do about an error; it may be nil.
+	// Hints returns hints for an error; it may be nil.
 	Hints func(error) []string
 }
 
 // Program is one program.
 type Program struct {
-	Name    string // as it is called: perfquery
+	Name    string // perfquery
 	Summary string // what it prints, for lists
-	Usage   string // operands as C's usage shows them: "[options] <dest lid|guid>"
-	// UsageNote stands behind Usage in C's usage, where a program lists its operations.
+	Usage   string // operands in C's usage: "[options] <dest lid|guid>"
+	// UsageNote follows Usage in C's usage, for a program that lists its operations.
 	UsageNote string
-	Long      string // what there is to know beyond Summary
+	Long      string // description beyond Summary
 	// Example is a command line without the program's name, for the documentation; empty: the first
 	// of Examples.
 	Example string
 	// Examples are command lines without the program's name, as C's usage lists them; "#" begins
 	// a remark.
 	Examples []string
-	// Options are its own, as C's usage lists them, and then the common ones that it has.
+	// Options are the program's specific options in the order of C's usage, followed by the common
+	// options that it has.
 	Options []Option
 
 	run func(ctx context.Context, r *run) int
 }
 
-// Option is an option with what the usage says of it.
+// Option is an option with its text in the usage.
 type Option struct {
 	clib.Option
 	Value string // "<ms>" of an option with an argument
-	Help  string // lines behind the first stand under it
+	Help  string // lines after the first are printed below it
 }
 
 // Programs returns the programs in alphabetical order.
@@ -88,8 +89,8 @@ func Find(name string) (Program, bool) {
 	return Program{}, false
 }
 
-// flagOption and valueOption make the options of a table; letters that can't be printed are for
-// options with a long name only.
+// flagOption and valueOption return options of a table; letters that can't be printed mark options
+// without a short form.
 func flagOption(long string, short byte, help string) Option {
 	return Option{Option: clib.Flag(long, short), Help: help}
 }
@@ -98,8 +99,8 @@ func valueOption(long string, short byte, value, help string) Option {
 	return Option{Option: clib.Value(long, short), Value: value, Help: help}
 }
 
-// commonOptions returns the options that most programs share, in the order in which C lists them,
-// but for those whose letters are excluded.
+// commonOptions returns the options that most programs share, in C's order, except those whose
+// letters are excluded.
 func commonOptions(without string) []Option {
 	var list []Option
 	for _, o := range []Option{
@@ -133,7 +134,7 @@ func (p Program) Run(ctx context.Context, host Host) int {
 	return p.run(ctx, r)
 }
 
-// usage is what C prints for -h and for wrong options.
+// usage returns the text that C prints for -h and for wrong options.
 func (p *Program) usage(name string) string {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "\nUsage: %s %s\n%s\nOptions:\n", name, p.Usage, p.UsageNote)
@@ -150,7 +151,7 @@ func (p *Program) usage(name string) string {
 	return b.String()
 }
 
-// Flags shows the option as a usage does: "--timeout, -t <ms>".
+// Flags formats the option as in the usage: "--timeout, -t <ms>".
 func (o Option) Flags() string {
 	flags := "--" + o.Long
 	if o.Short > ' ' && o.Short < 0x7f {
@@ -162,8 +163,8 @@ func (o Option) Flags() string {
 	return flags
 }
 
-// usageLine sets the help of an option in column 26, or two spaces behind a longer option, as
-// C does.
+// usageLine puts the help of an option in column 26, or two spaces after a longer option, as C
+// does.
 func usageLine(o Option) string {
 	if o.Help == "" {
 		return "  " + o.Flags() + "\n"

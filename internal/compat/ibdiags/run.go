@@ -12,10 +12,10 @@ import (
 	"github.com/rdmakit/rdmakit/internal/compat/clib"
 )
 
-// configFile is where infiniband-diags look for defaults.
+// configFile is infiniband-diags' file of defaults.
 const configFile = "/etc/infiniband-diags/ibdiag.conf"
 
-// destination is how operands address a port.
+// destination is the type of address in the operands.
 type destination uint8
 
 const (
@@ -25,7 +25,7 @@ const (
 	byCombined // LID and route
 )
 
-// run is one run of a program: the common options, and the connection into the subnet.
+// run is one run of a program: the common options and the connection to the subnet.
 type run struct {
 	*Host
 	program  *Program
@@ -34,8 +34,8 @@ type run struct {
 	device      string
 	port        int
 	destination destination
-	timeout     time.Duration // of one try; 0: the library's
-	smLID       uint16        // -s; 0: ask
+	timeout     time.Duration // of one try; 0: the library's default
+	smLID       uint16        // -s; 0: query the local port
 	mkey        uint64
 	showKeys    bool
 	verbose     int
@@ -49,12 +49,12 @@ func newRun(host *Host, p *Program) *run { return &run{Host: host, program: p} }
 
 func (r *run) close() {
 	if r.transport != nil {
-		r.transport.Close() //nolint:errcheck // nothing is under way
+		r.transport.Close() //nolint:errcheck // no request is outstanding
 	}
 }
 
-// options takes in the arguments. own handles the options that are the program's, and returns false
-// for a value that it refuses. done tells that the run is over, with the exit code.
+// options parses the arguments. own handles the program's specific options, and returns false for
+// an invalid value. done reports that the run is over, with the exit code.
 func (r *run) options(own func(letter byte, arg string) bool) (code int, done bool) {
 	list := make([]clib.Option, len(r.program.Options))
 	for i, o := range r.program.Options {
@@ -84,7 +84,8 @@ func (r *run) options(own func(letter byte, arg string) bool) (code int, done bo
 	}
 }
 
-// isCommon reports that the letter is a common option of this program, and not one of its own.
+// isCommon reports whether the letter is a common option of this program rather than a specific
+// one.
 func (r *run) isCommon(letter byte) bool {
 	for _, o := range r.program.Options {
 		if o.Short != letter {
@@ -99,7 +100,7 @@ func (r *run) isCommon(letter byte) bool {
 	return false
 }
 
-// common takes in one of the common options; done tells that its argument ends the run, with the
+// common handles one of the common options; done reports that its argument ends the run, with the
 // exit code.
 func (r *run) common(letter byte, arg string) (code int, done bool) {
 	switch letter {
@@ -137,7 +138,7 @@ func (r *run) common(letter byte, arg string) (code int, done bool) {
 		}
 		r.mkey = key
 	case 'e':
-		// causes are told anyway
+		// causes are always printed
 	case 'v':
 		r.verbose++
 	case 'd':
@@ -146,13 +147,13 @@ func (r *run) common(letter byte, arg string) (code int, done bool) {
 	return 0, false
 }
 
-// usage prints how to call the program, and returns the exit code of that.
+// usage prints the usage of the program and returns its exit code.
 func (r *run) usage() int {
 	r.errorf("%s", r.program.usage(r.Name))
 	return exitUsage
 }
 
-// open joins the subnet; false after a message.
+// open connects to the subnet; false after an error message.
 func (r *run) open(ctx context.Context) bool {
 	err := r.join(ctx)
 	if err != nil {
@@ -175,7 +176,7 @@ func (r *run) fail(cause error, format string, a ...any) int {
 	return exitMinusOne
 }
 
-// cause prints what stands behind C's message.
+// cause prints the cause and hints after C's message.
 func (r *run) cause(err error) {
 	r.errorf("%s: %s\n", r.Name, strings.TrimSpace(err.Error()))
 	if r.Hints != nil {
@@ -190,7 +191,7 @@ func (r *run) warn(function string, format string, a ...any) {
 	r.errorf("ibwarn: [%d] %s: %s\n", r.PID, function, fmt.Sprintf(format, a...))
 }
 
-// stopped tells that the run was cut short, after a message with the reason.
+// stopped reports whether the run was interrupted, after printing the reason.
 func (r *run) stopped(ctx context.Context) bool {
 	cause := context.Cause(ctx)
 	if cause != nil {
@@ -199,7 +200,7 @@ func (r *run) stopped(ctx context.Context) bool {
 	return cause != nil
 }
 
-// has tells that the environment has a variable.
+// has reports whether the environment has a variable.
 func (r *run) has(name string) bool {
 	if r.LookupEnv == nil {
 		return false
@@ -212,5 +213,5 @@ func (r *run) printf(format string, args ...any) { _, _ = fmt.Fprintf(r.Stdout, 
 
 func (r *run) errorf(format string, args ...any) { _, _ = fmt.Fprintf(r.Stderr, format, args...) }
 
-// errAddress is the cause when an operand names no port.
-var errAddress = errors.New("no address of a port")
+// errAddress is the cause if an operand is not the address of a port.
+var errAddress = errors.New("not the address of a port")

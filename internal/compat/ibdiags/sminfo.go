@@ -10,11 +10,11 @@ import (
 
 func sminfo() Program {
 	return Program{
-		Name: "sminfo", Summary: "Print what a subnet manager says of itself",
+		Name: "sminfo", Summary: "Print GUID, state, priority and activity count of a subnet manager",
 		Usage: "[options] <sm_lid|sm_dr_path> [modifier]",
-		Long: `Without an operand it asks the subnet manager of the own port. A modifier that isn't 0 writes
-state, priority and activity count instead of reading them: a subnet manager takes that from
-another one only.`,
+		Long: `Without an operand it queries the subnet manager of the local port. A modifier other than 0 writes
+state, priority and activity count instead of reading them; a subnet manager accepts that only from
+another subnet manager.`,
 		Options: append([]Option{
 			valueOption("state", 's', "<0-3>", "set SM state"),
 			valueOption("priority", 'p', "<0-15>", "set SM priority"),

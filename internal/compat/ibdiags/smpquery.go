@@ -10,15 +10,15 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// operation is one of smpquery's. run returns what went wrong in C's words, "" when all is well,
-// and the cause.
+// operation is an operation of smpquery. run returns C's error message, "" on success, and the
+// cause.
 type operation struct {
 	name, alias string
 	hasPort     bool
 	run         func(q *smpQuery, ctx context.Context, port int32) (wrong string, err error)
 }
 
-// bare begins what went wrong where C doesn't name the operation.
+// bare is the prefix of error messages in which C doesn't name the operation.
 const bare = "\x00"
 
 // smpQuery is a run of smpquery.
@@ -57,12 +57,12 @@ func smpquery() Program {
 	}
 	note.WriteString("\n")
 	return Program{
-		Name: "smpquery", Summary: "Print an attribute that a port has for subnet management",
+		Name: "smpquery", Summary: "Print a subnet management attribute of a port",
 		Usage: "[options] <op> <dest dr_path|lid|guid> [op params]", UsageNote: note.String(), Example: "nodeinfo 3",
 		Long: `Operations: nodeinfo, nodedesc, portinfo, switchinfo, pkeys, sl2vl, vlarb, guidinfo, mepi; "smpquery
--h" lists them with their aliases. Where it differs from C: PortInfoExtended is refused even where a
-port has it; a wrong key of -y is an error and not asked for again; -d leaves out what C tells of
-its own working; a timeout of the configuration file counts here too.`,
+-h" lists them with their aliases. Differences from the C program: PortInfoExtended is rejected even
+if a port has it; an invalid key of -y is an error rather than a prompt; -d doesn't print the C
+program's internal debug messages; a timeout in the configuration file is used too.`,
 		Options: append([]Option{
 			flagOption("combined", 'c', "use Combined route address argument"),
 			nodeNameMapOption(1),
@@ -108,7 +108,7 @@ func runSmpquery(ctx context.Context, r *run) int {
 	q.names = r.readNodeNames(nameFile)
 	operand, rest := r.operands[1], r.operands[2:]
 	if r.destination == byCombined {
-		route := "(null)" // as C shows it
+		route := "(null)" // as C prints it
 		if len(rest) > 0 {
 			route, rest = rest[0], rest[1:]
 		}
@@ -177,7 +177,7 @@ func (q *smpQuery) queryPortInfo(ctx context.Context, port int32) (string, error
 	return "", nil
 }
 
-// queryPortInfoExtended finds out whether the port has the attribute, and ends there.
+// queryPortInfoExtended only checks whether the port has the attribute.
 func (q *smpQuery) queryPortInfoExtended(ctx context.Context, port int32) (string, error) {
 	node, err := q.nodeInfo(ctx, q.to)
 	if err != nil {

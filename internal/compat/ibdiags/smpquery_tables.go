@@ -8,7 +8,7 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// queryPKeys prints a port's partition keys, eight a line.
+// queryPKeys prints a port's partition keys, eight per line.
 func (q *smpQuery) queryPKeys(ctx context.Context, port int32) (string, error) {
 	node, err := q.nodeInfo(ctx, q.to)
 	if err != nil {
@@ -44,7 +44,7 @@ func (q *smpQuery) queryPKeys(ctx context.Context, port int32) (string, error) {
 	return "", nil
 }
 
-// queryGUIDs prints a port's GUIDs, two a line.
+// queryGUIDs prints a port's GUIDs, two per line.
 func (q *smpQuery) queryGUIDs(ctx context.Context, _ int32) (string, error) {
 	info, err := q.portInfo(ctx, q.to, 0)
 	if err != nil {
@@ -65,7 +65,7 @@ func (q *smpQuery) queryGUIDs(ctx context.Context, _ int32) (string, error) {
 	return "", nil
 }
 
-// querySLToVL prints which virtual lane each service level takes: of a switch from each port to the
+// querySLToVL prints the virtual lane of each service level; for a switch from each port to the
 // given one.
 func (q *smpQuery) querySLToVL(ctx context.Context, port int32) (string, error) {
 	node, err := q.nodeInfo(ctx, q.to)
@@ -104,7 +104,7 @@ func (q *smpQuery) slToVLRow(ctx context.Context, in, out int) (string, error) {
 	return "", nil
 }
 
-// vlArbitrationBlock is how many entries of a VL arbitration table an attribute has.
+// vlArbitrationBlock is the number of entries of a VL arbitration table in one attribute.
 const vlArbitrationBlock = 32
 
 // queryVLArbitration prints the weights of the virtual lanes.
@@ -150,7 +150,7 @@ func (q *smpQuery) queryVLArbitration(ctx context.Context, port int32) (string, 
 	return "", nil
 }
 
-// vlWeights shows pairs of lane and weight in two lines.
+// vlWeights formats pairs of lane and weight in two lines.
 func vlWeights(data []byte) string {
 	var lanes, weights strings.Builder
 	for i := 0; i < len(data); i += 2 {

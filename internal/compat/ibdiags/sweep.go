@@ -12,7 +12,7 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// Letters of options that have a long name only, as C numbers them: each program its own.
+// Letters of options without a short form, as C numbers them in each program.
 const (
 	long1 byte = iota + 1
 	long2
@@ -33,28 +33,29 @@ const (
 	outstandingHelp = "specify the number of outstanding SMP's \nwhich should be issued during the scan"
 )
 
-// cacheLong says what the programs that sweep do with files.
-const cacheLong = `Files of --cache, --load-cache and --diff are sweeps in the form rdmakit.fabric/v1, as rdmactl
-fabric saves them, and not in that of the C program, which depends on its version. `
+// cacheLong describes the files of the programs that sweep.
+const cacheLong = `Files of --cache, --load-cache and --diff are sweeps in the format
+rdmakit.fabric/v1, as saved by rdmactl fabric. The C program's format, which depends on its version,
+is not supported. `
 
-// sweepLong says what is common to the programs that sweep.
-const sweepLong = `The subnet is swept once, with questions to many nodes at a time: a dead node doesn't hold up
-the others, and what did not answer is listed on standard error. -o bounds how many questions are
-under way; without it the transport's bound counts. `
+// sweepLong is the description that all programs that sweep have in common.
+const sweepLong = `The subnet is swept once, with outstanding requests to many nodes: a dead node
+doesn't delay the others, and nodes that did not answer are listed on standard error. -o limits the
+number of outstanding requests; the default is the transport's limit. `
 
-// sweepSettings are what options say of a sweep.
+// sweepSettings are the options of a sweep.
 type sweepSettings struct {
-	window int // -o; 0: the transport's
+	window int // -o; 0: the transport's default
 	tell   func(line string)
 }
 
-// setWindow takes in the argument of -o.
+// setWindow parses the argument of -o.
 func (o *sweepSettings) setWindow(arg string) {
 	v, _ := clib.Strtoul(arg, 0)
 	o.window = int(min(v, 4096))
 }
 
-// join opens the port as open does, without a message.
+// join opens the port like open, but prints no message.
 func (r *run) join(ctx context.Context) error {
 	if r.transport != nil {
 		return nil
@@ -71,7 +72,7 @@ func (r *run) join(ctx context.Context) error {
 	return nil
 }
 
-// deviceName is what C prints for the device of -C.
+// deviceName returns the device of -C as C prints it.
 func (r *run) deviceName() string {
 	if r.device == "" {
 		return "(null)"
@@ -79,8 +80,7 @@ func (r *run) deviceName() string {
 	return r.device
 }
 
-// sweepTopology sweeps the whole subnet, and tells on standard error what stayed without answer and
-// what contradicts itself.
+// sweepTopology sweeps the whole subnet, and lists unreached nodes and anomalies on standard error.
 func (r *run) sweepTopology(ctx context.Context, settings sweepSettings) (*fabric.Topology, error) {
 	options := fabric.Options{MaxWindow: settings.window, MaxTimeout: r.timeout}
 	if r.timeout > 0 {
@@ -99,14 +99,14 @@ func (r *run) sweepTopology(ctx context.Context, settings sweepSettings) (*fabri
 	return t, nil
 }
 
-// neighbourhood says which part of the subnet a program asks, and what C says when that fails.
+// neighbourhood is the part of the subnet that a program queries, and C's message if that fails.
 type neighbourhood struct {
 	at     place
-	hops   int // around it; 0: the whole subnet, unless at was found
+	hops   int // distance from it; 0: the whole subnet, unless at was found
 	failed string
 }
 
-// subnet sweeps, or reads from a file what was swept before; no subnet after a message.
+// subnet sweeps, or reads a saved sweep from a file; nil after an error message.
 func (r *run) subnet(ctx context.Context, file string, part neighbourhood, settings sweepSettings) *subnet {
 	if file != "" {
 		t, err := r.loadTopology(file)
@@ -142,7 +142,7 @@ func (r *run) loadTopology(file string) (*fabric.Topology, error) {
 	}
 	t, err := fabric.ReadTopology(bytes.NewReader(text))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w (a cache of the C program can't be read)", file, err)
+		return nil, fmt.Errorf("%s: %w (the C program's cache format is not supported)", file, err)
 	}
 	return t, nil
 }
@@ -156,7 +156,7 @@ func (r *run) saveTopology(file string, t *fabric.Topology) error {
 	return r.WriteFile(file, b.Bytes())
 }
 
-// keyedTransport writes the M_Key of -y into the sweep's questions.
+// keyedTransport writes the M_Key of -y into the sweep's requests.
 type keyedTransport struct {
 	fabric.Transport
 	key uint64
@@ -176,7 +176,8 @@ func (k *keyedTransport) Send(batch []fabric.Datagram) (int, error) {
 	return k.Transport.Send(batch)
 }
 
-// Window implements what fabric.Discover asks of a transport that bounds its questions.
+// Window implements the optional method by which a transport limits the outstanding requests of
+// fabric.Discover.
 func (k *keyedTransport) Window() int {
 	if w, ok := k.Transport.(interface{ Window() int }); ok {
 		return w.Window()
@@ -184,5 +185,5 @@ func (k *keyedTransport) Window() int {
 	return defaultWindow
 }
 
-// defaultWindow is how many questions are under way where the transport doesn't say.
+// defaultWindow is the number of outstanding requests if the transport has no limit.
 const defaultWindow = 32

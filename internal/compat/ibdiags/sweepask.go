@@ -11,61 +11,60 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// Bounds of asking many performance agents at once.
+// Limits of querying many performance agents at once.
 const (
 	agentTries    = 3                     // as libibmad
 	agentTimeout  = time.Second           // of one try, as libibmad
-	agentPatience = 50 * time.Millisecond // after that, a question no longer holds up others
-	agentOverdue  = 1024                  // questions that may be overdue at once
-	agentAtOnce   = 4                     // questions to one agent: management processors are slow
-	firstTID      = 1 << 31               // away from those of the sweep before
+	agentPatience = 50 * time.Millisecond // after that, a request no longer delays others
+	agentOverdue  = 1024                  // requests that may be overdue at once
+	agentAtOnce   = 4                     // outstanding requests to one agent: management processors are slow
+	firstTID      = 1 << 31               // different from those of the sweep before
 )
 
 var (
-	errNoLID    = errors.New("no LID: no subnet manager has been there")
+	errNoLID    = errors.New("no LID: no subnet manager has assigned one")
 	errGaveUp   = errors.New("the agent stopped answering")
 	errNoAnswer = fabric.ErrNoAnswer
 )
 
-// agentQuestion is one question to a performance agent.
-type agentQuestion struct {
+// agentRequest is one request to a performance agent.
+type agentRequest struct {
 	lid       ib.LID
 	method    mad.Method
 	attribute mad.Attribute
 	data      []byte
-	done      func(data []byte, err error) // data, of the answer, lives until it returns
+	done      func(data []byte, err error) // data is the answer's, valid until done returns
 
 	tid      uint32 // of the last try
 	tries    int
-	sent     time.Time // the last try
+	sent     time.Time // time of the last try
 	inWindow bool
 }
 
-// agents asks many performance agents, several questions at a time. Whoever has an answer may
-// add questions.
+// agents queries many performance agents, with several outstanding requests. A done function may
+// add requests.
 type agents struct {
 	transport fabric.Transport
 	window    int
 	timeout   time.Duration
 
-	ready   []*agentQuestion // to send, the next one first
-	waiting map[ib.LID][]*agentQuestion
+	ready   []*agentRequest // to send, the next one first
+	waiting map[ib.LID][]*agentRequest
 	active  map[ib.LID]int
 	silent  map[ib.LID]bool
-	flight  map[uint32]*agentQuestion
-	inside  int // of them in the window
+	flight  map[uint32]*agentRequest
+	inside  int // number of requests in the window
 	tid     uint32
 	outbox  []fabric.Datagram
 	inbox   [32]fabric.Datagram
 }
 
-// agents returns what asks performance agents through the run's transport; window 0: as the
-// transport says.
+// agents returns an agents that uses the run's transport; window 0: the transport's limit.
 func (r *run) agents(window int) *agents {
 	a := &agents{
 		transport: r.transport, window: window, timeout: r.timeout, tid: firstTID,
-		waiting: map[ib.LID][]*agentQuestion{}, active: map[ib.LID]int{}, silent: map[ib.LID]bool{},
-		flight: map[uint32]*agentQuestion{},
+		waiting: map[ib.LID][]*agentRequest{}, active: map[ib.LID]int{}, silent: map[ib.LID]bool{},
+		flight: map[uint32]*agentRequest{},
 	}
 	if a.window == 0 {
 		a.window = defaultWindow
@@ -79,15 +78,15 @@ func (r *run) agents(window int) *agents {
 	return a
 }
 
-// get asks for an attribute of a port.
+// get requests an attribute of a port.
 func (a *agents) get(lid ib.LID, attribute mad.Attribute, port uint8, done func(data []byte, err error)) {
-	a.add(&agentQuestion{lid: lid, method: mad.MethodGet, attribute: attribute, data: []byte{0, port}, done: done})
+	a.add(&agentRequest{lid: lid, method: mad.MethodGet, attribute: attribute, data: []byte{0, port}, done: done})
 }
 
-func (a *agents) add(q *agentQuestion) { a.ready = append(a.ready, q) }
+func (a *agents) add(q *agentRequest) { a.ready = append(a.ready, q) }
 
-// run returns when all questions are answered or given up, or with the context's or the
-// transport's error.
+// run returns when all requests are answered or given up, or with the error of the context or the
+// transport.
 func (a *agents) run(ctx context.Context) error {
 	for {
 		now := time.Now()
@@ -109,7 +108,7 @@ func (a *agents) run(ctx context.Context) error {
 	}
 }
 
-// fill sends what the window allows. Questions for which there is no use in asking end at once.
+// fill sends as many requests as the window allows. Requests that can't succeed end at once.
 func (a *agents) fill(now time.Time) {
 	for len(a.ready) > 0 && a.inside < a.window && len(a.flight) < agentOverdue {
 		q := a.ready[0]
@@ -128,7 +127,7 @@ func (a *agents) fill(now time.Time) {
 	}
 }
 
-func (a *agents) send(q *agentQuestion, now time.Time) {
+func (a *agents) send(q *agentRequest, now time.Time) {
 	delete(a.flight, q.tid)
 	a.tid++
 	q.tid, q.sent = a.tid, now
@@ -155,8 +154,8 @@ func (a *agents) flush() error {
 	return err
 }
 
-// expire looks at the questions under way: they give their place in the window free, are sent
-// again, or given up.
+// expire checks the outstanding requests: it frees their place in the window, sends them again, or
+// gives them up.
 func (a *agents) expire(now time.Time) {
 	for _, q := range a.flight {
 		age := now.Sub(q.sent)
@@ -170,15 +169,15 @@ func (a *agents) expire(now time.Time) {
 	}
 }
 
-func (a *agents) leaveWindow(q *agentQuestion) {
+func (a *agents) leaveWindow(q *agentRequest) {
 	if q.inWindow {
 		q.inWindow = false
 		a.inside--
 	}
 }
 
-// lost sends a question again, or gives it up.
-func (a *agents) lost(q *agentQuestion, now time.Time) {
+// lost sends a request again, or gives it up.
+func (a *agents) lost(q *agentRequest, now time.Time) {
 	a.leaveWindow(q)
 	if q.tries < agentTries {
 		a.send(q, now)
@@ -188,8 +187,8 @@ func (a *agents) lost(q *agentQuestion, now time.Time) {
 	a.end(q, nil, fmt.Errorf("%w to %d tries", errNoAnswer, q.tries))
 }
 
-// end closes a question, and lets those that wait for the same agent go on.
-func (a *agents) end(q *agentQuestion, data []byte, err error) {
+// end closes a request, and releases those that wait for the same agent.
+func (a *agents) end(q *agentRequest, data []byte, err error) {
 	a.leaveWindow(q)
 	delete(a.flight, q.tid)
 	a.active[q.lid]--
@@ -205,7 +204,7 @@ func (a *agents) end(q *agentQuestion, data []byte, err error) {
 	q.done(data, err)
 }
 
-// deadline is when the loop has something to do even if nothing comes.
+// deadline is when the loop must continue even if nothing is received.
 func (a *agents) deadline(now time.Time) time.Time {
 	if len(a.outbox) > 0 {
 		return now.Add(time.Millisecond)
@@ -222,7 +221,7 @@ func (a *agents) receive(d *fabric.Datagram) {
 	case d.Lost:
 		a.lost(q, time.Now())
 	case !h.Method.IsResponse() || h.MgmtClass != mad.ClassPerformance || h.AttributeID != q.attribute:
-	case h.Result()&mad.StatusBusy != 0: // asked again in time
+	case h.Result()&mad.StatusBusy != 0: // sent again after the timeout
 	case h.Result() != 0:
 		a.end(q, nil, &fabric.StatusError{Status: h.Result()})
 	default:
@@ -230,5 +229,5 @@ func (a *agents) receive(d *fabric.Datagram) {
 	}
 }
 
-// performanceDataOffset is where the attribute stands in packets of performance management.
+// performanceDataOffset is the offset of the attribute in packets of performance management.
 const performanceDataOffset = 64

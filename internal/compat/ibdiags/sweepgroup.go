@@ -7,7 +7,7 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// Vendors whose system image GUIDs name a chassis in a way of their own.
+// Vendors whose system image GUIDs identify a chassis in a vendor-specific way.
 const (
 	vendorMellanox  = 0x2c9
 	vendorVoltaire  = 0x8f1
@@ -15,8 +15,8 @@ const (
 	vendorInfiniCon = 0x66a
 )
 
-// deviceIS4 is InfiniScale IV, whose switch systems tell the slot of each chip in the
-// node description.
+// deviceIS4 is InfiniScale IV, whose switch systems give the slot of each chip in the node
+// description.
 const deviceIS4 = 0xbd36
 
 // slots of one chassis.
@@ -27,15 +27,15 @@ const (
 
 // chassis is a group of nodes with one system image GUID.
 type chassis struct {
-	number int // 0: only one node has the GUID, which makes no chassis
+	number int // 0: only one node has the GUID, so this is not a chassis
 	guid   uint64
 	count  int
-	nodes  []*subnetNode // the one found last comes first
+	nodes  []*subnetNode // in reverse order of discovery
 	spine  [maxSpines + 2]*subnetNode
 	lines  [maxLines + 2]*subnetNode
 }
 
-// slot says where in a chassis a chip sits.
+// slot is the position of a chip in a chassis.
 type slot struct {
 	kind   byte // 'L' line, 'S' spine; 0 unknown
 	number int
@@ -53,7 +53,7 @@ func (s slot) String() string {
 }
 
 // group finds the chassis: nodes with a common system image GUID (C twin: group_nodes). The slots
-// of Voltaire's switches, which are told from the cabling inside, aren't looked for.
+// of Voltaire's switches, which C derives from the internal cabling, are not supported.
 func (s *subnet) group() {
 	for _, n := range s.ofType(mad.NodeTypeSwitch) {
 		n.findSlot()
@@ -89,7 +89,7 @@ func (s *subnet) group() {
 	}
 }
 
-// insert puts a node into its slot, or in front of the other nodes.
+// insert puts a node into its slot, or before the other nodes.
 func (c *chassis) insert(n *subnetNode) {
 	place := (*subnetNode)(nil)
 	switch {
@@ -108,17 +108,17 @@ func (c *chassis) insert(n *subnetNode) {
 	}
 }
 
-// chassisGUID is what the nodes of a chassis have in common.
+// chassisGUID returns the GUID that the nodes of a chassis have in common.
 func (n *subnetNode) chassisGUID() uint64 {
 	guid := guid64(n.Info.SystemImageGUID)
 	if n.Info.VendorID == vendorCisco || n.Info.VendorID == vendorInfiniCon {
-		return guid &^ 0xff000000 // the slot
+		return guid &^ 0xff000000 // remove the slot number
 	}
 	return guid
 }
 
-// findSlot reads where a chip of an InfiniScale IV system sits: "MF0;system:type/L03/U1" (C
-// twin: fill_mellanox_chassis_record).
+// findSlot reads the slot of a chip of an InfiniScale IV system: "MF0;system:type/L03/U1" (C twin:
+// fill_mellanox_chassis_record).
 func (n *subnetNode) findSlot() {
 	if n.Info.VendorID != vendorMellanox || n.Info.DeviceID != deviceIS4 {
 		return

@@ -10,8 +10,8 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// part sweeps the neighbourhood of one node: as far as maxHops, in C's order and by C's count
-// of hops.
+// part sweeps the neighbourhood of one node: up to maxHops, in C's order and with C's count of
+// hops.
 func (r *run) part(ctx context.Context, start mad.Path, maxHops int) (*subnet, error) {
 	asked := &asking{ctx: ctx, r: r, nodes: map[ib.GUID]*fabric.Node{}, most: maxPartPorts}
 	s := newScan(asked, start)
@@ -23,19 +23,19 @@ func (r *run) part(ctx context.Context, start mad.Path, maxHops int) (*subnet, e
 	return s.finish(), context.Cause(ctx)
 }
 
-// asking is a source that asks one question after the other.
+// asking is a source that sends one request after the other.
 type asking struct {
 	ctx   context.Context //nolint:containedctx // it lives as long as the scan
 	r     *run
 	nodes map[ib.GUID]*fabric.Node
-	ports int   // of all nodes
-	most  int   // of them
-	first error // the first question without answer
-	// stopped says that nothing more is asked.
+	ports int   // total of all nodes
+	most  int   // limit of ports
+	first error // the first request without an answer
+	// stopped is true if no more requests are sent.
 	stopped bool
 }
 
-// stop has the rest of the scan ask nothing.
+// stop makes the rest of the scan send no requests.
 func (a *asking) stop(why error) {
 	if !a.stopped {
 		a.stopped = true
@@ -58,8 +58,9 @@ func (a *asking) ask(path mad.Path, attribute mad.Attribute, modifier uint32) []
 	return data
 }
 
-// maxPorts is the highest port number, and maxPartPorts what the nodes of a part may have together,
-// 16,384 of 64: a lying fabric has no end.
+// maxPorts is the highest port number. maxPartPorts is the largest total of ports in a part, enough
+// for 16,384 nodes with 64 ports, so that a fabric with invalid answers can't extend the scan
+// without end.
 const (
 	maxPorts     = 254
 	maxPartPorts = 1 << 20
@@ -72,7 +73,7 @@ func (a *asking) nodeInfo(_ *subnetNode, _ uint8, path mad.Path) (info mad.NodeI
 	}
 	info.Decode(data) //nolint:errcheck // the client has the length
 	if info.NumPorts > maxPorts || info.LocalPortNum > info.NumPorts || info.NodeGUID.IsZero() {
-		a.r.errorf("%s: no sound node info from path %s\n", a.r.Name, path)
+		a.r.errorf("%s: invalid node info from path %s\n", a.r.Name, path)
 		return info, false
 	}
 	if a.nodes[info.NodeGUID] == nil {
@@ -110,11 +111,11 @@ func (a *asking) portInfo(n *fabric.Node, number uint8, path mad.Path) bool {
 	return true
 }
 
-// errNoRoute is the cause when forwarding tables don't lead to a LID.
-var errNoRoute = errors.New("forwarding tables don't lead there")
+// errNoRoute is the cause if forwarding tables don't lead to a LID.
+var errNoRoute = errors.New("forwarding tables have no route to it")
 
-// routeTo follows the forwarding tables from the own port to a LID, and returns the directed route
-// that leads there.
+// routeTo follows the forwarding tables from the local port to a LID, and returns the directed
+// route to that LID.
 func (r *run) routeTo(ctx context.Context, lid ib.LID) (mad.Path, error) {
 	var path mad.Path
 	for path.Len() < mad.MaxHops {
@@ -154,7 +155,7 @@ func (r *run) routeTo(ctx context.Context, lid ib.LID) (mad.Path, error) {
 	return path, fmt.Errorf("route to LID %d: %w", uint16(lid), errNoRoute)
 }
 
-// forward asks a switch by which port it sends to a LID.
+// forward reads a switch's output port for a LID.
 func (r *run) forward(ctx context.Context, path mad.Path, lid ib.LID) (uint8, error) {
 	block, err := r.client.SMP(ctx, fabric.Target{Path: path}, mad.MethodGet, mad.AttributeLFT,
 		uint32(lid)/mad.LFTBlockLen, nil)

@@ -9,14 +9,14 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// subnet is what a sweep saw, in the order in which libibnetdisc would have found it: its lists,
-// its numbering of chassis and its remarks on the way depend on that order.
+// subnet is the result of a sweep, in the order in which libibnetdisc would have found it: the
+// lists, the numbering of chassis and the progress remarks depend on that order.
 type subnet struct {
-	nodes  []*subnetNode // as C goes through them: the one found last comes first
+	nodes  []*subnetNode // in C's order: in reverse order of discovery
 	byGUID map[ib.GUID]*subnetNode
-	origin *subnetNode // where the sweep began
-	via    uint8       // the port there
-	hops   int         // of the farthest node
+	origin *subnetNode // the node where the sweep began
+	via    uint8       // its port
+	hops   int         // distance of the farthest node
 	// chassis are numbered from 1; see group.
 	chassis []*chassis
 }
@@ -24,12 +24,12 @@ type subnet struct {
 // subnetNode is a node (C twin: ibnd_node_t).
 type subnetNode struct {
 	*fabric.Node
-	ports    []*subnetPort // by number; nil: nothing is known of it
-	lid      ib.LID        // of a switch: of its port 0
+	ports    []*subnetPort // by number; nil: unknown
+	lid      ib.LID        // LID of a switch: that of its port 0
 	lmc      uint8
 	path     mad.Path
 	ingress  uint8
-	describe bool // the description has come in
+	describe bool // the description has been received
 
 	chassis *chassis
 	slot    slot
@@ -44,13 +44,13 @@ type subnetPort struct {
 	lid      ib.LID
 	lmc      uint8
 	remote   *subnetPort
-	external int // the number printed on the chassis; 0: none
+	external int // port number on the chassis; 0: none
 }
 
 // guid64 returns a GUID as the number that C prints.
 func guid64(g ib.GUID) uint64 { return binary.BigEndian.Uint64(g[:]) }
 
-// base returns the LID that a remark on a port shows: of a switch, that of port 0.
+// base returns the LID that a remark on a port shows: for a switch that of port 0.
 func (p *subnetPort) base() ib.LID {
 	if p.node.IsSwitch() {
 		return p.node.lid
@@ -58,7 +58,7 @@ func (p *subnetPort) base() ib.LID {
 	return p.lid
 }
 
-// find returns the port with that GUID; of a switch, any port.
+// find returns the port with that GUID; for a switch, any of its ports.
 func (s *subnet) find(guid uint64) *subnetPort {
 	for _, n := range s.nodes {
 		for _, p := range n.ports {
@@ -81,19 +81,19 @@ func (s *subnet) ofType(t mad.NodeType) []*subnetNode {
 	return list
 }
 
-// source is where a scan has its answers from.
+// source provides the answers for a scan.
 type source interface {
-	// nodeInfo tells who is behind a port of a node, that is at the end of the path; of the start
-	// when from is nil.
+	// nodeInfo returns the node info of the node at the end of the path, behind a port of from; if
+	// from is nil, of the start.
 	nodeInfo(from *subnetNode, port uint8, path mad.Path) (mad.NodeInfo, bool)
-	// node returns the node of which this is the info, with its description and, of a switch, its
-	// switch info.
+	// node returns the node with this node info, with its description and, for a switch, its switch
+	// info.
 	node(info *mad.NodeInfo, path mad.Path) *fabric.Node
-	// portInfo has the node's port filled in.
+	// portInfo fills in the node's port.
 	portInfo(n *fabric.Node, port uint8, path mad.Path) bool
 }
 
-// scan goes through a subnet as libibnetdisc does, one answer after the other (C twin:
+// scan discovers a subnet as libibnetdisc does, one answer after the other (C twin:
 // ibnd_discover_fabric).
 type scan struct {
 	*subnet
@@ -114,7 +114,7 @@ const (
 
 type scanTask struct {
 	kind scanKind
-	node *subnetNode // who is asked; for scanNode: behind whose port
+	node *subnetNode // the node that is queried; for scanNode: the node in front
 	port uint8
 	path mad.Path
 }
@@ -125,7 +125,7 @@ func newScan(from source, start mad.Path) *scan {
 	return s
 }
 
-// run answers all questions that are waiting, and those that follow from them.
+// run handles all queued requests, and those that follow from them.
 func (s *scan) run() {
 	for len(s.queue) > 0 {
 		t := s.queue[0]
@@ -174,15 +174,15 @@ func (s *scan) nodeAnswer(t scanTask, info *mad.NodeInfo) {
 	}
 }
 
-// add puts a node that is new in front of the others.
+// add adds a new node.
 func (s *scan) add(node *fabric.Node, path mad.Path) *subnetNode {
 	n := &subnetNode{Node: node, path: path, ports: make([]*subnetPort, len(node.Ports))}
 	s.byGUID[node.GUID()] = n
-	s.nodes = append(s.nodes, n) // turned round at the end
+	s.nodes = append(s.nodes, n) // reversed at the end
 	return n
 }
 
-// ask queues what a new node is asked.
+// ask queues the requests to a new node.
 func (s *scan) ask(n *subnetNode, path mad.Path) {
 	s.queue = append(s.queue, scanTask{scanDescription, n, 0, path})
 	if n.IsSwitch() {
@@ -190,7 +190,7 @@ func (s *scan) ask(n *subnetNode, path mad.Path) {
 	}
 }
 
-// port returns a port, which may have been unknown until now.
+// port returns a port, which is created if necessary.
 func (n *subnetNode) port(number uint8) *subnetPort {
 	if n.ports[number] == nil {
 		n.ports[number] = &subnetPort{Port: &n.Ports[number], node: n, number: int(number)}
@@ -198,7 +198,7 @@ func (n *subnetNode) port(number uint8) *subnetPort {
 	return n.ports[number]
 }
 
-// connect notes a cable; the last answer counts.
+// connect records a cable; the last answer wins.
 func connect(a, b *subnetPort) {
 	if a.remote != nil {
 		a.remote.remote = nil
@@ -247,8 +247,8 @@ func (s *scan) portKnown(t scanTask) {
 	}
 }
 
-// next returns the path to what is behind a port. A scan that started at an adapter some way off
-// goes back to the switch that it came by.
+// next returns the path to the node behind a port. A scan that started at a remote adapter goes
+// back to the switch before it.
 func (s *scan) next(n *subnetNode, t scanTask) (mad.Path, bool) {
 	if !n.IsSwitch() && t.path.Len() > 1 {
 		s.hops++
@@ -263,7 +263,7 @@ func (s *scan) next(n *subnetNode, t scanTask) (mad.Path, bool) {
 	return path, err == nil
 }
 
-// remark tells of an answer as option -s of ibnetdiscover does.
+// remark prints an answer as option -s of ibnetdiscover does.
 func (s *scan) remark(t scanTask, n *subnetNode, port *subnetPort, known bool) {
 	if s.tell == nil {
 		return
@@ -292,7 +292,7 @@ func (s *scan) finish() *subnet {
 	return s.subnet
 }
 
-// recorded is a source with the answers of a sweep.
+// recorded is a source with the answers of an earlier sweep.
 type recorded struct{ *fabric.Topology }
 
 func (r recorded) nodeInfo(from *subnetNode, port uint8, _ mad.Path) (mad.NodeInfo, bool) {
@@ -313,8 +313,8 @@ func (r recorded) node(info *mad.NodeInfo, _ mad.Path) *fabric.Node { return r.N
 
 func (r recorded) portInfo(n *fabric.Node, port uint8, _ mad.Path) bool { return n.Ports[port].Known }
 
-// fromTopology puts a sweep into C's order. Nodes that C would not have come to, since what leads
-// there did not answer, stand last.
+// fromTopology puts a sweep into C's order. Nodes that C would not have reached, because a node on
+// the path did not answer, come last.
 func fromTopology(t *fabric.Topology, tell func(line string)) *subnet {
 	s := newScan(recorded{t}, mad.Path{})
 	s.tell = tell

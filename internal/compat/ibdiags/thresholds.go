@@ -8,7 +8,7 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// thresholdFile is where ibqueryerrors looks for thresholds without --threshold-file.
+// thresholdFile is the default of --threshold-file.
 const thresholdFile = "/etc/infiniband-diags/error_thresholds"
 
 // errorCounter is a counter that ibqueryerrors compares with a threshold.
@@ -76,7 +76,7 @@ const (
 	xmitWait     = "PortXmitWait"
 )
 
-// suppressible reports whether -s knows a name: those of PortCounters' fields.
+// suppressible reports whether -s accepts a name: the names of PortCounters' fields.
 func suppressible(name string) bool {
 	switch name {
 	case "PortSelect", "CounterSelect", "CounterSelect2", "PortXmitData", "PortRcvData", "PortXmitPkts", "PortRcvPkts":
@@ -90,15 +90,15 @@ func suppressible(name string) bool {
 	return false
 }
 
-// thresholds are the values that counters must exceed to be printed, by name, and how a summary
-// shows them.
+// thresholds holds the values that counters must exceed to be printed, by name, and their text in
+// the summary.
 type thresholds struct {
 	values map[string]uint64
 	text   string
 }
 
-// readThresholds reads "name=value" lines. A file that can't be read leaves all at 0; so does C,
-// which prints a null pointer then.
+// readThresholds reads "name=value" lines. If the file can't be read, all thresholds stay 0, as in
+// C, which then prints a null pointer.
 func (r *run) readThresholds(file string) thresholds {
 	t := thresholds{values: map[string]uint64{}, text: "(null)"}
 	text, err := r.ReadFile(file)
@@ -113,7 +113,7 @@ func (r *run) readThresholds(file string) thresholds {
 		}
 		name, value, ok := strings.Cut(strings.TrimLeft(line, "="), "=")
 		if !ok {
-			r.errorf("%s: %s: line %q is no name=value\n", r.Name, file, line)
+			r.errorf("%s: %s: line %q is not name=value\n", r.Name, file, line)
 			continue
 		}
 		for _, c := range errorCounters() {
@@ -127,7 +127,7 @@ func (r *run) readThresholds(file string) thresholds {
 	return t
 }
 
-// human shows a count in units of 1024, as C does in single precision: 14.625 and "K". Data
+// human formats a count in units of 1024, in single precision as in C: 14.625 and "K". Data
 // counters count units of 4 bytes.
 func human(value uint64, data bool) string {
 	step, div := 0, uint64(1)

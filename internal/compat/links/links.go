@@ -1,8 +1,8 @@
-// Package links gives a program further names: symbolic or hard links to it in a folder, as busybox
-// installs its applets.
+// Package links installs symbolic or hard links to a program in a folder, as busybox installs its
+// applets.
 //
 //	l, err := links.New(exe, "/usr/local/bin")
-//	planned, err := l.Plan("ibstat", "ibstatus") // all are looked at before one is made
+//	planned, err := l.Plan("ibstat", "ibstatus") // checks all links before any is made
 //	err = l.Make(planned)
 package links
 
@@ -15,10 +15,10 @@ import (
 	"strings"
 )
 
-// ErrNoFolder is the cause of the error of New for what is no folder.
+// ErrNoFolder is the cause of New's error for a path that is not a folder.
 var ErrNoFolder = errors.New("not a folder")
 
-// Action is what becomes of a link.
+// Action is the action for a link.
 type Action string
 
 // The actions.
@@ -28,16 +28,16 @@ const (
 	Kept     Action = "kept"
 )
 
-// Link is a further name of the program.
+// Link is a link to the program.
 type Link struct {
 	Name   string // the last element of Path
 	Path   string // absolute
-	Target string // what a symbolic link holds; "" for a hard link
+	Target string // target of a symbolic link; "" for a hard link
 	Action Action
 }
 
-// Linker makes links to a program. Hard asks for hard links. Force lets them replace files, and
-// links that lead elsewhere.
+// Linker makes links to a program. Hard selects hard links. Force replaces files, and links that
+// point elsewhere.
 type Linker struct {
 	Hard, Force bool
 
@@ -45,9 +45,9 @@ type Linker struct {
 	beside   bool   // dir is the folder of exe
 }
 
-// New returns a Linker for the program exe, an absolute path, and a folder, which must exist. A
-// symbolic link holds the bare name of the program where the folder is the program's own, and exe
-// elsewhere. The error matches [ErrNoFolder], or is that of looking.
+// New returns a Linker for the program exe, an absolute path, and a folder, which must exist. The
+// target of a symbolic link is the name of the program if the folder is the program's own, and exe
+// otherwise. The error matches [ErrNoFolder] or is that of examining the folder.
 func New(exe, dir string) (*Linker, error) {
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -65,8 +65,8 @@ func New(exe, dir string) (*Linker, error) {
 	return l, nil
 }
 
-// Plan tells for each name what is to become of its link, and makes nothing. The error joins those
-// of all names that something else has.
+// Plan returns the action for each link without making any. The error joins the errors of all names
+// that are taken by other files.
 func (l *Linker) Plan(names ...string) ([]Link, error) {
 	var list []Link
 	var errs []error
@@ -83,7 +83,7 @@ func (l *Linker) Plan(names ...string) ([]Link, error) {
 	return list, errors.Join(errs...)
 }
 
-// Make makes what Plan has planned, up to the first error.
+// Make makes the links that Plan returned, up to the first error.
 func (l *Linker) Make(list []Link) error {
 	for _, link := range list {
 		if link.Action == Kept {
@@ -96,7 +96,7 @@ func (l *Linker) Make(list []Link) error {
 	return nil
 }
 
-// target is what a symbolic link holds.
+// target returns the target of symbolic links.
 func (l *Linker) target() string {
 	if l.beside {
 		return filepath.Base(l.exe)
@@ -104,23 +104,23 @@ func (l *Linker) target() string {
 	return l.exe
 }
 
-// plan tells what is to become of a link; an error means that something else is in its place.
+// plan returns the action for a link; an error means that another file has the name.
 func (l *Linker) plan(link string) (action Action, err error) {
 	info, err := os.Lstat(link)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return Made, nil
 	case err != nil:
-		return "", fmt.Errorf("look at %s: %w", link, err)
+		return "", fmt.Errorf("examine %s: %w", link, err)
 	case info.IsDir():
 		return "", fmt.Errorf("make %s: a folder has that name", link)
 	}
 	symbolic := info.Mode()&fs.ModeSymlink != 0
 	if l.leadsHere(link) {
 		if l.beside && filepath.Base(link) == filepath.Base(l.exe) {
-			return Kept, nil // the program itself has that name: a link in its place would lead to itself
+			return Kept, nil // the program itself has that name: a link would point to itself
 		}
-		if symbolic == l.Hard { // the other kind was asked for
+		if symbolic == l.Hard { // the other kind of link is requested
 			return Replaced, nil
 		}
 		return Kept, nil
@@ -131,14 +131,14 @@ func (l *Linker) plan(link string) (action Action, err error) {
 	target, _ := os.Readlink(link)
 	switch {
 	case symbolic && strings.HasPrefix(filepath.Base(target), "rdmactl"):
-		return Replaced, nil // one that an rdmactl has made, of another place or time
+		return Replaced, nil // a link that another rdmactl has made
 	case symbolic:
 		return "", fmt.Errorf("make %s: it is a link to %s", link, target)
 	}
-	return "", fmt.Errorf("make %s: a file of another kind has that name", link)
+	return "", fmt.Errorf("make %s: another file has that name", link)
 }
 
-// leadsHere tells that link is this program, by whatever kind of link.
+// leadsHere reports whether link is a link of any kind to this program.
 func (l *Linker) leadsHere(link string) bool {
 	there, err := os.Stat(link)
 	if err != nil {
@@ -148,7 +148,7 @@ func (l *Linker) leadsHere(link string) bool {
 	return err == nil && os.SameFile(here, there)
 }
 
-// make makes a link in one step, so that nobody meets a gap where one was before.
+// make makes a link atomically, so that an existing link is never missing in between.
 func (l *Linker) make(link string) error {
 	temporary := fmt.Sprintf("%s.rdmactl-%d", link, os.Getpid())
 	var err error
