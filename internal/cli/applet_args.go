@@ -17,9 +17,9 @@ func (app *App) SetArgs(root *cobra.Command, args []string) {
 	root.SetArgs(append([]string{}, args...)) // never nil: cobra would read os.Args instead
 }
 
-// appletArgs puts "--" behind the name of an applet, so that what follows it stays the applet's
-// own: -v of ibv_devinfo is not that of rdmactl. Flags of rdmactl stand before the name. The
-// exception is --help right behind the name, which asks rdmactl; a link has the tool's own.
+// appletArgs inserts "--" after the name of an applet, so that cobra passes the arguments behind it
+// to the applet: -v of ibv_devinfo is not -v of rdmactl. Flags of rdmactl go before the name. The
+// exception is --help directly after the name, which rdmactl answers; a link has the tool's own.
 func appletArgs(root *cobra.Command, args []string, byLink bool) []string {
 	at := firstWord(root, args)
 	if at < 0 {
@@ -35,8 +35,8 @@ func appletArgs(root *cobra.Command, args []string, byLink bool) []string {
 	return slices.Insert(slices.Clone(args), at+1, "--")
 }
 
-// firstWord finds the first argument that is neither a flag nor the value of one; -1 without, or
-// behind a flag that no applet has.
+// firstWord returns the index of the first argument that is neither a flag nor the value of a flag,
+// or -1 if there is none or an unknown flag comes first.
 func firstWord(root *cobra.Command, args []string) int {
 	known := pflag.NewFlagSet("", pflag.ContinueOnError)
 	known.AddFlagSet(root.PersistentFlags())
@@ -59,7 +59,8 @@ func firstWord(root *cobra.Command, args []string) int {
 	return -1
 }
 
-// flagValues tells how many arguments behind a flag are its value; false for an unknown flag.
+// flagValues returns how many of the arguments after a flag are its value, and false for an unknown
+// flag.
 func flagValues(known *pflag.FlagSet, arg string) (skip int, ok bool) {
 	if name, long := strings.CutPrefix(arg, "--"); long {
 		name, _, given := strings.Cut(name, "=")
@@ -84,7 +85,7 @@ func flagValues(known *pflag.FlagSet, arg string) (skip int, ok bool) {
 	return 0, true
 }
 
-// linkArgs returns the arguments of a run by the name that the program was started under.
+// linkArgs returns the arguments of a run that was started under the name of an applet.
 func linkArgs(argv []string) (args []string, isApplet bool) {
 	if len(argv) == 0 {
 		return nil, false

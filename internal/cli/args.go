@@ -11,7 +11,7 @@ import (
 	"github.com/rdmakit/rdmakit/internal/text/spelling"
 )
 
-// arity is how many arguments a usage line asks for.
+// arity is the number of arguments that a usage line allows.
 type arity struct {
 	names []string // of the arguments in order
 	least int
@@ -38,7 +38,7 @@ func usageArity(use string) arity {
 	return a
 }
 
-// checkArgs returns the check of the arguments of a command that brings none of its own.
+// checkArgs returns the argument check for a command that doesn't define one.
 func checkArgs(cmd *cobra.Command, args []string) error {
 	want := usageArity(cmd.Use)
 	switch {
@@ -70,7 +70,7 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 	return WithHints(fmt.Errorf("unknown command %s", strconv.Quote(name)), DidYouMean(cmd.SuggestionsFor(name)...)...)
 }
 
-// DidYouMean returns the hint that proposes names, none for none.
+// DidYouMean returns a hint that proposes names, or no hint if there are no names.
 func DidYouMean(names ...string) []string {
 	var quoted []string
 	for _, name := range names {

@@ -13,14 +13,14 @@ import (
 	"github.com/rdmakit/rdmakit/verbs/provider/roce"
 )
 
-// engineHint says what a device may be that this version opens.
+// engineHint explains the names of devices that this version can open.
 const engineHint = "roce@ADDRESS is RDMA in user space on that address of this machine, roce@NETDEV on " +
 	"that of a network device"
 
-// OpenVerbs opens a device that moves data: an engine in user space. Devices of the kernel need
-// libibverbs's data path, which this version does not have. For "" it opens the first device that
-// can be opened, as perftest takes the first of libibverbs, and why tells which and what was passed
-// over.
+// OpenVerbs opens a device for data transfer: an engine in user space. Devices of the kernel need
+// the data path of libibverbs, which this version does not have. For "" it opens the first device
+// that can be opened, as perftest takes the first of libibverbs; why names the device and those that
+// were skipped.
 func OpenVerbs(ctx context.Context, name string) (device *verbs.Device, why string, err error) {
 	root := os.DirFS("/")
 	if name == "" {
@@ -38,7 +38,7 @@ func OpenVerbs(ctx context.Context, name string) (device *verbs.Device, why stri
 	}
 	if _, err := fs.Stat(root, sysfs.ClassInfiniBand+"/"+name); err == nil {
 		err := Exitf(ExitNotFound,
-			"open device %s: it is a device of the kernel, which this version does not open for data: %w",
+			"open device %s: this version can't open a device of the kernel for data: %w",
 			name, verbs.ErrNotSupported)
 		return nil, "", WithHints(err, engineHint)
 	}

@@ -2,13 +2,14 @@
 // ([App]), exit codes and error messages ([Exitf], [WithHints]), flags that several have
 // ([SourceFlags], [SetFormats]), and the form of what they print.
 //
-// The commands stand in the packages below, by groups; package commands lists them, and main passes
-// the list to [NewApp]. A command is a function that takes the App and returns a cobra command:
+// The commands are in the packages below, one package for each group; package commands lists them,
+// and main passes the list to [NewApp]. A command is a function that takes the App and returns a
+// cobra command:
 //
 //	func newPortsCommand(app *cli.App) *cobra.Command {
 //		var source cli.SourceFlags
 //		cmd := &cobra.Command{
-//			Use:     "ports [DEVICE]", // says what arguments it takes: they are checked against it
+//			Use:     "ports [DEVICE]", // the arguments are checked against it
 //			Short:   "List the ports of this node",
 //			Example: "  rdmactl ports\n  rdmactl ports mlx5_0 -o json",
 //			RunE: func(cmd *cobra.Command, args []string) error {
@@ -27,9 +28,10 @@
 //		return cmd
 //	}
 //
-// It parses flags, calls a package that knows no command line, and prints. A test in package
-// commands demands of every command: a summary, an example that parses, help for every flag, and a
-// script of its name. docs/cli and docs/man are generated from the commands.
+// The function parses flags, calls a package that is independent of the command line, and prints
+// the result. A test in package commands requires every command to have a summary, an example that
+// parses, help for every flag, and a script of the same name. docs/cli and docs/man are generated
+// from the commands.
 //
 // Commands print through App.Out, log through App.Log, and read the environment through App; they
 // keep no state outside of their own variables, so that tests run many at a time in one process.

@@ -24,15 +24,15 @@ import (
 const (
 	ExitOK          = 0  // all is well
 	ExitFault       = 1  // a check failed, a fault was found, or the run failed for a reason without a code
-	ExitUsage       = 2  // wrong use: command, flag, argument or configuration
+	ExitUsage       = 2  // wrong command, flag, argument or configuration
 	ExitNotFound    = 3  // nothing found, or not applicable here
 	ExitPermission  = 4  // the system denied it
 	ExitUnreachable = 5  // a peer can't be reached
-	ExitTimeout     = 6  // the time was up
-	ExitPartial     = 7  // done in part: what is printed is right but not all
+	ExitTimeout     = 6  // a time limit expired
+	ExitPartial     = 7  // partial result: the output is correct but incomplete
 	ExitPending     = 10 // changes are pending
 
-	exitBrokenPipe = 141 // what a shell shows for a program that SIGPIPE ended
+	exitBrokenPipe = 141 // what a shell reports for a program that SIGPIPE ended
 	exitSignal     = 128 // plus the number of the signal
 )
 
@@ -40,18 +40,18 @@ const (
 // lines apart.
 func ExitCodes() string {
 	return `    0   all is well
-    1   a check failed or a fault was found; also errors without a code of their own
+    1   a check failed or a fault was found, or any error without a more specific code
     2   wrong use: command, flag, argument or configuration
     3   nothing found, or not applicable here
     4   permission denied
     5   a peer can't be reached
     6   the time was up (--timeout)
-    7   partial result: what is printed is right but not all
+    7   partial result: the output is correct but incomplete
     10  changes are pending`
 }
 
-// ExitError is an error with the exit code that it means. Without Err the run ends with the code
-// and says nothing more, because the command has printed what there is to know.
+// ExitError is an error with an exit code. If Err is nil, the run ends with the code and prints no
+// message, because the command has already printed its result.
 type ExitError struct {
 	Code int
 	Err  error
@@ -76,8 +76,8 @@ func Exitf(code int, format string, args ...any) error {
 // ExitSilently ends the run with code and no message.
 func ExitSilently(code int) error { return &ExitError{Code: code} }
 
-// hintError adds hints to an error. Any error of any package may have hints: a method Hints()
-// []string is all it takes.
+// hintError adds hints to an error. Errors of any package may have hints, through a method Hints()
+// []string.
 type hintError struct {
 	error
 	hints []string
@@ -86,8 +86,8 @@ type hintError struct {
 func (e *hintError) Unwrap() error   { return e.error }
 func (e *hintError) Hints() []string { return e.hints }
 
-// WithHints returns err with lines that tell what to do next; they are printed as "hint: …" below
-// the message.
+// WithHints returns err with hints on what to do next, which are printed as "hint: …" below the
+// message.
 func WithHints(err error, hints ...string) error {
 	if len(hints) == 0 {
 		return err
@@ -103,8 +103,8 @@ func (e *TimeoutError) Error() string { return "timed out after " + e.Limit.Stri
 // Is makes it match context.DeadlineExceeded.
 func (e *TimeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
 
-// Hints tells how to get more time.
-func (e *TimeoutError) Hints() []string { return []string{"--timeout gives it more time"} }
+// Hints returns a hint on how to allow more time.
+func (e *TimeoutError) Hints() []string { return []string{"--timeout sets the time limit"} }
 
 // SignalError is the cause of a context that a signal ended.
 type SignalError struct{ Signal os.Signal }
@@ -116,12 +116,12 @@ func (e *SignalError) Error() string {
 	return "ended by signal: " + e.Signal.String()
 }
 
-// ExitCode is for programs with exit codes of their own that end of a signal as every program does:
-// see classic.Main.
+// ExitCode returns 128 plus the number of the signal. Programs that have their own exit codes use
+// it when a signal ends them: see classic.Main.
 func (e *SignalError) ExitCode() int { return ExitCode(e) }
 
-// ExitCode returns the exit code that err means: that of the first ExitError in it, or else by
-// its cause.
+// ExitCode returns the exit code for err: the code of the first ExitError in it, or else a code
+// derived from its cause.
 func ExitCode(err error) int {
 	var exit *ExitError
 	var signal *SignalError
@@ -156,8 +156,8 @@ func unreachable(err error) bool {
 		errors.Is(err, syscall.ENETUNREACH) || errors.As(err, &dns) && !dns.IsTimeout
 }
 
-// ConfigExitCode is that of an error in the configuration: a wrong use, unless the file may not
-// be read.
+// ConfigExitCode returns the exit code for an error in the configuration: ExitUsage, unless
+// permission to read the file was denied.
 func ConfigExitCode(err error) int {
 	if errors.Is(err, fs.ErrPermission) {
 		return ExitPermission
@@ -165,14 +165,14 @@ func ConfigExitCode(err error) int {
 	return ExitUsage
 }
 
-// UsageError marks err as a wrong use of cmd and says where to read on.
+// UsageError marks err as a wrong use of cmd and adds a hint to the command's help.
 func UsageError(cmd *cobra.Command, err error) error {
 	hint := "run \"" + cmd.CommandPath() + " --help\" for how to use it"
 	return &ExitError{Code: ExitUsage, Err: WithHints(err, hint)}
 }
 
-// flagError turns what the flag parser says into a usage error, with a proposal for a
-// misspelt flag.
+// flagError turns an error of the flag parser into a usage error, with a suggestion for a misspelt
+// flag.
 func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) && len(unknown.GetSpecifiedName()) > 1 {
@@ -189,8 +189,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	return UsageError(cmd, err)
 }
 
-// report prints err the way rdmactl prints errors and returns the exit code. path is the command
-// without "rdmactl".
+// report prints err and its hints and returns the exit code. path is the command without "rdmactl".
 //
 //	rdmactl: show: no device "mlx5_9"
 //	hint: rdmactl detect lists the devices
@@ -208,7 +207,8 @@ func (app *App) report(path string, err error) int {
 	return code
 }
 
-// ErrorLines writes an error as rdmactl does, with prefix before each of its lines, and its hints.
+// ErrorLines formats an error and its hints as rdmactl prints them, with prefix before each line of
+// the error.
 func ErrorLines(prefix string, err error) string {
 	var text strings.Builder
 	for _, line := range output.CleanLines(err.Error()) {
@@ -220,8 +220,8 @@ func ErrorLines(prefix string, err error) string {
 	return text.String()
 }
 
-// Hints collects the hints in err and its causes, each once, the innermost first: what is wrong
-// comes before where to read on.
+// Hints collects the hints in err and its causes without duplicates, innermost first, so that hints
+// on the cause come before general ones.
 func Hints(err error) []string {
 	var all []string
 	seen := make(map[string]bool)

@@ -39,7 +39,7 @@ func LintCounts(c lint.Counts) []output.Cell {
 	return line
 }
 
-// LintEvidence shows what a finding rests on, the first few lines unless wide.
+// LintEvidence shows the evidence of a finding, only the first few lines unless wide.
 func LintEvidence(evidence []string, wide bool) [][]output.Cell {
 	if most := EvidenceShown; len(evidence) > most+1 && !wide {
 		evidence = append(evidence[:most:most], fmt.Sprintf("and %d more (-o wide)", len(evidence)-most))
@@ -51,7 +51,7 @@ func LintEvidence(evidence []string, wide bool) [][]output.Cell {
 	return lines
 }
 
-// LintSources names where a rule comes from, when wide.
+// LintSources shows the sources of a rule, when wide.
 func LintSources(sources []string, wide bool) [][]output.Cell {
 	if !wide || len(sources) == 0 {
 		return nil
@@ -59,7 +59,7 @@ func LintSources(sources []string, wide bool) [][]output.Cell {
 	return [][]output.Cell{{output.Bold("  see  "), output.Plain(strings.Join(sources, ", "))}}
 }
 
-// LintRuleHead is what rules of all kinds have in common.
+// LintRuleHead shows the part of a rule's description that all kinds of rules have.
 func LintRuleHead(id, title, explanation, remedy string) []output.Block {
 	return []output.Block{
 		output.Text{Lines: [][]output.Cell{{output.Bold(id), output.Plain(": " + title).Flow(0).Hang(2)}}},

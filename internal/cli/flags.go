@@ -15,9 +15,9 @@ import (
 
 // Annotations of commands and flags.
 const (
-	AnnotationLenient = "rdmakit-lenient" // command: works with a broken configuration
+	AnnotationLenient = "rdmakit-lenient" // command: works with an invalid configuration
 	annotationFormats = "rdmakit-formats" // command: its formats, comma-separated
-	annotationSetting = "rdmakit-setting" // flag: gives the setting of its name
+	annotationSetting = "rdmakit-setting" // flag: sets the setting of the same name
 )
 
 // SourceFlags choose the node that a command reads: the machine it runs on by default, another root
@@ -27,7 +27,7 @@ type SourceFlags struct {
 	// the file.
 	Root string
 	// From is the value of --from: a bundle made by rdmactl snapshot, or - for one on standard
-	// input. It excludes --root and beats the other sources of that setting.
+	// input. It can't be combined with --root and overrides the other sources of that setting.
 	From string
 }
 
@@ -41,15 +41,15 @@ func (s *SourceFlags) AddTo(cmd *cobra.Command) {
 	_ = cmd.MarkFlagDirname("root")
 }
 
-// AddSettings adds to cmd the flags of the settings with these keys; their values, from whatever
-// source, stand in App.Config. Help and allowed values come from the table in config.
+// AddSettings adds to cmd the flags of the settings with these keys. The effective values, whatever
+// their source, are in App.Config. Help and allowed values come from the table in config.
 func AddSettings(cmd *cobra.Command, keys ...string) {
 	for _, key := range keys {
 		AddSetting(cmd, cmd.Flags(), key, "")
 	}
 }
 
-// SetFormats restricts or widens what -o of cmd may be; the first is the default. A command prints
+// SetFormats sets the formats that -o of cmd accepts; the first is the default. A command prints
 // formats other than the usual four itself, through App.Out.Raw.
 func SetFormats(cmd *cobra.Command, formats ...output.Format) {
 	if cmd.Annotations == nil {
@@ -69,7 +69,7 @@ func commandFormats(cmd *cobra.Command) []string {
 	return strings.Split(output.JoinFormats(output.Formats(), ","), ",")
 }
 
-// SettingValue is the value of a flag that gives a setting; config checks it, so that all sources
+// SettingValue is the value of a flag for a setting. Package config checks it, so that all sources
 // are checked alike.
 type SettingValue struct {
 	text, kind string
@@ -126,7 +126,7 @@ func settingFlag(cmd *cobra.Command, key string) (string, bool) {
 	return f.Value.String(), true
 }
 
-// flagOfSetting returns the flag of cmd that gives the setting, nil where there is none.
+// flagOfSetting returns the flag of cmd that sets the setting, nil if there is none.
 func flagOfSetting(cmd *cobra.Command, key string) *pflag.Flag {
 	var found *pflag.Flag
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
@@ -145,8 +145,8 @@ func SettingsOf(cmd *cobra.Command) []string {
 	return keys
 }
 
-// checkFlagGroups is what cobra does after the hook that calls it, but in time to tell a wrong use
-// from a failure.
+// checkFlagGroups does the check that cobra does only later, so that a conflict of flags is
+// reported as a usage error.
 func checkFlagGroups(cmd *cobra.Command) error {
 	if err := cmd.ValidateRequiredFlags(); err != nil {
 		return err
@@ -167,8 +167,8 @@ func checkFlagGroups(cmd *cobra.Command) error {
 	return errors.New("--" + strings.Join(strings.Fields(given), " and --") + " exclude each other")
 }
 
-// checkSourceFlags refuses an empty source: a script whose variable is unset must not read this
-// machine instead.
+// checkSourceFlags rejects an empty source, so that a script with an unset variable doesn't read
+// this machine instead.
 func checkSourceFlags(flags *pflag.FlagSet) error {
 	for _, name := range []string{"root", "from"} {
 		if f := flags.Lookup(name); f != nil && f.Changed && f.Value.String() == "" {
@@ -178,7 +178,7 @@ func checkSourceFlags(flags *pflag.FlagSet) error {
 	return nil
 }
 
-// onlyFlagErrors keeps of configuration errors those in flags of this run.
+// onlyFlagErrors keeps only those configuration errors that come from flags of this run.
 func onlyFlagErrors(err error) error {
 	var kept []error
 	walkErrors(err, func(err error) {
@@ -212,7 +212,7 @@ func (v *SecondsValue) Set(text string) error {
 		return err
 	}
 	if d < 0 {
-		return errors.New("it is negative")
+		return errors.New("negative duration")
 	}
 	*v = SecondsValue(d)
 	return nil

@@ -21,8 +21,8 @@ import (
 // never returns.
 const grace = 2 * time.Second
 
-// App is what a command sees of the world. NewApp fills it from the process, tests fill it
-// themselves. One App serves one Run.
+// App is the environment of a command. NewApp fills it from the process; tests fill it themselves.
+// An App is good for one Run.
 type App struct {
 	// Commands is the table of commands.
 	Commands []Entry
@@ -31,7 +31,7 @@ type App struct {
 	Stdout, Stderr io.Writer
 	// Environ is the environment as KEY=VALUE.
 	Environ []string
-	// IsTerminal says whether Stdin, Stdout or Stderr is a terminal.
+	// IsTerminal reports whether Stdin, Stdout or Stderr is a terminal.
 	IsTerminal func(stream any) bool
 	// Size returns columns and rows of the terminal behind Stdout, 0 where unknown.
 	Size func() (columns, rows int)
@@ -43,25 +43,25 @@ type App struct {
 
 	// Config holds the effective settings, flags included.
 	Config *config.Config
-	// Out prints everything that the command has to say.
+	// Out prints the output of the command.
 	Out *output.Printer
 	// Log goes to standard error: warnings always, the rest with --verbose.
 	Log *slog.Logger
 
 	ProgramName string // name of the program, where a link to it chose an applet
-	// Recording is the node of all commands, whatever flags say; nil: the flags choose. Snapshot
-	// runs commands on it.
+	// Recording, unless nil, is the node that all commands read instead of the one that the flags
+	// choose. Snapshot runs commands on it.
 	Recording *bundle.Bundle
 
 	stdinTaken string   // the flag or argument that reads standard input
-	order      []string // names of the commands as the table has them: cobra sorts them
+	order      []string // names of the commands in the order of the table: cobra sorts them
 	flags      globalFlags
 	stdout     *stickyWriter
 	abandon    chan error // receives the error of a command that outlives its time
 	ends       *endings
 }
 
-// globalFlags are the flags of every command that are no settings.
+// globalFlags holds the flags that every command has and that are not settings.
 type globalFlags struct {
 	config         string
 	quiet, verbose bool
@@ -90,7 +90,7 @@ func NewApp(table []Entry) *App {
 	}
 }
 
-// LookupEnv is os.LookupEnv on Environ; the last of several equal names counts, as in a shell.
+// LookupEnv is os.LookupEnv on Environ; of several equal names the last one wins, as in a shell.
 func (app *App) LookupEnv(name string) (string, bool) {
 	for _, pair := range slices.Backward(app.Environ) {
 		if key, value, ok := strings.Cut(pair, "="); ok && key == name {
@@ -118,7 +118,7 @@ func (app *App) addGlobalFlags(root *cobra.Command) {
 	root.MarkFlagsMutuallyExclusive("quiet", "verbose")
 }
 
-// Prepare runs after the flags of cmd are parsed and before its RunE: it settles configuration,
+// Prepare runs after the flags of cmd are parsed and before its RunE. It sets up configuration,
 // output, log and time limit.
 func (app *App) Prepare(cmd *cobra.Command, _ []string) error {
 	if err := checkFlagGroups(cmd); err != nil {
@@ -141,14 +141,14 @@ func (app *App) Prepare(cmd *cobra.Command, _ []string) error {
 	}
 	app.Config = cfg
 	if !slices.Contains(formats, cfg.Output) {
-		cfg.Output = formats[0] // a preference for all commands must not break the one that can't follow it
+		cfg.Output = formats[0] // a preference for all commands must not break one that doesn't have the format
 	}
 	app.Out = output.New(app.outputOptions())
 	app.Log = slog.New(
 		slog.NewTextHandler(app.Out.Stderr(), &slog.HandlerOptions{Level: app.logLevel(), ReplaceAttr: dropTime}))
 	app.limitTime(cmd)
 	app.noteIgnored(cmd)
-	if cfg.Ignored != nil && cmd.GroupID != GroupApplet { // what applets write to standard error is for programs, too
+	if cfg.Ignored != nil && cmd.GroupID != GroupApplet { // programs parse what applets write to standard error
 		app.Log.Warn("configuration ignored", "cause", cfg.Ignored)
 	}
 	app.Log.Debug("run", "command", cmd.CommandPath(), "config", cfg.File, "found", cfg.Exists)
@@ -180,8 +180,8 @@ func (app *App) outputOptions() output.Options {
 	}
 	if cfg := app.Config; cfg != nil {
 		o.Format, o.Color = output.Format(cfg.Output), output.ColorMode(cfg.Color)
-		// NO_COLOR beats what a file or a variable says; only a flag, which is meant for this run,
-		// beats NO_COLOR.
+		// NO_COLOR overrides the configuration file and variables; only a flag, which is meant for
+		// this run, overrides NO_COLOR.
 		if o.Color == output.ColorAlways && cfg.Origin("color") != config.OriginFlag && app.Getenv("NO_COLOR") != "" {
 			o.Color = output.ColorNever
 		}
@@ -202,7 +202,8 @@ func (app *App) logLevel() slog.Level {
 	return slog.LevelWarn
 }
 
-// dropTime leaves the time out of log lines: a run is short, and lines compare better without.
+// dropTime leaves the time out of log lines: a run is short, and lines without times are easier to
+// compare.
 func dropTime(groups []string, a slog.Attr) slog.Attr {
 	if len(groups) == 0 && a.Key == slog.TimeKey {
 		return slog.Attr{}
@@ -210,8 +211,8 @@ func dropTime(groups []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// limitTime bounds the run by --timeout: the context of cmd ends then, and a command that takes no
-// notice within the grace period is left behind.
+// limitTime ends the context of cmd after --timeout. A command that doesn't return within the grace
+// period is abandoned.
 func (app *App) limitTime(cmd *cobra.Command) {
 	limit := app.Config.Timeout
 	if limit == 0 {

@@ -14,7 +14,7 @@ const (
 func groups() []*cobra.Group {
 	return []*cobra.Group{
 		{ID: GroupNode, Title: "This node:"},
-		{ID: GroupFabric, Title: "The fabric that it is in:"},
+		{ID: GroupFabric, Title: "The fabric of this node:"},
 		{ID: GroupK8s, Title: "Kubernetes:"},
 		{ID: GroupApplet, Title: "The C tools under their own names:"},
 		{ID: GroupSetup, Title: "rdmactl itself:"},
@@ -29,13 +29,13 @@ type Entry struct {
 	Build func(app *App) *cobra.Command
 }
 
-// firstSteps is what rdmactl without arguments proposes, as far as the commands exist.
+// firstSteps are the commands that rdmactl without arguments proposes, if they exist.
 func firstSteps() []step {
 	return []step{
-		{command: "detect", text: "what RDMA this node has, and why not if it has none"},
-		{command: "doctor", text: "whether it can work, what is wrong, and what to do about it"},
+		{command: "detect", text: "which RDMA devices this node has, or why it has none"},
+		{command: "doctor", text: "what is wrong with RDMA on this node, and how to fix it"},
 		{command: "env", text: "what to export for NCCL, NVSHMEM, UCX and others"},
-		{command: "demo", text: "all of it on an emulated node: no hardware needed"},
+		{command: "demo", text: "detect, doctor and env on an emulated node: no hardware needed"},
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/rdmakit/rdmakit/internal/text/output"
 )
 
-// newHelpCommand returns "rdmactl help", for those who type it.
+// newHelpCommand returns the command "rdmactl help".
 func newHelpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:         "help [COMMAND...]",
@@ -56,8 +56,8 @@ func childOf(cmd *cobra.Command, name string) *cobra.Command {
 	return nil
 }
 
-// helpPrinter returns the run's Printer; --help is asked for before there is one, so it makes one
-// that follows --color at least.
+// helpPrinter returns the Printer of the run. With --help there is none yet, so helpPrinter makes
+// one that follows --color.
 func (app *App) helpPrinter(cmd *cobra.Command) *output.Printer {
 	if app.Out != nil {
 		return app.Out
@@ -69,7 +69,7 @@ func (app *App) helpPrinter(cmd *cobra.Command) *output.Printer {
 	return output.New(o)
 }
 
-// help prints the long help of cmd. Its error, if any, is kept by the standard output it writes to.
+// help prints the long help of cmd. The standard output that it writes to remembers a write error.
 func (app *App) help(cmd *cobra.Command, _ []string) {
 	cmd.InitDefaultHelpFlag() // "rdmactl help X" didn't parse the flags of X
 	if !cmd.HasParent() {
@@ -98,7 +98,7 @@ func (app *App) help(cmd *cobra.Command, _ []string) {
 	_ = app.printHelp(cmd, blocks)
 }
 
-// shortHelp is what rdmactl alone prints: where to begin.
+// shortHelp prints the help of rdmactl without arguments: the first steps.
 func (app *App) shortHelp(root *cobra.Command) error {
 	var steps [][]output.Cell
 	for _, s := range firstSteps() {
@@ -130,8 +130,8 @@ func section(title, text string) output.Text {
 	return t
 }
 
-// exitCodeSection shows a table of exit codes, broken anew where it is too wide for the terminal. A
-// width of 0 is no terminal.
+// exitCodeSection returns a table of exit codes, wrapped if it is too wide for the terminal. Width
+// is 0 without a terminal.
 func exitCodeSection(table string, width int) output.Text {
 	const margin = 8
 	if width == 0 {
@@ -146,7 +146,7 @@ func exitCodeSection(table string, width int) output.Text {
 	}
 	for line := range strings.SplitSeq(table, "\n") {
 		line = fmt.Sprintf("%-*s", margin, line)
-		if strings.TrimSpace(line[:margin]) == "" { // goes on with the line above
+		if strings.TrimSpace(line[:margin]) == "" { // continues the line above
 			meaning += " " + strings.TrimSpace(line)
 			continue
 		}
@@ -157,7 +157,7 @@ func exitCodeSection(table string, width int) output.Text {
 	return t
 }
 
-// notShadowed are the flags of every command but those that cmd has in a form of its own.
+// notShadowed returns the flags of every command except those that cmd redefines.
 func notShadowed(cmd *cobra.Command) *pflag.FlagSet {
 	out := pflag.NewFlagSet("", pflag.ContinueOnError)
 	own := cmd.LocalNonPersistentFlags()
@@ -169,7 +169,8 @@ func notShadowed(cmd *cobra.Command) *pflag.FlagSet {
 	return out
 }
 
-// groupFlags are the flags that cmd shares with the commands beside or below it, but not with all.
+// groupFlags returns the flags that cmd shares with the commands of its group but not with all
+// commands.
 func groupFlags(cmd *cobra.Command) *pflag.FlagSet {
 	out := pflag.NewFlagSet("", pflag.ContinueOnError)
 	own := cmd.LocalNonPersistentFlags()

@@ -85,8 +85,8 @@ func SomeNames(names []string, wide bool) string {
 	return first + fmt.Sprintf(", … %s (%d more)", names[len(names)-1], len(names)-shown+1)
 }
 
-// Figures returns the columns of a table of figures, to the right; those of wide are for -o
-// wide only.
+// Figures returns right-aligned columns for numbers; the columns in wide are shown with -o wide
+// only.
 func Figures(names []string, wide ...string) []output.Column {
 	var out []output.Column
 	for _, n := range names {
@@ -98,8 +98,8 @@ func Figures(names []string, wide ...string) []output.Column {
 	return out
 }
 
-// Droppable gives columns priorities: on a terminal that is too narrow, those that are named are
-// left out, the first of them first.
+// Droppable gives the named columns priorities: a terminal that is too narrow doesn't show them, the
+// first name first.
 func Droppable(columns []output.Column, names ...string) []output.Column {
 	for i := range columns {
 		if at := slices.Index(names, columns[i].Name); at >= 0 {
@@ -109,7 +109,7 @@ func Droppable(columns []output.Column, names ...string) []output.Column {
 	return columns
 }
 
-// Figure prints a measured value with what is worth knowing of it.
+// Figure formats a measured value with two decimals, or four below 1.
 func Figure(v float64) string {
 	if v < 1 {
 		return strconv.FormatFloat(v, 'f', 4, 64)

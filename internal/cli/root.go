@@ -38,8 +38,8 @@ func (app *App) Run(ctx context.Context, args []string) int {
 	app.SetArgs(root, args)
 	defer app.cleanUp()
 
-	// The command has a goroutine of its own so that a read that never returns can't outlast
-	// --timeout. Whoever is left behind ends with the process.
+	// The command runs in its own goroutine so that a read that never returns can't outlast
+	// --timeout. An abandoned goroutine ends with the process.
 	type outcome struct {
 		path string
 		err  error
@@ -49,8 +49,8 @@ func (app *App) Run(ctx context.Context, args []string) int {
 		path, err := execute(ctx, root)
 		done <- outcome{path, err}
 	}()
-	// Nor can it outlast the grace after a signal: opening a FIFO that nobody writes waits
-	// for ever.
+	// Nor can it outlast the grace period after a signal: opening a FIFO without a writer blocks
+	// forever.
 	stop := context.AfterFunc(ctx, func() {
 		cause := context.Cause(ctx)
 		if _, ok := errors.AsType[*SignalError](cause); ok {
@@ -70,12 +70,12 @@ func (app *App) Run(ctx context.Context, args []string) int {
 func (app *App) leave(cause error) {
 	select {
 	case app.abandon <- cause:
-	default: // another cause was first
+	default: // an earlier cause is kept
 	}
 }
 
-// execute runs the command and names it. A panic is a bug: it is reported as one, and not with the
-// runtime's exit code, which would say "wrong use".
+// execute runs the command and returns its name. A panic is reported as a bug, and not with the
+// runtime's exit code, which would mean "wrong use".
 func execute(ctx context.Context, root *cobra.Command) (path string, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -88,9 +88,9 @@ func execute(ctx context.Context, root *cobra.Command) (path string, err error) 
 	return path, explain(cmd.Context(), err)
 }
 
-// explain puts in front of an error what ended the context, for that is what made the command fail:
-// a killed child and a closed socket don't say so. An ExitError is left alone: its command has
-// thought about it.
+// explain prefixes an error with the cause that ended the context, because that cause made the
+// command fail, and the error of a killed child or a closed socket doesn't mention it. An ExitError
+// is left alone: the command chose it.
 func explain(ctx context.Context, err error) error {
 	if err == nil || ctx == nil || ctx.Err() == nil {
 		return err
@@ -106,8 +106,8 @@ func explain(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", cause, err)
 }
 
-// finish reports the outcome of a command. Data that could not be written is an error even where
-// the command didn't notice, but a reader that had enough (as head does) is none.
+// finish reports the outcome of a command. A failed write to standard output is an error even if
+// the command ignored it, except when the reader closed the pipe, as head does.
 func (app *App) finish(path string, err error) int {
 	if app.Out != nil {
 		app.Out.Close()
@@ -118,7 +118,7 @@ func (app *App) finish(path string, err error) int {
 		return exitBrokenPipe
 	case failed != nil && !errors.Is(err, failed):
 		if silent, ok := errors.AsType[*ExitError](err); ok && silent.Err == nil {
-			err = nil // it has nothing to say
+			err = nil // nothing to report
 		}
 		err = errors.Join(&ExitError{Code: ExitFault, Err: failed}, err)
 	}
@@ -146,18 +146,18 @@ func (app *App) cleanUp() {
 	}
 }
 
-// Root returns the tree of commands, ready to run and to be documented.
+// Root returns the tree of commands, ready to be run or documented.
 func (app *App) Root() *cobra.Command {
 	app.stdout, app.ends = &stickyWriter{w: app.Stdout}, &endings{}
 	root := &cobra.Command{
 		Use:   "rdmactl COMMAND",
 		Short: "RDMA from bare network cards to a verified, configured and watched fabric",
-		Long: `rdmactl takes machines from bare RDMA network cards to a verified, configured and
-watched fabric: it finds what RDMA there is, says whether it really works and why
-not, and writes the configuration that makes it work.
+		Long: `rdmactl takes machines from bare RDMA network cards to a verified, configured and watched fabric: it
+finds the RDMA devices of a node, checks that they work, explains what is wrong and how to fix it,
+and writes the configuration that jobs need.
 
-Data goes to standard output, notes and progress to standard error. With -o json or
--o yaml any command prints its data for programs.`,
+Data goes to standard output, notes and progress to standard error. With -o json or -o yaml, any
+command prints its data for programs.`,
 		SilenceErrors:              true,
 		SilenceUsage:               true,
 		SuggestionsMinimumDistance: 2,
@@ -208,8 +208,8 @@ func rootExample(root *cobra.Command) string {
 	return b.String() + "  rdmactl config show --origin"
 }
 
-// finishCommand gives cmd and those below it what they all have in common: arguments that are
-// checked, with exit code 2, and help where there is nothing to run.
+// finishCommand sets up what cmd and its subcommands have in common: a check of the arguments, with
+// exit code 2, and the help as the action of a command that only groups others.
 func finishCommand(cmd *cobra.Command) {
 	check := cmd.Args
 	switch {
@@ -232,8 +232,8 @@ func finishCommand(cmd *cobra.Command) {
 	}
 }
 
-// flagParseError is what a wrong flag ends in. Where the command is wrong too, that is the mistake
-// to name: the flag may well be right for the command that was meant.
+// flagParseError returns the error for a wrong flag. If the command is unknown too, the error names
+// only the command, because the flag may be right for the intended one.
 func (app *App) flagParseError(cmd *cobra.Command, err error) error {
 	if cmd.HasSubCommands() {
 		if args := cmd.Flags().Args(); len(args) > 0 {

@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-// withSignals returns a context that the first SIGINT or SIGTERM ends, with a [SignalError] as the
-// cause. After that the signals have their default effect again: the second one ends the process at
-// once. stop takes the handler away.
+// withSignals returns a context that the first SIGINT or SIGTERM cancels, with a [SignalError] as
+// the cause. After that the signals have their default effect again: the second one ends the
+// process at once. stop removes the handler.
 func withSignals(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	received := make(chan os.Signal, 1)

@@ -70,7 +70,7 @@ func (app *App) openBundle(name string) (*sources.Node, error) {
 		in, label = bufio.NewReader(stdin), "standard input"
 	}
 	if isSavedFabric(name, in) {
-		const what = "it is the saved sweep of a fabric; --from names a recorded node here"
+		const what = "the file is a saved fabric topology; --from needs a recorded node here"
 		return nil, WithHints(Exitf(ExitUsage, "open bundle %s: %s", label, what), "rdmactl fabric COMMAND --from "+
 			"FILE reads it, and so does --load-cache FILE of ibnetdiscover, iblinkinfo and ibqueryerrors")
 	}
@@ -105,7 +105,7 @@ func openRoot(dir string) (*sources.Node, error) {
 	return n, wrongSource(err)
 }
 
-// wrongSource makes a wrong use of what is no node, nil of nil.
+// wrongSource turns the error of a source that is not a node into a usage error; nil stays nil.
 func wrongSource(err error) error {
 	if err == nil {
 		return nil
@@ -113,8 +113,8 @@ func wrongSource(err error) error {
 	return &ExitError{Code: ExitUsage, Err: err}
 }
 
-// isSavedFabric reports whether a file, or what in holds if it isn't nil, begins as one of "fabric
-// topology --save" or -o json.
+// isSavedFabric reports whether a file, or in if it isn't nil, begins like one that "fabric
+// topology" writes with --save or -o json.
 func isSavedFabric(name string, in *bufio.Reader) bool {
 	const enough = 256 // the schema comes first
 	if in != nil {
@@ -126,15 +126,15 @@ func isSavedFabric(name string, in *bufio.Reader) bool {
 	}
 	file, err := os.Open(name) //nolint:gosec // the user's file
 	if err != nil {
-		return false // told better by who opens it
+		return false // the caller that opens it reports the error
 	}
 	defer file.Close()
 	head, _ := io.ReadAll(io.LimitReader(file, enough))
 	return fabric.IsSaved(head)
 }
 
-// ReadingProgress starts a progress line for the reading of files, a total of 0 for who knows how
-// many. There is none while somebody types one of them on the terminal.
+// ReadingProgress starts a progress line for reading files; total is 0 if their number is unknown.
+// It shows nothing while a user types one of the files on the terminal.
 func (app *App) ReadingProgress(label string, total int, names []string) *output.Progress {
 	if slices.Contains(names, "-") && app.IsTerminal(app.Stdin) {
 		return output.New(output.Options{}).Progress(label, total)
@@ -142,10 +142,10 @@ func (app *App) ReadingProgress(label string, total int, names []string) *output
 	return app.Out.Progress(label, total)
 }
 
-// AddSurroundings fills in what of the process and the kernel belongs to a node: the variables that
-// jobs meet, and the ways to other nodes. A bundle holds those of the machine that was recorded;
-// variables that the caller has given stand before them. On this machine they are those of the
-// process in any case.
+// AddSurroundings fills in the parts of a node that come from the process and the kernel:
+// environment variables and routes to other nodes. For a bundle both are those of the recorded
+// machine; variables that the caller has set come first. For this machine the variables are always
+// those of the process.
 func (app *App) AddSurroundings(ctx context.Context, n *sources.Node, snap inventory.Snapshot, opts *launch.Options) {
 	switch {
 	case n.Local:
@@ -158,8 +158,8 @@ func (app *App) AddSurroundings(ctx context.Context, n *sources.Node, snap inven
 	}
 }
 
-// KServeEnvironment is what KServe's script would meet: the environment of this process, which
-// steers it on any node, over that of the machine that was recorded.
+// KServeEnvironment returns the environment that KServe's script would see: the environment of this
+// process, which controls the script on any node, over that of the recorded machine.
 func (app *App) KServeEnvironment(n *sources.Node) map[string]string {
 	env := map[string]string{}
 	if n.Bundle != nil {
@@ -170,7 +170,7 @@ func (app *App) KServeEnvironment(n *sources.Node) map[string]string {
 	return env
 }
 
-// InputError makes a wrong use of an input that isn't there or can't be understood.
+// InputError turns the error of an input that doesn't exist or can't be parsed into a usage error.
 func InputError(err error) error {
 	if errors.Is(err, fs.ErrPermission) {
 		return err
@@ -178,9 +178,9 @@ func InputError(err error) error {
 	return &ExitError{Code: ExitUsage, Err: err}
 }
 
-// Scan opens and scans the node that the flags choose. What could not be read is
-// told on standard error; partial is then not nil, and a command with nothing
-// worse to report returns it at its end.
+// Scan opens and scans the node that the flags choose. If something could not be read, Scan warns
+// on standard error and partial is not nil; a command that has no worse error to report returns
+// partial at its end.
 func (app *App) Scan(ctx context.Context, flags SourceFlags) (snap inventory.Snapshot, partial, err error) {
 	n, err := app.OpenNode(flags)
 	if err != nil {
@@ -203,7 +203,7 @@ func (app *App) ScanNode(ctx context.Context, n *sources.Node) (snap inventory.S
 	return snap, ExitSilently(ExitPartial), nil
 }
 
-// NotePartial tells what could not be read.
+// NotePartial warns about files that could not be read.
 func (app *App) NotePartial(snap *inventory.Snapshot, scanErr error) {
 	const shown = 5
 	problems := snap.Problems
@@ -219,7 +219,7 @@ func (app *App) NotePartial(snap *inventory.Snapshot, scanErr error) {
 	}
 }
 
-// Environment returns the environment of the process; the last of equal names counts.
+// Environment returns the environment of the process; of several equal names the last one wins.
 func (app *App) Environment() map[string]string {
 	out := make(map[string]string, len(app.Environ))
 	for _, pair := range app.Environ {

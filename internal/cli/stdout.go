@@ -9,7 +9,7 @@ import (
 )
 
 // stickyWriter is standard output. It remembers the first error, so that a full disk ends a run
-// with a message even where a library ignores what Write returns.
+// with a message even if a library ignores the error of Write.
 type stickyWriter struct {
 	mu  sync.Mutex
 	w   io.Writer
@@ -40,6 +40,6 @@ func (s *stickyWriter) failed() error {
 	return s.err
 }
 
-// Data returns standard output for commands that write it themselves: its first error is kept, and
-// ends the run.
+// Data returns standard output for commands that write to it directly. Its first error is
+// remembered and ends the run.
 func (app *App) Data() io.Writer { return app.stdout }

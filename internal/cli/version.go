@@ -5,7 +5,7 @@ import (
 	"github.com/rdmakit/rdmakit/internal/version"
 )
 
-// PrintVersion prints what the command version prints, and the flag --version.
+// PrintVersion prints the output of the command version and of the flag --version.
 func PrintVersion(app *App) error {
 	info := version.Info()
 	text := info.String()

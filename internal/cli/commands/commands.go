@@ -2,9 +2,9 @@
 //
 //	os.Exit(cli.Main(cli.NewApp(commands.All())))
 //
-// Its tests are those of the whole program: a script for each command in testdata/script, golden
-// output of the commands on all test nodes, examples and pages of the documentation, terminals
-// and signals.
+// Its tests cover the whole program: a script for each command in testdata/script, golden output of
+// the commands on all test nodes, the examples and pages of the documentation, terminals and
+// signals.
 package commands
 
 import (
@@ -21,8 +21,7 @@ import (
 	"github.com/rdmakit/rdmakit/internal/cli/self"
 )
 
-// All returns the table of commands: what stands here is what rdmactl can do, in the order of
-// the help.
+// All returns the table of commands of rdmactl, in the order of the help.
 func All() []cli.Entry {
 	return slices.Concat(
 		node.Commands(),
@@ -35,9 +34,9 @@ func All() []cli.Entry {
 	)
 }
 
-// Schemas returns the documents that commands print with -o json, by the name in their field
-// "schema": an empty value of each. internal/cli/gendocs derives the files of docs/schema from
-// their types.
+// Schemas returns an empty value of each document that commands print with -o json, keyed by the
+// name in its "schema" field. internal/cli/gendocs derives the files of docs/schema from their
+// types.
 func Schemas() map[string]any {
 	all := map[string]any{}
 	for _, group := range []map[string]any{

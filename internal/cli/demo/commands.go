@@ -1,5 +1,5 @@
-// Package demo holds rdmactl demo: an emulated node, and what the other commands say of it. It is
-// the only command that may use a simulator.
+// Package demo holds rdmactl demo, which runs other commands on an emulated node. It is the only
+// command that may use a simulator.
 package demo
 
 import "github.com/rdmakit/rdmakit/internal/cli"
@@ -11,8 +11,8 @@ func Commands() []cli.Entry {
 	}
 }
 
-// Schemas returns the documents that they print with -o json, by the name in their field "schema":
-// an empty value of each.
+// Schemas returns an empty value of each document that the commands print with -o json, keyed by
+// the name in its "schema" field.
 func Schemas() map[string]any {
 	return map[string]any{
 		demoSchema: demoReport{},

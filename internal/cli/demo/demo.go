@@ -26,13 +26,13 @@ func newDemoCommand(app *cli.App) *cobra.Command {
 	var save string
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Show all of it on an emulated node: no hardware needed",
-		Long: `Run detect, doctor and env on an emulated GPU node with eight 400 Gb/s RoCE cards, on
-which two faults are planted, and compare what doctor finds with what was planted. It
-is the code that runs on a real node; only the files that it reads are made up, in
-memory. No hardware, driver or privilege is needed, and nothing is changed.
+		Short: "Show detect, doctor and env on an emulated node: no hardware needed",
+		Long: `Run detect, doctor and env on an emulated GPU node with eight 400 Gb/s RoCE cards and two planted
+faults, and compare what doctor finds with what was planted. The code is the same as on a real node;
+only the files that it reads are emulated, in memory. No hardware, driver or privilege is needed,
+and nothing is changed.
 
-With --save the emulated node is kept as a file, for other commands to read.
+With --save, the emulated node is written to a file that other commands can read.
 
 The exit code is 0 when doctor found exactly what was planted, and 1 otherwise.`,
 		Example: `  rdmactl demo
@@ -44,7 +44,7 @@ The exit code is 0 when doctor found exactly what was planted, and 1 otherwise.`
 			return runDemo(cmd.Context(), app, spec, spec.Faults(), save)
 		},
 	}
-	cmd.Flags().StringVar(&save, "save", "", "keep the emulated node in the new `FILE`, for --from")
+	cmd.Flags().StringVar(&save, "save", "", "write the emulated node to the new `FILE`, for --from")
 	return cmd
 }
 
@@ -54,14 +54,14 @@ const demoSchema = "rdmakit.demo/v1"
 // demoReport is what demo prints.
 type demoReport struct {
 	Schema   string `json:"schema"`
-	Emulated bool   `json:"emulated"` // always true: nothing here is of this machine
+	Emulated bool   `json:"emulated"` // always true: nothing in the report describes this machine
 	About    string `json:"about"`
 	// Detect, Doctor and Launch are what the commands detect, doctor and env report.
 	Detect  node.DetectReport `json:"detect"`
 	Doctor  doctor.Report     `json:"doctor"`
 	Launch  launch.Plan       `json:"launch"`
 	Planted []demoFault       `json:"planted"`
-	// Unexpected holds what doctor found and nobody planted.
+	// Unexpected holds the findings of doctor that were not planted.
 	Unexpected []doctor.Finding `json:"unexpected"`
 	Passed     bool             `json:"passed"`
 }
@@ -70,12 +70,12 @@ type demoReport struct {
 type demoFault struct {
 	host.Fault
 	Found bool `json:"found"`
-	// Summary is what doctor says of it, "" when it was not found.
+	// Summary is the summary of doctor's finding, "" if doctor did not find the fault.
 	Summary string `json:"summary,omitempty"`
 }
 
-// runDemo scans, judges and configures an emulated node by the functions that
-// detect, doctor and env call on a real one. Faults are those that doctor should find.
+// runDemo scans and checks an emulated node and derives its environment, with the functions that
+// detect, doctor and env call on a real node. faults are the faults that doctor should find.
 func runDemo(ctx context.Context, app *cli.App, spec host.Spec, faults []host.Fault, save string) error {
 	tree, err := host.New(spec)
 	if err != nil {
@@ -105,7 +105,7 @@ func runDemo(ctx context.Context, app *cli.App, spec host.Spec, faults []host.Fa
 	return report.result()
 }
 
-// fillDemo does on the tree what detect, doctor and env do.
+// fillDemo runs detect, doctor and env on the tree and stores the results in the report.
 func fillDemo(ctx context.Context, app *cli.App, report *demoReport, tree *nodetree.Tree) error {
 	n, err := sources.FromFS(tree.FS(), nil, "emulated node")
 	if err != nil {
@@ -129,7 +129,7 @@ func fillDemo(ctx context.Context, app *cli.App, report *demoReport, tree *nodet
 	return err
 }
 
-// compareFaults tells which faults doctor found, and what it found besides.
+// compareFaults returns which planted faults doctor found, and the findings that were not planted.
 func compareFaults(faults []host.Fault, findings []doctor.Finding) (planted []demoFault, unexpected []doctor.Finding) {
 	unexpected = []doctor.Finding{}
 	for _, f := range faults {
@@ -178,18 +178,18 @@ func (r demoReport) blocks(wide bool) ([]output.Block, error) {
 		{output.Warn("EMULATED"), output.Plain("  "), output.Plain(r.About).Flow(0)},
 		{
 			output.Plain("          "),
-			output.Plain("no figure below is of this machine; the code is what runs on a real node").Flow(0),
+			output.Plain("nothing below describes this machine; the code is what runs on a real node").Flow(0),
 		},
 	}}}
-	blocks = append(blocks, section("detect", "what is there"))
+	blocks = append(blocks, section("detect", "the RDMA devices of the node"))
 	blocks = append(blocks, r.Detect.Blocks()...)
 	blocks = append(blocks, section("doctor", "what is wrong, and what to do about it"))
 	blocks = append(blocks, node.ReportBlocks(r.Doctor, wide)...)
-	blocks = append(blocks, section("env", "what jobs need in their environment here"), output.Paragraph(string(env)))
+	blocks = append(blocks, section("env", "the environment variables that jobs need"), output.Paragraph(string(env)))
 	return append(blocks, r.verdict()), nil
 }
 
-// verdict compares planted and found, one fault a line.
+// verdict compares planted with found faults, one per line.
 func (r demoReport) verdict() output.Block {
 	t := output.Text{Lines: [][]output.Cell{{output.Bold("planted and found"), output.Plain(" (EMULATED)")}}}
 	for _, f := range r.Planted {
@@ -213,7 +213,8 @@ func (r demoReport) verdict() output.Block {
 	return t
 }
 
-// result is nil when doctor found exactly what was planted, and names the difference otherwise.
+// result returns nil if doctor found exactly what was planted, and an error that names the
+// difference otherwise.
 func (r demoReport) result() error {
 	if r.Passed {
 		return nil
