@@ -1,6 +1,6 @@
-// Package archtest enforces the project's layout: who may import whom, what a library package
-// may pull in, where unsafe code and /sys paths may stand, how long files and functions get, and
-// how wide lines.
+// Package archtest enforces the project's layout: which packages may import which, the dependencies
+// of library packages, where unsafe code and /sys paths are allowed, and the limits of files,
+// functions and lines.
 //
 //	tree, err := archtest.Load(ctx, root)
 //	for _, rule := range archtest.Rules() {
@@ -9,10 +9,10 @@
 //		}
 //	}
 //
-// It looks at every Go file of the module, whatever its build constraints, so a rule broken in a
-// _darwin.go file fails on Linux too. Nested modules and testdata folders are not looked at. To
-// add a rule, add one value to Rules and one archive testdata/ID.txtar that breaks it; a test
-// demands both.
+// It checks every Go file of the module, whatever its build constraints, so that a violation in a
+// _darwin.go file fails on Linux too. Nested modules and testdata folders are not checked. To add a
+// rule, add one value to Rules and one archive testdata/ID.txtar that violates it; a test requires
+// both.
 //
 // A Tree is immutable after Load; rules are pure functions of it.
 package archtest
@@ -23,27 +23,27 @@ import (
 	"slices"
 )
 
-// A Rule is one promise about the tree.
+// A Rule is one rule about the tree.
 type Rule struct {
-	// ID names the rule, and its planted violation testdata/ID.txtar.
+	// ID names the rule and the violation in testdata/ID.txtar.
 	ID string
-	// Reason says why the rule exists; it is printed with each violation.
+	// Reason is the reason for the rule; it is printed with each violation.
 	Reason string
 
 	check func(*Tree) []Violation
 }
 
-// A Violation is one place that breaks a rule.
+// A Violation is one place that violates a rule.
 type Violation struct {
 	// Path of the file or package folder, relative to the module's root.
 	Path string
-	// Line in that file; 0 where the whole file or folder is meant.
+	// Line in that file; 0 for the whole file or folder.
 	Line int
-	// What is wrong there.
+	// What is the description of the violation.
 	What string
 }
 
-// String formats v the way compilers do, so that editors find the place.
+// String formats v in the format of compilers, which editors can parse.
 func (v Violation) String() string {
 	if v.Line == 0 {
 		return fmt.Sprintf("%s: %s", v.Path, v.What)
@@ -51,7 +51,7 @@ func (v Violation) String() string {
 	return fmt.Sprintf("%s:%d: %s", v.Path, v.Line, v.What)
 }
 
-// Check returns all places in tree that break the rule, sorted, none twice.
+// Check returns all places in tree that violate the rule, sorted and without duplicates.
 func (r Rule) Check(tree *Tree) []Violation {
 	found := r.check(tree)
 	slices.SortFunc(found, func(a, b Violation) int {
@@ -72,80 +72,80 @@ func Rules() []Rule {
 		{
 			ID: "edges",
 			Reason: "what the compiler can't check (unsafe, C calls, raw system calls) stays in a few small packages " +
-				"that get reviewed for it",
+				"that are reviewed for it",
 			check: checkEdges,
 		},
 		{
 			ID:     "simulators",
-			Reason: "a command that silently measures a simulator would lie; only demo simulates, and says so",
+			Reason: "a command must never use a simulator silently; only demo uses one, and its output says so",
 			check:  checkSimulators,
 		},
 		{
 			ID: "closure",
-			Reason: "a program that imports a library package must stay small: every module that it drags " +
-				"along is a cost to its users",
+			Reason: "a program that imports a library package must stay small: every additional dependency is " +
+				"a cost to its users",
 			check: checkClosure,
 		},
 		{
 			ID: "kubernetes",
-			Reason: "client-go multiplies the binary's size and its requirements; it lives in " +
+			Reason: "client-go multiplies the binary's size and dependencies; it belongs in " +
 				"the nested operator module",
 			check: checkKubernetes,
 		},
 		{
 			ID:     "syspaths",
-			Reason: "whoever reads /sys directly can be neither tested on a recorded tree nor pointed at another root",
+			Reason: "code that reads /sys directly can neither be tested on a recorded tree nor read another root",
 			check:  checkSysPaths,
 		},
 		{
 			ID:     "main",
-			Reason: "what stands in main can't be tested; internal/cli can",
+			Reason: "code in main can't be tested, code in internal/cli can",
 			check:  checkMain,
 		},
 		{
 			ID:     "file-length",
-			Reason: "nobody reads a file of a thousand lines; split it by responsibility",
+			Reason: "a file of a thousand lines is hard to read; split it by responsibility",
 			check:  checkFileLength,
 		},
 		{
 			ID:     "function-length",
-			Reason: "a function that fits no screen fits no head; only a table may be long",
+			Reason: "a function should fit on a screen; only a table may be longer",
 			check:  checkFunctionLength,
 		},
 		{
 			ID:     "columns",
-			Reason: "what stands right of the window isn't read, and reviews show two files beside each other",
+			Reason: "text beyond the window is not read, and reviews show two files side by side",
 			check:  checkColumns,
 		},
 		{
 			ID:     "init",
-			Reason: "registration in init makes what a program does depend on what it links; lists are explicit here",
+			Reason: "registration in init makes a program depend on the packages that it links; use explicit lists",
 			check:  checkInit,
 		},
 		{
 			ID:     "globals",
-			Reason: "a package variable that code assigns couples tests and goroutines; inject it instead",
+			Reason: "an assigned package variable is shared between tests and goroutines; inject the value instead",
 			check:  checkGlobals,
 		},
 		{
 			ID:     "package-doc",
-			Reason: "the reader starts at the package doc, without the source",
+			Reason: "readers start with the package documentation, without the source",
 			check:  checkPackageDoc,
 		},
 		{
 			ID:     "documented",
-			Reason: "a library is used by its documentation: what is exported and not explained gets guessed",
+			Reason: "users of a library rely on its documentation, so every export needs a doc comment",
 			check:  checkDocumented,
 		},
 		{
 			ID:     "doc-links",
-			Reason: "a link that leads nowhere is printed with its brackets, and nobody notices that the name is gone",
+			Reason: "a broken doc link is printed with its brackets, and nobody notices that the name no longer exists",
 			check:  checkDocLinks,
 		},
 	}
 }
 
-// wrong builds a violation that is about a whole file or folder.
+// wrong returns a violation about a whole file or folder.
 func wrong(path, format string, args ...any) Violation {
 	return Violation{Path: path, What: fmt.Sprintf(format, args...)}
 }

@@ -14,8 +14,8 @@ const (
 	tabColumns     = 4
 )
 
-// checkColumns passes over what can't be wrapped (a URL, a long name), what was recorded (the
-// output of an example, raw strings of tests), directives, and generated files.
+// checkColumns ignores text that can't be wrapped (a URL, a long name), recorded text (the output
+// of an example, raw strings of tests), directives, and generated files.
 func checkColumns(t *Tree) (found []Violation) {
 	for _, file := range t.Files {
 		if !file.Generated {
@@ -28,7 +28,7 @@ func checkColumns(t *Tree) (found []Violation) {
 	return found
 }
 
-// goColumns holds lines of code to one width and lines that are a comment to another.
+// goColumns checks lines of code against one limit and comment lines against another.
 func (t *Tree) goColumns(file *File) (found []Violation) {
 	limits := t.lineLimits(file)
 	n := 0
@@ -45,7 +45,7 @@ func (t *Tree) goColumns(file *File) (found []Violation) {
 	return found
 }
 
-// lineLimits returns the limits of the lines that are no ordinary code; 0 means none.
+// lineLimits returns the limits of the lines that are not ordinary code; 0 means none.
 func (t *Tree) lineLimits(file *File) map[int]int {
 	limits := map[int]int{}
 	for _, group := range file.AST.Comments {
@@ -77,7 +77,7 @@ func (t *Tree) lineLimits(file *File) map[int]int {
 	return limits
 }
 
-// commentLimit returns the limit of a comment: that of text, but that of code for code in it.
+// commentLimit returns the limit of a comment: that of text, or that of code for code in a comment.
 func commentLimit(comment string, text int) int {
 	switch {
 	case text == 0, isDirective(comment):
@@ -88,7 +88,7 @@ func commentLimit(comment string, text int) int {
 	return text
 }
 
-// isDirective says whether a comment is for a tool, as //go:generate and //nolint are.
+// isDirective reports whether a comment is for a tool, such as //go:generate and //nolint.
 func isDirective(comment string) bool {
 	name, ok := strings.CutPrefix(comment, "//")
 	return ok && name != "" && name[0] >= 'a' && name[0] <= 'z'
@@ -99,13 +99,13 @@ func isOutput(comment string) bool {
 	return strings.HasPrefix(text, "output:") || strings.HasPrefix(text, "unordered output:")
 }
 
-// beginsLine says whether nothing but blanks stands in front of pos.
+// beginsLine reports whether only blanks precede pos on its line.
 func (t *Tree) beginsLine(file *File, pos token.Pos) bool {
 	p := t.fset.Position(pos)
 	return strings.TrimSpace(string(file.Source[p.Offset-p.Column+1:p.Offset])) == ""
 }
 
-// pageColumns passes over tables, fenced blocks, headings and HTML.
+// pageColumns ignores tables, fenced blocks, headings and HTML.
 func pageColumns(page *Page) (found []Violation) {
 	if page.Generated {
 		return nil
@@ -130,7 +130,7 @@ func pageColumns(page *Page) (found []Violation) {
 	return found
 }
 
-// joinCode fills the blanks of code spans: a span is one word, for it is never wrapped.
+// joinCode fills the blanks of code spans: a span is one word, because it is never wrapped.
 func joinCode(line string) string {
 	parts := strings.Split(line, "`")
 	for i := 1; i < len(parts)-1; i += 2 {
@@ -139,7 +139,7 @@ func joinCode(line string) string {
 	return strings.Join(parts, "`")
 }
 
-// tooWide judges one line; most is 0 where there is no limit.
+// tooWide checks one line; most is 0 if there is no limit.
 func tooWide(path string, n int, line string, most int) (v Violation, wide bool) {
 	width := columns(line)
 	if most == 0 || width <= most || unbreakable(line, most) {
@@ -150,7 +150,7 @@ func tooWide(path string, n int, line string, most int) (v Violation, wide bool)
 	return v, true
 }
 
-// unbreakable says whether one word of a line would be too wide on a line of its own.
+// unbreakable reports whether a single word of a line is too wide for any line.
 func unbreakable(line string, most int) bool {
 	text := strings.TrimLeft(line, "\t ")
 	rest, _ := strings.CutPrefix(text, "// ")

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// checkDocLinks demands that each link of a doc comment, a name in brackets, leads to a declaration
-// of the package itself or of another package of this module. Links into other modules and the
-// standard library are not looked up. As in go doc, a package is known by its name in all files of
-// a package once one of them imports it. Where none does, go doc makes no link and prints the
-// brackets: that is a violation too.
+// checkDocLinks requires that each link of a doc comment, a name in brackets, refers to a
+// declaration of the package itself or of another package of this module. Links to other modules
+// and the standard library are not checked. As in go doc, a package name is valid in all files of a
+// package if one of them imports it. If none does, go doc makes no link and prints the brackets,
+// which is a violation too.
 func checkDocLinks(t *Tree) (found []Violation) {
 	declared := map[string]map[string]bool{}
 	local := map[string]bool{} // names of the module's packages
@@ -32,7 +32,7 @@ func checkDocLinks(t *Tree) (found []Violation) {
 		}
 		names := imports[file.Dir]
 		parser := &comment.Parser{
-			LookupSym: func(_, _ string) bool { return true }, // judged below
+			LookupSym: func(_, _ string) bool { return true }, // checked below
 			LookupPackage: func(name string) (string, bool) {
 				if name == file.AST.Name.Name {
 					return "", true
@@ -45,7 +45,7 @@ func checkDocLinks(t *Tree) (found []Violation) {
 		}
 		for _, group := range docComments(file.AST) {
 			for _, link := range docLinks(parser.Parse(group.Text()).Content) {
-				if what := t.judgeLink(link, file.Dir, declared); what != "" {
+				if what := t.checkLink(link, file.Dir, declared); what != "" {
 					found = append(found, t.wrongAt(group.Pos(), "%s", what))
 				}
 			}
@@ -54,12 +54,12 @@ func checkDocLinks(t *Tree) (found []Violation) {
 	return found
 }
 
-// notImported stands before the name of a package of this module that the comment's package doesn't
-// import.
+// notImported is the prefix for the name of a package of this module that the comment's package
+// doesn't import.
 const notImported = "not imported: "
 
-// judgeLink says what is wrong with a link of a package; "" for nothing.
-func (t *Tree) judgeLink(link *comment.DocLink, dir string, declared map[string]map[string]bool) string {
+// checkLink describes what is wrong with a link of a package; "" if it is valid.
+func (t *Tree) checkLink(link *comment.DocLink, dir string, declared map[string]map[string]bool) string {
 	name := link.Name
 	if link.Recv != "" {
 		name = link.Recv + "." + name
@@ -78,19 +78,19 @@ func (t *Tree) judgeLink(link *comment.DocLink, dir string, declared map[string]
 	}
 	switch {
 	case declared[dir] == nil:
-		return "the link [" + link.ImportPath + "]: there is no such package"
+		return "the link [" + link.ImportPath + "]: no such package"
 	case name == "" || declared[dir][name]:
 		return ""
 	case link.ImportPath != "":
-		return "the link [" + path.Base(link.ImportPath) + "." + name + "]: nothing of that name"
+		return "the link [" + path.Base(link.ImportPath) + "." + name + "]: no such name"
 	case name == strings.ToUpper(name):
-		return "" // [FILE]: what a usage line may have
+		return "" // [FILE]: part of a usage line
 	}
-	return "the link [" + name + "]: nothing of that name"
+	return "the link [" + name + "]: no such name"
 }
 
-// importNames returns, by folder, the packages that its files import by the names that they have
-// there; "" for a name of two.
+// importNames returns, for each folder, the packages that its files import, by their names there;
+// "" for a name of two packages.
 func (t *Tree) importNames() map[string]map[string]string {
 	packageName := map[string]string{}
 	for _, file := range t.Files {
@@ -119,7 +119,7 @@ func (t *Tree) importNames() map[string]map[string]string {
 }
 
 // docComments returns the comments that go doc shows as text: those of the package and of
-// declarations, not those within.
+// declarations, not comments inside functions.
 func docComments(file *ast.File) (groups []*ast.CommentGroup) {
 	add := func(g *ast.CommentGroup) {
 		if g != nil {

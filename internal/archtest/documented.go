@@ -5,9 +5,9 @@ import (
 	"go/token"
 )
 
-// checkDocumented demands a doc comment of every exported constant, variable, type, function and
-// method of the public packages. A comment behind the line counts, and that of a group of
-// constants for its members if they are one enumeration.
+// checkDocumented requires a doc comment for every exported constant, variable, type, function and
+// method of the public packages. A comment at the end of the line is sufficient, and so is the
+// comment of a group of constants that form one enumeration.
 func checkDocumented(t *Tree) (found []Violation) {
 	for _, file := range t.Files {
 		if file.Test || file.AST.Name.Name == "main" || under(file.Dir, "internal", "cmd", "integration", "examples") {
@@ -57,7 +57,7 @@ func undocumented(d *ast.GenDecl, spec ast.Spec) []*ast.Ident {
 }
 
 // isEnumeration reports whether the exported constants of a group are the values of one type: each
-// has its name, repeats the line above, or combines earlier ones.
+// names the type, repeats the line above, or combines earlier constants.
 func isEnumeration(d *ast.GenDecl) bool {
 	if d.Tok != token.CONST {
 		return false
@@ -86,7 +86,7 @@ func isEnumeration(d *ast.GenDecl) bool {
 	return enum != ""
 }
 
-// combines reports whether an expression is X | Y, of a constant that was there before.
+// combines reports whether an expression is X | Y with earlier constants.
 func combines(e ast.Expr, seen map[string]bool) bool {
 	b, ok := e.(*ast.BinaryExpr)
 	if !ok {

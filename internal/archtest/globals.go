@@ -7,9 +7,9 @@ import (
 	"go/types"
 )
 
-// checkGlobals looks for statements that assign a package-level variable, or a part of one:
-// x = …, x.f = …, x[i]++, and the same through a range clause; of another package too. Method
-// calls that change their receiver are not seen.
+// checkGlobals finds statements that assign a package-level variable of any package, or a part of
+// one: x = …, x.f = …, x[i]++, and the same in a range clause. Method calls that change their
+// receiver are not detected.
 func checkGlobals(t *Tree) (found []Violation) {
 	for _, dir := range t.dirs() {
 		for _, files := range t.packagesIn(dir) {
@@ -68,9 +68,9 @@ func (t *Tree) assignedGlobals(dir string, files []*ast.File) (found []Violation
 	return found
 }
 
-// resolve finds out which declaration each identifier means. Imports are not loaded and files of
-// all targets are taken together, so there are type errors by the dozen; scopes come out right
-// all the same, and nothing else is asked.
+// resolve finds the declaration of each identifier. Imports are not loaded and the files of all
+// targets are combined, so there are many type errors; but the scopes are correct, and nothing else
+// is needed.
 func (t *Tree) resolve(dir string, files []*ast.File) map[*ast.Ident]types.Object {
 	info := types.Info{Uses: map[*ast.Ident]types.Object{}}
 	conf := types.Config{

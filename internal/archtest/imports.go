@@ -10,7 +10,7 @@ import (
 
 const purego = "github.com/ebitengine/purego"
 
-// checkEdges looks for unsafe, purego, cgo, linkname and raw system calls outside of the edges.
+// checkEdges finds unsafe, purego, cgo, linkname and raw system calls outside of the edges.
 func checkEdges(t *Tree) (found []Violation) {
 	unsafeFiles := map[string][]string{} // by the folder that may hold one such file
 	for _, file := range t.Files {
@@ -29,7 +29,7 @@ func checkEdges(t *Tree) (found []Violation) {
 		slices.Sort(paths)
 		if paths = slices.Compact(paths); len(paths) > 1 {
 			found = append(found,
-				wrong(root, "%d files import unsafe, one may: %s", len(paths), strings.Join(paths, ", ")))
+				wrong(root, "%d files import unsafe, only one may: %s", len(paths), strings.Join(paths, ", ")))
 		}
 	}
 	return found
@@ -45,7 +45,7 @@ func unsafeException(dir string) (root string, ok bool) {
 
 const usesUnsafe = "imports unsafe"
 
-// unsafeUses lists what a file has that only an edge may have.
+// unsafeUses lists the code of a file that is allowed only in an edge.
 func (t *Tree) unsafeUses(file *File) (found []Violation) {
 	for _, spec := range file.AST.Imports {
 		switch p := strings.Trim(spec.Path.Value, "`\""); {
@@ -69,8 +69,8 @@ func (t *Tree) unsafeUses(file *File) (found []Violation) {
 	return found
 }
 
-// isRawCall tells a raw system call or an ioctl from the constants and the harmless calls of the
-// same packages (errno values, rlimits).
+// isRawCall distinguishes raw system calls and ioctls from the constants and harmless functions of
+// the same packages (errno values, rlimits).
 func isRawCall(name string) bool {
 	for _, prefix := range []string{"Syscall", "RawSyscall", "Ioctl", "Mmap", "MmapPtr"} {
 		if strings.HasPrefix(name, prefix) {
@@ -102,7 +102,8 @@ func libraries() []string {
 	return []string{"verbs", "wire", "inventory", "fabric", "cm", "launch", "doctor"}
 }
 
-// libraryModules are the modules that a library package may pull in, besides the standard library.
+// libraryModules are the modules that a library package may depend on, besides the standard
+// library.
 func libraryModules() []string {
 	return []string{
 		"golang.org/x/sys", "golang.org/x/net", "golang.org/x/sync",
@@ -110,12 +111,12 @@ func libraryModules() []string {
 	}
 }
 
-// checkClosure follows each library package's imports to their end.
+// checkClosure checks all direct and indirect imports of each library package.
 func checkClosure(t *Tree) (found []Violation) {
 	for _, dir := range t.dirs() {
 		root := t.Module + "/" + dir
 		if !under(dir, libraries()...) || t.Graph[root] == nil {
-			continue // no library, or a folder with nothing but tests
+			continue // not a library, or a folder with only tests
 		}
 		for module, chain := range t.foreignModules(root) {
 			found = append(found, wrong(dir, "pulls in %s: %s", module, chain))
@@ -124,8 +125,8 @@ func checkClosure(t *Tree) (found []Violation) {
 	return found
 }
 
-// foreignModules returns the modules beyond the allowed ones that an import path reaches, each
-// with a shortest chain of imports that leads there.
+// foreignModules returns the modules that an import path depends on and that are not allowed, each
+// with a shortest chain of imports.
 func (t *Tree) foreignModules(root string) map[string]string {
 	found := map[string]string{}
 	cameFrom := map[string]string{root: ""}
@@ -150,7 +151,7 @@ func (t *Tree) foreignModules(root string) map[string]string {
 	return found
 }
 
-// chain writes the way from the root to importPath.
+// chain formats the imports from the root to importPath.
 func chain(cameFrom map[string]string, importPath string) string {
 	var steps []string
 	for p := importPath; p != ""; p = cameFrom[p] {
@@ -160,8 +161,9 @@ func chain(cameFrom map[string]string, importPath string) string {
 	return strings.Join(steps, " → ")
 }
 
-// checkKubernetes looks at requirements, the graph, and the imports of tests and of other targets.
-// Tests may hold output to the types of the API: the program and its importers build none of them.
+// checkKubernetes checks requirements, the import graph, and the imports of tests and of other
+// targets. Tests may use the types of the API to validate output; the program and its importers may
+// not depend on them.
 func checkKubernetes(t *Tree) (found []Violation) {
 	for _, module := range t.Requires {
 		if isKubernetes(module) && !isKubernetesAPI(module) {
@@ -184,24 +186,24 @@ func checkKubernetes(t *Tree) (found []Violation) {
 	return found
 }
 
-// isKubernetes does not mean sigs.k8s.io/yaml, which is small and depends on none of the rest.
+// isKubernetes does not include sigs.k8s.io/yaml, which is small and depends on none of the rest.
 func isKubernetes(p string) bool {
 	return under(p, "k8s.io", "sigs.k8s.io/controller-runtime", "sigs.k8s.io/structured-merge-diff",
 		"sigs.k8s.io/apiserver-network-proxy")
 }
 
-// isKubernetesAPI means the types and their validation, with what their modules require.
+// isKubernetesAPI covers the types and their validation, with the modules they require.
 func isKubernetesAPI(p string) bool {
 	return under(p, "k8s.io/api", apiextensions, "k8s.io/apimachinery", "k8s.io/klog", "k8s.io/kube-openapi",
 		"k8s.io/utils", "sigs.k8s.io/structured-merge-diff")
 }
 
 // apiextensions is the module of custom resources: an API server, of which tests may use the part
-// that isSchemaCode means.
+// that isSchemaCode covers.
 const apiextensions = "k8s.io/apiextensions-apiserver"
 
-// isSchemaCode means the types of CRDs and what judges objects by their schemas, which reach
-// neither client-go nor a server.
+// isSchemaCode covers the types of CRDs and the validation of objects by their schemas, which
+// depend neither on client-go nor on a server.
 func isSchemaCode(p string) bool {
 	return under(p, apiextensions+"/pkg/apis/apiextensions", apiextensions+"/pkg/apiserver/schema")
 }

@@ -137,11 +137,9 @@ func commandGroup(dir string) string {
 	return group
 }
 
-// isProvider reports whether dir belongs to one provider. The list of providers and the conformance
-// suite stand beside them and know several.
+// isProvider reports whether dir belongs to one provider, which the list of providers does not.
 func isProvider(dir string) bool {
-	return strings.HasPrefix(dir, "verbs/provider/") &&
-		!under(dir, "verbs/provider/builtin", "verbs/provider/providertest")
+	return strings.HasPrefix(dir, "verbs/provider/") && !under(dir, "verbs/provider/builtin")
 }
 
 // providerRoot returns "verbs/provider/NAME" for a folder of that provider.

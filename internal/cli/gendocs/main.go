@@ -1,11 +1,11 @@
-// Command gendocs writes the command reference from the commands themselves, and the schemas of
-// what they print from the Go types:
+// Command gendocs generates the command reference from the commands, and the schemas of their
+// output from the Go types:
 //
 //	go run ./internal/cli/gendocs docs     # docs/cli/*.md, docs/man/*.1, docs/schema/*.json, docs/demo.svg
 //
-// Pages of commands and documents that are gone are removed. The same source makes the same pages,
-// on any day and any machine, so that CI can compare them with what is committed. It must run
-// inside the module: the descriptions in the schemas are the comments of the source.
+// Pages of removed commands and documents are deleted. The output depends only on the source, so
+// that CI can compare it with the committed pages. gendocs must run inside the module, because the
+// descriptions in the schemas are comments of the source.
 package main
 
 import (
@@ -86,7 +86,7 @@ func markdownPage(cmd *cobra.Command) ([]byte, error) {
 	}
 	note := "<!-- Written by internal/cli/gendocs from the command itself: change it there. -->\n\n"
 	page := note + strings.TrimRight(buf.String(), "\n") + "\n"
-	page = strings.ReplaceAll(page, "\t - ", " - ") // cobra's lists of pages
+	page = strings.ReplaceAll(page, "\t - ", " - ") // in cobra's lists of pages
 	return []byte(prose.WrapMarkdown(page, prose.PageWidth)), nil
 }
 

@@ -49,8 +49,8 @@ func schemaFile(name string) string {
 	return strings.ReplaceAll(strings.TrimPrefix(name, "rdmakit."), "/", ".") + ".json"
 }
 
-// schemaWriter makes the schema of one document. Every named type becomes a
-// definition, so that a type reads the same wherever it stands.
+// schemaWriter generates the schema of one document. Every named type becomes a definition, so that
+// a type is described only once.
 type schemaWriter struct {
 	docs      *comments
 	documents map[reflect.Type]string // names of the documents by their types
@@ -74,7 +74,7 @@ func (w *schemaWriter) page(name string, t reflect.Type) ([]byte, error) {
 	if err := enc.Encode(root); err != nil {
 		return nil, err
 	}
-	// The library escapes for HTML, which this is not.
+	// The library escapes HTML, which is not wanted here.
 	return []byte(strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(buf.String())), nil
 }
 
@@ -84,7 +84,7 @@ func (w *schemaWriter) schema(t reflect.Type) (*jsonschema.Schema, error) {
 	case reflect.TypeFor[time.Time]():
 		return &jsonschema.Schema{Type: "string", Format: "date-time"}, nil
 	case reflect.TypeFor[time.Duration]():
-		return &jsonschema.Schema{Type: "integer"}, nil // the field's name tells the unit
+		return &jsonschema.Schema{Type: "integer"}, nil // the field's name includes the unit
 	case reflect.TypeFor[[]byte]():
 		return &jsonschema.Schema{Type: "string", ContentEncoding: "base64"}, nil
 	case reflect.TypeFor[netip.Prefix]():
@@ -113,8 +113,8 @@ func (w *schemaWriter) schema(t reflect.Type) (*jsonschema.Schema, error) {
 	return &jsonschema.Schema{Ref: "#/$defs/" + name}, nil
 }
 
-// definitionName returns the name of a type in "$defs". Schemas are published, and in which package
-// a command stands is not: the reports of all commands have the prefix "cli" and a lower-case name.
+// definitionName returns the name of a type in "$defs". Schemas are public, but the packages of
+// commands are not: the reports of all commands have the prefix "cli" and a lower-case name.
 func definitionName(t reflect.Type) string {
 	dir, name := strings.TrimPrefix(t.PkgPath(), module+"/"), t.Name()
 	if group, ok := strings.CutPrefix(dir, "internal/cli/"); ok && group != "config" {
@@ -166,7 +166,7 @@ func isText(t reflect.Type) bool {
 func (w *schemaWriter) plain(t reflect.Type) (*jsonschema.Schema, error) {
 	if t.Implements(reflect.TypeFor[json.Marshaler]()) ||
 		reflect.PointerTo(t).Implements(reflect.TypeFor[json.Marshaler]()) {
-		return nil, errors.New("a type that marshals itself has a form that can't be told from its fields")
+		return nil, errors.New("the schema of a type with its own marshaler can't be derived from its fields")
 	}
 	zero := 0.0
 	switch t.Kind() {
@@ -216,7 +216,7 @@ func (w *schemaWriter) addFields(s *jsonschema.Schema, t reflect.Type, doc typeD
 	for f := range t.Fields() {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		switch {
-		case f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct: // its fields stand beside the others
+		case f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct: // its fields are inlined
 			inner, err := w.docs.of(f.Type)
 			if err != nil {
 				return fmt.Errorf("%v: %w", f.Type, err)

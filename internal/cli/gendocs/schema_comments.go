@@ -18,25 +18,25 @@ import (
 
 const module = "github.com/rdmakit/rdmakit"
 
-// comments finds what the source says about types of the module.
+// comments finds the doc comments of the module's types.
 type comments struct {
 	root     string                        // folder of go.mod
 	packages map[string]map[string]typeDoc // by import path, then by type
 }
 
-// typeDoc is what the source says about a type.
+// typeDoc is the documentation of a type.
 type typeDoc struct {
 	text      string
 	fields    map[string]string // by Go name
 	constants []constantDoc
 }
 
-// constantDoc is a constant of a type: a word that its values may be.
+// constantDoc is a constant of a type: one of its values.
 type constantDoc struct {
 	literal, text string
 }
 
-// newComments looks for the module above the working directory.
+// newComments finds the module above the working directory.
 func newComments() (*comments, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -55,11 +55,11 @@ func newComments() (*comments, error) {
 	}
 }
 
-// of returns what the source says about a type; it is an error if it says nothing.
+// of returns the documentation of a type; a type without any is an error.
 func (c *comments) of(t reflect.Type) (typeDoc, error) {
 	dir, ok := strings.CutPrefix(t.PkgPath(), module+"/")
 	if !ok {
-		return typeDoc{}, fmt.Errorf("package %s is none of this module", t.PkgPath())
+		return typeDoc{}, fmt.Errorf("package %s is not in this module", t.PkgPath())
 	}
 	if c.packages[dir] == nil {
 		types, err := readComments(filepath.Join(c.root, filepath.FromSlash(dir)))
@@ -70,12 +70,12 @@ func (c *comments) of(t reflect.Type) (typeDoc, error) {
 	}
 	doc := c.packages[dir][t.Name()]
 	if doc.text == "" {
-		return doc, errors.New("no comment to describe it")
+		return doc, errors.New("no doc comment")
 	}
 	return doc, nil
 }
 
-// readComments reads the files of a package; constants may stand in another file than their type.
+// readComments reads the files of a package; constants may be in a different file than their type.
 func readComments(dir string) (map[string]typeDoc, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {
@@ -139,7 +139,7 @@ func fieldComments(s *ast.StructType) map[string]string {
 	return out
 }
 
-// join makes one line of comments, without the brackets of doc links.
+// join joins comments into one line, without the brackets of doc links.
 func join(groups ...*ast.CommentGroup) string {
 	var words []string
 	for _, g := range groups {
@@ -148,8 +148,8 @@ func join(groups ...*ast.CommentGroup) string {
 	return strings.Join(words, " ")
 }
 
-// unlinked takes the brackets off the doc links of a comment. A word in capitals stays as it is: it
-// may be a placeholder, as in [FILE].
+// unlinked removes the brackets from the doc links of a comment. A word in capitals is kept,
+// because it may be a placeholder, as in [FILE].
 func unlinked(text string) string {
 	parser := comment.Parser{
 		LookupPackage: func(name string) (string, bool) { return name, true },
@@ -195,10 +195,9 @@ func (c constantDoc) word(t reflect.Type) (any, error) {
 	return n, nil
 }
 
-var zeroWords = regexp.MustCompile(`"" and 0\b|""|\bnil\b|\b0 (when|for|without|where|while)\b`)
+var zeroWords = regexp.MustCompile(`"" and 0\b|""|\bnil\b|\b0 (when|if|for|without|where|while)\b`)
 
-// absent puts the comment of a Go field into words of JSON: what is nil, "" or 0
-// there is left out of the document.
+// absent rewrites the comment of a Go field for JSON, where a field that is nil, "" or 0 is absent.
 func absent(text string) string {
 	return zeroWords.ReplaceAllStringFunc(text, func(s string) string {
 		if word, ok := strings.CutPrefix(s, "0 "); ok {
