@@ -1,14 +1,13 @@
-// Command bench measures `rdmactl env` as whole processes against the shell
-// algorithm that it replaces (kserve.sh), on two nodes with eight devices and 256 GID
-// slots each: one where the algorithm finds an address early, and one where it
-// never does. It first makes sure that both export the same.
+// Command bench measures `rdmactl env` as whole processes against the shell algorithm that it
+// replaces (kserve.sh), on two nodes with eight devices and 256 GID slots each: one where the
+// algorithm finds an address early, and one where it never does. It first checks that both export
+// the same variables.
 //
 //	integration/bench/run -n 5
 //
-// Runs are interleaved, so that what else the machine does hits all of them; each
-// figure is a median. The result is a table in Markdown on standard output, with
-// the targets of the project beside it. With -check a missed target makes the exit
-// code 1.
+// Runs are interleaved, so that other load on the machine affects all of them; each result is a
+// median. The result is a Markdown table on standard output, including the project's targets. With
+// -check a missed target makes the exit code 1.
 package main
 
 import (
@@ -81,7 +80,7 @@ type bench struct {
 // scenario is a node on which programs compete.
 type scenario struct {
 	tree, title string
-	ratio       float64 // how many times faster than the script to be
+	ratio       float64 // target of the speed relative to the script
 }
 
 func scenarios() []scenario {
@@ -95,10 +94,10 @@ func scenarios() []scenario {
 type contestant struct {
 	row  *row
 	args []string
-	exit []int // exit codes that are in order
+	exit []int // expected exit codes
 }
 
-// measure runs every program once to warm up, compares results, then takes the times.
+// measure runs every program once to warm up, compares the results, and then measures the times.
 func (b bench) measure() ([]row, error) {
 	var rows []row
 	var list []contestant
@@ -140,8 +139,8 @@ func (b bench) measure() ([]row, error) {
 	return rows, nil
 }
 
-// writeTree writes a node without the list of recorded errors: those files are empty
-// then, for both programs, and a real node has no such list to read.
+// writeTree writes a node without the list of recorded errors, because a real node has no such
+// list. The files with errors are then empty for both programs.
 func (b bench) writeTree(name string) (string, error) {
 	tree, err := testtrees.Load(name)
 	if err != nil {
@@ -166,7 +165,7 @@ func environment() []string {
 }
 
 func timed(c contestant) (time.Duration, error) {
-	cmd := exec.Command(c.args[0], c.args[1:]...) //nolint:noctx,gosec // runs to its end; the caller's own program
+	cmd := exec.Command(c.args[0], c.args[1:]...) //nolint:noctx,gosec // runs to its end; the caller's program
 	cmd.Env = environment()
 	start := time.Now()
 	err := cmd.Run()
@@ -182,7 +181,8 @@ func timed(c contestant) (time.Duration, error) {
 	return 0, fmt.Errorf("%s: %w", strings.Join(c.args, " "), err)
 }
 
-// compare fails unless the script and rdmactl export the same on a node. It warms the caches too.
+// compare fails unless the script and rdmactl export the same variables on a node. It also warms
+// the caches.
 func (b bench) compare(root string) error {
 	want, err := b.scriptExports(root)
 	if err != nil {
@@ -222,7 +222,7 @@ func (b bench) scriptExports(root string) (map[string]string, error) {
 	return pairs(out.String(), "\x00"), nil
 }
 
-// pairs reads NAME=VALUE entries.
+// pairs parses NAME=VALUE entries.
 func pairs(text, separator string) map[string]string {
 	out := map[string]string{}
 	for entry := range strings.SplitSeq(text, separator) {
@@ -233,7 +233,7 @@ func pairs(text, separator string) map[string]string {
 	return out
 }
 
-// machine names what the figures were taken on.
+// machine describes the machine.
 func machine() string {
 	kernel, cpu := "unknown kernel", "unknown processor"
 	if b, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {

@@ -16,7 +16,7 @@ type row struct {
 	times          []time.Duration
 }
 
-// median returns the middle time, the mean of the two middle ones of an even number.
+// median returns the median time, the mean of the two middle ones for an even number.
 func (r row) median() time.Duration {
 	times := slices.Sorted(slices.Values(r.times))
 	n := len(times)
@@ -34,7 +34,7 @@ func (r row) speedUp(base row) float64 {
 	return float64(base.median()) / float64(r.median())
 }
 
-// verdict says whether the targets were met, "" for a row without.
+// verdict reports whether the targets were met, "" for a row without targets.
 func (r row) verdict(base row) string {
 	var targets []string
 	ok := true

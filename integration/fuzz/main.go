@@ -1,12 +1,12 @@
-// Command fuzz says which fuzz targets of the module scripts/fuzz.sh is to run: a line
-// "folder<TAB>import path<TAB>target" each, in the order in which they are to run.
+// Command fuzz lists the fuzz targets of the module that scripts/fuzz.sh runs, one line
+// "folder<TAB>import path<TAB>target" each, in the order of the run.
 //
 //	fuzz            all of them
 //	fuzz -smoke     those that a change calls for, and a few others: other ones with each commit
 //
-// A change calls for the targets of the packages that it touches, and of those that import such a
-// package directly. What it is compared with, what was chosen and why goes to standard error. One
-// commit always gets the same choice.
+// A change selects the targets of the packages that it touches, and of those that import such a
+// package directly. The base of the comparison, the selection and its reasons are printed on
+// standard error. The same commit always gets the same selection.
 package main
 
 import (
@@ -22,7 +22,8 @@ func main() { os.Exit(run(context.Background(), ".", os.Args[1:], os.Getenv, os.
 func run(ctx context.Context, dir string, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("fuzz", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	smoke := flags.Bool("smoke", false, "choose by what has changed since the commit FUZZ_BASE, or one that git knows")
+	smoke := flags.Bool("smoke", false,
+		"choose by the changes since the commit FUZZ_BASE, or since a commit that git finds")
 	if err := flags.Parse(args); err != nil || flags.NArg() > 0 {
 		return 2
 	}
@@ -51,7 +52,7 @@ func list(w io.Writer, targets []target) error {
 	return nil
 }
 
-// choose leaves the chosen targets in the module, and returns why these.
+// choose keeps only the chosen targets in the module, and returns the reasons.
 func choose(ctx context.Context, m *module, given string) (report string, err error) {
 	g := repository{dir: m.dir}
 	base, why, err := g.base(ctx, given)

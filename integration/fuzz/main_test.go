@@ -118,14 +118,14 @@ func TestSmoke(t *testing.T) {
 		{
 			"the main branch", "git clone -q $U m", "",
 			[]string{"e.FuzzE", "a.FuzzOne"},
-			[]string{"the commit before HEAD (origin/main holds HEAD): 1 files changed, in 1 packages", "turn 2, "},
+			[]string{"the commit before HEAD (origin/main contains HEAD): 1 files changed, in 1 packages", "turn 2, "},
 		},
 		{
 			"tests import what changed, not committed yet", "git clone -q $U m; echo package a >m/a/new.go",
 			"origin/main",
 			[]string{"a.FuzzOne", "a.FuzzTwo", "c.FuzzC", "e.FuzzE", "b.FuzzB", "d.FuzzD"},
 			[]string{
-				"which FUZZ_BASE names: 1 files changed",
+				"the commit of FUZZ_BASE: 1 files changed",
 				"of 2 whose package changed, 2 that import such a package and 2 others",
 			},
 		},
@@ -138,13 +138,13 @@ func TestSmoke(t *testing.T) {
 		{
 			"no remote", "git clone -q $U m; git -C m remote remove origin", "",
 			[]string{"e.FuzzE", "a.FuzzOne"},
-			[]string{"the commit before HEAD (no common commit with origin/main is here)"},
+			[]string{"the commit before HEAD (there is no common commit with origin/main)"},
 		},
 		{
 			"one commit deep", "git clone -q --depth 1 file://$U m", "",
 			[]string{},
 			[]string{
-				"nothing to compare with: origin/main holds HEAD, and the commit before HEAD is not here",
+				"nothing to compare with: origin/main contains HEAD, and the commit before HEAD is missing",
 				"of 0 whose package changed", "from the hash of this shallow clone's HEAD",
 			},
 		},
@@ -152,18 +152,18 @@ func TestSmoke(t *testing.T) {
 			"one commit deep, on a detached HEAD",
 			"git clone -q --depth 1 file://$U m; cd m; git checkout -q --detach; git remote remove origin", "",
 			[]string{},
-			[]string{"nothing to compare with: no common commit with origin/main is here, and the " +
-				"commit before HEAD is not here"},
+			[]string{"nothing to compare with: there is no common commit with origin/main, and the " +
+				"commit before HEAD is missing"},
 		},
 		{
 			"no git", "mkdir m; cp -r $U/? $U/go.mod m", "",
 			[]string{"a.FuzzOne"},
-			[]string{"git knows no commit here", "turn 0, for there is no commit"},
+			[]string{"git finds no commit", "turn 0, because there is no commit"},
 		},
 		{
 			"a base that isn't there", "git clone -q $U m", "nosuch",
 			nil,
-			[]string{"FUZZ_BASE=nosuch is no commit here"},
+			[]string{"FUZZ_BASE=nosuch is not a commit of this clone"},
 		},
 	}
 	for _, tt := range tests {

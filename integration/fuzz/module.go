@@ -23,12 +23,12 @@ type target struct {
 	folder, path, name string
 }
 
-// listed is what go list tells of a package.
+// listed is the output of go list for a package.
 type listed struct {
 	Dir, ImportPath                    string
 	TestGoFiles, XTestGoFiles          []string
 	Imports, TestImports, XTestImports []string
-	Deps                               []string // all that it is built from
+	Deps                               []string // all dependencies
 	Module                             struct{ Dir string }
 }
 
@@ -40,8 +40,8 @@ type module struct {
 	targets  []target
 }
 
-// readModule reads the module around dir. It compiles nothing: a test file's declarations are
-// enough, and go list knows which files count on this system.
+// readModule reads the module that contains dir. It compiles nothing: the declarations in the test
+// files are enough, and go list selects the files for this system.
 func readModule(ctx context.Context, dir string) (*module, error) {
 	const fields = "Dir,ImportPath,TestGoFiles,XTestGoFiles,Imports,TestImports,XTestImports,Deps,Module"
 	cmd := exec.CommandContext(ctx, "go", "list", "-json="+fields, "./...")
@@ -112,9 +112,9 @@ func fuzzTargets(file string) ([]string, error) {
 	return names, nil
 }
 
-// packagesOf returns the import paths of the packages that files belong to, sorted: a file's own
-// folder, or the nearest one above it that is a package (testdata, embedded files). What lies in no
-// package, as documents do, is left out.
+// packagesOf returns the sorted import paths of the packages that files belong to: the file's
+// folder, or the nearest folder above it that is a package (for testdata and embedded files). Files
+// outside of packages, such as documents, are left out.
 func (m *module) packagesOf(files []string) []string {
 	byFolder := map[string]string{}
 	for _, p := range m.packages {

@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// A smoke run has at most mostChanged targets that a change calls for, and fewOthers of the others:
-// see scripts/fuzz.sh for the time that it may take.
+// A smoke run has at most mostChanged targets related to the change, and fewOthers of the others:
+// see scripts/fuzz.sh for its time limit.
 const (
 	mostChanged = 12
 	fewOthers   = 10
 )
 
-// plan is all targets by how near they are to a change.
+// plan holds all targets, grouped by their distance from a change.
 type plan struct {
 	changed []target // their package was touched
 	near    []target // their package, or its tests, imports a touched one
@@ -37,9 +37,9 @@ func (m *module) plan(touched []string) plan {
 	return out
 }
 
-// pick chooses the targets of a turn, in the order in which they are to run: first those whose
-// package changed, then by how much must be compiled for fuzzing. Where not all of a kind fit, the
-// next turn goes on where this one ends.
+// pick chooses the targets of a turn, in the order of the run: first those whose package changed,
+// then by the amount of code to be compiled for fuzzing. If not all targets of a group fit, the
+// next turn continues after the last one.
 func (p plan) pick(turn int, cost func(target) int) []target {
 	cheap := func(a, b target) int { return cmp.Compare(cost(a), cost(b)) }
 	out := window(p.changed, mostChanged, turn)
@@ -50,7 +50,8 @@ func (p plan) pick(turn int, cost func(target) int) []target {
 	return append(out, rest...)
 }
 
-// window returns n targets of a ring of them, or all: turn 0 the first n, turn 1 the next.
+// window returns n of the targets, treated as a ring, or all: turn 0 the first n, turn 1 the next
+// n.
 func window(ring []target, n, turn int) []target {
 	if len(ring) <= n {
 		return slices.Clone(ring)

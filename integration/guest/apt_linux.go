@@ -18,8 +18,8 @@ func aptGet(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// updatePackages fetches the package lists. It must come before any question
-// about what apt has, for lists may be absent or point to packages long gone.
+// updatePackages fetches the package lists. It must be called before any query to apt, because the
+// lists may be absent or outdated.
 func (r *runner) updatePackages(ctx context.Context) error {
 	return r.run(ctx, aptGet(ctx, "update"))
 }
@@ -37,7 +37,7 @@ func (r *runner) installPackages(ctx context.Context, packages []string) error {
 	return nil
 }
 
-// findKernel asks apt which kernel kernelPolicy means now.
+// findKernel queries apt for the kernel that kernelPolicy currently selects.
 func (r *runner) findKernel(ctx context.Context) (kernelPackage, error) {
 	text, err := r.output(ctx, exec.CommandContext(ctx, "apt-cache", "show", "--no-all-versions", kernelPolicy))
 	if err != nil {
@@ -46,7 +46,7 @@ func (r *runner) findKernel(ctx context.Context) (kernelPackage, error) {
 	return parseKernelPackage(text)
 }
 
-// findMirror asks apt where it has the guest's suite from.
+// findMirror queries apt for the mirror of the guest's suite.
 func (r *runner) findMirror(ctx context.Context) (string, error) {
 	text, err := r.output(ctx, exec.CommandContext(ctx, "apt-get", "indextargets",
 		"--format", "$(REPO_URI) $(SUITE) $(CODENAME) $(COMPONENT)", "Created-By: Packages"))
@@ -56,7 +56,7 @@ func (r *runner) findMirror(ctx context.Context) (string, error) {
 	return parseMirror(text)
 }
 
-// missing asks dpkg which of the wanted packages are not installed.
+// missing queries dpkg for the wanted packages that are not installed.
 func (r *runner) missing(ctx context.Context, want map[string]string) ([]string, error) {
 	text, err := r.output(ctx,
 		exec.CommandContext(ctx, "dpkg-query", "-W", "-f", "${Package} ${db:Status-Status} ${Version}\n"))

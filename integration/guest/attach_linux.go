@@ -14,9 +14,8 @@ import (
 	"time"
 )
 
-// Attach returns the guest that the folder describes, started by another
-// process or detached. Closing it leaves the guest running. The error wraps
-// [ErrEnded] when that guest is no more.
+// Attach returns the guest that the folder describes, started by another process or detached.
+// Closing it leaves the guest running. The error wraps [ErrEnded] if that guest has ended.
 func Attach(dir string) (*Guest, error) {
 	s, err := readState(dir)
 	if errors.Is(err, os.ErrNotExist) {
@@ -39,8 +38,8 @@ func Attach(dir string) (*Guest, error) {
 	return &Guest{state: s}, nil
 }
 
-// Stop ends the guest that the folder describes, whoever started it, and
-// returns when everything that belongs to it is gone.
+// Stop ends the guest that the folder describes, whichever process started it, and returns when all
+// of its resources are removed.
 func Stop(dir string) error {
 	s, err := readState(dir)
 	if err != nil {
@@ -49,8 +48,7 @@ func Stop(dir string) error {
 	return s.remove()
 }
 
-// ClearDead removes what dead processes of the past left of their guests:
-// QEMU, namespaces, folders. Start does it by itself.
+// ClearDead removes the guests of dead processes: QEMU, namespaces, folders. Start calls it.
 func ClearDead(ctx context.Context, log io.Writer) error {
 	lock, err := waitLock(ctx, filepath.Join(runRoot, registerName), func() {})
 	if errors.Is(err, os.ErrNotExist) {
@@ -63,8 +61,8 @@ func ClearDead(ctx context.Context, log io.Writer) error {
 	return clearDead(runRoot, Options{Log: log}.logf)
 }
 
-// FindDetached returns the folder of the detached guest of this machine that
-// was started last. The error wraps [ErrEnded] when there is none.
+// FindDetached returns the folder of this machine's most recently started detached guest. The error
+// wraps [ErrEnded] if there is none.
 func FindDetached() (string, error) { return findDetached(runRoot) }
 
 func findDetached(root string) (string, error) {
@@ -85,7 +83,7 @@ func findDetached(root string) (string, error) {
 	return last.Dir, nil
 }
 
-// open opens a channel that nobody uses, and waits for one if need be.
+// open opens a free channel, and waits for one if necessary.
 func (g *Guest) open(ctx context.Context) (*session, error) {
 	for {
 		first := rand.IntN(channels)

@@ -13,12 +13,12 @@ import (
 	"time"
 )
 
-// Start boots a guest, and builds it first if need be: see [Build]. It returns
-// when the guest answers. ctx bounds the start only; the guest lives until
-// Close, until this process dies (unless detached), or until MaxLife is over.
+// Start boots a guest, and builds it first if necessary: see [Build]. It returns when the guest
+// answers. ctx limits only the start; the guest runs until Close, until this process dies (unless
+// detached), or until MaxLife is over.
 //
-// What dead processes of the past left of their guests is cleared away. The
-// error matches [ErrUnavailable] when this machine can't have a guest as it is.
+// Start also removes the guests of dead processes. The error matches [ErrUnavailable] if this
+// machine can't run a guest.
 func Start(ctx context.Context, opts Options) (*Guest, error) {
 	opts = opts.withDefaults()
 	if err := opts.validate(); err != nil {
@@ -31,7 +31,7 @@ func Start(ctx context.Context, opts Options) (*Guest, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Shows prune that the image is in use.
+	// Tells prune that the image is in use.
 	now := time.Now()
 	if err := os.Chtimes(filepath.Join(image.Dir, "image.json"), now, now); err != nil {
 		return nil, fmt.Errorf("boot guest: %w", err)
@@ -54,7 +54,7 @@ func Start(ctx context.Context, opts Options) (*Guest, error) {
 	return g, nil
 }
 
-// prepareBoot checks what a boot needs and installs programs that are missing.
+// prepareBoot checks the requirements of a boot and installs missing programs.
 func prepareBoot(ctx context.Context, opts Options) error {
 	h := readHost()
 	if _, packages := h.missingBoot(); len(packages) > 0 && h.Root {
@@ -80,7 +80,7 @@ type boot struct {
 	exited chan struct{} // closed when QEMU has ended
 }
 
-// up makes the namespace, starts QEMU and waits for an answer.
+// up creates the namespace, starts QEMU and waits for an answer.
 func (b *boot) up(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, b.opts.BootTimeout,
 		fmt.Errorf("no answer within %v", b.opts.BootTimeout))
@@ -129,7 +129,7 @@ func (b *boot) startQemu() error {
 		err := cmd.Start()
 		started <- err
 		if err == nil {
-			_ = cmd.Wait() // how QEMU ended is of no interest
+			_ = cmd.Wait() // the exit status of QEMU is ignored
 		}
 		close(b.exited)
 	}()
@@ -166,13 +166,13 @@ func (b *boot) waitReady(ctx context.Context) error {
 	}
 }
 
-// down ends the guest and waits until it is gone.
+// down ends the guest and waits until it has ended.
 func (b *boot) down() error {
 	err := b.state.remove()
 	return errors.Join(err, b.life.Close())
 }
 
-// lastWords returns the ends of QEMU's output and of the console, for errors.
+// lastWords returns the last lines of QEMU's output and of the console, for errors.
 func (b *boot) lastWords() string {
 	var text strings.Builder
 	for _, name := range []string{"qemu.log", consoleName} {

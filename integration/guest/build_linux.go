@@ -12,16 +12,15 @@ import (
 	"time"
 )
 
-// Build returns the built guest of this version of the harness and builds it
-// first if the cache does not hold it: about 100 s with a fast mirror, up to
-// 700 MB below the cache while it lasts, half of that afterwards. It installs
-// Debian packages on this machine as needed.
+// Build returns the built guest for this version of the harness. If it is not in the cache, Build
+// builds it, which takes about 100 s with a fast mirror, and up to 700 MB in the cache during the
+// build, half of that afterwards. It installs Debian packages on this machine as needed.
 //
-// Of several processes that want to build, one does and the others wait. An
-// interrupted build leaves nothing that is ever used.
+// If several processes want to build, one builds and the others wait. The remains of an interrupted
+// build are never used.
 //
-// Only Cache and Log of the options matter. The error matches [ErrUnavailable]
-// when this machine can't build.
+// Build uses only the options Cache and Log. The error matches [ErrUnavailable] if this machine
+// can't build.
 func Build(ctx context.Context, opts Options) (Image, error) {
 	cache, err := cacheDir(opts.Cache, os.Getenv)
 	if err != nil {
@@ -73,7 +72,7 @@ func buildLocked(ctx context.Context, opts Options, rec recipe, cache, key strin
 	if err != nil {
 		return Image{}, fmt.Errorf("make work folder: %w", err)
 	}
-	defer func() { _ = os.RemoveAll(work) }() // prune gets what stays
+	defer func() { _ = os.RemoveAll(work) }() // prune removes the rest
 	if err := os.Chmod(work, 0o755); err != nil {
 		return Image{}, err
 	}
@@ -94,9 +93,8 @@ func buildLocked(ctx context.Context, opts Options, rec recipe, cache, key strin
 	return image, nil
 }
 
-// builder holds one build. Below work: root is the guest's file system,
-// kernel the unpacked kernel package, siw and guestd what is compiled, out
-// the result.
+// builder holds one build. Folders in work: root is the guest's file system, kernel the unpacked
+// kernel package, siw and guestd the compiled parts, out the result.
 type builder struct {
 	runner
 	opts   Options
@@ -141,7 +139,7 @@ func (b *builder) build(ctx context.Context) error {
 	return b.pack(ctx)
 }
 
-// prepareHost installs what building needs on this machine.
+// prepareHost installs the packages for the build on this machine.
 func (b *builder) prepareHost(ctx context.Context) error {
 	if err := b.updatePackages(ctx); err != nil {
 		return err

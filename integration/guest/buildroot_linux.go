@@ -14,8 +14,8 @@ import (
 	"syscall"
 )
 
-// makeKernel unpacks the kernel and compiles what Debian's lacks: siw, from
-// Debian's own source of the same version.
+// makeKernel unpacks the kernel and compiles siw, which is missing in Debian's kernel, from
+// Debian's source of the same version.
 func (b *builder) makeKernel(ctx context.Context) error {
 	k := b.kernel
 	get := aptGet(ctx, "download", "linux-image-"+k.Release+"="+k.Version)
@@ -59,7 +59,7 @@ func (b *builder) compileSiw(ctx context.Context) error {
 	return nil
 }
 
-// makeRoot installs the guest's packages in a tree of their own.
+// makeRoot installs the guest's packages in a separate tree.
 func (b *builder) makeRoot(ctx context.Context) error {
 	mirror, err := b.findMirror(ctx)
 	if err != nil {
@@ -68,8 +68,8 @@ func (b *builder) makeRoot(ctx context.Context) error {
 	cmd := exec.CommandContext(ctx, "debootstrap", "--variant=minbase", "--cache-dir="+filepath.Join(b.cache, "debs"),
 		"--include="+strings.Join(b.recipe.Packages, ","), b.recipe.Suite, b.dir("root"), mirror)
 	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C")
-	// What debootstrap mounts in the tree must not outlive it: removing the
-	// tree would then reach into this machine's /sys.
+	// File systems that debootstrap mounts in the tree must be unmounted: otherwise removing the
+	// tree would reach into this machine's /sys.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
 	if err := b.run(ctx, cmd); err != nil {
 		return err
@@ -77,7 +77,7 @@ func (b *builder) makeRoot(ctx context.Context) error {
 	return b.checkPrograms()
 }
 
-// checkPrograms makes sure that the packages brought what tests rely on.
+// checkPrograms checks that the packages include the programs that tests rely on.
 func (b *builder) checkPrograms() error {
 	var missing []string
 	for _, name := range b.recipe.Programs {
@@ -95,7 +95,7 @@ func (b *builder) checkPrograms() error {
 	return nil
 }
 
-// fillRoot adds to the tree what is not from Debian's packages.
+// fillRoot adds to the tree the files that are not from Debian's packages.
 func (b *builder) fillRoot(ctx context.Context) error {
 	if err := b.copyModules(ctx); err != nil {
 		return err
@@ -166,8 +166,8 @@ func (b *builder) compileDaemon(ctx context.Context) error {
 	return nil
 }
 
-// pack writes the result: the kernel, and the tree as a cpio archive. It is
-// not compressed, for unpacking costs the emulated processor more than reading.
+// pack writes the result: the kernel, and the tree as a cpio archive. The archive is not
+// compressed, because the emulated processor takes longer to decompress than to read it.
 func (b *builder) pack(ctx context.Context) error {
 	kernel := b.dir("kernel", "boot/vmlinuz-"+b.kernel.Release)
 	if err := copyFile(kernel, filepath.Join(b.out(), "vmlinuz"), 0o644); err != nil {

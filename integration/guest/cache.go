@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// keepImages is how long a built guest that nobody boots stays in the cache.
+// keepImages is how long an unused built guest stays in the cache.
 const keepImages = 14 * 24 * time.Hour
 
-// workPrefix starts the names of unfinished builds. Whoever holds the build
-// lock may remove all of them.
+// workPrefix is the prefix of the names of unfinished builds. The holder of the build lock may
+// remove all of them.
 const workPrefix = "work-"
 
 // Image is a built guest.
@@ -53,8 +53,8 @@ func cacheDir(given string, getenv func(string) string) (string, error) {
 	return filepath.Abs(filepath.Join(base, "rdmakit", "guest"))
 }
 
-// findImage returns the built guest of a key. A build appears under its key
-// only when it is complete. The error is fs.ErrNotExist when there is none.
+// findImage returns the built guest of a key. A build appears under its key only when it is
+// complete. The error is fs.ErrNotExist if there is none.
 func findImage(cache, key string) (Image, error) {
 	i := Image{Dir: filepath.Join(cache, key)}
 	text, err := os.ReadFile(filepath.Join(i.Dir, "image.json"))
@@ -67,7 +67,7 @@ func findImage(cache, key string) (Image, error) {
 	return i, nil
 }
 
-// saveImage completes a build: describes it in work and gives it its name.
+// saveImage completes a build: it writes the description in work and renames the folder.
 func saveImage(work, cache string, i Image) (Image, error) {
 	text, err := json.MarshalIndent(i, "", "\t")
 	if err != nil {
@@ -86,9 +86,8 @@ func saveImage(work, cache string, i Image) (Image, error) {
 	return i, nil
 }
 
-// prune removes unfinished builds, and finished ones not used for a while.
-// The caller holds the build lock. QEMU has the files it needs open, so that a
-// guest that runs is not harmed.
+// prune removes unfinished builds, and finished builds that have not been used for keepImages. The
+// caller holds the build lock. Running guests are not affected, because QEMU keeps its files open.
 func prune(cache string, now time.Time) error {
 	entries, err := os.ReadDir(cache)
 	if err != nil {

@@ -19,12 +19,11 @@ import (
 	"github.com/rdmakit/rdmakit/integration/guest/internal/frame"
 )
 
-// killGrace is how long the guest has to report on a command that it was told
-// to kill.
+// killGrace is how long the guest may take to report on a command that it was asked to kill.
 const killGrace = 10 * time.Second
 
-// While a session lasts, the client asks for a sign of life every aliveEvery,
-// and gives up when it has not heard anything for maxSilence.
+// During a session, the client sends a keep-alive request every aliveEvery, and gives up if it has
+// received nothing for maxSilence.
 const (
 	aliveEvery = 5 * time.Second
 	maxSilence = 2 * time.Minute
@@ -35,7 +34,7 @@ type session struct {
 	conn net.Conn
 	id   string
 	r    *frame.Reader
-	free func() // gives the channel to the next
+	free func() // releases the channel
 
 	mu sync.Mutex
 	w  *frame.Writer
@@ -58,7 +57,7 @@ func newSession(conn net.Conn, free func()) (*session, error) {
 	return s, s.w.Sync()
 }
 
-// keepAlive watches over the session from now on, see aliveEvery.
+// keepAlive starts keep-alive requests, see aliveEvery.
 func (s *session) keepAlive(every, silence time.Duration) {
 	s.silence = time.AfterFunc(silence, func() {
 		s.silent.Store(true)
@@ -72,7 +71,7 @@ func (s *session) keepAlive(every, silence time.Duration) {
 			case <-s.done:
 				return
 			case <-tick.C:
-				_ = s.send(frame.KindAlive, nil) // receive sees the reason
+				_ = s.send(frame.KindAlive, nil) // receive returns the reason
 			}
 		}
 	})
@@ -105,13 +104,12 @@ func (s *session) sendJSON(kind string, v any) error {
 	return s.send(kind, payload)
 }
 
-// receive hands all frames of the session to each, up to the end of the
-// session, which it returns.
+// receive calls each for all frames of the session until the end of the session, which it returns.
 func (s *session) receive(each func(frame.Frame) error) (frame.End, error) {
 	for {
 		f, err := s.r.Next()
 		if err != nil && s.silent.Load() {
-			return frame.End{}, errors.New("the guest gives no sign of life")
+			return frame.End{}, errors.New("the guest doesn't respond")
 		}
 		if errors.Is(err, io.EOF) {
 			return frame.End{}, ErrEnded
@@ -120,7 +118,7 @@ func (s *session) receive(each func(frame.Frame) error) (frame.End, error) {
 			return frame.End{}, err
 		}
 		if f.Session != s.id {
-			continue // meant for the client before
+			continue // for an earlier client
 		}
 		if s.silence != nil {
 			s.silence.Reset(maxSilence)
@@ -141,13 +139,12 @@ func (s *session) receive(each func(frame.Frame) error) (frame.End, error) {
 	}
 }
 
-// interrupt makes reading and writing fail when ctx ends, and returns a
-// function that undoes it.
+// interrupt makes reads and writes fail when ctx ends, and returns a function that cancels this.
 func (s *session) interrupt(ctx context.Context) func() bool {
 	return context.AfterFunc(ctx, func() { _ = s.conn.SetDeadline(time.Unix(1, 0)) })
 }
 
-// cause prefers the reason why ctx ended over the error that this led to.
+// cause returns the cause of ctx if it has ended, or else the error.
 func cause(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -155,8 +152,7 @@ func cause(ctx context.Context, err error) error {
 	return err
 }
 
-// run runs a script. The result holds what there is even if the error is not
-// nil.
+// run runs a script. The result holds the output so far even if the error is not nil.
 func (s *session) run(ctx context.Context, script string) (Result, error) {
 	resume := s.interrupt(ctx)
 	err := s.sendJSON(frame.KindRun, frame.RunRequest{Script: script})

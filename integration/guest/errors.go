@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// ErrUnavailable is matched by errors that mean this machine can't have a
-// guest as it is. The error is an *UnavailableError.
+// ErrUnavailable is matched by errors that mean that this machine can't run a guest. The error is
+// an *UnavailableError.
 var ErrUnavailable = errors.New("kernel guest unavailable")
 
-// UnavailableError says what a guest needs that this machine lacks.
+// UnavailableError lists the requirements of a guest that this machine doesn't meet.
 type UnavailableError struct {
 	Missing []string // each a noun: "root", "program qemu-system-x86_64"
-	Remedy  string   // a sentence: what to do about it
+	Remedy  string   // what to do
 }
 
 // Error implements error.
@@ -24,6 +24,6 @@ func (e *UnavailableError) Error() string {
 // Is makes the error match [ErrUnavailable].
 func (e *UnavailableError) Is(target error) bool { return target == ErrUnavailable }
 
-// ErrEnded is wrapped by the errors of operations on a guest that has been
-// closed, has reached the end of its life, or has died.
+// ErrEnded is wrapped by the errors of operations on a guest that was closed, reached MaxLife, or
+// died.
 var ErrEnded = errors.New("guest ended")

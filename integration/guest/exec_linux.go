@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// readHost gathers the facts of this machine.
+// readHost reads the facts about this machine.
 func readHost() hostFacts {
 	h := hostFacts{GOOS: runtime.GOOS, GOARCH: runtime.GOARCH, Root: os.Geteuid() == 0, Programs: map[string]bool{}}
 	if text, err := os.ReadFile("/etc/os-release"); err == nil {
@@ -35,8 +35,7 @@ func readHost() hostFacts {
 	return h
 }
 
-// runner runs programs and keeps what they print: all of it in a log, the
-// end of it for errors.
+// runner runs programs. It writes their output to a log and keeps the end of it for errors.
 type runner struct {
 	mu  sync.Mutex
 	log io.Writer

@@ -12,22 +12,21 @@ import (
 	"time"
 )
 
-// Options say how a guest is built and booted. The zero value is right for
-// tests.
+// Options configures the build and boot of a guest. The zero value is suitable for tests.
 type Options struct {
 	// Cache is the folder of built guests. Empty means rdmakit/guest below
 	// $RDMAKIT_GUEST_CACHE, $XDG_CACHE_HOME or ~/.cache, the first that is set.
 	Cache string
-	// Log receives progress, a line at a time. Nil means none.
+	// Log receives progress messages, one line at a time; nil: none.
 	Log io.Writer
 	// Memory of the guest in MiB; 0 means 3072. The guest's files are part
 	// of it.
 	Memory int
 	// CPUs of the guest; 0 means 2.
 	CPUs int
-	// MaxLife ends the guest whatever happens; 0 means an hour.
+	// MaxLife is the longest life of the guest; 0 means an hour.
 	MaxLife time.Duration
-	// BootTimeout bounds the boot itself; 0 means 5 minutes.
+	// BootTimeout limits the boot; 0 means 5 minutes.
 	BootTimeout time.Duration
 	// Detach lets the guest outlive this process. Close then leaves it
 	// running, and Stop ends it.
@@ -68,11 +67,11 @@ func (o Options) logf(format string, args ...any) {
 	}
 }
 
-// Result is what a script gave.
+// Result is the result of a script.
 type Result struct {
 	Stdout, Stderr []byte
-	// ExitCode is the exit status; 128+n after death by signal n, and
-	// 128+9 when the script was killed at its deadline.
+	// ExitCode is the exit status; 128+n if signal n killed the script, and 128+9 if it was killed
+	// at its deadline.
 	ExitCode int
 }
 
@@ -80,7 +79,7 @@ type Result struct {
 type Guest struct {
 	state state
 
-	// end ends a guest that this process owns; nil for others.
+	// end ends a guest that this process owns; nil for other guests.
 	end func() error
 
 	mu     sync.Mutex
@@ -91,17 +90,16 @@ type Guest struct {
 // environment variable RDMAKIT_GUEST. It holds the console log as well.
 func (g *Guest) Dir() string { return g.state.Dir }
 
-// Netns returns the name of the network namespace that holds the host's ends
-// of the links, as ip netns knows it.
+// Netns returns the name of the network namespace with the host's ends of the links, for ip netns.
 func (g *Guest) Netns() string { return g.state.Netns }
 
-// Run runs a bash script in the guest, as root, in a session of its own, with
-// an empty standard input. It returns when the script has ended; what the
-// script leaves in the background lives on, and what that prints later is lost.
+// Run runs a bash script in the guest, as root, in a new session, with an empty standard input. It
+// returns when the script has ended; background processes of the script keep running, and their
+// later output is lost.
 //
-// An exit status other than 0 is not an error. When ctx ends first, the script
-// and all that it started are killed, the result holds what they printed, and
-// the error wraps the reason. A script is at most some 90 KiB long.
+// An exit status other than 0 is not an error. If ctx ends first, the script and all processes that
+// it started are killed, the result holds their output, and the error wraps the cause. A script may
+// be at most about 90 KiB long.
 func (g *Guest) Run(ctx context.Context, script string) (Result, error) {
 	s, err := g.session(ctx)
 	if err != nil {
@@ -126,9 +124,9 @@ func (g *Guest) Output(ctx context.Context, script string) (string, error) {
 	return string(res.Stdout), err
 }
 
-// CopyIn copies a regular file of this machine into the guest, permission
-// bits included, and makes the folders above it. guestPath is absolute; a file
-// of that name is replaced at once, when the copy is complete.
+// CopyIn copies a regular file of this machine into the guest, including permission bits, and
+// creates its parent folders. guestPath is absolute; an existing file is replaced atomically when
+// the copy is complete.
 func (g *Guest) CopyIn(ctx context.Context, hostPath, guestPath string) error {
 	if err := g.copyIn(ctx, hostPath, guestPath); err != nil {
 		return fmt.Errorf("copy %s into the guest: %w", hostPath, err)
@@ -150,9 +148,8 @@ func (g *Guest) copyIn(ctx context.Context, hostPath, guestPath string) error {
 	return s.put(ctx, f, guestPath)
 }
 
-// CopyOut copies a file of the guest, which may be one of proc or sysfs, to
-// this machine, permission bits included. A file named hostPath is replaced at
-// once, when the copy is complete.
+// CopyOut copies a file of the guest, which may be in proc or sysfs, to this machine, including
+// permission bits. An existing file hostPath is replaced atomically when the copy is complete.
 func (g *Guest) CopyOut(ctx context.Context, guestPath, hostPath string) error {
 	if err := g.copyOut(ctx, guestPath, hostPath); err != nil {
 		return fmt.Errorf("copy %s out of the guest: %w", guestPath, err)
@@ -170,7 +167,7 @@ func (g *Guest) copyOut(ctx context.Context, guestPath, hostPath string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(f.Name()) }() // gone already after success
+	defer func() { _ = os.Remove(f.Name()) }() // already renamed after success
 	mode, err := s.get(ctx, guestPath, f)
 	if err == nil {
 		err = f.Chmod(mode)
@@ -181,17 +178,16 @@ func (g *Guest) copyOut(ctx context.Context, guestPath, hostPath string) error {
 	return os.Rename(f.Name(), hostPath)
 }
 
-// HostCommand returns a command of this machine that runs in the guest's
-// network namespace, where [HostAddress] and [HostAddressIWARP] are: a peer of the
-// guest. Close kills what is left of such commands.
+// HostCommand returns a command of this machine that runs in the guest's network namespace, with
+// the addresses [HostAddress] and [HostAddressIWARP]: a peer of the guest. Close kills such
+// commands if they are still running.
 func (g *Guest) HostCommand(ctx context.Context, name string, args ...string) *exec.Cmd {
 	return exec.CommandContext(ctx, "ip", append([]string{"netns", "exec", g.state.Netns, name}, args...)...)
 }
 
-// Close ends a guest that this process has started, unless it is detached,
-// with everything that belongs to it, and returns when it is gone. Other
-// guests live on. Running calls of other methods return [ErrEnded] or their
-// connection's error. Further calls do nothing.
+// Close ends a guest that this process has started, unless it is detached, removes its resources,
+// and returns when that is done. Other guests keep running. Running calls of other methods return
+// [ErrEnded] or the error of their connection. Further calls do nothing.
 func (g *Guest) Close() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()

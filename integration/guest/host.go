@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// hostFacts is what decides whether this machine can build or boot a guest.
+// hostFacts are the facts that decide whether this machine can build or boot a guest.
 type hostFacts struct {
 	GOOS, GOARCH string
 	Root         bool
@@ -22,8 +22,8 @@ var bootPrograms = [][2]string{
 
 const containerRemedy = "use a Debian bookworm machine, or a privileged container of debian:bookworm with /dev/net/tun"
 
-// checkBuild returns an *UnavailableError unless a guest can be built here.
-// Packages are not looked at: building installs them.
+// checkBuild returns an *UnavailableError unless a guest can be built here. It doesn't check
+// packages, because building installs them.
 func (h hostFacts) checkBuild() error {
 	var missing []string
 	if h.GOOS != "linux" || h.GOARCH != "amd64" {

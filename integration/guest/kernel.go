@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// kernelPackage is the kernel that kernelPolicy stands for at the moment.
+// kernelPackage is the kernel that kernelPolicy currently selects.
 type kernelPackage struct {
-	Release string // as uname -r gives it: 6.1.0-56-amd64
+	Release string // uname -r: 6.1.0-56-amd64
 	Version string // Debian version of image, headers and source: 6.1.192-2
 }
 
@@ -30,15 +30,14 @@ func parseKernelPackage(text string) (kernelPackage, error) {
 		"find the kernel package: " + kernelPolicy + " depends on no kernel of one version")
 }
 
-// series returns what the source package is called after: 6.1.
+// series returns the series in the name of the source package: 6.1.
 func (k kernelPackage) series() string {
 	major, rest, _ := strings.Cut(k.Release, ".")
 	minor, _, _ := strings.Cut(rest, ".")
 	return major + "." + minor
 }
 
-// buildPackages returns what the host needs for a build, name to version; an
-// empty version means any.
+// buildPackages returns the packages for a build, name to version; an empty version means any.
 func (k kernelPackage) buildPackages() map[string]string {
 	return map[string]string{
 		"debootstrap": "", "cpio": "", "kmod": "", "tar": "", "xz-utils": "",
@@ -48,9 +47,8 @@ func (k kernelPackage) buildPackages() map[string]string {
 	}
 }
 
-// missingPackages compares what is wanted with the output of dpkg-query, a
-// "name status version" a line, and returns arguments for apt-get install in
-// no particular order.
+// missingPackages compares the wanted packages with the output of dpkg-query, lines of "name status
+// version", and returns arguments for apt-get install in no particular order.
 func missingPackages(want map[string]string, have string) []string {
 	versions := map[string]string{}
 	for line := range strings.Lines(have) {
@@ -71,8 +69,8 @@ func missingPackages(want map[string]string, have string) []string {
 	return missing
 }
 
-// parseMirror picks the archive of the guest's suite out of the output of
-// apt-get indextargets, "uri suite codename component" a line.
+// parseMirror finds the archive of the guest's suite in the output of apt-get indextargets, lines
+// of "uri suite codename component".
 func parseMirror(text string) (string, error) {
 	for line := range strings.Lines(text) {
 		if f := strings.Fields(line); len(f) == 4 && f[2] == suite && f[3] == "main" {

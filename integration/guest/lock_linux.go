@@ -12,12 +12,11 @@ import (
 // errLocked is returned by tryLock when another holder has the lock.
 var errLocked = errors.New("locked")
 
-// tryLock takes the advisory lock of a file, which is made when it is not
-// there. Closing the file gives the lock back, and so does the holder's death,
-// unless a child inherited the file.
+// tryLock takes the advisory lock of a file, which is created if necessary. Closing the file
+// releases the lock, and so does the holder's death, unless a child inherited the file.
 func tryLock(path string) (*os.File, error) { return tryLockAs(path, syscall.LOCK_EX) }
 
-// tryLockAs takes a lock as syscall.LOCK_EX, or as syscall.LOCK_SH, which any number may have.
+// tryLockAs takes a lock as syscall.LOCK_EX or as syscall.LOCK_SH.
 func tryLockAs(path string, how int) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {

@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// moduleTable is what depmod knows of a kernel's modules.
+// moduleTable is depmod's data about a kernel's modules.
 type moduleTable struct {
 	deps    map[string][]string // path of a module to the paths it needs, all below the kernel's module folder
 	byName  map[string]string   // name, with underscores, to path
 	builtin map[string]bool     // names of modules that are part of the kernel itself
 }
 
-// parseModules reads the text of modules.dep ("path: path path…" a line) and
-// of modules.builtin (a path a line).
+// parseModules parses the text of modules.dep (lines of "path: path path…") and of modules.builtin
+// (one path per line).
 func parseModules(dep, builtin string) (moduleTable, error) {
 	t := moduleTable{deps: map[string][]string{}, byName: map[string]string{}, builtin: map[string]bool{}}
 	for line := range strings.Lines(dep) {
@@ -44,9 +44,9 @@ func moduleName(file string) string {
 	return strings.ReplaceAll(name, "-", "_")
 }
 
-// choose returns, sorted, the files of all modules under the trees and of
-// the named ones, with all that they need. A name that is neither a file nor
-// built in is an error, as is a tree without modules.
+// choose returns the sorted files of all modules under the trees and of the named modules, with all
+// their dependencies. A name that is neither a file nor built in is an error, as is a tree without
+// modules.
 func (t moduleTable) choose(trees, names []string) ([]string, error) {
 	chosen := map[string]bool{}
 	for _, tree := range trees {
@@ -71,7 +71,7 @@ func (t moduleTable) choose(trees, names []string) ([]string, error) {
 	}
 	var files []string
 	for file := range chosen {
-		// modules.dep lists needs of needs as well.
+		// modules.dep includes indirect dependencies.
 		files = append(files, file)
 		files = append(files, t.deps[file]...)
 	}

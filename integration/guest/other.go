@@ -11,22 +11,22 @@ import (
 
 func unsupported() error { return hostFacts{GOOS: runtime.GOOS, GOARCH: runtime.GOARCH}.checkBoot() }
 
-// Build answers that there is no guest on this system.
+// Build returns an error: this system can't run a guest.
 func Build(context.Context, Options) (Image, error) { return Image{}, unsupported() }
 
-// Start answers that there is no guest on this system.
+// Start returns an error: this system can't run a guest.
 func Start(context.Context, Options) (*Guest, error) { return nil, unsupported() }
 
-// Attach answers that there is no guest on this system.
+// Attach returns an error: this system can't run a guest.
 func Attach(string) (*Guest, error) { return nil, unsupported() }
 
-// Stop answers that there is no guest on this system.
+// Stop returns an error: this system can't run a guest.
 func Stop(string) error { return unsupported() }
 
 // ClearDead does nothing on this system.
 func ClearDead(context.Context, io.Writer) error { return nil }
 
-// FindDetached answers that there is no guest on this system.
+// FindDetached returns an error: this system can't run a guest.
 func FindDetached() (string, error) { return "", unsupported() }
 
 func (g *Guest) open(context.Context) (*session, error) { return nil, unsupported() }

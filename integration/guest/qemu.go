@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// channels is the number of virtio serial ports, and so of requests that the
-// guest works on at once. QEMU allows 30.
+// channels is the number of virtio serial ports, and so the number of concurrent requests. QEMU
+// allows 30.
 const channels = 16
 
-// linkMTU is the largest MTU of the two links, in bytes: enough for an RDMA
-// path MTU of 4096. The guest's cards start with it.
+// linkMTU is the largest MTU of the two links, in bytes: enough for an RDMA path MTU of 4096. It is
+// the initial MTU of the guest's cards.
 const linkMTU = 9000
 
 // taps are the host's ends of the two links, in the guest's own namespace.
@@ -24,11 +24,10 @@ var taps = [...]struct{ name, address, mac string }{
 // channelName is the file name of the socket of a channel in a guest's folder.
 func channelName(n int) string { return "ch" + strconv.Itoa(n) + ".sock" }
 
-// qemuArgs returns the command that runs the guest, to be started in the
-// guest's folder: the sockets and the console log are named relative to it,
-// so that no folder's name is too long for a socket or clashes with QEMU's
-// option syntax. timeout is the last of the watchdogs: it ends the guest
-// when all who should have done so are gone.
+// qemuArgs returns the command that runs the guest, to be started in the guest's folder: the paths
+// of sockets and console log are relative, so that they are never too long for a socket and never
+// conflict with QEMU's option syntax. timeout is the last watchdog: it ends the guest if all
+// processes that should have ended it are gone.
 func qemuArgs(o Options, s state, image Image) []string {
 	args := []string{
 		"ip", "netns", "exec", s.Netns,
@@ -54,8 +53,8 @@ func qemuArgs(o Options, s state, image Image) []string {
 	return args
 }
 
-// netCommands returns the input of ip -batch that makes the host's side of
-// the links in a fresh namespace.
+// netCommands returns the input of ip -batch that creates the host's side of the links in a new
+// namespace.
 func netCommands() string {
 	var text strings.Builder
 	text.WriteString("link set lo up\n")

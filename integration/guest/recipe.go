@@ -27,21 +27,21 @@ const (
 //go:embed init.sh
 var initScript string
 
-// daemonSource is what guestd is compiled from; see daemonModule.
+// daemonSource is the source of guestd; see daemonModule.
 //
 //go:embed cmd/guestd/*.go internal/guestd/*.go internal/frame/*.go
 var daemonSource embed.FS
 
-// daemonModule is the go.mod that makes daemonSource a module of its own.
+// daemonModule is the go.mod that makes daemonSource a separate module.
 const daemonModule = "module github.com/rdmakit/rdmakit/integration/guest\n\ngo 1.26.0\n"
 
-// recipe is everything that decides what a built guest contains.
+// recipe is everything that determines the contents of a built guest.
 type recipe struct {
-	Format   int // raised when the build steps change what they make
+	Format   int // incremented when the build steps change their result
 	Suite    string
 	Kernel   string
 	Packages []string // Debian packages in the guest
-	Programs []string // must be there after installing the packages
+	Programs []string // must exist after installing the packages
 	Trees    []string // folders of kernel modules, below kernel/
 	Modules  []string // further kernel modules
 	Boot     []string // modules that init loads
@@ -64,8 +64,8 @@ func newRecipe() (recipe, error) {
 			ibstat ibping ip rdma tc bridge ping iperf3 ethtool tcpdump
 			lspci udevadm modprobe ps sysctl strace`),
 		Trees: []string{"drivers/infiniband/", "net/sched/"},
-		// The checksums are what libcrc32c (for siw) and rxe ask the kernel's
-		// crypto for by algorithm, which modules.dep doesn't know of.
+		// libcrc32c (for siw) and rxe request the checksums from the kernel's crypto API by
+		// algorithm, so they are not in modules.dep.
 		Modules: strings.Fields(`
 			crc32c_generic crc32c_intel crc32_generic crc32_pclmul
 			8021q bonding dummy macvlan ipvlan veth vxlan ifb bridge tun`),
@@ -84,7 +84,7 @@ func newRecipe() (recipe, error) {
 	return r, err
 }
 
-// daemonFiles returns what guestd is compiled from, tests left out.
+// daemonFiles returns the source files of guestd without tests.
 func daemonFiles() (map[string]string, error) {
 	files := map[string]string{"go.mod": daemonModule}
 	err := fs.WalkDir(daemonSource, ".", func(path string, d fs.DirEntry, err error) error {
@@ -101,9 +101,9 @@ func daemonFiles() (map[string]string, error) {
 	return files, nil
 }
 
-// key names the guest that this recipe builds: 16 hexadecimal digits. The
-// version of the kernel is not part of it, only the policy that picks one:
-// a built guest stays good when Debian publishes another kernel.
+// key returns the name of the guest that this recipe builds: 16 hexadecimal digits. It doesn't
+// depend on the version of the kernel, only on the policy that selects one, so a built guest stays
+// valid when Debian publishes another kernel.
 func (r recipe) key() (string, error) {
 	text, err := json.Marshal(r)
 	if err != nil {

@@ -17,21 +17,20 @@ import (
 	"time"
 )
 
-// register enters a new guest: a folder of its own under root, its state and
-// its life lock, which the caller keeps. Guests whose owners are dead are
-// cleared away first.
+// register registers a new guest: a new folder under root with its state and its life lock, which
+// the caller keeps. Guests whose owners are dead are removed first.
 func register(ctx context.Context, root string, o Options) (state, *os.File, error) {
 	if err := os.MkdirAll(root, 0o755); err != nil {
 		return state{}, nil, fmt.Errorf("register guest: %w", err)
 	}
-	// Nobody may take a guest for dead between its folder and its lock.
+	// No process may treat a guest as dead between the creation of its folder and its lock.
 	lock, err := waitLock(ctx, filepath.Join(root, registerName), func() {})
 	if err != nil {
 		return state{}, nil, err
 	}
 	defer lock.Close()
 	if err := clearDead(root, o.logf); err != nil {
-		o.logf("clear away dead guests: %v", err)
+		o.logf("remove dead guests: %v", err)
 	}
 	id := make([]byte, 4)
 	if _, err := rand.Read(id); err != nil {
@@ -57,8 +56,8 @@ func register(ctx context.Context, root string, o Options) (state, *os.File, err
 	return s, life, nil
 }
 
-// clearDead removes all guests under root whose life lock nobody holds. The
-// caller holds the register's lock.
+// clearDead removes all guests under root whose life lock is not held. The caller holds the
+// register's lock.
 func clearDead(root string, logf func(string, ...any)) error {
 	dirs, err := filepath.Glob(filepath.Join(root, "*", stateName))
 	if err != nil {
@@ -79,16 +78,15 @@ func clearDead(root string, logf func(string, ...any)) error {
 			errs = append(errs, err)
 			continue
 		}
-		logf("clearing away %s, whose owner is dead", s.Netns)
+		logf("removing %s, whose owner is dead", s.Netns)
 		errs = append(errs, s.remove())
 		_ = life.Close()
 	}
 	return errors.Join(errs...)
 }
 
-// remove ends everything that belongs to the guest: the processes in its
-// namespace by their ids, the namespace with its taps, the folder. What is
-// gone already is no error.
+// remove removes the guest's resources: the processes in its namespace by their ids, the namespace
+// with its taps, the folder. A missing resource is not an error.
 func (s state) remove() error {
 	if !strings.HasPrefix(s.Netns, netnsPrefix) {
 		return fmt.Errorf("remove guest: %q is no guest's namespace", s.Netns)
@@ -118,8 +116,7 @@ func deleteNetns(name string) error {
 
 func netnsPath(name string) string { return "/run/netns/" + name }
 
-// killIn ends all processes in a namespace: kindly, then after two seconds
-// for good.
+// killIn ends all processes in a namespace with SIGTERM and, after two seconds, with SIGKILL.
 func killIn(netns string) error {
 	const kind, hard = 2 * time.Second, 7 * time.Second
 	start := time.Now()
@@ -148,8 +145,8 @@ func killIn(netns string) error {
 	}
 }
 
-// pidsIn returns the processes in the network namespace that is mounted at
-// path, this one left out. No such namespace has none.
+// pidsIn returns the processes in the network namespace that is mounted at path, except this one.
+// It returns none if there is no such namespace.
 func pidsIn(proc, path string) ([]int, error) {
 	var st syscall.Stat_t
 	err := syscall.Stat(path, &st)

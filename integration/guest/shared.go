@@ -8,13 +8,11 @@ import (
 	"testing"
 )
 
-// sharedVariable names the environment variable that holds the folder of a
-// guest that is already up.
+// sharedVariable is the environment variable with the folder of a running guest.
 const sharedVariable = "RDMAKIT_GUEST"
 
-// sharedGuest is booted by the first caller of Shared. It is the one thing
-// here that belongs to the process: a boot costs too much for each test, and
-// TestMain is the only place that knows when the last one has run.
+// sharedGuest is booted by the first caller of Shared. It is the only global state here: a boot
+// takes too long for each test, and only TestMain knows when the last test has run.
 type sharedGuest struct {
 	mu    sync.Mutex
 	tried bool
@@ -24,10 +22,9 @@ type sharedGuest struct {
 
 var shared sharedGuest
 
-// Shared returns the guest of this test process: the one that the environment
-// variable RDMAKIT_GUEST names, or one that the first call boots and that
-// [Main] closes. When it cannot be had, the test fails and says what is missing
-// and what to do; it never skips.
+// Shared returns the guest of this test process: the one that the environment variable
+// RDMAKIT_GUEST names, or one that the first call boots and that [Main] closes. If no guest can
+// run, the test fails and reports what is missing and what to do; it never skips.
 func Shared(tb testing.TB) *Guest {
 	tb.Helper()
 	g, err := shared.get(os.Getenv(sharedVariable))
@@ -73,16 +70,16 @@ func Main(m *testing.M) int {
 	return code
 }
 
-// Exclusive waits until no other test holds the guest exclusively, in this
-// process or another, and holds it until the test ends. Tests that change links,
-// modules or addresses take it; see Steady for tests that would be disturbed by that.
+// Exclusive waits until no other test holds the guest exclusively, in this process or another, and
+// holds it until the test ends. Tests that change links, modules or addresses call it; see Steady
+// for tests that would be disturbed by that.
 func (g *Guest) Exclusive(tb testing.TB) {
 	tb.Helper()
 	g.hold(tb, g.lockExclusive)
 }
 
-// Steady waits until no test holds the guest exclusively, and keeps it so until the test ends: what
-// Exclusive is for the one that changes the guest, for any number that only look at it.
+// Steady waits until no test holds the guest exclusively, and prevents that until the test ends.
+// Any number of tests may hold it at the same time.
 func (g *Guest) Steady(tb testing.TB) {
 	tb.Helper()
 	g.hold(tb, g.lockSteady)

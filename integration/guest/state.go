@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// runRoot holds a folder for each guest of this machine. Namespaces are the
-// machine's, so their register is too, whatever cache a guest was built in.
+// runRoot holds a folder for each guest of this machine. Namespaces are global to the machine, so
+// the register of guests is too, whatever cache a guest was built in.
 const runRoot = "/run/rdmakit-guest"
 
-// netnsPrefix starts the names of the namespaces of guests.
+// netnsPrefix is the prefix of the names of guests' namespaces.
 const netnsPrefix = "rdmakit-guest-"
 
 // Names of files in a guest's folder.
@@ -20,20 +20,19 @@ const (
 	stateName     = "state.json"
 	consoleName   = "console.log"
 	lifeName      = "life.lock"      // held as long as the guest has an owner
-	registerName  = "register.lock"  // in runRoot: held while guests are entered or cleared away
+	registerName  = "register.lock"  // in runRoot: held while guests are registered or removed
 	exclusiveName = "exclusive.lock" // see Guest.Exclusive
 )
 
 // state describes a guest to other processes.
 type state struct {
 	Dir string `json:"-"`
-	// Netns is the name of the guest's network namespace. Whatever runs
-	// in it belongs to the guest.
+	// Netns is the name of the guest's network namespace. All processes in it belong to the guest.
 	Netns    string    `json:"netns"`
-	Detached bool      `json:"detached"` // owned by nobody, ends by Stop
+	Detached bool      `json:"detached"` // without an owner, ended by Stop
 	Ready    bool      `json:"ready"`    // has booted
 	Started  time.Time `json:"started"`
-	Ends     time.Time `json:"ends"` // when its life is over at the latest
+	Ends     time.Time `json:"ends"` // the latest end of its life
 }
 
 func readState(dir string) (state, error) {
@@ -51,7 +50,7 @@ func readState(dir string) (state, error) {
 	return s, nil
 }
 
-// write replaces the state file as a whole.
+// write replaces the state file atomically.
 func (s state) write() error {
 	text, err := json.MarshalIndent(s, "", "\t")
 	if err != nil {

@@ -4,5 +4,5 @@
 //
 //	go test -tags kernel ./integration/kernel/...
 //
-// Without a guest they fail and say what is missing; none is ever skipped.
+// Without a guest they fail and report what is missing; they are never skipped.
 package kernel

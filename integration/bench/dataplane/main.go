@@ -1,12 +1,12 @@
 // Command dataplane measures RDMA WRITE of the engine in user space between two loopback addresses,
-// as whole processes, against what others reach over the same loopback: iperf3 over TCP, and
-// ucx_perftest's ucp_put_bw over UCX's tcp. Runs are interleaved, so that what else the machine
-// does hits all of them; a ratio is the median of the ratios of each round.
+// as whole processes, and compares it with other programs over the same loopback: iperf3 over TCP,
+// and ucx_perftest's ucp_put_bw over UCX's tcp. Runs are interleaved, so that other load on the
+// machine affects all of them; a ratio is the median of the ratios of each round.
 //
 //	integration/bench/dataplane/run -n 5
 //
-// The result is a table in Markdown on standard output, with the targets of the project beside it.
-// With -check a missed target makes the exit code 1.
+// The result is a Markdown table on standard output, including the project's targets. With -check a
+// missed target makes the exit code 1.
 package main
 
 import (
@@ -68,7 +68,7 @@ func run(args []string, stdout, stderr io.Writer) error {
 	return nil
 }
 
-// Names of what is measured; bandwidth is in Gbit/s, latency in µs.
+// Names of the measurements; bandwidth is in Gbit/s, latency in µs.
 const (
 	write64K4096 = "write-bw 64 KiB, MTU 4096"
 	write1M4096  = "write-bw 1 MiB, MTU 4096"
@@ -124,7 +124,7 @@ func (b *runner) write(size string, mtu int) (float64, error) {
 	return r.Bandwidth[0].AverageGbps, nil
 }
 
-// messages are as many as 10 Gbit/s carry in the time of a run.
+// messages returns the number of messages that 10 Gbit/s carry in the time of a run.
 func (b *runner) messages(size string) int {
 	if size == "1M" {
 		return b.seconds * 1200
@@ -178,7 +178,7 @@ func (b *runner) iperf() (float64, error) {
 	return r.End.Received.Bits / 1e9, nil
 }
 
-// ucx returns the overall bandwidth that ucx_perftest prints in MB (2^20 bytes) a second.
+// ucx returns the overall bandwidth that ucx_perftest prints, in MB (2^20 bytes) per second.
 func (b *runner) ucx(size int) (float64, error) {
 	iterations := strconv.Itoa(b.seconds * (800 << 20) / size)
 	out, err := b.serverAndClient(

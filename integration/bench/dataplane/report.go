@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// target is what a figure is held to: a ratio to another figure of the same round, or a limit in
-// its own unit.
+// target is the target of a result: a ratio to another result of the same round, or a limit in the
+// result's unit.
 type target struct {
 	figure, against string
 	atLeast, atMost float64
@@ -38,7 +38,7 @@ func median(values []float64) float64 {
 	return (s[(n-1)/2] + s[n/2]) / 2
 }
 
-// ratios divides round by round.
+// ratios returns the ratio of each round.
 func ratios(a, b []float64) []float64 {
 	var out []float64
 	for i := range min(len(a), len(b)) {
@@ -68,7 +68,7 @@ func report(figures map[string][]float64, rounds int) (string, error) {
 	w.WriteString("\n| target | measured | |\n|---|---|---|\n")
 	var missed []error
 	for _, t := range targets() {
-		line, ok := t.judge(figures)
+		line, ok := t.row(figures)
 		if !ok {
 			missed = append(missed, errors.New(line))
 		}
@@ -77,8 +77,8 @@ func report(figures map[string][]float64, rounds int) (string, error) {
 	return w.String(), errors.Join(missed...)
 }
 
-// judge returns the line of a target in the table.
-func (t target) judge(figures map[string][]float64) (line string, ok bool) {
+// row returns the line of a target in the table, and whether the target was met.
+func (t target) row(figures map[string][]float64) (line string, ok bool) {
 	want, got := fmt.Sprintf("%s ≤ %g µs", t.figure, t.atMost), median(figures[t.figure])
 	measured := fmt.Sprintf("%.3g µs", got)
 	ok = got > 0 && got <= t.atMost

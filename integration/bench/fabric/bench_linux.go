@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	// lateness is what the relay adds to each answer.
+	// lateness is the delay that the relay adds to each answer.
 	lateness = 100 * time.Microsecond
-	// libraryWait is how long libibnetdisc keeps the place of a question without answer by its
-	// defaults: 1 s for each of 1 + 3 tries.
+	// libraryWait is how long a request without an answer occupies a place in libibnetdisc's window
+	// by default: 1 s for each of 1 + 3 tries.
 	libraryWait = 4 * time.Second
 )
 
@@ -36,10 +36,10 @@ type contestant struct {
 	row         *row
 	args        []string
 	environment []string
-	relay       *relay.Relay // that it goes through; nil: none
+	relay       *relay.Relay // the relay of its connection; nil: none
 }
 
-// course is one condition on one net: where programs compete.
+// course is one condition on one net, under which programs compete.
 type course struct {
 	*bench
 	spec      netSpec
@@ -50,7 +50,7 @@ type course struct {
 	exits     map[string]int      // by view: the exit code that goes with them
 }
 
-// measure takes the figures of one net.
+// measure runs the measurements on one net.
 func (b *bench) measure(ctx context.Context, spec netSpec) ([]row, error) {
 	b.say("net %s: %d nodes: starting ibsim and opensm", spec.name, spec.nodes)
 	sim, err := b.startSimulator(ctx, spec)
@@ -83,7 +83,7 @@ func (b *bench) say(format string, a ...any) {
 	fmt.Fprintf(b.progress, format+"\n", a...) //nolint:errcheck // progress only
 }
 
-// chooseDead picks adapters all over the net, but neither the manager's nor the tools'.
+// chooseDead picks adapters spread over the net, except those of the subnet manager and the tools.
 func (b *bench) chooseDead(ctx context.Context, spec netSpec, sim *simulator) ([]ib.GUID, error) {
 	environment := append(sim.environment(toolNode), preload+"="+umad2sim)
 	_, out, err := b.measured(ctx, environment, []string{"ibnetdiscover"})
@@ -106,7 +106,7 @@ func (b *bench) chooseDead(ctx context.Context, spec netSpec, sim *simulator) ([
 	return dead, nil
 }
 
-// run takes the figures of one condition.
+// run runs the measurements under one condition.
 func (c *course) run(ctx context.Context) (rows []row, err error) {
 	relays, err := c.startRelays()
 	defer func() {
@@ -145,7 +145,7 @@ func (c *course) run(ctx context.Context) (rows []row, err error) {
 	return rows, nil
 }
 
-// The two relays of a course: programs on umad2sim need their requests back, rdmactl does not.
+// The two relays of a course: programs on umad2sim need lost requests returned, rdmactl does not.
 const (
 	relayTheirs = iota
 	relayOurs
@@ -169,7 +169,7 @@ func (c *course) startRelays() ([]*relay.Relay, error) {
 
 func (c *course) relayName(i int) string { return fmt.Sprintf("%s-r%d", c.sim.socketName, i) }
 
-// contestants returns all programs, for each view the C tool's first line first.
+// contestants returns all programs, for each view beginning with the C tool's first command line.
 func (c *course) contestants(relays []*relay.Relay) []contestant {
 	var list []contestant
 	add := func(v view, side int, program string, args []string, target float64) {
@@ -204,8 +204,8 @@ func (c *course) contestants(relays []*relay.Relay) []contestant {
 	return list
 }
 
-// count has each program go once through a relay that does nothing but count, before the measured
-// runs that go without one.
+// count runs each program once through a relay that only counts, before the measured runs without a
+// relay.
 func (c *course) count(ctx context.Context, list []contestant, relays []*relay.Relay) error {
 	for _, p := range list {
 		side := relayTheirs
@@ -243,7 +243,7 @@ func (c *course) one(ctx context.Context, p contestant) (sample, error) {
 	return s, nil
 }
 
-// check holds an output against the net, and against the first one of its view.
+// check compares an output with the net, and with the first output of its view.
 func (c *course) check(r *row, s sample, out []byte) error {
 	if r.view == "ibnetdiscover" {
 		if got, want := countTopology(out), c.spec.census(len(c.dead)); got != want {
@@ -268,13 +268,13 @@ func (c *course) check(r *row, s sample, out []byte) error {
 	return nil
 }
 
-// keep saves an output that is wrong, outside the folder that goes.
+// keep saves a wrong output outside the temporary folder.
 func (c *course) keep(r *row, out []byte) string {
 	file, err := os.CreateTemp("", "rdmakit-"+r.view+"-")
 	if err != nil {
 		return err.Error()
 	}
-	defer file.Close() //nolint:errcheck // what is there may help
+	defer file.Close() //nolint:errcheck // a partial file may help
 	if _, err := file.Write(out); err != nil {
 		return err.Error()
 	}

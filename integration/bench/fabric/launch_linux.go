@@ -15,20 +15,21 @@ import (
 	"time"
 )
 
-// launchWord makes this program run another one and measure it. Linux counts to a new program's
-// peak memory what its parent had when it started it, so the parent must be small: not the one that
-// holds the outputs.
+// launchWord makes this program run another one and measure it. Linux includes the parent's memory
+// at the start in a new program's peak memory, so the parent must be a small process that doesn't
+// hold the outputs.
 const launchWord = "launch"
 
-// preload names the library that the launched program, but not the launcher, is to load first.
+// preload is the variable with the library that the launched program, but not the launcher,
+// preloads.
 const preload = "RDMAKIT_BENCH_PRELOAD"
 
-// resultDescriptor is where the launcher writes a sample.
+// resultDescriptor is the file descriptor to which the launcher writes a sample.
 const resultDescriptor = 3
 
 // launch runs a program with this process's streams, and writes its sample.
 func launch(args []string) int {
-	runtime.LockOSThread()                    // with whose end the program would end
+	runtime.LockOSThread()                    // the program would end with this thread
 	cmd := exec.Command(args[0], args[1:]...) //nolint:noctx,gosec // the caller's program; ends with this process
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	if library := os.Getenv(preload); library != "" {
@@ -55,8 +56,8 @@ func launch(args []string) int {
 	return 0
 }
 
-// ownPeak returns the resident memory that this process had at most; getrusage would tell its
-// parent's, if that is more.
+// ownPeak returns the peak resident memory of this process; getrusage would return its parent's, if
+// that is larger.
 func ownPeak() int64 {
 	var kilobytes int64
 	text, _ := os.ReadFile("/proc/self/status") // without it, nothing is below the floor
@@ -71,9 +72,9 @@ func ownPeak() int64 {
 // errSignal is the error of a program that a signal ended.
 var errSignal = errors.New("ended by a signal")
 
-// measured runs a program by way of the launcher, and returns what it printed too. libumad2sim's
-// receiver crashes now and then while a subnet manager is there: a C program that a signal ended
-// runs again, at most twice.
+// measured runs a program through the launcher, and also returns its output. libumad2sim's receiver
+// crashes occasionally while a subnet manager is running: a C program that was ended by a signal is
+// run again, at most twice.
 func (b *bench) measured(ctx context.Context, environment, args []string) (s sample, out []byte, err error) {
 	for range 3 {
 		s, out, err = b.measureOnce(ctx, environment, args)
@@ -89,7 +90,7 @@ func (b *bench) measureOnce(ctx context.Context, environment, args []string) (s 
 	if err != nil {
 		return s, nil, err
 	}
-	defer os.Remove(file.Name()) //nolint:errcheck // in a folder that goes
+	defer os.Remove(file.Name()) //nolint:errcheck // in a temporary folder
 	defer file.Close()           //nolint:errcheck // read by name
 	r, w, err := os.Pipe()
 	if err != nil {

@@ -32,7 +32,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags.SetOutput(stderr)
 	n := flags.Int("n", 5, "rounds")
 	rdmactl := flags.String("rdmactl", "bin/rdmactl", "program to measure")
-	quick := flags.Bool("quick", false, "one round on a small net, to see that results are equal")
+	quick := flags.Bool("quick", false, "one round on a small net, only to compare the results")
 	limit := flags.Duration("limit", 25*time.Minute, "stop after this long")
 	slow := flags.Duration("slow", 5*time.Minute, "no more rounds of a program that has taken this long on a net")
 	only := flags.String("net", "", "measure this net only: 1k or 10k")

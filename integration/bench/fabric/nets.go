@@ -7,14 +7,14 @@ import (
 	"github.com/rdmakit/rdmakit/internal/testkit/ibsimtest"
 )
 
-// netSpec is a subnet to measure on. Nodes and links are written down, so that a net in two parts,
-// or a generator that has changed, is noticed.
+// netSpec is a subnet to measure on. It includes the expected numbers of nodes and links, so that a
+// disconnected net or a changed generator is noticed.
 type netSpec struct {
 	name         string
 	net          *ibsimtest.Net
 	nodes, links int
-	dead         int     // how many adapters are dead, where some are: 1 % of the nodes
-	ratio        float64 // how many times faster than ibnetdiscover a sweep is to be; 0: no target
+	dead         int     // number of dead adapters under that condition: 1 % of the nodes
+	ratio        float64 // target of the speed relative to ibnetdiscover; 0: no target
 	deadRatio    float64 // the same with dead nodes
 }
 
@@ -45,7 +45,7 @@ func selectNets(quick bool, only string) ([]netSpec, error) {
 	return specs, nil
 }
 
-// check compares what was generated with what is written down.
+// check compares the generated net with the expected numbers.
 func (s netSpec) check() error {
 	switches, hosts, cables := s.net.Counts()
 	if got := (census{switches + hosts, 2 * cables}); got != s.census(0) {
@@ -54,22 +54,22 @@ func (s netSpec) check() error {
 	return nil
 }
 
-// census is what a sweep finds when some adapters are dead, each with one cable.
+// census returns what a sweep finds if some adapters are dead, each with one cable.
 func (s netSpec) census(dead int) census { return census{s.nodes - dead, 2 * (s.links - dead)} }
 
-// condition is how the subnet is reached.
+// condition is the kind of access to the subnet.
 type condition struct {
 	name  string
-	relay bool // through a relay that is late by lateness
+	relay bool // through a relay that adds lateness
 	dead  bool // with dead nodes
 	views []view
 }
 
-// view is what programs compete at.
+// view is a task at which programs compete.
 type view struct {
 	name     string
-	theirs   [][]string // command lines of infiniband-diags; the first one's output is what is right
-	ours     []string   // behind rdmactl
+	theirs   [][]string // command lines of infiniband-diags; the output of the first is the reference
+	ours     []string   // arguments of rdmactl
 	targeted bool       // the ratio of its first command line has a target
 }
 

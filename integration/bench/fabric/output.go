@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// census is how many nodes a sweep found, and how many ends of cables: two for each.
+// census is the numbers of nodes and of cable ends (two for each cable) that a sweep found.
 type census struct{ nodes, ends int }
 
 func (c census) String() string { return fmt.Sprintf("%d nodes, %d ends of cables", c.nodes, c.ends) }
 
-// countTopology counts in the output of ibnetdiscover.
+// countTopology counts nodes and cable ends in the output of ibnetdiscover.
 func countTopology(out []byte) (c census) {
 	for line := range bytes.Lines(out) {
 		switch {
@@ -32,8 +32,8 @@ var (
 	traffic   = regexp.MustCompile(`== \d+ \([^)]*\)`)
 )
 
-// sortedLines returns what is compared: the lines in order, without the date of ibnetdiscover, and
-// without the values of ibqueryerrors' data counters, which each sweep makes grow.
+// sortedLines returns the sorted lines for comparison, without the date of ibnetdiscover and
+// without the values of ibqueryerrors' data counters, which grow with each sweep.
 func sortedLines(out []byte) []string {
 	list := slices.Collect(strings.Lines(string(out)))
 	for i, line := range list {
@@ -69,8 +69,8 @@ func firstDifference(theirs, ours []string) string {
 
 var adapterLine = regexp.MustCompile(`(?m)^Ca\t\d+ "H-([0-9a-f]{16})"\t+# "([^"]*)"`)
 
-// adapters returns the node GUIDs of the adapters in the output of ibnetdiscover, in their order
-// there, but for those whose description has one of the given first words.
+// adapters returns the node GUIDs of the adapters in the output of ibnetdiscover, in the same
+// order, except those whose description begins with one of the given words.
 func adapters(out []byte, except ...string) []string {
 	var list []string
 	for _, m := range adapterLine.FindAllSubmatch(out, -1) {

@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// sample is what one run took.
+// sample is the cost of one run.
 type sample struct {
 	Seconds   float64 // from start to end
 	Processor float64 // seconds of user and system time
 	Memory    int64   // resident at most, bytes
-	Floor     int64   // below which Memory can't tell: what the launcher had
+	Floor     int64   // the launcher's memory, below which Memory is not meaningful
 	Exit      int
-	MADs      int `json:"-"` // that it sent; the relay counts
+	MADs      int `json:"-"` // MADs that it sent, counted by the relay
 }
 
 // row is a line of the result: a program on a net under a condition.
@@ -26,12 +26,12 @@ type row struct {
 	net, condition, view, program string
 	nodes                         int
 	ours                          bool
-	target                        float64 // how many times faster than this program ours is to be; 0: none
+	target                        float64 // target of our speed relative to this program; 0: none
 	counted                       int     // MADs of a run that was not measured
 	samples                       []sample
 }
 
-// total is what all runs took so far.
+// total returns the total time of all runs.
 func (r *row) total() time.Duration {
 	sum := 0.0
 	for _, s := range r.samples {
@@ -46,7 +46,7 @@ func memory(s sample) float64    { return float64(s.Memory) / (1 << 20) }
 func floor(s sample) float64     { return float64(s.Floor) / (1 << 20) }
 func mads(s sample) float64      { return float64(s.MADs) }
 
-// median returns the middle value of a figure, the mean of the two middle ones of an even number.
+// median returns the median of a value, the mean of the two middle ones for an even number.
 func (r *row) median(figure func(sample) float64) float64 {
 	values := make([]float64, len(r.samples))
 	for i, s := range r.samples {
@@ -60,7 +60,7 @@ func (r *row) median(figure func(sample) float64) float64 {
 	return (values[(n-1)/2] + values[n/2]) / 2
 }
 
-// memory returns the peak, or that it is below what can be told.
+// memory formats the peak, or the lower limit of what can be measured.
 func (r *row) memory() string {
 	peak, floor := r.median(memory), r.median(floor)
 	if peak <= floor {
@@ -86,7 +86,7 @@ func opponent(rows []row, r *row) *row {
 	return nil
 }
 
-// ratio returns how many times faster ours is than a C tool; 0 where that says nothing.
+// ratio returns how many times faster ours is than a C tool; 0 if that is not meaningful.
 func ratio(rows []row, r *row) float64 {
 	o := opponent(rows, r)
 	if r.ours || o == nil || o.median(seconds) == 0 {
@@ -95,7 +95,7 @@ func ratio(rows []row, r *row) float64 {
 	return r.median(seconds) / o.median(seconds)
 }
 
-// verdict says whether a target was met; "" without one.
+// verdict reports whether a target was met; "" without a target.
 func verdict(rows []row, r *row) string {
 	switch {
 	case r.target == 0:
@@ -153,7 +153,7 @@ func short(s float64) string {
 	return fmt.Sprintf("%.3g s", s)
 }
 
-// thousands prints a count with a comma between each three digits.
+// thousands formats a count with thousands separators.
 func thousands(n int) string {
 	text := fmt.Sprint(n)
 	for i := len(text) - 3; i > 0; i -= 3 {
@@ -162,7 +162,7 @@ func thousands(n int) string {
 	return text
 }
 
-// machine names what the figures were taken on.
+// machine describes the machine.
 func machine() string {
 	kernel, load := "unknown kernel", "unknown"
 	if b, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {

@@ -17,17 +17,17 @@ import (
 	"github.com/rdmakit/rdmakit/internal/testkit/ibsimtest"
 )
 
-// umad2sim is the library that puts the C tools into the simulator, where Debian has it.
+// umad2sim is Debian's path of the library that connects the C tools to the simulator.
 const umad2sim = "/usr/lib/x86_64-linux-gnu/umad2sim/libumad2sim.so"
 
-// bounds of the waits for the simulator and for the subnet manager, which takes a minute for
-// 10,000 nodes.
+// limits of the waits for the simulator and for the subnet manager, which takes a minute for 10,000
+// nodes.
 const (
 	simulatorPatience = 30 * time.Second
 	managerPatience   = 4 * time.Minute
 )
 
-// Where the subnet manager and the measured programs sit.
+// The nodes of the subnet manager and of the measured programs.
 const (
 	managerNode = "host0"
 	toolNode    = "host1"
@@ -68,8 +68,7 @@ func (s *simulator) start(ctx context.Context, dir string, spec netSpec) error {
 		return err
 	}
 	cmd := s.command(ctx, dir, "ibsim", append([]string{"-s"}, append(ibsimtest.LargeArguments(), name)...)...)
-	// Its console must stay open: at the end of its input ibsim reads again and again, and takes
-	// a processor.
+	// Its console must stay open: at the end of its input ibsim reads in a busy loop.
 	if _, err := cmd.StdinPipe(); err != nil {
 		return err
 	}
@@ -85,10 +84,10 @@ func (s *simulator) start(ctx context.Context, dir string, spec netSpec) error {
 	})
 }
 
-// manage runs OpenSM until it calls the subnet up. It stays then, for ibqueryerrors asks it once,
-// but sweeps no more.
+// manage runs OpenSM until it reports the subnet up. It keeps running, because ibqueryerrors
+// queries it once, but it no longer sweeps.
 func (s *simulator) manage(ctx context.Context, dir string) error {
-	dir, err := os.MkdirTemp(dir, "opensm-") // what an earlier run left there changes LIDs
+	dir, err := os.MkdirTemp(dir, "opensm-") // files of an earlier run would change LIDs
 	if err != nil {
 		return err
 	}
@@ -108,12 +107,12 @@ func (s *simulator) manage(ctx context.Context, dir string) error {
 	})
 }
 
-// environment leads a program to a node of the simulator.
+// environment returns the variables that connect a program to a node of the simulator.
 func (s *simulator) environment(node string) []string {
 	return []string{"IBSIM_SOCKNAME=" + s.socketName, "SIM_HOST=" + node}
 }
 
-// await asks until the answer is yes.
+// await waits until the condition is true.
 func await(ctx context.Context, patience time.Duration, what string, ready func() bool) error {
 	for end := time.Now().Add(patience); !ready(); {
 		if time.Now().After(end) {
@@ -130,7 +129,7 @@ func await(ctx context.Context, patience time.Duration, what string, ready func(
 
 func (s *simulator) command(ctx context.Context, dir, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Dir = dir // where umad2sim leaves its files when its program is killed
+	cmd.Dir = dir // umad2sim leaves files here if its program is killed
 	cmd.Env = append(os.Environ(), "IBSIM_SOCKNAME="+s.socketName)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	return cmd

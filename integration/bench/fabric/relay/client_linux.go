@@ -13,20 +13,20 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// client is a program that joined, and its second self towards the simulator: sockets with the
-// same identifier.
+// client is a connected program with its connection to the simulator: sockets with the same
+// identifier.
 type client struct {
 	relay *Relay
 
-	name       string // of its control socket
+	name       string // name of its control socket
 	id         uint32
-	upControl  int // towards the simulator
+	upControl  int // control socket to the simulator
 	upData     int
 	down       int // its data socket's peer; -1 before the handshake
 	asked      map[uint32]datagram
 	deadRoutes map[string]bool
 
-	requests       []datagram // that the simulator's queue had no room for
+	requests       []datagram // requests for which the simulator's queue had no room
 	answers, holds fifo
 }
 
@@ -51,7 +51,7 @@ const (
 	transactionByte = packetMAD + 12 // the low half: the simulator and umad2sim write into the other
 )
 
-// connect opens what a client with that identifier needs.
+// connect opens the sockets for a client with that identifier.
 func (r *Relay) connect(id uint32) (*client, error) {
 	c := &client{
 		relay: r, id: id, upControl: -1, upData: -1, down: -1, name: abstractName("%s:ctl%d", r.config.Name, id),
@@ -66,21 +66,21 @@ func (r *Relay) connect(id uint32) (*client, error) {
 	}
 	if err != nil {
 		c.close()
-		return nil, fmt.Errorf("open the way to %s: %w", r.config.Upstream, err)
+		return nil, fmt.Errorf("connect to %s: %w", r.config.Upstream, err)
 	}
 	return c, nil
 }
 
 func (c *client) close() { closeAll(c.upControl, c.upData, c.down) }
 
-// poll adds what the client waits for.
+// poll adds the client's sockets and events.
 func (c *client) poll(fds []unix.PollFd) []unix.PollFd {
 	up := unix.PollFd{Fd: int32(c.upData), Events: unix.POLLIN}
 	down := unix.PollFd{Fd: int32(c.down)} // poll ignores -1
 	if len(c.requests) > 0 {
 		up.Events |= unix.POLLOUT
 	} else {
-		down.Events |= unix.POLLIN // back-pressure goes through
+		down.Events |= unix.POLLIN // passes back-pressure on
 	}
 	if c.answers.blocked || c.holds.blocked {
 		down.Events |= unix.POLLOUT
@@ -88,7 +88,7 @@ func (c *client) poll(fds []unix.PollFd) []unix.PollFd {
 	return append(fds, unix.PollFd{Fd: int32(c.upControl), Events: unix.POLLIN}, up, down)
 }
 
-// timeout is until the next answer is due; nil for no end.
+// timeout returns the time until the next answer is due; nil: no timeout.
 func (c *client) timeout(now time.Time) *unix.Timespec {
 	var next *unix.Timespec
 	for _, q := range []*fifo{&c.answers, &c.holds} {
@@ -103,7 +103,7 @@ func (c *client) timeout(now time.Time) *unix.Timespec {
 	return next
 }
 
-// move passes on what is there, and what is due.
+// move passes on available requests and due answers.
 func (c *client) move(now time.Time) error {
 	if err := c.controlAnswers(); err != nil || c.down < 0 {
 		return err
@@ -111,8 +111,8 @@ func (c *client) move(now time.Time) error {
 	return errors.Join(c.takeRequests(now), c.takeAnswers(now), c.deliver(now))
 }
 
-// controlAnswers passes the simulator's control messages on; the answer to connect tells the
-// client's place.
+// controlAnswers passes the simulator's control messages on; the answer to connect contains the
+// client's slot.
 func (c *client) controlAnswers() error {
 	var b [controlLen + 1]byte
 	for {
@@ -132,10 +132,10 @@ func (c *client) controlAnswers() error {
 	}
 }
 
-// open makes the data sockets of a place in the simulator.
+// open opens the data sockets for a slot of the simulator.
 func (c *client) open(slot uint32) error {
 	if slot >= controlSlots {
-		return fmt.Errorf("simulator gave place %d", slot)
+		return fmt.Errorf("simulator assigned slot %d", slot)
 	}
 	var err error
 	if c.down, err = listen("%s:out%d", c.relay.config.Name, slot); err != nil {
@@ -147,7 +147,7 @@ func (c *client) open(slot uint32) error {
 	return join(c.upData, "%s:out%d", c.relay.config.Upstream, slot)
 }
 
-// takeRequests passes the client's requests on, as far as the simulator takes them.
+// takeRequests passes the client's requests on, as far as the simulator accepts them.
 func (c *client) takeRequests(now time.Time) error {
 	for {
 		for len(c.requests) > 0 {
@@ -197,7 +197,7 @@ func (c *client) lose(d *datagram, now time.Time) {
 	c.holds.push(d, now.Add(c.relay.config.Hold))
 }
 
-// takeAnswers puts what the simulator answers into the queue of late answers.
+// takeAnswers adds the simulator's answers to the queue of delayed answers.
 func (c *client) takeAnswers(now time.Time) error {
 	for {
 		var d datagram
@@ -211,7 +211,7 @@ func (c *client) takeAnswers(now time.Time) error {
 	}
 }
 
-// fromDead keeps back the answer of a dead node.
+// fromDead drops the answer of a dead node.
 func (c *client) fromDead(d *datagram, now time.Time) bool {
 	if len(c.relay.dead) == 0 || !d.isNodeInfo(mad.MethodGetResp) {
 		return false
@@ -226,7 +226,7 @@ func (c *client) fromDead(d *datagram, now time.Time) bool {
 	return true
 }
 
-// deliver sends the client what is due.
+// deliver sends due answers to the client.
 func (c *client) deliver(now time.Time) error {
 	for _, q := range []*fifo{&c.answers, &c.holds} {
 		q.blocked = false
@@ -245,7 +245,7 @@ func (c *client) deliver(now time.Time) error {
 	return nil
 }
 
-// isNodeInfo tells whether the datagram is a node info by directed route, with that method and
+// isNodeInfo reports whether the datagram is a node info by directed route, with that method and
 // not lost.
 func (d *datagram) isNodeInfo(method mad.Method) bool {
 	var h mad.Header
@@ -256,7 +256,7 @@ func (d *datagram) isNodeInfo(method mad.Method) bool {
 		binary.BigEndian.Uint32(d[packetStatus:]) == 0
 }
 
-// route is where a request by directed route goes.
+// route returns the route of a request by directed route.
 func (d *datagram) route() string {
 	hops := min(int(d[hopCountOffset]), mad.MaxHops)
 	return string(d[routeOffset+1 : routeOffset+1+hops])
@@ -264,7 +264,7 @@ func (d *datagram) route() string {
 
 func (d *datagram) transaction() uint32 { return binary.BigEndian.Uint32(d[transactionByte:]) }
 
-// fifo holds datagrams until they are due, in the order of that.
+// fifo holds datagrams until they are due, in order of time.
 type fifo struct {
 	items   []late
 	blocked bool // the client's queue is full
@@ -277,5 +277,5 @@ type late struct {
 
 func (q *fifo) push(d *datagram, due time.Time) { q.items = append(q.items, late{due, *d}) }
 
-// pop drops the first; append moves the rest to the front again when it needs room.
+// pop removes the first; append moves the rest to the front when it needs room.
 func (q *fifo) pop() { q.items = q.items[1:] }

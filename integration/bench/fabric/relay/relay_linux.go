@@ -15,20 +15,20 @@ import (
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// Config says what a relay does.
+// Config configures a relay.
 type Config struct {
 	Upstream string        // IBSIM_SOCKNAME of the simulator
 	Name     string        // IBSIM_SOCKNAME of the relay
-	Delay    time.Duration // what each answer is late by
+	Delay    time.Duration // delay of each answer
 	Dead     []ib.GUID     // nodes that don't answer
-	Hold     time.Duration // how long a request to one of them is kept before it comes back as lost; 0: for ever
+	Hold     time.Duration // how long a request to one of them is kept before it is returned as lost; 0: forever
 }
 
 // Relay is one running relay.
 type Relay struct {
 	config  Config
 	dead    map[ib.GUID]bool
-	control int // the socket that clients knock at
+	control int // the socket for new clients
 	wake    int // an eventfd: Close was called
 	client  *client
 
@@ -37,8 +37,8 @@ type Relay struct {
 	stop func() error
 }
 
-// Start runs a relay until Close. Both names must differ, and the simulator be there when the first
-// client comes.
+// Start runs a relay until Close. Both names must differ, and the simulator must be running when
+// the first client connects.
 func Start(config Config) (*Relay, error) {
 	r := &Relay{config: config, dead: map[ib.GUID]bool{}, control: -1, wake: -1}
 	for _, guid := range config.Dead {
@@ -72,8 +72,8 @@ func (r *Relay) Requests() int { return int(r.requests.Load()) }
 // Unanswered returns how many of them went to dead nodes.
 func (r *Relay) Unanswered() int { return int(r.unanswered.Load()) }
 
-// Close ends the relay and returns what it failed of, if it did. A client that is still there gets
-// no answer any more.
+// Close ends the relay and returns its error, if any. A client that is still connected gets no more
+// answers.
 func (r *Relay) Close() error { return r.stop() }
 
 // serve moves datagrams until Close.
@@ -86,7 +86,7 @@ func (r *Relay) serve() error {
 			r.client.close()
 		}
 	}()
-	// The kernel lets a sleep be 50 µs late to save wake-ups; half of the delay.
+	// The kernel allows a sleep to be 50 µs late to save wake-ups, which is half of the delay.
 	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0); err != nil {
 		return os.NewSyscallError("prctl", err)
 	}
@@ -116,8 +116,8 @@ func (r *Relay) serve() error {
 	}
 }
 
-// knock reads the control messages that are there. The client's first one opens its way to
-// the simulator.
+// knock reads the available control messages. A client's first message opens its connection to the
+// simulator.
 func (r *Relay) knock() error {
 	var b [controlLen + 1]byte
 	for {

@@ -8,8 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// abstractName returns a socket name as ibsim forms it: abstract, with a NUL at the end
-// that counts.
+// abstractName returns a socket name as ibsim forms it: abstract, including a NUL at the end.
 func abstractName(format string, a ...any) string { return "@" + fmt.Sprintf(format, a...) + "\x00" }
 
 // listen returns a socket with that name; -1 with an error.
@@ -34,7 +33,7 @@ func join(fd int, format string, a ...any) error {
 	return nil
 }
 
-// read takes one datagram; 0 when there is none, or nobody can send one any more.
+// read reads one datagram; 0 if there is none, or the other side has closed the socket.
 func read(fd int, b []byte) (int, error) {
 	for {
 		n, err := unix.Read(fd, b)
@@ -60,7 +59,7 @@ func write(fd int, b []byte) error {
 	}
 }
 
-// isGone tells that the other side ended, as each client does some time.
+// isGone reports whether the error means that the other side has ended.
 func isGone(err error) bool {
 	return errors.Is(err, unix.ECONNREFUSED) || errors.Is(err, unix.ENOTCONN) || errors.Is(err, unix.ECONNRESET) ||
 		errors.Is(err, unix.EPIPE)
@@ -69,7 +68,7 @@ func isGone(err error) bool {
 func closeAll(fds ...int) {
 	for _, fd := range fds {
 		if fd >= 0 {
-			unix.Close(fd) //nolint:errcheck // nothing that was written is lost by it
+			unix.Close(fd) //nolint:errcheck // no written data is lost
 		}
 	}
 }

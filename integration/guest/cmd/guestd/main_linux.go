@@ -1,5 +1,5 @@
-// Command guestd runs inside the guest and answers the harness on virtio
-// serial ports. It is of no use anywhere else.
+// Command guestd runs inside the guest and serves the harness on virtio serial ports. It is not
+// useful elsewhere.
 package main
 
 import (
@@ -60,25 +60,24 @@ func findPorts(dir, prefix string) ([]string, error) {
 	return found, nil
 }
 
-// servePort serves one client after the other and returns only on an error of
-// the port itself.
+// servePort serves one client after the other and returns only on an error of the port.
 func servePort(server *guestd.Server, path string) error {
 	fd, err := syscall.Open(path, syscall.O_RDWR|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("open %s: %w", path, err)
 	}
 	p := &port{fd: fd}
-	// Edge-triggered: a port without a client reports a hang-up for as long
-	// as it lasts, and only its change is of interest.
+	// Edge-triggered: a port without a client reports a hang-up continuously, and only its change
+	// matters.
 	const edge = 1 << 31 // EPOLLET, whose sign in syscall depends on the architecture
 	if p.changes, err = watch(fd, syscall.EPOLLIN|edge); err != nil {
 		return fmt.Errorf("watch %s: %w", path, err)
 	}
-	if p.hangUp, err = watch(fd, 0); err != nil { // a hang-up is always reported
+	if p.hangUp, err = watch(fd, 0); err != nil { // hang-ups are always reported
 		return fmt.Errorf("watch %s: %w", path, err)
 	}
 	for {
-		// The error is the client's leaving; the port's own comes from wait.
+		// The error means that the client has left; wait reports errors of the port.
 		_ = server.Serve(p, p)
 		if err := p.wait(); err != nil {
 			return fmt.Errorf("wait for %s: %w", path, err)
@@ -102,9 +101,9 @@ type port struct {
 	hangUp  int // epoll: no client is connected now
 }
 
-// clientGone is how long a port must be without a client to be believed. When
-// a client follows another at once, its first bytes can overtake the news of
-// the change, which then looks as if this client had left.
+// clientGone is how long a port must report no client before that is believed. If one client
+// follows another at once, its first bytes can arrive before the event of the change, which then
+// looks as if the new client had left.
 const clientGone = time.Second
 
 // wait blocks until the state of the port has changed since the last call.
@@ -135,7 +134,7 @@ func (p *port) Read(b []byte) (int, error) {
 	}
 }
 
-// waitClient waits for the next client a little and tells if none came.
+// waitClient waits a short time for the next client and reports whether none came.
 func (p *port) waitClient() (gone bool, err error) {
 	const step = 20 * time.Millisecond
 	for waited := time.Duration(0); waited < clientGone; waited += step {

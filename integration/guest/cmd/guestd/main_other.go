@@ -1,7 +1,7 @@
 //go:build !linux
 
-// Command guestd runs inside the guest and answers the harness on virtio
-// serial ports. It is of no use anywhere else.
+// Command guestd runs inside the guest and serves the harness on virtio serial ports. It is not
+// useful elsewhere.
 package main
 
 import (

@@ -1,5 +1,4 @@
-// Command rdmaguest builds, boots and uses rdmakit's kernel guest by hand: see
-// package guest.
+// Command rdmaguest builds, boots and uses rdmakit's kernel guest interactively: see package guest.
 package main
 
 import (
@@ -21,19 +20,19 @@ import (
 
 const usage = `A Debian machine with the real Linux RDMA stack (rxe0, siw0) under QEMU, for tests.
 
-  rdmaguest build                 make the guest from Debian packages (minutes, once)
+  rdmaguest build                 build the guest from Debian packages (minutes, once)
   rdmaguest up [-life 1h] [-memory 3072]
                                   boot a guest and print its folder
   rdmaguest run [-timeout 60s] 'COMMANDS'
                                   run commands in it; exit with their status
-  rdmaguest host CMD [ARG...]     run a command of this machine at the other end of its cables
+  rdmaguest host CMD [ARG...]     run a command of this machine at the other end of the guest's cables
   rdmaguest push FILE PATH        copy a file into it
   rdmaguest pull PATH FILE        copy a file out of it
-  rdmaguest down                  end it, with everything that belongs to it
+  rdmaguest down                  end it and remove its resources
 
-The guest is the one that RDMAKIT_GUEST names, or else the one booted last by "up".
+The commands use the guest that RDMAKIT_GUEST names, or else the one that "up" booted last.
 In the guest: eth0 192.0.2.1/24 with rxe0, eth1 198.51.100.1/24 with siw0; this machine's ends are .254.
-It needs root on Debian bookworm. The processor is emulated: compare figures inside the guest only.
+It needs root on Debian bookworm. The processor is emulated: compare measurements only within the guest.
 
 Example:
 
@@ -47,7 +46,7 @@ Example:
 // errUsage makes main print the usage.
 var errUsage = errors.New("wrong use")
 
-// exitError carries the status of a command that was run.
+// exitError is the exit status of a command in the guest.
 type exitError int
 
 func (e exitError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
@@ -134,14 +133,14 @@ func up(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return err
 }
 
-// find returns the folder of the guest to be used.
+// find returns the folder of the guest to use.
 func find() (string, error) {
 	if dir := os.Getenv("RDMAKIT_GUEST"); dir != "" {
 		return dir, nil
 	}
 	dir, err := guest.FindDetached()
 	if errors.Is(err, guest.ErrEnded) {
-		err = errors.New("no guest is up: boot one with \"rdmaguest up\"")
+		err = errors.New("no guest is running: boot one with \"rdmaguest up\"")
 	}
 	return dir, err
 }

@@ -1,13 +1,12 @@
-// Package frame is the line format that the guest harness and its daemon in
-// the guest speak over a virtio serial port: one frame a line, the payload in
-// base64.
+// Package frame implements the line format that the guest harness and its daemon in the guest use
+// on a virtio serial port: one frame per line, the payload in base64.
 //
-// Lines were chosen over lengths because a port has no connections: when a
-// client dies in the middle of a frame, the next one writes a newline and both
-// sides are in step again. The session, chosen afresh by each client, tells
-// its frames from leftovers of the one before.
+// The format uses lines rather than length prefixes because a port has no connections: if a client
+// dies in the middle of a frame, the next client writes a newline and both sides are synchronized
+// again. Each client chooses a new session, which distinguishes its frames from those of earlier
+// clients.
 //
-// A [Reader] or [Writer] belongs to one goroutine at a time.
+// A [Reader] or [Writer] must be used by only one goroutine at a time.
 package frame
 
 import (
@@ -23,7 +22,7 @@ import (
 // sent in several frames.
 const MaxPayload = 96 * 1024
 
-// maxName bounds session and kind.
+// maxName is the largest length of session and kind.
 const maxName = 32
 
 // maxLine is the longest line: two names, two spaces, base64, newline.
@@ -103,10 +102,9 @@ func NewReader(r io.Reader) *Reader {
 	return &Reader{r: bufio.NewReaderSize(r, maxLine)}
 }
 
-// Next returns the next well-formed frame and skips everything else, for a
-// broken line is what a client that died leaves behind. The payload is valid
-// until the next call. The error is the stream's; a last line without a newline
-// counts as broken.
+// Next returns the next well-formed frame and skips everything else, because a client that died may
+// leave an incomplete line. The payload is valid until the next call. The error is the stream's; a
+// last line without a newline is incomplete.
 func (r *Reader) Next() (Frame, error) {
 	for {
 		line, err := r.r.ReadSlice('\n')
@@ -134,7 +132,7 @@ func (r *Reader) skipLine() error {
 	}
 }
 
-// Writer writes frames to a stream, one Write call a frame.
+// Writer writes frames to a stream, one Write call per frame.
 type Writer struct {
 	w   io.Writer
 	buf []byte
@@ -153,7 +151,7 @@ func (w *Writer) Write(f Frame) error {
 	return err
 }
 
-// Sync ends whatever broken line the client before may have left.
+// Sync ends an incomplete line that an earlier client may have left.
 func (w *Writer) Sync() error {
 	_, err := w.w.Write([]byte{'\n'})
 	return err

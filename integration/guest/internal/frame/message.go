@@ -3,16 +3,15 @@ package frame
 // Kinds of frames from the client to the guest. A session is one request of
 // the first five, then data.
 const (
-	KindPing = "ping" // is anyone there; answered by KindEnd
+	KindPing = "ping" // connection test; answered by KindEnd
 	KindRun  = "run"  // payload: RunRequest
 	KindPut  = "put"  // payload: FileInfo; then KindData…, KindDone
 	KindGet  = "get"  // payload: FileInfo, path only; answered by KindHead, KindData…
 	KindData = "data" // payload: bytes of a file, both directions
 	KindDone = "done" // the file is complete
 	KindKill = "kill" // end the running command and report
-	// KindAlive asks whether the guest still works on the session. It
-	// answers with the same, or with KindEnd and an error if it knows
-	// nothing of it.
+	// KindAlive asks whether the guest still works on the session. It answers with KindAlive, or
+	// with KindEnd and an error if the session is unknown.
 	KindAlive = "alive"
 )
 
@@ -24,7 +23,7 @@ const (
 	KindEnd  = "end"  // payload: End; the last frame of every session
 )
 
-// RunRequest asks for a bash script to be run.
+// RunRequest is the request to run a bash script.
 type RunRequest struct {
 	Script string `json:"script"`
 }

@@ -15,9 +15,8 @@ import (
 	"github.com/rdmakit/rdmakit/integration/guest/internal/frame"
 )
 
-// command is one script on its way. Output goes to files and not to pipes:
-// processes that the script leaves in the background can then neither hold up
-// its end nor die of a closed pipe.
+// command is a running script. Its output goes to files rather than pipes, so that background
+// processes of the script can neither delay its end nor die of a closed pipe.
 type command struct {
 	cmd      *exec.Cmd
 	out, err *os.File // unlinked
@@ -58,8 +57,7 @@ func (c *conn) report(j *job, cmd *command, e frame.End) {
 	}
 }
 
-// sendOutput sends what f holds now: what background processes write from
-// here on belongs to nobody.
+// sendOutput sends the present contents of f; later output of background processes is discarded.
 func (c *conn) sendOutput(j *job, kind string, f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -89,7 +87,7 @@ func (s *Server) newCommand(session, script string) (*command, error) {
 			return nil, fmt.Errorf("create cgroup: %w", err)
 		}
 	}
-	// No context: kill reaches further than its cancellation.
+	// No context: kill reaches more processes than a context's cancellation.
 	c.cmd = exec.CommandContext(context.Background(), "/bin/bash", c.script)
 	c.cmd.Stdout, c.cmd.Stderr = c.out, c.err
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -123,8 +121,8 @@ func (c *command) wait() frame.End {
 	return e
 }
 
-// kill ends the script and all that it started. The errors are those of
-// processes that ended by themselves.
+// kill ends the script and all processes that it started. Errors are ignored: the processes have
+// already ended.
 func (c *command) kill() {
 	c.killed.Store(true)
 	if c.cgroup != "" {
@@ -147,8 +145,8 @@ func (c *command) cleanUp() {
 	}
 }
 
-// removeCgroup leaves the group where it is while background processes live
-// in it. Killed ones only need a moment to vanish.
+// removeCgroup keeps the group if background processes are still in it. Killed processes only need
+// a moment to disappear.
 func (c *command) removeCgroup() {
 	for range 50 {
 		if err := os.Remove(c.cgroup); err == nil || !c.killed.Load() {

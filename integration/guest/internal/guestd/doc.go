@@ -1,8 +1,7 @@
-// Package guestd is the part of the guest harness that lives inside the
-// guest: it answers one client at a time on one stream (a virtio serial port),
-// running scripts and moving files. Several streams are served at once, each
-// by its own call of [Server.Serve].
+// Package guestd is the part of the guest harness that runs inside the guest: on one stream (a
+// virtio serial port) it serves one client at a time, runs scripts and copies files. Several
+// streams can be served concurrently, each by a separate call of [Server.Serve].
 //
-// It uses the standard library and package frame only, so that the harness can
-// compile it from the copy of its source that it carries.
+// It uses only the standard library and package frame, so that the harness can compile it from its
+// embedded copy of the source.
 package guestd

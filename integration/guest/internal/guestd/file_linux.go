@@ -11,14 +11,14 @@ import (
 	"github.com/rdmakit/rdmakit/integration/guest/internal/frame"
 )
 
-// upload is a file on its way into the guest. It becomes visible under its
-// name only when it is complete.
+// upload is a file that is being copied into the guest. It becomes visible under its name only when
+// it is complete.
 type upload struct {
 	session string
 	info    frame.FileInfo
 	f       *os.File
 	n       int64
-	err     error // the first one; told at commit
+	err     error // the first error; returned by commit
 }
 
 func newUpload(session string, info frame.FileInfo) (*upload, error) {
@@ -67,8 +67,8 @@ func (u *upload) discard() {
 	_ = os.Remove(u.f.Name())
 }
 
-// startDownload sends the file in the background, for a slow client must not
-// keep the stream from being read.
+// startDownload sends the file in the background, because a slow client must not block reading of
+// the stream.
 func (c *conn) startDownload(session, path string) *job {
 	// Nothing to kill: quiet stops it between two frames.
 	j := &job{session: session, kill: func() {}, quiet: make(chan struct{}), done: make(chan struct{})}
@@ -87,8 +87,8 @@ func (c *conn) startDownload(session, path string) *job {
 	return j
 }
 
-// download reads to the end of the file and not to its stated size, which
-// for files of proc and sysfs means nothing.
+// download reads to the end of the file, not to its reported size, which is meaningless in proc and
+// sysfs.
 func (c *conn) download(j *job, path string) error {
 	f, err := os.Open(path)
 	if err != nil {

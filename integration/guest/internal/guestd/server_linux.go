@@ -10,21 +10,19 @@ import (
 	"github.com/rdmakit/rdmakit/integration/guest/internal/frame"
 )
 
-// Server holds what all streams share. The zero value works.
+// Server holds the configuration of all streams. The zero value is valid.
 type Server struct {
-	// TempDir is where scripts and their output are kept while they run;
-	// empty means os.TempDir.
+	// TempDir is the folder for running scripts and their output; empty means os.TempDir.
 	TempDir string
-	// CgroupDir is a cgroup v2 folder under which each command gets a group
-	// of its own, so that ending it reaches processes that left its session.
-	// Empty means that only the process group is killed.
+	// CgroupDir is a cgroup v2 folder in which each command gets its own group, so that killing the
+	// command reaches processes that left its session. Empty means that only the process group is
+	// killed.
 	CgroupDir string
 }
 
-// Serve answers requests from r on w until r ends, then kills the command
-// that is running for that client and returns r's error ([io.EOF] when the
-// client just left). Commands that a finished script left in the background
-// live on.
+// Serve answers requests from r on w until r ends, then kills the client's running command and
+// returns r's error ([io.EOF] if the client has left). Background processes of finished scripts
+// keep running.
 func (s *Server) Serve(r io.Reader, w io.Writer) error {
 	c := &conn{server: s, w: frame.NewWriter(w)}
 	frames := frame.NewReader(r)
@@ -52,7 +50,7 @@ type conn struct {
 type job struct {
 	session string
 	kill    func()        // may be called at any time, more than once
-	quiet   chan struct{} // closed when nobody wants the result any more
+	quiet   chan struct{} // closed when the result is no longer needed
 	done    chan struct{} // closed when the work has ended
 }
 
@@ -74,7 +72,7 @@ func (c *conn) handle(f frame.Frame) {
 			c.job.kill()
 		}
 	default:
-		// A new request: the client before is gone, or done.
+		// A new request: the previous client has left, or is done.
 		c.abandon()
 		c.request(f)
 	}
@@ -116,7 +114,7 @@ func (c *conn) alive(session string) {
 	c.end(session, frame.End{Error: "the guest lost the request"})
 }
 
-// abandon ends whatever runs for the client before and waits for its end.
+// abandon ends the job of the previous client and waits for its end.
 func (c *conn) abandon() {
 	if c.job != nil {
 		close(c.job.quiet)
@@ -130,8 +128,8 @@ func (c *conn) abandon() {
 	}
 }
 
-// send writes one frame. A stream that can't be written has lost its client,
-// which the reading side sees as well: the error only tells jobs to stop.
+// send writes one frame. If the stream can't be written, its client has left, which the reading
+// side notices too: the error only stops jobs.
 func (c *conn) send(session, kind string, payload []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -146,7 +144,7 @@ func (c *conn) end(session string, e frame.End) {
 	_ = c.send(session, frame.KindEnd, payload)
 }
 
-// copyFrames sends r as frames of one kind until it ends or nobody listens.
+// copyFrames sends r as frames of one kind until r ends or the client has left.
 func (c *conn) copyFrames(j *job, kind string, r io.Reader) error {
 	buf := make([]byte, frame.MaxPayload)
 	for {
