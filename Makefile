@@ -5,7 +5,7 @@ SHELL       := /bin/bash
 .DEFAULT_GOAL := help
 
 MODULE  := github.com/rdmakit/rdmakit
-# Without a tag the version says which commit it is; without git, only that it is no release.
+# Without a tag the version names the commit; without git it is just "devel".
 VERSION := $(or $(shell git describe --tags --match 'v*' --dirty 2>/dev/null),$(addprefix devel+,$(shell git describe --always --dirty 2>/dev/null)),devel)
 COMMIT  := $(shell git rev-parse --verify -q HEAD 2>/dev/null || true)
 DATE    := $(shell git log -1 --format=%cI 2>/dev/null || true)
@@ -13,8 +13,8 @@ DATE    := $(shell git log -1 --format=%cI 2>/dev/null || true)
 STAMP   := $(MODULE)/internal/version
 LDFLAGS := -s -w -X $(STAMP).version=$(VERSION) -X $(STAMP).commit=$(COMMIT) -X $(STAMP).date=$(DATE)
 
-# No cgo, but for the race detector. The version is stamped by the linker, so Go need not ask git.
-# All targets compile alike (-trimpath), so that none compiles again what another has in the cache.
+# No cgo, except for the race detector. The linker stamps the version, so Go need not run git.
+# All targets use the same flags (-trimpath), so that they share the build cache.
 export CGO_ENABLED := 0
 export GOFLAGS := $(GOFLAGS) -buildvcs=false -trimpath
 
@@ -30,7 +30,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: deps
-deps: ## install what the test rings need (root and apt; else says what is missing)
+deps: ## install what the test rings need (root and apt; else print what is missing)
 	@scripts/deps.sh
 	@go mod download
 	@$(TOOL) golangci-lint --version >/dev/null
@@ -62,26 +62,26 @@ bin/testcount:
 	@go build -o $@ ./internal/testkit/testcount
 
 .PHONY: check-build
-check-build: build ## run both binaries, the static one in a chroot that holds nothing else
+check-build: build ## run both binaries, the static one in an empty chroot
 	scripts/check-build.sh bin '$(VERSION)'
 
-# The packages whose tests take longest begin, so that none of them runs alone at the end.
+# The packages with the longest tests run first, so that none of them runs alone at the end.
 LONG := ./verbs/provider/roce ./internal/compat/ibdiags ./internal/cli/commands
 
-# GOGC: the tests of commands make much garbage in small heaps; to collect it less often saves a
+# GOGC: the tests of commands produce much garbage in small heaps; collecting it less often saves a
 # quarter of their time.
 .PHONY: test
 test: bin/testcount ## run the tests that need no RDMA kernel (rings 1 to 3)
 	@scripts/deps.sh test
 	GOGC=400 go test -timeout 15m -json $(LONG) ./... | $(count) test
 
-# What meets in packages whose other tests compare output: terminals, signals, pings, trees
-# that change.
+# Tests with goroutines, in packages whose other tests compare output: terminals, signals, pings,
+# trees that change.
 MEETINGS := OnTerminal|SideBySide|Signals|TestExec|Ping|Client|Concurrent|TestUnsteadyNode|TestMachineFiles
 MEET_IN  := ./internal/cli/commands ./internal/record/bundle ./internal/record/nodetree ./fabric
 
 .PHONY: test-race
-test-race: bin/testcount ## run the tests of the packages where goroutines meet, with the race detector
+test-race: bin/testcount ## run the tests of the packages that use goroutines, with the race detector
 	@scripts/deps.sh test
 	export CGO_ENABLED=1; { \
 		go test -race -timeout 15m -json $$(scripts/race-packages.sh) && \
@@ -94,7 +94,7 @@ test-kernel: bin/testcount ## run the tests against a real kernel's rxe and siw 
 	go test -tags kernel -count=1 -p 1 -timeout 25m -json ./integration/kernel/... | $(count) kernel
 
 .PHONY: test-kernel-all
-test-kernel-all: bin/testcount ## run ring 4 with all of its cases, where test-kernel runs a part that covers them
+test-kernel-all: bin/testcount ## run all cases of ring 4, of which test-kernel runs a representative part
 	@scripts/deps.sh kernel
 	RDMAKIT_TEST_ALL=1 go test -tags kernel -count=1 -p 1 -timeout 55m -json ./integration/kernel/... \
 		| $(count) kernel-all
@@ -104,13 +104,13 @@ fuzz: ## run every fuzz target for FUZZTIME (2s)
 	@FUZZ_COUNTS=$(COUNTS) scripts/fuzz.sh $(FUZZTIME)
 
 .PHONY: fuzz-smoke
-fuzz-smoke: ## run the fuzz targets near what changed since FUZZ_BASE and a few others, in some 90 s
+fuzz-smoke: ## run the fuzz targets related to changes since FUZZ_BASE and a few others, for about 90 s
 	@FUZZ_COUNTS=$(COUNTS) scripts/fuzz.sh -smoke $(FUZZTIME)
 
 .PHONY: lint
 lint: lint-go lint-mod ## check style, imports, formatting and go.mod
 
-# go vet is part of golangci-lint, with the tag kernel; what the tag nodl changes it doesn't see.
+# golangci-lint runs go vet with the tag kernel; the files with the tag nodl need a separate run.
 .PHONY: lint-go
 lint-go:
 	$(TOOL) golangci-lint run ./...
@@ -142,7 +142,7 @@ bench: ## measure rdmactl env against the shell algorithm, and the data path aga
 	./integration/bench/dataplane/run
 
 .PHONY: bench-fabric
-bench-fabric: ## measure sweeps against infiniband-diags under ibsim, at most 25 minutes (QUICK=1: are results equal?)
+bench-fabric: ## measure sweeps against infiniband-diags under ibsim, at most 25 minutes (QUICK=1: compare results only)
 	@scripts/deps.sh bench
 	./integration/bench/fabric/run $(if $(filter 1,$(QUICK)),-quick -limit 1m)
 

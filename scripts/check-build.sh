@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# check-build.sh BIN VERSION: try the two binaries in folder BIN. The static one must run in a
-# chroot that holds nothing else, both must print the stamped version and which build they are, and
-# "make install" and an image with the applets must have all their files.
+# check-build.sh BIN VERSION: run the two binaries in folder BIN. The static one must run in an
+# empty chroot, both must print the stamped version and their kind of build, and "make install" and
+# an image with the applets must have all their files.
 set -euo pipefail
 bin=$1 version=$2
 die() { echo "check-build: $*" >&2; exit 1; }
 
-# expect WHAT PATTERN COMMAND...: the command succeeds, and a line of its output has PATTERN in it
+# expect WHAT PATTERN COMMAND...: the command must succeed, and its output must contain PATTERN
 expect() {
   local what=$1 pattern=$2 out
   shift 2
@@ -25,10 +25,10 @@ expect "rdmactl version" "$version" "$bin/rdmactl" version
 expect "rdmactl is the dynamic build" dynamic "$bin/rdmactl" version
 expect "rdmactl-static in an empty chroot" "$version" chroot "$jail" /rdmactl-static version
 expect "rdmactl-static is the static build" nodl chroot "$jail" /rdmactl-static version
-expect "rdmactl-static says what it lacks" 'without: opening libibverbs' chroot "$jail" /rdmactl-static version
+expect "rdmactl-static prints what it can't do" 'without: opening libibverbs' chroot "$jail" /rdmactl-static version
 
-# With no /sys there is nothing to detect: that is a verdict with a reason (exit status 3, or 7
-# where reading failed too), no crash.
+# Without /sys there is nothing to detect: rdmactl must print the reason and exit with status 3, or
+# 7 if reading failed too.
 rc=0
 out=$(chroot "$jail" /rdmactl-static detect 2>&1) || rc=$?
 case $rc in 3 | 7) ;; *) die "rdmactl-static detect in an empty chroot: exit status $rc: $out" ;; esac

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# check-generated.sh: fail if `make generate` changes anything. Works in a tree with changes of
-# one's own too, since it compares before with after; in a clean clone that is "no difference".
+# check-generated.sh: fail if `make generate` changes anything. It compares the state before and
+# after, so it also works in a tree with local changes.
 set -euo pipefail
 state() {
   git status --porcelain=v1 --untracked-files=all

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# deps.sh [RING...]: make sure that the programs which the test rings need are there.
+# deps.sh [RING...]: make sure that the programs which the test rings need are installed.
 #
-# Asks for each program first and installs only what is missing: as root, on a system with apt.
-# Anywhere else it prints what is missing and the line to run, and fails. Without a RING it looks
-# at all of them.
+# Checks for each program first and installs only what is missing, as root on a system with apt.
+# Otherwise it prints what is missing and the command to run, and fails. Without a RING it checks
+# all rings.
 set -euo pipefail
 
-# ring, Debian package, and what proves that it is there: a program, or a file if it begins with /
-# systemd is for its parser of EnvironmentFile=, in libsystemd-shared: no systemd needs to run.
+# ring, Debian package, and a program of the package, or a file of it if it begins with /. systemd
+# is needed for its parser of EnvironmentFile=, in libsystemd-shared; it need not run.
 table() {
   cat <<'EOF'
 test   bash            bash
@@ -59,25 +59,25 @@ present() {
   esac
 }
 
-# missing RING...: the packages that are missing, each once
+# missing RING...: the missing packages, without duplicates
 missing() {
   table | while read -r ring package proof; do
     case " $* " in *" $ring "*) present "$proof" || echo "$package" ;; esac
   done | sort -u
 }
 
-PATH=$PATH:/usr/sbin:/sbin # where depmod and debootstrap are, for a user too
+PATH=$PATH:/usr/sbin:/sbin # for depmod and debootstrap, if a user runs this
 rings=("$@")
 [ $# -gt 0 ] || mapfile -t rings < <(table | cut -d' ' -f1 | sort -u)
 for ring in "${rings[@]}"; do
-  table | cut -d' ' -f1 | grep -qx "$ring" || { echo "deps: no ring is called '$ring'" >&2; exit 2; }
+  table | cut -d' ' -f1 | grep -qx "$ring" || { echo "deps: unknown ring '$ring'" >&2; exit 2; }
 done
 mapfile -t packages < <(missing "${rings[@]}")
 [ ${#packages[@]} -gt 0 ] || exit 0
 
 echo "deps: missing for ${rings[*]}: ${packages[*]}" >&2
 if ! command -v apt-get >/dev/null; then
-  echo "deps: this system has no apt; install what holds these programs (names are Debian's)" >&2
+  echo "deps: this system has no apt; install the packages with these programs (the names are Debian's)" >&2
   exit 1
 fi
 if [ "$(id -u)" -ne 0 ]; then

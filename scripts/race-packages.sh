@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# race-packages.sh: the packages whose tests run under the race detector, which makes them three to
-# ten times as slow: those whose code or tests start goroutines, or whose code holds locks or uses
-# atomics.
+# race-packages.sh: list the packages whose tests run under the race detector, which makes them
+# three to ten times slower: packages whose code or tests start goroutines, or whose code uses locks
+# or atomics.
 #
-# Left out are packages whose tests compare output line by line around a goroutine or a lock or two:
-# golden files tell as much without the detector. What meets there runs by name, see the Makefile.
+# Packages with only a few goroutines or locks whose tests mostly compare output line by line are
+# left out, because golden files need no race detector. The Makefile selects their tests with
+# goroutines by name.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 starts='^\s*go (func\b|[A-Za-z0-9_.]+[(\[])|\.Go\((func|[a-z])|AfterFunc|signal\.Notify'
