@@ -75,7 +75,7 @@ func TestRun(t *testing.T) {
 			"small":    {Size: 64, Iterations: 100, WarmUp: true},
 			"odd":      {Size: 12345, Iterations: 50, MTU: ib.MTU1024},
 			"all":      {AllSizes: true, Iterations: 5},
-			"duration": {Size: 4096, Duration: time.Second}, // a lost packet stops everything for 67 ms
+			"duration": {Size: 4096, Duration: time.Second}, // a lost packet stops the transfer for 67 ms
 		}
 		if !test.IsLatency() {
 			variants["8 queue pairs"] = bench.Config{Size: 4096, Iterations: 60, QueuePairs: 8, MTU: ib.MTU1024}
@@ -93,7 +93,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// check holds a result to what is true of any.
+// check checks the properties of every result.
 func check(t *testing.T, cfg bench.Config, r bench.Result, client bool) {
 	t.Helper()
 	if r.Scale != bench.ScaleSoftware || len(r.Local) != max(1, cfg.QueuePairs) || len(r.Remote) != len(r.Local) ||
@@ -117,7 +117,7 @@ func check(t *testing.T, cfg bench.Config, r bench.Result, client bool) {
 		return
 	}
 	if cfg.Test != bench.SendBW && !client {
-		points = 1 // it knows what the client tells at the end
+		points = 1 // the client sends the result at the end
 	}
 	if len(r.Bandwidth) != points {
 		t.Fatalf("%d lines of bandwidth, want %d", len(r.Bandwidth), points)
@@ -183,7 +183,7 @@ func TestConfigErrors(t *testing.T) {
 	}
 }
 
-// TestPeerVanishes kills the peer in the middle of a test: nothing hangs or leaks.
+// TestPeerVanishes ends the peer in the middle of a test: nothing may hang or leak.
 func TestPeerVanishes(t *testing.T) {
 	client, server := open(t, "127.0.1.1"), open(t, "127.0.1.2")
 	for _, test := range bench.Tests() {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestClockCheck has messages every so often up to an end, within a duration of a second.
+// TestClockCheck sends messages at intervals up to an end, within a duration of a second.
 func TestClockCheck(t *testing.T) {
 	const ms = time.Millisecond
 	tests := []struct {

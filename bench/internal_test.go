@@ -13,7 +13,7 @@ import (
 	"github.com/rdmakit/rdmakit/verbs"
 )
 
-// TestQuantiles holds the quantiles of any intervals to their order.
+// TestQuantiles checks that the quantiles of any intervals are in order.
 func TestQuantiles(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
@@ -67,7 +67,7 @@ func TestUnderWay(t *testing.T) {
 	}
 }
 
-// TestExplain asks why a request failed of connections that end, or don't.
+// TestExplain checks the reasons for failed requests on connections that end or don't.
 func TestExplain(t *testing.T) {
 	failed := func(status verbs.WCStatus) error {
 		return fmt.Errorf("measure: %w", &verbs.CompletionError{ID: 1, QPN: 2, Status: status})

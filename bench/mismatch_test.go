@@ -17,15 +17,15 @@ import (
 	"github.com/rdmakit/rdmakit/internal/testkit/race"
 )
 
-// outcome is what one end of a test came to.
+// outcome is the result of one end of a test.
 type outcome struct {
 	result bench.Result
 	err    error
 	took   time.Duration
 }
 
-// ends runs the ends of a test with configurations of their own; the connection ends
-// with each, as a program does.
+// ends runs the two ends of a test with separate configurations; each closes its connection when it
+// ends, as a program does.
 func ends(t *testing.T, client, server bench.Config) (ofClient, ofServer outcome) {
 	t.Helper()
 	d, e := open(t, "127.3.0.1"), open(t, "127.3.0.2")
@@ -47,8 +47,8 @@ func ends(t *testing.T, client, server bench.Config) (ofClient, ofServer outcome
 	return ofClient, ofServer
 }
 
-// TestNumberAndDuration gives one end a number of messages, which are over long before
-// the measured time of the other begins.
+// TestNumberAndDuration gives one end a number of messages, which end long before the measured time
+// of the other begins.
 func TestNumberAndDuration(t *testing.T) {
 	for _, test := range []bench.Test{bench.SendBW, bench.WriteLat, bench.SendLat} {
 		number := bench.Config{Test: test, Size: 64, Iterations: 20, StepTimeout: 5 * time.Second}
@@ -64,7 +64,7 @@ func TestNumberAndDuration(t *testing.T) {
 	}
 }
 
-// TestShorterDuration has the messages end in the middle of the time of one end.
+// TestShorterDuration lets the messages end in the middle of the measured time of one end.
 func TestShorterDuration(t *testing.T) {
 	for _, test := range []bench.Test{bench.SendBW, bench.WriteLat, bench.SendLat} {
 		short := bench.Config{Test: test, Size: 64, Duration: 500 * time.Millisecond, StepTimeout: 5 * time.Second}
@@ -90,7 +90,7 @@ func TestShorterDuration(t *testing.T) {
 	}
 }
 
-// TestPeerGoesOn has a server whose time is over while its client has messages left.
+// TestPeerGoesOn lets the server's time end while its client still has messages.
 func TestPeerGoesOn(t *testing.T) {
 	number := bench.Config{
 		Test: bench.SendBW, Size: 64, Iterations: 100_000_000, NoPeak: true, StepTimeout: 5 * time.Second,
@@ -119,7 +119,7 @@ func checkNothing(t *testing.T, got outcome) {
 	}
 }
 
-// TestNothingMeasured looks at the words.
+// TestNothingMeasured checks the text of the error.
 func TestNothingMeasured(t *testing.T) {
 	client, _ := ends(t, bench.Config{Test: bench.SendBW, Size: 64, Duration: time.Second},
 		bench.Config{Test: bench.SendBW, Size: 64, Iterations: 20})
@@ -129,7 +129,7 @@ func TestNothingMeasured(t *testing.T) {
 	}
 }
 
-// TestPeerFinishes has a server count down more messages than its client sends.
+// TestPeerFinishes lets a server expect more messages than its client sends.
 func TestPeerFinishes(t *testing.T) {
 	for _, test := range []bench.Test{bench.SendBW, bench.SendLat} {
 		t.Run(test.String(), func(t *testing.T) {
@@ -155,7 +155,7 @@ func TestOtherSize(t *testing.T) {
 	}
 }
 
-// TestEcho has a server that sends back what it gets.
+// TestEcho has a server that echoes all data.
 func TestEcho(t *testing.T) {
 	one, two := net.Pipe()
 	go func() {
@@ -179,7 +179,7 @@ func TestEcho(t *testing.T) {
 	}
 }
 
-// TestCheck looks at what can be known without a peer.
+// TestCheck tests the checks that need no peer.
 func TestCheck(t *testing.T) {
 	d := open(t, "127.3.0.1")
 	tests := []struct {

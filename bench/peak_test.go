@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// slowShortest is perftest's way: every pair.
+// slowShortest is perftest's algorithm: it compares every pair.
 func slowShortest(posted, completed []int64) float64 {
 	best := 0.0
 	for i := range posted {

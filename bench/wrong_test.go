@@ -11,8 +11,8 @@ import (
 	"github.com/rdmakit/rdmakit/bench/perftest"
 )
 
-// TestOtherTest has the ends run different tests, which the exchange doesn't tell:
-// both end in time, and unless they look the same on the wire, with an error.
+// TestOtherTest runs different tests at the two ends, which the exchange can't detect: both must
+// end in time, and with an error unless the tests look the same on the wire.
 func TestOtherTest(t *testing.T) {
 	for i, a := range bench.Tests() {
 		for j, b := range bench.Tests() {

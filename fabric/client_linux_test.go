@@ -25,7 +25,7 @@ func TestClient(t *testing.T) {
 	var own mad.PortInfo
 	own.Decode(data) //nolint:errcheck // the client has the length
 	if own.LID == 0 || own.MasterSMLID == 0 {
-		t.Fatalf("port info of the own port = %+v, want LIDs", own)
+		t.Fatalf("port info of the local port = %+v, want LIDs", own)
 	}
 	data, err = client.SMP(t.Context(), fabric.Target{LID: own.MasterSMLID}, mad.MethodGet,
 		mad.AttributeNodeDescription, 0, nil)
@@ -85,7 +85,7 @@ func TestPing(t *testing.T) {
 	}
 }
 
-// TestPingServerWithoutSimulator ends the simulator below a server.
+// TestPingServerWithoutSimulator ends the simulator while a server uses it.
 func TestPingServerWithoutSimulator(t *testing.T) {
 	sim := ibsimtest.Start(t, "testdata/dualsm/net")
 	transport, err := fabric.OpenIBSim(t.Context(), sim.GetenvSM("host1"))

@@ -9,7 +9,7 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// narrow has a node's port come up at 1X, of 1X or 4X that it may have.
+// narrow sets a node's port to run at 1X although it supports 1X and 4X.
 func narrow(n *subnet.Node, at uint8) {
 	n.PortInfo = func(port uint8, info *mad.PortInfo) {
 		if port == at {

@@ -16,7 +16,7 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// swept returns what a sweep with routes sees of a subnet.
+// swept returns the result of a sweep of a subnet, with routes.
 func swept(t *testing.T, net *subnet.Subnet) *fabric.Topology {
 	t.Helper()
 	var topology *fabric.Topology
@@ -27,7 +27,7 @@ func swept(t *testing.T, net *subnet.Subnet) *fabric.Topology {
 	return topology
 }
 
-// named says an endpoint by names.
+// named formats an endpoint with names.
 func named(t *fabric.Topology, e fabric.Endpoint) string {
 	return fmt.Sprintf("%s[%d] LID %d", t.Node(e.Port.Node).Description.String(), e.Port.Port, e.LID)
 }
@@ -48,7 +48,7 @@ func TestFind(t *testing.T) {
 		{"host0", "host0[1] LID 2", nil},
 		{"host1", "host1 mlx5_0[1] LID 3", nil},
 		{"host1 mlx5_0", "host1 mlx5_0[1] LID 3", nil},
-		{"mlx5_0", "mlx5_0[1] LID 6", nil}, // a whole description beats a word of others
+		{"mlx5_0", "mlx5_0[1] LID 6", nil}, // a whole description takes precedence over a word of others
 		{"leaf1", "MF0;leaf1:MQM9700/U1[0] LID 4", nil},
 		{"leaf1[3]", "MF0;leaf1:MQM9700/U1[3] LID 4", nil},
 		{"3", "host1 mlx5_0[1] LID 3", nil},
@@ -139,8 +139,7 @@ func TestSelect(t *testing.T) {
 	}
 }
 
-// TestOpenEnds has a host that doesn't answer, in a sweep to its end and in one that is
-// over before.
+// TestOpenEnds has a host that doesn't answer, in a complete sweep and in one that ends early.
 func TestOpenEnds(t *testing.T) {
 	for budget, silent := range map[time.Duration]bool{0: true, 30 * time.Millisecond: false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -170,8 +169,8 @@ func TestTiers(t *testing.T) {
 		tiers(subnet.FatTree(2, 2, 1))); diff != "" {
 		t.Errorf("Tiers of a fat tree (-want +got):\n%s", diff)
 	}
-	// A management server at the spine doesn't make it a leaf; a leaf of which all but one host are
-	// off stays one.
+	// A management server at a spine doesn't make it a leaf; a leaf with only one running host is
+	// still a leaf.
 	net := subnet.FatTree(2, 6, 1)
 	spine := net.Node("spine0")
 	spine.Ports = append(spine.Ports, subnet.Port{})

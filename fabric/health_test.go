@@ -9,7 +9,7 @@ import (
 	"github.com/rdmakit/rdmakit/internal/sim/subnet"
 )
 
-// portOf finds a port by what lists call it: "leaf1[2]".
+// portOf finds a port by its name in lists: "leaf1[2]".
 func portOf(t *testing.T, topology *fabric.Topology, name string) fabric.PortID {
 	t.Helper()
 	e, err := topology.Find(name)

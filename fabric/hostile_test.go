@@ -17,8 +17,8 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// reporter gives the first try of a question behind a leaf's first ports back as lost, when the
-// sweep's own clock runs out too.
+// reporter returns the first try of a request behind a leaf's first ports as lost, at the moment
+// when the sweep's timer fires too.
 type reporter struct {
 	fabric.Transport
 	after time.Duration
@@ -62,8 +62,8 @@ func (r *reporter) Receive(ctx context.Context, batch []fabric.Datagram, deadlin
 	return n, err
 }
 
-// TestLostWhenDue has the transport report losses in the moment in which the sweep gives the tries
-// up by itself.
+// TestLostWhenDue lets the transport report losses at the moment when the sweep gives up the tries
+// itself.
 func TestLostWhenDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := subnet.FatTree(1, 80, 0)
@@ -136,14 +136,14 @@ func TestSecondSweep(t *testing.T) {
 	})
 }
 
-// TestLateAnswersOfAnotherSweep has answers to a sweep that was stopped come into the next, which
-// asks others in their place.
+// TestLateAnswersOfAnotherSweep checks that late answers to a stopped sweep don't confuse the next
+// one, which sends other requests in their place.
 func TestLateAnswersOfAnotherSweep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := subnet.FatTree(1, 12, 0)
 		net.Delay = roundTrip
 		for _, n := range net.Nodes[2:] {
-			n.Delay = 20 * time.Millisecond // hosts but for the own one are slow
+			n.Delay = 20 * time.Millisecond // all hosts except the local one are slow
 		}
 		transport := net.Transport("host0")
 		if _, err := fabric.Discover(t.Context(), transport,
@@ -165,7 +165,7 @@ func TestLateAnswersOfAnotherSweep(t *testing.T) {
 	})
 }
 
-// pinger delivers pings, and refuses the answer to the first.
+// pinger delivers pings and rejects the answer to the first.
 type pinger struct {
 	fabric.Transport
 	in   []fabric.Datagram
@@ -193,7 +193,8 @@ func (p *pinger) Receive(ctx context.Context, batch []fabric.Datagram, _ time.Ti
 	return n, nil
 }
 
-// TestServePingGoesOn has a requester to whom no answer can be sent: the others are served.
+// TestServePingGoesOn checks that a requester to which no answer can be sent doesn't stop the
+// others from being served.
 func TestServePingGoesOn(t *testing.T) {
 	var in []fabric.Datagram
 	for lid := range ib.LID(3) {
@@ -209,12 +210,12 @@ func TestServePingGoesOn(t *testing.T) {
 	}
 }
 
-// full takes nothing.
+// full accepts no datagram.
 type full struct{ fabric.Transport }
 
 func (full) Send([]fabric.Datagram) (int, error) { return 0, nil }
 
-// TestCallThroughAFullTransport must end by the client's time-out.
+// TestCallThroughAFullTransport checks that the call ends by the client's timeout.
 func TestCallThroughAFullTransport(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
@@ -228,7 +229,7 @@ func TestCallThroughAFullTransport(t *testing.T) {
 	})
 }
 
-// TestHostileLIDs has ports claim LIDs that no port can have.
+// TestHostileLIDs lets ports report LIDs that are not unicast LIDs.
 func TestHostileLIDs(t *testing.T) {
 	for _, lid := range []ib.LID{0xc000, 0xffff} {
 		synctest.Test(t, func(t *testing.T) {
@@ -258,7 +259,7 @@ func (a *addresses) Send(batch []fabric.Datagram) (int, error) {
 	return a.Transport.Send(batch)
 }
 
-// TestFullMulticastTable saves and reads the largest table there is, or nearly.
+// TestFullMulticastTable saves and reads a table of almost the largest size.
 func TestFullMulticastTable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := subnet.FatTree(1, 200, 0)
@@ -275,7 +276,8 @@ func TestFullMulticastTable(t *testing.T) {
 	})
 }
 
-// TestLateAnswerOfAnotherClient has the answer to one client come while the next waits for its own.
+// TestLateAnswerOfAnotherClient lets the answer to one client arrive while the next client waits
+// for its answer.
 func TestLateAnswerOfAnotherClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := subnet.FatTree(1, 4, 0)
@@ -306,7 +308,7 @@ func TestLateAnswerOfAnotherClient(t *testing.T) {
 	})
 }
 
-// TestBusy has a node say that it is busy: the list of the unreached doesn't call that silence.
+// TestBusy checks that a node that answers with status busy is not listed as silent.
 func TestBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := subnet.FatTree(1, 3, 0)
@@ -319,7 +321,7 @@ func TestBusy(t *testing.T) {
 	})
 }
 
-// many has a switch with 254 ports behind each port, a new one each time.
+// many answers with a new switch with 254 ports behind each port.
 func many(net *subnet.Subnet) {
 	serial := uint32(0)
 	net.Node("leaf0").PortInfo = func(_ uint8, info *mad.PortInfo) {
@@ -334,7 +336,7 @@ func many(net *subnet.Subnet) {
 	}))
 }
 
-// TestPortsAreBounded has a lying fabric make as many ports as the nodes may have.
+// TestPortsAreBounded checks the limit of ports in a fabric with invalid answers.
 func TestPortsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := subnet.FatTree(1, 200, 0)
@@ -352,7 +354,7 @@ func TestPortsAreBounded(t *testing.T) {
 	})
 }
 
-// echo answers a ping with a name that would write to the terminal.
+// echo answers a ping with a name that contains terminal control sequences.
 type echo struct {
 	fabric.Transport
 	d fabric.Datagram
@@ -396,8 +398,8 @@ func (r *refuser) Send(batch []fabric.Datagram) (int, error) {
 	return len(batch), nil
 }
 
-// TestOneAddressRefused has the transport refuse the datagrams to one LID: that node's counters are
-// missing, and nothing else.
+// TestOneAddressRefused lets the transport reject the datagrams to one LID: only that node's
+// counters are missing.
 func TestOneAddressRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := subnet.FatTree(2, 4, 1)
@@ -417,7 +419,7 @@ func TestOneAddressRefused(t *testing.T) {
 	})
 }
 
-// TestUnreachedAreBounded has more dead nodes than the list takes.
+// TestUnreachedAreBounded has more dead nodes than the limit of the list.
 func TestUnreachedAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := subnet.FatTree(1, 40, 0)
@@ -433,7 +435,7 @@ func TestUnreachedAreBounded(t *testing.T) {
 	})
 }
 
-// TestEnhancedPort0 has a switch count at its port 0, and another that can't.
+// TestEnhancedPort0 has a switch with counters at port 0, and one without.
 func TestEnhancedPort0(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := subnet.FatTree(2, 2, 1)

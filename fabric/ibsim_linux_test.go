@@ -18,7 +18,7 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// open joins a simulator at a node.
+// open connects to a simulator at a node.
 func open(t testing.TB, sim *ibsimtest.Simulator, node string) *fabric.IBSim {
 	t.Helper()
 	transport, err := fabric.OpenIBSim(t.Context(), sim.Getenv(node))
@@ -33,8 +33,8 @@ func open(t testing.TB, sim *ibsimtest.Simulator, node string) *fabric.IBSim {
 	return transport
 }
 
-// TestSameAsIbnetdiscover sweeps each recorded net and compares nodes and cables with what the C
-// tool prints, both recorded and in the same running simulator.
+// TestSameAsIbnetdiscover sweeps each recorded net and compares nodes and cables with the output of
+// the C tool, both recorded and from the same running simulator.
 func TestSameAsIbnetdiscover(t *testing.T) {
 	for name, host := range map[string]string{"ft2": "host0", "rail": "gpu000-mlx5_0", "dualsm": "host0"} {
 		t.Run(name, func(t *testing.T) {
@@ -61,7 +61,7 @@ func TestSameAsIbnetdiscover(t *testing.T) {
 	}
 }
 
-// end is a node or, with a port, one end of a cable and the other.
+// end is a node or, with a port, one end of a cable with the other end.
 type end struct{ Node, Port, PeerNode, PeerPort, Description string }
 
 // nodeID is ibnetdiscover's name for a node: S-, H- or R- and its GUID.
@@ -136,8 +136,8 @@ func TestCutCable(t *testing.T) {
 
 func decimal(n int) string { return strconv.Itoa(n) }
 
-// TestRoutesAndCounters compares forwarding tables with ibroute and counters with perfquery, behind
-// a subnet manager.
+// TestRoutesAndCounters compares forwarding tables with ibroute and counters with perfquery, in a
+// subnet with a subnet manager.
 func TestRoutesAndCounters(t *testing.T) {
 	sim := ibsimtest.Start(t, "testdata/ft2/net")
 	sim.StartSM("host31")

@@ -9,7 +9,7 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// qdr makes a port one that trained to QDR and could FDR.
+// qdr sets a port to run at QDR although it supports FDR.
 func qdr(_ uint8, info *mad.PortInfo) {
 	info.LinkSpeedActive, info.LinkSpeedSupported, info.LinkSpeedEnabled = 4, 7, 7
 	info.LinkSpeedExtActive, info.LinkSpeedExtSupported, info.LinkSpeedExtEnabled = 0, 1, 1
@@ -29,7 +29,7 @@ func TestFDR10(t *testing.T) {
 		} {
 			n := net.Node(name)
 			n.DeviceID, n.VendorID, n.Ports[1].Mellanox = device.id, device.vendor, device.ext
-			if name != "host6" { // which is fast
+			if name != "host6" { // the sweep is fast
 				n.PortInfo = qdr
 			}
 		}

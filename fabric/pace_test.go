@@ -22,7 +22,7 @@ func TestPace(t *testing.T) {
 	smoothed := p.smoothed
 	p.answered(time.Hour, true)
 	if p.smoothed != smoothed {
-		t.Errorf("an answer to a retried question moved the round trip to %v", p.smoothed)
+		t.Errorf("an answer to a retried request moved the round trip to %v", p.smoothed)
 	}
 	now := time.Now()
 	p.lost(now)

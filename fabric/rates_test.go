@@ -64,8 +64,8 @@ func TestReadings(t *testing.T) {
 	}
 }
 
-// TestReadingsAreTheirNames gives each counter of both attributes a value of its own, and looks for
-// it under its name.
+// TestReadingsAreTheirNames gives each counter of both attributes a different value, and checks it
+// under its name.
 func TestReadingsAreTheirNames(t *testing.T) {
 	narrow, wide := &mad.PortCounters{}, &mad.PortCountersExtended{}
 	for i, c := range counters.PortCounters() {
@@ -74,7 +74,7 @@ func TestReadingsAreTheirNames(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		port         *fabric.Port
-		wide, errors uint64 // what is added to the values of traffic, and of the others
+		wide, errors uint64 // added to the values of traffic counters, and of the others
 	}{
 		{&fabric.Port{Counters: narrow}, 1, 1},
 		{&fabric.Port{Extended: wide}, 101, 101},
@@ -103,8 +103,8 @@ func TestReadingsAreTheirNames(t *testing.T) {
 	}
 }
 
-// TestWidths holds the widths to the wire form: where all bits are set, each counter stands at its
-// end.
+// TestWidths checks the widths against the wire form: if all bits are set, each counter is
+// saturated.
 func TestWidths(t *testing.T) {
 	full := &mad.PortCounters{}
 	if _, err := full.Decode(bytes.Repeat([]byte{0xff}, mad.PortCountersLen)); err != nil {
@@ -139,7 +139,7 @@ func TestChanges(t *testing.T) {
 		{after[0], counters.Change{Delta: new(uint64(20)), PerSecond: new(2.0)}},
 		{after[1], counters.Change{Delta: new(uint64(0)), PerSecond: new(0.0)}},
 		{after[2], counters.Change{Delta: new(uint64(3)), PerSecond: new(0.3), AtLeast: true, Reset: true}},
-		{after[3], counters.Change{}}, // at its end both times
+		{after[3], counters.Change{}}, // saturated both times
 		{after[4], counters.Change{}}, // another width: another counter
 		{after[5], counters.Change{}},
 		{after[6], counters.Change{Delta: new(uint64(5)), PerSecond: new(0.5), AtLeast: true}},

@@ -14,8 +14,8 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// sameFabric compares what two sweeps saw, not what they cost, nor in which order the window let
-// them find it. Counts of packets go on.
+// sameFabric compares the results of two sweeps, except their cost and the order in which nodes
+// were found. Packet counters keep growing.
 func sameFabric(t testing.TB, what string, want, got *fabric.Topology) {
 	t.Helper()
 	options := append(
@@ -34,7 +34,7 @@ func sameFabric(t testing.TB, what string, want, got *fabric.Topology) {
 	}
 }
 
-// reread returns the topology as it comes back from a file.
+// reread saves the topology and reads it back.
 func reread(t testing.TB, topology *fabric.Topology) *fabric.Topology {
 	t.Helper()
 	read, err := fabric.ReadTopology(bytes.NewReader(save(t, topology)))
@@ -44,14 +44,14 @@ func reread(t testing.TB, topology *fabric.Topology) *fabric.Topology {
 	return read
 }
 
-// TestRescan changes a subnet and compares a re-scan with a full sweep, in what they see and in
-// what they cost.
+// TestRescan changes a subnet and compares the result and the cost of a re-scan with those of a
+// full sweep.
 func TestRescan(t *testing.T) {
 	const leaves, hosts, spines = 4, 8, 2
 	for _, test := range []struct {
 		name   string
 		change func(*subnet.Subnet)
-		fresh  int // nodes that are not where they were: those are asked all
+		fresh  int // moved nodes: they are queried completely
 	}{
 		{"nothing", func(*subnet.Subnet) {}, 0},
 		{"a host left", func(s *subnet.Subnet) { s.Disconnect(s.Node("leaf1"), 3) }, 0},
@@ -95,17 +95,17 @@ func TestRescan(t *testing.T) {
 				again := discover(t, c, o)
 				sameFabric(t, test.name, full, again)
 				checkSound(t, again)
-				for question, sent := range all.sent {
+				for request, sent := range all.sent {
 					want := sent
-					switch question {
+					switch request {
 					case smp(mad.AttributeNodeDescription), asked{mad.ClassPerformance, mad.AttributeClassPortInfo}:
 						want = test.fresh
 					case smp(mad.AttributeNodeInfo):
-						continue // how many cables are asked about from both ends at once is the window's
+						continue // the window determines how many cables are queried from both ends at once
 					}
-					if got := c.sent[question]; got != want {
+					if got := c.sent[request]; got != want {
 						t.Errorf("class 0x%x attribute 0x%x: %d MADs in a re-scan, want %d",
-							uint8(question.class), uint16(question.attribute), got, want)
+							uint8(request.class), uint16(request.attribute), got, want)
 					}
 				}
 				if saved := full.Stats.Sent - again.Stats.Sent; saved < 2*(len(full.Nodes)-test.fresh)-8 {
@@ -116,15 +116,15 @@ func TestRescan(t *testing.T) {
 	}
 }
 
-// TestRescanKeepsDescriptions has the one thing that a re-scan may have from then: a description
-// that changed in place.
+// TestRescanKeepsDescriptions checks the only data of a re-scan that may be outdated: a description
+// that has changed.
 func TestRescanKeepsDescriptions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := subnet.FatTree(2, 2, 1)
 		o := fabric.Options{Previous: discover(t, net.Transport("host0"), fabric.Options{})}
 		net.Node("host1").Description, net.Node("host2").Description = "new", "new too"
 		host2 := o.Previous.Node(net.Node("host2").GUID)
-		host2.Description = mad.NodeDescription{} // stayed without answer then
+		host2.Description = mad.NodeDescription{} // unanswered in the earlier sweep
 		topology := discover(t, net.Transport("host0"), o)
 		for name, want := range map[string]string{"host1": "host1", "host2": "new too", "host3": "host3"} {
 			if got := topology.Node(net.Node(name).GUID).Description.String(); got != want {

@@ -25,12 +25,12 @@ func exactly() gocmp.Options {
 	}
 }
 
-// everything asks for all there is.
+// everything requests all optional data.
 func everything() fabric.Options {
 	return fabric.Options{Routes: true, Counters: true, SubnetManagers: true, Multicast: true}
 }
 
-// rich returns a small subnet that has something of everything.
+// rich returns a small subnet with an example of everything.
 func rich() *subnet.Subnet {
 	net := subnet.FatTree(3, 3, 2)
 	net.Delay = roundTrip
@@ -60,8 +60,8 @@ func save(t testing.TB, topology *fabric.Topology) []byte {
 	return b.Bytes()
 }
 
-// checkRoundTrip fails unless the topology comes back as it was saved, and is saved again in the
-// same bytes.
+// checkRoundTrip fails unless the topology is read as it was saved, and saved again as the same
+// bytes.
 func checkRoundTrip(t testing.TB, topology *fabric.Topology) {
 	t.Helper()
 	saved := save(t, topology)
@@ -200,7 +200,7 @@ func TestReadTopologyRefuses(t *testing.T) {
 	}
 }
 
-// TestReadTopologyOther reads what is no topology at all.
+// TestReadTopologyOther reads files that are not topologies.
 func TestReadTopologyOther(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "the file is empty", "null": "null where { is expected", "[]": "[ where { is expected",

@@ -9,7 +9,7 @@ import (
 	"github.com/rdmakit/rdmakit/internal/testkit/ibsimtest"
 )
 
-// largeNets are the nets of about 1,000 and 10,000 nodes that speed is measured on.
+// largeNets are the nets of about 1,000 and 10,000 nodes for speed measurements.
 func largeNets(t testing.TB) map[string]*ibsimtest.Net {
 	t.Helper()
 	large, err := ibsimtest.FatTree3(20, 29, 16, 16, 32)
@@ -19,8 +19,8 @@ func largeNets(t testing.TB) map[string]*ibsimtest.Net {
 	return map[string]*ibsimtest.Net{"1k": ibsimtest.FatTree2(32, 32, 32), "10k": large}
 }
 
-// BenchmarkSimulator sweeps large simulated subnets, and has ibnetdiscover do the same in turn: its
-// time is reported beside ours.
+// BenchmarkSimulator sweeps large simulated subnets, in turn with ibnetdiscover, and reports both
+// times.
 func BenchmarkSimulator(b *testing.B) {
 	for name, net := range largeNets(b) {
 		b.Run(name, func(b *testing.B) {
@@ -48,7 +48,7 @@ func BenchmarkSimulator(b *testing.B) {
 	}
 }
 
-// TestGeneratedNets compares small nets of both shapes with what ibnetdiscover sees of them.
+// TestGeneratedNets compares small nets of both shapes with the output of ibnetdiscover.
 func TestGeneratedNets(t *testing.T) {
 	three, err := ibsimtest.FatTree3(2, 3, 2, 2, 4)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 
 const roundTrip = 100 * time.Microsecond
 
-// counter counts the MADs of each class and attribute on their way out.
+// counter counts the sent MADs of each class and attribute.
 type counter struct {
 	fabric.Transport
 	sent map[asked]int
@@ -63,8 +63,7 @@ func TestNothingIsAskedTwice(t *testing.T) {
 			t.Errorf("got %d nodes, %d links, complete %v, %v",
 				len(topology.Nodes), len(topology.Links()), topology.Complete, topology.Anomalies)
 		}
-		// A cable between switches may be asked about from both ends while the answers are on
-		// their way.
+		// A cable between switches may be queried from both ends before the answers arrive.
 		if got := c.sent[smp(mad.AttributeNodeInfo)]; got < links+1 || got > links+1+8 {
 			t.Errorf("node infos sent = %d, want one a link and one for the own node, %d", got, links+1)
 		}
@@ -86,37 +85,38 @@ func TestNothingIsAskedTwice(t *testing.T) {
 	})
 }
 
-// questions counts the MADs that ask one port the same by the same route.
-type questions struct {
+// requests counts identical requests to the same port by the same route.
+type requests struct {
 	fabric.Transport
 	sent map[[mad.Len]byte]int
 }
 
-func (q *questions) Send(batch []fabric.Datagram) (int, error) {
+func (q *requests) Send(batch []fabric.Datagram) (int, error) {
 	n, err := q.Transport.Send(batch)
 	for i := range n {
-		question := batch[i].MAD
-		clear(question[8:16]) // the transaction ID
-		question[255] = byte(batch[i].Address.LID)
-		q.sent[question]++
+		request := batch[i].MAD
+		clear(request[8:16]) // the transaction ID
+		request[255] = byte(batch[i].Address.LID)
+		q.sent[request]++
 	}
 	return n, err
 }
 
-// TestNoQuestionTwice asks for everything there is, with and without what was known before.
-func TestNoQuestionTwice(t *testing.T) {
+// TestNoRequestTwice checks that a sweep for all data, with and without an earlier sweep, sends no
+// request twice.
+func TestNoRequestTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := rich()
 		o := everything()
 		for range 2 {
-			q := &questions{net.Transport("host0"), map[[mad.Len]byte]int{}}
+			q := &requests{net.Transport("host0"), map[[mad.Len]byte]int{}}
 			o.Previous = discover(t, q, o)
 			repeated := 0
-			for question, times := range q.sent {
+			for request, times := range q.sent {
 				if times > 1 {
 					repeated++
 					var h mad.Header
-					h.Decode(question[:]) //nolint:errcheck // long enough
+					h.Decode(request[:]) //nolint:errcheck // long enough
 					if repeated > 1 {
 						t.Errorf("class 0x%x attribute 0x%x modifier %d was asked %d times",
 							uint8(h.MgmtClass), uint16(h.AttributeID), h.AttributeModifier, times)
@@ -124,7 +124,7 @@ func TestNoQuestionTwice(t *testing.T) {
 				}
 			}
 			if repeated != 1 || len(q.sent) < 100 {
-				t.Errorf("%d of %d questions were repeated, want the one to the dead host", repeated, len(q.sent))
+				t.Errorf("%d of %d requests were repeated, want the one to the dead host", repeated, len(q.sent))
 			}
 		}
 	})
@@ -149,7 +149,7 @@ func TestCounters(t *testing.T) {
 			p.Counters.PortXmitWait != 77 {
 			t.Errorf("counters of leaf1 port 4 = %+v", p.Counters)
 		}
-		const ports = 2*(9+6) - 1 // both ends of each cable, but for the host without LID
+		const ports = 2*(9+6) - 1 // both ends of each cable, except the host without a LID
 		if got := c.sent[asked{mad.ClassPerformance, mad.AttributePortCounters}]; got != ports {
 			t.Errorf("counters asked of %d ports, want those of the %d that are up", got, ports)
 		}
@@ -186,7 +186,8 @@ func TestDeadNodesCostABoundedTime(t *testing.T) {
 	})
 }
 
-// TestSwitchThatFallsSilent has a switch die in the middle of the sweep: it is given up as a whole.
+// TestSwitchThatFallsSilent lets a switch fail in the middle of the sweep: it is given up
+// completely.
 func TestSwitchThatFallsSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := subnet.FatTree(4, 30, 1)
@@ -244,7 +245,7 @@ func TestLossDuplicatesAndBackPressure(t *testing.T) {
 	}
 }
 
-// loser gives the first questions for SMInfo back as lost.
+// loser returns the first requests for SMInfo as lost.
 type loser struct {
 	fabric.Transport
 	left int
@@ -273,8 +274,8 @@ func (l *loser) Receive(ctx context.Context, batch []fabric.Datagram, deadline t
 	return l.Transport.Receive(ctx, batch, deadline)
 }
 
-// TestLastTryWaits has the transport report three losses at once, and the fourth try take longer
-// than those were waited for.
+// TestLastTryWaits lets the transport report three losses at once, and the fourth try take longer
+// than the timeouts of those.
 func TestLastTryWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := subnet.FatTree(2, 4, 1)
@@ -350,7 +351,7 @@ func TestAnomalies(t *testing.T) {
 			leaf := s.Node("leaf1")
 			s.Connect(leaf, 3, leaf, 3)
 		}, fabric.AnomalySelfLink, 0},
-		{"answers to another question", func(s *subnet.Subnet) {
+		{"answers to another request", func(s *subnet.Subnet) {
 			s.Node("host5").Lie = func(d *fabric.Datagram) int { d.MAD[17] = 0x33; return 1 }
 		}, fabric.AnomalyForeign, 0},
 		{"an endless chain", func(s *subnet.Subnet) {
@@ -365,7 +366,7 @@ func TestAnomalies(t *testing.T) {
 			}
 		}, fabric.AnomalyTooFar, 0},
 		{"more nodes than there may be", func(s *subnet.Subnet) {
-			serial := byte(0) // each question to a node finds another
+			serial := byte(0) // each request to a node finds a different one
 			lie(s, rewrite(func(i *mad.NodeInfo) { serial++; i.NodeGUID[1] = serial }))
 		}, fabric.AnomalyTooMany, 50},
 	} {
@@ -385,7 +386,7 @@ func TestAnomalies(t *testing.T) {
 	}
 }
 
-// checkSound fails unless the topology keeps its own promises.
+// checkSound fails unless the topology is consistent.
 func checkSound(t *testing.T, topology *fabric.Topology) {
 	t.Helper()
 	seen := map[ib.GUID]bool{}
@@ -470,7 +471,7 @@ func TestCancelAndBudget(t *testing.T) {
 	})
 }
 
-// BenchmarkDiscover sweeps a fabric of 100,000 ports that answers at once.
+// BenchmarkDiscover sweeps a fabric of 100,000 ports that answers immediately.
 func BenchmarkDiscover(b *testing.B) {
 	net := subnet.FatTree(200, 200, 50)
 	for b.Loop() {
@@ -482,8 +483,8 @@ func BenchmarkDiscover(b *testing.B) {
 	}
 }
 
-// FuzzLyingFabric has the answers of all nodes changed at random: the sweep must end in time, and
-// keep its promises.
+// FuzzLyingFabric changes the answers of all nodes at random: the sweep must end in time with a
+// consistent topology.
 func FuzzLyingFabric(f *testing.F) {
 	f.Add(uint64(1), uint64(2), []byte{64 + 2, 64 + 3, 64 + 36})
 	f.Add(uint64(3), uint64(40), []byte{1, 3, 4, 16, 17, 20, 23})

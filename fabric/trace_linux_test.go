@@ -18,7 +18,8 @@ var (
 		`^\[(\d+)\] -> (?:ca|switch) port \{0x[0-9a-f]{16}\}\[(\d+)\] lid (\d+)-\d+ "(.*)"$`)
 )
 
-// ibtracertHops reads the hops of ibtracert: by which port to which port of whom.
+// ibtracertHops parses the hops of ibtracert: the output port, and the node and port that it leads
+// to.
 func ibtracertHops(t *testing.T, text string) []string {
 	t.Helper()
 	var hops []string
@@ -44,8 +45,8 @@ func traceHops(t *fabric.Topology, tr fabric.Trace) []string {
 	return hops
 }
 
-// TestTraceAgainstIbtracert holds both ways of looking routes up to the C tool, between hosts and
-// switches of three nets.
+// TestTraceAgainstIbtracert compares both ways of looking up routes with the C tool, between hosts
+// and switches of three nets.
 func TestTraceAgainstIbtracert(t *testing.T) {
 	for net, sm := range map[string]string{"ft2": "host31", "dualsm": "host0", "rail": "gpu000-mlx5_0"} {
 		t.Run(net, func(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// way writes a trace as "host0>1 2<leaf0>3 …: end".
+// way formats a trace as "host0>1 2<leaf0>3 …: end".
 func way(t *fabric.Topology, tr fabric.Trace) string {
 	var hops []string
 	for i, h := range tr.Hops {
@@ -136,7 +136,7 @@ func node(t *fabric.Topology, name string) *fabric.Node {
 	return t.Node(e.Port.Node)
 }
 
-// reroute changes the way of a switch to host3.
+// reroute changes the route of a switch to host3.
 func reroute(t *fabric.Topology, sw string, port uint8) {
 	e, err := t.Find("host3")
 	if err != nil {
@@ -167,7 +167,7 @@ func TestTraceErrors(t *testing.T) {
 	}
 }
 
-// TestRouteLookup asks the switches of a trace, and each block once.
+// TestRouteLookup checks that a trace queries its switches, and each block once.
 func TestRouteLookup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := subnet.FatTree(2, 2, 1)

@@ -18,8 +18,8 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// TestManagersAsSminfo runs two subnet managers, and compares what a sweep finds with what sminfo
-// prints of each.
+// TestManagersAsSminfo runs two subnet managers, and compares the result of a sweep with the output
+// of sminfo for each.
 func TestManagersAsSminfo(t *testing.T) {
 	sim := ibsimtest.Start(t, "testdata/dualsm/net")
 	sim.StartSM("host2", "-p", "9")
@@ -56,7 +56,7 @@ func TestManagersAsSminfo(t *testing.T) {
 // re-scan with a full sweep.
 func TestRescanInSimulator(t *testing.T) {
 	sim := ibsimtest.Start(t, "testdata/ft2/net")
-	sim.StartSM("host31")() // a manager that goes on would change the subnet between two sweeps
+	sim.StartSM("host31")() // a running manager would change the subnet between two sweeps
 	transport := open(t, sim, "host0")
 	o := everything()
 	o.SubnetManagers = false
@@ -65,7 +65,7 @@ func TestRescanInSimulator(t *testing.T) {
 	for _, test := range []struct {
 		console string
 		nodes   int
-		fresh   int // nodes that are not where they were
+		fresh   int // nodes that have moved
 	}{
 		{``, nodes, 0},
 		{`Unlink "leaf0"[9]`, nodes, 0},
@@ -76,9 +76,9 @@ func TestRescanInSimulator(t *testing.T) {
 	} {
 		saved := test.nodes - test.fresh // descriptions
 		if test.console == "" {
-			saved *= 2 // and what the performance agents can do
+			saved *= 2 // and capabilities of the performance agents
 		} else {
-			// By LID, nothing gets past a cut until a subnet manager changes the routes.
+			// Packets routed by LID can't pass a cut until a subnet manager changes the routes.
 			o.Counters = false
 			sim.Console("%s", test.console)
 		}
@@ -90,8 +90,8 @@ func TestRescanInSimulator(t *testing.T) {
 		if len(full.Nodes) != test.nodes {
 			t.Errorf("%s: %d nodes, want %d", test.console, len(full.Nodes), test.nodes)
 		}
-		// Each of the 8 cables between switches may be asked about from both ends, which the
-		// window decides.
+		// Each of the 8 cables between switches may be queried from both ends, depending on the
+		// window.
 		if most := full.Stats.Sent - saved + 8; again.Stats.Sent > most {
 			t.Errorf("%s: re-scan of %d MADs, full sweep %d, want at most %d",
 				test.console, again.Stats.Sent, full.Stats.Sent, most)
@@ -106,8 +106,8 @@ func TestMulticastAsIbroute(t *testing.T) {
 	sim := ibsimtest.Start(t, "testdata/ft2/net")
 	sim.StartSM("host31")
 	transport := open(t, sim, "host0")
-	// No node here joins groups, so the test writes entries: LIDs 0xc000 and 0xc03f, ports 0, 1, 17
-	// and 64 of leaf0.
+	// No node joins multicast groups, so the test writes entries: LIDs 0xc000 and 0xc03f, ports 0,
+	// 1, 17 and 64 of leaf0.
 	setMulticast(t, transport, 0, 0, 0, 0b11)
 	setMulticast(t, transport, 0, 1, 0, 0b10)
 	setMulticast(t, transport, 1, 4, 31, 1)
@@ -166,8 +166,8 @@ func setMulticast(t *testing.T, transport fabric.Transport, block uint16, positi
 	}
 }
 
-// TestQDR has a net of QDR links between devices that libibnetdisc asks for FDR10: the simulator
-// does not know that attribute.
+// TestQDR sweeps a net of QDR links between devices that libibnetdisc queries for FDR10, an
+// attribute that the simulator does not support.
 func TestQDR(t *testing.T) {
 	net, err := os.ReadFile("testdata/ft2/net")
 	if err != nil {

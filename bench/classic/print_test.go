@@ -16,8 +16,8 @@ import (
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// TestPrinterAgainstCaptures reads what perftest printed into values and prints them
-// again: nothing but the values may have come from the capture.
+// TestPrinterAgainstCaptures parses the values in perftest's output and prints them again: only the
+// values are taken from the capture.
 func TestPrinterAgainstCaptures(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "*.[cs][lr][iv]"))
 	if err != nil || len(files) != 14 {
@@ -92,7 +92,7 @@ func reprint(t *testing.T, name, text string) string {
 	return b.String()
 }
 
-// captured finds values in what perftest printed.
+// captured finds values in perftest's output.
 type captured struct {
 	t    *testing.T
 	text string
@@ -154,7 +154,7 @@ func (c captured) endpoints(side string) (out []bench.Endpoint) {
 	return out
 }
 
-// TestPrinterVariants holds what no capture has to perftest's format strings.
+// TestPrinterVariants compares output that is in no capture with perftest's format strings.
 func TestPrinterVariants(t *testing.T) {
 	tests := []struct {
 		name string
@@ -170,7 +170,7 @@ func TestPrinterVariants(t *testing.T) {
 		{"duration of latency", func(p *Printer) {
 			p.prepared(&bench.Setup{Test: "send_lat", DurationSeconds: 2, MTU: 1024})
 			if b, ok := p.W.(*strings.Builder); ok {
-				b.Reset() // the heading is another test's
+				b.Reset() // the heading is tested elsewhere
 			}
 			p.started(&bench.Setup{Test: "send_lat"})
 			p.Latency(bench.LatencyPoint{Bytes: 64, Iterations: 12345, Average: 8.126, PerSecond: 61525.2})

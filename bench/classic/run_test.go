@@ -20,7 +20,7 @@ func open(ctx context.Context, name string) (*verbs.Device, error) {
 	return verbs.Open(ctx, name, builtin.All()...)
 }
 
-// awaited is a writer that tells once a text has been written.
+// awaited is a writer that signals when a text has been written.
 type awaited struct {
 	bytes.Buffer
 	text string
@@ -156,8 +156,8 @@ func TestMainEndsAsToldTo(t *testing.T) {
 	}
 }
 
-// TestMainChecksFirst has clients with a device that can't do what they ask for: a
-// server that waits for one client never sees them.
+// TestMainChecksFirst checks that clients whose device doesn't support the requested test never
+// connect, so that they don't use up a server.
 func TestMainChecksFirst(t *testing.T) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")

@@ -45,7 +45,7 @@ func capture(t testing.TB, test string) []message {
 	return out
 }
 
-// plan is what a program of perftest does with its session.
+// plan describes how a program of perftest uses its session.
 type plan struct {
 	test    string
 	keys    []string // in order: "keys" for each queue pair, or "sync" with the first
@@ -76,8 +76,8 @@ func plans() []plan {
 	}
 }
 
-// TestReplay plays each end of each capture against the other end as captured: every
-// byte that the session writes must be the one that perftest wrote.
+// TestReplay runs each end of each capture against the captured other end: the session must write
+// the same bytes as perftest.
 func TestReplay(t *testing.T) {
 	for _, p := range plans() {
 		for _, role := range []Role{RoleClient, RoleServer} {
@@ -137,10 +137,10 @@ func replay(t *testing.T, p plan, role Role) {
 	}
 }
 
-// act is the other end: it writes what was captured and compares what it reads.
+// act is the other end: it writes the captured data and compares the data that it reads.
 func act(conn net.Conn, messages []message, role Role) (problem string) {
 	for i, m := range messages {
-		if string(m.data) == done { // both write it at once: a pipe without buffer needs an order
+		if string(m.data) == done { // both ends write it at once: an unbuffered pipe needs an order
 			if m.from == role || messages[i-1].from != role && string(messages[i-1].data) == done {
 				got := make([]byte, len(done))
 				if _, err := conn.Read(got); err != nil || string(got) != done {
@@ -173,7 +173,7 @@ func act(conn net.Conn, messages []message, role Role) (problem string) {
 	return ""
 }
 
-// fromCapture decodes what both ends told: it must be what the session writes again.
+// fromCapture decodes the data of both ends, which the session must write again.
 func fromCapture(t *testing.T, messages []message, role Role, pairs int) (own, peers []Destination, report Report) {
 	t.Helper()
 	var fields []uint64

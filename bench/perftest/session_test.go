@@ -40,7 +40,7 @@ func TestHelloAgrees(t *testing.T) {
 	}
 }
 
-// TestHelloErrors lets the peer say what it must not.
+// TestHelloErrors lets the peer send invalid data.
 func TestHelloErrors(t *testing.T) {
 	version, four, line := string(VersionAnnounced.Append(nil)), "\x00\x00\x10\x00", "\x00\x00\x00\x40"
 	tests := []struct {
@@ -157,8 +157,8 @@ func TestBadKeys(t *testing.T) {
 	}
 }
 
-// FuzzSession feeds both ends of an exchange with whatever a peer may write: they
-// end, and agree to nothing out of bounds.
+// FuzzSession feeds both ends of an exchange with arbitrary data: they must end, and not agree on a
+// value out of bounds.
 func FuzzSession(f *testing.F) {
 	for _, p := range plans() {
 		for _, role := range []Role{RoleClient, RoleServer} {
@@ -198,7 +198,7 @@ func FuzzSession(f *testing.F) {
 	})
 }
 
-// script is a connection whose peer doesn't listen.
+// script is a connection whose peer ignores all input.
 type script struct{ input []byte }
 
 func (s *script) Write(b []byte) (int, error) { return len(b), nil }

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// ahead is a watched server whose client goes on with a step before the server does.
+// ahead returns a watched server whose client is one step ahead.
 func ahead(t *testing.T, progress func() uint64) (s *Session, peer net.Conn, watched context.Context, w *Watcher) {
 	t.Helper()
 	a, b := net.Pipe()
@@ -26,7 +26,7 @@ func ahead(t *testing.T, progress func() uint64) (s *Session, peer net.Conn, wat
 	return s, b, watched, w
 }
 
-// TestWatchAhead has messages come for an hour from a peer that is one step ahead.
+// TestWatchAhead lets messages arrive for an hour from a peer that is one step ahead.
 func TestWatchAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var moved atomic.Uint64
@@ -51,7 +51,7 @@ func TestWatchAhead(t *testing.T) {
 	})
 }
 
-// TestWatchEnds holds a watcher to when it ends a measurement, and why.
+// TestWatchEnds checks when and why a watcher ends a measurement.
 func TestWatchEnds(t *testing.T) {
 	tests := []struct {
 		name       string
@@ -116,7 +116,7 @@ func TestWatchGone(t *testing.T) {
 	})
 }
 
-// TestWatchBabble has a peer say more than any step has.
+// TestWatchBabble lets a peer send more than one step.
 func TestWatchBabble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, peer, watched, w := ahead(t, nil)

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// table finds the rings in the text of .ci/run.
+// table matches the table of rings in the text of .ci/run.
 var table = regexp.MustCompile(`(?s)(cat <<'EOF'\n)(.*?)(EOF\n)`)
 
 func readFile(t *testing.T, name string) string {
@@ -39,7 +39,7 @@ func rings(t *testing.T) []ring {
 	return out
 }
 
-// TestBudgetsInContributing holds the rings that CONTRIBUTING.md shows to those that run.
+// TestBudgetsInContributing compares the rings in CONTRIBUTING.md with those in .ci/run.
 func TestBudgetsInContributing(t *testing.T) {
 	var want, got [][3]string
 	for _, r := range rings(t) {
@@ -54,7 +54,7 @@ func TestBudgetsInContributing(t *testing.T) {
 	}
 }
 
-// TestTargets demands that make knows what the rings run.
+// TestTargets checks that make has the targets of the rings.
 func TestTargets(t *testing.T) {
 	makefile := readFile(t, "Makefile")
 	for _, r := range rings(t) {
@@ -68,7 +68,7 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// fakeMake plays the rings: make TARGET [COUNTS=FILE].
+// fakeMake is a make that simulates the rings: make TARGET [COUNTS=FILE].
 const fakeMake = `#!/bin/bash
 ring=${1#to-}
 case $ring in
@@ -84,7 +84,7 @@ case $ring in
 esac >>"${2#COUNTS=}"
 `
 
-// TestRun runs .ci/run with rings of its own.
+// TestRun runs .ci/run with other rings.
 func TestRun(t *testing.T) {
 	tests := []struct {
 		name, rings string
@@ -139,8 +139,8 @@ func TestRun(t *testing.T) {
 // ringTime is the seconds in a line of the report, which depend on the machine.
 var ringTime = regexp.MustCompile(`(?m)^(\w+) \d+ (\d+)`)
 
-// runRings runs .ci/run with another table and the fake make, and returns what it printed with
-// single spaces.
+// runRings runs .ci/run with another table and the fake make, and returns its output with single
+// spaces.
 func runRings(t *testing.T, bin, rings string) (string, error) {
 	t.Helper()
 	dir := t.TempDir()

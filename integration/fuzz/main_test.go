@@ -53,7 +53,7 @@ func writeFiles(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
-// shell runs a script in a folder, with a git that knows nothing of this machine.
+// shell runs a script in a folder, with git isolated from this machine's configuration.
 func shell(t *testing.T, dir, script string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "bash", "-euc", script)
@@ -67,8 +67,7 @@ func shell(t *testing.T, dir, script string) {
 	}
 }
 
-// outcome runs the command and returns the targets that it names, as "package.target", and what it
-// says.
+// outcome runs the command and returns its targets, as "package.target", and its messages.
 func outcome(t *testing.T, dir, base string, args ...string) (targets []string, said string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer

@@ -24,10 +24,10 @@ func namesOf(targets []target) []string {
 	return out
 }
 
-// even is the cost of targets that all cost the same.
+// even is a cost function that gives all targets the same cost.
 func even(target) int { return 1 }
 
-// TestOrder demands that what changed comes first, and then what is cheap.
+// TestOrder checks that changed packages come first, and then cheap ones.
 func TestOrder(t *testing.T) {
 	p := plan{ringOf("changed", 2), ringOf("near", 2), ringOf("others", 2)}
 	cost := map[string]int{"changed0": 9, "changed1": 8, "near0": 7, "near1": 2, "others0": 3, "others1": 2}
@@ -77,8 +77,8 @@ func TestPick(t *testing.T) {
 	}
 }
 
-// TestTurns demands that each target has its turn, from wherever the turns begin, and that a turn
-// has none twice.
+// TestTurns checks that each target gets a turn, wherever the turns begin, and that a turn has no
+// target twice.
 func TestTurns(t *testing.T) {
 	for n := range 100 {
 		p := plan{others: ringOf("", n)}

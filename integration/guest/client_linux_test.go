@@ -18,8 +18,8 @@ import (
 	"github.com/rdmakit/rdmakit/integration/guest/internal/guestd"
 )
 
-// fakeGuest is a guest without QEMU: guestd of this process listens where
-// QEMU's sockets would be.
+// fakeGuest is a guest without QEMU: a guestd in this process listens on the paths of QEMU's
+// sockets.
 func fakeGuest(t *testing.T) *Guest {
 	t.Helper()
 	dir := t.TempDir()
@@ -110,7 +110,7 @@ func TestGuestRunParallel(t *testing.T) {
 	}
 }
 
-// A session whose request got lost, or whose guest fell silent, ends.
+// A session ends if its request is lost or its guest stops responding.
 func TestSessionKeepAlive(t *testing.T) {
 	g := fakeGuest(t)
 	s, err := g.open(t.Context())

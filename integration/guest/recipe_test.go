@@ -70,8 +70,8 @@ func TestRecipeInit(t *testing.T) {
 	}
 }
 
-// The copy of guestd's source must be complete, or the first build on a fresh
-// machine finds out.
+// The embedded copy of guestd's source must be complete; otherwise the first build on a new machine
+// would fail.
 func TestDaemonFiles(t *testing.T) {
 	files, err := daemonFiles()
 	if err != nil {

@@ -37,7 +37,7 @@ func TestRegisterAndAttach(t *testing.T) {
 		t.Errorf("findDetached = %q, %v, want %q", dir, err, s.Dir)
 	}
 
-	// A second one clears nothing away while the first has an owner.
+	// Registering a second guest doesn't remove the first while that has an owner.
 	s2, life2, err := register(ctx, root, opts)
 	if err != nil {
 		t.Fatal(err)

@@ -6,14 +6,14 @@ import (
 	"testing"
 )
 
-// Which commands TestAppletsAgainstDebian runs in which state is the same with and without a
-// kernel: this file has no build tag, and its tests run with all others.
+// The list of commands that TestAppletsAgainstDebian runs in each state doesn't need a kernel: this
+// file has no build tag, and its tests run in make test.
 
-// appletState is a state of the guest: how to get there and back, and the device that commands
-// name.
+// appletState is a state of the guest: the scripts to enter and leave it, and the device that
+// commands name.
 type appletState struct{ name, device, do, undo string }
 
-// whole tells whether all commands run in a state.
+// whole reports that all commands run in the state.
 func (s appletState) whole() bool { return s.name == "as booted" || s.name == "no device" }
 
 func appletStates() []appletState {
@@ -75,10 +75,10 @@ func appletCommands(device string) []string {
 	return list
 }
 
-// appletViews are what shows all that a tool knows.
+// appletViews are the uses that print everything a tool can print.
 func appletViews() []string { return []string{"ibv_devices", "ibv_devinfo -v", "ibstat", "ibstatus"} }
 
-// appletUses are what shows a part of it, those that name a device first.
+// appletUses are the uses that print a part of it, those that name a device first.
 func appletUses(device string) []string {
 	return []string{
 		"ibv_devinfo -d " + device, "ibstat -dd " + device + " 1", "ibstat " + device + " 2",
@@ -86,9 +86,9 @@ func appletUses(device string) []string {
 	}
 }
 
-// appletsBriefly are fewer commands, for a start of rdmactl takes a third of a second on the
-// guest's emulated processor: the views, the uses that name a device where it has another name than
-// usual, and three of the uses, which take turns.
+// appletsBriefly returns fewer commands, because a start of rdmactl takes a third of a second on
+// the guest's emulated processor: the views, the uses that name a device if the device has an
+// unusual name, and three of the uses in turn.
 func appletsBriefly(device string, turn int) []string {
 	list := appletViews()
 	uses := appletUses(device)
@@ -101,8 +101,9 @@ func appletsBriefly(device string, turn int) []string {
 	return list
 }
 
-// TestAppletsBriefly demands that each state has all views and three uses at least, each use four
-// states at least, and a device of another name all uses that name it.
+// TestAppletsBriefly checks that each state has all views and at least three uses, that each use
+// runs in at least four states, and that all uses that name a device run for a device with an
+// unusual name.
 func TestAppletsBriefly(t *testing.T) {
 	states := make([]int, len(appletUses("")))
 	for turn, s := range appletStates() {

@@ -15,8 +15,8 @@ import (
 	"github.com/rdmakit/rdmakit/internal/testkit/testtrees"
 )
 
-// appletDir holds links to rdmactl under the names of the tools that the guest has from Debian,
-// where any user can run them.
+// appletDir is a folder with links to rdmactl under the names of the guest's Debian tools, which
+// any user can run.
 const appletDir = "/opt/applets"
 
 // withApplets returns the guest with the links, made by rdmactl itself.
@@ -32,12 +32,11 @@ func installApplets(program, folder string) string {
 		"%[2]s/rdmactl applet install %[2]s >&2", program, folder)
 }
 
-// appletPID is the one thing that is masked: messages of infiniband-diags hold the number of the
-// process.
+// appletPID matches the only masked value: messages of infiniband-diags contain the process ID.
 var appletPID = regexp.MustCompile(`(?m)^(ib(?:warn|panic)): \[\d+\]`)
 
-// applets compares what commands say of Debian's tools and of ours, which lie in a folder, under
-// equal names and in equal surroundings.
+// applets compares the output of commands with Debian's tools and with ours, which are in a folder,
+// under equal names and in equal environments.
 func applets(folder string, commands []string, as string) comparison {
 	mask := func(text string) string { return appletPID.ReplaceAllString(text, "$1: [PID]") }
 	c := comparison{as: as, before: "cd /", mask: mask}
@@ -69,7 +68,7 @@ func TestAppletsAgainstDebian(t *testing.T) {
 	}
 }
 
-// TestAppletOptions compares what is made of options, right and wrong.
+// TestAppletOptions compares the handling of valid and invalid options.
 func TestAppletOptions(t *testing.T) {
 	g := withApplets(t)
 	g.Exclusive(t)
@@ -103,7 +102,7 @@ func TestAppletOptions(t *testing.T) {
 	}, "").shares())
 }
 
-// TestAppletsUnprivileged compares the tools for a user who may open no device.
+// TestAppletsUnprivileged compares the tools for a user who may not open any device.
 func TestAppletsUnprivileged(t *testing.T) {
 	g := withApplets(t)
 	g.Exclusive(t)
@@ -121,7 +120,7 @@ func TestAppletsUnprivileged(t *testing.T) {
 	}
 }
 
-// TestAppletsWithoutNodes compares the tools where the device nodes are not there.
+// TestAppletsWithoutNodes compares the tools without device nodes.
 func TestAppletsWithoutNodes(t *testing.T) {
 	g := withApplets(t)
 	g.Exclusive(t)
@@ -129,9 +128,10 @@ func TestAppletsWithoutNodes(t *testing.T) {
 	checkAll(t, g.Output, applets(appletDir, append(appletViews(), appletUses("rxe0")...), without).shares())
 }
 
-// TestAppletsOnTestTrees shows the test trees to Debian's ibstat and ibstatus, mounted over /sys,
-// and compares ours, on this machine: a kernel with RDMA would not be seen. Errors that a plain
-// folder can't hold are left out; the trees for timing are left out because of their size.
+// TestAppletsOnTestTrees runs Debian's ibstat and ibstatus on the test trees, mounted over /sys,
+// and compares ours. It runs on this machine, because it doesn't need a kernel with RDMA. Errors
+// that a plain folder can't represent are left out, and so are the trees for timing, because of
+// their size.
 func TestAppletsOnTestTrees(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -19,8 +19,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// comparison runs pairs of commands whose outcomes must be equal. None may change what another
-// looks at.
+// comparison runs pairs of commands whose results must be equal. No command may change the input of
+// another.
 type comparison struct {
 	pairs  [][2]string
 	before string                   // what the shell does first
@@ -28,7 +28,7 @@ type comparison struct {
 	mask   func(text string) string // makes equal what may differ
 }
 
-// commandResult is what one run of a command gave.
+// commandResult is the result of one run of a command.
 type commandResult struct {
 	Stdout, Stderr string
 	Code           int
@@ -53,8 +53,8 @@ func (c comparison) script() string {
 // where runs a script, in the guest or on this machine, and returns what it prints.
 type where func(ctx context.Context, script string) (string, error)
 
-// onThisMachine is the place for what needs no kernel with RDMA: no emulated processor makes it
-// slow.
+// onThisMachine runs comparisons that need no kernel with RDMA, without the slow emulated
+// processor.
 func onThisMachine(ctx context.Context, script string) (string, error) {
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, "bash", "-c", script)
@@ -118,7 +118,7 @@ func readArchive(archive string) (map[string]string, error) {
 	}
 }
 
-// atOnce is how many comparisons run at the same time: as many as the guest has processors.
+// atOnce is the number of concurrent comparisons: the number of the guest's processors.
 const atOnce = 2
 
 // shares splits a comparison into as many as run at the same time.
@@ -134,7 +134,7 @@ func (c comparison) shares() []comparison {
 	return list
 }
 
-// checkAll runs comparisons beside each other and says how many pairs were equal.
+// checkAll runs comparisons concurrently and logs how many pairs were equal.
 func checkAll(t *testing.T, run where, list []comparison) {
 	t.Helper()
 	var mu sync.Mutex

@@ -12,8 +12,8 @@ import (
 	"github.com/rdmakit/rdmakit/launch/lint"
 )
 
-// lintProcess starts a process with an environment by a command line, lints it by its
-// id, and ends it. prefix stands before the process: unshare, ip netns exec.
+// lintProcess starts a process with an environment, lints it by its ID, and ends it. prefix is a
+// command that starts the process: unshare, ip netns exec.
 func lintProcess(t *testing.T, g *guest.Guest, prefix, environment, options string) (report lint.Report, notes string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -87,7 +87,7 @@ func TestEnvLintProcess(t *testing.T) {
 	}
 }
 
-// TestEnvLintNamespaces lints processes that see another machine than rdmactl does.
+// TestEnvLintNamespaces lints processes in namespaces other than rdmactl's.
 func TestEnvLintNamespaces(t *testing.T) {
 	t.Parallel()
 	g := withRdmactl(t)
@@ -102,7 +102,7 @@ func TestEnvLintNamespaces(t *testing.T) {
 		output(t, g,
 			"ip netns add lint; ip netns exec lint ip link add dum0 type dummy; ip netns exec lint ip link set dum0 up")
 		defer output(t, g, "ip netns del lint")
-		// ip netns exec gives the process a /sys of its network namespace.
+		// ip netns exec mounts a /sys of the network namespace for the process.
 		report, notes := lintProcess(t, g, "ip netns exec lint", "NCCL_SOCKET_IFNAME==eth0 GLOO_SOCKET_IFNAME=dum0", "")
 		if !strings.Contains(notes, "another mount namespace") {
 			t.Errorf("notes = %q, want one about the mount namespace", notes)
@@ -120,7 +120,7 @@ func TestEnvLintNamespaces(t *testing.T) {
 	})
 }
 
-// TestEnvLintPermission reads the environment of another user's process, which the kernel refuses.
+// TestEnvLintPermission reads the environment of another user's process, which the kernel denies.
 func TestEnvLintPermission(t *testing.T) {
 	t.Parallel()
 	g := withRdmactl(t)

@@ -23,8 +23,8 @@ func statusOf(t *testing.T, g *guest.Guest, script string) (int, string) {
 	return res.ExitCode, string(res.Stdout) + string(res.Stderr)
 }
 
-// TestExecEnvironment compares the environment of a program behind exec with what it was before,
-// and what env prints.
+// TestExecEnvironment compares the environment of a program that exec starts with the original
+// environment and with the output of env.
 func TestExecEnvironment(t *testing.T) {
 	t.Parallel()
 	g := withRdmactl(t)
@@ -38,7 +38,7 @@ func TestExecEnvironment(t *testing.T) {
 			}
 			out[name] = value
 		}
-		delete(out, "_") // bash sets it to what it starts
+		delete(out, "_") // bash sets it to the program that it starts
 		return out
 	}
 	const user = "export UCX_TLS='rc tcp' NCCL_IB_HCA=rxe NCCL_IB_GID_INDEX=7 EMPTY= UCX_NET_DEVICES=; "
@@ -105,8 +105,7 @@ func TestExecAsFirstProcess(t *testing.T) {
 	}
 }
 
-// TestExecWithoutRDMA takes the devices away from a process, by a network namespace of its own, and
-// asks what exec does.
+// TestExecWithoutRDMA runs exec in a separate network namespace, without RDMA devices.
 func TestExecWithoutRDMA(t *testing.T) {
 	t.Parallel()
 	g := withRdmactl(t)
@@ -122,7 +121,7 @@ func TestExecWithoutRDMA(t *testing.T) {
 	}
 }
 
-// TestExecRunsVerbsPrograms moves data with programs that exec has started.
+// TestExecRunsVerbsPrograms transfers data with programs that exec has started.
 func TestExecRunsVerbsPrograms(t *testing.T) {
 	t.Parallel()
 	g := withRdmactl(t)
@@ -145,7 +144,7 @@ func TestExecRunsVerbsPrograms(t *testing.T) {
 	}
 }
 
-// TestExecDryRun holds the rehearsal to what env and the shell say.
+// TestExecDryRun compares the dry run with env and the shell.
 func TestExecDryRun(t *testing.T) {
 	t.Parallel()
 	g := withRdmactl(t)

@@ -22,7 +22,7 @@ import (
 
 const probe = "/tmp/ibverbs-probe"
 
-// withProbe returns the shared guest with a program in it that prints what libibverbs says.
+// withProbe returns the shared guest with a program that prints libibverbs' answers.
 func withProbe(t *testing.T) *guest.Guest {
 	t.Helper()
 	g := withProgram(t, "github.com/rdmakit/rdmakit/verbs/provider/ibverbs/testdata/probe", probe)
@@ -124,9 +124,9 @@ var (
 	devinfoGID    = regexp.MustCompile(`^GID\[\s*(\d+)\]:\s+(\S+?)(?:, (.*))?$`)
 )
 
-// parseDevinfo makes a flat map of each device: names of ports' fields begin with "port N ".
-// Of "TEXT (NUMBER)" it keeps the number. Lines that name flags are left to the number they
-// belong to, but of on-demand paging, where there is none, the names are kept.
+// parseDevinfo returns a flat map for each device: names of ports' fields begin with "port N ". Of
+// "TEXT (NUMBER)" it keeps the number. Lines with names of flags are ignored in favour of the
+// number before them, except for on-demand paging, which has no number.
 func parseDevinfo(t *testing.T, text string) (names []string, devices map[string]map[string]string) {
 	t.Helper()
 	devices = map[string]map[string]string{}
@@ -175,7 +175,7 @@ func parseDevinfo(t *testing.T, text string) (names []string, devices map[string
 	return names, devices
 }
 
-// devinfoFields is what parseDevinfo makes of the same device.
+// devinfoFields returns the result of parseDevinfo that is expected for a device.
 func devinfoFields(d *recording.Device) map[string]string {
 	a := d.Attributes
 	if a == nil {
@@ -217,7 +217,7 @@ func devinfoFields(d *recording.Device) map[string]string {
 	for key, caps := range map[string]uint32{"rc": a.ODP.RC, "uc": a.ODP.UC, "ud": a.ODP.UD, "xrc": a.ODP.XRC} {
 		f[key+"_odp_caps"] = map[bool]string{true: "NO SUPPORT", false: fmt.Sprintf("%#x", caps)}[caps == 0]
 	}
-	// Neither rxe nor siw has these; a driver that does shows here as a difference.
+	// Neither rxe nor siw has these; a driver that has them would cause a difference here.
 	for key, value := range map[string]uint64{
 		"completion_timestamp_mask": a.CompletionTimestampMask, "core clock": a.HCACoreClock,
 		"tag matching": uint64(a.TagMatching.MaxTags),
@@ -258,14 +258,13 @@ func devinfoPort(d *recording.Device, p *recording.Port, put func(string, ...any
 	}
 	for _, gid := range p.GIDs {
 		if gid.GID.HasZeroInterfaceID() {
-			continue // ibv_devinfo looks at the lower half only, and so shows none of an iWARP device
+			continue // ibv_devinfo checks only the lower half, so it shows no GID of an iWARP device
 		}
 		put("%s", fmt.Sprintf("%sGID %d", port, gid.Index), fmt.Sprintf("%s %s", netip.AddrFrom16(gid.GID), gid.Type))
 	}
 }
 
-// A device that goes away between listing and opening it is an error of its own, and the others
-// are read.
+// A device that is removed between listing and opening has an error, and the others are read.
 func TestIbverbsDeviceDisappears(t *testing.T) {
 	g := withProbe(t)
 	output(t, g, "ip link add dummy1 type dummy; ip link set dummy1 up; rdma link add rxe1 type rxe netdev dummy1")
@@ -291,7 +290,7 @@ func TestIbverbsDeviceDisappears(t *testing.T) {
 	}
 }
 
-// Without permission the list is there, each device has its error, and ibv_devinfo fails too.
+// Without permission the list is complete, each device has an error, and ibv_devinfo fails too.
 func TestIbverbsWithoutPermission(t *testing.T) {
 	g := withProbe(t)
 	output(t, g, "chmod 600 /dev/infiniband/uverbs*")
@@ -313,7 +312,7 @@ func TestIbverbsWithoutPermission(t *testing.T) {
 	}
 }
 
-// No device is an empty list and no error.
+// Without devices the list is empty, without an error.
 func TestIbverbsWithoutDevices(t *testing.T) {
 	g := withProbe(t)
 	output(t, g, "rdma link del rxe0; rdma link del siw0")

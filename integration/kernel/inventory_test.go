@@ -33,7 +33,7 @@ func output(t *testing.T, g *guest.Guest, script string) string {
 	return out
 }
 
-// outputs runs scripts beside each other, all of which must succeed, and returns what each prints.
+// outputs runs scripts concurrently, all of which must succeed, and returns their outputs.
 func outputs(t *testing.T, g *guest.Guest, scripts ...string) []string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -57,8 +57,8 @@ func decode(t *testing.T, text string, into any) {
 	}
 }
 
-// TestInventoryAgainstTools compares what detect reads with what rdma, ip and
-// ibv_devinfo say, in one state of the guest after the other.
+// TestInventoryAgainstTools compares the output of detect with rdma, ip and ibv_devinfo, in one
+// state of the guest after the other.
 func TestInventoryAgainstTools(t *testing.T) {
 	g := withRdmactl(t)
 	g.Exclusive(t)
@@ -192,13 +192,13 @@ var (
 	gidLine   = regexp.MustCompile(`GID\[\s*(\d+)\]:\s+([0-9a-f:.]+)(?:, (RoCE v\d))?`)
 )
 
-// verbsPort is what ibv_devinfo -v and the inventory both tell of a port.
+// verbsPort has the fields of a port that both ibv_devinfo -v and the inventory provide.
 type verbsPort struct {
 	State, Transport, ActiveMTU, LinkLayer, GIDTable string
 	GIDs                                             map[int]string
 }
 
-// compareVerbs compares ports with `ibv_devinfo -v`, which asks the drivers.
+// compareVerbs compares ports with `ibv_devinfo -v`, which queries the drivers.
 func compareVerbs(t *testing.T, text string, snap *inventory.Snapshot) {
 	t.Helper()
 	want, got := map[string]verbsPort{}, map[string]verbsPort{}
@@ -335,9 +335,9 @@ const churnScript = `cd /tmp; rm -f scan.*
 	rdma link del rxe7 2>/dev/null; rdma link del siw7 2>/dev/null; ip link del dummy7; ip link del dummy8
 	tar -c scan.[0-9]*`
 
-// TestScanWhileDevicesComeAndGo scans without pause while a second siw and
-// a second rxe are added and removed: every scan must end, hold rxe0 whole, and either hold
-// the others whole or say what is wrong with them.
+// TestScanWhileDevicesComeAndGo scans without pause while a second siw and a second rxe are added
+// and removed: every scan must end, have rxe0 complete, and either have the other devices complete
+// or report their problems.
 func TestScanWhileDevicesComeAndGo(t *testing.T) {
 	g := withRdmactl(t)
 	g.Exclusive(t)
@@ -393,8 +393,8 @@ func TestScanWhileDevicesComeAndGo(t *testing.T) {
 	}
 }
 
-// checkWholeOrTold demands one port with a known state and its network device.
-// What a device lacks that is coming or going must be told under its name.
+// checkWholeOrTold requires one port with a known state and its network device. Missing data of a
+// device that is being added or removed must be reported under its name.
 func checkWholeOrTold(t *testing.T, scan int, node *inventory.Snapshot, d *inventory.Device, netdev string) {
 	t.Helper()
 	var lacks string
@@ -417,9 +417,8 @@ func checkWholeOrTold(t *testing.T, scan int, node *inventory.Snapshot, d *inven
 	}
 }
 
-// TestUnprivilegedUser reads the node as a user without any privilege, who may
-// open the devices first and may not then: all but opening works, and what is
-// denied is told.
+// TestUnprivilegedUser reads the node as a user without privileges, who may open the devices at
+// first and later may not: everything except opening must work, and denied access must be reported.
 func TestUnprivilegedUser(t *testing.T) {
 	g := withRdmactl(t)
 	g.Exclusive(t)

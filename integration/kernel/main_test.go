@@ -15,8 +15,7 @@ import (
 // wait to be killed: see TestKilledOwner.
 const victimVariable = "RDMAKIT_TEST_VICTIM"
 
-// allVariable makes the tests run all of what is otherwise a part that covers it: make
-// test-kernel-all.
+// allVariable makes the tests run all cases instead of a representative part: make test-kernel-all.
 const allVariable = "RDMAKIT_TEST_ALL"
 
 func wantAll() bool { return os.Getenv(allVariable) != "" }

@@ -9,10 +9,10 @@ import (
 	"github.com/rdmakit/rdmakit/bench"
 )
 
-// What runs of the matrix against perftest are is the same with and without a kernel: this file has
-// no build tag, and its tests run with all others.
+// The runs of the matrix against perftest can be chosen without a kernel: this file has no build
+// tag, and its tests run in make test.
 
-// allSizes are those of -a.
+// allSizes are the sizes of -a.
 func allSizes() []int {
 	var out []int
 	for n := 2; n <= 8<<20; n *= 2 {
@@ -40,7 +40,7 @@ func (c cell) name() string {
 	return fmt.Sprintf("%v/%s/%d queue pairs, %s", c.test, peer, c.qps, size)
 }
 
-// iterations is the number of messages of each size: 5 is the least that perftest takes.
+// iterations is the number of messages of each size: 5 is perftest's minimum.
 func (c cell) iterations() int {
 	if c.size > 0 && c.size <= 65536 {
 		return 20
@@ -59,9 +59,9 @@ func (c cell) args() []string {
 	return append(args, "-s", strconv.Itoa(c.size))
 }
 
-// cells are the runs over one network. Each test runs in both directions with 1 and, for bandwidth,
-// 8 queue pairs. full has all sizes of the bandwidth tests, and 8 MiB beyond them; otherwise the
-// sizes take turns, which start at turn.
+// cells returns the runs over one network. Each test runs in both directions with 1 and, for
+// bandwidth, 8 queue pairs. With full, bandwidth tests with 1 queue pair run all sizes, and some
+// other runs 8 MiB; otherwise the sizes take turns, beginning at turn.
 func cells(full bool, turn int) []cell {
 	sampled := []int{2, 1000, 65536, 1 << 20, 4096, 8191}
 	var list []cell
@@ -89,7 +89,7 @@ func cells(full bool, turn int) []cell {
 	return list
 }
 
-// network is what cells run over.
+// network is the network of cells.
 type network struct {
 	mtu int
 	v6  bool
@@ -101,9 +101,9 @@ type matrixCell struct {
 	cell
 }
 
-// matrix is all that TestPerftestInterop can run: six tests, either end the real program, MTU 1024
-// and 4096, IPv4 and IPv6, 1 and 8 queue pairs. All sizes of 2 bytes to 8 MiB run over IPv4 and MTU
-// 4096; elsewhere each run has one size.
+// matrix returns all runs of TestPerftestInterop: six tests, either end the real program, MTU 1024
+// and 4096, IPv4 and IPv6, 1 and 8 queue pairs. All sizes from 2 bytes to 8 MiB run over IPv4 and
+// MTU 4096; otherwise each run has one size.
 func matrix() []matrixCell {
 	var list []matrixCell
 	for turn, n := range []network{{4096, false}, {4096, true}, {1024, false}, {1024, true}} {
@@ -114,8 +114,8 @@ func matrix() []matrixCell {
 	return list
 }
 
-// values is what a run has of each dimension of the matrix. Sizes count by how they divide into
-// packets.
+// values returns a run's value of each dimension of the matrix. Sizes are classified by how they
+// divide into packets.
 func (c matrixCell) values() []string {
 	size := "all sizes"
 	switch {
@@ -147,8 +147,8 @@ func (c matrixCell) pairs() [][2]string {
 	return list
 }
 
-// cost estimates the seconds of a run: a start, and what the guest's emulated processor moves in a
-// second.
+// cost estimates the seconds of a run from the start-up time and the throughput of the guest's
+// emulated processor.
 func (c matrixCell) cost() float64 {
 	bytes := c.size
 	if c.size == 0 {
@@ -159,8 +159,8 @@ func (c matrixCell) cost() float64 {
 	return 1 + float64(bytes*c.iterations()*c.qps)/(12<<20)
 }
 
-// covering chooses runs, in their order, that together have each pair of values which the matrix
-// has: always the one that adds most for its cost.
+// covering chooses runs, in their order, that together cover each pair of values of the matrix: it
+// repeatedly adds the run with the most new pairs for its cost.
 func covering(list []matrixCell) []matrixCell {
 	missing := map[[2]string]bool{}
 	for _, c := range list {
@@ -199,8 +199,8 @@ func covering(list []matrixCell) []matrixCell {
 	return out
 }
 
-// TestMatrix holds the matrix to its size, and demands that the part of it which every change is
-// tested with has each pair of values, each size, and less than half of the work.
+// TestMatrix checks the size of the matrix, and that the part of it that every change is tested
+// with covers each pair of values and each size, with less than half of the work.
 func TestMatrix(t *testing.T) {
 	all := matrix()
 	if len(all) != 72 {

@@ -23,7 +23,7 @@ import (
 	"github.com/rdmakit/rdmakit/integration/guest"
 )
 
-// Addresses of the two ends of the guest's first cable; those of IPv6 are made for the test.
+// Addresses of the two ends of the guest's first cable; the test adds the IPv6 addresses.
 const (
 	guestIPv6 = "2001:db8:5::1"
 	hostIPv6  = "2001:db8:5::fe"
@@ -34,7 +34,7 @@ type perftestRig struct {
 	g   *guest.Guest
 	bin string // rdmactl on this machine
 
-	doubts int // runs that the guest's clock has spoilt
+	doubts int // runs that failed because of the guest's clock
 }
 
 func newPerftestRig(t *testing.T) *perftestRig {
@@ -44,7 +44,7 @@ func newPerftestRig(t *testing.T) *perftestRig {
 	r := &perftestRig{g: g, bin: buildProgram(t, rdmactlPackage)}
 	output(t, g, "ip addr replace "+guestIPv6+"/64 dev eth0 nodad")
 	r.host(t, "ip", "addr", "replace", hostIPv6+"/64", "dev", "tap0", "nodad")
-	// The emulator empties the tap slowly; a queue pair may have 256 packets under way.
+	// The emulator drains the tap slowly; a queue pair may have 256 outstanding packets.
 	r.host(t, "ip", "link", "set", "tap0", "txqueuelen", "20000")
 	t.Cleanup(func() {
 		_, err := g.Output(context.Background(), "ip link set eth0 mtu 9000; ip addr del "+guestIPv6+"/64 dev eth0")
@@ -70,10 +70,10 @@ func (r *perftestRig) host(t *testing.T, name string, args ...string) {
 	}
 }
 
-// family is a kind of addresses.
+// family is an address family.
 type family struct {
-	name, ours, dials string // dials is what perftest connects to: its control connection knows IPv4 only
-	gid               string // as the guest's port lists it
+	name, ours, dials string // the address that perftest connects to: its control connection supports only IPv4
+	gid               string // as listed by the guest's port
 }
 
 func families() []family {
@@ -83,7 +83,7 @@ func families() []family {
 	}
 }
 
-// gidIndex finds the index of a GID of rxe0, which moves when addresses come and go.
+// gidIndex finds the index of a GID of rxe0, which changes when addresses are added or removed.
 func (r *perftestRig) gidIndex(t *testing.T, gid string) int {
 	t.Helper()
 	out := output(t, r.g, await("grep -ls "+gid+" /sys/class/infiniband/rxe0/ports/1/gids/*"))
@@ -99,21 +99,21 @@ type exchange struct {
 	test   bench.Test
 	f      family
 	gid    int
-	args   []string // of both ends: their letters are the same
-	extra  []string // of ours only
+	args   []string // options of both ends: their letters are the same
+	extra  []string // options of our end only
 	client bool     // ours is the client
 	noisy  bool     // the network loses packets
 }
 
-// outcome is what both ends said.
+// outcome holds the output and exit codes of both ends.
 type outcome struct {
 	ours   bench.Result
 	theirs string
 }
 
-// exchangeTimeout bounds both ends of an exchange, theirsTimeout the program in the guest and
-// oursTimeout a step of ours. Each run takes seconds; these only end what hangs, and never a
-// machine with other work.
+// exchangeTimeout limits both ends of an exchange, theirsTimeout the program in the guest and
+// oursTimeout a step of ours. Each run takes seconds; the limits are long enough for a busy machine
+// and only end runs that hang.
 const (
 	exchangeTimeout = 5 * time.Minute
 	theirsTimeout   = "timeout 270 "
@@ -123,11 +123,12 @@ const (
 // perftestListens succeeds when a server of perftest or ours listens.
 const perftestListens = "ss -Hltn 'sport = :18515' | grep -q ."
 
-// clockDoubt is what perftest prints when it can't find out the frequency of the processor, which
-// the emulator lets run unevenly; its figures are inf and nan then, or it gives up.
+// clockDoubt is perftest's message if it can't determine the frequency of the processor, which is
+// irregular under emulation; its results are then inf and nan, or it gives up.
 const clockDoubt = "Correlation coefficient r^2"
 
-// run runs both ends to their good end, again where the guest's clock made perftest give up.
+// run runs both ends until they succeed, and again if perftest gave up because of the guest's
+// clock.
 func (r *perftestRig) run(t *testing.T, x exchange) outcome {
 	t.Helper()
 	ourTest := strings.ReplaceAll(x.test.String(), "_", "-")
@@ -179,7 +180,7 @@ func (r *perftestRig) asServer(
 	}
 	res, err = r.g.Run(ctx, theirs)
 	rest, _ := io.ReadAll(said)
-	oursErr := cmd.Wait() // stdout is whole from here on
+	oursErr := cmd.Wait() // stdout is complete from here on
 	return both(stdout.Bytes(), string(rest), oursErr, res, err, args, theirs)
 }
 
@@ -203,7 +204,7 @@ func (r *perftestRig) asClient(
 	return both(stdout.Bytes(), stderr.String(), oursErr, res, theirsErr, args, theirs)
 }
 
-// both judges the ends of both programs.
+// both checks the results of both programs.
 func both(
 	stdout []byte, stderr string, oursErr error, res guest.Result, theirsErr error, args []string, theirs string,
 ) (outcome, guest.Result, error) {
@@ -221,7 +222,7 @@ func both(
 // figureLine is a line of results of a program of perftest.
 var figureLine = regexp.MustCompile(`(?m)^ (\d+) +(\d+) +\d+\.\d+.*$`)
 
-// check holds an outcome to what both ends must have said.
+// check compares an outcome with the expected output of both ends.
 func (x exchange) check(t *testing.T, out outcome, mtu int, sizes []int) {
 	t.Helper()
 	qps := max(1, out.ours.QueuePairs)
@@ -244,7 +245,7 @@ func (x exchange) check(t *testing.T, out outcome, mtu int, sizes []int) {
 	}
 	wantServer := sizes // SEND and WRITE latencies are measured at both ends
 	switch x.test {
-	case bench.WriteBW, bench.ReadBW: // what the client tells at the end
+	case bench.WriteBW, bench.ReadBW: // the client's report at the end
 		wantServer = sizes[len(sizes)-1:]
 	case bench.ReadLat:
 		wantServer = nil
@@ -263,7 +264,7 @@ func (x exchange) check(t *testing.T, out outcome, mtu int, sizes []int) {
 		t.Errorf("MTU %d, %d remote queue pairs, want %d and %d", out.ours.MTU, len(out.ours.Remote), mtu, qps)
 	}
 	quiet := []string{"malformed", "foreign", "writeErrors", "readErrors"}
-	if !x.noisy { // a packet that others overtake by far counts as damaged, for its identification is not believed
+	if !x.noisy { // a packet that is overtaken by many others counts as damaged, because its identification is implausible
 		quiet = append(quiet, "badICRC", "timeouts")
 	}
 	for _, name := range quiet {
@@ -274,8 +275,8 @@ func (x exchange) check(t *testing.T, out outcome, mtu int, sizes []int) {
 }
 
 // TestPerftestInterop runs the part of the matrix that covers each pair of its values, or all of
-// it. The acknowledgement timeout is four seconds: the guest's processor is emulated, and stands
-// still at times.
+// it. The acknowledgement timeout is four seconds, because the guest's emulated processor sometimes
+// stalls.
 func TestPerftestInterop(t *testing.T) {
 	r := newPerftestRig(t)
 	runs := matrix()
@@ -283,7 +284,7 @@ func TestPerftestInterop(t *testing.T) {
 		runs = covering(runs)
 	}
 	began := time.Now()
-	var now network // what the link is set to
+	var now network // current configuration of the link
 	var f family
 	var gid int
 	for _, c := range runs {
@@ -304,7 +305,7 @@ func TestPerftestInterop(t *testing.T) {
 		len(runs), r.doubts, time.Since(began).Round(time.Second))
 }
 
-// set makes the link the network of a run, and returns its addresses and the index of rxe0's GID.
+// set configures the link for a run, and returns its addresses and the index of rxe0's GID.
 func (r *perftestRig) set(t *testing.T, n network) (family, int) {
 	t.Helper()
 	link := 9000
@@ -319,8 +320,8 @@ func (r *perftestRig) set(t *testing.T, n network) (family, int) {
 	return f, r.gidIndex(t, f.gid)
 }
 
-// TestPerftestDuration has both ends measure for the same time: neither takes the other's end for
-// one that comes too early. The ends of a bandwidth test of WRITE or READ need not agree.
+// TestPerftestDuration lets both ends measure for the same time: neither may treat the other's end
+// as too early. The durations of the ends of a WRITE or READ bandwidth test may differ.
 func TestPerftestDuration(t *testing.T) {
 	r := newPerftestRig(t)
 	f := families()[0]
@@ -345,8 +346,8 @@ func TestPerftestDuration(t *testing.T) {
 	}
 }
 
-// TestPerftestLoss has the network lose, reorder and delay packets of both directions: the real
-// programs finish against ours, and what they move is sent again.
+// TestPerftestLoss loses, reorders and delays packets in both directions: the real programs must
+// finish against ours, with retransmissions.
 func TestPerftestLoss(t *testing.T) {
 	r := newPerftestRig(t)
 	output(t, r.g, "modprobe sch_netem && modprobe ifb numifbs=1 && ip link set ifb0 up && ip link set ifb0 "+
@@ -394,12 +395,12 @@ func TestPerftestLoss(t *testing.T) {
 	}
 }
 
-// figures are what differs between two runs: numbers and the space that pads them, devices, and the
-// order of PCIe, which an engine in user space has none of.
+// figures matches the parts of the output that differ between two runs: numbers with their padding,
+// devices, and PCIe relaxed ordering, which an engine in user space doesn't have.
 var figures = regexp.MustCompile(`PCIe relax order: \w+|Device         : \S+|[0-9a-fx.:]*\d[0-9a-fx.:]*[ \t]*`)
 
-// TestPerftestApplets compares what the applets print with what the programs print in the same
-// place: client and server of each test, each against the other kind.
+// TestPerftestApplets compares the output of the applets with that of the programs in the same
+// role: client and server of each test, each against the other kind.
 func TestPerftestApplets(t *testing.T) {
 	r := newPerftestRig(t)
 	f := families()[0]
@@ -437,7 +438,7 @@ func readWarningLine(test bench.Test) string {
 	return ""
 }
 
-// applets runs our applet against the program and returns what both print.
+// applets runs our applet against the program and returns the output of both.
 func (r *perftestRig) applets(t *testing.T, test bench.Test, gid int, client bool) (ours, theirs, theirErrors string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), exchangeTimeout)

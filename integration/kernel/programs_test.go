@@ -13,7 +13,7 @@ import (
 	"github.com/rdmakit/rdmakit/integration/guest"
 )
 
-// rdmactl is where the guest has the program of rdmactlPackage.
+// rdmactl is the path of rdmactl in the guest.
 const (
 	rdmactl        = "/root/rdmactl"
 	rdmactlPackage = "github.com/rdmakit/rdmakit/cmd/rdmactl"
@@ -52,8 +52,8 @@ func buildProgram(t *testing.T, pkg string) (file string) {
 	return file
 }
 
-// toolbox remembers what has been built and put into the shared guest: to link a program and to
-// send it there takes seconds, which each test would pay again.
+// toolbox records the programs that have been built and copied into the shared guest, because
+// linking and copying a program takes seconds.
 type toolbox struct {
 	mu   sync.Mutex
 	dir  string
@@ -62,7 +62,7 @@ type toolbox struct {
 
 var tools toolbox
 
-// folder returns where built programs lie.
+// folder returns the folder of built programs.
 func (b *toolbox) folder(t *testing.T) string {
 	t.Helper()
 	b.mu.Lock()
@@ -77,7 +77,7 @@ func (b *toolbox) folder(t *testing.T) string {
 	return b.dir
 }
 
-// once does a thing unless it has been done; what failed is tried again by the next test.
+// once runs a function unless it has succeeded before; after a failure the next test tries again.
 func (b *toolbox) once(t *testing.T, what string, do func()) {
 	t.Helper()
 	b.mu.Lock()
@@ -92,7 +92,7 @@ func (b *toolbox) once(t *testing.T, what string, do func()) {
 	b.done[what] = true
 }
 
-// remove deletes what has been built.
+// remove deletes the built programs.
 func (b *toolbox) remove() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

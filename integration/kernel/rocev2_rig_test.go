@@ -20,7 +20,7 @@ import (
 	"github.com/rdmakit/rdmakit/wire/rocev2"
 )
 
-// IPv6 addresses that a rig adds to the link between guest and host.
+// The IPv6 addresses that a rig adds to the link between guest and host.
 const (
 	roceGuest6 = "2001:db8:4::1"
 	roceHost6  = "2001:db8:4::fe"
@@ -34,7 +34,7 @@ type roceRig struct {
 	gid     map[bool]string // the index of rxe0's GID: of IPv6, of IPv4
 }
 
-// Who is the server of a session.
+// The servers of a session.
 const (
 	ours   = true
 	theirs = false
@@ -114,7 +114,7 @@ func (r *roceRig) capture(t *testing.T, f func()) (file string) {
 		t.Fatalf("tcpdump: %q, %v", first, err)
 	}
 	f()
-	time.Sleep(500 * time.Millisecond) // what is under way
+	time.Sleep(500 * time.Millisecond) // outstanding packets
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func (r *roceRig) capture(t *testing.T, f func()) (file string) {
 
 const rocePort = "18633"
 
-// run runs one session and checks that both ends were content.
+// run runs one session and checks that both ends succeeded.
 func (r *roceRig) run(t *testing.T, s roceSession) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), exchangeTimeout)
@@ -184,13 +184,13 @@ func (r *roceRig) listening(ctx context.Context, t *testing.T, run func(script s
 	}
 }
 
-// roceCount counts what a capture holds.
+// roceCount holds the counts of packets in a capture.
 type roceCount struct {
 	failed  int
 	opcodes map[ib.Opcode]int
 	from    map[string]int // by source address
 	sizes   map[int]int    // payloads, in bytes
-	refused map[string]int // acknowledgements that say no, by source address
+	refused map[string]int // NAKs, by source address
 }
 
 func newRoCECount() *roceCount {
@@ -208,7 +208,7 @@ func (c *roceCount) add(f *rocev2.Flow, p *ib.Packet) {
 	}
 }
 
-// check demands that the capture holds what the sessions must have sent.
+// check requires that the capture has the packets that the sessions must have sent.
 func (c *roceCount) check(t *testing.T) {
 	t.Helper()
 	for _, o := range []ib.Opcode{
@@ -234,7 +234,7 @@ func (c *roceCount) check(t *testing.T) {
 	}
 }
 
-// String tells how many packets came from whom.
+// String formats the numbers of packets by source.
 func (c *roceCount) String() string {
 	return fmt.Sprintf("from %v, refusals %v, %v", c.from, c.refused, c.opcodes)
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/rdmakit/rdmakit/wire/rocev2"
 )
 
-// TestTsharkAgrees captures sessions between perftest on the kernel's rxe and this
-// project's engine, in both directions, and compares each packet of either side,
-// field by field, with what tshark makes of it.
+// TestTsharkAgrees captures sessions between perftest on the kernel's rxe and this project's
+// engine, in both directions, and compares each packet of either side, field by field, with
+// tshark's decoding.
 func TestTsharkAgrees(t *testing.T) {
 	for _, name := range []string{"tshark", "tcpdump"} {
 		if _, err := exec.LookPath(name); err != nil {
@@ -61,7 +61,7 @@ func TestTsharkAgrees(t *testing.T) {
 	t.Logf("%d packets: %s", len(packets), seen)
 }
 
-// agree compares a packet with tshark's opinion of it.
+// agree compares a packet with tshark's decoding.
 func agree(p *tshark.Packet, seen *roceCount) error {
 	seen.failed++ // until it is known to be good
 	const ethernetLen = 14

@@ -58,7 +58,7 @@ func TestRunPassesThrough(t *testing.T) {
 	}
 }
 
-// Even what has left the session of the script ends with it.
+// Even processes that have left the session of the script end with it.
 func TestRunDeadline(t *testing.T) {
 	g := guest.Shared(t)
 	var res guest.Result
@@ -177,8 +177,8 @@ func TestHostSide(t *testing.T) {
 	}
 }
 
-// What later tests build on: kernel modules, MTU, VLAN addresses in the GID
-// table, and both ways of connecting.
+// Requirements of later tests: kernel modules, MTU, VLAN addresses in the GID table, and both ways
+// of connecting.
 func TestEquipment(t *testing.T) {
 	g := guest.Shared(t)
 	g.Exclusive(t)
@@ -222,7 +222,7 @@ func rping(address string) string {
 	wait $! && echo ok`
 }
 
-// A test program that is killed leaves nothing behind.
+// The guest of a killed test program must be removed.
 func TestKilledOwner(t *testing.T) {
 	t.Parallel()
 	guest.Shared(t) // builds the guest if need be

@@ -11,9 +11,8 @@ import (
 	"testing"
 )
 
-// replayed are the commands that must say the same of the guest and of its bundle: first those
-// whose outcome depends on the state of the node most, then what others there are, then other forms
-// of what these say.
+// replayed are the commands whose output must be the same for the guest and for its bundle: first
+// those that depend most on the state of the node, then the others, then other output formats.
 var replayed = [...][]string{
 	{
 		"detect -o json", "doctor -o json", "env -o json --for all", "env --peer 192.0.2.9 -o json", "show_gids",
@@ -31,10 +30,10 @@ var replayed = [...][]string{
 	},
 }
 
-// The time of a scan, of a reading of counters, and what counts all the time.
+// The times of scans and of counter readings, and values that change all the time.
 var moving = regexp.MustCompile(`(?m)^.*"?taken"?: .*$\n?`)
 
-// replays compares what commands say of the guest and of a bundle of it, as a user.
+// replays compares the output of commands, run as a user, on the guest and on a bundle of it.
 func replays(commands []string, file, as string) comparison {
 	mask := func(text string) string { return moving.ReplaceAllString(text, "") }
 	c := comparison{as: as, before: "cd /tmp; export KSERVE_INFER_ROCE=true", mask: mask}
@@ -44,7 +43,7 @@ func replays(commands []string, file, as string) comparison {
 	return c
 }
 
-// withFrom puts --from behind the name of the command.
+// withFrom inserts --from after the name of the command.
 func withFrom(args, file string) string {
 	name, rest, _ := strings.Cut(args, " ")
 	if strings.HasPrefix(name, "ib") || name == "show_gids" { // an applet's own options follow its name
@@ -133,8 +132,8 @@ func TestSnapshotOnlyReads(t *testing.T) {
 	}
 }
 
-// TestSnapshotWhileDevicesComeAndGo records while devices are unplugged: every bundle must open,
-// and its own findings must be what commands say of it.
+// TestSnapshotWhileDevicesComeAndGo records while devices are removed: every bundle must open, and
+// its findings must equal the output of commands on it.
 func TestSnapshotWhileDevicesComeAndGo(t *testing.T) {
 	g := withRdmactl(t)
 	g.Exclusive(t)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestUMADPing has rdmactl ping itself, from one process to another, through the kernel's user MAD
-// device of rxe0: agents, P_Key layout, global route header, time-outs.
+// TestUMADPing lets rdmactl ping itself, from one process to another, through the kernel's user MAD
+// device of rxe0: agents, P_Key layout, global route header, timeouts.
 func TestUMADPing(t *testing.T) {
 	t.Parallel()
 	g := withRdmactl(t)
@@ -35,7 +35,7 @@ func TestUMADPing(t *testing.T) {
 	}
 }
 
-// TestUMADRefusals has rdmactl look for a subnet where none can be.
+// TestUMADRefusals lets rdmactl open a subnet on devices without one.
 func TestUMADRefusals(t *testing.T) {
 	t.Parallel()
 	g := withRdmactl(t)
@@ -52,8 +52,7 @@ func TestUMADRefusals(t *testing.T) {
 		}
 	}
 	for _, applet := range []string{"ibhosts", "sminfo", "ibnetdiscover", "perfquery", "ibping -c 1 1"} {
-		// The number of the process in ibwarn differs, and only the C program's standard error has
-		// such lines.
+		// The process ID in ibwarn differs, and only the C program's standard error has such lines.
 		theirs := output(t, g, applet+" 2>/dev/null; echo code $?")
 		got := output(t, g, rdmactl+" "+applet+" 2>/tmp/why; echo code $?")
 		why := output(t, g, "cat /tmp/why")

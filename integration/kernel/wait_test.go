@@ -4,8 +4,8 @@ package kernel
 
 import "time"
 
-// patience bounds what must end by itself. It is long: the guest's processor is emulated, on a
-// machine that may have other work.
+// patience is the time limit for operations that must end by themselves. It is long because the
+// guest's processor is emulated, on a machine that may be busy.
 const patience = 10 * time.Minute
 
 // await returns a script that waits, for some minutes at most, until a condition holds, and fails

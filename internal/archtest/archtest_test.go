@@ -11,7 +11,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// TestThisModule is what the package is for.
+// TestThisModule checks all rules on this module.
 func TestThisModule(t *testing.T) {
 	tree, err := Load(t.Context(), filepath.Join("..", ".."))
 	if err != nil {
@@ -33,8 +33,8 @@ func TestThisModule(t *testing.T) {
 	}
 }
 
-// TestPlanted breaks each rule on purpose: testdata/ID.txtar is a module, and its file "want"
-// lists the violations that rule ID must find in it, and no others.
+// TestPlanted checks that each rule finds violations: testdata/ID.txtar is a module, and its file
+// "want" lists exactly the violations that rule ID must find in it.
 func TestPlanted(t *testing.T) {
 	for _, rule := range Rules() {
 		t.Run(rule.ID, func(t *testing.T) {
@@ -53,7 +53,7 @@ func TestPlanted(t *testing.T) {
 	}
 }
 
-// TestClean holds all that the rules allow on purpose: exceptions, tests, generated files.
+// TestClean checks code that the rules deliberately allow: exceptions, tests, generated files.
 func TestClean(t *testing.T) {
 	tree, _ := planted(t, "clean")
 	for _, rule := range Rules() {
@@ -63,7 +63,7 @@ func TestClean(t *testing.T) {
 	}
 }
 
-// TestRules demands what the printed report needs, and a planted violation for each rule alone.
+// TestRules checks that each rule has the fields of the report, and a violation in testdata.
 func TestRules(t *testing.T) {
 	ids := map[string]bool{"clean": true}
 	for _, r := range Rules() {

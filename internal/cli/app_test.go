@@ -203,7 +203,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestHelpFollowsTheTable holds that the help keeps the order in which the table tells the story.
+// TestHelpFollowsTheTable checks that the help lists commands in the order of the table.
 func TestHelpFollowsTheTable(t *testing.T) {
 	var out bytes.Buffer
 	app := newTestApp()

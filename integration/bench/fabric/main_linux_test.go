@@ -9,7 +9,8 @@ import (
 	"github.com/rdmakit/rdmakit/internal/cli/commands"
 )
 
-// TestMain lets the test binary play the launcher, and rdmactl when it is started under that name.
+// TestMain makes the test binary behave as the launcher, and as rdmactl if it is started under that
+// name.
 func TestMain(m *testing.M) {
 	switch {
 	case filepath.Base(os.Args[0]) == "rdmactl":

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestQuick runs all of the measurement on the small net: every program under every condition gives
-// the same result.
+// TestQuick runs the whole measurement on the small net: every program must give the same result
+// under every condition.
 func TestQuick(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -38,8 +38,8 @@ func TestRunArguments(t *testing.T) {
 	}
 }
 
-// TestRunStops has the time run out while the simulator starts: nothing is left running, and the
-// error says why.
+// TestRunStops lets the time limit expire while the simulator starts: no process may be left
+// running, and the error must give the reason.
 func TestRunStops(t *testing.T) {
 	specs, err := selectNets(true, "")
 	if err != nil {

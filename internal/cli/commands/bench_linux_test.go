@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// TestBenchSignals ends servers that wait for a client with a signal: those of perftest end as
-// their twins in C do, and as rdmactl bench does.
+// TestBenchSignals ends waiting servers with a signal: the programs of perftest must end as the C
+// programs do, and as rdmactl bench does.
 func TestBenchSignals(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -39,7 +39,7 @@ func signalled(t *testing.T, cmd *exec.Cmd, signal os.Signal) (code int, said st
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd.Stderr = cmd.Stdout // one pipe: either tells that it waits
+	cmd.Stderr = cmd.Stdout // one pipe for both: either may print that it waits
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

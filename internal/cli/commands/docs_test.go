@@ -13,16 +13,16 @@ import (
 	"github.com/rdmakit/rdmakit/internal/cli"
 )
 
-// elision stands in a documented output for lines that are left out.
+// elision marks lines that are left out of a documented output.
 const elision = "…"
 
-// savedFabrics has the topologies of real sweeps that docs/fabric.md shows.
+// savedFabrics holds the saved sweeps that docs/fabric.md uses.
 const savedFabrics = "internal/cli/commands/testdata/fabric/"
 
-// TestDocumentedOutput runs the commands that README.md and docs/*.md show and compares what they
-// print. A command counts when anybody can run it: rdmactl on test trees
-// (internal/testkit/testtrees/…), on saved topologies, on the manifests of examples/kubernetes, or
-// the demo. Other blocks, such as those of the kernel guest, can't be checked here.
+// TestDocumentedOutput runs the commands in README.md and docs/*.md and compares their output. It
+// runs the commands that work on any machine: rdmactl on test trees (internal/testkit/testtrees/…),
+// on saved topologies, on the manifests of examples/kubernetes, and the demo. Other blocks, such as
+// those of the kernel guest, can't be checked here.
 func TestDocumentedOutput(t *testing.T) {
 	root := filepath.Join("..", "..", "..")
 	pages, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
@@ -58,7 +58,7 @@ func TestDocumentedOutput(t *testing.T) {
 	}
 }
 
-// rewrite brings the blocks of a page up to date, but for those with an elision.
+// rewrite updates the blocks of a page, except those with an elision.
 func rewrite(t *testing.T, page, text string, blocks []docCommand) {
 	t.Helper()
 	lines := strings.Split(text, "\n")
@@ -111,8 +111,8 @@ func runnable(command string) bool {
 			strings.Contains(command, " examples/kubernetes/") || command == "rdmactl demo")
 }
 
-// runDocumented runs a command as if in the root of the repository and returns
-// the lines of standard output, then those of standard error.
+// runDocumented runs a command as in the root of the repository and returns the lines of standard
+// output, followed by those of standard error.
 func runDocumented(t *testing.T, root, command string) []string {
 	t.Helper()
 	args, err := shell.Fields(strings.TrimPrefix(strings.TrimPrefix(command, "go run ./cmd/"), "rdmactl "), nil)

@@ -46,8 +46,8 @@ func consensusInputs(t *testing.T) (dir string) {
 	return dir
 }
 
-// report runs env consensus -o json and reads the answer, without the sources, which differ
-// by form.
+// report runs env consensus -o json and decodes the report, without the sources, which depend on
+// the format.
 func report(t *testing.T, stdin string, args ...string) consensus.Report {
 	t.Helper()
 	stdout, stderr, _ := runConsensus(t, stdin, append([]string{"-o", "json"}, args...)...)
@@ -61,7 +61,7 @@ func report(t *testing.T, stdin string, args ...string) consensus.Report {
 	return r
 }
 
-// TestConsensusInputs: the same nodes give the same report in whatever form they come.
+// TestConsensusInputs checks that the same nodes give the same report in every input format.
 func TestConsensusInputs(t *testing.T) {
 	dir := consensusInputs(t)
 	files := func(suffix string) []string {
@@ -113,7 +113,7 @@ func TestConsensusInputs(t *testing.T) {
 	}
 }
 
-// TestConsensusBadInputs: what is no node is named, each of it, and the rest is compared.
+// TestConsensusBadInputs checks that each invalid input is named, and the rest is compared.
 func TestConsensusBadInputs(t *testing.T) {
 	dir := consensusInputs(t)
 	good := []string{filepath.Join(dir, "n0.json"), filepath.Join(dir, "n1.tar.gz")}

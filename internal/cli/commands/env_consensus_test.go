@@ -16,8 +16,8 @@ import (
 // consensusTrees is the folder with the nodes of docs/consensus.md.
 var consensusTrees = filepath.Join("..", "..", "testkit", "testtrees", "consensus")
 
-// consensusNode makes a node of the example cluster: gpu-00 and gpu-01 are as they
-// should be, gpu-02 has a small MTU and a dead rail, on gpu-03 the cables of two rails are swapped.
+// consensusNode returns a node of the example cluster: gpu-00 and gpu-01 have no fault, gpu-02 has
+// a small MTU and a dead rail, on gpu-03 the cables of two rails are swapped.
 func consensusNode(t *testing.T, n int) *nodetree.Tree {
 	t.Helper()
 	spec := host.Spec{Node: n, Rails: 4, GPUs: 4, GIDs: 8, NICs: []host.NIC{host.Management()}}
@@ -34,7 +34,7 @@ func consensusNode(t *testing.T, n int) *nodetree.Tree {
 	return tree
 }
 
-// swapAddresses gives rail 1 the address of rail 2 and the other way round.
+// swapAddresses swaps the addresses of rails 1 and 2.
 func swapAddresses(t *testing.T, tree *nodetree.Tree) *nodetree.Tree {
 	t.Helper()
 	text := string(tree.Text())
@@ -48,7 +48,7 @@ func swapAddresses(t *testing.T, tree *nodetree.Tree) *nodetree.Tree {
 	return swapped
 }
 
-// consensusAbout says what each node of the example cluster shows.
+// consensusAbout describes each node of the example cluster.
 func consensusAbout() []string {
 	return []string{
 		"Node 0 of an example cluster: four RoCE rails, all well.",
@@ -58,7 +58,8 @@ func consensusAbout() []string {
 	}
 }
 
-// TestConsensusTrees holds the recorded nodes to what makes them; -update writes them.
+// TestConsensusTrees compares the recorded nodes with the code that generates them; -update writes
+// them.
 func TestConsensusTrees(t *testing.T) {
 	for n, about := range consensusAbout() {
 		tree := consensusNode(t, n)
@@ -82,7 +83,7 @@ func TestConsensusTrees(t *testing.T) {
 	}
 }
 
-// runConsensus runs env consensus and returns all that can be seen of it.
+// runConsensus runs env consensus and returns its output and exit code.
 func runConsensus(t *testing.T, stdin string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	var out, errs bytes.Buffer

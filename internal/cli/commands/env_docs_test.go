@@ -12,8 +12,7 @@ import (
 	"github.com/rdmakit/rdmakit/internal/cli/clitest"
 )
 
-// TestEnvDocs runs the commands that docs/env.md shows and compares what they print, both streams
-// as they come.
+// TestEnvDocs runs the commands in docs/env.md and compares their output, both streams combined.
 func TestEnvDocs(t *testing.T) {
 	t.Chdir(filepath.Join("..", "..", ".."))
 	page := filepath.Join("docs", "env.md")

@@ -30,8 +30,8 @@ const showProcess = `
 	cat /proc/self/limits /proc/self/oom_score_adj; nice; umask; ls /proc/self/fd
 	for i in 0 1 7; do grep flags /proc/self/fdinfo/$i; done`
 
-// TestExecLeavesNoTrace compares a process that rdmactl exec has been with one that it hasn't:
-// signals that the caller ignores or blocks, limits, file descriptors, mode of the streams.
+// TestExecLeavesNoTrace compares a process that rdmactl exec has started with one started directly:
+// ignored and blocked signals, limits, file descriptors, mode of the streams.
 func TestExecLeavesNoTrace(t *testing.T) {
 	show := func(wrapper string) string {
 		cmd := exec.CommandContext(t.Context(), "bash", "-c", `
@@ -54,9 +54,9 @@ func TestExecLeavesNoTrace(t *testing.T) {
 	}
 }
 
-// hasSignals reports whether a mask of /proc/PID/status has all of some signals; the process that
-// runs the test may have more of its own, as race detector and C library ignore signals that no
-// program can set.
+// hasSignals reports whether a mask of /proc/PID/status includes all of some signals; the process
+// that runs the test may have more, because the race detector and the C library ignore signals that
+// programs can't set.
 func hasSignals(status, mask string, signals uint64) bool {
 	_, text, _ := strings.Cut(status, mask+":\t")
 	text, _, _ = strings.Cut(text, "\n")
@@ -87,7 +87,7 @@ func TestExecKeepsNonblockingStreams(t *testing.T) {
 	}
 }
 
-// TestExecTerminated ends the program behind exec, by the PID that exec had.
+// TestExecTerminated ends the program that exec started, by the PID of exec.
 func TestExecTerminated(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), "rdmactl", "exec", "-q", "--from", rdmaNode(t), "--", "sh", "-c",
 		"echo up; exec sleep 60")

@@ -33,8 +33,8 @@ func goldenCommands() [][]string {
 	}
 }
 
-// TestGolden compares what commands print on every tree with recorded output:
-// standard output, standard error and the exit code.
+// TestGolden compares the output of commands on every tree with recorded output: standard output,
+// standard error and the exit code.
 func TestGolden(t *testing.T) {
 	for _, tree := range testtrees.Names() {
 		for _, args := range goldenCommands() {
@@ -72,7 +72,7 @@ func compareGolden(t *testing.T, golden, got string) {
 	}
 }
 
-// runOn runs a command on a tree and returns all that can be seen of it.
+// runOn runs a command on a tree and returns its output and exit code.
 func runOn(t *testing.T, tree string, args ...string) string {
 	t.Helper()
 	var stdout, stderr bytes.Buffer

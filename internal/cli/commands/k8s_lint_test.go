@@ -12,8 +12,8 @@ import (
 	"github.com/rdmakit/rdmakit/internal/cli"
 )
 
-// TestPreCommitHooks runs what .pre-commit-hooks.yaml says, as pre-commit would: without files of
-// its own, on the folder in args.
+// TestPreCommitHooks runs the hooks in .pre-commit-hooks.yaml as pre-commit does: without file
+// arguments, on the folder in args.
 func TestPreCommitHooks(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "..", ".pre-commit-hooks.yaml"))
 	if err != nil {

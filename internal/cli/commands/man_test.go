@@ -12,8 +12,8 @@ import (
 	"github.com/rdmakit/rdmakit/internal/cli/self"
 )
 
-// TestManPagesKeepTheHelp holds each page to the help of its command, word by word: what markdown
-// takes for emphasis or a link on the way to roff would be lost.
+// TestManPagesKeepTheHelp compares each page with the help of its command, word by word, because
+// text that markdown interprets as emphasis or a link would be lost in the conversion to roff.
 func TestManPagesKeepTheHelp(t *testing.T) {
 	names := 0
 	for _, cmd := range self.Reference(clitest.NewApp(All()).Root()) {
@@ -61,7 +61,7 @@ func helpTexts(cmd *cobra.Command) []string {
 	return texts
 }
 
-// roffText returns a page as it reads, on one line.
+// roffText returns the plain text of a page, on one line.
 func roffText(page string) string {
 	page = regexp.MustCompile(`(?m)^\.[A-Z]{2}\b.*$`).ReplaceAllString(page, "")
 	page = regexp.MustCompile(`\\f[BIPR]|\\&`).ReplaceAllString(page, "")

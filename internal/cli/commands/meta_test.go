@@ -55,8 +55,7 @@ func TestCommandsAreDocumented(t *testing.T) {
 	})
 }
 
-// TestCommandsHaveScripts demands a script for each command, in which each of its subcommands
-// is run.
+// TestCommandsHaveScripts requires a script for each command, which runs each of its subcommands.
 func TestCommandsHaveScripts(t *testing.T) {
 	everyCommand(clitest.NewApp(All()).Root(), func(name string, cmd *cobra.Command) {
 		top, _, _ := strings.Cut(name, " ")
@@ -76,8 +75,8 @@ func TestCommandsHaveScripts(t *testing.T) {
 
 var exampleEnd = regexp.MustCompile(`[|>;)]|&&| #`)
 
-// exampleArgs returns the arguments of rdmactl in a line of an example, up to a pipe or whatever
-// else the shell has.
+// exampleArgs returns the arguments of rdmactl in a line of an example, up to a pipe or another
+// shell operator.
 func exampleArgs(line string) (args []string, ok bool) {
 	_, rest, ok := strings.Cut(line, "rdmactl ")
 	if !ok {
@@ -92,7 +91,7 @@ func exampleArgs(line string) (args []string, ok bool) {
 	return args, true
 }
 
-// TestExamplesParse holds examples to the commands, flags, arguments and values that exist.
+// TestExamplesParse checks that examples use existing commands, flags, arguments and values.
 func TestExamplesParse(t *testing.T) {
 	root := clitest.NewApp(All()).Root()
 	examples := map[string]string{"rdmactl": root.Example}
@@ -150,7 +149,7 @@ func TestExampleArgs(t *testing.T) {
 	}
 }
 
-// TestRunsSideBySide holds that runs share nothing: two Apps at a time, each with its own flags
+// TestRunsSideBySide checks that runs share no state: two Apps at a time, each with its own flags
 // and streams.
 func TestRunsSideBySide(t *testing.T) {
 	var wg sync.WaitGroup

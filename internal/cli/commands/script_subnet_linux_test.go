@@ -15,7 +15,7 @@ import (
 	"github.com/rdmakit/rdmakit/internal/testkit/ibsimtest"
 )
 
-// subnetKey is where a script's environment keeps the simulated subnet.
+// subnetKey is the key of the simulated subnet in a script's environment.
 type subnetKey struct{}
 
 // simulated is the subnet of a script, nil until it is started.
@@ -40,7 +40,7 @@ func setUpSubnets(env *testscript.Env) {
 //	sleep DURATION                       waits: for what has no sign to wait for
 //	tool NODE PROGRAM [ARG...]           runs one of the C tools; its output is in $WORK/tool.out
 //
-// What they start ends with the script.
+// Programs that they start end with the script.
 func subnetCommands(t *testing.T) map[string]func(*testscript.TestScript, bool, []string) {
 	get := func(ts *testscript.TestScript) *simulated {
 		s, ok := ts.Value(subnetKey{}).(*simulated)
@@ -134,7 +134,7 @@ func subnetCommands(t *testing.T) map[string]func(*testscript.TestScript, bool, 
 	}
 }
 
-// scriptTB is the test as the simulator sees it: a script that fails, and ends what it has begun.
+// scriptTB is the testing.TB of a script for the simulator.
 type scriptTB struct {
 	testing.TB
 	ts *testscript.TestScript

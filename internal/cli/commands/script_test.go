@@ -16,7 +16,7 @@ import (
 	"github.com/rdmakit/rdmakit/internal/testkit/testtrees"
 )
 
-// TestMain lets the test binary play rdmactl when a script or a test starts it under that name.
+// TestMain makes the test binary behave as rdmactl if a script or a test starts it under that name.
 func TestMain(m *testing.M) {
 	programs := map[string]func(){
 		"rdmactl": func() { os.Exit(cli.Main(cli.NewApp(All()))) },
@@ -28,10 +28,10 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, programs)
 }
 
-// TestScripts runs the scripts in testdata/script, one for each command. Besides the commands
-// of testscript they have "exits CODE COMMAND…", which demands that exit code, and "mktree
-// NAME DIR", which writes a node tree for --root; those with a simulated subnet are described
-// at subnetCommands.
+// TestScripts runs the scripts in testdata/script, one for each command. In addition to the
+// commands of testscript there are "exits CODE COMMAND…", which requires that exit code, "mktree
+// NAME DIR", which writes a node tree for --root, and the commands for simulated subnets, see
+// subnetCommands.
 func TestScripts(t *testing.T) {
 	commands := subnetCommands(t)
 	maps.Copy(commands,

@@ -18,7 +18,7 @@ import (
 	"github.com/rdmakit/rdmakit/inventory"
 )
 
-// ran is all that can be seen of a run.
+// ran is the output and exit code of a run.
 type ran struct {
 	stdout, stderr string
 	code           int
@@ -39,7 +39,7 @@ func runPlain(t *testing.T, args ...string) ran {
 	return ran{stdout.String(), stderr.String(), code}
 }
 
-// readOnly are the commands that must say the same of a node and of its bundle.
+// readOnly are the commands whose output must be the same for a node and for its bundle.
 func readOnly(snap *inventory.Snapshot) [][]string {
 	list := [][]string{
 		{"detect"},
@@ -76,7 +76,8 @@ func snapshotOf(t *testing.T, name string, flags ...string) (tree, file string) 
 	return tree, file
 }
 
-// TestBundlesReplay records every test node and compares what commands say of it and of its bundle.
+// TestBundlesReplay records every test node and compares the output of commands on the node and on
+// its bundle.
 func TestBundlesReplay(t *testing.T) {
 	for _, name := range testtrees.Names() {
 		t.Run(name, func(t *testing.T) {
@@ -98,7 +99,8 @@ func TestBundlesReplay(t *testing.T) {
 	}
 }
 
-// checkManifest compares the manifest with the bundle, and the findings with what commands say.
+// checkManifest compares the manifest with the bundle, and the findings with the output of
+// commands.
 func checkManifest(t *testing.T, file string, partial bool) {
 	t.Helper()
 	b, err := bundle.Open(file)
@@ -129,8 +131,8 @@ func checkManifest(t *testing.T, file string, partial bool) {
 	}
 }
 
-// TestRedactedBundlesTellTheSame compares what commands say of a redacted bundle with what they say
-// of the node, redacted with the same key.
+// TestRedactedBundlesTellTheSame compares the output of commands on a redacted bundle with their
+// output on the node, redacted with the same key.
 func TestRedactedBundlesTellTheSame(t *testing.T) {
 	key := filepath.Join(t.TempDir(), "key")
 	secret := []byte("a secret of more than sixteen bytes")

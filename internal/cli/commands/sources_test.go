@@ -11,9 +11,8 @@ import (
 	"github.com/rdmakit/rdmakit/internal/cli/clitest"
 )
 
-// TestWrongSources runs commands on what is no source of a node, or with a database of names that
-// is none: they are wrong uses, told by their right names, and nothing but data stands on
-// standard output.
+// TestWrongSources runs commands on invalid sources of a node, or with an invalid database of
+// names: they must be usage errors that name the source, with only data on standard output.
 func TestWrongSources(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, text string) string {

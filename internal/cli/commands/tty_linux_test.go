@@ -40,7 +40,7 @@ func openPTY(t *testing.T) (control, terminal *os.File) {
 	return control, terminal
 }
 
-// runOnTerminal runs the lab with both outputs on a terminal and returns what it wrote.
+// runOnTerminal runs the lab with both outputs on a terminal and returns its output.
 func runOnTerminal(t *testing.T, env []string, args ...string) string {
 	t.Helper()
 	return programOnTerminal(t, "lab", env, args...)
@@ -128,8 +128,8 @@ func TestProgressOnTerminal(t *testing.T) {
 	}
 }
 
-// TestLongWorkShowsProgress holds that work that may take long says that it goes on, on a terminal
-// only, and takes its line away.
+// TestLongWorkShowsProgress checks that long work shows its progress, on a terminal only, and
+// removes the line at its end.
 func TestLongWorkShowsProgress(t *testing.T) {
 	tree := "../../testkit/testtrees/58_two_ib_fabrics.tree"
 	job := "../../../examples/job.env"
@@ -169,7 +169,7 @@ func TestLongWorkShowsProgress(t *testing.T) {
 	}
 }
 
-// TestBenchShowsDuration holds that a test of some seconds says how much of it is over.
+// TestBenchShowsDuration checks that a test of a given duration shows the elapsed time.
 func TestBenchShowsDuration(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -200,9 +200,9 @@ func TestBenchShowsDuration(t *testing.T) {
 	}
 }
 
-// TestStartAsksNobody holds that nothing is started and the terminal isn't asked for its colours
-// before a command runs, in tmux either: that would cost time in every run and read what the
-// user types.
+// TestStartAsksNobody checks that no program is started and the terminal isn't queried for its
+// colours before a command runs, not even in tmux: that would cost time in every run and read the
+// user's input.
 func TestStartAsksNobody(t *testing.T) {
 	dir := t.TempDir()
 	trap := "#!/bin/sh\ntouch " + dir + "/started\n"
@@ -219,8 +219,8 @@ func TestStartAsksNobody(t *testing.T) {
 	}
 }
 
-// TestInterruptOnTerminal holds that Ctrl-C works twice on a terminal: the second one ends a
-// command that doesn't listen.
+// TestInterruptOnTerminal checks that Ctrl-C works twice on a terminal: the second one ends a
+// command that ignores the first.
 func TestInterruptOnTerminal(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {

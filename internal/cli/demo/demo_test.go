@@ -14,7 +14,7 @@ import (
 	"github.com/rdmakit/rdmakit/internal/sim/host"
 )
 
-// demoOf runs demo on another node than its own.
+// demoOf runs demo on a node other than the default one.
 func demoOf(spec host.Spec, faults []host.Fault, args ...string) (code int, stdout, stderr string) {
 	var out, errOut bytes.Buffer
 	app := cli.NewApp(Commands())
@@ -29,8 +29,8 @@ func demoOf(spec host.Spec, faults []host.Fault, args ...string) (code int, stdo
 	return code, out.String(), errOut.String()
 }
 
-// TestDemoNamesDifferences holds that demo can fail: it must name a fault that
-// doctor did not find, and one that nobody planted.
+// TestDemoNamesDifferences checks that demo can fail: it must name a fault that doctor did not
+// find, and one that was not planted.
 func TestDemoNamesDifferences(t *testing.T) {
 	spec := host.Demo()
 	code, stdout, stderr := demoOf(spec, spec.Faults())
@@ -52,7 +52,7 @@ func TestDemoNamesDifferences(t *testing.T) {
 	}
 }
 
-// TestDemoIsLabelled holds that nobody can take emulated figures for real ones.
+// TestDemoIsLabelled checks that emulated results can't be mistaken for real ones.
 func TestDemoIsLabelled(t *testing.T) {
 	spec := host.Demo()
 	for _, format := range []string{"table", "wide"} {

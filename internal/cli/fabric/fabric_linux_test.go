@@ -52,7 +52,7 @@ func fabricRunTo(
 	return out.String(), code
 }
 
-// trigger keeps what is written, and pulls once it has a word in it.
+// trigger keeps the written text, and calls its function once the text contains a word.
 type trigger struct {
 	word string
 	pull func()
@@ -67,7 +67,7 @@ func (t *trigger) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// fabricJSON runs a command and reads what it prints.
+// fabricJSON runs a command and decodes its output.
 func fabricJSON(t *testing.T, sim *ibsimtest.Simulator, node string, document any, args ...string) {
 	t.Helper()
 	stdout, stderr, _ := fabricRun(t, t.Context(), sim, node, append(args, "-o", "json")...)
@@ -76,7 +76,7 @@ func fabricJSON(t *testing.T, sim *ibsimtest.Simulator, node string, document an
 	}
 }
 
-// linesOf returns what a pattern finds in each line of a text, sorted.
+// linesOf returns the matches of a pattern in each line of a text, sorted.
 func linesOf(text, pattern, form string) []string {
 	r := regexp.MustCompile(pattern)
 	var list []string
@@ -89,7 +89,7 @@ func linesOf(text, pattern, form string) []string {
 	return list
 }
 
-// faults are what is wrong with each of the nets, by the console of the simulator.
+// faults are the commands for the simulator's console that cause the faults of each net.
 func faults(net string) (host, sm string, console []string) {
 	switch net {
 	case "rail":
@@ -108,8 +108,8 @@ func faults(net string) (host, sm string, console []string) {
 	}
 }
 
-// TestFabricAgainstTools holds the lists up to infiniband-diags in three subnets, sound and
-// with faults.
+// TestFabricAgainstTools compares the lists with infiniband-diags in three subnets, with and
+// without faults.
 func TestFabricAgainstTools(t *testing.T) {
 	for _, net := range []string{"ft2", "dualsm", "rail"} {
 		t.Run(net, func(t *testing.T) {
@@ -129,7 +129,7 @@ func TestFabricAgainstTools(t *testing.T) {
 	}
 }
 
-// differ holds lines up to those of a tool.
+// differ compares lines with those of a tool.
 func differ(t *testing.T, what string, theirs, ours []string) {
 	t.Helper()
 	if len(theirs) == 0 {
@@ -141,7 +141,8 @@ func differ(t *testing.T, what string, theirs, ours []string) {
 	}
 }
 
-// compareNodesAndLinks compares what needs no subnet manager, and returns the ports that are down.
+// compareNodesAndLinks compares the lists that need no subnet manager, and returns the ports that
+// are down.
 func compareNodesAndLinks(t *testing.T, sim *ibsimtest.Simulator, host string) (isDown map[string]bool) {
 	t.Helper()
 	var switches switchesReport
@@ -202,14 +203,14 @@ func compareFabric(t *testing.T, sim *ibsimtest.Simulator, host string) {
 			if c.At == "b" {
 				end = *l.B
 			}
-			if c.Name != "QP1Dropped" { // infiniband-diags reads it from VL15Dropped's place, and doesn't judge it
+			if c.Name != "QP1Dropped" { // infiniband-diags reads VL15Dropped instead, and has no threshold for it
 				ours = append(ours, fmt.Sprintf("%d %s %d", end.Port, c.Name, c.Value))
 			}
 		}
 	}
 	slices.Sort(ours)
 	listed, _, _ := sim.Try(host, "ibqueryerrors") // exits with 1 when it lists any
-	// The tool reads the ports that are down too, and we those that are active.
+	// The tool also reads ports that are down; rdmactl reads only active ports.
 	if diff := cmp.Diff(ibqueryerrors(listed, isDown), ours); diff != "" {
 		t.Errorf("ibqueryerrors (-tool +ours):\n%s", diff)
 	}
@@ -223,8 +224,8 @@ func compareFabric(t *testing.T, sim *ibsimtest.Simulator, host string) {
 			m.Priority, strings.ToUpper(m.State))})
 }
 
-// ibqueryerrors returns port, counter and value of what it lists, without its lines for all ports
-// of a switch and without those of the ports to leave out.
+// ibqueryerrors returns port, counter and value of each listed counter, without the lines for all
+// ports of a switch and for the ports to leave out.
 func ibqueryerrors(text string, without map[string]bool) []string {
 	var list []string
 	counter := regexp.MustCompile(`\[(\w+) == (\d+)\]`)
@@ -243,8 +244,8 @@ func ibqueryerrors(text string, without map[string]bool) []string {
 	return list
 }
 
-// TestFabricInterrupted ends errors between its two readings: what is known is printed, and the
-// exit code says that it is not all.
+// TestFabricInterrupted interrupts errors between its two readings: it must print the first reading
+// and exit with the code of a partial result.
 func TestFabricInterrupted(t *testing.T) {
 	sim := ibsimtest.Start(t, filepath.Join("..", "..", "..", "fabric", "testdata", "dualsm", "net"))
 	sim.StartSM("host0")
@@ -264,7 +265,7 @@ func TestFabricInterrupted(t *testing.T) {
 	}
 }
 
-// TestFabricSecondReading ends the simulator or the own port between the two readings of errors:
+// TestFabricSecondReading ends the simulator or the local port between the two readings of errors:
 // the first is printed.
 func TestFabricSecondReading(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -290,7 +291,7 @@ func TestFabricSecondReading(t *testing.T) {
 	}
 }
 
-// TestFabricHostileNames prints names that try to drive the terminal, in each format.
+// TestFabricHostileNames prints names with terminal control sequences, in each format.
 func TestFabricHostileNames(t *testing.T) {
 	net := filepath.Join(t.TempDir(), "net")
 	const text = "width=3\nspeed=7\nextspeed=7\n\nSwitch\t4 \"sw\"\t\t# \"quote\\\x1b[31mred{|}<b>\"\n" +

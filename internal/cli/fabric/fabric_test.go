@@ -20,7 +20,7 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// sweptNet returns what a sweep of a subnet of the simulator sees.
+// sweptNet returns the result of a sweep of a simulated subnet.
 func sweptNet(t *testing.T, net *subnet.Subnet) *fabric.Topology {
 	t.Helper()
 	var topology *fabric.Topology
@@ -35,7 +35,7 @@ func sweptNet(t *testing.T, net *subnet.Subnet) *fabric.Topology {
 	return topology
 }
 
-// narrow has a node's port come up at 1X, of 1X or 4X that it may have.
+// narrow sets a node's port to run at 1X although it supports 1X and 4X.
 func narrow(n *subnet.Node, at uint8) {
 	n.PortInfo = func(port uint8, info *mad.PortInfo) {
 		if port == at {
@@ -121,8 +121,8 @@ func TestErrorsSince(t *testing.T) {
 	}
 }
 
-// TestErrorsAtTheirEnd holds that a counter at its end is told as such, with what is known of its
-// growth.
+// TestErrorsAtTheirEnd checks that a saturated counter is reported as such, with the lower bound of
+// its growth.
 func TestErrorsAtTheirEnd(t *testing.T) {
 	net := subnet.FatTree(1, 2, 1)
 	port := &net.Node("leaf0").Ports[2]
@@ -216,7 +216,7 @@ func FuzzParseThresholds(f *testing.F) {
 	})
 }
 
-// TestSweepCutShort ends a sweep in the middle, in each way that there is.
+// TestSweepCutShort ends a sweep early, for each possible reason.
 func TestSweepCutShort(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -266,8 +266,8 @@ func TestSweepCutShort(t *testing.T) {
 	}
 }
 
-// TestTimedOut gives a partial end under --timeout the exit code of a timeout, with all that
-// it says.
+// TestTimedOut checks that a partial result under --timeout gets the exit code of a timeout and
+// keeps its message.
 func TestTimedOut(t *testing.T) {
 	cut, cancel := context.WithCancelCause(t.Context())
 	cancel(&cli.TimeoutError{Limit: time.Second})

@@ -21,8 +21,8 @@ func newFabricTraceCommand(app *cli.App, flags *fabricFlags) *cobra.Command {
 		Use:   "trace SRC DST",
 		Short: "Follow the switches' forwarding tables from one port to another",
 		Long: `Trace follows the forwarding tables of the switches from one port to another, and reports loops and
-black holes. SRC and DST are the name, GUID or LID of one node each; "host0[2]" selects a port. A
-switch is always entered and left at port 0, which has its LID. If DST is a LID, exactly that LID is
+black holes. SRC and DST are the name, GUID or LID of one node each; "host0[2]" selects a port. For
+a switch it is always port 0, which has the switch's LID. If DST is a LID, exactly that LID is
 followed, so that each path to a port with several LIDs can be traced. No packet is sent along the
 path: the link states are those that the sweep read.
 

@@ -15,7 +15,7 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// pings returns what rdmactl fabric ping prints of a server in a simulated subnet.
+// pings returns the output of rdmactl fabric ping for a server in a simulated subnet.
 func pings(t *testing.T) []map[string]any {
 	t.Helper()
 	sim := ibsimtest.Start(t, "../../../fabric/testdata/ft2/net")

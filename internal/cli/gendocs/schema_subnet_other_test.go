@@ -4,5 +4,5 @@ package main
 
 import "testing"
 
-// pings returns nothing: ibsim is a program of Linux.
+// pings returns nothing: ibsim runs only on Linux.
 func pings(*testing.T) []map[string]any { return nil }

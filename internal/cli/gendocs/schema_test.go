@@ -23,7 +23,7 @@ import (
 	"github.com/rdmakit/rdmakit/inventory"
 )
 
-// published is where the schemas stand that people use.
+// published is the folder of the published schemas.
 var published = filepath.Join("..", "..", "..", "docs", "schema")
 
 func TestSchemasAreUpToDate(t *testing.T) {
@@ -56,8 +56,8 @@ type validator struct {
 	seen    map[string]int // documents by the name of their schema
 }
 
-// newValidator reads the published schemas, narrowed: a field or word that they don't name is an
-// error here, though a reader of documents must bear it.
+// newValidator reads the published schemas in a stricter form: an unknown field or value is an
+// error here, although readers of documents must accept it.
 func newValidator(t *testing.T) *validator {
 	t.Helper()
 	v := &validator{schemas: map[string]*jsonschema.Resolved{}, seen: map[string]int{}}
@@ -83,7 +83,7 @@ func newValidator(t *testing.T) *validator {
 	return v
 }
 
-// check validates a document against the schema that it names, and a node within it too.
+// check validates a document against the schema that it names, and also a node within it.
 func (v *validator) check(document map[string]any) error {
 	name, ok := document["schema"].(string)
 	if !ok {
@@ -102,7 +102,7 @@ func (v *validator) check(document map[string]any) error {
 	return err
 }
 
-// documents runs a command on a tree and returns what it prints.
+// documents runs a command on a tree and returns its documents.
 func documents(t *testing.T, tree string, args ...string) []map[string]any {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -250,7 +250,7 @@ func TestDocumentsFollowSchemas(t *testing.T) {
 	}
 }
 
-// measurement returns what both ends of a test print.
+// measurement returns the output of both ends of a test.
 func measurement(t *testing.T, test string) []map[string]any {
 	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -289,7 +289,7 @@ func measurement(t *testing.T, test string) []map[string]any {
 	}
 }
 
-// TestSchemasRefuse shows that the schemas would notice what the test above looks for.
+// TestSchemasRefuse checks that the schemas reject the errors that the test above looks for.
 func TestSchemasRefuse(t *testing.T) {
 	v := newValidator(t)
 	at := func(v any, path ...any) map[string]any {

@@ -23,7 +23,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// run runs a command line on a node and shows all that comes out.
+// run runs a command line on a node and returns all of its output.
 func run(t *testing.T, node Node, line string) string {
 	t.Helper()
 	words := strings.Fields(line)
@@ -57,8 +57,8 @@ func treeNode(t *testing.T, name string) Node {
 	return node
 }
 
-// TestTrees holds the output of the applets on every test tree to golden files; those for timing
-// are only run.
+// TestTrees compares the output of the applets on every test tree with golden files; on trees for
+// timing they are only run.
 func TestTrees(t *testing.T) {
 	for _, name := range testtrees.Names() {
 		t.Run(name, func(t *testing.T) {
@@ -98,7 +98,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// everything is a device that has all that ibv_devinfo can print.
+// everything is a device with all attributes that ibv_devinfo can print.
 func everything() recording.Recording {
 	attributes := &provider.DeviceAttributes{
 		Firmware: "28.39.3560", NodeGUID: ib.GUID{0, 2, 0xc9, 3, 0, 0xa5, 0x10, 0}, VendorID: 0x2c9, VendorPartID: 4129,
@@ -160,7 +160,7 @@ func TestRecordedVerbs(t *testing.T) {
 	golden(t, "verbs", got.String())
 }
 
-// TestHostileText holds that text of a node is printed as it is and breaks nothing.
+// TestHostileText checks that text from a node is printed unchanged and causes no error.
 func TestHostileText(t *testing.T) {
 	t.Chdir(t.TempDir()) // ibnetdiscover writes the file that its operand names
 	const evil = "\xff\x1b]0;x\a%s%n\x00\r\n\n-1 99999999999999999999999"

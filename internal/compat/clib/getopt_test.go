@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// walk returns what getopt finds, the operands, and the messages.
+// walk returns the options that getopt finds, the operands, and the messages.
 func walk(args []string, ordered bool) (found, operands []string, messages string) {
 	var errOut strings.Builder
 	g := NewGetopt(args, []Option{Value("device", 'd'), Flag("debug", 'D'), Flag("list", 'l')})

@@ -17,7 +17,7 @@ import (
 	"github.com/rdmakit/rdmakit/internal/testkit/ibsimtest"
 )
 
-// times are the figures of ibping that differ from run to run.
+// times matches the numbers in ibping's output that differ from run to run.
 var times = regexp.MustCompile(`time \d+(\.\d+)? ms|= [\d./]+ ms|from \S+ \(|--- \S+ \(`)
 
 func maskTimes(text string) string {
@@ -34,18 +34,18 @@ func hostName() string {
 	return name
 }
 
-// pingNet is a simulated subnet that a subnet manager has been to: with one alive, C's ping server
-// dies in the simulator.
+// pingNet is a simulated subnet whose subnet manager has ended: with a running one, C's ping server
+// crashes in the simulator.
 func pingNet(t *testing.T) (sim *ibsimtest.Simulator, client, server, lid string) {
 	t.Helper()
 	net := nets()[2]
 	sim = net.start(t)
-	// OpenSM gives the LIDs and ends.
+	// OpenSM assigns the LIDs and ends.
 	_, _, _ = sim.Try(net.sm, "opensm", "-o", "-R", "minhop", "-f", t.TempDir()+"/log")
 	return sim, net.host, net.far, lidAt(t, sim, net.far, "0")
 }
 
-// safeBuffer is what a program under way has written.
+// safeBuffer holds the output of a running program.
 type safeBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer

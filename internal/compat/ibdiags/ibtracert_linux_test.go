@@ -58,8 +58,8 @@ func TestIbtracert(t *testing.T) {
 	}
 }
 
-// setMulticast writes the ports that a switch at the end of a directed route sends a multicast LID
-// on to, all below 16.
+// setMulticast writes the output ports for a multicast LID, all below 16, of the switch at the end
+// of a directed route.
 func setMulticast(t *testing.T, sim *ibsimtest.Simulator, node, route string, mlid uint16, ports ...int) {
 	t.Helper()
 	transport, err := fabric.OpenIBSim(t.Context(), sim.Getenv(node))
@@ -87,8 +87,8 @@ func setMulticast(t *testing.T, sim *ibsimtest.Simulator, node, route string, ml
 	}
 }
 
-// TestMulticast traces two groups that tie two hosts together: by one spine, and by both, which
-// makes a circle.
+// TestMulticast traces two groups that connect two hosts: through one spine, and through both,
+// which is a loop.
 func TestMulticast(t *testing.T) {
 	t.Parallel()
 	net := nets()[0]
@@ -112,8 +112,7 @@ func TestMulticast(t *testing.T) {
 			identical(t, sim, net.host, "ibtracert", strings.Fields("-m "+mlid+" "+fill.Replace(args))...)
 		}
 		identical(t, sim, net.far, "ibtracert", strings.Fields("-m "+mlid+" "+fill.Replace("H F"))...)
-		// The trace comes in by the port where the host hangs; C shows the port that its own
-		// question came in by.
+		// The trace enters by the port of the host; C shows the port by which its request entered.
 		words := strings.Fields("-m " + mlid + " " + fill.Replace("H L"))
 		theirs, got := sim.Tool(net.sm, "ibtracert", words...), ours(t, sim, net.sm, "ibtracert", words...).Stdout
 		if want := strings.Replace(theirs, "[1] lid", "[2] lid", 1); got != want || got == theirs {

@@ -14,7 +14,7 @@ import (
 	"github.com/rdmakit/rdmakit/internal/testkit/ibsimtest"
 )
 
-// output is what came out of a run.
+// output is the output of a run.
 type output struct {
 	Stdout, Stderr string
 	Code           int
@@ -39,7 +39,8 @@ func ours(t testing.TB, sim *ibsimtest.Simulator, node, name string, args ...str
 	return output{stdout.String(), stderr.String(), code}
 }
 
-// masked hides what differs from run to run: dates, and the activity count of subnet managers.
+// masked masks values that differ from run to run: dates, and the activity count of subnet
+// managers.
 func masked(text string) string {
 	for _, m := range []struct{ pattern, with string }{
 		{`(?m)^# Topology file: generated on .*$`, "# Topology file: generated on DATE"},
@@ -53,7 +54,7 @@ func masked(text string) string {
 // lines returns the lines of a text in alphabetical order.
 func lines(text string) []string { return slices.Sorted(strings.Lines(masked(text))) }
 
-// compare runs the C program and ours at a node and demands equal exit codes and equal lines on
+// compare runs the C program and ours at a node and requires equal exit codes and equal lines on
 // standard output, in any order.
 func compare(t *testing.T, sim *ibsimtest.Simulator, node, name string, args ...string) {
 	t.Helper()

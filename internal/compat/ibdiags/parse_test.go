@@ -132,7 +132,8 @@ func TestParseRoute(t *testing.T) {
 	}
 }
 
-// TestRareValues has what the simulated subnets don't: reserved values as libibmad shows them.
+// TestRareValues checks reserved values, which don't occur in the simulated subnets, against
+// libibmad's output.
 func TestRareValues(t *testing.T) {
 	tests := []struct{ name, got, want string }{
 		{"widths(0)", widths(0), "undefined (0)"},

@@ -48,8 +48,8 @@ func TestPerfquery(t *testing.T) {
 	}
 }
 
-// TestPerfqueryTables compares all other tables, with an agent in the simulator's place where it
-// knows none. The agent answers with numbers at random.
+// TestPerfqueryTables compares all other tables. For tables that the simulator doesn't support, an
+// agent of the test answers with random numbers.
 func TestPerfqueryTables(t *testing.T) {
 	t.Parallel()
 	net := nets()[0]
@@ -87,7 +87,7 @@ func TestPerfqueryTables(t *testing.T) {
 	}
 }
 
-// serveCounters answers what the simulator leaves to the node at which it joins.
+// serveCounters answers the requests that the simulator passes to its node.
 func serveCounters(t *testing.T, getenv func(string) string) {
 	t.Helper()
 	transport, err := fabric.OpenIBSim(t.Context(), getenv)
@@ -133,8 +133,8 @@ func answerCounters(d *fabric.Datagram) {
 	p.Append(d.MAD[:0])
 }
 
-// TestPerfqueryCounters compares counters that were given values, at a port without traffic so that
-// no number moves between the two programs.
+// TestPerfqueryCounters compares counters with preset values, at a port without traffic so that
+// they don't change between the two programs.
 func TestPerfqueryCounters(t *testing.T) {
 	t.Parallel()
 	net := nets()[0]
@@ -162,7 +162,7 @@ func TestPerfqueryCounters(t *testing.T) {
 		words := strings.Fields(strings.ReplaceAll(args, "{}", leaf))
 		if strings.Contains(args, "-r") || strings.Contains(args, "-R") || strings.Contains(args, "-xr") ||
 			strings.Contains(args, "-xR") {
-			got := ours(t, sim, net.host, "perfquery", words...) // what the C program then reads shows what came of it
+			got := ours(t, sim, net.host, "perfquery", words...) // the C program then reads the result
 			if got.Code != 0 {
 				t.Errorf("perfquery %s: exit code %d: %s", args, got.Code, got.Stderr)
 			}
@@ -175,7 +175,7 @@ func TestPerfqueryCounters(t *testing.T) {
 	}
 }
 
-// TestPerfqueryResets has each program reset a port of its own, with the same values before.
+// TestPerfqueryResets lets each program reset a different port with the same preset values.
 func TestPerfqueryResets(t *testing.T) {
 	t.Parallel()
 	net := nets()[0]
@@ -213,7 +213,7 @@ func TestPerfqueryResets(t *testing.T) {
 	}
 }
 
-// TestQP1Dropped shows the counter that the C program gets wrong.
+// TestQP1Dropped checks the counter that the C program prints incorrectly.
 func TestQP1Dropped(t *testing.T) {
 	t.Parallel()
 	net := nets()[2]

@@ -11,14 +11,14 @@ import (
 	"github.com/rdmakit/rdmakit/internal/testkit/ibsimtest"
 )
 
-// traffic are counters that the questions themselves raise.
+// traffic matches counters that the requests themselves increment.
 var traffic = regexp.MustCompile(`(?m)^(Port(?:Xmit|Rcv)(?:Data|Pkts):\.+)\d+$`)
 
-// working is what C programs tell with -v of their own working.
+// working matches the C programs' internal debug messages with -v.
 var working = regexp.MustCompile(`(?m)^\[\d+\] [a-z_]+: .*\n`)
 
-// identical runs the C program and ours at a node and demands the same exit code and the same
-// standard output, byte by byte but for traffic.
+// identical runs the C program and ours at a node and requires the same exit code and the same
+// standard output, byte by byte except for traffic.
 func identical(t *testing.T, sim *ibsimtest.Simulator, node, name string, args ...string) {
 	t.Helper()
 	got := ours(t, sim, node, name, args...)
@@ -50,8 +50,8 @@ func lidAt(t *testing.T, sim *ibsimtest.Simulator, node, route string) string {
 	return m[1]
 }
 
-// testNet is a simulated subnet of the comparisons, with nodes for the subnet manager, to ask from,
-// and far away from there.
+// testNet is a simulated subnet for the comparisons, with the nodes of the subnet manager and of
+// the programs, and a node far away from these.
 type testNet struct{ name, sm, host, far string }
 
 func nets() []testNet {
@@ -67,8 +67,7 @@ func (n testNet) start(t *testing.T) *ibsimtest.Simulator {
 	return ibsimtest.Start(t, "../../../fabric/testdata/"+n.name+"/net")
 }
 
-// TestUsage compares the help, wrong options and the version of all programs that are written
-// for it.
+// TestUsage compares the help, wrong options and the version of all programs.
 func TestUsage(t *testing.T) {
 	t.Parallel()
 	sim := ibsimtest.Start(t, "../../../fabric/testdata/dualsm/net")
@@ -78,7 +77,7 @@ func TestUsage(t *testing.T) {
 			theirs, theirErrors, code := sim.Try("host1", name, args...)
 			got := ours(t, sim, "host1", name, args...)
 			if name == "sminfo" || name == "perfquery" {
-				if arg == "" { // these do without operands
+				if arg == "" { // these need no operands
 					continue
 				}
 			}
@@ -89,7 +88,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// TestCommonOptions compares what all programs share.
+// TestCommonOptions compares the options that all programs share.
 func TestCommonOptions(t *testing.T) {
 	t.Parallel()
 	sim := ibsimtest.Start(t, "../../../fabric/testdata/dualsm/net")

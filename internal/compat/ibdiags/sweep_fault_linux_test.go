@@ -27,7 +27,7 @@ func TestSweepFaults(t *testing.T) {
 	stop := sim.StartStillSM("host0")
 	for _, step := range []struct {
 		name, line string
-		repaired   bool // a new manager finds routes around it; the others are to be seen as they are
+		repaired   bool // a new manager finds routes around it; the other faults must remain
 	}{
 		{"an uplink is cut", `Unlink "leaf0"[9]`, true},
 		{"a host is cut off", `Unlink "host5"`, true},
@@ -50,7 +50,7 @@ func TestSweepFaults(t *testing.T) {
 	}
 }
 
-// TestSweepSilence compares where questions stay without answer.
+// TestSweepSilence compares the output for unanswered requests.
 func TestSweepSilence(t *testing.T) {
 	t.Parallel()
 	for _, fault := range []struct{ line, warning string }{
@@ -122,7 +122,7 @@ func TestQueryErrorsDetails(t *testing.T) {
 	}
 }
 
-// TestQueryErrorsClear compares what is left when counters were cleared.
+// TestQueryErrorsClear compares the counters after they were cleared.
 func TestQueryErrorsClear(t *testing.T) {
 	t.Parallel()
 	left := map[string]string{}
@@ -142,7 +142,8 @@ func TestQueryErrorsClear(t *testing.T) {
 			}
 			text, _, _ := sim.Try("host1", "ibqueryerrors", "--data", "--threshold-file", "/nosuch")
 			text += sim.Tool("host1", "ibqueryerrors", "--counters")
-			// Small counts are those of the questions; seeded ones that stayed are large.
+			// Small counts are caused by the requests; preset counters that were not cleared are
+			// large.
 			text = regexp.MustCompile(`== \d{1,6} \([^)]*\)`).ReplaceAllString(text, "== few")
 			text = regexp.MustCompile(`== (4|9)\d{5,} \([^)]*\)`).ReplaceAllString(text, "== many")
 			if who == "theirs" {
@@ -186,7 +187,7 @@ func TestLinkInfoParts(t *testing.T) {
 		compareLines(t, sim, "host1", []string{line})
 	}
 	// The C program sends packets routed by LID and then by a directed route, which the simulator
-	// doesn't know: it hangs, or misses what is behind the node.
+	// doesn't support: the program hangs, or misses nodes behind that node.
 	for guid, route := range map[string]string{"0x200002": "0,1,9,3", "0x100021": "0,1,9,3,1", "0x200000": "0,1"} {
 		want := sim.Tool("host1", "iblinkinfo", "-D", route)
 		if diff := cmp.Diff(want, ours(t, sim, "host1", "iblinkinfo", "-G", guid).Stdout); diff != "" {
@@ -219,7 +220,7 @@ func TestSweepUsage(t *testing.T) {
 			theirs, theirErrors, code := sim.Try("host1", name, words...)
 			got := ours(t, sim, "host1", name, words...)
 			if strings.HasPrefix(name, "ibs") || strings.HasPrefix(name, "ibh") || name == "ibnodes" {
-				// by their whole path, as scripts are called
+				// by their full path, as scripts are called
 				theirErrors = strings.ReplaceAll(theirErrors, "/usr/sbin/ibnetdiscover", "ibnetdiscover")
 			}
 			if diff := cmp.Diff(fmt.Sprintf("%d\n%s", code, masked(theirs)),
@@ -234,7 +235,7 @@ func TestSweepUsage(t *testing.T) {
 	}
 }
 
-// TestSweepFiles compares what the programs make of saved sweeps, each of its own.
+// TestSweepFiles compares the programs on saved sweeps, each in its own format.
 func TestSweepFiles(t *testing.T) {
 	t.Parallel()
 	sim := ibsimtest.Start(t, "../../../fabric/testdata/ft2/net")
@@ -285,8 +286,8 @@ func TestSweepFiles(t *testing.T) {
 	}
 }
 
-// compareFiles compares with files of both programs: the name FILE with ours behind it is
-// this program's.
+// compareFiles compares with files of both programs: FILE followed by "ours" is the file of this
+// program.
 func compareFiles(t *testing.T, sim *ibsimtest.Simulator, line string) {
 	t.Helper()
 	words := strings.Fields(line)

@@ -12,7 +12,8 @@ import (
 	"github.com/rdmakit/rdmakit/internal/testkit/ibsimtest"
 )
 
-// measured hides what the questions themselves change: the number of packets, and counters of data.
+// measured masks values that the requests themselves change: the number of packets, and data
+// counters.
 func measured(text string) string {
 	text = masked(text)
 	text = regexp.MustCompile(`# Total MADs used: \d+`).ReplaceAllString(text, "# Total MADs used: N")
@@ -22,7 +23,7 @@ func measured(text string) string {
 	).ReplaceAllString(text, "[$1 == N]")
 }
 
-// compareSweep runs the C program and ours at a node, and demands the same exit code and the same
+// compareSweep runs the C program and ours at a node, and requires the same exit code and the same
 // standard output, in the same order.
 func compareSweep(t *testing.T, sim *ibsimtest.Simulator, node, name string, args ...string) {
 	t.Helper()
@@ -98,7 +99,7 @@ func TestSweep(t *testing.T) {
 					if words := strings.Fields(line); lids || words[0] != "ibqueryerrors" {
 						compareSweep(t, sim, net.host, words[0], words[1:]...)
 					} else {
-						// Without LIDs, the C program asks for service levels first, and ends.
+						// Without LIDs, the C program queries service levels first, and ends.
 						compareSweep(t, sim, net.host, words[0], append(words[1:], "--skip-sl")...)
 					}
 				}
@@ -107,7 +108,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// TestSweepRecorded compares with what the C programs printed when the nets were recorded.
+// TestSweepRecorded compares with the C programs' output that was recorded with the nets.
 func TestSweepRecorded(t *testing.T) {
 	lines := map[string]string{
 		"ibnetdiscover.txt": "ibnetdiscover", "ibnetdiscover-p.txt": "ibnetdiscover -p",
@@ -140,9 +141,9 @@ func TestSweepRecorded(t *testing.T) {
 	}
 }
 
-// oddNet has what the others lack: links of all widths and speeds, an adapter with two ports on two
-// switches, one with both on the same, long and odd descriptions, a node without one, a switch that
-// is hardly cabled, chassis, slots of InfiniScale IV.
+// oddNet has cases that the other nets don't have: links of all widths and speeds, an adapter with
+// two ports on two switches, one with both on the same switch, long and unusual descriptions, a
+// node without one, a switch with few cables, chassis, slots of InfiniScale IV.
 const oddNet = `
 width=15
 speed=7

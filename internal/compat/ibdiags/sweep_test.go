@@ -18,14 +18,14 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// printed is what came out of a run.
+// printed is the output of a run.
 type printed struct {
 	Stdout, Stderr string
 	Code           int
 }
 
-// inSubnet runs a program at a node of a subnet that is simulated in the process; files are what it
-// finds, by name.
+// inSubnet runs a program at a node of a subnet that is simulated in the process; files are the
+// files that it can read, by name.
 func inSubnet(
 	ctx context.Context, t *testing.T, net *simulated.Subnet, node string, files map[string]string, name string,
 	args ...string,
@@ -53,8 +53,8 @@ func inSubnet(
 	return printed{stdout.String(), stderr.String(), code}
 }
 
-// TestSweepLinks checks what the simulator of the C programs can't show: routers, XDR, FDR10, a
-// port 0 that doesn't answer.
+// TestSweepLinks checks cases that the C programs' simulator doesn't support: routers, XDR, FDR10,
+// a port 0 that doesn't answer.
 func TestSweepLinks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := simulated.New()
@@ -124,7 +124,8 @@ func TestSweepLinks(t *testing.T) {
 	})
 }
 
-// TestQueryErrorsSilent bounds the time that silent agents cost, and counts what they leave open.
+// TestQueryErrorsSilent checks the time that silent agents cost, and the counts of unanswered
+// requests.
 func TestQueryErrorsSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := simulated.FatTree(4, 20, 2)
@@ -158,7 +159,7 @@ func TestQueryErrorsSilent(t *testing.T) {
 	})
 }
 
-// TestSweepCanceled ends a sweep and the questions behind it early.
+// TestSweepCanceled cancels a sweep and the requests that follow it.
 func TestSweepCanceled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := simulated.FatTree(4, 20, 2)
@@ -234,7 +235,7 @@ func TestSweepFileOperand(t *testing.T) {
 	})
 }
 
-// undated takes the date out of what ibnetdiscover prints.
+// undated removes the date from ibnetdiscover's output.
 func undated(text string) string {
 	_, behind, _ := strings.Cut(text, "# Initiated")
 	return behind

@@ -12,7 +12,7 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// endless answers as a switch that nobody has met before behind every port of every switch.
+// endless answers with a new switch behind every port of every switch.
 type endless struct {
 	answers []fabric.Datagram
 	asked   int

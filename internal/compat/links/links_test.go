@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A program that has the name of an applet must stay a program.
+// A program with the name of an applet must not be replaced.
 func TestInstallBesideItself(t *testing.T) {
 	dir := t.TempDir()
 	exe := filepath.Join(dir, "ibstat")
@@ -21,7 +21,7 @@ func TestInstallBesideItself(t *testing.T) {
 	}
 }
 
-// TestLinker makes links, finds them again, and leaves what others have.
+// TestLinker makes links, finds them again, and keeps other files.
 func TestLinker(t *testing.T) {
 	dir := t.TempDir()
 	exe, bin := filepath.Join(dir, "rdmactl"), filepath.Join(dir, "bin")

@@ -14,7 +14,7 @@ import (
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// start puts a relay before a simulator, and returns the environment that leads to it.
+// start starts a relay for a simulator, and returns the environment to connect to it.
 func start(t *testing.T, sim *ibsimtest.Simulator, config relay.Config) (*relay.Relay, func(string) string) {
 	t.Helper()
 	config.Upstream, config.Name = sim.Config("").SocketName, fmt.Sprintf("rdmakit-relay-%d-%s", os.Getpid(), t.Name())
@@ -58,7 +58,7 @@ func simulator(t *testing.T) *ibsimtest.Simulator {
 func TestPassesOnAndCounts(t *testing.T) {
 	sim := simulator(t)
 	r, getenv := start(t, sim, relay.Config{})
-	for range 2 { // the second joins after the first has left
+	for range 2 { // the second client connects after the first has left
 		before := r.Requests()
 		got := sweep(t, getenv, fabric.Options{})
 		if len(got.Nodes) != 11 || len(got.Links()) != 10 || !got.Complete {
@@ -113,10 +113,11 @@ func TestDeadNodes(t *testing.T) {
 	}
 }
 
-// umad2sim is the library that puts the C tools into the simulator, where Debian has it.
+// umad2sim is Debian's path of the library that connects the C tools to the simulator.
 const umad2sim = "/usr/lib/x86_64-linux-gnu/umad2sim/libumad2sim.so"
 
-// TestCTool has a program on umad2sim meet a dead node: it goes on when the request comes back.
+// TestCTool runs a program on umad2sim with a dead node: it must continue when the request is
+// returned.
 func TestCTool(t *testing.T) {
 	sim := simulator(t)
 	nodes := sweep(t, sim.Getenv("host0"), fabric.Options{}).Nodes

@@ -135,7 +135,7 @@ func TestServeRun(t *testing.T) {
 func TestServeKill(t *testing.T) {
 	p := serve(t)
 	p.send("s1", frame.KindRun, frame.RunRequest{Script: "echo before; sleep 100; echo after"})
-	p.send("other", frame.KindKill, []byte(nil)) // not its session: nothing happens
+	p.send("other", frame.KindKill, []byte(nil)) // another session: ignored
 	time.Sleep(200 * time.Millisecond)
 	p.send("s1", frame.KindKill, []byte(nil))
 	want := answer{Out: "before\n", End: frame.End{Code: 128 + int(syscall.SIGKILL), Killed: true}}
@@ -157,8 +157,8 @@ func TestServeAlive(t *testing.T) {
 	}
 }
 
-// A client that left takes its command with it, whether the stream ended or
-// the next client came first.
+// The command of a client that left is killed, whether the stream ended or the next client came
+// first.
 func TestServeAbandon(t *testing.T) {
 	pidFile := filepath.Join(t.TempDir(), "pid")
 	script := "echo $$ >" + pidFile + ".part; mv " + pidFile + ".part " + pidFile + "; sleep 100"
@@ -179,7 +179,7 @@ func TestServeAbandon(t *testing.T) {
 	if err := p.conn.Close(); err != nil {
 		t.Fatal(err)
 	}
-	err := <-p.done // the cleanup wants it too
+	err := <-p.done // the cleanup receives from it too
 	p.done <- err
 	if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
 		t.Errorf("command %d after the stream's end: kill = %v, want ESRCH", pid, err)
