@@ -81,7 +81,7 @@ func (r *run) watchdog(ctx context.Context, size int) (watched context.Context, 
 	limit := cmp.Or(r.cfg.StepTimeout, perftest.DefaultStepTimeout) + underWay(size, r.cfg.TxDepth*r.cfg.QueuePairs)
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		ticker := time.NewTicker(max(limit/looks, 1))
+		ticker := time.NewTicker(max(limit/checksPerLimit, 1))
 		defer ticker.Stop()
 		for seen, at := r.moved.Load(), time.Now(); ; {
 			select {
@@ -103,8 +103,8 @@ func (r *run) watchdog(ctx context.Context, size int) (watched context.Context, 
 	}
 }
 
-// looks is how often watchdog checks within its limit.
-const looks = 32
+// checksPerLimit is how often watchdog checks within its limit.
+const checksPerLimit = 32
 
 // underWay returns how long a slow network needs for n messages, at most maxInterval.
 func underWay(size, n int) time.Duration {

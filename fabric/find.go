@@ -149,8 +149,8 @@ type OpenEnd struct {
 	Silent bool
 }
 
-// OpenEnds returns the ports whose link is up and leads to where nobody is known, in the order of
-// the nodes.
+// OpenEnds returns the ports whose link is up and whose other end is unknown, in the order of the
+// nodes.
 func (t *Topology) OpenEnds() []OpenEnd {
 	cut := slices.ContainsFunc(t.Unreached, Unreached.cutShort)
 	gaveUp := map[PortID]bool{}

@@ -65,7 +65,7 @@ func TestNothingIsAskedTwice(t *testing.T) {
 		}
 		// A cable between switches may be queried from both ends before the answers arrive.
 		if got := c.sent[smp(mad.AttributeNodeInfo)]; got < links+1 || got > links+1+8 {
-			t.Errorf("node infos sent = %d, want one a link and one for the own node, %d", got, links+1)
+			t.Errorf("node infos sent = %d, want one for each link and one for the local node, %d", got, links+1)
 		}
 		for attribute, want := range map[mad.Attribute]int{
 			mad.AttributeNodeDescription: nodes, mad.AttributeSwitchInfo: 6,

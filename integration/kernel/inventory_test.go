@@ -317,10 +317,10 @@ func compareNetdevs(t *testing.T, text string, snap *inventory.Snapshot) {
 	}
 }
 
-// churnScript scans %d times without pause while siw7 and rxe7 come and go, on network
-// devices of their own so that rxe0 and siw0 stay as other tests need them. It
-// prints an archive of each scan's exit code, stderr and report. The pauses are
-// random, so that every stage of the churn meets every stage of a scan.
+// churnScript scans %d times without pause while siw7 and rxe7 come and go, on network devices of
+// their own so that rxe0 and siw0 stay as other tests need them. It prints an archive of each
+// scan's exit code, stderr and report. The pauses are random, so that every stage of the changes
+// coincides with every stage of a scan at some time.
 const churnScript = `cd /tmp; rm -f scan.*
 	for i in 7 8; do ip link add dummy$i type dummy; ip link set dummy$i up; done
 	nap() { sleep 0.$(printf %%02d $((RANDOM %% $1))); }

@@ -264,7 +264,7 @@ func (x exchange) check(t *testing.T, out outcome, mtu int, sizes []int) {
 		t.Errorf("MTU %d, %d remote queue pairs, want %d and %d", out.ours.MTU, len(out.ours.Remote), mtu, qps)
 	}
 	quiet := []string{"malformed", "foreign", "writeErrors", "readErrors"}
-	if !x.noisy { // a packet that is overtaken by many others counts as damaged, because its identification is implausible
+	if !x.noisy { // a packet that many others overtake counts as damaged, because of its identification
 		quiet = append(quiet, "badICRC", "timeouts")
 	}
 	for _, name := range quiet {

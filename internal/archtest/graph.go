@@ -20,7 +20,7 @@ func targets() []target {
 	return []target{{"linux", ""}, {"linux", "nodl"}, {"darwin", ""}, {"windows", ""}}
 }
 
-// readModule fills in the module's path and what go.mod requires.
+// readModule sets the module's path and the requirements of go.mod.
 func (t *Tree) readModule(ctx context.Context, dir string) error {
 	out, err := goCommand(ctx, dir, nil, "mod", "edit", "-json")
 	if err != nil {
@@ -40,7 +40,7 @@ func (t *Tree) readModule(ctx context.Context, dir string) error {
 	return nil
 }
 
-// readGraph asks the go command for every package that the module reaches.
+// readGraph reads every package that the module depends on from the go command.
 func (t *Tree) readGraph(ctx context.Context, dir string) error {
 	t.Graph = map[string]*Package{}
 	for _, target := range targets() {

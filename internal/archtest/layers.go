@@ -7,58 +7,59 @@ import (
 	"strings"
 )
 
-// A wing is a part of the tree whose packages are alike: what it may import is said once for all of
-// them, so that a new package needs no new rule. docs/architecture.md says what each is for.
+// A wing is a part of the tree whose packages have a common purpose. Its imports are defined once
+// for all of them, so that a new package needs no new rule. docs/architecture.md describes each
+// wing.
 type wing struct {
 	// dir is the wing's folder; its packages may import each other.
 	dir string
-	// imports are the wings and packages of the module that it may import, with what is below them.
+	// imports are the wings and packages of the module that it may import, including packages below
+	// them.
 	imports []string
 	reason  string
 }
 
-// wings are the parts that say what they import. What stands in none of them is held by
-// layers alone.
+// wings returns the wings. Packages outside of all wings are restricted by layers only.
 func wings() []wing {
 	return []wing{
 		{"wire", nil, "wire imports the standard library and wire only"},
 		{"internal/edge", []string{"wire"}, "edges are the bottom layer"},
-		{"internal/text", nil, "texts know nothing of RDMA"},
+		{"internal/text", nil, "text packages are independent of RDMA"},
 		{
 			"internal/record",
 			[]string{"internal/edge", "inventory", "launch", "verbs/recording", "wire"},
-			"records hold nodes, and nothing judges or measures there",
+			"record packages hold recorded nodes; checks and measurements belong elsewhere",
 		},
 		{
 			"internal/sim",
 			[]string{"internal/edge", "internal/record", "fabric", "wire"},
-			"simulators stand behind the interfaces of the edges, and know no command",
+			"simulators implement the interfaces of the edges and are independent of commands",
 		},
 		{
 			"internal/testkit",
 			[]string{"internal/edge", "internal/record", "wire"},
-			"what tests of many packages share depends on few of them",
+			"test code shared by many packages must depend on few of them",
 		},
 		{
 			"internal/compat",
 			[]string{
 				"internal/edge", "bench", "fabric", "inventory", "verbs", "wire",
 			},
-			"compatible programs share the models with the commands, and no text",
+			"compatible programs share the models with the commands, but no text",
 		},
 	}
 }
 
-// layer says what packages may not import, wherever they stand.
+// layer restricts the imports of packages, in any wing.
 type layer struct {
 	member func(dir string) bool
-	// allowed judges an import of another package of the module, by folder.
+	// allowed reports whether an import of another package of the module, by folder, is allowed.
 	allowed func(from, to string) bool
 	rule    string
 }
 
-// layers is the direction of imports. A folder can be a member of several layers, and must then
-// satisfy each.
+// layers returns the rules for the direction of imports. A folder can be a member of several
+// layers, and must satisfy each.
 func layers() []layer {
 	return []layer{
 		{
@@ -69,7 +70,7 @@ func layers() []layer {
 		{
 			only("verbs/provider"),
 			func(_, to string) bool { return under(to, "wire", "internal/edge") },
-			"the contract between verbs and providers imports neither side",
+			"the interface between verbs and providers imports neither side",
 		},
 		{
 			isProvider,
@@ -77,7 +78,7 @@ func layers() []layer {
 				return under(to, "verbs/provider", "verbs/recording", "internal/edge", "wire") &&
 					(!isProvider(to) || providerRoot(from) == providerRoot(to))
 			},
-			"providers import the contract, wire and edges, and never each other",
+			"providers import the interface, wire and edges, and never each other",
 		},
 		{
 			within("inventory", "fabric"),
@@ -92,40 +93,40 @@ func layers() []layer {
 		{
 			func(dir string) bool { return !under(dir, "internal/testkit", "integration") },
 			func(_, to string) bool { return !under(to, "internal/testkit", "internal/cli/clitest") },
-			"what tests share is for tests",
+			"only tests may import shared test code",
 		},
 		{
 			only("verbs/recording"),
 			func(_, to string) bool { return to == "verbs/provider" || under(to, "wire") },
-			"a recording needs the attributes of the contract, and no provider",
+			"a recording needs the attributes of the interface, and no provider",
 		},
 		{
 			within("internal/record"),
 			func(_, to string) bool { return !under(to, "launch/lint", "launch/consensus") },
-			"records hold nodes, and nothing judges or measures there",
+			"record packages hold recorded nodes; checks and measurements belong elsewhere",
 		},
 		{
 			only("internal/cli"),
 			func(_, to string) bool { return !under(to, "internal/cli") || under(to, "internal/cli/config") },
-			"internal/cli knows no command: the table is passed in",
+			"internal/cli imports no command: the table is passed in",
 		},
 		{
 			isCommandGroup,
 			func(from, to string) bool { return !isCommandGroup(to) || commandGroup(from) == "demo" },
-			"groups of commands know nothing of each other; demo shows what the others print",
+			"groups of commands don't import each other, except demo, which prints the output of others",
 		},
 		{
 			func(string) bool { return true },
 			func(from, to string) bool { return !under(to, "integration") || under(from, "integration") },
-			"integration holds tests and their harness",
+			"integration contains only tests and their harness",
 		},
 	}
 }
 
 func isEdge(dir string) bool { return under(dir, "internal/edge") }
 
-// isCommandGroup reports whether dir belongs to a group of commands. What stands beside the groups
-// serves all of them: settings, the table, what tests and the reference need.
+// isCommandGroup reports whether dir belongs to a group of commands. The other folders serve all
+// groups: settings, the table of commands, packages for tests and for the reference.
 func isCommandGroup(dir string) bool {
 	return strings.HasPrefix(dir, "internal/cli/") && !under(dir, "internal/cli/config", "internal/cli/commands",
 		"internal/cli/clitest", "internal/cli/gendocs")
@@ -156,7 +157,7 @@ func only(dirs ...string) func(string) bool {
 	return func(dir string) bool { return slices.Contains(dirs, dir) }
 }
 
-// isHoused reports whether a folder below internal stands in a wing.
+// isHoused reports whether a folder below internal is in a wing.
 func isHoused(dir string) bool {
 	if !under(dir, "internal") || under(dir, "internal/cli", "internal/archtest", "internal/version") {
 		return true
@@ -167,7 +168,7 @@ func isHoused(dir string) bool {
 func checkLayers(t *Tree) (found []Violation) {
 	for _, dir := range t.dirs() {
 		if !isHoused(dir) {
-			found = append(found, wrong(dir, "stands in no wing of internal"))
+			found = append(found, wrong(dir, "is in no wing of internal"))
 		}
 	}
 	t.eachImport(func(file *File, spec *ast.ImportSpec, importPath string) {
@@ -192,14 +193,14 @@ func checkLayers(t *Tree) (found []Violation) {
 	return found
 }
 
-// isStandard goes by the form of the path, as the go command does: a module's first element has
-// a dot. It holds for files of any target, which the import graph need not.
+// isStandard decides by the form of the path, as the go command does: a module's first element has
+// a dot. So it works for files of any target, which may be missing in the import graph.
 func isStandard(importPath string) bool {
 	first, _, _ := strings.Cut(importPath, "/")
 	return !strings.Contains(first, ".")
 }
 
-// checkSimulators lets only demo commands, main packages, tests and their harness use a simulator.
+// checkSimulators allows simulators only in demo commands, main packages, tests and their harness.
 func checkSimulators(t *Tree) (found []Violation) {
 	t.eachImport(func(file *File, spec *ast.ImportSpec, importPath string) {
 		to, ok := t.local(importPath)

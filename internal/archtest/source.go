@@ -16,8 +16,8 @@ const (
 	maxMainLines = 30
 )
 
-// checkSysPaths looks for string literals that are a path into sysfs. A sentence that mentions
-// one, such as a remedy, is none. Relative paths count too: that is how an os.Root is asked.
+// checkSysPaths finds string literals that are paths in sysfs, including relative paths, as used
+// with an os.Root. Sentences that mention such a path, for example in a remedy, are allowed.
 func checkSysPaths(t *Tree) (found []Violation) {
 	sysPath := regexp.MustCompile(`^(/sys(/\S*)?|sys/(block|bus|class|dev|devices|firmware|fs|kernel|module)(/\S*)?)$`)
 	for _, file := range t.Files {
@@ -34,7 +34,7 @@ func checkSysPaths(t *Tree) (found []Violation) {
 				return true
 			}
 			if s, err := strconv.Unquote(lit.Value); err == nil && sysPath.MatchString(s) {
-				found = append(found, t.wrongAt(lit.Pos(), "the path %s: ask internal/edge/sysfs", lit.Value))
+				found = append(found, t.wrongAt(lit.Pos(), "the path %s: use internal/edge/sysfs", lit.Value))
 			}
 			return true
 		})
@@ -42,14 +42,14 @@ func checkSysPaths(t *Tree) (found []Violation) {
 	return found
 }
 
-// checkMain demands that a command is one short main.go.
+// checkMain requires that a command is one short main.go.
 func checkMain(t *Tree) (found []Violation) {
 	for _, file := range t.Files {
 		if !under(file.Dir, "cmd") || file.Test {
 			continue
 		}
 		if path.Base(file.Path) != "main.go" {
-			found = append(found, wrong(file.Path, "a command has no file but main.go"))
+			found = append(found, wrong(file.Path, "a command has only the file main.go"))
 		}
 		if file.Lines > maxMainLines {
 			found = append(found, wrong(file.Path, "%d lines, %d at most", file.Lines, maxMainLines))
@@ -68,7 +68,7 @@ func checkFileLength(t *Tree) (found []Violation) {
 }
 
 // checkFunctionLength counts from the line of "func" to that of the closing brace. Function
-// literals count by themselves too, so that a table can't hide a long one.
+// literals are checked separately too, so that a table can't hide a long one.
 func checkFunctionLength(t *Tree) (found []Violation) {
 	for _, file := range t.Files {
 		if file.Test || file.Generated {
@@ -100,7 +100,7 @@ func function(n ast.Node) (string, *ast.BlockStmt) {
 	return "", nil
 }
 
-// isTable says whether a body does nothing but return one composite literal, alone or beside
+// isTable reports whether a body does nothing but return one composite literal, alone or beside
 // plain values such as nil.
 func isTable(body *ast.BlockStmt) bool {
 	if len(body.List) != 1 {
@@ -126,7 +126,7 @@ func isTable(body *ast.BlockStmt) bool {
 	return tables == 1
 }
 
-// checkInit looks at tests too: a test's init runs before every other test of the package.
+// checkInit checks tests too: a test's init runs before every other test of the package.
 func checkInit(t *Tree) (found []Violation) {
 	for _, file := range t.Files {
 		for _, decl := range file.AST.Decls {
@@ -138,7 +138,7 @@ func checkInit(t *Tree) (found []Violation) {
 	return found
 }
 
-// checkPackageDoc demands a package comment in the conventional form in one file of each folder.
+// checkPackageDoc requires a package comment in the conventional form in one file of each folder.
 func checkPackageDoc(t *Tree) (found []Violation) {
 	documented := map[string]bool{}
 	name := map[string]string{}
@@ -161,7 +161,7 @@ func checkPackageDoc(t *Tree) (found []Violation) {
 
 func isPackageDoc(file *ast.File) bool {
 	words := strings.Fields(file.Doc.Text())
-	if len(words) < 4 { // "Package verbs verbs." says nothing
+	if len(words) < 4 { // "Package verbs verbs." has no content
 		return false
 	}
 	if file.Name.Name == "main" {

@@ -15,8 +15,8 @@ import (
 	"strings"
 )
 
-// Tree is a module as the rules see it: its source files, parsed, and the import graph that the
-// go command resolves, standard library and other modules included.
+// Tree is the input of the rules: the parsed source files of a module, and its import graph as
+// resolved by the go command, including the standard library and other modules.
 type Tree struct {
 	// Module is the module's path.
 	Module string
@@ -26,8 +26,8 @@ type Tree struct {
 	Pages []*Page
 	// Requires are the module paths that go.mod requires, direct or not.
 	Requires []string
-	// Graph maps each import path that the module reaches, on any of the targets that Load
-	// looks at, to its package. Tests are not part of it.
+	// Graph maps each import path that the module depends on, for any of the targets of Load, to
+	// its package. It doesn't include tests.
 	Graph map[string]*Package
 
 	fset *token.FileSet
@@ -35,11 +35,11 @@ type Tree struct {
 
 // File is one Go file of the module.
 type File struct {
-	// Path and Dir are slash-separated and relative to the module's root; Dir is "." there.
+	// Path and Dir are slash-separated and relative to the module's root, for which Dir is ".".
 	Path, Dir string
-	// Test says that the name ends in _test.go.
+	// Test reports that the name ends in _test.go.
 	Test bool
-	// Generated says that the file carries the standard "Code generated … DO NOT EDIT." line.
+	// Generated reports that the file has the standard "Code generated … DO NOT EDIT." line.
 	Generated bool
 	// Lines counts the file's lines.
 	Lines int
@@ -55,15 +55,15 @@ type Page struct {
 	Path string
 	// Text is the page's content.
 	Text string
-	// Generated says that the page begins with a remark which says what writes it.
+	// Generated reports that the page begins with a comment that names its generator.
 	Generated bool
 }
 
 // Package is one node of the import graph.
 type Package struct {
-	// Standard says that the package belongs to the standard library.
+	// Standard reports that the package belongs to the standard library.
 	Standard bool
-	// Module is the path of the module that holds it; "" in the standard library.
+	// Module is the path of its module; "" for the standard library.
 	Module string
 	// Imports are import paths, over all targets.
 	Imports []string
@@ -112,7 +112,7 @@ func (t *Tree) readFiles(dir string) error {
 	})
 }
 
-// outside says whether the go command would not count a folder to the module.
+// outside reports whether the go command excludes a folder from the module.
 func outside(full, name string) bool {
 	if name == "testdata" || name == "vendor" || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") {
 		return true
@@ -156,7 +156,7 @@ func (t *Tree) readPage(full, rel string) error {
 	return nil
 }
 
-// wrongAt builds a violation that is about one place in a file.
+// wrongAt returns a violation at one place in a file.
 func (t *Tree) wrongAt(pos token.Pos, format string, args ...any) Violation {
 	p := t.fset.Position(pos)
 	return Violation{Path: p.Filename, Line: p.Line, What: fmt.Sprintf(format, args...)}
@@ -178,7 +178,7 @@ func (t *Tree) eachImport(f func(file *File, spec *ast.ImportSpec, importPath st
 		}
 		for _, spec := range file.AST.Imports {
 			importPath, err := strconv.Unquote(spec.Path.Value)
-			if err != nil { // the parser has accepted it: can't be
+			if err != nil { // impossible: the parser has accepted it
 				continue
 			}
 			f(file, spec, importPath)
@@ -196,7 +196,7 @@ func (t *Tree) dirs() []string {
 	return slices.Compact(dirs)
 }
 
-// under says whether dir is one of roots or below one.
+// under reports whether dir is one of roots or below one.
 func under(dir string, roots ...string) bool {
 	for _, root := range roots {
 		if dir == root || strings.HasPrefix(dir, root+"/") {

@@ -104,7 +104,7 @@ func TestExecTerminated(t *testing.T) {
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Error(err)
 	}
-	_ = cmd.Wait() // the state tells more
+	_ = cmd.Wait() // the state has more information
 	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGTERM {
 		t.Errorf("after SIGTERM: %v, want that it ended the program", cmd.ProcessState)
 	}

@@ -65,7 +65,7 @@ func (w *schemaWriter) page(name string, t reflect.Type) ([]byte, error) {
 	}
 	root.Schema = "https://json-schema.org/draft/2020-12/schema"
 	root.Comment = "Written by internal/cli/gendocs from the Go types: change it there. docs/schema.md " +
-		"tells how versions work."
+		"describes the versions."
 	root.Title = name
 	root.Defs = w.defs
 	var buf bytes.Buffer

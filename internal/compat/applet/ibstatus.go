@@ -137,7 +137,8 @@ func (env *Env) catOr(t *sysTree, file, missing string) string {
 	return missing
 }
 
-// spaced is what echo makes of the words of a text after another one; nothing at all for no words.
+// spaced returns the words of a text as echo prints them after another one; "" if there are no
+// words.
 func spaced(text string) string {
 	words := strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == '\t' || r == '\n' })
 	if len(words) == 0 {

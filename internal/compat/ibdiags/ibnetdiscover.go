@@ -173,9 +173,9 @@ func (n *netdiscover) print(ctx context.Context) int {
 	}
 	n.sent = t.Stats.Sent
 	if n.progress && n.loadCache == "" {
-		n.settings.tell = func(line string) { io.WriteString(n.stdout, line) } //nolint:errcheck // as for all output
+		n.settings.remarks = func(line string) { io.WriteString(n.stdout, line) } //nolint:errcheck // as for all output
 	}
-	s := fromTopology(t, n.settings.tell)
+	s := fromTopology(t, n.settings.remarks)
 	switch {
 	case n.ports:
 		n.portsReport(s)

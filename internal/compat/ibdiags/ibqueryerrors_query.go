@@ -18,13 +18,13 @@ const (
 
 // queriedNode holds the answers of a node's performance agent.
 type queriedNode struct {
-	node  *subnetNode
-	can   mad.ClassPortInfo
-	all   bool          // one request is enough for all ports
-	whole *queriedPort  // all ports together
-	ports []queriedPort // the ports that were queried, in ascending order
-	left  int           // outstanding requests about ports
-	told  bool          // it has been reported that the node can't be queried
+	node     *subnetNode
+	can      mad.ClassPortInfo
+	all      bool          // one request is enough for all ports
+	whole    *queriedPort  // all ports together
+	ports    []queriedPort // the ports that were queried, in ascending order
+	left     int           // outstanding requests about ports
+	reported bool          // it has been reported that the node can't be queried
 }
 
 // queriedPort holds the counters of a port.
@@ -109,10 +109,10 @@ func (e *queryErrors) askCapability(n *queriedNode) {
 func (e *queryErrors) failed(n *queriedNode, what string, port int, err error) {
 	e.failures++
 	if errors.Is(err, errNoLID) || errors.Is(err, errGaveUp) {
-		if errors.Is(err, errNoLID) && !n.told {
+		if errors.Is(err, errNoLID) && !n.reported {
 			e.noLIDs++
 		}
-		n.told = true
+		n.reported = true
 		return
 	}
 	e.warn("query", "%s query failed on %s port %d: %v",

@@ -45,8 +45,8 @@ number of outstanding requests; the default is the transport's limit. `
 
 // sweepSettings are the options of a sweep.
 type sweepSettings struct {
-	window int // -o; 0: the transport's default
-	tell   func(line string)
+	window  int // -o; 0: the transport's default
+	remarks func(line string)
 }
 
 // setWindow parses the argument of -o.

@@ -100,7 +100,7 @@ type scan struct {
 	source  source
 	maxHops int // 0: all
 	initial int // hops of the path to the start
-	tell    func(line string)
+	remarks func(line string)
 	queue   []scanTask
 }
 
@@ -265,7 +265,7 @@ func (s *scan) next(n *subnetNode, t scanTask) (mad.Path, bool) {
 
 // remark prints an answer as option -s of ibnetdiscover does.
 func (s *scan) remark(t scanTask, n *subnetNode, port *subnetPort, known bool) {
-	if s.tell == nil {
+	if s.remarks == nil {
 		return
 	}
 	prompt, number, description := "new", port.number, `""`
@@ -278,7 +278,7 @@ func (s *scan) remark(t scanTask, n *subnetNode, port *subnetPort, known bool) {
 	if n.describe {
 		description = `"` + n.Description.String() + `"`
 	}
-	s.tell(fmt.Sprintf("DR path slid 0; dlid 0; %s -> %s %s {%016x} portnum %d lid %d-%d %s\n",
+	s.remarks(fmt.Sprintf("DR path slid 0; dlid 0; %s -> %s %s {%016x} portnum %d lid %d-%d %s\n",
 		t.path, prompt, n.Info.NodeType, guid64(n.GUID()), number, port.lid, int(port.lid)+1<<port.lmc-1, description))
 }
 
@@ -315,9 +315,9 @@ func (r recorded) portInfo(n *fabric.Node, port uint8, _ mad.Path) bool { return
 
 // fromTopology puts a sweep into C's order. Nodes that C would not have reached, because a node on
 // the path did not answer, come last.
-func fromTopology(t *fabric.Topology, tell func(line string)) *subnet {
+func fromTopology(t *fabric.Topology, remarks func(line string)) *subnet {
 	s := newScan(recorded{t}, mad.Path{})
-	s.tell = tell
+	s.remarks = remarks
 	s.run()
 	for _, n := range t.Nodes {
 		if s.byGUID[n.GUID()] != nil {
