@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// ThresholdNever, passed to [Thresholds.Set], removes the threshold of a counter.
+// ThresholdNever is the value with which [Thresholds.Set] removes the threshold of a counter.
 const ThresholdNever = "never"
 
 // UnknownCounterError reports that no counter has the name; see [CounterNames].

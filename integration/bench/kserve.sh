@@ -1,13 +1,12 @@
 #!/bin/bash
-# What KServe's inference pods do before they start, written anew from a description
-# of the behaviour: the yardstick of `make bench`, and the reference that package
-# launch is compared with. Same decisions, same errors, same number of processes
-# (one grep for each GID).
+# The init script of KServe's inference pods, reimplemented from a description of its behaviour: the
+# baseline of `make bench`, and the reference for package launch. It makes the same decisions and
+# the same errors, and starts the same number of processes (one grep for each GID).
 #
 #   kserve.sh ROOT      the environment holds KSERVE_INFER_ROCE and the user's values
 #
-# Progress goes to standard output as there; the result goes to file descriptor 3
-# when it is open: NAME=VALUE, ended by NUL bytes.
+# Progress goes to standard output, as in the original; the result goes to file descriptor 3 if it
+# is open: NAME=VALUE, each ended by a NUL byte.
 
 class=$1/sys/class/infiniband
 

@@ -60,7 +60,7 @@ func TestTargets(t *testing.T) {
 	for _, r := range rings(t) {
 		if !regexp.MustCompile(`(?m)^`+r[2]+`:.* ## `).MatchString(makefile) &&
 			!strings.Contains(makefile, "\n"+r[2]+": ") {
-			t.Errorf("ring %s runs make %s, which the Makefile lacks", r[0], r[2])
+			t.Errorf("ring %s runs make %s, which the Makefile does not have", r[0], r[2])
 		}
 		if r[3] != "first" && r[3] != "tests" && r[3] != "-" {
 			t.Errorf("ring %s demands %q, want first, tests or -", r[0], r[3])
@@ -129,7 +129,7 @@ func TestRun(t *testing.T) {
 			}
 			for _, want := range tt.want {
 				if !strings.Contains(report, "\n"+want+"\n") {
-					t.Errorf("report lacks %q:\n%s", want, report)
+					t.Errorf("report is missing %q:\n%s", want, report)
 				}
 			}
 		})

@@ -30,7 +30,7 @@ func TestQemuArgs(t *testing.T) {
 		"tcg", "host_mtu=9000", "ifname=tap0", "ifname=tap1", "path=ch0.sock", "name=rdmakit.15",
 	} {
 		if !strings.Contains(text, want) {
-			t.Errorf("command lacks %q", want)
+			t.Errorf("command is missing %q", want)
 		}
 	}
 	if got := strings.Count(text, "virtserialport"); got != channels {

@@ -113,7 +113,7 @@ func TestAppletsBriefly(t *testing.T) {
 		list := appletsBriefly(s.device, turn)
 		for _, view := range appletViews() {
 			if !slices.Contains(list, view) {
-				t.Errorf("%s: %q lacks %s", s.name, list, view)
+				t.Errorf("%s: %q is missing %s", s.name, list, view)
 			}
 		}
 		for i, use := range appletUses(s.device) {
@@ -121,7 +121,7 @@ func TestAppletsBriefly(t *testing.T) {
 			case slices.Contains(list, use):
 				states[i]++
 			case i < 4 && s.device != "rxe0":
-				t.Errorf("%s: %q lacks %s", s.name, list, use)
+				t.Errorf("%s: %q is missing %s", s.name, list, use)
 			}
 		}
 		if extra := len(list) - len(appletViews()); extra < 3 {

@@ -136,7 +136,7 @@ func TestEnvLintPermission(t *testing.T) {
 		"hint: the environment of another user's process is root's to read: sudo rdmactl env lint --pid 1", "code 4\n",
 	} {
 		if !strings.Contains(out, want) {
-			t.Errorf("output %q lacks %q", out, want)
+			t.Errorf("output %q is missing %q", out, want)
 		}
 	}
 }

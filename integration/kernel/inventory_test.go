@@ -451,7 +451,7 @@ func TestUnprivilegedUser(t *testing.T) {
 		out := output(t, g, s.script)
 		for _, want := range s.want {
 			if !strings.Contains(out, want) {
-				t.Errorf("%s: detect lacks %q:\n%s", s.name, want, out)
+				t.Errorf("%s: detect is missing %q:\n%s", s.name, want, out)
 			}
 		}
 		for _, not := range s.not {

@@ -166,7 +166,7 @@ func TestHostSide(t *testing.T) {
 	}
 	for _, want := range []string{guest.HostAddress + "/24", guest.HostAddressIWARP + "/24"} {
 		if !strings.Contains(string(out), want) {
-			t.Errorf("ip addr on the host's side lacks %s:\n%s", want, out)
+			t.Errorf("ip addr on the host's side is missing %s:\n%s", want, out)
 		}
 	}
 	// 8972 bytes and two headers are one packet of 9000 bytes.

@@ -193,12 +193,12 @@ func TestConsensusBadInputs(t *testing.T) {
 			}
 			for _, want := range tt.stdout {
 				if !strings.Contains(stdout, want) {
-					t.Errorf("standard output lacks %q:\n%s", want, stdout)
+					t.Errorf("standard output is missing %q:\n%s", want, stdout)
 				}
 			}
 			for _, want := range tt.stderr {
 				if !strings.Contains(stderr, want) {
-					t.Errorf("standard error lacks %q:\n%s", want, stderr)
+					t.Errorf("standard error is missing %q:\n%s", want, stderr)
 				}
 			}
 			if tt.code == cli.ExitUsage && stdout != "" {

@@ -26,7 +26,7 @@ func TestManPagesKeepTheHelp(t *testing.T) {
 		for _, text := range before {
 			names += len(regexp.MustCompile(`\w+_\w+`).FindAllString(text, -1))
 			if want := strings.Join(strings.Fields(text), " "); !strings.Contains(plain, want) {
-				t.Errorf("the page of %s lacks %q", cmd.CommandPath(), want)
+				t.Errorf("the page of %s is missing %q", cmd.CommandPath(), want)
 			}
 		}
 		for _, title := range []string{"EXIT STATUS", "ENVIRONMENT", "FILES"} {

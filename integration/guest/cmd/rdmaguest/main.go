@@ -20,7 +20,7 @@ import (
 
 const usage = `A Debian machine with the real Linux RDMA stack (rxe0, siw0) under QEMU, for tests.
 
-  rdmaguest build                 build the guest from Debian packages (minutes, once)
+  rdmaguest build                 make the guest from Debian packages (minutes, once)
   rdmaguest up [-life 1h] [-memory 3072]
                                   boot a guest and print its folder
   rdmaguest run [-timeout 60s] 'COMMANDS'
