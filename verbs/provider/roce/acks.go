@@ -7,35 +7,35 @@ import (
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// response takes an acknowledgement or a piece of a READ response.
-func (qp *queuePair) response(p *ib.Packet) {
+// handleResponse handles an acknowledgement or a packet of a READ response.
+func (qp *queuePair) handleResponse(p *ib.Packet) {
 	r := &qp.req
 	psn := p.BTH.PSN
-	if psn.Sub(r.acked) < 0 && psn != r.acked.Add(-1) || psn.Sub(r.fresh) >= 0 {
+	if psn.Sub(r.acked) < 0 && psn != r.acked.Add(-1) || psn.Sub(r.firstUnsent) >= 0 {
 		count(&qp.e.stats.Duplicates)
-		return // answered already, or never asked
+		return // already acknowledged, or never sent
 	}
 	switch op := p.BTH.Opcode; {
 	case op >= ib.OpcodeRCReadResponseFirst && op <= ib.OpcodeRCReadResponseOnly:
-		qp.readResponse(p)
+		qp.handleReadResponse(p)
 		return
 	case op != ib.OpcodeRCAcknowledge:
-		count(&qp.e.stats.Malformed) // an answer to an atomic, which nobody asked for
+		count(&qp.e.stats.Malformed) // an atomic acknowledgement: atomics are never sent
 		return
 	}
 	switch s := p.AETH.Syndrome; {
 	case s.IsACK():
 		qp.acknowledge(psn)
 	case s.IsRNR():
-		qp.notReady(psn, s)
+		qp.handleRNR(psn, s)
 	case s == ib.SyndromeNAKSequence:
 		count(&qp.e.stats.SequenceNAKs)
 		if qp.acknowledge(psn.Add(-1)) && r.acked == psn {
-			qp.resend()
+			qp.retransmit()
 		}
 	case s.IsNAK():
 		if qp.acknowledge(psn.Add(-1)) && r.acked == psn {
-			qp.breakSend(nakStatus(s))
+			qp.failSend(nakStatus(s))
 		}
 	}
 }
@@ -50,8 +50,8 @@ func nakStatus(s ib.Syndrome) provider.WCStatus {
 	return provider.WCRemoteInvalid
 }
 
-// acknowledge completes what ends at or before psn. It reports false when it could
-// not go that far: a READ whose response is missing stands before it.
+// acknowledge completes the requests that end at or before psn. It reports false when an
+// outstanding READ, whose response is missing, precedes psn.
 func (qp *queuePair) acknowledge(psn ib.PSN) bool {
 	r := &qp.req
 	before := r.acked
@@ -70,43 +70,44 @@ func (qp *queuePair) acknowledge(psn ib.PSN) bool {
 		qp.completeHead(s)
 	}
 	if r.acked != before {
-		qp.progress()
+		qp.recordProgress()
 	}
 	if !ok && psn.Sub(r.acked) >= 0 {
-		qp.resend()
+		qp.retransmit()
 	}
 	return ok
 }
 
-// progress restarts the clock and counters: the peer is alive.
-func (qp *queuePair) progress() {
+// recordProgress resets the retransmission timer and the retry counters after the peer has
+// acknowledged something.
+func (qp *queuePair) recordProgress() {
 	r := &qp.req
 	r.retries, r.rnr = 0, 0
 	r.paused, r.recovering = false, false
-	if r.psn.Before(r.acked) { // acknowledged while it was about to be sent again
+	if r.psn.Before(r.acked) { // acknowledged before it was retransmitted
 		qp.seek(r.acked)
 	}
 	r.window = min(windowMax, r.window+1)
 	r.deadline = time.Time{}
 }
 
-// completeHead ends the oldest request with success.
+// completeHead completes the oldest request successfully.
 func (qp *queuePair) completeHead(s *sendEntry) {
 	r := &qp.req
-	if r.next == r.head { // it was to be sent again
+	if r.next == r.head { // scheduled for retransmission, which is no longer necessary
 		r.next++
 		r.offset = 0
 		r.psn = s.last().Add(1)
 	}
-	if r.head == r.brokenAt { // the peer had it before its memory went
-		r.broken = 0
+	if r.head == r.failAt { // the peer received it before its memory region was closed
+		r.failStatus = 0
 	}
 	r.head++
 	qp.completeSend(s.request.ID, s.request.Op, qp.signalAll || s.request.Flags&provider.SendSignaled != 0,
 		provider.WCSuccess, s.length)
 }
 
-// completeSend makes an entry in the completion queue where one is wanted.
+// completeSend adds an entry to the completion queue if the request is signaled or failed.
 func (qp *queuePair) completeSend(id uint64, op provider.SendOp, signaled bool, status provider.WCStatus, length int) {
 	if !signaled && status == provider.WCSuccess {
 		return
@@ -135,11 +136,11 @@ func sendCompletion(op provider.SendOp) provider.WCOp {
 	return provider.WCSend
 }
 
-// readResponse takes a piece of the response to the oldest READ.
-func (qp *queuePair) readResponse(p *ib.Packet) {
+// handleReadResponse handles a packet of the response to the oldest READ.
+func (qp *queuePair) handleReadResponse(p *ib.Packet) {
 	r := &qp.req
 	psn := p.BTH.PSN
-	// Everything before the READ is acknowledged by its response.
+	// A READ response also acknowledges all requests before the READ.
 	for r.head != r.tail && !r.at(r.head).isRead() && psn.Sub(r.at(r.head).last()) > 0 {
 		s := r.at(r.head)
 		r.acked = s.last().Add(1)
@@ -151,17 +152,17 @@ func (qp *queuePair) readResponse(p *ib.Packet) {
 	}
 	s := r.at(r.head)
 	if psn != r.acked || !s.isRead() {
-		qp.resend() // a piece is missing
+		qp.retransmit() // a packet of the response is missing
 		return
 	}
 	mtu := int(qp.attr.PathMTU)
 	at := s.received * mtu
 	if len(p.Payload) != min(mtu, s.length-at) {
-		qp.breakSend(provider.WCBadResponse)
+		qp.failSend(provider.WCBadResponse)
 		return
 	}
 	if !scatter(s.segments, at, p.Payload) {
-		qp.breakSend(provider.WCLocalProtection)
+		qp.failSend(provider.WCLocalProtection)
 		return
 	}
 	s.received++
@@ -173,21 +174,21 @@ func (qp *queuePair) readResponse(p *ib.Packet) {
 	if s.received == s.packets {
 		qp.completeHead(s)
 	}
-	qp.progress()
+	qp.recordProgress()
 }
 
-// notReady waits for as long as the receiver says.
-func (qp *queuePair) notReady(psn ib.PSN, syndrome ib.Syndrome) {
+// handleRNR handles an RNR NAK: it pauses the send queue for the time that the receiver requests.
+func (qp *queuePair) handleRNR(psn ib.PSN, syndrome ib.Syndrome) {
 	r := &qp.req
 	count(&qp.e.stats.RNRNAKs)
-	if !qp.acknowledge(psn.Add(-1)) || r.acked != psn || r.paused { // paused: told already
+	if !qp.acknowledge(psn.Add(-1)) || r.acked != psn || r.paused { // paused: a duplicate
 		return
 	}
-	r.retries = 0 // it answers
+	r.retries = 0 // the peer is alive
 	r.rnr++
-	const forEver = 7
-	if limit := int(qp.attr.RNRRetry); limit != forEver && r.rnr > limit {
-		qp.breakSend(provider.WCRNRRetryExceeded)
+	const unlimited = 7
+	if limit := int(qp.attr.RNRRetry); limit != unlimited && r.rnr > limit {
+		qp.failSend(provider.WCRNRRetryExceeded)
 		return
 	}
 	qp.seek(psn)
@@ -196,10 +197,10 @@ func (qp *queuePair) notReady(psn ib.PSN, syndrome ib.Syndrome) {
 	qp.arm()
 }
 
-// resend goes back to the oldest packet that is not acknowledged because the
-// network lost something. It does so once: what was under way meanwhile tells the
-// same again. Where the second attempt is lost as well, the timer decides.
-func (qp *queuePair) resend() {
+// retransmit goes back to the oldest unacknowledged packet after a loss. It does so once per
+// loss, since packets that are still in flight report the same gap again. If the
+// retransmission is lost too, the timer triggers the next one.
+func (qp *queuePair) retransmit() {
 	r := &qp.req
 	if r.paused || r.recovering || r.psn == r.acked {
 		return
@@ -226,8 +227,8 @@ func (qp *queuePair) seek(psn ib.PSN) {
 	}
 }
 
-// breakSend fails the oldest request and with it the connection.
-func (qp *queuePair) breakSend(status provider.WCStatus) {
+// failSend completes the oldest request with an error and moves the queue pair to ERR.
+func (qp *queuePair) failSend(status provider.WCStatus) {
 	r := &qp.req
 	if r.head != r.tail {
 		s := r.at(r.head)
@@ -237,7 +238,7 @@ func (qp *queuePair) breakSend(status provider.WCStatus) {
 	qp.fail()
 }
 
-// flushSends completes all requests as flushed.
+// flushSends completes all requests with status flushed.
 func (qp *queuePair) flushSends() {
 	r := &qp.req
 	for r.head != r.tail {
@@ -248,7 +249,7 @@ func (qp *queuePair) flushSends() {
 	r.next, r.offset = r.head, 0
 }
 
-// arm sees that the timer runs while something is outstanding.
+// arm starts the timer if packets are outstanding and it isn't running.
 func (qp *queuePair) arm() {
 	r := &qp.req
 	if r.deadline.IsZero() {
@@ -267,7 +268,7 @@ func (qp *queuePair) arm() {
 	}
 }
 
-// expired is what the timer calls.
+// expired runs when the timer fires.
 func (qp *queuePair) expired() {
 	qp.mu.Lock()
 	defer qp.mu.Unlock()
@@ -276,7 +277,7 @@ func (qp *queuePair) expired() {
 	if qp.closed || qp.state != provider.QPStateRTS || r.deadline.IsZero() {
 		return
 	}
-	if left := time.Until(r.deadline); left > 0 { // it was moved since
+	if left := time.Until(r.deadline); left > 0 { // the deadline has been moved
 		r.armed = true
 		qp.timer.Reset(left)
 		return
@@ -291,12 +292,12 @@ func (qp *queuePair) expired() {
 		count(&qp.e.stats.Timeouts)
 		r.retries++
 		if r.retries > int(qp.attr.RetryCount) {
-			qp.breakSend(provider.WCRetryExceeded)
+			qp.failSend(provider.WCRetryExceeded)
 			return
 		}
 		r.window = max(windowMin, r.window/2)
 		qp.seek(r.acked)
 	}
-	qp.pump()
+	qp.sendPending()
 	qp.tx.flush()
 }

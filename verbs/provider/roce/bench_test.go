@@ -11,7 +11,7 @@ import (
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// BenchmarkWrite keeps 64 WRITEs under way between two engines on loopback.
+// BenchmarkWrite keeps 64 WRITEs outstanding between two engines on loopback.
 func BenchmarkWrite(b *testing.B) {
 	for _, mtu := range []ib.MTU{ib.MTU1024, ib.MTU4096} {
 		for _, size := range []int{64, 4096, 65536, 1 << 20} {
@@ -24,7 +24,7 @@ func BenchmarkWrite(b *testing.B) {
 	}
 }
 
-// BenchmarkRead keeps 64 READs under way.
+// BenchmarkRead keeps 64 READs outstanding.
 func BenchmarkRead(b *testing.B) {
 	for _, mtu := range []ib.MTU{ib.MTU1024, ib.MTU4096} {
 		const size = 65536
@@ -61,7 +61,7 @@ func stream(b *testing.B, x, y *side, op provider.SendOp, size int) {
 	b.ReportMetric(float64(size)*8*float64(b.N)/float64(time.Since(begin)), "Gbit/s")
 }
 
-// take polls completions, all of which must be good.
+// take polls completions, all of which must be successful.
 func take(t testing.TB, s *side, wcs []provider.WorkCompletion) int {
 	n, err := s.cq.Poll(wcs)
 	if err != nil {
@@ -75,9 +75,9 @@ func take(t testing.TB, s *side, wcs []provider.WorkCompletion) int {
 	return n
 }
 
-// BenchmarkWriteLatency is half the round trip of 64 bytes: WRITEs with immediate,
-// which the peer learns of by its completion queue, in each of the ways to wait; and
-// plain WRITEs, for whose last byte the peer waits.
+// BenchmarkWriteLatency measures half the round-trip time of 64 bytes: WRITEs with immediate,
+// for whose completion the peer waits in each wait mode, and plain WRITEs, for whose last
+// byte the peer waits.
 func BenchmarkWriteLatency(b *testing.B) {
 	modes := []struct {
 		name string
@@ -97,7 +97,8 @@ func BenchmarkWriteLatency(b *testing.B) {
 	})
 }
 
-// pingPong runs b.N round trips and reports the median and the least of their halves.
+// pingPong runs b.N round trips and reports median, minimum and 99th percentile of half the
+// round-trip time.
 func pingPong(b *testing.B, x, y *side, ping func(own, peer *side, first bool, round int) error) {
 	failed := make(chan error, 1)
 	go func() {
@@ -129,8 +130,8 @@ func pingPong(b *testing.B, x, y *side, ping func(own, peer *side, first bool, r
 	b.ReportMetric(float64(halves[len(halves)*99/100].Nanoseconds())/1e3, "µs-p99")
 }
 
-// immediatePing sends a WRITE with immediate and waits for that of the peer, or the
-// other way round.
+// immediatePing sends a WRITE with immediate and waits for the peer's, or, unless first is set,
+// waits and then sends.
 func immediatePing(own, peer *side, first bool, _ int) error {
 	if _, err := own.qp.PostReceive([]provider.ReceiveRequest{{}}); err != nil {
 		return err
@@ -160,8 +161,8 @@ func immediatePing(own, peer *side, first bool, _ int) error {
 	return nil
 }
 
-// memoryPing does the same by the last byte of the memory. The first half is where
-// the peer writes, the second what is sent.
+// memoryPing does the same with plain WRITEs and waits for the last byte. The peer writes to the
+// first half of the memory; the second half is sent.
 func memoryPing(own, peer *side, first bool, round int) error {
 	want := byte(round + 1)
 	own.mr.Bytes()[127] = want

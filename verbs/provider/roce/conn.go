@@ -2,21 +2,22 @@ package roce
 
 import "github.com/rdmakit/rdmakit/internal/edge/udpio"
 
-// PacketConn carries the datagrams of an engine: internal/edge/udpio on a host, a
-// simulated network in tests. Its methods are those of [udpio.Conn], which says more.
+// PacketConn sends and receives the datagrams of an engine: internal/edge/udpio on a host, a
+// simulated network in tests. [udpio.Conn] documents the methods in detail.
 type PacketConn interface {
-	// Read waits for datagrams and hands them to the handler; it returns
-	// net.ErrClosed once the connection is closed. One goroutine calls it.
+	// Read waits for datagrams and passes them to the handler; it returns
+	// net.ErrClosed once the connection is closed. Only one goroutine calls it.
 	Read(udpio.Handler) error
-	// Poll hands on what is there and never waits. Any goroutine calls it; handlers
-	// never run at the same time.
+	// Poll passes the datagrams that have arrived to the handler and never waits. Any
+	// goroutine may call it; handlers never run concurrently.
 	Poll(udpio.Handler) (bool, error)
-	// Resume is called when polling ends for now.
+	// Resume is called when a goroutine stops polling.
 	Resume()
-	// Write sends all entries in order. Any goroutine calls it; the data is the
-	// caller's again when it returns.
+	// Write sends all entries in order. Any goroutine may call it; the caller may reuse
+	// the data when Write returns.
 	Write([]udpio.Outbound) error
-	// Offload reports whether Write takes Numbered entries.
+	// Offload reports whether the connection supports segmentation offload (gso), so that
+	// Write accepts Numbered entries, and receive offload (gro).
 	Offload() (gso, gro bool)
 	Close() error
 }

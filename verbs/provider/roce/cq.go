@@ -13,7 +13,7 @@ import (
 type completionQueue struct {
 	e    *Engine
 	mode provider.WaitMode
-	// wake has one token while there may be something to poll.
+	// wake holds one token while there may be completions to poll.
 	wake chan struct{}
 	done chan struct{} // closed by Close
 
@@ -22,18 +22,18 @@ type completionQueue struct {
 	head, n int
 	overrun bool
 	closed  bool
-	users   int // queue pairs; guarded by e.mu
+	users   int // queue pairs that use this queue; guarded by e.mu
 }
 
-// completion is an entry of the ring. While it is there its request keeps its place in
-// the queue that it was posted to: unpolled counts those.
+// completion is an entry of the ring. Until it is polled its request still occupies a slot in the
+// work queue that it was posted to; unpolled counts these slots.
 type completion struct {
 	wc       provider.WorkCompletion
 	unpolled *atomic.Int32
 }
 
-// push adds a completion. It reports false when there is no room: the queue is
-// dead then, as with hardware.
+// push adds a completion. It reports false when the ring is full: the completion queue is then
+// in an error state, as with hardware.
 func (q *completionQueue) push(wc provider.WorkCompletion, unpolled *atomic.Int32) bool {
 	q.mu.Lock()
 	ok := q.n < len(q.ring)
@@ -49,7 +49,7 @@ func (q *completionQueue) push(wc provider.WorkCompletion, unpolled *atomic.Int3
 	return ok
 }
 
-// signal wakes a waiter, which wakes the next.
+// signal wakes one waiter, which wakes the next one.
 func (q *completionQueue) signal() {
 	select {
 	case q.wake <- struct{}{}:
@@ -66,7 +66,7 @@ func (q *completionQueue) Poll(wcs []provider.WorkCompletion) (int, error) {
 		one := &q.ring[q.head]
 		wcs[i] = one.wc
 		one.unpolled.Add(-1)
-		one.unpolled = nil // of a queue pair that may be gone
+		one.unpolled = nil // don't keep a closed queue pair alive
 		q.head = (q.head + 1) % len(q.ring)
 	}
 	q.n -= n
@@ -81,7 +81,7 @@ func (q *completionQueue) Poll(wcs []provider.WorkCompletion) (int, error) {
 	return 0, nil
 }
 
-// ready reports whether Poll has something to say.
+// ready reports whether Poll would return a completion or an error.
 func (q *completionQueue) ready() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -100,7 +100,7 @@ func (q *completionQueue) Wait(ctx context.Context) error {
 	}
 	for woken := false; ; {
 		if q.ready() {
-			if woken { // there may be more than this waiter takes
+			if woken { // there may be completions left for another waiter
 				q.signal()
 			}
 			return nil

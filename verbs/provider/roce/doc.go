@@ -1,29 +1,30 @@
-// Package roce speaks RoCE v2 in user space: reliable connections over plain UDP
-// sockets, on the wire with the Linux kernel's rxe and with itself, without privilege
-// and without hardware.
+// Package roce implements RoCE v2 in user space: reliable connections over plain UDP
+// sockets. It interoperates with the Linux kernel's rxe and with itself, and needs neither
+// privileges nor hardware.
 //
 //	device, err := roce.Provider{}.Open(ctx, "roce@192.0.2.1") // or roce@eth0
 //
-// Programs use it through package verbs; what stands here is for tests and simulations,
-// which give [New] a [PacketConn] of their own.
+// Programs use it through package verbs. Tests and simulations call [New] with their own
+// [PacketConn].
 //
 // # How it works
 //
-// An [Engine] is one address. One goroutine receives; while somebody waits on a completion
-// queue or for a byte of memory and polls, that goroutine receives instead (wait.go). A
-// queue pair has one lock, which is taken once for a run of packets. Requests are sent by
-// the goroutine that posts them or takes the acknowledgement that makes room; long
-// responses are sent piece by piece by a goroutine of their own.
+// An [Engine] serves one local address. One goroutine receives packets; while a goroutine of the
+// program polls, because it waits on a completion queue or for a byte of memory, that
+// goroutine receives instead (wait.go). A queue pair has one lock, which is taken once for a
+// burst of packets. Requests are sent by the goroutine that posts them, or by the one that
+// receives the acknowledgement that opens the window; a separate goroutine sends long READ
+// responses in pieces.
 //
-// The ICRC covers the identification of the IPv4 header, which a UDP socket neither sets
-// nor shows: see outbox.go for what is sent and ident.go for what is received.
+// The ICRC covers the identification field of the IPv4 header, which a UDP socket can neither set
+// nor read: outbox.go handles it for sent packets, ident.go for received ones.
 //
 // # Limits
 //
-// Reliable connections with SEND, WRITE and READ; no atomics, no UC, no UD. The flow label,
-// traffic class and hop limit of a Path are the kernel's affair: a UDP socket has one of
-// each for all its peers, so they are not sent. A peer can't
-// make an engine hold more than its queues, which are as long as they were made: a READ
-// that is one too many is refused, a packet out of order is dropped. Packets are accepted
-// from the connected peer's address only. All methods are safe for concurrent use.
+// The package supports reliable connections with SEND, WRITE and READ; no atomics, no UC, no UD.
+// The flow label, traffic class and hop limit of a Path are ignored: a UDP socket has one
+// value of each for all its peers, and the kernel sets them. A peer can't make an engine
+// allocate more memory than its queues, whose length is fixed at creation: a READ beyond the
+// limit is rejected, a packet out of order is dropped. Packets are accepted only from the
+// address of the connected peer. All methods are safe for concurrent use.
 package roce

@@ -17,17 +17,17 @@ import (
 	"github.com/rdmakit/rdmakit/wire/rocev2"
 )
 
-// Config is what an engine is made of.
+// Config configures an [Engine].
 type Config struct {
 	// Name is the device's name, as in "roce@127.0.0.1".
 	Name string
-	// Conn carries the datagrams; the engine closes it.
+	// Conn sends and receives the datagrams; the engine closes it.
 	Conn PacketConn
-	// Addr is the address that Conn has.
+	// Addr is the local address of Conn.
 	Addr netip.Addr
 	// MTU is the largest path MTU; 0 is 1024.
 	MTU ib.MTU
-	// Rand is where keys and numbers come from; nil is crypto/rand.
+	// Rand is the source of memory keys and queue pair numbers; nil is crypto/rand.
 	Rand io.Reader
 }
 
@@ -41,11 +41,11 @@ type Engine struct {
 	rand io.Reader
 	done chan struct{} // closed when the receiver has ended
 
-	handler, pollHandler udpio.Handler // inbound and polled, bound once
-	burst                burst         // of the handlers, which run once at a time
-	debts                debts
+	handler, pollHandler udpio.Handler // method values inbound and polled, allocated once
+	burst                burst         // used by the handlers, which never run concurrently
+	delayedAcks          delayedAcks
 
-	work chan *queuePair // queue pairs with responses left to send
+	work chan *queuePair // queue pairs that have more responses to send
 	wg   sync.WaitGroup
 
 	mu      sync.RWMutex
@@ -56,7 +56,7 @@ type Engine struct {
 	domains int
 	queues  int
 
-	stats Stats // changed by count only, and read by Stats
+	stats Stats // changed only by count and read only by Stats
 }
 
 // New starts an engine. Close ends it.
@@ -65,7 +65,7 @@ func New(cfg Config) (*Engine, error) {
 		cfg.MTU = ib.MTU1024
 	}
 	if cfg.MTU.Code() == 0 || cfg.Conn == nil || !cfg.Addr.IsValid() {
-		return nil, fmt.Errorf("open %s: it needs a connection, an address and an MTU of 256 to 4096", cfg.Name)
+		return nil, fmt.Errorf("open %s: missing connection or address, or MTU not 256 to 4096", cfg.Name)
 	}
 	e := &Engine{
 		name: cfg.Name, conn: cfg.Conn, addr: cfg.Addr.Unmap(), mtu: cfg.MTU, rand: cfg.Rand,
@@ -77,7 +77,7 @@ func New(cfg Config) (*Engine, error) {
 		regions: map[uint32]*region{},
 	}
 	e.handler, e.pollHandler = e.inbound, e.polled
-	e.debts.init()
+	e.delayedAcks.init()
 	e.wg.Go(e.receive)
 	e.wg.Go(e.respondLater)
 	return e, nil
@@ -112,7 +112,7 @@ func (e *Engine) Port(_ context.Context, number int) (provider.PortAttributes, e
 	}, nil
 }
 
-// GIDs implements [provider.Device]: there is one, the address.
+// GIDs implements [provider.Device]: the only GID is the local address.
 func (e *Engine) GIDs(_ context.Context, port int) ([]provider.GIDEntry, error) {
 	if err := e.checkPort(port); err != nil {
 		return nil, err
@@ -122,7 +122,7 @@ func (e *Engine) GIDs(_ context.Context, port int) ([]provider.GIDEntry, error) 
 
 func (e *Engine) checkPort(number int) error {
 	if number != 1 {
-		return fmt.Errorf("query port %d of %s: it has port 1 only", number, e.name)
+		return fmt.Errorf("query port %d of %s: the device has only port 1", number, e.name)
 	}
 	return nil
 }
@@ -138,7 +138,7 @@ func (e *Engine) AllocatePD() (provider.ProtectionDomain, error) {
 	return &domain{e: e}, nil
 }
 
-// maxCQE bounds a completion queue.
+// maxCQE is the maximum depth of a completion queue.
 const maxCQE = 1 << 20
 
 // CreateCQ implements [provider.Device].
@@ -179,15 +179,15 @@ func (e *Engine) Close() error {
 	err := e.conn.Close()
 	close(e.done)
 	e.wg.Wait()
-	e.debts.timer.Stop()
+	e.delayedAcks.timer.Stop()
 	return err
 }
 
-// readPause is how long the receiver waits after an error of its socket, so that an
-// error that stays costs little.
+// readPause is how long the receiver waits after a socket error, so that a persistent error
+// doesn't use the CPU.
 const readPause = 10 * time.Millisecond
 
-// receive is the goroutine that takes what arrives while nobody polls.
+// receive is the goroutine that receives datagrams while no other goroutine polls.
 func (e *Engine) receive() {
 	for {
 		err := e.conn.Read(e.handler)
@@ -206,11 +206,11 @@ func (e *Engine) receive() {
 	}
 }
 
-// poll takes what has arrived, in the goroutine of the caller: whoever waits for
-// something gets it sooner so. No lock of the engine may be held.
+// poll handles the datagrams that have arrived in the goroutine of the caller, which reduces the
+// latency for a waiting caller. The caller must not hold a lock of the engine.
 func (e *Engine) poll() { _, _ = e.conn.Poll(e.pollHandler) }
 
-// inbound takes what was received. The connection calls it, or polled, once at a time.
+// inbound handles received datagrams. The connection calls it, or polled, never concurrently.
 func (e *Engine) inbound(list []udpio.Inbound) {
 	for i := range list {
 		e.datagrams(&list[i], &e.burst)
@@ -218,14 +218,14 @@ func (e *Engine) inbound(list []udpio.Inbound) {
 	e.burst.finish()
 }
 
-// polled takes what a waiting goroutine has received itself.
+// polled handles datagrams that a waiting goroutine has received itself.
 func (e *Engine) polled(list []udpio.Inbound) {
 	e.burst.polled = true
 	e.inbound(list)
 	e.burst.polled = false
 }
 
-// datagrams takes the datagrams of an inbound entry one by one.
+// datagrams handles the datagrams of an inbound entry one by one.
 func (e *Engine) datagrams(in *udpio.Inbound, b *burst) {
 	data, segment := in.Data, in.Segment
 	for k := 0; len(data) > 0; k++ {
@@ -235,8 +235,8 @@ func (e *Engine) datagrams(in *udpio.Inbound, b *burst) {
 	}
 }
 
-// datagram hands one datagram to its queue pair. k is its place among those that
-// arrived as one.
+// datagram passes one datagram to its queue pair. k is its index within the batch that the kernel
+// delivered as one buffer.
 func (e *Engine) datagram(one []byte, k int, in *udpio.Inbound, b *burst) {
 	if len(one) < ib.BTHLen+rocev2.ICRCLen || len(one)%4 != 0 {
 		count(&e.stats.Malformed)
@@ -259,7 +259,7 @@ func (e *Engine) datagram(one []byte, k int, in *udpio.Inbound, b *burst) {
 		count(&e.stats.Foreign)
 		return
 	}
-	if !qp.sound(one, k, in.From.Port()) {
+	if !qp.verifyICRC(one, k, in.From.Port()) {
 		count(&e.stats.BadICRC)
 		return
 	}
@@ -267,14 +267,14 @@ func (e *Engine) datagram(one []byte, k int, in *udpio.Inbound, b *burst) {
 		count(&e.stats.Malformed)
 		return
 	}
-	qp.packet(&b.packet)
+	qp.handlePacket(&b.packet)
 }
 
-// burst is a run of packets for one queue pair, which stays locked meanwhile.
+// burst is a sequence of consecutive packets for one queue pair, which stays locked until finish.
 type burst struct {
 	qp     *queuePair
 	packet ib.Packet
-	polled bool // by a goroutine that waits for something
+	polled bool // received by a waiting goroutine
 }
 
 func (b *burst) begin(qp *queuePair) {
@@ -282,18 +282,18 @@ func (b *burst) begin(qp *queuePair) {
 	b.qp = qp
 }
 
-// finish sends what the run has to answer.
+// finish sends the responses to the burst and unlocks the queue pair.
 func (b *burst) finish() {
 	if b.qp == nil {
 		return
 	}
-	b.qp.settle(b.polled)
+	b.qp.flushBurst(b.polled)
 	b.qp.mu.Unlock()
 	b.qp = nil
 }
 
-// respondLater goes on with long responses, a piece at a time, so that they don't
-// keep the receiver from other queue pairs.
+// respondLater is the goroutine that sends the rest of long READ responses in pieces, so that they
+// don't delay the receiver's work for other queue pairs.
 func (e *Engine) respondLater() {
 	for {
 		select {
@@ -302,7 +302,7 @@ func (e *Engine) respondLater() {
 		case qp := <-e.work:
 			qp.mu.Lock()
 			qp.scheduled = false
-			qp.settle(false)
+			qp.flushBurst(false)
 			qp.mu.Unlock()
 		}
 	}

@@ -16,7 +16,7 @@ var (
 func heap() uint64 {
 	var m runtime.MemStats
 	runtime.GC()
-	runtime.GC() // what a sync.Pool held is gone after the second
+	runtime.GC() // the second collection frees the items of sync.Pool
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/rdmakit/rdmakit/wire/rocev2"
 )
 
-// sink is a connection without a network: a test hands packets to the engine itself.
+// sink is a connection without a network: tests pass packets to the engine directly.
 type sink struct {
 	done chan struct{}
 	sent int
@@ -32,13 +32,13 @@ func (s *sink) Write(list []udpio.Outbound) error {
 	return nil
 }
 
-// victim is an engine with a connected queue pair, posted requests, and one region
-// in the middle of a guarded buffer.
+// victim is an engine with a connected queue pair, posted requests, and a region in the middle of
+// a larger buffer whose other bytes are checked.
 type victim struct {
 	*side
 	conn *sink
 	peer ib.GID
-	all  []byte // the region's buffer with what surrounds it
+	all  []byte // the whole buffer that contains the region
 }
 
 const (
@@ -63,7 +63,7 @@ func newVictim(t testing.TB) *victim {
 	return v
 }
 
-// connect connects the queue pair anew: a packet may have ended the connection.
+// connect reconnects the queue pair: a packet may have ended the connection.
 func (v *victim) connect(t testing.TB) {
 	t.Helper()
 	attr := provider.QPAttributes{
@@ -103,8 +103,8 @@ func drain(cq provider.CompletionQueue) {
 	}
 }
 
-// take hands packets to the engine as they arrive together, each with a valid ICRC and
-// from the peer's address.
+// take passes packets to the engine as one batch, each with a valid ICRC and from the peer's
+// address.
 func (v *victim) take(packets ...[]byte) {
 	flow := rocev2.Flow{
 		Source: v.peer, Destination: v.e.gid, SourcePort: 0xc000, DestinationPort: rocev2.Port, DontFragment: true,
@@ -125,7 +125,7 @@ func (v *victim) take(packets ...[]byte) {
 	v.e.handler(list)
 }
 
-// check looks at what must not change whatever a peer sends.
+// check checks the invariants that must hold whatever a peer sends.
 func (v *victim) check(t *testing.T) {
 	t.Helper()
 	v.qp.State()
@@ -144,9 +144,9 @@ func (v *victim) check(t *testing.T) {
 	}
 }
 
-// FuzzHostilePeer hands the packets of somebody who knows queue pair, address, keys
-// and PSNs to the engine: it never panics nor writes outside of the region. Input is a
-// list of packets, each behind its length in four-byte words.
+// FuzzHostilePeer passes packets of an attacker who knows queue pair, address, keys and PSNs to
+// the engine, which must neither panic nor write outside the region. The input is a list of
+// packets, each preceded by its length in four-byte words.
 func FuzzHostilePeer(f *testing.F) {
 	for _, seed := range hostileSeeds() {
 		f.Add(seed)
@@ -163,8 +163,8 @@ func FuzzHostilePeer(f *testing.F) {
 	})
 }
 
-// patch fills in what a fuzzer can't guess: where a RETH has the address 0 to 0xffff
-// that is an offset into the region; key 1 is the region's.
+// patch fills in values that a fuzzer can't guess: an address 0 to 0xffff in a RETH is replaced
+// with that offset in the region, and key 1 with the region's key.
 func (v *victim) patch(packet []byte) []byte {
 	if len(packet) < ib.BTHLen+ib.RETHLen || ib.Opcode(packet[0]).Layout()&ib.LayoutRETH == 0 {
 		return packet
@@ -183,8 +183,8 @@ func (v *victim) patch(packet []byte) []byte {
 	return packet
 }
 
-// hostileSeeds has a packet for each of the 256 opcodes, and sequences that begin
-// messages and go on otherwise.
+// hostileSeeds returns a packet for each of the 256 opcodes, and sequences that start a message
+// and continue with packets that don't belong to it.
 func hostileSeeds() (seeds [][]byte) {
 	packet := func(op ib.Opcode, psn ib.PSN, length uint32, payload int) []byte {
 		p := ib.Packet{
@@ -209,8 +209,8 @@ func hostileSeeds() (seeds [][]byte) {
 	return seeds
 }
 
-// TestHostilePeerMemory: what the engine holds after all seeds once is what it holds
-// after them twenty times more.
+// TestHostilePeerMemory checks that the memory use of the engine doesn't grow when all seeds are
+// repeated twenty times.
 func TestHostilePeerMemory(t *testing.T) {
 	v := newVictim(t)
 	seeds := hostileSeeds()
@@ -235,8 +235,8 @@ func TestHostilePeerMemory(t *testing.T) {
 	}
 }
 
-// TestReadFlood: a peer that asks for the same READ again and again gets what fits,
-// and the queue of answers stays as long as it is.
+// TestReadFlood checks that duplicates of a READ request don't grow the queue of responses: those
+// that don't fit are dropped.
 func TestReadFlood(t *testing.T) {
 	v := newVictim(t)
 	for i := range 100 {
@@ -246,7 +246,7 @@ func TestReadFlood(t *testing.T) {
 			},
 			RETH: ib.RETH{VirtualAddress: v.target.Addr(), RKey: v.target.RKey(), DMALength: victimSize},
 		}
-		burst := make([][]byte, 100) // within one there is no time to answer
+		burst := make([][]byte, 100) // no response is sent before its end
 		for k := range burst {
 			burst[k] = p.Append(nil)
 		}
@@ -262,7 +262,7 @@ func TestReadFlood(t *testing.T) {
 			break
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("%d answers are left", left)
+			t.Fatalf("%d responses are left", left)
 		}
 	}
 	if got := v.qp.State(); got != provider.QPStateRTS {
@@ -270,7 +270,7 @@ func TestReadFlood(t *testing.T) {
 	}
 }
 
-// Packets of others than the peer, or for nobody, change nothing.
+// Packets that are not from the peer, or not for a known queue pair, change nothing.
 func TestForeignPackets(t *testing.T) {
 	v := newVictim(t)
 	p := ib.Packet{
@@ -304,6 +304,6 @@ func TestForeignPackets(t *testing.T) {
 	}
 	hand("10.0.0.2", func([]byte) {})
 	if bytes.Equal(before, v.all) {
-		t.Error("the peer's own packet was not taken")
+		t.Error("the peer's own packet was not accepted")
 	}
 }

@@ -2,27 +2,27 @@ package roce
 
 import "net/netip"
 
-// identification follows the IPv4 identification of a peer's packets. The ICRC
-// covers the field, but a UDP socket doesn't show it. There are two kinds of
-// senders: those whose socket sends 0, or the place of the segment within a batch
-// (engines like this one), and those that count (the kernel's rxe, which shares
-// its counter with others and lets it jump with time).
+// identification tracks the IPv4 identification of a peer's packets. The ICRC covers the
+// field, but a UDP socket doesn't report it. There are two kinds of senders: those that send
+// 0 or the index of the segment within a batch (engines like this one), and those that use a
+// counter (the kernel's rxe, which shares its counter with other senders and advances it with
+// time).
 type identification struct {
-	counts    bool   // the last packet was of a sender that counts
-	known     bool   // last is from a packet that was accepted
+	counting  bool   // the sender of the last packet uses a counter
+	known     bool   // last is valid
 	last      uint16 // identification of the last accepted packet
-	suspect   bool   // candidate is from the packet before, which was refused
-	candidate uint16
+	suspect   bool   // candidate is valid: the previous packet was dropped
+	candidate uint16 // identification of the previous packet
 
 	peer  netip.Addr
-	users int // queue pairs; guarded by the engine's mu
+	users int // queue pairs connected to this peer; guarded by the engine's mu
 }
 
-// identify returns what is known of a peer's identifications, for one more queue
-// pair. All of them share it: a queue pair that hears nothing for a while would not
-// know how far the others' packets have taken the counter. Everything but users
-// belongs to whoever receives.
-func (e *Engine) identify(peer netip.Addr) *identification {
+// acquireIdentification returns the identification state of a peer and counts one more queue pair
+// that uses it. All queue pairs connected to a peer share it: an idle queue pair would not
+// see how far packets of the other ones have advanced the counter. All fields but users are
+// accessed only by the goroutine that is receiving.
+func (e *Engine) acquireIdentification(peer netip.Addr) *identification {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	id := e.idents[peer]
@@ -34,8 +34,8 @@ func (e *Engine) identify(peer netip.Addr) *identification {
 	return id
 }
 
-// forget is called when a queue pair leaves a peer, with the engine's mu held.
-func (e *Engine) forget(id *identification) {
+// releaseIdentification drops a queue pair's use of id, which may be nil. The engine's mu is held.
+func (e *Engine) releaseIdentification(id *identification) {
 	if id == nil {
 		return
 	}
@@ -44,13 +44,13 @@ func (e *Engine) forget(id *identification) {
 	}
 }
 
-// maxJump is how far a counting sender's identification may move on between two
-// packets. It wins back four bits of the sixteen that recovering the field costs.
+// maxJump is how far the counter of a sender may advance between two packets. The limit restores
+// four of the sixteen bits of error detection that recovering the field costs.
 const maxJump = 1 << 12
 
-// sound reports whether the ICRC of a datagram is right. k is its place in the
-// batch that it arrived in.
-func (qp *queuePair) sound(datagram []byte, k int, port uint16) bool {
+// verifyICRC reports whether the ICRC of a datagram is valid. k is its index within the batch
+// that it arrived in.
+func (qp *queuePair) verifyICRC(datagram []byte, k int, port uint16) bool {
 	f := &qp.in
 	f.SourcePort = port
 	if !f.IsIPv4() {
@@ -58,7 +58,7 @@ func (qp *queuePair) sound(datagram []byte, k int, port uint16) bool {
 	}
 	id := qp.ident
 	f.ID = uint16(k)
-	if id.counts {
+	if id.counting {
 		f.ID = id.last + 1
 	}
 	diff := f.Check(datagram)
@@ -70,30 +70,31 @@ func (qp *queuePair) sound(datagram []byte, k int, port uint16) bool {
 	if !ok {
 		return false
 	}
-	return id.judge(found, k)
+	return id.valid(found, k)
 }
 
+// accept records the identification of an accepted packet.
 func (id *identification) accept(value uint16) {
 	id.last, id.known, id.suspect = value, true, false
 }
 
-// judge decides on a packet whose check is right under another identification than
-// the expected one.
-func (id *identification) judge(found uint16, k int) bool {
+// valid reports whether to accept a packet whose ICRC is correct for the identification found
+// instead of the expected one, and updates the state.
+func (id *identification) valid(found uint16, k int) bool {
 	switch {
-	case id.counts && id.known && found-id.last < maxJump: // first: a counter passes 0 as well
-	case id.counts && id.known && id.last-found <= maxLate:
+	case id.counting && id.known && found-id.last < maxJump: // first, since a counter also reaches 0
+	case id.counting && id.known && id.last-found <= maxLate:
 		id.suspect = false
 		return true
-	case int(found) == k || found < maxSegmentsOfBatch && !id.counts:
-		id.counts = false
+	case int(found) == k || found < maxSegmentsOfBatch && !id.counting:
+		id.counting = false
 	case !id.known, id.suspect && found-id.candidate < maxJump:
-		id.counts = true
-	case found >= maxSegmentsOfBatch && found-id.last <= maxSegmentsOfBatch: // a counter that began low
-		id.counts = true
+		id.counting = true
+	case found >= maxSegmentsOfBatch && found-id.last <= maxSegmentsOfBatch: // a counter that started near 0
+		id.counting = true
 	default:
-		// It may be damaged, or the sender may be another kind than it was: the next
-		// one, which will be sent again if this one is missed, decides.
+		// Either the packet is corrupted, or the kind of sender has changed. Drop this packet,
+		// which will be retransmitted; the next one decides.
 		id.suspect, id.candidate = true, found
 		return false
 	}
@@ -101,10 +102,10 @@ func (id *identification) judge(found uint16, k int) bool {
 	return true
 }
 
-// maxLate is how far behind the last one a counting sender's identification may be:
-// the kernel's rxe numbers packets on one processor while another sends, so that they
+// maxLate is how far behind the last accepted packet the counter of a sender may be: the
+// kernel's rxe may number a packet on one CPU while another CPU sends, so that packets
 // overtake each other.
 const maxLate = 1 << 10
 
-// maxSegmentsOfBatch bounds the identifications of a sender that doesn't count.
+// maxSegmentsOfBatch is the limit of the identifications of a sender without a counter.
 const maxSegmentsOfBatch = 64

@@ -2,11 +2,11 @@ package roce
 
 import "testing"
 
-// TestIdentification judges identifications as they come from senders of each kind.
+// TestIdentification checks sequences of identifications from each kind of sender.
 func TestIdentification(t *testing.T) {
 	type step struct {
 		found uint16
-		k     int // place within the batch that it arrived in
+		k     int // index within the batch that it arrived in
 		want  bool
 	}
 	tests := []struct {
@@ -39,19 +39,19 @@ func TestIdentification(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var id identification
 			for i, s := range tt.steps {
-				// sound tries the expected value first.
+				// verifyICRC tries the expected value first.
 				expected := uint16(s.k)
-				if id.counts {
+				if id.counting {
 					expected = id.last + 1
 				}
 				got := true
 				if s.found == expected {
 					id.accept(s.found)
 				} else {
-					got = id.judge(s.found, s.k)
+					got = id.valid(s.found, s.k)
 				}
 				if got != s.want {
-					t.Fatalf("step %d: judge(%d, %d) = %v, want %v", i, s.found, s.k, got, s.want)
+					t.Fatalf("step %d: valid(%d, %d) = %v, want %v", i, s.found, s.k, got, s.want)
 				}
 			}
 		})

@@ -21,7 +21,7 @@ type side struct {
 
 	also []interface{ Close() error } // closed first
 
-	// Of those that another made.
+	// Set only by another.
 	receives provider.CompletionQueue
 	target   provider.MemoryRegion
 
@@ -30,7 +30,7 @@ type side struct {
 	segments [1]provider.Segment
 }
 
-// depth is how many send requests a queue pair of open has.
+// depth is the depth of the send queue of a queue pair that open creates.
 const depth = 64
 
 func open(t testing.TB, addr string, size int) *side {
@@ -134,8 +134,8 @@ func inner(t testing.TB, qp provider.QueuePair) *queuePair {
 	return own
 }
 
-// memory returns what a peer may have written. The engine's lock is what the race
-// detector needs to see: a network orders nothing for it.
+// memory returns memory that a peer may have written. It takes the queue pair's lock for the race
+// detector, which doesn't see that the network orders the accesses.
 func memory(s *side, mr provider.MemoryRegion) []byte {
 	s.qp.State()
 	return mr.Bytes()

@@ -14,8 +14,8 @@ import (
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// another makes a further queue pair on the engine of s, with memory and completion
-// queues of its own.
+// another creates another queue pair on the engine of s, with its own memory and completion
+// queues.
 func (s *side) another(t testing.TB, size, depth int) *side {
 	t.Helper()
 	n := &side{e: s.e, pd: s.pd, t: t}
@@ -42,13 +42,13 @@ func (s *side) another(t testing.TB, size, depth int) *side {
 	return n
 }
 
-// TestManyQueuePairs: 64 queue pairs between two engines, 100,000 operations each,
-// one packet of a hundred lost, sequence numbers that wrap, every byte checked.
+// TestManyQueuePairs runs 100,000 operations on each of 64 queue pairs between two engines, with
+// 1% packet loss and PSNs that wrap, and checks every byte.
 func TestManyQueuePairs(t *testing.T) {
 	const pairs = 64
 	operations := 100_000
 	if race.Enabled || testing.Short() {
-		operations = 500 // the race detector makes it twenty times slower, and looks for other faults
+		operations = 500 // twenty times slower with the race detector, which looks for other faults
 	}
 	synctest.Test(t, func(t *testing.T) {
 		a, b, _ := lossy(t, packetnet.Faults{Seed: 4, Loss: 0.01, Delay: 5 * time.Microsecond, MaxDrops: maxDrops},
@@ -63,7 +63,7 @@ func TestManyQueuePairs(t *testing.T) {
 	})
 }
 
-// TestRandomSequences runs many short sequences, each with faults of its own.
+// TestRandomSequences runs many short sequences, each with different faults.
 func TestRandomSequences(t *testing.T) {
 	sequences := 10_000
 	if race.Enabled || testing.Short() {
@@ -89,8 +89,8 @@ func TestRandomSequences(t *testing.T) {
 	}
 }
 
-// TestPeerRestart: an engine that is gone and comes back under the same address
-// answers nothing of the old connection, and takes a new one.
+// TestPeerRestart checks that an engine that restarts under the same address doesn't respond to
+// the old connection, and accepts a new one.
 func TestPeerRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, n := lossy(t, packetnet.Faults{Delay: time.Microsecond}, 1<<12, 16)
@@ -115,7 +115,7 @@ func TestPeerRestart(t *testing.T) {
 			t.Fatal(err)
 		}
 		if wc := wait(t, a, 1)[0]; wc.Status != provider.WCRetryExceeded {
-			t.Errorf("write to qp %v of the engine before = %v, want retry exceeded", old, wc.Status)
+			t.Errorf("write to qp %v of the old engine = %v, want retry exceeded", old, wc.Status)
 		}
 		fresh := a.another(t, 1<<12, 16)
 		connect(t, fresh, again, ib.MTU1024)

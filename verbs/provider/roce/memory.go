@@ -13,8 +13,8 @@ import (
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// region is registered memory. Its virtual address is made up: peers never learn
-// where it lies in this process.
+// region is a memory region. Its virtual address is random: peers never learn the address of the
+// memory in this process.
 type region struct {
 	e      *Engine
 	pd     *domain
@@ -22,8 +22,8 @@ type region struct {
 	addr   uint64
 	access provider.Access
 
-	watched atomic.Bool   // somebody waits in WaitByte
-	wrote   chan struct{} // has a token after a peer's write while watched
+	watched atomic.Bool   // a goroutine waits in WaitByte
+	wrote   chan struct{} // holds a token after a peer's write while watched
 
 	mu  sync.RWMutex // held for reading while bytes are copied, so that Close waits for the copy
 	buf []byte       // nil once closed
@@ -52,7 +52,7 @@ func (r *region) WaitByte(ctx context.Context, offset int, want byte) error {
 	return err
 }
 
-// byteWaiter waits for a byte.
+// byteWaiter waits until a byte of a region has the value want.
 type byteWaiter struct {
 	r      *region
 	offset int
@@ -60,13 +60,14 @@ type byteWaiter struct {
 	err    error
 }
 
-// ready reports whether the byte is there, or never will be.
+// ready reports whether the byte has the value want, or whether waiting has failed.
 func (w *byteWaiter) ready() (found bool) {
 	found, w.err = w.r.hasByte(w.offset, w.want)
 	return found || w.err != nil
 }
 
-// hasByte locks out writers, so that their bytes are whole.
+// hasByte reports whether the byte at offset is want. It takes the exclusive lock, so that no copy
+// by a peer is in progress.
 func (r *region) hasByte(offset int, want byte) (bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -74,12 +75,12 @@ func (r *region) hasByte(offset int, want byte) (bool, error) {
 	case r.buf == nil:
 		return false, provider.ErrClosed
 	case offset < 0 || offset >= len(r.buf):
-		return false, fmt.Errorf("byte %d of a region of %d", offset, len(r.buf))
+		return false, fmt.Errorf("byte %d is outside a region of %d bytes", offset, len(r.buf))
 	}
 	return r.buf[offset] == want, nil
 }
 
-// changed wakes whoever waits for a byte.
+// changed wakes the goroutine in WaitByte, if any.
 func (r *region) changed() {
 	if !r.watched.Load() {
 		return
@@ -106,7 +107,7 @@ func (r *region) Bytes() []byte {
 	return r.buf
 }
 
-// Close ends the region. When it returns, nothing reads or writes the memory.
+// Close deregisters the memory. When it returns, nothing reads or writes the memory any more.
 func (r *region) Close() error {
 	r.e.mu.Lock()
 	if r.e.regions[r.key] == r {
@@ -121,8 +122,8 @@ func (r *region) Close() error {
 	return nil
 }
 
-// offset translates a virtual address and a length into an offset; false when any
-// byte lies outside.
+// offset returns the offset of a virtual address, or false if any of the length bytes is outside
+// the region.
 func (r *region) offset(addr uint64, length int) (int, bool) {
 	if addr < r.addr || length < 0 {
 		return 0, false
@@ -135,7 +136,7 @@ func (r *region) offset(addr uint64, length int) (int, bool) {
 	return int(off), true
 }
 
-// copyIn writes data to a virtual address; false when the region is closed or too short.
+// copyIn writes data to a virtual address. It reports false if the region is closed or too short.
 func (r *region) copyIn(addr uint64, data []byte) bool {
 	r.mu.RLock()
 	off, ok := r.offset(addr, len(data))
@@ -147,7 +148,8 @@ func (r *region) copyIn(addr uint64, data []byte) bool {
 	return ok
 }
 
-// appendTo appends length bytes at a virtual address to dst.
+// appendTo appends length bytes at a virtual address to dst. It reports false if the region is
+// closed or too short.
 func (r *region) appendTo(dst []byte, addr uint64, length int) ([]byte, bool) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -158,7 +160,8 @@ func (r *region) appendTo(dst []byte, addr uint64, length int) ([]byte, bool) {
 	return append(dst, r.buf[off:off+length]...), true
 }
 
-// lookup finds the region that a peer names, with what it needs.
+// lookup returns the region with the given key if it belongs to pd, contains the range and
+// permits the access need; otherwise nil.
 func (e *Engine) lookup(pd *domain, key uint32, addr uint64, length int, need provider.Access) *region {
 	e.mu.RLock()
 	r := e.regions[key]
@@ -186,9 +189,9 @@ func (d *domain) RegisterMemory(buf []byte, access provider.Access) (provider.Me
 	const remoteWrites = provider.AccessRemoteWrite | provider.AccessRemoteAtomic
 	switch {
 	case len(buf) == 0:
-		return nil, fmt.Errorf("register memory: no bytes")
+		return nil, fmt.Errorf("register memory: empty buffer")
 	case access&remoteWrites != 0 && access&provider.AccessLocalWrite == 0:
-		return nil, fmt.Errorf("register memory: remote writes need local write access too")
+		return nil, fmt.Errorf("register memory: remote write access requires local write access")
 	}
 	r := &region{e: d.e, pd: d, access: access, buf: buf, wrote: make(chan struct{}, 1)}
 	d.e.mu.Lock()
@@ -197,7 +200,7 @@ func (d *domain) RegisterMemory(buf []byte, access provider.Access) (provider.Me
 		return nil, fmt.Errorf("register memory: protection domain: %w", provider.ErrClosed)
 	}
 	if len(d.e.regions) >= maxRegions {
-		return nil, fmt.Errorf("register memory: the device has %d regions already", maxRegions)
+		return nil, fmt.Errorf("register memory: the device already has %d regions", maxRegions)
 	}
 	for {
 		key, err := d.e.random32()
@@ -234,7 +237,7 @@ func (d *domain) Close() error {
 	return nil
 }
 
-// random32 returns a number that a peer can't guess.
+// random32 returns an unpredictable number.
 func (e *Engine) random32() (uint32, error) {
 	var b [4]byte
 	source := e.rand
@@ -247,7 +250,7 @@ func (e *Engine) random32() (uint32, error) {
 	return binary.BigEndian.Uint32(b[:]), nil
 }
 
-// maxSegmentsPerRequest, and other bounds of an engine.
+// Limits of an engine.
 const (
 	maxRegions    = 1 << 16
 	maxQueuePairs = 1 << 14
@@ -257,5 +260,5 @@ const (
 	maxReads      = 128
 	maxMessage    = 1 << 31
 	defaultDepth  = 128
-	firstQPN      = ib.QPN(16) // below stand the special queue pairs
+	firstQPN      = ib.QPN(16) // lower numbers are reserved for special queue pairs
 )

@@ -11,27 +11,27 @@ import (
 	"github.com/rdmakit/rdmakit/wire/rocev2"
 )
 
-// outbox collects packets of one queue pair and sends them in as few pieces as
-// possible: packets of equal length, and a shorter one after them, go to the kernel
-// as one.
+// outbox collects packets of one queue pair and sends them with as few calls as possible: packets
+// of equal length, and one shorter packet after them, are passed to the kernel as one buffer
+// (UDP segmentation offload).
 type outbox struct {
 	qp   *queuePair
 	flow rocev2.Flow
 	to   netip.AddrPort
 	buf  *sendBuffer // nil while there is nothing to send
-	// numbered tells that the kernel writes the place of a packet within its entry into
-	// the IPv4 identification; otherwise that is 0.
+	// numbered reports whether the kernel writes the index of a packet within its entry into
+	// the IPv4 identification; otherwise the identification is 0.
 	numbered bool
 }
 
-// sendBuffer holds what one flush sends.
+// sendBuffer holds the packets that the next flush sends.
 type sendBuffer struct {
 	data  []byte
 	list  []udpio.Outbound
-	open  bool // the last entry of list takes more packets
-	start int  // of the last entry in data
-	count int  // of its packets
-	last  int  // length of its last packet
+	open  bool // more packets may be added to the last entry of list
+	start int  // offset of the last entry in data
+	count int  // number of packets in the last entry
+	last  int  // length of the last packet
 }
 
 // flushAt is how many bytes are collected before they are sent.
@@ -46,8 +46,8 @@ func (o *outbox) init(qp *queuePair, flow rocev2.Flow) {
 	o.to = netip.AddrPortFrom(flow.Destination.Addr(), rocev2.Port)
 }
 
-// begin writes the headers of a packet; finish must follow, with the payload
-// appended to what begin returned.
+// begin writes the headers of a packet and returns the buffer. The caller appends the payload and
+// calls finish.
 func (o *outbox) begin(p *ib.Packet, payload int) []byte {
 	if o.buf == nil {
 		o.buf, _ = sendBuffers.Get().(*sendBuffer)
@@ -69,7 +69,8 @@ func (o *outbox) begin(p *ib.Packet, payload int) []byte {
 	return p.AppendHeaders(b.data)
 }
 
-// finish takes the buffer with headers and payload, and adds padding and ICRC.
+// finish completes the packet that begin started: data is the buffer with headers and payload, to
+// which finish appends padding and ICRC.
 func (o *outbox) finish(data []byte, p *ib.Packet) {
 	b := o.buf
 	for range p.BTH.PadCount {
@@ -88,7 +89,7 @@ func (o *outbox) finish(data []byte, p *ib.Packet) {
 	}
 }
 
-// abandon forgets the packet that begin began.
+// abandon discards the packet that begin started.
 func (o *outbox) abandon() {
 	b := o.buf
 	b.count--
@@ -98,8 +99,8 @@ func (o *outbox) abandon() {
 	b.open = false
 }
 
-// flush sends everything. What the network doesn't take is lost, as it may be on
-// any network, and is sent again in time.
+// flush sends all packets. Packets that the socket doesn't accept are lost, as if the network had
+// dropped them, and will be retransmitted.
 func (o *outbox) flush() {
 	b := o.buf
 	if b == nil {
@@ -108,7 +109,7 @@ func (o *outbox) flush() {
 	if len(b.list) > 0 {
 		err := o.qp.e.conn.Write(b.list)
 		if errors.Is(err, udpio.ErrNoSegmentation) {
-			o.renumber()
+			o.clearIDs()
 			err = o.qp.e.conn.Write(b.list)
 		}
 		if err != nil {
@@ -120,14 +121,14 @@ func (o *outbox) flush() {
 	o.buf = nil
 }
 
-// renumber makes all packets for identification 0. It happens once in the life of
-// a connection: when the kernel turns out not to segment.
-func (o *outbox) renumber() {
+// clearIDs recomputes the ICRC of all packets for identification 0. It is called at most once per
+// connection, when the kernel turns out not to support segmentation offload.
+func (o *outbox) clearIDs() {
 	o.flow.ID = 0
 	for i := range o.buf.list {
 		e := &o.buf.list[i]
 		e.Numbered = false
-		for at := e.Segment; at < len(e.Data); at += e.Segment { // the first has 0 already
+		for at := e.Segment; at < len(e.Data); at += e.Segment { // the first one already has 0
 			packet := e.Data[at:min(at+e.Segment, len(e.Data))]
 			end := len(packet) - rocev2.ICRCLen
 			binary.LittleEndian.PutUint32(packet[end:], o.flow.ICRC(packet[:end]))

@@ -15,21 +15,20 @@ import (
 	"github.com/rdmakit/rdmakit/wire/rocev2"
 )
 
-// node is what of a machine tells who has a port or a network device: its files.
-// sysfs.Root is one.
+// node gives access to the files of a machine under /sys and /proc. sysfs.Root implements it.
 type node interface {
 	fs.FS
 	ReadLink(name string) (string, error)
 }
 
-// cardOf finds the RoCE card behind a network device: the name of its RDMA device, or
-// "" where there is none. Such a card takes packets for UDP port 4791 in hardware, so
-// that a socket hears nothing. The kernel's rxe is none: it has a socket of its own.
+// cardOf returns the name of the RDMA device of the RoCE card behind a network device, or "" if
+// there is none. Such a card handles packets for UDP port 4791 in hardware, so a socket
+// receives nothing. An rxe device is not a card: rxe receives through a UDP socket.
 // Sources: infiniband/*/{parent,node_type}, ports/*/{link_layer,gid_attrs/ndevs/*}.
 func cardOf(n node, netdev string) string {
 	devices, err := fs.ReadDir(n, sysfs.ClassInfiniBand)
 	if err != nil {
-		return "" // no RDMA here, or not for us to see
+		return "" // no RDMA device, or no permission to list them
 	}
 	for _, d := range devices {
 		dir := path.Join(sysfs.ClassInfiniBand, d.Name())
@@ -37,14 +36,14 @@ func cardOf(n node, netdev string) string {
 			continue // rxe has this file
 		}
 		if !strings.HasPrefix(text(n, path.Join(dir, "node_type")), "1:") {
-			continue // iWARP leaves the port alone
+			continue // not a channel adapter: iWARP doesn't use the UDP port
 		}
 		ports, err := fs.ReadDir(n, path.Join(dir, "ports"))
 		if err != nil {
 			continue
 		}
 		for _, p := range ports {
-			if backs(n, path.Join(dir, "ports", p.Name()), netdev) {
+			if portUses(n, path.Join(dir, "ports", p.Name()), netdev) {
 				return d.Name()
 			}
 		}
@@ -52,8 +51,8 @@ func cardOf(n node, netdev string) string {
 	return ""
 }
 
-// backs tells whether one of a port's GIDs is of the network device.
-func backs(n node, port, netdev string) bool {
+// portUses reports whether one of the port's GIDs belongs to the network device.
+func portUses(n node, port, netdev string) bool {
 	if text(n, path.Join(port, "link_layer")) != "Ethernet" {
 		return false
 	}
@@ -70,7 +69,7 @@ func backs(n node, port, netdev string) bool {
 	return false
 }
 
-// text reads a file of one line; "" where it can't be read.
+// text returns the content of a one-line file, or "" if it can't be read.
 func text(n node, name string) string {
 	b, err := fs.ReadFile(n, name)
 	if err != nil {
@@ -87,8 +86,8 @@ type socket struct {
 }
 
 // parseSockets reads /proc/net/udp or udp6 (kernel: net/ipv4/udp.c, udp4_format_sock).
-// Addresses are words of four bytes in the byte order of the machine, which is little
-// endian wherever this runs. Lines that it doesn't understand are left out.
+// Addresses are 32-bit words in the byte order of the machine, which is assumed to be little
+// endian. Malformed lines are skipped.
 func parseSockets(table []byte) (list []socket) {
 	for line := range bytes.Lines(table) {
 		fields := strings.Fields(string(line))
@@ -111,9 +110,9 @@ func parseSockets(table []byte) (list []socket) {
 	return list
 }
 
-// ownerOf says in words who has port 4791 of an address: "the kernel's rdma_rxe",
-// "rdmactl (process 17)", or less where less can be seen.
-func ownerOf(n node, addr netip.Addr) string {
+// portOwner describes the owner of UDP port 4791 on an address: "the kernel's rdma_rxe",
+// "rdmactl (process 17)", or something less specific if the owner can't be determined.
+func portOwner(n node, addr netip.Addr) string {
 	for _, name := range []string{sysfs.ProcNetUDP, sysfs.ProcNetUDP6} {
 		table, err := fs.ReadFile(n, name)
 		if err != nil {
@@ -124,7 +123,7 @@ func ownerOf(n node, addr netip.Addr) string {
 				continue
 			}
 			owner := processOf(n, s.inode)
-			// A socket of the kernel has an inode as any other, but no process.
+			// A kernel socket has an inode like any other socket, but no process.
 			if owner == "" && s.addr.IsUnspecified() && rxeLoaded(n) {
 				return "the kernel's rdma_rxe"
 			}
@@ -134,14 +133,15 @@ func ownerOf(n node, addr netip.Addr) string {
 	return "another engine, or the kernel's rdma_rxe"
 }
 
-// rxeLoaded tells whether the kernel has rdma_rxe, whose sockets have port 4791 of all
-// addresses.
+// rxeLoaded reports whether the kernel module rdma_rxe is loaded, whose sockets are bound to port
+// 4791 of all addresses.
 func rxeLoaded(n node) bool {
 	_, err := fs.Stat(n, path.Join(sysfs.ModuleDir, "rdma_rxe"))
 	return err == nil
 }
 
-// processOf finds the process that holds a socket; "" where none is seen to.
+// processOf returns the name and number of the process that holds a socket, or "" if it can't be
+// found.
 func processOf(n node, inode string) string {
 	want := "socket:[" + inode + "]"
 	processes, err := fs.ReadDir(n, sysfs.Proc)
@@ -155,7 +155,7 @@ func processOf(n node, inode string) string {
 		dir := path.Join(sysfs.Proc, p.Name())
 		files, err := fs.ReadDir(n, path.Join(dir, "fd"))
 		if err != nil {
-			continue // gone, or another user's
+			continue // the process has ended or belongs to another user
 		}
 		for _, f := range files {
 			if link, err := n.ReadLink(path.Join(dir, "fd", f.Name())); err == nil && link == want {

@@ -36,8 +36,8 @@ func TestCardOf(t *testing.T) {
 		{"02_rocev2_8hca", "ens1np0", "mlx5_1"},
 		{"02_rocev2_8hca", "eth0", ""},
 		{"49_bond", "bond0", "mlx5_bond_0"},
-		{"04_iwarp", "eth0", ""},   // iWARP leaves the port alone
-		{"51_rxe_siw", "eth0", ""}, // rxe has a socket
+		{"04_iwarp", "eth0", ""},   // iWARP doesn't use the UDP port
+		{"51_rxe_siw", "eth0", ""}, // rxe uses a socket
 		{"01_ib_8hca", "ib0", ""},  // IPoIB
 		{"06_none", "eth0", ""},    // no RDMA at all
 		{"64_old_kernel_rxe_siw", "eth0", ""},
@@ -54,7 +54,7 @@ func TestCardOf(t *testing.T) {
 	}
 }
 
-// Loopback stands for a card's network device here: its name is written into a
+// The loopback device plays the network device of a card: its name is written into the files of a
 // recorded machine.
 func TestOpenOnCard(t *testing.T) {
 	dir := treeRoot(t, "02_rocev2_8hca")
@@ -103,8 +103,8 @@ func FuzzParseSockets(f *testing.F) {
 	})
 }
 
-// rxe's sockets have an inode, as all that the kernel makes for itself (seen with vxlan on
-// Linux 6.18), but belong to no process.
+// rxe's sockets, like all kernel sockets (seen with vxlan on Linux 6.18), have an inode, but belong
+// to no process.
 func TestOwnerKernel(t *testing.T) {
 	dir := treeRoot(t, "06_none")
 	for name, table := range map[string]string{
@@ -138,8 +138,8 @@ func TestOwnerKernel(t *testing.T) {
 	}
 }
 
-// TestSecondProcess: an address that an engine of another process has is refused with
-// the name and number of that process.
+// TestSecondProcess checks that opening an address that an engine of another process uses fails
+// with the name and number of that process.
 func TestSecondProcess(t *testing.T) {
 	if addr := os.Getenv("ROCE_TEST_HOLD"); addr != "" {
 		hold(t, addr)

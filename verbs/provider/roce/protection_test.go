@@ -12,8 +12,8 @@ import (
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// attempt is an operation that protection must stop, before it is changed: a valid
-// one of 3000 bytes, three packets.
+// attempt is a valid operation, which a test case changes into one that memory protection must
+// reject.
 type attempt struct {
 	t    *testing.T
 	a, b *side
@@ -21,9 +21,9 @@ type attempt struct {
 	rr   provider.ReceiveRequest
 }
 
-// remoteFaults are what a requester may ask of memory that it has no right to. All end
-// with a remote access error there, and at the target with an error state that flushes
-// the receive request.
+// remoteFaults are requests for remote memory that the requester must not access. All complete
+// with a remote access error at the requester; the target's queue pair goes to ERR, which
+// flushes the receive request.
 var remoteFaults = []struct {
 	name   string
 	change func(x *attempt)
@@ -85,7 +85,7 @@ func TestProtectionOfRemoteMemory(t *testing.T) {
 		for _, length := range []int{3000, 10} {
 			for _, tt := range remoteFaults {
 				if length == 10 && tt.name == "one byte too far" {
-					continue // with ten bytes it stays inside
+					continue // ten bytes are still inside the region
 				}
 				t.Run(fmt.Sprintf("%v/%d/%s", op, length, tt.name), func(t *testing.T) {
 					try(t, op, length, tt.change, provider.WCRemoteAccess, provider.WCFlushed, provider.QPStateError)
@@ -95,7 +95,7 @@ func TestProtectionOfRemoteMemory(t *testing.T) {
 	}
 }
 
-// sendFaults are what ends a SEND, and faults of the requester's own memory.
+// sendFaults are errors of the receive buffer of a SEND, and of the requester's own memory.
 var sendFaults = []struct {
 	name         string
 	ops          []provider.SendOp
@@ -126,7 +126,7 @@ var sendFaults = []struct {
 	},
 }
 
-// Flags of a test alone: regions to be freed between posting and sending.
+// Flags used only by tests: regions to close between posting and sending.
 const (
 	freeTarget provider.SendFlags = 1 << 6
 	freeOwn    provider.SendFlags = 1 << 7
@@ -142,9 +142,9 @@ func TestProtectionOfSends(t *testing.T) {
 	}
 }
 
-// try makes an attempt, and checks both ends: the completion of the request, that of
-// the receive request at the target (WCSuccess here means that it is untouched), the
-// state there, and every byte of both memories and of what surrounds them.
+// try makes an attempt and checks both ends: the completion of the request and of the target's
+// receive request (peer is WCSuccess if the receive request must not complete), the target's
+// state, and every byte of both buffers around and inside the regions.
 func try(t *testing.T, op provider.SendOp, length int, change func(
 	*attempt,
 ), own, peer provider.WCStatus, state provider.QPState,
@@ -205,7 +205,7 @@ func try(t *testing.T, op provider.SendOp, length int, change func(
 	})
 }
 
-// post posts the request; with freeOwn its memory goes before it can be sent.
+// post posts the request; with freeOwn its memory region is closed before the request is sent.
 func (x *attempt) post() {
 	x.t.Helper()
 	flags := x.wr.Flags
@@ -217,12 +217,12 @@ func (x *attempt) post() {
 	postAnd(x.t, x.a, between, x.wr)
 }
 
-// postAnd posts requests and does something before the first packet is sent.
+// postAnd posts requests and calls between before the first packet is sent.
 func postAnd(t *testing.T, s *side, between func(), wrs ...provider.SendRequest) {
 	t.Helper()
 	qp := inner(t, s.qp)
 	qp.mu.Lock()
-	qp.req.paused = true // as while a receiver is not ready
+	qp.req.paused = true // as after an RNR NAK
 	qp.mu.Unlock()
 	if _, err := s.qp.PostSend(wrs); err != nil {
 		t.Fatal(err)
@@ -230,13 +230,13 @@ func postAnd(t *testing.T, s *side, between func(), wrs ...provider.SendRequest)
 	between()
 	qp.mu.Lock()
 	qp.req.paused = false
-	qp.pump()
+	qp.sendPending()
 	qp.tx.flush()
 	qp.mu.Unlock()
 }
 
-// guard replaces the target and own region by ones amid canaries, and returns the
-// whole.
+// guard replaces the target and own region with ones that are surrounded by canary bytes, and
+// returns the whole buffer.
 func (s *side) guard(t *testing.T) *[]byte {
 	t.Helper()
 	const size = 1 << 12
@@ -259,7 +259,7 @@ func (s *side) guard(t *testing.T) *[]byte {
 	return &all
 }
 
-// A request before the one whose memory is gone completes with success.
+// A request before the one whose memory region is closed completes with success.
 func TestOrderBeforeLocalFault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		base, other, _ := lossy(t, packetnet.Faults{Delay: time.Microsecond}, 1<<12, 16)
@@ -291,7 +291,7 @@ func TestOrderBeforeLocalFault(t *testing.T) {
 	})
 }
 
-// What a program itself asks wrongly is refused when it is posted.
+// Requests with invalid local segments are rejected when they are posted.
 func TestProtectionAtPosting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		base, other, _ := lossy(t, packetnet.Faults{}, 1<<12, 16)

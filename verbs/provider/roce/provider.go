@@ -23,19 +23,19 @@ const Prefix = "roce@"
 
 // Provider opens engines on addresses of this machine. The zero value is ready.
 type Provider struct {
-	// Root is the folder where the machine's files are; "" is "/". Tests give another.
+	// Root is the root folder of the machine's files; "" is "/". Tests set another one.
 	Root string
 }
 
 // Name implements [provider.Provider].
 func (Provider) Name() string { return "roce" }
 
-// Open starts an engine on the address that name has behind "roce@", or on the first
-// address of the network device named there: IPv4 before global IPv6. Where there is
-// no such address the error matches [fs.ErrNotExist].
+// Open starts an engine on the address that follows "roce@" in name, or on the first address
+// of the network device named there: IPv4 before global IPv6. If there is no such address, the
+// error matches [fs.ErrNotExist].
 //
-// The error is a [PortTakenError] where port 4791 is taken, a [CardError] where a RoCE
-// card is behind the network device; both have hints.
+// The error is a [PortTakenError] if UDP port 4791 is in use, and a [CardError] if the network
+// device belongs to a RoCE card; both have hints.
 func (p Provider) Open(_ context.Context, name string) (provider.Device, error) {
 	where, ok := strings.CutPrefix(name, Prefix)
 	if !ok {
@@ -93,8 +93,7 @@ func names(list []netdev) []string {
 	return append(out, loopback...)
 }
 
-// node opens the machine's files; nil where they can't be read: what they would tell is
-// not known then. done closes them.
+// node opens the machine's files, or returns nil if they can't be opened. done closes them.
 func (p Provider) node() (n node, done func()) {
 	root, err := sysfs.OpenRoot(cmp.Or(p.Root, "/"))
 	if err != nil {
@@ -119,7 +118,7 @@ func netdevs() ([]netdev, error) {
 	for _, i := range list {
 		addrs, err := i.Addrs()
 		if err != nil {
-			continue // gone meanwhile
+			continue // the network device has disappeared
 		}
 		n := netdev{Interface: i}
 		for _, a := range addrs {
@@ -132,8 +131,8 @@ func netdevs() ([]netdev, error) {
 	return out, nil
 }
 
-// locate finds the address that where is or means, and its network device. The error
-// matches fs.ErrNotExist.
+// locate resolves where, an address or the name of a network device, to an address and its
+// network device. The error matches fs.ErrNotExist.
 func locate(list []netdev, where string) (netip.Addr, *netdev, error) {
 	want, err := netip.ParseAddr(where)
 	isAddr := err == nil
@@ -163,26 +162,25 @@ func locate(list []netdev, where string) (netip.Addr, *netdev, error) {
 	return netip.Addr{}, nil, fmt.Errorf("%s: no such %s: %w", where, kind, fs.ErrNotExist)
 }
 
-// bindError says who else has the port.
+// bindError adds the owner of the port to an error of binding the socket.
 func bindError(n node, name string, addr netip.Addr, err error) error {
 	if errors.Is(err, syscall.EADDRINUSE) {
 		e := &PortTakenError{Name: name, Addr: addr, Err: err}
 		if n != nil {
-			e.Owner = ownerOf(n, addr)
+			e.Owner = portOwner(n, addr)
 		}
 		return e
 	}
 	return fmt.Errorf("%s: %w", name, err)
 }
 
-// PortTakenError is the answer to opening an address whose port 4791 is taken: by
-// another engine, or by the kernel's rxe, which takes it on all addresses of the
-// initial network namespace.
+// PortTakenError reports that UDP port 4791 of the address is in use: by another engine, or by
+// the kernel's rxe, which binds it on all addresses of the initial network namespace.
 type PortTakenError struct {
-	Name  string     // of the device that was to be opened
-	Addr  netip.Addr // where the port is taken
-	Owner string     // in words; "" where nobody can tell
-	Err   error      // what the system said
+	Name  string     // of the device to open
+	Addr  netip.Addr // where the port is in use
+	Owner string     // description of the owner; "" if unknown
+	Err   error      // error of the system call
 }
 
 // Error implements error.
@@ -198,24 +196,24 @@ func (e *PortTakenError) Error() string {
 // Unwrap returns the cause.
 func (e *PortTakenError) Unwrap() error { return e.Err }
 
-// Hints tells what to do.
+// Hints returns what the user can do.
 func (e *PortTakenError) Hints() []string {
 	if strings.Contains(e.Owner, "rxe") && !strings.Contains(e.Owner, "another engine") {
 		return []string{"use the device of rdma_rxe (rdma link shows its name), or run in another network " +
 			"namespace, or unload rdma_rxe"}
 	}
 	return []string{
-		"ss -ulpn 'sport = 4791' shows a process that has it; none means the kernel",
-		"use another address of this machine: an address is one engine's; or end the other program",
-		"with rdma_rxe loaded use its device (rdma link), or run in another network namespace",
+		"ss -ulpn 'sport = 4791' shows the process that uses the port; if it shows none, the kernel does",
+		"use another address of this machine (one engine per address), or stop the other program",
+		"if rdma_rxe is loaded, use its device (rdma link), or run in another network namespace",
 	}
 }
 
-// CardError is the answer to opening an address of a network device that belongs to a
-// RoCE card: the card takes packets for port 4791 itself, a socket hears nothing.
+// CardError reports that the network device with the address belongs to a RoCE card, which
+// handles packets for UDP port 4791 in hardware: a socket receives nothing.
 type CardError struct {
-	Name   string // of the device that was to be opened
-	Netdev string // that has the address
+	Name   string // of the device to open
+	Netdev string // network device with the address
 	Device string // the card's RDMA device
 }
 
@@ -228,7 +226,7 @@ func (e *CardError) Error() string {
 // Unwrap makes it match [provider.ErrNotSupported].
 func (e *CardError) Unwrap() error { return provider.ErrNotSupported }
 
-// Hints tells what to do.
+// Hints returns what the user can do.
 func (e *CardError) Hints() []string {
-	return []string{"use the card itself: " + e.Device, "or an address of a network device without RDMA"}
+	return []string{"use the card itself: " + e.Device, "or use an address of a network device without RDMA"}
 }

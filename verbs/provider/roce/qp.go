@@ -23,22 +23,22 @@ type queuePair struct {
 	sendCQ, recvCQ *completionQueue
 	removed        bool // guarded by e.mu
 
-	// Completions that nobody has polled yet: their requests keep their places.
+	// Completions that have not been polled yet: their requests still occupy the work queue.
 	unpolledSends, unpolledReceives atomic.Int32
 
-	mu        sync.Mutex // guards everything below; the receiver holds it for a run of packets
-	state     provider.QPState
-	attr      provider.QPAttributes
-	peer      netip.Addr      // packets are accepted from there only
-	in        rocev2.Flow     // of what is received; its ID is the one that is expected
-	ident     *identification // of the peer; nil before RTR
-	tx        outbox
-	req       requester
-	resp      responder
-	timer     *time.Timer
-	scheduled bool // in e.work
-	owing     bool // in e.debts
-	closed    bool
+	mu         sync.Mutex // guards everything below; the receiver holds it for a burst of packets
+	state      provider.QPState
+	attr       provider.QPAttributes
+	peer       netip.Addr      // packets are accepted from this address only
+	in         rocev2.Flow     // of received packets; its ID is the expected one
+	ident      *identification // of the peer; nil before RTR
+	tx         outbox
+	req        requester
+	resp       responder
+	timer      *time.Timer
+	scheduled  bool // in e.work
+	ackPending bool // in e.delayedAcks
+	closed     bool
 }
 
 // CreateQP implements provider.ProtectionDomain.
@@ -57,7 +57,7 @@ func (d *domain) newQP(cfg provider.QPConfig) (*queuePair, error) {
 	case cfg.Type != provider.QPTypeRC:
 		return nil, fmt.Errorf("type %v: %w", cfg.Type, provider.ErrNotSupported)
 	case !ok1 || !ok2 || sendCQ.e != d.e || recvCQ.e != d.e:
-		return nil, errors.New("it needs completion queues of the same device for both directions")
+		return nil, errors.New("send or receive completion queue is missing or belongs to another device")
 	}
 	sends, recvs, segments, err := depths(cfg)
 	if err != nil {
@@ -76,7 +76,7 @@ func (d *domain) newQP(cfg provider.QPConfig) (*queuePair, error) {
 	case d.closed || d.e.closed:
 		return nil, fmt.Errorf("protection domain: %w", provider.ErrClosed)
 	case len(d.e.qps) >= maxQueuePairs:
-		return nil, fmt.Errorf("the device has %d queue pairs already", maxQueuePairs)
+		return nil, fmt.Errorf("the device already has %d queue pairs", maxQueuePairs)
 	}
 	for {
 		number, err := d.e.random32()
@@ -95,12 +95,12 @@ func (d *domain) newQP(cfg provider.QPConfig) (*queuePair, error) {
 }
 
 func depths(cfg provider.QPConfig) (sends, recvs, segments int, err error) {
-	pick := func(name string, given, otherwise, most int) int {
+	pick := func(name string, given, defaultValue, most int) int {
 		if given < 0 || given > most {
 			err = errors.Join(err, fmt.Errorf("%s %d is not in 1 to %d", name, given, most))
 		}
 		if given == 0 {
-			return otherwise
+			return defaultValue
 		}
 		return given
 	}
@@ -151,7 +151,7 @@ func (qp *queuePair) Modify(attr provider.QPAttributes) error {
 
 func (qp *queuePair) checkAttributes(attr provider.QPAttributes) error {
 	if qp.state == provider.QPStateError && attr.State != provider.QPStateError && attr.State != provider.QPStateReset {
-		return errors.New("the connection has failed") // since the caller looked
+		return errors.New("the connection has failed") // after the caller read the state
 	}
 	if attr.Mask&provider.QPAttrPath != 0 {
 		peer := attr.Path.DGID.Addr()
@@ -159,11 +159,11 @@ func (qp *queuePair) checkAttributes(attr provider.QPAttributes) error {
 			return fmt.Errorf("destination %v can't be reached from %v", peer, qp.e.addr)
 		}
 		if attr.Path.SGIDIndex != 0 {
-			return fmt.Errorf("GID index %d: %s has index 0 only", attr.Path.SGIDIndex, qp.e.name)
+			return fmt.Errorf("GID index %d: %s has only index 0", attr.Path.SGIDIndex, qp.e.name)
 		}
 	}
 	if m := attr.PathMTU; attr.Mask&provider.QPAttrPathMTU != 0 && (m.Code() == 0 || m > qp.e.mtu) {
-		return fmt.Errorf("path MTU %d is not 256 to %d", m, qp.e.mtu)
+		return fmt.Errorf("path MTU %d is not in 256 to %d", m, qp.e.mtu)
 	}
 	for _, c := range []struct {
 		mask  provider.QPMask
@@ -176,19 +176,19 @@ func (qp *queuePair) checkAttributes(attr provider.QPAttributes) error {
 			attr.MaxDestReadAtomic, maxReads,
 		},
 		{provider.QPAttrMaxReadAtomic, "outstanding reads and atomics", attr.MaxReadAtomic, maxReads},
-		{provider.QPAttrMinRNRTimer, "code of the RNR timer", int(attr.MinRNRTimer), 31},
-		{provider.QPAttrTimeout, "code of the timeout", int(attr.Timeout), 31},
+		{provider.QPAttrMinRNRTimer, "RNR timer code", int(attr.MinRNRTimer), 31},
+		{provider.QPAttrTimeout, "timeout code", int(attr.Timeout), 31},
 		{provider.QPAttrRetryCount, "retry count", int(attr.RetryCount), 7},
 		{provider.QPAttrRNRRetry, "RNR retry count", int(attr.RNRRetry), 7},
 	} {
 		if attr.Mask&c.mask != 0 && (c.value < 0 || c.value > c.most) {
-			return fmt.Errorf("%s %d is not 0 to %d", c.name, c.value, c.most)
+			return fmt.Errorf("%s %d is not in 0 to %d", c.name, c.value, c.most)
 		}
 	}
 	return nil
 }
 
-// connect prepares for packets of the peer.
+// connect prepares the queue pair to receive packets from the peer.
 func (qp *queuePair) connect() {
 	a := &qp.attr
 	qp.in = rocev2.Flow{
@@ -201,13 +201,13 @@ func (qp *queuePair) connect() {
 	qp.resp.start(a.ReceivePSN, a.MaxDestReadAtomic)
 	qp.peer = a.Path.DGID.Addr()
 	old := qp.ident
-	qp.ident = qp.e.identify(qp.peer)
+	qp.ident = qp.e.acquireIdentification(qp.peer)
 	qp.e.mu.Lock()
-	qp.e.forget(old)
+	qp.e.releaseIdentification(old)
 	qp.e.mu.Unlock()
 }
 
-// reset forgets everything but the identity.
+// reset clears all state but the queue pair number and the configuration.
 func (qp *queuePair) reset() {
 	qp.timer.Stop()
 	qp.req.clear()
@@ -215,7 +215,7 @@ func (qp *queuePair) reset() {
 	qp.attr = provider.QPAttributes{}
 }
 
-// fail ends the connection: whatever is queued completes as flushed.
+// fail moves the queue pair to ERR: queued requests complete with status flushed.
 func (qp *queuePair) fail() {
 	qp.state = provider.QPStateError
 	qp.timer.Stop()
@@ -244,15 +244,15 @@ func (qp *queuePair) Close() error {
 	qp.mu.Unlock()
 
 	qp.e.mu.Lock()
-	qp.e.forget(ident)
+	qp.e.releaseIdentification(ident)
 	qp.pd.users--
 	qp.use(-1)
 	qp.e.mu.Unlock()
 	return nil
 }
 
-// use counts the queue pair as a user of its completion queues, which may be one, or
-// no longer. The engine's mu is held.
+// use adds n to the user counts of the completion queues, which may be the same one. The
+// engine's mu is held.
 func (qp *queuePair) use(n int) {
 	qp.sendCQ.users += n
 	if qp.recvCQ != qp.sendCQ {
@@ -260,8 +260,8 @@ func (qp *queuePair) use(n int) {
 	}
 }
 
-// packet takes a sound packet of the peer.
-func (qp *queuePair) packet(p *ib.Packet) {
+// handlePacket handles a packet from the peer whose ICRC is valid.
+func (qp *queuePair) handlePacket(p *ib.Packet) {
 	if qp.state != provider.QPStateRTR && qp.state != provider.QPStateRTS || qp.closed {
 		return
 	}
@@ -271,23 +271,23 @@ func (qp *queuePair) packet(p *ib.Packet) {
 		count(&qp.e.stats.Malformed)
 	case layout&ib.LayoutResponse != 0:
 		if qp.state == provider.QPStateRTS {
-			qp.response(p)
+			qp.handleResponse(p)
 		}
 	default:
-		qp.request(p)
+		qp.handleRequest(p)
 	}
 }
 
-// settle answers what a run of packets left to answer, sends what may be sent, and
-// sees that somebody goes on with the rest. With mayOwe an acknowledgement may wait
-// for a moment: see debts.
-func (qp *queuePair) settle(mayOwe bool) {
+// flushBurst sends the responses to a burst of packets and the requests that the window permits.
+// If responses are left, it schedules the queue pair for respondLater. With mayDelayAck an
+// acknowledgement may be delayed; see delayedAcks.
+func (qp *queuePair) flushBurst(mayDelayAck bool) {
 	if qp.closed {
 		return
 	}
-	more := qp.respond(mayOwe)
+	more := qp.respond(mayDelayAck)
 	if qp.state == provider.QPStateRTS {
-		qp.pump()
+		qp.sendPending()
 	}
 	qp.tx.flush()
 	if more && !qp.scheduled {

@@ -14,7 +14,7 @@ import (
 	"github.com/rdmakit/rdmakit/wire/rocev2"
 )
 
-// readRequest asks the victim for the first bytes of its region.
+// readRequest returns a READ request for the first bytes of the victim's region.
 func (v *victim) readRequest(psn ib.PSN, length uint32) []byte {
 	p := ib.Packet{
 		BTH:  ib.BTH{Opcode: ib.OpcodeRCReadRequest, PKey: ib.PKeyDefault, PSN: psn, AckReq: true},
@@ -23,8 +23,8 @@ func (v *victim) readRequest(psn ib.PSN, length uint32) []byte {
 	return p.Append(nil)
 }
 
-// TestReadBehindDuplicates: READs that the network repeated take no place from new
-// ones: a peer may have as many outstanding as it was told.
+// TestReadBehindDuplicates checks that READs that the network duplicated don't count towards the
+// limit of outstanding READs.
 func TestReadBehindDuplicates(t *testing.T) {
 	v := newVictim(t) // four READs may be outstanding
 	v.take(v.readRequest(100, 8), v.readRequest(100, 8), v.readRequest(101, 8), v.readRequest(101, 8),
@@ -38,7 +38,7 @@ func TestReadBehindDuplicates(t *testing.T) {
 	}
 }
 
-// reconnect connects two ends anew, with other attributes.
+// reconnect reconnects two ends with changed attributes.
 func reconnect(t *testing.T, a, b *side, change func(*provider.QPAttributes)) {
 	t.Helper()
 	for _, s := range []*side{a, b} {
@@ -55,8 +55,8 @@ func reconnect(t *testing.T, a, b *side, change func(*provider.QPAttributes)) {
 	}
 }
 
-// TestManyReads keeps as many READs outstanding as both ends allow, while the network
-// repeats and loses packets.
+// TestManyReads keeps as many READs outstanding as both ends allow, while the network duplicates
+// and loses packets.
 func TestManyReads(t *testing.T) {
 	for _, limit := range []int{2, 3, 16} {
 		for seed := range uint64(10) {
@@ -90,8 +90,8 @@ func TestManyReads(t *testing.T) {
 	}
 }
 
-// TestDuplicateReadMSN: the answer to a READ that comes again tells the messages that
-// were completed, not one more.
+// TestDuplicateReadMSN checks that the response to a duplicate READ has the MSN of the completed
+// messages, not one more.
 func TestDuplicateReadMSN(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, n := lossy(t, packetnet.Faults{Delay: time.Microsecond}, 1<<12, 16)
@@ -118,13 +118,13 @@ func TestDuplicateReadMSN(t *testing.T) {
 		}
 		n.SetTap(nil)
 		if fmt.Sprint(got) != "[1 1]" {
-			t.Errorf("MSN of the answer and of its repetition = %v, want [1 1]", got)
+			t.Errorf("MSN of the response and of its repetition = %v, want [1 1]", got)
 		}
 	})
 }
 
-// TestReplayOfClosedRegion: a READ that comes again while its region is closed ends
-// nothing: it was answered.
+// TestReplayOfClosedRegion checks that a duplicate READ doesn't end the connection if its region
+// has been closed after the first response.
 func TestReplayOfClosedRegion(t *testing.T) {
 	v := newVictim(t)
 	v.take(v.readRequest(100, victimSize))
@@ -134,17 +134,17 @@ func TestReplayOfClosedRegion(t *testing.T) {
 	if _, err := p.Decode(v.readRequest(100, victimSize)); err != nil {
 		t.Fatal(err)
 	}
-	qp.packet(&p)
-	_ = v.target.Close() // before the answer is sent
-	qp.settle(false)
+	qp.handlePacket(&p)
+	_ = v.target.Close() // before the response is sent
+	qp.flushBurst(false)
 	qp.mu.Unlock()
 	if got := v.qp.State(); got != provider.QPStateRTS {
 		t.Errorf("state = %v, want RTS", got)
 	}
 }
 
-// TestCompletionsNotPolled: a request keeps its place in the queue until its completion
-// was polled, so that a completion queue as long as the queues never overruns.
+// TestCompletionsNotPolled checks that a request occupies its queue until its completion is
+// polled, so that a completion queue as long as its work queues never overruns.
 func TestCompletionsNotPolled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		base, other, _ := lossy(t, packetnet.Faults{Delay: time.Microsecond}, 1<<12, 16)
@@ -175,7 +175,7 @@ func TestCompletionsNotPolled(t *testing.T) {
 			time.Sleep(time.Millisecond) // it completes
 		}
 		if posted != 8 || qp.State() != provider.QPStateRTS {
-			t.Fatalf("%d requests were posted to a queue of 8 whose completions nobody polls, state %v, want 8 and RTS",
+			t.Fatalf("%d requests posted to a queue of 8 with unpolled completions, state %v, want 8 and RTS",
 				posted, qp.State())
 		}
 		if wc := wait(t, a, 8)[7]; wc.Err() != nil {
@@ -199,7 +199,7 @@ func TestCompletionsNotPolled(t *testing.T) {
 	})
 }
 
-// TestPSNOf32Bits: the high byte of a PSN that a program gives means nothing.
+// TestPSNOf32Bits checks that the high byte of a PSN is ignored.
 func TestPSNOf32Bits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		base, other, _ := lossy(t, packetnet.Faults{Delay: time.Microsecond}, 1<<12, 16)
@@ -222,9 +222,9 @@ func TestPSNOf32Bits(t *testing.T) {
 	})
 }
 
-// TestNotReadyForLong: with RNR retries for ever a receiver may take its time, also on a
-// network that loses something now and then: its refusals tell that it is alive.
-func TestNotReadyForLong(t *testing.T) {
+// TestReceiverNotReadyForLong checks that with unlimited RNR retries a receiver may be not ready
+// for long, even if the network loses packets: its RNR NAKs reset the retry counter.
+func TestReceiverNotReadyForLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, _ := lossy(t, packetnet.Faults{Seed: 3, Loss: 0.01, Delay: time.Microsecond}, 1<<12, 16)
 		if _, err := a.qp.PostSend([]provider.SendRequest{{
@@ -244,8 +244,8 @@ func TestNotReadyForLong(t *testing.T) {
 	})
 }
 
-// TestRefusalRepeated: a refusal that the network repeats counts once.
-func TestRefusalRepeated(t *testing.T) {
+// TestDuplicateRNRNAK checks that an RNR NAK that the network duplicates is counted once.
+func TestDuplicateRNRNAK(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, n := lossy(t, packetnet.Faults{Delay: time.Microsecond}, 1<<12, 16)
 		qp := inner(t, a.qp)
@@ -263,13 +263,13 @@ func TestRefusalRepeated(t *testing.T) {
 			t.Fatal(err)
 		}
 		if wc := wait(t, a, 1)[0]; wc.Err() != nil {
-			t.Errorf("after one refusal and its repetition, with 1 retry: %v", wc.Err())
+			t.Errorf("after one RNR NAK and its duplicate, with 1 retry: %v", wc.Err())
 		}
 	})
 }
 
-// TestAllWaitersWake: what Poll has to tell for ever, an overrun, wakes everybody who
-// waits.
+// TestAllWaitersWake checks that an overrun, which Poll reports from then on, wakes all waiting
+// goroutines.
 func TestAllWaitersWake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, _ := lossy(t, packetnet.Faults{Delay: time.Microsecond}, 16, 16)
@@ -307,14 +307,15 @@ func TestAllWaitersWake(t *testing.T) {
 	})
 }
 
-// TestModifyOutOfRange: codes that the wire hasn't, and a way back from ERR, are refused.
+// TestModifyOutOfRange checks that Modify rejects codes that the protocol doesn't have, and the
+// transition from ERR to RTS.
 func TestModifyOutOfRange(t *testing.T) {
 	v := newVictim(t)
 	tests := []struct {
 		name string
 		attr provider.QPAttributes
 	}{
-		{"timeout 32, which would be for ever", provider.QPAttributes{Mask: provider.QPAttrTimeout, Timeout: 32}},
+		{"timeout 32, which would be unlimited", provider.QPAttributes{Mask: provider.QPAttrTimeout, Timeout: 32}},
 		{"retry count 8", provider.QPAttributes{Mask: provider.QPAttrRetryCount, RetryCount: 8}},
 		{"RNR retry count 8", provider.QPAttributes{Mask: provider.QPAttrRNRRetry, RNRRetry: 8}},
 		{"RNR timer 32, which would be 655 ms", provider.QPAttributes{
@@ -328,7 +329,7 @@ func TestModifyOutOfRange(t *testing.T) {
 			t.Errorf("Modify with %s = nil", tt.name)
 		}
 	}
-	// The connection fails between the caller's look at the state and Modify.
+	// The connection fails after the caller has read the state and before Modify.
 	if err := v.qp.Modify(provider.QPAttributes{State: provider.QPStateError}); err != nil {
 		t.Fatal(err)
 	}
@@ -338,10 +339,10 @@ func TestModifyOutOfRange(t *testing.T) {
 	}
 }
 
-// TestAcknowledgedAfterMemoryWent: a request whose memory goes while it is sent again,
-// and which the peer has taken the first time, completes; nothing follows that nobody
-// posted.
-func TestAcknowledgedAfterMemoryWent(t *testing.T) {
+// TestAcknowledgedAfterRegionClosed checks that a request whose region is closed before its
+// retransmission, but which the peer received the first time, completes with success, and
+// that no stale entry of the ring is sent after it.
+func TestAcknowledgedAfterRegionClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		base, other, n := lossy(t, packetnet.Faults{Delay: time.Microsecond}, 1<<12, 16)
 		a, b := base.another(t, 1<<12, 8), other.another(t, 1<<12, 8)
@@ -357,7 +358,7 @@ func TestAcknowledgedAfterMemoryWent(t *testing.T) {
 				RemoteAddr: b.target.Addr(),
 			}
 		}
-		for i := range uint64(8) { // what the ring holds later
+		for i := range uint64(8) { // fill the ring
 			if _, err := a.qp.PostSend([]provider.SendRequest{wr(100+i, a.mr)}); err != nil {
 				t.Fatal(err)
 			}
@@ -392,8 +393,8 @@ func TestAcknowledgedAfterMemoryWent(t *testing.T) {
 	})
 }
 
-// TestNoReads: where none may be outstanding, READ is refused when it is posted, and by the peer
-// that has no room for any.
+// TestNoReads checks that a READ is rejected when it is posted if the queue pair allows no
+// outstanding READs, and by a peer that accepts none.
 func TestNoReads(t *testing.T) {
 	for _, own := range []int{0, 1} {
 		synctest.Test(t, func(t *testing.T) {

@@ -9,19 +9,19 @@ import (
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// requester is the sending side of a connection: a ring of requests, of which those
-// from head to next have been sent in part or whole.
+// requester is the sending side of a connection: a ring of requests. Those from head to next
+// have been sent completely or in part.
 type requester struct {
 	ring             []sendEntry
-	head, next, tail uint32 // counted on and on; the ring takes them modulo its length
-	offset           int    // packets of the request at next that were sent
+	head, next, tail uint32 // count all requests; indices into ring modulo its length
+	offset           int    // packets of the request at next that have been sent
 
-	psn     ib.PSN // of the next packet to send
-	fresh   ib.PSN // of the next packet that was never sent
-	acked   ib.PSN // of the oldest packet that is not acknowledged
-	post    ib.PSN // of the next request to be posted
-	unasked int    // packets since one asked for an acknowledgement
-	window  int    // packets that may be outstanding
+	psn         ib.PSN // of the next packet to send, or to retransmit
+	firstUnsent ib.PSN // of the next packet to send for the first time
+	acked       ib.PSN // of the oldest unacknowledged packet
+	post        ib.PSN // of the next request to be posted
+	sinceAckReq int    // packets sent since the last acknowledgement request
+	window      int    // packets that may be outstanding
 
 	reads    [maxReads]ib.PSN // last PSN of each outstanding READ request, a ring
 	readHead int
@@ -29,48 +29,48 @@ type requester struct {
 
 	deadline time.Time // for the oldest packet; zero when nothing is outstanding
 	armed    bool      // the timer runs
-	paused   bool      // the receiver was not ready: wait until deadline
+	paused   bool      // after an RNR NAK: wait until deadline
 	retries  int       // timeouts since the last progress
-	rnr      int       // refusals of a receiver that is not ready, since the last progress
+	rnr      int       // RNR NAKs since the last progress
 
-	recovering bool // went back once; until there is progress, or the timer decides
+	recovering bool // has retransmitted since the last progress; further gaps wait for the timer
 
-	// broken is what the request at brokenAt ends with once those before it have
-	// completed: its own memory is gone. 0 is none.
-	broken   provider.WCStatus
-	brokenAt uint32
+	// failStatus, if not 0, is the status that the request at failAt completes with after all
+	// earlier ones have completed: its local memory region has been closed.
+	failStatus provider.WCStatus
+	failAt     uint32
 }
 
-// limit is the first request that may not be sent.
+// limit returns the index of the first request that must not be sent.
 func (r *requester) limit() uint32 {
-	if r.broken != 0 {
-		return r.brokenAt
+	if r.failStatus != 0 {
+		return r.failAt
 	}
 	return r.tail
 }
 
 // sendEntry is a send request in the ring.
 type sendEntry struct {
-	request  provider.SendRequest // Segments is a slice of the entry's own
+	request  provider.SendRequest // its Segments is segments
 	segments []provider.Segment
 	inline   []byte
 	length   int
 	first    ib.PSN
 	packets  int
-	received int // packets of a READ
+	received int // packets of the READ response
 }
 
 func (s *sendEntry) last() ib.PSN { return s.first.Add(s.packets - 1) }
 func (s *sendEntry) isRead() bool { return s.request.Op == provider.SendOpRead }
 
 const (
-	// windowMin and windowMax bound the window, in packets.
+	// windowMin and windowMax limit the window, in packets.
 	windowMin = 8
 	windowMax = 256
-	// askEvery is how many packets may go without asking for an acknowledgement.
-	askEvery = 32
-	// readChunk is how many packets one READ request asks for, so that responses
-	// come as fast as they are taken and no faster.
+	// ackReqEvery is the number of packets after which an acknowledgement is requested.
+	ackReqEvery = 32
+	// readChunk is the maximum number of response packets per READ request, so that responses
+	// don't arrive faster than they are handled.
 	readChunk = 32
 )
 
@@ -84,12 +84,12 @@ func (r *requester) init(depth, segments int) {
 func (r *requester) at(i uint32) *sendEntry { return &r.ring[i%uint32(len(r.ring))] }
 
 func (r *requester) start(psn ib.PSN) {
-	psn = psn.Add(0) // 24 bits of what the program gave
-	r.psn, r.fresh, r.acked, r.post = psn, psn, psn, psn
+	psn = psn.Add(0) // keep 24 bits
+	r.psn, r.firstUnsent, r.acked, r.post = psn, psn, psn, psn
 	r.window = windowMax / 2
 }
 
-// clear drops all requests without completions.
+// clear drops all requests; they don't complete.
 func (r *requester) clear() {
 	*r = requester{ring: r.ring}
 }
@@ -108,8 +108,8 @@ func (qp *queuePair) PostSend(wrs []provider.SendRequest) (n int, err error) {
 		n++
 	}
 	if qp.state == provider.QPStateRTS {
-		qp.pump()
-		if qp.owing {
+		qp.sendPending()
+		if qp.ackPending {
 			qp.respond(false)
 		}
 		qp.tx.flush()
@@ -124,7 +124,7 @@ func (qp *queuePair) enqueue(wr *provider.SendRequest) error {
 	case qp.closed:
 		return provider.ErrClosed
 	case qp.state != provider.QPStateRTS && qp.state != provider.QPStateError:
-		return fmt.Errorf("it is in state %v, not RTS", qp.state)
+		return fmt.Errorf("queue pair is in state %v, not RTS", qp.state)
 	case int(r.tail-r.head)+int(qp.unpolledSends.Load()) >= len(r.ring):
 		return provider.ErrQueueFull
 	case qp.state == provider.QPStateError:
@@ -149,7 +149,7 @@ func (qp *queuePair) enqueue(wr *provider.SendRequest) error {
 			r, _ := seg.Region.(*region)
 			var ok bool
 			if s.inline, ok = r.appendTo(s.inline, r.addr+uint64(seg.Offset), seg.Length); !ok {
-				return fmt.Errorf("segment %d: its region: %w", i, provider.ErrClosed) // just now
+				return fmt.Errorf("segment %d: region: %w", i, provider.ErrClosed) // since checkSegments
 			}
 		}
 	}
@@ -167,7 +167,7 @@ func (qp *queuePair) checkSegments(wr *provider.SendRequest) (int, error) {
 		return 0, fmt.Errorf("%v: %w", wr.Op, provider.ErrNotSupported)
 	}
 	if wr.Op == provider.SendOpRead && qp.attr.MaxReadAtomic == 0 {
-		return 0, errors.New("read: the queue pair may have none outstanding (MaxReadAtomic is 0)")
+		return 0, errors.New("READ: the queue pair allows no outstanding READs (MaxReadAtomic is 0)")
 	}
 	length := 0
 	for i, seg := range wr.Segments {
@@ -180,30 +180,31 @@ func (qp *queuePair) checkSegments(wr *provider.SendRequest) (int, error) {
 		return 0, fmt.Errorf("%d bytes, at most %d", length, maxMessage)
 	}
 	if wr.Flags&provider.SendInline != 0 && (length > qp.maxInline || wr.Op == provider.SendOpRead) {
-		return 0, fmt.Errorf("%d bytes inline, at most %d, and never for READ", length, qp.maxInline)
+		return 0, fmt.Errorf("%d bytes inline, at most %d, and not supported for READ", length, qp.maxInline)
 	}
 	return length, nil
 }
 
-// checkSegment says what is wrong with segment i of a request, whose bytes the request
-// reads, or with write changes.
+// checkSegment returns an error if segment i of a request is invalid. write reports whether the
+// request writes to the segment.
 func (qp *queuePair) checkSegment(i int, seg provider.Segment, write bool) error {
 	r, ok := seg.Region.(*region)
 	if !ok || r.pd != qp.pd {
-		return fmt.Errorf("segment %d: its region is of another protection domain", i)
+		return fmt.Errorf("segment %d: region belongs to another protection domain", i)
 	}
 	if write && r.access&provider.AccessLocalWrite == 0 {
-		return fmt.Errorf("segment %d: its region has no local write access", i)
+		return fmt.Errorf("segment %d: region has no local write access", i)
 	}
 	size := len(r.Bytes())
 	if seg.Offset < 0 || seg.Length < 0 || seg.Offset > size || seg.Length > size-seg.Offset {
-		return fmt.Errorf("segment %d: bytes %d to %d of a region of %d", i, seg.Offset, seg.Offset+seg.Length, size)
+		return fmt.Errorf("segment %d: bytes %d to %d are outside a region of %d bytes",
+			i, seg.Offset, seg.Offset+seg.Length, size)
 	}
 	return nil
 }
 
-// pump sends what the window allows.
-func (qp *queuePair) pump() {
+// sendPending sends as many packets of queued requests as the window permits.
+func (qp *queuePair) sendPending() {
 	r := &qp.req
 	for r.next != r.limit() && !r.paused {
 		s := r.at(r.next)
@@ -218,8 +219,8 @@ func (qp *queuePair) pump() {
 			if r.readLen >= min(maxReads, qp.attr.MaxReadAtomic) {
 				break
 			}
-			// Cut at the same places every time: responders know a request that
-			// comes again by where it ends.
+			// Always split at the same offsets: responders recognize a duplicate request by
+			// its end.
 			n := min((r.offset/readChunk+1)*readChunk, s.packets) - r.offset
 			if n > room && r.psn != r.acked {
 				break
@@ -229,7 +230,7 @@ func (qp *queuePair) pump() {
 			n, ok := qp.sendMessage(s, min(room, s.packets-r.offset))
 			r.offset += n
 			if !ok {
-				r.broken, r.brokenAt = provider.WCLocalProtection, r.next
+				r.failStatus, r.failAt = provider.WCLocalProtection, r.next
 				break
 			}
 		}
@@ -238,14 +239,14 @@ func (qp *queuePair) pump() {
 			r.offset = 0
 		}
 	}
-	if r.broken != 0 && r.head == r.brokenAt {
-		qp.breakSend(r.broken)
+	if r.failStatus != 0 && r.head == r.failAt {
+		qp.failSend(r.failStatus)
 		return
 	}
 	qp.arm()
 }
 
-// sendRead asks for n packets of a READ.
+// sendRead sends a READ request for the next n packets of the response.
 func (qp *queuePair) sendRead(s *sendEntry, n int) int {
 	r, mtu := &qp.req, int(qp.attr.PathMTU)
 	at := r.offset * mtu
@@ -259,19 +260,20 @@ func (qp *queuePair) sendRead(s *sendEntry, n int) int {
 	r.advance(n)
 	r.reads[(r.readHead+r.readLen)%maxReads] = r.psn.Add(-1)
 	r.readLen++
-	r.unasked = 0
+	r.sinceAckReq = 0
 	return n
 }
 
 // advance counts packets as sent.
 func (r *requester) advance(n int) {
 	r.psn = r.psn.Add(n)
-	if r.fresh.Before(r.psn) {
-		r.fresh = r.psn
+	if r.firstUnsent.Before(r.psn) {
+		r.firstUnsent = r.psn
 	}
 }
 
-// sendMessage sends n packets of a SEND or WRITE from r.offset on.
+// sendMessage sends n packets of a SEND or WRITE, starting at r.offset. It returns how many were
+// sent, and false if the local memory region has been closed.
 func (qp *queuePair) sendMessage(s *sendEntry, n int) (int, bool) {
 	r, mtu := &qp.req, int(qp.attr.PathMTU)
 	var p ib.Packet
@@ -280,10 +282,10 @@ func (qp *queuePair) sendMessage(s *sendEntry, n int) (int, bool) {
 		size := min(mtu, s.length-k*mtu)
 		last := k == s.packets-1
 		p.BTH = qp.header(messageOpcode(s.request.Op, k == 0, last), r.psn, size)
-		r.unasked++
-		if last || r.unasked >= askEvery || r.window-r.psn.Sub(r.acked) == 1 {
+		r.sinceAckReq++
+		if last || r.sinceAckReq >= ackReqEvery || r.window-r.psn.Sub(r.acked) == 1 {
 			p.BTH.AckReq = true
-			r.unasked = 0
+			r.sinceAckReq = 0
 		}
 		p.BTH.Solicited = last && s.request.Flags&provider.SendSolicited != 0
 		p.RETH = ib.RETH{VirtualAddress: s.request.RemoteAddr, RKey: s.request.RKey, DMALength: uint32(s.length)}
@@ -299,14 +301,14 @@ func (qp *queuePair) sendMessage(s *sendEntry, n int) (int, bool) {
 	return n, true
 }
 
-// header makes a BTH for the peer.
+// header returns the BTH of a packet to the peer.
 func (qp *queuePair) header(op ib.Opcode, psn ib.PSN, payload int) ib.BTH {
 	return ib.BTH{
 		Opcode: op, MigReq: true, PadCount: ib.PadFor(payload), PKey: ib.PKeyDefault, DestQP: qp.attr.DestQPN, PSN: psn,
 	}
 }
 
-// messageOpcode names the packets of a message.
+// messageOpcode returns the opcode of a packet of a message.
 func messageOpcode(op provider.SendOp, first, last bool) ib.Opcode {
 	base := ib.OpcodeRCSendFirst
 	if op == provider.SendOpWrite || op == provider.SendOpWriteImmediate {
@@ -328,7 +330,8 @@ func messageOpcode(op provider.SendOp, first, last bool) ib.Opcode {
 	return base + 1
 }
 
-// appendTo appends size bytes of the message from at on.
+// appendTo appends size bytes of the message, starting at offset at. It reports false if a memory
+// region has been closed.
 func (s *sendEntry) appendTo(dst []byte, at, size int) ([]byte, bool) {
 	if len(s.inline) > 0 {
 		return append(dst, s.inline[at:at+size]...), true
@@ -353,7 +356,8 @@ func (s *sendEntry) appendTo(dst []byte, at, size int) ([]byte, bool) {
 	return dst, true
 }
 
-// scatter writes data into the segments from at on.
+// scatter writes data into the segments, starting at offset at. It reports false if the data
+// doesn't fit or a memory region has been closed.
 func scatter(segments []provider.Segment, at int, data []byte) bool {
 	for i := range segments {
 		if len(data) == 0 {

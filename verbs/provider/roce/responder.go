@@ -13,18 +13,18 @@ type responder struct {
 	ring       []receiveEntry
 	head, tail uint32
 
-	expected ib.PSN
-	msn      uint32 // messages completed
-	nakSent  bool   // for the gap before expected
-	ackDue   bool
-	refusal  ib.Syndrome // to be sent when all before it is answered; 0 is none
-	message  message
+	expected   ib.PSN
+	msn        uint32      // messages completed
+	nakSent    bool        // a NAK was sent for the gap before expected
+	ackDue     bool        // an acknowledgement is to be sent
+	pendingNAK ib.Syndrome // to be sent after the responses to all earlier requests; 0 is none
+	message    message
 
-	reads    int       // that the peer may have outstanding
-	jobs     []readJob // a ring with room for as many replays
+	reads    int       // READs that the peer may have outstanding
+	jobs     []readJob // a ring with room for reads READs and as many duplicates
 	jobHead  int
 	jobCount int
-	replays  int // of jobCount
+	replays  int // duplicates among jobCount
 }
 
 // receiveEntry is a receive request in the ring.
@@ -34,13 +34,13 @@ type receiveEntry struct {
 	length   int
 }
 
-// message is what is being received.
+// message is the SEND or WRITE that is being received.
 type message struct {
 	kind   messageKind
 	region *region // WRITE
 	addr   uint64  // WRITE: of the next packet
-	left   int     // WRITE: bytes to come
-	got    int     // bytes so far
+	left   int     // WRITE: bytes not yet received
+	got    int     // bytes received
 }
 
 type messageKind uint8
@@ -51,7 +51,7 @@ const (
 	writeMessage
 )
 
-// readJob is a READ to answer.
+// readJob is a READ request that needs a response.
 type readJob struct {
 	region *region
 	addr   uint64
@@ -59,7 +59,7 @@ type readJob struct {
 	psn    ib.PSN // of the next packet
 	sent   int    // bytes
 	msn    uint32
-	replay bool // of a READ that came again
+	replay bool // the request is a duplicate
 }
 
 func (r *responder) init(depth, segments int) {
@@ -71,7 +71,8 @@ func (r *responder) init(depth, segments int) {
 
 func (r *responder) at(i uint32) *receiveEntry { return &r.ring[i%uint32(len(r.ring))] }
 
-// start keeps the receive requests: they may be posted from INIT on.
+// start resets the responder, but keeps the receive requests, which may have been posted since
+// INIT.
 func (r *responder) start(psn ib.PSN, reads int) {
 	ring, head, tail := r.ring, r.head, r.tail
 	*r = responder{
@@ -103,7 +104,7 @@ func (qp *queuePair) enqueueReceive(wr *provider.ReceiveRequest) error {
 	case qp.closed:
 		return provider.ErrClosed
 	case qp.state == provider.QPStateReset:
-		return errors.New("it is in state RESET")
+		return errors.New("queue pair is in state RESET")
 	case int(r.tail-r.head)+int(qp.unpolledReceives.Load()) >= len(r.ring):
 		return provider.ErrQueueFull
 	case qp.state == provider.QPStateError:
@@ -124,7 +125,7 @@ func (qp *queuePair) enqueueReceive(wr *provider.ReceiveRequest) error {
 	return nil
 }
 
-// checkReceive returns the length that the request has room for.
+// checkReceive checks the segments and returns their total length.
 func (qp *queuePair) checkReceive(wr *provider.ReceiveRequest) (length int, err error) {
 	for i, seg := range wr.Segments {
 		if err := qp.checkSegment(i, seg, true); err != nil {
@@ -135,7 +136,7 @@ func (qp *queuePair) checkReceive(wr *provider.ReceiveRequest) (length int, err 
 	return length, nil
 }
 
-// completeReceive makes an entry in the completion queue.
+// completeReceive adds an entry to the completion queue.
 func (qp *queuePair) completeReceive(wc provider.WorkCompletion) {
 	wc.QPN = qp.qpn
 	if !qp.recvCQ.push(wc, &qp.unpolledReceives) && qp.state != provider.QPStateError {
@@ -151,15 +152,15 @@ func (qp *queuePair) flushReceives() {
 		qp.completeReceive(provider.WorkCompletion{ID: id, Status: provider.WCFlushed, Op: provider.WCReceive})
 	}
 	r.jobCount, r.replays, r.ackDue, r.message = 0, 0, false, message{}
-	if !fatal(r.refusal) { // the peer still learns why the connection ended
-		r.refusal = 0
+	if !fatal(r.pendingNAK) { // a fatal NAK is still sent: it reports why the connection failed
+		r.pendingNAK = 0
 	}
 }
 
-// request takes a packet of the peer's requester.
-func (qp *queuePair) request(p *ib.Packet) {
+// handleRequest handles a packet of the peer's requester.
+func (qp *queuePair) handleRequest(p *ib.Packet) {
 	r := &qp.resp
-	if fatal(r.refusal) {
+	if fatal(r.pendingNAK) {
 		return
 	}
 	switch d := p.BTH.PSN.Sub(r.expected); {
@@ -167,41 +168,43 @@ func (qp *queuePair) request(p *ib.Packet) {
 		count(&qp.e.stats.OutOfOrder)
 		if !r.nakSent {
 			r.nakSent = true
-			qp.refuse(ib.SyndromeNAKSequence)
+			qp.queueNAK(ib.SyndromeNAKSequence)
 		}
 		return
 	case d < 0:
 		count(&qp.e.stats.Duplicates)
-		qp.duplicate(p)
+		qp.handleDuplicate(p)
 		return
 	}
 	r.nakSent = false
-	if r.refusal == ib.SyndromeNAKSequence { // filled before anybody was told of the gap
-		r.refusal, r.ackDue = 0, true
+	if r.pendingNAK == ib.SyndromeNAKSequence { // the gap was filled before the NAK was sent
+		r.pendingNAK, r.ackDue = 0, true
 	}
 	if code := qp.execute(p); code != ok {
-		qp.refuse(code)
+		qp.queueNAK(code)
 	}
 }
 
-// ok is no syndrome: the request was taken.
+// ok is the result of a request that was accepted.
 const ok ib.Syndrome = ib.SyndromeACK
 
-// refuse answers a request that can't be honoured, after what was asked before it.
-func (qp *queuePair) refuse(code ib.Syndrome) {
-	if qp.resp.refusal == 0 || fatal(code) {
-		qp.resp.refusal = code
+// queueNAK queues a NAK for the expected request, to be sent after the responses to earlier
+// requests.
+func (qp *queuePair) queueNAK(code ib.Syndrome) {
+	if qp.resp.pendingNAK == 0 || fatal(code) {
+		qp.resp.pendingNAK = code
 	}
-	if code.IsRNR() { // what follows is skipped without a word, as after a gap
+	if code.IsRNR() { // drop the following packets without another NAK, as after a gap
 		qp.resp.nakSent = true
 	}
 }
 
-// fatal tells the refusals that end the connection.
+// fatal reports whether a NAK ends the connection.
 func fatal(code ib.Syndrome) bool { return code.IsNAK() && code != ib.SyndromeNAKSequence }
 
-// duplicate answers a request that was executed before: the answer was lost.
-func (qp *queuePair) duplicate(p *ib.Packet) {
+// handleDuplicate responds again to a request that was already executed: the acknowledgement or
+// response was lost.
+func (qp *queuePair) handleDuplicate(p *ib.Packet) {
 	r := &qp.resp
 	if p.BTH.Opcode != ib.OpcodeRCReadRequest {
 		r.ackDue = true
@@ -209,20 +212,20 @@ func (qp *queuePair) duplicate(p *ib.Packet) {
 	}
 	n := qp.packets(int(p.RETH.DMALength))
 	if p.BTH.PSN.Add(n).Sub(r.expected) > 0 || p.RETH.DMALength > maxMessage {
-		return // not what was asked before
+		return // not a duplicate of an earlier request
 	}
-	if r.replays < r.reads { // else it comes once more
-		_ = qp.read(p, r.msn, true) // what can't be read any more is not answered
+	if r.replays < r.reads { // otherwise the peer will repeat the request
+		_ = qp.queueRead(p, r.msn, true) // no response if the region has been closed
 	}
 }
 
-// packets returns how many packets carry length bytes.
+// packets returns the number of packets of a message of length bytes.
 func (qp *queuePair) packets(length int) int {
 	mtu := int(qp.attr.PathMTU)
 	return max(1, (length+mtu-1)/mtu)
 }
 
-// execute does what the expected packet asks for.
+// execute executes the packet with the expected PSN. It returns ok or the syndrome of a NAK.
 func (qp *queuePair) execute(p *ib.Packet) ib.Syndrome {
 	r := &qp.resp
 	layout := p.BTH.Opcode.Layout()
@@ -259,7 +262,7 @@ func (qp *queuePair) execute(p *ib.Packet) ib.Syndrome {
 	return ok
 }
 
-// receiveSend puts a packet of a SEND into the oldest receive request.
+// receiveSend writes the payload of a SEND packet into the oldest receive request.
 func (qp *queuePair) receiveSend(p *ib.Packet, first, last bool) ib.Syndrome {
 	r := &qp.resp
 	if first {
@@ -296,7 +299,7 @@ func immediate(p *ib.Packet) ([4]byte, bool) {
 	return p.ImmDt, true
 }
 
-// endReceive completes the oldest receive request.
+// endReceive completes the oldest receive request with wc.
 func (qp *queuePair) endReceive(wc provider.WorkCompletion) {
 	r := &qp.resp
 	wc.ID = r.at(r.head).id
@@ -304,7 +307,7 @@ func (qp *queuePair) endReceive(wc provider.WorkCompletion) {
 	qp.completeReceive(wc)
 }
 
-// receiveWrite puts a packet of a WRITE where it belongs.
+// receiveWrite writes the payload of a WRITE packet to its memory region.
 func (qp *queuePair) receiveWrite(p *ib.Packet, first, last bool) ib.Syndrome {
 	r := &qp.resp
 	m := &r.message
@@ -349,7 +352,7 @@ func (qp *queuePair) receiveWrite(p *ib.Packet, first, last bool) ib.Syndrome {
 	return ok
 }
 
-// newRead takes a READ request.
+// newRead handles a READ request with the expected PSN.
 func (qp *queuePair) newRead(p *ib.Packet) ib.Syndrome {
 	r := &qp.resp
 	if p.RETH.DMALength > maxMessage {
@@ -360,7 +363,7 @@ func (qp *queuePair) newRead(p *ib.Packet) ib.Syndrome {
 		return ib.SyndromeNAKInvalidRequest
 	}
 	msn := (r.msn + 1) & 0xffffff
-	code := qp.read(p, msn, false)
+	code := qp.queueRead(p, msn, false)
 	if code == ok {
 		r.expected = r.expected.Add(n)
 		r.msn = msn
@@ -368,8 +371,8 @@ func (qp *queuePair) newRead(p *ib.Packet) ib.Syndrome {
 	return code
 }
 
-// read queues the response to a READ, for which there is room.
-func (qp *queuePair) read(p *ib.Packet, msn uint32, replay bool) ib.Syndrome {
+// queueRead queues the response to a READ. The caller has checked that the queue isn't full.
+func (qp *queuePair) queueRead(p *ib.Packet, msn uint32, replay bool) ib.Syndrome {
 	r := &qp.resp
 	job := readJob{addr: p.RETH.VirtualAddress, length: int(p.RETH.DMALength), psn: p.BTH.PSN, msn: msn, replay: replay}
 	if job.length > 0 {
@@ -388,7 +391,7 @@ func (qp *queuePair) read(p *ib.Packet, msn uint32, replay bool) ib.Syndrome {
 	return ok
 }
 
-// endRead takes the oldest READ off the queue.
+// endRead removes the oldest READ from the queue.
 func (r *responder) endRead() {
 	j := &r.jobs[r.jobHead]
 	if j.replay {
@@ -399,24 +402,25 @@ func (r *responder) endRead() {
 	r.jobCount--
 }
 
-// respondPackets is how many packets of responses are sent at a time.
+// respondPackets is the maximum number of response packets that one call of respond sends.
 const respondPackets = 64
 
-// respond sends what is due; more tells that there is something left.
-func (qp *queuePair) respond(mayOwe bool) (more bool) {
+// respond sends READ responses, then the pending NAK or acknowledgement. more reports whether READ
+// responses are left.
+func (qp *queuePair) respond(mayDelayAck bool) (more bool) {
 	r := &qp.resp
 	budget := respondPackets
 	for r.jobCount > 0 && budget > 0 {
 		j := &r.jobs[r.jobHead]
 		done, good := qp.readPacket(j)
-		if !good && j.replay { // it was answered while its region was open
+		if !good && j.replay { // the first response was sent before the region was closed
 			r.endRead()
 			continue
 		}
-		if !good { // the region was closed meanwhile
+		if !good { // the region has been closed
 			r.jobCount, r.replays = 0, 0
 			r.expected = j.psn
-			qp.refuse(ib.SyndromeNAKRemoteAccess)
+			qp.queueNAK(ib.SyndromeNAKRemoteAccess)
 			break
 		}
 		budget--
@@ -427,24 +431,25 @@ func (qp *queuePair) respond(mayOwe bool) (more bool) {
 	if r.jobCount > 0 {
 		return true
 	}
-	switch code := r.refusal; {
+	switch code := r.pendingNAK; {
 	case code != 0:
-		r.refusal, r.ackDue = 0, false
-		qp.answer(r.expected, code)
+		r.pendingNAK, r.ackDue = 0, false
+		qp.sendAck(r.expected, code)
 		if fatal(code) {
 			qp.tx.flush()
 			qp.fail()
 		}
-	case r.ackDue && mayOwe:
-		qp.owe()
+	case r.ackDue && mayDelayAck:
+		qp.delayAck()
 	case r.ackDue:
 		r.ackDue = false
-		qp.answer(r.expected.Add(-1), ib.SyndromeACK)
+		qp.sendAck(r.expected.Add(-1), ib.SyndromeACK)
 	}
 	return false
 }
 
-// readPacket sends the next packet of a READ response.
+// readPacket sends the next packet of a READ response. done reports whether it was the last one;
+// good is false if the region has been closed.
 func (qp *queuePair) readPacket(j *readJob) (done, good bool) {
 	mtu := int(qp.attr.PathMTU)
 	size := min(mtu, j.length-j.sent)
@@ -472,8 +477,8 @@ func (qp *queuePair) readPacket(j *readJob) (done, good bool) {
 	return last, true
 }
 
-// answer sends an acknowledgement.
-func (qp *queuePair) answer(psn ib.PSN, syndrome ib.Syndrome) {
+// sendAck sends an ACK or NAK, depending on syndrome.
+func (qp *queuePair) sendAck(psn ib.PSN, syndrome ib.Syndrome) {
 	p := ib.Packet{BTH: qp.header(ib.OpcodeRCAcknowledge, psn, 0), AETH: ib.AETH{Syndrome: syndrome, MSN: qp.resp.msn}}
 	qp.tx.finish(qp.tx.begin(&p, 0), &p)
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/rdmakit/rdmakit/wire/rocev2"
 )
 
-// record has every packet of the network decoded. SetTap(nil) ends it, before what see
-// has kept is looked at.
+// record calls see with every decoded packet of the network. Call SetTap(nil) before reading
+// what see has stored.
 func record(n *packetnet.Network, see func(from string, p *ib.Packet)) {
 	n.SetTap(func(d packetnet.Datagram) {
 		var p ib.Packet
@@ -23,7 +23,7 @@ func record(n *packetnet.Network, see func(from string, p *ib.Packet)) {
 	})
 }
 
-// writeOf makes a WRITE of length bytes.
+// writeOf returns a WRITE of length bytes.
 func writeOf(a, b *side, length int) provider.SendRequest {
 	return provider.SendRequest{
 		Op: provider.SendOpWrite, Flags: provider.SendSignaled, RKey: b.mr.RKey(), RemoteAddr: b.mr.Addr(),
@@ -38,8 +38,8 @@ func postOne(t *testing.T, s *side, wr provider.SendRequest) {
 	}
 }
 
-// TestRequestBits: an acknowledgement is asked for every 32 packets and at the end of a
-// message, an event at its end, and answers count messages.
+// TestRequestBits checks that an acknowledgement is requested every 32 packets and at the end of a
+// message, an event at the end of a message, and that acknowledgements carry the MSN.
 func TestRequestBits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, n := lossy(t, packetnet.Faults{Delay: time.Microsecond}, 1<<16, 16)
@@ -65,7 +65,7 @@ func TestRequestBits(t *testing.T) {
 		}
 		n.SetTap(nil)
 		if got := fmt.Sprint(asked, solicited); got != "[31 39 71 79] [39 79]" {
-			t.Errorf("packets that ask for an acknowledgement, and for an event = %s, want [31 39 71 79] [39 79]", got)
+			t.Errorf("packets that request an acknowledgement, and an event = %s, want [31 39 71 79] [39 79]", got)
 		}
 		if last := len(msns) - 1; last < 1 || msns[0] > 1 || msns[last] != 2 {
 			t.Errorf("MSNs = %v, want 0 or 1 at first and 2 at last", msns)
@@ -83,8 +83,8 @@ func TestRequestBits(t *testing.T) {
 	})
 }
 
-// TestOneNAKPerGap: the first packet behind a gap is refused, the others are dropped
-// without a word, and the requester goes back at once.
+// TestOneNAKPerGap checks that only the first packet after a gap causes a NAK, and that the
+// requester retransmits without waiting for the timeout.
 func TestOneNAKPerGap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, n := lossy(t, packetnet.Faults{Delay: 10 * time.Microsecond}, 1<<12, 16)
@@ -110,23 +110,23 @@ func TestOneNAKPerGap(t *testing.T) {
 	})
 }
 
-// TestRNRRetries: the limit of refusals is that of the queue pair.
+// TestRNRRetries checks that the RNR retry count of the queue pair is the limit of RNR NAKs.
 func TestRNRRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, _, _ := lossy(t, packetnet.Faults{Delay: time.Microsecond}, 1<<12, 16)
 		inner(t, a.qp).attr.RNRRetry = 2
 		postOne(t, a, provider.SendRequest{Op: provider.SendOpSend})
 		if wc := wait(t, a, 1)[0]; wc.Status != provider.WCRNRRetryExceeded || a.e.Stats().RNRNAKs != 3 {
-			t.Errorf("completion = %v after %d refusals, want %v after 3",
+			t.Errorf("completion = %v after %d RNR NAKs, want %v after 3",
 				wc.Status, a.e.Stats().RNRNAKs, provider.WCRNRRetryExceeded)
 		}
 	})
 }
 
-// TestReadResponses: a response acknowledges what was asked before its READ, and one of
-// another length than was asked for ends the connection.
+// TestReadResponses checks that a READ response acknowledges all requests before the READ, and
+// that one with a wrong length ends the connection.
 func TestReadResponses(t *testing.T) {
-	v := newVictim(t) // a WRITE of PSN 200 to 207 and a READ of 208 to 215 are under way
+	v := newVictim(t) // a WRITE with PSNs 200 to 207 and a READ with 208 to 215 are outstanding
 	response := func(op ib.Opcode, psn ib.PSN, length int) []byte {
 		p := ib.Packet{
 			BTH: ib.BTH{Opcode: op, PKey: ib.PKeyDefault, PSN: psn}, AETH: ib.AETH{Syndrome: ib.SyndromeACK},
@@ -137,7 +137,7 @@ func TestReadResponses(t *testing.T) {
 	var wcs [8]provider.WorkCompletion
 	v.take(response(ib.OpcodeRCReadResponseFirst, 208, 1024))
 	if n, err := v.cq.Poll(wcs[:]); n != 1 || err != nil || wcs[0].Op != provider.WCWrite || wcs[0].Err() != nil {
-		t.Fatalf("completions = %+v, %v, want that of the WRITE", wcs[:n], err)
+		t.Fatalf("completions = %+v, %v, want the WRITE's", wcs[:n], err)
 	}
 	v.take(response(ib.OpcodeRCReadResponseMiddle, 209, 1020))
 	if n, err := v.cq.Poll(wcs[:]); n == 0 || err != nil || wcs[0].Status != provider.WCBadResponse {

@@ -12,15 +12,15 @@ import (
 	"github.com/rdmakit/rdmakit/verbs/provider"
 )
 
-// soaker runs random operations from one end to the other and keeps a model of what
-// both memories must hold. Operations are fenced, so that they happen in order.
+// soaker runs random operations from one end to the other and keeps a model of the content of
+// both memories. Operations are fenced, so that they are executed in order.
 type soaker struct {
 	t         testing.TB
 	own, peer *side
 	r         *rand.Rand
 	slot      int
-	local     []byte // what own.mr must hold
-	remote    []byte // what peer.target must hold
+	local     []byte // expected content of own.mr
+	remote    []byte // expected content of peer.target
 
 	posted, done int
 	slots        map[int]int // of own.mr in use, by operation
@@ -30,7 +30,7 @@ type soaker struct {
 	wcs          [16]provider.WorkCompletion
 }
 
-// soak runs operations from a to b, of slot bytes at most.
+// soak runs operations of at most slot bytes from a to b.
 func soak(t testing.TB, a, b *side, seed uint64, operations, slot int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(a.t.Context(), 24*time.Hour)
@@ -56,7 +56,7 @@ func soak(t testing.TB, a, b *side, seed uint64, operations, slot int) {
 	}
 }
 
-// duplex does that in both directions at the same time.
+// duplex runs soak in both directions concurrently.
 func duplex(t testing.TB, a, b *side, seed uint64, operations, slot int) {
 	t.Helper()
 	var wg sync.WaitGroup
@@ -87,7 +87,8 @@ func (s *soaker) post(last bool) {
 		RKey: s.peer.target.RKey(), RemoteAddr: s.peer.target.Addr() + uint64(target), Segments: s.cut(at, length),
 	}
 	binary.BigEndian.PutUint32(wr.Immediate[:], s.r.Uint32())
-	// The last request of what fits has to complete visibly, or nobody learns of the rest.
+	// Only a signaled request reports that the requests before it have completed, so signal the
+	// last one, and at least every fourth.
 	if last || s.posted%4 == 3 || s.r.IntN(2) == 0 {
 		wr.Flags |= provider.SendSignaled
 	}
@@ -106,7 +107,7 @@ func (s *soaker) post(last bool) {
 		s.t.Errorf("operation %d: %v", wr.ID, err)
 		return
 	}
-	if wr.Flags&provider.SendInline != 0 { // the memory is ours again
+	if wr.Flags&provider.SendInline != 0 { // the memory may be reused
 		fill(s.r, s.local[at:at+length])
 		copy(s.own.mr.Bytes()[at:], s.local[at:at+length])
 	}
@@ -125,7 +126,7 @@ func (s *soaker) free() int {
 	}
 }
 
-// cut makes up to four segments of a slot.
+// cut divides a slot into up to four segments.
 func (s *soaker) cut(at, length int) (list []provider.Segment) {
 	for len(list) < 3 && length > 1 && s.r.IntN(4) == 0 {
 		n := s.r.IntN(length)
@@ -135,8 +136,8 @@ func (s *soaker) cut(at, length int) (list []provider.Segment) {
 	return append(list, provider.Segment{Region: s.own.mr, Offset: at, Length: length})
 }
 
-// receive posts what the operation needs at the peer, or returns it now and then, to
-// be posted when it is late.
+// receive posts the receive request that the operation needs at the peer. Occasionally it returns
+// the request instead, to be posted too late.
 func (s *soaker) receive(wr *provider.SendRequest, target, length int) *provider.ReceiveRequest {
 	id := uint64(len(s.expected))
 	rr := provider.ReceiveRequest{ID: id}
@@ -183,10 +184,10 @@ func (s *soaker) completions(ctx context.Context) {
 			return
 		}
 		if wc.ID < uint64(s.done) || wc.ID >= uint64(s.posted) {
-			s.t.Errorf("completion %d when %d to %d were under way", wc.ID, s.done, s.posted)
+			s.t.Errorf("completion %d when %d to %d were outstanding", wc.ID, s.done, s.posted)
 			return
 		}
-		for s.done <= int(wc.ID) { // those that were not signalled, too
+		for s.done <= int(wc.ID) { // including those that were not signaled
 			delete(s.busy, s.slots[s.done])
 			delete(s.slots, s.done)
 			s.done++
@@ -216,7 +217,7 @@ func (s *soaker) receipts() {
 	}
 }
 
-// compare compares every byte with the model, while nothing is under way.
+// compare compares every byte with the model. No operation is outstanding.
 func (s *soaker) compare() {
 	s.receipts()
 	switch {

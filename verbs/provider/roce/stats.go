@@ -5,22 +5,22 @@ import (
 	"sync/atomic"
 )
 
-// Stats are the counters of an engine since it was opened: what it dropped and why, and
-// what it sent again. The JSON names are those of Counters. This is the one list of them:
-// the engine counts in a Stats, with package sync/atomic.
+// Stats are the counters of an engine since it was opened: dropped packets by reason,
+// retransmissions and errors. [Engine.Counters] uses the JSON names. The engine itself counts in a
+// Stats, with package sync/atomic.
 type Stats struct {
-	ReadErrors   uint64 `json:"readErrors"`   // reads of the socket that failed
-	WriteErrors  uint64 `json:"writeErrors"`  // writes to the socket that failed
-	Malformed    uint64 `json:"malformed"`    // datagrams that are no packets
-	UnknownQP    uint64 `json:"unknownQP"`    // packets for no queue pair
-	Foreign      uint64 `json:"foreign"`      // packets from another address than the peer's
-	BadICRC      uint64 `json:"badICRC"`      // damaged packets
-	Retransmits  uint64 `json:"retransmits"`  // times that sending went back
-	Timeouts     uint64 `json:"timeouts"`     // acknowledgements that did not come
-	SequenceNAKs uint64 `json:"sequenceNAKs"` // received
-	RNRNAKs      uint64 `json:"rnrNAKs"`      // received
-	Duplicates   uint64 `json:"duplicates"`   // requests received again
-	OutOfOrder   uint64 `json:"outOfOrder"`   // requests received too early
+	ReadErrors   uint64 `json:"readErrors"`   // failed reads of the socket
+	WriteErrors  uint64 `json:"writeErrors"`  // failed writes to the socket
+	Malformed    uint64 `json:"malformed"`    // datagrams that are not valid packets
+	UnknownQP    uint64 `json:"unknownQP"`    // packets for an unknown queue pair
+	Foreign      uint64 `json:"foreign"`      // packets from an address that is not the peer's
+	BadICRC      uint64 `json:"badICRC"`      // packets with an invalid ICRC
+	Retransmits  uint64 `json:"retransmits"`  // retransmissions other than after a timeout
+	Timeouts     uint64 `json:"timeouts"`     // acknowledgement timeouts
+	SequenceNAKs uint64 `json:"sequenceNAKs"` // PSN sequence error NAKs received
+	RNRNAKs      uint64 `json:"rnrNAKs"`      // RNR NAKs received
+	Duplicates   uint64 `json:"duplicates"`   // duplicate requests, acknowledgements and responses
+	OutOfOrder   uint64 `json:"outOfOrder"`   // requests ahead of the expected PSN
 }
 
 // count adds 1 to a counter of e.stats.
@@ -37,8 +37,8 @@ func (e *Engine) Stats() (s Stats) {
 	return s
 }
 
-// Counters implements [provider.CounterReader] with the fields of [Stats] by the names
-// of their JSON form.
+// Counters implements [provider.CounterReader]: it returns the fields of [Stats] under their JSON
+// names.
 func (e *Engine) Counters() map[string]uint64 {
 	v := reflect.ValueOf(e.Stats())
 	out := make(map[string]uint64, v.NumField())

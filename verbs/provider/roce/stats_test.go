@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestCounters holds the names, which are part of the results of measurements, and that the map,
-// the struct and what is counted are the same.
+// TestCounters checks the names of the counters, which are part of the results of measurements, and
+// that the map, the struct and the internal counters agree.
 func TestCounters(t *testing.T) {
 	e := &Engine{stats: Stats{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}}
 	count(&e.stats.BadICRC)

@@ -8,21 +8,21 @@ import (
 	"time"
 )
 
-// A hybrid wait polls for hybridSpin and then sleeps. hybridPolls bounds it too,
-// where time stands still while somebody runs (testing/synctest).
+// A hybrid wait polls for hybridSpin and then sleeps. hybridPolls limits the number of polls too,
+// since time doesn't advance under testing/synctest while a goroutine runs.
 const (
 	hybridSpin  = 50 * time.Microsecond
 	hybridPolls = 1 << 10
-	// checkEvery is how many polls pass between looks at the clock and the context.
+	// checkEvery is the number of polls between checks of the clock and the context.
 	checkEvery = 16
 )
 
-// waiter is what somebody waits for.
+// waiter is a condition that a goroutine waits for.
 type waiter interface{ ready() bool }
 
-// spin receives in the goroutine of the caller until w is ready, which is what the
-// first result says: it saves the way through Go's poller and scheduler, of several
-// microseconds. Unless forever is set it gives up after a while.
+// spin receives packets in the goroutine of the caller until w is ready, and reports whether it
+// is. This saves the several microseconds that Go's poller and scheduler take. Unless forever is
+// set, it gives up after the limits of a hybrid wait.
 func (e *Engine) spin(ctx context.Context, what string, forever bool, w waiter) (bool, error) {
 	var start time.Time
 	for i := 0; ; i++ {
@@ -30,7 +30,7 @@ func (e *Engine) spin(ctx context.Context, what string, forever bool, w waiter) 
 		if w.ready() {
 			return true, nil
 		}
-		e.debts.pay()
+		e.delayedAcks.send()
 		if i%checkEvery == 0 {
 			if ctx.Err() != nil {
 				e.conn.Resume()
@@ -53,53 +53,54 @@ func waitError(ctx context.Context, what string) error {
 	return fmt.Errorf("wait for %s: %w", what, context.Cause(ctx))
 }
 
-// debts are the queue pairs that owe their peers an acknowledgement because a waiting
-// goroutine received the request and has not been told yet: it mostly has something
-// to send itself then, and the acknowledgement goes with that, behind it. They are paid
-// by PostSend, by whoever waits next, or after debtLimit.
-type debts struct {
+// delayedAcks lists the queue pairs with a delayed acknowledgement. If a waiting goroutine of the
+// program received the request, the acknowledgement is delayed, since the program usually posts a
+// send request next: the acknowledgement is then sent together with it, after its packets. It is
+// sent by the next PostSend, by the next goroutine that polls, or after maxAckDelay.
+type delayedAcks struct {
 	mu    sync.Mutex
-	list  []*queuePair // each once; those with owing
-	spare []*queuePair // for the next list
+	list  []*queuePair // queue pairs with ackPending, each once
+	spare []*queuePair // reused for the next list
 	armed bool
 	timer *time.Timer
 }
 
-// debtLimit is how long an acknowledgement may wait (about: Go's timers take up to a
-// millisecond more when the process sleeps). It is short against the timeout of any
-// peer, the least useful of which is some milliseconds.
-const debtLimit = 100 * time.Microsecond
+// maxAckDelay is how long an acknowledgement may be delayed. Go's timers can add up to a
+// millisecond when the process sleeps. The delay is short compared with the timeout of any peer,
+// which is at least some milliseconds in practice.
+const maxAckDelay = 100 * time.Microsecond
 
-func (d *debts) init() {
-	d.timer = time.AfterFunc(time.Hour, d.due)
+func (d *delayedAcks) init() {
+	d.timer = time.AfterFunc(time.Hour, d.expired)
 	d.timer.Stop()
 }
 
-// owe leaves the acknowledgement that is due for later. qp.mu is held.
-func (qp *queuePair) owe() {
-	if qp.owing {
+// delayAck delays the acknowledgement that is due. qp.mu is held.
+func (qp *queuePair) delayAck() {
+	if qp.ackPending {
 		return
 	}
-	qp.owing = true
-	d := &qp.e.debts
+	qp.ackPending = true
+	d := &qp.e.delayedAcks
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.list = append(d.list, qp)
 	if !d.armed {
 		d.armed = true
-		d.timer.Reset(debtLimit)
+		d.timer.Reset(maxAckDelay)
 	}
 }
 
-func (d *debts) due() {
+// expired runs when the timer fires.
+func (d *delayedAcks) expired() {
 	d.mu.Lock()
 	d.armed = false
 	d.mu.Unlock()
-	d.pay()
+	d.send()
 }
 
-// pay sends what is owed. No lock of the engine may be held.
-func (d *debts) pay() {
+// send sends all delayed acknowledgements. The caller must not hold a lock of the engine.
+func (d *delayedAcks) send() {
 	d.mu.Lock()
 	if len(d.list) == 0 {
 		d.mu.Unlock()
@@ -111,8 +112,8 @@ func (d *debts) pay() {
 	for i, qp := range list {
 		list[i] = nil
 		qp.mu.Lock()
-		qp.owing = false
-		qp.settle(false)
+		qp.ackPending = false
+		qp.flushBurst(false)
 		qp.mu.Unlock()
 	}
 	d.mu.Lock()

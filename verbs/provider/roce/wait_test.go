@@ -17,9 +17,9 @@ var waitModes = []struct {
 	mode provider.WaitMode
 }{{"event", provider.WaitEvent}, {"hybrid", provider.WaitHybrid}, {"busy", provider.WaitBusy}}
 
-// TestOwedAcknowledgement: a target that waits, gets a SEND, and then does something
-// else for good still acknowledges it, long before the requester's timer.
-func TestOwedAcknowledgement(t *testing.T) {
+// TestDelayedAcknowledgement checks that a target that receives a SEND while it waits, and then
+// neither posts nor waits again, acknowledges it long before the requester's timeout.
+func TestDelayedAcknowledgement(t *testing.T) {
 	for _, m := range waitModes {
 		t.Run(m.name, func(t *testing.T) {
 			a, b := open(t, "127.0.10.1", 64), openMode(t, "127.0.10.2", 64, m.mode)
@@ -52,8 +52,7 @@ func TestOwedAcknowledgement(t *testing.T) {
 	}
 }
 
-// A wait ends with its context, whatever the mode, and with a completion queue that is
-// closed.
+// In every mode, a wait ends when its context ends or its completion queue is closed.
 func TestWaitEnds(t *testing.T) {
 	for _, m := range waitModes {
 		t.Run(m.name, func(t *testing.T) {
@@ -96,13 +95,13 @@ func TestWaitEnds(t *testing.T) {
 // allocate nothing, at either end.
 func TestNoAllocations(t *testing.T) {
 	if race.Enabled {
-		t.Skip("the race detector makes sync.Pool drop what it holds")
+		t.Skip("the race detector makes sync.Pool drop its items")
 	}
 	for _, m := range waitModes {
 		for _, op := range []provider.SendOp{provider.SendOpWrite, provider.SendOpRead, provider.SendOpSend} {
 			for _, size := range []int{64, 1 << 16} {
 				runs := 300
-				if m.mode == provider.WaitBusy { // AllocsPerRun leaves one processor: the target starves
+				if m.mode == provider.WaitBusy { // AllocsPerRun sets GOMAXPROCS to 1: the target starves
 					runs = 3
 				}
 				t.Run(fmt.Sprintf("%s/%v/%d", m.name, op, size), func(t *testing.T) {

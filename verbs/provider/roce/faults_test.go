@@ -31,11 +31,11 @@ func lossy(t testing.TB, f packetnet.Faults, size, depth int) (a, b *side, n *pa
 	return a, b, n
 }
 
-// maxDrops keeps bad luck from exhausting the eight attempts of a requester: a request
-// and its answer may each be lost three times.
+// maxDrops prevents random loss from exhausting the eight attempts of a requester: a request and
+// its acknowledgement may each be lost three times.
 const maxDrops = 3
 
-func TestFire(t *testing.T) {
+func TestFaults(t *testing.T) {
 	tests := []struct {
 		name   string
 		faults packetnet.Faults
@@ -69,8 +69,8 @@ func TestFire(t *testing.T) {
 	}
 }
 
-// TestSegmentationRefused: a connection that stops segmenting in the middle has all
-// packets made anew for identification 0, so that none is lost.
+// TestSegmentationRefused checks that when segmentation offload stops working during a
+// connection, all packets are rebuilt for identification 0 and none is lost.
 func TestSegmentationRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := packetnet.Faults{Delay: time.Microsecond, Segmentation: true}
@@ -93,7 +93,7 @@ func TestSegmentationRefused(t *testing.T) {
 				RemoteAddr: b.mr.Addr(),
 			}
 			if !segmentation {
-				qp := inner(t, a.qp) // while the outbox is between the question and the sending
+				qp := inner(t, a.qp) // after the outbox has called Offload, before it writes
 				qp.mu.Lock()
 				qp.tx.begin(&ib.Packet{}, 0)
 				qp.tx.abandon()
@@ -114,8 +114,8 @@ func TestSegmentationRefused(t *testing.T) {
 	})
 }
 
-// A peer that is gone ends in exactly the time that timeout and retries say, whether
-// it answered before or not.
+// A request to an unreachable peer fails after exactly the time that timeout and retry count
+// give, whether or not the peer has responded before.
 func TestVanishedPeer(t *testing.T) {
 	for _, tt := range []struct{ timeout, retries uint8 }{{14, 7}, {14, 0}, {1, 7}, {8, 3}, {18, 1}, {22, 2}} {
 		for _, op := range []provider.SendOp{provider.SendOpWrite, provider.SendOpRead, provider.SendOpSend} {
@@ -151,7 +151,7 @@ func vanish(t *testing.T, timeout, retries uint8, op provider.SendOp, warm bool)
 	}
 	n.Cut(a.e.addr, b.e.addr, true)
 	begin := time.Now()
-	wr.ID, wr.Op, wr.Flags = 5, op, 0 // what fails completes, signalled or not
+	wr.ID, wr.Op, wr.Flags = 5, op, 0 // a failed request completes even if it isn't signaled
 	post()
 	if wc := wait(t, a, 1)[0]; wc.Status != provider.WCRetryExceeded || wc.ID != 5 {
 		t.Errorf("completion = %+v, want retry exceeded", wc)
@@ -166,7 +166,7 @@ func vanish(t *testing.T, timeout, retries uint8, op provider.SendOp, warm bool)
 	}
 }
 
-// A black hole in either direction that ends in time costs time and nothing else.
+// A temporary loss of all packets in either direction only delays requests.
 func TestBlackHole(t *testing.T) {
 	for _, back := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -213,7 +213,7 @@ func TestReceiverNotReady(t *testing.T) {
 		}
 		time.Sleep(10 * time.Millisecond)
 		if n := a.e.Stats().RNRNAKs; n < 10 || n > 16 {
-			t.Errorf("%d refusals in 10 ms with a timer of 640 µs", n)
+			t.Errorf("%d RNR NAKs in 10 ms with a timer of 640 µs", n)
 		}
 		if _, err := b.qp.PostReceive([]provider.ReceiveRequest{
 			{ID: 2, Segments: []provider.Segment{{Region: b.mr, Length: 5000}}},
@@ -244,9 +244,9 @@ func TestQueueFull(t *testing.T) {
 			t.Errorf("PostSend of 6 to a queue of 4 = %d, %v, want 4 and ErrQueueFull", got, err)
 		}
 		n.Cut(b.e.addr, a.e.addr, false)
-		time.Sleep(time.Second) // all complete, and nobody polls: their places are taken still
+		time.Sleep(time.Second) // all complete, but until they are polled they occupy the queue
 		if got, err := a.qp.PostSend(wr[:1]); got != 0 || !errors.Is(err, provider.ErrQueueFull) {
-			t.Errorf("PostSend behind 4 completions that nobody polled = %d, %v, want 0 and ErrQueueFull", got, err)
+			t.Errorf("PostSend after 4 unpolled completions = %d, %v, want 0 and ErrQueueFull", got, err)
 		}
 		wait(t, a, 1)
 		if got, err := a.qp.PostSend(wr); got != 1 || !errors.Is(err, provider.ErrQueueFull) {
@@ -263,7 +263,7 @@ func TestQueueFull(t *testing.T) {
 	})
 }
 
-// TestWaitersOfOneQueue: completions that come at once wake all who wait for them.
+// TestWaitersOfOneQueue checks that completions that arrive together wake all waiting goroutines.
 func TestWaitersOfOneQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, _ := lossy(t, packetnet.Faults{Delay: time.Microsecond}, 1<<12, 8)
