@@ -9,7 +9,7 @@ import (
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// recordedQP keeps what Modify gave it.
+// recordedQP records the attributes that Modify is called with.
 type recordedQP struct {
 	provider.QueuePair
 	state  QPState

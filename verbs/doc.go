@@ -1,6 +1,6 @@
-// Package verbs is RDMA for Go programs: queue pairs, registered memory and
-// completion queues as the InfiniBand verbs have them, over hardware or over an
-// engine in user space, without cgo.
+// Package verbs provides RDMA to Go programs: queue pairs, memory regions and completion
+// queues as in the InfiniBand verbs, on hardware or on an engine in user space, without
+// cgo.
 //
 //	device, err := verbs.Open(ctx, "roce@192.0.2.1", builtin.All()...)
 //	pd, err := device.AllocatePD()
@@ -18,41 +18,40 @@
 //
 // # Concurrency
 //
-// Every method may be called by any number of goroutines, with one exception: one
-// goroutine at a time waits with [MemoryRegion.WaitByte] on a region. What holds between
-// calls:
+// All methods may be called concurrently, with one exception: only one goroutine at a time may
+// wait with [MemoryRegion.WaitByte] on a region. Rules for ordering and ownership:
 //
-//   - Requests of one queue pair are executed in the order in which they were posted; of
-//     goroutines that post at the same time each call's requests stay together. A READ only
-//     begins in that order, so what follows it may overtake it unless it has [SendFence].
-//   - Completions of one queue are in the order in which their requests ended. Pollers at
-//     the same time each get some of them, every one once.
-//   - Memory belongs to the provider from posting to completion: the program neither
-//     writes it nor, for a READ or a receive, reads it. A completion that
-//     [CompletionQueue.Poll] returned happens after all that the provider did with the
-//     memory. With [SendInline] the memory is the program's again when
+//   - Requests of one queue pair are executed in the order in which they were posted. If
+//     several goroutines post concurrently, the requests of each call stay together. READs
+//     only start in this order: a later request may complete its work before an earlier READ
+//     unless it has [SendFence].
+//   - Completions in one queue are in the order in which their requests completed. If several
+//     goroutines poll concurrently, each completion goes to one of them.
+//   - The provider owns the memory of a request from posting to completion: the program must
+//     not write to it nor, for a READ or a receive, read it. Everything that the provider did
+//     with the memory happens before the return of the [CompletionQueue.Poll] with the
+//     completion. With [SendInline] the program may reuse the memory when
 //     [QueuePair.PostSend] returns.
-//   - What peers may write belongs to nobody in particular: a program looks when a
-//     completion, its own or one that its peer tells of, or WaitByte says that it may.
+//   - Memory that peers may write has no owner: a program reads it after a completion (its
+//     own, or one that the peer has reported) or after WaitByte has returned.
 //   - The slices that are passed to PostSend, [QueuePair.PostReceive] and
 //     [QueuePair.Modify] are copied.
-//   - Close of a region waits for copies that run, Close of a queue pair for nothing: its
-//     requests never complete. The order is queue pairs, then regions and completion
-//     queues, then domains, then the device; another answers [ErrBusy]. A Wait that sleeps on a
-//     completion queue is woken by its Close, and Poll returns [ErrClosed] then.
+//   - Close of a region waits for copies in progress. Close of a queue pair doesn't wait: its
+//     requests never complete. Close queue pairs first, then regions and completion queues,
+//     then protection domains, then the device; otherwise Close returns [ErrBusy]. Close of a
+//     completion queue wakes goroutines that sleep in Wait; Poll then returns [ErrClosed].
 //
 // # Waiting
 //
-// [CQConfig] says how [CompletionQueue.Wait] waits. [WaitEvent] sleeps until the device
-// says that there is something. [WaitBusy] asks all the time. [WaitHybrid], the default, asks
-// for 50 microseconds and then sleeps. In the last two ways an engine in user space
-// receives in the waiting goroutine itself, which halves the latency; it may then keep an
-// acknowledgement back for up to a millisecond, to send it behind the program's next
-// request.
+// [CQConfig] sets how [CompletionQueue.Wait] waits. [WaitEvent] sleeps until the device
+// reports a completion. [WaitBusy] polls continuously. [WaitHybrid], the default, polls for
+// 50 microseconds and then sleeps. While polling, an engine in user space receives packets in
+// the waiting goroutine itself, which halves the latency; it may then delay an
+// acknowledgement for up to a millisecond, to send it after the program's next request.
 //
 // # Limits
 //
-// Only reliable connections ([QPTypeRC]) can be connected: [QueuePair.Modify] knows no other
-// table of states. There are no shared receive queues, no memory windows and no address
-// handles. [Device.Attributes] returns what a device can do at most.
+// Only reliable connections ([QPTypeRC]) are supported: [QueuePair.Modify] has no table of
+// states for other types. There are no shared receive queues, no memory windows and no
+// address handles. [Device.Attributes] returns the limits of a device.
 package verbs

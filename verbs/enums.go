@@ -4,18 +4,18 @@ import "github.com/rdmakit/rdmakit/verbs/provider"
 
 // Access flags.
 const (
-	AccessLocalWrite   = provider.AccessLocalWrite   // the own device may write into it
+	AccessLocalWrite   = provider.AccessLocalWrite   // the local device may write to it
 	AccessRemoteWrite  = provider.AccessRemoteWrite  // peers may RDMA WRITE
 	AccessRemoteRead   = provider.AccessRemoteRead   // peers may RDMA READ
-	AccessRemoteAtomic = provider.AccessRemoteAtomic // peers may do atomics
+	AccessRemoteAtomic = provider.AccessRemoteAtomic // peers may execute atomics
 )
 
 // Operations of send requests.
 const (
 	SendOpSend           = provider.SendOpSend           // into the peer's next receive request
-	SendOpSendImmediate  = provider.SendOpSendImmediate  // the same, with four bytes beside it
-	SendOpWrite          = provider.SendOpWrite          // into the peer's memory, unseen by it
-	SendOpWriteImmediate = provider.SendOpWriteImmediate // the same, and four bytes to its program
+	SendOpSendImmediate  = provider.SendOpSendImmediate  // the same, with four bytes of immediate data
+	SendOpWrite          = provider.SendOpWrite          // into the peer's memory, without a completion there
+	SendOpWriteImmediate = provider.SendOpWriteImmediate // the same, and completes a receive request there
 	SendOpRead           = provider.SendOpRead           // from the peer's memory
 	SendOpCompareSwap    = provider.SendOpCompareSwap    // of 8 bytes; returns the old value
 	SendOpFetchAdd       = provider.SendOpFetchAdd       // to 8 bytes; returns the old value
@@ -23,10 +23,10 @@ const (
 
 // Flags of send requests.
 const (
-	SendSignaled  = provider.SendSignaled  // make an entry in the completion queue
-	SendSolicited = provider.SendSolicited // ask for an event at the receiver
-	SendInline    = provider.SendInline    // copy the data now: the buffer is free at once
-	SendFence     = provider.SendFence     // wait for READs and atomics before it
+	SendSignaled  = provider.SendSignaled  // add an entry to the completion queue
+	SendSolicited = provider.SendSolicited // request an event at the receiver
+	SendInline    = provider.SendInline    // copy the data when posting: the buffer may be reused
+	SendFence     = provider.SendFence     // wait for earlier READs and atomics
 )
 
 // Types of queue pairs.
@@ -41,14 +41,14 @@ const (
 	WCSuccess          = provider.WCSuccess          // done
 	WCLocalLengthError = provider.WCLocalLengthError // longer than buffer or limit
 	WCLocalQPError     = provider.WCLocalQPError     // the queue pair is inconsistent
-	WCLocalProtection  = provider.WCLocalProtection  // a segment is in no valid region
-	WCFlushed          = provider.WCFlushed          // not tried: queue pair in state ERR
-	WCBadResponse      = provider.WCBadResponse      // an answer that doesn't fit
-	WCLocalAccessError = provider.WCLocalAccessError // WRITE with immediate refused here
+	WCLocalProtection  = provider.WCLocalProtection  // a segment is not in a valid region
+	WCFlushed          = provider.WCFlushed          // not executed: queue pair in state ERR
+	WCBadResponse      = provider.WCBadResponse      // unexpected response from the peer
+	WCLocalAccessError = provider.WCLocalAccessError // local protection error of a WRITE with immediate
 	WCRemoteInvalid    = provider.WCRemoteInvalid    // malformed or too long for the peer
 	WCRemoteAccess     = provider.WCRemoteAccess     // the peer's region doesn't allow it
-	WCRemoteOperation  = provider.WCRemoteOperation  // the peer could not carry it out
-	WCRetryExceeded    = provider.WCRetryExceeded    // no acknowledgement came
+	WCRemoteOperation  = provider.WCRemoteOperation  // the peer could not complete it
+	WCRetryExceeded    = provider.WCRetryExceeded    // no acknowledgement received
 	WCRNRRetryExceeded = provider.WCRNRRetryExceeded // the peer had no receive request
 	WCGeneralError     = provider.WCGeneralError     // anything else
 )
@@ -69,29 +69,29 @@ const (
 	PortStateDown = provider.PortStateDown // the link is down
 	// the link is up, and no subnet manager has configured the port
 	PortStateInit        = provider.PortStateInit
-	PortStateArmed       = provider.PortStateArmed       // configured, and not yet open for data
-	PortStateActive      = provider.PortStateActive      // packets pass
+	PortStateArmed       = provider.PortStateArmed       // configured, but not yet enabled for data
+	PortStateActive      = provider.PortStateActive      // enabled for data
 	PortStateActiveDefer = provider.PortStateActiveDefer // the link failed and is being repaired
 )
 
 // Link layers.
 const (
-	LinkLayerUnspecified = provider.LinkLayerUnspecified // the driver does not say
+	LinkLayerUnspecified = provider.LinkLayerUnspecified // not reported by the driver
 	LinkLayerInfiniBand  = provider.LinkLayerInfiniBand  // InfiniBand
 	LinkLayerEthernet    = provider.LinkLayerEthernet    // Ethernet: RoCE or iWARP
 )
 
 // Types of GIDs.
 const (
-	GIDTypeUnknown = provider.GIDTypeUnknown // the kernel does not say
+	GIDTypeUnknown = provider.GIDTypeUnknown // not reported by the kernel
 	GIDTypeIB      = provider.GIDTypeIB      // InfiniBand
 	GIDTypeRoCEv1  = provider.GIDTypeRoCEv1  // RoCE v1: Ethernet frames without IP
 	GIDTypeRoCEv2  = provider.GIDTypeRoCEv2  // RoCE v2: UDP over IP
 )
 
-// Ways to wait.
+// Wait modes.
 const (
 	WaitHybrid = provider.WaitHybrid // poll for a while, then sleep
-	WaitEvent  = provider.WaitEvent  // sleep at once: no processor time, more latency
-	WaitBusy   = provider.WaitBusy   // poll only: least latency, a whole processor
+	WaitEvent  = provider.WaitEvent  // sleep at once: no CPU time, higher latency
+	WaitBusy   = provider.WaitBusy   // poll only: lowest latency, occupies a whole CPU
 )

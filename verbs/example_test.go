@@ -12,8 +12,8 @@ import (
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// station is a device with one of everything. The examples hold two of them in one process,
-// on two addresses of the loopback network; examples/pingpong holds one.
+// station is a device with one object of each kind. The examples use two stations in one
+// process, on two loopback addresses; examples/pingpong uses one per process.
 type station struct {
 	device *verbs.Device
 	pd     *verbs.ProtectionDomain
@@ -23,7 +23,7 @@ type station struct {
 	psn    ib.PSN
 }
 
-// openStation makes a station whose memory is buf.
+// openStation creates a station whose memory is buf.
 func openStation(ctx context.Context, name string, buf []byte, access verbs.Access) *station {
 	device, err := verbs.Open(ctx, name, builtin.All()...)
 	check(err)
@@ -38,7 +38,7 @@ func openStation(ctx context.Context, name string, buf []byte, access verbs.Acce
 	return &station{device, pd, cq, qp, mr, verbs.RandomPSN()}
 }
 
-// remote is what the other end must know.
+// remote returns what the other end must know.
 func (s *station) remote(ctx context.Context) verbs.Remote {
 	port, err := s.device.Port(ctx, 1)
 	check(err)
@@ -47,16 +47,16 @@ func (s *station) remote(ctx context.Context) verbs.Remote {
 	return verbs.Remote{QPN: s.qp.QPN(), PSN: s.psn, GID: gid, LID: port.LID}
 }
 
-// connect takes the queue pair of s to RTS.
+// connect moves the queue pair of s to RTS.
 func (s *station) connect(peer verbs.Remote, access verbs.Access) {
 	check(s.qp.Connect(verbs.ConnectConfig{
-		Remote: peer,  // told by the peer
-		PSN:    s.psn, // as told to the peer
+		Remote: peer,  // sent by the peer
+		PSN:    s.psn, // as sent to the peer
 		Access: access,
 	}))
 }
 
-// close closes in the order in which it is possible.
+// close closes the objects in the required order.
 func (s *station) close() {
 	check(s.qp.Close())
 	check(s.mr.Close())
@@ -65,7 +65,7 @@ func (s *station) close() {
 	check(s.device.Close())
 }
 
-// next returns the next completion, good or bad.
+// next returns the next completion, successful or not.
 func (s *station) next(ctx context.Context) verbs.WorkCompletion {
 	var wcs [1]verbs.WorkCompletion
 	for {
@@ -78,7 +78,7 @@ func (s *station) next(ctx context.Context) verbs.WorkCompletion {
 	}
 }
 
-// connected returns two stations that may do everything to each other.
+// connected returns two connected stations with full access to each other's memory.
 func connected(ctx context.Context) (a, b *station) {
 	const access = verbs.AccessLocalWrite | verbs.AccessRemoteWrite | verbs.AccessRemoteRead
 	a = openStation(ctx, "roce@127.0.44.1", make([]byte, 4096), access)
@@ -88,14 +88,14 @@ func connected(ctx context.Context) (a, b *station) {
 	return a, b
 }
 
-// check ends an example whose set-up went wrong.
+// check ends an example whose setup failed.
 func check(err error) {
 	if err != nil {
 		panic(err)
 	}
 }
 
-// A writes into the memory of b, and then tells b by a message.
+// A writes to the memory of b, and then notifies b with a message.
 func Example() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -118,7 +118,7 @@ func Example() {
 	)
 	check(err)
 
-	wc := b.next(ctx) // b sees the message only: a WRITE makes no completion at its target
+	wc := b.next(ctx) // of the message only: a WRITE makes no completion at its target
 	fmt.Printf("b: %v, request %d, %d bytes: %s\n", wc.Op, wc.ID, wc.Bytes, b.mr.Bytes()[:wc.Bytes])
 	fmt.Printf("b: at 1000: %s\n", b.mr.Bytes()[1000:1000+n])
 	wc = a.next(ctx)
@@ -129,7 +129,7 @@ func Example() {
 	// a: send, request 2: success
 }
 
-// A fetches from the memory of b. The program of b has no part in it.
+// A reads from the memory of b. The program of b isn't involved.
 func Example_read() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -152,8 +152,8 @@ func Example_read() {
 	// read, success, 14 bytes: b has to offer
 }
 
-// Four bytes travel beside the data and arrive in the completion of the target: a WRITE with
-// immediate is a WRITE that its target notices. It uses up a receive request.
+// A WRITE with immediate carries four bytes besides the data and makes a completion at the target
+// that contains them. It consumes a receive request.
 func Example_immediate() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -175,8 +175,8 @@ func Example_immediate() {
 	// receive of write with immediate, 8 bytes, immediate [0 0 0 42]: block 42
 }
 
-// A queue that is full is no failure: poll, and post again. A place in it is free again when
-// the completion of its request was polled.
+// A full queue is not an error: poll, and post again. A request occupies the queue until its
+// completion has been polled.
 func Example_queueFull() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -208,8 +208,8 @@ func Example_queueFull() {
 	// 1000 WRITEs, in order
 }
 
-// A failed request ends the connection: what was posted behind it is flushed, and the queue
-// pair is in state ERR.
+// A failed request ends the connection: the requests after it are flushed, and the queue pair is
+// in state ERR.
 func Example_error() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -236,7 +236,7 @@ func Example_error() {
 	// a is in state ERR
 }
 
-// A peer that is gone is noticed by what is sent to it: after 1 + 7 attempts.
+// An unreachable peer is only detected when something is sent to it: after 1 + 7 attempts.
 func Example_peerGone() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -259,7 +259,7 @@ func Example_peerGone() {
 	// after 8 times 67 ms or more: true 536.870912ms
 }
 
-// Objects close in the reverse order of their making.
+// Objects are closed in the reverse order of their creation.
 func Example_closing() {
 	ctx := context.Background()
 	s := openStation(ctx, "roce@127.0.44.1", make([]byte, 64), verbs.AccessLocalWrite)
@@ -275,7 +275,7 @@ func Example_closing() {
 	// <nil>
 }
 
-// Modify says which attributes a step needs.
+// The error of Modify names the attributes that a transition requires.
 func ExampleQueuePair_Modify() {
 	ctx := context.Background()
 	s := openStation(ctx, "roce@127.0.44.1", make([]byte, 64), verbs.AccessLocalWrite)
@@ -289,7 +289,7 @@ func ExampleQueuePair_Modify() {
 	// true RESET→RTS: no such transition: invalid argument
 }
 
-// errorTail leaves out the number of the queue pair, which differs from run to run.
+// errorTail omits the queue pair number, which differs between runs.
 func errorTail(err error) string {
 	text := []byte(err.Error())
 	if i := slices.Index(text, 'R'); i >= 0 {

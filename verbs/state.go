@@ -12,19 +12,19 @@ import (
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// ErrTransition is matched by the error of [QueuePair.Modify] for a state that can't follow the
-// present one, or for attributes that are missing or not allowed.
+// ErrTransition is matched by the error of [QueuePair.Modify] if the state can't follow the
+// current one, or if attributes are missing or not allowed.
 var ErrTransition = errors.New("invalid argument")
 
-// transition says which attributes a change of state needs and allows.
+// transition lists the attributes that a state transition requires and allows.
 type transition struct {
 	from, to           QPState
 	required, optional provider.QPMask
 }
 
-// rcTransitions are those of a reliable connection (specification volume 1, table
-// 91; kernel: qp_state_table in drivers/infiniband/core/verbs.c). To RESET and ERR
-// every state can go.
+// rcTransitions are the transitions of a reliable connection (specification volume 1,
+// table 91; kernel: qp_state_table in drivers/infiniband/core/verbs.c). The transitions to
+// RESET and ERR are always allowed.
 var rcTransitions = [...]transition{
 	{QPStateReset, QPStateInit, provider.QPAttrPKeyIndex | provider.QPAttrPort | provider.QPAttrAccess, 0},
 	{QPStateInit, QPStateInit, 0, provider.QPAttrPKeyIndex | provider.QPAttrPort | provider.QPAttrAccess},
@@ -83,7 +83,7 @@ func checkTransition(from QPState, attr QPAttributes) error {
 	return fmt.Errorf("no such transition: %w", ErrTransition)
 }
 
-// attributeNames are in the order of the bits.
+// attributeNames are the names of the attributes, in the order of the bits of QPMask.
 var attributeNames = [...]string{
 	"partition key index", "port", "access flags", "path", "path MTU", "destination QP number", "receive PSN",
 	"destination read and atomic limit", "minimum RNR timer", "send PSN", "timeout", "retry count", "RNR retry count",
@@ -100,17 +100,17 @@ func maskNames(mask provider.QPMask) string {
 	return strings.Join(names, ", ")
 }
 
-// Remote is what one end of a connection must know of the other. Both exchange it before
-// [QueuePair.Connect] by any means that they have: a TCP connection, a file, a job launcher.
+// Remote is what one end of a connection must know about the other. The two ends exchange it before
+// [QueuePair.Connect] by any means: a TCP connection, a file, a job launcher.
 type Remote struct {
-	QPN ib.QPN // that packets go to
+	QPN ib.QPN // of the queue pair
 	PSN ib.PSN // of the first packet that it sends
 	GID ib.GID // of its port
 	LID ib.LID // InfiniBand only
 }
 
-// RandomPSN returns a number for [ConnectConfig.PSN] that nobody can guess: packets with other
-// numbers are dropped.
+// RandomPSN returns an unpredictable PSN for [ConnectConfig.PSN]: packets with unexpected PSNs are
+// dropped.
 func RandomPSN() ib.PSN {
 	var b [4]byte
 	_, _ = rand.Read(b[:]) // never fails: it would end the process
@@ -118,30 +118,31 @@ func RandomPSN() ib.PSN {
 }
 
 // TimeoutInfinite as [ConnectConfig.Timeout] waits for acknowledgements without limit. The
-// specification's code for that is 0, which there is the default.
+// specification's code for that is 0, which stands for the default there.
 const TimeoutInfinite uint8 = 0xff
 
-// ConnectConfig says how [QueuePair.Connect] connects. Zero values are those that perftest and
-// rdma_cm use.
+// ConnectConfig configures [QueuePair.Connect]. Zero values stand for the defaults of perftest and
+// rdma_cm.
 type ConnectConfig struct {
 	Remote Remote // the other end
-	// PSN is the first of our own packets: a random number, as RandomPSN makes, that
-	// Remote.PSN of the peer holds.
+	// PSN is the PSN of the first packet that this end sends: a random number, as RandomPSN
+	// returns, which the peer needs as Remote.PSN.
 	PSN        ib.PSN
 	Access     Access // what the peer may do
 	MTU        ib.MTU // 0 is 1024
 	Port       int    // 0 is 1
 	SGIDIndex  int
 	Timeout    uint8 // code of ib.AckTimeout, 1 to 31, or TimeoutInfinite; 0 is 14, 67 ms
-	ReadAtomic int   // outstanding reads and atomics; 0 is 16
-	// DestReadAtomic is how many of them the peer may have outstanding; 0 is ReadAtomic.
+	ReadAtomic int   // outstanding READs and atomics; 0 is 16
+	// DestReadAtomic is how many READs and atomics the peer may have outstanding; 0 is
+	// ReadAtomic.
 	DestReadAtomic int
 	TrafficClass   uint8
 	HopLimit       uint8 // 0 is 64
 }
 
-// Connect takes a queue pair in state RESET or INIT to RTS, with one [QueuePair.Modify] for each
-// step. Port and Access count in INIT too.
+// Connect moves a queue pair from state RESET or INIT to RTS, with one [QueuePair.Modify] for each
+// step. If the queue pair is in INIT, Port and Access are set again.
 func (qp *QueuePair) Connect(cfg ConnectConfig) error {
 	reads := cmp.Or(cfg.ReadAtomic, 16)
 	timeout := cmp.Or(cfg.Timeout, 14)

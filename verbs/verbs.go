@@ -10,18 +10,17 @@ import (
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// The types that requests, completions and attributes are made of stand in package [provider],
-// the contract with the providers; these are their names here.
+// Aliases of types that package [provider] defines.
 type (
-	// Access says who may do what with a [MemoryRegion].
+	// Access is a set of access rights to a [MemoryRegion].
 	Access = provider.Access
-	// SendOp is what a send request does.
+	// SendOp is the operation of a send request.
 	SendOp = provider.SendOp
 	// SendFlags modify a send request.
 	SendFlags = provider.SendFlags
-	// WCStatus is the outcome of a request.
+	// WCStatus is the status of a completed request.
 	WCStatus = provider.WCStatus
-	// WCOp is what completed.
+	// WCOp is the operation that completed.
 	WCOp = provider.WCOp
 	// WorkCompletion is an entry of a [CompletionQueue].
 	WorkCompletion = provider.WorkCompletion
@@ -33,19 +32,19 @@ type (
 	QPState = provider.QPState
 	// QPAttributes are what [QueuePair.Modify] sets.
 	QPAttributes = provider.QPAttributes
-	// Path is the way to the peer, as a part of [QPAttributes].
+	// Path is the path to the peer, a part of [QPAttributes].
 	Path = provider.Path
-	// DeviceAttributes is what a device can do: see [Device.Attributes].
+	// DeviceAttributes are the capabilities and limits of a device: see [Device.Attributes].
 	DeviceAttributes = provider.DeviceAttributes
 	// PortAttributes is the state of a port: see [Device.Port].
 	PortAttributes = provider.PortAttributes
 	// PortState is the state of a port's link.
 	PortState = provider.PortState
-	// LinkLayer is what a port's link is made of.
+	// LinkLayer is the link layer of a port: InfiniBand or Ethernet.
 	LinkLayer = provider.LinkLayer
-	// GIDEntry is a filled slot of a port's GID table.
+	// GIDEntry is a non-empty entry of a port's GID table.
 	GIDEntry = provider.GIDEntry
-	// GIDType is the kind of network that a GID is for.
+	// GIDType is the type of a GID: InfiniBand, RoCE v1 or RoCE v2.
 	GIDType = provider.GIDType
 	// WaitMode trades processor time for latency in [CompletionQueue.Wait].
 	WaitMode = provider.WaitMode
@@ -53,10 +52,10 @@ type (
 	CQConfig = provider.CQConfig
 )
 
-// What callers branch on.
+// Errors that callers branch on.
 var (
 	ErrQueueFull = provider.ErrQueueFull // a request beyond the depth of its queue
-	// The provider or the device can't; it is errors.ErrUnsupported.
+	// Not supported by the provider or the device; the same as errors.ErrUnsupported.
 	ErrNotSupported = provider.ErrNotSupported
 	ErrClosed       = provider.ErrClosed // the object is closed
 	ErrBusy         = provider.ErrBusy   // other objects still use it
@@ -64,14 +63,14 @@ var (
 	ErrOverrun = provider.ErrOverrun
 )
 
-// Device is an open device (C twin: struct ibv_context). Make one with [Open].
+// Device is an open device (C twin: struct ibv_context). Open one with [Open].
 type Device struct {
 	impl provider.Device
 }
 
-// Open opens a device by name with the first provider that knows it (C twin:
-// ibv_open_device). Without providers, or where none knows the name, the error
-// matches [fs.ErrNotExist] and has what each of them says.
+// Open opens a device by name with the first provider that has a device of that name
+// (C twin: ibv_open_device). If no provider has one, the error matches [fs.ErrNotExist] and
+// includes the error of each provider.
 func Open(ctx context.Context, name string, providers ...provider.Provider) (*Device, error) {
 	errs := []error{}
 	for _, p := range providers {
@@ -93,7 +92,7 @@ func Open(ctx context.Context, name string, providers ...provider.Provider) (*De
 // Name returns the device's name.
 func (d *Device) Name() string { return d.impl.Name() }
 
-// Attributes returns what the device can do (C twin: ibv_query_device).
+// Attributes returns the capabilities and limits of the device (C twin: ibv_query_device).
 func (d *Device) Attributes() DeviceAttributes { return d.impl.Attributes() }
 
 // Port returns the state of a port, counted from 1 (C twin: ibv_query_port).
@@ -101,14 +100,14 @@ func (d *Device) Port(ctx context.Context, number int) (PortAttributes, error) {
 	return d.impl.Port(ctx, number)
 }
 
-// GIDs lists the slots of a port's GID table that are filled, by rising index (C twin:
-// ibv_query_gid_table).
+// GIDs returns the non-empty entries of a port's GID table in ascending order of their index
+// (C twin: ibv_query_gid_table).
 func (d *Device) GIDs(ctx context.Context, port int) ([]GIDEntry, error) {
 	return d.impl.GIDs(ctx, port)
 }
 
-// GID returns the GID at an index of a port's table (C twin: ibv_query_gid); the error matches
-// fs.ErrNotExist where the slot is empty.
+// GID returns the GID at an index of a port's table (C twin: ibv_query_gid). The error matches
+// fs.ErrNotExist if the entry is empty.
 func (d *Device) GID(ctx context.Context, port, index int) (ib.GID, error) {
 	list, err := d.impl.GIDs(ctx, port)
 	if err != nil {
@@ -122,9 +121,9 @@ func (d *Device) GID(ctx context.Context, port, index int) (ib.GID, error) {
 	return ib.GID{}, fmt.Errorf("query GID %d of %s port %d: empty: %w", index, d.Name(), port, fs.ErrNotExist)
 }
 
-// Counters returns what the device counts of its packets since it was opened, by
-// name; nil for a device that doesn't count. The difference of two calls tells what
-// happened between them, to all users of the device.
+// Counters returns the device's packet counters by name, counted since it was opened, or nil
+// if the device has none. The difference between two calls covers all users of the device in
+// between.
 func (d *Device) Counters() map[string]uint64 {
 	if c, ok := d.impl.(provider.CounterReader); ok {
 		return c.Counters()
@@ -132,10 +131,10 @@ func (d *Device) Counters() map[string]uint64 {
 	return nil
 }
 
-// Close closes the device; [ErrBusy] while objects of it are open.
+// Close closes the device. It returns [ErrBusy] while objects of the device are open.
 func (d *Device) Close() error { return d.impl.Close() }
 
-// AllocatePD makes a protection domain (C twin: ibv_alloc_pd).
+// AllocatePD allocates a protection domain (C twin: ibv_alloc_pd).
 func (d *Device) AllocatePD() (*ProtectionDomain, error) {
 	pd, err := d.impl.AllocatePD()
 	if err != nil {
@@ -144,7 +143,7 @@ func (d *Device) AllocatePD() (*ProtectionDomain, error) {
 	return &ProtectionDomain{pd}, nil
 }
 
-// CreateCQ makes a completion queue (C twin: ibv_create_cq).
+// CreateCQ creates a completion queue (C twin: ibv_create_cq).
 func (d *Device) CreateCQ(cfg CQConfig) (*CompletionQueue, error) {
 	cq, err := d.impl.CreateCQ(cfg)
 	if err != nil {
@@ -153,14 +152,14 @@ func (d *Device) CreateCQ(cfg CQConfig) (*CompletionQueue, error) {
 	return &CompletionQueue{cq}, nil
 }
 
-// ProtectionDomain holds regions and queue pairs together (C twin: struct ibv_pd). Make one
-// with [Device.AllocatePD].
+// ProtectionDomain groups memory regions and queue pairs: a queue pair can access only regions of
+// its own domain (C twin: struct ibv_pd). Allocate one with [Device.AllocatePD].
 type ProtectionDomain struct {
 	impl provider.ProtectionDomain
 }
 
-// RegisterMemory lets requests, and with remote access peers, use buf, which is not
-// copied (C twin: ibv_reg_mr).
+// RegisterMemory registers buf for use by local requests and, if access permits it, by peers. The
+// buffer is not copied (C twin: ibv_reg_mr).
 func (pd *ProtectionDomain) RegisterMemory(buf []byte, access Access) (*MemoryRegion, error) {
 	mr, err := pd.impl.RegisterMemory(buf, access)
 	if err != nil {
@@ -172,19 +171,19 @@ func (pd *ProtectionDomain) RegisterMemory(buf []byte, access Access) (*MemoryRe
 // QPConfig configures a queue pair; SendCQ and RecvCQ are required.
 type QPConfig struct {
 	Type QPType // transport service
-	// Where completions of the two queues go; one may serve both.
+	// Completion queues of the send queue and the receive queue; they may be the same.
 	SendCQ, RecvCQ *CompletionQueue
-	// Depths of the queues and segments of a request; 0 is 128, and 1 segment.
+	// Depths of the two queues (0 is 128) and maximum number of segments of a request (0 is 1).
 	MaxSendWR, MaxRecvWR, MaxSegments int
-	MaxInline                         int // bytes that SendInline can take
-	// Makes every send request complete with an entry.
+	MaxInline                         int // maximum bytes of a request with SendInline
+	// Every send request makes an entry in the completion queue, as if it had SendSignaled.
 	SignalAll bool
 }
 
-// CreateQP makes a queue pair in state RESET (C twin: ibv_create_qp).
+// CreateQP creates a queue pair in state RESET (C twin: ibv_create_qp).
 func (pd *ProtectionDomain) CreateQP(cfg QPConfig) (*QueuePair, error) {
 	if cfg.SendCQ == nil || cfg.RecvCQ == nil {
-		return nil, errors.New("create qp: it needs two completion queues, which may be the same")
+		return nil, errors.New("create qp: SendCQ and RecvCQ are required")
 	}
 	qp, err := pd.impl.CreateQP(provider.QPConfig{
 		Type: cfg.Type, SendCQ: cfg.SendCQ.impl, RecvCQ: cfg.RecvCQ.impl,
@@ -197,10 +196,10 @@ func (pd *ProtectionDomain) CreateQP(cfg QPConfig) (*QueuePair, error) {
 	return &QueuePair{qp}, nil
 }
 
-// Close frees the domain; [ErrBusy] while regions or queue pairs use it.
+// Close frees the domain. It returns [ErrBusy] while regions or queue pairs use it.
 func (pd *ProtectionDomain) Close() error { return pd.impl.Close() }
 
-// MemoryRegion is registered memory (C twin: struct ibv_mr). Make one with
+// MemoryRegion is registered memory (C twin: struct ibv_mr). Create one with
 // [ProtectionDomain.RegisterMemory].
 type MemoryRegion struct {
 	impl provider.MemoryRegion
@@ -209,7 +208,7 @@ type MemoryRegion struct {
 // LKey returns the key for local use.
 func (mr *MemoryRegion) LKey() uint32 { return mr.impl.LKey() }
 
-// RKey returns the key that a peer needs, as [SendRequest] has it.
+// RKey returns the key that a peer needs for [SendRequest].
 func (mr *MemoryRegion) RKey() uint32 { return mr.impl.RKey() }
 
 // Addr returns the virtual address of the first byte, which a peer needs.
@@ -218,16 +217,16 @@ func (mr *MemoryRegion) Addr() uint64 { return mr.impl.Addr() }
 // Bytes returns the memory: the slice that was registered.
 func (mr *MemoryRegion) Bytes() []byte { return mr.impl.Bytes() }
 
-// Segment names bytes of the region for a [SendRequest] or [ReceiveRequest]; both numbers are
-// bytes.
+// Segment returns a part of the region for a [SendRequest] or [ReceiveRequest]. Offset and length
+// are in bytes.
 func (mr *MemoryRegion) Segment(offset, length int) provider.Segment {
 	return provider.Segment{Region: mr.impl, Offset: offset, Length: length}
 }
 
-// WaitByte returns when the byte at offset is want, which a peer is about to write,
-// or when ctx ends. Programs that measure the latency of RDMA WRITE wait this way:
-// a WRITE makes no completion at its target. The error matches [ErrNotSupported] where the
-// provider has no way to wait.
+// WaitByte waits until a peer has written the value want to the byte at offset, or until ctx
+// ends. Programs that measure the latency of RDMA WRITE wait this way, since a WRITE makes no
+// completion at its target. The error matches [ErrNotSupported] if the provider doesn't
+// implement it.
 func (mr *MemoryRegion) WaitByte(ctx context.Context, offset int, want byte) error {
 	w, ok := mr.impl.(provider.MemoryWatcher)
 	if !ok {
@@ -236,24 +235,24 @@ func (mr *MemoryRegion) WaitByte(ctx context.Context, offset int, want byte) err
 	return w.WaitByte(ctx, offset, want)
 }
 
-// Close ends the region (C twin: ibv_dereg_mr). When it returns the memory is the
-// caller's alone.
+// Close deregisters the memory (C twin: ibv_dereg_mr). When it returns, neither the provider nor
+// peers access the memory any more.
 func (mr *MemoryRegion) Close() error { return mr.impl.Close() }
 
-// CompletionQueue collects what became of requests (C twin: struct ibv_cq). Make one with
+// CompletionQueue holds the completions of requests (C twin: struct ibv_cq). Create one with
 // [Device.CreateCQ].
 type CompletionQueue struct {
 	impl provider.CompletionQueue
 }
 
-// Poll takes up to len(wcs) completions and never waits (C twin: ibv_poll_cq).
+// Poll removes up to len(wcs) completions from the queue and never waits (C twin: ibv_poll_cq).
 func (cq *CompletionQueue) Poll(wcs []WorkCompletion) (int, error) { return cq.impl.Poll(wcs) }
 
-// Wait returns when there is something to poll, or when ctx ends (C twin:
+// Wait waits until there are completions to poll, or until ctx ends (C twin:
 // ibv_get_cq_event).
 func (cq *CompletionQueue) Wait(ctx context.Context) error { return cq.impl.Wait(ctx) }
 
-// Close frees the queue; [ErrBusy] while queue pairs use it.
+// Close frees the queue. It returns [ErrBusy] while queue pairs use it.
 func (cq *CompletionQueue) Close() error { return cq.impl.Close() }
 
 // Requests.
@@ -262,30 +261,29 @@ type (
 	SendRequest = provider.SendRequest
 	// ReceiveRequest is a work request for the receive queue: see [QueuePair.PostReceive].
 	ReceiveRequest = provider.ReceiveRequest
-	// Segment is a part of a registered region, as [MemoryRegion.Segment] makes it.
+	// Segment is a part of a registered region, as [MemoryRegion.Segment] returns it.
 	Segment = provider.Segment
 )
 
-// QueuePair is one end of a connection (C twin: struct ibv_qp). Make one with
+// QueuePair is one end of a connection (C twin: struct ibv_qp). Create one with
 // [ProtectionDomain.CreateQP].
 type QueuePair struct {
 	impl provider.QueuePair
 }
 
-// QPN returns the number, which a peer needs in its [Remote].
+// QPN returns the queue pair number, which a peer needs in its [Remote].
 func (qp *QueuePair) QPN() ib.QPN { return qp.impl.QPN() }
 
 // State returns the state.
 func (qp *QueuePair) State() QPState { return qp.impl.State() }
 
-// PostSend queues requests in order; n were queued, err belongs to the next one. Memory of the
-// requests is the provider's until they complete.
-// [ErrQueueFull] means that completions must be polled first (C twin: ibv_post_send,
-// ENOMEM).
+// PostSend queues requests in order. It returns how many were queued; err is the error of the next
+// one. The provider owns the memory of the requests until they complete. [ErrQueueFull] means
+// that completions must be polled first (C twin: ibv_post_send, ENOMEM).
 func (qp *QueuePair) PostSend(wrs ...SendRequest) (n int, err error) { return qp.impl.PostSend(wrs) }
 
-// PostReceive queues buffers for what the peer sends, with [ErrQueueFull] as [QueuePair.PostSend]
-// (C twin: ibv_post_recv).
+// PostReceive queues buffers for messages of the peer. Like [QueuePair.PostSend], it returns
+// [ErrQueueFull] when the queue is full (C twin: ibv_post_recv).
 func (qp *QueuePair) PostReceive(wrs ...ReceiveRequest) (n int, err error) {
 	return qp.impl.PostReceive(wrs)
 }

@@ -54,7 +54,7 @@ func newEnd(t *testing.T, name string, psn ib.PSN) *end {
 	return &e
 }
 
-// TestQueries holds what the engine tells of itself, of its port and of its GID.
+// TestQueries checks the attributes that the engine reports for itself, its port and its GID.
 func TestQueries(t *testing.T) {
 	const name = "roce@127.0.11.9"
 	device, err := verbs.Open(t.Context(), name, builtin.All()...)

@@ -6,9 +6,9 @@ import (
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// DeviceAttributes is what a device can do: struct ibv_device_attr, and below Extended what
-// struct ibv_device_attr_ex adds to it. Counts are the driver's upper bounds; 0 or -1 often means
-// that it has none to tell.
+// DeviceAttributes are the capabilities and limits of a device: struct ibv_device_attr, and from
+// Extended on the fields that struct ibv_device_attr_ex adds. Numbers of objects are the
+// driver's limits; 0 or -1 often means that the driver doesn't report one.
 type DeviceAttributes struct {
 	Firmware             string           `json:"firmware"`             // fw_ver; "" if the driver has none
 	NodeGUID             ib.GUID          `json:"nodeGUID"`             // node_guid
@@ -53,7 +53,7 @@ type DeviceAttributes struct {
 	// local_ca_ack_delay, 4.096 µs × 2^n
 	LocalCAAckDelay uint8 `json:"localCAAckDelay"`
 	PhysPortCount   uint8 `json:"physPortCount"` // phys_port_cnt
-	// the library has ibv_query_device_ex; else all below is 0
+	// the library has ibv_query_device_ex; otherwise all fields below are 0
 	Extended bool            `json:"extended"`
 	ODP      ODPCapabilities `json:"odp"` // odp_caps, xrc_odp_caps
 	// completion_timestamp_mask; 0: not supported
@@ -74,13 +74,13 @@ type DeviceAttributes struct {
 	PCIAtomic PCIAtomicCapabilities `json:"pciAtomic"` // pci_atomic_caps
 	// phys_port_cnt_ex; 0 from older drivers
 	PhysPortCountExtended uint32 `json:"physPortCountExtended"`
-	// MaxInline is how many bytes an inline request may have; 0 from libibverbs, which answers for
-	// each queue pair (max_inline_data of struct ibv_qp_cap).
+	// MaxInline is the maximum number of bytes of an inline request; 0 from libibverbs, which
+	// reports it for each queue pair (max_inline_data of struct ibv_qp_cap).
 	MaxInline int32 `json:"maxInline,omitempty"`
 }
 
-// ODPCapabilities says what on-demand paging can do: struct ibv_odp_caps, with the capabilities
-// of XRC, which struct ibv_device_attr_ex keeps apart.
+// ODPCapabilities are the capabilities of on-demand paging: struct ibv_odp_caps, and those of XRC
+// from struct ibv_device_attr_ex.
 type ODPCapabilities struct {
 	General uint64 `json:"general"` // general_caps, enum ibv_odp_general_caps
 	RC      uint32 `json:"rc"`      // rc_odp_caps, enum ibv_odp_transport_cap_bits; so are the others
@@ -139,7 +139,7 @@ type PCIAtomicCapabilities struct {
 	CompareSwap uint16 `json:"compareSwap"` // compare_swap
 }
 
-// PortAttributes is the state of one port: struct ibv_port_attr. In JSON all numbers are the
+// PortAttributes are the attributes of one port: struct ibv_port_attr. In JSON all numbers are the
 // driver's.
 type PortAttributes struct {
 	State PortState `json:"state"` // state
@@ -169,7 +169,7 @@ type PortAttributes struct {
 	LinkLayer LinkLayer `json:"linkLayer"` // link_layer
 	Flags     uint8     `json:"flags"`     // flags: 1 when a GRH is required
 	CapFlags2 uint16    `json:"capFlags2"` // port_cap_flags2, enum ibv_port_cap_flags2
-	// active_speed_ex, which covers XDR; 0 from libraries that lack it
+	// active_speed_ex, which covers XDR; 0 from libraries that don't have it
 	ActiveSpeedExtended uint32 `json:"activeSpeedExtended,omitempty"`
 }
 
@@ -193,9 +193,9 @@ func (a *PortAttributes) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// DriverMTU returns the MTU that a driver's code stands for (C twin: enum ibv_mtu). A code that has
-// no meaning is kept as its negative, -9 for 9, so that a report can show what the driver said.
-// Codes are never negative; one that is counts as 0, which is not known.
+// DriverMTU returns the MTU for a driver's code (C twin: enum ibv_mtu). For an unknown code it
+// returns the negative code, -9 for 9, so that a report can show what the driver reported.
+// Negative codes, which are invalid, are treated as 0 (unknown).
 func DriverMTU(code int) ib.MTU {
 	if m := ib.MTUFromCode(code); m != 0 {
 		return m
@@ -203,7 +203,7 @@ func DriverMTU(code int) ib.MTU {
 	return ib.MTU(-max(0, code))
 }
 
-// DriverMTUCode returns the code that DriverMTU made m of.
+// DriverMTUCode is the inverse of [DriverMTU]: it returns the code for m.
 func DriverMTUCode(m ib.MTU) int {
 	if m <= 0 {
 		return int(-m)
@@ -211,11 +211,11 @@ func DriverMTUCode(m ib.MTU) int {
 	return m.Code()
 }
 
-// GIDEntry is one filled slot of a port's GID table: struct ibv_gid_entry.
+// GIDEntry is a non-empty entry of a port's GID table: struct ibv_gid_entry.
 type GIDEntry struct {
 	Index int     `json:"index"` // gid_index
 	GID   ib.GID  `json:"gid"`   // gid
-	Type  GIDType `json:"type"`  // gid_type; GIDTypeUnknown where the question failed
-	// Ifindex of the network device, ndev_ifindex; 0 for none, or where nobody tells.
+	Type  GIDType `json:"type"`  // gid_type; GIDTypeUnknown if the query failed
+	// Ifindex of the network device, ndev_ifindex; 0 if there is none or it is unknown.
 	Ifindex uint32 `json:"ifindex,omitempty"`
 }

@@ -5,7 +5,7 @@ import "strconv"
 // AtomicCapability is enum ibv_atomic_cap.
 type AtomicCapability int32
 
-// What atomic operations are atomic against.
+// The other accesses with respect to which atomic operations are atomic.
 const (
 	AtomicCapabilityNone   AtomicCapability = 0 // no atomic operations
 	AtomicCapabilityHCA    AtomicCapability = 1 // other operations of this device
@@ -25,7 +25,7 @@ const (
 	PortStateActiveDefer PortState = 5
 )
 
-// String names the state; a number that has no name prints as it is.
+// String names the state; a number without a name is printed in decimal.
 func (s PortState) String() string {
 	return name(int64(s), 0, "NOP", "DOWN", "INIT", "ARMED", "ACTIVE", "ACTIVE_DEFER")
 }
@@ -40,7 +40,7 @@ const (
 	LinkLayerEthernet    LinkLayer = 2
 )
 
-// String names the link layer; a number that has no name prints as it is.
+// String names the link layer; a number without a name is printed in decimal.
 func (l LinkLayer) String() string {
 	return name(int64(l), 0, "unspecified", "InfiniBand", "Ethernet")
 }
@@ -50,18 +50,18 @@ type GIDType int32
 
 // The types of a GID. Its zero value is a GID of InfiniBand, as in C.
 const (
-	GIDTypeUnknown GIDType = -1 // the driver or the kernel did not answer
+	GIDTypeUnknown GIDType = -1 // not reported by the driver or the kernel
 	GIDTypeIB      GIDType = 0
 	GIDTypeRoCEv1  GIDType = 1
 	GIDTypeRoCEv2  GIDType = 2
 )
 
-// String names the type; a number that has no name prints as it is.
+// String names the type; a number without a name is printed in decimal.
 func (t GIDType) String() string {
 	return name(int64(t), -1, "unknown", "IB", "RoCE v1", "RoCE v2")
 }
 
-// name returns the name of v, where names[0] is that of first.
+// name returns the name of v; names[0] is the name of the value first.
 func name(v, first int64, names ...string) string {
 	if i := v - first; i >= 0 && i < int64(len(names)) {
 		return names[i]

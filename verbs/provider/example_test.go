@@ -11,16 +11,16 @@ import (
 	"github.com/rdmakit/rdmakit/verbs/provider/roce"
 )
 
-// alias is a provider of one device, which another provider has under another name.
+// alias is a provider of one device, which another provider opens under another name.
 type alias struct {
 	provider.Provider
 	name, device string
 }
 
-// Name returns what the list of providers calls it.
+// Name returns the name of the provider.
 func (alias) Name() string { return "alias" }
 
-// Open opens the device for its own name, and leaves other names to the next provider.
+// Open opens the device under its alias and rejects other names, so that the next provider is tried.
 func (a alias) Open(ctx context.Context, name string) (provider.Device, error) {
 	if name != a.name {
 		return nil, fmt.Errorf("%s: not %s: %w", name, a.name, fs.ErrNotExist)
@@ -28,7 +28,7 @@ func (a alias) Open(ctx context.Context, name string) (provider.Device, error) {
 	return a.Provider.Open(ctx, a.device)
 }
 
-// A provider that gives a device of another one a name of its own.
+// A provider that gives a device of another provider an alias.
 func Example() {
 	rail0 := alias{roce.Provider{}, "rail0", "roce@127.0.45.1"}
 	device, err := verbs.Open(context.Background(), "rail0", rail0, roce.Provider{})

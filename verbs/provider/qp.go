@@ -31,10 +31,10 @@ const (
 
 var qpStateNames = [...]string{"RESET", "INIT", "RTR", "RTS", "ERR"}
 
-// String returns the name of the specification.
+// String returns the name in the specification.
 func (s QPState) String() string { return nameOf(qpStateNames[:], int(s), "state") }
 
-// QPMask says which attributes are set.
+// QPMask is the set of attributes that are set.
 type QPMask uint32
 
 // The attributes, in the order of the specification's tables.
@@ -56,42 +56,42 @@ const (
 	QPAttrQKey
 )
 
-// QPAttributes are what Modify sets. Mask says which count; State always does
-// (C twin: struct ibv_qp_attr).
+// QPAttributes are the attributes that Modify sets: State and the fields that Mask names (C twin:
+// struct ibv_qp_attr).
 type QPAttributes struct {
 	Mask  QPMask  // which of the other fields are set
-	State QPState // to move to, or that it is in
+	State QPState // new state, or the current one
 
 	PKeyIndex int    // into the port's table
-	Port      int    // of the device, from 1
+	Port      int    // of the device, counted from 1
 	Access    Access // what the peer may do
 	Path      Path   // RC and UC only
 	PathMTU   ib.MTU // bytes of payload in a packet
-	DestQPN   ib.QPN // the peer's
-	// ReceivePSN is the first PSN of the peer, SendPSN the first of our own.
+	DestQPN   ib.QPN // the peer's queue pair number
+	// ReceivePSN is the PSN of the first packet from the peer, SendPSN of the first one to it.
 	ReceivePSN, SendPSN ib.PSN
-	// MaxDestReadAtomic bounds what the peer may have outstanding, MaxReadAtomic
-	// what we may.
+	// MaxDestReadAtomic is the maximum number of outstanding READs and atomics of the peer,
+	// MaxReadAtomic of this queue pair.
 	MaxDestReadAtomic, MaxReadAtomic int
 	MinRNRTimer                      uint8 // code of ib.RNRDelay
 	Timeout                          uint8 // code of ib.AckTimeout
 	RetryCount                       uint8 // 0 to 7
-	RNRRetry                         uint8 // 0 to 7; 7 is for ever
+	RNRRetry                         uint8 // 0 to 7; 7 means unlimited
 	QKey                             uint32
 }
 
-// Path is the way to the peer (C twin: struct ibv_ah_attr).
+// Path is the path to the peer (C twin: struct ibv_ah_attr).
 type Path struct {
-	SGIDIndex    int    // of the own port's table
+	SGIDIndex    int    // into the local port's GID table
 	DGID         ib.GID // of the peer
 	DLID         ib.LID // of the peer, on InfiniBand
 	FlowLabel    uint32 // 20 bits
-	HopLimit     uint8  // routers that a packet may pass
+	HopLimit     uint8  // maximum number of routers on the path
 	TrafficClass uint8  // DSCP and ECN, on RoCE v2
 	ServiceLevel uint8  // 0 to 15
 }
 
-// Merge takes over the attributes that b sets.
+// Merge copies the attributes that are set in b into a.
 func (a *QPAttributes) Merge(b QPAttributes) {
 	set := func(bit QPMask, take func()) {
 		if b.Mask&bit != 0 {

@@ -6,11 +6,11 @@ import (
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// Access says who may do what with a region. Local reads are always allowed
+// Access is a set of access rights to a region. Local reads are always allowed
 // (C twin: enum ibv_access_flags).
 type Access uint8
 
-// The flags. Remote writes and atomics need AccessLocalWrite beside them.
+// The flags. Remote writes and atomics require AccessLocalWrite as well.
 const (
 	AccessLocalWrite Access = 1 << iota
 	AccessRemoteWrite
@@ -18,7 +18,7 @@ const (
 	AccessRemoteAtomic
 )
 
-// SendOp is what a send request does (C twin: enum ibv_wr_opcode).
+// SendOp is the operation of a send request (C twin: enum ibv_wr_opcode).
 type SendOp uint8
 
 // The operations.
@@ -37,7 +37,7 @@ var sendOpNames = [...]string{
 	"fetch and add",
 }
 
-// String returns the name of the specification.
+// String returns the name in the specification.
 func (o SendOp) String() string { return nameOf(sendOpNames[:], int(o), "operation") }
 
 // SendFlags modify a send request (C twin: enum ibv_send_flags).
@@ -45,46 +45,46 @@ type SendFlags uint8
 
 // The flags.
 const (
-	SendSignaled  SendFlags = 1 << iota // make an entry in the completion queue
-	SendSolicited                       // ask for an event at the receiver
-	SendInline                          // copy the data now: the buffer is free at once
-	SendFence                           // wait for READs and atomics before it
+	SendSignaled  SendFlags = 1 << iota // add an entry to the completion queue
+	SendSolicited                       // request an event at the receiver
+	SendInline                          // copy the data when posting: the buffer may be reused
+	SendFence                           // wait for earlier READs and atomics
 )
 
 // Segment is a part of a registered region.
 type Segment struct {
-	Region         MemoryRegion // that the bytes belong to
+	Region         MemoryRegion // region that contains the bytes
 	Offset, Length int          // bytes
 }
 
 // SendRequest is a work request for the send queue (C twin: struct ibv_send_wr).
-// The provider copies it; the memory that its segments name belongs to the
-// provider until it has completed.
+// The provider copies the request, but owns the memory of its segments until the
+// request has completed.
 type SendRequest struct {
-	ID       uint64    // comes back in the completion
-	Op       SendOp    // what to do
-	Flags    SendFlags // how
+	ID       uint64    // copied to the completion
+	Op       SendOp    // operation
+	Flags    SendFlags // modifiers of the operation
 	Segments []Segment // local memory: sent in this order, or filled by READ and atomics
-	// RemoteAddr and RKey name the peer's memory for WRITE, READ and atomics.
+	// RemoteAddr and RKey identify the peer's memory for WRITE, READ and atomics.
 	RemoteAddr uint64
 	RKey       uint32
 	Immediate  [4]byte
-	// Compare is what compare-and-swap expects; Operand is what it stores, or what
-	// fetch-and-add adds.
+	// Compare is the value that compare-and-swap expects. Operand is the value that it
+	// stores, or that fetch-and-add adds.
 	Compare, Operand uint64
 }
 
 // ReceiveRequest is a work request for the receive queue.
 type ReceiveRequest struct {
-	ID       uint64    // comes back in the completion
+	ID       uint64    // copied to the completion
 	Segments []Segment // filled in this order
 }
 
-// WCStatus is the outcome of a request (C twin: enum ibv_wc_status, whose
-// numbers these are).
+// WCStatus is the status of a completed request (C twin: enum ibv_wc_status, with the same
+// numbers).
 type WCStatus uint8
 
-// The outcomes.
+// The statuses.
 const (
 	WCSuccess          WCStatus = 0
 	WCLocalLengthError WCStatus = 1
@@ -117,7 +117,7 @@ var wcStatusNames = map[WCStatus]string{
 	WCGeneralError:     "general error",
 }
 
-// String returns the meaning in words.
+// String returns a description, such as "remote access error".
 func (s WCStatus) String() string {
 	if name, ok := wcStatusNames[s]; ok {
 		return name
@@ -125,7 +125,7 @@ func (s WCStatus) String() string {
 	return fmt.Sprintf("status %d", uint8(s))
 }
 
-// WCOp is what completed (C twin: enum ibv_wc_opcode).
+// WCOp is the operation that completed (C twin: enum ibv_wc_opcode).
 type WCOp uint8
 
 // The operations.
@@ -136,29 +136,29 @@ const (
 	WCCompareSwap
 	WCFetchAdd
 	WCReceive
-	WCReceiveWrite // the immediate of an RDMA WRITE
+	WCReceiveWrite // receipt of an RDMA WRITE with immediate
 )
 
 var wcOpNames = [...]string{
 	"send", "write", "read", "compare and swap", "fetch and add", "receive", "receive of write with immediate",
 }
 
-// String returns the name in words.
+// String returns a name, such as "send".
 func (o WCOp) String() string { return nameOf(wcOpNames[:], int(o), "operation") }
 
 // WorkCompletion is an entry of a completion queue (C twin: struct ibv_wc). With
-// a Status other than [WCSuccess] only ID, Status and QPN count.
+// a Status other than [WCSuccess] only ID, Status and QPN are valid.
 type WorkCompletion struct {
 	ID           uint64   // of the request
-	Status       WCStatus // whether it succeeded
-	Op           WCOp     // what completed
-	HasImmediate bool     // Immediate counts
-	Immediate    [4]byte  // four bytes as the peer sent them
-	Bytes        uint32   // received, or read
+	Status       WCStatus // success or kind of error
+	Op           WCOp     // operation that completed
+	HasImmediate bool     // Immediate is valid
+	Immediate    [4]byte  // immediate data as the peer sent it
+	Bytes        uint32   // number of bytes received, or read by an RDMA READ
 	QPN          ib.QPN   // the local queue pair
 }
 
-// Err returns nil for success, else an error that names request and status.
+// Err returns nil for success, otherwise a [CompletionError].
 func (wc *WorkCompletion) Err() error {
 	if wc.Status == WCSuccess {
 		return nil
@@ -166,7 +166,7 @@ func (wc *WorkCompletion) Err() error {
 	return &CompletionError{ID: wc.ID, QPN: wc.QPN, Status: wc.Status}
 }
 
-// CompletionError is a request that failed.
+// CompletionError is the error of a request that failed.
 type CompletionError struct {
 	ID     uint64   // of the request
 	QPN    ib.QPN   // the local queue pair

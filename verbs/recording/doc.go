@@ -1,8 +1,8 @@
-// Package recording is what a verbs library said of the devices of one node, as plain data: it goes
-// into a bundle as JSON, and a report is made of it on another machine. What belongs here is what
-// only those need who ask and never send: which library it was, how devices are called and
-// connected, and which question failed how. What a device says of itself and of its ports, to
-// programs too, stands in [github.com/rdmakit/rdmakit/verbs/provider].
+// Package recording represents what a verbs library reports about the devices of one node, as plain
+// data: a bundle contains it as JSON, and reports are made from it on other machines. The package
+// contains the parts that only queries need, not the data path: the library, names and transports
+// of the devices, and the queries that failed. The attributes of devices and ports, which programs
+// with a data path use too, are in [github.com/rdmakit/rdmakit/verbs/provider].
 //
 //	library, err := ibverbs.Load()
 //	r, err := library.Describe(ctx)      // what succeeded, and the joined errors
@@ -12,10 +12,10 @@
 //		}
 //	}
 //
-// Numbers are kept as the driver gave them, flags and enumerations too, so that a reader who knows
-// more flags than this package loses nothing. [Decode] reads the JSON form of a [Recording]; a
-// [QueryError] is the same live and read back, and matches the errors of packages fs, errors and
-// context.
+// Numbers, including flags and enumerations, are kept as the driver reported them, so that flags
+// unknown to this package are not lost. [Decode] reads the JSON form of a [Recording]. A
+// [QueryError] is the same on the node and after Decode, and matches the errors of packages fs,
+// errors and context.
 //
-// All types are values without locks: safe to read from several goroutines, not to change.
+// The types have no locks: several goroutines may read a value concurrently, but not change it.
 package recording

@@ -30,7 +30,7 @@ const (
 	TransportTypeUnspecified TransportType = 4
 )
 
-// String names the transport; a number that has no name prints as it is.
+// String names the transport; a number without a name is printed in decimal.
 func (t TransportType) String() string {
 	names := [...]string{"unknown", "InfiniBand", "iWARP", "usNIC", "usNIC UDP", "unspecified"}
 	if i := int64(t) - int64(TransportTypeUnknown); i >= 0 && i < int64(len(names)) {

@@ -9,44 +9,43 @@ import (
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// Schema is the version of [Recording]'s JSON form. It rises when a reader of the old form
-// would go wrong; new fields leave it as it is.
+// Schema is the version of [Recording]'s JSON form. It increases with incompatible changes, not
+// with new fields.
 const Schema = 1
 
-// Recording is everything that one library said about the devices of one node, for a bundle to
-// carry and a report to replay. Equal nodes give equal recordings: there is no time in it.
+// Recording is everything that one library reported about the devices of one node, for bundles and
+// reports. It contains no time, so equal nodes give equal recordings.
 type Recording struct {
 	Schema  int     `json:"schema"`  // Schema
-	Library Library `json:"library"` // which one it was
-	// Devices in the order of the library (ibv_get_device_list), which is that of the C tools.
-	// Never nil.
+	Library Library `json:"library"` // the library that was queried
+	// Devices in the order of the library (ibv_get_device_list), as in the C tools. Never nil.
 	Devices []Device `json:"devices"`
 	// Errors of the library as a whole: Query is "load" or "get_device_list".
 	Errors []*QueryError `json:"errors,omitempty"`
 }
 
-// Library says which library answered.
+// Library identifies the library that was queried.
 type Library struct {
-	Name    string `json:"name"`              // as it was asked for: libibverbs.so.1
-	Path    string `json:"path,omitempty"`    // where the loader found it, links resolved
+	Name    string `json:"name"`              // the name that was loaded: libibverbs.so.1
+	Path    string `json:"path,omitempty"`    // of the loaded file, symbolic links resolved
 	Version string `json:"version,omitempty"` // from the file's name: 1.14.44.0 is rdma-core 44.0
 }
 
-// Device is everything that `ibv_devinfo -v` asks one device.
+// Device is everything that `ibv_devinfo -v` queries from one device.
 type Device struct {
 	Name      string        `json:"name"`              // ibv_get_device_name: mlx5_0
 	DevName   string        `json:"devName"`           // dev_name of struct ibv_device: uverbs0
 	GUID      ib.GUID       `json:"guid"`              // ibv_get_device_guid
 	NodeType  NodeType      `json:"nodeType"`          // node_type
 	Transport TransportType `json:"transport"`         // transport_type
-	BoardID   string        `json:"boardID,omitempty"` // file board_id of the device in sysfs; "" where there is none
-	// NumCompVectors is that of struct ibv_context; 0 unless the device was opened.
+	BoardID   string        `json:"boardID,omitempty"` // file board_id of the device in sysfs; "" if there is none
+	// NumCompVectors is num_comp_vectors of struct ibv_context; 0 unless the device was opened.
 	NumCompVectors int `json:"numCompVectors"`
-	// Attributes is nil unless the device was opened and answered.
+	// Attributes is nil unless the device was opened and the query succeeded.
 	Attributes *provider.DeviceAttributes `json:"attributes,omitempty"`
 	// Ports 1 to Attributes.PhysPortCount.
 	Ports []Port `json:"ports,omitempty"`
-	// Errors in the order in which they came up.
+	// Errors in the order in which they occurred.
 	Errors []*QueryError `json:"errors,omitempty"`
 }
 
@@ -54,7 +53,7 @@ type Device struct {
 type Port struct {
 	Number     int                      `json:"number"`               // from 1
 	Attributes *provider.PortAttributes `json:"attributes,omitempty"` // nil if the query failed
-	// GIDs that aren't zero, by rising index.
+	// GIDs that aren't zero, in ascending order of their index.
 	GIDs []provider.GIDEntry `json:"gids,omitempty"`
 }
 
@@ -68,7 +67,7 @@ func (r *Recording) Device(name string) *Device {
 	return nil
 }
 
-// Err joins all errors of the recording; nil if there is none. Each one is a *QueryError.
+// Err joins all errors of the recording, each a *QueryError; nil if there are none.
 func (r *Recording) Err() error {
 	var all []error
 	for _, e := range r.Errors {
@@ -82,8 +81,8 @@ func (r *Recording) Err() error {
 	return errors.Join(all...)
 }
 
-// Failed returns the first error of that query; port and index are those of the question, -1 for
-// any. It is nil where the query succeeded or was not asked.
+// Failed returns the first error of a query with the given port and index, where -1 matches any. It
+// returns nil if the query succeeded or was not made.
 func (d *Device) Failed(query string, port, index int) *QueryError {
 	for _, e := range d.Errors {
 		if e.Query == query && (port < 0 || e.Port == port) && (index < 0 || e.Index != nil && *e.Index == index) {
@@ -93,8 +92,8 @@ func (d *Device) Failed(query string, port, index int) *QueryError {
 	return nil
 }
 
-// Decode reads a recording's JSON form. It refuses a schema that it doesn't know, and
-// what no library can have said: null for an error, a port twice, negative indices.
+// Decode reads a recording's JSON form. It rejects unknown schemas and data that no library can
+// report: null for an error, duplicate ports, negative indices.
 func Decode(b []byte) (Recording, error) {
 	var r Recording
 	if err := json.Unmarshal(b, &r); err != nil {
@@ -119,7 +118,7 @@ func (r *Recording) validate() error {
 	names := map[string]bool{}
 	for _, d := range r.Devices {
 		if d.Name == "" || names[d.Name] {
-			return fmt.Errorf("device %q: no name, or twice", d.Name)
+			return fmt.Errorf("device %q: empty or duplicate name", d.Name)
 		}
 		names[d.Name] = true
 		if err := validateErrors(d.Errors); err != nil {
@@ -156,7 +155,7 @@ func validateErrors(list []*QueryError) error {
 		case e == nil:
 			return errors.New("an error is null")
 		case e.Port < 0 || e.Index != nil && *e.Index < 0:
-			return fmt.Errorf("an error of %.60q has a negative port or index", e.Query)
+			return fmt.Errorf("error of query %.60q: negative port or index", e.Query)
 		}
 	}
 	return nil

@@ -74,8 +74,8 @@ func TestTransportNames(t *testing.T) {
 	}
 }
 
-// TestOldRecording reads a recording that was made when MTUs were codes, and holds that it is
-// written as it was.
+// TestOldRecording checks that a recording from a version in which MTUs were codes is read, and
+// written back unchanged.
 func TestOldRecording(t *testing.T) {
 	old, err := os.ReadFile("testdata/recording.json")
 	if err != nil {
@@ -190,7 +190,8 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// FuzzDecode: what is accepted survives another round, and its methods don't panic.
+// FuzzDecode checks that an accepted recording survives encoding and decoding, and that its methods
+// don't panic.
 func FuzzDecode(f *testing.F) {
 	b, err := json.Marshal(sample())
 	if err != nil {

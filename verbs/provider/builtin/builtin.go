@@ -1,12 +1,12 @@
-// Package builtin is the one list of the providers that rdmakit comes with.
+// Package builtin lists the providers that rdmakit includes.
 //
 //	device, err := verbs.Open(ctx, "roce@192.0.2.1", builtin.All()...)
 //
-// Today that is package [roce] alone: RoCE v2 in user space. The provider of real devices,
+// The only one is package [roce]: RoCE v2 in user space. The provider for hardware devices,
 // verbs/provider/ibverbs, has no data path yet and is not in the list.
 //
-// Each call makes a list of its own, so that callers may change it; [All] may be called from
-// several goroutines.
+// Each call of [All] returns a new list, which the caller may change; All may be called
+// concurrently.
 package builtin
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/rdmakit/rdmakit/verbs/provider/roce"
 )
 
-// All returns the providers in the order in which they are asked for a name.
+// All returns the providers in the order in which verbs.Open tries them.
 func All() []provider.Provider {
 	return []provider.Provider{roce.Provider{}}
 }

@@ -12,14 +12,14 @@ import (
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// TestConvert gives each field of the C structs a value of its own and looks for each of them in
-// the result: a field that is forgotten or taken twice shows.
+// TestConvert sets each field of the C structs to a different value and checks that the result
+// contains each value once, to detect fields that are missing or copied twice.
 func TestConvert(t *testing.T) {
 	var device cDeviceAttrEx
-	want := fill(reflect.ValueOf(&device).Elem(), map[string]bool{"CompMask": true}) // not an answer
+	want := fill(reflect.ValueOf(&device).Elem(), map[string]bool{"CompMask": true}) // not a result
 	got := map[uint64]int{}
 	collect(reflect.ValueOf(deviceAttributes(&device, false)), got)
-	delete(got, 0) // MaxInline, which libibverbs doesn't tell
+	delete(got, 0) // MaxInline, which libibverbs doesn't report
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("values of DeviceAttributes differ (-want +got):\n%s", diff)
 	}
@@ -31,7 +31,7 @@ func TestConvert(t *testing.T) {
 	}
 }
 
-// fill numbers the fields of a struct and returns the numbers, but of those to skip.
+// fill numbers the fields of a struct and returns the numbers, except those of fields to skip.
 func fill(v reflect.Value, skip map[string]bool) map[uint64]int {
 	numbers := map[uint64]int{}
 	next := uint64(0)

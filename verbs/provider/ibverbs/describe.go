@@ -9,8 +9,8 @@ import (
 	"github.com/rdmakit/rdmakit/verbs/recording"
 )
 
-// Describe loads libibverbs, asks what [Library.Describe] asks, and closes it. Where there is no
-// libibverbs the recording says so too.
+// Describe loads libibverbs, calls [Library.Describe], and closes the library. If libibverbs can't
+// be loaded, the recording contains the error too.
 func Describe(ctx context.Context, names ...string) (recording.Recording, error) {
 	return describeWith(ctx, Soname, names)
 }
@@ -24,7 +24,7 @@ func describeWith(ctx context.Context, soname string, names []string) (recording
 	return l.Describe(ctx, names...)
 }
 
-// unloaded is the recording of a library that can't be opened.
+// unloaded returns the recording for a library that can't be opened.
 func unloaded(soname string, err error) (recording.Recording, error) {
 	return recording.Recording{
 		Schema: recording.Schema, Library: recording.Library{Name: soname}, Devices: []recording.Device{},
@@ -32,8 +32,9 @@ func unloaded(soname string, err error) (recording.Recording, error) {
 	}, err
 }
 
-// List loads libibverbs, lists the devices without opening them, and closes it: the recording has
-// their names, GUIDs, types and transports. Where there is no libibverbs the recording says so too.
+// List loads libibverbs, lists the devices without opening them, and closes the library: the
+// recording has their names, GUIDs, types and transports. If libibverbs can't be loaded, the
+// recording contains the error too.
 func List(ctx context.Context) (recording.Recording, error) {
 	l, err := Load()
 	if err != nil {
@@ -43,7 +44,7 @@ func List(ctx context.Context) (recording.Recording, error) {
 	return l.list(ctx)
 }
 
-// list is [List] of a library that is open.
+// list is [List] for an open library.
 func (l *Library) list(ctx context.Context) (recording.Recording, error) {
 	r, list, err := l.begin(ctx)
 	if err != nil {
@@ -56,8 +57,8 @@ func (l *Library) list(ctx context.Context) (recording.Recording, error) {
 	return r, nil
 }
 
-// begin returns a recording without devices, and the list to take them from. Where there is no list
-// the recording says so too.
+// begin returns a recording without devices, and the list of devices. If listing them fails, the
+// recording contains the error too.
 func (l *Library) begin(ctx context.Context) (recording.Recording, *DeviceList, error) {
 	r := recording.Recording{Schema: recording.Schema, Library: l.info, Devices: []recording.Device{}}
 	list, err := l.Devices(ctx)
@@ -67,17 +68,17 @@ func (l *Library) begin(ctx context.Context) (recording.Recording, *DeviceList, 
 	return r, list, err
 }
 
-// identity is what the list tells of a device that is not open.
+// identity returns the properties of a device that are known without opening it.
 func (d *Device) identity() recording.Device {
 	return recording.Device{
 		Name: d.Name, DevName: d.DevName, GUID: d.GUID, NodeType: d.NodeType, Transport: d.Transport,
 	}
 }
 
-// Describe asks everything that `ibv_devinfo -v` asks: of all devices, or of those named. It
-// returns what succeeded and, joined, what failed; the recording holds the errors too. A name that
-// is not in the list is an error (ENODEV). Devices are asked at the same time, so that one that
-// hangs costs the others nothing; the order is that of the library.
+// Describe queries everything that `ibv_devinfo -v` queries, from all devices or from those named.
+// It returns the successful results and the joined errors; the recording contains the errors too.
+// A name that is not in the list is an error (ENODEV). Devices are queried concurrently, so that
+// one that hangs doesn't delay the others; the recording has them in the order of the library.
 func (l *Library) Describe(ctx context.Context, names ...string) (recording.Recording, error) {
 	r, list, err := l.begin(ctx)
 	if err != nil {
@@ -107,7 +108,8 @@ func (l *Library) Describe(ctx context.Context, names ...string) (recording.Reco
 	return r, err
 }
 
-// Describe asks one device everything that `ibv_devinfo -v` asks it. What failed is in Errors.
+// Describe queries everything that `ibv_devinfo -v` queries from one device. The Errors of the result
+// are the failed queries.
 func (d *Device) Describe(ctx context.Context) recording.Device {
 	out := d.identity()
 	out.BoardID = d.BoardID()
@@ -133,8 +135,8 @@ func (d *Device) Describe(ctx context.Context) recording.Device {
 	return out
 }
 
-// describePort asks for a port and its GID table. The first GID that fails ends the table, as it
-// does in ibv_devinfo.
+// describePort queries a port and its GID table. The first failed query of a GID ends the table, as
+// in ibv_devinfo.
 func (c *Context) describePort(ctx context.Context, port int, note func(error) bool) recording.Port {
 	out := recording.Port{Number: port}
 	attributes, err := c.QueryPort(ctx, port)

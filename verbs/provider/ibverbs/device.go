@@ -12,7 +12,7 @@ import (
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// DeviceList is the devices that there were when the list was made (ibv_get_device_list).
+// DeviceList is a list of the devices at the time of the call of Devices (ibv_get_device_list).
 type DeviceList struct {
 	handle
 	devices []*Device
@@ -20,7 +20,7 @@ type DeviceList struct {
 
 // Device is one entry of a list. It can be opened until the list is closed.
 type Device struct {
-	// What the list says, without asking the device.
+	// Properties from the list, without a query to the device.
 	Name      string
 	DevName   string // uverbs0: the file in /dev/infiniband
 	GUID      ib.GUID
@@ -33,8 +33,8 @@ type Device struct {
 	sysfs   string // folder of the device in sysfs, as the library found it
 }
 
-// Devices lists the devices in the order of the library (ibv_get_device_list). No device is no
-// error; a kernel without RDMA is one: ENOSYS.
+// Devices lists the devices in the order of the library (ibv_get_device_list). An empty list is not
+// an error; a kernel without RDMA support is: ENOSYS.
 func (l *Library) Devices(ctx context.Context) (*DeviceList, error) {
 	if err := l.acquireIn(ctx); err != nil {
 		return nil, failed(recording.QueryDeviceList, "", err)
@@ -48,7 +48,7 @@ func (l *Library) Devices(ctx context.Context) (*DeviceList, error) {
 		return answer{list, errno}
 	}, func(a answer) {
 		if a.list != nil {
-			_ = a.list.Close() // nobody waits for it
+			_ = a.list.Close() // the caller has given up
 		}
 	})
 	if err != nil {
@@ -60,7 +60,7 @@ func (l *Library) Devices(ctx context.Context) (*DeviceList, error) {
 	return got.list, nil
 }
 
-// devices calls C. It keeps the library for the list, or lets it go where there is none.
+// devices calls C. The list keeps the library open; on failure the library is released.
 func (l *Library) devices() (*DeviceList, int) {
 	array, count, errno := callGetDeviceList(l.sym.getDeviceList)
 	if array == 0 {
@@ -93,7 +93,8 @@ func (l *DeviceList) Devices() []*Device { return l.devices }
 // Close frees the list (ibv_free_device_list). Devices that were opened from it stay open.
 func (l *DeviceList) Close() error { return l.close() }
 
-// BoardID reads the file board_id of the device, which ibv_devinfo prints; "" where there is none.
+// BoardID returns the content of the device's file board_id, which ibv_devinfo prints, or "" if there
+// is none.
 func (d *Device) BoardID() string {
 	b, err := os.ReadFile(d.sysfs + "/board_id")
 	if err != nil || d.sysfs == "" {
@@ -110,10 +111,11 @@ type Context struct {
 	addr    uintptr
 }
 
-// Open opens the device's file and makes the driver's state for it (ibv_open_device).
+// Open opens the device's file and creates the driver's context for it (ibv_open_device).
 //
-// Where the process may not open the file, Open says so itself: the library would look for the
-// file under other names, for 5 seconds where udev keeps /dev/char, and then answer ENOENT.
+// If the process has no permission to open the file, Open returns that error without calling the
+// library, which would look for the file under other names, for 5 seconds if udev maintains
+// /dev/char, and then return ENOENT.
 func (d *Device) Open(ctx context.Context) (*Context, error) {
 	if errno := d.denied(); errno != 0 {
 		return nil, failed(recording.QueryOpen, d.Name, errnoError(errno))
@@ -130,7 +132,7 @@ func (d *Device) Open(ctx context.Context) (*Context, error) {
 		return answer{c, errno}
 	}, func(a answer) {
 		if a.c != nil {
-			_ = a.c.Close() // nobody waits for it
+			_ = a.c.Close() // the caller has given up
 		}
 	})
 	if err != nil {
@@ -142,11 +144,11 @@ func (d *Device) Open(ctx context.Context) (*Context, error) {
 	return got.c, nil
 }
 
-// denied returns the errno where the process lacks the permission for the device's file, else 0.
+// denied returns the errno if the process has no permission to open the device's file, otherwise 0.
 func (d *Device) denied() int {
 	f, err := os.OpenFile(d.library.chars+"/"+d.DevName, os.O_RDWR, 0)
 	if err == nil {
-		_ = f.Close() // nothing was done with it
+		_ = f.Close() // nothing was read or written
 		return 0
 	}
 	if errno, ok := errors.AsType[syscall.Errno](err); ok && errors.Is(err, os.ErrPermission) {
@@ -155,7 +157,8 @@ func (d *Device) denied() int {
 	return 0
 }
 
-// open calls C. The list is kept only until it returns; the library as long as the device is open.
+// open calls C. It keeps the list open only until it returns, the library as long as the device is
+// open.
 func (d *Device) open() (*Context, int) {
 	defer d.list.release()
 	if d.library.acquire() != nil {
@@ -178,7 +181,8 @@ func (d *Device) open() (*Context, int) {
 	return c, 0
 }
 
-// NumCompVectors is how many completion vectors the device has; it is read, not asked.
+// NumCompVectors returns the number of completion vectors of the device. It reads a field and doesn't
+// query the device.
 func (c *Context) NumCompVectors() int {
 	if c.acquire() != nil {
 		return 0
@@ -187,10 +191,10 @@ func (c *Context) NumCompVectors() int {
 	return int(peek[cContext](c.addr).NumCompVectors)
 }
 
-// Close closes the device (ibv_close_device), or leaves that to the last call that uses it.
+// Close closes the device (ibv_close_device) now, or when the last call that uses it returns.
 func (c *Context) Close() error { return c.close() }
 
-// closeIn is Close for a caller who can't wait: a driver may have to wait for its firmware.
+// closeIn is Close with a time limit, since a driver may wait for its firmware.
 func (c *Context) closeIn(ctx context.Context) error {
 	err, late := bounded(ctx, c.Close, nil)
 	if late != nil {
@@ -204,12 +208,12 @@ type errnoError int
 
 func (e errnoError) Error() string {
 	if e <= 0 {
-		return "the library gives no reason"
+		return "the library reports no cause"
 	}
 	return errnoText(int(e))
 }
 
-// failed makes the error of a question.
+// failed returns the error of a failed query.
 func failed(query, device string, cause error) *recording.QueryError {
 	q := &recording.QueryError{Query: query, Device: device, Text: cause.Error()}
 	switch e, isErrno := errors.AsType[errnoError](cause); {
@@ -217,7 +221,7 @@ func failed(query, device string, cause error) *recording.QueryError {
 		q.Errno, q.Name = int(e), errnoName(int(e))
 		q.Remedy = remedy(query, q.Name)
 	case errors.Is(cause, context.DeadlineExceeded):
-		q.Name, q.Text = recording.NameTimeout, "the driver did not answer in time"
+		q.Name, q.Text = recording.NameTimeout, "the driver did not respond in time"
 	case errors.Is(cause, context.Canceled):
 		q.Name = recording.NameCanceled
 	case errors.Is(cause, os.ErrClosed):
@@ -226,7 +230,7 @@ func failed(query, device string, cause error) *recording.QueryError {
 	return q
 }
 
-// remedy says what helps against the failures whose cause is known.
+// remedy returns what to do about failures with a known cause.
 func remedy(query, name string) string {
 	switch {
 	case query == recording.QueryDeviceList && name == "ENOSYS":
@@ -234,12 +238,12 @@ func remedy(query, name string) string {
 	case query == recording.QueryOpen && (name == "EACCES" || name == "EPERM"):
 		return "give the process access to /dev/infiniband/uverbs* (group rdma, or the device in the container)"
 	case query == recording.QueryOpen && (name == "ENOENT" || name == "ENXIO" || name == "ENODEV"):
-		return "check that /dev/infiniband/uverbs* is there: the device is gone, or not given to this container"
+		return "check that /dev/infiniband/uverbs* exists: the device was removed or is not in this container"
 	}
 	return ""
 }
 
-// about names the entry of a table that an error is about.
+// about sets the port and, unless it is negative, the table index of an error.
 func about(err *recording.QueryError, port, index int) *recording.QueryError {
 	err.Port = port
 	if index >= 0 {

@@ -4,7 +4,7 @@ package ibverbs
 
 import "strconv"
 
-// No call reaches a driver on this system, so no errno of one arrives here.
+// Drivers can't be called on this system, so these functions are never called with a driver's errno.
 
 func errnoName(int) string { return "" }
 

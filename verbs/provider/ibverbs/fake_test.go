@@ -23,7 +23,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// fake compiles testdata/fake.c into a library of the test's own.
+// fake compiles testdata/fake.c into a library that only this test uses.
 func fake(t *testing.T, flags ...string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "libfake.so.1.2.3")
@@ -37,7 +37,7 @@ func loadFake(t *testing.T, flags ...string) *Library {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.chars = t.TempDir() // the files of this machine, if it has any, belong to other devices
+	l.chars = t.TempDir() // not /dev/infiniband, whose files belong to other devices
 	t.Cleanup(func() {
 		if err := l.Close(); err != nil {
 			t.Error(err)
@@ -99,11 +99,11 @@ func TestDescribeFake(t *testing.T) {
 		t.Errorf("%d devices are still open after Describe", n)
 	}
 	if n := control(t, l, "fake_open_lists", 0); n != 0 {
-		t.Errorf("%d lists are still there after Describe", n)
+		t.Errorf("%d lists still exist after Describe", n)
 	}
 }
 
-// TestList holds that a list names the devices of the library, in its order, and opens none.
+// TestList checks that a list has the devices of the library, in its order, and opens none.
 func TestList(t *testing.T) {
 	l := loadFake(t)
 	r, err := l.list(t.Context())
@@ -114,7 +114,7 @@ func TestList(t *testing.T) {
 	for _, d := range r.Devices {
 		listed = append(listed, d.Name)
 		if d.GUID.IsZero() || d.Attributes != nil || d.NumCompVectors != 0 {
-			t.Errorf("device %+v: want a GUID, and nothing that only an open device tells", d)
+			t.Errorf("device %+v: want a GUID, and no properties of an open device", d)
 		}
 	}
 	want := []string{
@@ -129,7 +129,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-// A library that is too old for _ibv_query_gid_ex tells types in another way.
+// A library that is too old for _ibv_query_gid_ex reports types in another way.
 func TestDescribeOldLibrary(t *testing.T) {
 	l := loadFake(t, "-DOLD")
 	got, err := l.Describe(t.Context(), "good0")
@@ -215,7 +215,8 @@ func TestNoRDMA(t *testing.T) {
 	}
 }
 
-// A driver that hangs costs its own device and no other; what it uses stays until it answers.
+// A driver that hangs affects only its own device; the objects that the call uses stay open until the
+// driver responds.
 func TestHang(t *testing.T) {
 	for _, tt := range []struct{ device, query string }{
 		{"hang0", recording.QueryDevice},
@@ -236,7 +237,7 @@ func TestHang(t *testing.T) {
 					tt.device, r.Device(tt.device).Errors, tt.query, recording.NameTimeout)
 			}
 			if good := r.Device("good0"); good.Attributes == nil || len(good.Ports) != 2 {
-				t.Errorf("good0 = %+v, want all of it", good)
+				t.Errorf("good0 = %+v, want the complete device", good)
 			}
 			if err := l.Close(); err != nil {
 				t.Errorf("Close() = %v", err)
@@ -244,8 +245,8 @@ func TestHang(t *testing.T) {
 			if n := control(t, l, "fake_open_lists", 0); tt.device == "hangopen0" && n != 1 {
 				t.Errorf("%d lists while a device is being opened, want 1", n)
 			}
-			// The library may be unloaded when the driver has let go, so it is kept for
-			// the counters.
+			// The library could be unloaded when the driver responds: keep it open to read
+			// its counters.
 			keep, err := dl.Open(dl.Spec{Name: l.info.Path})
 			if err != nil {
 				t.Fatal(err)
@@ -255,7 +256,7 @@ func TestHang(t *testing.T) {
 			for deadline := time.Now().Add(10 * time.Second); control(t, l, "fake_open_devices", 0) != 0 ||
 				control(t, l, "fake_open_lists", 0) != 0; {
 				if time.Now().After(deadline) {
-					t.Fatal("the device or the list was not closed after the driver answered")
+					t.Fatal("the device or the list was not closed after the driver responded")
 				}
 				time.Sleep(time.Millisecond)
 			}

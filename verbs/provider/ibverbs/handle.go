@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// handle counts the calls that use a C object, so that it is freed after the last one, whoever
-// closed it and however long a driver takes.
+// handle counts the calls that use a C object, so that the object is freed after the last call has
+// returned, even if it was closed earlier.
 type handle struct {
 	free func() error // frees the C object; set once, before use
 
@@ -16,7 +16,7 @@ type handle struct {
 	closed bool
 }
 
-// acquire keeps the object until release. It fails with os.ErrClosed after close.
+// acquire keeps the object open until release. It fails with os.ErrClosed after close.
 func (h *handle) acquire() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -27,7 +27,7 @@ func (h *handle) acquire() error {
 	return nil
 }
 
-// acquireIn is acquire unless ctx has ended.
+// acquireIn is like acquire, but fails if ctx has ended.
 func (h *handle) acquireIn(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -41,11 +41,11 @@ func (h *handle) release() {
 	last := h.closed && h.users == 0
 	h.mu.Unlock()
 	if last {
-		_ = h.free() // who closed it has left long ago
+		_ = h.free() // close has already returned, so nobody gets the error
 	}
 }
 
-// close frees the object, or leaves that to the last user. It is idempotent.
+// close frees the object, or leaves that to the last release. It is idempotent.
 func (h *handle) close() error {
 	h.mu.Lock()
 	now := !h.closed && h.users == 0

@@ -7,11 +7,11 @@ import (
 	"github.com/rdmakit/rdmakit/internal/edge/dl"
 )
 
-// This file mirrors the memory of libibverbs (infiniband/verbs.h): the one file of the package
-// with unsafe in it. The tag c names the C field; a test compiles a C program against the header
-// and compares sizes and offsets.
+// This file mirrors the memory layout of libibverbs (infiniband/verbs.h). It is the only file of the
+// package that uses unsafe. The tag c names the C field; a test compiles a C program against the
+// header and compares sizes and offsets.
 
-// layoutKnown says that pointers and long have 64 bits: no 32-bit layout was tried.
+// layoutKnown reports whether pointers and long have 64 bits: 32-bit layouts are not tested.
 const layoutKnown = unsafe.Sizeof(uintptr(0)) == 8
 
 // cDevice is struct ibv_device.
@@ -36,8 +36,8 @@ type cContext struct {
 	ABICompat      uintptr            `c:"abi_compat"`
 }
 
-// The struct verbs_context lies before struct ibv_context and grows towards lower addresses, so
-// what is known of a member is its distance from the context.
+// In memory, struct verbs_context precedes struct ibv_context and grows towards lower addresses, so
+// a member is identified by its distance from the context.
 const (
 	distanceSize          = 8   // sz
 	distanceQueryDeviceEx = 104 // query_device_ex
@@ -127,8 +127,8 @@ type cDeviceAttrEx struct {
 	PhysPortCntEx            uint32      `c:"phys_port_cnt_ex"`
 }
 
-// cPortAttr is struct ibv_port_attr of newer libraries, whose last field older ones leave zero:
-// they are told the size, and clear what they don't know.
+// cPortAttr is struct ibv_port_attr of newer libraries. Older libraries get the size of the struct
+// and clear the fields that they don't know.
 type cPortAttr struct {
 	State         int32  `c:"state"`
 	MaxMTU        int32  `c:"max_mtu"`
@@ -164,13 +164,14 @@ type cGIDEntry struct {
 	NdevIfindex uint32   `c:"ndev_ifindex"`
 }
 
-// peek copies a value out of memory that libibverbs allocated, which no collector moves.
+// peek copies a value from memory that libibverbs allocated, which the garbage collector doesn't
+// manage.
 func peek[T any](addr uintptr) T {
 	return **(**T)(unsafe.Pointer(&addr))
 }
 
-// extendedOp returns a function of struct verbs_context by its distance from the context; the
-// result is not OK where library or driver are older than it (verbs_get_ctx_op of verbs.h).
+// extendedOp returns a function of struct verbs_context by its distance from the context, or false if
+// library or driver are too old to have it (verbs_get_ctx_op of verbs.h).
 func extendedOp(lib *dl.Library, ctx uintptr, distance uintptr) (dl.Func, bool) {
 	if peek[cContext](ctx).ABICompat != ^uintptr(0) {
 		return dl.Func{}, false
@@ -181,8 +182,8 @@ func extendedOp(lib *dl.Library, ctx uintptr, distance uintptr) (dl.Func, bool) 
 	return lib.At(peek[uintptr](ctx - distance))
 }
 
-// The functions below call C. Each gets memory of Go that stays where it is and lives until C
-// returns, since its address is taken in the list of arguments.
+// The functions below call C. The Go memory that they pass doesn't move and stays alive until C
+// returns, since its address is taken in the argument list of the call.
 
 func callGetDeviceList(f dl.Func) (list uintptr, count int, errno int) {
 	n := new(int32)
@@ -236,17 +237,17 @@ func pointers(array uintptr, n int) []uintptr {
 	return out
 }
 
-// text cuts a C string out of an array that holds it.
+// text returns the C string in an array.
 func text(b []byte) string {
 	b, _, _ = bytes.Cut(b, []byte{0})
 	return string(b)
 }
 
-// unknownErrno is the failure of a call that did not say why.
+// unknownErrno stands for a failure without an errno.
 const unknownErrno = -1
 
-// errnoOf reads the result of a verb: 0 for success; else a positive errno, a negative one, or -1
-// with errno set, by the age of the code behind it.
+// errnoOf returns the errno for the result of a verb: 0 for success. Depending on its age, the called
+// code returns a positive errno, a negative one, or -1 and sets errno.
 func errnoOf(ret uintptr, errno int) int {
 	switch r := int(int32(ret)); {
 	case r == 0:

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// newer are the fields that the header of rdma-core 44 does not have yet.
+// newer are the fields that the header of rdma-core 44 doesn't have.
 var newer = map[string]bool{"ibv_port_attr active_speed_ex": true}
 
 // TestLayout compiles a program against the installed header and compares each mirrored field.
@@ -68,7 +68,8 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// compile runs the C compiler. Without it or the header the test fails: scripts/deps.sh has both.
+// compile runs the C compiler. The test fails if the compiler or the header is missing:
+// scripts/deps.sh installs both.
 func compile(t *testing.T, args ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "gcc",

@@ -1,29 +1,30 @@
-// Package ibverbs is the provider of real devices (and of the kernel's rxe and siw): it opens
-// libibverbs at run time, without cgo. It lists and opens devices and asks them for their
-// attributes; the data path comes with a later version.
+// Package ibverbs is the provider for hardware devices and for the kernel's rxe and siw. It opens
+// libibverbs at run time, without cgo, lists and opens devices, and queries their attributes. It has
+// no data path yet.
 //
 //	library, err := ibverbs.Load()
-//	if err != nil { ... }                      // matches errors.ErrUnsupported where it is not installed
+//	if err != nil { ... }                      // matches errors.ErrUnsupported if it is not installed
 //	defer library.Close()
-//	recording, err := library.Describe(ctx)    // all that ibv_devinfo -v asks, of all devices
+//	recording, err := library.Describe(ctx)    // everything that ibv_devinfo -v shows, of all devices
 //
-// Where only that recording is wanted, the function [Describe] loads and closes the library too.
+// The function [Describe] also loads and closes the library, for callers that need only the
+// recording.
 //
 // # Waiting
 //
-// A query is a command to the device's firmware, and a firmware that hangs holds the caller in the
-// kernel, where nothing can interrupt it. So every call that takes a context runs in a goroutine
-// of its own, which is left behind when the context ends first: it holds one thread until the
-// driver answers. What it uses (the device, the library) stays open until then; Close returns
-// at once all the same.
+// A query is a command to the device's firmware. If the firmware hangs, the caller blocks in the
+// kernel and can't be interrupted. Therefore every call that takes a context runs in a separate
+// goroutine. If the context ends first, the call returns, but the goroutine occupies one thread
+// until the driver responds. The objects that it uses (device, library) stay open until then, even
+// if they are closed, which doesn't wait.
 //
 // # Concurrency
 //
-// All methods may be called from several goroutines; libibverbs locks for itself. Close order does
-// not matter: an object is closed when the last call that uses it has returned.
+// All methods may be called concurrently; libibverbs has its own locks. Objects may be closed in any
+// order: an object is freed when the last call that uses it has returned.
 //
-// libibverbs writes warnings of its own to standard error, for instance about a driver that it
-// can't load, and there is no way to stop it.
+// libibverbs writes warnings to standard error, for instance about a driver that it can't load; this
+// can't be disabled.
 package ibverbs
 
 import (
@@ -37,12 +38,12 @@ import (
 	"github.com/rdmakit/rdmakit/verbs/recording"
 )
 
-// Soname is the name by which libibverbs is opened.
+// Soname is the file name with which libibverbs is opened.
 const Soname = "libibverbs.so.1"
 
 const packages = "libibverbs1 and ibverbs-providers (Debian, Ubuntu) or libibverbs (RHEL, Fedora, SUSE: libibverbs1)"
 
-// Library is libibverbs. Make one with [Load].
+// Library is an open libibverbs. Open it with [Load].
 type Library struct {
 	handle
 	dl    *dl.Library
@@ -51,7 +52,7 @@ type Library struct {
 	chars string // folder of the character devices
 }
 
-// symbols are the functions of the library; those that are not OK are missing in old versions.
+// symbols are the functions of the library. Functions that an old version doesn't have are not OK.
 type symbols struct {
 	getDeviceList  dl.Func // ibv_get_device_list
 	freeDeviceList dl.Func // ibv_free_device_list
@@ -65,8 +66,8 @@ type symbols struct {
 	queryGIDType   dl.Func // ibv_query_gid_type, of the library's private version; may be absent
 }
 
-// Load opens libibverbs. Where that is not possible the error is a *dl.Error in a
-// *[recording.QueryError]: it matches [errors.ErrUnsupported], and has the remedy.
+// Load opens libibverbs. If that fails, the error is a *[recording.QueryError] with the remedy, which
+// wraps a *dl.Error and matches [errors.ErrUnsupported].
 func Load() (*Library, error) { return load(Soname) }
 
 func load(name string) (*Library, error) {
@@ -77,7 +78,7 @@ func load(name string) (*Library, error) {
 	l := &Library{dl: lib, info: recording.Library{Name: name}, chars: "/" + sysfs.DevInfiniBand}
 	l.free = lib.Close
 	if err := l.resolve(); err != nil {
-		_ = lib.Close() // the missing symbol is what counts
+		_ = lib.Close() // the error to return is the missing symbol
 		return nil, notLoaded(err)
 	}
 	l.info.Path = lib.PathOf(l.sym.getDeviceList)
@@ -114,8 +115,8 @@ func (l *Library) resolve() error {
 	return nil
 }
 
-// versionOf cuts "1.14.44.0" out of "…/libibverbs.so.1.14.44.0"; "" where the name has no more
-// than the soname tells.
+// versionOf returns "1.14.44.0" for "…/libibverbs.so.1.14.44.0", or "" if the name has no more than
+// the soname.
 func versionOf(path string) string {
 	_, version, _ := strings.Cut(path[strings.LastIndexByte(path, '/')+1:], ".so.")
 	if !strings.Contains(version, ".") ||
@@ -125,14 +126,14 @@ func versionOf(path string) string {
 	return version
 }
 
-// Info says which library it is.
+// Info returns name, path and version of the library.
 func (l *Library) Info() recording.Library { return l.info }
 
-// Close lets go of the library. It is unloaded when all lists and devices are closed too and the
+// Close releases the library. It is unloaded after all lists and devices have been closed and the
 // last call has returned.
 func (l *Library) Close() error { return l.close() }
 
-// notLoaded makes the error of Load.
+// notLoaded returns the error of Load.
 func notLoaded(err error) error {
 	q := &recording.QueryError{Query: recording.QueryLoad, Name: recording.NameUnsupported, Text: err.Error()}
 	if e, ok := errors.AsType[*dl.Error](err); ok {
@@ -144,7 +145,7 @@ func notLoaded(err error) error {
 	return &loadError{q, err}
 }
 
-// loadError keeps both: what a recording holds, and the cause.
+// loadError has both the error for the recording and its cause.
 type loadError struct {
 	*recording.QueryError
 	cause error
@@ -153,16 +154,16 @@ type loadError struct {
 // Unwrap returns the recorded form and the cause.
 func (e *loadError) Unwrap() []error { return []error{e.QueryError, e.cause} }
 
-// bounded runs f, which calls C and can't be interrupted, and waits for it until ctx ends. It runs
-// f in any case, so that f can let go of what was acquired for it. A result that comes too late
-// goes to late, if that is not nil.
+// bounded runs f, which calls C and can't be interrupted, and waits for it until ctx ends. It always
+// runs f, so that f can release what was acquired for it. If f returns after ctx has ended, its
+// result is passed to late, unless late is nil.
 func bounded[T any](ctx context.Context, f func() T, late func(T)) (T, error) {
 	if ctx.Done() == nil {
 		return f(), nil
 	}
 	result := make(chan T)
-	left := make(chan struct{}) // closed when nobody waits any more
-	go func() {                 // ends when the driver answers: see the package doc
+	left := make(chan struct{}) // closed when the caller has given up
+	go func() {                 // ends when the driver responds: see the package doc
 		v := f()
 		select {
 		case result <- v:

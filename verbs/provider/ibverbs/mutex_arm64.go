@@ -1,5 +1,5 @@
 package ibverbs
 
-// mutexWords is the size of glibc's pthread_mutex_t, which lies in the middle of struct
-// ibv_context, in words of 8 bytes (sysdeps/aarch64/nptl/bits/pthreadtypes-arch.h).
+// mutexWords is the size, in words of 8 bytes, of glibc's pthread_mutex_t, which is a member of
+// struct ibv_context (sysdeps/aarch64/nptl/bits/pthreadtypes-arch.h).
 const mutexWords = 6

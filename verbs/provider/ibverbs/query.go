@@ -10,8 +10,8 @@ import (
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// ask runs one question in the bounds of ctx. The question answers an errno, 0 for success; its
-// result may be read only then. The context stays open until it returns.
+// ask runs one query and waits for it until ctx ends. The function question returns an errno or 0;
+// the results of the query may be used only if ask returns nil. c stays open until question returns.
 func (c *Context) ask(ctx context.Context, query string, question func() int) *recording.QueryError {
 	if err := c.acquireIn(ctx); err != nil {
 		return failed(query, c.device, err)
@@ -29,7 +29,8 @@ func (c *Context) ask(ctx context.Context, query string, question func() int) *r
 	return nil
 }
 
-// askPort asks about a port. C takes its number modulo 256, and would answer for another one.
+// askPort runs a query about a port. It checks the port number, since C would take it modulo 256 and
+// query another port.
 func (c *Context) askPort(ctx context.Context, query string, port int, question func() int) *recording.QueryError {
 	if port < 1 || port > 255 {
 		return failed(query, c.device, errnoError(syscall.EINVAL))
@@ -37,8 +38,8 @@ func (c *Context) askPort(ctx context.Context, query string, port int, question 
 	return c.ask(ctx, query, question)
 }
 
-// QueryDevice asks what the device can do (ibv_query_device_ex, and ibv_query_device where library
-// or driver are too old for it).
+// QueryDevice queries the attributes of the device (ibv_query_device_ex, or ibv_query_device if
+// library or driver are too old for it).
 func (c *Context) QueryDevice(ctx context.Context) (provider.DeviceAttributes, error) {
 	attr, extended := new(cDeviceAttrEx), new(bool)
 	err := c.ask(ctx, recording.QueryDevice, func() int {
@@ -58,7 +59,7 @@ func (c *Context) QueryDevice(ctx context.Context) (provider.DeviceAttributes, e
 	return deviceAttributes(attr, *extended), nil
 }
 
-// QueryPort asks for the state of a port, the first of which is 1 (ibv_query_port).
+// QueryPort queries the attributes of a port, counted from 1 (ibv_query_port).
 func (c *Context) QueryPort(ctx context.Context, port int) (provider.PortAttributes, error) {
 	attr := new(cPortAttr)
 	err := c.askPort(ctx, recording.QueryPort, port, func() int {
@@ -73,7 +74,7 @@ func (c *Context) QueryPort(ctx context.Context, port int) (provider.PortAttribu
 	return portAttributes(attr), nil
 }
 
-// QueryGID asks for one entry of a port's GID table (ibv_query_gid); an empty one is all zero.
+// QueryGID queries one entry of a port's GID table (ibv_query_gid); an empty one is all zero.
 func (c *Context) QueryGID(ctx context.Context, port, index int) (ib.GID, error) {
 	gid := new([16]byte)
 	err := c.askPort(ctx, recording.QueryGID, port, func() int {
@@ -85,9 +86,9 @@ func (c *Context) QueryGID(ctx context.Context, port, index int) (ib.GID, error)
 	return *gid, nil
 }
 
-// QueryGIDEntry asks for a filled entry with its type and network device (_ibv_query_gid_ex). A
-// library older than 1.11 tells the type only, as the C tools get it (ibv_query_gid_type), and
-// linkLayer, that of the port, then decides between InfiniBand and RoCE v1.
+// QueryGIDEntry queries a non-empty entry with its type and network device (_ibv_query_gid_ex). A
+// library older than 1.11 reports only the type, and doesn't distinguish between InfiniBand and
+// RoCE v1 (ibv_query_gid_type, as the C tools use it); linkLayer, that of the port, then decides.
 func (c *Context) QueryGIDEntry(
 	ctx context.Context, port, index int, linkLayer provider.LinkLayer,
 ) (provider.GIDEntry, error) {
@@ -100,7 +101,7 @@ func (c *Context) QueryGIDEntry(
 	return entry, err
 }
 
-// gidType asks for what goes beyond the GID itself.
+// gidType queries the type and the network device of a GID.
 func (c *Context) gidType(
 	ctx context.Context, port, index int, linkLayer provider.LinkLayer,
 ) (provider.GIDType, uint32, error) {
@@ -131,7 +132,7 @@ func (c *Context) gidType(
 	return provider.GIDTypeIB, 0, nil
 }
 
-// asQueryError takes the typed error out of what the methods above return; nil for nil.
+// asQueryError returns the *recording.QueryError in an error of the methods above; nil for nil.
 func asQueryError(err error) *recording.QueryError {
 	e, _ := errors.AsType[*recording.QueryError](err)
 	return e
