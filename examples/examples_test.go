@@ -1,4 +1,5 @@
-// Package examples holds manifests to the types of Kubernetes, and their commands to rdmactl.
+// Package examples checks the example manifests against the types of Kubernetes, and their commands
+// against rdmactl.
 package examples_test
 
 import (
@@ -19,8 +20,8 @@ import (
 	"github.com/rdmakit/rdmakit/internal/cli/commands"
 )
 
-// leaderWorkerSet is what the examples use of LeaderWorkerSet v1 (leaderworkerset.x-k8s.io), whose
-// module is no dependency of this one.
+// leaderWorkerSet has the fields of LeaderWorkerSet v1 (leaderworkerset.x-k8s.io) that the examples
+// use; its module is not a dependency of this one.
 type leaderWorkerSet struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -60,7 +61,7 @@ func TestDeployment(t *testing.T) {
 	}
 	for key, value := range d.Spec.Selector.MatchLabels {
 		if d.Spec.Template.Labels[key] != value {
-			t.Errorf("the template lacks the label %s=%s that the selector wants", key, value)
+			t.Errorf("the template doesn't have the label %s=%s of the selector", key, value)
 		}
 	}
 	checkPod(t, d.Spec.Template.Spec)
@@ -79,14 +80,14 @@ func TestLeaderWorkerSet(t *testing.T) {
 		t.Errorf("policies %q and %q are not in the API", s.Spec.StartupPolicy, template.RestartPolicy)
 	}
 	if template.Size == nil || *template.Size < 2 || template.LeaderTemplate == nil {
-		t.Fatalf("size %v, leader %v, want a group with a leader of its own", template.Size, template.LeaderTemplate)
+		t.Fatalf("size %v, leader %v, want a group with its own leader template", template.Size, template.LeaderTemplate)
 	}
 	checkPod(t, template.LeaderTemplate.Spec)
 	checkPod(t, template.WorkerTemplate.Spec)
 }
 
-// checkPod holds a pod to what the API server demands of names and mounts, and runs its command as
-// a rehearsal.
+// checkPod checks the pod's names and mounts as the API server does, and runs its command with
+// --dry-run.
 func checkPod(t *testing.T, pod corev1.PodSpec) {
 	t.Helper()
 	volumes := map[string]bool{}
@@ -107,10 +108,10 @@ func checkPod(t *testing.T, pod corev1.PodSpec) {
 	}
 	c := pod.Containers[0]
 	if !copied || len(c.Command) < 2 || c.Command[0] != "/rdma/rdmactl" {
-		t.Fatalf("container %s runs %q, want what the init container has copied", c.Name, c.Command)
+		t.Fatalf("container %s runs %q, want the file that the init container has copied", c.Name, c.Command)
 	}
 	if len(c.Env)+len(c.EnvFrom) > 0 {
-		t.Errorf("container %s has variables of its own, want those of the node only", c.Name)
+		t.Errorf("container %s has variables in its manifest, want only those of the node", c.Name)
 	}
 	rehearse(t, append(slices.Clone(c.Command[1:]), c.Args...))
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// peer is one end of a connection, for the causes that docs/verbs.md gives for each status.
+// peer is one end of a connection, for the causes of each status in docs/verbs.md.
 type peer struct {
 	device *verbs.Device
 	pd     *verbs.ProtectionDomain
@@ -78,7 +78,7 @@ func (p *peer) receive(t *testing.T, length int) {
 	}
 }
 
-// statuses returns those of the next n completions.
+// statuses returns the statuses of the next n completions.
 func (p *peer) statuses(t *testing.T, n int) (got []string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -99,8 +99,8 @@ func (p *peer) statuses(t *testing.T, n int) (got []string) {
 	return got
 }
 
-// TestVerbsPageCauses brings about what the page says of each status, as far as the engine can
-// come to it.
+// TestVerbsPageCauses reproduces the causes that the page gives for each status, as far as the engine
+// supports them.
 func TestVerbsPageCauses(t *testing.T) {
 	tests := []struct {
 		name       string
@@ -223,24 +223,24 @@ func TestVerbsPageCauses(t *testing.T) {
 	}
 }
 
-// TestVerbsPageGaps fails when something is there that the page says is not yet.
+// TestVerbsPageGaps fails if a feature exists that the page describes as missing.
 func TestVerbsPageGaps(t *testing.T) {
 	a, b := newPeer(t, "roce@127.0.45.1"), newPeer(t, "roce@127.0.45.2")
 	a.connect(t, b, 0, everything)
 	for _, op := range []verbs.SendOp{verbs.SendOpCompareSwap, verbs.SendOpFetchAdd} {
 		if _, err := a.qp.PostSend(verbs.SendRequest{Op: op}); !errors.Is(err, verbs.ErrNotSupported) {
-			t.Errorf("PostSend(%v) = %v, want %v: mend the page", op, err, verbs.ErrNotSupported)
+			t.Errorf("PostSend(%v) = %v, want %v: update the page", op, err, verbs.ErrNotSupported)
 		}
 	}
 	for _, kind := range []provider.QPType{verbs.QPTypeUC, verbs.QPTypeUD} {
 		if _, err := a.pd.CreateQP(verbs.QPConfig{Type: kind, SendCQ: a.cq, RecvCQ: a.cq}); !errors.Is(err,
 			verbs.ErrNotSupported) {
-			t.Errorf("CreateQP(%v) = %v, want %v: mend the page", kind, err, verbs.ErrNotSupported)
+			t.Errorf("CreateQP(%v) = %v, want %v: update the page", kind, err, verbs.ErrNotSupported)
 		}
 	}
 	for _, tt := range []struct{ netdev, path int }{{1500, 1024}, {4191, 2048}, {4192, 4096}} {
 		if got := ib.MTUFromNetdev(tt.netdev); int(got) != tt.path {
-			t.Errorf("MTUFromNetdev(%d) = %d, want %d: mend the page", tt.netdev, got, tt.path)
+			t.Errorf("MTUFromNetdev(%d) = %d, want %d: update the page", tt.netdev, got, tt.path)
 		}
 	}
 }

@@ -36,8 +36,8 @@ func readPage(t *testing.T) string {
 	return string(text)
 }
 
-// TestVerbsPageCode holds the code on the page to declarations of files that compile, and what it
-// shows as output to that of Example functions, which the tests of package verbs run.
+// TestVerbsPageCode checks that the code on the page equals declarations in files that compile, and
+// that the output on the page is that of Example functions, which the tests of package verbs run.
 func TestVerbsPageCode(t *testing.T) {
 	text := readPage(t)
 	lists := regexp.MustCompile(`(?m)^<!-- (code|output) (\S+) (\S+): `).FindAllStringSubmatch(text, -1)
@@ -67,8 +67,8 @@ func TestVerbsPageCode(t *testing.T) {
 	}
 }
 
-// declaration returns a declaration of a file as it is written there: a function, a method as
-// Type.Method, or a type. Of an Example function it returns the body, and the output.
+// declaration returns the source of a declaration in a file: a function, a method as Type.Method, or
+// a type. For an Example function it returns the body and the output.
 func declaration(t *testing.T, path, name string) (code, output string) {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -121,7 +121,7 @@ func funcName(f *ast.FuncDecl) string {
 	return fmt.Sprintf("%s.%s", kind, f.Name.Name)
 }
 
-// TestVerbsPageStatuses demands a row for each outcome of a request, with its number and name.
+// TestVerbsPageStatuses checks that the page has a row for each status, with its number and name.
 func TestVerbsPageStatuses(t *testing.T) {
 	want := map[string]string{}
 	for i := range 256 {
@@ -140,8 +140,8 @@ func TestVerbsPageStatuses(t *testing.T) {
 	}
 }
 
-// TestVerbsPageTwins holds the table of C names to the names that the packages have, and to the
-// twins that their comments tell of.
+// TestVerbsPageTwins checks that the names in the table of C names exist in the packages, and that
+// the table has all C twins in the comments of package verbs.
 func TestVerbsPageTwins(t *testing.T) {
 	names, twins := map[string]bool{}, map[string]bool{}
 	for _, dir := range []string{"../verbs", "../verbs/provider"} {
@@ -170,12 +170,13 @@ func TestVerbsPageTwins(t *testing.T) {
 	for twin := range twins {
 		if !strings.Contains(text, "`"+twin+"`") && !strings.Contains(text, "`struct "+twin+"`") &&
 			!strings.Contains(text, "`enum "+twin+"`") {
-			t.Errorf("the page lacks %s, a C twin in package verbs", twin)
+			t.Errorf("the page doesn't have %s, a C twin in package verbs", twin)
 		}
 	}
 }
 
-// collect takes the names that a file declares, and the C names in the comments of verbs.
+// collect adds the names that a file declares to names and, if withTwins is set, the C names in its
+// comments to twins.
 func collect(t *testing.T, path string, names, twins map[string]bool, withTwins bool) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
@@ -208,8 +209,8 @@ func collect(t *testing.T, path string, names, twins map[string]bool, withTwins 
 	}
 }
 
-// TestVerbsPageCommands runs the examples as the page shows them, on other addresses, because
-// tests of other packages run at the same time. Figures may differ, and the order of lines.
+// TestVerbsPageCommands runs the commands on the page, but on other addresses, because tests of other
+// packages run at the same time. Numbers and the order of lines may differ.
 func TestVerbsPageCommands(t *testing.T) {
 	bin := t.TempDir()
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", bin, "./pingpong", "./kvread")
@@ -238,7 +239,7 @@ func TestVerbsPageCommands(t *testing.T) {
 	}
 }
 
-// normal returns the lines of a text without what differs from run to run.
+// normal returns the sorted lines of a text, without what differs between runs.
 func normal(text string) []string {
 	text = regexp.MustCompile(`0x[0-9a-f]+`).ReplaceAllString(text, "0x#")
 	text = regexp.MustCompile(`\b[0-9]+(\.[0-9]+)?( ?(µs|ms|s)\b)?`).ReplaceAllString(text, "#")

@@ -39,11 +39,11 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// TestTorn mixes two versions of a bucket in every way that a copy in pieces can, and at random.
+// TestTorn mixes two versions of a bucket at every offset, and at random.
 func TestTorn(t *testing.T) {
 	old, young := value{"key", valueOf("key", 2), 2}, value{"key", valueOf("key", 4), 4}
 	a, b := bucket(old), bucket(young)
-	judge := func(mixed []byte, how string) {
+	check := func(mixed []byte, how string) {
 		t.Helper()
 		v, err := decode(mixed)
 		switch {
@@ -55,8 +55,8 @@ func TestTorn(t *testing.T) {
 		}
 	}
 	for cut := range bucketSize + 1 {
-		judge(slices.Concat(a[:cut], b[cut:]), fmt.Sprintf("old up to %d", cut))
-		judge(slices.Concat(b[:cut], a[cut:]), fmt.Sprintf("young up to %d", cut))
+		check(slices.Concat(a[:cut], b[cut:]), fmt.Sprintf("old up to %d", cut))
+		check(slices.Concat(b[:cut], a[cut:]), fmt.Sprintf("young up to %d", cut))
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	for i := range 20_000 { // in the middle only, so that the versions agree
@@ -64,7 +64,7 @@ func TestTorn(t *testing.T) {
 		from := atChecksum + r.IntN(atTail-atChecksum)
 		to := from + r.IntN(atTail-from)
 		copy(mixed[from:to], b[from:to])
-		judge(mixed, fmt.Sprintf("mix %d", i))
+		check(mixed, fmt.Sprintf("mix %d", i))
 	}
 	for at := range bucketSize {
 		damaged := slices.Clone(a)
@@ -75,11 +75,11 @@ func TestTorn(t *testing.T) {
 	}
 }
 
-// TestWritten looks at buckets whose writer has not come to the end.
+// TestWritten decodes buckets whose writer has not finished.
 func TestWritten(t *testing.T) {
 	begun := bucket(value{"key", valueOf("key", 2), 2})
 	binary.BigEndian.PutUint64(begun, 3)
-	odd := bucket(value{"key", valueOf("key", 3), 3}) // all is sound, but it says that it is not done
+	odd := bucket(value{"key", valueOf("key", 3), 3}) // correct but for the odd version
 	for _, b := range [][]byte{begun, odd} {
 		if _, err := decode(b); !errors.Is(err, errTorn) {
 			t.Errorf("decode(being written) = %v, want %v", err, errTorn)
@@ -96,7 +96,7 @@ func TestTable(t *testing.T) {
 		v, err := decode(table.memory[bucket*bucketSize:][:bucketSize])
 		return v, 1, err
 	}
-	for i := range 256 { // to the last bucket, so that most keys are not where their hash is
+	for i := range 256 { // fill the table, so that most keys are not in the bucket of their hash
 		if err := table.put(keyName(i), valueOf); err != nil {
 			t.Fatal(err)
 		}
@@ -111,7 +111,7 @@ func TestTable(t *testing.T) {
 		t.Errorf("search(nobody) in a full table = %d reads, %v, want 256, %v", reads, err, errNotFound)
 	}
 	if err := table.put("one more", valueOf); err == nil ||
-		!strings.Contains(err.Error(), "all 256 buckets are taken") {
+		!strings.Contains(err.Error(), "all 256 buckets are in use") {
 		t.Errorf("put into a full table = %v", err)
 	}
 	if err := table.put(strings.Repeat("k", maxKey+1), valueOf); err == nil {
@@ -126,20 +126,20 @@ func TestSettle(t *testing.T) {
 	whole, broken := bucket(value{"key", []byte("v"), 2}), errors.New("connection lost")
 	tests := []struct {
 		name  string
-		torn  int // how often before it is whole
+		torn  int // number of torn reads before a consistent one
 		err   error
 		reads int
 		want  error
 	}{
 		{"whole", 0, nil, 1, nil},
 		{"torn twice", 2, nil, 3, nil},
-		{"whole the last time", maxReads - 1, nil, maxReads, nil},
-		{"torn for ever", maxReads, nil, maxReads, errGivenUp},
-		{"torn, then lost", 1, broken, 2, broken},
+		{"consistent at the last read", maxReads - 1, nil, maxReads, nil},
+		{"always torn", maxReads, nil, maxReads, errAlwaysTorn},
+		{"torn, then failed", 1, broken, 2, broken},
 	}
 	for _, tt := range tests {
 		n := 0
-		v, reads, err := settle(func() ([]byte, error) {
+		v, reads, err := readConsistent(func() ([]byte, error) {
 			n++
 			if n <= tt.torn {
 				torn := slices.Clone(whole)
@@ -149,7 +149,7 @@ func TestSettle(t *testing.T) {
 			return whole, tt.err
 		})
 		if reads != tt.reads || !errors.Is(err, tt.want) || err == nil && v.key != "key" {
-			t.Errorf("%s: settle = %q, %d reads, %v, want %d, %v", tt.name, v.key, reads, err, tt.reads, tt.want)
+			t.Errorf("%s: readConsistent = %q, %d reads, %v, want %d, %v", tt.name, v.key, reads, err, tt.reads, tt.want)
 		}
 	}
 }
@@ -158,7 +158,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add(bucket(value{"key", []byte("value"), 2}))
 	f.Add(make([]byte, bucketSize))
 	long := bucket(value{"key", []byte("value"), 2})
-	binary.BigEndian.PutUint16(long[atLengths+2:], maxValue+1) // nonsense with a sound checksum
+	binary.BigEndian.PutUint16(long[atLengths+2:], maxValue+1) // invalid, with a correct checksum
 	binary.BigEndian.PutUint32(long[atChecksum:], checksum(long, 2))
 	f.Add(long)
 	f.Fuzz(func(t *testing.T, b []byte) {

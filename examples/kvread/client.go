@@ -15,25 +15,25 @@ import (
 	"github.com/rdmakit/rdmakit/verbs/provider/builtin"
 )
 
-// Outcomes of a lookup.
+// Errors of a lookup.
 var (
-	errNotFound = errors.New("no such key")
-	errGivenUp  = errors.New("torn each time that it was read")
+	errNotFound   = errors.New("no such key")
+	errAlwaysTorn = errors.New("bucket was torn at every read")
 )
 
-// client looks up keys in the table of a server. It is for one goroutine.
+// client looks up keys in the table of a server. Only one goroutine may use it.
 type client struct {
-	conn   net.Conn // open for as long as the server shall keep the queue pair
+	conn   net.Conn // the server closes its queue pair when this connection closes
 	cq     *verbs.CompletionQueue
 	qp     *verbs.QueuePair
-	mr     *verbs.MemoryRegion // room for a bucket
-	server welcome
+	mr     *verbs.MemoryRegion // holds one bucket
+	server reply
 	torn   int
 
-	closers []func() error // in the order in which things were made
+	closers []func() error // in the order of creation
 }
 
-// connect makes a client, and the server its other half.
+// connect creates a client and connects it to the server at a TCP address.
 func connect(ctx context.Context, device *verbs.Device, pd *verbs.ProtectionDomain, address string) (*client, error) {
 	c := &client{}
 	if err := c.open(ctx, device, pd, address); err != nil {
@@ -82,10 +82,10 @@ func (c *client) open(
 		return fmt.Errorf("connect to %s: %w", address, err)
 	}
 	if c.server.Error != "" {
-		return fmt.Errorf("connect to %s: it says: %s", address, c.server.Error)
+		return fmt.Errorf("connect to %s: error of the server: %s", address, c.server.Error)
 	}
 	if n := c.server.Buckets; n < 1 || n&(n-1) != 0 {
-		return fmt.Errorf("connect to %s: a table of %d buckets", address, n)
+		return fmt.Errorf("connect to %s: table of %d buckets: not a power of two", address, n)
 	}
 	return c.qp.Connect(
 		verbs.ConnectConfig{Remote: c.server.Remote, PSN: mine.Remote.PSN, MTU: pathMTU(mine, c.server.hello)})
@@ -99,7 +99,7 @@ func (c *client) close() error {
 	return errors.Join(errs...)
 }
 
-// read copies a bucket of the server into the client's memory: one RDMA READ.
+// read copies a bucket of the server to the client's memory with one RDMA READ.
 func (c *client) read(ctx context.Context, bucket int) ([]byte, error) {
 	_, err := c.qp.PostSend(verbs.SendRequest{
 		ID: uint64(bucket), Op: verbs.SendOpRead, Flags: verbs.SendSignaled,
@@ -121,16 +121,16 @@ func (c *client) read(ctx context.Context, bucket int) ([]byte, error) {
 	return c.mr.Bytes(), wc[0].Err()
 }
 
-// lookup finds a key. The value is good until the next lookup.
+// lookup finds a key. The value is valid until the next lookup.
 func (c *client) lookup(ctx context.Context, key string) (v value, reads int, err error) {
 	return search(key, c.server.Buckets, func(bucket int) (value, int, error) {
-		v, reads, err := settle(func() ([]byte, error) { return c.read(ctx, bucket) })
+		v, reads, err := readConsistent(func() ([]byte, error) { return c.read(ctx, bucket) })
 		c.torn += reads - 1
 		return v, reads, err
 	})
 }
 
-// search goes from the bucket of a key to the first empty one.
+// search reads from the bucket of a key's hash on, until it finds the key or an empty bucket.
 func search(key string, buckets int, read func(bucket int) (value, int, error)) (value, int, error) {
 	total := 0
 	for probe := range buckets {
@@ -148,12 +148,12 @@ func search(key string, buckets int, read func(bucket int) (value, int, error)) 
 	return value{}, total, fmt.Errorf("look up %s: %w", key, errNotFound)
 }
 
-// maxReads bounds how often a torn bucket is read again. A server that died while it wrote
-// leaves one for ever.
+// maxReads limits how often a torn bucket is read: a server that died while it was writing leaves a
+// bucket that stays torn.
 const maxReads = 1000
 
-// settle reads until the bucket is whole.
-func settle(read func() ([]byte, error)) (v value, reads int, err error) {
+// readConsistent reads a bucket until it isn't torn.
+func readConsistent(read func() ([]byte, error)) (v value, reads int, err error) {
 	for reads = 1; reads <= maxReads; reads++ {
 		b, err := read()
 		if err != nil {
@@ -163,10 +163,10 @@ func settle(read func() ([]byte, error)) (v value, reads int, err error) {
 			return v, reads, err
 		}
 	}
-	return value{}, maxReads, errGivenUp
+	return value{}, maxReads, errAlwaysTorn
 }
 
-// group is clients that share a device.
+// group is a group of clients that share a device.
 type group struct {
 	clients []*client
 	closers []func() error
@@ -210,22 +210,22 @@ func (g *group) close() error {
 	return errors.Join(errs...)
 }
 
-// tally is what lookups came to.
+// tally is the result of lookups.
 type tally struct {
 	lookups, reads, torn int
-	took                 []time.Duration // each lookup
+	took                 []time.Duration // time of each lookup
 }
 
 func (t tally) String() string {
 	slices.Sort(t.took)
-	return fmt.Sprintf("%d lookups, all values right, %d READs, %d of them torn and repeated, median of a lookup %s",
+	return fmt.Sprintf("%d lookups, all values correct, %d READs, %d of them torn and repeated, median lookup time %s",
 		t.lookups, t.reads, t.torn, micro(t.took[len(t.took)/2]))
 }
 
-// hotKeys are how many keys the server writes, and clients ask for half of the time.
+// hotKeys is the number of keys that the server writes. Half of the lookups are for these keys.
 const hotKeys = 4
 
-// lookups has all clients look up random keys at the same time, and checks every value.
+// lookups runs lookups of random keys in all clients concurrently, and checks every value.
 func (g *group) lookups(ctx context.Context, o options) (tally, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -246,7 +246,7 @@ func (g *group) lookups(ctx context.Context, o options) (tally, error) {
 		all.torn += s.torn
 		all.took = append(all.took, s.took...)
 	}
-	if ctx.Err() != nil { // the first error; the others follow from it
+	if ctx.Err() != nil { // return the first error, which has caused the others
 		return all, context.Cause(ctx)
 	}
 	return all, nil

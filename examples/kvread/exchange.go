@@ -11,28 +11,28 @@ import (
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// maxHello bounds what a peer, who may be anybody, tells us.
+// maxHello is the maximum length of a message from a peer, which is not trusted.
 const maxHello = 1024
 
 func send(conn net.Conn, v any) error {
 	if err := json.NewEncoder(conn).Encode(v); err != nil {
-		return fmt.Errorf("tell %v: %w", conn.RemoteAddr(), err)
+		return fmt.Errorf("send to %v: %w", conn.RemoteAddr(), err)
 	}
 	return nil
 }
 
 func receive(conn net.Conn, v any) error {
 	if err := json.NewDecoder(io.LimitReader(conn, maxHello)).Decode(v); err != nil {
-		return fmt.Errorf("hear from %v: %w", conn.RemoteAddr(), err)
+		return fmt.Errorf("receive from %v: %w", conn.RemoteAddr(), err)
 	}
 	return nil
 }
 
-// pathMTU is one that both ports take, and small enough here for a bucket to need several
+// pathMTU returns an MTU that both ports support, and that is so small that a bucket needs several
 // packets.
 func pathMTU(a, b hello) ib.MTU { return min(a.MTU, b.MTU, ib.MTU1024) }
 
-// cause returns why ctx ended, where that explains err.
+// cause returns the cause if ctx has ended, otherwise err.
 func cause(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -1,13 +1,13 @@
-// Command kvread is a key-value server whose clients read its table with RDMA READ, without a
-// word to the server:
+// Command kvread is a key-value server whose clients read its table with RDMA READ, without
+// involving the server's program:
 //
 //	go run ./examples/kvread
 //
-// runs the server on 127.0.0.2 and the clients on 127.0.0.1, needs neither an RDMA card nor
-// privilege, and shows three things: values that were read; that a value which is read while the
-// server writes it is noticed and read again (bucket.go tells how); and that the server's program
-// sleeps through lookups. A network card would answer the READs by itself. Here the engine in
-// this process does so in its place, and its processor time is that of the process.
+// runs the server on 127.0.0.2 and the clients on 127.0.0.1. It needs neither an RDMA card nor
+// privileges, and shows three things: lookups of single keys; how clients detect and repeat a READ
+// of a value that the server is writing (see bucket.go); and that the server's program sleeps during
+// lookups. A network card would respond to the READs in hardware. Here the engine in this process
+// does, and uses the CPU time of the process.
 package main
 
 import (
@@ -53,7 +53,7 @@ type options struct {
 
 // example ends the help.
 const example = `
-Example, 4 clients of a table of 1000 keys:
+Example: 4 clients and a table of 1000 keys:
   kvread -keys 1000 -clients 4 -n 10000
 `
 
@@ -63,11 +63,11 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	f.SetOutput(stderr)
 	f.StringVar(&o.client, "client", "roce@127.0.0.1", "`device` of the clients")
 	f.StringVar(&o.server, "server", "roce@127.0.0.2", "`device` of the server")
-	f.IntVar(&o.keys, "keys", 200, "keys in the table")
-	f.IntVar(&o.clients, "clients", 2, "clients, each with a queue pair of its own")
-	f.IntVar(&o.lookups, "n", 2000, "lookups of each client, once while the server writes and once while it sleeps")
-	f.BoolVar(&o.write, "write", true, "with lookups while the server writes")
-	f.DurationVar(&o.timeout, "timeout", 30*time.Second, "longest time that all of it may take")
+	f.IntVar(&o.keys, "keys", 200, "number of keys in the table")
+	f.IntVar(&o.clients, "clients", 2, "number of clients, each with its own queue pair")
+	f.IntVar(&o.lookups, "n", 2000, "lookups of each client while the server writes, and again while it sleeps")
+	f.BoolVar(&o.write, "write", true, "run lookups while the server writes")
+	f.DurationVar(&o.timeout, "timeout", 30*time.Second, "time limit for the whole run")
 	f.Usage = func() {
 		fmt.Fprintln(stderr, "Usage of kvread:")
 		f.PrintDefaults()
@@ -84,16 +84,17 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	case o.clients < 1 || o.clients > 64:
 		return o, fmt.Errorf("-clients %d: not in 1 to 64", o.clients)
 	case o.lookups < 1 || o.timeout <= 0:
-		return o, fmt.Errorf("-n %d and -timeout %v: not above zero", o.lookups, o.timeout)
+		return o, fmt.Errorf("-n %d and -timeout %v: not positive", o.lookups, o.timeout)
 	}
 	return o, nil
 }
 
-// keyName and valueOf are what the table holds, so that whoever reads can tell right from wrong.
+// keyName returns the name of key i. The content of the table is determined by keyName and valueOf,
+// so that clients can check what they read.
 func keyName(i int) string { return fmt.Sprintf("user-%d", i) }
 
-// valueOf makes the value of a key at a version: as long as a bucket can hold, so that it takes
-// more than one packet, and different in every part from one version to the next.
+// valueOf returns the value of a key at a version. It nearly fills a bucket, so that it takes more
+// than one packet, and every line of it differs between versions.
 func valueOf(key string, version uint64) []byte {
 	var b []byte
 	for line := 0; len(b) < maxValue-64; line++ {
@@ -105,7 +106,7 @@ func valueOf(key string, version uint64) []byte {
 func run(ctx context.Context, o options, stdout io.Writer) (err error) {
 	out := &printer{w: stdout}
 	defer func() { err = errors.Join(err, out.err) }()
-	ctx, cancel := context.WithTimeoutCause(ctx, o.timeout, fmt.Errorf("not done after %v (-timeout)", o.timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, o.timeout, fmt.Errorf("not finished after %v (-timeout)", o.timeout))
 	defer cancel()
 	t := newTable(o.keys)
 	for i := range o.keys {
@@ -129,13 +130,13 @@ func run(ctx context.Context, o options, stdout io.Writer) (err error) {
 	return show(ctx, o, s, g, out)
 }
 
-// show is what there is to see.
+// show runs the three parts of the demonstration and prints their results.
 func show(ctx context.Context, o options, s *server, g *group, out *printer) error {
 	for _, key := range []string{keyName(0), keyName(o.keys / 2), "nobody"} {
 		v, reads, err := g.clients[0].lookup(ctx, key)
 		switch {
 		case errors.Is(err, errNotFound):
-			out.printf("%s: not there (READs: %d)\n", key, reads)
+			out.printf("%s: not found (READs: %d)\n", key, reads)
 		case err != nil:
 			return err
 		default:
@@ -149,7 +150,7 @@ func show(ctx context.Context, o options, s *server, g *group, out *printer) err
 		if err := errors.Join(err, writeErr); err != nil {
 			return err
 		}
-		out.printf("the server writes (%d writes): %v\n", writes, sum)
+		out.printf("while the server writes (%d writes): %v\n", writes, sum)
 	}
 	var sum tally
 	slept, err := s.sleep(func() error {
@@ -160,13 +161,13 @@ func show(ctx context.Context, o options, s *server, g *group, out *printer) err
 	if err != nil {
 		return err
 	}
-	out.printf("the server sleeps: %v\n", sum)
-	out.printf("the server's program meanwhile: %v\n", slept)
-	out.printf("(software, not line rate: what a network card does by itself, the engine in this process does)\n")
+	out.printf("while the server sleeps: %v\n", sum)
+	out.printf("the server's program during these lookups: %v\n", slept)
+	out.printf("(software, not line rate: the engine in this process does the work of a network card)\n")
 	return nil
 }
 
-// printer keeps the first error.
+// printer writes lines and keeps the first error.
 type printer struct {
 	w   io.Writer
 	err error
@@ -178,7 +179,7 @@ func (p *printer) printf(format string, args ...any) {
 	}
 }
 
-// explain prints an error, and what may be done about it.
+// explain prints an error and its hints.
 func explain(stderr io.Writer, err error) {
 	fmt.Fprintln(stderr, "kvread:", err)
 	if h, ok := errors.AsType[interface {

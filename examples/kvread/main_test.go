@@ -20,14 +20,14 @@ import (
 	"github.com/rdmakit/rdmakit/verbs"
 )
 
-// The addresses are those of this package only: tests of other packages run at the same time.
+// Addresses that only this package uses: tests of other packages run at the same time.
 const (
 	clientDevice = "roce@127.0.42.1"
 	serverDevice = "roce@127.0.42.2"
 )
 
-// flags returns options with which tests run. With the race detector on, the server doesn't write
-// while clients read: that is a race, on purpose, and its outcome is what the checksum is for.
+// flags returns the options of the tests. With the race detector, the server doesn't write while
+// clients read: that is an intended data race, which the checksum detects.
 func flags(t *testing.T, args ...string) options {
 	t.Helper()
 	o, err := parse(append([]string{"-client", clientDevice, "-server", serverDevice, "-n", "300"}, args...),
@@ -63,29 +63,29 @@ func TestRun(t *testing.T) {
 		"server  " + serverDevice + ": 200 keys in 512 buckets of 2048 bytes",
 		"client  " + clientDevice + ": 3 queue pairs\n",
 		`user-0: 1933 bytes, version 2, "user-0 at version 2, lin"… (READs: 1)`,
-		"nobody: not there (READs: ",
-		"the server sleeps: 900 lookups, all values right, ",
+		"nobody: not found (READs: ",
+		"while the server sleeps: 900 lookups, all values correct, ",
 		" READs, 0 of them torn",
-		"the server's program meanwhile: 0 completions, 0 writes, processor time ",
+		"the server's program during these lookups: 0 completions, 0 writes, CPU time ",
 	} {
 		if !strings.Contains(got, want) {
-			t.Errorf("the output lacks %q", want)
+			t.Errorf("the output doesn't contain %q", want)
 		}
 	}
 	if race.Enabled {
 		return
 	}
 	writes, reads := number(t, `the server writes \((\d+) writes\): 900 lookups, all`,
-		got), number(t, `writes\): .*right, (\d+) READs`, got)
+		got), number(t, `writes\): .*correct, (\d+) READs`, got)
 	if writes == 0 || reads < 900 {
 		t.Errorf("%d writes and %d READs while the server writes", writes, reads)
 	}
 }
 
-// TestTornReads has the server write without a pause, so that clients must meet half a value.
+// TestTornReads makes the server write without a pause, so that clients read half-written values.
 func TestTornReads(t *testing.T) {
 	if race.Enabled {
-		t.Skip("writing what is read meanwhile is a race, and is meant to be")
+		t.Skip("writing while clients read is an intended data race")
 	}
 	o := flags(t, "-n", "500", "-keys", "8")
 	s, g := pair(t, o)
@@ -93,7 +93,7 @@ func TestTornReads(t *testing.T) {
 	deadline := time.Now().Add(20 * time.Second)
 	torn := 0
 	for torn == 0 && time.Now().Before(deadline) {
-		sum, err := g.lookups(t.Context(), o) // which checks all values
+		sum, err := g.lookups(t.Context(), o) // checks all values
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,7 +101,7 @@ func TestTornReads(t *testing.T) {
 	}
 	writes, err := stop()
 	if torn == 0 || writes == 0 || err != nil {
-		t.Errorf("%d torn reads beside %d writes, %v, want some of both", torn, writes, err)
+		t.Errorf("%d torn reads and %d writes, %v, want both above 0", torn, writes, err)
 	}
 }
 
@@ -142,7 +142,7 @@ func pairWith(t *testing.T, o options, table *table) (*server, *group) {
 	return s, g
 }
 
-// TestWrongValue plants a value that the server never wrote as such: the clients must say so.
+// TestWrongValue checks that clients report a value that the server has not written.
 func TestWrongValue(t *testing.T) {
 	o := flags(t, "-keys", "3")
 	table := newTable(3)
@@ -150,7 +150,7 @@ func TestWrongValue(t *testing.T) {
 		err := table.put(keyName(i), func(key string, version uint64) []byte {
 			b := valueOf(key, version)
 			if i == 1 {
-				b[len(b)/2] ^= 1 // the bucket's checksum is right all the same
+				b[len(b)/2] ^= 1 // the bucket's checksum is still correct
 			}
 			return b
 		})
@@ -165,7 +165,7 @@ func TestWrongValue(t *testing.T) {
 	}
 }
 
-// TestLeftTorn is what a server leaves that died while it wrote.
+// TestLeftTorn looks up a bucket as a server leaves it that died while it was writing.
 func TestLeftTorn(t *testing.T) {
 	o := flags(t, "-keys", "3")
 	table := newTable(3)
@@ -174,12 +174,12 @@ func TestLeftTorn(t *testing.T) {
 	}
 	table.memory[bucketOf("half", 0, table.buckets())*bucketSize+atValue] ^= 1
 	_, g := pairWith(t, o, table)
-	if _, reads, err := g.clients[0].lookup(t.Context(), "half"); !errors.Is(err, errGivenUp) || reads != maxReads {
-		t.Errorf("lookup = %d reads, %v, want %d, %v", reads, err, maxReads, errGivenUp)
+	if _, reads, err := g.clients[0].lookup(t.Context(), "half"); !errors.Is(err, errAlwaysTorn) || reads != maxReads {
+		t.Errorf("lookup = %d reads, %v, want %d, %v", reads, err, maxReads, errAlwaysTorn)
 	}
 }
 
-// TestReadOnly sends a WRITE where only READs are allowed.
+// TestReadOnly checks that a WRITE to the table is rejected.
 func TestReadOnly(t *testing.T) {
 	o := flags(t)
 	s, g := pair(t, o)
@@ -222,7 +222,7 @@ func TestErrors(t *testing.T) {
 		{[]string{"extra"}, `unexpected argument "extra"`},
 		{[]string{"-keys", "0"}, "-keys 0: not in 1 to 10000"},
 		{[]string{"-clients", "65"}, "-clients 65: not in 1 to 64"},
-		{[]string{"-n", "0"}, "-n 0 and -timeout 30s: not above zero"},
+		{[]string{"-n", "0"}, "-n 0 and -timeout 30s: not positive"},
 		{[]string{"-client", serverDevice, "-server", serverDevice}, "UDP port 4791 of 127.0.42.2 is taken"},
 		{
 			[]string{"-client", clientDevice, "-server", "roce@203.0.113.7"},
@@ -234,7 +234,7 @@ func TestErrors(t *testing.T) {
 		},
 		{[]string{
 			"-client", clientDevice, "-server", serverDevice, "-n", "10000000", "-write=false", "-timeout", "300ms",
-		}, "not done after 300ms (-timeout)"},
+		}, "not finished after 300ms (-timeout)"},
 	}
 	for _, tt := range tests {
 		if err := parsed(tt.args...); err == nil || !strings.Contains(err.Error(), tt.want) {
@@ -243,7 +243,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestStranger connects by TCP and says nothing sensible: the server must stay open for others.
+// TestStranger sends invalid messages over TCP: the server must keep serving other clients.
 func TestStranger(t *testing.T) {
 	o := flags(t)
 	s, _ := pair(t, o)
@@ -252,13 +252,13 @@ func TestStranger(t *testing.T) {
 		{"GET / HTTP/1.0\r\n\r\n", "invalid character"},
 		{"{}\n", "destination :: can't be reached"},
 		{`{"Remote":{"QPN":20,"GID":"fd00::1"},"MTU":1024}` + "\n", "can't be reached from 127.0.42.2"},
-		{strings.Repeat(" ", 10_000), ""}, // it hangs up with bytes unread, which may drop its answer
+		{strings.Repeat(" ", 10_000), ""}, // it closes with bytes unread, which may drop its reply
 	} {
 		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", s.address())
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _ = io.WriteString(conn, tt.text) // it may have hung up already
+		_, _ = io.WriteString(conn, tt.text) // the server may already have closed the connection
 		if err := conn.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
 			t.Fatal(err)
 		}
@@ -267,7 +267,7 @@ func TestStranger(t *testing.T) {
 		}
 		b, err := io.ReadAll(conn)
 		if errors.Is(err, os.ErrDeadlineExceeded) || !strings.Contains(string(b), tt.answer) {
-			t.Errorf("after %.20q the server says %q, %v, want %q and to hang up", tt.text, b, err, tt.answer)
+			t.Errorf("after %.20q the server sends %q, %v, want %q and the end of the connection", tt.text, b, err, tt.answer)
 		}
 		_ = conn.Close()
 	}
@@ -286,7 +286,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestFullDisk writes where nothing can be written.
+// TestFullDisk checks the error of an output that can't be written.
 func TestFullDisk(t *testing.T) {
 	r, w := io.Pipe()
 	if err := r.Close(); err != nil {
@@ -297,12 +297,12 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestExample has the help end with commands that parse.
+// TestExample checks that the help ends with examples that parse.
 func TestExample(t *testing.T) {
 	var help bytes.Buffer
 	if _, err := parse([]string{"-h"}, &help); !errors.Is(err, flag.ErrHelp) ||
 		!strings.HasSuffix(help.String(), "\n"+example) {
-		t.Errorf("parse(-h) = %v and says %q, want an example at its end", err, &help)
+		t.Errorf("parse(-h) = %v, prints %q, want an example at its end", err, &help)
 	}
 	commands := 0
 	for line := range strings.Lines(example) {

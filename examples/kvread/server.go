@@ -14,14 +14,14 @@ import (
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// hello is what a client tells over TCP: its queue pair.
+// hello is a client's message over TCP: its queue pair.
 type hello struct {
 	Remote verbs.Remote
 	MTU    ib.MTU
 }
 
-// welcome is the answer: the queue pair that was made for it, and where the table is.
-type welcome struct {
+// reply is the server's message: the queue pair for this client, and the address of the table.
+type reply struct {
 	hello
 	Addr    uint64
 	RKey    uint32
@@ -29,8 +29,8 @@ type welcome struct {
 	Error   string // why there is no queue pair
 }
 
-// server owns the table. Its program is one goroutine, run, which accepts clients and writes
-// when it is told to; lookups don't concern it.
+// server owns the table. Its program is one goroutine, run, which connects clients and writes to the
+// table when requested; it isn't involved in lookups.
 type server struct {
 	device   *verbs.Device
 	pd       *verbs.ProtectionDomain
@@ -38,13 +38,13 @@ type server struct {
 	mr       *verbs.MemoryRegion
 	table    *table
 	listener net.Listener
-	conns    chan net.Conn // accepted, to be welcomed
-	gone     chan *verbs.QueuePair
-	tasks    chan func() // for run to execute
+	conns    chan net.Conn         // accepted, not yet connected
+	gone     chan *verbs.QueuePair // of clients that have closed their connection
+	tasks    chan func()           // for run to execute
 	stop     chan struct{}
 	done     chan struct{}
 
-	closers []func() error // in the order in which things were made
+	closers []func() error // in the order of creation
 	qps     map[*verbs.QueuePair]net.Conn
 }
 
@@ -74,7 +74,7 @@ func (s *server) open(ctx context.Context, name string) (err error) {
 		return err
 	}
 	s.closers = append(s.closers, s.cq.Close)
-	// Nothing but reading: neither a client nor who steals its key can change the table.
+	// Only remote reads: neither a client nor somebody who steals its key can change the table.
 	if s.mr, err = s.pd.RegisterMemory(s.table.memory, verbs.AccessRemoteRead); err != nil {
 		return err
 	}
@@ -103,8 +103,8 @@ func (s *server) accept() {
 	}
 }
 
-// run is the server's program. It stays on one thread of the system, whose processor time is
-// then that of the program.
+// run is the server's program. It stays on one thread, so that the thread's CPU time is that of the
+// program.
 func (s *server) run(ctx context.Context) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -112,8 +112,8 @@ func (s *server) run(ctx context.Context) {
 	for {
 		select {
 		case conn := <-s.conns:
-			if err := s.welcome(ctx, conn); err != nil {
-				_ = send(conn, welcome{Error: err.Error()}) // if it still listens
+			if err := s.connectClient(ctx, conn); err != nil {
+				_ = send(conn, reply{Error: err.Error()}) // the client may have gone
 				_ = conn.Close()
 			}
 		case qp := <-s.gone:
@@ -127,12 +127,13 @@ func (s *server) run(ctx context.Context) {
 	}
 }
 
-// welcomeLimit is how long a client may keep the server waiting before it is connected.
-const welcomeLimit = 2 * time.Second
+// connectLimit is how long the server waits for a client's message.
+const connectLimit = 2 * time.Second
 
-// welcome makes a queue pair for a client. It can read from the moment that it hears of it.
-func (s *server) welcome(ctx context.Context, conn net.Conn) error {
-	if err := conn.SetDeadline(time.Now().Add(welcomeLimit)); err != nil {
+// connectClient creates and connects a queue pair for a client, which can read as soon as it gets the
+// reply.
+func (s *server) connectClient(ctx context.Context, conn net.Conn) error {
+	if err := conn.SetDeadline(time.Now().Add(connectLimit)); err != nil {
 		return err
 	}
 	var theirs hello
@@ -151,7 +152,7 @@ func (s *server) welcome(ctx context.Context, conn net.Conn) error {
 	if err != nil {
 		return err
 	}
-	mine := welcome{
+	mine := reply{
 		hello: hello{
 			Remote: verbs.Remote{QPN: qp.QPN(), PSN: verbs.RandomPSN(), GID: gid, LID: port.LID},
 			MTU:    port.ActiveMTU,
@@ -175,9 +176,9 @@ func (s *server) welcome(ctx context.Context, conn net.Conn) error {
 	return nil
 }
 
-// watch sees a client hang up.
+// watch waits until a client closes its TCP connection, and has its queue pair closed.
 func (s *server) watch(conn net.Conn, qp *verbs.QueuePair) {
-	_, _ = conn.Read(make([]byte, 1)) // clients have nothing more to say
+	_, _ = conn.Read(make([]byte, 1)) // clients send nothing more
 	_ = conn.Close()
 	select {
 	case s.gone <- qp:
@@ -185,17 +186,17 @@ func (s *server) watch(conn net.Conn, qp *verbs.QueuePair) {
 	}
 }
 
-// do has the server's program execute f.
+// do executes f in the server's program.
 func (s *server) do(f func()) {
 	done := make(chan struct{})
 	s.tasks <- func() { f(); close(done) }
 	<-done
 }
 
-// writeEvery leaves readers a chance: a bucket that is written all the time is always torn.
+// writeEvery is the interval between writes: a bucket that is written continuously is always torn.
 const writeEvery = 100 * time.Microsecond
 
-// startWriting has the program write that many keys in turn until stop is called.
+// startWriting makes the program write the given number of keys in turn until stop is called.
 func (s *server) startWriting(keys int) (stop func() (writes int, err error)) {
 	quit, done := make(chan struct{}), make(chan struct{})
 	pause := time.NewTicker(writeEvery)
@@ -221,24 +222,24 @@ func (s *server) startWriting(keys int) (stop func() (writes int, err error)) {
 	}
 }
 
-// rest is what a server's program did while it should have done nothing.
-type rest struct {
+// idleReport is what the server's program did while it slept.
+type idleReport struct {
 	completions, writes int
-	processor           time.Duration // -1: unknown here
+	processor           time.Duration // CPU time; -1 if unknown
 	lasted              time.Duration
 }
 
-func (r rest) String() string {
+func (r idleReport) String() string {
 	processor := "unknown"
 	if r.processor >= 0 {
 		processor = micro(r.processor)
 	}
-	return fmt.Sprintf("%d completions, %d writes, processor time %s of %v",
+	return fmt.Sprintf("%d completions, %d writes, CPU time %s of %v",
 		r.completions, r.writes, processor, r.lasted.Round(time.Millisecond))
 }
 
-// sleep has the program sleep while f runs.
-func (s *server) sleep(f func() error) (r rest, err error) {
+// sleep makes the program sleep while f runs.
+func (s *server) sleep(f func() error) (r idleReport, err error) {
 	asleep, wake, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
@@ -260,7 +261,7 @@ func (s *server) sleep(f func() error) (r rest, err error) {
 	return r, errors.Join(workErr, err)
 }
 
-// drain counts the completions of the server's queue.
+// drain polls and counts the completions in the server's completion queue.
 func (s *server) drain() (total int, err error) {
 	var wcs [16]verbs.WorkCompletion
 	for {
@@ -272,7 +273,7 @@ func (s *server) drain() (total int, err error) {
 	}
 }
 
-// close ends the program, hangs up, and frees everything.
+// close ends the program, closes all connections, and frees everything.
 func (s *server) close() error {
 	close(s.stop)
 	<-s.done
@@ -284,7 +285,7 @@ func (s *server) close() error {
 	return errors.Join(append(errs, s.release())...)
 }
 
-// release closes what was opened, the last first: what others use can't be closed.
+// release closes all objects in the reverse order of creation: objects in use can't be closed.
 func (s *server) release() error {
 	var errs []error
 	for _, c := range slices.Backward(s.closers) {

@@ -10,20 +10,20 @@ import (
 	"github.com/rdmakit/rdmakit/verbs/provider/builtin"
 )
 
-// end is one end of the connection, and everything that it takes.
+// end is one end of the connection with all its objects.
 type end struct {
 	device *verbs.Device
 	pd     *verbs.ProtectionDomain
 	cq     *verbs.CompletionQueue
 	qp     *verbs.QueuePair
-	mr     *verbs.MemoryRegion // once register was called: what goes out, then what comes in
+	mr     *verbs.MemoryRegion // set by register: outgoing message, then incoming message
 	hello  hello
 
 	completed [2]bool        // by the ID of the request
-	closers   []func() error // in the order in which things were made
+	closers   []func() error // in the order of creation
 }
 
-// open makes everything but the memory, whose size the client decides.
+// open creates everything but the memory region, whose size the client chooses.
 func open(ctx context.Context, name string, wait verbs.WaitMode) (*end, error) {
 	e := &end{}
 	if err := e.open(ctx, name, wait); err != nil {
@@ -64,7 +64,7 @@ func (e *end) open(ctx context.Context, name string, wait verbs.WaitMode) (err e
 	return nil
 }
 
-// register makes room for one message out and one in.
+// register registers memory for one outgoing and one incoming message.
 func (e *end) register(size int) (err error) {
 	if e.mr, err = e.pd.RegisterMemory(make([]byte, 2*size), verbs.AccessLocalWrite); err != nil {
 		return err
@@ -73,14 +73,14 @@ func (e *end) register(size int) (err error) {
 	return nil
 }
 
-// connect takes the queue pair to RTS. The path MTU is one that both ports take.
+// connect moves the queue pair to RTS. The path MTU is the smaller one of the two ports.
 func (e *end) connect(peer hello) error {
 	return e.qp.Connect(verbs.ConnectConfig{
 		Remote: peer.Remote, PSN: e.hello.Remote.PSN, MTU: min(e.hello.MTU, peer.MTU),
 	})
 }
 
-// close closes everything, the last made first: what others use can't be closed.
+// close closes all objects in the reverse order of creation: objects in use can't be closed.
 func (e *end) close() error {
 	var errs []error
 	for _, c := range slices.Backward(e.closers) {
@@ -90,8 +90,8 @@ func (e *end) close() error {
 	return errors.Join(errs...)
 }
 
-// await returns when all those requests have completed. A failed one is an error, whichever
-// it is, because it ends the connection.
+// await waits until all requests with the given IDs have completed. It returns an error if any
+// request fails, because that ends the connection.
 func (e *end) await(ctx context.Context, size int, ids ...uint64) error {
 	var wcs [4]verbs.WorkCompletion
 	for _, id := range ids {
@@ -108,9 +108,9 @@ func (e *end) await(ctx context.Context, size int, ids ...uint64) error {
 					return err
 				}
 				if wc.ID == idReceive && int(wc.Bytes) != size {
-					return fmt.Errorf("a message of %d bytes, not %d", wc.Bytes, size)
+					return fmt.Errorf("message of %d bytes, not %d", wc.Bytes, size)
 				}
-				e.completed[wc.ID] = true // perhaps before anybody asks for it
+				e.completed[wc.ID] = true // possibly for a later call
 			}
 		}
 		e.completed[id] = false

@@ -1,5 +1,5 @@
-// Command pingpong sends messages there and back over RDMA and tells how long they took. It
-// needs neither an RDMA card nor privilege:
+// Command pingpong sends messages back and forth over RDMA and prints the round-trip times. It
+// needs neither an RDMA card nor privileges:
 //
 //	go run ./examples/pingpong
 //
@@ -8,8 +8,8 @@
 //	go run ./examples/pingpong -listen :7471 -server roce@192.0.2.1
 //	go run ./examples/pingpong -connect 192.0.2.1:7471 -client roce@192.0.2.2
 //
-// The ends tell each other their queue pairs over TCP (control.go), connect them (end.go), and
-// then SEND to each other (ping.go). docs/verbs.md explains it step by step.
+// The ends exchange their queue pair numbers and addresses over TCP (control.go), connect the queue
+// pairs (end.go), and then send messages with SEND (ping.go). docs/verbs.md explains it step by step.
 package main
 
 import (
@@ -50,14 +50,14 @@ func start(args []string) int {
 // options are the flags.
 type options struct {
 	client, server  string // devices
-	listen, connect string // TCP addresses; without either both ends run here
+	listen, connect string // TCP addresses; if both are empty, both ends run in this process
 	rounds, size    int
 	wait            verbs.WaitMode
 	timeout         time.Duration
 }
 
-// The server takes rounds and size from its client, and nobody lets a stranger choose how
-// much memory to allocate.
+// Limits for the rounds and the size that a client sends to the server: an untrusted client must not
+// choose how much memory the server allocates.
 const (
 	maxRounds = 1_000_000
 	maxSize   = 1 << 20
@@ -65,7 +65,7 @@ const (
 
 // example ends the help.
 const example = `
-Examples, both ends here; and the server on one machine, the client on another:
+Examples: both ends in one process; server on one machine, client on another:
   pingpong -n 10000 -size 4096
   pingpong -listen :7471 -server roce@192.0.2.1
   pingpong -connect 192.0.2.1:7471 -client roce@192.0.2.2
@@ -77,11 +77,11 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	f.SetOutput(stderr)
 	f.StringVar(&o.client, "client", "roce@127.0.0.1", "`device` of the client")
 	f.StringVar(&o.server, "server", "roce@127.0.0.2", "`device` of the server")
-	f.StringVar(&o.listen, "listen", "", "be the server only, and wait for a client at this TCP `address`")
-	f.StringVar(&o.connect, "connect", "", "be the client only, of the server at this TCP `address`")
-	f.IntVar(&o.rounds, "n", 1000, "round trips")
-	f.IntVar(&o.size, "size", 64, "`bytes` of a message")
-	f.DurationVar(&o.timeout, "timeout", 30*time.Second, "longest time that all of it may take")
+	f.StringVar(&o.listen, "listen", "", "run only the server, and listen for a client at this TCP `address`")
+	f.StringVar(&o.connect, "connect", "", "run only the client, and connect to the server at this TCP `address`")
+	f.IntVar(&o.rounds, "n", 1000, "number of round trips")
+	f.IntVar(&o.size, "size", 64, "message size in `bytes`")
+	f.DurationVar(&o.timeout, "timeout", 30*time.Second, "time limit for the whole run")
 	wait := f.String("wait", "hybrid", "how to wait for completions: hybrid, event or busy")
 	f.Usage = func() {
 		fmt.Fprintln(stderr, "Usage of pingpong:")
@@ -100,9 +100,9 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	case !ok:
 		return o, fmt.Errorf("-wait %s: not hybrid, event or busy", *wait)
 	case o.listen != "" && o.connect != "":
-		return o, errors.New("-listen and -connect: an end is server or client")
+		return o, errors.New("-listen and -connect are mutually exclusive")
 	case o.timeout <= 0:
-		return o, fmt.Errorf("-timeout %v: not above zero", o.timeout)
+		return o, fmt.Errorf("-timeout %v: not positive", o.timeout)
 	}
 	return o, checkWork(o.rounds, o.size)
 }
@@ -116,14 +116,14 @@ func checkWork(rounds, size int) error {
 }
 
 func run(ctx context.Context, o options, stdout io.Writer) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, o.timeout, fmt.Errorf("not done after %v (-timeout)", o.timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, o.timeout, fmt.Errorf("not finished after %v (-timeout)", o.timeout))
 	defer cancel()
 	out := &printer{w: stdout}
 	err := o.role(ctx, out)
 	return errors.Join(err, out.err)
 }
 
-// role runs what the flags say: an end, or both.
+// role runs the server, the client or both, as the flags say.
 func (o options) role(ctx context.Context, out *printer) error {
 	switch {
 	case o.connect != "":
@@ -138,7 +138,7 @@ func (o options) role(ctx context.Context, out *printer) error {
 	return both(ctx, o, out)
 }
 
-// both runs the two ends as goroutines. They know no more of each other than two processes do.
+// both runs the two ends as goroutines, which share nothing but the TCP connection.
 func both(ctx context.Context, o options, out *printer) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -158,12 +158,12 @@ func both(ctx context.Context, o options, out *printer) error {
 	}
 	wg.Wait()
 	if clientErr == nil || serverErr != nil && errors.Is(clientErr, errHungUp) {
-		return serverErr // which came first
+		return serverErr // the cause of the client's error
 	}
 	return clientErr
 }
 
-// printer writes whole lines, from any goroutine, and keeps the first error.
+// printer writes whole lines and keeps the first error. It is safe for concurrent use.
 type printer struct {
 	mu  sync.Mutex
 	w   io.Writer
@@ -178,7 +178,7 @@ func (p *printer) printf(format string, args ...any) {
 	}
 }
 
-// explain prints an error, and what may be done about it.
+// explain prints an error and its hints.
 func explain(stderr io.Writer, err error) {
 	fmt.Fprintln(stderr, "pingpong:", err)
 	if h, ok := errors.AsType[interface {

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// The addresses are those of this package only: tests of other packages run at the same time.
+// Addresses that only this package uses: tests of other packages run at the same time.
 const (
 	clientDevice = "roce@127.0.41.1"
 	serverDevice = "roce@127.0.41.2"
@@ -29,10 +29,10 @@ func flags(t *testing.T, args ...string) options {
 	return o
 }
 
-// output is what the command prints; figures differ from run to run.
+// output matches the output of the command; the numbers differ between runs.
 var output = regexp.MustCompile(`^(?:(?:client  roce@127\.0\.41\.1|server  roce@127\.0\.41\.2), qp 0x[0-9a-f]{6}, ` +
-	`path MTU at most 4096\n){2}ping 0: there and back in [0-9.]+ µs\nping 1: there and back in [0-9.]+ µs\nping 2: ` +
-	`there and back in [0-9.]+ µs\n50 round trips of (\d+) bytes, every byte checked\nround trip: min [0-9.]+ µs, ` +
+	`path MTU at most 4096\n){2}ping 0: round trip [0-9.]+ µs\nping 1: round trip [0-9.]+ µs\nping 2: ` +
+	`round trip [0-9.]+ µs\n50 round trips of (\d+) bytes, every byte checked\nround trip: min [0-9.]+ µs, ` +
 	`median [0-9.]+ µs, p99 [0-9.]+ µs, max [0-9.]+ µs \(software, not line rate\)\n$`)
 
 func TestBoth(t *testing.T) {
@@ -49,7 +49,7 @@ func TestBoth(t *testing.T) {
 	}
 }
 
-// TestTwoProcesses runs the ends as -listen and -connect do.
+// TestTwoProcesses runs the two ends separately, with -listen and -connect.
 func TestTwoProcesses(t *testing.T) {
 	o := flags(t, "-listen", "127.0.0.1:0")
 	l, err := listen(t.Context(), o.listen)
@@ -71,7 +71,7 @@ func TestTwoProcesses(t *testing.T) {
 	}
 }
 
-// TestWrongAnswer has the server answer with one bit changed in one message.
+// TestWrongAnswer checks that the client detects a response with one wrong bit.
 func TestWrongAnswer(t *testing.T) {
 	o := flags(t)
 	l, err := listen(t.Context(), "127.0.0.1:0")
@@ -79,18 +79,18 @@ func TestWrongAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	served := make(chan error, 1)
-	go func() { served <- liar(t.Context(), o, l) }()
+	go func() { served <- wrongServer(t.Context(), o, l) }()
 	err = client(t.Context(), o, l.Addr().String(), &printer{w: io.Discard})
-	if want := "answer to ping 3: byte 7 of 64 is 0x"; err == nil || !strings.Contains(err.Error(), want) {
+	if want := "response to ping 3: byte 7 of 64 is 0x"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("client = %v, want %q", err, want)
 	}
-	if err := <-served; err == nil || !strings.Contains(err.Error(), "the peer hung up") {
-		t.Errorf("server = %v, want that the peer hung up", err)
+	if err := <-served; err == nil || !strings.Contains(err.Error(), "the peer closed the connection") {
+		t.Errorf("server = %v, want that the peer closed the connection", err)
 	}
 }
 
-// liar is a server with a fault.
-func liar(ctx context.Context, o options, l net.Listener) (err error) {
+// wrongServer is a server that changes one bit of a response.
+func wrongServer(ctx context.Context, o options, l net.Listener) (err error) {
 	e, err := open(ctx, o.server, o.wait)
 	if err != nil {
 		return err
@@ -121,7 +121,8 @@ func liar(ctx context.Context, o options, l net.Listener) (err error) {
 	})
 }
 
-// TestPeerGone hangs up in the midst of it: both ends must notice long before any timeout.
+// TestPeerGone cancels the client during the round trips: both ends must notice it long before any
+// timeout.
 func TestPeerGone(t *testing.T) {
 	o := flags(t, "-n", "1000000")
 	l, err := listen(t.Context(), "127.0.0.1:0")
@@ -134,9 +135,9 @@ func TestPeerGone(t *testing.T) {
 	time.AfterFunc(300*time.Millisecond, cancel)
 	start := time.Now()
 	err = server(t.Context(), o, l, &printer{w: io.Discard})
-	if took := time.Since(start); err == nil || !strings.Contains(err.Error(), "the peer hung up") ||
+	if took := time.Since(start); err == nil || !strings.Contains(err.Error(), "the peer closed the connection") ||
 		took > 10*time.Second {
-		t.Errorf("server = %v after %v, want that the peer hung up", err, took)
+		t.Errorf("server = %v after %v, want that the peer closed the connection", err, took)
 	}
 	if err := <-gone; !errors.Is(err, context.Canceled) {
 		t.Errorf("client = %v, want %v", err, context.Canceled)
@@ -145,11 +146,11 @@ func TestPeerGone(t *testing.T) {
 
 func TestStrangers(t *testing.T) {
 	tests := []struct{ says, want string }{
-		{"", "the peer hung up: EOF"},
-		{"GET / HTTP/1.0\r\n\r\n", "hear from the peer: invalid character"},
-		{strings.Repeat("x", 5000), "hear from the peer: a line of more than 1024 bytes"},
-		{"{}\n", "the client asks for 0 round trips of 0 bytes"},
-		{`{"Rounds":1,"Size":1000000000000}` + "\n", "the client asks for 1 round trips of 1000000000000 bytes"},
+		{"", "the peer closed the connection: EOF"},
+		{"GET / HTTP/1.0\r\n\r\n", "read from the peer: invalid character"},
+		{strings.Repeat("x", 5000), "read from the peer: line longer than 1024 bytes"},
+		{"{}\n", "the client requests 0 round trips of 0 bytes"},
+		{`{"Rounds":1,"Size":1000000000000}` + "\n", "the client requests 1 round trips of 1000000000000 bytes"},
 		{`{"Rounds":1,"Size":1}` + "\n", "INIT→RTR"},
 	}
 	for _, tt := range tests {
@@ -164,12 +165,12 @@ func TestStrangers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _ = io.WriteString(conn, tt.says) // it may have hung up already
+		_, _ = io.WriteString(conn, tt.says) // the server may already have closed the connection
 		if tcp, ok := conn.(*net.TCPConn); ok {
 			_ = tcp.CloseWrite()
 		}
 		if err := <-served; err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("server that hears %.20q = %v, want %q", tt.says, err, tt.want)
+			t.Errorf("server that receives %.20q = %v, want %q", tt.says, err, tt.want)
 		}
 		_ = conn.Close()
 	}
@@ -184,8 +185,8 @@ func TestErrors(t *testing.T) {
 		{[]string{"-wait", "now"}, "-wait now: not hybrid, event or busy"},
 		{[]string{"-n", "0"}, "0 round trips of 64 bytes: at least 1 of each, at most 1000000 and 1048576"},
 		{[]string{"-size", "1048577"}, "1000 round trips of 1048577 bytes"},
-		{[]string{"-timeout", "0s"}, "-timeout 0s: not above zero"},
-		{[]string{"-listen", ":1", "-connect", ":1"}, "an end is server or client"},
+		{[]string{"-timeout", "0s"}, "-timeout 0s: not positive"},
+		{[]string{"-listen", ":1", "-connect", ":1"}, "-listen and -connect are mutually exclusive"},
 		{[]string{"-client", serverDevice, "-server", serverDevice}, "UDP port 4791 of 127.0.41.2 is taken"},
 		{
 			[]string{"-client", clientDevice, "-server", "roce@203.0.113.7"},
@@ -198,11 +199,11 @@ func TestErrors(t *testing.T) {
 		{[]string{"-client", clientDevice, "-connect", "127.0.0.1:1"}, "connection refused"},
 		{
 			[]string{"-server", serverDevice, "-listen", "127.0.0.1:0", "-timeout", "100ms"},
-			"not done after 100ms (-timeout)",
+			"not finished after 100ms (-timeout)",
 		},
 		{
 			[]string{"-client", clientDevice, "-server", serverDevice, "-n", "1000000", "-timeout", "300ms"},
-			"not done after 300ms (-timeout)",
+			"not finished after 300ms (-timeout)",
 		},
 	}
 	for _, tt := range tests {
@@ -247,7 +248,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestFullDisk writes where nothing can be written.
+// TestFullDisk checks the error of an output that can't be written.
 func TestFullDisk(t *testing.T) {
 	r, w := io.Pipe()
 	if err := r.Close(); err != nil {
@@ -258,12 +259,12 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestExample has the help end with commands that parse.
+// TestExample checks that the help ends with examples that parse.
 func TestExample(t *testing.T) {
 	var help bytes.Buffer
 	if _, err := parse([]string{"-h"}, &help); !errors.Is(err, flag.ErrHelp) ||
 		!strings.HasSuffix(help.String(), "\n"+example) {
-		t.Errorf("parse(-h) = %v and says %q, want an example at its end", err, &help)
+		t.Errorf("parse(-h) = %v, prints %q, want an example at its end", err, &help)
 	}
 	commands := 0
 	for line := range strings.Lines(example) {

@@ -11,13 +11,13 @@ import (
 	"github.com/rdmakit/rdmakit/verbs"
 )
 
-// IDs of the requests, by which completions are told apart.
+// IDs of the requests, which identify the completions.
 const (
 	idSend    = 0
 	idReceive = 1
 )
 
-// server answers one client. The listener closes when ctx ends.
+// server serves one client. The listener is closed when ctx ends.
 func server(ctx context.Context, o options, l net.Listener, out *printer) (err error) {
 	e, err := open(ctx, o.server, o.wait)
 	if err != nil {
@@ -37,7 +37,7 @@ func server(ctx context.Context, o options, l net.Listener, out *printer) (err e
 	})
 }
 
-// client sends, measures and reports.
+// client sends messages, measures the round trips and prints the report.
 func client(ctx context.Context, o options, address string, out *printer) (err error) {
 	e, err := open(ctx, o.client, o.wait)
 	if err != nil {
@@ -62,8 +62,9 @@ func client(ctx context.Context, o options, address string, out *printer) (err e
 	return nil
 }
 
-// session connects the queue pair with that of the process behind conn, runs talk, and takes
-// leave: who closes while the other still waits for an acknowledgement leaves it waiting.
+// session connects the queue pair with that of the peer behind conn, runs talk, and waits until both
+// ends are done: if one end closed its queue pair too early, the other one would wait in vain for
+// an acknowledgement.
 func (e *end) session(ctx context.Context, conn net.Conn, talk func(context.Context, hello) error) error {
 	defer func() { _ = conn.Close() }()
 	c := newControl(ctx, conn)
@@ -76,7 +77,7 @@ func (e *end) session(ctx context.Context, conn net.Conn, talk func(context.Cont
 		work = e.hello // we are the client
 	}
 	if err := checkWork(work.Rounds, work.Size); err != nil {
-		return fmt.Errorf("the client asks for %w", err)
+		return fmt.Errorf("the client requests %w", err)
 	}
 	if err := e.register(work.Size); err != nil {
 		return err
@@ -84,7 +85,7 @@ func (e *end) session(ctx context.Context, conn net.Conn, talk func(context.Cont
 	if err := e.connect(theirs); err != nil {
 		return err
 	}
-	if err := e.receive(work.Size); err != nil { // before anything can come
+	if err := e.receive(work.Size); err != nil { // before the peer can send
 		return err
 	}
 	if err := step(ctx, c, "ready"); err != nil {
@@ -95,8 +96,8 @@ func (e *end) session(ctx context.Context, conn net.Conn, talk func(context.Cont
 	return errors.Join(err, stop(err == nil))
 }
 
-// watch ends the context when the peer hangs up, which a queue pair alone doesn't notice while
-// it has nothing to send. stop tells the peer that we are done and waits until it is.
+// watch ends the context when the peer closes the TCP connection: an idle queue pair doesn't notice
+// that its peer is gone. stop notifies the peer that this end is done and waits until the peer is.
 func watch(ctx context.Context, c *control) (_ context.Context, stop func(good bool) error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var heard error
@@ -105,7 +106,7 @@ func watch(ctx context.Context, c *control) (_ context.Context, stop func(good b
 		defer close(ended)
 		line, err := c.r.ReadSlice('\n')
 		if err == nil && string(line) != "done\n" {
-			err = fmt.Errorf("%q instead of done", line)
+			err = fmt.Errorf("got %q instead of done", line)
 		}
 		if err != nil {
 			heard = fmt.Errorf("%w: %w", errHungUp, err)
@@ -114,7 +115,7 @@ func watch(ctx context.Context, c *control) (_ context.Context, stop func(good b
 	}()
 	return ctx, func(good bool) error {
 		defer cancel(nil)
-		if !good { // what went wrong is known already
+		if !good { // the session has already failed
 			_ = c.conn.Close()
 			<-ended
 			return nil
@@ -127,13 +128,13 @@ func watch(ctx context.Context, c *control) (_ context.Context, stop func(good b
 	}
 }
 
-// receive posts a buffer for the next message.
+// receive posts a receive request for the next message.
 func (e *end) receive(size int) error {
 	_, err := e.qp.PostReceive(verbs.ReceiveRequest{ID: idReceive, Segments: []verbs.Segment{e.mr.Segment(size, size)}})
 	return err
 }
 
-// send posts the message that stands in the buffer.
+// send posts a SEND of the message in the buffer.
 func (e *end) send(size int) error {
 	_, err := e.qp.PostSend(verbs.SendRequest{
 		ID: idSend, Op: verbs.SendOpSend, Flags: verbs.SendSignaled, Segments: []verbs.Segment{e.mr.Segment(0, size)},
@@ -141,7 +142,7 @@ func (e *end) send(size int) error {
 	return err
 }
 
-// ping sends messages and takes the answers to them. It returns how long each took.
+// ping sends messages and receives the responses. It returns the round-trip times.
 func (e *end) ping(ctx context.Context, rounds, size int) ([]time.Duration, error) {
 	took := make([]time.Duration, 0, rounds)
 	out, in := e.mr.Bytes()[:size], e.mr.Bytes()[size:]
@@ -156,16 +157,16 @@ func (e *end) ping(ctx context.Context, rounds, size int) ([]time.Duration, erro
 		}
 		took = append(took, time.Since(start))
 		if err := check(in, round, pong); err != nil {
-			return nil, fmt.Errorf("answer to ping %d: %w", round, err)
+			return nil, fmt.Errorf("response to ping %d: %w", round, err)
 		}
-		if err := e.receive(size); err != nil { // for the next; the last one stays unused
+		if err := e.receive(size); err != nil { // for the next response; the last one is unused
 			return nil, err
 		}
 	}
 	return took, nil
 }
 
-// answer takes messages and answers them.
+// answer receives messages and sends the responses.
 func (e *end) answer(ctx context.Context, rounds, size int) error {
 	out, in := e.mr.Bytes()[:size], e.mr.Bytes()[size:]
 	for round := range rounds {
@@ -178,14 +179,14 @@ func (e *end) answer(ctx context.Context, rounds, size int) error {
 		for i, b := range in {
 			out[i] = b ^ pong
 		}
-		if err := e.receive(size); err != nil { // before the answer: the next ping follows it
+		if err := e.receive(size); err != nil { // before the response, since the next ping follows it
 			return err
 		}
 		if err := e.send(size); err != nil {
 			return err
 		}
 		if err := e.await(ctx, size, idSend); err != nil {
-			return fmt.Errorf("answer to ping %d: %w", round, err)
+			return fmt.Errorf("response to ping %d: %w", round, err)
 		}
 	}
 	return nil

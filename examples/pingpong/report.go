@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// What an answer has of the message that it answers: each byte inverted, so that nobody can
-// take his own message for it.
+// Masks of the bytes of a message. A response has each byte of its ping inverted, so that a client
+// can't mistake its own message for the response.
 const (
 	ping = 0x00
 	pong = 0xff
 )
 
-// pattern is byte i of a message; no two rounds in a row have a byte in common.
+// pattern returns byte i of a message; it differs between consecutive rounds.
 func pattern(round, i int) byte { return byte(round*13 + i*7 + i>>8) }
 
 func fill(b []byte, round int) {
@@ -31,10 +31,10 @@ func check(b []byte, round int, mask byte) error {
 	return nil
 }
 
-// report prints the first round trips and the distribution of all.
+// report prints the first round-trip times and the distribution of all.
 func report(out *printer, took []time.Duration, size int) {
 	for i, d := range took[:min(3, len(took))] {
-		out.printf("ping %d: there and back in %s\n", i, micro(d))
+		out.printf("ping %d: round trip %s\n", i, micro(d))
 	}
 	slices.Sort(took)
 	at := func(share float64) string { return micro(took[int(share*float64(len(took)-1))]) }
