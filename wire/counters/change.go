@@ -2,37 +2,38 @@ package counters
 
 import "time"
 
-// Endless is the width of a counter that stops nowhere.
+// Endless is the width of a counter that never saturates.
 const Endless = 64
 
-// Reading is a counter as it was read.
+// Reading is the value of a counter at one time.
 type Reading struct {
 	Value uint64
-	// Bits is the counter's width. Below Endless it stops at its highest value, all ones; a value
-	// beyond that is of a counter that is wider than it should be, and is at no end.
+	// Bits is the counter's width. A counter of less than Endless bits stops at its highest
+	// value, all ones. A greater value means that the counter is wider than Bits; it isn't
+	// saturated then.
 	Bits int
 }
 
-// Saturated reports whether the counter stands at its end: it counts nothing more until it is
-// reset.
+// Saturated reports whether the counter has reached its highest value: it counts nothing more until
+// it is reset.
 func (r Reading) Saturated() bool { return r.Bits < Endless && r.Value == 1<<r.Bits-1 }
 
-// Change is what became of a counter between two readings.
+// Change is the change of a counter between two readings.
 type Change struct {
-	// Delta is how much was counted. It is nil when nothing can be told: there is no earlier
-	// reading, the counter stood at its end before and still does, or it was reset (Reset) and is
-	// 0.
+	// Delta is how much was counted. It is nil if that is unknown: there is no earlier reading,
+	// the counter was and still is saturated, or it was reset (Reset) and is 0.
 	Delta *uint64 `json:"delta,omitempty"`
-	// AtLeast tells that Delta is a lower bound, for the counter reached its end or was reset.
+	// AtLeast reports that Delta is a lower bound: the counter has become saturated or was reset.
 	AtLeast bool `json:"atLeast,omitempty"`
-	Reset   bool `json:"reset,omitempty"` // it is smaller than before
-	// PerSecond is Delta over the time between the readings; nil as Delta.
+	Reset   bool `json:"reset,omitempty"` // the value is smaller than before
+	// PerSecond is Delta divided by the time between the readings; nil if Delta is nil.
 	PerSecond *float64 `json:"perSecond,omitempty"`
 }
 
-// Compare tells what became of a counter between two readings, taken elapsed apart; without a time
-// there is no rate. Readings of different widths are of different counters and tell nothing. See
-// the package for what saturated counters mean. Neither Delta nor PerSecond is ever negative.
+// Compare returns the change of a counter between two readings. elapsed is the time between them; if
+// it is 0, there is no rate. Readings with different widths belong to different counters, and the
+// result is empty. See the package documentation for saturated counters. Delta and PerSecond are
+// never negative.
 func Compare(before, after Reading, elapsed time.Duration) Change {
 	if before.Bits != after.Bits {
 		return Change{}
@@ -45,7 +46,7 @@ func Compare(before, after Reading, elapsed time.Duration) Change {
 	case after.Saturated():
 		c.AtLeast = true
 	}
-	if c.AtLeast && delta == 0 { // true of every counter
+	if c.AtLeast && delta == 0 { // a lower bound of 0 has no meaning
 		c.AtLeast = false
 		return c
 	}

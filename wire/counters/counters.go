@@ -2,22 +2,22 @@ package counters
 
 import "slices"
 
-// Kind tells what a counter counts.
+// Kind is the kind of events that a counter counts.
 type Kind uint8
 
 // The kinds of counters.
 const (
-	KindError   Kind = iota // what went wrong
-	KindWait                // how long data waited for credits, which is congestion and no fault
+	KindError   Kind = iota // errors
+	KindWait                // time that data waited for credits: congestion, not an error
 	KindTraffic             // data and packets
 )
 
-// Counter is a counter that each port has.
+// Counter is a counter of a port.
 type Counter struct {
-	Name string // the specification's, as infiniband-diags writes it
-	File string // in ports/N/counters of sysfs; "" where the kernel has none
-	// Bits is the width in PortCounters. The kernel's file of a counter with 32 bits has the 64 of
-	// PortCountersExtended where the port has that.
+	Name string // in the specification, as infiniband-diags writes it
+	File string // in ports/N/counters of sysfs; "" if the kernel has none
+	// Bits is the width in PortCounters. If the port has PortCountersExtended, the kernel's file
+	// for a 32-bit counter has the 64-bit value from there.
 	Bits int
 	Kind Kind
 }
@@ -43,11 +43,11 @@ var portCounters = [...]Counter{
 	{"PortRcvPkts", "port_rcv_packets", 32, KindTraffic},
 }
 
-// PortCounters returns the counters of attribute PortCounters: errors and waiting in the
-// specification's order, then traffic.
+// PortCounters returns the counters of attribute PortCounters: the error counters and PortXmitWait in
+// the specification's order, then the traffic counters.
 func PortCounters() []Counter { return slices.Clone(portCounters[:]) }
 
-// ByName finds a counter by the specification's name.
+// ByName finds a counter by its name in the specification.
 func ByName(name string) (Counter, bool) {
 	return find(func(c Counter) bool { return c.Name == name })
 }

@@ -59,19 +59,19 @@ func TestCompare(t *testing.T) {
 	}{
 		{"grows", counters.Reading{5, 16}, counters.Reading{9, 16}, known(4)},
 		{"stands", counters.Reading{5, 16}, counters.Reading{5, 16}, known(0)},
-		{"stands at 0", counters.Reading{0, 8}, counters.Reading{0, 8}, known(0)},
-		{"grows to below its end", counters.Reading{0, 8}, counters.Reading{254, 8}, known(254)},
-		{"reaches its end", counters.Reading{250, 8}, counters.Reading{255, 8}, atLeast(5)},
-		{"stays at its end", counters.Reading{255, 8}, counters.Reading{255, 8}, counters.Change{}},
+		{"stays at 0", counters.Reading{0, 8}, counters.Reading{0, 8}, known(0)},
+		{"increases, not saturated", counters.Reading{0, 8}, counters.Reading{254, 8}, known(254)},
+		{"becomes saturated", counters.Reading{250, 8}, counters.Reading{255, 8}, atLeast(5)},
+		{"stays saturated", counters.Reading{255, 8}, counters.Reading{255, 8}, counters.Change{}},
 		{"reset", counters.Reading{5, 16}, counters.Reading{2, 16}, reset(2)},
 		{"reset to 0", counters.Reading{5, 16}, counters.Reading{0, 16}, counters.Change{Reset: true}},
-		{"reset from its end", counters.Reading{255, 8}, counters.Reading{254, 8}, reset(254)},
-		{"reset from its end to 0", counters.Reading{15, 4}, counters.Reading{0, 4}, counters.Change{Reset: true}},
-		{"64 bits grow beyond 32", counters.Reading{1<<32 - 1, wide}, counters.Reading{1<<32 + 5, wide}, known(6)},
+		{"reset when saturated", counters.Reading{255, 8}, counters.Reading{254, 8}, reset(254)},
+		{"reset when saturated to 0", counters.Reading{15, 4}, counters.Reading{0, 4}, counters.Change{Reset: true}},
+		{"64 bits exceed 32", counters.Reading{1<<32 - 1, wide}, counters.Reading{1<<32 + 5, wide}, known(6)},
 		{"wider than it should be", counters.Reading{1<<32 - 1, 32}, counters.Reading{1<<32 + 5, 32}, known(6)},
-		{"64 bits stand where 32 end", counters.Reading{1<<32 - 1, wide}, counters.Reading{1<<32 - 1, wide}, known(0)},
+		{"64 bits stay at 32 ones", counters.Reading{1<<32 - 1, wide}, counters.Reading{1<<32 - 1, wide}, known(0)},
 		{"64 bits reach all ones", counters.Reading{7, wide}, counters.Reading{ones, wide}, known(ones - 7)},
-		{"64 bits stand at all ones", counters.Reading{ones, wide}, counters.Reading{ones, wide}, known(0)},
+		{"64 bits stay at all ones", counters.Reading{ones, wide}, counters.Reading{ones, wide}, known(0)},
 		{"64 bits reset", counters.Reading{ones, wide}, counters.Reading{3, wide}, reset(3)},
 		{"another width", counters.Reading{3, 32}, counters.Reading{9, wide}, counters.Change{}},
 		{"another width, smaller", counters.Reading{9, wide}, counters.Reading{3, 32}, counters.Change{}},
@@ -89,8 +89,8 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// TestCompareIsTrue counts events on a counter that behaves as the specification says, resets it at
-// times, and holds what Compare says to what has happened.
+// TestCompareIsTrue counts random events on a counter that behaves as in the specification, resets it
+// sometimes, and checks the results of Compare against the events.
 func TestCompareIsTrue(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same in each run
 	for _, bits := range []int{4, 8, 16, 32} {
@@ -116,7 +116,7 @@ func TestCompareIsTrue(t *testing.T) {
 			case c.Reset && !wasReset:
 				t.Fatalf("%s, but it was not reset", said)
 			case c.AtLeast && (c.Delta == nil || *c.Delta == 0):
-				t.Fatalf("%s, which is said of every counter", said)
+				t.Fatalf("%s, which has no meaning", said)
 			}
 		}
 	}
@@ -134,7 +134,7 @@ func TestPortCounters(t *testing.T) {
 	names, files := map[string]bool{}, map[string]bool{}
 	for _, c := range counters.PortCounters() {
 		if c.Name == "" || names[c.Name] || c.File != "" && files[c.File] {
-			t.Errorf("%+v: no name, or twice", c)
+			t.Errorf("%+v: empty or duplicate name", c)
 		}
 		names[c.Name], files[c.File] = true, true
 		if got, ok := counters.ByName(c.Name); !ok || got != c {

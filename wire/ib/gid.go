@@ -41,15 +41,15 @@ func (g GID) IPv4() (netip.Addr, bool) {
 	return a, a.Is4()
 }
 
-// IsZero reports whether all 16 bytes are zero, as in an empty table slot.
+// IsZero reports whether all 16 bytes are zero, as in an empty table entry.
 func (g GID) IsZero() bool { return g == GID{} }
 
-// HasZeroInterfaceID reports whether the low 8 bytes are zero, which NCCL and
-// UCX take for an unusable entry.
+// HasZeroInterfaceID reports whether the low 8 bytes are zero. NCCL and UCX treat
+// such an entry as unusable.
 func (g GID) HasZeroInterfaceID() bool { return g.InterfaceID() == 0 }
 
-// IsLinkLocal reports whether the GID lies in fe80::/10. Such a GID can't be
-// routed, and on RoCE carries no IP address of the operator's choice.
+// IsLinkLocal reports whether the GID is in fe80::/10. Such a GID can't be
+// routed, and on RoCE it isn't derived from a configured IP address.
 func (g GID) IsLinkLocal() bool { return g[0] == 0xfe && g[1]&0xc0 == 0x80 }
 
 // SubnetPrefix returns the high 8 bytes.
@@ -72,10 +72,10 @@ func (g *GID) UnmarshalText(b []byte) error {
 	return err
 }
 
-// SubnetPrefix is the high half of a GID. Its default value is fe80::/64.
+// SubnetPrefix is the high half of a GID. The default prefix is fe80::/64.
 type SubnetPrefix uint64
 
-// SubnetPrefixDefault is the prefix of a subnet that nobody configured.
+// SubnetPrefixDefault is the prefix of a subnet without a configured one.
 const SubnetPrefixDefault SubnetPrefix = 0xfe80 << 48
 
 // String returns four groups of four hexadecimal digits.
@@ -95,7 +95,7 @@ func (p *SubnetPrefix) UnmarshalText(b []byte) error {
 	return err
 }
 
-// GUID is an EUI-64 that names a node, a port or a system image, in network
+// GUID is an EUI-64 that identifies a node, a port or a system image, in network
 // order (specification volume 1, section 4.1).
 type GUID [8]byte
 
@@ -139,7 +139,7 @@ func ParseGUID(s string) (GUID, error) {
 // String returns the form of sysfs: four groups of four hexadecimal digits.
 func (g GUID) String() string { return hexGroups(g[:]) }
 
-// IsZero reports whether the GUID was never set.
+// IsZero reports whether all 8 bytes are zero: the GUID isn't set.
 func (g GUID) IsZero() bool { return g == GUID{} }
 
 // MarshalText implements [encoding.TextMarshaler] with the form of [GUID.String].

@@ -25,17 +25,17 @@ var ErrShort = errors.New("packet is shorter than its headers")
 // kernel: struct rxe_bth).
 type BTH struct {
 	Opcode    Opcode // transport service and operation: which headers follow
-	Solicited bool   // SE: the receiver wants an event
+	Solicited bool   // SE: request an event at the receiver
 	MigReq    bool   // M: path migration state
-	PadCount  uint8  // bytes of padding behind the payload, 0 to 3
+	PadCount  uint8  // bytes of padding after the payload, 0 to 3
 	TVer      uint8  // header version, 0; 4 bits
 	PKey      PKey   // partition that the packet is sent in
 	FECN      bool   // forward congestion
 	BECN      bool   // backward congestion
-	Reserved  uint8  // the other 6 bits beside them, kept as received
-	DestQP    QPN    // queue pair that it is for
-	AckReq    bool   // A: the responder shall acknowledge it
-	Reserved7 uint8  // 7 bits beside AckReq, kept as received
+	Reserved  uint8  // the other 6 bits of that byte, kept as received
+	DestQP    QPN    // destination queue pair
+	AckReq    bool   // A: request an acknowledgement
+	Reserved7 uint8  // the other 7 bits of that byte, kept as received
 	PSN       PSN    // packet sequence number
 }
 
@@ -62,7 +62,7 @@ func (h *BTH) Decode(b []byte) (n int, err error) {
 	return BTHLen, nil
 }
 
-// Append writes the header behind b.
+// Append appends the header to b.
 func (h *BTH) Append(b []byte) []byte {
 	dst, psn := uint32(h.DestQP), uint32(h.PSN)
 	return append(
@@ -79,9 +79,9 @@ func (h *BTH) Append(b []byte) []byte {
 
 // DETH is the datagram extended transport header (section 9.3.3).
 type DETH struct {
-	QKey     uint32 // must be that of the receiving queue pair, else the packet is dropped
+	QKey     uint32 // Q_Key of the receiving queue pair; packets with another one are dropped
 	Reserved uint8  // kept as received
-	SrcQP    QPN    // queue pair that answers go to
+	SrcQP    QPN    // source queue pair, to which the receiver can reply
 }
 
 // Decode reads a DETH from the start of b.
@@ -93,7 +93,7 @@ func (h *DETH) Decode(b []byte) (n int, err error) {
 	return DETHLen, nil
 }
 
-// Append writes the header behind b.
+// Append appends the header to b.
 func (h *DETH) Append(b []byte) []byte {
 	b = binary.BigEndian.AppendUint32(b, h.QKey)
 	return append(b, h.Reserved, byte(h.SrcQP>>16), byte(h.SrcQP>>8), byte(h.SrcQP))
@@ -102,8 +102,8 @@ func (h *DETH) Append(b []byte) []byte {
 // RETH is the RDMA extended transport header (section 9.3.4).
 type RETH struct {
 	VirtualAddress uint64 // first byte, in the responder's address space
-	RKey           uint32 // memory region that holds it
-	DMALength      uint32 // bytes of the whole message
+	RKey           uint32 // key of the memory region
+	DMALength      uint32 // length of the whole message, in bytes
 }
 
 // Decode reads a RETH from the start of b.
@@ -115,7 +115,7 @@ func (h *RETH) Decode(b []byte) (n int, err error) {
 	return RETHLen, nil
 }
 
-// Append writes the header behind b.
+// Append appends the header to b.
 func (h *RETH) Append(b []byte) []byte {
 	b = binary.BigEndian.AppendUint64(b, h.VirtualAddress)
 	b = binary.BigEndian.AppendUint32(b, h.RKey)
@@ -125,9 +125,9 @@ func (h *RETH) Append(b []byte) []byte {
 // AtomicETH is the atomic extended transport header (section 9.3.5).
 type AtomicETH struct {
 	VirtualAddress uint64 // of the 8 bytes, a multiple of 8
-	RKey           uint32 // memory region that holds them
+	RKey           uint32 // key of the memory region
 	SwapAdd        uint64 // the value to store, or to add
-	Compare        uint64 // the value to find there, for compare-and-swap only
+	Compare        uint64 // the value to compare with, for compare-and-swap only
 }
 
 // Decode reads an AtomicETH from the start of b.
@@ -142,7 +142,7 @@ func (h *AtomicETH) Decode(b []byte) (n int, err error) {
 	return AtomicETHLen, nil
 }
 
-// Append writes the header behind b.
+// Append appends the header to b.
 func (h *AtomicETH) Append(b []byte) []byte {
 	b = binary.BigEndian.AppendUint64(b, h.VirtualAddress)
 	b = binary.BigEndian.AppendUint32(b, h.RKey)
@@ -165,12 +165,12 @@ func (h *AETH) Decode(b []byte) (n int, err error) {
 	return AETHLen, nil
 }
 
-// Append writes the header behind b.
+// Append appends the header to b.
 func (h *AETH) Append(b []byte) []byte {
 	return append(b, byte(h.Syndrome), byte(h.MSN>>16), byte(h.MSN>>8), byte(h.MSN))
 }
 
-// AtomicAckETH carries the value that memory had before an atomic operation
+// AtomicAckETH contains the value in memory before an atomic operation
 // (section 9.5.3).
 type AtomicAckETH struct{ Original uint64 }
 
@@ -183,11 +183,11 @@ func (h *AtomicAckETH) Decode(b []byte) (n int, err error) {
 	return AtomicAckETHLen, nil
 }
 
-// Append writes the header behind b.
+// Append appends the header to b.
 func (h *AtomicAckETH) Append(b []byte) []byte { return binary.BigEndian.AppendUint64(b, h.Original) }
 
-// ImmDt is immediate data (section 9.3.8) as four bytes in the sender's order:
-// by convention a big-endian number.
+// ImmDt is immediate data (section 9.3.8): four bytes as the sender passed them, by
+// convention a big-endian number.
 type ImmDt [4]byte
 
 // Decode reads immediate data from the start of b.
@@ -198,10 +198,11 @@ func (h *ImmDt) Decode(b []byte) (n int, err error) {
 	return copy(h[:], b), nil
 }
 
-// Append writes the data behind b.
+// Append appends the data to b.
 func (h *ImmDt) Append(b []byte) []byte { return append(b, h[:]...) }
 
-// IETH names the region that a SEND invalidates (section 9.3.9).
+// IETH has the key of the region that a SEND with invalidate invalidates (section
+// 9.3.9).
 type IETH struct{ RKey uint32 }
 
 // Decode reads an IETH from the start of b.
@@ -213,7 +214,7 @@ func (h *IETH) Decode(b []byte) (n int, err error) {
 	return IETHLen, nil
 }
 
-// Append writes the header behind b.
+// Append appends the header to b.
 func (h *IETH) Append(b []byte) []byte { return binary.BigEndian.AppendUint32(b, h.RKey) }
 
 // GRH is the global route header (section 8.3; the layout is that of an IPv6
@@ -222,9 +223,9 @@ type GRH struct {
 	Version      uint8  // 6; 4 bits
 	TrafficClass uint8  // DSCP in the upper 6 bits, ECN in the lower 2
 	FlowLabel    uint32 // 20 bits
-	PayloadLen   uint16 // bytes behind the GRH, ICRC included
+	PayloadLen   uint16 // bytes after the GRH, including the ICRC
 	NextHeader   uint8  // 0x1b for a BTH on InfiniBand
-	HopLimit     uint8  // routers that the packet may still pass
+	HopLimit     uint8  // remaining number of routers that may forward the packet
 	SGID, DGID   GID    // of source and destination
 }
 
@@ -242,7 +243,7 @@ func (h *GRH) Decode(b []byte) (n int, err error) {
 	return GRHLen, nil
 }
 
-// Append writes the header behind b.
+// Append appends the header to b.
 func (h *GRH) Append(b []byte) []byte {
 	b = binary.BigEndian.AppendUint32(b, uint32(h.Version)<<28|uint32(h.TrafficClass)<<20|h.FlowLabel&0xfffff)
 	b = binary.BigEndian.AppendUint16(b, h.PayloadLen)

@@ -6,13 +6,13 @@ import (
 	"testing"
 )
 
-// header is what every header is: it decodes, and is written again.
+// header is implemented by all headers.
 type header interface {
 	Decode(b []byte) (n int, err error)
 	Append(b []byte) []byte
 }
 
-// headers returns one of each with its length in bytes.
+// headers returns one header of each type with its length in bytes.
 func headers() map[string]struct {
 	h   header
 	len int
@@ -33,13 +33,13 @@ func headers() map[string]struct {
 	}
 }
 
-// Every bit of a header has its place: what decodes is written again as it was.
+// No bit of a header is lost: Append writes the bytes that Decode has read.
 func TestHeadersKeepEveryBit(t *testing.T) {
 	for name, tt := range headers() {
 		for bit := range 8 * tt.len {
 			in := make([]byte, tt.len)
 			in[bit/8] = 0x80 >> (bit % 8)
-			n, err := tt.h.Decode(append(bytes.Clone(in), 0xee)) // a byte of what follows
+			n, err := tt.h.Decode(append(bytes.Clone(in), 0xee)) // with a byte after the header
 			if out := tt.h.Append([]byte("before")); n != tt.len || err != nil ||
 				!bytes.Equal(out, append([]byte("before"), in...)) {
 				t.Errorf("%s: bit %d of %x: Decode = %d, %v; written again %x", name, bit, in, n, err, out)
@@ -53,7 +53,7 @@ func TestHeadersKeepEveryBit(t *testing.T) {
 	}
 }
 
-// A value too large for its field must not spill into the field beside it.
+// A value too large for its field must not change adjacent fields.
 func TestHeadersCutValues(t *testing.T) {
 	tests := []struct {
 		name string
@@ -142,8 +142,8 @@ func FuzzHeaders(f *testing.F) {
 	})
 }
 
-// BenchmarkPacket writes and reads the packets of a transfer. Payload is counted,
-// which Append copies and Decode doesn't.
+// BenchmarkPacket encodes and decodes the packets of a transfer. The throughput is that of the
+// payload, which Append copies and Decode doesn't.
 func BenchmarkPacket(b *testing.B) {
 	for _, tt := range []struct {
 		name    string

@@ -10,8 +10,8 @@ import (
 // that no subnet manager has assigned one. Decimal in text, as in the C tools.
 type LID uint16
 
-// PKey is a partition key: the low 15 bits name the partition, the high bit
-// tells full from limited membership (specification volume 1, section 10.9).
+// PKey is a partition key: the low 15 bits are the partition number, the high bit
+// is set for full membership (specification volume 1, section 10.9).
 type PKey uint16
 
 // PKeyDefault is the default partition with full membership.
@@ -26,7 +26,8 @@ func ParsePKey(s string) (PKey, error) {
 	return PKey(v), nil
 }
 
-// Full reports full membership: limited members can't talk to each other.
+// Full reports whether the key has full membership. Limited members can't
+// communicate with each other.
 func (k PKey) Full() bool { return k&0x8000 != 0 }
 
 // String returns 0x and four hexadecimal digits.
@@ -50,8 +51,8 @@ type QPN uint32
 // String returns 0x and six hexadecimal digits.
 func (q QPN) String() string { return fmt.Sprintf("0x%06x", uint32(q)) }
 
-// MTU is a path MTU in bytes of payload: 256, 512, 1024, 2048 or 4096; 0 when
-// it is not known (C twin: enum ibv_mtu, whose codes are 1 to 5).
+// MTU is a path MTU in bytes of payload: 256, 512, 1024, 2048 or 4096; 0 if
+// unknown (C twin: enum ibv_mtu, whose codes are 1 to 5).
 type MTU int
 
 // The five values of an InfiniBand MTU.
@@ -63,12 +64,12 @@ const (
 	MTU4096 MTU = 4096
 )
 
-// roceOverhead is what the kernel keeps free for headers when it derives the
-// RoCE MTU from that of the network device, in bytes: GRH 40, UDP 8, BTH 12,
+// roceOverhead is the number of bytes that the kernel reserves for headers when it
+// derives the RoCE MTU from the MTU of the network device: GRH 40, UDP 8, BTH 12,
 // XRC ETH 4, atomic ETH 28, ICRC 4 (iboe_get_mtu in include/rdma/ib_addr.h).
 const roceOverhead = 40 + 8 + 12 + 4 + 28 + 4
 
-// MTUFit returns the largest MTU that fits into n bytes; 0 when not even 256 does.
+// MTUFit returns the largest MTU that is at most n bytes, or 0 if n is less than 256.
 func MTUFit(n int) MTU {
 	for m := MTU4096; m >= MTU256; m /= 2 {
 		if n >= int(m) {
@@ -78,16 +79,16 @@ func MTUFit(n int) MTU {
 	return 0
 }
 
-// MTUFromNetdev returns the active MTU that a RoCE port takes from the MTU of
-// its network device, both in bytes; 0 when not even 256 fits.
+// MTUFromNetdev returns the active MTU that a RoCE port derives from the MTU of its
+// network device, both in bytes, or 0 if it is too small for an MTU of 256.
 func MTUFromNetdev(mtu int) MTU { return MTUFit(mtu - roceOverhead) }
 
-// NetdevMTU returns the smallest network device MTU, in bytes, that lets a
-// RoCE port use m.
+// NetdevMTU returns the smallest MTU of a network device, in bytes, with which a
+// RoCE port can use m.
 func (m MTU) NetdevMTU() int { return int(m) + roceOverhead }
 
-// MTUFromCode returns the MTU that a code stands for, in PortInfo, PathRecord and enum
-// ibv_mtu: 256 for 1 … 4096 for 5; 0 for a code that has no meaning. See [MTU.Code].
+// MTUFromCode returns the MTU for a code of PortInfo, PathRecord and enum ibv_mtu: 256 for
+// 1 … 4096 for 5; 0 for an invalid code. See [MTU.Code].
 func MTUFromCode(code int) MTU {
 	if code < 1 || code > MTU4096.Code() {
 		return 0

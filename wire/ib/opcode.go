@@ -52,12 +52,12 @@ const (
 	opcodeServiceUD                         = 0x60
 )
 
-// Layout says what a packet of an opcode consists of and what part of a
-// message it is.
+// Layout describes the packets of an opcode: their headers, and which part of a
+// message they are.
 type Layout uint16
 
-// The extended headers stand on the wire in this order, which is that of the
-// bits; the rest describes the packet.
+// Bits of a Layout: the extended headers in the order of their place in the packet,
+// then properties of the packet.
 const (
 	LayoutDETH Layout = 1 << iota
 	LayoutRETH
@@ -69,9 +69,9 @@ const (
 	LayoutPayload  // may carry payload
 	LayoutRequest  // from requester to responder
 	LayoutResponse // from responder to requester
-	LayoutFirst    // begins a message, or a read response
-	LayoutLast     // ends it; both for ONLY
-	LayoutReceive  // consumes a receive request at its end
+	LayoutFirst    // first packet of a message, or of a READ response
+	LayoutLast     // last packet; an ONLY packet has both bits
+	LayoutReceive  // the message consumes a receive request
 )
 
 // has reports whether l has all bits of want.
@@ -88,7 +88,7 @@ func (l Layout) HeaderLen() int {
 	return n
 }
 
-// extendedHeaders are the sizes of the headers behind the BTH, in wire order.
+// extendedHeaders are the sizes of the headers after the BTH, in wire order.
 var extendedHeaders = [...]struct {
 	bit  Layout
 	size int
@@ -109,8 +109,7 @@ type opcodeEntry struct {
 	headerLen int
 }
 
-// Layout returns what a packet of the opcode consists of; 0 for an opcode that
-// this package doesn't know.
+// Layout returns the layout of packets with the opcode, or 0 for an unknown opcode.
 func (o Opcode) Layout() Layout { return opcodes[o].layout }
 
 // Known reports whether the opcode is in the table.
@@ -120,16 +119,16 @@ func (o Opcode) Known() bool { return opcodes[o].layout != 0 }
 // unknown opcode.
 func (o Opcode) HeaderLen() int { return opcodes[o].headerLen }
 
-// IsRC reports the reliable connection.
+// IsRC reports whether the transport service is reliable connection.
 func (o Opcode) IsRC() bool { return o&opcodeServiceMask == opcodeServiceRC }
 
-// IsUC reports the unreliable connection.
+// IsUC reports whether the transport service is unreliable connection.
 func (o Opcode) IsUC() bool { return o&opcodeServiceMask == opcodeServiceUC }
 
-// IsUD reports the unreliable datagram.
+// IsUD reports whether the transport service is unreliable datagram.
 func (o Opcode) IsUD() bool { return o&opcodeServiceMask == opcodeServiceUD }
 
-// String returns the name of the specification, as in "RC RDMA WRITE First".
+// String returns the name in the specification, such as "RC RDMA WRITE First".
 func (o Opcode) String() string {
 	if name := opcodes[o].name; name != "" {
 		return name
@@ -137,7 +136,7 @@ func (o Opcode) String() string {
 	return fmt.Sprintf("opcode 0x%02x", uint8(o))
 }
 
-// opcodes is the table of all 256; an entry without a layout is unknown.
+// opcodes is the table of all 256 opcodes; an unknown one has no layout.
 var opcodes = makeOpcodes()
 
 func makeOpcodes() (table [256]opcodeEntry) {

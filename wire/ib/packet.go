@@ -7,22 +7,22 @@ import (
 
 // Errors of [Packet.Decode], besides [ErrShort].
 var (
-	// An opcode that is not in the table: see Opcode.Known.
+	// The opcode is not in the table: see Opcode.Known.
 	ErrUnknownOpcode = errors.New("unknown opcode")
-	// Bytes behind the headers of an opcode such as ACK.
-	ErrPayload = errors.New("payload where the opcode has none")
-	// The padding that BTH has is longer than what is there.
-	ErrPadding = errors.New("padding is longer than what follows the headers")
+	// There is payload after the headers of an opcode without payload, such as ACK.
+	ErrPayload = errors.New("payload after headers of an opcode without payload")
+	// The pad count of the BTH is greater than the number of bytes after the headers.
+	ErrPadding = errors.New("padding is longer than the payload")
 )
 
-// Packet is a transport packet from its BTH to its padding; what stands before
-// (IP and UDP, or LRH and GRH) and behind (ICRC) belongs to the link. Which
-// headers count says [BTH.Opcode].
+// Packet is a transport packet from its BTH to its padding, without the layers below:
+// the headers before it (IP and UDP, or LRH and GRH) and the ICRC after it.
+// [BTH.Opcode] determines which headers are valid.
 //
-// A Packet may be used again and again: [Packet.Decode] sets what the opcode has and
-// leaves the rest alone. It is not safe for concurrent use.
+// A Packet may be reused: [Packet.Decode] sets the headers that the opcode has and
+// doesn't change the others. It is not safe for concurrent use.
 type Packet struct {
-	// BTH is in every packet. The other headers count where the Layout of its Opcode has them.
+	// BTH is in every packet. The other headers are valid if the Layout of its Opcode has them.
 	BTH          BTH
 	DETH         DETH
 	RETH         RETH
@@ -31,19 +31,18 @@ type Packet struct {
 	AtomicAckETH AtomicAckETH
 	ImmDt        ImmDt
 	IETH         IETH
-	// Payload is part of the bytes that Decode was given: it is valid for as
-	// long as they are.
+	// Payload is a part of the slice passed to Decode, and is valid as long as that slice.
 	Payload []byte
 }
 
-// extended is a header behind the BTH.
+// extended is an extended header.
 type extended interface {
 	Decode(b []byte) (int, error)
 }
 
-// Decode reads a packet that fills b. It returns len(b), or an error that
+// Decode reads a packet of len(b) bytes. It returns len(b), or an error that
 // matches [ErrShort], [ErrUnknownOpcode], [ErrPayload] or [ErrPadding]. It allocates
-// nothing, errors excepted.
+// only errors.
 func (p *Packet) Decode(b []byte) (n int, err error) {
 	n, err = p.BTH.Decode(b)
 	if err != nil {
@@ -100,9 +99,8 @@ func read[H extended](h H, b []byte) int {
 	return n
 }
 
-// Append writes the packet behind b: the headers that the opcode has, the
-// payload, and [BTH.PadCount] bytes of zeros. The caller sets PadCount, to
-// [PadFor](len(Payload)) unless a test wants it wrong.
+// Append appends the packet to b: the headers that the opcode has, the payload, and
+// [BTH.PadCount] zero bytes. The caller must set PadCount to [PadFor](len(Payload)).
 func (p *Packet) Append(b []byte) []byte {
 	b = p.AppendHeaders(b)
 	b = append(b, p.Payload...)
@@ -111,11 +109,11 @@ func (p *Packet) Append(b []byte) []byte {
 
 var zeros [3]byte
 
-// PadFor returns how many bytes of padding a payload of n bytes takes: packets
-// are made of words of four bytes.
+// PadFor returns the number of padding bytes for a payload of n bytes: the length of
+// a packet is a multiple of four bytes.
 func PadFor(n int) uint8 { return uint8(-n & 3) }
 
-// AppendHeaders writes the headers that the opcode has behind b.
+// AppendHeaders appends the headers that the opcode has to b.
 func (p *Packet) AppendHeaders(b []byte) []byte {
 	b = p.BTH.Append(b)
 	l := opcodes[p.BTH.Opcode].layout

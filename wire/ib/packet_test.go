@@ -37,7 +37,7 @@ func TestPSN(t *testing.T) {
 	}
 }
 
-// The header map of the specification, section 9.2.1 and table 38.
+// The headers of each opcode are those of the specification, section 9.2.1 and table 38.
 func TestOpcodeHeaderLen(t *testing.T) {
 	want := map[Opcode]int{
 		OpcodeRCSendFirst: 12, OpcodeRCSendMiddle: 12, OpcodeRCSendLast: 12, OpcodeRCSendLastImmediate: 16,
@@ -81,7 +81,7 @@ func sample(o Opcode, payload []byte) Packet {
 	}
 }
 
-// What a packet has survives the way through its bytes.
+// Decode reads the packets that Append writes.
 func TestPacketRoundTrip(t *testing.T) {
 	for i := range 256 {
 		o := Opcode(i)
@@ -122,7 +122,7 @@ func TestPacketDecodeErrors(t *testing.T) {
 		{"nothing", nil, ErrShort},
 		{"half a BTH", write.Append(nil)[:11], ErrShort},
 		{"half a RETH", write.Append(nil)[:27], ErrShort},
-		{"payload behind an ACK", append(ack.Append(nil), 1, 2, 3, 4), ErrPayload},
+		{"payload after an ACK", append(ack.Append(nil), 1, 2, 3, 4), ErrPayload},
 		{"padding and no payload", func() []byte { b := write.Append(nil); b[1] |= 0x30; return b }(), ErrPadding},
 		{"unknown opcode", unknown.Append(nil), ErrUnknownOpcode},
 	}
@@ -183,7 +183,7 @@ func TestPacketAllocatesNothing(t *testing.T) {
 	}
 }
 
-// What decodes is written again byte for byte, padding apart, whose content is lost.
+// Append writes the bytes that Decode has read, except the content of the padding.
 func FuzzPacketDecode(f *testing.F) {
 	for i := range 256 {
 		if p := sample(Opcode(i), []byte("abc")); Opcode(i).Known() {

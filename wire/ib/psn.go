@@ -6,14 +6,14 @@ import "fmt"
 // volume 1, section 9.7.2). Comparisons are by distance, never by value.
 type PSN uint32
 
-// psnMask keeps the 24 bits of a sequence number.
+// psnMask selects the 24 bits of a sequence number.
 const psnMask = 1<<24 - 1
 
 // Add returns the sequence number n packets later, or earlier for a negative n.
 func (p PSN) Add(n int) PSN { return PSN(uint32(int(p)+n) & psnMask) }
 
-// Sub returns how many packets p is after q, from -2^23 to 2^23-1: negative
-// when p is the older of the two.
+// Sub returns the distance from q to p in packets, from -2^23 to 2^23-1. It is
+// negative if p is older than q.
 func (p PSN) Sub(q PSN) int { return int(int32(uint32(p)-uint32(q))<<8) >> 8 }
 
 // Before reports whether p is older than q.

@@ -1,7 +1,7 @@
 package mad
 
-// Capability is [PortInfo.CapabilityMask]: what a port can do (specification section
-// 14.2.5.6).
+// Capability is [PortInfo.CapabilityMask]: the capabilities of a port (specification
+// section 14.2.5.6).
 type Capability uint32
 
 // The bits, by the specification's names.
@@ -42,7 +42,7 @@ const (
 // Has reports whether all bits of c2 are set.
 func (c Capability) Has(c2 Capability) bool { return c&c2 == c2 }
 
-// Capability2 is [PortInfo.CapabilityMask2]; it counts where CapabilityMask has
+// Capability2 is [PortInfo.CapabilityMask2]; it is valid if CapabilityMask has
 // [CapabilityIsCapabilityMask2Supported].
 type Capability2 uint16
 

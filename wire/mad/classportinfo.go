@@ -9,28 +9,28 @@ import (
 // ClassPortInfoLen is the length of the attribute in bytes.
 const ClassPortInfoLen = 72
 
-// ClassPortInfo says what the agent of a class can do (specification section
-// 13.4.8; C twin: ib_class_port_info_t). Bits of CapabilityMask from 8 on, and all
-// of CapabilityMask2, are the class's own: see the constants of performance
+// ClassPortInfo describes the capabilities of the agent of a class (specification
+// section 13.4.8; C twin: ib_class_port_info_t). Bits of CapabilityMask from 8 on, and
+// all of CapabilityMask2, are class-specific: see the constants of performance
 // management.
 type ClassPortInfo struct {
 	BaseVersion     uint8   // of MADs: 1
 	ClassVersion    uint8   // of the class
-	CapabilityMask  uint16  // bits 0 and 1: sends traps, answers notices
+	CapabilityMask  uint16  // bits 0 and 1: generates traps, implements Get and Set of Notice
 	CapabilityMask2 uint32  // 27 bits
 	RespTimeValue   uint8   // 5 bits: 4.096 µs << RespTimeValue
-	Redirect        Address // where requests are to go instead
-	Trap            Address // where traps go; its HopLimit byte is part of the specification
+	Redirect        Address // to which requests are redirected
+	Trap            Address // to which traps are sent; its HopLimit is in the specification
 }
 
-// Address is where an agent is to be found instead, or where it sends traps.
+// Address is the address to which an agent redirects requests or sends traps.
 type Address struct {
 	GID          ib.GID  // of the port
 	TrafficClass uint8   // of its GRH
 	SL           uint8   // 4 bits
 	FlowLabel    uint32  // 20 bits
-	LID          ib.LID  // of the port; 0 where the GID alone counts
-	PKey         ib.PKey // partition to send in
+	LID          ib.LID  // of the port; 0 if only the GID is used
+	PKey         ib.PKey // partition to use
 	HopLimit     uint8   // reserved in Redirect
 	QP           ib.QPN  // queue pair, 24 bits
 	QKey         uint32  // of that queue pair
@@ -74,7 +74,7 @@ func (a *ClassPortInfo) Decode(b []byte) (n int, err error) {
 	return ClassPortInfoLen, nil
 }
 
-// Append writes the attribute behind b.
+// Append appends the attribute to b.
 func (a *ClassPortInfo) Append(b []byte) []byte {
 	b = append(b, a.BaseVersion, a.ClassVersion)
 	b = binary.BigEndian.AppendUint16(b, a.CapabilityMask)

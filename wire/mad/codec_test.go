@@ -13,8 +13,8 @@ type codec interface {
 	Append(b []byte) []byte
 }
 
-// codecs returns a fresh value of each type that this package reads and writes, with
-// its length in bytes by the specification.
+// codecs returns a zero value of each type that this package encodes and decodes, with its length in
+// bytes in the specification.
 func codecs() []struct {
 	name string
 	len  int
@@ -54,7 +54,7 @@ func codecs() []struct {
 	}
 }
 
-// A bit that Decode drops, or that two fields share, comes back changed.
+// Append writes the bytes that Decode has read: no bit is dropped, and no two fields share one.
 func TestEveryBitSurvives(t *testing.T) {
 	for _, c := range codecs() {
 		t.Run(c.name, func(t *testing.T) {
@@ -86,7 +86,7 @@ func TestLengths(t *testing.T) {
 			t.Errorf("%s.Decode of %d bytes = %d, %v, want %d, nil", c.name, c.len+9, got, err, c.len)
 		}
 		if got := c.v.Append([]byte("head")); len(got) != 4+c.len || string(got[:4]) != "head" {
-			t.Errorf("%s.Append returned %d bytes, want %d behind those there were", c.name, len(got), c.len)
+			t.Errorf("%s.Append returned %d bytes, want %d after the existing ones", c.name, len(got), c.len)
 		}
 	}
 }
@@ -137,7 +137,7 @@ func TestRequestAllocatesNothing(t *testing.T) {
 		}
 	})
 	if allocs != 0 {
-		t.Errorf("a request and its answer allocate %v times, want 0", allocs)
+		t.Errorf("a request and its response allocate %v times, want 0", allocs)
 	}
 }
 

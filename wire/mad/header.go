@@ -11,26 +11,26 @@ const (
 	HeaderLen = 24  // the common header
 )
 
-// BaseVersion is the version of the MAD format, the only one there is.
+// BaseVersion is the version of the MAD format, the only one that is defined.
 const BaseVersion = 1
 
-// ErrShort is the error for fewer bytes than the layout has.
+// ErrShort is the error for fewer bytes than the structure needs.
 var ErrShort = errors.New("management datagram is shorter than its layout")
 
 // Header is the common header of every MAD (specification section 13.4.2; C twins:
 // ib_mad_t, kernel struct ib_mad_hdr).
 type Header struct {
 	BaseVersion   uint8  // 1
-	MgmtClass     Class  // which agent the MAD is for
+	MgmtClass     Class  // management class: the agent that the MAD is for
 	ClassVersion  uint8  // 1; 2 in subnet administration
-	Method        Method // what is asked for, or that this is an answer
+	Method        Method // operation; responses have the bit MethodResponse
 	Status        Status // of a directed SMP without its first bit: see Result
 	ClassSpecific uint16 // hop pointer and hop count in a directed SMP
-	// The low 32 bits are the caller's: umad and ibsim overwrite the others.
+	// Transaction ID. The caller sets the low 32 bits: umad and ibsim overwrite the others.
 	TransactionID     uint64
-	AttributeID       Attribute // what it is about; the numbers are the class's own
+	AttributeID       Attribute // the numbers are class-specific
 	Reserved          uint16    // kept as received
-	AttributeModifier uint32    // which part of the attribute: a port, a block of a table
+	AttributeModifier uint32    // part of the attribute: a port, a block of a table
 }
 
 // Decode reads a header from the start of b.
@@ -50,7 +50,7 @@ func (h *Header) Decode(b []byte) (n int, err error) {
 	return HeaderLen, nil
 }
 
-// Append writes the header behind b.
+// Append appends the header to b.
 func (h *Header) Append(b []byte) []byte {
 	b = append(b, h.BaseVersion, uint8(h.MgmtClass), h.ClassVersion, uint8(h.Method))
 	b = binary.BigEndian.AppendUint16(b, uint16(h.Status))
@@ -61,8 +61,8 @@ func (h *Header) Append(b []byte) []byte {
 	return binary.BigEndian.AppendUint32(b, h.AttributeModifier)
 }
 
-// Result returns the status that the responder gave. In a directed SMP the first
-// bit of Status is the direction of travel, which this leaves out.
+// Result returns the status of a response. It omits the first bit of Status in a
+// directed SMP, which is the direction bit.
 func (h *Header) Result() Status {
 	if h.MgmtClass == ClassSubnetDirected {
 		return h.Status &^ directionBit

@@ -2,11 +2,11 @@ package mad
 
 import "fmt"
 
-// Class is a management class: which agent at the destination a MAD is for
+// Class is a management class, which selects the agent at the destination
 // (specification section 13.4.4).
 type Class uint8
 
-// The classes that this package has packets of.
+// The classes that this package supports.
 const (
 	ClassSubnet         Class = 0x01 // subnet management, routed by LID
 	ClassSA             Class = 0x03 // subnet administration
@@ -15,28 +15,28 @@ const (
 	ClassSubnetDirected Class = 0x81 // subnet management by directed route
 )
 
-// Method is what a MAD asks for (specification section 13.4.5).
+// Method is the operation of a MAD (specification section 13.4.5).
 type Method uint8
 
-// Methods. MethodResponse is the bit that answers have.
+// Methods. MethodResponse is the bit of responses.
 const (
-	MethodGet Method = 0x01 // ask for an attribute
-	// Change an attribute; the answer holds the new one.
+	MethodGet Method = 0x01 // read an attribute
+	// Write an attribute; the response has the new one.
 	MethodSet  Method = 0x02
-	MethodSend Method = 0x03 // a datagram without answer
+	MethodSend Method = 0x03 // a datagram without response
 	MethodTrap Method = 0x05 // an agent reports an event
-	// The SA passes an event on to a subscriber.
+	// The SA forwards an event to a subscriber.
 	MethodReport Method = 0x06
-	// Answer to a trap: don't send it again.
+	// Response to a trap: stop repeating it.
 	MethodTrapRepress  Method = 0x07
 	MethodGetTable     Method = 0x12                            // SA
 	MethodDelete       Method = 0x15                            // SA
-	MethodResponse     Method = 0x80                            // the bit of answers
-	MethodGetResp             = MethodGet | MethodResponse      // answer to Get and Set
-	MethodGetTableResp        = MethodGetTable | MethodResponse // answer to GetTable, over RMPP
+	MethodResponse     Method = 0x80                            // the bit of responses
+	MethodGetResp             = MethodGet | MethodResponse      // response to Get and Set
+	MethodGetTableResp        = MethodGetTable | MethodResponse // response to GetTable, over RMPP
 )
 
-// IsResponse reports whether the MAD answers another; a trap's repress does too.
+// IsResponse reports whether the MAD is a response; TrapRepress is one too.
 func (m Method) IsResponse() bool { return m&MethodResponse != 0 || m == MethodTrapRepress }
 
 // Attribute is an attribute ID. The same number means different things in
@@ -76,13 +76,13 @@ const (
 	AttributePathRecord     Attribute = 0x0035
 )
 
-// Status is the status of an answer (specification section 13.4.7): two
-// flags, a code of three bits, and in the high byte what its class defines.
+// Status is the status of a response (specification section 13.4.7): two flags, a code
+// of three bits, and in the high byte a class-specific status.
 type Status uint16
 
-// Statuses. A code excludes the others; the flags may come with any.
+// Statuses. A status has at most one of the codes; the flags may be combined with any code.
 const (
-	StatusBusy                       Status = 0x0001 // flag: discarded, try again later
+	StatusBusy                       Status = 0x0001 // flag: discarded, retry later
 	StatusRedirect                   Status = 0x0002 // flag: see ClassPortInfo's Redirect fields
 	StatusUnsupportedVersion         Status = 0x0004
 	StatusUnsupportedMethod          Status = 0x0008
@@ -105,11 +105,11 @@ const statusCodeMask Status = 0x001c
 // from [StatusUnsupportedVersion] to [StatusInvalidField].
 func (s Status) Code() Status { return s & statusCodeMask }
 
-// ClassSpecific returns the high byte, where it stands: for an answer of the SA
-// one of the StatusSA constants.
+// ClassSpecific returns the high byte, not shifted: in a response of the SA one of the
+// StatusSA constants.
 func (s Status) ClassSpecific() Status { return s & 0xff00 }
 
-// String returns the number and what the class-independent part says.
+// String returns the number and a description of the class-independent part.
 func (s Status) String() string {
 	text := ""
 	switch s.Code() {

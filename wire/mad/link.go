@@ -18,11 +18,11 @@ const (
 
 var portStateNames = [...]string{"NoChange", "Down", "Initialize", "Armed", "Active"}
 
-// String returns the name that libibmad gives it.
+// String returns the name that libibmad uses.
 func (s PortState) String() string { return nameOf(portStateNames[:], uint8(s)) }
 
-// PortPhysicalState is the state of a port's link training (specification section
-// 14.2.5.6).
+// PortPhysicalState is the physical state of a port, that is, of its link training
+// (specification section 14.2.5.6).
 type PortPhysicalState uint8
 
 // Physical states.
@@ -45,7 +45,7 @@ var portPhysicalStateNames = [...]string{
 // String returns the name that libibmad gives it.
 func (s PortPhysicalState) String() string { return nameOf(portPhysicalStateNames[:], uint8(s)) }
 
-// nameOf returns the name of a value, and for an unknown one what libibmad prints.
+// nameOf returns the name of a value, or the text that libibmad prints for an unknown one.
 func nameOf(names []string, v uint8) string {
 	if int(v) < len(names) {
 		return names[v]
@@ -53,10 +53,10 @@ func nameOf(names []string, v uint8) string {
 	return fmt.Sprintf("?(%d)", v)
 }
 
-// LinkWidth is one width of a link, or several or'ed together.
+// LinkWidth is a link width, or several widths or'ed together.
 type LinkWidth uint8
 
-// Widths. The bits are not in the order of lanes: 2X came last.
+// Widths. The bits are not in the order of the numbers of lanes, since 2X was added last.
 const (
 	LinkWidth1X  LinkWidth = 1
 	LinkWidth4X  LinkWidth = 2
@@ -70,7 +70,7 @@ var lanes = [...]struct {
 	lanes int
 }{{LinkWidth12X, 12}, {LinkWidth8X, 8}, {LinkWidth4X, 4}, {LinkWidth2X, 2}, {LinkWidth1X, 1}}
 
-// Lanes returns the number of lanes of the widest width in w, 0 if there is none.
+// Lanes returns the number of lanes of the widest width in w, or 0 if w is empty.
 func (w LinkWidth) Lanes() int {
 	for _, l := range lanes {
 		if w&l.width != 0 {
@@ -88,11 +88,11 @@ func (w LinkWidth) String() string {
 	return fmt.Sprintf("undefined (%d)", uint8(w))
 }
 
-// LinkSpeed is a signalling rate by its name. Values are in ascending order, so
-// they compare.
+// LinkSpeed is a signalling rate. The values are in ascending order, so that they can be
+// compared.
 type LinkSpeed uint8
 
-// Speeds, with their rate for each lane.
+// Speeds, with their signalling rate per lane.
 const (
 	LinkSpeedUnknown LinkSpeed = iota
 	LinkSpeedSDR               // 2.5 Gb/s
@@ -130,7 +130,7 @@ func (s LinkSpeed) String() string {
 	return linkSpeeds[0].name
 }
 
-// GbpsPerLane returns the signalling rate of one lane in Gb/s; 0 when unknown.
+// GbpsPerLane returns the signalling rate of one lane in Gb/s, or 0 if unknown.
 func (s LinkSpeed) GbpsPerLane() float64 {
 	if int(s) < len(linkSpeeds) {
 		return linkSpeeds[s].gbps
@@ -138,11 +138,11 @@ func (s LinkSpeed) GbpsPerLane() float64 {
 	return 0
 }
 
-// ActiveSpeed returns the speed that the link trained to. ext is the same port's
-// [ExtendedPortInfo], which alone tells FDR10 from QDR, or nil.
+// ActiveSpeed returns the active speed of the link. ext is the [ExtendedPortInfo] of the
+// same port, which is needed to distinguish FDR10 from QDR, or nil.
 //
-// Extended speeds count where they are set, whatever CapabilityMask says: devices
-// that don't know them leave them zero.
+// Extended speeds are used if they are set, whatever CapabilityMask says: devices
+// without extended speeds leave them zero.
 func (a *PortInfo) ActiveSpeed(ext *ExtendedPortInfo) LinkSpeed {
 	var fdr10 uint8
 	if ext != nil {
@@ -151,7 +151,7 @@ func (a *PortInfo) ActiveSpeed(ext *ExtendedPortInfo) LinkSpeed {
 	return speedSet(a.LinkSpeedActive, fdr10, a.LinkSpeedExtActive, a.LinkSpeedExt2Active).Fastest()
 }
 
-// SupportedSpeeds returns the speeds that the port can train to; ext as for [PortInfo.ActiveSpeed].
+// SupportedSpeeds returns the speeds that the port supports; ext as for [PortInfo.ActiveSpeed].
 func (a *PortInfo) SupportedSpeeds(ext *ExtendedPortInfo) SpeedSet {
 	var fdr10 uint8
 	if ext != nil {
@@ -160,7 +160,7 @@ func (a *PortInfo) SupportedSpeeds(ext *ExtendedPortInfo) SpeedSet {
 	return speedSet(a.LinkSpeedSupported, fdr10, a.LinkSpeedExtSupported, a.LinkSpeedExt2Supported)
 }
 
-// EnabledSpeeds returns the speeds that the port may train to; ext as for [PortInfo.ActiveSpeed].
+// EnabledSpeeds returns the speeds that are enabled; ext as for [PortInfo.ActiveSpeed].
 func (a *PortInfo) EnabledSpeeds(ext *ExtendedPortInfo) SpeedSet {
 	var fdr10 uint8
 	if ext != nil {
@@ -173,27 +173,26 @@ func (a *PortInfo) EnabledSpeeds(ext *ExtendedPortInfo) SpeedSet {
 	return speedSet(a.LinkSpeedEnabled, fdr10, extended, a.LinkSpeedExt2Enabled)
 }
 
-// SupportedSpeed returns the fastest speed that the port can train to; ext as for
+// SupportedSpeed returns the fastest speed that the port supports; ext as for
 // [PortInfo.ActiveSpeed].
 func (a *PortInfo) SupportedSpeed(ext *ExtendedPortInfo) LinkSpeed {
 	return a.SupportedSpeeds(ext).Fastest()
 }
 
-// EnabledSpeed returns the fastest speed that the port may train to; ext as for
+// EnabledSpeed returns the fastest speed that is enabled; ext as for
 // [PortInfo.ActiveSpeed].
 func (a *PortInfo) EnabledSpeed(ext *ExtendedPortInfo) LinkSpeed {
 	return a.EnabledSpeeds(ext).Fastest()
 }
 
-// extendedSpeedsDisabled is the value of LinkSpeedExtEnabled that enables none (specification
-// section 14.2.5.6).
+// extendedSpeedsDisabled is the value of LinkSpeedExtEnabled that enables no extended speed
+// (specification section 14.2.5.6).
 const extendedSpeedsDisabled = 30
 
-// SpeedSet is a set of speeds: bit 1<<LinkSpeed for each. Sets of two ports are compared with &
-// and |.
+// SpeedSet is a set of speeds: bit 1<<LinkSpeed for each. Intersection and union are & and |.
 type SpeedSet uint16
 
-// Fastest returns the highest speed of the set, [LinkSpeedUnknown] of none.
+// Fastest returns the highest speed of the set, or [LinkSpeedUnknown] if the set is empty.
 func (s SpeedSet) Fastest() LinkSpeed {
 	for speed := LinkSpeedXDR; speed > LinkSpeedUnknown; speed-- {
 		if s>>speed&1 != 0 {
@@ -203,7 +202,7 @@ func (s SpeedSet) Fastest() LinkSpeed {
 	return LinkSpeedUnknown
 }
 
-// speedSet puts the bit fields of PortInfo and ExtendedPortInfo into one set.
+// speedSet combines the bit fields of PortInfo and ExtendedPortInfo into one set.
 func speedSet(base, fdr10, extended, extended2 uint8) SpeedSet {
 	set := SpeedSet(base&7) << LinkSpeedSDR
 	set |= SpeedSet(fdr10&1) << LinkSpeedFDR10

@@ -3,12 +3,12 @@ package mad
 // ExtendedPortInfoLen is the length of the attribute in bytes.
 const ExtendedPortInfoLen = 64
 
-// ExtendedPortInfo is Mellanox's own attribute of a port, needed to tell FDR10 from
-// QDR: bit 0 of each speed is FDR10 (C twins: ib_mlnx_ext_port_info_t, libibmad
-// IB_MLNX_EXT_PORT_*). Other devices answer [StatusUnsupportedMethodAttribute], or not
-// at all: ask only Mellanox's devices that are known to have it.
+// ExtendedPortInfo is a vendor-specific port attribute of Mellanox, needed to distinguish
+// FDR10 from QDR: bit 0 of each speed is FDR10 (C twins: ib_mlnx_ext_port_info_t,
+// libibmad IB_MLNX_EXT_PORT_*). Other devices return [StatusUnsupportedMethodAttribute]
+// or don't respond: query only Mellanox devices that are known to have it.
 type ExtendedPortInfo struct {
-	Reserved           [3]byte  // kept as received, as all reserved bytes
+	Reserved           [3]byte  // kept as received, like all reserved bytes
 	StateChangeEnable  uint8    // bits of events, kept as received
 	Reserved4          [3]byte  // from byte 4 on
 	LinkSpeedSupported uint8    // 1: FDR10
@@ -30,7 +30,7 @@ func (a *ExtendedPortInfo) Decode(b []byte) (n int, err error) {
 	return ExtendedPortInfoLen, nil
 }
 
-// Append writes the attribute behind b.
+// Append appends the attribute to b.
 func (a *ExtendedPortInfo) Append(b []byte) []byte {
 	b = append(append(b, a.Reserved[:]...), a.StateChangeEnable)
 	b = append(append(b, a.Reserved4[:]...), a.LinkSpeedSupported)

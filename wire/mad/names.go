@@ -2,8 +2,8 @@ package mad
 
 import "fmt"
 
-// Name returns the specification's name of an attribute in a class, as "PortInfo", or "attribute
-// 0x0011" where this package has none for it.
+// Name returns the specification's name of an attribute in a class, such as "PortInfo", or
+// "attribute 0x0011" if this package doesn't have a name for it.
 func (a Attribute) Name(class Class) string {
 	if name, ok := attributeNames(class)[a]; ok {
 		return name

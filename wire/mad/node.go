@@ -14,17 +14,17 @@ const (
 	NodeDescriptionLen = 64 // of a NodeDescription, padded with zeros
 )
 
-// NodeType says what a node is (specification section 14.2.5.3).
+// NodeType is the type of a node (specification section 14.2.5.3).
 type NodeType uint8
 
 // The three types.
 const (
-	NodeTypeCA     NodeType = 1 // channel adapter, that is a host's HCA
+	NodeTypeCA     NodeType = 1 // channel adapter: an HCA of a host
 	NodeTypeSwitch NodeType = 2
 	NodeTypeRouter NodeType = 3
 )
 
-// String returns the name that libibmad gives it.
+// String returns the name that libibmad uses.
 func (t NodeType) String() string {
 	switch t {
 	case NodeTypeCA:
@@ -37,20 +37,20 @@ func (t NodeType) String() string {
 	return fmt.Sprintf("node type %d", uint8(t))
 }
 
-// NodeInfo says what answers at the end of a route (specification section 14.2.5.3;
-// C twin: ib_node_info_t).
+// NodeInfo describes the node that responds to a request (specification section
+// 14.2.5.3; C twin: ib_node_info_t).
 type NodeInfo struct {
 	BaseVersion     uint8    // of MADs: 1
 	ClassVersion    uint8    // of subnet management: 1
 	NodeType        NodeType // channel adapter, switch or router
-	NumPorts        uint8    // port 0 of a switch not counted
+	NumPorts        uint8    // without port 0 of a switch
 	SystemImageGUID ib.GUID  // the same in all nodes of one chassis or card; 0 if unused
-	NodeGUID        ib.GUID  // of the node: the same by whatever port it is asked
-	PortGUID        ib.GUID  // of the port that the request came in by; of a switch: of port 0
+	NodeGUID        ib.GUID  // of the node: the same through all its ports
+	PortGUID        ib.GUID  // of the port that received the request; for a switch, of port 0
 	PartitionCap    uint16   // entries of the P_Key table of a CA port, or of a switch's port 0
-	DeviceID        uint16   // the vendor's number of the model
-	Revision        uint32   // the vendor's number of the revision
-	LocalPortNum    uint8    // the port that the request came in by
+	DeviceID        uint16   // device ID assigned by the vendor
+	Revision        uint32   // device revision assigned by the vendor
+	LocalPortNum    uint8    // the port that received the request
 	VendorID        uint32   // 24 bits, an IEEE OUI
 }
 
@@ -70,7 +70,7 @@ func (a *NodeInfo) Decode(b []byte) (n int, err error) {
 	return NodeInfoLen, nil
 }
 
-// Append writes the attribute behind b.
+// Append appends the attribute to b.
 func (a *NodeInfo) Append(b []byte) []byte {
 	b = append(b, a.BaseVersion, a.ClassVersion, uint8(a.NodeType), a.NumPorts)
 	b = append(b, a.SystemImageGUID[:]...)
@@ -82,8 +82,8 @@ func (a *NodeInfo) Append(b []byte) []byte {
 	return appendUint24(append(b, a.LocalPortNum), a.VendorID)
 }
 
-// NodeDescription is the name that a node's administrator gave it, as sent: up to 64
-// bytes, zeros behind (specification section 14.2.5.2).
+// NodeDescription is the name of a node as configured by its administrator: up to 64
+// bytes, padded with zeros (specification section 14.2.5.2).
 type NodeDescription [NodeDescriptionLen]byte
 
 // Decode reads the attribute from the start of b.
@@ -94,12 +94,12 @@ func (a *NodeDescription) Decode(b []byte) (n int, err error) {
 	return copy(a[:], b), nil
 }
 
-// Append writes the attribute behind b.
+// Append appends the attribute to b.
 func (a *NodeDescription) Append(b []byte) []byte { return append(b, a[:]...) }
 
-// String returns the text up to the first zero byte. Bytes other than printable
-// ASCII come out as spaces, as in infiniband-diags, so that a node can't write to a
-// terminal what it likes.
+// String returns the text up to the first zero byte. Bytes that aren't printable ASCII
+// are replaced with spaces, as in infiniband-diags, so that a node can't send control
+// characters to a terminal.
 func (a NodeDescription) String() string {
 	text := a[:]
 	if end := bytes.IndexByte(text, 0); end >= 0 {

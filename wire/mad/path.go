@@ -7,23 +7,22 @@ import (
 	"strings"
 )
 
-// MaxHops is the longest directed route: the path field has 64 bytes, and the first
-// is not used (specification section 14.2.1.2).
+// MaxHops is the maximum number of hops of a directed route: the path field has 64
+// bytes, and the first one is not used (specification section 14.2.1.2).
 const MaxHops = 63
 
 // ErrPathTooLong is the error for a route of more than [MaxHops] hops.
 var ErrPathTooLong = errors.New("directed route has more than 63 hops")
 
-// Path is a directed route: for each hop the port to leave by, first that of the own
-// node. The zero value has no hops and leads to the own port. A Path is comparable
-// and serves as a map key.
+// Path is a directed route: the output port for each hop, starting with that of the
+// local node. The zero value has no hops and leads to the local port. A Path is
+// comparable and can be used as a map key.
 type Path struct {
 	hops  uint8
-	ports [MaxHops + 1]byte // from index 1, as on the wire; zero behind hops
+	ports [MaxHops + 1]byte // from index 1, as on the wire; zero after the last hop
 }
 
-// NewPath returns the route that leaves by the given ports in turn, or
-// [ErrPathTooLong].
+// NewPath returns the route with the given output ports, or [ErrPathTooLong].
 func NewPath(ports ...uint8) (Path, error) {
 	var p Path
 	if len(ports) > MaxHops {
@@ -35,13 +34,13 @@ func NewPath(ports ...uint8) (Path, error) {
 }
 
 // ParsePath reads the form of infiniband-diags' -D option: comma-separated port
-// numbers with a leading 0 for the own node, such as "0,1,7". The 0 may be left out.
+// numbers with a leading 0 for the local node, such as "0,1,7". The 0 may be omitted.
 func ParsePath(s string) (Path, error) {
 	var ports []uint8
 	for i, word := range strings.Split(strings.TrimSpace(s), ",") {
 		v, err := strconv.ParseUint(strings.TrimSpace(word), 10, 8)
 		if err != nil {
-			return Path{}, fmt.Errorf("parse directed route %q: hop %d is no port number from 0 to 255", s, i)
+			return Path{}, fmt.Errorf("parse directed route %q: hop %d is not a port number from 0 to 255", s, i)
 		}
 		if i > 0 || v != 0 {
 			ports = append(ports, uint8(v))
@@ -54,7 +53,7 @@ func ParsePath(s string) (Path, error) {
 	return p, nil
 }
 
-// Extend returns the route that goes on by one more port, or [ErrPathTooLong].
+// Extend returns the route with one more hop through the given port, or [ErrPathTooLong].
 func (p *Path) Extend(port uint8) (Path, error) {
 	if p.hops >= MaxHops {
 		return Path{}, ErrPathTooLong
@@ -68,11 +67,12 @@ func (p *Path) Extend(port uint8) (Path, error) {
 // Len returns the number of hops.
 func (p *Path) Len() int { return int(p.hops) }
 
-// Ports returns the port of each hop. The slice is the path's own memory: don't
+// Ports returns the port of each hop. The slice refers to memory of the path: don't
 // write to it.
 func (p *Path) Ports() []uint8 { return p.ports[1 : 1+p.hops] }
 
-// String returns the form that [ParsePath] reads: "0" for the own port, else "0,1,7".
+// String returns the form that [ParsePath] reads: "0" for the local port, otherwise for
+// example "0,1,7".
 func (p Path) String() string {
 	b := make([]byte, 0, 4+4*int(p.hops))
 	b = append(b, '0')

@@ -68,7 +68,7 @@ func TestPathInPacket(t *testing.T) {
 		t.Fatal(err)
 	}
 	smp := mad.NewDirectedSMP(mad.MethodGet, mad.AttributeNodeInfo, 0, 1, &path)
-	smp.InitialPath[40] = 9 // behind the route: not part of it
+	smp.InitialPath[40] = 9 // after the end of the route
 	got, ok := smp.Path()
 	if !ok || got != path || smp.HopCount() != 2 || smp.HopPointer() != 0 {
 		t.Errorf("Path() = %s, %t, want %s; hop %d of %d", got, ok, path, smp.HopPointer(), smp.HopCount())

@@ -9,7 +9,7 @@ const (
 	PortCountersExtendedLen = 184 // of a PortCountersExtended
 )
 
-// PortSelectAll in PortSelect means all ports at once, where the agent has
+// PortSelectAll in PortSelect selects all ports, if the agent has
 // [PerformanceAllPortSelect].
 const PortSelectAll = 0xff
 
@@ -18,14 +18,14 @@ const PortSelectAll = 0xff
 const (
 	PerformanceAllPortSelect          uint16 = 1 << 8
 	PerformanceExtendedWidth          uint16 = 1 << 9  // has PortCountersExtended
-	PerformanceExtendedWidthNoUnicast uint16 = 1 << 10 // has it, without the four packet counts by cast
+	PerformanceExtendedWidthNoUnicast uint16 = 1 << 10 // the same, without the unicast and multicast packet counters
 	PerformanceSamplesOnly            uint16 = 1 << 11
-	PerformancePortCountersXmitWait   uint16 = 1 << 12 // PortCounters.PortXmitWait counts
-	PerformanceQP1Dropped             uint16 = 1 << 15 // PortCounters.QP1Dropped counts
+	PerformancePortCountersXmitWait   uint16 = 1 << 12 // PortCounters.PortXmitWait is supported
+	PerformanceQP1Dropped             uint16 = 1 << 15 // PortCounters.QP1Dropped is supported
 )
 
 // PerformanceAdditionalExtended is the bit of [ClassPortInfo.CapabilityMask2] of an
-// agent whose [PortCountersExtended] goes on behind PortMulticastRcvPkts.
+// agent whose [PortCountersExtended] has the counters after PortMulticastRcvPkts.
 const PerformanceAdditionalExtended uint32 = 1 << 1
 
 // PerformanceMAD is a packet of the performance management class (specification
@@ -36,8 +36,8 @@ type PerformanceMAD struct {
 	Data       [PerformanceDataLen]byte // the attribute, from its first byte on
 }
 
-// NewPerformanceMAD returns a packet that asks for, or with [MethodSet] writes, an
-// attribute; write the attribute with its PortSelect to Data.
+// NewPerformanceMAD returns a packet that reads or, with [MethodSet], writes an
+// attribute. The caller must write the attribute, with PortSelect, to Data.
 func NewPerformanceMAD(m Method, a Attribute, tid uint64) PerformanceMAD {
 	return PerformanceMAD{Header: newHeader(ClassPerformance, 1, m, a, 0, tid)}
 }
@@ -47,43 +47,42 @@ func (p *PerformanceMAD) Decode(b []byte) (n int, err error) {
 	if len(b) < Len {
 		return 0, ErrShort
 	}
-	n, _ = p.Header.Decode(b) // the length is checked
+	n, _ = p.Header.Decode(b) // the length has been checked
 	p.Reserved24 = [40]byte(b[n:])
 	p.Data = [PerformanceDataLen]byte(b[64:])
 	return Len, nil
 }
 
-// Append writes the packet behind b.
+// Append appends the packet to b.
 func (p *PerformanceMAD) Append(b []byte) []byte {
 	b = p.Header.Append(b)
 	b = append(b, p.Reserved24[:]...)
 	return append(b, p.Data[:]...)
 }
 
-// PortCounters are the classic counters of a port, which stop at their highest value
-// instead of going on from 0 (specification section 16.1.3.5; C twin:
-// ib_port_counters_t).
+// PortCounters are the mandatory counters of a port. They stop at their highest value and
+// don't wrap around (specification section 16.1.3.5; C twin: ib_port_counters_t).
 type PortCounters struct {
 	Reserved                     uint8  // kept as received
 	PortSelect                   uint8  // number of the port, or PortSelectAll
 	CounterSelect                uint16 // in a Set: which counters are written
-	SymbolErrorCounter           uint16 // minor errors on any lane, as invalid codes
-	LinkErrorRecoveryCounter     uint8  // retrainings that brought the link back
-	LinkDownedCounter            uint8  // retrainings that failed: the link went down
+	SymbolErrorCounter           uint16 // minor link errors on any lane, such as invalid codes
+	LinkErrorRecoveryCounter     uint8  // successful link error recoveries
+	LinkDownedCounter            uint8  // failed link error recoveries: the link went down
 	PortRcvErrors                uint16 // packets received with an error of any kind
 	PortRcvRemotePhysicalErrors  uint16 // packets received that the sender had marked bad (EBP)
 	PortRcvSwitchRelayErrors     uint16 // packets that a switch could not forward
 	PortXmitDiscards             uint16 // packets discarded instead of sent
-	PortXmitConstraintErrors     uint8  // packets not sent, by partition or as raw ones
-	PortRcvConstraintErrors      uint8  // packets refused, by partition or as raw ones
+	PortXmitConstraintErrors     uint8  // packets not sent: partition check or raw packet filter
+	PortRcvConstraintErrors      uint8  // packets discarded: partition check or raw packet filter
 	CounterSelect2               uint8  // in a Set: bit 0 writes PortXmitWait
 	LocalLinkIntegrityErrors     uint8  // 4 bits
 	ExcessiveBufferOverrunErrors uint8  // 4 bits
 	QP1Dropped                   uint16 // packets received for QP 1 and dropped
-	VL15Dropped                  uint16 // packets of VL 15 dropped for want of room
+	VL15Dropped                  uint16 // packets of VL 15 dropped for lack of buffers
 	PortXmitData                 uint32 // units of 4 bytes
 	PortRcvData                  uint32 // units of 4 bytes
-	PortXmitPkts                 uint32 // on all VLs, link packets excepted
+	PortXmitPkts                 uint32 // on all VLs, without link packets
 	PortRcvPkts                  uint32 // on all VLs, link packets excepted
 	PortXmitWait                 uint32 // ticks in which data waited for credits
 }
@@ -118,7 +117,7 @@ func (a *PortCounters) Decode(b []byte) (n int, err error) {
 	return PortCountersLen, nil
 }
 
-// Append writes the attribute behind b.
+// Append appends the attribute to b.
 func (a *PortCounters) Append(b []byte) []byte {
 	b = append(b, a.Reserved, a.PortSelect)
 	b = binary.BigEndian.AppendUint16(b, a.CounterSelect)
@@ -142,9 +141,9 @@ func (a *PortCounters) Append(b []byte) []byte {
 	return binary.BigEndian.AppendUint32(b, a.PortXmitWait)
 }
 
-// PortCountersExtended are the counters in 64 bits (specification section 16.1.4.11;
-// C twin: ib_port_counters_ext_t). The error counters, from SymbolErrorCounter on,
-// count only where [ClassPortInfo] has [PerformanceAdditionalExtended].
+// PortCountersExtended are the 64-bit counters (specification section 16.1.4.11; C twin:
+// ib_port_counters_ext_t). The error counters, from SymbolErrorCounter on, are valid only
+// if [ClassPortInfo] has [PerformanceAdditionalExtended].
 type PortCountersExtended struct {
 	Reserved              uint8  // kept as received
 	PortSelect            uint8  // number of the port, or PortSelectAll
@@ -152,13 +151,13 @@ type PortCountersExtended struct {
 	CounterSelect2        uint32 // in a Set: which of the error counters
 	PortXmitData          uint64 // units of 4 bytes
 	PortRcvData           uint64 // units of 4 bytes
-	PortXmitPkts          uint64 // on all VLs, link packets excepted
+	PortXmitPkts          uint64 // on all VLs, without link packets
 	PortRcvPkts           uint64 // on all VLs, link packets excepted
 	PortUnicastXmitPkts   uint64 // packets to one port
 	PortUnicastRcvPkts    uint64 // packets to one port
 	PortMulticastXmitPkts uint64 // packets to a multicast LID
 	PortMulticastRcvPkts  uint64 // packets to a multicast LID
-	// From here on the errors, as PortCounters has them.
+	// Error counters, as in PortCounters.
 	SymbolErrorCounter           uint64
 	LinkErrorRecoveryCounter     uint64
 	LinkDownedCounter            uint64
@@ -210,7 +209,7 @@ func (a *PortCountersExtended) Decode(b []byte) (n int, err error) {
 	return PortCountersExtendedLen, nil
 }
 
-// Append writes the attribute behind b.
+// Append appends the attribute to b.
 func (a *PortCountersExtended) Append(b []byte) []byte {
 	b = append(b, a.Reserved, a.PortSelect)
 	b = binary.BigEndian.AppendUint16(b, a.CounterSelect)

@@ -9,33 +9,33 @@ import (
 // PortInfoLen is the length of the attribute in bytes.
 const PortInfoLen = 64
 
-// PortInfoExtendedSpeeds is added to the port number in [PortInfo]'s attribute
-// modifier by a subnet manager that knows the extended speeds (specification
+// PortInfoExtendedSpeeds is the bit that a subnet manager with support for extended
+// speeds adds to the port number in the attribute modifier of [PortInfo] (specification
 // section 14.2.5.6, SMSupportExtendedSpeeds).
 const PortInfoExtendedSpeeds uint32 = 1 << 31
 
 // PortInfo is the state of a port (specification section 14.2.5.6; C twin:
-// ib_port_info_t; the speeds of XDR as libibmad's fields.c has them).
+// ib_port_info_t; the XDR speeds as in libibmad's fields.c).
 //
-// Of a switch, port 0 holds LID, LMC and CapabilityMask for all its ports; in the
-// others these fields mean nothing.
+// On a switch, port 0 has LID, LMC and CapabilityMask for all ports; for the other ports
+// these fields are not valid.
 type PortInfo struct {
-	MKey        uint64          // management key: a Set needs it; 0 for none
+	MKey        uint64          // management key, required for a Set; 0 for none
 	GIDPrefix   ib.SubnetPrefix // subnet prefix of the port's GIDs
-	LID         ib.LID          // base LID; the port has 1<<LMC from there
-	MasterSMLID ib.LID          // of the subnet manager that set the port up
-	// What the port can do, and whether it is that of an SM.
+	LID         ib.LID          // base LID; the port has 1<<LMC LIDs from there
+	MasterSMLID ib.LID          // of the subnet manager that has configured the port
+	// Capabilities of the port; a bit reports whether an SM runs there.
 	CapabilityMask  Capability
 	DiagCode        uint16 // diagnostic code; 0: port ready
 	MKeyLeasePeriod uint16 // seconds; 0 never expires
-	// The port that the request came in by, not the one asked for.
+	// Port that received the request, not the one that is queried.
 	LocalPortNum         uint8
-	LinkWidthEnabled     LinkWidth         // widths that training may choose, or'ed
-	LinkWidthSupported   LinkWidth         // widths that the port can do, or'ed
-	LinkWidthActive      LinkWidth         // the one in use
+	LinkWidthEnabled     LinkWidth         // enabled widths, or'ed
+	LinkWidthSupported   LinkWidth         // supported widths, or'ed
+	LinkWidthActive      LinkWidth         // active width
 	LinkSpeedSupported   uint8             // 4 bits: 1 SDR, 2 DDR, 4 QDR, or'ed
 	PortState            PortState         // logical state: down, initialize, armed, active
-	PortPhysicalState    PortPhysicalState // state of the link's training
+	PortPhysicalState    PortPhysicalState // state of the link training
 	LinkDownDefaultState uint8             // 4 bits: 1 sleep, 2 polling
 	MKeyProtectBits      uint8             // 2 bits
 	Reserved34           uint8             // 3 bits
@@ -46,25 +46,25 @@ type PortInfo struct {
 	MasterSMSL           uint8             // 4 bits
 	VLCap                uint8             // 4 bits: 1 VL0, 2 VL0-1, 3 VL0-3, 4 VL0-7, 5 VL0-14
 	InitType             uint8             // 4 bits
-	// High-priority data before low gets a turn, in 4 KiB; 255: no bound.
+	// Limit of high-priority data before a low-priority packet is sent, in 4 KiB; 255: no limit.
 	VLHighLimit          uint8
 	VLArbitrationHighCap uint8 // entries of the high-priority VL arbitration table
-	VLArbitrationLowCap  uint8 // entries of the low-priority one
+	VLArbitrationLowCap  uint8 // entries of the low-priority VL arbitration table
 	InitTypeReply        uint8 // 4 bits
 	MTUCap               uint8 // 4 bits, as NeighborMTU
 	VLStallCount         uint8 // 3 bits
 	HOQLife              uint8 // 5 bits: 4.096 µs << HOQLife, above 19 infinite
 	OperationalVLs       uint8 // 4 bits, as VLCap
-	// A switch checks the P_Keys of packets that come in.
+	// The switch port checks the P_Keys of received packets.
 	PartitionEnforcementIn  bool
-	PartitionEnforcementOut bool   // and of those that go out
-	FilterRawIn             bool   // raw packets that come in are dropped
-	FilterRawOut            bool   // and those that go out
+	PartitionEnforcementOut bool   // the switch port checks the P_Keys of sent packets
+	FilterRawIn             bool   // received raw packets are dropped
+	FilterRawOut            bool   // raw packets are not sent
 	MKeyViolations          uint16 // packets with a wrong M_Key; stops at 65535
 	PKeyViolations          uint16 // packets with a wrong P_Key; stops at 65535
 	QKeyViolations          uint16 // packets with a wrong Q_Key; stops at 65535
 	GUIDCap                 uint8  // entries of the GUIDInfo table
-	// The SM asks programs to join their multicast groups again.
+	// The SM requests clients to register again: multicast groups, services, events.
 	ClientReregister          bool
 	MulticastPKeyTrapSuppress uint8       // 2 bits
 	SubnetTimeout             uint8       // 5 bits: 4.096 µs << SubnetTimeout
@@ -72,13 +72,13 @@ type PortInfo struct {
 	RespTimeValue             uint8       // 5 bits, as SubnetTimeout
 	LocalPhyErrors            uint8       // 4 bits
 	OverrunErrors             uint8       // 4 bits
-	MaxCreditHint             uint16      // flow control credits, at most; a hint
+	MaxCreditHint             uint16      // maximum number of flow control credits; a hint
 	Reserved56                uint8       // 1 bit
 	LinkSpeedExt2Active       uint8       // 2 bits: 1 XDR
 	LinkSpeedExt2Supported    uint8       // 2 bits, as LinkSpeedExt2Active
 	LinkSpeedExt2Enabled      uint8       // 3 bits, as LinkSpeedExt2Active
 	LinkRoundTripLatency      uint32      // 24 bits, in units of 4 ns
-	CapabilityMask2           Capability2 // counts where CapabilityMask says that it is there
+	CapabilityMask2           Capability2 // valid if CapabilityMask says that it is supported
 	LinkSpeedExtActive        uint8       // 4 bits: 1 FDR, 2 EDR, 4 HDR, 8 NDR
 	LinkSpeedExtSupported     uint8       // 4 bits, or'ed
 	Reserved63                uint8       // 3 bits
@@ -134,7 +134,7 @@ func (a *PortInfo) Decode(b []byte) (n int, err error) {
 	return PortInfoLen, nil
 }
 
-// Append writes the attribute behind b.
+// Append appends the attribute to b.
 func (a *PortInfo) Append(b []byte) []byte {
 	b = binary.BigEndian.AppendUint64(b, a.MKey)
 	b = binary.BigEndian.AppendUint64(b, uint64(a.GIDPrefix))

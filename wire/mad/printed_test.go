@@ -31,7 +31,7 @@ func oneZero(b bool) string {
 	return "0"
 }
 
-// or prints the set bits by their names, and none where there are none.
+// or returns the names of the bits that are set, or none if no bit is set.
 func or(bits uint8, none string, names ...string) string {
 	var set []string
 	for i, name := range names {
@@ -220,7 +220,7 @@ func smInfoRecordFields(r *mad.SMInfoRecord) fields {
 	}
 }
 
-// Every field that a C tool printed of an answer is what Decode makes of it.
+// Decode returns the values that the C tools print for the same responses.
 func TestFieldsAreWhatTheToolsPrint(t *testing.T) {
 	nodeInfo := func(b []byte) fields {
 		var a mad.NodeInfo
@@ -343,7 +343,7 @@ func TestLFTIsWhatIbroutePrints(t *testing.T) {
 	wantLine(t, "lft", fmt.Sprintf("%d valid lids dumped ", valid))
 }
 
-// ibroute asks for the positions of a block in turn, then for the next block.
+// ibroute reads the positions of a block in turn, then the next block.
 func TestMFTModifier(t *testing.T) {
 	i := 0
 	for _, e := range find(t, "mft").exchanges {
@@ -451,7 +451,7 @@ func TestMFTIsWhatIbroutePrints(t *testing.T) {
 			}
 		}
 	}
-	const firstColumn = 12 // ibroute gives each port two columns from here
+	const firstColumn = 12 // from here ibroute prints two columns per port
 	for entry, members := range ports {
 		row := fmt.Appendf(nil, "%#04x%*s", int(mad.MulticastLIDBase)+entry, firstColumn+2*36, "")
 		row = row[:firstColumn+2*36+1]

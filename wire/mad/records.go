@@ -15,7 +15,7 @@ const (
 	PathRecordLen     = 64                                   // of a PathRecord
 )
 
-// Bits of [SAHeader.ComponentMask]: the field of the same name counts in a query.
+// Bits of [SAHeader.ComponentMask]: a query compares the field of the same name.
 const (
 	NodeRecordMaskLID      uint64 = 1 << 0
 	NodeRecordMaskNodeType uint64 = 1 << 4
@@ -45,13 +45,13 @@ const (
 	PathRecordMaskSL         uint64 = 1 << 15
 )
 
-// NodeRecord is a port's node, of which a CA has one record for each port
+// NodeRecord describes the node of a port; a CA has one record for each port
 // (specification section 15.2.5; C twin: ib_node_record_t).
 type NodeRecord struct {
-	LID         ib.LID          // of the port; of a switch: of its port 0
+	LID         ib.LID          // of the port; for a switch, of port 0
 	Reserved    uint16          // kept as received
-	Info        NodeInfo        // as the port answers it
-	Description NodeDescription // as the port answers it
+	Info        NodeInfo        // as the port reports it
+	Description NodeDescription // as the port reports it
 }
 
 // Decode reads the record from the start of b.
@@ -61,12 +61,12 @@ func (r *NodeRecord) Decode(b []byte) (n int, err error) {
 	}
 	r.LID = ib.LID(binary.BigEndian.Uint16(b))
 	r.Reserved = binary.BigEndian.Uint16(b[2:])
-	_, _ = r.Info.Decode(b[4:])                    // the length is checked
-	_, _ = r.Description.Decode(b[4+NodeInfoLen:]) // here too
+	_, _ = r.Info.Decode(b[4:])                    // the length has been checked
+	_, _ = r.Description.Decode(b[4+NodeInfoLen:]) // also
 	return NodeRecordLen, nil
 }
 
-// Append writes the record behind b.
+// Append appends the record to b.
 func (r *NodeRecord) Append(b []byte) []byte {
 	b = binary.BigEndian.AppendUint16(b, uint16(r.LID))
 	b = binary.BigEndian.AppendUint16(b, r.Reserved)
@@ -76,8 +76,8 @@ func (r *NodeRecord) Append(b []byte) []byte {
 // PortInfoRecord is a port's state as the SM knows it (specification section
 // 15.2.5; C twin: ib_portinfo_record_t).
 type PortInfoRecord struct {
-	EndportLID ib.LID   // of a switch: of its port 0
-	PortNum    uint8    // of the node, from 0 on a switch, else from 1
+	EndportLID ib.LID   // for a switch, of port 0
+	PortNum    uint8    // of the node, from 0 on a switch, otherwise from 1
 	Options    uint8    // kept as received
 	Info       PortInfo // as the SM read or set it
 }
@@ -89,22 +89,22 @@ func (r *PortInfoRecord) Decode(b []byte) (n int, err error) {
 	}
 	r.EndportLID = ib.LID(binary.BigEndian.Uint16(b))
 	r.PortNum, r.Options = b[2], b[3]
-	_, _ = r.Info.Decode(b[4:]) // the length is checked
+	_, _ = r.Info.Decode(b[4:]) // the length has been checked
 	return PortInfoRecordLen, nil
 }
 
-// Append writes the record behind b.
+// Append appends the record to b.
 func (r *PortInfoRecord) Append(b []byte) []byte {
 	b = binary.BigEndian.AppendUint16(b, uint16(r.EndportLID))
 	return r.Info.Append(append(b, r.PortNum, r.Options))
 }
 
-// SMInfoRecord is a subnet manager that the master knows (specification section
-// 15.2.5; C twin: ib_sminfo_record_t).
+// SMInfoRecord describes a subnet manager that the master SM has found (specification
+// section 15.2.5; C twin: ib_sminfo_record_t).
 type SMInfoRecord struct {
 	LID      ib.LID // of the port where the SM runs
 	Reserved uint16 // kept as received
-	Info     SMInfo // as the SM answers it
+	Info     SMInfo // as the SM reports it
 }
 
 // Decode reads the record from the start of b.
@@ -114,23 +114,23 @@ func (r *SMInfoRecord) Decode(b []byte) (n int, err error) {
 	}
 	r.LID = ib.LID(binary.BigEndian.Uint16(b))
 	r.Reserved = binary.BigEndian.Uint16(b[2:])
-	_, _ = r.Info.Decode(b[4:]) // the length is checked
+	_, _ = r.Info.Decode(b[4:]) // the length has been checked
 	return SMInfoRecordLen, nil
 }
 
-// Append writes the record behind b.
+// Append appends the record to b.
 func (r *SMInfoRecord) Append(b []byte) []byte {
 	b = binary.BigEndian.AppendUint16(b, uint16(r.LID))
 	return r.Info.Append(binary.BigEndian.AppendUint16(b, r.Reserved))
 }
 
 // LinkRecord is one direction of a link (specification section 15.2.5; C twin:
-// ib_link_record_t). Of a switch the LID is that of its port 0.
+// ib_link_record_t). The LID of a switch is that of its port 0.
 type LinkRecord struct {
-	FromLID  ib.LID // where the direction begins
-	FromPort uint8  // number of the port there
-	ToPort   uint8  // number of the port at the other end
-	ToLID    ib.LID // of the other end
+	FromLID  ib.LID // of the sending end
+	FromPort uint8  // port number at the sending end
+	ToPort   uint8  // port number at the receiving end
+	ToLID    ib.LID // of the receiving end
 }
 
 // Decode reads the record from the start of b.
@@ -145,27 +145,27 @@ func (r *LinkRecord) Decode(b []byte) (n int, err error) {
 	return LinkRecordLen, nil
 }
 
-// Append writes the record behind b.
+// Append appends the record to b.
 func (r *LinkRecord) Append(b []byte) []byte {
 	b = binary.BigEndian.AppendUint16(b, uint16(r.FromLID))
 	b = append(b, r.FromPort, r.ToPort)
 	return binary.BigEndian.AppendUint16(b, uint16(r.ToLID))
 }
 
-// PathRecord is a route between two ports and what may be sent on it (specification
-// section 15.2.5; C twin: ib_path_rec_t). A selector is 0 for more than the value
-// beside it, 1 for less, 2 for exactly, 3 for the best there is.
+// PathRecord is a path between two ports with its properties (specification section
+// 15.2.5; C twin: ib_path_rec_t). A selector is 0 for greater than the value, 1 for less,
+// 2 for exactly, 3 for the best available.
 type PathRecord struct {
-	ServiceID              uint64  // for which the route is; 0 for any
+	ServiceID              uint64  // of the service that uses the path; 0 for any
 	DGID, SGID             ib.GID  // destination and source
-	DLID, SLID             ib.LID  // destination and source; the LIDs to put into packets
+	DLID, SLID             ib.LID  // destination and source LIDs for packets
 	RawTraffic             bool    // for raw packets
 	Reserved44             uint8   // 3 bits
 	FlowLabel              uint32  // 20 bits
-	HopLimit               uint8   // for the GRH; above 1 if the route leaves the subnet
+	HopLimit               uint8   // for the GRH; above 1 if the path leaves the subnet
 	TClass                 uint8   // traffic class for the GRH
-	Reversible             bool    // answers may take the same route back
-	NumPath                uint8   // 7 bits; in a query the most paths to return
+	Reversible             bool    // the path can also be used in the other direction
+	NumPath                uint8   // 7 bits; in a query the maximum number of paths to return
 	PKey                   ib.PKey // partition that both ends are in
 	QoSClass               uint16  // 12 bits
 	SL                     uint8   // 4 bits
@@ -202,7 +202,7 @@ func (r *PathRecord) Decode(b []byte) (n int, err error) {
 	return PathRecordLen, nil
 }
 
-// Append writes the record behind b.
+// Append appends the record to b.
 func (r *PathRecord) Append(b []byte) []byte {
 	b = binary.BigEndian.AppendUint64(b, r.ServiceID)
 	b = append(b, r.DGID[:]...)

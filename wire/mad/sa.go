@@ -16,16 +16,16 @@ const (
 	RMPPLast   uint8 = 1 << 2
 )
 
-// RMPP is the header of the reliable multi-packet protocol, which carries answers
-// longer than one MAD. It counts where Flags has [RMPPActive] (specification section
-// 13.6; C twin: the rmpp fields of ib_rmpp_mad_t).
+// RMPP is the header of the reliable multi-packet transaction protocol, for responses
+// longer than one MAD. It is valid if Flags has [RMPPActive] (specification section 13.6;
+// C twin: the rmpp fields of ib_rmpp_mad_t).
 type RMPP struct {
 	Version       uint8  // 1
 	Type          uint8  // 1 data, 2 ACK, 3 stop, 4 abort
 	RRespTime     uint8  // 5 bits
 	Flags         uint8  // 3 bits
-	Status        uint8  // of a stop or an abort: why
-	SegmentNumber uint32 // from 1; an ACK's is the last one received
+	Status        uint8  // cause of a stop or an abort
+	SegmentNumber uint32 // from 1; in an ACK the last segment received
 	PayloadLength uint32 // in the first and last segment, bytes; in an ACK NewWindowLast
 }
 
@@ -42,28 +42,26 @@ func (h *RMPP) Decode(b []byte) (n int, err error) {
 	return RMPPLen, nil
 }
 
-// Append writes the header behind b.
+// Append appends the header to b.
 func (h *RMPP) Append(b []byte) []byte {
 	b = append(b, h.Version, h.Type, h.RRespTime<<3|h.Flags&7, h.Status)
 	b = binary.BigEndian.AppendUint32(b, h.SegmentNumber)
 	return binary.BigEndian.AppendUint32(b, h.PayloadLength)
 }
 
-// SAHeader is the header of subnet administration (specification section 15.2.1.1;
-// C twin: ib_sa_mad_t). Of a table that RMPP put together, one SAHeader stands
-// before all records.
+// SAHeader is the header of subnet administration (specification section 15.2.1.1; C
+// twin: ib_sa_mad_t). A table reassembled by RMPP has one SAHeader before all records.
 type SAHeader struct {
 	Header
-	RMPP            RMPP   // counts in tables
-	SMKey           uint64 // 0, but for programs that the SM trusts
+	RMPP            RMPP   // valid in tables
+	SMKey           uint64 // 0, except for clients that the SM trusts
 	AttributeOffset uint16 // from record to record in a table, in units of 8 bytes
 	Reserved46      uint16 // from byte 46 on, kept as received
-	ComponentMask   uint64 // which fields of the record count in a query
+	ComponentMask   uint64 // fields of the record that a query compares
 }
 
-// RecordSize returns the distance from one record of a table to the next, in bytes;
-// 0 where the answer is no table. The sender chose it: it may be smaller than the
-// record.
+// RecordSize returns the distance from one record of a table to the next, in bytes, or 0
+// if the response is not a table. The sender sets it: it may be smaller than the record.
 func (h *SAHeader) RecordSize() int { return 8 * int(h.AttributeOffset) }
 
 // Decode reads the header from the start of b.
@@ -71,8 +69,8 @@ func (h *SAHeader) Decode(b []byte) (n int, err error) {
 	if len(b) < SAHeaderLen {
 		return 0, ErrShort
 	}
-	_, _ = h.Header.Decode(b)           // the length is checked
-	_, _ = h.RMPP.Decode(b[HeaderLen:]) // here too
+	_, _ = h.Header.Decode(b)           // the length has been checked
+	_, _ = h.RMPP.Decode(b[HeaderLen:]) // also
 	h.SMKey = binary.BigEndian.Uint64(b[36:])
 	h.AttributeOffset = binary.BigEndian.Uint16(b[44:])
 	h.Reserved46 = binary.BigEndian.Uint16(b[46:])
@@ -80,7 +78,7 @@ func (h *SAHeader) Decode(b []byte) (n int, err error) {
 	return SAHeaderLen, nil
 }
 
-// Append writes the header behind b.
+// Append appends the header to b.
 func (h *SAHeader) Append(b []byte) []byte {
 	b = h.RMPP.Append(h.Header.Append(b))
 	b = binary.BigEndian.AppendUint64(b, h.SMKey)
@@ -89,8 +87,8 @@ func (h *SAHeader) Append(b []byte) []byte {
 	return binary.BigEndian.AppendUint64(b, h.ComponentMask)
 }
 
-// SA is a packet of subnet administration, or one segment of several. It travels on
-// QP 1 to the LID of the master SM.
+// SA is a packet of subnet administration, or one segment of a longer response. Requests
+// are sent to QP 1 at the LID of the master SM.
 type SA struct {
 	SAHeader
 	Data [SADataLen]byte // a record, or the segment's part of a table
@@ -99,8 +97,8 @@ type SA struct {
 // SAClassVersion is the version of the SA class.
 const SAClassVersion = 2
 
-// NewSA returns a query: write the record with the fields that mask selects to Data.
-// [MethodGet] expects exactly one record, [MethodGetTable] any number of them.
+// NewSA returns a query. The caller must write the record, with the fields that mask
+// selects, to Data. [MethodGet] expects exactly one record, [MethodGetTable] any number.
 func NewSA(m Method, a Attribute, mask, tid uint64) SA {
 	return SA{SAHeader: SAHeader{
 		Header: newHeader(ClassSA, SAClassVersion, m, a, 0, tid),
@@ -114,10 +112,10 @@ func (p *SA) Decode(b []byte) (n int, err error) {
 	if len(b) < Len {
 		return 0, ErrShort
 	}
-	n, _ = p.SAHeader.Decode(b) // the length is checked
+	n, _ = p.SAHeader.Decode(b) // the length has been checked
 	p.Data = [SADataLen]byte(b[n:])
 	return Len, nil
 }
 
-// Append writes the packet behind b.
+// Append appends the packet to b.
 func (p *SA) Append(b []byte) []byte { return append(p.SAHeader.Append(b), p.Data[:]...) }

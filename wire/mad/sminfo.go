@@ -25,13 +25,13 @@ var smStateNames = [...]string{"SMINFO_NOTACT", "SMINFO_DISCOVER", "SMINFO_STAND
 // String returns the name that the C tool sminfo prints.
 func (s SMState) String() string { return nameOf(smStateNames[:], uint8(s)) }
 
-// SMInfo is what a subnet manager says of itself (specification section 14.2.5.13;
-// C twin: ib_sm_info_t).
+// SMInfo describes a subnet manager (specification section 14.2.5.13; C twin:
+// ib_sm_info_t).
 type SMInfo struct {
 	GUID     ib.GUID // of the port where the SM runs
-	SMKey    uint64  // 0 towards programs that don't know it
-	ActCount uint32  // grows with each of the SM's tasks: one that stands still is dead
-	Priority uint8   // 4 bits; the highest becomes master
+	SMKey    uint64  // 0 in responses to programs that don't have the key
+	ActCount uint32  // increases while the SM is active: if it doesn't, the SM is dead
+	Priority uint8   // 4 bits; the SM with the highest priority becomes master
 	State    SMState // master, standby, discovering or not active
 }
 
@@ -48,7 +48,7 @@ func (a *SMInfo) Decode(b []byte) (n int, err error) {
 	return SMInfoLen, nil
 }
 
-// Append writes the attribute behind b.
+// Append appends the attribute to b.
 func (a *SMInfo) Append(b []byte) []byte {
 	b = append(b, a.GUID[:]...)
 	b = binary.BigEndian.AppendUint64(b, a.SMKey)

@@ -6,11 +6,11 @@ import (
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// SMPDataLen is the room for an attribute in a subnet management packet, in bytes.
+// SMPDataLen is the maximum length of an attribute in a subnet management packet, in bytes.
 const SMPDataLen = 64
 
-// LIDPermissive stands for "no LID": a packet with it is taken by the port that it
-// reaches, and a pure directed route has it at both ends.
+// LIDPermissive is the permissive LID: every port accepts packets for it. A pure directed
+// route has it at both ends.
 const LIDPermissive ib.LID = 0xffff
 
 const directionBit Status = 0x8000
@@ -25,9 +25,9 @@ type SMP struct {
 	Reserved128 [128]byte        // from byte 128 on, kept as received
 }
 
-// NewSMP returns a packet that asks for, or with [MethodSet] writes, an attribute.
-// The modifier's meaning stands beside the attribute's constant; of tid the low 32
-// bits come back in the answer.
+// NewSMP returns a packet that reads or, with [MethodSet], writes an attribute. For the
+// meaning of the modifier see the constant of the attribute. The response has the low 32
+// bits of tid.
 func NewSMP(m Method, a Attribute, modifier uint32, tid uint64) SMP {
 	return SMP{Header: newHeader(ClassSubnet, 1, m, a, modifier, tid)}
 }
@@ -44,7 +44,7 @@ func (p *SMP) Decode(b []byte) (n int, err error) {
 	if len(b) < Len {
 		return 0, ErrShort
 	}
-	n, _ = p.Header.Decode(b) // the length is checked
+	n, _ = p.Header.Decode(b) // the length has been checked
 	p.MKey = binary.BigEndian.Uint64(b[n:])
 	p.Reserved32 = [32]byte(b[32:])
 	p.Data = [SMPDataLen]byte(b[64:])
@@ -52,7 +52,7 @@ func (p *SMP) Decode(b []byte) (n int, err error) {
 	return Len, nil
 }
 
-// Append writes the packet behind b.
+// Append appends the packet to b.
 func (p *SMP) Append(b []byte) []byte {
 	b = p.Header.Append(b)
 	b = binary.BigEndian.AppendUint64(b, p.MKey)
@@ -61,22 +61,22 @@ func (p *SMP) Append(b []byte) []byte {
 	return append(b, p.Reserved128[:]...)
 }
 
-// DirectedSMP is a subnet management packet that carries its route, port by port,
-// and so needs no LID and no subnet manager (specification section 14.2.1.2; C twin:
-// ib_smp_t). ibsim takes only routes that are directed from end to end, with DrSLID
-// and DrDLID [LIDPermissive].
+// DirectedSMP is a subnet management packet with a directed route. It contains the output
+// port of each hop, and therefore needs neither LIDs nor a subnet manager (specification
+// section 14.2.1.2; C twin: ib_smp_t). ibsim accepts only routes that are directed from
+// end to end, with DrSLID and DrDLID [LIDPermissive].
 type DirectedSMP struct {
 	Header
 	MKey           uint64            // management key; 0 where none is configured
-	DrSLID, DrDLID ib.LID            // where the directed part begins and ends
+	DrSLID, DrDLID ib.LID            // LIDs of the start and the end of the directed part
 	Reserved36     [28]byte          // from byte 36 on, kept as received
 	Data           [SMPDataLen]byte  // the attribute, from its first byte on
-	InitialPath    [MaxHops + 1]byte // ports to leave by, from index 1
-	ReturnPath     [MaxHops + 1]byte // filled in on the way: ports that the packet came in by
+	InitialPath    [MaxHops + 1]byte // output ports, from index 1
+	ReturnPath     [MaxHops + 1]byte // input ports, filled in by each hop
 }
 
-// NewDirectedSMP is [NewSMP] for a directed route from end to end. A path of no hops
-// asks the own port.
+// NewDirectedSMP is [NewSMP] for a directed route from end to end. A path without hops
+// queries the local port.
 func NewDirectedSMP(m Method, a Attribute, modifier uint32, tid uint64, path *Path) DirectedSMP {
 	p := DirectedSMP{
 		Header: newHeader(ClassSubnetDirected, 1, m, a, modifier, tid),
@@ -86,15 +86,15 @@ func NewDirectedSMP(m Method, a Attribute, modifier uint32, tid uint64, path *Pa
 	return p
 }
 
-// SetPath sets the hop count and the initial path, and the hop pointer to 0, where
-// it stands before the first hop.
+// SetPath sets the hop count and the initial path, and the hop pointer to 0, its value
+// before the first hop.
 func (p *DirectedSMP) SetPath(path *Path) {
 	p.ClassSpecific = uint16(path.hops)
 	p.InitialPath = path.ports
 }
 
-// Path returns the route that the packet was sent on; false when its hop count is
-// above [MaxHops].
+// Path returns the route of the packet, or false if its hop count is greater than
+// [MaxHops].
 func (p *DirectedSMP) Path() (Path, bool) {
 	n := p.HopCount()
 	if n > MaxHops {
@@ -111,7 +111,7 @@ func (p *DirectedSMP) HopPointer() uint8 { return uint8(p.ClassSpecific >> 8) }
 // HopCount returns the number of hops of the route.
 func (p *DirectedSMP) HopCount() uint8 { return uint8(p.ClassSpecific) }
 
-// IsReturning reports the D bit: the packet is on its way back.
+// IsReturning reports whether the D bit (direction) is set: the packet is a response.
 func (p *DirectedSMP) IsReturning() bool { return p.Status&directionBit != 0 }
 
 // SetReturning sets or clears the D bit.
@@ -127,7 +127,7 @@ func (p *DirectedSMP) Decode(b []byte) (n int, err error) {
 	if len(b) < Len {
 		return 0, ErrShort
 	}
-	n, _ = p.Header.Decode(b) // the length is checked
+	n, _ = p.Header.Decode(b) // the length has been checked
 	p.MKey = binary.BigEndian.Uint64(b[n:])
 	p.DrSLID = ib.LID(binary.BigEndian.Uint16(b[32:]))
 	p.DrDLID = ib.LID(binary.BigEndian.Uint16(b[34:]))
@@ -138,7 +138,7 @@ func (p *DirectedSMP) Decode(b []byte) (n int, err error) {
 	return Len, nil
 }
 
-// Append writes the packet behind b.
+// Append appends the packet to b.
 func (p *DirectedSMP) Append(b []byte) []byte {
 	b = p.Header.Append(b)
 	b = binary.BigEndian.AppendUint64(b, p.MKey)

@@ -8,29 +8,29 @@ const SwitchInfoLen = 20
 // SwitchInfo describes a switch (specification section 14.2.5.4; C twin:
 // ib_switch_info_t).
 type SwitchInfo struct {
-	LinearFDBCap uint16 // LIDs that the linear forwarding table has room for
-	// Entries of the random forwarding table; 0 without one.
+	LinearFDBCap uint16 // entries of the linear forwarding table
+	// Entries of the random forwarding table; 0 if there is none.
 	RandomFDBCap                      uint16
 	MulticastFDBCap                   uint16 // entries of the multicast forwarding table
 	LinearFDBTop                      uint16 // the highest LID in the linear forwarding table
-	DefaultPort                       uint8  // for LIDs that the random table doesn't have
-	DefaultMulticastPrimaryPort       uint8  // for multicast LIDs without entry
-	DefaultMulticastNotPrimaryPort    uint8  // for those that came in by the primary one
+	DefaultPort                       uint8  // for LIDs that are not in the random table
+	DefaultMulticastPrimaryPort       uint8  // for multicast LIDs without an entry
+	DefaultMulticastNotPrimaryPort    uint8  // the same, if the packet came from the primary port
 	LifeTimeValue                     uint8  // 5 bits: 4.096 µs << LifeTimeValue
-	PortStateChange                   bool   // a port changed state since the SM last cleared this
+	PortStateChange                   bool   // a port has changed its state since the SM cleared this
 	OptimizedSLToVLMappingProgramming uint8  // 2 bits
-	// LIDs that an external port may have in the random table
+	// Number of LIDs per external port in the random table
 	LIDsPerPort             uint16
 	PartitionEnforcementCap uint16 // entries of each external port's P_Key table
-	InboundEnforcementCap   bool   // can check P_Keys of packets that come in
-	OutboundEnforcementCap  bool   // can check P_Keys of packets that go out
-	FilterRawInboundCap     bool   // can drop raw packets that come in
-	FilterRawOutboundCap    bool   // can drop raw packets that go out
-	// Port 0 has what a channel adapter's port has, counters too.
+	InboundEnforcementCap   bool   // can check P_Keys of received packets
+	OutboundEnforcementCap  bool   // can check P_Keys of sent packets
+	FilterRawInboundCap     bool   // can drop received raw packets
+	FilterRawOutboundCap    bool   // can drop raw packets instead of sending them
+	// Port 0 is an enhanced port 0: it has the features of a CA port, including counters.
 	EnhancedPort0   bool
 	Reserved16      uint8  // 3 bits
 	Reserved17      uint8  // kept as received
-	MulticastFDBTop uint16 // the highest LID in the multicast table; 0 where it isn't supported
+	MulticastFDBTop uint16 // the highest LID in the multicast table; 0 if not supported
 }
 
 // Decode reads the attribute from the start of b.
@@ -55,7 +55,7 @@ func (a *SwitchInfo) Decode(b []byte) (n int, err error) {
 	return SwitchInfoLen, nil
 }
 
-// Append writes the attribute behind b.
+// Append appends the attribute to b.
 func (a *SwitchInfo) Append(b []byte) []byte {
 	b = binary.BigEndian.AppendUint16(b, a.LinearFDBCap)
 	b = binary.BigEndian.AppendUint16(b, a.RandomFDBCap)

@@ -6,7 +6,7 @@ import (
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// Entries of a block of each table. A block fills [SMPDataLen] bytes.
+// Number of entries per block of each table. A block has [SMPDataLen] bytes.
 const (
 	LFTBlockLen  = 64 // bytes: a port for each LID
 	MFTBlockLen  = 32 // masks of 16 ports, one for each LID
@@ -17,9 +17,9 @@ const (
 // LFTPortNone in a linear forwarding table means that packets to the LID are dropped.
 const LFTPortNone = 255
 
-// LFTBlock is a block of a switch's linear forwarding table: the port to leave by for
-// each of [LFTBlockLen] LIDs. Block n, which is the attribute's modifier, begins at LID
-// n*LFTBlockLen (specification section 14.2.5.10).
+// LFTBlock is a block of a switch's linear forwarding table: the output port for each of
+// [LFTBlockLen] LIDs. Block n starts at LID n*LFTBlockLen; n is the attribute modifier
+// (specification section 14.2.5.10).
 type LFTBlock [LFTBlockLen]uint8
 
 // Decode reads the block from the start of b.
@@ -30,23 +30,23 @@ func (a *LFTBlock) Decode(b []byte) (n int, err error) {
 	return copy(a[:], b), nil
 }
 
-// Append writes the block behind b.
+// Append appends the block to b.
 func (a *LFTBlock) Append(b []byte) []byte { return append(b, a[:]...) }
 
 // MulticastLIDBase is the first multicast LID.
 const MulticastLIDBase ib.LID = 0xc000
 
-// MFTPortsPerPosition is how many ports an entry of [MFTBlock] covers.
+// MFTPortsPerPosition is the number of ports that an entry of [MFTBlock] covers.
 const MFTPortsPerPosition = 16
 
-// MFTBlock is a block of a switch's multicast forwarding table: for each of
-// [MFTBlockLen] multicast LIDs a mask of the ports to leave by. Bit p of an entry is
-// port 16*position + p, and block n begins at LID [MulticastLIDBase] + n*MFTBlockLen;
-// see [MFTModifier] (specification section 14.2.5.12).
+// MFTBlock is a block of a switch's multicast forwarding table: a mask of the output
+// ports for each of [MFTBlockLen] multicast LIDs. Bit p of an entry is port
+// 16*position + p, and block n starts at LID [MulticastLIDBase] + n*MFTBlockLen; see
+// [MFTModifier] (specification section 14.2.5.12).
 type MFTBlock [MFTBlockLen]uint16
 
 // MFTModifier returns the attribute modifier for a block (0 to 511) of 32 LIDs and a
-// position (0 to 15) of 16 ports. Bits beyond these are cut off.
+// position (0 to 15) of 16 ports. Higher bits of the arguments are ignored.
 func MFTModifier(block uint16, position uint8) uint32 {
 	return uint32(position)<<28 | uint32(block&0x1ff)
 }
@@ -62,7 +62,7 @@ func (a *MFTBlock) Decode(b []byte) (n int, err error) {
 	return SMPDataLen, nil
 }
 
-// Append writes the block behind b.
+// Append appends the block to b.
 func (a *MFTBlock) Append(b []byte) []byte {
 	for _, v := range a {
 		b = binary.BigEndian.AppendUint16(b, v)
@@ -70,9 +70,9 @@ func (a *MFTBlock) Append(b []byte) []byte {
 	return b
 }
 
-// PKeyTable is a block of a port's partition keys; 0 is an empty entry. The
-// attribute's modifier is the block, for a switch with the port number in the high
-// 16 bits (specification section 14.2.5.7).
+// PKeyTable is a block of a port's partition key table; 0 is an empty entry. The
+// attribute modifier is the block; on a switch it has the port number in the high 16
+// bits (specification section 14.2.5.7).
 type PKeyTable [PKeyBlockLen]ib.PKey
 
 // Decode reads the block from the start of b.
@@ -86,7 +86,7 @@ func (a *PKeyTable) Decode(b []byte) (n int, err error) {
 	return SMPDataLen, nil
 }
 
-// Append writes the block behind b.
+// Append appends the block to b.
 func (a *PKeyTable) Append(b []byte) []byte {
 	for _, v := range a {
 		b = binary.BigEndian.AppendUint16(b, uint16(v))
@@ -94,9 +94,9 @@ func (a *PKeyTable) Append(b []byte) []byte {
 	return b
 }
 
-// GUIDInfo is a block of a port's GUIDs, which with the subnet prefix are its GIDs;
-// the first of block 0 is the PortGUID. Zero is an empty entry (specification
-// section 14.2.5.5).
+// GUIDInfo is a block of a port's GUID table. The port's GIDs are the subnet prefix and
+// these GUIDs; the first GUID of block 0 is the PortGUID. Zero is an empty entry
+// (specification section 14.2.5.5).
 type GUIDInfo [GUIDBlockLen]ib.GUID
 
 // Decode reads the block from the start of b.
@@ -110,7 +110,7 @@ func (a *GUIDInfo) Decode(b []byte) (n int, err error) {
 	return SMPDataLen, nil
 }
 
-// Append writes the block behind b.
+// Append appends the block to b.
 func (a *GUIDInfo) Append(b []byte) []byte {
 	for i := range a {
 		b = append(b, a[i][:]...)

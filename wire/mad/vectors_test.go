@@ -14,7 +14,7 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// vector is what one command of testdata/mads.txt sent and got, and what it printed.
+// vector has the requests and responses of one command of testdata/mads.txt, and its output.
 type vector struct {
 	name, command string
 	exchanges     []exchange
@@ -22,7 +22,7 @@ type vector struct {
 
 type exchange struct {
 	request, reply []byte
-	dropped        bool // the reply is the request, which ibsim could not deliver
+	dropped        bool // the reply is the request, because ibsim could not deliver it
 }
 
 func vectors(t testing.TB) []vector {
@@ -54,7 +54,7 @@ func vectors(t testing.TB) []vector {
 	return all
 }
 
-// madOf reads a line's status and MAD.
+// madOf parses the status and the MAD of a line.
 func madOf(t testing.TB, s string) []byte {
 	t.Helper()
 	_, digits, _ := strings.Cut(s, " ")
@@ -65,7 +65,7 @@ func madOf(t testing.TB, s string) []byte {
 	return b
 }
 
-// answer returns the last answer with the attribute.
+// answer returns the last response with the attribute.
 func (v *vector) answer(t *testing.T, a mad.Attribute) []byte {
 	t.Helper()
 	for _, e := range slices.Backward(v.exchanges) {
@@ -75,7 +75,7 @@ func (v *vector) answer(t *testing.T, a mad.Attribute) []byte {
 			return e.reply
 		}
 	}
-	t.Fatalf("vector %s has no answer with attribute %#x", v.name, a)
+	t.Fatalf("vector %s has no response with attribute %#x", v.name, a)
 	return nil
 }
 
@@ -116,7 +116,7 @@ func printed(t *testing.T, name string) map[string]string {
 	return fields
 }
 
-// packet returns the type that a MAD's class has.
+// packet returns a packet of the type for a MAD's class.
 func packet(t *testing.T, b []byte) codec {
 	t.Helper()
 	switch class := mad.Class(b[1]); class {
@@ -155,7 +155,7 @@ func TestRecordedPacketsRoundTrip(t *testing.T) {
 	}
 }
 
-// Answers belong to their requests, and say so in every field that they repeat.
+// The fields that a response copies from its request are equal.
 func TestRecordedAnswers(t *testing.T) {
 	for _, v := range vectors(t) {
 		for _, e := range v.exchanges {
@@ -175,14 +175,14 @@ func TestRecordedAnswers(t *testing.T) {
 				var smp mad.DirectedSMP
 				decode(t, &smp, e.reply)
 				if !smp.IsReturning() {
-					t.Errorf("%s: D bit of the answer is not set", v.name)
+					t.Errorf("%s: D bit of the response is not set", v.name)
 				}
 			}
 		}
 	}
 }
 
-// The constructors make the C tools' requests, byte for byte.
+// The constructors return the same requests as the C tools, byte for byte.
 func TestConstructorsMakeTheRequests(t *testing.T) {
 	path, err := mad.ParsePath("0,1,35,1")
 	if err != nil {

@@ -1,9 +1,9 @@
 package mad
 
-// VendorDataLen is the room for data in a [VendorMAD], in bytes.
+// VendorDataLen is the length of the data in a [VendorMAD], in bytes.
 const VendorDataLen = 216
 
-// OUI names the vendor whose protocol a [VendorMAD] belongs to.
+// OUI identifies the vendor that defines the protocol of a [VendorMAD].
 type OUI [3]byte
 
 // OUIPing is the OUI that ibping sends with [ClassPing] (C twin: IB_OPENIB_OUI of
@@ -12,14 +12,14 @@ func OUIPing() OUI { return OUI{0x00, 0x14, 0x05} }
 
 // VendorMAD is a packet of a vendor class of the second range, 0x30 to 0x4f
 // (specification section 13.4.4; C twin: ib_vendor_call_t). ibping sends it to QP 1 of
-// the peer with [MethodGet], and the server answers with [MethodGetResp], its own host
+// the peer with [MethodGet], and the server responds with [MethodGetResp] and its host
 // name in Data.
 type VendorMAD struct {
 	Header
-	RMPP       RMPP                // counts where the vendor uses it; zeros in pings
+	RMPP       RMPP                // valid if the vendor's protocol uses it; zeros in pings
 	Reserved36 uint8               // kept as received
-	OUI        OUI                 // whose protocol Data is
-	Data       [VendorDataLen]byte // the vendor's own
+	OUI        OUI                 // vendor that defines the protocol
+	Data       [VendorDataLen]byte // vendor-specific
 }
 
 // NewPing returns a request of ibping.
@@ -32,7 +32,7 @@ func (p *VendorMAD) Decode(b []byte) (n int, err error) {
 	if len(b) < Len {
 		return 0, ErrShort
 	}
-	n, _ = p.Header.Decode(b) // the length is checked
+	n, _ = p.Header.Decode(b) // the length has been checked
 	_, _ = p.RMPP.Decode(b[n:])
 	p.Reserved36 = b[36]
 	p.OUI = OUI(b[37:])
@@ -40,7 +40,7 @@ func (p *VendorMAD) Decode(b []byte) (n int, err error) {
 	return Len, nil
 }
 
-// Append writes the packet behind b.
+// Append appends the packet to b.
 func (p *VendorMAD) Append(b []byte) []byte {
 	b = p.RMPP.Append(p.Header.Append(b))
 	b = append(b, p.Reserved36)

@@ -6,14 +6,14 @@ import (
 	"sync"
 )
 
-// maskedLRH is the state of the CRC behind the eight bytes of ones that stand for
-// the LRH, which RoCE v2 hasn't, as crc32.Update takes and returns it.
+// maskedLRH is the state of the CRC, in the form of crc32.Update, after the eight
+// bytes of ones that replace the LRH, which RoCE v2 doesn't have.
 const maskedLRH = ^uint32(0xdebb20e3)
 
-// updateHeaders is crc32.Update with the IEEE table, for a multiple of four bytes.
-// Headers are assembled on the stack, and what is handed to crc32.Update escapes:
-// that would be an allocation a packet. Below 64 bytes the library has no special
-// instructions to offer either, and does the same, eight bytes at a time.
+// updateHeaders is crc32.Update with the IEEE table for a multiple of four bytes.
+// The argument of crc32.Update escapes, so passing it headers on the stack would
+// allocate for every packet. For less than 64 bytes the library uses no special
+// instructions, but the same algorithm, eight bytes at a time.
 func updateHeaders(crc uint32, b []byte) uint32 {
 	table := slicingTables()
 	crc = ^crc
@@ -29,8 +29,8 @@ func updateHeaders(crc uint32, b []byte) uint32 {
 	return ^crc
 }
 
-// slicingTables returns eight tables: entry i of table n is what byte i does to the
-// CRC with n bytes of zeros behind it.
+// slicingTables returns eight tables: entry i of table n is the CRC of byte i followed
+// by n zero bytes.
 var slicingTables = sync.OnceValue(func() *[8]crc32.Table {
 	var tables [8]crc32.Table
 	tables[0] = *crc32.IEEETable

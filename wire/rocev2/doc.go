@@ -1,6 +1,6 @@
-// Package rocev2 holds what RoCE v2 adds to an InfiniBand transport packet when
-// UDP carries it: the invariant CRC over masked IP and UDP headers, and the way
-// back from the CRC to a header field that a UDP socket doesn't show.
+// Package rocev2 implements the parts of RoCE v2 around an InfiniBand transport packet
+// in a UDP datagram: the invariant CRC (ICRC) over masked IP and UDP headers, and the
+// recovery of the IPv4 identification, which a UDP socket doesn't report, from the ICRC.
 //
 //	flow := rocev2.Flow{
 //		Source: gidA, Destination: gidB, SourcePort: 0xc123, DestinationPort: rocev2.Port,
@@ -9,13 +9,13 @@
 //	datagram := flow.AppendICRC(packet.Append(nil)) // packet is an ib.Packet
 //
 //	switch diff := flow.Check(datagram); {
-//	case diff == 0: // sound
+//	case diff == 0: // valid
 //	default:
-//		id, ok := flow.Recover(len(datagram), diff) // IPv4: perhaps another identification
+//		id, ok := flow.Recover(len(datagram), diff) // IPv4: valid with another identification?
 //	}
 //
-// Who has the IP packet as a whole, from a packet socket or a capture, gets flow and
-// datagram from [ParseIP].
+// [ParseIP] returns flow and datagram of a whole IP packet, from a packet socket or a
+// capture.
 //
 // Sources: RoCE v2 annex A17 of the InfiniBand specification; Linux
 // drivers/infiniband/sw/rxe/{rxe_icrc,rxe_net}.c. All functions are pure, allocate

@@ -18,24 +18,24 @@ const (
 
 	// dontFragment is the DF bit in the word of flags and fragment offset.
 	dontFragment = 0x4000
-	// resv8a is where the BTH has FECN, BECN and six reserved bits, which the ICRC masks.
+	// resv8a is the offset in the BTH of FECN, BECN and six reserved bits, which the ICRC masks.
 	resv8a = 4
 )
 
-// prefixLen is the most that stands before the bytes that are taken as they
-// are: IPv6, UDP and BTH. It is a multiple of four bytes, and so for IPv4.
+// prefixLen is the maximum length of the masked headers: IPv6, UDP and BTH. It is a
+// multiple of four bytes, as is the length with IPv4.
 const prefixLen = ipv6Len + udpLen + ib.BTHLen
 
-// Flow holds what the ICRC takes of the IP and UDP headers (RoCE v2 annex A17,
-// section 3.3; kernel: drivers/infiniband/sw/rxe/rxe_icrc.c). What routers may
-// change is masked: type of service, time to live, header checksum, flow label,
+// Flow has the fields of the IP and UDP headers that the ICRC covers (RoCE v2 annex
+// A17, section 3.3; kernel: drivers/infiniband/sw/rxe/rxe_icrc.c). Fields that routers
+// may change are masked: type of service, time to live, header checksum, flow label,
 // hop limit and UDP checksum.
 //
-// Source and Destination are both IPv4 (as [ib.GIDFromAddr] makes them, IPv4-mapped)
-// or both IPv6. ID and DontFragment count for IPv4 only.
+// Source and Destination are both IPv4 (IPv4-mapped, as [ib.GIDFromAddr] returns them)
+// or both IPv6. ID and DontFragment are used for IPv4 only.
 type Flow struct {
 	Source, Destination         ib.GID // both IPv4 or both IPv6
-	SourcePort, DestinationPort uint16 // of UDP; the destination's is 4791
+	SourcePort, DestinationPort uint16 // UDP ports; the destination port is 4791
 	ID                          uint16 // identification of the IPv4 header
 	DontFragment                bool   // DF of the IPv4 header
 }
@@ -46,9 +46,9 @@ func (f *Flow) IsIPv4() bool {
 	return ok
 }
 
-// ICRC returns the invariant CRC of a transport packet, from its BTH to its
-// padding, as the number whose little-endian bytes stand on the wire. packet has
-// at least a BTH (12 bytes); it allocates nothing.
+// ICRC returns the invariant CRC of a transport packet, from its BTH to its padding.
+// On the wire it is in little-endian order. packet must have at least a BTH (12
+// bytes). ICRC doesn't allocate.
 func (f *Flow) ICRC(packet []byte) uint32 {
 	var buf [prefixLen]byte
 	n := f.prefix(&buf, packet)
@@ -56,14 +56,14 @@ func (f *Flow) ICRC(packet []byte) uint32 {
 	return crc32.Update(crc, crc32.IEEETable, packet[ib.BTHLen:])
 }
 
-// AppendICRC writes the invariant CRC behind a transport packet.
+// AppendICRC appends the invariant CRC to a transport packet.
 func (f *Flow) AppendICRC(packet []byte) []byte {
 	return binary.LittleEndian.AppendUint32(packet, f.ICRC(packet))
 }
 
-// Check compares the invariant CRC at the end of a datagram (a transport packet
-// and [ICRCLen] bytes). It returns the difference: 0 when the CRC is right.
-// datagram has at least a BTH and an ICRC.
+// Check verifies the invariant CRC at the end of a datagram (a transport packet and
+// [ICRCLen] bytes). It returns the difference (XOR) from the correct CRC: 0 if the CRC
+// is valid. datagram must have at least a BTH and an ICRC.
 func (f *Flow) Check(datagram []byte) (difference uint32) {
 	end := len(datagram) - ICRCLen
 	return f.ICRC(datagram[:end]) ^ binary.LittleEndian.Uint32(datagram[end:])

@@ -7,24 +7,24 @@ import (
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// polynomial is that of the CRC, reflected: bit 31 is the coefficient of x^0.
+// polynomial is the polynomial of the CRC, reflected: bit 31 is the coefficient of x^0.
 const polynomial = 0xedb88320
 
-// maxDatagram bounds the length for which an identification can be recovered:
-// the largest MTU with all headers, in bytes.
+// maxDatagram is the maximum length, in bytes, for which an identification can be
+// recovered: the largest MTU with all headers.
 const maxDatagram = int(ib.MTU4096) + ib.BTHLen + ib.AtomicETHLen + ib.RETHLen + ICRCLen
 
-// Recover finds the identification of the IPv4 header that a datagram came
-// with. A UDP socket can't read that field, but the ICRC covers it. A CRC is
-// linear: the difference that [Flow.Check] returns, for a flow with some other ID, is
-// the difference of the two IDs times a power of x that depends on the length
-// alone. Divided by that power it must fit the 16 bits of the field; any other
-// outcome is a damaged packet, or one without DontFragment as the flow has it.
+// Recover finds the identification in the IPv4 header of a received datagram. A UDP
+// socket can't read that field, but the ICRC covers it. A CRC is linear: for a flow
+// with another ID, the difference that [Flow.Check] returns is the difference of the
+// two IDs times a power of x that depends only on the length. Divided by that power it
+// must fit into the 16 bits of the field. If it doesn't, Recover returns false: the
+// packet is corrupted, or DontFragment differs from that of the flow.
 //
-// Of the 32 bits of the check, 16 are spent on finding the ID. To win
-// them back, compare the ID with those before it: kernels count upwards.
+// Finding the ID uses 16 of the 32 bits of the check. To restore the error detection,
+// compare the ID with those of earlier packets: kernels count upwards.
 //
-// length is that of the datagram in bytes, ICRC included.
+// length is the length of the datagram in bytes, including the ICRC.
 func (f *Flow) Recover(length int, difference uint32) (id uint16, ok bool) {
 	if length < ib.BTHLen+ICRCLen || length > maxDatagram || length%4 != 0 || !f.IsIPv4() {
 		return 0, false
@@ -36,11 +36,12 @@ func (f *Flow) Recover(length int, difference uint32) (id uint16, ok bool) {
 	return f.ID ^ bits.ReverseBytes16(uint16(window)), true
 }
 
-// inversePowers returns a table whose entry n undoes what the bytes behind the ID
-// do to a difference when a packet has n words of four bytes before its ICRC.
+// inversePowers returns a table of the powers of x to multiply a difference with: entry n
+// cancels the effect of the bytes after the ID in a packet with n words of four bytes
+// before its ICRC.
 var inversePowers = sync.OnceValue(func() *[maxDatagram/4 + 1]uint32 {
 	// The four bytes that begin with the ID enter the CRC as one multiplication by
-	// x^32. Behind them stand 12 bytes of IPv4, 8 of UDP, and the packet.
+	// x^32. They are followed by 12 bytes of IPv4, 8 of UDP, and the packet.
 	const fixed = 8 * (4 + 12 + udpLen)
 	var table [maxDatagram/4 + 1]uint32
 	power := uint32(1 << 31)
@@ -56,7 +57,7 @@ var inversePowers = sync.OnceValue(func() *[maxDatagram/4 + 1]uint32 {
 	return &table
 })
 
-// multiply returns the product of two polynomials modulo the CRC's.
+// multiply returns the product of two polynomials modulo the polynomial of the CRC.
 func multiply(a, b uint32) uint32 {
 	var product uint32
 	for ; b != 0; b <<= 1 {
@@ -66,7 +67,7 @@ func multiply(a, b uint32) uint32 {
 	return product
 }
 
-// divideByX undoes a multiplication by x modulo the polynomial of the CRC.
+// divideByX is the inverse of a multiplication by x modulo the polynomial of the CRC.
 func divideByX(a uint32) uint32 {
 	if a>>31 == 0 {
 		return a << 1

@@ -8,24 +8,23 @@ import (
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// ErrNotRoCE is the error for an IP packet that carries no RoCE v2 datagram, or
-// only a part of one; what wraps it says why.
+// ErrNotRoCE is the error for an IP packet that doesn't contain a complete RoCE v2
+// datagram; the error that wraps it has the cause.
 var ErrNotRoCE = errors.New("not a RoCE v2 packet")
 
-// ParseIP splits an IP packet, as a packet socket or a capture has it, into the
-// flow that its ICRC is computed over and the UDP payload, from the BTH to the
-// ICRC. datagram is part of b. Bytes behind the packet, the padding of a short
-// Ethernet frame, are left out. The error matches [ErrNotRoCE], and [ib.ErrShort] for
-// a packet that was cut off.
+// ParseIP splits an IP packet, from a packet socket or a capture, into the flow for its
+// ICRC and the UDP payload, from the BTH to the ICRC. datagram is a part of b. Bytes
+// after the IP packet, the padding of a short Ethernet frame, are ignored. The error
+// matches [ErrNotRoCE], and also [ib.ErrShort] for a truncated packet.
 //
-// Headers other than those of annex A17 are refused: IPv4 options, IPv6 extension
-// headers, fragments. IP and UDP checksums are not looked at: a network card may
-// still have to fill them in when a capture is taken.
+// ParseIP rejects headers that annex A17 doesn't allow: IPv4 options, IPv6 extension
+// headers, fragments. It doesn't verify IP and UDP checksums, since in a capture the
+// network card may not yet have filled them in.
 func ParseIP(b []byte) (f Flow, datagram []byte, err error) {
-	var rest []byte // from the UDP header to the end that the IP header tells
+	var rest []byte // from the UDP header to the end of the IP packet
 	switch {
 	case len(b) == 0:
-		err = notRoCE("nothing there", ib.ErrShort)
+		err = notRoCE("empty", ib.ErrShort)
 	case b[0]>>4 == 4:
 		rest, err = f.parseIPv4(b)
 	case b[0]>>4 == 6:
@@ -51,7 +50,7 @@ func (f *Flow) parseIPv4(b []byte) ([]byte, error) {
 	case b[0] != 0x45:
 		return nil, notRoCE("IPv4 options", nil)
 	case flags&^uint16(dontFragment) != 0:
-		return nil, notRoCE("a fragment", nil)
+		return nil, notRoCE("fragment", nil)
 	case b[9] != protocolUDP:
 		return nil, notRoCE("not UDP", nil)
 	case total < ipv4Len || total > len(b):
@@ -63,7 +62,7 @@ func (f *Flow) parseIPv4(b []byte) ([]byte, error) {
 }
 
 func (f *Flow) parseIPv6(b []byte) ([]byte, error) {
-	var h ib.GRH // which is laid out like an IPv6 header
+	var h ib.GRH // has the layout of an IPv6 header
 	if _, err := h.Decode(b); err != nil {
 		return nil, notRoCE("IPv6 header", err)
 	}
@@ -76,7 +75,7 @@ func (f *Flow) parseIPv6(b []byte) ([]byte, error) {
 	}
 	f.Source, f.Destination = h.SGID, h.DGID
 	if f.IsIPv4() {
-		return nil, notRoCE("an IPv4-mapped address in an IPv6 header", nil)
+		return nil, notRoCE("IPv4-mapped address in an IPv6 header", nil)
 	}
 	return b[ipv6Len:end], nil
 }
@@ -95,7 +94,7 @@ func (f *Flow) parseUDP(b []byte) ([]byte, error) {
 	return b[udpLen:], nil
 }
 
-// mapped returns four bytes of IPv4 as a GID; ib.GIDFromAddr without the way over
+// mapped returns the GID of a four-byte IPv4 address, like ib.GIDFromAddr, but without
 // netip.
 func mapped(b []byte) ib.GID {
 	return ib.GID{10: 0xff, 11: 0xff, 12: b[0], 13: b[1], 14: b[2], 15: b[3]}

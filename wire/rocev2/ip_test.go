@@ -10,10 +10,10 @@ import (
 	"github.com/rdmakit/rdmakit/wire/rocev2"
 )
 
-// edited returns a copy of b that edit has changed.
+// edited returns a copy of b, changed by edit.
 func edited(b []byte, edit func(b []byte) []byte) []byte { return edit(bytes.Clone(b)) }
 
-// with sets bytes from an offset on.
+// with returns a function that overwrites bytes at an offset.
 func with(offset int, values ...byte) func([]byte) []byte {
 	return func(b []byte) []byte { copy(b[offset:], values); return b }
 }
@@ -62,7 +62,7 @@ func TestParseIPErrors(t *testing.T) {
 	}
 }
 
-// A short Ethernet frame has bytes behind the IP packet.
+// A short Ethernet frame has padding after the IP packet.
 func TestParseIPTrailer(t *testing.T) {
 	for _, v := range vectors(t) {
 		_, want := v.split(t)
@@ -92,7 +92,7 @@ func TestAllocatesNothing(t *testing.T) {
 	}
 }
 
-// What parses keeps its bytes, and one changed bit of the payload is noticed.
+// ParseIP doesn't change the packet, and a changed bit of the payload is detected.
 func FuzzParseIP(f *testing.F) {
 	for _, v := range vectors(f) {
 		f.Add(v.frame[ethernetLen:])

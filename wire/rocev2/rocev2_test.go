@@ -24,7 +24,7 @@ func flow(t testing.TB) rocev2.Flow {
 	}
 }
 
-// Every identification and length comes back, whatever ID the receiver assumed.
+// Recover finds the identification for every ID and length, whatever ID the receiver assumes.
 func TestRecover(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	packet := make([]byte, 12+4096+16)

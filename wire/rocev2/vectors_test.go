@@ -20,7 +20,7 @@ const ethernetLen = 14
 // vector is a packet of testdata/packets.txt.
 type vector struct {
 	name   string
-	fields map[string]uint64 // what tshark made of it
+	fields map[string]uint64 // as tshark decoded it
 	frame  []byte
 }
 
@@ -70,8 +70,8 @@ func (v *vector) split(t testing.TB) (rocev2.Flow, []byte) {
 	return flow, datagram
 }
 
-// Every packet that the kernel sent decodes to what tshark saw, has the right
-// ICRC, and is written again byte for byte.
+// Every packet that the kernel sent is decoded as tshark decodes it, has a valid ICRC, and is
+// encoded to the same bytes.
 func TestVectors(t *testing.T) {
 	for _, v := range vectors(t) {
 		t.Run(v.name, func(t *testing.T) {
@@ -95,8 +95,8 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-// What the vectors are there for: every opcode of the table but CNP, which soft
-// RoCE doesn't send, every kind of acknowledgement, all path MTUs, both IPs.
+// The vectors cover every opcode of the table but CNP, which soft RoCE doesn't send, every kind of
+// acknowledgement, all path MTUs, and both IP versions.
 func TestVectorsCover(t *testing.T) {
 	opcodes := map[ib.Opcode]bool{ib.OpcodeCongestionNotification: true}
 	syndromes, payloads, mapped := map[ib.Syndrome]bool{}, map[int]bool{}, map[bool]int{}
@@ -127,7 +127,7 @@ func TestVectorsCover(t *testing.T) {
 		ib.SyndromeNAKRemoteAccess, ib.SyndromeNAKRemoteError,
 	} {
 		if !syndromes[s] {
-			t.Errorf("no acknowledgement that says %v", s)
+			t.Errorf("no acknowledgement with syndrome %v", s)
 		}
 	}
 	for m := ib.MTU256; m <= ib.MTU4096; m *= 2 {
@@ -140,7 +140,7 @@ func TestVectorsCover(t *testing.T) {
 	}
 }
 
-// The identification that a UDP socket doesn't show comes out of the ICRC.
+// Recover finds the identification, which a UDP socket doesn't report, from the ICRC.
 func TestVectorsRecover(t *testing.T) {
 	for _, v := range vectors(t) {
 		flow, datagram := v.split(t)
@@ -153,9 +153,9 @@ func TestVectorsRecover(t *testing.T) {
 	}
 }
 
-// One wrong bit anywhere is found, but for the bits that routers may change: type of
-// service or traffic class, flow label, time to live, IPv4 and UDP checksums, FECN,
-// BECN and the bits beside them. Headers that no longer parse are found as well.
+// Any single wrong bit is detected, by the ICRC or the parser, except in the fields that routers may
+// change: type of service or traffic class, flow label, time to live, IPv4 and UDP checksums, FECN,
+// BECN and the reserved bits in the same byte.
 func TestVectorsDamaged(t *testing.T) {
 	for _, v := range vectors(t) {
 		ip := v.frame[ethernetLen:]
@@ -170,10 +170,10 @@ func TestVectorsDamaged(t *testing.T) {
 			for bit := byte(1); bit != 0; bit <<= 1 {
 				ip[i] ^= bit
 				flow, datagram, err := rocev2.ParseIP(ip)
-				sound := err == nil && flow.Check(datagram) == 0
-				if want := free[i]&bit != 0; sound != want {
-					t.Errorf("%s: byte %d of the IP packet with bit %#x changed: sound %t, want %t",
-						v.name, i, bit, sound, want)
+				valid := err == nil && flow.Check(datagram) == 0
+				if want := free[i]&bit != 0; valid != want {
+					t.Errorf("%s: byte %d of the IP packet with bit %#x changed: valid %t, want %t",
+						v.name, i, bit, valid, want)
 				}
 				ip[i] ^= bit
 			}

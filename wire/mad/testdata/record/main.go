@@ -1,5 +1,5 @@
-// Record runs infiniband-diags against Debian's ibsim and opensm and writes down the
-// MADs that they exchange, with what each tool printed. See ../README.md.
+// Record runs infiniband-diags against Debian's ibsim and opensm, and records the MADs
+// that they exchange and the output of each tool. See ../README.md.
 //
 //	go run ./wire/mad/testdata/record wire/mad/testdata
 package main
@@ -21,11 +21,11 @@ import (
 
 const preload = "/usr/lib/x86_64-linux-gnu/umad2sim/libumad2sim.so"
 
-// most is how many MADs of one command are kept.
+// most is the maximum number of MADs that are kept per command.
 const most = 20
 
-// commands are what is recorded: a name for the files, and the command line. LIDs
-// are those that opensm gives in this net, at whose first node it runs.
+// commands are the recorded commands: a name for the files, and the command line. The
+// LIDs are those that opensm assigns in this net when it runs at the first node.
 var commands = [][2]string{
 	{"nodeinfo-direct-own", "smpquery -D nodeinfo 0"},
 	{"nodeinfo-direct-switch", "smpquery -D nodeinfo 0,1"},
@@ -80,14 +80,14 @@ func run(args []string) error {
 	return errors.Join(record(ctx, lab{dir: dir, tmp: tmp, socket: fmt.Sprintf("record%d", os.Getpid())}), os.RemoveAll(tmp))
 }
 
-// lab is where a recording takes place.
+// lab has the directories and names for a recording.
 type lab struct {
 	dir    string // testdata
-	tmp    string // where the programs run: umad2sim leaves a directory there for each
-	socket string // ibsim's name
+	tmp    string // working directory of the programs, in which umad2sim creates a directory for each
+	socket string // socket name of ibsim
 }
 
-// command returns a command at one node of the net, reaching ibsim by socket.
+// command returns a command that runs at one node of the net and uses ibsim's socket.
 func (l *lab) command(ctx context.Context, socket, node, line string) *exec.Cmd {
 	words := strings.Fields(line)
 	c := exec.CommandContext(ctx, words[0], words[1:]...)
@@ -143,8 +143,8 @@ func end(c *exec.Cmd) {
 	_ = c.Wait()
 }
 
-// multicast returns the packets that give the switch beside gamma a multicast group,
-// LID 0xc001 at ports 1, 3 and 35: opensm makes none without members.
+// multicast returns the packets that configure a multicast group, LID 0xc001 with ports
+// 1, 3 and 35, in the switch next to gamma: opensm creates none without members.
 func multicast() []mad.DirectedSMP {
 	path, _ := mad.NewPath(1) // one hop is not too long
 	packets := []mad.DirectedSMP{
@@ -171,11 +171,11 @@ func (l *lab) recordTools(ctx context.Context, r *relay) (*bytes.Buffer, error) 
 	return text, nil
 }
 
-// recordPing records ibping, with its server at beta, the node of LID 4. The server
-// goes past the relay.
+// recordPing records ibping, with its server at beta, the node with LID 4. The server
+// doesn't use the relay.
 func (l *lab) recordPing(ctx context.Context, r *relay, text *bytes.Buffer) error {
 	server := l.command(ctx, l.socket, "beta", "ibping -S")
-	server.Env = append(server.Env, "SIM_SET_ISSM=1") // or ibsim gives it nothing
+	server.Env = append(server.Env, "SIM_SET_ISSM=1") // otherwise ibsim doesn't forward it any requests
 	if err := server.Start(); err != nil {
 		return err
 	}
@@ -184,8 +184,8 @@ func (l *lab) recordPing(ctx context.Context, r *relay, text *bytes.Buffer) erro
 	return l.recordOne(ctx, r, text, "ping", "ibping -c 1 4")
 }
 
-// recordOne runs one command at gamma, and writes what passed to text and what it
-// printed to its file. That a command fails is part of the record.
+// recordOne runs one command at gamma, and writes the MADs to text and the output to its
+// file. A failing command is recorded too.
 func (l *lab) recordOne(ctx context.Context, r *relay, text *bytes.Buffer, name, line string) error {
 	out, err := l.command(ctx, r.base, "gamma", line).Output()
 	fmt.Fprintf(text, "\nvector %s\ncommand %s\n", name, line)

@@ -25,15 +25,15 @@ const (
 	ctlDisconnect = 2
 )
 
-// relay stands between one client and ibsim and writes down the MADs that pass.
+// relay forwards messages between one client and ibsim, and records the MADs.
 type relay struct {
-	server, base string // socket names of ibsim, and those that the relay goes by
+	server, base string // socket name of ibsim, and prefix of the relay's socket names
 
 	mu  sync.Mutex
 	log []string
 
-	inject  []mad.DirectedSMP // sent before what the next client sends, and not written down
-	control *net.UnixConn     // where the client's control messages come in
+	inject  []mad.DirectedSMP // sent before the next client's packets, and not recorded
+	control *net.UnixConn     // receives the client's control messages
 }
 
 // address returns an abstract name as ibsim forms it: with a zero byte at its end.
@@ -49,7 +49,7 @@ func newRelay(server, base string) (*relay, error) {
 	return &relay{server: server, base: base, control: control}, nil
 }
 
-// take returns what was written down since the last call.
+// take returns the MADs that were recorded since the last call.
 func (r *relay) take() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -107,8 +107,8 @@ func (r *relay) client() error {
 	if err := r.sendInjected(in, address(r.server, fmt.Sprintf("out%d", slot))); err != nil {
 		return err
 	}
-	go r.pump(">", out, in, address(r.server, fmt.Sprintf("out%d", slot)))
-	go r.pump("<", in, out, address(r.base, fmt.Sprintf("in%d", id)))
+	go r.forward(">", out, in, address(r.server, fmt.Sprintf("out%d", slot)))
+	go r.forward("<", in, out, address(r.base, fmt.Sprintf("in%d", id)))
 	for {
 		if _, err := io.ReadFull(r.control, b[:]); err != nil {
 			return err
@@ -117,14 +117,14 @@ func (r *relay) client() error {
 		if err := r.answer(up, b[:]); err != nil && kind != ctlDisconnect {
 			return err
 		}
-		_ = r.reply(b[:], back) // at a DISCONNECT the client may be gone
+		_ = r.reply(b[:], back) // after a DISCONNECT the client may have ended
 		if kind == ctlDisconnect {
 			return nil
 		}
 	}
 }
 
-// answer sends a control message on and replaces it by ibsim's answer.
+// answer forwards a control message and replaces it with ibsim's response.
 func (*relay) answer(up *net.UnixConn, b []byte) error {
 	if _, err := up.Write(b); err != nil {
 		return err
@@ -141,7 +141,7 @@ func (r *relay) reply(b []byte, to *net.UnixAddr) error {
 	return err
 }
 
-// sendInjected sends r.inject as the client would, and takes the answers.
+// sendInjected sends r.inject like a client, and receives the responses.
 func (r *relay) sendInjected(in *net.UnixConn, to *net.UnixAddr) error {
 	for i := range r.inject {
 		b := make([]byte, packetMAD, packetLen)
@@ -165,8 +165,8 @@ func (r *relay) sendInjected(in *net.UnixConn, to *net.UnixAddr) error {
 	return nil
 }
 
-// pump moves packets from one side to the other until from is closed.
-func (r *relay) pump(mark string, from, via *net.UnixConn, to *net.UnixAddr) {
+// forward forwards packets from one side to the other until from is closed.
+func (r *relay) forward(mark string, from, via *net.UnixConn, to *net.UnixAddr) {
 	b := make([]byte, packetLen)
 	for {
 		n, err := from.Read(b)

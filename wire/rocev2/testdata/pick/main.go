@@ -1,6 +1,6 @@
 // Command pick chooses test vectors from a capture and prints them as packets.txt:
 // the first packet of each opcode, syndrome and IP version, and one of each larger
-// path MTU. What tshark says of them comes along as the expected outcome.
+// path MTU. The fields that tshark decodes are included as the expected result.
 //
 //	go run ./wire/rocev2/testdata/pick CAPTURE 'PROVENANCE' >wire/rocev2/testdata/packets.txt
 package main
