@@ -55,8 +55,8 @@ func benchmarkScan(b *testing.B, name string) {
 	}
 }
 
-// A caller outside this project has os.Root only: the snapshot must be the same,
-// but for errors that a plain folder can't hold.
+// A caller outside this project can use only os.Root: the snapshot must be the same, except for
+// errors, which a plain folder can't reproduce.
 func TestScanOfOSRoot(t *testing.T) {
 	tree := load(t, "01_ib_8hca")
 	want := scan(t, tree)

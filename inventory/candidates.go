@@ -5,25 +5,25 @@ import (
 	"slices"
 )
 
-// Candidate is a network device without an RDMA device of its own that could
-// carry user-space RDMA (RoCE v2 over UDP, or iWARP over TCP).
+// Candidate is a network device without an RDMA device that could be used for
+// user-space RDMA (RoCE v2 over UDP, or iWARP over TCP).
 type Candidate struct {
 	Netdev    string `json:"netdev"`              // name of the network device
-	Bus       Bus    `json:"bus"`                 // what it is attached to
-	SpeedMbps *int   `json:"speedMbps,omitempty"` // nil when the device doesn't tell
-	Up        bool   `json:"up"`                  // it can carry traffic of its own: not so a member of a bond
-	Bond      string `json:"bond,omitempty"`      // the bond that it is a member of: use that
+	Bus       Bus    `json:"bus"`                 // bus of the device
+	SpeedMbps *int   `json:"speedMbps,omitempty"` // nil if the device doesn't report it
+	Up        bool   `json:"up"`                  // it is up and not a member of a bond
+	Bond      string `json:"bond,omitempty"`      // the bond that it is a member of, to use instead
 	Note      string `json:"note,omitempty"`      // why it is a poor choice, "" for none
 }
 
-// skippedKinds are virtual devices that lead to containers, machines or tunnels
-// on the same node rather than to another node.
+// skippedKinds are kinds of virtual devices that connect to containers, virtual
+// machines or tunnels, not directly to another node.
 var skippedKinds = []string{
 	"bridge", "veth", "tun", "tap", "dummy", "ifb", "wireguard", "vxlan", "geneve", "ipip", "gre", "sit", "nlmon",
 	"vrf", kindRepresentor,
 }
 
-// Candidates lists the network devices that could carry user-space RDMA, the
+// Candidates lists the network devices that could be used for user-space RDMA, the
 // best first: up before down, faster before slower, PCI before other buses.
 func (s *Snapshot) Candidates() []Candidate {
 	var out []Candidate
@@ -36,7 +36,7 @@ func (s *Snapshot) Candidates() []Candidate {
 		}
 		bond := s.bondOf(n)
 		if bond != nil && bond.RDMADevice != "" {
-			continue // the bond's device speaks for its members
+			continue // the members share the RDMA device of the bond
 		}
 		c := Candidate{
 			Netdev: n.Name, Bus: n.Bus, SpeedMbps: n.SpeedMbps, Up: n.Usable() && bond == nil, Note: candidateNote(n),
@@ -75,14 +75,14 @@ func (s *Snapshot) bondOf(n Netdev) *Netdev {
 	return nil
 }
 
-// Usable reports that the device is administratively up and has a carrier, as
-// far as it tells.
+// Usable reports whether the device is administratively up and not known to have no
+// carrier.
 func (n *Netdev) Usable() bool {
 	return n.AdminUp && n.OperState != "down" && n.OperState != "lowerlayerdown" && (n.Carrier == nil || *n.Carrier)
 }
 
-// TCPNetdev returns the network device that TCP should use when there is no
-// RDMA: that of the default route, else the best candidate; "" when there is none.
+// TCPNetdev returns the network device that TCP should use if there is no RDMA: that
+// of the default route, otherwise the best candidate; "" if there is none.
 func (s *Snapshot) TCPNetdev() string {
 	for _, family := range []string{"ipv4", "ipv6"} { // launchers want IPv4 first
 		for _, r := range s.Host.DefaultRoutes {
@@ -102,7 +102,7 @@ func (s *Snapshot) TCPNetdev() string {
 		case !n.Usable() || n.Type != ARPHRDEther ||
 			slices.Contains([]string{"bridge", "dummy", "tun", kindRepresentor}, n.Kind):
 		case n.RDMADevice == "":
-			return n.Name // in a pod this is one end of a veth
+			return n.Name // in a pod, one end of a veth pair
 		case rail == "":
 			rail = n.Name
 		}

@@ -25,14 +25,15 @@ const (
 	vendorAlibaba  = 0x1ded
 )
 
-// isGPU tells GPUs and accelerators from the display controllers that every server board has.
+// isGPU reports whether a function is a GPU or accelerator, not the display controller of a server
+// board.
 func isGPU(class PCIClass, vendor PCIID) bool {
 	base := class >> 16
 	return base == classDisplay && (vendor == vendorNVIDIA || vendor == vendorAMD || vendor == vendorIntel) ||
 		base == classAccel && slices.Contains([]PCIID{vendorNVIDIA, vendorAMD, vendorIntel, vendorHabana}, vendor)
 }
 
-// rdmaModule names the module that makes RDMA devices of the functions of a network driver.
+// rdmaModule maps a network driver to the module that creates the RDMA devices of its functions.
 var rdmaModule = map[string]string{
 	"mlx5_core": "mlx5_ib", "mlx4_core": "mlx4_ib", "bnxt_en": "bnxt_re", "ice": "irdma", "idpf": "irdma",
 	"qede": "qedr", "cxgb4": "iw_cxgb4", "efa": "efa", "hfi1": "hfi1", "hns3": "hns_roce_hw_v2", "ionic": "ionic_rdma",
@@ -45,7 +46,7 @@ type idRange struct {
 	driver           string
 }
 
-// module names the RDMA module of the range's cards.
+// module returns the RDMA module for the cards of the range.
 func (r idRange) module() string {
 	if r.driver == "i40e" {
 		return "irdma"
@@ -53,8 +54,8 @@ func (r idRange) module() string {
 	return rdmaModule[r.driver]
 }
 
-// rdmaIDs recognises cards without a driver, and those whose driver serves cards
-// without RDMA too (i40e). Other bound cards are known by their drivers.
+// rdmaIDs identifies RDMA cards without a driver, and those whose driver also supports
+// cards without RDMA (i40e). Other cards are identified by their drivers.
 var rdmaIDs = []idRange{
 	{vendorMellanox, 0x1003, 0x1010, "mlx4_core"},
 	{vendorMellanox, 0x1011, 0x10ff, "mlx5_core"},
@@ -72,8 +73,8 @@ var rdmaIDs = []idRange{
 	{vendorAlibaba, 0x107f, 0x107f, "erdma"},
 }
 
-// cardModule tells whether a function may be an RDMA card, and which module it
-// needs to become one ("" when it is one of an unknown make).
+// cardModule reports whether a function may be an RDMA card, and which RDMA module it
+// needs ("" if the vendor and model are unknown).
 func cardModule(f PCI) (module string, ok bool) {
 	if module, ok := rdmaModule[f.Driver]; ok {
 		return module, true

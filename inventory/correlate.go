@@ -10,8 +10,8 @@ import (
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// correlate joins what was read apart: ports with network devices, VFs with PFs,
-// cards with devices, GPUs with ports.
+// correlate connects the objects that were read separately: ports with network
+// devices, VFs with PFs, cards with devices, GPUs with ports.
 func (s *scanner) correlate() {
 	for d, p := range s.snap.Ports() {
 		p.Netdev = s.portNetdev(d, p)
@@ -39,7 +39,7 @@ func (s *Snapshot) Ports() iter.Seq2[*Device, *Port] {
 	}
 }
 
-// Netdev returns the network device of a name, nil when there is none.
+// Netdev returns the network device with the given name, or nil if there is none.
 func (s *Snapshot) Netdev(name string) *Netdev {
 	i := slices.IndexFunc(s.Netdevs, func(n Netdev) bool { return n.Name == name })
 	if i < 0 {
@@ -48,7 +48,7 @@ func (s *Snapshot) Netdev(name string) *Netdev {
 	return &s.Netdevs[i]
 }
 
-// Device returns the RDMA device of a name, nil when there is none.
+// Device returns the RDMA device with the given name, or nil if there is none.
 func (s *Snapshot) Device(name string) *Device {
 	i := slices.IndexFunc(s.Devices, func(d Device) bool { return d.Name == name })
 	if i < 0 {
@@ -57,9 +57,9 @@ func (s *Snapshot) Device(name string) *Device {
 	return &s.Devices[i]
 }
 
-// portNetdev finds the network device of a port: nldev tells; else the netdev of
-// the GIDs; else the one that shares PCI function and port number; on InfiniBand
-// the IPoIB device with the port's GUID.
+// portNetdev finds the network device of a port: the one that nldev reports; otherwise
+// the network device of the GIDs; otherwise the one with the same PCI function and port
+// number. On InfiniBand it is the IPoIB device with the port's GUID.
 func (s *scanner) portNetdev(d *Device, p *Port) string {
 	for _, l := range s.live.Devices {
 		for _, lp := range l.Ports {
@@ -80,8 +80,8 @@ func (s *scanner) portNetdev(d *Device, p *Port) string {
 	return s.pciNetdev(d, p)
 }
 
-// bondOfPort returns the bond above a network device where the GID table names
-// it: with LAG some mlx5 kernels answer nldev with one of the members.
+// bondOfPort returns the bond of a network device if the GID table has the bond: with
+// LAG, nldev of some kernels reports one of the members for mlx5.
 func (s *scanner) bondOfPort(p *Port, netdev string) string {
 	n := s.snap.Netdev(netdev)
 	if n == nil {
@@ -94,9 +94,9 @@ func (s *scanner) bondOfPort(p *Port, netdev string) string {
 	return netdev
 }
 
-// ipoibNetdev matches bytes 12 to 19 of the IPoIB address with the port's GUID,
-// which is the interface identifier of GID 0. Child interfaces (ib0.8001) share
-// it; the one on the PCI function is the parent.
+// ipoibNetdev compares bytes 12 to 19 of the IPoIB address with the port's GUID, which
+// is the interface identifier of GID 0. Child interfaces (ib0.8001) have the same GUID;
+// the parent is the one on the PCI function.
 func (s *scanner) ipoibNetdev(p *Port) string {
 	if len(p.GIDs) == 0 || p.GIDs[0].Index != 0 {
 		return ""
@@ -113,8 +113,8 @@ func (s *scanner) ipoibNetdev(p *Port) string {
 	return best
 }
 
-// gidNetdev returns the first device that the table names and that has none
-// below it: VLAN and macvlan devices have GIDs of their own in the table.
+// gidNetdev returns the first network device in the GID table that has no lower device:
+// VLAN and macvlan devices have separate GIDs in the table.
 func (s *scanner) gidNetdev(p *Port) string {
 	for _, g := range p.GIDs {
 		if g.Netdev == "" {
@@ -140,7 +140,7 @@ func (s *scanner) pciNetdev(d *Device, p *Port) string {
 		if n.PCI != d.PCI.Address || n.Kind == kindRepresentor {
 			continue
 		}
-		// dev_port counts ports from 0; drivers before it used dev_id.
+		// dev_port counts ports from 0; older drivers use dev_id.
 		if port := cmp.Or(deref(n.DevPort), deref(n.DevID)); port == p.Number-1 {
 			return n.Name
 		}
@@ -148,7 +148,7 @@ func (s *scanner) pciNetdev(d *Device, p *Port) string {
 	return ""
 }
 
-// linkNetdev marks the network devices of a port: its own and those that its GIDs name.
+// linkNetdev sets the RDMA port of the port's network device and of those of its GIDs.
 func (s *scanner) linkNetdev(d *Device, p *Port) {
 	mark := func(name string) {
 		if n := s.snap.Netdev(name); n != nil && n.RDMADevice == "" {
@@ -161,8 +161,8 @@ func (s *scanner) linkNetdev(d *Device, p *Port) {
 	}
 }
 
-// addressesFromGIDs fills in addresses where rtnetlink told none: every IP
-// address of a RoCE netdev is a GID of its port.
+// addressesFromGIDs fills in addresses if rtnetlink reported none: every IP address of a
+// RoCE network device is a GID of its port.
 func (s *scanner) addressesFromGIDs() {
 	if len(s.live.Links) > 0 {
 		return
@@ -182,8 +182,8 @@ func (s *scanner) addressesFromGIDs() {
 	}
 }
 
-// joinVFs adds to PFs what rtnetlink tells of their VFs, and finds PFs and VFs
-// among the RDMA devices.
+// joinVFs adds the VF settings from rtnetlink to the PFs, and finds the RDMA devices of
+// PFs and VFs.
 func (s *scanner) joinVFs() {
 	byAddress := map[string]string{}
 	for _, d := range s.snap.Devices {
@@ -212,7 +212,7 @@ func (s *scanner) joinVFs() {
 	}
 }
 
-// vfIndex returns the number of a VF from the links of its PF, which may be invisible.
+// vfIndex returns the index of a VF from the links of its PF, or nil if the PF isn't visible.
 func (s *scanner) vfIndex(pf, vf string) *int {
 	f := s.function(pf)
 	if f == nil || f.sriov == nil {
@@ -226,7 +226,7 @@ func (s *scanner) vfIndex(pf, vf string) *int {
 	return nil
 }
 
-// liveVFs returns what rtnetlink tells of the VFs of the PF at a PCI address.
+// liveVFs returns the VFs that rtnetlink reports for the PF at a PCI address.
 func (s *scanner) liveVFs(addr string) []LiveVF {
 	for _, n := range s.snap.Netdevs {
 		if n.PCI != addr {
@@ -260,13 +260,13 @@ func (s *scanner) joinCards() {
 	}
 }
 
-// rxeOverhead is what rxe keeps free of the netdev's MTU for headers, in bytes
-// (RXE_MAX_HDR_LENGTH in drivers/infiniband/sw/rxe/rxe_hdr.h; seen on 6.1).
+// rxeOverhead is the number of bytes that rxe reserves for headers in the MTU of the network
+// device (RXE_MAX_HDR_LENGTH in drivers/infiniband/sw/rxe/rxe_hdr.h; seen on 6.1).
 const rxeOverhead = 80
 
-// activeMTU derives the active MTU of an Ethernet port from its network device
-// as the drivers do: RoCE cards by iboe_get_mtu, rxe with its own header bound, and
-// iWARP from the whole MTU (ib_mtu_int_to_enum).
+// activeMTU derives the active MTU of an Ethernet port from the MTU of its network
+// device like the drivers: RoCE cards with iboe_get_mtu, rxe with its own maximum header
+// length, and iWARP from the whole MTU (ib_mtu_int_to_enum).
 func (s *scanner) activeMTU(d *Device, p *Port) ib.MTU {
 	n := s.snap.Netdev(p.Netdev)
 	if n == nil || n.MTU == 0 {
@@ -283,7 +283,7 @@ func (s *scanner) activeMTU(d *Device, p *Port) ib.MTU {
 	return ib.MTUFromNetdev(n.MTU)
 }
 
-// gpuDistances returns the distance of a device to every GPU, nearest first.
+// gpuDistances returns the distances of a device to all GPUs, nearest first.
 func (s *scanner) gpuDistances(d *Device) []GPUDistance {
 	if d.PCI == nil {
 		return nil
@@ -296,9 +296,8 @@ func (s *scanner) gpuDistances(d *Device) []GPUDistance {
 	return out
 }
 
-// Distance tells how far two PCI functions are apart, from the bridges above
-// them and their NUMA nodes. One PCI Express switch counts as one bridge, as
-// nvidia-smi and NCCL count it.
+// Distance returns the distance of two PCI functions, from the bridges above them and
+// their NUMA nodes. A PCI Express switch counts as one bridge, as in nvidia-smi and NCCL.
 func Distance(a, b *PCI) PCIDistance {
 	common := 0
 	for common < len(a.Chain) && common < len(b.Chain) && a.Chain[common] == b.Chain[common] {
@@ -313,14 +312,15 @@ func Distance(a, b *PCI) PCIDistance {
 		return PCIDistanceSYS
 	case common == 1 && strings.HasPrefix(a.Chain[0], "pci"):
 		return PCIDistancePHB
-	// Below the common bridge a switch has one downstream port for each function.
+	// Below the common bridge, a switch has one downstream port per function.
 	case len(a.Chain)-common <= 1 && len(b.Chain)-common <= 1:
 		return PCIDistancePIX
 	}
 	return PCIDistancePXB
 }
 
-// sameNUMANode also holds where neither tells, as on machines with one node.
+// sameNUMANode reports whether both functions have the same NUMA node, or both have none, as on
+// machines with one node.
 func sameNUMANode(a, b *PCI) bool {
 	if a.NUMANode == nil || b.NUMANode == nil {
 		return a.NUMANode == nil && b.NUMANode == nil

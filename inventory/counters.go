@@ -13,26 +13,26 @@ import (
 	"github.com/rdmakit/rdmakit/wire/counters"
 )
 
-// Counter is a counter of a port as one reading found it.
+// Counter is a counter of a port with its value at one time.
 type Counter struct {
-	Name string `json:"name"` // the file's name, as port_xmit_data
+	Name string `json:"name"` // the file's name, such as port_xmit_data
 	// Group is "counters" (InfiniBand PMA), "hw_counters" (driver, of the port) or
 	// "device_hw_counters" (driver, of the whole device).
 	Group string `json:"group"`
 	Path  string `json:"path"`
-	// Value is nil when the kernel has none; Note then says what it answered ("N/A (no PMA)").
+	// Value is nil if the kernel has none; Note is then the content of the file ("N/A (no PMA)").
 	Value *uint64 `json:"value,omitempty"`
 	Note  string  `json:"note,omitempty"`
-	// Saturated reports whether the counter stands at its end. The classic counters of
-	// InfiniBand don't wrap: from here on they say nothing until they are reset.
+	// Saturated reports whether the counter has its highest value. The classic counters of
+	// InfiniBand don't wrap around: a saturated one counts nothing until it is reset.
 	Saturated bool `json:"saturated,omitempty"`
 }
 
 // classicCounters is the group of the counters that each InfiniBand port has.
 const classicCounters = "counters"
 
-// bits returns the width of a counter. The classic counters have that of PortCounters; where the
-// kernel reads PortCountersExtended for one, its value goes beyond that, and is at no end there.
+// bits returns the width of a counter: for the classic counters the width in PortCounters. If the
+// kernel reads PortCountersExtended instead, the value may be greater, and is never saturated.
 func (c Counter) bits() int {
 	if known, ok := counters.ByFile(c.Name); ok && c.Group == classicCounters {
 		return known.Bits
@@ -43,11 +43,11 @@ func (c Counter) bits() int {
 // deviceCounters is the group of the counters that a driver keeps for a device.
 const deviceCounters = "device_hw_counters"
 
-// ReadCounters reads the counters of a port below root, counters first, then hw_counters, then
-// those of the whole device, each by name. Reading some of them costs a firmware command. It
-// returns what it could read plus joined errors; a port without either folder is an error. Values
-// are as the kernel prints them: port_xmit_data and port_rcv_data count units of 4 bytes,
-// hw_counters/lifespan is in milliseconds.
+// ReadCounters reads the counters of a port below root: first counters, then hw_counters, then those
+// of the whole device, each group sorted by name. Reading some counters takes a firmware command. It
+// returns the counters that it could read and the joined errors; a port with none of the folders is
+// an error. Values are as the kernel prints them: port_xmit_data and port_rcv_data count units of 4
+// bytes, hw_counters/lifespan is in milliseconds.
 func ReadCounters(ctx context.Context, root fs.FS, device string, port int) ([]Counter, error) {
 	top := sysfs.NewReader(root, ctx.Err)
 	var out []Counter

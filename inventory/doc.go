@@ -1,8 +1,8 @@
-// Package inventory models what RDMA a node has: devices, ports, GID tables,
-// network devices, PCI functions, SR-IOV, GPUs and limits.
+// Package inventory models the RDMA hardware and software of a node: devices, ports,
+// GID tables, network devices, PCI functions, SR-IOV, GPUs and limits.
 //
-// [Scan] reads it over an injected root, so the same code serves the running
-// machine, a recorded tree and a tree in memory:
+// [Scan] reads it below a root that the caller passes, so the same code works for the
+// running machine, a recorded tree and a tree in memory:
 //
 //	src, err := inventory.Local()          // this machine: files, netlink, limits
 //	if err != nil { … }
@@ -13,13 +13,13 @@
 //			fmt.Println(dev.Name, port.Number, port.Transport, port.State)
 //		}
 //	}
-//	// err holds what could not be read; snap holds everything else.
+//	// err joins the errors of what could not be read; snap has everything else.
 //
-// A [Snapshot] is plain data. Scan only reads: it opens uverbs devices and rdma_cm at most (to
-// see whether a process may), loads nothing, and changes nothing. Counters are not part of a
-// Snapshot, for reading them can cost a firmware command each; see [ReadCounters].
+// A [Snapshot] is plain data. Scan only reads: it loads and changes nothing. It opens and closes
+// uverbs devices and rdma_cm, to check the permissions of the process. Counters are not part of a
+// Snapshot, since reading one may take a firmware command; see [ReadCounters].
 //
-// Scan may be called from several goroutines; one call reads sequentially. What the kernel offers
-// neither in files nor by netlink, such as the active MTU of an InfiniBand port
-// or the device capabilities, needs the verbs library and is not here.
+// Scan may be called concurrently; one call reads sequentially. Data that the kernel provides
+// neither in files nor by netlink, such as the active MTU of an InfiniBand port or the device
+// capabilities, requires the verbs library and is not included.
 package inventory

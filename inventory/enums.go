@@ -2,7 +2,7 @@ package inventory
 
 import "strconv"
 
-// NodeType is what kind of RDMA node a device is
+// NodeType is the type of RDMA node that a device is
 // (class/infiniband/DEV/node_type; enum rdma_node_type in include/rdma/ib_verbs.h).
 type NodeType uint8
 
@@ -20,13 +20,13 @@ const (
 
 var nodeTypeNames = [...]string{"unknown", "CA", "switch", "router", "RNIC", "usNIC", "usNIC UDP", "unspecified"}
 
-// String returns the kernel's word for the node type.
+// String returns the kernel's name of the node type.
 func (t NodeType) String() string { return enumName(nodeTypeNames[:], uint8(t)) }
 
 // MarshalText implements [encoding.TextMarshaler] with the form of [NodeType.String].
 func (t NodeType) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
-// UnmarshalText implements [encoding.TextUnmarshaler]; unknown words give [NodeTypeUnknown].
+// UnmarshalText implements [encoding.TextUnmarshaler]; unknown names give [NodeTypeUnknown].
 func (t *NodeType) UnmarshalText(b []byte) error {
 	*t = NodeType(enumValue(nodeTypeNames[:], string(b)))
 	return nil
@@ -48,20 +48,20 @@ const (
 
 var portStateNames = [...]string{"NOP", "DOWN", "INIT", "ARMED", "ACTIVE", "ACTIVE_DEFER"}
 
-// String returns the kernel's word for the state.
+// String returns the kernel's name of the state.
 func (s PortState) String() string { return enumName(portStateNames[:], uint8(s)) }
 
 // MarshalText implements [encoding.TextMarshaler] with the form of [PortState.String].
 func (s PortState) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText implements [encoding.TextUnmarshaler]; unknown words give [PortStateNoChange].
+// UnmarshalText implements [encoding.TextUnmarshaler]; unknown names give [PortStateNoChange].
 func (s *PortState) UnmarshalText(b []byte) error {
 	*s = PortState(enumValue(portStateNames[:], string(b)))
 	return nil
 }
 
 // PhysState is the state of a port's physical link (class/infiniband/DEV/ports/N/phys_state;
-// PortInfo.PortPhysicalState). 0 when the kernel doesn't tell.
+// PortInfo.PortPhysicalState). 0 if the kernel doesn't report it.
 type PhysState uint8
 
 // The physical states of the kernel.
@@ -80,13 +80,13 @@ var physStateNames = [...]string{
 	"unknown", "Sleep", "Polling", "Disabled", "PortConfigurationTraining", "LinkUp", "LinkErrorRecovery", "Phy Test",
 }
 
-// String returns the kernel's word for the state.
+// String returns the kernel's name of the state.
 func (s PhysState) String() string { return enumName(physStateNames[:], uint8(s)) }
 
 // MarshalText implements [encoding.TextMarshaler] with the form of [PhysState.String].
 func (s PhysState) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText implements [encoding.TextUnmarshaler]; unknown words give [PhysStateUnknown].
+// UnmarshalText implements [encoding.TextUnmarshaler]; unknown names give [PhysStateUnknown].
 func (s *PhysState) UnmarshalText(b []byte) error {
 	*s = PhysState(enumValue(physStateNames[:], string(b)))
 	return nil
@@ -102,14 +102,14 @@ const (
 	LinkLayerEthernet   LinkLayer = "Ethernet"
 )
 
-// Transport is the protocol that queue pairs of a port speak.
+// Transport is the protocol of the queue pairs of a port.
 type Transport string
 
-// The transports; a port with RoCE v2 GIDs counts as RoCE v2 though it speaks v1 too.
+// The transports; a port with RoCE v2 GIDs has transport RoCE v2 even if it also supports v1.
 const (
 	TransportUnknown    Transport = ""
 	TransportInfiniBand Transport = "InfiniBand"
-	TransportRoCE       Transport = "RoCE" // the GID table is empty, so the version is open
+	TransportRoCE       Transport = "RoCE" // the GID table is empty, so the version is unknown
 	TransportRoCEv1     Transport = "RoCE v1"
 	TransportRoCEv2     Transport = "RoCE v2"
 	TransportIWARP      Transport = "iWARP"
@@ -117,8 +117,8 @@ const (
 	TransportUSNIC      Transport = "usNIC"
 )
 
-// GIDType tells how packets of a GID are encapsulated (gid_attrs/types/N, whose
-// "IB/RoCE v1" is split here by the port's link layer; C twin: enum ibv_gid_type).
+// GIDType is the encapsulation of packets with a GID (gid_attrs/types/N, where
+// "IB/RoCE v1" is IB or RoCE v1 depending on the link layer; C twin: enum ibv_gid_type).
 type GIDType string
 
 // The GID types.
@@ -129,7 +129,7 @@ const (
 	GIDTypeRoCEv2  GIDType = "RoCE v2"
 )
 
-// Role is what a port is for, judged by the scanner; [Port.RoleReason] says why.
+// Role is the purpose of a port, as determined by the scanner; [Port.RoleReason] has the reason.
 type Role string
 
 // The roles.
@@ -140,10 +140,10 @@ const (
 	RoleManagement Role = "management"
 )
 
-// Bus is what a network device or a candidate for RDMA hangs on.
+// Bus is the bus of a network device.
 type Bus string
 
-// The buses that matter for speed.
+// The buses.
 const (
 	BusUnknown     Bus = ""
 	BusPCI         Bus = "pci"
@@ -154,8 +154,8 @@ const (
 	BusOther       Bus = "other"
 )
 
-// PCIDistance is how far two PCI functions are apart, in the words of
-// `nvidia-smi topo -m`; a larger value is farther.
+// PCIDistance is the distance between two PCI functions, in the terms of
+// `nvidia-smi topo -m`; a greater value is a longer distance.
 type PCIDistance uint8
 
 // The distances, nearest first.
@@ -164,7 +164,7 @@ const (
 	PCIDistancePIX     PCIDistance = 1 // at most one PCI bridge between them
 	PCIDistancePXB     PCIDistance = 2 // several PCI bridges, no host bridge
 	PCIDistancePHB     PCIDistance = 3 // the same PCI host bridge
-	PCIDistanceNODE    PCIDistance = 4 // two host bridges of one NUMA node
+	PCIDistanceNODE    PCIDistance = 4 // two host bridges of the same NUMA node
 	PCIDistanceSYS     PCIDistance = 5 // across NUMA nodes
 )
 
@@ -176,13 +176,14 @@ func (d PCIDistance) String() string { return enumName(pciDistanceNames[:], uint
 // MarshalText implements [encoding.TextMarshaler] with the form of [PCIDistance.String].
 func (d PCIDistance) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// UnmarshalText implements [encoding.TextUnmarshaler]; unknown words give [PCIDistanceUnknown].
+// UnmarshalText implements [encoding.TextUnmarshaler]; unknown names give [PCIDistanceUnknown].
 func (d *PCIDistance) UnmarshalText(b []byte) error {
 	*d = PCIDistance(enumValue(pciDistanceNames[:], string(b)))
 	return nil
 }
 
-// NetnsMode tells which network namespaces see an RDMA device (`rdma system`).
+// NetnsMode is the RDMA network namespace mode: whether a device is visible in all network namespaces
+// or in one (`rdma system`).
 type NetnsMode string
 
 // The namespace modes.

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// FindError says why a name means no device.
+// FindError reports that a name doesn't identify a device.
 type FindError struct {
-	Name string // the device, its network device, or what no device has as its name
-	// Port is the number that no port of the device has, nil where none was asked for.
+	Name string // the device, the network device, or the unknown name
+	// Port is the port number that the device doesn't have, nil if none was given.
 	Port *string
-	// Netdev tells that Name is a network device, which has no RDMA device.
+	// Netdev reports whether Name is a network device without an RDMA device.
 	Netdev bool
 }
 
@@ -27,9 +27,9 @@ func (e *FindError) Error() string {
 	return fmt.Sprintf("no RDMA device %q", e.Name)
 }
 
-// Find returns the device that people mean by its name (mlx5_0), a port of it (mlx5_0:2), its
-// network device (ens1np0, or a member of the bond that it serves), or its PCI address
-// (0000:18:00.0, 18:00.0). The port is its number, 0 for all of them. The error is a *[FindError].
+// Find returns the device that is identified by its name (mlx5_0), one of its ports (mlx5_0:2), its
+// network device (ens1np0, or a member of its bond), or its PCI address (0000:18:00.0, 18:00.0). port
+// is the port number, or 0 if name doesn't select a port. The error is a *[FindError].
 func (s *Snapshot) Find(name string) (d *Device, port int, err error) {
 	if d := s.Device(name); d != nil {
 		return d, 0, nil
@@ -44,7 +44,7 @@ func (s *Snapshot) Find(name string) (d *Device, port int, err error) {
 	}
 	if netdev := s.Netdev(name); netdev != nil {
 		if bond := s.Netdev(netdev.Master); s.Device(netdev.RDMADevice) == nil && bond != nil && bond.RDMADevice != "" {
-			netdev = bond // with LAG the bond's device serves its members
+			netdev = bond // with LAG the members share the RDMA device of the bond
 		}
 		if d := s.Device(netdev.RDMADevice); d != nil {
 			return d, netdev.RDMAPort, nil
@@ -59,8 +59,8 @@ func (s *Snapshot) Find(name string) (d *Device, port int, err error) {
 	return nil, 0, &FindError{Name: name}
 }
 
-// Uses reports that the port has a network device as its own or in its GID table. Two software
-// devices may share one.
+// Uses reports whether the network device is that of the port or of one of its GIDs. Two software
+// devices may use the same one.
 func (p *Port) Uses(netdev string) bool {
 	return p.Netdev == netdev || slices.ContainsFunc(p.GIDs, func(g GIDEntry) bool { return g.Netdev == netdev })
 }

@@ -60,6 +60,6 @@ func TestSnapshotFind(t *testing.T) {
 		t.Errorf("Find(eth0) = %#v, want one about a network device", err)
 	}
 	if p := &snap.Devices[1].Ports[0]; !p.Uses("bond0") || !p.Uses("vlan7") || p.Uses("ens0") {
-		t.Error("Uses doesn't go by the network device and the GID table")
+		t.Error("Uses doesn't check the network device and the GID table")
 	}
 }

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// RoutableGID returns the slot of the GID table that traffic between subnets
-// should use: RoCE v2 before v1, IPv4 before IPv6, the lowest index first, never
-// link-local. On InfiniBand, where subnets are joined by routers, it is the first slot.
+// RoutableGID returns the entry of the GID table that traffic between subnets should
+// use: RoCE v2 before v1, IPv4 before IPv6, the lowest index first, never link-local. On
+// InfiniBand, iWARP and EFA it is the first entry.
 func (p *Port) RoutableGID() (GIDEntry, bool) {
 	if p.LinkLayer == LinkLayerInfiniBand || p.Transport == TransportIWARP || p.Transport == TransportEFA {
 		if len(p.GIDs) == 0 {
@@ -24,14 +24,14 @@ func (p *Port) RoutableGID() (GIDEntry, bool) {
 	return best, bestScore > 0
 }
 
-// gidScore ranks a RoCE slot; 0 means that it can't be routed.
+// gidScore ranks a RoCE entry; 0 means that it can't be routed.
 func gidScore(g GIDEntry) int {
 	if g.GID.IsLinkLocal() || g.GID.HasZeroInterfaceID() {
 		return 0
 	}
 	score := 1
 	if a, ok := g.GID.IPv4(); ok && a.IsLinkLocalUnicast() {
-		return score // 169.254/16: an address that nobody chose
+		return score // 169.254/16: a link-local address, not a configured one
 	}
 	if g.Type == GIDTypeRoCEv2 {
 		score += 2
@@ -42,11 +42,12 @@ func gidScore(g GIDEntry) int {
 	return score
 }
 
-// GIDGaps returns the empty slots of the GID table as ranges, "0-1,4-15"; "" when there are none.
+// GIDGaps returns the indices of the empty entries of the GID table as ranges, "0-1,4-15"; "" if there
+// are none.
 func (p *Port) GIDGaps() string {
 	var out []string
 	next := 0
-	add := func(end int) { // the slots from next to end-1 are empty
+	add := func(end int) { // the entries from next to end-1 are empty
 		switch {
 		case end-next == 1:
 			out = append(out, strconv.Itoa(next))

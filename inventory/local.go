@@ -14,14 +14,14 @@ type LocalNode struct {
 	root *sysfs.Root
 }
 
-// Local opens this machine: its file tree, netlink, and its character devices,
-// which are opened and closed again to see whether the process may. On systems
-// other than Linux there is nothing to read; the error then matches
-// [errors.ErrUnsupported]. Close it after use.
+// Local opens this machine: its file tree, netlink, and its character devices, which
+// are opened and closed to check the permissions of the process. On systems other than
+// Linux it is not supported; the error then matches [errors.ErrUnsupported]. Close it
+// after use.
 func Local() (*LocalNode, error) {
 	live := localLive()
 	if live == nil {
-		return nil, fmt.Errorf("open this machine: RDMA is read from Linux's files and netlink: %w",
+		return nil, fmt.Errorf("open this machine: only Linux has the files and netlink to read: %w",
 			errors.ErrUnsupported)
 	}
 	root, err := sysfs.OpenRoot("/")

@@ -16,7 +16,7 @@ import (
 
 func localLive() LiveSource { return kernelLive{} }
 
-// kernelLive asks the running kernel.
+// kernelLive queries the running kernel.
 type kernelLive struct {
 	client rdmanl.Client
 }
@@ -25,7 +25,7 @@ type kernelLive struct {
 func (k kernelLive) Live(ctx context.Context) (*Live, error) {
 	l := &Live{}
 	errs := []error{k.links(ctx, l)}
-	// Asking nldev loads ib_core where it is installed: look first, change nothing.
+	// A query to nldev would load the module ib_core: skip it if there are no RDMA devices.
 	if _, err := os.Stat("/" + sysfs.ClassInfiniBand); err == nil {
 		errs = append(errs, k.devices(ctx, l), k.system(ctx, l))
 	}
@@ -36,14 +36,14 @@ func (k kernelLive) Live(ctx context.Context) (*Live, error) {
 func (k kernelLive) devices(ctx context.Context, l *Live) error {
 	devices, err := k.client.Devices(ctx)
 	if errors.Is(err, errors.ErrUnsupported) {
-		return nil // old kernels answer in the first network namespace only
+		return nil // old kernels support nldev only in the initial network namespace
 	}
 	errs := []error{err}
 	for _, d := range devices {
 		out := LiveDevice{Index: d.Index, Name: d.Name, Protocol: d.Protocol}
 		ports, err := k.client.Ports(ctx, d)
 		if errors.Is(err, os.ErrNotExist) {
-			continue // unplugged in between: if it is back when files are read, the scan says that it came late
+			continue // removed since: if its files exist again later, the scan reports errAdded
 		}
 		errs = append(errs, err)
 		for _, p := range ports {
@@ -54,7 +54,7 @@ func (k kernelLive) devices(ctx context.Context, l *Live) error {
 	return errors.Join(errs...)
 }
 
-// system asks for the namespace mode, which kernels before 5.2 don't have.
+// system queries the network namespace mode, which kernels before 5.2 don't have.
 func (k kernelLive) system(ctx context.Context, l *Live) error {
 	sys, err := k.client.System(ctx)
 	switch {
@@ -106,8 +106,8 @@ func liveVF(vf rdmanl.VF) LiveVF {
 	return out
 }
 
-// openChars opens each character device and closes it again: the mode of the
-// node says nothing in a container, where the device cgroup decides.
+// openChars opens and closes each character device, since the file mode is not
+// sufficient to know the permissions in a container, where the device cgroup decides.
 func openChars(l *Live) {
 	dir := "/" + sysfs.DevInfiniBand
 	for _, pattern := range []string{"uverbs*", "rdma_cm"} {

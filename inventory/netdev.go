@@ -23,29 +23,29 @@ type Netdev struct {
 	// IPoIB is the decoded 20-byte address of an IPoIB device, nil otherwise.
 	IPoIB     *IPoIBAddress `json:"ipoib,omitempty"`
 	MTU       int           `json:"mtu,omitempty"`
-	SpeedMbps *int          `json:"speedMbps,omitempty"` // nil when down or unknown
+	SpeedMbps *int          `json:"speedMbps,omitempty"` // nil if down or unknown
 	OperState string        `json:"operState,omitempty"` // up, down, unknown, lowerlayerdown …
 	AdminUp   bool          `json:"adminUp"`             // IFF_UP of flags
 	Carrier   *bool         `json:"carrier,omitempty"`   // nil while the device is administratively down
 	Bus       Bus           `json:"bus"`
 	Driver    string        `json:"driver,omitempty"`
 	PCI       string        `json:"pci,omitempty"` // PCI address
-	// Vendor and Product name the card, from pci.ids; "" when unknown.
+	// Vendor and Product are the names of the card from pci.ids; "" if unknown.
 	Vendor  string `json:"vendor,omitempty"`
 	Product string `json:"product,omitempty"`
 	DevPort *int   `json:"devPort,omitempty"` // port of the card, from 0
 	DevID   *int   `json:"devID,omitempty"`
-	Master  string `json:"master,omitempty"` // bond or bridge above
+	Master  string `json:"master,omitempty"` // bond or bridge that the device is a member of
 	Bond    *Bond  `json:"bond,omitempty"`   // nil unless the device is a bond
-	Lower   string `json:"lower,omitempty"`  // device below a VLAN or macvlan
+	Lower   string `json:"lower,omitempty"`  // lower device of a VLAN or macvlan
 	// Kind is vlan, bond, bridge, macvlan … (from rtnetlink or DEVTYPE), or
-	// "representor" for the switch-side device of a VF or sub-function.
+	// "representor" for the representor of a VF or sub-function.
 	Kind string `json:"kind,omitempty"`
-	// Addresses come from rtnetlink, or from the GID table where there is none
-	// (then with the prefix length -1 lost: a /32 or /128).
+	// Addresses come from rtnetlink or, without rtnetlink, from the GID table (then
+	// without the prefix length: as /32 or /128).
 	Addresses    []netip.Prefix `json:"addresses,omitempty"`
 	DefaultRoute bool           `json:"defaultRoute"`
-	// RDMADevice and RDMAPort are the RDMA port that uses the device; "" and 0 without one.
+	// RDMADevice and RDMAPort identify the RDMA port that uses the device; "" and 0 if there is none.
 	RDMADevice string `json:"rdmaDevice,omitempty"`
 	RDMAPort   int    `json:"rdmaPort,omitempty"`
 }
@@ -61,25 +61,25 @@ type Bond struct {
 // pair number, and the GID of the port.
 type IPoIBAddress struct {
 	Flags        uint8           `json:"flags"`        // 0x80: connected mode over RC
-	QPN          ib.QPN          `json:"qpn"`          // of the device's own queue pair
+	QPN          ib.QPN          `json:"qpn"`          // of the device's queue pair
 	SubnetPrefix ib.SubnetPrefix `json:"subnetPrefix"` // the upper half of the port's GID
-	// Not the node's GUID: it differs by port and by VF.
+	// GUID of the port or VF, not of the node.
 	PortGUID ib.GUID `json:"portGUID"`
 }
 
 // GPU is a PCI function of a GPU or accelerator.
 type GPU struct {
-	Index int `json:"index"` // in the order of PCI addresses, as CUDA_DEVICE_ORDER=PCI_BUS_ID counts
+	Index int `json:"index"` // in the order of PCI addresses, as with CUDA_DEVICE_ORDER=PCI_BUS_ID
 	PCI   PCI `json:"pci"`   // the function
 }
 
 // Card is a PCI function that is, or may be, an RDMA card.
 type Card struct {
 	PCI     PCI      `json:"pci"`               // the function
-	SRIOV   *SRIOV   `json:"sriov,omitempty"`   // nil when the function can't have VFs
+	SRIOV   *SRIOV   `json:"sriov,omitempty"`   // nil if the function doesn't support VFs
 	VF      *VFInfo  `json:"vf,omitempty"`      // nil unless the function is a VF
-	Devices []string `json:"devices,omitempty"` // RDMA devices on it
-	Netdevs []string `json:"netdevs,omitempty"` // network devices on it
-	// Module is the kernel module that would make RDMA devices of it; "" when unknown.
+	Devices []string `json:"devices,omitempty"` // RDMA devices of the function
+	Netdevs []string `json:"netdevs,omitempty"` // network devices of the function
+	// Module is the kernel module that creates its RDMA devices; "" if unknown.
 	Module string `json:"module,omitempty"`
 }

@@ -5,47 +5,48 @@ import (
 	"strings"
 )
 
-// OthersReason tells why a port that can be seen here is for somebody else, and
-// "" when it is this node's or this pod's own. A pod in the shared namespace mode
-// sees every device of the host, but only those with a character device or a
-// network device here are its own; on a host the VFs beside their PF are meant for pods.
+// OthersReason returns the reason why this node or pod should not use a visible port, or
+// "" if it may. In the shared namespace mode a pod sees all devices of the host, but may
+// use only those with a character device or a network device in the pod. On a host, VFs
+// whose PF is visible are for pods and virtual machines.
 func (s *Snapshot) OthersReason(d *Device, p *Port) string {
 	if n := s.Netdev(p.Netdev); n != nil && n.Kind == kindRepresentor {
-		return "port of the representor " + n.Name + ", the switch side of a virtual function"
+		return "port of " + n.Name + ", the representor of a virtual function"
 	}
-	if reason := s.elsewhere(d); reason != "" {
+	if reason := s.unusableReason(d); reason != "" {
 		return reason
 	}
 	if d.VF == nil || d.VF.ParentDevice == "" {
 		return ""
 	}
-	if parent := s.Device(d.VF.ParentDevice); parent == nil || s.elsewhere(parent) != "" {
-		return "" // a pod that was given the VF sees the PF and can't use it
+	if parent := s.Device(d.VF.ParentDevice); parent == nil || s.unusableReason(parent) != "" {
+		return "" // in a pod with the VF the PF is visible, but can't be used
 	}
-	return d.VF.kind() + " of " + d.VF.ParentDevice + ": meant for a pod or a virtual machine"
+	return d.VF.kind() + " of " + d.VF.ParentDevice + ", for a pod or a virtual machine"
 }
 
-// elsewhere tells why a device can't be used from here while another can: no
-// character device was given, or its network devices are in other namespaces.
-func (s *Snapshot) elsewhere(d *Device) string {
+// unusableReason returns the reason why a device can't be used here although another one
+// can: its character device or its network device is not in this container or network
+// namespace. Otherwise it returns "".
+func (s *Snapshot) unusableReason(d *Device) string {
 	switch {
 	case !d.UverbsNode() && s.Host.DevVisible &&
 		slices.ContainsFunc(s.Devices, func(o Device) bool { return o.UverbsNode() }):
-		return "no character device of it was given to this container"
-	case s.unaddressed(d) && slices.ContainsFunc(s.Devices, func(o Device) bool { return s.addressed(&o) }):
+		return "its character device is not in this container"
+	case s.hasNoAddress(d) && slices.ContainsFunc(s.Devices, func(o Device) bool { return s.hasAddress(&o) }):
 		return "its network device is in another network namespace"
 	}
 	return ""
 }
 
-// UverbsNode reports that a uverbs device of it exists below /dev/infiniband.
+// UverbsNode reports whether the device has a uverbs file below /dev/infiniband.
 func (d *Device) UverbsNode() bool {
 	return slices.ContainsFunc(d.Chars,
 		func(c CharDevice) bool { return strings.HasPrefix(c.Name, "uverbs") && c.Node })
 }
 
-// unaddressed reports a hardware RoCE device without any GID or network device here.
-func (s *Snapshot) unaddressed(d *Device) bool {
+// hasNoAddress reports whether d is a hardware RoCE device without a GID or network device here.
+func (s *Snapshot) hasNoAddress(d *Device) bool {
 	if d.Software != "" || len(d.Ports) == 0 {
 		return false
 	}
@@ -55,7 +56,7 @@ func (s *Snapshot) unaddressed(d *Device) bool {
 	})
 }
 
-func (s *Snapshot) addressed(d *Device) bool {
+func (s *Snapshot) hasAddress(d *Device) bool {
 	return slices.ContainsFunc(d.Ports,
 		func(p Port) bool { return p.LinkLayer == LinkLayerEthernet && len(p.GIDs) > 0 })
 }

@@ -155,17 +155,17 @@ func TestChanges(t *testing.T) {
 		{"stands", errs(5), errs(5), value(0), false, false},
 		{"reset", errs(5), errs(2), value(2), true, true},
 		{"reset to 0", errs(5), errs(0), nil, false, true},
-		{"reaches its end", count("link_downed", value(250)), saturated, value(5), true, false},
+		{"becomes saturated", count("link_downed", value(250)), saturated, value(5), true, false},
 		{"stays saturated", saturated, saturated, nil, false, false},
-		{"reset from the end", saturated, count("link_downed", value(0)), nil, false, true},
+		{"reset when saturated", saturated, count("link_downed", value(0)), nil, false, true},
 		{"no value before", count("symbol_error", nil), errs(7), nil, false, false},
 		{"new counter", count("other", value(1)), errs(7), nil, false, false},
-		{"32 bits reach their end", data(5), data(end32), value(end32 - 5), true, false},
-		{"64 bits in the file of 32", data(5), data(end32 + 6), value(end32 + 1), false, false},
-		{"64 bits pass the end of 32", data(end32), data(end32 + 6), value(6), false, false},
+		{"32 bits become saturated", data(5), data(end32), value(end32 - 5), true, false},
+		{"64 bits in the file of 32 bits", data(5), data(end32 + 6), value(end32 + 1), false, false},
+		{"64 bits exceed 32 bits", data(end32), data(end32 + 6), value(6), false, false},
 		{"64 bits reset", data(end32 + 6), data(9), value(9), true, true},
 		{"a driver's", driver("link_downed", 5), driver("link_downed", 255), value(250), false, false},
-		{"a driver's starts over", driver("send_err", end32), driver("send_err", 3), value(3), true, true},
+		{"a driver's wraps around", driver("send_err", end32), driver("send_err", 3), value(3), true, true},
 		{"another group", driver("symbol_error", 5), errs(9), nil, false, false},
 	}
 	for _, tt := range tests {
@@ -185,7 +185,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// Enumerations must survive their text form, for bundles carry it.
+// Enumerations must survive encoding as text, since bundles contain it.
 func TestEnumText(t *testing.T) {
 	for v := range PortState(6) {
 		b, _ := v.MarshalText()

@@ -45,7 +45,7 @@ func (c *PCIClass) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// kind is the word for what the device is.
+// kind returns "sub-function" or "virtual function".
 func (v *VFInfo) kind() string {
 	if v.SubFunction {
 		return "sub-function"
@@ -53,8 +53,8 @@ func (v *VFInfo) kind() string {
 	return "virtual function"
 }
 
-// Name names a card by vendor and model, and by ids where the names are unknown.
-// pci.ids puts the name on the box in brackets (MT2910 Family [ConnectX-7]), and that one counts.
+// Name returns vendor and model of a card, or the ids if the names are unknown. The
+// product name in brackets of pci.ids (MT2910 Family [ConnectX-7]) is preferred.
 func (p *PCI) Name() string {
 	product := p.Product
 	if _, inner, ok := strings.Cut(product, "["); ok {

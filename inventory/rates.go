@@ -7,15 +7,15 @@ import (
 	"github.com/rdmakit/rdmakit/wire/counters"
 )
 
-// Change is what a counter did between two readings.
+// Change is the change of a counter between two readings.
 type Change struct {
 	Counter Counter `json:"counter"` // the later reading
 	counters.Change
 }
 
-// Changes compares two readings of a port's counters, taken elapsed apart, in
-// the order of the later one. What it tells of counters at their ends, and of those
-// that were reset, is what [counters.Compare] says.
+// Changes compares two readings of a port's counters. elapsed is the time between them.
+// The result is in the order of the later reading. For saturated counters and those that
+// were reset see [counters.Compare].
 func Changes(before, after []Counter, elapsed time.Duration) []Change {
 	out := make([]Change, 0, len(after))
 	for _, c := range after {
@@ -31,7 +31,7 @@ func Changes(before, after []Counter, elapsed time.Duration) []Change {
 	return out
 }
 
-// driverErrors are the counters of drivers whose growth means trouble.
+// driverErrors are the error counters of drivers.
 var driverErrors = []string{
 	"local_ack_timeout_err", "out_of_sequence", "packet_seq_err", "implied_nak_seq_err", "rnr_nak_retry_err",
 	"out_of_buffer",
@@ -50,7 +50,7 @@ var driverErrors = []string{
 	"recoverable_errors",
 }
 
-// IsError reports that growth of the counter means trouble on link or transport.
+// IsError reports whether the counter counts errors of the link or the transport.
 func (c Counter) IsError() bool {
 	if c.Group == classicCounters {
 		known, ok := counters.ByFile(c.Name)
@@ -59,11 +59,11 @@ func (c Counter) IsError() bool {
 	return slices.Contains(driverErrors, c.Name)
 }
 
-// dataUnit is the size in bytes of what port_rcv_data and port_xmit_data count
-// (specification volume 1, section 16.1.4.4).
+// dataUnit is the unit of port_rcv_data and port_xmit_data in bytes (specification
+// volume 1, section 16.1.4.4).
 const dataUnit = 4
 
-// Bytes returns what a data counter counts in bytes, false for other counters.
+// Bytes converts a value of a data counter to bytes. It returns false for other counters.
 func (c Counter) Bytes(n float64) (float64, bool) {
 	if c.Group == classicCounters && (c.Name == "port_rcv_data" || c.Name == "port_xmit_data") {
 		return n * dataUnit, true

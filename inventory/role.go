@@ -6,23 +6,24 @@ import (
 	"slices"
 )
 
-// storageGbPerSecond is the rate from which a port that isn't for compute is
-// taken for storage rather than management: management networks run at 1 to 25 Gb/s.
+// storageGbPerSecond is the minimum rate of a storage port. Other non-compute ports are
+// management ports: management networks run at 1 to 25 Gb/s.
 const storageGbPerSecond = 40
 
-// assignRoles judges what each port is for and numbers the rails. The rule: the
-// class of ports (link layer and rate) that offers the most bandwidth near GPUs is
-// compute; ports of the same card model belong to it at any rate, for a rail
-// may be down or down-trained; what carries the default route or a bond does not.
+// assignRoles determines the role of each port and numbers the rails. The compute ports
+// are the class of ports (link layer, transport and rate) with the most bandwidth near
+// GPUs. Ports of the same card model are compute ports at any rate, since a rail may be
+// down or have a reduced rate. A port with the default route or in a bond is not a
+// compute port.
 func assignRoles(snap *Snapshot) {
-	j := newJudge(snap)
+	rc := newRoleClassifier(snap)
 	for d, p := range snap.Ports() {
-		p.Role, p.RoleReason = j.role(d, p)
+		p.Role, p.RoleReason = rc.role(d, p)
 	}
 	assignRails(snap)
 }
 
-// portClass is what compute ports of a node have in common.
+// portClass has the properties that all compute ports of a node share.
 type portClass struct {
 	layer     LinkLayer
 	transport Transport
@@ -33,33 +34,34 @@ func (c portClass) String() string {
 	return fmt.Sprintf("%s at %g Gb/s", c.transport, c.rate)
 }
 
-// judge holds what is known of the node before ports are judged one by one.
-type judge struct {
+// roleClassifier determines the roles of the ports of a node.
+type roleClassifier struct {
 	snap    *Snapshot
-	compute portClass // zero when the node has no port to choose by
-	near    bool      // compute ports are those with a GPU near
+	compute portClass // class of the compute ports; zero if it can't be determined
+	near    bool      // compute ports have a GPU nearby
 	models  map[PCIID]bool
-	only    bool // nothing else is left, so a default route or bond is no obstacle
+	only    bool // all ports have a default route or a bond, so they don't exclude a port
 }
 
-func newJudge(snap *Snapshot) *judge {
-	j := &judge{snap: snap, models: map[PCIID]bool{}}
-	if !j.choose() {
-		j.only = true
-		j.choose()
+func newRoleClassifier(snap *Snapshot) *roleClassifier {
+	rc := &roleClassifier{snap: snap, models: map[PCIID]bool{}}
+	if !rc.choose() {
+		rc.only = true
+		rc.choose()
 	}
-	return j
+	return rc
 }
 
-// choose picks the class with the most bandwidth, ports near GPUs first.
-func (j *judge) choose() bool {
+// choose determines the class with the most bandwidth near GPUs, then in total. It reports
+// whether there is one.
+func (rc *roleClassifier) choose() bool {
 	type score struct {
 		near, total float64
 		count       int
 	}
 	scores := map[portClass]*score{}
-	for d, p := range j.snap.Ports() {
-		if !j.eligible(d, p) || p.Rate == nil || !linkUp(p) {
+	for d, p := range rc.snap.Ports() {
+		if !rc.eligible(d, p) || p.Rate == nil || !linkUp(p) {
 			continue
 		}
 		c := classOf(p)
@@ -84,89 +86,90 @@ func (j *judge) choose() bool {
 	if len(scores) == 0 {
 		return false
 	}
-	j.compute, j.near = best, scores[best].near > 0
-	for d, p := range j.snap.Ports() {
-		if j.eligible(d, p) && linkUp(p) && classOf(p) == best && d.PCI != nil {
-			j.models[d.PCI.DeviceID] = true
+	rc.compute, rc.near = best, scores[best].near > 0
+	for d, p := range rc.snap.Ports() {
+		if rc.eligible(d, p) && linkUp(p) && classOf(p) == best && d.PCI != nil {
+			rc.models[d.PCI.DeviceID] = true
 		}
 	}
 	return true
 }
 
-// eligible ports may define what compute is: hardware that is this node's own,
-// and not the carrier of the default route or a bond unless nothing else is left.
-func (j *judge) eligible(d *Device, p *Port) bool {
-	if d.Software != "" || j.snap.OthersReason(d, p) != "" {
+// eligible reports whether a port is considered for the class of compute ports: it is
+// hardware that this node may use, without default route and bond unless all ports have
+// one.
+func (rc *roleClassifier) eligible(d *Device, p *Port) bool {
+	if d.Software != "" || rc.snap.OthersReason(d, p) != "" {
 		return false
 	}
-	return j.only || !j.defaultRoute(p) && !j.bonded(p)
+	return rc.only || !rc.defaultRoute(p) && !rc.bonded(p)
 }
 
-func (j *judge) role(d *Device, p *Port) (Role, string) {
-	others := j.snap.OthersReason(d, p)
+func (rc *roleClassifier) role(d *Device, p *Port) (Role, string) {
+	others := rc.snap.OthersReason(d, p)
 	switch {
 	case others != "":
 		return RoleUnknown, others
-	case d.Software != "" && j.compute != (portClass{}):
-		return RoleUnknown, d.Software + " is software beside real cards"
+	case d.Software != "" && rc.compute != (portClass{}):
+		return RoleUnknown, d.Software + " is a software device, and the node has RDMA cards"
 	case d.Software != "":
-		return RoleCompute, "the only RDMA here is software (" + d.Software + ")"
-	case j.compute == (portClass{}):
-		return RoleUnknown, "no port of the node has a link, so nothing tells compute from storage"
-	case !j.only && j.defaultRoute(p):
+		return RoleCompute, "the node has only software RDMA devices (" + d.Software + ")"
+	case rc.compute == (portClass{}):
+		return RoleUnknown, "no port of the node has a link, so compute and storage can't be distinguished"
+	case !rc.only && rc.defaultRoute(p):
 		return RoleManagement, p.Netdev + " carries the default route"
-	case !j.only && j.bonded(p):
-		return RoleStorage, p.Netdev + " is bonded, and unbonded compute ports are here"
+	case !rc.only && rc.bonded(p):
+		return RoleStorage, p.Netdev + " is in a bond, and the node has compute ports without a bond"
 	}
-	return j.roleByClass(d, p)
+	return rc.roleByClass(d, p)
 }
 
-func (j *judge) roleByClass(d *Device, p *Port) (Role, string) {
-	sameClass := linkUp(p) && classOf(p) == j.compute
-	spare, _ := j.snap.SpareOf(d, p)
-	sameModel := p.LinkLayer == j.compute.layer && d.PCI != nil && j.models[d.PCI.DeviceID]
+func (rc *roleClassifier) roleByClass(d *Device, p *Port) (Role, string) {
+	sameClass := linkUp(p) && classOf(p) == rc.compute
+	spare, _ := rc.snap.SpareOf(d, p)
+	sameModel := p.LinkLayer == rc.compute.layer && d.PCI != nil && rc.models[d.PCI.DeviceID]
 	switch {
 	case !sameClass && !sameModel:
-		return j.roleOfOther(p)
-	case j.near && !nearGPU(p):
-		return RoleStorage, fmt.Sprintf("%s as the compute ports, but no GPU is near (%s)", p.Transport, nearestText(p))
-	case sameClass && j.near:
-		return RoleCompute, fmt.Sprintf("%s with a GPU near (%s)", j.compute, nearestText(p))
+		return rc.roleOfOther(p)
+	case rc.near && !nearGPU(p):
+		return RoleStorage, fmt.Sprintf("%s like the compute ports, but no GPU nearby (%s)", p.Transport, nearestGPUText(p))
+	case sameClass && rc.near:
+		return RoleCompute, fmt.Sprintf("%s with a GPU nearby (%s)", rc.compute, nearestGPUText(p))
 	case sameClass:
-		return RoleCompute, j.compute.String() + ", the class with the most bandwidth"
+		return RoleCompute, rc.compute.String() + ", the class with the most bandwidth"
 	case !linkUp(p) && spare != nil:
 		return RoleUnknown, fmt.Sprintf(
-			"no link, and %s on the same card has one: it looks like the unused second port", spare.Name)
+			"no link, but %s on the same card has one: probably the unused second port", spare.Name)
 	case !linkUp(p):
-		return RoleCompute, "the same card as the compute ports, without a link"
+		return RoleCompute, "same card model as the compute ports, without a link"
 	case p.Rate == nil:
-		return RoleCompute, "the same card as the compute ports; its rate could not be read"
+		return RoleCompute, "same card model as the compute ports; its rate could not be read"
 	}
-	if classOf(p).transport != j.compute.transport {
-		return RoleCompute, fmt.Sprintf("the same card as the compute ports, though it speaks %s", p.Transport)
+	if classOf(p).transport != rc.compute.transport {
+		return RoleCompute, fmt.Sprintf("same card model as the compute ports, but with transport %s", p.Transport)
 	}
-	return RoleCompute, fmt.Sprintf("the same card as the compute ports, at %g instead of %g Gb/s",
-		rateOf(p), j.compute.rate)
+	return RoleCompute, fmt.Sprintf("same card model as the compute ports, at %g instead of %g Gb/s",
+		rateOf(p), rc.compute.rate)
 }
 
-// roleOfOther judges a port that is not of the compute class.
-func (j *judge) roleOfOther(p *Port) (Role, string) {
+// roleOfOther determines the role of a port that is not in the compute class.
+func (rc *roleClassifier) roleOfOther(p *Port) (Role, string) {
 	switch rate := rateOf(p); {
 	case !linkUp(p):
-		return RoleUnknown, "no link, and another card than the compute ports"
+		return RoleUnknown, "no link, and not the card model of the compute ports"
 	case rate == 0:
 		return RoleUnknown, "its rate could not be read"
 	case rate >= storageGbPerSecond:
-		return RoleStorage, fmt.Sprintf("%s beside compute ports of %s", classOf(p), j.compute)
+		return RoleStorage, fmt.Sprintf("%s, while compute ports have %s", classOf(p), rc.compute)
 	default:
-		return RoleManagement, fmt.Sprintf("%s is slow beside compute ports of %s", classOf(p), j.compute)
+		return RoleManagement, fmt.Sprintf("%s, slow compared with the compute ports (%s)", classOf(p), rc.compute)
 	}
 }
 
 func classOf(p *Port) portClass {
 	t := p.Transport
 	if t == TransportRoCE || t == TransportRoCEv1 {
-		t = TransportRoCEv2 // the version is a matter of addresses, not of the card
+		t = TransportRoCEv2 // the version depends on the addresses, not on the card
 	}
 	return portClass{layer: p.LinkLayer, transport: t, rate: rateOf(p)}
 }
@@ -178,8 +181,8 @@ func rateOf(p *Port) float64 {
 	return p.Rate.GbPerSecond
 }
 
-// linkUp reports that the rate of a port means something: a port without a link shows 1X SDR or its
-// last rate.
+// linkUp reports whether the port has a link, so that its rate is valid: a port without a link reports
+// 1X SDR or its last rate.
 func linkUp(p *Port) bool {
 	switch p.PhysState {
 	case PhysStateLinkUp:
@@ -194,14 +197,14 @@ func nearGPU(p *Port) bool {
 	return len(p.GPUs) > 0 && p.GPUs[0].Distance != PCIDistanceUnknown && p.GPUs[0].Distance <= PCIDistancePXB
 }
 
-func nearestText(p *Port) string {
+func nearestGPUText(p *Port) string {
 	if len(p.GPUs) == 0 {
 		return "no GPU seen"
 	}
 	return fmt.Sprintf("GPU%d at %s", p.GPUs[0].GPU, p.GPUs[0].Distance)
 }
 
-// layerRank prefers InfiniBand where all else is equal.
+// layerRank prefers InfiniBand if everything else is equal.
 func layerRank(l LinkLayer) int {
 	if l == LinkLayerInfiniBand {
 		return 1
@@ -209,32 +212,32 @@ func layerRank(l LinkLayer) int {
 	return 0
 }
 
-func (j *judge) defaultRoute(p *Port) bool {
-	n := j.snap.Netdev(p.Netdev)
+func (rc *roleClassifier) defaultRoute(p *Port) bool {
+	n := rc.snap.Netdev(p.Netdev)
 	if n == nil {
 		return false
 	}
-	// The route may be on the device itself, on the bond above, or on a VLAN over it.
-	for _, r := range j.snap.Host.DefaultRoutes {
+	// The route may be on the device itself, on its bond, or on a VLAN device on it.
+	for _, r := range rc.snap.Host.DefaultRoutes {
 		if r.Netdev == n.Name || r.Netdev == n.Master && n.Master != "" {
 			return true
 		}
-		if over := j.snap.Netdev(r.Netdev); over != nil && over.Lower == n.Name {
+		if over := rc.snap.Netdev(r.Netdev); over != nil && over.Lower == n.Name {
 			return true
 		}
 	}
 	return false
 }
 
-func (j *judge) bonded(p *Port) bool {
-	n := j.snap.Netdev(p.Netdev)
+func (rc *roleClassifier) bonded(p *Port) bool {
+	n := rc.snap.Netdev(p.Netdev)
 	if n == nil {
 		return false
 	}
 	if n.Bond != nil {
 		return true
 	}
-	m := j.snap.Netdev(n.Master)
+	m := rc.snap.Netdev(n.Master)
 	return m != nil && m.Bond != nil
 }
 

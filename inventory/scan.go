@@ -10,30 +10,30 @@ import (
 	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 )
 
-// Sources is where a scan reads from. Root is required; the rest may be nil,
-// and then what only they tell is absent from the [Snapshot].
+// Sources are the sources of a scan. Root is required; the others may be nil, and then
+// the data that only they provide is absent from the [Snapshot].
 type Sources struct {
 	// Root is the node's file tree with "sys", "proc", "dev" at its top:
 	// os.Root.FS(), os.DirFS("/") or a tree in memory. It should implement
-	// fs.ReadLinkFS, for without links the PCI topology stays unknown.
+	// fs.ReadLinkFS, since the PCI topology is determined from symbolic links.
 	Root  fs.FS
 	Live  LiveSource
 	Names PCINames
 	Now   func() time.Time
 }
 
-// PCINames names PCI functions, as pci.ids does.
+// PCINames provides names of PCI functions, for example from pci.ids.
 type PCINames interface {
-	// Name returns the vendor and the product, "" for what it doesn't know.
+	// Name returns the names of vendor and product, "" if unknown.
 	Name(vendor, device uint16) (vendorName, productName string)
 }
 
-// Scan reads a node. It always returns what could be read; the error joins what
-// could not, each with its path, and is the same as [Snapshot.Problems]. A file that
-// isn't there is no error. When ctx ends, Scan returns early with its error.
+// Scan reads a node. It always returns everything that could be read. The error joins
+// the errors of the rest, each with its path; [Snapshot.Problems] has the same errors. A
+// missing file is not an error. If ctx ends, Scan returns early with its error.
 func Scan(ctx context.Context, src Sources) (Snapshot, error) {
 	if src.Root == nil {
-		return Snapshot{}, errors.New("scan node: no root given")
+		return Snapshot{}, errors.New("scan node: missing root")
 	}
 	s := &scanner{
 		Sources: src,
@@ -44,7 +44,7 @@ func Scan(ctx context.Context, src Sources) (Snapshot, error) {
 	if src.Now != nil {
 		s.snap.Taken = src.Now().UTC()
 	}
-	liveErr := s.askLive(ctx)
+	liveErr := s.readLive(ctx)
 	s.scanHost()
 	s.scanPCI()
 	s.scanNetdevs()
@@ -71,14 +71,14 @@ type scanner struct {
 	pci  map[string]*pciFunction // by address, read at most once
 }
 
-// pciFunction is a PCI function with what hangs on it.
+// pciFunction is a PCI function with its SR-IOV data.
 type pciFunction struct {
 	PCI
 	sriov  *SRIOV
 	physfn string // address of the PF, "" unless a VF
 }
 
-func (s *scanner) askLive(ctx context.Context) error {
+func (s *scanner) readLive(ctx context.Context) error {
 	if s.Live == nil {
 		return nil
 	}
@@ -88,7 +88,7 @@ func (s *scanner) askLive(ctx context.Context) error {
 		s.snap.Problems = append(s.snap.Problems, live.Problems...)
 	}
 	if err != nil {
-		return fmt.Errorf("ask the running kernel: %w", err)
+		return fmt.Errorf("query the running kernel: %w", err)
 	}
 	return nil
 }

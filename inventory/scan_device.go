@@ -14,9 +14,9 @@ import (
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-var errVanished = errors.New("the device went away during the scan")
+var errRemoved = errors.New("the device was removed during the scan")
 
-var errAppeared = errors.New("the device came during the scan, after netlink was asked")
+var errAdded = errors.New("the device was added during the scan, after the netlink query")
 
 func (s *scanner) scanDevices() {
 	chars := s.charDevices()
@@ -31,23 +31,23 @@ func (s *scanner) scanDevices() {
 		d := s.readDevice(r, name, dir)
 		r.Close()
 		if !s.root.Exists(dir) {
-			// What its files answered on the way out means nothing.
+			// Errors of its files during the removal have no meaning.
 			s.root.Forget(before)
-			s.root.Fail(dir, errVanished)
+			s.root.Fail(dir, errRemoved)
 			continue
 		}
 		d.Chars = chars[name]
 		if d.Index == nil && len(s.live.Devices) > 0 {
-			s.root.Fail(dir, errAppeared) // what nldev would have told of it is missing
+			s.root.Fail(dir, errAdded) // its data from nldev is missing
 		}
 		s.snap.Devices = append(s.snap.Devices, d)
 	}
 }
 
-// missingDevice records why a name in the class has no folder behind it.
+// missingDevice records why an entry of the class has no folder.
 func (s *scanner) missingDevice(dir string) {
 	if _, err := fs.Lstat(s.Root, dir); errors.Is(err, fs.ErrNotExist) {
-		s.root.Fail(dir, errVanished)
+		s.root.Fail(dir, errRemoved)
 		return
 	}
 	if !s.root.Exists(dir) {
@@ -89,7 +89,7 @@ func (s *scanner) readDevice(r *sysfs.Reader, name, dir string) Device {
 	return d
 }
 
-// locate finds the PCI function of a device, or that it is made of software.
+// locate finds the PCI function of a device, or determines that it is a software device.
 func (s *scanner) locate(d *Device, dir string) {
 	where, err := sysfs.Resolve(s.root.FS(), dir)
 	if err != nil {
@@ -113,14 +113,14 @@ func (s *scanner) locate(d *Device, dir string) {
 	}
 }
 
-// subFunction recognises the auxiliary device of a sub-function
+// subFunction matches the path of the auxiliary device of a sub-function
 // (drivers/net/ethernet/mellanox/mlx5/core/sf/dev/dev.c).
 var subFunction = regexp.MustCompile(`/mlx5_core\.sf\.\d+/`)
 
-// softwareKind recognises the two software drivers of the kernel, "" for
-// hardware. Only rxe has the attribute "parent" (drivers/infiniband/sw/rxe/rxe_verbs.c);
-// siw is an RNIC that is virtual or, before kernel 5.11, sits below the PCI
-// function of its network device, whose driver is then none that makes RNICs.
+// softwareKind returns the kind of a software device, or "" for hardware. Only rxe has the
+// attribute "parent" (drivers/infiniband/sw/rxe/rxe_verbs.c). siw is an RNIC that is a
+// virtual device or, before kernel 5.11, a child of the PCI function of its network
+// device, whose driver is then not one of an RNIC.
 func softwareKind(d *Device, where string, f *pciFunction) string {
 	virtual := strings.Contains(where, "/devices/virtual/")
 	switch {
@@ -140,7 +140,7 @@ func nodeType(r *sysfs.Reader) NodeType {
 	return NodeType(numbered(r, "node_type"))
 }
 
-// numbered reads "4: ACTIVE" and returns the number, 0 when it can't be read.
+// numbered returns the number in a file such as "4: ACTIVE", or 0 if it can't be read.
 func numbered(r *sysfs.Reader, name string) uint8 {
 	s, ok := r.Required(name)
 	if !ok {
@@ -149,7 +149,7 @@ func numbered(r *sysfs.Reader, name string) uint8 {
 	number, _, _ := strings.Cut(s, ":")
 	v, err := strconv.ParseUint(strings.TrimSpace(number), 10, 8)
 	if err != nil {
-		r.Fail(name, fmt.Errorf("%q does not begin with a number", s))
+		r.Fail(name, fmt.Errorf("%q does not start with a number", s))
 		return 0
 	}
 	return uint8(v)

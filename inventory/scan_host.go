@@ -31,7 +31,7 @@ func (s *scanner) scanHost() {
 	}
 }
 
-// container looks for the marks that container runtimes leave.
+// container detects a container from the files that container runtimes create.
 func (s *scanner) container() *Container {
 	account := sysfs.KubernetesServiceAccount
 	if !s.root.Exists(account) {
@@ -51,8 +51,8 @@ func (s *scanner) container() *Container {
 	return c
 }
 
-// containerByCgroup recognises a runtime in the control group path, which tells only on cgroup v1
-// or where the host's hierarchy is visible.
+// containerByCgroup detects a container runtime from the control group path, which works only with
+// cgroup v1 or if the host's hierarchy is visible.
 func (s *scanner) containerByCgroup() *Container {
 	words := []struct{ word, runtime string }{
 		{"kubepods", "containerd"},
@@ -76,7 +76,7 @@ func (s *scanner) containerByCgroup() *Container {
 	return nil
 }
 
-// rdmaModules are the kernel modules that tell what the node can do.
+// rdmaModules are the kernel modules of RDMA and GPUs.
 var rdmaModules = []string{
 	"ib_core", "ib_uverbs", "ib_umad", "ib_ipoib", "ib_cm", "iw_cm", "rdma_cm", "rdma_ucm", "rdma_rxe", "siw",
 	"mlx5_core", "mlx5_ib", "mlx4_core", "mlx4_ib", "bnxt_en", "bnxt_re", "irdma", "qedr", "iw_cxgb4", "efa", "hfi1",
@@ -127,7 +127,7 @@ func (s *scanner) memlock() *Memlock {
 	return nil
 }
 
-// capability tells whether the scanning process has a capability in its effective set.
+// capability reports whether the scanning process has a capability in its effective set.
 func (s *scanner) capability(bit uint) *bool {
 	for line := range strings.Lines(s.root.String(sysfs.ProcSelfStatus)) {
 		rest, ok := strings.CutPrefix(line, "CapEff:")
@@ -152,7 +152,7 @@ func parseLimit(s string) (Limit, error) {
 	}
 	v, err := strconv.ParseUint(s, 10, 64)
 	if err != nil {
-		return Limit{}, fmt.Errorf("locked memory %q is neither a number nor unlimited", s)
+		return Limit{}, fmt.Errorf("locked memory %q is not a number or unlimited", s)
 	}
 	const endless = 1 << 62 // RLIM_INFINITY as a number, of either sign, and what else nobody reaches
 	if v >= endless {
@@ -161,7 +161,7 @@ func parseLimit(s string) (Limit, error) {
 	return Limit{Bytes: v}, nil
 }
 
-// rtfReject marks the unreachable routes that every namespace has (RTF_REJECT).
+// rtfReject is the flag of the unreachable routes that every namespace has (RTF_REJECT).
 const rtfReject = 0x0200
 
 // routes4 reads the IPv4 default routes (fib_route_seq_show in net/ipv4/fib_trie.c):
@@ -225,7 +225,7 @@ func parseHexAddr(s string) (netip.Addr, bool) {
 	return netip.AddrFrom16(b), true
 }
 
-// userspace looks for the libraries of rdma-core where distributions put them.
+// userspace searches for the libraries of rdma-core in the library folders of distributions.
 func (s *scanner) userspace() Userspace {
 	var u Userspace
 	for _, dir := range sysfs.LibraryDirs {

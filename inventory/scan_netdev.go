@@ -15,8 +15,8 @@ import (
 
 const iffUp = 1 // IFF_UP (include/uapi/linux/if.h)
 
-// representor recognises the switch-side devices of VFs and sub-functions
-// (phys_port_name pf0vf3, c1pf0sf7), which carry no RDMA of their own.
+// representor matches the phys_port_name of representors of VFs and sub-functions (pf0vf3,
+// c1pf0sf7), which can't be used for RDMA.
 var representor = regexp.MustCompile(`^(c\d+)?pf\d+(vf|sf)\d+$`)
 
 const kindRepresentor = "representor"
@@ -25,7 +25,7 @@ func (s *scanner) scanNetdevs() {
 	for _, name := range s.root.List(sysfs.ClassNet) {
 		r, ok := s.root.Dir(path.Join(sysfs.ClassNet, name))
 		if !ok {
-			continue // bonding_masters is a file, and a link may dangle
+			continue // bonding_masters is a file, and a link may be broken
 		}
 		s.snap.Netdevs = append(s.snap.Netdevs, s.readNetdev(r, name))
 		r.Close()
@@ -80,7 +80,7 @@ func (s *scanner) readNetdev(r *sysfs.Reader, name string) Netdev {
 	return n
 }
 
-// netdevBus tells what a network device hangs on, from the resolved path of its class link.
+// netdevBus determines the bus of a network device from the resolved path of its class link.
 func (s *scanner) netdevBus(n *Netdev) {
 	n.Bus = BusVirtual
 	resolved, err := sysfs.Resolve(s.root.FS(), path.Join(sysfs.ClassNet, n.Name))
@@ -106,7 +106,7 @@ func (s *scanner) netdevBus(n *Netdev) {
 		n.Bus = BusOther
 	}
 	if n.Bus != BusPCI && n.Bus != BusVirtio {
-		return // the PCI function above is the USB or Thunderbolt controller
+		return // the PCI function in the path is the USB or Thunderbolt controller
 	}
 	n.PCI = addr
 	if f := s.function(addr); addr != "" && f != nil {
@@ -117,9 +117,9 @@ func (s *scanner) netdevBus(n *Netdev) {
 	}
 }
 
-// thunderboltSpeed returns the speed of the link to the peer of a Thunderbolt
-// network device, whose driver doesn't tell: speed a lane times lanes of the
-// XDomain above it (Documentation/ABI/testing/sysfs-bus-thunderbolt). nil elsewhere.
+// thunderboltSpeed returns the speed of the link of a Thunderbolt network device, whose
+// driver doesn't report it: speed per lane times lanes of the parent XDomain
+// (Documentation/ABI/testing/sysfs-bus-thunderbolt). It returns nil for other devices.
 func (s *scanner) thunderboltSpeed(resolved string) *int {
 	domain, _, ok := strings.Cut(resolved, "/net/")
 	if !ok || !slices.ContainsFunc(strings.Split(domain, "/"), isThunderboltNode) {
@@ -139,7 +139,7 @@ func (s *scanner) thunderboltSpeed(resolved string) *int {
 	return new(int(speed * 1000 * float64(*lanes)))
 }
 
-// lowerDevice returns the device below a VLAN or macvlan, from its link lower_NAME.
+// lowerDevice returns the lower device of a VLAN or macvlan, from its link lower_NAME.
 func lowerDevice(r *sysfs.Reader) string {
 	for _, name := range r.List(".") {
 		if lower, ok := strings.CutPrefix(name, "lower_"); ok {
@@ -199,7 +199,7 @@ func ParseIPoIBAddress(s string) (IPoIBAddress, error) {
 	}, nil
 }
 
-// addLinks adds what rtnetlink knows: kind, lower device, addresses.
+// addLinks adds the data from rtnetlink: kind, lower device, addresses.
 func (s *scanner) addLinks() {
 	for _, l := range s.live.Links {
 		i := slices.IndexFunc(s.snap.Netdevs, func(n Netdev) bool { return n.Name == l.Name })

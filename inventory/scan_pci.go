@@ -15,7 +15,7 @@ var pciAddress = regexp.MustCompile(`^[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7
 
 // scanPCI reads the functions that are GPUs or may be RDMA cards.
 func (s *scanner) scanPCI() {
-	// By address as text: natural order would put 2b before 19.
+	// Sorted as text: natural order would put 2b before 19.
 	functions := slices.Sorted(slices.Values(s.root.List(sysfs.BusPCIDevices)))
 	s.snap.Host.PCIVisible = len(functions) > 0
 	for _, addr := range functions {
@@ -37,8 +37,8 @@ func (s *scanner) scanPCI() {
 	}
 }
 
-// pciClass reads the two files that tell whether a function is of interest: a
-// node has hundreds that are not.
+// pciClass reads the two files that determine whether to read the function completely: a
+// node has hundreds of other functions.
 func (s *scanner) pciClass(addr string) (class PCIClass, vendor PCIID) {
 	dir := path.Join(sysfs.BusPCIDevices, addr)
 	if v := s.root.Uint(path.Join(dir, "class"), 32); v != nil {
@@ -50,7 +50,7 @@ func (s *scanner) pciClass(addr string) (class PCIClass, vendor PCIID) {
 	return class, vendor
 }
 
-// function returns a PCI function, reading it at first use; nil when it isn't there.
+// function returns a PCI function, which is read at first use, or nil if it doesn't exist.
 func (s *scanner) function(addr string) *pciFunction {
 	if f, ok := s.pci[addr]; ok {
 		return f
@@ -78,7 +78,7 @@ func (s *scanner) readFunction(addr string) *pciFunction {
 		Link:            pciLink(r, "current_link_speed", "current_link_width"),
 		LinkMax:         pciLink(r, "max_link_speed", "max_link_width"),
 	}}
-	if n := r.Int("numa_node"); n != nil && *n >= 0 { // -1: the platform doesn't tell
+	if n := r.Int("numa_node"); n != nil && *n >= 0 { // -1: not reported by the platform
 		f.NUMANode = n
 	}
 	if s.Names != nil {
@@ -104,7 +104,7 @@ func pciChain(resolved string) []string {
 	return parts[start : len(parts)-1]
 }
 
-// pciLink reads "32.0 GT/s PCIe" and a width; nil when either is not told.
+// pciLink reads a speed such as "32.0 GT/s PCIe" and a width; nil if either is unknown.
 func pciLink(r *sysfs.Reader, speed, width string) *PCILink {
 	text, ok := r.Text(speed)
 	if !ok || strings.HasPrefix(text, "Unknown") {
@@ -132,7 +132,7 @@ func (s *scanner) readSRIOV(r *sysfs.Reader, addr string) *SRIOV {
 	for i := range out.NumVFs {
 		vf := VF{Index: i}
 		link := "virtfn" + strconv.Itoa(i)
-		// Looked up from the top: the link leaves the function's own folder.
+		// Use the path from the root, since the link leads out of the function's folder.
 		if a := r.LinkBase(link); pciAddress.MatchString(a) &&
 			s.root.Exists(path.Join(sysfs.BusPCIDevices, addr, link)) {
 			vf.Address = a
@@ -142,7 +142,7 @@ func (s *scanner) readSRIOV(r *sysfs.Reader, addr string) *SRIOV {
 	return out
 }
 
-// deref returns what v points to, and the zero value where it is absent and that is as good.
+// deref returns *v, or the zero value if v is nil.
 func deref[T any](v *T) T {
 	if v == nil {
 		var zero T

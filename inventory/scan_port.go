@@ -31,7 +31,7 @@ func (s *scanner) readPort(r *sysfs.Reader, d *Device, number int) Port {
 	p.Transport = transport(d, &p)
 	if p.Transport == TransportIWARP {
 		for i := range p.GIDs {
-			p.GIDs[i].Type = GIDTypeUnknown // the kernel says "IB/RoCE v1", but it is a padded MAC address
+			p.GIDs[i].Type = GIDTypeUnknown // the kernel reports "IB/RoCE v1", but the GID is a padded MAC address
 		}
 	}
 	if p.LinkLayer == LinkLayerInfiniBand {
@@ -57,7 +57,7 @@ func readRate(r *sysfs.Reader) *Rate {
 // "2.5 Gb/sec (1X SDR)" (rate_show in drivers/infiniband/core/sysfs.c). The
 // part in parentheses may be missing.
 func ParseRate(s string) (Rate, error) {
-	bad := fmt.Errorf("parse rate %q: not like \"400 Gb/sec (4X NDR)\"", s)
+	bad := fmt.Errorf("parse rate %q: not of the form \"400 Gb/sec (4X NDR)\"", s)
 	number, rest, ok := strings.Cut(strings.TrimSpace(s), " Gb/sec")
 	if !ok {
 		return Rate{}, bad
@@ -77,7 +77,7 @@ func ParseRate(s string) (Rate, error) {
 		return Rate{}, bad
 	}
 	rate.Width, rate.Generation = lanes, strings.TrimSpace(generation)
-	if rate.Generation == "" { // the kernel leaves SDR out on some versions
+	if rate.Generation == "" { // some kernel versions omit SDR
 		rate.Generation = "SDR"
 	}
 	return rate, nil
@@ -127,9 +127,9 @@ func readPKeys(r *sysfs.Reader) []PKey {
 	return out
 }
 
-// readGIDs reads the filled slots of the GID table and its size. Type and
-// network device are read for filled slots only: on a table of 256 entries that
-// saves two thirds of all reads of a scan.
+// readGIDs reads the non-empty entries of the GID table and its size. Type and network
+// device are read for non-empty entries only: for a table of 256 entries that saves two
+// thirds of all reads of a scan.
 func readGIDs(r *sysfs.Reader, layer LinkLayer) (entries []GIDEntry, size int) {
 	gids, ok := r.Dir("gids")
 	if !ok {
@@ -179,8 +179,8 @@ func readGID(r *sysfs.Reader, name string) (ib.GID, bool) {
 	return gid, true
 }
 
-// readGIDType maps the kernel's two words ("IB/RoCE v1", "RoCE v2", from
-// drivers/infiniband/core/cache.c); the first means what the link layer says.
+// readGIDType maps the kernel's two names ("IB/RoCE v1", "RoCE v2", from
+// drivers/infiniband/core/cache.c); the meaning of the first depends on the link layer.
 func readGIDType(r *sysfs.Reader, name string, layer LinkLayer) GIDType {
 	text, ok := r.Text(name)
 	switch {
@@ -197,7 +197,7 @@ func readGIDType(r *sysfs.Reader, name string, layer LinkLayer) GIDType {
 	return GIDTypeRoCEv1
 }
 
-// transport tells what the queue pairs of a port speak.
+// transport determines the transport of a port.
 func transport(d *Device, p *Port) Transport {
 	switch {
 	case d.Driver == "efa":
@@ -223,7 +223,7 @@ func transport(d *Device, p *Port) Transport {
 	return t
 }
 
-// fabricOf names the subnet of an InfiniBand port by the prefix of its first GID and its
+// fabricOf identifies the subnet of an InfiniBand port by the prefix of its first GID and its
 // subnet manager.
 func fabricOf(p *Port) *Fabric {
 	if len(p.GIDs) == 0 {
@@ -236,5 +236,5 @@ func fabricOf(p *Port) *Fabric {
 	return f
 }
 
-// errNoCounters says that a port has neither counters nor hw_counters.
+// errNoCounters is the error for a port with neither counters nor hw_counters.
 var errNoCounters = errors.New("no counters folder: hidden by the network namespace, or the driver has none")

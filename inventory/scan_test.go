@@ -36,7 +36,7 @@ func load(t *testing.T, name string) *nodetree.Tree {
 	return tree
 }
 
-// sources reads a tree as the command line does: with its recorded live answers.
+// sources returns the sources for a tree as on the command line: with its recorded live data.
 func sources(t *testing.T, tree *nodetree.Tree) inventory.Sources {
 	t.Helper()
 	src := inventory.Sources{Root: tree.FS()}
@@ -64,13 +64,13 @@ func scan(t *testing.T, tree *nodetree.Tree) inventory.Snapshot {
 	return snap
 }
 
-// TestScanGolden compares the whole snapshot of every tree with a recorded one,
-// as JSON without what repeats, so that a change of the model shows in review.
+// TestScanGolden compares the whole snapshot of every tree with a recorded one, as JSON without
+// repetitions, so that a change of the model is visible in review.
 func TestScanGolden(t *testing.T) {
 	for _, name := range testtrees.Names() {
 		t.Run(name, func(t *testing.T) {
 			tree := load(t, name)
-			snap, _ := inventory.Scan(t.Context(), sources(t, tree)) // what fails is in Problems
+			snap, _ := inventory.Scan(t.Context(), sources(t, tree)) // errors are in Problems
 			got := summary(snap)
 			golden := filepath.Join("testdata", "golden", name+".txt")
 			if *update {
@@ -90,7 +90,7 @@ func TestScanGolden(t *testing.T) {
 	}
 }
 
-// summary writes a snapshot as one line for each thing: golden files stay readable.
+// summary formats a snapshot with one line per object, so that golden files are readable.
 func summary(s inventory.Snapshot) string {
 	var b strings.Builder
 	text := func(v any) string {
@@ -155,7 +155,7 @@ func TestSnapshotRoundTripsThroughJSON(t *testing.T) {
 			continue
 		}
 		if diff := cmp.Diff(snap, back, cmpopts.EquateEmpty(), cmpopts.EquateComparable(netip.Prefix{})); diff != "" {
-			t.Errorf("%s changes on its way through JSON (-before +after):\n%s", name, diff)
+			t.Errorf("%s changes when encoded as JSON and decoded (-before +after):\n%s", name, diff)
 		}
 	}
 }
@@ -178,13 +178,13 @@ func TestScanOfFolderEqualsScanOfMemory(t *testing.T) {
 
 const port0 = "sys/class/infiniband/mlx5_0/ports/1"
 
-// TestPartialFailure breaks one file at a time: the scan must return the rest,
-// and name the path where the break is one.
+// TestPartialFailure makes one file at a time unreadable or invalid: the scan must return the rest,
+// and report the path if it is an error.
 func TestPartialFailure(t *testing.T) {
 	tests := []struct {
 		name  string
 		edit  func(*nodetree.Tree) error
-		path  string // in the error; "" when there must be none
+		path  string // in the error; "" if there must be none
 		cause error
 	}{
 		{
@@ -193,7 +193,7 @@ func TestPartialFailure(t *testing.T) {
 			"/" + port0 + "/state", fs.ErrPermission,
 		},
 		{
-			"device gone while read",
+			"device removed while read",
 			func(n *nodetree.Tree) error { return n.SetError(realName(port0)+"/rate", syscall.ENODEV) },
 			"/" + port0 + "/rate", syscall.ENODEV,
 		},
@@ -203,7 +203,7 @@ func TestPartialFailure(t *testing.T) {
 			"/" + port0 + "/gids/3", syscall.EIO,
 		},
 		{
-			"invalid argument says no value",
+			"invalid argument means no value",
 			func(n *nodetree.Tree) error { return n.SetError(realName(port0)+"/cap_mask", syscall.EINVAL) }, "", nil,
 		},
 		{"missing optional file", func(n *nodetree.Tree) error {
@@ -243,7 +243,7 @@ func TestPartialFailure(t *testing.T) {
 			"/sys/class/infiniband/mlx5_0/ports", nil,
 		},
 		{
-			"dangling class link",
+			"broken class link",
 			func(n *nodetree.Tree) error { return n.Remove(realName("sys/class/infiniband/mlx5_0")) },
 			"/sys/class/infiniband/mlx5_0", nil,
 		},
@@ -285,19 +285,19 @@ func checkPartial(t *testing.T, err error, path string, cause error) {
 	}
 }
 
-// realName maps a class path of the tree 02_rocev2_8hca to its place, for trees are edited by
-// real names.
+// realName maps a class path of the tree 02_rocev2_8hca to its resolved path, with which trees are
+// edited.
 func realName(name string) string {
 	return strings.Replace(name, "sys/class/infiniband/mlx5_0", realDevice("mlx5_0")+"/infiniband/mlx5_0", 1)
 }
 
 func realDevice(string) string { return "sys/devices/pci0000:10/0000:10:01.0/0000:18:00.0" }
 
-// vanishing is a file system under which a device is unplugged at a certain read.
+// vanishing is a file system in which a device is removed at a given read.
 type vanishing struct {
 	fs.FS
 	tree *nodetree.Tree
-	left *atomic.Int64 // reads until the device goes
+	left *atomic.Int64 // number of reads until the device is removed
 }
 
 func (v vanishing) step() {
@@ -321,8 +321,8 @@ func (v vanishing) Sub(name string) (fs.FS, error) {
 	return vanishing{FS: sub, tree: v.tree, left: v.left}, err
 }
 
-// TestHotUnplug unplugs mlx5_0 after every possible number of reads: either the
-// device is whole in the snapshot or it is told as gone, and the others stay whole.
+// TestHotUnplug removes mlx5_0 after every possible number of reads: the device must either be
+// complete in the snapshot or be reported as removed, and the others must be complete.
 func TestHotUnplug(t *testing.T) {
 	whole := scan(t, load(t, "02_rocev2_8hca"))
 	dropped := 0
@@ -365,7 +365,7 @@ func TestScanEndsWithContext(t *testing.T) {
 	}
 }
 
-// failingLive answers one thing and fails for the rest.
+// failingLive returns one result and an error.
 type failingLive struct{}
 
 func (failingLive) Live(context.Context) (*inventory.Live, error) {
@@ -384,8 +384,8 @@ func TestLiveFailureIsPartial(t *testing.T) {
 	}
 }
 
-// TestScanSurvivesDamage removes, empties and garbles random files of random
-// trees: a scan must never panic and always come to an end.
+// TestScanSurvivesDamage removes, empties and corrupts random files of random trees: a scan must
+// never panic and always return.
 func TestScanSurvivesDamage(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a test wants the same damage each time
 	garbage := []string{
@@ -396,7 +396,7 @@ func TestScanSurvivesDamage(t *testing.T) {
 	for range 150 {
 		name := names[rng.IntN(len(names))]
 		if strings.Contains(name, "8x256") {
-			continue // large, and nothing that 14_lexical_gid_order hasn't
+			continue // large, and covered by 14_lexical_gid_order
 		}
 		tree := load(t, name)
 		var files []string
@@ -432,8 +432,8 @@ func TestScanSurvivesDamage(t *testing.T) {
 	}
 }
 
-// A sub-function has no PCI function of its own: it must not pass for another
-// card beside its PF, and in a pod, where the PF is not visible, it is what jobs use.
+// A sub-function has no PCI function: it must not be treated as another card next to its PF. In a
+// pod, where the PF is not visible, jobs use it.
 func TestSubFunction(t *testing.T) {
 	const pf = "sys/devices/pci0000:10/0000:10:01.0/0000:18:00.0"
 	tree := load(t, "02_rocev2_8hca")

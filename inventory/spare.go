@@ -2,9 +2,9 @@ package inventory
 
 import "strings"
 
-// SameCard reports whether two devices are functions of one card: the same
-// device, one system image GUID (also across the slots of a card that serves two
-// sockets), or one PCI slot. VFs are nobody's second port.
+// SameCard reports whether two devices are functions of the same card: they are the same
+// device, have the same system image GUID (also in two slots, for a card that is connected
+// to two sockets), or are in the same PCI slot. It returns false for VFs.
 func (d *Device) SameCard(o *Device) bool {
 	switch {
 	case d == o || d.Name == o.Name:
@@ -17,8 +17,8 @@ func (d *Device) SameCard(o *Device) bool {
 	return d.PCI.slot() == o.PCI.slot()
 }
 
-// SameModel reports two devices on cards of one kind: one board id, or where
-// that isn't told, the same PCI ids.
+// SameModel reports whether two devices are on cards of the same model: they have the same
+// board id or, if that is unknown, the same PCI ids.
 func (d *Device) SameModel(o *Device) bool {
 	switch {
 	case d.PCI == nil || o.PCI == nil:
@@ -29,25 +29,25 @@ func (d *Device) SameModel(o *Device) bool {
 	return d.PCI.VendorID == o.PCI.VendorID && d.PCI.DeviceID == o.PCI.DeviceID
 }
 
-// slot is the address without its function, function the digit behind the dot.
+// slot returns the address without the function number, and function the function number.
 func (p *PCI) slot() string     { s, _, _ := strings.Cut(p.Address, "."); return s }
 func (p *PCI) function() string { _, f, _ := strings.Cut(p.Address, "."); return f }
 
-// UpOrDeferred reports whether traffic can flow. ACTIVE_DEFER counts, for the
-// logical link and its addresses stay until the physical one has failed to recover.
+// UpOrDeferred reports whether the port state is ACTIVE or ACTIVE_DEFER. In ACTIVE_DEFER
+// the logical link and its addresses stay until the physical link fails to recover.
 func (p *Port) UpOrDeferred() bool {
 	return p.State == PortStateActive || p.State == PortStateActiveDefer
 }
 
-// SpareOf reports whether a port that is down looks like the unused second port of
-// a card, and returns the device and port of that card that is active. It is
-// none if something is plugged in, or if most other cards of the same model use
-// the port in that position: then it is missed here. nil when it is not spare.
+// SpareOf reports whether a port that is down is probably the unused second port of a
+// card: it returns the device and port of the same card that is active, otherwise nil. A
+// port is not spare if its network device has a carrier, or if most other cards of the
+// same model use the port in the same position.
 func (s *Snapshot) SpareOf(d *Device, p *Port) (sibling *Device, port *Port) {
 	if p.State != PortStateDown || p.PhysState == PhysStateLinkUp || s.pluggedIn(p) {
 		return nil, nil
 	}
-	used := 0 // by how many more cards than not
+	used := 0 // number of cards that use the port, minus the others
 	for qd, q := range s.Ports() {
 		switch {
 		case q == p:
@@ -69,8 +69,8 @@ func (s *Snapshot) SpareOf(d *Device, p *Port) (sibling *Device, port *Port) {
 	return sibling, port
 }
 
-// samePosition reports that q is on another card of the same model what p is on
-// its own. Only a card with a second port has positions to compare.
+// samePosition reports whether q is the same port as p on another card of the same model.
+// Only cards with several ports are compared.
 func (s *Snapshot) samePosition(d *Device, p *Port, qd *Device, q *Port) bool {
 	if !d.SameModel(qd) || d.PCI.function() != qd.PCI.function() || p.Number != q.Number {
 		return false
@@ -83,7 +83,7 @@ func (s *Snapshot) samePosition(d *Device, p *Port, qd *Device, q *Port) bool {
 	return false
 }
 
-// pluggedIn reports a network device that has a link although its RDMA port is down.
+// pluggedIn reports whether the port's network device is up and has a carrier.
 func (s *Snapshot) pluggedIn(p *Port) bool {
 	n := s.Netdev(p.Netdev)
 	return n != nil && n.AdminUp && n.Carrier != nil && *n.Carrier

@@ -9,37 +9,37 @@ import (
 	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 )
 
-// Obstacle is a reason why RDMA is missing or can't be used on a node.
+// Obstacle is a reason why RDMA can't be used on a node.
 type Obstacle struct {
 	ID     string `json:"id"`               // stable: no-card, unbound, …
 	Object string `json:"object,omitempty"` // card, device or library
-	Text   string `json:"text"`             // what is wrong, a sentence without period
-	// Path and Value are the evidence: a file or folder, and what it says or that it is missing.
+	Text   string `json:"text"`             // description of the problem, a sentence without period
+	// Path and Value are the evidence: a file or folder, and its content or that it is missing.
 	Path   string `json:"path,omitempty"`
 	Value  string `json:"value,omitempty"`
 	Remedy string `json:"remedy,omitempty"` // a command, or what to do
 }
 
-// notThere is the value of evidence that is missing.
-const notThere = "does not exist"
+// missing is the Value of a Path that doesn't exist.
+const missing = "does not exist"
 
 // The identifiers of obstacles.
 const (
 	ObstacleNoCard      = "no-card"         // no PCI function is an RDMA card
 	ObstacleUnbound     = "unbound"         // a card has no driver
 	ObstacleNoModule    = "no-module"       // a card's RDMA module is not loaded
-	ObstacleNoDevice    = "no-device"       // driver and module are there, and no RDMA device
+	ObstacleNoDevice    = "no-device"       // driver and module are loaded, but there is no RDMA device
 	ObstacleNetns       = "exclusive-netns" // the RDMA device is in another network namespace
 	ObstacleNoUverbs    = "no-uverbs"       // a device has no uverbs file
 	ObstacleDenied      = "uverbs-denied"   // the uverbs file can't be opened
 	ObstacleLibibverbs  = "no-libibverbs"   // libibverbs is not installed
 	ObstacleProvider    = "no-provider"     // libibverbs has no provider library for a device
-	ObstacleNoPCIAccess = "no-pci"          // the PCI bus can't be seen, so nothing tells
+	ObstacleNoPCIAccess = "no-pci"          // the PCI bus isn't visible, so cards can't be found
 )
 
-// Obstacles tells why RDMA is missing or unusable on the node, the lowest layer
-// first: hardware, driver, module, namespace, character devices, libraries. It
-// is empty when verbs programs find all they need.
+// Obstacles returns the reasons why RDMA can't be used on the node, the lowest layer
+// first: hardware, driver, module, namespace, character devices, libraries. The list is
+// empty if verbs programs have everything that they need.
 func (s *Snapshot) Obstacles() []Obstacle {
 	var out []Obstacle
 	for i := range s.Cards {
@@ -57,18 +57,18 @@ func (s *Snapshot) Obstacles() []Obstacle {
 func (s *Snapshot) noCard() Obstacle {
 	if !s.Host.PCIVisible {
 		return Obstacle{
-			ID: ObstacleNoPCIAccess, Text: "the PCI bus can't be seen, so nothing tells whether a card is there",
+			ID: ObstacleNoPCIAccess, Text: "the PCI bus isn't visible, so RDMA cards can't be detected",
 			Path: "/" + sysfs.BusPCIDevices, Value: "empty or missing", Remedy: "run on the host, or mount sysfs",
 		}
 	}
 	return Obstacle{
-		ID: ObstacleNoCard, Text: "no PCI function is an RDMA card of a known make",
+		ID: ObstacleNoCard, Text: "no PCI function is a known RDMA card",
 		Path: "/" + sysfs.BusPCIDevices, Value: "no class 0x0207, no known vendor and device",
-		Remedy: "a software device works for tests: rdma link add rxe0 type rxe netdev NETDEV",
+		Remedy: "for tests, create a software device: rdma link add rxe0 type rxe netdev NETDEV",
 	}
 }
 
-// cardObstacle tells what is missing between a card on the bus and an RDMA device.
+// cardObstacle returns the reason why a card has no RDMA device.
 func (s *Snapshot) cardObstacle(c *Card) []Obstacle {
 	name := c.PCI.Name()
 	o := Obstacle{Object: c.PCI.Address}
@@ -76,41 +76,42 @@ func (s *Snapshot) cardObstacle(c *Card) []Obstacle {
 	case len(c.Devices) > 0:
 		return nil
 	case c.PCI.Driver == "vfio-pci":
-		return nil // given to a virtual machine on purpose
+		return nil // assigned to a virtual machine on purpose
 	case c.PCI.Driver == "":
 		o.ID, o.Text = ObstacleUnbound, name+" has no driver"
-		o.Path, o.Value = c.PCI.Path+"/driver", notThere
+		o.Path, o.Value = c.PCI.Path+"/driver", missing
 		o.Remedy = "load the driver: modprobe " + driverFor(c.PCI)
 	case s.hasVFDevice(c):
-		return nil // its VFs were handed to this namespace, the function itself stays with the host
+		return nil // its VFs are in this namespace, the PF is in the host's
 	case c.Module != "" && s.moduleMissing(c.Module):
 		o.ID, o.Text = ObstacleNoModule, fmt.Sprintf("%s is driven by %s, but the RDMA module %s is not loaded",
 			name, c.PCI.Driver, c.Module)
-		o.Path, o.Value = "/"+sysfs.ModuleDir+"/"+c.Module, notThere
+		o.Path, o.Value = "/"+sysfs.ModuleDir+"/"+c.Module, missing
 		o.Remedy = "modprobe " + c.Module
 	case s.Host.NetnsMode == NetnsModeExclusive && len(s.Devices) > 0:
-		return nil // the cards of this namespace are here, the others belong elsewhere
+		return nil // the cards without a device here belong to other namespaces
 	case s.Host.NetnsMode == NetnsModeExclusive:
 		o.ID, o.Text = ObstacleNetns, name+
 			" has no RDMA device in this network namespace, and the RDMA namespace mode is exclusive"
 		o.Path, o.Value = "rdma system", "netns exclusive"
-		o.Remedy = "in the namespace that holds it: rdma dev set DEVICE netns NAME"
+		o.Remedy = "in the network namespace of the device: rdma dev set DEVICE netns NAME"
 	case !slices.Contains(alwaysRDMA, c.PCI.Driver) || c.VF != nil || s.sharesBond(c):
-		return nil // RDMA by model or licence only, moved to another namespace, or part of a bond's device
+		return nil // RDMA depends on model or licence, moved to another namespace, or part of a bond's device
 	default:
-		o.ID, o.Text = ObstacleNoDevice, fmt.Sprintf("%s is driven by %s, but there is no RDMA device of it",
+		o.ID, o.Text = ObstacleNoDevice, fmt.Sprintf("%s is driven by %s, but has no RDMA device",
 			name, c.PCI.Driver)
 		o.Path, o.Value = c.PCI.Path+"/class", c.PCI.Class.String()
-		o.Remedy = "modprobe " + c.Module + "; else read the kernel's log: dmesg | grep -iE '" + c.PCI.Driver +
-			"|infiniband'; RoCE may be off: devlink dev param show pci/" + c.PCI.Address + " name enable_roce"
+		o.Remedy = "modprobe " + c.Module + "; if that doesn't help, read the kernel log: dmesg | grep -iE '" +
+			c.PCI.Driver + "|infiniband'; RoCE may be disabled: devlink dev param show pci/" + c.PCI.Address +
+			" name enable_roce"
 	}
 	return []Obstacle{o}
 }
 
-// alwaysRDMA are the drivers whose every function should have an RDMA device.
+// alwaysRDMA are the drivers whose functions should all have an RDMA device.
 var alwaysRDMA = []string{"mlx5_core", "mlx4_core", "efa", "hfi1", "erdma"}
 
-// driverFor returns the driver that a card without one needs, by its ids.
+// driverFor returns the driver for a card with these ids.
 func driverFor(f PCI) string {
 	for _, r := range rdmaIDs {
 		if f.VendorID == r.vendor && r.from <= f.DeviceID && f.DeviceID <= r.to {
@@ -120,8 +121,8 @@ func driverFor(f PCI) string {
 	return "its driver (see lspci -k)"
 }
 
-// sharesBond reports that the card's network device is in a bond that has an
-// RDMA device: with LAG one device serves all ports of a card.
+// sharesBond reports whether the card's network device is in a bond that has an RDMA
+// device: with LAG all ports of a card share one device.
 func (s *Snapshot) sharesBond(c *Card) bool {
 	return slices.ContainsFunc(c.Netdevs, func(name string) bool {
 		n := s.Netdev(name)
@@ -133,8 +134,8 @@ func (s *Snapshot) sharesBond(c *Card) bool {
 	})
 }
 
-// moduleMissing reports that a module is not loaded, as far as modules can be
-// seen at all, and no device of its kind shows that it must be.
+// moduleMissing reports whether a module is not loaded. It returns false if the list of
+// modules is empty, or if there is a device that needs the module.
 func (s *Snapshot) moduleMissing(name string) bool {
 	if len(s.Host.Modules) == 0 || slices.ContainsFunc(s.Host.Modules, func(m Module) bool { return m.Name == name }) {
 		return false
@@ -142,24 +143,24 @@ func (s *Snapshot) moduleMissing(name string) bool {
 	return !slices.ContainsFunc(s.Devices, func(d Device) bool { return rdmaModule[d.Driver] == name })
 }
 
-// hasVFDevice reports that a VF of the card has an RDMA device here.
+// hasVFDevice reports whether a VF of the card has an RDMA device here.
 func (s *Snapshot) hasVFDevice(c *Card) bool {
 	return slices.ContainsFunc(s.Devices,
 		func(d Device) bool { return d.VF != nil && d.VF.ParentAddress == c.PCI.Address })
 }
 
-// charObstacles tells which devices a process can't open.
+// charObstacles returns the reasons why a process can't open the devices.
 func (s *Snapshot) charObstacles() []Obstacle {
 	if !s.Host.DevVisible {
-		return nil // a recording without /dev says nothing
+		return nil // unknown in a recording without /dev
 	}
 	if !s.Host.DevInfiniBand {
 		o := Obstacle{
 			ID: ObstacleNoUverbs, Text: "/dev/infiniband does not exist, so no program can open an RDMA device",
-			Path: "/" + sysfs.DevInfiniBand, Value: notThere, Remedy: "modprobe ib_uverbs rdma_ucm",
+			Path: "/" + sysfs.DevInfiniBand, Value: missing, Remedy: "modprobe ib_uverbs rdma_ucm",
 		}
 		if s.Host.Container != nil {
-			o.Text = "the container has no /dev/infiniband, though the kernel has RDMA devices"
+			o.Text = "the container has no /dev/infiniband, but the kernel has RDMA devices"
 			o.Remedy = "docker: --device=/dev/infiniband --cap-add=IPC_LOCK; Kubernetes: request the device plugin's " +
 				"resource, such as rdma/hca_shared_devices_a: 1"
 		}
@@ -167,7 +168,7 @@ func (s *Snapshot) charObstacles() []Obstacle {
 	}
 	var out []Obstacle
 	for i := range s.Devices {
-		if s.elsewhere(&s.Devices[i]) == "" { // what was not given to this container is not missing
+		if s.unusableReason(&s.Devices[i]) == "" { // devices of other containers don't matter
 			out = append(out, s.uverbsObstacle(s.Devices[i])...)
 		}
 	}
@@ -183,12 +184,12 @@ func (s *Snapshot) uverbsObstacle(d Device) []Obstacle {
 		case !c.Node:
 			return []Obstacle{{
 				ID: ObstacleNoUverbs, Object: d.Name, Text: "the character device of " + d.Name + " is missing",
-				Path: c.Path, Value: notThere, Remedy: "docker: --device=" + c.Path +
+				Path: c.Path, Value: missing, Remedy: "docker: --device=" + c.Path +
 					"; on a host: udevadm trigger --subsystem-match=infiniband_verbs",
 			}}
 		case c.OpenError != "":
 			return []Obstacle{{
-				ID: ObstacleDenied, Object: d.Name, Text: "this process may not open " + d.Name,
+				ID: ObstacleDenied, Object: d.Name, Text: "this process is not permitted to open " + d.Name,
 				Path: c.Path, Value: c.OpenError,
 				Remedy: "check the mode and group of " + c.Path + ", and in a container the device cgroup",
 			}}
@@ -209,7 +210,7 @@ var providerOf = map[string]string{
 	"mana": "mana", "erdma": "erdma", "vmw_pvrdma": "vmw_pvrdma", "rxe": "rxe", "siw": "siw",
 }
 
-// libraryObstacles tells which libraries verbs programs miss.
+// libraryObstacles returns the libraries for verbs programs that are not installed.
 func (s *Snapshot) libraryObstacles() []Obstacle {
 	u := s.Host.Userspace
 	if !u.Searched {
@@ -219,7 +220,7 @@ func (s *Snapshot) libraryObstacles() []Obstacle {
 		return []Obstacle{{
 			ID: ObstacleLibibverbs, Object: "libibverbs.so.1",
 			Text: "the verbs library is not installed, so NCCL and UCX find no device",
-			Path: "libibverbs.so.1", Value: "in no library folder",
+			Path: "libibverbs.so.1", Value: "not found in a library folder",
 			Remedy: "apt-get install libibverbs1 ibverbs-providers (dnf install libibverbs)",
 		}}
 	}
@@ -233,7 +234,7 @@ func (s *Snapshot) libraryObstacles() []Obstacle {
 		out = append(out, Obstacle{
 			ID: ObstacleProvider, Object: p,
 			Text: fmt.Sprintf("libibverbs has no provider for %s (%s)", d.Name, d.Driver),
-			Path: path.Join(path.Dir(u.Libibverbs), "libibverbs", "lib"+p+"-rdmav*.so"), Value: notThere,
+			Path: path.Join(path.Dir(u.Libibverbs), "libibverbs", "lib"+p+"-rdmav*.so"), Value: missing,
 			Remedy: "apt-get install ibverbs-providers",
 		})
 	}

@@ -435,7 +435,7 @@ func TestUnprivilegedUser(t *testing.T) {
 		}
 	})
 	always := []string{"rxe0 ", "siw0 ", "RoCE v2 (software)", "192.0.2.1"}
-	denied := []string{"this process may not open rxe0", "this process may not open siw0"}
+	denied := []string{"this process is not permitted to open rxe0", "this process is not permitted to open siw0"}
 	evidence := []string{"/dev/infiniband/uverbs", "permission denied"}
 	for _, s := range []struct {
 		name, script string
