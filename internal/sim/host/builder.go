@@ -11,8 +11,8 @@ import (
 	"github.com/rdmakit/rdmakit/internal/record/nodetree"
 )
 
-// New builds the tree of a node. It answers an error that names all that is
-// wrong with the [Spec].
+// New builds the tree of a node. The error names everything that is invalid in the
+// [Spec].
 func New(spec Spec) (*nodetree.Tree, error) {
 	spec = spec.withDefaults()
 	if err := spec.validate(); err != nil {
@@ -47,14 +47,14 @@ func (b *builder) text(name, content string) {
 	}
 }
 
-// put writes files of a directory, each a value and a newline.
+// put writes files in a directory, each with a value and a newline.
 func (b *builder) put(dir string, values map[string]string) {
 	for name, value := range values {
 		b.text(path.Join(dir, name), value+"\n")
 	}
 }
 
-// link makes a relative link to another path of the tree, in the kernel's form.
+// link creates a relative link to another path of the tree, in the kernel's form.
 func (b *builder) link(name, target string) {
 	if err := b.tree.Link(name, relative(path.Dir(name), target)); err != nil {
 		b.errs = append(b.errs, err)
@@ -73,9 +73,9 @@ func (b *builder) mkdir(name string) {
 	}
 }
 
-// relative returns the target of a link in dir. Like the kernel
-// (kernfs_get_target_path in fs/kernfs/symlink.c) it names the target even when
-// that is a directory above.
+// relative returns the target of a link in dir. As in the kernel
+// (kernfs_get_target_path in fs/kernfs/symlink.c), it ends with the target's name even
+// if the target is a parent directory.
 func relative(dir, target string) string {
 	from, to := strings.Split(dir, "/"), strings.Split(target, "/")
 	common := 0
@@ -85,7 +85,8 @@ func relative(dir, target string) string {
 	return strings.Repeat("../", len(from)-common) + strings.Join(to[common:], "/")
 }
 
-// classDevice adds what every device of a class has: links there and back, and its uevent.
+// classDevice adds the files that every device of a class has: the links between class and device,
+// and uevent.
 func (b *builder) classDevice(class, dir string, uevent ...string) {
 	name := path.Base(dir)
 	b.link("sys/class/"+class+"/"+name, dir)

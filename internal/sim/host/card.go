@@ -1,12 +1,12 @@
 package host
 
-// Card is a model of network card, GPU or bridge, as its PCI function shows it.
+// Card is a model of network card, GPU or bridge with the properties of its PCI function.
 type Card struct {
-	Model                            string // for people: "ConnectX-7"
+	Model                            string // display name: "ConnectX-7"
 	Vendor, Device                   uint16
 	SubsystemVendor, SubsystemDevice uint16
 	Driver                           string // kernel driver of the function: mlx5_core
-	Module                           string // kernel module that makes RDMA devices of it; "" for a plain card
+	Module                           string // kernel module that creates its RDMA devices; "" for a card without RDMA
 	Prefix                           string // of the names of its RDMA devices: mlx5_
 	HCAType                          string // hca_type: MT4129
 	BoardID                          string // board_id: the PSID
@@ -14,7 +14,7 @@ type Card struct {
 	ABI                              int    // abi_version of its uverbs device
 	GTPerSecond                      string // speed of its PCI Express link: "32.0"
 	Lanes                            int    // width of that link
-	Rate                             int    // Gb/s of a port, where a Spec names none
+	Rate                             int    // Gb/s of a port, if a Spec doesn't set it
 }
 
 // ConnectX7 returns the 400 Gb/s card of the H100 generation.
@@ -35,7 +35,7 @@ func ConnectX8() Card {
 	}
 }
 
-// ConnectX6Dx returns the 100 Gb/s Ethernet card that often serves storage.
+// ConnectX6Dx returns the 100 Gb/s Ethernet card that is often used for storage.
 func ConnectX6Dx() Card {
 	return Card{
 		Model: "ConnectX-6 Dx", Vendor: 0x15b3, Device: 0x101d, SubsystemVendor: 0x15b3, SubsystemDevice: 0x0016,
@@ -44,7 +44,7 @@ func ConnectX6Dx() Card {
 	}
 }
 
-// ConnectX6Lx returns the 25 Gb/s Ethernet card that often serves management.
+// ConnectX6Lx returns the 25 Gb/s Ethernet card that is often used for management.
 func ConnectX6Lx() Card {
 	return Card{
 		Model: "ConnectX-6 Lx", Vendor: 0x15b3, Device: 0x101f, SubsystemVendor: 0x15b3, SubsystemDevice: 0x0004,
@@ -53,7 +53,7 @@ func ConnectX6Lx() Card {
 	}
 }
 
-// SFN25 returns a 25 Gb/s Ethernet card that has no RDMA (Solarflare X2522).
+// SFN25 returns a 25 Gb/s Ethernet card without RDMA (Solarflare X2522).
 func SFN25() Card {
 	return Card{
 		Model: "X2522", Vendor: 0x1924, Device: 0x0b03, SubsystemVendor: 0x1924, SubsystemDevice: 0x8027,
@@ -69,7 +69,7 @@ func h100() Card {
 	}
 }
 
-// rootPort and pcieSwitch are the bridges above cards.
+// rootPort and pcieSwitch return the bridges between host bridge and cards.
 func rootPort() Card {
 	return Card{Vendor: 0x8086, Device: 0x352a, Driver: "pcieport", GTPerSecond: "32.0", Lanes: 16}
 }

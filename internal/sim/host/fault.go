@@ -5,39 +5,39 @@ import (
 	"strconv"
 )
 
-// Plant plants a fault on a rail.
+// Plant is a fault to inject on a rail.
 type Plant struct {
 	Kind Kind
-	Rail int // from 0; faults of the whole node don't look at it
+	Rail int // from 0; ignored by faults of the whole node
 }
 
-// Kind is a fault that real nodes suffer.
+// Kind is a kind of fault that also occurs on real nodes.
 type Kind string
 
 // The faults.
 const (
-	SmallMTU    Kind = "small MTU"    // the network device was left at 1500
+	SmallMTU    Kind = "small MTU"    // the network device still has the default MTU of 1500
 	NoAddress   Kind = "no address"   // the network device has no IP address, so the GIDs are link-local
-	NoLink      Kind = "no link"      // cable or transceiver: the port polls
-	NoSM        Kind = "no SM"        // InfiniBand: the port waits for a subnet manager
-	SlowLink    Kind = "slow link"    // trained down to half the rate
-	OldFirmware Kind = "old firmware" // another version than the other cards
+	NoLink      Kind = "no link"      // no cable or transceiver: the port is down
+	NoSM        Kind = "no SM"        // InfiniBand: no subnet manager has configured the port
+	SlowLink    Kind = "slow link"    // the link has half the rate
+	OldFirmware Kind = "old firmware" // an older version than on the other cards
 	NoCharNode  Kind = "no char node" // /dev/infiniband/uverbsN is missing
 	Memlock     Kind = "memlock"      // the node's limit of locked memory is 64 KiB
 )
 
-// oldFirmware is the version of a card that missed an update.
+// oldFirmware is the version of a card that was not updated.
 const oldFirmware = "28.36.1010"
 
-// Fault is a planted fault as a check should find it.
+// Fault is an injected fault as a check should report it.
 type Fault struct {
 	Device string `json:"device"` // RDMA device, "" for the whole node
 	Object string `json:"object"` // of the finding: mlx5_2:1, mlx5_2 or node
-	Check  string `json:"check"`  // ID of the check that names it
-	Text   string `json:"text"`   // what was done to the node
+	Check  string `json:"check"`  // ID of the check that reports it
+	Text   string `json:"text"`   // description of the fault
 }
 
-// Faults names the planted faults, in their order, as `doctor` should report them.
+// Faults returns the injected faults, in their order, as `doctor` should report them.
 func (s Spec) Faults() []Fault {
 	s = s.withDefaults()
 	faults := make([]Fault, 0, len(s.Plant))
@@ -64,7 +64,7 @@ func (s Spec) Faults() []Fault {
 			f.Check, f.Object, f.Text = "uverbs", dev, fmt.Sprintf("rail %d: the device node of %s is missing",
 				p.Rail, dev)
 		case Memlock:
-			f = Fault{Object: "node", Check: "memlock", Text: "processes may lock 64 KiB of memory only"}
+			f = Fault{Object: "node", Check: "memlock", Text: "the limit of locked memory is 64 KiB"}
 		}
 		faults = append(faults, f)
 	}
@@ -75,15 +75,15 @@ func (p Plant) validate(s Spec) error {
 	switch p.Kind {
 	case SmallMTU, NoAddress:
 		if s.LinkLayer == InfiniBand {
-			return fmt.Errorf("fault %q needs Ethernet", p.Kind)
+			return fmt.Errorf("fault %q requires Ethernet", p.Kind)
 		}
 	case NoSM:
 		if s.LinkLayer != InfiniBand {
-			return fmt.Errorf("fault %q needs InfiniBand", p.Kind)
+			return fmt.Errorf("fault %q requires InfiniBand", p.Kind)
 		}
 	case SlowLink:
 		if rateText(s.Rate/2) == "" {
-			return fmt.Errorf("fault %q: no link runs at half of %d Gb/s", p.Kind, s.Rate)
+			return fmt.Errorf("fault %q: half of %d Gb/s is not a link rate", p.Kind, s.Rate)
 		}
 	case NoLink, OldFirmware, NoCharNode:
 	case Memlock:
@@ -97,7 +97,7 @@ func (p Plant) validate(s Spec) error {
 	return nil
 }
 
-// has tells whether a fault is planted on a rail, or with rail -1 anywhere.
+// has reports whether a fault is injected on a rail, or on any rail if rail is -1.
 func (s Spec) has(k Kind, rail int) bool {
 	for _, p := range s.Plant {
 		if p.Kind == k && (rail < 0 || p.Rail == rail) {
@@ -109,8 +109,8 @@ func (s Spec) has(k Kind, rail int) bool {
 
 func (s Spec) railDevice(rail int) string { return s.Card.Prefix + strconv.Itoa(rail) }
 
-// railNetdev names a rail's network device: by slots, which count from 1, or by
-// the number of the IPoIB device, which counts from 0.
+// railNetdev returns the name of a rail's network device. It has the number of the slot,
+// counted from 1, or of the IPoIB device, counted from 0.
 func (s Spec) railNetdev(rail int) string {
 	if s.LinkLayer != InfiniBand {
 		rail++

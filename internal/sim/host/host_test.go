@@ -29,7 +29,7 @@ func build(t testing.TB, spec host.Spec) *nodetree.Tree {
 	return tree
 }
 
-// readLive decodes live.json strictly, so that it can't drift from inventory.Live.
+// readLive decodes live.json strictly, to check that it agrees with inventory.Live.
 func readLive(t testing.TB, tree *nodetree.Tree) *inventory.Live {
 	t.Helper()
 	data, err := fs.ReadFile(tree.FS(), host.LiveFile)
@@ -89,7 +89,7 @@ func TestDemoScan(t *testing.T) {
 	}
 }
 
-// found returns what doctor reports beyond information, as "check object".
+// found returns the findings of doctor except those of severity info, as "check object".
 func found(t *testing.T, s *inventory.Snapshot) []string {
 	t.Helper()
 	report, err := doctor.Run(context.Background(), checks.All(), doctor.Input{Snapshot: s}, doctor.Options{})
@@ -106,7 +106,7 @@ func found(t *testing.T, s *inventory.Snapshot) []string {
 	return out
 }
 
-// TestFaults plants each fault and demands that doctor names it and nothing else.
+// TestFaults injects each fault and checks that doctor reports it and nothing else.
 func TestFaults(t *testing.T) {
 	roce := host.Spec{Rails: 4, GPUs: 4, NICs: []host.NIC{host.Management()}}
 	ib := host.Spec{Rails: 4, GPUs: 4, NICs: []host.NIC{host.Management()}, LinkLayer: host.InfiniBand}
@@ -134,7 +134,7 @@ func TestFaults(t *testing.T) {
 			for _, f := range spec.Faults() {
 				want = append(want, f.Check+" "+f.Object)
 				if f.Text == "" || f.Device != "" && s.Device(f.Device) == nil {
-					t.Errorf("fault %+v names no device of the node", f)
+					t.Errorf("fault %+v has no device of the node", f)
 				}
 			}
 			slices.Sort(want)
@@ -145,7 +145,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestCluster checks that nothing is twice among the nodes of a cluster.
+// TestCluster checks that the nodes of a cluster have no duplicate addresses.
 func TestCluster(t *testing.T) {
 	seen := map[string]string{}
 	note := func(what, value, where string) {
@@ -158,7 +158,7 @@ func TestCluster(t *testing.T) {
 	for _, node := range []int{0, 1, 2, 255, 256, 8191} {
 		for _, layer := range []host.LinkLayer{host.Ethernet, host.InfiniBand} {
 			if layer == host.InfiniBand && node > 1000 {
-				continue // LIDs end before
+				continue // there are not enough LIDs
 			}
 			spec := host.Spec{Node: node, Rails: 4, VFs: 2, NICs: []host.NIC{host.Management()}, LinkLayer: layer}
 			s := scan(t, build(t, spec))
@@ -217,13 +217,13 @@ func TestNewRefuses(t *testing.T) {
 		{host.Spec{Rails: 33}, "Rails is 33"},
 		{host.Spec{Node: -1}, "Node is -1"},
 		{host.Spec{Rails: 2, VFs: 17}, "VFs is 17"},
-		{host.Spec{Rails: 2, Rate: 123}, "no link runs at 123"},
+		{host.Spec{Rails: 2, Rate: 123}, "123 Gb/s is not a link rate"},
 		{host.Spec{Rails: 2, Netdev: "eth"}, "exactly one %d"},
 		{host.Spec{Rails: 2, Prefix: "fe80"}, "four groups"},
 		{host.Spec{Rails: 2, Plant: []host.Plant{{Kind: host.NoLink, Rail: 2}}}, "there is no rail 2"},
-		{host.Spec{Rails: 2, Plant: []host.Plant{{Kind: host.NoSM}}}, "needs InfiniBand"},
+		{host.Spec{Rails: 2, Plant: []host.Plant{{Kind: host.NoSM}}}, "requires InfiniBand"},
 		{host.Spec{Rails: 2, Plant: []host.Plant{{Kind: "x"}}}, `unknown fault "x"`},
-		{host.Spec{Rails: 2, LinkLayer: host.InfiniBand, Plant: []host.Plant{{Kind: host.SmallMTU}}}, "needs Ethernet"},
+		{host.Spec{Rails: 2, LinkLayer: host.InfiniBand, Plant: []host.Plant{{Kind: host.SmallMTU}}}, "requires Ethernet"},
 		{host.Spec{Node: 8000, Rails: 8, LinkLayer: host.InfiniBand}, "no LIDs left"},
 		{host.Spec{NICs: []host.NIC{{Card: host.SFN25(), Netdev: "x"}}}, "exactly one %d"},
 	}
@@ -253,7 +253,7 @@ func TestAbout(t *testing.T) {
 	}
 }
 
-// TestSame checks that the same Spec gives the same text.
+// TestSame checks that equal Specs give equal trees.
 func TestSame(t *testing.T) {
 	a, b := build(t, host.Demo()), build(t, host.Demo())
 	if !bytes.Equal(a.Text(), b.Text()) {

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// LiveFile is the file of a tree that holds what netlink would answer on the
-// node: the JSON form of inventory.Live.
+// LiveFile is the file of a tree with the results of netlink queries: the JSON form of
+// inventory.Live.
 const LiveFile = "live.json"
 
-// The types here mirror inventory.Live. This package can't import it, for the
-// tests of inventory use emulated nodes; a test holds the two together.
+// The types below mirror inventory.Live. This package can't import inventory, whose
+// tests use emulated nodes; a test checks that the types agree.
 type (
 	live struct {
 		NetnsMode string
@@ -65,7 +65,7 @@ func (b *builder) addLive() {
 			Index: p.number, Name: p.device, Protocol: protocol, Ports: []livePort{{Number: 1, Netdev: p.netdev}},
 		}
 		if p.layer == InfiniBand {
-			d.Ports[0].Netdev = "" // nldev tells RoCE's only
+			d.Ports[0].Netdev = "" // nldev reports it for RoCE only
 		}
 		out.Devices = append(out.Devices, d)
 		if p.rail < 0 || !b.has(NoCharNode, p.rail) {
@@ -80,7 +80,7 @@ func (b *builder) addLive() {
 		out.NetnsMode, oneALine(b, out.Devices), oneALine(b, out.Links), oneALine(b, out.Chars)))
 }
 
-// oneALine returns a JSON array with one element a line, which reads and diffs well.
+// oneALine returns a JSON array with one element per line, which is easy to read and to compare.
 func oneALine[T any](b *builder, list []T) string {
 	if len(list) == 0 {
 		return "[]"
@@ -113,7 +113,7 @@ func (b *builder) liveLink(p *port) liveLink {
 	return l
 }
 
-// shortLocal returns a link-local address with its prefix length, leading zeros cut.
+// shortLocal returns a link-local address with its prefix length, without leading zeros in groups.
 func shortLocal(eui64 string) string {
 	groups := strings.Split(eui64, ":")
 	for i, g := range groups {

@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// addNetdev makes the network device of a port (net/core/net-sysfs.c).
+// addNetdev adds the network device of a port (net/core/net-sysfs.c).
 func (b *builder) addNetdev(p *port) {
 	dir := p.function.dir + "/net/" + p.netdev
 	b.classDevice("net", dir, "INTERFACE="+p.netdev, fmt.Sprintf("IFINDEX=%d", p.index))
@@ -43,7 +43,8 @@ func (b *builder) addNetdev(p *port) {
 	}
 }
 
-// ipoibAddress is flags, queue pair number and port GID (RFC 4391 section 9.1.1).
+// ipoibAddress returns an IPoIB address: flags, queue pair number and port GID (RFC 4391 section
+// 9.1.1).
 func (b *builder) ipoibAddress(p *port) string {
 	hex := strings.ReplaceAll(fmt.Sprintf("0000%04x%s%s", 0x1049+p.id, p.prefix, b.guid(p)), ":", "")
 	var parts []string
@@ -62,7 +63,7 @@ func statistics() []string {
 	}
 }
 
-// addLoopback makes lo, which every node has.
+// addLoopback adds the network device lo.
 func (b *builder) addLoopback() {
 	dir := "sys/devices/virtual/net/lo"
 	b.classDevice("net", dir, "INTERFACE=lo", "IFINDEX=1")

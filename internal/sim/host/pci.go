@@ -20,7 +20,7 @@ const (
 	classBridge     = 0x060400
 )
 
-// Buses: rails from 0x10 to 0xdf, other cards from 0xe0 on.
+// Bus numbers: rails use 0x10 to 0xdf, other cards 0xe0 and above.
 const (
 	firstBus = 0x10
 	nicBus   = 0xe0
@@ -29,19 +29,19 @@ const (
 // gpu is a GPU of the node.
 type gpu struct{ address string }
 
-// function is a PCI function to be made.
+// function is a PCI function to add.
 type function struct {
 	dir   string // path in the tree
 	card  Card
 	class int
 	numa  int
-	bound bool // the driver holds it
+	bound bool // bound to its driver
 	vf    bool
 }
 
 func (f *function) address() string { return path.Base(f.dir) }
 
-// addPCI makes host bridges, switches, GPUs and the functions of all ports.
+// addPCI adds host bridges, switches, GPUs and the functions of all ports.
 func (b *builder) addPCI() {
 	slots := max(b.Rails, b.GPUs)
 	groups := (slots + b.PerSwitch - 1) / b.PerSwitch
@@ -62,11 +62,12 @@ func (b *builder) addPCI() {
 	}
 }
 
-// groupBus spreads the host bridges of groups of rails over the buses that are free for them.
+// groupBus returns the bus number of the host bridge of a group of rails; the groups are distributed
+// over the buses for rails.
 func groupBus(group, groups int) int { return firstBus + group*((nicBus-firstBus)/groups) }
 
-// addGroup makes one host bridge with a root port, one or two switches below it,
-// and the rails and GPUs from first to last behind them.
+// addGroup adds one host bridge with a root port, one or two switches below it, and below
+// them the rails and GPUs from first to last-1.
 func (b *builder) addGroup(bus, numa, first, last int) {
 	next := bus
 	newBus := func() int { next++; return next }
@@ -101,7 +102,7 @@ func (b *builder) addGroup(bus, numa, first, last int) {
 	}
 }
 
-// portFunction makes the function of a port.
+// portFunction adds the function of a port.
 func (b *builder) portFunction(p *port, dir string, numa int) *function {
 	f := &function{dir: dir, card: p.card, class: classEthernet, numa: numa, bound: true, vf: p.pf != nil}
 	if p.layer == InfiniBand {
@@ -111,7 +112,7 @@ func (b *builder) portFunction(p *port, dir string, numa int) *function {
 	return f
 }
 
-// addVFs makes the virtual functions of a rail, which follow its function on the bus.
+// addVFs adds the virtual functions of a rail, whose addresses follow that of its function.
 func (b *builder) addVFs(rail, numa int) {
 	pf := b.ports[rail].function
 	if b.Card.Driver == "mlx5_core" {
@@ -129,7 +130,7 @@ func (b *builder) addVFs(rail, numa int) {
 	}
 }
 
-// addFunction makes the attributes that drivers/pci/pci-sysfs.c and probe.c give every function.
+// addFunction adds the attributes that every function has (drivers/pci/pci-sysfs.c, probe.c).
 func (b *builder) addFunction(f *function) {
 	c := f.card
 	values := map[string]string{
@@ -139,7 +140,7 @@ func (b *builder) addFunction(f *function) {
 		"max_link_speed": c.GTPerSecond + " GT/s PCIe", "max_link_width": itoa(c.Lanes),
 		"current_link_speed": c.GTPerSecond + " GT/s PCIe", "current_link_width": itoa(c.Lanes),
 	}
-	if f.vf { // a virtual function has no link of its own
+	if f.vf { // a virtual function doesn't report a link
 		values["max_link_speed"], values["max_link_width"] = "Unknown", "0"
 		values["current_link_speed"], values["current_link_width"] = "Unknown", "0"
 	}

@@ -15,31 +15,31 @@ type port struct {
 	mtu      int
 	netdev   string
 	device   string // RDMA device, "" for a card without RDMA
-	number   int    // of the RDMA device on the node, as the kernel counts
+	number   int    // of the RDMA device on the node, as assigned by the kernel
 	index    int    // of the network device on the node
-	id       int    // number within GUIDs and MAC addresses: unique on the node
+	id       int    // part of GUIDs and MAC addresses: unique on the node
 	firmware string
 	gids     int
 	address  netip.Prefix // of the network device; invalid: none
 	gateway  netip.Addr   // of a default route over it
 	rail     int          // -1 for other cards and virtual functions
 	pf       *port        // physical function of a virtual function
-	vf       int          // its number there
+	vf       int          // index of the virtual function
 	link     linkState
 	lid      int
 	prefix   string
 }
 
-// LIDs of emulated fabrics: the subnet manager's switch has 1. Rails may have
-// those up to nicLID, other InfiniBand cards those above.
+// LIDs of emulated fabrics: the switch of the subnet manager has 1. Rails have LIDs below
+// nicLID, other InfiniBand cards those from nicLID on.
 const (
 	smLID    = 1
 	firstLID = 16
 	nicLID   = 0xa000
-	lastLID  = 0xbfff // the unicast range ends there
+	lastLID  = 0xbfff // end of the unicast range
 )
 
-// linkState is what a port's link does.
+// linkState is the state of a port's link.
 type linkState uint8
 
 const (
@@ -48,15 +48,15 @@ const (
 	linkDown
 )
 
-// plan lists all ports in the order in which the kernel finds them on the PCI
-// buses: rails, their virtual functions, then the other cards. Virtual functions
-// appear when they are switched on, so their RDMA devices count last.
+// plan lists all ports in the order in which the kernel finds them on the PCI buses:
+// rails, their virtual functions, then the other cards. Virtual functions are enabled
+// later, so their RDMA devices have the last numbers.
 func (b *builder) plan() {
 	n := b.Rails * (1 + b.VFs)
 	for _, nic := range b.NICs {
 		n += max(1, nic.Functions)
 	}
-	b.ports = make([]port, 0, n) // all at once: pf points into it
+	b.ports = make([]port, 0, n) // never reallocated, since pf points into it
 	for r := range b.Rails {
 		b.ports = append(b.ports, b.railPort(r))
 	}
@@ -73,7 +73,7 @@ func (b *builder) plan() {
 	b.number()
 }
 
-// number gives out the numbers of RDMA and network devices.
+// number assigns the numbers of RDMA and network devices.
 func (b *builder) number() {
 	devices, netdevs := 0, 1 // 1 is lo
 	for _, vf := range []bool{false, true} {
@@ -123,7 +123,8 @@ func (b *builder) railPort(r int) port {
 	return p
 }
 
-// railAddress follows the plan of rail-optimised fabrics: each rail is a network of its own.
+// railAddress returns the address of a rail. As in rail-optimized fabrics, each rail is a separate
+// network.
 func (b *builder) railAddress(r int) netip.Prefix {
 	n := b.Node + 10
 	if b.IPv6 {
@@ -173,14 +174,14 @@ func (b *builder) nicPort(i, f int, nic NIC) port {
 	return p
 }
 
-// mac returns the hardware address of a port: the maker's prefix, then 13 bits
-// of node and 11 of port, moved away from zero.
+// mac returns the hardware address of a port: the vendor's prefix, then 13 bits of the
+// node number and 11 of the port number, XORed with a constant.
 func (b *builder) mac(p *port) [6]byte {
 	v := (uint32(b.Node)<<11 | uint32(p.id)) ^ 0xa51000
 	return [6]byte{0xb8, 0x3f, 0xd2, byte(v >> 16), byte(v >> 8), byte(v)}
 }
 
-// guid returns the GUID that mlx5 makes of a MAC address.
+// guid returns the GUID that mlx5 derives from a MAC address.
 func (b *builder) guid(p *port) string {
 	m := b.mac(p)
 	return fmt.Sprintf("%02x%02x:%02x03:00%02x:%02x%02x", m[0], m[1], m[2], m[3], m[4], m[5])

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// addHost makes what does not belong to one card.
+// addHost adds the files that don't belong to a card.
 func (b *builder) addHost() {
 	b.addLoopback()
 	b.addModules()
@@ -46,7 +46,7 @@ func (b *builder) addHost() {
 	}
 }
 
-// rdma tells whether the node has an RDMA device.
+// rdma reports whether the node has an RDMA device.
 func (b *builder) rdma() bool {
 	return slices.ContainsFunc(b.ports, func(p port) bool { return p.device != "" })
 }
@@ -56,10 +56,10 @@ type module struct {
 	name    string
 	size    int
 	users   []string
-	version string // of modules that are not the kernel's own
+	version string // of out-of-tree modules
 }
 
-// modules lists those of a node with mlx5 cards, in the order of /proc/modules: the last
+// modules returns the modules of a node with mlx5 cards, in the order of /proc/modules: the last
 // loaded first.
 func (b *builder) modules() []module {
 	var out []module
@@ -101,7 +101,7 @@ func (b *builder) modules() []module {
 	return out
 }
 
-// addModules makes /proc/modules (kernel/module/procfs.c) and /sys/module.
+// addModules adds /proc/modules (kernel/module/procfs.c) and /sys/module.
 func (b *builder) addModules() {
 	var text strings.Builder
 	address := uint64(0xffffffffc2200000)
@@ -128,7 +128,8 @@ func (b *builder) addModules() {
 	}
 }
 
-// addProcess makes the files of the scanning process, which root started.
+// addProcess adds the files of the scanning process, which runs as root unless the fault Memlock is
+// injected.
 func (b *builder) addProcess() {
 	memlock := "unlimited"
 	caps := "000001ffffffffff"
@@ -158,7 +159,7 @@ func (b *builder) addProcess() {
 	b.text("proc/1/cgroup", "0::/init.scope\n")
 }
 
-// addRoutes makes the routing tables and the list of IPv6 addresses
+// addRoutes adds the routing tables and the list of IPv6 addresses
 // (net/ipv4/fib_trie.c, net/ipv6/route.c, net/ipv6/addrconf.c).
 func (b *builder) addRoutes() {
 	v4 := []string{
@@ -207,8 +208,8 @@ func (b *builder) addRoutes() {
 	b.text("proc/net/if_inet6", lines(addresses...))
 }
 
-// word prints an IPv4 address as the kernel does there: as a number of the
-// machine's byte order, little endian.
+// word returns an IPv4 address in the kernel's form: as a number in the byte order of
+// the machine, little endian.
 func word(a [4]byte) string { return fmt.Sprintf("%02X%02X%02X%02X", a[3], a[2], a[1], a[0]) }
 
 func hex16(a netip.Addr) string {
@@ -216,7 +217,7 @@ func hex16(a netip.Addr) string {
 	return hex.EncodeToString(b[:])
 }
 
-// addLibraries makes the files of rdma-core where Debian and Ubuntu put them.
+// addLibraries adds the files of rdma-core at the paths of Debian and Ubuntu.
 func (b *builder) addLibraries() {
 	const dir = "usr/lib/x86_64-linux-gnu"
 	if !b.rdma() {

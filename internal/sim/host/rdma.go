@@ -11,8 +11,8 @@ import (
 
 const zeroGID = "0000:0000:0000:0000:0000:0000:0000:0000"
 
-// addPort makes the network device of a port and, on an RDMA card, the RDMA
-// device with its character devices.
+// addPort adds the network device of a port and, on an RDMA card, the RDMA device with
+// its character devices.
 func (b *builder) addPort(p *port) {
 	b.addNetdev(p)
 	if p.device == "" {
@@ -35,7 +35,7 @@ func (b *builder) addPort(p *port) {
 	b.addChars(p, fn)
 }
 
-// addPortFiles makes what drivers/infiniband/core/sysfs.c shows of a port.
+// addPortFiles adds the files of a port (drivers/infiniband/core/sysfs.c).
 func (b *builder) addPortFiles(p *port, dir string) {
 	values := map[string]string{
 		"state": "4: ACTIVE", "phys_state": "5: LinkUp", "link_layer": string(p.layer), "rate": rateText(p.rate),
@@ -73,7 +73,7 @@ func (b *builder) addPortFiles(p *port, dir string) {
 	b.text(dir+"/hw_counters/lifespan", "10\n")
 }
 
-// pkeys is the size of the partition key table of mlx5.
+// pkeys returns the size of the partition key table of mlx5.
 func pkeys(layer LinkLayer) int {
 	if layer == InfiniBand {
 		return 128
@@ -81,10 +81,9 @@ func pkeys(layer LinkLayer) int {
 	return 1
 }
 
-// addGIDs fills the GID table as roce_gid_mgmt.c and cache.c do: the link-local
-// address and then the IP address, each as RoCE v1 and v2; on InfiniBand the
-// port's GUID. The attributes of empty slots answer EINVAL, as do the network
-// devices of InfiniBand.
+// addGIDs fills the GID table like roce_gid_mgmt.c and cache.c: the link-local address
+// and then the IP address, each as RoCE v1 and v2; on InfiniBand the port's GUID. Reading
+// the attributes of empty entries, and the network devices on InfiniBand, returns EINVAL.
 func (b *builder) addGIDs(p *port, dir string) {
 	var entries []string
 	switch p.layer {
@@ -126,8 +125,8 @@ func gidText(a netip.Addr) string {
 	return ib.GID(g).String()
 }
 
-// addChars makes the character devices of an RDMA device, their classes and
-// their nodes below /dev/infiniband. The numbers are those of
+// addChars adds the character devices of an RDMA device, their classes and their
+// files below /dev/infiniband. The numbers are those of
 // include/rdma/ib_verbs.h and drivers/infiniband/core/user_mad.c: major 231,
 // minors from 0 for umad, 64 for issm, 192 for uverbs.
 func (b *builder) addChars(p *port, fn string) {
@@ -150,7 +149,7 @@ func (b *builder) addChars(p *port, fn string) {
 	}
 }
 
-// counters are the classic counters of mlx5 (drivers/infiniband/core/sysfs.c).
+// counters returns the classic counters of mlx5 (drivers/infiniband/core/sysfs.c).
 func counters() []string {
 	return []string{
 		"VL15_dropped", "excessive_buffer_overrun_errors", "link_downed", "link_error_recovery",
@@ -161,7 +160,7 @@ func counters() []string {
 	}
 }
 
-// hwCounters are those of drivers/infiniband/hw/mlx5/counters.c.
+// hwCounters returns the driver's counters (drivers/infiniband/hw/mlx5/counters.c).
 func hwCounters() []string {
 	return []string{
 		"duplicate_request", "implied_nak_seq_err", "local_ack_timeout_err", "np_cnp_sent",

@@ -8,16 +8,16 @@ import (
 	"strings"
 )
 
-// LinkLayer is the link layer of a port, in the kernel's words.
+// LinkLayer is the link layer of a port, as named by the kernel.
 type LinkLayer string
 
-// The link layers; the zero value counts as Ethernet.
+// The link layers; the zero value is Ethernet.
 const (
 	Ethernet   LinkLayer = "Ethernet"
 	InfiniBand LinkLayer = "InfiniBand"
 )
 
-// Bounds of a Spec: what the plan of PCI buses and IP addresses has room for.
+// Limits of a Spec, from the plan of PCI buses and IP addresses.
 const (
 	maxRails = 32
 	maxNodes = 8192
@@ -32,47 +32,47 @@ type Spec struct {
 	Name   string // host name; "" is gpu-NN
 	Kernel string // release; "" is 6.8.0-60-generic
 
-	Rails     int       // cards for compute, one port each
+	Rails     int       // number of compute cards, with one port each
 	Card      Card      // zero: ConnectX7
 	LinkLayer LinkLayer // of the rails
 	Rate      int       // Gb/s of a rail; 0: the card's
-	Firmware  string    // ""; the card's
+	Firmware  string    // "": the card's
 	MTU       int       // of the rails' network devices; 0: 9000, on InfiniBand 4092
 	GIDs      int       // size of the GID tables; 0: 256, on InfiniBand 8
 	Netdev    string    // format of a rail's network device; "": ens%dnp0, on InfiniBand ib%d
 	IPv6      bool      // rails have global IPv6 addresses instead of IPv4
-	VFs       int       // virtual functions of each rail, with RDMA devices of their own
+	VFs       int       // virtual functions of each rail, each with an RDMA device
 	TotalVFs  int       // sriov_totalvfs; 0: 16
 	// Prefix is the InfiniBand subnet prefix of the rails, "" for the default fe80:0000:0000:0000.
 	Prefix string
 
-	GPUs      int // GPU i sits beside rail i
+	GPUs      int // number of GPUs; GPU i is next to rail i
 	PerSwitch int // rails, each with its GPU, below one root port; 0: 1
-	// Switches counts the PCI Express switches between root port and card: 0
-	// counts as 1. With 2 the cards hang on the inner switch and the GPUs on the outer.
+	// Switches is the number of PCI Express switches between root port and card; 0 means 1.
+	// With 2, the cards are below the inner switch and the GPUs below the outer one.
 	Switches int
 
-	NICs []NIC // cards that are no rails: management, storage
+	NICs []NIC // other cards: management, storage
 
 	Plant []Plant // faults
 }
 
-// NIC is a network card beside the rails.
+// NIC is a network card that isn't a rail.
 type NIC struct {
 	Card      Card
-	Functions int       // ports, each a PCI function of its own; 0: 1
+	Functions int       // number of ports, each a PCI function; 0: 1
 	LinkLayer LinkLayer // of the ports
 	Rate      int       // Gb/s; 0: the card's
 	MTU       int       // 0: 1500
 	Netdev    string    // format with the function's number: eno%dnp0
 	NUMA      int       // node: 0 or 1
 	// Network is the IPv4 network of the first function; the node's number is
-	// added to its address. Further functions have none and no link.
+	// added to its address. The other functions have no address and no link.
 	Network netip.Prefix
 	Gateway netip.Addr // of the default route; invalid: none
 }
 
-// Management returns a card without RDMA that carries the default route.
+// Management returns a card without RDMA that has the default route.
 func Management() NIC {
 	return NIC{
 		Card: SFN25(), Netdev: "eno%dnp0",
@@ -80,8 +80,8 @@ func Management() NIC {
 	}
 }
 
-// Demo returns the node of `rdmactl demo`: eight 400 Gb/s RoCE rails with a GPU
-// each, a management card, and two faults that real nodes suffer.
+// Demo returns the node of `rdmactl demo`: eight 400 Gb/s RoCE rails with a GPU each, a
+// management card, and two faults that also occur on real nodes.
 func Demo() Spec {
 	return Spec{
 		Rails: 8, GPUs: 8, NICs: []NIC{Management()},
@@ -89,8 +89,7 @@ func Demo() Spec {
 	}
 }
 
-// About says in one line what the node is: "node gpu-00: 8 x ConnectX-7 at 400 Gb/s (RoCE), 8
-// x H100".
+// About describes the node in one line: "node gpu-00: 8 x ConnectX-7 at 400 Gb/s (RoCE), 8 x H100".
 func (s Spec) About() string {
 	s = s.withDefaults()
 	var parts []string
@@ -110,7 +109,7 @@ func (s Spec) About() string {
 	return "node " + s.Name + ": " + cmp.Or(strings.Join(parts, ", "), "no cards and no GPUs")
 }
 
-// withDefaults fills in what the zero value stands for.
+// withDefaults replaces zero values with the defaults.
 func (s Spec) withDefaults() Spec {
 	def := func(v *int, value int) {
 		if *v == 0 {
@@ -147,12 +146,12 @@ func (s Spec) withDefaults() Spec {
 	return s
 }
 
-// validate reports all that New could not build, on a Spec with its defaults.
+// validate returns the errors of a Spec whose defaults are filled in.
 func (s Spec) validate() error {
 	var errs []error
 	bound := func(name string, value, least, most int) {
 		if value < least || value > most {
-			errs = append(errs, fmt.Errorf("%s is %d, not %d to %d", name, value, least, most))
+			errs = append(errs, fmt.Errorf("%s is %d, not in %d to %d", name, value, least, most))
 		}
 	}
 	bound("Node", s.Node, 0, maxNodes-1)
@@ -174,7 +173,7 @@ func (s Spec) validate() error {
 		errs = append(errs, fmt.Errorf("prefix %q is not four groups of four digits", s.Prefix))
 	}
 	if rateText(s.Rate) == "" {
-		errs = append(errs, fmt.Errorf("no link runs at %d Gb/s", s.Rate))
+		errs = append(errs, fmt.Errorf("%d Gb/s is not a link rate", s.Rate))
 	}
 	for i, n := range s.NICs {
 		bound(fmt.Sprintf("NICs[%d].Functions", i), n.Functions, 0, 8)
@@ -194,16 +193,16 @@ func (s Spec) validate() error {
 	return errors.Join(errs...)
 }
 
-// checkFormat demands one %d, so that no two devices share a name.
+// checkFormat checks that a format has exactly one %d, so that names are unique.
 func checkFormat(format string) error {
 	if strings.Count(format, "%") != 1 || strings.Count(format, "%d") != 1 || strings.Contains(format, "/") {
-		return fmt.Errorf("name of network devices %q has not exactly one %%d", format)
+		return fmt.Errorf("format of network device names %q doesn't have exactly one %%d", format)
 	}
 	return nil
 }
 
 // rateText returns a rate as the kernel prints it for mlx5 (rate_show in
-// drivers/infiniband/core/sysfs.c), "" when no width and generation give it.
+// drivers/infiniband/core/sysfs.c), or "" if it is not the rate of a width and generation.
 func rateText(gb int) string {
 	switch gb {
 	case 10:

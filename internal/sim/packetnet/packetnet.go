@@ -1,12 +1,12 @@
-// Package packetnet is a network of datagrams in one process that loses, repeats,
-// reorders, damages and delays them as a seeded source of randomness says.
+// Package packetnet simulates a datagram network in the process. It loses, duplicates,
+// reorders, corrupts and delays datagrams at random, with a seed.
 //
 //	network := packetnet.New(packetnet.Faults{Seed: 1, Loss: 0.01, Delay: 10 * time.Microsecond})
 //	a, err := network.Listen(netip.MustParseAddrPort("10.0.0.1:4791"))
 //
-// It has no clock but package time, so that testing/synctest decides how time goes.
-// All methods are safe for concurrent use; what happens to a datagram depends on the
-// seed and on the order in which datagrams are sent.
+// Its only clock is package time, so that testing/synctest can control the time. All
+// methods are safe for concurrent use; the faults of a datagram depend on the seed and on
+// the order in which datagrams are sent.
 package packetnet
 
 import (
@@ -21,23 +21,23 @@ import (
 	"github.com/rdmakit/rdmakit/internal/edge/udpio"
 )
 
-// Faults is what a network does to datagrams. The shares are from 0 to 1; the zero
-// value delivers everything at once and in order.
+// Faults are the faults of a network. Loss, Duplicate and Corrupt are probabilities from
+// 0 to 1. The zero value delivers everything at once and in order.
 type Faults struct {
 	Seed      uint64
 	Loss      float64
 	Duplicate float64
 	Corrupt   float64 // one bit is flipped
-	// Delay is what every datagram takes, Jitter what it takes more at most. With
-	// Jitter datagrams overtake each other.
+	// Delay is the delay of every datagram, Jitter the maximum of an additional random
+	// delay. With Jitter, datagrams overtake each other.
 	Delay, Jitter time.Duration
-	// MaxDrops bounds how often the same packet is lost or damaged, so that no bad
-	// luck exhausts the retries of a sender; 0 is no bound. Packets are the same when
-	// destination, opcode, queue pair and PSN are (bytes 0, 5 to 7 and 9 to 11 of a
-	// BTH), whatever their payload, flags and ICRC. Cut has no bound.
+	// MaxDrops limits how often the same packet is lost or corrupted, so that random loss
+	// doesn't exhaust the retries of a sender; 0 is no limit. Packets are the same if
+	// destination, opcode, queue pair and PSN are equal (bytes 0, 5 to 7 and 9 to 11 of a
+	// BTH), whatever their payload, flags and ICRC. The limit doesn't apply to Cut.
 	MaxDrops int
-	// Segmentation makes connections number the datagrams of an entry, as GSO does.
-	// Without it Write refuses those that were made for that.
+	// Segmentation makes connections number the datagrams of an entry, like GSO.
+	// Without it, Write returns ErrNoSegmentation for numbered entries.
 	Segmentation bool
 }
 
@@ -56,13 +56,13 @@ type Network struct {
 	stats  Stats
 }
 
-// packetKey is what makes packets the same.
+// packetKey identifies packets that are the same.
 type packetKey struct {
 	to     netip.AddrPort
 	header [7]byte
 }
 
-// headerLen is how many bytes a packetKey looks at.
+// headerLen is the length of the header that packetKey is computed from.
 const headerLen = 12
 
 func keyOf(to netip.AddrPort, data []byte) packetKey {
@@ -77,17 +77,17 @@ func keyOf(to netip.AddrPort, data []byte) packetKey {
 	return k
 }
 
-// Datagram is what a tap sees: each as it was sent, before anything befalls it.
+// Datagram is a datagram as it was sent, before any fault. A tap gets all datagrams.
 type Datagram struct {
 	From, To netip.AddrPort
 	ID       uint16 // IPv4 identification that a kernel would have written
-	Data     []byte // to be copied
+	Data     []byte // valid only during the call of the tap
 }
 
 // Stats counts datagrams.
 type Stats struct{ Sent, Lost, Duplicated, Corrupted, Overflowed int }
 
-// New makes a network.
+// New returns a network.
 func New(f Faults) *Network {
 	return &Network{
 		faults: f, rand: rand.New(rand.NewPCG(f.Seed, f.Seed)),
@@ -95,22 +95,22 @@ func New(f Faults) *Network {
 	}
 }
 
-// SetTap has every datagram shown to tap, which must not call the network; nil ends
-// that.
+// SetTap sets a function that is called with every datagram, or nil. It must not call methods of
+// the network.
 func (n *Network) SetTap(tap func(Datagram)) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.tap = tap
 }
 
-// SetFaults replaces the faults; the seed stays.
+// SetFaults replaces the faults, but not the seed.
 func (n *Network) SetFaults(f Faults) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.faults = f
 }
 
-// Cut loses everything from one address to another, or ends that.
+// Cut starts or stops losing all datagrams from one address to another.
 func (n *Network) Cut(from, to netip.Addr, cut bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -124,7 +124,7 @@ func (n *Network) Stats() Stats {
 	return n.stats
 }
 
-// inboxSize is how many datagrams wait for a reader before more are lost.
+// inboxSize is the maximum number of datagrams that wait for a reader; further ones are lost.
 const inboxSize = 4096
 
 // Listen opens an address.
@@ -154,10 +154,10 @@ type Conn struct {
 	mu    sync.Mutex // held while handlers run
 }
 
-// readBatch is how many datagrams a handler gets at most.
+// readBatch is the maximum number of datagrams per call of a handler.
 const readBatch = 8
 
-// Read waits for a datagram and hands what there is to the handler.
+// Read waits for a datagram and passes all available datagrams to the handler.
 func (c *Conn) Read(h udpio.Handler) error {
 	select {
 	case <-c.done:
@@ -170,7 +170,7 @@ func (c *Conn) Read(h udpio.Handler) error {
 	}
 }
 
-// Poll hands what there is to the handler and never waits.
+// Poll passes the available datagrams to the handler and never waits.
 func (c *Conn) Poll(h udpio.Handler) (bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -185,10 +185,10 @@ func (c *Conn) Poll(h udpio.Handler) (bool, error) {
 	}
 }
 
-// Resume does nothing: Read never stands by.
+// Resume does nothing: Read never pauses while another goroutine polls.
 func (c *Conn) Resume() {}
 
-// deliver hands d and what is behind it to the handler.
+// deliver passes d and the datagrams after it to the handler.
 func (c *Conn) deliver(d datagram, h udpio.Handler) {
 	list := make([]udpio.Inbound, 0, readBatch)
 	for {
@@ -206,14 +206,15 @@ func (c *Conn) deliver(d datagram, h udpio.Handler) {
 	h(list)
 }
 
-// Offload tells whether datagrams of an entry are numbered.
+// Offload reports whether datagrams of an entry are numbered (gso). Receive offload (gro) is not
+// simulated.
 func (c *Conn) Offload() (gso, gro bool) {
 	c.n.mu.Lock()
 	defer c.n.mu.Unlock()
 	return c.n.faults.Segmentation, false
 }
 
-// Write sends datagrams; segments of an entry are datagrams of their own.
+// Write sends datagrams; each segment of an entry is a datagram.
 func (c *Conn) Write(list []udpio.Outbound) error {
 	select {
 	case <-c.done:
@@ -243,7 +244,7 @@ func (c *Conn) Write(list []udpio.Outbound) error {
 	return nil
 }
 
-// Close ends the address. Read returns [net.ErrClosed].
+// Close closes the address. Read then returns [net.ErrClosed].
 func (c *Conn) Close() error {
 	c.once.Do(func() {
 		c.n.mu.Lock()
@@ -254,7 +255,7 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-// send decides what becomes of a datagram. n.mu is held.
+// send applies the faults to a datagram and sends it. n.mu is held.
 func (n *Network) send(d Datagram) {
 	f := &n.faults
 	n.stats.Sent++
@@ -294,7 +295,7 @@ func (n *Network) send(d Datagram) {
 	}
 }
 
-// mayDrop counts a loss of a packet; false when it was lost often enough.
+// mayDrop counts a loss of a packet, or returns false if the packet has reached MaxDrops.
 func (n *Network) mayDrop(d Datagram) bool {
 	if n.faults.MaxDrops == 0 {
 		return true
@@ -307,7 +308,7 @@ func (n *Network) mayDrop(d Datagram) bool {
 	return true
 }
 
-// schedule sees that somebody delivers the first datagram in flight. n.mu is held.
+// schedule sets the timer for the next datagram in flight. n.mu is held.
 func (n *Network) schedule() {
 	switch {
 	case len(n.flight) == 0:
@@ -318,7 +319,7 @@ func (n *Network) schedule() {
 	}
 }
 
-// land delivers what is due.
+// land delivers the datagrams whose delay has passed.
 func (n *Network) land() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -329,10 +330,10 @@ func (n *Network) land() {
 	n.schedule()
 }
 
-// flight is a datagram under way.
+// flight is a datagram in flight.
 type flight struct {
 	at    time.Time
-	order uint64 // of those at one time
+	order uint64 // among datagrams with the same time
 	to    netip.AddrPort
 	d     datagram
 }

@@ -21,7 +21,7 @@ var (
 	bob   = netip.MustParseAddrPort("10.0.0.2:4791")
 )
 
-// packet makes a datagram that is told from others by n, where a BTH has its PSN.
+// packet returns a datagram that n identifies, at the offset of the PSN in a BTH.
 func packet(n int) []byte {
 	b := make([]byte, 40)
 	b[0] = 0x0a
@@ -32,11 +32,11 @@ func packet(n int) []byte {
 type arrival struct {
 	N  uint32
 	At time.Duration
-	// Flipped is how many bits differ from what was sent.
+	// Flipped is the number of bits that differ from the datagram that was sent.
 	Flipped int
 }
 
-// trip sends count packets, a microsecond apart, and returns what arrives.
+// trip sends count packets, one per microsecond, and returns those that arrive.
 func trip(t *testing.T, f Faults, count int) (got []arrival, stats Stats) {
 	synctest.Test(t, func(t *testing.T) {
 		n := New(f)
@@ -92,7 +92,7 @@ func listen(t *testing.T, n *Network, at netip.AddrPort) *Conn {
 	return c
 }
 
-// A perfect network delivers everything in order, after the delay.
+// A network without faults delivers everything in order, after the delay.
 func TestPerfect(t *testing.T) {
 	got, stats := trip(t, Faults{Delay: 3 * time.Microsecond}, 100)
 	if want := (Stats{Sent: 100}); stats != want {
@@ -105,7 +105,7 @@ func TestPerfect(t *testing.T) {
 	}
 }
 
-// The same seed gives the same faults, order and counts; another one gives others.
+// The same seed gives the same faults, order and counts; another seed gives different ones.
 func TestSeed(t *testing.T) {
 	f := Faults{
 		Seed: 7, Loss: 0.1, Duplicate: 0.1, Corrupt: 0.1, Delay: time.Microsecond, Jitter: 20 * time.Microsecond,
@@ -117,7 +117,7 @@ func TestSeed(t *testing.T) {
 	}
 	f.Seed = 8
 	if other, _ := trip(t, f, 1000); cmp.Equal(got, other) {
-		t.Error("another seed gives the same")
+		t.Error("another seed gives the same results")
 	}
 	if want := 1000 - stats.Lost + stats.Duplicated; len(got) != want {
 		t.Errorf("%d arrivals, want %d: %+v", len(got), want, stats)
@@ -143,7 +143,7 @@ func TestSeed(t *testing.T) {
 	}
 }
 
-// The same packet is lost or damaged MaxDrops times and then comes through.
+// The same packet is lost or corrupted MaxDrops times and then delivered.
 func TestMaxDrops(t *testing.T) {
 	for _, f := range []Faults{{Loss: 1, MaxDrops: 3}, {Corrupt: 1, MaxDrops: 3}, {
 		Loss: 0.5, Corrupt: 0.9, MaxDrops: 3,
@@ -154,7 +154,7 @@ func TestMaxDrops(t *testing.T) {
 			for k := range 10 {
 				for i := range 100 {
 					data := packet(i)
-					// not what makes it another
+					// not a part of the packet's key
 					data[1], data[4], data[8], data[20], data[39] = byte(k), byte(k), byte(k<<7), byte(k), byte(k)
 					if err := a.Write([]udpio.Outbound{{Data: data, To: bob}}); err != nil {
 						t.Fatal(err)
@@ -172,7 +172,7 @@ func TestMaxDrops(t *testing.T) {
 	}
 }
 
-// Segments are numbered, and refused where nothing numbers them.
+// Segments are numbered, or rejected if the network doesn't number them.
 func TestSegmentation(t *testing.T) {
 	n := New(Faults{Segmentation: true})
 	a, b := listen(t, n, alice), listen(t, n, bob)
@@ -206,12 +206,12 @@ func TestSegmentation(t *testing.T) {
 	}
 }
 
-// Cut loses one direction; a closed address loses what comes.
+// Cut loses the datagrams in one direction; those to a closed address are lost.
 func TestCutAndClose(t *testing.T) {
 	n := New(Faults{MaxDrops: 1})
 	a, b := listen(t, n, alice), listen(t, n, bob)
 	if _, err := n.Listen(bob); err == nil {
-		t.Error("a second listener on one address is taken")
+		t.Error("a second listener on one address is accepted")
 	}
 	n.Cut(alice.Addr(), bob.Addr(), true)
 	for range 5 {
@@ -234,7 +234,7 @@ func TestCutAndClose(t *testing.T) {
 	}
 }
 
-// What nobody reads is bounded.
+// The number of unread datagrams is limited.
 func TestOverflow(t *testing.T) {
 	n := New(Faults{})
 	a, b := listen(t, n, alice), listen(t, n, bob)

@@ -2,7 +2,8 @@ package subnet
 
 import "github.com/rdmakit/rdmakit/wire/mad"
 
-// forwarding returns a switch's forwarding table by shortest paths, the lowest port first.
+// forwarding returns a switch's forwarding table: the shortest path to each LID, through the lowest
+// port if there are several.
 func (s *Subnet) forwarding(n *Node) []uint8 {
 	if n.forward != nil {
 		return n.forward
@@ -16,7 +17,7 @@ func (s *Subnet) forwarding(n *Node) []uint8 {
 	}
 	type step struct {
 		node     *Node
-		in, port uint8 // came in by; the first hop's port at n
+		in, port uint8 // input port of node; output port of n
 	}
 	seen := map[*Node]bool{n: true}
 	var queue []step

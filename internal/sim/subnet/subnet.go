@@ -14,11 +14,11 @@ import (
 // Subnet is a set of nodes and cables.
 type Subnet struct {
 	Nodes []*Node
-	// Delay is the time from a question to its answer.
+	// Delay is the time from a request to its response.
 	Delay time.Duration
-	// Queue is how many questions a transport takes before it pushes back; 0: any number.
+	// Queue is the maximum number of outstanding requests of a transport; 0: no limit.
 	Queue int
-	// MasterLID is what all ports hold for the master subnet manager's LID; New sets it to 1.
+	// MasterLID is the LID of the master subnet manager in all ports; New sets it to 1.
 	MasterLID ib.LID
 
 	byName map[string]*Node
@@ -26,29 +26,29 @@ type Subnet struct {
 	lid    ib.LID
 }
 
-// Node is a switch or an adapter.
+// Node is a switch or a channel adapter.
 type Node struct {
 	Name  string
 	Type  mad.NodeType
 	GUID  ib.GUID
-	Ports []Port // from 0; an adapter's port 0 is not used
+	Ports []Port // from 0; port 0 of a channel adapter is not used
 	LIDs  []ib.LID
 
-	Dead  bool          // neither answers nor forwards
-	Delay time.Duration // on top of the subnet's, for its own answers
-	// Lie, if set, changes an answer of the node, and returns how often it is delivered: 0
+	Dead  bool          // the node neither responds nor forwards
+	Delay time.Duration // of the node's responses, in addition to that of the subnet
+	// Lie, if set, changes a response of the node, and returns how often it is delivered: 0
 	// loses it.
 	Lie func(answer *fabric.Datagram) int
-	// Asked counts the questions that reached the node.
+	// Asked is the number of requests that have reached the node.
 	Asked int
 
-	// Description is what the node calls itself; empty: its name.
+	// Description is the node description; empty: the name.
 	Description string
 	VendorID    uint32
 	DeviceID    uint16
-	// Manager is the subnet manager that runs there, at port 1 of an adapter; nil: none.
+	// Manager is the subnet manager on the node, at port 1 of a channel adapter; nil: none.
 	Manager *mad.SMInfo
-	// PortInfo, if set, changes what the node says of a port.
+	// PortInfo, if set, changes the PortInfo of a port in the node's response.
 	PortInfo func(port uint8, info *mad.PortInfo)
 	// Multicast is a switch's multicast forwarding table.
 	Multicast map[ib.LID]fabric.PortSet
@@ -56,7 +56,7 @@ type Node struct {
 	forward []uint8
 }
 
-// Port is one end of a cable, or none.
+// Port is a port of a node, with or without a cable.
 type Port struct {
 	Peer     *Node
 	PeerPort uint8
@@ -69,7 +69,7 @@ func New() *Subnet {
 	return &Subnet{MasterLID: 1, byName: map[string]*Node{}, byLID: map[ib.LID]*Node{}}
 }
 
-// Add puts in a node with ports 1 to that number.
+// Add adds a node with the given number of ports.
 func (s *Subnet) Add(name string, kind mad.NodeType, ports uint8) *Node {
 	n := &Node{Name: name, Type: kind, Ports: make([]Port, int(ports)+1), LIDs: make([]ib.LID, int(ports)+1)}
 	prefix := uint64(0x0010_0000_0000_0000)
@@ -93,7 +93,7 @@ func (s *Subnet) Add(name string, kind mad.NodeType, ports uint8) *Node {
 	return n
 }
 
-// Node returns the node of that name; it must be there.
+// Node returns the node with the given name. It panics if there is none.
 func (s *Subnet) Node(name string) *Node {
 	n := s.byName[name]
 	if n == nil {
@@ -102,13 +102,13 @@ func (s *Subnet) Node(name string) *Node {
 	return n
 }
 
-// Connect puts a cable between two ports.
+// Connect connects two ports with a cable.
 func (s *Subnet) Connect(a *Node, portA uint8, b *Node, portB uint8) {
 	a.Ports[portA] = Port{Peer: b, PeerPort: portB}
 	b.Ports[portB] = Port{Peer: a, PeerPort: portA}
 }
 
-// Disconnect takes away the cable at a port.
+// Disconnect removes the cable from a port.
 func (s *Subnet) Disconnect(n *Node, port uint8) {
 	end := &n.Ports[port]
 	if end.Peer == nil {
@@ -121,8 +121,8 @@ func (s *Subnet) Disconnect(n *Node, port uint8) {
 	}
 }
 
-// FatTree returns leaves with hosts "host0"… at the ports from 1, and spines "spine0"… each with
-// one cable to each leaf "leaf0"….
+// FatTree returns a subnet of leaf switches "leaf0"… with hosts "host0"… at the ports from 1 on, and
+// spine switches "spine0"…, each connected to each leaf with one cable.
 func FatTree(leaves, hosts, spines int) *Subnet {
 	s := New()
 	for l := range leaves {
@@ -141,8 +141,8 @@ func FatTree(leaves, hosts, spines int) *Subnet {
 	return s
 }
 
-// walk follows a directed route, and returns the node that it ends at and the port by which it came
-// in; nil where it leads nowhere.
+// walk follows a directed route and returns the node at its end and the input port there, or nil if
+// the route is invalid or a node on it is dead.
 func (s *Subnet) walk(from *Node, own uint8, route []uint8) (n *Node, in uint8) {
 	n, in = from, own
 	if n.Type == mad.NodeTypeSwitch {
@@ -161,7 +161,7 @@ func (s *Subnet) walk(from *Node, own uint8, route []uint8) (n *Node, in uint8) 
 	return n, in
 }
 
-// reply fills in the attribute that a request asks a node for.
+// reply turns a request into the response of a node.
 func (s *Subnet) reply(n *Node, in uint8, request *mad.DirectedSMP) {
 	n.Asked++
 	request.Method |= mad.MethodResponse
@@ -209,7 +209,8 @@ func (s *Subnet) nodeInfo(n *Node, in uint8) mad.NodeInfo {
 	}
 }
 
-// portGUID is the node's of a switch, and behind it of an adapter's port.
+// portGUID returns the GUID of a port: that of the node for a switch, otherwise that of the node plus
+// the port number.
 func (n *Node) portGUID(port uint8) ib.GUID {
 	g := n.GUID
 	if n.Type != mad.NodeTypeSwitch {
@@ -239,7 +240,8 @@ func (s *Subnet) portInfo(n *Node, in, port uint8) mad.PortInfo {
 	return info
 }
 
-// switchInfo says that the multicast table ends where its last entry does.
+// switchInfo returns the SwitchInfo of a switch, with MulticastFDBTop from the entries of the
+// multicast table.
 func (s *Subnet) switchInfo(n *Node) mad.SwitchInfo {
 	info := mad.SwitchInfo{
 		LinearFDBCap: 0xbfff, LinearFDBTop: uint16(s.lid), LIDsPerPort: 1,
@@ -251,7 +253,7 @@ func (s *Subnet) switchInfo(n *Node) mad.SwitchInfo {
 	return info
 }
 
-// multicast returns the block of the multicast table that a modifier asks for.
+// multicast returns the block of the multicast table for an attribute modifier.
 func (n *Node) multicast(modifier uint32) (block mad.MFTBlock) {
 	position := int(modifier >> 28)
 	for i := range block {

@@ -13,7 +13,7 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// ask sends one question on a directed route and returns the answer; false when none came within
+// ask sends one request on a directed route and returns the response, or false if none arrives within
 // a second.
 func ask(t *testing.T, tr *subnet.Transport, a mad.Attribute, modifier uint32, route ...uint8) (mad.DirectedSMP, bool) {
 	t.Helper()
@@ -34,7 +34,7 @@ func ask(t *testing.T, tr *subnet.Transport, a mad.Attribute, modifier uint32, r
 	var answer mad.DirectedSMP
 	answer.Decode(d[0].MAD[:]) //nolint:errcheck // long enough
 	if n == 1 && (answer.Method != mad.MethodGetResp || !answer.IsReturning() || answer.TransactionID != 42) {
-		t.Errorf("answer = method 0x%x, returning %v, tid %d",
+		t.Errorf("response = method 0x%x, returning %v, tid %d",
 			answer.Method, answer.IsReturning(), answer.TransactionID)
 	}
 	return answer, n == 1
@@ -82,7 +82,7 @@ func TestRoutes(t *testing.T) {
 		}
 		s.Node("leaf0").Dead = true
 		if _, ok := ask(t, tr, mad.AttributeNodeInfo, 0, 1); ok {
-			t.Error("a dead switch answers")
+			t.Error("a dead switch responds")
 		}
 	})
 }
@@ -102,7 +102,7 @@ func TestForwarding(t *testing.T) {
 			}
 		}
 		if answer.Data[0] != mad.LFTPortNone || answer.Data[63] != mad.LFTPortNone {
-			t.Errorf("LIDs that nobody has go by ports %d and %d", answer.Data[0], answer.Data[63])
+			t.Errorf("unassigned LIDs have ports %d and %d", answer.Data[0], answer.Data[63])
 		}
 	})
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// Transport is a node's way into the subnet; it implements [fabric.Transport].
+// Transport sends and receives at a port of a node; it implements [fabric.Transport].
 type Transport struct {
 	subnet *Subnet
 	node   *Node
@@ -24,15 +24,15 @@ type Transport struct {
 	close  func()
 }
 
-// Transport returns the way in by port 1 of the named adapter, or of a switch.
+// Transport returns a transport at port 1 of the named channel adapter, or at the named switch.
 func (s *Subnet) Transport(name string) *Transport {
 	t := &Transport{subnet: s, node: s.Node(name), port: 1, closed: make(chan struct{})}
 	t.close = sync.OnceFunc(func() { close(t.closed) })
 	return t
 }
 
-// Send implements [fabric.Transport]: the subnet works out each answer at once, and Receive waits
-// for its time.
+// Send implements [fabric.Transport]: it computes each response immediately, and Receive delivers it
+// after the delay.
 func (t *Transport) Send(batch []fabric.Datagram) (int, error) {
 	for i := range batch {
 		if t.subnet.Queue > 0 && len(t.queue) >= t.subnet.Queue {
@@ -74,7 +74,8 @@ func (t *Transport) answer(d *fabric.Datagram) {
 	}
 }
 
-// subnetManagement writes the answer, and returns the node that gives it; nil when nobody does.
+// subnetManagement writes the response to a directed SMP to answer and returns the responding node,
+// or nil if there is no response.
 func (t *Transport) subnetManagement(d, answer *fabric.Datagram) *Node {
 	var smp mad.DirectedSMP
 	smp.Decode(d.MAD[:]) //nolint:errcheck // a MAD is long enough
@@ -91,8 +92,8 @@ func (t *Transport) subnetManagement(d, answer *fabric.Datagram) *Node {
 	return n
 }
 
-// managerByLID writes the answer of the subnet manager at a LID, and returns its node; nil when
-// none runs there. No other question by LID has an answer.
+// managerByLID writes the response of the subnet manager at a LID to answer and returns its node, or
+// nil if there is none. There is no response to other LID-routed SMPs.
 func (s *Subnet) managerByLID(d, answer *fabric.Datagram) *Node {
 	n := s.byLID[d.Address.LID]
 	var p mad.SMP
@@ -107,7 +108,7 @@ func (s *Subnet) managerByLID(d, answer *fabric.Datagram) *Node {
 	return n
 }
 
-// datagram returns one that was used before, if there is one.
+// datagram returns a datagram, reused if possible.
 func (t *Transport) datagram() *fabric.Datagram {
 	k := len(t.spare)
 	if k == 0 {
@@ -145,7 +146,7 @@ func (t *Transport) Receive(ctx context.Context, batch []fabric.Datagram, deadli
 	}
 }
 
-// take moves answers whose time has come into the batch.
+// take moves responses whose delay has passed into the batch.
 func (t *Transport) take(batch []fabric.Datagram) (n int) {
 	now := time.Now()
 	for n < len(batch) && len(t.queue) > 0 && !t.queue[0].at.After(now) {
@@ -164,14 +165,14 @@ func (t *Transport) Close() error {
 	return nil
 }
 
-// waiting is an answer on its way.
+// waiting is a response that has not been delivered yet.
 type waiting struct {
 	at       time.Time
 	order    uint64
 	datagram *fabric.Datagram
 }
 
-// answers is a heap.Interface, the earliest first and then the first sent.
+// answers implements heap.Interface: the earliest response first, then the first sent.
 type answers []waiting
 
 func (a answers) Len() int { return len(a) }
