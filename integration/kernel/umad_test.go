@@ -41,7 +41,7 @@ func TestUMADRefusals(t *testing.T) {
 	g := withRdmactl(t)
 	g.Steady(t)
 	for command, want := range map[string]string{
-		"fabric switches -C rxe9": "choose a port of rxe9: no such port with a user MAD device: there are rxe0 port 1",
+		"fabric switches -C rxe9": "choose a port of rxe9: no such port with a user MAD device: available: rxe0 port 1",
 		"fabric switches -C rxe0": "rxe0 port 1 is Ethernet: it has no subnet management",
 		"fabric sm":               "rxe0 port 1 is Ethernet: it has no subnet management",
 		"fabric ping 1 -c 1":      "rxe0 port 1 is Ethernet: it has no LIDs",

@@ -1,5 +1,5 @@
-// Package anonmem takes large buffers from the operating system in a way that can
-// fail: where make ends the program for want of memory, [Alloc] returns an error.
+// Package anonmem allocates large buffers from the operating system. If there isn't
+// enough memory, [Alloc] returns an error, while make would end the program.
 //
 //	buf, err := anonmem.Alloc(8 << 30)
 //	if err != nil {
@@ -7,6 +7,6 @@
 //	}
 //	defer anonmem.Free(buf)
 //
-// The garbage collector knows nothing of a buffer: who still uses it after [Free]
-// crashes.
+// The garbage collector doesn't manage these buffers: using one after [Free] crashes the
+// program.
 package anonmem

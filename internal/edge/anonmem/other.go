@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// Alloc returns n bytes of zeros, n > 0, which the garbage collector owns: for want of
-// memory the program ends here.
+// Alloc returns n zero bytes, n > 0, which the garbage collector manages: if there isn't
+// enough memory, the program ends.
 func Alloc(n int) ([]byte, error) {
 	if n <= 0 {
 		return nil, fmt.Errorf("%d bytes: %w", n, syscall.EINVAL)
@@ -16,5 +16,5 @@ func Alloc(n int) ([]byte, error) {
 	return make([]byte, n), nil
 }
 
-// Free leaves the buffer to the garbage collector.
+// Free does nothing: the garbage collector frees the buffer.
 func Free([]byte) error { return nil }

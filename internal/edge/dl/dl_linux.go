@@ -14,7 +14,7 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// Available says whether this build can open libraries at all.
+// Available reports whether this build can open libraries.
 const Available = true
 
 // Library is an open C library.
@@ -27,18 +27,18 @@ type Library struct {
 	closed bool
 }
 
-// Open opens the library and all that it needs (dlopen with RTLD_NOW and RTLD_LOCAL). Its
-// initialisers run.
+// Open opens the library and its dependencies (dlopen with RTLD_NOW and RTLD_LOCAL), and runs their
+// initialisers.
 func Open(spec Spec) (*Library, error) {
 	defer onOneThread()()
 	handle, err := purego.Dlopen(spec.Name, purego.RTLD_NOW|purego.RTLD_LOCAL)
 	if err != nil {
 		return nil, openError(spec, err)
 	}
-	// Found through the library's own dependencies, so that it is the errno that the library sets.
+	// Searched in the library's dependencies, so that it is the errno that the library sets.
 	errnoLoc, err := purego.Dlsym(handle, "__errno_location")
 	if err != nil {
-		_ = purego.Dlclose(handle) // the missing errno is what counts
+		_ = purego.Dlclose(handle) // the error to return is the missing errno
 		return nil, &Error{
 			Library: spec.Name, Symbol: "__errno_location", Remedy: "use glibc or musl", Err: err, absent: true,
 		}
@@ -46,15 +46,16 @@ func Open(spec Spec) (*Library, error) {
 	return &Library{spec: spec, handle: handle, errnoLoc: errnoLoc}, nil
 }
 
-// onOneThread keeps the goroutine on its thread until the function that it returns is called: what
-// the loader says of a failure (dlerror) belongs to the thread, and purego asks in a second call.
+// onOneThread keeps the goroutine on its thread until the returned function is called: the loader
+// keeps its errors (dlerror) per thread, and purego reads them with a second call.
 func onOneThread() (release func()) {
 	runtime.LockOSThread()
 	return runtime.UnlockOSThread
 }
 
-// openError tells a library that is not there from one that is and can't be used. The loader has
-// no code for it, and its words are not translated in a process that never called setlocale.
+// openError distinguishes a library that is not installed from one that can't be used. The loader has
+// no error code for it, so openError checks the message, which is not translated in a process that
+// never called setlocale.
 func openError(spec Spec, err error) *Error {
 	e := &Error{Library: spec.Name, Err: errors.New(strings.TrimPrefix(err.Error(), spec.Name+": "))}
 	missing := strings.Contains(err.Error(), "No such file")
@@ -63,18 +64,18 @@ func openError(spec Spec, err error) *Error {
 	case e.absent && spec.Packages != "":
 		e.Remedy = "install " + spec.Packages
 	case missing:
-		e.Remedy = "install the library that the message names"
+		e.Remedy = "install the library in the error message"
 	default:
-		e.Remedy = "install it for " + runtime.GOARCH + ", and with all libraries that it needs (ldd shows them)"
+		e.Remedy = "install it for " + runtime.GOARCH + ", with all its dependencies (ldd shows them)"
 	}
 	return e
 }
 
-// Name is the name that the library was opened by.
+// Name returns the name with which the library was opened.
 func (l *Library) Name() string { return l.spec.Name }
 
-// Func finds a function. Where several versions of the symbol exist it is the default one, which
-// programs that are linked today get.
+// Func finds a function. If the symbol has several versions, it is the default one, as for a program
+// that is linked with the library.
 func (l *Library) Func(name string) (Func, error) {
 	defer onOneThread()()
 	addr, err := purego.Dlsym(l.handle, name)
@@ -93,7 +94,7 @@ func (l *Library) packages() string {
 	return l.spec.Name
 }
 
-// At makes a callable function of a pointer that C code handed out; not OK for a null pointer.
+// At returns the function for a function pointer from C code. ok is false for a null pointer.
 func (l *Library) At(addr uintptr) (f Func, ok bool) {
 	return Func{addr: addr, errnoLoc: l.errnoLoc}, addr != 0
 }
@@ -106,10 +107,11 @@ type dlInfo struct {
 	symbolAddr uintptr
 }
 
-// PathOf returns the file that holds function f, with links resolved; "" if the loader can't tell.
+// PathOf returns the path of the file with function f, with symbolic links resolved, or "" if it is
+// unknown.
 func (l *Library) PathOf(f Func) string {
 	dladdr, err := purego.Dlsym(l.handle, "dladdr")
-	if err != nil { // before glibc 2.34 it was in libdl, which the binary itself is linked with
+	if err != nil { // before glibc 2.34 it was in libdl, with which the binary is linked
 		if dladdr, err = purego.Dlsym(purego.RTLD_DEFAULT, "dladdr"); err != nil {
 			return ""
 		}
@@ -126,7 +128,7 @@ func (l *Library) PathOf(f Func) string {
 	return path
 }
 
-// cString copies a string of C.
+// cString copies a C string.
 func cString(p *byte) string {
 	n := 0
 	for *(*byte)(unsafe.Add(unsafe.Pointer(p), n)) != 0 {
@@ -135,7 +137,7 @@ func cString(p *byte) string {
 	return string(unsafe.Slice(p, n))
 }
 
-// Close closes the library; the loader unloads it when nobody else has it open. A second Close
+// Close closes the library; the loader unloads it after it has been closed everywhere. A second Close
 // does nothing.
 func (l *Library) Close() error {
 	l.mu.Lock()
@@ -147,17 +149,16 @@ func (l *Library) Close() error {
 	return purego.Dlclose(l.handle)
 }
 
-// Func is a C function whose arguments and result are integers or pointers. Its zero value is no
-// function: OK is false, and calls answer -1 and ENOSYS.
+// Func is a C function whose arguments and result are integers or pointers. The zero value is not a
+// function: OK is false, and calls return -1 and ENOSYS.
 type Func struct{ addr, errnoLoc uintptr }
 
-// OK says that there is a function.
+// OK reports whether f is a function.
 func (f Func) OK() bool { return f.addr != 0 }
 
-// CallErrno calls f and returns what it returns, and errno as it is then, which is 0 unless f set
-// it. A narrower result must be cut to its type by the caller: int32(ret). Memory of Go
-// that an argument points to must be converted in the argument list; it may be used until f
-// returns and not after that.
+// CallErrno calls f and returns its result, and errno, which is 0 unless f has set it. The caller must
+// convert a narrower result to its type: int32(ret). A pointer to Go memory must be converted to
+// uintptr in the argument list; C may use the memory only until f returns.
 //
 //go:uintptrescapes
 func (f Func) CallErrno(args ...uintptr) (ret uintptr, errno syscall.Errno) {
@@ -166,7 +167,7 @@ func (f Func) CallErrno(args ...uintptr) (ret uintptr, errno syscall.Errno) {
 	}
 	defer onOneThread()() // errno belongs to the thread too
 	loc, _, _ := purego.SyscallN(f.errnoLoc)
-	p := *(**int32)(unsafe.Pointer(&loc)) // memory of C: the garbage collector does not move it
+	p := *(**int32)(unsafe.Pointer(&loc)) // C memory, which the garbage collector doesn't manage
 	*p = 0
 	ret, _, _ = purego.SyscallN(f.addr, args...)
 	return ret, syscall.Errno(*p)

@@ -8,34 +8,34 @@ import (
 	"syscall"
 )
 
-// errBuild is the cause in a build that can open no library.
+// errBuild is the cause in a build that can't open libraries.
 var errBuild = fmt.Errorf("this build opens no C libraries: %w", errors.ErrUnsupported)
 
-// Available says whether this build can open libraries at all.
+// Available reports whether this build can open libraries.
 const Available = false
 
 // Library is an open C library; this build has none.
 type Library struct{}
 
-// Open answers an *Error that matches [errors.ErrUnsupported].
+// Open returns an *Error that matches [errors.ErrUnsupported].
 func Open(spec Spec) (*Library, error) {
 	return nil, &Error{
 		Library: spec.Name, Remedy: "use the dynamic build of rdmactl, on Linux with glibc", Err: errBuild,
 	}
 }
 
-// Name is "".
+// Name returns "".
 func (l *Library) Name() string { return "" }
 
-// Func finds nothing.
+// Func returns an error.
 func (l *Library) Func(name string) (Func, error) {
 	return Func{}, &Error{Symbol: name, Err: errBuild}
 }
 
-// At makes no function.
+// At returns false.
 func (l *Library) At(uintptr) (Func, bool) { return Func{}, false }
 
-// PathOf is "".
+// PathOf returns "".
 func (l *Library) PathOf(Func) string { return "" }
 
 // Close does nothing.
@@ -44,10 +44,10 @@ func (l *Library) Close() error { return nil }
 // Func is a C function; this build has none.
 type Func struct{}
 
-// OK is false.
+// OK returns false.
 func (f Func) OK() bool { return false }
 
-// CallErrno answers -1 and ENOSYS.
+// CallErrno returns -1 and ENOSYS.
 func (f Func) CallErrno(...uintptr) (ret uintptr, errno syscall.Errno) {
 	return ^uintptr(0), syscall.ENOSYS
 }

@@ -60,7 +60,7 @@ func TestBuilds(t *testing.T) {
 	}
 }
 
-// What the loader says is kept by thread: an error must have words, whatever else runs.
+// The loader keeps errors per thread: an error must have its message, whatever else runs.
 func TestOpenMissingParallel(t *testing.T) {
 	for range 8 {
 		t.Run("", func(t *testing.T) {

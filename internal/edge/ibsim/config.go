@@ -5,29 +5,28 @@ import (
 	"strconv"
 )
 
-// DefaultSocketName is the first part of the abstract names of an ibsim that was given none.
+// DefaultSocketName is the default first part of the abstract socket names of ibsim.
 const DefaultSocketName = "sim"
 
 // DefaultServerPort is the UDP port of the control socket of `ibsim -r`.
 const DefaultServerPort = 7070
 
-// Config says which simulator to join and as which node. The zero value joins the ibsim of this
-// machine at a node of the server's choice.
+// Config selects the simulator to join and the node. The zero value joins the ibsim of this machine at
+// a node that the server chooses.
 type Config struct {
-	Node       string // identifier in the net file, as "host0"; SIM_HOST
-	IsSM       bool   // take MADs of classes nobody asked for; SIM_SET_ISSM, set to anything
+	Node       string // identifier in the net file, such as "host0"; SIM_HOST
+	IsSM       bool   // receive unsolicited MADs, as a subnet manager does; SIM_SET_ISSM, set to anything
 	SocketName string // first part of the abstract names; empty: DefaultSocketName; IBSIM_SOCKNAME
 	Server     string // host name or IPv4 address of `ibsim -r`; empty: abstract names; IBSIM_SERVER_NAME
 	ServerPort int    // UDP; 0: DefaultServerPort; IBSIM_SERVER_PORT
 }
 
-// Wanted reports whether the environment asks for the simulator: SIM_HOST or IBSIM_SERVER_NAME
-// is set.
+// Wanted reports whether the environment selects the simulator: SIM_HOST or IBSIM_SERVER_NAME is set.
 func Wanted(getenv func(string) string) bool {
 	return getenv("SIM_HOST") != "" || getenv("IBSIM_SERVER_NAME") != ""
 }
 
-// ConfigFromEnv reads the variables that umad2sim honours.
+// ConfigFromEnv reads the environment variables of umad2sim.
 func ConfigFromEnv(getenv func(string) string) (Config, error) {
 	c := Config{
 		Node:       getenv("SIM_HOST"),
@@ -38,14 +37,14 @@ func ConfigFromEnv(getenv func(string) string) (Config, error) {
 	if port := getenv("IBSIM_SERVER_PORT"); port != "" {
 		n, err := strconv.Atoi(port)
 		if err != nil || n < 1 || n > 65535-maxClients-1 {
-			return Config{}, fmt.Errorf("read IBSIM_SERVER_PORT %q: not a port that leaves room for the clients'", port)
+			return Config{}, fmt.Errorf("read IBSIM_SERVER_PORT %q: not a port number with room for the clients' ports", port)
 		}
 		c.ServerPort = n
 	}
 	return c, nil
 }
 
-// maxClients is how many clients an ibsim serves at once; their slots are 0 to 9.
+// maxClients is the maximum number of clients of an ibsim; their slots are 0 to 9.
 const maxClients = 10
 
 func (c Config) socketName() string {
@@ -62,7 +61,7 @@ func (c Config) serverPort() int {
 	return c.ServerPort
 }
 
-// String names the simulator as errors do.
+// String describes the simulator for errors.
 func (c Config) String() string {
 	if c.Server != "" {
 		return fmt.Sprintf("ibsim at %s:%d", c.Server, c.serverPort())
@@ -70,7 +69,7 @@ func (c Config) String() string {
 	return fmt.Sprintf("ibsim socket @%s", c.socketName())
 }
 
-// Limits of a node name and of the socket name, both in bytes: the server cuts longer ones.
+// Limits of a node name and of the socket name, both in bytes: the server truncates longer ones.
 const (
 	maxNodeName   = clientInfoNodeN - 1
 	maxSocketName = 90

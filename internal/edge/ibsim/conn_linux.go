@@ -13,14 +13,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// controlTimeout bounds the wait for an answer to a control message, and farewell that for what is
-// of no use any more.
+// controlTimeout is the time limit for the response to a control message, and leaveTimeout for that to
+// a disconnect message.
 const (
 	controlTimeout = 5 * time.Second
-	farewell       = time.Second
+	leaveTimeout   = time.Second
 )
 
-// Conn is one client's place in a simulated subnet.
+// Conn is the connection of one client to a simulated subnet.
 type Conn struct {
 	config  Config
 	node    string
@@ -28,7 +28,7 @@ type Conn struct {
 	control net.Conn
 	data    *descriptor
 	close   func() error
-	joining bool // the simulator was asked for a place and hasn't answered
+	joining bool // the connect message was sent and there was no response
 
 	send transfer // of the goroutine that sends
 	recv transfer // of the goroutine that receives
@@ -40,19 +40,19 @@ type unixSocket interface {
 	Close() error
 }
 
-// transfer is the state of one batch; the function is bound once, since a closure for each call
-// would be garbage for each call.
+// transfer is the state of one batch. The function is stored, since a closure per call would be
+// allocated.
 type transfer struct {
 	packets []Packet
 	n       int
 	err     error
 	try     func(fd int) bool
-	buffer  [packetLen + 1]byte // one more, to notice a longer datagram
+	buffer  [packetLen + 1]byte // one byte more, to detect a longer datagram
 }
 
-// Dial joins the simulator, and has left it again when it returns an error. The context bounds the
-// handshake, but for up to a second: ibsim ends with a panic when a client is gone before its
-// request for a place is answered.
+// Dial joins the simulator. If it returns an error, it has left the simulator again. The context limits
+// the handshake, which may take up to a second longer: ibsim crashes if a client is gone before the
+// response to its connect message.
 func Dial(ctx context.Context, config Config) (*Conn, error) {
 	if err := config.validate(); err != nil {
 		return nil, err
@@ -67,23 +67,23 @@ func Dial(ctx context.Context, config Config) (*Conn, error) {
 	return c, nil
 }
 
-// abandon ends a join that failed.
+// abandon cleans up after a failed join.
 func (c *Conn) abandon() {
 	if c.joining {
-		c.takeAnswer()
+		c.releasePlace()
 	}
 	if c.control != nil {
-		c.control.Close() //nolint:errcheck // the join's error is what counts
+		c.control.Close() //nolint:errcheck // the error to return is that of the join
 	}
 	if c.data != nil {
 		c.data.close() //nolint:errcheck // as above
 	}
 }
 
-// takeAnswer keeps the sockets until the simulator has served the request for a place, and gives
-// that back.
-func (c *Conn) takeAnswer() {
-	bound, cancel := context.WithTimeout(context.Background(), farewell)
+// releasePlace waits for the response to the connect message, and disconnects from the place that the
+// simulator has assigned.
+func (c *Conn) releasePlace() {
+	bound, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 	defer cancel()
 	var hello control
 	if err := c.receive(bound, &hello); err != nil || hello.kind != controlConnect {
@@ -91,7 +91,7 @@ func (c *Conn) takeAnswer() {
 	}
 	slot, _ := hello.connected()
 	bye := control{kind: controlDisconnect, clientID: slot}
-	c.call(bound, &bye) //nolint:errcheck // it notices by itself that a client is gone
+	c.call(bound, &bye) //nolint:errcheck // the simulator detects that a client is gone
 }
 
 func (c *Conn) join(ctx context.Context) error {
@@ -109,10 +109,10 @@ func (c *Conn) join(ctx context.Context) error {
 	}
 	hello := connectMessage(id, c.config.Node, c.config.IsSM)
 	err = c.call(ctx, &hello)
-	_, c.joining = errors.AsType[*unansweredError](err)
+	_, c.joining = errors.AsType[*noResponseError](err)
 	if err != nil {
 		if errors.Is(err, errRefused) && c.config.Node != "" {
-			return fmt.Errorf("as %q: %w: no such node in its net file, or its %d places are taken",
+			return fmt.Errorf("as %q: %w: no such node in its net file, or all %d places are in use",
 				c.config.Node, err, maxClients)
 		}
 		return err
@@ -124,34 +124,33 @@ func (c *Conn) join(ctx context.Context) error {
 	return c.connectData()
 }
 
-// Node returns the identifier, in the simulator's net file, of the node that the client sits at.
+// Node returns the identifier of the client's node in the simulator's net file.
 func (c *Conn) Node() string { return c.node }
 
-// IsSM reports whether the client joined with [Config.IsSM], and so gets requests too.
+// IsSM reports whether the client joined with [Config.IsSM], and so also receives requests.
 func (c *Conn) IsSM() bool { return c.config.IsSM }
 
-// errRefused is the server's error answer, which carries no reason.
+// errRefused is the server's error response, which has no cause.
 var errRefused = errors.New("the simulator refused")
 
-// unansweredError is the error of a control message that was sent, and whose answer did not come
-// in time.
-type unansweredError struct{ why error }
+// noResponseError is the error of a control message that was sent and got no response in time.
+type noResponseError struct{ why error }
 
-func (e *unansweredError) Error() string { return e.why.Error() }
-func (e *unansweredError) Unwrap() error { return e.why }
+func (e *noResponseError) Error() string { return e.why.Error() }
+func (e *noResponseError) Unwrap() error { return e.why }
 
-// silenceError is the error of a simulator that is there and neither takes nor answers a
-// control message.
-type silenceError struct{}
+// timeoutError is the error of a simulator that is running, but doesn't accept or respond to a control
+// message.
+type timeoutError struct{}
 
-func (silenceError) Error() string {
-	return fmt.Sprintf("the simulator didn't answer within %v", controlTimeout)
+func (timeoutError) Error() string {
+	return fmt.Sprintf("the simulator didn't respond within %v", controlTimeout)
 }
 
-// Is makes it match what it is: a deadline that is over.
-func (silenceError) Is(target error) bool { return target == os.ErrDeadlineExceeded }
+// Is matches os.ErrDeadlineExceeded.
+func (timeoutError) Is(target error) bool { return target == os.ErrDeadlineExceeded }
 
-// call sends a control message and puts the answer in its place.
+// call sends a control message and replaces it with the response.
 func (c *Conn) call(ctx context.Context, m *control) error {
 	kind := m.kind
 	err := c.timed(ctx, func() error {
@@ -169,8 +168,8 @@ func (c *Conn) call(ctx context.Context, m *control) error {
 	return nil
 }
 
-// receive takes the answer to a control message. An error that is an *unansweredError says that it
-// may still come.
+// receive receives the response to a control message. If the error is a *noResponseError, the response
+// may still arrive.
 func (c *Conn) receive(ctx context.Context, m *control) error {
 	answer := make([]byte, controlLen+1)
 	n := 0
@@ -179,13 +178,13 @@ func (c *Conn) receive(ctx context.Context, m *control) error {
 		return err
 	})
 	if err != nil {
-		return &unansweredError{err}
+		return &noResponseError{err}
 	}
 	return m.decode(answer[:n])
 }
 
-// timed reads from the control socket or writes to it, until the context ends or controlTimeout
-// is over.
+// timed calls transfer, which reads from the control socket or writes to it, until the context ends or
+// controlTimeout has passed.
 func (c *Conn) timed(ctx context.Context, transfer func() error) error {
 	if err := c.control.SetDeadline(time.Now().Add(controlTimeout)); err != nil {
 		return err
@@ -197,32 +196,32 @@ func (c *Conn) timed(ctx context.Context, transfer func() error) error {
 	})
 	err := transfer()
 	if !stop() {
-		<-cut // or it would cut what comes next
+		<-cut // otherwise it could end a later transfer
 	}
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return silenceError{}
+		return timeoutError{}
 	}
 	return err
 }
 
 func (c *Conn) leave() error {
 	bye := control{kind: controlDisconnect, clientID: c.slot}
-	// The simulator may be gone already; it notices by itself that a client is.
-	bound, cancel := context.WithTimeout(context.Background(), farewell)
+	// Errors don't matter: the simulator may have ended, and it detects that a client is gone.
+	bound, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 	defer cancel()
 	c.call(bound, &bye) //nolint:errcheck // see above
 	return errors.Join(c.control.Close(), c.data.close())
 }
 
-// Close leaves the simulator; a Receive that waits returns [net.ErrClosed]. Later calls return the
-// same.
+// Close leaves the simulator; a waiting Receive returns [net.ErrClosed]. Later calls of Close return
+// the same error.
 func (c *Conn) Close() error { return c.close() }
 
-// Send hands packets to the simulator without waiting. It returns how many it took: fewer than
-// all when the simulator's queue is full, which is no error.
+// Send sends packets to the simulator without waiting. It returns how many were sent: fewer than all
+// if the simulator's queue is full, which is not an error.
 func (c *Conn) Send(packets []Packet) (int, error) {
 	t := &c.send
 	t.packets, t.n, t.err = packets, 0, nil
@@ -257,9 +256,9 @@ func (c *Conn) trySend(fd int) {
 	}
 }
 
-// Receive waits for the first packet until the deadline, takes what else is there, and returns the
-// count. At the deadline it returns 0 and no error; a zero deadline waits forever. Datagrams of
-// another size than a packet's are dropped.
+// Receive waits for the first packet until the deadline, reads the other available packets, and
+// returns their number. At the deadline it returns 0 and no error; a zero deadline means no limit.
+// Datagrams of a wrong size are dropped.
 func (c *Conn) Receive(ctx context.Context, packets []Packet, deadline time.Time) (int, error) {
 	t := &c.recv
 	t.packets, t.n, t.err = packets, 0, nil
@@ -279,7 +278,7 @@ func (c *Conn) Receive(ctx context.Context, packets []Packet, deadline time.Time
 	return t.n, nil
 }
 
-// tryReceive reports whether it has something: packets, or an error.
+// tryReceive reads the available packets. It reports whether there are packets or an error.
 func (c *Conn) tryReceive(fd int) bool {
 	t := &c.recv
 	for t.n < len(t.packets) {

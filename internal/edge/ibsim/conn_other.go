@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// Conn is one client's place in a simulated subnet; only Linux has the sockets that it needs.
+// Conn is the connection of one client to a simulated subnet; it requires Linux.
 type Conn struct{}
 
 // Dial returns an error that matches [errors.ErrUnsupported].
 func Dial(_ context.Context, c Config) (*Conn, error) {
-	return nil, fmt.Errorf("join %s: abstract unix sockets need Linux: %w", c, errors.ErrUnsupported)
+	return nil, fmt.Errorf("join %s: abstract unix sockets require Linux: %w", c, errors.ErrUnsupported)
 }
 
 // Node returns "".

@@ -1,4 +1,4 @@
-// Package ibsim speaks the client side of ibsim's socket protocol, so that a program can send and
+// Package ibsim implements the client side of ibsim's socket protocol, so that a program can send and
 // receive MADs in a simulated InfiniBand subnet without the preloaded C library umad2sim.
 //
 //	conn, err := ibsim.Dial(ctx, ibsim.ConfigFromEnv(os.Getenv))
@@ -7,9 +7,9 @@
 //	n, err = conn.Receive(ctx, packets, deadline) // waits for the first packet
 //
 // A subnet has datagram sockets: one for control messages, ten for the MADs of its clients. They
-// have names in Linux's abstract namespace or, with a server address, UDP ports. An answer that a
-// real fabric would never give comes back at once with [StatusTimeout] and the request's MAD: ibsim
-// has no timeouts.
+// have names in Linux's abstract namespace or, with a server address, UDP ports. If a request would
+// get no response in a real fabric, ibsim returns it at once with [StatusTimeout]: ibsim has no
+// timeouts.
 //
 // One goroutine may send while another receives. Source: ibsim 0.10, include/ibsim.h,
 // umad2sim/sim_client.c and ibsim/ibsim.c.

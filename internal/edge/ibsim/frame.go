@@ -15,35 +15,35 @@ const (
 	packetLen = 288
 	// controlLen is the size of struct sim_ctl.
 	controlLen = 80
-	// controlDataLen is what a control message carries at most.
+	// controlDataLen is the maximum length of the data of a control message.
 	controlDataLen = 64
 )
 
-// LIDPermissive is what both LIDs of a directed-route packet have.
+// LIDPermissive is the value of both LIDs of a directed-route packet.
 const LIDPermissive = 0xffff
 
-// StatusTimeout is ETIMEDOUT of Linux: nobody answers, since the path leads nowhere, the node is
-// down, or the link lost the packet.
+// StatusTimeout is ETIMEDOUT of Linux: there is no response, because the route is invalid, the node is
+// down, or the link has lost the packet.
 const StatusTimeout = 110
 
-// controlMagic starts each control message; the server is silent when it is wrong.
+// controlMagic starts each control message; the server doesn't respond if it is wrong.
 const controlMagic = 0xdeadbeef
 
 // ErrShort is the error for a datagram of another size than the protocol's.
 var ErrShort = errors.New("datagram of a wrong size")
 
-// Packet is one MAD on its way through the simulator (struct sim_request).
+// Packet is one MAD in the simulator's protocol (struct sim_request).
 type Packet struct {
-	// LIDPermissive in both for a directed route; SLID 0 lets the server fill it.
+	// Both are LIDPermissive for a directed route; the server fills in an SLID of 0.
 	DLID, SLID uint16
 	DQP, SQP   uint32       // queue pair numbers: 0 for SMPs, 1 for the other classes
-	Status     uint32       // 0, or StatusTimeout on a request that came back
+	Status     uint32       // 0, or StatusTimeout for a request that was returned
 	MAD        [MADLen]byte // as on the wire
 }
 
-// appendTo writes the 288 bytes of the packet behind b. The length field says 256.
+// appendTo appends the 288 bytes of the packet to b. The length field is 256.
 func (p *Packet) appendTo(b []byte) []byte {
-	// The simulator keeps a LID as a 16-bit network-order value in a 32-bit host-order slot.
+	// The simulator stores a LID as a 16-bit network-order value in a 32-bit host-order field.
 	b = binary.NativeEndian.AppendUint32(b, slotFromLID(p.DLID))
 	b = binary.NativeEndian.AppendUint32(b, slotFromLID(p.SLID))
 	b = binary.BigEndian.AppendUint32(b, p.DQP)
@@ -80,7 +80,7 @@ func hostOrder16(v uint16) uint16 {
 	return bits.ReverseBytes16(v)
 }
 
-// controlType says what a control message asks for (enum of include/ibsim.h).
+// controlType is the type of a control message (enum of include/ibsim.h).
 type controlType uint32
 
 const (
@@ -110,7 +110,7 @@ func (c controlType) String() string {
 	}
 }
 
-// control is struct sim_ctl: host order throughout.
+// control is struct sim_ctl; all numbers are in host order.
 type control struct {
 	kind     controlType
 	clientID uint32
@@ -152,7 +152,8 @@ const (
 	clientInfoNodeN = 32
 )
 
-// connectMessage asks for a place at the node of that name; empty lets the server choose.
+// connectMessage returns a message that requests a place at the node with the given name; if it is
+// empty, the server chooses a node.
 func connectMessage(id uint32, node string, isSM bool) control {
 	c := control{kind: controlConnect, clientID: id, length: clientInfoLen}
 	binary.NativeEndian.PutUint32(c.data[0:], id)
@@ -163,7 +164,7 @@ func connectMessage(id uint32, node string, isSM bool) control {
 	return c
 }
 
-// connected reads the server's answer: the slot of the client and the node's name.
+// connected reads the server's response: the slot of the client and the node's name.
 func (c *control) connected() (slot uint32, node string) {
 	name := c.data[clientInfoNode : clientInfoNode+clientInfoNodeN]
 	n := 0

@@ -17,7 +17,7 @@ import (
 
 const ft2 = "../../../fabric/testdata/ft2/net"
 
-// nodeInfoRequest is a directed-route SubnGet(NodeInfo), bytes as the specification has them.
+// nodeInfoRequest is a directed-route SubnGet(NodeInfo), in the bytes of the specification.
 func nodeInfoRequest(tid uint32, path ...byte) ibsim.Packet {
 	p := ibsim.Packet{DLID: ibsim.LIDPermissive, SLID: ibsim.LIDPermissive}
 	copy(p.MAD[:], []byte{1, 0x81, 1, 1, 0, 0, 0, byte(len(path))})
@@ -144,8 +144,7 @@ func TestUDP(t *testing.T) {
 	}
 }
 
-// freePorts returns the first of n UDP ports in a row that nobody uses, below those that the kernel
-// hands out.
+// freePorts returns the first of n consecutive unused UDP ports, below those that the kernel assigns.
 func freePorts(t *testing.T, n int) int {
 	t.Helper()
 	for first := 20000; first < 32000; first += n {
@@ -180,7 +179,7 @@ func TestDialErrors(t *testing.T) {
 	}{
 		{
 			ibsim.Config{SocketName: "rdmakit-nobody"},
-			"join ibsim socket @rdmakit-nobody: no simulator has that name", syscall.ECONNREFUSED,
+			"join ibsim socket @rdmakit-nobody: no simulator with that name", syscall.ECONNREFUSED,
 		},
 		{sim.Config("host99"), `as "host99": connect: the simulator refused`, nil},
 		{ibsim.Config{Node: strings.Repeat("x", 32)}, "longer than 31 bytes", nil},
@@ -211,8 +210,8 @@ func TestConfigFromEnv(t *testing.T) {
 	}
 }
 
-// TestDialGivesUp ends joins at every moment of the handshake: the simulator serves on, and has its
-// places back.
+// TestDialGivesUp ends joins at every moment of the handshake, and checks that the simulator keeps
+// working and that all its places are free again.
 func TestDialGivesUp(t *testing.T) {
 	sim := ibsimtest.Start(t, ft2)
 	gaveUp := 0
@@ -232,14 +231,14 @@ func TestDialGivesUp(t *testing.T) {
 		cancel()
 	}
 	if gaveUp == 0 {
-		t.Error("each join was answered in time: nothing was tested")
+		t.Error("each join got its response in time: nothing was tested")
 	}
-	for range 10 { // all its places
+	for range 10 { // all places of the simulator
 		exchange(t, dial(t, sim.Config("host1")), nodeInfoRequest(1))
 	}
 }
 
-// TestSilentSimulator joins one that takes messages and doesn't answer.
+// TestSilentSimulator joins a simulator that receives messages and doesn't respond.
 func TestSilentSimulator(t *testing.T) {
 	t.Parallel()
 	const name = "rdmakit-silent"
@@ -249,7 +248,7 @@ func TestSilentSimulator(t *testing.T) {
 	}
 	defer server.Close()
 	_, err = ibsim.Dial(t.Context(), ibsim.Config{SocketName: name})
-	if want := "join ibsim socket @rdmakit-silent: connect: the simulator didn't answer within 5s"; err == nil ||
+	if want := "join ibsim socket @rdmakit-silent: connect: the simulator didn't respond within 5s"; err == nil ||
 		err.Error() != want || !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("Dial = %v, want %s", err, want)
 	}

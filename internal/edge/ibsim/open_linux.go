@@ -10,18 +10,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// abstractName returns a socket name as ibsim forms it: abstract, with a NUL at the end
-// that counts.
+// abstractName returns a socket name in ibsim's form: abstract, with a NUL at the end that is part of
+// the name.
 func abstractName(format string, a ...any) string {
 	return "@" + fmt.Sprintf(format, a...) + "\x00"
 }
 
-// pidLimit is above every process identifier of Linux.
+// pidLimit is greater than every process identifier of Linux.
 const pidLimit = 1 << 22
 
-// openUnix opens the control socket, connected, and the data socket, bound only: its peer is known
-// after the handshake. The client's identifier is the process's, as umad2sim has it; a second
-// client of the same process takes another above all of those.
+// openUnix opens the control socket, which is connected, and the data socket, which is only bound: its
+// peer is known after the handshake. The client's identifier is the process identifier, as in
+// umad2sim; further clients of the same process use identifiers above pidLimit.
 func (c *Conn) openUnix(context.Context) (id uint32, data unixSocket, err error) {
 	base := c.config.socketName()
 	server := &net.UnixAddr{Name: abstractName("%s:ctl", base), Net: "unixgram"}
@@ -33,7 +33,7 @@ func (c *Conn) openUnix(context.Context) (id uint32, data unixSocket, err error)
 			continue
 		}
 		if errors.Is(err, unix.ECONNREFUSED) {
-			return 0, nil, fmt.Errorf("no simulator has that name; start one with `ibsim -s NETFILE`: %w",
+			return 0, nil, fmt.Errorf("no simulator with that name; start one with `ibsim -s NETFILE`: %w",
 				unix.ECONNREFUSED)
 		}
 		if err != nil {
@@ -47,7 +47,7 @@ func (c *Conn) openUnix(context.Context) (id uint32, data unixSocket, err error)
 		}
 		return id, data, nil
 	}
-	return 0, nil, fmt.Errorf("this process has %d clients already", maxClients)
+	return 0, nil, fmt.Errorf("this process already has %d clients", maxClients)
 }
 
 // openUDP does the same for a simulator that listens on UDP. The client's identifier is the port of
@@ -61,7 +61,7 @@ func (c *Conn) openUDP(ctx context.Context) (id uint32, data unixSocket, err err
 	c.control = control
 	var local net.UDPAddr
 	if a, ok := control.LocalAddr().(*net.UDPAddr); ok {
-		local.IP = a.IP // the interface that leads there; nobody else's packets
+		local.IP = a.IP // receive only through the interface to the server
 	}
 	udp, err := net.ListenUDP("udp4", &local)
 	if err != nil {
@@ -74,7 +74,7 @@ func (c *Conn) openUDP(ctx context.Context) (id uint32, data unixSocket, err err
 	return uint32(bound.Port), udp, nil
 }
 
-// connectData connects the data socket to the one that serves the client's place.
+// connectData connects the data socket to the simulator's socket for the client's place.
 func (c *Conn) connectData() error {
 	var peer unix.Sockaddr = &unix.SockaddrUnix{Name: abstractName("%s:out%d", c.config.socketName(), c.slot)}
 	if c.config.Server != "" {

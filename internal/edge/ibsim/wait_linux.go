@@ -14,33 +14,33 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// spin is how long Receive looks again and again before it sleeps. The simulator answers within a
-// few microseconds, and a process that sleeps costs it more to wake than the answer itself: a sweep
-// that spins takes little more than half the time.
+// spin is how long Receive polls before it sleeps. The simulator responds within a few microseconds,
+// and waking a sleeping process takes it longer than the response itself: with polling, a sweep
+// takes little more than half the time.
 const (
-	spin      = 50 * time.Microsecond
-	leastSpin = time.Microsecond
+	spin    = 50 * time.Microsecond
+	minSpin = time.Microsecond
 )
 
-// descriptor is the data socket, outside the runtime's poller, whose epoll would be woken by each
-// datagram even while somebody reads.
+// descriptor is the data socket. It doesn't use the runtime's poller, which every datagram would wake
+// even while a goroutine reads.
 type descriptor struct {
 	fd, wake int // wake is an eventfd that ends a wait
 
-	// patience is how long to look before sleeping: long while that helps, and next to nothing
-	// while the simulator has no processor of its own, which would wait for this one then. Of the
-	// goroutine that receives.
-	patience time.Duration
+	// spinTime is how long to poll before sleeping. It is reduced while polling doesn't help,
+	// because the simulator is waiting for the CPU that polls. Only the receiving goroutine uses
+	// it.
+	spinTime time.Duration
 
 	mu     sync.RWMutex // held for reading while the descriptors are in use
 	closed atomic.Bool
 }
 
-// newDescriptor takes a copy of the socket, which the caller can close then.
+// newDescriptor duplicates the socket's descriptor; the caller can then close the socket.
 func newDescriptor(socket unixSocket) (*descriptor, error) {
-	d := &descriptor{patience: spin}
+	d := &descriptor{spinTime: spin}
 	if runtime.NumCPU() == 1 {
-		d.patience = 0
+		d.spinTime = 0
 	}
 	raw, err := socket.SyscallConn()
 	if err != nil {
@@ -52,13 +52,13 @@ func newDescriptor(socket unixSocket) (*descriptor, error) {
 		return nil, err
 	}
 	if d.wake, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
-		unix.Close(d.fd) //nolint:errcheck // err is what counts
+		unix.Close(d.fd) //nolint:errcheck // the error to return is err
 		return nil, os.NewSyscallError("eventfd", err)
 	}
 	return d, nil
 }
 
-// interrupt ends a wait, which looks then at why.
+// interrupt ends a wait, which then checks the cause.
 func (d *descriptor) interrupt() {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -68,7 +68,7 @@ func (d *descriptor) interrupt() {
 }
 
 func (d *descriptor) signal() {
-	//nolint:errcheck // it can only say that it is signalled already
+	//nolint:errcheck // the only possible error is that it is already signalled
 	unix.Write(d.wake, binary.NativeEndian.AppendUint64(nil, 1))
 }
 
@@ -83,9 +83,9 @@ func (d *descriptor) close() error {
 	return errors.Join(unix.Close(d.fd), unix.Close(d.wake))
 }
 
-// wait sleeps until there is something to read, and returns nil; or until the deadline
-// (os.ErrDeadlineExceeded), the end of the context (its cause) or close (net.ErrClosed). read is
-// called until it says that it got something.
+// wait calls read, which doesn't wait, until it returns true, and sleeps in between. It returns
+// os.ErrDeadlineExceeded at the deadline, the cause at the end of the context, and net.ErrClosed
+// after close.
 func (d *descriptor) wait(ctx context.Context, deadline time.Time, read func(fd int) bool) error {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -98,7 +98,7 @@ func (d *descriptor) wait(ctx context.Context, deadline time.Time, read func(fd 
 	if read(d.fd) {
 		return nil
 	}
-	if d.look(read) {
+	if d.spinRead(read) {
 		return nil
 	}
 	stop := context.AfterFunc(ctx, d.interrupt)
@@ -120,15 +120,15 @@ func (d *descriptor) wait(ctx context.Context, deadline time.Time, read func(fd 
 	}
 }
 
-// look reads again and again for a while, and reports whether it got something.
-func (d *descriptor) look(read func(fd int) bool) bool {
-	for end := time.Now().Add(d.patience); time.Now().Before(end); {
+// spinRead calls read repeatedly for spinTime, and reports whether it has returned true.
+func (d *descriptor) spinRead(read func(fd int) bool) bool {
+	for end := time.Now().Add(d.spinTime); time.Now().Before(end); {
 		if read(d.fd) {
-			d.patience = min(2*d.patience, spin)
+			d.spinTime = min(2*d.spinTime, spin)
 			return true
 		}
 	}
-	d.patience = max(d.patience/2, leastSpin)
+	d.spinTime = max(d.spinTime/2, minSpin)
 	return false
 }
 
@@ -143,7 +143,7 @@ func (d *descriptor) sleep(deadline time.Time) error {
 	}
 	if fds[1].Revents != 0 {
 		var count [8]byte
-		unix.Read(d.wake, count[:]) //nolint:errcheck // what counts is that it is reset
+		unix.Read(d.wake, count[:]) //nolint:errcheck // only resets the eventfd
 	}
 	return nil
 }

@@ -1,7 +1,7 @@
-// Package process is the edge to processes: becoming another program, as execvp does it, and
-// reading what the kernel tells of another one.
+// Package process replaces the process with another program, like execvp, and reads data about other
+// processes from the kernel.
 //
-//	gate := process.NewGate() // no signal is lost on the way
+//	gate := process.NewGate() // no signal is lost before Exec
 //	files := process.Find(args[0], os.Getenv("PATH"))
 //	p := process.Program{Args: args, Files: files, Environ: environ}
 //	if s := gate.Close(); s == nil {

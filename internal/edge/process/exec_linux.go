@@ -9,11 +9,12 @@ import (
 
 const keepAliveSignal = syscall.SIGCHLD
 
-// Exec makes this process another program, by execve(2); it returns only if that fails.
-// syscall.Exec gives the limit of open files back, which the runtime has raised.
+// Exec replaces the program of this process with another one, with execve(2); it returns only if that
+// fails. syscall.Exec restores the limit of open files, which the runtime has raised.
 func Exec(file string, args, environ []string) error { return syscall.Exec(file, args, environ) }
 
-// CanStart tells what [Exec] would surely say of a file, without starting it.
+// CanStart returns the error that [Exec] would return for a file, as far as it can be determined
+// without starting it.
 func CanStart(file string) error {
 	info, err := os.Stat(file)
 	switch {

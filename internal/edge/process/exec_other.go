@@ -10,10 +10,10 @@ import (
 
 const keepAliveSignal = syscall.SIGHUP
 
-// Exec is for Linux, where the RDMA devices are.
+// Exec is only supported on Linux.
 func Exec(string, []string, []string) error { return errors.ErrUnsupported }
 
-// CanStart tells whether there is such a file.
+// CanStart returns an error if the file doesn't exist.
 func CanStart(file string) error {
 	_, err := os.Stat(file)
 	return err

@@ -6,29 +6,28 @@ import (
 	"syscall"
 )
 
-// Gate hears SIGTERM and SIGINT until the process becomes another program, so that none is lost on
-// the way: what comes before is told by Close, what comes after has the effect that it has without
-// a handler.
+// Gate receives SIGTERM and SIGINT until the process starts another program, so that no signal is lost:
+// Close returns a signal that arrived before; a later one has its default effect.
 type Gate struct {
 	heard  chan os.Signal
 	ending []os.Signal
 	closed bool
 }
 
-// NewGate opens a gate. A caller that has handlers of its own keeps them until the gate is closed.
+// NewGate opens a gate. Handlers of the caller stay active until the gate is closed.
 func NewGate() *Gate {
-	// SIGCHLD is of no interest here: it keeps the channel known to os/signal, whose Stop then
-	// waits until all that came has been delivered. Its handler is the runtime's in any case.
+	// SIGCHLD itself isn't needed: it keeps the channel registered with os/signal, whose Stop then
+	// waits until all pending signals have been delivered. The runtime handles SIGCHLD anyway.
 	g := &Gate{heard: make(chan os.Signal, 16), ending: []os.Signal{syscall.SIGTERM}}
-	if !signal.Ignored(os.Interrupt) { // who ignores it must go on ignoring it
+	if !signal.Ignored(os.Interrupt) { // an ignored signal must stay ignored
 		g.ending = append(g.ending, os.Interrupt)
 	}
 	signal.Notify(g.heard, append([]os.Signal{keepAliveSignal}, g.ending...)...)
 	return g
 }
 
-// Close takes all handlers of these signals away, also those of others, and returns the signal that
-// came before, nil for none. A second call does nothing.
+// Close removes all handlers of these signals, including those of other packages, and returns a signal
+// that arrived before, or nil. A second call does nothing.
 func (g *Gate) Close() os.Signal {
 	if g.closed {
 		return nil

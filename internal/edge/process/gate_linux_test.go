@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestGate sends signals to this process before and while the gate is open.
+// TestGate sends signals to this process before the gate is opened and while it is open.
 func TestGate(t *testing.T) {
 	quiet := NewGate()
 	if s := quiet.Close(); s != nil {

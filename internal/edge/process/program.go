@@ -9,19 +9,19 @@ import (
 	"syscall"
 )
 
-// SystemPath is where execvp of the C library looks when PATH is not set.
+// SystemPath is the search path of execvp in the C library if PATH is not set.
 const SystemPath = "/bin:/usr/bin"
 
-// scriptShell runs files that are executable and have no #! line, as execvp does it.
+// scriptShell runs executable files without a #! line, as in execvp.
 const scriptShell = "/bin/sh"
 
-// The codes of a StartError, as shells, env and nohup have them.
+// The codes of a StartError, the same as in shells, env and nohup.
 const (
-	CodeCannotStart = 126 // found, and can't be started
+	CodeCannotStart = 126 // found, but can't be started
 	CodeNotFound    = 127 // not found
 )
 
-// StartError tells why a program was not started.
+// StartError is the error of a program that could not be started.
 type StartError struct {
 	Code  int // CodeCannotStart or CodeNotFound
 	Err   error
@@ -34,7 +34,7 @@ func (e *StartError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *StartError) Unwrap() error { return e.Err }
 
-// Hints tells what to look at.
+// Hints returns what the user can check.
 func (e *StartError) Hints() []string { return e.hints }
 
 func cannotStart(format string, args ...any) error {
@@ -45,15 +45,15 @@ func notFound(format string, args ...any) error {
 	return &StartError{Code: CodeNotFound, Err: fmt.Errorf(format, args...)}
 }
 
-// Program is what is to be started.
+// Program is a program to start.
 type Program struct {
-	Args    []string // the name first, as it was given
-	Files   []string // that may be it, in the order to try them: see [Find]
+	Args    []string // the name first, as the user gave it
+	Files   []string // files to try, in this order: see [Find]
 	Environ []string // NAME=value
 }
 
-// Find returns the files that a name may stand for: itself if it has a slash, or else one in each
-// folder of path, which are separated by colons. An empty folder is the current one.
+// Find returns the files to try for a name: the name itself if it contains a slash, otherwise one in
+// each folder of path, a list separated by colons. An empty folder is the current one.
 func Find(name, path string) []string {
 	if strings.Contains(name, "/") {
 		return []string{name}
@@ -68,9 +68,10 @@ func Find(name, path string) []string {
 	return out
 }
 
-// Start tries the files as execvp does: what isn't there is passed over, and so is what may not be
-// run, which is remembered. try is [Exec], or looks only, as [CanStart] does; where it returns nil,
-// so does Start. The error is a *[StartError].
+// Start tries the files like execvp: it skips files that don't exist, and files that the process is not
+// permitted to execute, which it reports if no other file can be started. try is [Exec], or a
+// function such as [CanStart] that only checks; if it returns nil, so does Start. The error is a
+// *[StartError].
 func (p Program) Start(try func(file string, args, environ []string) error) error {
 	var denied error
 	for _, file := range p.Files {
@@ -87,7 +88,7 @@ func (p Program) Start(try func(file string, args, environ []string) error) erro
 			return cannotStart("start %s: %w", file, err)
 		case isFile(file):
 			return &StartError{Code: CodeNotFound, Err: fmt.Errorf("start %s: %w", file, err), hints: []string{
-				"the file is there: what its #! line names is missing, or the loader of the C library it was built for",
+				"the file exists, but the program in its #! line, or the loader of its C library, doesn't",
 			}}
 		}
 	}
@@ -100,7 +101,7 @@ func (p Program) Start(try func(file string, args, environ []string) error) erro
 	return notFound("start %s: not found in PATH", p.Args[0])
 }
 
-// isAbsent reports whether a file isn't there, or its folder can't be reached.
+// isAbsent reports whether a file doesn't exist or its folder can't be accessed.
 func isAbsent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ESTALE) ||
 		errors.Is(err, syscall.ENODEV) || errors.Is(err, syscall.ETIMEDOUT)

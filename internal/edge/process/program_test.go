@@ -31,11 +31,11 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestProgramStart answers for the kernel: what is tried, and with which code it ends.
+// TestProgramStart simulates the kernel, and checks which files are tried and the resulting code.
 func TestProgramStart(t *testing.T) {
 	tests := []struct {
 		name    string
-		kernel  map[string]error // what execve says of a file; ENOENT of others
+		kernel  map[string]error // errors of execve by file; ENOENT for others
 		want    []string
 		code    int
 		message string

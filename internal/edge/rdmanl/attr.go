@@ -8,25 +8,24 @@ import (
 	"strings"
 )
 
-// Netlink attributes are a 16-bit length that counts itself, a 16-bit type
-// whose two high bits are flags, and the value, padded to 4 bytes
-// (linux/netlink.h, struct nlattr). Numbers are in the host's byte order.
+// A netlink attribute is a 16-bit length that includes the header, a 16-bit type whose
+// two high bits are flags, and the value, padded to 4 bytes (linux/netlink.h, struct
+// nlattr). Numbers are in the host's byte order.
 const (
 	attrHeader   = 4
 	attrTypeMask = 0x3fff
 )
 
-// errFraming marks lengths that can't be right.
+// errFraming is the error for invalid lengths.
 var errFraming = errors.New("broken framing")
 
-// fields tells where the value of each attribute type goes. Types that are not
-// in it are skipped.
+// fields maps attribute types to functions that store the value. Other types are
+// skipped.
 type fields map[uint16]func(v []byte) error
 
-// decode walks the attributes in b. A value that doesn't suit its field does
-// not stop the walk, so one odd attribute costs itself only. Broken framing
-// does, here and in the attribute around, because nothing after it can be
-// trusted. The error joins all complaints.
+// decode decodes the attributes in b. An invalid value doesn't end the decoding, so that
+// only that attribute is lost. Broken framing ends it, here and in the enclosing
+// attribute, because all data after it is unreliable. The error joins all errors.
 func (f fields) decode(b []byte) error {
 	var errs []error
 	for len(b) >= attrHeader {
@@ -50,9 +49,9 @@ func (f fields) decode(b []byte) error {
 	return errors.Join(errs...)
 }
 
-// number stores a number of 1, 2, 4 or 8 bytes. The width on the wire may
-// differ from that of the field, as kernels have widened attributes before; a
-// value that doesn't fit is an error and leaves the field as it was.
+// number stores a number of 1, 2, 4 or 8 bytes. The width on the wire may differ from
+// that of the field, since kernels have changed widths of attributes before; a value that
+// doesn't fit is an error and doesn't change the field.
 func number[T uint8 | uint16 | uint32 | uint64](field **T) func([]byte) error {
 	return func(v []byte) error {
 		n, err := readUint(v)
@@ -82,7 +81,7 @@ func readUint(v []byte) (uint64, error) {
 	return 0, fmt.Errorf("a number of %d bytes", len(v))
 }
 
-// ifindex stores an interface index, for which 0 means that there is none.
+// ifindex stores an interface index; 0 means that there is none.
 func ifindex(field **int) func([]byte) error {
 	return func(v []byte) error {
 		n, err := readUint(v)
@@ -93,7 +92,7 @@ func ifindex(field **int) func([]byte) error {
 	}
 }
 
-// truth stores a number as a truth value.
+// truth stores a number as a bool.
 func truth(field **bool) func([]byte) error {
 	return func(v []byte) error {
 		n, err := readUint(v)
@@ -104,8 +103,8 @@ func truth(field **bool) func([]byte) error {
 	}
 }
 
-// text stores a string up to its terminating zero; bytes that are no UTF-8 are
-// replaced, so that it survives JSON.
+// text stores a string up to its terminating zero. Invalid UTF-8 is replaced, so that
+// the string can be stored as JSON.
 func text(field *string) func([]byte) error {
 	return func(v []byte) error {
 		s, _, _ := strings.Cut(string(v), "\x00")

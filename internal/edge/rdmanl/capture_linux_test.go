@@ -16,12 +16,11 @@ import (
 
 var capture = flag.String("capture", "", "folder to record the kernel's answers in, as test vectors")
 
-// TestCapture records the bodies of the kernel's answers, one message a line,
-// in the form that readVector reads. testdata was made with it in the guest,
-// after testdata/guest.sh.
+// TestCapture records the bodies of the kernel's responses, one message per line, in the form
+// that readVector reads. testdata was recorded with it in the guest, after testdata/guest.sh.
 func TestCapture(t *testing.T) {
 	if *capture == "" {
-		t.Fatal("-capture DIR tells where to record")
+		t.Fatal("-capture DIR is required")
 	}
 	version, err := os.ReadFile("/proc/version")
 	if err != nil {
@@ -41,7 +40,7 @@ func TestCapture(t *testing.T) {
 	route := func(family uint8) []byte { return append([]byte{family, 0, 0, 0, RT_TABLE_MAIN}, make([]byte, 7)...) }
 	mask := appendAttrU32(make([]byte, ifinfomsgLen), IFLA_EXT_MASK, RTEXT_FILTER_VF|RTEXT_FILTER_SKIP_STATS)
 	for _, c := range []struct {
-		file, like string // like: the command that shows the same
+		file, like string // like: a command that shows the same data
 		q          request
 	}{
 		{"devices", "rdma dev show", nldevRequest("device dump", "", RDMA_NLDEV_CMD_GET, nil)},

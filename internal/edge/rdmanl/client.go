@@ -9,27 +9,27 @@ import (
 	"github.com/mdlayher/netlink"
 )
 
-// Client asks the running kernel. Its zero value is ready for use, by several
-// goroutines at a time; there is nothing to close.
+// Client queries the running kernel. Its zero value is ready to use and safe for
+// concurrent use; it needs no Close.
 type Client struct {
-	// dial opens a socket of a netlink family; nil means the kernel's. Tests set it.
+	// dial opens a socket of a netlink family; nil means a kernel socket. Tests set it.
 	dial func(family int) (*netlink.Conn, error)
 }
 
-// request is one question to the kernel.
+// request is one request to the kernel.
 type request struct {
 	op, object string // for errors
 	family     int
 	typ        netlink.HeaderType
-	flags      netlink.HeaderFlags // beside netlink.Request
+	flags      netlink.HeaderFlags // in addition to netlink.Request
 	body       []byte
 }
 
-// dumpTries bounds how often a list is read again because it changed meanwhile.
+// dumpTries is how often a list is read if it changes during the dump.
 const dumpTries = 4
 
-// dump reads a list, again if it changed meanwhile. After the last try it
-// returns what it has, with ErrInconsistent.
+// dump reads a list, and reads it again if it has changed during the dump. After the
+// last try it returns the list with ErrInconsistent.
 func (c Client) dump(ctx context.Context, q request) ([]netlink.Message, error) {
 	q.flags |= netlink.Dump
 	for try := 1; ; try++ {
@@ -52,23 +52,22 @@ func interrupted(msgs []netlink.Message) bool {
 	return false
 }
 
-// get asks for one object and returns the body of the answer.
+// get requests one object and returns the body of the response.
 func (c Client) get(ctx context.Context, q request) ([]byte, error) {
 	msgs, err := c.exchange(ctx, q)
 	if err != nil {
 		return nil, err
 	}
 	if len(msgs) == 0 {
-		return nil, opError(q, errors.New("no answer"))
+		return nil, opError(q, errors.New("no response"))
 	}
 	return msgs[0].Data, nil
 }
 
-// exchange sends a request over a socket of its own and returns all messages of
-// the answer. It returns when ctx is done, come what may: the kernel handles a
-// request while the sender waits in its system call, where no deadline reaches
-// it, and a sick card can keep a port query there for minutes. The goroutine
-// below owns the socket, and ends once the kernel lets go of it.
+// exchange sends a request over a new socket and returns all messages of the response. It
+// always returns when ctx is done: the kernel handles a request within the sender's system
+// call, where deadlines have no effect, and a faulty card can block a port query for
+// minutes. The goroutine below owns the socket, and ends when the system call returns.
 func (c Client) exchange(ctx context.Context, q request) ([]netlink.Message, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, opError(q, err)
@@ -77,7 +76,7 @@ func (c Client) exchange(ctx context.Context, q request) ([]netlink.Message, err
 	if dial == nil {
 		dial = dialKernel
 	}
-	// On this goroutine, because the calling thread decides on the namespace.
+	// On this goroutine, because the calling thread determines the namespace.
 	conn, err := dial(q.family)
 	if err != nil {
 		return nil, refine(q, err)
@@ -98,13 +97,13 @@ func (c Client) exchange(ctx context.Context, q request) ([]netlink.Message, err
 	case r := <-done:
 		return r.msgs, refine(q, r.err)
 	case <-ctx.Done():
-		// Wakes a receive that waits; an error would mean that it has ended anyway.
+		// Wakes a waiting receive; an error means that it has ended anyway.
 		_ = conn.SetDeadline(time.Unix(1, 0))
 		return nil, opError(q, ctx.Err())
 	}
 }
 
-// refine turns an error of the socket into one of this package.
+// refine converts an error of the socket into one of this package.
 func refine(q request, err error) error {
 	if err == nil {
 		return nil
@@ -120,8 +119,8 @@ func refine(q request, err error) error {
 	return opError(q, err)
 }
 
-// collect decodes each message of a list. What decodes in part is kept; the
-// error joins err and the complaints, which name the message by its place.
+// collect decodes each message of a list. Partly decoded messages are kept; the error
+// joins err and the decoding errors, which contain the index of the message.
 func collect[T any](q request, msgs []netlink.Message, err error, decode func([]byte) (T, error)) ([]T, error) {
 	out, errs := make([]T, 0, len(msgs)), []error{err}
 	for i, m := range msgs {

@@ -20,7 +20,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// These tests play the kernel. They are for Linux only because error numbers are.
+// These tests simulate the kernel. They require Linux because of the error numbers.
 
 // fake returns a Client whose kernel answers with fn.
 func fake(fn func(q netlink.Message) ([]netlink.Message, error)) Client {
@@ -29,7 +29,7 @@ func fake(fn func(q netlink.Message) ([]netlink.Message, error)) Client {
 	}}
 }
 
-// multi makes the answer to a dump.
+// multi returns the response to a dump.
 func multi(q netlink.Message, flags netlink.HeaderFlags, bodies ...[]byte) ([]netlink.Message, error) {
 	h := netlink.Header{
 		Type: q.Header.Type, Flags: netlink.Multi | flags, Sequence: q.Header.Sequence, PID: q.Header.PID,
@@ -48,7 +48,7 @@ func single(q netlink.Message, body []byte) ([]netlink.Message, error) {
 }
 
 func errno(q netlink.Message, n syscall.Errno) ([]netlink.Message, error) {
-	q.Header.Flags = 0 // the bits of a dump mean something else in an answer
+	q.Header.Flags = 0 // the bits of a dump have another meaning in a response
 	return nltest.Error(int(n), []netlink.Message{q})
 }
 
@@ -75,7 +75,7 @@ func TestDevicesRequest(t *testing.T) {
 	}
 }
 
-// TestPortsMissing plays a kernel whose dump ends at port 2, which doesn't answer.
+// TestPortsMissing simulates a kernel whose dump ends at port 2, which doesn't respond.
 func TestPortsMissing(t *testing.T) {
 	port := func(n uint32) []byte {
 		b := appendAttrU32(nil, RDMA_NLDEV_ATTR_DEV_INDEX, 3)
@@ -114,7 +114,7 @@ func TestErrors(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name string
-		// answers by message type; a device get succeeds where none is given.
+		// answers are errors by message type; a device get without an error succeeds.
 		answer map[netlink.HeaderType]syscall.Errno
 		call   func(Client) error
 		want   string
@@ -130,10 +130,10 @@ func TestErrors(t *testing.T) {
 			func(c Client) error {
 				_, err := c.Ports(t.Context(), dev)
 				return err
-			}, "nldev port dump rxe0: device is gone: file does not exist",
+			}, "nldev port dump rxe0: device has been removed: file does not exist",
 			[]error{fs.ErrNotExist},
 		},
-		{"invalid, not gone", map[netlink.HeaderType]syscall.Errno{typePortGet: syscall.EINVAL}, func(c Client) error {
+		{"invalid, not removed", map[netlink.HeaderType]syscall.Errno{typePortGet: syscall.EINVAL}, func(c Client) error {
 			_, err := c.Ports(t.Context(), dev)
 			return err
 		}, "nldev port dump rxe0: invalid argument", []error{syscall.EINVAL}},
@@ -148,7 +148,7 @@ func TestErrors(t *testing.T) {
 			"chardev, gone",
 			map[netlink.HeaderType]syscall.Errno{typeChar: syscall.EINVAL, typeGet: syscall.EINVAL},
 			chardev,
-			"nldev chardev get uverbs rxe0: device is gone: file does not exist",
+			"nldev chardev get uverbs rxe0: device has been removed: file does not exist",
 			[]error{fs.ErrNotExist},
 		},
 		{
@@ -167,11 +167,11 @@ func TestErrors(t *testing.T) {
 		{"umad without port", nil, func(c Client) error {
 			_, err := c.CharDevice(t.Context(), CharUMAD, &dev, 0)
 			return err
-		}, "nldev chardev get umad rxe0: kind, device and port don't go together", nil},
+		}, "nldev chardev get umad rxe0: invalid combination of kind, device and port", nil},
 		{"umad beyond the last port", nil, func(c Client) error {
 			_, err := c.CharDevice(t.Context(), CharUMAD, &dev, 2)
 			return err
-		}, "nldev chardev get umad rxe0/2: kind, device and port don't go together", nil},
+		}, "nldev chardev get umad rxe0/2: invalid combination of kind, device and port", nil},
 	} {
 		c := fake(func(q netlink.Message) ([]netlink.Message, error) {
 			if n, ok := tt.answer[q.Header.Type]; ok {
@@ -201,7 +201,7 @@ func TestNoRDMANetlink(t *testing.T) {
 	}}
 	for c, want := range map[*Client]string{
 		&noProto: "no RDMA netlink: ib_core not loaded (modprobe ib_core): protocol not supported",
-		&refused: "no RDMA netlink: not served in this network namespace: connection refused",
+		&refused: "no RDMA netlink: not available in this network namespace: connection refused",
 	} {
 		_, err := c.Devices(t.Context())
 		var typed *NotSupportedError
@@ -239,7 +239,7 @@ func TestDefaultRoutesFilter(t *testing.T) {
 		if q.Header.Type != RTM_GETROUTE || q.Header.Flags != isDump || q.Data[4] != RT_TABLE_MAIN {
 			t.Errorf("request %+v, want a dump of the main table", q)
 		}
-		// All families and tables at once, as old kernels answer.
+		// All families and tables together, as in responses of old kernels.
 		bodies := append(readVector(t, "routes-ipv4"), readVector(t, "routes-ipv6")...)
 		other := append([]byte{2, 0, 0, 0, 252, 3, 0, 1, 0, 0, 0, 0}, appendAttrU32(nil, RTA_TABLE, 1077)...)
 		cloned := []byte{10, 0, 0, 0, 254, 3, 0, 1, 0, 2, 0, 0}
@@ -285,7 +285,7 @@ func TestDumpInterrupted(t *testing.T) {
 	}
 }
 
-// TestStuckKernel plays a driver that doesn't come back from a port query.
+// TestStuckKernel simulates a driver that doesn't return from a port query.
 func TestStuckKernel(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	release := make(chan struct{})
@@ -302,8 +302,8 @@ func TestStuckKernel(t *testing.T) {
 	}
 }
 
-// TestDeadlineOnSocket waits for an answer that the kernel never sends: control
-// messages get none.
+// TestDeadlineOnSocket waits for a response that the kernel never sends: control messages
+// have none.
 func TestDeadlineOnSocket(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	before := openFiles(t)

@@ -78,8 +78,8 @@ func TestDecodeLink(t *testing.T) {
 	})
 }
 
-// linkHead is the start of a link message made by hand after rtnl_fill_ifinfo:
-// type 32 (InfiniBand), index 7, up.
+// linkHead is the start of a link message, built like rtnl_fill_ifinfo: type 32
+// (InfiniBand), index 7, up.
 func linkHead(name string, address []byte) []byte {
 	b := []byte{0, 0, 32, 0, 7, 0, 0, 0, 0x43, 0x10, 1, 0, 0, 0, 0, 0}
 	b = appendAttr(b, IFLA_IFNAME, append([]byte(name), 0))
@@ -94,9 +94,9 @@ func u32s(ns ...uint32) []byte {
 	return b
 }
 
-// TestDecodeIPoIB decodes by hand what no device here sends (if_link.h and
-// rtnl_fill_vfinfo of Linux 6.1): 20-byte addresses, a driver that leaves spoof
-// check and trust at the kernel's -1, the older rate, 12-byte GUID structures.
+// TestDecodeIPoIB decodes a message that is not recorded, but built from if_link.h and
+// rtnl_fill_vfinfo of Linux 6.1: 20-byte addresses, a driver that leaves spoof check and trust at
+// the kernel's -1, the older rate, 12-byte GUID structures.
 func TestDecodeIPoIB(t *testing.T) {
 	address := mac("00:00:10:8b:fe:80:00:00:00:00:00:00:b8:3f:d2:03:00:a5:10:06")
 	vfMAC := append(u32s(3), append([]byte(address), make([]byte, 12)...)...)
@@ -120,8 +120,8 @@ func TestDecodeIPoIB(t *testing.T) {
 	})
 }
 
-// TestDecodeVFsWrapped builds what kernel 6.1 sends for 278 and more VFs (seen
-// there with netdevsim): a list whose length has lost its upper bits.
+// TestDecodeVFsWrapped builds the message of kernel 6.1 for 278 and more VFs (seen with
+// netdevsim): a list whose length has lost its upper bits.
 func TestDecodeVFsWrapped(t *testing.T) {
 	for _, size := range []int{232, 236} { // of one VF; with 232 the wrap can hit a boundary
 		for n := 270; n < 600; n++ {
@@ -146,7 +146,7 @@ func TestDecodeVFsWrapped(t *testing.T) {
 			if l.Name != "eth7" || l.Index != 7 || *l.NumVFs != uint32(n) || l.MTU != nil {
 				t.Fatalf("%d VFs of %d bytes: link %+v, want eth7 unharmed", n, size, l)
 			}
-			for i, vf := range l.VFs[:max(0, len(l.VFs)-1)] { // the last may be cut
+			for i, vf := range l.VFs[:max(0, len(l.VFs)-1)] { // the last one may be truncated
 				if vf.Index != uint32(i) {
 					t.Fatalf("%d VFs of %d bytes: VF %d has index %d", n, size, i, vf.Index)
 				}
@@ -214,7 +214,7 @@ func anyOf[T any](decode func([]byte) (T, error)) func([]byte) (any, error) {
 	return func(b []byte) (any, error) { return decode(b) }
 }
 
-// TestOddAttributeCostsItselfOnly also checks that a wider number is taken.
+// TestOddAttributeCostsItselfOnly also checks that a wider number is accepted.
 func TestOddAttributeCostsItselfOnly(t *testing.T) {
 	b := appendAttr(linkHead("ib0", make([]byte, 6)), IFLA_OPERSTATE, []byte{1, 2, 3})
 	b = appendAttr(b, IFLA_MTU, []byte{0xdc, 0x05, 0, 0, 0, 0, 0, 0})

@@ -14,8 +14,8 @@ import (
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// readVector reads testdata/NAME.hex: lines of hexadecimal, each the body of a
-// message, after comments that tell where they come from.
+// readVector reads testdata/NAME.hex: lines of hexadecimal, each the body of a message, after
+// comments with their origin.
 func readVector(tb testing.TB, name string) [][]byte {
 	tb.Helper()
 	b, err := os.ReadFile(filepath.Join("testdata", name+".hex"))
@@ -36,7 +36,7 @@ func readVector(tb testing.TB, name string) [][]byte {
 	return out
 }
 
-// decodeAll decodes a vector, in which nothing may be wrong.
+// decodeAll decodes a vector without errors.
 func decodeAll[T any](t *testing.T, name string, decode func([]byte) (T, error)) []T {
 	t.Helper()
 	var out []T
@@ -50,7 +50,7 @@ func decodeAll[T any](t *testing.T, name string, decode func([]byte) (T, error))
 	return out
 }
 
-// checkJSON demands that v comes back from its JSON form, as bundles need.
+// checkJSON checks that v survives encoding and decoding as JSON, which bundles need.
 func checkJSON[T any](t *testing.T, v T) {
 	t.Helper()
 	b, err := json.Marshal(v)
@@ -109,8 +109,8 @@ func TestDecodePort(t *testing.T) {
 	check(t, "ports-rxe0-other-netns", decodeAll(t, "ports-rxe0-other-netns", decodePort), []Port{port})
 }
 
-// ibPort is made by hand after fill_port_info in drivers/infiniband/core/nldev.c
-// of Linux 6.1: there is no InfiniBand port without hardware.
+// ibPort is built like fill_port_info in drivers/infiniband/core/nldev.c of Linux 6.1, not
+// recorded: an InfiniBand port requires hardware.
 func ibPort() []byte {
 	b := appendAttrU32(nil, RDMA_NLDEV_ATTR_DEV_INDEX, 3)
 	b = appendAttr(b, RDMA_NLDEV_ATTR_DEV_NAME, []byte("mlx5_3\x00"))
@@ -152,7 +152,7 @@ func TestDecodeCharDevice(t *testing.T) {
 	} {
 		check(t, name, decodeAll(t, name, decodeCharDevice), []CharDevice{want})
 	}
-	// Made by hand: beyond 256 minors the number of a device is split (kdev_t.h).
+	// Not recorded: above 256 minors the number of a device is split (kdev_t.h).
 	b := appendAttr(nil, RDMA_NLDEV_ATTR_CHARDEV_NAME, []byte("uverbs300\x00"))
 	b = appendAttr(b, RDMA_NLDEV_ATTR_CHARDEV, []byte{0x2c, 0xfa, 0x10, 0, 0, 0, 0, 0})
 	got, err := decodeCharDevice(b)
@@ -197,7 +197,7 @@ func TestDecodeAddress(t *testing.T) {
 	check(t, "addresses", decodeAll(t, "addresses", decodeAddress), want)
 }
 
-// routeRow is a Route in short.
+// routeRow is a Route in short form.
 type routeRow struct {
 	typ, dst, from, gateway, source string
 	link, metric, weight            int
@@ -229,7 +229,7 @@ func (r routeRow) route() Route {
 	return out
 }
 
-// defaultRoutes are those that DefaultRoutes keeps of the two dumps.
+// defaultRoutes are the routes of the two dumps that DefaultRoutes returns.
 var defaultRoutes = []routeRow{
 	{"unicast", "0.0.0.0/0", "", "192.0.2.254", "", 2, 100, 0},
 	{"unicast", "0.0.0.0/0", "", "192.0.2.253", "", 2, 200, 2},

@@ -9,26 +9,25 @@ import (
 	"github.com/mdlayher/netlink"
 )
 
-// ErrNoRDMANetlink is matched by the error of every nldev call on a kernel that
-// has no RDMA netlink for this process; the error itself is a
-// *NotSupportedError, which says what is missing.
+// ErrNoRDMANetlink is matched by the error of every nldev call if the kernel has no
+// RDMA netlink for this process; the error is a *NotSupportedError, which reports what
+// is missing.
 var ErrNoRDMANetlink = errors.New("no RDMA netlink")
 
-// ErrInconsistent is matched by the error of a list that kept changing while it
-// was read; the list that comes with it may lack entries or hold some twice.
+// ErrInconsistent is matched by the error of a list that changed during every attempt to
+// read it; the returned list may have missing or duplicate entries.
 var ErrInconsistent = errors.New("changed while it was read")
 
-// NotSupportedError tells that the kernel lacks something. It matches
-// [errors.ErrUnsupported], and [ErrNoRDMANetlink] where all of RDMA netlink is
-// missing.
+// NotSupportedError reports that the kernel doesn't support a feature. It matches
+// [errors.ErrUnsupported], and [ErrNoRDMANetlink] if there is no RDMA netlink at all.
 type NotSupportedError struct {
-	Feature  string // what was asked for: "RDMA netlink", "nldev chardev get"
+	Feature  string // the feature: "RDMA netlink", "nldev chardev get"
 	Requires string // what is missing: "ib_core not loaded", "kernel 5.3 or later"
-	Remedy   string // a command, or "" when there is none
-	Err      error  // what the kernel answered
+	Remedy   string // a command, or "" if there is none
+	Err      error  // the kernel's error
 }
 
-// featureRDMANetlink is the Feature that ErrNoRDMANetlink stands for.
+// featureRDMANetlink is the Feature of errors that match ErrNoRDMANetlink.
 const featureRDMANetlink = "RDMA netlink"
 
 // Error returns feature, requirement, remedy and cause.
@@ -46,22 +45,22 @@ func (e *NotSupportedError) Error() string {
 // Unwrap returns the cause.
 func (e *NotSupportedError) Unwrap() error { return e.Err }
 
-// Is implements the matching that the type's comment describes.
+// Is matches errors as described in the comment of the type.
 func (e *NotSupportedError) Is(target error) bool {
 	return target == errors.ErrUnsupported || target == ErrNoRDMANetlink && e.Feature == featureRDMANetlink
 }
 
-// OpError is any other failure of a call: "nldev port get rxe0/1: operation not
-// permitted". Err is mostly a [syscall.Errno], so that [errors.Is] matches
+// OpError is any other error of a call: "nldev port get rxe0/1: operation not
+// permitted". Err is usually a [syscall.Errno], so that [errors.Is] matches
 // [fs.ErrPermission], or the error of the context.
 type OpError struct {
 	Op     string // "nldev device dump", "rtnetlink route get"
 	Object string // "rxe0", "rxe0/1", "192.0.2.1"; "" for a list of everything
-	Detail string // the kernel's own words (extended acknowledgement), mostly ""
+	Detail string // the kernel's message (extended acknowledgement), usually ""
 	Err    error  // the cause
 }
 
-// Error joins operation, object, the kernel's words and the cause.
+// Error returns operation, object, the kernel's message and the cause.
 func (e *OpError) Error() string {
 	s := e.Op
 	if e.Object != "" {
@@ -76,8 +75,8 @@ func (e *OpError) Error() string {
 // Unwrap returns the cause.
 func (e *OpError) Unwrap() error { return e.Err }
 
-// opError strips the wrappings of the netlink library from err and names the
-// request instead. It returns nil for nil.
+// opError returns an OpError for the request with the cause of err, without the wrappers
+// of the netlink library. It returns nil for nil.
 func opError(q request, err error) error {
 	if err == nil {
 		return nil
@@ -92,10 +91,10 @@ func opError(q request, err error) error {
 	return e
 }
 
-// errIncomplete marks a message without what identifies its object; nothing of
-// it is kept.
+// errIncomplete is the error of a message that doesn't identify its object; the message
+// is dropped.
 var errIncomplete = errors.New("incomplete message")
 
-func lacks(err error, what string) error {
+func missing(err error, what string) error {
 	return errors.Join(fmt.Errorf("%w: no %s", errIncomplete, what), err)
 }

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// FuzzDecode gives the same bytes to every decoder: none may panic, and what
-// it makes of them must be usable and survive JSON even beside an error.
+// FuzzDecode passes the same bytes to every decoder: none may panic, and the result must be
+// valid and survive JSON, even if there is an error.
 func FuzzDecode(f *testing.F) {
 	files, err := filepath.Glob("testdata/*.hex")
 	if err != nil || len(files) == 0 {
@@ -46,7 +46,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// fuzzOne returns what a Client would keep, which is nothing of an incomplete message.
+// fuzzOne returns what a Client would return, which is nothing for an incomplete message.
 func fuzzOne[T any](t *testing.T, b []byte, decode func([]byte) (T, error)) []T {
 	v, err := decode(b)
 	if errors.Is(err, errIncomplete) {

@@ -21,9 +21,9 @@ import (
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// The tests in this file ask the kernel they run on, and compare with what
-// iproute2 and sysfs say. Where RDMA is missing they demand ErrNoRDMANetlink.
-// The kernel guest runs them with rxe, siw, VLANs, bonds and netdevsim VFs.
+// The tests in this file query the kernel that they run on, and compare the results with iproute2
+// and sysfs. Without RDMA they expect ErrNoRDMANetlink. The kernel guest runs them with rxe, siw,
+// VLANs, bonds and netdevsim VFs.
 
 func testContext(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -31,7 +31,8 @@ func testContext(t *testing.T) context.Context {
 	return ctx
 }
 
-// same compares two views of the system, again if it changed between the looks.
+// same compares two views of the system, and compares them again if the system has changed in
+// between.
 func same[T any](t *testing.T, what string, got, want func() (T, error)) {
 	t.Helper()
 	var diff string
@@ -59,7 +60,7 @@ func needTool(t *testing.T, name string) {
 	}
 }
 
-// tool runs a program that prints JSON and decodes that.
+// tool runs a program that prints JSON, and decodes its output.
 func tool[T any](t *testing.T, args ...string) (T, error) {
 	t.Helper()
 	var v T
@@ -108,7 +109,7 @@ type ipVF struct {
 	PortGUID   string `json:"port guid"`
 }
 
-// line is one line a link or VF, holding what both sides tell.
+// line is one line per link or VF, with the values that both sides report.
 func (l ipLink) line(index map[string]int) string {
 	lower := l.LowerIdx
 	if l.Lower != "" {
@@ -186,7 +187,7 @@ func TestKernelLinks(t *testing.T) {
 	})
 }
 
-// TestKernelLinksFlags compares with the standard library, which needs no tool.
+// TestKernelLinksFlags compares the links with the standard library, which needs no tool.
 func TestKernelLinksFlags(t *testing.T) {
 	type row struct {
 		Name    string
@@ -200,7 +201,7 @@ func TestKernelLinksFlags(t *testing.T) {
 		for _, l := range links {
 			a := l.Address.String()
 			if strings.Trim(a, "0:") == "" {
-				a = "" // as the standard library has it
+				a = "" // as in the standard library
 			}
 			rows[l.Index] = row{l.Name, int(zeroed(l.MTU)), l.Up(), l.Flags&0x40 != 0, a}
 		}
@@ -272,7 +273,7 @@ type ipRoute struct {
 	}
 }
 
-// route makes a Route of what ip prints.
+// route converts the output of ip to a Route.
 func (r ipRoute) route(family string, bits int) (Route, error) {
 	w := Route{Family: family, Type: "unicast", Table: RT_TABLE_MAIN, Metric: r.Metric}
 	if r.Type != "" {
@@ -319,7 +320,7 @@ func TestKernelDefaultRoutes(t *testing.T) {
 			}
 			for _, r := range list {
 				if r.From != "" {
-					continue // for certain sources only
+					continue // only for specific sources
 				}
 				w, err := r.route([]string{"ipv4", "ipv6"}[flag], 0)
 				if err != nil {
@@ -392,8 +393,7 @@ func sysfs(t *testing.T, elem ...string) string {
 	return strings.TrimSpace(string(b))
 }
 
-// kernelDevices returns the devices, or ends the test where there is no RDMA
-// after it has checked that the error says so.
+// kernelDevices returns the devices. Without RDMA, it checks the error and ends the test.
 func kernelDevices(t *testing.T) []Device {
 	t.Helper()
 	names, there := sysfsDevices(t)

@@ -6,8 +6,8 @@ import (
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// The decoders take the body of one message, after its 16-byte header, and
-// return what they understood along with the complaints.
+// The decoders decode the body of one message, after its 16-byte header. They return
+// what they could decode, and the joined errors.
 
 func decodeDevice(b []byte) (Device, error) {
 	var d Device
@@ -24,7 +24,7 @@ func decodeDevice(b []byte) (Device, error) {
 		RDMA_NLDEV_ATTR_DEV_PROTOCOL:   text(&d.Protocol),
 	}.decode(b)
 	if index == nil || d.Name == "" {
-		return Device{}, lacks(err, "device index or name")
+		return Device{}, missing(err, "device index or name")
 	}
 	d.Index = *index
 	return d, err
@@ -49,7 +49,7 @@ func decodePort(b []byte) (Port, error) {
 		RDMA_NLDEV_ATTR_NDEV_NAME:       text(&p.NetdevName),
 	}.decode(b)
 	if device == nil || port == nil {
-		return Port{}, lacks(err, "device or port index")
+		return Port{}, missing(err, "device or port index")
 	}
 	p.DeviceIndex, p.Number, p.SubnetPrefix = *device, *port, (*ib.SubnetPrefix)(prefix)
 	return p, err
@@ -65,7 +65,7 @@ func decodeSystem(b []byte) (System, error) {
 	return s, err
 }
 
-// decodeCharDevice leaves Kind and Port out: the kernel doesn't repeat them.
+// decodeCharDevice doesn't set Kind and Port: the kernel doesn't repeat them.
 func decodeCharDevice(b []byte) (CharDevice, error) {
 	var c CharDevice
 	var dev *uint64
@@ -76,7 +76,7 @@ func decodeCharDevice(b []byte) (CharDevice, error) {
 		RDMA_NLDEV_ATTR_UVERBS_DRIVER_ID: number(&c.DriverID),
 	}.decode(b)
 	if dev == nil || c.Name == "" {
-		return CharDevice{}, lacks(err, "device number or name")
+		return CharDevice{}, missing(err, "device number or name")
 	}
 	// huge_encode_dev in include/linux/kdev_t.h.
 	c.Major = uint32(*dev >> 8 & 0xfff)
@@ -84,7 +84,7 @@ func decodeCharDevice(b []byte) (CharDevice, error) {
 	return c, err
 }
 
-// guid stores a GUID, which netlink carries as a number, in its wire form.
+// guid stores a GUID, which is a number in netlink, in its wire form.
 func guid(field **ib.GUID) func([]byte) error {
 	return func(v []byte) error {
 		n, err := readUint(v)

@@ -25,7 +25,7 @@ func (a HardwareAddr) String() string { return net.HardwareAddr(a).String() }
 // MarshalText implements [encoding.TextMarshaler] with the form of [HardwareAddr.String].
 func (a HardwareAddr) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
 
-// UnmarshalText implements [encoding.TextUnmarshaler]. It takes one or more
+// UnmarshalText implements [encoding.TextUnmarshaler]. It accepts one or more
 // colon-separated bytes.
 func (a *HardwareAddr) UnmarshalText(b []byte) error {
 	var out HardwareAddr
@@ -46,21 +46,21 @@ type Link struct {
 	Name  string `json:"name"`  // eth0
 	Type  uint16 `json:"type"`  // ARPHRD: 1 Ethernet, 32 InfiniBand, 772 loopback
 	Flags uint32 `json:"flags"` // IFF; see Up and Carrier
-	// Kind is that of a virtual device: vlan, bond, macvlan, veth, bridge, …;
-	// ipoib for children; "" on hardware.
+	// Kind is the kind of a virtual device: vlan, bond, macvlan, veth, bridge, …; ipoib
+	// for child interfaces; "" for hardware.
 	Kind   string  `json:"kind,omitempty"`
 	VLANID *uint16 `json:"vlanID,omitempty"` // of the kind vlan
-	// LowerIndex is the device below (of a VLAN, macvlan or IPoIB child), or the
-	// other end of a veth. It counts in another network namespace when
-	// LowerNetnsID is set.
+	// LowerIndex is the lower device (of a VLAN, macvlan or IPoIB child), or the other
+	// end of a veth. If LowerNetnsID is set, it is an index in another network
+	// namespace.
 	LowerIndex   *int         `json:"lowerIndex,omitempty"`
 	LowerNetnsID *uint32      `json:"lowerNetnsID,omitempty"`
-	MasterIndex  *int         `json:"masterIndex,omitempty"` // bond, bridge or VRF above
+	MasterIndex  *int         `json:"masterIndex,omitempty"` // bond, bridge or VRF that it is a member of
 	MTU          *uint32      `json:"mtu,omitempty"`         // bytes
 	OperState    string       `json:"operState,omitempty"`   // as in sysfs: up, down, lowerlayerdown, …
 	Address      HardwareAddr `json:"address,omitempty"`
-	// NumVFs counts the virtual functions that exist now; nil without a parent
-	// device. VFs may have fewer: some drivers don't tell about each.
+	// NumVFs is the current number of virtual functions; nil without a parent device.
+	// VFs may have fewer: some drivers don't report all.
 	NumVFs *uint32 `json:"numVFs,omitempty"`
 	VFs    []VF    `json:"vfs,omitempty"`
 }
@@ -71,18 +71,18 @@ func (l Link) Up() bool { return l.Flags&0x1 != 0 }
 // Carrier reports whether the device has a carrier (IFF_LOWER_UP).
 func (l Link) Carrier() bool { return l.Flags&0x10000 != 0 }
 
-// VF is a virtual function as the driver of its physical function tells
+// VF is a virtual function as reported by the driver of its physical function
 // (rtnl_fill_vfinfo in net/core/rtnetlink.c).
 type VF struct {
 	Index uint32 `json:"index"` // from 0
-	// MAC is as long as the address of the device; all zero means that the
-	// physical function set none.
+	// MAC is as long as the address of the device; all zeros mean that the physical
+	// function has set none.
 	MAC       HardwareAddr `json:"mac,omitempty"`
 	VLAN      *uint32      `json:"vlan,omitempty"`      // 0: none
 	QoS       *uint32      `json:"qos,omitempty"`       // 802.1p priority in the VLAN tag
 	VLANProto *uint16      `json:"vlanProto,omitempty"` // 0x8100 802.1Q, 0x88a8 802.1ad
 	LinkState string       `json:"linkState,omitempty"` // auto, enable, disable
-	// Trust and SpoofCheck are nil when the driver doesn't tell.
+	// Trust and SpoofCheck are nil if the driver doesn't report them.
 	Trust      *bool `json:"trust,omitempty"`
 	SpoofCheck *bool `json:"spoofCheck,omitempty"`
 	// Rates in Mb/s; 0 means no limit.
@@ -96,10 +96,10 @@ type VF struct {
 // Flags of addresses (IFA_F_… in linux/if_addr.h).
 const (
 	AddrSecondary  = 0x01 // IPv4: not the first of its subnet; IPv6: temporary
-	AddrDADFailed  = 0x08 // another node has it
+	AddrDADFailed  = 0x08 // another node uses the address
 	AddrDeprecated = 0x20 // IPv6: its preferred lifetime is over
-	AddrTentative  = 0x40 // not usable yet: duplicates are looked for
-	AddrPermanent  = 0x80 // it has no end of life
+	AddrTentative  = 0x40 // not usable yet: duplicate address detection is running
+	AddrPermanent  = 0x80 // it doesn't expire
 )
 
 // Address is an IP address of a network device (inet_fill_ifaddr in
@@ -120,20 +120,20 @@ type Address struct {
 type Route struct {
 	Family      string       `json:"family"`           // ipv4 or ipv6
 	Type        string       `json:"type"`             // unicast, local, unreachable, …, or a number
-	Table       uint32       `json:"table"`            // 254 is the main table, which RouteTo always has on IPv4
+	Table       uint32       `json:"table"`            // 254 is the main table, which RouteTo always returns on IPv4
 	Destination netip.Prefix `json:"destination"`      // 0.0.0.0/0 and ::/0 are default routes
-	From        netip.Prefix `json:"from,omitzero"`    // for packets from there only
-	Gateway     netip.Addr   `json:"gateway,omitzero"` // invalid when the destination is on the link
+	From        netip.Prefix `json:"from,omitzero"`    // only for packets from these source addresses
+	Gateway     netip.Addr   `json:"gateway,omitzero"` // invalid if the destination is on the link
 	Source      netip.Addr   `json:"source,omitzero"`  // preferred source address
-	// Ifindex of the device; nil for unreachable and the like.
+	// Ifindex of the device; nil for types without a device, such as unreachable.
 	LinkIndex *int    `json:"linkIndex,omitempty"`
-	Metric    *uint32 `json:"metric,omitempty"` // lowest wins; nil is 0
+	Metric    *uint32 `json:"metric,omitempty"` // the lowest is used; nil means 0
 	Weight    *int    `json:"weight,omitempty"` // of a next hop, from 1; nil unless multipath
 	flags     uint32
 }
 
-// Links lists the network devices of this namespace by index, with their
-// virtual functions. Drivers may ask their firmware for each of those.
+// Links lists the network devices of this namespace by index, with their virtual
+// functions. Drivers may query their firmware for each virtual function.
 func (c Client) Links(ctx context.Context) ([]Link, error) {
 	body := make([]byte, ifinfomsgLen) // struct ifinfomsg: AF_UNSPEC, no filter
 	body = appendAttrU32(body, IFLA_EXT_MASK, RTEXT_FILTER_VF|RTEXT_FILTER_SKIP_STATS)
@@ -149,9 +149,8 @@ func (c Client) Addresses(ctx context.Context) ([]Address, error) {
 	return collect(q, msgs, err, decodeAddress)
 }
 
-// DefaultRoutes lists the default routes of the main table, IPv4 first: one
-// entry for each next hop, without those that only reject packets or are for
-// certain sources.
+// DefaultRoutes lists the default routes of the main table, IPv4 first: one entry per next
+// hop, without routes that reject packets or are for specific sources.
 func (c Client) DefaultRoutes(ctx context.Context) ([]Route, error) {
 	var out []Route
 	var errs []error
@@ -161,14 +160,14 @@ func (c Client) DefaultRoutes(ctx context.Context) ([]Route, error) {
 		q := rtnlRequest("route dump", f.name, RTM_GETROUTE, body)
 		msgs, err := c.dump(ctx, q)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // nobody has put a route into this namespace yet
+			continue // no route has been added to this namespace yet
 		}
 		lists, err := collect(q, msgs, err, decodeRoute)
 		errs = append(errs, err)
 		for _, hops := range lists {
 			for _, r := range hops {
-				// Kernels answer with all families where they lack IPv6, and
-				// with all tables before 4.20.
+				// Kernels without IPv6 return all families, and those before
+				// 4.20 return all tables.
 				if r.Family == f.name && r.isDefault() {
 					out = append(out, r)
 				}
@@ -183,10 +182,10 @@ func (r Route) isDefault() bool {
 		!r.From.IsValid() && r.flags&RTM_F_CLONED == 0
 }
 
-// RouteTo asks which way a packet to dst would take now: `ip route get`. A zone
-// of dst, a name or an index, chooses the network device. An address of this
-// machine gives the type "local" on the loopback device; no route at all gives
-// an error such as [syscall.ENETUNREACH].
+// RouteTo returns the route that a packet to dst would take: `ip route get`. A zone of
+// dst, a name or an index, selects the network device. An address of this machine gives
+// the type "local" on the loopback device. If there is no route, the error is one such as
+// [syscall.ENETUNREACH].
 func (c Client) RouteTo(ctx context.Context, dst netip.Addr) (Route, error) {
 	q := rtnlRequest("route get", dst.String(), RTM_GETROUTE, nil)
 	if !dst.IsValid() {

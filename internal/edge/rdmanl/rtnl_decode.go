@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// Lengths of the fixed headers of rtnetlink messages, which attributes follow
+// Lengths of the fixed headers of rtnetlink messages, before the attributes
 // (linux/rtnetlink.h, linux/if_addr.h).
 const (
 	ifinfomsgLen = 16
@@ -52,7 +52,7 @@ var (
 	}
 )
 
-// nameOf returns the name of a number, or its digits.
+// nameOf returns the name of a number, or the number in decimal.
 func nameOf(names map[uint64]string, n uint64) string {
 	if s, ok := names[n]; ok {
 		return s
@@ -60,7 +60,7 @@ func nameOf(names map[uint64]string, n uint64) string {
 	return strconv.FormatUint(n, 10)
 }
 
-// name stores a number by its name.
+// name stores the name of a number.
 func name(field *string, names map[uint64]string) func([]byte) error {
 	return func(v []byte) error {
 		n, err := readUint(v)
@@ -86,7 +86,7 @@ func addr(field *netip.Addr, f family) func([]byte) error {
 // decodeAddress decodes the body of RTM_NEWADDR.
 func decodeAddress(b []byte) (Address, error) {
 	if len(b) < ifaddrmsgLen {
-		return Address{}, lacks(nil, "struct ifaddrmsg")
+		return Address{}, missing(nil, "struct ifaddrmsg")
 	}
 	f, err := familyOf(b[0])
 	if err != nil {
@@ -107,8 +107,8 @@ func decodeAddress(b []byte) (Address, error) {
 	if flags != nil {
 		a.Flags = *flags
 	}
-	// IFA_ADDRESS is the other end where there is one, else the same as
-	// IFA_LOCAL, which IPv6 then leaves out.
+	// IFA_ADDRESS is the other end of a point-to-point link, otherwise the same as
+	// IFA_LOCAL, which IPv6 then omits.
 	own := local
 	if !own.IsValid() {
 		own = address
@@ -117,15 +117,15 @@ func decodeAddress(b []byte) (Address, error) {
 	}
 	a.Prefix = netip.PrefixFrom(own, int(b[1]))
 	if !a.Prefix.IsValid() {
-		return Address{}, lacks(err, "address, or a wrong prefix length")
+		return Address{}, missing(err, "address, or a wrong prefix length")
 	}
 	return a, err
 }
 
-// decodeRoute decodes the body of RTM_NEWROUTE into one Route for each next hop.
+// decodeRoute decodes the body of RTM_NEWROUTE into one Route per next hop.
 func decodeRoute(b []byte) ([]Route, error) {
 	if len(b) < rtmsgLen {
-		return nil, lacks(nil, "struct rtmsg")
+		return nil, missing(nil, "struct rtmsg")
 	}
 	f, err := familyOf(b[0])
 	if err != nil {
@@ -153,11 +153,11 @@ func decodeRoute(b []byte) ([]Route, error) {
 		r.Table = *table
 	}
 	r.Destination = netip.PrefixFrom(dst, int(b[1]))
-	if !src.IsUnspecified() { // ::/128 answers RouteTo on IPv6
+	if !src.IsUnspecified() { // ::/128 in the response to RouteTo on IPv6
 		r.From = netip.PrefixFrom(src, int(b[2]))
 	}
 	if !r.Destination.IsValid() || r.From != (netip.Prefix{}) && !r.From.IsValid() {
-		return nil, lacks(err, "right prefix length")
+		return nil, missing(err, "right prefix length")
 	}
 	if multipath == nil {
 		return []Route{r}, err
@@ -166,8 +166,8 @@ func decodeRoute(b []byte) ([]Route, error) {
 	return hops, errors.Join(err, err2)
 }
 
-// decodeHops decodes RTA_MULTIPATH, an array of struct rtnexthop with
-// attributes of their own, into copies of r.
+// decodeHops decodes RTA_MULTIPATH, an array of struct rtnexthop with separate
+// attributes, into copies of r.
 func decodeHops(r Route, f family, b []byte) ([]Route, error) {
 	var hops []Route
 	var errs []error
@@ -186,7 +186,7 @@ func decodeHops(r Route, f family, b []byte) ([]Route, error) {
 	return hops, errors.Join(errs...)
 }
 
-// hopFields are the attributes that a route and a next hop have in common.
+// hopFields are the attributes that both a route and a next hop can have.
 func (r *Route) hopFields(f family) fields {
 	return fields{
 		RTA_OIF:     ifindex(&r.LinkIndex),
@@ -198,7 +198,7 @@ func (r *Route) hopFields(f family) fields {
 			if via, err := familyOf(uint8(binary.NativeEndian.Uint16(v))); err == nil {
 				return addr(&r.Gateway, via)(v[2:])
 			}
-			return nil // neither of the two families: nothing that Gateway could hold
+			return nil // neither IPv4 nor IPv6, so Gateway can't represent it
 		},
 	}
 }

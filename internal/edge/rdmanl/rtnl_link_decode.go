@@ -9,7 +9,7 @@ import (
 // decodeLink decodes the body of RTM_NEWLINK.
 func decodeLink(b []byte) (Link, error) {
 	if len(b) < ifinfomsgLen {
-		return Link{}, lacks(nil, "struct ifinfomsg")
+		return Link{}, missing(nil, "struct ifinfomsg")
 	}
 	l := Link{
 		Type:  binary.NativeEndian.Uint16(b[2:]),
@@ -22,7 +22,7 @@ func decodeLink(b []byte) (Link, error) {
 			if len(v) > maxHardwareAddr {
 				return fmt.Errorf("%w: a hardware address of %d bytes", errFraming, len(v))
 			}
-			l.Address = append(HardwareAddr(nil), v...) // nil, not empty, when it has no bytes
+			l.Address = append(HardwareAddr(nil), v...) // nil if it has no bytes
 			return nil
 		},
 		IFLA_MTU:          number(&l.MTU),
@@ -35,7 +35,7 @@ func decodeLink(b []byte) (Link, error) {
 		IFLA_VFINFO_LIST:  l.decodeVFs,
 	}.decode(b[ifinfomsgLen:])
 	if l.Index <= 0 || l.Name == "" {
-		return Link{}, lacks(err, "interface index or name")
+		return Link{}, missing(err, "interface index or name")
 	}
 	if err != nil {
 		err = fmt.Errorf("%s: %w", l.Name, err)
@@ -43,8 +43,8 @@ func decodeLink(b []byte) (Link, error) {
 	return l, err
 }
 
-// decodeInfo decodes IFLA_LINKINFO. The kind comes first, as only it tells what
-// the data mean.
+// decodeInfo decodes IFLA_LINKINFO. The kind is decoded first, since the meaning of the
+// data depends on it.
 func (l *Link) decodeInfo(b []byte) error {
 	return fields{
 		IFLA_INFO_KIND: text(&l.Kind),
@@ -57,10 +57,10 @@ func (l *Link) decodeInfo(b []byte) error {
 	}.decode(b)
 }
 
-// decodeVFs decodes IFLA_VFINFO_LIST. A list of more than 64 KiB arrives with a
-// length that has wrapped (nla_nest_end in the kernel): it ends within a VF, or
-// before an IFLA_VF_INFO that then looks like an IFLA_ADDRESS without measure.
-// Both count as broken framing, so that no VF is taken for the link itself.
+// decodeVFs decodes IFLA_VFINFO_LIST. The length of a list of more than 64 KiB wraps around
+// (nla_nest_end in the kernel): the list ends within a VF, or before an IFLA_VF_INFO,
+// which then looks like an IFLA_ADDRESS that is too long. Both are treated as broken
+// framing, so that VF data isn't mistaken for data of the link.
 func (l *Link) decodeVFs(b []byte) error {
 	return fields{IFLA_VF_INFO: func(v []byte) error {
 		vf, err := decodeVF(v, len(l.Address))
@@ -69,13 +69,13 @@ func (l *Link) decodeVFs(b []byte) error {
 	}}.decode(b)
 }
 
-// decodeVF decodes IFLA_VF_INFO. The kernel sends hardware addresses with room
-// for the longest; addrLen bytes of them count. Every value is a structure that
-// begins with the number of the VF.
+// decodeVF decodes IFLA_VF_INFO. The kernel sends hardware addresses in fields of the
+// maximum length; addrLen bytes of them are valid. Every value is a structure that
+// starts with the number of the VF.
 func decodeVF(b []byte, addrLen int) (VF, error) {
 	var vf VF
 	var txRate, state *uint32
-	// after hands set the bytes behind the VF number; there must be n of them.
+	// after passes the bytes after the VF number to set; there must be n bytes.
 	after := func(n int, set func([]byte) error) func([]byte) error {
 		return func(v []byte) error {
 			if len(v) < 4+n {
@@ -97,7 +97,7 @@ func decodeVF(b []byte, addrLen int) (VF, error) {
 			return nil
 		})
 	}
-	// setting stores a switch, which is -1 when the driver doesn't tell.
+	// setting stores a bool, which is -1 if the driver doesn't report it.
 	setting := func(field **bool) func([]byte) error {
 		return after(4, func(v []byte) error {
 			if n := *u32(v); n != math.MaxUint32 {
@@ -107,7 +107,7 @@ func decodeVF(b []byte, addrLen int) (VF, error) {
 			return nil
 		})
 	}
-	// last hands set the last 8 bytes: 32-bit x86 kernels have no padding before a GUID.
+	// last passes the last 8 bytes to set: 32-bit x86 kernels have no padding before a GUID.
 	last := func(set func([]byte) error) func([]byte) error {
 		return after(8, func(v []byte) error { return set(v[len(v)-8:]) })
 	}
@@ -131,7 +131,7 @@ func decodeVF(b []byte, addrLen int) (VF, error) {
 		})}.decode,
 	}.decode(b)
 	if vf.MaxTxRate == nil {
-		vf.MaxTxRate = txRate // all that kernels had before IFLA_VF_RATE
+		vf.MaxTxRate = txRate // older kernels have no IFLA_VF_RATE
 	}
 	if state != nil {
 		vf.LinkState = nameOf(vfLinkStates, uint64(*state))

@@ -13,24 +13,24 @@ func dialKernel(family int) (*netlink.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Both options only refine answers, and kernels before 4.20 lack the second:
-	// words with errors, and route dumps that leave other tables out.
+	// Both options are optional: error messages, and route dumps of one table, which
+	// kernels before 4.20 don't support.
 	_ = conn.SetOption(netlink.ExtendedAcknowledge, true)
 	_ = conn.SetOption(netlink.GetStrictCheck, true)
 	return conn, nil
 }
 
-// rdmaMissing tells what is missing, and what would help, when err of an RDMA
-// netlink socket means that there is none; otherwise "".
+// rdmaMissing returns what is missing, and the remedy, if an error of an RDMA netlink
+// socket means that RDMA netlink is not available; otherwise "".
 func rdmaMissing(err error) (missing, remedy string) {
 	switch {
 	case errors.Is(err, syscall.EPROTONOSUPPORT), errors.Is(err, syscall.EAFNOSUPPORT):
-		// netlink_create in net/netlink/af_netlink.c: nobody registered the
-		// family, and the module that would could not be loaded.
+		// netlink_create in net/netlink/af_netlink.c: the family isn't registered, and
+		// its module could not be loaded.
 		return "ib_core not loaded", "modprobe ib_core"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		// The family exists, but has no kernel socket in this namespace.
-		return "not served in this network namespace", ""
+		return "not available in this network namespace", ""
 	}
 	return "", ""
 }

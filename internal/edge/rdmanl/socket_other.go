@@ -10,10 +10,10 @@ import (
 	"github.com/mdlayher/netlink"
 )
 
-// dialKernel answers that only Linux has netlink.
+// dialKernel returns an error: only Linux has netlink.
 func dialKernel(int) (*netlink.Conn, error) {
 	return nil, fmt.Errorf("netlink on %s: %w", runtime.GOOS, errors.ErrUnsupported)
 }
 
-// rdmaMissing takes any failure for the lack of RDMA netlink on such a system.
+// rdmaMissing treats any error as missing RDMA netlink.
 func rdmaMissing(error) (missing, remedy string) { return runtime.GOOS + " has no netlink", "" }

@@ -1,7 +1,7 @@
 package rdmanl
 
-// The numbers in this file carry the names of the kernel's user-space headers,
-// so that a search finds both ends; only those in use are listed.
+// The numbers in this file have the names of the kernel's user-space headers, so that
+// they can be searched for; only those in use are listed.
 // TestUAPIMatchesHeaders compares them with the headers of the build machine.
 
 // Netlink families (linux/netlink.h).
@@ -46,8 +46,8 @@ const (
 	RDMA_NLDEV_ATTR_CHARDEV_ABI              = 71 // u64
 	RDMA_NLDEV_ATTR_CHARDEV                  = 72 // u64: a dev_t of the kernel
 	RDMA_NLDEV_ATTR_UVERBS_DRIVER_ID         = 73 // u32: enum rdma_driver_id
-	RDMA_NLDEV_SYS_ATTR_COPY_ON_FORK         = 93 // u8: 1 where the kernel does it
-	RDMA_NLDEV_SYS_ATTR_PRIVILEGED_QKEY_MODE = 96 // u8: 1 when anyone may use privileged Q_Keys
+	RDMA_NLDEV_SYS_ATTR_COPY_ON_FORK         = 93 // u8: 1 if the kernel supports it
+	RDMA_NLDEV_SYS_ATTR_PRIVILEGED_QKEY_MODE = 96 // u8: 1 if unprivileged processes may use privileged Q_Keys
 )
 
 // Message types and request flags of rtnetlink (linux/rtnetlink.h).
@@ -59,7 +59,7 @@ const (
 	RTEXT_FILTER_VF         = 1 // in IFLA_EXT_MASK: with virtual functions
 	RTEXT_FILTER_SKIP_STATS = 8 // in IFLA_EXT_MASK: without their counters
 
-	RT_TABLE_MAIN = 254   // what `ip route` shows
+	RT_TABLE_MAIN = 254   // the table that `ip route` shows
 	RTM_F_CLONED  = 0x200 // an entry of a cache, not of the table
 )
 
@@ -68,14 +68,14 @@ const (
 	IFLA_ADDRESS      = 1  // bytes
 	IFLA_IFNAME       = 3  // string
 	IFLA_MTU          = 4  // u32
-	IFLA_LINK         = 5  // u32: index of the device below
-	IFLA_MASTER       = 10 // u32: index of the bond or bridge above
+	IFLA_LINK         = 5  // u32: index of the lower device
+	IFLA_MASTER       = 10 // u32: index of the bond or bridge that it is a member of
 	IFLA_OPERSTATE    = 16 // u8
 	IFLA_LINKINFO     = 18 // nested
 	IFLA_NUM_VF       = 21 // u32
 	IFLA_VFINFO_LIST  = 22 // nested
 	IFLA_EXT_MASK     = 29 // u32, of a request
-	IFLA_LINK_NETNSID = 37 // s32: the namespace that IFLA_LINK counts in
+	IFLA_LINK_NETNSID = 37 // s32: the namespace of the index in IFLA_LINK
 
 	IFLA_INFO_KIND = 1 // in IFLA_LINKINFO
 	IFLA_INFO_DATA = 2 // in IFLA_LINKINFO, nested, by kind
@@ -101,8 +101,8 @@ const (
 
 // Attributes of addresses (linux/if_addr.h).
 const (
-	IFA_ADDRESS = 1 // bytes; the peer's where IFA_LOCAL is there
-	IFA_LOCAL   = 2 // bytes; the own address
+	IFA_ADDRESS = 1 // bytes; the peer's address if there is IFA_LOCAL
+	IFA_LOCAL   = 2 // bytes; the local address
 	IFA_LABEL   = 3 // string
 	IFA_FLAGS   = 8 // u32
 )

@@ -6,12 +6,12 @@ import (
 	"syscall"
 )
 
-// enotsupp is the kernel's internal ENOTSUPP (include/linux/errno.h). It
-// has no place in the C library, yet drivers leak it through sysfs.
+// enotsupp is the kernel's internal ENOTSUPP (include/linux/errno.h). The C library
+// doesn't define it, but drivers return it through sysfs.
 const enotsupp = syscall.Errno(524)
 
-// errnos names the errors that kernel files answer and recorded trees hold by
-// name, because the numbers differ between operating systems.
+// errnos are the errors that reading kernel files returns. Recorded trees store their
+// names, because the numbers differ between operating systems.
 var errnos = [...]struct {
 	name  string
 	errno syscall.Errno
@@ -48,8 +48,8 @@ var errnos = [...]struct {
 	{"ENOTSUPP", enotsupp},
 }
 
-// ErrnoByName returns the error of a name such as EINVAL on this operating
-// system, false for names that recorded trees don't use.
+// ErrnoByName returns the error with a name such as EINVAL on this operating system, or
+// false for names that recorded trees don't use.
 func ErrnoByName(name string) (syscall.Errno, bool) {
 	for _, e := range errnos {
 		if e.name == name {
@@ -59,7 +59,7 @@ func ErrnoByName(name string) (syscall.Errno, bool) {
 	return 0, false
 }
 
-// ErrnoName returns the name of an error, false for one that trees can't hold.
+// ErrnoName returns the name of an error, or false for one that recorded trees don't use.
 func ErrnoName(errno syscall.Errno) (string, bool) {
 	for _, e := range errnos {
 		if e.errno == errno {
@@ -69,18 +69,18 @@ func ErrnoName(errno syscall.Errno) (string, bool) {
 	return "", false
 }
 
-// noValue reports the answers by which kernel files say that there is nothing
-// to tell: an empty GID slot, a counter that the card lacks, a link that is down.
+// noValue reports whether an error of reading a kernel file means that there is no value:
+// an empty GID entry, a counter that the card doesn't have, a link that is down.
 func noValue(err error) bool {
 	return errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.EOPNOTSUPP) || errors.Is(err, enotsupp)
 }
 
-// absent reports that a file is not there.
+// absent reports whether an error means that a file doesn't exist.
 func absent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// cause strips the path from a file error, for messages that name it themselves.
+// cause returns a file error without the path, for messages that already contain it.
 func cause(err error) error {
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return pe.Err

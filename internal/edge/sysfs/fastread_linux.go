@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// readPlain reads the file name in the open folder dir with three or four system
-// calls instead of the nine of os.Root: a scan of 8 cards with 256 GIDs each reads
-// 6,000 files. name is one element, and a link is not followed, so
-// the read can't leave the folder; ok is false where os.Root must decide. In
-// sysfs a short read is the whole file (fs/kernfs/file.c), in proc it need not be.
+// readPlain reads the file name in the open folder dir with three or four system calls
+// instead of the nine of os.Root: a scan of 8 cards with 256 GIDs each reads 6,000 files.
+// name is one path element, and links are not followed, so the file is in the folder; ok is
+// false for links, which os.Root must read. In sysfs a short read is the whole file
+// (fs/kernfs/file.c), in proc it may not be.
 func readPlain(dir *os.File, name string, inSysfs bool) (b []byte, ok bool, err error) {
 	fd, err := retry(func() (int, error) {
 		return unix.Openat(int(dir.Fd()), name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)

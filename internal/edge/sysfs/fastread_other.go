@@ -4,5 +4,5 @@ package sysfs
 
 import "os"
 
-// readPlain leaves reading to os.Root: only Linux has trees large enough to matter.
+// readPlain returns false, so that os.Root is used: only Linux has large trees.
 func readPlain(*os.File, string, bool) (b []byte, ok bool, err error) { return nil, false, nil }

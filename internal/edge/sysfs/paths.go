@@ -9,13 +9,13 @@ const (
 	BusPCIDevices        = "sys/bus/pci/devices"        // PCI functions
 	ModuleDir            = "sys/module"                 // kernel modules, loaded or built in
 	Dev                  = "dev"                        // device files
-	DevInfiniBand        = "dev/infiniband"             // those of RDMA
+	DevInfiniBand        = "dev/infiniband"             // device files of RDMA
 	ProcHostname         = "proc/sys/kernel/hostname"   // host name
 	ProcOSRelease        = "proc/sys/kernel/osrelease"  // kernel release, as uname -r
 	ProcModules          = "proc/modules"               // loaded modules
 	ProcSelfLimits       = "proc/self/limits"           // resource limits of this process
-	ProcSelfStatus       = "proc/self/status"           // its capabilities among others
-	ProcSelfCgroup       = "proc/self/cgroup"           // its control groups
+	ProcSelfStatus       = "proc/self/status"           // capabilities etc. of this process
+	ProcSelfCgroup       = "proc/self/cgroup"           // control groups of this process
 	ProcNetRoute         = "proc/net/route"             // routes of IPv4
 	ProcNetIPv6Route     = "proc/net/ipv6_route"        // routes of IPv6
 	ProcNetUDP           = "proc/net/udp"               // sockets of UDP over IPv4
@@ -23,24 +23,24 @@ const (
 	Proc                 = "proc"                       // processes
 )
 
-// Marks that container runtimes leave.
+// Files that container runtimes create.
 const (
 	DockerEnv    = ".dockerenv"        // Docker
-	ContainerEnv = "run/.containerenv" // Podman and others with its libraries
-	// Mostly /var/run is a link to /run, and an absolute one, which no root follows.
+	ContainerEnv = "run/.containerenv" // Podman and other users of its libraries
+	// Usually /var/run is an absolute link to /run, which a Root doesn't follow.
 	KubernetesServiceAccount = "var/run/secrets/kubernetes.io/serviceaccount"
-	// Kubernetes, where /var/run is a link
+	// Kubernetes, if /var/run is a link
 	KubernetesServiceAccountRun = "run/secrets/kubernetes.io/serviceaccount"
 )
 
-// LibraryDirs are the folders where distributions keep libibverbs.
+// LibraryDirs are the folders in which distributions install libibverbs.
 var LibraryDirs = []string{
 	"usr/lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu", "usr/lib64", "usr/lib",
 	"usr/local/lib", "lib/x86_64-linux-gnu", "lib64", "lib",
 }
 
-// MachineFiles tell how a machine is made and set up, beside its RDMA devices. None
-// names the machine: serial numbers are other files of the same folders.
+// MachineFiles describe hardware and settings of a machine besides its RDMA devices. None
+// of them identifies the machine: serial numbers are in other files of the same folders.
 var MachineFiles = []string{
 	"sys/devices/system/node/online", "sys/devices/system/cpu/online", "sys/hypervisor/type",
 	"sys/devices/virtual/dmi/id/sys_vendor", "sys/devices/virtual/dmi/id/product_name",

@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// Error is a file that could not be read or understood.
+// Error is the error of a file that could not be read or parsed.
 type Error struct {
 	Path string // absolute path on the node
 	Err  error  // the cause, without the path
@@ -25,8 +25,8 @@ func (e *Error) Error() string { return "read " + e.Path + ": " + e.Err.Error() 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Reader reads attributes of one folder and keeps the errors it meets. Readers
-// made from one another share the list. Not for concurrent use.
+// Reader reads attributes of one folder and records errors. Readers from Dir share the
+// list of errors. It is not safe for concurrent use.
 type Reader struct {
 	stop func() error // ends the reading of a whole tree; never nil
 	fsys fs.FS
@@ -34,44 +34,45 @@ type Reader struct {
 	errs *[]*Error
 }
 
-// NewReader returns a reader of the top of fsys. Once stop returns an error
-// ([context.Context.Err] fits) every read answers as if the file were absent.
+// NewReader returns a reader of the root of fsys. When stop returns an error, such as
+// [context.Context.Err], all further reads behave as if the files didn't exist.
 func NewReader(fsys fs.FS, stop func() error) *Reader {
 	return &Reader{stop: stop, fsys: fsys, base: "/", errs: new([]*Error)}
 }
 
-// Errors returns what could not be read so far, in the order of reading.
+// Errors returns the errors recorded until now, in the order of reading.
 func (r *Reader) Errors() []*Error { return *r.errs }
 
-// Path returns the absolute path of name as the node would have it.
+// Path returns the absolute path of name on the node.
 func (r *Reader) Path(name string) string { return path.Join(r.base, name) }
 
 // FS returns the file system of the folder.
 func (r *Reader) FS() fs.FS { return r.fsys }
 
-// Fail records an error that the caller found, such as a value it can't parse.
+// Fail records an error of the caller, such as a value that it can't parse.
 func (r *Reader) Fail(name string, err error) {
 	*r.errs = append(*r.errs, &Error{Path: r.Path(name), Err: err})
 }
 
-// Forget drops the errors recorded since there were n of them.
+// Forget drops all recorded errors but the first n.
 func (r *Reader) Forget(n int) { *r.errs = (*r.errs)[:n] }
 
-// Dir opens a folder below; false when it is absent or not a folder. Close it after use.
+// Dir opens a folder below this one, or returns false if it doesn't exist or is not a folder. Close
+// the returned reader after use.
 func (r *Reader) Dir(name string) (*Reader, bool) {
 	if r.stop() != nil {
 		return nil, false
 	}
 	sub, err := fs.Sub(r.fsys, name)
 	if err == nil {
-		// fs.Sub on a plain fs.FS checks nothing: look before use.
+		// fs.Sub on a plain fs.FS doesn't check whether the folder exists.
 		_, err = fs.Stat(sub, ".")
 	}
 	if err != nil {
 		if c, ok := sub.(io.Closer); ok {
 			_ = c.Close()
 		}
-		// Classes have plain files (abi_version) beside the folders of their devices.
+		// Classes contain plain files (abi_version) as well as folders of devices.
 		if info, e := fs.Stat(r.fsys, name); e != nil || info.IsDir() {
 			r.keep(name, err)
 		}
@@ -87,8 +88,8 @@ func (r *Reader) Close() {
 	}
 }
 
-// Text returns the content of a file without surrounding white space; false
-// when it is absent, empty, or the kernel has no value for it.
+// Text returns the content of a file without surrounding white space, or false if it
+// doesn't exist, is empty, or the kernel has no value for it.
 func (r *Reader) Text(name string) (string, bool) {
 	if r.stop() != nil {
 		return "", false
@@ -102,20 +103,20 @@ func (r *Reader) Text(name string) (string, bool) {
 	return s, s != ""
 }
 
-// clean trims white space and makes the text valid UTF-8, as JSON would: node
+// clean trims white space and replaces invalid UTF-8, like JSON encoding: node
 // descriptions come from the network.
 func clean(b []byte) string {
 	return strings.ToValidUTF8(string(bytes.TrimSpace(b)), "\uFFFD")
 }
 
-// String returns the content of a file, "" where Text says false.
+// String returns the content of a file, or "" if Text returns false.
 func (r *Reader) String(name string) string {
 	s, _ := r.Text(name)
 	return s
 }
 
-// Required is Text for a file that a sound tree always has: its absence or
-// emptiness is recorded as an error.
+// Required is like Text, but for a file that every intact tree has: if it doesn't exist
+// or is empty, that is recorded as an error.
 func (r *Reader) Required(name string) (string, bool) {
 	if r.stop() != nil {
 		return "", false
@@ -132,8 +133,8 @@ func (r *Reader) Required(name string) (string, bool) {
 	return clean(b), true
 }
 
-// Uint returns a number that fits bits, in decimal or with a 0x prefix; nil
-// when the file is absent or holds anything else (which is recorded).
+// Uint returns a number of at most bits bits, in decimal or with a 0x prefix. It returns
+// nil if the file doesn't exist or has any other content, which is recorded as an error.
 func (r *Reader) Uint(name string, bits int) *uint64 {
 	s, ok := r.Text(name)
 	if !ok {
@@ -151,7 +152,7 @@ func (r *Reader) Uint(name string, bits int) *uint64 {
 	return &v
 }
 
-// Int returns a signed decimal number, nil as Uint.
+// Int returns a signed decimal number, or nil in the same cases as Uint.
 func (r *Reader) Int(name string) *int {
 	s, ok := r.Text(name)
 	if !ok {
@@ -165,8 +166,8 @@ func (r *Reader) Int(name string) *int {
 	return &v
 }
 
-// List returns the names in a folder in natural order (mlx5_2 before mlx5_10);
-// nil when it is absent.
+// List returns the names in a folder in natural order (mlx5_2 before mlx5_10), or nil if
+// it doesn't exist.
 func (r *Reader) List(name string) []string {
 	if r.stop() != nil {
 		return nil
@@ -179,7 +180,7 @@ func (r *Reader) List(name string) []string {
 	return names
 }
 
-// readNames lists a folder by names alone where the file system can.
+// readNames returns the names in a folder, without reading file types if the file system supports it.
 func readNames(fsys fs.FS, name string) ([]string, error) {
 	if r, ok := fsys.(interface {
 		ReadNames(string) ([]string, error)
@@ -194,14 +195,14 @@ func readNames(fsys fs.FS, name string) ([]string, error) {
 	return names, err
 }
 
-// Exists reports whether name is there, following links. A link that dangles is not.
+// Exists reports whether name exists, following links. A broken link doesn't exist.
 func (r *Reader) Exists(name string) bool {
 	_, err := fs.Stat(r.fsys, name)
 	return err == nil
 }
 
-// LinkBase returns the last element of a link's target: driver → mlx5_core. ""
-// when there is no such link.
+// LinkBase returns the last element of a link's target, for example mlx5_core for driver,
+// or "" if there is no such link.
 func (r *Reader) LinkBase(name string) string {
 	target, err := fs.ReadLink(r.fsys, name)
 	if err != nil {
@@ -210,15 +211,15 @@ func (r *Reader) LinkBase(name string) string {
 	return path.Base(target)
 }
 
-// keep records an error unless it only says that there is nothing to read.
+// keep records an error unless it means that the file doesn't exist or has no value.
 func (r *Reader) keep(name string, err error) {
 	if !absent(err) && !noValue(err) {
 		r.Fail(name, cause(err))
 	}
 }
 
-// NaturalCompare orders names so that runs of digits compare as numbers; equal
-// numbers with different zeros compare as text.
+// NaturalCompare compares names, with sequences of digits compared as numbers; names that
+// differ only in leading zeros are compared as text.
 func NaturalCompare(a, b string) int {
 	x, y := a, b
 	for x != "" && y != "" {

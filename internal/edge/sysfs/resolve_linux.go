@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// resolveDir asks the kernel where a folder really is, by the name of its open
-// descriptor; ok is false where that doesn't tell, as without /proc. It saves a
-// look at every element of the way: three quarters of the system calls.
+// resolveDir returns the resolved path of a folder, from the kernel's name of its open
+// descriptor; ok is false if that doesn't work, for example without /proc. This saves
+// checking every element of the path: three quarters of the system calls.
 func (r *Root) resolveDir(name string) (resolved string, ok bool) {
 	top, err := descriptorPath(r.dir)
 	if err != nil {
@@ -19,7 +19,7 @@ func (r *Root) resolveDir(name string) (resolved string, ok bool) {
 	if err != nil {
 		return "", false
 	}
-	defer f.Close() //nolint:errcheck // opened for its name only
+	defer f.Close() //nolint:errcheck // opened only for its name
 	if info, err := f.Stat(); err != nil || !info.IsDir() {
 		return "", false
 	}

@@ -2,5 +2,5 @@
 
 package sysfs
 
-// resolveDir leaves it to Resolve to follow the links one by one.
+// resolveDir returns false, so that Resolve follows the links one by one.
 func (r *Root) resolveDir(string) (resolved string, ok bool) { return "", false }

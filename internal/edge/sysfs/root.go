@@ -12,31 +12,31 @@ import (
 	"syscall"
 )
 
-// ErrnoFile names the file at the top of a recorded tree that lists the files
-// which answered an error when they were read: {"path": "EINVAL", …}. They are
-// empty in the tree, for a plain folder can't hold them.
+// ErrnoFile is the name of a file at the root of a recorded tree. It lists the files whose
+// reading returned an error: {"path": "EINVAL", …}. These files are empty in the tree,
+// since a plain folder can't represent the errors.
 const ErrnoFile = "errno.json"
 
-// maxAttribute bounds what is read from one file, in bytes: /proc/modules and
-// the like are far below it, and nothing hostile fills the memory.
+// maxAttribute is the maximum number of bytes that are read from one file: far more than
+// in files such as /proc/modules, but no hostile file can fill the memory.
 const maxAttribute = 16 << 20
 
 var errTooLong = errors.New("file is longer than 16 MiB")
 
-// Root is a folder that stands for the root of a node. It implements [fs.FS] and
-// the interfaces of io/fs that a scan uses. Nothing outside the folder can be
-// read through it, whatever links say ([os.Root]).
+// Root is a folder that represents the root of a node. It implements [fs.FS] and the
+// interfaces of io/fs that a scan uses. Nothing outside the folder can be read, even
+// through symbolic links ([os.Root]).
 type Root struct {
 	root *os.Root
 	fs   fs.FS
 	dir  *os.File // the folder itself, for readPlain
-	base string   // canonical name below the top, "." at the top
+	base string   // canonical name relative to the root, "." for the root
 	// errnos maps canonical names to recorded errors, shared by all sub-roots.
 	errnos map[string]syscall.Errno
 }
 
-// OpenRoot opens dir. A dir with an errno.json replays the errors listed there.
-// Close it after use.
+// OpenRoot opens dir. If dir has an errno.json, reading the files listed there returns the
+// recorded errors. Close it after use.
 func OpenRoot(dir string) (*Root, error) {
 	r, err := os.OpenRoot(dir)
 	if err != nil {
@@ -71,9 +71,8 @@ func (r *Root) closeDir() error {
 	return nil
 }
 
-// Sub returns the folder dir as a root of its own, so that many small files in
-// it are opened without walking the whole way each time. The caller closes it
-// (it is an [io.Closer]).
+// Sub returns the folder dir as a separate root, so that opening a file in it doesn't walk
+// the whole path each time. The caller closes it (it is an [io.Closer]).
 func (r *Root) Sub(dir string) (fs.FS, error) {
 	if dir == "." {
 		dir = ""
@@ -84,7 +83,7 @@ func (r *Root) Sub(dir string) (fs.FS, error) {
 	}
 	base := path.Join(r.base, dir)
 	if len(r.errnos) > 0 {
-		// Recorded errors are listed by real names, so links must be followed.
+		// Recorded errors are listed by resolved names, so links must be followed.
 		resolved, err := Resolve(r, path.Join(".", dir))
 		if err != nil {
 			_ = s.Close()
@@ -100,7 +99,7 @@ func (r *Root) Sub(dir string) (fs.FS, error) {
 	return sub, nil
 }
 
-// Open implements [fs.FS]. Recorded errors are not replayed on this way; [Root.ReadFile] does.
+// Open implements [fs.FS]. It ignores recorded errors; [Root.ReadFile] returns them.
 func (r *Root) Open(name string) (fs.File, error) { return r.fs.Open(name) }
 
 // ReadFile implements [fs.ReadFileFS].
@@ -136,8 +135,8 @@ func readBounded(root *os.Root, name string) (b []byte, err error) {
 // ReadDir implements [fs.ReadDirFS].
 func (r *Root) ReadDir(name string) ([]fs.DirEntry, error) { return fs.ReadDir(r.fs, name) }
 
-// ReadNames returns the names in a folder, in no order. [fs.ReadDir] would look at
-// each of them, which costs more than reading a GID table's entries.
+// ReadNames returns the names in a folder, unsorted. [fs.ReadDir] would call lstat for each
+// of them, which takes longer than reading the entries of a GID table.
 func (r *Root) ReadNames(name string) ([]string, error) {
 	f, err := r.root.Open(name)
 	if err != nil {
@@ -156,7 +155,7 @@ func (r *Root) ReadLink(name string) (string, error) { return r.root.Readlink(na
 // Lstat implements [fs.ReadLinkFS].
 func (r *Root) Lstat(name string) (fs.FileInfo, error) { return r.root.Lstat(name) }
 
-// recorded returns the error that the tree's recording holds for a file.
+// recorded returns the recorded error of a file.
 func (r *Root) recorded(name string) (syscall.Errno, bool) {
 	if len(r.errnos) == 0 {
 		return 0, false
@@ -165,7 +164,7 @@ func (r *Root) recorded(name string) (syscall.Errno, bool) {
 		return errno, true
 	}
 	if !strings.Contains(name, "/") {
-		return 0, false // the base is canonical already
+		return 0, false // the base is already canonical
 	}
 	dir, err := Resolve(r, path.Dir(name))
 	if err != nil {
@@ -198,8 +197,8 @@ func readErrnos(fsys fs.FS) (map[string]syscall.Errno, error) {
 	return out, nil
 }
 
-// Resolve returns name with all symbolic links followed, relative to the root
-// of fsys. A link out of the root, a loop, or a dangling link is an error.
+// Resolve returns name with all symbolic links resolved, relative to the root of fsys. A
+// link out of the root, a loop, or a broken link is an error.
 func Resolve(fsys fs.FS, name string) (string, error) {
 	if r, ok := fsys.(*Root); ok && fs.ValidPath(name) {
 		if resolved, ok := r.resolveDir(name); ok {
@@ -238,7 +237,7 @@ func follow(fsys fs.FS, name string) (string, error) {
 		if path.IsAbs(target) {
 			return "", &fs.PathError{Op: "resolve", Path: name, Err: errors.New("link is absolute")}
 		}
-		// ".." of a link counts from the folder that holds it, whose way is resolved.
+		// ".." in a link is relative to the folder of the link, whose path is resolved.
 		done, rest = "", path.Join(path.Join(done, target), rest)
 	}
 	if done == "" {

@@ -97,7 +97,7 @@ func TestRecordedErrors(t *testing.T) {
 	}
 }
 
-// Nothing outside the root may be read, on any of the ways in.
+// Nothing outside the root may be read, by any method.
 func TestRootConfines(t *testing.T) {
 	root := open(t, node)
 	sub, err := fs.Sub(root, "sys/devices/pci0/mlx5_0")
@@ -125,7 +125,7 @@ func TestRootConfines(t *testing.T) {
 	}
 }
 
-// A file without end must not fill the memory, on either way of reading.
+// A very large file must not fill the memory, with either way of reading.
 func TestReadIsBounded(t *testing.T) {
 	dir := tree(t, map[string]string{"a/b": "1\n"})
 	for _, name := range []string{"a/big", "big"} {

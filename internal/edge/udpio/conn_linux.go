@@ -22,7 +22,7 @@ type Conn struct {
 	addr netip.AddrPort
 	v6   bool
 	gro  bool
-	gso  atomic.Bool // goes from true to false once, when the kernel refuses
+	gso  atomic.Bool // becomes false when the kernel can't segment
 
 	in     inbox
 	out    outbox
@@ -30,14 +30,14 @@ type Conn struct {
 	closed sync.Once
 }
 
-// batch is how many messages one system call carries out, inBatch in: what comes in
-// takes 64 KiB each.
+// batch is the maximum number of messages per system call for sending, inBatch for
+// receiving: a received message needs a buffer of 64 KiB.
 const (
 	batch   = 32
 	inBatch = 8
 )
 
-// vector is what recvmmsg and sendmmsg work on.
+// vector has the arguments of recvmmsg and sendmmsg.
 type vector struct {
 	headers [batch]mmsghdr
 	iovecs  [batch]unix.Iovec
@@ -56,8 +56,8 @@ type mmsghdr struct {
 // 64-bit system; Listen checks it).
 const controlLen = 24
 
-// Listen opens a socket at an address; port 0 takes any. What the kernel can't
-// do of GSO and GRO is done without.
+// Listen opens a socket at an address; for port 0 the kernel chooses a port. GSO and GRO
+// are used if the kernel supports them.
 func Listen(addr netip.AddrPort, opts Options) (*Conn, error) {
 	if n := unix.CmsgSpace(4); n != controlLen {
 		return nil, fmt.Errorf("listen on %v: control messages take %d bytes: %w", addr, n, errors.ErrUnsupported)
@@ -91,8 +91,8 @@ func Listen(addr netip.AddrPort, opts Options) (*Conn, error) {
 	return c, nil
 }
 
-// bufferSize is asked for on both sides, in bytes; the kernel gives less without
-// privilege (net.core.rmem_max).
+// bufferSize is the requested size of both socket buffers, in bytes. Without privileges
+// the kernel limits it (net.core.rmem_max, net.core.wmem_max).
 const bufferSize = 8 << 20
 
 func (c *Conn) configure(opts Options) error {
@@ -104,7 +104,7 @@ func (c *Conn) configure(opts Options) error {
 		if c.v6 {
 			err = os.NewSyscallError("setsockopt IPV6_MTU_DISCOVER",
 				unix.SetsockoptInt(s, unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER, unix.IPV6_PMTUDISC_DO))
-			// rxe sends no checksum, which IPv6 forbids unless asked for.
+			// rxe sends no checksum, which is not accepted over IPv6 without this option.
 			err = errors.Join(err, os.NewSyscallError("setsockopt UDP_NO_CHECK6_RX",
 				unix.SetsockoptInt(s, unix.IPPROTO_UDP, unix.UDP_NO_CHECK6_RX, 1)))
 		} else {
@@ -121,12 +121,12 @@ func (c *Conn) configure(opts Options) error {
 // Addr returns the local address.
 func (c *Conn) Addr() netip.AddrPort { return c.addr }
 
-// Offload tells whether the kernel segments what is sent and merges what is
-// received. The first may become false: see [ErrNoSegmentation].
+// Offload reports whether the kernel segments sent datagrams (GSO) and merges received
+// ones (GRO). gso may become false: see [ErrNoSegmentation].
 func (c *Conn) Offload() (gso, gro bool) { return c.gso.Load(), c.gro }
 
 // Close closes the socket; Read, Poll and Write return [net.ErrClosed]. It doesn't wait
-// for handlers that run.
+// for running handlers.
 func (c *Conn) Close() error {
 	c.closed.Do(func() { close(c.done) })
 	return c.udp.Close()

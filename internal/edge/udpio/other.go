@@ -11,27 +11,27 @@ import (
 // Conn is a UDP socket.
 type Conn struct{}
 
-var errUnsupported = fmt.Errorf("batches of UDP datagrams need Linux: %w", errors.ErrUnsupported)
+var errUnsupported = fmt.Errorf("batches of UDP datagrams require Linux: %w", errors.ErrUnsupported)
 
-// Listen answers [errors.ErrUnsupported].
+// Listen returns [errors.ErrUnsupported].
 func Listen(netip.AddrPort, Options) (*Conn, error) { return nil, errUnsupported }
 
 // Addr returns the local address.
 func (c *Conn) Addr() netip.AddrPort { return netip.AddrPort{} }
 
-// Offload tells that nothing is offloaded.
+// Offload returns false.
 func (c *Conn) Offload() (gso, gro bool) { return false, false }
 
-// Read answers [errors.ErrUnsupported].
+// Read returns [errors.ErrUnsupported].
 func (c *Conn) Read(Handler) error { return errUnsupported }
 
-// Poll answers [errors.ErrUnsupported].
+// Poll returns [errors.ErrUnsupported].
 func (c *Conn) Poll(Handler) (bool, error) { return false, errUnsupported }
 
 // Resume does nothing.
 func (c *Conn) Resume() {}
 
-// Write answers [errors.ErrUnsupported].
+// Write returns [errors.ErrUnsupported].
 func (c *Conn) Write([]Outbound) error { return errUnsupported }
 
 // Close does nothing.

@@ -12,20 +12,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inbox is the receiving half of a connection. There are two ways to receive: Read
-// waits, and has the kernel and Go's poller wake it, which takes microseconds; Poll
-// asks and asks. While somebody polls all the time, Read would be woken for datagrams
-// that are gone already, so it stands by.
+// inbox is the receiving half of a connection. There are two ways to receive: Read waits
+// until the kernel and Go's poller wake it, which takes microseconds; Poll is called
+// repeatedly. While a goroutine polls continuously, Read would be woken for datagrams that
+// the poller has already read, so Read pauses (standby).
 type inbox struct {
 	c *Conn
 
-	// Bound once: a closure for each call would be garbage for each call.
+	// Stored, since a closure per call would be allocated.
 	read func(fd uintptr) bool // of Read
 	poll func(fd uintptr)      // of Poll
 
-	polls   atomic.Uint32 // calls of Poll
-	standby atomic.Bool   // Read stands by
-	resume  chan struct{} // ends that
+	polls   atomic.Uint32 // number of calls of Poll
+	standby atomic.Bool   // Read pauses
+	resume  chan struct{} // ends the pause
 
 	mu     sync.Mutex // held while handlers run
 	handle Handler    // of the call that holds mu
@@ -34,16 +34,16 @@ type inbox struct {
 	list   [inBatch]Inbound
 	buffer [inBatch][]byte
 
-	// Of Read alone.
+	// Used only by Read.
 	reader  Handler
-	stolen  int    // wakes in a row that found that a poller had been there
-	seen    uint32 // polls at the last wake
+	stolen  int    // consecutive wakes without data because a poller had read it
+	seen    uint32 // value of polls at the last wake
 	yielded bool
 	failed  syscall.Errno // errno of the last try
 }
 
-// stealLimit is how many datagrams in a row pollers must have taken before Read
-// stands by, and standbyTick how often it looks whether they still poll.
+// stealLimit is the value of stolen at which Read pauses, and standbyTick the interval at
+// which it then checks whether a goroutine still polls.
 const (
 	stealLimit  = 16
 	standbyTick = time.Millisecond
@@ -69,7 +69,7 @@ func (in *inbox) init(c *Conn) {
 	}
 }
 
-// Read waits until there is something, and hands it to the handler. It returns
+// Read waits until there are datagrams, and passes them to the handler. It returns
 // [net.ErrClosed] once the socket is closed.
 func (c *Conn) Read(h Handler) error {
 	in := &c.in
@@ -90,12 +90,12 @@ func (c *Conn) Read(h Handler) error {
 	}
 }
 
-// tryRead is what the poller of Go's runtime calls; false makes it wait.
+// tryRead is called by the runtime's poller, which waits if it returns false.
 func (in *inbox) tryRead(fd uintptr) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.receive(fd, in.reader)
-	in.failed = in.errno // a poller may change errno before Read looks
+	in.failed = in.errno // a call of Poll may change errno before Read uses it
 	if in.errno != syscall.EAGAIN {
 		in.stolen = 0
 		return true
@@ -111,7 +111,7 @@ func (in *inbox) tryRead(fd uintptr) bool {
 	return in.yielded
 }
 
-// standBy waits until nobody polls any more; false when the socket was closed.
+// standBy waits until no goroutine polls any more. It returns false if the socket was closed.
 func (in *inbox) standBy() bool {
 	in.stolen = 0
 	in.standby.Store(true)
@@ -134,8 +134,8 @@ func (in *inbox) standBy() bool {
 	}
 }
 
-// Resume tells that the caller will poll no more for now: a Read that stands by
-// because of pollers goes on. Without it that takes up to two milliseconds.
+// Resume is called when a goroutine stops polling, so that a paused Read continues
+// immediately. Without it, that takes up to two milliseconds.
 func (c *Conn) Resume() {
 	if !c.in.standby.Load() {
 		return
@@ -146,8 +146,8 @@ func (c *Conn) Resume() {
 	}
 }
 
-// Poll hands what is there to the handler and never waits. It reports whether there
-// was something, also where another goroutine is receiving just now.
+// Poll passes the available datagrams to the handler and never waits. It reports whether
+// there were any, and also returns true if another goroutine is receiving at the moment.
 func (c *Conn) Poll(h Handler) (bool, error) {
 	in := &c.in
 	in.polls.Add(1)
@@ -170,7 +170,7 @@ func (c *Conn) Poll(h Handler) (bool, error) {
 
 func (in *inbox) tryPoll(fd uintptr) { in.receive(fd, in.handle) }
 
-// receive takes what is there; errno is 0, EAGAIN, or what went wrong. mu is held.
+// receive reads the available datagrams. It sets errno to 0, EAGAIN or another error. mu is held.
 func (in *inbox) receive(fd uintptr, handle Handler) {
 	v := &in.vector
 	for i := range inBatch {
@@ -207,7 +207,7 @@ func (in *inbox) deliver(n int, handle Handler) {
 	handle(in.list[:n])
 }
 
-// groSize finds the length of the merged datagrams in a control message.
+// groSize returns the length of the merged datagrams from a control message, or 0.
 func groSize(b []byte) int {
 	if len(b) < unix.CmsgLen(4) {
 		return 0

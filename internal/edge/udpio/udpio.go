@@ -6,18 +6,17 @@
 //	…
 //	err = conn.Read(func(list []udpio.Inbound) { … }) // blocks until there is at least one
 //
-// The socket is never connected and sets the DF bit, so that the kernel writes
-// IPv4 headers with identification 0 (and k in segment k of what it segments
-// itself), which is what a caller has to know who computes checksums over them: see
-// [Outbound.Numbered].
+// The socket is not connected and sets the DF bit, so that the kernel writes IPv4 headers
+// with identification 0 (and k in segment k if the kernel segments). Callers that compute
+// checksums over the IP header need this: see [Outbound.Numbered].
 //
 // # Concurrency
 //
-// One goroutine calls Read; any number call Poll, Resume, Write and Close meanwhile.
-// Handlers never run at the same time, and get datagrams in the order of their
-// arrival. The limits are those of the kernel: 64 KiB and 64 segments at once.
+// Only one goroutine may call Read; Poll, Resume, Write and Close may be called
+// concurrently. Handlers never run concurrently, and get datagrams in the order of their
+// arrival. The limits are those of the kernel: 64 KiB and 64 segments per call.
 //
-// Linux only; elsewhere [Listen] answers [errors.ErrUnsupported].
+// Linux only; on other systems [Listen] returns [errors.ErrUnsupported].
 package udpio
 
 import (
@@ -25,50 +24,50 @@ import (
 	"net/netip"
 )
 
-// Inbound is what was received of one sender.
+// Inbound is one or more datagrams from one sender.
 type Inbound struct {
-	// Data is one datagram, or several that the kernel merged. It is the connection's
-	// again when the handler returns.
+	// Data is one datagram, or several that the kernel has merged. It is valid until the
+	// handler returns.
 	Data []byte
-	// Segment is the length of each datagram in Data but the last, which may be
-	// shorter; len(Data) when there is one.
+	// Segment is the length of each datagram in Data but the last, which may be shorter;
+	// len(Data) if there is only one.
 	Segment int
 	From    netip.AddrPort
 }
 
-// Handler takes what was received, at least one entry.
+// Handler handles received datagrams, at least one entry.
 type Handler func([]Inbound)
 
-// Outbound is one datagram, or several of equal length to one receiver.
+// Outbound is one datagram, or several of equal length, to one receiver.
 type Outbound struct {
 	Data []byte // not empty
 	// Segment is the length of each datagram but the last, which may be shorter;
 	// 0 means that Data is one datagram.
 	Segment int
 	To      netip.AddrPort
-	// Numbered tells that the datagrams were made for IPv4 identifications 0, 1, 2 and
-	// so on, which only the kernel's segmentation writes. Without it, each is sent alone
-	// over IPv4 and has identification 0. It means nothing over IPv6.
+	// Numbered means that the datagrams require the IPv4 identifications 0, 1, 2 and so
+	// on, which only segmentation by the kernel writes. Without it, each datagram is sent
+	// separately over IPv4 and has identification 0. It has no effect over IPv6.
 	Numbered bool
 }
 
-// several tells that o has more than one datagram.
-func (o *Outbound) several() bool { return o.Segment > 0 && o.Segment < len(o.Data) }
+// hasSegments reports whether o has more than one datagram.
+func (o *Outbound) hasSegments() bool { return o.Segment > 0 && o.Segment < len(o.Data) }
 
 // Options configure a connection. The zero value uses what the kernel has.
 type Options struct {
-	NoGSO bool // send each datagram for itself
-	NoGRO bool // receive each datagram for itself
+	NoGSO bool // send each datagram separately
+	NoGRO bool // receive each datagram separately
 }
 
-// ErrNoSegmentation is what Write returns for Numbered datagrams once segmentation
-// is known not to work: a device without checksum offload refuses it only when
-// something is sent. Some of the list may have been sent. Make the datagrams for
-// identification 0 and write them again: Offload has the answer from then on.
+// ErrNoSegmentation is returned by Write for Numbered datagrams if segmentation turns out
+// not to work: a device without checksum offload rejects it only when a datagram is sent.
+// Some of the list may have been sent. Rebuild the datagrams for identification 0 and
+// write them again; from then on Offload returns false for gso.
 var ErrNoSegmentation = errors.New("the kernel doesn't segment datagrams here")
 
-// Limits of a batch that is sent at once (kernel: UDP_MAX_SEGMENTS, and the length
-// fields of IP and UDP).
+// Limits of one Outbound entry that the kernel segments (kernel: UDP_MAX_SEGMENTS, and
+// the length fields of IP and UDP).
 const (
 	MaxSegments = 64    // datagrams
 	MaxBytes    = 65507 // bytes of all of them

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// loopbacks are the addresses that a test runs on.
+// loopbacks are the addresses that the tests use.
 var loopbacks = []struct{ name, addr string }{{"IPv4", "127.0.0.1"}, {"IPv6", "::1"}}
 
 func listen(t testing.TB, addr string, opts Options) *Conn {
@@ -25,7 +25,7 @@ func listen(t testing.TB, addr string, opts Options) *Conn {
 	return c
 }
 
-// got is what a receiver has seen.
+// got has the datagrams of a receiver.
 type got struct {
 	datagrams [][]byte
 	entries   int
@@ -44,7 +44,7 @@ func (g *got) take(list []Inbound) {
 	}
 }
 
-// receive reads until n datagrams have come.
+// receive reads until n datagrams have been received.
 func receive(t *testing.T, c *Conn, n int) *got {
 	t.Helper()
 	var g got
@@ -58,7 +58,7 @@ func receive(t *testing.T, c *Conn, n int) *got {
 	return &g
 }
 
-// pattern is n bytes of a datagram that is told from others.
+// pattern returns a distinguishable datagram of n bytes.
 func pattern(seed, n int) []byte {
 	b := make([]byte, n)
 	for i := range b {
@@ -67,8 +67,8 @@ func pattern(seed, n int) []byte {
 	return b
 }
 
-// TestBatch sends single datagrams and super-packets, more than one system call
-// carries, with and without what the kernel offers: the same datagrams come.
+// TestBatch sends single datagrams and super-packets, more than fit into one system call, with and
+// without GSO and GRO, and checks that the same datagrams are received.
 func TestBatch(t *testing.T) {
 	options := []struct {
 		name string
@@ -117,7 +117,7 @@ func TestBatch(t *testing.T) {
 	}
 }
 
-// This kernel has both, so that the other tests test them.
+// The kernel must support both, so that the other tests use them.
 func TestOffloadIsThere(t *testing.T) {
 	for _, l := range loopbacks {
 		if gso, gro := listen(t, l.addr, Options{}).Offload(); !gso || !gro {
@@ -129,8 +129,8 @@ func TestOffloadIsThere(t *testing.T) {
 	}
 }
 
-// TestIdentification reads the IPv4 headers that the kernel writes: 0 for a datagram,
-// its place for a segment, and 0 for each that is sent alone.
+// TestIdentification checks the identification in the IPv4 headers that the kernel writes: 0 for a
+// single datagram, the index for a segment.
 func TestIdentification(t *testing.T) {
 	raw, err := unix.Socket(unix.AF_INET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.IPPROTO_UDP)
 	if errors.Is(err, unix.EPERM) {
@@ -152,7 +152,7 @@ func TestIdentification(t *testing.T) {
 		t.Fatal(err)
 	}
 	type header struct{ id, flags, length uint16 }
-	// Loopback hands the super-packet over whole: its header has the first number.
+	// The loopback device delivers the super-packet as one: its header has the first number.
 	want := []header{
 		{0, 0x4000, 38},
 		{0, 0x4000, 278},
@@ -172,7 +172,7 @@ func TestIdentification(t *testing.T) {
 		}
 		u16 := func(at int) uint16 { return uint16(buf[at])<<8 | uint16(buf[at+1]) }
 		if n < 28 || u16(20) != a.Addr().Port() {
-			continue // somebody else's
+			continue // from another program
 		}
 		if h := (header{u16(4), u16(6), u16(2)}); h != want[i] {
 			t.Errorf("header %d = %+v, want %+v", i, h, want[i])
@@ -181,8 +181,8 @@ func TestIdentification(t *testing.T) {
 	}
 }
 
-// TestRefused: a kernel that segments nothing after all (here because checksums are
-// turned off, as a device without them does) makes the connection stop it for good.
+// TestRefused checks that a connection stops using GSO if the kernel rejects segmentation, here
+// because checksums are turned off, which has the same effect as a device without checksum offload.
 func TestRefused(t *testing.T) {
 	for _, l := range loopbacks {
 		t.Run(l.name, func(t *testing.T) {
@@ -195,7 +195,7 @@ func TestRefused(t *testing.T) {
 			if gso, _ := a.Offload(); gso {
 				t.Error("GSO is still on")
 			}
-			noChecksums(t, a, 0) // it stays off, though it would work again
+			noChecksums(t, a, 0) // GSO stays off, even if it would work again
 			if err := a.Write([]Outbound{e}); l.name == "IPv4" && !errors.Is(err, ErrNoSegmentation) ||
 				l.name == "IPv6" && err != nil {
 				t.Errorf("Write of numbered datagrams = %v", err)
@@ -204,7 +204,7 @@ func TestRefused(t *testing.T) {
 			if err := a.Write([]Outbound{e}); err != nil {
 				t.Fatal(err)
 			}
-			n := 4 // the first, alone, told why
+			n := 4 // the first datagram was sent alone to find the reason
 			if l.name == "IPv6" {
 				n = 7
 			}
@@ -231,7 +231,7 @@ func noChecksums(t *testing.T, c *Conn, value int) {
 	}
 }
 
-// A datagram that is too long for the way says nothing about segmentation.
+// A datagram that is too long for the path doesn't turn segmentation off.
 func TestTooLong(t *testing.T) {
 	a, b := listen(t, "127.0.0.1", Options{}), listen(t, "127.0.0.1", Options{})
 	for _, e := range []Outbound{
@@ -247,7 +247,7 @@ func TestTooLong(t *testing.T) {
 	}
 }
 
-// Close ends a Read that waits, one that stands by, and everything after.
+// Close ends a waiting Read and a paused one; later calls return an error.
 func TestClose(t *testing.T) {
 	for _, l := range loopbacks {
 		for _, standby := range []bool{false, true} {
@@ -260,7 +260,7 @@ func TestClose(t *testing.T) {
 				close(passed)
 				ended <- c.Read(func([]Inbound) { t.Error("something was received") })
 			}()
-			for over := !standby; !over; { // until Read stands by, or has done so unseen
+			for over := !standby; !over; { // until Read pauses, or has paused in between
 				c.in.polls.Add(1)
 				select {
 				case <-passed:
@@ -291,8 +291,8 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// TestStandBy: while somebody polls all the time Read stands by; when that ends, with
-// or without Resume, Read gets what comes.
+// TestStandBy checks that Read pauses while a goroutine polls continuously, and that it receives
+// datagrams after that, with or without Resume.
 func TestStandBy(t *testing.T) {
 	for _, resume := range []bool{true, false} {
 		a, b := listen(t, "127.0.0.1", Options{}), listen(t, "127.0.0.1", Options{})
@@ -305,7 +305,7 @@ func TestStandBy(t *testing.T) {
 		deadline := time.Now().Add(20 * time.Second)
 		for !b.in.standby.Load() {
 			if time.Now().After(deadline) {
-				t.Fatal("Read doesn't stand by though another polls")
+				t.Fatal("Read doesn't pause while another goroutine polls")
 			}
 			b.in.mu.Lock() // Read must find nothing when it wakes
 			if err := a.Write(one); err != nil {
@@ -332,12 +332,12 @@ func TestStandBy(t *testing.T) {
 		case <-read:
 			t.Logf("resume %t: it took %v", resume, time.Since(begin))
 		case <-time.After(10 * time.Second):
-			t.Fatal("Read never goes on")
+			t.Fatal("Read doesn't continue")
 		}
 	}
 }
 
-// Nothing is allocated for a call, whatever it carries.
+// Calls don't allocate.
 func TestAllocations(t *testing.T) {
 	for _, l := range loopbacks {
 		a, b := listen(t, l.addr, Options{}), listen(t, l.addr, Options{})

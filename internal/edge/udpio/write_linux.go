@@ -11,20 +11,20 @@ import (
 
 // outbox is the sending half of a connection.
 type outbox struct {
-	write func(fd uintptr) bool // bound once, as in inbox
+	write func(fd uintptr) bool // stored, as in inbox
 
 	mu     sync.Mutex
 	vector vector
-	size   [batch]int // of the first datagram of a message that is to be segmented, else 0
-	n      int        // messages in vector
-	sent   int        // of them
+	size   [batch]int // of the first datagram if the message is to be segmented, otherwise 0
+	n      int        // number of messages in vector
+	sent   int        // number of messages sent
 	errno  syscall.Errno
 }
 
 func (o *outbox) init(*Conn) { o.write = o.tryWrite }
 
-// Write sends every entry of the list in order. It waits while the socket's buffer
-// is full. After an error, what follows is not sent.
+// Write sends all entries of the list in order. It waits while the socket's buffer is
+// full. After an error, the remaining entries are not sent.
 func (c *Conn) Write(list []Outbound) error {
 	o := &c.out
 	o.mu.Lock()
@@ -43,15 +43,15 @@ func (c *Conn) Write(list []Outbound) error {
 
 func anyNumbered(list []Outbound) bool {
 	for i := range list {
-		if list[i].Numbered && list[i].several() {
+		if list[i].Numbered && list[i].hasSegments() {
 			return true
 		}
 	}
 	return false
 }
 
-// fill makes messages of the list from byte at of its first entry on, and returns
-// what is left of it. Entries that the kernel may segment are one message.
+// fill converts the list, starting at byte at of its first entry, to messages, and returns
+// the rest of the list. An entry that the kernel may segment is one message.
 func (c *Conn) fill(list []Outbound, at int) ([]Outbound, int) {
 	o := &c.out
 	o.n, o.sent = 0, 0
@@ -59,7 +59,7 @@ func (c *Conn) fill(list []Outbound, at int) ([]Outbound, int) {
 	for len(list) > 0 && o.n < batch {
 		e := &list[0]
 		switch {
-		case !e.several():
+		case !e.hasSegments():
 			c.message(e, e.Data, 0)
 		case gso && at == 0 && (c.v6 || e.Numbered):
 			c.message(e, e.Data, e.Segment)
@@ -76,7 +76,7 @@ func (c *Conn) fill(list []Outbound, at int) ([]Outbound, int) {
 	return list, at
 }
 
-// message adds a message to the vector, to be segmented where segment is not 0.
+// message adds a message to the vector, to be segmented if segment is not 0.
 func (c *Conn) message(e *Outbound, data []byte, segment int) {
 	v, i := &c.out.vector, c.out.n
 	c.out.n++
@@ -111,7 +111,7 @@ func (c *Conn) send() error {
 		switch {
 		case o.errno == 0:
 		case o.size[o.sent] > 0 && (o.errno == syscall.EIO || o.errno == syscall.EINVAL):
-			return c.refused()
+			return c.retryUnsegmented()
 		default:
 			return os.NewSyscallError("sendmmsg", o.errno)
 		}
@@ -119,11 +119,11 @@ func (c *Conn) send() error {
 	return nil
 }
 
-// refused finds out why the kernel refused to segment a message: a device that can't
-// (EIO without checksum offload, EINVAL with checksums turned off), or a datagram
-// that is too long for the way, which says little about others. The first datagram
-// alone tells.
-func (c *Conn) refused() error {
+// retryUnsegmented finds the reason why the kernel rejected segmentation: the device can't
+// segment (EIO without checksum offload, EINVAL with checksums turned off), or a datagram is
+// too long for the path, which is no reason to stop segmenting. It sends the first datagram
+// without segmentation to distinguish the two.
+func (c *Conn) retryUnsegmented() error {
 	o := &c.out
 	i := o.sent
 	h := &o.vector.headers[i].header
@@ -137,7 +137,7 @@ func (c *Conn) refused() error {
 	return ErrNoSegmentation
 }
 
-// tryWrite is what the poller of Go's runtime calls; false makes it wait.
+// tryWrite is called by the runtime's poller, which waits if it returns false.
 func (o *outbox) tryWrite(fd uintptr) bool {
 	for {
 		n, _, errno := unix.Syscall6(unix.SYS_SENDMMSG, fd, uintptr(unsafe.Pointer(&o.vector.headers[o.sent])),

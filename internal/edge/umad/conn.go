@@ -13,10 +13,10 @@ import (
 // device is an open umadN.
 type device interface {
 	ioctl(request uintptr, argument []byte) error
-	// write hands over one MAD; EAGAIN is back-pressure.
+	// write writes one MAD; EAGAIN is back-pressure.
 	write(b []byte) error
-	// read calls try, and again whenever there may be something to read, until it says that it is
-	// done, or the deadline (os.ErrDeadlineExceeded), or the context's end.
+	// read calls try whenever there may be data to read, until it returns true, the deadline passes
+	// (os.ErrDeadlineExceeded), or the context ends.
 	read(ctx context.Context, deadline time.Time, try func(read func([]byte) (int, error)) (done bool)) error
 	close() error
 }
@@ -25,13 +25,13 @@ type device interface {
 type Conn struct {
 	port   Port
 	device device
-	old    bool // the kernel knows only REGISTER_AGENT
+	old    bool // the kernel supports only REGISTER_AGENT
 	agents int
 
 	out [headerLen + MADLen]byte
 	in  []byte
 
-	packets []Packet // of the Receive under way
+	packets []Packet // argument of the current Receive
 	n       int
 	err     error
 	try     func(read func([]byte) (int, error)) bool
@@ -43,11 +43,11 @@ func newConn(p Port, d device) *Conn {
 	return c
 }
 
-// Port returns which port the connection leads to.
+// Port returns the port of the connection.
 func (c *Conn) Port() Port { return c.port }
 
 // Register makes the kernel send and receive MADs of a class for this connection, and returns the
-// agent's number, which packets carry.
+// agent's number for [Packet].
 func (c *Conn) Register(a Agent) (uint32, error) {
 	fail := func(err error) (uint32, error) {
 		return 0, fmt.Errorf("register agent for class 0x%02x at %s: %w", a.Class, c.port, err)
@@ -57,7 +57,7 @@ func (c *Conn) Register(a Agent) (uint32, error) {
 		return fail(err)
 	}
 	if c.agents >= MaxAgents {
-		return fail(fmt.Errorf("the connection has %d agents already", MaxAgents))
+		return fail(fmt.Errorf("the connection already has %d agents", MaxAgents))
 	}
 	if !c.old {
 		argument := a.request2(mask)
@@ -69,7 +69,7 @@ func (c *Conn) Register(a Agent) (uint32, error) {
 		if !errors.Is(err, syscall.ENOTTY) || c.agents > 0 {
 			return fail(err)
 		}
-		// Before Linux 3.18: the header's layout with a P_Key index has to be asked for, and first.
+		// Before Linux 3.18: the header layout with a P_Key index must be enabled first.
 		if err := c.device.ioctl(IB_USER_MAD_ENABLE_PKEY, nil); err != nil {
 			return fail(fmt.Errorf("enable p_key index: %w", err))
 		}
@@ -83,8 +83,8 @@ func (c *Conn) Register(a Agent) (uint32, error) {
 	return binary.NativeEndian.Uint32(argument), nil
 }
 
-// Send hands packets to the kernel and returns how many it took; fewer than all without error
-// is back-pressure.
+// Send sends packets and returns how many the kernel accepted; fewer than all without an error means
+// back-pressure.
 func (c *Conn) Send(packets []Packet) (int, error) {
 	for i := range packets {
 		switch err := c.device.write(packets[i].appendTo(c.out[:0])); {
@@ -98,8 +98,8 @@ func (c *Conn) Send(packets []Packet) (int, error) {
 	return len(packets), nil
 }
 
-// Receive waits for the first packet until the deadline, takes what else is there, and returns the
-// count; 0 and no error at the deadline. A zero deadline waits forever.
+// Receive waits for the first packet until the deadline, reads the other available packets, and
+// returns their number; at the deadline 0 and no error. A zero deadline means no limit.
 func (c *Conn) Receive(ctx context.Context, packets []Packet, deadline time.Time) (int, error) {
 	c.packets, c.n, c.err = packets, 0, nil
 	err := c.device.read(ctx, deadline, c.try)
@@ -118,7 +118,7 @@ func (c *Conn) Receive(ctx context.Context, packets []Packet, deadline time.Time
 	return c.n, nil
 }
 
-// maxMessage bounds what a longer message than a MAD makes the buffer grow to.
+// maxMessage is the size of the buffer for messages that are longer than a MAD.
 const maxMessage = 1 << 20
 
 func (c *Conn) tryReceive(read func([]byte) (int, error)) bool {
@@ -135,8 +135,8 @@ func (c *Conn) tryReceive(read func([]byte) (int, error)) bool {
 		case errors.Is(err, syscall.EAGAIN):
 			return c.n > 0
 		case errors.Is(err, syscall.ENOSPC) && len(c.in) < maxMessage:
-			// A message of several segments: it stays in the kernel's queue until the buffer
-			// has room.
+			// A message of several segments: it stays in the kernel's queue until it is read
+			// with a larger buffer.
 			c.in = make([]byte, maxMessage)
 		default:
 			c.err = err
@@ -146,6 +146,6 @@ func (c *Conn) tryReceive(read func([]byte) (int, error)) bool {
 	return true
 }
 
-// Close closes the device: its agents end, and a Receive that waits returns an error that matches
-// [os.ErrClosed], as do later calls. A second Close does nothing.
+// Close closes the device and unregisters its agents. A waiting Receive, and later calls, return an
+// error that matches [os.ErrClosed]. A second Close does nothing.
 func (c *Conn) Close() error { return c.device.close() }

@@ -14,14 +14,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Open opens a port's device. The error tells what to do when it is not there or not allowed.
+// Open opens a port's device. The error includes a remedy if the device doesn't exist or may not be
+// opened.
 func Open(p Port) (*Conn, error) {
 	file, err := os.OpenFile(p.Path, os.O_RDWR|unix.O_NONBLOCK, 0)
 	if err != nil {
 		remedy := ""
 		switch {
 		case errors.Is(err, fs.ErrPermission):
-			remedy = " (user MADs are root's; run as root, or give the device to your group with a udev rule)"
+			remedy = " (user MADs require root; run as root, or give your group access with a udev rule)"
 		case errors.Is(err, fs.ErrNotExist):
 			remedy = " (in a container, pass the device through)"
 		}
@@ -34,15 +35,15 @@ func Open(p Port) (*Conn, error) {
 	return newConn(p, &charDevice{file: file, raw: raw}), nil
 }
 
-// charDevice is the kernel's.
+// charDevice is a device of the kernel.
 type charDevice struct {
 	file   *os.File
 	raw    syscall.RawConn
 	closed atomic.Bool
 }
 
-// ended returns os.ErrClosed for whatever fails since the file is closed: what a RawConn returns
-// then is the runtime's own.
+// ended returns os.ErrClosed instead of an error after close: a RawConn then returns an internal error
+// of the runtime.
 func (d *charDevice) ended(err error) error {
 	if err != nil && d.closed.Load() {
 		return os.ErrClosed
@@ -79,8 +80,7 @@ func (d *charDevice) write(b []byte) error {
 }
 
 func (d *charDevice) read(ctx context.Context, deadline time.Time, try func(func([]byte) (int, error)) bool) error {
-	// First without the poller, which returns nothing once the deadline has passed, whatever is
-	// there to read.
+	// First without the poller, which returns no data after the deadline even if there is some.
 	done := false
 	err := d.raw.Control(func(fd uintptr) {
 		done = try(func(b []byte) (int, error) { return unix.Read(int(fd), b) })

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pair returns a connection over one end of a socket pair, which keeps the bounds of messages as
-// umadN does, and the other end.
+// pair returns a connection over one end of a socket pair, which preserves message boundaries like
+// umadN, and the other end.
 func pair(t *testing.T) (*Conn, int) {
 	t.Helper()
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
@@ -26,7 +26,7 @@ func pair(t *testing.T) (*Conn, int) {
 	return newConn(Port{}, &charDevice{file: file, raw: raw}), fds[1]
 }
 
-// TestReceiveAtDeadline takes what is there even when the deadline has passed.
+// TestReceiveAtDeadline checks that Receive returns available packets even after the deadline.
 func TestReceiveAtDeadline(t *testing.T) {
 	c, peer := pair(t)
 	p := packet()
@@ -42,7 +42,7 @@ func TestReceiveAtDeadline(t *testing.T) {
 	}
 }
 
-// TestCloseEndsReceive checks the error that Close's doc promises.
+// TestCloseEndsReceive checks the error that the doc comment of Close specifies.
 func TestCloseEndsReceive(t *testing.T) {
 	c, _ := pair(t)
 	ended := make(chan error)

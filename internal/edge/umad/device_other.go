@@ -9,5 +9,5 @@ import (
 
 // Open returns an error that matches [errors.ErrUnsupported]: only Linux has user MAD devices.
 func Open(p Port) (*Conn, error) {
-	return nil, fmt.Errorf("open %s: user MAD devices need Linux: %w", p, errors.ErrUnsupported)
+	return nil, fmt.Errorf("open %s: user MAD devices require Linux: %w", p, errors.ErrUnsupported)
 }

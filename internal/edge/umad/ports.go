@@ -15,10 +15,10 @@ import (
 // Port is a port with a user MAD device.
 type Port struct {
 	Name   string // umad0
-	Device string // of RDMA: mlx5_0
+	Device string // RDMA device: mlx5_0
 	Number int
-	Path   string // of the character device, as this process opens it
-	// Active says that the port is in state 4 (class/infiniband/DEV/ports/N/state).
+	Path   string // of the character device
+	// Active reports whether the port is in state 4 (class/infiniband/DEV/ports/N/state).
 	Active bool
 	// LinkLayer is "InfiniBand" or "Ethernet"; over Ethernet there is no subnet management.
 	LinkLayer string
@@ -27,8 +27,8 @@ type Port struct {
 // String returns "mlx5_0 port 1 (/dev/infiniband/umad0)".
 func (p Port) String() string { return fmt.Sprintf("%s port %d (%s)", p.Device, p.Number, p.Path) }
 
-// Ports lists what class/infiniband_mad has below a root (that of this machine:
-// [sysfs.OpenRoot]("/")), in the order of the devices' names and port numbers.
+// Ports lists the user MAD devices in class/infiniband_mad below a root (for this machine:
+// [sysfs.OpenRoot]("/")), sorted by device name and port number.
 func Ports(ctx context.Context, root fs.FS) ([]Port, error) {
 	r := sysfs.NewReader(root, ctx.Err)
 	defer r.Close()
@@ -45,7 +45,7 @@ func Ports(ctx context.Context, root fs.FS) ([]Port, error) {
 		number := dir.Uint("port", 8)
 		dir.Close()
 		if device == "" || number == nil {
-			continue // the device went away meanwhile
+			continue // the device has been removed
 		}
 		p := Port{Name: name, Device: device, Number: int(*number), Path: r.Path(path.Join(sysfs.DevInfiniBand, name))}
 		at := path.Join(sysfs.ClassInfiniBand, device, "ports", fmt.Sprint(p.Number))
@@ -67,13 +67,13 @@ func Ports(ctx context.Context, root fs.FS) ([]Port, error) {
 	return ports, errors.Join(errs...)
 }
 
-// ErrNoPort is the error when no port fits what was asked for.
+// ErrNoPort is the error if no port has the requested device and number.
 var ErrNoPort = errors.New("no such port with a user MAD device")
 
-// Choose returns the port to use: of the device if one is named, of the number if it isn't 0; among
-// several the first that is an active InfiniBand port, else the first InfiniBand port, else the
-// first. The error matches [ErrNoPort], and says what was looked for, what there is, and what to
-// do.
+// Choose returns the port to use: one of the device unless device is "", with the number unless it is
+// 0. Among several, it is the first active InfiniBand port, otherwise the first InfiniBand port,
+// otherwise the first port. The error matches [ErrNoPort], and contains the request, the existing
+// ports and a remedy.
 func Choose(ports []Port, device string, number int) (Port, error) {
 	fits := slices.Clone(ports)
 	fits = slices.DeleteFunc(fits, func(p Port) bool {
@@ -99,12 +99,12 @@ func Choose(ports []Port, device string, number int) (Port, error) {
 	}
 	if len(ports) == 0 {
 		return Port{}, fmt.Errorf(
-			"choose %s: %w: the kernel has none at all (is there an InfiniBand device? is ib_umad "+
+			"choose %s: %w: the kernel has no user MAD devices (is there an InfiniBand device? is ib_umad "+
 				"loaded? modprobe ib_umad)", looked, ErrNoPort)
 	}
 	var have []string
 	for _, p := range ports {
 		have = append(have, fmt.Sprintf("%s port %d", p.Device, p.Number))
 	}
-	return Port{}, fmt.Errorf("choose %s: %w: there are %s", looked, ErrNoPort, strings.Join(have, ", "))
+	return Port{}, fmt.Errorf("choose %s: %w: available: %s", looked, ErrNoPort, strings.Join(have, ", "))
 }

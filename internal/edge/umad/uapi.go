@@ -23,19 +23,19 @@ const (
 	MADLen           = 256 // of a MAD
 )
 
-// MaxAgents is how many agents one open file can have.
+// MaxAgents is the maximum number of agents of one open file.
 const MaxAgents = 32
 
-// errShort is the error for less than a header from the kernel.
+// errShort is the error if the kernel returns less than a header.
 var errShort = errors.New("less than a header")
 
 // Packet is one MAD with the kernel's header (struct ib_user_mad_hdr).
 type Packet struct {
 	AgentID uint32
-	// Status is 0, or an errno on a request that came back: ETIMEDOUT when nobody answered.
+	// Status is 0, or an errno for a request that was returned: ETIMEDOUT if there was no response.
 	Status uint32
-	// Timeout, of a request, is how long the kernel waits for the answer, in whole milliseconds,
-	// rounded up; 0: it expects none.
+	// Timeout is how long the kernel waits for the response to a request, rounded up to whole
+	// milliseconds; 0: it expects no response.
 	Timeout time.Duration
 	Retries uint32
 
@@ -46,7 +46,7 @@ type Packet struct {
 	PathBits  uint8
 	PKeyIndex uint16
 
-	HasGRH       bool // the fields below count
+	HasGRH       bool // the fields below are valid
 	GIDIndex     uint8
 	HopLimit     uint8
 	TrafficClass uint8
@@ -56,7 +56,7 @@ type Packet struct {
 	MAD [MADLen]byte
 }
 
-// appendTo writes header and MAD behind b. Addresses are in network order, the rest in the host's.
+// appendTo appends header and MAD to b. Addresses are in network order, other numbers in host order.
 func (p *Packet) appendTo(b []byte) []byte {
 	host, wire := binary.NativeEndian, binary.BigEndian
 	milliseconds := (p.Timeout + time.Millisecond - 1) / time.Millisecond
@@ -80,8 +80,7 @@ func (p *Packet) appendTo(b []byte) []byte {
 	return append(b, p.MAD[:]...)
 }
 
-// decode reads what one read returned; a MAD that is shorter is filled up with zeros, a longer one
-// is cut.
+// decode decodes the data of one read; a shorter MAD is padded with zeros, a longer one is truncated.
 func (p *Packet) decode(b []byte) error {
 	if len(b) < headerLen {
 		return fmt.Errorf("decode user mad of %d bytes: %w", len(b), errShort)
@@ -98,13 +97,13 @@ func (p *Packet) decode(b []byte) error {
 	return nil
 }
 
-// Agent says what a file sends and receives.
+// Agent describes the MADs that a file sends and receives.
 type Agent struct {
 	Class        uint8
 	ClassVersion uint8
 	QPN          uint32 // 0 for subnet management, 1 for the other classes
 	OUI          uint32 // of a vendor class from 0x30 to 0x4f
-	// Methods are those of which the agent takes MADs that nobody asked for; none: answers only.
+	// Methods are the methods of unsolicited MADs that the agent receives; none: only responses.
 	Methods []uint8
 }
 
@@ -118,7 +117,7 @@ func (a *Agent) mask() (m [2]uint64, err error) {
 	return m, nil
 }
 
-// request returns the argument of REGISTER_AGENT, which old kernels have.
+// request returns the argument of REGISTER_AGENT, for old kernels.
 func (a *Agent) request(mask [2]uint64) []byte {
 	b := make([]byte, 4, registerAgentLen) // the kernel writes the agent's number there
 	b = binary.NativeEndian.AppendUint64(b, mask[0])
@@ -127,8 +126,8 @@ func (a *Agent) request(mask [2]uint64) []byte {
 	return append(b, uint8(a.OUI>>16), uint8(a.OUI>>8), uint8(a.OUI), 0, 0)
 }
 
-// request2 returns the argument of REGISTER_AGENT2. Without an RMPP version, segments come one
-// by one.
+// request2 returns the argument of REGISTER_AGENT2. Without an RMPP version, the kernel delivers
+// segments one by one.
 func (a *Agent) request2(mask [2]uint64) []byte {
 	b := make([]byte, 4, registerAgent2)
 	b = binary.NativeEndian.AppendUint32(b, a.QPN)

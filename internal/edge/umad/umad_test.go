@@ -16,7 +16,7 @@ import (
 	"github.com/rdmakit/rdmakit/internal/testkit/testtrees"
 )
 
-// fake is a kernel of its own: it records what it gets, and hands out what it was given.
+// fake simulates the kernel: it records what is written, and returns prepared data.
 type fake struct {
 	requests  []uintptr
 	arguments [][]byte
@@ -115,7 +115,7 @@ func TestRegister(t *testing.T) {
 	t.Run("errors", func(t *testing.T) {
 		c := newConn(Port{}, &fake{})
 		if _, err := c.Register(Agent{Methods: []uint8{0x81}}); err == nil {
-			t.Error("an answer's method was registered")
+			t.Error("the method of a response was registered")
 		}
 		for range MaxAgents {
 			if _, err := c.Register(agent); err != nil {
@@ -264,8 +264,8 @@ func TestChoose(t *testing.T) {
 		number int
 		want   string
 	}{
-		{nil, "", 0, "choose any port: no such port with a user MAD device: the kernel has none at all"},
-		{ports, "mlx5_9", 0, "choose a port of mlx5_9: no such port with a user MAD device: there are mlx5_0 port 1, " +
+		{nil, "", 0, "choose any port: no such port with a user MAD device: the kernel has no user MAD devices"},
+		{ports, "mlx5_9", 0, "choose a port of mlx5_9: no such port with a user MAD device: available: mlx5_0 port 1, " +
 			"mlx5_1 port 1, mlx5_1 port 2"},
 		{ports, "mlx5_0", 2, "choose port 2 of mlx5_0"},
 		{ports, "", 7, "choose port 7 of any device"},

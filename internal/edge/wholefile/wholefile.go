@@ -1,11 +1,11 @@
-// Package wholefile writes files that are there whole or not at all.
+// Package wholefile writes files atomically: a file is either complete or not created.
 //
 //	err := wholefile.Write("fabric.json", wholefile.Options{Mode: 0o644, Replace: true}, topology.WriteJSON)
 //
-// What is written goes to a temporary file beside the target, which takes its name at the end. A
-// device or a pipe is written to as it is, for a rename over /dev/null would take that from the
-// whole machine, and links are followed. Write may be called by several goroutines at a time; of
-// two that replace one file, the last wins.
+// The data is written to a temporary file in the same folder, which is renamed to the target at the
+// end. A device or a pipe is written directly, since a rename would replace it (/dev/null, for
+// example). Symbolic links are followed. Write may be called concurrently; if two calls replace the
+// same file, the last one wins.
 package wholefile
 
 import (
@@ -18,20 +18,20 @@ import (
 	"syscall"
 )
 
-// Options says what becomes of the file. The zero value makes a new file that nobody may read.
+// Options configure the file. The zero value creates a new file without any permissions.
 type Options struct {
-	// Mode is that of a file that wasn't there.
+	// Mode is the mode of a new file.
 	Mode fs.FileMode
-	// Replace allows a file of that name to be replaced; without it the error matches fs.ErrExist.
+	// Replace permits replacing an existing file; without it the error matches fs.ErrExist.
 	Replace bool
-	// KeepMode leaves a replaced file's mode as it was.
+	// KeepMode keeps the mode of a replaced file.
 	KeepMode bool
 }
 
-// Write has write fill the file of that name. Errors name the file as the caller did.
+// Write creates the file with the given name and calls write to fill it. Errors contain the name.
 func Write(name string, o Options, write func(io.Writer) error) error {
-	err := put(name, o, write)
-	if at, ok := errors.AsType[*fs.PathError](err); ok { // the name of the temporary file says nothing
+	err := writeFile(name, o, write)
+	if at, ok := errors.AsType[*fs.PathError](err); ok { // omit the name of the temporary file
 		err = at.Err
 	}
 	if at, ok := errors.AsType[*os.LinkError](err); ok {
@@ -43,7 +43,7 @@ func Write(name string, o Options, write func(io.Writer) error) error {
 	return nil
 }
 
-func put(name string, o Options, write func(io.Writer) error) error {
+func writeFile(name string, o Options, write func(io.Writer) error) error {
 	target := name
 	if behind, err := filepath.EvalSymlinks(name); err == nil {
 		target = behind
@@ -80,8 +80,8 @@ func put(name string, o Options, write func(io.Writer) error) error {
 	return err
 }
 
-// publish gives the file its name; where that must be new, by a link, which fails where rename
-// would replace.
+// publish renames the temporary file to target. Without replace it uses a hard link, which fails if the
+// target exists.
 func publish(temporary, target string, replace bool) error {
 	if replace {
 		return os.Rename(temporary, target)
@@ -90,7 +90,7 @@ func publish(temporary, target string, replace bool) error {
 	if err == nil || errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	// The file system has no hard links: look and rename, which leaves a moment in between.
+	// The file system has no hard links: check and rename, which isn't atomic.
 	if _, statErr := os.Lstat(target); !errors.Is(statErr, fs.ErrNotExist) {
 		return errors.Join(fs.ErrExist, statErr)
 	}

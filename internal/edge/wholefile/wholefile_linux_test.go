@@ -20,7 +20,7 @@ func text(s string) func(io.Writer) error {
 	}
 }
 
-// TestKeepsWhatTheNameIs writes to a link, a pipe and files of several modes.
+// TestKeepsWhatTheNameIs writes to a symbolic link, a pipe and files with several modes.
 func TestKeepsWhatTheNameIs(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
@@ -49,7 +49,7 @@ func TestKeepsWhatTheNameIs(t *testing.T) {
 	if info, err := os.Lstat(path("link")); err != nil || info.Mode()&fs.ModeSymlink == 0 {
 		t.Errorf("the link was replaced: %v, %v", info.Mode(), err)
 	}
-	pipe, err := os.OpenFile(path("pipe"), os.O_RDWR, 0) // before the writer, which else waits for a reader
+	pipe, err := os.OpenFile(path("pipe"), os.O_RDWR, 0) // first, since opening for writing waits for a reader
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,14 +59,14 @@ func TestKeepsWhatTheNameIs(t *testing.T) {
 	}
 	b := make([]byte, len("through the pipe"))
 	if _, err := io.ReadFull(pipe, b); err != nil || string(b) != "through the pipe" {
-		t.Errorf("through the pipe came %q, %v", b, err)
+		t.Errorf("read %q from the pipe, %v", b, err)
 	}
 	if info, err := os.Lstat(path("pipe")); err != nil || info.Mode()&fs.ModeNamedPipe == 0 {
 		t.Errorf("the pipe was replaced: %v, %v", info.Mode(), err)
 	}
 }
 
-// TestRefusals leaves what was there, and nothing else.
+// TestRefusals checks that a failed Write leaves existing files unchanged and creates no other ones.
 func TestRefusals(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
