@@ -1,5 +1,5 @@
-// Package docpage is for tests that hold a list in a page of documentation to the values that
-// it lists.
+// Package docpage is for tests that compare a list in a page of documentation with the values that it
+// describes.
 //
 //	var update = flag.Bool("update", false, "rewrite the list of rules in docs/env.md")
 //
@@ -17,8 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// List is a part of a page, between two comments: the first has its name and the command that
-// rewrites it, the second says "end of" and the name.
+// List is a part of a page between two comments: the first has the name of the list and the command
+// that rewrites it, the second has "end of" and the name.
 type List struct {
 	Page    string // path from the folder of the test
 	Name    string
@@ -50,5 +50,5 @@ func Check(t testing.TB, l List, want string, update bool) {
 	}
 }
 
-// Cell makes text fit for a cell of a table in Markdown.
+// Cell escapes text for a table cell in Markdown.
 func Cell(text string) string { return strings.NewReplacer("|", `\|`, "*", `\*`).Replace(text) }

@@ -1,4 +1,4 @@
-// Package dot checks graphs in the language of Graphviz, for tests.
+// Package dot checks graphs in Graphviz's DOT language, for tests.
 package dot
 
 import (
@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Check holds a graph to the grammar as far as fabrics use it: balanced braces outside of quotes,
-// closed strings, each end of an edge declared, and so many nodes and edges.
+// Check checks a graph against the part of the grammar that fabrics use: balanced braces outside of
+// quotes, closed strings, a declaration for each end of an edge, and the numbers of nodes and edges.
 func Check(t testing.TB, text string, nodes, edges int) {
 	t.Helper()
 	unquoted := regexp.MustCompile(`"(?:[^"\\\n]|\\.)*"`).ReplaceAllString(text, "Q")

@@ -12,10 +12,11 @@ import (
 // Radix is the number of ports of the generated nets' switches.
 const Radix = 64
 
-// LargeArguments make ibsim's tables large enough for a generated net of up to 16,384 nodes.
+// LargeArguments returns arguments that make ibsim's tables large enough for a generated net of up to
+// 16,384 nodes.
 func LargeArguments() []string { return []string{"-N", "16384", "-P", "1000000", "-S", "2048"} }
 
-// Net is a generated subnet in the form of ibsim's net file.
+// Net is a generated subnet, which can be written as a net file of ibsim.
 type Net struct {
 	nodes  []netNode
 	byName map[string]int
@@ -32,8 +33,8 @@ type netEnd struct {
 	port int
 }
 
-// FatTree2 returns leaves with hosts "host0"… each, and spines with one cable to each leaf: two
-// tiers. The net has leaves*(1+hosts)+spines nodes.
+// FatTree2 returns a two-tier net of leaf switches with hosts "host0"…, and spine switches with one
+// cable to each leaf. It has leaves*(1+hosts)+spines nodes.
 func FatTree2(leaves, hosts, spines int) *Net {
 	n := &Net{byName: map[string]int{}}
 	for l := range leaves {
@@ -52,13 +53,13 @@ func FatTree2(leaves, hosts, spines int) *Net {
 	return n
 }
 
-// FatTree3 returns pods of leaves with hosts and of spines, each spine with a cable to cores/spines
-// core switches: three tiers. The cores must be a multiple of the spines: fewer would leave the
-// pods apart, and the net would seem small to each sweep. The net has
-// pods*(leaves*(1+hosts)+spines)+cores nodes.
+// FatTree3 returns a three-tier net: pods of leaf switches with hosts and of spine switches, each spine
+// with cables to cores/spines core switches. The number of cores must be a multiple of that of the
+// spines: otherwise the pods would not be connected, and a sweep would find only a part of the net.
+// The net has pods*(leaves*(1+hosts)+spines)+cores nodes.
 func FatTree3(pods, leaves, hosts, spines, cores int) (*Net, error) {
 	if spines < 1 || cores < spines || cores%spines != 0 {
-		return nil, fmt.Errorf("generate net: %d cores for %d spines a pod, want a multiple", cores, spines)
+		return nil, fmt.Errorf("generate net: %d cores are not a multiple of %d spines per pod", cores, spines)
 	}
 	n := &Net{byName: map[string]int{}}
 	for c := range cores {
@@ -82,7 +83,7 @@ func FatTree3(pods, leaves, hosts, spines, cores int) (*Net, error) {
 	return n, nil
 }
 
-// hosts puts hosts at the next free ports of a switch.
+// hosts connects hosts to the next free ports of a switch.
 func (n *Net) hosts(leaf, first, count int) {
 	for h := first; h < first+count; h++ {
 		host := n.add(fmt.Sprintf("host%d", h), "Hca", 1, fmt.Sprintf("host%d mlx5_0", h))
@@ -97,7 +98,7 @@ func (n *Net) add(name, kind string, ports int, description string) int {
 	return len(n.nodes) - 1
 }
 
-// connect puts a cable between the lowest free ports of two nodes.
+// connect connects the lowest free ports of two nodes with a cable.
 func (n *Net) connect(a, b int) {
 	pa, pb := n.free(a), n.free(b)
 	n.nodes[a].cables[pa], n.nodes[b].cables[pb] = netEnd{b, pb}, netEnd{a, pa}
@@ -112,7 +113,7 @@ func (n *Net) free(node int) int {
 	panic(fmt.Sprintf("generate net: %s has no free port", n.nodes[node].name))
 }
 
-// Counts returns how many switches, hosts and cables the net has.
+// Counts returns the numbers of switches, hosts and cables of the net.
 func (n *Net) Counts() (switches, hosts, cables int) {
 	ends := 0
 	for i := range n.nodes {
@@ -160,7 +161,7 @@ func (c *countingWriter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// WriteFile writes the net into a directory of the test, and returns the file's name.
+// WriteFile writes the net to a temporary directory of the test, and returns the file's name.
 func (n *Net) WriteFile(t testing.TB) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "net")

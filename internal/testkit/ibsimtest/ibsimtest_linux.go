@@ -20,16 +20,16 @@ import (
 	"github.com/rdmakit/rdmakit/internal/edge/ibsim"
 )
 
-// patience bounds each wait for one of the programs, on a machine that is busy with other
-// tests too.
+// patience is the time limit of each wait for one of the programs, on a machine that also runs other
+// tests.
 const patience = 60 * time.Second
 
-// umad2sim is the library that puts the C tools into the simulator, where Debian has it.
+// umad2sim is Debian's path of the library with which the C tools use the simulator.
 const umad2sim = "/usr/lib/x86_64-linux-gnu/umad2sim/libumad2sim.so"
 
 // Simulator is one running ibsim.
 type Simulator struct {
-	config ibsim.Config // but for the node
+	config ibsim.Config // without the node
 
 	t       testing.TB
 	dir     string // working directory of the programs
@@ -37,18 +37,18 @@ type Simulator struct {
 	console io.WriteCloser
 }
 
-// serial tells the simulators of one process apart.
+// serial numbers the simulators of one process.
 var serial atomic.Uint32
 
-// Start runs ibsim with a net file, and waits until it serves. A machine without ibsim fails the
-// test, for make deps installs it.
+// Start runs ibsim with a net file, and waits until it accepts clients. Without ibsim the test fails;
+// make deps installs it.
 func Start(t testing.TB, netFile string, arguments ...string) *Simulator {
 	t.Helper()
 	return start(t, netFile, ibsim.Config{}, arguments)
 }
 
-// StartUDP does the same with an ibsim that listens on UDP at 127.0.0.1: at the port, and at the
-// ten behind it for its clients.
+// StartUDP does the same with an ibsim that listens on UDP at 127.0.0.1: on the port, and on the ten
+// following ports for its clients.
 func StartUDP(t testing.TB, netFile string, port int, arguments ...string) *Simulator {
 	t.Helper()
 	config := ibsim.Config{Server: "127.0.0.1", ServerPort: port}
@@ -78,19 +78,19 @@ func start(t testing.TB, netFile string, config ibsim.Config, arguments []string
 			return s
 		}
 		if time.Now().After(end) || !errors.Is(err, syscall.ECONNREFUSED) {
-			t.Fatalf("ibsim %s does not serve: %v\n%s", netFile, err, s.output)
+			t.Fatalf("ibsim %s doesn't accept clients: %v\n%s", netFile, err, s.output)
 		}
 	}
 }
 
-// Config returns what joins this simulator as the node of that name.
+// Config returns the configuration of a client at the named node of this simulator.
 func (s *Simulator) Config(node string) ibsim.Config {
 	c := s.config
 	c.Node = node
 	return c
 }
 
-// Getenv returns the environment that makes a program join this simulator as the node of that name.
+// Getenv returns the environment with which a program joins this simulator at the named node.
 func (s *Simulator) Getenv(node string) func(string) string {
 	env := map[string]string{"SIM_HOST": node, "IBSIM_SOCKNAME": s.config.SocketName}
 	if s.config.Server != "" {
@@ -99,7 +99,7 @@ func (s *Simulator) Getenv(node string) func(string) string {
 	return func(name string) string { return env[name] }
 }
 
-// GetenvSM is Getenv for a program that joins as a subnet manager, and so gets requests too.
+// GetenvSM is Getenv for a program that joins as a subnet manager, and so also receives requests.
 func (s *Simulator) GetenvSM(node string) func(string) string {
 	plain := s.Getenv(node)
 	return func(name string) string {
@@ -110,8 +110,8 @@ func (s *Simulator) GetenvSM(node string) func(string) string {
 	}
 }
 
-// Console sends one line to the simulator's console, as `Unlink "leaf0"[1]`. The simulator acts on
-// it before the next MAD that arrives more than a moment later; there is no answer to wait for.
+// Console sends one line to the simulator's console, such as `Unlink "leaf0"[1]`. The simulator
+// executes it before MADs that arrive later; there is no response to wait for.
 func (s *Simulator) Console(format string, a ...any) {
 	s.t.Helper()
 	if _, err := fmt.Fprintf(s.console, format+"\n", a...); err != nil {
@@ -120,8 +120,8 @@ func (s *Simulator) Console(format string, a ...any) {
 	time.Sleep(50 * time.Millisecond)
 }
 
-// Tool runs one of the C tools at a node and returns its standard output; standard error goes to
-// the failure's text. A tool that exits with an error ends the test.
+// Tool runs one of the C tools at a node and returns its standard output. If the tool exits with an
+// error, the test ends with its standard error in the message.
 func (s *Simulator) Tool(node, name string, arguments ...string) string {
 	s.t.Helper()
 	stdout, stderr, code := s.Try(node, name, arguments...)
@@ -131,9 +131,9 @@ func (s *Simulator) Tool(node, name string, arguments ...string) string {
 	return stdout
 }
 
-// Try runs one of the C tools at a node, and returns its output and exit code, -1 for one that a
-// signal ended each time: libumad2sim's receiver crashes now and then while a subnet manager is
-// there, so such a run is repeated.
+// Try runs one of the C tools at a node, and returns its output and exit code. A run that a signal has
+// ended is repeated, since libumad2sim's receiver sometimes crashes while a subnet manager runs; if
+// a signal ends all runs, the exit code is -1.
 func (s *Simulator) Try(node, name string, arguments ...string) (stdout, stderr string, code int) {
 	s.t.Helper()
 	for range crashes {
@@ -145,7 +145,7 @@ func (s *Simulator) Try(node, name string, arguments ...string) (stdout, stderr 
 	return stdout, stderr, code
 }
 
-// crashes is how often a C tool may crash.
+// crashes is the maximum number of crashes of a C tool.
 const crashes = 3
 
 func (s *Simulator) tryOnce(node, name string, arguments []string) (stdout, stderr string, code int) {
@@ -161,7 +161,7 @@ func (s *Simulator) tryOnce(node, name string, arguments []string) (stdout, stde
 	return out.String(), errOut.String(), cmd.ProcessState.ExitCode()
 }
 
-// ToolSeconds runs one of the C tools as Tool does, and returns how long it took.
+// ToolSeconds runs one of the C tools like Tool, and returns how long it took.
 func (s *Simulator) ToolSeconds(node, name string, arguments ...string) float64 {
 	s.t.Helper()
 	start := time.Now()
@@ -169,23 +169,24 @@ func (s *Simulator) ToolSeconds(node, name string, arguments ...string) float64 
 	return time.Since(start).Seconds()
 }
 
-// StartSM runs OpenSM at a node and waits until it calls the subnet up. It ends with the test, or
-// when stop is called, which waits for that.
+// StartSM runs OpenSM at a node and waits until it reports that the subnet is up. OpenSM ends with the
+// test, or when stop is called, which waits for its end.
 func (s *Simulator) StartSM(node string, arguments ...string) (stop func()) {
 	s.t.Helper()
 	return s.startSM(node, "SUBNET UP", "", arguments)
 }
 
-// StartStillSM is StartSM with a manager that answers questions and leaves the subnet as it is once
-// it is up. Another one gives LIDs anew after a fault and makes ports active again when it comes to
-// it, so that two programs that ask one after the other may see two subnets: tests that compare
-// programs on a subnet with faults take this one.
+// StartStillSM is StartSM with a manager that responds to requests, but doesn't change the subnet after
+// it is up. Otherwise OpenSM assigns LIDs again after a fault and activates ports some time later, so
+// that two programs that run one after the other may see different subnets. Tests that compare
+// programs on a subnet with faults use this function.
 func (s *Simulator) StartStillSM(node string, arguments ...string) (stop func()) {
 	s.t.Helper()
 	return s.startSM(node, "SUBNET UP", "sweep_interval 0\nsweep_on_trap FALSE\n", arguments)
 }
 
-// StartStandbySM runs a second OpenSM, of lower priority, at a node and waits until it stands by.
+// StartStandbySM runs a second OpenSM, with lower priority, at a node and waits until it is in state
+// standby.
 func (s *Simulator) StartStandbySM(node string, arguments ...string) (stop func()) {
 	s.t.Helper()
 	return s.startSM(node, "Entering STANDBY state", "", arguments)
@@ -196,7 +197,7 @@ func (s *Simulator) startSM(node, ready, settings string, arguments []string) (s
 	s.t.Helper()
 	dir := s.t.TempDir()
 	log, config := dir+"/opensm.log", dir+"/opensm.conf"
-	// Without this, what is waited for stays in a buffer.
+	// Otherwise the text could stay in a buffer.
 	if err := os.WriteFile(config, []byte("force_log_flush TRUE\n"+settings), 0o600); err != nil {
 		s.t.Fatal(err)
 	}
@@ -207,7 +208,7 @@ func (s *Simulator) startSM(node, ready, settings string, arguments []string) (s
 	cmd.Stdout, cmd.Stderr = output, output
 	s.run(cmd)
 	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
-		text, _ := os.ReadFile(log) // not there yet
+		text, _ := os.ReadFile(log) // the file may not exist yet
 		if bytes.Contains(text, []byte(ready)) || strings.Contains(output.String(), ready) {
 			return func() {
 				cmd.Process.Signal(syscall.SIGTERM) //nolint:errcheck // it may have ended
@@ -234,7 +235,7 @@ func (s *Simulator) command(name string, arguments ...string) *exec.Cmd {
 		s.t.Fatalf("%v (make deps installs it)", err)
 	}
 	cmd := exec.CommandContext(context.WithoutCancel(s.t.Context()), name, arguments...)
-	cmd.Dir = s.dir // where umad2sim leaves its files when its program is killed
+	cmd.Dir = s.dir // umad2sim leaves its files there if the program is killed
 	cmd.Env = append(os.Environ(), "IBSIM_SOCKNAME="+s.config.SocketName)
 	if s.config.Server != "" {
 		cmd.Env = append(cmd.Env, "IBSIM_SERVER_NAME="+s.config.Server,
@@ -244,7 +245,7 @@ func (s *Simulator) command(name string, arguments ...string) *exec.Cmd {
 	return cmd
 }
 
-// run starts the program and ends it with the test.
+// run starts the program, which ends with the test.
 func (s *Simulator) run(cmd *exec.Cmd) {
 	s.t.Helper()
 	if err := cmd.Start(); err != nil {
@@ -256,7 +257,7 @@ func (s *Simulator) run(cmd *exec.Cmd) {
 	})
 }
 
-// lockedBuffer keeps what a program wrote.
+// lockedBuffer holds the output of a program.
 type lockedBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer

@@ -1,8 +1,8 @@
-// Package race tells whether a program was built with the race detector, for tests that need its
-// absence: it slows them, takes address space, and objects to memory that a peer writes while it
-// is read.
+// Package race reports whether a program was built with the race detector, for tests that can't run
+// with it: it slows them down, uses address space, and reports memory that a peer writes while the
+// program reads it.
 //
 //	if race.Enabled {
-//		t.Skip("the race detector slows what this measures")
+//		t.Skip("the race detector slows down what this measures")
 //	}
 package race

@@ -2,5 +2,5 @@
 
 package race
 
-// Enabled tells that the race detector is on (build tag race).
+// Enabled reports whether the race detector is on (build tag race).
 const Enabled = false

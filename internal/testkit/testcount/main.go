@@ -1,18 +1,18 @@
-// Command testcount reads the event stream of `go test -json` on standard input and prints what
-// a person wants of it: a line a package, the full output of whatever failed, why each skipped
-// test was skipped, and last, on a line of its own,
+// Command testcount reads the event stream of `go test -json` on standard input and prints a
+// summary: one line per package, the full output of failed tests, the reason of each skipped test,
+// and as the last line
 //
 //	N passed, N failed, N skipped
 //
-// It counts leaves: a test with subtests is counted through them, not once more. A package that
-// failed without a failing test (it did not build, TestMain exited, it crashed) counts as one
-// failure, and so does one whose end never came.
+// It counts leaves: of a test with subtests only the subtests are counted. A package that failed
+// without a failing test (it did not build, TestMain exited, it crashed) is counted as one failure,
+// and so is one for which the stream has no end.
 //
 //	go test -json ./... | testcount -o counts.tsv -name test
 //
-// -o appends "name<TAB>passed<TAB>failed<TAB>skipped" to a file, from which a caller of several
-// runs adds up. Exit status: 0 if something ran and nothing failed; 1 if something failed or no
-// test ran at all; 2 for wrong use or an unreadable stream.
+// -o appends "name<TAB>passed<TAB>failed<TAB>skipped" to a file, from which a caller can add up
+// several runs. Exit status: 0 if tests ran and none failed; 1 if a test failed or no test ran; 2
+// for wrong usage or an unreadable stream.
 package main
 
 import (
@@ -59,7 +59,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// appendCounts adds one line for a run named name to file, creating it if need be.
+// appendCounts appends a line for the run with the given name to file, which it creates if necessary.
 func appendCounts(file, name string, c counts) error {
 	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {

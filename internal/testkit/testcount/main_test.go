@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// ev makes one event line; test may be empty, and output too.
+// ev returns one event line; test and output may be empty.
 func ev(action, pkg, test, output string) string {
 	s := `{"Action":"` + action + `","Package":"` + pkg + `"`
 	if test != "" {
@@ -48,10 +48,10 @@ func TestRun(t *testing.T) {
 			[]string{"ok   q 0.0s: 1 passed\n", "FAIL p 0.0s: 0 passed, 1 failed\n"},
 		},
 		{
-			"only skips is no test run",
+			"only skipped tests is a failure",
 			ev("skip", "p", "TestB", "") + ev("pass", "p", "", ""),
 			1, "0 passed, 0 failed, 1 skipped",
-			[]string{"p TestB: gave no reason"},
+			[]string{"p TestB: no reason given"},
 		},
 		{
 			"leaves only, and a slash in a subtest's name",
@@ -106,7 +106,7 @@ func TestRun(t *testing.T) {
 			}
 			for _, w := range tt.want {
 				if !strings.Contains(stdout.String(), w) {
-					t.Errorf("stdout lacks %q:\n%s", w, &stdout)
+					t.Errorf("stdout doesn't contain %q:\n%s", w, &stdout)
 				}
 			}
 		})
@@ -131,7 +131,7 @@ func TestCountsFile(t *testing.T) {
 	}
 }
 
-// full is a writer to a full disk.
+// full is a writer that fails as on a full disk.
 type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errors.New("no space left") }

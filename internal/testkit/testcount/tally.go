@@ -25,25 +25,25 @@ type event struct {
 // counts are leaf tests, plus one failure for each package that failed outside of any test.
 type counts struct{ passed, failed, skipped int }
 
-// result is what became of one test.
+// result is the result of one test.
 type result struct {
 	action string // "pass", "fail", "skip"; "" while it runs
 	output []string
 }
 
-// pkg is one tested package while its events come in.
+// pkg is the state of one package during its tests.
 type pkg struct {
 	tests  map[string]*result
 	output []string // printed outside of any test
 	done   bool
 }
 
-// said is what the package printed, without the runner's own verdict lines.
-func (p *pkg) said() []string {
+// ownOutput returns the output of the package without the lines "FAIL…" of the go command.
+func (p *pkg) ownOutput() []string {
 	return slices.DeleteFunc(p.output, func(line string) bool { return strings.HasPrefix(line, "FAIL") })
 }
 
-// tally turns events into printed lines as they come and into counts at the end.
+// tally prints events as they arrive and counts tests.
 type tally struct {
 	w       *bufio.Writer
 	pkgs    map[string]*pkg
@@ -57,8 +57,8 @@ func newTally(w io.Writer) *tally {
 	return &tally{w: bufio.NewWriter(w), pkgs: map[string]*pkg{}, builds: map[string][]string{}}
 }
 
-// read consumes the stream to its end. A line that is no event is printed as it is: the go
-// command writes such lines when it cannot even start.
+// read reads the stream to its end. A line that is not an event is printed unchanged: the go
+// command writes such lines if it can't start the tests.
 func (t *tally) read(r io.Reader) error {
 	br := bufio.NewReader(r)
 	for {
@@ -66,8 +66,8 @@ func (t *tally) read(r io.Reader) error {
 		if line != "" {
 			t.line(line)
 		}
-		if br.Buffered() == 0 { // nothing more for now: show what there is
-			_ = t.w.Flush() // the error stays until finish asks
+		if br.Buffered() == 0 { // no more input at the moment: show the output
+			_ = t.w.Flush() // finish returns the error
 		}
 		if errors.Is(err, io.EOF) {
 			return nil
@@ -125,7 +125,7 @@ func (t *tally) packageEvent(p *pkg, e event) {
 	}
 }
 
-// finish closes the packages whose end never came, prints the lists and the last line.
+// finish closes the packages without an end event, and prints the lists and the last line.
 func (t *tally) finish() (counts, error) {
 	for _, name := range slices.Sorted(maps.Keys(t.pkgs)) {
 		if p := t.pkgs[name]; !p.done {
@@ -154,7 +154,7 @@ func (t *tally) close(name string, p *pkg, e event) {
 	p.done = true
 	c := t.count(name, p)
 	if e.Action == "fail" {
-		fmt.Fprint(t.w, strings.Join(t.builds[e.FailedBuild], ""), strings.Join(p.said(), ""))
+		fmt.Fprint(t.w, strings.Join(t.builds[e.FailedBuild], ""), strings.Join(p.ownOutput(), ""))
 		if c.failed == 0 {
 			c.failed++
 			t.failed = append(t.failed, name+" (outside of any test)")
@@ -168,7 +168,7 @@ func (t *tally) close(name string, p *pkg, e event) {
 		fmt.Fprintf(t.w, "FAIL %s %.1fs: %d passed, %d failed\n", name, e.Elapsed, c.passed, c.failed)
 	case c.passed+c.skipped > 0:
 		fmt.Fprintf(t.w, "ok   %s %.1fs: %d passed%s\n", name, e.Elapsed, c.passed, ifAny(c.skipped, ", %d skipped"))
-	} // a package without tests is not worth a line
+	} // no line for a package without tests
 	p.tests, p.output = nil, nil
 }
 
@@ -179,15 +179,15 @@ func ifAny(n int, format string) string {
 	return fmt.Sprintf(format, n)
 }
 
-// count adds up a package's leaf tests and prints the output of the failed ones. A test that
-// failed although none of its subtests did is counted for itself; a test without an end (the
-// process died in it) has failed.
+// count counts a package's leaf tests and prints the output of failed tests. A test that failed
+// without a failed subtest is counted itself; a test without an end event (the process died in it)
+// has failed.
 func (t *tally) count(name string, p *pkg) counts {
 	var c counts
 	parents := parentsOf(p.tests)
 	failedBelow := map[string]bool{}
 	names := slices.Sorted(maps.Keys(p.tests))
-	slices.Reverse(names) // a subtest sorts after its parent: see it first
+	slices.Reverse(names) // subtests before their parents
 	for _, test := range names {
 		res := p.tests[test]
 		ownFailure := (res.action == "fail" || res.action == "") && !failedBelow[test]
@@ -210,8 +210,8 @@ func (t *tally) count(name string, p *pkg) counts {
 	return c
 }
 
-// parentsOf returns the names that have subtests. A subtest's own name may hold slashes, so each
-// prefix counts, whether a test of that name exists or not.
+// parentsOf returns the names that have subtests. Names of subtests may contain slashes, so each prefix
+// is included, even if there is no test with that name.
 func parentsOf(tests map[string]*result) map[string]bool {
 	parents := map[string]bool{}
 	for test := range tests {
@@ -228,18 +228,18 @@ func eachPrefix(test string, f func(parent string)) {
 	}
 }
 
-// reason is what a skipped test said: its output without the lines that the runner prints.
+// reason returns the reason of a skipped test: its output without the lines of the go command.
 func reason(output []string) string {
-	var said []string
+	var text []string
 	for _, line := range output {
 		line = strings.TrimSpace(line)
 		if line == "" || strings.HasPrefix(line, "=== ") || strings.HasPrefix(line, "--- ") {
 			continue
 		}
-		said = append(said, line)
+		text = append(text, line)
 	}
-	if len(said) == 0 {
-		return "gave no reason"
+	if len(text) == 0 {
+		return "no reason given"
 	}
-	return strings.Join(said, " ")
+	return strings.Join(text, " ")
 }

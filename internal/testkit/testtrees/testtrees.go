@@ -1,16 +1,16 @@
-// Package testtrees holds recorded and made-up nodes for tests, as text (see
-// internal/record/nodetree). The comment at the top of each file says what it shows.
+// Package testtrees contains recorded and invented nodes for tests, as text (see
+// internal/record/nodetree). The comment at the top of each file describes the node.
 //
 //	tree, err := testtrees.Load("02_rocev2_8hca")
 //	snapshot, err := inventory.Scan(ctx, inventory.Sources{Root: tree.FS()})
 //
-// Numbers below 40 are nodes on which KServe's init script was run: KServe
-// returns what it exported there. They hold what that script reads and little
-// else. Numbers from 40 on are whole nodes with proc, dev and library files, and
-// some have a live.json with what netlink would answer.
+// Nodes with numbers below 40 are those on which KServe's init script was run; [KServe]
+// returns the variables that it exported. They contain little more than the files that the
+// script reads. Nodes with numbers from 40 on are complete, with proc, dev and library
+// files, and some have a live.json with the results of netlink queries.
 //
-// All functions may be called from several goroutines; every [Load] returns a tree
-// of its own, which the test may change.
+// All functions may be called concurrently; every [Load] returns a new tree, which the
+// test may change.
 package testtrees
 
 import (
@@ -35,7 +35,7 @@ const suffix = ".tree"
 // Names returns the names of all trees, sorted.
 func Names() []string {
 	entries, err := trees.ReadDir(".")
-	if err != nil { // the embedded root always lists
+	if err != nil { // never happens with embedded files
 		return nil
 	}
 	names := make([]string, 0, len(entries))
@@ -46,7 +46,7 @@ func Names() []string {
 	return names
 }
 
-// Load returns a tree by name.
+// Load returns the tree with the given name.
 func Load(name string) (*nodetree.Tree, error) {
 	text, err := fs.ReadFile(trees, name+suffix)
 	if err != nil {
@@ -65,8 +65,8 @@ type KServeRun struct {
 	UserEnv  map[string]string `json:"user_env"` // variables that the user had set before
 }
 
-// KServe returns what KServe's own script exported, recorded from the script, by
-// tree. Trees that it was not run on are absent.
+// KServe returns the recorded runs of KServe's script, by tree. Trees on which it was not
+// run are absent.
 func KServe() (map[string]KServeRun, error) {
 	var runs map[string]KServeRun
 	if err := json.Unmarshal(kserve, &runs); err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestTrees checks that every file parses, stands in its canonical form and says what it shows.
+// TestTrees checks that every file can be parsed, is in canonical form and describes the node.
 func TestTrees(t *testing.T) {
 	names := Names()
 	if len(names) == 0 {
@@ -32,7 +32,7 @@ func TestTrees(t *testing.T) {
 				name, cmp.Diff(string(canonical), string(text)))
 		}
 		if len(tree.About()) < 10 || strings.Contains(tree.About(), "TODO") {
-			t.Errorf("%s: comment %q does not say what the tree shows", name, tree.About())
+			t.Errorf("%s: comment %q doesn't describe the tree", name, tree.About())
 		}
 	}
 }
@@ -70,7 +70,7 @@ func TestKServe(t *testing.T) {
 	}
 	for name := range runs {
 		if !slices.Contains(Names(), name) {
-			t.Errorf("kserve.json names %s, which is no tree", name)
+			t.Errorf("kserve.json has %s, which is not a tree", name)
 		}
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// The pcap format: a header of 24 bytes, then for each frame 16 bytes and the
-// frame (draft-ietf-opsawg-pcap).
+// The pcap format: a file header of 24 bytes, then for each frame a header of 16 bytes and
+// the frame (draft-ietf-opsawg-pcap).
 const (
 	fileHeaderLen   = 24
 	recordHeaderLen = 16
@@ -28,7 +28,7 @@ func ReadCapture(b []byte) ([][]byte, error) {
 	var frames [][]byte
 	for b = b[fileHeaderLen:]; len(b) > 0; {
 		if len(b) < recordHeaderLen {
-			return nil, fmt.Errorf("%w: %d bytes behind frame %d", ErrCapture, len(b), len(frames))
+			return nil, fmt.Errorf("%w: %d bytes after frame %d", ErrCapture, len(b), len(frames))
 		}
 		captured, original := binary.LittleEndian.Uint32(b[8:]), binary.LittleEndian.Uint32(b[12:])
 		b = b[recordHeaderLen:]

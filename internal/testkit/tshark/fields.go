@@ -7,10 +7,10 @@ import (
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// prefix begins the names of all fields.
+// prefix is the prefix of the names of all fields.
 const prefix = "infiniband."
 
-// field is a field that both tshark and wire/ib know.
+// field is a field that both tshark and wire/ib decode.
 type field struct {
 	name  string
 	bytes bool // tshark prints it as bytes in hexadecimal
@@ -18,11 +18,11 @@ type field struct {
 	value func(p *ib.Packet) uint64
 }
 
-// icrcField has no place in ib.Packet: it belongs to the link.
+// icrcField is not in ib.Packet, which doesn't include the ICRC.
 const icrcField = "invariant.crc"
 
-// fields lists them in the order of the wire. A field is there if the packet's
-// layout has one of the bits in; always if there is none.
+// fields returns the fields in wire order. A packet has a field if its layout has one of
+// the bits in, or if in is 0.
 func fields() []field {
 	const reth, atomic = ib.LayoutRETH, ib.LayoutAtomicETH
 	return []field{
@@ -32,7 +32,7 @@ func fields() []field {
 		{"bth.padcnt", false, 0, func(p *ib.Packet) uint64 { return uint64(p.BTH.PadCount) }},
 		{"bth.tver", false, 0, func(p *ib.Packet) uint64 { return uint64(p.BTH.TVer) }},
 		{"bth.p_key", false, 0, func(p *ib.Packet) uint64 { return uint64(p.BTH.PKey) }},
-		{"reserved", true, 0, func(p *ib.Packet) uint64 { // congestion bits included
+		{"reserved", true, 0, func(p *ib.Packet) uint64 { // including the congestion bits
 			return number(p.BTH.FECN)<<7 | number(p.BTH.BECN)<<6 | uint64(p.BTH.Reserved)
 		}},
 		{"bth.destqp", false, 0, func(p *ib.Packet) uint64 { return uint64(p.BTH.DestQP) }},
@@ -63,8 +63,8 @@ func fields() []field {
 	}
 }
 
-// Fields returns what a decoded packet and the number of its ICRC (as
-// rocev2.Flow.ICRC returns it) have in the fields of [Packet.Fields].
+// Fields returns the values of a decoded packet and its ICRC (as returned by
+// rocev2.Flow.ICRC) in the form of [Packet.Fields].
 func Fields(p *ib.Packet, icrc uint32) map[string]uint64 {
 	layout := p.BTH.Opcode.Layout()
 	values := map[string]uint64{}
@@ -79,7 +79,7 @@ func Fields(p *ib.Packet, icrc uint32) map[string]uint64 {
 	return values
 }
 
-// either returns what the RETH or the AtomicETH has: tshark has one name for both.
+// either returns the value of the RETH or of the AtomicETH: tshark has one name for both.
 func either(p *ib.Packet, reth, atomic uint64) uint64 {
 	if p.BTH.Opcode.Layout()&ib.LayoutAtomicETH != 0 {
 		return atomic

@@ -1,13 +1,12 @@
-// Package tshark asks Wireshark's dissector for its opinion of captured RoCE v2
-// packets, and says what rdmakit's own decoder makes of the same fields. Tests
-// compare the two.
+// Package tshark decodes captured RoCE v2 packets with Wireshark's dissector, and returns
+// the same fields from rdmakit's decoder. Tests compare the two.
 //
 //	packets, err := tshark.Dissect(ctx, "session.pcap")
 //	…
 //	want := packets[0].Fields           // tshark
 //	got := tshark.Fields(&packet, icrc) // wire/ib
 //
-// It needs the program tshark (Debian: tshark) and reads the pcap files that tcpdump
+// It requires the program tshark (Debian: tshark) and reads the pcap files that tcpdump
 // writes. All functions are safe for concurrent use.
 package tshark
 
@@ -23,21 +22,21 @@ import (
 	"strings"
 )
 
-// Packet is a frame of a capture with what tshark found in it.
+// Packet is a frame of a capture with the fields that tshark has decoded.
 type Packet struct {
 	Frame []byte // from the Ethernet header on
 	// Fields maps a field's name in tshark, without "infiniband.", to its value as
-	// a big-endian number. A header that the packet hasn't has no fields.
+	// a big-endian number. It has only the fields of headers that the packet has.
 	Fields map[string]uint64
-	// Payload is what stands between headers and ICRC, padding included.
+	// Payload is the data between headers and ICRC, including the padding.
 	Payload []byte
 }
 
-// payloadField is what tshark calls bytes that no dissector has claimed.
+// payloadField is tshark's name for bytes without a dissector.
 const payloadField = "data.data"
 
 // Dissect returns the packets of a capture file in their order. The error matches
-// [exec.ErrNotFound] when there is no tshark.
+// [exec.ErrNotFound] if tshark is not installed.
 func Dissect(ctx context.Context, file string) ([]Packet, error) {
 	capture, err := os.ReadFile(file)
 	if err != nil {
@@ -47,7 +46,7 @@ func Dissect(ctx context.Context, file string) ([]Packet, error) {
 	if err != nil {
 		return nil, fmt.Errorf("dissect %s: %w", file, err)
 	}
-	// Without name resolution, and without guesses at what the payload might be.
+	// Without name resolution and heuristic dissectors for the payload.
 	args := []string{"-n", "-r", file}
 	for _, name := range guessers() {
 		args = append(args, "--disable-protocol", name)
@@ -66,15 +65,15 @@ func Dissect(ctx context.Context, file string) ([]Packet, error) {
 	return join(frames, strings.TrimSuffix(string(out), "\n"))
 }
 
-// guessers are the protocols that tshark looks for in any payload, whose bytes
-// would then have other names (tshark -G heuristic-decodes).
+// guessers returns the protocols with heuristic dissectors, which would decode the payload
+// under other names (tshark -G heuristic-decodes).
 func guessers() []string {
 	return []string{
 		"smc", "smb_direct", "rpcordma", "nvme-rdma", "lnet", "iser", "infiniband.eoib", "infiniband_sdp", "fcoib",
 	}
 }
 
-// join puts the frames and the lines of tshark's output together.
+// join combines the frames with the lines of tshark's output.
 func join(frames [][]byte, text string) ([]Packet, error) {
 	lines := strings.Split(text, "\n")
 	if len(lines) != len(frames) {
@@ -120,6 +119,6 @@ func parseLine(line string) (Packet, error) {
 	return p, nil
 }
 
-// ErrCapture is the error for a file that is no capture of Ethernet frames in the
-// pcap format of little-endian machines, or one with a frame that was cut off.
+// ErrCapture is the error for a file that is not a capture of Ethernet frames in the pcap
+// format of little-endian machines, or has a truncated frame.
 var ErrCapture = errors.New("not a capture of whole Ethernet frames")

@@ -17,7 +17,7 @@ import (
 // capture returns a capture file of frames.
 func capture(magic, link uint32, frames ...string) []byte {
 	b := binary.LittleEndian.AppendUint32(nil, magic)
-	b = append(b, make([]byte, 16)...) // version, time zone, accuracy, most bytes of a frame
+	b = append(b, make([]byte, 16)...) // version, time zone, accuracy, maximum frame length
 	b = binary.LittleEndian.AppendUint32(b, link)
 	for _, f := range frames {
 		b = append(b, make([]byte, 8)...) // time
@@ -37,7 +37,7 @@ func TestReadCapture(t *testing.T) {
 	}
 	whole := capture(magicMicro, linkEthernet, "frame")
 	cut := append([]byte(nil), whole...)
-	cut[fileHeaderLen+12]++ // the frame had a byte more on the wire
+	cut[fileHeaderLen+12]++ // the original frame was one byte longer
 	huge := append([]byte(nil), whole...)
 	binary.LittleEndian.PutUint64(huge[fileHeaderLen+8:], 1<<64-1)
 	for name, b := range map[string][]byte{
@@ -73,7 +73,7 @@ func FuzzReadCapture(f *testing.F) {
 	})
 }
 
-// line is what tshark prints for a packet with the given values.
+// line returns tshark's output for a packet with the given values.
 func line(payload string, values map[string]string) string {
 	words := []string{payload}
 	for _, f := range fields() {
@@ -109,7 +109,7 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// A packet has the fields of its headers and no others.
+// A packet has the fields of its headers, and no others.
 func TestFields(t *testing.T) {
 	p := ib.Packet{
 		BTH: ib.BTH{
