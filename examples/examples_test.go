@@ -80,7 +80,7 @@ func TestLeaderWorkerSet(t *testing.T) {
 		t.Errorf("policies %q and %q are not in the API", s.Spec.StartupPolicy, template.RestartPolicy)
 	}
 	if template.Size == nil || *template.Size < 2 || template.LeaderTemplate == nil {
-		t.Fatalf("size %v, leader %v, want a group with its own leader template", template.Size, template.LeaderTemplate)
+		t.Fatalf("size %v, leader %v, want a group and a leader template", template.Size, template.LeaderTemplate)
 	}
 	checkPod(t, template.LeaderTemplate.Spec)
 	checkPod(t, template.WorkerTemplate.Spec)

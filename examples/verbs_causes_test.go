@@ -99,8 +99,8 @@ func (p *peer) statuses(t *testing.T, n int) (got []string) {
 	return got
 }
 
-// TestVerbsPageCauses reproduces the causes that the page gives for each status, as far as the engine
-// supports them.
+// TestVerbsPageCauses reproduces the causes that the page gives for each status, as far as the
+// engine supports them.
 func TestVerbsPageCauses(t *testing.T) {
 	tests := []struct {
 		name       string

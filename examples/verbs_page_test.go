@@ -67,8 +67,8 @@ func TestVerbsPageCode(t *testing.T) {
 	}
 }
 
-// declaration returns the source of a declaration in a file: a function, a method as Type.Method, or
-// a type. For an Example function it returns the body and the output.
+// declaration returns the source of a declaration in a file: a function, a method as Type.Method,
+// or a type. For an Example function it returns the body and the output.
 func declaration(t *testing.T, path, name string) (code, output string) {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -209,8 +209,8 @@ func collect(t *testing.T, path string, names, twins map[string]bool, withTwins 
 	}
 }
 
-// TestVerbsPageCommands runs the commands on the page, but on other addresses, because tests of other
-// packages run at the same time. Numbers and the order of lines may differ.
+// TestVerbsPageCommands runs the commands on the page, but on other addresses, because tests of
+// other packages run at the same time. Numbers and the order of lines may differ.
 func TestVerbsPageCommands(t *testing.T) {
 	bin := t.TempDir()
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", bin, "./pingpong", "./kvread")

@@ -43,11 +43,11 @@ func (c Counter) bits() int {
 // deviceCounters is the group of the counters that a driver keeps for a device.
 const deviceCounters = "device_hw_counters"
 
-// ReadCounters reads the counters of a port below root: first counters, then hw_counters, then those
-// of the whole device, each group sorted by name. Reading some counters takes a firmware command. It
-// returns the counters that it could read and the joined errors; a port with none of the folders is
-// an error. Values are as the kernel prints them: port_xmit_data and port_rcv_data count units of 4
-// bytes, hw_counters/lifespan is in milliseconds.
+// ReadCounters reads the counters of a port below root: first counters, then hw_counters, then
+// those of the whole device, each group sorted by name. Reading some counters takes a firmware
+// command. It returns the counters that it could read and the joined errors; a port with none of
+// the folders is an error. Values are as the kernel prints them: port_xmit_data and port_rcv_data
+// count units of 4 bytes, hw_counters/lifespan is in milliseconds.
 func ReadCounters(ctx context.Context, root fs.FS, device string, port int) ([]Counter, error) {
 	top := sysfs.NewReader(root, ctx.Err)
 	var out []Counter

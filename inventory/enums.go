@@ -182,8 +182,8 @@ func (d *PCIDistance) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// NetnsMode is the RDMA network namespace mode: whether a device is visible in all network namespaces
-// or in one (`rdma system`).
+// NetnsMode is the RDMA network namespace mode: whether a device is visible in all network
+// namespaces or in one (`rdma system`).
 type NetnsMode string
 
 // The namespace modes.

@@ -28,8 +28,8 @@ func (e *FindError) Error() string {
 }
 
 // Find returns the device that is identified by its name (mlx5_0), one of its ports (mlx5_0:2), its
-// network device (ens1np0, or a member of its bond), or its PCI address (0000:18:00.0, 18:00.0). port
-// is the port number, or 0 if name doesn't select a port. The error is a *[FindError].
+// network device (ens1np0, or a member of its bond), or its PCI address (0000:18:00.0, 18:00.0).
+// port is the port number, or 0 if name doesn't select a port. The error is a *[FindError].
 func (s *Snapshot) Find(name string) (d *Device, port int, err error) {
 	if d := s.Device(name); d != nil {
 		return d, 0, nil

@@ -42,8 +42,8 @@ func gidScore(g GIDEntry) int {
 	return score
 }
 
-// GIDGaps returns the indices of the empty entries of the GID table as ranges, "0-1,4-15"; "" if there
-// are none.
+// GIDGaps returns the indices of the empty entries of the GID table as ranges, "0-1,4-15"; "" if
+// there are none.
 func (p *Port) GIDGaps() string {
 	var out []string
 	next := 0

@@ -45,7 +45,8 @@ type Netdev struct {
 	// without the prefix length: as /32 or /128).
 	Addresses    []netip.Prefix `json:"addresses,omitempty"`
 	DefaultRoute bool           `json:"defaultRoute"`
-	// RDMADevice and RDMAPort identify the RDMA port that uses the device; "" and 0 if there is none.
+	// RDMADevice and RDMAPort identify the RDMA port that uses the device; "" and 0 if there is
+	// none.
 	RDMADevice string `json:"rdmaDevice,omitempty"`
 	RDMAPort   int    `json:"rdmaPort,omitempty"`
 }

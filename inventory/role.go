@@ -132,7 +132,8 @@ func (rc *roleClassifier) roleByClass(d *Device, p *Port) (Role, string) {
 	case !sameClass && !sameModel:
 		return rc.roleOfOther(p)
 	case rc.near && !nearGPU(p):
-		return RoleStorage, fmt.Sprintf("%s like the compute ports, but no GPU nearby (%s)", p.Transport, nearestGPUText(p))
+		return RoleStorage, fmt.Sprintf("%s like the compute ports, but no GPU nearby (%s)",
+			p.Transport, nearestGPUText(p))
 	case sameClass && rc.near:
 		return RoleCompute, fmt.Sprintf("%s with a GPU nearby (%s)", rc.compute, nearestGPUText(p))
 	case sameClass:
@@ -181,8 +182,8 @@ func rateOf(p *Port) float64 {
 	return p.Rate.GbPerSecond
 }
 
-// linkUp reports whether the port has a link, so that its rate is valid: a port without a link reports
-// 1X SDR or its last rate.
+// linkUp reports whether the port has a link, so that its rate is valid: a port without a link
+// reports 1X SDR or its last rate.
 func linkUp(p *Port) bool {
 	switch p.PhysState {
 	case PhysStateLinkUp:

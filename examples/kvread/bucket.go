@@ -97,7 +97,8 @@ func checksum(b []byte, version uint64) uint32 {
 }
 
 // table is the memory that clients read: a hash table with open addressing whose size is a power of
-// two. A key is in the bucket of its hash, or in one of the following ones up to the first empty one.
+// two. A key is in the bucket of its hash, or in one of the following ones up to the first empty
+// one.
 type table struct {
 	memory []byte
 	writes int

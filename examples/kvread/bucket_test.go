@@ -149,7 +149,7 @@ func TestSettle(t *testing.T) {
 			return whole, tt.err
 		})
 		if reads != tt.reads || !errors.Is(err, tt.want) || err == nil && v.key != "key" {
-			t.Errorf("%s: readConsistent = %q, %d reads, %v, want %d, %v", tt.name, v.key, reads, err, tt.reads, tt.want)
+			t.Errorf("%s: %q, %d reads, %v, want %d reads, %v", tt.name, v.key, reads, err, tt.reads, tt.want)
 		}
 	}
 }

@@ -5,9 +5,9 @@
 //
 // runs the server on 127.0.0.2 and the clients on 127.0.0.1. It needs neither an RDMA card nor
 // privileges, and shows three things: lookups of single keys; how clients detect and repeat a READ
-// of a value that the server is writing (see bucket.go); and that the server's program sleeps during
-// lookups. A network card would respond to the READs in hardware. Here the engine in this process
-// does, and uses the CPU time of the process.
+// of a value that the server is writing (see bucket.go); and that the server's program sleeps
+// during lookups. A network card would respond to the READs in hardware. Here the engine in this
+// process does, and uses the CPU time of the process.
 package main
 
 import (

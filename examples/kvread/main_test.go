@@ -267,7 +267,7 @@ func TestStranger(t *testing.T) {
 		}
 		b, err := io.ReadAll(conn)
 		if errors.Is(err, os.ErrDeadlineExceeded) || !strings.Contains(string(b), tt.answer) {
-			t.Errorf("after %.20q the server sends %q, %v, want %q and the end of the connection", tt.text, b, err, tt.answer)
+			t.Errorf("after %.20q the server sends %q, %v, want %q and then closes", tt.text, b, err, tt.answer)
 		}
 		_ = conn.Close()
 	}

@@ -29,8 +29,8 @@ type reply struct {
 	Error   string // why there is no queue pair
 }
 
-// server owns the table. Its program is one goroutine, run, which connects clients and writes to the
-// table when requested; it isn't involved in lookups.
+// server owns the table. Its program is one goroutine, run, which connects clients and writes to
+// the table when requested; it isn't involved in lookups.
 type server struct {
 	device   *verbs.Device
 	pd       *verbs.ProtectionDomain
@@ -130,8 +130,8 @@ func (s *server) run(ctx context.Context) {
 // connectLimit is how long the server waits for a client's message.
 const connectLimit = 2 * time.Second
 
-// connectClient creates and connects a queue pair for a client, which can read as soon as it gets the
-// reply.
+// connectClient creates and connects a queue pair for a client, which can read as soon as it gets
+// the reply.
 func (s *server) connectClient(ctx context.Context, conn net.Conn) error {
 	if err := conn.SetDeadline(time.Now().Add(connectLimit)); err != nil {
 		return err

@@ -9,7 +9,8 @@
 //	go run ./examples/pingpong -connect 192.0.2.1:7471 -client roce@192.0.2.2
 //
 // The ends exchange their queue pair numbers and addresses over TCP (control.go), connect the queue
-// pairs (end.go), and then send messages with SEND (ping.go). docs/verbs.md explains it step by step.
+// pairs (end.go), and then send messages with SEND (ping.go). docs/verbs.md explains it step by
+// step.
 package main
 
 import (
@@ -56,8 +57,8 @@ type options struct {
 	timeout         time.Duration
 }
 
-// Limits for the rounds and the size that a client sends to the server: an untrusted client must not
-// choose how much memory the server allocates.
+// Limits for the rounds and the size that a client sends to the server: an untrusted client must
+// not choose how much memory the server allocates.
 const (
 	maxRounds = 1_000_000
 	maxSize   = 1 << 20

@@ -62,9 +62,9 @@ func client(ctx context.Context, o options, address string, out *printer) (err e
 	return nil
 }
 
-// session connects the queue pair with that of the peer behind conn, runs talk, and waits until both
-// ends are done: if one end closed its queue pair too early, the other one would wait in vain for
-// an acknowledgement.
+// session connects the queue pair with that of the peer behind conn, runs talk, and waits until
+// both ends are done: if one end closed its queue pair too early, the other one would wait in vain
+// for an acknowledgement.
 func (e *end) session(ctx context.Context, conn net.Conn, talk func(context.Context, hello) error) error {
 	defer func() { _ = conn.Close() }()
 	c := newControl(ctx, conn)

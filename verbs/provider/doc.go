@@ -12,11 +12,11 @@
 //	CounterReader   a Device with packet counters
 //	MemoryWatcher   a MemoryRegion that can wait until a peer has written a byte
 //
-// The comment on each method names its C twin in libibverbs. The method behaves like its twin unless
-// the comment says otherwise. Before it calls [QueuePair.Modify], verbs checks the transition and
-// its attributes against the specification's table. The provider must reject values out of range,
-// and a transition of a queue pair that has failed since that check. A completion queue, region or
-// domain of another device, or of another provider, is an error, never a panic.
+// The comment on each method names its C twin in libibverbs. The method behaves like its twin
+// unless the comment says otherwise. Before it calls [QueuePair.Modify], verbs checks the
+// transition and its attributes against the specification's table. The provider must reject values
+// out of range, and a transition of a queue pair that has failed since that check. A completion
+// queue, region or domain of another device, or of another provider, is an error, never a panic.
 //
 //	// Open opens the device that is called rail0 here.
 //	func (a alias) Open(ctx context.Context, name string) (provider.Device, error) {
@@ -26,9 +26,9 @@
 //		return a.Provider.Open(ctx, a.device)
 //	}
 //
-// Programs pass a list of providers to verbs.Open, which tries one after another. A provider returns
-// fs.ErrNotExist for a name that isn't its own, and verbs.Open tries the next; any other error ends
-// the search.
+// Programs pass a list of providers to verbs.Open, which tries one after another. A provider
+// returns fs.ErrNotExist for a name that isn't its own, and verbs.Open tries the next; any other
+// error ends the search.
 //
 // # Errors
 //
@@ -41,11 +41,11 @@
 //
 // # Concurrency
 //
-// All methods, including Close, may be called concurrently, except that only one goroutine at a time
-// may call WaitByte of a region. Concurrent Post calls of a queue pair are executed one after the
-// other. If several goroutines poll a completion queue, each completion goes to one of them. What
-// the provider did with memory happens before the return of the Poll with the completion. Poll and
-// the Post calls never wait; methods that wait take a context and return soon after it ends.
+// All methods, including Close, may be called concurrently, except that only one goroutine at a
+// time may call WaitByte of a region. Concurrent Post calls of a queue pair are executed one after
+// the other. If several goroutines poll a completion queue, each completion goes to one of them.
+// What the provider did with memory happens before the return of the Poll with the completion. Poll
+// and the Post calls never wait; methods that wait take a context and return soon after it ends.
 //
 // # Closing objects
 //

@@ -20,7 +20,8 @@ type alias struct {
 // Name returns the name of the provider.
 func (alias) Name() string { return "alias" }
 
-// Open opens the device under its alias and rejects other names, so that the next provider is tried.
+// Open opens the device under its alias and rejects other names, so that the next provider is
+// tried.
 func (a alias) Open(ctx context.Context, name string) (provider.Device, error) {
 	if name != a.name {
 		return nil, fmt.Errorf("%s: not %s: %w", name, a.name, fs.ErrNotExist)

@@ -30,10 +30,10 @@ type Change struct {
 	PerSecond *float64 `json:"perSecond,omitempty"`
 }
 
-// Compare returns the change of a counter between two readings. elapsed is the time between them; if
-// it is 0, there is no rate. Readings with different widths belong to different counters, and the
-// result is empty. See the package documentation for saturated counters. Delta and PerSecond are
-// never negative.
+// Compare returns the change of a counter between two readings. elapsed is the time between them;
+// if it is 0, there is no rate. Readings with different widths belong to different counters, and
+// the result is empty. See the package documentation for saturated counters. Delta and PerSecond
+// are never negative.
 func Compare(before, after Reading, elapsed time.Duration) Change {
 	if before.Bits != after.Bits {
 		return Change{}

@@ -43,8 +43,8 @@ var portCounters = [...]Counter{
 	{"PortRcvPkts", "port_rcv_packets", 32, KindTraffic},
 }
 
-// PortCounters returns the counters of attribute PortCounters: the error counters and PortXmitWait in
-// the specification's order, then the traffic counters.
+// PortCounters returns the counters of attribute PortCounters: the error counters and PortXmitWait
+// in the specification's order, then the traffic counters.
 func PortCounters() []Counter { return slices.Clone(portCounters[:]) }
 
 // ByName finds a counter by its name in the specification.

@@ -89,8 +89,8 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// TestCompareIsTrue counts random events on a counter that behaves as in the specification, resets it
-// sometimes, and checks the results of Compare against the events.
+// TestCompareIsTrue counts random events on a counter that behaves as in the specification, resets
+// it sometimes, and checks the results of Compare against the events.
 func TestCompareIsTrue(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same in each run
 	for _, bits := range []int{4, 8, 16, 32} {

@@ -1,6 +1,7 @@
-// Package counters compares two readings of a counter. It lists the port counters of the specification
-// (volume 1, section 16.1.3.5, PortCounters) under the names of the specification and of the
-// kernel's files, and defines how saturated counters are interpreted, wherever they were read.
+// Package counters compares two readings of a counter. It lists the port counters of the
+// specification (volume 1, section 16.1.3.5, PortCounters) under the names of the specification and
+// of the kernel's files, and defines how saturated counters are interpreted, wherever they were
+// read.
 //
 //	before := counters.Reading{Value: 65000, Bits: 16}
 //	after := counters.Reading{Value: 65535, Bits: 16}
@@ -20,13 +21,13 @@
 //   - The counter is smaller than before: it was reset in between ([Change].Reset). It has counted
 //     its new value since the reset, so that is a lower bound; a new value of 0 has no meaning.
 //
-// Counters of 64 bits, of PortCountersExtended or of a driver (hw_counters of sysfs), never saturate
-// in practice; all ones is a value like any other. Some drivers count with fewer bits than they
-// report and wrap around to 0. This looks like a reset and is treated like one: at least the new
-// value was counted.
+// Counters of 64 bits, of PortCountersExtended or of a driver (hw_counters of sysfs), never
+// saturate in practice; all ones is a value like any other. Some drivers count with fewer bits than
+// they report and wrap around to 0. This looks like a reset and is treated like one: at least the
+// new value was counted.
 //
 // # Limits
 //
-// If a counter was reset and has exceeded its old value since, the reset can't be detected; the same
-// applies if it has become saturated again.
+// If a counter was reset and has exceeded its old value since, the reset can't be detected; the
+// same applies if it has become saturated again.
 package counters

@@ -13,8 +13,8 @@ type codec interface {
 	Append(b []byte) []byte
 }
 
-// codecs returns a zero value of each type that this package encodes and decodes, with its length in
-// bytes in the specification.
+// codecs returns a zero value of each type that this package encodes and decodes, with its length
+// in bytes in the specification.
 func codecs() []struct {
 	name string
 	len  int

@@ -7,8 +7,8 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// fuzzCodec checks that Append writes the bytes that Decode has read, and that Decode doesn't panic.
-// The seeds are the responses in testdata.
+// fuzzCodec checks that Append writes the bytes that Decode has read, and that Decode doesn't
+// panic. The seeds are the responses in testdata.
 func fuzzCodec[C codec](f *testing.F, v C) {
 	f.Helper()
 	for _, vec := range vectors(f) {

@@ -8,8 +8,8 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// The recorded tools don't send these speeds, so the test sets the bits itself, at the offsets in the
-// specification and libibmad (LinkSpeedExtActive2 at bit 449 etc.).
+// The recorded tools don't send these speeds, so the test sets the bits itself, at the offsets in
+// the specification and libibmad (LinkSpeedExtActive2 at bit 449 etc.).
 func TestPortInfoBits(t *testing.T) {
 	tests := []struct {
 		offset int
@@ -53,8 +53,8 @@ func TestPortCountersBits(t *testing.T) {
 	}
 }
 
-// Offsets of counters that perfquery -x of version 44 doesn't print under ibsim: those of libibmad's
-// IB_PC_EXT_ERR fields, of 64 bits each, from bit 576.
+// Offsets of counters that perfquery -x of version 44 doesn't print under ibsim: those of
+// libibmad's IB_PC_EXT_ERR fields, of 64 bits each, from bit 576.
 func TestPortCountersExtendedOffsets(t *testing.T) {
 	b := make([]byte, mad.PortCountersExtendedLen)
 	for i := range b {

@@ -153,9 +153,9 @@ func TestVectorsRecover(t *testing.T) {
 	}
 }
 
-// Any single wrong bit is detected, by the ICRC or the parser, except in the fields that routers may
-// change: type of service or traffic class, flow label, time to live, IPv4 and UDP checksums, FECN,
-// BECN and the reserved bits in the same byte.
+// Any single wrong bit is detected, by the ICRC or the parser, except in the fields that routers
+// may change: type of service or traffic class, flow label, time to live, IPv4 and UDP checksums,
+// FECN, BECN and the reserved bits in the same byte.
 func TestVectorsDamaged(t *testing.T) {
 	for _, v := range vectors(t) {
 		ip := v.frame[ethernetLen:]

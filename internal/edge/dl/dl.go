@@ -6,13 +6,13 @@
 //	f, err := lib.Func("ibv_open_device")
 //	ret, errno := f.CallErrno(device)
 //
-// With the build tag nodl, and on systems other than Linux, libraries are not supported: [Open] returns
-// an *Error that reports this. A missing symbol is an error, never a panic.
+// With the build tag nodl, and on systems other than Linux, libraries are not supported: [Open]
+// returns an *Error that reports this. A missing symbol is an error, never a panic.
 //
 // A [Library] and its functions may be used concurrently if the C code allows it. Call Close only
 // after the last call has returned; a function of a closed library must not be called. A C call
-// can't be interrupted: a caller that needs a time limit must run it in a goroutine and stop waiting
-// for it.
+// can't be interrupted: a caller that needs a time limit must run it in a goroutine and stop
+// waiting for it.
 package dl
 
 import (
@@ -31,8 +31,8 @@ type Spec struct {
 }
 
 // Error is the error of opening a library or finding a symbol, with a remedy. It always matches
-// [errors.ErrUnsupported], and also [fs.ErrNotExist] if the library is not installed or doesn't have
-// the symbol.
+// [errors.ErrUnsupported], and also [fs.ErrNotExist] if the library is not installed or doesn't
+// have the symbol.
 type Error struct {
 	Library string // Spec.Name
 	Symbol  string // "" if the error is about the library as a whole
@@ -41,8 +41,8 @@ type Error struct {
 	absent  bool
 }
 
-// Error returns "open libibverbs.so.1: CAUSE" or "find ibv_x in libibverbs.so.1: CAUSE", without the
-// remedy.
+// Error returns "open libibverbs.so.1: CAUSE" or "find ibv_x in libibverbs.so.1: CAUSE", without
+// the remedy.
 func (e *Error) Error() string {
 	if e.Symbol != "" {
 		return fmt.Sprintf("find %s in %s: %v", e.Symbol, e.Library, e.Err)

@@ -53,9 +53,9 @@ func onOneThread() (release func()) {
 	return runtime.UnlockOSThread
 }
 
-// openError distinguishes a library that is not installed from one that can't be used. The loader has
-// no error code for it, so openError checks the message, which is not translated in a process that
-// never called setlocale.
+// openError distinguishes a library that is not installed from one that can't be used. The loader
+// has no error code for it, so openError checks the message, which is not translated in a process
+// that never called setlocale.
 func openError(spec Spec, err error) *Error {
 	e := &Error{Library: spec.Name, Err: errors.New(strings.TrimPrefix(err.Error(), spec.Name+": "))}
 	missing := strings.Contains(err.Error(), "No such file")
@@ -74,8 +74,8 @@ func openError(spec Spec, err error) *Error {
 // Name returns the name with which the library was opened.
 func (l *Library) Name() string { return l.spec.Name }
 
-// Func finds a function. If the symbol has several versions, it is the default one, as for a program
-// that is linked with the library.
+// Func finds a function. If the symbol has several versions, it is the default one, as for a
+// program that is linked with the library.
 func (l *Library) Func(name string) (Func, error) {
 	defer onOneThread()()
 	addr, err := purego.Dlsym(l.handle, name)
@@ -137,8 +137,8 @@ func cString(p *byte) string {
 	return string(unsafe.Slice(p, n))
 }
 
-// Close closes the library; the loader unloads it after it has been closed everywhere. A second Close
-// does nothing.
+// Close closes the library; the loader unloads it after it has been closed everywhere. A second
+// Close does nothing.
 func (l *Library) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -156,9 +156,9 @@ type Func struct{ addr, errnoLoc uintptr }
 // OK reports whether f is a function.
 func (f Func) OK() bool { return f.addr != 0 }
 
-// CallErrno calls f and returns its result, and errno, which is 0 unless f has set it. The caller must
-// convert a narrower result to its type: int32(ret). A pointer to Go memory must be converted to
-// uintptr in the argument list; C may use the memory only until f returns.
+// CallErrno calls f and returns its result, and errno, which is 0 unless f has set it. The caller
+// must convert a narrower result to its type: int32(ret). A pointer to Go memory must be converted
+// to uintptr in the argument list; C may use the memory only until f returns.
 //
 //go:uintptrescapes
 func (f Func) CallErrno(args ...uintptr) (ret uintptr, errno syscall.Errno) {

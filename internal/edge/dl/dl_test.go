@@ -37,8 +37,8 @@ func TestZeroFunc(t *testing.T) {
 	}
 }
 
-// TestBuilds compiles a program that opens a library, with and without the tag: without, it needs
-// a loader and the answer comes from the C library; with it, the file is static and says so.
+// TestBuilds compiles a program that opens a library, without and with the tag nodl. Without it,
+// the program needs a loader and calls the C library; with it, the file is static and Open fails.
 func TestBuilds(t *testing.T) {
 	for tags, want := range map[string]string{
 		"":     "available=true ret=-1 errno=ENOENT symbol=true path=true close=<nil>\n",

@@ -11,8 +11,8 @@ const DefaultSocketName = "sim"
 // DefaultServerPort is the UDP port of the control socket of `ibsim -r`.
 const DefaultServerPort = 7070
 
-// Config selects the simulator to join and the node. The zero value joins the ibsim of this machine at
-// a node that the server chooses.
+// Config selects the simulator to join and the node. The zero value joins the ibsim of this machine
+// at a node that the server chooses.
 type Config struct {
 	Node       string // identifier in the net file, such as "host0"; SIM_HOST
 	IsSM       bool   // receive unsolicited MADs, as a subnet manager does; SIM_SET_ISSM, set to anything
@@ -21,7 +21,8 @@ type Config struct {
 	ServerPort int    // UDP; 0: DefaultServerPort; IBSIM_SERVER_PORT
 }
 
-// Wanted reports whether the environment selects the simulator: SIM_HOST or IBSIM_SERVER_NAME is set.
+// Wanted reports whether the environment selects the simulator: SIM_HOST or IBSIM_SERVER_NAME is
+// set.
 func Wanted(getenv func(string) string) bool {
 	return getenv("SIM_HOST") != "" || getenv("IBSIM_SERVER_NAME") != ""
 }
@@ -37,7 +38,7 @@ func ConfigFromEnv(getenv func(string) string) (Config, error) {
 	if port := getenv("IBSIM_SERVER_PORT"); port != "" {
 		n, err := strconv.Atoi(port)
 		if err != nil || n < 1 || n > 65535-maxClients-1 {
-			return Config{}, fmt.Errorf("read IBSIM_SERVER_PORT %q: not a port number with room for the clients' ports", port)
+			return Config{}, fmt.Errorf("read IBSIM_SERVER_PORT %q: not a port with room for the clients' ports", port)
 		}
 		c.ServerPort = n
 	}

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// controlTimeout is the time limit for the response to a control message, and leaveTimeout for that to
-// a disconnect message.
+// controlTimeout is the time limit for the response to a control message, and leaveTimeout for that
+// to a disconnect message.
 const (
 	controlTimeout = 5 * time.Second
 	leaveTimeout   = time.Second
@@ -50,9 +50,9 @@ type transfer struct {
 	buffer  [packetLen + 1]byte // one byte more, to detect a longer datagram
 }
 
-// Dial joins the simulator. If it returns an error, it has left the simulator again. The context limits
-// the handshake, which may take up to a second longer: ibsim crashes if a client is gone before the
-// response to its connect message.
+// Dial joins the simulator. If it returns an error, it has left the simulator again. The context
+// limits the handshake, which may take up to a second longer: ibsim crashes if a client is gone
+// before the response to its connect message.
 func Dial(ctx context.Context, config Config) (*Conn, error) {
 	if err := config.validate(); err != nil {
 		return nil, err
@@ -80,8 +80,8 @@ func (c *Conn) abandon() {
 	}
 }
 
-// releasePlace waits for the response to the connect message, and disconnects from the place that the
-// simulator has assigned.
+// releasePlace waits for the response to the connect message, and disconnects from the place that
+// the simulator has assigned.
 func (c *Conn) releasePlace() {
 	bound, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 	defer cancel()
@@ -139,8 +139,8 @@ type noResponseError struct{ why error }
 func (e *noResponseError) Error() string { return e.why.Error() }
 func (e *noResponseError) Unwrap() error { return e.why }
 
-// timeoutError is the error of a simulator that is running, but doesn't accept or respond to a control
-// message.
+// timeoutError is the error of a simulator that is running, but doesn't accept or respond to a
+// control message.
 type timeoutError struct{}
 
 func (timeoutError) Error() string {
@@ -168,8 +168,8 @@ func (c *Conn) call(ctx context.Context, m *control) error {
 	return nil
 }
 
-// receive receives the response to a control message. If the error is a *noResponseError, the response
-// may still arrive.
+// receive receives the response to a control message. If the error is a *noResponseError, the
+// response may still arrive.
 func (c *Conn) receive(ctx context.Context, m *control) error {
 	answer := make([]byte, controlLen+1)
 	n := 0
@@ -183,8 +183,8 @@ func (c *Conn) receive(ctx context.Context, m *control) error {
 	return m.decode(answer[:n])
 }
 
-// timed calls transfer, which reads from the control socket or writes to it, until the context ends or
-// controlTimeout has passed.
+// timed calls transfer, which reads from the control socket or writes to it, until the context ends
+// or controlTimeout has passed.
 func (c *Conn) timed(ctx context.Context, transfer func() error) error {
 	if err := c.control.SetDeadline(time.Now().Add(controlTimeout)); err != nil {
 		return err
@@ -216,12 +216,12 @@ func (c *Conn) leave() error {
 	return errors.Join(c.control.Close(), c.data.close())
 }
 
-// Close leaves the simulator; a waiting Receive returns [net.ErrClosed]. Later calls of Close return
-// the same error.
+// Close leaves the simulator; a waiting Receive returns [net.ErrClosed]. Later calls of Close
+// return the same error.
 func (c *Conn) Close() error { return c.close() }
 
-// Send sends packets to the simulator without waiting. It returns how many were sent: fewer than all
-// if the simulator's queue is full, which is not an error.
+// Send sends packets to the simulator without waiting. It returns how many were sent: fewer than
+// all if the simulator's queue is full, which is not an error.
 func (c *Conn) Send(packets []Packet) (int, error) {
 	t := &c.send
 	t.packets, t.n, t.err = packets, 0, nil

@@ -1,5 +1,5 @@
-// Package ibsim implements the client side of ibsim's socket protocol, so that a program can send and
-// receive MADs in a simulated InfiniBand subnet without the preloaded C library umad2sim.
+// Package ibsim implements the client side of ibsim's socket protocol, so that a program can send
+// and receive MADs in a simulated InfiniBand subnet without the preloaded C library umad2sim.
 //
 //	conn, err := ibsim.Dial(ctx, ibsim.ConfigFromEnv(os.Getenv))
 //	defer conn.Close()

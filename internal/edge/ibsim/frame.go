@@ -22,8 +22,8 @@ const (
 // LIDPermissive is the value of both LIDs of a directed-route packet.
 const LIDPermissive = 0xffff
 
-// StatusTimeout is ETIMEDOUT of Linux: there is no response, because the route is invalid, the node is
-// down, or the link has lost the packet.
+// StatusTimeout is ETIMEDOUT of Linux: there is no response, because the route is invalid, the node
+// is down, or the link has lost the packet.
 const StatusTimeout = 110
 
 // controlMagic starts each control message; the server doesn't respond if it is wrong.

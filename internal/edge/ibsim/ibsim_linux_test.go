@@ -103,12 +103,12 @@ func TestSendFillsTheQueueWithoutWaiting(t *testing.T) {
 		}
 		n, err = conn.Receive(t.Context(), answers, time.Now().Add(5*time.Second))
 		if err != nil || n == 0 {
-			t.Fatalf("Receive = %d, %v behind %d of %d", n, err, received, total)
+			t.Fatalf("Receive = %d, %v after %d of %d", n, err, received, total)
 		}
 		received += n
 	}
 	if pauses == 0 {
-		t.Errorf("the simulator took %d packets at once: nothing was tested", total)
+		t.Errorf("the simulator accepted %d packets at once: nothing was tested", total)
 	}
 }
 
@@ -144,7 +144,8 @@ func TestUDP(t *testing.T) {
 	}
 }
 
-// freePorts returns the first of n consecutive unused UDP ports, below those that the kernel assigns.
+// freePorts returns the first of n consecutive unused UDP ports, below those that the kernel
+// assigns.
 func freePorts(t *testing.T, n int) int {
 	t.Helper()
 	for first := 20000; first < 32000; first += n {
@@ -226,7 +227,7 @@ func TestDialGivesUp(t *testing.T) {
 		case errors.Is(err, context.DeadlineExceeded):
 			gaveUp++
 		default:
-			t.Fatalf("Dial, given up = %v behind %d others, want the context's cause", err, i)
+			t.Fatalf("Dial, given up = %v after %d others, want the context's cause", err, i)
 		}
 		cancel()
 	}
@@ -257,7 +258,7 @@ func TestSilentSimulator(t *testing.T) {
 	start := time.Now()
 	if _, err := ibsim.Dial(ctx, ibsim.Config{SocketName: name}); !errors.Is(err, context.DeadlineExceeded) ||
 		time.Since(start) > 3*time.Second {
-		t.Errorf("Dial, given up = %v behind %v, want the context's cause within a second or two",
+		t.Errorf("Dial, given up = %v after %v, want the context's cause within a second or two",
 			err, time.Since(start))
 	}
 }

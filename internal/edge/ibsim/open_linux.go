@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// abstractName returns a socket name in ibsim's form: abstract, with a NUL at the end that is part of
-// the name.
+// abstractName returns a socket name in ibsim's form: abstract, with a NUL at the end that is part
+// of the name.
 func abstractName(format string, a ...any) string {
 	return "@" + fmt.Sprintf(format, a...) + "\x00"
 }
@@ -19,8 +19,8 @@ func abstractName(format string, a ...any) string {
 // pidLimit is greater than every process identifier of Linux.
 const pidLimit = 1 << 22
 
-// openUnix opens the control socket, which is connected, and the data socket, which is only bound: its
-// peer is known after the handshake. The client's identifier is the process identifier, as in
+// openUnix opens the control socket, which is connected, and the data socket, which is only bound:
+// its peer is known after the handshake. The client's identifier is the process identifier, as in
 // umad2sim; further clients of the same process use identifiers above pidLimit.
 func (c *Conn) openUnix(context.Context) (id uint32, data unixSocket, err error) {
 	base := c.config.socketName()

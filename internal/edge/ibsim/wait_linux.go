@@ -14,16 +14,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// spin is how long Receive polls before it sleeps. The simulator responds within a few microseconds,
-// and waking a sleeping process takes it longer than the response itself: with polling, a sweep
-// takes little more than half the time.
+// spin is how long Receive polls before it sleeps. The simulator responds within a few
+// microseconds, and waking a sleeping process takes it longer than the response itself: with
+// polling, a sweep takes little more than half the time.
 const (
 	spin    = 50 * time.Microsecond
 	minSpin = time.Microsecond
 )
 
-// descriptor is the data socket. It doesn't use the runtime's poller, which every datagram would wake
-// even while a goroutine reads.
+// descriptor is the data socket. It doesn't use the runtime's poller, which every datagram would
+// wake even while a goroutine reads.
 type descriptor struct {
 	fd, wake int // wake is an eventfd that ends a wait
 

@@ -1,5 +1,5 @@
-// Package process replaces the process with another program, like execvp, and reads data about other
-// processes from the kernel.
+// Package process replaces the process with another program, like execvp, and reads data about
+// other processes from the kernel.
 //
 //	gate := process.NewGate() // no signal is lost before Exec
 //	files := process.Find(args[0], os.Getenv("PATH"))

@@ -9,8 +9,8 @@ import (
 
 const keepAliveSignal = syscall.SIGCHLD
 
-// Exec replaces the program of this process with another one, with execve(2); it returns only if that
-// fails. syscall.Exec restores the limit of open files, which the runtime has raised.
+// Exec replaces the program of this process with another one, with execve(2); it returns only if
+// that fails. syscall.Exec restores the limit of open files, which the runtime has raised.
 func Exec(file string, args, environ []string) error { return syscall.Exec(file, args, environ) }
 
 // CanStart returns the error that [Exec] would return for a file, as far as it can be determined

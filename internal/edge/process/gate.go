@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// Gate receives SIGTERM and SIGINT until the process starts another program, so that no signal is lost:
-// Close returns a signal that arrived before; a later one has its default effect.
+// Gate receives SIGTERM and SIGINT until the process starts another program, so that no signal is
+// lost: Close returns a signal that arrived before; a later one has its default effect.
 type Gate struct {
 	heard  chan os.Signal
 	ending []os.Signal
@@ -26,8 +26,8 @@ func NewGate() *Gate {
 	return g
 }
 
-// Close removes all handlers of these signals, including those of other packages, and returns a signal
-// that arrived before, or nil. A second call does nothing.
+// Close removes all handlers of these signals, including those of other packages, and returns a
+// signal that arrived before, or nil. A second call does nothing.
 func (g *Gate) Close() os.Signal {
 	if g.closed {
 		return nil

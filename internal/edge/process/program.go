@@ -52,8 +52,8 @@ type Program struct {
 	Environ []string // NAME=value
 }
 
-// Find returns the files to try for a name: the name itself if it contains a slash, otherwise one in
-// each folder of path, a list separated by colons. An empty folder is the current one.
+// Find returns the files to try for a name: the name itself if it contains a slash, otherwise one
+// in each folder of path, a list separated by colons. An empty folder is the current one.
 func Find(name, path string) []string {
 	if strings.Contains(name, "/") {
 		return []string{name}
@@ -68,8 +68,8 @@ func Find(name, path string) []string {
 	return out
 }
 
-// Start tries the files like execvp: it skips files that don't exist, and files that the process is not
-// permitted to execute, which it reports if no other file can be started. try is [Exec], or a
+// Start tries the files like execvp: it skips files that don't exist, and files that the process is
+// not permitted to execute, which it reports if no other file can be started. try is [Exec], or a
 // function such as [CanStart] that only checks; if it returns nil, so does Start. The error is a
 // *[StartError].
 func (p Program) Start(try func(file string, args, environ []string) error) error {

@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-var capture = flag.String("capture", "", "folder to record the kernel's answers in, as test vectors")
+var capture = flag.String("capture", "", "folder for the recorded responses of the kernel")
 
 // TestCapture records the bodies of the kernel's responses, one message per line, in the form
 // that readVector reads. testdata was recorded with it in the guest, after testdata/guest.sh.

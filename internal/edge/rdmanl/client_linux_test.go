@@ -22,7 +22,7 @@ import (
 
 // These tests simulate the kernel. They require Linux because of the error numbers.
 
-// fake returns a Client whose kernel answers with fn.
+// fake returns a Client that uses fn as the kernel.
 func fake(fn func(q netlink.Message) ([]netlink.Message, error)) Client {
 	return Client{dial: func(int) (*netlink.Conn, error) {
 		return nltest.Dial(func(req []netlink.Message) ([]netlink.Message, error) { return fn(req[0]) }), nil
@@ -68,7 +68,7 @@ func TestDevicesRequest(t *testing.T) {
 	})
 	got, err := c.Devices(t.Context())
 	if len(got) != 2 || got[1].Name != "siw0" {
-		t.Errorf("Devices() = %+v, want rxe0 and siw0 beside the broken message", got)
+		t.Errorf("Devices() = %+v, want rxe0 and siw0 in spite of the broken message", got)
 	}
 	if err == nil || !strings.HasPrefix(err.Error(), "nldev device dump: message 2: ") {
 		t.Errorf("Devices() error = %v, want one about message 2", err)
@@ -133,7 +133,7 @@ func TestErrors(t *testing.T) {
 			}, "nldev port dump rxe0: device has been removed: file does not exist",
 			[]error{fs.ErrNotExist},
 		},
-		{"invalid, not removed", map[netlink.HeaderType]syscall.Errno{typePortGet: syscall.EINVAL}, func(c Client) error {
+		{"not removed", map[netlink.HeaderType]syscall.Errno{typePortGet: syscall.EINVAL}, func(c Client) error {
 			_, err := c.Ports(t.Context(), dev)
 			return err
 		}, "nldev port dump rxe0: invalid argument", []error{syscall.EINVAL}},
@@ -361,7 +361,7 @@ func TestRouteToRequest(t *testing.T) {
 	} {
 		c := fake(func(q netlink.Message) ([]netlink.Message, error) {
 			if q.Header.Type != RTM_GETROUTE || q.Header.Flags != netlink.Request || !bytes.Equal(q.Data, want) {
-				t.Errorf("RouteTo(%s) asks %+v, want %x", dst, q, want)
+				t.Errorf("RouteTo(%s) sends %+v, want %x", dst, q, want)
 			}
 			return single(q, readVector(t, "route-gateway")[0])
 		})

@@ -180,7 +180,8 @@ func (r *Reader) List(name string) []string {
 	return names
 }
 
-// readNames returns the names in a folder, without reading file types if the file system supports it.
+// readNames returns the names in a folder, without reading file types if the file system supports
+// it.
 func readNames(fsys fs.FS, name string) ([]string, error) {
 	if r, ok := fsys.(interface {
 		ReadNames(string) ([]string, error)

@@ -83,8 +83,8 @@ func (c *Conn) Register(a Agent) (uint32, error) {
 	return binary.NativeEndian.Uint32(argument), nil
 }
 
-// Send sends packets and returns how many the kernel accepted; fewer than all without an error means
-// back-pressure.
+// Send sends packets and returns how many the kernel accepted; fewer than all without an error
+// means back-pressure.
 func (c *Conn) Send(packets []Packet) (int, error) {
 	for i := range packets {
 		switch err := c.device.write(packets[i].appendTo(c.out[:0])); {

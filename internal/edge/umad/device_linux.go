@@ -42,8 +42,8 @@ type charDevice struct {
 	closed atomic.Bool
 }
 
-// ended returns os.ErrClosed instead of an error after close: a RawConn then returns an internal error
-// of the runtime.
+// ended returns os.ErrClosed instead of an error after close: a RawConn then returns an internal
+// error of the runtime.
 func (d *charDevice) ended(err error) error {
 	if err != nil && d.closed.Load() {
 		return os.ErrClosed

@@ -35,7 +35,7 @@ func TestReceiveAtDeadline(t *testing.T) {
 	}
 	var got [2]Packet
 	if n, err := c.Receive(t.Context(), got[:], time.Now().Add(-time.Second)); n != 1 || err != nil {
-		t.Errorf("Receive behind its deadline = %d, %v, want the packet that is there", n, err)
+		t.Errorf("Receive after its deadline = %d, %v, want the available packet", n, err)
 	}
 	if n, err := c.Receive(t.Context(), got[:], time.Now().Add(time.Millisecond)); n != 0 || err != nil {
 		t.Errorf("Receive of nothing = %d, %v", n, err)
@@ -60,10 +60,10 @@ func TestCloseEndsReceive(t *testing.T) {
 	}
 	var got [1]Packet
 	if _, err := c.Receive(t.Context(), got[:], time.Time{}); !errors.Is(err, os.ErrClosed) {
-		t.Errorf("Receive behind Close = %v, want os.ErrClosed", err)
+		t.Errorf("Receive after Close = %v, want os.ErrClosed", err)
 	}
 	if _, err := c.Send([]Packet{packet()}); !errors.Is(err, os.ErrClosed) {
-		t.Errorf("Send behind Close = %v, want os.ErrClosed", err)
+		t.Errorf("Send after Close = %v, want os.ErrClosed", err)
 	}
 	if err := c.Close(); err != nil {
 		t.Errorf("second Close = %v, want nil", err)

@@ -70,8 +70,8 @@ func Ports(ctx context.Context, root fs.FS) ([]Port, error) {
 // ErrNoPort is the error if no port has the requested device and number.
 var ErrNoPort = errors.New("no such port with a user MAD device")
 
-// Choose returns the port to use: one of the device unless device is "", with the number unless it is
-// 0. Among several, it is the first active InfiniBand port, otherwise the first InfiniBand port,
+// Choose returns the port to use: one of the device unless device is "", with the number unless it
+// is 0. Among several, it is the first active InfiniBand port, otherwise the first InfiniBand port,
 // otherwise the first port. The error matches [ErrNoPort], and contains the request, the existing
 // ports and a remedy.
 func Choose(ports []Port, device string, number int) (Port, error) {

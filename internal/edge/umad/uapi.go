@@ -56,7 +56,8 @@ type Packet struct {
 	MAD [MADLen]byte
 }
 
-// appendTo appends header and MAD to b. Addresses are in network order, other numbers in host order.
+// appendTo appends header and MAD to b. Addresses are in network order, other numbers in host
+// order.
 func (p *Packet) appendTo(b []byte) []byte {
 	host, wire := binary.NativeEndian, binary.BigEndian
 	milliseconds := (p.Timeout + time.Millisecond - 1) / time.Millisecond
@@ -80,7 +81,8 @@ func (p *Packet) appendTo(b []byte) []byte {
 	return append(b, p.MAD[:]...)
 }
 
-// decode decodes the data of one read; a shorter MAD is padded with zeros, a longer one is truncated.
+// decode decodes the data of one read; a shorter MAD is padded with zeros, a longer one is
+// truncated.
 func (p *Packet) decode(b []byte) error {
 	if len(b) < headerLen {
 		return fmt.Errorf("decode user mad of %d bytes: %w", len(b), errShort)
@@ -110,7 +112,7 @@ type Agent struct {
 func (a *Agent) mask() (m [2]uint64, err error) {
 	for _, method := range a.Methods {
 		if method > 127 {
-			return m, fmt.Errorf("method 0x%x is an answer's", method)
+			return m, fmt.Errorf("method 0x%x is that of a response", method)
 		}
 		m[method/64] |= 1 << (method % 64)
 	}

@@ -80,8 +80,8 @@ func writeFile(name string, o Options, write func(io.Writer) error) error {
 	return err
 }
 
-// publish renames the temporary file to target. Without replace it uses a hard link, which fails if the
-// target exists.
+// publish renames the temporary file to target. Without replace it uses a hard link, which fails if
+// the target exists.
 func publish(temporary, target string, replace bool) error {
 	if replace {
 		return os.Rename(temporary, target)

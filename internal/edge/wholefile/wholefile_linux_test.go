@@ -31,7 +31,7 @@ func TestKeepsWhatTheNameIs(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		options wholefile.Options
-		want    fs.FileMode // of the file behind the name
+		want    fs.FileMode // of the target file
 	}{
 		{"new", wholefile.Options{Mode: 0o644}, 0o644},
 		{"new", wholefile.Options{Mode: 0o600, Replace: true}, 0o600},
@@ -66,7 +66,8 @@ func TestKeepsWhatTheNameIs(t *testing.T) {
 	}
 }
 
-// TestRefusals checks that a failed Write leaves existing files unchanged and creates no other ones.
+// TestRefusals checks that a failed Write leaves existing files unchanged and creates no other
+// ones.
 func TestRefusals(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }

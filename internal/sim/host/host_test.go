@@ -223,7 +223,7 @@ func TestNewRefuses(t *testing.T) {
 		{host.Spec{Rails: 2, Plant: []host.Plant{{Kind: host.NoLink, Rail: 2}}}, "there is no rail 2"},
 		{host.Spec{Rails: 2, Plant: []host.Plant{{Kind: host.NoSM}}}, "requires InfiniBand"},
 		{host.Spec{Rails: 2, Plant: []host.Plant{{Kind: "x"}}}, `unknown fault "x"`},
-		{host.Spec{Rails: 2, LinkLayer: host.InfiniBand, Plant: []host.Plant{{Kind: host.SmallMTU}}}, "requires Ethernet"},
+		{host.Spec{Rails: 2, LinkLayer: host.InfiniBand, Plant: []host.Plant{{Kind: host.SmallMTU}}}, "requires Ether"},
 		{host.Spec{Node: 8000, Rails: 8, LinkLayer: host.InfiniBand}, "no LIDs left"},
 		{host.Spec{NICs: []host.NIC{{Card: host.SFN25(), Netdev: "x"}}}, "exactly one %d"},
 	}

@@ -62,8 +62,8 @@ func (b *builder) addPCI() {
 	}
 }
 
-// groupBus returns the bus number of the host bridge of a group of rails; the groups are distributed
-// over the buses for rails.
+// groupBus returns the bus number of the host bridge of a group of rails; the groups are
+// distributed over the buses for rails.
 func groupBus(group, groups int) int { return firstBus + group*((nicBus-firstBus)/groups) }
 
 // addGroup adds one host bridge with a root port, one or two switches below it, and below

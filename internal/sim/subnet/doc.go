@@ -6,7 +6,7 @@
 //	net.Node("host3").Dead = true
 //	topology, err := fabric.Discover(ctx, net.Transport("host0"), fabric.Options{})
 //
-// Nodes can be dead, slow or lossy, or send wrong responses. The clock is package time, so that tests
-// under testing/synctest need no real time. There are no locks: only one goroutine at a time may use
-// a [Subnet] and its transports.
+// Nodes can be dead, slow or lossy, or send wrong responses. The clock is package time, so that
+// tests under testing/synctest need no real time. There are no locks: only one goroutine at a time
+// may use a [Subnet] and its transports.
 package subnet

@@ -5,8 +5,8 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// performance writes the response of a node's performance agent to answer and returns the node, or nil
-// if there is no response. The agents have extended counters without the additional ones.
+// performance writes the response of a node's performance agent to answer and returns the node, or
+// nil if there is no response. The agents have extended counters without the additional ones.
 func (s *Subnet) performance(d, answer *fabric.Datagram) *Node {
 	n := s.byLID[d.Address.LID]
 	if n == nil || n.Dead || d.Address.QPN != 1 || d.Address.QKey != fabric.QKeyGSI {

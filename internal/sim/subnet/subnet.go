@@ -121,8 +121,8 @@ func (s *Subnet) Disconnect(n *Node, port uint8) {
 	}
 }
 
-// FatTree returns a subnet of leaf switches "leaf0"… with hosts "host0"… at the ports from 1 on, and
-// spine switches "spine0"…, each connected to each leaf with one cable.
+// FatTree returns a subnet of leaf switches "leaf0"… with hosts "host0"… at the ports from 1 on,
+// and spine switches "spine0"…, each connected to each leaf with one cable.
 func FatTree(leaves, hosts, spines int) *Subnet {
 	s := New()
 	for l := range leaves {
@@ -209,8 +209,8 @@ func (s *Subnet) nodeInfo(n *Node, in uint8) mad.NodeInfo {
 	}
 }
 
-// portGUID returns the GUID of a port: that of the node for a switch, otherwise that of the node plus
-// the port number.
+// portGUID returns the GUID of a port: that of the node for a switch, otherwise that of the node
+// plus the port number.
 func (n *Node) portGUID(port uint8) ib.GUID {
 	g := n.GUID
 	if n.Type != mad.NodeTypeSwitch {

@@ -13,8 +13,8 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// ask sends one request on a directed route and returns the response, or false if none arrives within
-// a second.
+// ask sends one request on a directed route and returns the response, or false if none arrives
+// within a second.
 func ask(t *testing.T, tr *subnet.Transport, a mad.Attribute, modifier uint32, route ...uint8) (mad.DirectedSMP, bool) {
 	t.Helper()
 	path, err := mad.NewPath(route...)
@@ -114,7 +114,7 @@ func TestReceiveWaits(t *testing.T) {
 		start := time.Now()
 		if n, err := tr.Receive(t.Context(), d[:], start.Add(time.Second)); n != 0 || err != nil ||
 			time.Since(start) != time.Second {
-			t.Errorf("Receive = %d, %v behind %v, want 0 at its deadline", n, err, time.Since(start))
+			t.Errorf("Receive = %d, %v after %v, want 0 at its deadline", n, err, time.Since(start))
 		}
 		why := errors.New("enough")
 		ctx, cancel := context.WithCancelCause(t.Context())

@@ -31,8 +31,8 @@ func (s *Subnet) Transport(name string) *Transport {
 	return t
 }
 
-// Send implements [fabric.Transport]: it computes each response immediately, and Receive delivers it
-// after the delay.
+// Send implements [fabric.Transport]: it computes each response immediately, and Receive delivers
+// it after the delay.
 func (t *Transport) Send(batch []fabric.Datagram) (int, error) {
 	for i := range batch {
 		if t.subnet.Queue > 0 && len(t.queue) >= t.subnet.Queue {
@@ -92,8 +92,8 @@ func (t *Transport) subnetManagement(d, answer *fabric.Datagram) *Node {
 	return n
 }
 
-// managerByLID writes the response of the subnet manager at a LID to answer and returns its node, or
-// nil if there is none. There is no response to other LID-routed SMPs.
+// managerByLID writes the response of the subnet manager at a LID to answer and returns its node,
+// or nil if there is none. There is no response to other LID-routed SMPs.
 func (s *Subnet) managerByLID(d, answer *fabric.Datagram) *Node {
 	n := s.byLID[d.Address.LID]
 	var p mad.SMP

@@ -1,5 +1,5 @@
-// Package docpage is for tests that compare a list in a page of documentation with the values that it
-// describes.
+// Package docpage is for tests that compare a list in a page of documentation with the values that
+// it describes.
 //
 //	var update = flag.Bool("update", false, "rewrite the list of rules in docs/env.md")
 //

@@ -8,7 +8,8 @@ import (
 )
 
 // Check checks a graph against the part of the grammar that fabrics use: balanced braces outside of
-// quotes, closed strings, a declaration for each end of an edge, and the numbers of nodes and edges.
+// quotes, closed strings, a declaration for each end of an edge, and the numbers of nodes and
+// edges.
 func Check(t testing.TB, text string, nodes, edges int) {
 	t.Helper()
 	unquoted := regexp.MustCompile(`"(?:[^"\\\n]|\\.)*"`).ReplaceAllString(text, "Q")

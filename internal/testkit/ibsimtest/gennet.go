@@ -12,8 +12,8 @@ import (
 // Radix is the number of ports of the generated nets' switches.
 const Radix = 64
 
-// LargeArguments returns arguments that make ibsim's tables large enough for a generated net of up to
-// 16,384 nodes.
+// LargeArguments returns arguments that make ibsim's tables large enough for a generated net of up
+// to 16,384 nodes.
 func LargeArguments() []string { return []string{"-N", "16384", "-P", "1000000", "-S", "2048"} }
 
 // Net is a generated subnet, which can be written as a net file of ibsim.
@@ -53,10 +53,10 @@ func FatTree2(leaves, hosts, spines int) *Net {
 	return n
 }
 
-// FatTree3 returns a three-tier net: pods of leaf switches with hosts and of spine switches, each spine
-// with cables to cores/spines core switches. The number of cores must be a multiple of that of the
-// spines: otherwise the pods would not be connected, and a sweep would find only a part of the net.
-// The net has pods*(leaves*(1+hosts)+spines)+cores nodes.
+// FatTree3 returns a three-tier net: pods of leaf switches with hosts and of spine switches, each
+// spine with cables to cores/spines core switches. The number of cores must be a multiple of that
+// of the spines: otherwise the pods would not be connected, and a sweep would find only a part of
+// the net. The net has pods*(leaves*(1+hosts)+spines)+cores nodes.
 func FatTree3(pods, leaves, hosts, spines, cores int) (*Net, error) {
 	if spines < 1 || cores < spines || cores%spines != 0 {
 		return nil, fmt.Errorf("generate net: %d cores are not a multiple of %d spines per pod", cores, spines)

@@ -20,8 +20,8 @@ import (
 	"github.com/rdmakit/rdmakit/internal/edge/ibsim"
 )
 
-// patience is the time limit of each wait for one of the programs, on a machine that also runs other
-// tests.
+// patience is the time limit of each wait for one of the programs, on a machine that also runs
+// other tests.
 const patience = 60 * time.Second
 
 // umad2sim is Debian's path of the library with which the C tools use the simulator.
@@ -40,15 +40,15 @@ type Simulator struct {
 // serial numbers the simulators of one process.
 var serial atomic.Uint32
 
-// Start runs ibsim with a net file, and waits until it accepts clients. Without ibsim the test fails;
-// make deps installs it.
+// Start runs ibsim with a net file, and waits until it accepts clients. Without ibsim the test
+// fails; make deps installs it.
 func Start(t testing.TB, netFile string, arguments ...string) *Simulator {
 	t.Helper()
 	return start(t, netFile, ibsim.Config{}, arguments)
 }
 
-// StartUDP does the same with an ibsim that listens on UDP at 127.0.0.1: on the port, and on the ten
-// following ports for its clients.
+// StartUDP does the same with an ibsim that listens on UDP at 127.0.0.1: on the port, and on the
+// ten following ports for its clients.
 func StartUDP(t testing.TB, netFile string, port int, arguments ...string) *Simulator {
 	t.Helper()
 	config := ibsim.Config{Server: "127.0.0.1", ServerPort: port}
@@ -131,9 +131,9 @@ func (s *Simulator) Tool(node, name string, arguments ...string) string {
 	return stdout
 }
 
-// Try runs one of the C tools at a node, and returns its output and exit code. A run that a signal has
-// ended is repeated, since libumad2sim's receiver sometimes crashes while a subnet manager runs; if
-// a signal ends all runs, the exit code is -1.
+// Try runs one of the C tools at a node, and returns its output and exit code. A run that a signal
+// has ended is repeated, since libumad2sim's receiver sometimes crashes while a subnet manager
+// runs; if a signal ends all runs, the exit code is -1.
 func (s *Simulator) Try(node, name string, arguments ...string) (stdout, stderr string, code int) {
 	s.t.Helper()
 	for range crashes {
@@ -169,24 +169,24 @@ func (s *Simulator) ToolSeconds(node, name string, arguments ...string) float64 
 	return time.Since(start).Seconds()
 }
 
-// StartSM runs OpenSM at a node and waits until it reports that the subnet is up. OpenSM ends with the
-// test, or when stop is called, which waits for its end.
+// StartSM runs OpenSM at a node and waits until it reports that the subnet is up. OpenSM ends with
+// the test, or when stop is called, which waits for its end.
 func (s *Simulator) StartSM(node string, arguments ...string) (stop func()) {
 	s.t.Helper()
 	return s.startSM(node, "SUBNET UP", "", arguments)
 }
 
-// StartStillSM is StartSM with a manager that responds to requests, but doesn't change the subnet after
-// it is up. Otherwise OpenSM assigns LIDs again after a fault and activates ports some time later, so
-// that two programs that run one after the other may see different subnets. Tests that compare
-// programs on a subnet with faults use this function.
+// StartStillSM is StartSM with a manager that responds to requests, but doesn't change the subnet
+// after it is up. Otherwise OpenSM assigns LIDs again after a fault and activates ports some time
+// later, so that two programs that run one after the other may see different subnets. Tests that
+// compare programs on a subnet with faults use this function.
 func (s *Simulator) StartStillSM(node string, arguments ...string) (stop func()) {
 	s.t.Helper()
 	return s.startSM(node, "SUBNET UP", "sweep_interval 0\nsweep_on_trap FALSE\n", arguments)
 }
 
-// StartStandbySM runs a second OpenSM, with lower priority, at a node and waits until it is in state
-// standby.
+// StartStandbySM runs a second OpenSM, with lower priority, at a node and waits until it is in
+// state standby.
 func (s *Simulator) StartStandbySM(node string, arguments ...string) (stop func()) {
 	s.t.Helper()
 	return s.startSM(node, "Entering STANDBY state", "", arguments)

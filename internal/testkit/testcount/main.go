@@ -59,7 +59,8 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// appendCounts appends a line for the run with the given name to file, which it creates if necessary.
+// appendCounts appends a line for the run with the given name to file, which it creates if
+// necessary.
 func appendCounts(file, name string, c counts) error {
 	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {

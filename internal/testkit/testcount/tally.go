@@ -210,8 +210,8 @@ func (t *tally) count(name string, p *pkg) counts {
 	return c
 }
 
-// parentsOf returns the names that have subtests. Names of subtests may contain slashes, so each prefix
-// is included, even if there is no test with that name.
+// parentsOf returns the names that have subtests. Names of subtests may contain slashes, so each
+// prefix is included, even if there is no test with that name.
 func parentsOf(tests map[string]*result) map[string]bool {
 	parents := map[string]bool{}
 	for test := range tests {

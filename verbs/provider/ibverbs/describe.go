@@ -108,8 +108,8 @@ func (l *Library) Describe(ctx context.Context, names ...string) (recording.Reco
 	return r, err
 }
 
-// Describe queries everything that `ibv_devinfo -v` queries from one device. The Errors of the result
-// are the failed queries.
+// Describe queries everything that `ibv_devinfo -v` queries from one device. The Errors of the
+// result are the failed queries.
 func (d *Device) Describe(ctx context.Context) recording.Device {
 	out := d.identity()
 	out.BoardID = d.BoardID()

@@ -93,8 +93,8 @@ func (l *DeviceList) Devices() []*Device { return l.devices }
 // Close frees the list (ibv_free_device_list). Devices that were opened from it stay open.
 func (l *DeviceList) Close() error { return l.close() }
 
-// BoardID returns the content of the device's file board_id, which ibv_devinfo prints, or "" if there
-// is none.
+// BoardID returns the content of the device's file board_id, which ibv_devinfo prints, or "" if
+// there is none.
 func (d *Device) BoardID() string {
 	b, err := os.ReadFile(d.sysfs + "/board_id")
 	if err != nil || d.sysfs == "" {
@@ -181,8 +181,8 @@ func (d *Device) open() (*Context, int) {
 	return c, 0
 }
 
-// NumCompVectors returns the number of completion vectors of the device. It reads a field and doesn't
-// query the device.
+// NumCompVectors returns the number of completion vectors of the device. It reads a field and
+// doesn't query the device.
 func (c *Context) NumCompVectors() int {
 	if c.acquire() != nil {
 		return 0

@@ -4,7 +4,8 @@ package ibverbs
 
 import "strconv"
 
-// Drivers can't be called on this system, so these functions are never called with a driver's errno.
+// Drivers can't be called on this system, so these functions are never called with a driver's
+// errno.
 
 func errnoName(int) string { return "" }
 

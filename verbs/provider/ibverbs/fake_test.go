@@ -215,8 +215,8 @@ func TestNoRDMA(t *testing.T) {
 	}
 }
 
-// A driver that hangs affects only its own device; the objects that the call uses stay open until the
-// driver responds.
+// A driver that hangs affects only its own device; the objects that the call uses stay open until
+// the driver responds.
 func TestHang(t *testing.T) {
 	for _, tt := range []struct{ device, query string }{
 		{"hang0", recording.QueryDevice},

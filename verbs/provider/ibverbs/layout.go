@@ -7,9 +7,9 @@ import (
 	"github.com/rdmakit/rdmakit/internal/edge/dl"
 )
 
-// This file mirrors the memory layout of libibverbs (infiniband/verbs.h). It is the only file of the
-// package that uses unsafe. The tag c names the C field; a test compiles a C program against the
-// header and compares sizes and offsets.
+// This file mirrors the memory layout of libibverbs (infiniband/verbs.h). It is the only file of
+// the package that uses unsafe. The tag c names the C field; a test compiles a C program against
+// the header and compares sizes and offsets.
 
 // layoutKnown reports whether pointers and long have 64 bits: 32-bit layouts are not tested.
 const layoutKnown = unsafe.Sizeof(uintptr(0)) == 8
@@ -170,8 +170,8 @@ func peek[T any](addr uintptr) T {
 	return **(**T)(unsafe.Pointer(&addr))
 }
 
-// extendedOp returns a function of struct verbs_context by its distance from the context, or false if
-// library or driver are too old to have it (verbs_get_ctx_op of verbs.h).
+// extendedOp returns a function of struct verbs_context by its distance from the context, or false
+// if library or driver are too old to have it (verbs_get_ctx_op of verbs.h).
 func extendedOp(lib *dl.Library, ctx uintptr, distance uintptr) (dl.Func, bool) {
 	if peek[cContext](ctx).ABICompat != ^uintptr(0) {
 		return dl.Func{}, false
@@ -246,8 +246,8 @@ func text(b []byte) string {
 // unknownErrno stands for a failure without an errno.
 const unknownErrno = -1
 
-// errnoOf returns the errno for the result of a verb: 0 for success. Depending on its age, the called
-// code returns a positive errno, a negative one, or -1 and sets errno.
+// errnoOf returns the errno for the result of a verb: 0 for success. Depending on its age, the
+// called code returns a positive errno, a negative one, or -1 and sets errno.
 func errnoOf(ret uintptr, errno int) int {
 	switch r := int(int32(ret)); {
 	case r == 0:

@@ -1,6 +1,6 @@
 // Package ibverbs is the provider for hardware devices and for the kernel's rxe and siw. It opens
-// libibverbs at run time, without cgo, lists and opens devices, and queries their attributes. It has
-// no data path yet.
+// libibverbs at run time, without cgo, lists and opens devices, and queries their attributes. It
+// has no data path yet.
 //
 //	library, err := ibverbs.Load()
 //	if err != nil { ... }                      // matches errors.ErrUnsupported if it is not installed
@@ -20,11 +20,11 @@
 //
 // # Concurrency
 //
-// All methods may be called concurrently; libibverbs has its own locks. Objects may be closed in any
-// order: an object is freed when the last call that uses it has returned.
+// All methods may be called concurrently; libibverbs has its own locks. Objects may be closed in
+// any order: an object is freed when the last call that uses it has returned.
 //
-// libibverbs writes warnings to standard error, for instance about a driver that it can't load; this
-// can't be disabled.
+// libibverbs writes warnings to standard error, for instance about a driver that it can't load;
+// this can't be disabled.
 package ibverbs
 
 import (
@@ -66,8 +66,8 @@ type symbols struct {
 	queryGIDType   dl.Func // ibv_query_gid_type, of the library's private version; may be absent
 }
 
-// Load opens libibverbs. If that fails, the error is a *[recording.QueryError] with the remedy, which
-// wraps a *dl.Error and matches [errors.ErrUnsupported].
+// Load opens libibverbs. If that fails, the error is a *[recording.QueryError] with the remedy,
+// which wraps a *dl.Error and matches [errors.ErrUnsupported].
 func Load() (*Library, error) { return load(Soname) }
 
 func load(name string) (*Library, error) {
@@ -154,9 +154,9 @@ type loadError struct {
 // Unwrap returns the recorded form and the cause.
 func (e *loadError) Unwrap() []error { return []error{e.QueryError, e.cause} }
 
-// bounded runs f, which calls C and can't be interrupted, and waits for it until ctx ends. It always
-// runs f, so that f can release what was acquired for it. If f returns after ctx has ended, its
-// result is passed to late, unless late is nil.
+// bounded runs f, which calls C and can't be interrupted, and waits for it until ctx ends. It
+// always runs f, so that f can release what was acquired for it. If f returns after ctx has ended,
+// its result is passed to late, unless late is nil.
 func bounded[T any](ctx context.Context, f func() T, late func(T)) (T, error) {
 	if ctx.Done() == nil {
 		return f(), nil

@@ -11,7 +11,8 @@ import (
 )
 
 // ask runs one query and waits for it until ctx ends. The function question returns an errno or 0;
-// the results of the query may be used only if ask returns nil. c stays open until question returns.
+// the results of the query may be used only if ask returns nil. c stays open until question
+// returns.
 func (c *Context) ask(ctx context.Context, query string, question func() int) *recording.QueryError {
 	if err := c.acquireIn(ctx); err != nil {
 		return failed(query, c.device, err)
@@ -29,8 +30,8 @@ func (c *Context) ask(ctx context.Context, query string, question func() int) *r
 	return nil
 }
 
-// askPort runs a query about a port. It checks the port number, since C would take it modulo 256 and
-// query another port.
+// askPort runs a query about a port. It checks the port number, since C would take it modulo 256
+// and query another port.
 func (c *Context) askPort(ctx context.Context, query string, port int, question func() int) *recording.QueryError {
 	if port < 1 || port > 255 {
 		return failed(query, c.device, errnoError(syscall.EINVAL))

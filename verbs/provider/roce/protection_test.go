@@ -33,7 +33,7 @@ var remoteFaults = []struct {
 	{"one byte too far", func(x *attempt) {
 		x.wr.RemoteAddr = x.b.target.Addr() + uint64(len(x.b.target.Bytes())) - 2999
 	}},
-	{"behind the region", func(x *attempt) { x.wr.RemoteAddr = x.b.target.Addr() + uint64(len(x.b.target.Bytes())) }},
+	{"after the region", func(x *attempt) { x.wr.RemoteAddr = x.b.target.Addr() + uint64(len(x.b.target.Bytes())) }},
 	{"one byte before", func(x *attempt) { x.wr.RemoteAddr = x.b.target.Addr() - 1 }},
 	{"address 0", func(x *attempt) { x.wr.RemoteAddr = 0 }},
 	{"end of the address space", func(x *attempt) { x.wr.RemoteAddr = ^uint64(0) - 2999 }},

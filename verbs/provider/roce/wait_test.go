@@ -71,7 +71,7 @@ func TestWaitEnds(t *testing.T) {
 				t.Errorf("WaitByte = %v, want %v", err, cause)
 			}
 			if err := watcher.WaitByte(t.Context(), 64, 1); err == nil {
-				t.Error("WaitByte behind the region = nil")
+				t.Error("WaitByte after the end of the region = nil")
 			}
 			cq, err := s.e.CreateCQ(provider.CQConfig{Wait: m.mode})
 			if err != nil {

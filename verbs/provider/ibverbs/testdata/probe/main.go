@@ -1,6 +1,6 @@
 // Command probe prints a recording of all devices, or of those named, as JSON. With -wait FILE it
-// lists the devices, creates FILE, and opens the devices only after FILE has been removed, so that a
-// test can remove a device in between.
+// lists the devices, creates FILE, and opens the devices only after FILE has been removed, so that
+// a test can remove a device in between.
 package main
 
 import (
