@@ -93,7 +93,7 @@ type VFSettings struct {
 	Trust *bool `json:"trust,omitempty"`
 	// Packets with a source address that isn't the VF's are dropped.
 	SpoofChk *bool `json:"spoofCheck,omitempty"`
-	// Tag that the physical function adds; 0 for none.
+	// Tag that the physical function adds; zero means none.
 	VLAN     *int     `json:"vlan,omitempty"`
 	NodeGUID *ib.GUID `json:"nodeGUID,omitempty"` // InfiniBand only
 	PortGUID *ib.GUID `json:"portGUID,omitempty"` // InfiniBand only

@@ -40,7 +40,7 @@ type roleClassifier struct {
 	compute portClass // class of the compute ports; zero if it can't be determined
 	near    bool      // compute ports have a GPU nearby
 	models  map[PCIID]bool
-	only    bool // all ports have a default route or a bond, so they don't exclude a port
+	only    bool // no other port is eligible, so default routes and bonds don't exclude a port
 }
 
 func newRoleClassifier(snap *Snapshot) *roleClassifier {
@@ -96,8 +96,8 @@ func (rc *roleClassifier) choose() bool {
 }
 
 // eligible reports whether a port is considered for the class of compute ports: it is
-// hardware that this node may use, without default route and bond unless all ports have
-// one.
+// hardware that this node may use, without default route and bond unless no other port is
+// eligible.
 func (rc *roleClassifier) eligible(d *Device, p *Port) bool {
 	if d.Software != "" || rc.snap.OthersReason(d, p) != "" {
 		return false
