@@ -1,11 +1,11 @@
-// traffic: every kind of RoCE v2 packet that a kernel's soft RoCE device sends, for packets.txt.
+// traffic generates every kind of RoCE v2 packet that the kernel's soft RoCE sends, for packets.txt.
 //
 //	cc -O1 -Wall -o traffic traffic.c -libverbs
 //	traffic rxe0 18600            on one machine
-//	traffic rxe0 18600 192.0.2.2  on the other, which then drives
+//	traffic rxe0 18600 192.0.2.2  on the other, which sends the requests
 //
-// Each scenario is a fresh pair of queue pairs, over the GID of IPv4 or of 2001:db8::/32. Both ends
-// run the same list, and meet at a TCP connection between its steps.
+// Each step uses a new pair of queue pairs, with an IPv4 GID or one of 2001:db8::/32. Both ends run
+// the same list of steps, and synchronize over a TCP connection between them.
 #include <arpa/inet.h>
 #include <endian.h>
 #include <infiniband/verbs.h>
@@ -39,14 +39,14 @@ static void swap(void)
 	CHECK(recv(sock, &peer, sizeof peer, MSG_WAITALL) == sizeof peer);
 }
 
-// meet returns when the other end calls it too.
+// meet returns when the other end has called it too.
 static void meet(void)
 {
 	char c = 0;
 	CHECK(write(sock, &c, 1) == 1 && read(sock, &c, 1) == 1);
 }
 
-// done returns the status of the next completion, or -1 after a time.
+// done returns the status of the next completion, or -1 after a timeout.
 static int done(double seconds)
 {
 	struct ibv_wc wc;
@@ -106,7 +106,7 @@ static void receive(struct ibv_qp *qp, int length)
 	CHECK(!ibv_post_recv(qp, &wr, &bad));
 }
 
-// bind gives the peer a memory window that it may invalidate.
+// window binds a memory window that the peer may invalidate.
 static void window(struct ibv_qp *qp, struct ibv_mw *mw)
 {
 	struct ibv_send_wr wr = {.opcode = IBV_WR_BIND_MW, .send_flags = IBV_SEND_SIGNALED}, *bad;

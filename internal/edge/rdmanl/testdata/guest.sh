@@ -1,9 +1,9 @@
-# The state of the guest in which the .hex files were recorded; run in it as root.
-# The guest has rxe0 on eth0 (192.0.2.1/24). Folder $1 holds kernel modules that
-# the guest's image may lack. netdevsim there is Debian's 6.1.192-2 source with
-# one function added, an ndo_get_vf_guid that answers for virtual function N with
-# node GUID 0xb83fd20300a51000+N and port GUID 0xb83fd20300a52000+N; the messages
-# are made by the kernel's own net/core/rtnetlink.c.
+# Sets up the guest as for the recording of the .hex files; run in it as root.
+# The guest has rxe0 on eth0 (192.0.2.1/24). Folder $1 has kernel modules that may
+# not be in the guest's image. netdevsim there is Debian's 6.1.192-2 source with
+# one function added, an ndo_get_vf_guid that returns for virtual function N the
+# node GUID 0xb83fd20300a51000+N and the port GUID 0xb83fd20300a52000+N; the
+# messages come from the kernel's unchanged net/core/rtnetlink.c.
 set -ex
 cd "$1"
 for m in psample llc stp mrp garp 8021q macvlan "dummy numdummies=0" veth tls "bonding max_bonds=0" netdevsim; do

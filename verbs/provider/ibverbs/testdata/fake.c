@@ -1,6 +1,6 @@
-/* A libibverbs of devices that misbehave, each in its own way, for fake_test.go. The structs come
- * from the real header. OLD leaves out what old versions lack, BROKEN a function that all have,
- * NOSYS is a kernel without RDMA. */
+/* A libibverbs with devices that fail in different ways, for fake_test.go. The structs come from the
+ * real header. OLD omits the functions that old versions don't have, BROKEN a function that all
+ * versions have. NOSYS simulates a kernel without RDMA. */
 #define _GNU_SOURCE
 #include <infiniband/verbs.h>
 #include <errno.h>
@@ -14,7 +14,7 @@
 
 static atomic_int hold, opened, closed, listed, freed;
 
-/* What the tests read and set. */
+/* Variables that the tests read and set. */
 void fake_hold(int on) { hold = on; }
 int fake_open_devices(void) { return opened - closed; }
 int fake_open_lists(void) { return listed - freed; }
@@ -91,7 +91,7 @@ static int query_device_ex(struct ibv_context *c, const struct ibv_query_device_
 	if (is(c, "broken0"))
 		return EIO;
 	if (is(c, "fallback0")) {
-		a->max_dm_size = 666; /* must not be seen */
+		a->max_dm_size = 666; /* must not be used */
 		return EOPNOTSUPP;
 	}
 	fill(&a->orig_attr);
@@ -100,7 +100,7 @@ static int query_device_ex(struct ibv_context *c, const struct ibv_query_device_
 	return 0;
 }
 
-/* 52 bytes and not the 2 that came later: the struct of the first versions. */
+/* The struct of the first versions: 52 bytes, without the 2 bytes that were added later. */
 int ibv_query_port(struct ibv_context *c, uint8_t port, struct _compat_ibv_port_attr *attr)
 {
 	struct ibv_port_attr *a = (void *)attr;
@@ -194,7 +194,7 @@ int ibv_close_device(struct ibv_context *c)
 	struct verbs_context *v = (void *)((char *)c - offsetof(struct verbs_context, context));
 
 	closed++;
-	memset(v, 0xdd, sizeof(*v)); /* whoever uses it now, fails */
+	memset(v, 0xdd, sizeof(*v)); /* to detect use after close */
 	free(v);
 	return 0;
 }
