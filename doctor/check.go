@@ -10,42 +10,41 @@ import (
 	"github.com/rdmakit/rdmakit/inventory"
 )
 
-// DefaultTimeout bounds a check that names no time limit of its own.
+// DefaultTimeout is the time limit of a check whose Timeout is zero.
 const DefaultTimeout = 2 * time.Second
 
-// Check is one rule about a node. It is a value without state. Its JSON form, all
-// but the time limit and the run function, describes it.
+// Check is one rule about a node. It has no state. Its JSON form leaves out the time limit and the
+// run function.
 type Check struct {
 	// ID is kebab-case, unique and stable: scripts, suppressions and documents use it.
 	ID string `json:"id"`
-	// Title is what is wrong when it finds something: "RoCE port without a routable GID".
+	// Title describes the fault that the check finds: "RDMA port that is not active".
 	Title string `json:"title"`
-	// Severity is the worst that a finding of the check counts as: fail, warn or info.
+	// Severity is the worst outcome of the check's findings: fail, warn or info.
 	Severity Outcome `json:"severity"`
-	// Needs says what the Input must hold. What is missing makes the check not
-	// applicable, with the reason, and Run is not called.
+	// Needs lists what the Input must contain. If something is missing, Run is not called and the
+	// check's outcome is not applicable, or unknown if it could not be read, with the reason.
 	Needs Need `json:"needs"`
-	// Reads lists the files that the check judges, as patterns of path.Match
-	// over absolute paths. A problem that the scanner met at one of them, or at
-	// a folder above one, becomes a finding of outcome unknown by itself.
+	// Reads lists the files that the check depends on, as patterns of path.Match over absolute
+	// paths. If the scanner could not read one of them, or a directory above one, [Run] adds a
+	// finding of outcome unknown.
 	Reads []string `json:"reads"`
-	// Explanation tells why it matters and what happens to a job.
+	// Explanation says why the fault matters and what happens to a job.
 	Explanation string `json:"explanation"`
-	// Remedy tells in general what to do; the findings hold the exact commands.
+	// Remedy says in general how to fix the fault; the findings hold the exact commands.
 	Remedy string `json:"remedy"`
-	// Sources name where the rule comes from: specification section, kernel
-	// file, number in the catalogue of checks.
+	// Sources name where the rule comes from: specification section, kernel file, manual page.
 	Sources []string      `json:"sources"`
 	Timeout time.Duration `json:"-"` // 0: DefaultTimeout
-	// Run judges. It must not change the Input and should heed the context
-	// where it may take long. It returns one finding at least: those of outcome
-	// info, warn and fail by object, and one pass for all that is well.
+	// Run runs the check. It must not change the Input and should watch the context where it may
+	// take long. It returns at least one finding: one for each object with outcome info, warn or
+	// fail, and one pass for all other objects together.
 	Run func(ctx context.Context, in *Input) []Finding `json:"-"`
 }
 
 var kebab = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
 
-// Validate reports what the value lacks, all of it, joined.
+// Validate reports every missing or invalid field, joined into one error.
 func (c Check) Validate() error {
 	var errs []error
 	bad := func(format string, args ...any) {
@@ -76,13 +75,13 @@ func (c Check) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Input is what checks judge. More kinds of knowledge (live counters, the
-// topology of the subnet, the other nodes) become fields here, each with a [Need].
+// Input is the data that checks examine. Further kinds of data (live counters, the topology of the
+// subnet, the other nodes) become fields here, each with a [Need].
 type Input struct {
 	Snapshot *inventory.Snapshot // the node as it was scanned
 }
 
-// ProblemAt returns the problem that the scanner met at exactly that path.
+// ProblemAt returns the problem that the scanner reported for exactly that path.
 func (in *Input) ProblemAt(path string) (inventory.Problem, bool) {
 	for _, p := range in.Snapshot.Problems {
 		if p.Path == path {
@@ -92,7 +91,8 @@ func (in *Input) ProblemAt(path string) (inventory.Problem, bool) {
 	return inventory.Problem{}, false
 }
 
-// ProblemUnder returns the first problem that the scanner met at a folder or below it.
+// ProblemUnder returns the first problem that the scanner reported for a directory or a path below
+// it.
 func (in *Input) ProblemUnder(dir string) (inventory.Problem, bool) {
 	for _, p := range in.Snapshot.Problems {
 		if p.Path == dir || isBelow(p.Path, dir) {

@@ -1,24 +1,22 @@
-// Package doctor judges a node: it runs checks over what is known of it and
-// says which of them found a fault, with the evidence, the reason why it matters
-// and the commands that repair it.
+// Package doctor checks a node for RDMA faults: it runs checks over a snapshot of the node and
+// reports each fault with the evidence, the reason why it matters and the commands that repair it.
 //
 //	snap, scanErr := inventory.Scan(ctx, inventory.Sources{Root: root})
 //	report, err := doctor.Run(ctx, checks.All(), doctor.Input{Snapshot: &snap}, doctor.Options{})
-//	if err != nil { … } // wrong options only
+//	if err != nil { … } // the options are invalid
 //	for _, f := range report.Findings {
 //		fmt.Println(f.Outcome, f.CheckID, f.Object, f.Summary)
 //	}
-//	_ = scanErr // what it names is in the report too, as findings with outcome unknown
+//	_ = scanErr // the report has the files it names too, as findings with outcome unknown
 //
-// A [Check] is a plain value; package doctor/checks holds those of rdmakit and the
-// one list of them. A check never passes on what it could not see: a source that
-// is absent gives "not applicable", one that could not be read gives "unknown",
-// each with the reason.
+// A [Check] is a plain value; package doctor/checks has the checks of rdmakit and their list. A
+// check never passes on data that it does not have: if a source does not exist, the outcome is "not
+// applicable"; if it could not be read, the outcome is "unknown". Both carry the reason.
 //
-// Checks are pure functions of their [Input], so [Run] may be called at the same time
-// from several goroutines on the same Input as long as nobody changes it. Within
-// one Run the checks go one after the other: they take microseconds each, and the
-// order of the report never depends on the scheduler.
+// Checks are pure functions of their [Input], so several goroutines may call [Run] on the same
+// Input at the same time as long as none of them changes it. Within one Run the checks run one
+// after the other: each takes microseconds, and the order of the report never depends on the
+// scheduler.
 //
-// The package reads no file and asks no kernel; the caller fills the Input.
+// The package reads no files and makes no system calls; the caller fills in the Input.
 package doctor

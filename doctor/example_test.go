@@ -40,6 +40,6 @@ func ExampleRun() {
 	// Output:
 	// warn port-active mlx5_1:1: state ARMED: the driver has not brought the port up
 	// fail port-active mlx5_3:1: port is down: network device ens3np0 is switched off
-	// warn port-active mlx5_4:1: the physical link is failing at this moment (ACTIVE_DEFER)
+	// warn port-active mlx5_4:1: the physical link has just failed and may recover (ACTIVE_DEFER)
 	// verdict: fail
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/rdmakit/rdmakit/inventory"
 )
 
-// Need is a set of things that a check must find in its [Input].
+// Need is the set of data that a check requires in its [Input].
 type Need uint
 
 // The needs. A snapshot is always needed.
@@ -17,7 +17,7 @@ const (
 	NeedLimits                   // the limit of locked memory
 )
 
-// need is one member of the set: its word, and why it is not met ("" when it is).
+// need is one member of the set. unmet returns the reason why the input does not meet it, or "".
 type need struct {
 	bit   Need
 	name  string
@@ -31,7 +31,7 @@ func needs() []need {
 	}
 }
 
-// Names lists the members in words: "snapshot", "RDMA devices".
+// Names returns the names of the members: "snapshot", "RDMA devices".
 func (n Need) Names() []string {
 	words := []string{"snapshot"}
 	for _, d := range needs() {
@@ -85,7 +85,7 @@ func unmetLimits(in *Input) (Outcome, string) {
 	if p, ok := in.ProblemAt("/proc/self/limits"); ok {
 		return OutcomeUnknown, "could not read " + p.Path + ": " + p.Error
 	}
-	return OutcomeNotApplicable, "there is no /proc/self/limits in this tree"
+	return OutcomeNotApplicable, "the tree has no /proc/self/limits"
 }
 
 // unreadAround returns the first problem at the path, above it or below it.

@@ -5,26 +5,25 @@ import (
 	"slices"
 )
 
-// Outcome is what a check says about an object.
+// Outcome is the result of a check for one object.
 type Outcome string
 
 // The outcomes. Fail, warn and info also serve as the severity of a check.
 const (
-	// OutcomeNotApplicable: the check has no subject here, or its source does
-	// not exist on this node; the summary says why.
+	// OutcomeNotApplicable: the node has no object for the check, or the file that it reads does
+	// not exist; the summary says why.
 	OutcomeNotApplicable Outcome = "not-applicable"
 	OutcomePass          Outcome = "pass"
-	OutcomeInfo          Outcome = "info" // worth knowing, harms nothing
+	OutcomeInfo          Outcome = "info" // worth knowing, does no harm
 	OutcomeWarn          Outcome = "warn" // jobs run, but slower or at risk
-	// OutcomeUnknown: there was something to judge and it could not be judged
-	// (a file that could not be read, a check that panicked or took too long);
-	// the summary says why.
+	// OutcomeUnknown: the check applies but has no result (a file could not be read, the check
+	// panicked or timed out); the summary says why.
 	OutcomeUnknown Outcome = "unknown"
 	OutcomeFail    Outcome = "fail" // jobs don't run, fall back to TCP, or hang
 )
 
-// ascending lists the outcomes from the most harmless. Unknown stands above
-// warn because a fault may hide behind it.
+// ascending lists the outcomes from harmless to worst. Unknown ranks above warn because there may
+// be an undetected fault.
 var ascending = [...]Outcome{
 	OutcomeNotApplicable, OutcomePass, OutcomeInfo, OutcomeWarn, OutcomeUnknown, OutcomeFail,
 }
@@ -36,8 +35,8 @@ func Outcomes() []Outcome {
 	return all
 }
 
-// Compare returns a negative number when o is more harmless than p, 0 when they
-// are equal, and a positive number when o is worse.
+// Compare returns a negative number if o is less severe than p, 0 if they are equal, and a positive
+// number if o is more severe.
 func (o Outcome) Compare(p Outcome) int {
 	return slices.Index(ascending[:], o) - slices.Index(ascending[:], p)
 }
@@ -45,7 +44,7 @@ func (o Outcome) Compare(p Outcome) int {
 // Known reports whether o is one of the six outcomes.
 func (o Outcome) Known() bool { return slices.Contains(ascending[:], o) }
 
-// UnmarshalText implements [encoding.TextUnmarshaler]; a word that is no outcome is an error.
+// UnmarshalText implements [encoding.TextUnmarshaler]; it rejects text that is not an outcome.
 func (o *Outcome) UnmarshalText(b []byte) error {
 	v := Outcome(b)
 	if !v.Known() {

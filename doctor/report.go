@@ -6,44 +6,44 @@ import "slices"
 // within a version; one that is removed or changes its meaning makes a new one.
 const Schema = "rdmakit.doctor/v1"
 
-// Report is the answer of [Run].
+// Report is the result of [Run].
 type Report struct {
 	Schema string `json:"schema"`         // name and version of this form
 	Node   string `json:"node,omitempty"` // host name, "" when not known
-	// Verdict is the worst outcome of all findings that count; not applicable
-	// when there was nothing to judge.
+	// Verdict is the worst outcome of all findings that are not suppressed; not applicable if no
+	// check applies.
 	Verdict Outcome `json:"verdict"`
-	// Counts counts the findings: a check that judges eight ports may have eight.
+	// Counts counts the findings: a check of eight ports can have eight.
 	Counts Counts `json:"counts"`
-	// CheckCounts counts the checks, each once: under its outcome, or as suppressed where all that
-	// it found is.
+	// CheckCounts counts each check once: under its worst outcome, or as suppressed if all of its
+	// findings are.
 	CheckCounts Counts `json:"checkCounts"`
-	// Checks holds every check that was asked for, in the order of the list.
+	// Checks holds every check that was selected, in the order of the list.
 	Checks []CheckResult `json:"checks"`
 	// Findings are in the order of Checks, and within a check in the order of
 	// the node's objects.
 	Findings []Finding `json:"findings"`
-	// Expired holds the suppressions whose last day is over; they had no effect.
+	// Expired holds the suppressions whose last day has passed; they had no effect.
 	Expired []Suppression `json:"expired,omitempty"`
 }
 
-// Counts counts findings or checks by outcome, suppressed ones apart.
+// Counts counts findings or checks by outcome. Suppressed ones are counted separately.
 type Counts struct {
 	Fail          int `json:"fail"`          // jobs do not run, fall back to TCP, or hang
-	Unknown       int `json:"unknown"`       // could not be judged
+	Unknown       int `json:"unknown"`       // could not be checked
 	Warn          int `json:"warn"`          // jobs run, but slower or at risk
 	Info          int `json:"info"`          // worth knowing
-	Pass          int `json:"pass"`          // judged and fine
-	NotApplicable int `json:"notApplicable"` // nothing to judge
-	Suppressed    int `json:"suppressed"`    // counted here and nowhere else
+	Pass          int `json:"pass"`          // checked, no fault
+	NotApplicable int `json:"notApplicable"` // nothing to check
+	Suppressed    int `json:"suppressed"`    // suppressed findings, not in the other counts
 }
 
-// CheckResult is what one check came to.
+// CheckResult is the result of one check.
 type CheckResult struct {
-	ID    string `json:"id"`    // of the check, stable
-	Title string `json:"title"` // of the check, in a line
-	// Outcome is the worst of its findings that count; pass when all that it
-	// found is suppressed.
+	ID    string `json:"id"`    // ID of the check, stable
+	Title string `json:"title"` // title of the check, one line
+	// Outcome is the worst outcome of its findings that are not suppressed; pass if all of its
+	// findings are suppressed.
 	Outcome Outcome `json:"outcome"`
 }
 

@@ -15,14 +15,14 @@ import (
 // Options chooses among the checks. The zero value runs all of them.
 type Options struct {
 	Only []string // IDs of the checks to run; empty for all
-	Skip []string // IDs of the checks to leave out, also of Only
-	// Suppressions silence findings; the first that fits a finding is noted in it.
+	Skip []string // IDs of the checks to leave out, even if they are in Only
+	// Suppressions silence findings; a finding records the first suppression that matches it.
 	Suppressions []Suppression
-	Now          time.Time // decides whether a suppression is over; zero for the present
+	Now          time.Time // decides which suppressions have expired; zero for the current time
 }
 
-// Validate reports IDs in the options that none of the checks has (matching
-// [ErrUnknownCheck]) and suppressions that are not well formed.
+// Validate reports IDs in the options that no check has (the error matches [ErrUnknownCheck]) and
+// malformed suppressions.
 func (o Options) Validate(checks []Check) error {
 	var errs []error
 	known := func(id string) {
@@ -47,13 +47,11 @@ func (o Options) wants(id string) bool {
 	return (len(o.Only) == 0 || slices.Contains(o.Only, id)) && !slices.Contains(o.Skip, id)
 }
 
-// Run judges the input by each of the checks that the options ask for. Checks
-// can't harm each other: one that panics, takes longer than its time limit or
-// gives no answer becomes a finding of outcome unknown. When the context ends,
-// the checks that are left become unknown too.
+// Run runs the checks that the options select. Checks can't affect each other: one that panics,
+// exceeds its time limit or returns no finding gives a finding of outcome unknown. When the context
+// ends, the remaining checks become unknown too.
 //
-// The error is about the options only (see [Options.Validate]), and the report is
-// empty then.
+// An error is returned for invalid options only (see [Options.Validate]); the report is empty then.
 func Run(ctx context.Context, checks []Check, in Input, opts Options) (Report, error) {
 	if err := opts.Validate(checks); err != nil {
 		return Report{}, err
@@ -91,7 +89,7 @@ func runOne(ctx context.Context, c Check, in *Input) []Finding {
 	return append(findings, unread(c, in)...)
 }
 
-// finish fills in what a check may leave to the runner.
+// finish fills in the fields that a check may leave empty.
 func finish(c Check, findings []Finding) {
 	for i := range findings {
 		f := &findings[i]
@@ -100,26 +98,26 @@ func finish(c Check, findings []Finding) {
 			f.Object = ObjectNode
 		}
 		if !f.Outcome.Known() {
-			f.Summary = fmt.Sprintf("the check gave the outcome %q, which does not exist: %s", f.Outcome, f.Summary)
+			f.Summary = fmt.Sprintf("the check returned the unknown outcome %q: %s", f.Outcome, f.Summary)
 			f.Outcome = OutcomeUnknown
 		}
-		judged := f.Outcome == OutcomeFail || f.Outcome == OutcomeWarn || f.Outcome == OutcomeInfo
-		if judged && f.Explanation == "" {
+		faulty := f.Outcome == OutcomeFail || f.Outcome == OutcomeWarn || f.Outcome == OutcomeInfo
+		if faulty && f.Explanation == "" {
 			f.Explanation = c.Explanation
 		}
 	}
 }
 
-// answer is what comes back from the goroutine of a check.
+// answer is the result of a check's goroutine.
 type answer struct {
 	findings []Finding
 	done     bool // the run function returned
 	panicked any
 }
 
-// contained calls the run function in a goroutine of its own, because only so
-// can a check that ignores its context be left behind. Such a goroutine ends
-// with its check; it holds nothing but the input.
+// contained calls the run function in a separate goroutine, so that Run can return while a check
+// that ignores its context is still running. That goroutine ends when the check returns; it refers
+// to the input only.
 func contained(ctx context.Context, c Check, in *Input) []Finding {
 	limit := c.Timeout
 	if limit <= 0 {
@@ -148,14 +146,14 @@ func contained(ctx context.Context, c Check, in *Input) []Finding {
 		return a.result()
 	case <-ctx.Done():
 	}
-	// An answer that came at the same time as the end of the context counts.
+	// Use an answer that arrived at the same time as the end of the context.
 	select {
 	case a := <-answers:
 		return a.result()
 	default:
 	}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return []Finding{Unknown(ObjectNode, "the check gave no answer within %v", limit)}
+		return []Finding{Unknown(ObjectNode, "the check did not finish within %v", limit)}
 	}
 	return []Finding{Unknown(ObjectNode, "stopped: %v", context.Cause(ctx))}
 }
@@ -165,15 +163,15 @@ func (a answer) result() []Finding {
 	case a.panicked != nil:
 		return []Finding{Unknown(ObjectNode, "the check panicked: %v", a.panicked)}
 	case !a.done:
-		return []Finding{Unknown(ObjectNode, "the check ended without an answer")}
+		return []Finding{Unknown(ObjectNode, "the check ended without a result")}
 	case len(a.findings) == 0:
-		return []Finding{Unknown(ObjectNode, "the check gave no finding")}
+		return []Finding{Unknown(ObjectNode, "the check returned no finding")}
 	}
 	return slices.Clone(a.findings)
 }
 
-// unread turns each problem of the scanner that concerns the check into a
-// finding, so that no check passes silently over what could not be read.
+// unread returns a finding for each file of the check that the scanner could not read, so that no
+// check silently ignores unreadable files.
 func unread(c Check, in *Input) []Finding {
 	var findings []Finding
 	for _, p := range in.Snapshot.Problems {
@@ -187,7 +185,7 @@ func unread(c Check, in *Input) []Finding {
 	return findings
 }
 
-// concerns reports whether the path fits the pattern, or is a folder above what fits it.
+// concerns reports whether the path matches the pattern, or is a directory above a path that does.
 func concerns(pattern, p string) bool {
 	pats, parts := strings.Split(pattern, "/"), strings.Split(strings.TrimSuffix(p, "/"), "/")
 	if len(parts) > len(pats) {
@@ -201,7 +199,7 @@ func concerns(pattern, p string) bool {
 	return true
 }
 
-// objectOf names the object that a path of sysfs is about.
+// objectOf returns the name of the object that a sysfs path belongs to.
 func objectOf(p string) string {
 	for _, class := range []string{sysfs.ClassInfiniBand, sysfs.ClassInfiniBandVerbs, sysfs.ClassNet} {
 		rest, ok := strings.CutPrefix(p, "/"+class+"/")

@@ -126,11 +126,11 @@ func TestRunContainsChecks(t *testing.T) {
 		},
 		"exits": {
 			func(context.Context, *doctor.Input) []doctor.Finding { runtime.Goexit(); return nil },
-			"ended without an answer",
+			"ended without a result",
 		},
-		"says-nil": {func(context.Context, *doctor.Input) []doctor.Finding { return nil }, "gave no finding"},
+		"says-nil": {func(context.Context, *doctor.Input) []doctor.Finding { return nil }, "returned no finding"},
 		"never-ends": {
-			func(context.Context, *doctor.Input) []doctor.Finding { <-release; return nil }, "no answer within 50ms",
+			func(context.Context, *doctor.Input) []doctor.Finding { <-release; return nil }, "did not finish within 50ms",
 		},
 	}
 	for id, c := range ill {

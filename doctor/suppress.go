@@ -8,25 +8,23 @@ import (
 	"time"
 )
 
-// ErrUnknownCheck is matched by the error about a check ID that no check has.
+// ErrUnknownCheck is matched by errors about an ID that no check has.
 var ErrUnknownCheck = errors.New("no such check")
 
-// Suppression silences findings until a date: they stay in the report, marked,
+// Suppression silences findings until a date: they stay in the report, are marked as suppressed,
 // and don't count.
 type Suppression struct {
 	CheckID string `json:"check"` // the check whose findings it silences
-	// Object limits it to one object. A device ("mlx5_0") stands for all its
-	// ports. "" stands for every object.
+	// Object limits the suppression to one object. A device ("mlx5_0") includes all its ports. ""
+	// means every object.
 	Object string `json:"object,omitempty"`
-	// Until is the last day on which it holds, YYYY-MM-DD; "" for this run only,
-	// without a last day.
+	// Until is the last day on which the suppression applies, YYYY-MM-DD; "" for no last day.
 	Until  string `json:"until,omitempty"`
 	Reason string `json:"reason,omitempty"`
 }
 
-// ParseSuppression reads ID[@OBJECT][:YYYY-MM-DD], for example
-// "mtu@mlx5_0:1:2027-01-31". Objects may hold colons; only a date at the end is
-// taken for the last day.
+// ParseSuppression reads ID[@OBJECT][:YYYY-MM-DD], for example "mtu@mlx5_0:1:2027-01-31". Objects
+// may contain colons; only a date at the end is the last day.
 func ParseSuppression(s string) (Suppression, error) {
 	var sup Suppression
 	rest := s
@@ -44,8 +42,8 @@ func ParseSuppression(s string) (Suppression, error) {
 	return sup, nil
 }
 
-// looksLikeDate reports digits and hyphens in the shape of a date, right or
-// wrong, so that 2027-02-31 is refused as a date and not taken for an object.
+// looksLikeDate reports whether s has the shape of a date, valid or not, so that 2027-02-31 is
+// rejected as a date and not parsed as an object.
 func looksLikeDate(s string) bool {
 	if len(s) != len(time.DateOnly) {
 		return false
@@ -59,10 +57,10 @@ func looksLikeDate(s string) bool {
 	return true
 }
 
-// Validate reports an ID that isn't kebab-case or a date that isn't one.
+// Validate reports an ID that isn't kebab-case or an invalid date.
 func (s Suppression) Validate() error {
 	if !kebab.MatchString(s.CheckID) {
-		return fmt.Errorf("suppress %q: not the ID of a check", s.CheckID)
+		return fmt.Errorf("suppress %q: not a check ID", s.CheckID)
 	}
 	if s.Until == "" {
 		return nil
@@ -73,13 +71,13 @@ func (s Suppression) Validate() error {
 	return nil
 }
 
-// Expired reports whether the last day is over, in the time zone of now.
+// Expired reports whether the last day has passed, in the time zone of now.
 func (s Suppression) Expired(now time.Time) bool {
 	return s.Until != "" && now.Format(time.DateOnly) > s.Until
 }
 
-// matches reports whether the suppression is about the finding; one that only
-// tells what is well, or that there is nothing to judge, needs no silence.
+// matches reports whether the suppression applies to the finding. It never applies to a finding of
+// outcome pass or not applicable.
 func (s Suppression) matches(f Finding) bool {
 	if f.CheckID != s.CheckID || f.Outcome == OutcomePass || f.Outcome == OutcomeNotApplicable {
 		return false
@@ -87,7 +85,7 @@ func (s Suppression) matches(f Finding) bool {
 	return s.Object == "" || s.Object == f.Object || strings.HasPrefix(f.Object, s.Object+":")
 }
 
-// suppress marks the findings that a suppression of today is about.
+// suppress marks the findings to which a suppression applies that has not expired.
 func suppress(findings []Finding, sups []Suppression, now time.Time) {
 	for i, f := range findings {
 		j := slices.IndexFunc(sups, func(s Suppression) bool { return !s.Expired(now) && s.matches(f) })

@@ -22,10 +22,10 @@ func TestParseSuppression(t *testing.T) {
 		{"port-active:2027-01-31", doctor.Suppression{CheckID: "port-active", Until: "2027-01-31"}, ""},
 		{"mtu@a@b", doctor.Suppression{CheckID: "mtu", Object: "a@b"}, ""},
 		{"mtu@mlx5_0:2027", doctor.Suppression{CheckID: "mtu", Object: "mlx5_0:2027"}, ""},
-		{"", doctor.Suppression{}, "not the ID"},
-		{"MTU", doctor.Suppression{}, "not the ID"},
+		{"", doctor.Suppression{}, "not a check ID"},
+		{"MTU", doctor.Suppression{}, "not a check ID"},
 		{"mtu@", doctor.Suppression{}, "no object"},
-		{"mtu:soon", doctor.Suppression{}, "not the ID"},
+		{"mtu:soon", doctor.Suppression{}, "not a check ID"},
 		{"mtu:2027-02-31", doctor.Suppression{}, "not a date"},
 		{"mtu@mlx5_0:1:2027-13-01", doctor.Suppression{}, "not a date"},
 	}

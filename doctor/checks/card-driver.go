@@ -2,7 +2,6 @@ package checks
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/rdmakit/rdmakit/doctor"
@@ -15,21 +14,22 @@ import (
 func cardDriver() doctor.Check {
 	return doctor.Check{
 		ID:       "card-driver",
-		Title:    "RDMA card or library without what it needs",
+		Title:    "RDMA card without a driver, or libibverbs or its provider missing",
 		Severity: doctor.OutcomeFail,
 		Reads:    []string{"/" + sysfs.BusPCIDevices + "/*/class"},
 		Explanation: prose.Join(`
-			A card becomes an RDMA device by its driver and the driver's RDMA module; programs reach
-			it through libibverbs and the provider library of the card. What lacks on the way is not
-			there for a job, which runs with fewer rails than its peers or over TCP.`),
-		Remedy: "Load the driver or module that is named, or install libibverbs and its providers. A card that is " +
-			"meant for virtual machines is bound to vfio-pci and not judged.",
+			A card needs its driver and the driver's RDMA module to become an RDMA device, and
+			programs need libibverbs and the provider library of the card to use it. If one of them
+			is missing, a job can't use the card: it runs with fewer rails than its peers, or over
+			TCP.`),
+		Remedy: "Load the driver or module that the finding names, or install libibverbs and its providers. Cards " +
+			"that are bound to vfio-pci, for virtual machines, are not checked.",
 		Sources: []string{"rdma-core, libibverbs/init.c"},
 		Run:     runCardDriver,
 	}
 }
 
-// cardObstacles are the obstacles that other checks don't judge.
+// cardObstacles are the obstacles that no other check reports.
 var cardObstacles = []string{
 	inventory.ObstacleUnbound, inventory.ObstacleNoModule, inventory.ObstacleNoDevice, inventory.ObstacleLibibverbs,
 	inventory.ObstacleProvider,
@@ -38,7 +38,7 @@ var cardObstacles = []string{
 func runCardDriver(_ context.Context, in *doctor.Input) []doctor.Finding {
 	s := in.Snapshot
 	var findings []doctor.Finding
-	reason := "no RDMA card is on the PCI bus, or the bus can't be seen"
+	reason := "no RDMA card on the PCI bus, or the PCI bus is not visible"
 	for _, o := range s.Obstacles() {
 		switch {
 		case slices.Contains(cardObstacles, o.ID):
@@ -57,7 +57,7 @@ func runCardDriver(_ context.Context, in *doctor.Input) []doctor.Finding {
 		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode, "%s", reason)}
 	}
 	pass := doctor.Passed(doctor.ObjectNode,
-		fmt.Sprintf("nothing lacks for %s", english.Count(len(s.Cards), "RDMA card function")))
+		"no driver, module or library is missing for "+english.Count(len(s.Cards), "RDMA card function"))
 	for _, c := range s.Cards {
 		pass.Evidence = append(pass.Evidence, doctor.Evidence{Path: c.PCI.Path + "/class", Value: c.PCI.Class.String()})
 	}

@@ -15,20 +15,20 @@ import (
 func firmware() doctor.Check {
 	return doctor.Check{
 		ID:       "firmware",
-		Title:    "different firmware on cards of one board",
+		Title:    "different firmware versions on cards of the same model",
 		Severity: doctor.OutcomeWarn,
 		Needs:    doctor.NeedDevices,
 		Reads:    []string{deviceFiles("fw_ver"), deviceFiles("board_id")},
 		Explanation: prose.Join(`
-			Cards of one board (one PSID) with different firmware differ in defaults, in congestion
-			control and in known faults. A job runs as slow as its slowest rail, and such a rail
-			looks like a bad cable for days.`),
+			Cards of the same model (same board ID, PSID) with different firmware versions can
+			differ in defaults, congestion control and known bugs. A job runs as slowly as its
+			slowest rail, and a rail that is slow because of its firmware is easily mistaken for a
+			bad cable.`),
 		Remedy: prose.Join(`
-			Bring the cards of a board to one version, the one that the rest of the cluster has. New
-			firmware counts only after a reset of the card or a cold start; a version that differs
-			may just be one that waits for it.`),
+			Install the same firmware version on all cards of a model, the one that the rest of the
+			cluster runs. New firmware takes effect only after a reset of the card or a cold start,
+			so a card with a different version may only need a reset.`),
 		Sources: []string{
-			"catalogue 09",
 			"class/infiniband attributes fw_ver and board_id (drivers/infiniband/core/sysfs.c and the drivers)",
 		},
 		Run: runFirmware,
@@ -39,7 +39,7 @@ func runFirmware(_ context.Context, in *doctor.Input) []doctor.Finding {
 	cards := firmwareCards(in.Snapshot)
 	if len(cards) == 0 {
 		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode,
-			"no card tells both its board (board_id) and its firmware (fw_ver)")}
+			"no card reports both its board ID (board_id) and its firmware version (fw_ver)")}
 	}
 	boards := groupBy(cards, func(d *inventory.Device) string { return d.BoardID })
 	var findings []doctor.Finding
@@ -62,7 +62,7 @@ func runFirmware(_ context.Context, in *doctor.Input) []doctor.Finding {
 	switch {
 	case compared == 0:
 		return []doctor.Finding{
-			doctor.NotApplicable(doctor.ObjectNode, "no two cards are of one board, so there is nothing to compare"),
+			doctor.NotApplicable(doctor.ObjectNode, "no two cards have the same board ID: nothing to compare"),
 		}
 	case len(findings) == 0:
 		return []doctor.Finding{doctor.Passed(doctor.ObjectNode, firmwareSummary(boards), good...)}
@@ -70,8 +70,8 @@ func runFirmware(_ context.Context, in *doctor.Input) []doctor.Finding {
 	return findings
 }
 
-// firmwareCards returns one device for each card: functions and VFs of a card
-// share its firmware, and counting them would make majorities.
+// firmwareCards returns one device for each card. The functions and VFs of a card share its
+// firmware, and counting each of them would distort the majority.
 func firmwareCards(s *inventory.Snapshot) []*inventory.Device {
 	var cards []*inventory.Device
 	for i := range s.Devices {
@@ -102,7 +102,8 @@ func firmwareSummary(boards []group[string, *inventory.Device]) string {
 	return strings.Join(parts, "; ")
 }
 
-// unequalFirmware names the cards that differ from most, or all when no version has most.
+// unequalFirmware returns a finding for each card that differs from the most frequent version, or
+// for all cards if no version is the most frequent.
 func unequalFirmware(board string, versions []group[string, *inventory.Device]) []doctor.Finding {
 	var findings []doctor.Finding
 	odd := versions[1:]
@@ -154,7 +155,7 @@ func firmwareRemedy(d *inventory.Device) []string {
 		}
 	}
 	return []string{
-		"# a newer version in flash than running only waits for the reset",
+		"# if the flash has a newer version than the one that runs, only the reset is needed",
 		"mstflint -d " + a + " query full",
 		"mstflint -d " + a + " -i YOUR_FIRMWARE_FILE burn",
 		"mstfwreset -d " + a + " reset",

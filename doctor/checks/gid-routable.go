@@ -15,7 +15,7 @@ import (
 func gidRoutable() doctor.Check {
 	return doctor.Check{
 		ID:       "gid-routable",
-		Title:    "routable GIDs of RoCE ports",
+		Title:    "RoCE port without a routable IPv4 GID",
 		Severity: doctor.OutcomeFail,
 		Needs:    doctor.NeedDevices,
 		Reads: []string{
@@ -24,14 +24,13 @@ func gidRoutable() doctor.Check {
 			portFiles("gid_attrs/types/*"),
 		},
 		Explanation: prose.Join(`
-			A RoCE v2 packet carries the IP address of its GID. A port whose network device has no
-			IP address offers only link-local GIDs: queue pairs connect on one switch at best, and
-			across a router they time out (NCCL: "transport retry counter exceeded", status 12) or
-			never connect.`),
+			RoCE v2 packets use the IP address of the port's GID. If the network device of a port
+			has no IP address, the port has only link-local GIDs: queue pairs connect within one
+			subnet at best; across a router they time out (NCCL: "transport retry counter exceeded",
+			status 12) or never connect.`),
 		Remedy: "Give the port's network device an IP address, and make that permanent in the network " +
 			"configuration; in Kubernetes that is the IPAM section of the network attachment.",
 		Sources: []string{
-			"catalogue 61",
 			"InfiniBand Architecture Specification, annex A17 (RoCE v2)",
 			"drivers/infiniband/core/roce_gid_mgmt.c, drivers/infiniband/core/cache.c (gid_type_str)",
 		},
@@ -39,14 +38,14 @@ func gidRoutable() doctor.Check {
 	}
 }
 
-// gidClass says how far the best GID of a port reaches, farthest last.
+// gidClass is the reach of a port's best GID, in ascending order.
 type gidClass uint8
 
 const (
 	gidNone      gidClass = iota // no filled slot
 	gidLinkLocal                 // fe80::/10 only
 	gidV1                        // an IP address, but RoCE v1 only: not beyond the subnet
-	gidUntyped                   // an IP address whose type the kernel doesn't tell
+	gidUntyped                   // an IP address, but the kernel does not report the GID type
 	gidAutoIP                    // 169.254.0.0/16 only
 	gidULA                       // IPv6 unique local (fc00::/7) only
 	gidIPv6                      // global IPv6
@@ -56,35 +55,35 @@ const (
 func runGIDRoutable(_ context.Context, in *doctor.Input) []doctor.Finding {
 	var findings []doctor.Finding
 	var good []doctor.Evidence
-	roce, judged, routable := 0, 0, 0
+	roce, checked, routable := 0, 0, 0
 	for p := range ownPorts(in.Snapshot) {
 		if !p.roce() {
 			continue
 		}
 		roce++
 		if !p.active() {
-			continue // port-active tells; its addresses come and go with the link
+			continue // port-active reports it; the port has GIDs only while the link is up
 		}
-		judged++
+		checked++
 		best, class := bestGID(p)
 		if class <= gidUntyped && unreadGIDs(in, p) {
-			continue // the runner tells; what was lost may have been the good one
+			continue // the runner reports it; the entry that could not be read may be a routable one
 		}
 		if class == gidIPv4 || class == gidIPv6 || class == gidULA {
 			routable++
 			good = append(good, gidEvidence(p, best)...)
 		}
-		if f, ok := judgeGIDs(in.Snapshot, p, best, class); ok {
+		if f, ok := checkGIDs(in.Snapshot, p, best, class); ok {
 			findings = append(findings, f)
 		}
 	}
 	switch {
 	case roce == 0:
 		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode, "no RoCE port on this node")}
-	case judged == 0:
+	case checked == 0:
 		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode, "no RoCE port is active")}
 	case worst(findings).Compare(doctor.OutcomeInfo) <= 0 && len(good) > 0:
-		ports := english.Count(judged, "active RoCE port")
+		ports := english.Count(checked, "active RoCE port")
 		text := fmt.Sprintf("%d of %s with a routable RoCE v2 GID", routable, ports)
 		pass := doctor.Passed(doctor.ObjectNode, text, good...)
 		return append([]doctor.Finding{pass}, findings...)
@@ -95,14 +94,14 @@ func runGIDRoutable(_ context.Context, in *doctor.Input) []doctor.Finding {
 	return findings
 }
 
-// unreadGIDs reports that part of the port's table could not be read.
+// unreadGIDs reports whether part of the port's GID table could not be read.
 func unreadGIDs(in *doctor.Input, p portRef) bool {
 	_, gids := in.ProblemUnder(p.evidence("gids", "").Path)
 	_, types := in.ProblemUnder(p.evidence("gid_attrs", "").Path)
 	return gids || types
 }
 
-// bestGID returns the entry that reaches farthest, the first of equals.
+// bestGID returns the entry with the highest class, the first if several have it.
 func bestGID(p portRef) (best inventory.GIDEntry, class gidClass) {
 	for _, g := range p.port.GIDs {
 		if c := classify(g); c > class {
@@ -133,14 +132,14 @@ func classify(g inventory.GIDEntry) gidClass {
 	return gidIPv6
 }
 
-// judgeGIDs returns false when there is nothing to say.
-func judgeGIDs(s *inventory.Snapshot, p portRef, best inventory.GIDEntry, class gidClass) (doctor.Finding, bool) {
+// checkGIDs returns the finding for a port; false if there is none.
+func checkGIDs(s *inventory.Snapshot, p portRef, best inventory.GIDEntry, class gidClass) (doctor.Finding, bool) {
 	f := doctor.Finding{Object: p.object(), Outcome: doctor.OutcomeWarn, Evidence: gidEvidence(p, best)}
 	switch class {
 	case gidIPv4:
 		return f, false
 	case gidNone, gidLinkLocal:
-		judgeUnroutable(s, p, class, &f)
+		unroutable(s, p, class, &f)
 	case gidV1:
 		f.Summary = fmt.Sprintf("GID %d (%v) is RoCE v1: it does not leave the subnet", best.Index, best.GID.Addr())
 		f.Explanation = "RoCE v1 is an Ethernet frame without IP: switches forward it within one VLAN and routers " +
@@ -152,7 +151,7 @@ func judgeGIDs(s *inventory.Snapshot, p portRef, best inventory.GIDEntry, class 
 		}
 	case gidUntyped:
 		f.Outcome = doctor.OutcomeUnknown
-		f.Summary = fmt.Sprintf("the kernel does not tell the type of GID %d (%v), so it may be RoCE v1 or v2",
+		f.Summary = fmt.Sprintf("the kernel does not report the type of GID %d (%v), so it may be RoCE v1 or v2",
 			best.Index, best.GID.Addr())
 	case gidAutoIP:
 		f.Summary = fmt.Sprintf("only a self-assigned address (%v): it does not leave the subnet", best.GID.Addr())
@@ -164,19 +163,19 @@ func judgeGIDs(s *inventory.Snapshot, p portRef, best inventory.GIDEntry, class 
 		}
 		f.Summary = fmt.Sprintf("IPv6 only: the routable GID is %d (%v)", best.Index, best.GID.Addr())
 		f.Explanation = prose.Join(`
-			By itself NCCL looks for IPv4 and, finding none, takes GID 0, which is link-local:
-			connections time out. It and NVSHMEM must be told to use IPv6. UCX finds the GID by
-			itself from releases of late 2025 on.`)
+			By default NCCL looks for an IPv4 GID and, if there is none, uses GID 0, which is
+			link-local: connections time out. NCCL and NVSHMEM must be configured for IPv6. UCX
+			selects the GID automatically since releases of late 2025.`)
 		f.Remedy = []string{
 			"export NCCL_IB_ADDR_FAMILY=AF_INET6 NVSHMEM_IB_ADDR_FAMILY=AF_INET6",
-			"# or let rdmactl work out the whole environment",
+			"# or let rdmactl print all variables",
 			`eval "$(rdmactl env --format sh)"`,
 		}
 	}
 	return f, true
 }
 
-func judgeUnroutable(s *inventory.Snapshot, p portRef, class gidClass, f *doctor.Finding) {
+func unroutable(s *inventory.Snapshot, p portRef, class gidClass, f *doctor.Finding) {
 	f.Outcome = doctor.OutcomeFail
 	f.Remedy = addressRemedy(s, p)
 	switch n := p.netdev(s); {
@@ -186,8 +185,8 @@ func judgeUnroutable(s *inventory.Snapshot, p portRef, class gidClass, f *doctor
 	case n == nil && inContainer(s):
 		f.Summary = fmt.Sprintf("no GID in %s: the network device is in another network namespace",
 			english.Count(p.port.GIDTableSize, "slot"))
-		f.Explanation = "In the shared mode a container sees every RDMA device, but the GIDs only of those whose " +
-			"network device was given to its network namespace. A job here can't use this port."
+		f.Explanation = "In shared RDMA namespace mode a container sees every RDMA device, but only the GIDs of " +
+			"devices whose network device is in its network namespace. A job in this container can't use this port."
 	default:
 		f.Summary = fmt.Sprintf("no GID in %s", english.Count(p.port.GIDTableSize, "slot"))
 	}
@@ -197,7 +196,7 @@ func judgeUnroutable(s *inventory.Snapshot, p portRef, class gidClass, f *doctor
 	}
 }
 
-// gidEvidence quotes the entry, or the emptiness of the table.
+// gidEvidence returns the entry as evidence, or that the table is empty.
 func gidEvidence(p portRef, g inventory.GIDEntry) []doctor.Evidence {
 	if (g.GID == ib.GID{}) {
 		if len(p.port.GIDs) == 0 {
@@ -220,8 +219,8 @@ func gidEvidence(p portRef, g inventory.GIDEntry) []doctor.Evidence {
 	return ev
 }
 
-// addressRemedy tells how to give the port an address. A member of a bond must
-// have none: it belongs on the bond.
+// addressRemedy returns the commands that give the port an IP address. The members of a bond have
+// none: the address belongs to the bond.
 func addressRemedy(s *inventory.Snapshot, p portRef) []string {
 	n := p.netdev(s)
 	if n == nil {
@@ -242,7 +241,7 @@ func addressRemedy(s *inventory.Snapshot, p portRef) []string {
 	if inContainer(s) {
 		return append(lines,
 			"# in Kubernetes: add an ipam section to the network attachment that gives the pod "+quote(target)+
-				"; by hand on the host:",
+				"; or manually on the host:",
 			"ip addr add YOUR_ADDRESS/YOUR_PREFIX dev "+quote(target))
 	}
 	return append(lines, "ip addr add YOUR_ADDRESS/YOUR_PREFIX dev "+quote(target))

@@ -9,25 +9,25 @@ import (
 	"github.com/rdmakit/rdmakit/inventory"
 )
 
-// Below memlockLeast a job does not start; below unlimited it may run out later.
+// With a limit below memlockLeast a job does not start; with a higher limit it may fail later.
 const memlockLeast = 1 << 30
 
 func memlock() doctor.Check {
 	return doctor.Check{
 		ID:       "memlock",
-		Title:    "limit of locked memory too small",
+		Title:    "locked memory limit too small",
 		Severity: doctor.OutcomeFail,
 		Needs:    doctor.NeedDevices | doctor.NeedLimits,
 		Reads:    []string{"/proc/self/limits", "/proc/self/status"},
 		Explanation: prose.Join(`
-			RDMA pins every buffer that it registers, and pinned memory counts against
-			RLIMIT_MEMLOCK. Beyond the limit ibv_reg_mr and ibv_create_qp fail with "Cannot allocate
-			memory", and NCCL and UCX give up or fall back to TCP. CAP_IPC_LOCK lifts the limit, but
-			only where it is effective: added to a pod whose process is not root it does nothing.`),
-		Remedy: "Make the limit unlimited where the job is started: its systemd unit, limits.d for logins, the " +
-			"container runtime for containers. A program that runs already keeps what it has.",
+			RDMA pins every buffer that a program registers, and pinned memory counts against
+			RLIMIT_MEMLOCK. Above the limit ibv_reg_mr and ibv_create_qp fail with "Cannot allocate
+			memory", and NCCL and UCX abort or fall back to TCP. CAP_IPC_LOCK lifts the limit, but
+			only if it is in the effective set of the process: adding it to a pod whose process is
+			not root has no effect.`),
+		Remedy: "Set the limit to unlimited where the job is started: in its systemd unit, in limits.d for logins, " +
+			"in the container runtime for containers. Programs that are already running keep their limit.",
 		Sources: []string{
-			"catalogue 86, 87",
 			"drivers/infiniband/core/umem.c (ib_umem_get)",
 			"getrlimit(2), capabilities(7)",
 		},
@@ -51,17 +51,17 @@ func runMemlock(_ context.Context, in *doctor.Input) []doctor.Finding {
 	case m.IPCLock != nil && *m.IPCLock:
 		return []doctor.Finding{doctor.Passed(doctor.ObjectNode,
 			fmt.Sprintf(
-				"CAP_IPC_LOCK is effective here and lifts the limit of %s; a job that drops it, or runs as "+
-					"another user, has the limit", m.Soft), ev...)}
+				"CAP_IPC_LOCK is effective and lifts the limit of %s; for a job that drops it or runs as "+
+					"another user the limit applies", m.Soft), ev...)}
 	}
 	f := doctor.Finding{
 		Outcome: doctor.OutcomeFail, Object: doctor.ObjectNode, Evidence: ev, Remedy: memlockRemedy(s, m),
-		Summary: fmt.Sprintf("a process may lock %s only", m.Soft),
+		Summary: fmt.Sprintf("a process can lock only %s of memory", m.Soft),
 	}
 	if m.Soft.Bytes >= memlockLeast {
 		f.Outcome = doctor.OutcomeWarn
 		f.Summary = fmt.Sprintf(
-			"a process may lock %s, not unlimited: enough to start, but a KV cache or registered tensors can pass it",
+			"a process can lock %s of memory: enough to start, but a KV cache or registered tensors can exceed it",
 			m.Soft)
 	}
 	return []doctor.Finding{f}
@@ -70,17 +70,17 @@ func runMemlock(_ context.Context, in *doctor.Input) []doctor.Finding {
 func memlockRemedy(s *inventory.Snapshot, m *inventory.Memlock) []string {
 	var lines []string
 	if m.Hard.Unlimited {
-		lines = append(lines, "# this shell may raise it by itself; jobs started from it inherit that",
+		lines = append(lines, "# raise the limit of this shell and of the jobs that it starts",
 			"ulimit -l unlimited")
 	}
 	if c := s.Host.Container; c != nil {
 		return append(lines, containerMemlock(c)...)
 	}
 	return append(lines,
-		"# logins (pam_limits), from the next login on",
+		"# for logins (pam_limits), from the next login on",
 		`printf '%s - memlock unlimited\n' '*' root > /etc/security/limits.d/90-rdma.conf   `+
-			`# * does not stand for root`,
-		"# services: for one unit (a scheduler such as slurmd hands its limit to the jobs)",
+			`# * does not include root`,
+		"# for a service: its unit (jobs inherit the limit of a scheduler's daemon such as slurmd)",
 		`systemctl edit YOUR_UNIT   # [Service] LimitMEMLOCK=infinity`,
 		"systemctl restart YOUR_UNIT",
 	)
@@ -89,18 +89,18 @@ func memlockRemedy(s *inventory.Snapshot, m *inventory.Memlock) []string {
 func containerMemlock(c *inventory.Container) []string {
 	if !c.Kubernetes {
 		return []string{
-			"# start the container with",
+			"# start the container with these options",
 			"docker run --ulimit memlock=-1:-1 --cap-add=IPC_LOCK YOUR_IMAGE",
 		}
 	}
 	return []string{
-		"# a pod that runs as root: in its container's securityContext",
+		"# for a pod that runs as root: in its container's securityContext",
 		`#   capabilities: {add: ["IPC_LOCK"]}`,
-		"# a pod that does not run as root gets nothing from IPC_LOCK: raise the limit of the runtime, on each node",
+		"# for a pod that does not run as root IPC_LOCK has no effect: raise the limit of the runtime on each node",
 		"mkdir -p /etc/systemd/system/containerd.service.d",
 		`printf '[Service]\nLimitMEMLOCK=infinity\n' > /etc/systemd/system/containerd.service.d/memlock.conf`,
 		"systemctl daemon-reload && systemctl restart containerd",
-		"# then start the pod anew",
+		"# then restart the pod",
 	}
 }
 
@@ -109,7 +109,7 @@ func limits(m *inventory.Memlock) string {
 	if m.Soft == m.Hard {
 		return m.Soft.String()
 	}
-	return m.Soft.String() + ", which a process may raise to " + m.Hard.String()
+	return m.Soft.String() + ", which a process can raise to " + m.Hard.String()
 }
 
 func setOrClear(b bool) string {

@@ -19,14 +19,15 @@ func mtu() doctor.Check {
 		Needs:    doctor.NeedDevices,
 		Reads:    []string{netFiles("mtu")},
 		Explanation: prose.Join(`
-			A RoCE port takes the largest of 256, 512, 1024, 2048 and 4096 bytes that fits the MTU
-			of its network device after 96 bytes of headers. At the usual 1500 that is 1024: four
-			times the packets of 4096 for the same data, and less bandwidth where the packet rate is
-			the limit. Two ends that differ run at the smaller one, or fail to connect where a
-			program asks for the larger.`),
-		Remedy: "Set the network device to 4200 or 9000 (4192 is the least for 4096), on every node and rail alike. " +
-			"The switch ports must take frames that large first, or large packets vanish silently.",
-		Sources: []string{"catalogue 63, 64", "include/rdma/ib_addr.h (iboe_get_mtu)"},
+			The active MTU of a RoCE port is the largest of 256, 512, 1024, 2048 and 4096 bytes that
+			fits into the MTU of its network device together with 96 bytes of headers. With the
+			usual network MTU of 1500 it is 1024: the same data needs four times the packets of
+			4096, which costs bandwidth where the packet rate is the limit. If the two ends differ,
+			a connection uses the smaller MTU, or fails if a program requests the larger one.`),
+		Remedy: "Set the MTU of the network device to 4200 or 9000 (4096 needs at least 4192), the same on every " +
+			"node and rail. First configure the switch ports to accept frames of that size, or large packets are " +
+			"dropped silently.",
+		Sources: []string{"include/rdma/ib_addr.h (iboe_get_mtu)"},
 		Run:     runMTU,
 	}
 }
@@ -36,10 +37,10 @@ func runMTU(_ context.Context, in *doctor.Input) []doctor.Finding {
 	var findings []doctor.Finding
 	var good []doctor.Evidence
 	var hidden []portRef
-	roce, judged := 0, 0
+	roce, checked := 0, 0
 	for p := range ownPorts(s) {
 		if !p.roce() || !p.active() && !p.carriesJobs(s) {
-			continue // a spare port has no MTU that matters
+			continue // the MTU of a spare port does not matter
 		}
 		roce++
 		n := p.netdev(s)
@@ -47,7 +48,7 @@ func runMTU(_ context.Context, in *doctor.Input) []doctor.Finding {
 			hidden = append(hidden, p)
 			continue
 		}
-		judged++
+		checked++
 		if n.MTU >= ib.MTU4096.NetdevMTU() {
 			good = append(good, netEvidence(n, "mtu", fmt.Sprint(n.MTU)))
 			continue
@@ -58,9 +59,9 @@ func runMTU(_ context.Context, in *doctor.Input) []doctor.Finding {
 	case roce == 0:
 		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode,
 			"no RoCE port on this node; on InfiniBand the subnet manager sets the MTU")}
-	case judged == 0:
+	case checked == 0:
 		return []doctor.Finding{
-			doctor.NotApplicable(doctor.ObjectNode, "the MTU of no RoCE port's network device is visible here"),
+			doctor.NotApplicable(doctor.ObjectNode, "no RoCE port has a network device whose MTU is visible here"),
 		}
 	case len(hidden) > 0:
 		findings = append(findings, doctor.NotApplicable(doctor.ObjectNode,
@@ -75,14 +76,14 @@ func runMTU(_ context.Context, in *doctor.Input) []doctor.Finding {
 }
 
 func smallMTU(s *inventory.Snapshot, p portRef, n *inventory.Netdev) doctor.Finding {
-	active := "none at all"
+	active := "none"
 	if m := ib.MTUFromNetdev(n.MTU); m > 0 {
 		active = fmt.Sprintf("%d", m)
 	}
 	f := doctor.Finding{
 		Outcome: doctor.OutcomeWarn,
 		Object:  p.object(),
-		Summary: fmt.Sprintf("active MTU %s: network device %s has %d, 4096 needs %d",
+		Summary: fmt.Sprintf("active MTU %s: network device %s has MTU %d, but 4096 needs %d",
 			active, n.Name, n.MTU, ib.MTU4096.NetdevMTU()),
 		Evidence: []doctor.Evidence{netEvidence(n, "mtu", fmt.Sprint(n.MTU))},
 		Remedy:   mtuRemedy(s, p, n),
@@ -94,12 +95,11 @@ func smallMTU(s *inventory.Snapshot, p portRef, n *inventory.Netdev) doctor.Find
 	return f
 }
 
-// mtuRemedy names the devices in the order in which the kernel accepts the
-// change: the one below before the one above.
+// mtuRemedy sets the MTU of the devices in the order that the kernel accepts: lower devices first.
 func mtuRemedy(s *inventory.Snapshot, p portRef, n *inventory.Netdev) []string {
 	const want = 9000
 	set := func(name string) string { return fmt.Sprintf("ip link set dev %s mtu %d", quote(name), want) }
-	lines := []string{"# first see that the switch ports take frames of 9216 bytes, then the same on every node"}
+	lines := []string{"# first make sure that the switch ports accept frames of 9216 bytes; then, on every node"}
 	if p.dev.VF != nil {
 		for _, pf := range s.Netdevs {
 			if pf.PCI == p.dev.VF.ParentAddress && pf.PCI != "" && pf.MTU < want {
@@ -113,11 +113,11 @@ func mtuRemedy(s *inventory.Snapshot, p portRef, n *inventory.Netdev) []string {
 	}
 	target := n.Name
 	if n.Master != "" && isBond(s, n.Master) {
-		target = n.Master // a bond hands its MTU down to its members
+		target = n.Master // a bond sets the MTU of its members
 	}
 	lines = append(lines, set(target))
 	if inContainer(s) {
-		lines = append(lines, "# in Kubernetes set it where the interface is made: spec.mtu: 9000 of its "+
+		lines = append(lines, "# in Kubernetes set it in the object that creates the interface: spec.mtu: 9000 in its "+
 			"SriovNetworkNodePolicy, or \"mtu\": 9000 in its network attachment")
 	}
 	return lines

@@ -15,13 +15,13 @@ import (
 	"github.com/rdmakit/rdmakit/inventory"
 )
 
-// portFiles is the pattern of a file of all ports, for Check.Reads.
+// portFiles returns the pattern for a file in the directories of all ports, for Check.Reads.
 func portFiles(name string) string { return "/" + sysfs.ClassInfiniBand + "/*/ports/*/" + name }
 
-// deviceFiles is the pattern of a file of all RDMA devices.
+// deviceFiles returns the pattern for a file in the directories of all RDMA devices.
 func deviceFiles(name string) string { return "/" + sysfs.ClassInfiniBand + "/*/" + name }
 
-// netFiles is the pattern of a file of all network devices.
+// netFiles returns the pattern for a file in the directories of all network devices.
 func netFiles(name string) string { return "/" + sysfs.ClassNet + "/*/" + name }
 
 // portRef is a port together with its device.
@@ -41,8 +41,8 @@ func ports(s *inventory.Snapshot) iter.Seq[portRef] {
 	}
 }
 
-// ownPorts leaves out what is for somebody else: virtual functions beside their
-// physical function, devices that were given to other containers, representors.
+// ownPorts iterates over the ports that this node or container uses itself. It leaves out VFs whose
+// PF is present, devices that belong to other containers, and representors.
 func ownPorts(s *inventory.Snapshot) iter.Seq[portRef] {
 	return func(yield func(portRef) bool) {
 		for p := range ports(s) {
@@ -53,18 +53,18 @@ func ownPorts(s *inventory.Snapshot) iter.Seq[portRef] {
 	}
 }
 
-// handedOut reports a port that is for somebody else.
+// handedOut reports whether the port belongs to a virtual machine or another container.
 func (p portRef) handedOut(s *inventory.Snapshot) bool { return s.OthersReason(p.dev, p.port) != "" }
 
 // object names the port in a finding: "mlx5_0:1".
 func (p portRef) object() string { return p.dev.Name + ":" + strconv.Itoa(p.port.Number) }
 
-// evidence quotes a file of the port.
+// evidence returns a value in a file of the port.
 func (p portRef) evidence(file, value string) doctor.Evidence {
 	return doctor.Evidence{Path: path.Join(p.port.Path, file), Value: value}
 }
 
-// stateEvidence quotes the two states as sysfs prints them: "1: DOWN".
+// stateEvidence returns the logical and the physical state as sysfs prints them: "1: DOWN".
 func (p portRef) stateEvidence() []doctor.Evidence {
 	ev := []doctor.Evidence{p.evidence("state", fmt.Sprintf("%d: %s", p.port.State, p.port.State))}
 	if p.port.PhysState != inventory.PhysStateUnknown {
@@ -76,9 +76,9 @@ func (p portRef) stateEvidence() []doctor.Evidence {
 // active reports whether traffic can flow.
 func (p portRef) active() bool { return p.port.UpOrDeferred() }
 
-// carriesJobs reports whether the port is one that jobs on this node are meant to
-// use. A port of unknown role counts where the node has no compute port at all,
-// so that no fault hides behind a doubt; VFs beside their PF are for others.
+// carriesJobs reports whether jobs on this node are meant to use the port. A port of unknown role
+// is one of them if the node has no compute port, so that its faults are reported; a VF whose PF is
+// present is not.
 func (p portRef) carriesJobs(s *inventory.Snapshot) bool {
 	if p.port.Role != inventory.RoleUnknown {
 		return p.port.Role == inventory.RoleCompute
@@ -94,7 +94,7 @@ func (p portRef) carriesJobs(s *inventory.Snapshot) bool {
 	return true
 }
 
-// kind is the word for a port that jobs don't use.
+// kind describes a port that jobs don't use: "storage", "software", "spare".
 func (p portRef) kind() string {
 	switch {
 	case p.port.Role != inventory.RoleUnknown:
@@ -105,7 +105,7 @@ func (p portRef) kind() string {
 	return "spare"
 }
 
-// roce reports a port whose queue pairs speak RoCE of any version.
+// roce reports whether the port uses RoCE, of any version.
 func (p portRef) roce() bool {
 	switch p.port.Transport {
 	case inventory.TransportRoCE, inventory.TransportRoCEv1, inventory.TransportRoCEv2:
@@ -122,8 +122,8 @@ func (p portRef) netdev(s *inventory.Snapshot) *inventory.Netdev {
 	return s.Netdev(p.port.Netdev)
 }
 
-// tool names the device for mlxlink and mstflint: the PCI address, which works
-// whatever the device is called.
+// tool returns the device name for mlxlink and mstflint: the PCI address if it is known, because it
+// works for every device name.
 func (p portRef) tool() string {
 	if p.dev.PCI != nil {
 		return quote(p.dev.PCI.Address)
@@ -131,21 +131,22 @@ func (p portRef) tool() string {
 	return quote(p.dev.Name)
 }
 
-// mellanox reports a card that the mlx5 tools serve.
+// mellanox reports whether the card has NVIDIA's (Mellanox) PCI vendor ID, so that mlxlink and
+// mstflint support it.
 func mellanox(d *inventory.Device) bool { return d.PCI != nil && d.PCI.VendorID == 0x15b3 }
 
-// netEvidence quotes a file of a network device.
+// netEvidence returns a value in a file of a network device.
 func netEvidence(n *inventory.Netdev, file, value string) doctor.Evidence {
 	return doctor.Evidence{Path: path.Join(n.Path, file), Value: value}
 }
 
-// inContainer reports whether the commands of a remedy would run in a container,
-// where links, addresses and limits are the host's to set.
+// inContainer reports whether the snapshot is of a container, where only the host can change links,
+// addresses and limits.
 func inContainer(s *inventory.Snapshot) bool { return s.Host.Container != nil }
 
-// quote makes a name safe to paste into a POSIX shell. "=" counts as unsafe, for
-// zsh looks up a command where a value begins with it. Control characters, which
-// no kernel name has, become question marks.
+// quote quotes a name for a POSIX shell. It also quotes "=", because zsh replaces a word that
+// begins with it by the path of a command. Control characters, which no kernel name has, become
+// question marks.
 func quote(name string) string {
 	name = printable(name)
 	safe := func(r rune) bool {
@@ -158,7 +159,7 @@ func quote(name string) string {
 	return "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
 }
 
-// printable keeps a name on its line, in a remark too.
+// printable replaces control characters and line separators by question marks.
 func printable(name string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
@@ -168,7 +169,7 @@ func printable(name string) string {
 	}, name)
 }
 
-// objects lists ports by name, shortened after max.
+// objects joins the names of ports; beyond the limit it counts them.
 func objects(refs []portRef, limit int) string {
 	names := make([]string, 0, len(refs))
 	for i, r := range refs {
@@ -181,7 +182,7 @@ func objects(refs []portRef, limit int) string {
 	return strings.Join(names, ", ")
 }
 
-// group is a value and what has it.
+// group is a value and the items that have it.
 type group[K cmp.Ordered, T any] struct {
 	value   K
 	members []T

@@ -22,15 +22,14 @@ func portActive() doctor.Check {
 		},
 		Explanation: prose.Join(`
 			Only an active port carries RDMA traffic. Collective libraries skip the others without
-			an error: the job runs with fewer rails than its peers, hangs while the ranks disagree
-			about them, or falls back to TCP when none is left.`),
+			an error: the job runs with fewer rails than its peers, hangs because ranks chose
+			different ports, or falls back to TCP if no port is active.`),
 		Remedy: prose.Join(`
-			INIT on InfiniBand waits for a subnet manager: start one, or find out why it doesn't
-			reach the port. Polling means no signal: cable, transceiver or the port at the other
-			end. Disabled means that somebody or something switched the port off; on RoCE it is what
-			a network device shows that is down or has no carrier.`),
+			INIT on InfiniBand: the port waits for a subnet manager. Start one, or find out why it
+			doesn't reach the port. Polling: no signal; check the cable, the transceiver and the
+			port at the other end. Disabled: the port is switched off; on RoCE a port is also
+			Disabled when its network device is down or has no carrier.`),
 		Sources: []string{
-			"catalogue 04, 05, 08",
 			"InfiniBand Architecture Specification volume 1, PortInfo.PortState and PortInfo.PortPhysicalState",
 			"drivers/infiniband/core/sysfs.c (state_show, phys_state_show)",
 		},
@@ -45,7 +44,7 @@ func runPortActive(_ context.Context, in *doctor.Input) []doctor.Finding {
 	total := 0
 	for p := range ownPorts(s) {
 		total++
-		f, ok := judgeState(in, p)
+		f, ok := checkState(in, p)
 		switch {
 		case !ok:
 		case f.Outcome == doctor.OutcomePass:
@@ -62,8 +61,8 @@ func runPortActive(_ context.Context, in *doctor.Input) []doctor.Finding {
 			fmt.Sprintf("%d of %s active", n, english.Count(total, "port")), good...)
 		return append([]doctor.Finding{pass}, findings...)
 	}
-	if len(findings) == 0 { // every state was unreadable, and the runner tells of each
-		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode, "no port has a state that can be judged")}
+	if len(findings) == 0 { // no state could be read; the runner reports each of them
+		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode, "the state of no port could be read")}
 	}
 	return findings
 }
@@ -88,70 +87,70 @@ func countActive(s *inventory.Snapshot) int {
 	return n
 }
 
-// judgeState returns the finding for one port; false when its state could not be
-// read, which the runner tells.
-func judgeState(in *doctor.Input, p portRef) (doctor.Finding, bool) {
+// checkState returns the finding for one port; false if its state could not be read, which the
+// runner reports.
+func checkState(in *doctor.Input, p portRef) (doctor.Finding, bool) {
 	f := doctor.Finding{Object: p.object(), Evidence: p.stateEvidence()}
 	switch p.port.State {
 	case inventory.PortStateActive:
 		f.Outcome = doctor.OutcomePass
 	case inventory.PortStateActiveDefer:
 		f.Outcome = doctor.OutcomeWarn
-		f.Summary = "the physical link is failing at this moment (ACTIVE_DEFER)"
-		f.Explanation = "ACTIVE_DEFER is an active port whose physical link has just been lost: it becomes active " +
-			"again when the link recovers in time, and down when not. NCCL does not use a port in this state."
+		f.Summary = "the physical link has just failed and may recover (ACTIVE_DEFER)"
+		f.Explanation = "A port is in state ACTIVE_DEFER when its physical link has just failed: it becomes active " +
+			"again if the link recovers in time, and down if not. NCCL does not use a port in this state."
 		f.Remedy = linkRemedy(p)
 	case inventory.PortStateInit, inventory.PortStateArmed:
-		judgeInit(in.Snapshot, p, &f)
+		checkInit(in.Snapshot, p, &f)
 	case inventory.PortStateDown:
-		judgeDown(in.Snapshot, p, &f)
+		checkDown(in.Snapshot, p, &f)
 	default:
 		if _, unreadable := in.ProblemAt(p.evidence("state", "").Path); unreadable {
 			return f, false
 		}
 		f.Outcome = doctor.OutcomeUnknown
-		f.Summary = fmt.Sprintf("the kernel gives the state %s, which says nothing", p.port.State)
+		f.Summary = fmt.Sprintf("the kernel reports the unknown state %s", p.port.State)
 	}
 	return f, true
 }
 
-// judgeInit judges a port with a link that waits for its subnet manager. While
-// other ports of the node are active the manager may just not be there yet, so
-// it is a warning; without any the node can't run a job.
-func judgeInit(s *inventory.Snapshot, p portRef, f *doctor.Finding) {
+// checkInit checks a port that has a link and waits for its subnet manager. While another port of
+// the node is active, the subnet manager may just not have configured this one yet, so it is a
+// warning; with no active port the node can't run a job.
+func checkInit(s *inventory.Snapshot, p portRef, f *doctor.Finding) {
 	f.Outcome = doctor.OutcomeWarn
 	if countActive(s) == 0 && p.carriesJobs(s) {
 		f.Outcome = doctor.OutcomeFail
 	}
 	if p.port.LinkLayer != inventory.LinkLayerInfiniBand {
 		f.Summary = fmt.Sprintf("state %s: the driver has not brought the port up", p.port.State)
-		f.Explanation = "A RoCE port has no subnet manager to wait for: it is ACTIVE or DOWN with its network " +
-			"device. In between it stands only while the driver works on it, or when that failed. NCCL does not use it."
+		f.Explanation = "A RoCE port needs no subnet manager: it is ACTIVE or DOWN like its network device. It is in " +
+			"another state only while the driver brings it up, or if that failed. NCCL does not use it."
 		f.Remedy = bounceRemedy(s, p)
 		return
 	}
 	if p.port.SMLID != nil {
 		f.Evidence = append(f.Evidence, p.evidence("sm_lid", fmt.Sprintf("0x%x", uint16(*p.port.SMLID))))
 	}
-	f.Summary = fmt.Sprintf("state %s: the link is up and no subnet manager has configured it", p.port.State)
+	f.Summary = fmt.Sprintf("state %s: the link is up, but no subnet manager has configured the port", p.port.State)
 	f.Explanation = prose.Join(`
-		The link works. What is missing is the subnet manager, which assigns the port's address
-		(LID) and routes; until then no queue pair can be connected. Just after a cable was plugged
-		in, or a switch restarted, that lasts seconds; if it stays, no subnet manager runs on this
-		fabric, or it can't reach the port.`)
+		The physical link is up. Until a subnet manager assigns the port's address (LID) and routes,
+		no queue pair can connect. After a cable was plugged in or a switch restarted this takes
+		seconds; if the state persists, no subnet manager runs on this subnet, or it can't reach the
+		port.`)
 	dev, port := quote(p.dev.Name), p.port.Number
 	f.Remedy = []string{
-		"# is there a subnet manager? ask from a node with an active port",
+		"# on a node with an active port: does a subnet manager answer?",
 		"sminfo",
-		"# none: start one on exactly one node, or on a managed switch",
+		"# if not: start one on exactly one node, or on a managed switch",
 		"systemctl enable --now opensm",
-		"# there is one: see what it says of this port",
+		"# if it does: look at the state of this port",
 		fmt.Sprintf("ibstat %s %d", dev, port),
 	}
 }
 
-// judgeDown judges a port that is down, by how much it was meant to be up.
-func judgeDown(s *inventory.Snapshot, p portRef, f *doctor.Finding) {
+// checkDown checks a port that is down. The outcome depends on whether the port is meant to be up.
+func checkDown(s *inventory.Snapshot, p portRef, f *doctor.Finding) {
 	n := p.netdev(s)
 	f.Summary = "port is down: " + downReason(p, n)
 	if n != nil {
@@ -168,15 +167,15 @@ func judgeDown(s *inventory.Snapshot, p portRef, f *doctor.Finding) {
 		f.Outcome = doctor.OutcomeInfo
 		f.Summary += "; " + portRef{sibling, port}.object() +
 			" on the same card is active, so this looks like its unused second port"
-		f.Explanation = "A second port without a cable harms nothing. It matters only if it was meant to be used, or " +
-			"if somebody names it in NCCL_IB_HCA."
+		f.Explanation = "A second port without a cable does no harm. It matters only if it is meant to be used, or " +
+			"if NCCL_IB_HCA names it."
 	case p.carriesJobs(s):
 		f.Outcome = doctor.OutcomeFail
 	case n != nil && n.AdminUp:
 		f.Outcome = doctor.OutcomeWarn
 		f.Summary = fmt.Sprintf("%s %s", p.kind(), f.Summary)
-		f.Explanation = "Jobs don't use this port, but its network device is switched on, so " +
-			"somebody expects it to work."
+		f.Explanation = "Jobs don't use this port, but its network device is switched on, so it is " +
+			"expected to work."
 	default:
 		f.Outcome = doctor.OutcomeInfo
 		f.Summary = fmt.Sprintf("%s %s", p.kind(), f.Summary)
@@ -197,7 +196,8 @@ func downReason(p portRef, n *inventory.Netdev) string {
 			return fmt.Sprintf("network device %s is switched off", n.Name)
 		}
 		if n.Carrier != nil && !*n.Carrier {
-			return fmt.Sprintf("network device %s has no carrier: cable, transceiver or the switch port", n.Name)
+			return fmt.Sprintf("network device %s has no carrier: check the cable, the transceiver and the switch port",
+				n.Name)
 		}
 		if contradicted(n) {
 			return fmt.Sprintf("network device %s has a link, but the driver does not bring the RDMA port up", n.Name)
@@ -205,22 +205,22 @@ func downReason(p portRef, n *inventory.Netdev) string {
 	}
 	switch p.port.PhysState {
 	case inventory.PhysStatePolling:
-		return "Polling, no signal from the other end: cable, transceiver or its port"
+		return "Polling, no signal from the other end: check the cable, the transceiver and the port there"
 	case inventory.PhysStateDisabled:
 		return "Disabled, switched off on this side"
 	case inventory.PhysStateTraining:
-		return "link training does not finish: cable or transceiver"
+		return "link training does not finish: check the cable and the transceiver"
 	case inventory.PhysStateErrorRecovery:
-		return "the link is in error recovery: cable or transceiver"
+		return "the link is in error recovery: check the cable and the transceiver"
 	case inventory.PhysStateSleep:
-		return "the link sleeps to save power"
+		return "the link is in sleep state"
 	case inventory.PhysStateLinkUp:
-		return "the physical link is up, but the port is not: driver or firmware"
+		return "the physical link is up, but the port is not: check the driver and the firmware"
 	}
-	return "the kernel gives no reason"
+	return "the kernel reports no reason"
 }
 
-// contradicted reports a network device that works although its RDMA port is down.
+// contradicted reports whether the network device is up although its RDMA port is down.
 func contradicted(n *inventory.Netdev) bool { return n.AdminUp && n.Carrier != nil && *n.Carrier }
 
 func downRemedy(s *inventory.Snapshot, p portRef, n *inventory.Netdev) []string {
@@ -242,7 +242,8 @@ func downRemedy(s *inventory.Snapshot, p portRef, n *inventory.Netdev) []string 
 	return linkRemedy(p)
 }
 
-// vfRemedy tells how to follow the physical port, for a VF whose PF holds it down.
+// vfRemedy returns the commands that let a VF's link follow the physical port; nil if the port is
+// not a VF's.
 func vfRemedy(s *inventory.Snapshot, p portRef) []string {
 	vf := p.dev.VF
 	if vf == nil {
@@ -264,10 +265,10 @@ func vfRemedy(s *inventory.Snapshot, p portRef) []string {
 	}
 }
 
-// linkRemedy tells how to look at the physical link.
+// linkRemedy returns the commands that show the physical link.
 func linkRemedy(p portRef) []string {
 	lines := []string{fmt.Sprintf(
-		"# reseat or swap the cable of %s (a cable of a good port is the quickest test), then look at both ends",
+		"# reseat the cable of %s, or swap it with the cable of a good port, then check both ends",
 		printable(p.object()))}
 	switch {
 	case mellanox(p.dev):
@@ -292,11 +293,11 @@ func bounceRemedy(s *inventory.Snapshot, p portRef) []string {
 		"dmesg | tail -n 50   # what the driver says")
 }
 
-// onHost puts a remark before commands that a container has no right to run.
+// onHost puts a comment before commands that a container may not run.
 func onHost(s *inventory.Snapshot, lines ...string) []string {
 	if !inContainer(s) {
 		return lines
 	}
-	return append([]string{"# not from inside this container: on the host, or in a pod that may (CAP_NET_ADMIN)"},
+	return append([]string{"# on the host, not in this container, or in a pod with CAP_NET_ADMIN"},
 		lines...)
 }

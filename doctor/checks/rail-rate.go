@@ -22,12 +22,13 @@ func railRate() doctor.Check {
 		Reads:    []string{portFiles("rate")},
 		Explanation: prose.Join(`
 			Collectives split their data evenly over the rails and wait for all of them, so one port
-			at half the rate halves the whole job, on every node. A rate below that of the peers
-			mostly means a link that trained down: a marginal cable or transceiver, a breakout
-			cable, or a switch port set to a lower speed.`),
-		Remedy: "Compare cable, transceiver and switch port of the slow rail with a good one; swapping the cables " +
-			"of the two tells which of them it is.",
-		Sources: []string{"catalogue 06, 35", "drivers/infiniband/core/sysfs.c (rate_show)"},
+			at half the rate halves the bandwidth of the whole job, on every node. If a port has a
+			lower rate than the others, its link has usually come up at a lower speed or width:
+			because of a marginal cable or transceiver, a breakout cable, or a switch port that is
+			set to a lower speed.`),
+		Remedy: "Compare the cable, transceiver and switch port of the slow rail with those of a good rail. Swap " +
+			"their cables: if the fault moves with the cable, replace the cable.",
+		Sources: []string{"drivers/infiniband/core/sysfs.c (rate_show)"},
 		Run:     runRailRate,
 	}
 }
@@ -62,7 +63,7 @@ func runRailRate(_ context.Context, in *doctor.Input) []doctor.Finding {
 	return findings
 }
 
-// family is the word for what a rail speaks: rails are compared within it.
+// family returns the transport of a rail: only rails of the same transport are compared.
 func family(p portRef) string {
 	switch {
 	case p.roce():
@@ -95,8 +96,9 @@ func rateSummary(layers []group[string, portRef]) string {
 	return strings.Join(parts, "; ")
 }
 
-// unequalRates names the rails below the rate that most have; without a majority,
-// below the highest. A rail above the rest is a warning: the others may be the slow ones.
+// unequalRates returns a finding for each rail whose rate differs from the most frequent rate, or
+// from the highest rate if none is the most frequent. A faster rail is a warning: the others may be
+// the slow ones.
 func unequalRates(rates []group[float64, portRef]) []doctor.Finding {
 	ref, most := rates[0], "most rails run at"
 	if !majority(rates) {
@@ -123,12 +125,12 @@ func unequalRates(rates []group[float64, portRef]) []doctor.Finding {
 			f.Evidence = append(f.Evidence, ref.members[0].evidence("rate", rawRate(ref.members[0].port.Rate)))
 			if other := ref.members[0].dev; p.dev.PCI != nil && other.PCI != nil && !p.dev.SameModel(other) {
 				f.Outcome = doctor.OutcomeWarn
-				f.Summary += "; the card is of another model"
+				f.Summary += "; the card is a different model"
 			}
 			if r.value > ref.value {
 				f.Outcome = doctor.OutcomeWarn
-				f.Explanation = "One rail is faster than the rest. It gains nothing, for collectives wait for the " +
-					"slowest rail; check whether it is the others that trained down."
+				f.Explanation = "This rail is faster than the others. That does not help, because collectives wait " +
+					"for the slowest rail; check whether the links of the others came up at a lower speed or width."
 			}
 			if w, rw := p.port.Rate.Width, ref.members[0].port.Rate.Width; w > 0 && w < rw {
 				f.Summary += fmt.Sprintf("; %d of %d lanes are in use", w, rw)
@@ -139,7 +141,7 @@ func unequalRates(rates []group[float64, portRef]) []doctor.Finding {
 	return findings
 }
 
-// linkEvidence quotes the PCI Express link of a card where it runs below what the card can do.
+// linkEvidence returns the PCI Express link of a card if its speed or width is below the maximum.
 func linkEvidence(d *inventory.Device) []doctor.Evidence {
 	if d.PCI == nil || d.PCI.Link == nil || d.PCI.LinkMax == nil {
 		return nil

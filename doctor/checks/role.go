@@ -24,13 +24,13 @@ func role() doctor.Check {
 			"/proc/net/route",
 		},
 		Explanation: prose.Join(`
-			NCCL takes every active RDMA port that it finds, and so does a pattern such as mlx5_*. A
-			storage or management port among the compute ports then carries a share of the
-			collectives: at a quarter of the speed, through another network, or nowhere, and ranks
-			that chose different ports hang.`),
-		Remedy: "Name the compute ports exactly, with \"=\" in NCCL_IB_HCA so that mlx5_1 does not stand for mlx5_10 " +
-			"too; `rdmactl env` prints the lines.",
-		Sources: []string{"catalogue 07, 12, 88", "NCCL and UCX device selection (docs/env.md)"},
+			By default NCCL uses every active RDMA port, and a pattern such as mlx5_* matches all of
+			them. A storage or management port among the compute ports then carries a share of the
+			collectives: at a lower rate, through another network, or without a route to the peers.
+			Ranks that choose different ports hang.`),
+		Remedy: "List the compute ports in NCCL_IB_HCA, after a \"=\" so that mlx5_1 does not match mlx5_10 too; " +
+			"`rdmactl env` prints the setting.",
+		Sources: []string{"NCCL and UCX device selection (docs/env.md)"},
 		Run:     runRole,
 	}
 }
@@ -44,7 +44,7 @@ func runRole(_ context.Context, in *doctor.Input) []doctor.Finding {
 		case !p.active():
 		case p.port.Transport == inventory.TransportUnknown:
 			findings = append(findings,
-				doctor.Unknown(p.object(), "the kernel does not tell its link layer, so its role can't be judged"))
+				doctor.Unknown(p.object(), "the kernel does not report its link layer, so its role is not known"))
 		case p.port.Role == inventory.RoleCompute:
 			compute = append(compute, p)
 		default:
@@ -71,7 +71,7 @@ func runRole(_ context.Context, in *doctor.Input) []doctor.Finding {
 	if worst(findings).Compare(doctor.OutcomeInfo) > 0 {
 		return findings
 	}
-	pass := doctor.Passed(doctor.ObjectNode, fmt.Sprintf("%s, and no other port that a library would take for one",
+	pass := doctor.Passed(doctor.ObjectNode, fmt.Sprintf("%s, and no other port that a library would use as one",
 		english.Count(len(compute), "compute port")))
 	for _, p := range compute {
 		pass.Evidence = append(pass.Evidence, roleEvidence(p))
@@ -87,8 +87,8 @@ func noCompute(others []portRef) []doctor.Finding {
 	f := doctor.Finding{
 		Outcome: doctor.OutcomeInfo, Object: doctor.ObjectNode,
 		Summary: "no active compute port: " + objects(others, 4) + " serve storage or management",
-		Explanation: "A library that is not told otherwise uses these ports for collectives. If that is " +
-			"meant, name them yourself.",
+		Explanation: "By default a library uses these ports for collectives. If that is intended, " +
+			"list them explicitly.",
 		Remedy: []string{"rdmactl env --include " + quote(others[0].dev.Name)},
 	}
 	for _, p := range others {
@@ -97,8 +97,8 @@ func noCompute(others []portRef) []doctor.Finding {
 	return []doctor.Finding{f}
 }
 
-// nccl reports a port that NCCL would take by itself: active, InfiniBand or
-// RoCE. It skips EFA for its link layer; iWARP it takes, and fails on it.
+// nccl reports whether NCCL uses the port by default: it is active, and InfiniBand or Ethernet.
+// NCCL skips EFA because of its link layer; it uses iWARP, and fails on it.
 func nccl(p portRef) bool {
 	return p.port.State == inventory.PortStateActive && p.port.LinkLayer != inventory.LinkLayerUnknown
 }
@@ -119,7 +119,7 @@ func strayPort(s *inventory.Snapshot, p portRef, compute []portRef) doctor.Findi
 	return f
 }
 
-// strayVFs puts the active virtual functions of a physical function into one finding.
+// strayVFs returns one finding for all active VFs of a PF.
 func strayVFs(vfs, compute []portRef) []doctor.Finding {
 	var findings []doctor.Finding
 	for _, g := range groupBy(vfs, func(p portRef) string { return p.dev.VF.ParentDevice }) {
@@ -127,8 +127,8 @@ func strayVFs(vfs, compute []portRef) []doctor.Finding {
 			Outcome: doctor.OutcomeWarn, Object: g.value,
 			Summary: fmt.Sprintf("%s that a library on this host would use for collectives: %s",
 				english.Count(len(g.members), "active virtual function"), objects(g.members, 4)),
-			Explanation: "A virtual function and its physical function are one port and share its bandwidth. On the " +
-				"host NCCL takes both for rails, and the virtual one mostly has no address.",
+			Explanation: "A virtual function shares the port and the bandwidth of its physical function. On the " +
+				"host NCCL uses both as rails, and the virtual function usually has no address.",
 			Remedy: exactRemedy(compute),
 		}
 		for _, p := range g.members {
@@ -141,10 +141,14 @@ func strayVFs(vfs, compute []portRef) []doctor.Finding {
 }
 
 func exactRemedy(compute []portRef) []string {
-	return []string{exactList(compute), "# or all that NCCL, UCX and NVSHMEM need", `eval "$(rdmactl env --format sh)"`}
+	return []string{
+		exactList(compute),
+		"# or set all variables that NCCL, UCX and NVSHMEM need",
+		`eval "$(rdmactl env --format sh)"`,
+	}
 }
 
-// roleEvidence quotes the file that told most about the role: the link layer.
+// roleEvidence returns the link layer, on which the role mainly depends.
 func roleEvidence(p portRef) doctor.Evidence {
 	layer := string(p.port.LinkLayer)
 	if layer == "" {
@@ -153,7 +157,7 @@ func roleEvidence(p portRef) doctor.Evidence {
 	return p.evidence("link_layer", layer)
 }
 
-// exactList is the setting that keeps NCCL to the compute ports.
+// exactList returns the setting that limits NCCL to the given ports.
 func exactList(compute []portRef) string {
 	names := make([]string, 0, len(compute))
 	for _, p := range compute {
@@ -162,7 +166,7 @@ func exactList(compute []portRef) string {
 	return "export NCCL_IB_HCA=" + quote("="+strings.Join(names, ","))
 }
 
-// mixedLayers warns of compute ports on InfiniBand and on Ethernet at once.
+// mixedLayers returns a warning if there are compute ports on InfiniBand and on Ethernet.
 func mixedLayers(compute []portRef) []doctor.Finding {
 	layers := groupBy(compute, func(p portRef) string { return string(p.port.LinkLayer) })
 	if len(layers) < 2 {
@@ -171,8 +175,8 @@ func mixedLayers(compute []portRef) []doctor.Finding {
 	f := doctor.Finding{
 		Outcome: doctor.OutcomeWarn, Object: doctor.ObjectNode,
 		Summary: "compute ports on different link layers",
-		Explanation: "InfiniBand and RoCE ports can't reach each other, and one GID index does not fit both. A rank " +
-			"that gets the one kind while its peer gets the other can't connect.",
+		Explanation: "InfiniBand and RoCE ports can't reach each other, and one GID index does not suit both. A rank " +
+			"that uses an InfiniBand port can't connect to a peer that uses a RoCE port.",
 	}
 	var parts []string
 	for _, l := range layers {
@@ -180,12 +184,12 @@ func mixedLayers(compute []portRef) []doctor.Finding {
 		f.Evidence = append(f.Evidence, roleEvidence(l.members[0]))
 	}
 	f.Summary += ": " + strings.Join(parts, " and ")
-	f.Remedy = []string{"# keep to one kind", exactList(layers[0].members)}
+	f.Remedy = []string{"# use the ports of one link layer only", exactList(layers[0].members)}
 	return []doctor.Finding{f}
 }
 
-// defaultRoute warns of a compute port that also carries the node's ordinary
-// traffic, where there are others that could be kept free of it.
+// defaultRoute returns a finding for each compute port that has the default route: a warning if
+// there are other compute ports, else info.
 func defaultRoute(s *inventory.Snapshot, compute []portRef) []doctor.Finding {
 	var findings []doctor.Finding
 	for _, p := range compute {
@@ -195,19 +199,19 @@ func defaultRoute(s *inventory.Snapshot, compute []portRef) []doctor.Finding {
 		}
 		f := doctor.Finding{
 			Outcome: doctor.OutcomeWarn, Object: p.object(),
-			Summary: fmt.Sprintf("the default route leads through this compute port (%s)", n.Name),
-			Explanation: "Image pulls, storage and logins share the link with the collectives: the rail is slower " +
-				"than the others at times, which looks like jitter of the network.",
+			Summary: fmt.Sprintf("the default route uses this compute port (%s)", n.Name),
+			Explanation: "Image pulls, storage and logins share the link with the collectives: at times the rail " +
+				"is slower than the others, which looks like network jitter.",
 			Evidence: []doctor.Evidence{routeEvidence(s, n.Name)},
 			Remedy: []string{
-				"# see which network device could carry the default route instead", "ip route show default",
+				"# find another network device for the default route", "ip route show default",
 				"rdmactl detect",
 			},
 		}
 		if len(compute) == 1 {
 			f.Outcome = doctor.OutcomeInfo
-			f.Explanation = "The node has this one port for everything, as many virtual machines do: other traffic " +
-				"takes its share of the link."
+			f.Explanation = "This is the node's only compute port, as on many virtual machines; other traffic takes " +
+				"a share of its bandwidth."
 			f.Remedy = nil
 		}
 		findings = append(findings, f)
@@ -215,7 +219,7 @@ func defaultRoute(s *inventory.Snapshot, compute []portRef) []doctor.Finding {
 	return findings
 }
 
-// routeEvidence quotes the default route as `ip route` would print it.
+// routeEvidence returns the default route as `ip route` prints it.
 func routeEvidence(s *inventory.Snapshot, netdev string) doctor.Evidence {
 	for _, r := range s.Host.DefaultRoutes {
 		if r.Netdev != netdev {

@@ -104,7 +104,7 @@ func TestPortActive(t *testing.T) {
 			"in a pod the host must act", "02_rocev2_8hca",
 			all(pod, roceDown, set("sys/class/net/ens2np0/flags", "0x1002")),
 			[]string{"fail mlx5_2:1"},
-			[]string{"not from inside this container", "ip link set dev ens2np0 up"},
+			[]string{"not in this container", "ip link set dev ens2np0 up"},
 		},
 		{
 			"a virtual function in a pod", "07_sriov_vf_pod", all(pod, state("mlx5_9", "1: DOWN", "3: Disabled")),
@@ -206,7 +206,7 @@ func TestGIDRoutable(t *testing.T) {
 		{
 			"type not told", "02_rocev2_8hca", gids("mlx5_0", "", ipv4),
 			[]string{"unknown mlx5_0:1"},
-			[]string{"does not tell the type"},
+			[]string{"does not report the type"},
 		},
 		{
 			"IPv6 only", "13_ipv6_only_roce", nil,
@@ -317,7 +317,7 @@ func TestRailRate(t *testing.T) {
 		{
 			"one faster", "02_rocev2_8hca", rate("mlx5_5", "800 Gb/sec (4X XDR)"),
 			[]string{"warn mlx5_5:1"},
-			[]string{"faster than the rest"},
+			[]string{"faster than the others"},
 		},
 		{
 			"no majority", "01_ib_8hca",
@@ -326,10 +326,10 @@ func TestRailRate(t *testing.T) {
 			[]string{"the fastest rails run at 400 Gb/s"},
 		},
 		{
-			"another model", "01_ib_8hca",
+			"a different model", "01_ib_8hca",
 			all(rate("mlx5_5", half), set("sys/class/infiniband/mlx5_5/board_id", "MT_0000000999")),
 			[]string{"warn mlx5_5:1"},
-			[]string{"another model"},
+			[]string{"a different model"},
 		},
 		{"storage at its own rate", "10_mixed_ib_storage_roce", nil, []string{"pass node"}, nil},
 		{"a port that is down tells no rate", "01_ib_8hca", all(state("mlx5_5", "1: DOWN", "2: Polling"),
@@ -390,7 +390,7 @@ func TestMemlock(t *testing.T) {
 		{
 			"in a pod", "02_rocev2_8hca", all(pod, limits("8388608", "8388608")),
 			[]string{"fail node"},
-			[]string{`add: ["IPC_LOCK"]`, "does not run as root gets nothing from IPC_LOCK", "containerd.service.d"},
+			[]string{`add: ["IPC_LOCK"]`, "does not run as root IPC_LOCK has no effect", "containerd.service.d"},
 		},
 		{
 			"not recorded", "02_rocev2_8hca", remove("proc/self/limits"),

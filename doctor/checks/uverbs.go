@@ -23,16 +23,14 @@ func uverbs() doctor.Check {
 		Needs:    doctor.NeedDevices,
 		Reads:    []string{verbsClass + "/uverbs*/ibdev"},
 		Explanation: prose.Join(`
-			Programs reach an RDMA device through /dev/infiniband/uverbsN. Without it libibverbs
-			lists the device, if at all, but can't open it; NCCL then reports no InfiniBand device
-			and falls back to sockets, often at a tenth of the speed and without an error.
-			/dev/infiniband/rdma_cm is the same for librdmacm.`),
-		Remedy: "On a host load ib_uverbs and rdma_ucm. A container has to be given the character devices: by " +
-			"--device, or by asking for the resource of an RDMA or SR-IOV device plugin in Kubernetes.",
-		Sources: []string{
-			"catalogue 13, 14", "drivers/infiniband/core/uverbs_main.c", "drivers/infiniband/core/ucma.c",
-		},
-		Run: runUverbs,
+			Programs use an RDMA device through /dev/infiniband/uverbsN. Without it libibverbs may
+			list the device but can't open it; NCCL then finds no InfiniBand device and falls back
+			to sockets without an error, often at a tenth of the bandwidth. librdmacm needs
+			/dev/infiniband/rdma_cm in the same way.`),
+		Remedy: "On a host load ib_uverbs and rdma_ucm. Give a container the character devices: with --device, or in " +
+			"Kubernetes by requesting the resource of an RDMA or SR-IOV device plugin.",
+		Sources: []string{"drivers/infiniband/core/uverbs_main.c", "drivers/infiniband/core/ucma.c"},
+		Run:     runUverbs,
 	}
 }
 
@@ -56,7 +54,7 @@ func runUverbs(_ context.Context, in *doctor.Input) []doctor.Finding {
 			}
 		case !s.Host.DevVisible:
 			return append(findings, doctor.NotApplicable(doctor.ObjectNode,
-				"this tree has no /dev, so whether %s exists is not known", c.Path))
+				"the tree has no /dev, so it is not known whether %s exists", c.Path))
 		case !c.Node:
 			findings = append(findings, noVerbsNode(s, d, c, usable))
 		case !openable(c):
@@ -77,7 +75,7 @@ func runUverbs(_ context.Context, in *doctor.Input) []doctor.Finding {
 	return append([]doctor.Finding{pass}, findings...)
 }
 
-// verbsOf returns the uverbs device, nil when the kernel has made none.
+// verbsOf returns the uverbs device, nil if the kernel has created none.
 func verbsOf(d *inventory.Device) *inventory.CharDevice {
 	i := slices.IndexFunc(d.Chars, func(c inventory.CharDevice) bool { return strings.HasPrefix(c.Name, "uverbs") })
 	if i < 0 {
@@ -86,7 +84,7 @@ func verbsOf(d *inventory.Device) *inventory.CharDevice {
 	return &d.Chars[i]
 }
 
-// openable also holds where nobody tried.
+// openable reports whether the device could be opened; it is true if that was not tried.
 func openable(c *inventory.CharDevice) bool { return c.Opened == nil || *c.Opened }
 
 func opened(c *inventory.CharDevice) string {
@@ -102,11 +100,11 @@ func opened(c *inventory.CharDevice) string {
 func noVerbsClass(s *inventory.Snapshot, d *inventory.Device) doctor.Finding {
 	return doctor.Finding{
 		Outcome: doctor.OutcomeFail, Object: d.Name,
-		Summary: "the kernel offers no verbs interface for it: ib_uverbs is not loaded, or not bound to it",
+		Summary: "the kernel has no verbs interface for the device: ib_uverbs is not loaded, or not bound to it",
 		Evidence: []doctor.Evidence{
 			{Path: verbsClass, Value: "no entry whose ibdev is " + d.Name}, moduleEvidence(s, "ib_uverbs"),
 		},
-		Remedy: onHost(s, "modprobe ib_uverbs", "# and after every start",
+		Remedy: onHost(s, "modprobe ib_uverbs", "# and at every boot",
 			"echo ib_uverbs > /etc/modules-load.d/rdmakit.conf"),
 	}
 }
@@ -119,8 +117,8 @@ func moduleEvidence(s *inventory.Snapshot, name string) doctor.Evidence {
 	return doctor.Evidence{Path: "/" + sysfs.ModuleDir + "/" + name, Value: value}
 }
 
-// noVerbsNode judges a missing /dev/infiniband/uverbsN. A container that was
-// given some devices and not others is as intended.
+// noVerbsNode returns the finding for a missing /dev/infiniband/uverbsN. It is only info in a
+// container that was given another device.
 func noVerbsNode(s *inventory.Snapshot, d *inventory.Device, c *inventory.CharDevice, usable int) doctor.Finding {
 	f := doctor.Finding{
 		Outcome: doctor.OutcomeFail, Object: d.Name, Summary: c.Path + " does not exist",
@@ -134,7 +132,7 @@ func noVerbsNode(s *inventory.Snapshot, d *inventory.Device, c *inventory.CharDe
 		f.Evidence = append(f.Evidence, moduleEvidence(s, "ib_uverbs"))
 		f.Remedy = []string{
 			"modprobe ib_uverbs",
-			"# loaded already: let udev make the node anew",
+			"# if it was already loaded: let udev create the node again",
 			"udevadm trigger --action=add --subsystem-match=infiniband_verbs && udevadm settle",
 		}
 		return f
@@ -145,18 +143,18 @@ func noVerbsNode(s *inventory.Snapshot, d *inventory.Device, c *inventory.CharDe
 		f.Outcome = doctor.OutcomeInfo
 		f.Summary = "not given to this container: " + c.Path + " does not exist"
 		f.Explanation = fmt.Sprintf("The container sees every RDMA device of the host, but was given only %d of "+
-			"them. That is as it should be when it asked for so many; programs must not name the others.", usable)
+			"them. If it requested that many, this is correct; don't configure programs to use the others.", usable)
 	}
 	return f
 }
 
-// containerDevices tells how to hand a device to a container.
+// containerDevices returns the commands that give a device to a container.
 func containerDevices(s *inventory.Snapshot, c *inventory.CharDevice) []string {
 	if s.Host.Container.Kubernetes {
 		return []string{
-			"# ask for the resource of the RDMA or SR-IOV device plugin in the pod's container, for example",
+			"# request the resource of the RDMA or SR-IOV device plugin in the pod's container, for example",
 			`#   resources: {limits: {"rdma/YOUR_RESOURCE": 1}}`,
-			"# the names that a node offers:",
+			"# the resource names of a node:",
 			`kubectl get node YOUR_NODE -o jsonpath='{.status.allocatable}'`,
 		}
 	}
@@ -173,13 +171,13 @@ func notOpenable(s *inventory.Snapshot, d *inventory.Device, c *inventory.CharDe
 	denied := strings.Contains(c.OpenError, "permi") // EACCES "permission denied", EPERM "operation not permitted"
 	switch {
 	case denied && inContainer(s):
-		f.Explanation = "The node was made or mounted in the container, but the container's device rules don't let " +
-			"it be opened. A bind mount of /dev/infiniband alone is not enough."
+		f.Explanation = "The device node exists in the container, but the container's device rules don't allow " +
+			"opening it. A bind mount of /dev/infiniband alone is not enough."
 		f.Remedy = containerDevices(s, c)
 	case denied:
 		f.Remedy = []string{
 			"ls -l " + quote(c.Path),
-			"# rdma-core's udev rules let everybody open it; by hand, until the next start:",
+			"# rdma-core's udev rules let every user open it; manually, until the next boot:",
 			"chmod 0666 " + quote(c.Path),
 		}
 	default:
@@ -188,11 +186,11 @@ func notOpenable(s *inventory.Snapshot, d *inventory.Device, c *inventory.CharDe
 	return f
 }
 
-// connectionManager judges /dev/infiniband/rdma_cm, without which programs that
-// connect through librdmacm don't work; NCCL and UCX do without.
+// connectionManager checks /dev/infiniband/rdma_cm, which programs need that connect through
+// librdmacm; NCCL and UCX don't need it.
 func connectionManager(s *inventory.Snapshot) []doctor.Finding {
 	if !s.Host.DevInfiniBand {
-		return nil // told by device
+		return nil // reported for each device
 	}
 	c := s.Host.RDMACM
 	f := doctor.Finding{Outcome: doctor.OutcomeWarn, Object: "rdma_cm"}

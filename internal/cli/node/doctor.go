@@ -29,14 +29,16 @@ func newDoctorCommand(app *cli.App) *cobra.Command {
 	var f doctorFlags
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Say whether RDMA can work on this node, what is wrong, and what to do about it",
-		Long: `Judge a node by the checks that --list names, and tell of each fault where it was
-seen, why it matters, and the commands that mend it. Words in them that begin with
-YOUR_ are yours to choose. Nothing is changed.
+		Short: "Check this node for RDMA faults and show how to fix them",
+		Long: `Run the checks that --list names on a node and show for each fault where it was found,
+why it matters, and the commands that fix it. Replace words in the commands that begin
+with YOUR_. doctor changes nothing.
 
-The exit code is 1 when a check failed, or with --strict also when one warned; 7 when
-something could not be judged because it could not be read; 3 when nothing applies,
-such as on a node without RDMA; and 0 otherwise, with warnings too.`,
+Exit codes:
+  0  no check failed; there may be warnings
+  1  a check failed, or with --strict a check warned
+  3  no check applies, such as on a node without RDMA
+  7  no check failed, but a check has no result because a file could not be read`,
 		Example: `  rdmactl doctor
   rdmactl doctor --from node17.tar.gz -o wide
   rdmactl doctor --only port-active,rail-rate -o json
@@ -49,10 +51,10 @@ such as on a node without RDMA; and 0 otherwise, with warnings too.`,
 	flags.StringSliceVar(&f.only, "only", nil, "run these checks only: `ID,...`")
 	flags.StringSliceVar(&f.skip, "skip", nil, "leave these checks out: `ID,...`")
 	flags.StringArrayVar(&f.suppress, "suppress", nil,
-		"don't count what a check finds: `ID[@OBJECT][:YYYY-MM-DD]`, until the end of that day; may be given often")
-	flags.BoolVar(&f.strict, "strict", false, "let warnings count as failures")
-	flags.BoolVar(&f.list, "list", false, "list the checks and run none")
-	flags.StringVar(&f.explain, "explain", "", "explain the check `ID` and run none")
+		"don't count the findings of a check: `ID[@OBJECT][:YYYY-MM-DD]`, until the end of that day; can be repeated")
+	flags.BoolVar(&f.strict, "strict", false, "treat warnings as failures")
+	flags.BoolVar(&f.list, "list", false, "list the checks without running them")
+	flags.StringVar(&f.explain, "explain", "", "explain the check `ID` without running it")
 	cmd.MarkFlagsMutuallyExclusive("list", "explain")
 	ids := checkIDs()
 	for _, name := range []string{"only", "skip", "explain"} {
@@ -82,8 +84,8 @@ func runDoctor(app *cli.App, cmd *cobra.Command, f doctorFlags) error {
 		return cli.UsageError(cmd, err)
 	}
 	opts.Now = app.Now()
-	// What could not be read is part of the report where a check needed it, so
-	// the scan's own verdict on that is only noted.
+	// The report has the files that a check needs and that could not be read, so the error of the
+	// scan about them is only a note.
 	snap, _, err := app.Scan(cmd.Context(), f.source)
 	if err != nil {
 		return err
@@ -97,7 +99,7 @@ func runDoctor(app *cli.App, cmd *cobra.Command, f doctorFlags) error {
 			strings.TrimSuffix(s.CheckID+"@"+s.Object, "@"), s.Until)
 	}
 	for _, o := range snap.Obstacles() {
-		if len(snap.Devices) > 0 && !judgedByCheck(o.ID) {
+		if len(snap.Devices) > 0 && !coveredByCheck(o.ID) {
 			app.Out.Note("note: %s: %s (%s)", o.Object, o.Text, o.Remedy)
 		}
 	}
@@ -107,14 +109,14 @@ func runDoctor(app *cli.App, cmd *cobra.Command, f doctorFlags) error {
 	return doctorResult(app, &snap, report, f.strict)
 }
 
-// judgedByCheck tells which of the obstacles that detect shows are a check's
-// business; the others would be missing from what doctor says.
-func judgedByCheck(obstacle string) bool {
+// coveredByCheck reports whether a check reports the obstacle; doctor prints notes about the other
+// obstacles that detect shows.
+func coveredByCheck(obstacle string) bool {
 	return obstacle != inventory.ObstacleNetns && obstacle != inventory.ObstacleNoCard &&
 		obstacle != inventory.ObstacleNoPCIAccess
 }
 
-// options turns the flags into options of a run, and finds what is wrong with them.
+// options converts the flags into options of a run and validates them.
 func (f doctorFlags) options(all []doctor.Check) (doctor.Options, error) {
 	opts := doctor.Options{Only: f.only, Skip: f.skip}
 	named := slices.Concat(f.only, f.skip)
@@ -134,7 +136,7 @@ func (f doctorFlags) options(all []doctor.Check) (doctor.Options, error) {
 	return opts, opts.Validate(all)
 }
 
-// unknownCheck returns the error for an ID that no check has, nil for one that has.
+// unknownCheck returns an error if no check has the ID.
 func unknownCheck(id string) error {
 	ids := checkIDs()
 	if slices.Contains(ids, id) {
@@ -142,10 +144,10 @@ func unknownCheck(id string) error {
 	}
 	err := fmt.Errorf("%w: %q", doctor.ErrUnknownCheck, id)
 	return cli.WithHints(cli.WithHints(err, cli.DidYouMean(spelling.Nearest(id, ids, spelling.Loose))...),
-		"rdmactl doctor --list names the checks")
+		"rdmactl doctor --list lists the checks")
 }
 
-// doctorResult is the end of a run: the error that carries its exit code.
+// doctorResult returns the error that carries the exit code of a run, nil for 0.
 func doctorResult(app *cli.App, snap *inventory.Snapshot, r doctor.Report, strict bool) error {
 	switch {
 	case r.Counts.Fail > 0 || strict && r.Counts.Warn > 0:
@@ -153,18 +155,18 @@ func doctorResult(app *cli.App, snap *inventory.Snapshot, r doctor.Report, stric
 	case r.Counts.Unknown > 0:
 		return cli.ExitSilently(cli.ExitPartial)
 	case r.Verdict == doctor.OutcomeNotApplicable:
-		return nothingToJudge(snap, r)
+		return noCheckApplies(snap, r)
 	case r.Counts.Warn > 0:
-		app.Out.Note("note: %s; --strict makes that exit code 1", english.Count(r.CheckCounts.Warn, "warning"))
+		app.Out.Note("note: %s; with --strict the exit code is 1", english.Count(r.CheckCounts.Warn, "warning"))
 	}
 	return nil
 }
 
-// nothingToJudge says why no check applies, and what would change that.
-func nothingToJudge(snap *inventory.Snapshot, r doctor.Report) error {
+// noCheckApplies returns an error that says why no check applies, with hints.
+func noCheckApplies(snap *inventory.Snapshot, r doctor.Report) error {
 	switch {
 	case len(r.Findings) == 0:
-		return cli.Exitf(cli.ExitNotFound, "no check is left to run")
+		return cli.Exitf(cli.ExitNotFound, "no checks are selected")
 	case len(snap.Devices) > 0:
 		return cli.Exitf(cli.ExitNotFound, "none of these checks applies to this node")
 	}
@@ -186,7 +188,7 @@ func explainCheck(app *cli.App, cmd *cobra.Command, all []doctor.Check, id strin
 		{Key: "needs", Value: output.Plain(c.Needs.String())},
 	}}
 	for i, pattern := range c.Reads {
-		list.Items = append(list.Items, output.Item{Key: cli.FirstOnly(i, "judges"), Value: output.Plain(pattern)})
+		list.Items = append(list.Items, output.Item{Key: cli.FirstOnly(i, "reads"), Value: output.Plain(pattern)})
 	}
 	for i, source := range c.Sources {
 		list.Items = append(list.Items,

@@ -13,12 +13,11 @@ import (
 	"github.com/rdmakit/rdmakit/internal/text/output"
 )
 
-// ReportBlocks shows a report to people: what is wrong first, by check, each with
-// its evidence, reason and remedy; then what is well or does not apply, in a line
-// a check; the sum last, where the eye ends.
+// ReportBlocks formats a report as text: first the faults by check, each with its evidence, reason
+// and remedy; then one line for each check that passed or does not apply; then the summary line.
 //
-// What passed of a check that did not pass as a whole stands with the worst that it found: a line
-// "pass" would say that nothing is wrong, or that all could be judged. So does what did not apply.
+// Objects that passed a check, or that it does not apply to, are listed with the worst finding of
+// that check: a separate line "pass" would say that the whole check passed.
 func ReportBlocks(r doctor.Report, wide bool) []output.Block {
 	var blocks []output.Block
 	var quiet [][]output.Cell
@@ -114,7 +113,7 @@ func mergeEqual(group []doctor.Finding) []*objectsFinding {
 func findingBlock(r doctor.Report, o doctor.Outcome, group, rest []doctor.Finding, wide bool) output.Block {
 	id := group[0].CheckID
 	head := []output.Cell{outcomeCell(o, strings.ToUpper(string(o))), output.Plain("  "), output.Bold(id)}
-	if o != doctor.OutcomeUnknown { // nobody knows whether the title is true
+	if o != doctor.OutcomeUnknown { // it is not known whether the fault in the title exists
 		head = append(head, output.Plain(": "), output.Plain(titleOf(r, id)).Flow(0))
 	}
 	t := output.Text{Lines: [][]output.Cell{head}}
@@ -190,8 +189,8 @@ func evidenceLines(ev []doctor.Evidence, indent string, wide bool) [][]output.Ce
 	return lines
 }
 
-// remedies joins the commands of findings; a line that several have stands once,
-// which keeps their order because each begins with the more general lines.
+// remedies joins the commands of findings without duplicate lines. That keeps their order, because
+// each remedy begins with the more general lines.
 func remedies(group []doctor.Finding) []string {
 	var lines []string
 	for _, f := range group {
@@ -204,7 +203,7 @@ func remedies(group []doctor.Finding) []string {
 	return lines
 }
 
-// passLines shows what is well: a line a finding, its evidence with -o wide.
+// passLines returns a line for each finding of outcome pass; with -o wide also its evidence.
 func passLines(group []doctor.Finding, wide bool) [][]output.Cell {
 	var lines [][]output.Cell
 	for _, f := range group {
@@ -218,8 +217,8 @@ func passLines(group []doctor.Finding, wide bool) [][]output.Cell {
 	return lines
 }
 
-// notApplicableLines shows each reason once, with all checks that give it, but for those that are
-// shown already.
+// notApplicableLines returns a line for each reason, with all checks that report it, except those
+// that are shown already.
 func notApplicableLines(findings []doctor.Finding, shown map[string]bool) [][]output.Cell {
 	var reasons []string
 	ids := map[string][]string{}
@@ -250,8 +249,8 @@ func suppressedLine(f doctor.Finding) []output.Cell {
 	return []output.Cell{output.Dim("mute"), output.Plain("  "), output.Plain(text).Flow(0)}
 }
 
-// sumLine is the verdict in one line, "8 checks: 2 failed, 1 warning, 5 passed": each check once,
-// by the worst that it found. Where that is more than one finding a check, their number follows.
+// sumLine returns the summary, "8 checks: 2 failed, 1 warning, 5 passed": each check once, by its
+// worst outcome, and the number of findings if it is greater than that of the checks.
 func sumLine(r doctor.Report) []output.Cell {
 	line := []output.Cell{output.Bold(english.Count(len(r.Checks), "check") + ":").Flow(0)}
 	sep := " "
@@ -270,7 +269,7 @@ func sumLine(r doctor.Report) []output.Cell {
 	add(c.NotApplicable, doctor.OutcomeNotApplicable, fmt.Sprintf("%d not applicable", c.NotApplicable))
 	add(c.Suppressed, doctor.OutcomeNotApplicable, fmt.Sprintf("%d suppressed", c.Suppressed))
 	if sep == " " {
-		line = append(line, output.Plain(" nothing to judge").Flow(0))
+		line = append(line, output.Plain(" nothing to check").Flow(0))
 	}
 	var findings []string
 	if n := found(r.Counts); n > found(c) {
