@@ -10,16 +10,16 @@ import (
 	"github.com/rdmakit/rdmakit/inventory"
 )
 
-// Derive works out the launch environment of a node. It is pure: the same snapshot
-// and options give the same [Plan]. It fails only where the options can't be followed
-// ([ErrOptions]: a selector that matches no port, --pin-gid on ports that differ); a
-// node without RDMA is a Plan with [OutcomeNone] and the reasons.
+// Derive derives the launch environment of a node. It is a pure function: the same snapshot and
+// options give the same [Plan]. It returns an error only if the options don't fit the node
+// ([ErrOptions]: a selector that matches no port, --pin-gid on ports with different indices). For a
+// node without RDMA it returns a Plan with [OutcomeNone] and the reasons.
 func Derive(snapshot inventory.Snapshot, opts Options) (Plan, error) {
 	dv, err := newDerivation(&snapshot, opts)
 	if err != nil {
 		return Plan{}, err
 	}
-	dv.judgePorts()
+	dv.checkPorts()
 	dv.group()
 	switch {
 	case len(dv.selected) > 0:
@@ -34,14 +34,14 @@ func Derive(snapshot inventory.Snapshot, opts Options) (Plan, error) {
 	for i := range variableRules {
 		variableRules[i].derive(dv, &variableRules[i])
 	}
-	dv.settle()
+	dv.mergeUser()
 	dv.checkUser()
 	dv.describePorts()
 	dv.warnings()
 	return dv.plan, nil
 }
 
-// derivation is a Plan in the making.
+// derivation is the state of Derive.
 type derivation struct {
 	snapshot         *inventory.Snapshot
 	opts             Options
@@ -75,7 +75,7 @@ func newDerivation(snapshot *inventory.Snapshot, opts Options) (*derivation, err
 		err = checkSelectors("exclude", dv.exclude, snapshot)
 	}
 	if p := dv.opts.Peer; err == nil && p.IsValid() && (p.IsUnspecified() || p.IsMulticast()) {
-		err = &OptionError{Option: "peer", Text: p.String() + " is no address of a node"}
+		err = &OptionError{Option: "peer", Text: p.String() + " is not the address of a node"}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("derive launch environment: %w", err)
@@ -85,7 +85,8 @@ func newDerivation(snapshot *inventory.Snapshot, opts Options) (*derivation, err
 
 func (dv *derivation) wants(l Library) bool { return slices.Contains(dv.plan.Libraries, l) }
 
-// describePorts fills in what libraries do with each port, and moves the ports into the Plan.
+// describePorts fills in the choices of the libraries for each port and moves the ports into the
+// Plan.
 func (dv *derivation) describePorts() {
 	planned := dv.effective()
 	for _, c := range dv.candidates {
@@ -99,7 +100,7 @@ func (dv *derivation) describePorts() {
 	}
 }
 
-// findReach asks for the way from the port's own address to the peer.
+// findReach finds the route from the port's address to the peer.
 func (dv *derivation) findReach(c *candidate) {
 	if !dv.opts.Peer.IsValid() || c.plan.GID == nil {
 		return
@@ -116,7 +117,7 @@ func (dv *derivation) findReach(c *candidate) {
 	}
 }
 
-// warnings tells what a person should know.
+// warnings adds the warnings of the Plan.
 func (dv *derivation) warnings() {
 	if n := len(dv.selected); n > ncclMaxDevices && dv.wants(LibraryNCCL) {
 		dv.plan.warn(ruleHCALimit, fmt.Sprintf("%d ports are selected, NCCL uses %d of them", n, ncclMaxDevices))
@@ -138,14 +139,15 @@ func (dv *derivation) warnings() {
 	}
 	if n := len(dv.plan.Incomplete); n > 0 {
 		first := dv.plan.Incomplete[0]
-		text := fmt.Sprintf("%d files that decide could not be read, the first: %s: %s", n, first.Path, first.Error)
+		text := fmt.Sprintf("%d files that the result depends on could not be read, the first is %s: %s",
+			n, first.Path, first.Error)
 		dv.plan.warn(ruleIncomplete, text, first.Path)
 	}
 }
 
 func (dv *derivation) warnPort(c *candidate) {
 	if c.device.Software != "" {
-		dv.plan.warn(ruleSoftware, fmt.Sprintf("%s is made of software (%s)", c.plan.Name(), c.device.Software),
+		dv.plan.warn(ruleSoftware, fmt.Sprintf("%s is a software device (%s)", c.plan.Name(), c.device.Software),
 			c.device.Path)
 	}
 	g := c.plan.GID
@@ -158,14 +160,14 @@ func (dv *derivation) warnPort(c *candidate) {
 	}
 	if n := c.plan.NCCLPlanned; n != nil && n.Used && n.Index != g.Index {
 		dv.plan.warn(ruleNCCLOther,
-			fmt.Sprintf("%s: NCCL takes index %d instead of %d", c.plan.Name(), n.Index, g.Index))
+			fmt.Sprintf("%s: NCCL uses index %d instead of %d", c.plan.Name(), n.Index, g.Index))
 	}
 	if u := c.plan.UCXAuto; u != nil && u.Index != g.Index && !dv.opts.PinGID && dv.wants(LibraryUCX) {
-		dv.plan.warn(ruleUCXOther, fmt.Sprintf("%s: UCX takes index %d instead of %d", c.plan.Name(), u.Index, g.Index))
+		dv.plan.warn(ruleUCXOther, fmt.Sprintf("%s: UCX uses index %d instead of %d", c.plan.Name(), u.Index, g.Index))
 	}
 }
 
-// warnRails tells of compute ports that are lost while others are selected.
+// warnRails warns of compute ports that can't be used while others are selected.
 func (dv *derivation) warnRails() {
 	if len(dv.selected) == 0 {
 		return
@@ -184,7 +186,7 @@ func (dv *derivation) warnRails() {
 	}
 }
 
-// warnUverbs tells of devices that programs can't open.
+// warnUverbs warns of devices that programs can't open.
 func (dv *derivation) warnUverbs() {
 	used := append(slices.Clone(dv.selected), dv.efa...)
 	if len(used) > 0 && dv.snapshot.Host.Container != nil && !dv.snapshot.Host.DevInfiniBand {
@@ -204,7 +206,7 @@ func (dv *derivation) warnUverbs() {
 	}
 }
 
-// warnIncluded tells why ports that --include names are not used.
+// warnIncluded warns of ports that --include selects but that can't be used.
 func (dv *derivation) warnIncluded() {
 	for _, c := range dv.candidates {
 		if len(dv.include) > 0 && c.plan.Decision != DecisionSelected && c.plan.Rule != "port-not-included" &&
@@ -227,7 +229,7 @@ func (dv *derivation) warnReach() {
 	}
 	if len(yes) > 0 && len(no) > 0 {
 		dv.plan.warn(ruleReach,
-			fmt.Sprintf("%s is reached from %s, and not from %s: right where every rail is a subnet of its own",
+			fmt.Sprintf("%s is reachable from %s but not from %s: correct if every rail is a separate subnet",
 				dv.opts.Peer, strings.Join(yes, ", "), strings.Join(no, ", ")))
 	}
 }
@@ -238,11 +240,11 @@ func (dv *derivation) warnNothing() {
 		return
 	}
 	first := dv.candidates[0].plan
-	const text = "no RDMA: none of %d ports can be used, the first because: %s"
+	const text = "no RDMA: none of %d ports can be used; the first: %s"
 	dv.plan.warn(ruleNothing, fmt.Sprintf(text, len(dv.candidates), first.Reason), first.Files...)
 }
 
-// decides reports whether a file that could not be read might have changed the Plan.
+// decides reports whether the Plan depends on a file.
 func decides(name string) bool {
 	if name == "/"+sysfs.ProcNetRoute || name == "/"+sysfs.ProcNetIPv6Route {
 		return true
@@ -264,7 +266,8 @@ func decides(name string) bool {
 		slices.Contains([]string{"state", "link_layer", "rate", "gids", "gid_attrs"}, parts[3])
 }
 
-// effective is the environment that a program would see: the user's, with the Plan's on top.
+// effective returns the environment of a program: the user's variables, overridden by those of the
+// Plan.
 func (dv *derivation) effective() map[string]string {
 	env := map[string]string{}
 	for name, value := range dv.opts.Environment {

@@ -70,7 +70,7 @@ func ruleCases() []ruleCase {
 				"port-selected", "socket-unknown",
 			},
 			env: lists("mlx5_0", "mlx5_1"), ports: selected("mlx5_0:1", "mlx5_1:1"), outcome: OutcomeRDMA,
-			warn: []string{"UCX has none"},
+			warn: []string{"UCX_NET_DEVICES has no TCP device"},
 		},
 		{
 			name: "InfiniBand", node: withDefault(node(device("mlx5_0", ibPort()), device("mlx5_1", ibPort())), "eno1"),
@@ -265,7 +265,7 @@ func ruleCases() []ruleCase {
 		},
 		{
 			name: "names without anything in common", outcome: OutcomeRDMA, rules: []string{"nvshmem-hca-prefix"},
-			warn: []string{"no part of their names"},
+			warn: []string{"no text in common"},
 			node: node(roce("abc", "r0", "10.0.0.1"), roce("xyz", "r1", "10.0.1.1")), env: lists("abc", "xyz"),
 			ports: selected("abc:1", "xyz:1"),
 		},
@@ -290,7 +290,7 @@ func ruleCases() []ruleCase {
 			opts:  Options{Peer: netip.MustParseAddr("10.0.1.9"), Routes: railRoutes},
 			env: with(lists("mlx5_0", "mlx5_1"), "UCX_NET_DEVICES=mlx5_0:1,mlx5_1:1,r1",
 				"NCCL_SOCKET_IFNAME==r1", "GLOO_SOCKET_IFNAME=r1"),
-			warn: []string{"is reached from mlx5_1:1, and not from mlx5_0:1"},
+			warn: []string{"is reachable from mlx5_1:1 but not from mlx5_0:1"},
 		},
 		{
 			name: "only one device left", outcome: OutcomeRDMA, rules: []string{"socket-only-candidate"},
@@ -342,7 +342,7 @@ func ruleCases() []ruleCase {
 				"MC_MS_FILTERS":     "mlx5_0,mlx5_1",
 				"NCCL_IB_GID_INDEX": "3", "NVSHMEM_IB_GID_INDEX": "3", "MC_GID_INDEX": "3",
 			},
-			warn: []string{"NVSHMEM_HCA_LIST is left out", "UCX_IB_GID_INDEX is left out"},
+			warn: []string{"NVSHMEM_HCA_LIST is not set", "UCX_IB_GID_INDEX is not set"},
 		},
 		{
 			name: "closed uverbs", outcome: OutcomeRDMA, rules: []string{"uverbs-closed"}, env: lists("mlx5_9"),
@@ -374,7 +374,7 @@ func ruleCases() []ruleCase {
 			},
 			ports: map[string]string{"mlx5_0:1": "rejected port-state", "mlx5_1:1": "rejected port-no-gid"},
 			warn: []string{
-				"none of 2 ports can be used, the first because: the state could not be read: permission denied",
+				"none of 2 ports can be used; the first: the state could not be read: permission denied",
 			},
 		},
 		{
@@ -540,7 +540,7 @@ func TestDeriveErrors(t *testing.T) {
 		{two, Options{Include: []string{"[x"}}, []string{"include", "unclosed ["}},
 		{two, Options{Include: []string{"/(/"}}, []string{"include", "missing closing )"}},
 		{two, Options{Include: []string{""}}, []string{"include: empty selector"}},
-		{two, Options{PinGID: true}, []string{"pin-gid: no index serves all ports: mlx5_0:1 has 3, mlx5_1:1 has 1"}},
+		{two, Options{PinGID: true}, []string{"pin-gid: no index suits all ports: mlx5_0:1 has 3, mlx5_1:1 has 1"}},
 		{node(device("mlx5_0", ibPort())), Options{PinGID: true}, []string{"pin-gid: mlx5_0:1 on InfiniBand"}},
 		{two, Options{Peer: netip.MustParseAddr("0.0.0.0")}, []string{"peer: 0.0.0.0"}},
 		{two, Options{Peer: netip.MustParseAddr("ff02::1")}, []string{"peer: ff02::1"}},
@@ -579,8 +579,8 @@ func TestOverride(t *testing.T) {
 		},
 		{
 			Name: "UCX_IB_GID_INDEX", User: "1", Kept: SourceUser, Rule: "user-gid-index",
-			Reason: "mlx5_0:1 has no routable GID at index 1 (its own is 3); mlx5_1:1 has no routable " +
-				"GID at index 1 (its own is 3)",
+			Reason: "mlx5_0:1 has no routable GID at index 1 (use 3); mlx5_1:1 has no routable " +
+				"GID at index 1 (use 3)",
 		},
 	}
 	if diff := cmp.Diff(want, kept.Conflicts); diff != "" {

@@ -1,27 +1,25 @@
-// Package launch derives what distributed programs need in their environment to
-// use RDMA on a node: NCCL, NVSHMEM, UCX, Gloo, Mooncake, SGLang. Here belongs what
-// makes a [Plan] for one node by rules, and what writes one as text; what judges an
-// environment that others made, compares nodes, or imitates another program is a
-// package below.
+// Package launch derives the environment variables with which distributed programs use RDMA on a
+// node: NCCL, NVSHMEM, UCX, Gloo, Mooncake, SGLang. It contains the rules that derive a [Plan] for
+// one node and the functions that format it. Packages below it check existing environments, compare
+// nodes, and reproduce other programs.
 //
 //	snapshot, err := inventory.Scan(ctx, inventory.Sources{Root: root.FS()})
 //	plan, err := launch.Derive(snapshot, launch.Options{})
 //	text, err := launch.Format(plan, launch.FormatShell)
 //
-// Derive is a pure function: node in, Plan out. Every variable of the Plan carries
-// the ID of the rule that made it, the reason, and the files that told; Rules lists
-// them all. A variable is set only where a library's own choice would be wrong or
-// left to chance: indices of GID tables, in particular, differ between ports, nodes
-// and reboots, so none is exported unless Options.PinGID asks for it and it is the
-// same everywhere. What NCCL and UCX would choose by themselves is part of the Plan,
-// computed by models of their algorithms (NCCL 2.30.7, UCX of 2026), which tell of
-// verbs, not of the programs' other settings.
+// Derive is a pure function of the snapshot and the options. Every variable of the Plan has the ID
+// of its rule, the reason, and the files that it depends on; Rules lists all rules. A variable is
+// set only if a library's default would be wrong or depend on chance. GID indices in particular
+// differ between ports, nodes and reboots, so none is exported unless Options.PinGID is set and all
+// ports have the same index. The Plan also has the default choices of NCCL and UCX, computed by
+// models of their algorithms (NCCL 2.30.7, UCX of 2026). The models cover the verbs transports, not
+// other settings of the programs.
 //
-// The way to another node (Options.Peer) is asked for through a function: [RoutesOf]
-// makes one of a snapshot, and [KernelRoutes] one that asks the running kernel.
+// A function finds the route to another node (Options.Peer): [RoutesOf] returns one for a snapshot,
+// [KernelRoutes] one for the running kernel.
 //
-// Package [github.com/rdmakit/rdmakit/launch/kserve] reproduces a widespread shell
-// script instead, with its errors.
+// Package [github.com/rdmakit/rdmakit/launch/kserve] reproduces a common shell script instead,
+// including its errors.
 //
 // The functions of the package may be called concurrently; a Plan is plain data.
 package launch

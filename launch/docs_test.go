@@ -22,7 +22,7 @@ func TestRulesDocumented(t *testing.T) {
 func rulesMarkdown() string {
 	titles := map[launch.RuleKind]string{
 		launch.KindPort: "Which ports", launch.KindSocket: "Which network device for bootstrap",
-		launch.KindVariable: "Which variables", launch.KindWarning: "What is told",
+		launch.KindVariable: "Which variables", launch.KindWarning: "Warnings",
 		launch.KindKServe: "`--compat kserve`",
 	}
 	var b strings.Builder

@@ -10,37 +10,36 @@ import (
 	"unicode/utf8"
 )
 
-// TextFormat is a way to write the variables of a [Plan].
+// TextFormat is a text format for the variables of a [Plan].
 type TextFormat string
 
 // The formats.
 const (
-	// FormatShell is `export NAME='value'` for any POSIX shell, as in
-	// eval "$(rdmactl env)". It carries every value without a NUL byte.
+	// FormatShell is `export NAME='value'` for any POSIX shell, as in eval "$(rdmactl env)". It
+	// supports every value without a NUL byte.
 	FormatShell TextFormat = "sh"
-	// FormatDotenv is NAME=value, quoted only where needed. What Format writes
-	// means the same to a POSIX shell (set -a; . ./file) and to dotenv libraries;
-	// values without a space or a sign are unquoted, as docker's --env-file
-	// and systemd's EnvironmentFile want them. Values that the readers don't agree
-	// on are refused: those with quotes, backslashes, line breaks or bytes that
-	// aren't UTF-8.
+	// FormatDotenv is NAME=value, quoted only if necessary. A POSIX shell (set -a; . ./file) and
+	// dotenv libraries read the output in the same way; values without spaces or special characters
+	// are unquoted, as docker's --env-file and systemd's EnvironmentFile require. Values that these
+	// programs read differently are rejected: those with quotes, backslashes, line breaks or bytes
+	// that aren't UTF-8.
 	FormatDotenv TextFormat = "dotenv"
-	// FormatJSON is one object, name to value, in the order of the Plan. Only
-	// values of valid UTF-8 can be carried.
+	// FormatJSON is one object, name to value, in the order of the Plan. It supports only values of
+	// valid UTF-8.
 	FormatJSON TextFormat = "json"
-	// FormatSystemd is a file for EnvironmentFile= of systemd: values in double
-	// quotes. A shell reads the same from it. Only values of valid UTF-8 without
-	// noncharacters (U+FFFE and others) can be carried.
+	// FormatSystemd is a file for EnvironmentFile= of systemd, with values in double quotes. A
+	// shell reads the same values. It supports only values of valid UTF-8 without noncharacters
+	// (U+FFFE and others).
 	FormatSystemd TextFormat = "systemd"
-	// FormatDocker is a file for docker run --env-file: what stands behind the
-	// first = is the value, quotes included. Line breaks, bytes that aren't UTF-8
-	// and lines of more than 65535 bytes can't be carried.
+	// FormatDocker is a file for docker run --env-file: the value is the text after the first =,
+	// including quotes. It does not support line breaks, bytes that aren't UTF-8, and lines of more
+	// than 65535 bytes.
 	FormatDocker TextFormat = "docker"
-	// FormatContainer is a YAML list for the field env of a Kubernetes container.
-	// Only values of valid UTF-8 can be carried.
+	// FormatContainer is a YAML list for the field env of a Kubernetes container. It supports only
+	// values of valid UTF-8.
 	FormatContainer TextFormat = "k8s-env"
-	// FormatConfigMap is a Kubernetes v1 ConfigMap; see FormatOptions. Only
-	// values of valid UTF-8 can be carried, and 1 MiB in all.
+	// FormatConfigMap is a Kubernetes v1 ConfigMap; see FormatOptions. It supports only values of
+	// valid UTF-8, and at most 1 MiB in total.
 	FormatConfigMap TextFormat = "configmap"
 )
 
@@ -51,7 +50,7 @@ func TextFormats() []TextFormat {
 	}
 }
 
-// ParseTextFormat reads the name of a format.
+// ParseTextFormat parses the name of a format.
 func ParseTextFormat(s string) (TextFormat, error) {
 	if f := TextFormat(s); slices.Contains(TextFormats(), f) {
 		return f, nil
@@ -68,9 +67,9 @@ func Format(plan Plan, format TextFormat) ([]byte, error) {
 	return FormatWith(plan, format, FormatOptions{})
 }
 
-// FormatWith writes the variables of a [Plan]. [FormatShell] writes its Unset variables
-// too, which the others can't express. The error names the variable whose name or value
-// the format can't carry, or the option that doesn't fit (then it matches [ErrOptions]).
+// FormatWith formats the variables of a [Plan]. [FormatShell] includes its Unset variables, which
+// the other formats can't express. The error names the variable whose name or value the format does
+// not support, or the invalid option (then it matches [ErrOptions]).
 func FormatWith(plan Plan, format TextFormat, opts FormatOptions) ([]byte, error) {
 	head, tail, none, err := frame(plan, format, opts)
 	if err != nil {
@@ -95,14 +94,14 @@ func FormatWith(plan Plan, format TextFormat, opts FormatOptions) ([]byte, error
 	return out.Bytes(), nil
 }
 
-// frame returns what a format writes before and after the variables, and in place
-// of the head where there is no variable.
+// frame returns the text of a format before and after the variables, and the text to write instead
+// of head if there are no variables.
 func frame(plan Plan, format TextFormat, opts FormatOptions) (head, tail, none string, err error) {
 	switch format {
 	case FormatShell:
 		for _, u := range plan.Unset {
 			if !isVariableName(u.Name) {
-				return "", "", "", fmt.Errorf("unset %q: no name of a variable", u.Name)
+				return "", "", "", fmt.Errorf("unset %q: not a valid variable name", u.Name)
 			}
 			tail += "unset " + u.Name + "\n"
 		}
@@ -153,15 +152,15 @@ func formatVariable(v Variable, format TextFormat, first bool) (line string, err
 
 func checkVariable(v Variable) error {
 	if !isVariableName(v.Name) {
-		return fmt.Errorf("no name of a variable")
+		return fmt.Errorf("not a valid variable name")
 	}
 	if strings.ContainsRune(v.Value, 0) {
-		return fmt.Errorf("the value has a NUL byte, which no environment holds")
+		return fmt.Errorf("the value has a NUL byte, which is not possible in an environment")
 	}
 	return nil
 }
 
-// isVariableName reports whether a shell takes s for a name.
+// isVariableName reports whether s is a valid name in a shell.
 func isVariableName(s string) bool {
 	for i := range len(s) {
 		c := s[i]
@@ -175,19 +174,19 @@ func isVariableName(s string) bool {
 	return s != ""
 }
 
-// quoteShell quotes for a POSIX shell: in single quotes nothing is special but the
-// single quote itself.
+// quoteShell quotes a value for a POSIX shell: within single quotes only the single quote is
+// special.
 func quoteShell(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// quoteDotenv leaves plain values bare and puts others in single quotes.
+// quoteDotenv puts a value in single quotes if necessary.
 func quoteDotenv(s string) (string, error) {
 	if !utf8.ValidString(s) {
 		return "", fmt.Errorf("the value is not UTF-8")
 	}
 	if i := strings.IndexAny(s, "'\"\\\n\r"); i >= 0 {
-		return "", fmt.Errorf("the value has %q, which readers of dotenv files take differently", s[i])
+		return "", fmt.Errorf("the value has %q, which programs read differently in dotenv files", s[i])
 	}
 	if strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+.,:/=@%^") == "" {
 		return s, nil
@@ -195,7 +194,7 @@ func quoteDotenv(s string) (string, error) {
 	return "'" + s + "'", nil
 }
 
-// quoteJSON writes a string without the escapes for HTML that encoding/json makes.
+// quoteJSON quotes a string without the HTML escapes of encoding/json.
 func quoteJSON(s string) (string, error) {
 	if !utf8.ValidString(s) {
 		return "", fmt.Errorf("the value is not UTF-8")

@@ -8,22 +8,21 @@ import (
 	"unicode/utf8"
 )
 
-// FormatOptions is what [FormatConfigMap] says beyond the variables. The other
-// formats ignore it.
+// FormatOptions are the options of [FormatConfigMap]. The other formats ignore them.
 type FormatOptions struct {
-	// Name of the ConfigMap; "" means rdma-env-NODE, or rdma-env where Node can't
-	// be part of a name. Namespace may be "": kubectl's own then.
+	// Name of the ConfigMap; "" means rdma-env-NODE, or rdma-env if Node can't be part of a name.
+	// If Namespace is "", kubectl uses its current namespace.
 	Name, Namespace string
-	// Node is the host name of the node that the Plan is of, and Version that of
-	// the program that writes; both may be "".
+	// Node is the host name of the node of the Plan, and Version the version of the calling
+	// program; both may be "".
 	Node, Version string
 }
 
-// Limits of the readers.
+// Limits of the programs that read the formats.
 const (
-	dockerLineMax   = 65535   // bytes before the line break: bufio.MaxScanTokenSize holds both
+	dockerLineMax   = 65535   // bytes before the line break: bufio.MaxScanTokenSize includes both
 	configMapMax    = 1 << 20 // bytes of all names and values (MaxSecretSize of Kubernetes, for ConfigMaps too)
-	subdomainMax    = 253     // RFC 1123, as Kubernetes has it for names of objects
+	subdomainMax    = 253     // RFC 1123, for names of Kubernetes objects
 	domainLabelMax  = 63
 	configMapPrefix = "rdma-env"
 	// annotationDomain is the prefix of the annotations: a domain that belongs to the project.
@@ -32,22 +31,22 @@ const (
 
 var errNotUTF8 = errors.New("the value is not UTF-8")
 
-// quoteSystemd puts a value in double quotes, in which systemd (env-file.c) and
-// shells know the same escapes. Older systemd drops the backslash before any other character.
+// quoteSystemd puts a value in double quotes, in which systemd (env-file.c) and shells support the
+// same escapes. Older versions of systemd drop the backslash before any other character.
 func quoteSystemd(s string) (string, error) {
 	if !utf8.ValidString(s) {
-		return "", errNotUTF8 // systemd would drop the whole file
+		return "", errNotUTF8 // systemd would ignore the whole file
 	}
 	for _, r := range s {
 		if unicode.Is(unicode.Noncharacter_Code_Point, r) {
 			return "", fmt.Errorf(
-				"the value has U+%04X, which Unicode assigns to nothing, and systemd drops the whole file for it", r)
+				"the value has the noncharacter U+%04X, because of which systemd ignores the whole file", r)
 		}
 	}
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "$", `\$`, "`", "\\`").Replace(s) + `"`, nil
 }
 
-// dockerLine writes a variable for docker's --env-file, which has no quotes.
+// dockerLine formats a variable for docker's --env-file, which does not support quotes.
 func dockerLine(v Variable) (string, error) {
 	line := v.Name + "=" + v.Value
 	switch {
@@ -61,14 +60,14 @@ func dockerLine(v Variable) (string, error) {
 	return line + "\n", nil
 }
 
-// escapeExpansion protects a value of a container's env from the kubelet, which
-// replaces $(NAME), and makes one dollar of two wherever they stand. Every dollar is
-// doubled, for the kubelet spoils a letter beyond ASCII behind a single one.
+// escapeExpansion escapes a value of a container's env for the kubelet, which replaces $(NAME) and
+// converts $$ to $. It doubles every dollar sign, because the kubelet corrupts a non-ASCII
+// character after a single one.
 func escapeExpansion(s string) string { return strings.ReplaceAll(s, "$", "$$") }
 
-// quoteYAML writes a scalar in double quotes, which is never taken for a number, a
-// truth value or null. What isn't printable is escaped: YAML 1.1 takes some of it
-// for line breaks and forbids the rest.
+// quoteYAML quotes a scalar, so that it is not parsed as a number, boolean or null. It escapes
+// characters that aren't printable: in YAML 1.1 some of them are line breaks and the others are not
+// allowed.
 func quoteYAML(s string) (string, error) {
 	if !utf8.ValidString(s) {
 		return "", errNotUTF8
@@ -96,8 +95,8 @@ func quoteYAML(s string) (string, error) {
 	return b.String(), nil
 }
 
-// yamlName writes the name of a variable, in quotes where YAML 1.1 would take it for
-// a truth value or null.
+// yamlName formats the name of a variable, in quotes if YAML 1.1 would parse it as a boolean or
+// null.
 func yamlName(name string) string {
 	switch strings.ToLower(name) {
 	case "y", "n", "yes", "no", "on", "off", "true", "false", "null":
@@ -106,15 +105,15 @@ func yamlName(name string) string {
 	return name
 }
 
-// configMapHead returns what stands before the variables of a ConfigMap, for a Plan
-// with variables and for one without.
+// configMapHead returns the text before the variables of a ConfigMap, for a Plan with variables and
+// for one without.
 func configMapHead(plan Plan, opts FormatOptions) (head, none string, err error) {
 	size := 0
 	for _, v := range plan.Variables {
 		size += len(v.Name) + len(v.Value)
 	}
 	if size > configMapMax {
-		return "", "", fmt.Errorf("the variables have %d bytes, a ConfigMap holds %d", size, configMapMax)
+		return "", "", fmt.Errorf("the variables have %d bytes, a ConfigMap holds at most %d", size, configMapMax)
 	}
 	name := opts.Name
 	switch {
@@ -133,10 +132,10 @@ func configMapHead(plan Plan, opts FormatOptions) (head, none string, err error)
 		}
 	}
 	var b strings.Builder
-	b.WriteString("# For one node: names of devices, networks and indices differ between nodes. Don't " +
-		"give it to pods on others.\n")
+	b.WriteString("# For one node only: names of devices, networks and indices differ between nodes. Don't " +
+		"use it for pods on other nodes.\n")
 	b.WriteString("apiVersion: v1\nkind: ConfigMap\nmetadata:\n")
-	fmt.Fprintf(&b, "  name: %q\n", name) // of plain ASCII, checked above
+	fmt.Fprintf(&b, "  name: %q\n", name) // plain ASCII, checked above
 	if opts.Namespace != "" {
 		fmt.Fprintf(&b, "  namespace: %q\n", opts.Namespace)
 	}
@@ -145,7 +144,7 @@ func configMapHead(plan Plan, opts FormatOptions) (head, none string, err error)
 	return b.String() + "data:\n", b.String() + "data: {}\n", nil
 }
 
-// annotations says of which node a ConfigMap is, and what wrote it.
+// annotations returns annotations with the node of a ConfigMap and the program that wrote it.
 func annotations(opts FormatOptions) string {
 	var b strings.Builder
 	for _, a := range []struct{ key, value string }{{"node", opts.Node}, {"version", opts.Version}} {
@@ -160,7 +159,7 @@ func annotations(opts FormatOptions) string {
 	return "  annotations:\n" + b.String()
 }
 
-// configMapName makes the name of a ConfigMap for a node.
+// configMapName returns the name of a ConfigMap for a node.
 func configMapName(node string) string {
 	name := configMapPrefix + "-" + strings.ToLower(node)
 	if node == "" || !isSubdomain(name) {
@@ -169,7 +168,7 @@ func configMapName(node string) string {
 	return name
 }
 
-// isSubdomain reports whether Kubernetes takes s for the name of an object.
+// isSubdomain reports whether s is a valid name of a Kubernetes object.
 func isSubdomain(s string) bool {
 	for part := range strings.SplitSeq(s, ".") {
 		if !isDomainPart(part) {
@@ -179,7 +178,7 @@ func isSubdomain(s string) bool {
 	return len(s) <= subdomainMax
 }
 
-// isDomainLabel reports whether Kubernetes takes s for the name of a namespace.
+// isDomainLabel reports whether s is a valid name of a Kubernetes namespace.
 func isDomainLabel(s string) bool { return len(s) <= domainLabelMax && isDomainPart(s) }
 
 func isDomainPart(s string) bool {

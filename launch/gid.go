@@ -11,14 +11,14 @@ import (
 	"github.com/rdmakit/rdmakit/inventory"
 )
 
-// profile is a kind of GID that connections over RoCE can be made with. All ports of
-// a job must use the same one, for each library has one setting for all its ports.
+// profile is a kind of GID for RoCE connections. All ports of a job must use the same one, because
+// each library has one setting for all its ports.
 type profile struct {
 	version int  // 1 or 2
 	ipv4    bool // the GID is an IPv4 address
 }
 
-// profiles returns all of them, the best first.
+// profiles returns all profiles, the best first.
 func profiles() []profile {
 	return []profile{{2, true}, {2, false}, {1, true}, {1, false}}
 }
@@ -31,7 +31,7 @@ func (f profile) String() string {
 	return fmt.Sprintf("RoCE v%d over %s", f.version, family)
 }
 
-// addressFamily is the word of NCCL and NVSHMEM.
+// addressFamily returns the value of NCCL_IB_ADDR_FAMILY and NVSHMEM_IB_ADDR_FAMILY.
 func (f profile) addressFamily() string {
 	if f.ipv4 {
 		return "AF_INET"
@@ -39,9 +39,8 @@ func (f profile) addressFamily() string {
 	return "AF_INET6"
 }
 
-// profileOf tells what an entry can be used for; false for one that no connection
-// beyond the link can be made with. 169.254.0.0/16 counts as usable: it is what
-// directly cabled machines mostly have.
+// profileOf returns the profile of an entry; false for an entry that can't be used beyond the link.
+// 169.254.0.0/16 is usable, because directly cabled machines usually have these addresses.
 func profileOf(e inventory.GIDEntry) (profile, bool) {
 	addr := e.GID.Addr()
 	f := profile{ipv4: addr.Is4()}
@@ -59,11 +58,11 @@ func profileOf(e inventory.GIDEntry) (profile, bool) {
 	return f, true
 }
 
-// gidTable holds the usable entries of a RoCE port by profile, lowest index first.
+// gidTable contains the usable entries of a RoCE port by profile, lowest index first.
 type gidTable map[profile][]inventory.GIDEntry
 
-// usableGIDs sorts a port's entries. An entry on the slave of a bond is not usable:
-// the address lives on the bond. slave is the name of such a device, if there was one.
+// usableGIDs returns a port's usable entries. An entry of a bond member is not usable, because the
+// address belongs to the bond. slave is the name of such a member, if there is one.
 func usableGIDs(snapshot *inventory.Snapshot, p *inventory.Port) (table gidTable, slave string) {
 	table = gidTable{}
 	for _, e := range p.GIDs {
@@ -83,7 +82,7 @@ func usableGIDs(snapshot *inventory.Snapshot, p *inventory.Port) (table gidTable
 	return table, slave
 }
 
-// bondOf returns the bond that a network device is a slave of, or "".
+// bondOf returns the bond that a network device is a member of, or "".
 func bondOf(snapshot *inventory.Snapshot, netdev string) string {
 	n := snapshot.Netdev(netdev)
 	if n == nil || n.Master == "" {
@@ -95,8 +94,8 @@ func bondOf(snapshot *inventory.Snapshot, netdev string) string {
 	return n.Master
 }
 
-// choose returns the entry of a profile that connections should use: the lowest
-// index, with an assigned address before a self-given one (169.254.0.0/16).
+// choose returns the entry of a profile that connections should use: the one with the lowest index,
+// preferring an assigned address to a link-local IPv4 address (169.254.0.0/16).
 func (t gidTable) choose(f profile) *GIDChoice {
 	list := t[f]
 	if len(list) == 0 {
@@ -112,14 +111,14 @@ func (t gidTable) choose(f profile) *GIDChoice {
 	return &GIDChoice{Index: e.Index, GID: e.GID, Type: e.Type, Netdev: e.Netdev, Addr: e.GID.Addr()}
 }
 
-// gidFiles are the files of a GID entry.
+// gidFiles returns the files of a GID entry.
 func gidFiles(p *inventory.Port, index int) []string {
 	n := strconv.Itoa(index)
 	return []string{path.Join(p.Path, "gids", n), path.Join(p.Path, "gid_attrs/types", n)}
 }
 
-// coveringPrefix returns the narrowest network that holds all of the prefixes, which
-// must be of one address family; the zero value for none.
+// coveringPrefix returns the smallest network that contains all of the prefixes, which must be of
+// one address family; the zero value for an empty list.
 func coveringPrefix(list []netip.Prefix) netip.Prefix {
 	if len(list) == 0 {
 		return netip.Prefix{}
@@ -137,8 +136,8 @@ func coveringPrefix(list []netip.Prefix) netip.Prefix {
 	return cover
 }
 
-// prefixOf returns the network of an address as its network device has it, or the
-// address alone where the prefix is not known.
+// prefixOf returns the network of an address on its network device, or a network of only the
+// address if the prefix is not known.
 func prefixOf(snapshot *inventory.Snapshot, choice *GIDChoice) netip.Prefix {
 	if n := snapshot.Netdev(choice.Netdev); n != nil {
 		for _, p := range n.Addresses {
@@ -150,7 +149,7 @@ func prefixOf(snapshot *inventory.Snapshot, choice *GIDChoice) netip.Prefix {
 	return netip.PrefixFrom(choice.Addr, choice.Addr.BitLen())
 }
 
-// indexList shows which index each port has: "mlx5_0:1 has 3, mlx5_1:1 has 5".
+// indexList formats the index of each port: "mlx5_0:1 has 3, mlx5_1:1 has 5".
 func indexList(list []*candidate) string {
 	var out []string
 	for _, c := range list {

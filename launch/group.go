@@ -7,13 +7,13 @@ import (
 	"github.com/rdmakit/rdmakit/inventory"
 )
 
-// The rules that compare ports with each other; group applies them.
+// groupRules compare ports with each other; group applies them.
 var groupRules = []Rule{
 	{
 		ruleMixedFabric, KindPort,
-		"usable ports of several kinds (InfiniBand, RoCE, EFA) are left, and no --include chose them",
+		"usable ports of several kinds (InfiniBand, RoCE, EFA) remain, and --include is not given",
 		"keep the kind with the highest sum of rates",
-		"NCCL can't join link layers into one network, and one index setting can't serve both",
+		"NCCL can't combine link layers in one network, and one GID index does not suit both",
 	},
 	{
 		ruleRoCEVersion, KindPort, "some RoCE ports have v2 GIDs and others only v1", "keep those with v2",
@@ -22,12 +22,12 @@ var groupRules = []Rule{
 	{
 		ruleRoCEFamily, KindPort, "RoCE ports have no address family in common",
 		"keep the family that most ports have, IPv4 if equal",
-		"NCCL_IB_ADDR_FAMILY is one setting for all ports, and NCCL never falls back to IPv6 by itself",
+		"NCCL_IB_ADDR_FAMILY is one setting for all ports, and NCCL never falls back to IPv6",
 	},
 	{
 		ruleSelected, KindPort, "none of the rules above applies",
 		"use the port, through the lowest index of its usable GIDs",
-		"on InfiniBand the index is the library's own choice, never set",
+		"on InfiniBand the library chooses the index, so it is never set",
 	},
 }
 
@@ -38,7 +38,7 @@ const (
 	ruleSelected    = "port-selected"
 )
 
-// group settles which of the ports that passed work together.
+// group selects the ports that can be used together from those that passed the port rules.
 func (dv *derivation) group() {
 	left := dv.passed()
 	if len(dv.include) == 0 {
@@ -71,7 +71,7 @@ func (dv *derivation) group() {
 	}
 }
 
-// passed returns the candidates that no rule has taken out.
+// passed returns the candidates that no rule has rejected.
 func (dv *derivation) passed() []*candidate {
 	var out []*candidate
 	for _, c := range dv.candidates {
@@ -93,7 +93,8 @@ func splitEFA(list []*candidate) (efa, verbs []*candidate) {
 	return efa, verbs
 }
 
-// fabricKind tells which ports can carry one network.
+// fabricKind returns the kind of network of a port; only ports of the same kind can be used
+// together.
 func (c *candidate) fabricKind() string {
 	switch {
 	case c.isEFA():
@@ -104,8 +105,8 @@ func (c *candidate) fabricKind() string {
 	return "RoCE"
 }
 
-// keepFabric takes out all but the kind with the highest sum of rates; then the one
-// with more ports, then InfiniBand, decides.
+// keepFabric rejects all ports except those of the kind with the highest sum of rates. If the sums
+// are equal it keeps the kind with more ports, then InfiniBand.
 func keepFabric(list []*candidate) []*candidate {
 	type weight struct {
 		rate  float64
@@ -128,7 +129,8 @@ func keepFabric(list []*candidate) []*candidate {
 	for _, c := range list {
 		if kind := c.fabricKind(); kind != best {
 			c.drop(ruleMixedFabric,
-				fmt.Sprintf("%s beside %d %s ports of %g Gb/s together", kind, sums[best].count, best, sums[best].rate),
+				fmt.Sprintf("%s, but the node has %d %s ports with %g Gb/s in total",
+					kind, sums[best].count, best, sums[best].rate),
 				portFile(c.port, "link_layer"))
 		}
 	}
@@ -146,7 +148,8 @@ func (c *candidate) drop(rule, reason string, files ...string) {
 	c.plan.Decision, c.plan.Rule, c.plan.Reason, c.plan.Files = DecisionCandidate, rule, reason, files
 }
 
-// chooseProfile finds the kind of GID for all RoCE ports, and takes out those that lack it.
+// chooseProfile chooses the kind of GID for all RoCE ports and rejects the ports that have no such
+// GID.
 func (dv *derivation) chooseProfile(list []*candidate) {
 	count := map[profile]int{}
 	for _, c := range list {
@@ -176,7 +179,7 @@ func (dv *derivation) chooseProfile(list []*candidate) {
 	}
 }
 
-// bestProfile prefers version 2, then what most ports have, then IPv4.
+// bestProfile prefers RoCE v2, then the profile that most ports have, then IPv4.
 func bestProfile(count map[profile]int) profile {
 	var best profile
 	for _, f := range profiles() {

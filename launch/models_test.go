@@ -110,7 +110,7 @@ func TestAutoChoices(t *testing.T) {
 	for _, tt := range tests {
 		p := rocePort("r0", strings.Split(tt.table, ";")...)
 		if got := ncclGID(&p, tt.settings); got != tt.nccl {
-			t.Errorf("%s: NCCL takes %d, want %d", tt.name, got, tt.nccl)
+			t.Errorf("%s: NCCL uses %d, want %d", tt.name, got, tt.nccl)
 		}
 		if got := ucxChoice(&p).Index; got != tt.ucx {
 			t.Errorf("%s: UCX takes %d, want %d", tt.name, got, tt.ucx)
@@ -121,11 +121,11 @@ func TestAutoChoices(t *testing.T) {
 func TestAutoChoicesInfiniBand(t *testing.T) {
 	p := ibPort()
 	if got, ucx := ncclGID(&p, ncclSettings{index: 3}), ucxChoice(&p).Index; got != 0 || ucx != 0 {
-		t.Errorf("InfiniBand: NCCL takes %d, UCX %d, want 0", got, ucx)
+		t.Errorf("InfiniBand: NCCL uses %d, UCX %d, want 0", got, ucx)
 	}
 	p.GIDs, p.GIDTableSize = entries("", "ib fe80::1", "ib fec0:0:5::1")
 	if got, ucx := ncclGID(&p, ncclDefaults()), ucxChoice(&p).Index; got != 1 || ucx != 1 {
-		t.Errorf("InfiniBand with a FLID: NCCL takes %d, UCX %d, want 1", got, ucx)
+		t.Errorf("InfiniBand with a FLID: NCCL uses %d, UCX %d, want 1", got, ucx)
 	}
 	p.State = inventory.PortStateArmed
 	if ucxChoice(&p).Used || ncclChoice(&inventory.Device{Name: "x"}, &p, nil).Used {
@@ -225,7 +225,7 @@ func TestRoutesOf(t *testing.T) {
 		{"fd00::5", "", "r0"},
 		{"2001:db8::1", "", "find route to 2001:db8::1: no route"},
 		{"10.0.0.9", "10.0.0.1", "r0"},
-		{"10.0.1.9", "10.0.0.1", "find route from 10.0.0.1 to 10.0.1.9: addresses and default routes don't tell"},
+		{"10.0.1.9", "10.0.0.1", "find route from 10.0.0.1 to 10.0.1.9: not known from addresses and default routes"},
 		{"10.0.1.9", "192.168.1.5", "eno1 via 192.168.1.1"},
 	}
 	for _, tt := range tests {

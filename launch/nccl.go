@@ -10,25 +10,25 @@ import (
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// ncclMaxDevices is MAX_IB_DEVS of NCCL 2.30: entries of NCCL_IB_HCA, and devices used.
+// ncclMaxDevices is MAX_IB_DEVS of NCCL 2.30: the limit of entries in NCCL_IB_HCA and of devices.
 const ncclMaxDevices = 32
 
-// HCAList is NCCL_IB_HCA as NCCL 2.30.7 understands it: an optional ^ (all but), then
+// HCAList is the value of NCCL_IB_HCA as parsed by NCCL 2.30.7: an optional ^ (all but these), then
 // an optional = (whole names), then entries device[:port[:rail[:plane]]].
 type HCAList struct {
-	Not     bool       // the list began with ^
-	Exact   bool       // = followed: names match as a whole, not as beginnings
+	Not     bool       // the list begins with ^
+	Exact   bool       // = follows: entries match whole names, not prefixes
 	Entries []HCAEntry // in order
 }
 
 // HCAEntry is an entry of an [HCAList].
 type HCAEntry struct {
-	Device string // a name or, unless Exact, the beginning of one
+	Device string // a name or, unless Exact, a prefix
 	Port   int    // -1: any
 }
 
-// ParseHCAList reads NCCL_IB_HCA. Like NCCL it takes anything: empty entries vanish,
-// a port that isn't a number is 0, and entries after the 32nd are lost.
+// ParseHCAList parses NCCL_IB_HCA. Like NCCL it accepts any text: empty entries are ignored, a port
+// that isn't a number is 0, and entries after the 32nd are ignored.
 func ParseHCAList(s string) HCAList {
 	var l HCAList
 	s, l.Not = strings.CutPrefix(s, "^")
@@ -48,7 +48,7 @@ func ParseHCAList(s string) HCAList {
 	return l
 }
 
-// leadingInt is C's atoi.
+// leadingInt is like C's atoi.
 func leadingInt(s string) int {
 	s = strings.TrimLeft(s, " \t\n\v\f\r")
 	n := 0
@@ -58,12 +58,12 @@ func leadingInt(s string) int {
 	for n < len(s) && s[n] >= '0' && s[n] <= '9' {
 		n++
 	}
-	v, _ := strconv.Atoi(strings.TrimPrefix(s[:n], "+")) // no digits give 0
+	v, _ := strconv.Atoi(strings.TrimPrefix(s[:n], "+")) // 0 without digits
 	return v
 }
 
-// Match reports whether NCCL would use a port. A list without entries allows all
-// ports, and none after ^.
+// Match reports whether the list allows a port. A list without entries allows all ports, or none
+// after ^.
 func (l HCAList) Match(device string, port int) bool {
 	return l.contains(device, port) != l.Not
 }
@@ -78,7 +78,7 @@ func (l HCAList) contains(device string, port int) bool {
 	return len(l.Entries) == 0
 }
 
-// ncclSettings are the variables that steer NCCL's choice of a GID.
+// ncclSettings are the variables that determine NCCL's choice of a GID.
 type ncclSettings struct {
 	index   int          // NCCL_IB_GID_INDEX, -1 when not set
 	ipv6    bool         // NCCL_IB_ADDR_FAMILY=AF_INET6
@@ -88,7 +88,7 @@ type ncclSettings struct {
 
 func ncclDefaults() ncclSettings { return ncclSettings{index: -1, version: 2} }
 
-// ncclSettingsFrom reads the variables; what NCCL would not understand counts as not set.
+// ncclSettingsFrom parses the variables; values that NCCL does not support are treated as not set.
 func ncclSettingsFrom(env map[string]string) ncclSettings {
 	s := ncclDefaults()
 	if v, err := strconv.Atoi(env["NCCL_IB_GID_INDEX"]); err == nil {
@@ -104,8 +104,8 @@ func ncclSettingsFrom(env map[string]string) ncclSettings {
 	return s
 }
 
-// ncclUses reports whether NCCL takes a port when NCCL_IB_HCA allows it, and why not.
-// It doesn't look at the transport, so it takes iWARP, and fails with it later.
+// ncclUses reports whether NCCL uses a port that NCCL_IB_HCA allows, and if not, why. NCCL doesn't
+// check the transport, so it uses iWARP ports and fails later.
 func ncclUses(p *inventory.Port) (used bool, why string) {
 	switch {
 	case p.LinkLayer != inventory.LinkLayerInfiniBand && p.LinkLayer != inventory.LinkLayerEthernet:
@@ -143,7 +143,7 @@ func ncclGID(p *inventory.Port, s ncclSettings) int {
 	return current
 }
 
-// tableOf maps the indices to entries; a gap gives the zero value.
+// tableOf maps the indices to entries; missing indices give the zero value.
 func tableOf(p *inventory.Port) map[int]inventory.GIDEntry {
 	table := make(map[int]inventory.GIDEntry, len(p.GIDs))
 	for _, e := range p.GIDs {
@@ -152,7 +152,7 @@ func tableOf(p *inventory.Port) map[int]inventory.GIDEntry {
 	return table
 }
 
-// tableSize is the number of slots, as far as it is known.
+// tableSize returns the number of slots, if known, else one more than the highest index.
 func tableSize(p *inventory.Port) int {
 	size := p.GIDTableSize
 	for _, e := range p.GIDs {
@@ -161,8 +161,8 @@ func tableSize(p *inventory.Port) int {
 	return size
 }
 
-// flidIndex is the choice of NCCL and UCX on InfiniBand: 1 when that entry carries a
-// FLID (bytes 4 and 5, for routing between subnets), else 0.
+// flidIndex returns the index that NCCL and UCX choose on InfiniBand: 1 if that entry has a FLID
+// (bytes 4 and 5, for routing between subnets), else 0.
 func flidIndex(table map[int]inventory.GIDEntry) int {
 	if g := table[1].GID; g[4] != 0 || g[5] != 0 {
 		return 1
@@ -180,7 +180,7 @@ func ncclValid(g ib.GID) bool {
 	return !g.IsZero() && g.SubnetPrefix() != linkLocal
 }
 
-// gidVersion returns 0 where the kernel doesn't tell.
+// gidVersion returns the RoCE version, 0 if the kernel doesn't report it.
 func gidVersion(e inventory.GIDEntry) int {
 	switch e.Type {
 	case inventory.GIDTypeRoCEv1, inventory.GIDTypeIB:
@@ -191,11 +191,11 @@ func gidVersion(e inventory.GIDEntry) int {
 	return 0
 }
 
-// ncclChoice tells what NCCL does with a port under an environment.
+// ncclChoice returns what NCCL does with a port in an environment.
 func ncclChoice(d *inventory.Device, p *inventory.Port, env map[string]string) *AutoChoice {
 	used, why := ncclUses(p)
 	if used && !ParseHCAList(env["NCCL_IB_HCA"]).Match(d.Name, p.Number) {
-		used, why = false, "NCCL_IB_HCA leaves it out"
+		used, why = false, "NCCL_IB_HCA excludes it"
 	}
 	if used && env["NCCL_IB_DISABLE"] == "1" {
 		used, why = false, "NCCL_IB_DISABLE=1"
@@ -204,28 +204,28 @@ func ncclChoice(d *inventory.Device, p *inventory.Port, env map[string]string) *
 		return &AutoChoice{Index: -1, Note: why}
 	}
 	index := ncclGID(p, ncclSettingsFrom(env))
-	return &AutoChoice{Used: true, Index: index, Note: judgeIndex(p, index)}
+	return &AutoChoice{Used: true, Index: index, Note: indexFault(p, index)}
 }
 
-// judgeIndex says what is wrong with using an entry, "" for nothing.
-func judgeIndex(p *inventory.Port, index int) string {
+// indexFault returns the fault of a GID entry for connections, "" for none.
+func indexFault(p *inventory.Port, index int) string {
 	switch {
 	case p.Transport == inventory.TransportIWARP:
-		return "iWARP: fails when it connects"
+		return "iWARP: connections fail"
 	case p.LinkLayer == inventory.LinkLayerInfiniBand:
 		return ""
 	}
 	e, ok := tableOf(p)[index]
 	switch {
 	case !ok:
-		return "empty entry: connecting fails"
+		return "empty entry: connections fail"
 	case e.GID.IsLinkLocal():
-		return "link-local GID: reaches no other subnet"
+		return "link-local GID: not routable"
 	case gidVersion(e) == 1:
-		return "RoCE v1: can't be routed"
+		return "RoCE v1: not routable"
 	}
 	return ""
 }
 
-// portFile names a file of a port.
+// portFile returns the path of a file of a port.
 func portFile(p *inventory.Port, name string) string { return path.Join(p.Path, name) }

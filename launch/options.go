@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Library is a program that takes its network settings from the environment.
+// Library is a program that reads its network settings from the environment.
 type Library string
 
 // The libraries. RCCL reads the variables of NCCL, and NIXL those of UCX.
@@ -26,14 +26,14 @@ func Libraries() []Library {
 	return []Library{LibraryNCCL, LibraryNVSHMEM, LibraryUCX, LibraryGloo, LibraryMooncake, LibrarySGLang}
 }
 
-// DefaultLibraries returns those that a [Plan] serves when [Options] names none: what
-// vLLM and PyTorch use.
+// DefaultLibraries returns the libraries of a [Plan] if [Options] has none: those that vLLM and
+// PyTorch use.
 func DefaultLibraries() []Library {
 	return []Library{LibraryNCCL, LibraryNVSHMEM, LibraryUCX, LibraryGloo}
 }
 
-// ParseLibraries reads names as [Options] and `--for` take them: case doesn't matter,
-// "rccl" means nccl, "nixl" means ucx, and "all" all of them.
+// ParseLibraries parses the names of libraries, such as the values of `--for`: case doesn't matter,
+// "rccl" means nccl, "nixl" means ucx, and "all" means all libraries.
 func ParseLibraries(names []string) ([]Library, error) {
 	var out []Library
 	for _, name := range names {
@@ -63,7 +63,7 @@ func joinLibraries() string {
 	return strings.Join(names, ", ") + ", rccl, nixl, all"
 }
 
-// inOrder sorts libraries as Libraries does and drops repetitions.
+// inOrder sorts libraries in the order of Libraries and removes duplicates.
 func inOrder(list []Library) []Library {
 	var out []Library
 	for _, l := range Libraries() {
@@ -74,43 +74,42 @@ func inOrder(list []Library) []Library {
 	return out
 }
 
-// Options is what a caller wants. The zero value asks for [DefaultLibraries] on the
-// compute ports of the node.
+// Options are the options of [Derive]. The zero value selects [DefaultLibraries] and the compute
+// ports of the node.
 type Options struct {
 	Libraries []Library // nil: DefaultLibraries
-	// Include, when not empty, allows only the ports that one of its selectors
-	// matches, whatever their role. Exclude forbids ports, and wins over Include.
-	// A selector is compared with a port's device ("mlx5_0"), device and port
-	// ("mlx5_0:1"), PCI address ("0000:18:00.0" or "18:00.0") and network device
-	// ("ens0np0"): letter by letter, then as a pattern with *, ? and [a-z], and as
-	// a regular expression when it stands between slashes ("/^mlx5_[0-3]$/").
+	// Include, if not empty, allows only the ports that one of its selectors matches, whatever
+	// their role. Exclude excludes ports and takes precedence over Include. A selector is compared
+	// with a port's device ("mlx5_0"), device and port ("mlx5_0:1"), PCI address ("0000:18:00.0" or
+	// "18:00.0") and network device ("ens0np0"): first literally, then as a pattern with *, ? and
+	// [a-z], or as a regular expression if it is enclosed in slashes ("/^mlx5_[0-3]$/").
 	Include, Exclude []string
-	// Peer is an address of another node: the way there decides the network device
-	// for bootstrap. The zero value means the default route.
+	// Peer is an address of another node: the network device for bootstrap is that of the route to
+	// it. The zero value means the default route.
 	Peer netip.Addr
-	// Routes answers which way packets take; nil means RoutesOf(snapshot).
+	// Routes finds routes; nil means RoutesOf(snapshot).
 	Routes RouteFunc
-	// PinGID sets the GID index by number; an error where ports differ in it.
+	// PinGID sets the GID index as a number; an error if ports need different ones.
 	PinGID bool
-	// TCPFallback turns RDMA off explicitly when the node has none to use.
+	// TCPFallback turns RDMA off explicitly if no port can be used.
 	TCPFallback bool
 	// Override lets derived values replace those of Environment.
 	Override bool
-	// Environment is what the user has set; an empty value counts as not set.
+	// Environment is the user's environment; an empty value is treated as not set.
 	Environment map[string]string
 }
 
-// ErrOptions marks an error of [Derive] that other options would avoid.
+// ErrOptions is matched by errors of [Derive] about options that don't fit the node.
 var ErrOptions = errors.New("options don't fit the node")
 
-// OptionError is such an error; it matches [ErrOptions].
+// OptionError is an error about an option; it matches [ErrOptions].
 type OptionError struct {
 	Option string // "include", "exclude", "pin-gid", "peer", "name", "namespace"
-	Text   string // what is wrong with it
+	Text   string // the fault
 }
 
 // Error implements error.
 func (e *OptionError) Error() string { return e.Option + ": " + e.Text }
 
-// Is reports that the error is [ErrOptions].
+// Is reports whether target is [ErrOptions].
 func (e *OptionError) Is(target error) bool { return target == ErrOptions }

@@ -10,99 +10,99 @@ import (
 	"github.com/rdmakit/rdmakit/inventory"
 )
 
-// candidate is a port under judgement.
+// candidate is a port that is being evaluated.
 type candidate struct {
 	device *inventory.Device
 	port   *inventory.Port
 	plan   *PortPlan
 	names  []string // selectorNames
 	gids   gidTable // RoCE only
-	slave  string   // a slave of a bond that entries of the port are on
+	slave  string   // the bond member that has the addresses of the port's entries
 }
 
-// portRule judges a port by itself. The first rule of the table with a reason decides.
+// portRule evaluates a single port. The first rule that returns a reason decides.
 type portRule struct {
 	Rule
 	decision Decision
-	// judge returns why the rule applies, "" if it doesn't, and the files that told.
-	judge func(dv *derivation, c *candidate) (reason string, files []string)
+	// reason returns why the rule applies, "" if it doesn't, and the files that it depends on.
+	reason func(dv *derivation, c *candidate) (why string, files []string)
 }
 
-// portRules are in the order of judgement.
+// portRules are in the order in which they are applied.
 var portRules = []portRule{
 	{
-		Rule{"port-excluded", KindPort, "a selector of --exclude matches", "leave the port out", "the user knows"},
-		DecisionCandidate, judgeExcluded,
+		Rule{"port-excluded", KindPort, "a selector of --exclude matches", "leave the port out", "the user decides"},
+		DecisionCandidate, reasonExcluded,
 	},
 	{
 		Rule{
 			"port-not-included", KindPort, "--include is given and none of its selectors matches",
-			"leave the port out", "the user knows",
+			"leave the port out", "the user decides",
 		},
-		DecisionCandidate, judgeIncluded,
+		DecisionCandidate, reasonIncluded,
 	},
 	{Rule{
-		"port-iwarp", KindPort, "the device is an RNIC (node_type 4)", "reject the port, never an index for it",
-		"NCCL takes iWARP ports and fails when it connects; the others need GIDs that iWARP lacks",
-	}, DecisionRejected, judgeIWARP},
+		"port-iwarp", KindPort, "the device is an RNIC (node_type 4)", "reject the port",
+		"NCCL uses iWARP ports and fails to connect; the other libraries need GIDs, which iWARP does not have",
+	}, DecisionRejected, reasonIWARP},
 	{Rule{
 		"port-transport", KindPort, "the port is neither InfiniBand nor RoCE nor EFA (usNIC, unknown link layers)",
-		"reject the port", "no library drives it through verbs",
-	}, DecisionRejected, judgeTransport},
+		"reject the port", "no library uses it through verbs",
+	}, DecisionRejected, reasonTransport},
 	{Rule{
-		"port-state", KindPort, "the state is other than 4: ACTIVE; 5: ACTIVE_DEFER is another state",
+		"port-state", KindPort, "the state is not 4: ACTIVE (5: ACTIVE_DEFER is a different state)",
 		"reject the port",
-		"NCCL wants exactly IBV_PORT_ACTIVE, and a job with a dead port in its list hangs or falls back to TCP",
-	}, DecisionRejected, judgeState},
+		"NCCL requires IBV_PORT_ACTIVE, and a job with an inactive port in its list hangs or falls back to TCP",
+	}, DecisionRejected, reasonState},
 	{Rule{
 		"port-name", KindPort,
-		"the device's name has a character that a list can't hold: , : ^ = [ ] * ?, white space, control " +
+		"the device's name has a character that a list can't contain: , : ^ = [ ] * ?, white space, control " +
 			"characters, bytes that aren't UTF-8",
-		"reject the port", "NCCL, NVSHMEM and UCX would read other devices from the list, or none",
-	}, DecisionRejected, judgeName},
+		"reject the port", "NCCL, NVSHMEM and UCX would parse other devices from the list, or none",
+	}, DecisionRejected, reasonName},
 	{Rule{
-		"port-data-direct", KindPort, "the name is that of another device with _dma behind it", "reject the port",
-		"NCCL shows the Data Direct function of a ConnectX-8 under that name, and matches lists against the plain one",
-	}, DecisionRejected, judgeDataDirect},
+		"port-data-direct", KindPort, "the name is that of another device followed by _dma", "reject the port",
+		"NCCL gives the Data Direct function of a ConnectX-8 that name, but matches lists against the plain name",
+	}, DecisionRejected, reasonDataDirect},
 	{Rule{
-		"port-bond-slave", KindPort, "all usable GIDs of a RoCE port are on a slave of a bond", "reject the port",
-		"the addresses live on the bond: use the bond's device (mlx5_bond_0)",
-	}, DecisionRejected, judgeBondSlave},
+		"port-bond-slave", KindPort, "all usable GIDs of a RoCE port are on a bond member", "reject the port",
+		"the addresses belong to the bond: use the bond's device (mlx5_bond_0)",
+	}, DecisionRejected, reasonBondSlave},
 	{Rule{
-		"port-no-gid", KindPort, "a RoCE port has no GID but link-local ones",
+		"port-no-gid", KindPort, "a RoCE port has only link-local GIDs",
 		"reject the port: no routable GID, assign an IP address",
-		"peers on other subnets can't be reached, and the libraries would try all the same",
-	}, DecisionRejected, judgeNoGID},
+		"peers on other subnets can't be reached, and the libraries would use the port anyway",
+	}, DecisionRejected, reasonNoGID},
 	{Rule{
 		"port-role", KindPort,
-		"the role is storage or management, or none beside compute ports (software, VFs and representors of others), " +
-			"and no --include names the port",
-		"leave the port out", "a slow or foreign network among the rails slows every job down",
-	}, DecisionCandidate, judgeRole},
+		"the role is storage or management, or unknown although the node has compute ports (software devices, VFs " +
+			"and representors of others), and --include does not select the port",
+		"leave the port out", "a slow port or another network among the rails slows every job down",
+	}, DecisionCandidate, reasonRole},
 }
 
-func judgeExcluded(dv *derivation, c *candidate) (string, []string) {
+func reasonExcluded(dv *derivation, c *candidate) (string, []string) {
 	if s := firstMatch(dv.exclude, c.names); s != "" {
 		return fmt.Sprintf("--exclude %s", printableName(s)), nil
 	}
 	return "", nil
 }
 
-func judgeIncluded(dv *derivation, c *candidate) (string, []string) {
+func reasonIncluded(dv *derivation, c *candidate) (string, []string) {
 	if len(dv.include) > 0 && firstMatch(dv.include, c.names) == "" {
 		return "no --include matches", nil
 	}
 	return "", nil
 }
 
-func judgeIWARP(_ *derivation, c *candidate) (string, []string) {
+func reasonIWARP(_ *derivation, c *candidate) (string, []string) {
 	if c.port.Transport == inventory.TransportIWARP || c.device.NodeType == inventory.NodeTypeRNIC {
 		return "iWARP: the libraries need InfiniBand or RoCE", []string{c.device.Path + "/node_type"}
 	}
 	return "", nil
 }
 
-func judgeTransport(_ *derivation, c *candidate) (string, []string) {
+func reasonTransport(_ *derivation, c *candidate) (string, []string) {
 	if c.isEFA() || c.isInfiniBand() || c.isRoCE() {
 		return "", nil
 	}
@@ -123,7 +123,7 @@ func (c *candidate) isRoCE() bool {
 	return !c.isEFA() && c.port.LinkLayer == inventory.LinkLayerEthernet && c.port.Transport != inventory.TransportUSNIC
 }
 
-func judgeState(dv *derivation, c *candidate) (string, []string) {
+func reasonState(dv *derivation, c *candidate) (string, []string) {
 	if why := dv.unreadable(portFile(c.port, "state")); why != "" {
 		return "the state could not be read: " + why, []string{portFile(c.port, "state")}
 	}
@@ -134,15 +134,16 @@ func judgeState(dv *derivation, c *candidate) (string, []string) {
 	return "", nil
 }
 
-func judgeName(_ *derivation, c *candidate) (string, []string) {
+func reasonName(_ *derivation, c *candidate) (string, []string) {
 	if bad := unlistable(c.device.Name); bad != "" {
-		return "the name " + printableName(c.device.Name) + " has " + bad + ", which a list of devices can't hold",
+		return "the name " + printableName(c.device.Name) + " has " + bad + ", which a list of devices can't contain",
 			[]string{c.device.Path}
 	}
 	return "", nil
 }
 
-// unlistable returns what in a device's name would break a list of devices, or "".
+// unlistable describes the part of a device's name that is not possible in a list of devices, or
+// returns "".
 func unlistable(name string) string {
 	if !utf8.ValidString(name) {
 		return "bytes that are not UTF-8"
@@ -160,7 +161,7 @@ func unlistable(name string) string {
 	return ""
 }
 
-func judgeDataDirect(dv *derivation, c *candidate) (string, []string) {
+func reasonDataDirect(dv *derivation, c *candidate) (string, []string) {
 	plain, ok := strings.CutSuffix(c.device.Name, "_dma")
 	same := func(d inventory.Device) bool { return d.Name == plain }
 	if ok && slices.ContainsFunc(dv.snapshot.Devices, same) {
@@ -169,15 +170,15 @@ func judgeDataDirect(dv *derivation, c *candidate) (string, []string) {
 	return "", nil
 }
 
-func judgeBondSlave(dv *derivation, c *candidate) (string, []string) {
+func reasonBondSlave(dv *derivation, c *candidate) (string, []string) {
 	if c.isRoCE() && len(c.gids) == 0 && c.slave != "" {
-		why := fmt.Sprintf("its addresses are on %s, a slave of %s", c.slave, bondOf(dv.snapshot, c.slave))
+		why := fmt.Sprintf("its addresses are on %s, a member of %s", c.slave, bondOf(dv.snapshot, c.slave))
 		return why, []string{portFile(c.port, "gid_attrs/ndevs")}
 	}
 	return "", nil
 }
 
-func judgeNoGID(dv *derivation, c *candidate) (string, []string) {
+func reasonNoGID(dv *derivation, c *candidate) (string, []string) {
 	if !c.isRoCE() || len(c.gids) > 0 {
 		return "", nil
 	}
@@ -186,7 +187,7 @@ func judgeNoGID(dv *derivation, c *candidate) (string, []string) {
 		return "the GID table could not be read: " + why, files
 	}
 	if len(c.port.GIDs) == 0 {
-		return "the GID table is empty: its addresses are in another network namespace, or there are none", files
+		return "the GID table is empty: the network device has no address or is in another network namespace", files
 	}
 	where := "its network device"
 	if c.port.Netdev != "" {
@@ -204,14 +205,14 @@ func (dv *derivation) unreadable(name string) string {
 	return dv.snapshot.Problems[i].Error
 }
 
-func judgeRole(dv *derivation, c *candidate) (string, []string) {
+func reasonRole(dv *derivation, c *candidate) (string, []string) {
 	role := c.port.Role
 	if len(dv.include) > 0 || role == inventory.RoleCompute || role == inventory.RoleUnknown && !dv.hasCompute() {
 		return "", nil
 	}
 	reason := "role " + string(role)
 	if role == inventory.RoleUnknown {
-		reason = "no role beside compute ports"
+		reason = "role unknown, and the node has compute ports"
 	}
 	if c.port.RoleReason != "" {
 		reason += ": " + c.port.RoleReason
@@ -219,7 +220,7 @@ func judgeRole(dv *derivation, c *candidate) (string, []string) {
 	return reason, nil
 }
 
-// hasCompute reports that some port of the node is known to be for compute.
+// hasCompute reports whether the node has a compute port.
 func (dv *derivation) hasCompute() bool {
 	for _, p := range dv.snapshot.Ports() {
 		if p.Role == inventory.RoleCompute {
@@ -229,17 +230,17 @@ func (dv *derivation) hasCompute() bool {
 	return false
 }
 
-// judgePorts applies the rules to every port of the node.
-func (dv *derivation) judgePorts() {
+// checkPorts applies the rules to every port of the node.
+func (dv *derivation) checkPorts() {
 	for i := range dv.snapshot.Devices {
 		d := &dv.snapshot.Devices[i]
 		for j := range d.Ports {
-			dv.candidates = append(dv.candidates, dv.judgePort(d, &d.Ports[j]))
+			dv.candidates = append(dv.candidates, dv.checkPort(d, &d.Ports[j]))
 		}
 	}
 }
 
-func (dv *derivation) judgePort(d *inventory.Device, p *inventory.Port) *candidate {
+func (dv *derivation) checkPort(d *inventory.Device, p *inventory.Port) *candidate {
 	c := &candidate{device: d, port: p, names: selectorNames(d, p), plan: &PortPlan{
 		Device: d.Name, Port: p.Number, Netdev: p.Netdev, Transport: p.Transport, Role: p.Role,
 		Decision: DecisionSelected,
@@ -251,7 +252,7 @@ func (dv *derivation) judgePort(d *inventory.Device, p *inventory.Port) *candida
 		c.gids, c.slave = usableGIDs(dv.snapshot, p)
 	}
 	for _, r := range portRules {
-		if reason, files := r.judge(dv, c); reason != "" {
+		if reason, files := r.reason(dv, c); reason != "" {
 			c.plan.Decision, c.plan.Rule, c.plan.Reason, c.plan.Files = r.decision, r.ID, reason, files
 			return c
 		}

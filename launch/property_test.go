@@ -188,7 +188,7 @@ func checkForbidden(fail func(string, ...any), opts Options, plan Plan, env map[
 	}
 }
 
-// checkChosen compares the chosen GIDs with what NCCL takes under the plan, and with the range.
+// checkChosen compares the chosen GIDs with what NCCL uses under the plan, and with the range.
 func checkChosen(fail func(string, ...any), snapshot inventory.Snapshot, plan Plan, env map[string]string) {
 	warned := func(port string) bool {
 		return slices.ContainsFunc(plan.Warnings,
@@ -203,7 +203,7 @@ func checkChosen(fail func(string, ...any), snapshot inventory.Snapshot, plan Pl
 			fail("%s uses %v, %v", p.Name(), p.GID, f)
 		}
 		if n := p.NCCLPlanned; n != nil && n.Used && n.Index != p.GID.Index && !warned(p.Name()) {
-			fail("%s: NCCL takes %d instead of %d, and nobody says so", p.Name(), n.Index, p.GID.Index)
+			fail("%s: NCCL uses %d instead of %d, and nobody says so", p.Name(), n.Index, p.GID.Index)
 		}
 		for _, library := range []string{"NCCL", "NVSHMEM"} {
 			if text := env[library+"_IB_ADDR_RANGE"]; text != "" {

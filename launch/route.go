@@ -10,29 +10,29 @@ import (
 	"github.com/rdmakit/rdmakit/inventory"
 )
 
-// Route is the way that packets take to an address, as `ip route get` prints it.
+// Route is the route to an address, as `ip route get` prints it.
 type Route struct {
-	Netdev  string     // the device that packets leave by
-	Gateway netip.Addr // zero when the destination is on the device's own network
-	Source  netip.Addr // zero when unknown
-	// Evidence names what it was read from: a file, or the question to the kernel.
+	Netdev  string     // the outgoing device
+	Gateway netip.Addr // zero if the destination is on the device's network
+	Source  netip.Addr // zero if unknown
+	// Evidence names the source of the route: a file, or the request to the kernel.
 	Evidence string
 }
 
-// RouteFunc answers the way from src, or from any address if src is the zero value,
-// to dst (C twin: RTM_GETROUTE with RTA_DST and RTA_SRC). It returns an error where
-// there is no way ([ErrNoRoute]) or it isn't known.
+// RouteFunc returns the route from src, or from any address if src is the zero value, to dst (C
+// twin: RTM_GETROUTE with RTA_DST and RTA_SRC). It returns an error if there is no route
+// ([ErrNoRoute]) or the route is not known.
 type RouteFunc func(dst, src netip.Addr) (Route, error)
 
-// ErrNoRoute says that there is no way to an address. Any other error of a [RouteFunc]
-// says that the way is not known.
+// ErrNoRoute means that there is no route to an address. Any other error of a [RouteFunc] means
+// that the route is not known.
 var ErrNoRoute = errors.New("no route")
 
-var errUntold = errors.New("addresses and default routes don't tell")
+var errUnknownRoute = errors.New("not known from addresses and default routes")
 
-// RoutesOf answers from what a snapshot holds: the addresses of network devices with
-// their prefixes, and the default routes. It knows no other routes and no policy
-// rules, which a running kernel does; prefer the kernel's answer where it is at hand.
+// RoutesOf returns a function that finds routes in a snapshot: from the addresses of network
+// devices with their prefixes, and the default routes. A snapshot has no other routes and no policy
+// rules; on a running machine use [KernelRoutes].
 func RoutesOf(snapshot inventory.Snapshot) RouteFunc {
 	return func(dst, src netip.Addr) (Route, error) {
 		if r, ok := connectedRoute(&snapshot, dst, src); ok {
@@ -42,17 +42,17 @@ func RoutesOf(snapshot inventory.Snapshot) RouteFunc {
 			if (def.Family == "ipv4") != dst.Is4() || src.IsValid() && !hasAddr(&snapshot, def.Netdev, src) {
 				continue
 			}
-			gateway, _ := netip.ParseAddr(def.Gateway) // the zero value when there is none
+			gateway, _ := netip.ParseAddr(def.Gateway) // the zero value if there is none
 			return Route{Netdev: def.Netdev, Gateway: gateway, Evidence: routeFile(def.Family)}, nil
 		}
 		if src.IsValid() {
-			return Route{}, fmt.Errorf("find route from %s to %s: %w", src, dst, errUntold)
+			return Route{}, fmt.Errorf("find route from %s to %s: %w", src, dst, errUnknownRoute)
 		}
 		return Route{}, fmt.Errorf("find route to %s: %w", dst, ErrNoRoute)
 	}
 }
 
-// connectedRoute finds the device whose network holds dst, the narrowest first.
+// connectedRoute returns the device whose network contains dst, the longest prefix first.
 func connectedRoute(snapshot *inventory.Snapshot, dst, src netip.Addr) (Route, bool) {
 	var best Route
 	bits := -1
@@ -72,7 +72,7 @@ func hasAddr(snapshot *inventory.Snapshot, netdev string, addr netip.Addr) bool 
 	return n != nil && slices.ContainsFunc(n.Addresses, func(p netip.Prefix) bool { return p.Addr() == addr })
 }
 
-// routeFile is where the kernel shows the main table.
+// routeFile returns the file with the kernel's main routing table.
 func routeFile(family string) string {
 	if family == "ipv6" {
 		return "/" + sysfs.ProcNetIPv6Route

@@ -11,10 +11,10 @@ import (
 	"github.com/rdmakit/rdmakit/inventory"
 )
 
-// KernelRoutes asks the kernel of this machine for the way to an address, as `ip route get` does,
-// with its policy rules and all of its tables; ctx bounds each question. The snapshot is one of
-// this machine and names the network device. From a given address only the snapshot answers, as
-// with [RoutesOf].
+// KernelRoutes returns a function that requests routes from the kernel of this machine, like `ip
+// route get`, with its policy rules and all of its tables; ctx limits each request. The snapshot
+// must be of this machine and provides the names of network devices. For a given source address the
+// function uses only the snapshot, like [RoutesOf].
 func KernelRoutes(ctx context.Context, snapshot inventory.Snapshot) RouteFunc {
 	recorded := RoutesOf(snapshot)
 	return func(dst, src netip.Addr) (Route, error) {

@@ -1,6 +1,6 @@
 package launch
 
-// RuleKind tells what a rule decides on.
+// RuleKind is the kind of decision that a rule makes.
 type RuleKind string
 
 // The kinds of rules.
@@ -8,17 +8,17 @@ const (
 	KindPort     RuleKind = "port"     // whether a port is used
 	KindSocket   RuleKind = "socket"   // the network device for bootstrap
 	KindVariable RuleKind = "variable" // a variable
-	KindWarning  RuleKind = "warning"  // something to tell
+	KindWarning  RuleKind = "warning"  // a warning
 	KindKServe   RuleKind = "kserve"   // KServe's script: see package kserve
 )
 
 // Rule is a named decision. A [Plan] refers to it by ID.
 type Rule struct {
-	ID   string   `json:"id"`   // stable, as Variable.Rule has it
-	Kind RuleKind `json:"kind"` // what it decides on
+	ID   string   `json:"id"`   // stable; the value of Variable.Rule
+	Kind RuleKind `json:"kind"` // kind of decision
 	When string   `json:"when"` // the situation
-	Then string   `json:"then"` // what is done, and what is never done
-	Why  string   `json:"why"`  // the reason behind it
+	Then string   `json:"then"` // the action, and what is never done
+	Why  string   `json:"why"`  // the reason
 }
 
 // Rules returns every rule of [Derive], in the order in which it applies them.
@@ -37,79 +37,80 @@ func Rules() []Rule {
 	return append(out, warningRules...)
 }
 
-// The rules about what a person should know.
+// warningRules are the rules that add warnings or conflicts.
 var warningRules = []Rule{
 	{
 		ruleUserIndex, KindWarning,
-		"the environment sets a GID index that selected ports don't have, or UCX_IB_GID_INDEX beside InfiniBand ports",
+		"the environment sets a GID index that selected ports don't have, or UCX_IB_GID_INDEX on InfiniBand ports",
 		"show a conflict; with --override, unset the variable",
-		"an index is a place in a table, not an address: it differs between ports",
+		"an index is a position in a table, not an address: it differs between ports",
 	},
 	{
 		ruleUserDisable, KindWarning, "the environment sets NCCL_IB_DISABLE=1 and RDMA is usable",
 		"show a conflict; with --override, unset the variable", "NCCL would use TCP",
 	},
 	{
-		ruleUserHCA, KindWarning, "the user's NCCL_IB_HCA is kept and stands for other ports than the selected ones",
-		"say which", "without = an entry is a beginning: mlx5_1 is mlx5_10 too",
+		ruleUserHCA, KindWarning, "the user's NCCL_IB_HCA is kept and matches other ports than the selected ones",
+		"warn with the ports", "without = an entry is a prefix: mlx5_1 matches mlx5_10 too",
 	},
 	{
 		ruleUserRival, KindWarning, "the environment sets NVSHMEM_HCA_PE_MAPPING or UCX_IB_ROCE_SUBNETS",
 		"leave out NVSHMEM_HCA_LIST or UCX_IB_GID_INDEX; not with --override",
-		"NVSHMEM ignores the mapping beside a list, UCX refuses an index beside subnets",
+		"NVSHMEM ignores the mapping if the list is set, UCX rejects an index together with subnets",
 	},
-	{ruleHCALimit, KindWarning, "more than 32 ports are selected", "say so", "NCCL uses 32"},
+	{ruleHCALimit, KindWarning, "more than 32 ports are selected", "warn", "NCCL uses 32"},
 	{
 		ruleNCCLOther, KindWarning,
-		"NCCL would take another GID of a port than the chosen one, with the variables of the plan", "say which",
-		"its algorithm knows one family, one range and one version",
+		"with the variables of the plan NCCL uses another GID of a port than the chosen one", "warn with the index",
+		"its algorithm supports one address family, one range and one RoCE version",
 	},
 	{
-		ruleUCXOther, KindWarning, "UCX by itself would take another GID of a port than the chosen one",
-		"say which; no variable", "UCX_IB_GID_INDEX would apply to all ports",
+		ruleUCXOther, KindWarning, "UCX by default uses another GID of a port than the chosen one",
+		"warn with the index; set no variable", "UCX_IB_GID_INDEX would apply to all ports",
 	},
 	{
 		ruleLinkLocal4, KindWarning, "the chosen GID is an address of 169.254.0.0/16",
-		"say that it reaches the same link only", "such addresses are not routed",
+		"warn that it reaches only the same link", "such addresses are not routed",
 	},
 	{
-		ruleSoftware, KindWarning, "a selected device is software (rxe)", "say so",
-		"it carries no line rate and no GPUDirect",
+		ruleSoftware, KindWarning, "a selected device is software (rxe)", "warn",
+		"it has neither line rate nor GPUDirect",
 	},
 	{
 		ruleUverbs, KindWarning,
 		"a selected device's /dev/infiniband/uverbsN can't be opened, or a container has no /dev/infiniband",
-		"say so; the ports stay selected, for the plan may be for another container",
+		"warn; the ports stay selected, because the plan may be for another container",
 		"libraries can't open the device and fall back to TCP",
 	},
 	{
 		ruleNoSocket, KindWarning, "no network device for bootstrap was found",
-		"no *_SOCKET_IFNAME; UCX_NET_DEVICES has no TCP device", "a guess could be a rail, or IPoIB, or docker0",
+		"set no *_SOCKET_IFNAME; UCX_NET_DEVICES has no TCP device", "a guess could be a rail, IPoIB or docker0",
 	},
 	{
 		ruleRailSocket, KindWarning, "the bootstrap device is one of the selected rails, or IPoIB",
-		"use it, for the route says so, and tell", "control traffic then shares the rail, and stops with it",
+		"use it, because the route uses it, and warn", "control traffic shares the rail and fails if the rail fails",
 	},
 	{
-		ruleIncluded, KindWarning, "--include names ports that can't be used", "say why",
+		ruleIncluded, KindWarning, "--include selects ports that can't be used", "warn with the reason",
 		"the user expects them in the list",
 	},
 	{
-		ruleRails, KindWarning, "some compute ports can't be used while others can", "name them; the rest is exported",
-		"ranks with different numbers of rails are slow, or hang where they disagree",
+		ruleRails, KindWarning, "some compute ports can't be used while others can",
+		"warn with their names; export the others",
+		"ranks with different numbers of rails are slow, or hang if they use different rails",
 	},
 	{
-		ruleReach, KindWarning, "--peer is on a rail's network and selected ports have no way there",
-		"say which; no port is dropped", "with a subnet a rail this is right, with routed rails it is not",
+		ruleReach, KindWarning, "--peer is on a rail's network and selected ports have no route to it",
+		"warn with the ports; drop none", "correct if each rail is a subnet, wrong if rails are routed",
 	},
 	{
-		ruleNothing, KindWarning, "no port can be used", "say so, and why for each port; the exit code is 3",
-		"an empty answer would let jobs run over TCP unnoticed",
+		ruleNothing, KindWarning, "no port can be used", "warn, with the reason for each port; the exit code is 3",
+		"with an empty result jobs would silently run over TCP",
 	},
 	{
 		ruleIncomplete, KindWarning,
-		"files that decide (of ports and GIDs, and the routes) were there and could not be read",
-		"name them; the exit code is 7", "the plan could be another one",
+		"files that the plan depends on (of ports and GIDs, and the routes) exist but could not be read",
+		"warn with their names; the exit code is 7", "with these files the plan could be different",
 	},
 }
 

@@ -48,7 +48,7 @@ func parseSelector(text string) (selector, error) {
 	return s, nil
 }
 
-// matches reports whether one of a port's names fits.
+// matches reports whether one of a port's names matches.
 func (s selector) matches(names []string) bool {
 	return slices.ContainsFunc(names, func(name string) bool {
 		if s.regex != nil {
@@ -62,7 +62,7 @@ func (s selector) matches(names []string) bool {
 	})
 }
 
-// firstMatch returns the text of the first selector that fits, "" for none.
+// firstMatch returns the text of the first selector that matches, "" for none.
 func firstMatch(list []selector, names []string) string {
 	for _, s := range list {
 		if s.matches(names) {
@@ -72,7 +72,7 @@ func firstMatch(list []selector, names []string) string {
 	return ""
 }
 
-// selectorNames are the names by which a port can be selected.
+// selectorNames returns the names by which a port can be selected.
 func selectorNames(d *inventory.Device, p *inventory.Port) []string {
 	names := []string{d.Name, portName(d.Name, p.Number)}
 	if d.PCI != nil {
@@ -89,8 +89,8 @@ func selectorNames(d *inventory.Device, p *inventory.Port) []string {
 
 func portName(device string, port int) string { return device + ":" + strconv.Itoa(port) }
 
-// checkSelectors returns an error for a selector that fits no port of the node. On a
-// node without ports every selector is in order: there the outcome says enough.
+// checkSelectors returns an error for a selector that matches no port of the node. On a node
+// without ports every selector is valid, because the outcome reports that case.
 func checkSelectors(option string, list []selector, snapshot *inventory.Snapshot) error {
 	var existing []string
 	unmatched := slices.Clone(list)
@@ -109,7 +109,7 @@ func checkSelectors(option string, list []selector, snapshot *inventory.Snapshot
 		unmatched[0].text, strings.Join(existing, ", "))}
 }
 
-// describeNames shows the names of a port to someone who mistyped one.
+// describeNames formats the names of a port for an error about a mistyped selector.
 func describeNames(d *inventory.Device, p *inventory.Port) string {
 	var more []string
 	if d.PCI != nil {
@@ -125,7 +125,7 @@ func describeNames(d *inventory.Device, p *inventory.Port) string {
 	return name + " (" + printableName(strings.Join(more, ", ")) + ")"
 }
 
-// printableName quotes a name that would harm a terminal or a log line.
+// printableName quotes a name that contains control characters or other unprintable text.
 func printableName(name string) string {
 	if quoted := strconv.Quote(name); quoted != `"`+name+`"` {
 		return quoted

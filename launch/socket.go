@@ -9,7 +9,7 @@ import (
 	"github.com/rdmakit/rdmakit/inventory"
 )
 
-// socketRule finds the network device for bootstrap. The first that finds one decides.
+// socketRule finds the network device for bootstrap. The first rule that finds one decides.
 type socketRule struct {
 	Rule
 	find func(dv *derivation) (netdev, reason string, files []string)
@@ -18,18 +18,18 @@ type socketRule struct {
 var socketRules = []socketRule{
 	{Rule{
 		"socket-peer-route", KindSocket, "--peer is given", "the device of the route to it",
-		"the kernel knows the way; addresses of rails are often not reachable from outside",
+		"the kernel knows the route; addresses of rails are often not reachable from outside",
 	}, findPeerRoute},
 	{Rule{
 		"socket-default-route", KindSocket, "no --peer, and the node has a default route",
 		"the device of the default route with the lowest metric, IPv4 first",
-		"NCCL by itself takes the first name with ib, which is IPoIB",
+		"NCCL by default prefers names that begin with ib, which are IPoIB",
 	}, findDefaultRoute},
 	{Rule{
 		"socket-only-candidate", KindSocket,
-		"no --peer, no default route was read, and one Ethernet device is left that is up and neither a rail nor a " +
-			"bridge, a container's or a virtual machine's device",
-		"that device", "there is nothing else it could be",
+		"no --peer, no default route is known, and exactly one Ethernet device is up that is not a rail, a " +
+			"bridge, or a container's or virtual machine's device",
+		"that device", "no other device is possible",
 	}, findOnlyCandidate},
 }
 
@@ -51,15 +51,15 @@ func (dv *derivation) chooseSocket() {
 		return
 	}
 	if dv.opts.Peer.IsValid() {
-		return // findPeerRoute has said why
+		return // findPeerRoute has added a warning
 	}
-	text := "no default route was read, and no other device stands out: *_SOCKET_IFNAME is left to the " +
-		"libraries; --peer decides it"
+	text := "no bootstrap device: no default route is known, and no single other device qualifies; " +
+		"*_SOCKET_IFNAME is not set (use --peer)"
 	if dv.wants(LibraryUCX) && len(dv.selected) > 0 {
-		text += "; UCX_NET_DEVICES names no TCP device, so UCX has none"
+		text += "; UCX_NET_DEVICES has no TCP device"
 	}
 	if n := ipoibTrap(dv.snapshot); n != "" {
-		text += fmt.Sprintf("; NCCL by itself takes names with ib first, here %s (IPoIB)", n)
+		text += fmt.Sprintf("; NCCL by default prefers names that begin with ib, here %s (IPoIB)", n)
 	}
 	dv.plan.warn(ruleNoSocket, text)
 }
@@ -71,7 +71,7 @@ func findPeerRoute(dv *derivation) (netdev, reason string, files []string) {
 	}
 	route, err := dv.routes(peer, netip.Addr{})
 	if err != nil {
-		dv.plan.warn(ruleNoSocket, fmt.Sprintf("--peer: %v; *_SOCKET_IFNAME is left to the libraries", err))
+		dv.plan.warn(ruleNoSocket, fmt.Sprintf("--peer: %v; *_SOCKET_IFNAME is not set", err))
 		return "", "", nil
 	}
 	if owner := ownerOf(dv.snapshot, peer); owner != "" && isLoopback(dv.snapshot, route.Netdev) {
@@ -91,7 +91,7 @@ func evidence(text string) []string {
 	return []string{text}
 }
 
-// ownerOf returns the device that has an address, "" if none is known to.
+// ownerOf returns the device that has an address, "" if no device is known to have it.
 func ownerOf(snapshot *inventory.Snapshot, addr netip.Addr) string {
 	for _, n := range snapshot.Netdevs {
 		if slices.ContainsFunc(n.Addresses, func(p netip.Prefix) bool { return p.Addr() == addr }) {
@@ -140,8 +140,8 @@ func findOnlyCandidate(dv *derivation) (netdev, reason string, files []string) {
 	return found[0].Name, "the only Ethernet device that is up and carries no RDMA", []string{found[0].Path}
 }
 
-// mayBootstrap reports whether a device could be meant for TCP between nodes. An
-// operational state of "up" says so even where the flags were not recorded.
+// mayBootstrap reports whether a device could be for TCP between nodes. An operational state of
+// "up" is sufficient, because the flags may not be recorded.
 func (dv *derivation) mayBootstrap(n *inventory.Netdev) bool {
 	up := n.OperState == "up" || n.Usable()
 	if n.Type != inventory.ARPHRDEther || !up || n.RDMADevice != "" || n.Master != "" || n.Kind == "bridge" ||
@@ -151,38 +151,37 @@ func (dv *derivation) mayBootstrap(n *inventory.Netdev) bool {
 	return !slices.ContainsFunc(localNames, func(prefix string) bool { return strings.HasPrefix(n.Name, prefix) })
 }
 
-// localNames begin the names of devices that lead to containers and virtual machines of the
-// same node.
+// localNames are the name prefixes of devices for containers and virtual machines of the node.
 var localNames = []string{
 	"docker", "virbr", "br-", "cni", "flannel", "cali", "cilium", "lxc", "veth", "tap", "vnet", "dummy", "kube-",
 }
 
-// onRDMACard reports whether a device shares its PCI function with an RDMA device.
+// onRDMACard reports whether the device's PCI function also has an RDMA device.
 func (dv *derivation) onRDMACard(n *inventory.Netdev) bool {
 	return n.PCI != "" && slices.ContainsFunc(dv.snapshot.Devices, func(d inventory.Device) bool {
 		return d.PCI != nil && d.PCI.Address == n.PCI
 	})
 }
 
-// warnRailSocket tells when the route leads where bootstrap traffic rarely belongs.
+// warnRailSocket warns if the bootstrap device is IPoIB or a rail.
 func (dv *derivation) warnRailSocket(netdev string) {
 	n := dv.snapshot.Netdev(netdev)
 	switch {
 	case n != nil && n.Type == inventory.ARPHRDInfiniBand:
 		dv.plan.warn(ruleRailSocket,
-			fmt.Sprintf("bootstrap goes over IPoIB (%s): %s", netdev, dv.plan.Socket.Reason), n.Path)
+			fmt.Sprintf("bootstrap uses IPoIB (%s): %s", netdev, dv.plan.Socket.Reason), n.Path)
 	case slices.ContainsFunc(dv.selected, func(c *candidate) bool { return c.onNetdev(netdev) }):
 		dv.plan.warn(ruleRailSocket,
-			fmt.Sprintf("bootstrap goes over %s, a selected rail: %s", netdev, dv.plan.Socket.Reason))
+			fmt.Sprintf("bootstrap uses %s, a selected rail: %s", netdev, dv.plan.Socket.Reason))
 	}
 }
 
-// onNetdev reports whether a port's traffic leaves by a network device.
+// onNetdev reports whether a port belongs to a network device.
 func (c *candidate) onNetdev(netdev string) bool {
 	return c.port.Netdev == netdev || c.plan.GID != nil && c.plan.GID.Netdev == netdev
 }
 
-// ipoibTrap returns the first device that NCCL would take for its name, "" for none.
+// ipoibTrap returns the first device that NCCL would prefer because of its name, "" for none.
 func ipoibTrap(snapshot *inventory.Snapshot) string {
 	for _, n := range snapshot.Netdevs {
 		if strings.HasPrefix(n.Name, "ib") && n.AdminUp && n.Type == inventory.ARPHRDInfiniBand {

@@ -2,8 +2,8 @@ package launch
 
 import "github.com/rdmakit/rdmakit/inventory"
 
-// ucxChoice tells what UCX does with a port when no variable is set
-// (UCX_IB_GID_INDEX=auto): nil where it is not known.
+// ucxChoice returns what UCX does with a port if no variable is set (UCX_IB_GID_INDEX=auto); nil if
+// it is not known.
 func ucxChoice(p *inventory.Port) *AutoChoice {
 	if p.Transport == inventory.TransportIWARP || p.Transport == inventory.TransportEFA {
 		return nil
@@ -15,12 +15,11 @@ func ucxChoice(p *inventory.Port) *AutoChoice {
 	if !ok {
 		return &AutoChoice{Index: -1, Note: "the GID table is empty"}
 	}
-	return &AutoChoice{Used: true, Index: index, Note: judgeIndex(p, index)}
+	return &AutoChoice{Used: true, Index: index, Note: indexFault(p, index)}
 }
 
-// ucxGID returns the entry of the best rank, at its lowest index. The order puts a
-// global IPv6 address before a link-local one, as UCX does since the end of 2025;
-// before, the lower index of the two won.
+// ucxGID returns the lowest index of the best rank. A global IPv6 address ranks before a link-local
+// one, as in UCX since the end of 2025; earlier versions used the lower index of the two.
 func ucxGID(p *inventory.Port) (index int, ok bool) {
 	if p.LinkLayer == inventory.LinkLayerInfiniBand {
 		return flidIndex(tableOf(p)), true

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// settle merges what was derived with what the user has set, and sorts by library.
-func (dv *derivation) settle() {
+// mergeUser merges the derived variables with the user's environment and sorts them by library.
+func (dv *derivation) mergeUser() {
 	slices.SortStableFunc(dv.derived, func(a, b Variable) int {
 		return slices.Index(Libraries(), a.Library) - slices.Index(Libraries(), b.Library)
 	})
@@ -17,7 +17,7 @@ func (dv *derivation) settle() {
 			continue
 		}
 		user := dv.opts.Environment[v.Name]
-		if user == "" && dv.standsBack(v.Name) {
+		if user == "" && dv.omitFor(v.Name) {
 			continue
 		}
 		if user == "" {
@@ -34,18 +34,19 @@ func (dv *derivation) settle() {
 	}
 }
 
-// rivals are settings of the user that a derived variable would silence or break.
+// rivals are settings of the user that a derived variable would override or break.
 var rivals = []struct{ derived, user, why string }{
 	{"NVSHMEM_HCA_LIST", "NVSHMEM_HCA_PE_MAPPING", "NVSHMEM would ignore the mapping"},
-	{"UCX_IB_GID_INDEX", "UCX_IB_ROCE_SUBNETS", "UCX refuses both together"},
+	{"UCX_IB_GID_INDEX", "UCX_IB_ROCE_SUBNETS", "UCX rejects both together"},
 }
 
-// standsBack reports whether a derived variable makes room for a setting of the user, and tells.
-func (dv *derivation) standsBack(name string) bool {
+// omitFor reports whether a derived variable is left out because of another setting of the user,
+// and adds a warning.
+func (dv *derivation) omitFor(name string) bool {
 	for _, r := range rivals {
 		if r.derived == name && dv.opts.Environment[r.user] != "" && !dv.opts.Override {
 			dv.plan.warn(ruleUserRival,
-				fmt.Sprintf("%s is left out, for the environment sets %s: %s", name, r.user, r.why))
+				fmt.Sprintf("%s is not set, because the environment sets %s: %s", name, r.user, r.why))
 			return true
 		}
 	}
@@ -61,7 +62,7 @@ func (dv *derivation) conflict(name, user, derived, rule, reason string) {
 		Conflict{Name: name, User: user, Derived: derived, Kept: kept, Rule: rule, Reason: reason})
 }
 
-// checkUser looks at settings of the user that no derived variable replaces.
+// checkUser checks settings of the user that no derived variable replaces.
 func (dv *derivation) checkUser() {
 	if dv.plan.Outcome != OutcomeRDMA {
 		return
@@ -72,17 +73,17 @@ func (dv *derivation) checkUser() {
 			slices.ContainsFunc(dv.plan.Variables, func(p Variable) bool { return p.Name == v.name }) {
 			continue
 		}
-		if why := dv.judgeUserIndex(v.library, value); why != "" {
+		if why := dv.userIndexFault(v.library, value); why != "" {
 			dv.refuse(v.name, value, ruleUserIndex, why)
 		}
 	}
 	if value := dv.opts.Environment["NCCL_IB_DISABLE"]; value != "" && leadingInt(value) != 0 && dv.wants(LibraryNCCL) {
-		dv.refuse("NCCL_IB_DISABLE", value, ruleUserDisable, "the node can use RDMA, and NCCL won't")
+		dv.refuse("NCCL_IB_DISABLE", value, ruleUserDisable, "the node can use RDMA, but NCCL would not")
 	}
 	dv.checkUserHCAs()
 }
 
-// refuse shows a conflict with a variable that should not be set at all.
+// refuse adds a conflict with a variable that should not be set.
 func (dv *derivation) refuse(name, user, rule, why string) {
 	dv.conflict(name, user, "", rule, why)
 	if dv.opts.Override {
@@ -90,8 +91,8 @@ func (dv *derivation) refuse(name, user, rule, why string) {
 	}
 }
 
-// judgeUserIndex says what is wrong with a GID index for all ports, "" for nothing.
-func (dv *derivation) judgeUserIndex(l Library, value string) string {
+// userIndexFault returns the fault of the user's GID index on the selected ports, "" for none.
+func (dv *derivation) userIndexFault(l Library, value string) string {
 	index, err := strconv.Atoi(value)
 	if err != nil || index < 0 {
 		return "" // "auto", or -1
@@ -100,9 +101,9 @@ func (dv *derivation) judgeUserIndex(l Library, value string) string {
 	for _, c := range dv.selected {
 		switch {
 		case c.isInfiniBand() && l == LibraryUCX:
-			bad = append(bad, c.plan.Name()+" is InfiniBand, and UCX applies the index there too")
+			bad = append(bad, c.plan.Name()+" is InfiniBand, where UCX applies the index too")
 		case c.isRoCE() && !c.hasUsable(index):
-			bad = append(bad, fmt.Sprintf("%s has no routable GID at index %d (its own is %d)",
+			bad = append(bad, fmt.Sprintf("%s has no routable GID at index %d (use %d)",
 				c.plan.Name(), index, c.plan.GID.Index))
 		}
 	}
@@ -120,7 +121,7 @@ func (c *candidate) hasUsable(index int) bool {
 	return false
 }
 
-// checkUserHCAs tells when the user's NCCL_IB_HCA stands for other ports than the selected ones.
+// checkUserHCAs warns if the user's NCCL_IB_HCA matches other ports than the selected ones.
 func (dv *derivation) checkUserHCAs() {
 	i := slices.IndexFunc(dv.plan.Variables,
 		func(v Variable) bool { return v.Name == "NCCL_IB_HCA" && v.Source == SourceUser })

@@ -7,58 +7,58 @@ import (
 	"strings"
 )
 
-// variableRule makes variables. All rules that apply contribute; Derive drops what
-// is for libraries that nobody asked for.
+// variableRule sets variables. All rules that apply contribute; Derive drops the variables of
+// libraries that were not requested.
 type variableRule struct {
 	Rule
-	// derive adds with dv.set; it is called once the ports and the socket are settled.
+	// derive adds variables with dv.set; it is called after the ports and the socket are chosen.
 	derive func(dv *derivation, r *variableRule)
 }
 
 var variableRules = []variableRule{
 	{Rule{
 		"nccl-ib-hca-exact", KindVariable, "ports are selected", `NCCL_IB_HCA="=device:port,…"`,
-		"= makes NCCL compare whole names; without it mlx5_1 would bring mlx5_10 back in",
+		"= makes NCCL compare whole names; without it mlx5_1 would also match mlx5_10",
 	}, deriveNCCLList},
 	{Rule{
 		"nvshmem-hca-list", KindVariable, "ports are selected",
-		"NVSHMEM_HCA_LIST=device:port,…; NVSHMEM_ENABLE_NIC_PE_MAPPING is left alone",
+		"NVSHMEM_HCA_LIST=device:port,…; NVSHMEM_ENABLE_NIC_PE_MAPPING is not changed",
 		"NVSHMEM compares whole names, and maps by distance to the GPU by default",
 	}, deriveNVSHMEMList},
 	{Rule{
 		"nvshmem-hca-prefix", KindVariable, "a selected device has no mlx5 in its name",
-		"NVSHMEM_HCA_PREFIX = the longest text that all names share",
-		"NVSHMEM 3.4.5 looks only at devices with this text in their names, mlx5 by default",
+		"NVSHMEM_HCA_PREFIX = the longest text that all names contain",
+		"NVSHMEM 3.4.5 uses only devices with this text in their names, mlx5 by default",
 	}, deriveNVSHMEMPrefix},
 	{Rule{
 		"ucx-net-devices", KindVariable, "ports are selected",
-		"UCX_NET_DEVICES = the ports, then the bootstrap device; UCX_TLS is left alone",
-		"the list covers TCP devices too: without one UCX loses tcp, and with it its wire-up",
+		"UCX_NET_DEVICES = the ports, then the bootstrap device; UCX_TLS is not changed",
+		"the list applies to TCP devices too: without one UCX has no tcp transport and can't wire up",
 	}, deriveUCXList},
 	{Rule{
 		"roce-differing-indices", KindVariable, "the selected RoCE ports have their GIDs at different indices",
 		"NCCL_ and NVSHMEM_IB_ADDR_FAMILY and _ADDR_RANGE with one network that covers all ports; never a GID index",
-		"an index is one number for all ports; family and range find the entry on each",
+		"an index is one number for all ports; family and range select the entry on each port",
 	}, deriveDiffering},
 	{Rule{
-		"roce-ipv6-only", KindVariable, "the selected RoCE ports have IPv6 in common and not IPv4",
-		"NCCL_ and NVSHMEM_IB_ADDR_FAMILY=AF_INET6", "by themselves they take index 0, a link-local RoCE v1 GID",
+		"roce-ipv6-only", KindVariable, "the selected RoCE ports have IPv6 in common but not IPv4",
+		"NCCL_ and NVSHMEM_IB_ADDR_FAMILY=AF_INET6", "by default they use index 0, a link-local RoCE v1 GID",
 	}, deriveIPv6},
 	{Rule{
-		"roce-v1-only", KindVariable, "the selected RoCE ports have RoCE v1 GIDs only",
+		"roce-v1-only", KindVariable, "the selected RoCE ports have only RoCE v1 GIDs",
 		"NCCL_ and NVSHMEM_IB_ROCE_VERSION_NUM=1, and a warning: v1 stays within one layer-2 network",
-		"by themselves they look for v2",
+		"by default they search for v2",
 	}, deriveV1},
 	{Rule{
 		"gid-pin", KindVariable, "--pin-gid, and all selected ports are RoCE with their GIDs at one index",
 		"NCCL_IB_GID_INDEX, NVSHMEM_IB_GID_INDEX, UCX_IB_GID_INDEX, MC_GID_INDEX; an error in any other " +
 			"case, and never on InfiniBand",
-		"for versions without a choice of their own; UCX would apply the number to InfiniBand too",
+		"for versions that can't select a GID; UCX would apply the number to InfiniBand too",
 	}, derivePin},
 	{Rule{
 		"socket-ifname", KindVariable, "a bootstrap device was found",
 		`NCCL_SOCKET_IFNAME="=name", GLOO_SOCKET_IFNAME=name`,
-		"NCCL takes beginnings of names and IPoIB first; Gloo takes one name, no pattern",
+		"NCCL matches prefixes and prefers IPoIB; Gloo accepts names but no patterns",
 	}, deriveSocket},
 	{Rule{
 		"mooncake-filters", KindVariable, "ports are selected", "MC_MS_FILTERS = the devices",
@@ -66,7 +66,7 @@ var variableRules = []variableRule{
 	}, deriveMooncake},
 	{Rule{
 		"mooncake-ib-port", KindVariable, "all selected ports have the same number, other than 1",
-		"MC_IB_PORT = the number; a warning where they differ",
+		"MC_IB_PORT = the number; a warning if they differ",
 		"Mooncake opens one port number on all devices, 1 by default",
 	}, deriveMooncakePort},
 	{Rule{
@@ -77,11 +77,12 @@ var variableRules = []variableRule{
 		"efa-libfabric", KindVariable, "only EFA devices can be used",
 		"NVSHMEM_REMOTE_TRANSPORT=libfabric, NVSHMEM_LIBFABRIC_PROVIDER=efa, and a warning to have the aws-ofi-nccl " +
 			"plugin; never NCCL_IB_* or UCX_NET_DEVICES",
-		"the libraries reach EFA through libfabric; NCCL's verbs transport skips it",
+		"the libraries use EFA through libfabric; NCCL's verbs transport skips it",
 	}, deriveEFA},
 	{Rule{
 		"tcp-fallback", KindVariable, "--tcp-fallback, and no port can be used",
-		"NCCL_IB_DISABLE=1; UCX_TLS is left alone; the exit code stays 3", "only a person can decide that TCP will do",
+		"NCCL_IB_DISABLE=1; UCX_TLS is not changed; the exit code stays 3",
+		"only the user can decide that TCP is enough",
 	}, deriveFallback},
 }
 
@@ -171,13 +172,13 @@ func deriveNVSHMEMPrefix(dv *derivation, r *variableRule) {
 	shared := sharedText(names)
 	if shared == "" {
 		dv.plan.warn(r.ID,
-			"the selected devices share no part of their names: NVSHMEM will see only those with mlx5 in theirs")
+			"the selected devices' names have no text in common: NVSHMEM uses only those with mlx5 in their names")
 		return
 	}
 	dv.set(r, LibraryNVSHMEM, "NVSHMEM_HCA_PREFIX", shared, "names without mlx5", nil)
 }
 
-// sharedText returns the longest text that all names hold, the first of several.
+// sharedText returns the longest text that all names contain, the first if there are several.
 func sharedText(names []string) string {
 	first := names[0]
 	for n := len(first); n > 0; n-- {
@@ -201,12 +202,12 @@ func deriveUCXList(dv *derivation, r *variableRule) {
 		list = append(list, s.Netdev)
 		reason += ", and " + s.Netdev + " for TCP"
 	} else {
-		reason += "; no TCP device is known, so UCX has none"
+		reason += "; no TCP device is known"
 	}
 	dv.set(r, LibraryUCX, "UCX_NET_DEVICES", strings.Join(list, ","), reason, dv.stateFiles())
 }
 
-// differs reports whether the chosen indices are not all the same.
+// differs reports whether the chosen indices differ.
 func differs(list []*candidate) bool {
 	return slices.ContainsFunc(list, func(c *candidate) bool { return c.plan.GID.Index != list[0].plan.GID.Index })
 }
@@ -216,7 +217,7 @@ func deriveDiffering(dv *derivation, r *variableRule) {
 	if len(ports) == 0 || !differs(ports) {
 		return
 	}
-	dv.plan.warn(r.ID, "the ports have their GIDs at different indices, so no index can serve them: "+indexList(ports))
+	dv.plan.warn(r.ID, "the ports have their GIDs at different indices, so no index suits all: "+indexList(ports))
 	var networks []netip.Prefix
 	for _, c := range ports {
 		networks = append(networks, prefixOf(dv.snapshot, c.plan.GID))
@@ -266,7 +267,7 @@ func derivePin(dv *derivation, r *variableRule) {
 	}
 }
 
-// indexVariables are the variables that hold a GID index.
+// indexVariables are the variables for a GID index.
 var indexVariables = []struct {
 	library Library
 	name    string
@@ -277,7 +278,7 @@ var indexVariables = []struct {
 	{LibraryMooncake, "MC_GID_INDEX"},
 }
 
-// checkPin returns an error when --pin-gid can't be followed.
+// checkPin returns an error if --pin-gid does not fit the ports.
 func (dv *derivation) checkPin() error {
 	if !dv.opts.PinGID || len(dv.selected) == 0 {
 		return nil
@@ -294,7 +295,7 @@ func (dv *derivation) checkPin() error {
 		return &OptionError{Option: "pin-gid", Text: strings.Join(names, ", ") + why}
 	}
 	if differs(ports) {
-		return &OptionError{Option: "pin-gid", Text: "no index serves all ports: " + indexList(ports)}
+		return &OptionError{Option: "pin-gid", Text: "no index suits all ports: " + indexList(ports)}
 	}
 	return nil
 }

@@ -133,7 +133,7 @@ func TestEnvLintPermission(t *testing.T) {
 	}
 	for _, want := range []string{
 		"/proc/1/environ: permission denied",
-		"hint: the environment of another user's process is root's to read: sudo rdmactl env lint --pid 1", "code 4\n",
+		"hint: only root can read the environment of another user's process: sudo rdmactl env lint --pid 1", "code 4\n",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("output %q is missing %q", out, want)

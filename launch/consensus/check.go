@@ -11,13 +11,13 @@ import (
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// Check is something that nodes are compared in. A [Difference] refers to it by ID.
+// Check is a comparison of nodes. A [Difference] refers to it by ID.
 type Check struct {
 	ID       string   `json:"id"`       // stable
-	Severity Severity `json:"severity"` // what a difference does to a job
+	Severity Severity `json:"severity"` // effect of a difference on a job
 	What     string   `json:"what"`     // what is compared
-	Why      string   `json:"why"`      // what a difference leads to
-	Remedy   string   `json:"remedy"`   // what to do about one
+	Why      string   `json:"why"`      // consequence of a difference
+	Remedy   string   `json:"remedy"`   // how to fix a difference
 }
 
 // Checks returns all checks in the order of a report.
@@ -52,67 +52,68 @@ const (
 	checkUncertain = "incomplete"
 )
 
-// nodeChecks look at whole nodes.
+// nodeChecks compare whole nodes.
 var nodeChecks = []Check{
 	{
-		checkNoRDMA, SeverityBreaks, "whether the node has RDMA that can be used, and through verbs or libfabric",
-		"ranks on the node fall back to TCP, or the job hangs when it connects",
+		checkNoRDMA, SeverityBreaks, "whether the node can use RDMA, and through verbs or libfabric",
+		"ranks on the node fall back to TCP, or the job hangs while connecting",
 		"run rdmactl doctor on the node, or leave it out of the job",
 	},
 	{
-		checkHCASet, SeverityBreaks, "how many HCAs are selected, and which rails they are",
-		"ranks that have different sets of HCAs wait for each other without a word (NVIDIA/nccl#2428)",
-		"repair the rail (rdmactl doctor on the node), or leave it out everywhere with --exclude",
+		checkHCASet, SeverityBreaks, "number and rails of the selected HCAs",
+		"ranks with different sets of HCAs wait for each other without an error (NVIDIA/nccl#2428)",
+		"repair the rail (rdmactl doctor on the node), or exclude it on all nodes with --exclude",
 	},
 	{
-		checkSwapped, SeverityBreaks, "whether a rail sits in the network of another rail",
-		"rails of one number connect to each other; in another subnet they time out, or take a " +
-			"detour through the spine",
-		"swap the cables or the addresses back: compare ip -br addr with the cabling plan",
+		checkSwapped, SeverityBreaks, "whether a rail is in the network of another rail",
+		"rails with the same number connect to each other; in different subnets they time out, or their " +
+			"traffic takes a detour through the spine switches",
+		"swap the cables or the addresses: compare ip -br addr with the cabling plan",
 	},
 }
 
-// duplicateChecks look for what must be on one node only.
+// duplicateChecks find values that must be unique to one node.
 var duplicateChecks = []Check{
 	{
-		checkSameNode, SeverityNote, "whether two inputs show the same cards",
-		"it is one node twice, so the comparison says less than it seems: the same recording, a copy " +
-			"of it, or two containers of one host",
-		"give one input a node",
+		checkSameNode, SeverityNote, "whether two inputs have the same cards",
+		"both inputs are of one node, so that fewer nodes are compared than it seems: the same recording, a " +
+			"copy of it, or two containers of one host",
+		"give one input for each node",
 	},
 	{
 		checkHost, SeverityBreaks, "host names",
-		"launchers tell nodes apart by name: ranks land on the wrong one; cloned images keep the name of the original",
-		"give each node its name (hostnamectl set-hostname)",
+		"launchers identify nodes by name, so ranks start on the wrong node; cloned images keep the original's name",
+		"give each node a unique name (hostnamectl set-hostname)",
 	},
 	{
-		checkGUID, SeverityBreaks, "GUIDs of devices and ports", "a fabric takes two cards with one GUID for one card",
-		"look at the GUIDs that were set for virtual functions (ip link show), or at a card with " +
-			"foreign firmware settings",
+		checkGUID, SeverityBreaks, "GUIDs of devices and ports",
+		"the fabric treats two cards with the same GUID as one card",
+		"check the GUIDs that were set for virtual functions (ip link show), or the firmware settings " +
+			"of the card",
 	},
 	{
-		checkGID, SeverityBreaks, "GIDs, that is addresses of rails",
-		"packets for one node arrive at another: connections time out now and then",
-		"give each node addresses of its own (cloned configuration, two DHCP servers)",
+		checkGID, SeverityBreaks, "GIDs, the addresses of rails",
+		"packets for one node arrive at another: connections time out intermittently",
+		"give each node unique addresses (likely causes: cloned configuration, two DHCP servers)",
 	},
 	{
 		checkMAC, SeverityBreaks, "link-layer addresses of rails",
-		"switches send the frames to whoever spoke last",
-		"let the card or the hypervisor assign them (ip link set DEVICE address …)",
+		"switches forward the frames to the node that sent last",
+		"use the addresses that the card or the hypervisor assigns (ip link set DEVICE address …)",
 	},
 	{
 		checkLID, SeverityBreaks, "LIDs on a rail",
-		"in one subnet a LID is unique: the nodes are in two fabrics with the same prefix and cannot reach each other",
-		"compare the fabrics with ibnetdiscover or sminfo on both nodes",
+		"LIDs are unique in a subnet, so the nodes are in two subnets with the same prefix: no path between them",
+		"compare the subnets with ibnetdiscover or sminfo on both nodes",
 	},
 	{
 		checkLimited, SeverityBreaks, "membership of the partition at index 0",
-		"limited members of a partition can talk to full members only, not to each other",
+		"limited members of a partition can communicate only with full members, not with each other",
 		"make compute nodes full members (0x8000 set) in the partition configuration of the subnet manager",
 	},
 }
 
-// noteChecks tell what harms nobody who uses the settings of the report.
+// noteChecks report differences that do no harm with the settings of the report.
 var noteChecks = []Check{
 	{
 		checkSocket, SeverityNote, "network devices for bootstrap",
@@ -121,16 +122,16 @@ var noteChecks = []Check{
 	},
 	{
 		checkShared, SeverityNote, "whether several rails are in one subnet",
-		"the kernel answers ARP for all of them from one, unless arp_ignore, arp_announce and routes by source are set",
+		"without arp_ignore, arp_announce and source routes the kernel answers ARP for all of them on one device",
 		"sysctl net.ipv4.conf.all.arp_ignore=1 net.ipv4.conf.all.arp_announce=2, or a subnet for each rail",
 	},
 	{
-		checkUnknown, SeverityNote, "what no file told",
-		"the comparison does not cover it", "record the node where it runs: rdmactl detect -o json on the node itself",
+		checkUnknown, SeverityNote, "values that no file has",
+		"the comparison does not cover them", "run rdmactl detect -o json on the node itself",
 	},
 	{
-		checkUncertain, SeverityNote, "files that decide and could not be read",
-		"the node may have more, or less, than was compared", "run rdmactl detect as root on the node",
+		checkUncertain, SeverityNote, "files that the comparison depends on and that could not be read",
+		"the node may have more or fewer rails than were compared", "run rdmactl detect as root on the node",
 	},
 }
 
@@ -139,7 +140,7 @@ type railCheck struct {
 	Check
 	value    func(r *rail) string // "" unknown, or not of this kind of rail
 	evidence func(r *rail) (file, text string)
-	// applies reports that an unknown value is a gap rather than normal; nil: it is normal.
+	// applies reports whether the value should be known; nil: it may always be unknown.
 	applies func(r *rail) bool
 }
 
@@ -155,8 +156,8 @@ var railChecks = []railCheck{
 	},
 	{
 		Check{
-			checkRate, SeveritySlows, "rate", "collectives run at the pace of the slowest rail",
-			"look at cable, transceiver and switch port: rdmactl show DEVICE, mlxlink -d PCI",
+			checkRate, SeveritySlows, "rate", "collectives run at the rate of the slowest rail",
+			"check cable, transceiver and switch port: rdmactl show DEVICE, mlxlink -d PCI",
 		},
 		func(r *rail) string {
 			if r.rate == 0 {
@@ -172,7 +173,7 @@ var railChecks = []railCheck{
 	{
 		Check{
 			checkMTU, SeveritySlows, "active MTU",
-			"NCCL and UCX settle for the smaller one; Mooncake does not, and fails to connect " +
+			"NCCL and UCX use the smaller one; Mooncake does not and fails to connect " +
 				"(kvcache-ai/Mooncake#3868)",
 			"ip link set DEVICE mtu 9000 on the node and its switch port (4200 or more gives " +
 				"4096); MC_MTU for Mooncake",
@@ -193,7 +194,7 @@ var railChecks = []railCheck{
 	},
 	{
 		Check{
-			checkSubnet, SeverityBreaks, "IP subnet", "without a router between the subnets the rail reaches nobody",
+			checkSubnet, SeverityBreaks, "IP subnet", "without a router between the subnets the rail reaches no peer",
 			"correct address or prefix length (ip -br addr); --routed if the fabric routes between these subnets",
 		},
 		func(r *rail) string {
@@ -207,7 +208,7 @@ var railChecks = []railCheck{
 	{
 		Check{
 			"fabric", SeverityBreaks, "InfiniBand subnet: prefix, and LID of the subnet manager",
-			"packets don't leave a subnet without a router",
+			"packets don't leave a subnet without an InfiniBand router",
 			"compare the cabling with ibnetdiscover on both nodes; look for a second subnet manager (sminfo)",
 		},
 		func(r *rail) string {
@@ -224,7 +225,7 @@ var railChecks = []railCheck{
 	{
 		Check{
 			"pkey", SeverityBreaks, "partition at index 0, which all libraries use",
-			"ports in different partitions can't talk",
+			"ports in different partitions can't communicate",
 			"put the nodes into one partition (partitions.conf of the subnet manager), or set " +
 				"NCCL_IB_PKEY to its index",
 		},
@@ -239,8 +240,8 @@ var railChecks = []railCheck{
 	{
 		Check{
 			"gid-kind", SeverityBreaks, "RoCE version and address family of the GID",
-			"both ends need the same kind, and by itself each takes its own",
-			"give all nodes the same kind of address, or set the family that is common to all (see GID)",
+			"both ends need the same kind, but by default each node uses its own",
+			"give all nodes the same kind of address, or set the address family that all have (see GID)",
 		},
 		func(r *rail) string {
 			k, ok := r.chosenKind()
@@ -254,8 +255,8 @@ var railChecks = []railCheck{
 	{
 		Check{
 			checkGIDIndex, SeverityNote, "index of the GID",
-			"an index is a place in a table: it must not be pinned where it differs (NVIDIA/nccl#890, multus-cni#1100)",
-			"set no *_GID_INDEX; see GID for what to use instead",
+			"an index is a position in a table: don't pin an index that differs (NVIDIA/nccl#890, multus-cni#1100)",
+			"set no *_GID_INDEX; see GID for the settings to use instead",
 		},
 		func(r *rail) string {
 			if r.gid == nil {
@@ -268,7 +269,7 @@ var railChecks = []railCheck{
 	{
 		Check{
 			"device-name", SeverityNote, "name of the device and number of the port",
-			"NCCL_IB_HCA and its kin name devices",
+			"NCCL_IB_HCA and similar variables name devices",
 			"derive the lists on each node (rdmactl exec -- CMD), or name devices by PCI address everywhere " +
 				"(rdma-core's persistent naming)",
 		},
@@ -298,7 +299,7 @@ func pkeyEvidence(r *rail) (string, string) {
 	return portFile(r, "pkeys/0"), deref[ib.PKey](r.pkey).String()
 }
 
-// severity is that of a check with the options in force.
+// severity returns the severity of a check with the current options.
 func (c *comparison) severity(check Check) Severity {
 	switch {
 	case check.ID == checkSubnet && c.opts.Routed:
@@ -309,5 +310,5 @@ func (c *comparison) severity(check Check) Severity {
 	return check.Severity
 }
 
-// wants reports whether settings for a library are asked for.
+// wants reports whether settings for a library are requested.
 func (c *comparison) wants(l launch.Library) bool { return slices.Contains(c.libraries, l) }

@@ -18,7 +18,7 @@ type member struct {
 	rails []rail // of Node, with numbers
 }
 
-// rail returns the rail of a number, nil for none.
+// rail returns the rail with a number, nil if there is none.
 func (m *member) rail(number int) *rail {
 	for i := range m.rails {
 		if m.rails[i].number == number {
@@ -28,14 +28,14 @@ func (m *member) rail(number int) *rail {
 	return nil
 }
 
-// comparison is a Report in the making.
+// comparison is the state of Compare.
 type comparison struct {
 	opts      Options
 	libraries []launch.Library
 	all       []*member // by name
 	members   []*member // those with RDMA
 	numbers   []int     // of the rails, sorted
-	// misplaced are rails that rail-swapped tells of: the subnet check leaves them out.
+	// misplaced are rails that the check rail-swapped reports: the subnet check leaves them out.
 	misplaced map[railOf]bool
 	report    Report
 }
@@ -46,8 +46,8 @@ type railOf struct {
 	rail   int
 }
 
-// Compare compares nodes. It never fails: with fewer than two nodes there is nothing
-// to disagree, and the report says what there is. The order of nodes doesn't matter.
+// Compare compares nodes. It never fails: with fewer than two nodes the report has no differences.
+// The order of nodes doesn't matter.
 func Compare(nodes []*Node, opts Options) Report {
 	c := &comparison{opts: opts, libraries: opts.Libraries, misplaced: map[railOf]bool{}}
 	if c.libraries == nil {
@@ -83,8 +83,8 @@ func Compare(nodes []*Node, opts Options) Report {
 	return c.report
 }
 
-// nameNodes gives every node a name of its own and sorts by it: the host name, with
-// the source where several nodes have it, and a number where even the sources agree.
+// nameNodes gives every node a unique name and sorts the nodes by name: the host name, with the
+// source if several nodes have the same host name, and a number if the sources are equal too.
 func nameNodes(nodes []*Node) []*member {
 	hosts := map[string]int{}
 	for _, n := range nodes {
@@ -122,25 +122,25 @@ func (c *comparison) collectNumbers() {
 	c.numbers = slices.Compact(c.numbers)
 }
 
-// add puts a difference into the report.
+// add adds a difference to the report.
 func (c *comparison) add(check Check, d Difference) {
 	d.Check, d.Severity, d.Why, d.Remedy = check.ID, c.severity(check), check.Why, check.Remedy
 	if check.ID == checkNoRDMA {
-		d.Tie = false // who has none is wrong, however many they are
+		d.Tie = false // nodes without RDMA are at fault, even if they are the majority
 	}
 	if d.Tie && d.Severity != SeverityNote {
-		d.Text += " (a tie: nothing tells who is right)"
+		d.Text += " (a tie: no majority)"
 	}
 	c.report.Differences = append(c.report.Differences, d)
 }
 
-// findCheck returns a check by its ID; the lists hold every ID that code names.
+// findCheck returns the check with an ID; the lists contain every ID that the code uses.
 func findCheck(list []Check, id string) Check {
 	i := slices.IndexFunc(list, func(c Check) bool { return c.ID == id })
 	return list[max(i, 0)]
 }
 
-// compareNodes compares what nodes have: RDMA at all, and which rails.
+// compareNodes compares whether nodes have RDMA, and which rails they have.
 func (c *comparison) compareNodes() {
 	if len(c.members) == 0 {
 		return
@@ -172,7 +172,7 @@ func (c *comparison) compareCells(check Check, cells []cell) {
 	}
 }
 
-// railSet writes which rails a node has: "8 HCAs (rails 0-7)".
+// railSet describes the rails of a node: "8 HCAs (rails 0-7)".
 func railSet(m *member) string {
 	var numbers []int
 	for i := range m.rails {
@@ -188,7 +188,7 @@ func railsText(numbers []int) string {
 	return "rails " + Ranges(numbers)
 }
 
-// lostEvidence tells why compute ports of a node are not in its set.
+// lostEvidence returns why compute ports of a node are not selected.
 func lostEvidence(m *member) []Evidence {
 	var out []Evidence
 	for i, l := range m.lost {
@@ -200,7 +200,7 @@ func lostEvidence(m *member) []Evidence {
 	return out
 }
 
-// compareRails compares the attributes of each rail, and joins rails with the same finding.
+// compareRails compares the attributes of each rail and combines rails with the same finding.
 func (c *comparison) compareRails() {
 	for i := range c.numbers {
 		c.report.Rails = append(c.report.Rails, RailReport{Rail: c.numbers[i], Attributes: []Attribute{}})
@@ -215,7 +215,7 @@ func (c *comparison) compareRails() {
 	}
 }
 
-// railGroups are the groups of a rail.
+// railGroups are the groups of nodes for a rail.
 type railGroups struct {
 	rail   int
 	groups []Group
@@ -269,12 +269,12 @@ func (c *comparison) cells(check *railCheck, number int) []cell {
 	return out
 }
 
-// inPlace is cells without those that are told as swapped.
+// inPlace returns the cells without the rails that are reported as swapped.
 func (c *comparison) inPlace(check *railCheck, number int) []cell {
 	return slices.DeleteFunc(c.cells(check, number), func(v cell) bool { return c.misplaced[railOf{v.member, number}] })
 }
 
-// joinRails makes one difference of rails on which the same nodes differ.
+// joinRails combines the rails on which the same nodes differ into one difference.
 func joinRails(same []railGroups) Difference {
 	d := Difference{Groups: slices.Clone(same[0].groups), Tie: isTie(same[0].groups)}
 	for _, s := range same {
@@ -291,7 +291,7 @@ func joinRails(same []railGroups) Difference {
 	return d
 }
 
-// finish sorts the differences and finds the verdict.
+// finish sorts the differences and sets the verdict.
 func (c *comparison) finish() {
 	rank := map[string]int{}
 	for i, check := range Checks() {

@@ -1,20 +1,20 @@
-// Package consensus compares nodes: whether a job that spans them finds the same
-// rails everywhere, and which settings may be the same for all.
+// Package consensus compares the nodes of a job: whether they have the same rails, and which
+// settings can be the same on all nodes.
 //
 //	for snapshot, err := range consensus.Documents(file) { … }
 //	a, err := consensus.NewNode("a.json", snapshotA, opts)
 //	b, err := consensus.NewNode("b.json", snapshotB, opts)
 //	report := consensus.Compare([]*consensus.Node{a, b}, opts)
 //
-// A [Node] is a digest of a few kilobytes, so that thousands can be compared while one
-// snapshot at a time is in memory. Which ports count is decided by [launch.Derive], so
-// `env` on a node and a comparison of nodes can't disagree.
+// A [Node] is a digest of a few kilobytes, so that thousands of nodes can be compared while only
+// one snapshot at a time is in memory. [launch.Derive] selects the ports, so that a comparison uses
+// the same ports as `env` on each node.
 //
-// Collective libraries exchange little about their rails before they use them: ranks
-// with different sets of HCAs hang, a rail in another subnet times out, and a GID
-// index that holds an address here is empty there. Each [Difference] says who differs
-// from the majority, by which file, and what to do; a tie is reported as a tie.
+// Collective libraries exchange little information about their rails before they use them: ranks
+// with different sets of HCAs hang, a rail in another subnet times out, and a GID index that has an
+// address on one node is empty on another. Each [Difference] reports the nodes that differ from the
+// majority, the files with the values, and how to fix it; a tie is reported as a tie.
 //
-// All functions are pure and may be called concurrently; [Compare] keeps no reference
-// to what it returns and changes no Node.
+// All functions are pure and may be called concurrently; [Compare] keeps no reference to its result
+// and changes no Node.
 package consensus

@@ -13,8 +13,8 @@ import (
 	"github.com/rdmakit/rdmakit/launch"
 )
 
-// Bounds of a document. A node with 32 cards, 62 virtual functions each and full GID
-// tables stays below; without them a few megabytes of "{},{},…" would become gigabytes.
+// Limits of a document. A node with 32 cards, 62 virtual functions each and full GID tables is
+// below them; without limits a few megabytes of "{},{},…" would become gigabytes.
 const (
 	maxDocument = 32 << 20 // bytes
 	maxElements = 1 << 17  // of all arrays together
@@ -23,28 +23,27 @@ const (
 	maxNetdevs  = 8192
 )
 
-// detectSchema is that of `rdmactl detect -o json`, which holds a snapshot in its field node.
+// detectSchema is the schema of `rdmactl detect -o json`, which has a snapshot in its field node.
 const detectSchema = "rdmakit.detect/v1"
 
-// wanted tells which document would do.
-const wanted = `give what "rdmactl detect -o json" prints`
+// wanted describes the accepted document.
+const wanted = `give the output of "rdmactl detect -o json"`
 
-// ErrDocument marks JSON that is no description of a node.
-var ErrDocument = errors.New("no description of a node")
+// ErrDocument is matched by errors about JSON that does not describe a node.
+var ErrDocument = errors.New("not a description of a node")
 
-// documentError is such an error; it matches ErrDocument.
+// documentError is an error about a document; it matches ErrDocument.
 type documentError string
 
 // Error implements error.
 func (e documentError) Error() string { return string(e) }
 
-// Is reports that the error is ErrDocument.
+// Is reports whether target is ErrDocument.
 func (e documentError) Is(target error) bool { return target == ErrDocument }
 
-// Documents reads snapshots from JSON: one document, several one after the other, or
-// an array of them. Documents are those with schema rdmakit.inventory/v1 and
-// rdmakit.detect/v1. One that can't be used yields an error, and the next one follows;
-// after broken JSON nothing follows.
+// Documents reads snapshots from JSON: one document, several documents in sequence, or an array of
+// them, with schema rdmakit.inventory/v1 or rdmakit.detect/v1. A document that can't be used yields
+// an error, and the iteration continues with the next one; after invalid JSON it ends.
 func Documents(r io.Reader) iter.Seq2[inventory.Snapshot, error] {
 	return func(yield func(inventory.Snapshot, error) bool) {
 		in := &meter{r: bufio.NewReaderSize(r, 64<<10)}
@@ -86,16 +85,16 @@ func Documents(r io.Reader) iter.Seq2[inventory.Snapshot, error] {
 	}
 }
 
-// jsonError says what is wrong with the text.
+// jsonError returns the error for invalid JSON.
 func jsonError(err error) error {
 	switch {
 	case errors.Is(err, errTooLarge):
 		return documentError(
-			fmt.Sprintf("read json: a document of more than %d MiB describes no node", maxDocument>>20))
+			fmt.Sprintf("read json: the document is larger than %d MiB", maxDocument>>20))
 	case errors.Is(err, io.EOF):
 		return documentError("read json: empty")
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return documentError("read json: it ends in the middle of a document")
+		return documentError("read json: unexpected end of a document")
 	}
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return documentError(fmt.Sprintf("read json: byte %d: %v", syntax.Offset, syntax))
@@ -103,7 +102,7 @@ func jsonError(err error) error {
 	return fmt.Errorf("read json: %w", err)
 }
 
-// document is either of the two documents.
+// document has the fields of both kinds of documents.
 type document struct {
 	Schema string              `json:"schema"`
 	Node   *inventory.Snapshot `json:"node"`
@@ -116,7 +115,7 @@ func parseDocument(raw []byte) (inventory.Snapshot, error) {
 		return inventory.Snapshot{}, err
 	}
 	var doc document
-	err := json.Unmarshal(raw, &doc) // fills in the schema even where other fields don't fit
+	err := json.Unmarshal(raw, &doc) // fills in the schema even if other fields don't match
 	snap := doc.Snapshot
 	switch {
 	case doc.Schema == detectSchema && doc.Node != nil:
@@ -127,7 +126,7 @@ func parseDocument(raw []byte) (inventory.Snapshot, error) {
 		}
 	case doc.Schema == detectSchema:
 		return inventory.Snapshot{}, documentError(
-			"a document with schema " + detectSchema + " and without the field node: " + wanted)
+			"a document with schema " + detectSchema + " but without the field node: " + wanted)
 	case doc.Schema != inventory.Schema:
 		return inventory.Snapshot{}, schemaError(doc.Schema)
 	}
@@ -140,37 +139,37 @@ func parseDocument(raw []byte) (inventory.Snapshot, error) {
 	return snap, nil
 }
 
-// schemaError names what a document is, and what is needed instead.
+// schemaError describes the document and the document that is needed instead.
 func schemaError(schema string) error {
 	name, _, _ := strings.Cut(schema, "/")
 	switch {
 	case schema == "":
-		return documentError("no field schema, so it is no document of rdmactl: " + wanted)
+		return documentError("no field schema, so it is not a document of rdmactl: " + wanted)
 	case schema == launch.Schema:
 		return documentError("a launch plan (" + schema + ") has no rates and no GID tables: " + wanted)
 	case name+"/v1" == inventory.Schema || name+"/v1" == detectSchema:
 		return documentError(
-			fmt.Sprintf("schema %.60q is not known here, only v1: use the rdmactl that wrote it", schema))
+			fmt.Sprintf("schema %.60q is not supported, only v1: use the version of rdmactl that wrote it", schema))
 	}
 	return documentError(fmt.Sprintf("schema %.60q does not describe a node: %s", schema, wanted))
 }
 
-// checkSnapshot refuses values that no scan gives.
+// checkSnapshot rejects values that no scan produces.
 func checkSnapshot(snap *inventory.Snapshot) error {
 	ports := 0
 	if len(snap.Netdevs) > maxNetdevs {
-		return documentError(fmt.Sprintf("%d network devices describe no node", len(snap.Netdevs)))
+		return documentError(fmt.Sprintf("%d network devices: too many for a node", len(snap.Netdevs)))
 	}
 	for d, p := range snap.Ports() {
 		if ports++; ports > maxPorts {
-			return documentError(fmt.Sprintf("more than %d ports describe no node", maxPorts))
+			return documentError(fmt.Sprintf("more than %d ports: too many for a node", maxPorts))
 		}
 		object := fmt.Sprintf("device %.60q, port %d", d.Name, p.Number)
 		switch {
 		case d.Name == "":
 			return documentError("a device without a name")
 		case p.Number < 1 || p.Number > 255:
-			return documentError(object + ": there are ports 1 to 255")
+			return documentError(object + ": ports are numbered from 1 to 255")
 		case p.Rate != nil && (p.Rate.GbPerSecond < 0 || p.Rate.GbPerSecond > 1e5):
 			return documentError(fmt.Sprintf("%s: a rate of %g Gb/s", object, p.Rate.GbPerSecond))
 		case p.ActiveMTU != 0 && (p.ActiveMTU < 256 || p.ActiveMTU > 4096):
@@ -185,8 +184,8 @@ func checkSnapshot(snap *inventory.Snapshot) error {
 	return nil
 }
 
-// checkShape counts what would take memory. It looks at brackets and commas only;
-// whether the rest is JSON is for the decoder to say.
+// checkShape checks the number of list entries and the depth, to limit memory. It parses only
+// brackets and commas; the decoder reports invalid JSON.
 func checkShape(raw []byte) error {
 	var arrays [maxDepth]bool // whether the container at a depth is an array
 	depth, elements := 0, 0
@@ -214,14 +213,14 @@ func checkShape(raw []byte) error {
 		}
 	}
 	if elements > maxElements {
-		return documentError(fmt.Sprintf("read json: more than %d list entries describe no node", maxElements))
+		return documentError(fmt.Sprintf("read json: more than %d list entries: too many for a node", maxElements))
 	}
 	return nil
 }
 
 var errTooLarge = errors.New("too large")
 
-// meter bounds what may be read for one document.
+// meter limits the number of bytes read for one document.
 type meter struct {
 	r    *bufio.Reader
 	left int
@@ -239,7 +238,7 @@ func (m *meter) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// begin skips a byte order mark and white space, and tells whether an array follows.
+// begin skips a byte order mark and white space and reports whether an array follows.
 func (m *meter) begin() (array bool, err error) {
 	if b, err := m.r.Peek(3); err == nil && string(b) == "\xef\xbb\xbf" {
 		_, _ = m.r.Discard(3) // they are in the buffer

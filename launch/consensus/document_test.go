@@ -42,19 +42,19 @@ func TestDocuments(t *testing.T) {
 		{"no lists", `{"schema":"rdmakit.inventory/v1","devices":null}`, "", ""},
 		{
 			"a bad one between good ones", a + `{"schema":"x"}` + b, "a b",
-			`schema "x" does not describe a node: give what "rdmactl detect -o json" prints`,
+			`schema "x" does not describe a node: give the output of "rdmactl detect -o json"`,
 		},
 		{
 			"launch plan", `{"schema":"rdmakit.launch/v1","ports":[]}`, "",
-			"a launch plan (rdmakit.launch/v1) has no rates and no GID tables: give what",
+			"a launch plan (rdmakit.launch/v1) has no rates and no GID tables: give the output",
 		},
 		{
 			"later version", `{"schema":"rdmakit.inventory/v2"}`, "",
-			`schema "rdmakit.inventory/v2" is not known here, only v1`,
+			`schema "rdmakit.inventory/v2" is not supported, only v1`,
 		},
 		{
 			"detect without node", `{"schema":"rdmakit.detect/v1"}`, "",
-			"a document with schema rdmakit.detect/v1 and without the field node",
+			"a document with schema rdmakit.detect/v1 but without the field node",
 		},
 		{
 			"detect of a later inventory", `{"schema":"rdmakit.detect/v1","node":{"schema":"rdmakit.inventory/v9"}}`,
@@ -66,8 +66,8 @@ func TestDocuments(t *testing.T) {
 		{"null", `null`, "", "no field schema"},
 		{"empty", " \n", "", "read json: empty"},
 		{"empty array", "[]", "", ""},
-		{"cut", a[:30], "", "read json: it ends in the middle of a document"},
-		{"cut array", "[" + a, "a", "read json: it ends in the middle of a document"},
+		{"cut", a[:30], "", "read json: unexpected end of a document"},
+		{"cut array", "[" + a, "a", "read json: unexpected end of a document"},
 		{"broken", `{"schema"}`, "", "read json: byte 10: "},
 		{"rubbish behind", a + "}", "a", "read json: byte "},
 		{"deep", strings.Repeat("[", 100) + strings.Repeat("]", 100), "", "read json: nested too deep"},
@@ -85,7 +85,7 @@ func TestDocuments(t *testing.T) {
 			"negative index", port(`{"number":1,"gids":[{"index":-1}]}`), "",
 			`device "mlx5_0", port 1: a GID index of -1`,
 		},
-		{"port 0", port(`{"number":0}`), "", `device "mlx5_0", port 0: there are ports 1 to 255`},
+		{"port 0", port(`{"number":0}`), "", `device "mlx5_0", port 0: ports are numbered from 1 to 255`},
 		{
 			"rate", port(`{"number":1,"rate":{"gbPerSecond":1e300}}`), "",
 			`device "mlx5_0", port 1: a rate of 1e+300 Gb/s`,
@@ -117,7 +117,7 @@ func TestDocuments(t *testing.T) {
 // TestDocumentTooLarge: a document without an end is refused before memory is full.
 func TestDocumentTooLarge(t *testing.T) {
 	for _, err := range Documents(&endless{}) {
-		if !errors.Is(err, ErrDocument) || !strings.Contains(err.Error(), "more than 32 MiB") {
+		if !errors.Is(err, ErrDocument) || !strings.Contains(err.Error(), "larger than 32 MiB") {
 			t.Errorf("Documents(endless) = %v", err)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// owners maps what must be on one node to the nodes that have it, and to what told.
+// owners maps values that must be unique to the nodes that have them, and to the evidence.
 type owners struct {
 	order []string
 	nodes map[string][]*member
@@ -35,7 +35,7 @@ func (o *owners) add(value string, m *member, file, text string) {
 	}
 }
 
-// findDuplicates looks for what two nodes share and must not.
+// findDuplicates finds values that two nodes share but must not.
 func (c *comparison) findDuplicates() {
 	unique := c.sameNodes()
 	hosts, guids, gids, macs := newOwners(), newOwners(), newOwners(), newOwners()
@@ -59,7 +59,7 @@ func (c *comparison) findDuplicates() {
 				macs.add(r.mac, m, r.netdevPath, r.mac)
 			}
 			if r.fabric != nil && r.lid != 0 {
-				prefix := r.fabric.SubnetPrefix // subnets count their LIDs apart
+				prefix := r.fabric.SubnetPrefix // each subnet has its own LIDs
 				if lids[prefix] == nil {
 					lids[prefix] = newOwners()
 				}
@@ -77,8 +77,8 @@ func (c *comparison) findDuplicates() {
 	c.findLimited(unique)
 }
 
-// sameNodes tells of nodes with exactly the same cards, and returns the nodes with
-// only one of each such set: all else of the others is bound to be twice too.
+// sameNodes reports nodes with exactly the same cards. It returns the nodes with only one of each
+// such set, because all other values of the others are duplicates too.
 func (c *comparison) sameNodes() []*member {
 	o := newOwners()
 	keys := map[*member]string{}
@@ -104,10 +104,10 @@ func (c *comparison) sameNodes() []*member {
 	return out
 }
 
-// guidFile is the file of the device's GUID, two folders above the port.
+// guidFile returns the file with the device's GUID, two directories above the port.
 func guidFile(r *rail) string { return path.Join(r.path, "../../node_guid") }
 
-// reportDuplicates makes one difference for all that the same nodes share.
+// reportDuplicates adds one difference for all values that the same nodes share.
 func (c *comparison) reportDuplicates(check Check, o *owners) {
 	type shared struct {
 		nodes  []string
@@ -139,14 +139,14 @@ func (c *comparison) reportDuplicates(check Check, o *owners) {
 		}
 		text := value + verb + joinNames(s.nodes)
 		if check.ID == checkSameNode {
-			text = joinNames(s.nodes) + " show the same cards"
+			text = joinNames(s.nodes) + " have the same cards"
 		}
 		c.add(check, Difference{Text: text, Groups: []Group{{Value: value, Nodes: s.nodes, Evidence: s.proof}}})
 	}
 }
 
-// findLimited looks for two or more limited members of a partition on one rail; unique has each
-// node once.
+// findLimited finds two or more limited members of a partition on one rail; unique has each node
+// once.
 func (c *comparison) findLimited(unique []*member) {
 	once := make(map[*member]bool, len(unique))
 	for _, m := range unique {

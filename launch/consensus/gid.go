@@ -7,8 +7,8 @@ import (
 	"github.com/rdmakit/rdmakit/inventory"
 )
 
-// gidKind is a kind of GID that a connection can be made with; both ends need the
-// same one. Smaller is better.
+// gidKind is a kind of GID for connections; both ends need the same kind. Smaller values are
+// better.
 type gidKind uint8
 
 const (
@@ -19,7 +19,7 @@ const (
 	kinds // how many there are
 )
 
-// String names the kind as package launch does.
+// String returns the name that package launch uses.
 func (k gidKind) String() string {
 	return [kinds]string{"RoCE v2 over IPv4", "RoCE v2 over IPv6", "RoCE v1 over IPv4", "RoCE v1 over IPv6"}[k]
 }
@@ -33,7 +33,7 @@ func (k gidKind) version() int {
 	return 1
 }
 
-// family is the word of NCCL and NVSHMEM.
+// family returns the value of NCCL_IB_ADDR_FAMILY and NVSHMEM_IB_ADDR_FAMILY.
 func (k gidKind) family() string {
 	if k.ipv4() {
 		return "AF_INET"
@@ -41,7 +41,7 @@ func (k gidKind) family() string {
 	return "AF_INET6"
 }
 
-// gidEntry is an entry that connections can be made with.
+// gidEntry is an entry that can be used for connections.
 type gidEntry struct {
 	index  int
 	kind   gidKind
@@ -49,7 +49,7 @@ type gidEntry struct {
 	subnet netip.Prefix // invalid: unknown
 }
 
-// kindOf tells what an entry is good for; false for one that reaches no further than the link.
+// kindOf returns the kind of an entry; false if the entry can't be used beyond the link.
 func kindOf(e inventory.GIDEntry) (gidKind, bool) {
 	addr := e.GID.Addr()
 	if e.GID.IsZero() || e.GID.IsLinkLocal() || addr.IsUnspecified() || addr.IsLoopback() || addr.IsMulticast() {
@@ -70,7 +70,7 @@ func kindOf(e inventory.GIDEntry) (gidKind, bool) {
 	return k, true
 }
 
-// chosenKind is the kind of the entry that launch chose; false without one.
+// chosenKind returns the kind of the entry that launch chose; false if there is none.
 func (r *rail) chosenKind() (gidKind, bool) {
 	if r.gid == nil {
 		return 0, false
@@ -78,8 +78,8 @@ func (r *rail) chosenKind() (gidKind, bool) {
 	return kindOf(inventory.GIDEntry{GID: r.gid.GID, Type: r.gid.Type})
 }
 
-// best returns the entry of a kind that connections should use: the lowest index, an
-// assigned address before a self-given one (169.254.0.0/16).
+// best returns the entry of a kind that connections should use: the one with the lowest index,
+// preferring an assigned address to a link-local IPv4 address (169.254.0.0/16).
 func (r *rail) best(k gidKind) *gidEntry {
 	var found *gidEntry
 	for i := range r.gids {
@@ -105,10 +105,10 @@ func (r *rail) at(index int, k gidKind) *gidEntry {
 	return nil
 }
 
-// roce reports that the rail has a GID that could be chosen by index.
+// roce reports whether the rail has a GID that can be chosen by index.
 func (r *rail) roce() bool { return r.gid != nil }
 
-// location names the network that a rail is in: a subnet, or an InfiniBand fabric; "" for unknown.
+// location returns the network of a rail: an IP subnet or an InfiniBand subnet; "" if unknown.
 func (r *rail) location() string {
 	switch {
 	case r.subnet.IsValid():

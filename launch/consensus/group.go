@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// evidenceKept is how many nodes of a group bring evidence.
+// evidenceKept is the number of nodes of a group with evidence.
 const evidenceKept = 3
 
 // cell is the value of one node.
@@ -17,8 +17,8 @@ type cell struct {
 	evidence []Evidence
 }
 
-// groupCells groups nodes by value, the most frequent first. Unknown values are left
-// out: what could not be read is no difference. Cells come in the order of nodes.
+// groupCells groups nodes by value, the most frequent first. Unknown values are left out: a value
+// that could not be read is not a difference. Cells are in the order of nodes.
 func groupCells(cells []cell) []Group {
 	index := map[string]int{}
 	var groups []Group
@@ -39,12 +39,12 @@ func groupCells(cells []cell) []Group {
 			groups[i].Evidence = append(groups[i].Evidence, c.evidence...)
 		}
 	}
-	// Equally frequent ones stand in the order of nodes, which is the same on all rails.
+	// Equally frequent values are in the order of nodes, which is the same on all rails.
 	slices.SortStableFunc(groups, func(a, b Group) int { return cmp.Compare(len(b.Nodes), len(a.Nodes)) })
 	return groups
 }
 
-// countNodes returns how many nodes are in groups.
+// countNodes returns the number of nodes in groups.
 func countNodes(groups []Group) int {
 	n := 0
 	for _, g := range groups {
@@ -53,15 +53,15 @@ func countNodes(groups []Group) int {
 	return n
 }
 
-// isTie reports that no group has more than half of the nodes.
+// isTie reports whether no group has more than half of the nodes.
 func isTie(groups []Group) bool {
 	return len(groups) > 0 && 2*len(groups[0].Nodes) <= countNodes(groups)
 }
 
-// valuesShown is how many values a sentence names.
+// valuesShown is the number of values in a sentence.
 const valuesShown = 4
 
-// describeGroups says who has what: "4096 on 7 nodes, 1024 on gpu-03".
+// describeGroups formats the values and their nodes: "4096 on 7 nodes, 1024 on gpu-03".
 func describeGroups(groups []Group) string {
 	var parts []string
 	for i, g := range groups {
@@ -78,7 +78,7 @@ func describeGroups(groups []Group) string {
 	return strings.Join(parts, ", ")
 }
 
-// partition is a key that is equal for groups with the same nodes in the same order.
+// partition returns a key that is equal for groups with the same nodes in the same order.
 func partition(groups []Group) string {
 	var b strings.Builder
 	for _, g := range groups {
@@ -91,7 +91,7 @@ func partition(groups []Group) string {
 	return b.String()
 }
 
-// joinValues writes a few of many values: "a, b, … (8)".
+// joinValues joins values, abbreviated if there are many: "a, b, … (8)".
 func joinValues(values []string) string {
 	values = slices.Compact(slices.Clone(values))
 	if len(values) <= valuesShown {

@@ -13,8 +13,8 @@ import (
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// Options is what a caller wants. The zero value asks for the compute ports of each
-// node and [launch.DefaultLibraries].
+// Options are the options of a comparison. The zero value selects the compute ports of each node
+// and [launch.DefaultLibraries].
 type Options struct {
 	Libraries []launch.Library // nil: launch.DefaultLibraries
 	// Include and Exclude select ports as in launch.Options. A selector that matches
@@ -25,7 +25,7 @@ type Options struct {
 	Routed bool
 }
 
-// Check returns what is wrong with the options themselves; the error matches [launch.ErrOptions].
+// Check returns an error for invalid options; the error matches [launch.ErrOptions].
 func (o Options) Check() error {
 	_, err := launch.Derive(inventory.Snapshot{}, o.launch())
 	return err
@@ -35,11 +35,11 @@ func (o Options) launch() launch.Options {
 	return launch.Options{Libraries: o.Libraries, Include: o.Include, Exclude: o.Exclude}
 }
 
-// maxGIDs bounds the entries of a port that a Node keeps, lowest index first. Nobody
-// pins an index behind so many.
+// maxGIDs is the number of entries of a port that a Node keeps, lowest index first. Higher indices
+// are not pinned in practice.
 const maxGIDs = 64
 
-// Node is a digest of a snapshot: what [Compare] needs of it, in a few kilobytes.
+// Node is a digest of a snapshot: the data that [Compare] needs, in a few kilobytes.
 type Node struct {
 	source, host string
 	outcome      launch.Outcome
@@ -72,7 +72,7 @@ type rail struct {
 	gid        *launch.GIDChoice
 	subnet     netip.Prefix // of the GID; invalid: unknown
 	gids       []gidEntry
-	gidCount   int // all usable entries, also those behind maxGIDs
+	gidCount   int // number of all usable entries, including those beyond maxGIDs
 	fabric     *inventory.Fabric
 	lid        ib.LID
 	portGUID   ib.GUID
@@ -89,8 +89,8 @@ type lostPort struct {
 	own                *int
 }
 
-// NewNode digests a snapshot. The source names where it comes from, for people. The
-// error matches [launch.ErrOptions]; see [Options.Check], which finds it earlier.
+// NewNode returns the digest of a snapshot. The source is its origin, for the report. The error
+// matches [launch.ErrOptions]; [Options.Check] returns the same error earlier.
 func NewNode(source string, snap inventory.Snapshot, opts Options) (*Node, error) {
 	n := &Node{source: source, host: hostName(snap.Host.Name)}
 	plan, err := n.derive(snap, opts)
@@ -119,7 +119,7 @@ func NewNode(source string, snap inventory.Snapshot, opts Options) (*Node, error
 	return n, nil
 }
 
-// hostName drops what a kernel shows whose name was never set.
+// hostName returns "" for the host name of a kernel on which no name was set.
 func hostName(name string) string {
 	if name == "(none)" {
 		return ""
@@ -127,9 +127,9 @@ func hostName(name string) string {
 	return strings.Clone(name)
 }
 
-// derive asks launch for the plan. Names of devices differ between nodes, so a
-// selector need not match everywhere: those that don't are left out. Where no
-// selector of Include is left, no port of the node is included.
+// derive returns the plan of launch. Names of devices differ between nodes, so selectors that match
+// no port of this node are left out. If no selector of Include remains, no port of the node is
+// included.
 func (n *Node) derive(snap inventory.Snapshot, opts Options) (launch.Plan, error) {
 	plan, err := launch.Derive(snap, opts.launch())
 	if !errors.Is(err, launch.ErrOptions) {
@@ -200,8 +200,8 @@ func (n *Node) addPort(snap *inventory.Snapshot, d *inventory.Device, p *invento
 	n.rails = append(n.rails, r)
 }
 
-// readGIDs keeps the entries that connections can be made with, and finds the subnet of the
-// chosen one.
+// readGIDs keeps the entries that can be used for connections and finds the subnet of the chosen
+// one.
 func (r *rail) readGIDs(snap *inventory.Snapshot, p *inventory.Port) {
 	for _, e := range p.GIDs {
 		if k, ok := kindOf(e); ok && !onSlave(snap, e.Netdev) {
@@ -209,7 +209,7 @@ func (r *rail) readGIDs(snap *inventory.Snapshot, p *inventory.Port) {
 		}
 	}
 	slices.SortStableFunc(r.gids, func(a, b gidEntry) int { return cmp.Compare(a.index, b.index) })
-	// a document may say an index twice
+	// a document may have an index twice
 	r.gids = slices.CompactFunc(r.gids, func(a, b gidEntry) bool { return a.index == b.index })
 	r.gidCount = len(r.gids)
 	for _, e := range r.gids {
@@ -222,8 +222,8 @@ func (r *rail) readGIDs(snap *inventory.Snapshot, p *inventory.Port) {
 	}
 }
 
-// subnetOf returns the network of an entry's address; invalid where nothing told its
-// length (without rtnetlink an address has all its bits).
+// subnetOf returns the network of an entry's address; invalid if its prefix length is not known
+// (without rtnetlink the prefix has the full length of the address).
 func subnetOf(snap *inventory.Snapshot, e inventory.GIDEntry) netip.Prefix {
 	addr := e.GID.Addr()
 	if n := snap.Netdev(e.Netdev); n != nil {
@@ -236,7 +236,7 @@ func subnetOf(snap *inventory.Snapshot, e inventory.GIDEntry) netip.Prefix {
 	return netip.Prefix{}
 }
 
-// onSlave reports that a network device is a member of a bond: addresses live on the bond.
+// onSlave reports whether a network device is a member of a bond: the addresses belong to the bond.
 func onSlave(snap *inventory.Snapshot, netdev string) bool {
 	n := snap.Netdev(netdev)
 	if n == nil || n.Master == "" {
@@ -253,7 +253,7 @@ func Unmatched(nodes []*Node) []string {
 	missed := map[string]int{}
 	for _, n := range nodes {
 		if !n.hasPorts {
-			continue // nothing could match
+			continue // the node has no ports
 		}
 		with++
 		for _, s := range n.unmatched {

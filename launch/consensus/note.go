@@ -9,7 +9,7 @@ import (
 	"github.com/rdmakit/rdmakit/internal/text/english"
 )
 
-// addNotes tells what is worth knowing and breaks nothing.
+// addNotes adds the notes.
 func (c *comparison) addNotes() {
 	var sockets []cell
 	for _, m := range c.members {
@@ -21,7 +21,7 @@ func (c *comparison) addNotes() {
 	c.noteIncomplete()
 }
 
-// noteShared tells of rails that most nodes have in one subnet.
+// noteShared adds a note about rails that are in the same subnet on most nodes.
 func (c *comparison) noteShared() {
 	rails := map[string][]int{}
 	for _, r := range c.report.Rails {
@@ -52,7 +52,7 @@ func (c *comparison) names(members []*member) []string {
 	return out
 }
 
-// noteUnknown tells of attributes that no file told, by check, with the nodes.
+// noteUnknown adds notes about unknown attributes, by check, with the nodes.
 func (c *comparison) noteUnknown() {
 	for k := range railChecks {
 		check := &railChecks[k]
@@ -90,13 +90,13 @@ func (c *comparison) noteUnknown() {
 func unknownReason(id string, r *rail) string {
 	switch {
 	case id == checkMTU && r.fabric != nil:
-		return "on InfiniBand only the device itself tells (ibv_devinfo)"
+		return "on InfiniBand only the device reports it (ibv_devinfo)"
 	case id == checkMTU:
-		return "the network device was not seen"
+		return "the network device is not visible"
 	case id == checkSubnet:
-		return "no answer of rtnetlink was recorded, so prefix lengths are missing"
+		return "no rtnetlink data was recorded, so prefix lengths are missing"
 	case id == "fabric":
-		return "no subnet manager has been there"
+		return "no subnet manager has configured the port"
 	}
 	return "the file could not be read"
 }
@@ -114,7 +114,7 @@ func (c *comparison) noteIncomplete() {
 			proof = append(proof, Evidence{Node: m.name, Path: p.Path, Value: p.Error})
 		}
 		c.add(findCheck(noteChecks, checkUncertain), Difference{
-			Text: fmt.Sprintf("%s: %s that decide could not be read",
+			Text: fmt.Sprintf("%s: %s that the comparison depends on could not be read",
 				m.name, english.Count(len(m.incomplete), "file")),
 			Groups: []Group{{Value: "incomplete", Nodes: []string{m.name}, Evidence: proof}},
 		})

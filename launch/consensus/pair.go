@@ -7,13 +7,13 @@ import (
 	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 )
 
-// pair gives every rail a number that means the same on all nodes.
+// pair numbers the rails, so that a number means the same rail on all nodes.
 func pair(members []*member) Pairing {
 	switch {
 	case numbered(members):
 		p := Pairing{
 			Method: PairedByNumber,
-			Reason: "the rail numbers of the inventory: order of the nearest GPUs, then of the PCI addresses",
+			Reason: "rail numbers of the inventory: order of the nearest GPUs, then of the PCI addresses",
 		}
 		for _, m := range members {
 			for i := range m.rails {
@@ -26,7 +26,7 @@ func pair(members []*member) Pairing {
 		pairBySubnet(members)
 		return Pairing{
 			Method: PairedBySubnet,
-			Reason: "not all selected ports have a rail number, and each is in a network of its own",
+			Reason: "not all selected ports have a rail number, but each is in a separate network",
 		}
 	}
 	for _, m := range members {
@@ -35,10 +35,10 @@ func pair(members []*member) Pairing {
 		}
 	}
 	return Pairing{Method: PairedByOrder, Reason: "not all selected ports have a rail number, and their networks " +
-		"don't tell them apart: the order of the devices counts"}
+		"don't identify them: order of the devices"}
 }
 
-// numbered reports that each selected port has a rail number of its own.
+// numbered reports whether each selected port of a node has a different rail number.
 func numbered(members []*member) bool {
 	for _, m := range members {
 		seen := map[int]bool{}
@@ -53,8 +53,8 @@ func numbered(members []*member) bool {
 	return true
 }
 
-// located reports that networks tell the rails apart: on every node they differ, and
-// together there are as many as the largest node has rails.
+// located reports whether networks identify the rails: on every node they differ, and their total
+// number is the number of rails of the largest node.
 func located(members []*member) bool {
 	all := map[string]bool{}
 	most := 0
@@ -89,9 +89,9 @@ func pairBySubnet(members []*member) {
 	}
 }
 
-// realign moves the numbers of nodes that have fewer compute ports than most: when a
-// card is gone, the inventory counts the rest without a gap, and every rail behind it
-// would be compared with its neighbour. The networks tell which one is missing.
+// realign renumbers the rails of nodes that have fewer compute ports than most. If a card is
+// missing, the inventory numbers the others without a gap, and every later rail would be compared
+// with its neighbour. The networks show which rail is missing.
 func realign(members []*member) []string {
 	total := usualPorts(members)
 	networks := referenceNetworks(members, total)
@@ -127,7 +127,7 @@ func realign(members []*member) []string {
 	return out
 }
 
-// usualPorts returns how many compute ports most nodes have, the larger number in a tie.
+// usualPorts returns the number of compute ports that most nodes have, the larger number in a tie.
 func usualPorts(members []*member) int {
 	count := map[int]int{}
 	best := 0
@@ -142,8 +142,8 @@ func usualPorts(members []*member) int {
 	return best
 }
 
-// referenceNetworks maps the network of each rail to its number, as most nodes with
-// all ports have it; nil where networks don't tell the rails apart.
+// referenceNetworks maps the network of each rail to its number on most nodes that have all ports;
+// nil if networks don't identify the rails.
 func referenceNetworks(members []*member, total int) map[string]int {
 	votes := map[int]map[string]int{}
 	for _, m := range members {
@@ -169,7 +169,7 @@ func referenceNetworks(members []*member, total int) map[string]int {
 	return out
 }
 
-// mostFrequent returns the key with the highest count, the first in order of several.
+// mostFrequent returns the key with the highest count, the first in order if there are several.
 func mostFrequent(count map[string]int) string {
 	best, most := "", 0
 	for key, n := range count {

@@ -10,7 +10,7 @@ import (
 	"github.com/rdmakit/rdmakit/launch"
 )
 
-// problemsKept bounds lists of ports in a GIDReport.
+// problemsKept limits the lists of ports in a GIDReport.
 const (
 	problemsKept = 8
 	exampleKept  = 3
@@ -25,7 +25,8 @@ type portOf struct {
 
 func (p portOf) String() string { return p.member.name + " " + p.rail.name() }
 
-// gidReport finds out which index every port has, and what finds the entry without one.
+// gidReport finds the indices that every port has, and the settings that select the entry without
+// an index.
 func (c *comparison) gidReport() GIDReport {
 	g := GIDReport{Common: []int{}}
 	var ports []portOf
@@ -41,20 +42,20 @@ func (c *comparison) gidReport() GIDReport {
 	}
 	switch {
 	case len(ports) == 0:
-		g.Advice = "pin no index: on InfiniBand and EFA the libraries choose the entry, and UCX would " +
+		g.Advice = "don't pin an index: on InfiniBand and EFA the libraries choose the entry, and UCX would " +
 			"apply a number there too"
 		if len(c.members) == 0 {
 			g.Advice = "no port is selected"
 		}
 		return g
 	case other:
-		g.Advice = "pin no index: some rails are not RoCE, and UCX would apply the number to them too"
+		g.Advice = "don't pin an index: some rails are not RoCE, and UCX would apply the number to them too"
 		return g
 	}
 	g.Applies = true
 	kind, ok := commonKind(ports)
 	if !ok {
-		g.Advice = "pin no index: the ports have no kind of GID in common (RoCE version and address family)"
+		g.Advice = "don't pin an index: the ports have no kind of GID in common (RoCE version and address family)"
 		return g
 	}
 	g.Kind = kind.String()
@@ -64,7 +65,7 @@ func (c *comparison) gidReport() GIDReport {
 	return g
 }
 
-// commonKind is the best kind that every port has.
+// commonKind returns the best kind that every port has.
 func commonKind(ports []portOf) (gidKind, bool) {
 	for k := range kinds {
 		if !slices.ContainsFunc(ports, func(p portOf) bool { return p.rail.best(k) == nil }) {
@@ -74,7 +75,7 @@ func commonKind(ports []portOf) (gidKind, bool) {
 	return 0, false
 }
 
-// findCommon sorts the indices into those that all ports have and the others.
+// findCommon divides the indices into those that all ports have and the others.
 func (c *comparison) findCommon(g *GIDReport, ports []portOf, kind gidKind) {
 	have := map[int]int{}
 	for _, p := range ports {
@@ -123,9 +124,9 @@ func (c *comparison) findCommon(g *GIDReport, ports []portOf, kind gidKind) {
 	}
 }
 
-// fits reports that the entries at an index are the rails' own ones: the chosen entry
-// of each port, or another address in its subnet. That of a VLAN at the same index is not.
-// Unless the fabric routes, the nodes must have each rail in one subnet there.
+// fits reports whether each port's entry at an index is its chosen entry or another address in the
+// same subnet, and not an address of a VLAN. Unless the fabric routes, the entries of a rail must
+// be in the same subnet on all nodes.
 func (c *comparison) fits(ports []portOf, index int, kind gidKind) bool {
 	subnets := map[int]netip.Prefix{}
 	for _, p := range ports {
@@ -144,8 +145,8 @@ func (c *comparison) fits(ports []portOf, index int, kind gidKind) bool {
 	return true
 }
 
-// findInstead derives what finds the entry on every port without an index: family,
-// version, and one network that covers all rails of all nodes.
+// findInstead derives the settings that select the entry on every port without an index: address
+// family, RoCE version, and one network that contains all rails of all nodes.
 func (c *comparison) findInstead(g *GIDReport, ports []portOf, kind gidKind) {
 	cover := netip.Prefix{}
 	for _, p := range ports {
@@ -170,14 +171,14 @@ func (c *comparison) findInstead(g *GIDReport, ports []portOf, kind gidKind) {
 	missed := 0
 	for _, p := range ports {
 		want := p.rail.best(kind)
-		for _, e := range p.rail.gids { // NCCL takes the lowest index of the kind and the range
+		for _, e := range p.rail.gids { // NCCL uses the lowest index of the kind and the range
 			if e.kind != kind || cover.Bits() > 0 && !cover.Contains(e.addr) {
 				continue
 			}
 			if e.index != want.index {
 				if missed++; missed <= problemsKept {
 					g.Problems = append(g.Problems,
-						fmt.Sprintf("%s: NCCL would take %s at index %d instead of %s at %d",
+						fmt.Sprintf("%s: NCCL would use %s at index %d instead of %s at %d",
 							p, e.addr, e.index, want.addr, want.index))
 				}
 			}
@@ -189,7 +190,7 @@ func (c *comparison) findInstead(g *GIDReport, ports []portOf, kind gidKind) {
 	}
 }
 
-// widen returns the narrowest network that holds both; the zero value counts as empty.
+// widen returns the smallest network that contains both; the zero value is the empty network.
 func widen(a, b netip.Prefix) netip.Prefix {
 	if !a.IsValid() {
 		return b.Masked()
@@ -204,12 +205,12 @@ func advice(g *GIDReport) string {
 	switch {
 	case g.Pin != nil:
 		return fmt.Sprintf(
-			"index %d may be pinned: every port of every node has its address there; address family and range do the "+
-				"same and survive a change of the tables", *g.Pin)
+			"index %d can be pinned: every port of every node has its address there; address family and range have "+
+				"the same effect and remain correct if the tables change", *g.Pin)
 	case len(g.Common) > 0:
 		return fmt.Sprintf(
-			"pin no index yet: every port has an address at %s, but not all in the network of their rails",
+			"don't pin an index yet: every port has an address at %s, but not all are in the network of their rail",
 			Ranges(g.Common))
 	}
-	return "pin no index: none is filled on every port; let address family and range find the entry"
+	return "don't pin an index: no index has an address on every port; use address family and range instead"
 }

@@ -9,17 +9,17 @@ import (
 // place is the network that a rail should be in.
 type place struct {
 	network string
-	usual   bool // most nodes have it there
+	usual   bool // it is the network on most nodes
 }
 
-// findSwapped looks for rails in the network of another rail. What a rail's network
-// is, most nodes decide; without a majority the first node stands for one side of a tie.
+// findSwapped finds rails that are in the network of another rail. A rail's network is the one that
+// most nodes have; in a tie it is that of the first node.
 func (c *comparison) findSwapped() {
 	places := c.places()
 	where := map[string]int{}
 	for number, p := range places {
 		if _, twice := where[p.network]; twice {
-			return // networks don't tell the rails apart
+			return // networks don't identify the rails
 		}
 		where[p.network] = number
 	}
@@ -83,7 +83,7 @@ func (c *comparison) reportSwapped(cells []cell, tie bool) {
 	c.add(findCheck(nodeChecks, checkSwapped), Difference{Text: text, Tie: tie, Rails: numbers, Groups: groups})
 }
 
-// places returns the network of each rail of which any is known.
+// places returns the network of each rail, if any is known.
 func (c *comparison) places() map[int]place {
 	out := map[int]place{}
 	for _, number := range c.numbers {
@@ -96,7 +96,7 @@ func (c *comparison) places() map[int]place {
 		groups := groupCells(cells)
 		switch {
 		case len(groups) == 0:
-		case isTie(groups): // groups of one size stand in the order of nodes
+		case isTie(groups): // groups of equal size are in the order of nodes
 			out[number] = place{network: c.firstLocation(number)}
 		default:
 			out[number] = place{network: groups[0].Value, usual: true}
@@ -105,7 +105,7 @@ func (c *comparison) places() map[int]place {
 	return out
 }
 
-// firstLocation is the network of a rail on the first node that tells it.
+// firstLocation returns the network of a rail on the first node on which it is known.
 func (c *comparison) firstLocation(number int) string {
 	for _, m := range c.members {
 		if r := m.rail(number); r != nil && r.location() != "" {
@@ -115,7 +115,7 @@ func (c *comparison) firstLocation(number int) string {
 	return ""
 }
 
-// networkEvidence is the file that told the network of a rail.
+// networkEvidence returns the file with the network of a rail.
 func networkEvidence(r *rail) (file, text string) {
 	if r.subnet.IsValid() || r.fabric == nil {
 		return gidEvidence(r)

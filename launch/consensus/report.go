@@ -6,7 +6,7 @@ import "github.com/rdmakit/rdmakit/launch"
 // version; one that is removed or changes its meaning makes a new one.
 const Schema = "rdmakit.consensus/v1"
 
-// Verdict is the answer in a word.
+// Verdict is the result of a comparison.
 type Verdict string
 
 // The verdicts.
@@ -16,21 +16,21 @@ const (
 	VerdictNone   Verdict = "no-rdma" // no node has RDMA that can be used
 )
 
-// Severity is what a difference does to a job.
+// Severity is the effect of a difference on a job.
 type Severity string
 
 // The severities, worst first.
 const (
 	SeverityBreaks Severity = "breaks" // jobs fail, hang or fall back to TCP
-	SeveritySlows  Severity = "slows"  // jobs run at the pace of the slowest
+	SeveritySlows  Severity = "slows"  // jobs run at the speed of the slowest node
 	SeverityNote   Severity = "note"   // harmless with the settings that the report gives
 )
 
-// Report is the outcome of a comparison. It is plain data; lists are in a fixed
-// order, so the order in which nodes were given never shows.
+// Report is the result of a comparison. It is plain data; lists are in a fixed order, which does
+// not depend on the order in which nodes were given.
 type Report struct {
 	Schema    string           `json:"schema"`    // name and version of this form
-	Verdict   Verdict          `json:"verdict"`   // the answer in a word
+	Verdict   Verdict          `json:"verdict"`   // the result
 	Libraries []launch.Library `json:"libraries"` // those whose variables were derived
 	Nodes     []NodeReport     `json:"nodes"`     // by name, in natural order
 	Pairing   Pairing          `json:"pairing"`   // how rails of nodes were matched
@@ -39,18 +39,18 @@ type Report struct {
 	Differences []Difference `json:"differences"`
 	GID         GIDReport    `json:"gid"`
 	Variables   Variables    `json:"variables"`
-	// Incomplete names nodes of which files that decide could not be read.
+	// Incomplete lists nodes of which files that the comparison depends on could not be read.
 	Incomplete []string `json:"incomplete,omitempty"`
-	// Unreadable lists inputs that are no nodes; Compare leaves it to its caller.
+	// Unreadable lists inputs that are not nodes; Compare leaves it to the caller.
 	Unreadable []Unreadable `json:"unreadable,omitempty"`
 }
 
 // NodeReport is a node of the comparison.
 type NodeReport struct {
-	// The host name; with the source where two nodes share it.
+	// The host name; with the source if several nodes have the same.
 	Name    string         `json:"name"`
 	Host    string         `json:"host,omitempty"`   // host name, "" when not known
-	Source  string         `json:"source"`           // file or folder that it was read from
+	Source  string         `json:"source"`           // file or directory that it was read from
 	Outcome launch.Outcome `json:"outcome"`          // whether jobs on the node can use RDMA
 	Reason  string         `json:"reason,omitempty"` // why there is no RDMA
 	Rails   int            `json:"rails"`            // selected ports
@@ -64,18 +64,19 @@ const (
 	PairedByOrder  = "order"  // the order of the devices
 )
 
-// Pairing tells how the rails of one node were matched with those of another.
+// Pairing describes how the rails of one node were matched with those of another.
 type Pairing struct {
 	Method string `json:"method"` // number, subnet or order
-	Reason string `json:"reason"` // why by that, for a person
-	// Realigned lists nodes with fewer rails whose numbers were moved to the subnets of the others.
+	Reason string `json:"reason"` // reason for the method, as text
+	// Realigned lists nodes with fewer rails, which were renumbered by the subnets of the other
+	// nodes.
 	Realigned []string `json:"realigned,omitempty"`
 }
 
-// RailReport is what most nodes have on a rail.
+// RailReport has the most frequent values of a rail's attributes.
 type RailReport struct {
 	Rail       int         `json:"rail"`       // its number, from 0
-	Nodes      int         `json:"nodes"`      // that have the rail
+	Nodes      int         `json:"nodes"`      // number of nodes that have the rail
 	Attributes []Attribute `json:"attributes"` // what is compared of each rail's ports
 }
 
@@ -92,20 +93,19 @@ func (r RailReport) Attribute(name string) Attribute {
 // Attribute is the most frequent value of a rail's attribute.
 type Attribute struct {
 	Name  string `json:"name"`  // ID of the Check that compares it
-	Value string `json:"value"` // of equally frequent ones the first in order
-	Nodes int    `json:"nodes"` // that have the value
-	Of    int    `json:"of"`    // that have any
+	Value string `json:"value"` // the first in order if several are equally frequent
+	Nodes int    `json:"nodes"` // number of nodes with this value
+	Of    int    `json:"of"`    // number of nodes with any value
 }
 
-// Difference is something in which nodes differ, or that they share and must not.
+// Difference is a value in which nodes differ, or which they share but must not.
 type Difference struct {
 	Check    string   `json:"check"`    // ID of the Check
-	Severity Severity `json:"severity"` // what it does to a job
-	// Rails that it concerns; absent for the node as a whole.
+	Severity Severity `json:"severity"` // effect on a job
+	// Rails that differ; absent if the difference is about whole nodes.
 	Rails []int  `json:"rails,omitempty"`
-	Text  string `json:"text"` // what differs, for a person
-	// Tie reports whether no value is on more than half of the nodes: nothing shows who is right
-	// then.
+	Text  string `json:"text"` // the difference, as text
+	// Tie reports whether no value is on more than half of the nodes, so that there is no majority.
 	Tie bool `json:"tie,omitempty"`
 	// Groups are the values with their nodes, the most frequent first.
 	Groups []Group `json:"groups"`
@@ -113,39 +113,39 @@ type Difference struct {
 	Remedy string  `json:"remedy"`
 }
 
-// Group is the nodes that share a value.
+// Group is a group of nodes with the same value.
 type Group struct {
-	Value string   `json:"value"` // as it was read
+	Value string   `json:"value"` // the value that was read
 	Nodes []string `json:"nodes"` // names, in natural order
-	// Evidence is a sample: where the value was read, for at most three nodes.
+	// Evidence has the files with the value, for at most three nodes.
 	Evidence []Evidence `json:"evidence,omitempty"`
 }
 
-// Evidence is a file of a node and what is in it.
+// Evidence is a file of a node and its content.
 type Evidence struct {
 	Node  string `json:"node"`  // name of the node
 	Path  string `json:"path"`  // absolute, on the node
-	Value string `json:"value"` // content of the file, or what follows from it
+	Value string `json:"value"` // content of the file, or a value derived from it
 }
 
-// GIDReport says whether a GID index can be the same for all nodes.
+// GIDReport reports whether all nodes can use the same GID index.
 type GIDReport struct {
-	// Applies is false where nothing may be pinned: on InfiniBand the libraries choose
-	// the entry, and EFA and nodes without RDMA have none to choose.
+	// Applies is false if no index may be pinned: on InfiniBand the libraries choose the entry, and
+	// on EFA and nodes without RDMA there is none to choose.
 	Applies bool   `json:"applies"`
 	Advice  string `json:"advice"`
 	// Kind is the best kind of GID that every port has, such as "RoCE v2 over IPv4"; "" for none.
 	Kind string `json:"kind,omitempty"`
 	// Common are the indices at which every port of every node has a GID of that kind.
 	Common []int `json:"common"`
-	// Pin is the index of Common to take if one must be pinned; nil where none fits.
+	// Pin is the index of Common to use if one must be pinned; nil if none is suitable.
 	Pin *int `json:"pin,omitempty"`
-	// Partial are indices that some ports have and others do not: they must not be pinned.
+	// Partial are indices that only some ports have: they must not be pinned.
 	Partial []Coverage `json:"partial,omitempty"`
-	// PinSettings pin the index; Instead finds the entry on each node without an index.
+	// PinSettings pin the index; Instead are settings that select the entry without an index.
 	PinSettings []Setting `json:"pinSettings,omitempty"`
 	Instead     []Setting `json:"instead,omitempty"`
-	// Problems names ports on which Instead does not lead to the right entry.
+	// Problems lists ports on which Instead does not select the correct entry.
 	Problems []string `json:"problems,omitempty"`
 }
 
@@ -160,30 +160,30 @@ type Coverage struct {
 // Setting is an environment variable.
 type Setting struct {
 	Name    string         `json:"name"`    // of the variable
-	Value   string         `json:"value"`   // as the library reads it
-	Library launch.Library `json:"library"` // whose variable it is
+	Value   string         `json:"value"`   // unquoted
+	Library launch.Library `json:"library"` // the library that reads it
 }
 
-// Variables sorts what `env` would set on each node.
+// Variables are the variables that `env` sets on the nodes.
 type Variables struct {
-	Cluster []Setting      `json:"cluster"` // equal on all nodes with RDMA: may be set for the whole job
-	PerNode []NodeVariable `json:"perNode"` // each node needs its own
+	Cluster []Setting      `json:"cluster"` // equal on all nodes with RDMA: can be set for the whole job
+	PerNode []NodeVariable `json:"perNode"` // different: must be set on each node
 }
 
 // NodeVariable is a variable whose values differ.
 type NodeVariable struct {
 	Name    string         `json:"name"`    // of the variable
 	Library launch.Library `json:"library"` // whose variable it is
-	// Groups are the values; "" is that of nodes that don't need the variable.
+	// Groups are the values; "" for nodes that don't need the variable.
 	Groups []Group `json:"groups"`
-	// Cluster is a value that serves all nodes nevertheless, "" when there is none.
+	// Cluster is a value that nevertheless suits all nodes, "" if there is none.
 	Cluster string `json:"cluster,omitempty"`
 }
 
 // Unreadable is an input that could not be compared.
 type Unreadable struct {
-	Source string `json:"source"` // file or folder
-	Error  string `json:"error"`  // why not
+	Source string `json:"source"` // file or directory
+	Error  string `json:"error"`  // reason
 }
 
 // Faults counts the differences of a severity.

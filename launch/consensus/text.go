@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// namesShown is how many nodes a sentence names.
+// namesShown is the number of nodes in a sentence.
 const namesShown = 6
 
-// joinNames writes names for a sentence: "a", "a and b", "a, b and 12 more".
+// joinNames joins names for a sentence: "a", "a and b", "a, b and 12 more".
 func joinNames(names []string) string {
 	switch n := len(names); {
 	case n == 0:
@@ -22,7 +22,7 @@ func joinNames(names []string) string {
 	return strings.Join(names[:namesShown-1], ", ") + " and " + strconv.Itoa(len(names)-namesShown+1) + " more"
 }
 
-// Ranges writes sorted numbers shortly: "0-2,5".
+// Ranges formats sorted numbers as ranges: "0-2,5".
 func Ranges(numbers []int) string {
 	list := slices.Compact(slices.Sorted(slices.Values(numbers)))
 	var out []string

@@ -7,7 +7,8 @@ import (
 	"github.com/rdmakit/rdmakit/launch"
 )
 
-// variables sorts what env sets on the nodes into what is equal everywhere and what is not.
+// variables divides the variables that env sets into those that are equal on all nodes and the
+// others.
 func (c *comparison) variables() Variables {
 	v := Variables{Cluster: []Setting{}, PerNode: []NodeVariable{}}
 	var order []Setting // names in the order of plans

@@ -14,14 +14,13 @@ func bashHash(s string) uint32 {
 	h := uint32(2166136261)
 	for i := range len(s) {
 		h *= 16777619
-		h ^= uint32(int32(int8(s[i]))) // bash takes bytes for signed numbers
+		h ^= uint32(int32(int8(s[i]))) // bash treats bytes as signed numbers
 	}
 	return h
 }
 
-// bashKeyOrder returns the order in which bash walks "${!a[@]}" after the keys,
-// all different, were added one after another: by bucket, and the youngest key of a
-// bucket first.
+// bashKeyOrder returns the order of "${!a[@]}" in bash after the keys, all different, were added in
+// the given order: by bucket, and within a bucket the last added key first.
 func bashKeyOrder(keys []string) []string {
 	out := slices.Clone(keys)
 	slices.Reverse(out)

@@ -9,18 +9,18 @@ import (
 	"unicode/utf8"
 )
 
-// grepPattern decides as `grep -q PATTERN FILE` does: a line of the file matches one
-// of the lines of the pattern, which is a basic regular expression of GNU grep.
+// grepPattern matches like `grep -q PATTERN FILE`: a line of the file must match one of the lines
+// of the pattern, which is a basic regular expression of GNU grep.
 type grepPattern struct{ lines []*regexp.Regexp }
 
-// compileGrep translates a pattern for GNU grep. It refuses, saying why, what grep
-// takes for an option or refuses itself, and what RE2 can't do: back-references,
-// \< and \>, equivalence classes, and repetitions above 1000.
+// compileGrep translates a pattern for GNU grep. It returns an error for patterns that grep parses
+// as an option or rejects, and for syntax that RE2 does not support: back-references, \< and \>,
+// equivalence classes, and repetitions above 1000.
 func compileGrep(pattern string) (grepPattern, error) {
 	var out grepPattern
 	switch {
 	case strings.HasPrefix(pattern, "-"):
-		return out, patternError(pattern, "grep would take it for options")
+		return out, patternError(pattern, "grep would parse it as options")
 	case !utf8.ValidString(pattern):
 		return out, patternError(pattern, "not UTF-8")
 	case strings.ContainsRune(pattern, 0):
@@ -73,7 +73,7 @@ func translateBRE(line string) (string, error) {
 	return t.out.String(), nil
 }
 
-// breTranslator walks a basic regular expression from left to right.
+// breTranslator translates a basic regular expression from left to right.
 type breTranslator struct {
 	in    string
 	pos   int
@@ -85,7 +85,7 @@ type breTranslator struct {
 	afterAnchor bool
 	// atom is where the last repeatable piece begins in out.
 	atom int
-	// opens holds where each open group begins in out.
+	// opens has the position in out at which each open group begins.
 	opens []int
 }
 
@@ -134,7 +134,7 @@ func (t *breTranslator) next() error {
 	return nil
 }
 
-// begin notes that a new repeatable piece starts here.
+// begin records the start of a new repeatable piece.
 func (t *breTranslator) begin() {
 	t.atom, t.atStart, t.afterAnchor = t.out.Len(), false, false
 }
@@ -159,7 +159,7 @@ func (t *breTranslator) open(text string) {
 	t.atStart, t.afterAnchor = true, false
 }
 
-// escape handles what follows a backslash.
+// escape handles the character after a backslash.
 func (t *breTranslator) escape() error {
 	if t.pos+1 >= len(t.in) {
 		return fmt.Errorf("trailing backslash")
@@ -289,7 +289,7 @@ func (t *breTranslator) bracket() error {
 	}
 }
 
-// bracketItem takes a class, a range or a character off the inside of a bracket.
+// bracketItem parses a class, a range or a character at the beginning of s, inside a bracket.
 func bracketItem(s string) (item, rest string, err error) {
 	if name, after, ok := classAt(s); ok {
 		if !slices.Contains(breClasses, name) {

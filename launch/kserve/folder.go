@@ -6,8 +6,8 @@ import (
 	"path"
 )
 
-// folder reads many small files of one directory, opened once: a walk from the root
-// for each of them would cost more than the reading.
+// folder reads many small files of one directory, which is opened only once, because resolving the
+// path from the root for each file would take longer than reading it.
 type folder struct{ fsys fs.FS }
 
 // openFolder opens a directory; one that can't be opened has no files.
@@ -19,7 +19,7 @@ func openFolder(root fs.FS, name string) folder {
 	return folder{sub}
 }
 
-// read returns the content of a file, false when it is none or can't be read.
+// read returns the content of a file, false if it is not a file or can't be read.
 func (f folder) read(name string) (string, bool) {
 	if f.fsys == nil {
 		return "", false
@@ -57,8 +57,8 @@ func (f *folders) read(name string) (string, bool) {
 
 func (f *folders) close() { f.open.close() }
 
-// listNames returns the names in a directory, in any order. Where the file system
-// can, it gets them without a look at each file, which fs.ReadDir takes on os.Root.
+// listNames returns the names in a directory, in any order. If the file system supports it, it does
+// not stat each file, as fs.ReadDir does on os.Root.
 func listNames(root fs.FS, dir string) []string {
 	f, err := root.Open(dir)
 	if err != nil {

@@ -18,15 +18,15 @@ const (
 	patternSwitch = "KSERVE_INFER_IB_GID_INDEX_GREP"
 )
 
-// Compat is what the [launch.Plan] of [Derive] has in its field Compat.
+// Compat is the field Compat in the [launch.Plan] of [Derive].
 const Compat = "kserve"
 
-// Derive derives what the script exports on a node. root is the node's root, env the environment
-// that the script would run in. Names sort by bytes, as in the C locale.
+// Derive derives the variables that the script exports on a node. root is the node's root, env the
+// environment of the script. Names are sorted by bytes, as in the C locale.
 //
-// With KSERVE_INFER_ROCE other than "true" the Plan has OutcomeOff and no variables. An
-// error means that KSERVE_INFER_IB_GID_INDEX_GREP is no pattern that grep takes, or uses a part of
-// grep's language that is not reproduced; the script hides grep's complaint and exports nothing.
+// If KSERVE_INFER_ROCE is not "true", the Plan has OutcomeOff and no variables. Derive returns an
+// error if KSERVE_INFER_IB_GID_INDEX_GREP is not a valid pattern of grep or uses unsupported syntax
+// of grep; in this case the script hides grep's error message and exports nothing.
 func Derive(root fs.FS, env map[string]string) (launch.Plan, error) {
 	plan := launch.Plan{
 		Schema: launch.Schema, Compat: Compat, Outcome: launch.OutcomeNone,
@@ -79,13 +79,13 @@ type run struct {
 	pattern string
 	env     map[string]string
 	plan    *launch.Plan
-	kept    []int               // kept devices, by their place in plan.Ports
+	kept    []int               // kept devices, by their index in plan.Ports
 	entries map[string][]string // files of GID types of the kept devices
 	keys    []string            // GID indices, in the order in which each was counted first
 	votes   map[string]int      // devices by GID index
 }
 
-// discover keeps the devices that the script calls active.
+// discover keeps the devices that the script treats as active.
 func (k *run) discover() {
 	names := listNames(k.root, sysfs.ClassInfiniBand)
 	slices.Sort(names)
@@ -113,7 +113,7 @@ func (k *run) judge(name string, types []string) (launch.Decision, string, []str
 	files := []string{"/" + state}
 	content, ok := readRegular(k.root, state)
 	if !ok || !strings.Contains(content, "ACTIVE") {
-		return launch.DecisionRejected, "the state of port 1 does not hold ACTIVE", files
+		return launch.DecisionRejected, "the state of port 1 does not contain ACTIVE", files
 	}
 	reader := folders{root: k.root}
 	defer reader.close()
@@ -126,11 +126,11 @@ func (k *run) judge(name string, types []string) (launch.Decision, string, []str
 	return launch.DecisionRejected, fmt.Sprintf("no GID type of port 1 matches %q", k.pattern), files
 }
 
-// types expands the script's word /sys/class/infiniband/NAME/ports/1/gid_attrs/types/*,
-// which the shell splits at blanks and takes for a pattern because it isn't quoted.
+// types expands the script's word /sys/class/infiniband/NAME/ports/1/gid_attrs/types/*, which the
+// shell splits at white space and expands as a pattern because it isn't quoted.
 func (k *run) types(name string) []string {
 	if strings.ContainsAny(name, " \t\n") {
-		return nil // split in two, and neither half is there
+		return nil // split in two words, neither of which exists
 	}
 	devices := []string{name}
 	if strings.ContainsAny(name, `*?[\`) {
@@ -149,7 +149,7 @@ func (k *run) types(name string) []string {
 	return out
 }
 
-// glob returns the devices whose names match pattern, as the shell sees it.
+// glob returns the devices whose names match a shell pattern.
 func (k *run) glob(pattern string) []string {
 	pattern = strings.ReplaceAll(pattern, "[!", "[^")
 	var out []string
@@ -162,7 +162,7 @@ func (k *run) glob(pattern string) []string {
 	return out
 }
 
-// readRegular returns what grep would read of a file that `[ -f FILE ]` accepts.
+// readRegular returns the content of a file that `[ -f FILE ]` accepts, as grep reads it.
 func readRegular(root fs.FS, name string) (string, bool) {
 	info, err := fs.Stat(root, name)
 	if err != nil || !info.Mode().IsRegular() {
@@ -181,7 +181,7 @@ func (k *run) vote(p *launch.PortPlan) {
 	defer types.close()
 	for _, t := range k.entries[p.Device] {
 		index := path.Base(t)
-		// The script asks for the type first. It is cheaper to look at the GID first: most have
+		// The script checks the type first. It is cheaper to check the GID first, because most have
 		// no "ffff:".
 		gid, ok := gids.read(index)
 		if !ok || !strings.Contains(gid, "ffff:") {
@@ -202,8 +202,8 @@ func (k *run) vote(p *launch.PortPlan) {
 	}
 }
 
-// winner returns the index with the most devices. Ties go to the first in the order
-// of bash's table, and to index 3 where it is among the best.
+// winner returns the index with the most devices. In a tie it is index 3 if it is among the best,
+// else the first in the order of bash's table.
 func (k *run) winner() string {
 	best, most := "", 0
 	for _, index := range bashKeyOrder(k.keys) {

@@ -332,7 +332,7 @@ func TestErrors(t *testing.T) {
 		reasons = append(reasons, p.Reason)
 	}
 	if want := []string{
-		"the state of port 1 does not hold ACTIVE", `no GID type of port 1 matches "RoCE v2"`,
+		"the state of port 1 does not contain ACTIVE", `no GID type of port 1 matches "RoCE v2"`,
 	}; !slices.Equal(reasons, want) {
 		t.Errorf("reasons = %q, want %q", reasons, want)
 	}

@@ -10,12 +10,12 @@ import (
 	"github.com/rdmakit/rdmakit/internal/text/prose"
 )
 
-// hostVariables hold the address by which peers reach this node.
+// hostVariables returns the variables with the address at which peers reach this node.
 func hostVariables() []string {
 	return []string{"VLLM_HOST_IP", "VLLM_NIXL_SIDE_CHANNEL_HOST", "SGLANG_HOST_IP"}
 }
 
-// The rules about addresses.
+// addressRules returns the rules about addresses.
 func addressRules() []Rule {
 	return []Rule{
 		{
@@ -23,27 +23,27 @@ func addressRules() []Rule {
 			Variables: hostVariables(), On: "60_pod_shared_netns",
 			Wrong: []string{"VLLM_HOST_IP=10.9.8.7"}, Right: []string{"VLLM_HOST_IP=10.244.3.17"},
 			Explanation: prose.Join(`
-				vLLM, SGLang and the side channel of NIXL tell this address to their peers, and
-				listen on it. An address of another node, copied with the rest of its environment,
-				makes listening fail or peers connect to the wrong node; a loopback address reaches
-				nobody else.`),
-			Remedy: "set the address of this node, on each node its own", Sources: []string{srcLaunch},
+				vLLM, SGLang and the side channel of NIXL listen on this address and send it to
+				their peers. With the address of another node, copied with its environment,
+				listening fails or peers connect to the wrong node; a loopback address is not
+				reachable from other nodes.`),
+			Remedy: "on each node set the address of that node", Sources: []string{srcLaunch},
 			check: checkHostAddress,
 		},
 		{
 			ID: "master-loopback", Title: "MASTER_ADDR is a loopback address, and the job has several nodes",
 			Severity: SeverityError, Variables: []string{"MASTER_ADDR"}, On: "47_gpu_switches",
 			Wrong: []string{"MASTER_ADDR=127.0.0.1", "NNODES=2"}, Right: []string{"MASTER_ADDR=10.0.0.1", "NNODES=2"},
-			Explanation: "Every rank connects to MASTER_ADDR. On the other nodes a loopback address is those nodes " +
-				"themselves, where nobody listens: they wait until they give up.",
-			Remedy: "set the address of the node of rank 0", Reports: []string{"vllm-project/vllm#7074"},
+			Explanation: "Every rank connects to MASTER_ADDR. On the other nodes a loopback address is the node " +
+				"itself, where nothing listens: the ranks wait until they time out.",
+			Remedy: "set the address of the node with rank 0", Reports: []string{"vllm-project/vllm#7074"},
 			Sources: []string{"PyTorch, torch.distributed"}, check: checkMaster,
 		},
 	}
 }
 
-// severalNodes reports whether the environment says that the job has more than one node, and what
-// says so.
+// severalNodes reports whether, according to the environment, the job has more than one node, and
+// the settings that show it.
 func (l *linter) severalNodes() (many bool, why string) {
 	for _, name := range []string{"NNODES", "PET_NNODES", "SLURM_NNODES", "SLURM_JOB_NUM_NODES", "LWS_GROUP_SIZE"} {
 		if n, ok := integer(l.value(name)); ok && n > 1 {
@@ -74,12 +74,12 @@ func checkHostAddress(l *linter) {
 		addr = addr.Unmap().WithZone("")
 		switch {
 		case addr.IsUnspecified():
-			l.report(s, SeverityWarn, "%s is no address that a peer can connect to", addr)
+			l.report(s, SeverityWarn, "peers can't connect to %s", addr)
 		case addr.IsLoopback():
 			if many, why := l.severalNodes(); many {
-				l.report(s, SeverityError, "%s is each node itself, and the job has several (%s)", addr, why)
+				l.report(s, SeverityError, "%s is a loopback address, but the job has several nodes (%s)", addr, why)
 			} else {
-				l.report(s, SeverityNote, "%s reaches this node alone", addr)
+				l.report(s, SeverityNote, "%s is reachable from this node only", addr)
 			}
 		case l.addressesKnown() && !l.hasAddress(addr):
 			f := l.report(s, SeverityError, "no network device has %s; the node has %s", addr, join(l.addresses()))
@@ -92,7 +92,7 @@ func checkHostAddress(l *linter) {
 
 func (n *node) hasAddress(addr netip.Addr) bool { return slices.Contains(n.addresses(), addr.String()) }
 
-// addresses are those of the node but the loopback.
+// addresses returns the addresses of the node except loopback addresses.
 func (n *node) addresses() []string {
 	var out []string
 	for _, d := range n.snap.Netdevs {
@@ -105,7 +105,7 @@ func (n *node) addresses() []string {
 	return out
 }
 
-// socketAddress is the address of the bootstrap device.
+// socketAddress returns the address of the bootstrap device.
 func (n *node) socketAddress() string {
 	if n.plan.Socket == nil {
 		return ""
@@ -130,6 +130,6 @@ func checkMaster(l *linter) {
 		return
 	}
 	if many, why := l.severalNodes(); many {
-		l.report(s, SeverityError, "%s is each node itself, and the job has several (%s)", s.Value, why)
+		l.report(s, SeverityError, "%s is a loopback address, but the job has several nodes (%s)", s.Value, why)
 	}
 }

@@ -10,16 +10,16 @@ import (
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// The rules about variables that contradict each other, or the node.
+// conflictRules returns the rules about variables that contradict each other or don't fit the node.
 func conflictRules() []Rule { //nolint:funlen // a table
 	return []Rule{
 		{
 			ID: "ib-disabled", Title: "NCCL_IB_DISABLE turns RDMA off", Severity: SeverityWarn,
 			Variables: []string{"NCCL_IB_DISABLE"}, On: "02_rocev2_8hca",
 			Wrong: []string{"NCCL_IB_DISABLE=1"}, Right: []string{"NCCL_IB_DISABLE=0"},
-			Explanation: "Any number but 0 makes NCCL use TCP, on InfiniBand and on RoCE; the other NCCL_IB_* " +
-				"variables are not looked at. It often stays behind from a node, or a test, without RDMA.",
-			Remedy: "take it away", Reports: []string{"NVIDIA/nccl#451"}, Sources: []string{srcNCCL, srcLaunch},
+			Explanation: "With any number but 0 NCCL uses TCP, on InfiniBand and on RoCE, and ignores the other " +
+				"NCCL_IB_* variables. The setting is often left over from a node or a test without RDMA.",
+			Remedy: "remove it", Reports: []string{"NVIDIA/nccl#451"}, Sources: []string{srcNCCL, srcLaunch},
 			check: checkDisabled,
 		},
 		{
@@ -27,18 +27,18 @@ func conflictRules() []Rule { //nolint:funlen // a table
 			Variables: []string{"NCCL_NET"}, On: "02_rocev2_8hca",
 			Wrong: []string{"NCCL_NET=Socket"}, Right: []string{"NCCL_NET=IB"},
 			Explanation: prose.Join(`
-				NCCL_NET names the one network that NCCL may use. Socket is TCP, whatever the node
-				has; with IB NCCL fails where it finds no InfiniBand or RoCE port, instead of going
-				back to TCP, and EFA is none of these. Other names are those of plugins.`),
-			Remedy:  "take it away, and NCCL uses what is there",
+				NCCL_NET selects the only network that NCCL may use. Socket is TCP, even if the node
+				has RDMA. With IB NCCL fails if it finds no InfiniBand or RoCE port, instead of
+				falling back to TCP; an EFA device is neither. Other names are plugins.`),
+			Remedy:  "remove it, so that NCCL uses the network that the node has",
 			Sources: []string{"NCCL 2.30.7, src/plugin/net.cc"}, check: checkNCCLNet,
 		},
 		{
-			ID: "nvshmem-rivals", Title: "NVSHMEM_HCA_PE_MAPPING beside NVSHMEM_HCA_LIST", Severity: SeverityWarn,
+			ID: "nvshmem-rivals", Title: "NVSHMEM_HCA_PE_MAPPING besides NVSHMEM_HCA_LIST", Severity: SeverityWarn,
 			Variables: []string{"NVSHMEM_HCA_PE_MAPPING"}, On: "02_rocev2_8hca",
 			Wrong:       []string{"NVSHMEM_HCA_LIST=mlx5_0:1", "NVSHMEM_HCA_PE_MAPPING=mlx5_1:1:2"},
 			Right:       []string{"NVSHMEM_HCA_PE_MAPPING=mlx5_1:1:2"},
-			Explanation: "NVSHMEM ignores the mapping where the list is set.", Remedy: "take one of them away",
+			Explanation: "NVSHMEM ignores the mapping if the list is set.", Remedy: "remove one of them",
 			Sources: []string{srcNVSHMEM}, check: checkNVSHMEMRivals,
 		},
 		{
@@ -47,21 +47,21 @@ func conflictRules() []Rule { //nolint:funlen // a table
 			Wrong: []string{"NVSHMEM_HCA_LIST=bnxt_re0:1"},
 			Right: []string{"NVSHMEM_HCA_LIST=bnxt_re0:1", "NVSHMEM_HCA_PREFIX=bnxt_re"},
 			Explanation: prose.Join(`
-				NVSHMEM 3.4.5 looks only at devices with this text somewhere in their names, and by
-				default the text is mlx5: devices called rocep24s0, ibp24s0, bnxt_re0 or ionic_0 are
-				not seen, whatever the list says.`),
-			Remedy: "set a text that all names share", Reports: []string{"deepseek-ai/DeepEP#17"},
+				NVSHMEM 3.4.5 uses only devices whose names contain this text, mlx5 by default: it
+				ignores devices such as rocep24s0, ibp24s0, bnxt_re0 or ionic_0, even if
+				NVSHMEM_HCA_LIST names them.`),
+			Remedy: "set a text that all device names contain", Reports: []string{"deepseek-ai/DeepEP#17"},
 			Sources: []string{srcNVSHMEM, srcLaunch}, check: checkNVSHMEMPrefix,
 		},
 		{
-			ID: "efa-verbs", Title: "settings for verbs on a node with EFA", Severity: SeverityWarn, On: "48_efa",
+			ID: "efa-verbs", Title: "verbs settings on a node with EFA", Severity: SeverityWarn, On: "48_efa",
 			Variables: []string{"NCCL_IB_HCA", "NCCL_IB_GID_INDEX", "UCX_NET_DEVICES", "NVSHMEM_HCA_LIST"},
 			Wrong:     []string{"NCCL_IB_HCA=rdmap"}, Right: []string{"FI_PROVIDER=efa"},
 			Explanation: prose.Join(`
-				NCCL reaches EFA through the aws-ofi-nccl plugin and libfabric, NVSHMEM through
-				libfabric; what concerns verbs has no effect there. NCCL's verbs transport skips EFA
-				devices, so without the plugin it runs over TCP.`),
-			Remedy:  "take it away, and see that the image has the plugin (libnccl-net.so)",
+				NCCL uses EFA through the aws-ofi-nccl plugin and libfabric, NVSHMEM through
+				libfabric; variables of the verbs transports have no effect there. NCCL's verbs
+				transport skips EFA devices, so without the plugin NCCL runs over TCP.`),
+			Remedy:  "remove it, and make sure that the image has the plugin (libnccl-net.so)",
 			Sources: []string{srcNCCL, srcOFI}, check: checkEFAVerbs,
 		},
 		{
@@ -69,37 +69,38 @@ func conflictRules() []Rule { //nolint:funlen // a table
 			Variables: []string{"NVSHMEM_REMOTE_TRANSPORT", "NVSHMEM_LIBFABRIC_PROVIDER"}, On: "48_efa",
 			Wrong: []string{"NVSHMEM_REMOTE_TRANSPORT=ibrc"},
 			Right: []string{"NVSHMEM_REMOTE_TRANSPORT=libfabric", "NVSHMEM_LIBFABRIC_PROVIDER=efa"},
-			Explanation: "NVSHMEM's own transports (ibrc, ibdevx, ibgda) need InfiniBand or RoCE. On EFA it takes " +
-				"libfabric with the provider efa; the default provider is cxi.",
-			Remedy: "set both", Sources: []string{srcNVSHMEM}, check: checkEFANVSHMEM,
+			Explanation: "NVSHMEM's verbs transports (ibrc, ibdevx, ibgda) need InfiniBand or RoCE. EFA needs the " +
+				"libfabric transport with the provider efa; the default provider is cxi.",
+			Remedy:  "set NVSHMEM_REMOTE_TRANSPORT=libfabric and NVSHMEM_LIBFABRIC_PROVIDER=efa",
+			Sources: []string{srcNVSHMEM}, check: checkEFANVSHMEM,
 		},
 		{
 			ID: "fi-provider", Title: "FI_PROVIDER doesn't fit the node", Severity: SeverityError,
 			Variables: []string{"FI_PROVIDER", "NVSHMEM_LIBFABRIC_PROVIDER"}, On: "02_rocev2_8hca",
 			Wrong: []string{"FI_PROVIDER=efa"}, Right: []string{"FI_PROVIDER=verbs"},
-			Explanation: "libfabric uses no provider but the one that is named: efa on a node without EFA devices, " +
-				"or another than efa on one with nothing else, finds no device.",
-			Remedy: "take it away, or name the provider of this node's cards", Sources: []string{srcOFI},
+			Explanation: "libfabric uses only the provider that the variable names. efa finds no device on a node " +
+				"without EFA devices, and the other providers find none on a node with EFA devices only.",
+			Remedy: "remove it, or set the provider of this node's cards", Sources: []string{srcOFI},
 			check: checkProvider,
 		},
 		{
-			ID: "nixl-nccl", Title: "NIXL doesn't read what chooses NCCL's devices", Severity: SeverityNote,
+			ID: "nixl-nccl", Title: "NIXL doesn't read NCCL's device list", Severity: SeverityNote,
 			Variables: []string{"VLLM_NIXL_*", "NIXL_*", "UCX_NET_DEVICES"}, On: "02_rocev2_8hca",
 			Wrong: []string{"VLLM_NIXL_SIDE_CHANNEL_PORT=5600", "NCCL_IB_HCA==mlx5_0"},
 			Right: []string{"VLLM_NIXL_SIDE_CHANNEL_PORT=5600", "NCCL_IB_HCA==mlx5_0", "UCX_NET_DEVICES=mlx5_0:1,eth0"},
-			Explanation: "The environment shows that NIXL is in use (vLLM's NixlConnector, LMCache). NIXL stands on " +
-				"UCX and looks at UCX_* only: the choice of devices in NCCL_IB_HCA doesn't reach it.",
-			Remedy:  "set UCX_NET_DEVICES too where the choice is meant for both",
+			Explanation: "The environment shows that NIXL is in use (vLLM's NixlConnector, LMCache). NIXL uses UCX " +
+				"and reads only UCX_* variables: the device list in NCCL_IB_HCA has no effect on it.",
+			Remedy:  "set UCX_NET_DEVICES too if the list is intended for both",
 			Reports: []string{"LMCache/LMCache PR#1516", "openucx/ucx#11259"}, Sources: []string{srcUCX},
 			check: checkNIXL,
 		},
 		{
-			ID: "cross-nic", Title: "NCCL_CROSS_NIC=0 beside cards with two functions", Severity: SeverityNote,
+			ID: "cross-nic", Title: "NCCL_CROSS_NIC=0 on a node with dual-function cards", Severity: SeverityNote,
 			Variables: []string{"NCCL_CROSS_NIC"}, On: "52_xdr",
 			Wrong: []string{"NCCL_CROSS_NIC=0"}, Right: []string{"NCCL_CROSS_NIC=2"},
-			Explanation: "0 keeps a ring on the same rail of every node. Where two ports of one card are two " +
-				"devices, NCCL may then leave one of them idle. 2, the default, tries both ways.",
-			Remedy:  "leave it at its default unless the network has no links between rails",
+			Explanation: "With 0 a ring uses the same rail on every node. If the two ports of a card are two " +
+				"devices, NCCL may leave one of them idle. 2, the default, tries both ways.",
+			Remedy:  "keep the default unless the network has no links between rails",
 			Reports: []string{"NVIDIA/nccl#2097"}, Sources: []string{srcNCCLTopo}, check: checkCrossNIC,
 		},
 		{
@@ -107,11 +108,11 @@ func conflictRules() []Rule { //nolint:funlen // a table
 			Variables: []string{"MC_MTU"}, On: "56_mtu_1500",
 			Wrong: []string{"MC_MTU=4096"}, Right: []string{"MC_MTU=1024"},
 			Explanation: prose.Join(`
-				Mooncake takes the smaller of MC_MTU and the port's active MTU, which follows from
-				the network device: 1500 gives 1024, 4200 and more give 4096. Nodes whose ports
-				differ in it can't connect.`),
-			Remedy: "raise the MTU of the network devices, on all nodes alike, or set the " +
-				"smaller value everywhere", Reports: []string{"kvcache-ai/Mooncake#3868"},
+				Mooncake uses the smaller of MC_MTU and the port's active MTU, which depends on the
+				MTU of the network device: 1500 gives 1024, 4200 and more give 4096. Nodes with
+				different values can't connect.`),
+			Remedy: "raise the MTU of the network devices on all nodes, or set the " +
+				"smaller value on all nodes", Reports: []string{"kvcache-ai/Mooncake#3868"},
 			Sources: []string{srcMooncake}, check: checkMooncakeMTU,
 		},
 	}
@@ -157,15 +158,15 @@ func checkNCCLNet(l *linter) {
 			ports[0].stateEvidence(),
 		).unset(s.Name)
 	case strings.EqualFold(s.Value, "IB") && l.value("NCCL_IB_DISABLE") == "1":
-		l.report(s, SeverityError, "NCCL_IB_DISABLE=1 takes away the network that NCCL_NET demands").unset(
+		l.report(s, SeverityError, "NCCL_IB_DISABLE=1 disables the network that NCCL_NET requires").unset(
 			"NCCL_IB_DISABLE")
 	case strings.EqualFold(s.Value, "IB") && !l.usable() && !l.nccl():
-		l.report(s, SeverityError, "the node has no port that NCCL's InfiniBand network takes (%s)", l.nothing()).unset(
+		l.report(s, SeverityError, "the node has no port that NCCL's IB network can use (%s)", l.nothing()).unset(
 			s.Name)
 	}
 }
 
-// nccl reports that NCCL by itself takes some port, whatever becomes of it.
+// nccl reports whether NCCL by default uses any port, even if connecting over it fails.
 func (l *linter) nccl() bool {
 	for _, p := range l.ports {
 		if launch.NCCLChoice(p.dev, p.port, nil).Used {
@@ -175,7 +176,7 @@ func (l *linter) nccl() bool {
 	return false
 }
 
-// nothing says why no port is usable.
+// nothing returns the reason why no port is usable.
 func (l *linter) nothing() string {
 	for _, p := range l.ports {
 		return p.name() + ": " + p.plan.Reason
@@ -185,7 +186,7 @@ func (l *linter) nothing() string {
 
 func checkNVSHMEMRivals(l *linter) {
 	if s := l.get("NVSHMEM_HCA_PE_MAPPING"); s != nil && l.mentions("NVSHMEM_HCA_LIST") {
-		l.report(s, SeverityWarn, "ignored beside NVSHMEM_HCA_LIST").unset(s.Name)
+		l.report(s, SeverityWarn, "ignored, because NVSHMEM_HCA_LIST is set").unset(s.Name)
 	}
 }
 
@@ -216,7 +217,7 @@ func checkNVSHMEMPrefix(l *linter) {
 	if len(out) == len(ports) {
 		severity = SeverityError
 	}
-	f := l.report(s, severity, "NVSHMEM sees devices with %q in their names only, and not %s", prefix, join(out))
+	f := l.report(s, severity, "NVSHMEM uses only devices with %q in their names, not %s", prefix, join(out))
 	l.derive(f, "NVSHMEM_HCA_PREFIX")
 }
 
@@ -229,7 +230,7 @@ func checkEFAVerbs(l *linter) {
 		"NVSHMEM_IB_GID_INDEX",
 	} {
 		if s := l.get(name); s != nil {
-			l.report(s, SeverityWarn, "the node's RDMA devices are EFA: nothing reads it there").
+			l.report(s, SeverityWarn, "the node's RDMA devices are EFA, where the variable has no effect").
 				evidence(Evidence{Path: l.ports[0].dev.Path, Value: string(inventory.TransportEFA)}).unset(name)
 		}
 	}
@@ -243,12 +244,12 @@ func checkEFANVSHMEM(l *linter) {
 	provider := l.get("NVSHMEM_LIBFABRIC_PROVIDER")
 	switch {
 	case s != nil && !strings.EqualFold(s.Value, "libfabric") && !strings.EqualFold(s.Value, "none"):
-		l.derive(l.report(s, SeverityError, "%s needs InfiniBand or RoCE, and the node has EFA", s.Value),
+		l.derive(l.report(s, SeverityError, "%s needs InfiniBand or RoCE, but the node has EFA", s.Value),
 			"NVSHMEM_REMOTE_TRANSPORT", "NVSHMEM_LIBFABRIC_PROVIDER")
 	case s != nil && strings.EqualFold(s.Value, "libfabric") && provider == nil &&
 		!l.mentions("NVSHMEM_LIBFABRIC_PROVIDER"):
 		l.derive(l.report(&Setting{Name: "NVSHMEM_LIBFABRIC_PROVIDER"}, SeverityError,
-			"not set, so NVSHMEM takes the provider cxi, which is not EFA's"), "NVSHMEM_LIBFABRIC_PROVIDER")
+			"not set, so NVSHMEM uses the provider cxi instead of efa"), "NVSHMEM_LIBFABRIC_PROVIDER")
 	}
 }
 
@@ -268,9 +269,9 @@ func checkProvider(l *linter) {
 		}
 		switch {
 		case efa && !has:
-			l.report(s, SeverityError, "the node has no EFA device (its devices: %s)", join(l.devices())).unset(name)
+			l.report(s, SeverityError, "the node has no EFA device, only %s", join(l.devices())).unset(name)
 		case !efa && l.onlyEFA() && name == "FI_PROVIDER":
-			l.report(s, SeverityError, "%s has no device here: the node's RDMA devices are EFA", s.Value).set(name,
+			l.report(s, SeverityError, "%s finds no device: the node's RDMA devices are EFA", s.Value).set(name,
 				"efa")
 		}
 	}
@@ -282,11 +283,11 @@ func checkNIXL(l *linter) {
 		return
 	}
 	if s := l.get("NCCL_IB_HCA"); s != nil {
-		l.derive(l.report(s, SeverityNote, "NIXL is in use, and doesn't read it"), "UCX_NET_DEVICES")
+		l.derive(l.report(s, SeverityNote, "NIXL is in use and doesn't read it"), "UCX_NET_DEVICES")
 	}
 }
 
-// checkCrossNIC goes by the system image GUID, which all ports of a card share.
+// checkCrossNIC identifies a card by its system image GUID, which all its ports have.
 func checkCrossNIC(l *linter) {
 	s := l.get("NCCL_CROSS_NIC")
 	if s == nil || s.Value != "0" {

@@ -10,7 +10,8 @@ import (
 	"github.com/rdmakit/rdmakit/launch"
 )
 
-// indexVariables pin an entry of the GID table, with the list of devices that goes with each.
+// indexVariables returns the variables that pin a GID index, each with the variable of its device
+// list.
 func indexVariables() [][2]string {
 	return [][2]string{
 		{"NCCL_IB_GID_INDEX", "NCCL_IB_HCA"},
@@ -20,16 +21,17 @@ func indexVariables() [][2]string {
 	}
 }
 
-// pinned is a GID index that is set, and the ports that it is for.
+// pinned is a GID index that is set, and the ports that it applies to.
 type pinned struct {
 	setting *Setting
 	name    string
 	index   int
-	ports   []portRef // active RoCE ports that the library would use
-	ib      []portRef // InfiniBand ports that it would use
+	ports   []portRef // active RoCE ports that the library uses
+	ib      []portRef // InfiniBand ports that it uses
 }
 
-// pins returns the indices of the environment; -1, auto and what is no number pin nothing.
+// pins returns the indices of the environment; -1, auto and values that are not numbers pin
+// nothing.
 func (l *linter) pins() []pinned {
 	var out []pinned
 	for _, v := range indexVariables() {
@@ -55,8 +57,8 @@ func (l *linter) pins() []pinned {
 	return out
 }
 
-// used returns the active ports that a library uses: those of its list, or where it has
-// none those that launch selects.
+// used returns the active ports that a library uses: those of its list, or without a list those
+// that launch selects.
 func (l *linter) used(list string) []portRef {
 	i := slices.IndexFunc(listSyntaxes(), func(s syntax) bool { return s.name == list })
 	d, ok := l.list(listSyntaxes()[i])
@@ -72,12 +74,12 @@ func (l *linter) used(list string) []portRef {
 		}
 	}
 	if len(out) == 0 && !d.not {
-		return l.usablePorts() // the list is wrong in itself, which other rules tell
+		return l.usablePorts() // the list is invalid, which other rules report
 	}
 	return out
 }
 
-// entryEvidence quotes an entry of a GID table.
+// entryEvidence returns an entry of a GID table as evidence.
 func (l *linter) entryEvidence(p portRef, index int) []Evidence {
 	files := launch.GIDFiles(p.port, index)
 	for _, e := range p.port.GIDs {
@@ -88,15 +90,15 @@ func (l *linter) entryEvidence(p portRef, index int) []Evidence {
 	return []Evidence{{Path: files[0], Value: "empty"}}
 }
 
-// own tells which entry a port should use: " (its own is 5)".
+// own returns the entry that a port should use, as text: " (use 5, 10.0.0.1)".
 func (l *linter) own(p portRef) string {
 	if best := launch.BestGID(l.snap, p.port); best != nil {
-		return fmt.Sprintf(" (its own is %d, %s)", best.Index, best.Addr)
+		return fmt.Sprintf(" (use %d, %s)", best.Index, best.Addr)
 	}
 	return ""
 }
 
-// fixIndex replaces an index by what finds the entries.
+// fixIndex replaces an index by the settings that select the entries.
 func (l *linter) fixIndex(f *Finding, name string) {
 	f.unset(name)
 	switch name {
@@ -104,7 +106,7 @@ func (l *linter) fixIndex(f *Finding, name string) {
 		l.derive(f, "NCCL_IB_ADDR_FAMILY", "NCCL_IB_ADDR_RANGE")
 	case "NVSHMEM_IB_GID_INDEX":
 		l.derive(f, "NVSHMEM_IB_ADDR_FAMILY", "NVSHMEM_IB_ADDR_RANGE")
-	case "MC_GID_INDEX": // Mooncake has no other way to say it
+	case "MC_GID_INDEX": // Mooncake has no other setting
 		f.Fixes = nil
 		if index, same := l.commonIndex(); same {
 			f.set(name, fmt.Sprint(index))
@@ -112,7 +114,8 @@ func (l *linter) fixIndex(f *Finding, name string) {
 	}
 }
 
-// commonIndex is the index that all usable RoCE ports have their GID at.
+// commonIndex returns the index that all usable RoCE ports have their GID at; same is false if
+// there is none.
 func (l *linter) commonIndex() (index int, same bool) {
 	index = -1
 	for _, p := range l.usablePorts() {
@@ -132,7 +135,7 @@ func checkIndexUnusable(l *linter) {
 		var ev []Evidence
 		for _, p := range pin.ports {
 			if len(p.port.GIDs) == 0 && p.port.GIDTableSize == 0 {
-				continue // the table was not read
+				continue // the table could not be read
 			}
 			if why := launch.JudgeIndex(p.port, pin.index); why != "" && !strings.HasPrefix(why, "RoCE v1") {
 				whys = append(whys, fmt.Sprintf("%s, index %d: %s%s", p.name(), pin.index, why, l.own(p)))
@@ -160,7 +163,7 @@ func checkIndexV1(l *linter) {
 		}
 		if len(names) > 0 {
 			f := l.report(
-				pin.setting, SeverityWarn, "index %d is an entry of RoCE v1 on %s", pin.index, join(names),
+				pin.setting, SeverityWarn, "index %d is a RoCE v1 entry on %s", pin.index, join(names),
 			).evidence(ev...)
 			l.fixIndex(f, pin.name)
 		}
@@ -195,14 +198,14 @@ func checkIndexPinned(l *linter) {
 				(!strings.HasPrefix(why, "RoCE v1") || best != nil && best.Type == inventory.GIDTypeRoCEv2)
 		})
 		if !bad {
-			f := l.report(pin.setting, SeverityNote, "index %d is right on %s now, and may move",
+			f := l.report(pin.setting, SeverityNote, "index %d is correct on %s now, but may change",
 				pin.index, join(portNames(pin.ports)))
 			f.evidence(l.entryEvidence(pin.ports[0], pin.index)...)
 		}
 	}
 }
 
-// checkChoice asks the model of NCCL what it takes, where no index is pinned.
+// checkChoice checks the GID that the model of NCCL selects if no index is pinned.
 func checkChoice(l *linter) {
 	if !l.mentionsPrefix("NCCL_IB_") || l.mentions("NCCL_IB_GID_INDEX") {
 		if index, ok := integer(l.value("NCCL_IB_GID_INDEX")); !ok || index >= 0 || !l.mentionsPrefix("NCCL_IB_") {
@@ -230,7 +233,7 @@ func checkChoice(l *linter) {
 	if s == nil {
 		s = &Setting{Name: "NCCL_IB_ADDR_FAMILY"}
 	}
-	f := l.report(s, severity, "NCCL takes %s", strings.Join(whys, "; ")).evidence(ev...)
+	f := l.report(s, severity, "NCCL uses %s", strings.Join(whys, "; ")).evidence(ev...)
 	l.derive(f, "NCCL_IB_ADDR_FAMILY", "NCCL_IB_ADDR_RANGE", "NCCL_IB_ROCE_VERSION_NUM")
 	for _, name := range []string{"NCCL_IB_ADDR_RANGE", "NCCL_IB_ADDR_FAMILY", "NCCL_IB_ROCE_VERSION_NUM"} {
 		if l.mentions(name) && l.derived[name] == "" {
@@ -239,7 +242,7 @@ func checkChoice(l *linter) {
 	}
 }
 
-// firstOf returns the first of the settings that is there.
+// firstOf returns the first of the names that is set.
 func (l *linter) firstOf(names ...string) *Setting {
 	for _, name := range names {
 		if s := l.get(name); s != nil {
@@ -249,7 +252,7 @@ func (l *linter) firstOf(names ...string) *Setting {
 	return nil
 }
 
-// ranges are the variables of an address range with the family that goes with each.
+// ranges returns the variables of address ranges, each with the variable of its address family.
 func ranges() [][3]string {
 	return [][3]string{
 		{"NCCL_IB_ADDR_RANGE", "NCCL_IB_ADDR_FAMILY", "NCCL_IB_HCA"},
@@ -271,11 +274,11 @@ func checkRange(l *linter) {
 		var f *Finding
 		switch {
 		case err != nil && !strings.Contains(s.Value, "/") && strings.HasPrefix(s.Name, "NVSHMEM"):
-			f = l.report(s, SeverityError, "no prefix length: NVSHMEM crashes when it looks for the /")
+			f = l.report(s, SeverityError, "no prefix length: NVSHMEM crashes without the /")
 		case err != nil:
-			f = l.report(s, SeverityError, "no network with a prefix length")
+			f = l.report(s, SeverityError, "not a network with a prefix length")
 		case s.Name == "NVSHMEM_IB_ADDR_RANGE" && prefix.Bits() == 0:
-			continue // its default, ::/0, harms nothing
+			continue // its default, ::/0, does no harm
 		case prefix.Addr().Is4() != (family == "AF_INET"):
 			f = l.report(s, SeverityWarn, "not of the family %s (%s), so it is ignored and any address fits",
 				family, names[1])
@@ -311,7 +314,7 @@ func checkRangeEmpty(l *linter) {
 			}
 		}
 		if len(out) > 0 {
-			f := l.report(s, SeverityWarn, "no address in it on %s", join(out)).evidence(ev...)
+			f := l.report(s, SeverityWarn, "no address on %s is in the range", join(out)).evidence(ev...)
 			if l.derive(f, names[0]); len(f.Fixes) == 0 {
 				f.unset(names[0])
 			}
@@ -335,7 +338,7 @@ func checkIndexBeside(l *linter) {
 			}
 		}
 		if len(silent) > 0 {
-			l.report(s, SeverityNote, "%s is not looked at beside an index", strings.Join(silent, ", ")).unset(s.Name)
+			l.report(s, SeverityNote, "%s is ignored because an index is set", strings.Join(silent, ", ")).unset(s.Name)
 		}
 	}
 }
@@ -346,5 +349,5 @@ func checkUCXSubnets(l *linter) {
 	if s == nil || strings.EqualFold(s.Value, "auto") || subnets == "" || strings.EqualFold(subnets, "all") {
 		return
 	}
-	l.report(s, SeverityError, "UCX refuses it together with UCX_IB_ROCE_SUBNETS=%s", subnets).unset("UCX_IB_GID_INDEX")
+	l.report(s, SeverityError, "UCX rejects it together with UCX_IB_ROCE_SUBNETS=%s", subnets).unset("UCX_IB_GID_INDEX")
 }

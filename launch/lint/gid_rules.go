@@ -2,7 +2,7 @@ package lint
 
 import "github.com/rdmakit/rdmakit/internal/text/prose"
 
-// The rules about entries of GID tables.
+// gidRules returns the rules about entries of GID tables.
 func gidRules() []Rule { //nolint:funlen // a table
 	return []Rule{
 		{
@@ -11,13 +11,13 @@ func gidRules() []Rule { //nolint:funlen // a table
 			Wrong: []string{"NCCL_IB_GID_INDEX=3"},
 			Right: []string{"NCCL_IB_ADDR_FAMILY=AF_INET", "NCCL_IB_ADDR_RANGE=10.0.0.0/20"},
 			Explanation: prose.Join(`
-				The index is one number for all ports, and the tables of ports differ: an index that
-				is right on one is empty on the next, or holds a link-local GID (fe80::), which
-				reaches no other subnet. Connections over such a port fail with a timeout (error
-				12), or when the queue pair is set up. NVSHMEM has the index of 3.4.5 at -1, its own
-				choice; Mooncake reads NCCL_IB_GID_INDEX where MC_GID_INDEX is not set, and takes 3
-				by itself.`),
-			Remedy:  "take the index away and let the library find the entry by family and range",
+				The index applies to all ports, but their GID tables differ: an index that is
+				correct on one port may be empty on another, or contain a link-local GID (fe80::),
+				which is not routable. Connections over such a port fail with a timeout (error 12),
+				or when the queue pair is set up. NVSHMEM 3.4.5 selects the GID itself by default
+				(-1). Mooncake reads NCCL_IB_GID_INDEX if MC_GID_INDEX is not set; its default is
+				3.`),
+			Remedy:  "remove the index, so that the library selects the entry by address family and range",
 			Sources: []string{srcNCCL, srcNVSHMEM, srcUCXIB, srcMooncake},
 			Reports: []string{
 				"NVIDIA/nccl#426", "NVIDIA/nccl#769", "NVIDIA/nccl#890", "NVIDIA/nccl#1333", "NVIDIA/nccl#2157",
@@ -29,79 +29,80 @@ func gidRules() []Rule { //nolint:funlen // a table
 			On:    "02_rocev2_8hca",
 			Wrong: []string{"NCCL_IB_GID_INDEX=2"}, Right: []string{"NCCL_IB_GID_INDEX=3"},
 			Explanation: prose.Join(`
-				Packets of RoCE v1 stay within one layer-2 network, and switches that mark and
-				prioritise RoCE v2 by DSCP don't see them. Every address has two entries, one a
-				version; the index of the other is mostly one higher.`),
-			Remedy: "take the index away, or pin the entry of RoCE v2", Reports: []string{"NVIDIA/nccl#1131"},
+				RoCE v1 packets stay within one layer-2 network, and switches that classify RoCE v2
+				by DSCP don't prioritise them. Every address has two entries, one for each version;
+				the index of the RoCE v2 entry is usually one higher.`),
+			Remedy: "remove the index, or pin the RoCE v2 entry", Reports: []string{"NVIDIA/nccl#1131"},
 			Sources: []string{srcNCCL, srcUCXIB}, check: checkIndexV1,
 		},
 		{
-			ID: "gid-index-infiniband", Title: "GID index beside InfiniBand ports", Severity: SeverityWarn,
+			ID: "gid-index-infiniband", Title: "GID index on a node with InfiniBand ports", Severity: SeverityWarn,
 			Variables: pinNames(), On: "01_ib_8hca",
 			Wrong: []string{"UCX_IB_GID_INDEX=3"}, Right: []string{"UCX_IB_GID_INDEX=auto"},
-			Explanation: "UCX applies the index to InfiniBand links too, where entry 0 is the port's own and others " +
-				"are mostly empty. NCCL ignores it on InfiniBand.",
-			Remedy: "take the index away", Sources: []string{srcUCXIB, srcNCCL}, check: checkIndexInfiniBand,
+			Explanation: "UCX applies the index to InfiniBand ports too, where entry 0 is the port's GID and the " +
+				"other entries are usually empty. NCCL ignores the index on InfiniBand.",
+			Remedy: "remove the index", Sources: []string{srcUCXIB, srcNCCL}, check: checkIndexInfiniBand,
 		},
 		{
 			ID: "gid-index-pinned", Title: "GID index is pinned", Severity: SeverityNote, Variables: pinNames(),
 			On:    "02_rocev2_8hca",
 			Wrong: []string{"NCCL_IB_GID_INDEX=3"}, Right: []string{"NCCL_IB_GID_INDEX=-1"},
 			Explanation: prose.Join(`
-				The entry is right on this node now. An index is a place in a table and not an
-				address: it moves when addresses, VLANs or containers come and go, after a port was
-				down, and differs between nodes. Since 2.21 NCCL finds the entry by family and
-				version; versions before need an index where 0 is wrong.`),
-			Remedy: "leave the choice to the library where its version can, or compare nodes " +
+				The entry is correct on this node now. But an index is a position in a table, not an
+				address: it changes when addresses, VLANs or containers are added or removed, or
+				after the port was down, and it differs between nodes. Since 2.21 NCCL selects the
+				entry by address family and RoCE version; earlier versions need an index if 0 is
+				wrong.`),
+			Remedy: "remove the index if the library's version can select the GID, or compare the nodes " +
 				"with rdmactl env consensus",
 			Reports: []string{"NVIDIA/nccl#1333", "NVIDIA/nccl#2157", "NVIDIA/nccl#890"},
 			Sources: []string{srcNCCL, srcLaunch}, check: checkIndexPinned,
 		},
 		{
-			ID: "gid-choice", Title: "NCCL takes a wrong GID under these variables", Severity: SeverityWarn,
+			ID: "gid-choice", Title: "NCCL selects an unsuitable GID with these variables", Severity: SeverityWarn,
 			On:        "13_ipv6_only_roce",
 			Variables: []string{"NCCL_IB_ADDR_FAMILY", "NCCL_IB_ADDR_RANGE", "NCCL_IB_ROCE_VERSION_NUM"},
 			Wrong:     []string{"NCCL_IB_HCA==mlx5_0,mlx5_1"},
 			Right:     []string{"NCCL_IB_HCA==mlx5_0,mlx5_1", "NCCL_IB_ADDR_FAMILY=AF_INET6"},
 			Explanation: prose.Join(`
-				Without an index NCCL looks for one family (IPv4 unless NCCL_IB_ADDR_FAMILY says
-				AF_INET6), one range and one version of RoCE, and stays with index 0 where nothing
-				fits, which is a link-local GID of RoCE v1. It never goes from IPv4 to IPv6 by
-				itself. The index is what a model of NCCL 2.30.7 takes on these tables.`),
-			Remedy:  "set family, range and version as the addresses of the ports are",
+				Without an index NCCL searches for a GID of one address family (IPv4 unless
+				NCCL_IB_ADDR_FAMILY is AF_INET6), one address range and one RoCE version. If no GID
+				matches, it uses index 0, which is a link-local RoCE v1 GID. It never falls back
+				from IPv4 to IPv6. The finding shows the index that a model of NCCL 2.30.7 selects
+				from these tables.`),
+			Remedy:  "set address family, range and RoCE version to match the addresses of the ports",
 			Reports: []string{"uccl-project/uccl PR#803", "openucx/ucx PR#10939", "deepseek-ai/DeepEP#139"},
 			Sources: []string{srcNCCL}, check: checkChoice,
 		},
 		{
-			ID: "gid-range", Title: "address range that is no network, or of the other family", Severity: SeverityError,
+			ID: "gid-range", Title: "address range that is no network or of the wrong family", Severity: SeverityError,
 			On:        "07_sriov_vf_pod",
 			Variables: []string{"NCCL_IB_ADDR_RANGE", "NVSHMEM_IB_ADDR_RANGE"},
 			Wrong:     []string{"NVSHMEM_IB_ADDR_RANGE=10.0.0.0"}, Right: []string{"NVSHMEM_IB_ADDR_RANGE=10.0.0.0/20"},
 			Explanation: prose.Join(`
-				The range is a network with a prefix length: 10.0.0.0/20. NVSHMEM crashes on one
-				without /, for it reads behind a missing character. A range of the other family
-				than *_IB_ADDR_FAMILY (AF_INET unless set) is ignored by NCCL and NVSHMEM, so any
-				address fits.`),
-			Remedy: "write a network of the family", Reports: []string{"deepseek-ai/DeepEP#38"},
+				The range is a network with a prefix length: 10.0.0.0/20. NVSHMEM crashes if the /
+				is missing. NCCL and NVSHMEM ignore a range whose address family is not that of
+				*_IB_ADDR_FAMILY (AF_INET by default), so any address matches.`),
+			Remedy: "write a network of the correct address family", Reports: []string{"deepseek-ai/DeepEP#38"},
 			Sources: []string{srcNCCL, srcNVSHMEM}, check: checkRange,
 		},
 		{
-			ID: "gid-range-empty", Title: "address range that no GID of a used port is in", Severity: SeverityWarn,
+			ID: "gid-range-empty", Title: "address range that contains no GID of a port in use", Severity: SeverityWarn,
 			On:        "07_sriov_vf_pod",
 			Variables: []string{"NCCL_IB_ADDR_RANGE", "NVSHMEM_IB_ADDR_RANGE"},
 			Wrong:     []string{"NCCL_IB_ADDR_RANGE=192.168.0.0/16"}, Right: []string{"NCCL_IB_ADDR_RANGE=10.0.0.0/20"},
-			Explanation: "A port without an address in the range stays at index 0, which is a link-local GID of " +
-				"RoCE v1 or an empty entry.",
-			Remedy:  "take a network that covers the addresses of all ports",
+			Explanation: "A port without an address in the range uses index 0, which is a link-local RoCE v1 GID " +
+				"or an empty entry.",
+			Remedy:  "use a network that contains the addresses of all ports",
 			Sources: []string{srcNCCL, srcNVSHMEM}, check: checkRangeEmpty,
 		},
 		{
-			ID: "gid-index-beside", Title: "GID index silences the other settings", Severity: SeverityNote,
+			ID: "gid-index-beside", Title: "GID index makes the other settings ineffective", Severity: SeverityNote,
 			On: "02_rocev2_8hca", Variables: []string{"NCCL_IB_GID_INDEX", "NVSHMEM_IB_GID_INDEX"},
 			Wrong:       []string{"NCCL_IB_GID_INDEX=3", "NCCL_IB_ADDR_FAMILY=AF_INET"},
 			Right:       []string{"NCCL_IB_ADDR_FAMILY=AF_INET"},
-			Explanation: "With an index of 0 or more, family, range and version are not looked at.",
-			Remedy:      "keep the index or the others", Sources: []string{srcNCCL, srcNVSHMEM},
+			Explanation: "With an index of 0 or more, address family, range and RoCE version are ignored.",
+			Remedy:      "keep either the index or the other settings", Sources: []string{srcNCCL, srcNVSHMEM},
 			check: checkIndexBeside,
 		},
 		{
@@ -109,13 +110,13 @@ func gidRules() []Rule { //nolint:funlen // a table
 			Variables: []string{"UCX_IB_GID_INDEX", "UCX_IB_ROCE_SUBNETS"}, On: "02_rocev2_8hca",
 			Wrong:       []string{"UCX_IB_GID_INDEX=3", "UCX_IB_ROCE_SUBNETS=10.0.0.0/8"},
 			Right:       []string{"UCX_IB_ROCE_SUBNETS=10.0.0.0/8"},
-			Explanation: "UCX refuses an index together with a list of subnets: its InfiniBand transports don't open.",
-			Remedy:      "take one of them away", Sources: []string{srcUCXIB}, check: checkUCXSubnets,
+			Explanation: "UCX rejects an index together with a list of subnets: its InfiniBand transports don't open.",
+			Remedy:      "remove one of them", Sources: []string{srcUCXIB}, check: checkUCXSubnets,
 		},
 	}
 }
 
-// pinNames are the variables that pin an index.
+// pinNames returns the variables that pin a GID index.
 func pinNames() []string {
 	var names []string
 	for _, v := range indexVariables() {

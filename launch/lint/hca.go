@@ -11,12 +11,12 @@ import (
 	"github.com/rdmakit/rdmakit/launch"
 )
 
-// rightList proposes the whole list as launch derives it.
+// rightList proposes the list that launch derives.
 func (l *linter) rightList(f *Finding, d deviceList) {
 	want := l.derived[d.name]
 	switch d.name {
 	case "NVSHMEM_HCA_PE_MAPPING":
-		return // how many processes share a port is the user's to say
+		return // only the user knows how many processes share a port
 	case "MC_TE_FILTERS":
 		want = l.derived["MC_MS_FILTERS"]
 	case "ROCSHMEM_HCA_LIST":
@@ -50,7 +50,7 @@ func checkSyntax(l *linter) {
 	}
 }
 
-// straight writes a list with misplaced = and ^ as it was meant, "" where that can't be known.
+// straight returns a list with misplaced = and ^ in the intended form, "" if that is not clear.
 func (d deviceList) straight() string {
 	not, exact := d.not, d.exact && d.equals
 	var kept []string
@@ -62,7 +62,7 @@ func (d deviceList) straight() string {
 		}
 		if strings.ContainsAny(marks, "^!") {
 			if len(kept) > 0 && !not || !d.syntax.not {
-				return "" // some in and some out: no list can say that
+				return "" // a list can't include some ports and exclude others
 			}
 			not = true
 		}
@@ -79,7 +79,7 @@ func (d deviceList) straight() string {
 	return prefix + strings.Join(kept, ",")
 }
 
-// dead returns the entries of a list that name nothing on the node.
+// dead returns the entries of a list that match nothing on the node.
 func (l *linter) dead(d deviceList) []listEntry {
 	var out []listEntry
 	for _, e := range d.entries {
@@ -112,13 +112,13 @@ func checkUnknownDevice(l *linter) {
 		if all := l.devices(); len(all) > 0 {
 			have = "the node has " + join(all)
 		}
-		severity, then := SeverityWarn, fmt.Sprintf("%d of %d entries of the list are left",
+		severity, then := SeverityWarn, fmt.Sprintf("%d of %d entries of the list remain",
 			len(d.entries)-len(dead), len(d.entries))
 		switch {
 		case d.not:
 			severity, then = SeverityNote, "it excludes nothing"
 		case len(dead) == len(d.entries):
-			severity, then = SeverityError, "nothing in the list is there: "+d.emptied()
+			severity, then = SeverityError, "no device of the list exists: "+d.emptied()
 		}
 		f := l.report(d.setting, severity, "%s: no such device (%s); %s", join(names), have, then).
 			evidence(Evidence{Path: "/" + sysfs.ClassInfiniBand, Value: strings.Join(l.devices(), " ")})
@@ -133,7 +133,7 @@ func checkUnknownDevice(l *linter) {
 	}
 }
 
-// emptied says what a library does with an empty choice.
+// emptied describes what a library does if its list matches nothing.
 func (d deviceList) emptied() string {
 	switch {
 	case d.name == "NCCL_IB_HCA":
@@ -164,14 +164,14 @@ func (l *linter) proposeNames(f *Finding, d deviceList, dead []listEntry) {
 		fixed = append(fixed, text)
 	}
 	if len(dead) == len(d.entries) && l.derived[d.name] != "" {
-		l.rightList(f, d) // none of the names is of this node, so none is a slip
+		l.rightList(f, d) // no name of the list is a device of this node, so they are not typing errors
 		return
 	}
 	prefix := strings.TrimSuffix(d.without(func(listEntry) bool { return true }), ",")
 	f.set(d.name, prefix+strings.Join(fixed, ","))
 }
 
-// unreadable reports that the scan could not read one of the files.
+// unreadable reports whether the scan could not read one of the files.
 func (n *node) unreadable(files ...string) bool {
 	return slices.ContainsFunc(n.snap.Problems,
 		func(p inventory.Problem) bool { return slices.Contains(files, p.Path) })
@@ -197,7 +197,7 @@ func checkPrefix(l *linter) {
 		if d.not {
 			verb = "also leaves out"
 		}
-		f := l.report(d.setting, SeverityWarn, "%s is the beginning of a name: NCCL %s %s", e.device, verb, join(more))
+		f := l.report(d.setting, SeverityWarn, "%s is a prefix: NCCL %s %s", e.device, verb, join(more))
 		for _, name := range more[:min(3, len(more))] {
 			f.evidence(Evidence{Path: "/" + sysfs.ClassInfiniBand + "/" + name, Value: "device"})
 		}
@@ -212,8 +212,8 @@ func checkPrefix(l *linter) {
 	}
 }
 
-// continuesNumber reports that name begins with part, and breaks a number in two there:
-// mlx5_1 and mlx5_12. mlx5 and mlx5_0 don't: mlx5 means the family.
+// continuesNumber reports whether part is a prefix of name that ends within a number: mlx5_1 and
+// mlx5_12, but not mlx5 and mlx5_0, because mlx5 means all such devices.
 func continuesNumber(part, name string) bool {
 	rest, ok := strings.CutPrefix(name, part)
 	digit := func(b byte) bool { return b >= '0' && b <= '9' }
@@ -233,7 +233,7 @@ func checkNothingLeft(l *linter) {
 	}
 }
 
-// usablePorts are those that launch would have a job use.
+// usablePorts returns the ports that launch selects for jobs.
 func (l *linter) usablePorts() []portRef {
 	var out []portRef
 	for _, p := range l.ports {
@@ -254,7 +254,7 @@ func checkLimit(l *linter) {
 	for _, e := range d.entries[read:] {
 		lost = append(lost, e.text)
 	}
-	l.report(d.setting, SeverityWarn, "NCCL reads %d entries of %d; %s is forgotten", read, len(d.entries), join(lost))
+	l.report(d.setting, SeverityWarn, "NCCL reads %d entries of %d and ignores %s", read, len(d.entries), join(lost))
 }
 
 func checkPort(l *linter) {
@@ -295,7 +295,7 @@ func checkMooncakePort(l *linter) {
 	}
 	number, ok := integer(s.Value)
 	if !ok || number < 1 || len(l.ports) == 0 {
-		return // the rule about values tells
+		return // the rule about values reports it
 	}
 	ports := l.ports
 	if d, ok := l.list(syntax{name: "MC_MS_FILTERS"}); ok {
@@ -318,9 +318,9 @@ func portNumbers(d inventory.Device) string {
 	return strings.Join(out, " ")
 }
 
-// judgePorts reports the ports of allow-lists that are bad in some way. Beginnings of
-// names are taken for what is there, so only ports that are named count for fault.
-func judgePorts(l *linter, bad func(
+// reportPorts reports the ports of allow-lists for which bad returns a reason. A prefix matches the
+// devices that exist, so only ports that are named explicitly are reported.
+func reportPorts(l *linter, bad func(
 	d deviceList, p portRef,
 ) (why string, ev []Evidence), severity func(all bool) Severity, say func(d deviceList, whys []string) string,
 ) {
@@ -355,21 +355,21 @@ func errorIfAll(all bool) Severity {
 func alwaysWarn(bool) Severity { return SeverityWarn }
 
 func checkDown(l *linter) {
-	judgePorts(l, func(d deviceList, p portRef) (string, []Evidence) {
+	reportPorts(l, func(d deviceList, p portRef) (string, []Evidence) {
 		otherUp := slices.ContainsFunc(l.ports, func(q portRef) bool { return q.dev == p.dev && q.active() })
 		named := slices.ContainsFunc(d.entries,
 			func(e listEntry) bool { return e.device == p.dev.Name && e.port == p.port.Number })
 		if p.active() || !d.explicit(p) || otherUp && !named || l.unreadable(p.port.Path+"/state") {
-			return "", nil // of a device without a port in the list, the ports that are up are meant
+			return "", nil // if an entry has no port, it means the ports of the device that are up
 		}
 		return fmt.Sprintf("%s is %s", p.name(), p.port.State), []Evidence{p.stateEvidence()}
 	}, errorIfAll, func(_ deviceList, whys []string) string {
-		return join(whys) + ": only ACTIVE ports are used, so this node has fewer rails than the list says"
+		return join(whys) + ": only ACTIVE ports are used, so this node has fewer rails than the list has"
 	})
 }
 
 func checkIWARP(l *linter) {
-	judgePorts(l, func(_ deviceList, p portRef) (string, []Evidence) {
+	reportPorts(l, func(_ deviceList, p portRef) (string, []Evidence) {
 		if !p.iWARP() {
 			return "", nil
 		}
@@ -377,7 +377,7 @@ func checkIWARP(l *linter) {
 			{Path: p.dev.Path + "/node_type", Value: fmt.Sprintf("%d: %s", p.dev.NodeType, p.dev.NodeType)},
 		}
 	}, func(bool) Severity { return SeverityError }, func(_ deviceList, whys []string) string {
-		return join(whys) + " is an iWARP port: connecting over it fails"
+		return join(whys) + " is an iWARP port: connections over it fail"
 	})
 }
 
@@ -385,7 +385,7 @@ func checkRole(l *linter) {
 	if !l.usable() {
 		return
 	}
-	judgePorts(l, func(_ deviceList, p portRef) (string, []Evidence) {
+	reportPorts(l, func(_ deviceList, p portRef) (string, []Evidence) {
 		if p.plan.Rule != "port-role" || !p.active() {
 			return "", nil
 		}
@@ -396,9 +396,9 @@ func checkRole(l *linter) {
 }
 
 func checkUnusable(l *linter) {
-	judgePorts(l, func(_ deviceList, p portRef) (string, []Evidence) {
-		told := []string{"port-state", "port-iwarp", "port-role", "port-name"} // others tell
-		if p.plan.Decision != launch.DecisionRejected || slices.Contains(told, p.plan.Rule) ||
+	reportPorts(l, func(_ deviceList, p portRef) (string, []Evidence) {
+		reported := []string{"port-state", "port-iwarp", "port-role", "port-name"} // by other rules
+		if p.plan.Decision != launch.DecisionRejected || slices.Contains(reported, p.plan.Rule) ||
 			l.unreadable(p.plan.Files...) {
 			return "", nil
 		}
@@ -425,7 +425,7 @@ func checkMixed(l *linter) {
 			}
 		}
 		if len(kinds) > 1 {
-			f := l.report(d.setting, SeverityWarn, "the list holds ports on %s: they can't reach each other",
+			f := l.report(d.setting, SeverityWarn, "the list has ports on %s: they can't reach each other",
 				strings.Join(kinds, " and ")).evidence(ev...)
 			l.rightList(f, d)
 		}

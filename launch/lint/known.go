@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// kind is what a variable holds.
+// kind is the type of a variable's value.
 type kind uint8
 
 const (
@@ -23,13 +23,13 @@ type known struct {
 	name      string
 	kind      kind
 	low, high int64    // kindNumber
-	clamp     bool     // the highest value is what someone with a higher one wants
-	words     []string // kindWord: all; kindNumber: words beside numbers
-	numbers   bool     // kindWord: old numbers are taken too
-	list      bool     // entries with commas
-	soft      bool     // a word that isn't known harms little
-	otherwise string   // what happens with another word
-	other     bool     // known so that it isn't taken for a misspelt one, and no more
+	clamp     bool     // propose the highest value for a larger number
+	words     []string // kindWord: all words; kindNumber: words that are allowed besides numbers
+	numbers   bool     // kindWord: old numbers are accepted too
+	list      bool     // entries separated by commas
+	soft      bool     // an unknown word does little harm
+	otherwise string   // consequence of an unknown word
+	other     bool     // listed only so that it isn't reported as misspelt
 }
 
 func (k known) allows(v string) bool { return slices.Contains(k.words, v) }
@@ -41,12 +41,12 @@ func (k known) severity() Severity {
 	return SeverityError
 }
 
-// misread says what becomes of a text where a number is wanted.
+// misread describes what happens to a text that should be a number.
 func (k known) misread(value int64, rest string) string {
 	if strings.HasPrefix(k.name, "NCCL_") {
-		return fmt.Sprintf("NCCL reads %d: %q is no number", value, rest)
+		return fmt.Sprintf("NCCL reads %d: %q is not a number", value, rest)
 	}
-	return fmt.Sprintf("%q is no number", rest)
+	return fmt.Sprintf("%q is not a number", rest)
 }
 
 func number(name string, low, high int64, words ...string) known {
@@ -65,14 +65,14 @@ func clamped(k known) known { k.clamp = true; return k }
 
 func soft(k known, otherwise string) known { k.soft, k.otherwise = true, otherwise; return k }
 
-// knownVariables returns what the rules know of names and values. Ranges are those of
-// the field that takes the number, where the library itself checks nothing.
+// knownVariables returns the names that the rules know, with their allowed values. If the library
+// does not check a number, the range is that of the field in the queue pair or packet.
 func knownVariables() []known {
 	const many = math.MaxInt64
 	// older versions lack C2C, P2C
 	paths := []string{"LOC", "NVL", "NVB", "C2C", "PIX", "PXB", "P2C", "PXN", "PHB", "SYS"}
-	gdr := soft(words("NCCL_NET_GDR_LEVEL", paths...), "; NCCL passes over it")
-	p2p := soft(words("NCCL_P2P_LEVEL", paths...), "; NCCL passes over it")
+	gdr := soft(words("NCCL_NET_GDR_LEVEL", paths...), "; NCCL ignores it")
+	p2p := soft(words("NCCL_P2P_LEVEL", paths...), "; NCCL ignores it")
 	gdr.numbers, p2p.numbers = true, true
 	out := []known{
 		list("NCCL_IB_HCA"), list("NCCL_SOCKET_IFNAME"), list("NCCL_OOB_NET_IFNAME"),
@@ -86,8 +86,8 @@ func knownVariables() []known {
 		number("NCCL_CROSS_NIC", 0, 2), number("NCCL_IB_PKEY", 0, 65535),
 		flag("NCCL_DMABUF_ENABLE"), number("NCCL_SOCKET_NTHREADS", 1, 16), number("NCCL_NSOCKS_PERTHREAD", 1, 16),
 		gdr, p2p, soft(words("NCCL_NET_MERGE_LEVEL", "LOC", "PORT", "PIX", "PXB", "P2C", "PXN", "PHB", "SYS"),
-			"; NCCL passes over it"),
-		soft(words("NCCL_NET_MERGE_POLICY", "ALL", "RAIL", "all", "rail"), "; NCCL takes ALL"),
+			"; NCCL ignores it"),
+		soft(words("NCCL_NET_MERGE_POLICY", "ALL", "RAIL", "all", "rail"), "; NCCL uses ALL"),
 		text("NCCL_NET"), text("NCCL_NET_PLUGIN"), text("NCCL_COMM_ID"), text("NCCL_NETDEVS_POLICY"),
 		text("NCCL_NET_FORCE_MERGE"), text("NCCL_IB_CUDA_SUPPORT"),
 		list("NVSHMEM_HCA_LIST"), list("NVSHMEM_HCA_PE_MAPPING"), text("NVSHMEM_HCA_PREFIX"),
@@ -119,7 +119,7 @@ func knownVariables() []known {
 	return out
 }
 
-// otherNames are names that the libraries read and that no rule judges.
+// otherNames returns names that the libraries read but no rule checks.
 func otherNames() map[string]string {
 	return map[string]string{
 		"NCCL_": `ALGO ALLGATHERV_ENABLE ASYNC_ERROR_HANDLING BLOCKING_WAIT BUFFSIZE CGA_CLUSTER_SIZE CHECKS_DISABLE
@@ -173,7 +173,7 @@ func otherNames() map[string]string {
 	}
 }
 
-// knownByName makes the table once: every name of an environment is looked up in it.
+// knownByName builds the lookup table once.
 var knownByName = sync.OnceValue(func() map[string]known {
 	out := map[string]known{}
 	for _, k := range knownVariables() {
@@ -182,13 +182,13 @@ var knownByName = sync.OnceValue(func() map[string]known {
 	return out
 })
 
-// findKnown returns what is known of a name.
+// findKnown returns the known variable of a name.
 func findKnown(name string) (known, bool) {
 	k, ok := knownByName()[name]
 	return k, ok
 }
 
-// lineOf says where a setting stands, seen from another.
+// lineOf returns the place of a setting, without the file if it is the file of from.
 func lineOf(s, from *Setting) string {
 	line := strconv.Itoa(s.Line)
 	if s.File != from.File && s.File != "" {

@@ -14,81 +14,81 @@ import (
 // version; one that is removed or changes its meaning makes a new one.
 const Schema = "rdmakit.lint/v1"
 
-// Severity says how bad a finding is.
+// Severity is the severity of a finding.
 type Severity string
 
 // The severities.
 const (
 	SeverityError Severity = "error" // the library fails, hangs, or uses no RDMA
-	SeverityWarn  Severity = "warn"  // jobs run, but otherwise than meant, or at risk
-	SeverityNote  Severity = "note"  // worth knowing, harms nothing by itself
+	SeverityWarn  Severity = "warn"  // jobs run, but not as intended, or at risk
+	SeverityNote  Severity = "note"  // worth knowing, does no harm by itself
 )
 
 // Severities returns all severities, the worst first.
 func Severities() []Severity { return []Severity{SeverityError, SeverityWarn, SeverityNote} }
 
-// Input is what [Run] judges.
+// Input is the data that [Run] checks.
 type Input struct {
 	Snapshot *inventory.Snapshot // the node
-	// Root is the root of the node, for the few files that are no part of a
-	// snapshot (the traffic class that the host has set); nil: none are read.
+	// Root is the root of the node, for the few files that are not part of a snapshot (the traffic
+	// class that the host sets); nil: these files are not read.
 	Root         fs.FS
 	Environments []Environment
 }
 
-// Report is the outcome of a run. It is plain data.
+// Report is the result of a run. It is plain data.
 type Report struct {
 	Schema       string    `json:"schema"`       // name and version of this form
-	Environments []Checked `json:"environments"` // what was judged
+	Environments []Checked `json:"environments"` // what was checked
 	Counts       Counts    `json:"counts"`       // of Findings
-	// Findings stand by environment, then by severity, the worst first.
+	// Findings are sorted by environment, then by severity, the worst first.
 	Findings []Finding `json:"findings"`
-	// Incomplete lists what the scan could not read and might have changed the outcome.
+	// Incomplete lists files that could not be read and could change the findings.
 	Incomplete []inventory.Problem `json:"incomplete,omitempty"`
 }
 
-// Checked tells what was looked at in an environment.
+// Checked describes what was checked in an environment.
 type Checked struct {
 	Name string `json:"name"` // "environment", "process 17", a file, a container of a manifest
 	Form Form   `json:"form"` // of the file
-	// Variables counts the names that a library reads, or that look like such.
+	// Variables is the number of names that a library reads, or that look like such a name.
 	Variables int `json:"variables"`
-	// Unjudged names variables whose value is not known: a shell expansion, a
-	// reference to a secret.
+	// Unjudged lists variables that were not checked because their value is not known: a shell
+	// expansion, a reference to a secret.
 	Unjudged []string `json:"unjudged,omitempty"`
 }
 
-// Counts tells how many findings there are of each severity.
+// Counts is the number of findings of each severity.
 type Counts struct {
 	Error int `json:"error"` // the library fails, hangs, or uses no RDMA
-	Warn  int `json:"warn"`  // jobs run, but otherwise than meant, or at risk
+	Warn  int `json:"warn"`  // jobs run, but not as intended, or at risk
 	Note  int `json:"note"`  // worth knowing
 }
 
-// Finding is what a rule says about a variable.
+// Finding is the result of a rule for a variable.
 type Finding struct {
 	Rule        string   `json:"rule"`        // ID of the rule
-	Severity    Severity `json:"severity"`    // what it does to jobs
+	Severity    Severity `json:"severity"`    // effect on jobs
 	Environment string   `json:"environment"` // name of the Environment
-	// Variable is the name; a variable that should be set and isn't has no line.
+	// Variable is the name; if the variable is missing, the finding has no line.
 	Variable string `json:"variable"`
 	Value    string `json:"value"`
 	File     string `json:"file,omitempty"`
-	Line     int    `json:"line,omitempty"` // from 1; 0 where there are no lines
-	// Summary says what happens because of it.
+	Line     int    `json:"line,omitempty"` // from 1; 0 if there are no lines
+	// Summary describes the fault and its consequence.
 	Summary  string     `json:"summary"`
 	Evidence []Evidence `json:"evidence,omitempty"`
-	// Remedy says what to do; Fixes are the exact changes where they follow from the node.
+	// Remedy describes the fix; Fixes are the exact changes, if they follow from the node.
 	Remedy string `json:"remedy"`
 	Fixes  []Fix  `json:"fixes,omitempty"`
-	// Sources name the reports of users that the rule goes back to.
+	// Sources are the reports of users about the fault.
 	Sources []string `json:"sources,omitempty"`
 }
 
-// Evidence is a value that was read and where.
+// Evidence is a value that was read, and its path.
 type Evidence struct {
 	Path  string `json:"path"`  // absolute path on the node
-	Value string `json:"value"` // what stands there
+	Value string `json:"value"` // content of the file
 }
 
 // Fix is a change of a variable.
@@ -98,7 +98,8 @@ type Fix struct {
 	Unset bool   `json:"unset,omitempty"` // remove it instead of setting it
 }
 
-// Variables counts the variables that there was something to judge about.
+// Variables returns the number of variables that were checked or would have been if their value
+// were known.
 func (r Report) Variables() int {
 	n := 0
 	for _, e := range r.Environments {
@@ -114,7 +115,7 @@ func Run(in Input) Report {
 	report.Incomplete = node.plan.Incomplete
 	names := map[string]int{}
 	for _, env := range in.Environments {
-		if names[env.Name]++; names[env.Name] > 1 { // as two manifests may have it
+		if names[env.Name]++; names[env.Name] > 1 { // two manifests may use the same name
 			env.Name = fmt.Sprintf("%s (%d)", env.Name, names[env.Name])
 		}
 		l := newLinter(node, env)
@@ -144,7 +145,7 @@ func Run(in Input) Report {
 	return report
 }
 
-// node is what the rules ask about a node.
+// node is the data about a node that the rules use.
 type node struct {
 	snap    *inventory.Snapshot
 	root    fs.FS
@@ -153,7 +154,7 @@ type node struct {
 	ports   []portRef
 }
 
-// portRef is a port with what launch decided on it.
+// portRef is a port with launch's decision on it.
 type portRef struct {
 	dev  *inventory.Device
 	port *inventory.Port
@@ -165,7 +166,7 @@ func newNode(in Input) *node {
 	if n.snap == nil {
 		n.snap = &inventory.Snapshot{}
 	}
-	// Without selectors, peer and pinning no option can fail to fit.
+	// Without selectors, peer and pinning Derive returns no error.
 	n.plan, _ = launch.Derive(*n.snap, launch.Options{Libraries: launch.Libraries()})
 	n.derived = n.plan.Environment()
 	plans := map[string]*launch.PortPlan{}

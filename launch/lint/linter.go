@@ -10,12 +10,12 @@ import (
 	"github.com/rdmakit/rdmakit/launch"
 )
 
-// linter judges one environment.
+// linter checks one environment.
 type linter struct {
 	*node
 	env      Environment
 	rule     *Rule
-	last     map[string]*Setting // the setting of each name that counts
+	last     map[string]*Setting // the effective setting of each name
 	findings []Finding
 }
 
@@ -27,7 +27,7 @@ func newLinter(n *node, env Environment) *linter {
 	return l
 }
 
-// checked tells what there is to judge.
+// checked returns the summary of what is checked.
 func (l *linter) checked() Checked {
 	c := Checked{Name: l.env.Name, Form: l.env.Form, Variables: l.variables()}
 	for _, name := range l.names() {
@@ -59,7 +59,7 @@ func (l *linter) variables() int {
 	return n
 }
 
-// get returns the setting of a name, nil where it is not set, empty, or of unknown value.
+// get returns the setting of a name, nil if it is not set, is empty or has an unknown value.
 func (l *linter) get(name string) *Setting {
 	s := l.last[name]
 	if s == nil || s.Unknown || s.Value == "" {
@@ -68,7 +68,7 @@ func (l *linter) get(name string) *Setting {
 	return s
 }
 
-// value is that of get, "" for nothing.
+// value returns the value of get, "" for nil.
 func (l *linter) value(name string) string {
 	if s := l.get(name); s != nil {
 		return s.Value
@@ -82,7 +82,7 @@ func (l *linter) mentions(name string) bool {
 	return s != nil && (s.Unknown || s.Value != "")
 }
 
-// mentionsPrefix reports whether a name that begins so is set.
+// mentionsPrefix reports whether a name with the prefix is set.
 func (l *linter) mentionsPrefix(prefix string) bool {
 	for name := range l.last {
 		if strings.HasPrefix(name, prefix) && l.mentions(name) {
@@ -92,7 +92,7 @@ func (l *linter) mentionsPrefix(prefix string) bool {
 	return false
 }
 
-// values are all known values, for the models of launch.
+// values returns all known values, for the models in launch.
 func (l *linter) values() map[string]string {
 	out := map[string]string{}
 	for name := range l.last {
@@ -103,7 +103,7 @@ func (l *linter) values() map[string]string {
 	return out
 }
 
-// report adds a finding of the rule at work.
+// report adds a finding of the current rule.
 func (l *linter) report(s *Setting, severity Severity, format string, args ...any) *Finding {
 	f := Finding{
 		Rule: l.rule.ID, Severity: severity, Environment: l.env.Name, Variable: s.Name, Value: s.Value, File: s.File,
@@ -127,7 +127,7 @@ func (f *Finding) unset(name string) *Finding {
 	return f
 }
 
-// derive proposes what launch would set for the variables, where it would.
+// derive proposes the values that launch derives for the variables, if it derives any.
 func (l *linter) derive(f *Finding, names ...string) {
 	for _, name := range names {
 		if v := l.derived[name]; v != "" && v != l.value(name) {
@@ -136,10 +136,10 @@ func (l *linter) derive(f *Finding, names ...string) {
 	}
 }
 
-// name is "device:port".
+// name returns "device:port".
 func (p portRef) name() string { return p.plan.Name() }
 
-// evidence quotes a file of the port.
+// evidence returns a value in a file of the port.
 func (p portRef) evidence(file, value string) Evidence {
 	return Evidence{Path: path.Join(p.port.Path, file), Value: value}
 }
@@ -167,10 +167,10 @@ func (p portRef) roce() bool {
 		p.port.Transport != inventory.TransportUSNIC
 }
 
-// usable reports that some port of the node can carry RDMA for jobs.
+// usable reports whether a port of the node can carry RDMA for jobs.
 func (n *node) usable() bool { return n.plan.Outcome == launch.OutcomeRDMA }
 
-// onlyEFA reports a node whose RDMA devices are those of EFA.
+// onlyEFA reports whether the node's RDMA devices are EFA devices.
 func (n *node) onlyEFA() bool { return n.plan.Outcome == launch.OutcomeLibfabric }
 
 // devices returns the names of the RDMA devices.
@@ -201,7 +201,7 @@ func portNames(list []portRef) []string {
 	return out
 }
 
-// join lists names, shortened after some.
+// join joins names; beyond a limit it counts them.
 func join(names []string) string {
 	const shown = 12
 	if len(names) > shown {

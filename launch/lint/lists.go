@@ -8,18 +8,18 @@ import (
 	"github.com/rdmakit/rdmakit/launch"
 )
 
-// syntax is how a variable lists RDMA devices.
+// syntax is the syntax of a variable that lists RDMA devices.
 type syntax struct {
 	name    string
-	not     bool // ^ in front turns the list around
-	equals  bool // = in front, behind ^, makes names match as a whole; without it they are beginnings
+	not     bool // a leading ^ excludes the entries
+	equals  bool // a leading =, after ^, requires whole names; without it entries are prefixes
 	ports   bool // device:port
-	netdevs bool // names of network devices may stand in it
+	netdevs bool // entries can be network devices
 	ranges  bool // mlx5_[0-3]
-	loose   bool // whether names match as a whole is not known
+	loose   bool // it is not known whether the library compares whole names
 }
 
-// listSyntaxes are the variables that list RDMA devices.
+// listSyntaxes returns the variables that list RDMA devices.
 func listSyntaxes() []syntax {
 	return []syntax{
 		{name: "NCCL_IB_HCA", not: true, equals: true, ports: true},
@@ -40,27 +40,27 @@ func listNames() []string {
 	return out
 }
 
-// deviceList is the value of such a variable.
+// deviceList is the value of a variable that lists RDMA devices.
 type deviceList struct {
 	syntax
 	setting *Setting
 	not     bool
-	exact   bool // names match as a whole
+	exact   bool // entries are whole names
 	entries []listEntry
 }
 
 // listEntry is an entry of a list.
 type listEntry struct {
-	text   string // as it stands there
+	text   string // the text of the entry
 	device string
 	port   int    // -1: any
-	odd    string // what the variable's syntax doesn't know, "" for nothing
+	odd    string // syntax that the variable doesn't support, "" for none
 }
 
 // anyPort is the port of an entry without one, as launch.HCAEntry has it.
 const anyPort = -1
 
-// list reads a variable; false where it is not set, or stands for every device.
+// list parses a variable; false if it is not set, or matches every device.
 func (l *linter) list(s syntax) (deviceList, bool) {
 	setting := l.get(s.name)
 	if setting == nil || s.netdevs && strings.EqualFold(setting.Value, "all") {
@@ -93,8 +93,8 @@ func parseNCCL(value string) (not, exact bool) {
 	return h.Not, h.Exact
 }
 
-// entry reads one entry; false for an empty one. The parts of device:port are those
-// that NCCL finds, which the other libraries find in the same way.
+// entry parses one entry; false if it is empty. It splits device:port like NCCL; the other
+// libraries do the same.
 func (s syntax) entry(text string) (listEntry, bool) {
 	e := listEntry{text: text, device: text, port: anyPort}
 	if strings.TrimSpace(text) == "" {
@@ -110,30 +110,30 @@ func (s syntax) entry(text string) (listEntry, bool) {
 	return e, true
 }
 
-// oddity says what a variable's syntax doesn't know.
+// oddity describes syntax that the variable doesn't support.
 func (s syntax) oddity(text string) string {
 	switch {
 	case strings.TrimSpace(text) != text:
-		return "" // values with white space have a rule of their own
+		return "" // the rule value-space reports white space
 	case text[0] == '=' && s.equals:
-		return "= stands once, in front of the whole list"
+		return "= is allowed once, before the whole list"
 	case text[0] == '=':
-		return "= is NCCL's alone"
+		return "only NCCL supports ="
 	case text[0] == '^' && s.equals:
-		return "^ stands once, at the very beginning, before ="
+		return "^ is allowed once, at the beginning, before ="
 	case text[0] == '^':
-		return "^ stands once, at the very beginning"
+		return "^ is allowed once, at the beginning"
 	case text[0] == '!':
-		return "! means nothing; ^ in front of the whole list excludes"
+		return "! is not supported; ^ before the whole list excludes devices"
 	case strings.ContainsAny(text, "*?"):
-		return "patterns are not known"
+		return "patterns are not supported"
 	case strings.ContainsAny(text, "[]") && !s.ranges:
-		return "ranges are not known"
+		return "ranges are not supported"
 	}
 	return ""
 }
 
-// expand writes out a range: mlx5_[0-2]:1.
+// expand returns the names in a range: mlx5_[0-2]:1.
 func (s syntax) expand(text string) []string {
 	const most = 256
 	head, rest, ok := strings.Cut(text, "[")
@@ -152,7 +152,7 @@ func (s syntax) expand(text string) []string {
 	return out
 }
 
-// lists returns all lists of the environment that have a meaning.
+// lists returns all lists of the environment that can be parsed.
 func (l *linter) lists() []deviceList {
 	var out []deviceList
 	for _, s := range listSyntaxes() {
@@ -163,12 +163,12 @@ func (l *linter) lists() []deviceList {
 	return out
 }
 
-// named reports whether an entry means a device.
+// named reports whether an entry matches a device.
 func (d deviceList) named(e listEntry, device string) bool {
 	return device == e.device || !d.exact && strings.HasPrefix(device, e.device)
 }
 
-// of returns the ports that an entry means.
+// of returns the ports that an entry matches.
 func (d deviceList) of(e listEntry, ports []portRef) []portRef {
 	var out []portRef
 	for _, p := range ports {
@@ -179,7 +179,7 @@ func (d deviceList) of(e listEntry, ports []portRef) []portRef {
 	return out
 }
 
-// matches returns the ports that the list leaves to its library.
+// matches returns the ports that the library uses with this list.
 func (d deviceList) matches(ports []portRef) []portRef {
 	var out []portRef
 	for _, p := range ports {
@@ -194,8 +194,8 @@ func (d deviceList) matches(ports []portRef) []portRef {
 	return out
 }
 
-// meant returns the ports that the entries of an allow-list mean on purpose: those of
-// a device that is named in full, or of all devices with a beginning that is no name.
+// meant returns the ports that an allow-list includes on purpose: those of a device whose full name
+// is an entry, or of all devices with a prefix that is not itself a device name.
 func (l *linter) meant(d deviceList) []portRef {
 	var out []portRef
 	for _, e := range d.entries {
@@ -212,20 +212,20 @@ func (l *linter) meant(d deviceList) []portRef {
 	return out
 }
 
-// sibling reports a port that isn't for jobs while another of its device is: a list
-// that names the device alone means that one.
+// sibling reports whether the port is not for jobs but another port of its device is: a list that
+// names only the device means that other port.
 func (l *linter) sibling(p portRef) bool {
 	return !p.selected() && slices.ContainsFunc(l.ports, func(q portRef) bool { return q.dev == p.dev && q.selected() })
 }
 
-// explicit reports whether an entry is the full name of a device.
+// explicit reports whether an entry is the full name of the port's device.
 func (d deviceList) explicit(p portRef) bool {
 	return slices.ContainsFunc(d.entries, func(e listEntry) bool {
 		return e.device == p.dev.Name && (e.port == anyPort || e.port == p.port.Number)
 	})
 }
 
-// without returns the value of the list with some entries left out.
+// without returns the value of the list without the entries for which drop returns true.
 func (d deviceList) without(drop func(listEntry) bool) string {
 	prefix := ""
 	if d.not {

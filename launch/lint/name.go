@@ -12,37 +12,37 @@ import (
 func nameRules() []Rule {
 	return []Rule{
 		{
-			ID: "name-misspelt", Title: "name that no library reads, and that is close to one", Severity: SeverityWarn,
+			ID: "name-misspelt", Title: "unknown name that is similar to a known one", Severity: SeverityWarn,
 			Variables: []string{"NCCL_*", "UCX_*", "NVSHMEM_*", "GLOO_*", "MC_*"}, On: "02_rocev2_8hca",
 			Wrong: []string{"NCCL_IB_GID_IDX=3"}, Right: []string{"NCCL_IB_TIMEOUT=22"},
 			Explanation: prose.Join(`
-				A name that isn't known has no effect, and no message says so (UCX alone warns).
-				Only names that are near a known one are told; the lists are those of NCCL 2.30.7,
-				NVSHMEM 3.4.5, UCX and Mooncake of 2026, with the names of older versions.`),
-			Remedy:  "write the name that was meant, or take it away",
+				An unknown name has no effect, and only UCX prints a warning. The rule reports
+				unknown names only if they are similar to a known one; the known names are those of
+				NCCL 2.30.7, NVSHMEM 3.4.5, UCX and Mooncake of 2026, and of older versions.`),
+			Remedy:  "write the intended name, or remove the variable",
 			Sources: []string{srcNCCLEnv, srcNVSHMEM, srcUCX, srcMooncake}, check: checkMisspelt,
 		},
 		{
-			ID: "name-retired", Title: "name that current versions don't read any more", Severity: SeverityNote,
+			ID: "name-retired", Title: "variable that current versions no longer read", Severity: SeverityNote,
 			Variables: []string{"NCCL_IB_CUDA_SUPPORT", "FI_EFA_USE_DEVICE_RDMA"}, On: "02_rocev2_8hca",
 			Wrong: []string{"NCCL_IB_CUDA_SUPPORT=1"}, Right: []string{"NCCL_NET_GDR_LEVEL=PHB"},
 			Explanation: prose.Join(`
-				NCCL dropped NCCL_IB_CUDA_SUPPORT with 2.4: since then NCCL_NET_GDR_LEVEL says up to
-				which distance between GPU and card GPUDirect is used. FI_EFA_USE_DEVICE_RDMA
-				matters to old versions of libfabric only.`),
-			Remedy: "take it away", Sources: []string{"NCCL 2.3.5 and 2.4", srcOFI}, check: checkRetired,
+				NCCL 2.4 removed NCCL_IB_CUDA_SUPPORT: since then NCCL_NET_GDR_LEVEL sets the
+				largest distance between GPU and card for GPUDirect. Only old versions of libfabric
+				read FI_EFA_USE_DEVICE_RDMA.`),
+			Remedy: "remove the variable", Sources: []string{"NCCL 2.3.5 and 2.4", srcOFI}, check: checkRetired,
 		},
 		{
 			ID: "duplicate", Title: "variable is set twice", Severity: SeverityWarn, Variables: []string{"*"},
 			On: "02_rocev2_8hca", Wrong: []string{"NCCL_IB_HCA==mlx5_0", "NCCL_IB_HCA==mlx5_1"},
 			Right:       []string{"NCCL_IB_HCA==mlx5_1"},
-			Explanation: "Of equal names the last one counts, in files as in lists of a container.",
+			Explanation: "If a name is set twice, the last value applies, in files and in the env list of a container.",
 			Remedy:      "keep one of them", Sources: []string{srcLaunch}, check: checkDuplicate,
 		},
 	}
 }
 
-// aliases are names that people make up by likeness, with those that were meant.
+// aliases returns names that users often write by mistake, with the intended names.
 func aliases() map[string]string {
 	return map[string]string{
 		"NCCL_IB_TRAFFIC_CLASS": "NCCL_IB_TC", "NCCL_IB_SERVICE_LEVEL": "NCCL_IB_SL",
@@ -56,7 +56,7 @@ func aliases() map[string]string {
 	}
 }
 
-// ours reports whether a name belongs to a library that the rules know, or looks so.
+// ours reports whether a name has a prefix of a library that the rules know, or looks like one.
 func ours(name string) bool {
 	upper := strings.ToUpper(name)
 	if _, ok := findKnown(upper); ok || strings.HasPrefix(name, "OMPI_MCA_") {
@@ -69,7 +69,7 @@ func ours(name string) bool {
 	}) || strings.HasPrefix(upper, "MC_") && meant(upper) != ""
 }
 
-// meant returns the known name that an unknown one stands for most likely, "" for none.
+// meant returns the known name that is most similar to an unknown one, "" for none.
 func meant(name string) string {
 	if _, ok := findKnown(name); ok {
 		return ""
@@ -108,7 +108,7 @@ func checkMisspelt(l *linter) {
 			continue
 		}
 		s := l.last[name]
-		f := l.report(s, SeverityWarn, "no library reads %s; %s is meant, most likely", name, want).unset(name)
+		f := l.report(s, SeverityWarn, "no library reads %s; did you mean %s?", name, want).unset(name)
 		if !s.Unknown && s.Value != "" && !l.mentions(want) {
 			f.set(want, s.Value)
 		}
@@ -117,10 +117,10 @@ func checkMisspelt(l *linter) {
 
 func checkRetired(l *linter) {
 	if s := l.get("NCCL_IB_CUDA_SUPPORT"); s != nil {
-		l.report(s, SeverityNote, "NCCL reads it up to 2.3 only").unset(s.Name)
+		l.report(s, SeverityNote, "only NCCL up to 2.3 reads it").unset(s.Name)
 	}
 	if s := l.get("FI_EFA_USE_DEVICE_RDMA"); s != nil {
-		l.report(s, SeverityNote, "matters to old versions of libfabric only").unset(s.Name)
+		l.report(s, SeverityNote, "only old versions of libfabric read it").unset(s.Name)
 	}
 }
 
@@ -136,16 +136,16 @@ func checkDuplicate(l *linter) {
 		severity, what := SeverityWarn, "another value"
 		switch {
 		case was.Unknown || s.Unknown:
-			severity, what = SeverityNote, "a value that isn't known"
+			severity, what = SeverityNote, "an unknown value"
 		case was.Value == s.Value:
 			severity, what = SeverityNote, "the same value"
 		case l.env.Form == FormShell:
-			severity = SeverityNote // most likely branches of the script
+			severity = SeverityNote // probably in different branches of the script
 		}
 		where := "before"
 		if was.Line > 0 {
 			where = "in line " + lineOf(was, s)
 		}
-		l.report(s, severity, "%s has %s too; the last counts", where, what)
+		l.report(s, severity, "%s sets %s too; the last one applies", where, what)
 	}
 }

@@ -11,19 +11,19 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of what Parse reads; no environment of a process is larger.
+// Limits of Parse; the environment of a process is not larger.
 const (
 	maxBytes    = 16 << 20
 	maxSettings = 100_000
 )
 
-// ErrSyntax marks a file that is no environment in the form that was asked for.
+// ErrSyntax is matched by errors about a file that is not an environment in the given form.
 var ErrSyntax = errors.New("no environment")
 
-// Parse reads the variables of a file; name is for messages. [FormAuto] goes by the
-// content; manifests of Kubernetes are not read here, and FormAuto doesn't recognise
-// them. A line that sets nothing is passed over in a shell script, and is an error in
-// the other forms. The error says which line, and matches [ErrSyntax].
+// Parse parses the variables of a file; name is for messages. [FormAuto] detects the form from the
+// content. Parse does not support Kubernetes manifests, and FormAuto doesn't recognise them. In a
+// shell script, lines that set nothing are ignored; in the other forms they are errors. The error
+// has the line number and matches [ErrSyntax].
 func Parse(name string, data []byte, form Form) (Environment, error) {
 	env := Environment{Name: name, Form: form}
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
@@ -34,7 +34,7 @@ func Parse(name string, data []byte, form Form) (Environment, error) {
 		env.Form = Detect(data)
 	}
 	if env.Form != FormEnviron && bytes.IndexByte(data, 0) >= 0 {
-		return env, fmt.Errorf("read %s: it has zero bytes, so it is no text: %w", name, ErrSyntax)
+		return env, fmt.Errorf("read %s: not a text file (it has zero bytes): %w", name, ErrSyntax)
 	}
 	var err error
 	switch env.Form {
@@ -50,7 +50,7 @@ func Parse(name string, data []byte, form Form) (Environment, error) {
 	case FormDotenv, FormDocker, FormSystemd, FormEnv:
 		env.Settings, err = parseLines(string(data), env.Form)
 	default:
-		err = fmt.Errorf("form %q is not read here: %w", env.Form, ErrSyntax)
+		err = fmt.Errorf("form %q is not supported: %w", env.Form, ErrSyntax)
 	}
 	if err != nil {
 		return env, fmt.Errorf("read %s: %w", name, err)
@@ -59,7 +59,7 @@ func Parse(name string, data []byte, form Form) (Environment, error) {
 		return env, fmt.Errorf("read %s: more than %d variables: %w", name, maxSettings, ErrSyntax)
 	}
 	if len(env.Settings) == 0 && len(bytes.TrimSpace(data)) > 0 && env.Form == FormShell {
-		return env, fmt.Errorf("read %s: it sets no variable: %w", name, ErrSyntax)
+		return env, fmt.Errorf("read %s: no variable is set: %w", name, ErrSyntax)
 	}
 	for i := range env.Settings {
 		env.Settings[i].File = name
@@ -67,8 +67,8 @@ func Parse(name string, data []byte, form Form) (Environment, error) {
 	return env, nil
 }
 
-// Detect tells the form of a file by its content: an object of JSON, the environ file
-// of a process, the output of env(1), a shell script, and dotenv otherwise.
+// Detect returns the form of a file with the given content: a JSON object, the environ file of a
+// process, the output of env(1), a shell script, or else dotenv.
 func Detect(data []byte) Form {
 	trimmed := bytes.TrimSpace(data)
 	switch {
@@ -111,7 +111,7 @@ func hasExport(data []byte) bool {
 	})
 }
 
-// shellLine reports a line that only a shell understands: A=b C=d.
+// shellLine reports whether a line is valid only in a shell: A=b C=d.
 func shellLine(data []byte) bool {
 	for line := range strings.Lines(string(data)) {
 		words := shellWords(strings.TrimSpace(line))
@@ -127,7 +127,7 @@ func isAssignment(word string) bool {
 	return ok && isName(name)
 }
 
-// isName reports a name as shells know it.
+// isName reports whether s is a valid name of a shell variable.
 func isName(s string) bool {
 	for i, r := range s {
 		if r != '_' && (r > unicode.MaxASCII || !unicode.IsLetter(r)) &&
@@ -172,10 +172,10 @@ func parseLines(text string, form Form) ([]Setting, error) {
 			if n := len(out); n > 0 {
 				out[n-1].Value = text[began : at+len(line)] // no copy: there may be millions of lines
 			}
-		case form == FormDocker && isName(trimmed): // a name alone: docker takes its own value
+		case form == FormDocker && isName(trimmed): // a name without a value: docker uses its own variable
 			out = append(out, Setting{Name: trimmed, Line: number, Unknown: true})
 		default:
-			return nil, fmt.Errorf("line %d: %s is no NAME=value: %w", number, short(trimmed), ErrSyntax)
+			return nil, fmt.Errorf("line %d: %s is not NAME=value: %w", number, short(trimmed), ErrSyntax)
 		}
 	}
 	return out, nil
@@ -209,7 +209,7 @@ func lineSetting(name, value string, line int, form Form) Setting {
 	return s
 }
 
-// expands reports a value that a reader with expansion would change.
+// expands reports whether the value contains an expansion.
 func expands(value string) bool {
 	if value != "" && value[0] == '\'' {
 		return false
@@ -219,7 +219,7 @@ func expands(value string) bool {
 		(value[i+1] == '{' || value[i+1] == '(' || value[i+1] == '_' || unicode.IsLetter(rune(value[i+1])))
 }
 
-// unquote takes away a pair of quotes around a value; what stands behind it stays.
+// unquote removes a pair of quotes around a value; text after them is kept.
 func unquote(v string) string {
 	if len(v) < 2 || v[0] != '"' && v[0] != '\'' {
 		return v
@@ -234,12 +234,12 @@ func unquote(v string) string {
 	return v[1 : end+1]
 }
 
-// parseJSON reads one object of names and strings, numbers or booleans.
+// parseJSON parses one object whose values are strings, numbers or booleans.
 func parseJSON(data []byte) ([]Setting, error) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
 	line, counted := 1, int64(0)
-	here := func() int { // counts on from where it stopped
+	here := func() int { // continues from the last position
 		line += bytes.Count(data[counted:dec.InputOffset()], []byte("\n"))
 		counted = dec.InputOffset()
 		return line
@@ -260,7 +260,7 @@ func parseJSON(data []byte) ([]Setting, error) {
 		if err != nil {
 			return nil, bad(err)
 		}
-		name, _ := key.(string) // the decoder lets nothing else through
+		name, _ := key.(string) // the decoder returns only strings here
 		line := here()
 		if name == "" {
 			return nil, bad(errors.New("a variable without a name"))
@@ -274,7 +274,7 @@ func parseJSON(data []byte) ([]Setting, error) {
 		case nil:
 			continue
 		case json.Delim:
-			return nil, bad(fmt.Errorf("the value of %s is no text", short(name)))
+			return nil, bad(fmt.Errorf("the value of %s is not a string, number or boolean", short(name)))
 		default:
 			s.Value = fmt.Sprint(v)
 		}
@@ -284,7 +284,7 @@ func parseJSON(data []byte) ([]Setting, error) {
 		return nil, bad(err)
 	}
 	if dec.More() {
-		return nil, bad(errors.New("something follows the object"))
+		return nil, bad(errors.New("data after the object"))
 	}
 	return out, nil
 }

@@ -130,15 +130,15 @@ func TestParseErrors(t *testing.T) {
 		form       Form
 		says       string
 	}{
-		{"prose", "hello world\n", FormAuto, "sets no variable"},
-		{"a line that is none", "A=1\nB\n", FormDotenv, `line 2: "B" is no NAME=value`},
+		{"prose", "hello world\n", FormAuto, "no variable is set"},
+		{"a line that is none", "A=1\nB\n", FormDotenv, `line 2: "B" is not NAME=value`},
 		{"docker with a blank in the name", "A B=1\n", FormDocker, "line 1"},
 		{"array", "[1]", FormJSON, "not an object"},
 		{"nested", "{\n\"A\": {\"B\": 1}}", FormJSON, "line 2"},
 		{"no name", `{"":10}`, FormJSON, "without a name"},
 		{"cut off", `{"A": "x"`, FormJSON, "line 1"},
 		{"zero bytes in text", "A=1\x00B", FormDotenv, "zero bytes"},
-		{"other form", "A=1", FormKubernetes, "not read here"},
+		{"other form", "A=1", FormKubernetes, "not supported"},
 	}
 	for _, tt := range tests {
 		_, err := Parse("f", []byte(tt.text), tt.form)

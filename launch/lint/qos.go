@@ -20,30 +20,30 @@ func levelVariables() []string {
 	return []string{"NCCL_IB_SL", "NVSHMEM_IB_SL", "UCX_IB_SL", "MC_IB_SL"}
 }
 
-// The rules about traffic classes.
+// qosRules returns the rules about traffic classes.
 func qosRules() []Rule {
 	return []Rule{
 		{
-			ID: "tc-differs", Title: "libraries send in different traffic classes", Severity: SeverityWarn,
+			ID: "tc-differs", Title: "libraries use different traffic classes", Severity: SeverityWarn,
 			Variables: append(classVariables(), levelVariables()...), On: "02_rocev2_8hca",
 			Wrong: []string{"NCCL_IB_TC=106", "UCX_IB_TRAFFIC_CLASS=104"},
 			Right: []string{"NCCL_IB_TC=106", "UCX_IB_TRAFFIC_CLASS=106"},
 			Explanation: prose.Join(`
-				Switches and cards give a traffic class (on InfiniBand a service level) its own
-				queue, and only one is set up without loss (PFC, ECN). Libraries of one job with
-				different values send part of the traffic in a queue that drops packets.`),
+				Switches and cards map a traffic class (on InfiniBand a service level) to a queue,
+				and usually only one queue is lossless (PFC, ECN). If the libraries of a job use
+				different values, part of the traffic is in a queue that drops packets.`),
 			Remedy:  "set the same value for all libraries",
 			Sources: []string{srcNCCL, srcUCXIB, srcNVSHMEM, srcMooncake}, check: checkClassDiffers,
 		},
 		{
-			ID: "tc-ecn", Title: "traffic class that sets bits of ECN", Severity: SeverityWarn,
+			ID: "tc-ecn", Title: "traffic class that sets the ECN bits", Severity: SeverityWarn,
 			Variables: classVariables(), On: "02_rocev2_8hca",
 			Wrong: []string{"NCCL_IB_TC=107"}, Right: []string{"NCCL_IB_TC=106"},
 			Explanation: prose.Join(`
-				The traffic class is DSCP times 4, plus two bits of ECN: 0 is not capable, 1 and 2
-				are capable, 3 says that a switch has met congestion. With 3 every packet claims
-				congestion, and the receiver slows its sender down all the time.`),
-			Remedy:  "take DSCP times 4, or plus 2 as UCX's own 106 (DSCP 26) does",
+				The traffic class is DSCP times 4 plus two ECN bits: 0 means not ECN-capable, 1 and
+				2 mean ECN-capable, 3 means that a switch experienced congestion. With 3 every
+				packet signals congestion, and the receiver slows its sender down all the time.`),
+			Remedy:  "use DSCP times 4, or that plus 2 like UCX's default 106 (DSCP 26)",
 			Sources: []string{"RFC 3168 section 5", srcUCXIB}, check: checkClassECN,
 		},
 		{
@@ -51,10 +51,10 @@ func qosRules() []Rule {
 			Variables: classVariables(), On: "02_rocev2_8hca",
 			Wrong: []string{"NCCL_IB_TC=96"}, Right: []string{"NCCL_IB_TC=106"},
 			Explanation: prose.Join(`
-				The host sets a traffic class for all RDMA traffic of the port, most likely the one
-				that its switches have a lossless queue for. The file exists with the drivers of
-				MLNX_OFED only, and the card's own setting wins over the library's.`),
-			Remedy:  "use the host's value, or leave the variable away",
+				The host sets a traffic class for all RDMA traffic of the port, probably the one for
+				which the switches have a lossless queue. The file exists only with the MLNX_OFED
+				drivers; the card's setting overrides the library's.`),
+			Remedy:  "use the host's value, or remove the variable",
 			Sources: []string{srcUCXIB, "MLNX_OFED, /sys/class/infiniband/DEVICE/tc/PORT/traffic_class"},
 			check:   checkClassHost,
 		},
@@ -71,14 +71,14 @@ func checkClassDiffers(l *linter) {
 			}
 			value, ok := integer(s.Value)
 			if !ok || value < 0 || value > 255 {
-				continue // -1 and auto leave it to the library; other values have a rule
+				continue // -1 and auto mean the library's default; other rules check other values
 			}
 			if first == nil {
 				first = s
 				continue
 			}
 			if was, _ := integer(first.Value); was != value {
-				l.report(s, SeverityWarn, "%s is %d, %s is %d: their traffic goes different ways through the network",
+				l.report(s, SeverityWarn, "%s is %d, %s is %d: their traffic may use different queues in the network",
 					s.Name, value, first.Name, was).set(s.Name, first.Value)
 			}
 		}
@@ -92,7 +92,7 @@ func checkClassECN(l *linter) {
 			continue
 		}
 		if value, ok := integer(s.Value); ok && value >= 0 && value <= 255 && value&3 == 3 {
-			l.report(s, SeverityWarn, "%d is DSCP %d with ECN bits 3: every packet claims congestion",
+			l.report(s, SeverityWarn, "%d is DSCP %d with ECN bits 3: every packet signals congestion",
 				value, value>>2).set(name, fmt.Sprint(value&^3|2))
 		}
 	}
@@ -118,14 +118,14 @@ func checkClassHost(l *linter) {
 			}
 		}
 		if len(ports) > 0 {
-			l.report(s, SeverityWarn, "%d (DSCP %d), where the host has %d (DSCP %d) on %s",
+			l.report(s, SeverityWarn, "%d (DSCP %d), but the host has %d (DSCP %d) on %s",
 				value, value>>2, want, want>>2, join(ports)).
 				evidence(ev...).set(name, fmt.Sprint(want))
 		}
 	}
 }
 
-// hostClass reads the traffic class that the host has set for a port: "Global tclass=106".
+// hostClass reads the traffic class that the host sets for a port: "Global tclass=106".
 func (l *linter) hostClass(p portRef) (class int64, ev Evidence, ok bool) {
 	if l.root == nil {
 		return 0, ev, false

@@ -2,28 +2,28 @@ package lint
 
 import "slices"
 
-// Rule is something that can be wrong with an environment.
+// Rule checks an environment for one kind of fault.
 type Rule struct {
 	// ID is kebab-case, unique and stable.
 	ID string `json:"id"`
-	// Title is what is wrong when the rule finds something.
+	// Title describes the fault that the rule finds.
 	Title string `json:"title"`
-	// Severity is the worst that a finding of the rule has.
+	// Severity is the worst severity of the rule's findings.
 	Severity Severity `json:"severity"`
-	// Variables are the names that the rule judges; * stands for any text.
+	// Variables are the names that the rule checks; * matches any text.
 	Variables []string `json:"variables"`
-	// Explanation tells what the libraries do with such a value, by version where
-	// versions differ, and what becomes of the job.
+	// Explanation describes what the libraries do with such a value, by version if versions differ,
+	// and what happens to the job.
 	Explanation string `json:"explanation"`
-	// Remedy tells in general what to do; findings hold the exact values.
+	// Remedy describes the fix in general; findings contain the exact values.
 	Remedy string `json:"remedy"`
-	// Wrong and Right are settings, NAME=value, on the node that On names.
+	// Wrong and Right are examples of settings, NAME=value, on the node that On names.
 	On    string   `json:"on"`
 	Wrong []string `json:"wrong"`
 	Right []string `json:"right"`
-	// Reports are the threads of users who were hit by it.
+	// Reports are threads of users who had the fault.
 	Reports []string `json:"reports,omitempty"`
-	// Sources are where the semantics were read.
+	// Sources are the origin of the rule: source files, specifications, documentation.
 	Sources []string `json:"sources"`
 
 	check func(*linter)
@@ -48,7 +48,7 @@ func FindRule(id string) (Rule, bool) {
 	return rules[i], true
 }
 
-// Versions that were read; Rule.Sources names them.
+// The versions that the rules describe, for Rule.Sources.
 const (
 	srcNCCL     = "NCCL 2.30.7, src/transport/net_ib"
 	srcNCCLNet  = "NCCL 2.30.7, src/misc/socket.cc"

@@ -2,17 +2,17 @@ package lint
 
 import "strings"
 
-// Form is how a file writes down variables.
+// Form is the format of a file with variables.
 type Form string
 
 // The forms.
 const (
 	FormAuto       Form = "auto"       // recognised by the content
 	FormShell      Form = "sh"         // assignments as a shell reads them: export A=b, A='b' command
-	FormDotenv     Form = "dotenv"     // NAME=value lines, quotes are dropped
-	FormDocker     Form = "docker"     // docker's --env-file: quotes stay
+	FormDotenv     Form = "dotenv"     // NAME=value lines, quotes are removed
+	FormDocker     Form = "docker"     // docker's --env-file: quotes are kept
 	FormSystemd    Form = "systemd"    // EnvironmentFile of a unit
-	FormEnv        Form = "env"        // what env(1) prints: values as they are
+	FormEnv        Form = "env"        // the output of env(1): values without quoting
 	FormEnviron    Form = "environ"    // /proc/PID/environ, env -0
 	FormJSON       Form = "json"       // one object of names and values
 	FormKubernetes Form = "kubernetes" // manifests in YAML or JSON
@@ -25,23 +25,23 @@ func Forms() []Form {
 	}
 }
 
-// Environment is a set of variables that a process gets, or would get.
+// Environment is a set of variables for a process.
 type Environment struct {
-	Name     string    // what a person calls it
+	Name     string    // for messages
 	Form     Form      // how it was written
-	Settings []Setting // in order; of equal names the last counts
+	Settings []Setting // in order; for equal names the last applies
 }
 
 // Setting is a variable with a value.
 type Setting struct {
 	Name, Value string // as they were read
-	File        string // where it stands; "" for the environment itself
-	Line        int    // from 1; 0 where there are no lines
-	// Unknown reports whether the value depends on something else: an expansion, a secret.
+	File        string // the file that has it; "" for the environment itself
+	Line        int    // from 1; 0 if there are no lines
+	// Unknown reports that the value is not known: it has an expansion, or it is a secret.
 	Unknown bool
 }
 
-// FromPairs makes an environment of NAME=value strings, as a process has them.
+// FromPairs returns an environment with the given NAME=value strings.
 func FromPairs(name string, form Form, pairs []string) Environment {
 	env := Environment{Name: name, Form: form}
 	for _, pair := range pairs {

@@ -9,10 +9,10 @@ type word struct {
 	quoted  bool
 }
 
-// parseShell finds assignments in a shell script: NAME=value, with or without export in
-// front or a command behind, and those that options hand to another program (mpirun
-// -x NAME=value, docker run -e NAME=value). It runs nothing: a value with an expansion
-// is unknown, and branches are not told apart.
+// parseShell returns the assignments in a shell script: NAME=value, with or without a preceding
+// export or a following command, and those in options for another program (mpirun -x NAME=value,
+// docker run -e NAME=value). It does not run the script: a value with an expansion is unknown, and
+// branches are not distinguished.
 func parseShell(text string) []Setting {
 	var out []Setting
 	lines := strings.Split(text, "\n")
@@ -49,12 +49,12 @@ func parseShell(text string) []Setting {
 	return out
 }
 
-// continued reports a line that goes on in the next: it ends in an odd number of backslashes.
+// continued reports whether a line continues on the next: it ends in an odd number of backslashes.
 func continued(line string) bool {
 	return (len(line)-len(strings.TrimRight(line, `\`)))%2 == 1
 }
 
-// openQuote reports a quote that doesn't end on the line.
+// openQuote reports whether a quote doesn't end on the line.
 func openQuote(line string) bool {
 	_, open := splitWords(line)
 	return open
@@ -74,8 +74,8 @@ func hereDocument(line string) string {
 	return words[0].text
 }
 
-// hereOperator finds the << of a here-document, -1 without: not in quotes or a remark, where it
-// means nothing, and not in (( )), where it shifts.
+// hereOperator returns the index of the << of a here-document, or -1. It ignores << in quotes and
+// comments, and in (( )), where it is a shift.
 func hereOperator(line string) int {
 	arithmetic := 0
 	for i := 0; i < len(line); i++ {
@@ -112,7 +112,7 @@ func hereOperator(line string) int {
 	return -1
 }
 
-// shellWords splits a line as a shell does; ; & | and parentheses stand by themselves.
+// shellWords splits a line like a shell; ; & | and parentheses are separate words.
 func shellWords(line string) []word {
 	words, _ := splitWords(line)
 	return words
@@ -170,7 +170,7 @@ func splitWords(line string) (words []word, open bool) {
 	return words, false
 }
 
-// doubleQuoted reads up to the closing quote, and returns how many bytes that took.
+// doubleQuoted reads up to the closing quote and returns the number of bytes read.
 func doubleQuoted(s string, text *strings.Builder) (n int, unknown, ok bool) {
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; {
@@ -187,7 +187,7 @@ func doubleQuoted(s string, text *strings.Builder) (n int, unknown, ok bool) {
 	return 0, unknown, false
 }
 
-// assignments finds what the words of a line set.
+// assignments returns the settings in the words of a line.
 func assignments(words []word) []Setting {
 	var out []Setting
 	start := true // of a command
@@ -216,7 +216,7 @@ func assignments(words []word) []Setting {
 	return out
 }
 
-// introduces reports words that stand in front of assignments or commands.
+// introduces reports whether a word can precede assignments or commands.
 func introduces(w string) bool {
 	switch w {
 	case "export", "declare", "typeset", "local", "readonly", "env", "sudo", "exec", "then", "do", "else", "{", "-x",

@@ -10,8 +10,8 @@ import (
 	"github.com/rdmakit/rdmakit/inventory"
 )
 
-// socketVariables choose network devices for TCP. Those of the first kind know ^, =
-// and beginnings of names, those of the second take names.
+// patternSockets returns the variables that choose network devices for TCP and support ^, = and
+// prefixes. Those of plainSockets accept only names.
 func patternSockets() []string {
 	return []string{"NCCL_SOCKET_IFNAME", "NCCL_OOB_NET_IFNAME", "NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME"}
 }
@@ -35,7 +35,7 @@ type socketList struct {
 	entries    []string
 }
 
-// socket reads a variable; false where it is not set or its value has a fault of another rule.
+// socket parses a variable; false if it is not set, or if another rule reports its value.
 func (l *linter) socket(name string) (socketList, bool) {
 	s := l.get(name)
 	if s == nil || quoted(s.Value) || strings.TrimSpace(s.Value) != s.Value {
@@ -67,12 +67,13 @@ func (l *linter) sockets(names ...string) []socketList {
 	return out
 }
 
-// pattern reports ^, = and the like where they are not understood.
+// pattern reports whether the value has ^, = or similar characters that the variable does not
+// support.
 func (s socketList) pattern() bool {
 	return slices.Contains(plainSockets(), s.setting.Name) && strings.ContainsAny(s.setting.Value, "^=*?[]!")
 }
 
-// of returns the network devices that an entry means.
+// of returns the network devices that an entry matches.
 func (s socketList) of(entry string, snap *inventory.Snapshot) []*inventory.Netdev {
 	var out []*inventory.Netdev
 	for i := range snap.Netdevs {
@@ -84,7 +85,7 @@ func (s socketList) of(entry string, snap *inventory.Snapshot) []*inventory.Netd
 	return out
 }
 
-// named returns the network devices of entries that are full names.
+// named returns the network devices whose full names are entries.
 func (s socketList) named(snap *inventory.Snapshot) []*inventory.Netdev {
 	var out []*inventory.Netdev
 	for _, entry := range s.entries {
@@ -95,7 +96,7 @@ func (s socketList) named(snap *inventory.Snapshot) []*inventory.Netdev {
 	return out
 }
 
-// rightSocket proposes the device that launch found, in the form of the variable.
+// rightSocket proposes the device that launch selects, in the syntax of the variable.
 func (l *linter) rightSocket(f *Finding, name string) {
 	s := l.plan.Socket
 	if s == nil {
@@ -112,7 +113,7 @@ func checkSocketPattern(l *linter) {
 	for _, name := range plainSockets() {
 		if list, ok := l.socket(name); ok && list.pattern() {
 			f := l.report(list.setting, SeverityError,
-				"taken as the name of a device, which none has: ^, =, * and beginnings are NCCL's")
+				"no device has this name: only NCCL supports ^, = and prefixes")
 			l.rightSocket(f, name)
 		}
 	}
@@ -120,12 +121,12 @@ func checkSocketPattern(l *linter) {
 
 func checkSocketUnknown(l *linter) {
 	if len(l.snap.Netdevs) == 0 {
-		return // not recorded
+		return // the snapshot has no network devices
 	}
 	for _, list := range l.sockets(allSockets()...) {
 		var dead []string
 		for _, entry := range list.entries {
-			_, err := netip.ParsePrefix(entry) // Open MPI takes networks too
+			_, err := netip.ParsePrefix(entry) // Open MPI accepts networks too
 			if len(list.of(entry, l.snap)) == 0 && len(entry) <= maxNetdevName && err != nil {
 				dead = append(dead, entry)
 			}
@@ -133,7 +134,7 @@ func checkSocketUnknown(l *linter) {
 		if len(dead) == 0 {
 			continue
 		}
-		severity, then := SeverityError, "starting fails"
+		severity, then := SeverityError, "the library fails to start"
 		if len(dead) < len(list.entries) {
 			severity, then = SeverityWarn, "the others are used"
 		}
@@ -153,7 +154,7 @@ func checkSocketLong(l *linter) {
 	for _, list := range l.sockets(allSockets()...) {
 		for _, entry := range list.entries {
 			if _, err := netip.ParsePrefix(entry); len(entry) > maxNetdevName && err != nil {
-				f := l.report(list.setting, SeverityError, "%s has %d characters, and a network device %d at most",
+				f := l.report(list.setting, SeverityError, "%s has %d characters, but a device name has at most %d",
 					entry, len(entry), maxNetdevName)
 				l.rightSocket(f, list.setting.Name)
 			}
@@ -175,7 +176,7 @@ func checkSocketPrefix(l *linter) {
 			if list.exact || len(names) < 2 || !full && !number && !rails {
 				continue
 			}
-			f := l.report(list.setting, SeverityWarn, "%s is the beginning of a name: NCCL uses %s", entry, join(names))
+			f := l.report(list.setting, SeverityWarn, "%s is a prefix: NCCL uses %s", entry, join(names))
 			if full {
 				f.set(list.setting.Name, "="+list.setting.Value)
 			} else {
@@ -203,7 +204,7 @@ func checkSocketIPoIB(l *linter) {
 			if l.snap.Netdev(entry) != nil {
 				severity = SeverityNote
 			}
-			f := l.report(list.setting, severity, "%s matches IP over InfiniBand: %s", entry, join(names)).evidence(
+			f := l.report(list.setting, severity, "%s matches IPoIB devices: %s", entry, join(names)).evidence(
 				ev...)
 			if s := l.plan.Socket; s != nil && !slices.Contains(names, s.Netdev) {
 				l.rightSocket(f, list.setting.Name)
@@ -221,27 +222,27 @@ func checkIPoIBTrap(l *linter) {
 		return
 	}
 	n := l.snap.Netdevs[i]
-	severity := SeverityNote // nothing better is known
+	severity := SeverityNote // no other device is known to be better
 	if s := l.plan.Socket; s != nil && s.Netdev != n.Name {
 		severity = SeverityWarn
 	}
 	f := l.report(&Setting{Name: "NCCL_SOCKET_IFNAME"}, severity,
-		"not set, so NCCL takes %s, IP over InfiniBand, before all others", n.Name).
+		"not set, so NCCL prefers the IPoIB device %s", n.Name).
 		evidence(Evidence{Path: n.Path + "/type", Value: fmt.Sprint(n.Type)})
 	l.rightSocket(f, "NCCL_SOCKET_IFNAME")
 }
 
-// localBeginnings are those of devices for containers and virtual machines of the node.
-func localBeginnings() []string {
+// localPrefixes returns the name prefixes of devices for containers and virtual machines.
+func localPrefixes() []string {
 	return []string{"docker", "virbr", "br-", "cni", "veth", "lxc", "lxd"}
 }
 
 func checkSocketLocal(l *linter) {
 	for _, list := range l.sockets(allSockets()...) {
 		for _, n := range list.named(l.snap) {
-			local := slices.ContainsFunc(localBeginnings(), func(b string) bool { return strings.HasPrefix(n.Name, b) })
+			local := slices.ContainsFunc(localPrefixes(), func(b string) bool { return strings.HasPrefix(n.Name, b) })
 			loopback := n.Type == inventory.ARPHRDLoopback || n.Name == "lo"
-			// A device with the default route leads out, whatever it is called.
+			// A device with the default route reaches other nodes, whatever its name is.
 			if !loopback && (!local || n.DefaultRoute) || l.plan.Socket != nil && l.plan.Socket.Netdev == n.Name {
 				continue
 			}
@@ -249,7 +250,7 @@ func checkSocketLocal(l *linter) {
 			if many, _ := l.severalNodes(); many {
 				severity = SeverityError
 			}
-			f := l.report(list.setting, severity, "%s leads to no other node", n.Name).evidence(
+			f := l.report(list.setting, severity, "%s reaches no other node", n.Name).evidence(
 				Evidence{Path: n.Path, Value: n.Name})
 			l.rightSocket(f, list.setting.Name)
 		}
@@ -268,7 +269,7 @@ func checkSocketDown(l *linter) {
 	}
 }
 
-// addressesKnown reports that the scan asked for addresses: every node has one on lo.
+// addressesKnown reports whether the scan has addresses: every node has one on lo.
 func (n *node) addressesKnown() bool {
 	return slices.ContainsFunc(n.snap.Netdevs, func(d inventory.Netdev) bool {
 		return d.Type == inventory.ARPHRDLoopback && len(d.Addresses) > 0
@@ -293,7 +294,7 @@ func checkSocketAddress(l *linter) {
 			}
 		}
 		if len(bare) == 0 || len(bare) < matched && !list.exact {
-			continue // of a beginning, those with an address are used
+			continue // of the devices that match a prefix, those with an address are used
 		}
 		severity := SeverityError
 		if len(bare) < matched {

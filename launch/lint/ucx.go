@@ -7,7 +7,7 @@ import (
 	"github.com/rdmakit/rdmakit/internal/text/prose"
 )
 
-// The rules about UCX's choice of devices and transports.
+// ucxRules returns the rules about UCX's devices and transports.
 func ucxRules() []Rule {
 	return []Rule{
 		{
@@ -16,31 +16,32 @@ func ucxRules() []Rule {
 			Wrong: []string{"UCX_NET_DEVICES=mlx5_0:1,mlx5_1:1"},
 			Right: []string{"UCX_NET_DEVICES=mlx5_0:1,mlx5_1:1,eno1np0"},
 			Explanation: prose.Join(`
-				The list covers all network devices of UCX, those of TCP included. With RDMA ports
-				alone in it, UCX has no tcp transport, and with it no way to connect to a listener
-				or to a peer that RDMA doesn't reach; NIXL and what stands on it then fail to start.`),
-			Remedy:  "add the network device that leads to the other nodes over TCP",
+				The list applies to all network devices of UCX, including those for TCP. If it
+				contains only RDMA ports, UCX has no tcp transport: it can't connect to a listener,
+				or to a peer that is not reachable over RDMA, and NIXL and the programs that use it
+				fail to start.`),
+			Remedy:  "add the network device that reaches the other nodes over TCP",
 			Reports: []string{"sgl-project/sglang PR#40641"}, Sources: []string{srcUCX}, check: checkUCXTCP,
 		},
 		{
-			ID: "ucx-tls", Title: "UCX_TLS and UCX_NET_DEVICES leave nothing together", Severity: SeverityError,
+			ID: "ucx-tls", Title: "UCX_TLS and UCX_NET_DEVICES exclude each other", Severity: SeverityError,
 			Variables: []string{"UCX_TLS", "UCX_NET_DEVICES"}, On: "47_gpu_switches",
 			Wrong: []string{"UCX_TLS=tcp,cuda_copy", "UCX_NET_DEVICES=mlx5_0:1"},
 			Right: []string{"UCX_TLS=rc,tcp,cuda_copy", "UCX_NET_DEVICES=mlx5_0:1,eno1np0"},
 			Explanation: prose.Join(`
-				UCX uses a transport on a device where both lists allow it. RDMA transports (rc, dc,
-				ud, ib, srd) run on RDMA ports, tcp on network devices; lists that allow only the
-				one kind of transport and only the other kind of device leave no network at all.`),
-			Remedy:  "take UCX_TLS away, which lets UCX choose, or allow what fits the devices",
+				UCX uses a transport on a device only if both lists allow it. RDMA transports (rc,
+				dc, ud, ib, srd) run on RDMA ports, tcp runs on network devices. If one list allows
+				only RDMA and the other only TCP, UCX has no network.`),
+			Remedy:  "remove UCX_TLS, so that UCX chooses, or allow a transport that fits the devices",
 			Sources: []string{srcUCX}, check: checkUCXTLS,
 		},
 		{
-			ID: "ucx-tls-no-rdma", Title: "UCX_TLS leaves RDMA out", Severity: SeverityWarn,
+			ID: "ucx-tls-no-rdma", Title: "UCX_TLS excludes RDMA", Severity: SeverityWarn,
 			Variables: []string{"UCX_TLS"}, On: "47_gpu_switches",
 			Wrong: []string{"UCX_TLS=tcp,sm,cuda"}, Right: []string{"UCX_TLS=rc,tcp,sm,cuda"},
-			Explanation: "UCX_TLS is the list of all transports that UCX may use. Without rc, dc, ud or ib in it, " +
-				"UCX and NIXL use TCP, though this node has ports for RDMA.",
-			Remedy: "take UCX_TLS away, or add rc", Sources: []string{srcUCX}, check: checkUCXNoRDMA,
+			Explanation: "UCX_TLS lists all transports that UCX may use. Without rc, dc, ud or ib in it, " +
+				"UCX and NIXL use TCP, although this node has RDMA ports.",
+			Remedy: "remove UCX_TLS, or add rc", Sources: []string{srcUCX}, check: checkUCXNoRDMA,
 		},
 	}
 }
@@ -57,7 +58,7 @@ func checkUCXTCP(l *linter) {
 		}
 		rdma = rdma || l.hasDevice(e.device)
 	}
-	// A name that is no device of any kind could be a network device of another node.
+	// An unknown name could be a network device of another node.
 	if !rdma || len(l.dead(d)) > 0 {
 		return
 	}
@@ -65,7 +66,7 @@ func checkUCXTCP(l *linter) {
 	if l.plan.Socket != nil {
 		severity = SeverityWarn
 	}
-	f := l.report(d.setting, severity, "the list has RDMA ports only, so UCX has no tcp")
+	f := l.report(d.setting, severity, "the list has only RDMA ports, so UCX has no tcp transport")
 	if s := l.plan.Socket; s != nil {
 		f.set("UCX_NET_DEVICES", d.setting.Value+","+s.Netdev)
 		for _, file := range s.Files {
@@ -83,7 +84,8 @@ func (l *linter) ucxDevices() (deviceList, bool) {
 	return deviceList{}, false
 }
 
-// transports is UCX_TLS by kind; known is false where it is not set, allows all, or excludes.
+// transports reports the kinds of transport in UCX_TLS; known is false if it is not set, allows
+// all, or excludes transports.
 func (l *linter) transports() (rdma, tcp, known bool) {
 	value := l.value("UCX_TLS")
 	if value == "" || strings.HasPrefix(value, "^") {
@@ -128,11 +130,11 @@ func checkUCXTLS(l *linter) {
 	switch {
 	case ports > 0 && netdevs == 0 && !rdma && tcp:
 		l.report(s, SeverityError,
-			"the transports are TCP's, and UCX_NET_DEVICES=%s has RDMA ports only: UCX has no network",
+			"it allows only TCP, but UCX_NET_DEVICES=%s has only RDMA ports: UCX has no network",
 			d.setting.Value).unset("UCX_TLS")
 	case ports == 0 && netdevs > 0 && rdma && !tcp:
 		f := l.report(s, SeverityError,
-			"the transports are those of RDMA, and UCX_NET_DEVICES=%s has no RDMA port: UCX has no network",
+			"it allows only RDMA, but UCX_NET_DEVICES=%s has no RDMA port: UCX has no network",
 			d.setting.Value)
 		l.derive(f, "UCX_NET_DEVICES")
 	}
@@ -145,7 +147,7 @@ func checkUCXNoRDMA(l *linter) {
 	}
 	if d, ok := l.ucxDevices(); ok && !d.not &&
 		!slices.ContainsFunc(d.entries, func(e listEntry) bool { return slices.Contains(l.netdevs(), e.text) }) {
-		return // ucx-tls tells
+		return // ucx-tls reports it
 	}
 	l.report(l.get("UCX_TLS"), SeverityWarn, "UCX uses TCP only, though %s can be used",
 		join(portNames(l.usablePorts()))).unset("UCX_TLS").

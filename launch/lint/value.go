@@ -19,8 +19,8 @@ func valueRules() []Rule {
 			Variables: []string{"*"}, On: "02_rocev2_8hca",
 			Wrong: []string{`NCCL_IB_HCA="=mlx5_0"`}, Right: []string{"NCCL_IB_HCA==mlx5_0"},
 			Explanation: prose.Join(`
-				A shell takes quotes away; docker's --env-file, a manifest with quotes inside of
-				quotes, and programs that start others don't. The library then looks for a device,
+				A shell removes quotes; docker's --env-file, a manifest with quotes inside quotes,
+				and programs that start other programs don't. The library then looks for a device,
 				or reads a number, that begins with a quote.`),
 			Remedy:  "write the value without quotes",
 			Sources: []string{"docker, reference of docker run --env-file"}, check: checkQuotes,
@@ -29,25 +29,25 @@ func valueRules() []Rule {
 			ID: "value-space", Title: "white space in the value", Severity: SeverityError, Variables: []string{"*"},
 			On:    "02_rocev2_8hca",
 			Wrong: []string{"NCCL_IB_HCA=mlx5_0, mlx5_1"}, Right: []string{"NCCL_IB_HCA=mlx5_0,mlx5_1"},
-			Explanation: "The libraries don't trim: a blank behind a comma, or a carriage return at the end of a " +
-				"line from Windows, belongs to the name, and no device has that name.",
-			Remedy: "write lists without blanks", Sources: []string{srcNCCL, srcUCX}, check: checkSpace,
+			Explanation: "The libraries don't trim white space: a space after a comma, or a carriage return at the " +
+				"end of a Windows line, becomes part of the name, and no device has that name.",
+			Remedy: "write lists without spaces", Sources: []string{srcNCCL, srcUCX}, check: checkSpace,
 		},
 		{
 			ID: "value-comma", Title: "empty entry in a list", Severity: SeverityNote,
 			Variables: append(listNames(), allSockets()...), On: "02_rocev2_8hca",
 			Wrong: []string{"NCCL_IB_HCA=mlx5_0,"}, Right: []string{"NCCL_IB_HCA=mlx5_0"},
-			Explanation: "NCCL passes over empty entries. They mostly are what is left where a variable in the " +
-				"middle of the list was empty when it was put together.",
-			Remedy: "take the comma away, or find what was empty", Sources: []string{srcNCCL}, check: checkComma,
+			Explanation: "NCCL ignores empty entries. Often a variable was empty when a script put the list " +
+				"together.",
+			Remedy: "remove the comma, or find the empty variable", Sources: []string{srcNCCL}, check: checkComma,
 		},
 		{
-			ID: "value-empty", Title: "variable is set to nothing", Severity: SeverityNote, Variables: []string{"*"},
+			ID: "value-empty", Title: "variable with an empty value", Severity: SeverityNote, Variables: []string{"*"},
 			On:    "02_rocev2_8hca",
 			Wrong: []string{"NCCL_IB_HCA="}, Right: []string{"NCCL_IB_HCA==mlx5_0"},
-			Explanation: "An empty value counts as not set: the library chooses by itself, which is mostly not what " +
-				"someone wanted who wrote the name down. KServe's init script overwrites empty values.",
-			Remedy: "set a value, or take the line away", Sources: []string{srcNCCLEnv, srcLaunch},
+			Explanation: "The libraries treat an empty value as not set and use their default, which is probably not " +
+				"intended. KServe's init script overwrites empty values.",
+			Remedy: "set a value, or remove the line", Sources: []string{srcNCCLEnv, srcLaunch},
 			check: checkEmpty,
 		},
 		{
@@ -55,10 +55,10 @@ func valueRules() []Rule {
 			Variables: []string{"*"}, On: "02_rocev2_8hca",
 			Wrong: []string{"NCCL_NET_MERGE_LEVEL=PORTS"}, Right: []string{"NCCL_NET_MERGE_LEVEL=PORT"},
 			Explanation: prose.Join(`
-				NCCL reads numbers as C's strtoll does: what begins with no digit is 0, and no
-				message says so. NCCL_IB_DISABLE=true is 0, and leaves RDMA on. Names of levels and
-				families are compared letter by letter; one that is not known is passed over.`),
-			Remedy:  "write one of the values that are known",
+				NCCL reads numbers with C's strtoll: text that does not begin with a digit is 0,
+				without an error. NCCL_IB_DISABLE=true is 0 and leaves RDMA on. Names of levels and
+				families must match exactly; unknown names are ignored.`),
+			Remedy:  "write one of the allowed values",
 			Sources: []string{srcNCCLEnv, srcNCCLTopo, srcMooncake}, check: checkType,
 		},
 		{
@@ -66,24 +66,25 @@ func valueRules() []Rule {
 			On:    "02_rocev2_8hca",
 			Wrong: []string{"NCCL_IB_RETRY_CNT=20"}, Right: []string{"NCCL_IB_RETRY_CNT=7"},
 			Explanation: prose.Join(`
-				The field of the queue pair or packet that takes the number is smaller: 3 bits
-				for retries (7 at most), 5 bits for the timeout (31 at most), 4 bits for the
-				service level, 8 bits for the traffic class. The rest is cut off, or the queue
-				pair is refused.`),
-			Remedy:  "take a value within the range",
+				The number does not fit into its field of the queue pair or packet: 3 bits for the
+				retry count (at most 7), 5 bits for the timeout (at most 31), 4 bits for the service
+				level, 8 bits for the traffic class. The excess bits are cut off, or the queue pair
+				can't be set up.`),
+			Remedy:  "use a value within the range",
 			Sources: []string{"InfiniBand Architecture Specification volume 1, chapters 9 and 11", srcNCCL},
 			check:   checkRangeOfNumber,
 		},
 	}
 }
 
-// integer reads a whole number as strtoll with base 0 does; false where anything is left over.
+// integer parses a whole number like strtoll with base 0; false if the text has anything after it.
 func integer(s string) (int64, bool) {
 	v, rest := leadingInteger(s)
 	return v, rest == "" && strings.TrimSpace(s) != ""
 }
 
-// leadingInteger returns the number that a text begins with, 0 for none, and what is left.
+// leadingInteger returns the number at the beginning of a text, 0 for none, and the rest of the
+// text.
 func leadingInteger(s string) (value int64, rest string) {
 	t := strings.TrimLeft(s, " \t\n\v\f\r")
 	n, base := 0, 10
@@ -127,14 +128,14 @@ func isDigit(b byte, base int) bool {
 	return false
 }
 
-// quoted reports a value that stands between quotes, or has lost one of them.
+// quoted reports whether a value begins or ends with a quote.
 func quoted(v string) bool {
 	v = strings.TrimSpace(v)
 	return v != "" && (strings.ContainsAny(v[:1], `"'`) || strings.ContainsAny(v[len(v)-1:], `"'`))
 }
 
-// judged visits the settings that count whose names a library reads.
-func (l *linter) judged(visit func(s *Setting)) {
+// effective visits the settings in effect whose names a library reads.
+func (l *linter) effective(visit func(s *Setting)) {
 	for _, name := range l.names() {
 		if s := l.last[name]; !s.Unknown && ours(name) {
 			visit(s)
@@ -143,16 +144,16 @@ func (l *linter) judged(visit func(s *Setting)) {
 }
 
 func checkQuotes(l *linter) {
-	l.judged(func(s *Setting) {
+	l.effective(func(s *Setting) {
 		if _, known := findKnown(s.Name); known && quoted(s.Value) {
-			l.report(s, SeverityError, "the value begins or ends with a quote, which belongs to it").set(s.Name,
+			l.report(s, SeverityError, "the value begins or ends with a quote, which is part of the value").set(s.Name,
 				strings.Trim(strings.TrimSpace(s.Value), `"'`))
 		}
 	})
 }
 
 func checkSpace(l *linter) {
-	l.judged(func(s *Setting) {
+	l.effective(func(s *Setting) {
 		k, known := findKnown(s.Name)
 		inside := k.list && strings.ContainsAny(s.Value, " \t\r\n")
 		if !known || k.kind == kindText && !k.list || strings.TrimSpace(s.Value) == s.Value && !inside ||
@@ -161,18 +162,18 @@ func checkSpace(l *linter) {
 		}
 		severity := SeverityError
 		if k.kind == kindNumber {
-			severity = SeverityNote // strtoll takes it all the same
+			severity = SeverityNote // strtoll accepts it
 		}
 		clean := strings.TrimSpace(s.Value)
 		if k.list {
 			clean = strings.Join(strings.Fields(strings.NewReplacer(",", " ").Replace(s.Value)), ",")
 		}
-		l.report(s, severity, "the value %q has white space, which belongs to it", s.Value).set(s.Name, clean)
+		l.report(s, severity, "the value %q has white space, which is part of the value", s.Value).set(s.Name, clean)
 	})
 }
 
 func checkComma(l *linter) {
-	l.judged(func(s *Setting) {
+	l.effective(func(s *Setting) {
 		k, _ := findKnown(s.Name)
 		entries := strings.Split(s.Value, ",")
 		if !k.list || s.Value == "" || len(entries) < 2 || !slices.Contains(entries, "") {
@@ -184,9 +185,9 @@ func checkComma(l *linter) {
 }
 
 func checkEmpty(l *linter) {
-	l.judged(func(s *Setting) {
+	l.effective(func(s *Setting) {
 		if _, known := findKnown(s.Name); known && s.Value == "" {
-			f := l.report(s, SeverityNote, "counts as not set")
+			f := l.report(s, SeverityNote, "treated as not set")
 			if l.derive(f, s.Name); len(f.Fixes) == 0 {
 				f.unset(s.Name)
 			}
@@ -195,7 +196,7 @@ func checkEmpty(l *linter) {
 }
 
 func checkType(l *linter) {
-	l.judged(func(s *Setting) {
+	l.effective(func(s *Setting) {
 		k, known := findKnown(s.Name)
 		if !known || s.Value == "" || quoted(s.Value) || strings.TrimSpace(s.Value) != s.Value {
 			return
@@ -224,7 +225,7 @@ func checkType(l *linter) {
 	})
 }
 
-// boolean reads what people write for yes and no.
+// boolean parses common words for yes and no.
 func boolean(s string) (value int64, ok bool) {
 	switch strings.ToLower(s) {
 	case "true", "yes", "on", "y":
@@ -236,7 +237,7 @@ func boolean(s string) (value int64, ok bool) {
 }
 
 func checkRangeOfNumber(l *linter) {
-	l.judged(func(s *Setting) {
+	l.effective(func(s *Setting) {
 		k, known := findKnown(s.Name)
 		value, whole := integer(s.Value)
 		if !known || k.kind != kindNumber || !whole || value >= k.low && value <= k.high || k.allows(s.Value) {

@@ -146,8 +146,8 @@ func TestConsensusBadInputs(t *testing.T) {
 		{"all kinds", append([]string{plan, empty, text, cut, absent, folder, void},
 			good...), cli.ExitPartial, []string{
 			plan + ": a launch plan (rdmakit.launch/v1) has no rates",
-			empty + ": it is empty", text + ": ", cut + ": ", absent + ": no such file",
-			filepath.Join(folder, "a.txt") + ": ", void + ": the folder holds no file", "verdict   the nodes agree",
+			empty + ": empty", text + ": ", cut + ": ", absent + ": no such file",
+			filepath.Join(folder, "a.txt") + ": ", void + ": the directory has no files", "verdict   the nodes agree",
 		}, nil},
 		{
 			"json names them on standard error too", append([]string{"-o", "json", plan}, good...), cli.ExitPartial,
@@ -162,17 +162,17 @@ func TestConsensusBadInputs(t *testing.T) {
 			nil,
 		},
 		{"one node left", []string{plan, good[0]}, cli.ExitUsage, nil, []string{
-			"one node has nothing to agree with", "warning: " + plan,
+			"only one input is a node", "warning: " + plan,
 		}},
 		{"none left", []string{plan, absent}, cli.ExitUsage, nil, []string{
 			"no input is a node (2 inputs could not be read", "warning: " + absent,
 		}},
 		{"one node", good[:1], cli.ExitUsage, nil, []string{
-			"one node has nothing to agree with: name at least two\nhint: rdmactl env --explain",
+			"only one input is a node: give at least two\nhint: rdmactl env --explain",
 		}},
 		{
 			"standard input twice", append([]string{"-", "-"}, good...), cli.ExitPartial,
-			[]string{"stdin: it is empty", "stdin: - given twice"},
+			[]string{"stdin: empty", "stdin: - given twice"},
 			nil,
 		},
 		{"no argument", nil, cli.ExitUsage, nil, []string{"missing argument NODE"}},

@@ -18,7 +18,8 @@ import (
 	"github.com/rdmakit/rdmakit/launch/kserve"
 )
 
-// planFlags choose a node and what is derived from it: env and exec have them in common.
+// planFlags are the flags that env and exec share: they choose the node and what is derived from
+// it.
 type planFlags struct {
 	source                        cli.SourceFlags
 	peer, compat                  string
@@ -33,12 +34,12 @@ func (f *planFlags) addTo(cmd *cobra.Command) {
 	set.StringSliceVar(&f.libraries, "for", libraryNames(launch.DefaultLibraries()),
 		"`LIBRARIES`: "+strings.Join(libraryNames(launch.Libraries()), ", ")+", or all")
 	set.StringSliceVar(&f.include, "include", nil, "only ports that match `SELECTOR`, whatever their role")
-	set.StringSliceVar(&f.exclude, "exclude", nil, "no ports that match `SELECTOR`")
-	set.StringVar(&f.peer, "peer", "", "`IP` of another node: the way there decides the network device for bootstrap")
-	set.BoolVar(&f.pinGID, "pin-gid", false, "set the GID index by number; an error where ports differ in it")
-	set.BoolVar(&f.tcpFallback, "tcp-fallback", false, "turn RDMA off when no port can be used")
-	set.BoolVar(&f.override, "override", false, "replace values that the environment has")
-	set.StringVar(&f.compat, "compat", "", "reproduce another tool: kserve")
+	set.StringSliceVar(&f.exclude, "exclude", nil, "leave out ports that match `SELECTOR`")
+	set.StringVar(&f.peer, "peer", "", "`IP` of another node: use the network device of the route to it for bootstrap")
+	set.BoolVar(&f.pinGID, "pin-gid", false, "set the GID index as a number; an error if ports need different ones")
+	set.BoolVar(&f.tcpFallback, "tcp-fallback", false, "turn RDMA off if no port can be used")
+	set.BoolVar(&f.override, "override", false, "replace variables that are already set")
+	set.StringVar(&f.compat, "compat", "", "reproduce the output of another tool: kserve")
 	cli.CompleteWords(cmd, "compat", []string{kserve.Compat})
 	cli.CompleteWords(cmd, "for", append(libraryNames(launch.Libraries()), "all"))
 	f.source.AddTo(cmd)
@@ -55,28 +56,30 @@ func newEnvCommand(app *cli.App) *cobra.Command {
 	var flags envFlags
 	cmd := &cobra.Command{
 		Use:   "env",
-		Short: "Print what to export for NCCL, NVSHMEM, UCX and others",
-		Long: `Env derives the environment that distributed programs need to use RDMA on this node: which ports,
-which address family, which network device for bootstrap. Variables go to standard output, reasons
-and warnings to standard error (-q silences them). Names that the environment has already keep their
+		Short: "Print the variables that NCCL, NVSHMEM, UCX and others need",
+		Long: `Print the environment variables with which distributed programs use RDMA on this node: which ports,
+which address family, which network device for bootstrap. Variables are printed to standard output,
+reasons and warnings to standard error (-q silences them). Variables that are already set keep their
 values unless --override is given.
 
-A selector of --include and --exclude is a device (mlx5_0), a device and port (mlx5_0:1), a PCI
-address (0000:18:00.0) or a network device (ens0np0), may have *, ? and [0-3], and is a regular
-expression between slashes (/^mlx5_[0-3]$/). --include takes exactly the ports that match, whatever
-their role.
+A SELECTOR of --include and --exclude is a device (mlx5_0), a device and port (mlx5_0:1), a PCI
+address (0000:18:00.0) or a network device (ens0np0). It may contain *, ? and [0-3]; between slashes
+it is a regular expression (/^mlx5_[0-3]$/). --include selects exactly the ports that match,
+whatever their role.
 
-With --explain, or -o json or yaml, all of the reasoning goes to standard output instead: what
-became of each port and why, what NCCL and UCX would choose by themselves, and for each variable its
-rule and the files that told.
+With --explain, -o json or -o yaml, env prints its reasoning to standard output instead of the
+variables: for each port whether it is used and why, what NCCL and UCX choose by default, and for
+each variable its rule and the files that it depends on.
 
---compat kserve exports what KServe's own script exports, with its errors; KSERVE_INFER_ROCE and
-KSERVE_INFER_IB_GID_INDEX_GREP steer it as there.
+--compat kserve prints the variables that KServe's own script exports, including its errors.
+KSERVE_INFER_ROCE and KSERVE_INFER_IB_GID_INDEX_GREP have the same effect as there.
 
-The exit code is 0 when RDMA can be used, 3 when it can't (with --tcp-fallback too: the variables
-then turn RDMA off), 2 when --include, --exclude, --peer or --pin-gid don't fit the node, 7 when
-files that decide could not be read.`,
-		Example: `  vars=$(rdmactl env) || exit; eval "$vars"   # eval alone would lose exit code 3
+Exit codes:
+  0  RDMA can be used
+  2  --include, --exclude, --peer or --pin-gid don't fit the node
+  3  RDMA can't be used (with --tcp-fallback too: the variables then turn RDMA off)
+  7  files that the result depends on could not be read`,
+		Example: `  vars=$(rdmactl env) || exit; eval "$vars"   # eval alone hides exit code 3
   rdmactl env --explain
   rdmactl env --for nccl,ucx --include 'mlx5_[0-7]' --peer 10.1.2.3
   rdmactl env --format dotenv > job.env
@@ -93,10 +96,10 @@ files that decide could not be read.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&flags.format, "format", string(launch.FormatShell),
-		"`FORM` of the variables: "+strings.Join(formats, ", "))
+		"`FORM` of the output: "+strings.Join(formats, ", "))
 	f.StringVar(&flags.name, "name", "", "`NAME` of the configmap (default rdma-env-HOST)")
 	f.StringVar(&flags.namespace, "namespace", "", "`NAMESPACE` of the configmap")
-	f.BoolVar(&flags.explain, "explain", false, "show the reasoning instead of the variables")
+	f.BoolVar(&flags.explain, "explain", false, "print the reasoning instead of the variables")
 	cli.CompleteWords(cmd, "format", formats)
 	flags.addTo(cmd)
 	cmd.AddCommand(newEnvConsensusCommand(app), newEnvLintCommand(app))
@@ -116,16 +119,16 @@ func runEnv(app *cli.App, cmd *cobra.Command, flags envFlags) error {
 	if err != nil {
 		return cli.UsageError(cmd, fmt.Errorf("--format: %w", err))
 	}
-	// Only the flag counts, not the setting: -o json in a configuration file must not break eval
+	// Use the flag only, not the setting: -o json in a configuration file must not break eval
 	// "$(rdmactl env)".
 	structured := app.Out.Structured() && app.Config.Origin("output") == config.OriginFlag
 	if flags.formatGiven && (structured || flags.explain) {
 		return cli.UsageError(cmd,
-			errors.New("--format writes variables only: it excludes --explain and -o json or yaml"))
+			errors.New("--format can't be combined with --explain, -o json or -o yaml"))
 	}
 	if (flags.name != "" || flags.namespace != "") && format != launch.FormatConfigMap {
 		return cli.UsageError(cmd,
-			errors.New("--name and --namespace are those of a configmap: they need --format configmap"))
+			errors.New("--name and --namespace need --format configmap"))
 	}
 	plan, node, err := planEnv(app, cmd, flags.planFlags, nil)
 	if err != nil {
@@ -153,9 +156,9 @@ func runEnv(app *cli.App, cmd *cobra.Command, flags envFlags) error {
 	return envExit(plan)
 }
 
-// planEnv derives the plan of the node that the flags choose, and tells its host name. environ is
-// what the variables meet; where it is nil, the environment of this process counts on this
-// machine only.
+// planEnv derives the plan of the node that the flags choose and returns its host name. environ is
+// the environment that the variables are merged with; if it is nil, it is the environment of this
+// process for this machine, and empty for other nodes.
 func planEnv(
 	app *cli.App, cmd *cobra.Command, flags planFlags, environ map[string]string,
 ) (plan launch.Plan, host string, err error) {
@@ -177,10 +180,10 @@ func planEnv(
 	return plan, sysfs.NewReader(n.Root, cmd.Context().Err).String(sysfs.ProcHostname), err
 }
 
-// deriveEnv scans a node and derives its plan. The environment of this process counts on this
+// deriveEnv scans a node and derives its plan. It uses the environment of this process for this
 // machine only.
 func deriveEnv(ctx context.Context, app *cli.App, n *sources.Node, opts launch.Options) (launch.Plan, error) {
-	n.Names = nil // names of cards decide nothing here, and take time to read
+	n.Names = nil // the plan doesn't depend on the names of cards, which take time to read
 	snap, _, err := app.ScanNode(ctx, n)
 	if err != nil {
 		return launch.Plan{}, err
@@ -193,7 +196,7 @@ func deriveEnv(ctx context.Context, app *cli.App, n *sources.Node, opts launch.O
 	return plan, err
 }
 
-// options checks the flags and turns them into options.
+// options validates the flags and converts them into options.
 func (f planFlags) options() (launch.Options, error) {
 	opts := launch.Options{
 		Include: f.include, Exclude: f.exclude, PinGID: f.pinGID, TCPFallback: f.tcpFallback, Override: f.override,
@@ -207,7 +210,7 @@ func (f planFlags) options() (launch.Options, error) {
 			return opts, fmt.Errorf("--peer: %q is not an IP address", f.peer)
 		}
 		if opts.Peer.IsLoopback() {
-			return opts, fmt.Errorf("--peer: %s is this node itself; give the address of another", opts.Peer)
+			return opts, fmt.Errorf("--peer: %s is an address of this node; give that of another node", opts.Peer)
 		}
 	}
 	switch f.compat {
@@ -218,13 +221,13 @@ func (f planFlags) options() (launch.Options, error) {
 		return opts, fmt.Errorf("--compat: %q is not %s", f.compat, kserve.Compat)
 	}
 	if len(f.include)+len(f.exclude) > 0 || f.peer != "" || f.pinGID || f.tcpFallback || f.override {
-		return opts, errors.New("--compat kserve decides as the script does: it excludes --include, --exclude, " +
+		return opts, errors.New("--compat kserve can't be combined with --include, --exclude, " +
 			"--peer, --pin-gid, --tcp-fallback and --override")
 	}
 	return opts, nil
 }
 
-// envExit answers with the exit code whether RDMA can be used.
+// envExit returns the error that carries the exit code.
 func envExit(plan launch.Plan) error {
 	switch {
 	case len(plan.Incomplete) > 0:
@@ -235,7 +238,7 @@ func envExit(plan launch.Plan) error {
 	return nil
 }
 
-// noteEnv tells the reasons on standard error.
+// noteEnv prints reasons and warnings to standard error.
 func noteEnv(app *cli.App, plan launch.Plan, format launch.TextFormat) {
 	for _, p := range plan.Ports {
 		if p.Decision != launch.DecisionSelected {

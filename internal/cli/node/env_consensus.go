@@ -26,24 +26,27 @@ func newEnvConsensusCommand(app *cli.App) *cobra.Command {
 	var flags consensusFlags
 	cmd := &cobra.Command{
 		Use:   "consensus NODE...",
-		Short: "Compare nodes: what agrees, what can be pinned",
-		Long: `Consensus compares the nodes of a job: whether they have the same rails (number, link layer, rate,
-MTU, subnet or fabric, partition, kind of GID), which nodes differ from the majority and by which
-file, what is there twice, which GID index can be pinned for all, and which variables of rdmactl env
-may be set for the whole job.
+		Short: "Compare the nodes of a job and find settings that suit all of them",
+		Long: `Compare the nodes of a job. The report shows whether the nodes have the same rails (number, link
+layer, rate, MTU, subnet or fabric, partition, GID type), which nodes differ from the majority and
+in which file, duplicate addresses and GUIDs, which GID index can be pinned on all nodes, and which
+variables of rdmactl env can be set for the whole job.
 
-A NODE is a file: what "rdmactl detect -o json" prints (several documents, or an array of them,
-count as several nodes), a bundle (tar.gz) or a node tree as text; a folder of such files, or one
-that is the root of a node; or - for standard input. Two nodes at least are needed. What is no node
-is named, and the rest is compared.
+A NODE is a file: the output of "rdmactl detect -o json" (several documents or an array of them are
+several nodes), a bundle (tar.gz) or a node tree as text; a directory of such files, or the root
+directory of a node; or - for standard input. Give at least two nodes. Inputs that are not nodes are
+reported, and the others are compared.
 
-Ports are selected as rdmactl env does it on each node, and --include and --exclude take the same
-selectors; one that fits nothing on some node is ignored there. Rails are matched by the inventory's
-numbers, else by their subnets or fabrics, else in order; the report says how.
+Ports are selected on each node in the same way as by rdmactl env. --include and --exclude accept
+the same selectors; a selector that matches no port of a node is ignored there. Rails are matched by
+the rail numbers of the inventory, else by subnet or fabric, else in order; the report says how.
 
-The exit code is 0 when the nodes agree, 1 when they differ in something that breaks or slows a job,
-2 when fewer than two inputs are nodes, 3 when no node has RDMA, 7 when the nodes agree and some
-input or file could not be read.`,
+Exit codes:
+  0  the nodes agree
+  1  the nodes differ in a way that breaks a job or slows it down
+  2  fewer than two inputs are nodes
+  3  no node has RDMA
+  7  the nodes agree, but an input or a file could not be read`,
 		Example: `  rdmactl env consensus gpu-00.json gpu-01.json gpu-02.json
   rdmactl env consensus -o json nodes/ > report.json
   ssh gpu-07 rdmactl detect -o json | rdmactl env consensus --for nccl,ucx gpu-00.json -`,
@@ -53,8 +56,8 @@ input or file could not be read.`,
 	f.StringSliceVar(&flags.libraries, "for", libraryNames(launch.DefaultLibraries()),
 		"`LIBRARIES`: "+strings.Join(libraryNames(launch.Libraries()), ", ")+", or all")
 	f.StringSliceVar(&flags.include, "include", nil, "only ports that match `SELECTOR`, whatever their role")
-	f.StringSliceVar(&flags.exclude, "exclude", nil, "no ports that match `SELECTOR`")
-	f.BoolVar(&flags.routed, "routed", false, "the fabric routes between subnets of one rail: they may differ")
+	f.StringSliceVar(&flags.exclude, "exclude", nil, "leave out ports that match `SELECTOR`")
+	f.BoolVar(&flags.routed, "routed", false, "the fabric routes between the subnets of a rail: they may differ")
 	cli.CompleteWords(cmd, "for", append(libraryNames(launch.Libraries()), "all"))
 	return cmd
 }
@@ -75,7 +78,7 @@ func runConsensus(app *cli.App, cmd *cobra.Command, flags consensusFlags, args [
 	if err != nil {
 		return err
 	}
-	if app.Out.Structured() || len(nodes) < 2 { // the table names them itself
+	if app.Out.Structured() || len(nodes) < 2 { // the report lists them
 		for _, u := range bad {
 			app.Out.Note("warning: %s: %s", u.Source, u.Error)
 		}
@@ -94,7 +97,7 @@ func runConsensus(app *cli.App, cmd *cobra.Command, flags consensusFlags, args [
 	return consensusExit(report)
 }
 
-// readNodes reads the nodes and shows that it does.
+// readNodes reads the nodes and shows its progress.
 func readNodes(
 	ctx context.Context, app *cli.App, names []string, opts consensus.Options,
 ) ([]*consensus.Node, []consensus.Unreadable, error) {
@@ -102,32 +105,32 @@ func readNodes(
 	defer progress.Done()
 	files := inputs.Files{
 		Names: names, Stdin: app.Stdin,
-		Ignored: func(path string) { app.Out.Note("%s: a folder within a folder is not opened", path) },
+		Ignored: func(path string) { app.Out.Note("%s: subdirectories are not read", path) },
 		Reading: func(string) { progress.Add(1) },
 	}
 	return files.Nodes(ctx, opts)
 }
 
-// tooFewNodes is a wrong use: one node agrees with itself whatever is wrong with it,
-// and exit code 0 would let a script go on whose list of files has shrunk to one.
+// tooFewNodes returns a usage error: a single node always agrees with itself, and exit code 0 would
+// hide that a script's list of files has shrunk to one.
 func tooFewNodes(nodes []*consensus.Node, bad []consensus.Unreadable) error {
 	var err error
 	switch {
 	case len(nodes) == 0:
 		err = errors.New("no input is a node")
 	default:
-		err = errors.New("one node has nothing to agree with: name at least two")
+		err = errors.New("only one input is a node: give at least two")
 	}
-	hint := "rdmactl env --explain tells about one node"
+	hint := "rdmactl env --explain shows one node"
 	if len(bad) > 0 {
 		err = fmt.Errorf("%w (%s could not be read, the first: %s: %s)",
 			err, english.Count(len(bad), "input"), bad[0].Source, bad[0].Error)
-		hint = "rdmactl detect -o json > NAME.json on each node makes the inputs"
+		hint = "create the inputs with rdmactl detect -o json > NAME.json on each node"
 	}
 	return cli.WithHints(&cli.ExitError{Code: cli.ExitUsage, Err: err}, hint)
 }
 
-// consensusExit answers with the exit code whether the nodes agree.
+// consensusExit returns the error that carries the exit code.
 func consensusExit(r consensus.Report) error {
 	switch {
 	case r.Verdict == consensus.VerdictDiffer:

@@ -11,8 +11,8 @@ import (
 	"github.com/rdmakit/rdmakit/launch/consensus"
 )
 
-// consensusBlocks shows a comparison: the sum, the rails, the differences with their evidence, then
-// what may be pinned.
+// consensusBlocks formats a comparison: the summary, the rails, the differences with their
+// evidence, then the GID indices that can be pinned.
 func consensusBlocks(r consensus.Report, wide bool) []output.Block {
 	blocks := []output.Block{consensusSummary(r, wide)}
 	if len(r.Rails) > 0 {
@@ -63,7 +63,7 @@ func verdictCell(r consensus.Report) output.Cell {
 	for _, p := range []struct {
 		n    int
 		text string
-	}{{breaks, "that breaks jobs"}, {slows, "that slows them"}} {
+	}{{breaks, "that breaks jobs"}, {slows, "that slows jobs down"}} {
 		switch {
 		case p.n == 1:
 			parts = append(parts, "1 difference "+p.text)
@@ -88,7 +88,7 @@ func verdictCell(r consensus.Report) output.Cell {
 	return output.Good("the nodes agree" + more)
 }
 
-// nodesText names the nodes, a few of many.
+// nodesText lists the nodes; only some of them if there are many.
 func nodesText(r consensus.Report, wide bool) string {
 	names := make([]string, 0, len(r.Nodes))
 	for _, n := range r.Nodes {
@@ -97,8 +97,8 @@ func nodesText(r consensus.Report, wide bool) string {
 	return fmt.Sprintf("%d: %s", len(names), cli.SomeNames(names, wide))
 }
 
-// consensusRails shows what most nodes have on each rail, and where not all have it: "400 Gb/s (7
-// of 8)".
+// consensusRails shows the most frequent value of each rail's attributes, with the number of nodes
+// if not all have it: "400 Gb/s (7 of 8)".
 func consensusRails(r consensus.Report) output.Table {
 	columns := []struct {
 		name, check string
@@ -142,7 +142,7 @@ func attributeCell(a consensus.Attribute) output.Cell {
 	return output.Warn(fmt.Sprintf("%s (%d of %d)", a.Value, a.Nodes, a.Of))
 }
 
-// differenceBlock shows who differs, by which file, why that matters and what to do.
+// differenceBlock shows a difference: the nodes, the files, why it matters and how to fix it.
 func differenceBlock(d consensus.Difference, wide bool) output.Block {
 	severity := output.Bad(strings.ToUpper(string(d.Severity)))
 	if d.Severity == consensus.SeveritySlows {
@@ -157,7 +157,8 @@ func differenceBlock(d consensus.Difference, wide bool) output.Block {
 	return t
 }
 
-// groupEvidence shows the files that told. Of what most nodes have, one node stands for all.
+// groupEvidence shows the files with the values. For the most frequent value it shows one node
+// only.
 func groupEvidence(d consensus.Difference, wide bool) [][]output.Cell {
 	const groupsShown = 4
 	var lines [][]output.Cell
@@ -198,7 +199,8 @@ func consensusNotes(r consensus.Report, wide bool) output.Text {
 	return t
 }
 
-// consensusPins shows which index may be pinned, which must not, and what to use instead.
+// consensusPins shows which GID index can be pinned, which must not be pinned, and the settings to
+// use instead.
 func consensusPins(r consensus.Report) output.Block {
 	g := r.GID
 	l := output.List{Title: "GID index", Items: []output.Item{{Key: "advice", Value: output.Plain(g.Advice).Flow(0)}}}
@@ -224,7 +226,7 @@ func consensusPins(r consensus.Report) output.Block {
 	return l
 }
 
-// settingLines writes the settings of each library on a line.
+// settingLines returns a line with the settings of each library.
 func settingLines(list []consensus.Setting) []string {
 	var out []string
 	for start := 0; start < len(list); {
@@ -246,11 +248,12 @@ func settingPairs(list []consensus.Setting) string {
 	return strings.Join(out, " ")
 }
 
-// consensusVariables shows what may be set for the whole job, and what each node needs for itself.
+// consensusVariables shows the variables that can be set for the whole job, and those that must be
+// set on each node.
 func consensusVariables(r consensus.Report, wide bool) []output.Block {
 	var blocks []output.Block
 	if len(r.Variables.Cluster) > 0 {
-		t := output.Text{Title: "Equal on all nodes: may be set for the whole job"}
+		t := output.Text{Title: "Equal on all nodes: can be set for the whole job"}
 		for _, s := range r.Variables.Cluster {
 			t.Lines = append(t.Lines, []output.Cell{output.Plain("  " + s.Name + "=" + s.Value)})
 		}
@@ -259,7 +262,7 @@ func consensusVariables(r consensus.Report, wide bool) []output.Block {
 	if len(r.Variables.PerNode) == 0 {
 		return blocks
 	}
-	t := output.Text{Title: "Different: to be set on each node (rdmactl exec -- CMD)"}
+	t := output.Text{Title: "Different: set them on each node (rdmactl exec -- CMD)"}
 	for _, v := range r.Variables.PerNode {
 		line := "  " + v.Name
 		if v.Cluster != "" {

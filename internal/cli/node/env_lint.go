@@ -33,24 +33,28 @@ func newEnvLintCommand(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lint",
 		Short: "Check the network variables of an environment against a node",
-		Long: `Check every variable of NCCL and RCCL, UCX, NVSHMEM, Gloo and PyTorch, Mooncake, vLLM, SGLang,
-libfabric and Open MPI that an environment sets: devices that aren't there or aren't meant, GID
-indices that are empty or can't be routed, network devices that lead nowhere, contradictions,
-numbers out of range, misspelt names. Each finding has its line, what happens because of it, and the
-value that is right where that follows from the node. Nothing is changed.
+		Long: `Check the variables of NCCL and RCCL, UCX, NVSHMEM, Gloo and PyTorch, Mooncake, vLLM, SGLang,
+libfabric and Open MPI in an environment against a node. env lint finds devices that don't exist or
+are not meant for jobs, GID indices that are empty or not routable, network devices without a route,
+contradictions, numbers out of range and misspelt names. Each finding shows its line, its
+consequence, and the correct value if it follows from the node. env lint changes nothing.
 
-The environment is that of this process, of another (--pid), or a file (--env): dotenv, a shell
-script, docker's --env-file, systemd's EnvironmentFile, the output of env, an object of JSON, or
-manifests of Kubernetes and Compose, container by container. --form says which, where the content
-doesn't tell: docker keeps quotes, the others don't. In scripts assignments are found and nothing is
-run; values with an expansion are not judged.
+The environment is that of this process, of another process (--pid), or a file (--env): dotenv, a
+shell script, docker's --env-file, systemd's EnvironmentFile, the output of env, a JSON object, or
+Kubernetes and Compose manifests, container by container. --form sets the format if the content is
+ambiguous: docker keeps quotes, the others remove them. Scripts are not run, only their assignments
+are read; values with an expansion are not checked.
 
-The node is this machine, or the one that --root or --from choose. A process in another mount
-namespace, as in a container, is judged against what it sees of the machine.
+The node is this machine, or the one that --root or --from choose. If the process runs in another
+mount namespace, such as in a container, its environment is checked against the files that it sees.
 
-The exit code is 1 when there is an error, or with --strict also a warning; 7 when files that decide
-could not be read; 3 when the environment has no such variable; 4 when the environment of a process
-may not be read; 2 when a file can't be understood; and 0 otherwise, with warnings and notes too.`,
+Exit codes:
+  0  there is no error; there may be warnings and notes
+  1  there is an error, or with --strict a warning
+  2  a file can't be parsed
+  3  the environment has no variable to check
+  4  no permission to read the environment of the process
+  7  files that the result depends on could not be read`,
 		Example: `  rdmactl env lint
   rdmactl env lint --env job.env
   rdmactl env lint --env deployment.yaml --from node17.tar.gz
@@ -65,12 +69,12 @@ may not be read; 2 when a file can't be understood; and 0 otherwise, with warnin
 	f.source.AddTo(cmd)
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.files, "env", nil,
-		"check the variables in `FILE`, - for standard input; may be given often")
-	flags.StringVar(&f.form, "form", string(lint.FormAuto), "how FILE is written: "+strings.Join(formNames(), ", "))
+		"check the variables in `FILE`, - for standard input; can be repeated")
+	flags.StringVar(&f.form, "form", string(lint.FormAuto), "format of FILE: "+strings.Join(formNames(), ", "))
 	flags.IntVar(&f.pid, "pid", 0, "check the environment of process `PID`")
-	flags.BoolVar(&f.strict, "strict", false, "let warnings count as errors")
-	flags.BoolVar(&f.list, "list", false, "list the rules and check nothing")
-	flags.StringVar(&f.explain, "explain", "", "explain the rule `ID` and check nothing")
+	flags.BoolVar(&f.strict, "strict", false, "treat warnings as errors")
+	flags.BoolVar(&f.list, "list", false, "list the rules without checking anything")
+	flags.StringVar(&f.explain, "explain", "", "explain the rule `ID` without checking anything")
 	cmd.MarkFlagsMutuallyExclusive("env", "pid", "list", "explain")
 	cli.CompleteWords(cmd, "form", formNames())
 	cli.CompleteWords(cmd, "explain", lintRuleIDs())
@@ -102,9 +106,9 @@ func runEnvLint(app *cli.App, cmd *cobra.Command, f envLintFlags) error {
 	case !slices.Contains(formNames(), f.form):
 		return cli.UsageError(cmd, fmt.Errorf("--form: %q is not one of %s", f.form, strings.Join(formNames(), ", ")))
 	case f.pidGiven && f.pid <= 0:
-		return cli.UsageError(cmd, fmt.Errorf("--pid: %d is no process", f.pid))
+		return cli.UsageError(cmd, fmt.Errorf("--pid: %d is not a process ID", f.pid))
 	case len(f.files) == 0 && cmd.Flags().Changed("form"):
-		return cli.UsageError(cmd, errors.New("--form: it says how the file of --env is written"))
+		return cli.UsageError(cmd, errors.New("--form needs --env"))
 	}
 	report, err := lintEnv(cmd.Context(), app, f)
 	if err != nil {
@@ -130,18 +134,18 @@ func lintEnv(ctx context.Context, app *cli.App, f envLintFlags) (lint.Report, er
 		return lint.Report{}, err
 	}
 	defer n.Close()
-	n.Names = nil // names of cards decide nothing here
+	n.Names = nil // the rules don't depend on the names of cards
 	snap, _, err := app.ScanNode(ctx, n)
 	if err != nil {
 		return lint.Report{}, err
 	}
 	if !n.Local && !f.pidGiven && len(f.files) == 0 {
-		app.Out.Note("note: the environment is that of this process, the node is another")
+		app.Out.Note("note: the environment is that of this process, but the node is another machine")
 	}
 	return lint.Run(lint.Input{Snapshot: &snap, Root: n.Root, Environments: envs}), nil
 }
 
-// lintEnvironments reads what the flags name.
+// lintEnvironments reads the environments that the flags name.
 func lintEnvironments(app *cli.App, f envLintFlags) ([]lint.Environment, error) {
 	switch {
 	case f.pidGiven:
@@ -164,8 +168,8 @@ func lintEnvironments(app *cli.App, f envLintFlags) ([]lint.Environment, error) 
 	return out, nil
 }
 
-// openLintNode opens the node to judge by: for a process in another mount namespace what that
-// process sees.
+// openLintNode opens the node to check against: for a process in another mount namespace, the files
+// that this process sees.
 func openLintNode(app *cli.App, f envLintFlags) (*sources.Node, error) {
 	if !f.pidGiven || f.source.From != "" || app.Config.Root != "" && app.Config.Root != "/" {
 		return app.OpenNode(f.source)
@@ -174,8 +178,8 @@ func openLintNode(app *cli.App, f envLintFlags) (*sources.Node, error) {
 	if !other.Mount {
 		if other.Network {
 			app.Out.Note(
-				"note: process %d is in another network namespace: its network devices and GID tables may be "+
-					"others than those judged here", f.pid)
+				"note: process %d is in another network namespace: it may have other network devices and GID "+
+					"tables than those that the check uses", f.pid)
 		}
 		return app.OpenNode(f.source)
 	}
@@ -183,16 +187,16 @@ func openLintNode(app *cli.App, f envLintFlags) (*sources.Node, error) {
 	if err != nil {
 		app.Out.Note(
 			"note: process %d is in another mount namespace, whose files can't be read here (%v): "+
-				"this node is judged instead", f.pid, err)
+				"the check uses this node instead", f.pid, err)
 		return app.OpenNode(f.source)
 	}
 	app.Out.Note(
-		"note: process %d is in another mount namespace: the node is judged as it sees it, below /proc/%d/root",
+		"note: process %d is in another mount namespace: the check uses the files that it sees, below /proc/%d/root",
 		f.pid, f.pid)
 	return n, nil
 }
 
-// nothingToLint says that no variable is any rule's business, and what would help.
+// nothingToLint returns the error that no rule applies to any variable, with hints.
 func nothingToLint(r lint.Report) error {
 	var names []string
 	for _, e := range r.Environments {
@@ -201,11 +205,11 @@ func nothingToLint(r lint.Report) error {
 	err := cli.Exitf(cli.ExitNotFound,
 		"nothing to check: no variable of NCCL, UCX, NVSHMEM, Gloo, Mooncake, libfabric or Open MPI in %s",
 		strings.Join(names, ", "))
-	return cli.WithHints(err, "the libraries choose by themselves then; rdmactl env prints what to set",
+	return cli.WithHints(err, "the libraries use their defaults; rdmactl env prints the variables to set",
 		"--env FILE and --pid PID check another environment")
 }
 
-// lintResult is the end of a run: the error that carries its exit code.
+// lintResult returns the error that carries the exit code of a run.
 func lintResult(app *cli.App, r lint.Report, strict bool) error {
 	switch {
 	case r.Counts.Error > 0 || strict && r.Counts.Warn > 0:
@@ -213,7 +217,7 @@ func lintResult(app *cli.App, r lint.Report, strict bool) error {
 	case len(r.Incomplete) > 0:
 		return cli.ExitSilently(cli.ExitPartial)
 	case r.Counts.Warn > 0:
-		app.Out.Note("note: %s; --strict makes that exit code 1", english.Count(r.Counts.Warn, "warning"))
+		app.Out.Note("note: %s; with --strict the exit code is 1", english.Count(r.Counts.Warn, "warning"))
 	}
 	return nil
 }
@@ -224,7 +228,7 @@ func explainLintRule(app *cli.App, cmd *cobra.Command, id string) error {
 		err := fmt.Errorf("--explain: no rule %q", id)
 		return cli.UsageError(cmd,
 			cli.WithHints(cli.WithHints(err, cli.DidYouMean(spelling.Nearest(id, lintRuleIDs(), spelling.Loose))...),
-				"rdmactl env lint --list names the rules"))
+				"rdmactl env lint --list lists the rules"))
 	}
 	return app.Out.Print(rule, lintRuleBlocks(rule)...)
 }

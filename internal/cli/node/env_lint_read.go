@@ -37,7 +37,7 @@ func readLintFile(app *cli.App, name string, form lint.Form) ([]lint.Environment
 		if len(envs) == 0 {
 			err := cli.Exitf(cli.ExitNotFound, "nothing to check: no container of %s sets a variable", label)
 			return nil, cli.WithHints(err,
-				"env: of a container, data: of a ConfigMap and environment: of a service are looked at")
+				"env lint reads env: of containers, data: of ConfigMaps and environment: of services")
 		}
 		return envs, nil
 	}
@@ -78,8 +78,8 @@ func readEnvFile(app *cli.App, name string) ([]byte, error) {
 	return data, nil
 }
 
-// readProcessEnvironment reads what a process was started with: later changes of its own are
-// not seen.
+// readProcessEnvironment reads the environment with which a process was started; later changes by
+// the process are not visible.
 func readProcessEnvironment(pid int) (lint.Environment, error) {
 	data, err := process.Environ(pid)
 	switch {
@@ -87,24 +87,24 @@ func readProcessEnvironment(pid int) (lint.Environment, error) {
 		err = &cli.ExitError{Code: cli.ExitPermission, Err: err}
 		if os.Geteuid() == 0 {
 			return lint.Environment{}, cli.WithHints(err,
-				"root needs CAP_SYS_PTRACE for that, which containers lack, and the same user namespace")
+				"root needs CAP_SYS_PTRACE, which containers usually don't have, and the same user namespace")
 		}
-		return lint.Environment{}, cli.WithHints(err, "the environment of another user's process is root's to read: "+
+		return lint.Environment{}, cli.WithHints(err, "only root can read the environment of another user's process: "+
 			"sudo rdmactl env lint --pid "+strconv.Itoa(pid))
 	case errors.Is(err, os.ErrNotExist):
-		return lint.Environment{}, cli.Exitf(cli.ExitNotFound, "no process %d here", pid)
+		return lint.Environment{}, cli.Exitf(cli.ExitNotFound, "there is no process %d", pid)
 	case err != nil:
 		return lint.Environment{}, fmt.Errorf("read environment of process %d: %w", pid, err)
 	}
 	env, err := lint.Parse("process "+strconv.Itoa(pid), bytes.TrimSuffix(data, []byte{0}), lint.FormEnviron)
 	for i := range env.Settings {
-		env.Settings[i].File = "" // the name of the environment says it
+		env.Settings[i].File = "" // the name of the environment has it
 	}
 	return env, err
 }
 
-// openProcessRoot opens the files that a process sees; netlink of its namespace is out of reach, so
-// addresses come from the GID tables.
+// openProcessRoot opens the files that a process sees. Netlink of its network namespace can't be
+// used, so addresses come from the GID tables.
 func openProcessRoot(pid int) (*sources.Node, error) {
 	root, dir, err := process.OpenRoot(pid)
 	if err != nil {

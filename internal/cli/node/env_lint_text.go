@@ -10,8 +10,8 @@ import (
 	"github.com/rdmakit/rdmakit/launch/lint"
 )
 
-// lintBlocks shows a report to people: the findings by environment, the worst first, each with its
-// line, its evidence and what to write instead; the sum last.
+// lintBlocks formats a report as text: the findings of each environment, the worst first, each with
+// its line, its evidence and the correct value; then the summary line.
 func lintBlocks(r lint.Report, wide bool) []output.Block {
 	var blocks []output.Block
 	for _, env := range r.Environments {
@@ -24,7 +24,7 @@ func lintBlocks(r lint.Report, wide bool) []output.Block {
 		if len(env.Unjudged) > 0 {
 			lines = append(lines, []output.Cell{
 				output.Dim("skip   "),
-				output.Plain(strings.Join(env.Unjudged, ", ") + ": the value isn't known here").Flow(0),
+				output.Plain(strings.Join(env.Unjudged, ", ") + ": not checked, value unknown").Flow(0),
 			})
 		}
 		if len(lines) > 0 {
@@ -62,7 +62,7 @@ func lintFindingLines(f lint.Finding, wide bool) [][]output.Cell {
 	return append(lines, cli.LintSources(f.Sources, wide)...)
 }
 
-// lintPlace is where a finding stands: "  job.env:3".
+// lintPlace returns the place of a finding: " job.env:3".
 func lintPlace(f lint.Finding) string {
 	switch {
 	case f.File == "":
@@ -73,7 +73,7 @@ func lintPlace(f lint.Finding) string {
 	return fmt.Sprintf("  %s:%d", f.File, f.Line)
 }
 
-// fixText writes a change as a shell takes it.
+// fixText formats a fix as a shell command.
 func fixText(f lint.Fix) string {
 	if f.Unset {
 		return "unset " + f.Name
@@ -81,7 +81,7 @@ func fixText(f lint.Fix) string {
 	return f.Name + "='" + strings.ReplaceAll(f.Value, "'", `'\''`) + "'"
 }
 
-// lintSum is "12 variables: 1 error, 2 warnings".
+// lintSum returns the summary: "12 variables: 1 error, 2 warnings".
 func lintSum(r lint.Report) []output.Cell {
 	return append([]output.Cell{output.Bold(english.Count(r.Variables(), "variable") + ":")},
 		cli.LintCounts(r.Counts)...)

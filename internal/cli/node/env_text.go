@@ -9,7 +9,7 @@ import (
 	"github.com/rdmakit/rdmakit/launch"
 )
 
-// explainBlocks shows the reasoning behind a plan.
+// explainBlocks formats the reasoning behind a plan.
 func explainBlocks(plan launch.Plan, wide bool) []output.Block {
 	var out []output.Block
 	if len(plan.Ports) > 0 {
@@ -71,7 +71,7 @@ func plainRow(texts ...string) []output.Cell {
 	return out
 }
 
-// outcomeText says in a sentence whether RDMA can be used.
+// outcomeText summarises whether RDMA can be used.
 func outcomeText(plan launch.Plan) string {
 	selected := 0
 	for _, p := range plan.Ports {
@@ -128,8 +128,8 @@ func decisionCell(d launch.Decision) output.Cell {
 	return output.Bad(string(d))
 }
 
-// choiceCell shows what a library does with a port: the index it takes, "no" for a port that it
-// leaves alone.
+// choiceCell shows what a library does with a port: the GID index that it uses, or "no" if it does
+// not use the port.
 func choiceCell(c *launch.AutoChoice, want *launch.GIDChoice) output.Cell {
 	switch {
 	case c == nil:
@@ -164,7 +164,7 @@ func envVariableTable(plan launch.Plan, wide bool) output.Table {
 	return t
 }
 
-// filesText shows all files, or the first of several.
+// filesText lists all files if wide, else the first and the number of the others.
 func filesText(files []string, wide bool) string {
 	if len(files) < 2 || wide {
 		return strings.Join(files, " ")

@@ -21,13 +21,13 @@ type execFlags struct {
 	allowNone, allowPartial, dryRun bool
 }
 
-// execReport is what exec --dry-run tells.
+// execReport is the output of exec --dry-run.
 type execReport struct {
 	Schema string `json:"schema"`
-	// File is what would be started: the first of the folders in PATH that has it.
+	// File is the program that would be started: the first one found in the directories of PATH.
 	File      string   `json:"file"`
-	Arguments []string `json:"arguments"` // the name as it was given comes first
-	// Set and Unset are the variables that the program gets, and those that it doesn't get.
+	Arguments []string `json:"arguments"` // the first is the name as given
+	// Set are the variables that are set for the program, Unset those that are removed.
 	Set    map[string]string `json:"set"`
 	Unset  []string          `json:"unset"`
 	Launch launch.Plan       `json:"launch"` // why
@@ -37,34 +37,38 @@ func newExecCommand(app *cli.App) *cobra.Command {
 	var flags execFlags
 	cmd := &cobra.Command{
 		Use:   "exec [flags] [--] CMD [ARG...]",
-		Short: "Run a program in the environment that env derives",
-		Long: `Exec derives the variables as env does, sets them, and becomes CMD: the process stays the same, and
-with it its PID (1 in a container), its parent, process group, terminal, streams and limits. Signals
-and the exit code are CMD's own; nothing of rdmactl is left. CMD is looked for in PATH. The first
-word that is no flag is CMD, and all behind it is its own; -- in front of it is for scripts, where
-CMD may begin with a hyphen.
+		Short: "Run a program with the variables that env derives",
+		Long: `Set the variables that env derives and replace the process by CMD (execve). CMD keeps the PID (1 in
+a container), parent, process group, terminal, standard streams and limits, receives the signals and
+sets the exit code. CMD is searched in PATH. The first argument that is not a flag is CMD; all
+arguments after it belong to CMD. Scripts put -- before CMD, because CMD may begin with a hyphen.
 
-What the environment has already is kept, as with env; --override replaces it. The environment
-counts with --root and --from too, for CMD runs here.
+Variables that are already set keep their values, as with env; --override replaces them. This
+applies with --root and --from too, because CMD runs on this machine.
 
-CMD is not started when no RDMA can be used (exit code 3), or when files that decide could not be
-read (7): a job over TCP, or with rails missing, is slow on all nodes, and nobody sees why.
---tcp-fallback starts it with RDMA turned off, --allow-none as it is, --allow-partial with what
-was read.
+CMD is not started if RDMA can't be used or if files that the result depends on could not be read,
+because a job that silently runs over TCP or with fewer rails slows down all nodes. --tcp-fallback
+starts CMD with RDMA turned off, --allow-none with the variables as they are, --allow-partial with
+the variables derived from the files that could be read. --timeout limits the time until CMD starts.
 
-Exit codes besides CMD's own: 127 when CMD isn't found, 126 when it can't be started, 2, 3, 4, 6 and
-7 as for env. --timeout bounds the time until CMD starts.`,
+Exit codes if CMD was not started:
+  3      RDMA can't be used
+  7      files that the result depends on could not be read
+  126    CMD can't be started
+  127    CMD isn't found
+  2 4 6  as for env`,
 		Example: `  rdmactl exec -- vllm serve /models/llama --tensor-parallel-size 8
   rdmactl exec -q --for nccl --tcp-fallback -- torchrun train.py
   rdmactl exec --dry-run -- python3 -m sglang.launch_server`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runExec(app, cmd, flags, args) },
 	}
 	f := cmd.Flags()
-	f.SetInterspersed(false) // flags behind CMD are CMD's
-	f.BoolVar(&flags.allowNone, "allow-none", false, "start CMD when no port can be used")
-	f.BoolVar(&flags.allowPartial, "allow-partial", false, "start CMD when files that decide could not be read")
+	f.SetInterspersed(false) // flags after CMD belong to CMD
+	f.BoolVar(&flags.allowNone, "allow-none", false, "start CMD even if no port can be used")
+	f.BoolVar(&flags.allowPartial, "allow-partial", false,
+		"start CMD even if files that the result depends on could not be read")
 	f.BoolVar(&flags.dryRun, "dry-run", false,
-		"print what would be set and started, as a shell script, and start nothing")
+		"print the variables and the command as a shell script without starting CMD")
 	flags.addTo(cmd)
 	return cmd
 }
@@ -72,13 +76,13 @@ Exit codes besides CMD's own: 127 when CMD isn't found, 126 when it can't be sta
 func runExec(app *cli.App, cmd *cobra.Command, flags execFlags, args []string) error {
 	structured := app.Out.Structured() && app.Config.Origin("output") == config.OriginFlag
 	if structured && !flags.dryRun {
-		return cli.UsageError(cmd, errors.New("standard output is CMD's: -o json and yaml need --dry-run"))
+		return cli.UsageError(cmd, errors.New("-o json and -o yaml need --dry-run, because CMD uses standard output"))
 	}
 	if args[0] == "" {
 		return cli.UsageError(cmd, errors.New("CMD is empty"))
 	}
 	gate := process.NewGate()
-	defer gate.Close() // on the ways out that start nothing
+	defer gate.Close() // for the returns without a start
 	plan, _, err := planEnv(app, cmd, flags.planFlags, app.Environment())
 	if err != nil {
 		return err
@@ -102,7 +106,8 @@ func runExec(app *cli.App, cmd *cobra.Command, flags execFlags, args []string) e
 	return startError(p.Start(process.Exec))
 }
 
-// startError ends the run with the code that shells have for a program that could not be started.
+// startError returns the error with the exit code that shells use for a program that could not be
+// started.
 func startError(err error) error {
 	if e, ok := errors.AsType[*process.StartError](err); ok {
 		return &cli.ExitError{Code: e.Code, Err: e}
@@ -110,28 +115,30 @@ func startError(err error) error {
 	return err
 }
 
-// execRefusal tells why CMD is not started, nil if it is.
+// execRefusal returns the reason not to start CMD, nil if it is to be started.
 func execRefusal(plan launch.Plan, flags execFlags) error {
 	if len(plan.Incomplete) > 0 && !flags.allowPartial {
 		first := plan.Incomplete[0]
-		err := cli.Exitf(cli.ExitPartial, "not started: %d files that decide could not be read, the first is %s: %s",
+		err := cli.Exitf(cli.ExitPartial,
+			"not started: %d files that the result depends on could not be read, the first is %s: %s",
 			len(plan.Incomplete), first.Path, first.Error)
-		return cli.WithHints(err, "--allow-partial starts it with what was read")
+		return cli.WithHints(err, "--allow-partial starts it with the files that could be read")
 	}
 	if plan.Outcome != launch.OutcomeNone || flags.tcpFallback || flags.allowNone {
 		return nil
 	}
-	why := "no RDMA can be used"
+	why := "RDMA can't be used"
 	for _, w := range plan.Warnings {
 		if w.Rule == "nothing-usable" {
 			why = w.Text
 		}
 	}
 	return cli.WithHints(cli.Exitf(cli.ExitNotFound, "not started: %s", why),
-		"rdmactl doctor tells what to do", "--tcp-fallback starts it with RDMA turned off, --allow-none as it is")
+		"rdmactl doctor shows what to fix",
+		"--tcp-fallback starts it with RDMA turned off, --allow-none with the variables as they are")
 }
 
-// printExec tells what would be started. An error that starting would surely meet is met here too.
+// printExec prints what would be started. It returns the errors that a start is sure to return.
 func printExec(app *cli.App, plan launch.Plan, p process.Program, structured bool) error {
 	report := execReport{
 		Schema: execSchema, Arguments: p.Args, Set: plan.Environment(), Unset: []string{}, Launch: plan,
@@ -158,13 +165,13 @@ func printExec(app *cli.App, plan launch.Plan, p process.Program, structured boo
 		words[i] = shellWord(arg)
 	}
 	command := "exec "
-	if strings.HasPrefix(p.Args[0], "-") { // exec would take it for an option
+	if strings.HasPrefix(p.Args[0], "-") { // exec would parse it as an option
 		command = "exec env -- "
 	}
 	return app.Out.Raw(append(text, command+strings.Join(words, " ")+"\n"...))
 }
 
-// shellWord quotes an argument for a POSIX shell where it needs it.
+// shellWord quotes an argument for a POSIX shell if necessary.
 func shellWord(s string) string {
 	if s != "" && strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+.,:/=@%") == "" {
 		return s

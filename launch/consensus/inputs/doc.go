@@ -1,11 +1,11 @@
-// Package inputs reads the nodes of a comparison from files of every form: what "rdmactl detect -o
-// json" prints (several documents, or an array of them, are several nodes), bundles and node trees
-// as text, folders of such files, folders that are the root of a node, and a stream.
+// Package inputs reads the nodes of a comparison: the output of "rdmactl detect -o json" (several
+// documents, or an array of them, are several nodes), bundles and node trees as text, directories
+// of such files, root directories of nodes, and standard input.
 //
 //	nodes, bad, err := inputs.Files{Names: os.Args[1:], Stdin: os.Stdin}.Nodes(ctx, opts)
 //	report := consensus.Compare(nodes, opts)
 //	report.Unreadable = bad
 //
-// A node is scanned, digested and let go of, so that thousands can be read. What is no node is
-// named with the reason, and the rest is read.
+// Only the digest of a node is kept in memory, so that thousands of nodes can be read. Inputs that
+// are not nodes are reported with the reason, and the others are read.
 package inputs

@@ -21,10 +21,10 @@ import (
 	"github.com/rdmakit/rdmakit/launch/consensus"
 )
 
-// maxNodes bounds what one comparison may hold: digests of some kilobytes each.
+// maxNodes is the largest number of nodes in a comparison; their digests have a few kilobytes each.
 const maxNodes = 1 << 16
 
-// ErrTooMany is the error for more nodes than a comparison holds.
+// ErrTooMany is the error for more nodes than a comparison supports.
 var ErrTooMany = fmt.Errorf("more than %d nodes", maxNodes)
 
 // StdinSource is the name of standard input in a report.
@@ -32,26 +32,26 @@ const StdinSource = "stdin"
 
 // Files are the inputs of a comparison.
 type Files struct {
-	// Names are files, folders with such files, folders that are roots of nodes, and "-" for Stdin.
-	// Of a folder all files are read; its hidden ones are left alone, and folders in it are opened
-	// only if they are roots of nodes.
+	// Names are files, directories with such files, root directories of nodes, and "-" for Stdin.
+	// All files of a directory are read except hidden ones; its subdirectories are read only if
+	// they are roots of nodes.
 	Names []string
 	Stdin io.Reader // what "-" reads
-	// Ignored, if it is not nil, is called with each folder within a folder that is not opened.
+	// Ignored, if not nil, is called with each subdirectory that is not read.
 	Ignored func(path string)
 	// Reading, if it is not nil, is called with each input before it is read, by several goroutines
 	// at a time.
 	Reading func(path string)
 }
 
-// input is a name, or a file of a folder that is one.
+// input is a name, or a file of a directory.
 type input struct {
 	path   string
 	folder bool // the root of a node
 	stdin  bool
 }
 
-// reader collects what the inputs hold. Only digests stay in memory.
+// reader collects the nodes of the inputs. Only digests are kept in memory.
 type reader struct {
 	files Files
 	opts  consensus.Options
@@ -61,7 +61,8 @@ type reader struct {
 	bad   []readBad
 }
 
-// place is where something was read, so that reading in parallel changes nothing.
+// place is the position of a node in the inputs, so that the result does not depend on parallel
+// reading.
 type place struct{ input, document int }
 
 func (p place) compare(other place) int {
@@ -78,9 +79,9 @@ type readBad struct {
 	consensus.Unreadable
 }
 
-// Nodes reads all inputs, as many at a time as there are processors, and digests them with opts.
-// Nodes and what is no node are in the order of the names. The error is the cause of the context's
-// end, or [ErrTooMany].
+// Nodes reads all inputs, in parallel on all processors, and digests them with opts. The nodes and
+// the unreadable inputs are in the order of the names. The error is the cause of the context's end,
+// or [ErrTooMany].
 func (f Files) Nodes(ctx context.Context, opts consensus.Options) ([]*consensus.Node, []consensus.Unreadable, error) {
 	r := &reader{files: f, opts: opts}
 	inputs := r.listInputs(f.Names)
@@ -110,7 +111,7 @@ func (f Files) Nodes(ctx context.Context, opts consensus.Options) ([]*consensus.
 	return nodes, bad, nil
 }
 
-// sorted puts what was read in the order of the inputs.
+// sorted returns the results in the order of the inputs.
 func (r *reader) sorted() ([]*consensus.Node, []consensus.Unreadable) {
 	slices.SortFunc(r.nodes, func(a, b readNode) int { return a.compare(b.place) })
 	slices.SortFunc(r.bad, func(a, b readBad) int { return a.compare(b.place) })
@@ -125,8 +126,8 @@ func (r *reader) sorted() ([]*consensus.Node, []consensus.Unreadable) {
 	return nodes, bad
 }
 
-// listInputs opens folders. The number of an input is its place in the list; what is
-// wrong with a folder stands before its files.
+// listInputs lists the files of directories. The number of an input is its position in the list; an
+// error about a directory comes before its files.
 func (r *reader) listInputs(args []string) []input {
 	var out []input
 	stdin := false
@@ -140,7 +141,7 @@ func (r *reader) listInputs(args []string) []input {
 		case arg == "-":
 			stdin = true
 			out = append(out, input{path: StdinSource, stdin: true})
-		case err != nil || !info.IsDir(): // who opens the file tells better what is wrong
+		case err != nil || !info.IsDir(): // opening the file gives a better error
 			out = append(out, input{path: arg})
 		case sources.IsRoot(arg):
 			out = append(out, input{path: arg, folder: true})
@@ -151,8 +152,8 @@ func (r *reader) listInputs(args []string) []input {
 	return out
 }
 
-// listFolder returns the files of a folder, and the folders in it that are roots of
-// nodes. It goes no deeper, and leaves hidden files alone.
+// listFolder returns the files of a directory and the subdirectories that are roots of nodes. It
+// does not read deeper levels or hidden files.
 func (r *reader) listFolder(at int, dir string) []input {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -176,7 +177,7 @@ func (r *reader) listFolder(at int, dir string) []input {
 		}
 	}
 	if len(out) == 0 {
-		r.fail(place{input: at}, dir, errors.New("the folder holds no file"))
+		r.fail(place{input: at}, dir, errors.New("the directory has no files"))
 	}
 	return out
 }
@@ -185,13 +186,13 @@ func (r *reader) fail(at place, source string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	text := strings.Join(strings.Fields(err.Error()), " ")
-	for _, prefix := range []string{"open recorded node ", "open bundle "} { // the source stands in front already
+	for _, prefix := range []string{"open recorded node ", "open bundle "} { // the source precedes the message
 		text = strings.TrimPrefix(text, prefix+source+": ")
 	}
 	r.bad = append(r.bad, readBad{at, consensus.Unreadable{Source: source, Error: text}})
 }
 
-// keep digests a snapshot and lets go of it.
+// keep stores the digest of a snapshot.
 func (r *reader) keep(at place, source string, snap inventory.Snapshot) {
 	node, err := consensus.NewNode(source, snap, r.opts)
 	if err != nil {
@@ -203,7 +204,7 @@ func (r *reader) keep(at place, source string, snap inventory.Snapshot) {
 	r.nodes = append(r.nodes, readNode{at, node})
 }
 
-// read reads one input, by what its first bytes say that it is.
+// read reads one input; its first bytes show the format.
 func (r *reader) read(ctx context.Context, i int, in input) {
 	if r.files.Reading != nil {
 		r.files.Reading(in.path)
@@ -225,8 +226,8 @@ func (r *reader) read(ctx context.Context, i int, in input) {
 	}
 }
 
-// readStream tells JSON from a recorded node. A recorded node in a file is opened as rdmactl --from
-// opens it, in a pipe it is read as it comes.
+// readStream reads JSON or a recorded node. A recorded node in a file is opened like by rdmactl
+// --from, a pipe is read sequentially.
 func (r *reader) readStream(ctx context.Context, i int, name string, file io.Reader, pipe bool) {
 	in := bufio.NewReader(file)
 	start, err := in.Peek(64)
@@ -234,9 +235,9 @@ func (r *reader) readStream(ctx context.Context, i int, name string, file io.Rea
 	case len(start) == 0 && err != nil && !errors.Is(err, io.EOF):
 		r.fail(place{input: i}, name, trimPath(err))
 	case len(start) == 0:
-		r.fail(place{input: i}, name, errors.New("it is empty"))
+		r.fail(place{input: i}, name, errors.New("empty"))
 	case strings.HasPrefix(text, "{") || strings.HasPrefix(text, "["):
-		// A section of a node tree begins with a bracket too, and with a path in it.
+		// A section of a node tree begins with a bracket too, followed by a path.
 		if strings.HasPrefix(text, "[") && !strings.HasPrefix(strings.TrimLeft(text[1:], " \t\r\n"), "{") && !pipe {
 			r.readBundle(ctx, i, name)
 			return
@@ -296,10 +297,10 @@ func (r *reader) readPipe(ctx context.Context, i int, name string, in io.Reader)
 	r.scan(ctx, i, name, n)
 }
 
-// scan reads a node; what could not be read of it stands in its snapshot.
+// scan reads a node; its snapshot lists the files that could not be read.
 func (r *reader) scan(ctx context.Context, i int, name string, n *sources.Node) {
 	defer n.Close()
-	n.Names = nil // names of cards decide nothing here
+	n.Names = nil // the comparison doesn't depend on the names of cards
 	snap, err := inventory.Scan(ctx, n.Sources)
 	switch {
 	case ctx.Err() != nil:
@@ -311,7 +312,7 @@ func (r *reader) scan(ctx context.Context, i int, name string, n *sources.Node) 
 	}
 }
 
-// trimPath drops the path of an error: it stands before the message already.
+// trimPath removes the path from an error, because it is already in front of the message.
 func trimPath(err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err

@@ -75,7 +75,7 @@ func TestFilesNodes(t *testing.T) {
 		wrong = append(wrong, b.Source+": "+b.Error)
 	}
 	for i, want := range []string{
-		"absent: no such file or directory", "c.json: a launch plan", "void: the folder holds no file",
+		"absent: no such file or directory", "c.json: a launch plan", "void: the directory has no files",
 		"stdin: - given twice",
 	} {
 		if i >= len(wrong) || !strings.Contains(wrong[i], want) {
