@@ -335,7 +335,7 @@ func TestNotes(t *testing.T) {
 		LookupEnv: lookup(env), Environ: []string{"RDMAKIT_OUTPT=json", "RDMAKIT_AGENT_TOKEN=x", "RDMAKIT_MTU=4096"},
 	})
 	want := []string{
-		"RDMAKIT_MTU=4096 wins over RDMA_MTU=1024",
+		"RDMAKIT_MTU=4096 overrides RDMA_MTU=1024",
 		"RDMAKIT_OUTPT is not a setting; did you mean RDMAKIT_OUTPUT?",
 	}
 	if diff := cmp.Diff(want, c.Notes); diff != "" || err != nil {

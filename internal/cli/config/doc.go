@@ -1,6 +1,6 @@
-// Package config finds out what the user has settled in advance, and where.
+// Package config loads the user's settings and records where each value comes from.
 //
-// A setting comes from the first of these that has it:
+// The value of a setting comes from the first of these sources that has one:
 //
 //  1. a flag of the command, such as --mtu;
 //  2. its RDMAKIT_ variable, such as RDMAKIT_MTU;
@@ -8,22 +8,23 @@
 //  4. the configuration file;
 //  5. its default, or what rdmactl detects on the machine.
 //
-// A variable that is set but empty counts as unset. The file is YAML, one "key: value" a line:
+// An empty variable is treated as unset. The file is YAML with one "key: value" pair per line:
 //
 //	# ~/.config/rdmakit/config.yaml
 //	output: wide
 //	device: mlx5_0
 //	timeout: 30s
 //
-// It is the one that --config names, else RDMAKIT_CONFIG, else
+// The file is the one that --config names, else RDMAKIT_CONFIG, else
 // $XDG_CONFIG_HOME/rdmakit/config.yaml, else ~/.config/rdmakit/config.yaml (on Windows
-// %AppData%\rdmakit\config.yaml). A named file must exist, the default one need not. An unknown key
-// or a wrong value is an error that names file and line, variable or flag.
+// %AppData%\rdmakit\config.yaml). A file that is named explicitly must exist, the default file need
+// not. An unknown key or an invalid value is an error that names the file and line, the variable or
+// the flag.
 //
 //	cfg, err := config.Load(config.Options{LookupEnv: os.LookupEnv})
-//	if err != nil { ... }         // cfg still holds all that was right
+//	if err != nil { ... }         // cfg still has all valid settings
 //	fmt.Println(cfg.MTU)          // 0: to be detected
 //
-// The table in Settings is the only list of settings. Nothing here is global; a Config is not
-// changed after Load.
+// The table in Settings is the only list of settings. The package has no global state; a Config is
+// not changed after Load.
 package config

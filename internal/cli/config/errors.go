@@ -6,22 +6,22 @@ import (
 	"strings"
 )
 
-// Error is a mistake in what the user set.
+// Error is an error in a setting.
 type Error struct {
-	// Source is where it stands: file:line, a variable, or a flag.
+	// Source is where the setting is: file:line, a variable, or a flag.
 	Source string
-	// Key is the setting, or the unknown key; empty where the file as a whole is wrong.
+	// Key is the setting, or the unknown key; empty if the error is about the whole file.
 	Key string
-	// Value is what was set.
+	// Value is the value that was set.
 	Value string
-	// Reason says what is wrong, such as "is not one of RC, UC, UD".
+	// Reason describes the error, such as "is not one of RC, UC, UD".
 	Reason string
-	// Near is the known key that an unknown one looks like.
+	// Near is the known key that is most similar to an unknown one.
 	Near string
 	// Hint is another thing to try.
 	Hint string
 
-	wrong bool // Value is what Reason speaks of
+	wrong bool // Reason is about Value
 }
 
 // Error implements error: "config.yaml:3: mtu: "1500" is not one of 256, 512, …".
@@ -41,7 +41,7 @@ func (e *Error) Error() string {
 	return b.String() + e.Reason
 }
 
-// Hints returns what to try.
+// Hints returns suggestions to fix the error.
 func (e *Error) Hints() []string {
 	var hints []string
 	if e.Near != "" {

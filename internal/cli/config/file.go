@@ -18,8 +18,8 @@ import (
 	"github.com/rdmakit/rdmakit/internal/text/spelling"
 )
 
-// maxFileSize bounds what is read: a configuration of ten settings is not a megabyte long, a
-// mistaken path may be.
+// maxFileSize is the largest file that is read: a larger file is not a configuration but a wrong
+// path.
 const maxFileSize = 1 << 20
 
 // fileValue is a value in the file, with the line for messages.
@@ -28,9 +28,8 @@ type fileValue struct {
 	line int
 }
 
-// Path returns the configuration file that would be read where --config has the value flag, and
-// what names it: "--config", "RDMAKIT_CONFIG", or "" for the default place. file is empty where
-// there is no home directory.
+// Path returns the configuration file for the given value of --config, and the source of its name:
+// "--config", "RDMAKIT_CONFIG", or "" for the default. file is empty if there is no home directory.
 func Path(flag string, lookupEnv func(string) (string, bool)) (file, namedBy string) {
 	if flag != "" {
 		return flag, "--config"
@@ -56,7 +55,8 @@ func Path(flag string, lookupEnv func(string) (string, bool)) (file, namedBy str
 	return filepath.Join(dir, "rdmakit", "config.yaml"), ""
 }
 
-// Validate checks a configuration file by itself. The error joins an *Error for each mistake.
+// Validate checks a configuration file. The returned error joins an *Error for each error in the
+// file.
 func Validate(file string) error {
 	_, err := readFile(file)
 	return err
@@ -78,14 +78,14 @@ func readFile(file string) (map[string]fileValue, error) {
 	return parse(file, data)
 }
 
-// missing reports whether err says that a file isn't there; a HOME that is no directory (/dev/null
-// for many service accounts) means the same.
+// missing reports whether err means that a file doesn't exist, including a HOME that is not a
+// directory (/dev/null for many service accounts).
 func missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// parse reads the YAML text of a configuration file. It returns the values that are right, and an
-// *Error for each mistake, in the order of the lines. Keys without a value count as unset.
+// parse parses the YAML text of a configuration file. It returns the values, and an *Error for each
+// error in the text, in the order of the lines. Keys without a value are treated as unset.
 func parse(file string, data []byte) (map[string]fileValue, error) {
 	if isDeviceFile(data) {
 		return nil, &Error{
@@ -165,7 +165,8 @@ func kindName(kind yaml.Kind) string {
 
 func position(file string, line int) string { return file + ":" + strconv.Itoa(line) }
 
-// syntaxError moves the line out of the library's message to where editors look for it.
+// syntaxError moves the line number from the library's message to the position file:line, which
+// editors recognise.
 func syntaxError(file string, err error) error {
 	m := regexp.MustCompile(`(?s)^yaml: line (\d+): (.*)`).FindStringSubmatch(err.Error())
 	if m == nil {

@@ -10,11 +10,11 @@ import (
 	"github.com/rdmakit/rdmakit/internal/text/spelling"
 )
 
-// Origin says which layer a value comes from.
+// Origin is the layer that a value comes from.
 type Origin string
 
-// The layers, the strongest first. OriginDetection is that of a setting which is found out on
-// the machine.
+// The layers, the highest precedence first. OriginDetection means that the value is detected on the
+// machine.
 const (
 	OriginFlag        Origin = "flag"
 	OriginEnvironment Origin = "environment"
@@ -24,14 +24,14 @@ const (
 	OriginDetection   Origin = "detection"
 )
 
-// Options says where settings may come from. The zero value yields the defaults.
+// Options are the sources of settings. The zero value yields the defaults.
 type Options struct {
 	// Flag returns the value of the flag that belongs to a key, and whether the user gave it.
 	Flag func(key string) (value string, given bool)
-	// FlagName returns the name of that flag; nil: it is the key.
+	// FlagName returns the name of that flag; if nil, the name is the key.
 	FlagName func(key string) string
-	// Formats is what --output may be, if other than what the setting may be: a command may have
-	// formats of its own.
+	// Formats are the allowed values of --output, if the command has other formats than the setting
+	// output.
 	Formats []string
 	// LookupEnv reads the environment. Environ lists it as KEY=VALUE, to find mistyped
 	// RDMAKIT_ names.
@@ -41,30 +41,29 @@ type Options struct {
 	File string
 }
 
-// Entry is a setting as it came out.
+// Entry is a setting with its effective value.
 type Entry struct {
 	Key string `json:"key"`
-	// Value is empty where it is to be detected.
+	// Value is empty if it is detected when needed.
 	Value  string `json:"value"`
 	Origin Origin `json:"origin"`
 	// Source is the flag, the variable, or file:line; empty for defaults and detection.
 	Source string `json:"source,omitempty"`
 }
 
-// Config is the outcome of Load.
+// Config is the result of Load.
 type Config struct {
 	Values
-	// File is the configuration file, empty if there is no place for one; Exists says whether it
-	// is there.
+	// File is the name of the configuration file, empty if there is no home directory; Exists
+	// reports whether the file exists.
 	File   string
 	Exists bool
-	// Ignored tells why the file at the default place was not read though it may exist;
-	// nil otherwise.
+	// Ignored is the reason why the default file was not read although it may exist; nil otherwise.
 	Ignored error
 	// Entries lists all settings in the order of Settings.
 	Entries []Entry
-	// Notes tells what deserves a word but is no error: two variables that contradict, an RDMAKIT_
-	// name that nothing reads.
+	// Notes are remarks that are not errors: two variables that contradict each other, an RDMAKIT_
+	// variable that is not a setting.
 	Notes []string
 
 	ignored map[string]string // notes on aliases that would count if their values were right, by key
@@ -80,13 +79,13 @@ func (c *Config) Origin(key string) Origin {
 	return ""
 }
 
-// IgnoredAlias returns the note on the RDMA_ variable of a setting that is ignored for its value,
-// though nothing stronger is set; empty without.
+// IgnoredAlias returns the note on the RDMA_ variable of a setting if the variable is ignored for its
+// value and nothing stronger is set, otherwise "".
 func (c *Config) IgnoredAlias(key string) string { return c.ignored[key] }
 
-// Load brings the layers together. It always returns a Config with everything that was right; the
-// error joins an *Error for each wrong value and unknown key. Every line of the file is checked,
-// but of flag and variables only the ones in force: a flag is a way around a bad variable.
+// Load merges the layers. It always returns a Config with all valid settings; the error joins an
+// *Error for each invalid value and unknown key. Every line of the file is checked, but flags and
+// variables only if they are in effect, so that a flag can override an invalid variable.
 func Load(o Options) (*Config, error) {
 	if o.Flag == nil {
 		o.Flag = func(string) (string, bool) { return "", false }
@@ -106,8 +105,8 @@ func Load(o Options) (*Config, error) {
 		case !c.Exists && namedBy != "":
 			errs = append(errs, fmt.Errorf("%s: %w", namedBy, err))
 		case namedBy == "" && errors.Is(err, fs.ErrPermission):
-			// HOME of another user, as under setpriv or some sudo rules: nobody asked for
-			// that file.
+			// HOME belongs to another user, as under setpriv or some sudo rules: ignore the default
+			// file.
 			c.Exists, c.Ignored = false, err
 		case c.Exists:
 			errs = append(errs, err)
@@ -130,8 +129,8 @@ func Load(o Options) (*Config, error) {
 	return c, errors.Join(errs...)
 }
 
-// resolve stores the effective value of s in v. Weaker layers are stored first, so that a wrong
-// value leaves the one below it in force.
+// resolve stores the effective value of s in v. It stores the layers in ascending order of
+// precedence, so that the next lower layer applies if a value is invalid.
 func (o Options) resolve(v *Values, s Setting, file string, fromFile map[string]fileValue) (Entry, error) {
 	entry := Entry{Key: s.Key, Origin: OriginDetection}
 	var errs []error
@@ -169,7 +168,8 @@ func (o Options) resolve(v *Values, s Setting, file string, fromFile map[string]
 	return entry, errors.Join(errs...)
 }
 
-// contradiction notes an alias that loses against the setting's own variable.
+// contradiction returns a note if the alias and the setting's RDMAKIT_ variable have different
+// values.
 func (o Options) contradiction(s Setting) []string {
 	if s.Alias == "" {
 		return nil
@@ -179,11 +179,11 @@ func (o Options) contradiction(s Setting) []string {
 	if own == "" || alias == "" || strings.EqualFold(own, alias) {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s=%s wins over %s=%s", s.Env(), own, s.Alias, alias)}
+	return []string{fmt.Sprintf("%s=%s overrides %s=%s", s.Env(), own, s.Alias, alias)}
 }
 
-// badAlias notes an alias whose value is none of the setting's. It is no error, for
-// the variable belongs to other programs too, which may read it in their own way.
+// badAlias returns a note about an alias whose value is invalid for the setting. This is not an
+// error, because other programs use the variable too and may allow other values.
 func (o Options) badAlias(s Setting) string {
 	raw, _ := o.LookupEnv(s.Alias)
 	if s.Alias == "" || raw == "" || s.check(raw) == nil {
@@ -196,14 +196,14 @@ func (o Options) badAlias(s Setting) string {
 	return note
 }
 
-// check tells whether raw is a value of the setting.
+// check returns an error if raw is not a valid value of the setting.
 func (s Setting) check(raw string) error {
 	_, err := s.set(&Values{}, raw)
 	return err
 }
 
-// mistyped notes RDMAKIT_ variables that nothing reads but that look like one that is read; others
-// may belong to a test or to a deployment.
+// mistyped returns notes about RDMAKIT_ variables that are similar to the variable of a setting.
+// Other unknown variables may belong to a test or a deployment.
 func (o Options) mistyped() []string {
 	known := []string{"RDMAKIT_CONFIG"}
 	for _, s := range Settings() {

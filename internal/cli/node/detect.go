@@ -16,13 +16,15 @@ func newDetectCommand(app *cli.App) *cobra.Command {
 	var source cli.SourceFlags
 	cmd := &cobra.Command{
 		Use:   "detect",
-		Short: "List the RDMA ports of this node, and why there are none",
-		Long: `Detect shows a row for each RDMA port: what it speaks, on which card, how fast, with which
-addresses, what it is for, and which GPU is nearest. Below it come the network devices that could
-carry RDMA from user space, and what keeps RDMA from working.
+		Short: "List the RDMA ports of this node, or why there are none",
+		Long: `Show a row for each RDMA port: its transport, card, rate, addresses, role and nearest GPU. Below
+the ports detect lists the network devices that could carry RDMA from user space, and the obstacles
+that keep RDMA from working.
 
-The exit code is 0 when there is an RDMA port, 3 when there is none, 7 when some files could not
-be read.`,
+Exit codes:
+  0  there is an RDMA port
+  3  there is no RDMA port
+  7  some files could not be read`,
 		Example: `  rdmactl detect
   rdmactl detect -o wide
   rdmactl detect --root /mnt/node7 -o json`,
@@ -53,12 +55,12 @@ type DetectReport struct {
 	Schema     string                `json:"schema"`
 	Node       inventory.Snapshot    `json:"node"`
 	Candidates []inventory.Candidate `json:"candidates"`
-	// TCP is the network device that programs should use without RDMA, "" for none.
+	// TCP is the network device that programs should use if there is no RDMA, "" for none.
 	TCP       string               `json:"tcp,omitempty"`
 	Obstacles []inventory.Obstacle `json:"obstacles"`
 }
 
-// NewDetectReport picks what detect shows of a node.
+// NewDetectReport returns the parts of a snapshot that detect shows.
 func NewDetectReport(snap inventory.Snapshot) DetectReport {
 	r := DetectReport{
 		Schema: detectSchema, Node: snap, Candidates: snap.Candidates(), TCP: snap.TCPNetdev(),
@@ -73,7 +75,7 @@ func NewDetectReport(snap inventory.Snapshot) DetectReport {
 	return r
 }
 
-// Blocks shows the report to people.
+// Blocks formats the report as text.
 func (r DetectReport) Blocks() []output.Block {
 	var out []output.Block
 	if len(r.Node.Devices) == 0 {
@@ -92,7 +94,7 @@ func (r DetectReport) Blocks() []output.Block {
 
 func (r DetectReport) fallback() string {
 	if r.TCP == "" {
-		return "without RDMA: nothing, for no network device is up"
+		return "without RDMA: no network device is up"
 	}
 	return "without RDMA: TCP over " + r.TCP
 }
@@ -157,7 +159,7 @@ func portRow(d *inventory.Device, p *inventory.Port) []output.Cell {
 }
 
 func (r DetectReport) obstacleTable() output.Table {
-	t := output.Table{Title: "What is in the way", Columns: []output.Column{
+	t := output.Table{Title: "Obstacles", Columns: []output.Column{
 		{Name: "reason", Wrap: true},
 		{Name: "evidence", Wide: true},
 		{Name: "remedy", Wrap: true},
@@ -198,7 +200,7 @@ func (r DetectReport) candidateTable() output.Table {
 	return t
 }
 
-// portName is how ports are called everywhere: the device, and the port where it has several.
+// portName returns the name of a port: the device, and the port number if the device has several.
 func portName(d *inventory.Device, p *inventory.Port) string {
 	if len(d.Ports) == 1 && p.Number == 1 {
 		return d.Name
@@ -241,7 +243,7 @@ func stateCell(p *inventory.Port) output.Cell {
 	case inventory.PortStateActive:
 		return output.Good(text)
 	case inventory.PortStateNoChange:
-		return output.Warn("unknown") // no kernel says NOP: the file could not be read
+		return output.Warn("unknown") // the file could not be read; no kernel reports the state NOP
 	case inventory.PortStateDown:
 		cell := output.Bad(text)
 		if p.PhysState != inventory.PhysStateUnknown && p.PhysState != inventory.PhysStateLinkUp {
@@ -263,14 +265,14 @@ func rateText(r *inventory.Rate) string {
 	return text
 }
 
-// rateCell is the rate; a narrow screen has the figure only.
+// rateCell is the rate; a narrow terminal shows the number only.
 func rateCell(r *inventory.Rate) output.Cell {
 	cell := output.Plain(rateText(r))
 	cell.Short, _, _ = strings.Cut(cell.Text, " ")
 	return cell
 }
 
-// gidCell shows the slot that traffic should use, as index and address.
+// gidCell shows the index and the address of the GID that traffic should use.
 func gidCell(p *inventory.Port) output.Cell {
 	g, ok := p.RoutableGID()
 	switch {
@@ -287,7 +289,7 @@ func gidCell(p *inventory.Port) output.Cell {
 	return output.Plain(fmt.Sprintf("%d %s", g.Index, g.GID.Addr()))
 }
 
-// fabricText names a subnet by its prefix and the LID of its subnet manager.
+// fabricText formats a subnet as its prefix and the LID of its subnet manager.
 func fabricText(f *inventory.Fabric) string {
 	switch {
 	case f == nil:
@@ -298,7 +300,7 @@ func fabricText(f *inventory.Fabric) string {
 	return fmt.Sprintf("%s SM %d", f.SubnetPrefix, f.SMLID)
 }
 
-// gpuText names the GPUs at the least distance: "GPU0,1 PXB".
+// gpuText lists the nearest GPUs: "GPU0,1 PXB".
 func gpuText(p *inventory.Port) string {
 	if len(p.GPUs) == 0 {
 		return ""

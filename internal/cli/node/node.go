@@ -1,9 +1,8 @@
-// Package node holds the commands about one node: detect, status, show, doctor, env, exec and
-// snapshot, one file each, with their text in NAME_text.go.
+// Package node contains the commands about one node: detect, status, show, doctor, env, exec and
+// snapshot, one file each, with their text output in NAME_text.go.
 //
-// A command reads its node through [cli.App.OpenNode] or [cli.App.Scan], so that --root and
-// --from work on all of them, hands the snapshot to inventory, doctor or launch, and prints what
-// comes back.
+// A command reads its node through [cli.App.OpenNode] or [cli.App.Scan], so that --root and --from
+// work with all of them, passes the snapshot to inventory, doctor or launch, and prints the result.
 package node
 
 import (
@@ -28,8 +27,8 @@ func Commands() []cli.Entry {
 	}
 }
 
-// Schemas returns the documents that they print with -o json, by the name in their field "schema":
-// an empty value of each.
+// Schemas returns an empty value of each document that the commands print with -o json, by the name
+// in its field "schema".
 func Schemas() map[string]any {
 	return map[string]any{
 		inventory.Schema: inventory.Snapshot{}, // the field node of detect

@@ -21,11 +21,10 @@ func newShowCommand(app *cli.App) *cobra.Command {
 	var source cli.SourceFlags
 	cmd := &cobra.Command{
 		Use:   "show DEVICE",
-		Short: "Show all that is known of one RDMA device",
-		Long: `Show prints the card, ports, GID tables, counters and virtual functions of one RDMA device.
-
-DEVICE is the name of a device (mlx5_0), of a port of it (mlx5_0:2), of its network device (ens1np0), or its PCI
-address (0000:18:00.0). The first table of GIDs lists filled slots only; gaps are told by their ranges.`,
+		Short: "Show all details of one RDMA device",
+		Long: `Show the card, ports, GID tables, counters and virtual functions of one RDMA device. DEVICE is the
+name of a device (mlx5_0), one of its ports (mlx5_0:2), its network device (ens1np0), or its PCI
+address (0000:18:00.0). GID tables list only the slots that are in use.`,
 		Example: `  rdmactl show mlx5_0
   rdmactl show ens1np0 -o json
   rdmactl show 0000:18:00.0 --root /mnt/node7`,
@@ -89,7 +88,7 @@ type showReport struct {
 	Netdevs []inventory.Netdev `json:"netdevs"`
 	// Counters are those of each shown port, by port number.
 	Counters map[int][]inventory.Counter `json:"counters"`
-	// CounterErrors tells why a port has no counters.
+	// CounterErrors has the reason why a port has no counters, by port number.
 	CounterErrors map[int]string `json:"counterErrors,omitempty"`
 }
 
@@ -124,7 +123,7 @@ func newShowReport(ctx context.Context, n *sources.Node, snap *inventory.Snapsho
 	return r, nil
 }
 
-// noDevice says what there is instead.
+// noDevice adds hints about the devices that exist.
 func noDevice(snap *inventory.Snapshot, err error) error {
 	exit := cli.Exitf(cli.ExitNotFound, "%w", err)
 	why, ok := errors.AsType[*inventory.FindError](err)
@@ -132,9 +131,9 @@ func noDevice(snap *inventory.Snapshot, err error) error {
 	case !ok || why.Port != nil:
 		return exit
 	case why.Netdev:
-		return cli.WithHints(exit, "rdmactl detect shows what is in the way, if anything is")
+		return cli.WithHints(exit, "rdmactl detect shows any obstacles")
 	case len(snap.Devices) == 0:
-		return cli.WithHints(exit, "there is no RDMA device here; rdmactl detect says why")
+		return cli.WithHints(exit, "this node has no RDMA device; rdmactl detect shows why")
 	}
 	var names []string
 	for _, d := range snap.Devices {
@@ -357,7 +356,7 @@ func gidTable(p *inventory.Port) output.Table {
 	return t
 }
 
-// counterBlock shows the counters that say something; all of them with -o wide.
+// counterBlock shows the counters that are not 0; with -o wide all of them.
 func (r showReport) counterBlock(port int) output.Block {
 	counters := r.Counters[port]
 	if len(counters) == 0 {
@@ -380,7 +379,7 @@ func counterCell(c inventory.Counter) output.Cell {
 	case c.Value == nil:
 		return output.Dim(c.Note)
 	case c.Saturated:
-		return output.Bad(fmt.Sprintf("%d (at its end: it no longer counts until it is reset)", *c.Value))
+		return output.Bad(fmt.Sprintf("%d (saturated: it counts again only after a reset)", *c.Value))
 	case c.IsError() && *c.Value > 0:
 		return output.Warn(strconv.FormatUint(*c.Value, 10))
 	}
@@ -417,7 +416,8 @@ func netdevTable(netdevs []inventory.Netdev) output.Table {
 	return t
 }
 
-// prefixText leaves out the length that a GID table can't tell.
+// prefixText leaves out a prefix length that is not known because the address comes from a GID
+// table.
 func prefixText(p netip.Prefix) string {
 	if p.IsSingleIP() {
 		return p.Addr().String()

@@ -38,21 +38,25 @@ func newSnapshotCommand(app *cli.App) *cobra.Command {
 	var f snapshotFlags
 	cmd := &cobra.Command{
 		Use:   "snapshot",
-		Short: "Record this node in a bundle, for --from and for support",
-		Long: `Snapshot writes a bundle (tar.gz): the files that detect, status, show, doctor and env read, with
-the errors that reading them gave, the answers of netlink, some more files that help to find faults,
-versions, what those commands say of the bundle, and a manifest. Any of these commands reads it with
---from, on any machine, and says what it says here.
+		Short: "Record this node in a bundle for --from and for support",
+		Long: `Write a bundle (tar.gz) with the files that detect, status, show, doctor and env read, the errors of
+files that could not be read, netlink data, more files that help to find faults, versions, the JSON
+output of detect, status, doctor and env, and a manifest. With --from these commands read the bundle
+on any machine and print the same as here.
 
-Without -o the file is HOST-TIME.tar.gz in the current folder, and its name is printed. A file that
-is there stays, unless --force is given. Nothing else is written, and no privilege is needed; what
-could not be read is listed. Files that may hold secrets and those of other processes are not read.
+Without -o the file is HOST-TIME.tar.gz in the current directory, and its name is printed. An
+existing file is replaced only with --force. Snapshot writes only that file and needs no privileges;
+it lists the files that could not be read. It does not read files of other processes or files that
+may contain secrets.
 
---redact replaces MAC, IP and InfiniBand addresses, GUIDs, UUIDs, serial numbers and host names,
-equal ones by equal ones, so that networks and relations still show. With --redact-key the same key
-does so alike for several nodes.
+--redact replaces MAC, IP and InfiniBand addresses, GUIDs, UUIDs, serial numbers and host names.
+Equal values get equal replacements, so networks and relations remain visible. With --redact-key,
+all bundles that are made with the same key get the same replacements.
 
-The exit code is 0 when all was read, 7 when the bundle is written and some files could not be read.`,
+Exit codes:
+
+    0   all files were read
+    7   the bundle is written, but some files could not be read`,
 		Example: `  rdmactl snapshot
   rdmactl snapshot -o node.tar.gz
   rdmactl snapshot -o node.tar.gz --redact
@@ -68,8 +72,8 @@ The exit code is 0 when all was read, 7 when the bundle is written and some file
 	flags.BoolVar(&f.force, "force", false, "replace FILE if it exists")
 	flags.BoolVar(&f.redact, "redact", false, "replace addresses, GUIDs, serial numbers and host names")
 	flags.StringVar(&f.keyFile, "redact-key", "",
-		"redact with the secret in `FILE`, alike for all nodes; 16 bytes or more")
-	flags.StringArrayVar(&f.peers, "peer", nil, "also record the way to `IP`, for env --peer; may be given often")
+		"redact with the secret in `FILE`, the same on all nodes; 16 bytes or more")
+	flags.StringArrayVar(&f.peers, "peer", nil, "also record the route to `IP`, for env --peer; can be repeated")
 	_ = cmd.MarkFlagFilename("output", "tar.gz", "tgz")
 	return cmd
 }
@@ -114,7 +118,7 @@ func runSnapshot(app *cli.App, cmd *cobra.Command, f snapshotFlags) error {
 	return snapshotResult(app, b, f.output, size, time.Since(start))
 }
 
-// recordNode reads the node and shows that it does.
+// recordNode reads the node and shows its progress.
 func recordNode(ctx context.Context, app *cli.App, opts bundle.Options) (*bundle.Bundle, error) {
 	progress := app.Out.Progress("recording: entries", 0)
 	defer progress.Done()
@@ -122,7 +126,7 @@ func recordNode(ctx context.Context, app *cli.App, opts bundle.Options) (*bundle
 	return bundle.Record(ctx, opts)
 }
 
-// snapshotOptions says what to record of a node.
+// snapshotOptions returns the options of the recording.
 func snapshotOptions(app *cli.App, cmd *cobra.Command, f snapshotFlags, n *sources.Node) (bundle.Options, error) {
 	opts := bundle.Options{Sources: n.Sources, Origin: bundle.OriginRoot, Version: version.Info().Version, Now: app.Now}
 	var err error
@@ -152,17 +156,16 @@ func snapshotOptions(app *cli.App, cmd *cobra.Command, f snapshotFlags, n *sourc
 	return opts, err
 }
 
-// verbsTime bounds what libibverbs may take: a driver that hangs must not keep the rest from
-// being recorded.
+// verbsTime is the time limit for libibverbs, so that the rest is recorded even if a driver hangs.
 const verbsTime = 20 * time.Second
 
-// snapshotExtra returns further files for the top of the bundle: what libibverbs says, and what
-// says that there is none. That of another bundle is taken over.
+// snapshotExtra returns further files for the root of the bundle: the data of libibverbs, or the
+// error that it is not available. For a bundle as the source, the file is copied.
 func snapshotExtra(ctx context.Context, n *sources.Node) (map[string][]byte, error) {
 	if n.Local {
 		ctx, cancel := context.WithTimeout(ctx, verbsTime)
 		defer cancel()
-		rec, _ := ibverbs.Describe(ctx) // what failed stands in the recording
+		rec, _ := ibverbs.Describe(ctx) // the recording contains the error
 		data, err := json.MarshalIndent(rec, "", "  ")
 		if err != nil {
 			return nil, fmt.Errorf("write %s: %w", bundle.VerbsFile, err)
@@ -179,7 +182,7 @@ func snapshotExtra(ctx context.Context, n *sources.Node) (map[string][]byte, err
 	return map[string][]byte{bundle.VerbsFile: data}, nil
 }
 
-// redactor returns what --redact and --redact-key ask for, nil for neither.
+// redactor returns the redactor that --redact or --redact-key request, nil without them.
 func (f snapshotFlags) redactor() (*bundle.Redactor, error) {
 	if f.keyFile == "" {
 		if !f.redact {
@@ -196,21 +199,21 @@ func (f snapshotFlags) redactor() (*bundle.Redactor, error) {
 	if err = errors.Join(err, file.Close()); err != nil {
 		return nil, cli.Exitf(cli.ExitUsage, "--redact-key: %w", err)
 	}
-	// An editor adds the end of the last line on one machine and not on another.
+	// Some editors add a newline at the end and others don't.
 	r, err := bundle.NewRedactor(bytes.TrimSpace(secret))
 	if err != nil {
 		return nil, cli.WithHints(cli.Exitf(cli.ExitUsage, "--redact-key %s: %w", f.keyFile, err),
-			"head -c 32 /dev/urandom | base64 > FILE makes a good one")
+			"head -c 32 /dev/urandom | base64 > FILE creates one")
 	}
 	return r, nil
 }
 
-// Findings are the commands whose JSON a bundle holds.
+// Findings returns the commands whose JSON output a bundle contains.
 func Findings() [][]string {
 	return [][]string{{"detect"}, {"status"}, {"doctor"}, {"env"}}
 }
 
-// addFindings runs commands on the bundle, so that what they say in it is what they will say of it.
+// addFindings runs the commands on the bundle and adds their output.
 func addFindings(ctx context.Context, app *cli.App, b *bundle.Bundle) error {
 	progress := app.Out.Progress("recording: what commands say", len(Findings()))
 	defer progress.Done()
@@ -255,7 +258,7 @@ func writeBundle(app *cli.App, b *bundle.Bundle, name string, force bool) (int, 
 	return data.Len(), nil
 }
 
-// snapshotResult tells what was written and what is missing in it.
+// snapshotResult prints what was written and which files are missing.
 func snapshotResult(app *cli.App, b *bundle.Bundle, name string, size int, took time.Duration) error {
 	m := b.Manifest
 	form := ""
@@ -280,7 +283,7 @@ func snapshotResult(app *cli.App, b *bundle.Bundle, name string, size int, took 
 	for i, p := range missing {
 		const shown = 20
 		if i == shown && len(missing) > shown+1 && !app.Verbose() {
-			app.Out.Note("warning: %d more files are missing (-v lists all, and the manifest does)", len(missing)-shown)
+			app.Out.Note("warning: %d more files are missing (-v and the manifest list all)", len(missing)-shown)
 			break
 		}
 		app.Out.Note("warning: %s: %s", p.Path, p.Error)

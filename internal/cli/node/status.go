@@ -23,21 +23,26 @@ func newStatusCommand(app *cli.App) *cobra.Command {
 	var count int
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Show the health of this node's RDMA on one screen",
-		Long: `Status shows the state, rate and error counters of each port. With --watch it reads again every
---interval and shows traffic and new errors since the reading before. A counter that was reset has
-a lower bound for its new errors, and no rate, for one interval; one that stands at its end (the
-classic counters don't wrap) is marked, for it no longer counts. On a terminal q ends it, and
-everywhere Ctrl-C.
+		Short: "Show state, rate and error counters of this node's RDMA ports",
+		Long: `Show the state, rate and error counters of each port. With --watch, status reads the ports again
+every --interval and shows the traffic and the new errors since the previous reading. On a terminal
+the key q ends it, and Ctrl-C ends it everywhere.
 
-The exit code is 0 when all ports that are for compute are active, 1 when one is not, 3 when there
-is no RDMA port. With --watch the last of --count readings decides; q and Ctrl-C end it with 0.`,
+If a counter was reset, its new errors are a lower bound for one interval and no rate is shown.
+A saturated counter is marked: the classic counters stop at their maximum until they are reset.
+
+Exit codes:
+
+    0   all compute ports are active; also after q or Ctrl-C
+    1   a compute port is not active; with --count, at the last reading
+    3   there is no RDMA port
+    7   some files could not be read`,
 		Example: `  rdmactl status
   rdmactl status --watch --interval 2s
   rdmactl status --watch --count 10 -o json`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("count") && (!watch || count < 1) {
-				return cli.UsageError(cmd, fmt.Errorf("--count takes a number from 1 and goes with --watch"))
+				return cli.UsageError(cmd, fmt.Errorf("--count must be 1 or more and needs --watch"))
 			}
 			n, err := app.OpenNode(source)
 			if err != nil {
@@ -53,7 +58,7 @@ is no RDMA port. With --watch the last of --count readings decides; q and Ctrl-C
 	}
 	source.AddTo(cmd)
 	cli.AddSettings(cmd, "interval")
-	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "read again every --interval until interrupted")
+	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "repeat every --interval until interrupted")
 	cmd.Flags().IntVar(&count, "count", 0, "with --watch: stop after `N` readings")
 	return cmd
 }
@@ -69,7 +74,7 @@ type statusReport struct {
 	Ports     []portStatus          `json:"ports"`
 	Obstacles []inventory.Obstacle  `json:"obstacles"`
 	Problems  []inventory.Problem   `json:"problems,omitempty"`
-	elapsed   time.Duration         // since the reading before, 0 for the first
+	elapsed   time.Duration         // since the previous reading, 0 for the first
 	devices   map[string]portCounts // of this reading
 }
 
@@ -86,17 +91,16 @@ type portStatus struct {
 	// Receive and Transmit are in 10^9 bits a second; nil without two readings.
 	Receive  *float64 `json:"receiveGbps,omitempty"`
 	Transmit *float64 `json:"transmitGbps,omitempty"`
-	// Errors are the error counters that are not 0 or have changed, and all counters that stand at
-	// their ends; ErrorTotal adds the error counters up. It is absent when the port has none that
-	// is known.
+	// Errors are the error counters that are not 0 or have changed, and all saturated counters.
+	// ErrorTotal is the sum of the error counters, absent if the port has no known ones.
 	Errors     []inventory.Change `json:"errors"`
 	ErrorTotal *uint64            `json:"errorTotal,omitempty"`
-	NewErrors  *uint64            `json:"newErrors,omitempty"` // since the reading before
-	// AtLeast tells that a counter reached its end or was reset, so that total and new errors are
-	// lower bounds.
+	NewErrors  *uint64            `json:"newErrors,omitempty"` // since the previous reading
+	// AtLeast reports that a counter is saturated or was reset, so that ErrorTotal and NewErrors
+	// are lower bounds.
 	AtLeast    bool   `json:"atLeast,omitempty"`
 	NoCounters string `json:"noCounters,omitempty"`
-	saturated  bool   // an error counter stands at its end
+	saturated  bool   // an error counter is saturated
 	stateCell  output.Cell
 }
 
@@ -106,7 +110,7 @@ type portCounts struct {
 	at       time.Time
 }
 
-// monitor reads a node again and again.
+// monitor reads a node repeatedly.
 type monitor struct {
 	app    *cli.App
 	node   *sources.Node
@@ -172,7 +176,7 @@ func (m *monitor) frames(ctx context.Context, interval time.Duration, count int)
 	}
 }
 
-// verdict turns a report into the end of the run.
+// verdict returns the error that carries the exit code of the run.
 func (r *statusReport) verdict(partial error) error {
 	if len(r.Ports) == 0 {
 		return cli.ExitSilently(cli.ExitNotFound)
@@ -185,7 +189,7 @@ func (r *statusReport) verdict(partial error) error {
 	return partial
 }
 
-// read makes one reading; rates refer to the one before.
+// read makes one reading; rates refer to the previous one.
 func (m *monitor) read(ctx context.Context) (r *statusReport, partial, err error) {
 	snap, scanErr := inventory.Scan(ctx, m.node.Sources)
 	if ctx.Err() != nil {
@@ -193,7 +197,7 @@ func (m *monitor) read(ctx context.Context) (r *statusReport, partial, err error
 	}
 	if scanErr != nil {
 		partial = cli.ExitSilently(cli.ExitPartial)
-		if m.before == nil { // told once, not with every frame
+		if m.before == nil { // reported once, not with every frame
 			m.app.NotePartial(&snap, scanErr)
 		}
 	}
@@ -236,11 +240,11 @@ func (m *monitor) readPort(ctx context.Context, r *statusReport, d *inventory.De
 	return s
 }
 
-// count fills in traffic and errors.
+// count fills in the traffic and the errors.
 func (s *portStatus) count(changes []inventory.Change, again bool) {
 	total, fresh, known := uint64(0), uint64(0), false
 	for _, c := range changes {
-		if c.PerSecond != nil && !c.AtLeast { // a lower bound of a rate would look like a slow port
+		if c.PerSecond != nil && !c.AtLeast { // a lower bound of the traffic would look like a slow port
 			if bytes, ok := c.Counter.Bytes(*c.PerSecond); ok {
 				gbps := bytes * 8 / 1e9
 				if c.Counter.Name == "port_rcv_data" {
@@ -291,7 +295,7 @@ func (r *statusReport) blocks() []output.Block {
 // summary is the line at the top of the screen.
 func (r *statusReport) summary() output.Text {
 	name := r.Host.Name
-	if name == "" || name == "(none)" { // the kernel's word before a name is set
+	if name == "" || name == "(none)" { // what the kernel returns before a name is set
 		name = "node"
 	}
 	active := 0
@@ -320,7 +324,7 @@ func (r *statusReport) summary() output.Text {
 	return output.Line(spaced(cells)...)
 }
 
-// spaced sets cells of a line apart.
+// spaced separates the cells of a line by commas.
 func spaced(cells []output.Cell) []output.Cell {
 	var out []output.Cell
 	for i, c := range cells {
@@ -425,7 +429,7 @@ func (r *statusReport) errorTable() output.Table {
 			}
 			switch {
 			case c.Counter.Saturated:
-				note = output.Bad("saturated: it no longer counts until it is reset (perfquery -R)")
+				note = output.Bad("saturated: it counts again only after a reset (perfquery -R)")
 				note.Short = "saturated (perfquery -R)"
 			case c.Reset:
 				note = output.Warn("was reset")

@@ -22,9 +22,9 @@ To try it in this shell:
     fish         rdmactl completion fish | source
     powershell   rdmactl completion powershell | Out-String | Invoke-Expression
 
-To keep it, put the line into ~/.bashrc, or write the script to where the shell looks for
-completions: for bash with the package bash-completion, which the script doesn't need,
-/etc/bash_completion.d/rdmactl; for zsh a file _rdmactl in a directory of $fpath; for fish
+To install it, put the line into ~/.bashrc, or write the script to the directory where the shell
+looks for completions: for bash with the package bash-completion, which the script itself doesn't
+need, /etc/bash_completion.d/rdmactl; for zsh a file _rdmactl in a directory of $fpath; for fish
 ~/.config/fish/completions/rdmactl.fish.`,
 		Example:     "  source <(rdmactl completion bash)\n  rdmactl completion zsh >\"${fpath[1]}/_rdmactl\"",
 		Annotations: map[string]string{cli.AnnotationLenient: "true"},

@@ -18,10 +18,11 @@ func newConfigCommand(app *cli.App) *cobra.Command {
 		Short: "Show and check the configuration",
 		Long: `Show and check the configuration.
 
-A setting comes from the first of these that has it: a flag, its RDMAKIT_ variable,
-its RDMA_ alias, the configuration file, its default or what is detected on the
-machine. The file is the one that --config or RDMAKIT_CONFIG names, or else
-~/.config/rdmakit/config.yaml. It holds one "key: value" a line:
+The value of a setting comes from the first of these sources that has one: a flag,
+the RDMAKIT_ variable, the RDMA_ alias, the configuration file, the default, or
+detection on the machine. The configuration file is the one that --config or
+RDMAKIT_CONFIG names, else ~/.config/rdmakit/config.yaml. It has one "key: value" pair
+per line:
 
     # ~/.config/rdmakit/config.yaml
     output: wide
@@ -31,10 +32,10 @@ Settings:
 
 ` + settingsText() + `
 
-timeout bounds the whole run. qp-timeout, and with it RDMA_TIMEOUT, is the local ACK
-timeout of a queue pair: 14 means 4.096 us * 2^14 = 67 ms until a packet is sent
-again. An RDMA_ variable with another value belongs to another program: it is ignored
-with a note.`,
+timeout limits the whole run. qp-timeout, and with it RDMA_TIMEOUT, is the local ACK timeout of a
+queue pair: 14 means that a packet is sent again after 4.096 us * 2^14 = 67 ms. An RDMA_ variable
+with a value that the setting can't have is ignored with a note, because other programs use these
+variables too.`,
 		Example: "  rdmactl config show --origin\n  rdmactl config validate ./config.yaml",
 	}
 	cmd.AddCommand(
@@ -43,7 +44,8 @@ with a note.`,
 	return cmd
 }
 
-// settingsText lists the settings for the help, indented so that Markdown keeps the lines apart.
+// settingsText lists the settings for the help. The lines are indented so that Markdown does not
+// join them.
 func settingsText() string {
 	var b strings.Builder
 	for _, s := range config.Settings() {
@@ -69,11 +71,12 @@ const configSchema = "rdmakit.config/v1"
 
 // configReport is what "config show" prints as json and yaml.
 type configReport struct {
-	// Schema is configSchema: its number grows when a field changes its meaning or goes away.
+	// Schema is configSchema: its version number increases when a field is removed or changes its
+	// meaning.
 	Schema string `json:"schema"`
-	// File is the configuration file, empty if there is no place for one.
+	// File is the name of the configuration file, empty if there is no home directory.
 	File string `json:"file"`
-	// FileExists tells whether it is there.
+	// FileExists reports whether File exists.
 	FileExists bool `json:"fileExists"`
 	// Settings lists all settings with their effective values; an empty value is detected
 	// when needed.
@@ -87,9 +90,9 @@ func newConfigShowCommand(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show",
 		Short: "Show the effective settings and where they come from",
-		Long: `Show the effective settings, and with --origin (or -o wide) which flag, variable or
-line of which file each comes from. Variables that contradict each other are noted on
-standard error.`,
+		Long: `Show the effective settings. With --origin or -o wide, also show the flag, variable or
+line of the configuration file that each value comes from. Variables that contradict
+each other are reported on standard error.`,
 		Example: "  rdmactl config show\n  rdmactl config show --origin\n  rdmactl config show -o json",
 		RunE: func(*cobra.Command, []string) error {
 			cfg := app.Config
@@ -135,13 +138,13 @@ func newConfigPathCommand(app *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:         "path",
 		Short:       "Print the name of the configuration file",
-		Long:        "Print the name of the configuration file, whether it is there or not.",
+		Long:        "Print the name of the configuration file, even if the file doesn't exist.",
 		Example:     "  rdmactl config path\n  vi \"$(rdmactl config path)\"",
 		Annotations: map[string]string{cli.AnnotationLenient: "true"},
 		RunE: func(*cobra.Command, []string) error {
 			cfg := app.Config
 			if cfg.File == "" {
-				return cli.WithHints(cli.Exitf(cli.ExitNotFound, "no place for a configuration file: HOME is not set"),
+				return cli.WithHints(cli.Exitf(cli.ExitNotFound, "no default configuration file: HOME is not set"),
 					"name one with --config or RDMAKIT_CONFIG")
 			}
 			return app.Out.Print(configPathReport{File: cfg.File, Exists: cfg.Exists}, output.Paragraph(cfg.File))
@@ -160,8 +163,12 @@ func newConfigValidateCommand(app *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "validate [FILE]",
 		Short: "Check a configuration file",
-		Long: `Check a configuration file, by default the one that rdmactl uses. Exit code 0 means that
-it is right, 1 that it isn't, 3 that there is none.`,
+		Long: `Check a configuration file, by default the one that rdmactl uses.
+
+Exit codes:
+  0  the file is valid
+  1  the file has an error
+  3  the file doesn't exist`,
 		Example:     "  rdmactl config validate\n  rdmactl config validate ./config.yaml",
 		Annotations: map[string]string{cli.AnnotationLenient: "true"},
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -184,7 +191,7 @@ func validateConfig(app *cli.App, file string) error {
 	switch {
 	case err == nil:
 		return app.Out.Print(report, output.Line(output.Plain(file+": "), output.Good("ok")))
-	case !errors.As(err, &mistake): // not read at all
+	case !errors.As(err, &mistake): // could not be read
 		return err
 	}
 	report.Valid = false

@@ -20,8 +20,8 @@ func newManCommand(app *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "man DIR",
 		Short: "Write the manual pages to a directory",
-		Long: `Write a manual page for each command to a directory, which is made if it doesn't exist.
-In /usr/local/share/man/man1 they are found by man.`,
+		Long: `Write a manual page for each command to a directory, which is created if it doesn't exist.
+man finds pages in /usr/local/share/man/man1.`,
 		Example:     "  rdmactl man ./man\n  man ./man/rdmactl.1",
 		Annotations: map[string]string{cli.AnnotationLenient: "true"},
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -56,15 +56,15 @@ func writeManPages(dir string, root *cobra.Command) ([]string, error) {
 	return written, nil
 }
 
-// Reference prepares the tree of root for the reference and returns the commands that have a page
-// of their own, parents first. The tree isn't to be run afterwards.
+// Reference prepares the command tree of root for the reference and returns the commands that have
+// a page, parents first. The tree must not be run afterwards.
 func Reference(root *cobra.Command) []*cobra.Command {
 	cli.AddExitCodes(root)
 	return documented(root)
 }
 
 func documented(cmd *cobra.Command) []*cobra.Command {
-	cmd.DisableAutoGenTag = true // it would date the page
+	cmd.DisableAutoGenTag = true // the tag contains the date
 	all := []*cobra.Command{cmd}
 	for _, child := range cmd.Commands() {
 		if child.IsAvailableCommand() && child.Name() != "help" {
@@ -77,14 +77,14 @@ func documented(cmd *cobra.Command) []*cobra.Command {
 // PageName returns the name of the page of cmd without its extension: rdmactl-config-show.
 func PageName(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.CommandPath(), " ", "-") }
 
-// datedTitle finds the heading of a page up to its date, which is replaced by nothing: pages that
-// differ with the day of the build can't be compared.
+// datedTitle matches the heading of a page up to its date, which is removed so that the pages do
+// not change with the day of the build.
 var datedTitle = regexp.MustCompile(`(?m)^(\.TH "[^"]*" "[^"]*") "[^"]*"`)
 
-// optionLine is an option with what stands for its value, as cobra prints it.
+// optionLine matches an option and the placeholder of its value, as cobra prints it.
 var optionLine = regexp.MustCompile(`(?m)^((?:\\fB-\w\\fP, )?\\fB--[a-z-]+\\fP)=(\S*)$`)
 
-// ManPage returns the manual page of cmd in roff. The same command has the same page on any day.
+// ManPage returns the manual page of cmd in roff. The page does not depend on the date.
 func ManPage(cmd *cobra.Command) ([]byte, error) {
 	defer forMarkdown(cmd)()
 	var buf bytes.Buffer
@@ -102,10 +102,10 @@ func ManPage(cmd *cobra.Command) ([]byte, error) {
 	}), nil
 }
 
-// forMarkdown puts the texts of cmd into markdown, which cobra takes them for on the way to roff:
-// mlx5_0:1 and another mlx5_ would put what is between them into italics. Options show what stands
-// for their values, as in the help, instead of their defaults. The function that it returns puts
-// everything back.
+// forMarkdown escapes the texts of cmd for Markdown, because cobra converts them from Markdown to
+// roff: text between mlx5_0:1 and another mlx5_ would be in italics. Options show the placeholders
+// of their values, as in the help, instead of their defaults. The returned function restores the
+// texts.
 func forMarkdown(cmd *cobra.Command) (restore func()) {
 	cmd.InitDefaultHelpFlag()
 	short, long := cmd.Short, cmd.Long
@@ -132,8 +132,7 @@ func forMarkdown(cmd *cobra.Command) (restore func()) {
 	}
 }
 
-// escapeMarkdown returns text without meaning for markdown, but for its paragraphs and its indented
-// lines, which are code.
+// escapeMarkdown escapes the Markdown syntax in text, except in indented lines, which are code.
 func escapeMarkdown(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {

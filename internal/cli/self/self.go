@@ -1,4 +1,4 @@
-// Package self holds the commands about rdmactl itself: config, completion, man and version.
+// Package self contains the commands about rdmactl itself: config, completion, man and version.
 package self
 
 import "github.com/rdmakit/rdmakit/internal/cli"
@@ -13,8 +13,8 @@ func Commands() []cli.Entry {
 	}
 }
 
-// Schemas returns the documents that they print with -o json, by the name in their field "schema":
-// an empty value of each.
+// Schemas returns an empty value of each document that the commands print with -o json, by the name
+// in its field "schema".
 func Schemas() map[string]any {
 	return map[string]any{
 		configSchema: configReport{},

@@ -10,9 +10,9 @@ func newVersionCommand(app *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Long: `Print the version of rdmactl and which of its two builds it is: dynamic, which opens libibverbs
-at run time where it is installed and needs the C library's loader for that, or static, which needs
-no loader and never opens it. Neither moves data through hardware yet.`,
+		Long: `Print the version of rdmactl and its build. The dynamic build opens libibverbs at run time if it is
+installed, and needs the C library's loader for that. The static build needs no loader and never
+opens libibverbs. Neither moves data through hardware yet.`,
 		Example:     "  rdmactl version\n  rdmactl version -o wide\n  rdmactl version -o json",
 		Annotations: map[string]string{cli.AnnotationLenient: "true"},
 		RunE:        func(*cobra.Command, []string) error { return cli.PrintVersion(app) },
