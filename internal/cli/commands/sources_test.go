@@ -39,9 +39,9 @@ func TestWrongSources(t *testing.T) {
 		{
 			"folder as bundle", "",
 			[]string{"--from", dir},
-			"open bundle " + dir + ": it is a folder\nhint: use --root for a folder\n", "",
+			"open bundle " + dir + ": it is a directory\nhint: use --root for a folder\n", "",
 		},
-		{"empty bundle", "", []string{"--from", empty}, "open bundle " + empty + ": it is empty\n", "hint"},
+		{"empty bundle", "", []string{"--from", empty}, "open bundle " + empty + ": empty file\n", "hint"},
 		{"bundle with nothing in it", "", []string{"--from", comment}, "neither sys nor proc", "folder"},
 		{
 			"names from another file", "RDMAKIT_PCI_IDS=" + passwd,

@@ -15,8 +15,8 @@ import (
 	"github.com/rdmakit/rdmakit/inventory"
 )
 
-// complete looks at what is known by name only: names that were listed and not
-// read, and ends of links that nobody followed.
+// complete records the kind of entries of which only the name is known: names that were listed but
+// not read, and targets of links that were not followed.
 func (r *recorder) complete(ctx context.Context) {
 	for again := true; again && ctx.Err() == nil; {
 		again = false
@@ -39,7 +39,7 @@ func (r *recorder) complete(ctx context.Context) {
 	}
 }
 
-// tree makes the tree of what was recorded.
+// tree returns the tree of the recorded entries.
 func (r *recorder) tree() (*nodetree.Tree, error) {
 	t := nodetree.New()
 	for _, name := range slices.Sorted(maps.Keys(r.seen)) {
@@ -54,7 +54,7 @@ func (r *recorder) tree() (*nodetree.Tree, error) {
 	return t, nil
 }
 
-// hidden tells that a name lies below what is no folder any more.
+// hidden reports whether a name is below an entry that is no longer a directory.
 func (r *recorder) hidden(name string) bool {
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 		if s := r.seen[dir]; s == nil || s.kind != kindDir || r.locked(dir) != 0 {
@@ -64,7 +64,8 @@ func (r *recorder) hidden(name string) bool {
 	return false
 }
 
-// locked returns the error of a folder that can't be entered: nothing in it could be looked at.
+// locked returns the error of a directory that can't be entered, so that nothing in it could be
+// recorded.
 func (r *recorder) locked(dir string) syscall.Errno {
 	var errno syscall.Errno
 	for base := range r.below[dir] {
@@ -105,7 +106,7 @@ func (r *recorder) put(t *nodetree.Tree, name string, s *seen) error {
 func (r *recorder) putDirError(t *nodetree.Tree, name string, s *seen) error {
 	errno := cmp.Or(r.locked(name), s.errno)
 	if r.locked(name) == 0 && len(r.below[name]) > 0 && errno != 0 {
-		errno = syscall.ENODATA // it can't be listed, but entered
+		errno = syscall.ENODATA // it can be entered but not listed
 	}
 	if errno == 0 && !s.listed {
 		errno = syscall.ENODATA
@@ -116,7 +117,7 @@ func (r *recorder) putDirError(t *nodetree.Tree, name string, s *seen) error {
 	return t.SetError(name, errno)
 }
 
-// unreadable lists what was there and could not be read, by path.
+// unreadable lists files that exist but could not be read, by path.
 func (r *recorder) unreadable() []inventory.Problem {
 	out := []inventory.Problem{}
 	for _, name := range slices.Sorted(maps.Keys(r.seen)) {
@@ -133,8 +134,8 @@ func (r *recorder) unreadable() []inventory.Problem {
 	return out
 }
 
-// noValue tells an error by which a kernel file says that there is nothing to
-// tell, or that it has gone, from one that keeps a value back.
+// noValue reports whether an error means that a kernel file has no value or has disappeared, and
+// not that the value could not be read.
 func noValue(errno syscall.Errno) bool {
 	name, _ := sysfs.ErrnoName(errno)
 	return slices.Contains([]string{"EINVAL", "EOPNOTSUPP", "ENOTSUPP", "ENOENT", "ENODEV", "ENODATA", "ENXIO"}, name)

@@ -21,37 +21,37 @@ import (
 	"github.com/rdmakit/rdmakit/launch/kserve"
 )
 
-// Options says what to record. Sources.Root is required.
+// Options are the options of [Record]. Sources.Root is required.
 type Options struct {
 	Sources inventory.Sources
 	Origin  Origin
 	Version string // of rdmactl
-	// Now gives the time of writing; nil means time.Now.
+	// Now returns the time of writing; nil means time.Now.
 	Now func() time.Time
-	// Taken is when the node was read, where it is not now: the origin is a bundle.
+	// Taken is the time when the node was read, if the origin is a bundle.
 	Taken time.Time
-	// Redacted and RedactionKey are those of the bundle that is the origin: what was redacted
-	// stays so.
+	// Redacted and RedactionKey are those of the original bundle.
 	Redacted     bool
 	RedactionKey string
-	// Environment is that of the process; of it only what package launch reads is recorded.
+	// Environment is the environment of the process; only variables that package launch reads are
+	// recorded.
 	Environment map[string]string
-	// Peers are addresses for which Routes is asked, so that the answers can be replayed.
+	// Peers are addresses whose routes are recorded with Routes.
 	Peers  []netip.Addr
 	Routes func(inventory.Snapshot) launch.RouteFunc
-	// Answers are those of another bundle, taken over.
+	// Answers are the recorded routes of the original bundle.
 	Answers []RouteAnswer
-	// Extra are further files at the top, such as what libibverbs answered, by name.
+	// Extra are further files at the root, such as the data of libibverbs, by name.
 	Extra  map[string][]byte
 	Limits Limits // the zero value: DefaultLimits
-	// Redact replaces identifiers in all that is recorded; nil leaves them.
+	// Redact replaces identifiers in all recorded data; nil keeps them.
 	Redact *Redactor
 	// Noted, if it is not nil, is called with each entry of the recording that is new. A node that
 	// doesn't hold still is recorded again. Calls don't overlap.
 	Noted func()
 }
 
-// RouteAnswer is what the kernel said of the way to an address.
+// RouteAnswer is the kernel's route to an address.
 type RouteAnswer struct {
 	Peer     netip.Addr `json:"peer"`
 	Netdev   string     `json:"netdev,omitempty"`
@@ -62,17 +62,17 @@ type RouteAnswer struct {
 	Error    string     `json:"error,omitempty"`
 }
 
-// Bundle is a recorded node. A tree as text is one too, without a manifest.
+// Bundle is a recorded node. A tree as text is also a bundle, without a manifest.
 type Bundle struct {
 	Tree     *nodetree.Tree
-	Manifest *Manifest // nil in what no snapshot command wrote
+	Manifest *Manifest // nil unless the snapshot command wrote the bundle
 }
 
-// attempts is how often a node is recorded that does not hold still.
+// attempts is the largest number of recordings of a node that changes while it is recorded.
 const attempts = 3
 
-// Record reads a node. It returns an error only where nothing could be recorded or
-// ctx ended; files that could not be read are in the manifest.
+// Record records a node. It returns an error only if nothing could be recorded or ctx ended; the
+// manifest lists files that could not be read.
 func Record(ctx context.Context, o Options) (*Bundle, error) {
 	if o.Limits == (Limits{}) {
 		o.Limits = DefaultLimits()
@@ -98,7 +98,7 @@ func Record(ctx context.Context, o Options) (*Bundle, error) {
 	return b, nil
 }
 
-// once records the node and tells whether it held still.
+// once records the node and reports in the manifest whether the node changed in the meantime.
 func (o *Options) once(ctx context.Context) (*Bundle, error) {
 	r := newRecorder(o.Sources.Root, o.Limits)
 	r.noted = o.Noted
@@ -111,7 +111,7 @@ func (o *Options) once(ctx context.Context) (*Bundle, error) {
 	if o.Sources.Names != nil {
 		src.Names = names
 	}
-	snap, _ := inventory.Scan(ctx, src) // what it could not read is in the record
+	snap, _ := inventory.Scan(ctx, src) // the recording has its errors
 	taken := snap.Taken
 	if taken.IsZero() {
 		taken = o.Taken
@@ -126,7 +126,7 @@ func (o *Options) once(ctx context.Context) (*Bundle, error) {
 		return nil, context.Cause(ctx)
 	}
 	if limited.Err() != nil {
-		r.refused["/"] = "the time for further files was up after " + o.Limits.Time.String()
+		r.refused["/"] = "the time limit for further files was reached after " + o.Limits.Time.String()
 	}
 	tree, err := r.tree()
 	if err != nil {
@@ -144,7 +144,7 @@ func (o *Options) once(ctx context.Context) (*Bundle, error) {
 	return b, nil
 }
 
-// readLikeCommands reads what commands read beyond a scan.
+// readLikeCommands reads the files that commands read in addition to a scan.
 func (o *Options) readLikeCommands(ctx context.Context, root fs.FS, snap *inventory.Snapshot) {
 	for d, p := range snap.Ports() {
 		_, _ = inventory.ReadCounters(ctx, root, d.Name, p.Number) // noted
@@ -160,7 +160,7 @@ func (o *Options) readLikeCommands(ctx context.Context, root fs.FS, snap *invent
 	}
 }
 
-// documents adds the documents at the top.
+// documents adds the documents at the root.
 func (o *Options) documents(
 	b *Bundle, live *liveRecorder, names *nameRecorder, snap *inventory.Snapshot, v Versions,
 ) error {
@@ -190,7 +190,7 @@ func (o *Options) documents(
 	return nil
 }
 
-// routes asks for the way to each peer.
+// routes returns the route to each peer.
 func (o *Options) routes(snap *inventory.Snapshot) []RouteAnswer {
 	answers := slices.Clone(o.Answers)
 	if o.Routes == nil {
@@ -211,7 +211,7 @@ func (o *Options) routes(snap *inventory.Snapshot) []RouteAnswer {
 	return answers
 }
 
-// sameScan tells whether the bundle gives the snapshot that the node gave.
+// sameScan reports whether a scan of the bundle equals the snapshot of the node.
 func sameScan(ctx context.Context, b *Bundle, src inventory.Sources, snap inventory.Snapshot) bool {
 	again := b.Sources()
 	again.Names, again.Now = src.Names, nil
@@ -220,15 +220,14 @@ func sameScan(ctx context.Context, b *Bundle, src inventory.Sources, snap invent
 	return reflect.DeepEqual(got, snap) || sameJSON(got, snap)
 }
 
-// sameJSON compares what is shown of two values: lists that are empty and those that are absent
-// look alike.
+// sameJSON compares the JSON forms of two values, in which empty and absent lists are equal.
 func sameJSON(a, b any) bool {
 	x, errX := json.Marshal(a)
 	y, errY := json.Marshal(b)
 	return errX == nil && errY == nil && bytes.Equal(x, y)
 }
 
-// Add puts a document into the bundle.
+// Add adds a document to the bundle.
 func (b *Bundle) Add(name string, data []byte) error {
 	if err := b.Tree.Set(name, string(data)); err != nil {
 		return fmt.Errorf("add to bundle: %w", err)
@@ -236,23 +235,23 @@ func (b *Bundle) Add(name string, data []byte) error {
 	return nil
 }
 
-// AddJSON puts a document into the bundle.
+// AddJSON adds a document in JSON to the bundle.
 func (b *Bundle) AddJSON(name string, doc any) error {
 	text, err := json.MarshalIndent(doc, "", " ")
 	if err != nil {
 		return fmt.Errorf("add %s to bundle: %w", name, err)
 	}
 	if len(text) >= maxDocument {
-		return fmt.Errorf("add %s to bundle: %w: %d bytes, and nothing could open it",
+		return fmt.Errorf("add %s to bundle: %w: %d bytes, which no program could open",
 			name, nodetree.ErrTooLarge, len(text))
 	}
 	return b.Add(name, append(text, '\n'))
 }
 
-// Encode seals the manifest and writes the bundle.
+// Encode completes the manifest and writes the bundle.
 func (b *Bundle) Encode(w io.Writer) error {
 	if b.Manifest == nil {
-		return errors.New("write bundle: it has no manifest")
+		return errors.New("write bundle: no manifest")
 	}
 	b.Manifest.seal(b.Tree)
 	if err := b.AddJSON(ManifestFile, b.Manifest); err != nil {
@@ -264,7 +263,7 @@ func (b *Bundle) Encode(w io.Writer) error {
 	return nil
 }
 
-// liveRecorder asks the kernel once and keeps the answer.
+// liveRecorder requests the data from the kernel once and keeps it.
 type liveRecorder struct {
 	from inventory.LiveSource
 	once sync.Once
@@ -278,7 +277,7 @@ func (l *liveRecorder) Live(ctx context.Context) (*inventory.Live, error) {
 	return l.live, l.err
 }
 
-// recorded returns what was answered, with the error in it; nil when nobody asked.
+// recorded returns the data, including the error; nil if it was not requested.
 func (l *liveRecorder) recorded() *inventory.Live {
 	if l.live == nil {
 		return nil
@@ -290,7 +289,7 @@ func (l *liveRecorder) recorded() *inventory.Live {
 	return &out
 }
 
-// nameRecorder keeps the names of PCI functions that were asked for.
+// nameRecorder records the names of PCI functions that were looked up.
 type nameRecorder struct {
 	from inventory.PCINames
 	seen map[string][2]string

@@ -7,17 +7,16 @@
 //	b, err = bundle.Open("node.tar.gz")
 //	snapshot, err := inventory.Scan(ctx, b.Sources())
 //
-// A bundle is a tree of package nodetree: the files of the node under their own
-// names with the errors that reading them gave, and a few documents at the top,
-// which this package names ([ManifestFile] and those below it). What a recording
-// knows by name only (a file that was listed and not read, a folder that was
-// passed and not listed) answers ENODATA, so that a later program which wants
-// more says so instead of taking it for empty.
+// A bundle is a tree of package nodetree: the files of the node under their own names, with the
+// errors that reading them returned, and a few documents at the root ([ManifestFile] and the
+// constants below it). Entries of which only the name was recorded (a file that was listed but not
+// read, a directory that was not listed) return ENODATA, so that a later program reports them as
+// missing and does not treat them as empty.
 //
-// Recording reads and changes nothing. It runs the scan of package inventory, the
-// reading of counters and the script of package launch on a file system that
-// notes all that passes, then reads a fixed list of further small files. No file
-// with a side effect is on that list, and none of another process.
+// Recording only reads. It runs the scan of package inventory, the reading of counters and the
+// script of package launch/kserve on a file system that records all accesses, then reads a fixed
+// list of further small files. This list contains no files with side effects and no files of other
+// processes.
 //
-// A [Bundle] is for one goroutine; its tree may be read by several.
+// A [Bundle] must not be used by several goroutines at the same time; its tree may be.
 package bundle

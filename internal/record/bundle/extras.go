@@ -11,8 +11,8 @@ import (
 	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 )
 
-// extraFiles are read besides what the commands read, because people who are asked
-// for help want them. None has a side effect, and none tells of other processes.
+// extraFiles are further files that support needs. Reading them has no side effect, and they
+// contain no data of other processes.
 var extraFiles = []string{
 	"etc/os-release", "usr/lib/os-release",
 	sysfs.ProcModules, sysfs.ProcSelfLimits, sysfs.ProcSelfStatus, sysfs.ProcSelfCgroup, sysfs.ProcNetRoute,
@@ -73,13 +73,13 @@ var (
 	moduleFiles = []string{"version", "srcversion", "refcnt", "initstate"}
 )
 
-// moduleParameters are the modules whose parameters are read too.
+// moduleParameters are the modules whose parameters are read.
 var moduleParameters = []string{
 	"ib_core", "ib_uverbs", "ib_umad", "ib_ipoib", "rdma_cm", "rdma_rxe", "siw", "mlx5_core", "mlx5_ib", "irdma",
 	"bnxt_re", "hfi1", "nvidia_peermem", "iommu",
 }
 
-// modules are those whose version matters.
+// modules are the modules whose version is read.
 var modules = append(slices.Clone(moduleParameters), "mlx4_core", "mlx4_ib", "bnxt_en", "ice", "efa", "qedr",
 	"iw_cxgb4", "hns_roce_hw_v2", "mana_ib", "erdma", "nvidia", "amdgpu", "gdrdrv", "ib_cm", "iw_cm", "rdma_ucm")
 
@@ -89,7 +89,7 @@ type extra struct {
 	root fs.FS
 }
 
-// readExtras reads all of the lists through root, which notes what it gives.
+// readExtras reads all files of the lists through root, which records them.
 func readExtras(ctx context.Context, root fs.FS) {
 	x := extra{stop: ctx.Err, root: root}
 	for _, name := range slices.Concat(extraFiles, sysfs.MachineFiles) {
@@ -137,7 +137,7 @@ func (x extra) device(dir string) {
 			}
 		}
 	})
-	for _, name := range deviceFiles { // links out of the device's own folder
+	for _, name := range deviceFiles { // links out of the device's directory
 		if strings.Contains(name, "/") {
 			x.file(x.root, path.Join(dir, name))
 		}
@@ -177,13 +177,13 @@ func (x extra) function(dir string) {
 	}
 }
 
-// within calls f with a folder; nothing happens where there is none.
+// within calls f with a directory, if it exists.
 func (x extra) within(name string, f func(fs.FS)) {
 	if x.stop() != nil {
 		return
 	}
 	if info, err := fs.Stat(x.root, name); err != nil || !info.IsDir() {
-		return // classes have plain files beside folders
+		return // classes have plain files besides directories
 	}
 	sub, err := fs.Sub(x.root, name)
 	if err != nil {
@@ -201,7 +201,8 @@ func (x extra) files(dir fs.FS, names []string) {
 	}
 }
 
-// file reads a regular file, for a device or a pipe may block or do something.
+// file reads regular files only, because reading a device or a pipe may block or have a side
+// effect.
 func (x extra) file(dir fs.FS, name string) {
 	if x.stop() != nil {
 		return
@@ -211,7 +212,7 @@ func (x extra) file(dir fs.FS, name string) {
 	}
 }
 
-// list lists a folder if there is one.
+// list lists a directory if it exists.
 func (x extra) list(dir fs.FS, name string) []string {
 	if x.stop() != nil {
 		return nil
@@ -229,7 +230,7 @@ func (x extra) list(dir fs.FS, name string) []string {
 	return nil
 }
 
-// folder reads all files of a folder of small files.
+// folder reads all files of a directory of small files.
 func (x extra) folder(dir fs.FS, name string) {
 	names := x.list(dir, name)
 	if len(names) == 0 {

@@ -12,10 +12,10 @@ import (
 	"github.com/rdmakit/rdmakit/inventory"
 )
 
-// Schema is the version of the form of a bundle and of its manifest.
+// Schema is the version of the bundle format and its manifest.
 const Schema = "rdmakit.bundle/v1"
 
-// Documents at the top of a bundle that are not files of the node.
+// Documents at the root of a bundle that are not files of the node.
 const (
 	ManifestFile    = "manifest.json"    // Manifest
 	LiveFile        = "live.json"        // inventory.Live
@@ -23,44 +23,44 @@ const (
 	RoutesFile      = "routes.json"      // array of RouteAnswer
 	NamesFile       = "names.json"       // object: "15b3:1021" to [vendor, product]
 	VersionsFile    = "versions.json"    // Versions
-	VerbsFile       = "verbs.json"       // recording.Recording: what libibverbs said of the devices
-	FindingsDir     = "findings"         // what the commands say of the bundle
+	VerbsFile       = "verbs.json"       // recording.Recording: libibverbs' data about the devices
+	FindingsDir     = "findings"         // output of the commands for the bundle
 )
 
-// Origin tells what was recorded.
+// Origin is the kind of source that was recorded.
 type Origin string
 
 // The origins.
 const (
-	OriginMachine Origin = "machine" // the machine that recorded
-	OriginRoot    Origin = "root"    // a folder (--root)
+	OriginMachine Origin = "machine" // the machine on which the snapshot command ran
+	OriginRoot    Origin = "root"    // a directory (--root)
 	OriginBundle  Origin = "bundle"  // another bundle or a tree as text (--from)
 )
 
-// Manifest says what a bundle is and what is missing in it.
+// Manifest describes a bundle and lists what is missing in it.
 type Manifest struct {
 	Schema  string `json:"schema"`
 	Version string `json:"version"` // of rdmactl
-	// Written is when the bundle was made. Taken is when the node was read; it is
-	// absent where the origin had no clock, such as a folder.
+	// Written is the time when the bundle was written. Taken is the time when the node was read; it
+	// is absent if the origin has no clock, such as a directory.
 	Written  time.Time `json:"written"`
 	Taken    time.Time `json:"taken,omitzero"`
 	Origin   Origin    `json:"origin"`
 	Redacted bool      `json:"redacted"`
-	// RedactionKey tells bundles apart that were redacted with different keys: the
-	// first bytes of a hash. "" when the key was made for this bundle alone.
+	// RedactionKey identifies the key of the redaction: the first bytes of a hash. It is "" for a
+	// random key that was used only for this bundle.
 	RedactionKey string `json:"redactionKey,omitempty"`
-	// Steady tells that a scan of the bundle equals the scan of the node while it
-	// was recorded. A node that changes all the time may not hold still for it.
+	// Steady reports that a scan of the bundle equals the scan of the node while it was recorded.
+	// It is false if the node changed in every attempt.
 	Steady bool `json:"steady"`
-	// Unreadable lists what was there and could not be read, Refused what was
-	// left out because of Limits or what it holds. Altered lists links that had to change.
+	// Unreadable lists files that exist but could not be read, Refused files that were left out
+	// because of Limits or their content. Altered lists links that were changed.
 	Unreadable []inventory.Problem `json:"unreadable"`
 	Refused    []inventory.Problem `json:"refused"`
 	Altered    []inventory.Problem `json:"altered"`
 	Limits     Limits              `json:"limits"`
 	Findings   []Finding           `json:"findings"`
-	// Entries, Bytes and SHA256 are of all entries but the manifest itself.
+	// Entries, Bytes and SHA256 cover all entries except the manifest.
 	Entries int    `json:"entries"`
 	Bytes   int64  `json:"bytes"`
 	SHA256  string `json:"sha256"`
@@ -69,20 +69,20 @@ type Manifest struct {
 // Finding is a command that was run on the bundle.
 type Finding struct {
 	Command string `json:"command"` // without rdmactl
-	File    string `json:"file"`    // what it printed to standard output
+	File    string `json:"file"`    // its standard output
 	Exit    int    `json:"exit"`
-	Notes   string `json:"notes,omitempty"` // what it printed to standard error
+	Notes   string `json:"notes,omitempty"` // its standard error
 }
 
-// Limits bound a recording. The zero value means [DefaultLimits].
+// Limits are the limits of a recording. The zero value means [DefaultLimits].
 type Limits struct {
-	FileBytes  int64         `json:"fileBytes"`  // longer files are refused
-	TotalBytes int64         `json:"totalBytes"` // of all files together; what goes beyond is read and refused
+	FileBytes  int64         `json:"fileBytes"`  // longer files are left out
+	TotalBytes int64         `json:"totalBytes"` // of all files together; further files are left out
 	Entries    int           `json:"entries"`
-	Time       time.Duration `json:"timeNanoseconds"` // for the files beyond those of the commands
+	Time       time.Duration `json:"timeNanoseconds"` // for files that the commands don't read
 }
 
-// DefaultLimits returns bounds that no sound node reaches and that every loader accepts.
+// DefaultLimits returns limits that a normal node does not reach and that every loader accepts.
 func DefaultLimits() Limits {
 	return Limits{FileBytes: 1 << 20, TotalBytes: 24 << 20, Entries: 120_000, Time: 20 * time.Second}
 }

@@ -17,15 +17,16 @@ import (
 	"github.com/rdmakit/rdmakit/launch"
 )
 
-// maxDocument bounds a document at the top, in bytes; the loader bounds all files at 4 MiB.
+// maxDocument is the largest size of a document at the root, in bytes; the loader limits all files
+// to 4 MiB.
 const maxDocument = 2 << 20
 
-// ErrNewer is the cause of the error for a bundle of a later version of the form.
+// ErrNewer is the cause of the error for a bundle with a higher schema version.
 var ErrNewer = errors.New("a newer rdmactl wrote it")
 
-// Open reads a bundle: a tar.gz archive, or a tree as text. One with a manifest must
-// be what the manifest says. Errors name the file, the entry, and the cause; those
-// for what is too large match [nodetree.ErrTooLarge].
+// Open reads a bundle: a tar.gz archive, or a tree as text. If it has a manifest, its content must
+// match the manifest. Errors name the file, the entry, and the cause; errors about the size match
+// [nodetree.ErrTooLarge].
 func Open(name string) (*Bundle, error) {
 	tree, err := nodetree.Open(name)
 	if err != nil {
@@ -51,7 +52,7 @@ func named(name string, tree *nodetree.Tree) (*Bundle, error) {
 	return b, nil
 }
 
-// FromTree makes a bundle of a loaded tree and checks its documents.
+// FromTree returns a bundle for a loaded tree and checks its documents.
 func FromTree(tree *nodetree.Tree) (*Bundle, error) {
 	b := &Bundle{Tree: tree}
 	var m Manifest
@@ -60,7 +61,7 @@ func FromTree(tree *nodetree.Tree) (*Bundle, error) {
 		return nil, err
 	}
 	if !found && b.fromSnapshot() {
-		return nil, fmt.Errorf("%s is missing, so nothing tells whether the rest is whole", ManifestFile)
+		return nil, fmt.Errorf("%s is missing, so the bundle may be incomplete", ManifestFile)
 	}
 	if found {
 		if err := m.check(tree); err != nil {
@@ -68,7 +69,7 @@ func FromTree(tree *nodetree.Tree) (*Bundle, error) {
 		}
 		b.Manifest = &m
 	}
-	// All documents are read once here, so that a damaged one is told at once.
+	// Read all documents once, so that damaged ones are reported now.
 	_, liveErr := b.Live()
 	_, envErr := b.Environment()
 	_, routesErr := b.Answers()
@@ -79,7 +80,7 @@ func FromTree(tree *nodetree.Tree) (*Bundle, error) {
 	return b, nil
 }
 
-// fromSnapshot tells by documents that only Record writes that a tree was a bundle.
+// fromSnapshot reports whether the tree has documents that only Record writes.
 func (b *Bundle) fromSnapshot() bool {
 	for _, name := range []string{VersionsFile, EnvironmentFile, FindingsDir} {
 		if _, err := fs.Stat(b.Tree.FS(), name); err == nil {
@@ -89,7 +90,7 @@ func (b *Bundle) fromSnapshot() bool {
 	return false
 }
 
-// check holds the manifest to the form and to the tree.
+// check validates the manifest and compares it with the tree.
 func (m *Manifest) check(t *nodetree.Tree) error {
 	version, ok := strings.CutPrefix(m.Schema, "rdmakit.bundle/v")
 	n, err := strconv.Atoi(version)
@@ -102,17 +103,17 @@ func (m *Manifest) check(t *nodetree.Tree) error {
 	entries, size, sum := digest(t)
 	switch {
 	case entries != m.Entries:
-		return fmt.Errorf("it tells of %d entries, and the bundle has %d", m.Entries, entries)
+		return fmt.Errorf("it lists %d entries, but the bundle has %d", m.Entries, entries)
 	case size != m.Bytes:
-		return fmt.Errorf("it tells of %d bytes, and the bundle has %d", m.Bytes, size)
+		return fmt.Errorf("it lists %d bytes, but the bundle has %d", m.Bytes, size)
 	case sum != m.SHA256:
-		return fmt.Errorf("the SHA-256 of the entries is %s, and it tells of %.80q: the bundle was changed",
+		return fmt.Errorf("the SHA-256 of the entries is %s instead of %.80q: the bundle was changed",
 			sum, m.SHA256)
 	}
 	return nil
 }
 
-// document decodes a document at the top; false where there is none.
+// document decodes a document at the root; false if it doesn't exist.
 func (b *Bundle) document(name string, into any) (bool, error) {
 	data, err := fs.ReadFile(b.Tree.FS(), name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -130,7 +131,7 @@ func (b *Bundle) document(name string, into any) (bool, error) {
 	return true, nil
 }
 
-// Live returns the recorded answers of netlink, nil where there are none.
+// Live returns the recorded data of netlink, nil if there is none.
 func (b *Bundle) Live() (*inventory.Live, error) {
 	live := &inventory.Live{}
 	found, err := b.document(LiveFile, live)
@@ -140,15 +141,15 @@ func (b *Bundle) Live() (*inventory.Live, error) {
 	return live, nil
 }
 
-// Environment returns the recorded variables; nil where none were recorded, as in
-// a bundle of a folder.
+// Environment returns the recorded variables; nil if none were recorded, as in a bundle of a
+// directory.
 func (b *Bundle) Environment() (map[string]string, error) {
 	var env map[string]string
 	_, err := b.document(EnvironmentFile, &env)
 	return env, err
 }
 
-// Answers returns the recorded ways to other nodes.
+// Answers returns the recorded routes to other nodes.
 func (b *Bundle) Answers() ([]RouteAnswer, error) {
 	var list []RouteAnswer
 	_, err := b.document(RoutesFile, &list)
@@ -161,11 +162,11 @@ func (b *Bundle) names() (map[string][2]string, error) {
 	return names, err
 }
 
-// Sources returns the bundle as a source of scans: its files, its answers of
-// netlink, its names of PCI functions, and the time when the node was read.
+// Sources returns the bundle as a source of scans: its files, netlink data, names of PCI functions,
+// and the time when the node was read.
 func (b *Bundle) Sources() inventory.Sources {
 	src := inventory.Sources{Root: b.Tree.FS()}
-	if live, err := b.Live(); err == nil && live != nil { // FromTree has told of errors
+	if live, err := b.Live(); err == nil && live != nil { // FromTree has reported errors
 		src.Live = live
 	}
 	if names, err := b.names(); err == nil && names != nil {

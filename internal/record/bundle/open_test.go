@@ -104,7 +104,7 @@ func TestHostileBundlesAreRefused(t *testing.T) {
 		},
 		{"bomb", files(t, map[string]string{"sys/x": strings.Repeat("0", 5<<20)}), "too large"},
 		{"truncated", sound[:len(sound)/2], "unexpected EOF"},
-		{"data behind", append(bytes.Clone(sound), 1), "data behind"},
+		{"data after", append(bytes.Clone(sound), 1), "data behind"},
 		{"damaged", flip(sound), ""},
 		{"no schema", manifest("{}"), `manifest.json: schema is "", not "rdmakit.bundle/v1"`},
 		{"another schema", manifest(`{"schema": "rdmakit.detect/v1"}`), `manifest.json: schema is "rdmakit.detect/v1"`},
@@ -112,11 +112,11 @@ func TestHostileBundlesAreRefused(t *testing.T) {
 		{"negative schema", manifest(`{"schema": "rdmakit.bundle/v-1"}`), "manifest.json: schema is"},
 		{
 			"manifest lies about entries", manifest(`{"schema": "rdmakit.bundle/v1", "entries": 7}`),
-			"it tells of 7 entries, and the bundle has 2",
+			"it lists 7 entries, but the bundle has 2",
 		},
 		{
 			"manifest lies about bytes", manifest(`{"schema": "rdmakit.bundle/v1", "entries": 2, "bytes": 9}`),
-			"it tells of 9 bytes, and the bundle has 1",
+			"it lists 9 bytes, but the bundle has 1",
 		},
 		{"manifest lies about contents", manifest(
 			`{"schema": "rdmakit.bundle/v1", "entries": 2, "bytes": 1, "sha256": "00"}`), "the bundle was changed"},

@@ -12,18 +12,18 @@ import (
 	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 )
 
-// kind is what a name of the node is.
+// kind is the type of an entry of the node.
 type kind uint8
 
 const (
-	kindUnknown kind = iota // listed, and not looked at
+	kindUnknown kind = iota // listed, but not examined
 	kindFile
 	kindDir
 	kindLink
-	kindGone // listed, and gone when it was looked at
+	kindGone // listed, but gone when it was examined
 )
 
-// seen is what a recording knows of one name.
+// seen is the recorded data of one name.
 type seen struct {
 	kind   kind
 	link   string
@@ -31,19 +31,19 @@ type seen struct {
 	read   bool          // data is the content
 	listed bool          // all names below are known
 	errno  syscall.Errno // of the last read or listing
-	denied syscall.Errno // of a look at this name: the folder above can't be entered
+	denied syscall.Errno // from lstat: the parent directory can't be entered
 }
 
-// recorder notes all that passes through the file systems it hands out, under
-// names without links: the same file has one entry, whatever way led there.
+// recorder records all accesses through its file systems under names without symbolic links, so
+// that a file has one entry, whatever path was used.
 type recorder struct {
 	top    fs.FS
 	limits Limits
 	noted  func() // see Options; may be nil
 
-	mu      sync.Mutex // guards all below
+	mu      sync.Mutex // guards the fields below
 	seen    map[string]*seen
-	below   map[string]map[string]bool // names known in each folder
+	below   map[string]map[string]bool // names known in each directory
 	bytes   int64
 	full    bool              // Limits.Entries is reached
 	refused map[string]string // path to cause
@@ -59,16 +59,16 @@ func newRecorder(top fs.FS, limits Limits) *recorder {
 	return r
 }
 
-// FS returns the top of the node as a file system that records.
+// FS returns the root of the node as a file system that records accesses.
 func (r *recorder) FS() fs.FS { return view{rec: r, fsys: r.top, base: "."} }
 
-// entry returns what is known of a name, nil when there is no room for another.
+// entry returns the recorded data of a name, nil if the limit of entries is reached.
 func (r *recorder) entry(name string) *seen {
 	if s, ok := r.seen[name]; ok {
 		return s
 	}
 	if len(r.seen) >= r.limits.Entries {
-		if !r.full { // one line for all: the manifest is bounded too
+		if !r.full { // one line for all, to limit the manifest
 			r.full = true
 			r.refused["/"+name] = "the recording has too many entries: this one and all further ones are missing"
 		}
@@ -87,13 +87,12 @@ func (r *recorder) entry(name string) *seen {
 	return s
 }
 
-// look finds out what a name without links above it is.
+// look records the kind of a name that has no links above it.
 func (r *recorder) look(name string, again bool) (*seen, error) {
 	return r.lookIn(r.top, name, name, again)
 }
 
-// lookIn is look by a name in a folder that is open already, which takes a tenth of
-// the system calls.
+// lookIn is like look for a name in an open directory, which takes a tenth of the system calls.
 func (r *recorder) lookIn(dir fs.FS, local, name string, again bool) (*seen, error) {
 	if s, ok := r.seen[name]; ok && s.kind != kindUnknown && !again {
 		if s.kind == kindGone {
@@ -124,10 +123,10 @@ func (r *recorder) lookIn(dir fs.FS, local, name string, again bool) (*seen, err
 	return s, nil
 }
 
-// lookFailed notes why a name can't be looked at.
+// lookFailed records the error of look.
 func (r *recorder) lookFailed(name string, err error) error {
 	if absent(err) {
-		if s, ok := r.seen[name]; ok { // it was there a moment ago
+		if s, ok := r.seen[name]; ok { // it existed before
 			*s = seen{kind: kindGone}
 		}
 		return err
@@ -143,8 +142,8 @@ var (
 	errOutside = errors.New("link leaves the root")
 )
 
-// resolve follows links to the name without any, and notes them. With again, the
-// last element is looked at anew, because it may have gone.
+// resolve follows and records symbolic links and returns the name without links. With again, it
+// examines the last element again, because it may have disappeared.
 func (r *recorder) resolve(name string, follow, again bool) (string, error) {
 	const maxLinks = 40 // as the kernel's MAXSYMLINKS
 	done, rest, links := ".", path.Clean(name), 0
@@ -182,11 +181,11 @@ func (r *recorder) resolve(name string, follow, again bool) (string, error) {
 	return done, nil
 }
 
-// outsideDir is where links out of the root lead in a bundle, which must not hold
-// such links: nowhere, as they did on the node below its root.
+// outsideDir is the target directory of links out of the root. A bundle must not contain such
+// links, so they are replaced by dangling ones.
 const outsideDir = "outside-the-root"
 
-// target returns where a link leads, as far as the bundle can hold it.
+// target returns the target of a link, replaced if a bundle can't contain it.
 func (r *recorder) target(name string, s *seen) (string, error) {
 	if !path.IsAbs(s.link) && !leadsAbove(path.Join(path.Dir(name), s.link)) {
 		return s.link, nil
@@ -210,7 +209,7 @@ func (r *recorder) target(name string, s *seen) (string, error) {
 
 func leadsAbove(clean string) bool { return clean == ".." || strings.HasPrefix(clean, "../") }
 
-// content notes the outcome of reading a file.
+// content records the result of reading a file.
 func (r *recorder) content(name string, data []byte, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -220,7 +219,7 @@ func (r *recorder) content(name string, data []byte, err error) {
 	}
 	s := r.seen[at]
 	if s == nil || s.kind != kindFile {
-		return // a folder answers EISDIR by itself
+		return // directories always return EISDIR
 	}
 	switch {
 	case err != nil && absent(err):
@@ -229,7 +228,7 @@ func (r *recorder) content(name string, data []byte, err error) {
 		s.data, s.read, s.errno = nil, true, errnoOf(err)
 	case int64(len(data)) > r.limits.FileBytes:
 		s.data, s.read, s.errno = nil, true, syscall.EFBIG
-		r.refused["/"+at] = "longer than the limit of a file"
+		r.refused["/"+at] = "longer than the limit for a file"
 	case r.bytes+int64(len(data)-len(s.data)) > r.limits.TotalBytes:
 		s.data, s.read, s.errno = nil, true, syscall.EFBIG
 		r.refused["/"+at] = "the recording has too many bytes"
@@ -239,7 +238,7 @@ func (r *recorder) content(name string, data []byte, err error) {
 	}
 }
 
-// names notes the outcome of listing a folder.
+// names records the result of listing a directory.
 func (r *recorder) names(name string, names []string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -261,14 +260,14 @@ func (r *recorder) names(name string, names []string, err error) {
 	}
 }
 
-// touch notes that a name was looked at.
+// touch records that a name was examined.
 func (r *recorder) touch(name string, follow, again bool) (string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.resolve(name, follow, again)
 }
 
-// folder notes that a folder could not be opened.
+// folder records that a directory could not be opened.
 func (r *recorder) folder(name string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -283,7 +282,7 @@ func absent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// errnoOf returns the error that a bundle holds for a failed read.
+// errnoOf returns the error number that a bundle stores for a failed read.
 func errnoOf(err error) syscall.Errno {
 	errno, ok := errors.AsType[syscall.Errno](err)
 	if _, known := sysfs.ErrnoName(errno); ok && known {
@@ -295,16 +294,16 @@ func errnoOf(err error) syscall.Errno {
 	return syscall.EIO
 }
 
-// view is a folder of the node as a file system that records. Operations go to
-// the node's own file system, so their answers are the node's.
+// view is a directory of the node as a file system that records accesses. The results are those of
+// the node's file system.
 type view struct {
 	rec  *recorder
 	fsys fs.FS
 	base string // without links
 }
 
-// full returns the name from the top of the node, and looks at it from here where
-// it is in this very folder. again says that what is known of it may be over.
+// full returns the name relative to the root of the node, and examines it if it is in this
+// directory. With again, the recorded data may be outdated.
 func (v view) full(name string, again bool) string {
 	full := path.Join(v.base, name)
 	if v.base == "." || name == "." || strings.Contains(name, "/") {
@@ -313,12 +312,12 @@ func (v view) full(name string, again bool) string {
 	v.rec.mu.Lock()
 	defer v.rec.mu.Unlock()
 	if s := v.rec.seen[v.base]; s != nil && s.kind == kindDir {
-		_, _ = v.rec.lookIn(v.fsys, name, full, again) // what fails is noted
+		_, _ = v.rec.lookIn(v.fsys, name, full, again) // errors are recorded
 	}
 	return full
 }
 
-// Open implements fs.FS. What is opened is read or listed at once, for the record.
+// Open implements fs.FS. It reads or lists the entry immediately to record it.
 func (v view) Open(name string) (fs.File, error) {
 	f, err := v.fsys.Open(name)
 	if err != nil {
@@ -355,7 +354,7 @@ func (v view) ReadDir(name string) ([]fs.DirEntry, error) {
 	return list, err
 }
 
-// ReadNames lists a folder by names, as sysfs.Root does.
+// ReadNames returns the names in a directory, like sysfs.Root.
 func (v view) ReadNames(name string) ([]string, error) {
 	if r, ok := v.fsys.(interface {
 		ReadNames(string) ([]string, error)
@@ -375,7 +374,7 @@ func (v view) ReadNames(name string) ([]string, error) {
 // Stat implements fs.StatFS.
 func (v view) Stat(name string) (fs.FileInfo, error) {
 	info, err := fs.Stat(v.fsys, name)
-	_, _ = v.rec.touch(v.full(name, err != nil), true, err != nil) // the answer is the node's
+	_, _ = v.rec.touch(v.full(name, err != nil), true, err != nil) // return the node's result
 	return info, err
 }
 
@@ -401,13 +400,13 @@ func (v view) Sub(dir string) (fs.FS, error) {
 		v.rec.folder(v.full(dir, true), err)
 		return nil, err
 	}
-	if lookErr != nil { // the node opens what the record can't reach; keep the name that was used
+	if lookErr != nil { // the node opened a name that the recorder can't resolve; keep the name that was used
 		at = path.Join(v.base, dir)
 	}
 	return view{rec: v.rec, fsys: sub, base: at}, nil
 }
 
-// Close releases a folder that came from Sub.
+// Close closes a directory that Sub returned.
 func (v view) Close() error {
 	if c, ok := v.fsys.(io.Closer); ok && v.base != "." {
 		return c.Close()

@@ -16,31 +16,30 @@ import (
 	"github.com/rdmakit/rdmakit/internal/record/nodetree"
 )
 
-// Redactor replaces identifiers by others of the same form: addresses, GUIDs,
-// GIDs, UUIDs, serial numbers and host names. Equal ones stay equal, and what is
-// related stays so: two addresses share as many leading bits as before, the
-// interface part of a GID belongs to its MAC address or GUID, an IPv4-mapped GID
-// to its address. Kinds of addresses stay (private, link-local, multicast …), and
-// so do addresses that name nobody: zero, loopback, broadcast, netmasks, the
-// default subnet prefix, and the maker's part of MAC addresses and GUIDs.
+// Redactor replaces identifiers by others of the same form: addresses, GUIDs, GIDs, UUIDs, serial
+// numbers and host names. Equal identifiers have equal replacements, and relations are kept: two
+// addresses share as many leading bits as before, the interface part of a GID corresponds to its
+// MAC address or GUID, an IPv4-mapped GID to its address. The kind of an address is kept (private,
+// link-local, multicast …), and so are values that identify no node: zero, loopback, broadcast,
+// netmasks, the default subnet prefix, and the vendor part of MAC addresses and GUIDs.
 //
-// Without the key nothing leads back. Whoever knows what one address stands for
-// knows the part that it shares with others of its subnet.
+// Without the key the replacement can't be reversed. But anyone who knows an address and its
+// replacement knows the part that it shares with other addresses of its subnet.
 type Redactor struct {
 	key   []byte
 	known string // of Manifest.RedactionKey
 	node  identifiers
 }
 
-// minKey is the least length of a secret, in bytes.
+// minKey is the minimum length of a secret, in bytes.
 const minKey = 16
 
-// minDistinct is how many different bytes a secret must have; 16 random hexadecimal digits have
-// fewer than 5 once in a hundred million times.
+// minDistinct is the minimum number of different bytes in a secret; 16 random hexadecimal digits
+// have fewer than 5 once in a hundred million times.
 const minDistinct = 5
 
-// NewRedactor returns a redactor. Those with the same secret replace alike, so that
-// bundles of several nodes can be compared; nil makes a key for one bundle.
+// NewRedactor returns a redactor. Redactors with the same secret use the same replacements, so that
+// bundles of several nodes can be compared; nil means a random key for one bundle.
 func NewRedactor(secret []byte) (*Redactor, error) {
 	if secret == nil {
 		key := make([]byte, sha256.Size)
@@ -50,7 +49,7 @@ func NewRedactor(secret []byte) (*Redactor, error) {
 		return &Redactor{key: key}, nil
 	}
 	if len(secret) < minKey {
-		return nil, fmt.Errorf("redaction key has %d bytes, and needs %d", len(secret), minKey)
+		return nil, fmt.Errorf("redaction key has %d bytes, but needs %d", len(secret), minKey)
 	}
 	distinct := map[byte]bool{}
 	for _, b := range secret {
@@ -58,7 +57,7 @@ func NewRedactor(secret []byte) (*Redactor, error) {
 	}
 	if len(distinct) < minDistinct {
 		return nil, fmt.Errorf(
-			"redaction key has %d different bytes, and needs %d: whoever guesses it undoes the redaction",
+			"redaction key has %d different bytes, but needs %d: anyone who guesses the key can undo the redaction",
 			len(distinct), minDistinct)
 	}
 	sum := sha256.Sum256(append([]byte("rdmakit redaction key\x00"), secret...))
@@ -127,7 +126,7 @@ func (r *Redactor) entry(b *Bundle, out *nodetree.Tree, e nodetree.Entry) error 
 	return nil
 }
 
-// path redacts the names of devices that are made of addresses, element by element.
+// path redacts device names that are derived from addresses, element by element.
 func (r *Redactor) path(name string) string {
 	parts := strings.Split(name, "/")
 	for i, p := range parts {
@@ -136,7 +135,7 @@ func (r *Redactor) path(name string) string {
 	return strings.Join(parts, "/")
 }
 
-// file redacts the content of a file; false for what is no text.
+// file redacts the content of a file; false if it is not text.
 func (r *Redactor) file(name string, data []byte) (string, bool) {
 	if bytes.IndexByte(data, 0) >= 0 || path.Base(name) == "vpd" {
 		return "", false
@@ -150,7 +149,7 @@ func (r *Redactor) file(name string, data []byte) (string, bool) {
 	case strings.HasPrefix(name, "proc/") && (base == "ipv6_route" || base == "if_inet6"):
 		return r.hexTable(text), true
 	case isVersion(name):
-		return text, true // 24.10.1.4 is no address
+		return text, true // 24.10.1.4 is not an address
 	case base == "hostname" || base == "node_desc":
 		return r.hostFile(base, text), true
 	case base == "cmdline":
@@ -165,7 +164,7 @@ func (r *Redactor) file(name string, data []byte) (string, bool) {
 	return r.Text(text), true
 }
 
-// isVersion tells files that hold versions only.
+// isVersion reports whether a file contains only versions.
 func isVersion(name string) bool {
 	base := path.Base(name)
 	return base == "version" || base == "fw_ver" || base == "osrelease" || base == "os-release" ||

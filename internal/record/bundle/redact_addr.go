@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// scramble replaces the bytes of b from first on: each is combined with a keyed
-// hash of those before it, so that two values share as many leading bits after as
-// before, and different ones stay different.
+// scramble replaces the bytes of b from index first on. Each byte is combined with a keyed hash of
+// the bytes before it, so that two values share as many leading bits as before, and different
+// values stay different.
 func (r *Redactor) scramble(domain string, b []byte, first int) {
 	was := slices.Clone(b)
 	for i := first; i < len(b); i++ {
@@ -16,11 +16,11 @@ func (r *Redactor) scramble(domain string, b []byte, first int) {
 	}
 }
 
-// mac redacts the six bytes of a MAC address. The maker's part stays; where the
-// address was not given by a maker, only its first byte does.
+// mac redacts the six bytes of a MAC address. It keeps the vendor part, or only the first byte of a
+// locally administered address.
 func (r *Redactor) mac(m [6]byte) [6]byte {
 	switch {
-	case m == [6]byte{}, m == [6]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, m[0]&1 != 0: // multicast names nobody
+	case m == [6]byte{}, m == [6]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, m[0]&1 != 0: // multicast identifies no node
 		return m
 	case m[0]&2 != 0:
 		r.scramble("mac", m[:], 1)
@@ -30,17 +30,18 @@ func (r *Redactor) mac(m [6]byte) [6]byte {
 	return m
 }
 
-// Middles of an EUI-64 between the maker's part and the number of a MAC address.
+// plainMiddles are the two middle bytes of an EUI-64 between the vendor part and the number of a
+// MAC address.
 var plainMiddles = []uint16{0xfffe, 0x0300, 0x0000, 0xffff}
 
-// guid redacts the eight bytes of a GUID, EUI-64 or interface identifier. One
-// that was made of a MAC address is that of the redacted MAC address.
+// guid redacts the eight bytes of a GUID, EUI-64 or interface identifier. If it is derived from a
+// MAC address, the result is derived from the redacted MAC address.
 func (r *Redactor) guid(g [8]byte) [8]byte {
-	if binary.BigEndian.Uint64(g[:]) < 1<<16 { // zero, or a number that a person gave
+	if binary.BigEndian.Uint64(g[:]) < 1<<16 { // zero, or a number that an administrator assigned
 		return g
 	}
 	m := [6]byte{g[0], g[1], g[2], g[5], g[6], g[7]}
-	if mac := [6]byte(g[:6]); g[6] == 0 && g[7] == 0 && r.node.macs[mac] { // siw: the MAC address, and zeros
+	if mac := [6]byte(g[:6]); g[6] == 0 && g[7] == 0 && r.node.macs[mac] { // siw: the MAC address followed by zeros
 		mac = r.mac(mac)
 		return [8]byte{mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]}
 	}
@@ -53,7 +54,7 @@ func (r *Redactor) guid(g [8]byte) [8]byte {
 	wasMAC := m
 	if m[0]&1 == 0 {
 		m = r.mac(m)
-	} else { // no MAC address: random identifiers may have that bit
+	} else { // not from a MAC address: random identifiers may have that bit
 		r.scramble("mac", m[:], 1)
 	}
 	if !slices.Contains(plainMiddles, middle) {
@@ -92,7 +93,7 @@ func (r *Redactor) gid(g [16]byte) [16]byte {
 		}
 		return g
 	}
-	if mac := [6]byte(g[:6]); [10]byte(g[6:]) == [10]byte{} && r.node.macs[mac] { // iWARP: the MAC address, and zeros
+	if mac := [6]byte(g[:6]); [10]byte(g[6:]) == [10]byte{} && r.node.macs[mac] { // iWARP: MAC address and zeros
 		mac = r.mac(mac)
 		copy(g[:6], mac[:])
 		return g
@@ -103,7 +104,7 @@ func (r *Redactor) gid(g [16]byte) [16]byte {
 	return g
 }
 
-// addr4 redacts an IPv4 address within its kind.
+// addr4 redacts an IPv4 address; its kind (private, link-local and so on) stays the same.
 func (r *Redactor) addr4(a [4]byte) [4]byte {
 	switch first := a[0]; {
 	case first == 0, first == 127, first >= 224: // this host, loopback, multicast, reserved, netmasks, broadcast
@@ -139,10 +140,10 @@ func (r *Redactor) tail4(was [4]byte, a *[4]byte) {
 	copy(a[2:], was[2:])
 }
 
-// mixedOctets begin both public networks and those that are not.
+// mixedOctets are the first octets of both public and other networks.
 var mixedOctets = []byte{100, 169, 172, 192}
 
-// publicOctets begin public networks only.
+// publicOctets returns the first octets of public networks only.
 func publicOctets() []byte {
 	var out []byte
 	for b := byte(1); b < 224; b++ {
@@ -153,7 +154,7 @@ func publicOctets() []byte {
 	return out
 }
 
-// mixedSeconds are the second octets of the public networks of a mixed first one.
+// mixedSeconds returns the second octets of the public networks with a mixed first octet.
 func mixedSeconds(first byte) []byte {
 	var out []byte
 	for i := range 256 {
@@ -167,8 +168,7 @@ func mixedSeconds(first byte) []byte {
 	return out
 }
 
-// permute maps a member of a set to a member, different ones to different ones: by
-// their places in the order of a keyed hash.
+// permute is a permutation of a set, in the order of a keyed hash.
 func (r *Redactor) permute(domain string, of, member byte, set []byte) byte {
 	rank := slices.Clone(set)
 	slices.SortFunc(rank, func(x, y byte) int {
@@ -177,8 +177,8 @@ func (r *Redactor) permute(domain string, of, member byte, set []byte) byte {
 	return rank[slices.Index(set, member)]
 }
 
-// addr redacts an address of either family; one that ends with the bits of a
-// network, all zero below bits, stays the address of a network.
+// addr redacts an address of either family. The address of a network (all bits after the first bits
+// are zero) stays the address of a network.
 func (r *Redactor) addr(a netip.Addr, bits int) netip.Addr {
 	network := bits >= 0 && bits < a.BitLen() && netip.PrefixFrom(a, bits).Masked().Addr() == a
 	var out netip.Addr

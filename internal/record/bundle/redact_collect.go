@@ -8,7 +8,7 @@ import (
 	"github.com/rdmakit/rdmakit/internal/record/nodetree"
 )
 
-// identifiers are those of a node that can't be told by their form alone.
+// identifiers are the identifiers of a node that can't be recognised by their form alone.
 type identifiers struct {
 	macs     map[[6]byte]bool
 	prefixes map[[8]byte]bool // upper halves of GIDs
@@ -63,6 +63,6 @@ func allSame(b []byte) bool {
 	return !slices.ContainsFunc(b, func(x byte) bool { return x != b[0] })
 }
 
-// Learn makes Text know the identifiers of a node that can't be told by their form:
-// host names, and digits without separators.
+// Learn collects the identifiers of a node that [Redactor.Text] can't recognise by their form: host
+// names, and digits without separators.
 func (r *Redactor) Learn(t *nodetree.Tree) { r.node = collect(t) }

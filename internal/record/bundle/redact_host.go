@@ -12,23 +12,22 @@ import (
 	"github.com/rdmakit/rdmakit/internal/record/nodetree"
 )
 
-// hostNames are what a node tells about the names of hosts.
+// hostNames are the host names in the files of a node.
 type hostNames struct {
-	names   map[string]bool // in lower case: own names and those of node descriptions, with and without domain
-	domain  string          // of the node's own name, "" without one
+	names   map[string]bool // in lower case: names of the node and in node descriptions, with and without domain
+	domain  string          // domain of the node's name, "" if it has none
 	devices map[string]bool // RDMA and network devices
-	// pattern matches a host name in any text, as whichever of its groups matched; nil without
-	// a name.
+	// pattern matches a host name in any text, in one of its groups; nil if there are no names.
 	pattern *regexp.Regexp
 }
 
 var (
 	cloudHost = regexp.MustCompile(`\bip-[0-9]{1,3}-[0-9]{1,3}-[0-9]{1,3}-[0-9]{1,3}(\.[-0-9A-Za-z.]+)?`)
-	// deviceForm is the form of RDMA devices' names in node descriptions, those of other
-	// nodes included.
+	// deviceForm matches names of RDMA devices in node descriptions, including those of other
+	// nodes.
 	deviceForm = regexp.MustCompile(
 		`^(HCA-[0-9]+|[a-z][a-z0-9]*_[a-z0-9_]*[0-9]+|(rocep|ibp|iwp|opap|rxe|siw)[a-z0-9]+)$`)
-	// sysfsWord is a word of kernel files and findings that a host may have as its name.
+	// sysfsWord matches words of kernel files and findings that may also be host names.
 	sysfsWord = regexp.MustCompile(`(?i)^(roce|rdma|ib|infiniband|iwarp|ethernet|link|phy|port|ports|node|` +
 		`numa|cpu|gpu|nic|net|eth|hca|switch|router|device|host|active|armed|` +
 		`init|initializing|down|up|polling|sleep|disabled|enabled|linkup|` +
@@ -65,7 +64,8 @@ func collectHosts(t *nodetree.Tree) hostNames {
 	return h
 }
 
-// add keeps a name and its first label; "", what every node is called, and devices are none.
+// add adds a name and its first label, except "", default names such as localhost, and device
+// names.
 func (h *hostNames) add(name string) {
 	name = strings.ToLower(name)
 	if h.devices[name] || slices.Contains([]string{"", "(none)", "localhost", "localhost.localdomain"}, name) {
@@ -86,7 +86,7 @@ func describedHost(words []string, devices map[string]bool) string {
 	return ""
 }
 
-// distinctive tells names that no word of a kernel file or finding has the form of.
+// distinctive reports whether a name has a form that no word of a kernel file or finding has.
 func distinctive(name string) bool {
 	return strings.ContainsAny(name, "0123456789-.") && !sysfsWord.MatchString(name)
 }
@@ -142,8 +142,8 @@ func (h *hostNames) sorted() []string {
 	return names
 }
 
-// siblings returns patterns for a name and for those that differ in the digits at its end: as many
-// where they are padded with zeros, else any.
+// siblings returns patterns for a name and for names that differ in the digits at the end: the same
+// number of digits if they are padded with zeros, else any number.
 func (h *hostNames) siblings(name string) []string {
 	out := []string{regexp.QuoteMeta(name)}
 	digits := trailingDigits.FindString(name)
@@ -167,7 +167,7 @@ func (h *hostNames) siblings(name string) []string {
 	return append(out, regexp.QuoteMeta(stem)+"[0-9]"+count)
 }
 
-// host replaces a host name label by label: nodes of one domain stay in one.
+// host replaces a host name label by label, so that nodes of one domain stay in one domain.
 func (r *Redactor) host(name string) string {
 	labels := strings.Split(strings.ToLower(name), ".")
 	for i, l := range labels {
@@ -180,7 +180,7 @@ func (r *Redactor) host(name string) string {
 	return strings.Join(labels, ".")
 }
 
-// hosts replaces the host names in a text; keys of documents and names of devices stay.
+// hosts replaces the host names in a text, except keys of documents and names of devices.
 func (r *Redactor) hosts(s string) string {
 	s = cloudHost.ReplaceAllStringFunc(s, r.host)
 	h := r.node.hosts
@@ -200,7 +200,7 @@ func (r *Redactor) hosts(s string) string {
 		}
 		start, end := at+m[g], at+m[g+1]
 		end += len(furtherLabels.FindString(s[end:]))
-		at = end // what followed may stand before the next name
+		at = end // the text after this name may precede the next one
 		if strings.HasPrefix(s[end:], `":`) || h.devices[wordAround(s, start, end)] {
 			continue
 		}
@@ -222,7 +222,7 @@ func wordAround(s string, start, end int) string {
 	return s[start:end]
 }
 
-// hostFile redacts a file that holds nothing but a host name or a node description.
+// hostFile redacts a file that contains only a host name or a node description.
 func (r *Redactor) hostFile(base, text string) string {
 	name := strings.TrimSpace(text)
 	if base == "node_desc" {

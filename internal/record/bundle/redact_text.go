@@ -13,7 +13,7 @@ import (
 )
 
 func refusedBinary(name string) inventory.Problem {
-	return inventory.Problem{Path: "/" + name, Error: "no text, so nothing in it could be redacted"}
+	return inventory.Problem{Path: "/" + name, Error: "binary file, which can't be redacted"}
 }
 
 var (
@@ -33,8 +33,8 @@ var (
 	versionLabel   = regexp.MustCompile(`(?i)(fw_?ver|firmware|version)["']?\s*[:=]?\s*["']?v?$`)
 )
 
-// Text redacts whatever in a text looks like an identifier, and the names of the
-// node that was recorded last.
+// Text redacts everything in a text that has the form of an identifier, and the identifiers of the
+// node that was learned last.
 func (r *Redactor) Text(s string) string {
 	s = uuidToken.ReplaceAllStringFunc(s, r.uuid)
 	s = longHexToken.ReplaceAllStringFunc(s,
@@ -65,7 +65,8 @@ func (r *Redactor) serial(s string) string {
 	return strings.Replace(s, plain, "serial-"+hex.EncodeToString(r.prf("serial", []byte(plain))[:6]), 1)
 }
 
-// deviceNames replaces the address in names that udev makes of one: enx…, ibx…, rocex….
+// deviceNames replaces the address in device names that udev derives from an address: enx…, ibx…,
+// rocex….
 func (r *Redactor) deviceNames(s string) string {
 	return deviceToken.ReplaceAllStringFunc(s, func(name string) string {
 		at := strings.LastIndexByte(name, 'x') + 1
@@ -87,7 +88,7 @@ func (r *Redactor) addresses(s string) string {
 		start, end := m[0], m[1]
 		token := strings.TrimRight(s[start:end], ":.")
 		end = start + len(token)
-		// IPv4 addresses behind or before a colon: "via:10.0.0.1", "10.0.0.1:4791",
+		// IPv4 addresses after or before a colon: "via:10.0.0.1", "10.0.0.1:4791",
 		// "10.0.0.1:10.0.0.2".
 		if _, err := netip.ParseAddr(token); err != nil && strings.Contains(token, ":") {
 			if replaced := r.quads(token); replaced != token {
@@ -119,7 +120,7 @@ func (r *Redactor) addresses(s string) string {
 	return out.String() + s[last:]
 }
 
-// quads replaces all IPv4 addresses of a token, and the IPv6 address behind the first.
+// quads replaces all IPv4 addresses of a token, and the IPv6 address after the first.
 func (r *Redactor) quads(token string) string {
 	if m := quadAndAddress.FindStringSubmatch(token); m != nil {
 		if a, err := netip.ParseAddr(m[2]); err == nil {
@@ -163,7 +164,7 @@ func wordByte(b byte) bool {
 	return b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b == '_' || b == '-'
 }
 
-// token replaces an address with an optional prefix length; false for what is none.
+// token replaces an address with an optional prefix length; false if s is not an address.
 func (r *Redactor) token(s string) (string, bool) {
 	if done, ok := r.node.memo[s]; ok {
 		return done, done != s
@@ -195,14 +196,14 @@ func (r *Redactor) newToken(s string) (string, bool) {
 		}
 	}
 	out := r.addr(a, n).String()
-	if b, ok := expanded(body); ok { // the form of sysfs with all its zeros
+	if b, ok := expanded(body); ok { // the form of sysfs with all zeros
 		g := r.addr(netip.AddrFrom16([16]byte(b)), n).As16()
 		out = joinGroups(g[:], 4)
 	}
 	return out + s[len(body):], true
 }
 
-// bytes replaces what has a kind by its length.
+// bytes replaces an identifier whose length determines its kind.
 func (r *Redactor) bytes(b []byte) ([]byte, bool) {
 	switch len(b) {
 	case 6:
@@ -253,8 +254,8 @@ func joinGroups(b []byte, width int) string {
 	return strings.Join(parts, ":")
 }
 
-// plainHex replaces digits without separators where they are an identifier that the node has;
-// behind 0x the zeros before a GUID may be missing.
+// plainHex replaces digits without separators if they are an identifier of the node; after 0x the
+// leading zeros of a GUID may be missing.
 func (r *Redactor) plainHex(s string) string {
 	digits := strings.ToLower(s)
 	prefix := ""
@@ -279,7 +280,7 @@ func (r *Redactor) plainHex(s string) string {
 	return prefix + hex.EncodeToString(out)[len(full)-len(digits):]
 }
 
-// routeTable redacts /proc/net/route: addresses as words in the order of the host.
+// routeTable redacts /proc/net/route: addresses are words in host byte order.
 func (r *Redactor) routeTable(s string) string {
 	var out strings.Builder
 	for line := range strings.Lines(s) {
@@ -313,8 +314,8 @@ func (r *Redactor) word(s string, length int) string {
 	return string(out)
 }
 
-// hexTable redacts /proc/net/ipv6_route and if_inet6: addresses as 32 digits, and
-// where two follow, the length of the prefix.
+// hexTable redacts /proc/net/ipv6_route and if_inet6: addresses of 32 digits, optionally followed
+// by a prefix length of two digits.
 func (r *Redactor) hexTable(s string) string {
 	s = hexAddress6.ReplaceAllStringFunc(s, func(m string) string {
 		b, err := hex.DecodeString(m[:32])
@@ -331,7 +332,7 @@ func (r *Redactor) hexTable(s string) string {
 	return r.deviceNames(s)
 }
 
-// plainParameters of the kernel's command line tell how the machine is set up, not whose it is.
+// plainParameters are parameters of the kernel's command line that contain no identifiers.
 var plainParameters = []string{
 	"quiet", "ro", "rw", "iommu", "intel_iommu", "amd_iommu", "pci", "pcie_aspm", "default_hugepagesz", "hugepages",
 	"hugepagesz", "isolcpus", "nohz_full", "rcu_nocbs", "numa_balancing", "transparent_hugepage", "mitigations",
@@ -339,7 +340,7 @@ var plainParameters = []string{
 	"biosdevname", "systemd.unified_cgroup_hierarchy", "cgroup_no_v1", "memmap", "crashkernel", "panic",
 }
 
-// commandLine keeps what is known to be harmless.
+// commandLine keeps only parameters that are known to be harmless.
 func (r *Redactor) commandLine(s string) string {
 	words := strings.Fields(s)
 	for i, w := range words {

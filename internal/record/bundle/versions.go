@@ -11,20 +11,21 @@ import (
 	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 )
 
-// Versions names the software of a node, as far as files tell.
+// Versions has the versions of a node's software, read from files.
 type Versions struct {
 	Kernel string `json:"kernel,omitempty"` // proc/sys/kernel/osrelease
 	OS     string `json:"os,omitempty"`     // PRETTY_NAME of os-release
-	// Modules are versions of kernel modules; those of the kernel's own tree mostly have none.
+	// Modules are the versions of kernel modules; modules of the kernel's source tree usually have
+	// none.
 	Modules map[string]string `json:"modules"`
-	// Libraries are files whose names carry a version, Packages those that dpkg has
-	// installed. The database of rpm is no text and is not read.
+	// Libraries are files with a version in their names, Packages the packages that dpkg has
+	// installed. The database of rpm is binary and is not read.
 	Libraries []string          `json:"libraries"`
 	Packages  map[string]string `json:"packages"`
 }
 
-// dpkgStatus lists the packages of Debian and its kin. It is longer than a bundle
-// should hold, so the few packages that matter are picked out of it.
+// dpkgStatus lists the packages of Debian and its derivatives. It is too long for a bundle, so only
+// the relevant packages are extracted.
 const dpkgStatus = "var/lib/dpkg/status"
 
 var (
@@ -36,7 +37,8 @@ var (
 		`nvidia-driver-.*|cuda-runtime-.*|opensm|mstflint|openmpi-bin)$`)
 )
 
-// readVersions reads from the node itself: what it needs of long files is in its answer.
+// readVersions reads from the node and not from the recording, because it extracts a few lines of
+// long files.
 func readVersions(ctx context.Context, root fs.FS) Versions {
 	r := sysfs.NewReader(root, ctx.Err)
 	v := Versions{

@@ -14,22 +14,21 @@ import (
 	"syscall"
 )
 
-// errnoFile is the file of an archive or directory that lists the injected
-// errors: an object from paths to names such as "EINVAL". The files are empty
-// in the archive.
+// errnoFile is the file of an archive or directory with the injected errors: an object that maps
+// paths to names such as "EINVAL". The files themselves are empty in the archive.
 const errnoFile = "errno.json"
 
 const (
-	// maxArchive bounds the compressed stream, which may cost time without
-	// growing: empty blocks, each with tables to build.
+	// maxArchive limits the compressed stream, because it may take time without producing output:
+	// empty blocks with tables.
 	maxArchive = 8 << 20
-	// maxStream bounds what it may grow to: contents, and 1 KiB for header and
-	// padding of each of 65,000 entries; more of them leave less for contents. All
-	// of it may be extended headers, whose millions of records take a second.
+	// maxStream limits the unpacked stream: contents, and 1 KiB for header and padding of each of
+	// 65,000 entries. Even if all of it is extended headers, reading its millions of records takes
+	// only a second.
 	maxStream = maxTotal + 64<<20
 )
 
-// Open reads a tree from a tar.gz archive or a file in text form, told apart by
+// Open reads a tree from a tar.gz archive or a file in text form. It detects the form by the
 // content.
 func Open(name string) (*Tree, error) {
 	file, err := os.Open(name)
@@ -59,11 +58,11 @@ func Read(name string, r io.Reader) (*Tree, error) {
 	return t, nil
 }
 
-// FromTarGz reads a tree from a gzip-compressed tar archive. A file errno.json
-// at its top becomes injected errors. It refuses what a node tree does not need
-// and an attacker could use: absolute names and links, "..", links that leave
-// the root, hard links and devices, entries below links, files named twice, data
-// behind the archive (a second gzip member too), and archives above the bounds.
+// FromTarGz reads a tree from a gzip-compressed tar archive. A file errno.json at its root is
+// converted to injected errors. It rejects everything that a node tree does not need and an
+// attacker could use: absolute names and links, "..", links that leave the root, hard links and
+// devices, entries below links, duplicate names, data after the archive (including a second gzip
+// member), and archives above the limits.
 func FromTarGz(r io.Reader) (*Tree, error) {
 	u := &unpacker{tree: New()}
 	if err := u.load(r); err != nil {
@@ -72,7 +71,7 @@ func FromTarGz(r io.Reader) (*Tree, error) {
 	return u.tree, nil
 }
 
-// load takes all of its steps from one budget.
+// load charges all of its steps to one budget.
 func (u *unpacker) load(r io.Reader) error {
 	if err := u.unpack(r, maxArchive, maxStream); err != nil {
 		return err
@@ -83,11 +82,11 @@ func (u *unpacker) load(r io.Reader) error {
 	return u.tree.takeErrnos(&u.budget)
 }
 
-// unpack refuses archives of archiveLimit compressed bytes, or streamLimit
-// unpacked ones, or more.
+// unpack rejects archives with archiveLimit or more compressed bytes, or streamLimit or more
+// unpacked bytes.
 func (u *unpacker) unpack(r io.Reader, archiveLimit, streamLimit int64) error {
 	packed := &io.LimitedReader{R: r, N: archiveLimit}
-	in := bufio.NewReader(packed) // gzip reads no byte more than it needs from it
+	in := bufio.NewReader(packed) // gzip reads no more bytes than it needs
 	zr, err := gzip.NewReader(in)
 	if err != nil {
 		return err
@@ -95,7 +94,7 @@ func (u *unpacker) unpack(r io.Reader, archiveLimit, streamLimit int64) error {
 	zr.Multistream(false)
 	stream := &io.LimitedReader{R: zr, N: streamLimit}
 	err = u.entries(tar.NewReader(stream))
-	if err == nil { // for the checksum
+	if err == nil { // verifies the checksum
 		_, err = io.Copy(io.Discard, stream)
 	}
 	if packed.N <= 0 || stream.N <= 0 {
@@ -105,7 +104,7 @@ func (u *unpacker) unpack(r io.Reader, archiveLimit, streamLimit int64) error {
 		return err
 	}
 	if _, err := in.ReadByte(); !errors.Is(err, io.EOF) {
-		return errors.Join(errors.New("data behind the archive"), err)
+		return errors.Join(errors.New("data after the archive"), err)
 	}
 	return nil
 }
@@ -131,7 +130,7 @@ type unpacker struct {
 }
 
 func (u *unpacker) entry(hdr *tar.Header, r io.Reader) error {
-	if hdr.Typeflag == tar.TypeXGlobalHeader { // the commit, in archives that git made
+	if hdr.Typeflag == tar.TypeXGlobalHeader { // the commit ID, in archives created by git
 		return nil
 	}
 	name := strings.TrimSuffix(strings.TrimPrefix(hdr.Name, "./"), "/")
@@ -179,7 +178,7 @@ func (u *unpacker) file(name string, hdr *tar.Header, r io.Reader) (int, error) 
 	return len(n.data), err
 }
 
-// takeErrnos turns errno.json into injected errors.
+// takeErrnos converts errno.json to injected errors.
 func (t *Tree) takeErrnos(b *budget) error {
 	n, ok := t.root.children[errnoFile]
 	if !ok || n.isDir() || n.isLink() {

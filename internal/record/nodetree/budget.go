@@ -6,32 +6,32 @@ import (
 	"strings"
 )
 
-// Bounds of the loaders.
+// Limits of the loaders.
 const (
 	maxEntries = 200_000
 	maxFile    = 4 << 20
-	maxErrnos  = 32 << 20 // of errno.json: long paths, of each empty slot of each GID table
+	maxErrnos  = 32 << 20 // of errno.json, which has a long path for each empty slot of each GID table
 	maxTotal   = 64 << 20 // contents, names and link targets
 	maxName    = 255      // NAME_MAX
 	maxPath    = 4096     // PATH_MAX
 	maxLinks   = 40       // links in one resolution (MAXSYMLINKS of the kernel)
 
-	// maxSteps bounds the work that a load is. A tree of maxEntries at paths of
-	// sysfs takes 5 million steps; a step takes some 30 ns.
+	// maxSteps limits the work of a loader. A tree of maxEntries with sysfs paths takes 5 million
+	// steps; a step takes about 30 ns.
 	maxSteps = 8_000_000
 )
 
-// ErrTooLarge is the cause of the error for a tree above the bounds of the loaders.
+// ErrTooLarge is the cause of the error for a tree above the limits of the loaders.
 var ErrTooLarge = errors.New("tree too large")
 
-// budget counts what a loader has taken in and done. A file of a range counts
-// as often as it stands there, although memory holds its content once.
+// budget counts the bytes and steps of a loader. Every file of a range is counted, although they
+// share their content.
 type budget struct {
 	bytes int // of contents; the tree counts names and targets
 	steps int
 }
 
-// check adds the bytes of a file and compares with the bounds.
+// check adds the bytes of a file and checks the limits.
 func (b *budget) check(t *Tree, bytes int) error {
 	b.bytes += bytes
 	if t.made > maxEntries || b.bytes+t.named > maxTotal {
@@ -40,8 +40,8 @@ func (b *budget) check(t *Tree, bytes int) error {
 	return nil
 }
 
-// path adds the look-up of a path: a step for each component, which is a look
-// into a map, and for each 16 bytes, which are copied and checked.
+// path adds the steps of a path lookup: one for each component, which is a map lookup, and one for
+// each 16 bytes, which are copied and checked.
 func (b *budget) path(name string) error {
 	return b.work(1 + strings.Count(name, "/") + len(name)/16)
 }

@@ -17,10 +17,10 @@ import (
 	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 )
 
-// FromFS copies a file system, whose root is the node's. Files and directories
-// that can't be read become injected errors; a file errno.json at the top adds
-// more and is left out. A file system with links must implement [fs.ReadLinkFS],
-// as [os.DirFS] and [os.Root] do. Devices, sockets and pipes become empty files.
+// FromFS copies a file system whose root is the root of the node. Files and directories that can't
+// be read become injected errors; a file errno.json at the root adds more and is not copied. A file
+// system with links must implement [fs.ReadLinkFS], like [os.DirFS] and [os.Root]. Devices, sockets
+// and pipes become empty files.
 func FromFS(fsys fs.FS) (*Tree, error) {
 	c := &copier{from: fsys, tree: New()}
 	if err := c.dir("."); err != nil {
@@ -63,7 +63,7 @@ func (c *copier) dir(name string) error {
 	return nil
 }
 
-// readDir is fs.ReadDir that gives up above a number of entries.
+// readDir is like fs.ReadDir, but returns an error above a number of entries.
 func readDir(fsys fs.FS, name string, limit int) ([]fs.DirEntry, error) {
 	file, err := fsys.Open(name)
 	if err != nil {
@@ -121,12 +121,12 @@ func (c *copier) entry(name string, mode fs.FileMode) error {
 	return c.budget.check(c.tree, len(n.data))
 }
 
-// content reads a file, or notes the error that reading it answers.
+// content reads a file, or injects the error that reading it returns.
 func (c *copier) content(n *node, name string) error {
 	file, err := c.from.Open(name)
 	if err == nil {
 		n.data, err = io.ReadAll(io.LimitReader(file, maxFile+1))
-		n.data = bytes.Clone(n.data) // ReadAll keeps room for 512 bytes
+		n.data = bytes.Clone(n.data) // ReadAll allocates at least 512 bytes
 		_ = file.Close()             // only read
 	}
 	if err != nil {
@@ -142,10 +142,9 @@ func (c *copier) content(n *node, name string) error {
 	return nil
 }
 
-// WriteDir writes the tree to a directory, which it creates or which is empty,
-// and the injected errors to errno.json in it. It refuses links that are
-// absolute or lead out of the root, because on disk they would, and answers
-// [ErrTooLarge] for links that lead through too many others to tell.
+// WriteDir writes the tree to a directory, which it creates or which must be empty, and the
+// injected errors to errno.json in it. It rejects links that are absolute or lead out of the root,
+// and returns [ErrTooLarge] for links that lead through too many others to check.
 func (t *Tree) WriteDir(dir string) error {
 	t.mu.RLock()
 	defer t.mu.RUnlock()

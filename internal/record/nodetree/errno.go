@@ -19,10 +19,9 @@ func parseErrno(name string) (syscall.Errno, error) {
 	return errno, nil
 }
 
-// failsAtOpen tells whether the kernel answers the error to open already.
-// Permissions are checked there, and a device node without a device behind it
-// answers ENXIO. What a sysfs attribute's show function returns, and the ENODEV
-// of an attribute whose device goes away (fs/kernfs/file.c), come from read.
+// failsAtOpen reports whether the kernel returns the error from open. open checks permissions, and
+// returns ENXIO for a device node without a device. Errors of a sysfs attribute's show function,
+// and ENODEV of an attribute whose device was removed (fs/kernfs/file.c), are returned by read.
 func failsAtOpen(errno syscall.Errno) bool {
 	switch errno {
 	case syscall.EACCES, syscall.EPERM, syscall.ENOENT, syscall.ENXIO, syscall.ELOOP:

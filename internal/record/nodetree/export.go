@@ -24,12 +24,12 @@ type Entry struct {
 	Errno syscall.Errno
 }
 
-// Entries iterates over the tree as it was when the iteration began: directories
-// before what is in them, each by name.
+// Entries iterates over the tree in its state at the beginning of the iteration: directories before
+// their content, in the order of names.
 func (t *Tree) Entries() iter.Seq[Entry] {
 	list := []Entry{}
 	t.mu.RLock()
-	_ = t.visit(t.root, ".", func(name string, n *node) error { // f fails never
+	_ = t.visit(t.root, ".", func(name string, n *node) error { // f never fails
 		e := Entry{Name: name, Data: n.data, Link: n.link, Errno: n.errno}
 		switch {
 		case n.isDir():
@@ -50,10 +50,9 @@ func (t *Tree) Entries() iter.Seq[Entry] {
 	}
 }
 
-// WriteTarGz writes the tree as an archive that [FromTarGz] reads: the files at the
-// top named in first come first, then errno.json, then the rest. Times are those
-// of written, so that equal trees give equal archives. It refuses links that
-// FromTarGz would refuse.
+// WriteTarGz writes the tree as an archive that [FromTarGz] reads: first the files in first, which
+// are at the root, then errno.json, then the other files. All times are written, so that equal
+// trees give equal archives. It rejects links that FromTarGz rejects.
 func (t *Tree) WriteTarGz(w io.Writer, written time.Time, first ...string) error {
 	t.mu.RLock()
 	err := t.checkLinks(&budget{})

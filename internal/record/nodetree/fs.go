@@ -14,7 +14,7 @@ type fileSystem struct {
 	dir  string // path from the root of the tree
 }
 
-// The faces that inventory and io/fs look for.
+// The interfaces that inventory and io/fs use.
 var (
 	_ fs.ReadFileFS = fileSystem{}
 	_ fs.ReadDirFS  = fileSystem{}
@@ -23,11 +23,11 @@ var (
 	_ fs.SubFS      = fileSystem{}
 )
 
-// FS returns the tree as a file system, which follows later changes of the
-// tree. It implements [fs.ReadFileFS], [fs.ReadDirFS], [fs.StatFS], [fs.ReadLinkFS] and
-// [fs.SubFS]. Links resolve inside the root of the tree, also below Sub: a link
-// above it is an error that wraps [ErrEscape], a loop answers ELOOP, a dangling
-// link matches [fs.ErrNotExist]. All errors are *fs.PathError.
+// FS returns the tree as a file system, which reflects later changes of the tree. It implements
+// [fs.ReadFileFS], [fs.ReadDirFS], [fs.StatFS], [fs.ReadLinkFS] and [fs.SubFS]. Links are resolved
+// inside the root of the tree, also below Sub: a link above the root is an error that wraps
+// [ErrEscape], a loop returns ELOOP, a dangling link matches [fs.ErrNotExist]. All errors are
+// *fs.PathError.
 func (t *Tree) FS() fs.FS { return fileSystem{tree: t, dir: "."} }
 
 // find resolves a name of the view. The caller holds the tree's lock.
@@ -41,7 +41,7 @@ func (f fileSystem) find(op, name string, follow bool) (*node, error) {
 	}
 	n, err := f.tree.walk(f.tree.root, full, follow)
 	if err == nil && n.errno == syscall.ENOENT {
-		err = syscall.ENOENT // listed, and gone when it was looked at
+		err = syscall.ENOENT // listed, but gone when it was examined
 	}
 	if err != nil {
 		return nil, &fs.PathError{Op: op, Path: name, Err: err}
@@ -49,7 +49,7 @@ func (f fileSystem) find(op, name string, follow bool) (*node, error) {
 	return n, nil
 }
 
-// open is find for an operation that opens what it finds.
+// open is like find, for operations that open the entry.
 func (f fileSystem) open(name string) (*node, error) {
 	n, err := f.find("open", name, true)
 	if err == nil && n.errno != 0 && failsAtOpen(n.errno) {
@@ -181,7 +181,7 @@ func (n *node) list(name string) ([]fs.DirEntry, error) {
 	return entries, nil
 }
 
-// info describes a node under the name by which it was reached.
+// info describes a node with the name by which it was opened.
 func (n *node) info(name string) fs.FileInfo {
 	switch {
 	case n.isDir():
@@ -268,7 +268,8 @@ func (f *openFile) Close() error {
 	return nil
 }
 
-// openDir is an open directory. It lists what the directory held at the first ReadDir.
+// openDir is an open directory. It lists the content of the directory at the time of the first
+// ReadDir.
 type openDir struct {
 	fsys    fileSystem
 	name    string

@@ -8,15 +8,14 @@ import (
 	"syscall"
 )
 
-// walk resolves a path from a directory. It resolves links inside the root,
-// absolute ones too, and the last one only with follow. The caller holds mu.
+// walk resolves a path from a directory. It resolves symbolic links inside the root, including
+// absolute ones; the last element only with follow. The caller holds mu.
 func (t *Tree) walk(from *node, rest string, follow bool) (*node, error) {
 	return t.resolve(from, rest, follow, nil)
 }
 
-// resolve is walk. With a budget it works for a loader: it counts its steps, as
-// each link may stand for 40 others of 4096 bytes, and goes through directories
-// with injected errors.
+// resolve is like walk. With a budget it works for a loader: it counts its steps, because each link
+// may lead through 40 others of 4096 bytes, and it ignores injected errors of directories.
 func (t *Tree) resolve(from *node, rest string, follow bool, b *budget) (*node, error) {
 	if b != nil {
 		if err := b.path(rest); err != nil {
@@ -66,8 +65,8 @@ func (t *Tree) resolve(from *node, rest string, follow bool, b *budget) (*node, 
 	return cur, nil
 }
 
-// checkLinks refuses links that are absolute or lead out of the root, and a tree
-// whose links take more steps to follow than the budget has. The caller holds mu.
+// checkLinks rejects links that are absolute or lead out of the root, and a tree whose links take
+// more steps than the budget allows. The caller holds mu.
 func (t *Tree) checkLinks(b *budget) error { return t.checkLinksOf(t.root, 0, b) }
 
 // checkLinksOf checks below a directory, which is depth directories below the root.
@@ -89,8 +88,8 @@ func (t *Tree) checkLinksOf(dir *node, depth int, b *budget) error {
 	return nil
 }
 
-// checkLink looks at a link as text, so that a dangling one can't hide its way
-// out, and resolves it, so that it can't lead out through another.
+// checkLink checks the text of a link, because a dangling link may lead out of the root, and
+// resolves it, because it may lead out through another link.
 func (t *Tree) checkLink(n *node, depth int, b *budget) error {
 	if strings.HasPrefix(n.link, "/") || leadsAbove(n.link, depth) {
 		return ErrEscape
@@ -99,11 +98,11 @@ func (t *Tree) checkLink(n *node, depth int, b *budget) error {
 	if errors.Is(err, ErrEscape) || errors.Is(err, ErrTooLarge) {
 		return err
 	}
-	return nil // dangling links and loops are what nodes have
+	return nil // nodes may have dangling links and loops
 }
 
-// leadsAbove tells whether a relative path, as text, leads above the root from a
-// directory of that depth. It needs no full path, which may be long.
+// leadsAbove reports whether a relative path, as text, leads above the root from a directory of
+// that depth. It does not need the full path, which may be long.
 func leadsAbove(name string, depth int) bool {
 	for elem := range strings.SplitSeq(name, "/") {
 		switch elem {

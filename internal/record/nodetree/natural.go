@@ -7,9 +7,8 @@ import (
 	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 )
 
-// compareNatural orders names so that numbers in them count as numbers:
-// mlx5_2 < mlx5_10. PCI addresses, whose numbers are hexadecimal with a fixed
-// width, keep the plain order.
+// compareNatural compares names, with numbers in them in numerical order: mlx5_2 < mlx5_10. PCI
+// addresses, whose numbers are hexadecimal with a fixed width, are compared as text.
 func compareNatural(a, b string) int {
 	if isAddress(a) || isAddress(b) {
 		return cmp.Compare(a, b)
@@ -17,7 +16,7 @@ func compareNatural(a, b string) int {
 	return sysfs.NaturalCompare(a, b)
 }
 
-// isAddress tells whether a name looks like one of a PCI device or bus: 0000:18:00.0, pci0000:10.
+// isAddress reports whether a name has the form of a PCI device or bus: 0000:18:00.0, pci0000:10.
 func isAddress(name string) bool {
 	domain, _, ok := strings.Cut(strings.TrimPrefix(name, "pci"), ":")
 	return ok && len(domain) >= 4 && strings.Trim(domain, "0123456789abcdef") == ""

@@ -10,9 +10,9 @@ import (
 	"unicode/utf8"
 )
 
-// Parse reads the text form. The name, of a file mostly, stands in errors,
-// which tell the line too. Nothing may be named twice, no entry may lie below a
-// file or a link, and links may lead anywhere.
+// Parse parses the text form. The name, usually of a file, is used in errors, which have the line
+// number too. Names must be unique, no entry may be below a file or a link, and links may have any
+// target.
 func Parse(name string, text []byte) (*Tree, error) {
 	if len(text) > maxTotal {
 		return nil, fmt.Errorf("parse %s: %w: %d bytes of text", name, ErrTooLarge, len(text))
@@ -45,7 +45,7 @@ type parser struct {
 	line   int
 	dir    string          // of the last header
 	about  strings.Builder // comment lines before anything else
-	body   bool            // something else has come
+	body   bool            // the leading comment has ended
 	block  *block          // the file whose lines are being read
 }
 
@@ -70,7 +70,7 @@ func (p *parser) parseLine(line string) error {
 		return nil
 	}
 	if line == "" {
-		// A blank line ends the leading comment, unless it has not begun.
+		// A blank line ends the leading comment, if it has begun.
 		p.body = p.body || p.about.Len() > 0
 		return nil
 	}
@@ -174,7 +174,7 @@ func (p *parser) link(name, value string) error {
 	return wrapName(name, err)
 }
 
-// files adds the file of a name, or of each name of a range. The files share
+// files adds the file with a name, or a file for each name of a range. The files of a range share
 // their content.
 func (p *parser) files(name string, quoted bool, content []byte, errno syscall.Errno) error {
 	if len(content) > maxFile {
@@ -224,9 +224,9 @@ func (p *parser) mkdir(dir string) error {
 	return p.budget.check(p.tree, 0)
 }
 
-// join puts a name below the header's directory. It must not clean the path:
-// checkPath refuses what is not clean. It takes from the budget what the look-up
-// costs, as a range may look up a deep path for each of its files.
+// join returns the path of a name in the header's directory. It must not clean the path, because
+// checkPath rejects paths that are not clean. It charges the lookup to the budget, because a range
+// may look up a deep path for each of its files.
 func (p *parser) join(name string) (string, error) {
 	if p.dir != "." {
 		name = p.dir + "/" + name
@@ -266,7 +266,7 @@ func (p *parser) endBlock() error {
 	return p.files(b.name, b.quoted, []byte(b.content.String()), 0)
 }
 
-// cutName splits a line behind its first name.
+// cutName splits a line after its first name.
 func cutName(line string) (name, rest string, quoted bool, err error) {
 	if !strings.HasPrefix(line, `"`) {
 		name, rest, _ = strings.Cut(line, " ")
@@ -316,12 +316,12 @@ func cutNumber(name string) (prefix, number string) {
 	return name[:i], name[i:]
 }
 
-// isNumber tells whether s is a number that prints again as s.
+// isNumber reports whether s is a number in canonical form.
 func isNumber(s string) bool {
 	return s != "" && len(s) <= 9 && digits(s) == len(s) && (s == "0" || s[0] != '0')
 }
 
-// unquoteIf reads a Go string, or returns what does not begin like one as it is.
+// unquoteIf unquotes a Go string; it returns text that does not begin with a quote unchanged.
 func unquoteIf(s string) (string, error) {
 	if !strings.HasPrefix(s, `"`) {
 		return s, nil
@@ -338,7 +338,7 @@ func wrapName(name string, err error) error {
 		return nil
 	}
 	if errors.Is(err, syscall.EEXIST) || errors.Is(err, syscall.EISDIR) {
-		return fmt.Errorf("%.200s: named twice", name)
+		return fmt.Errorf("%.200s: duplicate name", name)
 	}
 	return fmt.Errorf("%.200s: %w", name, err)
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 )
 
-// inlined names the directories of sysfs that hold a table or a group of
-// counters. They have no header of their own: their files stand under the
-// directory above, which reads better and lets its diff stay in one place.
+// inlined lists the sysfs directories with a table or a group of counters. They have no header:
+// their files are listed in the section of the parent directory, which is easier to read and keeps
+// diffs together.
 var inlined = [...]string{
 	"bonding", "counters", "gid_attrs", "gids", "hw_counters", "ndevs", "pkeys", "power", "statistics", "types",
 }
@@ -23,9 +23,9 @@ const (
 	minFold    = 3   // shortest run of equal files that becomes a range
 )
 
-// Text returns the canonical text form: directories and names in natural order,
-// one header for each directory, runs of equal files as ranges. Trees that are
-// Equal give equal texts, and [Parse] gives an equal tree back.
+// Text returns the canonical text form: directories and names in natural order, one header for each
+// directory, runs of equal files as ranges. Equal trees have equal texts, and [Parse] returns an
+// equal tree.
 func (t *Tree) Text() []byte {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -48,7 +48,7 @@ type textEntry struct {
 	node *node
 }
 
-// section writes a directory, then those below it that have sections of their own.
+// section writes the section of a directory, then those of its subdirectories.
 func (w *textWriter) section(dir *node, name string) {
 	var entries []textEntry
 	var sections []textEntry
@@ -72,7 +72,8 @@ func (w *textWriter) section(dir *node, name string) {
 	}
 }
 
-// collect gathers what stands in a directory's section, and the directories that don't.
+// collect returns the entries of a directory's section, and the subdirectories with separate
+// sections.
 func collect(dir *node, prefix string, entries, sections *[]textEntry) {
 	children := dir.sorted()
 	slices.SortStableFunc(children, func(a, b *node) int { return compareNatural(a.name, b.name) })
@@ -95,7 +96,7 @@ func collect(dir *node, prefix string, entries, sections *[]textEntry) {
 	}
 }
 
-// run returns how many of the first entries fold into one range, or 1.
+// run returns the number of leading entries that form a range, or 1.
 func run(entries []textEntry) int {
 	first := entries[0]
 	prefix, number := cutNumber(first.name)
@@ -104,7 +105,7 @@ func run(entries []textEntry) int {
 	}
 	start, _ := strconv.Atoi(number)
 	n := 1
-	for n < len(entries) && start+n < 1e9 { // longer numbers are no ranges
+	for n < len(entries) && start+n < 1e9 { // ranges have shorter numbers
 		next := entries[n]
 		if next.name != prefix+strconv.Itoa(start+n) || !next.node.equal(first.node) {
 			break
@@ -156,7 +157,7 @@ func (w *textWriter) content(data string) {
 		switch {
 		case l == "":
 			w.WriteString("|\n")
-		case l[0] != '"' && plain(l) && !strings.HasSuffix(l, " "): // blanks at the start survive
+		case l[0] != '"' && plain(l) && !strings.HasSuffix(l, " "): // leading spaces are kept
 			w.WriteString("| " + l + "\n")
 		default:
 			w.WriteString("| " + strconv.Quote(l) + "\n")
@@ -164,13 +165,13 @@ func (w *textWriter) content(data string) {
 	}
 }
 
-// bareValue tells whether a line survives without quotes.
+// bareValue reports whether a line can be written without quotes.
 func bareValue(line string) bool {
 	return line != "" && line[0] != '"' && plain(line) && strings.TrimSpace(line) == line
 }
 
-// plain tells whether a string is printable: no control characters, no blanks
-// but the space, and valid UTF-8.
+// plain reports whether a string is printable: valid UTF-8 without control characters and without
+// white space other than spaces.
 func plain(s string) bool {
 	return utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
 }

@@ -114,9 +114,9 @@ func TestTextFolds(t *testing.T) {
 func TestParseErrors(t *testing.T) {
 	tests := []struct{ text, want string }{
 		{"a = 1\nb\n", `test:2: "b": want`},
-		{"a = 1\na = 2\n", "test:2: a: named twice"},
-		{"a = 1\na -> 2\n", "test:2: a: named twice"},
-		{"a/\na = 1\n", "test:2: a: named twice"},
+		{"a = 1\na = 2\n", "test:2: a: duplicate name"},
+		{"a = 1\na -> 2\n", "test:2: a: duplicate name"},
+		{"a/\na = 1\n", "test:2: a: duplicate name"},
 		{"a = 1\na/b = 1\n", "test:2: a/b: not a directory"},
 		{"a -> b\na/b = 1\n", "test:2: a/b: not a directory"},
 		{"[x\n", "test:1: header"},

@@ -1,7 +1,7 @@
-// Package nodetree holds the files of a node in memory: what a scanner reads
-// of /sys, /proc, /dev and the library folders, with symbolic links and with
-// the errors that the kernel answers to some reads. Tests, recorded bundles and
-// the emulated nodes of the demo are such trees.
+// Package nodetree keeps the files of a node in memory: the files of /sys, /proc, /dev and the
+// library directories that a scanner reads, with symbolic links and with the errors that the kernel
+// returns for some files. Test nodes, recorded bundles and the emulated nodes of the demo are such
+// trees.
 //
 //	t, err := nodetree.Parse("node", []byte(`
 //	[sys/class/infiniband/mlx5_0/ports/1]
@@ -27,31 +27,30 @@
 //	name/            an empty directory
 //	name/ ! EACCES   a directory that can't be listed
 //
-// A name whose last component ends in A..B stands for each number from A to B.
-// Names and targets with blanks or with a special meaning are written as Go
-// strings.
+// A name whose last component ends in A..B means one file for each number from A to B. Names and
+// targets with spaces or with a special meaning are written as Go strings.
 //
 // # Injected errors
 //
-// EACCES, EPERM, ENOENT, ENXIO and ELOOP are answered to open, all others (also
-// ENODEV) to the first read, as the kernel does for sysfs attributes. A name with
-// ENOENT is listed, and not there for anything else: what went away while its
-// folder was read. ENODATA marks what a recording knows by name only.
+// EACCES, EPERM, ENOENT, ENXIO and ELOOP are returned by open, all others (including ENODEV) by the
+// first read, like the kernel does for sysfs attributes. A name with ENOENT is listed but does not
+// exist for other operations: it disappeared while its directory was read. ENODATA marks an entry
+// of which only the name was recorded.
 //
 // # Concurrency
 //
-// Any number of goroutines may read a tree, through all of its file systems,
-// while others change it. An open file re-reads its content at offset 0, as
-// sysfs does, and answers ENODEV when it was removed.
+// Any number of goroutines may read a tree, through all of its file systems, while others change
+// it. An open file reads its content again at offset 0, like sysfs, and returns ENODEV after it was
+// removed.
 //
 // # Limits
 //
-// The loaders ([Parse], [FromFS], [FromTarGz], [Open]) refuse, with [ErrTooLarge], trees
-// above 200,000 entries or 64 MiB of contents, names and link targets, files
-// above 4 MiB, archives above 8 MiB or 128 MiB unpacked, and what takes long to
-// load: deep paths many times over, or links that lead through many others.
-// Paths have at most 4096 bytes and their components 255. There are no modes, owners or times:
-// directories are 0555 and files 0444, and all writing goes through the [Tree].
+// The loaders ([Parse], [FromFS], [FromTarGz], [Open]) reject, with [ErrTooLarge], trees with more
+// than 200,000 entries or 64 MiB of contents, names and link targets, files larger than 4 MiB,
+// archives larger than 8 MiB or 128 MiB unpacked, and trees that take long to load: many deep
+// paths, or links that lead through many others. Paths have at most 4096 bytes and their components
+// 255. There are no modes, owners or times: directories are 0555 and files 0444, and all changes
+// use the methods of [Tree].
 package nodetree
 
 import (
@@ -75,8 +74,8 @@ type Tree struct {
 	mu    sync.RWMutex // guards everything below, and all nodes
 	root  *node
 	about string
-	made  int // nodes made so far; the loaders bound it
-	named int // bytes of their names and link targets, likewise
+	made  int // number of nodes created; the loaders limit it
+	named int // bytes of their names and link targets; limited too
 }
 
 // node is a directory (children not nil), a link (link not empty) or a file.
@@ -85,7 +84,7 @@ type node struct {
 	name     string
 	children map[string]*node
 	link     string
-	data     []byte // never changed in place: readers keep it without the lock
+	data     []byte // never changed in place: readers use it without the lock
 	errno    syscall.Errno
 	removed  bool
 }
@@ -112,9 +111,8 @@ func (t *Tree) SetAbout(text string) {
 	t.about = strings.TrimSpace(text)
 }
 
-// Set gives a file this exact content, and creates the file and the directories
-// above it where they are missing. It follows links, as writing to the node
-// would, and lifts an injected error.
+// Set sets the content of a file, and creates the file and its parent directories if necessary. It
+// follows links and removes an injected error.
 func (t *Tree) Set(name, content string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -126,8 +124,8 @@ func (t *Tree) Set(name, content string) error {
 	return nil
 }
 
-// SetError makes a file, created where it is missing, or an existing directory
-// answer an error. The zero errno lifts it.
+// SetError injects an error into a file, which is created if necessary, or an existing directory.
+// The zero errno removes it.
 func (t *Tree) SetError(name string, errno syscall.Errno) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -145,8 +143,7 @@ func (t *Tree) SetError(name string, errno syscall.Errno) error {
 	return nil
 }
 
-// Link makes a symbolic link, and replaces one of that name. The target is not
-// checked: it may dangle.
+// Link creates a symbolic link, or replaces an existing one. The target need not exist.
 func (t *Tree) Link(name, target string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -156,7 +153,7 @@ func (t *Tree) Link(name, target string) error {
 	return nil
 }
 
-// Mkdir makes a directory and those above it; an existing one is no error.
+// Mkdir creates a directory and its parents; an existing directory is not an error.
 func (t *Tree) Mkdir(name string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -166,8 +163,8 @@ func (t *Tree) Mkdir(name string) error {
 	return nil
 }
 
-// Remove takes away a file, a link (not what it leads to) or a directory with
-// all that is in it. It answers [fs.ErrNotExist] when there is none.
+// Remove removes a file, a link (not its target) or a directory with its content. It returns
+// [fs.ErrNotExist] if the name doesn't exist.
 func (t *Tree) Remove(name string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -208,8 +205,8 @@ func (n *node) clone(parent *node) *node {
 	return c
 }
 
-// Equal tells whether two trees hold the same files, links, directories and
-// errors. Their About texts don't count.
+// Equal reports whether two trees have the same files, links, directories and errors. It ignores
+// their About texts.
 func (t *Tree) Equal(o *Tree) bool {
 	if t == nil || o == nil || t == o {
 		return t == o
@@ -234,8 +231,8 @@ func (n *node) equal(o *node) bool {
 	return true
 }
 
-// dir returns a directory and makes it where it is missing. Links on the way
-// are followed or refused. The caller holds mu.
+// dir returns a directory and creates it if necessary. Links in the path are followed with follow,
+// else rejected. The caller holds mu.
 func (t *Tree) dir(name string, follow bool) (*node, error) {
 	if err := checkPath(name); err != nil {
 		return nil, err
@@ -263,11 +260,11 @@ func (t *Tree) dir(name string, follow bool) (*node, error) {
 	return cur, nil
 }
 
-// errTwice is the answer to a second entry of a name.
+// errTwice is the error for a second entry with the same name.
 var errTwice = fmt.Errorf("%w: the name occurs twice", syscall.EEXIST)
 
-// file returns a file and makes it where it is missing. Without follow it is an
-// error when anything has the name already. The caller holds mu.
+// file returns a file and creates it if necessary. Without follow it is an error if the name
+// exists. The caller holds mu.
 func (t *Tree) file(name string, follow bool) (*node, error) {
 	parent, base, err := t.parent(name, follow)
 	if err != nil {
@@ -290,7 +287,7 @@ func (t *Tree) file(name string, follow bool) (*node, error) {
 	return n, nil
 }
 
-// addLink makes a link; with follow it may replace one. The caller holds mu.
+// addLink creates a link; with follow it may replace one. The caller holds mu.
 func (t *Tree) addLink(name, target string, follow bool) error {
 	if target == "" || len(target) > maxPath || strings.ContainsRune(target, 0) {
 		return fmt.Errorf("link target %.80q: %w", target, syscall.EINVAL)
@@ -306,8 +303,8 @@ func (t *Tree) addLink(name, target string, follow bool) error {
 	return nil
 }
 
-// add puts a node into a directory. Names and targets are often part of a longer
-// string, a path or the header of an archive, that a copy lets go.
+// add adds a node to a directory. It copies names and targets, because they are often part of a
+// longer string that could not be freed otherwise.
 func (t *Tree) add(parent, n *node) *node {
 	n.parent, n.name = parent, strings.Clone(n.name)
 	parent.children[n.name] = n
@@ -316,7 +313,7 @@ func (t *Tree) add(parent, n *node) *node {
 	return n
 }
 
-// parent returns the directory of a name, made where it is missing, and the last component.
+// parent returns the directory of a name, which it creates if necessary, and the last component.
 func (t *Tree) parent(name string, follow bool) (*node, string, error) {
 	if err := checkPath(name); err != nil {
 		return nil, "", err
@@ -335,7 +332,7 @@ func checkPath(name string) error {
 	case strings.HasPrefix(name, "/"), slices.Contains(strings.Split(name, "/"), ".."):
 		return fmt.Errorf("%w: leads out of the tree", fs.ErrInvalid)
 	case !fs.ValidPath(name), strings.ContainsRune(name, 0):
-		return fmt.Errorf("%w: no path of a file", fs.ErrInvalid)
+		return fmt.Errorf("%w: not the path of a file", fs.ErrInvalid)
 	}
 	for elem := range strings.SplitSeq(name, "/") {
 		if len(elem) > maxName {
@@ -345,7 +342,7 @@ func checkPath(name string) error {
 	return nil
 }
 
-// sorted returns the children in the plain order of their names, which io/fs wants.
+// sorted returns the children sorted by name, as io/fs requires.
 func (n *node) sorted() []*node {
 	list := make([]*node, 0, len(n.children))
 	for _, c := range n.children {

@@ -1,4 +1,4 @@
-// Package english writes numbers with their nouns.
+// Package english formats numbers with nouns.
 package english
 
 import (
@@ -14,7 +14,7 @@ func Count(n int, noun string) string {
 	return strconv.Itoa(n) + " " + plural(noun)
 }
 
-// plural returns the plural of a noun without exceptions, by its end.
+// plural returns the plural of a regular noun.
 func plural(noun string) string {
 	head, y := strings.CutSuffix(noun, "y")
 	switch {

@@ -6,7 +6,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Block is a part of what people see: a [Table], a [List] or a [Text]. Blocks are set apart by an
+// Block is a part of the text output: a [Table], a [List] or a [Text]. Blocks are separated by an
 // empty line.
 type Block interface {
 	// lines renders the block for a page, without line breaks; the lines may hold escape sequences
@@ -18,18 +18,18 @@ type Block interface {
 type Item struct {
 	Key   string
 	Value Cell
-	Wide  bool // shown with -o wide only
+	Wide  bool // only with -o wide
 }
 
-// List shows keys and values, one pair a line, the values aligned.
+// List is a list of keys and values, one pair per line, with aligned values.
 type List struct {
 	Title string
 	Items []Item
 }
 
-// Text shows lines of free text. The cells of a line follow each other as they are, so that a word
-// in the middle of a sentence can carry a style; leading spaces indent. A line is broken only where
-// a cell of it flows ([Cell.Flow]): commands, paths and lines of files stay in one piece.
+// Text is free text. The cells of a line are joined without separators, so that a word in a
+// sentence can have a style; leading spaces indent the line. A line is broken only in cells that
+// flow ([Cell.Flow]): commands, paths and lines of files stay in one piece.
 type Text struct {
 	Title string
 	Lines [][]Cell
@@ -47,8 +47,8 @@ func Paragraph(s string) Text {
 	return t
 }
 
-// printable cleans a cell; one without visible text becomes "-", which keeps columns countable
-// for awk.
+// printable cleans a cell. A cell without visible text becomes "-", so that the number of columns
+// is constant for awk.
 func printable(cell Cell) Cell {
 	text := strings.TrimRight(Clean(cell.Text), " ")
 	if text == "" {

@@ -7,10 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// Clean returns s as one line that can't drive a terminal: control characters (C0, DEL, C1), line
+// Clean returns s as one line that can't control a terminal: control characters (C0, DEL, C1), line
 // separators and invisible formatting characters (bidirectional overrides among them) become
 // backslash escapes such as \n, \x1b and \u202e, and bytes that are not UTF-8 become \xNN.
-// Zero-width joiners stay, for emoji are made with them.
+// Zero-width joiners are kept, because emoji contain them.
 func Clean(s string) string {
 	if isClean(s) {
 		return s
@@ -31,8 +31,8 @@ func Clean(s string) string {
 	return b.String()
 }
 
-// CleanLines is [Clean] for text whose line breaks are meant; it returns the lines without their
-// breaks.
+// CleanLines is like [Clean] for text with intended line breaks; it returns the lines without the
+// line breaks.
 func CleanLines(s string) []string {
 	lines := strings.Split(strings.TrimRight(s, "\n"), "\n")
 	for i, line := range lines {
@@ -50,7 +50,8 @@ func isClean(s string) bool {
 	return true
 }
 
-// hostile reports whether r, written raw, may do more to a terminal or a reader than show a glyph.
+// hostile reports whether r, written without an escape, may have another effect on a terminal than
+// to show a glyph.
 func hostile(r rune) bool {
 	switch {
 	case r < utf8.RuneSelf:
@@ -69,7 +70,7 @@ func escapeText(r rune) string {
 		return `\r`
 	case r == '\t':
 		return `\t`
-	case r < 0x80: // not up to 0xff: \x9b would read as a byte, and U+009B is two
+	case r < 0x80: // not up to 0xff: \x9b would mean one byte, but U+009B has two
 		return fmt.Sprintf(`\x%02x`, r)
 	case r <= 0xffff:
 		return fmt.Sprintf(`\u%04x`, r)

@@ -13,9 +13,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// encodeJSON writes v with the fields in the order of their structs and map keys sorted, indented
-// by two spaces, or on one line when compact. Characters that can drive a terminal are written as
-// \u escapes: it is the same JSON.
+// encodeJSON encodes v with the fields in the order of their structs and map keys sorted, indented
+// by two spaces, or on one line if compact. Characters that can control a terminal are written as
+// \u escapes, which is equivalent JSON.
 func encodeJSON(v any, compact bool) ([]byte, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
@@ -26,8 +26,8 @@ func encodeJSON(v any, compact bool) ([]byte, error) {
 	if err := enc.Encode(v); err != nil {
 		return nil, fmt.Errorf("encode json: %w", err)
 	}
-	// Outside of strings JSON is ASCII, so a hostile character can only stand where an escape is
-	// allowed; the encoder's own line feeds are the one exception.
+	// Outside of strings JSON is ASCII, so a hostile character can only be in a string, where an
+	// escape is allowed; the line feeds of the encoder are the only exception.
 	return escapeHostile(buf.Bytes(), func(r rune) string {
 		if r <= 0xffff {
 			return fmt.Sprintf(`\u%04x`, r)
@@ -37,8 +37,8 @@ func encodeJSON(v any, compact bool) ([]byte, error) {
 	}), nil
 }
 
-// encodeYAML writes the JSON form of v as YAML, so that json tags and the order of fields rule
-// in both. Numbers keep all their digits, and texts that look like another type (no, 1e3, 12:30)
+// encodeYAML converts the JSON form of v to YAML, so that json tags and the order of fields apply
+// to both. Numbers keep all their digits, and strings that look like another type (no, 1e3, 12:30)
 // are quoted.
 func encodeYAML(v any) ([]byte, error) {
 	data, err := json.Marshal(v)
@@ -58,13 +58,13 @@ func encodeYAML(v any) ([]byte, error) {
 	if err := errors.Join(enc.Encode(node), enc.Close()); err != nil {
 		return nil, fmt.Errorf("encode yaml: %w", err)
 	}
-	// yamlNode put every text with a hostile character into double quotes, where \U escapes
-	// are allowed.
+	// yamlNode puts every string with a hostile character in double quotes, where \U escapes are
+	// allowed.
 	return escapeHostile(buf.Bytes(), func(r rune) string { return fmt.Sprintf(`\U%08X`, r) }), nil
 }
 
-// yamlNode reads the next JSON value. It builds nodes by hand because a map would lose the order of
-// the keys.
+// yamlNode converts the next JSON value. It builds nodes because a map would lose the order of the
+// keys.
 func yamlNode(dec *json.Decoder) (*yaml.Node, error) {
 	token, err := dec.Token()
 	if err != nil {
@@ -109,9 +109,8 @@ func yamlCollection(dec *json.Decoder, open json.Delim) (*yaml.Node, error) {
 	return node, nil
 }
 
-// yamlString quotes more than the library asks for: its readers follow YAML 1.2, where no is a text
-// and the PCI address 0000:17:00.0 is one too, but to the YAML 1.1 of PyYAML and Ansible they are
-// false and a number.
+// yamlString quotes more strings than the library: in YAML 1.2 no and the PCI address 0000:17:00.0
+// are strings, but in YAML 1.1, which PyYAML and Ansible use, they are a boolean and a number.
 func yamlString(s string) *yaml.Node {
 	node := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s}
 	switch strings.ToLower(s) {
@@ -130,7 +129,7 @@ func yamlString(s string) *yaml.Node {
 	return node
 }
 
-// escapeHostile replaces each hostile character but the line feed by what escape returns for it.
+// escapeHostile replaces each hostile character except the line feed by the result of escape.
 func escapeHostile(data []byte, escape func(rune) string) []byte {
 	clean := true
 	for _, r := range string(data) {

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Format names a form of the data on standard output.
+// Format is the format of the data on standard output.
 type Format string
 
-// The formats that every command has. Wide is [Table] with the columns that are marked so.
+// The formats that every command has. Wide is like table, with the columns marked as Wide.
 const (
 	FormatTable Format = "table"
 	FormatWide  Format = "wide"
@@ -21,7 +21,7 @@ func Formats() []Format {
 	return []Format{FormatTable, FormatWide, FormatJSON, FormatYAML}
 }
 
-// JoinFormats writes formats as the user types them, with sep in between.
+// JoinFormats joins the names of formats.
 func JoinFormats(formats []Format, sep string) string {
 	names := make([]string, len(formats))
 	for i, f := range formats {
@@ -30,18 +30,18 @@ func JoinFormats(formats []Format, sep string) string {
 	return strings.Join(names, sep)
 }
 
-// ColorMode says when to colour.
+// ColorMode is the setting for colours.
 type ColorMode string
 
-// ColorAuto colours terminals unless NO_COLOR or TERM=dumb says no; ColorAlways and ColorNever
-// don't look.
+// ColorAuto enables colours on terminals unless NO_COLOR or TERM=dumb is set; ColorAlways and
+// ColorNever ignore the environment.
 const (
 	ColorAuto   ColorMode = "auto"
 	ColorAlways ColorMode = "always"
 	ColorNever  ColorMode = "never"
 )
 
-// UnknownFormatError reports a format that Print can't render; it is a mistake of the
+// UnknownFormatError is the error for a format that Print does not support; it is a bug of the
 // calling command.
 type UnknownFormatError struct {
 	Format Format

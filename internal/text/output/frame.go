@@ -6,10 +6,10 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Frame is Print for a command that shows the same thing over and over, such as status --watch. On
-// a terminal each frame replaces the one before, cut to the size of the screen. Elsewhere the
-// frames follow each other: text with an empty line in between, json as one line a frame (JSON
-// Lines), yaml as documents led by "---".
+// Frame is like Print for a command that prints repeatedly, such as status --watch. On a terminal
+// each frame replaces the previous one and is cut to the size of the screen. Elsewhere the frames
+// follow each other: text with an empty line in between, json with one line per frame (JSON Lines),
+// yaml as documents that begin with "---".
 func (p *Printer) Frame(v any, blocks ...Block) error {
 	data, err := p.renderFrame(v, blocks)
 	if err != nil {
@@ -42,11 +42,12 @@ func (p *Printer) renderFrame(v any, blocks []Block) ([]byte, error) {
 	return append([]byte("\n"), data...), nil
 }
 
-// paintScreen writes over the frame before, line by line: clearing the screen first would flicker.
+// paintScreen overwrites the previous frame line by line, because clearing the screen first would
+// flicker.
 func (p *Printer) paintScreen(text string, first bool) []byte {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	columns, rows := p.size()
-	if rows > 1 && len(lines) > rows-1 { // the last row stays free: a line feed there would scroll
+	if rows > 1 && len(lines) > rows-1 { // keep the last row free: a line feed there would scroll
 		lines = lines[:rows-1]
 	}
 	var b strings.Builder

@@ -10,33 +10,33 @@ import (
 	"time"
 )
 
-// Options says where a [Printer] prints and what it knows of the world. The zero value prints
-// tables without colour to nowhere.
+// Options are the streams, format and environment of a [Printer]. The zero value discards all
+// output.
 type Options struct {
 	Out, Err io.Writer
 	Format   Format
 	Color    ColorMode
 	// Quiet drops notes and progress; data and errors stay.
 	Quiet bool
-	// OutTerminal and ErrTerminal say whether the streams are terminals.
+	// OutTerminal and ErrTerminal report whether the streams are terminals.
 	OutTerminal, ErrTerminal bool
 	// LookupEnv reads NO_COLOR, TERM and WT_SESSION.
 	LookupEnv func(name string) (string, bool)
-	// Size returns the columns and rows of the terminal behind Out, 0 where unknown.
+	// Size returns the columns and rows of the terminal of Out, 0 if unknown.
 	Size func() (columns, rows int)
-	// Now is the clock that paces the progress line.
+	// Now is the clock for the progress line.
 	Now func() time.Time
 }
 
-// Printer prints the results of one run. Make it with [New]. Its methods may be called from several
-// goroutines.
+// Printer prints the results of one run. Create it with [New]. Several goroutines may call its
+// methods.
 type Printer struct {
 	format   Format
 	pal      palette
-	terminal bool // Out is one
-	screen   bool // and it can move its cursor
+	terminal bool // Out is a terminal
+	screen   bool // Out supports cursor movements
 	notes    bool // Err is a terminal
-	progress bool // it can move its cursor, and progress is wanted
+	progress bool // Err supports cursor movements, and progress is enabled
 	quiet    bool
 	size     func() (int, int)
 	now      func() time.Time
@@ -46,12 +46,12 @@ type Printer struct {
 	err    io.Writer
 	frames int
 	drawn  *Progress // the progress whose line is on the screen
-	dirty  bool      // its line is the last on Err and must be wiped before anything else
+	dirty  bool      // its line is the last on Err and must be erased before other output
 }
 
-// New returns the [Printer] for o. Colours are on if o.Color is [ColorAlways], or if it is
-// [ColorAuto] (or empty), Out is a terminal that understands escapes, and NO_COLOR is unset or
-// empty.
+// New returns the [Printer] for o. Colours are enabled if o.Color is [ColorAlways], or if it is
+// [ColorAuto] (or empty), Out is a terminal that supports escape sequences, and NO_COLOR is unset
+// or empty.
 func New(o Options) *Printer {
 	if o.Out == nil {
 		o.Out = io.Discard
@@ -94,7 +94,7 @@ func wantsColor(o Options, escapes bool) bool {
 	case ColorNever:
 		return false
 	}
-	noColor, _ := o.LookupEnv("NO_COLOR") // any value counts but the empty one: https://no-color.org
+	noColor, _ := o.LookupEnv("NO_COLOR") // any value except the empty one: https://no-color.org
 	return o.OutTerminal && escapes && noColor == ""
 }
 
@@ -107,16 +107,17 @@ func understandsEscapes(lookup func(string) (string, bool)) bool {
 	return term != "" && term != "dumb"
 }
 
-// Format returns the format in force, for commands that bring formats of their own.
+// Format returns the current format, for commands with additional formats.
 func (p *Printer) Format() Format { return p.format }
 
-// Structured reports whether the format is json or yaml: no prose may reach standard output then.
+// Structured reports whether the format is json or yaml, so that only data may be written to
+// standard output.
 func (p *Printer) Structured() bool { return p.format == FormatJSON || p.format == FormatYAML }
 
-// Wide reports whether people asked for more columns.
+// Wide reports whether the format is wide.
 func (p *Printer) Wide() bool { return p.format == FormatWide }
 
-// page returns what text is rendered for now.
+// page returns what blocks are rendered for.
 func (p *Printer) page() page {
 	pg := page{pal: p.pal, wide: p.Wide()}
 	if p.terminal && !pg.wide {
@@ -126,12 +127,13 @@ func (p *Printer) page() page {
 	return pg
 }
 
-// TextWidth returns where running text is broken on the terminal, 0 where there is none, its size
-// is unknown, or -o wide asks for everything: for text that comes in lines, such as help.
+// TextWidth returns the column at which running text is wrapped on the terminal; 0 if there is no
+// terminal, its size is unknown, or the format is wide. It is for text that has lines already, such
+// as help.
 func (p *Printer) TextWidth() int { return p.page().textWidth() }
 
-// Print writes v as json or yaml, or blocks as text, in one write. v follows its json tags. The
-// error is that of standard output, of marshalling v, or an [UnknownFormatError].
+// Print writes v as json or yaml, or blocks as text, in one write. The json tags of v apply to
+// both. The error is that of standard output, of marshalling v, or an [UnknownFormatError].
 func (p *Printer) Print(v any, blocks ...Block) error {
 	data, err := p.Render(v, blocks...)
 	if err != nil {
@@ -140,7 +142,7 @@ func (p *Printer) Print(v any, blocks ...Block) error {
 	return p.Raw(data)
 }
 
-// Text writes blocks as text whatever the format is: for help, which has no other form.
+// Text writes blocks as text in any format, for help.
 func (p *Printer) Text(blocks ...Block) error {
 	data, err := p.text(blocks)
 	if err != nil {
@@ -170,8 +172,8 @@ func (p *Printer) Render(v any, blocks ...Block) ([]byte, error) {
 	return nil, &UnknownFormatError{Format: p.format}
 }
 
-// Raw writes data to standard output as it is: for programs that quote for another reader, such as
-// a shell. The caller answers for what is in it.
+// Raw writes data to standard output without cleaning it: for output to another program, such as a
+// shell. The caller must make sure that the data is safe.
 func (p *Printer) Raw(data []byte) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -183,9 +185,9 @@ func (p *Printer) Raw(data []byte) error {
 	return err
 }
 
-// Note writes a line for people to standard error: a reason, a hint, what goes on. Quiet drops it.
-// Line breaks of the format stay, everything else is cleaned, and on a terminal lines are broken to
-// fit. A note that can't be written is lost, for there is nowhere to say so.
+// Note writes a line to standard error: a reason, a hint, a status. With Quiet it writes nothing.
+// Line breaks of the format are kept, everything else is cleaned, and on a terminal lines are
+// wrapped. Errors are ignored, because they can't be reported.
 func (p *Printer) Note(format string, args ...any) {
 	if p.quiet {
 		return
@@ -203,11 +205,11 @@ func (p *Printer) Note(format string, args ...any) {
 	_, _ = p.Stderr().Write(buf.Bytes())
 }
 
-// Stderr returns a writer to standard error that keeps clear of the progress line; logs go there.
+// Stderr returns a writer to standard error that erases the progress line first, for logs.
 func (p *Printer) Stderr() io.Writer { return stderrWriter{p} }
 
-// Close wipes the progress line if there is one. It may be called often, and the Printer
-// stays usable.
+// Close erases the progress line if there is one. It may be called several times, and the Printer
+// remains usable.
 func (p *Printer) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

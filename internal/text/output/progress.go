@@ -8,16 +8,16 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// progressInterval paces the progress line: often enough to look alive, too seldom to cost anything
-// over ssh.
+// progressInterval is the interval of updates of the progress line: frequent enough to show
+// progress, rare enough for slow ssh connections.
 const progressInterval = 100 * time.Millisecond
 
-// eraseLine goes back to the first column and erases the line.
+// eraseLine moves the cursor to the first column and erases the line.
 const eraseLine = "\r\x1b[K"
 
-// Progress is one line on standard error that tells how far long work is. It is drawn on terminals
-// only, at most ten times a second, and gives way to notes and data. Its methods may be called from
-// several goroutines.
+// Progress is a line on standard error that shows the progress of a long operation. It is printed
+// only on terminals, at most ten times a second, and is erased before notes and data. Several
+// goroutines may call its methods.
 type Progress struct {
 	p     *Printer
 	label string
@@ -30,8 +30,8 @@ type Progress struct {
 	ended chan struct{}
 }
 
-// Progress starts a progress line, such as "reading 3/64". A total of 0 means that the end isn't
-// known. Call Done when the work is over; a later Progress takes the line over.
+// Progress starts a progress line, such as "reading 3/64". A total of 0 means that the total isn't
+// known. Call Done at the end; a later Progress replaces the line.
 func (p *Printer) Progress(label string, total int) *Progress {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -43,8 +43,8 @@ func (p *Printer) Progress(label string, total int) *Progress {
 	return g
 }
 
-// Timed starts a progress line for work whose duration is known, such as "measuring 3s of 10s". It
-// goes on by itself until Done.
+// Timed starts a progress line for work of a known duration, such as "measuring 3s of 10s". The line
+// is updated every second until Done.
 func (p *Printer) Timed(label string, lasts time.Duration) *Progress {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -73,7 +73,7 @@ func (g *Progress) tick(stop <-chan struct{}) {
 	}
 }
 
-// Add counts n more steps as done.
+// Add adds n completed steps.
 func (g *Progress) Add(n int) {
 	g.p.mu.Lock()
 	defer g.p.mu.Unlock()
@@ -83,7 +83,7 @@ func (g *Progress) Add(n int) {
 	}
 }
 
-// Done takes the line away. It may be called more than once.
+// Done erases the line. It may be called more than once.
 func (g *Progress) Done() {
 	if stop := g.finish(); stop != nil {
 		close(stop)
@@ -124,7 +124,7 @@ func (g *Progress) draw() {
 	g.p.dirty = true
 }
 
-// wipe erases the progress line so that other text can take its place; p.mu is held.
+// wipe erases the progress line before other output; p.mu is held.
 func (p *Printer) wipe() {
 	if p.dirty {
 		_, _ = io.WriteString(p.err, eraseLine)

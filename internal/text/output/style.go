@@ -2,22 +2,22 @@ package output
 
 import "github.com/charmbracelet/x/ansi"
 
-// Style is what a piece of text means; the [Printer] chooses how that looks. Text must make sense
-// without it.
+// Style is the meaning of a piece of text; the [Printer] chooses its appearance. Text must be
+// understandable without it.
 type Style uint8
 
-// The styles: plain text, the verdicts, and the two weights.
+// The styles.
 const (
 	StylePlain Style = iota
-	StyleGood        // as it should be: green
-	StyleWarn        // works, but look: yellow
+	StyleGood        // correct: green
+	StyleWarn        // works, but needs attention: yellow
 	StyleBad         // broken: red
-	StyleDim         // of little interest: faint
+	StyleDim         // less important: faint
 	StyleBold        // a heading
 )
 
-// Cell is a piece of text with its meaning. The text may come from anywhere: it is cleaned when it
-// is printed.
+// Cell is a piece of text with its style. The text may come from untrusted sources, because the
+// Printer cleans it.
 type Cell struct {
 	Text  string
 	Style Style
@@ -33,23 +33,24 @@ type Cell struct {
 // Plain returns an unstyled cell.
 func Plain(text string) Cell { return Cell{Text: text} }
 
-// Good returns a cell for something that is as it should be.
+// Good returns a cell for a correct state.
 func Good(text string) Cell { return Cell{Text: text, Style: StyleGood} }
 
-// Warn returns a cell for something that works but deserves a look.
+// Warn returns a cell for something that works but needs attention.
 func Warn(text string) Cell { return Cell{Text: text, Style: StyleWarn} }
 
 // Bad returns a cell for something broken.
 func Bad(text string) Cell { return Cell{Text: text, Style: StyleBad} }
 
-// Dim returns a cell of little interest.
+// Dim returns a cell for less important text.
 func Dim(text string) Cell { return Cell{Text: text, Style: StyleDim} }
 
 // Bold returns a cell that is a heading or a key figure.
 func Bold(text string) Cell { return Cell{Text: text, Style: StyleBold} }
 
-// palette turns styles into escape sequences; a palette without colour leaves text as it is. The
-// sixteen basic colours follow the user's theme, so they stay readable on light and dark grounds.
+// palette converts styles to escape sequences; a palette without colour does not change text. The
+// sixteen basic colours follow the user's theme, so they are readable on light and dark
+// backgrounds.
 type palette struct {
 	color bool
 }

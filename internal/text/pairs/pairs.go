@@ -1,5 +1,5 @@
-// Package pairs reads files of names with values: lines of Name=VALUE with comments behind #, or a
-// mapping of YAML.
+// Package pairs parses files of names and values: lines of Name=VALUE with comments after #, or a
+// YAML mapping.
 package pairs
 
 import (
@@ -11,14 +11,14 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Pair is a name with its value.
+// Pair is a name and its value.
 type Pair struct {
 	Name, Value string
 	Line        int // from 1
 }
 
-// Parse reads the pairs of a file in their order. A name may stand there again. Errors name the
-// line.
+// Parse returns the pairs of a file in their order. A name may occur several times. Errors have the
+// line number.
 func Parse(data []byte) ([]Pair, error) {
 	list, err := assignments(data)
 	if list == nil && err == nil {
@@ -27,7 +27,7 @@ func Parse(data []byte) ([]Pair, error) {
 	return list, err
 }
 
-// assignments reads Name=VALUE; nil and no error when no line has that form.
+// assignments parses lines of Name=VALUE; it returns nil and no error if no line has that form.
 func assignments(data []byte) ([]Pair, error) {
 	list := []Pair{}
 	other := 0 // the first line of another form
@@ -47,14 +47,14 @@ func assignments(data []byte) ([]Pair, error) {
 	}
 	switch {
 	case other > 0 && len(list) > 0:
-		return nil, fmt.Errorf("line %d: not of the form Name=VALUE as the others are", other)
+		return nil, fmt.Errorf("line %d: not of the form Name=VALUE like the other lines", other)
 	case other > 0:
 		return nil, nil
 	}
 	return list, nil
 }
 
-// mapping reads a mapping of YAML.
+// mapping parses a YAML mapping.
 func mapping(data []byte) ([]Pair, error) {
 	var document yaml.Node
 	if err := yaml.NewDecoder(bytes.NewReader(data)).Decode(&document); err != nil {

@@ -18,7 +18,7 @@ func TestParse(t *testing.T) {
 		{"a=1\n\n b = 2=3 # remark\na=\n", []pairs.Pair{{"a", "1", 1}, {"b", "2=3", 3}, {"a", "", 4}}, ""},
 		{"a: 1\nb: never\n", []pairs.Pair{{"a", "1", 1}, {"b", "never", 2}}, ""},
 		{"{a: 1}", []pairs.Pair{{"a", "1", 1}}, ""},
-		{"a\nb=1", nil, "line 1: not of the form Name=VALUE as the others are"},
+		{"a\nb=1", nil, "line 1: not of the form Name=VALUE like the other lines"},
 		{"- a", nil, "neither lines of Name=VALUE nor a YAML mapping of names to values"},
 		{"a: [1]", nil, "line 1: not a name with a value"},
 	}

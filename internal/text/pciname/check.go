@@ -8,15 +8,14 @@ import (
 	"os"
 )
 
-// maxSize bounds a database: the one of 2026 has 1.7 MB.
+// maxSize is the largest size of a database; the database of 2026 has 1.7 MB.
 const maxSize = 16 << 20
 
-// Check returns an error when file can't be read or is no pci.ids; the error
-// names the first line that is none of such a file. New can't tell: names are
-// then missing.
+// Check returns an error if file can't be read or is not a pci.ids file; the error names the first
+// invalid line. New does not report these errors: names are missing then.
 func Check(file string) error {
-	// Pipes are refused because they can be read only once, and the parser is to
-	// read what was checked.
+	// Pipes are rejected because they can be read only once, and both Check and the parser read the
+	// file.
 	info, err := os.Stat(file)
 	if err != nil {
 		return fmt.Errorf("open PCI id database: %w", err)
@@ -39,7 +38,7 @@ func Check(file string) error {
 	return nil
 }
 
-// section is what the indented lines belong to.
+// section is the kind of entry that indented lines belong to.
 type section int
 
 const (
@@ -50,9 +49,9 @@ const (
 	sectionSubclass // a class with a subclass
 )
 
-// checkLines holds data to the grammar of pci.ids (pciutils' pci.ids(5)), as far
-// as the parser knows it: it prints a warning to standard output for a line that
-// it doesn't understand, and panics on one that is cut short.
+// checkLines checks data against the grammar of pci.ids (pciutils' pci.ids(5)) that the parser
+// supports. The parser prints a warning to standard output for an unknown line, and panics on a
+// truncated one.
 func checkLines(data []byte) error {
 	if len(data) > maxSize {
 		return errors.New("too large for a pci.ids file")
@@ -67,21 +66,21 @@ func checkLines(data []byte) error {
 		}
 		next, ok := in.next(line)
 		if !ok {
-			return fmt.Errorf("line %d is not one of a pci.ids file", number)
+			return fmt.Errorf("line %d is not valid in a pci.ids file", number)
 		}
 		in = next
 	}
 	return nil
 }
 
-// next returns the section after a line, and whether the line may stand there.
+// next returns the section after a line, and whether the line is valid in this section.
 func (in section) next(line []byte) (section, bool) {
 	text := bytes.TrimLeft(line, "\t")
 	switch depth := len(line) - len(text); {
 	case depth == 0 && bytes.HasPrefix(text, []byte("C ")):
 		return sectionClass, ids(text[2:], 2)
 	case depth == 0:
-		return sectionVendor, ids(text, 4) && text[0]|0x20 == text[0] // the parser takes no capital for a vendor
+		return sectionVendor, ids(text, 4) && text[0]|0x20 == text[0] // the parser rejects capitals in vendor IDs
 	case depth == 1 && (in == sectionVendor || in == sectionDevice):
 		return sectionDevice, ids(text, 4)
 	case depth == 1 && (in == sectionClass || in == sectionSubclass):
@@ -94,8 +93,8 @@ func (in section) next(line []byte) (section, bool) {
 	return in, false
 }
 
-// ids tells whether text begins with hexadecimal numbers of these widths, with
-// blanks between them and a blank or the end of the line behind.
+// ids reports whether text begins with hexadecimal numbers of these widths, separated by spaces and
+// followed by a space or the end of the line.
 func ids(text []byte, widths ...int) bool {
 	for i, width := range widths {
 		if i > 0 {

@@ -1,13 +1,13 @@
-// Package prose is for the long texts in the source: explanations, remedies, the help of commands,
-// pages of documentation.
+// Package prose formats long texts in the source: explanations, remedies, help of commands, pages
+// of documentation.
 //
-// Join lets a text stand in the source as a wrapped paragraph and be one line in the program:
+// Join converts a text that is wrapped in the source to one line per paragraph:
 //
 //	Explanation: prose.Join(`
 //		A queue pair needs the GID of a port, and a port whose network device has no address
 //		has only a link-local one.`),
 //
-// WrapMarkdown is for pages that programs write.
+// WrapMarkdown wraps generated pages.
 package prose
 
 import (
@@ -18,10 +18,10 @@ import (
 // PageWidth is the width of the project's pages, in columns.
 const PageWidth = 100
 
-// Join returns a text that stands wrapped and indented in a raw string. Blank lines around it and
-// the indentation of its first line are removed, and the lines of a paragraph are joined by one
-// space. Blank lines stay, as do lines that are indented more than the first: such a line is not
-// joined with its neighbours, and what it has more of indentation is kept.
+// Join returns the text of a wrapped and indented raw string. Blank lines around it and the
+// indentation of its first line are removed, and the lines of a paragraph are joined by one space.
+// Blank lines between paragraphs are kept. A line that is indented more than the first is not
+// joined with its neighbours and keeps its additional indentation.
 func Join(raw string) string {
 	raw = strings.TrimLeft(strings.TrimRight(raw, " \t\n"), "\n")
 	indent := raw[:len(raw)-len(strings.TrimLeft(raw, " \t"))]
@@ -45,9 +45,9 @@ func Join(raw string) string {
 }
 
 // WrapMarkdown wraps the paragraphs and list items of a page that have a line longer than width.
-// The page looks the same when it is rendered: fences, tables, headings, HTML, quotations and
-// indented lines stay as they are, code spans stay in one piece, and so does what Markdown would
-// read as a marker at the beginning of a line. A word longer than width is a line of its own.
+// The rendered page does not change: fences, tables, headings, HTML, quotations and indented lines
+// are not changed, and there is no line break within a code span or before text that would be a
+// Markdown marker at the beginning of a line. A word longer than width is on a separate line.
 func WrapMarkdown(page string, width int) string {
 	w := wrapper{width: width}
 	fence := ""
@@ -88,7 +88,7 @@ type wrapper struct {
 	out       strings.Builder
 }
 
-// verbatim ends the paragraph and writes a line that stays as it is.
+// verbatim ends the paragraph and writes a line unchanged.
 func (w *wrapper) verbatim(line string) {
 	w.flush()
 	w.out.WriteString(line + "\n")
@@ -114,7 +114,7 @@ func (w *wrapper) flush() {
 	}
 	lines[0] = lines[0][len(first):]
 	hanging := strings.Repeat(" ", utf8.RuneCountInString(first))
-	var text []string // up to a line break that is meant
+	var text []string // up to an intended line break
 	for i, line := range lines {
 		text = append(text, strings.TrimLeft(line, " "))
 		if i == len(lines)-1 || strings.HasSuffix(line, "  ") || strings.HasSuffix(line, `\`) {
@@ -124,9 +124,9 @@ func (w *wrapper) flush() {
 	}
 }
 
-// fill writes a text in lines of at most width columns, each with its indentation.
+// fill writes a text in lines of at most width columns, with their indentation.
 func (w *wrapper) fill(first, hanging, text string) {
-	breaks := text[len(strings.TrimRight(text, " ")):] // two blanks are a line break
+	breaks := text[len(strings.TrimRight(text, " ")):] // two spaces are a line break
 	line := first
 	empty := true
 	for _, word := range pieces(text) {
@@ -144,11 +144,11 @@ func (w *wrapper) fill(first, hanging, text string) {
 	w.out.WriteString(line + breaks + "\n")
 }
 
-// pieces cuts a text where a line may end: at blanks, but not inside code spans, nor in front of
-// what is a marker at the beginning of a line.
+// pieces splits a text where a line may end: at spaces, but not within code spans, and not before
+// text that would be a marker at the beginning of a line.
 func pieces(text string) []string {
 	var out []string
-	ticks := 0 // of the code span that is open
+	ticks := 0 // of the current code span
 	for word := range strings.FieldsSeq(text) {
 		if len(out) > 0 && (ticks > 0 || isLineMarker(word)) {
 			out[len(out)-1] += " " + word
@@ -167,7 +167,8 @@ func pieces(text string) []string {
 	return out
 }
 
-// listMarker returns what begins a list item, with the blanks around it; "" if line begins none.
+// listMarker returns the marker of a list item with the spaces around it; "" if line does not begin
+// a list item.
 func listMarker(line string) string {
 	text := strings.TrimLeft(line, " ")
 	marker, rest, ok := strings.Cut(text, " ")
@@ -184,7 +185,7 @@ func isNumber(word string) bool {
 	return len(digits) < len(word) && (digits == "." || digits == ")")
 }
 
-// isLineMarker says whether a word begins something else than text where it begins a line.
+// isLineMarker reports whether a word at the beginning of a line would be Markdown syntax.
 func isLineMarker(word string) bool {
 	if isBullet(word) || isNumber(word) || strings.Trim(word, "-=:|") == "" || strings.Trim(word, "#") == "" {
 		return true

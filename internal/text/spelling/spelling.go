@@ -1,11 +1,12 @@
-// Package spelling finds the name that a misspelt one was most likely meant to be.
+// Package spelling finds the most likely intended name of a misspelt one.
 package spelling
 
 import "strings"
 
-// Nearest returns the candidate that is closest to name, "" if none is close: at most one in share
-// of its letters (at least one, never more than three) has to be changed, inserted, dropped, or
-// swapped with the next. Case doesn't count. Of equally close ones the first wins.
+// Nearest returns the candidate that is closest to name, "" if none is close. A candidate is close
+// if at most one in share of the letters (at least one, at most three) must be changed, inserted,
+// removed, or swapped with the next. Case is ignored. If several candidates are equally close, it
+// returns the first.
 func Nearest(name string, candidates []string, share int) string {
 	const far = 4
 	best, distance := "", far
@@ -20,15 +21,15 @@ func Nearest(name string, candidates []string, share int) string {
 
 // Shares for [Nearest].
 const (
-	Loose  = 3 // for words that were typed at a prompt
-	Strict = 4 // for values that may well be right
+	Loose  = 3 // for words that a user typed
+	Strict = 4 // for values that may be correct
 )
 
 // Distance is the optimal string alignment distance, in bytes; 64 if the lengths differ by more
-// than three, or are hostile.
+// than three or are too large.
 func Distance(a, b string) int {
 	if abs(len(a)-len(b)) > 3 || len(a) > 64 {
-		return 64 // too far for any use here, and no work for a hostile name
+		return 64 // too far, and avoids work for hostile names
 	}
 	rows := make([][]int, len(a)+1)
 	for i := range rows {
