@@ -10,7 +10,7 @@ import (
 	"github.com/rdmakit/rdmakit/inventory"
 )
 
-// A recorded node is judged; on a real one Root is the machine's own file tree.
+// The example checks a recorded node; on a real node Root is the file tree of the machine.
 func ExampleRun() {
 	ctx := context.Background()
 	tree, err := testtrees.Load("20_states")

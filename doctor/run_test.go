@@ -130,7 +130,7 @@ func TestRunContainsChecks(t *testing.T) {
 		},
 		"says-nil": {func(context.Context, *doctor.Input) []doctor.Finding { return nil }, "returned no finding"},
 		"never-ends": {
-			func(context.Context, *doctor.Input) []doctor.Finding { <-release; return nil }, "did not finish within 50ms",
+			func(context.Context, *doctor.Input) []doctor.Finding { <-release; return nil }, "not finish within 50ms",
 		},
 	}
 	for id, c := range ill {
@@ -255,7 +255,8 @@ func TestNeeds(t *testing.T) {
 	}
 }
 
-// A problem at a file that a check judges, or above it, must show, whatever the check says.
+// A problem at a file that a check reads, or above it, must be reported, whatever the check
+// returns.
 func TestUnreadFilesBecomeUnknown(t *testing.T) {
 	tests := []struct {
 		path, object string

@@ -126,7 +126,7 @@ func TestSuppress(t *testing.T) {
 	}
 }
 
-// All that a check found may be suppressed: then nothing is wrong, and something was judged.
+// If all findings of a check are suppressed, its outcome is pass, not not-applicable.
 func TestSuppressAll(t *testing.T) {
 	sup := doctor.Suppression{CheckID: "a", Reason: "spare part is ordered"}
 	r := run(t, node(), doctor.Options{Suppressions: []doctor.Suppression{sup}},

@@ -195,11 +195,11 @@ func (dv *derivation) warnUverbs() {
 			"/"+sysfs.DevInfiniBand)
 		return
 	}
-	told := map[string]bool{}
+	reported := map[string]bool{}
 	for _, c := range used {
 		for _, char := range c.device.Chars {
-			if strings.HasPrefix(char.Name, "uverbs") && char.OpenError != "" && !told[char.Path] {
-				told[char.Path] = true
+			if strings.HasPrefix(char.Name, "uverbs") && char.OpenError != "" && !reported[char.Path] {
+				reported[char.Path] = true
 				dv.plan.warn(ruleUverbs, fmt.Sprintf("%s: %s: %s", c.device.Name, char.Path, char.OpenError), char.Path)
 			}
 		}

@@ -24,7 +24,7 @@ type ruleCase struct {
 	node  inventory.Snapshot
 	opts  Options
 	env   map[string]string // all variables of the Plan
-	// ports tells the decision on each port, "selected" or "DECISION RULE".
+	// ports is the decision on each port, "selected" or "DECISION RULE".
 	ports   map[string]string
 	outcome Outcome
 	warn    []string // text that must appear in a warning

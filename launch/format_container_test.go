@@ -191,7 +191,7 @@ func TestDockerRoundTrip(t *testing.T) {
 
 // expand does what the kubelet does with the value of a container's env, here without other
 // variables: of two dollars it makes one, and $(NAME) it leaves as it is where NAME isn't known.
-// replaced tells that it met a reference.
+// replaced reports that a reference was expanded.
 func expand(s string) (out string, replaced bool) {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -338,10 +338,10 @@ func TestConfigMapNames(t *testing.T) {
 			err != nil && !errors.Is(err, ErrOptions) {
 			t.Errorf("Format with namespace %q = %v, want accepted %t or ErrOptions", name, err, want)
 		}
-		// As the name of a node anything goes, and must be told as it is.
+		// Any node name is allowed and must be written unchanged.
 		c := configMapRead(t, format(t, Plan{}, FormatConfigMap, FormatOptions{Node: name, Version: name + "\xff"}))
 		if c.Annotations["rdmakit.github.io/node"] != name {
-			t.Errorf("node %q is told as %q", name, c.Annotations["rdmakit.github.io/node"])
+			t.Errorf("node %q is written as %q", name, c.Annotations["rdmakit.github.io/node"])
 		}
 	}
 }

@@ -130,7 +130,7 @@ func checkLists(fail func(string, ...any), snapshot inventory.Snapshot, plan Pla
 		}
 		for _, p := range plan.Ports {
 			if selected := p.Decision == DecisionSelected; match(p.Device, p.Port) != selected {
-				fail("%s=%q stands for %q: %v, want %v", name, env[name], p.Name(), !selected, selected)
+				fail("%s=%q matches %q: %v, want %v", name, env[name], p.Name(), !selected, selected)
 			}
 		}
 	}
@@ -146,7 +146,7 @@ func checkLists(fail func(string, ...any), snapshot inventory.Snapshot, plan Pla
 	}
 	if list := env["UCX_NET_DEVICES"]; list != "" && plan.Socket != nil &&
 		!strings.HasSuffix(list, ","+plan.Socket.Netdev) {
-		fail("UCX_NET_DEVICES=%q lacks the TCP device %q", list, plan.Socket.Netdev)
+		fail("UCX_NET_DEVICES=%q does not have the TCP device %q", list, plan.Socket.Netdev)
 	}
 	if len(plan.Ports) != countAllPorts(snapshot) {
 		fail("%d ports in the plan, the node has %d", len(plan.Ports), countAllPorts(snapshot))
@@ -203,7 +203,7 @@ func checkChosen(fail func(string, ...any), snapshot inventory.Snapshot, plan Pl
 			fail("%s uses %v, %v", p.Name(), p.GID, f)
 		}
 		if n := p.NCCLPlanned; n != nil && n.Used && n.Index != p.GID.Index && !warned(p.Name()) {
-			fail("%s: NCCL uses %d instead of %d, and nobody says so", p.Name(), n.Index, p.GID.Index)
+			fail("%s: NCCL uses %d instead of %d without a warning", p.Name(), n.Index, p.GID.Index)
 		}
 		for _, library := range []string{"NCCL", "NVSHMEM"} {
 			if text := env[library+"_IB_ADDR_RANGE"]; text != "" {

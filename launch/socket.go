@@ -42,7 +42,7 @@ func (dv *derivation) chooseSocket() {
 		}
 		if unlistable(netdev) != "" {
 			dv.plan.warn(ruleNoSocket,
-				fmt.Sprintf("the bootstrap device %s (%s) has a name that the libraries' lists can't hold",
+				fmt.Sprintf("the bootstrap device %s (%s) has a name that the libraries' lists can't contain",
 					printableName(netdev), reason))
 			return
 		}

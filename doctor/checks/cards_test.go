@@ -54,7 +54,7 @@ func snapshot(devices ...inventory.Device) inventory.Snapshot {
 
 func expect(t *testing.T, id string, snap inventory.Snapshot, want ...string) doctor.Report {
 	t.Helper()
-	r := judge(t, id, snap)
+	r := runCheck(t, id, snap)
 	if diff := cmp.Diff(want, brief(r)); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", id, diff)
 	}
@@ -106,7 +106,7 @@ func TestVirtualFunctionsBesideTheirPF(t *testing.T) {
 	}
 }
 
-// In a pod that has one, the PF's network device may be told by netlink.
+// In a pod that has one, netlink may report the PF's network device.
 func TestVirtualFunctionDownNamesItsPF(t *testing.T) {
 	d := down(vf(3))
 	d.VF.ParentDevice = ""

@@ -29,7 +29,7 @@ func TestDamagedTrees(t *testing.T) {
 				damage(t, tree, files, rand.New(rand.NewPCG(seed, 1)))
 				snap := scan(t, tree)
 				for _, c := range checks.All() {
-					for _, f := range judge(t, c.ID, snap).Findings {
+					for _, f := range runCheck(t, c.ID, snap).Findings {
 						checkFinding(t, c, f)
 					}
 				}

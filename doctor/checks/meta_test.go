@@ -75,11 +75,11 @@ func TestEveryCheckIsSound(t *testing.T) {
 func TestEveryCheckPassesAndFinds(t *testing.T) {
 	for _, row := range metaTable {
 		t.Run(row.id, func(t *testing.T) {
-			if r := judge(t, row.id,
+			if r := runCheck(t, row.id,
 				scan(t, load(t, row.passes.tree, row.passes.change))); r.Verdict != doctor.OutcomePass {
 				t.Errorf("on %s: verdict %s, want pass: %+v", row.passes.tree, r.Verdict, r.Findings)
 			}
-			r := judge(t, row.id, scan(t, load(t, row.find.tree, row.find.change)))
+			r := runCheck(t, row.id, scan(t, load(t, row.find.tree, row.find.change)))
 			want := check(t, row.id).Severity
 			i := slices.IndexFunc(r.Findings,
 				func(f doctor.Finding) bool { return f.Object == row.object && f.Outcome == want })
@@ -117,14 +117,14 @@ func TestNoCheckPassesOnNothing(t *testing.T) {
 	}
 	for name, snap := range empty {
 		for _, c := range checks.All() {
-			if r := judge(t, c.ID, snap); slices.Contains(brief(r), "pass node") || r.Verdict == doctor.OutcomePass {
+			if r := runCheck(t, c.ID, snap); slices.Contains(brief(r), "pass node") || r.Verdict == doctor.OutcomePass {
 				t.Errorf("%s: check %s passes", name, c.ID)
 			}
 		}
 	}
 }
 
-// A file that a check judges and can't read must show in its verdict.
+// A file that a check reads and that is unreadable must affect its verdict.
 func TestNoCheckPassesOverUnreadableFiles(t *testing.T) {
 	for _, row := range metaTable {
 		for _, pattern := range check(t, row.id).Reads {
@@ -135,7 +135,7 @@ func TestNoCheckPassesOverUnreadableFiles(t *testing.T) {
 					n++
 					fail(file, errno)(t, tree)
 				}
-				r := judge(t, row.id, scan(t, tree))
+				r := runCheck(t, row.id, scan(t, tree))
 				if n > 0 && r.Verdict != doctor.OutcomeUnknown && r.Verdict != doctor.OutcomeFail {
 					t.Errorf("%s with %d files %s that answer %v: verdict %s, want unknown: %v",
 						row.id, n, pattern, errno, r.Verdict, brief(r))
@@ -159,7 +159,7 @@ func TestNoCheckPassesOverMissingFiles(t *testing.T) {
 			for _, file := range found {
 				remove(file)(t, tree)
 			}
-			if r := judge(t, row.id, scan(t, tree)); len(found) == 0 || r.Verdict == doctor.OutcomePass {
+			if r := runCheck(t, row.id, scan(t, tree)); len(found) == 0 || r.Verdict == doctor.OutcomePass {
 				t.Errorf("%s without its %d files %s: verdict %s: %v", row.id, len(found), pattern, r.Verdict, brief(r))
 			}
 		}
@@ -187,7 +187,7 @@ func TestFindingsOnEveryTree(t *testing.T) {
 				tree := load(t, name, changes...)
 				snap := scan(t, tree)
 				for _, c := range checks.All() {
-					for _, f := range judge(t, c.ID, snap).Findings {
+					for _, f := range runCheck(t, c.ID, snap).Findings {
 						checkFinding(t, c, f)
 						for _, e := range f.Evidence {
 							checkEvidence(t, tree, f, e)
@@ -201,18 +201,18 @@ func TestFindingsOnEveryTree(t *testing.T) {
 
 func checkFinding(t *testing.T, c doctor.Check, f doctor.Finding) {
 	t.Helper()
-	judged := f.Outcome == doctor.OutcomeFail || f.Outcome == doctor.OutcomeWarn || f.Outcome == doctor.OutcomeInfo
+	faulty := f.Outcome == doctor.OutcomeFail || f.Outcome == doctor.OutcomeWarn || f.Outcome == doctor.OutcomeInfo
 	switch {
 	case f.Summary == "" || f.Object == "" || f.CheckID != c.ID:
 		t.Errorf("%s: incomplete finding %+v", c.ID, f)
 	case strings.Contains(f.Summary, "panicked"), strings.Contains(f.Summary, "no finding"),
 		strings.Contains(f.Summary, "%!"):
 		t.Errorf("%s: %s", c.ID, f.Summary)
-	case judged && f.Outcome.Compare(c.Severity) > 0:
+	case faulty && f.Outcome.Compare(c.Severity) > 0:
 		t.Errorf("%s at %s is %s, though the check's severity is %s", c.ID, f.Object, f.Outcome, c.Severity)
-	case judged && (f.Explanation == "" || len(f.Evidence) == 0):
+	case faulty && (f.Explanation == "" || len(f.Evidence) == 0):
 		t.Errorf("%s at %s: no explanation or no evidence: %+v", c.ID, f.Object, f)
-	case f.Outcome.Compare(doctor.OutcomeInfo) > 0 && judged && len(f.Remedy) == 0:
+	case f.Outcome.Compare(doctor.OutcomeInfo) > 0 && faulty && len(f.Remedy) == 0:
 		t.Errorf("%s at %s: no remedy", c.ID, f.Object)
 	}
 	for _, line := range f.Remedy {

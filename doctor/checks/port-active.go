@@ -290,7 +290,7 @@ func bounceRemedy(s *inventory.Snapshot, p portRef) []string {
 	}
 	n := quote(p.port.Netdev)
 	return onHost(s, "ip link set dev "+n+" down && ip link set dev "+n+" up",
-		"dmesg | tail -n 50   # what the driver says")
+		"dmesg | tail -n 50   # messages of the driver")
 }
 
 // onHost puts a comment before commands that a container may not run.

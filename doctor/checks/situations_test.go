@@ -26,7 +26,7 @@ func runSituations(t *testing.T, id string, situations []situation) {
 	t.Helper()
 	for _, s := range situations {
 		t.Run(s.name, func(t *testing.T) {
-			r := judge(t, id, scan(t, load(t, s.tree, whole, s.change)))
+			r := runCheck(t, id, scan(t, load(t, s.tree, whole, s.change)))
 			if diff := cmp.Diff(s.want, brief(r)); diff != "" {
 				t.Fatalf("%s (-want +got):\n%s\n%+v", id, diff, r.Findings)
 			}
@@ -129,7 +129,7 @@ func TestPortActive(t *testing.T) {
 			repeat("fail"), nil,
 		},
 		{
-			"a state that says nothing", "01_ib_8hca", port("mlx5_0", "state", "0: NOP"),
+			"an unknown state", "01_ib_8hca", port("mlx5_0", "state", "0: NOP"),
 			[]string{"unknown mlx5_0:1"},
 			[]string{"NOP"},
 		},
@@ -204,7 +204,7 @@ func TestGIDRoutable(t *testing.T) {
 			[]string{"169.254.0.1"},
 		},
 		{
-			"type not told", "02_rocev2_8hca", gids("mlx5_0", "", ipv4),
+			"type not reported", "02_rocev2_8hca", gids("mlx5_0", "", ipv4),
 			[]string{"unknown mlx5_0:1"},
 			[]string{"does not report the type"},
 		},
@@ -221,7 +221,7 @@ func TestGIDRoutable(t *testing.T) {
 		{
 			"not in this namespace", "07_sriov_vf_pod",
 			all(pod, gids("mlx5_4", "RoCE v2"), remove("sys/class/net/net1")),
-			[]string{"pass node"}, // it belongs to another pod; the check role tells of it
+			[]string{"pass node"}, // it belongs to another pod; the check role reports it
 			[]string{"3 of 3"},
 		},
 		{
@@ -230,7 +230,7 @@ func TestGIDRoutable(t *testing.T) {
 			[]string{"2 of 4"},
 		},
 		{
-			"a port that is down has no addresses to judge",
+			"a port that is down has no addresses to check",
 			"02_rocev2_8hca", all(state("mlx5_0", "1: DOWN", "3: Disabled"), gids("mlx5_0", "")),
 			[]string{"pass node"},
 			[]string{"7 of 7"},
@@ -332,7 +332,7 @@ func TestRailRate(t *testing.T) {
 			[]string{"a different model"},
 		},
 		{"storage at its own rate", "10_mixed_ib_storage_roce", nil, []string{"pass node"}, nil},
-		{"a port that is down tells no rate", "01_ib_8hca", all(state("mlx5_5", "1: DOWN", "2: Polling"),
+		{"a port that is down reports no rate", "01_ib_8hca", all(state("mlx5_5", "1: DOWN", "2: Polling"),
 			rate("mlx5_5", "2.5 Gb/sec (1X SDR)")), []string{"pass node"}, []string{"7 InfiniBand rails"}},
 		{
 			"unreadable", "01_ib_8hca", fail("sys/class/infiniband/mlx5_5/ports/1/rate", syscall.EIO),
@@ -508,7 +508,7 @@ func TestFirmware(t *testing.T) {
 			[]string{"pass node", "unknown mlx5_6"},
 			nil,
 		},
-		{"no board told", "04_iwarp", nil, []string{"not-applicable node"}, []string{"board_id"}},
+		{"no board reported", "04_iwarp", nil, []string{"not-applicable node"}, []string{"board_id"}},
 	})
 }
 
@@ -555,7 +555,7 @@ func TestRemediesQuoteNames(t *testing.T) {
 	d := &snap.Devices[2]
 	d.Ports[0].Netdev = hostile
 	snap.Netdev("ens2np0").Name = hostile
-	f := judge(t, "mtu", snap).Findings[0]
+	f := runCheck(t, "mtu", snap).Findings[0]
 	const want = `ip link set dev 'x'\''$(reboot)` + "`reboot`" + `;?reboot' mtu 9000`
 	if got := f.Remedy[len(f.Remedy)-1]; got != want {
 		t.Errorf("remedy = %s, want %s", got, want)
@@ -565,7 +565,7 @@ func TestRemediesQuoteNames(t *testing.T) {
 
 func TestVerdictsDoNotDependOnOrder(t *testing.T) {
 	snap := scan(t, load(t, "20_states", whole))
-	first, second := judge(t, "port-active", snap), judge(t, "port-active", snap)
+	first, second := runCheck(t, "port-active", snap), runCheck(t, "port-active", snap)
 	if diff := cmp.Diff(first, second); diff != "" {
 		t.Errorf("two runs differ:\n%s", diff)
 	}

@@ -138,8 +138,8 @@ func scan(t *testing.T, tree *nodetree.Tree) inventory.Snapshot {
 	return snap
 }
 
-// judge runs one check.
-func judge(t *testing.T, id string, snap inventory.Snapshot) doctor.Report {
+// runCheck runs one check.
+func runCheck(t *testing.T, id string, snap inventory.Snapshot) doctor.Report {
 	t.Helper()
 	r, err := doctor.Run(t.Context(), checks.All(), doctor.Input{Snapshot: &snap}, doctor.Options{Only: []string{id}})
 	if err != nil {
@@ -157,7 +157,7 @@ func brief(r doctor.Report) []string {
 	return out
 }
 
-// text is all that a finding says, for tests that look for a word.
+// text returns all text of a finding, for tests that search for a word.
 func text(f doctor.Finding) string {
 	parts := []string{f.Summary, f.Explanation}
 	for _, e := range f.Evidence {

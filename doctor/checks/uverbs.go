@@ -181,7 +181,7 @@ func notOpenable(s *inventory.Snapshot, d *inventory.Device, c *inventory.CharDe
 			"chmod 0666 " + quote(c.Path),
 		}
 	default:
-		f.Remedy = []string{"rdma dev show " + quote(d.Name), "dmesg | tail -n 50   # what the driver says"}
+		f.Remedy = []string{"rdma dev show " + quote(d.Name), "dmesg | tail -n 50   # messages of the driver"}
 	}
 	return f
 }

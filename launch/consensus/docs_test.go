@@ -32,7 +32,7 @@ func TestChecks(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range Checks() {
 		if seen[c.ID] || c.What == "" || c.Why == "" || c.Remedy == "" {
-			t.Errorf("check %q is there twice or lacks a text: %+v", c.ID, c)
+			t.Errorf("check %q is a duplicate or has an empty text: %+v", c.ID, c)
 		}
 		seen[c.ID] = true
 	}

@@ -20,8 +20,8 @@ type Options struct {
 	// Include and Exclude select ports as in launch.Options. A selector that matches
 	// nothing on a node is ignored there; see Unmatched.
 	Include, Exclude []string
-	// Routed reports whether the same rail of different nodes may be in different subnets,
-	// because the fabric routes between them: such differences are notes then.
+	// Routed reports whether the same rail of different nodes may be in different subnets, because
+	// the fabric routes between them. Such differences are notes then.
 	Routed bool
 }
 

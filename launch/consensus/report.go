@@ -11,7 +11,7 @@ type Verdict string
 
 // The verdicts.
 const (
-	VerdictAgree  Verdict = "agree"   // no difference but notes
+	VerdictAgree  Verdict = "agree"   // no differences except notes
 	VerdictDiffer Verdict = "differ"  // something breaks or slows jobs
 	VerdictNone   Verdict = "no-rdma" // no node has RDMA that can be used
 )
@@ -173,7 +173,7 @@ type Variables struct {
 // NodeVariable is a variable whose values differ.
 type NodeVariable struct {
 	Name    string         `json:"name"`    // of the variable
-	Library launch.Library `json:"library"` // whose variable it is
+	Library launch.Library `json:"library"` // the library that reads it
 	// Groups are the values; "" for nodes that don't need the variable.
 	Groups []Group `json:"groups"`
 	// Cluster is a value that nevertheless suits all nodes, "" if there is none.

@@ -99,7 +99,7 @@ func (k *run) discover() {
 		}
 		p := launch.PortPlan{Device: name, Port: 1, Rule: ruleHCAs}
 		types := k.types(name)
-		p.Decision, p.Reason, p.Files = k.judge(name, types)
+		p.Decision, p.Reason, p.Files = k.decide(name, types)
 		if p.Decision == launch.DecisionSelected {
 			k.kept = append(k.kept, len(k.plan.Ports))
 			k.entries[name] = types
@@ -108,7 +108,7 @@ func (k *run) discover() {
 	}
 }
 
-func (k *run) judge(name string, types []string) (launch.Decision, string, []string) {
+func (k *run) decide(name string, types []string) (launch.Decision, string, []string) {
 	state := path.Join(sysfs.ClassInfiniBand, name, "ports/1/state")
 	files := []string{"/" + state}
 	content, ok := readRegular(k.root, state)

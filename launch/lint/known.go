@@ -69,7 +69,7 @@ func soft(k known, otherwise string) known { k.soft, k.otherwise = true, otherwi
 // does not check a number, the range is that of the field in the queue pair or packet.
 func knownVariables() []known {
 	const many = math.MaxInt64
-	// older versions lack C2C, P2C
+	// older versions don't have C2C, P2C
 	paths := []string{"LOC", "NVL", "NVB", "C2C", "PIX", "PXB", "P2C", "PXN", "PHB", "SYS"}
 	gdr := soft(words("NCCL_NET_GDR_LEVEL", paths...), "; NCCL ignores it")
 	p2p := soft(words("NCCL_P2P_LEVEL", paths...), "; NCCL ignores it")

@@ -86,7 +86,7 @@ func nearMisses() map[string][]miss {
 			"UCX_IB_ROCE_SUBNETS=10.0.0.0/8"),
 		"tc-differs":     one(roce, "-1 leaves it to the library", "NCCL_IB_TC=-1", "UCX_IB_TRAFFIC_CLASS=106"),
 		"tc-ecn":         one(roce, "capable of ECN", "NCCL_IB_TC=106", "UCX_IB_TRAFFIC_CLASS=105"),
-		"tc-host":        one(roce, "the host says nothing", "NCCL_IB_TC=96"),
+		"tc-host":        one(roce, "the host sets no class", "NCCL_IB_TC=96"),
 		"socket-pattern": one(gpu, "NCCL knows patterns", "NCCL_SOCKET_IFNAME=^lo,docker"),
 		"socket-unknown": {
 			{on: gpu, env: []string{"NCCL_SOCKET_IFNAME=eno"}, why: "a beginning"},

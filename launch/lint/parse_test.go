@@ -207,7 +207,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// FuzzRun feeds the rules with any value of any variable that they judge.
+// FuzzRun runs the rules with any value of any variable that they check.
 func FuzzRun(f *testing.F) {
 	for name := range knownByName() {
 		if !strings.HasPrefix(name, "NCCL_W") {

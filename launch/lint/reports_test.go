@@ -14,7 +14,7 @@ type userReport struct {
 	on     string
 	edit   func(*inventory.Snapshot)
 	env    []string
-	rule   string // that must tell
+	rule   string // that must report it
 	on1    string // the variable that must be named
 	fix    string // NAME=value or -NAME that must be among the fixes; "" for any
 }

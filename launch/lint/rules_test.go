@@ -107,7 +107,7 @@ func TestRules(t *testing.T) {
 			}
 			for _, f := range found {
 				if f.Summary == "" || f.Remedy == "" || f.Variable == "" {
-					t.Errorf("finding %+v lacks summary, remedy or variable", f)
+					t.Errorf("finding %+v has no summary, remedy or variable", f)
 				}
 				if slices.Index(Severities(), f.Severity) < slices.Index(Severities(), r.Severity) {
 					t.Errorf("severity %s is worse than the rule's %s", f.Severity, r.Severity)
@@ -115,7 +115,7 @@ func TestRules(t *testing.T) {
 				t.Logf("%s %s=%s: %s; %v", f.Severity, f.Variable, f.Value, f.Summary, f.Fixes)
 			}
 			if got := findingsOf(runPairs(n, r.Right...), r.ID); len(got) > 0 {
-				t.Errorf("told of its own right example %q: %+v", r.Right, got)
+				t.Errorf("findings for its right example %q: %+v", r.Right, got)
 			}
 			miss, ok := misses[r.ID]
 			if !ok {
@@ -127,7 +127,7 @@ func TestRules(t *testing.T) {
 					m.edit(&n.snap)
 				}
 				if got := findingsOf(runPairs(n, m.env...), r.ID); len(got) > 0 {
-					t.Errorf("told of the near miss %q on %s (%s): %+v", m.env, m.on, m.why, got)
+					t.Errorf("findings for the near miss %q on %s (%s): %+v", m.env, m.on, m.why, got)
 				}
 			}
 		})

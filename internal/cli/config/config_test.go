@@ -169,7 +169,7 @@ func TestWrongValues(t *testing.T) {
 		{"device", "a/b", `"a/b" is not a device name: at most 63 characters, no slash, no space`},
 		{"device", strings.Repeat("x", 64), `"` + strings.Repeat("x",
 			64) + `" is not a device name: at most 63 characters, no slash, no space`},
-		{"root", "a\x00b", `"a\x00b" is not a path: it holds a zero byte`},
+		{"root", "a\x00b", `"a\x00b" is not a path: it has a zero byte`},
 	}
 	for _, tt := range tests {
 		_, err := Load(Options{Flag: flags(map[string]string{tt.key: tt.value})})

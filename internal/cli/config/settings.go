@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Values holds the effective settings. A zero field without default is to be detected by whoever
-// needs it.
+// Values has the effective settings. A zero field without a default means that the value is
+// detected when it is needed.
 type Values struct {
 	Output    string        // table, wide, json or yaml; a command may have others, by flag only
 	Color     string        // auto, always or never
@@ -21,24 +21,24 @@ type Values struct {
 	MTU       int           // path MTU in bytes: 256, 512, 1024, 2048 or 4096
 	QPTimeout int           // code of a queue pair's acknowledgement timeout, 0 (without limit) to 31
 	Interval  time.Duration // between two readings of a watching command
-	Root      string        // directory that stands for / when a node is read
-	PCIIDs    string        // pci.ids file to take names of vendors and models from
+	Root      string        // directory to read instead of / when a node is read
+	PCIIDs    string        // pci.ids file with the names of vendors and models
 }
 
 // Setting describes one setting.
 type Setting struct {
-	// Key is its name in the file, of its flag, and in Config.Origin.
+	// Key is its name in the file, as a flag, and in Config.Origin.
 	Key string
-	// Type says what a value is: word (one of Allowed), number, duration, name or path.
+	// Type is the type of the value: word (one of Allowed), number, duration, name or path.
 	Type string
-	// Default holds where nothing is set. Where it is empty, Unset says what happens then.
+	// Default is the default value. If it is empty, Unset describes the behaviour without a value.
 	Default, Unset string
-	// Allowed lists the words or numbers that it may be; empty where it isn't a choice.
+	// Allowed lists the allowed words or numbers; empty if all are allowed.
 	Allowed []string
-	// Alias is the RDMA_ variable that is read after Env; empty for most. AliasNote explains it to
-	// who has set it to something else.
+	// Alias is the RDMA_ variable that is read after Env; empty for most. AliasNote explains the
+	// variable to a user who set it to an invalid value.
 	Alias, AliasNote string
-	// Help says what it does, in lower case without full stop.
+	// Help describes the setting, in lower case without a full stop.
 	Help string
 	// UsedBy names the commands that it steers, where they are few; empty otherwise.
 	UsedBy string
@@ -60,7 +60,7 @@ func (s Setting) Variables() []string {
 	return []string{s.Env(), s.Alias}
 }
 
-// Values says in words what the setting may be.
+// Values describes the allowed values.
 func (s Setting) Values() string {
 	if len(s.Allowed) > 0 {
 		return strings.Join(s.Allowed, ", ")
@@ -192,8 +192,8 @@ func duration(low, high time.Duration, store func(*Values, time.Duration)) sette
 }
 
 // ParseDuration reads a Go duration or a plain number of seconds, either of which may be negative.
-// The error says what raw is: too long, or not a duration such as the example. The exponent of a
-// queue pair's timeout is another setting, qp-timeout.
+// The error describes raw: too long, or not a duration such as the example. The exponent of a queue
+// pair's timeout is another setting, qp-timeout.
 func ParseDuration(raw, example string) (time.Duration, error) {
 	if d, err := time.ParseDuration(raw); err == nil {
 		return d, nil
@@ -208,7 +208,7 @@ func ParseDuration(raw, example string) (time.Duration, error) {
 	return time.Duration(seconds * float64(time.Second)), nil
 }
 
-// name accepts what the kernel accepts as a device name: at most 63 bytes (IB_DEVICE_NAME_MAX), no
+// name accepts the device names that the kernel accepts: at most 63 bytes (IB_DEVICE_NAME_MAX), no
 // slash, no space.
 func name(store func(*Values, string)) setter {
 	return func(v *Values, raw string) (string, error) {
@@ -223,7 +223,7 @@ func name(store func(*Values, string)) setter {
 func path(store func(*Values, string)) setter {
 	return func(v *Values, raw string) (string, error) {
 		if strings.ContainsRune(raw, 0) {
-			return "", errors.New("is not a path: it holds a zero byte")
+			return "", errors.New("is not a path: it has a zero byte")
 		}
 		store(v, raw)
 		return raw, nil

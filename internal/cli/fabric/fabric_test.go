@@ -188,7 +188,7 @@ func TestParseThresholds(t *testing.T) {
 		{"\nsymbolerrorcounter=1", nil, `line 2: no counter is named "symbolerrorcounter"`},
 		{"VL15Dropped=1\nVL15Dropped=2", nil, "line 2: duplicate counter VL15Dropped (first at line 1)"},
 		{"VL15Dropped: 1\nVL15Dropped: 2", nil, "line 2: duplicate counter VL15Dropped (first at line 1)"},
-		{"VL15Dropped\nPortXmitWait=1", nil, "line 1: not of the form Name=VALUE as the others are"},
+		{"VL15Dropped\nPortXmitWait=1", nil, "line 1: not of the form Name=VALUE like the other lines"},
 		{"- a\n- b", nil, "neither lines of Name=VALUE nor a YAML mapping of names to values"},
 		{"VL15Dropped: [1]", nil, "line 1: not a name with a value"},
 	}

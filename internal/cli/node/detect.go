@@ -22,9 +22,10 @@ the ports detect lists the network devices that could carry RDMA from user space
 that keep RDMA from working.
 
 Exit codes:
-  0  there is an RDMA port
-  3  there is no RDMA port
-  7  some files could not be read`,
+
+    0   there is an RDMA port
+    3   there is no RDMA port
+    7   some files could not be read`,
 		Example: `  rdmactl detect
   rdmactl detect -o wide
   rdmactl detect --root /mnt/node7 -o json`,

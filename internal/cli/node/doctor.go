@@ -35,10 +35,11 @@ why it matters, and the commands that fix it. Replace words in the commands that
 with YOUR_. doctor changes nothing.
 
 Exit codes:
-  0  no check failed; there may be warnings
-  1  a check failed, or with --strict a check warned
-  3  no check applies, such as on a node without RDMA
-  7  no check failed, but a check has no result because a file could not be read`,
+
+    0   no check failed; there may be warnings
+    1   a check failed, or with --strict a check warned
+    3   no check applies, such as on a node without RDMA
+    7   no check failed, but a check has no result because a file could not be read`,
 		Example: `  rdmactl doctor
   rdmactl doctor --from node17.tar.gz -o wide
   rdmactl doctor --only port-active,rail-rate -o json

@@ -75,10 +75,11 @@ each variable its rule and the files that it depends on.
 KSERVE_INFER_ROCE and KSERVE_INFER_IB_GID_INDEX_GREP have the same effect as there.
 
 Exit codes:
-  0  RDMA can be used
-  2  --include, --exclude, --peer or --pin-gid don't fit the node
-  3  RDMA can't be used (with --tcp-fallback too: the variables then turn RDMA off)
-  7  files that the result depends on could not be read`,
+
+    0   RDMA can be used
+    2   --include, --exclude, --peer or --pin-gid don't fit the node
+    3   RDMA can't be used (with --tcp-fallback too: the variables then turn RDMA off)
+    7   files that the result depends on could not be read`,
 		Example: `  vars=$(rdmactl env) || exit; eval "$vars"   # eval alone hides exit code 3
   rdmactl env --explain
   rdmactl env --for nccl,ucx --include 'mlx5_[0-7]' --peer 10.1.2.3

@@ -42,11 +42,12 @@ the same selectors; a selector that matches no port of a node is ignored there. 
 the rail numbers of the inventory, else by subnet or fabric, else in order; the report says how.
 
 Exit codes:
-  0  the nodes agree
-  1  the nodes differ in a way that breaks a job or slows it down
-  2  fewer than two inputs are nodes
-  3  no node has RDMA
-  7  the nodes agree, but an input or a file could not be read`,
+
+    0   the nodes agree
+    1   the nodes differ in a way that breaks a job or slows it down
+    2   fewer than two inputs are nodes
+    3   no node has RDMA
+    7   the nodes agree, but an input or a file could not be read`,
 		Example: `  rdmactl env consensus gpu-00.json gpu-01.json gpu-02.json
   rdmactl env consensus -o json nodes/ > report.json
   ssh gpu-07 rdmactl detect -o json | rdmactl env consensus --for nccl,ucx gpu-00.json -`,

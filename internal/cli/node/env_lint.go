@@ -49,12 +49,13 @@ The node is this machine, or the one that --root or --from choose. If the proces
 mount namespace, such as in a container, its environment is checked against the files that it sees.
 
 Exit codes:
-  0  there is no error; there may be warnings and notes
-  1  there is an error, or with --strict a warning
-  2  a file can't be parsed
-  3  the environment has no variable to check
-  4  no permission to read the environment of the process
-  7  files that the result depends on could not be read`,
+
+    0   there is no error; there may be warnings and notes
+    1   there is an error, or with --strict a warning
+    2   a file can't be parsed
+    3   the environment has no variable to check
+    4   no permission to read the environment of the process
+    7   files that the result depends on could not be read`,
 		Example: `  rdmactl env lint
   rdmactl env lint --env job.env
   rdmactl env lint --env deployment.yaml --from node17.tar.gz

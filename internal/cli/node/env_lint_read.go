@@ -32,7 +32,7 @@ func readLintFile(app *cli.App, name string, form lint.Form) ([]lint.Environment
 		envs, err := podenv.Parse(label, data)
 		if err != nil {
 			return nil, cli.WithHints(&cli.ExitError{Code: cli.ExitUsage, Err: err},
-				"--form says how the file is written where the content doesn't tell")
+				"--form sets the format of the file if the content is ambiguous")
 		}
 		if len(envs) == 0 {
 			err := cli.Exitf(cli.ExitNotFound, "nothing to check: no container of %s sets a variable", label)
@@ -44,7 +44,7 @@ func readLintFile(app *cli.App, name string, form lint.Form) ([]lint.Environment
 	env, err := lint.Parse(label, data, form)
 	if err != nil {
 		return nil, cli.WithHints(&cli.ExitError{Code: cli.ExitUsage, Err: err},
-			"--form says how the file is written where the content doesn't tell")
+			"--form sets the format of the file if the content is ambiguous")
 	}
 	return []lint.Environment{env}, nil
 }

@@ -52,11 +52,12 @@ starts CMD with RDMA turned off, --allow-none with the variables as they are, --
 the variables derived from the files that could be read. --timeout limits the time until CMD starts.
 
 Exit codes if CMD was not started:
-  3      RDMA can't be used
-  7      files that the result depends on could not be read
-  126    CMD can't be started
-  127    CMD isn't found
-  2 4 6  as for env`,
+
+    3      RDMA can't be used
+    7      files that the result depends on could not be read
+    126    CMD can't be started
+    127    CMD isn't found
+    2 4 6  as for env`,
 		Example: `  rdmactl exec -- vllm serve /models/llama --tensor-parallel-size 8
   rdmactl exec -q --for nccl --tcp-fallback -- torchrun train.py
   rdmactl exec --dry-run -- python3 -m sglang.launch_server`,

@@ -74,7 +74,7 @@ func TestWatchFollowsCounters(t *testing.T) {
 			e := w.Ports[0].Errors
 			return w.Ports[0].NewErrors == 0 && !w.Ports[0].AtLeast && len(e) == 2 &&
 				e[1].Reset && !e[1].AtLeast && e[1].Delta == nil
-		}, "a reset to 0, of which nothing can be told"},
+		}, "a reset to 0, after which new errors are not known"},
 		{func() { set("link_downed", "255") }, func(w watched) bool {
 			e := w.Ports[0].Errors
 			return e[0].Counter.Name == "link_downed" && e[0].Counter.Saturated && e[0].AtLeast && *e[0].Delta == 245 &&
@@ -85,7 +85,7 @@ func TestWatchFollowsCounters(t *testing.T) {
 			return e[0].Counter.Saturated && !e[0].AtLeast && e[0].Delta == nil && w.Ports[0].AtLeast &&
 				w.Ports[0].NewErrors == 0 && w.Ports[0].Receive == 0 && len(e) == 2 &&
 				e[1].Counter.Name == "port_rcv_data" && e[1].AtLeast
-		}, "link_downed as it was, of which nothing can be told; a counter of data at its end gives no rate"},
+		}, "link_downed still saturated, so new errors are not known; a saturated data counter has no rate"},
 	}
 	reader, writer := io.Pipe()
 	var stderr bytes.Buffer

@@ -166,9 +166,10 @@ func newConfigValidateCommand(app *cli.App) *cobra.Command {
 		Long: `Check a configuration file, by default the one that rdmactl uses.
 
 Exit codes:
-  0  the file is valid
-  1  the file has an error
-  3  the file doesn't exist`,
+
+    0   the file is valid
+    1   the file has an error
+    3   the file doesn't exist`,
 		Example:     "  rdmactl config validate\n  rdmactl config validate ./config.yaml",
 		Annotations: map[string]string{cli.AnnotationLenient: "true"},
 		RunE: func(_ *cobra.Command, args []string) error {

@@ -179,8 +179,8 @@ func (b *Bundle) Sources() inventory.Sources {
 	return src
 }
 
-// Routes answers as the recorded node did, for the addresses that it was asked
-// for, and for all others from what the snapshot holds.
+// Routes returns the recorded routes, and routes from the snapshot for addresses without a recorded
+// route.
 func (b *Bundle) Routes(snap inventory.Snapshot) launch.RouteFunc {
 	otherwise := launch.RoutesOf(snap)
 	answers, err := b.Answers()
@@ -204,7 +204,7 @@ func (b *Bundle) Routes(snap inventory.Snapshot) launch.RouteFunc {
 	}
 }
 
-// recordedNames names PCI functions as the recording machine did.
+// recordedNames returns the names of PCI functions that were recorded.
 type recordedNames map[string][2]string
 
 // Name implements inventory.PCINames.
@@ -213,12 +213,12 @@ func (n recordedNames) Name(vendor, device uint16) (string, string) {
 	return pair[0], pair[1]
 }
 
-// launchPrefixes begin the names of the variables that package launch reads.
+// launchPrefixes are the prefixes of the variables that package launch reads.
 var launchPrefixes = []string{"NCCL_", "NVSHMEM_", "UCX_", "GLOO_", "MC_", "KSERVE_INFER_"}
 
-// launchEnvironment keeps of an environment what package launch reads; nil stays nil. What may hold
-// a password is never kept, and what may name a person or a machine (paths, hosts) not in a
-// redacted bundle: no rule of launch reads such values.
+// launchEnvironment returns the variables of an environment that package launch reads; nil stays
+// nil. It never keeps values that may contain a password, and in a redacted bundle no values that
+// may identify a person or a machine (paths, hosts): no rule of launch reads such values.
 func launchEnvironment(env map[string]string, redacted bool) map[string]string {
 	if env == nil {
 		return nil
@@ -234,7 +234,7 @@ func launchEnvironment(env map[string]string, redacted bool) map[string]string {
 	return out
 }
 
-// names reports whether a variable may name a person or a machine.
+// names reports whether a variable may identify a person or a machine.
 func names(name, value string) bool {
 	if name == "NCCL_HOSTID" || name == "NCCL_COMM_ID" {
 		return true

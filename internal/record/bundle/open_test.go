@@ -203,7 +203,7 @@ func TestRecordingKnowsWhatItDoesNotKnow(t *testing.T) {
 		}
 	}
 	if len(b.Manifest.Altered) == 0 {
-		t.Error("links out of the root are not told")
+		t.Error("links out of the root are not reported")
 	}
 	if _, err := fs.ReadDir(root, "etc"); err == nil {
 		t.Error("a folder that was not listed lists")
@@ -234,7 +234,7 @@ func TestLimitsAreTold(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(b.Manifest.Refused) == 0 {
-			t.Errorf("%+v: nothing is told to be refused", limits)
+			t.Errorf("%+v: nothing is reported as refused", limits)
 		}
 		var out bytes.Buffer
 		if err := b.Encode(&out); err != nil {

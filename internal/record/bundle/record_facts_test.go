@@ -133,7 +133,7 @@ func TestKeysThatAnyoneGuesses(t *testing.T) {
 	}
 }
 
-// TestRedactedStaysRedacted: a copy of a redacted bundle says that it is one.
+// TestRedactedStaysRedacted: a copy of a redacted bundle is marked as redacted.
 func TestRedactedStaysRedacted(t *testing.T) {
 	b, err := Record(t.Context(), Options{
 		Sources: inventory.Sources{Root: treeOf(t, map[string]string{"sys/class/net/eth0/mtu": "1\n"}).FS()},

@@ -91,10 +91,10 @@ func distinctive(name string) bool {
 	return strings.ContainsAny(name, "0123456789-.") && !sysfsWord.MatchString(name)
 }
 
-// compile makes the pattern. Its alternatives, the most particular first:
+// compile compiles the pattern. Its alternatives, the most specific first:
 //   - any name in the node's domain;
-//   - distinctive names, and those of the same stem with other digits (gpu-17 of gpu-00), wherever
-//     no letter or digit is beside them;
+//   - distinctive names, and names that differ only in the digits at the end (gpu-17 for gpu-00),
+//     without a letter or digit before or after them;
 //   - plain words, as whole words;
 //   - words of kernel files, only as the value of a name or description of a document.
 func (h *hostNames) compile() {

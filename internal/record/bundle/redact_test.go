@@ -365,7 +365,7 @@ func TestRedactAddressAndPort(t *testing.T) {
 	}
 }
 
-// hostTree is a node called name, with the files that tell names of hosts.
+// hostTree returns a node with the given name, with the files that contain host names.
 func hostTree(t *testing.T, name string, files map[string]string) *nodetree.Tree {
 	t.Helper()
 	tree := nodetree.New()

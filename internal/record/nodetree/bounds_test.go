@@ -34,14 +34,14 @@ func chained(n, more int) []tar.Header {
 // deepPath is as long as paths may be.
 var deepPath = strings.Repeat("d/", maxPath/2-5) + "d"
 
-// stepsOfArchive is FromTarGz that tells what it counted.
+// stepsOfArchive is FromTarGz, but returns the counted steps.
 func stepsOfArchive(data []byte) (int, error) {
 	u := &unpacker{tree: New()}
 	err := u.load(bytes.NewReader(data))
 	return u.budget.steps, err
 }
 
-// parsed is Parse that tells what it counted.
+// parsed is Parse, but returns the counted steps.
 func parsed(text string) (*parser, error) {
 	p := &parser{tree: New(), dir: "."}
 	err := p.parse([]byte(text))

@@ -102,7 +102,7 @@ func TestTextFolds(t *testing.T) {
 		"uverbs0..11 = \"\"\n", "0..3 = 0\n4..7 = 1\n8..11 = 2\n", "0000:00:00.0 = x\n", "0 = x\n2 = x\n",
 	} {
 		if !strings.Contains(text, want) {
-			t.Errorf("Text lacks %q:\n%s", want, text)
+			t.Errorf("Text does not contain %q:\n%s", want, text)
 		}
 	}
 	again, err := Parse("again", []byte(text))

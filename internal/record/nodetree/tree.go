@@ -22,7 +22,7 @@
 //	name = "value"   a file that holds exactly the Go string
 //	name =           a file whose lines follow, each after a | and a space,
 //	| line           bare (or as a Go string, where it ends in a space)
-//	name ! EINVAL    a file that answers this error
+//	name ! EINVAL a file that returns this error
 //	name -> target   a symbolic link
 //	name/            an empty directory
 //	name/ ! EACCES   a directory that can't be listed

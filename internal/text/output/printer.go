@@ -16,7 +16,7 @@ type Options struct {
 	Out, Err io.Writer
 	Format   Format
 	Color    ColorMode
-	// Quiet drops notes and progress; data and errors stay.
+	// Quiet suppresses notes and progress, but not data and errors.
 	Quiet bool
 	// OutTerminal and ErrTerminal report whether the streams are terminals.
 	OutTerminal, ErrTerminal bool
