@@ -48,7 +48,7 @@ applies with --root and --from too, because CMD runs on this machine.
 
 CMD is not started if RDMA can't be used or if files that the result depends on could not be read,
 because a job that silently runs over TCP or with fewer rails slows down all nodes. --tcp-fallback
-starts CMD with RDMA turned off, --allow-none with the variables as they are, --allow-partial with
+starts CMD with RDMA turned off, --allow-none without RDMA settings, --allow-partial with
 the variables derived from the files that could be read. --timeout limits the time until CMD starts.
 
 Exit codes if CMD was not started:
@@ -136,7 +136,7 @@ func execRefusal(plan launch.Plan, flags execFlags) error {
 	}
 	return cli.WithHints(cli.Exitf(cli.ExitNotFound, "not started: %s", why),
 		"rdmactl doctor shows what to fix",
-		"--tcp-fallback starts it with RDMA turned off, --allow-none with the variables as they are")
+		"--tcp-fallback starts it with RDMA turned off, --allow-none without RDMA settings")
 }
 
 // printExec prints what would be started. It returns the errors that a start is sure to return.
