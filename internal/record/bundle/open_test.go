@@ -104,7 +104,7 @@ func TestHostileBundlesAreRefused(t *testing.T) {
 		},
 		{"bomb", files(t, map[string]string{"sys/x": strings.Repeat("0", 5<<20)}), "too large"},
 		{"truncated", sound[:len(sound)/2], "unexpected EOF"},
-		{"data after", append(bytes.Clone(sound), 1), "data behind"},
+		{"data after", append(bytes.Clone(sound), 1), "data after"},
 		{"damaged", flip(sound), ""},
 		{"no schema", manifest("{}"), `manifest.json: schema is "", not "rdmakit.bundle/v1"`},
 		{"another schema", manifest(`{"schema": "rdmakit.detect/v1"}`), `manifest.json: schema is "rdmakit.detect/v1"`},
