@@ -19,8 +19,8 @@ const engineHint = "roce@ADDRESS is RDMA in user space on that address of this m
 
 // OpenVerbs opens a device for data transfer: an engine in user space. Devices of the kernel need
 // the data path of libibverbs, which this version does not have. For "" it opens the first device
-// that can be opened, as perftest takes the first of libibverbs; why names the device and those that
-// were skipped.
+// that can be opened, as perftest takes the first of libibverbs; why names the device and those
+// that were skipped.
 func OpenVerbs(ctx context.Context, name string) (device *verbs.Device, why string, err error) {
 	root := os.DirFS("/")
 	if name == "" {

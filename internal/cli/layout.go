@@ -98,8 +98,8 @@ func Figures(names []string, wide ...string) []output.Column {
 	return out
 }
 
-// Droppable gives the named columns priorities: a terminal that is too narrow doesn't show them, the
-// first name first.
+// Droppable gives the named columns priorities: a terminal that is too narrow doesn't show them,
+// the first name first.
 func Droppable(columns []output.Column, names ...string) []output.Column {
 	for i := range columns {
 		if at := slices.Index(names, columns[i].Name); at >= 0 {

@@ -79,8 +79,8 @@ func (c *Config) Origin(key string) Origin {
 	return ""
 }
 
-// IgnoredAlias returns the note on the RDMA_ variable of a setting if the variable is ignored for its
-// value and nothing stronger is set, otherwise "".
+// IgnoredAlias returns the note on the RDMA_ variable of a setting if the variable is ignored for
+// its value and nothing stronger is set, otherwise "".
 func (c *Config) IgnoredAlias(key string) string { return c.ignored[key] }
 
 // Load merges the layers. It always returns a Config with all valid settings; the error joins an

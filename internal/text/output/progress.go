@@ -43,8 +43,8 @@ func (p *Printer) Progress(label string, total int) *Progress {
 	return g
 }
 
-// Timed starts a progress line for work of a known duration, such as "measuring 3s of 10s". The line
-// is updated every second until Done.
+// Timed starts a progress line for work of a known duration, such as "measuring 3s of 10s". The
+// line is updated every second until Done.
 func (p *Printer) Timed(label string, lasts time.Duration) *Progress {
 	p.mu.Lock()
 	defer p.mu.Unlock()
