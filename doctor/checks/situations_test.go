@@ -358,8 +358,8 @@ func TestMemlock(t *testing.T) {
 			"odd", "02_rocev2_8hca", limits("2046152704", "18446744073709551615"),
 			[]string{"warn node"},
 			[]string{
-				"may lock 1.9 GiB, not unlimited",
-				"Max locked memory = 1.9 GiB, which a process may raise to unlimited\n",
+				"can lock 1.9 GiB of memory: enough to start",
+				"Max locked memory = 1.9 GiB, which a process can raise to unlimited\n",
 			},
 		},
 		{

@@ -17,7 +17,7 @@ import (
 	"github.com/rdmakit/rdmakit/internal/text/output"
 )
 
-// checkSnapshotOutput refuses what can't be written before anything is read.
+// checkSnapshotOutput checks that the output can be written before anything is read.
 func checkSnapshotOutput(app *cli.App, cmd *cobra.Command, f snapshotFlags) error {
 	switch {
 	case f.output == "" && cmd.Flags().Changed("output"):
@@ -25,18 +25,19 @@ func checkSnapshotOutput(app *cli.App, cmd *cobra.Command, f snapshotFlags) erro
 	case f.output == "":
 		return nil // named when the node is known
 	case f.output == "-" && app.IsTerminal(app.Stdout):
-		return cli.UsageError(cmd, errors.New("-o -: standard output is a terminal, and a bundle is no text"))
+		return cli.UsageError(cmd, errors.New("-o -: standard output is a terminal and a bundle is binary"))
 	case f.output == "-":
 		return nil
 	case slices.Contains(output.Formats(), output.Format(f.output)):
 		return cli.WithHints(
-			cli.Exitf(cli.ExitUsage, "-o %[1]s: -o names the file of the bundle here, and %[1]s is a format", f.output),
-			"without -o the file is called after host and time; -o ./"+f.output+" writes one of that name")
+			cli.Exitf(cli.ExitUsage, "-o %[1]s: -o names the file of the bundle, and %[1]s is an output format",
+				f.output),
+			"without -o the file is named after host and time; -o ./"+f.output+" writes one of that name")
 	}
 	return checkBundleFile(f.output, f.force)
 }
 
-// checkBundleFile refuses a file that is there, unless force replaces it.
+// checkBundleFile rejects an existing file, unless force is set.
 func checkBundleFile(name string, force bool) error {
 	info, err := os.Lstat(name)
 	switch {
@@ -45,7 +46,7 @@ func checkBundleFile(name string, force bool) error {
 	case err != nil:
 		return fmt.Errorf("write bundle: %w", err)
 	case !info.Mode().IsRegular():
-		return cli.Exitf(cli.ExitUsage, "write bundle %s: it exists and is no regular file", name)
+		return cli.Exitf(cli.ExitUsage, "write bundle %s: it exists and is not a regular file", name)
 	case !force:
 		return cli.WithHints(cli.Exitf(cli.ExitUsage, "write bundle %s: %w", name, fs.ErrExist),
 			"--force replaces it")

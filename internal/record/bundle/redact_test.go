@@ -127,7 +127,8 @@ func TestNothingIsLeft(t *testing.T) {
 			t.Fatal(err)
 		}
 		text := string(tree.Text())
-		redactor, err := NewRedactor(nil)
+		// A random key would map some prefix to itself now and then.
+		redactor, err := NewRedactor([]byte("the key of TestNothingIsLeft: 32+"))
 		if err != nil {
 			t.Fatal(err)
 		}
