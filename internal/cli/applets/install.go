@@ -78,7 +78,9 @@ same purpose, which prints it in a form of its own and has -o json.`,
 		RunE: func(*cobra.Command, []string) error {
 			report := appletsReport{Schema: appletsSchema, Applets: []appletEntry{}}
 			table := output.Table{Columns: []output.Column{
-				{Name: "applet"}, {Name: "like", Priority: 2}, {Name: "command", Priority: 1},
+				{Name: "applet"},
+				{Name: "like", Priority: 2},
+				{Name: "command", Priority: 1},
 				{Name: "prints", Wrap: true},
 			}}
 			for _, a := range applet.All() {
