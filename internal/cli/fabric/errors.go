@@ -395,7 +395,7 @@ func bound(atLeast bool) string {
 func (c *counterReport) note() output.Cell {
 	switch {
 	case c.Saturated:
-		note := output.Bad("saturated: it no longer counts until it is reset (perfquery -R)")
+		note := output.Bad("saturated: it counts again only after a reset (perfquery -R)")
 		note.Short = "saturated (perfquery -R)"
 		return note
 	case c.Reset:

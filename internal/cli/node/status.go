@@ -131,7 +131,7 @@ func (m *monitor) once(ctx context.Context) error {
 // errQuit is the cause of a context that the key q ended.
 var errQuit = errors.New("quit")
 
-// watch reads again and again. Whoever watches ends it when he has seen enough, which is no error.
+// watch reads repeatedly until the user ends it, which is not an error.
 func (m *monitor) watch(ctx context.Context, interval time.Duration, count int) error {
 	ctx, quit := context.WithCancelCause(ctx)
 	defer quit(nil)
