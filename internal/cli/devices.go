@@ -34,6 +34,9 @@ func OpenVerbs(ctx context.Context, name string) (device *verbs.Device, why stri
 	}
 	if strings.Contains(name, "@") {
 		device, err = verbs.Open(ctx, name, builtin.All()...)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = WithHints(err, engineHint, deviceHint())
+		}
 		return device, "", err
 	}
 	if _, err := fs.Stat(root, sysfs.ClassInfiniBand+"/"+name); err == nil {
@@ -42,7 +45,16 @@ func OpenVerbs(ctx context.Context, name string) (device *verbs.Device, why stri
 			name, verbs.ErrNotSupported)
 		return nil, "", WithHints(err, engineHint)
 	}
-	return nil, "", WithHints(Exitf(ExitNotFound, "open device %s: %w", name, fs.ErrNotExist), engineHint)
+	return nil, "", WithHints(Exitf(ExitNotFound, "open device %s: no such RDMA device", name), engineHint)
+}
+
+// deviceHint lists the devices that may be opened.
+func deviceHint() string {
+	names, err := roce.Provider{}.Names()
+	if err != nil || len(names) == 0 {
+		return "no network device that is up has an IP address"
+	}
+	return "devices here: " + SomeNames(names, false)
 }
 
 // kernelDevices returns the names of the RDMA devices of the kernel.
@@ -66,7 +78,7 @@ func openFirst(
 			errs = append(errs, err)
 			continue
 		}
-		why = "no device is named: " + name + ", the first that can be opened"
+		why = "without -d: using " + name + ", the first device that can be opened"
 		if len(kernel) > 0 {
 			why += "; this version does not open " + SomeNames(kernel, false) + " for data"
 		}
@@ -75,6 +87,6 @@ func openFirst(
 	if len(errs) == 0 {
 		errs = append(errs, errors.New("no network device that is up has an IP address"))
 	}
-	err = Exitf(ExitNotFound, "no device is named, and none can be opened: %w", errors.Join(errs...))
+	err = Exitf(ExitNotFound, "without -d: no device can be opened: %w", errors.Join(errs...))
 	return nil, "", WithHints(err, engineHint)
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // Main runs app with the arguments of this process, or the applet whose name it was started under,
@@ -35,6 +36,9 @@ func (app *App) Run(ctx context.Context, args []string) int {
 		app.Grace = grace
 	}
 	root := app.Root()
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+		plainUsages(root)
+	}
 	app.SetArgs(root, args)
 	defer app.cleanUp()
 
@@ -63,6 +67,17 @@ func (app *App) Run(ctx context.Context, args []string) int {
 		return app.finish(o.path, o.err)
 	case err := <-app.abandon:
 		return app.report("", err)
+	}
+}
+
+// plainUsages removes the backquotes around the names of values, which a shell would show in its
+// completions.
+func plainUsages(cmd *cobra.Command) {
+	plain := func(f *pflag.Flag) { f.Usage = strings.ReplaceAll(f.Usage, "`", "") }
+	cmd.Flags().VisitAll(plain)
+	cmd.PersistentFlags().VisitAll(plain)
+	for _, child := range cmd.Commands() {
+		plainUsages(child)
 	}
 }
 

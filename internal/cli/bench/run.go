@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"syscall"
@@ -318,7 +319,10 @@ func showDuration(app *cli.App, cfg *bench.Config) (done func()) {
 
 // connectHints returns hints for a server that doesn't run, or can't listen.
 func connectHints(err error, host string) []string {
+	var lookup *net.DNSError
 	switch {
+	case errors.As(err, &lookup):
+		return []string{"HOST is the name or address of the machine that runs the server"}
 	case host != "" && cli.ExitCode(err) == cli.ExitUnreachable:
 		return []string{"start the server first, with the same -p at both ends; a server takes one client"}
 	case host == "" && (errors.Is(err, syscall.EADDRINUSE) || errors.Is(err, syscall.EACCES)):

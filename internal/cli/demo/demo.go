@@ -34,7 +34,10 @@ and nothing is changed.
 
 With --save, the emulated node is written to a file that other commands can read.
 
-The exit code is 0 when doctor found exactly what was planted, and 1 otherwise.`,
+Exit codes:
+
+    0   doctor found the planted faults and nothing else
+    1   doctor missed a planted fault, or reported another one`,
 		Example: `  rdmactl demo
   rdmactl demo -o json
   rdmactl demo --save node.tree

@@ -126,7 +126,7 @@ func tooFewNodes(nodes []*consensus.Node, bad []consensus.Unreadable) error {
 	if len(bad) > 0 {
 		err = fmt.Errorf("%w (%s could not be read, the first: %s: %s)",
 			err, english.Count(len(bad), "input"), bad[0].Source, bad[0].Error)
-		hint = "create the inputs with rdmactl detect -o json > NAME.json on each node"
+		hint = "run rdmactl snapshot on each node to create the inputs"
 	}
 	return cli.WithHints(&cli.ExitError{Code: cli.ExitUsage, Err: err}, hint)
 }

@@ -152,7 +152,7 @@ func snapshotOptions(app *cli.App, cmd *cobra.Command, f snapshotFlags, n *sourc
 	if opts.Extra, err = snapshotExtra(cmd.Context(), n); err != nil {
 		return opts, err
 	}
-	opts.Redact, err = f.redactor()
+	opts.Redact, err = f.redactor(cmd)
 	return opts, err
 }
 
@@ -182,9 +182,13 @@ func snapshotExtra(ctx context.Context, n *sources.Node) (map[string][]byte, err
 	return map[string][]byte{bundle.VerbsFile: data}, nil
 }
 
-// redactor returns the redactor that --redact or --redact-key request, nil without them.
-func (f snapshotFlags) redactor() (*bundle.Redactor, error) {
+// redactor returns the redactor that --redact or --redact-key request, nil without them. An empty
+// name or key is an error: a script whose variable is not set must not write a readable bundle.
+func (f snapshotFlags) redactor(cmd *cobra.Command) (*bundle.Redactor, error) {
 	if f.keyFile == "" {
+		if cmd.Flags().Changed("redact-key") {
+			return nil, cli.UsageError(cmd, errors.New("--redact-key: empty"))
+		}
 		if !f.redact {
 			return nil, nil
 		}
@@ -199,8 +203,9 @@ func (f snapshotFlags) redactor() (*bundle.Redactor, error) {
 	if err = errors.Join(err, file.Close()); err != nil {
 		return nil, cli.Exitf(cli.ExitUsage, "--redact-key: %w", err)
 	}
-	// Some editors add a newline at the end and others don't.
-	r, err := bundle.NewRedactor(bytes.TrimSpace(secret))
+	// Some editors add a newline at the end and others don't. The key of an empty file is empty,
+	// not nil, which would be a random one.
+	r, err := bundle.NewRedactor(append([]byte{}, bytes.TrimSpace(secret)...))
 	if err != nil {
 		return nil, cli.WithHints(cli.Exitf(cli.ExitUsage, "--redact-key %s: %w", f.keyFile, err),
 			"head -c 32 /dev/urandom | base64 > FILE creates one")

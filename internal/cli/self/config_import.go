@@ -29,23 +29,30 @@ func newConfigImportCommand(app *cli.App) *cobra.Command {
 	var write bool
 	cmd := &cobra.Command{
 		Use:   "import FILE",
-		Short: "Turn a config.json of devices into our settings",
-		Long: `Turn a file of devices in JSON, - for standard input, into settings of rdmactl, and print them as a
-configuration file:
+		Short: "Convert a config.json of devices to settings of rdmactl",
+		Long: `Convert a JSON file that lists devices to settings of rdmactl, and print them as a configuration
+file. FILE - is standard input.
+
+FILE looks like this:
 
     {
       "devices": [{"name": "mlx5_0", "transport": "RoCE", "mtu": 4096, "enabled": true}],
       "cluster": {"name": "prod", "leader": "gpu-00"}
     }
 
-The first device that is enabled becomes the setting device, and its mtu, if it is a path MTU, the
-setting mtu. A transport of RC, UC or UD becomes qp-type. Each value that no setting has is noted on
-standard error, with its place and what there is instead.
+The first enabled device becomes the setting device, and its mtu, if it is a path MTU, the setting
+mtu. A transport of RC, UC or UD becomes qp-type. Values without a corresponding setting are listed
+on standard error, with their place and the alternative.
 
-With --write the settings become the configuration file that rdmactl reads, unless there is one.
+With --write, the settings are written to the configuration file that rdmactl reads, unless that
+file exists.
 
-The exit code is 0 when the file was understood, 2 when it is no JSON, has a key that isn't known or
-a value of the wrong type, or when --write finds a configuration file; 3 when FILE doesn't exist.`,
+Exit codes:
+
+    0   FILE was converted
+    2   FILE is not JSON, or has an unknown key or a value of the wrong type; or, with --write, the
+        configuration file exists
+    3   FILE doesn't exist`,
 		Example: `  rdmactl config import config.json
   rdmactl config import config.json --write`,
 		Annotations: map[string]string{cli.AnnotationLenient: "true"},
