@@ -206,8 +206,8 @@ func (c *Config) checkDuration() error {
 	return nil
 }
 
-// sizes returns the sizes to measure, smallest first.
-func (c *Config) sizes() []int {
+// Sizes returns the message sizes that a test measures, in bytes, smallest first.
+func (c *Config) Sizes() []int {
 	if !c.AllSizes {
 		return []int{c.Size}
 	}

@@ -175,7 +175,7 @@ func (r *run) finish(ctx context.Context) error {
 }
 
 func (r *run) clientOfBandwidth(ctx context.Context) error {
-	for _, size := range r.cfg.sizes() {
+	for _, size := range r.cfg.Sizes() {
 		p, err := watched(ctx, r, size, r.send)
 		if err != nil {
 			return err
@@ -208,7 +208,7 @@ func (r *run) serverOfBandwidth(ctx context.Context) error {
 }
 
 func (r *run) sendBandwidth(ctx context.Context) error {
-	for _, size := range r.cfg.sizes() {
+	for _, size := range r.cfg.Sizes() {
 		server := r.cfg.Role == perftest.RoleServer
 		if server {
 			if err := r.receiveAhead(size); err != nil {
@@ -277,7 +277,7 @@ func watched[P any](ctx context.Context, r *run, size int, measure func(context.
 
 // latencies measures all sizes.
 func (r *run) latencies(ctx context.Context, measure func(context.Context, int) (LatencyPoint, error)) error {
-	for _, size := range r.cfg.sizes() {
+	for _, size := range r.cfg.Sizes() {
 		if err := r.begin(ctx, size); err != nil {
 			return err
 		}

@@ -294,8 +294,11 @@ func measure(
 		return bench.Result{}, cli.WithHints(err, connectHints(err, host)...)
 	}
 	defer conn.Close()
-	if cfg.Duration > 0 {
+	switch {
+	case cfg.Duration > 0:
 		defer showDuration(app, &cfg)()
+	case cfg.AllSizes:
+		defer showSizes(app, &cfg)()
 	}
 	return bench.Run(ctx, device, conn, cfg)
 }
@@ -309,6 +312,36 @@ func showDuration(app *cli.App, cfg *bench.Config) (done func()) {
 			started(s)
 		}
 		progress = app.Out.Timed("measuring", cfg.Duration)
+	}
+	return func() {
+		if progress != nil {
+			progress.Done()
+		}
+	}
+}
+
+// showSizes shows how many sizes of a test have been measured. done removes the line.
+func showSizes(app *cli.App, cfg *bench.Config) (done func()) {
+	var progress *output.Progress
+	o := &cfg.Observer
+	started, bandwidth, latency := o.Started, o.Bandwidth, o.Latency
+	o.Started = func(s *bench.Setup) {
+		if started != nil {
+			started(s)
+		}
+		progress = app.Out.Progress("measured: sizes", len(cfg.Sizes()))
+	}
+	o.Bandwidth = func(p bench.BandwidthPoint) {
+		if bandwidth != nil {
+			bandwidth(p)
+		}
+		progress.Add(1)
+	}
+	o.Latency = func(p bench.LatencyPoint) {
+		if latency != nil {
+			latency(p)
+		}
+		progress.Add(1)
 	}
 	return func() {
 		if progress != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -169,18 +170,50 @@ func TestLongWorkShowsProgress(t *testing.T) {
 	}
 }
 
-// TestBenchShowsDuration checks that a test of a given duration shows the elapsed time.
-func TestBenchShowsDuration(t *testing.T) {
+// TestBenchShowsProgress checks that a test of a given duration shows the elapsed time, and a test
+// of all sizes how many of them are measured.
+func TestBenchShowsProgress(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		flags []string
+		want  []string
+	}{
+		{
+			"duration",
+			[]string{"-p", "18917", "-s", "4096", "-D", "2"},
+			[]string{"\r\x1b[Kmeasuring 0s of 2s", "\r\x1b[Kmeasuring 1s of 2s", "AVERAGE GBIT/S"},
+		},
+		{
+			"sizes",
+			[]string{"-p", "18918", "-a", "-n", "20"},
+			[]string{"\r\x1b[Kmeasured: sizes 0/23", "AVERAGE GBIT/S"},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			test := append([]string{"bench", "write-bw"}, tt.flags...)
+			startBenchServer(t, append(slices.Clone(test), "-d", "roce@127.0.6.1"))
+			text := programOnTerminal(t, "rdmactl", []string{"TERM=xterm"},
+				append(test, "-d", "roce@127.0.6.2", "127.0.6.1")...)
+			for _, want := range tt.want {
+				if !strings.Contains(text, want) {
+					t.Errorf("bench %v printed %q, want %q", tt.flags, text, want)
+				}
+			}
+		})
+	}
+}
+
+// startBenchServer starts a server and waits until it waits for a client.
+func startBenchServer(t *testing.T, args []string) {
+	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	test := []string{"bench", "write-bw", "-p", "18917", "-s", "4096", "-D", "2"}
 	server := &exec.Cmd{
-		Path: exe, Args: append([]string{"rdmactl"}, append(test, "-d", "roce@127.0.6.1")...),
-		Env: []string{"HOME=" + t.TempDir()},
+		Path: exe, Args: append([]string{"rdmactl"}, args...), Env: []string{"HOME=" + t.TempDir()},
 	}
-	said, err := server.StderrPipe()
+	stderr, err := server.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,15 +221,8 @@ func TestBenchShowsDuration(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = server.Process.Kill(); _ = server.Wait() })
-	if _, err := said.Read(make([]byte, 256)); err != nil { // that it waits for a client
+	if _, err := stderr.Read(make([]byte, 256)); err != nil {
 		t.Fatal(err)
-	}
-	text := programOnTerminal(t, "rdmactl", []string{"TERM=xterm"},
-		append(test, "-d", "roce@127.0.6.2", "127.0.6.1")...)
-	for _, want := range []string{"\r\x1b[Kmeasuring 0s of 2s", "\r\x1b[Kmeasuring 1s of 2s", "AVERAGE GBIT/S"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("bench -D 2 printed %q, want %q", text, want)
-		}
 	}
 }
 
