@@ -1,15 +1,16 @@
 package output
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
 )
 
 // Frame is like Print for a command that prints repeatedly, such as status --watch. On a terminal
-// each frame replaces the previous one and is cut to the size of the screen. Elsewhere the frames
-// follow each other: text with an empty line in between, json with one line per frame (JSON Lines),
-// yaml as documents that begin with "---".
+// each frame replaces the previous one and is cut to the size of the screen; its last line then
+// says how many lines are missing. Elsewhere the frames follow each other: text with an empty line
+// in between, json with one line per frame (JSON Lines), yaml as documents that begin with "---".
 func (p *Printer) Frame(v any, blocks ...Block) error {
 	data, err := p.renderFrame(v, blocks)
 	if err != nil {
@@ -47,8 +48,9 @@ func (p *Printer) renderFrame(v any, blocks []Block) ([]byte, error) {
 func (p *Printer) paintScreen(text string, first bool) []byte {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	columns, rows := p.size()
-	if rows > 1 && len(lines) > rows-1 { // keep the last row free: a line feed there would scroll
-		lines = lines[:rows-1]
+	if shown := rows - 1; shown > 0 && len(lines) > shown { // a line feed in the last row would scroll
+		left := fmt.Sprintf("… %d more lines: the window is too low", len(lines)-shown+1)
+		lines = append(lines[:shown-1:shown-1], p.pal.paint(StyleDim, left))
 	}
 	var b strings.Builder
 	if first {

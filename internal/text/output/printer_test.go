@@ -255,8 +255,18 @@ func TestFrame(t *testing.T) {
 		{"yaml", Options{Format: FormatYAML}, "---\na: \"\\e\"\n---\na: \"\\e\"\n"},
 		{
 			"terminal",
-			Options{OutTerminal: true, LookupEnv: env("TERM", "xterm"), Size: func() (int, int) { return 7, 3 }},
-			"\x1b[2J\x1b[Hfirst …\x1b[K\nsecond\x1b[K\n\x1b[J" + "\x1b[Hfirst …\x1b[K\nsecond\x1b[K\n\x1b[J",
+			Options{OutTerminal: true, LookupEnv: env("TERM", "xterm"), Size: func() (int, int) { return 7, 4 }},
+			"\x1b[2J\x1b[Hfirst …\x1b[K\nsecond\x1b[K\nthird\x1b[K\n\x1b[J" +
+				"\x1b[Hfirst …\x1b[K\nsecond\x1b[K\nthird\x1b[K\n\x1b[J",
+		},
+		{
+			"low terminal",
+			Options{
+				OutTerminal: true, LookupEnv: env("TERM", "xterm"), Color: ColorNever,
+				Size: func() (int, int) { return 80, 3 },
+			},
+			"\x1b[2J\x1b[Hfirst line\x1b[K\n… 2 more lines: the window is too low\x1b[K\n\x1b[J" +
+				"\x1b[Hfirst line\x1b[K\n… 2 more lines: the window is too low\x1b[K\n\x1b[J",
 		},
 	}
 	for _, tt := range tests {
