@@ -88,6 +88,8 @@ func (app *App) openBundle(name string) (*sources.Node, error) {
 		err = WithHints(err, "update rdmactl")
 	case errors.Is(err, sources.ErrFolder):
 		err = WithHints(err, "use --root for a folder")
+	default:
+		err = WithHints(err, "--from reads a file that rdmactl snapshot wrote")
 	}
 	return nil, InputError(err)
 }

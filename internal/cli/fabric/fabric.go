@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"github.com/rdmakit/rdmakit/internal/cli"
 	"github.com/rdmakit/rdmakit/internal/cli/config"
 	"github.com/rdmakit/rdmakit/internal/edge/wholefile"
+	"github.com/rdmakit/rdmakit/internal/record/nodetree"
 )
 
 // fabricExitCodes ends the table of exit codes in the help of a command that sweeps the subnet.
@@ -333,10 +335,15 @@ func readTopology(app *cli.App, flag, name string) (*fabric.Topology, error) {
 		defer file.Close()
 		r = file
 	}
-	t, err := fabric.ReadTopology(bufio.NewReader(r))
+	in := bufio.NewReader(r)
+	const toSave = "rdmactl fabric topology --save FILE writes one"
+	if kind := notTopology(in); kind != "" {
+		return nil, cli.WithHints(cli.Exitf(cli.ExitUsage, "%s: not a saved topology, but %s", name, kind), toSave)
+	}
+	t, err := fabric.ReadTopology(in)
 	switch {
 	case err != nil && errors.Is(err, fabric.ErrSchema):
-		err = cli.WithHints(err, "rdmactl fabric topology --save FILE writes one")
+		err = cli.WithHints(err, toSave)
 		fallthrough
 	case err != nil:
 		return nil, cli.Exitf(cli.ExitUsage, "%s: %w", name, err)
@@ -344,6 +351,15 @@ func readTopology(app *cli.App, flag, name string) (*fabric.Topology, error) {
 		return nil, cli.Exitf(cli.ExitNotFound, "%s: the saved topology has no node", name)
 	}
 	return t, nil
+}
+
+// notTopology describes a file that can't be a saved topology by its first bytes, or returns "".
+func notTopology(in *bufio.Reader) string {
+	head, _ := in.Peek(512) // a read error is reported by the next read
+	if bytes.HasPrefix(head, []byte("\x1f\x8b")) {
+		return "gzip data, such as a recorded node"
+	}
+	return nodetree.BinaryKind(head)
 }
 
 // saveTopology writes the whole file or leaves the old one unchanged. Errors have an exit code.

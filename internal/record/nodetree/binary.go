@@ -18,8 +18,9 @@ var magics = [...]struct{ start, kind string }{
 	{"BZh", "bzip2 data; a bundle is packed by gzip"},
 }
 
-// binaryKind describes content that is no text; "" for text.
-func binaryKind(data []byte) string {
+// BinaryKind describes content that is not text by its first bytes; "" for text. It is for errors
+// about files given by mistake, whose bytes must not reach a terminal.
+func BinaryKind(data []byte) string {
 	for _, m := range magics {
 		if bytes.HasPrefix(data, []byte(m.start)) {
 			return m.kind
@@ -37,13 +38,13 @@ func binaryKind(data []byte) string {
 	return ""
 }
 
-// parseText parses text; what is no text is described instead of quoted.
+// parseText parses text. Content that is not text is described instead of quoted.
 func parseText(name string, data []byte) (*Tree, error) {
 	t, err := Parse(name, data)
 	if err == nil {
 		return t, nil
 	}
-	if kind := binaryKind(data); kind != "" {
+	if kind := BinaryKind(data); kind != "" {
 		const text = "open recorded node %s: it is neither a bundle nor a node tree as text, but %s"
 		return nil, fmt.Errorf(text, name, kind)
 	}
