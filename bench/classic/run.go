@@ -115,9 +115,9 @@ func Help(test bench.Test) []HelpLine {
 		{"-c, --connection=RC", "connection type: RC only"},
 		{"-d, --ib-dev=DEV", "device: roce@ADDRESS or roce@NETDEV (default: the first)"},
 		{"-D, --duration=S", "duration of the test in seconds"},
-		{"-f, --margin=S", "seconds left out of the measurement at both ends of the duration"},
+		{"-f, --margin=S", "seconds at the start and at the end of the duration that are not measured"},
 		{"-F, --CPU-freq", "accepted and ignored"},
-		{"-h, --help", "print this"},
+		{"-h, --help", "print this help"},
 		{"-i, --ib-port=PORT", "port of the device (default 1)"},
 		{"-m, --mtu=MTU", "256 to 4096 (default: that of the port)"},
 		{"-n, --iters=N", "number of exchanges, at least 5"},
@@ -127,7 +127,7 @@ func Help(test bench.Test) []HelpLine {
 		{"-t, --tx-depth=N", "send requests per queue pair"},
 		{"-u, --qp-timeout=CODE", "acknowledgement timeout 4.096 us * 2^code, 0 none (default 14)"},
 		{"-V, --version", "print the version of the protocol"},
-		{"-x, --gid-index=N", "GID of the port"},
+		{"-x, --gid-index=N", "index of the port's GID"},
 		{"--report_gbits", "Gb/s instead of MB/s"},
 	}
 	if test.Op() == verbs.SendOpRead {

@@ -1,5 +1,5 @@
-// Command rdmactl takes machines from bare RDMA network cards to a verified, configured and watched
-// fabric. rdmactl --help lists its commands.
+// Command rdmactl finds, checks and configures RDMA on GPU nodes, InfiniBand fabrics and
+// Kubernetes. rdmactl --help lists its commands.
 package main
 
 import (

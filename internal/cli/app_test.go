@@ -120,7 +120,7 @@ func TestSourceFlags(t *testing.T) {
 		t.Errorf("--from node.tar.gz gives %+v", source)
 	}
 	_, cfg, message := run(nil, "--from", "x", "--root", "/b")
-	if want := "rdmactl: read: --from and --root exclude each other\n"; cfg != nil ||
+	if want := "rdmactl: read: --from and --root can't be combined\n"; cfg != nil ||
 		!strings.HasPrefix(message, want) {
 		t.Errorf("--from and --root together print %q, want %q", message, want)
 	}

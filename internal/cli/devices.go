@@ -14,8 +14,8 @@ import (
 )
 
 // engineHint explains the names of devices that this version can open.
-const engineHint = "roce@ADDRESS is RDMA in user space on that address of this machine, roce@NETDEV on " +
-	"that of a network device"
+const engineHint = "roce@ADDRESS opens RoCE v2 in user space on an address of this machine, roce@NETDEV on the " +
+	"address of a network device"
 
 // OpenVerbs opens a device for data transfer: an engine in user space. Devices of the kernel need
 // the data path of libibverbs, which this version does not have. For "" it opens the first device
@@ -41,7 +41,7 @@ func OpenVerbs(ctx context.Context, name string) (device *verbs.Device, why stri
 	}
 	if _, err := fs.Stat(root, sysfs.ClassInfiniBand+"/"+name); err == nil {
 		err := Exitf(ExitNotFound,
-			"open device %s: this version can't open a device of the kernel for data: %w",
+			"open device %s: this version can't transfer data through devices of the kernel: %w",
 			name, verbs.ErrNotSupported)
 		return nil, "", WithHints(err, engineHint)
 	}
@@ -78,15 +78,15 @@ func openFirst(
 			errs = append(errs, err)
 			continue
 		}
-		why = "without -d: using " + name + ", the first device that can be opened"
+		why = "no device was given: using " + name + ", the first one that can be opened"
 		if len(kernel) > 0 {
-			why += "; this version does not open " + SomeNames(kernel, false) + " for data"
+			why += "; this version can't transfer data through " + SomeNames(kernel, false)
 		}
 		return device, why, nil
 	}
 	if len(errs) == 0 {
 		errs = append(errs, errors.New("no network device that is up has an IP address"))
 	}
-	err = Exitf(ExitNotFound, "without -d: no device can be opened: %w", errors.Join(errs...))
+	err = Exitf(ExitNotFound, "no device was given, and none can be opened: %w", errors.Join(errs...))
 	return nil, "", WithHints(err, engineHint)
 }

@@ -24,26 +24,26 @@ func TestOpenFirst(t *testing.T) {
 			"first",
 			[]string{"roce@eth0", "roce@lo"},
 			nil, "roce@eth0 roce@lo",
-			"no device is named: roce@eth0, the first that can be opened", "",
+			"no device was given: using roce@eth0, the first one that can be opened", "",
 		},
 		{
 			"second",
 			[]string{"roce@eth0", "roce@lo"},
 			[]string{"mlx5_0", "mlx5_1"},
 			"roce@lo",
-			"no device is named: roce@lo, the first that can be opened; this version does not open mlx5_0, mlx5_1 " +
-				"for data",
+			"no device was given: using roce@lo, the first one that can be opened; this version can't transfer data " +
+				"through mlx5_0, mlx5_1",
 			"",
 		},
 		{
 			"none",
 			[]string{"roce@eth0"},
 			nil, "", "",
-			"no device is named, and none can be opened: open device roce@eth0: taken",
+			"no device was given, and none can be opened: open device roce@eth0: taken",
 		},
 		{
 			"no address", nil, nil, "", "",
-			"no device is named, and none can be opened: no network device that is up has an IP address",
+			"no device was given, and none can be opened: no network device that is up has an IP address",
 		},
 	} {
 		got, why, err := openFirst(tt.names, tt.kernel, func(name string) (*verbs.Device, error) {

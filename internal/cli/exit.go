@@ -39,15 +39,15 @@ const (
 // ExitCodes describes the codes for help and reference, indented so that Markdown keeps the
 // lines apart.
 func ExitCodes() string {
-	return `    0   all is well
-    1   a check failed or a fault was found, or any error without a more specific code
+	return `    0   success, and no fault found
+    1   a check failed, a fault was found, or any other error
     2   wrong use: command, flag, argument or configuration
-    3   nothing found, or not applicable here
+    3   nothing found (device, node, object), or RDMA can't be used here
     4   permission denied
     5   a peer can't be reached
-    6   the time was up (--timeout)
+    6   the time limit expired (--timeout)
     7   partial result: the output is correct but incomplete
-    10  changes are pending`
+    10  a difference or a disruption of nodes was found (k8s plan --diff, k8s impact)`
 }
 
 // ExitError is an error with an exit code. If Err is nil, the run ends with the code and prints no

@@ -164,7 +164,7 @@ func checkFlagGroups(cmd *cobra.Command) error {
 	if !found || !closed {
 		return err
 	}
-	return errors.New("--" + strings.Join(strings.Fields(given), " and --") + " exclude each other")
+	return errors.New("--" + strings.Join(strings.Fields(given), " and --") + " can't be combined")
 }
 
 // checkSourceFlags rejects an empty source, so that a script with an unset variable doesn't read

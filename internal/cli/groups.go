@@ -14,9 +14,9 @@ const (
 func groups() []*cobra.Group {
 	return []*cobra.Group{
 		{ID: GroupNode, Title: "This node:"},
-		{ID: GroupFabric, Title: "The fabric of this node:"},
+		{ID: GroupFabric, Title: "InfiniBand fabric:"},
 		{ID: GroupK8s, Title: "Kubernetes:"},
-		{ID: GroupApplet, Title: "The C tools under their own names:"},
+		{ID: GroupApplet, Title: "Replacements for C tools:"},
 		{ID: GroupSetup, Title: "rdmactl itself:"},
 	}
 }

@@ -166,13 +166,13 @@ func (app *App) Root() *cobra.Command {
 	app.stdout, app.ends = &stickyWriter{w: app.Stdout}, &endings{}
 	root := &cobra.Command{
 		Use:   "rdmactl COMMAND",
-		Short: "RDMA from bare network cards to a verified, configured and watched fabric",
-		Long: `rdmactl takes machines from bare RDMA network cards to a verified, configured and watched fabric: it
-finds the RDMA devices of a node, checks that they work, explains what is wrong and how to fix it,
-and writes the configuration that jobs need.
+		Short: "Find, check and configure RDMA on GPU nodes, InfiniBand fabrics and Kubernetes",
+		Long: `rdmactl finds the RDMA devices of a node, checks them, explains each fault and how to fix it, and
+prints the environment variables that jobs need. It also sweeps InfiniBand subnets, measures
+bandwidth and latency between two hosts, and plans and checks SR-IOV networks on Kubernetes.
 
-Data goes to standard output, notes and progress to standard error. With -o json or -o yaml, any
-command prints its data for programs.`,
+Data goes to standard output, notes and progress to standard error. Commands that print data also
+print it as JSON (-o json) and YAML (-o yaml).`,
 		SilenceErrors:              true,
 		SilenceUsage:               true,
 		SuggestionsMinimumDistance: 2,

@@ -58,11 +58,12 @@ func (m *model) assumptions(a *assumptions) []string {
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	if a.firmware {
 		add("states and snapshots don't record the firmware's NUM_OF_VFS and SRIOV_EN, so sriov_totalvfs of sysfs is " +
-			"used; for exact results add the output of mstconfig -e -d ADDRESS q in files NODE.txt to --nodes")
+			"used; for exact results save the output of mstconfig -e -d ADDRESS q in NODE.txt for each node, and add " +
+			"these files to --nodes")
 	}
 	if len(a.snapshots) > 0 {
 		add(
-			"%s: snapshots record neither the eSwitch mode nor driver and MTU of VFs; assumed are legacy mode, and "+
+			"%s: snapshots record neither the eSwitch mode nor driver and MTU of VFs; assumed: legacy mode, and "+
 				"driver and MTU as in the policies", some(a.snapshots))
 	}
 	if len(a.labels) > 0 {
@@ -82,8 +83,8 @@ func (m *model) assumptions(a *assumptions) []string {
 	}
 	m.assumePriorities(add)
 	if !m.complete {
-		add("no policy of the cluster is in the files; assumed to exist are only the applied policies and those in " +
-			"the states")
+		add("the files contain no policies of the cluster; assumed: only the applied policies exist, and those in " +
+			"the node states")
 	}
 	if len(m.pools) == 0 && !m.noDrain {
 		add("no SriovNetworkPoolConfig is known; assumed: one node drains at a time")

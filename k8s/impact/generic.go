@@ -84,7 +84,7 @@ func (t *trial) unconfigured(v *verdict, p *pf) {
 	case p.ExternallyManaged, old != nil && old.external:
 		return
 	case old != nil:
-		text := fmt.Sprintf("no policy selects it any more (until now %s)", strings.Join(old.policies(), ", "))
+		text := fmt.Sprintf("no policy selects the PF any more (previously %s)", strings.Join(old.policies(), ", "))
 		if p.NumVFs > 0 {
 			text += fmt.Sprintf(": the operator removes its %s", english.Count(p.NumVFs, "VF"))
 		}
@@ -101,7 +101,7 @@ func (t *trial) unconfigured(v *verdict, p *pf) {
 		v.add(p.Address, Reason{
 			ID: ReasonRemoved, Action: ActionDrain, Open: true,
 			Text: fmt.Sprintf(
-				"no policy selects it, but it has %s: the operator removes them if it has created them, which only "+
+				"no policy selects the PF, but it has %s: the operator removes them if it created them, which only "+
 					"its daemon knows", english.Count(p.NumVFs, "VF")),
 		})
 	}
@@ -114,7 +114,7 @@ func (t *trial) configured(v *verdict, p *pf, c *config) {
 	if p.NumVFs == 0 {
 		v.add(p.Address, Reason{
 			ID: ReasonFirstVFs, Action: ActionNothing,
-			Text: fmt.Sprintf("gets its first %s: a PF without VFs needs no drain", english.Count(c.vfs, "VF")),
+			Text: fmt.Sprintf("the PF gets its first %s, which needs no drain", english.Count(c.vfs, "VF")),
 		})
 		return
 	}
@@ -193,8 +193,8 @@ func (t *trial) functions(v *verdict, p *pf, c *config) {
 }
 
 // heldText is Reason.Held if the desired setting of the node doesn't change.
-const heldText = "the desired setting of the node doesn't change; it happens with the next change, or when the " +
-	"daemon restarts"
+const heldText = "the desired state of the node doesn't change, so the daemon does this only at the next change, " +
+	"or when it restarts"
 
 // dpdkDrivers returns the drivers that detach a VF from the kernel (pkg/vars/vars.go).
 func dpdkDrivers() []string { return []string{"igb_uio", "vfio-pci", "uio_pci_generic"} }

@@ -51,9 +51,9 @@ func (t *trial) firmware(v *verdict) {
 		}
 	}
 	if reboots > 0 && others > 0 {
-		v.notes = append(v.notes, fmt.Sprintf("%s a new firmware setting and %s: the last card that the daemon "+
-			"checks, in no fixed order, decides, so it may also change and reset the firmware without rebooting the "+
-			"node", needs(reboots), doNot(others)))
+		v.notes = append(v.notes, fmt.Sprintf("%s a new firmware setting and %s: the daemon checks the cards in "+
+			"no fixed order, and only the last one decides about the reboot, so the daemon may also change and reset "+
+			"the firmware without rebooting the node", needs(reboots), doNot(others)))
 	}
 }
 
@@ -184,7 +184,7 @@ func (n *nic) nextBoot(v *verdict, vfs int) {
 	}
 	v.notes = append(v.notes, fmt.Sprintf(
 		"%s: the firmware has %d VFs, as in the policy, but SRIOV_EN=%t NUM_OF_VFS=%d for the next boot: the operator "+
-			"resets that without a reboot", n.wanted[0], vfs, f.Next.SRIOV, f.Next.NumOfVFs))
+			"undoes this setting without a reboot", n.wanted[0], vfs, f.Next.SRIOV, f.Next.NumOfVFs))
 }
 
 // fixedLink reports whether the firmware has no setting for the port's link type, with which the

@@ -285,7 +285,7 @@ func TestFirmware(t *testing.T) {
 		{
 			"another one at the next boot", state(8, 8), settings(8, 0, "True(1)", "False(0)", ""),
 			[]string{"nothing"},
-			"SRIOV_EN=false NUM_OF_VFS=0 for the next boot: the operator resets that",
+			"SRIOV_EN=false NUM_OF_VFS=0 for the next boot: the operator undoes this setting",
 		},
 		{
 			"one link type", eth, settings(8, 8, "True(1)", "True(1)", strings.Repeat(" OTHER 1 1 1\n", 30)),

@@ -118,7 +118,7 @@ func (m *model) node(n *source.Node, notes *assumptions, used map[string]bool) (
 	if state != nil {
 		x.drains, x.others = isDraining(state), drainedByOthers(state)
 		if x.others {
-			out.Notes = append(out.Notes, "another program than the operator drains the node, so pools have no effect")
+			out.Notes = append(out.Notes, "a program other than the operator drains the node, so pools have no effect")
 		}
 	}
 	if selected, unknown := n.Selected(m.daemons); !selected && !unknown {
@@ -130,7 +130,7 @@ func (m *model) node(n *source.Node, notes *assumptions, used map[string]bool) (
 	case state == nil && !n.CardsKnown:
 		m.unknownCards(n, &out)
 	case state != nil && len(state.Status.Interfaces) == 0:
-		out.Notes = append(out.Notes, "the daemon found no card, so the operator applies no policy there")
+		out.Notes = append(out.Notes, "the operator's daemon found no card on the node, so it applies no policy")
 	default:
 		m.evaluate(n, state, p, &out, notes, used)
 	}
@@ -353,6 +353,6 @@ func (m *model) otherPriority(n *source.Node, t *trial, out *Node) {
 		out.Worst = worse(out.Worst, m.undrained(worstOf(reasons)))
 	}
 	out.Unknown = append(out.Unknown, fmt.Sprintf(
-		"policies without a priority (%s): they have 0 and win, but with 99 if the operator's webhook is on the cards "+
-			"get other settings", strings.Join(m.implied, ", ")))
+		"policies without a priority (%s) are assumed to have 0, the highest; if the operator's webhook is on, it "+
+			"sets 99, and the cards get other settings", strings.Join(m.implied, ", ")))
 }

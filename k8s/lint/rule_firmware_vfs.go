@@ -17,9 +17,9 @@ func firmwareVFs() Rule {
 		Kinds: []string{k8s.KindPolicy},
 		Explanation: prose.Join(`
 			The operator sets NUM_OF_VFS in the firmware of NVIDIA cards to exactly numVfs; on a
-			card with two ports, to the larger numVfs of both. Any other number in the firmware is
-			changed with a drain and a reboot, also a larger one. The firmware's number is read from
-			the output of mstconfig in the files of --nodes (NODE.txt), otherwise from
+			card with two ports, to the larger numVfs of both. Any other number in the firmware,
+			even a larger one, is changed, with a drain and a reboot. The firmware's number is read
+			from the output of mstconfig in the files of --nodes (NODE.txt), otherwise from
 			sriov_totalvfs. rdmactl k8s impact lists the nodes that are drained and rebooted, and
 			their order.`),
 		Remedy: "set numVfs to the firmware's number, set externallyManaged, or disable the plugin mellanox and " +

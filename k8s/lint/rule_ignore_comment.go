@@ -14,7 +14,7 @@ func ignoreComment() Rule {
 			the first line of an object, to the whole object. Suppressed findings are counted and
 			don't affect the exit code. A comment without a rule, or with a misspelt rule, suppresses
 			nothing.`),
-		Remedy:  "name rules that rdmactl k8s lint --list shows, separated by commas without blanks",
+		Remedy:  "name rules that rdmactl k8s lint --list shows, separated by commas without spaces",
 		Wrong:   "  numVfs: 8 # rdmactl:ignore firmware-vf the node reboots on Sunday anyway",
 		Right:   "  numVfs: 8 # rdmactl:ignore firmware-vfs the node reboots on Sunday anyway",
 		Sources: []string{srcYAML},

@@ -26,7 +26,7 @@ func ipamFields() Rule {
 			reads addresses. With the fields of another plugin, a plugin has no range or ignores the
 			bounds. node_slice_size divides the range among nodes, so its prefix must be longer than
 			the range's.`),
-		Remedy:  "use the fields of the plugin that type names",
+		Remedy:  "use the fields of the plugin that the field type selects",
 		Wrong:   "      \"subnet\": \"192.168.0.0/24\"",
 		Right:   "      \"range\": \"192.168.0.0/24\"",
 		Sources: []string{srcWhereabouts, srcHostLocal},

@@ -16,7 +16,7 @@ func ipamJSON() Rule {
 		Explanation: prose.Join(`
 			ipam, capabilities and metaPlugins of a network, and config of a
 			NetworkAttachmentDefinition, are JSON in a string. The API server doesn't check the
-			JSON, and the operator copies it without blanks. The error appears when the operator
+			JSON, and the operator copies it without spaces. The error appears when the operator
 			renders the network or when a pod starts. NVIDIA's own example for InfiniBand has a
 			comma before a closing bracket.`),
 		Remedy:  "make it valid JSON",

@@ -19,9 +19,9 @@ func ipamMask() Rule {
 			The interface in the pod gets the prefix length of range, and a route to the whole
 			prefix: /1 sends half of IPv4 to the RDMA network, including services and other nodes.
 			/31 and longer leave no address besides network and broadcast. host-local requires the
-			address of the network, not of a host in it. Other people's public addresses work until
-			a pod needs to reach their owners.`),
-		Remedy:  "write the network with its own prefix length, usually /16 to /26",
+			address of the network, not of a host in it. Public addresses that belong to others work
+			until a pod has to reach the real hosts.`),
+		Remedy:  "write the subnet of the rail with its prefix length, usually /16 to /26",
 		Wrong:   "      \"range\": \"192.168.0.0/1\"",
 		Right:   "      \"range\": \"192.168.0.0/24\"",
 		Sources: []string{srcWhereabouts, srcHostLocal},

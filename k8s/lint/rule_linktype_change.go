@@ -21,7 +21,7 @@ func linkTypeChange() Rule {
 			node and reboots it. The port then uses the other protocol and loses its connections.
 			The link type of other vendors' cards is fixed, so the device plugin finds no matching
 			VF.`),
-		Remedy: "write the port's link type, or select only the ports that shall change",
+		Remedy: "write the port's link type, or select only the ports that you want to change",
 		Wrong:  "  linkType: eth",
 		Right:  "  linkType: IB",
 		Reports: []string{

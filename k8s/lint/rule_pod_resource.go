@@ -19,11 +19,11 @@ func podResource() Rule {
 		Explanation: prose.Join(`
 			Each attachment needs a VF: N attachments to networks of the same resource need a
 			quantity of N of it, in requests and limits. An attachment without the resource fails
-			with "VF pci addr is required". A resource without an attachment gives the pod a VF
-			that is not configured, and quantity N with one attachment gives one interface. The
-			network-resources-injector adds the resource, but it is off by default and fails open.
-			The annotation v1.multus-cni.io/default-network is an attachment too, and the limits of
-			sidecars are included.`),
+			with "VF pci addr is required". A resource without an attachment gives the pod a VF that
+			is not configured, and quantity N with one attachment gives one interface. The
+			network-resources-injector adds the resource, but it is off by default, and pods are
+			admitted without it if it fails. The annotation v1.multus-cni.io/default-network is an
+			attachment too, and the limits of sidecars are included.`),
 		Remedy: "request the resource in limits and requests once for each attachment",
 		Wrong:  "        nvidia.com/rail0: 2",
 		Right:  "        nvidia.com/rail0: 1",

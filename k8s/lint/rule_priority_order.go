@@ -16,9 +16,9 @@ func priorityOrder() Rule {
 		Explanation: prose.Join(`
 			A lower number is a higher priority. Policies are applied in order of descending number,
 			those with equal numbers by name, and a later policy overrides an earlier one on the
-			same VFs. A policy without priority gets 99 from the webhook, or 0, the highest, if the
-			webhook is off. So a policy that names a card has no effect if a policy for all cards of
-			the vendor is applied after it.`),
+			same VFs. A policy without priority gets 99, the lowest, from the webhook, or has 0, the
+			highest, if the webhook is off. So a policy that names a card has no effect if a policy
+			for all cards of the vendor is applied after it.`),
 		Remedy:  "give the policy that names cards the lower number, or select cards that don't overlap",
 		Wrong:   "  priority: 50",
 		Right:   "  priority: 5",

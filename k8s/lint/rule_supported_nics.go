@@ -17,10 +17,10 @@ func supportedNICs() Rule {
 		Severity: SeverityError,
 		Kinds:    []string{k8s.KindPolicy, k8s.KindConfigMap},
 		Explanation: prose.Join(`
-			The operator supports the cards in the ConfigMap supported-nic-ids in its namespace. Each
-			value is "VENDOR PF VF", three IDs in lower case, separated by one blank. With fewer IDs
-			the operator crashes when it looks for a card of that vendor; IDs in upper case never
-			match. The chart adds the values in supportedExtraNICs.`),
+			The operator supports the cards in the ConfigMap supported-nic-ids in its namespace.
+			Each value is "VENDOR PF VF", three IDs in lower case, separated by one space. With
+			fewer IDs the operator crashes when it looks for a card of that vendor; IDs in upper
+			case never match. The chart adds the values in supportedExtraNICs.`),
 		Remedy:  "write the vendor ID of a supported card, or add a value \"VENDOR PF VF\"",
 		Wrong:   "  extra: \"15b3 1027\"",
 		Right:   "  extra: \"15b3 1027 101e\"",

@@ -112,8 +112,8 @@ func report(machine string, rows []row) string {
 	fmt.Fprintf(&w,
 		"Whole processes, medians of interleaved runs (fastest to slowest, number of runs), results equal.\n%s.\n\n",
 		machine)
-	w.WriteString("| nodes | by way of | program | time | processor | MADs | peak memory | ours is faster | target " +
-		"|\n|---|---|---|---|---|---|---|---|---|\n")
+	w.WriteString("| nodes | path | program | time (runs) | CPU time | MADs | peak memory | rdmactl is faster " +
+		"| target |\n|---|---|---|---|---|---|---|---|---|\n")
 	for i := range rows {
 		r := &rows[i]
 		if len(r.samples) == 0 {

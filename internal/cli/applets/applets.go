@@ -20,15 +20,17 @@ import (
 
 func newAppletCommand(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "applet",
-		Short: fmt.Sprintf("List and install the %d compatible tools: ibstat, ib_write_bw …", len(applet.All())),
-		Long: `rdmactl can stand in for some well-known C tools and scripts, with the same options, output, messages
-and exit codes: run "rdmactl ibstat", or make a link to rdmactl named "ibstat" and run that.
-"rdmactl applet list" lists the tools, and "rdmactl ibstat --help" describes one.
+		Use: "applet",
+		Short: fmt.Sprintf("List the %d replacements for C tools (ibstat, ib_write_bw …) and install links to them",
+			len(applet.All())),
+		Long: `rdmactl includes applets: replacements for some well-known C tools and scripts, with the same
+options, output, messages and exit codes. Run "rdmactl ibstat", or make a link to rdmactl named
+"ibstat" and run that. "rdmactl applet list" lists the tools, and "rdmactl ibstat --help" describes
+one.
 
 Flags of rdmactl go before the name of the tool; all arguments after the name are passed to the
-tool, except --help directly after the name. A link accepts only the tool's options, but obeys the
-settings (RDMAKIT_ROOT, the configuration file).`,
+tool, except --help directly after the name. A link accepts only the tool's options; settings
+(RDMAKIT_ROOT, the configuration file) apply to it too.`,
 		Example: "  rdmactl applet list\n  rdmactl applet install /usr/local/bin",
 	}
 	cmd.AddCommand(newAppletInstallCommand(app), newAppletListCommand(app))
@@ -51,11 +53,10 @@ func Schemas() map[string]any { return map[string]any{appletsSchema: appletsRepo
 func newAppletEntry(app *cli.App, a applet.Applet) *cobra.Command {
 	var source cli.SourceFlags
 	cmd := &cobra.Command{
-		Use:   a.Name + " [ARG...]",
-		Short: a.Summary,
-		Long:  appletText(a),
-		Example: strings.TrimRight(
-			"  rdmactl "+a.Name+"\n  rdmactl "+a.Name+" "+a.Example+"\n  rdmactl --from node.tar.gz "+a.Name, " "),
+		Use:     a.Name + " [ARG...]",
+		Short:   a.Summary,
+		Long:    appletText(a),
+		Example: appletExamples(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runApplet(cmd.Context(), app, a.Name, source, args)
 		},
@@ -77,9 +78,32 @@ func appletText(a applet.Applet) string {
 			fmt.Fprintf(&b, "    %-22s %s\n", o.Flags, o.Help)
 		}
 	}
-	b.WriteString(
-		"\nThe flags below are flags of rdmactl and go before the name: rdmactl --from node.tar.gz " + a.Name + ".")
+	flag := "--from node.tar.gz"
+	if a.Live {
+		flag = "--timeout 30s"
+	}
+	below := "The flags below are flags of rdmactl and go before the name: rdmactl " + flag + " " + a.Name + "."
+	if a.Live {
+		below += " A recorded node (--from, --root) has no device to open."
+	}
+	b.WriteString("\n" + cli.WrapWords(below, cli.TextWidth))
 	return b.String()
+}
+
+// appletExamples returns the examples of an applet's help: without arguments if that is possible,
+// with arguments, and on a recorded node if the applet can read one.
+func appletExamples(a applet.Applet) string {
+	var lines []string
+	if a.Example == "" || !a.NeedsOperand() {
+		lines = append(lines, "  rdmactl "+a.Name)
+	}
+	if a.Example != "" {
+		lines = append(lines, "  rdmactl "+a.Name+" "+a.Example)
+	}
+	if !a.Live {
+		lines = append(lines, "  rdmactl --from node.tar.gz "+a.Name)
+	}
+	return strings.Join(lines, "\n")
 }
 
 // wrapParagraphs wraps each paragraph except indented ones.

@@ -71,17 +71,17 @@ func commandFor(name string) string {
 func newAppletListCommand(app *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
-		Short: "List the applets, the tools that they stand for, and our commands",
-		Long: `List the applets: the tool that each behaves like, what it prints, and the command of rdmactl for the
-same purpose, which prints it in a form of its own and has -o json.`,
+		Short: "List the applets, the tools that they replace, and the corresponding rdmactl commands",
+		Long: `List the applets: the tool that each of them replaces, its purpose, and the rdmactl command for the
+same purpose, which has a different output format and supports -o json.`,
 		Example: "  rdmactl applet list\n  rdmactl applet list -o json",
 		RunE: func(*cobra.Command, []string) error {
 			report := appletsReport{Schema: appletsSchema, Applets: []appletEntry{}}
 			table := output.Table{Columns: []output.Column{
 				{Name: "applet"},
-				{Name: "like", Priority: 2},
+				{Name: "replaces", Priority: 2},
 				{Name: "command", Priority: 1},
-				{Name: "prints", Wrap: true},
+				{Name: "purpose", Wrap: true},
 			}}
 			for _, a := range applet.All() {
 				e := entryOf(a)

@@ -43,10 +43,10 @@ func newBenchCommand(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure bandwidth and latency with perftest's tests",
-		Long: `Bench measures bandwidth and latency between two ends. Without HOST, a command is the server and
-waits for one client; with HOST, it is the client. Either end may be a program of perftest
-(ib_write_bw, ib_read_bw, ib_send_bw, ib_write_lat, ib_read_lat, ib_send_lat): version 4.5, or any
-other that announces a version from 5.70 to 6.27.
+		Long: `Measure bandwidth and latency between two ends. Without HOST, a command is the server and waits for
+one client; with HOST, it is the client. Either end may be a program of perftest (ib_write_bw,
+ib_read_bw, ib_send_bw, ib_write_lat, ib_read_lat, ib_send_lat): version 4.5, or any other that
+announces a version from 5.70 to 6.27.
 
 Both ends need the same test, the same --size or --all, the same --iterations or --duration, and the
 same --qps. perftest's parameter exchange doesn't carry these values, so a mismatch shows only as a
@@ -82,17 +82,17 @@ func newBenchTestCommand(app *cli.App, test bench.Test) *cobra.Command {
 		Short: benchShort(test),
 		Long: benchShort(test) + `, as ib_` + test.String() + ` does. The other end may be that program too.
 
-Without HOST, it is the server and waits for one client; with HOST, it is the client. -o classic
-prints what ib_` + test.String() + ` prints, -o csv prints a line for each size.
+Without HOST, the command is the server and waits for one client; with HOST, it is the client. -o
+classic prints what ib_` + test.String() + ` prints, -o csv prints a line for each size.
 
 Exit codes:
 
     0   the test succeeded
     1   a request failed, or the two ends are incompatible
     2   wrong use: command, flag or argument
-    3   no such device, a device of the kernel, or a queue pair type that the device doesn't have
+    3   no such device, a device of the kernel (not supported yet), or an unsupported queue pair type
     5   the server can't be reached
-    6   the other end sends nothing during the exchange, or the time is up (--timeout)`,
+    6   the other end sends nothing during the exchange, or the time limit expired (--timeout)`,
 		Example: fmt.Sprintf(`  rdmactl bench %[1]s -d roce@192.0.2.1
   rdmactl bench %[1]s -d roce@192.0.2.2 192.0.2.1
   rdmactl bench %[1]s -d roce@eth0 -a -o csv 192.0.2.1 > sizes.csv    # the server needs -a too
@@ -108,23 +108,23 @@ Exit codes:
 func (b *benchFlags) addTo(cmd *cobra.Command, test bench.Test) {
 	f, c, d := cmd.Flags(), &b.config, test.Defaults()
 	cli.AddSetting(cmd, f, "device", "d")
-	f.Lookup("device").Usage = "`NAME` of the device: roce@ADDRESS or roce@NETDEV, RDMA in user space on that " +
-		"address (default the first that can be opened)"
+	f.Lookup("device").Usage = "`NAME` of the device: roce@ADDRESS or roce@NETDEV, which is RoCE v2 in user space " +
+		"on an address of this machine (default: the first one that can be opened)"
 	f.IntVarP(&b.tcpPort, "tcp-port", "p", bench.DefaultPort, "TCP `PORT` of the server")
 	cli.AddSettingAs(cmd, f, "port", "ib-port", "i")
 	f.Lookup("ib-port").Usage = "`PORT` of the device (default 1)"
 	f.StringVarP(&b.size, "size", "s", "",
-		"`BYTES` of a message; K and M may follow (default "+classic.FormatSize(d.Size)+")")
+		"size of a message in `BYTES`; K and M may follow (default "+classic.FormatSize(d.Size)+")")
 	f.BoolVarP(&c.AllSizes, "all", "a", false, "measure all sizes from 2 bytes to 8 MiB")
 	f.IntVarP(&c.Iterations, "iterations", "n", 0,
-		fmt.Sprintf("`NUMBER` of messages of a size (default %d)", d.Iterations))
+		fmt.Sprintf("`NUMBER` of messages for each size (default %d)", d.Iterations))
 	f.VarP(&b.duration, "duration", "D", "measure for this `TIME` instead of a number of messages")
 	f.VarP(&b.margin, "margin", "f",
-		"`TIME` left out of the measurement at both ends of the duration (default a quarter of it)")
+		"`TIME` at the start and at the end of the duration that is not measured (default a quarter of it)")
 	cli.AddSetting(cmd, f, "mtu", "m")
 	f.Lookup("mtu").Usage = "largest path `MTU`: 256, 512, 1024, 2048 or 4096 (default that of the port)"
 	cli.AddSetting(cmd, f, "qp-type", "c")
-	f.Lookup("qp-type").Usage = "`TYPE` of the queue pairs: RC, UC or UD; engines in user space have RC"
+	f.Lookup("qp-type").Usage = "`TYPE` of the queue pairs: RC, UC or UD; engines in user space support only RC"
 	f.IntVarP(&c.GIDIndex, "gid-index", "x", 0, "`INDEX` of the port's GID")
 	f.IntVarP(&c.TxDepth, "tx-depth", "t", 0, fmt.Sprintf("`REQUESTS` in flight (default %d; %d for latency)",
 		bench.WriteBW.Defaults().TxDepth, bench.WriteLat.Defaults().TxDepth))
@@ -191,7 +191,7 @@ func (b *benchFlags) resolve(cmd *cobra.Command, values config.Values, args []st
 	}
 	for _, name := range []string{"iterations", "duration", "qps", "post-list", "tx-depth", "rx-depth"} {
 		if f := cmd.Flags().Lookup(name); f != nil && f.Changed && (f.Value.String() == "0" || f.Value.String() == "") {
-			return c, fmt.Errorf("--%s is 0", name)
+			return c, fmt.Errorf("--%s must be greater than 0", name)
 		}
 	}
 	if b.tcpPort < 1 || b.tcpPort > 65535 {
@@ -357,9 +357,9 @@ func connectHints(err error, host string) []string {
 	case errors.As(err, &lookup):
 		return []string{"HOST is the name or address of the machine that runs the server"}
 	case host != "" && cli.ExitCode(err) == cli.ExitUnreachable:
-		return []string{"start the server first, with the same -p at both ends; a server takes one client"}
+		return []string{"start the server first, with the same -p at both ends; a server accepts one client"}
 	case host == "" && (errors.Is(err, syscall.EADDRINUSE) || errors.Is(err, syscall.EACCES)):
-		return []string{"-p takes another port, at both ends"}
+		return []string{"-p PORT selects another port; use the same one at both ends"}
 	}
 	return nil
 }

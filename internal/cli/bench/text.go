@@ -6,6 +6,7 @@ import (
 
 	"github.com/rdmakit/rdmakit/bench"
 	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/internal/text/english"
 	"github.com/rdmakit/rdmakit/internal/text/output"
 )
 
@@ -15,8 +16,8 @@ func benchBlocks(r *bench.Result) []output.Block {
 	if len(r.Remote) > 0 {
 		remote = r.Remote[0].GID.Addr().String()
 	}
-	head := fmt.Sprintf("%s, %s on %s, peer %s, MTU %d, %d queue pair(s)",
-		r.Test, r.Role, r.Device, remote, r.MTU, r.QueuePairs)
+	head := fmt.Sprintf("%s, %s on %s, peer %s, MTU %d, %s",
+		r.Test, r.Role, r.Device, remote, r.MTU, english.Count(r.QueuePairs, "queue pair"))
 	line := []output.Cell{output.Plain(head).Flow(0)}
 	if r.Scale != "" {
 		line = append(line, output.Plain("; ").Flow(0), output.Warn(r.Scale).Flow(0))

@@ -30,15 +30,15 @@ func newFabricErrorsCommand(app *cli.App, flags *fabricFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "errors [NODE...]",
 		Short: "List error counters above their thresholds, and with --interval their rates",
-		Long: `Errors reads the counters of all active ports and lists the error counters above their thresholds,
-with both ends of the cable. With NODE it lists only the cables with an end at that node, or at its
-port N if "[N]" follows a name or GUID.
+		Long: `Read the counters of all active ports and list the error counters above their thresholds, with both
+ends of the cable. With NODE, list only the cables with an end at that node, or at its port N if
+"[N]" follows a name or GUID.
 
-By default the threshold of each error counter is 0. --thresholds FILE sets others: a line for each
-counter, "Name=VALUE" as in infiniband-diags or "Name: VALUE" (YAML); # begins a comment. A counter
-is listed if it exceeds its threshold; "Name: never" leaves it out. PortXmitWait counts the time
-that data waited for credits, which is congestion rather than an error: it is listed only if the
-file names it.
+By default the threshold of each error counter is 0. --thresholds FILE reads other thresholds from a
+file with a line for each counter, "Name=VALUE" as in infiniband-diags or "Name: VALUE" (YAML); #
+begins a comment. A counter is listed if it exceeds its threshold; "Name: never" leaves it out.
+PortXmitWait counts the time that data waited for credits, which is congestion rather than an error:
+it is listed only if the file names it.
 
 A counter doesn't show when the errors happened. --interval TIME reads the counters twice, and
 --since FILE compares them with a topology saved before (topology --counters --save FILE): counters
@@ -157,7 +157,7 @@ func listErrors(app *cli.App, cmd *cobra.Command, flags *fabricFlags, f errorFla
 		return s.end()
 	case flags.from != "":
 		return cli.WithHints(cli.Exitf(cli.ExitNotFound, "the saved topology has no counters of these ports"),
-			"rdmactl fabric topology --counters --save FILE reads them too")
+			"rdmactl fabric topology --counters --save FILE saves them too")
 	}
 	return cli.WithHints(cli.Exitf(cli.ExitNotFound, "no active port has counters that can be read"),
 		"counters need LIDs, which a subnet manager assigns: see rdmactl fabric sm")
@@ -177,7 +177,7 @@ func errorInputs(
 ) (limits fabric.Thresholds, interval time.Duration, earlier *fabric.Topology, err error) {
 	limits = fabric.DefaultThresholds()
 	if cmd.Flags().Changed("interval") && cmd.Flags().Changed("from") {
-		return nil, 0, nil, cli.UsageError(cmd, errors.New("--from and --interval exclude each other"))
+		return nil, 0, nil, cli.UsageError(cmd, errors.New("--from and --interval can't be combined"))
 	}
 	if cmd.Flags().Changed("thresholds") {
 		if limits, err = readThresholds(f.thresholds); err != nil {
@@ -196,7 +196,7 @@ func errorInputs(
 		if !earlier.HasCounters() {
 			return nil, 0, nil,
 				cli.WithHints(cli.Exitf(cli.ExitNotFound, "--since %s: the saved topology has no counters", f.since),
-					"rdmactl fabric topology --counters --save FILE reads them too")
+					"rdmactl fabric topology --counters --save FILE saves them too")
 		}
 	}
 	return limits, interval, earlier, nil
@@ -310,7 +310,7 @@ func (r *errorsReport) list(at string, changes []fabric.Change, all bool) []coun
 func (r *errorsReport) blocks(all bool) []output.Block {
 	head := fmt.Sprintf("%s read", english.Count(r.Ports, "port"))
 	if r.Since != nil {
-		head += fmt.Sprintf(", compared with %s before",
+		head += fmt.Sprintf(", compared with the reading %s earlier",
 			time.Duration(r.Seconds*float64(time.Second)).Round(10*time.Millisecond))
 	}
 	verdict := output.Good("no counter above its threshold")

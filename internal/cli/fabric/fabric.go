@@ -25,14 +25,14 @@ import (
 
 // fabricExitCodes ends the table of exit codes in the help of a command that sweeps the subnet.
 const fabricExitCodes = `    2  wrong use; also --save FILE if FILE is a folder or its folder doesn't exist
-    3  no port to go through, or nothing to list
+    3  no usable port, or nothing to list
     4  no permission to open the port, or to write the file of --save
     5  the local port doesn't answer
-    6  the time is up (--timeout)
+    6  the time limit expired (--timeout)
     7  partial result: nodes that don't answer, --budget used up, or Ctrl-C
 
-With 6 and 7 the command prints what it knows, and why the rest is missing. If --save fails, the
-list is printed all the same; the exit code is 1 unless 2 or 4 applies.`
+With exit code 6 or 7 the command prints the incomplete result and the reasons. If --save fails, the
+list is still printed; the exit code is then 1, or 2 or 4 as above.`
 
 // exitCodesListed begins the table of exit codes of a command that only lists.
 const exitCodesListed = `Exit codes:
@@ -56,9 +56,10 @@ func newFabricCommand(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fabric",
 		Short: "Show nodes, links, routes and errors of an InfiniBand fabric",
-		Long: `Fabric reads an InfiniBand subnet through a port of this machine. Each command sweeps the subnet once,
-with many requests in flight. A node that doesn't answer costs a bounded time and is listed. The
-sweep uses directed routes and needs no subnet manager; LIDs, routes and counters need one.
+		Long: `Read an InfiniBand subnet through a port of this machine. Each command sweeps the subnet once, with
+many outstanding requests. A node that doesn't answer delays the sweep for a limited time only, and
+is listed. The sweep uses directed routes and needs no subnet manager; LIDs, routes and counters
+need one.
 
 Management datagrams go through /dev/infiniband/umad*, which usually only root may open. If SIM_HOST
 or IBSIM_SERVER_NAME is set, they go to a running ibsim instead; SIM_SET_ISSM, IBSIM_SOCKNAME and
@@ -130,13 +131,16 @@ func (f *fabricFlags) keep(t *fabric.Topology) {
 func (f *fabricFlags) addTo(cmd *cobra.Command) {
 	set := cmd.PersistentFlags()
 	cli.AddSetting(cmd, set, "device", "C")
-	set.Lookup("device").Usage = "go through this `DEVICE`, such as mlx5_0 (default the first active InfiniBand port)"
+	set.Lookup("device").Usage = "use this `DEVICE`, such as mlx5_0, to access the subnet (default: the device of " +
+		"the first active InfiniBand port)"
 	cli.AddSetting(cmd, set, "port", "P")
-	set.Lookup("port").Usage = "go through this `PORT` of the device"
+	set.Lookup("port").Usage = "use this `PORT` of the device"
 	set.StringVar(&f.transport, "transport", "auto",
-		"send datagrams through this `TRANSPORT`: umad, ibsim, or auto: by the environment")
+		"send datagrams through this `TRANSPORT`: umad, ibsim, or auto, which is ibsim if SIM_HOST or "+
+			"IBSIM_SERVER_NAME is set")
 	set.StringVar(&f.from, "from", "", "read the topology saved in `FILE` instead of the subnet; - is standard input")
-	set.StringVar(&f.rescan, "rescan", "", "read what can't have changed from the topology saved in `FILE`")
+	set.StringVar(&f.rescan, "rescan", "",
+		"sweep the subnet, but take what can't have changed from `FILE`, a saved topology")
 	set.StringVar(&f.save, "save", "", "save the topology to `FILE`")
 	set.Var(&f.budget, "budget", "end the sweep after this `TIME` with a partial result (default 5m)")
 	cli.CompleteWords(cmd, "transport", fabricTransports())
@@ -164,7 +168,8 @@ func (f *fabricFlags) check(cmd *cobra.Command) error {
 		}
 	}
 	if f.save == "-" {
-		return cli.UsageError(cmd, errors.New("--save takes a file; \"fabric topology -o json\" prints the same"))
+		return cli.UsageError(cmd,
+			errors.New("--save requires a file name; \"fabric topology -o json\" prints the same data"))
 	}
 	return nil
 }
@@ -268,7 +273,7 @@ func sweep(ctx context.Context, app *cli.App, s *fabricView, f *fabricFlags, o f
 		return nil
 	case t == nil || len(t.Nodes) == 0:
 		if budget := time.Duration(f.budget); budget > 0 && t != nil && t.Duration >= budget && ctx.Err() == nil {
-			return cli.WithHints(cli.Exitf(cli.ExitTimeout, "%w", err), "--budget gives the sweep more time")
+			return cli.WithHints(cli.Exitf(cli.ExitTimeout, "%w", err), "--budget TIME allows a longer sweep")
 		}
 		return sweepError(err)
 	}

@@ -26,10 +26,10 @@ func newFabricLinksCommand(app *cli.App, flags *fabricFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "links [NODE...]",
 		Short: "List the cables with both ends, width, speed and state",
-		Long: `Links lists each cable once. With NODE (a name, a pattern such as "leaf*", a GUID or a LID) it lists
-only the cables with an end at that node; "[N]" after a name or GUID selects the cable at port N.
-Gbit/s is the signalling rate of all lanes together: 212.5 for 4X HDR. A port whose link is up is
-listed even if its other end is unknown.
+		Long: `List each cable once. With NODE (a name, a pattern such as "leaf*", a GUID or a LID), list only the
+cables with an end at that node; "[N]" after a name or GUID selects the cable at port N. Gbit/s is
+the signalling rate of all lanes together: 212.5 for 4X HDR. A port whose link is up is listed even
+if its other end is unknown.
 
 A link is down-trained if it runs with a smaller width or a lower speed than both ends support and
 have enabled; the note shows the possible width and speed. --down lists the ports without a link
@@ -38,7 +38,7 @@ shows the other end that the port had when FILE was saved.
 
 Exit codes:
 
-    0  the links are listed, in whatever state they are
+    0  the links are listed, whatever their state is
     1  --check: a link is down-trained, not active, up at one end only, or has an end that doesn't
        answer; --check --down: a port has lost the link that it had in the --rescan file;
        or --save failed
@@ -288,7 +288,7 @@ func (l *linkReport) note() output.Cell {
 	case l.OtherEnd == endSilent:
 		return output.Bad("no answer from the other end")
 	case l.OtherEnd == endContradictory:
-		return output.Bad("the other end contradicts itself: see Anomalies")
+		return output.Bad("contradictory data about the other end: see Anomalies")
 	case l.OtherEnd != "":
 		return output.Warn("the sweep ended before the other end answered")
 	}

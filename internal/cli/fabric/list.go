@@ -26,9 +26,9 @@ func newFabricSMCommand(app *cli.App, flags *fabricFlags) *cobra.Command {
 	return &cobra.Command{
 		Use:   "sm",
 		Short: "List the subnet managers",
-		Long: `Sm lists all subnet managers of the subnet, master and standby, with their priority and activity
-count. The count grows as long as a manager runs; a manager whose count stops growing is dead.
-If no subnet manager answers, the exit code is 3.
+		Long: `List all subnet managers of the subnet, master and standby, with their priority and activity count.
+The count grows as long as a manager runs; a manager whose count stops growing is dead. If no subnet
+manager answers, the exit code is 3.
 
 ` + exitCodesListed + fabricExitCodes,
 		Example: "  rdmactl fabric sm\n  rdmactl fabric sm -C mlx5_0 -o json",
@@ -122,8 +122,8 @@ func whyNoManager(t *fabric.Topology, own *fabric.Port, r *managersReport) strin
 		return "the local port did not report the master's LID"
 	case own.Info.MasterSMLID != 0:
 		return fmt.Sprintf(
-			"the local port names LID %d as the master, but the sweep did not ask it: the time was up, or "+
-				"the topology was saved without managers", r.MasterLID)
+			"the local port names LID %d as the master, but the sweep did not query it: the time limit "+
+				"expired, or the topology was saved without managers", r.MasterLID)
 	case own.Info.LID == 0:
 		return fmt.Sprintf(
 			"no port of %s reports a subnet manager, and the local port has no LID: none has configured the subnet",
@@ -187,8 +187,8 @@ func newFabricSwitchesCommand(app *cli.App, flags *fabricFlags) *cobra.Command {
 	return &cobra.Command{
 		Use:   "switches [NODE...]",
 		Short: "List the switches",
-		Long: `Switches lists all switches, or only those that NODE selects: a name, a pattern such as "leaf*", a
-GUID or a LID. Tier is the distance from the hosts: 1 for a leaf.
+		Long: `List all switches, or only those that NODE selects: a name, a pattern such as "leaf*", a GUID or a
+LID. Tier is the distance from the hosts: 1 for a leaf.
 
 ` + exitCodesListed + fabricExitCodes,
 		Example: "  rdmactl fabric switches\n  rdmactl fabric switches \"leaf*\" -o wide",
@@ -203,8 +203,9 @@ func newFabricHostsCommand(app *cli.App, flags *fabricFlags) *cobra.Command {
 	return &cobra.Command{
 		Use:   "hosts [NODE...]",
 		Short: "List the hosts' adapters and the switch ports they are connected to",
-		Long: `Hosts lists all channel adapters (and routers), or only those that NODE selects: a name, a pattern
-such as "gpu0*", a GUID or a LID. Of an adapter in two subnets it shows the ports in this one.
+		Long: `List all channel adapters (and routers), or only those that NODE selects: a name, a pattern such as
+"gpu0*", a GUID or a LID. For an adapter with ports in two subnets, only the ports in this subnet
+are listed.
 
 ` + exitCodesListed + fabricExitCodes,
 		Example: "  rdmactl fabric hosts\n  rdmactl fabric hosts \"gpu00*\" -o wide",

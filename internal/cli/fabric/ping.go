@@ -36,10 +36,10 @@ func newFabricPingCommand(app *cli.App, flags *fabricFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ping [TARGET]",
 		Short: "Measure round trips to another port, or answer them with --server",
-		Long: `Ping sends management datagrams to TARGET, a LID, GID, GUID or name, and measures the round trips,
-for -c datagrams or until Ctrl-C. A server must run at TARGET: "rdmactl fabric ping --server" or
-ibping -S. A LID needs no lookup. The LID of a GID comes from subnet administration; the LID of a
-GUID or name comes from a sweep of the subnet, or from the topology of --from FILE.
+		Long: `Send management datagrams to TARGET (a LID, GID, GUID or name) and measure the round trips, for -c
+datagrams or until Ctrl-C. A server must run at TARGET: "rdmactl fabric ping --server" or ibping -S.
+A LID needs no lookup. The LID of a GID comes from subnet administration; the LID of a GUID or name
+comes from a sweep of the subnet, or from the topology of --from FILE.
 
 A RoCE port has no LID, but answers pings to its GID; "rdmactl show DEVICE" lists the GIDs of a
 port. --gid-index selects the local GID, which must be of the same type. (With IPv4-mapped GIDs,
@@ -49,12 +49,12 @@ Under ibsim the server needs SIM_SET_ISSM=1.
 
 Exit codes:
 
-    0  all datagrams were answered; the server was ended by Ctrl-C
+    0  all datagrams were answered; or the server was stopped with Ctrl-C
     1  some datagrams were lost
-    3  no such node, or no port to go through
+    3  no such node, or no usable port
     4  no permission to open the port
     5  no datagram was answered
-    6  the time is up (--timeout)
+    6  the time limit expired (--timeout)
 
 Ctrl-C ends the measurement, and the result so far is printed.`,
 		Example: `  rdmactl fabric ping --server
@@ -372,7 +372,7 @@ func servePings(app *cli.App, cmd *cobra.Command, flags *fabricFlags) error {
 		return err
 	}
 	if flags.from != "" {
-		return cli.UsageError(cmd, errors.New("--server and --from exclude each other"))
+		return cli.UsageError(cmd, errors.New("--server and --from can't be combined"))
 	}
 	ctx := cmd.Context()
 	transport, err := openFabric(ctx, app, flags)

@@ -114,7 +114,8 @@ func selectNodes(t *fabric.Topology, args []string) (*selection, error) {
 		nodes, port := t.Select(arg)
 		switch {
 		case len(nodes) == 0 && port >= 0:
-			return nil, cli.Exitf(cli.ExitNotFound, "no node matches %q: none with that name has a port %d", arg, port)
+			return nil, cli.Exitf(cli.ExitNotFound, "no port matches %q: no node with that name has a port %d",
+				arg, port)
 		case len(nodes) == 0:
 			return nil, noSuchNode(t, arg, fmt.Errorf("no node matches %q", arg))
 		}
@@ -198,7 +199,7 @@ func findEnd(t *fabric.Topology, text string) (fabric.Endpoint, error) {
 	case !errors.Is(err, fabric.ErrAmbiguous):
 		return e, cli.Exitf(cli.ExitUsage, "%w", err)
 	default:
-		return e, cli.WithHints(cli.Exitf(cli.ExitUsage, "%w", err), "a GUID or LID names one of them")
+		return e, cli.WithHints(cli.Exitf(cli.ExitUsage, "%w", err), "use a GUID or LID to select one of them")
 	}
 }
 
@@ -250,7 +251,7 @@ func gaps(t *fabric.Topology) []output.Block {
 	var blocks []output.Block
 	if len(t.Unreached) > 0 {
 		table := output.Table{Title: "Not reached", Columns: []output.Column{
-			{Name: "at"}, {Name: "asked for", Wrap: true}, {Name: "reason", Wrap: true}, {Name: "path", Wide: true},
+			{Name: "at"}, {Name: "requested", Wrap: true}, {Name: "reason", Wrap: true}, {Name: "path", Wide: true},
 		}}
 		for _, u := range t.Unreached {
 			table.Rows = append(table.Rows, []output.Cell{

@@ -27,9 +27,9 @@ func newFabricTopologyCommand(app *cli.App, flags *fabricFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "topology",
 		Short: "Show the whole fabric as a tree, table, graph or JSON document",
-		Long: `Topology shows the switches by tier, the highest tier first, with their neighbours. Tier 1 is the
-leaves: the switches that hosts are connected to. A switch with far fewer hosts than its neighbours
-is not taken for a leaf, since management servers may be connected to a spine.
+		Long: `Show the switches by tier, the highest tier first, with their neighbours. Tier 1 is the leaves: the
+switches that hosts are connected to. A switch with far fewer hosts than its neighbours is not
+counted as a leaf, because a few management servers may be connected to a spine.
 
 -o table lists the nodes, -o dot prints a graph for Graphviz, -o json and -o yaml print the document
 that --save writes and --from reads.

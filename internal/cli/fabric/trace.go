@@ -20,11 +20,11 @@ func newFabricTraceCommand(app *cli.App, flags *fabricFlags) *cobra.Command {
 	return &cobra.Command{
 		Use:   "trace SRC DST",
 		Short: "Follow the switches' forwarding tables from one port to another",
-		Long: `Trace follows the forwarding tables of the switches from one port to another, and reports loops and
-black holes. SRC and DST are the name, GUID or LID of one node each; "host0[2]" selects a port. For
-a switch it is always port 0, which has the switch's LID. If DST is a LID, exactly that LID is
-followed, so that each path to a port with several LIDs can be traced. No packet is sent along the
-path: the link states are those that the sweep read.
+		Long: `Follow the forwarding tables of the switches from one port to another, and report loops and black
+holes. SRC and DST are the name, GUID or LID of one node each; "host0[2]" selects a port. For a
+switch, always port 0 is used, which has the switch's LID. If DST is a LID, the routes to exactly
+this LID are followed; so each path to a port with several LIDs can be traced. No packet is sent
+along the path: the link states are those that the sweep read.
 
 A saved topology must include the forwarding tables:
 "rdmactl fabric topology --routes --save FILE".
@@ -109,7 +109,7 @@ func trace(app *cli.App, cmd *cobra.Command, s *fabricView, from, to string) err
 	case tr.End == fabric.TraceUnknown && s.transport == nil && s.Node(tr.Hops[len(tr.Hops)-1].Node).IsSwitch() &&
 		!s.HasRoutes():
 		return cli.WithHints(cli.Exitf(cli.ExitNotFound, "the saved topology has no forwarding tables"),
-			"rdmactl fabric topology --routes --save FILE reads them too")
+			"rdmactl fabric topology --routes --save FILE saves them too")
 	}
 	r := newTraceReport(s.Topology, tr)
 	if err := app.Out.Print(r, r.blocks()...); err != nil {

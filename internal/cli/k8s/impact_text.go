@@ -183,7 +183,7 @@ func (g *impactGroup) lines(wide bool) [][]output.Cell {
 	case r.Held != "":
 		action = output.Dim("later: " + string(r.Action))
 	case r.Open:
-		action.Text = "perhaps " + action.Text
+		action.Text = "possibly " + action.Text
 	}
 	lines := [][]output.Cell{{
 		output.Plain("  "), action, output.Dim("  " + string(r.ID)), output.Plain("  "),
@@ -203,7 +203,7 @@ func (g *impactGroup) lines(wide bool) [][]output.Cell {
 		}
 		lines = append(lines, []output.Cell{
 			output.Dim("       avoid: "), output.Plain(a.Change).Flow(0),
-			output.Dim(" (leaves " + string(a.Leaves) + also + ")").Flow(0),
+			output.Dim(" (remaining action: " + string(a.Leaves) + also + ")").Flow(0),
 		})
 	}
 	return lines
@@ -342,7 +342,7 @@ func impactLines(texts []string) [][]output.Cell {
 	return lines
 }
 
-// impactSum returns "8 nodes: 1 reboot, 2 drain, 5 nothing; 3 rounds at least".
+// impactSum returns "8 nodes: 1 reboot, 2 drain, 5 not disrupted; at least 3 rounds".
 func impactSum(r impact.Report) []output.Cell {
 	c := r.Counts
 	cells := []output.Cell{output.Bold(english.Count(len(r.Nodes), "node") + ": ")}
@@ -355,7 +355,7 @@ func impactSum(r impact.Report) []output.Cell {
 	add(c.Reboot, output.Bad, "reboot")
 	add(c.Drain, output.Warn, "drain")
 	add(c.Disrupt, output.Warn, "disrupt")
-	add(c.Nothing, output.Good, "nothing")
+	add(c.Nothing, output.Good, "not disrupted")
 	add(c.Failing, output.Bad, "fail")
 	if c.Ignored > 0 {
 		parts = append(parts, output.Bad(english.Count(c.Ignored, "policy")+" ignored"))

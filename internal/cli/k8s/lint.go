@@ -97,7 +97,7 @@ Exit codes:
 	flags.StringArrayVar(&f.reserved, "reserved", nil,
 		"address range in use by the cluster or its hosts: `RANGE`, written USE=CIDR, such as pods=10.244.0.0/16; "+
 			"can be repeated")
-	flags.StringSliceVar(&f.only, "only", nil, "apply only these rules: `ID,...`")
+	flags.StringSliceVar(&f.only, "only", nil, "apply only the rules `ID,...`")
 	flags.StringSliceVar(&f.skip, "skip", nil, "skip these rules: `ID,...`")
 	flags.BoolVar(&f.strict, "strict", false, "exit with code 1 also if there are only warnings")
 	flags.BoolVar(&f.list, "list", false, "list the rules instead of checking files")

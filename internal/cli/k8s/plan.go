@@ -35,7 +35,7 @@ type k8sPlanFlags struct {
 func newK8sPlanCommand(app *cli.App) *cobra.Command {
 	var f k8sPlanFlags
 	cmd := &cobra.Command{
-		Use:   "plan [SNAPSHOT|BUNDLE|FILE...]",
+		Use:   "plan [FILE...]",
 		Short: "Write the manifests that give pods VFs of RDMA cards, with a network for each rail",
 		Long: `Write the manifests of SR-IOV networks for the nodes in FILE, which can also be given with --nodes,
 as for lint and impact. The command applies nothing and contacts no cluster. After it, run rdmactl
@@ -88,7 +88,8 @@ func (f *k8sPlanFlags) addTo(cmd *cobra.Command) {
 		"select cards on `FABRIC`: a subnet prefix, followed by @LID of the subnet manager if it is ambiguous")
 	flags.StringSliceVar(&o.Select.Roles, "role", nil,
 		"select cards with `ROLE`: compute, storage, management (default compute, if roles are known)")
-	flags.StringVar(&f.rails, "rail", "", "select `RAILS` by the numbers of rdmactl detect: 0-3,6")
+	flags.StringVar(&f.rails, "rail", "",
+		"select `RAILS` by their numbers in the output of rdmactl detect, such as 0-3,6")
 	flags.StringSliceVar(&o.Select.Addresses, "pci", nil, "select cards by PCI `ADDRESS`, with *, ? and [0-3]")
 	flags.StringSliceVar(&o.Select.Names, "name", nil,
 		"select cards by the `NAME` of their network or RDMA device, with *, ? and [0-3]")
@@ -99,7 +100,7 @@ func (f *k8sPlanFlags) addTo(cmd *cobra.Command) {
 	flags.IntVar(&o.MTU, "mtu", 0, "mtu of the policies in `BYTES` (default: on Ethernet the MTU of the ports, if "+
 		"it is the same on the whole rail; otherwise unchanged)")
 	flags.StringVar(&o.ResourcePrefix, "resource-prefix", "", "the operator's resource `PREFIX`: openshift.io, "+
-		"nvidia.com or your own (default: that on the nodes, or the usual one)")
+		"nvidia.com or your own (default: that on the nodes, or the operator's usual one)")
 	flags.StringVar(&o.OperatorNamespace, "operator-namespace", "", "`NAMESPACE` of the SR-IOV operator (default: "+
 		"that of its objects in FILE, or "+plan.DefaultOperatorNamespace+")")
 	flags.StringVar(&o.Namespace, "namespace", plan.DefaultNamespace, "`NAMESPACE` of the pods")
@@ -112,22 +113,22 @@ func (f *k8sPlanFlags) addTo(cmd *cobra.Command) {
 	flags.BoolVar(&o.ExternallyManaged, "externally-managed", false,
 		"the VFs are created outside of the operator, which changes neither their number nor the firmware")
 	flags.BoolVar(&o.Isolation, "isolation", false,
-		"show pods only their own RDMA devices; needs the exclusive RDMA namespace mode")
+		"show pods only their own RDMA devices; requires RDMA namespace mode exclusive")
 	flags.StringVar(&o.MaxUnavailable, "max-unavailable", "",
 		"add a pool that drains `N` nodes, or N% rounded down, at a time (default: no pool, so one node at a time)")
 	flags.StringVar(&o.RDMAMode, "rdma-mode", "", "add a pool with the RDMA namespace `MODE` shared or exclusive")
 	flags.StringSliceVar(&f.pools, "ip-pool", nil, "take subnets from `CIDR`: the first one that is large enough for "+
 		"all rails (default 192.168.0.0/16,172.16.0.0/12,10.0.0.0/8)")
-	flags.StringSliceVar(&f.pods, "pod-cidr", nil, "`CIDR` of the cluster's pods")
-	flags.StringSliceVar(&f.services, "service-cidr", nil, "`CIDR` of the cluster's services")
-	flags.StringSliceVar(&f.hosts, "host-cidr", nil, "`CIDR` of hosts")
+	flags.StringSliceVar(&f.pods, "pod-cidr", nil, "`CIDR` of the cluster's pods, which the subnets must not overlap")
+	flags.StringSliceVar(&f.services, "service-cidr", nil, "`CIDR` of the cluster's services, as --pod-cidr")
+	flags.StringSliceVar(&f.hosts, "host-cidr", nil, "`CIDR` of hosts, as --pod-cidr")
 	flags.IntVar(&o.Nodes, "for-nodes", 0, "plan addresses for `N` nodes (default: the nodes in FILE)")
 	flags.StringVar(&o.GUIDSeed, "guid-seed", "", "`TEXT` that changes the GUIDs of InfiniBand VFs, to keep them "+
 		"unique among clusters on one fabric if the GUIDs of the cards are unknown")
 	flags.IntVar(&f.checkPods, "check-pods", 2, "`N` pods of the Job that checks the rails; 0 for no Job")
 	flags.IntVar(&f.testPods, "test-pods", 2, "`N` test pods; 0 for none")
-	flags.StringVar(&o.Image, "image", plan.DefaultImage, "`IMAGE` of these pods, with a shell and ib_write_bw or "+
-		"apt-get")
+	flags.StringVar(&o.Image, "image", plan.DefaultImage,
+		"`IMAGE` of the Job's pods and the test pods, with a shell and ib_write_bw or apt-get")
 	flags.StringSliceVar(&o.Omit, "omit", nil, "omit objects of `KIND,...`")
 	flags.StringVar(&f.out, "out", "", "write a file for each object into `DIR`, and remove files of an earlier "+
 		"plan that are not in this one")

@@ -45,7 +45,7 @@ func k8sPlanBlocks(p plan.Plan, dir string, written []string) []output.Block {
 // k8sPlanDiffBlocks lists the differences by object and field.
 func k8sPlanDiffBlocks(d k8sPlanDiff) []output.Block {
 	if len(d.Differences) == 0 {
-		return []output.Block{output.Line(output.Good("no difference"), output.Plain(" to "+d.Folder))}
+		return []output.Block{output.Line(output.Good("no differences"), output.Plain(" from "+d.Folder))}
 	}
 	var lines [][]output.Cell
 	for _, x := range d.Differences {
@@ -60,7 +60,7 @@ func k8sPlanDiffBlocks(d k8sPlanDiff) []output.Block {
 			})
 		}
 	}
-	sum := output.Line(output.Bold(english.Count(len(d.Differences), "difference")), output.Plain(" to "+d.Folder))
+	sum := output.Line(output.Bold(english.Count(len(d.Differences), "difference")), output.Plain(" from "+d.Folder))
 	return []output.Block{output.Text{Lines: lines}, sum}
 }
 

@@ -64,6 +64,8 @@ type Applet struct {
 	Long    string // description beyond Summary
 	Example string // arguments of an example run
 	Like    string // the tool that it replaces: "infiniband-diags 44"
+	// Live is true if it opens a device or queries the subnet, so a recorded node is not enough.
+	Live bool
 	// Options are its options.
 	Options []Option
 
@@ -82,6 +84,24 @@ func All() []Applet {
 		ibvDevinfo(), showGIDs())
 	slices.SortFunc(list, func(a, b Applet) int { return strings.Compare(a.Name, b.Name) })
 	return list
+}
+
+// NeedsOperand reports whether the usage has an operand that isn't in brackets.
+func (a Applet) NeedsOperand() bool {
+	depth := 0
+	for _, r := range a.Usage {
+		switch r {
+		case '[':
+			depth++
+		case ']':
+			depth--
+		case '<':
+			if depth == 0 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Find returns the applet with the name in the last path element of a program name.

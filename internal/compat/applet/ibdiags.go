@@ -27,8 +27,8 @@ func diagnosticApplet(p ibdiags.Program) Applet {
 	}
 	a := Applet{
 		Name: p.Name, Summary: p.Summary, Usage: p.Usage, Long: p.Long, Example: strings.TrimSpace(example),
-		Like: p.Name + " of infiniband-diags 44",
-		run:  func(ctx context.Context, env *Env) int { return p.Run(ctx, diagnosticHost(env)) },
+		Like: p.Name + " of infiniband-diags 44", Live: true,
+		run: func(ctx context.Context, env *Env) int { return p.Run(ctx, diagnosticHost(env)) },
 	}
 	for _, o := range p.Options {
 		a.Options = append(a.Options,

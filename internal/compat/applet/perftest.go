@@ -19,18 +19,18 @@ func perftests() []Applet {
 
 func perftestApplet(test bench.Test) Applet {
 	name := "ib_" + test.String()
-	what := "Measure bandwidth of "
+	what := "Measure the bandwidth of "
 	if test.IsLatency() {
-		what = "Measure latency of "
+		what = "Measure the latency of "
 	}
 	a := Applet{
 		Name: name, Summary: what + test.OpName(), Usage: "[OPTION...] [HOST]", Like: name + " of perftest 4.5",
-		Example: "-d roce@192.0.2.1",
-		Long: `Without HOST it is the server and waits for one client. Either end may be the C program. -d names an
-engine in user space, roce@ADDRESS or roce@NETDEV; this version can't open devices of the kernel.
-Without -d it is the first network device on which an engine can be opened, named on standard error.
-Options that only perftest supports are rejected by name. "rdmactl bench" has the same tests with
-percentiles, JSON and CSV.`,
+		Example: "-d roce@192.0.2.1", Live: true,
+		Long: `Without HOST the program is the server and waits for one client. Either end may be the C program. -d
+selects an engine in user space, roce@ADDRESS or roce@NETDEV; this version can't open devices of the
+kernel. Without -d the program uses the first network device on which an engine can be opened, and
+prints its name on standard error. Options that only perftest supports are rejected by name.
+"rdmactl bench" has the same tests with percentiles, JSON and CSV.`,
 		run: func(ctx context.Context, env *Env) int { return runPerftest(ctx, env, test) },
 	}
 	for _, o := range classic.Help(test) {

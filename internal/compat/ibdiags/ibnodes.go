@@ -15,9 +15,9 @@ import (
 
 // listLong is the description that the three lists have in common. In infiniband-diags they are
 // shell scripts around ibnetdiscover.
-const listLong = `Given a file with ibnetdiscover's output, the program reads that instead of the
-subnet. Backslashes in names are kept, while the original shell scripts interpret them. ` +
-	sweepLong
+const listLong = `If a topology file (the output of ibnetdiscover) is given, the program reads that file
+instead of the subnet. Backslashes in names are kept; the original shell scripts interpret them. ` +
+	sweepOnce
 
 func ibswitches() Program {
 	return listProgram("ibswitches", "List the switches of the subnet", func(ctx context.Context, r *run) int {

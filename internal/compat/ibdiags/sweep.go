@@ -39,9 +39,12 @@ rdmakit.fabric/v1, as saved by rdmactl fabric. The C program's format, which dep
 is not supported. `
 
 // sweepLong is the description that all programs that sweep have in common.
-const sweepLong = `The subnet is swept once, with outstanding requests to many nodes: a dead node
-doesn't delay the others, and nodes that did not answer are listed on standard error. -o limits the
-number of outstanding requests; the default is the transport's limit. `
+const sweepLong = sweepOnce + `-o limits the number of outstanding requests; the default is the
+transport's limit. `
+
+// sweepOnce describes the sweep.
+const sweepOnce = `The subnet is swept once, with requests to many nodes at the same time: a dead node
+doesn't delay the others, and nodes that did not answer are listed on standard error. `
 
 // sweepSettings are the options of a sweep.
 type sweepSettings struct {
