@@ -20,14 +20,15 @@ const (
 // need is one member of the set. unmet returns the reason why the input does not meet it, or "".
 type need struct {
 	bit   Need
-	name  string
+	name  string // in the JSON
+	text  string // what a node must have
 	unmet func(*Input) (Outcome, string)
 }
 
 func needs() []need {
 	return []need{
-		{NeedDevices, "RDMA devices", unmetDevices},
-		{NeedLimits, "limits", unmetLimits},
+		{NeedDevices, "RDMA devices", "RDMA devices", unmetDevices},
+		{NeedLimits, "limits", "a known locked memory limit", unmetLimits},
 	}
 }
 
@@ -42,8 +43,19 @@ func (n Need) Names() []string {
 	return words
 }
 
-// String joins the names: "snapshot, RDMA devices".
-func (n Need) String() string { return strings.Join(n.Names(), ", ") }
+// String describes the nodes that the check applies to: "any node", "a node with RDMA devices".
+func (n Need) String() string {
+	var texts []string
+	for _, d := range needs() {
+		if n&d.bit != 0 {
+			texts = append(texts, d.text)
+		}
+	}
+	if len(texts) == 0 {
+		return "any node"
+	}
+	return "a node with " + strings.Join(texts, " and ")
+}
 
 // MarshalJSON implements [json.Marshaler] with the list of names.
 func (n Need) MarshalJSON() ([]byte, error) { return json.Marshal(n.Names()) }

@@ -250,7 +250,8 @@ func TestNeeds(t *testing.T) {
 			t.Errorf("%s: %s %q, want %s with %q", tt.name, f.Outcome, f.Summary, tt.want, tt.why)
 		}
 	}
-	if got, want := (doctor.NeedDevices | doctor.NeedLimits).String(), "snapshot, RDMA devices, limits"; got != want {
+	got, want := doctor.NeedDevices|doctor.NeedLimits, "a node with RDMA devices and a known locked memory limit"
+	if got.String() != want {
 		t.Errorf("Need.String = %q, want %q", got, want)
 	}
 }

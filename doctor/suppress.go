@@ -36,6 +36,9 @@ func ParseSuppression(s string) (Suppression, error) {
 		return Suppression{}, fmt.Errorf("parse suppression %q: no object after @", s)
 	}
 	sup.CheckID, sup.Object = id, object
+	if !kebab.MatchString(id) {
+		return Suppression{}, fmt.Errorf("parse suppression %q: %q is not a check ID", s, id)
+	}
 	if err := sup.Validate(); err != nil {
 		return Suppression{}, fmt.Errorf("parse suppression %q: %w", s, err)
 	}

@@ -71,7 +71,8 @@ func runRole(_ context.Context, in *doctor.Input) []doctor.Finding {
 	if worst(findings).Compare(doctor.OutcomeInfo) > 0 {
 		return findings
 	}
-	pass := doctor.Passed(doctor.ObjectNode, fmt.Sprintf("%s, and no other port that a library would use as one",
+	pass := doctor.Passed(doctor.ObjectNode, fmt.Sprintf(
+		"%s, and no other port that a library would use for collectives",
 		english.Count(len(compute), "compute port")))
 	for _, p := range compute {
 		pass.Evidence = append(pass.Evidence, roleEvidence(p))
@@ -104,9 +105,13 @@ func nccl(p portRef) bool {
 }
 
 func strayPort(s *inventory.Snapshot, p portRef, compute []portRef) doctor.Finding {
+	what := p.kind() + " port"
+	if what == "spare port" { // such as that of a representor
+		what = "port without a role"
+	}
 	f := doctor.Finding{
 		Outcome: doctor.OutcomeWarn, Object: p.object(),
-		Summary:  fmt.Sprintf("%s port that a library would use for collectives: %s", p.kind(), p.port.RoleReason),
+		Summary:  fmt.Sprintf("%s that a library would use for collectives: %s", what, p.port.RoleReason),
 		Evidence: []doctor.Evidence{roleEvidence(p)},
 		Remedy:   exactRemedy(compute),
 	}

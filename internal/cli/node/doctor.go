@@ -30,9 +30,9 @@ func newDoctorCommand(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check this node for RDMA faults and show how to fix them",
-		Long: `Run the checks that --list names on a node and show for each fault where it was found,
-why it matters, and the commands that fix it. Replace words in the commands that begin
-with YOUR_. doctor changes nothing.
+		Long: `Check a node for RDMA faults. For each fault, doctor shows where it was found, why it matters, and
+the commands that fix it; in these commands, replace the words that begin with YOUR_. doctor changes
+nothing. --list lists the checks.
 
 Exit codes:
 
@@ -49,10 +49,11 @@ Exit codes:
 	}
 	f.source.AddTo(cmd)
 	flags := cmd.Flags()
-	flags.StringSliceVar(&f.only, "only", nil, "run these checks only: `ID,...`")
-	flags.StringSliceVar(&f.skip, "skip", nil, "leave these checks out: `ID,...`")
+	flags.StringSliceVar(&f.only, "only", nil, "run only the checks `ID,...`")
+	flags.StringSliceVar(&f.skip, "skip", nil, "skip the checks `ID,...`")
 	flags.StringArrayVar(&f.suppress, "suppress", nil,
-		"don't count the findings of a check: `ID[@OBJECT][:YYYY-MM-DD]`, until the end of that day; can be repeated")
+		"don't count the findings of check `ID[@OBJECT][:YYYY-MM-DD]`, "+
+			"until the end of that day if given; can be repeated")
 	flags.BoolVar(&f.strict, "strict", false, "treat warnings as failures")
 	flags.BoolVar(&f.list, "list", false, "list the checks without running them")
 	flags.StringVar(&f.explain, "explain", "", "explain the check `ID` without running it")
@@ -186,7 +187,7 @@ func explainCheck(app *cli.App, cmd *cobra.Command, all []doctor.Check, id strin
 	c := all[slices.IndexFunc(all, func(c doctor.Check) bool { return c.ID == id })]
 	list := output.List{Items: []output.Item{
 		{Key: "at worst", Value: outcomeCell(c.Severity, string(c.Severity))},
-		{Key: "needs", Value: output.Plain(c.Needs.String())},
+		{Key: "needs", Value: output.Plain(c.Needs.String()).Flow(0)},
 	}}
 	for i, pattern := range c.Reads {
 		list.Items = append(list.Items, output.Item{Key: cli.FirstOnly(i, "reads"), Value: output.Plain(pattern)})

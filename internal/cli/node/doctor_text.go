@@ -264,7 +264,7 @@ func sumLine(r doctor.Report) []output.Cell {
 	add(c.Fail, doctor.OutcomeFail, fmt.Sprintf("%d failed", c.Fail))
 	add(c.Unknown, doctor.OutcomeUnknown, fmt.Sprintf("%d unknown", c.Unknown))
 	add(c.Warn, doctor.OutcomeWarn, english.Count(c.Warn, "warning"))
-	add(c.Info, doctor.OutcomeInfo, english.Count(c.Info, "remark"))
+	add(c.Info, doctor.OutcomeInfo, fmt.Sprintf("%d info", c.Info))
 	add(c.Pass, doctor.OutcomePass, fmt.Sprintf("%d passed", c.Pass))
 	add(c.NotApplicable, doctor.OutcomeNotApplicable, fmt.Sprintf("%d not applicable", c.NotApplicable))
 	add(c.Suppressed, doctor.OutcomeNotApplicable, fmt.Sprintf("%d suppressed", c.Suppressed))
