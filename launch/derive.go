@@ -181,7 +181,7 @@ func (dv *derivation) warnRails() {
 	}
 	if len(lost) > 0 {
 		all := len(lost) + len(dv.selected)
-		text := fmt.Sprintf("%d of %d compute ports are left out: %s", len(lost), all, strings.Join(lost, ", "))
+		text := fmt.Sprintf("%d of %d compute ports left out: %s", len(lost), all, strings.Join(lost, ", "))
 		dv.plan.warn(ruleRails, text, files...)
 	}
 }
@@ -240,8 +240,11 @@ func (dv *derivation) warnNothing() {
 		return
 	}
 	first := dv.candidates[0].plan
-	const text = "no RDMA: none of %d ports can be used; the first: %s"
-	dv.plan.warn(ruleNothing, fmt.Sprintf(text, len(dv.candidates), first.Reason), first.Files...)
+	text := fmt.Sprintf("no RDMA: %s can't be used: %s", first.Name(), first.Reason)
+	if n := len(dv.candidates); n > 1 {
+		text = fmt.Sprintf("no RDMA: none of %d ports can be used; for %s: %s", n, first.Name(), first.Reason)
+	}
+	dv.plan.warn(ruleNothing, text, first.Files...)
 }
 
 // decides reports whether the Plan depends on a file.

@@ -374,7 +374,7 @@ func ruleCases() []ruleCase {
 			},
 			ports: map[string]string{"mlx5_0:1": "rejected port-state", "mlx5_1:1": "rejected port-no-gid"},
 			warn: []string{
-				"none of 2 ports can be used; the first: the state could not be read: permission denied",
+				"none of 2 ports can be used; for mlx5_0:1: the state could not be read: permission denied",
 			},
 		},
 		{

@@ -175,7 +175,7 @@ func deriveNVSHMEMPrefix(dv *derivation, r *variableRule) {
 			"the selected devices' names have no text in common: NVSHMEM uses only those with mlx5 in their names")
 		return
 	}
-	dv.set(r, LibraryNVSHMEM, "NVSHMEM_HCA_PREFIX", shared, "names without mlx5", nil)
+	dv.set(r, LibraryNVSHMEM, "NVSHMEM_HCA_PREFIX", shared, "the device names don't contain mlx5", nil)
 }
 
 // sharedText returns the longest text that all names contain, the first if there are several.
@@ -309,9 +309,17 @@ func deriveSocket(dv *derivation, r *variableRule) {
 	dv.set(r, LibraryGloo, "GLOO_SOCKET_IFNAME", s.Netdev, s.Reason, s.Files)
 }
 
+// deviceCount returns "1 device" or "8 devices".
+func deviceCount(list []string) string {
+	if len(list) == 1 {
+		return "1 device"
+	}
+	return fmt.Sprintf("%d devices", len(list))
+}
+
 func deriveMooncake(dv *derivation, r *variableRule) {
 	if list := dv.deviceList(); len(list) > 0 {
-		dv.set(r, LibraryMooncake, "MC_MS_FILTERS", strings.Join(list, ","), fmt.Sprintf("%d devices", len(list)),
+		dv.set(r, LibraryMooncake, "MC_MS_FILTERS", strings.Join(list, ","), deviceCount(list),
 			dv.stateFiles())
 	}
 }
@@ -335,7 +343,7 @@ func deriveSGLang(dv *derivation, r *variableRule) {
 	if list := dv.deviceList(); len(list) > 0 && dv.wants(LibrarySGLang) {
 		dv.plan.Arguments = append(dv.plan.Arguments, Argument{
 			Library: LibrarySGLang, Flag: "--disaggregation-ib-device", Value: strings.Join(list, ","), Rule: r.ID,
-			Reason: fmt.Sprintf("%d devices", len(list)),
+			Reason: deviceCount(list),
 		})
 	}
 }
