@@ -24,9 +24,9 @@ func addressRules() []Rule {
 			Wrong: []string{"VLLM_HOST_IP=10.9.8.7"}, Right: []string{"VLLM_HOST_IP=10.244.3.17"},
 			Explanation: prose.Join(`
 				vLLM, SGLang and the side channel of NIXL listen on this address and send it to
-				their peers. With the address of another node, copied with its environment,
-				listening fails or peers connect to the wrong node; a loopback address is not
-				reachable from other nodes.`),
+				their peers. If it is the address of another node, for example because the
+				environment was copied, listening fails or peers connect to the wrong node. A
+				loopback address is not reachable from other nodes.`),
 			Remedy: "on each node set the address of that node", Sources: []string{srcLaunch},
 			check: checkHostAddress,
 		},

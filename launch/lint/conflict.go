@@ -17,8 +17,8 @@ func conflictRules() []Rule { //nolint:funlen // a table
 			ID: "ib-disabled", Title: "NCCL_IB_DISABLE turns RDMA off", Severity: SeverityWarn,
 			Variables: []string{"NCCL_IB_DISABLE"}, On: "02_rocev2_8hca",
 			Wrong: []string{"NCCL_IB_DISABLE=1"}, Right: []string{"NCCL_IB_DISABLE=0"},
-			Explanation: "With any number but 0 NCCL uses TCP, on InfiniBand and on RoCE, and ignores the other " +
-				"NCCL_IB_* variables. The setting is often left over from a node or a test without RDMA.",
+			Explanation: "With any number other than 0 NCCL uses TCP, on InfiniBand and on RoCE, and ignores the " +
+				"other NCCL_IB_* variables. The setting is often left over from a node or a test without RDMA.",
 			Remedy: "remove it", Reports: []string{"NVIDIA/nccl#451"}, Sources: []string{srcNCCL, srcLaunch},
 			check: checkDisabled,
 		},
@@ -34,7 +34,8 @@ func conflictRules() []Rule { //nolint:funlen // a table
 			Sources: []string{"NCCL 2.30.7, src/plugin/net.cc"}, check: checkNCCLNet,
 		},
 		{
-			ID: "nvshmem-rivals", Title: "NVSHMEM_HCA_PE_MAPPING besides NVSHMEM_HCA_LIST", Severity: SeverityWarn,
+			ID: "nvshmem-rivals", Severity: SeverityWarn,
+			Title:     "NVSHMEM_HCA_PE_MAPPING together with NVSHMEM_HCA_LIST",
 			Variables: []string{"NVSHMEM_HCA_PE_MAPPING"}, On: "02_rocev2_8hca",
 			Wrong:       []string{"NVSHMEM_HCA_LIST=mlx5_0:1", "NVSHMEM_HCA_PE_MAPPING=mlx5_1:1:2"},
 			Right:       []string{"NVSHMEM_HCA_PE_MAPPING=mlx5_1:1:2"},
@@ -95,7 +96,7 @@ func conflictRules() []Rule { //nolint:funlen // a table
 			check: checkNIXL,
 		},
 		{
-			ID: "cross-nic", Title: "NCCL_CROSS_NIC=0 on a node with dual-function cards", Severity: SeverityNote,
+			ID: "cross-nic", Title: "NCCL_CROSS_NIC=0 on a node with dual-port cards", Severity: SeverityNote,
 			Variables: []string{"NCCL_CROSS_NIC"}, On: "52_xdr",
 			Wrong: []string{"NCCL_CROSS_NIC=0"}, Right: []string{"NCCL_CROSS_NIC=2"},
 			Explanation: "With 0 a ring uses the same rail on every node. If the two ports of a card are two " +
@@ -269,7 +270,11 @@ func checkProvider(l *linter) {
 		}
 		switch {
 		case efa && !has:
-			l.report(s, SeverityError, "the node has no EFA device, only %s", join(l.devices())).unset(name)
+			have := "the node has no RDMA device"
+			if all := l.devices(); len(all) > 0 {
+				have = "the node has no EFA device, only " + join(all)
+			}
+			l.report(s, SeverityError, "%s", have).unset(name)
 		case !efa && l.onlyEFA() && name == "FI_PROVIDER":
 			l.report(s, SeverityError, "%s finds no device: the node's RDMA devices are EFA", s.Value).set(name,
 				"efa")

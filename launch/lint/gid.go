@@ -90,10 +90,10 @@ func (l *linter) entryEvidence(p portRef, index int) []Evidence {
 	return []Evidence{{Path: files[0], Value: "empty"}}
 }
 
-// own returns the entry that a port should use, as text: " (use 5, 10.0.0.1)".
+// own returns the entry that a port should use, as text: " (best entry: 5, 10.0.0.1)".
 func (l *linter) own(p portRef) string {
 	if best := launch.BestGID(l.snap, p.port); best != nil {
-		return fmt.Sprintf(" (use %d, %s)", best.Index, best.Addr)
+		return fmt.Sprintf(" (best entry: %d, %s)", best.Index, best.Addr)
 	}
 	return ""
 }

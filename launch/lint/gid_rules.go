@@ -75,7 +75,8 @@ func gidRules() []Rule { //nolint:funlen // a table
 			Sources: []string{srcNCCL}, check: checkChoice,
 		},
 		{
-			ID: "gid-range", Title: "address range that is no network or of the wrong family", Severity: SeverityError,
+			ID: "gid-range", Severity: SeverityError,
+			Title:     "address range that is not a network, or has the wrong address family",
 			On:        "07_sriov_vf_pod",
 			Variables: []string{"NCCL_IB_ADDR_RANGE", "NVSHMEM_IB_ADDR_RANGE"},
 			Wrong:     []string{"NVSHMEM_IB_ADDR_RANGE=10.0.0.0"}, Right: []string{"NVSHMEM_IB_ADDR_RANGE=10.0.0.0/20"},
@@ -97,7 +98,7 @@ func gidRules() []Rule { //nolint:funlen // a table
 			Sources: []string{srcNCCL, srcNVSHMEM}, check: checkRangeEmpty,
 		},
 		{
-			ID: "gid-index-beside", Title: "GID index makes the other settings ineffective", Severity: SeverityNote,
+			ID: "gid-index-beside", Title: "GID index makes the other GID settings ineffective", Severity: SeverityNote,
 			On: "02_rocev2_8hca", Variables: []string{"NCCL_IB_GID_INDEX", "NVSHMEM_IB_GID_INDEX"},
 			Wrong:       []string{"NCCL_IB_GID_INDEX=3", "NCCL_IB_ADDR_FAMILY=AF_INET"},
 			Right:       []string{"NCCL_IB_ADDR_FAMILY=AF_INET"},

@@ -112,7 +112,7 @@ func checkUnknownDevice(l *linter) {
 		if all := l.devices(); len(all) > 0 {
 			have = "the node has " + join(all)
 		}
-		severity, then := SeverityWarn, fmt.Sprintf("%d of %d entries of the list remain",
+		severity, then := SeverityWarn, fmt.Sprintf("the list still has %d of %d entries",
 			len(d.entries)-len(dead), len(d.entries))
 		switch {
 		case d.not:
@@ -141,7 +141,7 @@ func (d deviceList) emptied() string {
 	case d.netdevs:
 		return "UCX has no network device"
 	}
-	return "its library has no device"
+	return "the library has no device"
 }
 
 // proposeNames corrects misspelt entries, or proposes the derived list.

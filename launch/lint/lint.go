@@ -19,7 +19,7 @@ type Severity string
 
 // The severities.
 const (
-	SeverityError Severity = "error" // the library fails, hangs, or uses no RDMA
+	SeverityError Severity = "error" // the library fails, hangs, or doesn't use RDMA
 	SeverityWarn  Severity = "warn"  // jobs run, but not as intended, or at risk
 	SeverityNote  Severity = "note"  // worth knowing, does no harm by itself
 )
@@ -60,7 +60,7 @@ type Checked struct {
 
 // Counts is the number of findings of each severity.
 type Counts struct {
-	Error int `json:"error"` // the library fails, hangs, or uses no RDMA
+	Error int `json:"error"` // the library fails, hangs, or doesn't use RDMA
 	Warn  int `json:"warn"`  // jobs run, but not as intended, or at risk
 	Note  int `json:"note"`  // worth knowing
 }

@@ -142,10 +142,10 @@ func checkDuplicate(l *linter) {
 		case l.env.Form == FormShell:
 			severity = SeverityNote // probably in different branches of the script
 		}
-		where := "before"
+		where := "an earlier entry"
 		if was.Line > 0 {
-			where = "in line " + lineOf(was, s)
+			where = "line " + lineOf(was, s)
 		}
-		l.report(s, severity, "%s sets %s too; the last one applies", where, what)
+		l.report(s, severity, "%s sets %s too; the last value applies", where, what)
 	}
 }

@@ -52,8 +52,9 @@ func qosRules() []Rule {
 			Wrong: []string{"NCCL_IB_TC=96"}, Right: []string{"NCCL_IB_TC=106"},
 			Explanation: prose.Join(`
 				The host sets a traffic class for all RDMA traffic of the port, probably the one for
-				which the switches have a lossless queue. The file exists only with the MLNX_OFED
-				drivers; the card's setting overrides the library's.`),
+				which the switches have a lossless queue. It overrides the value that the library
+				sets. Only the MLNX_OFED drivers have this setting (the file tc/PORT/traffic_class
+				of the device).`),
 			Remedy:  "use the host's value, or remove the variable",
 			Sources: []string{srcUCXIB, "MLNX_OFED, /sys/class/infiniband/DEVICE/tc/PORT/traffic_class"},
 			check:   checkClassHost,

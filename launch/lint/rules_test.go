@@ -227,3 +227,16 @@ func TestFixesAreRight(t *testing.T) {
 		}
 	}
 }
+
+// TestProviderWithoutDevices has an EFA provider on nodes with other devices and with none.
+func TestProviderWithoutDevices(t *testing.T) {
+	for name, want := range map[string]string{
+		"46_usb_thunderbolt": "the node has no RDMA device",
+		"51_rxe_siw":         "the node has no EFA device, only rxe0, siw0",
+	} {
+		found := findingsOf(runPairs(loadNode(t, name, nil), "FI_PROVIDER=efa"), "fi-provider")
+		if len(found) != 1 || found[0].Summary != want {
+			t.Errorf("FI_PROVIDER=efa on %s: findings %+v, want the summary %q", name, found, want)
+		}
+	}
+}

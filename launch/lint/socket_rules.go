@@ -44,7 +44,7 @@ func socketRules() []Rule {
 			Remedy: "put = in front of the name", Sources: []string{srcNCCLNet}, check: checkSocketPrefix,
 		},
 		{
-			ID: "socket-ipoib", Title: "bootstrap over IPoIB by the prefix ib", Severity: SeverityWarn,
+			ID: "socket-ipoib", Title: "bootstrap over IPoIB because of the prefix ib", Severity: SeverityWarn,
 			Variables: patternSockets()[:1], On: "61_ib_vfs_host",
 			Wrong: []string{"NCCL_SOCKET_IFNAME=ib"}, Right: []string{"NCCL_SOCKET_IFNAME==eno1np0"},
 			Explanation: prose.Join(`
@@ -69,9 +69,10 @@ func socketRules() []Rule {
 			Variables: allSockets(), On: "46_usb_thunderbolt",
 			Wrong: []string{"GLOO_SOCKET_IFNAME=docker0"}, Right: []string{"GLOO_SOCKET_IFNAME=wlp0s20f3"},
 			Explanation: prose.Join(`
-				lo, docker0 and other bridges of containers and virtual machines have addresses that
-				on other nodes belong to another machine or to none: ranks there wait until they
-				time out. lo is correct for a job on a single node.`),
+				The addresses of lo, docker0 and other bridges of containers and virtual machines
+				are valid only on this node. On another node the same address belongs to that node
+				or to no machine, so its ranks wait until they time out. lo is correct for a job on
+				a single node.`),
 			Remedy: "set the network device that reaches the other nodes", Reports: []string{"vllm-project/vllm#7074"},
 			Sources: []string{srcLaunch}, check: checkSocketLocal,
 		},

@@ -248,7 +248,7 @@ func checkRangeOfNumber(l *linter) {
 		if k.high == math.MaxInt64 {
 			allowed = fmt.Sprintf("%d or more", k.low)
 		}
-		f := l.report(s, SeverityWarn, "%s is not %s", strings.TrimSpace(s.Value), allowed)
+		f := l.report(s, SeverityWarn, "%s is out of range: allowed is %s", strings.TrimSpace(s.Value), allowed)
 		if value > k.high && k.clamp {
 			f.set(s.Name, most)
 		}

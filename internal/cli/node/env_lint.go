@@ -71,7 +71,7 @@ Exit codes:
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.files, "env", nil,
 		"check the variables in `FILE`, - for standard input; can be repeated")
-	flags.StringVar(&f.form, "form", string(lint.FormAuto), "format of FILE: "+strings.Join(formNames(), ", "))
+	flags.StringVar(&f.form, "form", string(lint.FormAuto), "`FORM` of FILE: "+strings.Join(formNames(), ", "))
 	flags.IntVar(&f.pid, "pid", 0, "check the environment of process `PID`")
 	flags.BoolVar(&f.strict, "strict", false, "treat warnings as errors")
 	flags.BoolVar(&f.list, "list", false, "list the rules without checking anything")
