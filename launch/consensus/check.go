@@ -175,8 +175,8 @@ var railChecks = []railCheck{
 			checkMTU, SeveritySlows, "active MTU",
 			"NCCL and UCX use the smaller one; Mooncake does not and fails to connect " +
 				"(kvcache-ai/Mooncake#3868)",
-			"ip link set DEVICE mtu 9000 on the node and its switch port (4200 or more gives " +
-				"4096); MC_MTU for Mooncake",
+			"set the MTU on the node (ip link set DEVICE mtu 9000) and on its switch port; 4200 or more gives " +
+				"4096. For Mooncake, MC_MTU can be lowered instead",
 		},
 		func(r *rail) string {
 			if r.mtu == 0 {

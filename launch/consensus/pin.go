@@ -43,7 +43,7 @@ func (c *comparison) gidReport() GIDReport {
 	switch {
 	case len(ports) == 0:
 		g.Advice = "don't pin an index: on InfiniBand and EFA the libraries choose the entry, and UCX would " +
-			"apply a number there too"
+			"apply a pinned index there too"
 		if len(c.members) == 0 {
 			g.Advice = "no port is selected"
 		}
