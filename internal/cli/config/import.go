@@ -184,10 +184,10 @@ func (im *importer) device(v *jsonValue, taken string) string {
 		im.wrong(v, "has no name")
 	case !named:
 	case !enabled:
-		im.note(m["name"], "it isn't enabled; env --exclude leaves a device out")
+		im.note(m["name"], "not enabled, so not imported; to leave out a device, use env --exclude")
 	case taken != "":
-		im.note(m["name"], "the setting device is one, "+taken+
-			"; env, detect and doctor see all devices, and bench -d takes another")
+		im.note(m["name"], "the setting device has only one name, "+taken+
+			"; env, detect and doctor use all devices, and bench -d selects another")
 	default:
 		if err := im.set("device", m["name"], name); err != nil {
 			im.wrong(m["name"], strconv.Quote(name)+" "+err.Error())
@@ -198,7 +198,7 @@ func (im *importer) device(v *jsonValue, taken string) string {
 	}
 	for _, rest := range []string{"transport", "mtu"} { // of a device that isn't taken
 		if m[rest] != nil {
-			im.note(m[rest], "of a device that is left out")
+			im.note(m[rest], "not imported, because its device is not")
 		}
 	}
 	return taken
@@ -208,15 +208,15 @@ func (im *importer) transport(v *jsonValue, transport string) {
 	if v == nil || im.set("qp-type", v, transport) == nil {
 		return
 	}
-	im.note(v, "the transport is read from the device: rdmactl detect")
+	im.note(v, "not a setting: rdmactl reads the transport from the device (rdmactl detect shows it)")
 }
 
 func (im *importer) mtu(v *jsonValue, mtu int) {
 	if v == nil || mtu == 0 || im.set("mtu", v, strconv.Itoa(mtu)) == nil {
 		return
 	}
-	im.note(v, "no path MTU, which is 256, 512, 1024, 2048 or 4096; "+
-		"ip link set dev NETDEV mtu sets that of a network device")
+	im.note(v, "not a path MTU (256, 512, 1024, 2048 or 4096); "+
+		"ip link set dev NETDEV mtu sets the MTU of a network device")
 }
 
 func (im *importer) cluster(v *jsonValue) {
@@ -225,8 +225,8 @@ func (im *importer) cluster(v *jsonValue) {
 	}
 	m := im.object(v, "name", "leader")
 	why := map[string]string{
-		"name":   "no command knows clusters by name",
-		"leader": "no command has a leader; launchers name one: MASTER_ADDR, mpirun",
+		"name":   "not a setting: no command uses the name of a cluster",
+		"leader": "not a setting: the launcher of a job sets the leader (MASTER_ADDR, mpirun)",
 	}
 	for _, key := range []string{"name", "leader"} {
 		if value := m[key]; value != nil {
@@ -265,7 +265,7 @@ func (im *importer) number(v *jsonValue) (int, bool) {
 	}
 	i, err := strconv.Atoi(n.String())
 	if err != nil || i < 1 {
-		im.wrong(v, n.String()+" is no number of bytes")
+		im.wrong(v, n.String()+" is not a number of bytes")
 		return 0, false
 	}
 	return i, true

@@ -22,22 +22,24 @@ func TestImport(t *testing.T) {
   ],
   "cluster": {"name": "prod", "leader": "gpu-00"}
 }`, "device: mlx5_0\nmtu: 4096\n", []string{
-			`f:3:37: devices[0].transport "RoCE": the transport is read from the device: rdmactl detect`,
-			`f:4:14: devices[1].name "mlx5_1": the setting device is one, mlx5_0; env, detect and doctor see all ` +
-				`devices, and bench -d takes another`,
-			`f:4:37: devices[1].transport "RoCE": of a device that is left out`,
-			`f:4:52: devices[1].mtu 4096: of a device that is left out`,
-			`f:5:14: devices[2].name "mlx5_2": it isn't enabled; env --exclude leaves a device out`,
-			`f:7:23: cluster.name "prod": no command knows clusters by name`,
-			`f:7:41: cluster.leader "gpu-00": no command has a leader; launchers name one: MASTER_ADDR, mpirun`,
+			`f:3:37: devices[0].transport "RoCE": not a setting: rdmactl reads the transport from the ` +
+				`device (rdmactl detect shows it)`,
+			`f:4:14: devices[1].name "mlx5_1": the setting device has only one name, mlx5_0; env, detect and ` +
+				`doctor use all devices, and bench -d selects another`,
+			`f:4:37: devices[1].transport "RoCE": not imported, because its device is not`,
+			`f:4:52: devices[1].mtu 4096: not imported, because its device is not`,
+			`f:5:14: devices[2].name "mlx5_2": not enabled, so not imported; to leave out a device, use env --exclude`,
+			`f:7:23: cluster.name "prod": not a setting: no command uses the name of a cluster`,
+			`f:7:41: cluster.leader "gpu-00": not a setting: the launcher of a job sets the leader ` +
+				`(MASTER_ADDR, mpirun)`,
 		}},
 		{
 			"first is off", `{"devices":[{"name":"a","enabled":false},{"name":"b","transport":"uc","mtu":9000}]}`,
 			"device: b\nqp-type: UC\n",
 			[]string{
-				`f:1:21: devices[0].name "a": it isn't enabled; env --exclude leaves a device out`,
-				`f:1:77: devices[1].mtu 9000: no path MTU, which is 256, 512, 1024, 2048 or 4096; ip link set dev ` +
-					`NETDEV mtu sets that of a network device`,
+				`f:1:21: devices[0].name "a": not enabled, so not imported; to leave out a device, use env --exclude`,
+				`f:1:77: devices[1].mtu 9000: not a path MTU (256, 512, 1024, 2048 or 4096); ip link set dev ` +
+					`NETDEV mtu sets the MTU of a network device`,
 			},
 		},
 		{"odd names", `{"devices":[{"name":"null","mtu":256}]}`, "device: \"null\"\nmtu: 256\n", nil},
@@ -68,10 +70,10 @@ func TestImportErrors(t *testing.T) {
 	tests := []struct{ name, text, want string }{
 		{
 			"no JSON", "{\n  \"devices\": [,]\n}",
-			"f:2:15: is no JSON: invalid character ',' looking for beginning of value",
+			"f:2:15: is not JSON: invalid character ',' looking for beginning of value",
 		},
-		{"cut", `{"devices": [`, "f:1:13: is no JSON: unexpected end of JSON input"},
-		{"behind", `{} x`, "f:1:4: is no JSON: invalid character 'x' after top-level value"},
+		{"cut", `{"devices": [`, "f:1:13: is not JSON: unexpected end of JSON input"},
+		{"behind", `{} x`, "f:1:4: is not JSON: invalid character 'x' after top-level value"},
 		{"list", `[]`, "f:1:1: is a list, want an object"},
 		{"key", `{"device": []}`, `f:1:2: unknown key "device"`},
 		{"key below", "{\"devices\": [\n  {\"name\": \"a\", \"port\": 1}]}", `f:2:17: unknown key "devices[0].port"`},
@@ -82,8 +84,8 @@ func TestImportErrors(t *testing.T) {
 			`at most 63 characters, no slash, no space`},
 		{"empty name", `{"devices": [{"name": ""}]}`, "f:1:23: devices[0].name: is empty"},
 		{"mtu", `{"devices": [{"name": "a", "mtu": "4096"}]}`, "f:1:35: devices[0].mtu: is a string, want a number"},
-		{"mtu 1.5", `{"devices": [{"name": "a", "mtu": 1.5}]}`, "f:1:35: devices[0].mtu: 1.5 is no number of bytes"},
-		{"mtu -1", `{"devices": [{"name": "a", "mtu": -1}]}`, "f:1:35: devices[0].mtu: -1 is no number of bytes"},
+		{"mtu 1.5", `{"devices": [{"name": "a", "mtu": 1.5}]}`, "f:1:35: devices[0].mtu: 1.5 is not a number of bytes"},
+		{"mtu -1", `{"devices": [{"name": "a", "mtu": -1}]}`, "f:1:35: devices[0].mtu: -1 is not a number of bytes"},
 		{
 			"enabled", `{"devices": [{"name": "a", "enabled": "yes"}]}`,
 			"f:1:39: devices[0].enabled: is a string, want true or false",

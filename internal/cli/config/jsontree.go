@@ -40,7 +40,7 @@ func (v *jsonValue) kind() string {
 	return "null"
 }
 
-// parseJSON reads a document. The error is an *Error with the place of what is no JSON.
+// parseJSON reads a document. The error is an *Error with the place of what is not JSON.
 func parseJSON(file string, data []byte) (jsonValue, error) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	p := &jsonParser{file: file, data: data, dec: json.NewDecoder(bytes.NewReader(data))}
@@ -51,7 +51,7 @@ func parseJSON(file string, data []byte) (jsonValue, error) {
 		if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 			at = int(syntax.Offset) - 1
 		}
-		return jsonValue{}, &Error{Source: p.position(at), Reason: "is no JSON: " + err.Error()}
+		return jsonValue{}, &Error{Source: p.position(at), Reason: "is not JSON: " + err.Error()}
 	}
 	return p.value("")
 }

@@ -95,7 +95,7 @@ func Settings() []Setting {
 			set: word(colors, func(v *Values, s string) { v.Color = s }),
 		},
 		{
-			Key: "timeout", Type: "duration", Default: "0s", Help: "time after which a run is given up",
+			Key: "timeout", Type: "duration", Default: "0s", Help: "time limit of a run",
 			set: duration(0, math.MaxInt64, func(v *Values, d time.Duration) { v.Timeout = d }),
 		},
 		{
@@ -120,17 +120,18 @@ func Settings() []Setting {
 		},
 		{
 			Key: "qp-timeout", Type: "number", Default: "14", Alias: "RDMA_TIMEOUT",
-			AliasNote: "it is n of a queue pair's acknowledgement timeout, 4.096 us * 2^n; " +
-				"RDMAKIT_TIMEOUT bounds a run",
-			Help: "n of the acknowledgement timeout, 4.096 us * 2^n (14 is 67 ms, 0 no limit)", UsedBy: "bench",
-			set: number(0, 31, func(v *Values, n int) { v.QPTimeout = n }),
+			AliasNote: "it is the exponent n of a queue pair's acknowledgement timeout, 4.096 us * 2^n; " +
+				"RDMAKIT_TIMEOUT limits the time of a run",
+			Help:   "exponent n of the acknowledgement timeout, 4.096 us * 2^n (14 is 67 ms, 0 is no limit)",
+			UsedBy: "bench",
+			set:    number(0, 31, func(v *Values, n int) { v.QPTimeout = n }),
 		},
 		{
 			Key: "interval", Type: "duration", Default: "1s", Help: "time between two readings when watching",
 			set: duration(100*time.Millisecond, time.Hour, func(v *Values, d time.Duration) { v.Interval = d }),
 		},
 		{
-			Key: "root", Type: "path", Unset: "this machine", Help: "directory that stands for / when a node is read",
+			Key: "root", Type: "path", Unset: "this machine", Help: "directory to read as / of the node",
 			set: path(func(v *Values, s string) { v.Root = s }),
 		},
 		{

@@ -18,11 +18,10 @@ func newConfigCommand(app *cli.App) *cobra.Command {
 		Short: "Show and check the configuration",
 		Long: `Show and check the configuration.
 
-The value of a setting comes from the first of these sources that has one: a flag,
-the RDMAKIT_ variable, the RDMA_ alias, the configuration file, the default, or
-detection on the machine. The configuration file is the one that --config or
-RDMAKIT_CONFIG names, else ~/.config/rdmakit/config.yaml. It has one "key: value" pair
-per line:
+The value of a setting comes from the first of these sources that has one: a flag, the variable
+RDMAKIT_..., the variable RDMA_... where the list below shows one, the configuration file, the
+default, or detection on the machine. --config or RDMAKIT_CONFIG set the name of the configuration
+file, by default ~/.config/rdmakit/config.yaml. The file has one "key: value" pair per line:
 
     # ~/.config/rdmakit/config.yaml
     output: wide
@@ -34,7 +33,7 @@ Settings:
 
 timeout limits the whole run. qp-timeout, and with it RDMA_TIMEOUT, is the local ACK timeout of a
 queue pair: 14 means that a packet is sent again after 4.096 us * 2^14 = 67 ms. An RDMA_ variable
-with a value that the setting can't have is ignored with a note, because other programs use these
+whose value is not valid for the setting is ignored, with a note, because other programs use these
 variables too.`,
 		Example: "  rdmactl config show --origin\n  rdmactl config validate ./config.yaml",
 	}

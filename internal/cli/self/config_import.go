@@ -29,29 +29,26 @@ func newConfigImportCommand(app *cli.App) *cobra.Command {
 	var write bool
 	cmd := &cobra.Command{
 		Use:   "import FILE",
-		Short: "Convert a config.json of devices to settings of rdmactl",
+		Short: "Convert a JSON file of devices to settings of rdmactl",
 		Long: `Convert a JSON file that lists devices to settings of rdmactl, and print them as a configuration
-file. FILE - is standard input.
-
-FILE looks like this:
+file. FILE - is standard input. The file has this form:
 
     {
       "devices": [{"name": "mlx5_0", "transport": "RoCE", "mtu": 4096, "enabled": true}],
       "cluster": {"name": "prod", "leader": "gpu-00"}
     }
 
-The first enabled device becomes the setting device, and its mtu, if it is a path MTU, the setting
-mtu. A transport of RC, UC or UD becomes qp-type. Values without a corresponding setting are listed
-on standard error, with their place and the alternative.
+The name of the first enabled device becomes the setting device; its mtu becomes the setting mtu if
+it is a path MTU, and its transport becomes qp-type if it is RC, UC or UD. For each value that has
+no setting, a note on standard error shows its place in the file and what to use instead.
 
-With --write, the settings are written to the configuration file that rdmactl reads, unless that
-file exists.
+With --write the settings are written to the configuration file of rdmactl, which must not exist yet.
 
 Exit codes:
 
-    0   FILE was converted
-    2   FILE is not JSON, or has an unknown key or a value of the wrong type; or, with --write, the
-        configuration file exists
+    0   the file was converted; there may be notes
+    2   the file is not JSON, has an unknown key or a value of the wrong type;
+        or --write, and the configuration file exists
     3   FILE doesn't exist`,
 		Example: `  rdmactl config import config.json
   rdmactl config import config.json --write`,
@@ -122,7 +119,7 @@ func writeConfig(app *cli.App, text []byte) (string, error) {
 	switch {
 	case errors.Is(err, fs.ErrExist):
 		return "", cli.WithHints(cli.Exitf(cli.ExitUsage, "write configuration %s: %w", file, fs.ErrExist),
-			"without --write the settings are printed, to be put into it by hand")
+			"without --write the settings are printed; copy them into the file")
 	case err != nil:
 		return "", fmt.Errorf("write configuration: %w", err)
 	}
