@@ -36,8 +36,8 @@ With --save, the emulated node is written to a file that other commands can read
 
 Exit codes:
 
-    0   doctor found the planted faults and nothing else
-    1   doctor missed a planted fault, or reported another one`,
+    0   doctor found the planted faults, and nothing else
+    1   doctor missed a planted fault, or reported something else`,
 		Example: `  rdmactl demo
   rdmactl demo -o json
   rdmactl demo --save node.tree
@@ -181,7 +181,8 @@ func (r demoReport) blocks(wide bool) ([]output.Block, error) {
 		{output.Warn("EMULATED"), output.Plain("  "), output.Plain(r.About).Flow(0)},
 		{
 			output.Plain("          "),
-			output.Plain("nothing below describes this machine; the code is what runs on a real node").Flow(0),
+			output.Plain("the output describes the emulated node, not this machine; " +
+				"the code is the same as on a real node").Flow(0),
 		},
 	}}}
 	blocks = append(blocks, section("detect", "the RDMA devices of the node"))
@@ -196,9 +197,9 @@ func (r demoReport) blocks(wide bool) ([]output.Block, error) {
 func (r demoReport) verdict() output.Block {
 	t := output.Text{Lines: [][]output.Cell{{output.Bold("planted and found"), output.Plain(" (EMULATED)")}}}
 	for _, f := range r.Planted {
-		mark, by := output.Good("found  "), ", named by "+f.Check+" at "+f.Object
+		mark, by := output.Good("found  "), ", reported by "+f.Check+" for "+f.Object
 		if !f.Found {
-			mark, by = output.Bad("missing"), ", not found by "+f.Check+" at "+f.Object
+			mark, by = output.Bad("missing"), ", not reported by "+f.Check+" for "+f.Object
 		}
 		t.Lines = append(t.Lines,
 			[]output.Cell{output.Plain("  "), mark, output.Plain("  "), output.Plain(f.Text + by).Flow(0)})
@@ -211,7 +212,7 @@ func (r demoReport) verdict() output.Block {
 	}
 	if r.Passed {
 		t.Lines = append(t.Lines, []output.Cell{output.Good(
-			fmt.Sprintf("doctor found %s planted, and nothing else", english.Count(len(r.Planted), "fault")))})
+			fmt.Sprintf("doctor found the %s, and nothing else", english.Count(len(r.Planted), "planted fault")))})
 	}
 	return t
 }

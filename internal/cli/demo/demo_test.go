@@ -35,7 +35,7 @@ func TestDemoNamesDifferences(t *testing.T) {
 	spec := host.Demo()
 	code, stdout, stderr := demoOf(spec, spec.Faults())
 	if code != cli.ExitOK || stderr != "" ||
-		!strings.Contains(stdout, "doctor found 2 faults planted, and nothing else\n") {
+		!strings.Contains(stdout, "doctor found the 2 planted faults, and nothing else\n") {
 		t.Errorf("demo = %d, %q:\n%s", code, stderr, stdout)
 	}
 	healed := spec
