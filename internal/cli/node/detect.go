@@ -23,8 +23,8 @@ that keep RDMA from working.
 
 Exit codes:
 
-    0   there is an RDMA port
-    3   there is no RDMA port
+    0   an RDMA device exists, working or not
+    3   no RDMA device exists
     7   some files could not be read`,
 		Example: `  rdmactl detect
   rdmactl detect -o wide

@@ -39,7 +39,7 @@ func (f *planFlags) addTo(cmd *cobra.Command) {
 	set.BoolVar(&f.pinGID, "pin-gid", false, "set the GID index as a number; an error if ports need different ones")
 	set.BoolVar(&f.tcpFallback, "tcp-fallback", false, "turn RDMA off if no port can be used")
 	set.BoolVar(&f.override, "override", false, "replace variables that are already set")
-	set.StringVar(&f.compat, "compat", "", "reproduce the output of another tool: kserve")
+	set.StringVar(&f.compat, "compat", "", "reproduce the output of another `TOOL`: kserve")
 	cli.CompleteWords(cmd, "compat", []string{kserve.Compat})
 	cli.CompleteWords(cmd, "for", append(libraryNames(launch.Libraries()), "all"))
 	f.source.AddTo(cmd)
@@ -72,7 +72,7 @@ variables: for each port whether it is used and why, what NCCL and UCX choose by
 each variable its rule and the files that it depends on.
 
 --compat kserve prints the variables that KServe's own script exports, including its errors.
-KSERVE_INFER_ROCE and KSERVE_INFER_IB_GID_INDEX_GREP have the same effect as there.
+KSERVE_INFER_ROCE and KSERVE_INFER_IB_GID_INDEX_GREP have the same effect as in that script.
 
 Exit codes:
 

@@ -29,8 +29,8 @@ func newEnvConsensusCommand(app *cli.App) *cobra.Command {
 		Short: "Compare the nodes of a job and find settings that suit all of them",
 		Long: `Compare the nodes of a job. The report shows whether the nodes have the same rails (number, link
 layer, rate, MTU, subnet or fabric, partition, GID type), which nodes differ from the majority and
-in which file, duplicate addresses and GUIDs, which GID index can be pinned on all nodes, and which
-variables of rdmactl env can be set for the whole job.
+which file shows it, duplicate addresses and GUIDs, which GID index can be pinned on all nodes, and
+which variables of rdmactl env can be set for the whole job.
 
 A NODE is a file: the output of "rdmactl detect -o json" (several documents or an array of them are
 several nodes), a bundle (tar.gz) or a node tree as text; a directory of such files, or the root
@@ -38,8 +38,9 @@ directory of a node; or - for standard input. Give at least two nodes. Inputs th
 reported, and the others are compared.
 
 Ports are selected on each node in the same way as by rdmactl env. --include and --exclude accept
-the same selectors; a selector that matches no port of a node is ignored there. Rails are matched by
-the rail numbers of the inventory, else by subnet or fabric, else in order; the report says how.
+the same selectors; a selector that matches no port of a node is ignored there. Rails are paired by
+the rail numbers that rdmactl detect shows, else by subnet or fabric, else by the order of the
+devices; the report names the method.
 
 Exit codes:
 

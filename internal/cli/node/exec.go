@@ -38,10 +38,11 @@ func newExecCommand(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "exec [flags] [--] CMD [ARG...]",
 		Short: "Run a program with the variables that env derives",
-		Long: `Set the variables that env derives and replace the process by CMD (execve). CMD keeps the PID (1 in
-a container), parent, process group, terminal, standard streams and limits, receives the signals and
-sets the exit code. CMD is searched in PATH. The first argument that is not a flag is CMD; all
-arguments after it belong to CMD. Scripts put -- before CMD, because CMD may begin with a hyphen.
+		Long: `Set the variables that env derives, and replace the process of rdmactl with CMD (execve). CMD keeps
+the PID (1 in a container), parent, process group, terminal, standard streams and limits; it
+receives the signals, and its exit code is the exit code. CMD is looked up in PATH. The first
+argument that is not a flag is CMD; all arguments after it belong to CMD. In scripts put -- before
+CMD, in case CMD begins with a hyphen.
 
 Variables that are already set keep their values, as with env; --override replaces them. This
 applies with --root and --from too, because CMD runs on this machine.

@@ -24,7 +24,13 @@ func newShowCommand(app *cli.App) *cobra.Command {
 		Short: "Show all details of one RDMA device",
 		Long: `Show the card, ports, GID tables, counters and virtual functions of one RDMA device. DEVICE is the
 name of a device (mlx5_0), one of its ports (mlx5_0:2), its network device (ens1np0), or its PCI
-address (0000:18:00.0). GID tables list only the slots that are in use.`,
+address (0000:18:00.0). GID tables list only the slots that are in use.
+
+Exit codes:
+
+    0   the device is shown
+    3   there is no such device
+    7   the device is shown, but some files could not be read`,
 		Example: `  rdmactl show mlx5_0
   rdmactl show ens1np0 -o json
   rdmactl show 0000:18:00.0 --root /mnt/node7`,

@@ -25,11 +25,12 @@ func newStatusCommand(app *cli.App) *cobra.Command {
 		Use:   "status",
 		Short: "Show state, rate and error counters of this node's RDMA ports",
 		Long: `Show the state, rate and error counters of each port. With --watch, status reads the ports again
-every --interval and shows the traffic and the new errors since the previous reading. On a terminal
-the key q ends it, and Ctrl-C ends it everywhere.
+every --interval and shows the traffic and the new errors since the previous reading. Ctrl-C ends
+it, and on a terminal also the key q.
 
-If a counter was reset, its new errors are a lower bound for one interval and no rate is shown.
-A saturated counter is marked: the classic counters stop at their maximum until they are reset.
+In the interval in which a counter was reset, its new errors are a lower bound and its rate is not
+shown. A saturated counter is marked: the classic counters stop at their maximum until they are
+reset.
 
 Exit codes:
 

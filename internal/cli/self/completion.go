@@ -22,10 +22,12 @@ To try it in this shell:
     fish         rdmactl completion fish | source
     powershell   rdmactl completion powershell | Out-String | Invoke-Expression
 
-To install it, put the line into ~/.bashrc, or write the script to the directory where the shell
-looks for completions: for bash with the package bash-completion, which the script itself doesn't
-need, /etc/bash_completion.d/rdmactl; for zsh a file _rdmactl in a directory of $fpath; for fish
-~/.config/fish/completions/rdmactl.fish.`,
+To install it for bash or fish, put the line above into ~/.bashrc or ~/.config/fish/config.fish. Or
+write the script to the file where the shell looks for it:
+
+    bash         /etc/bash_completion.d/rdmactl (needs the package bash-completion)
+    zsh          _rdmactl in a directory of $fpath
+    fish         ~/.config/fish/completions/rdmactl.fish`,
 		Example:     "  source <(rdmactl completion bash)\n  rdmactl completion zsh >\"${fpath[1]}/_rdmactl\"",
 		Annotations: map[string]string{cli.AnnotationLenient: "true"},
 		ValidArgs:   []string{"bash", "zsh", "fish", "powershell"},

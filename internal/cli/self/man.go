@@ -21,7 +21,7 @@ func newManCommand(app *cli.App) *cobra.Command {
 		Use:   "man DIR",
 		Short: "Write the manual pages to a directory",
 		Long: `Write a manual page for each command to a directory, which is created if it doesn't exist.
-man finds pages in /usr/local/share/man/man1.`,
+To let man(1) find the pages, use /usr/local/share/man/man1 as DIR.`,
 		Example:     "  rdmactl man ./man\n  man ./man/rdmactl.1",
 		Annotations: map[string]string{cli.AnnotationLenient: "true"},
 		RunE: func(_ *cobra.Command, args []string) error {
