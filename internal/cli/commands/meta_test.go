@@ -55,6 +55,34 @@ func TestCommandsAreDocumented(t *testing.T) {
 	})
 }
 
+// exitCodeLine is a line of the table of exit codes: a code or nothing, and text from the ninth
+// column on.
+var exitCodeLine = regexp.MustCompile(`^    (\d   |\d\d  |\d\d\d |    )[^ ]`)
+
+// TestExitCodesAreTables checks the tables in the help of all commands, which terminals and manual
+// pages lay out anew.
+func TestExitCodesAreTables(t *testing.T) {
+	tables := 0
+	everyCommand(clitest.NewApp(All()).Root(), func(name string, cmd *cobra.Command) {
+		codes := cli.LongOf(cmd).ExitCodes
+		if codes == "" {
+			if strings.Contains(cmd.Long, "Exit codes:") || strings.Contains(cmd.Long, "The exit code is 0") {
+				t.Errorf("%s: the exit codes in its help are not its last part, below %q", name, "Exit codes:")
+			}
+			return
+		}
+		tables++
+		for line := range strings.SplitSeq(codes, "\n") {
+			if !exitCodeLine.MatchString(line) {
+				t.Errorf("%s: line %q in the table of exit codes", name, line)
+			}
+		}
+	})
+	if tables < 15 {
+		t.Errorf("%d commands have a table of exit codes, want more", tables)
+	}
+}
+
 // TestCommandsHaveScripts requires a script for each command, which runs each of its subcommands.
 func TestCommandsHaveScripts(t *testing.T) {
 	everyCommand(clitest.NewApp(All()).Root(), func(name string, cmd *cobra.Command) {

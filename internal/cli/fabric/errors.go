@@ -52,8 +52,8 @@ Counters can be read only from ports with LIDs, so the subnet needs a subnet man
 
 Exit codes:
 
-    0  no counter is above its threshold or has grown
-    1  such a counter is listed, even if the sweep is partial; or --save failed
+    0   no counter is above its threshold or has grown
+    1   such a counter is listed, even if the sweep is partial; or --save failed
 ` + fabricExitCodes,
 		Example: `  rdmactl fabric errors
   rdmactl fabric errors --interval 10s

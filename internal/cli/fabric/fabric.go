@@ -24,21 +24,18 @@ import (
 )
 
 // fabricExitCodes ends the table of exit codes in the help of a command that sweeps the subnet.
-const fabricExitCodes = `    2  wrong use; also --save FILE if FILE is a folder or its folder doesn't exist
-    3  no usable port, or nothing to list
-    4  no permission to open the port, or to write the file of --save
-    5  the local port doesn't answer
-    6  the time limit expired (--timeout)
-    7  partial result: nodes that don't answer, --budget used up, or Ctrl-C
-
-With exit code 6 or 7 the command prints the incomplete result and the reasons. If --save fails, the
-list is still printed; the exit code is then 1, or 2 or 4 as above.`
+const fabricExitCodes = `    2   wrong use; also --save FILE if FILE is a folder or its folder doesn't exist
+    3   no usable port, or nothing to list
+    4   no permission to open the port, or to write the file of --save
+    5   the local port doesn't answer
+    6   the time limit expired (--timeout): the incomplete result and the reasons are printed
+    7   partial result: nodes that don't answer, --budget used up, or Ctrl-C`
 
 // exitCodesListed begins the table of exit codes of a command that only lists.
 const exitCodesListed = `Exit codes:
 
-    0  the list is complete
-    1  --save failed
+    0   the list is complete
+    1   --save failed; the list is printed nevertheless
 `
 
 // fabricFlags choose the subnet: they are flags of all commands below fabric.

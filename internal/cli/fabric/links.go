@@ -38,10 +38,10 @@ shows the other end that the port had when FILE was saved.
 
 Exit codes:
 
-    0  the links are listed, whatever their state is
-    1  --check: a link is down-trained, not active, up at one end only, or has an end that doesn't
-       answer; --check --down: a port has lost the link that it had in the --rescan file;
-       or --save failed
+    0   the links are listed, whatever their state is
+    1   --check: a link is down-trained, not active, up at one end only, or has an end that doesn't
+        answer; --check --down: a port has lost the link that it had in the --rescan file;
+        or --save failed
 ` + fabricExitCodes,
 		Example: `  rdmactl fabric links
   rdmactl fabric links --downtrained --check

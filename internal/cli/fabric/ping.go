@@ -45,18 +45,17 @@ A RoCE port has no LID, but answers pings to its GID; "rdmactl show DEVICE" list
 port. --gid-index selects the local GID, which must be of the same type. (With IPv4-mapped GIDs,
 rxe of Linux 6.1 loses the answers.)
 
-Under ibsim the server needs SIM_SET_ISSM=1.
+Under ibsim the server needs SIM_SET_ISSM=1. Ctrl-C ends the measurement, and the result so far is
+printed.
 
 Exit codes:
 
-    0  all datagrams were answered; or the server was stopped with Ctrl-C
-    1  some datagrams were lost
-    3  no such node, or no usable port
-    4  no permission to open the port
-    5  no datagram was answered
-    6  the time limit expired (--timeout)
-
-Ctrl-C ends the measurement, and the result so far is printed.`,
+    0   all datagrams were answered; or the server was stopped with Ctrl-C
+    1   some datagrams were lost
+    3   no such node, or no usable port
+    4   no permission to open the port
+    5   no datagram was answered
+    6   the time limit expired (--timeout)`,
 		Example: `  rdmactl fabric ping --server
   rdmactl fabric ping 7 -c 10
   rdmactl fabric ping -C rxe0 fe80::5054:ff:fe99:1 -c 10

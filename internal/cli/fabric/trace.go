@@ -31,10 +31,10 @@ A saved topology must include the forwarding tables:
 
 Exit codes:
 
-    0  the path reaches DST, even if the sweep is partial
-    1  the path doesn't reach DST
-    3  no such node, or the node has no LID
-    7  the path leads to a node that didn't answer, or SRC or DST is not found in a partial sweep`,
+    0   the path reaches DST, even if the sweep is partial
+    1   the path doesn't reach DST
+    3   no such node, or the node has no LID
+    7   the path leads to a node that didn't answer, or SRC or DST is not found in a partial sweep`,
 		Example: `  rdmactl fabric trace host1 host12
   rdmactl fabric trace 5 0x100019
   rdmactl fabric trace --from fabric.json host0 leaf3`,
