@@ -41,7 +41,7 @@ func TestWrongSources(t *testing.T) {
 			[]string{"--from", dir},
 			"open bundle " + dir + ": it is a directory\nhint: use --root for a folder\n", "",
 		},
-		{"empty bundle", "", []string{"--from", empty}, "open bundle " + empty + ": empty file\n", "hint"},
+		{"empty bundle", "", []string{"--from", empty}, "open bundle " + empty + ": empty file\n", "folder"},
 		{"bundle with nothing in it", "", []string{"--from", comment}, "neither sys nor proc", "folder"},
 		{
 			"names from another file", "RDMAKIT_PCI_IDS=" + passwd,
