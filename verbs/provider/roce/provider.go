@@ -39,7 +39,7 @@ func (Provider) Name() string { return "roce" }
 func (p Provider) Open(_ context.Context, name string) (provider.Device, error) {
 	where, ok := strings.CutPrefix(name, Prefix)
 	if !ok {
-		return nil, noDevice(name + ": not of the form " + Prefix + "ADDRESS or " + Prefix + "NETDEV")
+		return nil, noDeviceError(name + ": not of the form " + Prefix + "ADDRESS or " + Prefix + "NETDEV")
 	}
 	list, err := netdevs()
 	if err != nil {
@@ -131,14 +131,14 @@ func netdevs() ([]netdev, error) {
 	return out, nil
 }
 
-// noDevice is the error for a name that is no device of this machine; it matches [fs.ErrNotExist],
-// whose text would speak of a file.
-type noDevice string
+// noDeviceError is the error for a name that is no device of this machine; it matches
+// [fs.ErrNotExist], whose text would speak of a file.
+type noDeviceError string
 
-func (e noDevice) Error() string { return string(e) }
+func (e noDeviceError) Error() string { return string(e) }
 
 // Is reports whether target is fs.ErrNotExist.
-func (e noDevice) Is(target error) bool { return target == fs.ErrNotExist }
+func (e noDeviceError) Is(target error) bool { return target == fs.ErrNotExist }
 
 // locate resolves where, an address or the name of a network device, to an address and its
 // network device. The error matches fs.ErrNotExist.
@@ -161,14 +161,14 @@ func locate(list []netdev, where string) (netip.Addr, *netdev, error) {
 			return best, &list[i], nil
 		}
 		if list[i].Name == where {
-			return netip.Addr{}, nil, noDevice(where + ": no IP address")
+			return netip.Addr{}, nil, noDeviceError(where + ": no IP address")
 		}
 	}
 	kind := "network device"
 	if isAddr {
 		kind = "address of this machine"
 	}
-	return netip.Addr{}, nil, noDevice(where + ": no such " + kind)
+	return netip.Addr{}, nil, noDeviceError(where + ": no such " + kind)
 }
 
 // bindError adds the owner of the port to an error of binding the socket.
