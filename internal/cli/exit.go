@@ -47,7 +47,8 @@ func ExitCodes() string {
     5   a peer can't be reached
     6   the time limit expired (--timeout)
     7   partial result: the output is correct but incomplete
-    10  a difference or a disruption of nodes was found (k8s plan --diff, k8s impact)`
+    10  a difference or a disruption of nodes was found (k8s plan --diff, k8s impact)
+    130 interrupted by Ctrl-C; 143 by SIGTERM`
 }
 
 // ExitError is an error with an exit code. If Err is nil, the run ends with the code and prints no

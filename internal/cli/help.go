@@ -72,9 +72,6 @@ func (app *App) helpPrinter(cmd *cobra.Command) *output.Printer {
 // help prints the long help of cmd. The standard output that it writes to remembers a write error.
 func (app *App) help(cmd *cobra.Command, _ []string) {
 	cmd.InitDefaultHelpFlag() // "rdmactl help X" didn't parse the flags of X
-	if !cmd.HasParent() {
-		AddExitCodes(cmd)
-	}
 	long, width := LongOf(cmd), app.helpPrinter(cmd).TextWidth()
 	blocks := []output.Block{reflow(long.About, width)}
 	if cmd.Example != "" {
@@ -93,7 +90,7 @@ func (app *App) help(cmd *cobra.Command, _ []string) {
 	}
 	blocks = append(blocks, section("Flags of every command:", flagUsages(notShadowed(cmd), width)))
 	if long.ExitCodes != "" {
-		blocks = append(blocks, exitCodeSection(long.ExitCodes, width))
+		blocks = append(blocks, exitCodeSection(long, width))
 	}
 	_ = app.printHelp(cmd, blocks)
 }
@@ -132,28 +129,15 @@ func section(title, text string) output.Text {
 
 // exitCodeSection returns a table of exit codes, wrapped if it is too wide for the terminal. Width
 // is 0 without a terminal.
-func exitCodeSection(table string, width int) output.Text {
-	const margin = 8
+func exitCodeSection(long Long, width int) output.Text {
 	if width == 0 {
-		return section("Exit codes:", table)
+		return section("Exit codes:", long.ExitCodes)
 	}
 	t := output.Text{Title: "Exit codes:"}
-	code, meaning := "", ""
-	add := func() {
-		if meaning != "" {
-			t.Lines = append(t.Lines, []output.Cell{output.Plain(code), output.Plain(meaning).Flow(0)})
-		}
+	for _, c := range long.Codes() {
+		code := output.Plain(fmt.Sprintf("    %-4s", c.Code))
+		t.Lines = append(t.Lines, []output.Cell{code, output.Plain(c.Meaning).Flow(0)})
 	}
-	for line := range strings.SplitSeq(table, "\n") {
-		line = fmt.Sprintf("%-*s", margin, line)
-		if strings.TrimSpace(line[:margin]) == "" { // continues the line above
-			meaning += " " + strings.TrimSpace(line)
-			continue
-		}
-		add()
-		code, meaning = line[:margin], line[margin:]
-	}
-	add()
 	return t
 }
 

@@ -13,10 +13,10 @@ import (
 
 // Measures of the text that commands print, in columns and lines.
 const (
-	TextWidth     = 100 // where sentences wrap; paths and commands never do
-	EvidenceShown = 3   // lines of evidence a finding without -o wide
+	TextWidth     = output.MaxTextWidth // where sentences wrap; paths and commands never do
+	EvidenceShown = 3                   // lines of evidence for each finding without -o wide
 
-	// IndentedWidth is that of a text that stands behind a label.
+	// IndentedWidth is the width of a text after a label.
 	IndentedWidth = TextWidth - labelWidth
 )
 

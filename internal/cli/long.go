@@ -41,9 +41,20 @@ func (l Long) Text() string {
 	return l.About + "\n\n" + l.Details
 }
 
-// AddExitCodes gives the long help of root the exit codes that all commands share, once.
-func AddExitCodes(root *cobra.Command) {
-	if LongOf(root).ExitCodes == "" {
-		root.Long += exitHead + ExitCodes()
+// CodeMeaning is a line of the table of exit codes.
+type CodeMeaning struct{ Code, Meaning string }
+
+// Codes reads the table of exit codes.
+func (l Long) Codes() []CodeMeaning {
+	const margin = 8 // where meanings begin
+	var codes []CodeMeaning
+	for line := range strings.Lines(l.ExitCodes) {
+		head, text := line[:min(margin, len(line))], strings.TrimSpace(line[min(margin, len(line)):])
+		if code := strings.TrimSpace(head); code != "" {
+			codes = append(codes, CodeMeaning{code, text})
+		} else if text != "" && len(codes) > 0 { // continues the line above
+			codes[len(codes)-1].Meaning += " " + text
+		}
 	}
+	return codes
 }

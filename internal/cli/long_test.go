@@ -27,12 +27,21 @@ func TestLongOf(t *testing.T) {
 	}
 }
 
-func TestAddExitCodes(t *testing.T) {
-	root := &cobra.Command{Long: "About."}
-	for range 2 {
-		AddExitCodes(root)
-		if diff := cmp.Diff(Long{About: "About.", ExitCodes: ExitCodes()}, LongOf(root)); diff != "" {
-			t.Errorf("LongOf(root) (-want +got):\n%s", diff)
+func TestCodes(t *testing.T) {
+	for _, tt := range []struct {
+		table string
+		want  []CodeMeaning
+	}{
+		{"", nil},
+		{"        of nothing", nil},
+		{"    0", []CodeMeaning{{"0", ""}}},
+		{
+			"    0   done\n    130 interrupted, by Ctrl-C\n        or SIGTERM\n\n    1   not",
+			[]CodeMeaning{{"0", "done"}, {"130", "interrupted, by Ctrl-C or SIGTERM"}, {"1", "not"}},
+		},
+	} {
+		if diff := cmp.Diff(tt.want, Long{ExitCodes: tt.table}.Codes()); diff != "" {
+			t.Errorf("codes of %q (-want +got):\n%s", tt.table, diff)
 		}
 	}
 }

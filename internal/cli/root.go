@@ -172,7 +172,7 @@ prints the environment variables that jobs need. It also sweeps InfiniBand subne
 bandwidth and latency between two hosts, and plans and checks SR-IOV networks on Kubernetes.
 
 Data goes to standard output, notes and progress to standard error. Commands that print data also
-print it as JSON (-o json) and YAML (-o yaml).`,
+print it as JSON (-o json) and YAML (-o yaml).` + exitHead + ExitCodes(),
 		SilenceErrors:              true,
 		SilenceUsage:               true,
 		SuggestionsMinimumDistance: 2,

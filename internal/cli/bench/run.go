@@ -294,34 +294,13 @@ func measure(
 		return bench.Result{}, cli.WithHints(err, connectHints(err, host)...)
 	}
 	defer conn.Close()
-	switch {
-	case cfg.Duration > 0:
-		defer showDuration(app, &cfg)()
-	case cfg.AllSizes:
-		defer showSizes(app, &cfg)()
-	}
+	defer showProgress(app, &cfg)()
 	return bench.Run(ctx, device, conn, cfg)
 }
 
-// showDuration shows the progress of a test of a given duration. done removes the line.
-func showDuration(app *cli.App, cfg *bench.Config) (done func()) {
-	var progress *output.Progress
-	started := cfg.Observer.Started
-	cfg.Observer.Started = func(s *bench.Setup) {
-		if started != nil {
-			started(s)
-		}
-		progress = app.Out.Timed("measuring", cfg.Duration)
-	}
-	return func() {
-		if progress != nil {
-			progress.Done()
-		}
-	}
-}
-
-// showSizes shows how many sizes of a test have been measured. done removes the line.
-func showSizes(app *cli.App, cfg *bench.Config) (done func()) {
+// showProgress shows how far a test is that takes a given time or measures all sizes. done removes
+// the line.
+func showProgress(app *cli.App, cfg *bench.Config) (done func()) {
 	var progress *output.Progress
 	o := &cfg.Observer
 	started, bandwidth, latency := o.Started, o.Bandwidth, o.Latency
@@ -329,19 +308,29 @@ func showSizes(app *cli.App, cfg *bench.Config) (done func()) {
 		if started != nil {
 			started(s)
 		}
-		progress = app.Out.Progress("measured: sizes", len(cfg.Sizes()))
+		switch {
+		case cfg.Duration > 0:
+			progress = app.Out.Timed("measuring", cfg.Duration)
+		case cfg.AllSizes:
+			progress = app.Out.Progress("measured: sizes", len(cfg.Sizes()))
+		}
+	}
+	measured := func() {
+		if progress != nil && cfg.Duration == 0 {
+			progress.Add(1)
+		}
 	}
 	o.Bandwidth = func(p bench.BandwidthPoint) {
 		if bandwidth != nil {
 			bandwidth(p)
 		}
-		progress.Add(1)
+		measured()
 	}
 	o.Latency = func(p bench.LatencyPoint) {
 		if latency != nil {
 			latency(p)
 		}
-		progress.Add(1)
+		measured()
 	}
 	return func() {
 		if progress != nil {

@@ -56,19 +56,14 @@ func writeManPages(dir string, root *cobra.Command) ([]string, error) {
 	return written, nil
 }
 
-// Reference prepares the command tree of root for the reference and returns the commands that have
-// a page, parents first. The tree must not be run afterwards.
-func Reference(root *cobra.Command) []*cobra.Command {
-	cli.AddExitCodes(root)
-	return documented(root)
-}
-
-func documented(cmd *cobra.Command) []*cobra.Command {
+// Reference returns cmd and the commands below it that have a page, parents first. It removes the
+// date from their pages: the commands must not be run afterwards.
+func Reference(cmd *cobra.Command) []*cobra.Command {
 	cmd.DisableAutoGenTag = true // the tag contains the date
 	all := []*cobra.Command{cmd}
 	for _, child := range cmd.Commands() {
 		if child.IsAvailableCommand() && child.Name() != "help" {
-			all = append(all, documented(child)...)
+			all = append(all, Reference(child)...)
 		}
 	}
 	return all
@@ -81,25 +76,29 @@ func PageName(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.Command
 // not change with the day of the build.
 var datedTitle = regexp.MustCompile(`(?m)^(\.TH "[^"]*" "[^"]*") "[^"]*"`)
 
-// optionLine matches an option and the placeholder of its value, as cobra prints it.
-var optionLine = regexp.MustCompile(`(?m)^((?:\\fB-\w\\fP, )?\\fB--[a-z-]+\\fP)=(\S*)$`)
+// optionEntry matches an option with the placeholder of its value and its text, as cobra prints it:
+// as a paragraph, while manual pages use tagged ones.
+var optionEntry = regexp.MustCompile(
+	`(?m)^(?:\.PP\n)?((?:\\fB-\w\\fP, )?\\fB--[a-z0-9-]+\\fP)=(\S*)\n\t(.*)\n\n?`)
 
 // ManPage returns the manual page of cmd in roff. The page does not depend on the date.
 func ManPage(cmd *cobra.Command) ([]byte, error) {
-	defer forMarkdown(cmd)()
+	restore := forMarkdown(cmd)
 	var buf bytes.Buffer
 	header := doc.GenManHeader{Section: "1", Source: "rdmakit", Manual: "rdmactl manual"}
-	if err := doc.GenMan(cmd, &header, &buf); err != nil {
+	err := doc.GenMan(cmd, &header, &buf)
+	restore()
+	if err != nil {
 		return nil, fmt.Errorf("page of %s: %w", cmd.CommandPath(), err)
 	}
-	page := withSections(datedTitle.ReplaceAll(buf.Bytes(), []byte(`$1 ""`)), cmd)
-	return optionLine.ReplaceAllFunc(page, func(line []byte) []byte {
-		m := optionLine.FindSubmatch(line)
+	page := optionEntry.ReplaceAllFunc(datedTitle.ReplaceAll(buf.Bytes(), []byte(`$1 ""`)), func(entry []byte) []byte {
+		m := optionEntry.FindSubmatch(entry)
 		if len(m[2]) == 0 {
-			return m[1]
+			return fmt.Appendf(nil, ".TP\n%s\n%s\n", m[1], m[3])
 		}
-		return fmt.Appendf(nil, `%s \fI%s\fP`, m[1], m[2])
-	}), nil
+		return fmt.Appendf(nil, ".TP\n%s \\fI%s\\fP\n%s\n", m[1], m[2], m[3])
+	})
+	return withSections(page, cmd), nil
 }
 
 // forMarkdown escapes the texts of cmd for Markdown, because cobra converts them from Markdown to

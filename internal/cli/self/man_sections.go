@@ -54,21 +54,18 @@ func exitStatus(b *strings.Builder, cmd *cobra.Command) {
 		b.WriteString("\n.SH EXIT STATUS\nThat of the tool.\n")
 		return
 	}
-	table := cli.LongOf(cmd).ExitCodes
-	if table == "" {
-		table = cli.ExitCodes()
+	long := cli.LongOf(cmd)
+	if long.ExitCodes == "" {
+		long = cli.LongOf(cmd.Root())
 	}
 	var codes []term
-	for line := range strings.Lines(table) {
-		text := strings.TrimSpace(line)
-		if strings.HasPrefix(line, "        ") && len(codes) > 0 { // goes on with the line above
-			codes[len(codes)-1].text += " " + text
-			continue
-		}
-		code, text, _ := strings.Cut(text, " ")
-		codes = append(codes, term{code, strings.TrimSpace(text)})
+	for _, c := range long.Codes() {
+		codes = append(codes, term{c.Code, c.Meaning})
 	}
 	section(b, "EXIT STATUS", codes)
+	if own := cmd.HasParent() && cli.LongOf(cmd).ExitCodes != ""; own {
+		b.WriteString(".PP\n\\fBrdmactl\\fP(1) lists the codes that all commands share.\n")
+	}
 }
 
 // environment lists the variables that a command reads: those of its settings, which are the flags

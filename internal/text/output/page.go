@@ -1,28 +1,29 @@
 package output
 
-// Bounds of the width of running text on a terminal, in columns. A terminal that is narrower than
-// the least breaks lines itself; one that is wider than the most has text that the eye can follow.
-const (
-	minTextWidth = 40
-	maxTextWidth = 100
-)
+// MaxTextWidth is the number of columns at which running text wraps on terminals that are wider.
+// Longer lines are hard to read.
+const MaxTextWidth = 100
 
-// gap separates columns; two spaces let text with single spaces stay in one column for the eye.
+// minTextWidth is the number of columns at which running text wraps on terminals that are narrower:
+// they break the lines themselves.
+const minTextWidth = 40
+
+// gap separates columns. Two spaces distinguish it from the single spaces of a text.
 const gap = "  "
 
-// page is what blocks are rendered for.
+// page describes the screen or file that blocks are rendered for.
 type page struct {
 	pal  palette
 	wide bool
-	// width is that of the terminal that the text must fit, in columns; 0 where it need not: in a
-	// pipe, with -o wide, and where the size is unknown.
+	// width is that of the terminal in columns; 0 if the text needn't fit one: in a pipe, with -o
+	// wide, and if the size is unknown.
 	width int
 }
 
-// textWidth is where running text is broken on a terminal, 0 elsewhere.
+// textWidth is the number of columns at which running text wraps; 0 without a terminal.
 func (pg page) textWidth() int {
 	if pg.width <= 0 {
 		return 0
 	}
-	return min(max(pg.width, minTextWidth), maxTextWidth)
+	return min(max(pg.width, minTextWidth), MaxTextWidth)
 }
