@@ -156,7 +156,7 @@ func (r *run) measure(ctx context.Context) error {
 		}
 	case WriteLat:
 		err := r.latencies(ctx, r.writeLatency)
-		if err == nil && !client { // the last message ends the test; there is no closing handshake
+		if err == nil { // there is no closing handshake
 			r.session.Linger(ctx)
 		}
 		return err
@@ -282,7 +282,7 @@ func (r *run) latencies(ctx context.Context, measure func(context.Context, int) 
 			return err
 		}
 		p, err := watched(ctx, r, size, measure)
-		if err != nil {
+		if err != nil && !(errors.Is(err, errUnacknowledged) && errors.Is(err, ErrPeerEnded)) {
 			return err
 		}
 		r.result.Latency = append(r.result.Latency, p)

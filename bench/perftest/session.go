@@ -328,12 +328,16 @@ func (s *Session) Bye(ctx context.Context) error {
 // lingerLimit limits Linger: the peer only waits for the acknowledgement of its last message.
 const lingerLimit = 2 * time.Second
 
-// Linger waits until the peer closes the connection, at most two seconds. It is for tests without a
-// closing handshake: an end that destroys its queue pair at once leaves the peer's last message
-// without an acknowledgement.
+// Linger tells the peer that this end has finished, by closing its half of the connection, and
+// waits until the peer closes its own, at most two seconds. It is for tests without a closing
+// handshake: an end that destroys its queue pair at once can't repeat the acknowledgement of the
+// peer's last message if the first was lost.
 func (s *Session) Linger(ctx context.Context) {
 	if len(s.ahead) > 0 || s.conn.SetDeadline(time.Now().Add(lingerLimit)) != nil {
 		return
+	}
+	if half, ok := s.conn.(interface{ CloseWrite() error }); ok {
+		_ = half.CloseWrite() // the end of Close tells it too
 	}
 	stop := context.AfterFunc(ctx, func() { _ = s.conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()

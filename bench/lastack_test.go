@@ -1,0 +1,158 @@
+package bench_test
+
+import (
+	"context"
+	"encoding/binary"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rdmakit/rdmakit/bench"
+	"github.com/rdmakit/rdmakit/bench/perftest"
+	"github.com/rdmakit/rdmakit/internal/edge/udpio"
+	"github.com/rdmakit/rdmakit/internal/sim/packetnet"
+	"github.com/rdmakit/rdmakit/verbs"
+	"github.com/rdmakit/rdmakit/verbs/provider"
+	"github.com/rdmakit/rdmakit/verbs/provider/roce"
+	"github.com/rdmakit/rdmakit/wire/ib"
+)
+
+// ackLoss is a provider whose devices lose the acknowledgements for which lost reports true.
+type ackLoss struct {
+	network *packetnet.Network
+	lost    func(psn uint32, again int) bool // again counts the copies of a packet from 0
+}
+
+func (ackLoss) Name() string { return "ackloss" }
+
+func (a ackLoss) Open(_ context.Context, name string) (provider.Device, error) {
+	addr := netip.MustParseAddr(name)
+	conn, err := a.network.Listen(netip.AddrPortFrom(addr, 4791))
+	if err != nil {
+		return nil, err
+	}
+	return roce.New(roce.Config{
+		Name: name, Conn: &ackLossConn{PacketConn: conn, lost: a.lost, seen: map[uint32]int{}}, Addr: addr, MTU: ib.MTU4096,
+	})
+}
+
+type ackLossConn struct {
+	roce.PacketConn
+	lost func(uint32, int) bool
+	mu   sync.Mutex
+	seen map[uint32]int
+}
+
+const opcodeAcknowledge = 17 // RC; BTH byte 0
+
+func (c *ackLossConn) Write(entries []udpio.Outbound) error {
+	c.mu.Lock()
+	kept := slices.DeleteFunc(slices.Clone(entries), func(e udpio.Outbound) bool {
+		if len(e.Data) < 12 || e.Data[0] != opcodeAcknowledge {
+			return false
+		}
+		psn := binary.BigEndian.Uint32(e.Data[8:12]) & 0xffffff
+		c.seen[psn]++
+		return c.lost(psn, c.seen[psn]-1)
+	})
+	c.mu.Unlock()
+	return c.PacketConn.Write(kept)
+}
+
+// TestLastAcknowledgement loses acknowledgements of a test that ends without a handshake: an end
+// that has finished must still repeat them, and a peer that never gets the last one must not fail,
+// because the other end has everything.
+func TestLastAcknowledgement(t *testing.T) {
+	const iterations = 5
+	var mu sync.Mutex
+	first := map[string]uint32{} // smallest PSN that an end acknowledged
+	last := func(end string) func(uint32, int) bool {
+		return func(psn uint32, _ int) bool {
+			mu.Lock()
+			defer mu.Unlock()
+			if _, ok := first[end]; !ok {
+				first[end] = psn
+			}
+			return psn == (first[end]+iterations-1)&0xffffff
+		}
+	}
+	none := func(uint32, int) bool { return false }
+	once := func(_ uint32, again int) bool { return again == 0 }
+	for _, tt := range []struct {
+		name           string
+		client, server func(uint32, int) bool
+	}{
+		{"each of both ends once", once, once},
+		{"the server's last always", none, last("server")},
+		{"the client's last always", last("client"), none},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			network := packetnet.New(packetnet.Faults{})
+			openLossy := func(name string, lost func(uint32, int) bool) *verbs.Device {
+				d, err := verbs.Open(t.Context(), name, ackLoss{network, lost})
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = d.Close() })
+				return d
+			}
+			client, server := openLossy("10.0.0.1", tt.client), openLossy("10.0.0.2", tt.server)
+			began := time.Now()
+			const code = 11 // 8 ms
+			cfg := bench.Config{Test: bench.WriteLat, Size: 64, Iterations: iterations, Timeout: code}
+			a, b := bothWithExit(t, client, server, cfg)
+			if len(a.Latency) != 1 || a.Latency[0].Iterations != iterations || len(b.Latency) != 1 {
+				t.Errorf("results = %+v and %+v", a.Latency, b.Latency)
+			}
+			if took := time.Since(began); took > 30*time.Second {
+				t.Errorf("took %v", took)
+			}
+		})
+	}
+}
+
+// bothWithExit is like both, but each end closes its connection and device as soon as it has
+// finished, as a program that exits.
+func bothWithExit(t *testing.T, client, server *verbs.Device, cfg bench.Config) (ofClient, ofServer bench.Result) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	end := func(d *verbs.Device, conn net.Conn, role perftest.Role, result *bench.Result) error {
+		own := cfg
+		own.Role = role
+		var err error
+		*result, err = bench.Run(ctx, d, conn, own)
+		_ = d.Close()
+		_ = conn.Close()
+		return err
+	}
+	done := make(chan error, 1)
+	go func() {
+		conn, err := l.Accept()
+		if err == nil {
+			err = end(server, conn, perftest.RoleServer, &ofServer)
+		}
+		done <- err
+	}()
+	//nolint:errcheck,forcetypeassert // a TCP listener has no other
+	conn, err := bench.Dial(ctx, "127.0.0.1", l.Addr().(*net.TCPAddr).Port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := end(client, conn, perftest.RoleClient, &ofClient); err != nil {
+		t.Errorf("client: %v", err)
+	}
+	if err := <-done; err != nil {
+		t.Errorf("server: %v", err)
+	}
+	return ofClient, ofServer
+}
