@@ -35,7 +35,8 @@ func (a ackLoss) Open(_ context.Context, name string) (provider.Device, error) {
 		return nil, err
 	}
 	return roce.New(roce.Config{
-		Name: name, Conn: &ackLossConn{PacketConn: conn, lost: a.lost, seen: map[uint32]int{}}, Addr: addr, MTU: ib.MTU4096,
+		Name: name, Addr: addr, MTU: ib.MTU4096,
+		Conn: &ackLossConn{PacketConn: conn, lost: a.lost, seen: map[uint32]int{}},
 	})
 }
 

@@ -30,7 +30,8 @@ const (
 func isGPU(class PCIClass, vendor PCIID) bool {
 	base := class >> 16
 	return base == classDisplay && (vendor == vendorNVIDIA || vendor == vendorAMD || vendor == vendorIntel) ||
-		base == classAccel && slices.Contains([]PCIID{vendorNVIDIA, vendorAMD, vendorIntel, vendorHabana}, vendor)
+		base == classAccel && slices.Contains(
+			[]PCIID{vendorNVIDIA, vendorAMD, vendorIntel, vendorHabana, vendorHuawei}, vendor)
 }
 
 // rdmaModule maps a network driver to the module that creates the RDMA devices of its functions.

@@ -13,6 +13,7 @@ import (
 // correlate connects the objects that were read separately: ports with network
 // devices, VFs with PFs, cards with devices, GPUs with ports.
 func (s *scanner) correlate() {
+	s.findSMI()
 	for d, p := range s.snap.Ports() {
 		p.Netdev = s.portNetdev(d, p)
 		s.linkNetdev(d, p)
@@ -24,6 +25,45 @@ func (s *scanner) correlate() {
 	s.addressesFromGIDs()
 	s.joinVFs()
 	s.joinCards()
+}
+
+// findSMI finds the devices that have only ports for subnet management. On kernels or recordings
+// that don't say so, such a device shares its PCI function with another one that has what it lacks.
+func (s *scanner) findSMI() {
+	for i := range s.snap.Devices {
+		d := &s.snap.Devices[i]
+		for _, l := range s.live.Devices {
+			if l.Name == d.Name {
+				d.SMIOf = l.SMIOf
+			}
+		}
+		if d.SMIOf != "" || d.PCI == nil || d.VF != nil {
+			continue
+		}
+		for j := range s.snap.Devices {
+			if main := &s.snap.Devices[j]; i != j && main.PCI != nil && main.PCI.Address == d.PCI.Address &&
+				main.VF == nil && lacksVerbs(d, main) {
+				d.SMIOf = main.Name
+			}
+		}
+	}
+}
+
+// lacksVerbs reports whether d, on the PCI function of main, has subnet management that main has
+// not, and no uverbs where main has one or it isn't known.
+func lacksVerbs(d, main *Device) bool {
+	smi := func(d *Device, want bool) bool {
+		return len(d.Ports) > 0 && !slices.ContainsFunc(d.Ports, func(p Port) bool {
+			return p.LinkLayer != LinkLayerInfiniBand || p.HasSMI == nil || *p.HasSMI != want
+		})
+	}
+	told := slices.ContainsFunc(d.Ports, func(p Port) bool { return p.HasSMI != nil })
+	return !d.hasUverbs() && (smi(d, true) && smi(main, false) || !told && strings.HasPrefix(d.Name, "smi"))
+}
+
+// hasUverbs reports whether the kernel has a uverbs device for d.
+func (d *Device) hasUverbs() bool {
+	return slices.ContainsFunc(d.Chars, func(c CharDevice) bool { return strings.HasPrefix(c.Name, "uverbs") })
 }
 
 // Ports iterates over all ports with their devices, in order.
@@ -273,7 +313,7 @@ func (s *scanner) activeMTU(d *Device, p *Port) ib.MTU {
 		return 0
 	}
 	switch {
-	case p.Transport == TransportEFA || p.Transport == TransportUnknown:
+	case p.Transport == TransportEFA || p.Transport == TransportERDMA || p.Transport == TransportUnknown:
 		return 0
 	case d.Software == "rxe":
 		return max(ib.MTUFit(n.MTU-rxeOverhead), ib.MTU256)

@@ -29,7 +29,10 @@ type Device struct {
 	PCI    *PCI    `json:"pci,omitempty"`   // nil for a software device
 	SRIOV  *SRIOV  `json:"sriov,omitempty"` // nil if the function doesn't support VFs
 	VF     *VFInfo `json:"vf,omitempty"`    // nil unless the device is a VF or sub-function
-	Ports  []Port  `json:"ports"`
+	// SMIOf names the device whose planes this one manages: the card is multi-plane (XDR), and this
+	// device has ports for subnet management only, without uverbs. "" for other devices.
+	SMIOf string `json:"smiOf,omitempty"`
+	Ports []Port `json:"ports"`
 	// Chars are its uverbs, umad and issm devices.
 	Chars []CharDevice `json:"chars,omitempty"`
 	// Index is the kernel's device index, nil without nldev.
@@ -124,7 +127,10 @@ type Port struct {
 	SMLID     *ib.LID   `json:"smLID,omitempty"`   // sm_lid: LID of the subnet manager
 	SMSL      *int      `json:"smSL,omitempty"`    // sm_sl: service level for packets to the subnet manager
 	CapMask   *uint32   `json:"capMask,omitempty"` // cap_mask: capability bits of PortInfo
-	PKeys     []PKey    `json:"pkeys,omitempty"`   // non-zero entries
+	// HasSMI is has_smi: whether the port sends and receives subnet management packets. On a
+	// multi-plane card only the ports of the SMI device do. nil on kernels without the file.
+	HasSMI *bool  `json:"hasSMI,omitempty"`
+	PKeys  []PKey `json:"pkeys,omitempty"` // non-zero entries
 	// GIDs are the non-empty entries of the GID table. GIDTableSize is the number of all
 	// entries, so every index below it that is not in GIDs is a gap.
 	GIDs         []GIDEntry `json:"gids,omitempty"`
@@ -139,6 +145,7 @@ type Port struct {
 	Fabric     *Fabric `json:"fabric,omitempty"`
 	Role       Role    `json:"role"`
 	RoleReason string  `json:"roleReason"`
+	RoleRule   string  `json:"roleRule,omitempty"` // name of the rule, one of [RoleRules]
 	// Rail is the number of a compute port, from 0, in the order of the nearest GPUs, then of
 	// the PCI addresses; nil for other roles.
 	Rail *int `json:"rail,omitempty"`

@@ -105,6 +105,12 @@ const (
 // Transport is the protocol of the queue pairs of a port.
 type Transport string
 
+// HasGIDs reports whether connections of ports with the transport use an entry of the GID table
+// that stands for an address.
+func (t Transport) HasGIDs() bool {
+	return t != TransportIWARP && t != TransportEFA && t != TransportERDMA
+}
+
 // The transports; a port with RoCE v2 GIDs has transport RoCE v2 even if it also supports v1.
 const (
 	TransportUnknown    Transport = ""
@@ -115,6 +121,7 @@ const (
 	TransportIWARP      Transport = "iWARP"
 	TransportEFA        Transport = "EFA"
 	TransportUSNIC      Transport = "usNIC"
+	TransportERDMA      Transport = "eRDMA" // Alibaba's, an RNIC; GID 0 is its MAC address
 )
 
 // GIDType is the encapsulation of packets with a GID (gid_attrs/types/N, where
@@ -134,10 +141,12 @@ type Role string
 
 // The roles.
 const (
-	RoleUnknown    Role = ""
-	RoleCompute    Role = "compute"
-	RoleStorage    Role = "storage"
-	RoleManagement Role = "management"
+	RoleUnknown    Role = ""           // not for this node to use, or nothing is known
+	RoleCompute    Role = "compute"    // for the collectives of jobs: a rail
+	RoleStorage    Role = "storage"    // fast, but not a rail
+	RoleManagement Role = "management" // slow, or with the default route
+	RoleUnused     Role = "unused"     // can't serve, or isn't meant to: a spare second port
+	RoleUncertain  Role = "uncertain"  // either of several; the reason says what would decide
 )
 
 // Bus is the bus of a network device.

@@ -9,7 +9,7 @@ import (
 // use: RoCE v2 before v1, IPv4 before IPv6, the lowest index first, never link-local. On
 // InfiniBand, iWARP and EFA it is the first entry.
 func (p *Port) RoutableGID() (GIDEntry, bool) {
-	if p.LinkLayer == LinkLayerInfiniBand || p.Transport == TransportIWARP || p.Transport == TransportEFA {
+	if p.LinkLayer == LinkLayerInfiniBand || !p.Transport.HasGIDs() {
 		if len(p.GIDs) == 0 {
 			return GIDEntry{}, false
 		}

@@ -31,6 +31,8 @@ type LiveDevice struct {
 	Name     string     `json:"name"`               // as in /sys/class/infiniband
 	Protocol string     `json:"protocol,omitempty"` // ib, roce, iw, usnic
 	Ports    []LivePort `json:"ports,omitempty"`    // by number
+	// SMIOf is the parent of a sub-device of type SMI (kernel 6.11); "" for other devices.
+	SMIOf string `json:"smiOf,omitempty"`
 }
 
 // LivePort is a port as reported by nldev.

@@ -41,6 +41,9 @@ func (k kernelLive) devices(ctx context.Context, l *Live) error {
 	errs := []error{err}
 	for _, d := range devices {
 		out := LiveDevice{Index: d.Index, Name: d.Name, Protocol: d.Protocol}
+		if d.Type != nil && *d.Type == rdmanl.RDMA_DEVICE_TYPE_SMI {
+			out.SMIOf = d.Parent
+		}
 		ports, err := k.client.Ports(ctx, d)
 		if errors.Is(err, os.ErrNotExist) {
 			continue // removed since: if its files exist again later, the scan reports errAdded

@@ -8,8 +8,11 @@ import (
 // OthersReason returns the reason why this node or pod should not use a visible port, or
 // "" if it may. In the shared namespace mode a pod sees all devices of the host, but may
 // use only those with a character device or a network device in the pod. On a host, VFs
-// whose PF is visible are for pods and virtual machines.
+// whose PF is visible are for pods and virtual machines. Ports of an SMI device are for nobody.
 func (s *Snapshot) OthersReason(d *Device, p *Port) string {
+	if d.SMIOf != "" {
+		return "subnet management of " + d.SMIOf + ", for no job"
+	}
 	if n := s.Netdev(p.Netdev); n != nil && n.Kind == kindRepresentor {
 		return "port of " + n.Name + ", the representor of a virtual function"
 	}
@@ -51,8 +54,8 @@ func (s *Snapshot) hasNoAddress(d *Device) bool {
 		return false
 	}
 	return !slices.ContainsFunc(d.Ports, func(p Port) bool {
-		return p.LinkLayer != LinkLayerEthernet || p.Transport == TransportIWARP || len(p.GIDs) > 0 ||
-			s.Netdev(p.Netdev) != nil
+		return p.LinkLayer != LinkLayerEthernet || p.Transport == TransportIWARP || p.Transport == TransportERDMA ||
+			len(p.GIDs) > 0 || s.Netdev(p.Netdev) != nil
 	})
 }
 

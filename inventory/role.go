@@ -1,178 +1,150 @@
 package inventory
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 )
 
-// storageGbPerSecond is the minimum rate of a storage port. Other non-compute ports are
-// management ports: management networks run at 1 to 25 Gb/s.
+// storageGbPerSecond is the minimum rate of a storage port. Other ports that are not compute ports
+// are management ports: management networks run at 1 to 25 Gb/s.
 const storageGbPerSecond = 40
 
-// assignRoles determines the role of each port and numbers the rails. The compute ports
-// are the class of ports (link layer, transport and rate) with the most bandwidth near
-// GPUs. Ports of the same card model are compute ports at any rate, since a rail may be
-// down or have a reduced rate. A port with the default route or in a bond is not a
-// compute port.
-func assignRoles(snap *Snapshot) {
-	rc := newRoleClassifier(snap)
-	for d, p := range snap.Ports() {
-		p.Role, p.RoleReason = rc.role(d, p)
+// AssignRoles determines the role of each port, with the rule and the reason, and numbers the
+// rails. [Scan] does it; call it again to apply the settings of a site to a stored snapshot.
+//
+// Ports of one board, link layer and transport are a family. The compute ports are those of the
+// family with the most bandwidth near GPUs, and what belongs to it; [RoleRules] lists the rules.
+func AssignRoles(snap *Snapshot, site []RoleSetting) {
+	c := newClassifier(snap, site)
+	for i := range c.ports {
+		f := &c.ports[i]
+		f.p.Role, f.p.RoleReason, f.p.RoleRule, f.p.Rail = RoleUnknown, "", "", nil
+		for _, rule := range roleRules {
+			if role, reason, ok := rule.judge(c, f); ok {
+				f.p.Role, f.p.RoleReason, f.p.RoleRule = role, reason, rule.name
+				break
+			}
+		}
 	}
 	assignRails(snap)
 }
 
-// portClass has the properties that all compute ports of a node share.
-type portClass struct {
+// portFacts is what the rules compare.
+type portFacts struct {
+	d        *Device
+	p        *Port
+	family   *family // nil if the port is no candidate for collectives
+	up       bool    // it has a link, so its rate is valid
+	near     bool    // a GPU is below the same PCI switch
+	route    bool    // it carries the default route
+	setting  *RoleSetting
+	others   string // why this node or pod must not use it
+	sibling  string // the device with a link on the same card if this is probably its unused second port
+	selected bool   // it counts for the choice of the compute family
+}
+
+// family is the ports of one board, link layer and transport, bonded or not. They serve the same
+// purpose unless something tells them apart.
+type family struct {
+	familyKey
+	ports []*portFacts
+	rate  float64 // of most of its selected ports, Gb/s; 0 without one
+}
+
+type familyKey struct {
+	board     string
 	layer     LinkLayer
 	transport Transport
-	rate      float64 // Gb/s
+	bonded    bool
 }
 
-func (c portClass) String() string {
-	return fmt.Sprintf("%s at %g Gb/s", c.transport, c.rate)
-}
+func (f *family) String() string { return fmt.Sprintf("%s at %g Gb/s", f.transport, f.rate) }
 
-// roleClassifier determines the roles of the ports of a node.
-type roleClassifier struct {
-	snap    *Snapshot
-	compute portClass // class of the compute ports; zero if it can't be determined
-	near    bool      // compute ports have a GPU nearby
-	models  map[PCIID]bool
-	only    bool // no other port is eligible, so default routes and bonds don't exclude a port
-}
-
-func newRoleClassifier(snap *Snapshot) *roleClassifier {
-	rc := &roleClassifier{snap: snap, models: map[PCIID]bool{}}
-	if !rc.choose() {
-		rc.only = true
-		rc.choose()
-	}
-	return rc
-}
-
-// choose determines the class with the most bandwidth near GPUs, then in total. It reports
-// whether there is one.
-func (rc *roleClassifier) choose() bool {
-	type score struct {
-		near, total float64
-		count       int
-	}
-	scores := map[portClass]*score{}
-	for d, p := range rc.snap.Ports() {
-		if !rc.eligible(d, p) || p.Rate == nil || !linkUp(p) {
-			continue
-		}
-		c := classOf(p)
-		if scores[c] == nil {
-			scores[c] = &score{}
-		}
-		scores[c].total += p.Rate.GbPerSecond
-		scores[c].count++
-		if nearGPU(p) {
-			scores[c].near += p.Rate.GbPerSecond
+// count returns the number of ports for which is reports true.
+func (f *family) count(is func(*portFacts) bool) int {
+	n := 0
+	for _, p := range f.ports {
+		if is(p) {
+			n++
 		}
 	}
-	best := portClass{}
-	for c, s := range scores {
-		b, ok := scores[best]
-		if !ok || cmp.Or(cmp.Compare(s.near, b.near), cmp.Compare(s.total, b.total),
-			cmp.Compare(layerRank(c.layer), layerRank(best.layer)), cmp.Compare(c.rate, best.rate),
-			cmp.Compare(best.transport, c.transport)) > 0 {
-			best = c
-		}
-	}
-	if len(scores) == 0 {
-		return false
-	}
-	rc.compute, rc.near = best, scores[best].near > 0
-	for d, p := range rc.snap.Ports() {
-		if rc.eligible(d, p) && linkUp(p) && classOf(p) == best && d.PCI != nil {
-			rc.models[d.PCI.DeviceID] = true
-		}
-	}
-	return true
+	return n
 }
 
-// eligible reports whether a port is considered for the class of compute ports: it is
-// hardware that this node may use, without default route and bond unless no other port is
-// eligible.
-func (rc *roleClassifier) eligible(d *Device, p *Port) bool {
-	if d.Software != "" || rc.snap.OthersReason(d, p) != "" {
-		return false
-	}
-	return rc.only || !rc.defaultRoute(p) && !rc.bonded(p)
+func isUp(f *portFacts) bool       { return f.up }
+func isDown(f *portFacts) bool     { return !f.up && f.sibling == "" }
+func isNear(f *portFacts) bool     { return f.near }
+func isSelected(f *portFacts) bool { return f.selected }
+
+// classifier determines the roles of the ports of a node.
+type classifier struct {
+	snap     *Snapshot
+	ports    []portFacts
+	families []*family
+	compute  *family      // the family of the compute ports, nil if there is none
+	near     bool         // compute ports have a GPU nearby
+	covered  map[int]bool // the GPUs near a port of the compute family
+	only     bool         // there are no other ports than those with the default route
+	// doubt is why no family was chosen although ports have a link; "" otherwise.
+	doubt string
 }
 
-func (rc *roleClassifier) role(d *Device, p *Port) (Role, string) {
-	others := rc.snap.OthersReason(d, p)
+func newClassifier(snap *Snapshot, site []RoleSetting) *classifier {
+	c := &classifier{snap: snap, covered: map[int]bool{}}
+	for d, p := range snap.Ports() {
+		f := portFacts{d: d, p: p, up: linkUp(p), near: nearGPU(p), others: snap.OthersReason(d, p)}
+		f.setting = settingOf(site, snap, d, p)
+		f.route = defaultRoute(snap, p)
+		if spare, _ := snap.SpareOf(d, p); spare != nil {
+			f.sibling = spare.Name
+		}
+		c.ports = append(c.ports, f)
+	}
+	for i := range c.ports {
+		if f := &c.ports[i]; f.candidate() {
+			c.join(f)
+		}
+	}
+	c.choose()
+	return c
+}
+
+// candidate reports whether a port is hardware that could carry the collectives of this node.
+func (f *portFacts) candidate() bool {
+	return f.d.Software == "" && f.d.SMIOf == "" && f.others == "" && f.p.Transport != TransportUSNIC &&
+		(f.setting == nil || f.setting.Role == RoleCompute)
+}
+
+func (c *classifier) join(f *portFacts) {
+	key := familyKey{boardOf(f.d), f.p.LinkLayer, transportClass(f.p), bonded(c.snap, f.p)}
+	i := slices.IndexFunc(c.families, func(o *family) bool { return o.familyKey == key })
+	if i < 0 {
+		i = len(c.families)
+		c.families = append(c.families, &family{familyKey: key})
+	}
+	f.family = c.families[i]
+	f.family.ports = append(f.family.ports, f)
+}
+
+// boardOf returns what distinguishes boards: the board id (PSID) if it is known, as the same PCI
+// device is a network card on one board and a DPU on another.
+func boardOf(d *Device) string {
 	switch {
-	case others != "":
-		return RoleUnknown, others
-	case d.Software != "" && rc.compute != (portClass{}):
-		return RoleUnknown, d.Software + " is a software device, and the node has RDMA cards"
-	case d.Software != "":
-		return RoleCompute, "the node has only software RDMA devices (" + d.Software + ")"
-	case rc.compute == (portClass{}):
-		return RoleUnknown, "no port of the node has a link, so compute and storage can't be distinguished"
-	case !rc.only && rc.defaultRoute(p):
-		return RoleManagement, p.Netdev + " carries the default route"
-	case !rc.only && rc.bonded(p):
-		return RoleStorage, p.Netdev + " is in a bond, and the node has compute ports without a bond"
+	case d.BoardID != "":
+		return d.BoardID
+	case d.PCI != nil:
+		return fmt.Sprintf("%v:%v %v:%v", d.PCI.VendorID, d.PCI.DeviceID, d.PCI.SubsystemVendor, d.PCI.SubsystemDevice)
 	}
-	return rc.roleByClass(d, p)
+	return d.HCAType
 }
 
-func (rc *roleClassifier) roleByClass(d *Device, p *Port) (Role, string) {
-	sameClass := linkUp(p) && classOf(p) == rc.compute
-	spare, _ := rc.snap.SpareOf(d, p)
-	sameModel := p.LinkLayer == rc.compute.layer && d.PCI != nil && rc.models[d.PCI.DeviceID]
-	switch {
-	case !sameClass && !sameModel:
-		return rc.roleOfOther(p)
-	case rc.near && !nearGPU(p):
-		return RoleStorage, fmt.Sprintf("%s like the compute ports, but no GPU nearby (%s)",
-			p.Transport, nearestGPUText(p))
-	case sameClass && rc.near:
-		return RoleCompute, fmt.Sprintf("%s with a GPU nearby (%s)", rc.compute, nearestGPUText(p))
-	case sameClass:
-		return RoleCompute, rc.compute.String() + ", the class with the most bandwidth"
-	case !linkUp(p) && spare != nil:
-		return RoleUnknown, fmt.Sprintf(
-			"no link, but %s on the same card has one: probably the unused second port", spare.Name)
-	case !linkUp(p):
-		return RoleCompute, "same card model as the compute ports, without a link"
-	case p.Rate == nil:
-		return RoleCompute, "same card model as the compute ports; its rate could not be read"
+// transportClass is the transport without the version of RoCE, which depends on the addresses and
+// not on the card.
+func transportClass(p *Port) Transport {
+	if p.Transport == TransportRoCE || p.Transport == TransportRoCEv1 {
+		return TransportRoCEv2
 	}
-	if classOf(p).transport != rc.compute.transport {
-		return RoleCompute, fmt.Sprintf("same card model as the compute ports, but with transport %s", p.Transport)
-	}
-	return RoleCompute, fmt.Sprintf("same card model as the compute ports, at %g instead of %g Gb/s",
-		rateOf(p), rc.compute.rate)
-}
-
-// roleOfOther determines the role of a port that is not in the compute class.
-func (rc *roleClassifier) roleOfOther(p *Port) (Role, string) {
-	switch rate := rateOf(p); {
-	case !linkUp(p):
-		return RoleUnknown, "no link, and not the card model of the compute ports"
-	case rate == 0:
-		return RoleUnknown, "its rate could not be read"
-	case rate >= storageGbPerSecond:
-		return RoleStorage, fmt.Sprintf("%s, while compute ports have %s", classOf(p), rc.compute)
-	default:
-		return RoleManagement, fmt.Sprintf("%s, slow compared with the compute ports (%s)", classOf(p), rc.compute)
-	}
-}
-
-func classOf(p *Port) portClass {
-	t := p.Transport
-	if t == TransportRoCE || t == TransportRoCEv1 {
-		t = TransportRoCEv2 // the version depends on the addresses, not on the card
-	}
-	return portClass{layer: p.LinkLayer, transport: t, rate: rateOf(p)}
+	return p.Transport
 }
 
 func rateOf(p *Port) float64 {
@@ -194,9 +166,9 @@ func linkUp(p *Port) bool {
 	return false
 }
 
-func nearGPU(p *Port) bool {
-	return len(p.GPUs) > 0 && p.GPUs[0].Distance != PCIDistanceUnknown && p.GPUs[0].Distance <= PCIDistancePXB
-}
+func nearGPU(p *Port) bool { return len(p.GPUs) > 0 && isNearDistance(p.GPUs[0].Distance) }
+
+func isNearDistance(d PCIDistance) bool { return d != PCIDistanceUnknown && d <= PCIDistancePXB }
 
 func nearestGPUText(p *Port) string {
 	if len(p.GPUs) == 0 {
@@ -205,72 +177,25 @@ func nearestGPUText(p *Port) string {
 	return fmt.Sprintf("GPU%d at %s", p.GPUs[0].GPU, p.GPUs[0].Distance)
 }
 
-// layerRank prefers InfiniBand if everything else is equal.
-func layerRank(l LinkLayer) int {
-	if l == LinkLayerInfiniBand {
-		return 1
-	}
-	return 0
-}
-
-func (rc *roleClassifier) defaultRoute(p *Port) bool {
-	n := rc.snap.Netdev(p.Netdev)
+// defaultRoute reports whether the default route is on the port's network device, on its bond, or
+// on a VLAN device on it.
+func defaultRoute(s *Snapshot, p *Port) bool {
+	n := s.Netdev(p.Netdev)
 	if n == nil {
 		return false
 	}
-	// The route may be on the device itself, on its bond, or on a VLAN device on it.
-	for _, r := range rc.snap.Host.DefaultRoutes {
+	for _, r := range s.Host.DefaultRoutes {
 		if r.Netdev == n.Name || r.Netdev == n.Master && n.Master != "" {
 			return true
 		}
-		if over := rc.snap.Netdev(r.Netdev); over != nil && over.Lower == n.Name {
+		if over := s.Netdev(r.Netdev); over != nil && over.Lower == n.Name {
 			return true
 		}
 	}
 	return false
 }
 
-func (rc *roleClassifier) bonded(p *Port) bool {
-	n := rc.snap.Netdev(p.Netdev)
-	if n == nil {
-		return false
-	}
-	if n.Bond != nil {
-		return true
-	}
-	m := rc.snap.Netdev(n.Master)
-	return m != nil && m.Bond != nil
-}
-
-// assignRails numbers the compute ports.
-func assignRails(snap *Snapshot) {
-	type rail struct {
-		d *Device
-		p *Port
-	}
-	var rails []rail
-	for d, p := range snap.Ports() {
-		if p.Role == RoleCompute {
-			rails = append(rails, rail{d, p})
-		}
-	}
-	gpu := func(p *Port) int {
-		if !nearGPU(p) {
-			return len(snap.GPUs)
-		}
-		return p.GPUs[0].GPU
-	}
-	address := func(d *Device) string {
-		if d.PCI == nil {
-			return d.Name
-		}
-		return d.PCI.Address
-	}
-	slices.SortStableFunc(rails, func(a, b rail) int {
-		return cmp.Or(cmp.Compare(gpu(a.p), gpu(b.p)), cmp.Compare(address(a.d), address(b.d)),
-			cmp.Compare(a.p.Number, b.p.Number))
-	})
-	for i, r := range rails {
-		r.p.Rail = &i
-	}
+func bonded(s *Snapshot, p *Port) bool {
+	n := s.Netdev(p.Netdev)
+	return n != nil && (n.Bond != nil || s.bondOf(*n) != nil)
 }

@@ -20,6 +20,7 @@ type Sources struct {
 	Live  LiveSource
 	Names PCINames
 	Now   func() time.Time
+	Roles []RoleSetting // the roles that the site gives to ports
 }
 
 // PCINames provides names of PCI functions, for example from pci.ids.
@@ -50,7 +51,7 @@ func Scan(ctx context.Context, src Sources) (Snapshot, error) {
 	s.scanNetdevs()
 	s.scanDevices()
 	s.correlate()
-	assignRoles(&s.snap)
+	AssignRoles(&s.snap, src.Roles)
 	errs := []error{liveErr}
 	for _, e := range s.root.Errors() {
 		s.snap.Problems = append(s.snap.Problems, Problem{Path: e.Path, Error: e.Err.Error()})

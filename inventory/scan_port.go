@@ -26,10 +26,13 @@ func (s *scanner) readPort(r *sysfs.Reader, d *Device, number int) Port {
 	if v := r.Uint("cap_mask", 32); v != nil {
 		p.CapMask = new(uint32(*v))
 	}
+	if v := r.Uint("has_smi", 8); v != nil {
+		p.HasSMI = new(*v != 0)
+	}
 	p.PKeys = readPKeys(r)
 	p.GIDs, p.GIDTableSize = readGIDs(r, p.LinkLayer)
 	p.Transport = transport(d, &p)
-	if p.Transport == TransportIWARP {
+	if p.Transport == TransportIWARP || p.Transport == TransportERDMA {
 		for i := range p.GIDs {
 			p.GIDs[i].Type = GIDTypeUnknown // the kernel reports "IB/RoCE v1", but the GID is a padded MAC address
 		}
@@ -202,6 +205,8 @@ func transport(d *Device, p *Port) Transport {
 	switch {
 	case d.Driver == "efa":
 		return TransportEFA
+	case d.Driver == "erdma":
+		return TransportERDMA
 	case d.NodeType == NodeTypeRNIC:
 		return TransportIWARP
 	case d.NodeType == NodeTypeUSNIC || d.NodeType == NodeTypeUSNICUDP:

@@ -83,6 +83,8 @@ func (s *Snapshot) cardObstacle(c *Card) []Obstacle {
 		o.Remedy = "load the driver: modprobe " + driverFor(c.PCI)
 	case s.hasVFDevice(c):
 		return nil // its VFs are in this namespace, the PF is in the host's
+	case c.Module != "" && s.moduleMissing(c.Module) && s.optional(c):
+		return nil
 	case c.Module != "" && s.moduleMissing(c.Module):
 		o.ID, o.Text = ObstacleNoModule, fmt.Sprintf("%s is driven by %s, but the RDMA module %s is not loaded",
 			name, c.PCI.Driver, c.Module)
@@ -95,7 +97,7 @@ func (s *Snapshot) cardObstacle(c *Card) []Obstacle {
 			" has no RDMA device in this network namespace, and the RDMA namespace mode is exclusive"
 		o.Path, o.Value = "rdma system", "netns exclusive"
 		o.Remedy = "in the network namespace of the device: rdma dev set DEVICE netns NAME"
-	case !slices.Contains(alwaysRDMA, c.PCI.Driver) || c.VF != nil || s.sharesBond(c):
+	case !slices.Contains(alwaysRDMA, c.PCI.Driver) || c.VF != nil || s.sharesBond(c) || s.besideDPU(c):
 		return nil // RDMA depends on model or licence, moved to another namespace, or part of a bond's device
 	default:
 		o.ID, o.Text = ObstacleNoDevice, fmt.Sprintf("%s is driven by %s, but has no RDMA device",
@@ -106,6 +108,32 @@ func (s *Snapshot) cardObstacle(c *Card) []Obstacle {
 			" name enable_roce"
 	}
 	return []Obstacle{o}
+}
+
+// optional reports whether nobody misses the RDMA device of a card: the node has compute ports, and
+// the card, whose driver also serves cards without RDMA, is not near a GPU, such as the network
+// card on the server board.
+func (s *Snapshot) optional(c *Card) bool {
+	if slices.Contains(alwaysRDMA, c.PCI.Driver) ||
+		slices.ContainsFunc(s.GPUs, func(g GPU) bool { return isNearDistance(Distance(&c.PCI, &g.PCI)) }) {
+		return false
+	}
+	for d, p := range s.Ports() {
+		if p.Role == RoleCompute && d.Software == "" && d.Driver != c.PCI.Driver {
+			return true
+		}
+	}
+	return false
+}
+
+// besideDPU reports whether a card is a function of a BlueField of which another function has the
+// RDMA device: vendors ship dual-port BlueFields whose second function has none.
+func (s *Snapshot) besideDPU(c *Card) bool {
+	const first, last = 0xa2d2, 0xa2df // see rdmaIDs
+	if c.PCI.VendorID != vendorMellanox || c.PCI.DeviceID < first || c.PCI.DeviceID > last {
+		return false
+	}
+	return slices.ContainsFunc(s.Devices, func(d Device) bool { return d.PCI != nil && d.PCI.slot() == c.PCI.slot() })
 }
 
 // alwaysRDMA are the drivers whose functions should all have an RDMA device.
@@ -168,7 +196,8 @@ func (s *Snapshot) charObstacles() []Obstacle {
 	}
 	var out []Obstacle
 	for i := range s.Devices {
-		if s.unusableReason(&s.Devices[i]) == "" { // devices of other containers don't matter
+		// Devices of other containers don't matter, and SMI devices have no uverbs.
+		if s.unusableReason(&s.Devices[i]) == "" && s.Devices[i].SMIOf == "" {
 			out = append(out, s.uverbsObstacle(s.Devices[i])...)
 		}
 	}

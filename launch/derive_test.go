@@ -148,6 +148,23 @@ func ruleCases() []ruleCase {
 			ports: map[string]string{"mlx5_9:1": "rejected port-iwarp"}, warn: []string{"iWARP"},
 		},
 		{
+			name: "no character device", outcome: OutcomeNone, env: map[string]string{},
+			rules: []string{"port-no-verbs", "nothing-usable"},
+			node: func() inventory.Snapshot {
+				s := node(roce("mlx5_0", "r0", "10.0.0.1"))
+				s.Host.DevVisible = true
+				return s
+			}(),
+			ports: map[string]string{"mlx5_0:1": "rejected port-no-verbs"}, warn: []string{"/dev/infiniband"},
+		},
+		{
+			name: "eRDMA", outcome: OutcomeRDMA, rules: []string{"port-selected"}, env: lists("mlx5_9"),
+			node: node(v(func(d *inventory.Device, p *inventory.Port) {
+				d.NodeType, p.Transport = inventory.NodeTypeRNIC, inventory.TransportERDMA
+			})),
+			ports: map[string]string{"mlx5_9:1": "selected"},
+		},
+		{
 			name: "usNIC", outcome: OutcomeNone, env: map[string]string{}, rules: []string{"port-transport"},
 			node:  node(v(func(_ *inventory.Device, p *inventory.Port) { p.Transport = inventory.TransportUSNIC })),
 			ports: map[string]string{"mlx5_9:1": "rejected port-transport"},

@@ -1,7 +1,9 @@
 package launch
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/rdmakit/rdmakit/inventory"
@@ -11,7 +13,7 @@ import (
 var groupRules = []Rule{
 	{
 		ruleMixedFabric, KindPort,
-		"usable ports of several kinds (InfiniBand, RoCE, EFA) remain, and --include is not given",
+		"usable ports of several kinds (InfiniBand, RoCE, EFA, eRDMA) remain, and --include is not given",
 		"keep the kind with the highest sum of rates",
 		"NCCL can't combine link layers in one network, and one GID index does not suit both",
 	},
@@ -57,8 +59,8 @@ func (dv *derivation) group() {
 			c.plan.Reason = "EFA: used through libfabric"
 			dv.efa = append(dv.efa, c)
 			continue
-		case c.isInfiniBand():
-			c.plan.Reason = "active, InfiniBand"
+		case c.isInfiniBand(), c.isERDMA():
+			c.plan.Reason = "active, " + c.fabricKind()
 		default:
 			c.plan.GID = c.gids.choose(dv.profile)
 			c.plan.Reason = fmt.Sprintf("active, %s at index %d", dv.profile, c.plan.GID.Index)
@@ -69,6 +71,19 @@ func (dv *derivation) group() {
 		}
 		dv.selected = append(dv.selected, c)
 	}
+	slices.SortStableFunc(dv.selected, byRail)
+}
+
+// byRail orders the ports of the lists by their rails, as NVSHMEM numbers the devices of its list;
+// ports without a rail come last.
+func byRail(a, b *candidate) int {
+	rail := func(c *candidate) int {
+		if c.port.Rail == nil {
+			return math.MaxInt
+		}
+		return *c.port.Rail
+	}
+	return cmp.Compare(rail(a), rail(b))
 }
 
 // passed returns the candidates that no rule has rejected.
@@ -99,6 +114,8 @@ func (c *candidate) fabricKind() string {
 	switch {
 	case c.isEFA():
 		return "EFA"
+	case c.isERDMA():
+		return "eRDMA"
 	case c.isInfiniBand():
 		return "InfiniBand"
 	}
@@ -120,7 +137,7 @@ func keepFabric(list []*candidate) []*candidate {
 		sums[c.fabricKind()] = w
 	}
 	best := ""
-	for _, kind := range []string{"InfiniBand", "RoCE", "EFA"} {
+	for _, kind := range []string{"InfiniBand", "RoCE", "EFA", "eRDMA"} {
 		w, b := sums[kind], sums[best]
 		if w.rate > b.rate || w.rate == b.rate && w.count > b.count {
 			best = kind

@@ -212,7 +212,7 @@ func indexFault(p *inventory.Port, index int) string {
 	switch {
 	case p.Transport == inventory.TransportIWARP:
 		return "iWARP: connections fail"
-	case p.LinkLayer == inventory.LinkLayerInfiniBand:
+	case p.LinkLayer == inventory.LinkLayerInfiniBand || p.Transport == inventory.TransportERDMA:
 		return ""
 	}
 	e, ok := tableOf(p)[index]

@@ -42,7 +42,12 @@ var portRules = []portRule{
 		DecisionCandidate, reasonIncluded,
 	},
 	{Rule{
-		"port-iwarp", KindPort, "the device is an RNIC (node_type 4)", "reject the port",
+		"port-no-verbs", KindPort, "the device has no file below /dev/infiniband, and /dev is visible",
+		"reject the port",
+		"no program can open the device: the library falls back to TCP, and a job whose ranks differ hangs",
+	}, DecisionRejected, reasonNoVerbs},
+	{Rule{
+		"port-iwarp", KindPort, "the device is an RNIC (node_type 4), but not eRDMA", "reject the port",
 		"NCCL uses iWARP ports and fails to connect; the other libraries need GIDs, which iWARP does not have",
 	}, DecisionRejected, reasonIWARP},
 	{Rule{
@@ -75,8 +80,8 @@ var portRules = []portRule{
 	}, DecisionRejected, reasonNoGID},
 	{Rule{
 		"port-role", KindPort,
-		"the role is storage or management, or unknown although the node has compute ports (software devices, VFs " +
-			"and representors of others), and --include does not select the port",
+		"the role is storage, management, unused or uncertain, or unknown although the node has compute ports " +
+			"(software devices, VFs and representors of others), and --include does not select the port",
 		"leave the port out", "a slow port or another network among the rails slows every job down",
 	}, DecisionCandidate, reasonRole},
 }
@@ -95,15 +100,28 @@ func reasonIncluded(dv *derivation, c *candidate) (string, []string) {
 	return "", nil
 }
 
+func reasonNoVerbs(dv *derivation, c *candidate) (string, []string) {
+	host := &dv.snapshot.Host
+	switch {
+	case !host.DevVisible || c.device.UverbsNode() || c.device.Software != "":
+		return "", nil
+	case c.device.SMIOf != "":
+		return "subnet management of " + c.device.SMIOf + ", for no job", []string{c.device.Path}
+	case !host.DevInfiniBand:
+		return "/dev/infiniband does not exist, so no program can open the device", []string{"/dev/infiniband"}
+	}
+	return "no uverbs file of the device below /dev/infiniband", []string{"/dev/infiniband"}
+}
+
 func reasonIWARP(_ *derivation, c *candidate) (string, []string) {
-	if c.port.Transport == inventory.TransportIWARP || c.device.NodeType == inventory.NodeTypeRNIC {
+	if c.port.Transport == inventory.TransportIWARP || c.device.NodeType == inventory.NodeTypeRNIC && !c.isERDMA() {
 		return "iWARP: the libraries need InfiniBand or RoCE", []string{c.device.Path + "/node_type"}
 	}
 	return "", nil
 }
 
 func reasonTransport(_ *derivation, c *candidate) (string, []string) {
-	if c.isEFA() || c.isInfiniBand() || c.isRoCE() {
+	if c.isEFA() || c.isERDMA() || c.isInfiniBand() || c.isRoCE() {
 		return "", nil
 	}
 	what := string(c.port.Transport)
@@ -115,12 +133,16 @@ func reasonTransport(_ *derivation, c *candidate) (string, []string) {
 
 func (c *candidate) isEFA() bool { return c.port.Transport == inventory.TransportEFA }
 
+// isERDMA reports whether NCCL uses the port as it is, although its node type is that of an RNIC.
+func (c *candidate) isERDMA() bool { return c.port.Transport == inventory.TransportERDMA }
+
 func (c *candidate) isInfiniBand() bool {
 	return !c.isEFA() && c.port.LinkLayer == inventory.LinkLayerInfiniBand
 }
 
 func (c *candidate) isRoCE() bool {
-	return !c.isEFA() && c.port.LinkLayer == inventory.LinkLayerEthernet && c.port.Transport != inventory.TransportUSNIC
+	return !c.isEFA() && !c.isERDMA() && c.port.LinkLayer == inventory.LinkLayerEthernet &&
+		c.port.Transport != inventory.TransportUSNIC
 }
 
 func reasonState(dv *derivation, c *candidate) (string, []string) {

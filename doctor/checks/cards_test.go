@@ -99,8 +99,8 @@ func TestVirtualFunctionsBesideTheirPF(t *testing.T) {
 	expect(t, "port-active", snap, "pass node")
 	expect(t, "mtu", snap, "not-applicable node")
 	expect(t, "firmware", snap, "not-applicable node")
-	r := expect(t, "role", snap, "warn mlx5_0")
-	if got := r.Findings[0].Summary; !strings.Contains(got, "2 active virtual functions") ||
+	r := expect(t, "role", snap, "pass node", "info mlx5_0")
+	if got := r.Findings[1].Summary; !strings.Contains(got, "2 active virtual functions") ||
 		!strings.Contains(got, "mlx5_vf1:1, mlx5_vf2:1") {
 		t.Errorf("role says %q, want both virtual functions", got)
 	}
@@ -133,8 +133,8 @@ func TestRolesOfComputePorts(t *testing.T) {
 	infiniBand := function(1, 0)
 	infiniBand.Ports[0].LinkLayer, infiniBand.Ports[0].Transport = inventory.LinkLayerInfiniBand,
 		inventory.TransportInfiniBand
-	r := expect(t, "role", snapshot(function(0, 0), infiniBand), "warn node")
-	if got := r.Findings[0].Summary; !strings.Contains(got, "InfiniBand (mlx5_2:1)") ||
+	r := expect(t, "role", snapshot(function(0, 0), infiniBand), "pass node", "info node")
+	if got := r.Findings[1].Summary; !strings.Contains(got, "InfiniBand (mlx5_2:1)") ||
 		!strings.Contains(got, "Ethernet (mlx5_0:1)") {
 		t.Errorf("role says %q, want both link layers", got)
 	}
@@ -148,8 +148,8 @@ func TestRolesOfComputePorts(t *testing.T) {
 		return snap
 	}
 	expect(t, "role", withRoute(function(0, 0)), "pass node", "info mlx5_0:1")
-	r = expect(t, "role", withRoute(function(0, 0), function(1, 0)), "warn mlx5_0:1")
-	if got, want := r.Findings[0].Evidence[0].String(),
+	r = expect(t, "role", withRoute(function(0, 0), function(1, 0)), "pass node", "info mlx5_0:1")
+	if got, want := r.Findings[1].Evidence[0].String(),
 		"/proc/net/ipv6_route = default via fe80::1 dev net_mlx5_0 metric 1024"; got != want {
 		t.Errorf("evidence = %q, want %q", got, want)
 	}

@@ -190,10 +190,27 @@ func unroutable(s *inventory.Snapshot, p portRef, class gidClass, f *doctor.Find
 	default:
 		f.Summary = fmt.Sprintf("no GID in %s", english.Count(p.port.GIDTableSize, "slot"))
 	}
-	if !p.carriesJobs(s) {
+	switch twin := routableTwin(s, p); {
+	case twin != "" && p.carriesJobs(s):
+		f.Outcome = doctor.OutcomeWarn
+		f.Explanation = twin + " on the same card has an address, so jobs can use the card, but with one port less. " +
+			"Without NCCL_IB_HCA NCCL would use this port too, and its connections would fail."
+	case !p.carriesJobs(s):
 		f.Outcome = doctor.OutcomeInfo
 		f.Summary += fmt.Sprintf(" (%s port, not for jobs)", p.kind())
 	}
+}
+
+// routableTwin returns a port of the same card at the same rate that has a routable GID, ""
+// for none.
+func routableTwin(s *inventory.Snapshot, p portRef) string {
+	for q := range ports(s) {
+		if _, class := bestGID(q); p.port != q.port && p.dev.SameCard(q.dev) && q.active() && class >= gidULA &&
+			p.port.Rate != nil && q.port.Rate != nil && p.port.Rate.GbPerSecond == q.port.Rate.GbPerSecond {
+			return q.object()
+		}
+	}
+	return ""
 }
 
 // gidEvidence returns the entry as evidence, or that the table is empty.

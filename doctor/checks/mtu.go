@@ -88,7 +88,10 @@ func smallMTU(s *inventory.Snapshot, p portRef, n *inventory.Netdev) doctor.Find
 		Evidence: []doctor.Evidence{netEvidence(n, "mtu", fmt.Sprint(n.MTU))},
 		Remedy:   mtuRemedy(s, p, n),
 	}
-	if !p.carriesJobs(s) {
+	switch {
+	case !p.active():
+		f.Outcome = doctor.OutcomeInfo // port-active reports what comes first
+	case !p.carriesJobs(s):
 		f.Outcome = doctor.OutcomeInfo
 		f.Summary += fmt.Sprintf(" (%s port, not for jobs)", p.kind())
 	}

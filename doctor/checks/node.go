@@ -76,11 +76,13 @@ func (p portRef) stateEvidence() []doctor.Evidence {
 // active reports whether traffic can flow.
 func (p portRef) active() bool { return p.port.UpOrDeferred() }
 
-// carriesJobs reports whether jobs on this node are meant to use the port. A port of unknown role
-// is one of them if the node has no compute port, so that its faults are reported; a VF whose PF is
-// present is not.
+// carriesJobs reports whether jobs on this node are meant to use the port. A port of unknown or
+// uncertain role is one of them if the node has no compute port, so that its faults are reported; a
+// VF whose PF is present is not.
 func (p portRef) carriesJobs(s *inventory.Snapshot) bool {
-	if p.port.Role != inventory.RoleUnknown {
+	switch p.port.Role {
+	case inventory.RoleUnknown, inventory.RoleUncertain:
+	default:
 		return p.port.Role == inventory.RoleCompute
 	}
 	if p.handedOut(s) {
@@ -97,6 +99,8 @@ func (p portRef) carriesJobs(s *inventory.Snapshot) bool {
 // kind describes a port that jobs don't use: "storage", "software", "spare".
 func (p portRef) kind() string {
 	switch {
+	case p.port.Role == inventory.RoleUnused:
+		return "spare"
 	case p.port.Role != inventory.RoleUnknown:
 		return string(p.port.Role)
 	case p.dev.Software != "":

@@ -3,6 +3,7 @@ package checks
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/rdmakit/rdmakit/doctor"
 	"github.com/rdmakit/rdmakit/internal/text/english"
@@ -152,7 +153,7 @@ func checkInit(s *inventory.Snapshot, p portRef, f *doctor.Finding) {
 // checkDown checks a port that is down. The outcome depends on whether the port is meant to be up.
 func checkDown(s *inventory.Snapshot, p portRef, f *doctor.Finding) {
 	n := p.netdev(s)
-	f.Summary = "port is down: " + downReason(p, n)
+	f.Summary = "port is down: " + downReason(s, p, n)
 	if n != nil {
 		if n.OperState != "" {
 			f.Evidence = append(f.Evidence, netEvidence(n, "operstate", n.OperState))
@@ -190,7 +191,21 @@ func btoi(b bool) int {
 	return 0
 }
 
-func downReason(p portRef, n *inventory.Netdev) string {
+// member returns the network device of the port's own PCI function if n is its bond.
+func member(s *inventory.Snapshot, p portRef, n *inventory.Netdev) *inventory.Netdev {
+	if n.Bond == nil || p.dev.PCI == nil {
+		return nil
+	}
+	i := slices.IndexFunc(s.Netdevs, func(m inventory.Netdev) bool {
+		return m.Master == n.Name && m.PCI == p.dev.PCI.Address
+	})
+	if i < 0 {
+		return nil
+	}
+	return &s.Netdevs[i]
+}
+
+func downReason(s *inventory.Snapshot, p portRef, n *inventory.Netdev) string {
 	if p.port.LinkLayer == inventory.LinkLayerEthernet && n != nil {
 		if !n.AdminUp {
 			return fmt.Sprintf("network device %s is switched off", n.Name)
@@ -198,6 +213,10 @@ func downReason(p portRef, n *inventory.Netdev) string {
 		if n.Carrier != nil && !*n.Carrier {
 			return fmt.Sprintf("network device %s has no carrier: check the cable, the transceiver and the switch port",
 				n.Name)
+		}
+		if m := member(s, p, n); m != nil && m.Carrier != nil && !*m.Carrier {
+			return fmt.Sprintf("network device %s, a member of %s, has no carrier: check the cable, the transceiver "+
+				"and the switch port", m.Name, n.Name)
 		}
 		if contradicted(n) {
 			return fmt.Sprintf("network device %s has a link, but the driver does not bring the RDMA port up", n.Name)

@@ -16,7 +16,7 @@ func role() doctor.Check {
 	return doctor.Check{
 		ID:       "role",
 		Title:    "storage or management port among the compute ports",
-		Severity: doctor.OutcomeWarn,
+		Severity: doctor.OutcomeInfo,
 		Needs:    doctor.NeedDevices,
 		Reads: []string{
 			portFiles("link_layer"),
@@ -55,25 +55,32 @@ func runRole(_ context.Context, in *doctor.Input) []doctor.Finding {
 		return append(findings, noCompute(others)...)
 	}
 	var vfs []portRef
+	strays := 0
 	for _, p := range others {
 		switch {
-		case !nccl(p) || s.Host.DevVisible && !p.dev.UverbsNode():
+		case !nccl(p) || p.dev.SMIOf != "" || s.Host.DevVisible && !p.dev.UverbsNode():
 			// no library can use it
 		case p.handedOut(s) && p.dev.VF != nil && p.dev.VF.ParentDevice != "":
 			vfs = append(vfs, p)
 		default:
+			strays++
 			findings = append(findings, strayPort(s, p, compute))
 		}
 	}
 	findings = append(findings, strayVFs(vfs, compute)...)
 	findings = append(findings, mixedLayers(compute)...)
 	findings = append(findings, defaultRoute(s, compute)...)
-	if worst(findings).Compare(doctor.OutcomeInfo) > 0 {
+	if worst(findings).Compare(doctor.OutcomeInfo) > 0 { // a role isn't known
 		return findings
 	}
-	pass := doctor.Passed(doctor.ObjectNode, fmt.Sprintf(
-		"%s, and no other port that a library would use for collectives",
-		english.Count(len(compute), "compute port")))
+	text := english.Count(len(compute), "compute port")
+	if strays += len(vfs); strays == 0 {
+		text += ", and no other port that a library would use for collectives"
+	} else {
+		text += fmt.Sprintf("; jobs must not use %s (`rdmactl env` leaves them out)",
+			english.Count(strays, "other active port"))
+	}
+	pass := doctor.Passed(doctor.ObjectNode, text)
 	for _, p := range compute {
 		pass.Evidence = append(pass.Evidence, roleEvidence(p))
 	}
@@ -110,7 +117,7 @@ func strayPort(s *inventory.Snapshot, p portRef, compute []portRef) doctor.Findi
 		what = "port without a role"
 	}
 	f := doctor.Finding{
-		Outcome: doctor.OutcomeWarn, Object: p.object(),
+		Outcome: doctor.OutcomeInfo, Object: p.object(),
 		Summary:  fmt.Sprintf("%s that a library would use for collectives: %s", what, p.port.RoleReason),
 		Evidence: []doctor.Evidence{roleEvidence(p)},
 		Remedy:   exactRemedy(compute),
@@ -129,7 +136,7 @@ func strayVFs(vfs, compute []portRef) []doctor.Finding {
 	var findings []doctor.Finding
 	for _, g := range groupBy(vfs, func(p portRef) string { return p.dev.VF.ParentDevice }) {
 		f := doctor.Finding{
-			Outcome: doctor.OutcomeWarn, Object: g.value,
+			Outcome: doctor.OutcomeInfo, Object: g.value,
 			Summary: fmt.Sprintf("%s that a library on this host would use for collectives: %s",
 				english.Count(len(g.members), "active virtual function"), objects(g.members, 4)),
 			Explanation: "A virtual function shares the port and the bandwidth of its physical function. On the " +
@@ -171,14 +178,14 @@ func exactList(compute []portRef) string {
 	return "export NCCL_IB_HCA=" + quote("="+strings.Join(names, ","))
 }
 
-// mixedLayers returns a warning if there are compute ports on InfiniBand and on Ethernet.
+// mixedLayers returns a finding if there are compute ports on InfiniBand and on Ethernet.
 func mixedLayers(compute []portRef) []doctor.Finding {
 	layers := groupBy(compute, func(p portRef) string { return string(p.port.LinkLayer) })
 	if len(layers) < 2 {
 		return nil
 	}
 	f := doctor.Finding{
-		Outcome: doctor.OutcomeWarn, Object: doctor.ObjectNode,
+		Outcome: doctor.OutcomeInfo, Object: doctor.ObjectNode,
 		Summary: "compute ports on different link layers",
 		Explanation: "InfiniBand and RoCE ports can't reach each other, and one GID index does not suit both. A rank " +
 			"that uses an InfiniBand port can't connect to a peer that uses a RoCE port.",
@@ -193,8 +200,7 @@ func mixedLayers(compute []portRef) []doctor.Finding {
 	return []doctor.Finding{f}
 }
 
-// defaultRoute returns a finding for each compute port that has the default route: a warning if
-// there are other compute ports, else info.
+// defaultRoute returns a finding for each compute port that has the default route.
 func defaultRoute(s *inventory.Snapshot, compute []portRef) []doctor.Finding {
 	var findings []doctor.Finding
 	for _, p := range compute {
@@ -203,7 +209,7 @@ func defaultRoute(s *inventory.Snapshot, compute []portRef) []doctor.Finding {
 			continue
 		}
 		f := doctor.Finding{
-			Outcome: doctor.OutcomeWarn, Object: p.object(),
+			Outcome: doctor.OutcomeInfo, Object: p.object(),
 			Summary: fmt.Sprintf("the default route uses this compute port (%s)", n.Name),
 			Explanation: "Image pulls, storage and logins share the link with the collectives: at times the rail " +
 				"is slower than the others, which looks like network jitter.",
@@ -214,7 +220,6 @@ func defaultRoute(s *inventory.Snapshot, compute []portRef) []doctor.Finding {
 			},
 		}
 		if len(compute) == 1 {
-			f.Outcome = doctor.OutcomeInfo
 			f.Explanation = "This is the node's only compute port, as on many virtual machines; other traffic takes " +
 				"a share of its bandwidth."
 			f.Remedy = nil

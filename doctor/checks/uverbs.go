@@ -48,6 +48,10 @@ func runUverbs(_ context.Context, in *doctor.Input) []doctor.Finding {
 		d := &s.Devices[i]
 		c := verbsOf(d)
 		switch {
+		case d.SMIOf != "": // has none
+		case c == nil && len(s.Host.Modules) == 0:
+			return append(findings, doctor.Unknown(doctor.ObjectNode,
+				"neither %s nor kernel modules were recorded: it is not known whether ib_uverbs is loaded", verbsClass))
 		case c == nil:
 			if _, unread := in.ProblemUnder(verbsClass); !unread {
 				findings = append(findings, noVerbsClass(s, d))

@@ -28,6 +28,7 @@ func (app *App) OpenNode(flags SourceFlags) (*sources.Node, error) {
 	if err != nil {
 		return nil, err
 	}
+	n.Roles = app.Config.Roles
 	if file := app.Config.PCIIDs; file != "" {
 		if err := pciname.Check(file); err != nil {
 			n.Close()

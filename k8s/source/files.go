@@ -45,12 +45,14 @@ type Files struct {
 	Stdin io.Reader
 	// Reading, if it is not nil, is called with each file before it is read.
 	Reading func(file string)
+	// Roles are the roles that the site gives to ports, nil for none.
+	Roles []inventory.RoleSetting
 }
 
 // Cluster implements [Source]. In a folder it reads all files. A file that is neither about nodes
 // nor a manifest is an error.
 func (f Files) Cluster(ctx context.Context) (Cluster, error) {
-	var c collector
+	c := collector{roles: f.Roles}
 	var errs []error
 	for _, name := range f.Names {
 		files, err := expand(name)
@@ -105,6 +107,7 @@ func expand(name string) ([]string, error) {
 
 // collector collects the data of files.
 type collector struct {
+	roles    []inventory.RoleSetting
 	nodes    []Node
 	objects  []*manifest.Object
 	problems []manifest.Problem
@@ -243,8 +246,16 @@ func (c *collector) tree(ctx context.Context, tree *nodetree.Tree, name string) 
 	case snap.Host.Name == "" && len(snap.Cards) == 0 && len(snap.Netdevs) == 0:
 		return ErrNoNode
 	}
-	c.nodes = append(c.nodes, FromSnapshot(snap, name))
+	c.keep(snap, name)
 	return nil
+}
+
+// keep adds the node of a snapshot.
+func (c *collector) keep(snap inventory.Snapshot, name string) {
+	if len(c.roles) > 0 {
+		inventory.AssignRoles(&snap, c.roles)
+	}
+	c.nodes = append(c.nodes, FromSnapshot(snap, name))
 }
 
 func (c *collector) snapshots(data []byte, name string) error {
@@ -252,7 +263,7 @@ func (c *collector) snapshots(data []byte, name string) error {
 		if err != nil {
 			return err
 		}
-		c.nodes = append(c.nodes, FromSnapshot(snap, name))
+		c.keep(snap, name)
 	}
 	return nil
 }

@@ -23,6 +23,9 @@ type Options struct {
 	// Routed reports whether the same rail of different nodes may be in different subnets, because
 	// the fabric routes between them. Such differences are notes then.
 	Routed bool
+	// Roles are the roles that the site gives to ports, nil for none. They apply to stored
+	// snapshots too.
+	Roles []inventory.RoleSetting
 }
 
 // Check returns an error for invalid options; the error matches [launch.ErrOptions].

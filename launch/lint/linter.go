@@ -153,7 +153,8 @@ func (p portRef) active() bool { return p.port.State == inventory.PortStateActiv
 func (p portRef) selected() bool { return p.plan.Decision == launch.DecisionSelected }
 
 func (p portRef) iWARP() bool {
-	return p.port.Transport == inventory.TransportIWARP || p.dev.NodeType == inventory.NodeTypeRNIC
+	return p.port.Transport == inventory.TransportIWARP || p.dev.NodeType == inventory.NodeTypeRNIC &&
+		p.port.Transport != inventory.TransportERDMA
 }
 
 func (p portRef) efa() bool { return p.port.Transport == inventory.TransportEFA }

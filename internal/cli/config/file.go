@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"runtime"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"go.yaml.in/yaml/v3"
@@ -114,6 +115,19 @@ func parse(file string, data []byte) (map[string]fileValue, error) {
 	return parseMapping(file, root)
 }
 
+// pairs returns a mapping as KEY=VALUE,….
+func pairs(m *yaml.Node) (string, error) {
+	var out []string
+	for i := 0; i+1 < len(m.Content); i += 2 {
+		key, value := m.Content[i], m.Content[i+1]
+		if key.Kind != yaml.ScalarNode || value.Kind != yaml.ScalarNode || strings.ContainsAny(key.Value, "=,") {
+			return key.Value, fmt.Errorf("is wrong: line %d: not PATTERN: ROLE", key.Line)
+		}
+		out = append(out, key.Value+"="+value.Value)
+	}
+	return strings.Join(out, ","), nil
+}
+
 func parseMapping(file string, root *yaml.Node) (map[string]fileValue, error) {
 	values := make(map[string]fileValue)
 	var errs []error
@@ -130,6 +144,16 @@ func parseMapping(file string, root *yaml.Node) (map[string]fileValue, error) {
 			bad("unknown key", spelling.Nearest(key.Value, keys(), spelling.Loose))
 		case twice:
 			bad(fmt.Sprintf("given twice, first on line %d", first.line), "")
+		case value.Kind == yaml.MappingNode && setting.Type == typePairs:
+			text, err := pairs(value)
+			if err == nil {
+				_, err = setting.set(&scratch, text)
+			}
+			if err != nil {
+				errs = append(errs, wrongValue(err, position(file, value.Line), key.Value, text))
+				continue
+			}
+			values[key.Value] = fileValue{text: text, line: key.Line}
 		case value.Kind != yaml.ScalarNode:
 			bad("is "+kindName(value.Kind)+", want a single value", "")
 		case value.Tag != "!!null" && value.Value != "":

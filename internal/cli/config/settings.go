@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/rdmakit/rdmakit/inventory"
 )
 
 // Values has the effective settings. A zero field without a default means that the value is
@@ -23,13 +25,16 @@ type Values struct {
 	Interval  time.Duration // between two readings of a watching command
 	Root      string        // directory to read instead of / when a node is read
 	PCIIDs    string        // pci.ids file with the names of vendors and models
+	// Roles are the roles that the site gives to ports.
+	Roles []inventory.RoleSetting
 }
 
 // Setting describes one setting.
 type Setting struct {
 	// Key is its name in the file, as a flag, and in Config.Origin.
 	Key string
-	// Type is the type of the value: word (one of Allowed), number, duration, name or path.
+	// Type is the type of the value: word (one of Allowed), number, duration, name, path or pairs,
+	// which the file may also have as a mapping.
 	Type string
 	// Default is the default value. If it is empty, Unset describes the behaviour without a value.
 	Default, Unset string
@@ -74,6 +79,8 @@ func (s Setting) Values() string {
 		return "a number from 1 to 255"
 	case "qp-timeout":
 		return "a number from 0 to 31"
+	case "roles":
+		return "PATTERN=ROLE,…; in the file also a mapping"
 	}
 	return "a " + s.Type
 }
@@ -138,8 +145,25 @@ func Settings() []Setting {
 			Key: "pci-ids", Type: "path", Unset: "detected", Help: "pci.ids file with the names of vendors and models",
 			set: path(func(v *Values, s string) { v.PCIIDs = s }),
 		},
+		{
+			Key: "roles", Type: typePairs, Unset: "none",
+			Help: "roles of ports by PCI address, device, network device or board id, with * and ?: compute, " +
+				"storage, management or unused",
+			UsedBy: "all commands that read nodes",
+			set: func(v *Values, raw string) (string, error) {
+				roles, err := inventory.ParseRoleSettings(raw)
+				if err != nil {
+					return "", fmt.Errorf("is wrong: %w", err)
+				}
+				v.Roles = roles
+				return raw, nil
+			},
+		},
 	}
 }
+
+// typePairs is the type of a setting with pairs KEY=VALUE.
+const typePairs = "pairs"
 
 // Find returns the setting of that key.
 func Find(key string) (Setting, bool) {

@@ -85,6 +85,7 @@ func readFiles(ctx context.Context, app *cli.App, names []string) (source.Cluste
 	defer progress.Done()
 	var src source.Source = source.Files{
 		Names: names, Stdin: app.Stdin, Reading: func(string) { progress.Add(1) },
+		Roles: app.Config.Roles,
 	}
 	return src.Cluster(ctx)
 }

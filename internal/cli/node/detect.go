@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -119,6 +120,7 @@ func (r DetectReport) portTable() output.Table {
 		{Name: "numa", Wide: true, Align: output.AlignRight},
 		{Name: "pcie", Wide: true},
 		{Name: "vf of", Wide: true},
+		{Name: "role rule", Wide: true},
 		{Name: "role because", Wide: true},
 	}}
 	for i := range r.Node.Devices {
@@ -155,7 +157,8 @@ func portRow(d *inventory.Device, p *inventory.Port) []output.Cell {
 		output.Plain(portName(d, p)), transportCell(d, p), output.Plain(card), output.Plain(pci),
 		stateCell(p), rateCell(p.Rate), output.Plain(p.Netdev), gidCell(p), output.Plain(string(p.Role)),
 		output.Plain(intText(p.Rail)), output.Plain(fabricText(p.Fabric)), output.Plain(gpuText(p)), output.Plain(mtu),
-		output.Plain(d.Firmware), output.Plain(numa), output.Plain(pcie), output.Plain(vf), output.Plain(p.RoleReason),
+		output.Plain(d.Firmware), output.Plain(numa), output.Plain(pcie), output.Plain(vf),
+		output.Plain(cmp.Or(p.RoleRule, "-")), output.Plain(p.RoleReason),
 	}
 }
 
@@ -283,8 +286,7 @@ func gidCell(p *inventory.Port) output.Cell {
 		return output.Bad(fmt.Sprintf("none of %d routable", len(p.GIDs)))
 	case !ok:
 		return output.Plain("")
-	case p.LinkLayer == inventory.LinkLayerInfiniBand || p.Transport == inventory.TransportIWARP ||
-		p.Transport == inventory.TransportEFA:
+	case p.LinkLayer == inventory.LinkLayerInfiniBand || !p.Transport.HasGIDs():
 		return output.Plain(fmt.Sprintf("%d of %d", len(p.GIDs), p.GIDTableSize))
 	}
 	return output.Plain(fmt.Sprintf("%d %s", g.Index, g.GID.Addr()))

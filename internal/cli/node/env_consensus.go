@@ -65,7 +65,9 @@ Exit codes:
 }
 
 func runConsensus(app *cli.App, cmd *cobra.Command, flags consensusFlags, args []string) error {
-	opts := consensus.Options{Include: flags.include, Exclude: flags.exclude, Routed: flags.routed}
+	opts := consensus.Options{
+		Include: flags.include, Exclude: flags.exclude, Routed: flags.routed, Roles: app.Config.Roles,
+	}
 	var err error
 	if opts.Libraries, err = launch.ParseLibraries(flags.libraries); err != nil {
 		return cli.UsageError(cmd, fmt.Errorf("--for: %w", err))

@@ -351,7 +351,8 @@ func gidTable(p *inventory.Port) output.Table {
 	}}
 	for _, g := range p.GIDs {
 		address := ""
-		if p.LinkLayer != inventory.LinkLayerInfiniBand && p.Transport != inventory.TransportIWARP {
+		if p.LinkLayer != inventory.LinkLayerInfiniBand && p.Transport != inventory.TransportIWARP &&
+			p.Transport != inventory.TransportERDMA {
 			address = g.GID.Addr().String()
 		}
 		t.Rows = append(t.Rows, []output.Cell{

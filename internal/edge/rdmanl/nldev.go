@@ -27,6 +27,10 @@ type Device struct {
 	// Protocol is that of the first port: ib, opa, roce, iw or usnic; "" for
 	// drivers with none of these (EFA) and on kernels that don't report it.
 	Protocol string `json:"protocol,omitempty"`
+	// Type and Parent are those of a sub-device, which shares the hardware of its parent:
+	// RDMA_DEVICE_TYPE_SMI (kernel 6.11). Type is nil for other devices and older kernels.
+	Type   *uint8 `json:"type,omitempty"`
+	Parent string `json:"parent,omitempty"`
 }
 
 // Port is a port of an RDMA device (fill_port_info in drivers/infiniband/core/nldev.c).

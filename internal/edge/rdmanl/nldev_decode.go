@@ -22,6 +22,8 @@ func decodeDevice(b []byte) (Device, error) {
 		RDMA_NLDEV_ATTR_SYS_IMAGE_GUID: guid(&d.SysImageGUID),
 		RDMA_NLDEV_ATTR_DEV_NODE_TYPE:  number(&d.NodeType),
 		RDMA_NLDEV_ATTR_DEV_PROTOCOL:   text(&d.Protocol),
+		RDMA_NLDEV_ATTR_DEV_TYPE:       number(&d.Type),
+		RDMA_NLDEV_ATTR_PARENT_NAME:    text(&d.Parent),
 	}.decode(b)
 	if index == nil || d.Name == "" {
 		return Device{}, missing(err, "device index or name")

@@ -48,7 +48,13 @@ const (
 	RDMA_NLDEV_ATTR_UVERBS_DRIVER_ID         = 73 // u32: enum rdma_driver_id
 	RDMA_NLDEV_SYS_ATTR_COPY_ON_FORK         = 93 // u8: 1 if the kernel supports it
 	RDMA_NLDEV_SYS_ATTR_PRIVILEGED_QKEY_MODE = 96 // u8: 1 if unprivileged processes may use privileged Q_Keys
+	RDMA_NLDEV_ATTR_DEV_TYPE                 = 99 // u8: enum rdma_nl_dev_type; only of sub-devices
+	RDMA_NLDEV_ATTR_PARENT_NAME              = 100
 )
+
+// RDMA_DEVICE_TYPE_SMI is the type of a sub-device that has only the ports for subnet management of
+// the planes of its parent (enum rdma_nl_dev_type).
+const RDMA_DEVICE_TYPE_SMI = 1
 
 // Message types and request flags of rtnetlink (linux/rtnetlink.h).
 const (

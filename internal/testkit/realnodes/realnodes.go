@@ -45,6 +45,9 @@ type Right struct {
 	// Compute are the ports for jobs in the order of their rails. The others have other roles, or
 	// are Uncertain: an expert would ask.
 	Compute, Storage, Management, Unused, Uncertain []string
+	// OrCompute is another answer that is as right, with the list of its ports in NCCL_IB_HCA or
+	// that in HCA; nil for none.
+	OrCompute []string
 	// HCA is the value of NCCL_IB_HCA; "none" where RDMA can't be used, "any" where the library's
 	// own choice is right.
 	HCA string
@@ -115,6 +118,8 @@ func (n *Node) set(key, value string) bool {
 		r.Why = append(r.Why, value)
 	case "RIGHT compute":
 		r.Compute = ports(value)
+	case "RIGHT or compute":
+		r.OrCompute = ports(value)
 	case "RIGHT storage":
 		r.Storage = ports(value)
 	case "RIGHT management":

@@ -194,6 +194,9 @@ func (r *reader) fail(at place, source string, err error) {
 
 // keep stores the digest of a snapshot.
 func (r *reader) keep(at place, source string, snap inventory.Snapshot) {
+	if len(r.opts.Roles) > 0 {
+		inventory.AssignRoles(&snap, r.opts.Roles)
+	}
 	node, err := consensus.NewNode(source, snap, r.opts)
 	if err != nil {
 		r.fail(at, source, err)

@@ -1,0 +1,203 @@
+package inventory_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/rdmakit/rdmakit/internal/testkit/realnodes"
+	"github.com/rdmakit/rdmakit/inventory"
+)
+
+func TestParseRoleSettings(t *testing.T) {
+	got, err := inventory.ParseRoleSettings(" 0000:9d:00.*=storage, mlx5_0:1 = compute ,,MT_0000000884=unused")
+	want := []inventory.RoleSetting{
+		{Pattern: "0000:9d:00.*", Role: inventory.RoleStorage}, {Pattern: "mlx5_0:1", Role: inventory.RoleCompute},
+		{Pattern: "MT_0000000884", Role: inventory.RoleUnused},
+	}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("ParseRoleSettings: %v (-want +got):\n%s", err, diff)
+	}
+	for text, want := range map[string]string{
+		"mlx5_0": "not PATTERN=ROLE", "=storage": "not PATTERN=ROLE", "x=uncertain": `the role of x is "uncertain"`,
+		"a=storage,[=storage": "pattern [: ",
+	} {
+		if _, err := inventory.ParseRoleSettings(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("ParseRoleSettings(%q) = %v, want %s", text, err, want)
+		}
+	}
+}
+
+// TestRoleSettings gives a port another role by each of its names: the setting decides, is the
+// reason, and the ports left are judged without it.
+func TestRoleSettings(t *testing.T) {
+	n, err := realnodes.Load("xe9680_h200_bf3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pattern := range []string{
+		"rocep60s0f0", "rocep60s0f0:1", "eth3", "0000:3c:00.*", "0000:3c:00.0",
+	} {
+		snap, err := inventory.Scan(t.Context(), inventory.Sources{
+			Root: n.Tree.FS(), Roles: []inventory.RoleSetting{{Pattern: pattern, Role: inventory.RoleStorage}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := snap.Device("rocep60s0f0").Ports[0]
+		if p.Role != inventory.RoleStorage || p.RoleRule != "configured" || !strings.Contains(p.RoleReason, pattern) {
+			t.Errorf("%s: role %s by %s: %s", pattern, p.Role, p.RoleRule, p.RoleReason)
+		}
+		if rail := snap.Device("rocep77s0f0").Ports[0].Rail; rail == nil || *rail != 1 {
+			t.Errorf("%s: the next port has rail %v, want 1", pattern, rail)
+		}
+		inventory.AssignRoles(&snap, []inventory.RoleSetting{
+			{Pattern: "MT_0000000884", Role: inventory.RoleCompute}, {Pattern: "*", Role: inventory.RoleUnused},
+		})
+		for d, p := range snap.Ports() {
+			if want := d.BoardID == "MT_0000000884"; (p.Role == inventory.RoleCompute) != want ||
+				(p.Role == inventory.RoleUnused) == want || (p.Rail != nil) != want {
+				t.Errorf("%s after AssignRoles: role %q, rail %v", d.Name, p.Role, p.Rail)
+			}
+		}
+	}
+}
+
+// TestRoleRules changes one thing on a real machine for each rule that the machines don't need, and
+// checks that every rule of the table decides somewhere.
+func TestRoleRules(t *testing.T) {
+	seen := map[string]bool{"configured": true} // TestRoleSettings
+	for _, name := range realnodes.Names() {
+		for _, p := range scanNode(t, name).Ports() {
+			if p.RoleRule == "" || p.RoleReason == "" {
+				t.Errorf("%s: %s has rule %q and reason %q", name, p.Path, p.RoleRule, p.RoleReason)
+			}
+			seen[p.RoleRule] = true
+		}
+	}
+	for _, name := range []string{"51_rxe_siw", "62_rxe_beside_cards"} {
+		snap, _ := inventory.Scan(t.Context(), sources(t, load(t, name)))
+		for _, p := range snap.Ports() {
+			seen[p.RoleRule] = true
+		}
+	}
+	type (
+		snapshot = inventory.Snapshot
+		device   = inventory.Device
+		port     = inventory.Port
+	)
+	const xe9680, rail, dpu = "xe9680_h200_bf3", "rocep60s0f0", "rocep157s0f0"
+	far := func(p *inventory.Port) {
+		gpus := slices.Clone(p.GPUs)
+		for i := range gpus {
+			gpus[i].Distance = inventory.PCIDistanceNODE
+		}
+		p.GPUs = gpus
+	}
+	noGPUs := func(s *inventory.Snapshot) {
+		s.GPUs = nil
+		for _, p := range s.Ports() {
+			p.GPUs = nil
+		}
+	}
+	for _, tt := range []struct {
+		name, node, device string
+		change             func(*snapshot, *device, *port)
+		role               inventory.Role
+		rule               string
+	}{
+		{"a DPU as fast as the rails", xe9680, dpu, func(_ *snapshot, _ *device, p *port) {
+			p.Rate = &inventory.Rate{GbPerSecond: 400}
+		}, inventory.RoleUncertain, "other-board"},
+		{"the same without GPUs", xe9680, dpu, func(s *snapshot, _ *device, p *port) {
+			p.Rate = &inventory.Rate{GbPerSecond: 400}
+			noGPUs(s)
+		}, inventory.RoleUncertain, "other-board"},
+		{"half of the rails of another board", xe9680, rail, func(s *snapshot, _ *device, _ *port) {
+			noGPUs(s)
+			for i := range s.Devices[:4] {
+				s.Devices[i].BoardID = "ZZ"
+			}
+		}, inventory.RoleCompute, "same-rate"},
+		{"a slow rail", xe9680, rail, func(_ *snapshot, _ *device, p *port) {
+			p.Rate = &inventory.Rate{GbPerSecond: 200}
+		}, inventory.RoleCompute, "other-rate"},
+		{"a slow rail of another board", xe9680, rail, func(_ *snapshot, d *device, p *port) {
+			p.Rate, d.BoardID = &inventory.Rate{GbPerSecond: 200}, "ZZ"
+		}, inventory.RoleCompute, "other-rate"},
+		{"a rail without a link", xe9680, rail, func(_ *snapshot, _ *device, p *port) {
+			p.State, p.PhysState = inventory.PortStateDown, inventory.PhysStatePolling
+		}, inventory.RoleCompute, "no-link"},
+		{"a rail of another board", xe9680, rail, func(_ *snapshot, d *device, _ *port) {
+			d.BoardID = "ZZ"
+		}, inventory.RoleCompute, "covers-gpu"},
+		{"a ninth card of the board, far from GPUs", xe9680, dpu, func(_ *snapshot, d *device, p *port) {
+			p.Rate, d.BoardID = &inventory.Rate{GbPerSecond: 400}, "MT_0000001069"
+			far(p)
+		}, inventory.RoleStorage, "surplus"},
+		{"equal ports in another subnet", "sr675_rtxpro_cx7", "mlx5_8", func(_ *snapshot, _ *device, p *port) {
+			p.Fabric = &inventory.Fabric{SubnetPrefix: 7, SMLID: 1}
+		}, inventory.RoleStorage, "other-subnet"},
+		{"no rate", xe9680, dpu, func(_ *snapshot, _ *device, p *port) {
+			p.Rate = nil
+		}, inventory.RoleUnknown, "rate-unknown"},
+		{"the default route on a rail", xe9680, rail, func(s *snapshot, _ *device, p *port) {
+			s.Host.DefaultRoutes = []inventory.DefaultRoute{{Family: "ipv4", Netdev: p.Netdev}}
+		}, inventory.RoleCompute, "near-gpu"},
+		{"the default route on the DPU", xe9680, dpu, func(s *snapshot, _ *device, p *port) {
+			s.Host.DefaultRoutes = []inventory.DefaultRoute{{Family: "ipv4", Netdev: p.Netdev}}
+		}, inventory.RoleManagement, "default-route"},
+	} {
+		snap := scanNode(t, tt.node)
+		d := snap.Device(tt.device)
+		tt.change(snap, d, &d.Ports[0])
+		inventory.AssignRoles(snap, nil)
+		if p := d.Ports[0]; p.Role != tt.role || p.RoleRule != tt.rule {
+			t.Errorf("%s: role %q by %s (%s), want %q by %s",
+				tt.name, p.Role, p.RoleRule, p.RoleReason, tt.role, tt.rule)
+		}
+		seen[tt.rule] = true
+	}
+	for _, r := range inventory.RoleRules() {
+		if !seen[r.Name] || r.When == "" {
+			t.Errorf("rule %+v decides nowhere, or doesn't say when", r)
+		}
+	}
+}
+
+func scanNode(t *testing.T, name string) *inventory.Snapshot {
+	t.Helper()
+	n, err := realnodes.Load(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	snap, _ := inventory.Scan(t.Context(), inventory.Sources{Root: n.Tree.FS()})
+	return &snap
+}
+
+// TestRoleRulesDocumented compares the table of docs/node.md with the rules.
+func TestRoleRulesDocumented(t *testing.T) {
+	page, err := os.ReadFile("../docs/node.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want strings.Builder
+	want.WriteString("| rule | role | when |\n|---|---|---|\n")
+	for _, r := range inventory.RoleRules() {
+		role := string(r.Role)
+		switch {
+		case r.Name == "configured":
+			role = "the one given"
+		case role == "":
+			role = "none"
+		}
+		fmt.Fprintf(&want, "| `%s` | %s | %s |\n", r.Name, role, r.When)
+	}
+	if !strings.Contains(string(page), want.String()) {
+		t.Errorf("docs/node.md has not this table:\n%s", want.String())
+	}
+}

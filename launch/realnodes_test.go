@@ -1,0 +1,197 @@
+package launch_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/rdmakit/rdmakit/internal/record/nodetree"
+	"github.com/rdmakit/rdmakit/internal/testkit/realnodes"
+	"github.com/rdmakit/rdmakit/inventory"
+	"github.com/rdmakit/rdmakit/launch"
+)
+
+// scanReal reads a machine of realnodes with what its recording has of the running kernel.
+func scanReal(t *testing.T, tree *nodetree.Tree) inventory.Snapshot {
+	t.Helper()
+	src := inventory.Sources{Root: tree.FS()}
+	data, err := fs.ReadFile(tree.FS(), "live.json")
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		t.Fatal(err)
+	default:
+		live := &inventory.Live{}
+		if err := json.Unmarshal(data, live); err != nil {
+			t.Fatalf("live.json: %v", err)
+		}
+		src.Live = live
+	}
+	snap, _ := inventory.Scan(t.Context(), src) // what can't be read is in its problems
+	return snap
+}
+
+// rolesOf lists the ports of each role, the compute ports in the order of their rails.
+func rolesOf(snap *inventory.Snapshot) map[inventory.Role][]string {
+	roles, rails := map[inventory.Role][]string{}, map[int]string{}
+	for d, p := range snap.Ports() {
+		name := fmt.Sprintf("%s:%d", d.Name, p.Number)
+		if p.Rail != nil {
+			rails[*p.Rail] = name
+			continue
+		}
+		roles[p.Role] = append(roles[p.Role], name)
+	}
+	for i := range len(rails) {
+		roles[inventory.RoleCompute] = append(roles[inventory.RoleCompute], rails[i])
+	}
+	return roles
+}
+
+func hcaOf(plan *launch.Plan) string {
+	i := slices.IndexFunc(plan.Variables, func(v launch.Variable) bool { return v.Name == "NCCL_IB_HCA" })
+	if i < 0 {
+		return "none"
+	}
+	return plan.Variables[i].Value
+}
+
+// TestRealNodes compares the compute ports, their order and NCCL_IB_HCA with what is right for
+// machines that people have.
+func TestRealNodes(t *testing.T) {
+	ports, roles := 0, 0
+	for _, name := range realnodes.Names() {
+		t.Run(name, func(t *testing.T) {
+			n, err := realnodes.Load(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			snap := scanReal(t, n.Tree)
+			plan, err := launch.Derive(snap, launch.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, right := rolesOf(&snap), n.Right
+			hca := []string{right.HCA}
+			if or := right.OrCompute; or != nil && slices.Equal(got[inventory.RoleCompute], or) {
+				right.Compute = or
+				hca = append(hca, "="+strings.Join(or, ","))
+			}
+			if diff := cmp.Diff(right.Compute, got[inventory.RoleCompute]); diff != "" {
+				t.Errorf("compute ports (-right +got):\n%s\n%s", diff, strings.Join(right.Why, "\n"))
+			}
+			if list := hcaOf(&plan); !slices.Contains(hca, list) && right.HCA != "any" {
+				t.Errorf("NCCL_IB_HCA = %s, want %s\n%s", list, right.HCA, strings.Join(right.Why, "\n"))
+			}
+			for role, list := range map[inventory.Role][]string{
+				inventory.RoleCompute: right.Compute, inventory.RoleStorage: right.Storage,
+				inventory.RoleManagement: right.Management, inventory.RoleUnused: right.Unused,
+				inventory.RoleUncertain: right.Uncertain,
+			} {
+				ports += len(list)
+				for _, p := range list {
+					if slices.Contains(got[role], p) {
+						roles++
+					}
+				}
+			}
+		})
+	}
+	t.Logf("%d ports, %d of them with exactly the role that their source gives", ports, roles)
+}
+
+// TestRailsDoNotDependOnNames renames the devices of real machines at random: the rails stay with
+// their PCI addresses.
+func TestRailsDoNotDependOnNames(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for _, name := range realnodes.Names() {
+		n, err := realnodes.Load(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		snap := scanReal(t, n.Tree)
+		if slices.ContainsFunc(snap.Devices, func(d inventory.Device) bool { return d.PCI == nil }) {
+			continue // only the names tell which is which
+		}
+		want := railsByPlace(&snap)
+		for range 5 {
+			rename(&snap, random)
+			inventory.AssignRoles(&snap, nil)
+			if diff := cmp.Diff(want, railsByPlace(&snap)); diff != "" {
+				t.Errorf("%s: rails with other names (-want +got):\n%s", name, diff)
+				break
+			}
+		}
+	}
+}
+
+// railsByPlace returns the rails by PCI address and port.
+func railsByPlace(snap *inventory.Snapshot) map[string]int {
+	rails := map[string]int{}
+	for d, p := range snap.Ports() {
+		if p.Rail != nil {
+			rails[fmt.Sprintf("%s/%d", d.PCI.Address, p.Number)] = *p.Rail
+		}
+	}
+	return rails
+}
+
+// rename shuffles the names of the devices and the devices themselves.
+func rename(snap *inventory.Snapshot, random *rand.Rand) {
+	names := map[string]string{}
+	order := random.Perm(len(snap.Devices))
+	for i, d := range snap.Devices {
+		names[d.Name] = fmt.Sprintf("rdma%d", order[i])
+	}
+	for i := range snap.Devices {
+		d := &snap.Devices[i]
+		d.Name = names[d.Name]
+		if d.SMIOf != "" {
+			d.SMIOf = names[d.SMIOf]
+		}
+		if d.VF != nil {
+			vf := *d.VF
+			vf.ParentDevice = names[vf.ParentDevice]
+			d.VF = &vf
+		}
+	}
+	random.Shuffle(len(snap.Devices), func(i, j int) {
+		snap.Devices[i], snap.Devices[j] = snap.Devices[j], snap.Devices[i]
+	})
+}
+
+// TestRailsStayWhenPortsFail takes the link from one rail after the other: the numbers of the
+// others stay, and that of the port too.
+func TestRailsStayWhenPortsFail(t *testing.T) {
+	for _, name := range []string{
+		"hgx_ib8_eth3_ipoib", "xe9680_h200_bf3", "mi355x_pollara8", "h800_eight_bonds_mgmt_and_storage",
+		"oci_bm_gpu_h100_8", "sr675_rtxpro_cx7",
+	} {
+		n, err := realnodes.Load(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		snap := scanReal(t, n.Tree)
+		want := railsByPlace(&snap)
+		for _, p := range snap.Ports() {
+			if p.Rail == nil {
+				continue
+			}
+			state, phys := p.State, p.PhysState
+			p.State, p.PhysState = inventory.PortStateDown, inventory.PhysStatePolling
+			inventory.AssignRoles(&snap, nil)
+			if diff := cmp.Diff(want, railsByPlace(&snap)); diff != "" {
+				t.Errorf("%s: rails while %s is down (-want +got):\n%s", name, p.Path, diff)
+			}
+			p.State, p.PhysState = state, phys
+			inventory.AssignRoles(&snap, nil)
+		}
+	}
+}
