@@ -2,31 +2,30 @@ package output
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Least widths of columns, where what is in them is wider.
+// Minimum widths of columns whose content is wider.
 const (
-	leastText  = 24 // of a column that wraps, before columns are left out for it
-	longWord   = 32 // of a word in it that is not broken, before columns are left out for it
-	leastPiece = 8  // of any column
+	leastText  = 24 // a column that wraps gets this width, even if others are left out for it
+	longWord   = 32 // so does the longest word in it, up to this width
+	leastPiece = 8  // no column is narrower
 )
 
 // column is a column of a table that is printed.
 type column struct {
 	Column
-	cells []Cell // the heading first
+	cells []Cell // beginning with the heading
 	empty bool   // no cell has a value
 	full  int    // width of the widest text
-	least int    // width that will do
+	least int    // minimum width
 	word  int    // width of the longest word
-	width int    // width as it is printed
-	short bool   // the short texts are shown
+	width int    // width on the screen
+	short bool   // short texts are shown
 }
 
-// measure sets the widths from the cells.
+// measure sets the widths according to the cells.
 func (c *column) measure() {
 	for i, cell := range c.cells {
 		full := ansi.StringWidth(cell.Text)
@@ -36,7 +35,7 @@ func (c *column) measure() {
 		}
 		if c.Wrap && i > 0 {
 			word := 0
-			for w := range strings.FieldsSeq(cell.Text) {
+			for w := range words(cell.Text) {
 				word = max(word, ansi.StringWidth(w))
 			}
 			c.word = max(c.word, word)
@@ -47,7 +46,7 @@ func (c *column) measure() {
 	c.width = c.full
 }
 
-// text returns the text of a row's cell in lines of the column's width.
+// text returns the cell of a row, broken into lines of the column's width.
 func (c *column) text(row int) []string {
 	cell := c.cells[row]
 	text := cell.Text
@@ -63,9 +62,9 @@ func (c *column) text(row int) []string {
 	return []string{ansi.Truncate(text, c.width, "…")}
 }
 
-// fit makes a table fit a terminal of some width, 0 for any, and returns the columns that are left
-// with the names of those that are not. What can't be narrower stays too wide: a number or the name
-// of a port that is cut would be another one.
+// fit fits a table to a terminal of the given width, 0 for no limit. It returns the remaining
+// columns and the names of those that are left out. A table whose columns can't be narrower stays
+// too wide: a truncated number or port name would be a different one.
 func fit(columns []*column, width int) (left []*column, dropped []string) {
 	if width <= 0 || sum(columns, (*column).fullWidth) <= width {
 		return columns, nil
@@ -96,7 +95,7 @@ func (c *column) fullWidth() int  { return c.full }
 func (c *column) leastWidth() int { return c.least }
 func (c *column) current() int    { return c.width }
 
-// sum is the width of a table by that of its columns.
+// sum is the width of a table whose columns have the widths that of returns.
 func sum(columns []*column, of func(*column) int) int {
 	n := max(len(columns)-1, 0) * len(gap)
 	for _, c := range columns {
@@ -105,7 +104,7 @@ func sum(columns []*column, of func(*column) int) int {
 	return n
 }
 
-// leastImportant returns a column of those to leave out next, nil where all must stay.
+// leastImportant returns one of the columns to leave out next, nil if all must stay.
 func leastImportant(columns []*column) *column {
 	var worst *column
 	for _, c := range columns {
@@ -116,7 +115,7 @@ func leastImportant(columns []*column) *column {
 	return worst
 }
 
-// rank is positive where a column is left out before another, and 0 where they go together.
+// rank is positive if c is left out before other, and 0 if they are left out together.
 func (c *column) rank(other *column) int {
 	switch {
 	case c.empty == other.empty || c.Priority <= 0:
@@ -127,8 +126,8 @@ func (c *column) rank(other *column) int {
 	return -1
 }
 
-// spread gives columns the room that is left: first what wraps, in equal shares, for each line of
-// it is one less of everything else; then full texts in place of short ones, from left to right.
+// spread distributes the remaining room. First the columns that wrap get equal shares, because each
+// line less makes the whole table shorter; then full texts replace short ones, from left to right.
 func spread(columns []*column, room int) {
 	var open []*column
 	for _, c := range columns {
@@ -150,8 +149,8 @@ func spread(columns []*column, room int) {
 	}
 }
 
-// squeeze narrows columns: first those that wrap, between words and then within words, then others
-// but the first and figures, the widest first.
+// squeeze narrows columns, always the widest one: first those that wrap, between words and then
+// within words, then the others, except for the first column and numbers.
 func squeeze(columns []*column, excess int) {
 	for _, may := range []func(i int, c *column) bool{
 		func(_ int, c *column) bool { return c.Wrap && c.width > c.word },

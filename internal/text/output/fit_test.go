@@ -275,3 +275,73 @@ func TestWrap(t *testing.T) {
 		}
 	}
 }
+
+// TestColumnBelow holds that a narrow terminal shows the column below the rows, with its commands in
+// one piece, and that a wide one and a pipe show a table.
+func TestColumnBelow(t *testing.T) {
+	table := Table{
+		Columns: []Column{{Name: "reason", Wrap: true}, {Name: "remedy", Below: true}},
+		Rows: [][]Cell{
+			{Plain("the module is not loaded"), Plain("modprobe mlx5_ib; or list them: lsmod | grep mlx5").
+				Parts("modprobe mlx5_ib", "or list them: "+Unbroken("lsmod | grep mlx5"))},
+			{Plain("nobody knows"), Plain("")},
+		},
+	}
+	rows := []string{
+		"REASON                    REMEDY",
+		"the module is not loaded  modprobe mlx5_ib; or list them: lsmod | grep mlx5",
+		"nobody knows              -",
+	}
+	for _, tt := range []struct {
+		width int
+		want  []string
+	}{
+		{0, rows},
+		{80, rows},
+		{44, []string{
+			"REASON", "the module is not loaded",
+			"  remedy: modprobe mlx5_ib", "          or list them: lsmod | grep mlx5", "nobody knows",
+		}},
+		{40, []string{
+			"REASON", "the module is not loaded",
+			"  remedy: modprobe mlx5_ib", "          or list them:", "          lsmod | grep mlx5", "nobody knows",
+		}},
+	} {
+		got, err := table.lines(page{width: tt.width})
+		if diff := cmp.Diff(tt.want, got); err != nil || diff != "" {
+			t.Errorf("width %d: lines() = %v (-want +got):\n%s", tt.width, err, diff)
+		}
+	}
+}
+
+func TestWrapSentence(t *testing.T) {
+	for _, tt := range []struct {
+		text  string
+		width int
+		want  []string
+	}{
+		{"a few words", 0, []string{"a few words"}},
+		{"run \"rdmactl bench --help\" for how to use it, all of it", 40, []string{
+			"run \"rdmactl bench --help\" for how to", "  use it, all of it",
+		}},
+		{"open the helpful text: \"rdmactl bench --help\"", 40, []string{
+			"open the helpful text:", "  \"rdmactl bench --help\"",
+		}},
+		{"a lone \" is not a quotation at all, not at all", 40, []string{
+			"a lone \" is not a quotation at all, not", "  at all",
+		}},
+		{"label the nodes of the plan first: kubectl label nodes a b=c", 40, []string{
+			"label the nodes of the plan first:", "  kubectl label nodes a b=c",
+		}},
+		{"a pod: kubectl -n rdma exec -it rdma-test-0.x -- sh. It keeps a VF", 45, []string{
+			"a pod:", "  kubectl -n rdma exec -it rdma-test-0.x -- sh.", "  It keeps a VF",
+		}},
+		{"set it (mstconfig -d 0000:3a:00.0 set SRIOV_EN=1) first", 40, []string{
+			"set it", "  (mstconfig -d 0000:3a:00.0 set SRIOV_EN=1)", "  first",
+		}},
+	} {
+		if diff := cmp.Diff(tt.want, Wrap(tt.text, tt.width)); diff != "" {
+			t.Errorf("Wrap(%q, %d) (-want +got):\n%s", tt.text, tt.width, diff)
+		}
+	}
+}

@@ -1,33 +1,70 @@
 package output
 
 import (
+	"iter"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Flow returns a cell of running text, for a [Text] or a [List]: on a terminal its line is broken
-// at blanks to fit, and further lines begin where the text began. Elsewhere the text is broken at
-// width columns, 0 for nowhere. Text that begins with "# " stays a remark of a shell on each line.
+// noBreak is a blank at which no line is broken. It is printed as a plain blank.
+const noBreak = "\u00a0"
+
+// maxQuoted is the maximum width of quoted text that is kept on one line.
+const maxQuoted = 60
+
+// Unbroken returns s, such as a command or the name of a file, in a form that stays on one line
+// where it is part of running text.
+func Unbroken(s string) string { return strings.ReplaceAll(s, " ", noBreak) }
+
+// Breakable undoes [Unbroken], for text that isn't printed by this package.
+func Breakable(s string) string { return strings.ReplaceAll(s, noBreak, " ") }
+
+// commands are commands in running text: in parentheses, or from a colon to the end of the sentence.
+var commands = regexp.MustCompile(`\((?:kubectl|rdmactl|mstconfig) [^()]*\)|: kubectl (?:[^.]|\.[^ ])*`)
+
+// KeepCommands returns running text in which the kubectl, rdmactl and mstconfig commands in
+// parentheses and the kubectl commands after colons are [Unbroken].
+func KeepCommands(text string) string {
+	return commands.ReplaceAllStringFunc(text, func(s string) string {
+		if command, ok := strings.CutPrefix(s, ": "); ok {
+			return ": " + Unbroken(command)
+		}
+		return Unbroken(s)
+	})
+}
+
+// Wrap breaks running text into lines of at most width columns, 0 for no limit. Lines after the
+// first are indented by two columns. Text in double quotes, commands that [KeepCommands] finds and
+// [Unbroken] text stay on one line.
+func Wrap(text string, width int) []string {
+	pg := page{width: width}
+	return lineOf(pg, []Cell{Plain(text).Flow(0).Hang(len(gap))})
+}
+
+// Flow returns a cell of running text for a [Text] or a [List]. On a terminal its line is wrapped,
+// and the lines after the first are aligned with the start of the text. Elsewhere the text wraps at
+// width columns, or not at all if width is 0. Text that begins with "# " is a shell comment, so
+// every line gets this prefix.
 func (c Cell) Flow(width int) Cell {
 	c.flows, c.width = true, width
 	return c
 }
 
-// Hang returns a cell of running text whose further lines are indented by n columns more than
-// the first.
+// Hang returns a cell of running text whose lines after the first are indented by n more columns.
 func (c Cell) Hang(n int) Cell {
 	c.hang = n
 	return c
 }
 
-// lineOf renders the cells of a line: one line where nothing flows.
+// lineOf renders the cells of a line, as one line if it fits or contains no running text.
 func lineOf(pg page, cells []Cell) []string {
 	cells = slices.Clone(cells)
 	first, start, columns := -1, 0, 0
 	for i := range cells {
-		if cells[i].flows && cells[i].width > 0 { // its line breaks mean nothing
+		if cells[i].flows && cells[i].width > 0 { // line breaks have no meaning in it
 			cells[i].Text = oneLine(cells[i].Text)
 		}
 		cells[i].Text = Clean(cells[i].Text)
@@ -48,7 +85,7 @@ func lineOf(pg page, cells []Cell) []string {
 	}
 	f := filling{limit: limit, line: cells[:first:first], column: start}
 	f.indent = start
-	const least = 24 // columns that are worth beginning a line there
+	const least = 24 // with fewer columns left, lines after the first begin further left
 	if limit-start < least {
 		blanks := len(cells[0].Text) - len(strings.TrimLeft(cells[0].Text, " "))
 		f.indent = blanks + 2*len(gap)
@@ -68,9 +105,9 @@ func lineOf(pg page, cells []Cell) []string {
 	return lines
 }
 
-// oneLine joins the words of a text by single blanks; a blank at its ends stays.
+// oneLine joins the words of a text by single blanks. A blank at either end is kept.
 func oneLine(s string) string {
-	words := strings.Join(strings.Fields(s), " ")
+	words := strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == ' ' || r == '\n' || r == '\t' }), " ")
 	switch {
 	case words == "":
 		return ""
@@ -86,12 +123,12 @@ func oneLine(s string) string {
 func paintLine(pal palette, cells []Cell) string {
 	var b strings.Builder
 	for _, c := range cells {
-		b.WriteString(pal.paint(c.Style, c.Text))
+		b.WriteString(pal.paint(c.Style, Breakable(c.Text)))
 	}
 	return b.String()
 }
 
-// word is what stays in one piece: parts of cells without a blank between them.
+// word is a piece of text that is not broken: parts of cells without a blank between them.
 type word []Cell
 
 func (w word) width() int {
@@ -102,7 +139,7 @@ func (w word) width() int {
 	return n
 }
 
-// wordsOf splits cells that flow at blanks. Others stay in one piece.
+// wordsOf splits cells of running text at blanks. Other cells stay in one piece.
 func wordsOf(cells []Cell) []word {
 	var words []word
 	var current word
@@ -117,7 +154,7 @@ func wordsOf(cells []Cell) []word {
 			current = append(current, c)
 			continue
 		}
-		for i, part := range strings.Split(c.Text, " ") {
+		for i, part := range strings.Split(keepQuoted(KeepCommands(c.Text)), " ") {
 			if i > 0 {
 				end()
 			}
@@ -130,7 +167,28 @@ func wordsOf(cells []Cell) []word {
 	return words
 }
 
-// filling is the filling of lines with words.
+// keepQuoted marks the text between double quotes as [Unbroken], unless it is long.
+func keepQuoted(s string) string {
+	if strings.Count(s, `"`) < 2 {
+		return s
+	}
+	var b strings.Builder
+	for {
+		before, rest, _ := strings.Cut(s, `"`)
+		quoted, after, closed := strings.Cut(rest, `"`)
+		if !closed {
+			b.WriteString(s)
+			return b.String()
+		}
+		if ansi.StringWidth(quoted) <= maxQuoted {
+			quoted = Unbroken(quoted)
+		}
+		b.WriteString(before + `"` + quoted + `"`)
+		s = after
+	}
+}
+
+// filling fills lines with words.
 type filling struct {
 	limit, indent int
 	prefix        string
@@ -173,13 +231,13 @@ func (f *filling) flush() {
 	f.line, f.words = nil, 0
 }
 
-// wrap breaks a text at blanks, so that no line is wider than width columns; a word that is wider
-// is broken too, behind a comma or slash where there is one.
+// wrap breaks a text at blanks into lines of at most width columns. A word that is wider is broken
+// too, after a comma or slash if it has one.
 func wrap(text string, width int) []string {
 	width = max(width, 1)
 	var lines []string
 	line, column := "", 0
-	for w := range strings.FieldsSeq(text) {
+	for w := range words(text) {
 		columns := ansi.StringWidth(w)
 		if line != "" && column+1+columns <= width {
 			line, column = line+" "+w, column+1+columns
@@ -203,4 +261,9 @@ func wrap(text string, width int) []string {
 		line, column = w, columns
 	}
 	return append(lines, line)
+}
+
+// words returns the words of a text that a line break may separate.
+func words(text string) iter.Seq[string] {
+	return strings.FieldsFuncSeq(text, func(r rune) bool { return r == ' ' })
 }

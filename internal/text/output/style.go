@@ -21,10 +21,11 @@ const (
 type Cell struct {
 	Text  string
 	Style Style
-	// Short replaces Text in a [Table] where its column has not the room for Text; "" where there
-	// is nothing shorter.
+	// Short replaces Text in a [Table] if its column is too narrow for Text; "" if there is no
+	// shorter text.
 	Short string
 
+	parts []string // see Parts
 	flows bool
 	width int // see Flow
 	hang  int // see Hang
@@ -47,6 +48,25 @@ func Dim(text string) Cell { return Cell{Text: text, Style: StyleDim} }
 
 // Bold returns a cell that is a heading or a key figure.
 func Bold(text string) Cell { return Cell{Text: text, Style: StyleBold} }
+
+// Parts returns a cell whose parts are on separate lines if its column is moved below the row. Text
+// is still what a table column shows.
+func (c Cell) Parts(parts ...string) Cell {
+	c.parts = parts
+	return c
+}
+
+// partsOrText returns the parts of the cell, cleaned, or else its text.
+func (c Cell) partsOrText() []string {
+	if len(c.parts) == 0 {
+		return []string{c.Text}
+	}
+	out := make([]string, len(c.parts))
+	for i, part := range c.parts {
+		out[i] = Clean(part)
+	}
+	return out
+}
 
 // palette converts styles to escape sequences; a palette without colour does not change text. The
 // sixteen basic colours follow the user's theme, so they are readable on light and dark

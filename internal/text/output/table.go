@@ -7,36 +7,39 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Align says on which side of its column a text stands.
+// Align is the alignment of the cells of a column.
 type Align uint8
 
-// Text stands left, figures stand right.
+// Text is left-aligned, numbers are right-aligned.
 const (
 	AlignLeft Align = iota
 	AlignRight
 )
 
-// Column is the head of a column. The name is printed in capitals; a Wide column shows with -o
-// wide only.
+// Column is the head of a column. The name is printed in capitals. A Wide column is shown only with
+// -o wide.
 type Column struct {
 	Name  string
 	Wide  bool
 	Align Align
-	// Priority says which columns a terminal has that is too narrow for all of them: those of the
-	// highest number are left out first, equal ones together, and before any other those without a
-	// value. Columns of priority 0 stay.
+	// Priority determines which columns a narrow terminal doesn't show. Columns without any value
+	// are left out first, then those with the highest number; columns of equal priority are left
+	// out together. Columns of priority 0 stay.
 	Priority int
-	// Wrap lets a long text go on in further lines within its column, where the table is too wide
-	// for the terminal. It is for sentences, never for what identifies the row.
+	// Wrap breaks long text into several lines within the column if the table is too wide for the
+	// terminal. It is for sentences, never for the cell that identifies the row.
 	Wrap bool
+	// Below moves the column below each row if the table is too wide for the terminal even after
+	// wrapping. It is for texts with commands, which are [Unbroken] so that they can be copied.
+	Below bool
 }
 
-// Table shows rows in aligned columns without lines. Every row has one cell a column. A table
-// without rows shows its heading only; a command that has nothing to show says why instead of
-// printing one.
+// Table shows rows in aligned columns without ruled lines. Every row has one cell for each column. A
+// table without rows shows only its heading; a command that has nothing to show prints the reason
+// instead of a table.
 //
-// On a terminal it fits the width: columns are left out by their priority, which a last line says,
-// cells show their short texts, and texts of columns that wrap go on in further lines.
+// On a terminal the table fits the width: columns are left out by priority and named in the last
+// line, cells show their short texts, and long texts are wrapped or moved below the row.
 type Table struct {
 	Title   string
 	Columns []Column
@@ -51,10 +54,14 @@ func (t Table) lines(pg page) ([]string, error) {
 		}
 	}
 	columns := t.visible(pg.wide)
+	columns, below := moveBelow(columns, pg.width)
 	columns, dropped := fit(columns, pg.width)
 	lines := titleLines(pg, t.Title)
 	for row := range 1 + len(t.Rows) {
 		lines = append(lines, rowLines(pg.pal, columns, row)...)
+		if row > 0 {
+			lines = append(lines, belowLines(pg, below, row)...)
+		}
 	}
 	if len(dropped) > 0 {
 		note := "not shown: " + strings.Join(dropped, ", ") + " (-o wide has all columns)"
@@ -63,8 +70,41 @@ func (t Table) lines(pg page) ([]string, error) {
 	return lines, nil
 }
 
-// visible returns the columns with their cells, the wide ones only if wide; the heading is a cell,
-// and every cell is printable.
+// moveBelow separates the columns to show below the rows, if the table is too wide for a terminal
+// of the given width even after wrapping. A width of 0 means no limit.
+func moveBelow(columns []*column, width int) (table, below []*column) {
+	if width <= 0 || sum(columns, (*column).leastWidth) <= width {
+		return columns, nil
+	}
+	for _, c := range columns {
+		if c.Below {
+			below = append(below, c)
+		} else {
+			table = append(table, c)
+		}
+	}
+	return table, below
+}
+
+// belowLines renders the cells that are shown below a row, each after the name of its column.
+func belowLines(pg page, columns []*column, row int) []string {
+	var lines []string
+	for _, c := range columns {
+		cell := c.cells[row]
+		if cell.Text == "-" {
+			continue
+		}
+		head := gap + Clean(c.Name) + ": "
+		for _, part := range cell.partsOrText() {
+			lines = append(lines, lineOf(pg, []Cell{Dim(head), {Text: part, Style: cell.Style, flows: true}})...)
+			head = strings.Repeat(" ", ansi.StringWidth(head))
+		}
+	}
+	return lines
+}
+
+// visible returns the columns with their cells, which are printable and begin with the heading. Wide
+// columns are included only if wide.
 func (t Table) visible(wide bool) []*column {
 	var columns []*column
 	for i, head := range t.Columns {
@@ -85,7 +125,7 @@ func (t Table) visible(wide bool) []*column {
 	return columns
 }
 
-// rowLines renders a row: one line, or more where texts are wrapped.
+// rowLines renders a row, as several lines if text is wrapped.
 func rowLines(pal palette, columns []*column, row int) []string {
 	height := 1
 	parts := make([][]string, len(columns))
@@ -96,7 +136,7 @@ func rowLines(pal palette, columns []*column, row int) []string {
 	lines := make([]string, 0, height)
 	for n := range height {
 		var b strings.Builder
-		pending := 0 // blanks that stand there only if something follows
+		pending := 0 // blanks to write if text follows
 		for i, c := range columns {
 			text := ""
 			if n < len(parts[i]) {
@@ -107,7 +147,7 @@ func rowLines(pal palette, columns []*column, row int) []string {
 				pending, fill = pending+fill, 0
 			}
 			if text != "" {
-				b.WriteString(strings.Repeat(" ", pending) + pal.paint(c.cells[row].Style, text))
+				b.WriteString(strings.Repeat(" ", pending) + pal.paint(c.cells[row].Style, Breakable(text)))
 				pending = 0
 			}
 			pending += fill + len(gap)
