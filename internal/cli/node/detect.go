@@ -166,7 +166,7 @@ func (r DetectReport) obstacleTable() output.Table {
 	t := output.Table{Title: "Obstacles", Columns: []output.Column{
 		{Name: "reason", Wrap: true},
 		{Name: "evidence", Wide: true},
-		{Name: "remedy", Wrap: true},
+		{Name: "remedy", Below: true},
 	}}
 	for _, o := range r.Obstacles {
 		text := o.Text
@@ -174,10 +174,23 @@ func (r DetectReport) obstacleTable() output.Table {
 			text = o.Object + ": " + text
 		}
 		t.Rows = append(t.Rows, []output.Cell{
-			output.Bad(text), output.Plain(strings.TrimSpace(o.Path + ": " + o.Value)), output.Plain(o.Remedy),
+			output.Bad(text), output.Plain(strings.TrimSpace(o.Path + ": " + o.Value)),
+			output.Plain(o.Remedy).Parts(remedyParts(o.Remedy)...),
 		})
 	}
 	return t
+}
+
+// remedyParts splits the remedy of an obstacle into its alternatives, in which the command after a
+// colon stays on one line.
+func remedyParts(remedy string) []string {
+	parts := strings.Split(remedy, "; ")
+	for i, part := range parts {
+		if about, command, ok := strings.Cut(part, ": "); ok && !strings.Contains(command, ", ") {
+			parts[i] = about + ": " + output.Unbroken(command)
+		}
+	}
+	return parts
 }
 
 func (r DetectReport) candidateTable() output.Table {
