@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/rdmakit/rdmakit/internal/text/english"
+	"github.com/rdmakit/rdmakit/internal/text/output"
 	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/ipam"
@@ -218,7 +219,7 @@ func (m *maker) policy(p *draft) {
 	case len(l.Nodes) > listed:
 		why += " The command is at the top."
 	default:
-		why += " " + l.command()
+		why += " " + output.Unbroken(l.command())
 	}
 	d.because(why, "spec", "nodeSelector")
 	d.because(fmt.Sprintf("If several policies select a PF, the lowest number wins. Without a priority the policy has "+

@@ -94,7 +94,7 @@ func find(n *yaml.Node, path []string) *yaml.Node {
 }
 
 // comment wraps a text to lines of a comment. A text that starts with a blank is a table or a
-// command, and is not wrapped.
+// command, and is not wrapped. Commands within a text stay on one line.
 func comment(text string, width int) string {
 	// Texts from nodes must not end the comment.
 	text = output.Clean(text)
@@ -106,7 +106,8 @@ func comment(text string, width int) string {
 	}
 	var lines []string
 	line := "#"
-	for word := range strings.FieldsSeq(text) {
+	for word := range strings.FieldsFuncSeq(output.KeepCommands(text), func(r rune) bool { return r == ' ' }) {
+		word = output.Breakable(word)
 		if len(line)+1+len(word) > width && line != "#" {
 			lines = append(lines, line)
 			line = "#"
