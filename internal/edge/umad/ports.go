@@ -70,10 +70,26 @@ func Ports(ctx context.Context, root fs.FS) ([]Port, error) {
 // ErrNoPort is the error if no port has the requested device and number.
 var ErrNoPort = errors.New("no such port with a user MAD device")
 
+// noDeviceError is the error if there are no user MAD devices at all.
+type noDeviceError struct{ looked string }
+
+// Error implements error.
+func (e *noDeviceError) Error() string {
+	return "choose " + e.looked + ": the kernel has no user MAD devices"
+}
+
+// Is makes it match [ErrNoPort].
+func (e *noDeviceError) Is(target error) bool { return target == ErrNoPort }
+
+// Hints returns what user MAD devices need.
+func (e *noDeviceError) Hints() []string {
+	return []string{"they need an InfiniBand device and the kernel module ib_umad (modprobe ib_umad)"}
+}
+
 // Choose returns the port to use: one of the device unless device is "", with the number unless it
 // is 0. Among several, it is the first active InfiniBand port, otherwise the first InfiniBand port,
-// otherwise the first port. The error matches [ErrNoPort], and contains the request, the existing
-// ports and a remedy.
+// otherwise the first port. The error matches [ErrNoPort] and contains the request and the existing
+// ports. If there are none at all, it has a hint.
 func Choose(ports []Port, device string, number int) (Port, error) {
 	fits := slices.Clone(ports)
 	fits = slices.DeleteFunc(fits, func(p Port) bool {
@@ -98,9 +114,7 @@ func Choose(ports []Port, device string, number int) (Port, error) {
 		looked = fmt.Sprintf("port %d of any device", number)
 	}
 	if len(ports) == 0 {
-		return Port{}, fmt.Errorf(
-			"choose %s: %w: the kernel has no user MAD devices (is there an InfiniBand device? is ib_umad "+
-				"loaded? modprobe ib_umad)", looked, ErrNoPort)
+		return Port{}, &noDeviceError{looked}
 	}
 	var have []string
 	for _, p := range ports {
