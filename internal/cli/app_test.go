@@ -232,3 +232,33 @@ func newTestApp() *App {
 func labCommand(name string, run func(cmd *cobra.Command) error) *cobra.Command {
 	return &cobra.Command{Use: name, RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd) }}
 }
+
+// TestErrorsFitTerminal holds that errors and hints are wrapped on a terminal only, and that no
+// line is broken within a command.
+func TestErrorsFitTerminal(t *testing.T) {
+	const hint = "hint: show it with rdmactl read --from FILE or so"
+	for _, tt := range []struct {
+		terminal bool
+		want     string
+	}{
+		{false, "rdmactl: read: open the file that was named: not a file\n" + hint + "\n"},
+		{true, "rdmactl: read: open the file that was\n  named: not a file\n" +
+			"hint: show it with\n  rdmactl read --from FILE or so\n"},
+	} {
+		var errOut bytes.Buffer
+		app := newTestApp()
+		app.Stderr = &errOut
+		app.IsTerminal = func(stream any) bool { return tt.terminal && stream == app.Stderr }
+		app.Size = func() (int, int) { return 40, 24 }
+		app.Commands = []Entry{{Group: GroupNode, Build: func(*App) *cobra.Command {
+			return labCommand("read", func(*cobra.Command) error {
+				return WithHints(errors.New("open the file that was named: not a file"),
+					strings.TrimPrefix(hint, "hint: "))
+			})
+		}}}
+		app.Run(context.Background(), []string{"read"})
+		if errOut.String() != tt.want {
+			t.Errorf("terminal %t: the error is %q, want %q", tt.terminal, errOut.String(), tt.want)
+		}
+	}
+}

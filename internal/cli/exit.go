@@ -204,21 +204,72 @@ func (app *App) report(path string, err error) int {
 	if path != "" {
 		prefix += path + ": "
 	}
-	_, _ = io.WriteString(app.Stderr, ErrorLines(prefix, err)) // nowhere left to complain
+	_, _ = io.WriteString(app.Stderr, app.ErrorLines(prefix, err)) // nowhere left to complain
 	return code
 }
 
 // ErrorLines formats an error and its hints as rdmactl prints them, with prefix before each line of
-// the error.
-func ErrorLines(prefix string, err error) string {
+// the error. On a terminal the lines are wrapped.
+func (app *App) ErrorLines(prefix string, err error) string {
+	width := 0
+	if app.IsTerminal(app.Stderr) {
+		columns, _ := app.Size()
+		width = max(columns, 0)
+	}
 	var text strings.Builder
+	write := func(line string) {
+		for _, part := range output.Wrap(app.keepCommands(line), width) {
+			text.WriteString(part + "\n")
+		}
+	}
 	for _, line := range output.CleanLines(err.Error()) {
-		text.WriteString(prefix + line + "\n")
+		write(prefix + line)
 	}
 	for _, hint := range Hints(err) {
-		text.WriteString("hint: " + output.Clean(hint) + "\n")
+		write("hint: " + output.Clean(hint))
 	}
 	return text.String()
+}
+
+// keepCommands returns running text in which the commands of rdmactl stay on one line: their names,
+// and the flags and placeholders that follow.
+func (app *App) keepCommands(text string) string {
+	if app.root == nil || !strings.Contains(text, app.root.Name()+" ") {
+		return text
+	}
+	words := strings.Split(text, " ")
+	var at *cobra.Command // the command that the last word names
+	var b strings.Builder
+	for i, word := range words {
+		part := false
+		if at != nil {
+			child := childOf(at, word)
+			part = child != nil || strings.HasPrefix(word, "-") || isPlaceholder(word)
+			if child != nil {
+				at = child
+			}
+		}
+		switch {
+		case part:
+			b.WriteString(output.Unbroken(" "))
+		case i > 0:
+			b.WriteString(" ")
+		}
+		if !part {
+			at = nil
+			if word == app.root.Name() {
+				at = app.root
+			}
+		}
+		b.WriteString(word)
+	}
+	return b.String()
+}
+
+// isPlaceholder reports whether a word of a command stands for an argument: FILE, or FILE,.
+func isPlaceholder(word string) bool {
+	word = strings.TrimRight(word, ",.;:)")
+	return len(word) > 1 && strings.ToUpper(word) == word && strings.ToLower(word) != word
 }
 
 // Hints collects the hints in err and its causes without duplicates, innermost first, so that hints

@@ -33,7 +33,7 @@ type App struct {
 	Environ []string
 	// IsTerminal reports whether Stdin, Stdout or Stderr is a terminal.
 	IsTerminal func(stream any) bool
-	// Size returns columns and rows of the terminal behind Stdout, 0 where unknown.
+	// Size returns the columns and rows of the terminal of Stdout or Stderr, 0 if unknown.
 	Size func() (columns, rows int)
 	Now  func() time.Time
 	// Grace is how long a command may take to return once its time is up; 0 means two seconds.
@@ -53,8 +53,9 @@ type App struct {
 	// choose. Snapshot runs commands on it.
 	Recording *bundle.Bundle
 
-	stdinTaken string   // the flag or argument that reads standard input
-	order      []string // names of the commands in the order of the table: cobra sorts them
+	root       *cobra.Command // the tree of commands
+	stdinTaken string         // the flag or argument that reads standard input
+	order      []string       // names of the commands in the order of the table: cobra sorts them
 	flags      globalFlags
 	stdout     *stickyWriter
 	abandon    chan error // receives the error of a command that outlives its time
@@ -80,11 +81,12 @@ func NewApp(table []Entry) *App {
 			return ok && term.IsTerminal(int(f.Fd()))
 		},
 		Size: func() (int, int) {
-			columns, rows, err := term.GetSize(int(os.Stdout.Fd()))
-			if err != nil {
-				return 0, 0
+			for _, stream := range []*os.File{os.Stdout, os.Stderr} {
+				if columns, rows, err := term.GetSize(int(stream.Fd())); err == nil {
+					return columns, rows
+				}
 			}
-			return columns, rows
+			return 0, 0
 		},
 		Now: time.Now,
 	}
@@ -177,6 +179,7 @@ func (app *App) outputOptions() output.Options {
 		LookupEnv:   app.LookupEnv,
 		Size:        app.Size,
 		Now:         app.Now,
+		KeepWords:   app.keepCommands,
 	}
 	if cfg := app.Config; cfg != nil {
 		o.Format, o.Color = output.Format(cfg.Output), output.ColorMode(cfg.Color)

@@ -209,6 +209,7 @@ print it as JSON (-o json) and YAML (-o yaml).` + exitHead + ExitCodes(),
 	root.SetHelpCommand(help)
 	root.Example = rootExample(root)
 	finishCommand(root)
+	app.root = root
 	return root
 }
 

@@ -114,6 +114,6 @@ func planCluster(ctx context.Context, app *cli.App, names []string) (cluster sou
 // noteErrors prints an error after which the run continues. --quiet doesn't suppress it.
 func noteErrors(app *cli.App, err error) {
 	if err != nil {
-		_, _ = io.WriteString(app.Out.Stderr(), cli.ErrorLines("rdmactl: ", err))
+		_, _ = io.WriteString(app.Out.Stderr(), app.ErrorLines("rdmactl: ", err))
 	}
 }

@@ -23,10 +23,10 @@ func Unbroken(s string) string { return strings.ReplaceAll(s, " ", noBreak) }
 func Breakable(s string) string { return strings.ReplaceAll(s, noBreak, " ") }
 
 // commands are commands in running text: in parentheses, or from a colon to the end of the sentence.
-var commands = regexp.MustCompile(`\((?:kubectl|rdmactl|mstconfig) [^()]*\)|: kubectl (?:[^.]|\.[^ ])*`)
+var commands = regexp.MustCompile(`\((?:kubectl|rdmactl|mstconfig|modprobe) [^()]*\)|: kubectl (?:[^.]|\.[^ ])*`)
 
-// KeepCommands returns running text in which the kubectl, rdmactl and mstconfig commands in
-// parentheses and the kubectl commands after colons are [Unbroken].
+// KeepCommands returns running text in which the kubectl, rdmactl, mstconfig and modprobe commands
+// in parentheses and the kubectl commands after colons are [Unbroken].
 func KeepCommands(text string) string {
 	return commands.ReplaceAllStringFunc(text, func(s string) string {
 		if command, ok := strings.CutPrefix(s, ": "); ok {

@@ -22,8 +22,10 @@ type Options struct {
 	OutTerminal, ErrTerminal bool
 	// LookupEnv reads NO_COLOR, TERM and WT_SESSION.
 	LookupEnv func(name string) (string, bool)
-	// Size returns the columns and rows of the terminal of Out, 0 if unknown.
+	// Size returns the columns and rows of the terminal of Out or Err, 0 if unknown.
 	Size func() (columns, rows int)
+	// KeepWords marks as [Unbroken] the parts of a note that stay on one line; nil for none.
+	KeepWords func(note string) string
 	// Now is the clock for the progress line.
 	Now func() time.Time
 }
@@ -39,6 +41,7 @@ type Printer struct {
 	progress bool // Err supports cursor movements, and progress is enabled
 	quiet    bool
 	size     func() (int, int)
+	keep     func(string) string
 	now      func() time.Time
 
 	mu     sync.Mutex
@@ -71,6 +74,9 @@ func New(o Options) *Printer {
 	if o.Format == "" {
 		o.Format = FormatTable
 	}
+	if o.KeepWords == nil {
+		o.KeepWords = func(s string) string { return s }
+	}
 	escapes := understandsEscapes(o.LookupEnv)
 	return &Printer{
 		format:   o.Format,
@@ -81,6 +87,7 @@ func New(o Options) *Printer {
 		progress: o.ErrTerminal && escapes && !o.Quiet,
 		quiet:    o.Quiet,
 		size:     o.Size,
+		keep:     o.KeepWords,
 		now:      o.Now,
 		out:      o.Out,
 		err:      o.Err,
@@ -117,7 +124,7 @@ func (p *Printer) Structured() bool { return p.format == FormatJSON || p.format 
 // Wide reports whether the format is wide.
 func (p *Printer) Wide() bool { return p.format == FormatWide }
 
-// page returns what blocks are rendered for.
+// page describes the screen or file that standard output is.
 func (p *Printer) page() page {
 	pg := page{pal: p.pal, wide: p.Wide()}
 	if p.terminal && !pg.wide {
@@ -192,13 +199,14 @@ func (p *Printer) Note(format string, args ...any) {
 	if p.quiet {
 		return
 	}
-	pg := page{}
-	if p.notes {
-		pg.width = p.page().width
+	width := 0
+	if p.notes && !p.Wide() {
+		columns, _ := p.size()
+		width = max(columns, 0)
 	}
 	var buf bytes.Buffer
 	for _, line := range CleanLines(fmt.Sprintf(format, args...)) {
-		for _, part := range lineOf(pg, []Cell{Plain(line).Flow(0).Hang(len(gap))}) {
+		for _, part := range Wrap(p.keep(line), width) {
 			buf.WriteString(part + "\n")
 		}
 	}
