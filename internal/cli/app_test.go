@@ -262,3 +262,23 @@ func TestErrorsFitTerminal(t *testing.T) {
 		}
 	}
 }
+
+func TestPermissionHint(t *testing.T) {
+	denied := func(path string) error { return &fs.PathError{Op: "open", Path: path, Err: fs.ErrPermission} }
+	const missing = "; in a container a device or a capability may be missing"
+	for _, tt := range []struct {
+		err  error
+		want []string
+	}{
+		{errors.New("other"), nil},
+		{denied("/home/a/x.json"), []string{`sudo runs rdmactl as root; "ls -ld /home/a/x.json" shows who has access`}},
+		{denied("dev"), []string{`sudo runs rdmactl as root; "ls -ld dev" shows who has access`}},
+		{denied("/dev/infiniband/umad0"), []string{"sudo runs rdmactl as root" + missing}},
+		{fmt.Errorf("read: %w", syscall.EPERM), []string{"sudo runs rdmactl as root" + missing}},
+		{WithHints(denied("/x"), "run as root"), []string{"run as root"}},
+	} {
+		if diff := cmp.Diff(tt.want, withPermissionHint(tt.err, Hints(tt.err))); diff != "" {
+			t.Errorf("hints of %v (-want +got):\n%s", tt.err, diff)
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -225,10 +226,25 @@ func (app *App) ErrorLines(prefix string, err error) string {
 	for _, line := range output.CleanLines(err.Error()) {
 		write(prefix + line)
 	}
-	for _, hint := range Hints(err) {
+	for _, hint := range withPermissionHint(err, Hints(err)) {
 		write("hint: " + output.Clean(hint))
 	}
 	return text.String()
+}
+
+// withPermissionHint returns the hints on err, with a general one if permission was denied and no
+// hint names root.
+func withPermissionHint(err error, hints []string) []string {
+	if !errors.Is(err, fs.ErrPermission) ||
+		slices.ContainsFunc(hints, func(hint string) bool { return strings.Contains(hint, "root") }) {
+		return hints
+	}
+	const root = "sudo runs rdmactl as root"
+	at, ok := errors.AsType[*fs.PathError](err)
+	if ok && !slices.Contains([]string{"dev", "proc", "sys"}, strings.Split(at.Path+"/", "/")[1]) {
+		return append(hints, root+"; \"ls -ld "+at.Path+"\" shows who has access")
+	}
+	return append(hints, root+"; in a container a device or a capability may be missing")
 }
 
 // keepCommands returns running text in which the commands of rdmactl stay on one line: their names,

@@ -87,10 +87,11 @@ func (app *App) openBundle(name string) (*sources.Node, error) {
 		return n, nil
 	case errors.Is(err, bundle.ErrNewer):
 		err = WithHints(err, "update rdmactl")
+	case errors.Is(err, fs.ErrPermission): // has a hint of its own
 	case errors.Is(err, sources.ErrFolder):
 		err = WithHints(err, "use --root for a folder")
 	default:
-		err = WithHints(err, "--from reads a file that rdmactl snapshot wrote")
+		err = WithHints(err, "--from reads a bundle that rdmactl snapshot wrote (HOST-TIME.tar.gz)")
 	}
 	return nil, InputError(err)
 }

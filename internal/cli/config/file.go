@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +17,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/rdmakit/rdmakit/internal/record/nodetree"
 	"github.com/rdmakit/rdmakit/internal/text/spelling"
 )
 
@@ -91,7 +93,7 @@ func parse(file string, data []byte) (map[string]fileValue, error) {
 	if isDeviceFile(data) {
 		return nil, &Error{
 			Source: file, Reason: "is a list of devices in JSON, not a configuration of rdmactl",
-			Hint: "rdmactl config import " + file + " turns it into one",
+			Hint: "rdmactl config import " + file + " converts it to a configuration",
 		}
 	}
 	dec := yaml.NewDecoder(bytes.NewReader(data))
@@ -100,7 +102,7 @@ func parse(file string, data []byte) (map[string]fileValue, error) {
 	case errors.Is(err, io.EOF):
 		return nil, nil // empty, or comments only
 	case err != nil:
-		return nil, syntaxError(file, err)
+		return nil, cmp.Or(notText(file, data), syntaxError(file, err))
 	}
 	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		return nil, &Error{Source: file, Reason: "holds more than one YAML document"}
@@ -126,6 +128,16 @@ func pairs(m *yaml.Node) (string, error) {
 		out = append(out, key.Value+"="+value.Value)
 	}
 	return strings.Join(out, ","), nil
+}
+
+// notText returns an *Error if data is not text, otherwise nil. The errors of parsers would quote
+// its bytes.
+func notText(file string, data []byte) error {
+	kind, _, _ := strings.Cut(nodetree.BinaryKind(data), ";") // the rest is about bundles
+	if kind == "" {
+		return nil
+	}
+	return &Error{Source: file, Reason: "is not text, but " + kind}
 }
 
 func parseMapping(file string, root *yaml.Node) (map[string]fileValue, error) {

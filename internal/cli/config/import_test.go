@@ -113,7 +113,7 @@ func TestDeviceFileAsConfiguration(t *testing.T) {
 	var e *Error
 	_, err := Load(Options{File: file})
 	if !errors.As(err, &e) || strings.Count(err.Error(), "\n") > 0 || len(e.Hints()) != 1 ||
-		e.Hints()[0] != "rdmactl config import "+file+" turns it into one" {
+		e.Hints()[0] != "rdmactl config import "+file+" converts it to a configuration" {
 		t.Errorf("Load(%s) = %v, want one error with a hint to import it", file, err)
 	}
 	if c, err := Load(Options{File: writeFile(t, `{"device": "mlx5_0", "mtu": 1024}`)}); err != nil || c.MTU != 1024 {

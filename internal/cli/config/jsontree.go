@@ -51,6 +51,9 @@ func parseJSON(file string, data []byte) (jsonValue, error) {
 		if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 			at = int(syntax.Offset) - 1
 		}
+		if err := notText(file, data); err != nil {
+			return jsonValue{}, err
+		}
 		return jsonValue{}, &Error{Source: p.position(at), Reason: "is not JSON: " + err.Error()}
 	}
 	return p.value("")

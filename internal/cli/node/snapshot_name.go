@@ -13,6 +13,7 @@ import (
 
 	"github.com/rdmakit/rdmakit/internal/cli"
 	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
+	"github.com/rdmakit/rdmakit/internal/edge/wholefile"
 	"github.com/rdmakit/rdmakit/internal/record/bundle"
 	"github.com/rdmakit/rdmakit/internal/text/output"
 )
@@ -42,7 +43,7 @@ func checkBundleFile(name string, force bool) error {
 	info, err := os.Lstat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil
+		return wholefile.CheckFolder(name)
 	case err != nil:
 		return fmt.Errorf("write bundle: %w", err)
 	case !info.Mode().IsRegular():

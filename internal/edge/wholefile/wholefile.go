@@ -28,8 +28,33 @@ type Options struct {
 	KeepMode bool
 }
 
-// Write creates the file with the given name and calls write to fill it. Errors contain the name.
+// FolderError is the error if the folder of a file doesn't exist. It matches fs.ErrNotExist.
+type FolderError struct{ Folder string }
+
+// Error implements error.
+func (e *FolderError) Error() string { return "the folder " + e.Folder + " doesn't exist" }
+
+// Is makes it match fs.ErrNotExist.
+func (e *FolderError) Is(target error) bool { return target == fs.ErrNotExist }
+
+// Hints returns how to create the folder.
+func (e *FolderError) Hints() []string { return []string{"mkdir -p " + e.Folder + " creates it"} }
+
+// CheckFolder returns a [FolderError] if the folder of the file with the given name doesn't exist.
+func CheckFolder(name string) error {
+	folder := filepath.Dir(name)
+	if _, err := os.Stat(folder); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("write %s: %w", name, &FolderError{folder})
+	}
+	return nil
+}
+
+// Write creates the file with the given name and calls write to fill it. Errors contain the name,
+// and match [FolderError] if the folder doesn't exist.
 func Write(name string, o Options, write func(io.Writer) error) error {
+	if err := CheckFolder(name); err != nil {
+		return err
+	}
 	err := writeFile(name, o, write)
 	if at, ok := errors.AsType[*fs.PathError](err); ok { // omit the name of the temporary file
 		err = at.Err

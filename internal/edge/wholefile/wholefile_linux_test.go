@@ -99,3 +99,19 @@ func TestRefusals(t *testing.T) {
 		t.Errorf("old holds %q, %v", content, err)
 	}
 }
+func TestMissingFolder(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "a")
+	name := filepath.Join(folder, "x")
+	err := wholefile.Write(name, wholefile.Options{Mode: 0o644}, func(io.Writer) error {
+		t.Error("Write writes to a folder that doesn't exist")
+		return nil
+	})
+	missing, ok := errors.AsType[*wholefile.FolderError](err)
+	want := "write " + name + ": the folder " + folder + " doesn't exist"
+	if !ok || !errors.Is(err, fs.ErrNotExist) || err.Error() != want || len(missing.Hints()) != 1 {
+		t.Errorf("Write = %v, want %s with a hint", err, want)
+	}
+	if err := wholefile.CheckFolder(filepath.Join(t.TempDir(), "x")); err != nil {
+		t.Errorf("CheckFolder of an existing folder = %v", err)
+	}
+}

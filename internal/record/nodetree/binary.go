@@ -2,6 +2,7 @@ package nodetree
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"unicode/utf8"
 )
@@ -38,15 +39,18 @@ func BinaryKind(data []byte) string {
 	return ""
 }
 
-// parseText parses text. Content that is not text is described instead of quoted.
+// parseText parses text. For content that is not a node tree at all, the error describes it.
 func parseText(name string, data []byte) (*Tree, error) {
 	t, err := Parse(name, data)
 	if err == nil {
 		return t, nil
 	}
+	const neither = "open recorded node %s: it is neither a bundle nor a node tree as text"
 	if kind := BinaryKind(data); kind != "" {
-		const text = "open recorded node %s: it is neither a bundle nor a node tree as text, but %s"
-		return nil, fmt.Errorf(text, name, kind)
+		return nil, fmt.Errorf(neither+", but %s", name, kind)
+	}
+	if form, ok := errors.AsType[*formError](err); ok && form.first {
+		return nil, fmt.Errorf(neither+": it begins with %.40q", name, form.line)
 	}
 	return nil, err
 }

@@ -46,6 +46,7 @@ type parser struct {
 	dir    string          // of the last header
 	about  strings.Builder // comment lines before anything else
 	body   bool            // the leading comment has ended
+	any    bool            // there was an entry
 	block  *block          // the file whose lines are being read
 }
 
@@ -78,7 +79,11 @@ func (p *parser) parseLine(line string) error {
 	if strings.HasPrefix(line, "[") {
 		return p.header(line)
 	}
-	return p.entry(line)
+	if err := p.entry(line); err != nil {
+		return err
+	}
+	p.any = true
+	return nil
 }
 
 func (p *parser) header(line string) error {
@@ -122,7 +127,17 @@ func (p *parser) entry(line string) error {
 		}
 		return wrapName(name, err)
 	}
-	return fmt.Errorf("%.80q: want NAME = VALUE, NAME ! ERRNO, NAME -> TARGET or NAME/", line)
+	return &formError{line: line, first: !p.any}
+}
+
+// formError is the error for a line that is not an entry.
+type formError struct {
+	line  string
+	first bool // no entry precedes the line, so the whole text is probably something else
+}
+
+func (e *formError) Error() string {
+	return fmt.Sprintf("%.80q: want NAME = VALUE, NAME ! ERRNO, NAME -> TARGET or NAME/", e.line)
 }
 
 func (p *parser) value(name string, quoted bool, value string) error {
