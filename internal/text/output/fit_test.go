@@ -276,8 +276,8 @@ func TestWrap(t *testing.T) {
 	}
 }
 
-// TestColumnBelow holds that a narrow terminal shows the column below the rows, with its commands in
-// one piece, and that a wide one and a pipe show a table.
+// TestColumnBelow holds that a narrow terminal shows the column below the rows, with its commands
+// in one piece, and that a wide one and a pipe show a table.
 func TestColumnBelow(t *testing.T) {
 	table := Table{
 		Columns: []Column{{Name: "reason", Wrap: true}, {Name: "remedy", Below: true}},

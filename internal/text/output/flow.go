@@ -22,7 +22,8 @@ func Unbroken(s string) string { return strings.ReplaceAll(s, " ", noBreak) }
 // Breakable undoes [Unbroken], for text that isn't printed by this package.
 func Breakable(s string) string { return strings.ReplaceAll(s, noBreak, " ") }
 
-// commands are commands in running text: in parentheses, or from a colon to the end of the sentence.
+// commands are commands in running text: in parentheses, or from a colon to the end of the
+// sentence.
 var commands = regexp.MustCompile(`\((?:kubectl|rdmactl|mstconfig|modprobe) [^()]*\)|: kubectl (?:[^.]|\.[^ ])*`)
 
 // KeepCommands returns running text in which the kubectl, rdmactl, mstconfig and modprobe commands

@@ -34,9 +34,9 @@ type Column struct {
 	Below bool
 }
 
-// Table shows rows in aligned columns without ruled lines. Every row has one cell for each column. A
-// table without rows shows only its heading; a command that has nothing to show prints the reason
-// instead of a table.
+// Table shows rows in aligned columns without ruled lines. Every row has one cell for each column.
+// A table without rows shows only its heading; a command that has nothing to show prints the
+// reason instead of a table.
 //
 // On a terminal the table fits the width: columns are left out by priority and named in the last
 // line, cells show their short texts, and long texts are wrapped or moved below the row.
@@ -103,8 +103,8 @@ func belowLines(pg page, columns []*column, row int) []string {
 	return lines
 }
 
-// visible returns the columns with their cells, which are printable and begin with the heading. Wide
-// columns are included only if wide.
+// visible returns the columns with their cells, which are printable and begin with the heading.
+// Wide columns are included only if wide.
 func (t Table) visible(wide bool) []*column {
 	var columns []*column
 	for i, head := range t.Columns {
