@@ -252,3 +252,45 @@ func TestPlainOutputIsNotFitted(t *testing.T) {
 		}
 	}
 }
+
+// TestNarrowTablesKeepColumns holds that a terminal of 80 columns shows what a table is read for:
+// long texts are below the rows instead, and commands in them are whole.
+func TestNarrowTablesKeepColumns(t *testing.T) {
+	for _, tt := range []struct {
+		args []string
+		want []string // parts of the output
+	}{
+		{
+			[]string{"fabric", "links", "--from", "internal/cli/commands/testdata/fabric/faults.json"},
+			[]string{"  WIDTH  SPEED  GBIT/S", "\n  note: no answer from the other end\n"},
+		},
+		{
+			[]string{"env", "--explain", "--from", tree("02_rocev2_8hca")},
+			[]string{
+				"  RULE           REASON\n", "\n  file: /sys/class/infiniband/mlx5_0/ports/1/state and 2 more\n",
+				"  SOURCE   RULE\n", "\n  reason: 8 selected ports",
+			},
+		},
+		{
+			[]string{"detect", "--from", tree("06_none")},
+			[]string{
+				"\n  remedy: for tests, create a software device:\n" +
+					"          rdma link add rxe0 type rxe netdev NETDEV\n",
+			},
+		},
+		{
+			[]string{"status", "--from", tree("45_partial_errors")},
+			[]string{
+				"\n  remedy: modprobe mlx5_ib\n          if that doesn't help, read the kernel log:\n" +
+					"          dmesg | grep -iE 'mlx5_core|infiniband'\n",
+			},
+		},
+	} {
+		got := strings.Join(onScreen(t, 80, slices.Clone(tt.args)...), "\n") + "\n"
+		for _, want := range tt.want {
+			if !strings.Contains(got, want) {
+				t.Errorf("rdmactl %s prints\n%s\nwithout %q", strings.Join(tt.args, " "), got, want)
+			}
+		}
+	}
+}

@@ -234,7 +234,7 @@ func (r *linksReport) table(t *fabric.Topology, down bool) output.Table {
 		{Name: "width", Priority: 1},
 		{Name: "speed", Priority: 1},
 		{Name: "gbit/s", Align: output.AlignRight, Priority: 2},
-		{Name: "note", Wrap: true},
+		{Name: "note", Wrap: true, Below: true},
 		{Name: "supported", Wide: true},
 		{Name: "from guid", Wide: true},
 		{Name: "from lid", Wide: true, Align: output.AlignRight},

@@ -95,14 +95,14 @@ func envPortTable(plan launch.Plan, wide bool) output.Table {
 	t := output.Table{Title: "Ports", Columns: []output.Column{
 		{Name: "port"},
 		{Name: "decision"},
-		{Name: "gid", Wide: kserve, Priority: 1},
-		{Name: "NCCL alone", Wide: kserve, Priority: 3},
-		{Name: "NCCL now", Wide: kserve, Priority: 2},
-		{Name: "UCX alone", Wide: kserve, Priority: 4},
-		{Name: "rule", Priority: 5},
+		{Name: "gid", Wide: kserve, Priority: 2},
+		{Name: "NCCL alone", Wide: kserve, Priority: 4},
+		{Name: "NCCL now", Wide: kserve, Priority: 3},
+		{Name: "UCX alone", Wide: kserve, Priority: 5},
+		{Name: "rule", Priority: 1},
 		{Name: "reason", Wrap: true},
 		{Name: "peer", Wide: true},
-		{Name: "file", Priority: 6},
+		{Name: "file", Below: true},
 	}}
 	for _, p := range plan.Ports {
 		gid := ""
@@ -149,10 +149,10 @@ func envVariableTable(plan launch.Plan, wide bool) output.Table {
 		{Name: "for", Wide: true},
 		{Name: "name"},
 		{Name: "value", Wrap: true},
-		{Name: "source", Priority: 1},
-		{Name: "rule", Priority: 2},
-		{Name: "reason", Wrap: true},
-		{Name: "file", Priority: 3},
+		{Name: "source", Priority: 2},
+		{Name: "rule", Priority: 1},
+		{Name: "reason", Below: true},
+		{Name: "file", Below: true},
 	}}
 	for _, v := range plan.Variables {
 		t.Rows = append(t.Rows,
