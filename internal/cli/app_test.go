@@ -282,3 +282,36 @@ func TestPermissionHint(t *testing.T) {
 		}
 	}
 }
+
+// TestSignalEndsReadOfInput holds that Ctrl-C doesn't wait for a read of standard input, and that
+// the message names the command and what it waited for.
+func TestSignalEndsReadOfInput(t *testing.T) {
+	in, typed := io.Pipe()
+	defer typed.Close()
+	ctx, cancel := context.WithCancelCause(context.Background())
+	var errOut bytes.Buffer
+	app := newTestApp()
+	app.Stdin, app.Stderr, app.Grace = in, &errOut, time.Hour
+	app.Commands = []Entry{{Group: GroupNode, Build: func(app *App) *cobra.Command {
+		return labCommand("read", func(*cobra.Command) error {
+			r, err := app.TakeStdin("FILE")
+			if err != nil {
+				return err
+			}
+			_, err = io.Copy(io.Discard, r)
+			return err
+		})
+	}}}
+	go func() {
+		_, _ = typed.Write([]byte("x")) // returns when the command has read it
+		for !app.reading.Load() {
+			time.Sleep(time.Millisecond)
+		}
+		cancel(&SignalError{Signal: os.Interrupt})
+	}()
+	code := app.Run(ctx, []string{"read"})
+	want := "rdmactl: read: interrupted while reading standard input\n"
+	if code != 130 || errOut.String() != want {
+		t.Errorf("interrupted: exit code %d, %q, want 130, %q", code, errOut.String(), want)
+	}
+}

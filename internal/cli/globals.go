@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -53,9 +54,11 @@ type App struct {
 	// choose. Snapshot runs commands on it.
 	Recording *bundle.Bundle
 
-	root       *cobra.Command // the tree of commands
-	stdinTaken string         // the flag or argument that reads standard input
-	order      []string       // names of the commands in the order of the table: cobra sorts them
+	root       *cobra.Command                // the tree of commands
+	running    atomic.Pointer[cobra.Command] // the command after Prepare
+	reading    atomic.Bool                   // it waits for standard input
+	stdinTaken string                        // the flag or argument that reads standard input
+	order      []string                      // names of the commands in the order of the table: cobra sorts them
 	flags      globalFlags
 	stdout     *stickyWriter
 	abandon    chan error // receives the error of a command that outlives its time
@@ -142,6 +145,7 @@ func (app *App) Prepare(cmd *cobra.Command, _ []string) error {
 		return &ExitError{Code: ConfigExitCode(err), Err: err}
 	}
 	app.Config = cfg
+	app.running.Store(cmd)
 	if !slices.Contains(formats, cfg.Output) {
 		cfg.Output = formats[0] // a preference for all commands must not break one that doesn't have the format
 	}

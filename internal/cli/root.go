@@ -57,7 +57,12 @@ func (app *App) Run(ctx context.Context, args []string) int {
 	// forever.
 	stop := context.AfterFunc(ctx, func() {
 		cause := context.Cause(ctx)
-		if _, ok := errors.AsType[*SignalError](cause); ok {
+		if _, ok := errors.AsType[*SignalError](cause); !ok {
+			return
+		}
+		if app.reading.Load() {
+			app.leave(fmt.Errorf("%w while reading standard input", cause))
+		} else {
 			time.AfterFunc(app.Grace, func() { app.leave(cause) })
 		}
 	})
@@ -66,7 +71,11 @@ func (app *App) Run(ctx context.Context, args []string) int {
 	case o := <-done:
 		return app.finish(o.path, o.err)
 	case err := <-app.abandon:
-		return app.report("", err)
+		path := ""
+		if cmd := app.running.Load(); cmd != nil {
+			path = pathOf(cmd, root)
+		}
+		return app.report(path, err)
 	}
 }
 
@@ -99,8 +108,12 @@ func execute(ctx context.Context, root *cobra.Command) (path string, err error) 
 		}
 	}()
 	cmd, err := root.ExecuteContextC(ctx)
-	path = strings.TrimPrefix(strings.TrimPrefix(cmd.CommandPath(), root.Name()), " ")
-	return path, explain(cmd.Context(), err)
+	return pathOf(cmd, root), explain(cmd.Context(), err)
+}
+
+// pathOf returns the name of a command without that of the program.
+func pathOf(cmd, root *cobra.Command) string {
+	return strings.TrimPrefix(strings.TrimPrefix(cmd.CommandPath(), root.Name()), " ")
 }
 
 // explain prefixes an error with the cause that ended the context, because that cause made the

@@ -11,5 +11,18 @@ func (app *App) TakeStdin(what string) (io.Reader, error) {
 		return nil, Exitf(ExitUsage, "%s -: %s already reads standard input", what, app.stdinTaken)
 	}
 	app.stdinTaken = what
-	return app.Stdin, nil
+	return app.Input(), nil
+}
+
+// Input returns standard input. A signal ends the run at once while a command waits for it, because
+// a read from a terminal can't be interrupted.
+func (app *App) Input() io.Reader { return input{app} }
+
+type input struct{ app *App }
+
+// Read implements io.Reader.
+func (in input) Read(data []byte) (int, error) {
+	in.app.reading.Store(true)
+	defer in.app.reading.Store(false)
+	return in.app.Stdin.Read(data)
 }

@@ -87,7 +87,7 @@ func runK8sImpact(app *cli.App, cmd *cobra.Command, args []string, f k8sImpactFl
 	if err := stdinOnce(cmd, args, known); err != nil {
 		return err
 	}
-	set, readErr := k8smanifest.Read(args, app.Stdin)
+	set, readErr := k8smanifest.Read(args, app.Input())
 	if len(args) > 0 && len(set.Files) == 0 {
 		return k8sReadError(readErr)
 	}

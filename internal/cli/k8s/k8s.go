@@ -84,7 +84,7 @@ func readFiles(ctx context.Context, app *cli.App, names []string) (source.Cluste
 	progress := app.ReadingProgress("reading nodes: files", 0, names)
 	defer progress.Done()
 	var src source.Source = source.Files{
-		Names: names, Stdin: app.Stdin, Reading: func(string) { progress.Add(1) },
+		Names: names, Stdin: app.Input(), Reading: func(string) { progress.Add(1) },
 		Roles: app.Config.Roles,
 	}
 	return src.Cluster(ctx)

@@ -142,7 +142,7 @@ func runK8sLint(app *cli.App, cmd *cobra.Command, args []string, f k8sLintFlags)
 	if err != nil {
 		return cli.UsageError(cmd, err)
 	}
-	sets, readErr := readManifests(app, k8smanifest.Reader{Stdin: app.Stdin, Exclude: f.exclude}, args)
+	sets, readErr := readManifests(app, k8smanifest.Reader{Stdin: app.Input(), Exclude: f.exclude}, args)
 	if errors.Is(readErr, path.ErrBadPattern) {
 		return cli.UsageError(cmd, fmt.Errorf("--exclude: %w", readErr))
 	}

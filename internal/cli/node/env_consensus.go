@@ -108,7 +108,7 @@ func readNodes(
 	progress := app.ReadingProgress("reading nodes: inputs", 0, names)
 	defer progress.Done()
 	files := inputs.Files{
-		Names: names, Stdin: app.Stdin,
+		Names: names, Stdin: app.Input(),
 		Ignored: func(path string) { app.Out.Note("%s: subdirectories are not read", path) },
 		Reading: func(string) { progress.Add(1) },
 	}
