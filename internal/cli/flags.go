@@ -151,7 +151,7 @@ func checkFlagGroups(cmd *cobra.Command) error {
 	if err := cmd.ValidateRequiredFlags(); err != nil {
 		return err
 	}
-	if err := checkSourceFlags(cmd.Flags()); err != nil {
+	if err := checkEmptyFlags(cmd.Flags()); err != nil {
 		return err
 	}
 	err := cmd.ValidateFlagGroups()
@@ -167,15 +167,21 @@ func checkFlagGroups(cmd *cobra.Command) error {
 	return errors.New("--" + strings.Join(strings.Fields(given), " and --") + " can't be combined")
 }
 
-// checkSourceFlags rejects an empty source, so that a script with an unset variable doesn't read
-// this machine instead.
-func checkSourceFlags(flags *pflag.FlagSet) error {
-	for _, name := range []string{"root", "from"} {
-		if f := flags.Lookup(name); f != nil && f.Changed && f.Value.String() == "" {
-			return errors.New("--" + name + ": empty")
+// checkEmptyFlags rejects flags with an empty value, so that a script with an unset variable doesn't
+// read this machine, run all checks or use the first device instead.
+func checkEmptyFlags(flags *pflag.FlagSet) error {
+	var err error
+	flags.Visit(func(f *pflag.Flag) {
+		_, setting := f.Value.(*SettingValue)
+		empty := (setting || f.Value.Type() == "string") && f.Value.String() == ""
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			empty = !slices.ContainsFunc(list.GetSlice(), func(s string) bool { return s != "" })
 		}
-	}
-	return nil
+		if empty && err == nil {
+			err = errors.New("--" + f.Name + ": empty")
+		}
+	})
+	return err
 }
 
 // onlyFlagErrors keeps only those configuration errors that come from flags of this run.
