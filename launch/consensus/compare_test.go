@@ -232,6 +232,18 @@ func TestCompare(t *testing.T) {
 			"breaks link-layer 0-3: gpu-00+gpu-01 Ethernet | gpu-02 InfiniBand",
 			"note not-compared : gpu-02 unknown",
 		}},
+		{"two link layers are not swapped rails", 2, func(i int) host.Spec {
+			s := ibSpec(i)
+			if i == 0 {
+				s = roceSpec(i)
+			}
+			s.Rails, s.GPUs = 1+i, 1+i
+			return s
+		}, nil, Options{}, []string{
+			"breaks hca-set  tie: gpu-00 1 HCA (rail 0) | gpu-01 2 HCAs (rails 0-1)",
+			"breaks link-layer 0 tie: gpu-00 Ethernet | gpu-01 InfiniBand",
+			"note not-compared : gpu-01 unknown",
+		}},
 
 		{"host name twice", 3, func(i int) host.Spec {
 			s := roceSpec(i)

@@ -4,16 +4,20 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/rdmakit/rdmakit/inventory"
 )
 
 // place is the network that a rail should be in.
 type place struct {
 	network string
-	usual   bool // it is the network on most nodes
+	layer   inventory.LinkLayer // of the network
+	usual   bool                // it is the network on most nodes
 }
 
 // findSwapped finds rails that are in the network of another rail. A rail's network is the one that
-// most nodes have; in a tie it is that of the first node.
+// most nodes have; in a tie it is that of the first node. A rail whose network has another link
+// layer is not swapped: the check of link layers reports it.
 func (c *comparison) findSwapped() {
 	places := c.places()
 	where := map[string]int{}
@@ -34,7 +38,7 @@ func (c *comparison) findSwapped() {
 				continue
 			}
 			other, known := where[r.location()]
-			if !known || other == number {
+			if !known || other == number || r.layer != places[number].layer {
 				continue
 			}
 			moves = append(moves, fmt.Sprintf("rail %d in %s, the network of rail %d", number, r.location(), other))
@@ -97,22 +101,26 @@ func (c *comparison) places() map[int]place {
 		switch {
 		case len(groups) == 0:
 		case isTie(groups): // groups of equal size are in the order of nodes
-			out[number] = place{network: c.firstLocation(number)}
+			out[number] = c.firstPlace(number, "")
 		default:
-			out[number] = place{network: groups[0].Value, usual: true}
+			p := c.firstPlace(number, groups[0].Value)
+			p.usual = true
+			out[number] = p
 		}
 	}
 	return out
 }
 
-// firstLocation returns the network of a rail on the first node on which it is known.
-func (c *comparison) firstLocation(number int) string {
+// firstPlace returns the network of a rail on the first node on which it is known, or on which it
+// is the given one.
+func (c *comparison) firstPlace(number int, network string) place {
 	for _, m := range c.members {
-		if r := m.rail(number); r != nil && r.location() != "" {
-			return r.location()
+		r := m.rail(number)
+		if r != nil && r.location() != "" && (network == "" || r.location() == network) {
+			return place{network: r.location(), layer: r.layer}
 		}
 	}
-	return ""
+	return place{}
 }
 
 // networkEvidence returns the file with the network of a rail.
