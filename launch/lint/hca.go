@@ -94,6 +94,18 @@ func (l *linter) dead(d deviceList) []listEntry {
 	return out
 }
 
+// alive returns the number of entries of a list that match a device. The libraries don't trim white
+// space, so an entry that begins or ends with it matches nothing.
+func (l *linter) alive(d deviceList) int {
+	n, dead := 0, l.dead(d)
+	for _, e := range d.entries {
+		if e.odd == "" && strings.TrimSpace(e.text) == e.text && !slices.Contains(dead, e) {
+			n++
+		}
+	}
+	return n
+}
+
 func checkUnknownDevice(l *linter) {
 	if l.unreadable("/" + sysfs.ClassInfiniBand) {
 		return
@@ -112,13 +124,15 @@ func checkUnknownDevice(l *linter) {
 		if all := l.devices(); len(all) > 0 {
 			have = "the node has " + join(all)
 		}
-		severity, then := SeverityWarn, fmt.Sprintf("the list still has %d of %d entries",
-			len(d.entries)-len(dead), len(d.entries))
+		alive := l.alive(d)
+		severity, then := SeverityWarn, fmt.Sprintf("the list still has %d of %d entries", alive, len(d.entries))
 		switch {
 		case d.not:
 			severity, then = SeverityNote, "it excludes nothing"
 		case len(dead) == len(d.entries):
 			severity, then = SeverityError, "no device of the list exists: "+d.emptied()
+		case alive == 0: // the rules hca-syntax and value-space explain the others
+			severity, then = SeverityError, "no other entry matches a device either: "+d.emptied()
 		}
 		f := l.report(d.setting, severity, "%s: no such device (%s); %s", join(names), have, then).
 			evidence(Evidence{Path: "/" + sysfs.ClassInfiniBand, Value: strings.Join(l.devices(), " ")})
@@ -155,7 +169,8 @@ func (l *linter) proposeNames(f *Finding, d deviceList, dead []listEntry) {
 		text := e.text
 		if slices.Contains(dead, e) {
 			near := spelling.Nearest(e.device, known, spelling.Strict)
-			if near == "" || slices.ContainsFunc(d.entries, func(o listEntry) bool { return o.device == near }) {
+			given := func(o listEntry) bool { return strings.TrimSpace(o.device) == near }
+			if near == "" || slices.ContainsFunc(d.entries, given) {
 				l.rightList(f, d)
 				return
 			}

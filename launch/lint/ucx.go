@@ -24,7 +24,7 @@ func ucxRules() []Rule {
 			Reports: []string{"sgl-project/sglang PR#40641"}, Sources: []string{srcUCX}, check: checkUCXTCP,
 		},
 		{
-			ID: "ucx-tls", Title: "UCX_TLS and UCX_NET_DEVICES exclude each other", Severity: SeverityError,
+			ID: "ucx-tls", Title: "UCX_TLS and UCX_NET_DEVICES together allow no network", Severity: SeverityError,
 			Variables: []string{"UCX_TLS", "UCX_NET_DEVICES"}, On: "47_gpu_switches",
 			Wrong: []string{"UCX_TLS=tcp,cuda_copy", "UCX_NET_DEVICES=mlx5_0:1"},
 			Right: []string{"UCX_TLS=rc,tcp,cuda_copy", "UCX_NET_DEVICES=mlx5_0:1,eno1np0"},
