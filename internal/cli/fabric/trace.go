@@ -193,7 +193,7 @@ func (r *traceReport) blocks() []output.Block {
 			output.Plain(out), link, output.Plain(guidText(h.Node)), output.Plain(h.Type),
 		})
 	}
-	head := fmt.Sprintf("%s to %s, LID %d to %d: ", r.From, r.To, r.From.LID, r.To.LID)
+	head := fmt.Sprintf("from %s (LID %d) to %s (LID %d): ", r.From, r.From.LID, r.To, r.To.LID)
 	verdict := output.Good(fmt.Sprintf("arrives, %s", hopCount(len(r.Hops)-1)))
 	switch r.End {
 	case fabric.TraceArrived:
