@@ -45,7 +45,7 @@ func checkArgs(cmd *cobra.Command, args []string) error {
 	case len(args) < want.least:
 		return fmt.Errorf("missing argument %s", want.names[len(args)])
 	case len(args) > len(want.names) && !want.any:
-		return fmt.Errorf("unexpected argument %s", strconv.Quote(args[len(want.names)]))
+		return unexpectedArgument(cmd, args[len(want.names)])
 	case len(cmd.ValidArgs) == 0:
 		return nil
 	}
@@ -56,6 +56,13 @@ func checkArgs(cmd *cobra.Command, args []string) error {
 		}
 	}
 	return nil
+}
+
+// unexpectedArgument is the error for an argument that cmd doesn't take, which may be a misspelt
+// subcommand.
+func unexpectedArgument(cmd *cobra.Command, arg string) error {
+	err := fmt.Errorf("unexpected argument %s", strconv.Quote(arg))
+	return WithHints(err, DidYouMean(cmd.SuggestionsFor(arg)...)...)
 }
 
 // checkSubcommand is the check of a command that only groups others.

@@ -186,10 +186,9 @@ bandwidth and latency between two hosts, and plans and checks SR-IOV networks on
 
 Data goes to standard output, notes and progress to standard error. Commands that print data also
 print it as JSON (-o json) and YAML (-o yaml).` + exitHead + ExitCodes(),
-		SilenceErrors:              true,
-		SilenceUsage:               true,
-		SuggestionsMinimumDistance: 2,
-		PersistentPreRunE:          app.Prepare,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		PersistentPreRunE: app.Prepare,
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetIn(app.Stdin)
@@ -241,10 +240,10 @@ func rootExample(root *cobra.Command) string {
 // exit code 2, and the help as the action of a command that only groups others.
 func finishCommand(cmd *cobra.Command) {
 	check := cmd.Args
+	cmd.SuggestionsMinimumDistance = 2
 	switch {
 	case cmd.HasSubCommands() && !cmd.Runnable():
 		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
-		cmd.SuggestionsMinimumDistance = 2
 		cmd.Use += " COMMAND"
 		check = checkSubcommand
 	case check == nil:

@@ -52,6 +52,9 @@ Exit codes:
 			defer n.Close()
 			m := monitor{app: app, node: n}
 			if !watch {
+				if cmd.Flags().Changed("interval") {
+					app.Out.Note("note: --interval has no effect without --watch")
+				}
 				return m.once(cmd.Context())
 			}
 			return m.watch(cmd.Context(), app.Config.Interval, count)
