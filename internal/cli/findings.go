@@ -20,7 +20,7 @@ func LintSeverityCell(s lint.Severity, text string) output.Cell {
 	return output.Plain(text)
 }
 
-// LintCounts is " 1 error, 2 warnings", or " nothing wrong".
+// LintCounts is " 1 error, 2 warnings", or " no problems found".
 func LintCounts(c lint.Counts) []output.Cell {
 	var line []output.Cell
 	sep := " "
@@ -34,7 +34,7 @@ func LintCounts(c lint.Counts) []output.Cell {
 	add(c.Warn, lint.SeverityWarn, "warning")
 	add(c.Note, lint.SeverityNote, "note")
 	if sep == " " {
-		line = append(line, output.Good(" nothing wrong"))
+		line = append(line, output.Good(" no problems found"))
 	}
 	return line
 }

@@ -119,7 +119,7 @@ func (app *App) addGlobalFlags(root *cobra.Command) {
 	AddSetting(root, flags, "timeout", "")
 	flags.StringVar(&app.flags.config, "config", "", "configuration `FILE` (see rdmactl config)")
 	flags.BoolVarP(&app.flags.quiet, "quiet", "q", false, "print data and errors only")
-	flags.BoolVarP(&app.flags.verbose, "verbose", "v", false, "log what is done to standard error")
+	flags.BoolVarP(&app.flags.verbose, "verbose", "v", false, "print details on standard error: what is done, and all warnings")
 	root.MarkFlagsMutuallyExclusive("quiet", "verbose")
 }
 

@@ -10,7 +10,7 @@ func PrintVersion(app *App) error {
 	info := version.Info()
 	text := info.String()
 	if info.Lacks != "" {
-		text += "\nwithout: " + info.Lacks
+		text += "\n" + info.Lacks
 	}
 	blocks := []output.Block{output.Paragraph(text)}
 	if app.Out.Wide() {

@@ -6,5 +6,5 @@ package version
 const build = BuildStatic
 
 // lacks is what the tag nodl leaves out.
-const lacks = "opening libibverbs at run time: what ibv_devinfo asks the device, and the way to queue pairs on real " +
-	"cards; what reads files and netlink is all here"
+const lacks = "this build doesn't load libibverbs: ibv_devinfo lacks the values that only the library returns, and " +
+	"data can't be transferred over RDMA cards; whatever reads files and netlink works"

@@ -98,11 +98,12 @@ func Settings() []Setting {
 			set:  word(formats, func(v *Values, s string) { v.Output = s }),
 		},
 		{
-			Key: "color", Type: "word", Default: "auto", Allowed: colors, Help: "when to colour",
-			set: word(colors, func(v *Values, s string) { v.Color = s }),
+			Key: "color", Type: "word", Default: "auto", Allowed: colors,
+			Help: "when to use colours (auto: on terminals, unless NO_COLOR is set)",
+			set:  word(colors, func(v *Values, s string) { v.Color = s }),
 		},
 		{
-			Key: "timeout", Type: "duration", Default: "0s", Help: "time limit of a run",
+			Key: "timeout", Type: "duration", Default: "0s", Help: "end the command after this time",
 			set: duration(0, math.MaxInt64, func(v *Values, d time.Duration) { v.Timeout = d }),
 		},
 		{
