@@ -41,8 +41,8 @@ func KeepCommands(text string) string {
 // first are indented by two columns. Text in double quotes, commands that [KeepCommands] finds and
 // [Unbroken] text stay on one line.
 func Wrap(text string, width int) []string {
-	pg := page{width: width}
-	return lineOf(pg, []Cell{Plain(text).Flow(0).Hang(len(gap))})
+	text = keepQuoted(KeepCommands(text))
+	return lineOf(page{width: width}, []Cell{Plain(text).Flow(0).Hang(len(gap))})
 }
 
 // Flow returns a cell of running text for a [Text] or a [List]. On a terminal its line is wrapped,
@@ -155,7 +155,7 @@ func wordsOf(cells []Cell) []word {
 			current = append(current, c)
 			continue
 		}
-		for i, part := range strings.Split(keepQuoted(KeepCommands(c.Text)), " ") {
+		for i, part := range strings.Split(c.Text, " ") {
 			if i > 0 {
 				end()
 			}
