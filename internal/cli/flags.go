@@ -167,8 +167,8 @@ func checkFlagGroups(cmd *cobra.Command) error {
 	return errors.New("--" + strings.Join(strings.Fields(given), " and --") + " can't be combined")
 }
 
-// checkEmptyFlags rejects flags with an empty value, so that a script with an unset variable doesn't
-// read this machine, run all checks or use the first device instead.
+// checkEmptyFlags rejects flags with an empty value, so that a script with an unset variable
+// doesn't read this machine, run all checks or use the first device instead.
 func checkEmptyFlags(flags *pflag.FlagSet) error {
 	var err error
 	flags.Visit(func(f *pflag.Flag) {

@@ -119,7 +119,8 @@ func (app *App) addGlobalFlags(root *cobra.Command) {
 	AddSetting(root, flags, "timeout", "")
 	flags.StringVar(&app.flags.config, "config", "", "configuration `FILE` (see rdmactl config)")
 	flags.BoolVarP(&app.flags.quiet, "quiet", "q", false, "print data and errors only")
-	flags.BoolVarP(&app.flags.verbose, "verbose", "v", false, "print details on standard error: what is done, and all warnings")
+	flags.BoolVarP(&app.flags.verbose, "verbose", "v", false,
+		"print details on standard error: what is done, and all warnings")
 	root.MarkFlagsMutuallyExclusive("quiet", "verbose")
 }
 
@@ -161,7 +162,7 @@ func (app *App) Prepare(cmd *cobra.Command, _ []string) error {
 	return nil
 }
 
-// noteIgnored tells of RDMA_ variables that would steer cmd if their values were right.
+// noteIgnored reports RDMA_ variables that would affect cmd if their values were valid.
 func (app *App) noteIgnored(cmd *cobra.Command) {
 	if cmd.GroupID == GroupApplet {
 		return

@@ -168,7 +168,7 @@ func groupFlags(cmd *cobra.Command) *pflag.FlagSet {
 	return out
 }
 
-// flagUsages describes flags, broken at width columns where it is not 0.
+// flagUsages describes flags, wrapped at width columns unless that is 0.
 func flagUsages(flags *pflag.FlagSet, width int) string {
 	return strings.TrimRight(flags.FlagUsagesWrapped(width), "\n")
 }

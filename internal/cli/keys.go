@@ -6,11 +6,12 @@ import (
 	"github.com/rdmakit/rdmakit/internal/edge/tty"
 )
 
-// Keys returns the keys that are pressed while a command shows frames on a terminal. The channel is
-// closed by done, which the caller defers; it is nil where nobody can press a key: input or output
-// is no terminal, the program runs in the background, or the system has no such thing.
+// Keys returns a channel with the keys that are pressed while a command shows frames on a terminal.
+// The caller defers done, which closes the channel. The channel is nil if there can't be any keys:
+// input or output is not a terminal, the program runs in the background, or the system is not
+// supported.
 //
-// The terminal's settings are restored by done, and when Run leaves a command behind.
+// The settings of the terminal are restored by done, or when Run abandons the command.
 func (app *App) Keys() (keys <-chan byte, done func()) {
 	file, ok := app.Stdin.(*os.File)
 	if !ok || !app.IsTerminal(app.Stdin) || !app.IsTerminal(app.Stdout) {

@@ -6,22 +6,23 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// exitHead stands in the long help of a command before its exit codes, which are its last part.
+// exitHead is the heading of the exit codes, which are the last part of a command's long help.
 const exitHead = "\n\nExit codes:\n\n"
 
-// Long is the long help of a command in the parts that help and manual page show apart.
+// Long is the long help of a command, divided into the parts that the help and the manual page show
+// separately.
 type Long struct {
-	// About says what the command does; it comes before the examples.
+	// About describes what the command does. It is shown before the examples.
 	About string
-	// Details is the rest; empty for most.
+	// Details is the rest; empty for most commands.
 	Details string
-	// ExitCodes is a table, indented by four blanks: each line has a code and, from the ninth
-	// column on, its meaning, which may continue on further lines in that column. It is empty where
-	// the command has only the codes that all commands share.
+	// ExitCodes is a table that is indented by four blanks. Each line has a code and, from the
+	// ninth column on, its meaning, which may continue in that column on the next lines. It is
+	// empty if the command has only the exit codes that all commands share.
 	ExitCodes string
 }
 
-// LongOf takes the long help of cmd apart: its first paragraph, the rest, and what comes after the
+// LongOf divides the long help of cmd into its first paragraph, the rest, and the text after the
 // line "Exit codes:".
 func LongOf(cmd *cobra.Command) Long {
 	text := cmd.Long
@@ -41,10 +42,10 @@ func (l Long) Text() string {
 	return l.About + "\n\n" + l.Details
 }
 
-// CodeMeaning is a line of the table of exit codes.
+// CodeMeaning is an exit code and its meaning.
 type CodeMeaning struct{ Code, Meaning string }
 
-// Codes reads the table of exit codes.
+// Codes parses the table of exit codes.
 func (l Long) Codes() []CodeMeaning {
 	const margin = 8 // where meanings begin
 	var codes []CodeMeaning

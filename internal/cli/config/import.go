@@ -16,20 +16,21 @@ import (
 	"github.com/rdmakit/rdmakit/internal/text/spelling"
 )
 
-// Imported is what a file of devices in JSON says in the settings of rdmactl:
+// Imported is the result of importing a JSON file of devices such as this one:
 //
 //	{
 //	  "devices": [{"name": "mlx5_0", "transport": "RoCE", "mtu": 4096, "enabled": true}],
 //	  "cluster": {"name": "prod", "leader": "gpu-00"}
 //	}
 type Imported struct {
-	// Entries are the settings, in the order of [Settings], each with its place in the file.
+	// Entries are the settings, in the order of [Settings], each with its position in the file.
 	Entries []Entry
-	// Notes tell of every value that no setting has, with its place and what there is instead.
+	// Notes report each value that no setting can hold, with its position and what to use instead.
 	Notes []string
 }
 
-// ImportFile reads a file of devices, or in for "-". The error joins an *Error for each mistake.
+// ImportFile imports a JSON file of devices, or in if the name is "-". The error joins an *Error
+// for each mistake in the file.
 func ImportFile(name string, in io.Reader) (Imported, error) {
 	if name == "-" {
 		name = "standard input"
@@ -68,14 +69,14 @@ func (im Imported) YAML() ([]byte, error) {
 	return yaml.Marshal(root)
 }
 
-// isDeviceFile reports whether a configuration file is one of devices in JSON, to be imported.
+// isDeviceFile reports whether data looks like a JSON file of devices, which must be imported.
 func isDeviceFile(data []byte) bool {
 	text := bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\ufeff")))
 	return bytes.HasPrefix(text, []byte("{")) &&
 		(bytes.Contains(text, []byte(`"devices"`)) || bytes.Contains(text, []byte(`"cluster"`)))
 }
 
-// importer turns a document into settings. All mistakes are collected.
+// importer converts a document to settings. It collects all mistakes.
 type importer struct {
 	values map[string]Entry
 	notes  []string
@@ -107,7 +108,7 @@ func (im *importer) wrong(v *jsonValue, reason string) {
 	im.errs = append(im.errs, &Error{Source: v.place, Key: v.path, Reason: reason})
 }
 
-// note tells of a value that becomes no setting.
+// note reports a value that is not imported, and why.
 func (im *importer) note(v *jsonValue, why string) {
 	text := fmt.Sprint(v.value)
 	if s, ok := v.value.(string); ok {
@@ -116,7 +117,7 @@ func (im *importer) note(v *jsonValue, why string) {
 	im.notes = append(im.notes, fmt.Sprintf("%s: %s %s: %s", v.place, v.path, text, why))
 }
 
-// set takes a value over as a setting, if it can be one.
+// set imports a value as a setting, if it is valid for the setting.
 func (im *importer) set(key string, v *jsonValue, raw string) error {
 	s, _ := Find(key)
 	shown, err := s.set(&Values{}, raw)
@@ -126,7 +127,7 @@ func (im *importer) set(key string, v *jsonValue, raw string) error {
 	return err
 }
 
-// object returns the members of an object that are known and not null.
+// object returns the members of an object that have known keys and are not null.
 func (im *importer) object(v *jsonValue, known ...string) map[string]*jsonValue {
 	members, ok := v.value.([]jsonMember)
 	if !ok {
@@ -153,7 +154,8 @@ func (im *importer) object(v *jsonValue, known ...string) map[string]*jsonValue 
 	return out
 }
 
-// devices takes over the first device that is enabled. A setting holds one: the others are noted.
+// devices imports the first enabled device. There is a setting for only one, so the others are
+// noted.
 func (im *importer) devices(v *jsonValue) {
 	if v == nil {
 		return
@@ -163,17 +165,18 @@ func (im *importer) devices(v *jsonValue) {
 		im.wrong(v, "is "+v.kind()+", want a list")
 		return
 	}
-	taken := ""
+	imported := ""
 	for i := range list {
-		taken = im.device(&list[i], taken)
+		imported = im.device(&list[i], imported)
 	}
 }
 
-// device takes over a device unless taken has been, and returns the one that has.
-func (im *importer) device(v *jsonValue, taken string) string {
+// device imports a device, unless another has been imported already. It returns the name of the
+// imported device, "" if there is none yet.
+func (im *importer) device(v *jsonValue, imported string) string {
 	m := im.object(v, "name", "transport", "mtu", "enabled")
 	if m == nil {
-		return taken
+		return imported
 	}
 	name, named := im.text(m["name"])
 	transport, _ := im.text(m["transport"])
@@ -185,8 +188,8 @@ func (im *importer) device(v *jsonValue, taken string) string {
 	case !named:
 	case !enabled:
 		im.note(m["name"], "not enabled, so not imported; to leave out a device, use env --exclude")
-	case taken != "":
-		im.note(m["name"], "the setting device has only one name, "+taken+
+	case imported != "":
+		im.note(m["name"], "the setting device has only one name, "+imported+
 			"; env, detect and doctor use all devices, and bench -d selects another")
 	default:
 		if err := im.set("device", m["name"], name); err != nil {
@@ -196,12 +199,12 @@ func (im *importer) device(v *jsonValue, taken string) string {
 		im.mtu(m["mtu"], mtu)
 		return name
 	}
-	for _, rest := range []string{"transport", "mtu"} { // of a device that isn't taken
+	for _, rest := range []string{"transport", "mtu"} { // the device is not imported
 		if m[rest] != nil {
 			im.note(m[rest], "not imported, because its device is not")
 		}
 	}
-	return taken
+	return imported
 }
 
 func (im *importer) transport(v *jsonValue, transport string) {
@@ -237,8 +240,8 @@ func (im *importer) cluster(v *jsonValue) {
 	}
 }
 
-// text, number and boolean return a value of that type; another type is a mistake, and none is
-// nothing.
+// text, number and boolean return a value of that type. A value of another type is a mistake; a
+// missing one gives the zero value.
 func (im *importer) text(v *jsonValue) (string, bool) {
 	if v == nil {
 		return "", false

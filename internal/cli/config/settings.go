@@ -45,7 +45,7 @@ type Setting struct {
 	Alias, AliasNote string
 	// Help describes the setting, in lower case without a full stop.
 	Help string
-	// UsedBy names the commands that it steers, where they are few; empty otherwise.
+	// UsedBy names the commands that it affects if they are few; empty otherwise.
 	UsedBy string
 
 	// set checks raw, stores it, and returns it in the form that is shown.

@@ -15,13 +15,13 @@ import (
 	"github.com/rdmakit/rdmakit/internal/edge/wholefile"
 )
 
-// configImportReport is what "config import" prints as json and yaml.
+// configImportReport is the output of "config import" in JSON and YAML.
 type configImportReport struct {
 	// File is the configuration file that was written, empty without --write.
 	File string `json:"file"`
-	// Settings are those that were taken over, with their places in FILE.
+	// Settings are the imported settings, with their positions in FILE.
 	Settings []config.Entry `json:"settings"`
-	// Notes tell of all values that no setting has.
+	// Notes report all values that no setting can hold.
 	Notes []string `json:"notes"`
 }
 
@@ -102,7 +102,7 @@ func importConfig(app *cli.App, name string, write bool) error {
 	return app.Out.Raw(text)
 }
 
-// writeConfig makes the configuration file and returns its name.
+// writeConfig creates the configuration file and returns its name.
 func writeConfig(app *cli.App, text []byte) (string, error) {
 	file := app.Config.File
 	if file == "" {

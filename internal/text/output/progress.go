@@ -91,7 +91,7 @@ func (g *Progress) Done() {
 	}
 }
 
-// finish takes the line away, and returns what ends its goroutine: nil where none runs.
+// finish removes the line and returns the channel that stops its goroutine, nil if there is none.
 func (g *Progress) finish() (stop chan struct{}) {
 	g.p.mu.Lock()
 	defer g.p.mu.Unlock()
