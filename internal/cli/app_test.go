@@ -304,7 +304,7 @@ func TestSignalEndsReadOfInput(t *testing.T) {
 	}}}
 	go func() {
 		_, _ = typed.Write([]byte("x")) // returns when the command has read it
-		for !app.reading.Load() {
+		for !app.state.reading.Load() {
 			time.Sleep(time.Millisecond)
 		}
 		cancel(&SignalError{Signal: os.Interrupt})

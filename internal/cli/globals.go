@@ -54,15 +54,20 @@ type App struct {
 	// choose. Snapshot runs commands on it.
 	Recording *bundle.Bundle
 
-	root       *cobra.Command                // the tree of commands
-	running    atomic.Pointer[cobra.Command] // the command after Prepare
-	reading    atomic.Bool                   // it waits for standard input
-	stdinTaken string                        // the flag or argument that reads standard input
-	order      []string                      // names of the commands in the order of the table: cobra sorts them
+	root       *cobra.Command // the tree of commands
+	state      *runState
+	stdinTaken string   // the flag or argument that reads standard input
+	order      []string // names of the commands in the order of the table: cobra sorts them
 	flags      globalFlags
 	stdout     *stickyWriter
 	abandon    chan error // receives the error of a command that outlives its time
 	ends       *endings
+}
+
+// runState is what a signal needs to know about a run.
+type runState struct {
+	command atomic.Pointer[cobra.Command] // set by Prepare
+	reading atomic.Bool                   // the command waits for standard input
 }
 
 // globalFlags holds the flags that every command has and that are not settings.
@@ -146,7 +151,8 @@ func (app *App) Prepare(cmd *cobra.Command, _ []string) error {
 		return &ExitError{Code: ConfigExitCode(err), Err: err}
 	}
 	app.Config = cfg
-	app.running.Store(cmd)
+	app.state.command.Store(cmd)
+	app.root.Commands() // sorts them: later calls, by several goroutines, only read
 	if !slices.Contains(formats, cfg.Output) {
 		cfg.Output = formats[0] // a preference for all commands must not break one that doesn't have the format
 	}

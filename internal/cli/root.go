@@ -60,7 +60,7 @@ func (app *App) Run(ctx context.Context, args []string) int {
 		if _, ok := errors.AsType[*SignalError](cause); !ok {
 			return
 		}
-		if app.reading.Load() {
+		if app.state.reading.Load() {
 			app.leave(fmt.Errorf("%w while reading standard input", cause))
 		} else {
 			time.AfterFunc(app.Grace, func() { app.leave(cause) })
@@ -72,7 +72,7 @@ func (app *App) Run(ctx context.Context, args []string) int {
 		return app.finish(o.path, o.err)
 	case err := <-app.abandon:
 		path := ""
-		if cmd := app.running.Load(); cmd != nil {
+		if cmd := app.state.command.Load(); cmd != nil {
 			path = pathOf(cmd, root)
 		}
 		return app.report(path, err)
@@ -176,7 +176,7 @@ func (app *App) cleanUp() {
 
 // Root returns the tree of commands, ready to be run or documented.
 func (app *App) Root() *cobra.Command {
-	app.stdout, app.ends = &stickyWriter{w: app.Stdout}, &endings{}
+	app.stdout, app.ends, app.state = &stickyWriter{w: app.Stdout}, &endings{}, &runState{}
 	root := &cobra.Command{
 		Use:   "rdmactl COMMAND",
 		Short: "Find, check and configure RDMA on GPU nodes, InfiniBand fabrics and Kubernetes",

@@ -22,7 +22,7 @@ type input struct{ app *App }
 
 // Read implements io.Reader.
 func (in input) Read(data []byte) (int, error) {
-	in.app.reading.Store(true)
-	defer in.app.reading.Store(false)
+	in.app.state.reading.Store(true)
+	defer in.app.state.reading.Store(false)
 	return in.app.Stdin.Read(data)
 }

@@ -99,6 +99,7 @@ func TestRefusals(t *testing.T) {
 		t.Errorf("old holds %q, %v", content, err)
 	}
 }
+
 func TestMissingFolder(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "a")
 	name := filepath.Join(folder, "x")
