@@ -25,6 +25,19 @@ type Report struct {
 	Findings []Finding `json:"findings"`
 	// Expired holds the suppressions whose last day has passed; they had no effect.
 	Expired []Suppression `json:"expired,omitempty"`
+	// Unseen is what the snapshot could not tell ([inventory.Snapshot.Unseen]), so that no check
+	// judged it.
+	Unseen []string `json:"unseen,omitempty"`
+	// NotCovered is what no check of the list is about.
+	NotCovered []string `json:"notCovered"`
+}
+
+// notCovered is what the checks are not about.
+func notCovered() []string {
+	return []string{
+		"error rates (rdmactl status --watch)", "PFC, ECN and buffers", "ACS and IOMMU", "switches and cables " +
+			"(rdmactl fabric)", "bandwidth (rdmactl bench)",
+	}
 }
 
 // Counts counts findings or checks by outcome. Suppressed ones are counted separately.

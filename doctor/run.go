@@ -60,9 +60,12 @@ func Run(ctx context.Context, checks []Check, in Input, opts Options) (Report, e
 	if now.IsZero() {
 		now = time.Now()
 	}
-	r := Report{Schema: Schema, Verdict: OutcomeNotApplicable, Checks: []CheckResult{}, Findings: []Finding{}}
+	r := Report{
+		Schema: Schema, Verdict: OutcomeNotApplicable, Checks: []CheckResult{}, Findings: []Finding{},
+		NotCovered: notCovered(),
+	}
 	if in.Snapshot != nil {
-		r.Node = in.Snapshot.Host.Name
+		r.Node, r.Unseen = in.Snapshot.Host.Name, in.Snapshot.Unseen()
 	}
 	for _, c := range checks {
 		if !opts.wants(c.ID) {

@@ -149,6 +149,10 @@ type Port struct {
 	// Rail is the number of a compute port, from 0, in the order of the nearest GPUs, then of
 	// the PCI addresses; nil for other roles.
 	Rail *int `json:"rail,omitempty"`
+	// LinkDowned is counters/link_downed of a compute port: how often its link failed since the
+	// driver was loaded or the counter was reset. It ends at 255. nil for other roles, and if it
+	// could not be read.
+	LinkDowned *uint64 `json:"linkDowned,omitempty"`
 	// GPUs are the distances to all GPUs, nearest first, then by GPU index.
 	GPUs []GPUDistance `json:"gpus,omitempty"`
 }

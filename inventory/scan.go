@@ -52,6 +52,7 @@ func Scan(ctx context.Context, src Sources) (Snapshot, error) {
 	s.scanDevices()
 	s.correlate()
 	AssignRoles(&s.snap, src.Roles)
+	s.readLinkDowned()
 	errs := []error{liveErr}
 	for _, e := range s.root.Errors() {
 		s.snap.Problems = append(s.snap.Problems, Problem{Path: e.Path, Error: e.Err.Error()})

@@ -3,6 +3,7 @@ package inventory
 import (
 	"errors"
 	"fmt"
+	"path"
 	"strconv"
 	"strings"
 
@@ -41,6 +42,23 @@ func (s *scanner) readPort(r *sysfs.Reader, d *Device, number int) Port {
 		p.Fabric = fabricOf(&p)
 	}
 	return p
+}
+
+// readLinkDowned reads the counter of the compute ports only, because reading a counter takes a
+// firmware command on some cards.
+func (s *scanner) readLinkDowned() {
+	for d, p := range s.snap.Ports() {
+		dir := path.Join(sysfs.ClassInfiniBand, d.Name, "ports", strconv.Itoa(p.Number), classicCounters)
+		if p.Role != RoleCompute || !s.root.Exists(path.Join(dir, "link_downed")) {
+			continue
+		}
+		r, ok := s.root.Dir(dir)
+		if !ok {
+			continue
+		}
+		p.LinkDowned = readCounter(r, classicCounters, "link_downed").Value
+		r.Close()
+	}
 }
 
 func readRate(r *sysfs.Reader) *Rate {

@@ -37,6 +37,7 @@ func Derive(snapshot inventory.Snapshot, opts Options) (Plan, error) {
 	dv.mergeUser()
 	dv.checkUser()
 	dv.describePorts()
+	dv.plan.Effect, dv.plan.Unseen = dv.effect(), snapshot.Unseen()
 	dv.warnings()
 	return dv.plan, nil
 }

@@ -33,6 +33,8 @@ type Plan struct {
 	// Socket is the network device for bootstrap traffic over TCP.
 	Socket *Socket    `json:"socket,omitempty"`
 	Ports  []PortPlan `json:"ports"`
+	// Effect says in a sentence which active ports jobs use, and what NCCL alone would use.
+	Effect string `json:"effect"`
 	// Variables are in a stable order: by library, then by rule.
 	Variables []Variable `json:"variables"`
 	// Unset lists variables of the user that must be unset (only with Options.Override).
@@ -40,6 +42,8 @@ type Plan struct {
 	Arguments []Argument `json:"arguments,omitempty"`
 	Conflicts []Conflict `json:"conflicts,omitempty"`
 	Warnings  []Warning  `json:"warnings,omitempty"`
+	// Unseen is what the snapshot could not tell ([inventory.Snapshot.Unseen]).
+	Unseen []string `json:"unseen,omitempty"`
 	// Incomplete lists files that the Plan depends on and that could not be read.
 	Incomplete []inventory.Problem `json:"incomplete,omitempty"`
 }

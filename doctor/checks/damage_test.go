@@ -9,7 +9,9 @@ import (
 
 	"github.com/rdmakit/rdmakit/doctor/checks"
 	"github.com/rdmakit/rdmakit/internal/record/nodetree"
+	"github.com/rdmakit/rdmakit/internal/testkit/realnodes"
 	"github.com/rdmakit/rdmakit/internal/testkit/testtrees"
+	"github.com/rdmakit/rdmakit/launch"
 )
 
 // On a node of which any part is missing, unreadable or nonsense, no check
@@ -32,6 +34,37 @@ func TestDamagedTrees(t *testing.T) {
 					for _, f := range runCheck(t, c.ID, snap).Findings {
 						checkFinding(t, c, f)
 					}
+				}
+				if t.Failed() {
+					t.Fatalf("seed %d", seed)
+				}
+			}
+		})
+	}
+}
+
+// The same on the machines that people have, with what env makes of them.
+func TestDamagedRealNodes(t *testing.T) {
+	for _, name := range realnodes.Names() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			intact, err := realnodes.Load(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files := paths(t, intact.Tree)
+			for seed := range uint64(2) {
+				tree := intact.Tree.Clone()
+				damage(t, tree, files, rand.New(rand.NewPCG(seed, 2)))
+				snap := scan(t, tree)
+				for _, c := range checks.All() {
+					for _, f := range runCheck(t, c.ID, snap).Findings {
+						checkFinding(t, c, f)
+					}
+				}
+				plan, err := launch.Derive(snap, launch.Options{})
+				if err != nil || plan.Effect == "" {
+					t.Errorf("seed %d: Derive: effect %q, %v", seed, plan.Effect, err)
 				}
 				if t.Failed() {
 					t.Fatalf("seed %d", seed)

@@ -24,8 +24,11 @@ func All() []doctor.Check {
 		gidRoutable(),
 		memlock(),
 		railRate(),
+		pcieLink(),
 		mtu(),
 		firmware(),
 		role(),
+		railSubnet(),
+		linkDowned(),
 	}
 }

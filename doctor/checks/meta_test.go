@@ -38,9 +38,15 @@ var metaTable = []metaRow{
 	{"gid-routable", nodeCase{"02_rocev2_8hca", nil}, nodeCase{"54_link_local_only", nil}, "mlx5_0:1"},
 	{"memlock", nodeCase{"02_rocev2_8hca", whole}, nodeCase{"57_memlock_small", nil}, "node"},
 	{"rail-rate", nodeCase{"01_ib_8hca", nil}, nodeCase{"56_mtu_1500", nil}, "mlx5_3:1"},
+	{
+		"pcie-link", nodeCase{"01_ib_8hca", nil},
+		nodeCase{"01_ib_8hca", set("sys/bus/pci/devices/0000:18:00.0/current_link_width", "4")}, "mlx5_0:1",
+	},
 	{"mtu", nodeCase{"02_rocev2_8hca", nil}, nodeCase{"56_mtu_1500", nil}, "mlx5_2:1"},
 	{"firmware", nodeCase{"02_rocev2_8hca", nil}, nodeCase{"55_mixed_fw", nil}, "mlx5_2"},
 	{"role", nodeCase{"02_rocev2_8hca", nil}, nodeCase{"47_gpu_switches", nil}, "mlx5_8:1"},
+	{"rail-subnet", nodeCase{"49_bond", nil}, nodeCase{"49_bond", live("10.101.0.10/", "10.100.0.11/")}, "node"},
+	{"link-downed", nodeCase{"02_rocev2_8hca", nil}, nodeCase{"53_counters_saturated", nil}, "mlx5_0:1"},
 }
 
 func TestEveryCheckIsSound(t *testing.T) {

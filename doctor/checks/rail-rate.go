@@ -16,7 +16,7 @@ import (
 func railRate() doctor.Check {
 	return doctor.Check{
 		ID:       "rail-rate",
-		Title:    "compute rail slower than the others",
+		Title:    "compute rails at different rates",
 		Severity: doctor.OutcomeFail,
 		Needs:    doctor.NeedDevices,
 		Reads:    []string{portFiles("rate")},
@@ -131,6 +131,7 @@ func unequalRates(rates []group[float64, portRef]) []doctor.Finding {
 				f.Outcome = doctor.OutcomeWarn
 				f.Explanation = "This rail is faster than the others. That does not help, because collectives wait " +
 					"for the slowest rail; check whether the links of the others came up at a lower speed or width."
+				f.Remedy = linkRemedy(ref.members[0])
 			}
 			if w, rw := p.port.Rate.Width, ref.members[0].port.Rate.Width; w > 0 && w < rw {
 				f.Summary += fmt.Sprintf("; %d of %d lanes are in use", w, rw)

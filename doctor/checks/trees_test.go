@@ -111,6 +111,18 @@ func ipcLock(t *testing.T, tree *nodetree.Tree) {
 	set("proc/self/status", "CapEff:\t00000000a80465fb")(t, tree)
 }
 
+// live replaces a text in the recorded answers of the kernel.
+func live(old, text string) change {
+	return func(t *testing.T, tree *nodetree.Tree) {
+		t.Helper()
+		data, err := fs.ReadFile(tree.FS(), "live.json")
+		if err != nil || !strings.Contains(string(data), old) {
+			t.Fatalf("live.json: %v, without %s", err, old)
+		}
+		set("live.json", strings.ReplaceAll(string(data), old, text))(t, tree)
+	}
+}
+
 // pod makes the node look like the inside of a Kubernetes pod.
 func pod(t *testing.T, tree *nodetree.Tree) {
 	t.Helper()
@@ -128,11 +140,11 @@ func scan(t *testing.T, tree *nodetree.Tree) inventory.Snapshot {
 	t.Helper()
 	src := inventory.Sources{Root: tree.FS()}
 	if data, err := fs.ReadFile(tree.FS(), "live.json"); err == nil {
-		live := &inventory.Live{}
-		if err := json.Unmarshal(data, live); err != nil {
+		answers := &inventory.Live{}
+		if err := json.Unmarshal(data, answers); err != nil {
 			t.Fatalf("live.json: %v", err)
 		}
-		src.Live = live
+		src.Live = answers
 	}
 	snap, _ := inventory.Scan(t.Context(), src) // what it could not read is in snap.Problems
 	return snap

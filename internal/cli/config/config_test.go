@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/rdmakit/rdmakit/inventory"
 )
 
 func lookup(env map[string]string) func(string) (string, bool) {
@@ -95,10 +97,14 @@ func TestEveryLayer(t *testing.T) {
 	raw := map[string]string{
 		"output": "json", "color": "NEVER", "timeout": "90", "device": "mlx5_0", "port": "2", "qp-type": "ud",
 		"mtu": "4096", "qp-timeout": "0", "interval": "1.5", "root": "/mnt/node", "pci-ids": "/tmp/pci.ids",
+		"roles": "0000:9d:00.*=management,mlx5_1=storage",
 	}
 	want := Values{
 		Output: "json", Color: "never", Timeout: 90 * time.Second, Device: "mlx5_0", Port: 2, QPType: "UD",
 		MTU: 4096, QPTimeout: 0, Interval: 1500 * time.Millisecond, Root: "/mnt/node", PCIIDs: "/tmp/pci.ids",
+		Roles: []inventory.RoleSetting{
+			{Pattern: "0000:9d:00.*", Role: inventory.RoleManagement}, {Pattern: "mlx5_1", Role: inventory.RoleStorage},
+		},
 	}
 	env := make(map[string]string)
 	var text strings.Builder

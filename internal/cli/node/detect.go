@@ -60,13 +60,15 @@ type DetectReport struct {
 	// TCP is the network device that programs should use if there is no RDMA, "" for none.
 	TCP       string               `json:"tcp,omitempty"`
 	Obstacles []inventory.Obstacle `json:"obstacles"`
+	// Unseen is what the source of the snapshot could not tell.
+	Unseen []string `json:"unseen,omitempty"`
 }
 
 // NewDetectReport returns the parts of a snapshot that detect shows.
 func NewDetectReport(snap inventory.Snapshot) DetectReport {
 	r := DetectReport{
 		Schema: detectSchema, Node: snap, Candidates: snap.Candidates(), TCP: snap.TCPNetdev(),
-		Obstacles: snap.Obstacles(),
+		Obstacles: snap.Obstacles(), Unseen: snap.Unseen(),
 	}
 	if r.Candidates == nil {
 		r.Candidates = []inventory.Candidate{}
@@ -91,7 +93,17 @@ func (r DetectReport) Blocks() []output.Block {
 	if len(r.Candidates) > 0 {
 		out = append(out, r.candidateTable())
 	}
-	return append(out, output.Line(output.Plain(r.fallback()).Flow(0)))
+	out = append(out, output.Line(output.Plain(r.fallback()).Flow(0)))
+	return append(out, unseenLine(r.Unseen)...)
+}
+
+// unseenLine says what was not judged, in one line; nothing if everything was seen.
+func unseenLine(unseen []string) []output.Block {
+	if len(unseen) == 0 {
+		return nil
+	}
+	return []output.Block{output.Line(
+		output.Plain("not judged, because it could not be seen: " + strings.Join(unseen, "; ")).Flow(cli.TextWidth))}
 }
 
 func (r DetectReport) fallback() string {
@@ -238,6 +250,11 @@ func transportText(d *inventory.Device, p *inventory.Port) string {
 
 // transportCell is the transport; a narrow screen does without the remark that it is software.
 func transportCell(d *inventory.Device, p *inventory.Port) output.Cell {
+	if d.SMIOf != "" {
+		cell := output.Plain("SMI of " + d.SMIOf)
+		cell.Short = "SMI"
+		return cell
+	}
 	cell := output.Plain(transportText(d, p))
 	cell.Short, _, _ = strings.Cut(cell.Text, " (")
 	return cell

@@ -49,7 +49,13 @@ func ReportBlocks(r doctor.Report, wide bool) []output.Block {
 	if len(quiet) > 0 {
 		blocks = append(blocks, output.Text{Lines: quiet})
 	}
-	return append(blocks, output.Text{Lines: [][]output.Cell{sumLine(r)}})
+	blocks = append(blocks, output.Text{Lines: [][]output.Cell{sumLine(r)}})
+	blocks = append(blocks, unseenLine(r.Unseen)...)
+	if len(r.NotCovered) == 0 {
+		return blocks
+	}
+	return append(blocks, output.Line(
+		output.Dim("no check covers: "+strings.Join(r.NotCovered, "; ")).Flow(cli.TextWidth)))
 }
 
 // findingGroups collects the findings of an outcome by check and explanation, in order.

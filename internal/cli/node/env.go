@@ -241,6 +241,9 @@ func envExit(plan launch.Plan) error {
 
 // noteEnv prints reasons and warnings to standard error.
 func noteEnv(app *cli.App, plan launch.Plan, format launch.TextFormat) {
+	if len(plan.Unseen) > 0 {
+		defer app.Out.Note("not judged, because it could not be seen: %s", strings.Join(plan.Unseen, "; "))
+	}
 	for _, p := range plan.Ports {
 		if p.Decision != launch.DecisionSelected {
 			app.Out.Note("%s: %s: %s (%s)", p.Name(), p.Decision, p.Reason, p.Rule)

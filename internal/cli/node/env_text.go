@@ -5,13 +5,14 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rdmakit/rdmakit/internal/cli"
 	"github.com/rdmakit/rdmakit/internal/text/output"
 	"github.com/rdmakit/rdmakit/launch"
 )
 
 // explainBlocks formats the reasoning behind a plan.
 func explainBlocks(plan launch.Plan, wide bool) []output.Block {
-	var out []output.Block
+	out := []output.Block{output.Line(output.Bold("Effect: "), output.Plain(plan.Effect).Flow(cli.TextWidth))}
 	if len(plan.Ports) > 0 {
 		out = append(out, envPortTable(plan, wide))
 	}

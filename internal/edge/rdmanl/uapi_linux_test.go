@@ -8,9 +8,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
+
+// newer are names that the headers of Debian 12 don't have (Linux 6.11, include/uapi/rdma/rdma_netlink.h).
+var newer = []string{"RDMA_NLDEV_ATTR_DEV_TYPE", "RDMA_NLDEV_ATTR_PARENT_NAME", "RDMA_DEVICE_TYPE_SMI"}
 
 // TestUAPIMatchesHeaders compiles every name in uapi.go against the kernel's
 // headers and compares the numbers.
@@ -41,6 +45,9 @@ func TestUAPIMatchesHeaders(t *testing.T) {
 				t.Fatalf("%s is not a plain number", spec.Names[0].Name)
 			}
 			name, value := spec.Names[0].Name, literal.Value
+			if slices.Contains(newer, name) {
+				return true
+			}
 			fmt.Fprintf(&code, "if (%s != %s) printf(\"%s is %%d, not %s\\n\", (int)%s);\n",
 				name, value, name, value, name)
 			names++

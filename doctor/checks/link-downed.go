@@ -1,0 +1,74 @@
+package checks
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/rdmakit/rdmakit/doctor"
+	"github.com/rdmakit/rdmakit/internal/text/english"
+	"github.com/rdmakit/rdmakit/internal/text/prose"
+	"github.com/rdmakit/rdmakit/inventory"
+)
+
+func linkDowned() doctor.Check {
+	return doctor.Check{
+		ID:       "link-downed",
+		Title:    "link of a compute port that has failed since the driver was loaded",
+		Severity: doctor.OutcomeInfo,
+		Needs:    doctor.NeedDevices,
+		Reads:    []string{portFiles("counters/link_downed")},
+		Explanation: prose.Join(`
+			link_downed counts how often the link failed and could not be recovered. A job that uses
+			the port at that moment stops or fails. One or two failures are common: the switch
+			restarted, or a cable was plugged in. The counter doesn't show when they happened; a
+			number that grows while nobody works on the fabric is a bad cable or transceiver.`),
+		Remedy: "Watch the counter with rdmactl status --watch. If it grows, clean or replace the cable and the " +
+			"transceivers.",
+		Sources: []string{"InfiniBand specification volume 1, PortCounters.LinkDownedCounter"},
+		Run:     runLinkDowned,
+	}
+}
+
+// linkDownedEnd is the highest value of the counter, which has 8 bits and does not wrap around.
+const linkDownedEnd = 255
+
+func runLinkDowned(_ context.Context, in *doctor.Input) []doctor.Finding {
+	var findings []doctor.Finding
+	var good []doctor.Evidence
+	for p := range ports(in.Snapshot) {
+		if p.port.Role != inventory.RoleCompute {
+			continue
+		}
+		if p.port.LinkDowned == nil {
+			continue
+		}
+		count := *p.port.LinkDowned
+		evidence := p.evidence("counters/link_downed", fmt.Sprint(count))
+		if count == 0 {
+			good = append(good, evidence)
+			continue
+		}
+		f := doctor.Finding{
+			Outcome: doctor.OutcomeInfo, Object: p.object(), Evidence: []doctor.Evidence{evidence},
+			Summary: "the link has failed " + english.Count(int(min(count, 1<<31)), "time"), //nolint:gosec // limited
+			Remedy: []string{
+				"# does it grow?", "rdmactl status --watch --interval 10s",
+			},
+		}
+		if count == linkDownedEnd {
+			f.Summary = fmt.Sprintf("the link has failed %d times or more: the counter is at its end", count)
+			f.Remedy = append([]string{"# a counter at its end counts nothing more: reset it", fmt.Sprintf(
+				"perfquery -R -C %s -P %d", quote(p.dev.Name), p.port.Number)}, f.Remedy...)
+		}
+		findings = append(findings, f)
+	}
+	if len(findings) == 0 && len(good) == 0 {
+		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode, "no compute port has the counter link_downed")}
+	}
+	if len(good) > 0 {
+		pass := doctor.Passed(doctor.ObjectNode,
+			fmt.Sprintf("the links of %s have not failed", english.Count(len(good), "compute port")), good...)
+		findings = append([]doctor.Finding{pass}, findings...)
+	}
+	return findings
+}

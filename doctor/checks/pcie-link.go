@@ -1,0 +1,95 @@
+package checks
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/rdmakit/rdmakit/doctor"
+	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
+	"github.com/rdmakit/rdmakit/internal/text/english"
+	"github.com/rdmakit/rdmakit/internal/text/prose"
+	"github.com/rdmakit/rdmakit/inventory"
+)
+
+func pcieLink() doctor.Check {
+	return doctor.Check{
+		ID:       "pcie-link",
+		Title:    "PCI Express link of a compute port's card that limits its rate",
+		Severity: doctor.OutcomeWarn,
+		Needs:    doctor.NeedDevices,
+		Reads: []string{
+			pciFiles("current_link_speed"), pciFiles("current_link_width"), pciFiles("max_link_speed"),
+			pciFiles("max_link_width"),
+		},
+		Explanation: prose.Join(`
+			A card negotiates speed and width with its slot. If the result is below what the card
+			can do and carries less than the port's rate, the port never reaches its rate, without
+			an error anywhere: a card in a narrow slot, a riser or cable with bad contact, a lower
+			speed in the BIOS.`),
+		Remedy: "Reseat the card or use a slot with all lanes; compare with the same slot of another node.",
+		Sources: []string{
+			"drivers/pci/pci-sysfs.c (current_link_speed, max_link_width)",
+			"PCI Express Base Specification, encoding of each generation",
+		},
+		Run: runPCIeLink,
+	}
+}
+
+// pciFiles returns the pattern for a file of all PCI functions, for Check.Reads.
+func pciFiles(name string) string { return "/" + sysfs.BusPCIDevices + "/*/" + name }
+
+func runPCIeLink(_ context.Context, in *doctor.Input) []doctor.Finding {
+	var findings []doctor.Finding
+	var good []doctor.Evidence
+	unknown := 0
+	for p := range ports(in.Snapshot) {
+		if p.port.Role != inventory.RoleCompute || p.dev.PCI == nil {
+			continue
+		}
+		now, most := p.dev.PCI.Link, p.dev.PCI.LinkMax
+		if now == nil || most == nil {
+			unknown++
+			continue
+		}
+		capacity := linkGbPerSecond(now)
+		limits := p.port.Rate != nil && p.active() && capacity < p.port.Rate.GbPerSecond
+		if evidence := linkEvidence(p.dev); len(evidence) > 0 && limits {
+			findings = append(findings, doctor.Finding{
+				Outcome: doctor.OutcomeWarn, Object: p.object(), Evidence: evidence,
+				Summary: fmt.Sprintf("the PCI Express link carries %.0f Gb/s, the port %s: x%d at %g GT/s "+
+					"instead of x%d at %g GT/s", capacity, gigabits(p.port.Rate.GbPerSecond), now.Width,
+					now.GTPerSecond, most.Width, most.GTPerSecond),
+				Remedy: []string{
+					"lspci -vv -s " + quote(p.dev.PCI.Address) + "   # LnkCap and LnkSta",
+					"# reseat the card, or move it to a slot with all lanes; check the speed of the slot in the BIOS",
+				},
+			})
+			continue
+		}
+		good = append(good, doctor.Evidence{Path: p.dev.PCI.Path + "/current_link_width", Value: fmt.Sprint(now.Width)})
+	}
+	switch {
+	case len(findings) > 0:
+		return findings
+	case len(good) == 0 && unknown > 0:
+		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode,
+			"the PCI Express links of the compute ports are not known (not recorded, or virtual functions)")}
+	case len(good) == 0:
+		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode, "no compute port is on a PCI card")}
+	}
+	return []doctor.Finding{doctor.Passed(doctor.ObjectNode, "no PCI Express link limits "+
+		english.Count(len(good), "compute port"), good...)}
+}
+
+// linkGbPerSecond returns what a PCI Express link carries before headers: 8b/10b encoding up to
+// 5 GT/s, 128b/130b up to 32 GT/s, and flits without encoding at 64 GT/s.
+func linkGbPerSecond(l *inventory.PCILink) float64 {
+	efficiency := 1.0
+	switch {
+	case l.GTPerSecond <= 5:
+		efficiency = 8.0 / 10
+	case l.GTPerSecond <= 32:
+		efficiency = 128.0 / 130
+	}
+	return l.GTPerSecond * float64(l.Width) * efficiency
+}

@@ -1,0 +1,102 @@
+package checks
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	"github.com/rdmakit/rdmakit/doctor"
+	"github.com/rdmakit/rdmakit/internal/text/english"
+	"github.com/rdmakit/rdmakit/internal/text/prose"
+	"github.com/rdmakit/rdmakit/inventory"
+)
+
+func railSubnet() doctor.Check {
+	return doctor.Check{
+		ID:       "rail-subnet",
+		Title:    "several RoCE rails in one IP subnet",
+		Severity: doctor.OutcomeInfo,
+		Needs:    doctor.NeedDevices,
+		Reads:    []string{portFiles("state")}, // and the addresses from rtnetlink
+		Explanation: prose.Join(`
+			Linux has one route to a subnet, so it answers ARP for every address of the subnet on
+			each of the rails, and sends all packets of the subnet through one of them. RDMA
+			traffic of one rail then arrives on another, or the address of a rail can't be
+			resolved. With a subnet for each rail, or with arp_ignore and arp_announce set and a
+			route for each source address, that does not happen.`),
+		Remedy:  "Give each rail a subnet of its own, or set arp_ignore=1 and arp_announce=2 and use policy routing.",
+		Sources: []string{"Documentation/networking/ip-sysctl.rst (arp_ignore, arp_announce)"},
+		Run:     runRailSubnet,
+	}
+}
+
+func runRailSubnet(_ context.Context, in *doctor.Input) []doctor.Finding {
+	s := in.Snapshot
+	bySubnet := map[netip.Prefix][]portRef{}
+	var order []netip.Prefix
+	rails, known := 0, 0
+	for p := range ports(s) {
+		n := p.netdev(s)
+		if p.port.Role != inventory.RoleCompute || !p.roce() || !p.active() || n == nil {
+			continue
+		}
+		rails++
+		seen := false
+		for _, a := range n.Addresses {
+			if !a.Addr().Is4() || a.Bits() == a.Addr().BitLen() {
+				continue // link-local and host routes say nothing
+			}
+			subnet := a.Masked()
+			if bySubnet[subnet] == nil {
+				order = append(order, subnet)
+			}
+			bySubnet[subnet], seen = append(bySubnet[subnet], p), true
+		}
+		if seen {
+			known++
+		}
+	}
+	var findings []doctor.Finding
+	for _, subnet := range order {
+		members := bySubnet[subnet]
+		if len(members) < 2 {
+			continue
+		}
+		f := doctor.Finding{
+			Outcome: doctor.OutcomeInfo, Object: doctor.ObjectNode,
+			Summary: fmt.Sprintf("%s are in one subnet, %v: %s", english.Count(len(members), "rail"), subnet,
+				objects(members, 4)),
+			Remedy: []string{
+				"# a subnet for each rail, or on every node:",
+				"sysctl -w net.ipv4.conf.all.arp_ignore=1 net.ipv4.conf.all.arp_announce=2",
+			},
+		}
+		for _, p := range members {
+			n := p.netdev(s)
+			f.Evidence = append(f.Evidence, doctor.Evidence{
+				Path: "ip -4 address show dev " + quote(n.Name), Value: addressIn(n, subnet),
+			})
+		}
+		findings = append(findings, f)
+	}
+	switch {
+	case len(findings) > 0:
+		return findings
+	case rails < 2:
+		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode, "fewer than two active RoCE rails")}
+	case known < 2:
+		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode,
+			"the prefix lengths of the rails' IPv4 addresses are not known")}
+	}
+	return []doctor.Finding{doctor.Passed(doctor.ObjectNode,
+		fmt.Sprintf("%s in %s", english.Count(known, "rail"), english.Count(len(order), "subnet")))}
+}
+
+func addressIn(n *inventory.Netdev, subnet netip.Prefix) string {
+	for _, a := range n.Addresses {
+		if a.Masked() == subnet {
+			return a.String()
+		}
+	}
+	return subnet.String()
+}

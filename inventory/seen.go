@@ -1,0 +1,39 @@
+package inventory
+
+import "slices"
+
+// Unseen lists what the source of the snapshot could not tell, so that nobody takes silence for
+// health: kinds of data that are absent from a recording, hidden in a container, or not given by
+// this kernel. The list is empty on a host that was read as a whole.
+func (s *Snapshot) Unseen() []string {
+	var out []string
+	add := func(missing bool, what string) {
+		if missing {
+			out = append(out, what)
+		}
+	}
+	h := &s.Host
+	add(!h.PCIVisible, "PCI devices and GPUs (no /sys/bus/pci)")
+	add(len(s.Devices) > 0 && len(h.Modules) == 0, "kernel modules (no /sys/module)")
+	add(len(s.Devices) > 0 && !h.DevVisible, "whether programs can open the devices (no /dev)")
+	add(h.Memlock == nil, "the limit of locked memory (no /proc/self/limits)")
+	add(s.hasRoCE() && !s.hasGIDTable(), "addresses (no GID tables)")
+	add(len(s.Devices) > 0 && h.NetnsMode == NetnsModeUnknown, "answers of the kernel (netlink)")
+	add(!h.Userspace.Searched, "libraries (no /usr/lib)")
+	return out
+}
+
+func (s *Snapshot) hasRoCE() bool {
+	for _, p := range s.Ports() {
+		if p.LinkLayer == LinkLayerEthernet && p.Transport.HasGIDs() {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Snapshot) hasGIDTable() bool {
+	return slices.ContainsFunc(s.Devices, func(d Device) bool {
+		return slices.ContainsFunc(d.Ports, func(p Port) bool { return p.GIDTableSize > 0 })
+	})
+}

@@ -1,0 +1,83 @@
+package launch
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rdmakit/rdmakit/internal/text/english"
+	"github.com/rdmakit/rdmakit/inventory"
+)
+
+// effect describes the choice of ports: "jobs use 8 of 9 active ports; NCCL alone would use 9,
+// among them mlx5_8:1 (storage)".
+func (dv *derivation) effect() string {
+	active, chosen := 0, map[string]bool{}
+	for _, c := range dv.candidates {
+		if c.port.State == inventory.PortStateActive && dv.snapshot.OthersReason(c.device, c.port) == "" {
+			active++
+		}
+	}
+	for _, c := range append(append([]*candidate{}, dv.selected...), dv.efa...) {
+		chosen[c.plan.Name()] = true
+	}
+	text := fmt.Sprintf("jobs use %d of %s", len(chosen), english.Count(active, "active port"))
+	if len(chosen) == 0 {
+		text = fmt.Sprintf("jobs use no RDMA port; %s", are(active))
+	}
+	if !dv.wants(LibraryNCCL) {
+		return text
+	}
+	alone := 0
+	var extra []string
+	for _, c := range dv.candidates {
+		if auto := c.plan.NCCLAuto; auto == nil || !auto.Used || reasonNoVerbsOf(dv, c) {
+			continue
+		}
+		alone++
+		if !chosen[c.plan.Name()] {
+			extra = append(extra, fmt.Sprintf("%s (%s)", c.plan.Name(), roleText(c.port.Role)))
+		}
+	}
+	switch {
+	case alone == 0:
+		return text + "; NCCL alone would use none"
+	case len(extra) == 0:
+		return text + fmt.Sprintf("; NCCL alone would use %s", sameOr(alone, len(chosen)))
+	}
+	return text + fmt.Sprintf("; NCCL alone would use %d, among them %s", min(alone, ncclMaxDevices), shortList(extra))
+}
+
+func reasonNoVerbsOf(dv *derivation, c *candidate) bool {
+	why, _ := reasonNoVerbs(dv, c)
+	return why != ""
+}
+
+func are(n int) string {
+	if n == 1 {
+		return "1 port is active"
+	}
+	return fmt.Sprintf("%d ports are active", n)
+}
+
+func sameOr(alone, chosen int) string {
+	if alone == chosen {
+		return "the same"
+	}
+	return fmt.Sprint(alone)
+}
+
+func roleText(r inventory.Role) string {
+	if r == inventory.RoleUnknown {
+		return "no role"
+	}
+	return string(r)
+}
+
+// shortList names up to three.
+func shortList(names []string) string {
+	const shown = 3
+	if len(names) > shown {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:shown], ", "), len(names)-shown)
+	}
+	return strings.Join(names, ", ")
+}
