@@ -61,20 +61,28 @@ var roleRules = []roleRule{
 	{"spare-port", RoleUnused, "no link, and another port of the card has one", reasonSpare},
 	{"not-cabled", RoleUncertain, "no link, like most ports of the compute ports' board, of which there are more " +
 		"than GPUs", reasonNotCabled},
-	{"near-gpu", RoleCompute, "the board, link layer, transport and rate of the compute ports, and a GPU nearby",
-		reasonNear},
+	{
+		"near-gpu", RoleCompute, "the board, link layer, transport and rate of the compute ports, and a GPU nearby",
+		reasonNear,
+	},
 	{"most-bandwidth", RoleCompute, "the same, and no GPU is near any port", reasonMost},
 	{"other-subnet", RoleStorage, "the same, no GPU nearby, and another InfiniBand subnet than the ports " +
 		"near GPUs", reasonSubnet},
-	{"same-board", RoleCompute, "the same, no GPU nearby, and GPUs without a port of their own remain",
-		reasonSameBoard},
+	{
+		"same-board", RoleCompute, "the same, no GPU nearby, and GPUs without a port of their own remain",
+		reasonSameBoard,
+	},
 	{"surplus", RoleStorage, "the same, no GPU nearby, and every GPU has a port nearby", reasonSurplus},
 	{"no-link", RoleCompute, "the board of the compute ports without a link, where a rail can be; or the same PCI " +
 		"device, near a GPU without a compute port", reasonDown},
-	{"other-rate", RoleCompute, "as for no-link, but with a link, at another rate or with another transport",
-		reasonRate},
-	{"covers-gpu", RoleCompute, "another board (or a bond) at the same rate, near a GPU without a compute port",
-		reasonCovers},
+	{
+		"other-rate", RoleCompute, "as for no-link, but with a link, at another rate or with another transport",
+		reasonRate,
+	},
+	{
+		"covers-gpu", RoleCompute, "another board (or a bond) at the same rate, near a GPU without a compute port",
+		reasonCovers,
+	},
 	{"other-board", RoleUncertain, "another board at the same rate: a DPU or a card for storage", reasonBoard},
 	{"same-rate", RoleCompute, "another board at the same rate, and no GPU is near any port", reasonSameRate},
 	{"down-other", RoleUnknown, "no link, and another board than the compute ports", reasonDownOther},

@@ -16,7 +16,8 @@ import (
 func TestParseRoleSettings(t *testing.T) {
 	got, err := inventory.ParseRoleSettings(" 0000:9d:00.*=storage, mlx5_0:1 = compute ,,MT_0000000884=unused")
 	want := []inventory.RoleSetting{
-		{Pattern: "0000:9d:00.*", Role: inventory.RoleStorage}, {Pattern: "mlx5_0:1", Role: inventory.RoleCompute},
+		{Pattern: "0000:9d:00.*", Role: inventory.RoleStorage},
+		{Pattern: "mlx5_0:1", Role: inventory.RoleCompute},
 		{Pattern: "MT_0000000884", Role: inventory.RoleUnused},
 	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {

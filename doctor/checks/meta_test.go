@@ -39,8 +39,10 @@ var metaTable = []metaRow{
 	{"memlock", nodeCase{"02_rocev2_8hca", whole}, nodeCase{"57_memlock_small", nil}, "node"},
 	{"rail-rate", nodeCase{"01_ib_8hca", nil}, nodeCase{"56_mtu_1500", nil}, "mlx5_3:1"},
 	{
-		"pcie-link", nodeCase{"01_ib_8hca", nil},
-		nodeCase{"01_ib_8hca", set("sys/bus/pci/devices/0000:18:00.0/current_link_width", "4")}, "mlx5_0:1",
+		"pcie-link",
+		nodeCase{"01_ib_8hca", nil},
+		nodeCase{"01_ib_8hca", set("sys/bus/pci/devices/0000:18:00.0/current_link_width", "4")},
+		"mlx5_0:1",
 	},
 	{"mtu", nodeCase{"02_rocev2_8hca", nil}, nodeCase{"56_mtu_1500", nil}, "mlx5_2:1"},
 	{"firmware", nodeCase{"02_rocev2_8hca", nil}, nodeCase{"55_mixed_fw", nil}, "mlx5_2"},
