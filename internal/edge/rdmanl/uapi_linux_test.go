@@ -13,7 +13,8 @@ import (
 	"testing"
 )
 
-// newer are names that the headers of Debian 12 don't have (Linux 6.11, include/uapi/rdma/rdma_netlink.h).
+// newer are names of Linux 6.11 (include/uapi/rdma/rdma_netlink.h), which the headers of Debian 12
+// don't have.
 var newer = []string{"RDMA_NLDEV_ATTR_DEV_TYPE", "RDMA_NLDEV_ATTR_PARENT_NAME", "RDMA_DEVICE_TYPE_SMI"}
 
 // TestUAPIMatchesHeaders compiles every name in uapi.go against the kernel's
