@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/rdmakit/rdmakit/internal/text/english"
 )
 
 // choose finds the family of the compute ports.
@@ -141,8 +143,8 @@ func (c *classifier) doubtOf(best *family) string {
 		}
 		if !c.snap.Host.PCIVisible && fam != best && fam.layer == best.layer && fam.board != best.board &&
 			fam.count(isSelected) > best.count(isSelected) && fam.rate < best.rate {
-			return fmt.Sprintf("%d ports at %g Gb/s and %d of another board at %g Gb/s, and no PCI tree to tell "+
-				"which are near GPUs", best.count(isSelected), best.rate, fam.count(isSelected), fam.rate)
+			return fmt.Sprintf("%s at %g Gb/s and %d of another board at %g Gb/s, and no PCI tree to tell which are near "+
+				"GPUs", english.Count(best.count(isSelected), "port"), best.rate, fam.count(isSelected), fam.rate)
 		}
 	}
 	return ""

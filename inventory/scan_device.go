@@ -136,7 +136,11 @@ func softwareKind(d *Device, where string, f *pciFunction) string {
 	return ""
 }
 
+// nodeType returns the type of a device. Recordings for monitoring leave the file out.
 func nodeType(r *sysfs.Reader) NodeType {
+	if !r.Exists("node_type") {
+		return NodeTypeUnknown
+	}
 	return NodeType(numbered(r, "node_type"))
 }
 

@@ -225,7 +225,7 @@ func transport(d *Device, p *Port) Transport {
 		return TransportEFA
 	case d.Driver == "erdma":
 		return TransportERDMA
-	case d.NodeType == NodeTypeRNIC:
+	case d.NodeType == NodeTypeRNIC, d.NodeType == NodeTypeUnknown && d.HCAType == "I40IW":
 		return TransportIWARP
 	case d.NodeType == NodeTypeUSNIC || d.NodeType == NodeTypeUSNICUDP:
 		return TransportUSNIC

@@ -16,6 +16,8 @@ func (s *Snapshot) Unseen() []string {
 	add(!h.PCIVisible, "PCI devices and GPUs (no /sys/bus/pci)")
 	add(len(s.Devices) > 0 && len(h.Modules) == 0, "kernel modules (no /sys/module)")
 	add(len(s.Devices) > 0 && !h.DevVisible, "whether programs can open the devices (no /dev)")
+	add(slices.ContainsFunc(s.Devices, func(d Device) bool { return d.NodeType == NodeTypeUnknown }),
+		"the types of devices (no node_type)")
 	add(h.Memlock == nil, "the limit of locked memory (no /proc/self/limits)")
 	add(s.hasRoCE() && !s.hasGIDTable(), "addresses (no GID tables)")
 	add(len(s.Devices) > 0 && h.NetnsMode == NetnsModeUnknown, "answers of the kernel (netlink)")

@@ -93,6 +93,9 @@ func (dv *derivation) describePorts() {
 	for _, c := range dv.candidates {
 		c.plan.NCCLAuto = ncclChoice(c.device, c.port, nil)
 		c.plan.UCXAuto = ucxChoice(c.port)
+		if c.device.SMIOf != "" {
+			c.plan.UCXAuto = &AutoChoice{Index: -1, Note: c.plan.NCCLAuto.Note}
+		}
 		if dv.wants(LibraryNCCL) {
 			c.plan.NCCLPlanned = ncclChoice(c.device, c.port, planned)
 		}

@@ -194,6 +194,9 @@ func gidVersion(e inventory.GIDEntry) int {
 // ncclChoice returns what NCCL does with a port in an environment.
 func ncclChoice(d *inventory.Device, p *inventory.Port, env map[string]string) *AutoChoice {
 	used, why := ncclUses(p)
+	if d.SMIOf != "" {
+		used, why = false, "no uverbs: subnet management of "+d.SMIOf
+	}
 	if used && !ParseHCAList(env["NCCL_IB_HCA"]).Match(d.Name, p.Number) {
 		used, why = false, "NCCL_IB_HCA excludes it"
 	}

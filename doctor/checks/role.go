@@ -77,8 +77,7 @@ func runRole(_ context.Context, in *doctor.Input) []doctor.Finding {
 	if strays += len(vfs); strays == 0 {
 		text += ", and no other port that a library would use for collectives"
 	} else {
-		text += fmt.Sprintf("; jobs must not use %s (`rdmactl env` leaves them out)",
-			english.Count(strays, "other active port"))
+		text += fmt.Sprintf("; `rdmactl env` leaves out %s", english.Count(strays, "other active port"))
 	}
 	pass := doctor.Passed(doctor.ObjectNode, text)
 	for _, p := range compute {
@@ -98,6 +97,19 @@ func noCompute(others []portRef) []doctor.Finding {
 		Explanation: "By default a library uses these ports for collectives. If that is intended, " +
 			"list them explicitly.",
 		Remedy: []string{"rdmactl env --include " + quote(others[0].dev.Name)},
+	}
+	doubtful := slices.DeleteFunc(slices.Clone(others), func(p portRef) bool {
+		return p.port.Role != inventory.RoleUncertain
+	})
+	if len(doubtful) > 0 {
+		f.Summary = fmt.Sprintf("no active compute port: the role of %s is uncertain: %s", objects(doubtful, 4),
+			doubtful[0].port.RoleReason)
+		f.Explanation = "A library would use these ports if nothing says which are for jobs. `rdmactl env` lists none " +
+			"of them."
+		f.Remedy = []string{
+			"# see what every port is, then name those for jobs, in the configuration (roles) or for one run",
+			"rdmactl detect -o wide", "rdmactl env --include " + quote(doubtful[0].dev.Name),
+		}
 	}
 	for _, p := range others {
 		f.Evidence = append(f.Evidence, roleEvidence(p))
