@@ -115,6 +115,45 @@ func TestLastAcknowledgement(t *testing.T) {
 	}
 }
 
+// TestLastAcknowledgementOfAPeerThatStays doesn't take a peer that is still connected for one that
+// has finished.
+func TestLastAcknowledgementOfAPeerThatStays(t *testing.T) {
+	const iterations = 3
+	var first uint32
+	network := packetnet.New(packetnet.Faults{})
+	openLossy := func(name string, lost func(uint32, int) bool) *verbs.Device {
+		d, err := verbs.Open(t.Context(), name, ackLoss{network, lost})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = d.Close() })
+		return d
+	}
+	client := openLossy("10.0.0.1", func(uint32, int) bool { return false })
+	server := openLossy("10.0.0.2", func(psn uint32, _ int) bool {
+		if first == 0 {
+			first = psn
+		}
+		return psn == (first+iterations-1)&0xffffff
+	})
+	one, two := net.Pipe() // has no CloseWrite
+	cfg := bench.Config{Test: bench.WriteLat, Size: 64, Iterations: iterations, Timeout: 11}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		own := cfg
+		own.Role = perftest.RoleServer
+		_, _ = bench.Run(t.Context(), server, two, own)
+	}()
+	cfg.Role = perftest.RoleClient
+	if _, err := bench.Run(t.Context(), client, one, cfg); err == nil {
+		t.Error("the client succeeds, but its last message was never acknowledged")
+	}
+	_ = one.Close()
+	<-done
+	_ = two.Close()
+}
+
 // bothWithExit is like both, but each end closes its connection and device as soon as it has
 // finished, as a program that exits.
 func bothWithExit(t *testing.T, client, server *verbs.Device, cfg bench.Config) (ofClient, ofServer bench.Result) {

@@ -8,6 +8,7 @@ const (
 	classDisplay = 0x03
 	classAccel   = 0x12
 
+	subclassEthernet   = 0x0200
 	subclassInfiniBand = 0x0207
 	subclassFabric     = 0x0208 // Omni-Path
 
@@ -72,6 +73,11 @@ var rdmaIDs = []idRange{
 	{vendorHuawei, 0xa222, 0xa22f, "hns3"},
 	{vendorPensando, 0x1002, 0x1004, "ionic"},
 	{vendorAlibaba, 0x107f, 0x107f, "erdma"},
+}
+
+// isEFA reports whether a function is an Elastic Fabric Adapter.
+func isEFA(f *PCI) bool {
+	return f != nil && f.VendorID == vendorAmazon && f.DeviceID >= 0xefa0 && f.DeviceID <= 0xefaf
 }
 
 // cardModule reports whether a function may be an RDMA card, and which RDMA module it

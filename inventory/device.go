@@ -119,6 +119,9 @@ type Port struct {
 	State     PortState `json:"state"`     // state: logical port state, ACTIVE if usable
 	PhysState PhysState `json:"physState"` // phys_state: physical port state (link training)
 	LinkLayer LinkLayer `json:"linkLayer"` // link_layer: InfiniBand or Ethernet
+	// LinkLayerOfClass reports whether link_layer was not recorded and LinkLayer is that of the PCI
+	// class of the card.
+	LinkLayerOfClass bool `json:"linkLayerOfClass,omitempty"`
 	// From node type, link layer and the types of the GIDs.
 	Transport Transport `json:"transport"`
 	Rate      *Rate     `json:"rate,omitempty"`    // rate; nil if it can't be read

@@ -19,13 +19,33 @@ func (s *Snapshot) OthersReason(d *Device, p *Port) string {
 	if reason := s.unusableReason(d); reason != "" {
 		return reason
 	}
+	if f := s.carrierOf(d); f != nil {
+		return "no GID, as the uplink of a switch (switchdev mode): " + f.Name + " carries its RDMA traffic"
+	}
 	if d.VF == nil || d.VF.ParentDevice == "" {
 		return ""
 	}
-	if parent := s.Device(d.VF.ParentDevice); parent == nil || s.unusableReason(parent) != "" {
-		return "" // in a pod with the VF the PF is visible, but can't be used
+	parent := s.Device(d.VF.ParentDevice)
+	if parent == nil || s.unusableReason(parent) != "" || s.carrierOf(parent) == d {
+		return "" // the PF is visible, but can't be used, as in a pod with the VF
 	}
 	return d.VF.kind() + " of " + d.VF.ParentDevice + ", for a pod or a virtual machine"
+}
+
+// carrierOf returns the first function of a PF that has GIDs if the PF itself, which is active, has
+// none: in switchdev mode the PF is the uplink of the card's switch. It returns nil for other PFs.
+func (s *Snapshot) carrierOf(d *Device) *Device {
+	if d.VF != nil || d.Software != "" || len(d.Ports) == 0 || slices.ContainsFunc(d.Ports, func(p Port) bool {
+		return p.LinkLayer != LinkLayerEthernet || !p.UpOrDeferred() || len(p.GIDs) > 0 || p.GIDTableSize == 0
+	}) {
+		return nil
+	}
+	for i := range s.Devices {
+		if f := &s.Devices[i]; f.VF != nil && f.VF.ParentDevice == d.Name && s.hasAddress(f) {
+			return f
+		}
+	}
+	return nil
 }
 
 // unusableReason returns the reason why a device can't be used here although another one

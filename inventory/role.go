@@ -58,7 +58,19 @@ type familyKey struct {
 	bonded    bool
 }
 
-func (f *family) String() string { return fmt.Sprintf("%s at %g Gb/s", f.transport, f.rate) }
+func (f *family) String() string { return atRate(f.transport, f.rate) }
+
+// atRate describes ports: "InfiniBand at 400 Gb/s".
+func atRate(t Transport, rate float64) string {
+	name := string(t)
+	if t == TransportUnknown {
+		name = "unknown transport"
+	}
+	if rate == 0 {
+		return name + " at an unknown rate"
+	}
+	return fmt.Sprintf("%s at %g Gb/s", name, rate)
+}
 
 // count returns the number of ports for which is reports true.
 func (f *family) count(is func(*portFacts) bool) int {
@@ -75,6 +87,8 @@ func isUp(f *portFacts) bool       { return f.up }
 func isDown(f *portFacts) bool     { return !f.up && f.sibling == "" }
 func isNear(f *portFacts) bool     { return f.near }
 func isSelected(f *portFacts) bool { return f.selected }
+
+func isSelectedNear(f *portFacts) bool { return f.selected && f.near }
 
 // classifier determines the roles of the ports of a node.
 type classifier struct {

@@ -40,12 +40,14 @@ func (c *classifier) choose() {
 	}
 }
 
-// selectPorts selects the ports with a link and a rate, but not those with the default route unless
+// selectPorts selects the ports with a link and a rate, or all with a link if no rate of the family
+// was recorded, but not those with the default route unless
 // they are rails too, and sets the rates of the families.
 func (c *classifier) selectPorts() {
 	for _, fam := range c.families {
+		rated := fam.count(func(f *portFacts) bool { return f.up && f.p.Rate != nil }) > 0
 		for _, f := range fam.ports {
-			f.selected = f.up && f.p.Rate != nil && (c.only || !f.route || fam.railWithRoute(f))
+			f.selected = f.up && (f.p.Rate != nil || !rated) && (c.only || !f.route || fam.railWithRoute(f))
 		}
 		fam.rate = fam.usualRate()
 	}
@@ -92,6 +94,8 @@ func (f *family) compare(o *family) int {
 	near, total := f.bandwidth()
 	otherNear, otherTotal := o.bandwidth()
 	return cmp.Or(cmp.Compare(near, otherNear), cmp.Compare(total, otherTotal),
+		cmp.Compare(f.count(isSelectedNear), o.count(isSelectedNear)),
+		cmp.Compare(f.count(isSelected), o.count(isSelected)),
 		cmp.Compare(rank(f.layer == LinkLayerInfiniBand), rank(o.layer == LinkLayerInfiniBand)),
 		cmp.Compare(f.rate, o.rate), cmp.Compare(o.transport, f.transport), cmp.Compare(o.board, f.board))
 }
@@ -143,8 +147,8 @@ func (c *classifier) doubtOf(best *family) string {
 		}
 		if !c.snap.Host.PCIVisible && fam != best && fam.layer == best.layer && fam.board != best.board &&
 			fam.count(isSelected) > best.count(isSelected) && fam.rate < best.rate {
-			return fmt.Sprintf("%s at %g Gb/s and %d of another board at %g Gb/s, and no PCI tree to tell which are near "+
-				"GPUs", english.Count(best.count(isSelected), "port"), best.rate, fam.count(isSelected), fam.rate)
+			return fmt.Sprintf("%s at %g Gb/s and %d of another board at %g Gb/s, and no PCI tree to tell which "+
+				"are near GPUs", english.Count(best.count(isSelected), "port"), best.rate, fam.count(isSelected), fam.rate)
 		}
 	}
 	return ""

@@ -193,7 +193,7 @@ func reasonNotCabled(c *classifier, f *portFacts) string {
 
 // equal reports whether a port with a link has everything that the compute ports have in common.
 func (c *classifier) equal(f *portFacts) bool {
-	return f.family == c.compute && f.up && f.p.Rate != nil && rateOf(f.p) == c.compute.rate
+	return f.family == c.compute && f.up && rateOf(f.p) == c.compute.rate
 }
 
 func reasonNear(c *classifier, f *portFacts) string {
@@ -292,7 +292,7 @@ func reasonRate(c *classifier, f *portFacts) string {
 // alike reports whether a port of another family could be a compute port too.
 func (c *classifier) alike(f *portFacts) bool {
 	return f.up && f.family != nil && f.family.layer == c.compute.layer && f.family.transport == c.compute.transport &&
-		f.p.Rate != nil && rateOf(f.p) == c.compute.rate
+		rateOf(f.p) == c.compute.rate
 }
 
 func reasonCovers(c *classifier, f *portFacts) string {
@@ -356,4 +356,4 @@ func reasonSlow(c *classifier, f *portFacts) string {
 	return fmt.Sprintf("%s, slow compared with the compute ports (%s)", classText(f.p), c.compute)
 }
 
-func classText(p *Port) string { return fmt.Sprintf("%s at %g Gb/s", transportClass(p), rateOf(p)) }
+func classText(p *Port) string { return atRate(transportClass(p), rateOf(p)) }

@@ -149,6 +149,22 @@ func TestRoleRules(t *testing.T) {
 		{"the default route on a rail", xe9680, rail, func(s *snapshot, _ *device, p *port) {
 			s.Host.DefaultRoutes = []inventory.DefaultRoute{{Family: "ipv4", Netdev: p.Netdev}}
 		}, inventory.RoleCompute, "near-gpu"},
+		{"the default route on one of two rails", xe9680, rail, func(s *snapshot, _ *device, p *port) {
+			s.Devices = slices.DeleteFunc(s.Devices, func(d device) bool {
+				return d.Name != rail && d.Name != "rocep26s0f0"
+			})
+			s.Host.DefaultRoutes = []inventory.DefaultRoute{{Family: "ipv4", Netdev: "eth3"}}
+		}, inventory.RoleManagement, "default-route"},
+		{"five of eight rails without a link", xe9680, rail, func(s *snapshot, _ *device, _ *port) {
+			for _, name := range []string{rail, "rocep77s0f0", "rocep94s0f0", "rocep156s0f0", "rocep188s0f0"} {
+				p := &s.Device(name).Ports[0]
+				p.State, p.PhysState = inventory.PortStateDown, inventory.PhysStatePolling
+			}
+		}, inventory.RoleCompute, "no-link"},
+		{"a bond beside unbonded rails of its board", xe9680, dpu, func(s *snapshot, d *device, p *port) {
+			p.Rate, d.BoardID = &inventory.Rate{GbPerSecond: 400}, "MT_0000001069"
+			s.Netdev(p.Netdev).Bond = &inventory.Bond{}
+		}, inventory.RoleUncertain, "other-board"},
 		{"the default route on the DPU", xe9680, dpu, func(s *snapshot, _ *device, p *port) {
 			s.Host.DefaultRoutes = []inventory.DefaultRoute{{Family: "ipv4", Netdev: p.Netdev}}
 		}, inventory.RoleManagement, "default-route"},
@@ -157,7 +173,7 @@ func TestRoleRules(t *testing.T) {
 		d := snap.Device(tt.device)
 		tt.change(snap, d, &d.Ports[0])
 		inventory.AssignRoles(snap, nil)
-		if p := d.Ports[0]; p.Role != tt.role || p.RoleRule != tt.rule {
+		if p := snap.Device(tt.device).Ports[0]; p.Role != tt.role || p.RoleRule != tt.rule {
 			t.Errorf("%s: role %q by %s (%s), want %q by %s",
 				tt.name, p.Role, p.RoleRule, p.RoleReason, tt.role, tt.rule)
 		}
@@ -200,5 +216,27 @@ func TestRoleRulesDocumented(t *testing.T) {
 	}
 	if !strings.Contains(string(page), want.String()) {
 		t.Errorf("docs/node.md has not this table:\n%s", want.String())
+	}
+}
+
+// TestRailsFollowGPUs swaps the GPUs of two rails: their numbers follow.
+func TestRailsFollowGPUs(t *testing.T) {
+	snap := scanNode(t, "xe9680_h200_bf3")
+	a, b := &snap.Device("rocep26s0f0").Ports[0], &snap.Device("rocep60s0f0").Ports[0]
+	a.GPUs, b.GPUs = b.GPUs, a.GPUs
+	inventory.AssignRoles(snap, nil)
+	if *a.Rail != 1 || *b.Rail != 0 {
+		t.Errorf("rails %d and %d, want 1 and 0", *a.Rail, *b.Rail)
+	}
+}
+
+// TestSMIOfKernel takes the word of nldev, whatever the names and files are.
+func TestSMIOfKernel(t *testing.T) {
+	src := sources(t, load(t, "01_ib_8hca"))
+	src.Live = &inventory.Live{Devices: []inventory.LiveDevice{{Name: "mlx5_3", Index: 3, SMIOf: "mlx5_0"}}}
+	snap, _ := inventory.Scan(t.Context(), src)
+	d := snap.Device("mlx5_3")
+	if d.SMIOf != "mlx5_0" || d.Ports[0].Role != inventory.RoleUnused || d.Ports[0].RoleRule != "smi" {
+		t.Errorf("mlx5_3: SMI of %q, role %q by %s", d.SMIOf, d.Ports[0].Role, d.Ports[0].RoleRule)
 	}
 }

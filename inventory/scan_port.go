@@ -21,6 +21,10 @@ func (s *scanner) readPort(r *sysfs.Reader, d *Device, number int) Port {
 	case string(LinkLayerInfiniBand), string(LinkLayerEthernet):
 		p.LinkLayer = LinkLayer(layer)
 	}
+	if p.LinkLayer == LinkLayerUnknown && d.PCI != nil && !r.Exists("link_layer") {
+		p.LinkLayer = linkLayerOfClass(d.PCI.Class)
+		p.LinkLayerOfClass = p.LinkLayer != LinkLayerUnknown
+	}
 	p.Rate = readRate(r)
 	p.LID, p.SMLID = lid(r, "lid"), lid(r, "sm_lid")
 	p.LMC, p.SMSL = small(r, "lid_mask_count"), small(r, "sm_sl")
@@ -42,6 +46,18 @@ func (s *scanner) readPort(r *sysfs.Reader, d *Device, number int) Port {
 		p.Fabric = fabricOf(&p)
 	}
 	return p
+}
+
+// linkLayerOfClass returns the link layer that the PCI class of a card stands for. It is for
+// recordings without the file link_layer: a card may have ports of both.
+func linkLayerOfClass(class PCIClass) LinkLayer {
+	switch class >> 8 {
+	case subclassInfiniBand:
+		return LinkLayerInfiniBand
+	case subclassEthernet:
+		return LinkLayerEthernet
+	}
+	return LinkLayerUnknown
 }
 
 // readLinkDowned reads the counter of the compute ports only, because reading a counter takes a
@@ -221,7 +237,7 @@ func readGIDType(r *sysfs.Reader, name string, layer LinkLayer) GIDType {
 // transport determines the transport of a port.
 func transport(d *Device, p *Port) Transport {
 	switch {
-	case d.Driver == "efa":
+	case d.Driver == "efa" || isEFA(d.PCI):
 		return TransportEFA
 	case d.Driver == "erdma":
 		return TransportERDMA

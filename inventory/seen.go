@@ -18,6 +18,9 @@ func (s *Snapshot) Unseen() []string {
 	add(len(s.Devices) > 0 && !h.DevVisible, "whether programs can open the devices (no /dev)")
 	add(slices.ContainsFunc(s.Devices, func(d Device) bool { return d.NodeType == NodeTypeUnknown }),
 		"the types of devices (no node_type)")
+	add(s.anyPort(func(p *Port) bool { return p.LinkLayerOfClass }),
+		"link layers (no link_layer; taken from the PCI class)")
+	add(s.anyPort(func(p *Port) bool { return p.State == PortStateActive && p.Rate == nil }), "rates (no rate)")
 	add(h.Memlock == nil, "the limit of locked memory (no /proc/self/limits)")
 	add(s.hasRoCE() && !s.hasGIDTable(), "addresses (no GID tables)")
 	add(len(s.Devices) > 0 && h.NetnsMode == NetnsModeUnknown, "answers of the kernel (netlink)")
@@ -25,13 +28,17 @@ func (s *Snapshot) Unseen() []string {
 	return out
 }
 
-func (s *Snapshot) hasRoCE() bool {
+func (s *Snapshot) anyPort(is func(*Port) bool) bool {
 	for _, p := range s.Ports() {
-		if p.LinkLayer == LinkLayerEthernet && p.Transport.HasGIDs() {
+		if is(p) {
 			return true
 		}
 	}
 	return false
+}
+
+func (s *Snapshot) hasRoCE() bool {
+	return s.anyPort(func(p *Port) bool { return p.LinkLayer == LinkLayerEthernet && p.Transport.HasGIDs() })
 }
 
 func (s *Snapshot) hasGIDTable() bool {

@@ -40,7 +40,7 @@ func (p *Port) UpOrDeferred() bool {
 }
 
 // SpareOf reports whether a port that is down is probably the unused second port of a
-// card: it returns the device and port of the same card that is active, otherwise nil. A
+// card: it returns the device and port of the same card that has a link, otherwise nil. A
 // port is not spare if its network device has a carrier, or if most other cards of the
 // same model use the port in the same position.
 func (s *Snapshot) SpareOf(d *Device, p *Port) (sibling *Device, port *Port) {
@@ -52,7 +52,7 @@ func (s *Snapshot) SpareOf(d *Device, p *Port) (sibling *Device, port *Port) {
 		switch {
 		case q == p:
 		case d.SameCard(qd):
-			if q.UpOrDeferred() {
+			if q.UpOrDeferred() || linkUp(q) {
 				sibling, port = qd, q
 			}
 		case s.samePosition(d, p, qd, q):

@@ -75,6 +75,8 @@ func (s *Snapshot) cardObstacle(c *Card) []Obstacle {
 	switch {
 	case len(c.Devices) > 0:
 		return nil
+	case c.PCI.Driver == "" && s.driversUnseen():
+		return nil
 	case c.PCI.Driver == "vfio-pci":
 		return nil // assigned to a virtual machine on purpose
 	case c.PCI.Driver == "":
@@ -108,6 +110,12 @@ func (s *Snapshot) cardObstacle(c *Card) []Obstacle {
 			" name enable_roce"
 	}
 	return []Obstacle{o}
+}
+
+// driversUnseen reports whether the drivers of cards were not recorded: there is an RDMA device on
+// a card without one.
+func (s *Snapshot) driversUnseen() bool {
+	return slices.ContainsFunc(s.Devices, func(d Device) bool { return d.PCI != nil && d.PCI.Driver == "" })
 }
 
 // optional reports whether nobody misses the RDMA device of a card: the node has compute ports, and

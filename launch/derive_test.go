@@ -155,7 +155,8 @@ func ruleCases() []ruleCase {
 				s.Host.DevVisible = true
 				return s
 			}(),
-			ports: map[string]string{"mlx5_0:1": "rejected port-no-verbs"}, warn: []string{"/dev/infiniband"},
+			ports: map[string]string{"mlx5_0:1": "rejected port-no-verbs"},
+			warn:  []string{"/dev/infiniband does not exist"},
 		},
 		{
 			name: "eRDMA", outcome: OutcomeRDMA, rules: []string{"port-selected"}, env: lists("mlx5_9"),

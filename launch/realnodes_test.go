@@ -107,6 +107,28 @@ func TestRealNodes(t *testing.T) {
 	t.Logf("%d ports, %d of them with exactly the role that their source gives", ports, roles)
 }
 
+// TestEffect checks the sentence about the choice.
+func TestEffect(t *testing.T) {
+	for name, want := range map[string]string{
+		"xe9680_h200_bf3": "jobs use 8 of 9 active ports; NCCL alone would use 9, among them " +
+			"rocep157s0f0:1 (storage)",
+		"mi355x_pollara8":              "jobs use 8 of 8 active ports; NCCL alone would use the same",
+		"docker_hgx_no_dev_infiniband": "jobs use no RDMA port; 8 ports are active; NCCL alone would use none",
+		"gb300_xdr_smi_nodev": "jobs use 4 of 5 active ports; NCCL alone would use 5, among them " +
+			"roceP22p1s0f0:1 (storage)",
+		"alibaba_gn8is_erdma": "jobs use 1 of 1 active port; NCCL alone would use the same",
+	} {
+		n, err := realnodes.Load(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, err := launch.Derive(scanReal(t, n.Tree), launch.Options{})
+		if err != nil || plan.Effect != want {
+			t.Errorf("%s: %q, %v, want %q", name, plan.Effect, err, want)
+		}
+	}
+}
+
 // TestRailsDoNotDependOnNames renames the devices of real machines at random: the rails stay with
 // their PCI addresses.
 func TestRailsDoNotDependOnNames(t *testing.T) {

@@ -2,6 +2,7 @@ package checks_test
 
 import (
 	"fmt"
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -195,5 +196,36 @@ func TestMTURemedies(t *testing.T) {
 		if diff := cmp.Diff(tt.want, f.Remedy[1:]); diff != "" {
 			t.Errorf("%s: remedy (-want +got):\n%s", tt.name, diff)
 		}
+	}
+}
+
+// A card of which no port has an address can't be used at all.
+func TestCardWithoutAddresses(t *testing.T) {
+	linkLocal := func(d inventory.Device) inventory.Device {
+		d.Ports[0].GIDs = []inventory.GIDEntry{
+			{GID: ib.GIDFromAddr(netip.MustParseAddr("fe80::1")), Type: inventory.GIDTypeRoCEv2},
+		}
+		return d
+	}
+	expect(t, "gid-routable", snapshot(linkLocal(function(0, 0)), linkLocal(function(0, 1)), function(1, 0)),
+		"fail mlx5_0:1", "fail mlx5_1:1")
+	rated := func(d inventory.Device) inventory.Device {
+		d.Ports[0].Rate = &inventory.Rate{GbPerSecond: 200}
+		return d
+	}
+	routable := rated(function(0, 1))
+	routable.Ports[0].GIDs = []inventory.GIDEntry{
+		{GID: ib.GIDFromAddr(netip.MustParseAddr("10.0.0.1")), Type: inventory.GIDTypeRoCEv2},
+	}
+	expect(t, "gid-routable", snapshot(rated(linkLocal(function(0, 0))), routable), "warn mlx5_0:1")
+	expect(t, "gid-routable", snapshot(rated(linkLocal(function(0, 0))), rated(linkLocal(function(0, 1)))),
+		"fail mlx5_0:1", "fail mlx5_1:1")
+}
+
+func TestSaturatedLinkDowned(t *testing.T) {
+	r := runCheck(t, "link-downed", scan(t, load(t, "53_counters_saturated", nil)))
+	got := text(r.Findings[len(r.Findings)-1])
+	if !strings.Contains(got, "255 times or more") || !strings.Contains(got, "perfquery -R") {
+		t.Errorf("link-downed says %q, want the end of the counter and how to reset it", got)
 	}
 }

@@ -167,7 +167,7 @@ func checkDown(s *inventory.Snapshot, p portRef, f *doctor.Finding) {
 	case sibling != nil:
 		f.Outcome = doctor.OutcomeInfo
 		f.Summary += "; " + portRef{sibling, port}.object() +
-			" on the same card is active, so this looks like its unused second port"
+			" on the same card has a link, so this looks like its unused second port"
 		f.Explanation = "A second port without a cable does no harm. It matters only if it is meant to be used, or " +
 			"if NCCL_IB_HCA names it."
 	case p.carriesJobs(s):

@@ -19,7 +19,6 @@ func role() doctor.Check {
 		Severity: doctor.OutcomeInfo,
 		Needs:    doctor.NeedDevices,
 		Reads: []string{
-			portFiles("link_layer"),
 			portFiles("state"),
 			"/proc/net/route",
 		},
@@ -104,8 +103,8 @@ func noCompute(others []portRef) []doctor.Finding {
 	if len(doubtful) > 0 {
 		f.Summary = fmt.Sprintf("no active compute port: the role of %s is uncertain: %s", objects(doubtful, 4),
 			doubtful[0].port.RoleReason)
-		f.Explanation = "A library would use these ports if nothing says which are for jobs. `rdmactl env` lists none " +
-			"of them."
+		f.Explanation = "A library would use these ports if nothing says which are for jobs. `rdmactl env` lists " +
+			"none of them."
 		f.Remedy = []string{
 			"# see what every port is, then name those for jobs, in the configuration (roles) or for one run",
 			"rdmactl detect -o wide", "rdmactl env --include " + quote(doubtful[0].dev.Name),
@@ -174,6 +173,9 @@ func exactRemedy(compute []portRef) []string {
 
 // roleEvidence returns the link layer, on which the role mainly depends.
 func roleEvidence(p portRef) doctor.Evidence {
+	if p.port.LinkLayerOfClass {
+		return doctor.Evidence{Path: p.dev.PCI.Path + "/class", Value: p.dev.PCI.Class.String()}
+	}
 	layer := string(p.port.LinkLayer)
 	if layer == "" {
 		layer = "Unknown"
