@@ -148,7 +148,8 @@ func (c *classifier) doubtOf(best *family) string {
 		if !c.snap.Host.PCIVisible && fam != best && fam.layer == best.layer && fam.board != best.board &&
 			fam.count(isSelected) > best.count(isSelected) && fam.rate < best.rate {
 			return fmt.Sprintf("%s at %g Gb/s and %d of another board at %g Gb/s, and no PCI tree to tell which "+
-				"are near GPUs", english.Count(best.count(isSelected), "port"), best.rate, fam.count(isSelected), fam.rate)
+				"are near GPUs", english.Count(best.count(isSelected), "port"), best.rate, fam.count(isSelected),
+				fam.rate)
 		}
 	}
 	return ""
