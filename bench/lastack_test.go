@@ -105,6 +105,10 @@ func TestLastAcknowledgement(t *testing.T) {
 			const code = 11 // 8 ms
 			cfg := bench.Config{Test: bench.WriteLat, Size: 64, Iterations: iterations, Timeout: code}
 			a, b := bothWithExit(t, client, server, cfg)
+			if a.Unacknowledged != (tt.name == "the server's last always") ||
+				b.Unacknowledged != (tt.name == "the client's last always") {
+				t.Errorf("unacknowledged: client %v, server %v", a.Unacknowledged, b.Unacknowledged)
+			}
 			if len(a.Latency) != 1 || a.Latency[0].Iterations != iterations || len(b.Latency) != 1 {
 				t.Errorf("results = %+v and %+v", a.Latency, b.Latency)
 			}

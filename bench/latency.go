@@ -167,16 +167,21 @@ func (r *run) writeLatency(ctx context.Context, size int) (LatencyPoint, error) 
 	p, wr := r.newPace(ctx), r.request(size)
 	defer p.cancel()
 	stamp := &r.mr.Bytes()[r.source(0)+size-1]
-	await := func(got uint64) (uint64, error) {
-		return 1, r.mr.WaitByte(p.ctx, r.target(0)+size-1, byte(got+1))
-	}
 	var last error // of our last message
+	await := func(got uint64) (uint64, error) {
+		ctx := p.ctx
+		if last != nil { // the peer's last message is there, or never comes
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), endDelay)
+			defer cancel()
+		}
+		return 1, r.mr.WaitByte(ctx, r.target(0)+size-1, byte(got+1))
+	}
 	send := func(sent uint64) error {
 		*stamp = byte(sent)
 		err := r.post(p.ctx, wr)
-		if failed, ok := errors.AsType[*verbs.CompletionError](err); ok && sent == p.limit &&
-			failed.Status == verbs.WCRetryExceeded {
-			last, err = err, nil // it may have arrived: the peer's last message decides
+		if err != nil && sent == p.limit && unanswered(p.ctx, err) {
+			last, err = err, nil // it may have arrived: the rest of the exchange decides
 		}
 		return err
 	}
@@ -185,15 +190,24 @@ func (r *run) writeLatency(ctx context.Context, size int) (LatencyPoint, error) 
 	case last != nil && err == nil:
 		point, err := p.point(size)
 		return point, cmp.Or(err, fmt.Errorf("%w: %w", errUnacknowledged, last))
-	case last != nil:
-		return LatencyPoint{}, last
 	case err != nil:
-		return LatencyPoint{}, err
+		return LatencyPoint{}, cmp.Or(last, err)
 	}
 	return p.point(size)
 }
 
+// unanswered reports whether a request failed because its acknowledgement never came: the retries
+// are used up, or the peer has closed the connection in the meantime.
+func unanswered(ctx context.Context, err error) bool {
+	failed, ok := errors.AsType[*verbs.CompletionError](err)
+	return ok && failed.Status == verbs.WCRetryExceeded || errors.Is(context.Cause(ctx), perftest.ErrClosed)
+}
+
 // errUnacknowledged is matched by the error of the last message if all of the peer's messages have
-// arrived. If the peer has closed the connection, it has finished, and only its acknowledgement was
-// lost: a WRITE latency test has no closing handshake, so nobody is left to repeat it.
+// arrived. A WRITE latency test has no closing handshake, so a peer that has finished repeats no
+// acknowledgement that was lost.
 var errUnacknowledged = errors.New("last message")
+
+// errPeerFinished replaces [errUnacknowledged] if the peer has closed the connection in order.
+// Perhaps it ended before our last message arrived: [Result.Unacknowledged] says so.
+var errPeerFinished = errors.New("the peer has finished")

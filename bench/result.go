@@ -24,6 +24,9 @@ type Result struct {
 	// For a bandwidth test, one element for each size.
 	Bandwidth []BandwidthPoint `json:"bandwidth,omitempty"`
 	Latency   []LatencyPoint   `json:"latency,omitempty"` // for a latency test, one element for each size
+	// Unacknowledged reports that the peer of a WRITE latency test closed the connection before it
+	// acknowledged the last message, which perhaps did not arrive. The figures don't depend on it.
+	Unacknowledged bool `json:"unacknowledged,omitempty"`
 	// Counters are the device's counters during the run, including its other users; absent for a
 	// device without counters.
 	Counters map[string]uint64 `json:"counters,omitempty"`

@@ -272,17 +272,25 @@ func watched[P any](ctx context.Context, r *run, size int, measure func(context.
 	ctx, stopDog := r.watchdog(ctx, size)
 	defer stopDog()
 	p, err := measure(ctx, size)
-	return p, explain(err, watcher.Gone())
+	unacknowledged := errors.Is(err, errUnacknowledged)
+	if err = explain(err, watcher.Gone()); unacknowledged && watcher.Closed() {
+		err = errPeerFinished
+	}
+	return p, err
 }
 
 // latencies measures all sizes.
 func (r *run) latencies(ctx context.Context, measure func(context.Context, int) (LatencyPoint, error)) error {
-	for _, size := range r.cfg.Sizes() {
+	sizes := r.cfg.Sizes()
+	for i, size := range sizes {
 		if err := r.begin(ctx, size); err != nil {
 			return err
 		}
 		p, err := watched(ctx, r, size, measure)
-		if err != nil && !(errors.Is(err, errUnacknowledged) && errors.Is(err, ErrPeerEnded)) {
+		switch {
+		case errors.Is(err, errPeerFinished) && i == len(sizes)-1:
+			r.result.Unacknowledged = true
+		case err != nil:
 			return err
 		}
 		r.result.Latency = append(r.result.Latency, p)

@@ -28,7 +28,8 @@ func (c *classifier) choose() {
 		return
 	}
 	for _, f := range c.compute.ports {
-		if !f.selected && !isDown(f) { // a rail without a link is still the rail of its GPU
+		// A rail without a link is still the rail of its GPU.
+		if !f.selected && (!isDown(f) || c.uncabled(f)) {
 			continue
 		}
 		c.near = c.near || f.near
@@ -53,11 +54,11 @@ func (c *classifier) selectPorts() {
 	}
 }
 
-// railWithRoute reports whether a port with the default route is one of several equal ports that
-// all have GPUs nearby: then the route was put on a rail.
+// railWithRoute reports whether a port with the default route is one of several ports of a family
+// that all have GPUs nearby: then the route was put on a rail.
 func (f *family) railWithRoute(p *portFacts) bool {
 	const several = 3
-	alike := f.count(func(o *portFacts) bool { return o.up && o.near && rateOf(o.p) == rateOf(p.p) })
+	alike := f.count(func(o *portFacts) bool { return o.up && o.near })
 	return p.near && alike >= several && alike == f.count(isUp)
 }
 
@@ -112,39 +113,53 @@ func (f *family) bandwidth() (near, total float64) {
 	return near, total
 }
 
-// routeAlone reports whether ports with the default route are the only ones there are. If others
-// have no link, it sets the doubt: they were meant for jobs.
+// routeAlone reports whether ports with the default route are the only ones there are. If there are
+// others, without a link or with a role from the configuration, it sets the doubt: they were meant
+// for jobs, or nothing is.
 func (c *classifier) routeAlone() bool {
-	var down []string
-	route := false
-	for _, fam := range c.families {
-		for _, f := range fam.ports {
-			route = route || f.up && f.route
-			if isDown(f) {
-				down = append(down, portName(f))
-			}
+	var down, route []string
+	configured := false
+	for i := range c.ports {
+		switch f := &c.ports[i]; {
+		case f.d.Software != "" || f.others != "" || f.p.Transport == TransportUSNIC:
+		case f.up && f.route:
+			route = append(route, f.p.Netdev)
+		case f.setting != nil:
+			configured = true
+		case isDown(f):
+			down = append(down, portName(f))
 		}
 	}
-	if route && len(down) > 0 {
-		c.doubt = "no link on " + list(down) + ", and the other ports carry the default route"
-		return false
+	switch {
+	case len(route) == 0:
+		return true
+	case len(down) > 0:
+		c.doubt = "no link on " + list(down) + ", and " + list(route) + " carries the default route"
+	case configured:
+		c.doubt = "the configuration gives the other ports their roles, and " + list(route) +
+			" carries the default route"
 	}
-	return true
+	return c.doubt == ""
 }
 
 // doubtOf returns why the best family may not be the one for jobs, "" if nothing speaks against it.
 func (c *classifier) doubtOf(best *family) string {
-	if near, _ := best.bandwidth(); near > 0 {
-		return ""
-	}
 	for _, fam := range c.families {
-		if gpus := fam.count(isNear); fam.count(isUp) == 0 && fam.count(isDown) > 1 && gpus > 0 {
+		near := fam.count(isDownNear)
+		if fam.count(isUp) == 0 && near > best.count(isSelectedNear) && fam.count(isDown) > 1 {
 			var down []string
 			for _, f := range fam.ports {
-				down = append(down, portName(f))
+				if isDownNear(f) {
+					down = append(down, portName(f))
+				}
 			}
 			return "the ports near GPUs (" + list(down) + ") have no link"
 		}
+	}
+	if best.count(isSelectedNear) > 0 {
+		return ""
+	}
+	for _, fam := range c.families {
 		if !c.snap.Host.PCIVisible && fam != best && fam.layer == best.layer && fam.board != best.board &&
 			fam.count(isSelected) > best.count(isSelected) && fam.rate < best.rate {
 			return fmt.Sprintf("%s at %g Gb/s and %d of another board at %g Gb/s, and no PCI tree to tell which "+

@@ -1,6 +1,9 @@
 package inventory
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // RoleRule is a rule that determines the role of a port. Its name is in [Port.RoleRule].
 type RoleRule struct {
@@ -41,12 +44,12 @@ const ruleConfigured = "configured"
 // roleRules end with one that applies to every port.
 var roleRules = []roleRule{
 	{"smi", RoleUnused, "the device manages the planes of another one (type SMI) and has no uverbs", reasonSMI},
-	{ruleConfigured, "", "the setting roles names the port", reasonConfigured},
 	{"elsewhere", RoleUnknown, "a pod, a virtual machine or another network namespace uses the port", func(
 		_ *classifier, f *portFacts,
 	) string {
 		return f.others
 	}},
+	{ruleConfigured, "", "the setting roles names the port", reasonConfigured},
 	{"software", RoleUnknown, "a software device on a node with RDMA cards", reasonSoftwareBeside},
 	{"software-only", RoleCompute, "the node has only software devices", reasonSoftware},
 	{"no-verbs", RoleUnused, "usNIC, which has no RDMA", reasonNoVerbs},
@@ -85,6 +88,10 @@ var roleRules = []roleRule{
 	},
 	{"other-board", RoleUncertain, "another board at the same rate: a DPU or a card for storage", reasonBoard},
 	{"same-rate", RoleCompute, "another board at the same rate, and no GPU is near any port", reasonSameRate},
+	{
+		"other-link-layer", RoleUncertain, "the board and rate of the compute ports, and another link layer",
+		reasonLinkLayer,
+	},
 	{"down-other", RoleUnknown, "no link, and another board than the compute ports", reasonDownOther},
 	{"rate-unknown", RoleUnknown, "its rate could not be read", reasonNoRate},
 	{"fast", RoleStorage, "any other port of 40 Gb/s or more", reasonFast},
@@ -105,14 +112,9 @@ func reasonConfigured(_ *classifier, f *portFacts) string {
 	return "the configuration says so (roles: " + f.setting.Pattern + ")"
 }
 
-// hardware reports whether a port of the node could carry collectives.
+// hardware reports whether a port of a card has a link.
 func (c *classifier) hardware() bool {
-	for _, fam := range c.families {
-		if fam.count(isUp) > 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.ports, func(f portFacts) bool { return f.d.Software == "" && f.d.SMIOf == "" && f.up })
 }
 
 func reasonSoftwareBeside(c *classifier, f *portFacts) string {
@@ -164,7 +166,7 @@ func reasonDoubt(c *classifier, _ *portFacts) string {
 	if c.doubt == "" {
 		return ""
 	}
-	return c.doubt + ": check them, or name the compute ports in the setting roles"
+	return c.doubt + "; repair the links, or name the compute ports in the setting roles"
 }
 
 func reasonNoLink(c *classifier, _ *portFacts) string {
@@ -181,12 +183,18 @@ func reasonSpare(_ *classifier, f *portFacts) string {
 	return fmt.Sprintf("no link, but %s on the same card has one: probably the unused second port", f.sibling)
 }
 
+// uncabled reports whether a port has no link, like most ports of the compute family, of which
+// there are more than GPUs.
+func (c *classifier) uncabled(f *portFacts) bool {
+	fam, gpus := c.compute, len(c.snap.GPUs)
+	return f.family == fam && isDown(f) && gpus > 0 && len(fam.ports) > gpus && fam.count(isDown) > fam.count(isUp)
+}
+
 func reasonNotCabled(c *classifier, f *portFacts) string {
-	fam := c.compute
-	gpus := len(c.snap.GPUs)
-	if f.family != fam || !isDown(f) || gpus == 0 || len(fam.ports) <= gpus || fam.count(isDown) <= fam.count(isUp) {
+	if !c.uncabled(f) {
 		return ""
 	}
+	fam := c.compute
 	return fmt.Sprintf("no link, like %d of the %d ports of this board: a cable is missing, or only %d are meant to "+
 		"be used", fam.count(isDown), len(fam.ports), fam.count(isUp))
 }
@@ -329,6 +337,15 @@ func reasonSameRate(c *classifier, f *portFacts) string {
 		return ""
 	}
 	return c.compute.String() + ", as the ports with the most bandwidth"
+}
+
+func reasonLinkLayer(c *classifier, f *portFacts) string {
+	if f.family == nil || !f.up || f.family.board != c.compute.board || f.family.layer == c.compute.layer ||
+		rateOf(f.p) != c.compute.rate || f.p.Rate == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s on the board of the compute ports, which are %s: set to the wrong link layer (mlxconfig "+
+		"LINK_TYPE), or for storage? The setting roles decides", f.p.LinkLayer, c.compute.layer)
 }
 
 func reasonDownOther(_ *classifier, f *portFacts) string {

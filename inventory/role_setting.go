@@ -46,17 +46,44 @@ func ParseRoleSettings(s string) ([]RoleSetting, error) {
 func settingOf(site []RoleSetting, s *Snapshot, d *Device, p *Port) *RoleSetting {
 	names := []string{d.Name, fmt.Sprintf("%s:%d", d.Name, p.Number), p.Netdev, d.BoardID}
 	if d.PCI != nil {
-		names = append(names, d.PCI.Address)
+		names = append(names, d.PCI.Address, strings.TrimPrefix(d.PCI.Address, "0000:"))
 	}
 	if n := s.Netdev(p.Netdev); n != nil {
 		names = append(names, n.Master)
 	}
 	for i := range site {
 		for _, name := range names {
-			if ok, err := path.Match(site[i].Pattern, name); ok && err == nil && name != "" {
+			if name != "" && site[i].matches(name) {
 				return &site[i]
 			}
 		}
 	}
 	return nil
+}
+
+// matches compares a pattern with a name; the digits of PCI addresses may be in upper case.
+func (r RoleSetting) matches(name string) bool {
+	ok, err := path.Match(r.Pattern, name)
+	if !ok && strings.Contains(name, ":") {
+		ok, err = path.Match(strings.ToLower(r.Pattern), name)
+	}
+	return ok && err == nil
+}
+
+// UnmatchedRoles returns the patterns of settings that give no port of the snapshot its role:
+// they match none, or another pattern before them matches the same ports.
+func UnmatchedRoles(s *Snapshot, site []RoleSetting) []string {
+	used := map[string]bool{}
+	for d, p := range s.Ports() {
+		if r := settingOf(site, s, d, p); r != nil && d.SMIOf == "" {
+			used[r.Pattern] = true
+		}
+	}
+	var out []string
+	for _, r := range site {
+		if !used[r.Pattern] {
+			out = append(out, r.Pattern)
+		}
+	}
+	return out
 }

@@ -240,3 +240,53 @@ func TestSMIOfKernel(t *testing.T) {
 		t.Errorf("mlx5_3: SMI of %q, role %q by %s", d.SMIOf, d.Ports[0].Role, d.Ports[0].RoleRule)
 	}
 }
+
+// TestSettingsOfSite covers what a site may write: addresses as lspci prints them, patterns that
+// match nothing, and roles that don't make the port with the default route a rail.
+func TestSettingsOfSite(t *testing.T) {
+	set := func(pattern string, role inventory.Role) []inventory.RoleSetting {
+		return []inventory.RoleSetting{{Pattern: pattern, Role: role}}
+	}
+	snap := scanNode(t, "xe9680_h200_bf3")
+	for _, pattern := range []string{"9d:00.0", "0000:9D:00.*", "rocep157s0f0:1"} {
+		site := set(pattern, inventory.RoleManagement)
+		inventory.AssignRoles(snap, site)
+		if p := snap.Device("rocep157s0f0").Ports[0]; p.Role != inventory.RoleManagement {
+			t.Errorf("%s: role %s by %s", pattern, p.Role, p.RoleRule)
+		}
+		if u := inventory.UnmatchedRoles(snap, site); u != nil {
+			t.Errorf("%s: unmatched %v", pattern, u)
+		}
+	}
+	if u := inventory.UnmatchedRoles(snap, set("mlx5_9", inventory.RoleUnused)); !slices.Equal(u, []string{"mlx5_9"}) {
+		t.Errorf("unmatched = %v, want mlx5_9", u)
+	}
+
+	lag := scanNode(t, "lag_ocp_compute_bond_down")
+	inventory.AssignRoles(lag, set("mlx5_bond_1", inventory.RoleStorage))
+	if p := lag.Device("mlx5_bond_0").Ports[0]; p.Role != inventory.RoleManagement || p.RoleRule != "default-route" {
+		t.Errorf("mlx5_bond_0: role %s by %s, want management by default-route", p.Role, p.RoleRule)
+	}
+
+	vfs, _ := inventory.Scan(t.Context(), sources(t, load(t, "40_pf_vfs")))
+	inventory.AssignRoles(&vfs, set("*", inventory.RoleCompute))
+	for d, p := range vfs.Ports() {
+		if d.VF != nil && p.Role != inventory.RoleUnknown {
+			t.Errorf("%s, a virtual function of a pod: role %s by %s", d.Name, p.Role, p.RoleRule)
+		}
+	}
+}
+
+// TestRailsDown takes the link from all rails: the DPU doesn't become one.
+func TestRailsDown(t *testing.T) {
+	snap := scanNode(t, "xe9680_h200_bf3")
+	for d, p := range snap.Ports() {
+		if d.BoardID == "MT_0000001069" {
+			p.State, p.PhysState = inventory.PortStateDown, inventory.PhysStatePolling
+		}
+	}
+	inventory.AssignRoles(snap, nil)
+	if p := snap.Device("rocep157s0f0").Ports[0]; p.Role != inventory.RoleUncertain || p.RoleRule != "fabric-down" {
+		t.Errorf("the DPU has role %s by %s (%s), want uncertain by fabric-down", p.Role, p.RoleRule, p.RoleReason)
+	}
+}

@@ -38,7 +38,7 @@ func (s *Snapshot) anyPort(is func(*Port) bool) bool {
 }
 
 func (s *Snapshot) hasRoCE() bool {
-	return s.anyPort(func(p *Port) bool { return p.LinkLayer == LinkLayerEthernet && p.Transport.HasGIDs() })
+	return s.anyPort(func(p *Port) bool { return transportClass(p) == TransportRoCEv2 })
 }
 
 func (s *Snapshot) hasGIDTable() bool {

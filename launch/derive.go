@@ -244,6 +244,12 @@ func (dv *derivation) warnNothing() {
 		return
 	}
 	first := dv.candidates[0].plan
+	for _, c := range dv.candidates { // the one that was meant for jobs
+		if c.port.Role == inventory.RoleCompute || c.port.Role == inventory.RoleUncertain {
+			first = c.plan
+			break
+		}
+	}
 	text := fmt.Sprintf("no RDMA: %s can't be used: %s", first.Name(), first.Reason)
 	if n := len(dv.candidates); n > 1 {
 		text = fmt.Sprintf("no RDMA: none of %d ports can be used; for %s: %s", n, first.Name(), first.Reason)

@@ -13,16 +13,17 @@ import (
 func (dv *derivation) effect() string {
 	active, chosen := 0, map[string]bool{}
 	for _, c := range dv.candidates {
-		if c.port.State == inventory.PortStateActive && dv.snapshot.OthersReason(c.device, c.port) == "" {
+		if c.plan.Decision == DecisionSelected {
+			chosen[c.plan.Name()] = true
+		}
+		if c.port.State == inventory.PortStateActive &&
+			(chosen[c.plan.Name()] || dv.snapshot.OthersReason(c.device, c.port) == "") {
 			active++
 		}
 	}
-	for _, c := range append(append([]*candidate{}, dv.selected...), dv.efa...) {
-		chosen[c.plan.Name()] = true
-	}
 	text := fmt.Sprintf("jobs use %d of %s", len(chosen), english.Count(active, "active port"))
 	if len(chosen) == 0 {
-		text = fmt.Sprintf("jobs use no RDMA port; %s", are(active))
+		text = fmt.Sprintf("no port is for jobs, so no list of devices is set; %s", are(active))
 	}
 	if !dv.wants(LibraryNCCL) {
 		return text
@@ -44,7 +45,15 @@ func (dv *derivation) effect() string {
 	case len(extra) == 0:
 		return text + fmt.Sprintf("; NCCL alone would use %s", sameOr(alone, len(chosen)))
 	}
-	return text + fmt.Sprintf("; NCCL alone would use %d, among them %s", min(alone, ncclMaxDevices), shortList(extra))
+	word := "among them"
+	if len(extra) == alone {
+		word = "namely"
+	}
+	text += fmt.Sprintf("; NCCL alone would use %d, %s %s", min(alone, ncclMaxDevices), word, shortList(extra))
+	if len(chosen) == 0 {
+		text += " (--tcp-fallback keeps it on TCP)"
+	}
+	return text
 }
 
 func reasonNoVerbsOf(dv *derivation, c *candidate) bool {

@@ -42,7 +42,7 @@ var portRules = []portRule{
 		DecisionCandidate, reasonIncluded,
 	},
 	{Rule{
-		"port-no-verbs", KindPort, "the device has no file below /dev/infiniband, and /dev is visible",
+		"port-no-verbs", KindPort, "a hardware device has no file below /dev/infiniband, and /dev is visible",
 		"reject the port",
 		"no program can open the device: the library falls back to TCP, and a job whose ranks differ hangs",
 	}, DecisionRejected, reasonNoVerbs},
@@ -103,12 +103,14 @@ func reasonIncluded(dv *derivation, c *candidate) (string, []string) {
 func reasonNoVerbs(dv *derivation, c *candidate) (string, []string) {
 	host := &dv.snapshot.Host
 	switch {
+	case c.device.SMIOf != "":
+		return "subnet management of " + c.device.SMIOf + ", not for jobs", []string{c.device.Path}
 	case !host.DevVisible || c.device.UverbsNode() || c.device.Software != "":
 		return "", nil
-	case c.device.SMIOf != "":
-		return "subnet management of " + c.device.SMIOf + ", for no job", []string{c.device.Path}
 	case !host.DevInfiniBand:
 		return "/dev/infiniband does not exist, so no program can open the device", []string{"/dev/infiniband"}
+	case !slices.ContainsFunc(dv.snapshot.Devices, func(d inventory.Device) bool { return len(d.Chars) > 0 }):
+		return "", nil // /sys/class/infiniband_verbs was not recorded
 	}
 	return "no uverbs file of the device below /dev/infiniband", []string{"/dev/infiniband"}
 }

@@ -146,10 +146,13 @@ func (s *Session) exchange(ctx context.Context, message []byte, wait bool) (got 
 	return got, err
 }
 
+// ErrClosed is matched by the error of a connection that the peer has closed in order.
+var ErrClosed = errors.New("the peer closed the connection")
+
 // gone returns a readable error for a closed connection.
 func gone(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("the peer closed the connection: %w", io.ErrUnexpectedEOF)
+		return fmt.Errorf("%w: %w", ErrClosed, io.ErrUnexpectedEOF)
 	}
 	return err
 }

@@ -72,6 +72,17 @@ func (s *Session) Watch(ctx context.Context, name string, progress func() uint64
 // Gone is closed when the peer has closed the connection.
 func (w *Watcher) Gone() <-chan struct{} { return w.gone }
 
+// Closed reports whether the peer has closed the connection in order, without sending anything that
+// was not expected.
+func (w *Watcher) Closed() bool {
+	select {
+	case <-w.gone:
+		return errors.Is(w.err, ErrClosed)
+	default:
+		return false
+	}
+}
+
 // Stop ends watching; the next step uses the bytes that the peer has sent meanwhile.
 func (w *Watcher) Stop() {
 	close(w.stopped)

@@ -205,7 +205,8 @@ func unroutable(s *inventory.Snapshot, p portRef, class gidClass, f *doctor.Find
 // for none.
 func routableTwin(s *inventory.Snapshot, p portRef) string {
 	for q := range ports(s) {
-		if _, class := bestGID(q); p.port != q.port && p.dev.SameCard(q.dev) && q.active() && class >= gidULA &&
+		if _, class := bestGID(q); p.port != q.port && p.dev.SameCard(q.dev) && q.active() &&
+			q.carriesJobs(s) && !q.handedOut(s) && class >= gidULA &&
 			p.port.Rate != nil && q.port.Rate != nil && p.port.Rate.GbPerSecond == q.port.Rate.GbPerSecond {
 			return q.object()
 		}

@@ -56,9 +56,13 @@ func runLinkDowned(_ context.Context, in *doctor.Input) []doctor.Finding {
 			},
 		}
 		if count == linkDownedEnd {
-			f.Summary = fmt.Sprintf("the link has failed %d times or more: the counter is at its end", count)
-			f.Remedy = append([]string{"# a counter at its end counts nothing more: reset it", fmt.Sprintf(
-				"perfquery -R -C %s -P %d", quote(p.dev.Name), p.port.Number)}, f.Remedy...)
+			f.Summary = fmt.Sprintf("the link has failed %d times or more: the counter is saturated", count)
+			if p.port.LinkLayer == inventory.LinkLayerInfiniBand {
+				f.Remedy = append([]string{
+					"# a saturated counter counts nothing more: reset all counters of the port",
+					fmt.Sprintf("perfquery -R -C %s -P %d", quote(p.dev.Name), p.port.Number),
+				}, f.Remedy...)
+			}
 		}
 		findings = append(findings, f)
 	}

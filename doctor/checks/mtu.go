@@ -92,7 +92,7 @@ func smallMTU(s *inventory.Snapshot, p portRef, n *inventory.Netdev) doctor.Find
 	case !p.active():
 		f.Outcome = doctor.OutcomeInfo // port-active reports what comes first
 	case !p.carriesJobs(s):
-		f.Outcome = doctor.OutcomeInfo
+		f.Outcome, f.Remedy = doctor.OutcomeInfo, []string{"# nothing, as long as jobs don't use the port"}
 		f.Summary += fmt.Sprintf(" (%s port, not for jobs)", p.kind())
 	}
 	return f

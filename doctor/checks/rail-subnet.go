@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/rdmakit/rdmakit/doctor"
 	"github.com/rdmakit/rdmakit/internal/text/english"
@@ -43,10 +44,11 @@ func runRailSubnet(_ context.Context, in *doctor.Input) []doctor.Finding {
 		rails++
 		seen := false
 		for _, a := range n.Addresses {
-			if !a.Addr().Is4() || a.Bits() == a.Addr().BitLen() {
-				continue // link-local and host routes say nothing
-			}
 			subnet := a.Masked()
+			if !a.Addr().Is4() || a.Bits() == a.Addr().BitLen() || a.Addr().IsLinkLocalUnicast() ||
+				slices.ContainsFunc(bySubnet[subnet], func(q portRef) bool { return q.port.Netdev == p.port.Netdev }) {
+				continue // says nothing, or not for the first time
+			}
 			if bySubnet[subnet] == nil {
 				order = append(order, subnet)
 			}

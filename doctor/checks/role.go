@@ -1,8 +1,10 @@
 package checks
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -15,7 +17,7 @@ import (
 func role() doctor.Check {
 	return doctor.Check{
 		ID:       "role",
-		Title:    "storage or management port among the compute ports",
+		Title:    "which active ports are for jobs",
 		Severity: doctor.OutcomeInfo,
 		Needs:    doctor.NeedDevices,
 		Reads: []string{
@@ -85,30 +87,36 @@ func runRole(_ context.Context, in *doctor.Input) []doctor.Finding {
 	return append([]doctor.Finding{pass}, findings...)
 }
 
+// noCompute names the active ports by role. A management port is never proposed for jobs.
 func noCompute(others []portRef) []doctor.Finding {
-	others = slices.DeleteFunc(others, func(p portRef) bool { return p.port.Role == inventory.RoleUnknown })
+	others = slices.DeleteFunc(others, func(p portRef) bool {
+		return p.port.Role == inventory.RoleUnknown || p.dev.SMIOf != ""
+	})
 	if len(others) == 0 {
 		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode, "no active port whose role is known")}
 	}
 	f := doctor.Finding{
-		Outcome: doctor.OutcomeInfo, Object: doctor.ObjectNode,
-		Summary: "no active compute port: " + objects(others, 4) + " serve storage or management",
-		Explanation: "By default a library uses these ports for collectives. If that is intended, " +
-			"list them explicitly.",
-		Remedy: []string{"rdmactl env --include " + quote(others[0].dev.Name)},
+		Outcome: doctor.OutcomeInfo, Object: doctor.ObjectNode, Summary: "no active compute port",
+		Explanation: "By default a library uses these ports for collectives; `rdmactl env` lists none of them. First " +
+			"repair the ports that were meant for jobs. If others are meant, name them.",
+		Remedy: []string{"# what every port is, and why", "rdmactl detect -o wide"},
 	}
-	doubtful := slices.DeleteFunc(slices.Clone(others), func(p portRef) bool {
-		return p.port.Role != inventory.RoleUncertain
-	})
-	if len(doubtful) > 0 {
-		f.Summary = fmt.Sprintf("no active compute port: the role of %s is uncertain: %s", objects(doubtful, 4),
-			doubtful[0].port.RoleReason)
-		f.Explanation = "A library would use these ports if nothing says which are for jobs. `rdmactl env` lists " +
-			"none of them."
-		f.Remedy = []string{
-			"# see what every port is, then name those for jobs, in the configuration (roles) or for one run",
-			"rdmactl detect -o wide", "rdmactl env --include " + quote(doubtful[0].dev.Name),
+	var include []string
+	for _, g := range groupBy(others, func(p portRef) inventory.Role { return p.port.Role }) {
+		f.Summary += fmt.Sprintf("; %s: %s", g.value, objects(g.members, 4))
+		if g.value != inventory.RoleUncertain && g.value != inventory.RoleStorage {
+			continue
 		}
+		if g.value == inventory.RoleUncertain {
+			f.Summary += " (" + g.members[0].port.RoleReason + ")"
+		}
+		for _, p := range g.members {
+			include = append(include, p.object())
+		}
+	}
+	if len(include) > 0 {
+		f.Remedy = append(f.Remedy, "# if jobs may use these",
+			"rdmactl env --include "+quote(strings.Join(include, ",")))
 	}
 	for _, p := range others {
 		f.Evidence = append(f.Evidence, roleEvidence(p))
@@ -183,13 +191,24 @@ func roleEvidence(p portRef) doctor.Evidence {
 	return p.evidence("link_layer", layer)
 }
 
-// exactList returns the setting that limits NCCL to the given ports.
+// exactList returns the setting that limits NCCL to the given ports of one link layer, that of
+// most, in the order of their rails.
 func exactList(compute []portRef) string {
+	layers := groupBy(compute, func(p portRef) string { return string(p.port.LinkLayer) })
+	compute = slices.Clone(layers[0].members)
+	slices.SortStableFunc(compute, func(a, b portRef) int { return cmp.Compare(railOf(a), railOf(b)) })
 	names := make([]string, 0, len(compute))
 	for _, p := range compute {
 		names = append(names, p.object())
 	}
 	return "export NCCL_IB_HCA=" + quote("="+strings.Join(names, ","))
+}
+
+func railOf(p portRef) int {
+	if p.port.Rail == nil {
+		return math.MaxInt
+	}
+	return *p.port.Rail
 }
 
 // mixedLayers returns a finding if there are compute ports on InfiniBand and on Ethernet.

@@ -36,8 +36,11 @@ func uverbs() doctor.Check {
 
 func runUverbs(_ context.Context, in *doctor.Input) []doctor.Finding {
 	s := in.Snapshot
-	usable := 0
+	usable, devices := 0, 0
 	for i := range s.Devices {
+		if s.Devices[i].SMIOf == "" {
+			devices++
+		}
 		if c := verbsOf(&s.Devices[i]); c != nil && c.Node && openable(c) {
 			usable++
 		}
@@ -49,7 +52,7 @@ func runUverbs(_ context.Context, in *doctor.Input) []doctor.Finding {
 		c := verbsOf(d)
 		switch {
 		case d.SMIOf != "": // has none
-		case c == nil && len(s.Host.Modules) == 0:
+		case c == nil && len(s.Host.Modules) == 0 && !anyVerbs(s):
 			return append(findings, doctor.Unknown(doctor.ObjectNode,
 				"neither %s nor kernel modules were recorded: it is not known whether ib_uverbs is loaded", verbsClass))
 		case c == nil:
@@ -75,11 +78,16 @@ func runUverbs(_ context.Context, in *doctor.Input) []doctor.Finding {
 		return append(findings, doctor.NotApplicable(doctor.ObjectNode, "%s could not be read", verbsClass))
 	}
 	pass := doctor.Passed(doctor.ObjectNode,
-		fmt.Sprintf("%d of %s can be used by programs", usable, english.Count(len(s.Devices), "device")), good...)
+		fmt.Sprintf("%d of %s can be used by programs", usable, english.Count(devices, "device")), good...)
 	return append([]doctor.Finding{pass}, findings...)
 }
 
 // verbsOf returns the uverbs device, nil if the kernel has created none.
+// anyVerbs reports whether a device has an entry below /sys/class/infiniband_verbs.
+func anyVerbs(s *inventory.Snapshot) bool {
+	return slices.ContainsFunc(s.Devices, func(d inventory.Device) bool { return verbsOf(&d) != nil })
+}
+
 func verbsOf(d *inventory.Device) *inventory.CharDevice {
 	i := slices.IndexFunc(d.Chars, func(c inventory.CharDevice) bool { return strings.HasPrefix(c.Name, "uverbs") })
 	if i < 0 {

@@ -194,11 +194,15 @@ func (app *App) Scan(ctx context.Context, flags SourceFlags) (snap inventory.Sna
 	return app.ScanNode(ctx, n)
 }
 
-// ScanNode is [App.Scan] for a node that is open already.
+// ScanNode is [App.Scan] for a node that is open already. It notes roles of the configuration that
+// match no port.
 func (app *App) ScanNode(ctx context.Context, n *sources.Node) (snap inventory.Snapshot, partial, err error) {
 	snap, scanErr := inventory.Scan(ctx, n.Sources)
 	if ctx.Err() != nil {
 		return snap, nil, context.Cause(ctx)
+	}
+	for _, pattern := range inventory.UnmatchedRoles(&snap, n.Roles) {
+		app.Out.Note("note: roles: %s matches no port here, or another pattern before it", pattern)
 	}
 	if scanErr == nil {
 		return snap, nil, nil

@@ -254,6 +254,10 @@ func runBench(app *cli.App, cmd *cobra.Command, flags benchFlags, args []string)
 	if err != nil {
 		return err
 	}
+	if result.Unacknowledged {
+		app.Out.Note("note: the peer ended before it acknowledged the last message, which perhaps did not arrive; " +
+			"the figures don't depend on it")
+	}
 	switch app.Out.Format() {
 	case formatClassic:
 		printer.Finish()

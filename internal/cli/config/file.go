@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -122,8 +123,12 @@ func pairs(m *yaml.Node) (string, error) {
 	var out []string
 	for i := 0; i+1 < len(m.Content); i += 2 {
 		key, value := m.Content[i], m.Content[i+1]
-		if key.Kind != yaml.ScalarNode || value.Kind != yaml.ScalarNode || strings.ContainsAny(key.Value, "=,") {
+		if key.Kind != yaml.ScalarNode || value.Kind != yaml.ScalarNode ||
+			strings.ContainsAny(key.Value+value.Value, "=,") {
 			return key.Value, fmt.Errorf("is wrong: line %d: not PATTERN: ROLE", key.Line)
+		}
+		if slices.ContainsFunc(out, func(s string) bool { return strings.HasPrefix(s, key.Value+"=") }) {
+			return key.Value, fmt.Errorf("is wrong: line %d: the pattern is given twice", key.Line)
 		}
 		out = append(out, key.Value+"="+value.Value)
 	}
@@ -166,6 +171,8 @@ func parseMapping(file string, root *yaml.Node) (map[string]fileValue, error) {
 				continue
 			}
 			values[key.Value] = fileValue{text: text, line: key.Line}
+		case value.Kind != yaml.ScalarNode && setting.Type == typePairs:
+			bad("is "+kindName(value.Kind)+", want lines \"PATTERN\": ROLE below it", "")
 		case value.Kind != yaml.ScalarNode:
 			bad("is "+kindName(value.Kind)+", want a single value", "")
 		case value.Tag != "!!null" && value.Value != "":
