@@ -91,7 +91,7 @@ func fromCard(snap *inventory.Snapshot, c *inventory.Card) PF {
 		}
 	}
 	for _, name := range c.Devices {
-		if d := snap.Device(name); d != nil && len(d.Ports) > 0 {
+		if d := snap.Device(name); d != nil && len(d.Ports) > 0 && d.SMIOf == "" {
 			pf.addPort(d, &d.Ports[0])
 			break
 		}
