@@ -42,7 +42,7 @@ func (s *scanner) findSMI() {
 		}
 		for j := range s.snap.Devices {
 			if main := &s.snap.Devices[j]; i != j && main.PCI != nil && main.PCI.Address == d.PCI.Address &&
-				main.VF == nil && !strings.HasPrefix(main.Name, "smi") && lacksVerbs(d, main) {
+				main.VF == nil && !strings.HasPrefix(main.Name, "smi") && isSMI(d, main) {
 				d.SMIOf = main.Name
 				break
 			}
@@ -50,9 +50,9 @@ func (s *scanner) findSMI() {
 	}
 }
 
-// lacksVerbs reports whether d, on the PCI function of main, has no uverbs, but the subnet
+// isSMI reports whether d, on the PCI function of main, has no uverbs, but the subnet
 // management that main doesn't have; without has_smi the name tells.
-func lacksVerbs(d, main *Device) bool {
+func isSMI(d, main *Device) bool {
 	smi := func(d *Device, want bool) bool {
 		return len(d.Ports) > 0 && !slices.ContainsFunc(d.Ports, func(p Port) bool {
 			return p.LinkLayer != LinkLayerInfiniBand || p.HasSMI == nil || *p.HasSMI != want

@@ -52,7 +52,7 @@ var roleRules = []roleRule{
 	{ruleConfigured, "", "the setting roles names the port", reasonConfigured},
 	{"software", RoleUnknown, "a software device on a node with RDMA cards", reasonSoftwareBeside},
 	{"software-only", RoleCompute, "the node has only software devices", reasonSoftware},
-	{"no-verbs", RoleUnused, "usNIC, which has no RDMA", reasonNoVerbs},
+	{"usnic", RoleUnused, "usNIC, which has no RDMA", reasonUSNIC},
 	{"accelerator-fabric", RoleManagement, "the accelerators have RDMA ports of their own, which the host " +
 		"does not see, and this port carries the default route", reasonAcceleratorRoute},
 	{"accelerator-fabric", RoleUncertain, "the accelerators have RDMA ports of their own", reasonAccelerator},
@@ -131,7 +131,7 @@ func reasonSoftware(_ *classifier, f *portFacts) string {
 	return "the node has only software RDMA devices (" + f.d.Software + ")"
 }
 
-func reasonNoVerbs(_ *classifier, f *portFacts) string {
+func reasonUSNIC(_ *classifier, f *portFacts) string {
 	if f.p.Transport != TransportUSNIC {
 		return ""
 	}

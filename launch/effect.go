@@ -31,7 +31,7 @@ func (dv *derivation) effect() string {
 	alone := 0
 	var extra []string
 	for _, c := range dv.candidates {
-		if auto := c.plan.NCCLAuto; auto == nil || !auto.Used || reasonNoVerbsOf(dv, c) {
+		if auto := c.plan.NCCLAuto; auto == nil || !auto.Used || !openable(dv, c) {
 			continue
 		}
 		alone++
@@ -56,9 +56,10 @@ func (dv *derivation) effect() string {
 	return text
 }
 
-func reasonNoVerbsOf(dv *derivation, c *candidate) bool {
+// openable reports whether programs can open the device, as far as it is known.
+func openable(dv *derivation, c *candidate) bool {
 	why, _ := reasonNoVerbs(dv, c)
-	return why != ""
+	return why == ""
 }
 
 func are(n int) string {

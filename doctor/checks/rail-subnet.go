@@ -20,11 +20,11 @@ func railSubnet() doctor.Check {
 		Needs:    doctor.NeedDevices,
 		Reads:    []string{portFiles("state")}, // and the addresses from rtnetlink
 		Explanation: prose.Join(`
-			Linux has one route to a subnet, so it answers ARP for every address of the subnet on
-			each of the rails, and sends all packets of the subnet through one of them. RDMA
-			traffic of one rail then arrives on another, or the address of a rail can't be
-			resolved. With a subnet for each rail, or with arp_ignore and arp_announce set and a
-			route for each source address, that does not happen.`),
+			By default Linux answers ARP for each of its addresses on every device of the subnet
+			(arp_ignore=0), and sends all packets to a subnet through one device. RDMA traffic of
+			one rail then arrives on another, or the address of a rail can't be resolved. With a
+			subnet for each rail, or with arp_ignore and arp_announce set and a route for each
+			source address, that does not happen. Some clouds configure it like that.`),
 		Remedy:  "Give each rail a subnet of its own, or set arp_ignore=1 and arp_announce=2 and use policy routing.",
 		Sources: []string{"Documentation/networking/ip-sysctl.rst (arp_ignore, arp_announce)"},
 		Run:     runRailSubnet,
@@ -71,6 +71,7 @@ func runRailSubnet(_ context.Context, in *doctor.Input) []doctor.Finding {
 			Remedy: []string{
 				"# a subnet for each rail, or on every node:",
 				"sysctl -w net.ipv4.conf.all.arp_ignore=1 net.ipv4.conf.all.arp_announce=2",
+				"# and a routing table for each source address (ip rule add from ADDRESS table N)",
 			},
 		}
 		for _, p := range members {
