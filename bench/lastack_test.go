@@ -143,10 +143,10 @@ func TestLastAcknowledgementOfAPeerThatStays(t *testing.T) {
 	one, two := net.Pipe() // has no CloseWrite
 	cfg := bench.Config{Test: bench.WriteLat, Size: 64, Iterations: iterations, Timeout: 11}
 	done := make(chan struct{})
+	own := cfg
+	own.Role = perftest.RoleServer
 	go func() {
 		defer close(done)
-		own := cfg
-		own.Role = perftest.RoleServer
 		_, _ = bench.Run(t.Context(), server, two, own)
 	}()
 	cfg.Role = perftest.RoleClient
