@@ -3,6 +3,7 @@ package bench_test
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"net"
 	"net/netip"
 	"slices"
@@ -122,7 +123,7 @@ func TestLastAcknowledgement(t *testing.T) {
 // TestLastAcknowledgementOfAPeerThatStays doesn't take a peer that is still connected for one that
 // has finished.
 func TestLastAcknowledgementOfAPeerThatStays(t *testing.T) {
-	const iterations = 3
+	const iterations = 5
 	var first uint32
 	network := packetnet.New(packetnet.Faults{})
 	openLossy := func(name string, lost func(uint32, int) bool) *verbs.Device {
@@ -150,8 +151,10 @@ func TestLastAcknowledgementOfAPeerThatStays(t *testing.T) {
 		_, _ = bench.Run(t.Context(), server, two, own)
 	}()
 	cfg.Role = perftest.RoleClient
-	if _, err := bench.Run(t.Context(), client, one, cfg); err == nil {
-		t.Error("the client succeeds, but its last message was never acknowledged")
+	_, err := bench.Run(t.Context(), client, one, cfg)
+	failed, ok := errors.AsType[*verbs.CompletionError](err)
+	if !ok || failed.Status != verbs.WCRetryExceeded {
+		t.Errorf("the client's error = %v, want that its last message was never acknowledged", err)
 	}
 	_ = one.Close()
 	<-done
