@@ -272,6 +272,7 @@ func TestPermissionHint(t *testing.T) {
 	}{
 		{errors.New("other"), nil},
 		{denied("/home/a/x.json"), []string{`sudo runs rdmactl as root; "ls -ld /home/a/x.json" shows who has access`}},
+		{&ExitError{Code: 126, Err: denied("/etc/passwd")}, nil},
 		{denied("dev"), []string{`sudo runs rdmactl as root; "ls -ld dev" shows who has access`}},
 		{denied("/dev/infiniband/umad0"), []string{"sudo runs rdmactl as root" + missing}},
 		{fmt.Errorf("read: %w", syscall.EPERM), []string{"sudo runs rdmactl as root" + missing}},

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/rdmakit/rdmakit/internal/edge/process"
 	"github.com/rdmakit/rdmakit/internal/text/output"
 	"github.com/rdmakit/rdmakit/internal/text/spelling"
 )
@@ -235,6 +236,9 @@ func (app *App) ErrorLines(prefix string, err error) string {
 // withPermissionHint returns the hints on err, with a general one if permission was denied and no
 // hint names root.
 func withPermissionHint(err error, hints []string) []string {
+	if exit, ok := errors.AsType[*ExitError](err); ok && exit.Code == process.CodeCannotStart {
+		return hints // a program that isn't executable is none for root either
+	}
 	if !errors.Is(err, fs.ErrPermission) ||
 		slices.ContainsFunc(hints, func(hint string) bool { return strings.Contains(hint, "root") }) {
 		return hints
