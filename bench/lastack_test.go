@@ -64,6 +64,17 @@ func (c *ackLossConn) Write(entries []udpio.Outbound) error {
 	return c.PacketConn.Write(kept)
 }
 
+// openLossy opens a device that loses acknowledgements.
+func openLossy(t *testing.T, n *packetnet.Network, name string, lost func(uint32, int) bool) *verbs.Device {
+	t.Helper()
+	d, err := verbs.Open(t.Context(), name, ackLoss{n, lost})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	return d
+}
+
 // TestLastAcknowledgement loses acknowledgements of a test that ends without a handshake: an end
 // that has finished must still repeat them, and a peer that never gets the last one must not fail,
 // because the other end has everything.
@@ -93,15 +104,8 @@ func TestLastAcknowledgement(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			network := packetnet.New(packetnet.Faults{})
-			openLossy := func(name string, lost func(uint32, int) bool) *verbs.Device {
-				d, err := verbs.Open(t.Context(), name, ackLoss{network, lost})
-				if err != nil {
-					t.Fatal(err)
-				}
-				t.Cleanup(func() { _ = d.Close() })
-				return d
-			}
-			client, server := openLossy("10.0.0.1", tt.client), openLossy("10.0.0.2", tt.server)
+			client := openLossy(t, network, "10.0.0.1", tt.client)
+			server := openLossy(t, network, "10.0.0.2", tt.server)
 			began := time.Now()
 			const code = 11 // 8 ms
 			cfg := bench.Config{Test: bench.WriteLat, Size: 64, Iterations: iterations, Timeout: code}
@@ -126,16 +130,8 @@ func TestLastAcknowledgementOfAPeerThatStays(t *testing.T) {
 	const iterations = 5
 	var first uint32
 	network := packetnet.New(packetnet.Faults{})
-	openLossy := func(name string, lost func(uint32, int) bool) *verbs.Device {
-		d, err := verbs.Open(t.Context(), name, ackLoss{network, lost})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = d.Close() })
-		return d
-	}
-	client := openLossy("10.0.0.1", func(uint32, int) bool { return false })
-	server := openLossy("10.0.0.2", func(psn uint32, _ int) bool {
+	client := openLossy(t, network, "10.0.0.1", func(uint32, int) bool { return false })
+	server := openLossy(t, network, "10.0.0.2", func(psn uint32, _ int) bool {
 		if first == 0 {
 			first = psn
 		}

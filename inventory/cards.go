@@ -48,6 +48,11 @@ type idRange struct {
 	driver           string
 }
 
+// has reports whether a function is one of the range.
+func (r idRange) has(f PCI) bool {
+	return f.VendorID == r.vendor && r.from <= f.DeviceID && f.DeviceID <= r.to
+}
+
 // module returns the RDMA module for the cards of the range.
 func (r idRange) module() string {
 	if r.driver == "i40e" {
@@ -56,12 +61,15 @@ func (r idRange) module() string {
 	return rdmaModule[r.driver]
 }
 
+// blueField is the network functions of BlueField cards.
+var blueField = idRange{vendorMellanox, 0xa2d2, 0xa2df, "mlx5_core"}
+
 // rdmaIDs identifies RDMA cards without a driver, and those whose driver also supports
 // cards without RDMA (i40e). Other cards are identified by their drivers.
 var rdmaIDs = []idRange{
 	{vendorMellanox, 0x1003, 0x1010, "mlx4_core"},
 	{vendorMellanox, 0x1011, 0x10ff, "mlx5_core"},
-	{vendorMellanox, 0xa2d2, 0xa2df, "mlx5_core"}, // BlueField's network functions
+	blueField,
 	{vendorBroadcom, 0x16c0, 0x16ef, "bnxt_en"},
 	{vendorBroadcom, 0x1750, 0x1819, "bnxt_en"},
 	{vendorIntel, 0x37d0, 0x37d3, "i40e"}, // X722
@@ -75,9 +83,22 @@ var rdmaIDs = []idRange{
 	{vendorAlibaba, 0x107f, 0x107f, "erdma"},
 }
 
+// cardOf returns the range of RDMA cards that a function is in, nil for none.
+func cardOf(f PCI) *idRange {
+	i := slices.IndexFunc(rdmaIDs, func(r idRange) bool { return r.has(f) })
+	if i < 0 {
+		return nil
+	}
+	return &rdmaIDs[i]
+}
+
 // isEFA reports whether a function is an Elastic Fabric Adapter.
 func isEFA(f *PCI) bool {
-	return f != nil && f.VendorID == vendorAmazon && f.DeviceID >= 0xefa0 && f.DeviceID <= 0xefaf
+	if f == nil {
+		return false
+	}
+	card := cardOf(*f)
+	return card != nil && card.driver == "efa"
 }
 
 // cardModule reports whether a function may be an RDMA card, and which RDMA module it
@@ -86,10 +107,8 @@ func cardModule(f PCI) (module string, ok bool) {
 	if module, ok := rdmaModule[f.Driver]; ok {
 		return module, true
 	}
-	for _, r := range rdmaIDs {
-		if f.VendorID == r.vendor && r.from <= f.DeviceID && f.DeviceID <= r.to {
-			return r.module(), true
-		}
+	if card := cardOf(f); card != nil {
+		return card.module(), true
 	}
 	return "", f.Class>>8 == subclassInfiniBand || f.Class>>8 == subclassFabric
 }

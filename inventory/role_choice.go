@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/rdmakit/rdmakit/internal/text/english"
 )
@@ -42,8 +41,8 @@ func (c *classifier) choose() {
 }
 
 // selectPorts selects the ports with a link and a rate, or all with a link if no rate of the family
-// was recorded, but not those with the default route unless
-// they are rails too, and sets the rates of the families.
+// was recorded, but not those with the default route unless they are rails too. It sets the rates
+// of the families.
 func (c *classifier) selectPorts() {
 	for _, fam := range c.families {
 		rated := fam.count(func(f *portFacts) bool { return f.up && f.p.Rate != nil }) > 0
@@ -175,10 +174,7 @@ func portName(f *portFacts) string { return fmt.Sprintf("%s:%d", f.d.Name, f.p.N
 // list names up to four ports.
 func list(names []string) string {
 	const shown = 4
-	if len(names) > shown {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:shown], ", "), len(names)-shown)
-	}
-	return strings.Join(names, ", ")
+	return english.List(names, shown)
 }
 
 // complete reports whether every GPU has a port of the compute family nearby.

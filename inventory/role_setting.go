@@ -44,6 +44,9 @@ func ParseRoleSettings(s string) ([]RoleSetting, error) {
 
 // settingOf returns the first setting for a port, nil for none.
 func settingOf(site []RoleSetting, s *Snapshot, d *Device, p *Port) *RoleSetting {
+	if len(site) == 0 {
+		return nil // most scans
+	}
 	names := []string{d.Name, fmt.Sprintf("%s:%d", d.Name, p.Number), p.Netdev, d.BoardID}
 	if d.PCI != nil {
 		names = append(names, d.PCI.Address, strings.TrimPrefix(d.PCI.Address, "0000:"))

@@ -137,11 +137,8 @@ func (s *Snapshot) optional(c *Card) bool {
 // besideDPU reports whether a card is a function of a BlueField of which another function has the
 // RDMA device: vendors ship dual-port BlueFields whose second function has none.
 func (s *Snapshot) besideDPU(c *Card) bool {
-	const first, last = 0xa2d2, 0xa2df // see rdmaIDs
-	if c.PCI.VendorID != vendorMellanox || c.PCI.DeviceID < first || c.PCI.DeviceID > last {
-		return false
-	}
-	return slices.ContainsFunc(s.Devices, func(d Device) bool { return d.PCI != nil && d.PCI.slot() == c.PCI.slot() })
+	sameSlot := func(d Device) bool { return d.PCI != nil && d.PCI.slot() == c.PCI.slot() }
+	return blueField.has(c.PCI) && slices.ContainsFunc(s.Devices, sameSlot)
 }
 
 // alwaysRDMA are the drivers whose functions should all have an RDMA device.
@@ -149,10 +146,8 @@ var alwaysRDMA = []string{"mlx5_core", "mlx4_core", "efa", "hfi1", "erdma"}
 
 // driverFor returns the driver for a card with these ids.
 func driverFor(f PCI) string {
-	for _, r := range rdmaIDs {
-		if f.VendorID == r.vendor && r.from <= f.DeviceID && f.DeviceID <= r.to {
-			return r.driver
-		}
+	if card := cardOf(f); card != nil {
+		return card.driver
 	}
 	return "its driver (see lspci -k)"
 }

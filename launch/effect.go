@@ -2,7 +2,6 @@ package launch
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/rdmakit/rdmakit/internal/text/english"
 	"github.com/rdmakit/rdmakit/inventory"
@@ -11,23 +10,24 @@ import (
 // effect describes the choice of ports: "jobs use 8 of 9 active ports; NCCL alone would use 9,
 // among them mlx5_8:1 (storage)".
 func (dv *derivation) effect() string {
-	active, chosen := 0, map[string]bool{}
+	active, chosen := 0, 0
 	for _, c := range dv.candidates {
-		if c.plan.Decision == DecisionSelected {
-			chosen[c.plan.Name()] = true
+		if c.chosen() {
+			chosen++
 		}
 		if c.port.State == inventory.PortStateActive &&
-			(chosen[c.plan.Name()] || dv.snapshot.OthersReason(c.device, c.port) == "") {
+			(c.chosen() || dv.snapshot.OthersReason(c.device, c.port) == "") {
 			active++
 		}
 	}
-	text := fmt.Sprintf("jobs use %d of %s", len(chosen), english.Count(active, "active port"))
-	if len(chosen) == 0 {
+	text := fmt.Sprintf("jobs use %d of %s", chosen, english.Count(active, "active port"))
+	if chosen == 0 {
 		text = fmt.Sprintf("no port is for jobs, so no list of devices is set; %s", are(active))
 	}
 	if !dv.wants(LibraryNCCL) {
 		return text
 	}
+	const shown = 3
 	alone := 0
 	var extra []string
 	for _, c := range dv.candidates {
@@ -35,7 +35,7 @@ func (dv *derivation) effect() string {
 			continue
 		}
 		alone++
-		if !chosen[c.plan.Name()] {
+		if !c.chosen() {
 			extra = append(extra, fmt.Sprintf("%s (%s)", c.plan.Name(), roleText(c.port.Role)))
 		}
 	}
@@ -43,18 +43,22 @@ func (dv *derivation) effect() string {
 	case alone == 0:
 		return text + "; NCCL alone would use none"
 	case len(extra) == 0:
-		return text + fmt.Sprintf("; NCCL alone would use %s", sameOr(alone, len(chosen)))
+		return text + fmt.Sprintf("; NCCL alone would use %s", sameOr(alone, chosen))
 	}
 	word := "among them"
 	if len(extra) == alone {
 		word = "namely"
 	}
-	text += fmt.Sprintf("; NCCL alone would use %d, %s %s", min(alone, ncclMaxDevices), word, shortList(extra))
-	if len(chosen) == 0 {
+	text += fmt.Sprintf("; NCCL alone would use %d, %s %s",
+		min(alone, ncclMaxDevices), word, english.List(extra, shown))
+	if chosen == 0 {
 		text += " (--tcp-fallback keeps it on TCP)"
 	}
 	return text
 }
+
+// chosen reports whether jobs use the port, after all rules.
+func (c *candidate) chosen() bool { return c.plan.Decision == DecisionSelected }
 
 // openable reports whether programs can open the device, as far as it is known.
 func openable(dv *derivation, c *candidate) bool {
@@ -81,13 +85,4 @@ func roleText(r inventory.Role) string {
 		return "no role"
 	}
 	return string(r)
-}
-
-// shortList names up to three.
-func shortList(names []string) string {
-	const shown = 3
-	if len(names) > shown {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:shown], ", "), len(names)-shown)
-	}
-	return strings.Join(names, ", ")
 }

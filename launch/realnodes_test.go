@@ -1,10 +1,7 @@
 package launch_test
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -13,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rdmakit/rdmakit/internal/record/nodetree"
+	"github.com/rdmakit/rdmakit/internal/record/sources"
 	"github.com/rdmakit/rdmakit/internal/testkit/realnodes"
 	"github.com/rdmakit/rdmakit/inventory"
 	"github.com/rdmakit/rdmakit/launch"
@@ -21,20 +19,12 @@ import (
 // scanReal reads a machine of realnodes with what its recording has of the running kernel.
 func scanReal(t *testing.T, tree *nodetree.Tree) inventory.Snapshot {
 	t.Helper()
-	src := inventory.Sources{Root: tree.FS()}
-	data, err := fs.ReadFile(tree.FS(), "live.json")
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
+	n, err := sources.FromFS(tree.FS(), nil, "machine")
+	if err != nil {
 		t.Fatal(err)
-	default:
-		live := &inventory.Live{}
-		if err := json.Unmarshal(data, live); err != nil {
-			t.Fatalf("live.json: %v", err)
-		}
-		src.Live = live
 	}
-	snap, _ := inventory.Scan(t.Context(), src) // what can't be read is in its problems
+	defer n.Close()
+	snap, _ := inventory.Scan(t.Context(), n.Sources) // what can't be read is in its problems
 	return snap
 }
 

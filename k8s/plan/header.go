@@ -62,12 +62,7 @@ func (m *maker) passedLines() []string {
 // listed is the maximum number of names in a short list.
 const listed = 8
 
-func shortList(list []string) string {
-	if len(list) > listed {
-		return fmt.Sprintf("%s and %d more", strings.Join(list[:listed], ", "), len(list)-listed)
-	}
-	return strings.Join(list, ", ")
-}
+func shortList(list []string) string { return english.List(list, listed) }
 
 // allNodes returns the nodes that the plan is for.
 func (m *maker) allNodes() []string {

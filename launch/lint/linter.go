@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rdmakit/rdmakit/internal/text/english"
 	"github.com/rdmakit/rdmakit/inventory"
 	"github.com/rdmakit/rdmakit/launch"
 )
@@ -205,8 +206,5 @@ func portNames(list []portRef) []string {
 // join joins names; beyond a limit it counts them.
 func join(names []string) string {
 	const shown = 12
-	if len(names) > shown {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:shown], ", "), len(names)-shown)
-	}
-	return strings.Join(names, ", ")
+	return english.List(names, shown)
 }

@@ -1,7 +1,8 @@
-// Package english formats numbers with nouns.
+// Package english formats numbers with nouns, and lists.
 package english
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 )
@@ -25,4 +26,13 @@ func plural(noun string) string {
 		return noun + "es"
 	}
 	return noun + "s"
+}
+
+// List joins names with commas. If there are more than most, it lists that many and counts the
+// others: "a, b and 3 more".
+func List(names []string, most int) string {
+	if len(names) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	}
+	return strings.Join(names, ", ")
 }

@@ -25,3 +25,12 @@ func TestCount(t *testing.T) {
 		}
 	}
 }
+
+func TestList(t *testing.T) {
+	names := []string{"a", "b", "c", "d"}
+	for n, want := range []string{"", "a", "a, b", "a, b and 1 more", "a, b and 2 more"} {
+		if got := List(names[:n], 2); got != want {
+			t.Errorf("List(%q, 2) = %q, want %q", names[:n], got, want)
+		}
+	}
+}
