@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -97,22 +96,6 @@ func subnetCommands(t *testing.T) map[string]func(*testscript.TestScript, bool, 
 				}
 				if time.Now().After(end) {
 					ts.Fatalf("nobody answers pings at %s: %v", args[0], err)
-				}
-			}
-		},
-		"until": func(ts *testscript.TestScript, neg bool, args []string) {
-			if neg || len(args) < 2 {
-				ts.Fatalf("usage: until PATTERN PROGRAM [ARG...]")
-			}
-			pattern, err := regexp.Compile("(?m)" + args[0])
-			ts.Check(err)
-			for end := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
-				err := ts.Exec(args[1], args[2:]...)
-				if pattern.MatchString(ts.ReadFile("stdout")) {
-					return
-				}
-				if time.Now().After(end) {
-					ts.Fatalf("%v: no line fits %q: %v", args[1:], args[0], err)
 				}
 			}
 		},
