@@ -397,11 +397,8 @@ func checkIWARP(l *linter) {
 }
 
 func checkRole(l *linter) {
-	if !l.usable() {
-		return
-	}
 	reportPorts(l, func(_ deviceList, p portRef) (string, []Evidence) {
-		if p.plan.Rule != "port-role" || !p.active() {
+		if p.plan.Rule != "port-role" || !p.active() || !l.usable() && !p.apart() {
 			return "", nil
 		}
 		return fmt.Sprintf("%s (%s)", p.name(), p.plan.Reason), []Evidence{p.stateEvidence()}
@@ -461,4 +458,36 @@ func checkLeftOut(l *linter) {
 			l.rightList(f, d)
 		}
 	}
+}
+
+// checkUnset reports the ports for storage and management that NCCL uses if it gets no list.
+func checkUnset(l *linter) {
+	if l.mentions("NCCL_IB_HCA") || !l.mentionsPrefix("NCCL_") || !l.ncclUsesVerbs() {
+		return
+	}
+	var others []string
+	var ev []Evidence
+	for _, p := range l.ports {
+		if auto := p.plan.NCCLAuto; auto != nil && auto.Used && p.apart() {
+			others = append(others, fmt.Sprintf("%s (%s)", p.name(), p.plan.Reason))
+			ev = append(ev, p.stateEvidence())
+		}
+	}
+	if len(others) == 0 {
+		return
+	}
+	f := l.report(&Setting{Name: "NCCL_IB_HCA"}, SeverityNote, "not set, so NCCL uses ports that are not for jobs: %s",
+		join(others)).evidence(ev...)
+	l.derive(f, "NCCL_IB_HCA")
+}
+
+// ncclUsesVerbs reports whether no variable keeps NCCL from RDMA devices.
+func (l *linter) ncclUsesVerbs() bool {
+	net := l.value("NCCL_NET")
+	return l.value("NCCL_IB_DISABLE") != "1" && (net == "" || strings.EqualFold(net, "IB"))
+}
+
+// apart reports whether the port is for storage or management.
+func (p portRef) apart() bool {
+	return p.port.Role == inventory.RoleStorage || p.port.Role == inventory.RoleManagement
 }

@@ -139,5 +139,15 @@ func hcaRules() []Rule { //nolint:funlen // a table
 			Remedy: "list all compute ports, or remove the variable", Reports: []string{"NVIDIA/nccl#2428"},
 			Sources: []string{srcLaunch}, check: checkLeftOut,
 		},
+		{
+			ID: "hca-unset", Title: "without a list NCCL uses storage or management ports too", Severity: SeverityNote,
+			Variables: []string{"NCCL_IB_HCA"}, On: "47_gpu_switches",
+			Wrong: []string{"NCCL_DEBUG=INFO"}, Right: []string{"NCCL_DEBUG=INFO", "NCCL_IB_HCA==" + eightPorts},
+			Explanation: prose.Join(`
+				If NCCL_IB_HCA is not set, NCCL takes every active port of the node, whatever it is
+				for. Where a storage or management port is among them, collectives may share its
+				network with other traffic, or wait for its slower link.`),
+			Remedy: "list the compute ports", Sources: []string{srcNCCL, srcLaunch}, check: checkUnset,
+		},
 	}
 }

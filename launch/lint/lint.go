@@ -127,6 +127,7 @@ func Run(in Input) Report {
 			l.rule = &r
 			r.check(l)
 		}
+		l.soundFixes()
 		slices.SortStableFunc(l.findings, func(a, b Finding) int {
 			return cmp.Compare(slices.Index(Severities(), a.Severity), slices.Index(Severities(), b.Severity))
 		})

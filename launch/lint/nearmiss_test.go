@@ -52,6 +52,13 @@ func nearMisses() map[string][]miss {
 		"hca-unusable": one("50_roce_v1_only", "RoCE v1 is usable", "NCCL_IB_HCA==mlx4_0"),
 		"hca-mixed":    one(mixed, "only InfiniBand", "NCCL_IB_HCA==mlx5_0,mlx5_3,mlx5_4"),
 		"hca-left-out": one(gpu, "what is left out is storage", "NCCL_IB_HCA=^=mlx5_8,mlx5_9,mlx5_10,mlx5_11"),
+		"hca-unset": {
+			{on: roce, env: []string{"NCCL_DEBUG=INFO"}, why: "all ports are for jobs"},
+			{on: gpu, env: []string{"UCX_TLS=^tcp"}, why: "no variable of NCCL"},
+			{on: gpu, env: []string{"NCCL_NET=Socket"}, why: "NCCL doesn't use RDMA"},
+			{on: gpu, env: []string{"NCCL_DEBUG=INFO", "NCCL_IB_DISABLE=1"}, why: "NCCL doesn't use RDMA"},
+			{on: gpu, env: []string{"NCCL_DEBUG=INFO", "NCCL_IB_HCA=mlx5_1"}, why: "a list"},
+		},
 		"ucx-no-tcp": {
 			{on: gpu, env: []string{"UCX_NET_DEVICES=^mlx5_10:1"}, why: "all but one"},
 			{on: gpu, env: []string{"UCX_NET_DEVICES=eno1np0"}, why: "TCP alone"},
