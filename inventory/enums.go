@@ -122,6 +122,8 @@ const (
 	TransportEFA        Transport = "EFA"
 	TransportUSNIC      Transport = "usNIC"
 	TransportERDMA      Transport = "eRDMA" // Alibaba's, an RNIC; GID 0 is its MAC address
+	// Omni-Path has the kernel's link layer InfiniBand, but its own links and subnet manager.
+	TransportOmniPath Transport = "Omni-Path"
 )
 
 // GIDType is the encapsulation of packets with a GID (gid_attrs/types/N, where

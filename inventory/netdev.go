@@ -26,6 +26,9 @@ type Netdev struct {
 	SpeedMbps *int          `json:"speedMbps,omitempty"` // nil if down or unknown
 	OperState string        `json:"operState,omitempty"` // up, down, unknown, lowerlayerdown …
 	AdminUp   bool          `json:"adminUp"`             // IFF_UP of flags
+	// AdminUnknown reports that no file tells whether the device is administratively up: it has no
+	// link, and its flags were not recorded.
+	AdminUnknown bool `json:"adminUnknown,omitempty"`
 	Carrier   *bool         `json:"carrier,omitempty"`   // nil while the device is administratively down
 	Bus       Bus           `json:"bus"`
 	Driver    string        `json:"driver,omitempty"`

@@ -366,7 +366,7 @@ func reasonFast(c *classifier, f *portFacts) string {
 	if rateOf(f.p) < storageGbPerSecond {
 		return ""
 	}
-	return fmt.Sprintf("%s, while compute ports have %s", classText(f.p), c.compute)
+	return fmt.Sprintf("%s, unlike the compute ports (%s)", classText(f.p), c.compute)
 }
 
 func reasonSlow(c *classifier, f *portFacts) string {

@@ -146,17 +146,23 @@ func nodeType(r *sysfs.Reader) NodeType {
 
 // numbered returns the number in a file such as "4: ACTIVE", or 0 if it can't be read.
 func numbered(r *sysfs.Reader, name string) uint8 {
+	number, _ := numberAndWord(r, name)
+	return number
+}
+
+// numberAndWord returns both halves of such a file, 0 and "" if it can't be read.
+func numberAndWord(r *sysfs.Reader, name string) (uint8, string) {
 	s, ok := r.Required(name)
 	if !ok {
-		return 0
+		return 0, ""
 	}
-	number, _, _ := strings.Cut(s, ":")
+	number, word, _ := strings.Cut(s, ":")
 	v, err := strconv.ParseUint(strings.TrimSpace(number), 10, 8)
 	if err != nil {
 		r.Fail(name, fmt.Errorf("%q does not start with a number", s))
-		return 0
+		return 0, ""
 	}
-	return uint8(v)
+	return uint8(v), strings.TrimSpace(word)
 }
 
 func guid(r *sysfs.Reader, name string) *ib.GUID {

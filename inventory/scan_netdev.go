@@ -46,16 +46,18 @@ func (s *scanner) readNetdev(r *sysfs.Reader, name string) Netdev {
 		OperState: r.String("operstate"), Kind: devType(r.String("uevent")),
 		Master: r.LinkBase("master"),
 	}
-	n.AdminUp = n.OperState == "up"
-	if v := r.Uint("flags", 32); v != nil {
-		n.AdminUp = *v&iffUp != 0
-	}
 	if v := r.Int("speed"); v != nil && *v > 0 { // -1: no link, or a virtual device
 		n.SpeedMbps = v
 	}
 	if v := r.Uint("carrier", 1); v != nil {
 		up := *v == 1
 		n.Carrier = &up
+	}
+	if v := r.Uint("flags", 32); v != nil {
+		n.AdminUp = *v&iffUp != 0
+	} else {
+		n.AdminUp = n.OperState == "up" || n.Carrier != nil // only a device that is up has a carrier, or none
+		n.AdminUnknown = !n.AdminUp
 	}
 	if v := r.Uint("dev_port", 32); v != nil {
 		n.DevPort = new(int(*v))

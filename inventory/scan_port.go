@@ -15,7 +15,7 @@ func (s *scanner) readPort(r *sysfs.Reader, d *Device, number int) Port {
 	p := Port{Number: number, Path: r.Path(".")}
 	p.State = PortState(numbered(r, "state"))
 	if r.Exists("phys_state") {
-		p.PhysState = PhysState(numbered(r, "phys_state"))
+		p.PhysState = physState(r)
 	}
 	switch layer := r.String("link_layer"); layer {
 	case string(LinkLayerInfiniBand), string(LinkLayerEthernet):
@@ -46,6 +46,19 @@ func (s *scanner) readPort(r *sysfs.Reader, d *Device, number int) Port {
 		p.Fabric = fabricOf(&p)
 	}
 	return p
+}
+
+// physState returns the state of the physical link; unknown if the file's number and word disagree,
+// which no kernel writes.
+func physState(r *sysfs.Reader) PhysState {
+	const name = "phys_state"
+	number, word := numberAndWord(r, name)
+	state := PhysState(number)
+	if word != "" && state != PhysStateUnknown && !strings.EqualFold(word, state.String()) {
+		r.Fail(name, fmt.Errorf("%d is %s, not %q", uint8(state), state, word))
+		return PhysStateUnknown
+	}
+	return state
 }
 
 // linkLayerOfClass returns the link layer that the PCI class of a card stands for. It is for
@@ -234,6 +247,15 @@ func readGIDType(r *sysfs.Reader, name string, layer LinkLayer) GIDType {
 	return GIDTypeRoCEv1
 }
 
+// isOmniPath reports whether the device is a host fabric interface. The drivers hfi1 and hfi2 give
+// their devices these names; a recording may have nothing else that tells.
+func isOmniPath(d *Device) bool {
+	if d.PCI != nil {
+		return d.PCI.Class>>8 == subclassFabric
+	}
+	return strings.HasPrefix(d.Name, "hfi1_") || strings.HasPrefix(d.Name, "hfi2_")
+}
+
 // transport determines the transport of a port.
 func transport(d *Device, p *Port) Transport {
 	switch {
@@ -245,6 +267,8 @@ func transport(d *Device, p *Port) Transport {
 		return TransportIWARP
 	case d.NodeType == NodeTypeUSNIC || d.NodeType == NodeTypeUSNICUDP:
 		return TransportUSNIC
+	case isOmniPath(d):
+		return TransportOmniPath
 	case p.LinkLayer == LinkLayerInfiniBand:
 		return TransportInfiniBand
 	case p.LinkLayer != LinkLayerEthernet:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/rdmakit/rdmakit/doctor"
 	"github.com/rdmakit/rdmakit/internal/text/english"
@@ -177,10 +178,14 @@ func checkDown(s *inventory.Snapshot, p portRef, f *doctor.Finding) {
 		f.Summary = fmt.Sprintf("%s %s", p.kind(), f.Summary)
 		f.Explanation = "Jobs don't use this port, but its network device is switched on, so it is " +
 			"expected to work."
-	default:
+	case n != nil && !n.AdminUnknown:
 		f.Outcome = doctor.OutcomeInfo
 		f.Summary = fmt.Sprintf("%s %s", p.kind(), f.Summary)
 		f.Explanation = "Jobs don't use this port, and its network device is switched off."
+	default:
+		f.Outcome = doctor.OutcomeInfo
+		f.Summary = fmt.Sprintf("%s %s", p.kind(), f.Summary)
+		f.Explanation = "Jobs don't use this port."
 	}
 }
 
@@ -207,8 +212,15 @@ func member(s *inventory.Snapshot, p portRef, n *inventory.Netdev) *inventory.Ne
 
 func downReason(s *inventory.Snapshot, p portRef, n *inventory.Netdev) string {
 	if p.port.LinkLayer == inventory.LinkLayerEthernet && n != nil {
+		if n.AdminUnknown {
+			return fmt.Sprintf("network device %s has no link or is switched off", n.Name)
+		}
 		if !n.AdminUp {
 			return fmt.Sprintf("network device %s is switched off", n.Name)
+		}
+		if dead := deadMembers(s, n); len(dead) > 0 && n.Carrier != nil && !*n.Carrier {
+			return fmt.Sprintf("bond %s has no carrier, because none of its members has one (%s): check their cables, "+
+				"and whether the switch ports are enabled", n.Name, strings.Join(dead, ", "))
 		}
 		if n.Carrier != nil && !*n.Carrier {
 			return fmt.Sprintf("network device %s has no carrier: check the cable, the transceiver and the switch port",
@@ -226,6 +238,9 @@ func downReason(s *inventory.Snapshot, p portRef, n *inventory.Netdev) string {
 	case inventory.PhysStatePolling:
 		return "Polling, no signal from the other end: check the cable, the transceiver and the port there"
 	case inventory.PhysStateDisabled:
+		if p.port.LinkLayer == inventory.LinkLayerEthernet {
+			return "Disabled: its network device is switched off or has no carrier"
+		}
 		return "Disabled, switched off on this side"
 	case inventory.PhysStateTraining:
 		return "link training does not finish: check the cable and the transceiver"
@@ -237,6 +252,19 @@ func downReason(s *inventory.Snapshot, p portRef, n *inventory.Netdev) string {
 		return "the physical link is up, but the port is not: check the driver and the firmware"
 	}
 	return "the kernel reports no reason"
+}
+
+// deadMembers returns the names of a bond's members if all of them are known to have no carrier.
+func deadMembers(s *inventory.Snapshot, bond *inventory.Netdev) []string {
+	if bond.Bond == nil {
+		return nil
+	}
+	for _, name := range bond.Bond.Slaves {
+		if m := s.Netdev(name); m == nil || m.Carrier == nil || *m.Carrier {
+			return nil
+		}
+	}
+	return bond.Bond.Slaves
 }
 
 // contradicted reports whether the network device is up although its RDMA port is down.
@@ -252,6 +280,8 @@ func downRemedy(s *inventory.Snapshot, p portRef, n *inventory.Netdev) []string 
 			return onHost(s, "ip link set dev "+quote(n.Name)+" up")
 		case contradicted(n):
 			return bounceRemedy(s, p)
+		case len(deadMembers(s, n)) > 0:
+			return memberRemedy(s, n)
 		}
 	}
 	if p.port.PhysState == inventory.PhysStateDisabled && p.port.LinkLayer == inventory.LinkLayerInfiniBand &&
@@ -299,6 +329,16 @@ func linkRemedy(p portRef) []string {
 	}
 	if p.port.Netdev != "" && p.port.LinkLayer == inventory.LinkLayerEthernet {
 		lines = append(lines, "ethtool "+quote(p.port.Netdev))
+	}
+	return lines
+}
+
+// memberRemedy returns the commands for a bond without a link: a fault that all members have in
+// common is more likely at the switch than in each cable.
+func memberRemedy(s *inventory.Snapshot, bond *inventory.Netdev) []string {
+	lines := []string{"# all members at once: first see whether the switch ports are enabled, then reseat the cables"}
+	for _, name := range deadMembers(s, bond) {
+		lines = append(lines, "ethtool "+quote(name))
 	}
 	return lines
 }

@@ -162,7 +162,7 @@ func (app *App) Prepare(cmd *cobra.Command, _ []string) error {
 	app.limitTime(cmd)
 	app.noteIgnored(cmd)
 	if cfg.Ignored != nil && cmd.GroupID != GroupApplet { // programs parse what applets write to standard error
-		app.Log.Warn("configuration ignored", "cause", cfg.Ignored)
+		app.Out.Note("warning: configuration ignored: %v", cfg.Ignored)
 	}
 	app.Log.Debug("run", "command", cmd.CommandPath(), "config", cfg.File, "found", cfg.Exists)
 	return nil

@@ -41,11 +41,12 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			home := filepath.Join(env.WorkDir, "home")
 			env.Setenv("HOME", home)
-			trees, err := filepath.Abs(filepath.Join("..", "..", "testkit", "testtrees"))
+			testkit, err := filepath.Abs(filepath.Join("..", "..", "testkit"))
 			if err != nil {
 				return err
 			}
-			env.Setenv("TREES", trees) // node trees as text, for --from
+			env.Setenv("TREES", filepath.Join(testkit, "testtrees"))     // node trees as text, for --from
+			env.Setenv("REALNODES", filepath.Join(testkit, "realnodes")) // the same of machines that people have
 			setUpSubnets(env)
 			return os.Mkdir(home, 0o755)
 		},

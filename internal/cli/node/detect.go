@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/internal/text/english"
 	"github.com/rdmakit/rdmakit/internal/text/output"
 	"github.com/rdmakit/rdmakit/inventory"
 )
@@ -86,6 +87,7 @@ func (r DetectReport) Blocks() []output.Block {
 		out = append(out, output.Line(output.Warn("no RDMA device on this node")))
 	} else {
 		out = append(out, r.portTable())
+		out = append(out, r.uncertain()...)
 	}
 	if len(r.Obstacles) > 0 {
 		out = append(out, r.obstacleTable())
@@ -106,11 +108,37 @@ func unseenLine(unseen []string) []output.Block {
 		output.Plain("not judged, because it could not be seen: " + strings.Join(unseen, "; ")).Flow(cli.TextWidth))}
 }
 
+// fallback says what programs that don't use RDMA have.
 func (r DetectReport) fallback() string {
-	if r.TCP == "" {
-		return "without RDMA: no network device is up"
+	switch routes := r.Node.Host.DefaultRoutes; {
+	case r.TCP == "":
+		return "programs without RDMA: no network device is up"
+	case len(routes) == 0:
+		return "programs without RDMA use TCP, perhaps over " + r.TCP + ": no default route is known"
 	}
-	return "without RDMA: TCP over " + r.TCP
+	return "programs without RDMA use TCP over " + r.TCP + " (default route)"
+}
+
+// uncertain has a line for each reason why ports can't be told apart; the reason says what decides.
+func (r DetectReport) uncertain() []output.Block {
+	var reasons []string
+	ports := map[string][]string{}
+	for d, p := range r.Node.Ports() {
+		if p.Role != inventory.RoleUncertain {
+			continue
+		}
+		if ports[p.RoleReason] == nil {
+			reasons = append(reasons, p.RoleReason)
+		}
+		ports[p.RoleReason] = append(ports[p.RoleReason], portName(d, p))
+	}
+	const shown = 8
+	var out []output.Block
+	for _, why := range reasons {
+		out = append(out, output.Line(output.Warn(fmt.Sprintf("uncertain: %s: %s",
+			english.List(ports[why], shown), why)).Flow(cli.TextWidth)))
+	}
+	return out
 }
 
 func (r DetectReport) portTable() output.Table {
@@ -167,7 +195,7 @@ func portRow(d *inventory.Device, p *inventory.Port) []output.Cell {
 	}
 	return []output.Cell{
 		output.Plain(portName(d, p)), transportCell(d, p), output.Plain(card), output.Plain(pci),
-		stateCell(p), rateCell(p.Rate), output.Plain(p.Netdev), gidCell(p), output.Plain(string(p.Role)),
+		stateCell(p), rateCell(p.State, p.Rate), output.Plain(p.Netdev), gidCell(p), output.Plain(string(p.Role)),
 		output.Plain(intText(p.Rail)), output.Plain(fabricText(p.Fabric)), output.Plain(gpuText(p)), output.Plain(mtu),
 		output.Plain(d.Firmware), output.Plain(numa), output.Plain(pcie), output.Plain(vf),
 		output.Plain(cmp.Or(p.RoleRule, "-")), output.Plain(p.RoleReason),
@@ -299,9 +327,13 @@ func rateText(r *inventory.Rate) string {
 	return text
 }
 
-// rateCell is the rate; a narrow terminal shows the number only.
-func rateCell(r *inventory.Rate) output.Cell {
-	cell := output.Plain(rateText(r))
+// rateCell is the rate; a narrow terminal shows the number only. The kernel has a rate for a port
+// without a link too, which says nothing.
+func rateCell(state inventory.PortState, rate *inventory.Rate) output.Cell {
+	if state == inventory.PortStateDown {
+		return output.Plain("")
+	}
+	cell := output.Plain(rateText(rate))
 	cell.Short, _, _ = strings.Cut(cell.Text, " ")
 	return cell
 }

@@ -96,6 +96,7 @@ type showReport struct {
 	Counters map[int][]inventory.Counter `json:"counters"`
 	// CounterErrors has the reason why a port has no counters, by port number.
 	CounterErrors map[int]string `json:"counterErrors,omitempty"`
+	devVisible    bool           // /dev was seen
 }
 
 func newShowReport(ctx context.Context, n *sources.Node, snap *inventory.Snapshot, name string) (showReport, error) {
@@ -105,7 +106,7 @@ func newShowReport(ctx context.Context, n *sources.Node, snap *inventory.Snapsho
 	}
 	r := showReport{
 		Schema: showSchema, Device: *d, Netdevs: []inventory.Netdev{}, Counters: map[int][]inventory.Counter{},
-		CounterErrors: map[int]string{},
+		CounterErrors: map[int]string{}, devVisible: snap.Host.DevVisible,
 	}
 	if port != 0 {
 		r.Device.Ports = slices.DeleteFunc(slices.Clone(d.Ports),
@@ -192,7 +193,7 @@ func (r showReport) deviceList() output.List {
 		add(key, strings.TrimSpace(d.VF.ParentAddress+" "+d.VF.ParentDevice))
 	}
 	for _, c := range d.Chars {
-		l.Items = append(l.Items, output.Item{Key: c.Name, Value: charCell(c).Flow(0)})
+		l.Items = append(l.Items, output.Item{Key: c.Name, Value: charCell(c, r.devVisible).Flow(0)})
 	}
 	return l
 }
@@ -206,7 +207,7 @@ func adder(l *output.List) func(key, value string) {
 	}
 }
 
-func charCell(c inventory.CharDevice) output.Cell {
+func charCell(c inventory.CharDevice, devVisible bool) output.Cell {
 	text := c.Path
 	if c.ABI != nil {
 		text += fmt.Sprintf(" (ABI %d)", *c.ABI)
@@ -214,6 +215,8 @@ func charCell(c inventory.CharDevice) output.Cell {
 	switch {
 	case c.OpenError != "":
 		return output.Bad(text + ": " + c.OpenError)
+	case !c.Node && !devVisible:
+		return output.Dim(text + ": not known, no /dev was recorded")
 	case !c.Node:
 		return output.Warn(text + ": does not exist")
 	}

@@ -105,6 +105,7 @@ type portStatus struct {
 	AtLeast    bool   `json:"atLeast,omitempty"`
 	NoCounters string `json:"noCounters,omitempty"`
 	saturated  bool   // an error counter is saturated
+	smi        bool   // for subnet management, not for programs
 	stateCell  output.Cell
 }
 
@@ -227,6 +228,7 @@ func (m *monitor) readPort(ctx context.Context, r *statusReport, d *inventory.De
 	s := portStatus{
 		Port: portName(d, p), State: p.State, PhysState: p.PhysState, Rate: p.Rate, ActiveMTU: int(p.ActiveMTU),
 		Netdev: p.Netdev, Role: p.Role, Rail: p.Rail, Errors: []inventory.Change{}, stateCell: stateCell(p),
+		smi: d.SMIOf != "",
 	}
 	counters, err := inventory.ReadCounters(ctx, m.node.Root, d.Name, p.Number)
 	if err != nil && len(counters) == 0 {
@@ -302,17 +304,21 @@ func (r *statusReport) summary() output.Text {
 	if name == "" || name == "(none)" { // what the kernel returns before a name is set
 		name = "node"
 	}
-	active := 0
+	active, total := 0, 0
 	for _, p := range r.Ports {
+		if p.smi {
+			continue
+		}
+		total++
 		if p.State == inventory.PortStateActive {
 			active++
 		}
 	}
-	count := output.Good(fmt.Sprintf("%d of %s active", active, english.Count(len(r.Ports), "port")))
+	count := output.Good(fmt.Sprintf("%d of %s active", active, english.Count(total, "port")))
 	switch {
-	case len(r.Ports) == 0:
+	case total == 0:
 		count = output.Bad("no RDMA port")
-	case active < len(r.Ports):
+	case active < total:
 		count = output.Warn(count.Text)
 	}
 	cells := []output.Cell{output.Bold(name), count}
@@ -390,7 +396,7 @@ func (r *statusReport) portTable() output.Table {
 			fresh = countCell(*p.NewErrors, p.AtLeast && *p.NewErrors > 0, output.Bad)
 		}
 		t.Rows = append(t.Rows, []output.Cell{
-			output.Plain(p.Port), p.stateCell, rateCell(p.Rate), output.Plain(mtu),
+			output.Plain(p.Port), p.stateCell, rateCell(p.State, p.Rate), output.Plain(mtu),
 			output.Plain(p.Netdev), output.Plain(string(p.Role)), output.Plain(intText(p.Rail)),
 			output.Plain(gbpsText(p.Receive)), output.Plain(gbpsText(p.Transmit)), total, fresh,
 			output.Dim(p.NoCounters),
