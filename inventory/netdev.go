@@ -28,11 +28,11 @@ type Netdev struct {
 	AdminUp   bool          `json:"adminUp"`             // IFF_UP of flags
 	// AdminUnknown reports that no file tells whether the device is administratively up: it has no
 	// link, and its flags were not recorded.
-	AdminUnknown bool `json:"adminUnknown,omitempty"`
-	Carrier   *bool         `json:"carrier,omitempty"`   // nil while the device is administratively down
-	Bus       Bus           `json:"bus"`
-	Driver    string        `json:"driver,omitempty"`
-	PCI       string        `json:"pci,omitempty"` // PCI address
+	AdminUnknown bool   `json:"adminUnknown,omitempty"`
+	Carrier      *bool  `json:"carrier,omitempty"` // nil while the device is administratively down
+	Bus          Bus    `json:"bus"`
+	Driver       string `json:"driver,omitempty"`
+	PCI          string `json:"pci,omitempty"` // PCI address
 	// Vendor and Product are the names of the card from pci.ids; "" if unknown.
 	Vendor  string `json:"vendor,omitempty"`
 	Product string `json:"product,omitempty"`

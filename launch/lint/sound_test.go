@@ -9,8 +9,8 @@ import (
 	"github.com/rdmakit/rdmakit/inventory"
 )
 
-// TestFixesOfListsAreSound demands that no value that a finding proposes for a list would be reported
-// again, on machines that people have.
+// TestFixesOfListsAreSound demands that no value that a finding proposes for a list would be
+// reported again, on machines that people have.
 func TestFixesOfListsAreSound(t *testing.T) {
 	fixes := 0
 	for _, name := range realnodes.Names() {
@@ -41,7 +41,8 @@ func soundFixesOf(t *testing.T, n treeNode, node, pair string) int {
 			}
 			count++
 			for _, again := range runPairs(n, fix.Name+"="+fix.Value).Findings {
-				if again.Variable == variable && again.Severity != SeverityNote && strings.HasPrefix(again.Rule, "hca-") {
+				ofLists := strings.HasPrefix(again.Rule, "hca-")
+				if again.Variable == variable && again.Severity != SeverityNote && ofLists {
 					t.Errorf("%s: %s: %s proposes %s=%s: %s %s: %s",
 						node, pair, f.Rule, fix.Name, fix.Value, again.Severity, again.Rule, again.Summary)
 				}
