@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"strconv"
@@ -29,6 +30,9 @@ func Dial(ctx context.Context, host string, port int) (net.Conn, error) {
 	d := net.Dialer{Timeout: dialTimeout, KeepAliveConfig: keepAlive()}
 	conn, err := d.DialContext(ctx, "tcp", address)
 	if err != nil {
+		if op, ok := errors.AsType[*net.OpError](err); ok && op.Err != nil {
+			err = op.Err // the rest repeats the operation and the address
+		}
 		return nil, fmt.Errorf("connect to %s: %w", address, err)
 	}
 	return conn, nil

@@ -159,7 +159,15 @@ func (r *indentReader) blockLine(n, indent int) (fault, bool) {
 // tab returns the fault for a tab, with the indentation that the open levels allow.
 func (r *indentReader) tab(n int, blanks string) fault {
 	at := Region{Pos: r.t.pos(n-1, strings.IndexByte(blanks, '\t')), Length: strings.Count(blanks, "\t")}
-	return fault{at, "indented with a tab: YAML allows only spaces", "indent the line by " + r.expected()}
+	return fault{at, "indented with a tab: YAML allows only spaces", r.remedy()}
+}
+
+// remedy says where the line may begin.
+func (r *indentReader) remedy() string {
+	if text, only := strings.CutPrefix(r.expected(), "0 (as "); only && !strings.Contains(text, " or ") {
+		return "begin the line in the first column, as " + strings.TrimSuffix(text, ") spaces") + " does"
+	}
+	return "indent the line by " + r.expected()
 }
 
 // expected lists the indentations that a line may have: those of the open levels, and a deeper one

@@ -26,6 +26,11 @@ func TestExplain(t *testing.T) {
 			"2 (as line 2) or 0 (as line 1) spaces",
 		},
 		{
+			"deep where only the first column is open", "name: rail\n  mtu: 9000\n", "f:2:3",
+			`indented by 2, below "name" in line 1, which already has a value`,
+			"begin the line in the first column, as line 1 does",
+		},
+		{
 			"between levels", "spec:\n    numVfs: 8\n  mtu: 9000\n", "f:3:3",
 			"indented by 2, unlike any line above", "4 (as line 2) or 0 (as line 1) spaces",
 		},

@@ -42,7 +42,7 @@ func (r *indentReader) place(n, indent int, body string, dash bool) (fault, bool
 		return fault{
 			r.t.region(n), fmt.Sprintf("indented by %d, below %q in line %d, which already has a value",
 				indent, r.valueKey, r.valueLine),
-			fmt.Sprintf("indent the line by %s", r.expected()),
+			r.remedy(),
 		}, true
 	case indent > deepest && r.value >= 0: // continuation of a plain value
 		return fault{}, false
@@ -80,7 +80,7 @@ func (r *indentReader) place(n, indent int, body string, dash bool) (fault, bool
 		f.text = fmt.Sprintf("indented by %d, unlike any line above: it belongs to no %s", indent, sortOf(dash))
 	}
 	r.value = max(r.value, 0)
-	f.remedy = "indent the line by " + r.expected()
+	f.remedy = r.remedy()
 	return f, true
 }
 

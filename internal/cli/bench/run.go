@@ -95,8 +95,10 @@ Exit codes:
     6   the other end sends nothing during the exchange, or the time limit expired (--timeout)`,
 		Example: fmt.Sprintf(`  rdmactl bench %[1]s -d roce@192.0.2.1
   rdmactl bench %[1]s -d roce@192.0.2.2 192.0.2.1
-  rdmactl bench %[1]s -d roce@eth0 -a -o csv 192.0.2.1 > sizes.csv    # the server needs -a too
-  rdmactl bench %[1]s -d roce@192.0.2.2 -s 64K -D 10s 192.0.2.1    # the server needs -s and -D too`, name),
+  # all sizes; the server needs -a too
+  rdmactl bench %[1]s -d roce@eth0 -a -o csv 192.0.2.1 > sizes.csv
+  # ten seconds of 64 KiB; the server needs -s and -D too
+  rdmactl bench %[1]s -d roce@192.0.2.2 -s 64K -D 10s 192.0.2.1`, name),
 		Args: benchArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return runBench(app, cmd, flags, args) },
 	}

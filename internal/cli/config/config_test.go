@@ -246,6 +246,20 @@ func TestFileErrors(t *testing.T) {
 	}
 }
 
+// TestSyntaxHints has the mistakes that the parser's words don't tell.
+func TestSyntaxHints(t *testing.T) {
+	for text, want := range map[string]string{
+		"roles:\n\tmlx5_0: storage\n": "YAML is indented with spaces, not with tabs",
+		"roles:\n  *: storage\n":      "YAML needs quotes around a key that begins with *, such as '*': storage",
+		"roles: [\n":                  "",
+	} {
+		err, ok := errors.AsType[*Error](Validate(writeFile(t, text)))
+		if !ok || err.Hint != want {
+			t.Errorf("%q: %v, hint %q, want %q", text, err, err.Hint, want)
+		}
+	}
+}
+
 func TestFilesWithoutSettings(t *testing.T) {
 	for _, text := range []string{"", "# nothing\n", "---\n", "null\n", "mtu:\nport: \"\"\n", "{}"} {
 		c, err := Load(Options{File: writeFile(t, text)})

@@ -103,7 +103,7 @@ func parse(file string, data []byte) (map[string]fileValue, error) {
 	case errors.Is(err, io.EOF):
 		return nil, nil // empty, or comments only
 	case err != nil:
-		return nil, cmp.Or(notText(file, data), syntaxError(file, err))
+		return nil, cmp.Or(notText(file, data), syntaxError(file, data, err))
 	}
 	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		return nil, &Error{Source: file, Reason: "holds more than one YAML document"}
@@ -210,10 +210,28 @@ func position(file string, line int) string { return file + ":" + strconv.Itoa(l
 
 // syntaxError moves the line number from the library's message to the position file:line, which
 // editors recognise.
-func syntaxError(file string, err error) error {
+func syntaxError(file string, data []byte, err error) error {
 	m := regexp.MustCompile(`(?s)^yaml: line (\d+): (.*)`).FindStringSubmatch(err.Error())
 	if m == nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
-	return &Error{Source: file + ":" + m[1], Reason: m[2]}
+	return &Error{Source: file + ":" + m[1], Reason: m[2], Hint: syntaxHint(data, m[1])}
+}
+
+// syntaxHint describes the two mistakes that the parser's words don't tell.
+func syntaxHint(data []byte, line string) string {
+	number, err := strconv.Atoi(line)
+	lines := strings.Split(string(data), "\n")
+	if err != nil || number < 1 || number > len(lines) {
+		return ""
+	}
+	text := lines[number-1]
+	key := strings.TrimLeft(text, " \t")
+	switch {
+	case strings.Contains(text[:len(text)-len(key)], "\t"):
+		return "YAML is indented with spaces, not with tabs"
+	case strings.HasPrefix(key, "*"):
+		return "YAML needs quotes around a key that begins with *, such as '*': storage"
+	}
+	return ""
 }

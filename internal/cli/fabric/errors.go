@@ -57,7 +57,7 @@ Exit codes:
 ` + fabricExitCodes,
 		Example: `  rdmactl fabric errors
   rdmactl fabric errors --interval 10s
-  rdmactl fabric errors "leaf*" --thresholds /etc/infiniband-diags/error_thresholds
+  rdmactl fabric errors "leaf*" --thresholds error_thresholds
   rdmactl fabric errors --since yesterday.json -o json`,
 		Args: nodeArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return listErrors(app, cmd, flags, f, args) },

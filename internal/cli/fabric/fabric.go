@@ -344,11 +344,8 @@ func readTopology(app *cli.App, flag, name string) (*fabric.Topology, error) {
 	}
 	t, err := fabric.ReadTopology(in)
 	switch {
-	case err != nil && errors.Is(err, fabric.ErrSchema):
-		err = cli.WithHints(err, toSave)
-		fallthrough
 	case err != nil:
-		return nil, cli.Exitf(cli.ExitUsage, "%s: %w", name, err)
+		return nil, cli.WithHints(cli.Exitf(cli.ExitUsage, "%s: %w", name, err), toSave)
 	case len(t.Nodes) == 0:
 		return nil, cli.Exitf(cli.ExitNotFound, "%s: the saved topology has no node", name)
 	}

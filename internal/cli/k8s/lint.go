@@ -76,7 +76,7 @@ Exit codes:
     7   a file could not be read or is a chart; the others have no errors`,
 		Example: `  rdmactl k8s lint sriov/ jobs/train.yaml
   rdmactl k8s lint sriov/ --nodes nodestates.yaml --nodes nodes.yaml
-  rdmactl k8s lint sriov/ --nodes gpu-00.tar.gz --reserved pods=10.244.0.0/16 --reserved services=10.96.0.0/12
+  rdmactl k8s lint sriov/ --nodes gpu-00.tar.gz --reserved pods=10.244.0.0/16
   rdmactl k8s lint . --exclude vendor --exclude 'values*.yaml'
   helm template chart | rdmactl k8s lint -
   rdmactl k8s lint sriov/ -o sarif > lint.sarif

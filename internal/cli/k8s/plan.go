@@ -69,11 +69,11 @@ Exit codes:
     7   a file could not be read; the plan is for the others
     10  --diff found a difference`,
 		Example: `  rdmactl k8s plan gpu-*.tar.gz > sriov.yaml
-  rdmactl k8s plan nodestates.yaml nodes.yaml --pod-cidr 10.244.0.0/16 --service-cidr 10.96.0.0/12 --out sriov/
-  rdmactl k8s plan snapshots/ --fabric fec0::a1 --vfs 8 --resource-prefix nvidia.com
+  rdmactl k8s plan nodestates.yaml nodes.yaml --pod-cidr 10.244.0.0/16 --out sriov/
+  rdmactl k8s plan snapshots/ --fabric fec0::a1 --vfs 8
   rdmactl k8s plan snapshots/ --isolation --max-unavailable 25% --out sriov/
   rdmactl k8s plan --nodes snapshots/ --diff sriov/
-  kubectl get -o yaml sriovnetworknodestates,nodes,namespaces -A | rdmactl k8s plan -`,
+  kubectl get -o yaml sriovnetworknodestates,nodes -A | rdmactl k8s plan -`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runK8sPlan(app, cmd, args, f) },
 	}
 	f.addTo(cmd)

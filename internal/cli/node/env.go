@@ -84,7 +84,7 @@ Exit codes:
   rdmactl env --explain
   rdmactl env --for nccl,ucx --include 'mlx5_[0-7]' --peer 10.1.2.3
   rdmactl env --format dotenv > job.env
-  rdmactl env --format configmap --namespace serving > node.yaml && kubectl apply -f node.yaml
+  rdmactl env --format configmap --namespace serving > node.yaml
   vars=$(rdmactl env --compat kserve) || exit; eval "$vars"`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			flags.formatGiven = cmd.Flags().Changed("format")

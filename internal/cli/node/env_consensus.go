@@ -51,7 +51,7 @@ Exit codes:
     7   the nodes agree, but an input or a file could not be read`,
 		Example: `  rdmactl env consensus gpu-00.json gpu-01.json gpu-02.json
   rdmactl env consensus -o json nodes/ > report.json
-  ssh gpu-07 rdmactl detect -o json | rdmactl env consensus --for nccl,ucx gpu-00.json -`,
+  ssh gpu-07 rdmactl detect -o json | rdmactl env consensus gpu-00.json -`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runConsensus(app, cmd, flags, args) },
 	}
 	f := cmd.Flags()
