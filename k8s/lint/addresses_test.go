@@ -24,13 +24,20 @@ func TestAddresses(t *testing.T) {
 			name: "half of IPv4, in ranges", rule: "ipam-mask",
 			ipam: `{"type": "host-local", "ranges": [[{"subnet": "192.168.0.0/24"}], [{"subnet": "192.168.0.0/1"}]]}`,
 			want: []string{"error /1 covers 128.0.0.0 to 255.255.255.255: the pod sends all traffic for " +
-				"them to the RDMA network"},
+				"them to this network"},
 		},
 		{
 			name: "a host in place of a network", rule: "ipam-mask",
 			ipam: `{"type": "host-local", "ranges": [[{"subnet": "192.168.0.7/24"}]]}`,
 			want: []string{"error 192.168.0.7/24 is a host address in 192.168.0.0/24, not a network: host-local " +
 				"rejects it, and no pod starts"},
+		},
+		// host-local compares addresses, not text (plugins/ipam/host-local/backend/allocator/range.go)
+		{
+			name: "networks in other forms", rule: "ipam-mask",
+			ipam: `{"type": "host-local", "ranges": [[{"subnet": "FD00:1::/64"}], [{"subnet": "3ffe:ffff:0:01ff::/64"}]]}`,
+			want: []string{"note 3ffe:ffff:0:1ff::/64 has public addresses: a pod on this network can't reach the hosts " +
+				"that own them"},
 		},
 		{name: "whereabouts takes it", rule: "ipam-mask", ipam: `{"type": "whereabouts", "range": "192.168.0.7/24"}`},
 		{
@@ -42,7 +49,7 @@ func TestAddresses(t *testing.T) {
 			name: "static with half of IPv4", rule: "ipam-mask",
 			ipam: `{"type": "static", "addresses": [{"address": "192.168.0.7/1"}]}`,
 			want: []string{"error /1 covers 128.0.0.0 to 255.255.255.255: the pod sends all traffic for " +
-				"them to the RDMA network"},
+				"them to this network"},
 		},
 		{
 			name: "static and alone", rule: "ipam-mask",

@@ -483,9 +483,13 @@ func TestBranches(t *testing.T) {
 			`[{"pciAddress": "0000:3b:00.0", "guids": ["02:00:00:00:00:00:00:01"]}]`) + pol(
 			`linkType: ib, nicSelector: {rootDevices: ["0000:5e:00.0"]}`), "", []string{"warn data.guids"}},
 
+		// ib-kubernetes' pkg/daemon/daemon.go reads pkey, and pkg/utils/utils.go has no other field
 		{
-			"nobody reads it", "ib-kubernetes", nadOf(`{"type": "ib-sriov", "pkey": "0x0001"}`), "",
-			[]string{"warn spec.config"},
+			"without ibKubernetesEnabled", "ib-kubernetes", nadOf(`{"type": "ib-sriov", "pkey": "0x0001"}`), "", nil,
+		},
+		{
+			"wrong without ibKubernetesEnabled", "ib-kubernetes", nadOf(`{"type": "ib-sriov", "pkey": "1"}`), "",
+			[]string{"error spec.config"},
 		},
 		{
 			"no prefix", "ib-kubernetes", nadOf(`{"type": "ib-sriov", "pkey": "1", "ibKubernetesEnabled": true}`), "",
@@ -713,9 +717,20 @@ func TestBranches(t *testing.T) {
 			"",
 			[]string{"error spec.vdpaType"},
 		},
-		{"without custom-", "nfd-label", strings.Replace(
+		// NFD's source/custom/static_features.go since v0.14.0 (b1b306173)
+		{"label as NFD has it", "nfd-label", strings.Replace(
 			pol("nicSelector: {pfNames: [ens1]}"), "pool: gpu", "feature.node.kubernetes.io/rdma.capable: \"true\"", 1,
-		), "", []string{`warn spec.nodeSelector["feature.node.kubernetes.io/rdma.capable"]`}},
+		), "", nil},
+		{
+			"custom-", "nfd-label", strings.Replace(pol("nicSelector: {pfNames: [ens1]}"), "pool: gpu",
+				"feature.node.kubernetes.io/custom-rdma.capable: \"true\"", 1), "",
+			[]string{`warn spec.nodeSelector["feature.node.kubernetes.io/custom-rdma.capable"]`},
+		},
+		// NFD's deployment/nodefeaturerule/samples/nodefeaturerule-custom.yaml publishes it
+		{"custom- of a rule", "nfd-label", strings.Replace(pol("nicSelector: {pfNames: [ens1]}"), "pool: gpu",
+			"feature.node.kubernetes.io/custom-rdma.capable: \"true\"", 1) +
+			"\napiVersion: nfd.k8s-sigs.io/v1alpha1\nkind: NodeFeatureRule\nmetadata: {name: x}\n" +
+			"spec: {rules: [{labels: {custom-rdma.capable: \"true\"}}]}\n", "", nil},
 		{"label that a rule makes", "nfd-label", strings.Replace(pol("nicSelector: {pfNames: [ens1]}"), "pool: gpu",
 			"feature.node.kubernetes.io/pci-15b3.present: \"true\"", 1) +
 			"\napiVersion: nfd.k8s-sigs.io/v1alpha1\nkind: NodeFeatureRule\nmetadata: {name: x}\n" +

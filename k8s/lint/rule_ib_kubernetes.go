@@ -16,13 +16,12 @@ func ibKubernetes() Rule {
 		Severity: SeverityError,
 		Kinds:    []string{k8s.KindNAD, k8s.KindConfigMap},
 		Explanation: prose.Join(`
-			ib-sriov ignores pkey. Only ib-kubernetes reads it and adds the GUIDs of pods to the
-			partition through UFM; its plugin noop does nothing, and there is no plugin for OpenSM.
-			A pkey starts with 0x and has 15 bits. With ibKubernetesEnabled, ib-sriov waits for
+			ib-sriov ignores pkey. ib-kubernetes, where it runs, reads it and adds the GUIDs of pods
+			to the partition through UFM; its plugin noop does nothing, and there is no plugin for
+			OpenSM. A pkey starts with 0x and has 15 bits. With ibKubernetesEnabled, ib-sriov waits for
 			ib-kubernetes; if ib-kubernetes doesn't run, pods fail ("please check mellanox
 			ib-kubernetes"). The ConfigMap ib-kubernetes-config sets the range of its GUIDs.`),
-		Remedy: "set ibKubernetesEnabled if ib-kubernetes runs with UFM; otherwise remove pkey, and add the " +
-			"VFs' GUIDs to the partitions in the subnet manager",
+		Remedy:  "write the number of the partition, from 0x0001 to 0x7fff",
 		Wrong:   "\"pkey\": \"0x8001\"",
 		Right:   "\"pkey\": \"0x0001\"",
 		Sources: []string{srcIBKubernetes, srcIBCNI},
@@ -50,12 +49,6 @@ func checkPKey(p *pass, d *nad, plugin cniPlugin) {
 		return
 	}
 	place := d.Inside(value, max(0, strings.Index(value.Text, `"pkey"`)))
-	if !plugin.IBKubernetes {
-		p.warn(d.Object, at,
-			"pkey %s has no effect without ibKubernetesEnabled: the pod is in the default partition",
-			plugin.PKey).place(place)
-		return
-	}
 	digits, prefixed := strings.CutPrefix(strings.ToLower(plugin.PKey), "0x")
 	n, err := strconv.ParseUint(digits, 16, 32)
 	switch {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"net/netip"
 	"slices"
-	"strings"
 
 	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
@@ -17,7 +16,7 @@ func ipamMask() Rule {
 		Kinds: []string{k8s.KindNetwork, k8s.KindIBNetwork, k8s.KindNAD},
 		Explanation: prose.Join(`
 			The interface in the pod gets the prefix length of range, and a route to the whole
-			prefix: /1 sends half of IPv4 to the RDMA network, including services and other nodes.
+			prefix: /1 sends half of IPv4 to this network, including services and other nodes.
 			/31 and longer leave no address besides network and broadcast. host-local requires the
 			address of the network, not of a host in it. Public addresses that belong to others work
 			until a pod has to reach the real hosts.`),
@@ -56,11 +55,11 @@ func checkMask(p *pass, ref ipamRef, r ipam.Range) {
 	case err != nil:
 		report(SeverityError, "%q is not an address range: write ADDRESS/LENGTH", r.Range)
 	case s.Prefix.Addr().Is4() && s.Prefix.Bits() < widest4:
-		report(SeverityError, "/%d covers %s to %s: the pod sends all traffic for them to the RDMA network",
+		report(SeverityError, "/%d covers %s to %s: the pod sends all traffic for them to this network",
 			s.Prefix.Bits(), s.Prefix.Addr(), ipam.Last(s.Prefix))
 	case s.Prefix.Addr().Is6() && s.Prefix.Bits() < widest6:
 		report(SeverityWarn, "/%d is larger than the network of any site", s.Prefix.Bits())
-	case r.Of == ipam.TypeHostLocal && !strings.HasPrefix(r.Range, s.Prefix.Addr().String()+"/"):
+	case r.Of == ipam.TypeHostLocal && !isNetwork(r.Range):
 		report(SeverityError, "%s is a host address in %s, not a network: host-local rejects it, and no pod starts",
 			r.Range, s.Prefix).fix("subnet: %s", s.Prefix)
 	default:
@@ -76,6 +75,13 @@ func checkMask(p *pass, ref ipamRef, r ipam.Range) {
 				s.Prefix).Remedy = "use a private range, unless you own these addresses"
 		}
 	}
+}
+
+// isNetwork reports whether the address before the slash has no bit of a host. Addresses have several
+// forms, such as FD00:1::/64 and fd00:0001::/64.
+func isNetwork(text string) bool {
+	p, err := netip.ParsePrefix(text)
+	return err == nil && p == p.Masked()
 }
 
 // notPublic returns the ranges that are not used on the internet: private addresses, shared address

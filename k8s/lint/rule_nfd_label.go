@@ -15,15 +15,15 @@ func nfdLabel() Rule {
 		Severity: SeverityWarn,
 		Kinds:    []string{k8s.KindPolicy, k8s.KindPoolConfig},
 		Explanation: prose.Join(`
-			NFD's labels start with feature.node.kubernetes.io/ and have string values. The labels
-			about RDMA come from NFD's source custom: custom-rdma.capable (an NVIDIA card) and
-			custom-rdma.available (the modules ib_uverbs and rdma_ucm are loaded); the manual calls
-			the latter rdma.enabled. NFD by itself publishes no label for vendor 15b3:
-			pci-15b3.present requires network-operator's NodeFeatureRule. A policy with a wrong
-			label selects no node, and no error is reported.`),
+			NFD's labels start with feature.node.kubernetes.io/ and have string values. Those about
+			RDMA are rdma.capable (an NVIDIA card) and rdma.available (the modules ib_uverbs and
+			rdma_ucm are loaded). Until v0.13 they had the prefix custom-; its manual still has it,
+			and calls the second label rdma.enabled. NFD by itself publishes no label for vendor
+			15b3: pci-15b3.present requires network-operator's NodeFeatureRule. A policy with a
+			wrong label selects no node, and no error is reported.`),
 		Remedy: "compare with kubectl get nodes --show-labels",
 		Wrong:  "    feature.node.kubernetes.io/rdma.enabled: \"true\"",
-		Right:  "    feature.node.kubernetes.io/custom-rdma.available: \"true\"",
+		Right:  "    feature.node.kubernetes.io/rdma.available: \"true\"",
 		Reports: []string{
 			"kubernetes-sigs/node-feature-discovery#812", "Mellanox/network-operator#211",
 			"k8snetworkplumbingwg/sriov-network-operator#672",
@@ -51,17 +51,19 @@ func checkLabel(p *pass, pol *policy, key string) {
 	at := path{"spec", "nodeSelector", key}
 	place := pol.KeyAt(at...)
 	name, ours := strings.CutPrefix(key, prefix)
+	bare, custom := strings.CutPrefix(name, "custom-")
 	switch {
-	case ours && (name == "rdma.enabled" || name == "custom-rdma.enabled"):
-		p.warn(pol.Object, at, "NFD publishes custom-rdma.available; rdma.enabled appears only in its manual").place(
-			place,
-		).fix("%scustom-rdma.available", prefix)
-	case ours && (name == "rdma.available" || name == "rdma.capable"):
-		p.warn(pol.Object, at, "NFD publishes custom-%s", name).place(place).fix("%scustom-%s", prefix, name)
+	case ours && p.publishes(name):
+	case ours && bare == "rdma.enabled":
+		p.warn(pol.Object, at, "NFD publishes rdma.available; %s appears only in its manual", name).place(
+			place).fix("%srdma.available", prefix)
+	case ours && custom && (bare == "rdma.available" || bare == "rdma.capable"):
+		p.warn(pol.Object, at, "NFD publishes %s; the prefix custom- was dropped in v0.14", bare).place(
+			place).fix("%s%s", prefix, bare)
 	case !ours &&
 		(key == "network-sriov.capable" || strings.HasPrefix(key, "pci-") && strings.HasSuffix(key, ".present")):
 		p.warn(pol.Object, at, "NFD's label starts with %s", prefix).place(place).fix("%s%s", prefix, key)
-	case ours && name == "pci-15b3.present" && !p.publishes(name):
+	case ours && name == "pci-15b3.present":
 		p.note(pol.Object, at, "NFD publishes %s only with network-operator's NodeFeatureRule",
 			name).place(place)
 	}
