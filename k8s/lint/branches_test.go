@@ -86,6 +86,12 @@ func drains(nodes, desired, current string) string {
 			`, sriovnetwork.openshift.io/current-state: `+current+`}, namespace: `, 1)
 }
 
+// plainNetwork is a network of VFs that may be for anything.
+func plainNetwork(ipam string) string {
+	return strings.NewReplacer("IPAM", ipam, "SriovIBNetwork", "SriovNetwork", "infinibandGUID", "ips").Replace(
+		someNetwork) + "---"
+}
+
 // hostNode has an address.
 const hostNode = `
 apiVersion: v1
@@ -572,6 +578,37 @@ func TestBranches(t *testing.T) {
 			pol("nicSelector: {vendor: \"8086\"}"), "isRdma: true", "isRdma: false", 1,
 		) + strings.Replace(ipamOf(`{"type": "whereabouts", "range": "10.0.0.0/24", "routes": [{"dst": "0.0.0.0/0"}]}`),
 			"SriovIBNetwork", "SriovNetwork", 1), "", nil},
+		// openshift/sriov-network-operator's examples for DPDK: VFs of Intel's cards, with no word of RDMA
+		{"plain VFs", "ipam-gateway", plainNetwork(`{"type": "whereabouts", "range": "10.0.0.0/24", "exclude": ` +
+			`["10.0.0.1/32"], "gateway": "10.0.0.1", "routes": [{"dst": "0.0.0.0/0"}]}`), "", nil},
+		{"plain VFs, but malformed", "ipam-gateway", plainNetwork(`{"type": "whereabouts", "range": "10.0.0.0/24", ` +
+			`"routes": [{"dst": "0.0.0.0"}]}`), "", []string{"error spec.ipam"}},
+		{"plain VFs without addresses", "ipam-empty", plainNetwork(""), "", []string{"note spec.ipam"}},
+		{
+			"DPDK without addresses", "ipam-empty",
+			strings.Replace(pol("deviceType: vfio-pci, nicSelector: {vendor: \"8086\"}"), "isRdma: true, ", "", 1) +
+				plainNetwork(""), "", nil,
+		},
+		{
+			"VFs of Intel, isRdma absent", "ipam-empty",
+			strings.Replace(pol("nicSelector: {vendor: \"8086\"}"), "isRdma: true, ", "", 1) + plainNetwork(""), "", nil,
+		},
+		{
+			"VFs of NVIDIA, isRdma absent", "ipam-empty",
+			strings.Replace(pol("nicSelector: {vendor: \"15b3\"}"), "isRdma: true, ", "", 1) + plainNetwork(""), "",
+			[]string{"note spec.ipam"},
+		},
+		{
+			"a pod with plain VFs", "pod-ipc-lock",
+			plainNetwork("") + strings.ReplaceAll(fill(somePod, "NETWORKS", "rail0", "POD", ""), "nvidia.com", "intel.com"),
+			"", nil,
+		},
+		{
+			"a pod with VFs whose name says RDMA", "pod-ipc-lock",
+			plainNetwork("") + strings.ReplaceAll(fill(somePod, "NETWORKS", "rail0", "POD", ""), "nvidia.com/rail0",
+				"intel.com/rail0_rdma") + strings.ReplaceAll(plainNetwork(""), "rail0", "rail0_rdma"), "",
+			[]string{"warn spec.containers[0].name"},
+		},
 		{
 			"ipam in ipam", "ipam-fields", ipamOf(`{"ipam": {"type": "whereabouts", "range": "10.0.0.0/24"}}`), "",
 			[]string{"error spec.ipam"},

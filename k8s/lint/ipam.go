@@ -8,7 +8,6 @@ import (
 	"io"
 	"reflect"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/rdmakit/rdmakit/k8s"
@@ -30,7 +29,7 @@ type ipamRef struct {
 	network  *network
 	resource string
 	ib       bool
-	rdma     bool // the network is for RDMA, as far as known
+	use      rdmaUse
 }
 
 // span is a valid range and its text.
@@ -49,7 +48,7 @@ func (m *model) findIPAMs() []ipamRef {
 		written[n.target()+"/"+n.Name] = true
 		ref := ipamRef{
 			Object: n.Object, at: path{"spec", "ipam"}, value: n.Find("spec", "ipam"), network: n,
-			resource: n.Spec.ResourceName, ib: n.IB, rdma: n.IB || !m.withoutRDMA(n.Spec.ResourceName),
+			resource: n.Spec.ResourceName, ib: n.IB, use: m.useOf("", n.Spec.ResourceName),
 		}
 		if ref.decode(lenient(n.Spec.IPAM)) {
 			out = append(out, ref)
@@ -63,12 +62,14 @@ func (m *model) findIPAMs() []ipamRef {
 			if plugin.IPAM.Type == "" {
 				continue
 			}
-			_, resource := splitResource(nad.Value.Metadata.Annotations[k8s.AnnotationResourceName])
+			prefix, resource := splitResource(nad.Value.Metadata.Annotations[k8s.AnnotationResourceName])
 			ref := ipamRef{
 				Object: nad.Object, at: path{"spec", "config"}, value: nad.Find("spec", "config"), resource: resource,
 				from: max(0, strings.Index(nad.Value.Spec.Config, `"ipam"`)), ib: plugin.Type == "ib-sriov",
-				rdma: (resource != "" || slices.Contains([]string{"ib-sriov", "sriov", "ipoib"}, plugin.Type)) &&
-					!m.withoutRDMA(resource),
+				use: m.useOf(prefix, resource),
+			}
+			if forRDMA(pluginsOf(nad.Value.Spec.Config)) {
+				ref.use = rdmaYes
 			}
 			if ref.decode(plugin.keys["ipam"]) {
 				out = append(out, ref)
@@ -78,6 +79,10 @@ func (m *model) findIPAMs() []ipamRef {
 	}
 	return out
 }
+
+// vf reports whether the interfaces of the network are VFs; the same addresses on several nodes may
+// be meant on a bridge or a macvlan.
+func (r ipamRef) vf() bool { return r.network != nil || r.resource != "" || r.ib }
 
 // decode reads the fields and their ranges. It reports whether the text is valid JSON. A field of
 // the wrong type doesn't affect the others.

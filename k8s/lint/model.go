@@ -33,9 +33,11 @@ type model struct {
 	attach    []attachable
 	addresses []ipamRef
 	known     []string // resources of policies and nodes
-	resource  map[string]resourceUse
-	ofPolicy  map[string][]*policy  // by resource
-	ofNetwork map[string][]*network // by resource
+	// rdmaNetworks are the resources of networks that are for RDMA.
+	rdmaNetworks map[string]bool
+	resource     map[string]resourceUse
+	ofPolicy     map[string][]*policy  // by resource
+	ofNetwork    map[string][]*network // by resource
 	// interfaces counts the pods' interfaces on each network.
 	interfaces map[*manifest.Object]int
 }
@@ -112,6 +114,7 @@ func (m *model) index() {
 		m.byName[a.Name] = append(m.byName[a.Name], a)
 	}
 	m.interfaces = m.interfacesOf()
+	m.rdmaNetworks = m.findRDMANetworks()
 	m.addresses = m.findIPAMs()
 	m.known = m.findResources()
 	m.resource = map[string]resourceUse{}

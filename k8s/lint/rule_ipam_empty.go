@@ -31,7 +31,8 @@ func ipamEmpty() Rule {
 				checkIPAMEmpty(p, n)
 			}
 			for _, ref := range p.ipams() {
-				if ref.rdma && ref.conf.Type == ipam.TypeHostLocal && p.severalNodes(ref.resource) {
+				ours := ref.use == rdmaYes || ref.use == rdmaUnknown && ref.vf()
+				if ours && ref.conf.Type == ipam.TypeHostLocal && p.severalNodes(ref.resource) {
 					p.warn(ref.Object, ref.at, "host-local assigns addresses from the same range on each node: pods "+
 						"on two nodes get the same address").place(ref.key("type"))
 				}
@@ -45,9 +46,12 @@ func checkIPAMEmpty(p *pass, n *network) {
 	text := strings.Join(strings.Fields(n.Spec.IPAM), "")
 	switch {
 	case v != nil && v.Kind != manifest.Null && v.Kind != manifest.String, text != "" && text != "{}":
+	case p.useOf("", n.Spec.ResourceName) == rdmaNo: // DPDK, or a plain network with addresses of its own
 	case n.IB:
 		p.note(n.Object, path{"spec", "ipam"},
 			"no ipam: verbs work, but rping and librdmacm don't, because they need an IP address")
+	case p.useOf("", n.Spec.ResourceName) == rdmaUnknown:
+		p.note(n.Object, path{"spec", "ipam"}, "no ipam: the interface gets no address, which RoCE would need")
 	default:
 		p.warn(n.Object, path{"spec", "ipam"},
 			"no ipam: the interface gets no address, and the RoCE device has only a link-local GID")

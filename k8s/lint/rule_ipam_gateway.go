@@ -18,9 +18,9 @@ func ipamGateway() Rule {
 			server there too, and so do two routes that cover half of the addresses each. A route
 			needs dst as ADDRESS/LENGTH, and gw within the network's range. A gateway is harmless if
 			rails are routed on purpose. whereabouts doesn't reserve the gateway's address, so it
-			must be outside of range_start to range_end, or in exclude. The rule checks hand-written
-			networks only if their plugin is ib-sriov, sriov or ipoib, or if they have a resource: a
-			macvlan or bridge network may be meant as the pod's default route.`),
+			must be outside of range_start to range_end, or in exclude. A default route or gateway
+			is reported only if the network is known to be for RDMA: by its policy (isRdma), its
+			plugins, or the name of its resource. Another network may be meant as the pod's way out.`),
 		Remedy: "remove it: hosts in the subnet of an RDMA network need no gateway, and routes to other rails " +
 			"name their subnets",
 		Wrong:   "      \"routes\": [{\"dst\": \"0.0.0.0/0\"}]",
@@ -28,7 +28,7 @@ func ipamGateway() Rule {
 		Sources: []string{srcWhereabouts, srcHostLocal},
 		check: func(p *pass) {
 			for _, ref := range p.ipams() {
-				if ref.rdma {
+				if ref.use != rdmaNo {
 					checkGateway(p, ref)
 				}
 			}
@@ -59,7 +59,7 @@ func checkGateway(p *pass, ref ipamRef) {
 			warn(g.text, "gateway %s is not in %s: the pod can't reach it",
 				gateway, g.spans[0].Prefix).Remedy = "write an address of the range"
 		}
-		if len(ref.conf.Routes) == 0 && first {
+		if len(ref.conf.Routes) == 0 && first && ref.use == rdmaYes {
 			warn(g.text, "a gateway on an RDMA network, but no route needs it")
 		}
 		first = false
@@ -109,9 +109,11 @@ func checkRoutes(p *pass, ref ipamRef) {
 				r.Dst).place(ref.keyOf("dst", r.Dst)).Remedy = "write dst as 192.168.0.0/16"
 			continue
 		case dst.Bits() == 0:
-			p.error(ref.Object, ref.at, "the route to %s sends all traffic to the RDMA network", r.Dst).place(
-				ref.key("routes"),
-			).Value = r.Dst
+			if ref.use == rdmaYes {
+				p.error(ref.Object, ref.at, "the route to %s sends all traffic to the RDMA network", r.Dst).place(
+					ref.key("routes"),
+				).Value = r.Dst
+			}
 			wide = true
 		}
 		all = append(all, dst.Masked())
@@ -129,7 +131,7 @@ func checkRoutes(p *pass, ref ipamRef) {
 		}
 	}
 	for _, family := range []string{"0.0.0.0/0", "::/0"} {
-		if everything := netip.MustParsePrefix(family); !wide && covered(everything, all) {
+		if everything := netip.MustParsePrefix(family); !wide && ref.use == rdmaYes && covered(everything, all) {
 			p.error(ref.Object, ref.at, "the routes together cover %s and send all traffic to the RDMA network",
 				family).place(ref.key("routes"))
 			return

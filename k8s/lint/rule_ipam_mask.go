@@ -69,7 +69,7 @@ func checkMask(p *pass, ref ipamRef, r ipam.Range) {
 				return
 			}
 		}
-		if ref.rdma && !anyOverlaps(notPublic(), s.Prefix) {
+		if ref.use == rdmaYes && !anyOverlaps(notPublic(), s.Prefix) {
 			report(SeverityNote,
 				"%s has public addresses: a pod on this network can't reach the hosts that own them",
 				s.Prefix).Remedy = "use a private range, unless you own these addresses"

@@ -58,7 +58,7 @@ func checkOwnOverlap(p *pass, ref ipamRef, earlier []span, s span) {
 func checkReservedRoutes(p *pass, reserved []Reserved, ref ipamRef) {
 	for _, route := range ref.conf.Routes[:min(len(ref.conf.Routes), maxRanges)] {
 		dst, err := netip.ParsePrefix(route.Dst)
-		if err != nil || dst.Bits() == 0 || !ref.rdma {
+		if err != nil || dst.Bits() == 0 || ref.use == rdmaNo {
 			continue // ipam-gateway reports these
 		}
 		for _, r := range reserved {

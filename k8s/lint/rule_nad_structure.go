@@ -35,7 +35,7 @@ func nadStructure() Rule {
 				w.chain()
 			}
 			for _, n := range p.networks {
-				for _, plugin := range pluginsOf(`{"plugins": [` + n.Spec.MetaPlugins + `]}`) {
+				for _, plugin := range pluginsOf(metaPlugins(n)) {
 					if near := nearestPlugin(plugin.Type); near != "" {
 						p.error(n.Object, path{"spec", "metaPlugins"}, "unknown plugin %q", plugin.Type).fix(
 							`"type": %q`, near)

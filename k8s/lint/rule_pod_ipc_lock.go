@@ -42,7 +42,7 @@ func (m *model) rdmaResource(c container) string {
 	for _, name := range slices.Sorted(maps.Keys(c.Resources.Limits)) {
 		prefix, base := splitResource(name)
 		use := m.resource[base]
-		if prefix == sharedPrefix || prefix != "" && (use.made || use.networked) && !m.withoutRDMA(base) {
+		if prefix == sharedPrefix || prefix != "" && (use.made || use.networked) && m.useOf(prefix, base) == rdmaYes {
 			return name
 		}
 	}

@@ -60,17 +60,3 @@ func rdmaIsolation() Rule {
 		},
 	}
 }
-
-// withoutRDMA reports whether all policies of a resource exclude RDMA devices.
-func (m *model) withoutRDMA(resource string) bool {
-	policies := m.policiesOf(resource)
-	return len(policies) > 0 && !slices.ContainsFunc(policies, func(p *policy) bool {
-		rdma := p.Value.Spec.IsRdma
-		return p.Value.Spec.DeviceType != "vfio-pci" && (rdma == nil || *rdma)
-	})
-}
-
-// forRDMA reports whether a policy creates a resource with RDMA devices.
-func (m *model) forRDMA(resource string) bool {
-	return slices.ContainsFunc(m.policiesOf(resource), func(p *policy) bool { return k8s.ValueOf(p.Value.Spec.IsRdma) })
-}
