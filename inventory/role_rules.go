@@ -92,7 +92,7 @@ var roleRules = []roleRule{
 		"other-link-layer", RoleUncertain, "the board and rate of the compute ports, and another link layer",
 		reasonLinkLayer,
 	},
-	{"down-other", RoleUnknown, "no link, and another board than the compute ports", reasonDownOther},
+	{"down-other", RoleUnused, "no link, and another board than the compute ports", reasonDownOther},
 	{"rate-unknown", RoleUnknown, "its rate could not be read", reasonNoRate},
 	{"fast", RoleStorage, "any other port of 40 Gb/s or more", reasonFast},
 	{"slow", RoleManagement, "any other port", reasonSlow},

@@ -165,6 +165,9 @@ func TestRoleRules(t *testing.T) {
 			p.Rate, d.BoardID = &inventory.Rate{GbPerSecond: 400}, "MT_0000001069"
 			s.Netdev(p.Netdev).Bond = &inventory.Bond{}
 		}, inventory.RoleUncertain, "other-board"},
+		{"the DPU without a link", xe9680, dpu, func(_ *snapshot, _ *device, p *port) {
+			p.State, p.PhysState = inventory.PortStateDown, inventory.PhysStateDisabled
+		}, inventory.RoleUnused, "down-other"},
 		{"the default route on the DPU", xe9680, dpu, func(s *snapshot, _ *device, p *port) {
 			s.Host.DefaultRoutes = []inventory.DefaultRoute{{Family: "ipv4", Netdev: p.Netdev}}
 		}, inventory.RoleManagement, "default-route"},
