@@ -2,6 +2,7 @@ package inventory_test
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -241,6 +242,54 @@ func TestSMIOfKernel(t *testing.T) {
 	d := snap.Device("mlx5_3")
 	if d.SMIOf != "mlx5_0" || d.Ports[0].Role != inventory.RoleUnused || d.Ports[0].RoleRule != "smi" {
 		t.Errorf("mlx5_3: SMI of %q, role %q by %s", d.SMIOf, d.Ports[0].Role, d.Ports[0].RoleRule)
+	}
+}
+
+// TestSMIWithoutHasSMI removes has_smi from recordings of multi-plane cards: the missing uverbs and
+// the name tell.
+func TestSMIWithoutHasSMI(t *testing.T) {
+	for node, want := range map[string]int{"xdr_cx8_smi_nodev": 1, "gb300_xdr_smi_nodev": 4} {
+		n, err := realnodes.Load(node)
+		if err != nil {
+			t.Fatal(err)
+		}
+		devices, err := fs.ReadDir(n.Tree.FS(), "sys/class/infiniband")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range devices {
+			for port := range 4 {
+				removeAll(t, n.Tree, fmt.Sprintf("sys/class/infiniband/%s/ports/%d/has_smi", d.Name(), port+1))
+			}
+		}
+		snap, _ := inventory.Scan(t.Context(), inventory.Sources{Root: n.Tree.FS()})
+		smi := 0
+		for _, d := range snap.Devices {
+			if is := strings.HasPrefix(d.Name, "smi"); is != (d.SMIOf != "") {
+				t.Errorf("%s: %s is SMI of %q", node, d.Name, d.SMIOf)
+			}
+			if d.SMIOf == "" {
+				continue
+			}
+			smi++
+			for _, p := range d.Ports {
+				if p.HasSMI != nil || p.Role != inventory.RoleUnused || p.RoleRule != "smi" {
+					t.Errorf("%s: %s:%d has_smi %v, role %q by %s", node, d.Name, p.Number, p.HasSMI, p.Role, p.RoleRule)
+				}
+			}
+		}
+		if smi != want {
+			t.Errorf("%s: %d SMI devices, want %d", node, smi, want)
+		}
+		got := 0 // rails, which are those of the tree's head
+		for _, p := range snap.Ports() {
+			if p.Rail != nil {
+				got++
+			}
+		}
+		if got != len(n.Right.Compute) {
+			t.Errorf("%s: %d rails, want %v", node, got, n.Right.Compute)
+		}
 	}
 }
 

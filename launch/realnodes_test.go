@@ -106,6 +106,28 @@ func TestEffect(t *testing.T) {
 	}
 }
 
+// TestUncertainPortsAreAskedFor includes ports of a node without compute ports: they are used only
+// if someone says so, and no other port with them.
+func TestUncertainPortsAreAskedFor(t *testing.T) {
+	n, err := realnodes.Load("h20_ib_rails_down_bf3_up")
+	if err != nil {
+		t.Fatal(err)
+	}
+	snap := scanReal(t, n.Tree)
+	for _, tt := range []struct {
+		include []string
+		want    string
+	}{
+		{nil, "none"}, {[]string{"mlx5_1:1", "mlx5_2:1"}, "=mlx5_1:1,mlx5_2:1"},
+		{[]string{"mlx5_0"}, "none"}, // has no link
+	} {
+		plan, err := launch.Derive(snap, launch.Options{Include: tt.include})
+		if got := hcaOf(&plan); err != nil || got != tt.want {
+			t.Errorf("include %v: NCCL_IB_HCA = %s, %v, want %s", tt.include, got, err, tt.want)
+		}
+	}
+}
+
 // onlyNames are the real machines whose recordings have no PCI devices: only the names tell which
 // rail is which.
 var onlyNames = []string{"gpud_h100_bond", "node_exporter_fixture", "sysfs_login_two_100g_no_link_layer"}

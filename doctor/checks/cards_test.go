@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rdmakit/rdmakit/doctor"
+	"github.com/rdmakit/rdmakit/internal/testkit/realnodes"
 	"github.com/rdmakit/rdmakit/inventory"
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
@@ -228,4 +229,32 @@ func TestSaturatedLinkDowned(t *testing.T) {
 	if !strings.Contains(got, "255 times or more") || !strings.Contains(got, "perfquery -R") {
 		t.Errorf("link-downed says %q, want the end of the counter and how to reset it", got)
 	}
+}
+
+// Without a compute port the uncertain ones are judged, and the check role says how to use them.
+func TestUncertainPortsWithoutCompute(t *testing.T) {
+	n, err := realnodes.Load("h20_ib_rails_down_bf3_up")
+	if err != nil {
+		t.Fatal(err)
+	}
+	snap := scan(t, n.Tree)
+	r := expect(t, "role", snap, "info node")
+	for _, word := range []string{
+		"no active compute port; uncertain: mlx5_1:1, mlx5_2:1 (", "have no link", "management: mlx5_bond_0:1",
+		"\nrdmactl env --include mlx5_1:1,mlx5_2:1",
+	} {
+		if got := text(r.Findings[0]); !strings.Contains(got, word) {
+			t.Errorf("role says %q, want %q in it", got, word)
+		}
+	}
+	expect(t, "port-active", snap, "fail mlx5_0:1", "fail mlx5_3:1", "fail mlx5_4:1", "fail mlx5_7:1")
+	expect(t, "mtu", snap, "pass node", "info mlx5_bond_0:1")
+
+	uncertain := snap.Device("mlx5_1")
+	uncertain.Ports[0].GIDs = []inventory.GIDEntry{
+		{GID: ib.GIDFromAddr(netip.MustParseAddr("fe80::1")), Type: inventory.GIDTypeRoCEv2},
+	}
+	expect(t, "gid-routable", snap, "warn mlx5_1:1")
+	snap.Device("mlx5_2").Ports[0].Role = inventory.RoleCompute
+	expect(t, "gid-routable", snap, "pass node", "info mlx5_1:1")
 }
