@@ -134,11 +134,19 @@ func (s *Snapshot) optional(c *Card) bool {
 	return false
 }
 
-// besideDPU reports whether a card is a function of a BlueField of which another function has the
-// RDMA device: vendors ship dual-port BlueFields whose second function has none.
+// besideDPU reports whether a card is the second function of a BlueField whose first function has
+// an RDMA device, as in Cisco's UCSC-885A and Dell's XE9680: they ship dual-port BlueFields whose
+// second function has none. If that of another BlueField of the same board has one, it is missing.
 func (s *Snapshot) besideDPU(c *Card) bool {
-	sameSlot := func(d Device) bool { return d.PCI != nil && d.PCI.slot() == c.PCI.slot() }
-	return blueField.has(c.PCI) && slices.ContainsFunc(s.Devices, sameSlot)
+	if !blueField.has(c.PCI) || c.PCI.function() != "1" {
+		return false
+	}
+	first := slices.IndexFunc(s.Devices, func(d Device) bool {
+		return d.VF == nil && d.PCI != nil && d.PCI.slot() == c.PCI.slot() && d.PCI.function() == "0"
+	})
+	return first >= 0 && !slices.ContainsFunc(s.Devices, func(d Device) bool {
+		return d.VF == nil && d.SameModel(&s.Devices[first]) && d.PCI.function() == "1"
+	})
 }
 
 // alwaysRDMA are the drivers whose functions should all have an RDMA device.
