@@ -258,3 +258,34 @@ func TestUncertainPortsWithoutCompute(t *testing.T) {
 	snap.Device("mlx5_2").Ports[0].Role = inventory.RoleCompute
 	expect(t, "gid-routable", snap, "pass node", "info mlx5_1:1")
 }
+
+// Two ports of 200 Gb/s share x16 at 16 GT/s, which carries 16 * 16 * 128/130 = 252 Gb/s: a note.
+func TestPortsShareAPCIeLink(t *testing.T) {
+	tree := func(name string) inventory.Snapshot {
+		n, err := realnodes.Load(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return scan(t, n.Tree)
+	}
+	snap := tree("hygon_dcu_dual_port_cards")
+	r := expect(t, "pcie-link", snap, "pass node", "info mlx5_0:1", "info mlx5_4:1")
+	for _, word := range []string{
+		"2 compute ports share a PCI Express link of 252 Gb/s (x16 at 16 GT/s), and have 400 Gb/s together: " +
+			"mlx5_0:1, mlx5_1:1", "current_link_width = 16", "mlx5_1/ports/1/rate = 200 Gb/sec",
+	} {
+		if got := text(r.Findings[1]); !strings.Contains(got, word) {
+			t.Errorf("pcie-link says %q, want %q in it", got, word)
+		}
+	}
+	checkFinding(t, check(t, "pcie-link"), r.Findings[1])
+	second := &snap.Device("mlx5_1").Ports[0]
+	second.State = inventory.PortStateDown
+	expect(t, "pcie-link", snap, "pass node", "info mlx5_4:1")
+	second.State = inventory.PortStateActive
+	snap.Device("mlx5_1").PCI.Link, snap.Device("mlx5_0").PCI.Link = &inventory.PCILink{GTPerSecond: 8, Width: 16},
+		&inventory.PCILink{GTPerSecond: 8, Width: 16}
+	expect(t, "pcie-link", snap, "warn mlx5_0:1", "warn mlx5_1:1", "info mlx5_4:1")
+	// 504 Gb/s carry two ports of 200 Gb/s.
+	expect(t, "pcie-link", tree("sr675_rtxpro_cx7"), "pass node")
+}

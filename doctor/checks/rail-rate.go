@@ -3,7 +3,6 @@ package checks
 import (
 	"context"
 	"fmt"
-	"path"
 	"strconv"
 	"strings"
 
@@ -149,9 +148,7 @@ func linkEvidence(d *inventory.Device) []doctor.Evidence {
 	}
 	now, most := d.PCI.Link, d.PCI.LinkMax
 	var ev []doctor.Evidence
-	add := func(file, value string) {
-		ev = append(ev, doctor.Evidence{Path: path.Join(d.PCI.Path, file), Value: value})
-	}
+	add := func(file, value string) { ev = append(ev, pciEvidence(d, file, value)) }
 	if now.GTPerSecond < most.GTPerSecond {
 		add("current_link_speed", transfers(now.GTPerSecond))
 		add("max_link_speed", transfers(most.GTPerSecond))
