@@ -109,7 +109,7 @@ func newClassifier(snap *Snapshot, site []RoleSetting) *classifier {
 	for d, p := range snap.Ports() {
 		f := portFacts{d: d, p: p, up: linkUp(p), near: nearGPU(p), others: snap.OthersReason(d, p)}
 		f.setting = settingOf(site, snap, d, p)
-		f.route = defaultRoute(snap, p)
+		f.route = snap.DefaultRouteOf(p) != nil
 		if spare, _ := snap.SpareOf(d, p); spare != nil {
 			f.sibling = spare.Name
 		}
@@ -192,22 +192,22 @@ func nearestGPUText(p *Port) string {
 	return fmt.Sprintf("GPU%d at %s", p.GPUs[0].GPU, p.GPUs[0].Distance)
 }
 
-// defaultRoute reports whether the default route is on the port's network device, on its bond, or
-// on a VLAN device on it.
-func defaultRoute(s *Snapshot, p *Port) bool {
+// DefaultRouteOf returns the default route that the port's network device carries, or its bond, or a
+// VLAN device on one of them: that with the lowest metric. It returns nil for none.
+func (s *Snapshot) DefaultRouteOf(p *Port) *DefaultRoute {
 	n := s.Netdev(p.Netdev)
 	if n == nil {
-		return false
+		return nil
 	}
-	for _, r := range s.Host.DefaultRoutes {
-		if r.Netdev == n.Name || r.Netdev == n.Master && n.Master != "" {
-			return true
-		}
-		if over := s.Netdev(r.Netdev); over != nil && over.Lower == n.Name {
-			return true
-		}
+	own := func(name string) bool { return name != "" && (name == n.Name || name == n.Master) }
+	i := slices.IndexFunc(s.Host.DefaultRoutes, func(r DefaultRoute) bool {
+		over := s.Netdev(r.Netdev)
+		return own(r.Netdev) || over != nil && own(over.Lower)
+	})
+	if i < 0 {
+		return nil
 	}
-	return false
+	return &s.Host.DefaultRoutes[i]
 }
 
 func bonded(s *Snapshot, p *Port) bool {

@@ -329,6 +329,35 @@ func TestSettingsOfSite(t *testing.T) {
 	}
 }
 
+// TestDefaultRouteOf puts the default route on devices above the port's.
+func TestDefaultRouteOf(t *testing.T) {
+	snap := inventory.Snapshot{Netdevs: []inventory.Netdev{
+		{Name: "eth0", Master: "bond0"}, {Name: "bond0"}, {Name: "bond0.7", Lower: "bond0"}, {Name: "eth1"},
+		{Name: "eth1.7", Lower: "eth1"}, {Name: "tun0"},
+	}}
+	for _, tt := range []struct {
+		route string
+		want  []string // the ports that carry it
+	}{
+		{"eth0", []string{"eth0"}},
+		{"bond0", []string{"eth0"}},
+		{"bond0.7", []string{"eth0"}},
+		{"eth1.7", []string{"eth1"}},
+		{"tun0", nil}, {"gone", nil}, {"", nil},
+	} {
+		snap.Host.DefaultRoutes = []inventory.DefaultRoute{{Family: "ipv4", Netdev: tt.route}}
+		var got []string
+		for _, netdev := range []string{"eth0", "eth1", "none", ""} {
+			if r := snap.DefaultRouteOf(&inventory.Port{Netdev: netdev}); r != nil && r.Netdev == tt.route {
+				got = append(got, netdev)
+			}
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("the route on %q is carried by %q, want %q", tt.route, got, tt.want)
+		}
+	}
+}
+
 // TestRailsDown takes the link from all rails: the DPU doesn't become one.
 func TestRailsDown(t *testing.T) {
 	snap := scanNode(t, "xe9680_h200_bf3")

@@ -143,7 +143,7 @@ func TestRolesOfComputePorts(t *testing.T) {
 
 	withRoute := func(devices ...inventory.Device) inventory.Snapshot {
 		snap := snapshot(devices...)
-		snap.Netdevs = []inventory.Netdev{{Name: "net_mlx5_0", Path: "/sys/class/net/net_mlx5_0", DefaultRoute: true}}
+		snap.Netdevs = []inventory.Netdev{{Name: "net_mlx5_0", Path: "/sys/class/net/net_mlx5_0"}}
 		snap.Host.DefaultRoutes = []inventory.DefaultRoute{
 			{Family: "ipv6", Netdev: "net_mlx5_0", Gateway: "fe80::1", Metric: 1024},
 		}
@@ -155,6 +155,22 @@ func TestRolesOfComputePorts(t *testing.T) {
 		"/proc/net/ipv6_route = default via fe80::1 dev net_mlx5_0 metric 1024"; got != want {
 		t.Errorf("evidence = %q, want %q", got, want)
 	}
+
+	// The route may be on a VLAN on the port's bond.
+	snap := withRoute(function(0, 0), function(1, 0))
+	snap.Netdevs = []inventory.Netdev{
+		{Name: "net_mlx5_0", Master: "bond0"}, {Name: "bond0", Bond: &inventory.Bond{}},
+		{Name: "bond0.7", Lower: "bond0"}, {Name: "net_mlx5_2"},
+	}
+	for _, name := range []string{"bond0", "bond0.7"} {
+		snap.Host.DefaultRoutes[0].Netdev = name
+		r = expect(t, "role", snap, "pass node", "info mlx5_0:1")
+		if got, want := r.Findings[1].Summary, "the default route uses this compute port ("+name+")"; got != want {
+			t.Errorf("role says %q, want %q", got, want)
+		}
+	}
+	snap.Host.DefaultRoutes[0].Netdev = "eno1"
+	expect(t, "role", snap, "pass node")
 
 	storage := function(0, 0)
 	storage.Ports[0].Role = inventory.RoleStorage

@@ -144,8 +144,8 @@ func strayPort(s *inventory.Snapshot, p portRef, compute []portRef) doctor.Findi
 	if p.port.Rate != nil {
 		f.Evidence = append(f.Evidence, p.evidence("rate", rawRate(p.port.Rate)))
 	}
-	if n := p.netdev(s); n != nil && n.DefaultRoute {
-		f.Evidence = append(f.Evidence, routeEvidence(s, n.Name))
+	if r := s.DefaultRouteOf(p.port); r != nil {
+		f.Evidence = append(f.Evidence, routeEvidence(r))
 	}
 	return f
 }
@@ -237,16 +237,16 @@ func mixedLayers(compute []portRef) []doctor.Finding {
 func defaultRoute(s *inventory.Snapshot, compute []portRef) []doctor.Finding {
 	var findings []doctor.Finding
 	for _, p := range compute {
-		n := p.netdev(s)
-		if n == nil || !n.DefaultRoute {
+		r := s.DefaultRouteOf(p.port)
+		if r == nil {
 			continue
 		}
 		f := doctor.Finding{
 			Outcome: doctor.OutcomeInfo, Object: p.object(),
-			Summary: fmt.Sprintf("the default route uses this compute port (%s)", n.Name),
+			Summary: fmt.Sprintf("the default route uses this compute port (%s)", r.Netdev),
 			Explanation: "Image pulls, storage and logins share the link with the collectives: at times the rail " +
 				"is slower than the others, which looks like network jitter.",
-			Evidence: []doctor.Evidence{routeEvidence(s, n.Name)},
+			Evidence: []doctor.Evidence{routeEvidence(r)},
 			Remedy: []string{
 				"# find another network device for the default route", "ip route show default",
 				"rdmactl detect",
@@ -262,20 +262,14 @@ func defaultRoute(s *inventory.Snapshot, compute []portRef) []doctor.Finding {
 	return findings
 }
 
-// routeEvidence returns the default route as `ip route` prints it.
-func routeEvidence(s *inventory.Snapshot, netdev string) doctor.Evidence {
-	for _, r := range s.Host.DefaultRoutes {
-		if r.Netdev != netdev {
-			continue
-		}
-		path, via := "/proc/net/route", ""
-		if r.Family == "ipv6" {
-			path = "/proc/net/ipv6_route"
-		}
-		if r.Gateway != "" {
-			via = "via " + r.Gateway + " "
-		}
-		return doctor.Evidence{Path: path, Value: fmt.Sprintf("default %sdev %s metric %d", via, netdev, r.Metric)}
+// routeEvidence returns a default route as `ip route` prints it.
+func routeEvidence(r *inventory.DefaultRoute) doctor.Evidence {
+	path, via := "/proc/net/route", ""
+	if r.Family == "ipv6" {
+		path = "/proc/net/ipv6_route"
 	}
-	return doctor.Evidence{Path: "/proc/net/route", Value: "default dev " + netdev}
+	if r.Gateway != "" {
+		via = "via " + r.Gateway + " "
+	}
+	return doctor.Evidence{Path: path, Value: fmt.Sprintf("default %sdev %s metric %d", via, r.Netdev, r.Metric)}
 }
