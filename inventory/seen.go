@@ -16,6 +16,7 @@ func (s *Snapshot) Unseen() []string {
 	add(!h.PCIVisible, "PCI devices and GPUs (no /sys/bus/pci)")
 	add(len(s.Devices) > 0 && len(h.Modules) == 0, "kernel modules (no /sys/module)")
 	add(len(s.Devices) > 0 && !h.DevVisible, "whether programs can open the devices (no /dev)")
+	add(len(s.Devices) > 0 && !s.UverbsKnown(), "verbs devices (no /sys/class/infiniband_verbs)")
 	add(slices.ContainsFunc(s.Devices, func(d Device) bool { return d.NodeType == NodeTypeUnknown }),
 		"the types of devices (no node_type)")
 	add(s.anyPort(func(p *Port) bool { return p.LinkLayerOfClass }),

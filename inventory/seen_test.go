@@ -49,6 +49,14 @@ func TestUnseen(t *testing.T) {
 		{"the PCI bus", whole, []string{"sys/bus/pci"}, []string{"PCI devices and GPUs (no /sys/bus/pci)"}},
 		{"modules", whole, []string{"sys/module", "proc/modules"}, []string{"kernel modules (no /sys/module)"}},
 		{"character devices", whole, []string{"dev"}, []string{"whether programs can open the devices (no /dev)"}},
+		{
+			"verbs devices, ib_uverbs being loaded", whole, []string{"sys/class/infiniband_verbs"},
+			[]string{"verbs devices (no /sys/class/infiniband_verbs)"},
+		},
+		{ // then the missing folder is a fault
+			"verbs devices, ib_uverbs not being loaded", whole,
+			[]string{"sys/class/infiniband_verbs", "sys/module/ib_uverbs", "proc/modules"}, nil,
+		},
 		{"a node type", whole, []string{device + "node_type"}, []string{"the types of devices (no node_type)"}},
 		{
 			"a link layer", ib, []string{"sys/class/infiniband/mlx5_0/ports/1/link_layer"},

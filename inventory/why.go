@@ -190,10 +190,10 @@ func (s *Snapshot) hasVFDevice(c *Card) bool {
 
 // charObstacles returns the reasons why a process can't open the devices.
 func (s *Snapshot) charObstacles() []Obstacle {
-	if !s.Host.DevVisible {
-		return nil // unknown in a recording without /dev
+	if !s.UverbsKnown() {
+		return nil
 	}
-	if !s.Host.DevInfiniBand {
+	if s.Host.DevVisible && !s.Host.DevInfiniBand {
 		o := Obstacle{
 			ID: ObstacleNoUverbs, Text: "/dev/infiniband does not exist, so no program can open an RDMA device",
 			Path: "/" + sysfs.DevInfiniBand, Value: missing, Remedy: "modprobe ib_uverbs rdma_ucm",
@@ -215,12 +215,29 @@ func (s *Snapshot) charObstacles() []Obstacle {
 	return out
 }
 
+// UverbsKnown reports whether the snapshot tells which devices have a uverbs device: one of them
+// has, or the recorded modules are without ib_uverbs, which creates /sys/class/infiniband_verbs.
+// Otherwise that folder was not recorded.
+func (s *Snapshot) UverbsKnown() bool {
+	mods := s.Host.Modules
+	return slices.ContainsFunc(s.Devices, func(d Device) bool { return d.hasUverbs() }) ||
+		len(mods) > 0 && !slices.ContainsFunc(mods, func(m Module) bool { return m.Name == "ib_uverbs" })
+}
+
+// uverbsUnread reports whether the scan could not read all of /sys/class/infiniband_verbs.
+func (s *Snapshot) uverbsUnread() bool {
+	return slices.ContainsFunc(s.Problems, func(p Problem) bool {
+		return strings.HasPrefix(p.Path+"/", "/"+sysfs.ClassInfiniBandVerbs+"/")
+	})
+}
+
 func (s *Snapshot) uverbsObstacle(d Device) []Obstacle {
 	for _, c := range d.Chars {
 		if !strings.HasPrefix(c.Name, "uverbs") {
 			continue
 		}
 		switch {
+		case !s.Host.DevVisible: // unknown in a recording without /dev
 		case !c.Node:
 			return []Obstacle{{
 				ID: ObstacleNoUverbs, Object: d.Name, Text: "the character device of " + d.Name + " is missing",
@@ -234,6 +251,9 @@ func (s *Snapshot) uverbsObstacle(d Device) []Obstacle {
 				Remedy: "check the mode and group of " + c.Path + ", and in a container the device cgroup",
 			}}
 		}
+		return nil
+	}
+	if s.uverbsUnread() {
 		return nil
 	}
 	return []Obstacle{{

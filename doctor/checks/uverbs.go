@@ -52,9 +52,9 @@ func runUverbs(_ context.Context, in *doctor.Input) []doctor.Finding {
 		c := verbsOf(d)
 		switch {
 		case d.SMIOf != "": // has none
-		case c == nil && len(s.Host.Modules) == 0 && !anyVerbs(s):
+		case c == nil && !s.UverbsKnown():
 			return append(findings, doctor.Unknown(doctor.ObjectNode,
-				"neither %s nor kernel modules were recorded: it is not known whether ib_uverbs is loaded", verbsClass))
+				"no entry of %s was recorded: it is not known whether programs can use the devices", verbsClass))
 		case c == nil:
 			if _, unread := in.ProblemUnder(verbsClass); !unread {
 				findings = append(findings, noVerbsClass(s, d))
@@ -83,11 +83,6 @@ func runUverbs(_ context.Context, in *doctor.Input) []doctor.Finding {
 }
 
 // verbsOf returns the uverbs device, nil if the kernel has created none.
-// anyVerbs reports whether a device has an entry below /sys/class/infiniband_verbs.
-func anyVerbs(s *inventory.Snapshot) bool {
-	return slices.ContainsFunc(s.Devices, func(d inventory.Device) bool { return verbsOf(&d) != nil })
-}
-
 func verbsOf(d *inventory.Device) *inventory.CharDevice {
 	i := slices.IndexFunc(d.Chars, func(c inventory.CharDevice) bool { return strings.HasPrefix(c.Name, "uverbs") })
 	if i < 0 {
