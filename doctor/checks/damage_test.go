@@ -90,13 +90,15 @@ func paths(t *testing.T, tree *nodetree.Tree) []string {
 	return list
 }
 
+// garbage is what a file may say instead of what it should.
+var garbage = []string{
+	"", "\n", "garbage\n", "-1\n", "99999999999999999999\n", "0x\n", "4:\n", ": ACTIVE\n", "\xff\xfe\x00",
+	"$(reboot)\n", "7: x\n", "0\n",
+}
+
 // damage breaks between one and a third of the paths, each in one of several ways.
 func damage(t *testing.T, tree *nodetree.Tree, files []string, rnd *rand.Rand) {
 	t.Helper()
-	garbage := []string{
-		"", "\n", "garbage\n", "-1\n", "99999999999999999999\n", "0x\n", "4:\n", ": ACTIVE\n", "\xff\xfe\x00",
-		"$(reboot)\n", "7: x\n", "0\n",
-	}
 	errnos := []syscall.Errno{syscall.EIO, syscall.EACCES, syscall.EINVAL, syscall.ENODEV}
 	for range 1 + rnd.IntN(1+len(files)/3) {
 		name := files[rnd.IntN(len(files))]
