@@ -50,28 +50,33 @@ func TestUnseen(t *testing.T) {
 		{"modules", whole, []string{"sys/module", "proc/modules"}, []string{"kernel modules (no /sys/module)"}},
 		{"character devices", whole, []string{"dev"}, []string{"whether programs can open the devices (no /dev)"}},
 		{
-			"verbs devices, ib_uverbs being loaded", whole, []string{"sys/class/infiniband_verbs"},
+			"verbs devices, ib_uverbs being loaded", whole,
+			[]string{"sys/class/infiniband_verbs"},
 			[]string{"verbs devices (no /sys/class/infiniband_verbs)"},
 		},
 		{ // then the missing folder is a fault
 			"verbs devices, ib_uverbs not being loaded", whole,
-			[]string{"sys/class/infiniband_verbs", "sys/module/ib_uverbs", "proc/modules"}, nil,
+			[]string{"sys/class/infiniband_verbs", "sys/module/ib_uverbs", "proc/modules"},
+			nil,
 		},
 		{"a node type", whole, []string{device + "node_type"}, []string{"the types of devices (no node_type)"}},
 		{
-			"a link layer", ib, []string{"sys/class/infiniband/mlx5_0/ports/1/link_layer"},
+			"a link layer", ib,
+			[]string{"sys/class/infiniband/mlx5_0/ports/1/link_layer"},
 			[]string{"link layers (no link_layer; taken from the PCI class)"},
 		},
 		{"a rate", whole, []string{device + "ports/1/rate"}, []string{"rates (no rate)"}},
 		{
 			"the rate of a port without a link", ib,
-			[]string{"sys/class/infiniband/mlx5_0/ports/1/rate"}, nil,
+			[]string{"sys/class/infiniband/mlx5_0/ports/1/rate"},
+			nil,
 		},
 		{"limits", whole, []string{"proc/self/limits"}, []string{"the limit of locked memory (no /proc/self/limits)"}},
 		{"libraries", whole, []string{"usr", "lib*"}, []string{"libraries (no /usr/lib)"}},
 		{"the kernel's answers", whole, []string{"live.json"}, []string{"answers of the kernel (netlink)"}},
 		{
-			"all but sysfs", whole, []string{"dev", "proc", "usr", "lib*", "live.json", "sys/module"},
+			"all but sysfs", whole,
+			[]string{"dev", "proc", "usr", "lib*", "live.json", "sys/module"},
 			[]string{
 				"kernel modules (no /sys/module)", "whether programs can open the devices (no /dev)",
 				"the limit of locked memory (no /proc/self/limits)", "answers of the kernel (netlink)",

@@ -118,7 +118,8 @@ func TestUncertainPortsAreAskedFor(t *testing.T) {
 		include []string
 		want    string
 	}{
-		{nil, "none"}, {[]string{"mlx5_1:1", "mlx5_2:1"}, "=mlx5_1:1,mlx5_2:1"},
+		{nil, "none"},
+		{[]string{"mlx5_1:1", "mlx5_2:1"}, "=mlx5_1:1,mlx5_2:1"},
 		{[]string{"mlx5_0"}, "none"}, // has no link
 	} {
 		plan, err := launch.Derive(snap, launch.Options{Include: tt.include})

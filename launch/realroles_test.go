@@ -47,7 +47,8 @@ var roleDeviations = []roleDeviation{
 		inventory.RoleStorage, inventory.RoleManagement, otherFabric,
 	},
 	{
-		"chelsio_t6_cx5_all_down", []string{"cxgb4_0:1", "cxgb4_0:2", "mlx5_0:1"},
+		"chelsio_t6_cx5_all_down",
+		[]string{"cxgb4_0:1", "cxgb4_0:2", "mlx5_0:1"},
 		inventory.RoleUnknown, inventory.RoleUnused, nothingUp,
 	},
 	{"gb200_nvl4_cx7_bf3", ports("roceP22p3s0"), inventory.RoleStorage, inventory.RoleUncertain, storageOrMore},
@@ -104,7 +105,8 @@ var roleDeviations = []roleDeviation{
 		inventory.RoleUnknown, inventory.RoleUnused, othersUse,
 	},
 	{
-		"lag_switchdev_vf_lag", []string{"mlx5_bond_0:2", "mlx5_bond_0:3"},
+		"lag_switchdev_vf_lag",
+		[]string{"mlx5_bond_0:2", "mlx5_bond_0:3"},
 		inventory.RoleUnknown, inventory.RoleUnused,
 		"the representor of a virtual function gets no role, and jobs don't use it",
 	},
