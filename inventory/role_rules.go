@@ -41,6 +41,10 @@ func (r roleRule) judge(c *classifier, f *portFacts) (role Role, reason string, 
 
 const ruleConfigured = "configured"
 
+// RuleOtherLinkLayer is the name of the rule for ports like the compute ports, but of another link
+// layer.
+const RuleOtherLinkLayer = "other-link-layer"
+
 // roleRules end with one that applies to every port.
 var roleRules = []roleRule{
 	{"smi", RoleUnused, "the device manages the planes of another one (type SMI) and has no uverbs", reasonSMI},
@@ -89,7 +93,7 @@ var roleRules = []roleRule{
 	{"other-board", RoleUncertain, "another board at the same rate: a DPU or a card for storage", reasonBoard},
 	{"same-rate", RoleCompute, "another board at the same rate, and no GPU is near any port", reasonSameRate},
 	{
-		"other-link-layer", RoleUncertain, "the board and rate of the compute ports, and another link layer",
+		RuleOtherLinkLayer, RoleUncertain, "the board and rate of the compute ports, and another link layer",
 		reasonLinkLayer,
 	},
 	{"down-other", RoleUnused, "no link, and another board than the compute ports", reasonDownOther},

@@ -332,8 +332,12 @@ func TestSettingsOfSite(t *testing.T) {
 // TestDefaultRouteOf puts the default route on devices above the port's.
 func TestDefaultRouteOf(t *testing.T) {
 	snap := inventory.Snapshot{Netdevs: []inventory.Netdev{
-		{Name: "eth0", Master: "bond0"}, {Name: "bond0"}, {Name: "bond0.7", Lower: "bond0"}, {Name: "eth1"},
-		{Name: "eth1.7", Lower: "eth1"}, {Name: "tun0"},
+		{Name: "eth0", Master: "bond0"},
+		{Name: "bond0"},
+		{Name: "bond0.7", Lower: "bond0"},
+		{Name: "eth1"},
+		{Name: "eth1.7", Lower: "eth1"},
+		{Name: "tun0"},
 	}}
 	for _, tt := range []struct {
 		route string
@@ -343,7 +347,9 @@ func TestDefaultRouteOf(t *testing.T) {
 		{"bond0", []string{"eth0"}},
 		{"bond0.7", []string{"eth0"}},
 		{"eth1.7", []string{"eth1"}},
-		{"tun0", nil}, {"gone", nil}, {"", nil},
+		{"tun0", nil},
+		{"gone", nil},
+		{"", nil},
 	} {
 		snap.Host.DefaultRoutes = []inventory.DefaultRoute{{Family: "ipv4", Netdev: tt.route}}
 		var got []string

@@ -159,8 +159,10 @@ func TestRolesOfComputePorts(t *testing.T) {
 	// The route may be on a VLAN on the port's bond.
 	snap := withRoute(function(0, 0), function(1, 0))
 	snap.Netdevs = []inventory.Netdev{
-		{Name: "net_mlx5_0", Master: "bond0"}, {Name: "bond0", Bond: &inventory.Bond{}},
-		{Name: "bond0.7", Lower: "bond0"}, {Name: "net_mlx5_2"},
+		{Name: "net_mlx5_0", Master: "bond0"},
+		{Name: "bond0", Bond: &inventory.Bond{}},
+		{Name: "bond0.7", Lower: "bond0"},
+		{Name: "net_mlx5_2"},
 	}
 	for _, name := range []string{"bond0", "bond0.7"} {
 		snap.Host.DefaultRoutes[0].Netdev = name
@@ -304,4 +306,33 @@ func TestPortsShareAPCIeLink(t *testing.T) {
 	expect(t, "pcie-link", snap, "warn mlx5_0:1", "warn mlx5_1:1", "info mlx5_4:1")
 	// 504 Gb/s carry two ports of 200 Gb/s.
 	expect(t, "pcie-link", tree("sr675_rtxpro_cx7"), "pass node")
+}
+
+// Ports of the compute ports' board with another link layer are a warning, until the owner says what
+// they are for.
+func TestOtherLinkLayerOfOneBoard(t *testing.T) {
+	n, err := realnodes.Load("sr675_rtxpro_cx7")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(n.Right.Warn, "another link layer than the rest (mlx5_2, mlx5_3 Ethernet)") {
+		t.Fatalf("the head wants %q", n.Right.Warn)
+	}
+	snap := scan(t, n.Tree)
+	r := expect(t, "role", snap, "info mlx5_0:1", "warn mlx5_2:1", "warn mlx5_3:1", "info mlx5_10:1", "info mlx5_11:1")
+	for _, word := range []string{
+		"Ethernet on the board of the compute ports, which are InfiniBand", "mstconfig -d 0000:",
+		"RDMAKIT_ROLES='mlx5_2:1=storage,mlx5_3:1=storage'", "link_layer = Ethernet",
+	} {
+		if got := text(r.Findings[1]); !strings.Contains(got, word) {
+			t.Errorf("role says %q, want %q in it", got, word)
+		}
+	}
+	site, err := inventory.ParseRoleSettings("mlx5_2:1=storage,mlx5_3:1=storage")
+	if err != nil {
+		t.Fatal(err)
+	}
+	inventory.AssignRoles(&snap, site)
+	expect(t, "role", snap,
+		"pass node", "info mlx5_0:1", "info mlx5_2:1", "info mlx5_3:1", "info mlx5_10:1", "info mlx5_11:1")
 }

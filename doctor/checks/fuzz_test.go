@@ -50,7 +50,8 @@ func FuzzRealNodes(f *testing.F) {
 		const step, most = 5, 64 // bytes of a step: kind, which path (2), which other one (2)
 		for s := range slices.Chunk(steps[:min(len(steps), step*most)], step) {
 			if len(s) == step {
-				mutations[int(s[0])%len(mutations)](tree, m.paths, binary.BigEndian.Uint16(s[1:]), binary.BigEndian.Uint16(s[3:]))
+				mutate := mutations[int(s[0])%len(mutations)]
+				mutate(tree, m.paths, binary.BigEndian.Uint16(s[1:]), binary.BigEndian.Uint16(s[3:]))
 			}
 		}
 		judge(t, tree)
@@ -60,7 +61,8 @@ func FuzzRealNodes(f *testing.F) {
 // judge does what the commands do with a node.
 func judge(t *testing.T, tree *nodetree.Tree) {
 	t.Helper()
-	src := inventory.Sources{Root: tree.FS(), Roles: []inventory.RoleSetting{{Pattern: "*_7", Role: inventory.RoleStorage}}}
+	site := []inventory.RoleSetting{{Pattern: "*_7", Role: inventory.RoleStorage}}
+	src := inventory.Sources{Root: tree.FS(), Roles: site}
 	if data, err := fs.ReadFile(tree.FS(), "live.json"); err == nil {
 		live := &inventory.Live{}
 		if json.Unmarshal(data, live) == nil {

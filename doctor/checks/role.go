@@ -18,7 +18,7 @@ func role() doctor.Check {
 	return doctor.Check{
 		ID:       "role",
 		Title:    "which active ports are for jobs",
-		Severity: doctor.OutcomeInfo,
+		Severity: doctor.OutcomeWarn,
 		Needs:    doctor.NeedDevices,
 		Reads: []string{
 			portFiles("state"),
@@ -30,7 +30,9 @@ func role() doctor.Check {
 			collectives: at a lower rate, through another network, or without a route to the peers.
 			Ranks that choose different ports hang.`),
 		Remedy: "List the compute ports in NCCL_IB_HCA, after a \"=\" so that mlx5_1 does not match mlx5_10 too; " +
-			"`rdmactl env` prints the setting.",
+			"`rdmactl env` prints the setting. A port of their board and rate with another link layer, which is a " +
+			"warning, is set to the wrong one (LINK_TYPE), unless it is for storage: then give it that role in the " +
+			"setting roles.",
 		Sources: []string{"NCCL and UCX device selection (docs/env.md)"},
 		Run:     runRole,
 	}
@@ -147,7 +149,33 @@ func strayPort(s *inventory.Snapshot, p portRef, compute []portRef) doctor.Findi
 	if r := s.DefaultRouteOf(p.port); r != nil {
 		f.Evidence = append(f.Evidence, routeEvidence(r))
 	}
+	if p.port.RoleRule == inventory.RuleOtherLinkLayer {
+		f.Outcome, f.Remedy = doctor.OutcomeWarn, otherLayerRemedy(s, p, compute)
+		f.Explanation = "A port of the compute ports' board and rate is probably a rail. InfiniBand and RoCE ports " +
+			"can't reach each other, so `rdmactl env` leaves this one out, and jobs run with fewer rails, unless it " +
+			"is meant for storage."
+	}
 	return f
+}
+
+// otherLayerRemedy returns the commands for a port that has another link layer than the compute
+// ports of its board: only the owner knows whether that is meant so.
+func otherLayerRemedy(s *inventory.Snapshot, p portRef, compute []portRef) []string {
+	var roles []string
+	for q := range ports(s) {
+		if q.port.RoleRule == inventory.RuleOtherLinkLayer {
+			roles = append(roles, q.object()+"=storage")
+		}
+	}
+	remedy := []string{
+		"# if these ports are not for jobs: say so, here or in the setting roles",
+		"export RDMAKIT_ROLES=" + quote(strings.Join(roles, ",")),
+	}
+	if mellanox(p.dev) {
+		remedy = append(remedy, "# if it is for jobs: give it the link layer of the others (1 InfiniBand, 2 Ethernet)",
+			"mstconfig -d "+p.tool()+" query | grep LINK_TYPE   # set LINK_TYPE_P1 or LINK_TYPE_P2, then reset the card")
+	}
+	return append(remedy, exactRemedy(compute)...)
 }
 
 // strayVFs returns one finding for all active VFs of a PF.
