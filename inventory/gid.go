@@ -5,6 +5,12 @@ import (
 	"strings"
 )
 
+// FirstGIDOnly reports whether the recording of a RoCE port has one entry of the GID table: tools such
+// as ibstatus print the default GID alone, and no RoCE card has a table of one entry.
+func (p *Port) FirstGIDOnly() bool {
+	return p.LinkLayer == LinkLayerEthernet && p.Transport.HasGIDs() && p.GIDTableSize == 1
+}
+
 // RoutableGID returns the entry of the GID table that traffic between subnets should
 // use: RoCE v2 before v1, IPv4 before IPv6, the lowest index first, never link-local. On
 // InfiniBand, iWARP and EFA it is the first entry.

@@ -5,6 +5,10 @@ import (
 	"strings"
 )
 
+// acceleratorLink reports whether the ports of a device are the links of a Gaudi accelerator, which
+// the driver habanalabs_ib shows as RDMA devices with 24 ports each. No program of verbs can use them.
+func (d *Device) acceleratorLink() bool { return d.PCI != nil && d.PCI.VendorID == vendorHabana }
+
 // OthersReason returns the reason why this node or pod should not use a visible port, or
 // "" if it may. In the shared namespace mode a pod sees all devices of the host, but may
 // use only those with a character device or a network device in the pod. On a host, VFs
@@ -12,6 +16,9 @@ import (
 func (s *Snapshot) OthersReason(d *Device, p *Port) string {
 	if d.SMIOf != "" {
 		return "subnet management of " + d.SMIOf + ", for no job"
+	}
+	if d.acceleratorLink() {
+		return "link of a Gaudi accelerator: HCCL alone uses it"
 	}
 	if n := s.Netdev(p.Netdev); n != nil && n.Kind == kindRepresentor {
 		return "port of " + n.Name + ", the representor of a virtual function"

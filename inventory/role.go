@@ -85,6 +85,8 @@ func (f *family) count(is func(*portFacts) bool) int {
 
 func isUp(f *portFacts) bool       { return f.up }
 func isDown(f *portFacts) bool     { return !f.up && f.sibling == "" }
+func isPortDown(f *portFacts) bool { return isDown(f) && f.p.State == PortStateDown }
+func isNear(f *portFacts) bool     { return f.near }
 func isDownNear(f *portFacts) bool { return isDown(f) && f.near }
 
 func isSelected(f *portFacts) bool { return f.selected }

@@ -48,6 +48,7 @@ const RuleOtherLinkLayer = "other-link-layer"
 // roleRules end with one that applies to every port.
 var roleRules = []roleRule{
 	{"smi", RoleUnused, "the device manages the planes of another one (type SMI) and has no uverbs", reasonSMI},
+	{"accelerator-link", RoleUnused, "a link of a Gaudi accelerator, which only HCCL uses", reasonAcceleratorLink},
 	{"elsewhere", RoleUnknown, "a pod, a virtual machine or another network namespace uses the port", func(
 		_ *classifier, f *portFacts,
 	) string {
@@ -67,7 +68,7 @@ var roleRules = []roleRule{
 	{"no-link-anywhere", RoleUnknown, "no port of the node has a link", reasonNoLink},
 	{"spare-port", RoleUnused, "no link, and another port of the card has one", reasonSpare},
 	{"not-cabled", RoleUncertain, "no link, like most ports of the compute ports' board, of which there are more " +
-		"than GPUs", reasonNotCabled},
+		"than GPUs; or like half of them, and no GPU is near any", reasonNotCabled},
 	{
 		"near-gpu", RoleCompute, "the board, link layer, transport and rate of the compute ports, and a GPU nearby",
 		reasonNear,
@@ -104,6 +105,13 @@ var roleRules = []roleRule{
 
 func reasonSMI(_ *classifier, f *portFacts) string {
 	if f.d.SMIOf == "" {
+		return ""
+	}
+	return f.others
+}
+
+func reasonAcceleratorLink(_ *classifier, f *portFacts) string {
+	if !f.d.acceleratorLink() {
 		return ""
 	}
 	return f.others
@@ -188,10 +196,16 @@ func reasonSpare(_ *classifier, f *portFacts) string {
 }
 
 // uncabled reports whether a port has no link, like most ports of the compute family, of which
-// there are more than GPUs.
+// there are more than GPUs; or like at least half of them, if no GPU is near any to say how many
+// rails the node has.
 func (c *classifier) uncabled(f *portFacts) bool {
 	fam, gpus := c.compute, len(c.snap.GPUs)
-	return f.family == fam && isDown(f) && gpus > 0 && len(fam.ports) > gpus && fam.count(isDown) > fam.count(isUp)
+	if f.family != fam || !isDown(f) {
+		return false
+	}
+	down, up := fam.count(isDown), fam.count(isUp)
+	return gpus > 0 && len(fam.ports) > gpus && down > up ||
+		fam.count(isNear) == 0 && f.p.State == PortStateDown && 2*fam.count(isPortDown) >= len(fam.ports)
 }
 
 func reasonNotCabled(c *classifier, f *portFacts) string {

@@ -22,6 +22,7 @@ func (s *Snapshot) Unseen() []string {
 	add(s.anyPort(func(p *Port) bool { return p.LinkLayerOfClass }),
 		"link layers (no link_layer; taken from the PCI class)")
 	add(s.anyPort(func(p *Port) bool { return p.State == PortStateActive && p.Rate == nil }), "rates (no rate)")
+	add(s.anyPort((*Port).FirstGIDOnly), "addresses (only the first entry of GID tables)")
 	add(h.Memlock == nil, "the limit of locked memory (no /proc/self/limits)")
 	add(s.hasRoCE() && !s.hasGIDTable(), "addresses (no GID tables)")
 	add(len(s.Devices) > 0 && h.NetnsMode == NetnsModeUnknown, "answers of the kernel (netlink)")

@@ -138,7 +138,14 @@ func checkGIDs(s *inventory.Snapshot, p portRef, best inventory.GIDEntry, class 
 	switch class {
 	case gidIPv4:
 		return f, false
-	case gidNone, gidLinkLocal:
+	case gidLinkLocal:
+		if p.port.FirstGIDOnly() {
+			f.Outcome, f.Summary = doctor.OutcomeUnknown, "only the first entry of the GID table was recorded, and it is "+
+				"link-local: whether the port has an address is not known"
+			return f, true
+		}
+		unroutable(s, p, class, &f)
+	case gidNone:
 		unroutable(s, p, class, &f)
 	case gidV1:
 		f.Summary = fmt.Sprintf("GID %d (%v) is RoCE v1: it does not leave the subnet", best.Index, best.GID.Addr())
@@ -171,6 +178,10 @@ func checkGIDs(s *inventory.Snapshot, p portRef, best inventory.GIDEntry, class 
 			"# or let rdmactl print all variables",
 			`eval "$(rdmactl env --format sh)"`,
 		}
+	}
+	if f.Outcome == doctor.OutcomeWarn && !p.carriesJobs(s) {
+		f.Outcome = doctor.OutcomeInfo
+		f.Summary += fmt.Sprintf(" (%s port, not for jobs)", p.kind())
 	}
 	return f, true
 }

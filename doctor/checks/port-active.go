@@ -173,6 +173,10 @@ func checkDown(s *inventory.Snapshot, p portRef, f *doctor.Finding) {
 			"if NCCL_IB_HCA names it."
 	case p.carriesJobs(s):
 		f.Outcome = doctor.OutcomeFail
+	case p.port.Role == inventory.RoleUncertain:
+		f.Outcome = doctor.OutcomeInfo
+		f.Summary = fmt.Sprintf("%s %s", p.kind(), f.Summary)
+		f.Explanation = "Whether jobs should use this port is not known: rdmactl detect says why, and what decides."
 	case n != nil && n.AdminUp:
 		f.Outcome = doctor.OutcomeWarn
 		f.Summary = fmt.Sprintf("%s %s", p.kind(), f.Summary)
