@@ -194,8 +194,8 @@ func nearestGPUText(p *Port) string {
 	return fmt.Sprintf("GPU%d at %s", p.GPUs[0].GPU, p.GPUs[0].Distance)
 }
 
-// DefaultRouteOf returns the default route that the port's network device carries, or its bond, or a
-// VLAN device on one of them: that with the lowest metric. It returns nil for none.
+// DefaultRouteOf returns the default route that the port's network device carries, or its bond, or
+// a VLAN device on one of them: that with the lowest metric. It returns nil for none.
 func (s *Snapshot) DefaultRouteOf(p *Port) *DefaultRoute {
 	n := s.Netdev(p.Netdev)
 	if n == nil {

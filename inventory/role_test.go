@@ -274,7 +274,7 @@ func TestSMIWithoutHasSMI(t *testing.T) {
 			smi++
 			for _, p := range d.Ports {
 				if p.HasSMI != nil || p.Role != inventory.RoleUnused || p.RoleRule != "smi" {
-					t.Errorf("%s: %s:%d has_smi %v, role %q by %s", node, d.Name, p.Number, p.HasSMI, p.Role, p.RoleRule)
+					t.Errorf("%s: %s: has_smi %v, role %q by %s", node, p.Path, p.HasSMI, p.Role, p.RoleRule)
 				}
 			}
 		}

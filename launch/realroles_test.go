@@ -62,7 +62,8 @@ var roleDeviations = []roleDeviation{
 	},
 	{"gpud_h100_bond", ports("mlx5_bond_0"), inventory.RoleStorage, inventory.RoleUncertain, storageOrMore},
 	{
-		"h100_12ib_4cabled_cx5", ports("mlx5_0", "mlx5_2", "mlx5_3", "mlx5_4", "mlx5_8", "mlx5_10", "mlx5_11", "mlx5_12"),
+		"h100_12ib_4cabled_cx5",
+		ports("mlx5_0", "mlx5_2", "mlx5_3", "mlx5_4", "mlx5_8", "mlx5_10", "mlx5_11", "mlx5_12"),
 		inventory.RoleUncertain, inventory.RoleUnused, notCabled,
 	},
 	{
@@ -101,7 +102,8 @@ var roleDeviations = []roleDeviation{
 	},
 	{"imbue_h100_ib8_cx6", ports("mlx5_7"), inventory.RoleStorage, inventory.RoleUncertain, storageOrMore},
 	{
-		"k8s_mlx4_vf_one_of_nine", ports("mlx4_0", "mlx4_1", "mlx4_3", "mlx4_4", "mlx4_5", "mlx4_6", "mlx4_7", "mlx4_8"),
+		"k8s_mlx4_vf_one_of_nine",
+		ports("mlx4_0", "mlx4_1", "mlx4_3", "mlx4_4", "mlx4_5", "mlx4_6", "mlx4_7", "mlx4_8"),
 		inventory.RoleUnknown, inventory.RoleUnused, othersUse,
 	},
 	{

@@ -308,8 +308,8 @@ func TestPortsShareAPCIeLink(t *testing.T) {
 	expect(t, "pcie-link", tree("sr675_rtxpro_cx7"), "pass node")
 }
 
-// Ports of the compute ports' board with another link layer are a warning, until the owner says what
-// they are for.
+// Ports of the compute ports' board with another link layer are a warning, until the owner says
+// what they are for.
 func TestOtherLinkLayerOfOneBoard(t *testing.T) {
 	n, err := realnodes.Load("sr675_rtxpro_cx7")
 	if err != nil {

@@ -46,7 +46,12 @@ var metaTable = []metaRow{
 	},
 	{"mtu", nodeCase{"02_rocev2_8hca", nil}, nodeCase{"56_mtu_1500", nil}, "mlx5_2:1"},
 	{"firmware", nodeCase{"02_rocev2_8hca", nil}, nodeCase{"55_mixed_fw", nil}, "mlx5_2"},
-	{"role", nodeCase{"02_rocev2_8hca", nil}, nodeCase{"01_ib_8hca", port("mlx5_5", "link_layer", "Ethernet")}, "mlx5_5:1"},
+	{
+		"role",
+		nodeCase{"02_rocev2_8hca", nil},
+		nodeCase{"01_ib_8hca", port("mlx5_5", "link_layer", "Ethernet")},
+		"mlx5_5:1",
+	},
 	{"rail-subnet", nodeCase{"49_bond", nil}, nodeCase{"49_bond", live("10.101.0.10/", "10.100.0.11/")}, "node"},
 	{"link-downed", nodeCase{"02_rocev2_8hca", nil}, nodeCase{"53_counters_saturated", nil}, "mlx5_0:1"},
 }

@@ -110,8 +110,8 @@ func sharedLinks(fit []portRef) []doctor.Finding {
 			Summary: fmt.Sprintf("%s share a PCI Express link of %.0f Gb/s (x%d at %g GT/s), and have %s together: %s",
 				english.Count(len(g.members), "compute port"), capacity, link.Width, link.GTPerSecond,
 				gigabits(sum), objects(g.members, 4)),
-			Explanation: "The ports can't all run at their rates at once. Cards with several ports are often sold so; " +
-				"don't expect the sum of the rates from a job that uses them all.",
+			Explanation: "The ports can't all run at their rates at once. Cards with several ports are often sold " +
+				"so; don't expect the sum of the rates from a job that uses them all.",
 			Evidence: []doctor.Evidence{
 				pciEvidence(g.members[0].dev, "current_link_speed", transfers(link.GTPerSecond)),
 				pciEvidence(g.members[0].dev, "current_link_width", strconv.Itoa(link.Width)),

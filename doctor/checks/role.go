@@ -173,7 +173,7 @@ func otherLayerRemedy(s *inventory.Snapshot, p portRef, compute []portRef) []str
 	}
 	if mellanox(p.dev) {
 		remedy = append(remedy, "# if it is for jobs: give it the link layer of the others (1 InfiniBand, 2 Ethernet)",
-			"mstconfig -d "+p.tool()+" query | grep LINK_TYPE   # set LINK_TYPE_P1 or LINK_TYPE_P2, then reset the card")
+			"mstconfig -d "+p.tool()+" query | grep LINK_TYPE   # set LINK_TYPE_P1 or _P2, then reset the card")
 	}
 	return append(remedy, exactRemedy(compute)...)
 }

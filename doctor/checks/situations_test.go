@@ -34,7 +34,8 @@ func runSituations(t *testing.T, id string, situations []situation) {
 			for _, f := range r.Findings {
 				checkFinding(t, check(t, id), f)
 			}
-			if !slices.ContainsFunc(r.Findings, func(f doctor.Finding) bool { return saysAll(check(t, id), f, s.says) }) {
+			says := func(f doctor.Finding) bool { return saysAll(check(t, id), f, s.says) }
+			if !slices.ContainsFunc(r.Findings, says) {
 				t.Errorf("%s: no finding has all of %q:\n%s", id, s.says, allText(r.Findings))
 			}
 		})
