@@ -147,7 +147,7 @@ const (
 	RoleCompute    Role = "compute"    // for the collectives of jobs: a rail
 	RoleStorage    Role = "storage"    // fast, but not a rail
 	RoleManagement Role = "management" // slow, or with the default route
-	RoleUnused     Role = "unused"     // can't serve, or isn't meant to: no link, and no rail
+	RoleUnused     Role = "unused"     // can't serve, or isn't meant to: a spare second port
 	RoleUncertain  Role = "uncertain"  // either of several; the reason says what would decide
 )
 
