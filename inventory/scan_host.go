@@ -25,6 +25,7 @@ func (s *scanner) scanHost() {
 	h.Userspace = s.userspace()
 	h.DevInfiniBand = s.root.Exists(sysfs.DevInfiniBand)
 	h.DevVisible = s.root.Exists(sysfs.Dev)
+	h.VerbsVisible = s.root.Exists(sysfs.ClassInfiniBandVerbs)
 	if s.root.Exists(sysfs.DevInfiniBand + "/rdma_cm") {
 		c := s.charDevice("rdma_cm")
 		h.RDMACM = &c

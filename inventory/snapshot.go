@@ -52,6 +52,9 @@ type Host struct {
 	// DevVisible reports that /dev exists.
 	DevInfiniBand bool `json:"devInfiniBand"`
 	DevVisible    bool `json:"devVisible"`
+	// VerbsVisible reports whether /sys/class/infiniband_verbs exists: without entries, no program
+	// can open an RDMA device.
+	VerbsVisible bool `json:"verbsVisible,omitempty"`
 	// PCIVisible reports whether /sys/bus/pci/devices has entries.
 	PCIVisible bool `json:"pciVisible"`
 }

@@ -216,11 +216,11 @@ func (s *Snapshot) charObstacles() []Obstacle {
 }
 
 // UverbsKnown reports whether the snapshot tells which devices have a uverbs device: one of them
-// has, or the recorded modules are without ib_uverbs, which creates /sys/class/infiniband_verbs.
-// Otherwise that folder was not recorded.
+// has, the folder /sys/class/infiniband_verbs is there, or the recorded modules are without
+// ib_uverbs, which creates it. Otherwise that folder was not recorded.
 func (s *Snapshot) UverbsKnown() bool {
 	mods := s.Host.Modules
-	return slices.ContainsFunc(s.Devices, func(d Device) bool { return d.hasUverbs() }) ||
+	return s.Host.VerbsVisible || slices.ContainsFunc(s.Devices, func(d Device) bool { return d.hasUverbs() }) ||
 		len(mods) > 0 && !slices.ContainsFunc(mods, func(m Module) bool { return m.Name == "ib_uverbs" })
 }
 

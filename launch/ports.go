@@ -213,6 +213,9 @@ func reasonNoGID(dv *derivation, c *candidate) (string, []string) {
 	if len(c.port.GIDs) == 0 {
 		return "the GID table is empty: the network device has no address or is in another network namespace", files
 	}
+	if c.port.FirstGIDOnly() {
+		return "only the first entry of the GID table was recorded: whether the port has an address is not known", files
+	}
 	where := "its network device"
 	if c.port.Netdev != "" {
 		where = c.port.Netdev

@@ -132,8 +132,8 @@ func TestUncertainPortsAreAskedFor(t *testing.T) {
 // onlyNames are the real machines whose recordings have no PCI devices: only the names tell which
 // rail is which.
 var onlyNames = []string{
-	"gpud_h100_bond", "i_ibstat_cx3_two_fabrics", "i_ibstatus_hdr_second_down", "i_ibstatus_three_hdr_one_eth40",
-	"i_ibstatus_two_roce_400", "node_exporter_fixture", "sysfs_login_two_100g_no_link_layer",
+	"gpud_h100_bond", "ibstat_cx3_two_fabrics", "ibstatus_hdr_second_down", "ibstatus_three_hdr_one_eth40",
+	"ibstatus_two_roce_400", "node_exporter_fixture", "sysfs_login_two_100g_no_link_layer",
 }
 
 // TestRailsDoNotDependOnNames renames the devices of real machines at random: the rails stay with

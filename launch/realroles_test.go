@@ -27,6 +27,7 @@ const (
 	nothingUp     = "no port has a link: rails and spare ports look the same"
 	othersUse     = "not this container's: it gets no role, and jobs don't use it"
 	notCabled     = "eight of twelve ports have no link: only the cabling plan tells missing cables from none"
+	oneCabled     = "no GPU is near any port, and half of them have no link: the source knows that one is in use"
 	virtual       = "a virtual function for a pod: it gets no role on the host, and jobs don't use it"
 )
 
@@ -76,14 +77,14 @@ var roleDeviations = []roleDeviation{
 		inventory.RoleStorage, inventory.RoleUncertain, storageOrMore,
 	},
 	{"h800_bonds_and_34_functions", mlx5Through(2, 33), inventory.RoleUnknown, inventory.RoleUnused, virtual},
-	{"h_h100_all_ports_disabled", mlx5Through(0, 11), inventory.RoleUnknown, inventory.RoleUnused, nothingUp},
+	{"h100_all_ports_disabled", mlx5Through(0, 11), inventory.RoleUnknown, inventory.RoleUnused, nothingUp},
 	{
-		"h_oci_siw_block_storage", ports("siw_eth0"),
+		"oci_siw_block_storage", ports("siw_eth0"),
 		inventory.RoleUnknown, inventory.RoleUnused,
 		"a software device beside cards gets no role, and jobs don't use it",
 	},
 	{
-		"h_switchdev_pf_and_sf", ports("mlx5_1"),
+		"switchdev_pf_and_sf", ports("mlx5_1"),
 		inventory.RoleUnknown, inventory.RoleUnused,
 		"the uplink of a switch without a GID: mlx5_2 carries its traffic",
 	},
@@ -129,6 +130,22 @@ var roleDeviations = []roleDeviation{
 		"sr680a_h200_bf3", ports("rocep90s0f0"),
 		inventory.RoleManagement, inventory.RoleUncertain,
 		"25 Gb/s: management by all likelihood; jobs don't use it either way",
+	},
+	{
+		"h100_four_rails_among_25g", ports("mlx5_4"), inventory.RoleStorage, inventory.RoleUncertain, storageOrMore,
+	},
+	{
+		"h100_four_rails_among_25g", ports("mlx5_6"), inventory.RoleManagement, inventory.RoleUncertain, storageOrMore,
+	},
+	{"ibstatus_hdr_second_down", ports("mlx5_1"), inventory.RoleUncertain, inventory.RoleUnused, oneCabled},
+	{
+		"ibstatus_three_hdr_one_eth40", ports("mlx5_3"), inventory.RoleStorage, inventory.RoleUncertain, storageOrMore,
+	},
+	{"second_ports_cabled_25g", ports("mlx5_9"), inventory.RoleManagement, inventory.RoleUncertain, storageOrMore},
+	{"three_cx3_one_ib_one_eth", []string{"mlx4_0:1"}, inventory.RoleStorage, inventory.RoleUncertain, storageOrMore},
+	{
+		"three_cx3_one_ib_one_eth", []string{"mlx4_2:1", "mlx4_2:2"},
+		inventory.RoleUncertain, inventory.RoleUnused, oneCabled,
 	},
 	{"ucsc885a_h200_bf3", ports("rocep53s0f0"), inventory.RoleStorage, inventory.RoleUncertain, storageOrMore},
 	{"xe9680_h200_bf3", ports("rocep157s0f0"), inventory.RoleStorage, inventory.RoleUncertain, storageOrMore},
