@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// FirstGIDOnly reports whether the recording of a RoCE port has one entry of the GID table: tools such
-// as ibstatus print the default GID alone, and no RoCE card has a table of one entry.
+// FirstGIDOnly reports whether the recording of a RoCE port has one entry of the GID table: tools
+// such as ibstatus print the default GID alone, and no RoCE card has a table of one entry.
 func (p *Port) FirstGIDOnly() bool {
 	return p.LinkLayer == LinkLayerEthernet && p.Transport.HasGIDs() && p.GIDTableSize == 1
 }

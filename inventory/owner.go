@@ -6,7 +6,7 @@ import (
 )
 
 // acceleratorLink reports whether the ports of a device are the links of a Gaudi accelerator, which
-// the driver habanalabs_ib shows as RDMA devices with 24 ports each. No program of verbs can use them.
+// the driver habanalabs_ib shows as RDMA devices with 24 ports each. No verbs program can use them.
 func (d *Device) acceleratorLink() bool { return d.PCI != nil && d.PCI.VendorID == vendorHabana }
 
 // OthersReason returns the reason why this node or pod should not use a visible port, or

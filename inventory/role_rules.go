@@ -68,7 +68,7 @@ var roleRules = []roleRule{
 	{"no-link-anywhere", RoleUnknown, "no port of the node has a link", reasonNoLink},
 	{"spare-port", RoleUnused, "no link, and another port of the card has one", reasonSpare},
 	{"not-cabled", RoleUncertain, "no link, like most ports of the compute ports' board, of which there are more " +
-		"than GPUs; or like half of them, and no GPU is near any", reasonNotCabled},
+		"than GPUs, or no GPU is near any", reasonNotCabled},
 	{
 		"near-gpu", RoleCompute, "the board, link layer, transport and rate of the compute ports, and a GPU nearby",
 		reasonNear,
@@ -196,16 +196,18 @@ func reasonSpare(_ *classifier, f *portFacts) string {
 }
 
 // uncabled reports whether a port has no link, like most ports of the compute family, of which
-// there are more than GPUs; or like at least half of them, if no GPU is near any to say how many
-// rails the node has.
+// there are more than GPUs, or near none of which is a GPU that would say how many rails the node
+// has. If the board is not known either, half of the ports are enough.
 func (c *classifier) uncabled(f *portFacts) bool {
 	fam, gpus := c.compute, len(c.snap.GPUs)
 	if f.family != fam || !isDown(f) {
 		return false
 	}
 	down, up := fam.count(isDown), fam.count(isUp)
-	return gpus > 0 && len(fam.ports) > gpus && down > up ||
-		fam.count(isNear) == 0 && f.p.State == PortStateDown && 2*fam.count(isPortDown) >= len(fam.ports)
+	if fam.count(isNear) == 0 && fam.board == "" && fam.count(isPortDown) >= up {
+		return f.p.State == PortStateDown
+	}
+	return down > up && (gpus > 0 && len(fam.ports) > gpus || fam.count(isNear) == 0 && fam.count(isPortDown) > up)
 }
 
 func reasonNotCabled(c *classifier, f *portFacts) string {

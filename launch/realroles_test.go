@@ -144,7 +144,8 @@ var roleDeviations = []roleDeviation{
 	{"second_ports_cabled_25g", ports("mlx5_9"), inventory.RoleManagement, inventory.RoleUncertain, storageOrMore},
 	{"three_cx3_one_ib_one_eth", []string{"mlx4_0:1"}, inventory.RoleStorage, inventory.RoleUncertain, storageOrMore},
 	{
-		"three_cx3_one_ib_one_eth", []string{"mlx4_2:1", "mlx4_2:2"},
+		"three_cx3_one_ib_one_eth",
+		[]string{"mlx4_2:1", "mlx4_2:2"},
 		inventory.RoleUncertain, inventory.RoleUnused, oneCabled,
 	},
 	{"ucsc885a_h200_bf3", ports("rocep53s0f0"), inventory.RoleStorage, inventory.RoleUncertain, storageOrMore},

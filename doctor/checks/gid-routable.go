@@ -140,8 +140,9 @@ func checkGIDs(s *inventory.Snapshot, p portRef, best inventory.GIDEntry, class 
 		return f, false
 	case gidLinkLocal:
 		if p.port.FirstGIDOnly() {
-			f.Outcome, f.Summary = doctor.OutcomeUnknown, "only the first entry of the GID table was recorded, and it is "+
-				"link-local: whether the port has an address is not known"
+			f.Outcome = doctor.OutcomeUnknown
+			f.Summary = "only the first entry of the GID table was recorded, and it is link-local: whether the " +
+				"port has an address is not known"
 			return f, true
 		}
 		unroutable(s, p, class, &f)

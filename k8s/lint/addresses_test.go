@@ -32,12 +32,13 @@ func TestAddresses(t *testing.T) {
 			want: []string{"error 192.168.0.7/24 is a host address in 192.168.0.0/24, not a network: host-local " +
 				"rejects it, and no pod starts"},
 		},
-		// host-local compares addresses, not text (plugins/ipam/host-local/backend/allocator/range.go)
+		// host-local compares addresses: plugins/ipam/host-local/backend/allocator/range.go
 		{
 			name: "networks in other forms", rule: "ipam-mask",
-			ipam: `{"type": "host-local", "ranges": [[{"subnet": "FD00:1::/64"}], [{"subnet": "3ffe:ffff:0:01ff::/64"}]]}`,
-			want: []string{"note 3ffe:ffff:0:1ff::/64 has public addresses: a pod on this network can't reach the hosts " +
-				"that own them"},
+			ipam: `{"type": "host-local", "ranges": [[{"subnet": "FD00:1::/64"}], ` +
+				`[{"subnet": "3ffe:ffff:0:01ff::/64"}]]}`,
+			want: []string{"note 3ffe:ffff:0:1ff::/64 has public addresses: a pod on this network can't reach the " +
+				"hosts that own them"},
 		},
 		{name: "whereabouts takes it", rule: "ipam-mask", ipam: `{"type": "whereabouts", "range": "192.168.0.7/24"}`},
 		{

@@ -578,7 +578,7 @@ func TestBranches(t *testing.T) {
 			pol("nicSelector: {vendor: \"8086\"}"), "isRdma: true", "isRdma: false", 1,
 		) + strings.Replace(ipamOf(`{"type": "whereabouts", "range": "10.0.0.0/24", "routes": [{"dst": "0.0.0.0/0"}]}`),
 			"SriovIBNetwork", "SriovNetwork", 1), "", nil},
-		// openshift/sriov-network-operator's examples for DPDK: VFs of Intel's cards, with no word of RDMA
+		// the operator's examples for DPDK: VFs of Intel's cards, with no word of RDMA
 		{"plain VFs", "ipam-gateway", plainNetwork(`{"type": "whereabouts", "range": "10.0.0.0/24", "exclude": ` +
 			`["10.0.0.1/32"], "gateway": "10.0.0.1", "routes": [{"dst": "0.0.0.0/0"}]}`), "", nil},
 		{"plain VFs, but malformed", "ipam-gateway", plainNetwork(`{"type": "whereabouts", "range": "10.0.0.0/24", ` +
@@ -591,7 +591,8 @@ func TestBranches(t *testing.T) {
 		},
 		{
 			"VFs of Intel, isRdma absent", "ipam-empty",
-			strings.Replace(pol("nicSelector: {vendor: \"8086\"}"), "isRdma: true, ", "", 1) + plainNetwork(""), "", nil,
+			strings.Replace(pol("nicSelector: {vendor: \"8086\"}"), "isRdma: true, ", "", 1) + plainNetwork(""),
+			"", nil,
 		},
 		{
 			"VFs of NVIDIA, isRdma absent", "ipam-empty",
@@ -600,7 +601,8 @@ func TestBranches(t *testing.T) {
 		},
 		{
 			"a pod with plain VFs", "pod-ipc-lock",
-			plainNetwork("") + strings.ReplaceAll(fill(somePod, "NETWORKS", "rail0", "POD", ""), "nvidia.com", "intel.com"),
+			plainNetwork("") +
+				strings.ReplaceAll(fill(somePod, "NETWORKS", "rail0", "POD", ""), "nvidia.com", "intel.com"),
 			"", nil,
 		},
 		{

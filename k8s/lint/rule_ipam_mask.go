@@ -77,8 +77,8 @@ func checkMask(p *pass, ref ipamRef, r ipam.Range) {
 	}
 }
 
-// isNetwork reports whether the address before the slash has no bit of a host. Addresses have several
-// forms, such as FD00:1::/64 and fd00:0001::/64.
+// isNetwork reports whether the address before the slash has no bit of a host. Addresses have
+// several forms, such as FD00:1::/64 and fd00:0001::/64.
 func isNetwork(text string) bool {
 	p, err := netip.ParsePrefix(text)
 	return err == nil && p == p.Masked()
