@@ -537,7 +537,24 @@ func TestBranches(t *testing.T) {
 			"no resource", "nad-structure",
 			strings.Replace(nadOf(`{"type": "sriov"}`), "k8s.v1.cni.cncf.io/resourceName: nvidia.com/rail0", "", 1),
 			"",
+			[]string{`warn metadata.annotations["k8s.v1.cni.cncf.io/resourceName"]`},
+		},
+		{
+			"no resource on InfiniBand", "nad-structure",
+			strings.Replace(nadOf(`{"type": "ib-sriov"}`), "k8s.v1.cni.cncf.io/resourceName: nvidia.com/rail0", "", 1),
+			"",
 			[]string{`error metadata.annotations["k8s.v1.cni.cncf.io/resourceName"]`},
+		},
+		// k8snetworkplumbingwg/dra-driver-sriov: its demos have no such annotation
+		{
+			"a claim gives the VF", "nad-structure",
+			strings.Replace(nadOf(`{"type": "sriov"}`), "k8s.v1.cni.cncf.io/resourceName: nvidia.com/rail0", "", 1) +
+				"\napiVersion: resource.k8s.io/v1\nkind: ResourceClaimTemplate\nmetadata: {name: vf}\nspec: {}\n", "", nil,
+		},
+		{
+			"spec.containers of another kind", "unknown-field",
+			"apiVersion: example.org/v1\nkind: Bundle\nmetadata: {name: a}\n" +
+				"spec: {containers: [{name: a, size: 3}], colour: red}\n", "", nil,
 		},
 		{"no prefix", "nad-structure", strings.Replace(nadOf(`{"type": "sriov"}`), "nvidia.com/", "", 1), "", []string{
 			`error metadata.annotations["k8s.v1.cni.cncf.io/resourceName"]`,

@@ -217,6 +217,41 @@ func (m *model) webhook() (on, known bool) {
 	return false, false
 }
 
+// setting is a setting of the operator, which may not be among the manifests.
+type setting int
+
+const (
+	settingUnknown setting = iota
+	settingOff
+	settingOn
+)
+
+// injector returns whether network-resources-injector adds resources to pods. The operator turns it
+// on by default on OpenShift only.
+func (m *model) injector() setting {
+	for _, c := range m.configs {
+		switch {
+		case c.Name != "default":
+		case k8s.ValueOf(c.Value.Spec.EnableInjector):
+			return settingOn
+		default:
+			return settingOff
+		}
+	}
+	if name, _ := m.operatorNamespace(); strings.HasPrefix(name, "openshift-") {
+		return settingOn
+	}
+	return settingUnknown
+}
+
+// dynamicAllocation reports whether an object is for dynamic resource allocation (DRA), with which a
+// driver gives VFs to pods without a device plugin.
+func (m *model) dynamicAllocation() bool {
+	return slices.ContainsFunc(m.objects, func(o *manifest.Object) bool {
+		return strings.HasPrefix(o.APIVersion, "resource.k8s.io/")
+	})
+}
+
 // policiesOf returns the policies of a resource.
 func (m *model) policiesOf(resource string) []*policy { return m.ofPolicy[resource] }
 

@@ -73,7 +73,8 @@ func podsOf(o *manifest.Object) []*pod {
 		if v == nil || len(pods) >= maxTemplates {
 			return
 		}
-		if c := v.Find("spec", "containers"); c != nil && c.Kind == manifest.List || misspelt(o, v, at) {
+		if c := v.Find("spec", "containers"); c != nil && c.Kind == manifest.List && isTemplate(o, at) ||
+			misspelt(o, v, at) {
 			pods = append(pods, newPod(o, v, at))
 			return
 		}
@@ -90,14 +91,17 @@ func podsOf(o *manifest.Object) []*pod {
 
 // misspelt reports whether a pod or template has the field container instead of containers.
 func misspelt(o *manifest.Object, v *manifest.Value, at path) bool {
-	if v.Find("spec", "container") == nil {
-		return false
-	}
+	return v.Find("spec", "container") != nil && isTemplate(o, at)
+}
+
+// isTemplate reports whether a mapping with a pod's spec can be a pod: the object itself if it is a
+// Pod, or a field whose name says template. Other kinds have spec.containers of their own.
+func isTemplate(o *manifest.Object, at path) bool {
 	if len(at) == 0 {
 		return o.Kind == k8s.KindPod
 	}
 	key, _ := at[len(at)-1].(string)
-	return strings.HasSuffix(strings.ToLower(key), "template")
+	return strings.Contains(strings.ToLower(key), "template")
 }
 
 func newPod(o *manifest.Object, v *manifest.Value, at path) *pod {
@@ -281,6 +285,12 @@ func (m *model) resolve(p *pod, a attachment) (found attachable, ok bool) {
 		}
 	}
 	return attachable{}, false
+}
+
+// claims reports whether the pod gets devices by claims (DRA).
+func (p *pod) claims() bool {
+	v := p.Find(p.path("spec", "resourceClaims")...)
+	return v != nil && len(v.Items) > 0
 }
 
 // containers returns all containers that run while the pod does, including sidecars.

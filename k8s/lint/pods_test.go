@@ -261,12 +261,32 @@ func TestPods(t *testing.T) {
 			bare(strings.ReplaceAll(fill(someNAD, "CONFIG", `{"type": "macvlan"}`), "nvidia.com/rail0",
 				"rdma/rail0") + fill(somePod, "NETWORKS", "rail0", "POD", "")),
 			"",
-			[]string{`error metadata.annotations["k8s.v1.cni.cncf.io/networks"]`},
+			[]string{`warn metadata.annotations["k8s.v1.cni.cncf.io/networks"]`},
+		},
+		// network-resources-injector adds the resource; the operator turns it on by default on OpenShift
+		{
+			"the injector is on", "pod-resource",
+			bare(pod(ending)) + fill(someConfig, "NAME", "default", "SPEC", "enableInjector: true"), "", nil,
+		},
+		{
+			"the injector is off", "pod-resource",
+			bare(pod(ending)) + fill(someConfig, "NAME", "default", "SPEC", "enableInjector: false"), "", []string{
+				`error metadata.annotations["k8s.v1.cni.cncf.io/networks"]`,
+			},
+		},
+		{
+			"OpenShift", "pod-resource", bare(pod(ending)) + strings.Replace(fill(somePolicy, "SPEC",
+				"nicSelector: {pfNames: [ens1]}"), "namespace: sriov", "namespace: openshift-sriov", 1), "", nil,
+		},
+		// kubernetes.io: devices by claims instead of extended resources
+		{
+			"a claim", "pod-resource",
+			bare(pod("resourceClaims: [{name: vf, resourceClaimTemplateName: vf}], " + ending)), "", nil,
 		},
 		{"a sidecar asks", "pod-resource", bare(pod(sidecar)), "", nil},
 		{"a sidecar can't lock", "pod-ipc-lock", bare(pod(sidecar)), "", []string{"warn spec.initContainers[0].name"}},
 		{"an init container asks", "pod-resource", bare(pod(ending)), "", []string{
-			`error metadata.annotations["k8s.v1.cni.cncf.io/networks"]`,
+			`warn metadata.annotations["k8s.v1.cni.cncf.io/networks"]`,
 		}},
 		{
 			"an init container's request", "pod-resource",

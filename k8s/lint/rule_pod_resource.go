@@ -21,8 +21,9 @@ func podResource() Rule {
 			quantity of N of it, in requests and limits. An attachment without the resource fails
 			with "VF pci addr is required". A resource without an attachment gives the pod a VF that
 			is not configured, and quantity N with one attachment gives one interface. The
-			network-resources-injector adds the resource, but it is off by default, and pods are
-			admitted without it if it fails. The annotation v1.multus-cni.io/default-network is an
+			network-resources-injector (enableInjector of SriovOperatorConfig) adds the resource: it
+			is on by default on OpenShift and off elsewhere, and pods are admitted without it if it
+			fails. Pods that claim their devices (resourceClaims) need no resource. The annotation v1.multus-cni.io/default-network is an
 			attachment too, and the limits of sidecars are included.`),
 		Remedy: "request the resource in limits and requests once for each attachment",
 		Wrong:  "        nvidia.com/rail0: 2",
@@ -76,9 +77,15 @@ func checkPodResources(p *pass, pod *pod) {
 		switch {
 		case n == 0 && pod.requests(resource):
 			// checkRequests reports the missing limit
+		case n == 0 && (pod.claims() || p.injector() == settingOn):
+			// the device comes from a claim, or the injector adds the resource
 		case n == 0:
-			p.error(pod.Object, pod.annotation(), "%s attached but no container requests %s",
+			f := p.error(pod.Object, pod.annotation(), "%s attached but no container requests %s",
 				networksText(networks[resource]), name).fix("limits: {%s: %d}", name, want)
+			if p.injector() == settingUnknown {
+				f.Severity = SeverityWarn
+				f.Summary += ": right only where network-resources-injector adds it"
+			}
 		case prefixes[resource] == sharedPrefix:
 			// one unit gives access to all cards of the resource
 		case n < want:

@@ -68,3 +68,13 @@ func realNode(t *testing.T, name string) treeNode {
 	snap, _ := inventory.Scan(t.Context(), src.Sources) // what can't be read is in its problems
 	return treeNode{snap: snap, root: root}
 }
+
+// TestManagementPortAlone has a node whose rails are down: the list with its management port is
+// reported although there is no better one.
+func TestManagementPortAlone(t *testing.T) {
+	n := realNode(t, "h20_ib_rails_down_bf3_up")
+	found := findingsOf(runPairs(n, "NCCL_IB_HCA=mlx5_bond_0"), "hca-role")
+	if len(found) != 1 || len(found[0].Fixes) > 0 {
+		t.Errorf("findings = %+v, want one, without a value", found)
+	}
+}
