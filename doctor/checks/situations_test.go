@@ -114,6 +114,13 @@ func TestPortActive(t *testing.T) {
 			[]string{"ens2np0 is switched off", "ip link set dev ens2np0 up", "net/ens2np0/operstate = down"},
 		},
 		{
+			"neither flags nor carrier recorded", "02_rocev2_8hca",
+			all(roceDown, remove("sys/class/net/ens2np0/flags"), remove("sys/class/net/ens2np0/carrier"),
+				set("sys/class/net/ens2np0/operstate", "down")),
+			[]string{"fail mlx5_2:1"},
+			[]string{"ens2np0 has no link or is switched off"},
+		},
+		{
 			"no carrier", "02_rocev2_8hca", all(roceDown, set("sys/class/net/ens2np0/carrier", "0")),
 			[]string{"fail mlx5_2:1"},
 			[]string{"no carrier", "ethtool ens2np0", "net/ens2np0/carrier = 0"},
