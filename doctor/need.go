@@ -81,7 +81,7 @@ func unmetDevices(in *Input) (Outcome, string) {
 		return "", ""
 	}
 	if p, ok := unreadAround(in, "/"+sysfs.ClassInfiniBand); ok {
-		return OutcomeUnknown, "could not read " + p.Path + ": " + p.Error
+		return OutcomeUnknown, "no usable value in " + p.Path + ": " + p.Error
 	}
 	why := "no RDMA device on this node"
 	if obstacles := in.Snapshot.Obstacles(); len(obstacles) > 0 {
@@ -95,9 +95,9 @@ func unmetLimits(in *Input) (Outcome, string) {
 		return "", ""
 	}
 	if p, ok := in.ProblemAt("/proc/self/limits"); ok {
-		return OutcomeUnknown, "could not read " + p.Path + ": " + p.Error
+		return OutcomeUnknown, "no usable value in " + p.Path + ": " + p.Error
 	}
-	return OutcomeNotApplicable, "the tree has no /proc/self/limits"
+	return OutcomeNotApplicable, "no /proc/self/limits was recorded"
 }
 
 // unreadAround returns the first problem at the path, above it or below it.

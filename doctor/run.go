@@ -181,7 +181,7 @@ func unread(c Check, in *Input) []Finding {
 		if !slices.ContainsFunc(c.Reads, func(pattern string) bool { return concerns(pattern, p.Path) }) {
 			continue
 		}
-		f := Unknown(objectOf(p.Path), "could not read %s: %s", p.Path, p.Error)
+		f := Unknown(objectOf(p.Path), "no usable value in %s: %s", p.Path, p.Error)
 		f.Evidence = []Evidence{{Path: p.Path, Value: p.Error}}
 		findings = append(findings, f)
 	}

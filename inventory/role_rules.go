@@ -178,7 +178,11 @@ func reasonDoubt(c *classifier, _ *portFacts) string {
 	if c.doubt == "" {
 		return ""
 	}
-	return c.doubt + "; repair the links, or name the compute ports in the setting roles"
+	remedy := "name the compute ports in the setting \"roles\""
+	if slices.ContainsFunc(c.ports, func(f portFacts) bool { return f.family != nil && isDown(&f) }) {
+		remedy = "repair the links, or " + remedy
+	}
+	return c.doubt + "; " + remedy
 }
 
 func reasonNoLink(c *classifier, _ *portFacts) string {
@@ -343,7 +347,7 @@ func reasonBoard(c *classifier, f *portFacts) string {
 		why = fmt.Sprintf("GPU%d has a compute port of its own", f.p.GPUs[0].GPU)
 	}
 	return fmt.Sprintf("%s like the compute ports, but %s (%s against %s), and %s: a DPU or storage? The setting "+
-		"roles decides", c.compute, what, f.family.board, c.compute.board, why)
+		"\"roles\" decides", c.compute, what, f.family.board, c.compute.board, why)
 }
 
 // outnumbered reports whether there are at least twice as many compute ports as ports of
@@ -365,7 +369,7 @@ func reasonLinkLayer(c *classifier, f *portFacts) string {
 		return ""
 	}
 	return fmt.Sprintf("%s on the board of the compute ports, which are %s: set to the wrong link layer (mlxconfig "+
-		"LINK_TYPE), or for storage? The setting roles decides", f.p.LinkLayer, c.compute.layer)
+		"LINK_TYPE), or for storage? The setting \"roles\" decides", f.p.LinkLayer, c.compute.layer)
 }
 
 func reasonDownOther(_ *classifier, f *portFacts) string {

@@ -300,4 +300,4 @@ func fabricOf(p *Port) *Fabric {
 }
 
 // errNoCounters is the error for a port with neither counters nor hw_counters.
-var errNoCounters = errors.New("no counters folder: hidden by the network namespace, or the driver has none")
+var errNoCounters = errors.New("there are none: hidden by the network namespace, not recorded, or the driver has none")

@@ -91,7 +91,7 @@ func (s *Snapshot) cardObstacle(c *Card) []Obstacle {
 		o.ID, o.Text = ObstacleNoModule, fmt.Sprintf("%s is driven by %s, but the RDMA module %s is not loaded",
 			name, c.PCI.Driver, c.Module)
 		o.Path, o.Value = "/"+sysfs.ModuleDir+"/"+c.Module, missing
-		o.Remedy = "modprobe " + c.Module
+		o.Remedy = "modprobe " + c.Module + "   # in Ubuntu of linux-modules-extra, in RHEL of kernel-modules-extra"
 	case s.Host.NetnsMode == NetnsModeExclusive && len(s.Devices) > 0:
 		return nil // the cards without a device here belong to other namespaces
 	case s.Host.NetnsMode == NetnsModeExclusive:

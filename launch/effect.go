@@ -10,10 +10,13 @@ import (
 // effect describes the choice of ports: "jobs use 8 of 9 active ports; NCCL alone would use 9,
 // among them mlx5_8:1 (storage)".
 func (dv *derivation) effect() string {
-	active, chosen := 0, 0
+	active, chosen, rails := 0, 0, 0
 	for _, c := range dv.candidates {
 		if c.chosen() {
 			chosen++
+		}
+		if c.port.Role == inventory.RoleCompute {
+			rails++
 		}
 		if c.port.State == inventory.PortStateActive &&
 			(c.chosen() || dv.snapshot.OthersReason(c.device, c.port) == "") {
@@ -21,7 +24,11 @@ func (dv *derivation) effect() string {
 		}
 	}
 	text := fmt.Sprintf("jobs use %d of %s", chosen, english.Count(active, "active port"))
-	if chosen == 0 {
+	switch {
+	case chosen == 0 && rails > 0:
+		text = fmt.Sprintf("jobs can use none of %s, so no list of devices is set",
+			english.Count(rails, "compute port"))
+	case chosen == 0:
 		text = fmt.Sprintf("no port is for jobs, so no list of devices is set; %s", are(active))
 	}
 	if !dv.wants(LibraryNCCL) {

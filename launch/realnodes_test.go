@@ -89,8 +89,8 @@ func TestEffect(t *testing.T) {
 		"xe9680_h200_bf3": "jobs use 8 of 9 active ports; NCCL alone would use 9, among them " +
 			"rocep157s0f0:1 (storage)",
 		"mi355x_pollara8": "jobs use 8 of 8 active ports; NCCL alone would use the same",
-		"docker_hgx_no_dev_infiniband": "no port is for jobs, so no list of devices is set; 8 ports are " +
-			"active; NCCL alone would use none",
+		"docker_hgx_no_dev_infiniband": "jobs can use none of 8 compute ports, so no list of devices is set; NCCL " +
+			"alone would use none",
 		"gb300_xdr_smi_nodev": "jobs use 4 of 5 active ports; NCCL alone would use 5, among them " +
 			"roceP22p1s0f0:1 (storage)",
 		"alibaba_gn8is_erdma": "jobs use 1 of 1 active port; NCCL alone would use the same",

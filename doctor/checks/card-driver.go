@@ -14,7 +14,7 @@ import (
 func cardDriver() doctor.Check {
 	return doctor.Check{
 		ID:       "card-driver",
-		Title:    "RDMA card without a driver, or libibverbs or its provider missing",
+		Title:    "RDMA card without a driver or without its user-space library",
 		Severity: doctor.OutcomeFail,
 		Reads:    []string{"/" + sysfs.BusPCIDevices + "/*/class"},
 		Explanation: prose.Join(`

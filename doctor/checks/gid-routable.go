@@ -147,6 +147,11 @@ func checkGIDs(s *inventory.Snapshot, p portRef, best inventory.GIDEntry, class 
 		}
 		unroutable(s, p, class, &f)
 	case gidNone:
+		if p.port.GIDTableSize == 0 {
+			f.Outcome, f.Evidence = doctor.OutcomeUnknown, nil
+			f.Summary = "no GID table was recorded: whether the port has an address is not known"
+			return f, true
+		}
 		unroutable(s, p, class, &f)
 	case gidV1:
 		f.Summary = fmt.Sprintf("GID %d (%v) is RoCE v1: it does not leave the subnet", best.Index, best.GID.Addr())
@@ -165,10 +170,6 @@ func checkGIDs(s *inventory.Snapshot, p portRef, best inventory.GIDEntry, class 
 		f.Summary = fmt.Sprintf("only a self-assigned address (%v): it does not leave the subnet", best.GID.Addr())
 		f.Remedy = addressRemedy(s, p)
 	case gidULA, gidIPv6:
-		f.Outcome = doctor.OutcomeInfo
-		if class == gidULA && p.dev.Driver == "bnxt_en" {
-			f.Outcome = doctor.OutcomeWarn
-		}
 		f.Summary = fmt.Sprintf("IPv6 only: the routable GID is %d (%v)", best.Index, best.GID.Addr())
 		f.Explanation = prose.Join(`
 			By default NCCL looks for an IPv4 GID and, if there is none, uses GID 0, which is
@@ -177,7 +178,7 @@ func checkGIDs(s *inventory.Snapshot, p portRef, best inventory.GIDEntry, class 
 		f.Remedy = []string{
 			"export NCCL_IB_ADDR_FAMILY=AF_INET6 NVSHMEM_IB_ADDR_FAMILY=AF_INET6",
 			"# or let rdmactl print all variables",
-			`eval "$(rdmactl env --format sh)"`,
+			`vars=$(rdmactl env --format sh) && eval "$vars"`,
 		}
 	}
 	if f.Outcome == doctor.OutcomeWarn && !p.carriesJobs(s) {

@@ -67,7 +67,8 @@ func runLinkDowned(_ context.Context, in *doctor.Input) []doctor.Finding {
 		findings = append(findings, f)
 	}
 	if len(findings) == 0 && len(good) == 0 {
-		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode, "no compute port has the counter link_downed")}
+		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode,
+			"%s", noneOf(in.Snapshot, "no compute port has the counter link_downed"))}
 	}
 	if len(good) > 0 {
 		pass := doctor.Passed(doctor.ObjectNode,

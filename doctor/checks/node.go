@@ -96,6 +96,16 @@ func (p portRef) carriesJobs(s *inventory.Snapshot) bool {
 	return true
 }
 
+// noneOf returns why a check has nothing to judge: text, or that the node has no compute port.
+func noneOf(s *inventory.Snapshot, text string) string {
+	for p := range ports(s) {
+		if p.port.Role == inventory.RoleCompute {
+			return text
+		}
+	}
+	return "the node has no compute port"
+}
+
 // kind describes a port that jobs don't use: "storage", "software", "spare".
 func (p portRef) kind() string {
 	switch {

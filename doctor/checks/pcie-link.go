@@ -83,7 +83,8 @@ func runPCIeLink(_ context.Context, in *doctor.Input) []doctor.Finding {
 		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode,
 			"the PCI Express links of the compute ports are not known (not recorded, or virtual functions)")}
 	case len(good) == 0:
-		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode, "no compute port is on a PCI card")}
+		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode,
+			"%s", noneOf(in.Snapshot, "no compute port is on a PCI card"))}
 	}
 	return append([]doctor.Finding{doctor.Passed(doctor.ObjectNode, "no PCI Express link limits "+
 		english.Count(len(good), "compute port"), good...)}, notes...)

@@ -230,7 +230,11 @@ func downReason(s *inventory.Snapshot, p portRef, n *inventory.Netdev) string {
 			return fmt.Sprintf("network device %s has no carrier: check the cable, the transceiver and the switch port",
 				n.Name)
 		}
-		if m := member(s, p, n); m != nil && m.Carrier != nil && !*m.Carrier {
+		m := member(s, p, n)
+		if m != nil && !m.AdminUp && !m.AdminUnknown {
+			return fmt.Sprintf("network device %s, a member of %s, is switched off", m.Name, n.Name)
+		}
+		if m != nil && m.Carrier != nil && !*m.Carrier {
 			return fmt.Sprintf("network device %s, a member of %s, has no carrier: check the cable, the transceiver "+
 				"and the switch port", m.Name, n.Name)
 		}
@@ -282,10 +286,17 @@ func downRemedy(s *inventory.Snapshot, p portRef, n *inventory.Netdev) []string 
 		switch {
 		case !n.AdminUp:
 			return onHost(s, "ip link set dev "+quote(n.Name)+" up")
-		case contradicted(n):
-			return bounceRemedy(s, p)
 		case len(deadMembers(s, n)) > 0:
 			return memberRemedy(s, n)
+		case member(s, p, n) != nil && !member(s, p, n).AdminUp:
+			return onHost(s, "ip link set dev "+quote(member(s, p, n).Name)+" up")
+		case member(s, p, n) != nil && !contradicted(member(s, p, n)):
+			return []string{
+				"# this member of the bond has no link: check its cable, and whether the switch port is enabled",
+				"ethtool " + quote(member(s, p, n).Name),
+			}
+		case contradicted(n):
+			return bounceRemedy(s, p)
 		}
 	}
 	if p.port.PhysState == inventory.PhysStateDisabled && p.port.LinkLayer == inventory.LinkLayerInfiniBand &&
@@ -352,6 +363,12 @@ func bounceRemedy(s *inventory.Snapshot, p portRef) []string {
 		return onHost(s, "rdma link show "+quote(fmt.Sprintf("%s/%d", p.dev.Name, p.port.Number)))
 	}
 	n := quote(p.port.Netdev)
+	if s.DefaultRouteOf(p.port) != nil {
+		return []string{
+			"# " + printable(p.port.Netdev) + " carries the default route: set it down and up from the console only",
+			"dmesg | tail -n 50   # messages of the driver",
+		}
+	}
 	return onHost(s, "ip link set dev "+n+" down && ip link set dev "+n+" up",
 		"dmesg | tail -n 50   # messages of the driver")
 }

@@ -203,7 +203,7 @@ func exactRemedy(compute []portRef) []string {
 	return []string{
 		exactList(compute),
 		"# or set all variables that NCCL, UCX and NVSHMEM need",
-		`eval "$(rdmactl env --format sh)"`,
+		`vars=$(rdmactl env --format sh) && eval "$vars"`,
 	}
 }
 

@@ -60,8 +60,8 @@ func runUverbs(_ context.Context, in *doctor.Input) []doctor.Finding {
 				findings = append(findings, noVerbsClass(s, d))
 			}
 		case !s.Host.DevVisible:
-			return append(findings, doctor.NotApplicable(doctor.ObjectNode,
-				"the tree has no /dev, so it is not known whether %s exists", c.Path))
+			return append(findings, doctor.Unknown(doctor.ObjectNode,
+				"no /dev was recorded: it is not known whether programs can open %s", c.Path))
 		case !c.Node:
 			findings = append(findings, noVerbsNode(s, d, c, usable))
 		case !openable(c):
@@ -145,7 +145,7 @@ func noVerbsNode(s *inventory.Snapshot, d *inventory.Device, c *inventory.CharDe
 		return f
 	}
 	f.Summary += ", though the container sees the device"
-	f.Remedy = containerDevices(s, c)
+	f.Remedy = containerDevices(s)
 	if usable > 0 {
 		f.Outcome = doctor.OutcomeInfo
 		f.Summary = "not given to this container: " + c.Path + " does not exist"
@@ -155,8 +155,8 @@ func noVerbsNode(s *inventory.Snapshot, d *inventory.Device, c *inventory.CharDe
 	return f
 }
 
-// containerDevices returns the commands that give a device to a container.
-func containerDevices(s *inventory.Snapshot, c *inventory.CharDevice) []string {
+// containerDevices returns the commands that give a container the devices of the host.
+func containerDevices(s *inventory.Snapshot) []string {
 	if s.Host.Container.Kubernetes {
 		return []string{
 			"# request the resource of the RDMA or SR-IOV device plugin in the pod's container, for example",
@@ -165,8 +165,10 @@ func containerDevices(s *inventory.Snapshot, c *inventory.CharDevice) []string {
 			`kubectl get node YOUR_NODE -o jsonpath='{.status.allocatable}'`,
 		}
 	}
-	return []string{fmt.Sprintf(
-		"docker run --device=%s --device=/dev/infiniband/rdma_cm --ulimit memlock=-1:-1 YOUR_IMAGE", quote(c.Path))}
+	return []string{
+		"# all devices of the host; --device=/dev/infiniband/uverbsN gives one of them",
+		"docker run --device=/dev/infiniband --ulimit memlock=-1:-1 --cap-add=IPC_LOCK YOUR_IMAGE",
+	}
 }
 
 func notOpenable(s *inventory.Snapshot, d *inventory.Device, c *inventory.CharDevice) doctor.Finding {
@@ -180,7 +182,7 @@ func notOpenable(s *inventory.Snapshot, d *inventory.Device, c *inventory.CharDe
 	case denied && inContainer(s):
 		f.Explanation = "The device node exists in the container, but the container's device rules don't allow " +
 			"opening it. A bind mount of /dev/infiniband alone is not enough."
-		f.Remedy = containerDevices(s, c)
+		f.Remedy = containerDevices(s)
 	case denied:
 		f.Remedy = []string{
 			"ls -l " + quote(c.Path),

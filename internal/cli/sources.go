@@ -202,7 +202,8 @@ func (app *App) ScanNode(ctx context.Context, n *sources.Node) (snap inventory.S
 		return snap, nil, context.Cause(ctx)
 	}
 	for _, pattern := range inventory.UnmatchedRoles(&snap, n.Roles) {
-		app.Out.Note("note: roles: %s matches no port here, or another pattern before it", pattern)
+		app.Out.Note("note: roles: no port here takes its role from %s: it matches none, or an earlier pattern wins",
+			pattern)
 	}
 	if scanErr == nil {
 		return snap, nil, nil

@@ -549,7 +549,8 @@ func TestBranches(t *testing.T) {
 		{
 			"a claim gives the VF", "nad-structure",
 			strings.Replace(nadOf(`{"type": "sriov"}`), "k8s.v1.cni.cncf.io/resourceName: nvidia.com/rail0", "", 1) +
-				"\napiVersion: resource.k8s.io/v1\nkind: ResourceClaimTemplate\nmetadata: {name: vf}\nspec: {}\n", "", nil,
+				"\napiVersion: resource.k8s.io/v1\nkind: ResourceClaimTemplate\nmetadata: {name: vf}\nspec: {}\n",
+			"", nil,
 		},
 		{
 			"spec.containers of another kind", "unknown-field",

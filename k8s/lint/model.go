@@ -244,8 +244,8 @@ func (m *model) injector() setting {
 	return settingUnknown
 }
 
-// dynamicAllocation reports whether an object is for dynamic resource allocation (DRA), with which a
-// driver gives VFs to pods without a device plugin.
+// dynamicAllocation reports whether an object is for dynamic resource allocation (DRA), with which
+// a driver gives VFs to pods without a device plugin.
 func (m *model) dynamicAllocation() bool {
 	return slices.ContainsFunc(m.objects, func(o *manifest.Object) bool {
 		return strings.HasPrefix(o.APIVersion, "resource.k8s.io/")

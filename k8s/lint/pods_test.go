@@ -263,14 +263,15 @@ func TestPods(t *testing.T) {
 			"",
 			[]string{`warn metadata.annotations["k8s.v1.cni.cncf.io/networks"]`},
 		},
-		// network-resources-injector adds the resource; the operator turns it on by default on OpenShift
+		// network-resources-injector adds the resource; on OpenShift it is on by default
 		{
 			"the injector is on", "pod-resource",
 			bare(pod(ending)) + fill(someConfig, "NAME", "default", "SPEC", "enableInjector: true"), "", nil,
 		},
 		{
 			"the injector is off", "pod-resource",
-			bare(pod(ending)) + fill(someConfig, "NAME", "default", "SPEC", "enableInjector: false"), "", []string{
+			bare(pod(ending)) + fill(someConfig, "NAME", "default", "SPEC", "enableInjector: false"), "",
+			[]string{
 				`error metadata.annotations["k8s.v1.cni.cncf.io/networks"]`,
 			},
 		},

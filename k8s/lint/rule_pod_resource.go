@@ -23,8 +23,9 @@ func podResource() Rule {
 			is not configured, and quantity N with one attachment gives one interface. The
 			network-resources-injector (enableInjector of SriovOperatorConfig) adds the resource: it
 			is on by default on OpenShift and off elsewhere, and pods are admitted without it if it
-			fails. Pods that claim their devices (resourceClaims) need no resource. The annotation v1.multus-cni.io/default-network is an
-			attachment too, and the limits of sidecars are included.`),
+			fails. Pods that claim their devices (resourceClaims) need no resource. The annotation
+			v1.multus-cni.io/default-network is an attachment too, and the limits of sidecars are
+			included.`),
 		Remedy: "request the resource in limits and requests once for each attachment",
 		Wrong:  "        nvidia.com/rail0: 2",
 		Right:  "        nvidia.com/rail0: 1",

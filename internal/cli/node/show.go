@@ -374,7 +374,7 @@ func (r showReport) counterBlock(port int) output.Block {
 		if reason == "" {
 			reason = errors.ErrUnsupported.Error()
 		}
-		return output.Line(output.Dim("no counters: " + reason).Flow(0).Hang(2))
+		return output.Line(output.Dim(reason).Flow(0).Hang(2))
 	}
 	l := output.List{Title: fmt.Sprintf("Counters of port %d (those at 0 with -o wide)", port)}
 	for _, c := range counters {

@@ -35,7 +35,7 @@ reset.
 Exit codes:
 
     0   all compute ports are active; also after q or Ctrl-C
-    1   a compute port is not active; with --count, at the last reading
+    1   a compute port is not active, or no port is one; with --count, at the last reading
     3   there is no RDMA port
     7   some files could not be read`,
 		Example: `  rdmactl status
@@ -56,6 +56,9 @@ Exit codes:
 					app.Out.Note("note: --interval has no effect without --watch")
 				}
 				return m.once(cmd.Context())
+			}
+			if n.Bundle != nil {
+				app.Out.Note("note: a recording doesn't change: rates and new errors stay at 0")
 			}
 			return m.watch(cmd.Context(), app.Config.Interval, count)
 		},
@@ -186,10 +189,18 @@ func (r *statusReport) verdict(partial error) error {
 	if len(r.Ports) == 0 {
 		return cli.ExitSilently(cli.ExitNotFound)
 	}
+	rails := 0
 	for _, p := range r.Ports {
-		if p.Role == inventory.RoleCompute && p.State != inventory.PortStateActive {
+		if p.Role != inventory.RoleCompute {
+			continue
+		}
+		rails++
+		if p.State != inventory.PortStateActive {
 			return cli.ExitSilently(cli.ExitFault)
 		}
+	}
+	if rails == 0 {
+		return cli.ExitSilently(cli.ExitFault)
 	}
 	return partial
 }

@@ -31,7 +31,9 @@ func newConfigImportCommand(app *cli.App) *cobra.Command {
 		Use:   "import FILE",
 		Short: "Convert a JSON file of devices to settings of rdmactl",
 		Long: `Convert a JSON file that lists devices to settings of rdmactl, and print them as a configuration
-file. FILE - is standard input. The file has this form:
+file. FILE - is standard input.
+
+The file has this form:
 
     {
       "devices": [{"name": "mlx5_0", "transport": "RoCE", "mtu": 4096, "enabled": true}],

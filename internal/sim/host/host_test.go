@@ -137,6 +137,11 @@ func TestFaults(t *testing.T) {
 					t.Errorf("fault %+v has no device of the node", f)
 				}
 			}
+			for rail := range spec.Rails {
+				if spec.IPv6 { // NCCL must be told
+					want = append(want, fmt.Sprintf("gid-routable mlx5_%d:1", rail))
+				}
+			}
 			slices.Sort(want)
 			if diff := cmp.Diff(want, found(t, &s)); diff != "" {
 				t.Errorf("findings (-want +got):\n%s", diff)
