@@ -439,6 +439,12 @@ func TestUverbs(t *testing.T) {
 	open := func(name, err string) change {
 		return set("live.json", fmt.Sprintf(`{"chars": [{"name": %q, "error": %q}]}`, name, err))
 	}
+	noVerbs := func(t *testing.T, tree *nodetree.Tree) {
+		for i := range 8 {
+			remove(fmt.Sprintf("sys/class/infiniband_verbs/uverbs%d", i))(t, tree)
+		}
+		set("sys/class/infiniband_verbs/abi_version", "6")(t, tree)
+	}
 	var devices []string
 	for _, f := range repeat("fail") {
 		devices = append(devices, strings.TrimSuffix(f, ":1"))
@@ -491,6 +497,11 @@ func TestUverbs(t *testing.T) {
 			all(remove("sys/class/infiniband_verbs"), remove("proc/modules"), set("sys/module/ib_core/refcnt", "1")),
 			devices,
 			[]string{"modprobe ib_uverbs", "/sys/module/ib_uverbs = does not exist"},
+		},
+		{
+			"module loaded, and bound to no device", "02_rocev2_8hca", noVerbs,
+			devices,
+			[]string{"ib_uverbs is not loaded, or not bound to it", "/sys/class/infiniband_verbs = no entry"},
 		},
 		{
 			"no rdma_cm", "02_rocev2_8hca", remove("dev/infiniband/rdma_cm"),

@@ -599,6 +599,8 @@ func TestBranches(t *testing.T) {
 		// the operator's examples for DPDK: VFs of Intel's cards, with no word of RDMA
 		{"plain VFs", "ipam-gateway", plainNetwork(`{"type": "whereabouts", "range": "10.0.0.0/24", "exclude": ` +
 			`["10.0.0.1/32"], "gateway": "10.0.0.1", "routes": [{"dst": "0.0.0.0/0"}]}`), "", nil},
+		{"plain VFs with a gateway", "ipam-gateway", plainNetwork(`{"type": "whereabouts", "range": "10.0.0.0/24", ` +
+			`"exclude": ["10.0.0.1/32"], "gateway": "10.0.0.1"}`), "", nil},
 		{"plain VFs, but malformed", "ipam-gateway", plainNetwork(`{"type": "whereabouts", "range": "10.0.0.0/24", ` +
 			`"routes": [{"dst": "0.0.0.0"}]}`), "", []string{"error spec.ipam"}},
 		{"plain VFs without addresses", "ipam-empty", plainNetwork(""), "", []string{"note spec.ipam"}},
@@ -615,6 +617,11 @@ func TestBranches(t *testing.T) {
 		{
 			"VFs of NVIDIA, isRdma absent", "ipam-empty",
 			strings.Replace(pol("nicSelector: {vendor: \"15b3\"}"), "isRdma: true, ", "", 1) + plainNetwork(""), "",
+			[]string{"note spec.ipam"},
+		},
+		{
+			"VFs of unknown cards, isRdma absent", "ipam-empty",
+			strings.Replace(pol("nicSelector: {pfNames: [ens1]}"), "isRdma: true, ", "", 1) + plainNetwork(""), "",
 			[]string{"note spec.ipam"},
 		},
 		{
