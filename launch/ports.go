@@ -128,7 +128,8 @@ func reasonTransport(_ *derivation, c *candidate) (string, []string) {
 	}
 	what := string(c.port.Transport)
 	if what == "" {
-		what = "unknown transport"
+		return "its transport is not known, and so not whether a library can use it",
+			[]string{portFile(c.port, "link_layer")}
 	}
 	return what + ": no library uses it through verbs", []string{portFile(c.port, "link_layer")}
 }

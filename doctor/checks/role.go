@@ -47,7 +47,7 @@ func runRole(_ context.Context, in *doctor.Input) []doctor.Finding {
 		case !p.active():
 		case p.port.Transport == inventory.TransportUnknown:
 			findings = append(findings,
-				doctor.Unknown(p.object(), "the kernel does not report its link layer, so its role is not known"))
+				doctor.Unknown(p.object(), "its link layer is not known, and so not which libraries can use it"))
 		case p.port.Role == inventory.RoleCompute:
 			compute = append(compute, p)
 		default:
