@@ -17,7 +17,7 @@ type RoleSetting struct {
 }
 
 // ParseRoleSettings reads "PATTERN=ROLE,PATTERN=ROLE". The first pattern that matches a port
-// decides. The error names the entry.
+// decides, and none may be given twice. The error names the entry.
 func ParseRoleSettings(s string) ([]RoleSetting, error) {
 	var out []RoleSetting
 	for entry := range strings.SplitSeq(s, ",") {
@@ -36,6 +36,9 @@ func ParseRoleSettings(s string) ([]RoleSetting, error) {
 		}
 		if _, err := path.Match(pattern, ""); err != nil {
 			return nil, fmt.Errorf("pattern %s: %w", pattern, err)
+		}
+		if slices.ContainsFunc(out, func(r RoleSetting) bool { return r.Pattern == pattern }) {
+			return nil, fmt.Errorf("the pattern %s is given twice", pattern)
 		}
 		out = append(out, RoleSetting{pattern, Role(role)})
 	}

@@ -26,7 +26,7 @@ func TestParseRoleSettings(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"mlx5_0": "not PATTERN=ROLE", "=storage": "not PATTERN=ROLE", "x=uncertain": `the role of x is "uncertain"`,
-		"a=storage,[=storage": "pattern [: ",
+		"a=storage,[=storage": "pattern [: ", "a=storage,a=compute": "the pattern a is given twice",
 	} {
 		if _, err := inventory.ParseRoleSettings(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("ParseRoleSettings(%q) = %v, want %s", text, err, want)

@@ -32,7 +32,7 @@ type planFlags struct {
 func (f *planFlags) addTo(cmd *cobra.Command) {
 	set := cmd.Flags()
 	set.StringSliceVar(&f.libraries, "for", libraryNames(launch.DefaultLibraries()),
-		"`LIBRARIES`: "+strings.Join(libraryNames(launch.Libraries()), ", ")+", or all")
+		"`LIBRARIES`: "+strings.Join(libraryNames(launch.Libraries()), ", ")+", rccl, nixl, or all")
 	set.StringSliceVar(&f.include, "include", nil, "only ports that match `SELECTOR`, whatever their role")
 	set.StringSliceVar(&f.exclude, "exclude", nil, "leave out ports that match `SELECTOR`")
 	set.StringVar(&f.peer, "peer", "", "`IP` of another node: use the network device of the route to it for bootstrap")

@@ -289,7 +289,9 @@ func (r showReport) portBlocks(p *inventory.Port) []output.Block {
 	add("physical state", p.PhysState.String())
 	add("transport", transportText(&r.Device, p))
 	add("link layer", string(p.LinkLayer))
-	add("rate", rateText(p.Rate))
+	if p.State != inventory.PortStateDown { // without a link the kernel's rate says nothing
+		add("rate", rateText(p.Rate))
+	}
 	add("netdev", p.Netdev)
 	if p.ActiveMTU != 0 {
 		add("active mtu", strconv.Itoa(int(p.ActiveMTU)))
