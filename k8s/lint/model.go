@@ -25,6 +25,7 @@ type model struct {
 	nads       []*typed[k8s.NetworkAttachmentDefinition]
 	namespaces map[string]bool
 	pods       []*pod
+	podsIn     map[*manifest.Object][]*pod // by object
 
 	// Results that several rules use, computed once.
 	selected  map[*policy][]card // PFs that a policy selects
@@ -64,6 +65,7 @@ func (n *network) target() string { return cmp.Or(n.Spec.NetworkNamespace, n.Nam
 func newModel(in Input) *model {
 	m := &model{
 		in: in, checked: map[*manifest.Object]bool{}, nodes: in.Cluster.Nodes, namespaces: map[string]bool{},
+		podsIn:  map[*manifest.Object][]*pod{},
 		ignored: readIgnores(in.Manifests),
 	}
 	seen := map[string]bool{}
@@ -151,7 +153,8 @@ func (m *model) add(o *manifest.Object) []source.Node {
 	case k8s.KindNode:
 		return []source.Node{source.FromNode(decode[k8s.Node](o).Value, o.File)}
 	default:
-		m.pods = append(m.pods, podsOf(o)...)
+		m.podsIn[o] = podsOf(o)
+		m.pods = append(m.pods, m.podsIn[o]...)
 	}
 	return nil
 }
@@ -166,7 +169,7 @@ func decode[T any](o *manifest.Object) *typed[T] {
 func (m *model) has(kinds []string) bool {
 	return slices.ContainsFunc(m.objects, func(o *manifest.Object) bool {
 		return m.checked[o] &&
-			(slices.Contains(kinds, o.Kind) || slices.Contains(kinds, k8s.KindPod) && len(podsOf(o)) > 0)
+			(slices.Contains(kinds, o.Kind) || slices.Contains(kinds, k8s.KindPod) && len(m.podsIn[o]) > 0)
 	})
 }
 

@@ -67,25 +67,33 @@ const maxTemplates = 1000
 // (Deployment, StatefulSet, DaemonSet, Job, CronJob, LeaderWorkerSet, the kinds of Kubeflow and
 // Ray). A pod template is a mapping whose spec has containers.
 func podsOf(o *manifest.Object) []*pod {
+	if o.Kind == manifest.KindCRD {
+		return nil
+	}
 	var pods []*pod
-	var walk func(v *manifest.Value, at path)
-	walk = func(v *manifest.Value, at path) {
+	var at path // of the value that is looked at
+	var walk func(v *manifest.Value)
+	walk = func(v *manifest.Value) {
 		if v == nil || len(pods) >= maxTemplates {
 			return
 		}
 		if c := v.Find("spec", "containers"); c != nil && c.Kind == manifest.List && isTemplate(o, at) ||
 			misspelt(o, v, at) {
-			pods = append(pods, newPod(o, v, at))
+			pods = append(pods, newPod(o, v, slices.Clone(at)))
 			return
 		}
 		for _, f := range v.Fields {
-			walk(f.Value, append(slices.Clone(at), f.Key))
+			at = append(at, f.Key)
+			walk(f.Value)
+			at = at[:len(at)-1]
 		}
 		for i, item := range v.Items {
-			walk(item, append(slices.Clone(at), i))
+			at = append(at, i)
+			walk(item)
+			at = at[:len(at)-1]
 		}
 	}
-	walk(o.Root, nil)
+	walk(o.Root)
 	return pods
 }
 

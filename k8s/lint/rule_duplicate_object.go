@@ -20,7 +20,7 @@ func duplicateObject() Rule {
 				// A kustomize patch has the name of the object that it patches, so only kinds that
 				// rules check are reported.
 				if o.Kind == "" || o.Name == "" || o.Find("metadata", "name") == nil ||
-					k8s.Schema(o.Kind) == nil && len(podsOf(o)) == 0 {
+					k8s.Schema(o.Kind) == nil && len(p.podsIn[o]) == 0 {
 					continue
 				}
 				id := o.APIVersion + " " + o.String()

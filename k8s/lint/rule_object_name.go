@@ -25,7 +25,7 @@ func objectName() Rule {
 		check: func(p *pass) {
 			for _, o := range p.objects {
 				namespace := o.Kind == k8s.KindNamespace && o.APIVersion == k8s.CoreVersion
-				if namespace || hasDNSName(o) {
+				if namespace || p.hasDNSName(o) {
 					checkName(p, o, "name", namespace)
 				}
 				checkName(p, o, "namespace", true)
@@ -36,10 +36,10 @@ func objectName() Rule {
 
 // hasDNSName reports whether the names of a kind are DNS names. This is known for the kinds that
 // rules check and for all CRDs; the name of a Role, for example, is not a DNS name.
-func hasDNSName(o *manifest.Object) bool {
+func (m *model) hasDNSName(o *manifest.Object) bool {
 	group, _, _ := strings.Cut(o.APIVersion, "/")
 	custom := strings.Contains(group, ".") && !strings.HasSuffix(group, ".k8s.io")
-	return custom || len(podsOf(o)) > 0 || slices.Contains([]string{k8s.KindConfigMap, k8s.KindNode}, o.Kind) ||
+	return custom || len(m.podsIn[o]) > 0 || slices.Contains([]string{k8s.KindConfigMap, k8s.KindNode}, o.Kind) ||
 		k8s.Schema(o.Kind) != nil
 }
 

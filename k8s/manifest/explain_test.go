@@ -263,6 +263,8 @@ func TestNoObject(t *testing.T) {
 		"metadata: {name: a}\n":                    1,
 		"apiVersion: sriovnetwork.openshift.io/v1": 1,
 		"kind: A\n": 1,
+		`["https://example.org/a.jpg", "https://example.org/b.jpg"]`: 0, // data for a test
+		"- 1\n- [2, 3]\n": 0,
 	} {
 		if set := Parse("f", []byte(in)); len(set.Objects) != want || len(set.Problems) > 0 {
 			t.Errorf("Parse(%q) = %d objects and %+v, want %d", in, len(set.Objects), set.Problems, want)

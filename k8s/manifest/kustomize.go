@@ -247,7 +247,7 @@ func (r *reading) resource(dir string, entry *Value, above []string) *Set {
 	default:
 		set := &Set{}
 		if r.within(file) {
-			set, err = r.readFile(file, nil)
+			set, err = r.readOnce(file)
 		}
 		if err == nil {
 			return set
@@ -255,6 +255,26 @@ func (r *reading) resource(dir string, entry *Value, above []string) *Set {
 	}
 	r.fail(fmt.Errorf("%s: %w", entry.At, err))
 	return &Set{}
+}
+
+// readOnce reads a file that several kustomizations may name. The objects of the result are the
+// caller's; their values are shared.
+func (r *reading) readOnce(file string) (*Set, error) {
+	parsed, ok := r.parsed[key(file)]
+	if !ok {
+		var err error
+		if parsed, err = r.readFile(file, nil); err != nil {
+			return nil, err
+		}
+		r.parsed[key(file)] = parsed
+	}
+	set := *parsed
+	set.Objects = make([]*Object, len(parsed.Objects))
+	for i, o := range parsed.Objects {
+		own := *o
+		set.Objects[i] = &own
+	}
+	return &set, nil
 }
 
 // isRemote reports whether kustomize treats an entry as a URL or a repository.
@@ -272,7 +292,7 @@ func (s *Set) transform(root *Value) {
 		case o.Kind == "Namespace":
 			o.rewrite("name", namespace)
 			continue
-		case o.Kind == "CustomResourceDefinition" || o.Kind == "APIService":
+		case o.Kind == KindCRD || o.Kind == "APIService":
 			continue
 		case !isClusterKind(o.Kind):
 			o.rewrite("namespace", namespace)
@@ -294,23 +314,26 @@ func (v *Value) text() string {
 
 // rewrite sets a field of metadata, unless the value is empty.
 func (o *Object) rewrite(name string, v *Value) {
-	metadata := o.Find("metadata")
-	if v.Empty() || metadata == nil || metadata.Kind != Mapping {
+	old := o.Find("metadata")
+	if v.Empty() || old == nil || old.Kind != Mapping {
 		return
 	}
+	root, metadata := *o.Root, *old // other kustomizations may share them
+	root.Fields, metadata.Fields = slices.Clone(root.Fields), slices.Clone(metadata.Fields)
+	root.field("metadata").Value = &metadata
 	if f := metadata.field(name); f != nil {
 		f.Value = v
 	} else {
 		metadata.Fields = append(metadata.Fields, Field{Key: name, At: v.At, Value: v})
 	}
-	*o = *newObject(o.File, o.Root, o.source)
+	*o = *newObject(o.File, &root, o.source)
 }
 
 // isClusterKind reports whether a kind has no namespace. Like kustomize it assumes that all other
 // kinds have one.
 func isClusterKind(kind string) bool {
 	return slices.Contains([]string{
-		"Namespace", "Node", "PersistentVolume", "ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition",
+		"Namespace", "Node", "PersistentVolume", "ClusterRole", "ClusterRoleBinding", KindCRD,
 		"APIService", "StorageClass", "IngressClass", "PriorityClass", "RuntimeClass", "DeviceClass", "ResourceSlice",
 		"CSIDriver", "CSINode", "VolumeAttachment", "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration",
 		"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "CertificateSigningRequest", "FlowSchema",

@@ -139,6 +139,16 @@ func newObject(file string, root *Value, source *text) *Object {
 	return o
 }
 
+// KindCRD is the kind of the definitions of custom resources. Their objects are kept without spec:
+// nobody checks the schemas, which are most of the text of many repositories.
+const KindCRD = "CustomResourceDefinition"
+
+func (o *Object) dropSpec() {
+	if spec := o.Root.field("spec"); spec != nil {
+		spec.Value = &Value{Kind: Mapping, At: spec.Value.At}
+	}
+}
+
 // isObject reports whether a mapping is meant as an object: it has a kind or an API group, or
 // metadata like an object. Values of charts, Chart.yaml and configurations of other programs may be
 // in the same folders and are not objects.

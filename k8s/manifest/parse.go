@@ -3,6 +3,7 @@ package manifest
 import (
 	"bytes"
 	"fmt"
+	"slices"
 )
 
 // Parse reads a file. Parts that can't be read are problems of the set. Mappings that don't look
@@ -55,6 +56,7 @@ type parser struct {
 func (p *parser) document(root *Value) {
 	switch {
 	case root == nil || root.Kind == Null:
+	case root.Kind == List && !slices.ContainsFunc(root.Items, isMapping): // data of another program
 	case root.Kind == List: // output of jq, for example
 		for _, item := range root.Items {
 			p.object(item)
@@ -63,6 +65,8 @@ func (p *parser) document(root *Value) {
 		p.object(root)
 	}
 }
+
+func isMapping(v *Value) bool { return v.Kind == Mapping }
 
 func (p *parser) object(root *Value) {
 	if root.Kind != Mapping {
@@ -83,6 +87,9 @@ func (p *parser) object(root *Value) {
 				"split the file")
 		}
 	default:
+		if o.Kind == KindCRD {
+			o.dropSpec()
+		}
 		p.set.Objects = append(p.set.Objects, o)
 	}
 }

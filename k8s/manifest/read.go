@@ -46,7 +46,7 @@ type Reader struct {
 // Kustomizations that contain the same objects, or read the same base, are alternatives. Each set
 // contains one of them, and everything that has no alternatives. There is at least one set.
 func (r Reader) Read(names []string) ([]*Set, error) {
-	in := &reading{Reader: r, named: map[string]bool{}}
+	in := &reading{Reader: r, named: map[string]bool{}, parsed: map[string]*Set{}}
 	for _, pattern := range r.Exclude {
 		if _, err := path.Match(pattern, ""); err != nil {
 			return []*Set{{}}, fmt.Errorf("pattern %q: %w", pattern, err)
@@ -78,6 +78,8 @@ type reading struct {
 	items []item
 	named map[string]bool // files and folders that kustomizations name, by key
 	files int             // number of files read for kustomizations
+	// parsed are the files that kustomizations name, by key.
+	parsed map[string]*Set
 	notes []string
 	errs  []error
 }
