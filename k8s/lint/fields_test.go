@@ -63,9 +63,15 @@ func TestFieldRemedies(t *testing.T) {
 			"object-name", "none", "",
 		},
 		{
-			"a custom resource",
-			"apiVersion: leaderworkerset.x-k8s.io/v1\nkind: LeaderWorkerSet\nmetadata: {name: A}\n",
+			"a custom resource with pods that use RDMA",
+			"apiVersion: leaderworkerset.x-k8s.io/v1\nkind: LeaderWorkerSet\nmetadata: {name: A}\nspec:\n" +
+				"  leaderWorkerTemplate: {workerTemplate: {spec: {containers: [{name: a, " +
+				"resources: {limits: {rdma/hca: 1}}}]}}}\n",
 			"object-name", "", "name: a",
+		},
+		{
+			"one without", "apiVersion: leaderworkerset.x-k8s.io/v1\nkind: LeaderWorkerSet\nmetadata: {name: A}\n",
+			"object-name", "none", "",
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -255,6 +255,33 @@ func (m *model) dynamicAllocation() bool {
 	})
 }
 
+// takesPart reports whether an object has to do with RDMA networking: its kind is one of the operator
+// or of multus, or it is a pod with an attachment or a resource of a policy or network. Rules that
+// are right for any object speak only of these; other linters know the rest.
+func (m *model) takesPart(o *manifest.Object) bool {
+	if k8s.Schema(o.Kind) != nil || slices.Contains([]string{k8s.KindNodeState, k8s.KindNode}, o.Kind) {
+		return true
+	}
+	return slices.ContainsFunc(m.podsIn[o], func(p *pod) bool {
+		return len(p.attachments()) > 0 || p.err != nil || p.defaultErr != nil ||
+			slices.ContainsFunc(slices.Concat(p.containers(), p.initOnly), m.usesResource)
+	})
+}
+
+// usesResource reports whether a container has a resource for RDMA, or one of a policy or network.
+func (m *model) usesResource(c container) bool {
+	for _, list := range []map[string]k8s.Quantity{c.Resources.Limits, c.Resources.Requests} {
+		for name := range list {
+			prefix, base := splitResource(name)
+			use := m.resource[base]
+			if prefix == sharedPrefix || prefix != "" && (use.made || use.networked) || saysRDMA(base) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // policiesOf returns the policies of a resource.
 func (m *model) policiesOf(resource string) []*policy { return m.ofPolicy[resource] }
 

@@ -25,6 +25,9 @@ func objectName() Rule {
 		check: func(p *pass) {
 			for _, o := range p.objects {
 				namespace := o.Kind == k8s.KindNamespace && o.APIVersion == k8s.CoreVersion
+				if !p.takesPart(o) && !namespace {
+					continue
+				}
 				if namespace || p.hasDNSName(o) {
 					checkName(p, o, "name", namespace)
 				}

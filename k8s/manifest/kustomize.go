@@ -44,6 +44,7 @@ func (r *reading) sets() []*Set {
 		dir := filepath.Dir(it.path)
 		switch {
 		case it.kustomization && !r.named[key(it.path)]:
+			it.set.apply(it.path)
 			items = append(items, it)
 		case it.kustomization || it.listed && r.named[key(it.path)]:
 		case it.listed && kustomizationFile(dir) != "":
@@ -53,6 +54,9 @@ func (r *reading) sets() []*Set {
 			if err != nil {
 				r.fail(err)
 				continue
+			}
+			if it.listed {
+				set.apply(dir)
 			}
 			items = append(items, item{path: it.path, set: set})
 		}
@@ -65,6 +69,13 @@ func (r *reading) sets() []*Set {
 	sets := alternatives(items)
 	sets[0].Notes = append(sets[0].Notes, r.notes...)
 	return sets
+}
+
+// apply records the folder that the objects are applied with.
+func (s *Set) apply(unit string) {
+	for _, o := range s.Objects {
+		o.Unit = unit
+	}
 }
 
 func (r *reading) note(format string, args ...any) {

@@ -8,6 +8,9 @@ import (
 // Object is a Kubernetes object.
 type Object struct {
 	File string // the file that contains it
+	// Unit is the folder that is applied as one with it: a kustomization, or the folder of a file
+	// that was found in it; "" for files that were named.
+	Unit string
 	// Root is the whole object, a mapping.
 	Root       *Value
 	APIVersion string

@@ -80,8 +80,8 @@ type reading struct {
 	files int             // number of files read for kustomizations
 	// parsed are the files that kustomizations name, by key.
 	parsed map[string]*Set
-	notes []string
-	errs  []error
+	notes  []string
+	errs   []error
 }
 
 // item is a file, or a folder with a kustomization.
