@@ -255,9 +255,9 @@ func (m *model) dynamicAllocation() bool {
 	})
 }
 
-// takesPart reports whether an object has to do with RDMA networking: its kind is one of the operator
-// or of multus, or it is a pod with an attachment or a resource of a policy or network. Rules that
-// are right for any object speak only of these; other linters know the rest.
+// takesPart reports whether an object has to do with RDMA networking: its kind is one of the
+// operator or of multus, or it is a pod with an attachment or a resource of a policy or network.
+// Rules that are right for any object speak only of these; other linters know the rest.
 func (m *model) takesPart(o *manifest.Object) bool {
 	if k8s.Schema(o.Kind) != nil || slices.Contains([]string{k8s.KindNodeState, k8s.KindNode}, o.Kind) {
 		return true

@@ -8,8 +8,8 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/manifest"
 )
 
-// TestDuplicatesWithinUnits compares objects only within what is applied as one: a folder, the files
-// that were named, or a kustomization.
+// TestDuplicatesWithinUnits compares objects only within what is applied as one: a folder, the
+// files that were named, or a kustomization.
 func TestDuplicatesWithinUnits(t *testing.T) {
 	const policy = "apiVersion: sriovnetwork.openshift.io/v1\nkind: SriovNetworkNodePolicy\n" +
 		"metadata: {name: rail0, namespace: sriov-network-operator}\n"
