@@ -24,6 +24,7 @@ func Merge(reports ...Report) Report {
 		out.Files = appendNew(out.Files, r.Files)
 		out.Nodes = appendNew(out.Nodes, r.Nodes)
 		out.Unjudged = appendNew(out.Unjudged, r.Unjudged)
+		out.Templates = appendNew(out.Templates, r.Templates)
 		for _, o := range r.Objects {
 			if !objects[o] {
 				objects[o] = true

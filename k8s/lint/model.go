@@ -2,6 +2,7 @@ package lint
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -26,6 +27,8 @@ type model struct {
 	namespaces map[string]bool
 	pods       []*pod
 	podsIn     map[*manifest.Object][]*pod // by object
+	// placeholders are the places of values that rules didn't judge.
+	placeholders map[string]bool
 
 	// Results that several rules use, computed once.
 	selected  map[*policy][]card // PFs that a policy selects
@@ -65,7 +68,7 @@ func (n *network) target() string { return cmp.Or(n.Spec.NetworkNamespace, n.Nam
 func newModel(in Input) *model {
 	m := &model{
 		in: in, checked: map[*manifest.Object]bool{}, nodes: in.Cluster.Nodes, namespaces: map[string]bool{},
-		podsIn:  map[*manifest.Object][]*pod{},
+		placeholders: map[string]bool{}, podsIn: map[*manifest.Object][]*pod{},
 		ignored: readIgnores(in.Manifests),
 	}
 	seen := map[string]bool{}
@@ -207,6 +210,20 @@ func usualNamespaces() []string {
 	return []string{
 		"sriov-network-operator", "nvidia-network-operator", "openshift-sriov-network-operator", "network-operator",
 	}
+}
+
+// templates returns the places of templates and placeholders, which were not checked.
+func (m *model) templates() []string {
+	if m.in.Options.Templates {
+		return nil
+	}
+	var out []string
+	for _, problem := range m.in.Manifests.Problems {
+		if problem.Type == manifest.ProblemTemplate {
+			out = append(out, problem.At.String())
+		}
+	}
+	return append(out, slices.Sorted(maps.Keys(m.placeholders))...)
 }
 
 // webhook reports whether the operator's webhook is on, and whether that is known. Without a

@@ -35,6 +35,8 @@ type Report struct {
 	Suppressed []Finding `json:"suppressed,omitempty"`
 	// Unjudged names the rules that were skipped because they need nodes.
 	Unjudged []string `json:"unjudged,omitempty"`
+	// Templates are the places of templates and placeholders, which were not checked.
+	Templates []string `json:"templates,omitempty"`
 }
 
 // Judged is an object that was checked.

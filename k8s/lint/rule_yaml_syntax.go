@@ -12,12 +12,18 @@ func yamlSyntax() Rule {
 			The document can't be applied. In YAML, indentation with spaces defines the structure:
 			the keys of a mapping start in the same column, the content of a key is indented
 			further, and a key with a value on its line has no content below it. The other documents
-			of the file are still checked.`),
+			of the file are still checked. A document with a template is not checked, and an error
+			only with --templates.`),
 		Remedy:  "fix the line of the finding",
 		Wrong:   "  numVfs: 8\n    mtu: 9000",
 		Right:   "  numVfs: 8\n  mtu: 9000",
 		Sources: []string{srcYAML},
-		check:   func(p *pass) { p.problems(manifest.ProblemSyntax) },
+		check: func(p *pass) {
+			p.problems(manifest.ProblemSyntax)
+			if p.in.Options.Templates {
+				p.problems(manifest.ProblemTemplate)
+			}
+		},
 	}
 }
 

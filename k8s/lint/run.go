@@ -34,6 +34,9 @@ type Options struct {
 	ResourcePrefix string
 	// Reserved are the address ranges of the cluster and its hosts, with their use.
 	Reserved []Reserved
+	// Templates reports templates and placeholders as errors. Otherwise they are not checked, and
+	// [Report.Templates] has their places.
+	Templates bool
 	// Only and Skip select rules by ID.
 	Only, Skip []string
 }
@@ -79,6 +82,7 @@ func Run(in Input) Report {
 			report.Findings = append(report.Findings, *f.Finding)
 		}
 	}
+	report.Templates = m.templates()
 	sortFindings(report.Findings, report.Files)
 	sortFindings(report.Suppressed, report.Files)
 	report.count()
@@ -116,6 +120,10 @@ func (p *pass) report(severity Severity, o *manifest.Object, at path, format str
 	}
 	if v := o.Find(at...); v != nil && v.Kind != manifest.Mapping && v.Kind != manifest.List {
 		f.Value = shorten(v.Text)
+		if !p.in.Options.Templates && manifest.IsPlaceholder(v.Text) {
+			p.placeholders[v.At.String()] = true
+			return f.place(o.At(at...))
+		}
 	}
 	f.place(o.At(at...))
 	if p.checked[o] {

@@ -14,6 +14,14 @@ import (
 // to change, explain checks the indentation of the document line by line, and reports the first
 // line that is wrong.
 func explain(t *text, from, to int, err error) Problem {
+	problem := explainSyntax(t, from, to, err)
+	if hasTemplate(t.lines[from:to]) {
+		problem.Type = ProblemTemplate
+	}
+	return problem
+}
+
+func explainSyntax(t *text, from, to int, err error) Problem {
 	message := strings.TrimPrefix(err.Error(), "yaml: ")
 	line := from + 1
 	if m := errorLine.FindStringSubmatch(message); m != nil {
@@ -243,8 +251,17 @@ func (r *indentReader) helm(n int, body string) (fault, bool) {
 	return helmFault(r.t.region(n)), true
 }
 
+const helmText = "a Helm template, not YAML"
+
 func helmFault(at Region) fault {
-	return fault{at, "a Helm template, not YAML", "render it first: helm template CHART | rdmactl k8s lint -"}
+	return fault{at, helmText, "render it first: helm template CHART | rdmactl k8s lint -"}
+}
+
+func (f fault) problemType() ProblemType {
+	if f.text == helmText {
+		return ProblemTemplate
+	}
+	return ProblemSyntax
 }
 
 // openQuote returns the fault for a quote that is not closed: there is no other quote after it, or

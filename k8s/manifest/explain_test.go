@@ -148,12 +148,45 @@ func TestExplain(t *testing.T) {
 				t.Fatalf("Parse(%q) has problems %+v, want one", tt.in, set.Problems)
 			}
 			p := set.Problems[0]
-			if p.Type != ProblemSyntax || p.At.String() != tt.at || !strings.Contains(p.Text, tt.text) ||
+			want := ProblemSyntax
+			if strings.HasPrefix(tt.name, "helm") {
+				want = ProblemTemplate
+			}
+			if p.Type != want || p.At.String() != tt.at || !strings.Contains(p.Text, tt.text) ||
 				!strings.Contains(p.Remedy, tt.remedy) {
 				t.Errorf("Parse(%q) = %s at %s: %s; %s\nwant at %s: %s; %s",
 					tt.in, p.Type, p.At, p.Text, p.Remedy, tt.at, tt.text, tt.remedy)
 			}
 		})
+	}
+}
+
+// TestTemplates has documents that are templates, and broken ones that are not.
+func TestTemplates(t *testing.T) {
+	for in, want := range map[string]ProblemType{
+		"spec:\n  image: {user}/server\n":                     ProblemTemplate,
+		"spec:\n{% if x %}\n  a: 1\n  {% endif %}\n":          ProblemTemplate,
+		"spec:\n  a: {b\n  c: 1\n":                            ProblemSyntax,
+		"spec:\n  a: 1 # {{ not one }}\n    b: 2\n":           ProblemSyntax,
+		"# {{ nor here }}\nspec:\n  numVfs: 8\n    mtu: 90\n": ProblemSyntax,
+	} {
+		set := Parse("f", []byte(in))
+		if len(set.Problems) != 1 || set.Problems[0].Type != want {
+			t.Errorf("Parse(%q) has %+v, want one of type %s", in, set.Problems, want)
+		}
+	}
+}
+
+// TestPlaceholders tells values that are to be replaced from those that contain the same signs.
+func TestPlaceholders(t *testing.T) {
+	for text, want := range map[string]bool{
+		"${NAMESPACE}": true, "$NS": true, "<namespace>": true, "<your namespace>-x": true, "{{ .Values.a }}": true,
+		"__NAME__": true, "rail0": false, "$(POD_NAME)": false, "a < b": false, "echo $HOME": false,
+		`{"a": {"b": 1}}`: false, "__init__": false, "": false,
+	} {
+		if got := IsPlaceholder(text); got != want {
+			t.Errorf("IsPlaceholder(%q) = %t", text, got)
+		}
 	}
 }
 

@@ -39,6 +39,7 @@ const (
 	ProblemDuplicate ProblemType = "duplicate-key" // a duplicate key in a mapping
 	ProblemLimit     ProblemType = "limit"         // too large, too deep, too many aliases
 	ProblemObject    ProblemType = "object"        // a document that is not a Kubernetes object
+	ProblemTemplate  ProblemType = "template"      // a document that is a template of one
 	ProblemNode      ProblemType = "node"          // a snapshot that contradicts another (package k8s/source)
 )
 

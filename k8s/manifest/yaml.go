@@ -54,7 +54,7 @@ func (p *parser) chunk(from, to int) {
 			c := &converter{parser: p, offset: from}
 			root, err := c.value(part, 0)
 			if f, ok := errors.AsType[*faultError](err); ok {
-				p.set.fail(ProblemSyntax, f.at, f.text, f.remedy)
+				p.set.fail(f.problemType(), f.at, f.text, f.remedy)
 				return
 			}
 			if err != nil {

@@ -34,7 +34,7 @@ type k8sLintFlags struct {
 	exclude                     []string
 	namespace, version, prefix  string
 	explain                     string
-	list, strict                bool
+	list, strict, templates     bool
 }
 
 func newK8sLintCommand(app *cli.App) *cobra.Command {
@@ -54,6 +54,9 @@ labels, resources, namespaces. The objects in the files of --nodes are not check
 FILE is YAML or JSON, with one or more documents or Lists; - is standard input. In a folder, all
 files below it that end in .yaml, .yml or .json are read, except those that --exclude matches. Helm
 charts must be rendered first: helm template CHART | rdmactl k8s lint -
+
+Documents with templates ({{ .Values.x }}), and values such as ${NAMESPACE} or <namespace>, are not
+checked; a note counts them.
 
 If a folder has a kustomization, lint reads its resources and those of its bases, and applies its
 namespace, prefix and suffix, but no patches; a note lists the parts that are not applied. Overlays
@@ -100,6 +103,7 @@ Exit codes:
 	flags.StringSliceVar(&f.only, "only", nil, "apply only the rules `ID,...`")
 	flags.StringSliceVar(&f.skip, "skip", nil, "skip these rules: `ID,...`")
 	flags.BoolVar(&f.strict, "strict", false, "exit with code 1 also if there are only warnings")
+	flags.BoolVar(&f.templates, "templates", false, "templates and placeholders are errors, not skipped")
 	flags.BoolVar(&f.list, "list", false, "list the rules instead of checking files")
 	flags.StringVar(&f.explain, "explain", "", "explain the rule `ID` instead of checking files")
 	cmd.MarkFlagsMutuallyExclusive("list", "explain")
@@ -160,6 +164,10 @@ func runK8sLint(app *cli.App, cmd *cobra.Command, args []string, f k8sLintFlags)
 	if len(report.Objects) == 0 && len(report.Findings) == 0 {
 		none := fmt.Errorf("nothing to check: no Kubernetes object, with apiVersion and kind, in %s",
 			firstFiles(report.Files))
+		if len(report.Templates) > 0 {
+			none = cli.WithHints(fmt.Errorf("nothing to check: %s: a template, not YAML", report.Templates[0]),
+				"render it first: helm template CHART | rdmactl k8s lint -")
+		}
 		return &cli.ExitError{Code: cli.ExitNotFound, Err: errors.Join(readErr, none)}
 	}
 	if err := printK8sLint(app, report, f.strict); err != nil {
@@ -227,7 +235,7 @@ var operatorVersion = regexp.MustCompile(`^(main|v?\d+\.\d+(\.\d+)?([-+].*)?)$`)
 func (f k8sLintFlags) options() (lint.Options, error) {
 	opts := lint.Options{
 		OperatorNamespace: f.namespace, OperatorVersion: f.version, ResourcePrefix: strings.TrimSuffix(f.prefix, "/"),
-		Only: f.only, Skip: f.skip,
+		Only: f.only, Skip: f.skip, Templates: f.templates,
 	}
 	if f.version != "" && !operatorVersion.MatchString(f.version) {
 		return opts, fmt.Errorf("--operator-version: %q is neither a release such as v1.6.0 nor main", f.version)
@@ -281,6 +289,10 @@ func k8sLintResult(app *cli.App, r lint.Report, strict bool, partial error) erro
 	if len(r.Unjudged) > 0 {
 		app.Out.Note(
 			"note: %s skipped: --nodes is needed (--list shows which)", english.Count(len(r.Unjudged), "rule"))
+	}
+	if n := len(r.Templates); n > 0 {
+		app.Out.Note("note: not checked, because templates and placeholders are not filled in: %s (first: %s); "+
+			"--templates makes them errors", english.Count(n, "place"), r.Templates[0])
 	}
 	switch {
 	case r.Counts.Error > 0 || strict && r.Counts.Warn > 0:
