@@ -57,6 +57,8 @@ func candidateNote(n Netdev) string {
 	switch {
 	case n.Kind == "wlan":
 		return "wireless: loses and reorders packets"
+	case n.Driver == "cxi_ss1":
+		return "HPE Slingshot: libfabric's provider cxi instead of verbs"
 	case n.Bus == BusUSB:
 		return "USB adapter"
 	case n.Bus == BusThunderbolt:

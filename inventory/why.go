@@ -200,8 +200,8 @@ func (s *Snapshot) charObstacles() []Obstacle {
 		}
 		if s.Host.Container != nil {
 			o.Text = "the container has no /dev/infiniband, but the kernel has RDMA devices"
-			o.Remedy = "docker: --device=/dev/infiniband --cap-add=IPC_LOCK; Kubernetes: request the device plugin's " +
-				"resource, such as rdma/hca_shared_devices_a: 1"
+			o.Remedy = "docker: --device=/dev/infiniband --ulimit memlock=-1:-1; Kubernetes: request the device " +
+				"plugin's resource, such as rdma/hca_shared_devices_a: 1"
 		}
 		return []Obstacle{o}
 	}

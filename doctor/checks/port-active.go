@@ -168,7 +168,8 @@ func checkDown(s *inventory.Snapshot, p portRef, f *doctor.Finding) {
 	case sibling != nil:
 		f.Outcome = doctor.OutcomeInfo
 		f.Summary += "; " + portRef{sibling, port}.object() +
-			" on the same card has a link, so this looks like its unused second port"
+			" on the same card has a link, so this port is probably spare"
+		f.Remedy = []string{"# nothing, unless this port is meant to be used"}
 		f.Explanation = "A second port without a cable does no harm. It matters only if it is meant to be used, or " +
 			"if NCCL_IB_HCA names it."
 	case p.carriesJobs(s):

@@ -89,7 +89,7 @@ func runRailSubnet(_ context.Context, in *doctor.Input) []doctor.Finding {
 		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode, "fewer than two active RoCE rails")}
 	case known < 2:
 		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode,
-			"the prefix lengths of the rails' IPv4 addresses are not known")}
+			"fewer than two rails have an IPv4 address whose prefix length is known")}
 	}
 	return []doctor.Finding{doctor.Passed(doctor.ObjectNode,
 		fmt.Sprintf("%s in %s", english.Count(known, "rail"), english.Count(len(order), "subnet")))}

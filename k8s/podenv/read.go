@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -46,7 +47,8 @@ type manifest struct {
 	maps  map[string][]lint.Setting // data of ConfigMaps
 	used  map[string]bool           // ConfigMaps in envFrom of a container
 	nodes int
-	found int // variables
+	found int  // variables
+	pod   bool // in a pod without hostNetwork
 }
 
 // Parse reads Kubernetes manifests in YAML or JSON, values of Helm charts, and Compose files. file
@@ -99,7 +101,8 @@ func Parse(file string, data []byte) ([]lint.Environment, error) {
 
 // keep adds an environment.
 func (m *manifest) keep(name string, settings []lint.Setting) {
-	m.envs = append(m.envs, lint.Environment{Name: name, Form: lint.FormKubernetes, Settings: settings})
+	m.envs = append(m.envs,
+		lint.Environment{Name: name, Form: lint.FormKubernetes, Settings: settings, PodNetwork: m.pod})
 }
 
 // list keeps a document that is only the value of env, like the output of rdmactl env --format
@@ -131,6 +134,11 @@ func (m *manifest) walk(n *yaml.Node, object string, depth int, visit func(*yaml
 		kind, name := scalar(field(n, "kind")), scalar(field(field(n, "metadata"), "name"))
 		if kind != "" && name != "" {
 			object = kind + " " + name
+		}
+		if field(n, "containers") != nil {
+			outer := m.pod
+			m.pod = scalar(field(n, "hostNetwork")) != "true"
+			defer func() { m.pod = outer }()
 		}
 		visit(n, object)
 	}
@@ -241,6 +249,7 @@ func (m *manifest) container(n *yaml.Node, object string) {
 			settings = append(settings, s)
 		}
 	}
+	settings = append(settings, m.launcher(n)...)
 	if len(settings) == 0 {
 		return
 	}
@@ -252,6 +261,44 @@ func (m *manifest) container(n *yaml.Node, object string) {
 		label += ", container " + name
 	}
 	m.keep(label, settings)
+}
+
+// launcherVariable matches the variables that MPI launchers pass on: mpirun -x NAME=VALUE.
+var launcherVariable = regexp.MustCompile(
+	`(?:^|\s)-(?:x|genv)[\s=]+([A-Z][A-Z0-9_]*)[= ]("[^"\n]*"|'[^'\n]*'|[^\s\\]+)`)
+
+// launcher reads the variables in the command of a container that starts an MPI program.
+func (m *manifest) launcher(n *yaml.Node) []lint.Setting {
+	var words []*yaml.Node
+	for _, key := range []string{"command", "args"} {
+		words = append(words, items(field(n, key))...)
+	}
+	var out []lint.Setting
+	if !slices.ContainsFunc(words, func(w *yaml.Node) bool { return strings.Contains(scalar(w), "mpi") }) {
+		return nil
+	}
+	for i, w := range words {
+		text := scalar(w)
+		if name, value, ok := strings.Cut(text, "="); ok && i > 0 && scalar(words[i-1]) == "-x" {
+			out = append(out, m.launched(name, value, w.Line))
+			continue
+		}
+		for _, at := range launcherVariable.FindAllStringSubmatchIndex(text, -1) {
+			line := w.Line + strings.Count(text[:at[2]], "\n")
+			if w.Style == yaml.LiteralStyle || w.Style == yaml.FoldedStyle {
+				line++ // the text begins below its key
+			}
+			out = append(out, m.launched(text[at[2]:at[3]], strings.Trim(text[at[4]:at[5]], `"'`), line))
+		}
+	}
+	return out
+}
+
+// launched is setting for a value that a shell may expand.
+func (m *manifest) launched(name, value string, line int) lint.Setting {
+	s := m.setting(name, value, line)
+	s.Unknown = s.Unknown || strings.ContainsAny(value, "$`")
+	return s
 }
 
 // variable reads an entry of env: name with value or valueFrom, or the NAME=value of `docker

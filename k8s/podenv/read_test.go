@@ -56,6 +56,17 @@ func TestParse(t *testing.T) {
 			map[string][]lint.Setting{"f, LeaderWorkerSet l, container w": {unknown("X", "$(Y)", 10)}},
 		},
 		{
+			"mpirun", "kind: Job\nmetadata: {name: j}\nspec:\n  template:\n    spec:\n      containers:\n" +
+				"      - name: m\n        command: [mpirun, -np, '2', -x, A_B=1, -x, C, -x, 'D=$D']\n" +
+				"      - name: s\n        command: [bash, -c]\n        args:\n        - |\n" +
+				"          mpirun -np 2 \\\n            -x E=mlx5_0 -x F=\"a b\" \\\n            prog -x\n" +
+				"      - name: other\n        command: [curl, -x, G=1]\n",
+			map[string][]lint.Setting{
+				"f, Job j, container m": {set("A_B", "1", 8), unknown("D", "$D", 8)},
+				"f, Job j, container s": {set("E", "mlx5_0", 14), set("F", "a b", 14)},
+			},
+		},
+		{
 			"Compose", "services:\n  a:\n    environment:\n      X: 1\n      Y: ${Z}\n  b:\n" +
 				"    environment:\n    - W=2\n    - V\n",
 			map[string][]lint.Setting{
@@ -140,5 +151,18 @@ func TestParseAliases(t *testing.T) {
 	b.WriteString("spec:\n  containers:\n" + strings.Repeat("  - {name: c, env: *e}\n", 9000))
 	if envs, err := Parse("bomb.yaml", []byte(b.String())); err == nil {
 		t.Errorf("Parse(27,000,000 variables) = %d environments, want an error", len(envs))
+	}
+}
+
+// TestHostNetwork tells containers with network devices of their own from those with the node's.
+func TestHostNetwork(t *testing.T) {
+	const text = "kind: Pod\nmetadata: {name: NAME}\nspec:\n  MORE\n" +
+		"  containers: [{name: a, env: [{name: X, value: '1'}]}]\n"
+	for more, want := range map[string]bool{"a: b": true, "hostNetwork: false": true, "hostNetwork: true": false} {
+		data := strings.Replace(text, "MORE", more, 1) + "---\nkind: ConfigMap\nmetadata: {name: c}\ndata: {Y: '1'}\n"
+		envs, err := Parse("f", []byte(data))
+		if err != nil || len(envs) != 2 || envs[0].PodNetwork != want || envs[1].PodNetwork {
+			t.Errorf("%s: %+v, %v, want PodNetwork %t in the pod and false in the ConfigMap", more, envs, err, want)
+		}
 	}
 }

@@ -85,7 +85,7 @@ func (l *linter) dead(d deviceList) []listEntry {
 	for _, e := range d.entries {
 		alive := slices.ContainsFunc(l.devices(), func(name string) bool { return d.named(e, name) })
 		if d.netdevs {
-			alive = alive || slices.Contains(l.netdevs(), e.text)
+			alive = alive || l.foreign || slices.Contains(l.netdevs(), e.text)
 		}
 		if !alive && e.odd == "" && strings.TrimSpace(e.text) == e.text && !quoted(d.setting.Value) {
 			out = append(out, e)

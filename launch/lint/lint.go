@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 
 	"github.com/rdmakit/rdmakit/inventory"
@@ -56,6 +57,9 @@ type Checked struct {
 	// Unjudged lists variables that were not checked because their value is not known: a shell
 	// expansion, a reference to a secret.
 	Unjudged []string `json:"unjudged,omitempty"`
+	// PodNetwork reports that network devices and addresses were not judged, because they are those
+	// of a pod.
+	PodNetwork bool `json:"podNetwork,omitempty"`
 }
 
 // Counts is the number of findings of each severity.
@@ -118,7 +122,7 @@ func Run(in Input) Report {
 		if names[env.Name]++; names[env.Name] > 1 { // two manifests may use the same name
 			env.Name = fmt.Sprintf("%s (%d)", env.Name, names[env.Name])
 		}
-		l := newLinter(node, env)
+		l := newLinter(node.of(env), env)
 		report.Environments = append(report.Environments, l.checked())
 		if l.variables() == 0 {
 			continue
@@ -153,6 +157,7 @@ type node struct {
 	plan    launch.Plan
 	derived map[string]string // what launch.Derive sets for all libraries
 	ports   []portRef
+	foreign bool // the network devices of the environment are others, and not known
 }
 
 // portRef is a port with launch's decision on it.
@@ -160,6 +165,23 @@ type portRef struct {
 	dev  *inventory.Device
 	port *inventory.Port
 	plan *launch.PortPlan
+}
+
+// of returns what is known of the node for an environment. A pod without hostNetwork sees the RDMA
+// devices that it is given, but none of the node's network devices and addresses.
+func (n *node) of(env Environment) *node {
+	if !env.PodNetwork || n.snap.Host.Container != nil {
+		return n
+	}
+	pod, snap := *n, *n.snap
+	snap.Netdevs = nil
+	pod.snap, pod.foreign = &snap, true
+	pod.plan.Socket = nil
+	pod.derived = maps.Clone(n.derived)
+	maps.DeleteFunc(pod.derived, func(name, _ string) bool {
+		return name == "UCX_NET_DEVICES" || slices.Contains(allSockets(), name)
+	})
+	return &pod
 }
 
 func newNode(in Input) *node {

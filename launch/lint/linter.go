@@ -31,6 +31,8 @@ func newLinter(n *node, env Environment) *linter {
 // checked returns the summary of what is checked.
 func (l *linter) checked() Checked {
 	c := Checked{Name: l.env.Name, Form: l.env.Form, Variables: l.variables()}
+	about := slices.Concat(allSockets(), hostVariables(), []string{"UCX_NET_DEVICES"})
+	c.PodNetwork = l.foreign && slices.ContainsFunc(about, l.mentions)
 	for _, name := range l.names() {
 		if s := l.last[name]; s.Unknown && ours(name) {
 			c.Unjudged = append(c.Unjudged, name)

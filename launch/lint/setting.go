@@ -30,6 +30,9 @@ type Environment struct {
 	Name     string    // for messages
 	Form     Form      // how it was written
 	Settings []Setting // in order; for equal names the last applies
+	// PodNetwork reports that the process has network devices of its own, as in a pod without
+	// hostNetwork: names such as eth0 and net1 are not those of the node.
+	PodNetwork bool
 }
 
 // Setting is a variable with a value.

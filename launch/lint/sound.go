@@ -33,8 +33,8 @@ func (l *linter) faulty(fix Fix) bool {
 	if fix.Value == l.derived[fix.Name] {
 		return false
 	}
-	env := Environment{Name: l.env.Name, Form: l.env.Form, Settings: slices.Clone(l.env.Settings)}
-	env.Settings = append(env.Settings, Setting{Name: fix.Name, Value: fix.Value})
+	env := l.env
+	env.Settings = append(slices.Clone(env.Settings), Setting{Name: fix.Name, Value: fix.Value})
 	again := newLinter(l.node, env)
 	for _, r := range hcaRules() {
 		again.rule = &r

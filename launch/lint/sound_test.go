@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -76,5 +77,42 @@ func TestManagementPortAlone(t *testing.T) {
 	found := findingsOf(runPairs(n, "NCCL_IB_HCA=mlx5_bond_0"), "hca-role")
 	if len(found) != 1 || len(found[0].Fixes) > 0 {
 		t.Errorf("findings = %+v, want one, without a value", found)
+	}
+}
+
+// TestPodNetwork lints the environment of a pod on a node: device names of the node are judged,
+// those of network devices are not, unless the pod uses the host's.
+func TestPodNetwork(t *testing.T) {
+	n := realNode(t, "xe9680_h200_bf3")
+	for _, tt := range []struct {
+		pod, container bool
+		want           []string
+	}{
+		{false, false, []string{"hca-unknown", "socket-unknown", "host-address"}},
+		{true, false, []string{"hca-unknown"}},
+		{true, true, []string{"hca-unknown", "socket-unknown", "host-address"}}, // the scan is of a pod
+	} {
+		env := FromPairs("test", FormKubernetes, []string{
+			"NCCL_IB_HCA=mlx5_99", "GLOO_SOCKET_IFNAME=net1", "UCX_NET_DEVICES=net2", "VLLM_HOST_IP=10.9.9.9",
+		})
+		env.PodNetwork = tt.pod
+		snap := n.snap
+		if tt.container {
+			snap.Host.Container = &inventory.Container{Kubernetes: true}
+		}
+		r := Run(Input{Snapshot: &snap, Root: n.root, Environments: []Environment{env}})
+		for _, rule := range []string{"hca-unknown", "socket-unknown", "host-address"} {
+			if got := len(findingsOf(r, rule)) > 0; got != slices.Contains(tt.want, rule) {
+				t.Errorf("pod %t in a container %t: %s reported: %t", tt.pod, tt.container, rule, got)
+			}
+		}
+		if got := r.Environments[0].PodNetwork; got != (tt.pod && !tt.container) {
+			t.Errorf("pod %t in a container %t: PodNetwork = %t", tt.pod, tt.container, got)
+		}
+		for _, f := range r.Findings {
+			if tt.pod && !tt.container && f.Variable == "UCX_NET_DEVICES" {
+				t.Errorf("a network device of the pod is reported: %s", f.Summary)
+			}
+		}
 	}
 }

@@ -48,7 +48,7 @@ func ucxRules() []Rule {
 
 func checkUCXTCP(l *linter) {
 	d, ok := l.ucxDevices()
-	if !ok || d.not {
+	if !ok || d.not || l.foreign {
 		return
 	}
 	rdma := false

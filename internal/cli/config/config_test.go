@@ -251,6 +251,7 @@ func TestSyntaxHints(t *testing.T) {
 	for text, want := range map[string]string{
 		"roles:\n\tmlx5_0: storage\n": "YAML is indented with spaces, not with tabs",
 		"roles:\n  *: storage\n":      "YAML needs quotes around a key that begins with *, such as '*': storage",
+		"roles:\n  *f1: storage\n":    "YAML needs quotes around a key that begins with *, such as '*': storage",
 		"roles: [\n":                  "",
 	} {
 		err, ok := errors.AsType[*Error](Validate(writeFile(t, text)))

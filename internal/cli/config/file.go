@@ -213,10 +213,16 @@ func position(file string, line int) string { return file + ":" + strconv.Itoa(l
 func syntaxError(file string, data []byte, err error) error {
 	m := regexp.MustCompile(`(?s)^yaml: line (\d+): (.*)`).FindStringSubmatch(err.Error())
 	if m == nil {
-		return fmt.Errorf("%s: %w", file, err)
+		e := &Error{Source: file, Reason: strings.TrimPrefix(err.Error(), "yaml: ")}
+		if strings.HasPrefix(e.Reason, "unknown anchor") {
+			e.Hint = quoteStar
+		}
+		return e
 	}
 	return &Error{Source: file + ":" + m[1], Reason: m[2], Hint: syntaxHint(data, m[1])}
 }
+
+const quoteStar = "YAML needs quotes around a key that begins with *, such as '*': storage"
 
 // syntaxHint describes the two mistakes that the parser's words don't tell.
 func syntaxHint(data []byte, line string) string {
@@ -231,7 +237,7 @@ func syntaxHint(data []byte, line string) string {
 	case strings.Contains(text[:len(text)-len(key)], "\t"):
 		return "YAML is indented with spaces, not with tabs"
 	case strings.HasPrefix(key, "*"):
-		return "YAML needs quotes around a key that begins with *, such as '*': storage"
+		return quoteStar
 	}
 	return ""
 }

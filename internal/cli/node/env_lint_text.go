@@ -27,6 +27,12 @@ func lintBlocks(r lint.Report, wide bool) []output.Block {
 				output.Plain(strings.Join(env.Unjudged, ", ") + ": not checked, value unknown").Flow(0),
 			})
 		}
+		if env.PodNetwork {
+			lines = append(lines, []output.Cell{
+				output.Dim("skip   "),
+				output.Plain("names and addresses of network devices: those of the pod are not known").Flow(0),
+			})
+		}
 		if len(lines) > 0 {
 			title := ""
 			if len(r.Environments) > 1 {
