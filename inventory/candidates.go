@@ -57,7 +57,7 @@ func candidateNote(n Netdev) string {
 	switch {
 	case n.Kind == "wlan":
 		return "wireless: loses and reorders packets"
-	case n.Driver == "cxi_ss1":
+	case n.Driver == driverSlingshot:
 		return "HPE Slingshot: libfabric's provider cxi instead of verbs"
 	case n.Bus == BusUSB:
 		return "USB adapter"

@@ -26,6 +26,9 @@ const (
 	vendorAlibaba  = 0x1ded
 )
 
+// driverSlingshot is the driver of HPE's Cassini cards, whose RDMA is not that of verbs.
+const driverSlingshot = "cxi_ss1"
+
 // isGPU reports whether a function is a GPU or accelerator, not the display controller of a server
 // board.
 func isGPU(class PCIClass, vendor PCIID) bool {

@@ -61,6 +61,13 @@ func (s *Snapshot) noCard() Obstacle {
 			Path: "/" + sysfs.BusPCIDevices, Value: "empty or missing", Remedy: "run on the host, or mount sysfs",
 		}
 	}
+	if i := slices.IndexFunc(s.Netdevs, func(n Netdev) bool { return n.Driver == driverSlingshot }); i >= 0 {
+		return Obstacle{
+			ID: ObstacleNoCard, Object: s.Netdevs[i].Name, Text: "HPE Slingshot cards have no verbs devices",
+			Path: s.Netdevs[i].Path + "/device/driver", Value: driverSlingshot,
+			Remedy: "use libfabric's provider cxi, and NCCL or RCCL with the OFI plugin",
+		}
+	}
 	return Obstacle{
 		ID: ObstacleNoCard, Text: "no PCI function is a known RDMA card",
 		Path: "/" + sysfs.BusPCIDevices, Value: "no class 0x0207, no known vendor and device",

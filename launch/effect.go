@@ -2,6 +2,7 @@ package launch
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/rdmakit/rdmakit/internal/text/english"
 	"github.com/rdmakit/rdmakit/inventory"
@@ -50,7 +51,7 @@ func (dv *derivation) effect() string {
 	case alone == 0:
 		return text + "; NCCL alone would use none"
 	case len(extra) == 0:
-		return text + fmt.Sprintf("; NCCL alone would use %s", sameOr(alone, chosen))
+		return text + fmt.Sprintf("; NCCL alone would use %s", sameOr(alone, chosen)) + dv.effectOfFamily()
 	}
 	word := "among them"
 	if len(extra) == alone {
@@ -59,9 +60,19 @@ func (dv *derivation) effect() string {
 	text += fmt.Sprintf("; NCCL alone would use %d, %s %s",
 		min(alone, ncclMaxDevices), word, english.List(extra, shown))
 	if chosen == 0 {
-		text += " (--tcp-fallback keeps it on TCP)"
+		text += " (env --tcp-fallback turns RDMA off for it)"
 	}
-	return text
+	return text + dv.effectOfFamily()
+}
+
+// effectOfFamily is about ports whose only addresses are IPv6, which NCCL doesn't look for.
+func (dv *derivation) effectOfFamily() string {
+	if !slices.ContainsFunc(dv.plan.Variables, func(v Variable) bool {
+		return v.Name == "NCCL_IB_ADDR_FAMILY" && v.Value == "AF_INET6"
+	}) {
+		return ""
+	}
+	return ", with link-local GIDs, over which connections time out"
 }
 
 // chosen reports whether jobs use the port, after all rules.

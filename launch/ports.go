@@ -131,6 +131,10 @@ func reasonTransport(_ *derivation, c *candidate) (string, []string) {
 		return "its transport is not known, and so not whether a library can use it",
 			[]string{portFile(c.port, "link_layer")}
 	}
+	if c.port.Transport == inventory.TransportUSNIC {
+		what = "usNIC has no reliable connections, so libraries that try to use it fail"
+		return what, []string{portFile(c.port, "link_layer")}
+	}
 	return what + ": no library uses it through verbs", []string{portFile(c.port, "link_layer")}
 }
 
