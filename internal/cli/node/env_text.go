@@ -96,11 +96,11 @@ func envPortTable(plan launch.Plan, wide bool) output.Table {
 	t := output.Table{Title: "Ports", Columns: []output.Column{
 		{Name: "port"},
 		{Name: "decision"},
-		{Name: "gid", Wide: kserve, Priority: 2},
-		{Name: "NCCL alone", Wide: kserve, Priority: 4},
+		{Name: "gid", Wide: kserve, Priority: 4},
+		{Name: "NCCL alone", Wide: kserve, Priority: 1},
 		{Name: "NCCL now", Wide: kserve, Priority: 3},
-		{Name: "UCX alone", Wide: kserve, Priority: 5},
-		{Name: "rule", Priority: 1},
+		{Name: "UCX alone", Wide: kserve, Priority: 2},
+		{Name: "rule", Below: true},
 		{Name: "reason", Wrap: true},
 		{Name: "peer", Wide: true},
 		{Name: "file", Below: true},
@@ -129,8 +129,8 @@ func decisionCell(d launch.Decision) output.Cell {
 	return output.Bad(string(d))
 }
 
-// choiceCell shows what a library does with a port: the GID index that it uses, or "no" if it does
-// not use the port.
+// choiceCell shows what a library does with a port: "GID 3" for the index that it uses, or "no" if
+// it does not use the port.
 func choiceCell(c *launch.AutoChoice, want *launch.GIDChoice) output.Cell {
 	switch {
 	case c == nil:
@@ -138,12 +138,14 @@ func choiceCell(c *launch.AutoChoice, want *launch.GIDChoice) output.Cell {
 	case !c.Used:
 		return output.Dim("no")
 	case want != nil && c.Index != want.Index:
-		return output.Bad(strconv.Itoa(c.Index))
+		return output.Bad(gidText(c))
 	case c.Note != "":
-		return output.Warn(strconv.Itoa(c.Index) + " (" + c.Note + ")")
+		return output.Warn(gidText(c) + " (" + c.Note + ")")
 	}
-	return output.Plain(strconv.Itoa(c.Index))
+	return output.Plain(gidText(c))
 }
+
+func gidText(c *launch.AutoChoice) string { return "GID " + strconv.Itoa(c.Index) }
 
 func envVariableTable(plan launch.Plan, wide bool) output.Table {
 	t := output.Table{Title: "Variables", Columns: []output.Column{
