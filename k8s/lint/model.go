@@ -34,6 +34,11 @@ type model struct {
 	selected  map[*policy][]card // PFs that a policy selects
 	sharedPFs []sharedPF
 	byName    map[string][]attachable
+	names     []string            // of the networks that pods can name, each once
+	others    map[string]bool     // networks that objects of kinds without rules create
+	similar   map[string]string   // results of nearest
+	supported map[string]bool     // device IDs that the operator knows
+	prefixes  map[string][]string // of resources, by name
 	attach    []attachable
 	addresses []ipamRef
 	known     []string // resources of policies and nodes
@@ -68,7 +73,7 @@ func (n *network) target() string { return cmp.Or(n.Spec.NetworkNamespace, n.Nam
 func newModel(in Input) *model {
 	m := &model{
 		in: in, checked: map[*manifest.Object]bool{}, nodes: in.Cluster.Nodes, namespaces: map[string]bool{},
-		placeholders: map[string]bool{}, podsIn: map[*manifest.Object][]*pod{},
+		placeholders: map[string]bool{}, similar: map[string]string{}, podsIn: map[*manifest.Object][]*pod{},
 		ignored: readIgnores(in.Manifests),
 	}
 	seen := map[string]bool{}
@@ -116,8 +121,12 @@ func (m *model) index() {
 	m.attach = m.findAttachables(rendered)
 	m.byName = map[string][]attachable{}
 	for _, a := range m.attach {
+		if a.Name != "" && m.byName[a.Name] == nil {
+			m.names = append(m.names, a.Name)
+		}
 		m.byName[a.Name] = append(m.byName[a.Name], a)
 	}
+	m.others, m.supported, m.prefixes = m.findOthers(), m.findSupported(), m.findPrefixes()
 	m.interfaces = m.interfacesOf()
 	m.rdmaNetworks = m.findRDMANetworks()
 	m.addresses = m.findIPAMs()

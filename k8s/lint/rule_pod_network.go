@@ -123,40 +123,47 @@ func checkPodNetworks(p *pass, pod *pod) {
 		if _, ok := p.resolve(pod, a); ok || len(known) == 0 || p.madeByOthers(a.Name) {
 			continue
 		}
-		names, elsewhere := namesOf(known, a.Name)
+		elsewhere := p.homes(a.Name)
 		at := strings.TrimPrefix(a.Namespace+"/"+a.Name, "/")
 		report := func(severity Severity, format string, args ...any) *Finding {
 			return p.report(severity, pod.Object, pod.annotation(), format, args...).inAnnotation(pod, at).inAnnotation(
 				pod, `"`+a.Name+`"`)
 		}
-		switch near := spelling.Nearest(a.Name, names, spelling.Loose); {
+		switch near := p.nearest(a.Name); {
 		case len(elsewhere) > 0:
 			report(SeverityError, "network %s is in namespace %s, but multus looks in %s", a.Name,
 				shorten(strings.Join(elsewhere, ", ")), namespace).fix("%s", pod.selection(elsewhere[0], a.Name))
 		case near != "":
-			_, homes := namesOf(known, near)
-			home := ""
+			homes, home := p.homes(near), ""
 			if !slices.Contains(homes, namespace) && namespace != "" {
 				home = homes[0]
 			}
 			report(SeverityError, "unknown network %s", at).fix("%s", pod.selection(cmp.Or(home, a.Namespace), near))
 		default:
-			report(SeverityWarn, "unknown network %s; known are %s", at, shorten(strings.Join(names, ", ")))
+			report(SeverityWarn, "unknown network %s; known are %s", at, shorten(strings.Join(p.names, ", ")))
 		}
 	}
 }
 
-// namesOf returns the names of all networks, and the namespaces of the networks with a given name.
-func namesOf(known []attachable, name string) (names, homes []string) {
-	for _, t := range known {
-		if t.Name != "" && !slices.Contains(names, t.Name) {
-			names = append(names, t.Name)
-		}
-		if t.Name == name && !slices.Contains(homes, t.namespace) {
-			homes = append(homes, t.namespace)
+// nearest returns the network whose name is most similar to an unknown one, "" if none is.
+func (m *model) nearest(name string) string {
+	near, ok := m.similar[name]
+	if !ok {
+		near = spelling.Nearest(name, m.names, spelling.Loose)
+		m.similar[name] = near
+	}
+	return near
+}
+
+// homes returns the namespaces of the networks with a name.
+func (m *model) homes(name string) []string {
+	var out []string
+	for _, t := range m.byName[name] {
+		if !slices.Contains(out, t.namespace) {
+			out = append(out, t.namespace)
 		}
 	}
-	return names, homes
+	return out
 }
 
 // selection returns a network in the form of the pod's annotation.
@@ -240,18 +247,22 @@ func checkEntryFields(p *pass, pod *pod) {
 }
 
 // madeByOthers reports whether an object of a kind without rules creates the network: for example
-// MacvlanNetwork and HostDeviceNetwork of NVIDIA's operator, OVSNetwork, SpiderMultusConfig, or
-// OpenShift's Network, which has a list of networks.
-func (m *model) madeByOthers(name string) bool {
-	return slices.ContainsFunc(m.objects, func(o *manifest.Object) bool {
-		if o.Name == name && (strings.HasSuffix(o.Kind, "Network") || o.Kind == "SpiderMultusConfig") &&
-			k8s.Schema(o.Kind) == nil {
-			return true
+// OVSNetwork, SpiderMultusConfig, or OpenShift's Network, which has a list of networks.
+func (m *model) madeByOthers(name string) bool { return m.others[name] }
+
+func (m *model) findOthers() map[string]bool {
+	out := map[string]bool{}
+	for _, o := range m.objects {
+		if (strings.HasSuffix(o.Kind, "Network") || o.Kind == "SpiderMultusConfig") && k8s.Schema(o.Kind) == nil {
+			out[o.Name] = true
 		}
-		return o.Kind == "Network" &&
-			slices.ContainsFunc(o.Find("spec", "additionalNetworks").List(), func(v *manifest.Value) bool {
-				n := v.Get("name")
-				return n != nil && n.Text == name
-			})
-	})
+		if o.Kind == "Network" {
+			for _, v := range o.Find("spec", "additionalNetworks").List() {
+				if n := v.Get("name"); n != nil {
+					out[n.Text] = true
+				}
+			}
+		}
+	}
+	return out
 }

@@ -64,27 +64,36 @@ func checkPrefix(p *pass, pod *pod, at path, name string) {
 // NetworkAttachmentDefinitions, otherwise that in the options. It returns "" if the prefix is
 // unknown or ambiguous.
 func (m *model) prefixOf(base string) string {
-	var found []string
-	add := func(full string) {
-		if prefix, b := splitResource(full); b == base && prefix != "" && !slices.Contains(found, prefix) {
-			found = append(found, prefix)
-		}
-	}
-	for _, n := range m.nodes {
-		for name := range n.Allocatable {
-			add(name)
-		}
-	}
-	if len(found) == 0 {
-		for _, nad := range m.nads {
-			add(nad.Value.Metadata.Annotations[k8s.AnnotationResourceName])
-		}
-	}
-	if len(found) == 0 && m.in.Options.ResourcePrefix != "" {
+	switch found := m.prefixes[base]; len(found) {
+	case 0:
 		return strings.TrimSuffix(m.in.Options.ResourcePrefix, "/")
-	}
-	if len(found) == 1 {
+	case 1:
 		return found[0]
 	}
 	return ""
+}
+
+// findPrefixes returns the prefixes of resources: those on the nodes, and those in
+// NetworkAttachmentDefinitions for resources that no node has.
+func (m *model) findPrefixes() map[string][]string {
+	add := func(to map[string][]string, full string) {
+		if prefix, base := splitResource(full); prefix != "" && !slices.Contains(to[base], prefix) {
+			to[base] = append(to[base], prefix)
+		}
+	}
+	out, nads := map[string][]string{}, map[string][]string{}
+	for _, n := range m.nodes {
+		for name := range n.Allocatable {
+			add(out, name)
+		}
+	}
+	for _, nad := range m.nads {
+		add(nads, nad.Value.Metadata.Annotations[k8s.AnnotationResourceName])
+	}
+	for base, prefixes := range nads {
+		if out[base] == nil {
+			out[base] = prefixes
+		}
+	}
+	return out
 }

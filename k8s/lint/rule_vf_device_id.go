@@ -6,7 +6,6 @@ import (
 
 	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
-	"github.com/rdmakit/rdmakit/k8s/manifest"
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
 
@@ -57,7 +56,7 @@ func checkDeviceID(p *pass, pol *policy) {
 	cards := k8s.NICsByVF(s.DeviceID)
 	old, certain := oldVersion(p.in.Options.OperatorVersion)
 	switch {
-	case p.listed(s.DeviceID):
+	case p.supported[s.DeviceID]:
 	case len(cards) > 0 && !isPF:
 		f := p.error(pol.Object, at,
 			"%s is the device ID of VFs: no PF has it", s.DeviceID)
@@ -85,16 +84,23 @@ func checkDeviceID(p *pass, pol *policy) {
 	}
 }
 
-// listed reports whether the objects contain the operator's list and the list contains an NVIDIA
-// card.
-func (m *model) listed(device string) bool {
-	return slices.ContainsFunc(m.objects, func(o *manifest.Object) bool {
+// findSupported returns the device IDs of NVIDIA's cards in the operator's list, if the objects
+// contain it.
+func (m *model) findSupported() map[string]bool {
+	out := map[string]bool{}
+	for _, o := range m.objects {
 		data := o.Find("data")
-		return o.Kind == k8s.KindConfigMap && o.Name == supportedList && data != nil &&
-			slices.ContainsFunc(data.Fields, func(f manifest.Field) bool {
-				return strings.HasPrefix(f.Value.Text, k8s.VendorMellanox+" "+device+" ")
-			})
-	})
+		if o.Kind != k8s.KindConfigMap || o.Name != supportedList || data == nil {
+			continue
+		}
+		for _, f := range data.Fields {
+			vendor, ids, _ := strings.Cut(f.Value.Text, " ")
+			if device, _, ok := strings.Cut(ids, " "); ok && vendor == k8s.VendorMellanox {
+				out[device] = true
+			}
+		}
+	}
+	return out
 }
 
 // amongNodes returns the cards that the nodes of a policy have.
