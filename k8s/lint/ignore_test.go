@@ -2,6 +2,7 @@ package lint
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -95,6 +96,66 @@ spec:
 		}
 		if n := r.Counts.Error + r.Counts.Warn + r.Counts.Note; n != len(tt.want) {
 			t.Errorf("%s: %d are counted, want %d", tt.name, n, len(tt.want))
+		}
+	}
+}
+
+// TestIgnoreAnnotation suppresses findings by annotations, which survive Helm: of an object, and of
+// a pod template for what is in it.
+func TestIgnoreAnnotation(t *testing.T) {
+	const network = `
+apiVersion: sriovnetwork.openshift.io/v1
+kind: SriovNetwork
+metadata: {name: rail0, namespace: ml}
+spec: {resourceName: rail0, ipam: '{"type": "whereabouts", "range": "10.0.0.0/24"}'}
+---
+`
+	job := func(outer, inner, annotation string) string {
+		return network + `
+apiVersion: batch/v1
+kind: Job
+metadata: {name: train, namespace: ml, annotations: {` + outer + `}}
+spec:
+  template:
+    metadata: {annotations: {k8s.v1.cni.cncf.io/networks: ` + annotation + `, ` + inner + `}}
+    spec: {containers: [{name: a, resources: {limits: {nvidia.com/rail0: 2}}}]}
+`
+	}
+	for name, tt := range map[string]struct {
+		in               string
+		want, suppressed []string
+	}{
+		"none": {in: job("", "", "rail0"), want: []string{"pod-resource-count"}},
+		"of the object": {
+			in: job(`rdmactl/ignore: pod-resource-count spare VF`, "", "rail0"), suppressed: []string{"spare VF"},
+		},
+		"of the template, by the group": {
+			in: job("", `rdmactl/ignore: "pod-resource spare VF"`, "rail0"), suppressed: []string{"spare VF"},
+		},
+		"another rule": {
+			in: job("", `rdmactl/ignore: pod-network spare VF`, "rail0"), want: []string{"pod-resource-count"},
+		},
+		"two lines": {
+			in:         job("", `rdmactl/ignore: "pod-network one\npod-resource-count,pod-prefix two"`, "rail0"),
+			suppressed: []string{"two"},
+		},
+		"misspelt": {
+			in:   job("", `rdmactl/ignore: pod-resource-cont`, "rail0"),
+			want: []string{"pod-resource-count", "ignore-comment"},
+		},
+	} {
+		r := Run(Input{Manifests: manifest.Parse("in.yaml", []byte(tt.in)), Options: Options{
+			Only: []string{"pod-resource", "ignore-comment"},
+		}})
+		var got, reasons []string
+		for _, f := range r.Findings {
+			got = append(got, f.Rule)
+		}
+		for _, f := range r.Suppressed {
+			reasons = append(reasons, f.Reason)
+		}
+		if !slices.Equal(got, tt.want) || !slices.Equal(reasons, tt.suppressed) {
+			t.Errorf("%s: findings %v, suppressed %v", name, got, reasons)
 		}
 	}
 }

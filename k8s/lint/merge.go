@@ -25,6 +25,8 @@ func Merge(reports ...Report) Report {
 		out.Nodes = appendNew(out.Nodes, r.Nodes)
 		out.Unjudged = appendNew(out.Unjudged, r.Unjudged)
 		out.Templates = appendNew(out.Templates, r.Templates)
+		out.NotJudged = mergeKinds(out.NotJudged, r.NotJudged)
+		out.Patched = appendNew(out.Patched, r.Patched)
 		for _, o := range r.Objects {
 			if !objects[o] {
 				objects[o] = true

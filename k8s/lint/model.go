@@ -29,6 +29,8 @@ type model struct {
 	podsIn     map[*manifest.Object][]*pod // by object
 	// placeholders are the places of values that rules didn't judge.
 	placeholders map[string]bool
+	// patched are the places of findings that were dropped because patches may change them.
+	patched map[string]bool
 
 	// Results that several rules use, computed once.
 	selected  map[*policy][]card // PFs that a policy selects
@@ -73,8 +75,8 @@ func (n *network) target() string { return cmp.Or(n.Spec.NetworkNamespace, n.Nam
 func newModel(in Input) *model {
 	m := &model{
 		in: in, checked: map[*manifest.Object]bool{}, nodes: in.Cluster.Nodes, namespaces: map[string]bool{},
-		placeholders: map[string]bool{}, similar: map[string]string{}, podsIn: map[*manifest.Object][]*pod{},
-		ignored: readIgnores(in.Manifests),
+		placeholders: map[string]bool{}, patched: map[string]bool{}, similar: map[string]string{},
+		podsIn: map[*manifest.Object][]*pod{}, ignored: readIgnores(in.Manifests),
 	}
 	seen := map[string]bool{}
 	for _, o := range in.Manifests.Objects {
@@ -89,7 +91,9 @@ func newModel(in Input) *model {
 	}
 	var states []source.Node
 	for _, o := range m.objects {
-		states = append(states, m.add(o)...)
+		if found := m.add(o); !m.checked[o] {
+			states = append(states, found...)
+		}
 	}
 	if len(states) > 0 {
 		m.nodes = source.Join(append(slices.Clone(m.nodes), states...))
@@ -300,7 +304,7 @@ func (m *model) usesResource(c container) bool {
 		for name := range list {
 			prefix, base := splitResource(name)
 			use := m.resource[base]
-			if prefix == sharedPrefix || prefix != "" && (use.made || use.networked) || saysRDMA(base) {
+			if prefix != "" && (use.made || use.networked) || m.isRDMA(prefix, base) {
 				return true
 			}
 		}

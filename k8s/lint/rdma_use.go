@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -28,7 +29,7 @@ func (m *model) useOf(prefix, resource string) rdmaUse {
 		return rdmaYes
 	case len(m.policiesOf(resource)) > 0:
 		return rdmaUnknown
-	case saysRDMA(prefix), saysRDMA(resource):
+	case saysRDMA(prefix), m.isRDMA(prefix, resource):
 		return rdmaYes
 	}
 	return rdmaUnknown
@@ -60,6 +61,19 @@ func forRDMA(list []cniPlugin) bool {
 
 // metaPlugins returns the plugins after sriov as a list of plugins.
 func metaPlugins(n *network) string { return `{"plugins": [` + n.Spec.MetaPlugins + `]}` }
+
+// isRDMA reports whether a resource stands for RDMA devices, by its name or by the options.
+func (m *model) isRDMA(prefix, base string) bool {
+	return prefix == sharedPrefix || saysRDMA(base) || m.configuredRDMA(prefix, base)
+}
+
+// configuredRDMA reports whether the options say that a resource stands for RDMA devices.
+func (m *model) configuredRDMA(prefix, base string) bool {
+	return slices.ContainsFunc(m.in.Options.RDMAResources, func(pattern string) bool {
+		ok, err := filepath.Match(pattern, prefix+"/"+base)
+		return ok && err == nil
+	})
+}
 
 // saysRDMA reports whether a name or prefix of a resource stands for RDMA.
 func saysRDMA(name string) bool {

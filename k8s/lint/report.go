@@ -37,6 +37,12 @@ type Report struct {
 	Unjudged []string `json:"unjudged,omitempty"`
 	// Templates are the places of templates and placeholders, which were not checked.
 	Templates []string `json:"templates,omitempty"`
+	// NotJudged are the kinds of objects for RDMA networking that no rule looks at, the most
+	// frequent first.
+	NotJudged []KindCount `json:"not_judged,omitempty"`
+	// Patched are the places of what was not judged because patches of kustomizations, which are
+	// not applied, may change it.
+	Patched []string `json:"patched,omitempty"`
 }
 
 // Judged is an object that was checked.
@@ -49,6 +55,7 @@ type Judged struct {
 // Finding is a mistake that a rule found.
 type Finding struct {
 	Rule     string   `json:"rule"`             // ID of the rule
+	Group    string   `json:"group,omitempty"`  // ID of its group, if it has one
 	Severity Severity `json:"severity"`         // error, warn or note
 	Object   string   `json:"object,omitempty"` // as in Judged; "" for text outside of objects
 	Path     string   `json:"path,omitempty"`   // spec.nicSelector.pfNames[0]

@@ -74,14 +74,14 @@ func checkFiles(t *testing.T, files []string) {
 // (the GID index) are not about manifests.
 func TestReportTable(t *testing.T) {
 	want := map[string][]string{
-		"1":  {"vf-guid", "guid-pool"},
+		"1":  {"vf-guid", "guid-pool-entry", "guid-pool-size"},
 		"2":  {"linktype-missing"},
 		"3":  {"link-state"},
 		"4":  {"resource-rails", "topology-hint"},
 		"5":  {"firmware-vfs", "linktype-change"},
-		"6":  {"pod-resource"},
-		"7":  {"pod-resource", "nad-structure", "pod-init-resource"},
-		"8":  {"pod-network"},
+		"6":  {"pod-resource-count"},
+		"7":  {"pod-resource-missing", "nad-resource", "pod-init-resource"},
+		"8":  {"pod-network-missing"},
 		"9":  {"selector-node", "sriov-disabled"},
 		"10": {"ipam-capacity", "whereabouts-stale"},
 		"11": {"rdma-mode", "rdma-isolation"},

@@ -6,6 +6,9 @@ import "slices"
 type Rule struct {
 	// ID is kebab-case, unique and stable.
 	ID string `json:"id"`
+	// Group is the ID of the group that the rule belongs to, if any. It stands for all of its rules
+	// wherever the ID of a rule is expected.
+	Group string `json:"group,omitempty"`
 	// Title names the mistake.
 	Title string `json:"title"`
 	// Severity is the highest severity of the rule's findings.
@@ -27,7 +30,21 @@ type Rule struct {
 	// Sources are the programs and documents that define the behaviour.
 	Sources []string `json:"sources"`
 
+	// check finds the mistakes. In a group the first rule has the check of all.
 	check func(*pass)
+}
+
+// group returns rules that have one check. They inherit what they don't have from the first, except
+// texts.
+func group(id string, rules ...Rule) []Rule {
+	for i := range rules {
+		r := &rules[i]
+		r.Group = id
+		if i > 0 {
+			r.Kinds, r.Nodes, r.Sources = rules[0].Kinds, rules[0].Nodes, rules[0].Sources
+		}
+	}
+	return rules
 }
 
 //go:generate go run ./gendocs -o ../../docs/k8s-lint.md
@@ -35,7 +52,7 @@ type Rule struct {
 // Rules returns all rules: those for YAML text and fields, for policies, for networks and their
 // addresses, and for pods.
 func Rules() []Rule {
-	return []Rule{
+	return slices.Concat([]Rule{
 		yamlSyntax(),
 		duplicateKey(),
 		duplicateObject(),
@@ -71,7 +88,7 @@ func Rules() []Rule {
 		cardInvisible(),
 		pfAltname(),
 		vfGUID(),
-		guidPool(),
+	}, guidPool(), []Rule{
 		nodeSync(),
 		supportedNICs(),
 		topologyHint(),
@@ -84,10 +101,10 @@ func Rules() []Rule {
 		ipamJSON(),
 		ipamMask(),
 		ipamRangeRule(),
-		ipamGateway(),
+	}, ipamGateway(), []Rule{
 		ipamOverlap(),
 		ipamCapacity(),
-		ipamEmpty(),
+	}, ipamEmpty(), []Rule{
 		ipamFields(),
 		whereaboutsStale(),
 		rdmaMode(),
@@ -99,10 +116,7 @@ func Rules() []Rule {
 		linkState(),
 		ibPlugins(),
 		ibKubernetes(),
-		nadStructure(),
-
-		podNetwork(),
-		podResource(),
+	}, nadStructure(), podNetwork(), podResource(), []Rule{
 		podPrefix(),
 		podSelector(),
 		podInitResource(),
@@ -112,17 +126,30 @@ func Rules() []Rule {
 		podHost(),
 		podGUID(),
 		podAddress(),
-	}
+	})
 }
 
-// FindRule returns a rule by its ID.
-func FindRule(id string) (Rule, bool) {
-	rules := Rules()
-	i := slices.IndexFunc(rules, func(r Rule) bool { return r.ID == id })
-	if i < 0 {
-		return Rule{}, false
+// FindRules returns the rule with an ID, or the rules of the group with that ID.
+func FindRules(id string) []Rule {
+	return slices.DeleteFunc(Rules(), func(r Rule) bool { return !r.in([]string{id}) })
+}
+
+// IDs returns the IDs of all rules and groups.
+func IDs() []string {
+	var out []string
+	for _, r := range Rules() {
+		for _, id := range []string{r.Group, r.ID} {
+			if id != "" && !slices.Contains(out, id) {
+				out = append(out, id)
+			}
+		}
 	}
-	return rules[i], true
+	return out
+}
+
+// in reports whether IDs of rules and groups include the rule.
+func (r *Rule) in(ids []string) bool {
+	return slices.Contains(ids, r.ID) || r.Group != "" && slices.Contains(ids, r.Group)
 }
 
 // Sources of the rules, for Rule.Sources. Each commit is the one on the repository's main branch

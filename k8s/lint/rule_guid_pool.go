@@ -13,40 +13,74 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
 
-func guidPool() Rule {
-	return Rule{
-		ID: "guid-pool", Title: "a pool file of GUIDs that the operator can't use", Severity: SeverityError,
+func guidPool() []Rule {
+	return group("guid-pool", Rule{
+		ID: "guid-pool-entry", Title: "an entry of a GUID pool that the operator can't use", Severity: SeverityError,
 		Kinds: []string{k8s.KindConfigMap},
 		Explanation: prose.Join(`
 			When the daemon starts it reads /etc/sriov-operator/infiniband/guids on the node, a JSON
 			list with an entry for each PF. The fields are pciAddress or pfGuid; the manual has
 			pci_address and pf_guid, with which the daemon rejects the file ("none provided"). An
-			entry has either guids or guidsRange. VF n gets the n-th GUID. If the file exists, every
-			VF on InfiniBand needs a GUID: a PF without an entry or with too few GUIDs fails. The
-			rule checks ConfigMaps whose data looks like such a file, and requires each GUID to be
-			unique in all of them.`),
+			entry has either guids or guidsRange. VF n gets the n-th GUID. The rules of the group
+			check ConfigMaps whose data looks like such a file.`),
 		Remedy: "write [{\"pciAddress\": \"0000:3b:00.0\", \"guids\": [\"02:00:00:00:00:00:00:01\", ...]}, " +
 			"...] with a GUID for each VF",
 		Wrong:   "      {\"pci_address\": \"0000:3b:00.0\"",
 		Right:   "      {\"pciAddress\": \"0000:3b:00.0\"",
 		Reports: []string{"Mellanox/network-operator#1825", "k8snetworkplumbingwg/sriov-network-operator#307"},
 		Sources: []string{srcGUIDs},
-		check: func(p *pass) {
-			pools := guidPools{pass: p, means: p.policiesByAddress()}
-			for _, o := range p.objects {
-				if data := o.Find("data"); o.Kind == k8s.KindConfigMap && data != nil {
-					for _, f := range data.Fields {
-						pools.file(o, f)
-					}
-				}
+		check:   checkGUIDPools,
+	}, Rule{
+		ID: "guid-pool-json", Title: "a GUID pool that is not a JSON list", Severity: SeverityError,
+		Explanation: prose.Join(`
+			The daemon reads the pool of GUIDs as a JSON list of objects when it starts, and fails
+			if it can't.`),
+		Remedy: "write a JSON list of objects",
+		Wrong:  "\"02:00:00:00:00:00:00:02\",]}",
+		Right:  "\"02:00:00:00:00:00:00:02\"]}",
+	}, Rule{
+		ID: "guid-pool-guid", Title: "a value in a GUID pool that is not a port GUID", Severity: SeverityError,
+		Explanation: prose.Join(`
+			A GUID has eight bytes, separated by colons, dashes or dots. All zeros and all ones
+			are reserved.`),
+		Remedy: "write eight bytes as 02:00:00:00:00:00:00:01",
+		Wrong:  "[\"02:00:00:00:00:01\"",
+		Right:  "[\"02:00:00:00:00:00:00:01\"",
+	}, Rule{
+		ID: "guid-pool-duplicate", Title: "a GUID that two entries of pools have", Severity: SeverityError,
+		Explanation: prose.Join(`
+			Port GUIDs are unique in a fabric: the subnet manager takes two ports with one GUID for
+			the same port. The rule compares all pools.`),
+		Remedy: "give each VF a GUID of its own",
+		Wrong:  "\"guidsRange\": {\"start\": \"02:00:00:00:00:00:00:02\"",
+		Right:  "\"guidsRange\": {\"start\": \"02:00:00:00:00:00:01:00\"",
+	}, Rule{
+		ID: "guid-pool-size", Title: "a GUID pool without a GUID for each VF", Severity: SeverityError,
+		Explanation: prose.Join(`
+			If the pool exists on a node, every VF on InfiniBand needs a GUID: a PF without an
+			entry, or with fewer GUIDs than VFs, fails.`),
+		Remedy: "write a GUID for each VF of each PF",
+		Wrong:  "      {\"pciAddress\": \"0000:3b:00.0\", \"guids\": [\"02:00:00:00:00:00:00:01\"]}",
+		Right: "      {\"pciAddress\": \"0000:3b:00.0\", \"guids\": [\"02:00:00:00:00:00:00:01\", " +
+			"\"02:00:00:00:00:00:00:02\"]}",
+	})
+}
+
+// checkGUIDPools is the check of the group guid-pool.
+func checkGUIDPools(p *pass) {
+	pools := guidPools{pass: p, means: p.policiesByAddress()}
+	for _, o := range p.objects {
+		if data := o.Find("data"); o.Kind == k8s.KindConfigMap && data != nil {
+			for _, f := range data.Fields {
+				pools.file(o, f)
 			}
-			pools.reportDuplicates()
-			for _, f := range pools.files {
-				if more := f.reported - maxReported; more > 0 {
-					p.error(f.object, f.at, "%s not shown", are(more, "more error"))
-				}
-			}
-		},
+		}
+	}
+	pools.reportDuplicates()
+	for _, f := range pools.files {
+		if more := f.reported - maxReported; more > 0 {
+			p.error(f.object, f.at, "%s not shown", are(more, "more error"))
+		}
 	}
 }
 
@@ -94,11 +128,12 @@ func (g *guidPools) file(o *manifest.Object, f manifest.Field) {
 	}
 	file := &guidFile{guidPools: g, object: o, field: f, at: path{"data", f.Key}}
 	if offset, what := jsonFault(text); what != "" {
-		g.error(o, file.at, "the pool of GUIDs is not valid JSON: %s", what).place(o.Inside(f.Value, offset))
+		g.as("guid-pool-json").error(o, file.at, "the pool of GUIDs is not valid JSON: %s", what).place(
+			o.Inside(f.Value, offset))
 		return
 	}
 	if json.Unmarshal([]byte(text), &entries) != nil {
-		g.error(o, file.at, "the pool of GUIDs is not a list of objects with string fields")
+		g.as("guid-pool-json").error(o, file.at, "the pool of GUIDs is not a list of objects with string fields")
 		return
 	}
 	g.files = append(g.files, file)
@@ -144,12 +179,12 @@ type guidWalk struct {
 	offset int // of the name in the text, -1 if it wasn't found
 }
 
-// errorf reports an error about the entry.
-func (w *guidWalk) errorf(format string, args ...any) *Finding {
+// errorf reports an error of a rule about the entry.
+func (w *guidWalk) errorf(rule, format string, args ...any) *Finding {
 	if w.reported++; w.reported > maxReported {
 		return &Finding{} // not in the report
 	}
-	f := w.error(w.object, w.at, format, args...)
+	f := w.as(rule).error(w.object, w.at, format, args...)
 	if w.offset >= 0 {
 		f.place(w.object.Inside(w.field.Value, w.offset))
 	}
@@ -160,20 +195,21 @@ func (w *guidWalk) entry(e guidEntry) {
 	name := w.name
 	switch {
 	case e.OldAddress != "" && e.Address == "":
-		w.errorf("the operator reads pciAddress; pci_address appears only in its manual").fix(`"pciAddress": %q`,
-			e.OldAddress)
+		w.errorf("guid-pool-entry", "the operator reads pciAddress; pci_address appears only in its manual").fix(
+			`"pciAddress": %q`, e.OldAddress)
 	case e.OldPF != "" && e.PF == "":
-		w.errorf("the operator reads pfGuid; pf_guid appears only in its manual").fix(`"pfGuid": %q`, e.OldPF)
+		w.errorf("guid-pool-entry", "the operator reads pfGuid; pf_guid appears only in its manual").fix(`"pfGuid": %q`,
+			e.OldPF)
 	case e.Address == "" && e.PF == "":
-		w.errorf("an entry names no PF: it needs pciAddress or pfGuid")
+		w.errorf("guid-pool-entry", "an entry names no PF: it needs pciAddress or pfGuid")
 	case e.Address != "" && e.PF != "":
-		w.errorf("an entry has both pciAddress and pfGuid")
+		w.errorf("guid-pool-entry", "an entry has both pciAddress and pfGuid")
 	case e.Address != "" && !pciForm.MatchString(e.Address):
-		w.errorf("%q is not a PCI address: the kernel's form is 0000:3c:00.0", e.Address)
+		w.errorf("guid-pool-entry", "%q is not a PCI address: the kernel's form is 0000:3c:00.0", e.Address)
 	}
 	switch {
 	case len(e.GUIDs) > 0 && e.Range != nil:
-		w.errorf("%s has both guids and guidsRange", name)
+		w.errorf("guid-pool-entry", "%s has both guids and guidsRange", name)
 	case len(e.GUIDs) > 0:
 		for _, text := range e.GUIDs {
 			if guid, ok := w.guid(text); ok {
@@ -181,14 +217,14 @@ func (w *guidWalk) entry(e guidEntry) {
 			}
 		}
 	case e.Range == nil || e.Range.Start == "" || e.Range.End == "":
-		w.errorf("%s has no GUIDs: it needs guids, or guidsRange with start and end", name)
+		w.errorf("guid-pool-entry", "%s has no GUIDs: it needs guids, or guidsRange with start and end", name)
 	default:
 		start, ok1 := w.guid(e.Range.Start)
 		end, ok2 := w.guid(e.Range.End)
 		switch {
 		case !ok1 || !ok2:
 		case start > end:
-			w.errorf("guidsRange of %s starts after its end", name)
+			w.errorf("guid-pool-entry", "guidsRange of %s starts after its end", name)
 		default:
 			w.taken = append(w.taken, guidsTaken{start, end, w})
 		}
@@ -200,10 +236,10 @@ func (w *guidWalk) guid(text string) (uint64, bool) {
 	guid, ok := parseGUID(text)
 	switch {
 	case !ok:
-		w.errorf("%q is not a GUID: write eight bytes as 02:00:00:00:00:00:00:01", shorten(text))
+		w.errorf("guid-pool-guid", "%q is not a GUID: write eight bytes as 02:00:00:00:00:00:00:01", shorten(text))
 		return 0, false
 	case guid == 0 || guid == 1<<64-1:
-		w.errorf("%s can't be a port GUID: all zeros and all ones are reserved", text)
+		w.errorf("guid-pool-guid", "%s can't be a port GUID: all zeros and all ones are reserved", text)
 		return 0, false
 	}
 	return guid, true
@@ -248,7 +284,7 @@ func (g *guidPools) reportDuplicates() {
 	}
 	for _, t := range g.taken {
 		if o := other[t.entry].entry; o != nil {
-			t.entry.errorf("GUID %s of %s also belongs to %s in %s of %s",
+			t.entry.errorf("guid-pool-duplicate", "GUID %s of %s also belongs to %s in %s of %s",
 				k8s.FormatGUID(first[t.entry]), t.entry.name, o.name, o.field.Key, o.object)
 			delete(other, t.entry)
 		}
@@ -272,7 +308,7 @@ func (w *guidWalk) count(e guidEntry) {
 	for _, pol := range w.means[e.Address] {
 		if n := numVfs(pol); n > 0 && uint64(n) > have && strings.EqualFold(pol.Value.Spec.LinkType, "ib") &&
 			w.concerns(pol) {
-			w.errorf("%s has %d GUIDs, but %s gives it %d VFs", e.Address, have, pol, n).because(
+			w.errorf("guid-pool-size", "%s has %d GUIDs, but %s gives it %d VFs", e.Address, have, pol, n).because(
 				pol.At("spec", "numVfs"), "numVfs")
 			return
 		}
@@ -329,7 +365,7 @@ func (f *guidFile) missing(addresses map[string]bool) {
 		}
 		for _, address := range pol.Value.Spec.NicSelector.RootDevices {
 			if pciForm.MatchString(address) && !addresses[address] && f.mayHave(address) {
-				f.warn(f.object, f.at,
+				f.as("guid-pool-size").warn(f.object, f.at,
 					"the pool has no entry for %s, but %s gives it VFs: they fail on a node with this file", address,
 					pol).because(pol.At("spec", "nicSelector", "rootDevices"), "the policy")
 				return

@@ -9,38 +9,66 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/ipam"
 )
 
-func ipamGateway() Rule {
-	return Rule{
-		ID: "ipam-gateway", Title: "a default route or a gateway on an RDMA network", Severity: SeverityError,
+func ipamGateway() []Rule {
+	return group("ipam-gateway", Rule{
+		ID: "ipam-default-route", Title: "a default route through an RDMA network", Severity: SeverityError,
 		Kinds: []string{k8s.KindNetwork, k8s.KindIBNetwork, k8s.KindNAD},
 		Explanation: prose.Join(`
 			A default route through the RDMA network sends the pod's traffic to services and the API
-			server there too, and so do two routes that cover half of the addresses each. A route
-			needs dst as ADDRESS/LENGTH, and gw within the network's range. A gateway is harmless if
-			rails are routed on purpose. whereabouts doesn't reserve the gateway's address, so it
-			must be outside of range_start to range_end, or in exclude. A default route or gateway
-			is reported only if the network is known to be for RDMA: by its policy (isRdma), its
+			server there too, and so do two routes that cover half of the addresses each. It is
+			reported only if the network is known to be for RDMA: by its policy (isRdma), its
 			plugins, or the name of its resource. Another network may be meant as the pod's way out.`),
-		Remedy: "remove it: hosts in the subnet of an RDMA network need no gateway, and routes to other rails " +
-			"name their subnets",
+		Remedy:  "write routes only to the subnets of the other rails",
 		Wrong:   "      \"routes\": [{\"dst\": \"0.0.0.0/0\"}]",
 		Right:   "      \"routes\": [{\"dst\": \"192.168.0.0/16\"}]",
 		Sources: []string{srcWhereabouts, srcHostLocal},
 		check: func(p *pass) {
 			for _, ref := range p.ipams() {
 				if ref.use != rdmaNo {
+					checkRoutes(p, ref)
 					checkGateway(p, ref)
 				}
 			}
 		},
-	}
+	}, Rule{
+		ID: "ipam-route", Title: "a route that the kernel or the plugin rejects", Severity: SeverityError,
+		Explanation: prose.Join(`
+			A route needs dst as ADDRESS/LENGTH, and gw within the network's range: the kernel
+			rejects a route over a gateway that it can't reach, and no pod starts.`),
+		Remedy: "write dst as 192.168.0.0/16, and gw as an address of the range",
+		Wrong:  "      \"routes\": [{\"dst\": \"192.168.0.0\"}]",
+		Right:  "      \"routes\": [{\"dst\": \"192.168.0.0/16\"}]",
+	}, Rule{
+		ID: "ipam-gateway-address", Title: "a gateway that the pod can't reach", Severity: SeverityError,
+		Explanation: prose.Join(`
+			A gateway is an address of the network's range. host-local rejects another one, and no
+			pod starts; with whereabouts the pod can't reach it.`),
+		Remedy: "write an address of the range",
+		Wrong:  "      \"gateway\": \"192.168.100.1\"",
+		Right:  "      \"gateway\": \"192.168.0.1\"",
+	}, Rule{
+		ID: "ipam-gateway-unused", Title: "a gateway on an RDMA network that no route uses", Severity: SeverityWarn,
+		Explanation: prose.Join(`
+			Hosts in the subnet of an RDMA network need no gateway. It is harmless if rails are
+			routed on purpose, with routes to the subnets of the other rails.`),
+		Remedy: "remove it, or add the routes that need it",
+		Wrong:  "      \"routes\": []",
+		Right:  "      \"routes\": [{\"dst\": \"192.168.0.0/16\"}]",
+	}, Rule{
+		ID: "ipam-gateway-taken", Title: "a gateway whose address a pod may get", Severity: SeverityWarn,
+		Explanation: prose.Join(`
+			whereabouts doesn't reserve the gateway's address, so it must be outside of range_start
+			to range_end, or in exclude.`),
+		Remedy: "add it to exclude, or choose one outside of range_start to range_end",
+		Wrong:  "      \"range_start\": \"192.168.0.1\"",
+		Right:  "      \"range_start\": \"192.168.0.10\"",
+	})
 }
 
 func checkGateway(p *pass, ref ipamRef) {
-	checkRoutes(p, ref)
 	first := true
-	warn := func(gateway string, format string, args ...any) *Finding {
-		f := p.warn(ref.Object, ref.at, format, args...).place(ref.keyOf("gateway", gateway))
+	warn := func(rule, gateway string, format string, args ...any) *Finding {
+		f := p.as(rule).warn(ref.Object, ref.at, format, args...).place(ref.keyOf("gateway", gateway))
 		f.Value = gateway
 		return f
 	}
@@ -48,25 +76,26 @@ func checkGateway(p *pass, ref ipamRef) {
 		gateway, err := netip.ParseAddr(g.text)
 		switch {
 		case err != nil:
-			p.error(ref.Object, ref.at, "gateway %q is not an IP address", g.text).place(ref.keyOf("gateway", g.text))
+			p.as("ipam-gateway-address").error(ref.Object, ref.at, "gateway %q is not an IP address", g.text).place(
+				ref.keyOf("gateway", g.text))
 			continue
 		case len(g.spans) > 0 && !reachable(g.spans, gateway) && ref.conf.Type == ipam.TypeHostLocal:
-			f := warn(g.text, "gateway %s is not in %s: host-local rejects it, and no pod starts",
-				gateway, g.spans[0].Prefix)
-			f.Severity, f.Remedy = SeverityError, "write an address of the subnet"
+			f := warn("ipam-gateway-address", g.text,
+				"gateway %s is not in %s: host-local rejects it, and no pod starts", gateway, g.spans[0].Prefix)
+			f.Severity = SeverityError
 			continue
 		case len(g.spans) > 0 && !reachable(g.spans, gateway):
-			warn(g.text, "gateway %s is not in %s: the pod can't reach it",
-				gateway, g.spans[0].Prefix).Remedy = "write an address of the range"
+			warn("ipam-gateway-address", g.text, "gateway %s is not in %s: the pod can't reach it",
+				gateway, g.spans[0].Prefix)
 		}
 		if len(ref.conf.Routes) == 0 && first && ref.use == rdmaYes {
-			warn(g.text, "a gateway on an RDMA network, but no route needs it")
+			warn("ipam-gateway-unused", g.text, "a gateway on an RDMA network, but no route needs it")
 		}
 		first = false
 		for _, s := range g.spans {
 			if ref.conf.Type == ipam.TypeWhereabouts && s.Contains(gateway) {
-				warn(g.text, "a pod may get the gateway's address %s: whereabouts doesn't reserve it",
-					gateway).Remedy = "add it to exclude, or choose one outside of range_start to range_end"
+				warn("ipam-gateway-taken", g.text,
+					"a pod may get the gateway's address %s: whereabouts doesn't reserve it", gateway)
 			}
 		}
 	}
@@ -100,13 +129,13 @@ func reachable(spans []span, a netip.Addr) bool {
 func checkRoutes(p *pass, ref ipamRef) {
 	routes := ref.conf.Routes[:min(len(ref.conf.Routes), maxRanges)]
 	var all []netip.Prefix
-	wide := false
+	wide, bad := false, p.as("ipam-route")
 	for _, r := range routes {
 		dst, err := netip.ParsePrefix(r.Dst)
 		switch {
 		case err != nil:
-			p.error(ref.Object, ref.at, "the destination %q of a route is not ADDRESS/LENGTH: no pod starts",
-				r.Dst).place(ref.keyOf("dst", r.Dst)).Remedy = "write dst as 192.168.0.0/16"
+			bad.error(ref.Object, ref.at, "the destination %q of a route is not ADDRESS/LENGTH: no pod starts",
+				r.Dst).place(ref.keyOf("dst", r.Dst))
 			continue
 		case dst.Bits() == 0:
 			if ref.use == rdmaYes {
@@ -121,13 +150,12 @@ func checkRoutes(p *pass, ref ipamRef) {
 			continue
 		}
 		if gw, err := netip.ParseAddr(r.GW); err != nil {
-			p.error(ref.Object, ref.at, "gw %q of the route to %s is not an IP address", r.GW, r.Dst).place(
+			bad.error(ref.Object, ref.at, "gw %q of the route to %s is not an IP address", r.GW, r.Dst).place(
 				ref.keyOf("gw", r.GW))
 		} else if len(ref.spans) > 0 && !reachable(ref.spans, gw) {
-			f := p.error(ref.Object, ref.at,
+			bad.error(ref.Object, ref.at,
 				"gw %s of the route to %s is not in %s: the kernel rejects the route, and no pod starts", gw, r.Dst,
-				ref.spans[0].Prefix)
-			f.place(ref.keyOf("gw", r.GW)).Remedy = "write an address of the range"
+				ref.spans[0].Prefix).place(ref.keyOf("gw", r.GW))
 		}
 	}
 	for _, family := range []string{"0.0.0.0/0", "::/0"} {

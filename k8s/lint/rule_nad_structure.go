@@ -10,39 +10,78 @@ import (
 	"github.com/rdmakit/rdmakit/k8s"
 )
 
-func nadStructure() Rule {
-	return Rule{
-		ID: "nad-structure", Title: "a CNI configuration that plugins reject or misread", Severity: SeverityError,
+func nadStructure() []Rule {
+	return group("nad-structure", Rule{
+		ID: "nad-plugin", Title: "a CNI plugin that doesn't exist", Severity: SeverityError,
 		Kinds: []string{k8s.KindNAD, k8s.KindNetwork, k8s.KindIBNetwork},
 		Explanation: prose.Join(`
-			A NetworkAttachmentDefinition is not checked before a pod starts. type is the name of a
-			plugin's program: sriov, ib-sriov, rdma. sriov and ib-sriov get their VF through the
-			annotation k8s.v1.cni.cncf.io/resourceName, PREFIX/RESOURCE; without it pods fail with
-			"VF pci addr is required". In a list of plugins, the plugin that creates the interface
-			comes first and rdma after it. When whereabouts cleans up, it looks at the first plugin
-			only. Plugins ignore unknown fields, so ib-sriov ignores those of sriov.`),
-		Remedy: "follow the plugin's documentation",
-		Wrong:  "\"type\": \"ib-sriov-cni\"",
-		Right:  "\"type\": \"ib-sriov\"",
+			type is the name of a plugin's program: sriov, ib-sriov, rdma. Nobody checks it before a
+			pod starts, and no pod starts with a name that isn't installed.`),
+		Remedy:  "write the name of the plugin's program",
+		Wrong:   "\"type\": \"ib-sriov-cni\"",
+		Right:   "\"type\": \"ib-sriov\"",
+		Sources: []string{srcMultus, srcIBCNI, srcRDMACNI, srcWhereabouts},
+		check:   checkNADs,
+	}, Rule{
+		ID: "nad-order", Title: "CNI plugins in an order that doesn't work", Severity: SeverityError,
+		Explanation: prose.Join(`
+			In a list of plugins, the plugin that creates the interface comes first and rdma after
+			it. When whereabouts cleans up addresses, it looks at the first plugin only.`),
+		Remedy: "put the plugin that creates the interface first",
+		Wrong:  "      {\"type\": \"rdma\"}, {\"type\": \"ib-sriov\"",
+		Right:  "      {\"type\": \"ib-sriov\"",
+	}, Rule{
+		ID: "nad-value", Title: "a value that a CNI plugin rejects", Severity: SeverityError,
+		Explanation: prose.Join(`
+			sriov and ib-sriov accept link_state auto, enable or disable; sriov accepts spoofchk and
+			trust on or off, and vlan from 0 to 4094. With another value or type no pod starts.`),
+		Remedy: "write a value that the plugin accepts",
+		Wrong:  "\"link_state\": \"up\"",
+		Right:  "\"link_state\": \"enable\"",
+	}, Rule{
+		ID: "nad-field", Title: "a field that ib-sriov ignores", Severity: SeverityError,
+		Explanation: prose.Join(`
+			CNI plugins ignore unknown fields. ib-sriov has no fields for VLANs, spoof checking and
+			rates, which sriov has, and spells some of its own differently.`),
+		Remedy: "remove the field, or spell it as ib-sriov does",
+		Wrong:  "\"rdma_isolation\": true",
+		Right:  "\"rdmaIsolation\": true",
+	}, Rule{
+		ID: "nad-resource", Title: "a network of VFs without the resource's annotation", Severity: SeverityError,
+		Explanation: prose.Join(`
+			sriov and ib-sriov get their VF through the annotation k8s.v1.cni.cncf.io/resourceName,
+			PREFIX/RESOURCE. Without it pods fail with "VF pci addr is required".`),
+		Remedy: "write k8s.v1.cni.cncf.io/resourceName: PREFIX/RESOURCE",
+		Wrong:  "k8s.v1.cni.cncf.io/resourceName: rail0",
+		Right:  "k8s.v1.cni.cncf.io/resourceName: nvidia.com/rail0",
 		Reports: []string{
 			"k8snetworkplumbingwg/sriov-network-device-plugin#258",
 			"k8snetworkplumbingwg/sriov-network-device-plugin#310",
 		},
-		Sources: []string{srcMultus, srcIBCNI, srcRDMACNI, srcWhereabouts},
-		check: func(p *pass) {
-			for _, d := range p.handwritten() {
-				w := nadWalk{pass: p, nad: d}
-				w.chain()
+	}, Rule{
+		ID: "nad-version", Title: "a list of CNI plugins without cniVersion", Severity: SeverityWarn,
+		Explanation: prose.Join(`
+			Without cniVersion a configuration has version 0.1.0 of the specification, which doesn't
+			have lists of plugins: what happens depends on the runtime.`),
+		Remedy: "write cniVersion",
+		Wrong:  "{\"name\": \"rail1\", \"plugins\": [",
+		Right:  "{\"cniVersion\": \"1.0.0\", \"name\": \"rail1\", \"plugins\": [",
+	})
+}
+
+// checkNADs is the check of the group nad-structure.
+func checkNADs(p *pass) {
+	for _, d := range p.handwritten() {
+		w := nadWalk{pass: p, nad: d}
+		w.chain()
+	}
+	for _, n := range p.networks {
+		for _, plugin := range pluginsOf(metaPlugins(n)) {
+			if near := nearestPlugin(plugin.Type); near != "" {
+				p.error(n.Object, path{"spec", "metaPlugins"}, "unknown plugin %q", plugin.Type).fix(
+					`"type": %q`, near)
 			}
-			for _, n := range p.networks {
-				for _, plugin := range pluginsOf(metaPlugins(n)) {
-					if near := nearestPlugin(plugin.Type); near != "" {
-						p.error(n.Object, path{"spec", "metaPlugins"}, "unknown plugin %q", plugin.Type).fix(
-							`"type": %q`, near)
-					}
-				}
-			}
-		},
+		}
 	}
 }
 
@@ -69,10 +108,10 @@ type nadWalk struct {
 	nad *nad
 }
 
-// at reports a finding about a text of the configuration.
-func (w *nadWalk) at(severity Severity, text, format string, args ...any) *Finding {
+// at reports a finding of a rule about a text of the configuration.
+func (w *nadWalk) at(rule string, severity Severity, text, format string, args ...any) *Finding {
 	way := path{"spec", "config"}
-	f := w.report(severity, w.nad.Object, way, format, args...)
+	f := w.as(rule).report(severity, w.nad.Object, way, format, args...)
 	if v := w.nad.Find(way...); v != nil {
 		if i := strings.Index(v.Text, text); i >= 0 {
 			f.place(w.nad.Inside(v, i))
@@ -90,12 +129,12 @@ func (w *nadWalk) chain() {
 	for i, plugin := range list {
 		w.kind(plugin)
 		if plugin.Type == "rdma" && i == 0 {
-			w.at(SeverityError, `"rdma"`,
+			w.at("nad-order", SeverityError, `"rdma"`,
 				"rdma is the first plugin, but it needs the interface of a plugin before it").Remedy = "put sriov " +
 				"before it"
 		}
 		if i > 0 && plugin.IPAM.Type == "whereabouts" {
-			w.at(SeverityWarn, `"whereabouts"`,
+			w.at("nad-order", SeverityWarn, `"whereabouts"`,
 				"whereabouts is the IPAM of plugin %d, but it cleans up addresses of the first plugin only",
 				i+1).Remedy = "put the plugin with the addresses first"
 		}
@@ -112,7 +151,8 @@ func (w *nadWalk) chain() {
 		Plugins []json.RawMessage `json:"plugins"`
 	}
 	if json.Unmarshal([]byte(config), &top) == nil && len(top.Plugins) > 1 && top.Version == "" {
-		w.at(SeverityWarn, `"plugins"`, "the list of plugins has no cniVersion").fix(`"cniVersion": "1.0.0"`)
+		w.at("nad-version", SeverityWarn, `"plugins"`, "the list of plugins has no cniVersion").fix(
+			`"cniVersion": "1.0.0"`)
 	}
 }
 
@@ -120,12 +160,13 @@ func (w *nadWalk) chain() {
 func (w *nadWalk) values(plugin cniPlugin) {
 	if e := plugin.wrongType; e != nil && !strings.HasPrefix(e.Field, "ipam") {
 		name, _, _ := strings.Cut(e.Field, ".")
-		w.at(SeverityError, `"`+name+`"`, "%s %s: %s rejects it, and no pod starts",
+		w.at("nad-value", SeverityError, `"`+name+`"`, "%s %s: %s rejects it, and no pod starts",
 			name, wrongTypeText(e), plugin.Type).Remedy = "change the type of the value"
 	}
 	choice := func(name, value string, allowed ...string) {
 		if value != "" && !slices.Contains(allowed, value) {
-			f := w.at(SeverityError, `"`+name+`"`, "%s %q is not one of %s: %s rejects it, and no pod starts",
+			f := w.at("nad-value", SeverityError, `"`+name+`"`,
+				"%s %q is not one of %s: %s rejects it, and no pod starts",
 				name, shorten(value), strings.Join(allowed, ", "), plugin.Type)
 			if f.Remedy = "write one of these values"; spelling.Nearest(value, allowed, spelling.Loose) != "" {
 				f.fix("%q: %q", name, spelling.Nearest(value, allowed, spelling.Loose))
@@ -137,7 +178,8 @@ func (w *nadWalk) values(plugin cniPlugin) {
 		choice("spoofchk", plugin.SpoofChk, "on", "off")
 		choice("trust", plugin.Trust, "on", "off")
 		if plugin.VLAN != nil && (*plugin.VLAN < 0 || *plugin.VLAN > 4094) {
-			w.at(SeverityError, `"vlan"`, "vlan %d is outside of 0 to 4094: sriov rejects it, and no pod starts",
+			w.at("nad-value", SeverityError, `"vlan"`,
+				"vlan %d is outside of 0 to 4094: sriov rejects it, and no pod starts",
 				*plugin.VLAN).Remedy = "write a number from 0 to 4094"
 		}
 	}
@@ -145,9 +187,9 @@ func (w *nadWalk) values(plugin cniPlugin) {
 
 func (w *nadWalk) kind(plugin cniPlugin) {
 	if plugin.Type == "" {
-		w.at(SeverityError, `{`, "a plugin has no type")
+		w.at("nad-plugin", SeverityError, `{`, "a plugin has no type")
 	} else if near := nearestPlugin(plugin.Type); near != "" {
-		w.at(SeverityError, `"`+plugin.Type+`"`, "unknown plugin %q", plugin.Type).fix(`"type": %q`, near)
+		w.at("nad-plugin", SeverityError, `"`+plugin.Type+`"`, "unknown plugin %q", plugin.Type).fix(`"type": %q`, near)
 	}
 }
 
@@ -181,9 +223,10 @@ func (w *nadWalk) ibFields(plugin cniPlugin) {
 		switch {
 		case !ours:
 		case right == "":
-			w.at(SeverityWarn, `"`+f+`"`, "ib-sriov has no field %s and ignores it", f).Remedy = "remove it"
+			w.at("nad-field", SeverityWarn, `"`+f+`"`, "ib-sriov has no field %s and ignores it",
+				f).Remedy = "remove it"
 		default:
-			w.at(SeverityError, `"`+f+`"`, "ib-sriov has no field %s and ignores it", f).fix("%s", right)
+			w.at("nad-field", SeverityError, `"`+f+`"`, "ib-sriov has no field %s and ignores it", f).fix("%s", right)
 		}
 	}
 }
@@ -198,14 +241,14 @@ func (w *nadWalk) resource(list []cniPlugin) {
 	switch name := w.nad.Value.Metadata.Annotations[k8s.AnnotationResourceName]; {
 	case name == "" && list[i].Type == "sriov" && w.dynamicAllocation(): // dra-driver-sriov gives the VF
 	case name == "":
-		f := w.error(w.nad.Object, at, "%s gets no VF without the annotation %s",
+		f := w.as("nad-resource").error(w.nad.Object, at, "%s gets no VF without the annotation %s",
 			list[i].Type, k8s.AnnotationResourceName).fix("%s: PREFIX/RESOURCE", k8s.AnnotationResourceName)
 		if list[i].Type == "sriov" {
 			f.Severity = SeverityWarn
 			f.Summary += ", unless dra-driver-sriov assigns one"
 		}
 	case !strings.Contains(name, "/"):
-		w.error(w.nad.Object, at, "%q has no prefix, but multus needs the full name of the resource",
+		w.as("nad-resource").error(w.nad.Object, at, "%q has no prefix, but multus needs the full name of the resource",
 			name).Remedy = "write PREFIX/RESOURCE, as in the nodes' allocatable"
 	}
 }

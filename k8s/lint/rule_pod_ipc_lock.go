@@ -42,7 +42,8 @@ func (m *model) rdmaResource(c container) string {
 	for _, name := range slices.Sorted(maps.Keys(c.Resources.Limits)) {
 		prefix, base := splitResource(name)
 		use := m.resource[base]
-		if prefix == sharedPrefix || prefix != "" && (use.made || use.networked) && m.useOf(prefix, base) == rdmaYes {
+		if prefix == sharedPrefix || m.configuredRDMA(prefix, base) ||
+			prefix != "" && (use.made || use.networked) && m.useOf(prefix, base) == rdmaYes {
 			return name
 		}
 	}

@@ -12,22 +12,18 @@ import (
 	"github.com/rdmakit/rdmakit/k8s"
 )
 
-func podResource() Rule {
-	return Rule{
-		ID: "pod-resource", Title: "a pod with more or fewer attachments than resources", Severity: SeverityError,
+func podResource() []Rule {
+	return group("pod-resource", Rule{
+		ID: "pod-resource-missing", Title: "a pod with an attachment and without its resource", Severity: SeverityError,
 		Kinds: []string{k8s.KindPod},
 		Explanation: prose.Join(`
-			Each attachment needs a VF: N attachments to networks of the same resource need a
-			quantity of N of it, in requests and limits. An attachment without the resource fails
-			with "VF pci addr is required". A resource without an attachment gives the pod a VF that
-			is not configured, and quantity N with one attachment gives one interface. The
-			network-resources-injector (enableInjector of SriovOperatorConfig) adds the resource: it
-			is on by default on OpenShift and off elsewhere, and pods are admitted without it if it
-			fails. Pods that claim their devices (resourceClaims) need no resource. The annotation
-			v1.multus-cni.io/default-network is an attachment too, and the limits of sidecars are
-			included.`),
+			An attachment to a network of VFs without the resource fails with "VF pci addr is
+			required". The network-resources-injector (enableInjector of SriovOperatorConfig) adds
+			the resource: it is on by default on OpenShift and off elsewhere, and pods are admitted
+			without it if it fails. Pods that claim their devices (resourceClaims) need no resource.
+			The annotation v1.multus-cni.io/default-network is an attachment too.`),
 		Remedy: "request the resource in limits and requests once for each attachment",
-		Wrong:  "        nvidia.com/rail0: 2",
+		Wrong:  "        nvidia.com/gpu: 1",
 		Right:  "        nvidia.com/rail0: 1",
 		Reports: []string{
 			"k8snetworkplumbingwg/sriov-network-operator#767",
@@ -41,11 +37,37 @@ func podResource() Rule {
 					checkPodResources(p, pod)
 				}
 				for _, c := range slices.Concat(pod.containers(), pod.initOnly) {
-					checkRequests(p, pod, c)
+					checkRequests(p.as("pod-resource-request"), pod, c)
 				}
 			}
 		},
-	}
+	}, Rule{
+		ID: "pod-resource-count", Title: "a pod with more or fewer attachments than VFs", Severity: SeverityError,
+		Explanation: prose.Join(`
+			N attachments to networks of the same resource need a quantity of N of it. With less the
+			pod doesn't start; with more it has VFs without an interface. The limits of sidecars are
+			included.`),
+		Remedy: "request the resource once for each attachment",
+		Wrong:  "        nvidia.com/rail0: 2",
+		Right:  "        nvidia.com/rail0: 1",
+	}, Rule{
+		ID: "pod-resource-unattached", Title: "a pod with a VF and without an attachment", Severity: SeverityWarn,
+		Explanation: prose.Join(`
+			A resource without an attachment gives the pod a VF that no CNI plugin configures: it has
+			no address, and with RDMA isolation no RDMA device.`),
+		Remedy: "name a network of the resource in k8s.v1.cni.cncf.io/networks",
+		Wrong:  "    example.com/networks: none",
+		Right:  "    k8s.v1.cni.cncf.io/networks: rail0",
+	}, Rule{
+		ID: "pod-resource-request", Title: "requests and limits of a resource that the API server rejects",
+		Severity: SeverityError,
+		Explanation: prose.Join(`
+			Extended resources are whole numbers, and requests equal limits. A request without a
+			limit is rejected; a limit without a request is right.`),
+		Remedy: "write the same whole number in limits and requests, or only in limits",
+		Wrong:  "        nvidia.com/rail0: 500m",
+		Right:  "        nvidia.com/rail0: 1",
+	})
 }
 
 // sharedPrefix is the prefix of the shared device plugin, whose resources are not VFs.
@@ -90,10 +112,10 @@ func checkPodResources(p *pass, pod *pod) {
 		case prefixes[resource] == sharedPrefix:
 			// one unit gives access to all cards of the resource
 		case n < want:
-			p.error(pod.Object, pod.annotation(), "%s of %s, but the containers request %d",
+			p.as("pod-resource-count").error(pod.Object, pod.annotation(), "%s of %s, but the containers request %d",
 				attachmentsText(want), name, n).fix("%s: %d", name, want)
 		case n > want:
-			p.warn(pod.Object, pod.annotation(),
+			p.as("pod-resource-count").warn(pod.Object, pod.annotation(),
 				"the containers request %d of %s, but the pod has %s and gets no more interfaces",
 				n, name, attachmentsText(want))
 		}
@@ -106,7 +128,7 @@ func checkPodResources(p *pass, pod *pod) {
 			if prefix, base := splitResource(name); prefix != "" && p.resource[base].networked && wanted[base] == 0 &&
 				c.Resources.Limits[name].Count() > 0 {
 				at := c.path("resources", "limits", name)
-				p.warn(pod.Object, at,
+				p.as("pod-resource-unattached").warn(pod.Object, at,
 					"the pod requests %s but is attached to no network of it: the VF has no address", base)
 			}
 		}

@@ -1,6 +1,8 @@
 package lint
 
 import (
+	"bytes"
+	"cmp"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -30,8 +32,31 @@ func load(t testing.TB, dir, name string) Input {
 	return in
 }
 
+// findingsOf returns the findings of a rule or group.
 func findingsOf(r Report, id string) []Finding {
-	return slices.DeleteFunc(slices.Clone(r.Findings), func(f Finding) bool { return f.Rule != id })
+	return slices.DeleteFunc(slices.Clone(r.Findings), func(f Finding) bool { return !f.in([]string{id}) })
+}
+
+// loadWrong reads the wrong manifest of a rule. For a rule of a group that is the right manifest of
+// the group with the rule's example of a mistake in it.
+func loadWrong(t testing.TB, r Rule) Input {
+	t.Helper()
+	if r.Group == "" {
+		return load(t, r.ID, "wrong.yaml")
+	}
+	data, err := os.ReadFile(filepath.Join("testdata", r.Group, "right.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := load(t, r.Group, "right.yaml")
+	wrong := filepath.Join(t.TempDir(), "wrong.yaml") // the regions of findings are compared with it
+	if err := os.WriteFile(wrong, bytes.ReplaceAll(data, []byte(r.Right), []byte(r.Wrong)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if in.Manifests, err = manifest.Read([]string{wrong}, nil); err != nil {
+		t.Fatal(err)
+	}
+	return in
 }
 
 // TestRules checks every rule: its fields, a wrong manifest that it reports, a right manifest
@@ -44,7 +69,7 @@ func TestRules(t *testing.T) {
 			if !kebab.MatchString(r.ID) || seen[r.ID] {
 				t.Errorf("ID %q is not kebab-case, or used twice", r.ID)
 			}
-			seen[r.ID] = true
+			seen[r.ID], seen[r.Group] = true, true
 			for name, v := range map[string]string{
 				"title": r.Title, "explanation": r.Explanation, "remedy": r.Remedy, "wrong": r.Wrong, "right": r.Right,
 				"sources": strings.Join(r.Sources, ""),
@@ -53,7 +78,8 @@ func TestRules(t *testing.T) {
 					t.Errorf("no %s", name)
 				}
 			}
-			wrong := findingsOf(Run(load(t, r.ID, "wrong.yaml")), r.ID)
+			dir := cmp.Or(r.Group, r.ID)
+			wrong := findingsOf(Run(loadWrong(t, r)), r.ID)
 			if len(wrong) == 0 {
 				t.Error("silent on wrong.yaml")
 			}
@@ -64,18 +90,20 @@ func TestRules(t *testing.T) {
 				t.Logf("%s %s %s=%s: %s; %s; %s; %v", f.Severity, f.Place(), f.Path, f.Value, f.Summary, f.Remedy,
 					f.Fix, f.Evidence)
 			}
-			for _, f := range Run(load(t, r.ID, "right.yaml")).Findings {
+			for _, f := range Run(load(t, dir, "right.yaml")).Findings {
 				if f.Rule == r.ID || f.Severity == SeverityError {
 					t.Errorf("finding in right.yaml at %s: %s: %s", f.Place(), f.Rule, f.Summary)
 				}
 			}
-			for _, f := range findingsOf(Run(load(t, r.ID, "near-miss.yaml")), r.ID) {
+			for _, f := range findingsOf(Run(load(t, dir, "near-miss.yaml")), r.ID) {
 				t.Errorf("finding in near-miss.yaml at %s: %s", f.Place(), f.Summary)
 			}
-			contains(t, r.ID, "wrong.yaml", r.Wrong)
-			contains(t, r.ID, "right.yaml", r.Right)
+			if r.Group == "" {
+				contains(t, dir, "wrong.yaml", r.Wrong)
+			}
+			contains(t, dir, "right.yaml", r.Right)
 			if r.Nodes {
-				if _, err := os.Stat(filepath.Join("testdata", r.ID, "nodes.yaml")); err != nil {
+				if _, err := os.Stat(filepath.Join("testdata", dir, "nodes.yaml")); err != nil {
 					t.Error("the rule needs nodes and testdata has none")
 				}
 			}
@@ -107,7 +135,7 @@ func contains(t *testing.T, id, file, example string) {
 // TestKinds checks that a rule reports only objects of its kinds.
 func TestKinds(t *testing.T) {
 	for _, r := range Rules() {
-		in := load(t, r.ID, "wrong.yaml")
+		in := loadWrong(t, r)
 		for _, f := range findingsOf(Run(in), r.ID) {
 			kind, _, _ := strings.Cut(f.Object, " ")
 			workload := slices.Contains(r.Kinds, k8s.KindPod) && !slices.Contains(k8s.SchemaKinds(), kind)

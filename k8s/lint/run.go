@@ -3,6 +3,7 @@ package lint
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -37,8 +38,22 @@ type Options struct {
 	// Templates reports templates and placeholders as errors. Otherwise they are not checked, and
 	// [Report.Templates] has their places.
 	Templates bool
-	// Only and Skip select rules by ID.
+	// Only and Skip select rules by their IDs or those of groups.
 	Only, Skip []string
+	// Severity maps IDs of rules or groups to the severity of their findings. A rule's own ID
+	// prevails.
+	Severity map[string]Severity
+	// RDMAResources are patterns (package path) of resources that stand for RDMA devices, beside
+	// those whose names say so.
+	RDMAResources []string
+	// MaxMTU is the largest MTU of the network's switches, 0 if it is unknown.
+	MaxMTU int
+}
+
+// selects reports whether the options select a rule.
+func (o *Options) selects(r Rule) bool {
+	return (len(o.Only) == 0 || r.in(o.Only)) && !r.in(o.Skip) &&
+		cmp.Or(o.Severity[r.ID], o.Severity[r.Group]) != SeverityOff
 }
 
 // Reserved is an address range that is already in use.
@@ -59,10 +74,15 @@ func Run(in Input) Report {
 	for _, o := range in.Manifests.Objects {
 		report.Objects = append(report.Objects, Judged{Object: o.String(), File: o.File, Line: o.Root.At.Line})
 	}
-	by := m.ignoresByLine()
-	for _, r := range Rules() {
-		if len(in.Options.Only) > 0 && !slices.Contains(in.Options.Only, r.ID) ||
-			slices.Contains(in.Options.Skip, r.ID) {
+	by, rules := m.ignoresByLine(), Rules()
+	selected := map[string]bool{} // rules, and groups with one of them
+	for _, r := range rules {
+		if in.Options.selects(r) {
+			selected[r.ID], selected[r.Group] = true, true
+		}
+	}
+	for i, r := range rules {
+		if r.check == nil || !selected[cmp.Or(r.Group, r.ID)] {
 			continue
 		}
 		if r.Nodes && len(m.nodes) == 0 {
@@ -71,9 +91,13 @@ func Run(in Input) Report {
 			}
 			continue
 		}
-		p := &pass{model: m, rule: &r}
+		p := &pass{model: m, rule: &rules[i], rules: rules, findings: &[]located{}}
 		r.check(p)
-		for _, f := range p.findings {
+		for _, f := range *p.findings {
+			if !selected[f.Rule] {
+				continue
+			}
+			f.Severity = cmp.Or(in.Options.Severity[f.Rule], in.Options.Severity[f.Group], f.Severity)
 			if reason, ok := by.reason(f); ok {
 				f.Reason = reason
 				report.Suppressed = append(report.Suppressed, *f.Finding)
@@ -83,6 +107,8 @@ func Run(in Input) Report {
 		}
 	}
 	report.Templates = m.templates()
+	report.NotJudged = m.notJudged()
+	report.Patched = slices.Sorted(maps.Keys(m.patched))
 	sortFindings(report.Findings, report.Files)
 	sortFindings(report.Suppressed, report.Files)
 	report.count()
@@ -105,7 +131,16 @@ func sortFindings(findings []Finding, files []string) {
 type pass struct {
 	*model
 	rule     *Rule
-	findings []located
+	rules    []Rule
+	findings *[]located
+}
+
+// as returns a pass that reports under another rule of the group.
+func (p *pass) as(id string) *pass {
+	i := slices.IndexFunc(p.rules, func(r Rule) bool { return r.ID == id })
+	other := *p
+	other.rule = &p.rules[i]
+	return &other
 }
 
 // path is the path of a value.
@@ -116,7 +151,7 @@ type path = []any
 func (p *pass) report(severity Severity, o *manifest.Object, at path, format string, args ...any) *Finding {
 	f := &Finding{
 		Rule: p.rule.ID, Severity: severity, Object: o.String(), Path: manifest.PathText(at...),
-		Summary: fmt.Sprintf(format, args...), Remedy: p.rule.Remedy, Sources: p.rule.Reports,
+		Summary: fmt.Sprintf(format, args...), Remedy: p.rule.Remedy, Sources: p.rule.Reports, Group: p.rule.Group,
 	}
 	if v := o.Find(at...); v != nil && v.Kind != manifest.Mapping && v.Kind != manifest.List {
 		f.Value = shorten(v.Text)
@@ -126,23 +161,35 @@ func (p *pass) report(severity Severity, o *manifest.Object, at path, format str
 		}
 	}
 	f.place(o.At(at...))
+	if p.filledIn(o, at, f) {
+		return f
+	}
 	if p.checked[o] {
-		l := located{Finding: f, objectLine: o.Root.At.Line}
-		if len(p.ignored) > 0 { // rare, and KeyAt searches the whole mapping
-			l.keyLine = o.KeyAt(at...).Line
-		}
-		p.findings = append(p.findings, l)
+		*p.findings = append(*p.findings, located{Finding: f, object: o, at: at})
 	}
 	return f
+}
+
+// filledIn reports whether a patch of a kustomization may fill in or change what a finding is
+// about: the value at its path, or for a finding about what is absent, anything in the object.
+func (p *pass) filledIn(o *manifest.Object, at path, f *Finding) bool {
+	if f.Value == "" {
+		at = nil
+	}
+	by := o.PatchedAt(at...)
+	if by != "" {
+		p.patched[f.Place()+": "+o.String()+" (patched by "+by+")"] = true
+	}
+	return by != ""
 }
 
 // reportText adds a finding about text outside of objects.
 func (p *pass) reportText(severity Severity, at manifest.Region, format string, args ...any) *Finding {
 	f := &Finding{
 		Rule: p.rule.ID, Severity: severity, Summary: fmt.Sprintf(format, args...), Remedy: p.rule.Remedy,
-		Sources: p.rule.Reports,
+		Sources: p.rule.Reports, Group: p.rule.Group,
 	}
-	p.findings = append(p.findings, located{Finding: f.place(at)})
+	*p.findings = append(*p.findings, located{Finding: f.place(at)})
 	return f
 }
 

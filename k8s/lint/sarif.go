@@ -39,6 +39,11 @@ type (
 		Help    sarifText      `json:"help"`
 		HelpURI string         `json:"helpUri"`
 		Default sarifRuleLevel `json:"defaultConfiguration"`
+		// Properties has the rule's group as a tag, by which code hosts filter.
+		Properties *sarifProperties `json:"properties,omitempty"`
+	}
+	sarifProperties struct {
+		Tags []string `json:"tags"`
 	}
 	sarifRuleLevel struct {
 		Level string `json:"level"`
@@ -97,11 +102,15 @@ func (r Report) SARIF(version string) ([]byte, error) {
 	index := map[string]int{}
 	for i, rule := range Rules() {
 		index[rule.ID] = i
+		var properties *sarifProperties
+		if rule.Group != "" {
+			properties = &sarifProperties{Tags: []string{rule.Group}}
+		}
 		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{
 			ID: rule.ID, Short: sarifText{rule.Title}, Full: sarifText{rule.Explanation},
 			Help:    sarifText{"What to do: " + rule.Remedy},
 			HelpURI: projectURL + "/blob/main/docs/k8s-lint.md#" + rule.ID,
-			Default: sarifRuleLevel{sarifLevel(rule.Severity)},
+			Default: sarifRuleLevel{sarifLevel(rule.Severity)}, Properties: properties,
 		})
 	}
 	for _, f := range r.Findings {

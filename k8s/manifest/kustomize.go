@@ -174,11 +174,18 @@ func (r *reading) kustomize(dir string, above []string) *Set {
 	r.mention(dir, root, 0)
 	for _, field := range []string{"resources", "bases", "components"} {
 		for _, entry := range root.Get(field).List() {
-			if entry.Kind == String {
-				set.Add(r.resource(dir, entry, append(slices.Clone(above), key(dir))))
+			if entry.Kind != String {
+				continue
+			}
+			part := r.resource(dir, entry, append(slices.Clone(above), key(dir)))
+			set.Add(part)
+			if field == "components" { // they change the objects of the kustomization that names them
+				set.mark(part.patches)
 			}
 		}
 	}
+	set.patches = r.patches(dir, file, root)
+	set.mark(set.patches)
 	set.transform(root)
 	var open []string
 	for _, f := range root.Fields {
@@ -187,8 +194,8 @@ func (r *reading) kustomize(dir string, above []string) *Set {
 		}
 	}
 	if len(open) > 0 {
-		r.note("%s: %s not applied; to check the result: kustomize build %s | rdmactl k8s lint -",
-			file, strings.Join(open, ", "), dir)
+		r.note("%s: %s not applied, and what they change is not checked; to check the result: "+
+			"kustomize build %s | rdmactl k8s lint -", file, strings.Join(open, ", "), dir)
 	}
 	return set
 }
@@ -238,10 +245,7 @@ func (r *reading) mention(dir string, v *Value, depth int) {
 // resource reads an entry of resources: a file or a folder with a kustomization. URLs are not
 // fetched.
 func (r *reading) resource(dir string, entry *Value, above []string) *Set {
-	file := entry.Text
-	if !filepath.IsAbs(file) {
-		file = filepath.Join(dir, file)
-	}
+	file := absolute(dir, entry.Text)
 	info, err := os.Stat(file)
 	switch {
 	case err != nil && isRemote(entry.Text):
@@ -337,7 +341,9 @@ func (o *Object) rewrite(name string, v *Value) {
 	} else {
 		metadata.Fields = append(metadata.Fields, Field{Key: name, At: v.At, Value: v})
 	}
-	*o = *newObject(o.File, &root, o.source)
+	renamed := newObject(o.File, &root, o.source)
+	renamed.Unit, renamed.Patched = o.Unit, o.Patched
+	*o = *renamed
 }
 
 // isClusterKind reports whether a kind has no namespace. Like kustomize it assumes that all other

@@ -17,6 +17,8 @@ type Object struct {
 	Kind       string
 	Namespace  string
 	Name       string
+	// Patched are the changes by patches of kustomizations, which are not applied.
+	Patched []Patched
 
 	source *text
 }
@@ -50,6 +52,8 @@ type Set struct {
 	Problems []Problem // in the order of the files
 	// Notes describe what Read skipped or did not apply, by file.
 	Notes []string
+
+	patches []patch // of the kustomization that was read
 }
 
 // Add appends the content of another set.

@@ -267,8 +267,9 @@ func TestNarrowTablesKeepColumns(t *testing.T) {
 		{
 			[]string{"env", "--explain", "--from", tree("02_rocev2_8hca")},
 			[]string{
-				"  NCCL ALONE  NCCL NOW  UCX ALONE  REASON\n", "\n  rule: port-selected\n", "\n  file: /sys/class/infiniband/mlx5_0/ports/1/state and 2 more\n",
-				"  SOURCE   RULE\n", "\n  reason: 8 selected ports",
+				"  NCCL ALONE  NCCL NOW  UCX ALONE  REASON\n", "\n  rule: port-selected\n",
+				"\n  file: /sys/class/infiniband/mlx5_0/ports/1/state and 2 more\n", "  SOURCE   RULE\n",
+				"\n  reason: 8 selected ports",
 			},
 		},
 		{

@@ -33,7 +33,7 @@ type k8sLintFlags struct {
 	nodes, only, skip, reserved []string
 	exclude                     []string
 	namespace, version, prefix  string
-	explain                     string
+	explain, settings           string
 	list, strict, templates     bool
 }
 
@@ -49,7 +49,9 @@ nothing and contacts no cluster.
 The rules check each object by itself, and all objects together across files: YAML syntax, unknown
 and misplaced fields, selectors, overlaps, addresses, references to missing objects, resources and
 attachments of pods. With --nodes they also check the manifests against the nodes: cards, VFs,
-labels, resources, namespaces. The objects in the files of --nodes are not checked themselves.
+labels, resources, namespaces. The objects in the files of --nodes are not checked themselves, and
+nodes in FILE are not taken for the cluster. The last line counts objects for RDMA networking for
+whose kinds there are no rules: "not judged: 3 MacvlanNetwork".
 
 FILE is YAML or JSON, with one or more documents or Lists; - is standard input. In a folder, all
 files below it that end in .yaml, .yml or .json are read, except those that --exclude matches. Helm
@@ -59,13 +61,17 @@ Documents with templates ({{ .Values.x }}), and values such as ${NAMESPACE} or <
 checked; a note counts them.
 
 If a folder has a kustomization, lint reads its resources and those of its bases, and applies its
-namespace, prefix and suffix, but no patches; a note lists the parts that are not applied. Overlays
-of one base are checked separately. To check the complete result:
+namespace, prefix and suffix. Patches are not applied: what they may change is not judged, and notes
+count it. Overlays of one base are checked separately. To check the complete result:
 kustomize build DIR | rdmactl k8s lint -
 
 A comment "# rdmactl:ignore RULE[,RULE...] reason" suppresses findings. At the end of a line it
 applies to that line; on a line of its own, to the next line; before the first line of an object, to
-the whole object.
+the whole object. The annotation rdmactl/ignore of an object or pod template does the same, and
+survives Helm. RULE may be a group: pod-network stands for all rules of that group.
+
+The file .rdmactl-lint.yaml of a repository changes severities, switches rules off and has what the
+flags say (docs/k8s-lint.md describes it). Flags prevail.
 
 -o sarif is for code hosts, -o junit for CI systems.
 
@@ -100,26 +106,21 @@ Exit codes:
 	flags.StringArrayVar(&f.reserved, "reserved", nil,
 		"address range in use by the cluster or its hosts: `RANGE`, written USE=CIDR, such as pods=10.244.0.0/16; "+
 			"can be repeated")
-	flags.StringSliceVar(&f.only, "only", nil, "apply only the rules `ID,...`")
-	flags.StringSliceVar(&f.skip, "skip", nil, "skip these rules: `ID,...`")
+	flags.StringSliceVar(&f.only, "only", nil, "apply only the rules or groups `ID,...`")
+	flags.StringSliceVar(&f.skip, "skip", nil, "skip these rules or groups: `ID,...`")
+	flags.StringVar(&f.settings, "settings", "",
+		"`FILE` with the settings of a repository, none for none (default: "+lint.SettingsFile+" in the working "+
+			"directory or above it, up to the root of the repository)")
 	flags.BoolVar(&f.strict, "strict", false, "exit with code 1 also if there are only warnings")
 	flags.BoolVar(&f.templates, "templates", false, "templates and placeholders are errors, not skipped")
 	flags.BoolVar(&f.list, "list", false, "list the rules instead of checking files")
-	flags.StringVar(&f.explain, "explain", "", "explain the rule `ID` instead of checking files")
+	flags.StringVar(&f.explain, "explain", "", "explain the rule or list the group `ID` instead of checking files")
 	cmd.MarkFlagsMutuallyExclusive("list", "explain")
-	ids := k8sRuleIDs()
+	ids := lint.IDs()
 	for _, name := range []string{"only", "skip", "explain"} {
 		cli.CompleteWords(cmd, name, ids)
 	}
 	return cmd
-}
-
-func k8sRuleIDs() []string {
-	var out []string
-	for _, r := range lint.Rules() {
-		out = append(out, r.ID)
-	}
-	return out
 }
 
 func runK8sLint(app *cli.App, cmd *cobra.Command, args []string, f k8sLintFlags) error {
@@ -134,8 +135,7 @@ func runK8sLint(app *cli.App, cmd *cobra.Command, args []string, f k8sLintFlags)
 		if err := unknownK8sRule(f.explain); err != nil {
 			return cli.UsageError(cmd, err)
 		}
-		rule, _ := lint.FindRule(f.explain)
-		return app.Out.Print(rule, k8sRuleBlocks(rule)...)
+		return printK8sRules(app, f.explain)
 	case len(args) == 0:
 		return cli.UsageError(cmd, errors.New("missing argument FILE"))
 	}
@@ -146,7 +146,13 @@ func runK8sLint(app *cli.App, cmd *cobra.Command, args []string, f k8sLintFlags)
 	if err != nil {
 		return cli.UsageError(cmd, err)
 	}
-	sets, readErr := readManifests(app, k8smanifest.Reader{Stdin: app.Input(), Exclude: f.exclude}, args)
+	settings, err := readLintSettings(f.settings)
+	if err != nil {
+		return err
+	}
+	settings.Apply(&opts)
+	sets, readErr := readManifests(app,
+		k8smanifest.Reader{Stdin: app.Input(), Exclude: slices.Concat(f.exclude, settings.Exclude)}, args)
 	if errors.Is(readErr, path.ErrBadPattern) {
 		return cli.UsageError(cmd, fmt.Errorf("--exclude: %w", readErr))
 	}
@@ -256,15 +262,23 @@ func (f k8sLintFlags) options() (lint.Options, error) {
 	return opts, nil
 }
 
-// unknownK8sRule returns an error if no rule has the ID.
+// unknownK8sRule returns an error if neither a rule nor a group has the ID.
 func unknownK8sRule(id string) error {
-	ids := k8sRuleIDs()
-	if slices.Contains(ids, id) {
+	if slices.Contains(lint.IDs(), id) {
 		return nil
 	}
 	err := fmt.Errorf("unknown rule %q", id)
-	return cli.WithHints(cli.WithHints(err, cli.DidYouMean(spelling.Nearest(id, ids, spelling.Loose))...),
+	return cli.WithHints(cli.WithHints(err, cli.DidYouMean(spelling.Nearest(id, lint.IDs(), spelling.Loose))...),
 		"rdmactl k8s lint --list lists the rules")
+}
+
+// printK8sRules explains a rule, or lists the rules of a group.
+func printK8sRules(app *cli.App, id string) error {
+	rules := lint.FindRules(id)
+	if len(rules) > 1 {
+		return app.Out.Print(rules, k8sRuleTable(rules))
+	}
+	return app.Out.Print(rules[0], k8sRuleBlocks(rules[0])...)
 }
 
 func printK8sLint(app *cli.App, report lint.Report, strict bool) error {
@@ -293,6 +307,10 @@ func k8sLintResult(app *cli.App, r lint.Report, strict bool, partial error) erro
 	if n := len(r.Templates); n > 0 {
 		app.Out.Note("note: not checked, because templates and placeholders are not filled in: %s (first: %s); "+
 			"--templates makes them errors", english.Count(n, "place"), r.Templates[0])
+	}
+	if n := len(r.Patched); n > 0 {
+		app.Out.Note("note: not judged, because patches that are not applied may change it: %s (first: %s)",
+			english.Count(n, "place"), r.Patched[0])
 	}
 	switch {
 	case r.Counts.Error > 0 || strict && r.Counts.Warn > 0:

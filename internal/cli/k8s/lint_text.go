@@ -55,6 +55,13 @@ func k8sLintSum(r lint.Report) []output.Cell {
 	if n := len(r.Suppressed); n > 0 {
 		sum = append(sum, output.Dim(fmt.Sprintf(", %d suppressed", n)))
 	}
+	if len(r.NotJudged) > 0 {
+		var kinds []string
+		for _, k := range r.NotJudged {
+			kinds = append(kinds, fmt.Sprintf("%d %s", k.Count, k.Kind))
+		}
+		sum = append(sum, output.Plain("; not judged: "+english.List(kinds, 5)).Flow(cli.TextWidth))
+	}
 	return sum
 }
 
@@ -63,6 +70,7 @@ func k8sRuleTable(rules []lint.Rule) output.Table {
 		{Name: "rule"},
 		{Name: "severity"},
 		{Name: "finds", Wrap: true},
+		{Name: "group", Priority: 2},
 		{Name: "nodes", Priority: 1},
 		{Name: "applies to", Wide: true},
 	}}
@@ -73,7 +81,7 @@ func k8sRuleTable(rules []lint.Rule) output.Table {
 		}
 		t.Rows = append(t.Rows, []output.Cell{
 			output.Plain(r.ID), cli.LintSeverityCell(r.Severity, string(r.Severity)), output.Plain(r.Title),
-			output.Plain(nodes),
+			output.Plain(r.Group), output.Plain(nodes),
 			output.Plain(strings.Join(r.Kinds, " ")),
 		})
 	}
