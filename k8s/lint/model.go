@@ -36,14 +36,18 @@ type model struct {
 	selected  map[*policy][]card // PFs that a policy selects
 	sharedPFs []sharedPF
 	byName    map[string][]attachable
-	names     []string            // of the networks that pods can name, each once
-	others    map[string]bool     // networks that objects of kinds without rules create
-	similar   map[string]string   // results of nearest
-	supported map[string]bool     // device IDs that the operator knows
-	prefixes  map[string][]string // of resources, by name
-	attach    []attachable
-	addresses []ipamRef
-	known     []string // resources of policies and nodes
+	names     []string          // of the networks that pods can name, each once
+	others    map[string]bool   // networks that objects of kinds without rules create
+	similar   map[string]string // results of nearest
+	units     map[string]bool   // what networks are applied with
+	// dynamicAllocation reports whether an object is for dynamic resource allocation (DRA), with
+	// which a driver gives VFs to pods without a device plugin.
+	dynamicAllocation bool
+	supported         map[string]bool     // device IDs that the operator knows
+	prefixes          map[string][]string // of resources, by name
+	attach            []attachable
+	addresses         []ipamRef
+	known             []string // resources of policies and nodes
 	// rdmaNetworks are the resources of networks that are for RDMA.
 	rdmaNetworks map[string]bool
 	resource     map[string]resourceUse
@@ -91,6 +95,7 @@ func newModel(in Input) *model {
 	}
 	var states []source.Node
 	for _, o := range m.objects {
+		m.dynamicAllocation = m.dynamicAllocation || strings.HasPrefix(o.APIVersion, "resource.k8s.io/")
 		if found := m.add(o); !m.checked[o] {
 			states = append(states, found...)
 		}
@@ -130,6 +135,7 @@ func (m *model) index() {
 		}
 		m.byName[a.Name] = append(m.byName[a.Name], a)
 	}
+	m.units = m.unitsOfNetworks()
 	m.others, m.supported, m.prefixes = m.findOthers(), m.findSupported(), m.findPrefixes()
 	m.interfaces = m.interfacesOf()
 	m.rdmaNetworks = m.findRDMANetworks()
@@ -277,12 +283,18 @@ func (m *model) injector() setting {
 	return settingUnknown
 }
 
-// dynamicAllocation reports whether an object is for dynamic resource allocation (DRA), with which
-// a driver gives VFs to pods without a device plugin.
-func (m *model) dynamicAllocation() bool {
-	return slices.ContainsFunc(m.objects, func(o *manifest.Object) bool {
-		return strings.HasPrefix(o.APIVersion, "resource.k8s.io/")
-	})
+// unitsOfNetworks returns what networks are applied with, "" for those that were named or are in
+// the cluster.
+func (m *model) unitsOfNetworks() map[string]bool {
+	out := map[string]bool{}
+	for _, a := range m.attach {
+		if m.checked[a.Object] {
+			out[a.Unit] = true
+		} else {
+			out[""] = true
+		}
+	}
+	return out
 }
 
 // takesPart reports whether an object has to do with RDMA networking: its kind is one of the
@@ -352,7 +364,9 @@ func (m *model) findAttachables(rendered map[string]*typed[k8s.NetworkAttachment
 			continue
 		}
 		a := attachable{Object: nad.Object, namespace: nad.Namespace}
-		a.prefix, a.resource = splitResource(nad.Value.Metadata.Annotations[k8s.AnnotationResourceName])
+		if first := pluginsOf(nad.Value.Spec.Config); len(first) == 0 || first[0].Type != "ovs" {
+			a.prefix, a.resource = splitResource(nad.Value.Metadata.Annotations[k8s.AnnotationResourceName])
+		} // a resource of ovs-cni is a mark of nodes with the bridge, and pods needn't request it
 		out = append(out, a)
 	}
 	return out

@@ -25,11 +25,15 @@ func ipamOverlap() Rule {
 		Sources: []string{srcWhereabouts},
 		check: func(p *pass) {
 			refs, reserved := p.ipams(), p.reserved()
+			earlier := railRanges{equal: map[netip.Prefix][]railRange{}, below: map[netip.Prefix][]railRange{}}
 			for i, ref := range refs {
 				for j, s := range ref.spans {
 					checkReserved(p, reserved, ref, s)
-					checkRailOverlap(p, refs[:i], ref, s)
+					checkRailOverlap(p, &earlier, ref, s)
 					checkOwnOverlap(p, ref, ref.spans[:j], s)
+				}
+				for _, s := range ref.spans {
+					earlier.add(&refs[i], s)
 				}
 				checkReservedRoutes(p, reserved, ref)
 			}
@@ -105,27 +109,74 @@ func checkReserved(p *pass, reserved []Reserved, ref ipamRef, s span) {
 	}
 }
 
-func checkRailOverlap(p *pass, earlier []ipamRef, ref ipamRef, s span) {
-	for i := range earlier {
-		other := &earlier[i]
-		if other.resource == ref.resource && other.conf.NetworkName == ref.conf.NetworkName {
-			continue // the same rail in several namespaces
-		}
-		for _, o := range other.spans {
-			if !o.Prefix.Overlaps(s.Prefix) {
-				continue
-			}
-			report, a, b, mine, its := p.warn, ref, *other, s, o
-			if o.Prefix != s.Prefix || ref.ib != other.ib {
-				report = p.error
-			}
-			if !p.checked[a.Object] {
-				a, b, mine, its = b, a, o, s
-			}
-			report(a.Object, a.at, "%s overlaps with %s of %s, another rail", mine.Prefix, its.Prefix, b.Object).place(
-				a.rangeAt(mine.of),
-			).because(b.rangeAt(its.of), "the other range").Value = mine.Prefix.String()
-			return
+// checkRailOverlap reports the first range of another rail that overlaps.
+func checkRailOverlap(p *pass, earlier *railRanges, ref ipamRef, s span) {
+	found, ok := earlier.first(s.Prefix, railOf(ref))
+	if !ok {
+		return
+	}
+	report, a, b, mine, its := p.warn, ref, *found.ref, s, found.span
+	if its.Prefix != s.Prefix || ref.ib != b.ib {
+		report = p.error
+	}
+	if !p.checked[a.Object] {
+		a, b, mine, its = b, a, its, s
+	}
+	f := report(a.Object, a.at, "%s overlaps with %s of %s, another rail", mine.Prefix, its.Prefix, b.Object)
+	f.place(a.rangeAt(mine.of)).because(b.rangeAt(its.of), "the other range").Value = mine.Prefix.String()
+	p.apart(f, a.Object, b.Object)
+}
+
+// rail identifies the networks of a rail: the same rail may have a network in several namespaces.
+type rail struct{ resource, network string }
+
+func railOf(ref ipamRef) rail { return rail{ref.resource, ref.conf.NetworkName} }
+
+// railRange is a range of a rail, with its position among all ranges.
+type railRange struct {
+	rail     rail
+	position int
+	ref      *ipamRef
+	span     span
+}
+
+// railRanges finds ranges that overlap without comparing all pairs: two prefixes overlap if one of
+// them is among the prefixes that contain the other.
+type railRanges struct {
+	added int
+	// equal has the ranges by prefix, below those that a prefix contains. Each list has the first
+	// range, and the first of another rail.
+	equal, below map[netip.Prefix][]railRange
+}
+
+func (r *railRanges) add(ref *ipamRef, s span) {
+	entry := railRange{railOf(*ref), r.added, ref, s}
+	r.added++
+	keep := func(in map[netip.Prefix][]railRange, at netip.Prefix) {
+		if list := in[at]; len(list) == 0 || len(list) == 1 && list[0].rail != entry.rail {
+			in[at] = append(list, entry)
 		}
 	}
+	prefix := s.Prefix.Masked()
+	keep(r.equal, prefix)
+	for bits := range prefix.Bits() {
+		keep(r.below, netip.PrefixFrom(prefix.Addr(), bits).Masked())
+	}
+}
+
+// first returns the first range of another rail that overlaps with a prefix.
+func (r *railRanges) first(prefix netip.Prefix, of rail) (best railRange, ok bool) {
+	prefix = prefix.Masked()
+	look := func(list []railRange) {
+		for _, entry := range list {
+			if entry.rail != of && (!ok || entry.position < best.position) {
+				best, ok = entry, true
+			}
+		}
+	}
+	look(r.below[prefix])
+	for bits := range prefix.Bits() + 1 {
+		look(r.equal[netip.PrefixFrom(prefix.Addr(), bits).Masked()])
+	}
+	return best, ok
 }

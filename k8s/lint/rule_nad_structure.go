@@ -239,7 +239,7 @@ func (w *nadWalk) resource(list []cniPlugin) {
 	}
 	at := path{"metadata", "annotations", k8s.AnnotationResourceName}
 	switch name := w.nad.Value.Metadata.Annotations[k8s.AnnotationResourceName]; {
-	case name == "" && list[i].Type == "sriov" && w.dynamicAllocation(): // dra-driver-sriov gives the VF
+	case name == "" && list[i].Type == "sriov" && w.dynamicAllocation: // dra-driver-sriov gives the VF
 	case name == "":
 		f := w.as("nad-resource").error(w.nad.Object, at, "%s gets no VF without the annotation %s",
 			list[i].Type, k8s.AnnotationResourceName).fix("%s: PREFIX/RESOURCE", k8s.AnnotationResourceName)
@@ -247,6 +247,7 @@ func (w *nadWalk) resource(list []cniPlugin) {
 			f.Severity = SeverityWarn
 			f.Summary += ", unless dra-driver-sriov assigns one"
 		}
+	case w.dynamicAllocation: // dra-driver-sriov compares the name with an attribute of the device
 	case !strings.Contains(name, "/"):
 		w.as("nad-resource").error(w.nad.Object, at, "%q has no prefix, but multus needs the full name of the resource",
 			name).Remedy = "write PREFIX/RESOURCE, as in the nodes' allocatable"

@@ -49,6 +49,9 @@ func checkObjectKind(p *pass) {
 	for _, o := range p.objects {
 		group, _, _ := strings.Cut(o.APIVersion, "/")
 		sriov, _, _ := strings.Cut(k8s.SriovVersion, "/")
+		if o.Found && (o.Kind == "" || o.APIVersion == "") && !p.ofNetworks(o) {
+			continue // a file of another program
+		}
 		switch want := known[o.Kind]; {
 		case o.Kind == "" && o.APIVersion == "":
 			p.error(o, nil, "the object has neither apiVersion nor kind")
@@ -75,6 +78,13 @@ func checkObjectKind(p *pass) {
 			}
 		}
 	}
+}
+
+// ofNetworks reports whether an incomplete object has to do with RDMA networking, by its kind, its
+// group or what its containers want.
+func (p *pass) ofNetworks(o *manifest.Object) bool {
+	group, _, _ := strings.Cut(o.APIVersion, "/")
+	return k8s.Schema(o.Kind) != nil || slices.Contains(networkGroups(), group) || p.wantsRDMA(o.Root)
 }
 
 // mayOnlyBe reports whether no other API has a kind of this name.

@@ -80,7 +80,8 @@ func checkIPCLock(p *pass, pod *pod, c container) {
 		p.warn(pod.Object, c.path("securityContext", "capabilities", "add"),
 			"containerd adds CAP_ to the names of capabilities, so CAP_IPC_LOCK is unknown").fix("add: [IPC_LOCK]")
 	case !locks && !k8s.ValueOf(sc.Privileged):
-		p.warn(pod.Object, c.path("name"), "container %s requests %s but has no IPC_LOCK",
+		p.warn(pod.Object, c.path("name"), "container %s requests %s without IPC_LOCK: "+
+			"it can register little memory, unless the nodes' runtime has LimitMEMLOCK=infinity",
 			c.Name, p.rdmaResource(c)).fix("securityContext: {capabilities: {add: [IPC_LOCK]}}")
 	}
 }

@@ -172,7 +172,10 @@ func checkPodNetworks(p *pass, pod *pod) {
 			}
 			report(SeverityError, "unknown network %s", at).fix("%s", pod.selection(cmp.Or(home, a.Namespace), near))
 		default:
-			report(SeverityWarn, "unknown network %s; known are %s", at, shorten(strings.Join(p.names, ", ")))
+			f := report(SeverityWarn, "unknown network %s; known are %s", at, shorten(strings.Join(p.names, ", ")))
+			if pod.Unit != "" && !p.units[pod.Unit] && !p.units[""] {
+				f.Severity = SeverityNote // the networks of other examples
+			}
 		}
 	}
 }

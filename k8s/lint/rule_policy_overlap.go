@@ -71,14 +71,15 @@ func checkSharedPF(p *pass, shared sharedPF) {
 		if shared.card.Node != nil {
 			f.onNode(shared.card.Node.Name, "has the card")
 		}
+		p.apart(f, a.Object, b.Object)
 	case what != "":
 		report := p.warn
 		if what == "externallyManaged" {
 			report = p.error
 		}
-		report(b.Object, path{"spec", what}, "%s shares %s but has a different %s", a, shared.card, what).because(
-			a.At("spec", what), "%s of the other policy", what,
-		).Remedy = "write the same " + what + " in both"
+		f := report(b.Object, path{"spec", what}, "%s shares %s but has a different %s", a, shared.card, what)
+		f.because(a.At("spec", what), "%s of the other policy", what).Remedy = "write the same " + what + " in both"
+		p.apart(f, a.Object, b.Object)
 	}
 }
 
@@ -95,9 +96,9 @@ func checkTopology(p *pass, policies []*policy) {
 			if !p.checked[b.Object] {
 				about, other = a, b
 			}
-			p.error(about.Object, path{"spec", "excludeTopology"},
-				"%s has the same resource but a different excludeTopology", other).because(other.At("spec"),
-				"the other policy")
+			f := p.error(about.Object, path{"spec", "excludeTopology"},
+				"%s has the same resource but a different excludeTopology", other)
+			p.apart(f.because(other.At("spec"), "the other policy"), about.Object, other.Object)
 			break
 		}
 	}

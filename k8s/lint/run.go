@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/ipam"
 	"github.com/rdmakit/rdmakit/k8s/manifest"
 	"github.com/rdmakit/rdmakit/k8s/source"
@@ -161,7 +162,7 @@ func (p *pass) report(severity Severity, o *manifest.Object, at path, format str
 		}
 	}
 	f.place(o.At(at...))
-	if p.filledIn(o, at, f) {
+	if p.filledIn(o, at, f) || p.fragment(o) {
 		return f
 	}
 	if p.checked[o] {
@@ -181,6 +182,41 @@ func (p *pass) filledIn(o *manifest.Object, at path, f *Finding) bool {
 		p.patched[f.Place()+": "+o.String()+" (patched by "+by+")"] = true
 	}
 	return by != ""
+}
+
+// fragment reports whether an object that was found in a folder is a piece that another program
+// completes, and counts it: it has no name, or no image of a container can be one.
+func (p *pass) fragment(o *manifest.Object) bool {
+	if !o.Found || p.in.Options.Templates {
+		return false
+	}
+	nameless := k8s.Schema(o.Kind) != nil && o.Name == "" && o.Find("metadata", "generateName") == nil
+	filled := slices.ContainsFunc(p.podsIn[o], func(pod *pod) bool {
+		return slices.ContainsFunc(pod.running, func(c container) bool {
+			v := pod.Find(c.path("image")...)
+			return v != nil && strings.Contains(v.Text, " ")
+		})
+	})
+	if nameless || filled {
+		p.placeholders[o.At("metadata").String()] = true
+	}
+	return nameless || filled
+}
+
+// together reports whether two objects are known to be meant for one cluster: they are in one file,
+// are applied as one, or were named together. Other files of a repository may be alternatives.
+func (p *pass) together(a, b *manifest.Object) bool {
+	return a.Unit == b.Unit || a.Unit == "" || b.Unit == "" || !p.checked[a] || !p.checked[b]
+}
+
+// apart makes a finding about two objects a note, unless they are known to be meant for
+// one cluster.
+func (p *pass) apart(f *Finding, a, b *manifest.Object) *Finding {
+	if !p.together(a, b) {
+		f.Severity = SeverityNote
+		f.Summary += ", if both are for one cluster"
+	}
+	return f
 }
 
 // reportText adds a finding about text outside of objects.

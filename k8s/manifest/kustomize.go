@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -56,7 +57,9 @@ func (r *reading) sets() []*Set {
 				continue
 			}
 			if it.listed {
-				set.apply(dir)
+				set.apply(it.unit)
+				set.found()
+				r.skipForeign(set, it.path)
 			}
 			items = append(items, item{path: it.path, set: set})
 		}
@@ -71,7 +74,28 @@ func (r *reading) sets() []*Set {
 	return sets
 }
 
-// apply records the folder that the objects are applied with.
+// found records that the objects were found in a folder.
+func (s *Set) found() {
+	for _, o := range s.Objects {
+		o.Found = true
+	}
+}
+
+// skipForeign drops the problems of a file that was found in a folder and that belongs to another
+// program: it has no object, and the words apiVersion and kind don't occur in it.
+func (r *reading) skipForeign(set *Set, file string) {
+	if !r.SkipForeign || len(set.Objects) > 0 || len(set.Problems) == 0 {
+		return
+	}
+	data, err := ReadFile(file, nil)
+	if err == nil && bytes.Contains(data, []byte("apiVersion")) && bytes.Contains(data, []byte("kind")) {
+		return
+	}
+	set.Problems = nil
+	r.note("skipped, because it is neither a manifest nor valid YAML: %s", file)
+}
+
+// apply records what the objects are applied with.
 func (s *Set) apply(unit string) {
 	for _, o := range s.Objects {
 		o.Unit = unit
@@ -204,10 +228,10 @@ func (r *reading) kustomize(dir string, above []string) *Set {
 // Overlays of overlays multiply files.
 func (r *reading) within(file string) bool {
 	r.files++
-	if r.files == maxFiles+1 {
-		r.fail(fmt.Errorf("read %s: kustomizations name more than %d files", file, maxFiles))
+	if r.files == maxKustomize+1 {
+		r.fail(fmt.Errorf("read %s: kustomizations name more than %d files", file, maxKustomize))
 	}
-	return r.files <= maxFiles
+	return r.files <= maxKustomize
 }
 
 // unapplied returns the fields of a kustomization that change or generate objects and are not
@@ -342,7 +366,7 @@ func (o *Object) rewrite(name string, v *Value) {
 		metadata.Fields = append(metadata.Fields, Field{Key: name, At: v.At, Value: v})
 	}
 	renamed := newObject(o.File, &root, o.source)
-	renamed.Unit, renamed.Patched = o.Unit, o.Patched
+	renamed.Unit, renamed.Found, renamed.Patched = o.Unit, o.Found, o.Patched
 	*o = *renamed
 }
 

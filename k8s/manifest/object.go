@@ -8,9 +8,11 @@ import (
 // Object is a Kubernetes object.
 type Object struct {
 	File string // the file that contains it
-	// Unit is the folder that is applied as one with it: a kustomization, or the folder of a file
-	// that was found in it; "" for files that were named.
+	// Unit is what is applied as one with it: a kustomization, the folder that was named, or the
+	// file itself if it was found in a folder below that; "" for files that were named.
 	Unit string
+	// Found reports that the file was found in a folder, and may belong to another program.
+	Found bool
 	// Root is the whole object, a mapping.
 	Root       *Value
 	APIVersion string

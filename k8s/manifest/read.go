@@ -16,8 +16,12 @@ import (
 // StdinName is the name of standard input in places.
 const StdinName = "stdin"
 
-// maxFiles limits the number of files in folders, and of those that kustomizations read.
-const maxFiles = 10_000
+// Limits of the number of files in folders, and of those that kustomizations read: overlays of
+// overlays multiply them.
+const (
+	maxFiles     = 100_000
+	maxKustomize = 10_000
+)
 
 // Errors of folders.
 var (
@@ -33,6 +37,8 @@ type Reader struct {
 	// Exclude are patterns (package path) for file names, or for paths below a folder, to exclude
 	// from folders.
 	Exclude []string
+	// SkipForeign skips files in folders that can't be read and don't look like manifests.
+	SkipForeign bool
 	// Reading, if it is not nil, is called with each file before it is read.
 	Reading func(file string)
 }
@@ -88,7 +94,8 @@ type reading struct {
 type item struct {
 	path          string
 	kustomization bool
-	listed        bool // found in a folder
+	listed        bool   // found in a folder
+	unit          string // what is applied as one with a file that was found
 	set           *Set
 }
 
@@ -125,7 +132,11 @@ func (r *reading) list(name string) {
 		case len(r.items) >= maxFiles:
 			return fmt.Errorf("read %s: more than %d files", name, maxFiles)
 		default:
-			r.items = append(r.items, item{path: file, listed: true})
+			it := item{path: file, listed: true, unit: file}
+			if filepath.Dir(file) == filepath.Clean(name) {
+				it.unit = name
+			}
+			r.items = append(r.items, it)
 		}
 		return nil
 	})

@@ -6,8 +6,10 @@ import (
 )
 
 // templateText matches what programs that write manifests replace before they are applied: actions
-// of Go, Helm and Jinja templates, and names in braces where YAML expects a mapping.
-var templateText = regexp.MustCompile(`\{\{|\{%|: +\{[A-Za-z_][A-Za-z0-9_-]*\}\S`)
+// of Go, Helm and Jinja templates, names in braces where YAML expects a mapping, and names of
+// variables that stand for whole lines.
+var templateText = regexp.MustCompile(
+	`\{\{|\{%|: +\{[A-Za-z_][A-Za-z0-9_-]*\}\S|^\s*\$(\{[A-Za-z_][A-Za-z0-9_]*\}|[A-Za-z_][A-Za-z0-9_]*)\s*$`)
 
 // placeholder matches the values that people or scripts replace before they apply a manifest:
 // ${NAMESPACE}, $NAMESPACE, <namespace>, {{ .Values.name }}, __NAME__.
