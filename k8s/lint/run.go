@@ -194,7 +194,7 @@ func (p *pass) fragment(o *manifest.Object) bool {
 	filled := slices.ContainsFunc(p.podsIn[o], func(pod *pod) bool {
 		return slices.ContainsFunc(pod.running, func(c container) bool {
 			v := pod.Find(c.path("image")...)
-			return v != nil && strings.Contains(v.Text, " ")
+			return v != nil && strings.Contains(v.Text, " ") && !manifest.IsPlaceholder(v.Text)
 		})
 	})
 	if nameless || filled {
@@ -211,12 +211,11 @@ func (p *pass) together(a, b *manifest.Object) bool {
 
 // apart makes a finding about two objects a note, unless they are known to be meant for
 // one cluster.
-func (p *pass) apart(f *Finding, a, b *manifest.Object) *Finding {
+func (p *pass) apart(f *Finding, a, b *manifest.Object) {
 	if !p.together(a, b) {
 		f.Severity = SeverityNote
 		f.Summary += ", if both are for one cluster"
 	}
-	return f
 }
 
 // reportText adds a finding about text outside of objects.

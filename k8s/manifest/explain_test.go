@@ -165,7 +165,7 @@ func TestExplain(t *testing.T) {
 func TestTemplates(t *testing.T) {
 	for in, want := range map[string]ProblemType{
 		"spec:\n  image: {user}/server\n":                     ProblemTemplate,
-		"spec:\n  limits:\n    a: 1\n${EFA_LIMITS}\n  b: 2\n":   ProblemTemplate,
+		"spec:\n  limits:\n    a: 1\n${EFA_LIMITS}\n  b: 2\n": ProblemTemplate,
 		"spec:\n{% if x %}\n  a: 1\n  {% endif %}\n":          ProblemTemplate,
 		"spec:\n  a: {b\n  c: 1\n":                            ProblemSyntax,
 		"spec:\n  a: 1 # {{ not one }}\n    b: 2\n":           ProblemSyntax,
