@@ -36,8 +36,11 @@ func TestAddresses(t *testing.T) {
 		{
 			name: "networks in other forms", rule: "ipam-mask",
 			ipam: `{"type": "host-local", "ranges": [[{"subnet": "FD00:1::/64"}], ` +
-				`[{"subnet": "3ffe:ffff:0:01ff::/64"}]]}`,
-			want: []string{"note 3ffe:ffff:0:1ff::/64 has public addresses: a pod on this network can't reach the " +
+				`[{"subnet": "3ffe:ffff:0:01ff::/64"}]]}`, // 3ffe::/16 was returned to IANA (RFC 3701)
+		},
+		{
+			name: "public addresses", rule: "ipam-mask", ipam: `{"type": "whereabouts", "range": "2600:1f14::/64"}`,
+			want: []string{"note 2600:1f14::/64 has public addresses: a pod on this network can't reach the " +
 				"hosts that own them"},
 		},
 		{name: "whereabouts takes it", rule: "ipam-mask", ipam: `{"type": "whereabouts", "range": "192.168.0.7/24"}`},

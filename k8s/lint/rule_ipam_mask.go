@@ -16,8 +16,8 @@ func ipamMask() Rule {
 		Kinds: []string{k8s.KindNetwork, k8s.KindIBNetwork, k8s.KindNAD},
 		Explanation: prose.Join(`
 			The interface in the pod gets the prefix length of range, and a route to the whole
-			prefix: /1 sends half of IPv4 to this network, including services and other nodes.
-			/31 and longer leave no address besides network and broadcast. host-local requires the
+			prefix: /1 sends half of IPv4 to this network, including services and other nodes. /31
+			and longer leave no address besides network and broadcast. host-local requires the
 			address of the network, not of a host in it. Public addresses that belong to others work
 			until a pod has to reach the real hosts.`),
 		Remedy:  "write the subnet of the rail with its prefix length, usually /16 to /26",
@@ -91,6 +91,7 @@ func notPublic() []string {
 	return []string{
 		"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "198.18.0.0/15", "192.0.2.0/24",
 		"198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4", "fc00::/7", "fe80::/10", "2001:db8::/32", "3fff::/20",
+		"3ffe::/16",
 	}
 }
 
