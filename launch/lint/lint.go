@@ -35,6 +35,9 @@ type Input struct {
 	// class that the host sets); nil: these files are not read.
 	Root         fs.FS
 	Environments []Environment
+	// Here reports that the node is the machine on which the check runs. If it has no RDMA device,
+	// the pods of a manifest will run elsewhere, and only what doesn't depend on a node is judged.
+	Here bool
 }
 
 // Report is the result of a run. It is plain data.
@@ -60,6 +63,9 @@ type Checked struct {
 	// PodNetwork reports that network devices and addresses were not judged, because they are those
 	// of a pod.
 	PodNetwork bool `json:"podNetwork,omitempty"`
+	// Elsewhere reports that nothing was judged that depends on the node: the environment is that of
+	// a pod, and this machine has no RDMA device.
+	Elsewhere bool `json:"elsewhere,omitempty"`
 }
 
 // Counts is the number of findings of each severity.
@@ -123,11 +129,16 @@ func Run(in Input) Report {
 			env.Name = fmt.Sprintf("%s (%d)", env.Name, names[env.Name])
 		}
 		l := newLinter(node.of(env), env)
-		report.Environments = append(report.Environments, l.checked())
+		checked := l.checked()
+		checked.Elsewhere = l.elsewhere(in)
+		report.Environments = append(report.Environments, checked)
 		if l.variables() == 0 {
 			continue
 		}
 		for _, r := range Rules() {
+			if l.elsewhere(in) && !r.anywhere() {
+				continue
+			}
 			l.rule = &r
 			r.check(l)
 		}
@@ -182,6 +193,18 @@ func (n *node) of(env Environment) *node {
 		return name == "UCX_NET_DEVICES" || slices.Contains(allSockets(), name)
 	})
 	return &pod
+}
+
+// elsewhere reports whether the environment is that of a pod that will run on another machine.
+func (l *linter) elsewhere(in Input) bool {
+	return in.Here && l.env.Form == FormKubernetes && len(l.snap.Devices) == 0
+}
+
+// anywhere reports whether a rule judges values by themselves, without a node.
+func (r *Rule) anywhere() bool {
+	return slices.Contains([]string{
+		"nvshmem-rivals", "nvshmem-prefix", "nixl-nccl", "socket-pattern", "socket-long", "master-loopback",
+	}, r.ID) || slices.ContainsFunc(slices.Concat(valueRules(), nameRules()), func(o Rule) bool { return o.ID == r.ID })
 }
 
 func newNode(in Input) *node {

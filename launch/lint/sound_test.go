@@ -116,3 +116,38 @@ func TestPodNetwork(t *testing.T) {
 		}
 	}
 }
+
+// TestElsewhere lints the environment of a pod on a machine without RDMA devices, such as a laptop:
+// only what is wrong by itself is reported. A recorded node without devices is judged.
+func TestElsewhere(t *testing.T) {
+	pairs := []string{
+		"NCCL_IB_HCA=mlx5_0", "NCCL_IB_GID_INDEX=3", "NCCL_IB_TIMEOUT=99", "NCCL_IB_HCAS=mlx5_0", "NCCL_IB_TC=106",
+	}
+	for _, tt := range []struct {
+		form Form
+		here bool
+		want []string
+	}{
+		{FormKubernetes, true, []string{"name-misspelt", "value-range"}},
+		{FormKubernetes, false, []string{"hca-unknown", "name-misspelt", "value-range"}},
+		{FormEnv, true, []string{"hca-unknown", "name-misspelt", "value-range"}},
+	} {
+		r := Run(Input{
+			Snapshot: &inventory.Snapshot{}, Here: tt.here,
+			Environments: []Environment{FromPairs("test", tt.form, pairs)},
+		})
+		var got []string
+		for _, f := range r.Findings {
+			if !slices.Contains(got, f.Rule) {
+				got = append(got, f.Rule)
+			}
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s, here %t: %v, want %v", tt.form, tt.here, got, tt.want)
+		}
+		if r.Environments[0].Elsewhere != (tt.here && tt.form == FormKubernetes) {
+			t.Errorf("%s, here %t: elsewhere %t", tt.form, tt.here, r.Environments[0].Elsewhere)
+		}
+	}
+}

@@ -143,7 +143,7 @@ func lintEnv(ctx context.Context, app *cli.App, f envLintFlags) (lint.Report, er
 	if !n.Local && !f.pidGiven && len(f.files) == 0 {
 		app.Out.Note("note: the environment is that of this process, but the node is another machine")
 	}
-	return lint.Run(lint.Input{Snapshot: &snap, Root: n.Root, Environments: envs}), nil
+	return lint.Run(lint.Input{Snapshot: &snap, Root: n.Root, Environments: envs, Here: n.Local}), nil
 }
 
 // lintEnvironments reads the environments that the flags name.

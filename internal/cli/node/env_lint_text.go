@@ -27,11 +27,16 @@ func lintBlocks(r lint.Report, wide bool) []output.Block {
 				output.Plain(strings.Join(env.Unjudged, ", ") + ": not checked, value unknown").Flow(0),
 			})
 		}
-		if env.PodNetwork {
-			lines = append(lines, []output.Cell{
-				output.Dim("skip   "),
-				output.Plain("names and addresses of network devices: those of the pod are not known").Flow(0),
-			})
+		skipped := ""
+		switch {
+		case env.Elsewhere:
+			skipped = "names of devices, GIDs, traffic classes: this machine has no RDMA device, so the pod runs " +
+				"on another (--from checks against a recorded node)"
+		case env.PodNetwork:
+			skipped = "names and addresses of network devices: those of the pod are not known"
+		}
+		if skipped != "" {
+			lines = append(lines, []output.Cell{output.Dim("skip   "), output.Plain(skipped).Flow(0)})
 		}
 		if len(lines) > 0 {
 			title := ""
