@@ -63,8 +63,8 @@ type Checked struct {
 	// PodNetwork reports that network devices and addresses were not judged, because they are those
 	// of a pod.
 	PodNetwork bool `json:"podNetwork,omitempty"`
-	// Elsewhere reports that nothing was judged that depends on the node: the environment is that of
-	// a pod, and this machine has no RDMA device.
+	// Elsewhere reports that nothing was judged that depends on the node: the environment is that
+	// of a pod, and this machine has no RDMA device.
 	Elsewhere bool `json:"elsewhere,omitempty"`
 }
 
