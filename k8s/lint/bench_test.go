@@ -2,6 +2,7 @@ package lint
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -125,7 +126,7 @@ func BenchmarkRun(b *testing.B) {
 
 // TestManyPolicies checks that time doesn't grow with pairs of policies: it took 60 s when all
 // pairs were compared.
-func TestManyPolicies(t *testing.T) {
+func TestManyMTUs(t *testing.T) {
 	for name, in := range manyPolicies(500) {
 		start := time.Now()
 		r := Run(in)
@@ -134,5 +135,32 @@ func TestManyPolicies(t *testing.T) {
 		if took > 15*time.Second {
 			t.Errorf("%s took %s", name, took)
 		}
+	}
+}
+
+// TestManyMTUs checks that time doesn't grow with pods times policies of one resource.
+func TestManyMTUs(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("apiVersion: sriovnetwork.openshift.io/v1\nkind: SriovNetwork\nmetadata: {name: a, namespace: ml}\n" +
+		"spec: {resourceName: a}\n")
+	for i := range 5000 {
+		fmt.Fprintf(&b, "---\napiVersion: sriovnetwork.openshift.io/v1\nkind: SriovNetworkNodePolicy\n"+
+			"metadata: {name: p%d, namespace: sriov-network-operator}\n"+
+			"spec: {resourceName: a, linkType: eth, mtu: 9000, numVfs: 8, nodeSelector: {x: y}}\n"+
+			"---\napiVersion: v1\nkind: Pod\nmetadata: {name: p%[1]d, namespace: ml, annotations: "+
+			"{k8s.v1.cni.cncf.io/networks: a}}\nspec: {containers: [{name: a}]}\n", i)
+	}
+	rules := Rules()
+	i := slices.IndexFunc(rules, func(r Rule) bool { return r.ID == "mtu-large" })
+	p := &pass{
+		model: newModel(Input{Manifests: manifest.Parse("f", []byte(b.String()))}), rule: &rules[i], rules: rules,
+		findings: &[]located{},
+	}
+	start := time.Now()
+	if rules[i].check(p); len(*p.findings) > 0 {
+		t.Errorf("%d findings of equal MTUs", len(*p.findings))
+	}
+	if took := time.Since(start); took > time.Second {
+		t.Errorf("the MTUs of 5,000 policies and pods took %s", took)
 	}
 }

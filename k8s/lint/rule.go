@@ -88,7 +88,7 @@ func Rules() []Rule {
 		cardInvisible(),
 		pfAltname(),
 		vfGUID(),
-	}, guidPool(), []Rule{
+	}, mtuRules(), guidPool(), []Rule{
 		nodeSync(),
 		supportedNICs(),
 		topologyHint(),
@@ -122,6 +122,8 @@ func Rules() []Rule {
 		podInitResource(),
 		podIPCLock(),
 		podMemory(),
+		podCapacity(),
+		podHugepages(),
 		podVolume(),
 		podHost(),
 		podGUID(),

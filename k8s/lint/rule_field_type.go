@@ -30,16 +30,28 @@ func fieldType() Rule {
 				}
 			}
 			for _, pod := range p.pods {
-				for _, name := range []string{"annotations", "labels"} {
-					checkTypes(p, pod.Object, pod.Find(pod.path("metadata", name)...),
-						&k8s.Field{Type: k8s.TypeMap, Items: &k8s.Field{Type: k8s.TypeString}},
-						pod.path("metadata", name))
-				}
-				checkTypes(p, pod.Object, pod.Find(pod.path("spec", "nodeSelector")...),
-					&k8s.Field{Type: k8s.TypeMap, Items: &k8s.Field{Type: k8s.TypeString}},
-					pod.path("spec", "nodeSelector"))
+				checkTexts(p, pod)
 			}
 		},
+	}
+}
+
+// checkTexts reports numbers and booleans where a pod needs texts.
+func checkTexts(p *pass, pod *pod) {
+	texts := &k8s.Field{Type: k8s.TypeMap, Items: &k8s.Field{Type: k8s.TypeString}}
+	for _, at := range []path{
+		pod.path("metadata", "annotations"), pod.path("metadata", "labels"), pod.path("spec", "nodeSelector"),
+	} {
+		checkTypes(p, pod.Object, pod.Find(at...), texts, at)
+	}
+	if !p.takesPart(pod.Object) {
+		return
+	}
+	for _, c := range slices.Concat(pod.containers(), pod.initOnly) {
+		for i := range pod.Find(c.path("env")...).List() {
+			at := c.path("env", i, "value")
+			checkTypes(p, pod.Object, pod.Find(at...), texts.Items, at)
+		}
 	}
 }
 

@@ -30,6 +30,11 @@ func podPrefix() Rule {
 					for _, name := range slices.Sorted(maps.Keys(c.Resources.Limits)) {
 						checkPrefix(p, pod, c.path("resources", "limits", name), name)
 					}
+					for _, name := range slices.Sorted(maps.Keys(c.Resources.Requests)) {
+						if c.Resources.Limits[name] == "" {
+							checkPrefix(p, pod, c.path("resources", "requests", name), name)
+						}
+					}
 				}
 			}
 		},
