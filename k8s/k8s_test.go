@@ -57,6 +57,15 @@ func TestSchemaFitsTypes(t *testing.T) {
 	} {
 		fits(t, kind, reflect.TypeOf(spec), Schema(kind))
 	}
+	for kind, spec := range map[string]any{
+		KindMacvlanNetwork: MacvlanNetworkSpec{}, KindHostDeviceNetwork: HostDeviceNetworkSpec{},
+		KindIPoIBNetwork: IPoIBNetworkSpec{},
+	} {
+		fits(t, kind, reflect.TypeOf(spec), NVIDIASchema(NVIDIAVersion, kind))
+	}
+	for kind, spec := range map[string]any{KindIPPool: IPPoolSpec{}, KindCIDRPool: CIDRPoolSpec{}} {
+		fits(t, kind, reflect.TypeOf(spec), NVIDIASchema(NVIPAMVersion, kind))
+	}
 	if len(SchemaKinds()) != 6 || Schema(KindPod) != nil {
 		t.Error("the kinds with a schema have changed: this test doesn't know them")
 	}

@@ -116,7 +116,7 @@ func Rules() []Rule {
 		linkState(),
 		ibPlugins(),
 		ibKubernetes(),
-	}, nadStructure(), podNetwork(), podResource(), []Rule{
+	}, nadStructure(), nvObject(), nvIPAM(), podNetwork(), podResource(), []Rule{
 		podPrefix(),
 		podSelector(),
 		podInitResource(),

@@ -1,0 +1,387 @@
+package lint
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/rdmakit/rdmakit/internal/text/english"
+	"github.com/rdmakit/rdmakit/internal/text/prose"
+	"github.com/rdmakit/rdmakit/internal/text/spelling"
+	"github.com/rdmakit/rdmakit/k8s"
+	"github.com/rdmakit/rdmakit/k8s/manifest"
+)
+
+// srcNVIPAM is the source of the rules for nv-ipam.
+const srcNVIPAM = "Mellanox/nvidia-k8s-ipam 3ce4a34 (2026-07-22): api/v1alpha1, pkg/cni/types, " +
+	"pkg/ipam-controller/controllers"
+
+func nvIPAM() []Rule {
+	return group("nv-ipam", Rule{
+		ID: "nv-ipam-subnet", Title: "a pool of nv-ipam without a valid subnet", Severity: SeverityError,
+		Kinds: []string{
+			k8s.KindIPPool, k8s.KindCIDRPool, k8s.KindNetwork, k8s.KindIBNetwork, k8s.KindNAD, k8s.KindMacvlanNetwork,
+			k8s.KindHostDeviceNetwork, k8s.KindIPoIBNetwork,
+		},
+		Explanation: prose.Join(`
+			subnet of an IPPool and cidr of a CIDRPool are ADDRESS/LENGTH; cidr must be the first
+			address of the subnet. The webhook rejects another value; without the webhook the
+			controller gives no node an address from the pool, and pods stay in ContainerCreating.`),
+		Remedy:  "write the subnet as 192.168.0.0/16",
+		Wrong:   "  subnet: 192.168.0.0",
+		Right:   "  subnet: 192.168.0.0/24",
+		Sources: []string{srcNVIPAM},
+		check:   checkNVIPAM,
+	}, Rule{
+		ID: "nv-ipam-block", Title: "a share of a node that doesn't fit into the pool", Severity: SeverityError,
+		Explanation: prose.Join(`
+			perNodeBlockSize of an IPPool is at least 1 and at most the number of addresses of the
+			subnet. perNodeNetworkPrefix of a CIDRPool is the prefix length of a node's subnet: not
+			shorter than that of cidr, and at most 32, or 128 for IPv6. Otherwise no node gets
+			addresses.`),
+		Remedy: "write a share that the pool contains several times, once for each node",
+		Wrong:  "  perNodeBlockSize: 300",
+		Right:  "  perNodeBlockSize: 16",
+	}, Rule{
+		ID: "nv-ipam-gateway", Title: "a gateway or route of a pool that nv-ipam rejects", Severity: SeverityError,
+		Explanation: prose.Join(`
+			gateway of an IPPool is an address of its subnet. gatewayIndex of a CIDRPool counts from
+			the first address of a node's subnet: 1 is the first usable address, 0 is allowed only
+			with a prefix length of 31 or 32. routes and defaultGateway need a gateway, and a route's
+			dst is ADDRESS/LENGTH of the pool's address family.`),
+		Remedy: "write an address or position of the subnet, or remove the gateway and its routes",
+		Wrong:  "  gatewayIndex: 17",
+		Right:  "  gatewayIndex: 1",
+	}, Rule{
+		ID: "nv-ipam-exclusion", Title: "an exclusion or static allocation outside of the pool",
+		Severity: SeverityError,
+		Explanation: prose.Join(`
+			startIP and endIP of an exclusion are addresses of the pool, in ascending order.
+			Positions in perNodeExclusions count from 0 within a node's addresses. The prefix of a
+			static allocation is a subnet of cidr with the length perNodeNetworkPrefix; a node and a
+			prefix occur once.`),
+		Remedy: "write addresses of the pool, the lower one first",
+		Wrong:  "    endIP: 192.168.10.9",
+		Right:  "    endIP: 192.168.0.9",
+	}, Rule{
+		ID: "nv-ipam-overlap", Title: "pools with the same addresses", Severity: SeverityError,
+		Explanation: prose.Join(`
+			nv-ipam assigns the addresses of each pool separately. If two pools overlap, two pods
+			get the same address, or a pod has two interfaces in one subnet, and traffic of one rail
+			leaves through the other. A pool that overlaps with the ranges of pods or hosts sends
+			their traffic to the RDMA network.`),
+		Remedy: "give each pool a separate subnet outside of the cluster's ranges",
+		Wrong:  "  cidr: 192.168.0.0/20",
+		Right:  "  cidr: 192.168.16.0/20",
+	}, Rule{
+		ID: "nv-ipam-capacity", Title: "fewer addresses in a pool than VFs or nodes", Severity: SeverityError,
+		Explanation: prose.Join(`
+			A node's share of the pool must be as large as the number of VFs that pods may use on it,
+			without the gateway and exclusions, and the pool must have a share for each node.
+			Otherwise pods stay in ContainerCreating on some nodes.`),
+		Remedy: "give each node a larger share, or use a larger subnet",
+		Wrong:  "  perNodeBlockSize: 4",
+		Right:  "  perNodeBlockSize: 16",
+	}, Rule{
+		ID: "nv-ipam-default-route", Title: "a pool with a default route for an RDMA network", Severity: SeverityError,
+		Explanation: prose.Join(`
+			A default route through the RDMA network sends the pod's traffic to services and the API
+			server there too. It is reported only if a network of the pool is known to be for RDMA.`),
+		Remedy: "remove defaultGateway, and write routes only to the subnets of the other rails",
+		Wrong:  "  routes: [{dst: 0.0.0.0/0}]",
+		Right:  "  routes: [{dst: 192.168.0.0/16}]",
+	}, Rule{
+		ID: "nv-ipam-pool", Title: "a network with a pool that doesn't exist", Severity: SeverityError,
+		Explanation: prose.Join(`
+			poolName names one pool, or two separated by a comma without a blank; without it the pool
+			has the network's name. poolType is ippool, the default, or cidrpool. Pods with a wrong
+			name or type stay in ContainerCreating ("pool not found"). A missing pool is reported
+			only among manifests that have others.`),
+		Remedy: "write the name and type of a pool in poolName and poolType",
+		Wrong:  `"poolName": "railo"`,
+		Right:  `"poolName": "rail0"`,
+	})
+}
+
+func checkNVIPAM(p *pass) {
+	pools, refs := p.nvPools(), p.nvRefs()
+	for _, pool := range pools {
+		checkPoolSubnet(p, pool)
+		checkPoolBlock(p.as("nv-ipam-block"), pool)
+		checkPoolGateway(p.as("nv-ipam-gateway"), pool)
+		checkPoolExclusions(p.as("nv-ipam-exclusion"), pool)
+		checkStaticAllocations(p.as("nv-ipam-exclusion"), pool)
+	}
+	checkPoolOverlaps(p.as("nv-ipam-overlap"), pools)
+	for _, ref := range refs {
+		checkPoolNames(p.as("nv-ipam-pool"), ref, pools)
+		for _, pool := range pools {
+			if pool.poolType == ref.poolType && slices.Contains(ref.names, pool.Name) &&
+				p.together(pool.Object, ref.Object) {
+				checkPoolUse(p, pool, ref)
+			}
+		}
+	}
+}
+
+func checkPoolSubnet(p *pass, pool *nvPool) {
+	at := path{"spec", pool.field}
+	if pool.text == "" && pool.Find(at...) == nil {
+		return // nv-object-field reports it
+	}
+	prefix, err := netip.ParsePrefix(pool.text)
+	switch {
+	case err != nil:
+		p.error(pool.Object, at, "%s %q is not ADDRESS/LENGTH", pool.field, pool.text)
+	case !pool.subnet.IsValid():
+		p.error(pool.Object, at, "cidr %s is an address in %s, but must be the subnet itself", prefix,
+			prefix.Masked()).fix("cidr: %s", prefix.Masked())
+	}
+}
+
+func checkPoolBlock(p *pass, pool *nvPool) {
+	if pool.poolType == "ippool" {
+		at := path{"spec", "perNodeBlockSize"}
+		switch size := pool.ip.PerNodeBlockSize; {
+		case pool.Find(at...) == nil:
+		case size < 1:
+			p.error(pool.Object, at, "perNodeBlockSize is %d, but must be at least 1", size)
+		case pool.subnet.IsValid() && pool.blocks == 0:
+			p.error(pool.Object, at, "perNodeBlockSize is %d, but %s has only %s", size, pool.subnet,
+				english.Count(usable(pool.subnet), "address"))
+		}
+		return
+	}
+	at := path{"spec", "perNodeNetworkPrefix"}
+	if !pool.subnet.IsValid() || pool.nodePrefix().IsValid() || pool.Find(at...) == nil {
+		return
+	}
+	p.error(pool.Object, at, "perNodeNetworkPrefix is %d, but must be %d to %d with cidr %s",
+		pool.cidr.PerNodeNetworkPrefix, max(pool.subnet.Bits(), 1), pool.subnet.Addr().BitLen(), pool.subnet)
+}
+
+func checkPoolGateway(p *pass, pool *nvPool) {
+	field, has := "gateway", pool.ip.Gateway != ""
+	if pool.poolType == "cidrpool" {
+		field, has = "gatewayIndex", pool.cidr.GatewayIndex != nil
+	}
+	at := path{"spec", field}
+	switch subnet := pool.nodePrefix(); {
+	case !has:
+	case field == "gatewayIndex" && subnet.IsValid():
+		if !hasGateway(subnet, *pool.cidr.GatewayIndex) {
+			p.error(pool.Object, at, "gatewayIndex %d is outside of a node's subnet: %s has the positions 1 to %d",
+				*pool.cidr.GatewayIndex, subnet, usable(subnet))
+		}
+	case field == "gateway":
+		gateway, err := netip.ParseAddr(pool.ip.Gateway)
+		if err != nil {
+			p.error(pool.Object, at, "gateway %q is not an IP address", pool.ip.Gateway)
+		} else if pool.subnet.IsValid() && !pool.subnet.Contains(gateway) {
+			p.error(pool.Object, at, "gateway %s is not in the subnet %s", gateway, pool.subnet)
+		}
+	}
+	if !has && pool.toAll {
+		p.error(pool.Object, path{"spec", "defaultGateway"}, "defaultGateway is true, but the pool has no %s", field)
+	}
+	if !has && len(pool.routes) > 0 {
+		p.error(pool.Object, path{"spec", "routes"}, "the pool has routes, but no %s", field)
+	}
+	for i, r := range pool.routes[:min(len(pool.routes), maxRanges)] {
+		way := path{"spec", "routes", i, "dst"}
+		dst, err := netip.ParsePrefix(r.Dst)
+		switch {
+		case err != nil:
+			p.error(pool.Object, way, "the destination %q is not ADDRESS/LENGTH", r.Dst)
+		case pool.subnet.IsValid() && dst.Addr().Is4() != pool.subnet.Addr().Is4():
+			p.error(pool.Object, way, "the destination %s is of another address family than %s", dst, pool.subnet)
+		case pool.toAll && dst.Bits() == 0:
+			p.error(pool.Object, way, "the route to %s is not allowed with defaultGateway, which adds it", dst)
+		}
+	}
+}
+
+func checkPoolExclusions(p *pass, pool *nvPool) {
+	for i, r := range pool.exclusions[:min(len(pool.exclusions), maxRanges)] {
+		at := path{"spec", "exclusions", i}
+		for _, end := range [][2]string{{"startIP", r.StartIP}, {"endIP", r.EndIP}} {
+			name, text := end[0], end[1]
+			way := append(slices.Clone(at), name)
+			if a, err := netip.ParseAddr(text); err != nil {
+				p.error(pool.Object, way, "%s %q is not an IP address", name, text)
+			} else if pool.subnet.IsValid() && !pool.subnet.Contains(a) {
+				p.error(pool.Object, way, "%s %s is not in %s", name, a, pool.subnet)
+			}
+		}
+		if first, last, ok := addressesOf(r); ok && last.Less(first) {
+			p.error(pool.Object, append(slices.Clone(at), "endIP"), "endIP %s is lower than startIP %s", last, first)
+		}
+	}
+	most := pool.perNode - 1
+	if each := pool.nodePrefix(); each.IsValid() {
+		most = 1<<min(each.Addr().BitLen()-each.Bits(), 30) - 1
+	}
+	for i, r := range pool.positions[:min(len(pool.positions), maxRanges)] {
+		at := path{"spec", "perNodeExclusions", i, "endIndex"}
+		switch {
+		case r.EndIndex < r.StartIndex:
+			p.error(pool.Object, at, "endIndex %d is lower than startIndex %d", r.EndIndex, r.StartIndex)
+		case pool.perNode > 0 && r.EndIndex > most:
+			p.error(pool.Object, at, "endIndex %d is outside of a node's addresses, which are 0 to %d", r.EndIndex,
+				most)
+		}
+	}
+}
+
+func checkStaticAllocations(p *pass, pool *nvPool) {
+	nodes, prefixes := map[string]bool{}, map[netip.Prefix]bool{}
+	for i, s := range pool.cidr.StaticAllocations[:min(len(pool.cidr.StaticAllocations), maxRanges)] {
+		at := func(name string) path { return path{"spec", "staticAllocations", i, name} }
+		prefix, err := netip.ParsePrefix(s.Prefix)
+		gateway, gwErr := netip.ParseAddr(s.Gateway)
+		switch {
+		case err != nil:
+			p.error(pool.Object, at("prefix"), "prefix %q is not ADDRESS/LENGTH", s.Prefix)
+		case prefix != prefix.Masked():
+			p.error(pool.Object, at("prefix"), "prefix %s is an address in %s, but must be the subnet itself", prefix,
+				prefix.Masked()).fix("%s", prefix.Masked())
+		case pool.subnet.IsValid() && !pool.subnet.Contains(prefix.Addr()):
+			p.error(pool.Object, at("prefix"), "prefix %s is not in %s", prefix, pool.subnet)
+		case pool.nodePrefix().IsValid() && prefix.Bits() != pool.cidr.PerNodeNetworkPrefix:
+			p.error(pool.Object, at("prefix"), "prefix %s has another length than perNodeNetworkPrefix, %d", prefix,
+				pool.cidr.PerNodeNetworkPrefix)
+		case prefixes[prefix]:
+			p.error(pool.Object, at("prefix"), "prefix %s is allocated twice", prefix)
+		case s.NodeName != "" && nodes[s.NodeName]:
+			p.error(pool.Object, at("nodeName"), "node %s has two static allocations", s.NodeName)
+		case s.Gateway != "" && (gwErr != nil || !prefix.Contains(gateway)):
+			p.error(pool.Object, at("gateway"), "gateway %q is not an address of %s", s.Gateway, prefix)
+		}
+		nodes[s.NodeName], prefixes[prefix] = true, err == nil
+	}
+}
+
+// checkPoolOverlaps reports pools that overlap with an earlier one, or with the cluster's ranges.
+// Pools with node selectors may be for different fabrics.
+func checkPoolOverlaps(p *pass, pools []*nvPool) {
+	reserved := p.reserved()
+	for i, b := range pools {
+		at := path{"spec", b.field}
+		if !b.subnet.IsValid() {
+			continue
+		}
+		if i := slices.IndexFunc(reserved, func(r Reserved) bool { return r.Prefix.Overlaps(b.subnet) }); i >= 0 {
+			r := reserved[i]
+			p.error(b.Object, at, "%s overlaps with %s, the range of the %s", b.subnet, r.Prefix, r.Use)
+			continue
+		}
+		for _, a := range pools[:min(i, maxRanges)] {
+			if !a.subnet.IsValid() || !a.subnet.Overlaps(b.subnet) || a.Name == b.Name && a.poolType == b.poolType ||
+				a.selective && b.selective {
+				continue
+			}
+			first, second := a, b
+			if !p.checked[second.Object] {
+				first, second = b, a
+			}
+			f := p.error(second.Object, path{"spec", second.field}, "%s overlaps with %s of %s", second.subnet,
+				first.subnet, first.Object).because(first.At("spec", first.field), "the other pool")
+			p.apart(f, first.Object, second.Object)
+			break
+		}
+	}
+}
+
+func checkPoolNames(p *pass, ref nvRef, pools []*nvPool) {
+	if ref.poolType != "ippool" && ref.poolType != "cidrpool" {
+		p.error(ref.Object, ref.at, "poolType %q is neither ippool nor cidrpool", ref.poolType).place(
+			ref.place(`"poolType"`))
+		return
+	}
+	if len(ref.names) > 2 || slices.Contains(ref.names, "") {
+		p.error(ref.Object, ref.at, "poolName %q must name one pool, or two separated by a comma",
+			strings.Join(ref.names, ",")).place(ref.place(`"poolName"`))
+		return
+	}
+	var near []string
+	known := false
+	for _, pool := range pools {
+		if p.together(pool.Object, ref.Object) {
+			near, known = append(near, pool.Name), true
+		}
+	}
+	for _, name := range ref.names {
+		if !known || p.poolsElsewhere(name) {
+			return
+		}
+		named := func(pool *nvPool) bool { return pool.Name == name }
+		if slices.ContainsFunc(pools, func(pool *nvPool) bool { return named(pool) && pool.poolType == ref.poolType }) {
+			continue
+		}
+		if i := slices.IndexFunc(pools, named); i >= 0 {
+			p.error(ref.Object, ref.at, "pool %s is a %s, and without poolType %s it isn't found", name, pools[i].Kind,
+				pools[i].poolType).place(ref.place(name)).fix(`"poolType": %q`, pools[i].poolType)
+			continue
+		}
+		f := p.warn(ref.Object, ref.at, "no manifest has the pool %q", name).place(ref.place(fmt.Sprintf("%q", name)))
+		if right := spelling.Nearest(name, near, spelling.Strict); right != "" && ref.written {
+			f.Severity = SeverityError
+			f.fix(`"poolName": %q`, right)
+		}
+	}
+}
+
+// poolsElsewhere reports whether a NicClusterPolicy names the pool: earlier versions had pools there.
+func (m *model) poolsElsewhere(name string) bool {
+	return slices.ContainsFunc(m.objects, func(o *manifest.Object) bool {
+		v := o.Find("spec", "nvIpam", "config")
+		return o.Kind == "NicClusterPolicy" && v != nil && strings.Contains(v.Text, `"`+name+`"`)
+	})
+}
+
+// checkPoolUse checks a pool against a network that uses it.
+func checkPoolUse(p *pass, pool *nvPool, ref nvRef) {
+	if ref.use == rdmaYes {
+		wide := slices.IndexFunc(pool.routes, func(r k8s.NVIPAMRoute) bool { return strings.HasSuffix(r.Dst, "/0") })
+		q := p.as("nv-ipam-default-route")
+		switch {
+		case pool.toAll:
+			q.error(pool.Object, path{"spec", "defaultGateway"},
+				"pods of %s send all traffic to the RDMA network", ref.Object)
+		case wide >= 0:
+			q.error(pool.Object, path{"spec", "routes", wide, "dst"},
+				"pods of %s send all traffic to the RDMA network", ref.Object)
+		}
+	}
+	if pool.perNode < 1 || pool.blocks < 1 || ref.resource == "" {
+		return
+	}
+	p = p.as("nv-ipam-capacity")
+	field := "perNodeBlockSize"
+	if pool.poolType == "cidrpool" {
+		field = "perNodeNetworkPrefix"
+	}
+	perNode := p.vfsOf(ref.resource)
+	have := pool.perNode - pool.excluded()
+	if pool.poolType == "cidrpool" && pool.cidr.GatewayIndex != nil {
+		have--
+	}
+	worst, nodes := "", 0
+	for node, n := range perNode {
+		if n > 0 {
+			nodes++
+		}
+		if n > perNode[worst] || n == perNode[worst] && node < worst {
+			worst = node
+		}
+	}
+	switch {
+	case perNode[worst] > have:
+		p.error(pool.Object, path{"spec", field}, "%s on each node for %s on node %s",
+			english.Count(max(have, 0), "address"), english.Count(perNode[worst], "VF"), worst).because(ref.Object.At(ref.at...), "the network")
+	case nodes > pool.blocks:
+		p.error(pool.Object, path{"spec", field}, "%s has addresses for %s, but %d have VFs of %s", pool.subnet,
+			english.Count(pool.blocks, "node"), nodes, ref.resource).because(ref.Object.At(ref.at...), "the network")
+	}
+}
