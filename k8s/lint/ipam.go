@@ -54,6 +54,13 @@ func (m *model) findIPAMs() []ipamRef {
 			out = append(out, ref)
 		}
 	}
+	for _, o := range m.nvNetworks() {
+		v := o.Find("spec", "ipam")
+		ref := ipamRef{Object: o, at: path{"spec", "ipam"}, value: v, resource: m.nvResource(o)}
+		if ref.use = m.useOf("", ref.resource); v != nil && ref.decode(lenient(v.Text)) {
+			out = append(out, ref)
+		}
+	}
 	for _, nad := range m.nads {
 		if written[nad.Namespace+"/"+nad.Name] {
 			continue // the operator wrote it

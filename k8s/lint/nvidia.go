@@ -144,12 +144,8 @@ func (m *model) nvRefs() []nvRef {
 		add(n.Object, inSpec, lenient(n.Spec.IPAM), n.Name, "", n.Spec.ResourceName)
 	}
 	for _, o := range m.nvNetworks() {
-		resource := ""
-		if v := o.Find("spec", "resourceName"); v != nil {
-			resource = strings.TrimPrefix(v.Text, "nvidia.com/")
-		}
 		if v := o.Find(inSpec...); v != nil {
-			add(o, inSpec, lenient(v.Text), o.Name, "", resource)
+			add(o, inSpec, lenient(v.Text), o.Name, "", m.nvResource(o))
 		}
 	}
 	for _, nad := range m.handwritten() {
@@ -174,6 +170,14 @@ func (m *model) nvNetworks() []*manifest.Object {
 	return slices.DeleteFunc(slices.Clone(m.objects), func(o *manifest.Object) bool {
 		return o.APIVersion != k8s.NVIDIAVersion || k8s.NVIDIASchema(o.APIVersion, o.Kind) == nil
 	})
+}
+
+// nvResource returns the resource of a HostDeviceNetwork without its prefix, "" for other kinds.
+func (m *model) nvResource(o *manifest.Object) string {
+	if v := o.Find("spec", "resourceName"); v != nil && o.Kind == k8s.KindHostDeviceNetwork {
+		return strings.TrimPrefix(v.Text, "nvidia.com/")
+	}
+	return ""
 }
 
 // place returns the place of a text in the configuration of a network.
