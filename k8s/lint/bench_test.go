@@ -126,7 +126,7 @@ func BenchmarkRun(b *testing.B) {
 
 // TestManyPolicies checks that time doesn't grow with pairs of policies: it took 60 s when all
 // pairs were compared.
-func TestManyMTUs(t *testing.T) {
+func TestManyPolicies(t *testing.T) {
 	for name, in := range manyPolicies(500) {
 		start := time.Now()
 		r := Run(in)

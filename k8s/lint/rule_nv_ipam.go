@@ -36,10 +36,10 @@ func nvIPAM() []Rule {
 	}, Rule{
 		ID: "nv-ipam-block", Title: "a share of a node that doesn't fit into the pool", Severity: SeverityError,
 		Explanation: prose.Join(`
-			perNodeBlockSize of an IPPool is at least 1 and at most the number of addresses of the
-			subnet. perNodeNetworkPrefix of a CIDRPool is the prefix length of a node's subnet: not
-			shorter than that of cidr, and at most 32, or 128 for IPv6. Otherwise no node gets
-			addresses.`),
+			perNodeBlockSize of an IPPool is at least 1 and at most the number of addresses of
+			the subnet. perNodeNetworkPrefix of a CIDRPool is the prefix length of a node's
+			subnet: not shorter than that of cidr, and at most 32, or 128 for IPv6. Otherwise no
+			node gets addresses.`),
 		Remedy: "write a share that the pool contains several times, once for each node",
 		Wrong:  "  perNodeBlockSize: 300",
 		Right:  "  perNodeBlockSize: 16",
@@ -48,8 +48,8 @@ func nvIPAM() []Rule {
 		Explanation: prose.Join(`
 			gateway of an IPPool is an address of its subnet. gatewayIndex of a CIDRPool counts from
 			the first address of a node's subnet: 1 is the first usable address, 0 is allowed only
-			with a prefix length of 31 or 32. routes and defaultGateway need a gateway, and a route's
-			dst is ADDRESS/LENGTH of the pool's address family.`),
+			with a prefix length of 31 or 32. routes and defaultGateway need a gateway, and a
+			route's dst is ADDRESS/LENGTH of the pool's address family.`),
 		Remedy: "write an address or position of the subnet, or remove the gateway and its routes",
 		Wrong:  "  gatewayIndex: 17",
 		Right:  "  gatewayIndex: 1",
@@ -77,8 +77,8 @@ func nvIPAM() []Rule {
 	}, Rule{
 		ID: "nv-ipam-capacity", Title: "fewer addresses in a pool than VFs or nodes", Severity: SeverityError,
 		Explanation: prose.Join(`
-			A node's share of the pool must be as large as the number of VFs that pods may use on it,
-			without the gateway and exclusions, and the pool must have a share for each node.
+			A node's share of the pool must be as large as the number of VFs that pods may use on
+			it, without the gateway and exclusions, and the pool must have a share for each node.
 			Otherwise pods stay in ContainerCreating on some nodes.`),
 		Remedy: "give each node a larger share, or use a larger subnet",
 		Wrong:  "  perNodeBlockSize: 4",
@@ -94,10 +94,10 @@ func nvIPAM() []Rule {
 	}, Rule{
 		ID: "nv-ipam-pool", Title: "a network with a pool that doesn't exist", Severity: SeverityError,
 		Explanation: prose.Join(`
-			poolName names one pool, or two separated by a comma without a blank; without it the pool
-			has the network's name. poolType is ippool, the default, or cidrpool. Pods with a wrong
-			name or type stay in ContainerCreating ("pool not found"). A missing pool is reported
-			only among manifests that have others.`),
+			poolName names one pool, or two separated by a comma without a blank; without it the
+			pool has the network's name. poolType is ippool, the default, or cidrpool. Pods with a
+			wrong name or type stay in ContainerCreating ("pool not found"). A missing pool is
+			reported only among manifests that have others.`),
 		Remedy: "write the name and type of a pool in poolName and poolType",
 		Wrong:  `"poolName": "railo"`,
 		Right:  `"poolName": "rail0"`,
@@ -332,7 +332,8 @@ func checkPoolNames(p *pass, ref nvRef, pools []*nvPool) {
 	}
 }
 
-// poolsElsewhere reports whether a NicClusterPolicy names the pool: earlier versions had pools there.
+// poolsElsewhere reports whether a NicClusterPolicy names the pool: earlier versions had
+// pools there.
 func (m *model) poolsElsewhere(name string) bool {
 	return slices.ContainsFunc(m.objects, func(o *manifest.Object) bool {
 		v := o.Find("spec", "nvIpam", "config")
@@ -379,7 +380,8 @@ func checkPoolUse(p *pass, pool *nvPool, ref nvRef) {
 	switch {
 	case perNode[worst] > have:
 		p.error(pool.Object, path{"spec", field}, "%s on each node for %s on node %s",
-			english.Count(max(have, 0), "address"), english.Count(perNode[worst], "VF"), worst).because(ref.Object.At(ref.at...), "the network")
+			english.Count(max(have, 0), "address"), english.Count(perNode[worst], "VF"), worst).because(
+			ref.Object.At(ref.at...), "the network")
 	case nodes > pool.blocks:
 		p.error(pool.Object, path{"spec", field}, "%s has addresses for %s, but %d have VFs of %s", pool.subnet,
 			english.Count(pool.blocks, "node"), nodes, ref.resource).because(ref.Object.At(ref.at...), "the network")
