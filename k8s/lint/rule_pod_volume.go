@@ -22,9 +22,7 @@ func podVolume() Rule {
 		Sources: []string{srcKubernetes},
 		check: func(p *pass) {
 			for _, pod := range p.pods {
-				if slices.Contains(
-					[]string{k8s.KindPod, "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job", "CronJob"},
-					pod.Kind) {
+				if slices.Contains(workloads(), pod.Kind) {
 					checkVolumes(p, pod)
 				}
 			}

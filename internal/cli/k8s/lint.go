@@ -56,7 +56,7 @@ and misplaced fields, selectors, overlaps, addresses, references to missing obje
 attachments of pods. With --nodes they also check the manifests against the nodes: cards, VFs,
 labels, resources, namespaces. The objects in the files of --nodes are not checked themselves, and
 nodes in FILE are not taken for the cluster. The last line counts objects for RDMA networking for
-whose kinds there are no rules: "not judged: 3 MacvlanNetwork".
+whose kinds there are no rules: "not judged: 3 NicClusterPolicy".
 
 FILE is YAML or JSON, with one or more documents or Lists; - is standard input. In a folder, all
 files below it that end in .yaml, .yml or .json are read, except those that --exclude matches. Helm
