@@ -148,7 +148,9 @@ func TestAddresses(t *testing.T) {
 			more: strings.NewReplacer(
 				"rail0", "rail1", "IPAM", `{"type": "static", "addresses": [{"address": "192.168.0.7/24"}]}`,
 			).Replace(someNetwork),
-			want: []string{"warn 192.168.0.0/24 overlaps with 192.168.0.0/24 of SriovIBNetwork ml/rail0, another rail"},
+			want: []string{
+				"warn 192.168.0.0/24 overlaps with 192.168.0.0/24 of SriovIBNetwork ml/rail0, another network",
+			},
 		},
 		{
 			name: "ranges of one network", rule: "ipam-overlap",

@@ -122,7 +122,7 @@ func checkRailOverlap(p *pass, earlier *railRanges, ref ipamRef, s span) {
 	if !p.checked[a.Object] {
 		a, b, mine, its = b, a, its, s
 	}
-	f := report(a.Object, a.at, "%s overlaps with %s of %s, another rail", mine.Prefix, its.Prefix, b.Object)
+	f := report(a.Object, a.at, "%s overlaps with %s of %s, another network", mine.Prefix, its.Prefix, b.Object)
 	f.place(a.rangeAt(mine.of)).because(b.rangeAt(its.of), "the other range").Value = mine.Prefix.String()
 	p.apart(f, a.Object, b.Object)
 }

@@ -64,7 +64,8 @@ func checkLabel(p *pass, pol *policy, key string) {
 		(key == "network-sriov.capable" || strings.HasPrefix(key, "pci-") && strings.HasSuffix(key, ".present")):
 		p.warn(pol.Object, at, "NFD's label starts with %s", prefix).place(place).fix("%s%s", prefix, key)
 	case ours && name == "pci-15b3.present":
-		p.note(pol.Object, at, "NFD publishes %s only with network-operator's NodeFeatureRule",
+		p.note(pol.Object, at,
+			"NFD publishes %s only if its labels are set to vendors alone, or with network-operator's NodeFeatureRule",
 			name).place(place)
 	}
 }

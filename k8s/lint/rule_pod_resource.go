@@ -186,10 +186,11 @@ func checkRequests(p *pass, pod *pod, c container) {
 		if prefix, _ := splitResource(name); prefix == "" || strings.HasSuffix(prefix, "kubernetes.io") {
 			continue
 		}
-		request, limit := c.Resources.Requests[name], c.Resources.Limits[name]
+		request := c.Resources.Requests[name]
+		limit, limited := c.Resources.Limits[name]
 		at := c.path("resources", "requests", name)
 		switch {
-		case limit == "":
+		case !limited:
 			p.error(pod.Object, at, "%s has a request but no limit: the API server rejects the pod", name).fix(
 				"limits: {%s: %s}", name, request)
 		case request.Count() != limit.Count():

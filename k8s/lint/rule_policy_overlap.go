@@ -63,13 +63,17 @@ func checkSharedPF(p *pass, shared sharedPF) {
 			because(a.At(at...), "the other policy").Remedy = "nothing, if this is intended"
 	case !shared.disjoint:
 		report := p.error
-		if p.nodesApart(a, b) {
+		apart := p.nodesApart(a, b)
+		if apart {
 			report = p.warn
 		}
 		f := report(b.Object, at, "%s selects the same VFs of %s", a, shared.card).because(a.At(at...),
 			"the other policy")
 		if shared.card.Node != nil {
 			f.onNode(shared.card.Node.Name, "has the card")
+		}
+		if apart {
+			f.Summary += " on nodes with the labels of both"
 		}
 		p.apart(f, a.Object, b.Object)
 	case what != "":

@@ -73,12 +73,13 @@ func checkResourceName(p *pass, o *manifest.Object, name string) {
 		p.error(o, at, "the resource name has %d characters, but at most 63 are allowed", len(name))
 	case resourceOld.MatchString(name) && (resourceNew.MatchString(name) || old):
 	case resourceNew.MatchString(name) && !old:
+	case resourceNew.MatchString(name) && o.Kind != k8s.KindPolicy: // the webhook checks policies only
 	case resourceNew.MatchString(name) && certain:
 		p.error(o, at, "operator %s rejects %q because of its hyphen", p.in.Options.OperatorVersion, name).fix(
 			"resourceName: %s", strings.ReplaceAll(name, "-", "_"))
 	case resourceNew.MatchString(name):
-		p.warn(o, at, "operator releases up to v1.6.0 reject %q because of its hyphen", name).fix("resourceName: %s",
-			strings.ReplaceAll(name, "-", "_"))
+		p.warn(o, at, "the webhook of operator releases up to v1.6.0, where it is on, rejects %q because of its hyphen",
+			name).fix("resourceName: %s", strings.ReplaceAll(name, "-", "_"))
 	default:
 		p.error(o, at, "%q has characters that are not allowed in a resource name", name)
 	}

@@ -147,3 +147,21 @@ func TestFoundFiles(t *testing.T) {
 		}
 	}
 }
+
+// TestSecondReader has what a second reader of findings in public repositories called wrong.
+func TestSecondReader(t *testing.T) {
+	const pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n" +
+		"spec: {containers: [{name: a, resources: {requests: {nvidia.com/gpu: }, limits: {nvidia.com/gpu: }}}]}\n"
+	if got := findingsOf(Run(Input{Manifests: manifest.Parse("x.yaml", []byte(pod))}), "pod-resource"); len(got) > 0 {
+		t.Errorf("a request and a limit without a quantity: %s", got[0].Summary)
+	}
+	const network = "apiVersion: sriovnetwork.openshift.io/v1\nkind: SriovNetwork\n" +
+		"metadata: {name: a, namespace: net}\nspec: {resourceName: rdma-vf}\n"
+	for kind, want := range map[string]int{"SriovNetwork": 0, "SriovNetworkNodePolicy": 1} {
+		text := strings.Replace(network, "SriovNetwork", kind, 1)
+		r := Run(Input{Manifests: manifest.Parse("x.yaml", []byte(text))})
+		if got := findingsOf(r, "resource-name"); len(got) != want {
+			t.Errorf("a hyphen in a %s: %d findings, want %d", kind, len(got), want)
+		}
+	}
+}
