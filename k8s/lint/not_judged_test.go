@@ -78,3 +78,45 @@ func TestNodesInManifests(t *testing.T) {
 		t.Errorf("nodes %v", r.Nodes)
 	}
 }
+
+// TestMergeKinds checks that alternatives, which have the same objects, don't count them twice.
+func TestMergeKinds(t *testing.T) {
+	a := Report{NotJudged: []KindCount{{"A", 2}, {"B", 1}}}
+	b := Report{NotJudged: []KindCount{{"A", 3}, {"C", 1}}}
+	want := []KindCount{{"A", 3}, {"B", 1}, {"C", 1}}
+	if got := Merge(a, b).NotJudged; !slices.Equal(got, want) {
+		t.Errorf("not judged %v, want %v", got, want)
+	}
+}
+
+// TestTogether checks which objects are known to be for one cluster: those that were named are,
+// with everything.
+func TestTogether(t *testing.T) {
+	named, a, b := &manifest.Object{}, &manifest.Object{Unit: "a"}, &manifest.Object{Unit: "b"}
+	p := &pass{model: &model{checked: map[*manifest.Object]bool{named: true, a: true, b: true}}}
+	for _, tt := range []struct {
+		x, y *manifest.Object
+		want bool
+	}{{a, b, false}, {a, a, true}, {named, a, true}, {a, named, true}, {a, &manifest.Object{Unit: "cluster"}, true}} {
+		if got := p.together(tt.x, tt.y); got != tt.want {
+			t.Errorf("%q and %q together: %t", tt.x.Unit, tt.y.Unit, got)
+		}
+	}
+}
+
+// TestCapacityOfContainers checks that the requests of a pod's containers are added up.
+func TestCapacityOfContainers(t *testing.T) {
+	in := load(t, "pod-capacity", "right.yaml")
+	data, err := os.ReadFile("testdata/pod-capacity/right.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for gpus, want := range map[string]int{"0": 0, "1": 1} { // beside the 8 of the first, which is all
+		text := string(data) + "  - name: second\n    image: registry.example/second\n    resources: {requests: " +
+			"{nvidia.com/gpu: " + gpus + "}, limits: {nvidia.com/gpu: " + gpus + "}}\n"
+		in.Manifests = manifest.Parse("x.yaml", []byte(text))
+		if got := findingsOf(Run(in), "pod-capacity"); len(got) != want {
+			t.Errorf("%s more GPUs: %d findings, want %d", gpus, len(got), want)
+		}
+	}
+}
