@@ -241,3 +241,8 @@ func jsonFault(text string) (offset int, what string) {
 	}
 	return 0, err.Error()
 }
+
+// atField reports an error about a field of an IPAM configuration.
+func (p *pass) atField(ref ipamRef, field, format string, args ...any) *Finding {
+	return p.error(ref.Object, ref.at, format, args...).place(ref.key(field))
+}

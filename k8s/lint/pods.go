@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -28,11 +29,48 @@ type pod struct {
 	initOnly []container // init containers that end before the others start
 }
 
+// ours reports whether a policy or node has a resource, or a network uses it.
+func (m *model) ours(resource string) bool {
+	use := m.resource[resource]
+	return use.made || use.networked
+}
+
 // container is a container with its path.
 type container struct {
 	k8s.Container
-	at path
+	pod *pod
+	at  path
 }
+
+// limit is a limit of a container's resources.
+type limit struct {
+	k8s.Quantity
+	name         string // PREFIX/BASE
+	prefix, base string
+	at           path
+}
+
+// limits returns the container's limits, sorted by name.
+func (c container) limits() []limit {
+	var out []limit
+	for _, name := range slices.Sorted(maps.Keys(c.Resources.Limits)) {
+		prefix, base := splitResource(name)
+		out = append(out, limit{c.Resources.Limits[name], name, prefix, base, c.path("resources", "limits", name)})
+	}
+	return out
+}
+
+// limits returns the limits of all containers that run while the pod does.
+func (p *pod) limits() []limit {
+	var out []limit
+	for _, c := range p.containers() {
+		out = append(out, c.limits()...)
+	}
+	return out
+}
+
+// all returns all containers, with the init containers that end last.
+func (p *pod) all() []container { return slices.Concat(p.running, p.initOnly) }
 
 // path returns the path of a value of the container.
 func (c container) path(steps ...any) path { return append(slices.Clone(c.at), steps...) }
@@ -137,14 +175,14 @@ func newPod(o *manifest.Object, v *manifest.Value, at path) *pod {
 // init containers that end.
 func (p *pod) addContainers() {
 	for i, c := range p.Value.Spec.Containers {
-		p.running = append(p.running, container{c, p.path("spec", "containers", i)})
+		p.running = append(p.running, container{c, p, p.path("spec", "containers", i)})
 	}
 	for i, c := range p.Value.Spec.InitContainers {
 		at := p.path("spec", "initContainers", i)
 		if v := p.Find(append(slices.Clone(at), "restartPolicy")...); v != nil && v.Text == "Always" {
-			p.running = append(p.running, container{c, at})
+			p.running = append(p.running, container{c, p, at})
 		} else {
-			p.initOnly = append(p.initOnly, container{c, at})
+			p.initOnly = append(p.initOnly, container{c, p, at})
 		}
 	}
 }
@@ -307,11 +345,9 @@ func (p *pod) containers() []container { return p.running }
 // requested returns the sum of all containers' limits of a resource. An empty prefix matches any.
 func (p *pod) requested(prefix, resource string) int {
 	sum := 0
-	for _, c := range p.containers() {
-		for name, q := range c.Resources.Limits {
-			if pre, base := splitResource(name); base == resource && pre != "" && (prefix == "" || pre == prefix) {
-				sum += q.Count()
-			}
+	for _, l := range p.limits() {
+		if l.base == resource && l.prefix != "" && (prefix == "" || l.prefix == prefix) {
+			sum += l.Count()
 		}
 	}
 	return sum

@@ -23,7 +23,8 @@ const someTemplate = `{metadata: {annotations: {k8s.v1.cni.cncf.io/networks: '[{
 // TestWorkloads checks that the same rules apply to the pod templates of all kinds of workloads.
 func TestWorkloads(t *testing.T) {
 	want := []string{
-		"pod-address", "pod-guid", "pod-host", "pod-init-resource", "pod-ipc-lock", "pod-memory", "pod-network-field",
+		"pod-address-duplicate", "pod-default-route", "pod-guid", "pod-host", "pod-init-resource",
+		"pod-ipc-lock", "pod-memory", "pod-network-field",
 		"pod-prefix", "pod-resource-count", "pod-selector", "unknown-field",
 	}
 	kinds := map[string]string{

@@ -167,8 +167,8 @@ func TestOptions(t *testing.T) {
 		},
 		{"prefix of pods", "pod-resource", "right.yaml", "pod-prefix", Options{ResourcePrefix: "openshift.io"}, 1},
 		{"prefix right", "pod-resource", "right.yaml", "pod-prefix", Options{ResourcePrefix: "nvidia.com"}, 0},
-		{"skip", "ipam-mask", "wrong.yaml", "ipam-mask", Options{Skip: []string{"ipam-mask"}}, 0},
-		{"only another", "ipam-mask", "wrong.yaml", "ipam-mask", Options{Only: []string{"ipam-json"}}, 0},
+		{"skip", "pf-range", "wrong.yaml", "pf-range", Options{Skip: []string{"pf-range"}}, 0},
+		{"only another", "pf-range", "wrong.yaml", "pf-range", Options{Only: []string{"ipam-json"}}, 0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

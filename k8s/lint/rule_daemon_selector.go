@@ -4,35 +4,17 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
 
-func daemonSelector() Rule {
-	return Rule{
-		ID: "daemon-selector", Title: "a policy for nodes on which the operator's daemon doesn't run",
-		Severity: SeverityError,
-		Kinds:    []string{k8s.KindPolicy},
-		Explanation: prose.Join(`
-			The daemon that creates the VFs runs only on the nodes that configDaemonNodeSelector of
-			the SriovOperatorConfig selects. On other nodes a policy has no effect, there is no
-			SriovNetworkNodeState, and no error is reported.`),
-		Remedy:  "add the labels of configDaemonNodeSelector to the nodes, or select other nodes",
-		Wrong:   "    node-role.kubernetes.io/pool: storage",
-		Right:   "    node-role.kubernetes.io/pool: gpu",
-		Sources: []string{srcDaemonSet, srcCRD},
-		check: func(p *pass) {
-			for _, c := range p.configs {
-				want := c.Value.Spec.ConfigDaemonNodeSelector
-				if c.Name != "default" || len(want) == 0 {
-					continue
-				}
-				for _, pol := range p.policies {
-					checkDaemon(p, pol, c, want)
-				}
-			}
-		},
+func checkDaemonSelector(p *pass, c *typed[k8s.SriovOperatorConfig]) {
+	want := c.Value.Spec.ConfigDaemonNodeSelector
+	if c.Name != "default" || len(want) == 0 {
+		return
+	}
+	for _, pol := range p.policies {
+		checkDaemon(p, pol, c, want)
 	}
 }
 

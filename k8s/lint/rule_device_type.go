@@ -1,32 +1,9 @@
 package lint
 
 import (
-	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
-
-func deviceType() Rule {
-	return Rule{
-		ID: "device-type", Title: "VFs without RDMA in pods", Severity: SeverityError,
-		Kinds: []string{k8s.KindPolicy},
-		Explanation: prose.Join(`
-			The device plugin mounts /dev/infiniband/uverbsN into pods only with isRdma: true and
-			deviceType netdevice. Otherwise a pod gets a network device only, and NCCL falls back to
-			TCP without an error. With linkType IB the webhook sets isRdma, but the webhook is off
-			by default. vfio-pci unbinds the VF from the RDMA driver; the webhook rejects it
-			together with isRdma, the CRD doesn't.`),
-		Remedy:  "set isRdma: true and leave deviceType at netdevice, or set isRdma: false if RDMA isn't wanted",
-		Wrong:   "  deviceType: vfio-pci\n  isRdma: true",
-		Right:   "  deviceType: netdevice\n  isRdma: true",
-		Sources: []string{srcWebhook, srcPlugin, srcAPIServer},
-		check: func(p *pass) {
-			for _, pol := range p.policies {
-				checkDeviceType(p, pol)
-			}
-		},
-	}
-}
 
 func checkDeviceType(p *pass, pol *policy) {
 	s := pol.Value.Spec

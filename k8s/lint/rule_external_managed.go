@@ -4,31 +4,12 @@ import (
 	"cmp"
 	"strings"
 
-	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 )
 
-func externalManaged() Rule {
-	return Rule{
-		ID: "external-managed", Title: "a policy that differs from an externally managed PF", Severity: SeverityError,
-		Nodes: true,
-		Kinds: []string{k8s.KindPolicy},
-		Explanation: prose.Join(`
-			With externallyManaged the operator doesn't change the PF. It compares the PF with the
-			policy and fails if the policy requires more than the PF has. The webhook rejects an mtu
-			above the PF's and a different linkType; the daemon also fails on a different
-			eSwitchMode, which defaults to legacy. The rule num-vfs checks the number of VFs.`),
-		Remedy:  "configure the PF with the tool that manages it, or write the PF's values into the policy",
-		Wrong:   "  mtu: 9000\n  externallyManaged: true",
-		Right:   "  mtu: 4092\n  externallyManaged: true",
-		Sources: []string{srcWebhook, srcDaemon},
-		check: func(p *pass) {
-			for _, pol := range p.policies {
-				if k8s.ValueOf(pol.Value.Spec.ExternallyManaged) {
-					checkExternal(p, pol)
-				}
-			}
-		},
+func checkExternalManaged(p *pass, pol *policy) {
+	if k8s.ValueOf(pol.Value.Spec.ExternallyManaged) {
+		checkExternal(p, pol)
 	}
 }
 

@@ -6,34 +6,12 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/manifest"
 )
 
-func fieldType() Rule {
-	return Rule{
-		ID: "field-type", Title: "a value of the wrong type", Severity: SeverityError,
-		Kinds: append(k8s.SchemaKinds(), k8s.KindPod),
-		Explanation: prose.Join(`
-			The API server rejects the object. Without quotes, YAML reads a device ID that has only
-			digits (1021) as a number, and on, off, yes and no as booleans. Label values and
-			annotations are strings; rootDevices and pfNames are lists.`),
-		Remedy:  "write the value in the type that the field requires",
-		Wrong:   "    deviceID: 1021",
-		Right:   "    deviceID: \"1021\"",
-		Sources: []string{srcCRD, srcAPIServer},
-		check: func(p *pass) {
-			for _, o := range p.objects {
-				if schema := k8s.Schema(o.Kind); schema != nil {
-					checkTypes(p, o, o.Find("spec"), schema, path{"spec"})
-				}
-			}
-			for _, pod := range p.pods {
-				checkTexts(p, pod)
-			}
-		},
-	}
+func checkFieldType(p *pass, o *manifest.Object) {
+	checkTypes(p, o, o.Find("spec"), k8s.Schema(o.Kind), path{"spec"})
 }
 
 // checkTexts reports numbers and booleans where a pod needs texts.
@@ -47,7 +25,7 @@ func checkTexts(p *pass, pod *pod) {
 	if !p.takesPart(pod.Object) {
 		return
 	}
-	for _, c := range slices.Concat(pod.containers(), pod.initOnly) {
+	for _, c := range pod.all() {
 		for i := range pod.Find(c.path("env")...).List() {
 			at := c.path("env", i, "value")
 			checkTypes(p, pod.Object, pod.Find(at...), texts.Items, at)

@@ -10,27 +10,8 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/manifest"
 )
 
-func fieldValue() Rule {
-	return Rule{
-		ID: "field-value", Title: "a value that the field doesn't allow", Severity: SeverityError,
-		Kinds: k8s.SchemaKinds(),
-		Explanation: "The API server rejects the object. linkType is eth, ETH, ib or IB (not InfiniBand); priority " +
-			"is 0 to 99; mtu is at least 1, and absent to keep the current MTU; vlan is 0 to 4094.",
-		Remedy:  "write a value that the field allows",
-		Wrong:   "  linkType: InfiniBand",
-		Right:   "  linkType: IB",
-		Sources: []string{srcCRD, srcAPIServer},
-		check: func(p *pass) {
-			for _, o := range p.objects {
-				if schema := k8s.Schema(o.Kind); schema != nil {
-					checkValues(p, o, o.Find("spec"), schema, path{"spec"})
-				}
-			}
-			for _, pool := range p.pools {
-				checkMaxUnavailable(p, pool)
-			}
-		},
-	}
+func checkFieldValue(p *pass, o *manifest.Object) {
+	checkValues(p, o, o.Find("spec"), k8s.Schema(o.Kind), path{"spec"})
 }
 
 func checkValues(p *pass, o *manifest.Object, v *manifest.Value, schema *k8s.Field, at path) {

@@ -5,55 +5,31 @@ import (
 	"strings"
 
 	"github.com/rdmakit/rdmakit/internal/text/english"
-	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
 
-func firmwareVFs() Rule {
-	return Rule{
-		ID: "firmware-vfs", Title: "a change of the firmware's number of VFs, which reboots nodes",
-		Severity: SeverityNote, Nodes: true,
-		Kinds: []string{k8s.KindPolicy},
-		Explanation: prose.Join(`
-			The operator sets NUM_OF_VFS in the firmware of NVIDIA cards to exactly numVfs; on a
-			card with two ports, to the larger numVfs of both. Any other number in the firmware,
-			even a larger one, is changed, with a drain and a reboot. The firmware's number is read
-			from the output of mstconfig in the files of --nodes (NODE.txt), otherwise from
-			sriov_totalvfs. rdmactl k8s impact lists the nodes that are drained and rebooted, and
-			their order.`),
-		Remedy: "set numVfs to the firmware's number, set externallyManaged, or disable the plugin mellanox and " +
-			"configure the firmware beforehand",
-		Wrong: "  numVfs: 4",
-		Right: "  numVfs: 8",
-		Reports: []string{
-			"k8snetworkplumbingwg/sriov-network-operator#225", "k8snetworkplumbingwg/sriov-network-operator#306",
-			"openshift/sriov-network-operator#51", "openshift/sriov-network-operator#67",
-		},
-		Sources: []string{srcMellanox},
-		check: func(p *pass) {
-			if p.mellanoxDisabled() {
-				return
+func checkFirmwareVFs(p *pass) {
+	if p.mellanoxDisabled() {
+		return
+	}
+	wanted := p.firmwareWanted()
+	for _, pol := range p.policies {
+		if k8s.ValueOf(pol.Value.Spec.ExternallyManaged) || numVfs(pol) <= 0 {
+			continue
+		}
+		var cards []card
+		for _, c := range p.cards(pol) {
+			if have, ok := c.PF.FirmwareVFs(); ok && have > 0 && have != wanted[chipOf(c)] {
+				cards = append(cards, c)
 			}
-			wanted := p.firmwareWanted()
-			for _, pol := range p.policies {
-				if k8s.ValueOf(pol.Value.Spec.ExternallyManaged) || numVfs(pol) <= 0 {
-					continue
-				}
-				var cards []card
-				for _, c := range p.cards(pol) {
-					if have, ok := c.PF.FirmwareVFs(); ok && have > 0 && have != wanted[chipOf(c)] {
-						cards = append(cards, c)
-					}
-				}
-				if len(cards) > 0 {
-					have, _ := cards[0].PF.FirmwareVFs()
-					p.note(pol.Object, path{"spec", "numVfs"},
-						"the operator changes the firmware from %d VFs to %d: %s rebooted",
-						have, wanted[chipOf(cards[0])], are(nodesOf(cards), "node")).onCards(cards)
-				}
-			}
-		},
+		}
+		if len(cards) > 0 {
+			have, _ := cards[0].PF.FirmwareVFs()
+			p.note(pol.Object, path{"spec", "numVfs"},
+				"the operator changes the firmware from %d VFs to %d: %s rebooted",
+				have, wanted[chipOf(cards[0])], are(nodesOf(cards), "node")).onCards(cards)
+		}
 	}
 }
 

@@ -7,64 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/manifest"
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
-
-func guidPool() []Rule {
-	return group("guid-pool", Rule{
-		ID: "guid-pool-entry", Title: "an entry of a GUID pool that the operator can't use", Severity: SeverityError,
-		Kinds: []string{k8s.KindConfigMap},
-		Explanation: prose.Join(`
-			When the daemon starts it reads /etc/sriov-operator/infiniband/guids on the node, a JSON
-			list with an entry for each PF. The fields are pciAddress or pfGuid; the manual has
-			pci_address and pf_guid, with which the daemon rejects the file ("none provided"). An
-			entry has either guids or guidsRange. VF n gets the n-th GUID. The rules of the group
-			check ConfigMaps whose data looks like such a file.`),
-		Remedy: "write [{\"pciAddress\": \"0000:3b:00.0\", \"guids\": [\"02:00:00:00:00:00:00:01\", ...]}, " +
-			"...] with a GUID for each VF",
-		Wrong:   "      {\"pci_address\": \"0000:3b:00.0\"",
-		Right:   "      {\"pciAddress\": \"0000:3b:00.0\"",
-		Reports: []string{"Mellanox/network-operator#1825", "k8snetworkplumbingwg/sriov-network-operator#307"},
-		Sources: []string{srcGUIDs},
-		check:   checkGUIDPools,
-	}, Rule{
-		ID: "guid-pool-json", Title: "a GUID pool that is not a JSON list", Severity: SeverityError,
-		Explanation: prose.Join(`
-			The daemon reads the pool of GUIDs as a JSON list of objects when it starts, and fails
-			if it can't.`),
-		Remedy: "write a JSON list of objects",
-		Wrong:  "\"02:00:00:00:00:00:00:02\",]}",
-		Right:  "\"02:00:00:00:00:00:00:02\"]}",
-	}, Rule{
-		ID: "guid-pool-guid", Title: "a value in a GUID pool that is not a port GUID", Severity: SeverityError,
-		Explanation: prose.Join(`
-			A GUID has eight bytes, separated by colons, dashes or dots. All zeros and all ones
-			are reserved.`),
-		Remedy: "write eight bytes as 02:00:00:00:00:00:00:01",
-		Wrong:  "[\"02:00:00:00:00:01\"",
-		Right:  "[\"02:00:00:00:00:00:00:01\"",
-	}, Rule{
-		ID: "guid-pool-duplicate", Title: "a GUID that two entries of pools have", Severity: SeverityError,
-		Explanation: prose.Join(`
-			Port GUIDs are unique in a fabric: the subnet manager takes two ports with one GUID for
-			the same port. The rule compares all pools.`),
-		Remedy: "give each VF a GUID of its own",
-		Wrong:  "\"guidsRange\": {\"start\": \"02:00:00:00:00:00:00:02\"",
-		Right:  "\"guidsRange\": {\"start\": \"02:00:00:00:00:00:01:00\"",
-	}, Rule{
-		ID: "guid-pool-size", Title: "a GUID pool without a GUID for each VF", Severity: SeverityError,
-		Explanation: prose.Join(`
-			If the pool exists on a node, every VF on InfiniBand needs a GUID: a PF without an
-			entry, or with fewer GUIDs than VFs, fails.`),
-		Remedy: "write a GUID for each VF of each PF",
-		Wrong:  "      {\"pciAddress\": \"0000:3b:00.0\", \"guids\": [\"02:00:00:00:00:00:00:01\"]}",
-		Right: "      {\"pciAddress\": \"0000:3b:00.0\", \"guids\": [\"02:00:00:00:00:00:00:01\", " +
-			"\"02:00:00:00:00:00:00:02\"]}",
-	})
-}
 
 // checkGUIDPools is the check of the group guid-pool.
 func checkGUIDPools(p *pass) {

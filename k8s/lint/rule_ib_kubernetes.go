@@ -5,40 +5,15 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/manifest"
 )
 
-func ibKubernetes() Rule {
-	return Rule{
-		ID: "ib-kubernetes", Title: "a partition or a pool of GUIDs that ib-kubernetes can't use",
-		Severity: SeverityError,
-		Kinds:    []string{k8s.KindNAD, k8s.KindConfigMap},
-		Explanation: prose.Join(`
-			ib-sriov ignores pkey. ib-kubernetes, where it runs, reads it and adds the GUIDs of pods
-			to the partition through UFM; its plugin noop does nothing, and there is no plugin for
-			OpenSM. A pkey starts with 0x and has 15 bits. With ibKubernetesEnabled, ib-sriov waits for
-			ib-kubernetes; if ib-kubernetes doesn't run, pods fail ("please check mellanox
-			ib-kubernetes"). The ConfigMap ib-kubernetes-config sets the range of its GUIDs.`),
-		Remedy:  "write the number of the partition, from 0x0001 to 0x7fff",
-		Wrong:   "\"pkey\": \"0x8001\"",
-		Right:   "\"pkey\": \"0x0001\"",
-		Sources: []string{srcIBKubernetes, srcIBCNI},
-		check: func(p *pass) {
-			for _, d := range p.handwritten() {
-				for _, plugin := range pluginsOf(d.Value.Spec.Config) {
-					if plugin.Type == "ib-sriov" {
-						checkPKey(p, d, plugin)
-					}
-				}
-			}
-			for _, o := range p.objects {
-				if o.Kind == k8s.KindConfigMap && o.Find("data", "DAEMON_SM_PLUGIN") != nil {
-					checkIBKubernetes(p, o)
-				}
-			}
-		},
+func checkPKeys(p *pass, d *nad) {
+	for _, plugin := range pluginsOf(d.Value.Spec.Config) {
+		if plugin.Type == "ib-sriov" {
+			checkPKey(p, d, plugin)
+		}
 	}
 }
 
@@ -66,6 +41,9 @@ func checkPKey(p *pass, d *nad, plugin cniPlugin) {
 }
 
 func checkIBKubernetes(p *pass, o *manifest.Object) {
+	if o.Kind != k8s.KindConfigMap || o.Find("data", "DAEMON_SM_PLUGIN") == nil {
+		return
+	}
 	text := func(key string) string {
 		if v := o.Find("data", key); v != nil {
 			return v.Text

@@ -7,37 +7,13 @@ import (
 	"strings"
 
 	"github.com/rdmakit/rdmakit/internal/text/english"
-	"github.com/rdmakit/rdmakit/internal/text/prose"
-	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/ipam"
 	"github.com/rdmakit/rdmakit/k8s/manifest"
 )
 
-func ipamCapacity() Rule {
-	return Rule{
-		ID: "ipam-capacity", Title: "fewer addresses than interfaces", Severity: SeverityError,
-		Kinds: []string{k8s.KindNetwork, k8s.KindIBNetwork, k8s.KindNAD},
-		Explanation: prose.Join(`
-			Every VF in use needs an address, so a network needs as many addresses as it has VFs on
-			all nodes together. Pods without an address stay in ContainerCreating ("Could not
-			allocate IP in range"). Network and broadcast addresses and exclusions are not
-			available, and neither are addresses of pods that were killed, until whereabouts'
-			reconciler runs. If a network has several ranges, an interface gets an address from each.
-			host-local assigns addresses on each node separately and reserves the gateway's address;
-			static assigns one address to all pods. Without nodes, the rule counts the pods of the
-			manifests.`),
-		Remedy:  "use a larger range",
-		Wrong:   "      \"range\": \"192.168.0.0/29\"",
-		Right:   "      \"range\": \"192.168.0.0/24\"",
-		Reports: []string{"k8snetworkplumbingwg/whereabouts#291", "k8snetworkplumbingwg/multus-cni#1442"},
-		Sources: []string{srcWhereabouts, srcHostLocal},
-		check: func(p *pass) {
-			for _, ref := range p.ipams() {
-				if have, least, ok := capacity(ref); ok {
-					checkCapacity(p, ref, have, least)
-				}
-			}
-		},
+func checkIPAMCapacity(p *pass, ref ipamRef) {
+	if have, least, ok := capacity(ref); ok {
+		checkCapacity(p, ref, have, least)
 	}
 }
 

@@ -4,48 +4,16 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rdmakit/rdmakit/internal/text/prose"
-	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/ipam"
 	"github.com/rdmakit/rdmakit/k8s/manifest"
 )
 
-func ipamEmpty() []Rule {
-	return group("ipam-empty", Rule{
-		ID: "ipam-missing", Title: "a network without addresses", Severity: SeverityWarn,
-		Kinds: []string{k8s.KindNetwork, k8s.KindIBNetwork, k8s.KindNAD},
-		Explanation: prose.Join(`
-			Without ipam the operator renders "ipam": {} and the interface gets no address. RoCE
-			derives its GIDs from IP addresses: without an address the device has only a link-local
-			GID, with which queue pairs can connect at most within one layer 2 network. On
-			InfiniBand verbs need no IP address, but rping and librdmacm do.`),
-		Remedy:  "set ipam; whereabouts assigns addresses that are unique in the cluster",
-		Wrong:   "  ipam: '{}'",
-		Right:   "  ipam: '{\"type\": \"whereabouts\", \"range\": \"192.168.0.0/24\"}'",
-		Sources: []string{srcRender, srcWhereabouts, srcHostLocal},
-		check: func(p *pass) {
-			for _, n := range p.networks {
-				checkIPAMEmpty(p, n)
-			}
-			for _, ref := range p.ipams() {
-				ours := ref.use == rdmaYes || ref.use == rdmaUnknown && ref.vf()
-				if ours && ref.conf.Type == ipam.TypeHostLocal && p.severalNodes(ref.resource) {
-					p.as(
-						"ipam-host-local",
-					).warn(ref.Object, ref.at, "host-local assigns addresses from the same range "+
-						"on each node: pods on two nodes get the same address").place(ref.key("type"))
-				}
-			}
-		},
-	}, Rule{
-		ID: "ipam-host-local", Title: "a network with the same addresses on several nodes", Severity: SeverityWarn,
-		Explanation: prose.Join(`
-			host-local assigns addresses on each node separately from the same range, so pods on two
-			nodes get the same address.`),
-		Remedy: "use an IPAM that knows the cluster, such as whereabouts or nv-ipam",
-		Wrong:  "  ipam: '{\"type\": \"host-local\", \"subnet\": \"192.168.0.0/24\"}'",
-		Right:  "  ipam: '{\"type\": \"whereabouts\", \"range\": \"192.168.0.0/24\"}'",
-	})
+func checkHostLocal(p *pass, ref ipamRef) {
+	ours := ref.use == rdmaYes || ref.use == rdmaUnknown && ref.vf()
+	if ours && ref.conf.Type == ipam.TypeHostLocal && p.severalNodes(ref.resource) {
+		p.warn(ref.Object, ref.at, "host-local assigns addresses from the same range on each node: pods on two "+
+			"nodes get the same address").place(ref.key("type"))
+	}
 }
 
 func checkIPAMEmpty(p *pass, n *network) {

@@ -8,35 +8,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/internal/text/spelling"
-	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/ipam"
 )
-
-func ipamFields() Rule {
-	return Rule{
-		ID: "ipam-fields", Title: "an unknown, missing or invalid field of an IPAM plugin",
-		Severity: SeverityError,
-		Kinds:    []string{k8s.KindNetwork, k8s.KindIBNetwork, k8s.KindNAD},
-		Explanation: prose.Join(`
-			The fields of ipam are not checked before a pod starts, and plugins ignore unknown
-			fields. whereabouts reads range, range_start and range_end; host-local reads subnet,
-			rangeStart and rangeEnd, or ranges, a list of lists of objects with these fields; static
-			reads addresses. With the fields of another plugin, a plugin has no range or ignores the
-			bounds. node_slice_size divides the range among nodes, so its prefix must be longer than
-			the range's.`),
-		Remedy:  "use the fields of the plugin that the field type selects",
-		Wrong:   "      \"subnet\": \"192.168.0.0/24\"",
-		Right:   "      \"range\": \"192.168.0.0/24\"",
-		Sources: []string{srcWhereabouts, srcHostLocal},
-		check: func(p *pass) {
-			for _, ref := range p.ipams() {
-				checkIPAMFields(p, ref)
-			}
-		},
-	}
-}
 
 // mapKeys is maps.Keys for maps with string keys.
 func mapKeys[V any](m map[string]V) func(func(string) bool) { return maps.Keys(m) }
@@ -131,9 +105,7 @@ func checkIPAMFields(p *pass, ref ipamRef) {
 		return
 	}
 	if fields["ipam"] != nil {
-		f := p.error(
-			ref.Object, ref.at, "ipam contains another ipam: plugins look for the fields one level higher",
-		).place(ref.key("ipam"))
+		f := p.atField(ref, "ipam", "ipam contains another ipam: plugins look for the fields one level higher")
 		f.Remedy = "keep only the content of the inner ipam"
 		return
 	}
@@ -144,7 +116,7 @@ func checkIPAMFields(p *pass, ref ipamRef) {
 	known := ipamKeys(plugin)
 	if known == nil {
 		if near := spelling.Nearest(plugin, ipamTypes(), spelling.Strict); near != "" && near != plugin {
-			p.error(ref.Object, ref.at, "unknown plugin %q", plugin).place(ref.key("type")).fix(`"type": %q`, near)
+			p.atField(ref, "type", "unknown plugin %q", plugin).fix(`"type": %q`, near)
 		}
 		return
 	}
@@ -154,8 +126,8 @@ func checkIPAMFields(p *pass, ref ipamRef) {
 		if e.Value != "array" && strings.HasPrefix(string(fields[name]), "[") {
 			whose = "an entry of " + name
 		}
-		p.error(ref.Object, ref.at, "%s %s: %s rejects it, and no pod starts", whose, wrongTypeText(e), plugin).place(
-			ref.key(name),
+		p.as("ipam-value").atField(
+			ref, name, "%s %s: %s rejects it, and no pod starts", whose, wrongTypeText(e), plugin,
 		).Remedy = "change the type of the value"
 	}
 	checkKeys(p, ref, fields, known)
@@ -171,7 +143,7 @@ func checkIPAMFields(p *pass, ref ipamRef) {
 		checkWhereabouts(p, ref, fields)
 	case ipam.TypeHostLocal:
 		if len(ref.conf.Sets()) == 0 && ref.wrongType == nil {
-			p.error(ref.Object, ref.at, "host-local has no range").place(ref.key("type")).fix(
+			p.as("ipam-field").atField(ref, "type", "host-local has no range").fix(
 				`"ranges": [[{"subnet": "192.168.0.0/24"}]]`)
 		}
 	}
@@ -190,7 +162,7 @@ func checkKeys(p *pass, ref ipamRef, fields map[string]json.RawMessage, known []
 			right = spelling.Nearest(name, known, spelling.Strict)
 		}
 		if right != "" {
-			p.error(ref.Object, ref.at, "%s has no field %s", plugin, name).place(ref.key(name)).fix("%s", right)
+			p.as("ipam-field").atField(ref, name, "%s has no field %s", plugin, name).fix("%s", right)
 		}
 	}
 }
@@ -215,14 +187,14 @@ func entriesOf(text json.RawMessage) []map[string]json.RawMessage {
 
 func checkWhereabouts(p *pass, ref ipamRef, fields map[string]json.RawMessage) {
 	if ref.conf.Range == "" && ref.conf.Subnet == "" && len(ref.conf.IPRanges) == 0 && fields["addresses"] == nil {
-		p.error(ref.Object, ref.at, "whereabouts has no range").place(ref.key("type")).fix(`"range": "192.168.0.0/24"`)
+		p.as("ipam-field").atField(ref, "type", "whereabouts has no range").fix(`"range": "192.168.0.0/24"`)
 	}
 	for _, name := range []string{"enable_overlapping_ranges", "sleep_for_race"} {
 		var value any
 		_ = json.Unmarshal(fields[name], &value) // absent: nil
 		if text, quoted := value.(string); quoted {
-			p.error(ref.Object, ref.at, "%s is a string: whereabouts rejects it, and no pod starts", name).place(
-				ref.key(name),
+			p.as("ipam-value").atField(
+				ref, name, "%s is a string: whereabouts rejects it, and no pod starts", name,
 			).fix("%q: %s", name, text)
 		}
 	}
@@ -232,15 +204,14 @@ func checkWhereabouts(p *pass, ref ipamRef, fields map[string]json.RawMessage) {
 	}
 	bits, err := strconv.Atoi(strings.TrimPrefix(slice, "/"))
 	if err != nil || bits < 0 || bits > 128 {
-		p.error(ref.Object, ref.at, "node_slice_size %q is not a prefix length", slice).place(
-			ref.key("node_slice_size"),
-		).fix(`"node_slice_size": "/26"`)
+		p.as("ipam-value").atField(ref, "node_slice_size", "node_slice_size %q is not a prefix length", slice).fix(
+			`"node_slice_size": "/26"`)
 		return
 	}
 	for _, s := range ref.spans {
 		if bits <= s.Prefix.Bits() || bits > s.Prefix.Addr().BitLen()-2 {
-			p.error(ref.Object, ref.at, "node_slice_size /%d can't divide %s among nodes", bits, s.Prefix).place(
-				ref.key("node_slice_size"),
+			p.as("ipam-value").atField(
+				ref, "node_slice_size", "node_slice_size /%d can't divide %s among nodes", bits, s.Prefix,
 			).Remedy = fmt.Sprintf("write a prefix length longer than /%d and at most /%d", s.Prefix.Bits(),
 				s.Prefix.Addr().BitLen()-2)
 			return

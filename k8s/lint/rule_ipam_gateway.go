@@ -4,65 +4,14 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/rdmakit/rdmakit/internal/text/prose"
-	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/ipam"
 )
 
-func ipamGateway() []Rule {
-	return group("ipam-gateway", Rule{
-		ID: "ipam-default-route", Title: "a default route through an RDMA network", Severity: SeverityError,
-		Kinds: []string{k8s.KindNetwork, k8s.KindIBNetwork, k8s.KindNAD},
-		Explanation: prose.Join(`
-			A default route through the RDMA network sends the pod's traffic to services and the API
-			server there too, and so do two routes that cover half of the addresses each. It is
-			reported only if the network is known to be for RDMA: by its policy (isRdma), its
-			plugins, or the name of its resource. Another network may be meant as the pod's way out.`),
-		Remedy:  "write routes only to the subnets of the other rails",
-		Wrong:   "      \"routes\": [{\"dst\": \"0.0.0.0/0\"}]",
-		Right:   "      \"routes\": [{\"dst\": \"192.168.0.0/16\"}]",
-		Sources: []string{srcWhereabouts, srcHostLocal},
-		check: func(p *pass) {
-			for _, ref := range p.ipams() {
-				if ref.use != rdmaNo {
-					checkRoutes(p, ref)
-					checkGateway(p, ref)
-				}
-			}
-		},
-	}, Rule{
-		ID: "ipam-route", Title: "a route that the kernel or the plugin rejects", Severity: SeverityError,
-		Explanation: prose.Join(`
-			A route needs dst as ADDRESS/LENGTH, and gw within the network's range: the kernel
-			rejects a route over a gateway that it can't reach, and no pod starts.`),
-		Remedy: "write dst as 192.168.0.0/16, and gw as an address of the range",
-		Wrong:  "      \"routes\": [{\"dst\": \"192.168.0.0\"}]",
-		Right:  "      \"routes\": [{\"dst\": \"192.168.0.0/16\"}]",
-	}, Rule{
-		ID: "ipam-gateway-address", Title: "a gateway that the pod can't reach", Severity: SeverityError,
-		Explanation: prose.Join(`
-			A gateway is an address of the network's range. host-local rejects another one, and no
-			pod starts; with whereabouts the pod can't reach it.`),
-		Remedy: "write an address of the range",
-		Wrong:  "      \"gateway\": \"192.168.100.1\"",
-		Right:  "      \"gateway\": \"192.168.0.1\"",
-	}, Rule{
-		ID: "ipam-gateway-unused", Title: "a gateway on an RDMA network that no route uses", Severity: SeverityWarn,
-		Explanation: prose.Join(`
-			Hosts in the subnet of an RDMA network need no gateway. It is harmless if rails are
-			routed on purpose, with routes to the subnets of the other rails.`),
-		Remedy: "remove it, or add the routes that need it",
-		Wrong:  "      \"routes\": []",
-		Right:  "      \"routes\": [{\"dst\": \"192.168.0.0/16\"}]",
-	}, Rule{
-		ID: "ipam-gateway-taken", Title: "a gateway whose address a pod may get", Severity: SeverityWarn,
-		Explanation: prose.Join(`
-			whereabouts doesn't reserve the gateway's address, so it must be outside of range_start
-			to range_end, or in exclude.`),
-		Remedy: "add it to exclude, or choose one outside of range_start to range_end",
-		Wrong:  "      \"range_start\": \"192.168.0.1\"",
-		Right:  "      \"range_start\": \"192.168.0.10\"",
-	})
+func checkIPAMGateway(p *pass, ref ipamRef) {
+	if ref.use != rdmaNo {
+		checkRoutes(p, ref)
+		checkGateway(p, ref)
+	}
 }
 
 func checkGateway(p *pass, ref ipamRef) {
@@ -139,9 +88,7 @@ func checkRoutes(p *pass, ref ipamRef) {
 			continue
 		case dst.Bits() == 0:
 			if ref.use == rdmaYes {
-				p.error(ref.Object, ref.at, "the route to %s sends all traffic to the RDMA network", r.Dst).place(
-					ref.key("routes"),
-				).Value = r.Dst
+				p.atField(ref, "routes", "the route to %s sends all traffic to the RDMA network", r.Dst).Value = r.Dst
 			}
 			wide = true
 		}
@@ -160,8 +107,8 @@ func checkRoutes(p *pass, ref ipamRef) {
 	}
 	for _, family := range []string{"0.0.0.0/0", "::/0"} {
 		if everything := netip.MustParsePrefix(family); !wide && ref.use == rdmaYes && covered(everything, all) {
-			p.error(ref.Object, ref.at, "the routes together cover %s and send all traffic to the RDMA network",
-				family).place(ref.key("routes"))
+			p.atField(ref, "routes", "the routes together cover %s and send all traffic to the RDMA network",
+				family)
 			return
 		}
 	}

@@ -4,37 +4,16 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/rdmakit/rdmakit/internal/text/prose"
-	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/manifest"
 )
 
-func ipamJSON() Rule {
-	return Rule{
-		ID: "ipam-json", Title: "invalid JSON in a field", Severity: SeverityError,
-		Kinds: []string{k8s.KindNetwork, k8s.KindIBNetwork, k8s.KindNAD},
-		Explanation: prose.Join(`
-			ipam, capabilities and metaPlugins of a network, and config of a
-			NetworkAttachmentDefinition, are JSON in a string. The API server doesn't check the
-			JSON, and the operator copies it without spaces. The error appears when the operator
-			renders the network or when a pod starts. NVIDIA's own example for InfiniBand has a
-			comma before a closing bracket.`),
-		Remedy:  "make it valid JSON",
-		Wrong:   "      \"range\": \"192.168.0.0/24\",\n    }",
-		Right:   "      \"range\": \"192.168.0.0/24\"\n    }",
-		Sources: []string{srcAPIServer, srcRender, srcNVIDIA},
-		check: func(p *pass) {
-			for _, n := range p.networks {
-				p.jsonText(n.Object, path{"spec", "ipam"}, "{")
-				p.jsonText(n.Object, path{"spec", "capabilities"}, "{")
-				p.jsonText(n.Object, path{"spec", "metaPlugins"}, "[")
-			}
-			for _, nad := range p.nads {
-				p.jsonText(nad.Object, path{"spec", "config"}, "{")
-			}
-		},
-	}
+func checkNetworkJSON(p *pass, n *network) {
+	p.jsonText(n.Object, path{"spec", "ipam"}, "{")
+	p.jsonText(n.Object, path{"spec", "capabilities"}, "{")
+	p.jsonText(n.Object, path{"spec", "metaPlugins"}, "[")
 }
+
+func checkConfigJSON(p *pass, d *nad) { p.jsonText(d.Object, path{"spec", "config"}, "{") }
 
 // jsonText checks a text that must be a JSON object or, if form is "[", a comma-separated list of
 // JSON objects without the brackets.

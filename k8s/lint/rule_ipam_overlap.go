@@ -4,40 +4,22 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/rdmakit/rdmakit/internal/text/prose"
-	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/ipam"
 )
 
-func ipamOverlap() Rule {
-	return Rule{
-		ID: "ipam-overlap", Title: "addresses that another rail or the cluster uses", Severity: SeverityError,
-		Kinds: []string{k8s.KindNetwork, k8s.KindIBNetwork, k8s.KindNAD},
-		Explanation: prose.Join(`
-			If two interfaces of a pod are in one subnet, each answers ARP requests for the other,
-			and the first route wins, so traffic of one rail leaves through the other; on two
-			fabrics it is lost. A range that overlaps with those of pods, services or hosts sends
-			their traffic to the RDMA network. The cluster's ranges are taken from --reserved and
-			from the podCIDRs of nodes, the addresses of hosts from nodes and snapshots.`),
-		Remedy:  "give each rail a separate subnet outside of the cluster's ranges",
-		Wrong:   "      \"range\": \"192.168.0.128/25\"",
-		Right:   "      \"range\": \"192.168.1.0/24\"",
-		Sources: []string{srcWhereabouts},
-		check: func(p *pass) {
-			refs, reserved := p.ipams(), p.reserved()
-			earlier := railRanges{equal: map[netip.Prefix][]railRange{}, below: map[netip.Prefix][]railRange{}}
-			for i, ref := range refs {
-				for j, s := range ref.spans {
-					checkReserved(p, reserved, ref, s)
-					checkRailOverlap(p, &earlier, ref, s)
-					checkOwnOverlap(p, ref, ref.spans[:j], s)
-				}
-				for _, s := range ref.spans {
-					earlier.add(&refs[i], s)
-				}
-				checkReservedRoutes(p, reserved, ref)
-			}
-		},
+func checkIPAMOverlap(p *pass) {
+	refs, reserved := p.ipams(), p.reserved()
+	earlier := railRanges{equal: map[netip.Prefix][]railRange{}, below: map[netip.Prefix][]railRange{}}
+	for i, ref := range refs {
+		for j, s := range ref.spans {
+			checkReserved(p, reserved, ref, s)
+			checkRailOverlap(p, &earlier, ref, s)
+			checkOwnOverlap(p, ref, ref.spans[:j], s)
+		}
+		for _, s := range ref.spans {
+			earlier.add(&refs[i], s)
+		}
+		checkReservedRoutes(p, reserved, ref)
 	}
 }
 

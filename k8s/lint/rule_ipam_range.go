@@ -4,42 +4,18 @@ import (
 	"net/netip"
 	"strings"
 
-	"github.com/rdmakit/rdmakit/internal/text/prose"
-	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/ipam"
 )
 
-func ipamRangeRule() Rule {
-	return Rule{
-		ID: "ipam-range", Title: "bounds or exclusions outside of their range", Severity: SeverityError,
-		Kinds: []string{k8s.KindNetwork, k8s.KindIBNetwork, k8s.KindNAD},
-		Explanation: prose.Join(`
-			whereabouts silently ignores range_start and range_end if they are outside of range or
-			if the start is after the end; pods then get any address of range, including those of
-			hosts and switches. In the form START-END/LENGTH it rejects a start outside of the
-			network and ignores range_start and range_end. It accepts exclusions outside of the
-			range, and exclusions that leave no address. host-local rejects bounds outside of
-			subnet, and a start after the end.`),
-		Remedy:  "write bounds and exclusions within range",
-		Wrong:   "      \"range_start\": \"192.168.1.10\"",
-		Right:   "      \"range_start\": \"192.168.0.10\"",
-		Sources: []string{srcWhereabouts, srcHostLocal},
-		check: func(p *pass) {
-			for _, ref := range p.ipams() {
-				for _, r := range ref.ranges() {
-					if s, err := ipam.Parse(r); err == nil {
-						checkBounds(p, ref, r, s)
-					}
-				}
-			}
-		},
+func checkBounds(p *pass, ref ipamRef) {
+	for _, r := range ref.ranges() {
+		if s, err := ipam.Parse(r); err == nil && r.Of != ipam.TypeStatic { // which has one address
+			checkRangeBounds(p, ref, r, s)
+		}
 	}
 }
 
-func checkBounds(p *pass, ref ipamRef, r ipam.Range, s ipam.Span) {
-	if r.Of == ipam.TypeStatic {
-		return // one address, and no bounds
-	}
+func checkRangeBounds(p *pass, ref ipamRef, r ipam.Range, s ipam.Span) {
 	var names [2]string
 	_, names[0], names[1] = rangeKeys(r)
 	outside, backwards := "whereabouts ignores it, and pods get any address of the range", "whereabouts ignores both"
@@ -69,17 +45,25 @@ func checkBounds(p *pass, ref ipamRef, r ipam.Range, s ipam.Span) {
 		p.error(ref.Object, ref.at, "%s %s is after %s %s: %s", names[0], bounds[0], names[1], bounds[1],
 			backwards).place(ref.keyOf(names[0], r.RangeStart)).Value = r.RangeStart
 	}
+}
+
+func checkExclude(p *pass, ref ipamRef) {
+	for _, r := range ref.ranges() {
+		if s, err := ipam.Parse(r); err == nil && r.Of != ipam.TypeStatic {
+			checkRangeExclude(p, ref, r, s)
+		}
+	}
+}
+
+func checkRangeExclude(p *pass, ref ipamRef, r ipam.Range, s ipam.Span) {
 	if s.Size() == 0 {
-		p.error(ref.Object, ref.at, "exclude leaves no address of %s for pods", r.Range).place(
-			ref.key("exclude"))
+		p.atField(ref, "exclude", "exclude leaves no address of %s for pods", r.Range)
 	}
 	for _, text := range r.Exclude {
 		x, err := ipam.ParseExclude(text)
 		switch {
 		case err != nil:
-			p.error(ref.Object, ref.at, "exclude contains %q, which is not an address range", text).place(
-				ref.key("exclude"),
-			).Value = text
+			p.atField(ref, "exclude", "exclude contains %q, which is not an address range", text).Value = text
 		case !x.Overlaps(s.Prefix):
 			p.warn(ref.Object, ref.at, "exclude contains %s, which is not in %s", text, s.Prefix).place(
 				ref.key("exclude"),

@@ -6,38 +6,16 @@ import (
 	"strings"
 
 	"github.com/rdmakit/rdmakit/internal/text/english"
-	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
 
-func linkTypeChange() Rule {
-	return Rule{
-		ID: "linktype-change", Title: "a linkType that differs from the port's", Severity: SeverityError, Nodes: true,
-		Kinds: []string{k8s.KindPolicy},
-		Explanation: prose.Join(`
-			linkType is not a filter. On NVIDIA cards the operator writes it into the firmware
-			(LINK_TYPE_P1, LINK_TYPE_P2) of every selected port with the other link type, drains the
-			node and reboots it. The port then uses the other protocol and loses its connections.
-			The link type of other vendors' cards is fixed, so the device plugin finds no matching
-			VF.`),
-		Remedy: "write the port's link type, or select only the ports that you want to change",
-		Wrong:  "  linkType: eth",
-		Right:  "  linkType: IB",
-		Reports: []string{
-			"k8snetworkplumbingwg/sriov-network-operator#225", "k8snetworkplumbingwg/sriov-network-operator#306",
-		},
-		Sources: []string{srcMellanox, srcDevicePlugin},
-		check: func(p *pass) {
-			for _, pol := range p.policies {
-				s := pol.Value.Spec
-				// the API server rejects other values
-				known := slices.Contains([]string{source.LinkETH, source.LinkIB}, strings.ToUpper(s.LinkType))
-				if known && !k8s.ValueOf(s.ExternallyManaged) {
-					checkLinkChange(p, pol)
-				}
-			}
-		},
+func checkLinkTypeChange(p *pass, pol *policy) {
+	s := pol.Value.Spec
+	// the API server rejects other values
+	known := slices.Contains([]string{source.LinkETH, source.LinkIB}, strings.ToUpper(s.LinkType))
+	if known && !k8s.ValueOf(s.ExternallyManaged) {
+		checkLinkChange(p, pol)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
@@ -12,39 +11,12 @@ import (
 // largestMTU is the most that switches for Ethernet commonly forward.
 const largestMTU = 9216
 
-func mtuRules() []Rule {
-	return group("mtu", Rule{
-		ID: "mtu-large", Title: "an MTU that no switch forwards", Severity: SeverityWarn,
-		Kinds: []string{k8s.KindPolicy},
-		Explanation: prose.Join(`
-			The operator sets the MTU of the PF and its VFs, and doesn't ask the network. Switches
-			commonly forward at most 9216 bytes, and drop larger frames without a message: small
-			messages pass and large ones hang. maxMTU in the settings file has the MTU of your
-			switches.`),
-		Remedy:  "write the MTU of the switches, such as 9000",
-		Wrong:   "  mtu: 16000",
-		Right:   "  mtu: 9000",
-		Sources: []string{srcDaemon},
-		check: func(p *pass) {
-			for _, pol := range p.policies {
-				link, _ := p.linkOf(pol)
-				mtu, most := k8s.ValueOf(pol.Value.Spec.MTU), cmp.Or(p.in.Options.MaxMTU, largestMTU)
-				if link != source.LinkIB && mtu > most {
-					p.warn(pol.Object, path{"spec", "mtu"}, "mtu %d is more than switches forward (%d)", mtu, most)
-				}
-			}
-			checkRailMTUs(p.as("mtu-rails"))
-		},
-	}, Rule{
-		ID: "mtu-rails", Title: "rails of one pod with different MTUs", Severity: SeverityWarn,
-		Explanation: prose.Join(`
-			A job spreads its traffic evenly over the rails of a pod and waits for the slowest. RDMA
-			over Ethernet takes the largest path MTU that fits into that of the network device: 4096
-			bytes with 9000, 1024 with 1500.`),
-		Remedy: "write the same mtu in the policies of all rails",
-		Wrong:  "  mtu: 1500\n  priority: 80",
-		Right:  "  mtu: 9000\n  priority: 80",
-	})
+func checkLargeMTU(p *pass, pol *policy) {
+	link, _ := p.linkOf(pol)
+	mtu, most := k8s.ValueOf(pol.Value.Spec.MTU), cmp.Or(p.in.Options.MaxMTU, largestMTU)
+	if link != source.LinkIB && mtu > most {
+		p.warn(pol.Object, path{"spec", "mtu"}, "mtu %d is more than switches forward (%d)", mtu, most)
+	}
 }
 
 // checkRailMTUs reports each policy once whose mtu differs from that of another rail of a pod.

@@ -5,82 +5,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/internal/text/spelling"
 	"github.com/rdmakit/rdmakit/k8s"
 )
 
-func nadStructure() []Rule {
-	return group("nad-structure", Rule{
-		ID: "nad-plugin", Title: "a CNI plugin that doesn't exist", Severity: SeverityError,
-		Kinds: []string{k8s.KindNAD, k8s.KindNetwork, k8s.KindIBNetwork},
-		Explanation: prose.Join(`
-			type is the name of a plugin's program: sriov, ib-sriov, rdma. Nobody checks it before a
-			pod starts, and no pod starts with a name that isn't installed.`),
-		Remedy:  "write the name of the plugin's program",
-		Wrong:   "\"type\": \"ib-sriov-cni\"",
-		Right:   "\"type\": \"ib-sriov\"",
-		Sources: []string{srcMultus, srcIBCNI, srcRDMACNI, srcWhereabouts},
-		check:   checkNADs,
-	}, Rule{
-		ID: "nad-order", Title: "CNI plugins in an order that doesn't work", Severity: SeverityError,
-		Explanation: prose.Join(`
-			In a list of plugins, the plugin that creates the interface comes first and rdma after
-			it. When whereabouts cleans up addresses, it looks at the first plugin only.`),
-		Remedy: "put the plugin that creates the interface first",
-		Wrong:  "      {\"type\": \"rdma\"}, {\"type\": \"ib-sriov\"",
-		Right:  "      {\"type\": \"ib-sriov\"",
-	}, Rule{
-		ID: "nad-value", Title: "a value that a CNI plugin rejects", Severity: SeverityError,
-		Explanation: prose.Join(`
-			sriov and ib-sriov accept link_state auto, enable or disable; sriov accepts spoofchk and
-			trust on or off, and vlan from 0 to 4094. With another value or type no pod starts.`),
-		Remedy: "write a value that the plugin accepts",
-		Wrong:  "\"link_state\": \"up\"",
-		Right:  "\"link_state\": \"enable\"",
-	}, Rule{
-		ID: "nad-field", Title: "a field that ib-sriov ignores", Severity: SeverityError,
-		Explanation: prose.Join(`
-			CNI plugins ignore unknown fields. ib-sriov has no fields for VLANs, spoof checking and
-			rates, which sriov has, and spells some of its own differently.`),
-		Remedy: "remove the field, or spell it as ib-sriov does",
-		Wrong:  "\"rdma_isolation\": true",
-		Right:  "\"rdmaIsolation\": true",
-	}, Rule{
-		ID: "nad-resource", Title: "a network of VFs without the resource's annotation", Severity: SeverityError,
-		Explanation: prose.Join(`
-			sriov and ib-sriov get their VF through the annotation k8s.v1.cni.cncf.io/resourceName,
-			PREFIX/RESOURCE. Without it pods fail with "VF pci addr is required".`),
-		Remedy: "write k8s.v1.cni.cncf.io/resourceName: PREFIX/RESOURCE",
-		Wrong:  "k8s.v1.cni.cncf.io/resourceName: rail0",
-		Right:  "k8s.v1.cni.cncf.io/resourceName: nvidia.com/rail0",
-		Reports: []string{
-			"k8snetworkplumbingwg/sriov-network-device-plugin#258",
-			"k8snetworkplumbingwg/sriov-network-device-plugin#310",
-		},
-	}, Rule{
-		ID: "nad-version", Title: "a list of CNI plugins without cniVersion", Severity: SeverityWarn,
-		Explanation: prose.Join(`
-			Without cniVersion a configuration has version 0.1.0 of the specification, which doesn't
-			have lists of plugins: what happens depends on the runtime.`),
-		Remedy: "write cniVersion",
-		Wrong:  "{\"name\": \"rail1\", \"plugins\": [",
-		Right:  "{\"cniVersion\": \"1.0.0\", \"name\": \"rail1\", \"plugins\": [",
-	})
-}
-
-// checkNADs is the check of the group nad-structure.
-func checkNADs(p *pass) {
-	for _, d := range p.handwritten() {
-		w := nadWalk{pass: p, nad: d}
-		w.chain()
-	}
-	for _, n := range p.networks {
-		for _, plugin := range pluginsOf(metaPlugins(n)) {
-			if near := nearestPlugin(plugin.Type); near != "" {
-				p.error(n.Object, path{"spec", "metaPlugins"}, "unknown plugin %q", plugin.Type).fix(
-					`"type": %q`, near)
-			}
+func checkMetaPluginNames(p *pass, n *network) {
+	for _, plugin := range pluginsOf(metaPlugins(n)) {
+		if near := nearestPlugin(plugin.Type); near != "" {
+			p.error(n.Object, path{"spec", "metaPlugins"}, "unknown plugin %q", plugin.Type).fix(`"type": %q`, near)
 		}
 	}
 }
@@ -120,8 +52,10 @@ func (w *nadWalk) at(rule string, severity Severity, text, format string, args .
 	return f
 }
 
-func (w *nadWalk) chain() {
-	config := w.nad.Value.Spec.Config
+// checkNAD is the check of the rules of the group nad-structure, except for SriovNetworks.
+func checkNAD(p *pass, d *nad) {
+	w := nadWalk{pass: p, nad: d}
+	config := d.Value.Spec.Config
 	list := pluginsOf(config)
 	if len(list) == 0 {
 		return // absent, or reported by ipam-json

@@ -5,42 +5,21 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/internal/text/spelling"
-	"github.com/rdmakit/rdmakit/k8s"
 )
 
-func networkResource() Rule {
-	return Rule{
-		ID: "network-resource", Title: "a network whose resource no policy creates", Severity: SeverityError,
-		Kinds: []string{k8s.KindNetwork, k8s.KindIBNetwork},
-		Explanation: prose.Join(`
-			resourceName of a network must equal resourceName of a policy, without the prefix.
-			Otherwise pods that request the network's resource stay pending, and pods that request
-			another resource get no VF on the network. The rule needs policies, or the resources of
-			nodes.`),
-		Remedy: "write the resourceName of the policy",
-		Wrong:  "  resourceName: rail_0",
-		Right:  "  resourceName: rail0",
-		Reports: []string{
-			"k8snetworkplumbingwg/sriov-network-device-plugin#258",
-			"k8snetworkplumbingwg/sriov-network-device-plugin#310",
-		},
-		Sources: []string{srcRender},
-		check: func(p *pass) {
-			known := p.resources()
-			for _, n := range p.networks {
-				r := n.Spec.ResourceName
-				if r == "" || len(known) == 0 || slices.Contains(known, r) || strings.Contains(r, "/") {
-					continue
-				}
-				f := p.error(n.Object, path{"spec", "resourceName"}, "no policy creates resource %q; known are %s",
-					r, shorten(strings.Join(known, ", ")))
-				if near := spelling.Nearest(r, known, spelling.Loose); near != "" {
-					f.fix("resourceName: %s", near)
-				}
-			}
-		},
+func checkNetworkResource(p *pass) {
+	known := p.resources()
+	for _, n := range p.networks {
+		r := n.Spec.ResourceName
+		if r == "" || len(known) == 0 || slices.Contains(known, r) || strings.Contains(r, "/") {
+			continue
+		}
+		f := p.error(n.Object, path{"spec", "resourceName"}, "no policy creates resource %q; known are %s",
+			r, shorten(strings.Join(known, ", ")))
+		if near := spelling.Nearest(r, known, spelling.Loose); near != "" {
+			f.fix("resourceName: %s", near)
+		}
 	}
 }
 

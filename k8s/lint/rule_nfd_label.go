@@ -4,40 +4,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/manifest"
 )
 
-func nfdLabel() Rule {
-	return Rule{
-		ID: "nfd-label", Title: "a label that Node Feature Discovery doesn't publish in this form",
-		Severity: SeverityWarn,
-		Kinds:    []string{k8s.KindPolicy, k8s.KindPoolConfig},
-		Explanation: prose.Join(`
-			NFD's labels start with feature.node.kubernetes.io/ and have string values. Those about
-			RDMA are rdma.capable (an NVIDIA card) and rdma.available (the modules ib_uverbs and
-			rdma_ucm are loaded). Until v0.13 they had the prefix custom-; its manual still has it,
-			and calls the second label rdma.enabled. NFD by itself publishes no label for vendor
-			15b3: pci-15b3.present requires network-operator's NodeFeatureRule. A policy with a
-			wrong label selects no node, and no error is reported.`),
-		Remedy: "compare with kubectl get nodes --show-labels",
-		Wrong:  "    feature.node.kubernetes.io/rdma.enabled: \"true\"",
-		Right:  "    feature.node.kubernetes.io/rdma.available: \"true\"",
-		Reports: []string{
-			"kubernetes-sigs/node-feature-discovery#812", "Mellanox/network-operator#211",
-			"k8snetworkplumbingwg/sriov-network-operator#672",
-		},
-		Sources: []string{srcNFD},
-		check: func(p *pass) {
-			for _, pol := range p.policies {
-				if v := pol.Find("spec", "nodeSelector"); v != nil {
-					for _, f := range v.Fields {
-						checkLabel(p, pol, f.Key)
-					}
-				}
-			}
-		},
+func checkNFDLabel(p *pass, pol *policy) {
+	if v := pol.Find("spec", "nodeSelector"); v != nil {
+		for _, f := range v.Fields {
+			checkLabel(p, pol, f.Key)
+		}
 	}
 }
 

@@ -6,36 +6,9 @@ import (
 	"strings"
 
 	"github.com/rdmakit/rdmakit/internal/text/english"
-	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
-
-func nodeSync() Rule {
-	return Rule{
-		ID: "node-sync", Title: "a node on which the operator failed or is still working", Severity: SeverityWarn,
-		Nodes: true,
-		Kinds: []string{k8s.KindPolicy},
-		Explanation: prose.Join(`
-			syncStatus of the SriovNetworkNodeState is Failed if the daemon could not apply earlier
-			policies; a new policy has to wait. It also waits while the node is drained or rebooted
-			for an earlier change. The annotations sriovnetwork.openshift.io/desired-state
-			(Drain_Required, Reboot_Required) and current-state (Draining, DrainComplete) of the
-			SriovNetworkNodeState show this; they are Idle otherwise. With Secure Boot the kernel is
-			in lockdown mode, and the operator refuses to configure NVIDIA cards ("mellanox device
-			detected when in lockdown mode"), unless the plugin mellanox is disabled and the
-			firmware is configured beforehand.`),
-		Remedy:  "fix the error in lastSyncError before you apply more policies",
-		Wrong:   "    kubernetes.io/hostname: gpu-01",
-		Right:   "    kubernetes.io/hostname: gpu-00",
-		Sources: []string{srcMellanox, srcCRD},
-		check: func(p *pass) {
-			for _, pol := range p.policies {
-				checkSync(p, pol)
-			}
-		},
-	}
-}
 
 func checkSync(p *pass, pol *policy) {
 	var failed, waiting, busy []*source.Node

@@ -1,30 +1,8 @@
 package lint
 
 import (
-	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 )
-
-func numVFs() Rule {
-	return Rule{
-		ID: "num-vfs", Title: "a number of VFs that the card or the operator doesn't support", Severity: SeverityError,
-		Kinds: []string{k8s.KindPolicy},
-		Explanation: prose.Join(`
-			The CRD allows any number. The webhook rejects 0, more than sriov_totalvfs on Intel
-			cards, and more than 128 on NVIDIA cards. The operator sets the firmware of NVIDIA cards
-			to exactly numVfs, with a reboot, unless the plugin mellanox is disabled. An externally
-			managed PF must already have the VFs.`),
-		Remedy:  "set numVfs to 1 to 128, and not above the card's maximum",
-		Wrong:   "  numVfs: 500",
-		Right:   "  numVfs: 16",
-		Sources: []string{srcWebhook, srcMellanox},
-		check: func(p *pass) {
-			for _, pol := range p.policies {
-				checkNumVFs(p, pol)
-			}
-		},
-	}
-}
 
 func checkNumVFs(p *pass, pol *policy) {
 	s := pol.Value.Spec

@@ -7,102 +7,10 @@ import (
 	"strings"
 
 	"github.com/rdmakit/rdmakit/internal/text/english"
-	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/internal/text/spelling"
 	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/manifest"
 )
-
-// srcNVIPAM is the source of the rules for nv-ipam.
-const srcNVIPAM = "Mellanox/nvidia-k8s-ipam 3ce4a34 (2026-07-22): api/v1alpha1, pkg/cni/types, " +
-	"pkg/ipam-controller/controllers"
-
-func nvIPAM() []Rule {
-	return group("nv-ipam", Rule{
-		ID: "nv-ipam-subnet", Title: "a pool of nv-ipam without a valid subnet", Severity: SeverityError,
-		Kinds: []string{
-			k8s.KindIPPool, k8s.KindCIDRPool, k8s.KindNetwork, k8s.KindIBNetwork, k8s.KindNAD, k8s.KindMacvlanNetwork,
-			k8s.KindHostDeviceNetwork, k8s.KindIPoIBNetwork,
-		},
-		Explanation: prose.Join(`
-			subnet of an IPPool and cidr of a CIDRPool are ADDRESS/LENGTH; cidr must be the first
-			address of the subnet. The webhook rejects another value; without the webhook the
-			controller gives no node an address from the pool, and pods stay in ContainerCreating.`),
-		Remedy:  "write the subnet as 192.168.0.0/16",
-		Wrong:   "  subnet: 192.168.0.0",
-		Right:   "  subnet: 192.168.0.0/24",
-		Sources: []string{srcNVIPAM},
-		check:   checkNVIPAM,
-	}, Rule{
-		ID: "nv-ipam-block", Title: "a share of a node that doesn't fit into the pool", Severity: SeverityError,
-		Explanation: prose.Join(`
-			perNodeBlockSize of an IPPool is at least 1 and at most the number of addresses of
-			the subnet. perNodeNetworkPrefix of a CIDRPool is the prefix length of a node's
-			subnet: not shorter than that of cidr, and at most 32, or 128 for IPv6. Otherwise no
-			node gets addresses.`),
-		Remedy: "write a share that the pool contains several times, once for each node",
-		Wrong:  "  perNodeBlockSize: 300",
-		Right:  "  perNodeBlockSize: 16",
-	}, Rule{
-		ID: "nv-ipam-gateway", Title: "a gateway or route of a pool that nv-ipam rejects", Severity: SeverityError,
-		Explanation: prose.Join(`
-			gateway of an IPPool is an address of its subnet. gatewayIndex of a CIDRPool counts from
-			the first address of a node's subnet: 1 is the first usable address, 0 is allowed only
-			with a prefix length of 31 or 32. routes and defaultGateway need a gateway, and a
-			route's dst is ADDRESS/LENGTH of the pool's address family.`),
-		Remedy: "write an address or position of the subnet, or remove the gateway and its routes",
-		Wrong:  "  gatewayIndex: 17",
-		Right:  "  gatewayIndex: 1",
-	}, Rule{
-		ID: "nv-ipam-exclusion", Title: "an exclusion or static allocation outside of the pool",
-		Severity: SeverityError,
-		Explanation: prose.Join(`
-			startIP and endIP of an exclusion are addresses of the pool, in ascending order.
-			Positions in perNodeExclusions count from 0 within a node's addresses. The prefix of a
-			static allocation is a subnet of cidr with the length perNodeNetworkPrefix; a node and a
-			prefix occur once.`),
-		Remedy: "write addresses of the pool, the lower one first",
-		Wrong:  "    endIP: 192.168.10.9",
-		Right:  "    endIP: 192.168.0.9",
-	}, Rule{
-		ID: "nv-ipam-overlap", Title: "pools with the same addresses", Severity: SeverityError,
-		Explanation: prose.Join(`
-			nv-ipam assigns the addresses of each pool separately. If two pools overlap, two pods
-			get the same address, or a pod has two interfaces in one subnet, and traffic of one rail
-			leaves through the other. A pool that overlaps with the ranges of pods or hosts sends
-			their traffic to the RDMA network.`),
-		Remedy: "give each pool a separate subnet outside of the cluster's ranges",
-		Wrong:  "  cidr: 192.168.0.0/20",
-		Right:  "  cidr: 192.168.16.0/20",
-	}, Rule{
-		ID: "nv-ipam-capacity", Title: "fewer addresses in a pool than VFs or nodes", Severity: SeverityError,
-		Explanation: prose.Join(`
-			A node's share of the pool must be as large as the number of VFs that pods may use on
-			it, without the gateway and exclusions, and the pool must have a share for each node.
-			Otherwise pods stay in ContainerCreating on some nodes.`),
-		Remedy: "give each node a larger share, or use a larger subnet",
-		Wrong:  "  perNodeBlockSize: 4",
-		Right:  "  perNodeBlockSize: 16",
-	}, Rule{
-		ID: "nv-ipam-default-route", Title: "a pool with a default route for an RDMA network", Severity: SeverityError,
-		Explanation: prose.Join(`
-			A default route through the RDMA network sends the pod's traffic to services and the API
-			server there too. It is reported only if a network of the pool is known to be for RDMA.`),
-		Remedy: "remove defaultGateway, and write routes only to the subnets of the other rails",
-		Wrong:  "  routes: [{dst: 0.0.0.0/0}]",
-		Right:  "  routes: [{dst: 192.168.0.0/16}]",
-	}, Rule{
-		ID: "nv-ipam-pool", Title: "a network with a pool that doesn't exist", Severity: SeverityError,
-		Explanation: prose.Join(`
-			poolName names one pool, or two separated by a comma without a blank; without it the
-			pool has the network's name. poolType is ippool, the default, or cidrpool. Pods with a
-			wrong name or type stay in ContainerCreating ("pool not found"). A missing pool is
-			reported only among manifests that have others.`),
-		Remedy: "write the name and type of a pool in poolName and poolType",
-		Wrong:  `"poolName": "railo"`,
-		Right:  `"poolName": "rail0"`,
-	})
-}
 
 func checkNVIPAM(p *pass) {
 	pools, refs := p.nvPools(), p.nvRefs()

@@ -4,65 +4,23 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/internal/text/spelling"
 	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/manifest"
 )
 
-// srcNVNetworks is the source of the rules for the networks of NVIDIA's network operator.
-const srcNVNetworks = "Mellanox/network-operator b06827e (2026-08-19): api/v1alpha1, pkg/state, manifests"
-
-func nvObject() []Rule {
-	return group("nv-object", Rule{
-		ID: "nv-object-json", Title: "invalid JSON in a network of NVIDIA's operator", Severity: SeverityError,
-		Kinds: k8s.NVIDIAKinds(),
-		Explanation: prose.Join(`
-			ipam of a MacvlanNetwork, HostDeviceNetwork and IPoIBNetwork is a JSON object in a
-			string, and metaPlugins are JSON objects separated by commas. The operator copies both
-			into a NetworkAttachmentDefinition without a check, so multus fails on each pod of the
-			network.`),
-		Remedy:  "make it valid JSON",
-		Wrong:   "      \"poolName\": \"rail0\",\n    }",
-		Right:   "      \"poolName\": \"rail0\"\n    }",
-		Sources: []string{srcNVNetworks, srcNVIPAM, srcAPIServer},
-		check:   checkNVObjects,
-	}, Rule{
-		ID: "nv-object-field", Title: "an unknown or missing field of NVIDIA's kinds", Severity: SeverityError,
-		Explanation: prose.Join(`
-			kubectl rejects unknown fields; without its check the API server drops them, and the
-			object is created without the setting. An IPPool needs subnet and perNodeBlockSize, a
-			CIDRPool cidr and perNodeNetworkPrefix. A HostDeviceNetwork without resourceName is
-			rejected by the webhook.`),
-		Remedy: "write the fields as in the CRD",
-		Wrong:  "  interface: ens1f0np0",
-		Right:  "  master: ens1f0np0",
-	}, Rule{
-		ID: "nv-object-value", Title: "a value that a field of NVIDIA's kinds doesn't allow", Severity: SeverityError,
-		Explanation: prose.Join(`
-			The API server rejects the object. mode of a MacvlanNetwork is bridge, private, vepa or
-			passthru; ipam is a string, so the JSON needs quotes or a block (|).`),
-		Remedy: "write a value that the field allows",
-		Wrong:  "  mode: bridged",
-		Right:  "  mode: bridge",
-	})
-}
-
-func checkNVObjects(p *pass) {
-	for _, o := range p.objects {
-		schema := k8s.NVIDIASchema(o.APIVersion, o.Kind)
-		if schema == nil {
-			continue
-		}
-		p.jsonText(o, path{"spec", "ipam"}, "{")
-		p.jsonText(o, path{"spec", "metaPlugins"}, "[")
-		checkTypes(p.as("nv-object-value"), o, o.Find("spec"), schema, path{"spec"})
-		checkValues(p.as("nv-object-value"), o, o.Find("spec"), schema, path{"spec"})
-		checkNVFields(p.as("nv-object-field"), o, o.Find("spec"), schema, path{"spec"})
-		if o.Kind == k8s.KindHostDeviceNetwork && o.Find("spec", "resourceName") == nil {
-			p.as("nv-object-field").error(o, path{"spec"},
-				"spec has no resourceName, so the webhook rejects the object")
-		}
+func checkNVObject(p *pass, o *manifest.Object) {
+	schema := k8s.NVIDIASchema(o.APIVersion, o.Kind)
+	if schema == nil {
+		return
+	}
+	p.jsonText(o, path{"spec", "ipam"}, "{")
+	p.jsonText(o, path{"spec", "metaPlugins"}, "[")
+	checkTypes(p.as("nv-object-value"), o, o.Find("spec"), schema, path{"spec"})
+	checkValues(p.as("nv-object-value"), o, o.Find("spec"), schema, path{"spec"})
+	checkNVFields(p.as("nv-object-field"), o, o.Find("spec"), schema, path{"spec"})
+	if o.Kind == k8s.KindHostDeviceNetwork && o.Find("spec", "resourceName") == nil {
+		p.as("nv-object-field").error(o, path{"spec"}, "spec has no resourceName, so the webhook rejects the object")
 	}
 }
 

@@ -9,20 +9,6 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/manifest"
 )
 
-func objectKind() Rule {
-	return Rule{
-		ID: "object-kind", Title: "a missing or misspelt kind, or a wrong apiVersion",
-		Severity: SeverityError,
-		Explanation: "apiVersion and kind together determine the type of an object. The error \"no matches for " +
-			"kind\" means that one of them is wrong, or that the operator's CRDs are not installed.",
-		Remedy:  "write apiVersion and kind as in the CRD",
-		Wrong:   "apiVersion: sriovnetwork.openshift.io/v1alpha1\nkind: SriovNetworkNodePolicy",
-		Right:   "apiVersion: sriovnetwork.openshift.io/v1\nkind: SriovNetworkNodePolicy",
-		Sources: []string{srcCRD, srcAPIServer},
-		check:   checkObjectKind,
-	}
-}
-
 // versions returns the apiVersion of each kind that rdmakit knows.
 func versions() map[string]string {
 	out := map[string]string{

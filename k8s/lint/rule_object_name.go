@@ -5,36 +5,19 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/manifest"
 )
 
-func objectName() Rule {
-	return Rule{
-		ID: "object-name", Title: "a name or namespace that the API server rejects", Severity: SeverityError,
-		Explanation: prose.Join(`
-			Names of objects are DNS names (RFC 1123): lower case letters, digits, - and ., at most
-			253 characters, and a letter or digit at both ends of each label. A namespace is one
-			label of at most 63 characters. The operator's resource names have different rules: _ is
-			allowed, dots are not.`),
-		Remedy:  "use only lower case letters, digits and -",
-		Wrong:   "  name: Rail_0",
-		Right:   "  name: rail-0",
-		Sources: []string{srcAPIServer, srcKubernetes},
-		check: func(p *pass) {
-			for _, o := range p.objects {
-				namespace := o.Kind == k8s.KindNamespace && o.APIVersion == k8s.CoreVersion
-				if !p.takesPart(o) && !namespace {
-					continue
-				}
-				if namespace || p.hasDNSName(o) {
-					checkName(p, o, "name", namespace)
-				}
-				checkName(p, o, "namespace", true)
-			}
-		},
+func checkObjectName(p *pass, o *manifest.Object) {
+	namespace := o.Kind == k8s.KindNamespace && o.APIVersion == k8s.CoreVersion
+	if !p.takesPart(o) && !namespace {
+		return
 	}
+	if namespace || p.hasDNSName(o) {
+		checkName(p, o, "name", namespace)
+	}
+	checkName(p, o, "namespace", true)
 }
 
 // hasDNSName reports whether the names of a kind are DNS names. This is known for the kinds that

@@ -5,32 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/internal/text/spelling"
 	"github.com/rdmakit/rdmakit/k8s"
 )
-
-func operatorSettings() Rule {
-	return Rule{
-		ID: "operator-settings", Title: "operator settings that don't exist or disturb running pods",
-		Severity: SeverityError,
-		Kinds:    []string{k8s.KindOperatorConfig},
-		Explanation: prose.Join(`
-			disablePlugins allows only mellanox. An unknown feature gate is accepted and has no
-			effect. With disableDrain, running pods lose their VFs when a policy changes. The
-			webhook rejects a SriovOperatorConfig outside of the operator's namespace; without the
-			webhook it is ignored.`),
-		Remedy:  "write a value that the operator supports",
-		Wrong:   "  disablePlugins: [mlx5]",
-		Right:   "  disablePlugins: [mellanox]",
-		Sources: []string{srcCRD, srcGates, srcWebhook},
-		check: func(p *pass) {
-			for _, c := range p.configs {
-				checkOperatorSettings(p, c)
-			}
-		},
-	}
-}
 
 // featureGates returns the operator's feature gates.
 func featureGates() []string {

@@ -3,38 +3,18 @@ package lint
 import (
 	"regexp"
 	"strings"
-
-	"github.com/rdmakit/rdmakit/internal/text/prose"
-	"github.com/rdmakit/rdmakit/k8s"
 )
 
-func pciAddress() Rule {
-	return Rule{
-		ID: "pci-address", Title: "a PCI address that is not in the kernel's form", Severity: SeverityError,
-		Kinds: []string{k8s.KindPolicy},
-		Explanation: prose.Join(`
-			The operator compares rootDevices as strings with the kernel's addresses: domain, bus,
-			device and function in lower case, such as 0000:3c:00.0. Other forms select nothing, for
-			example 0000:d8.00.0 in the operator's own manual, or the short form of lspci. Ranges of
-			VFs are possible in pfNames only.`),
-		Remedy:  "write the address as in the output of lspci -D",
-		Wrong:   "    rootDevices: [\"0000:d8.00.0\"]",
-		Right:   "    rootDevices: [\"0000:d8:00.0\"]",
-		Sources: []string{srcSelector},
-		check: func(p *pass) {
-			for _, pol := range p.policies {
-				for i, address := range pol.Value.Spec.NicSelector.RootDevices {
-					if pciForm.MatchString(address) {
-						continue
-					}
-					f := p.error(pol.Object, path{"spec", "nicSelector", "rootDevices", i},
-						"%q selects nothing: the kernel's form is 0000:3c:00.0", address)
-					if guess := guessAddress(address); guess != "" {
-						f.fix("%q", guess)
-					}
-				}
-			}
-		},
+func checkPCIAddress(p *pass, pol *policy) {
+	for i, address := range pol.Value.Spec.NicSelector.RootDevices {
+		if pciForm.MatchString(address) {
+			continue
+		}
+		f := p.error(pol.Object, path{"spec", "nicSelector", "rootDevices", i},
+			"%q selects nothing: the kernel's form is 0000:3c:00.0", address)
+		if guess := guessAddress(address); guess != "" {
+			f.fix("%q", guess)
+		}
 	}
 }
 

@@ -3,32 +3,14 @@ package lint
 import (
 	"strings"
 
-	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 )
 
-func podGUID() Rule {
-	return Rule{
-		ID: "pod-guid", Title: "a GUID that a pod requests but doesn't get", Severity: SeverityError,
-		Kinds: []string{k8s.KindPod},
-		Explanation: prose.Join(`
-			infiniband-guid in the annotation reaches ib-sriov only if the network has the
-			capability infinibandGUID; otherwise it is silently dropped, and the VF keeps its GUID.
-			A GUID has eight bytes; all zeros and all ones are not allowed. Ethernet has no GUIDs.`),
-		Remedy:  "set capabilities: '{\"infinibandGUID\": true}' in the network",
-		Wrong:   "\"infiniband-guid\": \"02:00:00:00:00:01\"",
-		Right:   "\"infiniband-guid\": \"02:00:00:00:00:00:00:01\"",
-		Reports: []string{"k8snetworkplumbingwg/ib-sriov-cni#66"},
-		Sources: []string{srcMultus, srcIBCNI},
-		check: func(p *pass) {
-			for _, pod := range p.pods {
-				for _, a := range pod.networks {
-					if a.GUID != "" {
-						checkPodGUID(p, pod, a)
-					}
-				}
-			}
-		},
+func checkPodGUIDs(p *pass, pod *pod) {
+	for _, a := range pod.networks {
+		if a.GUID != "" {
+			checkPodGUID(p, pod, a)
+		}
 	}
 }
 

@@ -5,39 +5,17 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 )
 
 // hugepages is the beginning of the names of resources of huge pages.
 const hugepages = "hugepages-"
 
-func podHugepages() Rule {
-	return Rule{
-		ID: "pod-hugepages", Title: "huge pages that the API server rejects", Severity: SeverityError,
-		Kinds: []string{k8s.KindPod},
-		Explanation: prose.Join(`
-			Huge pages can't be overcommitted: requests equal limits, and a request without a limit
-			is rejected. A container with huge pages also needs cpu or memory, or the API server
-			rejects the pod.`),
-		Remedy:  "write the same quantity in limits and requests, and memory or cpu beside it",
-		Wrong:   "      limits:\n        memory: 4Gi",
-		Right:   "      limits:\n        hugepages-2Mi: 1Gi\n        memory: 4Gi",
-		Sources: []string{srcKubernetes},
-		check: func(p *pass) {
-			for _, pod := range p.pods {
-				if !p.takesPart(pod.Object) {
-					continue
-				}
-				for _, c := range slices.Concat(pod.containers(), pod.initOnly) {
-					checkHugepages(p, pod, c)
-				}
-			}
-		},
+func checkHugepages(p *pass, c container) {
+	pod := c.pod
+	if !p.takesPart(pod.Object) {
+		return
 	}
-}
-
-func checkHugepages(p *pass, pod *pod, c container) {
 	requests, limits := c.Resources.Requests, c.Resources.Limits
 	for _, name := range slices.Sorted(maps.Keys(requests)) {
 		if !strings.HasPrefix(name, hugepages) {
@@ -58,10 +36,9 @@ func checkHugepages(p *pass, pod *pod, c container) {
 			return
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(limits)) {
-		if strings.HasPrefix(name, hugepages) {
-			p.error(pod.Object, c.path("resources", "limits", name), "%s without cpu or memory", name).fix(
-				"memory: 1Gi")
+	for _, l := range c.limits() {
+		if strings.HasPrefix(l.name, hugepages) {
+			p.error(pod.Object, l.at, "%s without cpu or memory", l.name).fix("memory: 1Gi")
 			return
 		}
 	}

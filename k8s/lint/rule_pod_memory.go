@@ -4,37 +4,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 )
 
-func podMemory() Rule {
-	return Rule{
-		ID: "pod-memory", Title: "shared memory that is too small, on disk, or above the memory limit",
-		Severity: SeverityWarn,
-		Kinds:    []string{k8s.KindPod},
-		Explanation: prose.Join(`
-			NCCL, PyTorch and vLLM exchange data within a node through /dev/shm, which has 64 MiB in
-			a container ("No space left on device") unless an emptyDir of medium Memory is mounted
-			there. Data in it counts towards the container's memory limit: if the sizeLimit is above
-			the memory limit, or absent, the container is killed when the data exceeds the limit.`),
-		Remedy:  "mount an emptyDir of medium Memory at /dev/shm, with a sizeLimit below the memory limit",
-		Wrong:   "      sizeLimit: 64Gi",
-		Right:   "      sizeLimit: 16Gi",
-		Sources: []string{srcKubernetes},
-		check: func(p *pass) {
-			for _, pod := range p.pods {
-				for _, c := range pod.containers() {
-					if p.rdmaResource(c) != "" {
-						checkMemory(p, pod, c)
-					}
-				}
-			}
-		},
+func checkMemory(p *pass, c container) {
+	if p.rdmaResource(c) == "" {
+		return
 	}
-}
-
-func checkMemory(p *pass, pod *pod, c container) {
+	pod := c.pod
 	spec := pod.Value.Spec
 	mount := slices.IndexFunc(c.VolumeMounts,
 		func(m k8s.VolumeMount) bool { return strings.TrimRight(m.MountPath, "/") == "/dev/shm" })

@@ -9,79 +9,14 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/internal/text/spelling"
 	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/manifest"
 )
 
-func podNetwork() []Rule {
-	reports := []string{"k8snetworkplumbingwg/multus-cni#337"}
-	return group("pod-network", Rule{
-		ID: "pod-annotation", Title: "a pod annotation of networks that multus can't read", Severity: SeverityError,
-		Kinds: []string{k8s.KindPod},
-		Explanation: prose.Join(`
-			multus reads the annotation k8s.v1.cni.cncf.io/networks: a comma-separated list of
-			"[namespace/]name[@interface]", or a JSON list of objects. It rejects the pod if it
-			can't read the annotation, or if a field of an object has the wrong type.`),
-		Remedy:  "write [namespace/]name[@interface], separated by commas, or a JSON list of objects",
-		Wrong:   "    k8s.v1.cni.cncf.io/networks: training/rail0/ib0",
-		Right:   "    k8s.v1.cni.cncf.io/networks: training/rail0",
-		Sources: []string{srcMultus},
-		check:   checkPodNetwork,
-	}, Rule{
-		ID: "pod-network-missing", Title: "a pod annotation that names a missing network", Severity: SeverityError,
-		Explanation: prose.Join(`
-			Without a namespace in the annotation multus looks in the pod's namespace, so a pod in
-			another namespace doesn't find a network in the operator's namespace and stays in
-			ContainerCreating. The rule checks names only if networks are known.`),
-		Remedy:  "name a network of the pod's namespace, or set networkNamespace in the network",
-		Wrong:   "    k8s.v1.cni.cncf.io/networks: rail0",
-		Right:   "    k8s.v1.cni.cncf.io/networks: training/rail0",
-		Reports: reports,
-	}, Rule{
-		ID: "pod-interface", Title: "an interface name that the pod can't have", Severity: SeverityError,
-		Explanation: prose.Join(`
-			multus calls interfaces without a name net1, net2 and so on by their position. eth0 is
-			the interface of the cluster's default network. A name has at most 15 characters and
-			occurs once.`),
-		Remedy: "use different interface names, or none",
-		Wrong:  "    k8s.v1.cni.cncf.io/networks: training/rail0@eth0",
-		Right:  "    k8s.v1.cni.cncf.io/networks: training/rail0@net1",
-	}, Rule{
-		ID: "pod-network-field", Title: "a field of the networks annotation that multus ignores",
-		Severity: SeverityError,
-		Explanation: prose.Join(`
-			In the JSON form of the annotation multus ignores unknown fields, so the pod starts
-			without the address, the interface name or the GUID that the field was meant to set.`),
-		Remedy: "remove the field",
-		Wrong:  "\"ifname\": \"ib0\"",
-		Right:  "\"interface\": \"ib0\"",
-	}, Rule{
-		ID: "pod-annotation-place", Title: "a networks annotation where multus doesn't look", Severity: SeverityError,
-		Explanation: prose.Join(`
-			The annotation belongs to the pod: in a workload it stands in the metadata of the pod
-			template, because pods don't inherit the annotations of the workload. Among labels, or
-			under a similar name, it has no effect.`),
-		Remedy: "move it to metadata.annotations of the pod or pod template",
-		Wrong:  "    k8s.v1.cni.cncf.io/network: training/rail0",
-		Right:  "    k8s.v1.cni.cncf.io/networks: training/rail0",
-	})
-}
-
-// checkPodNetwork is the check of the group pod-network.
-func checkPodNetwork(p *pass) {
-	for _, pod := range p.pods {
-		checkAnnotation(p, pod, pod.annotation(), pod.err)
-		checkAnnotation(p, pod, pod.path("metadata", "annotations", k8s.AnnotationDefaultNetwork), pod.defaultErr)
-		if pod.err == nil {
-			checkPodNetworks(p.as("pod-network-missing"), pod)
-			checkInterfaces(p.as("pod-interface"), pod)
-			checkEntryFields(p.as("pod-network-field"), pod)
-		}
-		checkMisplaced(p.as("pod-annotation-place"), pod)
-		checkAnnotationNames(p.as("pod-annotation-place"), pod)
-	}
+func checkPodAnnotation(p *pass, pod *pod) {
+	checkAnnotation(p, pod, pod.annotation(), pod.err)
+	checkAnnotation(p, pod, pod.path("metadata", "annotations", k8s.AnnotationDefaultNetwork), pod.defaultErr)
 }
 
 func checkAnnotation(p *pass, pod *pod, at path, err error) {

@@ -6,44 +6,23 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 )
 
-func podPrefix() Rule {
-	return Rule{
-		ID: "pod-prefix", Title: "a resource with a prefix that no node has", Severity: SeverityError,
-		Kinds: []string{k8s.KindPod},
-		Explanation: prose.Join(`
-			The operator adds a prefix to resourceName: openshift.io with its own chart, nvidia.com
-			with NVIDIA's network-operator. The prefix of the stand-alone device plugin is
-			intel.com, that of the shared plugin rdma. With another prefix the pod stays pending
-			("Insufficient ..."); the API server rejects a resource without a prefix. The nodes'
-			allocatable shows the right name.`),
-		Remedy:  "write the name as in allocatable of kubectl get nodes -o yaml",
-		Wrong:   "        openshift.io/rail0: 1",
-		Right:   "        nvidia.com/rail0: 1",
-		Sources: []string{srcPlugin, srcKubernetes},
-		check: func(p *pass) {
-			for _, pod := range p.pods {
-				for _, c := range slices.Concat(pod.containers(), pod.initOnly) {
-					for _, name := range slices.Sorted(maps.Keys(c.Resources.Limits)) {
-						checkPrefix(p, pod, c.path("resources", "limits", name), name)
-					}
-					for _, name := range slices.Sorted(maps.Keys(c.Resources.Requests)) {
-						if c.Resources.Limits[name] == "" {
-							checkPrefix(p, pod, c.path("resources", "requests", name), name)
-						}
-					}
-				}
-			}
-		},
+func checkPodPrefix(p *pass, c container) {
+	for _, l := range c.limits() {
+		checkPrefix(p, c.pod, l.at, l.name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Resources.Requests)) {
+		if c.Resources.Limits[name] == "" {
+			checkPrefix(p, c.pod, c.path("resources", "requests", name), name)
+		}
 	}
 }
 
 func checkPrefix(p *pass, pod *pod, at path, name string) {
 	prefix, base := splitResource(name)
-	if use := p.resource[base]; !use.made && !use.networked {
+	if !p.ours(base) {
 		return
 	}
 	place := pod.KeyAt(at...)

@@ -2,56 +2,28 @@ package lint
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/rdmakit/rdmakit/internal/text/english"
-	"github.com/rdmakit/rdmakit/internal/text/prose"
-	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
-
-func podSelector() Rule {
-	return Rule{
-		ID: "pod-selector", Title: "a pod that fits on no node", Severity: SeverityError, Nodes: true,
-		Kinds: []string{k8s.KindPod},
-		Explanation: prose.Join(`
-			A pod needs a node that has all labels of its nodeSelector and enough of each resource,
-			in allocatable or from the policies that select the node's cards. Without such a node it
-			stays pending ("Insufficient ...", "didn't match Pod's node affinity/selector"). The
-			rule ignores resources in use by other pods, affinities and taints.`),
-		Remedy:  "request no more than a node has, on nodes with VFs of the policy",
-		Wrong:   "        nvidia.com/rail0: 9",
-		Right:   "        nvidia.com/rail0: 8",
-		Sources: []string{srcKubernetes},
-		check: func(p *pass) {
-			for _, pod := range p.pods {
-				checkPodSelector(p, pod)
-			}
-		},
-	}
-}
 
 func checkPodSelector(p *pass, pod *pod) {
 	fitting := p.nodesFor(pod)
 	if len(fitting) == 0 && slices.ContainsFunc(p.nodes, func(n source.Node) bool { return n.Allocatable == nil }) {
 		return // the pod may fit on a node about which nothing is known
 	}
-	for _, c := range pod.containers() {
-		for _, name := range slices.Sorted(maps.Keys(c.Resources.Limits)) {
-			prefix, base := splitResource(name)
-			use := p.resource[base]
-			if prefix == "" || !use.made && !use.networked || !p.allocated(name) && len(p.policiesOf(base)) == 0 {
-				continue // no node has the resource, which pod-prefix reports
-			}
-			want, promised := pod.requested(prefix, base), p.vfsOf(base)
-			if want <= 0 ||
-				slices.ContainsFunc(fitting, func(n *source.Node) bool { return p.mayHave(n, name, want, promised) }) {
-				continue
-			}
-			reportNoRoom(p, pod, c.path("resources", "limits", name), name, want, fitting, promised)
-			return
+	for _, l := range pod.limits() {
+		if l.prefix == "" || !p.ours(l.base) || !p.allocated(l.name) && len(p.policiesOf(l.base)) == 0 {
+			continue // no node has the resource, which pod-prefix reports
 		}
+		want, promised := pod.requested(l.prefix, l.base), p.vfsOf(l.base)
+		if want <= 0 ||
+			slices.ContainsFunc(fitting, func(n *source.Node) bool { return p.mayHave(n, l.name, want, promised) }) {
+			continue
+		}
+		reportNoRoom(p, pod, l.at, l.name, want, fitting, promised)
+		return
 	}
 }
 

@@ -4,69 +4,20 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
-
-func policyCombination() Rule {
-	return Rule{
-		ID: "policy-combination", Title: "settings of a policy that can't be combined", Severity: SeverityError,
-		Kinds: []string{k8s.KindPolicy},
-		Explanation: prose.Join(`
-			The webhook rejects switchdev on InfiniBand; vdpaType, except on NVIDIA cards with
-			netdevice and switchdev; a bridge without switchdev or with externallyManaged; and
-			netFilter together with any other selector, eSwitchMode, bridge, or a linkType other
-			than eth. The CRD allows all of these, and the webhook is off by default. The device
-			plugin rejects a resource with both vdpaType and isRdma, which the webhook accepts. On
-			InfiniBand the mtu of the network device is limited to 4092, or to 65520 in connected
-			mode.`),
-		Remedy:  "remove one of the two settings",
-		Wrong:   "  linkType: ib\n  eSwitchMode: switchdev",
-		Right:   "  linkType: eth\n  eSwitchMode: switchdev",
-		Sources: []string{srcWebhook, srcPlugin, srcCRD, srcKernelIPoIB},
-		check: func(p *pass) {
-			for _, pol := range p.policies {
-				checkCombination(p, pol)
-			}
-		},
-	}
-}
 
 // ipoibMTU is the most that a network device of InfiniBand takes in datagram mode, which is all
 // that newer cards have: 4096 less the header.
 const ipoibMTU = 4092
 
-func checkCombination(p *pass, pol *policy) {
+func checkSwitchdev(p *pass, pol *policy) {
 	s := pol.Value.Spec
 	switchdev := s.ESwitchMode == "switchdev"
 	if switchdev && strings.EqualFold(s.LinkType, "ib") {
 		p.error(pol.Object, path{"spec", "eSwitchMode"},
 			"linkType is %s, but InfiniBand has no switchdev mode", s.LinkType)
-	}
-	if s.VdpaType != "" && (!switchdev || s.DeviceType == "vfio-pci") {
-		p.error(pol.Object, path{"spec", "vdpaType"}, "vdpaType needs deviceType netdevice and eSwitchMode switchdev")
-	}
-	if s.VdpaType != "" && k8s.ValueOf(s.IsRdma) {
-		p.error(pol.Object, path{"spec", "isRdma"},
-			"the device plugin rejects a resource with both isRdma and vdpaType")
-	}
-	other := func(c card) bool { return c.PF.Vendor != "" && c.PF.Vendor != k8s.VendorMellanox }
-	switch cards := p.cards(pol); {
-	case s.VdpaType == "":
-	case s.NicSelector.Vendor != "" && s.NicSelector.Vendor != k8s.VendorMellanox:
-		p.error(pol.Object, path{"spec", "vdpaType"}, "vdpaType requires cards of vendor 15b3, not %s",
-			s.NicSelector.Vendor)
-	case slices.ContainsFunc(cards, other):
-		c := cards[slices.IndexFunc(cards, other)]
-		p.error(pol.Object, path{"spec", "vdpaType"}, "vdpaType requires cards of vendor 15b3, but %s has vendor %s",
-			c, c.PF.Vendor).onNode(c.Node.Name, "has the card")
-	}
-	if link, _ := p.linkOf(pol); link == source.LinkIB && s.MTU != nil && *s.MTU > ipoibMTU {
-		p.warn(pol.Object, path{"spec", "mtu"},
-			"mtu %d on InfiniBand: the operator fails, because IPoIB allows at most %d unless in connected mode",
-			*s.MTU, ipoibMTU).
-			Remedy = "remove mtu: RDMA on InfiniBand doesn't depend on it"
 	}
 	if v := pol.Find("spec", "bridge"); !v.Empty() {
 		switch {
@@ -76,6 +27,43 @@ func checkCombination(p *pass, pol *policy) {
 			p.error(pol.Object, path{"spec", "bridge"}, "a bridge is not possible on an externally managed PF")
 		}
 	}
+}
+
+func checkVDPA(p *pass, pol *policy) {
+	s := pol.Value.Spec
+	if s.VdpaType == "" {
+		return
+	}
+	if s.ESwitchMode != "switchdev" || s.DeviceType == "vfio-pci" {
+		p.error(pol.Object, path{"spec", "vdpaType"}, "vdpaType needs deviceType netdevice and eSwitchMode switchdev")
+	}
+	if k8s.ValueOf(s.IsRdma) {
+		p.error(pol.Object, path{"spec", "isRdma"},
+			"the device plugin rejects a resource with both isRdma and vdpaType")
+	}
+	other := func(c card) bool { return c.PF.Vendor != "" && c.PF.Vendor != k8s.VendorMellanox }
+	switch cards := p.cards(pol); {
+	case s.NicSelector.Vendor != "" && s.NicSelector.Vendor != k8s.VendorMellanox:
+		p.error(pol.Object, path{"spec", "vdpaType"}, "vdpaType requires cards of vendor 15b3, not %s",
+			s.NicSelector.Vendor)
+	case slices.ContainsFunc(cards, other):
+		c := cards[slices.IndexFunc(cards, other)]
+		p.error(pol.Object, path{"spec", "vdpaType"}, "vdpaType requires cards of vendor 15b3, but %s has vendor %s",
+			c, c.PF.Vendor).onNode(c.Node.Name, "has the card")
+	}
+}
+
+func checkIPoIBMTU(p *pass, pol *policy) {
+	s := pol.Value.Spec
+	if link, _ := p.linkOf(pol); link == source.LinkIB && s.MTU != nil && *s.MTU > ipoibMTU {
+		p.warn(pol.Object, path{"spec", "mtu"},
+			"mtu %d on InfiniBand: the operator fails, because IPoIB allows at most %d unless in connected mode",
+			*s.MTU, ipoibMTU)
+	}
+}
+
+func checkNetFilter(p *pass, pol *policy) {
+	s := pol.Value.Spec
 	n := s.NicSelector
 	if n.NetFilter == "" {
 		return

@@ -4,28 +4,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/manifest"
 )
 
-func policyNamespace() Rule {
-	return Rule{
-		ID: "policy-namespace", Title: "a policy outside the operator's namespace", Severity: SeverityError,
-		Kinds: []string{k8s.KindPolicy, k8s.KindPoolConfig},
-		Explanation: "The operator reads policies and pools only from its own namespace. In any other namespace the " +
-			"object is accepted, at most with a warning, and ignored.",
-		Remedy:  "move the object to the operator's namespace, or set that with --operator-namespace",
-		Wrong:   "  name: rail0\n  namespace: default",
-		Right:   "  name: rail0\n  namespace: sriov-network-operator",
-		Sources: []string{srcScope, srcWebhook},
-		check: func(p *pass) {
-			operator, certain := p.operatorNamespace()
-			for _, o := range p.objects {
-				if slices.Contains(p.rule.Kinds, o.Kind) {
-					checkOperatorNamespace(p, o, operator, certain)
-				}
-			}
-		},
+func checkPolicyNamespace(p *pass) {
+	operator, certain := p.operatorNamespace()
+	for _, o := range p.objects {
+		if slices.Contains(p.rule.Kinds, o.Kind) {
+			checkOperatorNamespace(p, o, operator, certain)
+		}
 	}
 }
 

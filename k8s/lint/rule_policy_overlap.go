@@ -5,45 +5,23 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
 
-func policyOverlap() Rule {
-	return Rule{
-		ID: "policy-overlap", Title: "two policies for the same VFs, or for the same PF with different settings",
-		Severity: SeverityError,
-		Kinds:    []string{k8s.KindPolicy},
-		Explanation: prose.Join(`
-			Policies are applied by descending priority number. If two policies select the same PF,
-			the one with the lower number wins, and the other's resource has no VFs. The webhook
-			detects the same name in pfNames and the same entry of rootDevices. It doesn't detect
-			that one policy selects a card by name and another by address, vendor or device ID. Two
-			different explicit priorities are assumed to be intended, unless a policy for all cards
-			wins over one that names cards, or the webhook would reject the two. Policies may share
-			a PF by ranges in pfNames. The PF still has a single number of VFs, mtu and link type,
-			so other values are ignored. The webhook rejects different values of externallyManaged,
-			and of excludeTopology for the same resource.`),
-		Remedy:  "select different cards in the policies, or ranges of VFs in pfNames that don't overlap",
-		Wrong:   "    pfNames: [\"ens1f0np0#0-3\"]",
-		Right:   "    pfNames: [\"ens1f0np0#4-7\"]",
-		Sources: []string{srcWebhook, srcSelector},
-		check: func(p *pass) {
-			reported := map[*policy]int{}
-			for _, shared := range p.sharedPFs {
-				about := shared.about
-				if reported[about]++; reported[about] <= overlapsShown {
-					checkSharedPF(p, shared)
-				} else if reported[about] == overlapsShown+1 {
-					p.note(about.Object, path{"spec", "nicSelector"},
-						"more policies select cards of this policy; only the first %d are shown", overlapsShown)
-				}
-			}
-			for _, resource := range slices.Sorted(maps.Keys(p.ofPolicy)) {
-				checkTopology(p, p.ofPolicy[resource])
-			}
-		},
+func checkPolicyOverlap(p *pass) {
+	reported := map[*policy]int{}
+	for _, shared := range p.sharedPFs {
+		about := shared.about
+		if reported[about]++; reported[about] <= overlapsShown {
+			checkSharedPF(p, shared)
+		} else if reported[about] == overlapsShown+1 {
+			p.note(about.Object, path{"spec", "nicSelector"},
+				"more policies select cards of this policy; only the first %d are shown", overlapsShown)
+		}
+	}
+	for _, resource := range slices.Sorted(maps.Keys(p.ofPolicy)) {
+		checkTopology(p, p.ofPolicy[resource])
 	}
 }
 

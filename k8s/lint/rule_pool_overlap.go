@@ -3,39 +3,23 @@ package lint
 import (
 	"slices"
 
-	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
 
-func poolOverlap() Rule {
-	return Rule{
-		ID: "pool-overlap", Title: "a node in two pools", Severity: SeverityError,
-		Kinds: []string{k8s.KindPoolConfig},
-		Explanation: prose.Join(`
-			If two SriovNetworkPoolConfigs select the same node, the node is never drained ("node is
-			part of more then one pool"), so no change of its VFs takes effect, and its rdmaMode
-			isn't set. A pool without a nodeSelector, or with an empty one, selects all nodes. The
-			rule ignores pools with ovsHardwareOffloadConfig.`),
-		Remedy:  "write selectors that don't select the same node",
-		Wrong:   "  nodeSelector: {}",
-		Right:   "  nodeSelector:\n    matchLabels:\n      node-role.kubernetes.io/pool: storage",
-		Sources: []string{srcPools},
-		check: func(p *pass) {
-			if !slices.ContainsFunc(p.nodes, func(n source.Node) bool { return n.Labels != nil }) {
-				checkPoolsOfAll(p)
-				return
+func checkPoolOverlap(p *pass) {
+	if !slices.ContainsFunc(p.nodes, func(n source.Node) bool { return n.Labels != nil }) {
+		checkPoolsOfAll(p)
+		return
+	}
+	reported := map[[2]*pool]bool{}
+	for i := range p.nodes {
+		first := map[string]*pool{} // by namespace
+		for _, pool := range p.pools {
+			if n := &p.nodes[i]; n.Labels != nil && !offloads(pool) && poolSelects(pool, n.Labels) {
+				checkPoolNode(p, first, pool, n, reported)
 			}
-			reported := map[[2]*pool]bool{}
-			for i := range p.nodes {
-				first := map[string]*pool{} // by namespace
-				for _, pool := range p.pools {
-					if n := &p.nodes[i]; n.Labels != nil && !offloads(pool) && poolSelects(pool, n.Labels) {
-						checkPoolNode(p, first, pool, n, reported)
-					}
-				}
-			}
-		},
+		}
 	}
 }
 

@@ -4,33 +4,8 @@ import (
 	"slices"
 
 	"github.com/rdmakit/rdmakit/internal/text/english"
-	"github.com/rdmakit/rdmakit/internal/text/prose"
-	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
-
-func poolSelector() Rule {
-	return Rule{
-		ID: "pool-selector", Title: "a pool selector that is invalid, selects no node, or can't be combined",
-		Severity: SeverityError,
-		Kinds:    []string{k8s.KindPoolConfig},
-		Explanation: prose.Join(`
-			nodeSelector of a pool is a label selector: In and NotIn require values, Exists and
-			DoesNotExist must have none. A mistake in one pool stops the drains of all nodes,
-			because the operator reads all pools for each node. A pool with ovsHardwareOffloadConfig
-			configures Open vSwitch only: the webhook rejects maxUnavailable and nodeSelector
-			together with it, and without the webhook they are ignored.`),
-		Remedy:  "write matchLabels, or expressions with In, NotIn, Exists or DoesNotExist",
-		Wrong:   "        operator: Equals",
-		Right:   "        operator: In",
-		Sources: []string{srcPools, srcWebhook},
-		check: func(p *pass) {
-			for _, pool := range p.pools {
-				checkPoolSelector(p, pool)
-			}
-		},
-	}
-}
 
 func checkPoolSelector(p *pass, pool *pool) {
 	s := pool.Value.Spec

@@ -4,43 +4,25 @@ import (
 	"cmp"
 	"fmt"
 
-	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 )
 
-func priorityOrder() Rule {
-	return Rule{
-		ID: "priority-order", Title: "a policy for all cards that wins over one for a single card",
-		Severity: SeverityWarn,
-		Kinds:    []string{k8s.KindPolicy},
-		Explanation: prose.Join(`
-			A lower number is a higher priority. Policies are applied in order of descending number,
-			those with equal numbers by name, and a later policy overrides an earlier one on the
-			same VFs. A policy without priority gets 99, the lowest, from the webhook, or has 0, the
-			highest, if the webhook is off. So a policy that names a card has no effect if a policy
-			for all cards of the vendor is applied after it.`),
-		Remedy:  "give the policy that names cards the lower number, or select cards that don't overlap",
-		Wrong:   "  priority: 50",
-		Right:   "  priority: 5",
-		Sources: []string{srcSelector, srcWebhook},
-		check: func(p *pass) {
-			if len(p.nodes) > 0 {
-				for _, shared := range p.sharedPFs {
-					if !shared.disjoint {
-						checkPriority(p, shared.about, shared.other, shared.card.String())
-					}
-				}
-				return
+func checkPriorityOrder(p *pass) {
+	if len(p.nodes) > 0 {
+		for _, shared := range p.sharedPFs {
+			if !shared.disjoint {
+				checkPriority(p, shared.about, shared.other, shared.card.String())
 			}
-			for _, wide := range p.policies {
-				for _, single := range p.policies {
-					if specific(single) && !specific(wide) && covers(wide.Value.Spec.NicSelector,
-						single.Value.Spec.NicSelector) && !labelsExclude(single, wide) {
-						checkPriority(p, single, wide, "the cards that it names")
-					}
-				}
+		}
+		return
+	}
+	for _, wide := range p.policies {
+		for _, single := range p.policies {
+			if specific(single) && !specific(wide) && covers(wide.Value.Spec.NicSelector,
+				single.Value.Spec.NicSelector) && !labelsExclude(single, wide) {
+				checkPriority(p, single, wide, "the cards that it names")
 			}
-		},
+		}
 	}
 }
 

@@ -7,54 +7,34 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
 
-func rdmaMode() Rule {
-	return Rule{
-		ID: "rdma-mode", Title: "RDMA isolation in shared mode, or the shared device plugin in exclusive mode",
-		Severity: SeverityError,
-		Kinds:    []string{k8s.KindNetwork, k8s.KindNAD, k8s.KindPod},
-		Explanation: prose.Join(`
-			The rdma plugin and rdmaIsolation move the RDMA device into the pod's network namespace,
-			which the kernel allows only in exclusive mode; the default is shared. rdmaMode of a
-			SriovNetworkPoolConfig sets the mode, with a reboot. In exclusive mode the shared device
-			plugin (resources rdma/...) refuses to start. The rule takes the mode from the pool of
-			the nodes on which policies provide the resource, or from the nodes. It reports nothing
-			if the mode is unknown.`),
-		Remedy:  "set rdmaMode: exclusive in a SriovNetworkPoolConfig of the nodes, or remove the isolation",
-		Wrong:   "  rdmaMode: shared",
-		Right:   "  rdmaMode: exclusive",
-		Reports: []string{"Mellanox/k8s-rdma-shared-dev-plugin#84", "Mellanox/k8s-rdma-shared-dev-plugin#87"},
-		Sources: []string{srcRDMACNI, srcIBCNI, srcSharedPlugin, srcCRD},
-		check: func(p *pass) {
-			modes := p.rdmaModes()
-			for _, n := range p.networks {
-				if n.IB || !strings.Contains(strings.Join(strings.Fields(n.Spec.MetaPlugins), ""), `"type":"rdma"`) {
-					continue
-				}
-				if mode := modes.on(p.nodesOf(n.Spec.ResourceName)); mode.name == "shared" {
-					p.error(
-						n.Object, path{"spec", "metaPlugins"}, "the rdma plugin requires exclusive mode, not shared",
-					).because(mode.why, "rdmaMode is shared")
-				}
-			}
-			for _, nad := range p.nads {
-				if !isolates(nad.Value.Spec.Config) {
-					continue
-				}
-				_, resource := splitResource(nad.Value.Metadata.Annotations[k8s.AnnotationResourceName])
-				if mode := modes.on(p.nodesOf(resource)); mode.name == "shared" {
-					p.error(nad.Object, path{"spec", "config"},
-						"isolation requires exclusive mode, not shared").because(mode.why, "rdmaMode is shared")
-				}
-			}
-			for _, pod := range p.pods {
-				checkSharedPlugin(p, pod, modes)
-			}
-		},
+func checkRDMAMode(p *pass) {
+	modes := p.rdmaModes()
+	for _, n := range p.networks {
+		if n.IB || !strings.Contains(strings.Join(strings.Fields(n.Spec.MetaPlugins), ""), `"type":"rdma"`) {
+			continue
+		}
+		if mode := modes.on(p.nodesOf(n.Spec.ResourceName)); mode.name == "shared" {
+			p.error(
+				n.Object, path{"spec", "metaPlugins"}, "the rdma plugin requires exclusive mode, not shared",
+			).because(mode.why, "rdmaMode is shared")
+		}
+	}
+	for _, nad := range p.nads {
+		if !isolates(nad.Value.Spec.Config) {
+			continue
+		}
+		_, resource := splitResource(nad.Value.Metadata.Annotations[k8s.AnnotationResourceName])
+		if mode := modes.on(p.nodesOf(resource)); mode.name == "shared" {
+			p.error(nad.Object, path{"spec", "config"},
+				"isolation requires exclusive mode, not shared").because(mode.why, "rdmaMode is shared")
+		}
+	}
+	for _, pod := range p.pods {
+		checkSharedPlugin(p, pod, modes)
 	}
 }
 

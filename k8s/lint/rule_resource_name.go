@@ -5,34 +5,17 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/manifest"
 )
 
-func resourceName() Rule {
-	return Rule{
-		ID: "resource-name", Title: "a resource name that the operator or the kubelet rejects",
-		Severity: SeverityError,
-		Kinds:    []string{k8s.KindPolicy, k8s.KindNetwork, k8s.KindIBNetwork},
-		Explanation: prose.Join(`
-			The operator adds its prefix to the name, so the name must not have one:
-			"nvidia.com/rail0" creates a resource that no pod can request. Releases up to v1.6.0
-			allow only letters, digits and _; later releases also allow - between other characters.
-			The CRD allows anything, and the webhook, which rejects such names, is off by default.`),
-		Remedy:  "use only letters, digits and _, at most 63, without a prefix",
-		Wrong:   "  resourceName: nvidia.com/rail0",
-		Right:   "  resourceName: rail0",
-		Sources: []string{srcWebhook, srcAPIServer},
-		check: func(p *pass) {
-			for _, o := range p.objects {
-				if slices.Contains(p.rule.Kinds, o.Kind) {
-					if v := o.Find("spec", "resourceName"); v != nil {
-						checkResourceName(p, o, v.Text)
-					}
-				}
+func checkResourceNames(p *pass) {
+	for _, o := range p.objects {
+		if slices.Contains(p.rule.Kinds, o.Kind) {
+			if v := o.Find("spec", "resourceName"); v != nil {
+				checkResourceName(p, o, v.Text)
 			}
-		},
+		}
 	}
 }
 

@@ -5,37 +5,16 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rdmakit/rdmakit/internal/text/prose"
-	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
 
-func resourceRails() Rule {
-	return Rule{
-		ID: "resource-rails", Title: "one resource for cards of several rails or fabrics", Severity: SeverityError,
-		Kinds: []string{k8s.KindPolicy},
-		Explanation: prose.Join(`
-			The device plugin allocates any VF of a resource. With one resource for several rails, a
-			pod that requests eight VFs may get all of them from one card, and rail 0 of one pod is
-			connected to rail 3 of another. If a resource has cards of two fabrics, or of InfiniBand
-			and Ethernet, the VF may be on the wrong network.`),
-		Remedy: "write a policy with a separate resource for each rail",
-		Wrong:  "    pfNames: [\"ens1f0np0\", \"ens2f0np0\"]",
-		Right:  "    pfNames: [\"ens1f0np0\"]",
-		Reports: []string{
-			"k8snetworkplumbingwg/sriov-network-operator#736",
-			"k8snetworkplumbingwg/sriov-network-device-plugin#574",
-		},
-		Sources: []string{srcPlugin},
-		check: func(p *pass) {
-			done := map[string]bool{}
-			for _, pol := range p.policies {
-				if r := pol.Value.Spec.ResourceName; r != "" && !done[r] {
-					done[r] = true
-					checkRails(p, p.policiesOf(r))
-				}
-			}
-		},
+func checkResourceRails(p *pass) {
+	done := map[string]bool{}
+	for _, pol := range p.policies {
+		if r := pol.Value.Spec.ResourceName; r != "" && !done[r] {
+			done[r] = true
+			checkRails(p, p.policiesOf(r))
+		}
 	}
 }
 

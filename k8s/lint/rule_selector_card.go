@@ -5,36 +5,14 @@ import (
 	"slices"
 
 	"github.com/rdmakit/rdmakit/internal/text/english"
-	"github.com/rdmakit/rdmakit/internal/text/prose"
-	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
 
-func selectorCard() Rule {
-	return Rule{
-		ID: "selector-card", Title: "a nicSelector that matches no card of the selected nodes",
-		Severity: SeverityError, Nodes: true,
-		Kinds: []string{k8s.KindPolicy},
-		Explanation: prose.Join(`
-			All fields of nicSelector must match the same PF, as exact strings. The operator sees
-			only PFs that have a driver and a network device, so it ignores an InfiniBand card
-			without ib_ipoib, and a PF bound to vfio-pci. On nodes without a matching card the
-			policy has no effect and pods stay pending.`),
-		Remedy: "compare with the cards of the nodes: kubectl get sriovnetworknodestates -o yaml, or " +
-			"rdmactl detect on the node",
-		Wrong: "    pfNames: [\"ens1f0np0\"]",
-		Right: "    pfNames: [\"ens1f0\"]",
-		Reports: []string{
-			"kubernetes-sigs/node-feature-discovery#812", "k8snetworkplumbingwg/sriov-network-operator#672",
-		},
-		Sources: []string{srcWebhook, srcSelector},
-		check: func(p *pass) {
-			for _, pol := range p.policies {
-				if !pol.Value.Spec.NicSelector.Empty() && pol.Value.Spec.NicSelector.NetFilter == "" {
-					checkSelectorCard(p, pol)
-				}
-			}
-		},
+func checkSelectorCards(p *pass) {
+	for _, pol := range p.policies {
+		if !pol.Value.Spec.NicSelector.Empty() && pol.Value.Spec.NicSelector.NetFilter == "" {
+			checkSelectorCard(p, pol)
+		}
 	}
 }
 

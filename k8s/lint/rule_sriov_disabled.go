@@ -2,35 +2,12 @@ package lint
 
 import (
 	"github.com/rdmakit/rdmakit/internal/text/english"
-	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 )
 
-func sriovDisabled() Rule {
-	return Rule{
-		ID: "sriov-disabled", Title: "cards with SR-IOV turned off in the firmware", Severity: SeverityError,
-		Nodes: true,
-		Kinds: []string{k8s.KindPolicy},
-		Explanation: prose.Join(`
-			If a PF has no sriov_totalvfs, SRIOV_EN is off in its firmware; mstconfig shows the
-			setting itself. The operator turns it on and reboots the node, unless the PF is
-			externally managed or the plugin mellanox is disabled; then no VFs are created. Node
-			Feature Discovery publishes network-sriov.capable only on nodes with sriov_totalvfs
-			above 0, so a policy with this label never selects the nodes on which it should turn
-			SR-IOV on.`),
-		Remedy: "turn SR-IOV on in the firmware beforehand (mstconfig set SRIOV_EN=1 NUM_OF_VFS=N), or select " +
-			"the nodes by another label",
-		Wrong:   "    feature.node.kubernetes.io/network-sriov.capable: \"true\"",
-		Right:   "    node-role.kubernetes.io/gpu: \"\"",
-		Reports: []string{"kubernetes-sigs/node-feature-discovery#812", "Mellanox/network-operator#211"},
-		Sources: []string{srcMellanox, srcNFD},
-		check: func(p *pass) {
-			for _, pol := range p.policies {
-				checkDisabled(p, pol)
-				checkCapableLabel(p, pol)
-			}
-		},
-	}
+func checkSRIOVDisabled(p *pass, pol *policy) {
+	checkDisabled(p, pol)
+	checkCapableLabel(p, pol)
 }
 
 func checkDisabled(p *pass, pol *policy) {

@@ -10,38 +10,21 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/manifest"
 )
 
-func supportedNICs() Rule {
-	return Rule{
-		ID:       "supported-nics",
-		Title:    "a vendor that the operator doesn't support, or an invalid list of supported cards",
-		Severity: SeverityError,
-		Kinds:    []string{k8s.KindPolicy, k8s.KindConfigMap},
-		Explanation: prose.Join(`
-			The operator supports the cards in the ConfigMap supported-nic-ids in its namespace.
-			Each value is "VENDOR PF VF", three IDs in lower case, separated by one space. With
-			fewer IDs the operator crashes when it looks for a card of that vendor; IDs in upper
-			case never match. The chart adds the values in supportedExtraNICs.`),
-		Remedy:  "write the vendor ID of a supported card, or add a value \"VENDOR PF VF\"",
-		Wrong:   "  extra: \"15b3 1027\"",
-		Right:   "  extra: \"15b3 1027 101e\"",
-		Sources: []string{srcNICs, srcSelector},
-		check: func(p *pass) {
-			vendors := supportedVendors()
-			for _, o := range p.objects {
-				if o.Kind == k8s.KindConfigMap && o.Name == supportedList {
-					vendors = append(vendors, checkNICList(p, o)...)
-				}
-			}
-			for _, pol := range p.policies {
-				v := pol.Value.Spec.NicSelector.Vendor
-				if isPCIID(v) && !slices.Contains(vendors, v) {
-					p.warn(pol.Object, path{"spec", "nicSelector", "vendor"},
-						"the operator supports no card of vendor %s", v).Remedy = prose.Join(`
+func checkSupportedNICs(p *pass) {
+	vendors := supportedVendors()
+	for _, o := range p.objects {
+		if o.Kind == k8s.KindConfigMap && o.Name == supportedList {
+			vendors = append(vendors, checkNICList(p, o)...)
+		}
+	}
+	for _, pol := range p.policies {
+		v := pol.Value.Spec.NicSelector.Vendor
+		if isPCIID(v) && !slices.Contains(vendors, v) {
+			p.warn(pol.Object, path{"spec", "nicSelector", "vendor"},
+				"the operator supports no card of vendor %s", v).Remedy = prose.Join(`
 							compare with lspci -nn; NVIDIA's vendor ID is 15b3; add other cards with
 							supportedExtraNICs of the chart`)
-				}
-			}
-		},
+		}
 	}
 }
 

@@ -5,29 +5,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/internal/text/spelling"
 	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/manifest"
 )
-
-func unknownField() Rule {
-	return Rule{
-		ID: "unknown-field", Title: "an unknown or misplaced field",
-		Severity: SeverityError,
-		Kinds:    append(k8s.SchemaKinds(), k8s.KindPod),
-		Explanation: prose.Join(`
-			kubectl rejects unknown fields by default. With --validate=warn or false, and from many
-			GitOps tools and API clients, the API server silently drops them: the object is created
-			without the intended setting, such as isRdma.`),
-		Remedy:  "move the field to its right place, or remove it",
-		Wrong:   "  nicSelector:\n    vendor: \"15b3\"\n    isRdma: true",
-		Right:   "  isRdma: true\n  nicSelector:\n    vendor: \"15b3\"",
-		Reports: []string{"NVIDIA/kubectl-nv#6"},
-		Sources: []string{srcCRD, srcAPIServer},
-		check:   checkUnknownField,
-	}
-}
 
 func checkUnknownField(p *pass) {
 	for _, o := range p.objects {

@@ -4,32 +4,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
-
-func vfDeviceID() Rule {
-	return Rule{
-		ID: "vf-device-id", Title: "the device ID of a VF, or one that the operator doesn't support",
-		Severity: SeverityError,
-		Kinds:    []string{k8s.KindPolicy},
-		Explanation: prose.Join(`
-			deviceID is the device ID of the PF; the operator derives that of the VFs (ConnectX-7:
-			PF 1021, VFs 101e). With the ID of a VF the policy selects nothing. The operator ignores
-			cards that are not in the ConfigMap supported-nic-ids unless supportedExtraNICs adds
-			them.`),
-		Remedy:  "write the device ID of the PF: four hexadecimal digits in lower case, in quotes",
-		Wrong:   "    deviceID: \"101e\"",
-		Right:   "    deviceID: \"1021\"",
-		Sources: []string{srcNICs, srcSelector},
-		check: func(p *pass) {
-			for _, pol := range p.policies {
-				checkDeviceID(p, pol)
-			}
-		},
-	}
-}
 
 func checkDeviceID(p *pass, pol *policy) {
 	s := pol.Value.Spec.NicSelector

@@ -4,36 +4,13 @@ import (
 	"strings"
 
 	"github.com/rdmakit/rdmakit/internal/text/english"
-	"github.com/rdmakit/rdmakit/internal/text/prose"
-	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/source"
 )
 
-func vfGUID() Rule {
-	return Rule{
-		ID: "vf-guid", Title: "VFs without a GUID, or with a duplicate GUID", Severity: SeverityError, Nodes: true,
-		Kinds: []string{k8s.KindPolicy},
-		Explanation: prose.Join(`
-			An InfiniBand VF needs a GUID that is unique in the fabric. If the GUID is all zeros or
-			all ones, the VF's port stays down, ib-sriov fails with "VF ... GUID is not valid", and
-			the pod stays in ContainerCreating. The operator assigns random GUIDs whenever it
-			configures a VF, unless the node has a pool file,
-			/etc/sriov-operator/infiniband/guids. So without a pool file, the partitions (PKeys) of
-			a GUID no longer apply after a reboot.`),
-		Remedy: "create a pool file of GUIDs on the node, and restart the operator's daemon there",
-		Wrong:  "    pfNames: [\"ibs1\"]",
-		Right:  "    pfNames: [\"ibs2\"]",
-		Reports: []string{
-			"Mellanox/network-operator#1825", "k8snetworkplumbingwg/sriov-network-operator#307",
-			"k8snetworkplumbingwg/ib-sriov-cni#66", "openshift/sriov-network-operator#941",
-		},
-		Sources: []string{srcGUIDs, srcIBCNI},
-		check: func(p *pass) {
-			owners := p.guidOwners()
-			for _, pol := range p.policies {
-				checkVFGUIDs(p, pol, owners)
-			}
-		},
+func checkVFGUID(p *pass) {
+	owners := p.guidOwners()
+	for _, pol := range p.policies {
+		checkVFGUIDs(p, pol, owners)
 	}
 }
 

@@ -6,36 +6,17 @@ import (
 	"strings"
 
 	"github.com/rdmakit/rdmakit/internal/text/english"
-	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/k8s"
 	"github.com/rdmakit/rdmakit/k8s/manifest"
 )
 
-func whereaboutsStale() Rule {
-	return Rule{
-		ID: "whereabouts-stale", Title: "a range that is full, or has addresses reserved for deleted pods",
-		Severity: SeverityError,
-		Kinds:    []string{k8s.KindNetwork, k8s.KindIBNetwork, k8s.KindNAD},
-		Explanation: prose.Join(`
-			whereabouts records allocated addresses in IPPools. The address of a pod that died with
-			its node stays allocated until the reconciler runs, once a day by default. Without free
-			addresses new pods hang with "Could not allocate IP in range". The rule needs the
-			IPPools of the cluster, and checks them against its pods if these are known (--nodes
-			with the output of kubectl get ippools.whereabouts.cni.cncf.io,pods -A -o yaml).`),
-		Remedy:  "delete the allocations of deleted pods, and use a range that is large enough",
-		Wrong:   "    \"range\": \"192.168.5.0/29\"",
-		Right:   "    \"range\": \"192.168.6.0/24\"",
-		Reports: []string{"k8snetworkplumbingwg/whereabouts#291", "k8snetworkplumbingwg/multus-cni#1442"},
-		Sources: []string{srcWhereabouts, srcIPPool},
-		check: func(p *pass) {
-			pools := ipPools(p)
-			pods := p.knownPods()
-			for _, ref := range p.ipams() {
-				if ref.conf.Type == "whereabouts" && len(pools) > 0 {
-					checkStale(p, ref, pools, pods)
-				}
-			}
-		},
+func checkWhereaboutsStale(p *pass) {
+	pools := ipPools(p)
+	pods := p.knownPods()
+	for _, ref := range p.ipams() {
+		if ref.conf.Type == "whereabouts" && len(pools) > 0 {
+			checkStale(p, ref, pools, pods)
+		}
 	}
 }
 

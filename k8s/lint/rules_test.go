@@ -59,6 +59,25 @@ func loadWrong(t testing.TB, r Rule) Input {
 	return in
 }
 
+// TestChecks checks that each check is that of a rule or group, and that each rule has one.
+func TestChecks(t *testing.T) {
+	known, grouped := IDs(), map[string]bool{}
+	for id := range checks() {
+		if !slices.Contains(known, id) {
+			t.Errorf("the check %s has no rule or group", id)
+		}
+	}
+	for _, r := range Rules() {
+		if r.check == nil && !grouped[r.Group] {
+			t.Errorf("rule %s has no check", r.ID)
+		}
+		grouped[r.Group] = r.Group != "" && (grouped[r.Group] || r.check != nil)
+	}
+	if _, err := readRules([]byte("a: b\n---\n- {id: x, remdy: y}\n")); err == nil {
+		t.Error("a misspelt field is accepted, want an error")
+	}
+}
+
 // TestRules checks every rule: its fields, a wrong manifest that it reports, a right manifest
 // without errors of any rule, and a near miss that it doesn't report.
 func TestRules(t *testing.T) {

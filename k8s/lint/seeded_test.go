@@ -19,7 +19,7 @@ type seed struct {
 	File   string   `yaml:"file"`
 	Old    string   `yaml:"old"`
 	New    string   `yaml:"new"`
-	Rules  []string `yaml:"rules"`  // those that may report it
+	Rules  []string `yaml:"rules"`  // those that may report it, or their groups
 	Nodes  bool     `yaml:"nodes"`  // it can't be known without nodes
 	Missed string   `yaml:"missed"` // why no rule reports it
 }
@@ -114,6 +114,6 @@ func setOf(texts map[string]string, name, text string) *manifest.Set {
 // break a reference in the file that has the other end of it.
 func (s seed) foundIn(r Report) bool {
 	return slices.ContainsFunc(r.Findings, func(f Finding) bool {
-		return f.Severity != SeverityNote && slices.Contains(s.Rules, f.Rule)
+		return f.Severity != SeverityNote && f.in(s.Rules)
 	})
 }

@@ -183,7 +183,7 @@ func TestProseFitsTerminal(t *testing.T) {
 		{"env", "lint", "--env", "examples/job.env", "--from", tree("47_gpu_switches")},
 		{"env", "lint", "--explain", "gid-index-unusable"},
 		{"k8s", "lint", "examples/kubernetes/sriov-mistakes.yaml", "--nodes", tree("58_two_ib_fabrics")},
-		{"k8s", "lint", "--explain", "ipam-mask"},
+		{"k8s", "lint", "--explain", "ipam-prefix"},
 		{"status", "--help"},
 		{"k8s", "lint", "--help"},
 		{"--help"},

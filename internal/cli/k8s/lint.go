@@ -94,7 +94,7 @@ Exit codes:
   rdmactl k8s lint . --exclude vendor --exclude 'values*.yaml'
   helm template chart | rdmactl k8s lint -
   rdmactl k8s lint sriov/ -o sarif > lint.sarif
-  rdmactl k8s lint --explain ipam-mask`,
+  rdmactl k8s lint --explain ipam-prefix`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runK8sLint(app, cmd, args, f) },
 	}
 	cli.SetFormats(cmd, append(output.Formats(), formatSARIF, formatJUnit)...)
