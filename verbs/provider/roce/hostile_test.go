@@ -2,8 +2,10 @@ package roce
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -15,8 +17,10 @@ import (
 
 // sink is a connection without a network: tests pass packets to the engine directly.
 type sink struct {
-	done chan struct{}
-	sent int
+	done    chan struct{}
+	sent    int
+	record  bool
+	packets [][]byte // what was sent, if record is set
 }
 
 func (s *sink) Read(udpio.Handler) error         { <-s.done; return errSinkClosed }
@@ -28,6 +32,13 @@ func (s *sink) Close() error                     { close(s.done); return nil }
 func (s *sink) Write(list []udpio.Outbound) error {
 	for i := range list {
 		s.sent += len(list[i].Data)
+		if !s.record {
+			continue
+		}
+		segment := cmp.Or(list[i].Segment, len(list[i].Data))
+		for packet := range slices.Chunk(list[i].Data, segment) {
+			s.packets = append(s.packets, slices.Clone(packet))
+		}
 	}
 	return nil
 }

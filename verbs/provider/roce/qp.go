@@ -140,9 +140,11 @@ func (qp *queuePair) Modify(attr provider.QPAttributes) error {
 			qp.req.start(qp.attr.SendPSN)
 		}
 	case provider.QPStateError:
+		qp.settle()
 		qp.fail()
 		return nil
 	case provider.QPStateReset:
+		qp.settle()
 		qp.reset()
 	}
 	qp.state = attr.State
@@ -235,6 +237,7 @@ func (qp *queuePair) Close() error {
 	qp.e.mu.Unlock()
 
 	qp.mu.Lock()
+	qp.settle()
 	qp.closed = true
 	qp.state = provider.QPStateReset
 	qp.timer.Stop()

@@ -16,6 +16,7 @@ type responder struct {
 	expected   ib.PSN
 	msn        uint32      // messages completed
 	nakSent    bool        // a NAK was sent for the gap before expected
+	early      ib.PSN      // the highest PSN that was dropped since the pending NAK was queued
 	ackDue     bool        // an acknowledgement is to be sent
 	pendingNAK ib.Syndrome // to be sent after the responses to all earlier requests; 0 is none
 	message    message
@@ -166,6 +167,9 @@ func (qp *queuePair) handleRequest(p *ib.Packet) {
 	switch d := p.BTH.PSN.Sub(r.expected); {
 	case d > 0:
 		count(&qp.e.stats.OutOfOrder)
+		if r.pendingNAK == 0 || r.early.Before(p.BTH.PSN) {
+			r.early = p.BTH.PSN
+		}
 		if !r.nakSent {
 			r.nakSent = true
 			qp.queueNAK(ib.SyndromeNAKSequence)
@@ -177,10 +181,16 @@ func (qp *queuePair) handleRequest(p *ib.Packet) {
 		return
 	}
 	r.nakSent = false
-	if r.pendingNAK == ib.SyndromeNAKSequence { // the gap was filled before the NAK was sent
-		r.pendingNAK, r.ackDue = 0, true
+	code := qp.execute(p)
+	if r.pendingNAK == ib.SyndromeNAKSequence {
+		// The gap was filled before the NAK was sent. Packets that came too early are needed again.
+		if code != ok || r.early.Before(r.expected) {
+			r.pendingNAK, r.ackDue = 0, true
+		} else {
+			r.nakSent = true
+		}
 	}
-	if code := qp.execute(p); code != ok {
+	if code != ok {
 		qp.queueNAK(code)
 	}
 }
@@ -446,6 +456,15 @@ func (qp *queuePair) respond(mayDelayAck bool) (more bool) {
 		qp.sendAck(r.expected.Add(-1), ib.SyndromeACK)
 	}
 	return false
+}
+
+// settle sends what is due before the queue pair stops responding, such as a delayed
+// acknowledgement: without it the peer would repeat its last message until it gives up.
+func (qp *queuePair) settle() {
+	if qp.state == provider.QPStateRTR || qp.state == provider.QPStateRTS {
+		qp.respond(false)
+		qp.tx.flush()
+	}
 }
 
 // readPacket sends the next packet of a READ response. done reports whether it was the last one;

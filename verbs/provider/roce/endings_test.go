@@ -1,0 +1,151 @@
+package roce
+
+import (
+	"testing"
+
+	"github.com/rdmakit/rdmakit/internal/edge/udpio"
+	"github.com/rdmakit/rdmakit/verbs/provider"
+	"github.com/rdmakit/rdmakit/wire/ib"
+)
+
+// sendOnly returns a SEND of eight bytes that asks for an acknowledgement.
+func sendOnly(psn ib.PSN) []byte {
+	p := ib.Packet{
+		BTH:     ib.BTH{Opcode: ib.OpcodeRCSendOnly, PKey: ib.PKeyDefault, PSN: psn, AckReq: true},
+		Payload: make([]byte, 8),
+	}
+	return p.Append(nil)
+}
+
+// responses returns the acknowledgements that were sent since the last call: PSN and syndrome.
+func (s *sink) responses(t *testing.T) (out []ib.Packet) {
+	t.Helper()
+	for _, data := range s.packets {
+		var p ib.Packet
+		if _, err := p.Decode(data[:len(data)-4]); err != nil {
+			t.Fatal(err)
+		}
+		if p.BTH.Opcode == ib.OpcodeRCAcknowledge {
+			out = append(out, p)
+		}
+	}
+	s.packets = nil
+	return out
+}
+
+// TestAcknowledgedAtTheEnd checks that a queue pair that received its last message while the
+// program waited acknowledges it before it stops responding.
+func TestAcknowledgedAtTheEnd(t *testing.T) {
+	ends := map[string]func(v *victim) error{
+		"close": func(v *victim) error { return v.qp.Close() },
+		"error": func(v *victim) error {
+			return v.qp.Modify(provider.QPAttributes{State: provider.QPStateError})
+		},
+		"reset": func(v *victim) error {
+			return v.qp.Modify(provider.QPAttributes{State: provider.QPStateReset})
+		},
+	}
+	for name, end := range ends {
+		t.Run(name, func(t *testing.T) {
+			v := newVictim(t)
+			v.conn.record = true
+			v.takePolled(sendOnly(100))
+			if got := v.conn.responses(t); len(got) != 0 {
+				t.Fatalf("%d acknowledgements at once, want a delayed one", len(got))
+			}
+			if err := end(v); err != nil {
+				t.Fatal(err)
+			}
+			got := v.conn.responses(t)
+			if len(got) != 1 || got[0].BTH.PSN != 100 || !got[0].AETH.Syndrome.IsACK() {
+				t.Errorf("acknowledgements = %+v, want one of PSN 100", got)
+			}
+		})
+	}
+}
+
+// TestSwappedPackets checks that the receiver asks again for a packet that came too early and was
+// dropped, although the gap before it has closed in the same burst.
+func TestSwappedPackets(t *testing.T) {
+	tests := []struct {
+		name string
+		psns []ib.PSN
+		psn  ib.PSN // of the response
+		nak  bool
+	}{
+		{"swapped", []ib.PSN{101, 100}, 101, true},
+		{"the last of three", []ib.PSN{100, 102, 101}, 102, true},
+		{"both too early", []ib.PSN{102, 101, 100}, 101, true},
+		{"came again", []ib.PSN{101, 100, 101}, 101, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			v := newVictim(t)
+			v.conn.record = true
+			var burst [][]byte
+			for _, psn := range tt.psns {
+				burst = append(burst, sendOnly(psn))
+			}
+			v.take(burst...)
+			got := v.conn.responses(t)
+			if len(got) != 1 || got[0].BTH.PSN != tt.psn ||
+				(got[0].AETH.Syndrome == ib.SyndromeNAKSequence) != tt.nak {
+				t.Errorf("responses = %+v, want one with PSN %v, NAK %t", got, tt.psn, tt.nak)
+			}
+		})
+	}
+}
+
+// takePolled passes packets to the engine as a waiting goroutine of the program does.
+func (v *victim) takePolled(packets ...[]byte) {
+	normal := v.e.handler
+	v.e.handler = func(list []udpio.Inbound) { v.e.pollHandler(list) }
+	defer func() { v.e.handler = normal }()
+	v.take(packets...)
+}
+
+// TestReceiverCloses checks the same over sockets: a receiver that closes after its last message
+// doesn't leave the sender without an acknowledgement.
+func TestReceiverCloses(t *testing.T) {
+	for _, m := range waitModes {
+		t.Run(m.name, func(t *testing.T) {
+			a, b := open(t, "127.0.10.1", 64), openMode(t, "127.0.10.2", 64, m.mode)
+			for range 20 {
+				x, y := *a, *b // with queue pairs of their own on the same completion queues
+				for _, s := range []*side{&x, &y} {
+					qp, err := s.pd.CreateQP(provider.QPConfig{SendCQ: s.cq, RecvCQ: s.cq})
+					if err != nil {
+						t.Fatal(err)
+					}
+					s.qp = qp
+				}
+				connect(t, &x, &y, ib.MTU1024)
+				if _, err := y.qp.PostReceive([]provider.ReceiveRequest{
+					{Segments: []provider.Segment{{Region: y.mr, Length: 8}}},
+				}); err != nil {
+					t.Fatal(err)
+				}
+				done := make(chan error)
+				go func() { // the last message, and the end
+					err := y.cq.Wait(t.Context())
+					_ = y.qp.Close()
+					done <- err
+				}()
+				if _, err := x.qp.PostSend([]provider.SendRequest{{
+					Op: provider.SendOpSend, Flags: provider.SendSignaled,
+					Segments: []provider.Segment{{Region: x.mr, Length: 8}},
+				}}); err != nil {
+					t.Fatal(err)
+				}
+				if err := <-done; err != nil {
+					t.Fatal(err)
+				}
+				if wc := wait(t, &x, 1)[0]; wc.Err() != nil {
+					t.Fatal(wc.Err())
+				}
+				drain(y.cq)
+				_ = x.qp.Close()
+			}
+		})
+	}
+}
