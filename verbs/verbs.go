@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"sync"
 
 	"github.com/rdmakit/rdmakit/verbs/provider"
 	"github.com/rdmakit/rdmakit/wire/ib"
@@ -193,7 +194,7 @@ func (pd *ProtectionDomain) CreateQP(cfg QPConfig) (*QueuePair, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &QueuePair{qp}, nil
+	return &QueuePair{impl: qp}, nil
 }
 
 // Close frees the domain. It returns [ErrBusy] while regions or queue pairs use it.
@@ -269,6 +270,31 @@ type (
 // [ProtectionDomain.CreateQP].
 type QueuePair struct {
 	impl provider.QueuePair
+
+	sends    postBuffer[SendRequest]
+	receives postBuffer[ReceiveRequest]
+}
+
+// postBuffer holds copies of the requests of one call. A call through an interface moves its
+// arguments to the heap; the copies keep a caller's literals on its stack.
+type postBuffer[T any] struct {
+	mu       sync.Mutex
+	requests []T
+	segments []Segment
+}
+
+// copy adds a copy of a request's segments and returns it.
+func (b *postBuffer[T]) copy(segments []Segment) []Segment {
+	at := len(b.segments)
+	b.segments = append(b.segments, segments...)
+	return b.segments[at:len(b.segments):len(b.segments)]
+}
+
+// reset forgets the requests, so that they keep no region alive.
+func (b *postBuffer[T]) reset() {
+	clear(b.requests)
+	clear(b.segments)
+	b.requests, b.segments = b.requests[:0], b.segments[:0]
 }
 
 // QPN returns the queue pair number, which a peer needs in its [Remote].
@@ -280,12 +306,32 @@ func (qp *QueuePair) State() QPState { return qp.impl.State() }
 // PostSend queues requests in order. It returns how many were queued; err is the error of the next
 // one. The provider owns the memory of the requests until they complete. [ErrQueueFull] means
 // that completions must be polled first (C twin: ibv_post_send, ENOMEM).
-func (qp *QueuePair) PostSend(wrs ...SendRequest) (n int, err error) { return qp.impl.PostSend(wrs) }
+func (qp *QueuePair) PostSend(wrs ...SendRequest) (n int, err error) {
+	b := &qp.sends
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	defer b.reset()
+	for i := range wrs {
+		wr := &wrs[i]
+		b.requests = append(b.requests, SendRequest{
+			ID: wr.ID, Op: wr.Op, Flags: wr.Flags, Segments: b.copy(wr.Segments), RemoteAddr: wr.RemoteAddr,
+			RKey: wr.RKey, Immediate: wr.Immediate, Compare: wr.Compare, Operand: wr.Operand,
+		})
+	}
+	return qp.impl.PostSend(b.requests)
+}
 
 // PostReceive queues buffers for messages of the peer. Like [QueuePair.PostSend], it returns
 // [ErrQueueFull] when the queue is full (C twin: ibv_post_recv).
 func (qp *QueuePair) PostReceive(wrs ...ReceiveRequest) (n int, err error) {
-	return qp.impl.PostReceive(wrs)
+	b := &qp.receives
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	defer b.reset()
+	for i := range wrs {
+		b.requests = append(b.requests, ReceiveRequest{ID: wrs[i].ID, Segments: b.copy(wrs[i].Segments)})
+	}
+	return qp.impl.PostReceive(b.requests)
 }
 
 // Close frees the queue pair (C twin: ibv_destroy_qp). Requests that are still
