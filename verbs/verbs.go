@@ -132,6 +132,15 @@ func (d *Device) Counters() map[string]uint64 {
 	return nil
 }
 
+// Advice returns what to set on the machine so that the device isn't limited, and why: one sentence
+// each, usually none.
+func (d *Device) Advice() []string {
+	if a, ok := d.impl.(provider.Adviser); ok {
+		return a.Advice()
+	}
+	return nil
+}
+
 // Close closes the device. It returns [ErrBusy] while objects of the device are open.
 func (d *Device) Close() error { return d.impl.Close() }
 

@@ -62,6 +62,12 @@ type CounterReader interface {
 	Counters() map[string]uint64
 }
 
+// Adviser is implemented by a [Device] that knows a setting of the machine that limits it.
+type Adviser interface {
+	// Advice returns what to set and why, one sentence each.
+	Advice() []string
+}
+
 // ProtectionDomain groups memory regions and queue pairs: a queue pair can access only
 // regions of its own domain.
 type ProtectionDomain interface {

@@ -10,6 +10,7 @@
 // Optional features are separate interfaces, for which verbs checks:
 //
 //	CounterReader   a Device with packet counters
+//	Adviser         a Device that a setting of the machine limits
 //	MemoryWatcher   a MemoryRegion that can wait until a peer has written a byte
 //
 // The comment on each method names its C twin in libibverbs. The method behaves like its twin

@@ -247,6 +247,9 @@ func runBench(app *cli.App, cmd *cobra.Command, flags benchFlags, args []string)
 		app.Out.Note("%s", why)
 	}
 	defer func() { err = errors.Join(err, device.Close()) }()
+	for _, advice := range device.Advice() {
+		app.Out.Note("note: %s", advice)
+	}
 	classicText := &bytes.Buffer{}
 	printer := &classic.Printer{W: classicText, Gbits: cfg.ReportGbps}
 	if app.Out.Format() == formatClassic {

@@ -1,6 +1,7 @@
 package udpio
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,8 @@ type Conn struct {
 	addr netip.AddrPort
 	v6   bool
 	gro  bool
+	// buffer is the size of the buffer of received datagrams, in bytes.
+	buffer int
 	gso  atomic.Bool // becomes false when the kernel can't segment
 
 	in     inbox
@@ -91,16 +94,11 @@ func Listen(addr netip.AddrPort, opts Options) (*Conn, error) {
 	return c, nil
 }
 
-// bufferSize is the requested size of both socket buffers, in bytes. Without privileges
-// the kernel limits it (net.core.rmem_max, net.core.wmem_max).
-const bufferSize = 8 << 20
-
 func (c *Conn) configure(opts Options) error {
-	_ = c.udp.SetReadBuffer(bufferSize)
-	_ = c.udp.SetWriteBuffer(bufferSize)
 	var err error
 	control := c.raw.Control(func(fd uintptr) {
 		s := int(fd)
+		c.buffer = setBuffers(s, cmp.Or(opts.ReceiveBuffer, WantedBuffer))
 		if c.v6 {
 			err = os.NewSyscallError("setsockopt IPV6_MTU_DISCOVER",
 				unix.SetsockoptInt(s, unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER, unix.IPV6_PMTUDISC_DO))
@@ -117,6 +115,30 @@ func (c *Conn) configure(opts Options) error {
 	})
 	return errors.Join(control, err)
 }
+
+// setBuffers requests sizes for the buffers of a socket, in bytes, and returns that of the received
+// datagrams. Without the capability NET_ADMIN the kernel limits them (net.core.rmem_max,
+// net.core.wmem_max).
+func setBuffers(s, receive int) (got int) {
+	for _, b := range []struct{ force, option, size int }{
+		{unix.SO_RCVBUFFORCE, unix.SO_RCVBUF, receive}, {unix.SO_SNDBUFFORCE, unix.SO_SNDBUF, WantedBuffer},
+	} {
+		if unix.SetsockoptInt(s, unix.SOL_SOCKET, b.force, b.size) != nil {
+			_ = unix.SetsockoptInt(s, unix.SOL_SOCKET, b.option, b.size) // what the kernel gave is read back
+		}
+	}
+	const charged = 2 // the kernel doubles the value, for what it needs beside the data (socket(7))
+	size, err := unix.GetsockoptInt(s, unix.SOL_SOCKET, unix.SO_RCVBUF)
+	if err != nil {
+		return 0
+	}
+	return size / charged
+}
+
+// ReceiveBuffer returns the size of the buffer of received datagrams in bytes, as the kernel
+// granted it: net.core.rmem_max may be smaller than what was requested. It is 0 if unknown. The
+// kernel charges up to twice the length of a datagram to twice this size.
+func (c *Conn) ReceiveBuffer() int { return c.buffer }
 
 // Addr returns the local address.
 func (c *Conn) Addr() netip.AddrPort { return c.addr }

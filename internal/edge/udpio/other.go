@@ -22,6 +22,9 @@ func (c *Conn) Addr() netip.AddrPort { return netip.AddrPort{} }
 // Offload returns false.
 func (c *Conn) Offload() (gso, gro bool) { return false, false }
 
+// ReceiveBuffer returns 0.
+func (c *Conn) ReceiveBuffer() int { return 0 }
+
 // Read returns [errors.ErrUnsupported].
 func (c *Conn) Read(Handler) error { return errUnsupported }
 

@@ -58,7 +58,13 @@ func (o *Outbound) hasSegments() bool { return o.Segment > 0 && o.Segment < len(
 type Options struct {
 	NoGSO bool // send each datagram separately
 	NoGRO bool // receive each datagram separately
+	// ReceiveBuffer is the size to request for the buffer of received datagrams, in bytes; 0 is
+	// WantedBuffer. See [Conn.ReceiveBuffer].
+	ReceiveBuffer int
 }
+
+// WantedBuffer is the size that Listen requests for both buffers of a socket, in bytes.
+const WantedBuffer = 8 << 20
 
 // ErrNoSegmentation is returned by Write for Numbered datagrams if segmentation turns out
 // not to work: a device without checksum offload rejects it only when a datagram is sent.

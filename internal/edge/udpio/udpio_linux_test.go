@@ -129,6 +129,22 @@ func TestOffloadIsThere(t *testing.T) {
 	}
 }
 
+// TestReceiveBuffer checks that the size of the buffer is what the kernel gave.
+func TestReceiveBuffer(t *testing.T) {
+	c := listen(t, "127.0.0.1", Options{ReceiveBuffer: 1 << 16})
+	if got := c.ReceiveBuffer(); got != 1<<16 {
+		t.Errorf("buffer = %d bytes, want %d", got, 1<<16)
+	}
+	var real int
+	err := c.raw.Control(func(fd uintptr) { real, _ = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF) })
+	if err != nil || real != 2<<16 { // socket(7): the kernel doubles the value
+		t.Errorf("SO_RCVBUF = %d, %v; want %d", real, err, 2<<16)
+	}
+	if got := listen(t, "127.0.0.1", Options{}).ReceiveBuffer(); got > WantedBuffer || got < 4096 {
+		t.Errorf("buffer = %d bytes", got)
+	}
+}
+
 // TestIdentification checks the identification in the IPv4 headers that the kernel writes: 0 for a
 // single datagram, the index for a segment.
 func TestIdentification(t *testing.T) {

@@ -214,6 +214,9 @@ func (c *Conn) Offload() (gso, gro bool) {
 	return c.n.faults.Segmentation, false
 }
 
+// ReceiveBuffer returns 0: the length of the inbox is not known in bytes.
+func (c *Conn) ReceiveBuffer() int { return 0 }
+
 // Write sends datagrams; each segment of an entry is a datagram.
 func (c *Conn) Write(list []udpio.Outbound) error {
 	select {

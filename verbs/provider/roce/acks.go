@@ -87,7 +87,7 @@ func (qp *queuePair) recordProgress() {
 	if r.psn.Before(r.acked) { // acknowledged before it was retransmitted
 		qp.seek(r.acked)
 	}
-	r.window = min(windowMax, r.window+1)
+	r.window = min(r.windowLimit, r.window+1)
 	r.deadline = time.Time{}
 }
 

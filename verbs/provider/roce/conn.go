@@ -19,5 +19,8 @@ type PacketConn interface {
 	// Offload reports whether the connection supports segmentation offload (gso), so that
 	// Write accepts Numbered entries, and receive offload (gro).
 	Offload() (gso, gro bool)
+	// ReceiveBuffer returns how many bytes of datagrams wait for a reader before further ones are
+	// lost; 0 if that is unknown.
+	ReceiveBuffer() int
 	Close() error
 }

@@ -127,6 +127,15 @@ func (e *Engine) checkPort(number int) error {
 	return nil
 }
 
+// Advice implements [provider.Adviser].
+func (e *Engine) Advice() []string {
+	if e.windowLimit(e.mtu) == windowMax {
+		return nil
+	}
+	return []string{fmt.Sprintf("net.core.rmem_max limits the receive buffer of %s to %d bytes, and so the packets in "+
+		"flight; sysctl -w net.core.rmem_max=%d", e.name, e.conn.ReceiveBuffer(), udpio.WantedBuffer)}
+}
+
 // AllocatePD implements [provider.Device].
 func (e *Engine) AllocatePD() (provider.ProtectionDomain, error) {
 	e.mu.Lock()

@@ -19,6 +19,7 @@ import (
 type sink struct {
 	done    chan struct{}
 	sent    int
+	buffer  int // what ReceiveBuffer returns
 	record  bool
 	packets [][]byte // what was sent, if record is set
 }
@@ -26,6 +27,7 @@ type sink struct {
 func (s *sink) Read(udpio.Handler) error         { <-s.done; return errSinkClosed }
 func (s *sink) Poll(udpio.Handler) (bool, error) { return false, nil }
 func (s *sink) Resume()                          {}
+func (s *sink) ReceiveBuffer() int               { return s.buffer }
 func (s *sink) Offload() (gso, gro bool)         { return true, true }
 func (s *sink) Close() error                     { close(s.done); return nil }
 

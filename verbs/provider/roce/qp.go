@@ -137,7 +137,7 @@ func (qp *queuePair) Modify(attr provider.QPAttributes) error {
 		qp.connect()
 	case provider.QPStateRTS:
 		if qp.state != provider.QPStateRTS {
-			qp.req.start(qp.attr.SendPSN)
+			qp.req.start(qp.attr.SendPSN, qp.e.windowLimit(qp.attr.PathMTU))
 		}
 	case provider.QPStateError:
 		qp.settle()

@@ -22,6 +22,7 @@ type requester struct {
 	post        ib.PSN // of the next request to be posted
 	sinceAckReq int    // packets sent since the last acknowledgement request
 	window      int    // packets that may be outstanding
+	windowLimit int    // the most that window grows to
 
 	reads    [maxReads]ib.PSN // last PSN of each outstanding READ request, a ring
 	readHead int
@@ -83,10 +84,22 @@ func (r *requester) init(depth, segments int) {
 
 func (r *requester) at(i uint32) *sendEntry { return &r.ring[i%uint32(len(r.ring))] }
 
-func (r *requester) start(psn ib.PSN) {
+// windowLimit returns the largest window for packets of a path MTU. The buffer that the window fills
+// is the peer's; it is taken to be like ours. The kernel charges packets to twice its size: those of
+// a segmented send by little more than their length (three quarters of that were filled without a
+// loss), single ones by up to twice.
+func (e *Engine) windowLimit(mtu ib.MTU) int {
+	size := e.conn.ReceiveBuffer()
+	if size == 0 {
+		return windowMax
+	}
+	return min(windowMax, max(windowMin, 3*size/(2*int(mtu))))
+}
+
+func (r *requester) start(psn ib.PSN, limit int) {
 	psn = psn.Add(0) // keep 24 bits
 	r.psn, r.firstUnsent, r.acked, r.post = psn, psn, psn, psn
-	r.window = windowMax / 2
+	r.window, r.windowLimit = max(windowMin, limit/2), limit
 }
 
 // clear drops all requests; they don't complete.
