@@ -3,6 +3,7 @@ package bench
 import (
 	"errors"
 	"fmt"
+	"syscall"
 	"time"
 
 	"github.com/rdmakit/rdmakit/verbs"
@@ -21,6 +22,9 @@ func explain(err error, gone <-chan struct{}) error {
 	failed, ok := errors.AsType[*verbs.CompletionError](err)
 	if !ok {
 		return err
+	}
+	if failed.Cause != nil {
+		return &UnsentError{Err: err, cause: failed.Cause}
 	}
 	refused := false // the peer's end, which follows, doesn't explain that
 	switch failed.Status {
@@ -62,4 +66,30 @@ func (e *MismatchError) Unwrap() error { return e.Err }
 // Hints returns a hint on what to check.
 func (e *MismatchError) Hints() []string {
 	return []string{"does the other end run the same test with the same size, number or duration, and queue pairs?"}
+}
+
+// UnsentError is the error of a request whose packets this machine didn't send.
+type UnsentError struct {
+	Err   error // matches verbs.CompletionError and the error of the system call
+	cause error
+}
+
+// Error implements error.
+func (e *UnsentError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error.
+func (e *UnsentError) Unwrap() error { return e.Err }
+
+// Hints returns a hint on what to check on this machine.
+func (e *UnsentError) Hints() []string {
+	switch {
+	case errors.Is(e.cause, syscall.EMSGSIZE):
+		return []string{"the network's MTU is smaller than the packets: use a smaller --mtu, or raise the MTU on the path"}
+	case errors.Is(e.cause, syscall.EPERM):
+		return []string{"a firewall of this machine drops UDP port 4791: nft list ruleset, or iptables -S OUTPUT"}
+	case errors.Is(e.cause, syscall.ENETUNREACH), errors.Is(e.cause, syscall.EHOSTUNREACH),
+		errors.Is(e.cause, syscall.EACCES):
+		return []string{"no route, or a rule that forbids it, leads to the peer: ip route get ADDRESS"}
+	}
+	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -73,6 +74,9 @@ func TestExplain(t *testing.T) {
 		return fmt.Errorf("measure: %w", &verbs.CompletionError{ID: 1, QPN: 2, Status: status})
 	}
 	const retries, ended, hint = verbs.WCRetryExceeded, "the peer ended: measure: ", "same test with the same size"
+	unsent := func(cause error) error {
+		return fmt.Errorf("measure: %w", &verbs.CompletionError{ID: 1, QPN: 2, Status: retries, Cause: cause})
+	}
 	other := errors.New("other")
 	tests := []struct {
 		name       string
@@ -88,6 +92,10 @@ func TestExplain(t *testing.T) {
 		{"refused, then gone", failed(verbs.WCRemoteInvalid), 0, ended, hint, 0},
 		{"too long for us", failed(verbs.WCLocalLengthError), -1, "measure: request 1", hint, 0},
 		{"not the peer's fault", failed(verbs.WCLocalProtection), 0, "measure: request 1", "", 0},
+		{"too long", unsent(syscall.EMSGSIZE), -1, "measure: request 1 of qp 0x000002: transport retry", "--mtu", 0},
+		{"firewall", unsent(syscall.EPERM), 0, "measure: request 1", "firewall", 0},
+		{"no route", unsent(syscall.EHOSTUNREACH), -1, "measure: request 1", "no route", 0},
+		{"another cause", unsent(syscall.ENOBUFS), -1, "measure: request 1", "", 0},
 		{"no request", other, 0, "other", "", 0},
 	}
 	for _, tt := range tests {

@@ -1,7 +1,9 @@
 package provider
 
 import (
+	"errors"
 	"fmt"
+	"syscall"
 
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
@@ -147,7 +149,7 @@ var wcOpNames = [...]string{
 func (o WCOp) String() string { return nameOf(wcOpNames[:], int(o), "operation") }
 
 // WorkCompletion is an entry of a completion queue (C twin: struct ibv_wc). With
-// a Status other than [WCSuccess] only ID, Status and QPN are valid.
+// a Status other than [WCSuccess] only ID, Status, QPN and Cause are valid.
 type WorkCompletion struct {
 	ID           uint64   // of the request
 	Status       WCStatus // success or kind of error
@@ -156,6 +158,9 @@ type WorkCompletion struct {
 	Immediate    [4]byte  // immediate data as the peer sent it
 	Bytes        uint32   // number of bytes received, or read by an RDMA READ
 	QPN          ib.QPN   // the local queue pair
+	// Cause is why the last packets of a failed request were not sent, if the provider knows, such
+	// as syscall.EMSGSIZE; otherwise nil.
+	Cause error
 }
 
 // Err returns nil for success, otherwise a [CompletionError].
@@ -163,7 +168,7 @@ func (wc *WorkCompletion) Err() error {
 	if wc.Status == WCSuccess {
 		return nil
 	}
-	return &CompletionError{ID: wc.ID, QPN: wc.QPN, Status: wc.Status}
+	return &CompletionError{ID: wc.ID, QPN: wc.QPN, Status: wc.Status, Cause: wc.Cause}
 }
 
 // CompletionError is the error of a request that failed.
@@ -171,11 +176,23 @@ type CompletionError struct {
 	ID     uint64   // of the request
 	QPN    ib.QPN   // the local queue pair
 	Status WCStatus // any but WCSuccess
+	Cause  error    // of [WorkCompletion]; may be nil
 }
 
 // Error implements error.
 func (e *CompletionError) Error() string {
-	return fmt.Sprintf("request %d of qp %v: %v", e.ID, e.QPN, e.Status)
+	text := fmt.Sprintf("request %d of qp %v: %v", e.ID, e.QPN, e.Status)
+	if e.Cause != nil {
+		text += fmt.Sprintf(": the last packets were not sent: %v", e.Cause)
+	}
+	return text
+}
+
+// Is reports whether target is the system's error number of the cause. The cause isn't unwrapped: a
+// packet that a firewall or a route forbids is not a file without permission.
+func (e *CompletionError) Is(target error) bool {
+	errno, ok := target.(syscall.Errno)
+	return ok && errors.Is(e.Cause, errno)
 }
 
 func nameOf(names []string, i int, kind string) string {

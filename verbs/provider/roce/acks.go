@@ -82,7 +82,7 @@ func (qp *queuePair) acknowledge(psn ib.PSN) bool {
 // acknowledged something.
 func (qp *queuePair) recordProgress() {
 	r := &qp.req
-	r.retries, r.rnr = 0, 0
+	r.retries, r.rnr, r.unsent = 0, 0, nil
 	r.paused, r.recovering = false, false
 	if r.psn.Before(r.acked) { // acknowledged before it was retransmitted
 		qp.seek(r.acked)
@@ -115,6 +115,9 @@ func (qp *queuePair) completeSend(id uint64, op provider.SendOp, signaled bool, 
 	wc := provider.WorkCompletion{ID: id, Status: status, Op: sendCompletion(op), QPN: qp.qpn}
 	if op == provider.SendOpRead {
 		wc.Bytes = uint32(length)
+	}
+	if status == provider.WCRetryExceeded {
+		wc.Cause = qp.req.unsent
 	}
 	if !qp.sendCQ.push(wc, &qp.unpolledSends) && qp.state != provider.QPStateError {
 		qp.fail()

@@ -1,9 +1,17 @@
 package roce
 
 import (
+	"errors"
+	"net/netip"
+	"os"
+	"sync/atomic"
+	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/rdmakit/rdmakit/internal/edge/udpio"
+	"github.com/rdmakit/rdmakit/internal/sim/packetnet"
 	"github.com/rdmakit/rdmakit/verbs/provider"
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
@@ -146,6 +154,72 @@ func TestReceiverCloses(t *testing.T) {
 				drain(y.cq)
 				_ = x.qp.Close()
 			}
+		})
+	}
+}
+
+// refusing is a connection whose writes fail once broken is set.
+type refusing struct {
+	PacketConn
+	broken atomic.Pointer[syscall.Errno]
+}
+
+func (c *refusing) Write(list []udpio.Outbound) error {
+	if errno := c.broken.Load(); errno != nil {
+		return os.NewSyscallError("sendmmsg", *errno)
+	}
+	return c.PacketConn.Write(list)
+}
+
+// TestWriteErrors checks that the completion and the counters say why packets were not sent.
+func TestWriteErrors(t *testing.T) {
+	for _, tt := range []struct {
+		errno   syscall.Errno
+		counter string
+	}{
+		{syscall.EMSGSIZE, "tooLong"}, {syscall.EPERM, "forbidden"}, {syscall.EACCES, "forbidden"},
+		{syscall.ENETUNREACH, "unreachable"}, {syscall.EHOSTUNREACH, "unreachable"}, {syscall.ENOBUFS, "writeErrors"},
+	} {
+		t.Run(tt.errno.Error(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := packetnet.New(packetnet.Faults{Delay: time.Microsecond})
+				listen := func(addr string) (netip.Addr, PacketConn) {
+					ip := netip.MustParseAddr(addr)
+					conn, err := n.Listen(netip.AddrPortFrom(ip, 4791))
+					if err != nil {
+						t.Fatal(err)
+					}
+					return ip, conn
+				}
+				ip, conn := listen("10.0.0.1")
+				broken := &refusing{PacketConn: conn}
+				a := start(t, broken, ip, 64, 4, provider.WaitEvent)
+				ip, conn = listen("10.0.0.2")
+				b := start(t, conn, ip, 64, 4, provider.WaitEvent)
+				connect(t, a, b, ib.MTU1024)
+				write := func() provider.WorkCompletion {
+					if _, err := a.qp.PostSend([]provider.SendRequest{{
+						Op: provider.SendOpWrite, Flags: provider.SendSignaled, RKey: b.mr.RKey(), RemoteAddr: b.mr.Addr(),
+						Segments: []provider.Segment{{Region: a.mr, Length: 64}},
+					}}); err != nil {
+						t.Fatal(err)
+					}
+					return wait(t, a, 1)[0]
+				}
+				broken.broken.Store(&tt.errno)
+				time.AfterFunc(100*time.Millisecond, func() { broken.broken.Store(nil) })
+				if wc := write(); wc.Err() != nil { // a short failure costs only time
+					t.Fatalf("completion after a short failure: %v", wc.Err())
+				}
+				broken.broken.Store(&tt.errno)
+				wc := write()
+				if wc.Status != provider.WCRetryExceeded || !errors.Is(wc.Err(), tt.errno) {
+					t.Errorf("completion = %v, want retries exceeded because of %v", wc.Err(), tt.errno)
+				}
+				if got := a.e.Counters(); got[tt.counter] < 8 || got["writeErrors"] < 8 {
+					t.Errorf("counters = %v, want at least 8 of %s", got, tt.counter)
+				}
+			})
 		})
 	}
 }

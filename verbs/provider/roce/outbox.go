@@ -100,7 +100,8 @@ func (o *outbox) abandon() {
 }
 
 // flush sends all packets. Packets that the socket doesn't accept are lost, as if the network had
-// dropped them, and will be retransmitted.
+// dropped them, and will be retransmitted; the completion of a request that runs out of retries has
+// the error.
 func (o *outbox) flush() {
 	b := o.buf
 	if b == nil {
@@ -113,7 +114,8 @@ func (o *outbox) flush() {
 			err = o.qp.e.conn.Write(b.list)
 		}
 		if err != nil {
-			count(&o.qp.e.stats.WriteErrors)
+			o.qp.e.stats.countWriteError(err)
+			o.qp.req.unsent = err
 		}
 	}
 	*b = sendBuffer{data: b.data[:0], list: b.list[:0]}

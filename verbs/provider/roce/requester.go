@@ -33,6 +33,7 @@ type requester struct {
 	paused   bool      // after an RNR NAK: wait until deadline
 	retries  int       // timeouts since the last progress
 	rnr      int       // RNR NAKs since the last progress
+	unsent   error     // of the last write that failed since the last progress
 
 	recovering bool // has retransmitted since the last progress; further gaps wait for the timer
 

@@ -1,8 +1,10 @@
 package roce
 
 import (
+	"errors"
 	"reflect"
 	"sync/atomic"
+	"syscall"
 )
 
 // Stats are the counters of an engine since it was opened: dropped packets by reason,
@@ -10,7 +12,10 @@ import (
 // Stats, with package sync/atomic.
 type Stats struct {
 	ReadErrors   uint64 `json:"readErrors"`   // failed reads of the socket
-	WriteErrors  uint64 `json:"writeErrors"`  // failed writes to the socket
+	WriteErrors  uint64 `json:"writeErrors"`  // failed writes to the socket, of all kinds
+	TooLong      uint64 `json:"tooLong"`      // writes longer than the network's MTU (EMSGSIZE)
+	Forbidden    uint64 `json:"forbidden"`    // writes that a firewall of this machine rejected (EPERM, EACCES)
+	Unreachable  uint64 `json:"unreachable"`  // writes without a route (ENETUNREACH, EHOSTUNREACH)
 	Malformed    uint64 `json:"malformed"`    // datagrams that are not valid packets
 	UnknownQP    uint64 `json:"unknownQP"`    // packets for an unknown queue pair
 	Foreign      uint64 `json:"foreign"`      // packets from an address that is not the peer's
@@ -21,6 +26,19 @@ type Stats struct {
 	RNRNAKs      uint64 `json:"rnrNAKs"`      // RNR NAKs received
 	Duplicates   uint64 `json:"duplicates"`   // duplicate requests, acknowledgements and responses
 	OutOfOrder   uint64 `json:"outOfOrder"`   // requests ahead of the expected PSN
+}
+
+// countWriteError counts a failed write.
+func (s *Stats) countWriteError(err error) {
+	count(&s.WriteErrors)
+	switch {
+	case errors.Is(err, syscall.EMSGSIZE):
+		count(&s.TooLong)
+	case errors.Is(err, syscall.EPERM), errors.Is(err, syscall.EACCES):
+		count(&s.Forbidden)
+	case errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EHOSTUNREACH):
+		count(&s.Unreachable)
+	}
 }
 
 // count adds 1 to a counter of e.stats.
