@@ -25,12 +25,14 @@ type Conn struct {
 	gro  bool
 	// buffer is the size of the buffer of received datagrams, in bytes.
 	buffer int
-	gso  atomic.Bool // becomes false when the kernel can't segment
+	gso    atomic.Bool // becomes false when the kernel can't segment
 
-	in     inbox
-	out    outbox
-	done   chan struct{} // closed by Close
-	closed sync.Once
+	in       inbox
+	out      outbox
+	done     chan struct{} // closed by Close
+	closed   sync.Once
+	finished chan struct{} // closed when the descriptor is closed; closeErr is valid then
+	closeErr error
 }
 
 // batch is the maximum number of messages per system call for sending, inBatch for
@@ -79,7 +81,7 @@ func Listen(addr netip.AddrPort, opts Options) (*Conn, error) {
 		_ = pc.Close()
 		return nil, fmt.Errorf("listen on %v: not a UDP socket", addr)
 	}
-	c := &Conn{udp: udp, v6: network == "udp6", done: make(chan struct{})}
+	c := &Conn{udp: udp, v6: network == "udp6", done: make(chan struct{}), finished: make(chan struct{})}
 	if c.raw, err = udp.SyscallConn(); err == nil {
 		err = c.configure(opts)
 	}
@@ -147,11 +149,22 @@ func (c *Conn) Addr() netip.AddrPort { return c.addr }
 // ones (GRO). gso may become false: see [ErrNoSegmentation].
 func (c *Conn) Offload() (gso, gro bool) { return c.gso.Load(), c.gro }
 
-// Close closes the socket; Read, Poll and Write return [net.ErrClosed]. It doesn't wait
-// for running handlers.
+// Close closes the socket; Read, Poll and Write return [net.ErrClosed], and no further handler
+// starts. It doesn't wait for a running handler, which may call it: the address is then free
+// when the handler has returned, for which another call of Close waits.
 func (c *Conn) Close() error {
-	c.closed.Do(func() { close(c.done) })
-	return c.udp.Close()
+	c.closed.Do(func() {
+		close(c.done)
+		go func() { // waits for the callers of the descriptor, and so for a handler
+			c.closeErr = c.udp.Close()
+			close(c.finished)
+		}()
+	})
+	if c.in.handling.Load() {
+		return nil
+	}
+	<-c.finished
+	return c.closeErr
 }
 
 func fromSockaddr(name *unix.RawSockaddrInet6) netip.AddrPort {

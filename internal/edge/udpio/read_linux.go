@@ -27,6 +27,8 @@ type inbox struct {
 	standby atomic.Bool   // Read pauses
 	resume  chan struct{} // ends the pause
 
+	handling atomic.Bool // a handler runs, or is about to look at done
+
 	mu     sync.Mutex // held while handlers run
 	handle Handler    // of the call that holds mu
 	errno  syscall.Errno
@@ -204,7 +206,13 @@ func (in *inbox) deliver(n int, handle Handler) {
 			one.Segment = size
 		}
 	}
-	handle(in.list[:n])
+	in.handling.Store(true)
+	defer in.handling.Store(false)
+	select {
+	case <-in.c.done:
+	default:
+		handle(in.list[:n])
+	}
 }
 
 // groSize returns the length of the merged datagrams from a control message, or 0.

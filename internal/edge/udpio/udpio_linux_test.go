@@ -307,6 +307,49 @@ func TestClose(t *testing.T) {
 	}
 }
 
+// TestCloseInHandler checks that a handler may close its connection, and that Close doesn't wait for
+// a handler.
+func TestCloseInHandler(t *testing.T) {
+	for name, receive := range map[string]func(*Conn, Handler) error{
+		"read": (*Conn).Read,
+		"poll": func(c *Conn, h Handler) error {
+			for {
+				if got, err := c.Poll(h); got || err != nil {
+					return err
+				}
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, b := listen(t, "127.0.0.1", Options{}), listen(t, "127.0.0.1", Options{})
+			if err := a.Write([]Outbound{{Data: []byte{1}, To: b.Addr()}}); err != nil {
+				t.Fatal(err)
+			}
+			ended := make(chan error, 1)
+			go func() { ended <- receive(b, func([]Inbound) { _ = b.Close() }) }()
+			select {
+			case err := <-ended:
+				if err != nil {
+					t.Errorf("the call whose handler closed = %v", err)
+				}
+			case <-time.After(10 * time.Second):
+				t.Fatal("Close in a handler never returned")
+			}
+			if err := b.Close(); err != nil {
+				t.Errorf("Close after the handler = %v", err)
+			}
+			if err := b.Read(func([]Inbound) { t.Error("a handler ran after Close") }); !errors.Is(err, net.ErrClosed) {
+				t.Errorf("Read after Close = %v, want ErrClosed", err)
+			}
+			again, err := Listen(b.Addr(), Options{}) // the address is free
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = again.Close()
+		})
+	}
+}
+
 // TestStandBy checks that Read pauses while a goroutine polls continuously, and that it receives
 // datagrams after that, with or without Resume.
 func TestStandBy(t *testing.T) {

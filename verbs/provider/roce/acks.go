@@ -160,7 +160,7 @@ func (qp *queuePair) handleReadResponse(p *ib.Packet) {
 	}
 	mtu := int(qp.attr.PathMTU)
 	at := s.received * mtu
-	if len(p.Payload) != min(mtu, s.length-at) {
+	if len(p.Payload) != min(mtu, s.length-at) || !r.inOrder(s, p.BTH.Opcode) {
 		qp.failSend(provider.WCBadResponse)
 		return
 	}
@@ -178,6 +178,19 @@ func (qp *queuePair) handleReadResponse(p *ib.Packet) {
 		qp.completeHead(s)
 	}
 	qp.recordProgress()
+}
+
+// inOrder reports whether the opcode of the next packet of a READ response fits its place: a
+// response starts with the packets of a READ request or where one was repeated, and ends with them
+// (specification volume 1, section 9.7.5.2.9: the requester checks the sequence of opcodes).
+func (r *requester) inOrder(s *sendEntry, op ib.Opcode) bool {
+	first := op == ib.OpcodeRCReadResponseFirst || op == ib.OpcodeRCReadResponseOnly
+	last := op == ib.OpcodeRCReadResponseLast || op == ib.OpcodeRCReadResponseOnly
+	mayStart := s.received%readChunk == 0 || r.acked == r.restart
+	ends := (s.received+1)%readChunk == 0 || s.received+1 == s.packets
+	ok := last == ends && (first && mayStart || !first && r.reading)
+	r.reading = !last
+	return ok
 }
 
 // handleRNR handles an RNR NAK: it pauses the send queue for the time that the receiver requests.
@@ -215,10 +228,19 @@ func (qp *queuePair) retransmit() {
 	r.deadline = time.Time{}
 }
 
+// slowDown halves the window after a congestion notification (CNP): the peer has received packets
+// that a switch marked. There is no timer as in DCQCN; acknowledgements widen the window again.
+func (qp *queuePair) slowDown() {
+	count(&qp.e.stats.CNPs)
+	if r := &qp.req; qp.state == provider.QPStateRTS {
+		r.window = max(windowMin, r.window/2)
+	}
+}
+
 // seek makes psn the next packet to send.
 func (qp *queuePair) seek(psn ib.PSN) {
 	r := &qp.req
-	r.next, r.offset, r.psn = r.head, 0, psn
+	r.next, r.offset, r.psn, r.restart = r.head, 0, psn, psn
 	r.readHead, r.readLen = 0, 0
 	for r.next != r.tail {
 		s := r.at(r.next)

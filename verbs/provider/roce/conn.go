@@ -22,5 +22,7 @@ type PacketConn interface {
 	// ReceiveBuffer returns how many bytes of datagrams wait for a reader before further ones are
 	// lost; 0 if that is unknown.
 	ReceiveBuffer() int
+	// Close may be called several times, also by a handler. It waits until the address is free
+	// unless a handler runs.
 	Close() error
 }

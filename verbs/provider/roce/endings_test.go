@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/netip"
 	"os"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -221,5 +222,93 @@ func TestWriteErrors(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestReadResponseOrder checks that the opcodes of READ responses must fit their places.
+func TestReadResponseOrder(t *testing.T) {
+	const first, middle, last, only = ib.OpcodeRCReadResponseFirst, ib.OpcodeRCReadResponseMiddle,
+		ib.OpcodeRCReadResponseLast, ib.OpcodeRCReadResponseOnly
+	tests := []struct {
+		name   string
+		length int // of the READ, in packets of 1024 bytes
+		ops    []ib.Opcode
+		want   provider.WCStatus
+	}{
+		{"one", 1, []ib.Opcode{only}, provider.WCSuccess},
+		{"three", 3, []ib.Opcode{first, middle, last}, provider.WCSuccess},
+		{"one as first", 1, []ib.Opcode{first}, provider.WCBadResponse},
+		{"one as last", 1, []ib.Opcode{last}, provider.WCBadResponse},
+		{"starts with middle", 3, []ib.Opcode{middle}, provider.WCBadResponse},
+		{"ends too early", 3, []ib.Opcode{first, last}, provider.WCBadResponse},
+		{"only in the middle", 3, []ib.Opcode{first, only}, provider.WCBadResponse},
+		{"first twice", 3, []ib.Opcode{first, first}, provider.WCBadResponse},
+		{"doesn't end", 2, []ib.Opcode{first, middle}, provider.WCBadResponse},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			v := newVictim(t)
+			v.connect(t)
+			psn := v.readAlone(t, tt.length*1024)
+			for i, op := range tt.ops {
+				p := ib.Packet{
+					BTH:  ib.BTH{Opcode: op, PKey: ib.PKeyDefault, PSN: psn.Add(i)},
+					AETH: ib.AETH{Syndrome: ib.SyndromeACK}, Payload: make([]byte, 1024),
+				}
+				v.take(p.Append(nil))
+			}
+			var wcs [8]provider.WorkCompletion
+			n, _ := v.cq.Poll(wcs[:])
+			i := slices.IndexFunc(wcs[:n], func(wc provider.WorkCompletion) bool { return wc.ID == 77 })
+			if i < 0 || wcs[i].Status != tt.want {
+				t.Errorf("completions = %+v, want the READ's with %v", wcs[:n], tt.want)
+			}
+		})
+	}
+}
+
+// readAlone reconnects the victim, posts a READ with ID 77 and returns the PSN of its response.
+func (v *victim) readAlone(t *testing.T, length int) ib.PSN {
+	t.Helper()
+	attr := inner(t, v.qp).attr
+	for _, state := range []provider.QPState{
+		provider.QPStateReset, provider.QPStateInit, provider.QPStateRTR, provider.QPStateRTS,
+	} {
+		attr.State = state
+		if err := v.qp.Modify(attr); err != nil {
+			t.Fatal(err)
+		}
+	}
+	drain(v.cq)
+	if _, err := v.qp.PostSend([]provider.SendRequest{{
+		ID: 77, Op: provider.SendOpRead, Flags: provider.SendSignaled,
+		Segments: []provider.Segment{{Region: v.target, Length: length}},
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	return attr.SendPSN
+}
+
+// TestCongestionNotification checks that a CNP halves the window and is counted.
+func TestCongestionNotification(t *testing.T) {
+	v := newVictim(t)
+	window := func() int { return inner(t, v.qp).req.window }
+	before := window()
+	p := ib.Packet{
+		BTH:     ib.BTH{Opcode: ib.OpcodeCongestionNotification, PKey: ib.PKeyDefault, BECN: true},
+		Payload: make([]byte, 16), // reserved
+	}
+	v.take(p.Append(nil))
+	if got := window(); got != before/2 {
+		t.Errorf("window = %d packets after a CNP, want half of %d", got, before)
+	}
+	for range 10 {
+		v.take(p.Append(nil))
+	}
+	if got := window(); got != windowMin {
+		t.Errorf("window = %d packets after many CNPs, want %d", got, windowMin)
+	}
+	if s := v.e.Stats(); s.CNPs != 11 || s.Malformed != 0 {
+		t.Errorf("%d CNPs and %d malformed packets, want 11 and 0", s.CNPs, s.Malformed)
 	}
 }

@@ -185,11 +185,11 @@ func (e *Engine) Close() error {
 	}
 	e.closed = true
 	e.mu.Unlock()
-	err := e.conn.Close()
+	_ = e.conn.Close() // the second call returns the same
 	close(e.done)
 	e.wg.Wait()
 	e.delayedAcks.timer.Stop()
-	return err
+	return e.conn.Close()
 }
 
 // readPause is how long the receiver waits after a socket error, so that a persistent error

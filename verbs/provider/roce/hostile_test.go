@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 type sink struct {
 	done    chan struct{}
 	sent    int
+	once    sync.Once
 	buffer  int // what ReceiveBuffer returns
 	record  bool
 	packets [][]byte // what was sent, if record is set
@@ -29,7 +31,7 @@ func (s *sink) Poll(udpio.Handler) (bool, error) { return false, nil }
 func (s *sink) Resume()                          {}
 func (s *sink) ReceiveBuffer() int               { return s.buffer }
 func (s *sink) Offload() (gso, gro bool)         { return true, true }
-func (s *sink) Close() error                     { close(s.done); return nil }
+func (s *sink) Close() error                     { s.once.Do(func() { close(s.done) }); return nil }
 
 func (s *sink) Write(list []udpio.Outbound) error {
 	for i := range list {

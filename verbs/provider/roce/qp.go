@@ -270,6 +270,8 @@ func (qp *queuePair) handlePacket(p *ib.Packet) {
 	}
 	layout := p.BTH.Opcode.Layout()
 	switch {
+	case p.BTH.Opcode == ib.OpcodeCongestionNotification:
+		qp.slowDown()
 	case !p.BTH.Opcode.IsRC(), p.BTH.PKey&0x7fff != 0x7fff, p.BTH.TVer != 0:
 		count(&qp.e.stats.Malformed)
 	case layout&ib.LayoutResponse != 0:

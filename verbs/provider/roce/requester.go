@@ -24,6 +24,8 @@ type requester struct {
 	window      int    // packets that may be outstanding
 	windowLimit int    // the most that window grows to
 
+	restart  ib.PSN           // of the oldest packet at the last retransmission: a READ may start there
+	reading  bool             // the last packet of a READ response was FIRST or MIDDLE
 	reads    [maxReads]ib.PSN // last PSN of each outstanding READ request, a ring
 	readHead int
 	readLen  int
@@ -99,7 +101,7 @@ func (e *Engine) windowLimit(mtu ib.MTU) int {
 
 func (r *requester) start(psn ib.PSN, limit int) {
 	psn = psn.Add(0) // keep 24 bits
-	r.psn, r.firstUnsent, r.acked, r.post = psn, psn, psn, psn
+	r.psn, r.firstUnsent, r.acked, r.post, r.restart = psn, psn, psn, psn, psn
 	r.window, r.windowLimit = max(windowMin, limit/2), limit
 }
 

@@ -26,6 +26,7 @@ type Stats struct {
 	RNRNAKs      uint64 `json:"rnrNAKs"`      // RNR NAKs received
 	Duplicates   uint64 `json:"duplicates"`   // duplicate requests, acknowledgements and responses
 	OutOfOrder   uint64 `json:"outOfOrder"`   // requests ahead of the expected PSN
+	CNPs         uint64 `json:"cnps"`         // congestion notification packets received
 }
 
 // countWriteError counts a failed write.
