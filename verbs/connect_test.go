@@ -1,6 +1,7 @@
 package verbs
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -20,6 +21,9 @@ type recordedQP struct {
 func (q *recordedQP) QPN() ib.QPN    { return 7 }
 func (q *recordedQP) State() QPState { return q.state }
 func (q *recordedQP) Modify(attr QPAttributes) error {
+	if err := provider.CheckTransition(provider.QPTypeRC, q.state, attr); err != nil {
+		return fmt.Errorf("modify: %w", err)
+	}
 	q.attr.Merge(attr)
 	q.state = attr.State
 	q.states = append(q.states, q.state)

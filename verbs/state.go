@@ -4,9 +4,6 @@ import (
 	"cmp"
 	"crypto/rand"
 	"encoding/binary"
-	"errors"
-	"fmt"
-	"strings"
 
 	"github.com/rdmakit/rdmakit/verbs/provider"
 	"github.com/rdmakit/rdmakit/wire/ib"
@@ -14,34 +11,7 @@ import (
 
 // ErrTransition is matched by the error of [QueuePair.Modify] if the state can't follow the
 // current one, or if attributes are missing or not allowed.
-var ErrTransition = errors.New("invalid argument")
-
-// transition lists the attributes that a state transition requires and allows.
-type transition struct {
-	from, to           QPState
-	required, optional provider.QPMask
-}
-
-// rcTransitions are the transitions of a reliable connection (specification volume 1,
-// table 91; kernel: qp_state_table in drivers/infiniband/core/verbs.c). The transitions to
-// RESET and ERR are always allowed.
-var rcTransitions = [...]transition{
-	{QPStateReset, QPStateInit, provider.QPAttrPKeyIndex | provider.QPAttrPort | provider.QPAttrAccess, 0},
-	{QPStateInit, QPStateInit, 0, provider.QPAttrPKeyIndex | provider.QPAttrPort | provider.QPAttrAccess},
-	{
-		QPStateInit, QPStateRTR,
-		provider.QPAttrPath | provider.QPAttrPathMTU | provider.QPAttrDestQPN | provider.QPAttrReceivePSN |
-			provider.QPAttrMaxDestReadAtomic | provider.QPAttrMinRNRTimer,
-		provider.QPAttrAccess | provider.QPAttrPKeyIndex,
-	},
-	{
-		QPStateRTR, QPStateRTS,
-		provider.QPAttrSendPSN | provider.QPAttrTimeout | provider.QPAttrRetryCount | provider.QPAttrRNRRetry |
-			provider.QPAttrMaxReadAtomic,
-		provider.QPAttrAccess | provider.QPAttrMinRNRTimer,
-	},
-	{QPStateRTS, QPStateRTS, 0, provider.QPAttrAccess | provider.QPAttrMinRNRTimer},
-}
+var ErrTransition = provider.ErrTransition
 
 // The states.
 const (
@@ -49,6 +19,8 @@ const (
 	QPStateInit  = provider.QPStateInit  // receive requests may be posted
 	QPStateRTR   = provider.QPStateRTR   // ready to receive
 	QPStateRTS   = provider.QPStateRTS   // ready to send
+	QPStateSQD   = provider.QPStateSQD   // send queue drained
+	QPStateSQE   = provider.QPStateSQE   // send queue error: UC and UD
 	QPStateError = provider.QPStateError // requests are flushed
 )
 
@@ -57,47 +29,7 @@ const (
 //
 //	modify qp 0x0001a2 INIT→RTR: missing path MTU: invalid argument
 func (qp *QueuePair) Modify(attr QPAttributes) error {
-	from := qp.State()
-	if err := checkTransition(from, attr); err != nil {
-		return fmt.Errorf("modify qp %v %v→%v: %w", qp.QPN(), from, attr.State, err)
-	}
 	return qp.impl.Modify(attr)
-}
-
-func checkTransition(from QPState, attr QPAttributes) error {
-	if attr.State == QPStateReset || attr.State == QPStateError {
-		return nil
-	}
-	for _, t := range rcTransitions {
-		if t.from != from || t.to != attr.State {
-			continue
-		}
-		if missing := t.required &^ attr.Mask; missing != 0 {
-			return fmt.Errorf("missing %s: %w", maskNames(missing), ErrTransition)
-		}
-		if extra := attr.Mask &^ (t.required | t.optional); extra != 0 {
-			return fmt.Errorf("%s can't be set here: %w", maskNames(extra), ErrTransition)
-		}
-		return nil
-	}
-	return fmt.Errorf("no such transition: %w", ErrTransition)
-}
-
-// attributeNames are the names of the attributes, in the order of the bits of QPMask.
-var attributeNames = [...]string{
-	"partition key index", "port", "access flags", "path", "path MTU", "destination QP number", "receive PSN",
-	"destination read and atomic limit", "minimum RNR timer", "send PSN", "timeout", "retry count", "RNR retry count",
-	"read and atomic limit", "Q_Key",
-}
-
-func maskNames(mask provider.QPMask) string {
-	var names []string
-	for i, name := range attributeNames {
-		if mask&(1<<i) != 0 {
-			names = append(names, name)
-		}
-	}
-	return strings.Join(names, ", ")
 }
 
 // Remote is what one end of a connection must know about the other. The two ends exchange it before
@@ -159,11 +91,9 @@ func (qp *QueuePair) Connect(cfg ConnectConfig) error {
 		MaxDestReadAtomic: cmp.Or(cfg.DestReadAtomic, reads), MaxReadAtomic: reads,
 		MinRNRTimer: 12, Timeout: timeout, RetryCount: 7, RNRRetry: 7,
 	}
-	for _, t := range rcTransitions {
-		if t.from == t.to {
-			continue
-		}
-		attr.State, attr.Mask = t.to, t.required
+	for _, to := range []QPState{QPStateInit, QPStateRTR, QPStateRTS} {
+		attr.State = to
+		attr.Mask, _, _ = provider.TransitionAttributes(provider.QPTypeRC, to-1, to)
 		if err := qp.Modify(attr); err != nil {
 			return err
 		}

@@ -123,8 +123,8 @@ type QueuePair interface {
 	// QPN returns the queue pair number, of 24 bits, which the peer sends to.
 	QPN() ib.QPN
 	State() QPState
-	// Modify sets attributes; the caller has checked the transition. Values out of range
-	// are errors (C twin: ibv_modify_qp).
+	// Modify sets attributes (C twin: ibv_modify_qp). It checks the transition as
+	// [CheckTransition] does, and values out of range are errors.
 	Modify(QPAttributes) error
 	// PostSend queues requests in order. It returns how many were queued; err is the error
 	// of the next one (C twin: ibv_post_send).

@@ -17,7 +17,7 @@ var qpTypeNames = [...]string{"RC", "UC", "UD"}
 // String returns RC, UC or UD.
 func (t QPType) String() string { return nameOf(qpTypeNames[:], int(t), "type") }
 
-// QPState is the state of a queue pair (C twin: enum ibv_qp_state).
+// QPState is the state of a queue pair (C twin: enum ibv_qp_state, with the same numbers).
 type QPState uint8
 
 // The states.
@@ -26,10 +26,12 @@ const (
 	QPStateInit
 	QPStateRTR // ready to receive
 	QPStateRTS // ready to send
+	QPStateSQD // send queue drained: attributes of the path may be changed
+	QPStateSQE // send queue error, after a failed request of UC or UD
 	QPStateError
 )
 
-var qpStateNames = [...]string{"RESET", "INIT", "RTR", "RTS", "ERR"}
+var qpStateNames = [...]string{"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"}
 
 // String returns the name in the specification.
 func (s QPState) String() string { return nameOf(qpStateNames[:], int(s), "state") }

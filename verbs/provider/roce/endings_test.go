@@ -275,7 +275,7 @@ func (v *victim) readAlone(t *testing.T, length int) ib.PSN {
 		provider.QPStateReset, provider.QPStateInit, provider.QPStateRTR, provider.QPStateRTS,
 	} {
 		attr.State = state
-		if err := v.qp.Modify(attr); err != nil {
+		if err := modify(v.qp, attr); err != nil {
 			t.Fatal(err)
 		}
 	}

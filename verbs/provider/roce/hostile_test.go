@@ -90,7 +90,7 @@ func (v *victim) connect(t testing.TB) {
 		provider.QPStateReset, provider.QPStateInit, provider.QPStateRTR, provider.QPStateRTS,
 	} {
 		attr.State = state
-		if err := v.qp.Modify(attr); err != nil {
+		if err := modify(v.qp, attr); err != nil {
 			t.Fatal(err)
 		}
 	}

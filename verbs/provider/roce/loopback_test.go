@@ -85,6 +85,13 @@ func start(t testing.TB, conn PacketConn, ip netip.Addr, size, depth int, mode p
 	return s
 }
 
+// modify sets those of the attributes that the transition to attr.State allows.
+func modify(qp provider.QueuePair, attr provider.QPAttributes) error {
+	required, optional, _ := provider.TransitionAttributes(provider.QPTypeRC, qp.State(), attr.State)
+	attr.Mask = (attr.Mask | required) & (required | optional)
+	return qp.Modify(attr)
+}
+
 func connect(t testing.TB, a, b *side, mtu ib.MTU) {
 	t.Helper()
 	one := func(s, peer *side, psn, peerPSN ib.PSN) {
@@ -94,9 +101,11 @@ func connect(t testing.TB, a, b *side, mtu ib.MTU) {
 			ReceivePSN: peerPSN, SendPSN: psn, MaxDestReadAtomic: 16, MaxReadAtomic: 16, MinRNRTimer: 12,
 			Timeout: 14, RetryCount: 7, RNRRetry: 7,
 		}
-		for _, state := range []provider.QPState{provider.QPStateInit, provider.QPStateRTR, provider.QPStateRTS} {
+		for _, state := range []provider.QPState{
+			provider.QPStateReset, provider.QPStateInit, provider.QPStateRTR, provider.QPStateRTS,
+		} {
 			attr.State = state
-			if err := s.qp.Modify(attr); err != nil {
+			if err := modify(s.qp, attr); err != nil {
 				t.Fatal(err)
 			}
 		}

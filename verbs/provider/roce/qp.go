@@ -152,8 +152,11 @@ func (qp *queuePair) Modify(attr provider.QPAttributes) error {
 }
 
 func (qp *queuePair) checkAttributes(attr provider.QPAttributes) error {
-	if qp.state == provider.QPStateError && attr.State != provider.QPStateError && attr.State != provider.QPStateReset {
-		return errors.New("the connection has failed") // after the caller read the state
+	if err := provider.CheckTransition(provider.QPTypeRC, qp.state, attr); err != nil {
+		return err
+	}
+	if attr.State == provider.QPStateSQD {
+		return provider.ErrNotSupported
 	}
 	if attr.Mask&provider.QPAttrPath != 0 {
 		peer := attr.Path.DGID.Addr()

@@ -48,7 +48,7 @@ func reconnect(t *testing.T, a, b *side, change func(*provider.QPAttributes)) {
 			provider.QPStateReset, provider.QPStateInit, provider.QPStateRTR, provider.QPStateRTS,
 		} {
 			attr.State = state
-			if err := s.qp.Modify(attr); err != nil {
+			if err := modify(s.qp, attr); err != nil {
 				t.Fatal(err)
 			}
 		}
