@@ -84,7 +84,9 @@ func (e *UnsentError) Unwrap() error { return e.Err }
 func (e *UnsentError) Hints() []string {
 	switch {
 	case errors.Is(e.cause, syscall.EMSGSIZE):
-		return []string{"the network's MTU is smaller than the packets: use a smaller --mtu, or raise the MTU on the path"}
+		return []string{
+			"the network's MTU is smaller than the packets: use a smaller --mtu, or raise the MTU on the path",
+		}
 	case errors.Is(e.cause, syscall.EPERM):
 		return []string{"a firewall of this machine drops UDP port 4791: nft list ruleset, or iptables -S OUTPUT"}
 	case errors.Is(e.cause, syscall.ENETUNREACH), errors.Is(e.cause, syscall.EHOSTUNREACH),

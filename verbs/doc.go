@@ -51,7 +51,7 @@
 //
 // # Limits
 //
-// Only reliable connections ([QPTypeRC]) are supported: [QueuePair.Modify] has no table of
-// states for other types. There are no shared receive queues, no memory windows and no
-// address handles. [Device.Attributes] returns the limits of a device.
+// The providers support only reliable connections ([QPTypeRC]). There are no shared receive
+// queues, no memory windows and no address handles. [Device.Attributes] returns the limits of a
+// device.
 package verbs

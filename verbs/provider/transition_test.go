@@ -28,7 +28,8 @@ func TestTransitions(t *testing.T) {
 		{"RC with Q_Key", QPTypeRC, QPStateInit, QPStateInit, QPAttrQKey, "Q_Key can't be set"},
 		{
 			"RC to RTR", QPTypeRC, QPStateInit, QPStateRTR,
-			QPAttrPath | QPAttrPathMTU | QPAttrDestQPN | QPAttrReceivePSN | QPAttrMaxDestReadAtomic | QPAttrMinRNRTimer, "",
+			QPAttrPath | QPAttrPathMTU | QPAttrDestQPN | QPAttrReceivePSN | QPAttrMaxDestReadAtomic | QPAttrMinRNRTimer,
+			"",
 		},
 		{
 			"RC without limits", QPTypeRC, QPStateInit, QPStateRTR,

@@ -135,10 +135,10 @@ func TestReceiveBuffer(t *testing.T) {
 	if got := c.ReceiveBuffer(); got != 1<<16 {
 		t.Errorf("buffer = %d bytes, want %d", got, 1<<16)
 	}
-	var real int
-	err := c.raw.Control(func(fd uintptr) { real, _ = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF) })
-	if err != nil || real != 2<<16 { // socket(7): the kernel doubles the value
-		t.Errorf("SO_RCVBUF = %d, %v; want %d", real, err, 2<<16)
+	var actual int
+	err := c.raw.Control(func(fd uintptr) { actual, _ = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF) })
+	if err != nil || actual != 2<<16 { // socket(7): the kernel doubles the value
+		t.Errorf("SO_RCVBUF = %d, %v; want %d", actual, err, 2<<16)
 	}
 	if got := listen(t, "127.0.0.1", Options{}).ReceiveBuffer(); got > WantedBuffer || got < 4096 {
 		t.Errorf("buffer = %d bytes", got)
@@ -307,8 +307,8 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// TestCloseInHandler checks that a handler may close its connection, and that Close doesn't wait for
-// a handler.
+// TestCloseInHandler checks that a handler may close its connection, and that Close doesn't wait
+// for a handler.
 func TestCloseInHandler(t *testing.T) {
 	for name, receive := range map[string]func(*Conn, Handler) error{
 		"read": (*Conn).Read,

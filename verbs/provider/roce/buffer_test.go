@@ -72,8 +72,11 @@ func TestWindowLimit(t *testing.T) {
 		mtu    ib.MTU
 		want   int
 	}{
-		{0, ib.MTU4096, windowMax}, {8 << 20, ib.MTU4096, windowMax}, {untuned, ib.MTU4096, 78},
-		{untuned, ib.MTU1024, windowMax}, {4096, ib.MTU4096, windowMin},
+		{0, ib.MTU4096, windowMax},
+		{8 << 20, ib.MTU4096, windowMax},
+		{untuned, ib.MTU4096, 78},
+		{untuned, ib.MTU1024, windowMax},
+		{4096, ib.MTU4096, windowMin},
 	} {
 		e := &Engine{conn: &sink{buffer: tt.buffer}}
 		if got := e.windowLimit(tt.mtu); got != tt.want {

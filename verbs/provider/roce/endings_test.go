@@ -178,8 +178,12 @@ func TestWriteErrors(t *testing.T) {
 		errno   syscall.Errno
 		counter string
 	}{
-		{syscall.EMSGSIZE, "tooLong"}, {syscall.EPERM, "forbidden"}, {syscall.EACCES, "forbidden"},
-		{syscall.ENETUNREACH, "unreachable"}, {syscall.EHOSTUNREACH, "unreachable"}, {syscall.ENOBUFS, "writeErrors"},
+		{syscall.EMSGSIZE, "tooLong"},
+		{syscall.EPERM, "forbidden"},
+		{syscall.EACCES, "forbidden"},
+		{syscall.ENETUNREACH, "unreachable"},
+		{syscall.EHOSTUNREACH, "unreachable"},
+		{syscall.ENOBUFS, "writeErrors"},
 	} {
 		t.Run(tt.errno.Error(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -200,8 +204,9 @@ func TestWriteErrors(t *testing.T) {
 				connect(t, a, b, ib.MTU1024)
 				write := func() provider.WorkCompletion {
 					if _, err := a.qp.PostSend([]provider.SendRequest{{
-						Op: provider.SendOpWrite, Flags: provider.SendSignaled, RKey: b.mr.RKey(), RemoteAddr: b.mr.Addr(),
-						Segments: []provider.Segment{{Region: a.mr, Length: 64}},
+						Op: provider.SendOpWrite, Flags: provider.SendSignaled, RKey: b.mr.RKey(),
+						RemoteAddr: b.mr.Addr(),
+						Segments:   []provider.Segment{{Region: a.mr, Length: 64}},
 					}}); err != nil {
 						t.Fatal(err)
 					}

@@ -87,10 +87,10 @@ func (r *requester) init(depth, segments int) {
 
 func (r *requester) at(i uint32) *sendEntry { return &r.ring[i%uint32(len(r.ring))] }
 
-// windowLimit returns the largest window for packets of a path MTU. The buffer that the window fills
-// is the peer's; it is taken to be like ours. The kernel charges packets to twice its size: those of
-// a segmented send by little more than their length (three quarters of that were filled without a
-// loss), single ones by up to twice.
+// windowLimit returns the largest window for packets of a path MTU. The buffer that the window
+// fills is the peer's; it is taken to be like ours. The kernel charges packets to twice its size:
+// those of a segmented send by little more than their length (three quarters of that were filled
+// without a loss), single ones by up to twice.
 func (e *Engine) windowLimit(mtu ib.MTU) int {
 	size := e.conn.ReceiveBuffer()
 	if size == 0 {
