@@ -47,7 +47,7 @@ type vector struct {
 	headers [batch]mmsghdr
 	iovecs  [batch]unix.Iovec
 	names   [batch]unix.RawSockaddrInet6 // large enough for IPv4
-	control [batch][controlLen]byte
+	control [batch][maxControl]byte
 }
 
 // mmsghdr is struct mmsghdr of the C library.
@@ -57,9 +57,12 @@ type mmsghdr struct {
 	_      [4]byte
 }
 
-// controlLen has room for one control message of four bytes (CMSG_SPACE(4) of a
-// 64-bit system; Listen checks it).
-const controlLen = 24
+// controlLen is the length of a control message of up to eight bytes (CMSG_SPACE(4) of a 64-bit
+// system; Listen checks it). A message has up to three of them: traffic class, hop limit, segments.
+const (
+	controlLen = 24
+	maxControl = 3 * controlLen
+)
 
 // Listen opens a socket at an address; for port 0 the kernel chooses a port. GSO and GRO
 // are used if the kernel supports them.
@@ -104,12 +107,16 @@ func (c *Conn) configure(opts Options) error {
 		if c.v6 {
 			err = os.NewSyscallError("setsockopt IPV6_MTU_DISCOVER",
 				unix.SetsockoptInt(s, unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER, unix.IPV6_PMTUDISC_DO))
+			err = errors.Join(err, os.NewSyscallError("setsockopt IPV6_RECVTCLASS",
+				unix.SetsockoptInt(s, unix.IPPROTO_IPV6, unix.IPV6_RECVTCLASS, 1)))
 			// rxe sends no checksum, which is not accepted over IPv6 without this option.
 			err = errors.Join(err, os.NewSyscallError("setsockopt UDP_NO_CHECK6_RX",
 				unix.SetsockoptInt(s, unix.IPPROTO_UDP, unix.UDP_NO_CHECK6_RX, 1)))
 		} else {
 			err = os.NewSyscallError("setsockopt IP_MTU_DISCOVER",
 				unix.SetsockoptInt(s, unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_DO))
+			err = errors.Join(err, os.NewSyscallError("setsockopt IP_RECVTOS",
+				unix.SetsockoptInt(s, unix.IPPROTO_IP, unix.IP_RECVTOS, 1)))
 		}
 		c.gro = !opts.NoGRO && unix.SetsockoptInt(s, unix.IPPROTO_UDP, unix.UDP_GRO, 1) == nil
 		_, gsoErr := unix.GetsockoptInt(s, unix.IPPROTO_UDP, unix.UDP_SEGMENT)

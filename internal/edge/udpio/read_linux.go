@@ -178,7 +178,7 @@ func (in *inbox) receive(fd uintptr, handle Handler) {
 	for i := range inBatch {
 		h := &v.headers[i].header
 		h.Namelen = uint32(unsafe.Sizeof(v.names[i]))
-		h.SetControllen(controlLen)
+		h.SetControllen(maxControl)
 	}
 	for {
 		n, _, errno := unix.Syscall6(unix.SYS_RECVMMSG, fd, uintptr(unsafe.Pointer(&v.headers[0])), inBatch,
@@ -201,10 +201,8 @@ func (in *inbox) deliver(n int, handle Handler) {
 		one := &in.list[i]
 		one.Data = in.buffer[i][:v.headers[i].length]
 		one.From = fromSockaddr(&v.names[i])
-		one.Segment = len(one.Data)
-		if size := groSize(v.control[i][:v.headers[i].header.Controllen]); size > 0 {
-			one.Segment = size
-		}
+		one.Segment, one.TrafficClass = len(one.Data), 0
+		one.readControl(v.control[i][:min(uint64(v.headers[i].header.Controllen), maxControl)])
 	}
 	in.handling.Store(true)
 	defer in.handling.Store(false)
@@ -215,14 +213,26 @@ func (in *inbox) deliver(n int, handle Handler) {
 	}
 }
 
-// groSize returns the length of the merged datagrams from a control message, or 0.
-func groSize(b []byte) int {
-	if len(b) < unix.CmsgLen(4) {
-		return 0
+// readControl takes the length of merged datagrams and the traffic class from control messages. A
+// traffic class is one byte over IPv4, and four over IPv6.
+func (in *Inbound) readControl(b []byte) {
+	for len(b) >= unix.CmsgLen(1) {
+		h := (*unix.Cmsghdr)(unsafe.Pointer(&b[0]))
+		value := unsafe.Pointer(&b[unix.CmsgLen(0)])
+		size := int(h.Len) - unix.CmsgLen(0)
+		switch {
+		case size < 1 || int(h.Len) > len(b):
+			return
+		case h.Level == unix.IPPROTO_IP && h.Type == unix.IP_TOS:
+			in.TrafficClass = *(*uint8)(value)
+		case size < 4:
+		case h.Level == unix.IPPROTO_IPV6 && h.Type == unix.IPV6_TCLASS:
+			in.TrafficClass = uint8(*(*int32)(value))
+		case h.Level == unix.IPPROTO_UDP && h.Type == unix.UDP_GRO:
+			if n := *(*int32)(value); n > 0 {
+				in.Segment = int(n)
+			}
+		}
+		b = b[min(len(b), unix.CmsgSpace(size)):]
 	}
-	h := (*unix.Cmsghdr)(unsafe.Pointer(&b[0]))
-	if h.Level != unix.IPPROTO_UDP || h.Type != unix.UDP_GRO {
-		return 0
-	}
-	return int(*(*int32)(unsafe.Pointer(&b[unix.CmsgLen(0)])))
 }

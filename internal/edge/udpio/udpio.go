@@ -33,6 +33,8 @@ type Inbound struct {
 	// len(Data) if there is only one.
 	Segment int
 	From    netip.AddrPort
+	// TrafficClass is that of the IP header (TOS): DSCP and, in the two lowest bits, ECN.
+	TrafficClass uint8
 }
 
 // Handler handles received datagrams, at least one entry.
@@ -49,6 +51,8 @@ type Outbound struct {
 	// on, which only segmentation by the kernel writes. Without it, each datagram is sent
 	// separately over IPv4 and has identification 0. It has no effect over IPv6.
 	Numbered bool
+	// TrafficClass (TOS) and HopLimit (TTL) are those of the IP header; for 0 the kernel chooses.
+	TrafficClass, HopLimit uint8
 }
 
 // hasSegments reports whether o has more than one datagram.

@@ -307,6 +307,85 @@ func TestClose(t *testing.T) {
 	}
 }
 
+// TestTrafficClass checks the traffic class and the hop limit of each datagram, segmented or not: as
+// this package receives the first, and as the kernel reports the second.
+func TestTrafficClass(t *testing.T) {
+	for _, l := range loopbacks {
+		t.Run(l.name, func(t *testing.T) {
+			for _, opts := range []Options{{}, {NoGSO: true, NoGRO: true}} {
+				a, b := listen(t, l.addr, opts), listen(t, l.addr, opts)
+				const lossless, marked = 26 << 2, 3 // DSCP 26, and ECN's "congestion experienced"
+				list := []Outbound{
+					{Data: pattern(1, 100), To: b.Addr(), TrafficClass: lossless, HopLimit: 7},
+					{Data: pattern(2, 100), To: b.Addr()},
+					{Data: pattern(3, 350), To: b.Addr(), Segment: 100, TrafficClass: lossless | marked, HopLimit: 9},
+				}
+				if err := a.Write(list); err != nil {
+					t.Fatal(err)
+				}
+				var got []uint8
+				for len(got) < 6 {
+					if err := b.Read(func(list []Inbound) {
+						for _, in := range list {
+							for range (len(in.Data) + in.Segment - 1) / in.Segment {
+								got = append(got, in.TrafficClass)
+							}
+						}
+					}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				want := []uint8{lossless, 0, lossless | marked, lossless | marked, lossless | marked, lossless | marked}
+				if !bytes.Equal(got, want) {
+					t.Errorf("traffic classes with %+v = %d, want %d", opts, got, want)
+				}
+				if limits := hopLimits(t, a, l.addr, list[:2]); limits[0] != 7 || limits[1] == 7 {
+					t.Errorf("hop limits with %+v = %d, want 7 and the kernel's", opts, limits)
+				}
+			}
+		})
+	}
+}
+
+// hopLimits sends each datagram to a plain socket and returns the hop limits that the kernel reports.
+func hopLimits(t *testing.T, from *Conn, addr string, list []Outbound) (limits []int) {
+	t.Helper()
+	pc, err := net.ListenPacket("udp", net.JoinHostPort(addr, "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = pc.Close() }()
+	udp, _ := pc.(*net.UDPConn)
+	raw, err := udp.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := raw.Control(func(fd uintptr) {
+		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_RECVTTL, 1) // one of them applies
+		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_IPV6, unix.IPV6_RECVHOPLIMIT, 1)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	_ = udp.SetDeadline(time.Now().Add(10 * time.Second))
+	data, control := make([]byte, 2048), make([]byte, 256)
+	for _, o := range list {
+		o.To = udp.LocalAddr().(*net.UDPAddr).AddrPort() //nolint:errcheck,forcetypeassert // it has no other
+		if err := from.Write([]Outbound{o}); err != nil {
+			t.Fatal(err)
+		}
+		_, n, _, _, err := udp.ReadMsgUDP(data, control)
+		if err != nil {
+			t.Fatal(err)
+		}
+		messages, err := unix.ParseSocketControlMessage(control[:n])
+		if err != nil || len(messages) == 0 || len(messages[0].Data) < 4 {
+			t.Fatalf("control messages: %v, %v", messages, err)
+		}
+		limits = append(limits, int(messages[0].Data[0]))
+	}
+	return limits
+}
+
 // TestCloseInHandler checks that a handler may close its connection, and that Close doesn't wait
 // for a handler.
 func TestCloseInHandler(t *testing.T) {

@@ -89,16 +89,40 @@ func (c *Conn) message(e *Outbound, data []byte, segment int) {
 	h.Iov = &v.iovecs[i]
 	h.SetIovlen(1)
 	h.Control, h.Controllen = nil, 0
-	if segment == 0 {
-		return
+	if e.TrafficClass != 0 {
+		if c.v6 {
+			v.addControl(i, unix.IPPROTO_IPV6, unix.IPV6_TCLASS, 4, int32(e.TrafficClass))
+		} else {
+			v.addControl(i, unix.IPPROTO_IP, unix.IP_TOS, 4, int32(e.TrafficClass))
+		}
 	}
-	b := v.control[i][:]
+	if e.HopLimit != 0 {
+		if c.v6 {
+			v.addControl(i, unix.IPPROTO_IPV6, unix.IPV6_HOPLIMIT, 4, int32(e.HopLimit))
+		} else {
+			v.addControl(i, unix.IPPROTO_IP, unix.IP_TTL, 4, int32(e.HopLimit))
+		}
+	}
+	if segment != 0 { // last, so that retryUnsegmented can cut it off
+		v.addControl(i, unix.IPPROTO_UDP, unix.UDP_SEGMENT, 2, int32(segment))
+	}
+}
+
+// addControl adds a control message with a value of 2 or 4 bytes to message i.
+func (v *vector) addControl(i, level, kind, size int, value int32) {
+	h := &v.headers[i].header
+	at := int(h.Controllen)
+	b := v.control[i][at : at+controlLen]
 	ch := (*unix.Cmsghdr)(unsafe.Pointer(&b[0]))
-	ch.Level, ch.Type = unix.IPPROTO_UDP, unix.UDP_SEGMENT
-	ch.SetLen(unix.CmsgLen(2))
-	*(*uint16)(unsafe.Pointer(&b[unix.CmsgLen(0)])) = uint16(segment)
-	h.Control = &b[0]
-	h.SetControllen(unix.CmsgSpace(2))
+	ch.Level, ch.Type = int32(level), int32(kind)
+	ch.SetLen(unix.CmsgLen(size))
+	if data := unsafe.Pointer(&b[unix.CmsgLen(0)]); size == 2 {
+		*(*uint16)(data) = uint16(value)
+	} else {
+		*(*int32)(data) = value
+	}
+	h.Control = &v.control[i][0]
+	h.SetControllen(at + controlLen)
 }
 
 // send sends the messages of the vector.
@@ -127,7 +151,9 @@ func (c *Conn) retryUnsegmented() error {
 	o := &c.out
 	i := o.sent
 	h := &o.vector.headers[i].header
-	h.Control, h.Controllen = nil, 0
+	if h.SetControllen(int(h.Controllen) - controlLen); h.Controllen == 0 {
+		h.Control = nil
+	}
 	o.vector.iovecs[i].SetLen(o.size[i])
 	o.size[i], o.n = 0, i+1
 	if err := c.send(); err != nil {

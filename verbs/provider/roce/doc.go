@@ -22,8 +22,7 @@
 // # Limits
 //
 // The package supports reliable connections with SEND, WRITE and READ; no atomics, no UC, no UD.
-// The flow label, traffic class and hop limit of a Path are ignored: a UDP socket has one
-// value of each for all its peers, and the kernel sets them. A peer can't make an engine
+// The flow label of a Path is ignored: the kernel chooses it. A peer can't make an engine
 // allocate more memory than its queues, whose length is fixed at creation: a READ beyond the
 // limit is rejected, a packet out of order is dropped. Packets are accepted only from the
 // address of the connected peer. All methods are safe for concurrent use.

@@ -244,6 +244,10 @@ func (e *Engine) datagrams(in *udpio.Inbound, b *burst) {
 	}
 }
 
+// ecnMask are the bits of a traffic class that are both set in a packet that met congestion
+// (RFC 3168, section 5).
+const ecnMask = 3
+
 // datagram passes one datagram to its queue pair. k is its index within the batch that the kernel
 // delivered as one buffer.
 func (e *Engine) datagram(one []byte, k int, in *udpio.Inbound, b *burst) {
@@ -271,6 +275,9 @@ func (e *Engine) datagram(one []byte, k int, in *udpio.Inbound, b *burst) {
 	if !qp.verifyICRC(one, k, in.From.Port()) {
 		count(&e.stats.BadICRC)
 		return
+	}
+	if in.TrafficClass&ecnMask == ecnMask {
+		count(&e.stats.ECNMarks)
 	}
 	if _, err := b.packet.Decode(one[:len(one)-rocev2.ICRCLen]); err != nil {
 		count(&e.stats.Malformed)

@@ -23,7 +23,8 @@ type sink struct {
 	once    sync.Once
 	buffer  int // what ReceiveBuffer returns
 	record  bool
-	packets [][]byte // what was sent, if record is set
+	packets [][]byte         // what was sent, if record is set
+	entries []udpio.Outbound // the same, without Data
 }
 
 func (s *sink) Read(udpio.Handler) error         { <-s.done; return errSinkClosed }
@@ -39,6 +40,9 @@ func (s *sink) Write(list []udpio.Outbound) error {
 		if !s.record {
 			continue
 		}
+		e := list[i]
+		e.Data = nil
+		s.entries = append(s.entries, e)
 		segment := cmp.Or(list[i].Segment, len(list[i].Data))
 		for packet := range slices.Chunk(list[i].Data, segment) {
 			s.packets = append(s.packets, slices.Clone(packet))

@@ -62,7 +62,10 @@ func (o *outbox) begin(p *ib.Packet, payload int) []byte {
 	}
 	if !b.open || full || b.last < segment || length > segment {
 		b.start, b.count, b.open = len(b.data), 0, true
-		b.list = append(b.list, udpio.Outbound{Segment: length, To: o.to, Numbered: o.numbered})
+		path := &o.qp.attr.Path
+		b.list = append(b.list, udpio.Outbound{
+			Segment: length, To: o.to, Numbered: o.numbered, TrafficClass: path.TrafficClass, HopLimit: path.HopLimit,
+		})
 	}
 	b.last = length
 	b.count++

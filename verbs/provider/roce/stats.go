@@ -27,6 +27,7 @@ type Stats struct {
 	Duplicates   uint64 `json:"duplicates"`   // duplicate requests, acknowledgements and responses
 	OutOfOrder   uint64 `json:"outOfOrder"`   // requests ahead of the expected PSN
 	CNPs         uint64 `json:"cnps"`         // congestion notification packets received
+	ECNMarks     uint64 `json:"ecnMarks"`     // packets received that a switch marked as congested (CE)
 }
 
 // countWriteError counts a failed write.
