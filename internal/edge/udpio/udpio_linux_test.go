@@ -307,8 +307,8 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// TestTrafficClass checks the traffic class and the hop limit of each datagram, segmented or not: as
-// this package receives the first, and as the kernel reports the second.
+// TestTrafficClass checks the traffic class and the hop limit of each datagram, segmented or not:
+// as this package receives the first, and as the kernel reports the second.
 func TestTrafficClass(t *testing.T) {
 	for _, l := range loopbacks {
 		t.Run(l.name, func(t *testing.T) {
@@ -347,7 +347,8 @@ func TestTrafficClass(t *testing.T) {
 	}
 }
 
-// hopLimits sends each datagram to a plain socket and returns the hop limits that the kernel reports.
+// hopLimits sends each datagram to a plain socket and returns the hop limits that the
+// kernel reports.
 func hopLimits(t *testing.T, from *Conn, addr string, list []Outbound) (limits []int) {
 	t.Helper()
 	pc, err := net.ListenPacket("udp", net.JoinHostPort(addr, "0"))

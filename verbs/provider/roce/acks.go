@@ -209,7 +209,7 @@ func (qp *queuePair) handleRNR(psn ib.PSN, syndrome ib.Syndrome) {
 	}
 	qp.seek(psn)
 	r.paused = true
-	r.deadline = time.Now().Add(ib.RNRDelay(syndrome.RNRTimer()))
+	r.deadline = qp.e.clock.Now().Add(ib.RNRDelay(syndrome.RNRTimer()))
 	qp.arm()
 }
 
@@ -285,11 +285,11 @@ func (qp *queuePair) arm() {
 		if timeout == 0 {
 			return
 		}
-		r.deadline = time.Now().Add(timeout)
+		r.deadline = qp.e.clock.Now().Add(timeout)
 	}
 	if !r.armed || r.paused {
 		r.armed = true
-		qp.timer.Reset(time.Until(r.deadline))
+		qp.timer.Reset(r.deadline.Sub(qp.e.clock.Now()))
 	}
 }
 
@@ -302,7 +302,7 @@ func (qp *queuePair) expired() {
 	if qp.closed || qp.state != provider.QPStateRTS || r.deadline.IsZero() {
 		return
 	}
-	if left := time.Until(r.deadline); left > 0 { // the deadline has been moved
+	if left := r.deadline.Sub(qp.e.clock.Now()); left > 0 { // the deadline has been moved
 		r.armed = true
 		qp.timer.Reset(left)
 		return

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rdmakit/rdmakit/internal/edge/clock"
 	"github.com/rdmakit/rdmakit/internal/edge/udpio"
 	"github.com/rdmakit/rdmakit/verbs/provider"
 	"github.com/rdmakit/rdmakit/wire/ib"
@@ -29,6 +30,8 @@ type Config struct {
 	MTU ib.MTU
 	// Rand is the source of memory keys and queue pair numbers; nil is crypto/rand.
 	Rand io.Reader
+	// Clock is the time for timeouts and delays; nil is the system's.
+	Clock clock.Clock
 }
 
 // Engine is a device: one local address that speaks RoCE v2.
@@ -39,7 +42,9 @@ type Engine struct {
 	gid  ib.GID
 	mtu  ib.MTU
 	rand io.Reader
-	done chan struct{} // closed when the receiver has ended
+	// clock is not for the program's contexts, which have their own.
+	clock clock.Clock
+	done  chan struct{} // closed when the receiver has ended
 
 	handler, pollHandler udpio.Handler // method values inbound and polled, allocated once
 	burst                burst         // used by the handlers, which never run concurrently
@@ -70,14 +75,18 @@ func New(cfg Config) (*Engine, error) {
 	e := &Engine{
 		name: cfg.Name, conn: cfg.Conn, addr: cfg.Addr.Unmap(), mtu: cfg.MTU, rand: cfg.Rand,
 		gid:     ib.GIDFromAddr(cfg.Addr),
+		clock:   cfg.Clock,
 		done:    make(chan struct{}),
 		work:    make(chan *queuePair, maxQueuePairs),
 		qps:     map[ib.QPN]*queuePair{},
 		idents:  map[netip.Addr]*identification{},
 		regions: map[uint32]*region{},
 	}
+	if e.clock == nil {
+		e.clock = clock.System
+	}
 	e.handler, e.pollHandler = e.inbound, e.polled
-	e.delayedAcks.init()
+	e.delayedAcks.init(e.clock)
 	e.wg.Go(e.receive)
 	e.wg.Go(e.respondLater)
 	return e, nil
@@ -207,10 +216,13 @@ func (e *Engine) receive() {
 			return
 		}
 		count(&e.stats.ReadErrors)
+		pause := make(chan struct{})
+		timer := e.clock.AfterFunc(readPause, func() { close(pause) })
 		select {
 		case <-e.done:
+			timer.Stop()
 			return
-		case <-time.After(readPause):
+		case <-pause:
 		}
 	}
 }

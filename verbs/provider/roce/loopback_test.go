@@ -55,7 +55,14 @@ func start(t testing.TB, conn PacketConn, ip netip.Addr, size, depth int, mode p
 	if err != nil {
 		t.Fatal(err)
 	}
+	return with(t, e, size, depth, mode)
+}
+
+// with makes one of everything of an engine, which it closes at the end of the test.
+func with(t testing.TB, e *Engine, size, depth int, mode provider.WaitMode) *side {
+	t.Helper()
 	s := &side{e: e, t: t}
+	var err error
 	if s.pd, err = e.AllocatePD(); err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +87,7 @@ func start(t testing.TB, conn PacketConn, ip netip.Addr, size, depth int, mode p
 		if err := e.Close(); err != nil {
 			t.Error(err)
 		}
-		t.Logf("%s: %+v", ip, e.Stats())
+		t.Logf("%s: %+v", e.Name(), e.Stats())
 	})
 	return s
 }

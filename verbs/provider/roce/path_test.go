@@ -10,8 +10,8 @@ import (
 	"github.com/rdmakit/rdmakit/wire/rocev2"
 )
 
-// TestTrafficClassOfPath checks that all packets of a queue pair have the traffic class and hop limit
-// of its path: requests, responses and acknowledgements.
+// TestTrafficClassOfPath checks that all packets of a queue pair have the traffic class and hop
+// limit of its path: requests, responses and acknowledgements.
 func TestTrafficClassOfPath(t *testing.T) {
 	const lossless = 26 << 2 // the DSCP that sites use for RoCE
 	v := newVictim(t)

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rdmakit/rdmakit/internal/edge/clock"
 	"github.com/rdmakit/rdmakit/verbs/provider"
 	"github.com/rdmakit/rdmakit/wire/ib"
 	"github.com/rdmakit/rdmakit/wire/rocev2"
@@ -35,7 +36,7 @@ type queuePair struct {
 	tx         outbox
 	req        requester
 	resp       responder
-	timer      *time.Timer
+	timer      clock.Timer
 	scheduled  bool // in e.work
 	ackPending bool // in e.delayedAcks
 	closed     bool
@@ -68,7 +69,7 @@ func (d *domain) newQP(cfg provider.QPConfig) (*queuePair, error) {
 	}
 	qp.req.init(sends, segments)
 	qp.resp.init(recvs, segments)
-	qp.timer = time.AfterFunc(time.Hour, qp.expired)
+	qp.timer = d.e.clock.AfterFunc(time.Hour, qp.expired)
 	qp.timer.Stop()
 	d.e.mu.Lock()
 	defer d.e.mu.Unlock()

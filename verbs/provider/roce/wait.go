@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"sync"
 	"time"
+
+	"github.com/rdmakit/rdmakit/internal/edge/clock"
 )
 
 // A hybrid wait polls for hybridSpin and then sleeps. hybridPolls limits the number of polls too,
@@ -36,7 +38,7 @@ func (e *Engine) spin(ctx context.Context, what string, forever bool, w waiter) 
 				e.conn.Resume()
 				return false, waitError(ctx, what)
 			}
-			now := time.Now()
+			now := e.clock.Now()
 			if i == 0 {
 				start = now
 			}
@@ -62,7 +64,7 @@ type delayedAcks struct {
 	list  []*queuePair // queue pairs with ackPending, each once
 	spare []*queuePair // reused for the next list
 	armed bool
-	timer *time.Timer
+	timer clock.Timer
 }
 
 // maxAckDelay is how long an acknowledgement may be delayed. Go's timers can add up to a
@@ -70,8 +72,8 @@ type delayedAcks struct {
 // which is at least some milliseconds in practice.
 const maxAckDelay = 100 * time.Microsecond
 
-func (d *delayedAcks) init() {
-	d.timer = time.AfterFunc(time.Hour, d.expired)
+func (d *delayedAcks) init(c clock.Clock) {
+	d.timer = c.AfterFunc(time.Hour, d.expired)
 	d.timer.Stop()
 }
 
