@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,7 +22,8 @@ type sink struct {
 	done    chan struct{}
 	sent    int
 	once    sync.Once
-	buffer  int // what ReceiveBuffer returns
+	buffer  int          // what ReceiveBuffer returns
+	resumed atomic.Int32 // calls of Resume
 	record  bool
 	packets [][]byte         // what was sent, if record is set
 	entries []udpio.Outbound // the same, without Data
@@ -29,7 +31,7 @@ type sink struct {
 
 func (s *sink) Read(udpio.Handler) error         { <-s.done; return errSinkClosed }
 func (s *sink) Poll(udpio.Handler) (bool, error) { return false, nil }
-func (s *sink) Resume()                          {}
+func (s *sink) Resume()                          { s.resumed.Add(1) }
 func (s *sink) ReceiveBuffer() int               { return s.buffer }
 func (s *sink) Offload() (gso, gro bool)         { return true, true }
 func (s *sink) Close() error                     { s.once.Do(func() { close(s.done) }); return nil }
