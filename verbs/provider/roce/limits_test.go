@@ -241,8 +241,8 @@ func TestAckRequestedAtWindowEnd(t *testing.T) {
 	}
 }
 
-// TestForwardSeek checks that packets that were acknowledged late, after a retransmission had begun,
-// are not sent again.
+// TestForwardSeek checks that packets that were acknowledged late, after a retransmission had
+// begun, are not sent again.
 func TestForwardSeek(t *testing.T) {
 	s := newSender(t)
 	s.write(t, 100)
