@@ -25,9 +25,10 @@ func checkHostPath(p *pass, pod *pod, i int, v k8s.Volume) {
 	for _, c := range pod.running {
 		for _, m := range c.VolumeMounts {
 			switch {
-			case m.Name != v.Name, p.rdmaResource(c) != "": // with the resource come the device files
+			case m.Name != v.Name:
 			case k8s.ValueOf(c.SecurityContext.Privileged):
 				p.note(pod.Object, at, "container %s is privileged and has access to all cards of the node", c.Name)
+			case p.rdmaResource(c) != "": // the device files come with the resource
 			default:
 				p.warn(pod.Object, at, "container %s can't open the device files in %s", c.Name, v.HostPath.Path)
 			}
