@@ -826,8 +826,47 @@ func TestBranches(t *testing.T) {
 		{"zeros", "pod-guid", ipamOf(`{}`) + fill(
 			somePod, "NETWORKS", `[{"name": "rail0", "infiniband-guid": "00:00:00:00:00:00:00:00"}]`, "POD", "",
 		), "", []string{`error metadata.annotations["k8s.v1.cni.cncf.io/networks"]`}},
-		{"default route", "pod-address", fill(somePod, "NETWORKS", `[{"name": "rail0", "default-route": ["10.0.0.1"]}]`,
-			"POD", ""), "", []string{`error metadata.annotations["k8s.v1.cni.cncf.io/networks"]`}},
+		{
+			"default route", "pod-address",
+			ipamOf(`{"type": "whereabouts", "range": "10.0.0.0/24"}`) +
+				fill(somePod, "NETWORKS", `[{"name": "rail0", "default-route": ["10.0.0.1"]}]`, "POD", ""),
+			"",
+			[]string{`error metadata.annotations["k8s.v1.cni.cncf.io/networks"]`},
+		},
+		{
+			"one address in two namespaces", "pod-address",
+			fill(somePod, "NETWORKS", `[{"name": "rail0", "ips": ["10.0.0.7/24"]}]`, "POD", "") + strings.Replace(
+				fill(somePod, "NAME", "b", "NETWORKS", `[{"name": "rail0", "ips": ["10.0.0.7"]}]`, "POD", ""),
+				"namespace: ml", "namespace: other", 1),
+			"", nil,
+		},
+		{
+			"exclude without exclusions", "ipam-exclude",
+			ipamOf(`{"type": "whereabouts", "range": "10.0.0.0/24", "range_start": "10.0.0.255"}`), "", nil,
+		},
+		{
+			"multicast", "ipam-special", ipamOf(`{"type": "whereabouts", "range": "ff05::/64"}`), "",
+			[]string{"error spec.ipam"},
+		},
+		{
+			"link-local", "ipam-special", ipamOf(`{"type": "whereabouts", "range": "fe80::/64"}`), "",
+			[]string{"error spec.ipam"},
+		},
+		{
+			"fields of a MacvlanNetwork", "ipam-fields", "apiVersion: mellanox.com/v1alpha1\nkind: MacvlanNetwork\n" +
+				"metadata: {name: a}\nspec: {master: ens1, ipam: '{\"type\": \"whereabouts\", \"subnet\": " +
+				"\"10.0.0.0/24\"}'}\n", "", []string{"error spec.ipam"},
+		},
+		{
+			"plugin of a HostDeviceNetwork", "ipam-type",
+			"apiVersion: mellanox.com/v1alpha1\nkind: HostDeviceNetwork\n" +
+				"metadata: {name: a}\nspec: {resourceName: r, ipam: '{\"type\": \"whereabout\"}'}\n", "",
+			[]string{"error spec.ipam"},
+		},
+		{
+			"default route over a network that may be the way out", "pod-address",
+			fill(somePod, "NETWORKS", `[{"name": "rail0", "default-route": ["10.0.0.1"]}]`, "POD", ""), "", nil,
+		},
 		{
 			"one address, two pods", "pod-address",
 			fill(somePod, "NETWORKS", `[{"name": "rail0", "ips": ["10.0.0.7/24"]}]`, "POD",

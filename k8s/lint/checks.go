@@ -138,12 +138,15 @@ func problemsOf(kind manifest.ProblemType) func(*pass) {
 	return func(p *pass) { p.problems(kind) }
 }
 
-// running returns the containers that run while their pods do, containers those and the init
-// containers that end.
-func running(m *model) []container    { return m.containers((*pod).containers) }
-func containers(m *model) []container { return m.containers((*pod).all) }
+// running returns the containers that run while their pods do.
+func running(m *model) []container {
+	return containersOf(m, func(p *pod) []container { return p.running })
+}
 
-func (m *model) containers(of func(*pod) []container) []container {
+// containers returns the containers of all pods, with the init containers that end.
+func containers(m *model) []container { return containersOf(m, (*pod).all) }
+
+func containersOf(m *model, of func(*pod) []container) []container {
 	var out []container
 	for _, pod := range m.pods {
 		out = append(out, of(pod)...)

@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -33,6 +34,24 @@ func TestHostile(t *testing.T) {
 		"lines": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: supported-nic-ids}\ndata: {" +
 			strings.ReplaceAll(many("aX: b"), "X", "") + "}\n",
 	}
+	var pools, volumes strings.Builder
+	for i := range n / 5 {
+		fmt.Fprintf(&pools, "---\napiVersion: nv-ipam.nvidia.com/v1alpha1\nkind: IPPool\nmetadata: {name: pool-%d}\n"+
+			"spec: {subnet: 10.0.0.0/8, perNodeBlockSize: 1}\n---\napiVersion: mellanox.com/v1alpha1\n"+
+			"kind: MacvlanNetwork\nmetadata: {name: n%d}\nspec: {ipam: '{\"type\": \"nv-ipam\", \"poolName\": "+
+			"\"poll-%d\"}'}\n", i, i, i)
+	}
+	tests["pools"] = pools.String()
+	volumes.WriteString("apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: a}\nspec:\n  template:\n" +
+		"    spec:\n      containers: [{name: a, volumeMounts: [")
+	for i := range n {
+		fmt.Fprintf(&volumes, "{name: mount-%d, mountPath: /a}, ", i)
+	}
+	volumes.WriteString("]}]\n      volumes: [")
+	for i := range n {
+		fmt.Fprintf(&volumes, "{name: volume-%d}, ", i)
+	}
+	tests["volumes"] = volumes.String() + "]\n"
 	for name, in := range tests {
 		start := time.Now()
 		r := Run(Input{Manifests: manifest.Parse("f", []byte(in))})

@@ -22,7 +22,9 @@ type ipamRef struct {
 	value *manifest.Value // that text
 	from  int             // offset of the configuration in the text
 	conf  ipam.Config
-	spans []span // the valid ones of ranges()
+	// fields are the undecoded fields of the configuration.
+	fields map[string]json.RawMessage
+	spans  []span // the valid ones of ranges()
 	// wrongType is a field whose type the plugins don't accept, or nil.
 	wrongType *json.UnmarshalTypeError
 	// network is nil for a hand-written NetworkAttachmentDefinition.
@@ -100,6 +102,7 @@ func (r *ipamRef) decode(text []byte) bool {
 			return false
 		}
 	}
+	_ = json.Unmarshal(text, &r.fields) // anything but an object has no fields
 	for _, of := range r.ranges() {
 		if s, err := ipam.Parse(of); err == nil {
 			r.spans = append(r.spans, span{s, of})

@@ -306,7 +306,7 @@ func (m *model) takesPart(o *manifest.Object) bool {
 	}
 	return slices.ContainsFunc(m.podsIn[o], func(p *pod) bool {
 		return len(p.attachments()) > 0 || p.err != nil || p.defaultErr != nil ||
-			slices.ContainsFunc(slices.Concat(p.containers(), p.initOnly), m.usesResource)
+			slices.ContainsFunc(p.all(), m.usesResource)
 	})
 }
 
@@ -314,9 +314,7 @@ func (m *model) takesPart(o *manifest.Object) bool {
 func (m *model) usesResource(c container) bool {
 	for _, list := range []map[string]k8s.Quantity{c.Resources.Limits, c.Resources.Requests} {
 		for name := range list {
-			prefix, base := splitResource(name)
-			use := m.resource[base]
-			if prefix != "" && (use.made || use.networked) || m.isRDMA(prefix, base) {
+			if prefix, base := splitResource(name); prefix != "" && m.ours(base) || m.isRDMA(prefix, base) {
 				return true
 			}
 		}

@@ -63,7 +63,7 @@ func (c container) limits() []limit {
 // limits returns the limits of all containers that run while the pod does.
 func (p *pod) limits() []limit {
 	var out []limit
-	for _, c := range p.containers() {
+	for _, c := range p.running {
 		out = append(out, c.limits()...)
 	}
 	return out
@@ -155,10 +155,7 @@ func newPod(o *manifest.Object, v *manifest.Value, at path) *pod {
 	v.Decode(&p.Value)
 	p.Replicas = replicasOf(o, at)
 	p.networks, p.err = parseNetworks(p.Value.Metadata.Annotations[k8s.AnnotationNetworks])
-	if len(p.networks) > maxAttachments {
-		p.networks, p.err = nil, fmt.Errorf("%d networks, more than the %d that are checked", len(p.networks),
-			maxAttachments)
-	}
+	p.networks = p.networks[:min(len(p.networks), maxAttachments)]
 	p.defaultNetwork, p.defaultErr = parseNetworks(p.Value.Metadata.Annotations[k8s.AnnotationDefaultNetwork])
 	if len(p.defaultNetwork) > 1 {
 		p.defaultNetwork, p.defaultErr = nil, fmt.Errorf("%d networks, but a pod has one default network",
@@ -339,15 +336,14 @@ func (p *pod) claims() bool {
 	return v != nil && len(v.Items) > 0
 }
 
-// containers returns all containers that run while the pod does, including sidecars.
-func (p *pod) containers() []container { return p.running }
-
 // requested returns the sum of all containers' limits of a resource. An empty prefix matches any.
 func (p *pod) requested(prefix, resource string) int {
 	sum := 0
-	for _, l := range p.limits() {
-		if l.base == resource && l.prefix != "" && (prefix == "" || l.prefix == prefix) {
-			sum += l.Count()
+	for _, c := range p.running {
+		for name, q := range c.Resources.Limits {
+			if pre, base := splitResource(name); base == resource && pre != "" && (prefix == "" || pre == prefix) {
+				sum += q.Count()
+			}
 		}
 	}
 	return sum

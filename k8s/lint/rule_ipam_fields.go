@@ -79,27 +79,8 @@ func ipamTwins(plugin string) map[string]string {
 	return back
 }
 
-// raw returns the undecoded fields of the IPAM configuration.
-func (r ipamRef) raw() map[string]json.RawMessage {
-	var fields map[string]json.RawMessage
-	if r.network != nil {
-		_ = json.Unmarshal(lenient(r.network.Spec.IPAM), &fields) // invalid JSON has no fields
-		return fields
-	}
-	if r.value == nil {
-		return nil
-	}
-	for _, plugin := range pluginsOf(r.value.Text) {
-		if plugin.IPAM.Type != "" {
-			_ = json.Unmarshal(plugin.keys["ipam"], &fields)
-			return fields
-		}
-	}
-	return nil
-}
-
 func checkIPAMFields(p *pass, ref ipamRef) {
-	fields := ref.raw()
+	fields := ref.fields
 	plugin := ref.conf.Type
 	if len(fields) == 0 {
 		return

@@ -45,7 +45,9 @@ func checkMask(p *pass, ref ipamRef, r ipam.Range) {
 			"%s is a host address in %s, not a network: host-local rejects it, and no pod starts",
 			r.Range, s.Prefix).fix("subnet: %s", s.Prefix)
 	default:
-		for _, foreign := range []string{"127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/4", "0.0.0.0/8"} {
+		for _, foreign := range []string{
+			"127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/4", "0.0.0.0/8", "::1/128", "fe80::/10", "ff00::/8",
+		} {
 			if netip.MustParsePrefix(foreign).Overlaps(s.Prefix) {
 				report("ipam-special", SeverityError, "%s overlaps with %s, which is not for pods", r.Range, foreign)
 				return

@@ -56,7 +56,7 @@ func checkExclude(p *pass, ref ipamRef) {
 }
 
 func checkRangeExclude(p *pass, ref ipamRef, r ipam.Range, s ipam.Span) {
-	if s.Size() == 0 {
+	if s.Size() == 0 && len(r.Exclude) > 0 {
 		p.atField(ref, "exclude", "exclude leaves no address of %s for pods", r.Range)
 	}
 	for _, text := range r.Exclude {

@@ -22,16 +22,57 @@ func checkNVIPAM(p *pass) {
 		checkStaticAllocations(p.as("nv-ipam-exclusion"), pool)
 	}
 	checkPoolOverlaps(p.as("nv-ipam-overlap"), pools)
+	index := p.indexPools(pools)
 	for _, ref := range refs {
-		checkPoolNames(p.as("nv-ipam-pool"), ref, pools)
-		for _, pool := range pools {
-			if pool.poolType == ref.poolType && slices.Contains(ref.names, pool.Name) &&
-				p.together(pool.Object, ref.Object) {
-				checkPoolUse(p, pool, ref)
+		checkPoolNames(p.as("nv-ipam-pool"), ref, &index)
+		for _, name := range ref.names {
+			for _, pool := range index.byName[name] {
+				if pool.poolType == ref.poolType && p.together(pool.Object, ref.Object) {
+					checkPoolUse(p, pool, ref)
+				}
 			}
 		}
 	}
 }
+
+// poolIndex finds pools by name, and the names that an object of a unit can mean.
+type poolIndex struct {
+	byName map[string][]*nvPool
+	inUnit map[string][]string // names of pools, also of those that belong to no unit
+	all    []string
+	// elsewhere are the configurations of NicClusterPolicies: earlier versions had pools there.
+	elsewhere string
+}
+
+func (m *model) indexPools(pools []*nvPool) poolIndex {
+	x := poolIndex{byName: map[string][]*nvPool{}, inUnit: map[string][]string{}}
+	for _, pool := range pools {
+		x.byName[pool.Name] = append(x.byName[pool.Name], pool)
+		x.all = append(x.all, pool.Name)
+		unit := pool.Unit
+		if !m.checked[pool.Object] {
+			unit = ""
+		}
+		x.inUnit[unit] = append(x.inUnit[unit], pool.Name)
+	}
+	for _, o := range m.objects {
+		if v := o.Find("spec", "nvIpam", "config"); o.Kind == "NicClusterPolicy" && v != nil {
+			x.elsewhere += v.Text
+		}
+	}
+	return x
+}
+
+// names returns the names of the pools that are known to be meant for one cluster with an object.
+func (x *poolIndex) names(o *manifest.Object) []string {
+	if o.Unit == "" {
+		return x.all
+	}
+	return slices.Concat(x.inUnit[o.Unit], x.inUnit[""])
+}
+
+// maxSimilar limits the names that a wrong one is compared with.
+const maxSimilar = 200
 
 func checkPoolSubnet(p *pass, pool *nvPool) {
 	at := path{"spec", pool.field}
@@ -201,7 +242,7 @@ func checkPoolOverlaps(p *pass, pools []*nvPool) {
 	}
 }
 
-func checkPoolNames(p *pass, ref nvRef, pools []*nvPool) {
+func checkPoolNames(p *pass, ref nvRef, pools *poolIndex) {
 	if ref.poolType != "ippool" && ref.poolType != "cidrpool" {
 		p.error(ref.Object, ref.at, "poolType %q is neither ippool nor cidrpool", ref.poolType).place(
 			ref.place(`"poolType"`))
@@ -212,41 +253,27 @@ func checkPoolNames(p *pass, ref nvRef, pools []*nvPool) {
 			strings.Join(ref.names, ",")).place(ref.place(`"poolName"`))
 		return
 	}
-	var near []string
-	known := false
-	for _, pool := range pools {
-		if p.together(pool.Object, ref.Object) {
-			near, known = append(near, pool.Name), true
-		}
-	}
+	near := pools.names(ref.Object)
 	for _, name := range ref.names {
-		if !known || p.poolsElsewhere(name) {
+		if len(near) == 0 || strings.Contains(pools.elsewhere, `"`+name+`"`) {
 			return
 		}
-		named := func(pool *nvPool) bool { return pool.Name == name }
-		if slices.ContainsFunc(pools, func(pool *nvPool) bool { return named(pool) && pool.poolType == ref.poolType }) {
+		named := pools.byName[name]
+		if slices.ContainsFunc(named, func(pool *nvPool) bool { return pool.poolType == ref.poolType }) {
 			continue
 		}
-		if i := slices.IndexFunc(pools, named); i >= 0 {
-			p.error(ref.Object, ref.at, "pool %s is a %s, and without poolType %s it isn't found", name, pools[i].Kind,
-				pools[i].poolType).place(ref.place(name)).fix(`"poolType": %q`, pools[i].poolType)
+		if len(named) > 0 {
+			p.error(ref.Object, ref.at, "pool %s is a %s, and without poolType %s it isn't found", name, named[0].Kind,
+				named[0].poolType).place(ref.place(name)).fix(`"poolType": %q`, named[0].poolType)
 			continue
 		}
 		f := p.warn(ref.Object, ref.at, "no manifest has the pool %q", name).place(ref.place(fmt.Sprintf("%q", name)))
-		if right := spelling.Nearest(name, near, spelling.Strict); right != "" && ref.written {
+		if right := spelling.Nearest(name, near[:min(len(near), maxSimilar)], spelling.Strict); right != "" &&
+			ref.written {
 			f.Severity = SeverityError
 			f.fix(`"poolName": %q`, right)
 		}
 	}
-}
-
-// poolsElsewhere reports whether a NicClusterPolicy names the pool: earlier versions had
-// pools there.
-func (m *model) poolsElsewhere(name string) bool {
-	return slices.ContainsFunc(m.objects, func(o *manifest.Object) bool {
-		v := o.Find("spec", "nvIpam", "config")
-		return o.Kind == "NicClusterPolicy" && v != nil && strings.Contains(v.Text, `"`+name+`"`)
-	})
 }
 
 // checkPoolUse checks a pool against a network that uses it.

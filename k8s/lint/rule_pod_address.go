@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"cmp"
 	"net"
 	"net/netip"
 	"slices"
@@ -18,7 +19,8 @@ func checkPodAddresses(p *pass) {
 
 func checkDefaultRoute(p *pass, pod *pod) {
 	for _, a := range pod.networks {
-		if len(a.Routes) > 0 {
+		t, ok := p.resolve(pod, a)
+		if len(a.Routes) > 0 && ok && p.useOf(t.prefix, t.resource) == rdmaYes {
 			p.error(pod.Object, pod.annotation(), "default-route sends all traffic to network %s", a.Name).inAnnotation(
 				pod, "default-route")
 		}
@@ -33,7 +35,7 @@ func checkPodAddress(p *pass, pod *pod, a attachment, first map[string]*pod) {
 			continue
 		}
 		host, _, _ := strings.Cut(address, "/")
-		id := a.Name + " " + strings.ToLower(host)
+		id := cmp.Or(a.Namespace, pod.Namespace) + "/" + a.Name + " " + strings.ToLower(host)
 		switch other := first[id]; {
 		case pod.Kind == "DaemonSet":
 			p.error(pod.Object, at, "the pods of all nodes get the same %s on network %s",
@@ -41,10 +43,11 @@ func checkPodAddress(p *pass, pod *pod, a attachment, first map[string]*pod) {
 		case pod.Replicas > 1:
 			p.error(pod.Object, at, "%d pods get the same %s on network %s",
 				pod.Replicas, address, a.Name).inAnnotation(pod, address)
-		case other != nil && other.Object != pod.Object:
-			p.error(pod.Object, at, "%s requests the same %s on network %s", other, address, a.Name).inAnnotation(
+		case other != nil && other != pod:
+			f := p.error(pod.Object, at, "%s requests the same %s on network %s", other, address, a.Name).inAnnotation(
 				pod, address,
 			).because(other.At(other.annotation()...), "the other pod")
+			p.apart(f, pod.Object, other.Object)
 		}
 		first[id] = pod
 	}

@@ -3,6 +3,7 @@ package lint
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/rdmakit/rdmakit/k8s/source"
@@ -30,7 +31,8 @@ func checkRoom(p *pass, pod *pod) {
 		}) {
 			continue
 		}
-		f := p.error(pod.Object, l.at, "no node that the pod can run on has %s of %s", l.Quantity, l.name)
+		f := p.error(pod.Object, l.at, "no node that the pod can run on has %s of %s",
+			strconv.FormatFloat(sums[l.name], 'f', -1, 64), l.name)
 		f.place(pod.KeyAt(l.at...))
 		for _, n := range fitting[:min(len(fitting), cardsShown)] {
 			f.onNode(n.Name, "allocatable has %s: %s", l.name, cmp.Or(n.Allocatable[l.name], "0"))

@@ -22,16 +22,15 @@ func checkPodHost(p *pass, pod *pod) {
 
 func checkHostPath(p *pass, pod *pod, i int, v k8s.Volume) {
 	at := pod.path("spec", "volumes", i, "hostPath", "path")
-	for _, c := range pod.containers() {
+	for _, c := range pod.running {
 		for _, m := range c.VolumeMounts {
 			switch {
 			case m.Name != v.Name:
 			case k8s.ValueOf(c.SecurityContext.Privileged):
 				p.note(pod.Object, at, "container %s is privileged and has access to all cards of the node", c.Name)
-				return
+			case p.rdmaResource(c) != "": // the device files come with the resource
 			default:
 				p.warn(pod.Object, at, "container %s can't open the device files in %s", c.Name, v.HostPath.Path)
-				return
 			}
 		}
 	}

@@ -13,18 +13,20 @@ const hugepages = "hugepages-"
 
 func checkHugepages(p *pass, c container) {
 	pod := c.pod
-	if !p.takesPart(pod.Object) {
+	requests, limits := c.Resources.Requests, c.Resources.Limits
+	huge := func(name string) bool { return strings.HasPrefix(name, hugepages) }
+	if !anyKey(requests, huge) && !anyKey(limits, huge) || !p.takesPart(pod.Object) {
 		return
 	}
-	requests, limits := c.Resources.Requests, c.Resources.Limits
 	for _, name := range slices.Sorted(maps.Keys(requests)) {
 		if !strings.HasPrefix(name, hugepages) {
 			continue
 		}
 		at := c.path("resources", "requests", name)
 		want, _ := requests[name].Value()
-		switch limit, ok := limits[name].Value(); {
-		case !ok:
+		limit, _ := limits[name].Value()
+		switch _, has := limits[name]; {
+		case !has:
 			p.error(pod.Object, at, "%s has a request but no limit", name).fix("limits: {%s: %s}", name, requests[name])
 		case limit != want:
 			p.error(pod.Object, at, "%s: the request %s and the limit %s must be equal",
@@ -42,4 +44,14 @@ func checkHugepages(p *pass, c container) {
 			return
 		}
 	}
+}
+
+// anyKey reports whether a key of a map satisfies a condition.
+func anyKey[V any](m map[string]V, is func(string) bool) bool {
+	for k := range m {
+		if is(k) {
+			return true
+		}
+	}
+	return false
 }

@@ -25,7 +25,7 @@ func checkAnnotation(p *pass, pod *pod, at path, err error) {
 	}
 	f := p.error(pod.Object, at, "multus can't read the annotation: %v", err)
 	if where, ok := errors.AsType[*fault](err); ok {
-		f.Remedy = where.remedy
+		f.Remedy = cmp.Or(where.remedy, f.Remedy)
 		if v := pod.Find(at...); v != nil {
 			f.place(pod.Inside(v, len(v.Text)-len(strings.TrimLeft(v.Text, " \t\r\n"))+where.offset))
 		}
@@ -35,8 +35,8 @@ func checkAnnotation(p *pass, pod *pod, at path, err error) {
 // checkMisplaced reports the annotation in places from which pods don't inherit it: the workload's
 // metadata, or that of an object between the workload and its pods.
 func checkMisplaced(p *pass, pod *pod) {
-	if len(pod.at) == 0 || pod.Find(pod.annotation()...) != nil {
-		return
+	if len(pod.at) == 0 || pod.Find(pod.annotation()...) != nil || pod != p.podsIn[pod.Object][0] {
+		return // for several templates once
 	}
 	ways := []path{
 		{"metadata", "annotations", k8s.AnnotationNetworks},
@@ -49,8 +49,11 @@ func checkMisplaced(p *pass, pod *pod) {
 	}
 	for _, way := range ways {
 		if pod.Find(way...) != nil {
-			p.error(pod.Object, way, "the annotation applies to the %s itself, and its pods don't inherit it",
-				pod.Kind).Remedy = "move it to metadata.annotations of the pod template"
+			text := "the annotation applies to the %s itself, and its pods don't inherit it"
+			if parent := way[len(way)-3]; parent != "metadata" {
+				text = "annotations of a %s belong under metadata: multus doesn't see these"
+			}
+			p.error(pod.Object, way, text, pod.Kind).Remedy = "move it to metadata.annotations of the pod template"
 			return
 		}
 	}

@@ -36,8 +36,8 @@ func checkPodResource(p *pass, pod *pod) {
 		n, want := pod.requested("", resource), wanted[resource]
 		name := resourceText(cmp.Or(prefixes[resource], p.prefixOf(resource)), resource)
 		has := func(c container) bool { return requestName(c, resource) != "" }
-		if i := slices.IndexFunc(pod.containers(), has); i >= 0 {
-			name = requestName(pod.containers()[i], resource)
+		if i := slices.IndexFunc(pod.running, has); i >= 0 {
+			name = requestName(pod.running[i], resource)
 		}
 		switch {
 		case n == 0 && pod.requests(resource):
@@ -75,7 +75,7 @@ func checkPodResource(p *pass, pod *pod) {
 
 // requests reports whether a container has a resource in its requests.
 func (p *pod) requests(resource string) bool {
-	return slices.ContainsFunc(p.containers(), func(c container) bool {
+	return slices.ContainsFunc(p.running, func(c container) bool {
 		for name := range c.Resources.Requests {
 			if prefix, base := splitResource(name); prefix != "" && base == resource {
 				return true

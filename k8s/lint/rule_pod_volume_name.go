@@ -16,21 +16,27 @@ func checkVolumeNames(p *pass, pod *pod) {
 	if slices.Contains(workloads(), pod.Kind) {
 		return // which pod-volume checks
 	}
-	var unused, names []string
-	for _, v := range pod.Value.Spec.Volumes {
-		names = append(names, v.Name)
-	}
+	names, mounted := map[string]bool{}, map[string]bool{}
 	all := pod.all()
-	for _, name := range names {
-		mounts := func(m k8s.VolumeMount) bool { return m.Name == name }
-		if !slices.ContainsFunc(all, func(c container) bool { return slices.ContainsFunc(c.VolumeMounts, mounts) }) {
-			unused = append(unused, name)
+	for _, c := range all {
+		for _, m := range c.VolumeMounts {
+			mounted[m.Name] = true
+		}
+	}
+	var unused []string
+	for _, v := range pod.Value.Spec.Volumes {
+		names[v.Name] = true
+		if !mounted[v.Name] && len(unused) < maxSimilar {
+			unused = append(unused, v.Name)
 		}
 	}
 	for _, c := range all {
 		for i, m := range c.VolumeMounts {
+			if m.Name == "" || len(unused) == 0 || names[m.Name] {
+				continue
+			}
 			near := spelling.Nearest(m.Name, unused, spelling.Strict)
-			if m.Name == "" || near == "" || slices.Contains(names, m.Name) {
+			if near == "" {
 				continue
 			}
 			p.error(pod.Object, c.path("volumeMounts", i, "name"), "container %s mounts volume %q, but the pod has %s",

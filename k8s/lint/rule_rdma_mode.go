@@ -128,7 +128,7 @@ func isolates(config string) bool {
 }
 
 func checkSharedPlugin(p *pass, pod *pod, modes namespaceModes) {
-	for _, c := range pod.containers() {
+	for _, c := range pod.running {
 		for _, name := range slices.Sorted(maps.Keys(c.Resources.Limits)) {
 			prefix, _ := splitResource(name)
 			if prefix != sharedPrefix {

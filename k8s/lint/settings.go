@@ -42,8 +42,8 @@ type Settings struct {
 	ResourcePrefix    string `yaml:"resourcePrefix"`
 }
 
-// ParseSettings reads a settings file. It returns all errors, each with the file and as far as it
-// is known the line.
+// ParseSettings reads a settings file. It returns the first unknown setting with its line, or all
+// wrong values.
 func ParseSettings(file string, data []byte) (Settings, error) {
 	var s Settings
 	dec := yaml.NewDecoder(bytes.NewReader(data))
@@ -53,7 +53,7 @@ func ParseSettings(file string, data []byte) (Settings, error) {
 	}
 	var errs []error
 	fail := func(format string, args ...any) {
-		errs = append(errs, fmt.Errorf(file+": "+format, args...))
+		errs = append(errs, fmt.Errorf("%s: %w", file, fmt.Errorf(format, args...)))
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.Severity)) {
 		if err := CheckID(id); err != nil {
@@ -98,7 +98,8 @@ func settingsError(file string, err error) error {
 	return fmt.Errorf("%s:%s: unknown setting %q (known: %s)", file, m[1], m[2], strings.Join(known, ", "))
 }
 
-// Apply fills in the options that are not set.
+// Apply fills in the options that are not set, and sets those that have no flag: severities,
+// resources for RDMA and the MTU.
 func (s Settings) Apply(o *Options) {
 	for _, v := range []struct {
 		option  *string

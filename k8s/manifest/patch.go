@@ -1,7 +1,7 @@
 package manifest
 
 import (
-	"os"
+	"fmt"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -91,10 +91,12 @@ func (r *reading) patch(dir, file string, entry *Value) []patch {
 	}
 	body := &Set{}
 	if name != "" && !strings.Contains(name, "\n") {
-		data, err := os.ReadFile(absolute(dir, name))
-		if err == nil {
-			text = string(data)
+		data, err := ReadFile(absolute(dir, name), nil)
+		if err != nil { // kustomize fails, too
+			r.fail(fmt.Errorf("%s: patch: %w", file, err))
+			return nil
 		}
+		text = string(data)
 	}
 	parseInto(body, file, []byte(text), true)
 	target := entry.Get("target")
@@ -131,6 +133,9 @@ func absolute(dir, name string) string {
 
 // pointer returns the mapping keys of a JSON pointer (RFC 6901) up to the first index of a list.
 func pointer(text string) way {
+	if text == "" || text == "/" {
+		return nil // the whole object
+	}
 	var out way
 	for step := range strings.SplitSeq(strings.TrimPrefix(text, "/"), "/") {
 		if _, err := strconv.Atoi(step); err == nil || step == "-" {

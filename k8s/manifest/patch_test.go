@@ -1,9 +1,12 @@
 package manifest
 
 import (
+	"errors"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -83,10 +86,6 @@ func TestPatches(t *testing.T) {
 			kustomization: "replacements:\n- {source: {kind: ConfigMap}, targets: []}\n",
 			changes:       replicas,
 		},
-		"a missing file": {
-			kustomization: "patches:\n- path: absent.yaml\n  target: {kind: Job}\n",
-			changes:       replicas,
-		},
 		"a mapping is deleted": {
 			kustomization: "patches:\n- patch: |-\n    kind: Job\n    metadata: {name: train}\n" +
 				"    spec: {template: {$patch: delete}}\n",
@@ -130,5 +129,19 @@ func TestComponentPatches(t *testing.T) {
 	})}, nil)
 	if err != nil || len(set.Objects) != 1 || set.Objects[0].PatchedAt("spec", "parallelism") == "" {
 		t.Error(set.Objects, err)
+	}
+}
+
+// TestMissingPatch checks that a patch whose file is absent is an error, and hides nothing.
+func TestMissingPatch(t *testing.T) {
+	dir := writeFiles(t, map[string]string{
+		"kustomization.yaml": "resources: [job.yaml]\npatches:\n- path: absent.yaml\n", "job.yaml": patchedJob,
+	})
+	set, err := Read([]string{dir}, nil)
+	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "patch") {
+		t.Errorf("error = %v, want one about the patch", err)
+	}
+	if len(set.Objects) != 1 || set.Objects[0].PatchedAt() != "" {
+		t.Errorf("objects = %v, want one that isn't patched", set.Objects)
 	}
 }
