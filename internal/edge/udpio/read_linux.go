@@ -202,7 +202,7 @@ func (in *inbox) deliver(n int, handle Handler) {
 		one.Data = in.buffer[i][:v.headers[i].length]
 		one.From = fromSockaddr(&v.names[i])
 		one.Segment, one.TrafficClass = len(one.Data), 0
-		one.readControl(v.control[i][:min(uint64(v.headers[i].header.Controllen), maxControl)])
+		one.readControl(v.control[i][:min(v.headers[i].header.Controllen, maxControl)])
 	}
 	in.handling.Store(true)
 	defer in.handling.Store(false)

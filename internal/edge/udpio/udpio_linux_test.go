@@ -351,7 +351,7 @@ func TestTrafficClass(t *testing.T) {
 // kernel reports.
 func hopLimits(t *testing.T, from *Conn, addr string, list []Outbound) (limits []int) {
 	t.Helper()
-	pc, err := net.ListenPacket("udp", net.JoinHostPort(addr, "0"))
+	pc, err := (&net.ListenConfig{}).ListenPacket(t.Context(), "udp", net.JoinHostPort(addr, "0"))
 	if err != nil {
 		t.Fatal(err)
 	}
