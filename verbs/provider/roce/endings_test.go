@@ -105,14 +105,6 @@ func TestSwappedPackets(t *testing.T) {
 	}
 }
 
-// takePolled passes packets to the engine as a waiting goroutine of the program does.
-func (v *victim) takePolled(packets ...[]byte) {
-	normal := v.e.handler
-	v.e.handler = func(list []udpio.Inbound) { v.e.pollHandler(list) }
-	defer func() { v.e.handler = normal }()
-	v.take(packets...)
-}
-
 // TestReceiverCloses checks the same over sockets: a receiver that closes after its last message
 // doesn't leave the sender without an acknowledgement.
 func TestReceiverCloses(t *testing.T) {

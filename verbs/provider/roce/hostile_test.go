@@ -126,7 +126,12 @@ func drain(cq provider.CompletionQueue) {
 
 // take passes packets to the engine as one batch, each with a valid ICRC and from the peer's
 // address.
-func (v *victim) take(packets ...[]byte) {
+func (v *victim) take(packets ...[]byte) { v.pass(v.e.handler, packets) }
+
+// takePolled passes packets to the engine as a waiting goroutine of the program does.
+func (v *victim) takePolled(packets ...[]byte) { v.pass(v.e.pollHandler, packets) }
+
+func (v *victim) pass(handler udpio.Handler, packets [][]byte) {
 	flow := rocev2.Flow{
 		Source: v.peer, Destination: v.e.gid, SourcePort: 0xc000, DestinationPort: rocev2.Port, DontFragment: true,
 	}
@@ -143,7 +148,7 @@ func (v *victim) take(packets ...[]byte) {
 		list = append(list,
 			udpio.Inbound{Data: data, Segment: len(data), From: netip.AddrPortFrom(v.peer.Addr(), 0xc000)})
 	}
-	v.e.handler(list)
+	handler(list)
 }
 
 // check checks the invariants that must hold whatever a peer sends.
