@@ -1,6 +1,7 @@
 package clock
 
 import (
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,12 +13,19 @@ import (
 // that its timers report the same, as the system's does.
 func TestManualLikeSystem(t *testing.T) {
 	script := func(c Clock, advance func(time.Duration)) (log []string) {
-		add := func(s string) func() { return func() { log = append(log, s) } }
+		var mu sync.Mutex // calls of the system's clock run in goroutines
+		add := func(s string) func() {
+			return func() {
+				mu.Lock()
+				defer mu.Unlock()
+				log = append(log, s)
+			}
+		}
 		report := func(what string, pending bool) {
 			if pending {
 				what += " pending"
 			}
-			log = append(log, what)
+			add(what)()
 		}
 		a := c.AfterFunc(3*time.Second, add("a"))
 		b := c.AfterFunc(time.Second, add("b"))
