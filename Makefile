@@ -99,6 +99,11 @@ test-kernel-all: bin/testcount ## run all cases of ring 4, of which test-kernel 
 	RDMAKIT_TEST_ALL=1 go test -tags kernel -count=1 -p 1 -timeout 55m -json ./integration/kernel/... \
 		| $(count) kernel-all
 
+.PHONY: test-mutants
+test-mutants: ## change the RoCE engine in 71 places and check that its tests notice (MUTANTS='-n 200 -seed 2')
+	@scripts/deps.sh test
+	go run ./integration/mutants $(MUTANTS)
+
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME (2s)
 	@FUZZ_COUNTS=$(COUNTS) scripts/fuzz.sh $(FUZZTIME)
