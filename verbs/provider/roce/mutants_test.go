@@ -215,3 +215,51 @@ func TestModifyLimits(t *testing.T) {
 		})
 	}
 }
+
+// TestPacketLengths checks that all packets of a message but the last are as long as the path MTU,
+// and that the last one is neither longer nor, after others, empty.
+func TestPacketLengths(t *testing.T) {
+	const first, middle, last = ib.OpcodeRCSendFirst, ib.OpcodeRCSendMiddle, ib.OpcodeRCSendLast
+	type packet struct {
+		op     ib.Opcode
+		length int
+	}
+	for _, tt := range []struct {
+		name    string
+		packets []packet
+		ok      bool
+	}{
+		{"only, empty", []packet{{ib.OpcodeRCSendOnly, 0}}, true},
+		{"only, an MTU", []packet{{ib.OpcodeRCSendOnly, 1024}}, true},
+		{"only, too long", []packet{{ib.OpcodeRCSendOnly, 1028}}, false},
+		{"first, too short", []packet{{first, 1020}, {last, 4}}, false},
+		{"first, too long", []packet{{first, 1028}, {last, 4}}, false},
+		{"middle, too short", []packet{{first, 1024}, {middle, 1020}, {last, 4}}, false},
+		{"three", []packet{{first, 1024}, {middle, 1024}, {last, 1024}}, true},
+		{"last, too long", []packet{{first, 1024}, {last, 1028}}, false},
+		{"last, empty", []packet{{first, 1024}, {last, 0}}, false},
+		{"last, short", []packet{{first, 1024}, {last, 4}}, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			v := newVictim(t)
+			v.conn.record = true
+			for i, one := range tt.packets {
+				p := ib.Packet{
+					BTH: ib.BTH{
+						Opcode: one.op, PKey: ib.PKeyDefault, PSN: 100 + ib.PSN(i), AckReq: i == len(tt.packets)-1,
+					},
+					Payload: make([]byte, one.length),
+				}
+				v.take(p.Append(nil))
+			}
+			want := ib.SyndromeNAKInvalidRequest
+			if tt.ok {
+				want = ib.SyndromeACK
+			}
+			got := v.conn.responses(t)
+			if len(got) != 1 || got[0].AETH.Syndrome != want {
+				t.Errorf("responses = %+v, want one: %v", got, want)
+			}
+		})
+	}
+}
