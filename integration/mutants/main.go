@@ -92,7 +92,7 @@ func run(ctx context.Context, p project, args []string, stdout io.Writer) error 
 	if *only != "" {
 		list = slices.DeleteFunc(append(all, named...), func(m mutant) bool { return !filter.MatchString(m.place()) })
 	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("not finished after %v", limit))
 	defer cancel()
 	begin := time.Now()
 	if err := p.tryAll(ctx, list, *jobs, func(m *mutant) {

@@ -62,20 +62,20 @@ func (p project) try(ctx context.Context, m *mutant) error {
 		out, err := p.command(ctx, slowLimit, p.root, build...)
 		if err != nil {
 			m.outcome, m.by = notBuilt, strings.Join(strings.Fields(string(out)), " ")
-			return ctx.Err()
+			return context.Cause(ctx)
 		}
 		if p.dies(ctx, m, quickLimit, folder, binary[folder], "-test.short") {
-			return ctx.Err()
+			return context.Cause(ctx)
 		}
 	}
 	for _, folder := range m.pkg.tests {
 		pattern, ok := p.slow[folder]
 		if ok && p.dies(ctx, m, slowLimit, folder, binary[folder], "-test.run", pattern) {
-			return ctx.Err()
+			return context.Cause(ctx)
 		}
 	}
 	m.outcome = survived
-	return ctx.Err()
+	return context.Cause(ctx)
 }
 
 // overlay writes the changed file and the overlay that puts it in place of the real one.
