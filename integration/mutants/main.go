@@ -72,7 +72,7 @@ func run(ctx context.Context, p project, args []string, stdout io.Writer) error 
 	seed := flags.Uint64("seed", 1, "seed of their selection")
 	jobs := flags.Int("j", 2, "mutants at a time")
 	verbose := flags.Bool("v", false, "print each mutant when it has been tried")
-	only := flags.String("only", "", "try all mutants whose `pattern` FILE:LINE: OPERATOR matches, instead of a selection")
+	only := flags.String("only", "", "try all mutants whose FILE:LINE: OPERATOR matches `pattern` instead")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func run(ctx context.Context, p project, args []string, stdout io.Writer) error 
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("not finished after %v", limit))
 	defer cancel()
 	begin := time.Now()
-	if err := p.tryAll(ctx, list, *jobs, func(m *mutant) {
+	if err := p.tryAll(ctx, list, explained, *jobs, func(m *mutant) {
 		if *verbose {
 			fmt.Fprintf(out, "%-9s %s (%s)\n", m.outcome, m, m.by)
 			_ = out.Flush() // to watch the run
@@ -109,8 +109,11 @@ func run(ctx context.Context, p project, args []string, stdout io.Writer) error 
 }
 
 // tryAll tries the mutants, several at a time, after it has checked that the tests pass without
-// them.
-func (p project) tryAll(ctx context.Context, list []mutant, jobs int, tried func(*mutant)) error {
+// them. It tries an explained mutant again if it was killed, since a test may fail for another
+// reason.
+func (p project) tryAll(
+	ctx context.Context, list []mutant, explained []explanation, jobs int, tried func(*mutant),
+) error {
 	for _, pkg := range p.packages {
 		pkg.tests = []string{pkg.dir}
 		if m := (mutant{pkg: pkg}); p.try(ctx, &m) != nil || m.outcome != survived {
@@ -125,6 +128,9 @@ func (p project) tryAll(ctx context.Context, list []mutant, jobs int, tried func
 		wg.Go(func() {
 			for m := range next {
 				err := p.try(ctx, m)
+				if m.outcome == killed && slices.ContainsFunc(explained, func(e explanation) bool { return e.matches(m) }) {
+					err = p.try(ctx, m)
+				}
 				mu.Lock()
 				failed = cmp.Or(failed, err)
 				tried(m)

@@ -154,7 +154,7 @@ func TestRun(t *testing.T) {
 		{"a test that can't fail", "loose", "", "survived  " + survivor, "0.0 % of the mutants were killed"},
 		{"not built", "loose", "", "loose    2        0       1         0          1", "0.0 % of the"},
 		{"explained", "loose", explain("loose/p.go"), "explained " + survivor + ": a test\n", "0.0 % of the"},
-		{"explained, in the table", "loose", explain("loose/p.go"), "loose    2        0       0         1 ", "0.0 % of the"},
+		{"explained, in the table", "loose", explain("loose/p.go"), "loose    2        0       0         1 ", "0.0 %"},
 		{"stale", "held", explain("held/p.go"), "killed by TestLess", "1 explanations of explained.yaml are stale"},
 		{"explained code is gone", "held", explain("loose/p.go"), "", "stale or without a reason: loose/p.go Less"},
 		{"failing", "held", fmt.Sprintf(never, "t.Fail()"), "", "tests of held fail without a mutant: killed TestA"},

@@ -74,7 +74,7 @@ func (p project) try(ctx context.Context, m *mutant) error {
 			return context.Cause(ctx)
 		}
 	}
-	m.outcome = survived
+	m.outcome, m.by = survived, ""
 	return context.Cause(ctx)
 }
 
