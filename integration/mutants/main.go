@@ -128,7 +128,8 @@ func (p project) tryAll(
 		wg.Go(func() {
 			for m := range next {
 				err := p.try(ctx, m)
-				if m.outcome == killed && slices.ContainsFunc(explained, func(e explanation) bool { return e.matches(m) }) {
+				matches := func(e explanation) bool { return e.matches(m) }
+				if m.outcome == killed && slices.ContainsFunc(explained, matches) {
 					err = p.try(ctx, m)
 				}
 				mu.Lock()
