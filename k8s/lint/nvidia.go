@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/netip"
 	"slices"
@@ -200,16 +201,22 @@ func (r nvRef) place(text string) manifest.Region {
 // addressesOf returns the first and the last address of a range, and whether both are valid.
 func addressesOf(r k8s.AddressRange) (first, last netip.Addr, ok bool) {
 	first, err := netip.ParseAddr(r.StartIP)
-	last, err2 := netip.ParseAddr(r.EndIP)
-	return first, last, err == nil && err2 == nil
+	last, lastErr := netip.ParseAddr(r.EndIP)
+	return first, last, err == nil && lastErr == nil
 }
 
 // excluded returns the number of a node's addresses that pods don't get, as far as it is the same
 // for all nodes.
 func (p *nvPool) excluded() int {
-	n := 0
-	for _, r := range p.positions {
-		n += max(0, r.EndIndex-r.StartIndex+1)
+	ranges := slices.Clone(p.positions)
+	if p.poolType == "cidrpool" && p.cidr.GatewayIndex != nil {
+		ranges = append(ranges, k8s.IndexRange{StartIndex: *p.cidr.GatewayIndex, EndIndex: *p.cidr.GatewayIndex})
+	}
+	slices.SortFunc(ranges, func(a, b k8s.IndexRange) int { return cmp.Compare(a.StartIndex, b.StartIndex) })
+	n, next := 0, 0
+	for _, r := range ranges {
+		n += max(0, r.EndIndex-max(r.StartIndex, next)+1)
+		next = max(next, r.EndIndex+1)
 	}
 	return n
 }

@@ -23,9 +23,7 @@ func checkPodFields(p *pass, pod *pod) {
 				[]string{"limits", "requests", "claims"}, nil, "")
 		}
 	}
-	if at := pod.path("spec"); len(pod.at) > 0 || pod.Kind == "Pod" {
-		checkNoContainer(p, pod, spec, at)
-	}
+	checkNoContainer(p, pod, spec, pod.path("spec"))
 }
 
 // checkNoContainer reports the field container, which must be containers.

@@ -315,19 +315,23 @@ func parseNetworks(text string) ([]attachment, error) {
 func inJSON(text string) bool { return strings.ContainsAny(text, "[{\"") }
 
 // resolve returns the network that an attachment of a pod names, as multus finds it: in the pod's
-// namespace if the attachment has none. A manifest without a namespace matches any. ok is false if
-// no object has that name.
+// namespace if the attachment has none. A manifest without a namespace matches any, after those of
+// the same namespace. ok is false if no object has that name.
 func (m *model) resolve(p *pod, a attachment) (found attachable, ok bool) {
 	namespace := a.Namespace
 	if namespace == "" {
 		namespace = p.Namespace
 	}
 	for _, t := range m.byName[a.Name] {
-		if namespace == "" || a.Default && a.Namespace == "" || t.namespace == "" || t.namespace == namespace {
+		switch {
+		case namespace != "" && t.namespace == namespace:
 			return t, true
+		case ok:
+		case namespace == "" || a.Default && a.Namespace == "" || t.namespace == "":
+			found, ok = t, true
 		}
 	}
-	return attachable{}, false
+	return found, ok
 }
 
 // claims reports whether the pod gets devices by claims (DRA).

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"go.yaml.in/yaml/v3"
@@ -57,6 +58,7 @@ func Rules() []Rule {
 	rules, byID := slices.Clone(ruleTexts()), checks()
 	for i := range rules {
 		r := &rules[i]
+		r.Kinds, r.Sources, r.Reports = slices.Clone(r.Kinds), slices.Clone(r.Sources), slices.Clone(r.Reports)
 		if r.check = byID[r.ID]; r.check == nil {
 			r.check = byID[r.Group]
 			delete(byID, r.Group)
@@ -74,7 +76,8 @@ var ruleTexts = sync.OnceValue(func() []Rule {
 	return rules
 })
 
-// readRules decodes rules. A rule of a group has the kinds and sources of the group's first.
+// readRules decodes rules. A rule of a group has the kinds and sources of the group's first, and none
+// of its own. A source is a key of the first document or a text.
 func readRules(text []byte) ([]Rule, error) {
 	var sources map[string]string
 	var rules []Rule
@@ -86,9 +89,16 @@ func readRules(text []byte) ([]Rule, error) {
 	for i := range rules {
 		r := &rules[i]
 		for j, key := range r.Sources {
+			if sources[key] == "" && !strings.ContainsAny(key, " /") {
+				return nil, fmt.Errorf("rule %s: no source has the key %q", r.ID, key)
+			}
 			r.Sources[j] = cmp.Or(sources[key], key)
 		}
 		if i > 0 && r.Group != "" && r.Group == rules[i-1].Group {
+			if len(r.Kinds)+len(r.Sources) > 0 || r.Nodes {
+				return nil, fmt.Errorf("rule %s: kinds, nodes and sources belong to the first rule of group %s",
+					r.ID, r.Group)
+			}
 			r.Kinds, r.Nodes, r.Sources = rules[i-1].Kinds, rules[i-1].Nodes, rules[i-1].Sources
 		}
 	}

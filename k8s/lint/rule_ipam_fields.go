@@ -12,9 +12,6 @@ import (
 	"github.com/rdmakit/rdmakit/k8s/ipam"
 )
 
-// mapKeys is maps.Keys for maps with string keys.
-func mapKeys[V any](m map[string]V) func(func(string) bool) { return maps.Keys(m) }
-
 // ipamTypes returns the names of IPAM plugins.
 func ipamTypes() []string {
 	return []string{

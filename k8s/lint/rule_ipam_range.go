@@ -79,10 +79,10 @@ func checkDashed(p *pass, ref ipamRef, r ipam.Range, s ipam.Span) {
 		return
 	}
 	last, _, _ := strings.Cut(tail, "/")
-	start, err1 := netip.ParseAddr(strings.TrimSpace(head))
-	end, err2 := netip.ParseAddr(strings.TrimSpace(last))
+	start, startErr := netip.ParseAddr(strings.TrimSpace(head))
+	end, endErr := netip.ParseAddr(strings.TrimSpace(last))
 	switch {
-	case err1 != nil || err2 != nil:
+	case startErr != nil || endErr != nil:
 		p.error(ref.Object, ref.at, "%q is not START-END/LENGTH", r.Range).place(ref.rangeAt(r)).Value = r.Range
 	case !s.Prefix.Contains(start):
 		p.error(ref.Object, ref.at, "%s is not in %s: whereabouts rejects it, and no pod starts",

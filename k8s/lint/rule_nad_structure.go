@@ -2,6 +2,7 @@ package lint
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
@@ -152,7 +153,7 @@ func nearestPlugin(name string) string {
 
 func (w *nadWalk) ibFields(plugin cniPlugin) {
 	known := ibFields()
-	for _, f := range slices.Sorted(mapKeys(plugin.keys)) {
+	for _, f := range slices.Sorted(maps.Keys(plugin.keys)) {
 		right, ours := known[f]
 		switch {
 		case !ours:

@@ -2,6 +2,7 @@ package lint
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 
 	"github.com/rdmakit/rdmakit/internal/text/spelling"
@@ -14,7 +15,7 @@ func checkNetworkCapabilities(p *pass, n *network) {
 	}
 	var caps map[string]any
 	_ = json.Unmarshal([]byte(n.Spec.Capabilities), &caps) // ipam-json reports anything but an object
-	for _, name := range slices.Sorted(mapKeys(caps)) {
+	for _, name := range slices.Sorted(maps.Keys(caps)) {
 		near := spelling.Nearest(name, known, spelling.Strict)
 		if name == "mac" || name == "infinibandGUID" {
 			near = known[0]

@@ -300,9 +300,6 @@ func checkPoolUse(p *pass, pool *nvPool, ref nvRef) {
 	}
 	perNode := p.vfsOf(ref.resource)
 	have := pool.perNode - pool.excluded()
-	if pool.poolType == "cidrpool" && pool.cidr.GatewayIndex != nil {
-		have--
-	}
 	worst, nodes := "", 0
 	for node, n := range perNode {
 		if n > 0 {

@@ -36,20 +36,24 @@ func checkPodAddress(p *pass, pod *pod, a attachment, first map[string]*pod) {
 		}
 		host, _, _ := strings.Cut(address, "/")
 		id := cmp.Or(a.Namespace, pod.Namespace) + "/" + a.Name + " " + strings.ToLower(host)
-		switch other := first[id]; {
+		other := cmp.Or(first[id], pod)
+		first[id] = other
+		switch {
 		case pod.Kind == "DaemonSet":
 			p.error(pod.Object, at, "the pods of all nodes get the same %s on network %s",
 				address, a.Name).inAnnotation(pod, address)
 		case pod.Replicas > 1:
 			p.error(pod.Object, at, "%d pods get the same %s on network %s",
 				pod.Replicas, address, a.Name).inAnnotation(pod, address)
-		case other != nil && other != pod:
-			f := p.error(pod.Object, at, "%s requests the same %s on network %s", other, address, a.Name).inAnnotation(
-				pod, address,
-			).because(other.At(other.annotation()...), "the other pod")
-			p.apart(f, pod.Object, other.Object)
+		case other != pod:
+			mine := pod
+			if !p.checked[mine.Object] {
+				mine, other = other, mine // the one to repair is the one to check
+			}
+			f := p.error(mine.Object, mine.annotation(), "%s requests the same %s on network %s", other, address,
+				a.Name).inAnnotation(mine, address).because(other.At(other.annotation()...), "the other pod")
+			p.apart(f, mine.Object, other.Object)
 		}
-		first[id] = pod
 	}
 }
 

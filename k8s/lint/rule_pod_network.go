@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -204,7 +205,7 @@ func checkEntryFields(p *pass, pod *pod) {
 	var entries []map[string]json.RawMessage
 	_ = json.Unmarshal([]byte(text), &entries) // checkAnnotation has reported errors
 	for i, entry := range entries[:min(len(entries), maxAttachments)] {
-		for _, name := range slices.Sorted(mapKeys(entry)) {
+		for _, name := range slices.Sorted(maps.Keys(entry)) {
 			if slices.ContainsFunc(entryFields(), func(k string) bool { return strings.EqualFold(k, name) }) {
 				continue // encoding/json ignores case
 			}

@@ -23,7 +23,7 @@ func checkPodResource(p *pass, pod *pod) {
 	for _, a := range pod.attachments() {
 		t, ok := p.resolve(pod, a)
 		if !ok || t.resource == "" {
-			unknown = true // the resource of an unknown network is unknown, too
+			unknown = unknown || !ok // the resource of an unknown network is unknown, too
 			continue
 		}
 		wanted[t.resource]++

@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -100,7 +101,7 @@ func TestSeeded(t *testing.T) {
 // setOf parses manifests, one of them with another text.
 func setOf(texts map[string]string, name, text string) *manifest.Set {
 	out := &manifest.Set{}
-	for _, file := range slices.Sorted(mapKeys(texts)) {
+	for _, file := range slices.Sorted(maps.Keys(texts)) {
 		if file == name {
 			out.Add(manifest.Parse(file, []byte(text)))
 		} else {
