@@ -79,8 +79,8 @@ func TestReadRules(t *testing.T) {
 	}
 }
 
-// TestUnattachedWithOtherNetwork: a network without a resource doesn't hide that none of a requested
-// resource is attached.
+// TestUnattachedWithOtherNetwork: a network without a resource doesn't hide that none of a
+// requested resource is attached.
 func TestUnattachedWithOtherNetwork(t *testing.T) {
 	const web = `
 ---

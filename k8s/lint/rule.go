@@ -76,8 +76,8 @@ var ruleTexts = sync.OnceValue(func() []Rule {
 	return rules
 })
 
-// readRules decodes rules. A rule of a group has the kinds and sources of the group's first, and none
-// of its own. A source is a key of the first document or a text.
+// readRules decodes rules. A rule of a group has the kinds and sources of the group's first, and
+// none of its own. A source is a key of the first document or a text.
 func readRules(text []byte) ([]Rule, error) {
 	var sources map[string]string
 	var rules []Rule
