@@ -50,7 +50,7 @@ type ackLossConn struct {
 
 const opcodeAcknowledge = 17 // RC; BTH byte 0
 
-func (c *ackLossConn) Write(entries []udpio.Outbound) error {
+func (c *ackLossConn) Write(entries []udpio.Outbound) ([]udpio.Outbound, error) {
 	c.mu.Lock()
 	kept := slices.DeleteFunc(slices.Clone(entries), func(e udpio.Outbound) bool {
 		if len(e.Data) < 12 || e.Data[0] != opcodeAcknowledge {

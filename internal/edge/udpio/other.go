@@ -35,7 +35,10 @@ func (c *Conn) Poll(Handler) (bool, error) { return false, errUnsupported }
 func (c *Conn) Resume() {}
 
 // Write returns [errors.ErrUnsupported].
-func (c *Conn) Write([]Outbound) error { return errUnsupported }
+func (c *Conn) Write(list []Outbound) ([]Outbound, error) { return list, errUnsupported }
+
+// WaitWritable returns [errors.ErrUnsupported].
+func (c *Conn) WaitWritable() error { return errUnsupported }
 
 // Close does nothing.
 func (c *Conn) Close() error { return nil }

@@ -12,7 +12,7 @@
 //
 // # Concurrency
 //
-// Only one goroutine may call Read; Poll, Resume, Write and Close may be called
+// Only one goroutine may call Read; Poll, Resume, Write, WaitWritable and Close may be called
 // concurrently. Handlers never run concurrently, and get datagrams in the order of their
 // arrival. The limits are those of the kernel: 64 KiB and 64 segments per call.
 //

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -96,7 +97,7 @@ func TestBatch(t *testing.T) {
 					}
 					list = append(list, e)
 				}
-				if err := a.Write(list); err != nil {
+				if err := writeAll(a, list); err != nil {
 					t.Fatal(err)
 				}
 				g := receive(t, b, len(want))
@@ -164,7 +165,7 @@ func TestIdentification(t *testing.T) {
 		{Data: data, Segment: 100, To: b.Addr()},
 		{Data: pattern(0, 10), To: b.Addr()},
 	}
-	if err := a.Write(list); err != nil {
+	if err := writeAll(a, list); err != nil {
 		t.Fatal(err)
 	}
 	type header struct{ id, flags, length uint16 }
@@ -205,19 +206,19 @@ func TestRefused(t *testing.T) {
 			a, b := listen(t, l.addr, Options{}), listen(t, l.addr, Options{})
 			noChecksums(t, a, 1)
 			e := Outbound{Data: pattern(1, 250), Segment: 100, To: b.Addr(), Numbered: true}
-			if err := a.Write([]Outbound{e}); !errors.Is(err, ErrNoSegmentation) {
+			if err := writeAll(a, []Outbound{e}); !errors.Is(err, ErrNoSegmentation) {
 				t.Fatalf("Write = %v, want ErrNoSegmentation", err)
 			}
 			if gso, _ := a.Offload(); gso {
 				t.Error("GSO is still on")
 			}
 			noChecksums(t, a, 0) // GSO stays off, even if it would work again
-			if err := a.Write([]Outbound{e}); l.name == "IPv4" && !errors.Is(err, ErrNoSegmentation) ||
+			if err := writeAll(a, []Outbound{e}); l.name == "IPv4" && !errors.Is(err, ErrNoSegmentation) ||
 				l.name == "IPv6" && err != nil {
 				t.Errorf("Write of numbered datagrams = %v", err)
 			}
 			e.Numbered = false
-			if err := a.Write([]Outbound{e}); err != nil {
+			if err := writeAll(a, []Outbound{e}); err != nil {
 				t.Fatal(err)
 			}
 			n := 4 // the first datagram was sent alone to find the reason
@@ -254,7 +255,7 @@ func TestTooLong(t *testing.T) {
 		{Data: make([]byte, MaxBytes+1), To: b.Addr()},
 		{Data: make([]byte, 2*65000), Segment: 65000, To: b.Addr(), Numbered: true},
 	} {
-		if err := a.Write([]Outbound{e}); !errors.Is(err, syscall.EMSGSIZE) {
+		if err := writeAll(a, []Outbound{e}); !errors.Is(err, syscall.EMSGSIZE) {
 			t.Errorf("Write of %d bytes = %v, want EMSGSIZE", len(e.Data), err)
 		}
 	}
@@ -299,7 +300,7 @@ func TestClose(t *testing.T) {
 			if _, err := c.Poll(func([]Inbound) {}); !errors.Is(err, net.ErrClosed) {
 				t.Errorf("Poll = %v, want net.ErrClosed", err)
 			}
-			if err := c.Write([]Outbound{{Data: []byte{1}, To: c.Addr()}}); !errors.Is(err, net.ErrClosed) {
+			if err := writeAll(c, []Outbound{{Data: []byte{1}, To: c.Addr()}}); !errors.Is(err, net.ErrClosed) {
 				t.Errorf("Write = %v, want net.ErrClosed", err)
 			}
 			c.Resume()
@@ -320,7 +321,7 @@ func TestTrafficClass(t *testing.T) {
 					{Data: pattern(2, 100), To: b.Addr()},
 					{Data: pattern(3, 350), To: b.Addr(), Segment: 100, TrafficClass: lossless | marked, HopLimit: 9},
 				}
-				if err := a.Write(list); err != nil {
+				if err := writeAll(a, list); err != nil {
 					t.Fatal(err)
 				}
 				var got []uint8
@@ -371,7 +372,7 @@ func hopLimits(t *testing.T, from *Conn, addr string, list []Outbound) (limits [
 	data, control := make([]byte, 2048), make([]byte, 256)
 	for _, o := range list {
 		o.To = udp.LocalAddr().(*net.UDPAddr).AddrPort() //nolint:errcheck,forcetypeassert // it has no other
-		if err := from.Write([]Outbound{o}); err != nil {
+		if err := writeAll(from, []Outbound{o}); err != nil {
 			t.Fatal(err)
 		}
 		_, n, _, _, err := udp.ReadMsgUDP(data, control)
@@ -402,7 +403,7 @@ func TestCloseInHandler(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, b := listen(t, "127.0.0.1", Options{}), listen(t, "127.0.0.1", Options{})
-			if err := a.Write([]Outbound{{Data: []byte{1}, To: b.Addr()}}); err != nil {
+			if err := writeAll(a, []Outbound{{Data: []byte{1}, To: b.Addr()}}); err != nil {
 				t.Fatal(err)
 			}
 			ended := make(chan error, 1)
@@ -447,7 +448,7 @@ func TestStandBy(t *testing.T) {
 				t.Fatal("Read doesn't pause while another goroutine polls")
 			}
 			b.in.mu.Lock() // Read must find nothing when it wakes
-			if err := a.Write(one); err != nil {
+			if err := writeAll(a, one); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(100 * time.Microsecond)
@@ -464,7 +465,7 @@ func TestStandBy(t *testing.T) {
 			b.Resume()
 		}
 		begin := time.Now()
-		if err := a.Write(one); err != nil {
+		if err := writeAll(a, one); err != nil {
 			t.Fatal(err)
 		}
 		select {
@@ -491,7 +492,7 @@ func TestAllocations(t *testing.T) {
 			"Poll": func() error { _, err := b.Poll(handler); return err },
 		} {
 			allocs := testing.AllocsPerRun(200, func() {
-				if err := a.Write(list); err != nil {
+				if _, err := a.Write(list); err != nil {
 					t.Fatal(err)
 				}
 				if err := take(); err != nil {
@@ -513,11 +514,25 @@ func BenchmarkPingPong(b *testing.B) {
 	one := []Outbound{{Data: make([]byte, 64), To: y.Addr()}}
 	b.ReportAllocs()
 	for range b.N {
-		if err := x.Write(one); err != nil {
+		if err := writeAll(x, one); err != nil {
 			b.Fatal(err)
 		}
 		if ok, err := y.Poll(func([]Inbound) {}); !ok || err != nil {
 			b.Fatal(ok, err)
 		}
+	}
+}
+
+// writeAll writes a list, and waits for space where it must.
+func writeAll(c *Conn, list []Outbound) error {
+	for list = slices.Clone(list); ; {
+		rest, err := c.Write(list)
+		if err != nil || len(rest) == 0 {
+			return err
+		}
+		if err := c.WaitWritable(); err != nil {
+			return err
+		}
+		list = rest
 	}
 }

@@ -1,6 +1,7 @@
 package udpio
 
 import (
+	"errors"
 	"os"
 	"sync"
 	"syscall"
@@ -11,11 +12,12 @@ import (
 
 // outbox is the sending half of a connection.
 type outbox struct {
-	write func(fd uintptr) bool // stored, as in inbox
+	write func(fd uintptr) // stored, as in inbox
 
 	mu     sync.Mutex
 	vector vector
 	size   [batch]int // of the first datagram if the message is to be segmented, otherwise 0
+	from   [batch]int // bytes of the message's entry that earlier messages have
 	n      int        // number of messages in vector
 	sent   int        // number of messages sent
 	errno  syscall.Errno
@@ -23,22 +25,47 @@ type outbox struct {
 
 func (o *outbox) init(*Conn) { o.write = o.tryWrite }
 
-// Write sends all entries of the list in order. It waits while the socket's buffer is
-// full. After an error, the remaining entries are not sent.
-func (c *Conn) Write(list []Outbound) error {
+// Write sends the entries of the list in order, as many as the socket's buffer takes, and never
+// waits. It returns the rest of the list, whose first entry may have lost the datagrams that were
+// sent; see [Conn.WaitWritable]. After an error the rest begins with the entry that failed.
+func (c *Conn) Write(list []Outbound) (rest []Outbound, err error) {
 	o := &c.out
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !c.v6 && !c.gso.Load() && anyNumbered(list) {
-		return ErrNoSegmentation
+		return list, ErrNoSegmentation
 	}
 	for at := 0; len(list) > 0; {
-		list, at = c.fill(list, at)
-		if err := c.send(); err != nil {
-			return err
+		next, nextAt := c.fill(list, at)
+		full, err := c.send()
+		if full || err != nil {
+			return o.unsent(list), err
+		}
+		list, at = next, nextAt
+	}
+	return nil, nil
+}
+
+// unsent returns the entries of a list that begin with the first message that was not sent. The
+// vector has one message of an entry, or one of each datagram if the kernel doesn't segment it.
+func (o *outbox) unsent(list []Outbound) []Outbound {
+	for i := 1; i <= o.sent; i++ {
+		if o.from[i] == 0 {
+			list = list[1:]
 		}
 	}
-	return nil
+	list[0].Data = list[0].Data[o.from[o.sent]:]
+	return list
+}
+
+// WaitWritable waits until the socket's buffer has space. It returns [net.ErrClosed] once the
+// connection is closed. It keeps no one from writing.
+func (c *Conn) WaitWritable() error { return c.raw.Write(writable) }
+
+// writable is called by the runtime's poller, which waits if it returns false.
+func writable(fd uintptr) bool {
+	n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}, 0)
+	return n > 0 || err != nil && !errors.Is(err, syscall.EINTR)
 }
 
 func anyNumbered(list []Outbound) bool {
@@ -60,12 +87,12 @@ func (c *Conn) fill(list []Outbound, at int) ([]Outbound, int) {
 		e := &list[0]
 		switch {
 		case !e.hasSegments():
-			c.message(e, e.Data, 0)
+			c.message(e, e.Data, 0, at)
 		case gso && at == 0 && (c.v6 || e.Numbered):
-			c.message(e, e.Data, e.Segment)
+			c.message(e, e.Data, e.Segment, at)
 		default:
 			end := min(at+e.Segment, len(e.Data))
-			c.message(e, e.Data[at:end], 0)
+			c.message(e, e.Data[at:end], 0, at)
 			if end < len(e.Data) {
 				at = end
 				continue
@@ -76,11 +103,12 @@ func (c *Conn) fill(list []Outbound, at int) ([]Outbound, int) {
 	return list, at
 }
 
-// message adds a message to the vector, to be segmented if segment is not 0.
-func (c *Conn) message(e *Outbound, data []byte, segment int) {
+// message adds a message to the vector, to be segmented if segment is not 0. Its data are at byte
+// from of the entry.
+func (c *Conn) message(e *Outbound, data []byte, segment, from int) {
 	v, i := &c.out.vector, c.out.n
 	c.out.n++
-	c.out.size[i] = segment
+	c.out.size[i], c.out.from[i] = segment, from
 	v.iovecs[i].Base = &data[0]
 	v.iovecs[i].SetLen(len(data))
 	h := &v.headers[i].header
@@ -125,29 +153,31 @@ func (v *vector) addControl(i, level, kind, size int, value int32) {
 	h.SetControllen(at + controlLen)
 }
 
-// send sends the messages of the vector.
-func (c *Conn) send() error {
+// send sends the messages of the vector until the socket is full.
+func (c *Conn) send() (full bool, err error) {
 	o := &c.out
 	for o.sent < o.n {
-		if err := c.raw.Write(o.write); err != nil {
-			return err
+		if err := c.raw.Control(o.write); err != nil {
+			return false, err
 		}
 		switch {
 		case o.errno == 0:
+		case o.errno == syscall.EAGAIN:
+			return true, nil
 		case o.size[o.sent] > 0 && (o.errno == syscall.EIO || o.errno == syscall.EINVAL):
 			return c.retryUnsegmented()
 		default:
-			return os.NewSyscallError("sendmmsg", o.errno)
+			return false, os.NewSyscallError("sendmmsg", o.errno)
 		}
 	}
-	return nil
+	return false, nil
 }
 
 // retryUnsegmented finds the reason why the kernel rejected segmentation: the device can't
 // segment (EIO without checksum offload, EINVAL with checksums turned off), or a datagram is
 // too long for the path, which is no reason to stop segmenting. It sends the first datagram
 // without segmentation to distinguish the two.
-func (c *Conn) retryUnsegmented() error {
+func (c *Conn) retryUnsegmented() (full bool, err error) {
 	o := &c.out
 	i := o.sent
 	h := &o.vector.headers[i].header
@@ -156,15 +186,16 @@ func (c *Conn) retryUnsegmented() error {
 	}
 	o.vector.iovecs[i].SetLen(o.size[i])
 	o.size[i], o.n = 0, i+1
-	if err := c.send(); err != nil {
-		return err
+	if full, err := c.send(); full || err != nil {
+		return full, err
 	}
+	o.sent, c.out.from[i] = i, 0 // the entry is to be sent again, without identifications
 	c.gso.Store(false)
-	return ErrNoSegmentation
+	return false, ErrNoSegmentation
 }
 
-// tryWrite is called by the runtime's poller, which waits if it returns false.
-func (o *outbox) tryWrite(fd uintptr) bool {
+// tryWrite sends messages without waiting.
+func (o *outbox) tryWrite(fd uintptr) {
 	for {
 		n, _, errno := unix.Syscall6(unix.SYS_SENDMMSG, fd, uintptr(unsafe.Pointer(&o.vector.headers[o.sent])),
 			uintptr(o.n-o.sent), unix.MSG_DONTWAIT, 0, 0)
@@ -175,6 +206,6 @@ func (o *outbox) tryWrite(fd uintptr) bool {
 		if errno == 0 {
 			o.sent += int(n)
 		}
-		return errno != syscall.EAGAIN
+		return
 	}
 }

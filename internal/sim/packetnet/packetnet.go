@@ -217,11 +217,14 @@ func (c *Conn) Offload() (gso, gro bool) {
 // ReceiveBuffer returns 0: the length of the inbox is not known in bytes.
 func (c *Conn) ReceiveBuffer() int { return 0 }
 
-// Write sends datagrams; each segment of an entry is a datagram.
-func (c *Conn) Write(list []udpio.Outbound) error {
+// WaitWritable returns nil: there is always space.
+func (c *Conn) WaitWritable() error { return nil }
+
+// Write sends datagrams; each segment of an entry is a datagram. It sends all.
+func (c *Conn) Write(list []udpio.Outbound) ([]udpio.Outbound, error) {
 	select {
 	case <-c.done:
-		return net.ErrClosed
+		return list, net.ErrClosed
 	default:
 	}
 	c.n.mu.Lock()
@@ -232,7 +235,7 @@ func (c *Conn) Write(list []udpio.Outbound) error {
 			segment = len(o.Data)
 		}
 		if o.Numbered && segment < len(o.Data) && !c.n.faults.Segmentation {
-			return udpio.ErrNoSegmentation
+			return list, udpio.ErrNoSegmentation
 		}
 		id := uint16(0)
 		for data := o.Data; len(data) > 0; {
@@ -244,7 +247,7 @@ func (c *Conn) Write(list []udpio.Outbound) error {
 			}
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // Close closes the address. Read then returns [net.ErrClosed].

@@ -44,7 +44,7 @@ func trip(t *testing.T, f Faults, count int) (got []arrival, stats Stats) {
 		begin := time.Now()
 		go func() {
 			for i := range count {
-				if err := a.Write([]udpio.Outbound{{Data: packet(i), To: bob}}); err != nil {
+				if _, err := a.Write([]udpio.Outbound{{Data: packet(i), To: bob}}); err != nil {
 					t.Error(err)
 				}
 				time.Sleep(time.Microsecond)
@@ -156,7 +156,7 @@ func TestMaxDrops(t *testing.T) {
 					data := packet(i)
 					// not a part of the packet's key
 					data[1], data[4], data[8], data[20], data[39] = byte(k), byte(k), byte(k<<7), byte(k), byte(k)
-					if err := a.Write([]udpio.Outbound{{Data: data, To: bob}}); err != nil {
+					if _, err := a.Write([]udpio.Outbound{{Data: data, To: bob}}); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -180,7 +180,7 @@ func TestSegmentation(t *testing.T) {
 	n.SetTap(func(d Datagram) { ids = append(ids, d.ID) })
 	three := udpio.Outbound{Data: make([]byte, 50), Segment: 20, To: bob, Numbered: true}
 	single := udpio.Outbound{Data: make([]byte, 50), Segment: 20, To: bob}
-	if err := a.Write([]udpio.Outbound{three, single}); err != nil {
+	if _, err := a.Write([]udpio.Outbound{three, single}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]uint16{0, 1, 2, 0, 0, 0}, ids); diff != "" {
@@ -198,7 +198,7 @@ func TestSegmentation(t *testing.T) {
 		t.Errorf("lengths:\n%s", diff)
 	}
 	n.SetFaults(Faults{})
-	if err := a.Write([]udpio.Outbound{three}); !errors.Is(err, udpio.ErrNoSegmentation) {
+	if _, err := a.Write([]udpio.Outbound{three}); !errors.Is(err, udpio.ErrNoSegmentation) {
 		t.Errorf("Write of numbered datagrams = %v, want ErrNoSegmentation", err)
 	}
 	if ok, err := b.Poll(func([]udpio.Inbound) {}); ok || err != nil {
@@ -215,18 +215,18 @@ func TestCutAndClose(t *testing.T) {
 	}
 	n.Cut(alice.Addr(), bob.Addr(), true)
 	for range 5 {
-		_ = a.Write([]udpio.Outbound{{Data: packet(1), To: bob}})
-		_ = b.Write([]udpio.Outbound{{Data: packet(1), To: alice}})
+		_, _ = a.Write([]udpio.Outbound{{Data: packet(1), To: bob}})
+		_, _ = b.Write([]udpio.Outbound{{Data: packet(1), To: alice}})
 	}
 	if len(b.inbox) != 0 || len(a.inbox) != 5 || n.Stats().Lost != 5 {
 		t.Errorf("%d and %d arrived, want 0 and 5; %+v", len(b.inbox), len(a.inbox), n.Stats())
 	}
 	n.Cut(alice.Addr(), bob.Addr(), false)
 	_ = b.Close()
-	if err := a.Write([]udpio.Outbound{{Data: packet(1), To: bob}}); err != nil || n.Stats().Lost != 6 {
+	if _, err := a.Write([]udpio.Outbound{{Data: packet(1), To: bob}}); err != nil || n.Stats().Lost != 6 {
 		t.Errorf("Write to a closed address = %v, %+v", err, n.Stats())
 	}
-	if err := b.Write(nil); !errors.Is(err, net.ErrClosed) {
+	if _, err := b.Write(nil); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("Write of a closed connection = %v, want net.ErrClosed", err)
 	}
 	if _, err := b.Poll(nil); !errors.Is(err, net.ErrClosed) {
@@ -239,7 +239,7 @@ func TestOverflow(t *testing.T) {
 	n := New(Faults{})
 	a, b := listen(t, n, alice), listen(t, n, bob)
 	for i := range inboxSize + 10 {
-		_ = a.Write([]udpio.Outbound{{Data: packet(i), To: bob}})
+		_, _ = a.Write([]udpio.Outbound{{Data: packet(i), To: bob}})
 	}
 	if got := n.Stats().Overflowed; got != 10 || len(b.inbox) != inboxSize {
 		t.Errorf("%d overflowed of %d, want 10", got, inboxSize+10)

@@ -1,6 +1,7 @@
 package roce
 
 import (
+	"errors"
 	"time"
 
 	"github.com/rdmakit/rdmakit/verbs/provider"
@@ -293,6 +294,9 @@ func (qp *queuePair) arm() {
 	}
 }
 
+// errNoSpace is the cause of a failure while the socket takes no packet of any queue pair.
+var errNoSpace = errors.New("the socket's send buffer stays full")
+
 // expired runs when the timer fires.
 func (qp *queuePair) expired() {
 	qp.mu.Lock()
@@ -313,6 +317,15 @@ func (qp *queuePair) expired() {
 		r.paused = false
 	case r.acked == r.psn:
 		return
+	case qp.tx.blocked() && r.written != qp.e.written.Load():
+		// The packets have not left yet, but others have: no retry counts.
+		r.written = qp.e.written.Load()
+	case qp.tx.blocked():
+		r.retries++
+		if r.unsent = errNoSpace; r.retries > int(qp.attr.RetryCount) {
+			qp.failSend(provider.WCRetryExceeded)
+			return
+		}
 	default:
 		count(&qp.e.stats.Timeouts)
 		r.retries++

@@ -13,9 +13,12 @@ type PacketConn interface {
 	Poll(udpio.Handler) (bool, error)
 	// Resume is called when a goroutine stops polling.
 	Resume()
-	// Write sends all entries in order. Any goroutine may call it; the caller may reuse
-	// the data when Write returns.
-	Write([]udpio.Outbound) error
+	// Write sends entries in order and never waits: it returns the entries for which there is no
+	// space. Any goroutine may call it; the caller may reuse the data of what was sent.
+	Write([]udpio.Outbound) (rest []udpio.Outbound, err error)
+	// WaitWritable waits until Write has space, or returns net.ErrClosed once the connection is
+	// closed. Other goroutines may write meanwhile.
+	WaitWritable() error
 	// Offload reports whether the connection supports segmentation offload (gso), so that
 	// Write accepts Numbered entries, and receive offload (gro).
 	Offload() (gso, gro bool)

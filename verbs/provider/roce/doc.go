@@ -14,7 +14,8 @@
 // goroutine receives instead (wait.go). A queue pair has one lock, which is taken once for a
 // burst of packets. Requests are sent by the goroutine that posts them, or by the one that
 // receives the acknowledgement that opens the window; a separate goroutine sends long READ
-// responses in pieces.
+// responses in pieces, and everything for which the socket had no space. Only that goroutine waits
+// for space, and holds no lock meanwhile.
 //
 // The ICRC covers the identification field of the IPv4 header, which a UDP socket can neither set
 // nor read: outbox.go handles it for sent packets, ident.go for received ones.

@@ -157,9 +157,9 @@ type refusing struct {
 	broken atomic.Pointer[syscall.Errno]
 }
 
-func (c *refusing) Write(list []udpio.Outbound) error {
+func (c *refusing) Write(list []udpio.Outbound) ([]udpio.Outbound, error) {
 	if errno := c.broken.Load(); errno != nil {
-		return os.NewSyscallError("sendmmsg", *errno)
+		return list, os.NewSyscallError("sendmmsg", *errno)
 	}
 	return c.PacketConn.Write(list)
 }

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rdmakit/rdmakit/internal/edge/clock"
@@ -50,8 +51,9 @@ type Engine struct {
 	burst                burst         // used by the handlers, which never run concurrently
 	delayedAcks          delayedAcks
 
-	work chan *queuePair // queue pairs that have more responses to send
-	wg   sync.WaitGroup
+	work    chan *queuePair // queue pairs that have more responses to send, or a backlog
+	written atomic.Uint64   // writes that sent something
+	wg      sync.WaitGroup
 
 	mu      sync.RWMutex
 	closed  bool
@@ -321,7 +323,8 @@ func (b *burst) finish() {
 }
 
 // respondLater is the goroutine that sends the rest of long READ responses in pieces, so that they
-// don't delay the receiver's work for other queue pairs.
+// don't delay the receiver's work for other queue pairs, and what waits for space in the socket.
+// Only here something waits for that, without a lock.
 func (e *Engine) respondLater() {
 	for {
 		select {
@@ -331,7 +334,11 @@ func (e *Engine) respondLater() {
 			qp.mu.Lock()
 			qp.scheduled = false
 			qp.flushBurst(false)
+			blocked := qp.tx.blocked()
 			qp.mu.Unlock()
+			if blocked {
+				_ = e.conn.WaitWritable() // the next write has the error, too
+			}
 		}
 	}
 }

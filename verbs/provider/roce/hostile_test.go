@@ -36,7 +36,9 @@ func (s *sink) ReceiveBuffer() int               { return s.buffer }
 func (s *sink) Offload() (gso, gro bool)         { return true, true }
 func (s *sink) Close() error                     { s.once.Do(func() { close(s.done) }); return nil }
 
-func (s *sink) Write(list []udpio.Outbound) error {
+func (s *sink) WaitWritable() error { return nil }
+
+func (s *sink) Write(list []udpio.Outbound) ([]udpio.Outbound, error) {
 	for i := range list {
 		s.sent += len(list[i].Data)
 		if !s.record {
@@ -50,7 +52,7 @@ func (s *sink) Write(list []udpio.Outbound) error {
 			s.packets = append(s.packets, slices.Clone(packet))
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // victim is an engine with a connected queue pair, posted requests, and a region in the middle of

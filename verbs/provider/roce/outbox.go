@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"net/netip"
+	"slices"
 	"sync"
 
 	"github.com/rdmakit/rdmakit/internal/edge/udpio"
@@ -19,6 +20,9 @@ type outbox struct {
 	flow rocev2.Flow
 	to   netip.AddrPort
 	buf  *sendBuffer // nil while there is nothing to send
+	// backlog are buffers for which the socket had no space. They are sent by respondLater; until
+	// then nothing else is generated (see blocked).
+	backlog []*sendBuffer
 	// numbered reports whether the kernel writes the index of a packet within its entry into
 	// the IPv4 identification; otherwise the identification is 0.
 	numbered bool
@@ -28,6 +32,8 @@ type outbox struct {
 type sendBuffer struct {
 	data  []byte
 	list  []udpio.Outbound
+	rest  []udpio.Outbound // the part of list that is to be sent
+	flow  rocev2.Flow
 	open  bool // more packets may be added to the last entry of list
 	start int  // offset of the last entry in data
 	count int  // number of packets in the last entry
@@ -51,6 +57,7 @@ func (o *outbox) init(qp *queuePair, flow rocev2.Flow) {
 func (o *outbox) begin(p *ib.Packet, payload int) []byte {
 	if o.buf == nil {
 		o.buf, _ = sendBuffers.Get().(*sendBuffer)
+		o.buf.flow = o.flow
 		o.numbered, _ = o.qp.e.conn.Offload()
 	}
 	b := o.buf
@@ -102,41 +109,78 @@ func (o *outbox) abandon() {
 	b.open = false
 }
 
-// flush sends all packets. Packets that the socket doesn't accept are lost, as if the network had
-// dropped them, and will be retransmitted; the completion of a request that runs out of retries has
-// the error.
+// flush sends all packets, or adds them to the backlog while the socket has no space. Packets that
+// the socket rejects are lost, as if the network had dropped them, and will be retransmitted; the
+// completion of a request that runs out of retries has the error.
 func (o *outbox) flush() {
 	b := o.buf
 	if b == nil {
 		return
 	}
-	if len(b.list) > 0 {
-		err := o.qp.e.conn.Write(b.list)
-		if errors.Is(err, udpio.ErrNoSegmentation) {
-			o.clearIDs()
-			err = o.qp.e.conn.Write(b.list)
-		}
-		if err != nil {
-			o.qp.e.stats.countWriteError(err)
-			o.qp.req.unsent = err
-		}
+	o.buf, b.rest = nil, b.list
+	if !o.blocked() && o.write(b) {
+		b.recycle()
+		return
 	}
+	o.backlog = append(o.backlog, b)
+	o.qp.schedule()
+}
+
+// blocked reports whether packets wait for space in the socket. No lock is held while they wait,
+// and the queue pair generates nothing more: its requests and responses stay where they are.
+func (o *outbox) blocked() bool { return len(o.backlog) > 0 }
+
+// resume sends the backlog, as far as there is space for it.
+func (o *outbox) resume() {
+	for len(o.backlog) > 0 {
+		b := o.backlog[0]
+		if !o.write(b) {
+			o.qp.schedule()
+			return
+		}
+		o.backlog = slices.Delete(o.backlog, 0, 1)
+		b.recycle()
+	}
+}
+
+// write sends what is left of a buffer, and reports whether nothing remains to be sent.
+func (o *outbox) write(b *sendBuffer) bool {
+	conn, length := o.qp.e.conn, len(b.rest)
+	rest, err := conn.Write(b.rest)
+	if errors.Is(err, udpio.ErrNoSegmentation) {
+		b.rest = rest
+		b.clearIDs()
+		rest, err = conn.Write(rest)
+	}
+	if err != nil {
+		o.qp.e.stats.countWriteError(err)
+		o.qp.req.unsent = err
+		return true
+	}
+	b.rest = rest
+	if len(rest) < length {
+		o.qp.e.written.Add(1)
+	}
+	return len(rest) == 0
+}
+
+// recycle returns a buffer to the pool.
+func (b *sendBuffer) recycle() {
 	*b = sendBuffer{data: b.data[:0], list: b.list[:0]}
 	sendBuffers.Put(b)
-	o.buf = nil
 }
 
 // clearIDs recomputes the ICRC of all packets for identification 0. It is called at most once per
 // connection, when the kernel turns out not to support segmentation offload.
-func (o *outbox) clearIDs() {
-	o.flow.ID = 0
-	for i := range o.buf.list {
-		e := &o.buf.list[i]
+func (b *sendBuffer) clearIDs() {
+	b.flow.ID = 0
+	for i := range b.rest {
+		e := &b.rest[i]
 		e.Numbered = false
 		for at := e.Segment; at < len(e.Data); at += e.Segment { // the first one already has 0
 			packet := e.Data[at:min(at+e.Segment, len(e.Data))]
 			end := len(packet) - rocev2.ICRCLen
-			binary.LittleEndian.PutUint32(packet[end:], o.flow.ICRC(packet[:end]))
+			binary.LittleEndian.PutUint32(packet[end:], b.flow.ICRC(packet[:end]))
 		}
 	}
 }

@@ -291,6 +291,7 @@ func (qp *queuePair) handlePacket(p *ib.Packet) {
 // If responses are left, it schedules the queue pair for respondLater. With mayDelayAck an
 // acknowledgement may be delayed; see delayedAcks.
 func (qp *queuePair) flushBurst(mayDelayAck bool) {
+	qp.tx.resume()
 	if qp.closed {
 		return
 	}
@@ -299,7 +300,14 @@ func (qp *queuePair) flushBurst(mayDelayAck bool) {
 		qp.sendPending()
 	}
 	qp.tx.flush()
-	if more && !qp.scheduled {
+	if more {
+		qp.schedule()
+	}
+}
+
+// schedule gives the queue pair to respondLater.
+func (qp *queuePair) schedule() {
+	if !qp.scheduled {
 		qp.scheduled = true
 		qp.e.work <- qp
 	}

@@ -36,6 +36,7 @@ type requester struct {
 	retries  int       // timeouts since the last progress
 	rnr      int       // RNR NAKs since the last progress
 	unsent   error     // of the last write that failed since the last progress
+	written  uint64    // engine.written when the timer last fired while the socket had no space
 
 	recovering bool // has retransmitted since the last progress; further gaps wait for the timer
 
@@ -222,7 +223,7 @@ func (qp *queuePair) checkSegment(i int, seg provider.Segment, write bool) error
 // sendPending sends as many packets of queued requests as the window permits.
 func (qp *queuePair) sendPending() {
 	r := &qp.req
-	for r.next != r.limit() && !r.paused {
+	for r.next != r.limit() && !r.paused && !qp.tx.blocked() {
 		s := r.at(r.next)
 		room := r.window - r.psn.Sub(r.acked)
 		if room <= 0 {
@@ -294,6 +295,9 @@ func (qp *queuePair) sendMessage(s *sendEntry, n int) (int, bool) {
 	r, mtu := &qp.req, int(qp.attr.PathMTU)
 	var p ib.Packet
 	for i := range n {
+		if qp.tx.blocked() {
+			return i, true
+		}
 		k := r.offset + i
 		size := min(mtu, s.length-k*mtu)
 		last := k == s.packets-1

@@ -415,12 +415,15 @@ func (r *responder) endRead() {
 // respondPackets is the maximum number of response packets that one call of respond sends.
 const respondPackets = 64
 
-// respond sends READ responses, then the pending NAK or acknowledgement. more reports whether READ
-// responses are left.
+// respond sends READ responses, then the pending NAK or acknowledgement. more reports whether
+// something is left, because of the budget or because the socket has no space.
 func (qp *queuePair) respond(mayDelayAck bool) (more bool) {
 	r := &qp.resp
 	budget := respondPackets
-	for r.jobCount > 0 && budget > 0 {
+	if qp.tx.blocked() {
+		return true
+	}
+	for r.jobCount > 0 && budget > 0 && !qp.tx.blocked() {
 		j := &r.jobs[r.jobHead]
 		done, good := qp.readPacket(j)
 		if !good && j.replay { // the first response was sent before the region was closed
@@ -441,6 +444,13 @@ func (qp *queuePair) respond(mayDelayAck bool) (more bool) {
 	if r.jobCount > 0 {
 		return true
 	}
+	qp.answer(mayDelayAck)
+	return false
+}
+
+// answer sends the pending NAK or acknowledgement.
+func (qp *queuePair) answer(mayDelay bool) {
+	r := &qp.resp
 	switch code := r.pendingNAK; {
 	case code != 0:
 		r.pendingNAK, r.ackDue = 0, false
@@ -449,20 +459,21 @@ func (qp *queuePair) respond(mayDelayAck bool) (more bool) {
 			qp.tx.flush()
 			qp.fail()
 		}
-	case r.ackDue && mayDelayAck:
+	case r.ackDue && mayDelay:
 		qp.delayAck()
 	case r.ackDue:
 		r.ackDue = false
 		qp.sendAck(r.expected.Add(-1), ib.SyndromeACK)
 	}
-	return false
 }
 
 // settle sends what is due before the queue pair stops responding, such as a delayed
 // acknowledgement: without it the peer would repeat its last message until it gives up.
 func (qp *queuePair) settle() {
 	if qp.state == provider.QPStateRTR || qp.state == provider.QPStateRTS {
-		qp.respond(false)
+		if qp.respond(false); qp.tx.blocked() && qp.resp.jobCount == 0 {
+			qp.answer(false) // sent after the backlog
+		}
 		qp.tx.flush()
 	}
 }
