@@ -96,3 +96,11 @@ spec: {config: '{"cniVersion": "0.3.1", "type": "macvlan", "master": "eth0"}'}
 		t.Errorf("%d findings, want one: no network of rail0 is attached", len(got))
 	}
 }
+
+// TestUnknownNetworkTwice reports a network once that a pod attaches twice.
+func TestUnknownNetworkTwice(t *testing.T) {
+	text := fill(someNetwork, "IPAM", "{}") + fill(somePod, "NETWORKS", "gpu-a, gpu-a, gpu-b", "POD", "")
+	if got := check(t, "pod-network-missing", text, ""); len(got) != 2 {
+		t.Errorf("%d findings, want one of gpu-a and one of gpu-b", len(got))
+	}
+}

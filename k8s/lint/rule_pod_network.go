@@ -83,9 +83,14 @@ func checkAnnotationNames(p *pass, pod *pod) {
 }
 
 func checkPodNetworks(p *pass, pod *pod) {
-	known := p.attachables()
+	known, seen := p.attachables(), map[string]bool{}
 	for _, a := range pod.networks {
 		namespace := cmp.Or(a.Namespace, pod.Namespace)
+		id := namespace + "/" + a.Name
+		if seen[id] {
+			continue // a pod may attach a network several times
+		}
+		seen[id] = true
 		if a.Namespace != "" && p.namespacesKnown() && !p.namespaces[a.Namespace] {
 			p.error(pod.Object, pod.annotation(), "multus looks for %s in namespace %s, which doesn't exist", a.Name,
 				a.Namespace).inAnnotation(pod, a.Namespace).Remedy = "write the namespace of the network"
