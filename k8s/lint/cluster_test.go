@@ -99,7 +99,7 @@ spec: {config: '{"cniVersion": "0.3.1", "type": "macvlan", "master": "eth0"}'}
 
 // TestUnknownNetworkTwice reports a network once that a pod attaches twice.
 func TestUnknownNetworkTwice(t *testing.T) {
-	text := fill(someNetwork, "IPAM", "{}") + fill(somePod, "NETWORKS", "gpu-a, gpu-a, gpu-b", "POD", "")
+	text := fill(someNetwork, "IPAM", "{}") + fill(somePod, "NETWORKS", "gpu-a, gpu-b, gpu-a", "POD", "")
 	if got := check(t, "pod-network-missing", text, ""); len(got) != 2 {
 		t.Errorf("%d findings, want one of gpu-a and one of gpu-b", len(got))
 	}
