@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rdmakit/rdmakit/internal/edge/clock"
 	"github.com/rdmakit/rdmakit/internal/edge/udpio"
 	"github.com/rdmakit/rdmakit/verbs/provider"
 	"github.com/rdmakit/rdmakit/wire/ib"
@@ -73,7 +74,13 @@ const (
 func newVictim(t testing.TB) *victim {
 	t.Helper()
 	v := &victim{conn: &sink{done: make(chan struct{})}, peer: ib.GIDFromAddr(netip.MustParseAddr("10.0.0.2"))}
-	v.side = start(t, v.conn, netip.MustParseAddr("10.0.0.1"), 16, 64, provider.WaitEvent)
+	ip := netip.MustParseAddr("10.0.0.1")
+	// On a clock that stands still no timer sends anything beside the test.
+	e, err := New(Config{Name: "roce@10.0.0.1", Conn: v.conn, Addr: ip, MTU: ib.MTU4096, Clock: &clock.Manual{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.side = with(t, e, 16, 64, provider.WaitEvent)
 	v.all = bytes.Repeat([]byte{canary}, victimSize+2*guard)
 	all := provider.AccessLocalWrite | provider.AccessRemoteRead | provider.AccessRemoteWrite
 	mr, err := v.pd.RegisterMemory(v.all[guard:guard+victimSize:guard+victimSize], all)
