@@ -48,22 +48,16 @@ func (r *run) guard(ctx context.Context) (guarded context.Context, stop func()) 
 // uninvited waits for a completion of a receive request and returns the error that it indicates;
 // nil if ctx has ended.
 func (r *run) uninvited(ctx context.Context) error {
-	for {
-		if err := r.recvs.Wait(ctx); err != nil {
-			return nil //nolint:nilerr // no completion
-		}
-		var wcs [1]verbs.WorkCompletion
-		n, err := r.recvs.Poll(wcs[:])
-		switch {
-		case err != nil:
-			return err
-		case n == 0:
-			continue
-		case wcs[0].Status == verbs.WCFlushed:
-			return fmt.Errorf("queue pair %v failed: %w, or requests memory that is not ours", wcs[0].QPN, ErrOtherTest)
-		}
-		return fmt.Errorf("queue pair %v received a SEND: %w", wcs[0].QPN, ErrOtherTest)
+	var wcs [1]verbs.WorkCompletion
+	switch _, err := r.recvs.Wait(ctx, wcs[:]); {
+	case err != nil && ctx.Err() != nil:
+		return nil //nolint:nilerr // no completion
+	case err != nil:
+		return err
+	case wcs[0].Status == verbs.WCFlushed:
+		return fmt.Errorf("queue pair %v failed: %w, or requests memory that is not ours", wcs[0].QPN, ErrOtherTest)
 	}
+	return fmt.Errorf("queue pair %v received a SEND: %w", wcs[0].QPN, ErrOtherTest)
 }
 
 // ErrStalled is matched by the error for a measurement without progress: the peer runs another

@@ -29,6 +29,8 @@ type ackLoss struct {
 
 func (ackLoss) Name() string { return "ackloss" }
 
+func (ackLoss) Devices(context.Context) ([]provider.DeviceInfo, error) { return nil, nil }
+
 func (a ackLoss) Open(_ context.Context, name string) (provider.Device, error) {
 	addr := netip.MustParseAddr(name)
 	conn, err := a.network.Listen(netip.AddrPortFrom(addr, 4791))

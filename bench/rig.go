@@ -85,7 +85,8 @@ func (r *rig) allocate() (err error) {
 	if r.memory, err = allocate(cfg.QueuePairs, r.slot); err != nil {
 		return err
 	}
-	if r.mr, err = r.pd.RegisterMemory(r.memory, verbs.AccessLocalWrite|r.access()); err != nil {
+	options := verbs.MemoryOptions{Access: verbs.AccessLocalWrite | r.access()}
+	if r.mr, err = r.pd.RegisterMemory(r.memory, options); err != nil {
 		return err
 	}
 	for i := range cfg.QueuePairs {
@@ -105,7 +106,8 @@ func (r *rig) allocate() (err error) {
 func (r *rig) addQP(i int) error {
 	qp, err := r.pd.CreateQP(
 		verbs.QPConfig{
-			Type: r.cfg.QPType, SendCQ: r.sends, RecvCQ: r.recvs, MaxSendWR: r.cfg.TxDepth, MaxRecvWR: r.cfg.RxDepth,
+			Type: r.cfg.QPType, SendCQ: r.sends, RecvCQ: r.recvs,
+			Capacity: verbs.QPCapacity{MaxSendWR: r.cfg.TxDepth, MaxRecvWR: r.cfg.RxDepth},
 		})
 	if err != nil {
 		return err
@@ -183,14 +185,11 @@ func (r *rig) connect() error {
 
 // poll waits for completions and returns them; they are valid until the next poll.
 func (r *rig) poll(ctx context.Context, cq *verbs.CompletionQueue) ([]verbs.WorkCompletion, error) {
-	for {
-		if wcs, err := r.pollOnce(cq); len(wcs) > 0 || err != nil {
-			return wcs, err
-		}
-		if err := cq.Wait(ctx); err != nil {
-			return nil, err
-		}
+	n, err := cq.Wait(ctx, r.wcs)
+	if err != nil {
+		return nil, err
 	}
+	return r.succeeded(cq, n)
 }
 
 // pollOnce returns the available completions, or the error of the first that failed.
@@ -199,6 +198,11 @@ func (r *rig) pollOnce(cq *verbs.CompletionQueue) ([]verbs.WorkCompletion, error
 	if err != nil {
 		return nil, err
 	}
+	return r.succeeded(cq, n)
+}
+
+// succeeded returns the first n completions of r.wcs, or the error of the first that failed.
+func (r *rig) succeeded(cq *verbs.CompletionQueue, n int) ([]verbs.WorkCompletion, error) {
 	if n > 0 {
 		r.moved.Add(1)
 	}

@@ -44,7 +44,7 @@ func newPeer(t *testing.T, name string) *peer {
 	must(err)
 	p.qp, err = p.pd.CreateQP(verbs.QPConfig{SendCQ: p.cq, RecvCQ: p.cq})
 	must(err)
-	p.mr, err = p.pd.RegisterMemory(make([]byte, 20_000), everything)
+	p.mr, err = p.pd.RegisterMemory(make([]byte, 20_000), verbs.MemoryOptions{Access: everything})
 	must(err)
 	t.Cleanup(func() {
 		for _, c := range []interface{ Close() error }{p.qp, p.mr, p.cq, p.pd, p.device} {
@@ -85,16 +85,10 @@ func (p *peer) statuses(t *testing.T, n int) (got []string) {
 	defer cancel()
 	var wcs [1]verbs.WorkCompletion
 	for len(got) < n {
-		if err := p.cq.Wait(ctx); err != nil {
+		if _, err := p.cq.Wait(ctx, wcs[:]); err != nil {
 			t.Fatalf("%v after %q", err, got)
 		}
-		k, err := p.cq.Poll(wcs[:])
-		if err != nil {
-			t.Fatal(err)
-		}
-		if k == 1 {
-			got = append(got, fmt.Sprintf("%d: %v", wcs[0].ID, wcs[0].Status))
-		}
+		got = append(got, fmt.Sprintf("%d: %v", wcs[0].ID, wcs[0].Status))
 	}
 	return got
 }
@@ -150,7 +144,7 @@ func TestVerbsPageCauses(t *testing.T) {
 			"region without access", 1024, everything, verbs.SendOpWrite, 10,
 			func(t *testing.T, b *peer, wr *verbs.SendRequest) {
 				t.Helper()
-				mr, err := b.pd.RegisterMemory(make([]byte, 100), verbs.AccessRemoteRead)
+				mr, err := b.pd.RegisterMemory(make([]byte, 100), verbs.MemoryOptions{Access: verbs.AccessRemoteRead})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -168,7 +162,7 @@ func TestVerbsPageCauses(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				mr, err := pd.RegisterMemory(make([]byte, 100), everything)
+				mr, err := pd.RegisterMemory(make([]byte, 100), verbs.MemoryOptions{Access: everything})
 				if err != nil {
 					t.Fatal(err)
 				}

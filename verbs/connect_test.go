@@ -1,6 +1,7 @@
 package verbs
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
@@ -13,15 +14,17 @@ import (
 // recordedQP records the attributes that Modify is called with.
 type recordedQP struct {
 	provider.QueuePair
+	qpType QPType
 	state  QPState
 	states []QPState
 	attr   QPAttributes
 }
 
 func (q *recordedQP) QPN() ib.QPN    { return 7 }
+func (q *recordedQP) Type() QPType   { return q.qpType }
 func (q *recordedQP) State() QPState { return q.state }
 func (q *recordedQP) Modify(attr QPAttributes) error {
-	if err := provider.CheckTransition(provider.QPTypeRC, q.state, attr); err != nil {
+	if err := provider.CheckTransition(q.qpType, q.state, attr); err != nil {
 		return fmt.Errorf("modify: %w", err)
 	}
 	q.attr.Merge(attr)
@@ -73,6 +76,23 @@ func TestConnect(t *testing.T) {
 			ConnectConfig{Remote: remote, DestReadAtomic: 3},
 			attributes(func(a *QPAttributes) { a.MaxDestReadAtomic = 3 }),
 		},
+		{
+			"retries and timers", QPStateReset,
+			ConnectConfig{Remote: remote, RetryCount: 3, RNRRetry: 2, MinRNRTimer: 20, Timeout: 18},
+			attributes(func(a *QPAttributes) { a.RetryCount, a.RNRRetry, a.MinRNRTimer, a.Timeout = 3, 2, 20, 18 }),
+		},
+		{
+			"none of them", QPStateReset,
+			ConnectConfig{Remote: remote, RetryCount: RetryNone, RNRRetry: RetryNone, Timeout: TimeoutInfinite},
+			attributes(func(a *QPAttributes) { a.RetryCount, a.RNRRetry, a.Timeout = 0, 0, 0 }),
+		},
+		{
+			"path", QPStateReset,
+			ConnectConfig{Remote: remote, FlowLabel: 5, ServiceLevel: 3, PKeyIndex: 2, TrafficClass: 104},
+			attributes(func(a *QPAttributes) {
+				a.Path.FlowLabel, a.Path.ServiceLevel, a.Path.TrafficClass, a.PKeyIndex = 5, 3, 104, 2
+			}),
+		},
 	}
 	for _, tt := range tests {
 		q := &recordedQP{state: tt.from}
@@ -91,5 +111,13 @@ func TestConnect(t *testing.T) {
 	q := &recordedQP{state: QPStateRTS}
 	if err := (&QueuePair{impl: q}).Connect(ConnectConfig{Remote: remote}); err == nil {
 		t.Error("Connect in state RTS succeeded")
+	}
+	q = &recordedQP{qpType: QPTypeUD}
+	if err := (&QueuePair{impl: q}).Connect(ConnectConfig{Remote: remote}); !errors.Is(err, ErrNotSupported) {
+		t.Errorf("Connect of type UD = %v, want ErrNotSupported", err)
+	}
+	q = &recordedQP{qpType: QPTypeUC}
+	if err := (&QueuePair{impl: q}).Connect(ConnectConfig{Remote: remote}); err != nil || q.state != QPStateRTS {
+		t.Errorf("Connect of type UC = %v in state %v", err, q.state)
 	}
 }

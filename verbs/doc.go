@@ -6,15 +6,17 @@
 //	pd, err := device.AllocatePD()
 //	cq, err := device.CreateCQ(verbs.CQConfig{})
 //	qp, err := pd.CreateQP(verbs.QPConfig{SendCQ: cq, RecvCQ: cq})
-//	mr, err := pd.RegisterMemory(make([]byte, 1<<20), verbs.AccessLocalWrite|verbs.AccessRemoteWrite)
+//	mr, err := pd.RegisterMemory(make([]byte, 1<<20), verbs.MemoryOptions{
+//		Access: verbs.AccessLocalWrite | verbs.AccessRemoteWrite,
+//	})
 //	// exchange verbs.Remote, mr.Addr() and mr.RKey() with the peer, then
 //	err = qp.Connect(verbs.ConnectConfig{PSN: psn, Remote: peer, Access: verbs.AccessRemoteWrite})
 //	_, err = qp.PostSend(verbs.SendRequest{
 //		ID: 1, Op: verbs.SendOpWrite, Flags: verbs.SendSignaled,
 //		Segments: []verbs.Segment{mr.Segment(0, 4096)}, RemoteAddr: addr, RKey: rkey,
 //	})
-//	err = cq.Wait(ctx)
-//	n, err := cq.Poll(completions)
+//	n, err := cq.Wait(ctx, completions)
+//	err = completions[0].Err()
 //
 // # Concurrency
 //
@@ -39,7 +41,7 @@
 //   - Close of a region waits for copies in progress. Close of a queue pair doesn't wait: its
 //     requests never complete. Close queue pairs first, then regions and completion queues,
 //     then protection domains, then the device; otherwise Close returns [ErrBusy]. Close of a
-//     completion queue wakes goroutines that sleep in Wait; Poll then returns [ErrClosed].
+//     completion queue wakes goroutines that sleep in Wait, which returns [ErrClosed].
 //
 // # Waiting
 //
@@ -49,9 +51,15 @@
 // the waiting goroutine itself, which halves the latency; it may then delay an
 // acknowledgement for up to a millisecond, to send it after the program's next request.
 //
-// # Limits
+// A [CompletionChannel] waits for several queues; [Device.NextEvent] returns what happens outside
+// of any request, such as the failure of a connection that only its peer uses.
 //
-// The providers support only reliable connections ([QPTypeRC]). There are no shared receive
-// queues, no memory windows and no address handles. [Device.Attributes] returns the limits of a
-// device.
+// # What a device can do
+//
+// [Device.Capabilities] returns the optional features of a device, [Device.Attributes] its limits.
+// A feature that is missing returns [ErrNotSupported] when it is used. The only provider of this
+// version, an engine in user space, has reliable connections ([QPTypeRC]) with SEND, RDMA WRITE and
+// RDMA READ; the types UC and UD, atomics, shared receive queues, memory windows, dma-buf and
+// connection managers are in the API for providers to come. docs/verbs.md lists every function of
+// libibverbs with its place here.
 package verbs

@@ -8,6 +8,12 @@ const (
 	AccessRemoteWrite  = provider.AccessRemoteWrite  // peers may RDMA WRITE
 	AccessRemoteRead   = provider.AccessRemoteRead   // peers may RDMA READ
 	AccessRemoteAtomic = provider.AccessRemoteAtomic // peers may execute atomics
+	AccessWindowBind   = provider.AccessWindowBind   // memory windows may be bound to it
+	AccessZeroBased    = provider.AccessZeroBased    // peers address the first byte as 0
+	AccessOnDemand     = provider.AccessOnDemand     // not pinned: the card handles page faults
+	AccessHugePages    = provider.AccessHugePages    // with AccessOnDemand: huge pages
+	// writes of a message may become visible in any order
+	AccessRelaxedOrdering = provider.AccessRelaxedOrdering
 )
 
 // Operations of send requests.
@@ -19,6 +25,10 @@ const (
 	SendOpRead           = provider.SendOpRead           // from the peer's memory
 	SendOpCompareSwap    = provider.SendOpCompareSwap    // of 8 bytes; returns the old value
 	SendOpFetchAdd       = provider.SendOpFetchAdd       // to 8 bytes; returns the old value
+	SendOpSendInvalidate = provider.SendOpSendInvalidate // SEND that also invalidates a key of the peer
+	// invalidates a key of the own domain
+	SendOpLocalInvalidate = provider.SendOpLocalInvalidate
+	SendOpBindWindow      = provider.SendOpBindWindow // binds a memory window
 )
 
 // Flags of send requests.
@@ -50,6 +60,10 @@ const (
 	WCRemoteOperation  = provider.WCRemoteOperation  // the peer could not complete it
 	WCRetryExceeded    = provider.WCRetryExceeded    // no acknowledgement received
 	WCRNRRetryExceeded = provider.WCRNRRetryExceeded // the peer had no receive request
+	WCWindowBindError  = provider.WCWindowBindError  // a memory window could not be bound
+	WCRemoteAborted    = provider.WCRemoteAborted    // the peer has aborted the operation
+	WCFatal            = provider.WCFatal            // the device has failed
+	WCResponseTimeout  = provider.WCResponseTimeout  // no response in time
 	WCGeneralError     = provider.WCGeneralError     // anything else
 )
 
@@ -62,6 +76,64 @@ const (
 	WCFetchAdd     = provider.WCFetchAdd     // fetch-and-add
 	WCReceive      = provider.WCReceive      // a SEND arrived
 	WCReceiveWrite = provider.WCReceiveWrite // an RDMA WRITE with immediate arrived
+	WCBindWindow   = provider.WCBindWindow   // a window was bound
+	// a key was invalidated
+	WCLocalInvalidate = provider.WCLocalInvalidate
+)
+
+// What a completion contains.
+const (
+	WCGRH         = provider.WCGRH         // a datagram's first 40 bytes are a Global Route Header
+	WCImmediate   = provider.WCImmediate   // Immediate is valid
+	WCInvalidated = provider.WCInvalidated // InvalidatedKey is valid
+	WCTimestamp   = provider.WCTimestamp   // Timestamp is valid
+)
+
+// Types of memory windows.
+const (
+	WindowType1 = provider.WindowType1 // bound by a call; the key belongs to the domain
+	WindowType2 = provider.WindowType2 // bound by a request; the key belongs to the queue pair
+)
+
+// Optional features of a device.
+const (
+	CapRC              = provider.CapRC              // queue pairs of type RC
+	CapUC              = provider.CapUC              // queue pairs of type UC
+	CapUD              = provider.CapUD              // queue pairs of type UD, address handles
+	CapAtomics         = provider.CapAtomics         // compare-and-swap, fetch-and-add
+	CapInline          = provider.CapInline          // SendInline, and Data of a request
+	CapSendInvalidate  = provider.CapSendInvalidate  // SendOpSendInvalidate
+	CapLocalInvalidate = provider.CapLocalInvalidate // SendOpLocalInvalidate
+	CapWindow1         = provider.CapWindow1         // memory windows of type 1
+	CapWindow2         = provider.CapWindow2         // memory windows of type 2
+	CapSRQ             = provider.CapSRQ             // shared receive queues
+	CapDrain           = provider.CapDrain           // state SQD
+	CapMemoryAddress   = provider.CapMemoryAddress   // Address of MemoryOptions, AccessZeroBased
+	CapRegisterAddress = provider.CapRegisterAddress // RegisterAddress of a protection domain
+	CapDMABuf          = provider.CapDMABuf          // RegisterDMABuf of a protection domain
+	CapOnDemand        = provider.CapOnDemand        // AccessOnDemand
+	CapRelaxedOrdering = provider.CapRelaxedOrdering // AccessRelaxedOrdering has an effect
+	CapWatch           = provider.CapWatch           // WaitByte without polling
+	CapChannel         = provider.CapChannel         // completion channels
+	CapTimestamps      = provider.CapTimestamps      // Timestamps of CQConfig
+	CapEvents          = provider.CapEvents          // NextEvent
+	CapConnector       = provider.CapConnector       // Listen and Dial of a device
+)
+
+// Asynchronous events.
+const (
+	EventCQError          = provider.EventCQError          // a completion queue has overrun
+	EventQPFatal          = provider.EventQPFatal          // a queue pair has failed
+	EventQPRequestError   = provider.EventQPRequestError   // the same: invalid request from the peer
+	EventQPAccessError    = provider.EventQPAccessError    // the same: request without permission
+	EventConnected        = provider.EventConnected        // the first packet has come in state RTR
+	EventSendQueueDrained = provider.EventSendQueueDrained // state SQD is reached
+	EventDeviceFatal      = provider.EventDeviceFatal      // the device has failed or is gone
+	EventPortActive       = provider.EventPortActive       // a port is active
+	EventPortError        = provider.EventPortError        // a port is no longer active
+	EventSRQLimit         = provider.EventSRQLimit         // few requests are left
+	EventGIDChange        = provider.EventGIDChange        // the GID table of a port has changed
+	EventMTUChange        = provider.EventMTUChange        // the largest path MTU has changed
 )
 
 // States of a port.

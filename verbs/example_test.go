@@ -31,9 +31,11 @@ func openStation(ctx context.Context, name string, buf []byte, access verbs.Acce
 	check(err)
 	cq, err := device.CreateCQ(verbs.CQConfig{Depth: 256})
 	check(err)
-	qp, err := pd.CreateQP(verbs.QPConfig{SendCQ: cq, RecvCQ: cq, MaxSendWR: 64, MaxRecvWR: 64})
+	qp, err := pd.CreateQP(verbs.QPConfig{
+		SendCQ: cq, RecvCQ: cq, Capacity: verbs.QPCapacity{MaxSendWR: 64, MaxRecvWR: 64, MaxInline: 64},
+	})
 	check(err)
-	mr, err := pd.RegisterMemory(buf, access)
+	mr, err := pd.RegisterMemory(buf, verbs.MemoryOptions{Access: access})
 	check(err)
 	return &station{device, pd, cq, qp, mr, verbs.RandomPSN()}
 }
@@ -68,14 +70,9 @@ func (s *station) close() {
 // next returns the next completion, successful or not.
 func (s *station) next(ctx context.Context) verbs.WorkCompletion {
 	var wcs [1]verbs.WorkCompletion
-	for {
-		check(s.cq.Wait(ctx))
-		n, err := s.cq.Poll(wcs[:])
-		check(err)
-		if n == 1 {
-			return wcs[0]
-		}
-	}
+	_, err := s.cq.Wait(ctx, wcs[:])
+	check(err)
+	return wcs[0]
 }
 
 // connected returns two connected stations with full access to each other's memory.
@@ -269,13 +266,84 @@ func Example_closing() {
 	s.close()
 	fmt.Println(s.device.Close()) // a second time does nothing
 	// Output:
-	// true close roce@127.0.44.1: 1 queue pairs, 1 regions, 1 domains, 1 completion queues: in use
+	// true close roce@127.0.44.1: 1 queue pairs, 1 regions, 1 domains, 1 completion queues, 0 channels: in use
 	// true close protection domain: 2 regions and queue pairs: in use
 	// true close completion queue: 1 queue pairs: in use
 	// <nil>
 }
 
 // The error of Modify names the attributes that a transition requires.
+// A message without registered memory at its sender.
+func Example_inline() {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	a, b := connected(ctx)
+	defer a.close()
+	defer b.close()
+
+	_, err := b.qp.PostReceive(verbs.ReceiveRequest{ID: 3, Segments: []verbs.Segment{b.mr.Segment(0, 64)}})
+	check(err)
+	_, err = a.qp.PostSend(verbs.SendRequest{Op: verbs.SendOpSend, Data: []byte("no region needed")})
+	check(err)
+	wc := b.next(ctx)
+	fmt.Printf("%d bytes: %s\n", wc.Bytes, b.mr.Bytes()[:wc.Bytes])
+	// Output:
+	// 16 bytes: no region needed
+}
+
+// A device says what it can do before anything is created.
+func ExampleDevice_Capabilities() {
+	ctx := context.Background()
+	device, err := verbs.Open(ctx, "roce@127.0.44.1", builtin.All()...)
+	check(err)
+	defer func() { check(device.Close()) }()
+	fmt.Println(device.Capabilities())
+	if !device.Capabilities().Has(verbs.CapUD) {
+		fmt.Println("no datagrams here")
+	}
+	// Output:
+	// RC, inline, memory address, memory watch, completion channels, asynchronous events
+	// no datagrams here
+}
+
+// One goroutine waits for completion queues of several queue pairs.
+func ExampleCompletionChannel() {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	a, b := connected(ctx)
+	defer a.close()
+	defer b.close()
+
+	channel, err := a.device.CreateChannel()
+	check(err)
+	cq, err := a.device.CreateCQ(verbs.CQConfig{Channel: channel}) // and further queues
+	check(err)
+	qp, err := a.pd.CreateQP(verbs.QPConfig{SendCQ: cq, RecvCQ: cq})
+	check(err)
+	check(cq.Arm(false))
+	check(qp.Modify(verbs.QPAttributes{State: verbs.QPStateError})) // makes completions: flushed requests
+	_, err = qp.PostSend(verbs.SendRequest{ID: 1}, verbs.SendRequest{ID: 2})
+	check(err)
+
+	ready, err := channel.Wait(ctx)
+	check(err)
+	check(ready.Arm(false)) // for the next event, before polling: no completion is missed
+	wcs := make([]verbs.WorkCompletion, 8)
+	for n := -1; n != 0; {
+		n, err = ready.Poll(wcs)
+		check(err)
+		for _, wc := range wcs[:n] {
+			fmt.Printf("request %d: %v\n", wc.ID, wc.Status)
+		}
+	}
+	check(qp.Close())
+	check(cq.Close())
+	check(channel.Close())
+	// Output:
+	// request 1: work request flushed
+	// request 2: work request flushed
+}
+
 func ExampleQueuePair_Modify() {
 	ctx := context.Background()
 	s := openStation(ctx, "roce@127.0.44.1", make([]byte, 64), verbs.AccessLocalWrite)

@@ -13,11 +13,18 @@ import (
 func TestLiteralsStayOnTheStack(t *testing.T) {
 	qp := &QueuePair{impl: &discardQP{}}
 	mr := &MemoryRegion{impl: &regionStub{}}
+	ah := &AddressHandle{impl: &handle{}}
 	post := map[string]func(){
 		"send": func() {
 			_, _ = qp.PostSend(SendRequest{
 				ID: 1, Op: SendOpWrite, Flags: SendSignaled, Segments: []Segment{mr.Segment(0, 8), mr.Segment(8, 8)},
 			})
+		},
+		"datagram": func() {
+			_, _ = qp.PostSend(SendRequest{ID: 1, Op: SendOpSend, Data: []byte{1, 2, 3}, To: ah.To(1, 2)})
+		},
+		"inline": func() {
+			_, _ = qp.PostSend(SendRequest{ID: 1, Op: SendOpSend, Data: []byte{1, 2, 3}})
 		},
 		"receive": func() {
 			_, _ = qp.PostReceive(ReceiveRequest{ID: 1, Segments: []Segment{mr.Segment(0, 8)}})

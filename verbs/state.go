@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/rand"
 	"encoding/binary"
+	"fmt"
 
 	"github.com/rdmakit/rdmakit/verbs/provider"
 	"github.com/rdmakit/rdmakit/wire/ib"
@@ -53,47 +54,68 @@ func RandomPSN() ib.PSN {
 // specification's code for that is 0, which stands for the default there.
 const TimeoutInfinite uint8 = 0xff
 
+// RetryNone as [ConnectConfig.RetryCount] or [ConnectConfig.RNRRetry] repeats nothing.
+const RetryNone uint8 = 0xff
+
 // ConnectConfig configures [QueuePair.Connect]. Zero values stand for the defaults of perftest and
 // rdma_cm.
 type ConnectConfig struct {
 	Remote Remote // the other end
 	// PSN is the PSN of the first packet that this end sends: a random number, as RandomPSN
 	// returns, which the peer needs as Remote.PSN.
-	PSN        ib.PSN
-	Access     Access // what the peer may do
-	MTU        ib.MTU // 0 is 1024
-	Port       int    // 0 is 1
-	SGIDIndex  int
-	Timeout    uint8 // code of ib.AckTimeout, 1 to 31, or TimeoutInfinite; 0 is 14, 67 ms
-	ReadAtomic int   // outstanding READs and atomics; 0 is 16
+	PSN       ib.PSN
+	Access    Access // what the peer may do
+	MTU       ib.MTU // 0 is 1024
+	Port      int    // 0 is 1
+	SGIDIndex int
+	Timeout   uint8 // code of ib.AckTimeout, 1 to 31, or TimeoutInfinite; 0 is 14, 67 ms
+	// RetryCount and RNRRetry, 1 to 7, limit repetitions after a timeout or a missing packet, and
+	// after the peer had no receive request, where 7 is unlimited; 0 is 7, RetryNone none.
+	RetryCount, RNRRetry uint8
+	// MinRNRTimer is the code of ib.RNRDelay that the peer waits for a receive request here; 0 is
+	// 12, 640 µs.
+	MinRNRTimer uint8
+	ReadAtomic  int // outstanding READs and atomics; 0 is 16
 	// DestReadAtomic is how many READs and atomics the peer may have outstanding; 0 is
 	// ReadAtomic.
 	DestReadAtomic int
 	TrafficClass   uint8
 	HopLimit       uint8 // 0 is 64
+	FlowLabel      uint32
+	ServiceLevel   uint8 // InfiniBand only
+	PKeyIndex      int
 }
 
 // Connect moves a queue pair from state RESET or INIT to RTS, with one [QueuePair.Modify] for each
-// step. If the queue pair is in INIT, Port and Access are set again.
+// step. If the queue pair is in INIT, Port and Access are set again. A queue pair of type UC
+// ignores what is about acknowledgements; for UD there is no peer to connect to: use Modify.
 func (qp *QueuePair) Connect(cfg ConnectConfig) error {
+	if qp.Type() == QPTypeUD {
+		return fmt.Errorf("connect qp %v: type UD has no connection: %w", qp.QPN(), ErrNotSupported)
+	}
 	reads := cmp.Or(cfg.ReadAtomic, 16)
-	timeout := cmp.Or(cfg.Timeout, 14)
-	if timeout == TimeoutInfinite {
-		timeout = 0
+	orDefault := func(value, byDefault, zero uint8) uint8 {
+		if value == zero {
+			return 0
+		}
+		return cmp.Or(value, byDefault)
 	}
 	attr := QPAttributes{
-		PKeyIndex: 0, Port: cmp.Or(cfg.Port, 1), Access: cfg.Access,
+		PKeyIndex: cfg.PKeyIndex, Port: cmp.Or(cfg.Port, 1), Access: cfg.Access,
 		Path: Path{
 			SGIDIndex: cfg.SGIDIndex, DGID: cfg.Remote.GID, DLID: cfg.Remote.LID,
 			HopLimit: cmp.Or(cfg.HopLimit, 64), TrafficClass: cfg.TrafficClass,
+			FlowLabel: cfg.FlowLabel, ServiceLevel: cfg.ServiceLevel,
 		},
 		PathMTU: cmp.Or(cfg.MTU, ib.MTU1024), DestQPN: cfg.Remote.QPN, ReceivePSN: cfg.Remote.PSN, SendPSN: cfg.PSN,
 		MaxDestReadAtomic: cmp.Or(cfg.DestReadAtomic, reads), MaxReadAtomic: reads,
-		MinRNRTimer: 12, Timeout: timeout, RetryCount: 7, RNRRetry: 7,
+		MinRNRTimer: cmp.Or(cfg.MinRNRTimer, 12),
+		Timeout:     orDefault(cfg.Timeout, 14, TimeoutInfinite),
+		RetryCount:  orDefault(cfg.RetryCount, 7, RetryNone), RNRRetry: orDefault(cfg.RNRRetry, 7, RetryNone),
 	}
 	for _, to := range []QPState{QPStateInit, QPStateRTR, QPStateRTS} {
 		attr.State = to
-		attr.Mask, _, _ = provider.TransitionAttributes(provider.QPTypeRC, to-1, to)
+		attr.Mask, _, _ = provider.TransitionAttributes(qp.Type(), to-1, to)
 		if err := qp.Modify(attr); err != nil {
 			return err
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"sync"
 
 	"github.com/rdmakit/rdmakit/verbs/provider"
 	"github.com/rdmakit/rdmakit/wire/ib"
@@ -49,8 +48,24 @@ type (
 	GIDType = provider.GIDType
 	// WaitMode trades processor time for latency in [CompletionQueue.Wait].
 	WaitMode = provider.WaitMode
-	// CQConfig configures a completion queue for [Device.CreateCQ].
-	CQConfig = provider.CQConfig
+	// WCFlags say which fields of a [WorkCompletion] are valid.
+	WCFlags = provider.WCFlags
+	// QPCapacity are the limits of a [QueuePair].
+	QPCapacity = provider.QPCapacity
+	// MemoryOptions configure a [MemoryRegion].
+	MemoryOptions = provider.MemoryOptions
+	// WindowType is the type of a [MemoryWindow].
+	WindowType = provider.WindowType
+	// SRQConfig configures a [SharedReceiveQueue].
+	SRQConfig = provider.SRQConfig
+	// Capabilities are the optional features of a device.
+	Capabilities = provider.Capabilities
+	// DeviceInfo describes a device that may be opened: see [Devices].
+	DeviceInfo = provider.DeviceInfo
+	// Event is an asynchronous event: see [Device.NextEvent].
+	Event = provider.Event
+	// EventType is the kind of an [Event].
+	EventType = provider.EventType
 )
 
 // Errors that callers branch on.
@@ -67,6 +82,21 @@ var (
 // Device is an open device (C twin: struct ibv_context). Open one with [Open].
 type Device struct {
 	impl provider.Device
+}
+
+// Devices returns the devices of all providers, in their order (C twin: ibv_get_device_list). If a
+// provider can't list its devices, those of the others are returned together with the error.
+func Devices(ctx context.Context, providers ...provider.Provider) ([]DeviceInfo, error) {
+	var list []DeviceInfo
+	var errs []error
+	for _, p := range providers {
+		devices, err := p.Devices(ctx)
+		list = append(list, devices...)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("list devices of %s: %w", p.Name(), err))
+		}
+	}
+	return list, errors.Join(errs...)
 }
 
 // Open opens a device by name with the first provider that has a device of that name
@@ -93,7 +123,12 @@ func Open(ctx context.Context, name string, providers ...provider.Provider) (*De
 // Name returns the device's name.
 func (d *Device) Name() string { return d.impl.Name() }
 
-// Attributes returns the capabilities and limits of the device (C twin: ibv_query_device).
+// Capabilities returns the optional features that the device and its provider have. Using another
+// one returns [ErrNotSupported].
+func (d *Device) Capabilities() Capabilities { return d.impl.Capabilities() }
+
+// Attributes returns the limits of the device, as its driver reports them (C twin:
+// ibv_query_device).
 func (d *Device) Attributes() DeviceAttributes { return d.impl.Attributes() }
 
 // Port returns the state of a port, counted from 1 (C twin: ibv_query_port).
@@ -150,199 +185,10 @@ func (d *Device) AllocatePD() (*ProtectionDomain, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &ProtectionDomain{pd}, nil
+	return &ProtectionDomain{impl: pd, device: d}, nil
 }
 
-// CreateCQ creates a completion queue (C twin: ibv_create_cq).
-func (d *Device) CreateCQ(cfg CQConfig) (*CompletionQueue, error) {
-	cq, err := d.impl.CreateCQ(cfg)
-	if err != nil {
-		return nil, err
-	}
-	return &CompletionQueue{cq}, nil
+// unsupported is the error of a feature that a device doesn't have.
+func unsupported(feature string, device *Device) error {
+	return fmt.Errorf("%s: %s: %w", feature, device.Name(), ErrNotSupported)
 }
-
-// ProtectionDomain groups memory regions and queue pairs: a queue pair can access only regions of
-// its own domain (C twin: struct ibv_pd). Allocate one with [Device.AllocatePD].
-type ProtectionDomain struct {
-	impl provider.ProtectionDomain
-}
-
-// RegisterMemory registers buf for use by local requests and, if access permits it, by peers. The
-// buffer is not copied (C twin: ibv_reg_mr).
-func (pd *ProtectionDomain) RegisterMemory(buf []byte, access Access) (*MemoryRegion, error) {
-	mr, err := pd.impl.RegisterMemory(buf, access)
-	if err != nil {
-		return nil, err
-	}
-	return &MemoryRegion{mr}, nil
-}
-
-// QPConfig configures a queue pair; SendCQ and RecvCQ are required.
-type QPConfig struct {
-	Type QPType // transport service
-	// Completion queues of the send queue and the receive queue; they may be the same.
-	SendCQ, RecvCQ *CompletionQueue
-	// Depths of the two queues (0 is 128) and maximum number of segments of a request (0 is 1).
-	MaxSendWR, MaxRecvWR, MaxSegments int
-	MaxInline                         int // maximum bytes of a request with SendInline
-	// Every send request makes an entry in the completion queue, as if it had SendSignaled.
-	SignalAll bool
-}
-
-// CreateQP creates a queue pair in state RESET (C twin: ibv_create_qp).
-func (pd *ProtectionDomain) CreateQP(cfg QPConfig) (*QueuePair, error) {
-	if cfg.SendCQ == nil || cfg.RecvCQ == nil {
-		return nil, errors.New("create qp: SendCQ and RecvCQ are required")
-	}
-	qp, err := pd.impl.CreateQP(provider.QPConfig{
-		Type: cfg.Type, SendCQ: cfg.SendCQ.impl, RecvCQ: cfg.RecvCQ.impl,
-		MaxSendWR: cfg.MaxSendWR, MaxRecvWR: cfg.MaxRecvWR, MaxSegments: cfg.MaxSegments,
-		MaxInline: cfg.MaxInline, SignalAll: cfg.SignalAll,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &QueuePair{impl: qp}, nil
-}
-
-// Close frees the domain. It returns [ErrBusy] while regions or queue pairs use it.
-func (pd *ProtectionDomain) Close() error { return pd.impl.Close() }
-
-// MemoryRegion is registered memory (C twin: struct ibv_mr). Create one with
-// [ProtectionDomain.RegisterMemory].
-type MemoryRegion struct {
-	impl provider.MemoryRegion
-}
-
-// LKey returns the key for local use.
-func (mr *MemoryRegion) LKey() uint32 { return mr.impl.LKey() }
-
-// RKey returns the key that a peer needs for [SendRequest].
-func (mr *MemoryRegion) RKey() uint32 { return mr.impl.RKey() }
-
-// Addr returns the virtual address of the first byte, which a peer needs.
-func (mr *MemoryRegion) Addr() uint64 { return mr.impl.Addr() }
-
-// Bytes returns the memory: the slice that was registered.
-func (mr *MemoryRegion) Bytes() []byte { return mr.impl.Bytes() }
-
-// Segment returns a part of the region for a [SendRequest] or [ReceiveRequest]. Offset and length
-// are in bytes.
-func (mr *MemoryRegion) Segment(offset, length int) provider.Segment {
-	return provider.Segment{Region: mr.impl, Offset: offset, Length: length}
-}
-
-// WaitByte waits until a peer has written the value want to the byte at offset, or until ctx
-// ends. Programs that measure the latency of RDMA WRITE wait this way, since a WRITE makes no
-// completion at its target. The error matches [ErrNotSupported] if the provider doesn't
-// implement it.
-func (mr *MemoryRegion) WaitByte(ctx context.Context, offset int, want byte) error {
-	w, ok := mr.impl.(provider.MemoryWatcher)
-	if !ok {
-		return fmt.Errorf("wait for a byte of memory: %w", ErrNotSupported)
-	}
-	return w.WaitByte(ctx, offset, want)
-}
-
-// Close deregisters the memory (C twin: ibv_dereg_mr). When it returns, neither the provider nor
-// peers access the memory any more.
-func (mr *MemoryRegion) Close() error { return mr.impl.Close() }
-
-// CompletionQueue holds the completions of requests (C twin: struct ibv_cq). Create one with
-// [Device.CreateCQ].
-type CompletionQueue struct {
-	impl provider.CompletionQueue
-}
-
-// Poll removes up to len(wcs) completions from the queue and never waits (C twin: ibv_poll_cq).
-func (cq *CompletionQueue) Poll(wcs []WorkCompletion) (int, error) { return cq.impl.Poll(wcs) }
-
-// Wait waits until there are completions to poll, or until ctx ends (C twin:
-// ibv_get_cq_event).
-func (cq *CompletionQueue) Wait(ctx context.Context) error { return cq.impl.Wait(ctx) }
-
-// Close frees the queue. It returns [ErrBusy] while queue pairs use it.
-func (cq *CompletionQueue) Close() error { return cq.impl.Close() }
-
-// Requests.
-type (
-	// SendRequest is a work request for the send queue: see [QueuePair.PostSend].
-	SendRequest = provider.SendRequest
-	// ReceiveRequest is a work request for the receive queue: see [QueuePair.PostReceive].
-	ReceiveRequest = provider.ReceiveRequest
-	// Segment is a part of a registered region, as [MemoryRegion.Segment] returns it.
-	Segment = provider.Segment
-)
-
-// QueuePair is one end of a connection (C twin: struct ibv_qp). Create one with
-// [ProtectionDomain.CreateQP].
-type QueuePair struct {
-	impl provider.QueuePair
-
-	sends    postBuffer[SendRequest]
-	receives postBuffer[ReceiveRequest]
-}
-
-// postBuffer holds copies of the requests of one call. A call through an interface moves its
-// arguments to the heap; the copies keep a caller's literals on its stack.
-type postBuffer[T any] struct {
-	mu       sync.Mutex
-	requests []T
-	segments []Segment
-}
-
-// copy adds a copy of a request's segments and returns it.
-func (b *postBuffer[T]) copy(segments []Segment) []Segment {
-	at := len(b.segments)
-	b.segments = append(b.segments, segments...)
-	return b.segments[at:len(b.segments):len(b.segments)]
-}
-
-// reset forgets the requests, so that they keep no region alive.
-func (b *postBuffer[T]) reset() {
-	clear(b.requests)
-	clear(b.segments)
-	b.requests, b.segments = b.requests[:0], b.segments[:0]
-}
-
-// QPN returns the queue pair number, which a peer needs in its [Remote].
-func (qp *QueuePair) QPN() ib.QPN { return qp.impl.QPN() }
-
-// State returns the state.
-func (qp *QueuePair) State() QPState { return qp.impl.State() }
-
-// PostSend queues requests in order. It returns how many were queued; err is the error of the next
-// one. The provider owns the memory of the requests until they complete. [ErrQueueFull] means
-// that completions must be polled first (C twin: ibv_post_send, ENOMEM).
-func (qp *QueuePair) PostSend(wrs ...SendRequest) (n int, err error) {
-	b := &qp.sends
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	defer b.reset()
-	for i := range wrs {
-		wr := &wrs[i]
-		b.requests = append(b.requests, SendRequest{
-			ID: wr.ID, Op: wr.Op, Flags: wr.Flags, Segments: b.copy(wr.Segments), RemoteAddr: wr.RemoteAddr,
-			RKey: wr.RKey, Immediate: wr.Immediate, Compare: wr.Compare, Operand: wr.Operand,
-		})
-	}
-	return qp.impl.PostSend(b.requests)
-}
-
-// PostReceive queues buffers for messages of the peer. Like [QueuePair.PostSend], it returns
-// [ErrQueueFull] when the queue is full (C twin: ibv_post_recv).
-func (qp *QueuePair) PostReceive(wrs ...ReceiveRequest) (n int, err error) {
-	b := &qp.receives
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	defer b.reset()
-	for i := range wrs {
-		b.requests = append(b.requests, ReceiveRequest{ID: wrs[i].ID, Segments: b.copy(wrs[i].Segments)})
-	}
-	return qp.impl.PostReceive(b.requests)
-}
-
-// Close frees the queue pair (C twin: ibv_destroy_qp). Requests that are still
-// queued never complete.
-func (qp *QueuePair) Close() error { return qp.impl.Close() }

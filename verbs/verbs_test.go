@@ -39,7 +39,8 @@ func newEnd(t *testing.T, name string, psn ib.PSN) *end {
 	must(err)
 	e.qp, err = pd.CreateQP(verbs.QPConfig{SendCQ: e.cq, RecvCQ: e.cq})
 	must(err)
-	e.mr, err = pd.RegisterMemory(make([]byte, 1<<16), verbs.AccessLocalWrite|verbs.AccessRemoteWrite)
+	e.mr, err = pd.RegisterMemory(make([]byte, 1<<16),
+		verbs.MemoryOptions{Access: verbs.AccessLocalWrite | verbs.AccessRemoteWrite})
 	must(err)
 	gid, err := e.device.GID(t.Context(), 1, 0)
 	must(err)
@@ -117,12 +118,9 @@ func TestWrite(t *testing.T) {
 	if n != 1 || err != nil {
 		t.Fatalf("PostSend = %d, %v", n, err)
 	}
-	if err := a.cq.Wait(t.Context()); err != nil {
-		t.Fatal(err)
-	}
 	var wcs [2]verbs.WorkCompletion
-	if n, err := a.cq.Poll(wcs[:]); n != 1 || err != nil || wcs[0].Err() != nil || wcs[0].ID != 1 {
-		t.Fatalf("Poll = %d, %v, %+v", n, err, wcs[0])
+	if n, err := a.cq.Wait(t.Context(), wcs[:]); n != 1 || err != nil || wcs[0].Err() != nil || wcs[0].ID != 1 {
+		t.Fatalf("Wait = %d, %v, %+v", n, err, wcs[0])
 	}
 	b.qp.State()
 	if !bytes.Equal(a.mr.Bytes(), b.mr.Bytes()) {

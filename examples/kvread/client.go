@@ -49,7 +49,8 @@ func (c *client) open(
 		return err
 	}
 	c.closers = append(c.closers, c.cq.Close)
-	if c.mr, err = pd.RegisterMemory(make([]byte, bucketSize), verbs.AccessLocalWrite); err != nil {
+	local := verbs.MemoryOptions{Access: verbs.AccessLocalWrite}
+	if c.mr, err = pd.RegisterMemory(make([]byte, bucketSize), local); err != nil {
 		return err
 	}
 	c.closers = append(c.closers, c.mr.Close)
@@ -110,13 +111,8 @@ func (c *client) read(ctx context.Context, bucket int) ([]byte, error) {
 		return nil, err
 	}
 	var wc [1]verbs.WorkCompletion
-	for n := 0; n == 0; {
-		if err := c.cq.Wait(ctx); err != nil {
-			return nil, cause(ctx, err)
-		}
-		if n, err = c.cq.Poll(wc[:]); err != nil {
-			return nil, err
-		}
+	if _, err = c.cq.Wait(ctx, wc[:]); err != nil {
+		return nil, cause(ctx, err)
 	}
 	return c.mr.Bytes(), wc[0].Err()
 }

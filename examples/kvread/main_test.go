@@ -192,12 +192,9 @@ func TestReadOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.cq.Wait(t.Context()); err != nil {
-		t.Fatal(err)
-	}
 	var wc [1]verbs.WorkCompletion
-	if n, err := c.cq.Poll(wc[:]); n != 1 || err != nil || wc[0].Status != verbs.WCRemoteAccess {
-		t.Errorf("Poll = %d, %v, %v, want %v", n, err, wc[0].Status, verbs.WCRemoteAccess)
+	if n, err := c.cq.Wait(t.Context(), wc[:]); n != 1 || err != nil || wc[0].Status != verbs.WCRemoteAccess {
+		t.Errorf("Wait = %d, %v, %v, want %v", n, err, wc[0].Status, verbs.WCRemoteAccess)
 	}
 	if !bytes.Equal(before, s.table.memory) {
 		t.Error("the table was written")

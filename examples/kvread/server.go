@@ -75,7 +75,8 @@ func (s *server) open(ctx context.Context, name string) (err error) {
 	}
 	s.closers = append(s.closers, s.cq.Close)
 	// Only remote reads: neither a client nor somebody who steals its key can change the table.
-	if s.mr, err = s.pd.RegisterMemory(s.table.memory, verbs.AccessRemoteRead); err != nil {
+	readable := verbs.MemoryOptions{Access: verbs.AccessRemoteRead}
+	if s.mr, err = s.pd.RegisterMemory(s.table.memory, readable); err != nil {
 		return err
 	}
 	s.closers = append(s.closers, s.mr.Close)

@@ -66,7 +66,8 @@ func (e *end) open(ctx context.Context, name string, wait verbs.WaitMode) (err e
 
 // register registers memory for one outgoing and one incoming message.
 func (e *end) register(size int) (err error) {
-	if e.mr, err = e.pd.RegisterMemory(make([]byte, 2*size), verbs.AccessLocalWrite); err != nil {
+	local := verbs.MemoryOptions{Access: verbs.AccessLocalWrite}
+	if e.mr, err = e.pd.RegisterMemory(make([]byte, 2*size), local); err != nil {
 		return err
 	}
 	e.closers = append(e.closers, e.mr.Close)
@@ -96,12 +97,9 @@ func (e *end) await(ctx context.Context, size int, ids ...uint64) error {
 	var wcs [4]verbs.WorkCompletion
 	for _, id := range ids {
 		for !e.completed[id] {
-			if err := e.cq.Wait(ctx); err != nil {
-				return cause(ctx, err)
-			}
-			n, err := e.cq.Poll(wcs[:])
+			n, err := e.cq.Wait(ctx, wcs[:])
 			if err != nil {
-				return err
+				return cause(ctx, err)
 			}
 			for _, wc := range wcs[:n] {
 				if err := wc.Err(); err != nil {

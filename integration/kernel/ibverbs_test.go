@@ -253,7 +253,7 @@ func devinfoPort(d *recording.Device, p *recording.Port, put func(string, ...any
 	put("0x%04x", port+"port_cap_flags2", a.CapFlags2)
 	put("0x%08x", port+"port_cap_flags", a.CapFlags)
 	put("%s", port+"link_layer", a.LinkLayer)
-	if d.Transport == recording.TransportTypeInfiniBand {
+	if d.Transport == provider.TransportTypeInfiniBand {
 		put("%d", port+"phys_state", a.PhysState)
 	}
 	for _, gid := range p.GIDs {

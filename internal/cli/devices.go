@@ -10,7 +10,6 @@ import (
 	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 	"github.com/rdmakit/rdmakit/verbs"
 	"github.com/rdmakit/rdmakit/verbs/provider/builtin"
-	"github.com/rdmakit/rdmakit/verbs/provider/roce"
 )
 
 // engineHint explains the names of devices that this version can open.
@@ -24,7 +23,7 @@ const engineHint = "roce@ADDRESS opens RoCE v2 in user space on an address of th
 func OpenVerbs(ctx context.Context, name string) (device *verbs.Device, why string, err error) {
 	root := os.DirFS("/")
 	if name == "" {
-		names, err := roce.Provider{}.Names()
+		names, err := engineNames(ctx)
 		if err != nil {
 			return nil, "", WithHints(Exitf(ExitNotFound, "list network devices: %w", err), engineHint)
 		}
@@ -35,7 +34,7 @@ func OpenVerbs(ctx context.Context, name string) (device *verbs.Device, why stri
 	if strings.Contains(name, "@") {
 		device, err = verbs.Open(ctx, name, builtin.All()...)
 		if errors.Is(err, fs.ErrNotExist) {
-			err = WithHints(err, engineHint, deviceHint())
+			err = WithHints(err, engineHint, deviceHint(ctx))
 		}
 		return device, "", err
 	}
@@ -48,9 +47,19 @@ func OpenVerbs(ctx context.Context, name string) (device *verbs.Device, why stri
 	return nil, "", WithHints(Exitf(ExitNotFound, "open device %s: no such RDMA device", name), engineHint)
 }
 
+// engineNames returns the names of the devices that OpenVerbs may open.
+func engineNames(ctx context.Context) ([]string, error) {
+	list, err := verbs.Devices(ctx, builtin.All()...)
+	var names []string
+	for _, d := range list {
+		names = append(names, d.Name)
+	}
+	return names, err
+}
+
 // deviceHint lists the devices that may be opened.
-func deviceHint() string {
-	names, err := roce.Provider{}.Names()
+func deviceHint(ctx context.Context) string {
+	names, err := engineNames(ctx)
 	if err != nil || len(names) == 0 {
 		return "no network device that is up has an IP address"
 	}

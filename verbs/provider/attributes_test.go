@@ -43,3 +43,14 @@ func TestDriverMTU(t *testing.T) {
 		t.Errorf("DriverMTUCode(1500) = %d, want 0: it has no code", got)
 	}
 }
+
+func TestTransportNames(t *testing.T) {
+	for transport, want := range map[TransportType]string{
+		TransportTypeUnknown: "unknown", TransportTypeInfiniBand: "InfiniBand", TransportTypeUnspecified: "unspecified",
+		-2: "-2", 5: "5", math.MinInt32: "-2147483648",
+	} {
+		if got := transport.String(); got != want {
+			t.Errorf("TransportType(%d).String() = %q, want %q", int(transport), got, want)
+		}
+	}
+}

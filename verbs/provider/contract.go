@@ -30,16 +30,34 @@ var (
 type Provider interface {
 	// Name is short and lower case: "ibverbs", "roce".
 	Name() string
+	// Devices returns the devices that Open may open, in the order of the system (C twin:
+	// ibv_get_device_list). Opening one may still fail, for want of a permission for example.
+	Devices(ctx context.Context) ([]DeviceInfo, error)
 	// Open opens a device by its name, whose form the provider defines. The error matches
 	// fs.ErrNotExist if the name doesn't have this form or there is no such device.
 	Open(ctx context.Context, name string) (Device, error)
+}
+
+// DeviceInfo describes a device that a provider may open (C twin: struct ibv_device).
+type DeviceInfo struct {
+	Name      string        // for Open
+	Provider  string        // its name
+	NodeType  NodeType      // kind of device; the engines are channel adapters
+	Transport TransportType // wire protocol; RoCE is InfiniBand here
+	Software  bool          // an engine in user space instead of a driver's device
+	// Capabilities are those that are known without opening the device; [Device.Capabilities] has
+	// all.
+	Capabilities Capabilities
 }
 
 // Device is an open device.
 type Device interface {
 	// Name returns the name that the device was opened with (C twin: ibv_get_device_name).
 	Name() string
-	// Attributes returns the device's capabilities and limits (C twin: ibv_query_device).
+	// Capabilities returns the optional features that this device and its provider have.
+	Capabilities() Capabilities
+	// Attributes returns the device's limits, as its driver reports them (C twin:
+	// ibv_query_device).
 	Attributes() DeviceAttributes
 	// Port returns the state of a port, counted from 1 (C twin: ibv_query_port). A software
 	// device has one port.
@@ -73,48 +91,12 @@ type Adviser interface {
 type ProtectionDomain interface {
 	// RegisterMemory registers buf, of at least one byte, for use by local requests and, as
 	// far as the access flags permit, by peers. The region owns buf until its Close returns
-	// (C twin: ibv_reg_mr).
-	RegisterMemory(buf []byte, access Access) (MemoryRegion, error)
+	// (C twins: ibv_reg_mr, ibv_reg_mr_iova).
+	RegisterMemory(buf []byte, options MemoryOptions) (MemoryRegion, error)
 	// CreateQP creates a queue pair in state RESET (C twin: ibv_create_qp).
 	CreateQP(QPConfig) (QueuePair, error)
-	// Close frees the domain. It returns ErrBusy while regions and queue pairs of the domain
-	// are open (C twin: ibv_dealloc_pd).
-	Close() error
-}
-
-// MemoryRegion is registered memory (C twin: struct ibv_mr).
-type MemoryRegion interface {
-	// LKey returns the key for local requests.
-	LKey() uint32
-	// RKey returns the key that peers use together with Addr.
-	RKey() uint32
-	// Addr returns the virtual address of the first byte, as used by peers.
-	Addr() uint64
-	// Bytes returns the memory.
-	Bytes() []byte
-	// Close deregisters the memory: after it requests that use the region fail, and nothing
-	// accesses the memory (C twin: ibv_dereg_mr).
-	Close() error
-}
-
-// MemoryWatcher is implemented by regions of software engines. They run on the same CPU as
-// the program: a program that polled the memory in a loop would prevent the engine from
-// writing to it.
-type MemoryWatcher interface {
-	// WaitByte returns when the byte at offset is want, or when ctx ends.
-	WaitByte(ctx context.Context, offset int, want byte) error
-}
-
-// CompletionQueue holds the completions of requests.
-type CompletionQueue interface {
-	// Poll removes up to len(wcs) completions from the queue. It never waits and allocates
-	// nothing (C twin: ibv_poll_cq).
-	Poll(wcs []WorkCompletion) (n int, err error)
-	// Wait returns when there is a completion to poll, or when ctx ends (C twins:
-	// ibv_req_notify_cq, ibv_get_cq_event).
-	Wait(ctx context.Context) error
-	// Close frees the queue. It returns ErrBusy while queue pairs use it (C twin:
-	// ibv_destroy_cq).
+	// Close frees the domain. It returns ErrBusy while regions, queue pairs and other objects of
+	// the domain are open (C twin: ibv_dealloc_pd).
 	Close() error
 }
 
@@ -122,7 +104,15 @@ type CompletionQueue interface {
 type QueuePair interface {
 	// QPN returns the queue pair number, of 24 bits, which the peer sends to.
 	QPN() ib.QPN
+	// Type returns the transport service.
+	Type() QPType
+	// Capacity returns the granted limits: at least those of the configuration (C twin: the cap
+	// that ibv_create_qp returns).
+	Capacity() QPCapacity
 	State() QPState
+	// Query returns the state and the attributes that were set, which Mask names (C twin:
+	// ibv_query_qp).
+	Query() (QPAttributes, error)
 	// Modify sets attributes (C twin: ibv_modify_qp). It checks the transition as
 	// [CheckTransition] does, and values out of range are errors.
 	Modify(QPAttributes) error
@@ -130,41 +120,27 @@ type QueuePair interface {
 	// of the next one (C twin: ibv_post_send).
 	PostSend(wrs []SendRequest) (n int, err error)
 	// PostReceive queues buffers in order, with results as for PostSend (C twin:
-	// ibv_post_recv).
+	// ibv_post_recv). With a shared receive queue it is an error.
 	PostReceive(wrs []ReceiveRequest) (n int, err error)
 	// Close frees the queue pair; queued requests never complete (C twin: ibv_destroy_qp).
 	Close() error
 }
 
-// CQConfig configures a completion queue.
-type CQConfig struct {
-	// Depth is the maximum number of completions in the queue; 0 is 1024. The queue never
-	// overruns if its depth is the sum of the depths of all work queues that use it.
-	Depth int
-	// Wait is the mode of CompletionQueue.Wait.
-	Wait WaitMode
-}
-
-// WaitMode selects between CPU time and latency.
-type WaitMode uint8
-
-// The modes.
-const (
-	WaitHybrid WaitMode = iota // poll for a while, then sleep
-	WaitEvent                  // sleep until the device reports a completion
-	// WaitBusy polls continuously. It needs a dedicated CPU: if as many goroutines poll as
-	// there are CPUs, the rest of the program runs only after milliseconds.
-	WaitBusy
-)
-
-// QPConfig configures a queue pair.
+// QPConfig configures a queue pair (C twin: struct ibv_qp_init_attr).
 type QPConfig struct {
 	Type           QPType          // transport service
 	SendCQ, RecvCQ CompletionQueue // completion queues of the two work queues; may be the same
-	// MaxSendWR and MaxRecvWR are the depths of the queues (0 is 128), MaxSegments is the
-	// maximum number of segments of a request (0 is 1).
-	MaxSendWR, MaxRecvWR, MaxSegments int
-	MaxInline                         int // maximum bytes of a request with SendInline
+	// SRQ, if not nil, takes the place of the receive queue; MaxRecvWR and MaxRecvSegments then
+	// count for nothing.
+	SRQ      SharedReceiveQueue
+	Capacity QPCapacity // wanted limits
 	// SignalAll makes every send request add an entry to the completion queue.
 	SignalAll bool
+}
+
+// QPCapacity are the limits of a queue pair (C twin: struct ibv_qp_cap).
+type QPCapacity struct {
+	MaxSendWR, MaxRecvWR             int // depths of the two queues, in requests; 0 is 128
+	MaxSendSegments, MaxRecvSegments int // segments of a request; 0 is 1
+	MaxInline                        int // bytes of a request with SendInline or Data
 }

@@ -9,15 +9,32 @@
 // [CompletionQueue]; a domain creates [MemoryRegion] and [QueuePair]. All of these are required.
 // Optional features are separate interfaces, for which verbs checks:
 //
-//	CounterReader   a Device with packet counters
-//	Adviser         a Device that a setting of the machine limits
-//	MemoryWatcher   a MemoryRegion that can wait until a peer has written a byte
+//	CounterReader         a Device with packet counters
+//	Adviser               a Device that a setting of the machine limits
+//	ChannelCreator        a Device with completion channels
+//	EventSource           a Device with asynchronous events
+//	Connector             a Device that establishes connections itself
+//	AddressRegistrar      a ProtectionDomain for memory that Go doesn't manage
+//	DMABufRegistrar       a ProtectionDomain for memory of other devices
+//	WindowAllocator       a ProtectionDomain with memory windows
+//	SRQCreator            a ProtectionDomain with shared receive queues
+//	AddressHandleCreator  a ProtectionDomain with paths for datagrams
+//	MemoryWatcher         a MemoryRegion that can wait until a peer has written a byte
+//
+// [Capabilities] say which of them a device has, together with the features that have no interface
+// of their own. A provider that wraps another one's device by embedding it hides the device's
+// optional interfaces, and must change Capabilities accordingly.
 //
 // The comment on each method names its C twin in libibverbs. The method behaves like its twin
-// unless the comment says otherwise. Before it calls [QueuePair.Modify], verbs checks the
-// transition and its attributes against the specification's table. The provider must reject values
-// out of range, and a transition of a queue pair that has failed since that check. A completion
-// queue, region or domain of another device, or of another provider, is an error, never a panic.
+// unless the comment says otherwise. [QueuePair.Modify] checks the transition with
+// [CheckTransition], while the state can't change, and rejects values out of range. A completion
+// queue, channel, region or domain of another device, or of another provider, is an error, never a
+// panic.
+//
+//	// Devices lists the alias.
+//	func (a alias) Devices(context.Context) ([]provider.DeviceInfo, error) {
+//		return []provider.DeviceInfo{{Name: a.name, Provider: "alias", Software: true}}, nil
+//	}
 //
 //	// Open opens the device that is called rail0 here.
 //	func (a alias) Open(ctx context.Context, name string) (provider.Device, error) {
@@ -63,8 +80,8 @@
 //
 // # Limits
 //
-// The interface covers reliable connections: there are no address handles for datagrams, no shared
-// receive queues, memory windows or asynchronous events. Providers import neither each other nor
-// verbs. Package [github.com/rdmakit/rdmakit/verbs/recording] is for reports about devices that
-// need no data path.
+// No provider of this version implements UC, UD, atomics, shared receive queues, memory windows,
+// dma-buf or Connector: these parts of the interface were checked against the headers of libibverbs
+// and against the tests' stand-ins only. Providers import neither each other nor verbs. Package
+// [github.com/rdmakit/rdmakit/verbs/recording] is for reports about devices that need no data path.
 package provider

@@ -61,6 +61,39 @@ func (t GIDType) String() string {
 	return name(int64(t), -1, "unknown", "IB", "RoCE v1", "RoCE v2")
 }
 
+// NodeType is enum ibv_node_type.
+type NodeType int32
+
+// The node types.
+const (
+	NodeTypeUnknown     NodeType = -1
+	NodeTypeCA          NodeType = 1
+	NodeTypeSwitch      NodeType = 2
+	NodeTypeRouter      NodeType = 3
+	NodeTypeRNIC        NodeType = 4
+	NodeTypeUSNIC       NodeType = 5
+	NodeTypeUSNICUDP    NodeType = 6
+	NodeTypeUnspecified NodeType = 7
+)
+
+// TransportType is enum ibv_transport_type.
+type TransportType int32
+
+// The transports. InfiniBand includes RoCE.
+const (
+	TransportTypeUnknown     TransportType = -1
+	TransportTypeInfiniBand  TransportType = 0
+	TransportTypeIWARP       TransportType = 1
+	TransportTypeUSNIC       TransportType = 2
+	TransportTypeUSNICUDP    TransportType = 3
+	TransportTypeUnspecified TransportType = 4
+)
+
+// String names the transport; a number without a name is printed in decimal.
+func (t TransportType) String() string {
+	return name(int64(t), -1, "unknown", "InfiniBand", "iWARP", "usNIC", "usNIC UDP", "unspecified")
+}
+
 // name returns the name of v; names[0] is the name of the value first.
 func name(v, first int64, names ...string) string {
 	if i := v - first; i >= 0 && i < int64(len(names)) {

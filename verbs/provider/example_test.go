@@ -20,6 +20,11 @@ type alias struct {
 // Name returns the name of the provider.
 func (alias) Name() string { return "alias" }
 
+// Devices lists the alias.
+func (a alias) Devices(context.Context) ([]provider.DeviceInfo, error) {
+	return []provider.DeviceInfo{{Name: a.name, Provider: "alias", Software: true}}, nil
+}
+
 // Open opens the device under its alias and rejects other names, so that the next provider is
 // tried.
 func (a alias) Open(ctx context.Context, name string) (provider.Device, error) {

@@ -33,12 +33,12 @@ type Library struct {
 
 // Device is everything that `ibv_devinfo -v` queries from one device.
 type Device struct {
-	Name      string        `json:"name"`              // ibv_get_device_name: mlx5_0
-	DevName   string        `json:"devName"`           // dev_name of struct ibv_device: uverbs0
-	GUID      ib.GUID       `json:"guid"`              // ibv_get_device_guid
-	NodeType  NodeType      `json:"nodeType"`          // node_type
-	Transport TransportType `json:"transport"`         // transport_type
-	BoardID   string        `json:"boardID,omitempty"` // file board_id of the device in sysfs; "" if there is none
+	Name      string                 `json:"name"`              // ibv_get_device_name: mlx5_0
+	DevName   string                 `json:"devName"`           // dev_name of struct ibv_device: uverbs0
+	GUID      ib.GUID                `json:"guid"`              // ibv_get_device_guid
+	NodeType  provider.NodeType      `json:"nodeType"`          // node_type
+	Transport provider.TransportType `json:"transport"`         // transport_type
+	BoardID   string                 `json:"boardID,omitempty"` // board_id in sysfs; "" if there is none
 	// NumCompVectors is num_comp_vectors of struct ibv_context; 0 unless the device was opened.
 	NumCompVectors int `json:"numCompVectors"`
 	// Attributes is nil unless the device was opened and the query succeeded.

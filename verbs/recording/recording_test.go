@@ -63,17 +63,6 @@ func TestQueryErrorIs(t *testing.T) {
 	}
 }
 
-func TestTransportNames(t *testing.T) {
-	for transport, want := range map[TransportType]string{
-		TransportTypeUnknown: "unknown", TransportTypeInfiniBand: "InfiniBand", TransportTypeUnspecified: "unspecified",
-		-2: "-2", 5: "5", math.MinInt32: "-2147483648",
-	} {
-		if got := transport.String(); got != want {
-			t.Errorf("TransportType(%d).String() = %q, want %q", int(transport), got, want)
-		}
-	}
-}
-
 // TestOldRecording checks that a recording from a version in which MTUs were codes is read, and
 // written back unchanged.
 func TestOldRecording(t *testing.T) {

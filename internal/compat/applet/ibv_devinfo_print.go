@@ -99,7 +99,7 @@ func guidText(g ib.GUID) string {
 }
 
 // transportText names enum ibv_transport_type.
-func transportText(t recording.TransportType) string {
+func transportText(t provider.TransportType) string {
 	return enumText(int64(t), "invalid transport", map[int64]string{
 		0: "InfiniBand", 1: "iWARP", 2: "usNIC", 3: "usNIC UDP", 4: "unspecified",
 	})
@@ -327,7 +327,7 @@ func (r *devinfo) portAttributes(d *recording.Device, port *recording.Port) {
 	r.portField("init_type_reply", "%d", a.InitTypeReply)
 	r.portField("active_width", "%s", widthText(int64(a.ActiveWidth)))
 	r.portField("active_speed", "%s", speedText(int64(a.ActiveSpeed)))
-	if d.Transport == recording.TransportTypeInfiniBand {
+	if d.Transport == provider.TransportTypeInfiniBand {
 		r.portField("phys_state", "%s", physStateText(int64(a.PhysState)))
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 	"github.com/rdmakit/rdmakit/inventory"
-	"github.com/rdmakit/rdmakit/verbs/recording"
+	"github.com/rdmakit/rdmakit/verbs/provider"
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
@@ -51,7 +51,7 @@ func (s *sysfsDevice) print() int {
 	}
 	transport := transportOf(d.NodeType)
 	s.printf("hca_id:\t%s\n", d.Name)
-	if transport != recording.TransportTypeUnknown {
+	if transport != provider.TransportTypeUnknown {
 		s.field("transport", "%s", transportText(transport))
 	} else {
 		s.omit("transport")
@@ -82,20 +82,20 @@ func (s *sysfsDevice) print() int {
 }
 
 // transportOf returns the transport that libibverbs derives from a node type.
-func transportOf(t inventory.NodeType) recording.TransportType {
+func transportOf(t inventory.NodeType) provider.TransportType {
 	switch t {
 	case inventory.NodeTypeCA, inventory.NodeTypeSwitch, inventory.NodeTypeRouter:
-		return recording.TransportTypeInfiniBand
+		return provider.TransportTypeInfiniBand
 	case inventory.NodeTypeRNIC:
-		return recording.TransportTypeIWARP
+		return provider.TransportTypeIWARP
 	case inventory.NodeTypeUSNIC:
-		return recording.TransportTypeUSNIC
+		return provider.TransportTypeUSNIC
 	case inventory.NodeTypeUSNICUDP:
-		return recording.TransportTypeUSNICUDP
+		return provider.TransportTypeUSNICUDP
 	case inventory.NodeTypeUnspecified:
-		return recording.TransportTypeUnspecified
+		return provider.TransportTypeUnspecified
 	}
-	return recording.TransportTypeUnknown
+	return provider.TransportTypeUnknown
 }
 
 func (s *sysfsDevice) guidLine(name string, guid *ib.GUID) {
@@ -133,7 +133,7 @@ func verboseDeviceLines() []string {
 		max_wq_type_rq packet_pacing_caps tag_matching num_comp_vectors`)
 }
 
-func (s *sysfsDevice) portFrom(p *inventory.Port, transport recording.TransportType) {
+func (s *sysfsDevice) portFrom(p *inventory.Port, transport provider.TransportType) {
 	s.printf("\t\tport:\t%d\n", p.Number)
 	if p.State != inventory.PortStateNoChange {
 		s.portField("state", "%s", stateText(int64(p.State)))
@@ -173,7 +173,7 @@ func (s *sysfsDevice) lidLine(name string, lid *ib.LID) {
 	s.portField(name, "%d", uint16(*lid))
 }
 
-func (s *sysfsDevice) verbosePort(p *inventory.Port, transport recording.TransportType) {
+func (s *sysfsDevice) verbosePort(p *inventory.Port, transport provider.TransportType) {
 	s.omit("max_msg_sz")
 	// On Ethernet the kernel reports a flag to libibverbs that sysfs doesn't show.
 	if p.CapMask != nil && p.LinkLayer == inventory.LinkLayerInfiniBand {
@@ -206,7 +206,7 @@ func (s *sysfsDevice) verbosePort(p *inventory.Port, transport recording.Transpo
 	} else {
 		s.omit("active_speed")
 	}
-	if transport == recording.TransportTypeInfiniBand {
+	if transport == provider.TransportTypeInfiniBand {
 		if p.PhysState != inventory.PhysStateUnknown {
 			s.portField("phys_state", "%s", physStateText(int64(p.PhysState)))
 		} else {

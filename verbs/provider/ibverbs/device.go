@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/rdmakit/rdmakit/verbs/provider"
 	"github.com/rdmakit/rdmakit/verbs/recording"
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
@@ -24,8 +25,8 @@ type Device struct {
 	Name      string
 	DevName   string // uverbs0: the file in /dev/infiniband
 	GUID      ib.GUID
-	NodeType  recording.NodeType
-	Transport recording.TransportType
+	NodeType  provider.NodeType
+	Transport provider.TransportType
 
 	library *Library
 	list    *DeviceList
@@ -77,7 +78,7 @@ func (l *Library) devices() (*DeviceList, int) {
 		d := peek[cDevice](addr)
 		device := &Device{
 			Name: text(d.Name[:]), DevName: text(d.DevName[:]),
-			NodeType: recording.NodeType(d.NodeType), Transport: recording.TransportType(d.TransportType),
+			NodeType: provider.NodeType(d.NodeType), Transport: provider.TransportType(d.TransportType),
 			library: l, list: list, addr: addr, sysfs: text(d.IBDevPath[:]),
 		}
 		guid, _ := l.sym.getDeviceGUID.CallErrno(addr)

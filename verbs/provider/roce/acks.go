@@ -120,7 +120,7 @@ func (qp *queuePair) completeSend(id uint64, op provider.SendOp, signaled bool, 
 	if status == provider.WCRetryExceeded {
 		wc.Cause = qp.req.unsent
 	}
-	if !qp.sendCQ.push(wc, &qp.unpolledSends) && qp.state != provider.QPStateError {
+	if !qp.sendCQ.push(wc, &qp.unpolledSends, false) && qp.state != provider.QPStateError {
 		qp.fail()
 	}
 }

@@ -2,6 +2,7 @@ package roce
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -11,8 +12,10 @@ import (
 
 // completionQueue is a ring of completions.
 type completionQueue struct {
-	e    *Engine
-	mode provider.WaitMode
+	e       *Engine
+	mode    provider.WaitMode
+	channel *channel // may be nil
+	id      uint64   // of the program
 	// wake holds one token while there may be completions to poll.
 	wake chan struct{}
 	done chan struct{} // closed by Close
@@ -20,6 +23,7 @@ type completionQueue struct {
 	mu      sync.Mutex
 	ring    []completion
 	head, n int
+	armed   armedFor
 	overrun bool
 	closed  bool
 	users   int // queue pairs that use this queue; guarded by e.mu
@@ -32,11 +36,14 @@ type completion struct {
 	unpolled *atomic.Int32
 }
 
-// push adds a completion. It reports false when the ring is full: the completion queue is then
-// in an error state, as with hardware.
-func (q *completionQueue) push(wc provider.WorkCompletion, unpolled *atomic.Int32) bool {
+// push adds a completion; solicited reports whether its sender has asked for an event, as a
+// completion with an error always does. push reports false when the ring is full: the completion
+// queue is then in an error state, as with hardware.
+func (q *completionQueue) push(wc provider.WorkCompletion, unpolled *atomic.Int32, solicited bool) bool {
 	q.mu.Lock()
 	ok := q.n < len(q.ring)
+	q.notify(solicited || wc.Status != provider.WCSuccess || !ok)
+	overrun := !ok && !q.overrun
 	if ok {
 		unpolled.Add(1)
 		q.ring[(q.head+q.n)%len(q.ring)] = completion{wc, unpolled}
@@ -46,6 +53,9 @@ func (q *completionQueue) push(wc provider.WorkCompletion, unpolled *atomic.Int3
 	}
 	q.mu.Unlock()
 	q.signal()
+	if overrun {
+		q.e.events.add(provider.Event{Type: provider.EventCQError, ID: q.id})
+	}
 	return ok
 }
 
@@ -88,11 +98,29 @@ func (q *completionQueue) ready() bool {
 	return q.n > 0 || q.overrun || q.closed
 }
 
+// Depth implements provider.CompletionQueue.
+func (q *completionQueue) Depth() int { return len(q.ring) }
+
 // Wait implements provider.CompletionQueue.
-func (q *completionQueue) Wait(ctx context.Context) error {
-	if q.ready() {
-		return nil
+func (q *completionQueue) Wait(ctx context.Context, wcs []provider.WorkCompletion) (n int, err error) {
+	switch {
+	case len(wcs) == 0:
+		return 0, errors.New("wait for completion: no room for one")
+	case q.channel != nil:
+		return 0, fmt.Errorf("wait for completion: the queue has a channel, which waits: %w", provider.ErrNotSupported)
 	}
+	for {
+		if n, err = q.Poll(wcs); n > 0 || err != nil {
+			return n, err
+		}
+		if err := q.wait(ctx); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// wait waits until Poll would return a completion or an error.
+func (q *completionQueue) wait(ctx context.Context) error {
 	if q.mode != provider.WaitEvent {
 		if done, err := q.e.spin(ctx, "completion", q.mode == provider.WaitBusy, q); done || err != nil {
 			return err
@@ -124,11 +152,17 @@ func (q *completionQueue) Close() error {
 		return fmt.Errorf("close completion queue: %d queue pairs: %w", q.users, provider.ErrBusy)
 	}
 	q.mu.Lock()
-	defer q.mu.Unlock()
-	if !q.closed {
-		q.closed = true
-		q.e.queues--
-		close(q.done)
+	first := !q.closed
+	q.closed = true
+	q.mu.Unlock()
+	if !first {
+		return nil
+	}
+	q.e.queues--
+	close(q.done)
+	if q.channel != nil {
+		q.channel.users--
+		q.channel.remove(q)
 	}
 	return nil
 }

@@ -128,7 +128,7 @@ func TestReceiverCloses(t *testing.T) {
 				}
 				done := make(chan error)
 				go func() { // the last message, and the end
-					err := y.cq.Wait(t.Context())
+					_, err := y.cq.Wait(t.Context(), make([]provider.WorkCompletion, 1))
 					_ = y.qp.Close()
 					done <- err
 				}()

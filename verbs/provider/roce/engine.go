@@ -63,6 +63,9 @@ type Engine struct {
 	domains int
 	queues  int
 
+	channels int
+	events   events
+
 	stats Stats // changed only by count and read only by Stats
 }
 
@@ -83,6 +86,7 @@ func New(cfg Config) (*Engine, error) {
 		qps:     map[ib.QPN]*queuePair{},
 		idents:  map[netip.Addr]*identification{},
 		regions: map[uint32]*region{},
+		events:  events{wake: make(chan struct{}, 1)},
 	}
 	if e.clock == nil {
 		e.clock = clock.System
@@ -96,6 +100,13 @@ func New(cfg Config) (*Engine, error) {
 
 // Name implements [provider.Device].
 func (e *Engine) Name() string { return e.name }
+
+// capabilities are those of every engine.
+const capabilities = provider.CapRC | provider.CapInline | provider.CapMemoryAddress | provider.CapWatch |
+	provider.CapChannel | provider.CapEvents
+
+// Capabilities implements [provider.Device].
+func (e *Engine) Capabilities() provider.Capabilities { return capabilities }
 
 // Attributes implements [provider.Device].
 func (e *Engine) Attributes() provider.DeviceAttributes {
@@ -170,14 +181,24 @@ func (e *Engine) CreateCQ(cfg provider.CQConfig) (provider.CompletionQueue, erro
 	if depth < 0 || depth > maxCQE {
 		return nil, fmt.Errorf("create completion queue of %s: depth %d is not in 1 to %d", e.name, depth, maxCQE)
 	}
+	if cfg.Timestamps {
+		return nil, fmt.Errorf("create completion queue of %s: timestamps: %w", e.name, provider.ErrNotSupported)
+	}
+	c, ok := cfg.Channel.(*channel)
+	if cfg.Channel != nil && (!ok || c.e != e) {
+		return nil, fmt.Errorf("create completion queue of %s: the channel belongs to another device", e.name)
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.closed {
+	if e.closed || c != nil && c.isClosed() {
 		return nil, fmt.Errorf("create completion queue of %s: %w", e.name, provider.ErrClosed)
 	}
 	e.queues++
+	if c != nil {
+		c.users++
+	}
 	return &completionQueue{
-		e: e, mode: cfg.Wait, ring: make([]completion, depth),
+		e: e, mode: cfg.Wait, channel: c, id: cfg.ID, ring: make([]completion, depth),
 		wake: make(chan struct{}, 1), done: make(chan struct{}),
 	}, nil
 }
@@ -189,10 +210,10 @@ func (e *Engine) Close() error {
 	case e.closed:
 		e.mu.Unlock()
 		return nil
-	case len(e.qps)+len(e.regions)+e.domains+e.queues > 0:
+	case len(e.qps)+len(e.regions)+e.domains+e.queues+e.channels > 0:
 		defer e.mu.Unlock()
-		return fmt.Errorf("close %s: %d queue pairs, %d regions, %d domains, %d completion queues: %w",
-			e.name, len(e.qps), len(e.regions), e.domains, e.queues, provider.ErrBusy)
+		return fmt.Errorf("close %s: %d queue pairs, %d regions, %d domains, %d completion queues, %d channels: %w",
+			e.name, len(e.qps), len(e.regions), e.domains, e.queues, e.channels, provider.ErrBusy)
 	}
 	e.closed = true
 	e.mu.Unlock()

@@ -273,9 +273,9 @@ func TestWaitersOfOneQueue(t *testing.T) {
 		errs := make(chan error, waiters)
 		for range waiters {
 			go func() {
-				err := a.cq.Wait(ctx)
-				if n, pollErr := a.cq.Poll(make([]provider.WorkCompletion, 1)); err == nil && n != 1 {
-					err = fmt.Errorf("woken for %d completions: %w", n, pollErr)
+				n, err := a.cq.Wait(ctx, make([]provider.WorkCompletion, 1))
+				if err == nil && n != 1 {
+					err = fmt.Errorf("woken for %d completions", n)
 				}
 				errs <- err
 			}()

@@ -83,7 +83,7 @@ func newVictim(t testing.TB) *victim {
 	v.side = with(t, e, 16, 64, provider.WaitEvent)
 	v.all = bytes.Repeat([]byte{canary}, victimSize+2*guard)
 	all := provider.AccessLocalWrite | provider.AccessRemoteRead | provider.AccessRemoteWrite
-	mr, err := v.pd.RegisterMemory(v.all[guard:guard+victimSize:guard+victimSize], all)
+	mr, err := v.pd.RegisterMemory(v.all[guard:guard+victimSize:guard+victimSize], provider.MemoryOptions{Access: all})
 	if err != nil {
 		t.Fatal(err)
 	}

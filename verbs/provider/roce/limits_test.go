@@ -100,7 +100,7 @@ func TestOverrunEndsConnection(t *testing.T) {
 		t.Fatal(err)
 	}
 	old := v.qp
-	v.qp, err = v.pd.CreateQP(provider.QPConfig{SendCQ: cq, RecvCQ: cq, MaxSendWR: 8})
+	v.qp, err = v.pd.CreateQP(provider.QPConfig{SendCQ: cq, RecvCQ: cq, Capacity: provider.QPCapacity{MaxSendWR: 8}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -293,7 +293,7 @@ func TestResumeAfterPolling(t *testing.T) {
 		}
 		v.also = append(v.also, cq)
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
-		if err := cq.Wait(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := cq.Wait(ctx, make([]provider.WorkCompletion, 1)); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("Wait = %v, want the end of the context", err)
 		}
 		cancel()

@@ -69,11 +69,12 @@ func with(t testing.TB, e *Engine, size, depth int, mode provider.WaitMode) *sid
 	if s.cq, err = e.CreateCQ(provider.CQConfig{Wait: mode}); err != nil {
 		t.Fatal(err)
 	}
-	if s.qp, err = s.pd.CreateQP(provider.QPConfig{SendCQ: s.cq, RecvCQ: s.cq, MaxSendWR: depth}); err != nil {
+	capacity := provider.QPCapacity{MaxSendWR: depth}
+	if s.qp, err = s.pd.CreateQP(provider.QPConfig{SendCQ: s.cq, RecvCQ: s.cq, Capacity: capacity}); err != nil {
 		t.Fatal(err)
 	}
 	all := provider.AccessLocalWrite | provider.AccessRemoteRead | provider.AccessRemoteWrite
-	if s.mr, err = s.pd.RegisterMemory(make([]byte, size), all); err != nil {
+	if s.mr, err = s.pd.RegisterMemory(make([]byte, size), provider.MemoryOptions{Access: all}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -128,12 +129,9 @@ func wait(t testing.TB, s *side, n int) []provider.WorkCompletion {
 	out := make([]provider.WorkCompletion, 0, n)
 	buf := make([]provider.WorkCompletion, n)
 	for len(out) < n {
-		if err := s.cq.Wait(ctx); err != nil {
-			t.Fatalf("%v after %d of %d completions; a %+v", err, len(out), n, s.e.Stats())
-		}
-		k, err := s.cq.Poll(buf[:n-len(out)])
+		k, err := s.cq.Wait(ctx, buf[:n-len(out)])
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("%v after %d of %d completions; a %+v", err, len(out), n, s.e.Stats())
 		}
 		out = append(out, buf[:k]...)
 	}

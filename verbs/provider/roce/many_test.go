@@ -27,15 +27,17 @@ func (s *side) another(t testing.TB, size, depth int) *side {
 		t.Fatal(err)
 	}
 	if n.qp, err = s.pd.CreateQP(provider.QPConfig{
-		SendCQ: n.cq, RecvCQ: n.receives, MaxSendWR: depth, MaxSegments: 4, MaxInline: 256,
+		SendCQ: n.cq, RecvCQ: n.receives, Capacity: provider.QPCapacity{
+			MaxSendWR: depth, MaxSendSegments: 4, MaxRecvSegments: 4, MaxInline: 256,
+		},
 	}); err != nil {
 		t.Fatal(err)
 	}
 	all := provider.AccessLocalWrite | provider.AccessRemoteRead | provider.AccessRemoteWrite
-	if n.mr, err = s.pd.RegisterMemory(make([]byte, size), all); err != nil {
+	if n.mr, err = s.pd.RegisterMemory(make([]byte, size), provider.MemoryOptions{Access: all}); err != nil {
 		t.Fatal(err)
 	}
-	if n.target, err = s.pd.RegisterMemory(make([]byte, size), all); err != nil {
+	if n.target, err = s.pd.RegisterMemory(make([]byte, size), provider.MemoryOptions{Access: all}); err != nil {
 		t.Fatal(err)
 	}
 	s.also = append(s.also, n.qp, n.mr, n.target, n.cq, n.receives)

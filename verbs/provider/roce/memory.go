@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -13,14 +14,15 @@ import (
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// region is a memory region. Its virtual address is random: peers never learn the address of the
-// memory in this process.
+// region is a memory region. Unless the program chooses it, its virtual address is random: peers
+// never learn the address of the memory in this process.
 type region struct {
 	e      *Engine
 	pd     *domain
 	key    uint32
 	addr   uint64
 	access provider.Access
+	length uint64
 
 	watched atomic.Bool   // a goroutine waits in WaitByte
 	wrote   chan struct{} // holds a token after a peer's write while watched
@@ -99,6 +101,9 @@ func (r *region) RKey() uint32 { return r.key }
 
 // Addr implements provider.MemoryRegion.
 func (r *region) Addr() uint64 { return r.addr }
+
+// Length implements provider.MemoryRegion.
+func (r *region) Length() uint64 { return r.length }
 
 // Bytes implements provider.MemoryRegion.
 func (r *region) Bytes() []byte {
@@ -184,16 +189,36 @@ type domain struct {
 	closed bool
 }
 
-// RegisterMemory implements provider.ProtectionDomain.
-func (d *domain) RegisterMemory(buf []byte, access provider.Access) (provider.MemoryRegion, error) {
-	const remoteWrites = provider.AccessRemoteWrite | provider.AccessRemoteAtomic
+// supportedAccess are the access flags that mean something to an engine.
+const supportedAccess = provider.AccessLocalWrite | provider.AccessRemoteWrite | provider.AccessRemoteRead |
+	provider.AccessRemoteAtomic | provider.AccessZeroBased
+
+func checkMemory(buf []byte, options provider.MemoryOptions) error {
+	access := options.Access
 	switch {
 	case len(buf) == 0:
-		return nil, fmt.Errorf("register memory: empty buffer")
-	case access&remoteWrites != 0 && access&provider.AccessLocalWrite == 0:
-		return nil, fmt.Errorf("register memory: remote write access requires local write access")
+		return errors.New("empty buffer")
+	case access.NeedsLocalWrite():
+		return errors.New("remote write access requires local write access")
+	case access.Required()&^supportedAccess != 0:
+		flags := uint32(access.Required() &^ supportedAccess)
+		return fmt.Errorf("access flags %#x: %w", flags, provider.ErrNotSupported)
+	case access&provider.AccessZeroBased != 0 && options.Address != 0:
+		return errors.New("an address and zero based access exclude each other")
+	case options.Address+uint64(len(buf)-1) < options.Address:
+		return fmt.Errorf("%d bytes at address %#x exceed the address space", len(buf), options.Address)
 	}
-	r := &region{e: d.e, pd: d, access: access, buf: buf, wrote: make(chan struct{}, 1)}
+	return nil
+}
+
+// RegisterMemory implements provider.ProtectionDomain.
+func (d *domain) RegisterMemory(buf []byte, options provider.MemoryOptions) (provider.MemoryRegion, error) {
+	if err := checkMemory(buf, options); err != nil {
+		return nil, fmt.Errorf("register memory: %w", err)
+	}
+	r := &region{
+		e: d.e, pd: d, access: options.Access, length: uint64(len(buf)), buf: buf, wrote: make(chan struct{}, 1),
+	}
 	d.e.mu.Lock()
 	defer d.e.mu.Unlock()
 	if d.closed || d.e.closed {
@@ -212,11 +237,17 @@ func (d *domain) RegisterMemory(buf []byte, access provider.Access) (provider.Me
 			break
 		}
 	}
-	page, err := d.e.random32()
-	if err != nil {
-		return nil, fmt.Errorf("register memory: %w", err)
+	switch {
+	case options.Access&provider.AccessZeroBased != 0: // r.addr is 0
+	case options.Address != 0:
+		r.addr = options.Address
+	default:
+		page, err := d.e.random32()
+		if err != nil {
+			return nil, fmt.Errorf("register memory: %w", err)
+		}
+		r.addr = 1<<46 | uint64(page)<<12
 	}
-	r.addr = 1<<46 | uint64(page)<<12
 	d.e.regions[r.key] = r
 	d.users++
 	return r, nil

@@ -37,7 +37,7 @@ func TestSendOverrunEndsConnection(t *testing.T) {
 		t.Fatal(err)
 	}
 	old := v.qp
-	v.qp, err = v.pd.CreateQP(provider.QPConfig{SendCQ: cq, RecvCQ: v.cq, MaxSendWR: 8})
+	v.qp, err = v.pd.CreateQP(provider.QPConfig{SendCQ: cq, RecvCQ: v.cq, Capacity: provider.QPCapacity{MaxSendWR: 8}})
 	if err != nil {
 		t.Fatal(err)
 	}

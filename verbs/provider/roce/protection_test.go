@@ -44,7 +44,7 @@ var remoteFaults = []struct {
 		if err != nil {
 			x.t.Fatal(err)
 		}
-		x.wr.RKey, x.wr.RemoteAddr = x.expose(pd, 0xff)
+		x.wr.RKey, x.wr.RemoteAddr = x.expose(pd, peersMayWrite|provider.AccessRemoteAtomic)
 		x.b.also = append(x.b.also, pd)
 	}},
 	{"region with no remote access", func(x *attempt) {
@@ -72,7 +72,7 @@ var remoteFaults = []struct {
 
 // expose registers another region of b and returns its key and address.
 func (x *attempt) expose(pd provider.ProtectionDomain, access provider.Access) (uint32, uint64) {
-	mr, err := pd.RegisterMemory(make([]byte, 1<<13), access)
+	mr, err := pd.RegisterMemory(make([]byte, 1<<13), provider.MemoryOptions{Access: access})
 	if err != nil {
 		x.t.Fatal(err)
 	}
@@ -246,7 +246,7 @@ func (s *side) guard(t *testing.T) *[]byte {
 		var err error
 		at := (1 + 2*i) * size
 		if *mr, err = s.pd.RegisterMemory(all[at:at+size:at+size],
-			provider.AccessLocalWrite|provider.AccessRemoteRead|provider.AccessRemoteWrite); err != nil {
+			provider.MemoryOptions{Access: peersMayWrite}); err != nil {
 			t.Fatal(err)
 		}
 		s.also = append(s.also, *mr)
@@ -265,7 +265,7 @@ func TestOrderBeforeLocalFault(t *testing.T) {
 		base, other, _ := lossy(t, packetnet.Faults{Delay: time.Microsecond}, 1<<12, 16)
 		a, b := base.another(t, 1<<12, 16), other.another(t, 1<<12, 16)
 		connect(t, a, b, ib.MTU1024)
-		gone, err := a.pd.RegisterMemory(make([]byte, 2000), 0)
+		gone, err := a.pd.RegisterMemory(make([]byte, 2000), provider.MemoryOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -295,7 +295,7 @@ func TestOrderBeforeLocalFault(t *testing.T) {
 func TestProtectionAtPosting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		base, other, _ := lossy(t, packetnet.Faults{}, 1<<12, 16)
-		readOnly, err := base.pd.RegisterMemory(make([]byte, 100), 0)
+		readOnly, err := base.pd.RegisterMemory(make([]byte, 100), provider.MemoryOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -303,11 +303,12 @@ func TestProtectionAtPosting(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		foreign, err := pd.RegisterMemory(make([]byte, 100), provider.AccessLocalWrite)
+		foreign, err := pd.RegisterMemory(make([]byte, 100), provider.MemoryOptions{Access: provider.AccessLocalWrite})
 		if err != nil {
 			t.Fatal(err)
 		}
-		closed, err := base.pd.RegisterMemory(make([]byte, 100), provider.AccessLocalWrite)
+		writable := provider.MemoryOptions{Access: provider.AccessLocalWrite}
+		closed, err := base.pd.RegisterMemory(make([]byte, 100), writable)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -337,3 +338,5 @@ func TestProtectionAtPosting(t *testing.T) {
 		}
 	})
 }
+
+const peersMayWrite = provider.AccessLocalWrite | provider.AccessRemoteRead | provider.AccessRemoteWrite

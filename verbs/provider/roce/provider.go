@@ -68,14 +68,21 @@ func (p Provider) Open(_ context.Context, name string) (provider.Device, error) 
 	return New(Config{Name: name, Conn: conn, Addr: addr, MTU: mtu})
 }
 
-// Names returns the devices that [Provider.Open] may open, one for each network device that is up
-// and has an address: in the order of the system, the loopback device last.
-func (Provider) Names() ([]string, error) {
+// Devices implements [provider.Provider]: one engine for each network device that is up and has an
+// address, in the order of the system, the loopback device last.
+func (Provider) Devices(context.Context) ([]provider.DeviceInfo, error) {
 	list, err := netdevs()
 	if err != nil {
 		return nil, err
 	}
-	return names(list), nil
+	var out []provider.DeviceInfo
+	for _, name := range names(list) {
+		out = append(out, provider.DeviceInfo{
+			Name: name, Provider: Provider{}.Name(), NodeType: provider.NodeTypeCA,
+			Transport: provider.TransportTypeInfiniBand, Software: true, Capabilities: capabilities,
+		})
+	}
+	return out, nil
 }
 
 func names(list []netdev) []string {

@@ -1,6 +1,7 @@
 package roce
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -20,7 +21,7 @@ type queuePair struct {
 	pd             *domain
 	qpn            ib.QPN
 	signalAll      bool
-	maxInline      int
+	capacity       provider.QPCapacity
 	sendCQ, recvCQ *completionQueue
 	removed        bool // guarded by e.mu
 
@@ -39,6 +40,7 @@ type queuePair struct {
 	timer      clock.Timer
 	scheduled  bool // in e.work
 	ackPending bool // in e.delayedAcks
+	connected  bool // a packet has come in state RTR
 	closed     bool
 }
 
@@ -57,18 +59,18 @@ func (d *domain) newQP(cfg provider.QPConfig) (*queuePair, error) {
 	switch {
 	case cfg.Type != provider.QPTypeRC:
 		return nil, fmt.Errorf("type %v: %w", cfg.Type, provider.ErrNotSupported)
+	case cfg.SRQ != nil:
+		return nil, fmt.Errorf("shared receive queue: %w", provider.ErrNotSupported)
 	case !ok1 || !ok2 || sendCQ.e != d.e || recvCQ.e != d.e:
 		return nil, errors.New("send or receive completion queue is missing or belongs to another device")
 	}
-	sends, recvs, segments, err := depths(cfg)
+	c, err := grant(cfg.Capacity)
 	if err != nil {
 		return nil, err
 	}
-	qp := &queuePair{
-		e: d.e, pd: d, signalAll: cfg.SignalAll, maxInline: cfg.MaxInline, sendCQ: sendCQ, recvCQ: recvCQ,
-	}
-	qp.req.init(sends, segments)
-	qp.resp.init(recvs, segments)
+	qp := &queuePair{e: d.e, pd: d, signalAll: cfg.SignalAll, capacity: c, sendCQ: sendCQ, recvCQ: recvCQ}
+	qp.req.init(c.MaxSendWR, c.MaxSendSegments)
+	qp.resp.init(c.MaxRecvWR, c.MaxRecvSegments)
 	qp.timer = d.e.clock.AfterFunc(time.Hour, qp.expired)
 	qp.timer.Stop()
 	d.e.mu.Lock()
@@ -95,25 +97,48 @@ func (d *domain) newQP(cfg provider.QPConfig) (*queuePair, error) {
 	return qp, nil
 }
 
-func depths(cfg provider.QPConfig) (sends, recvs, segments int, err error) {
-	pick := func(name string, given, defaultValue, most int) int {
-		if given < 0 || given > most {
-			err = errors.Join(err, fmt.Errorf("%s %d is not in 1 to %d", name, given, most))
+// grant returns the capacity of a queue pair: what is wanted, with defaults for 0.
+func grant(c provider.QPCapacity) (provider.QPCapacity, error) {
+	var errs []error
+	for _, l := range []struct {
+		name            string
+		value           *int
+		byDefault, most int
+	}{
+		{"depth of the send queue", &c.MaxSendWR, defaultDepth, maxDepth},
+		{"depth of the receive queue", &c.MaxRecvWR, defaultDepth, maxDepth},
+		{"segments of a send request", &c.MaxSendSegments, 1, maxSegments},
+		{"segments of a receive request", &c.MaxRecvSegments, 1, maxSegments},
+		{"inline bytes", &c.MaxInline, 0, maxInline},
+	} {
+		if *l.value < 0 || *l.value > l.most {
+			errs = append(errs, fmt.Errorf("%s %d is not in 1 to %d", l.name, *l.value, l.most))
 		}
-		if given == 0 {
-			return defaultValue
-		}
-		return given
+		*l.value = cmp.Or(*l.value, l.byDefault)
 	}
-	sends = pick("depth of the send queue", cfg.MaxSendWR, defaultDepth, maxDepth)
-	recvs = pick("depth of the receive queue", cfg.MaxRecvWR, defaultDepth, maxDepth)
-	segments = pick("segments of a request", cfg.MaxSegments, 1, maxSegments)
-	pick("inline bytes", cfg.MaxInline, 0, maxInline)
-	return sends, recvs, segments, err
+	return c, errors.Join(errs...)
 }
 
 // QPN implements provider.QueuePair.
 func (qp *queuePair) QPN() ib.QPN { return qp.qpn }
+
+// Type implements provider.QueuePair.
+func (qp *queuePair) Type() provider.QPType { return provider.QPTypeRC }
+
+// Capacity implements provider.QueuePair.
+func (qp *queuePair) Capacity() provider.QPCapacity { return qp.capacity }
+
+// Query implements provider.QueuePair.
+func (qp *queuePair) Query() (provider.QPAttributes, error) {
+	qp.mu.Lock()
+	defer qp.mu.Unlock()
+	if qp.closed {
+		return provider.QPAttributes{}, fmt.Errorf("query qp %v: %w", qp.qpn, provider.ErrClosed)
+	}
+	attr := qp.attr
+	attr.State = qp.state
+	return attr, nil
+}
 
 // State implements provider.QueuePair.
 func (qp *queuePair) State() provider.QPState {
@@ -218,7 +243,7 @@ func (qp *queuePair) reset() {
 	qp.timer.Stop()
 	qp.req.clear()
 	qp.resp.clear()
-	qp.attr = provider.QPAttributes{}
+	qp.attr, qp.connected = provider.QPAttributes{}, false
 }
 
 // fail moves the queue pair to ERR: queued requests complete with status flushed.
@@ -283,6 +308,10 @@ func (qp *queuePair) handlePacket(p *ib.Packet) {
 			qp.handleResponse(p)
 		}
 	default:
+		if qp.state == provider.QPStateRTR && !qp.connected {
+			qp.connected = true
+			qp.e.events.add(provider.Event{Type: provider.EventConnected, QPN: qp.qpn})
+		}
 		qp.handleRequest(p)
 	}
 }

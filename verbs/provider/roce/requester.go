@@ -158,9 +158,9 @@ func (qp *queuePair) enqueue(wr *provider.SendRequest) error {
 	}
 	s.segments = append(s.segments[:0], wr.Segments...)
 	s.request = *wr
-	s.request.Segments = s.segments
+	s.request.Segments, s.request.Data = s.segments, nil
 	s.length, s.received = length, 0
-	s.inline = s.inline[:0]
+	s.inline = append(s.inline[:0], wr.Data...)
 	if wr.Flags&provider.SendInline != 0 {
 		for i, seg := range wr.Segments {
 			r, _ := seg.Region.(*region)
@@ -196,8 +196,15 @@ func (qp *queuePair) checkSegments(wr *provider.SendRequest) (int, error) {
 	if length > maxMessage {
 		return 0, fmt.Errorf("%d bytes, at most %d", length, maxMessage)
 	}
-	if wr.Flags&provider.SendInline != 0 && (length > qp.maxInline || wr.Op == provider.SendOpRead) {
-		return 0, fmt.Errorf("%d bytes inline, at most %d, and not supported for READ", length, qp.maxInline)
+	if wr.Data != nil {
+		if length > 0 || len(wr.Segments) > 0 {
+			return 0, errors.New("segments and Data exclude each other")
+		}
+		length = len(wr.Data)
+	}
+	inline := wr.Data != nil || wr.Flags&provider.SendInline != 0
+	if most := qp.capacity.MaxInline; inline && (length > most || wr.Op == provider.SendOpRead) {
+		return 0, fmt.Errorf("%d bytes inline, at most %d, and not supported for READ", length, most)
 	}
 	return length, nil
 }

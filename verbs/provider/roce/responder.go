@@ -109,7 +109,7 @@ func (qp *queuePair) enqueueReceive(wr *provider.ReceiveRequest) error {
 	case int(r.tail-r.head)+int(qp.unpolledReceives.Load()) >= len(r.ring):
 		return provider.ErrQueueFull
 	case qp.state == provider.QPStateError:
-		qp.completeReceive(provider.WorkCompletion{ID: wr.ID, Status: provider.WCFlushed})
+		qp.completeReceive(provider.WorkCompletion{ID: wr.ID, Status: provider.WCFlushed}, false)
 		return nil
 	}
 	e := r.at(r.tail)
@@ -137,10 +137,11 @@ func (qp *queuePair) checkReceive(wr *provider.ReceiveRequest) (length int, err 
 	return length, nil
 }
 
-// completeReceive adds an entry to the completion queue.
-func (qp *queuePair) completeReceive(wc provider.WorkCompletion) {
+// completeReceive adds an entry to the completion queue; solicited reports whether the sender has
+// asked for an event.
+func (qp *queuePair) completeReceive(wc provider.WorkCompletion, solicited bool) {
 	wc.QPN = qp.qpn
-	if !qp.recvCQ.push(wc, &qp.unpolledReceives) && qp.state != provider.QPStateError {
+	if !qp.recvCQ.push(wc, &qp.unpolledReceives, solicited) && qp.state != provider.QPStateError {
 		qp.fail()
 	}
 }
@@ -150,7 +151,7 @@ func (qp *queuePair) flushReceives() {
 	for r.head != r.tail {
 		id := r.at(r.head).id
 		r.head++
-		qp.completeReceive(provider.WorkCompletion{ID: id, Status: provider.WCFlushed, Op: provider.WCReceive})
+		qp.completeReceive(provider.WorkCompletion{ID: id, Status: provider.WCFlushed, Op: provider.WCReceive}, false)
 	}
 	r.jobCount, r.replays, r.ackDue, r.message = 0, 0, false, message{}
 	if !fatal(r.pendingNAK) { // a fatal NAK is still sent: it reports why the connection failed
@@ -286,35 +287,36 @@ func (qp *queuePair) receiveSend(p *ib.Packet, first, last bool) ib.Syndrome {
 	}
 	e := r.at(r.head)
 	if r.message.got+len(p.Payload) > e.length {
-		qp.endReceive(provider.WorkCompletion{Status: provider.WCLocalLengthError})
+		qp.endReceive(provider.WorkCompletion{Status: provider.WCLocalLengthError}, false)
 		return ib.SyndromeNAKInvalidRequest
 	}
 	if !scatter(e.segments, r.message.got, p.Payload) {
-		qp.endReceive(provider.WorkCompletion{Status: provider.WCLocalProtection})
+		qp.endReceive(provider.WorkCompletion{Status: provider.WCLocalProtection}, false)
 		return ib.SyndromeNAKRemoteError
 	}
 	r.message.got += len(p.Payload)
 	if last {
 		wc := provider.WorkCompletion{Op: provider.WCReceive, Bytes: uint32(r.message.got)}
-		wc.Immediate, wc.HasImmediate = immediate(p)
-		qp.endReceive(wc)
+		wc.Immediate, wc.Flags = immediate(p)
+		qp.endReceive(wc, p.BTH.Solicited)
 	}
 	return ok
 }
 
-func immediate(p *ib.Packet) ([4]byte, bool) {
+// immediate returns the immediate data of a packet and, if it has any, the flag that says so.
+func immediate(p *ib.Packet) ([4]byte, provider.WCFlags) {
 	if p.BTH.Opcode.Layout()&ib.LayoutImmDt == 0 {
-		return [4]byte{}, false
+		return [4]byte{}, 0
 	}
-	return p.ImmDt, true
+	return p.ImmDt, provider.WCImmediate
 }
 
 // endReceive completes the oldest receive request with wc.
-func (qp *queuePair) endReceive(wc provider.WorkCompletion) {
+func (qp *queuePair) endReceive(wc provider.WorkCompletion, solicited bool) {
 	r := &qp.resp
 	wc.ID = r.at(r.head).id
 	r.head++
-	qp.completeReceive(wc)
+	qp.completeReceive(wc, solicited)
 }
 
 // receiveWrite writes the payload of a WRITE packet to its memory region.
@@ -341,7 +343,7 @@ func (qp *queuePair) receiveWrite(p *ib.Packet, first, last bool) ib.Syndrome {
 	case m.kind != writeMessage, size > m.left, last && size != m.left:
 		return ib.SyndromeNAKInvalidRequest
 	}
-	_, notify := immediate(p)
+	notify := p.BTH.Opcode.Layout()&ib.LayoutImmDt != 0
 	if notify && r.head == r.tail {
 		if first {
 			*m = message{}
@@ -356,8 +358,8 @@ func (qp *queuePair) receiveWrite(p *ib.Packet, first, last bool) ib.Syndrome {
 	m.got += size
 	if notify {
 		qp.endReceive(provider.WorkCompletion{
-			Op: provider.WCReceiveWrite, Bytes: uint32(m.got), HasImmediate: true, Immediate: p.ImmDt,
-		})
+			Op: provider.WCReceiveWrite, Bytes: uint32(m.got), Flags: provider.WCImmediate, Immediate: p.ImmDt,
+		}, p.BTH.Solicited)
 	}
 	return ok
 }
@@ -458,6 +460,7 @@ func (qp *queuePair) answer(mayDelay bool) {
 		if fatal(code) {
 			qp.tx.flush()
 			qp.fail()
+			qp.e.events.add(provider.Event{Type: failEvent(code), QPN: qp.qpn})
 		}
 	case r.ackDue && mayDelay:
 		qp.delayAck()

@@ -151,7 +151,7 @@ func (s *soaker) receive(wr *provider.SendRequest, target, length int) *provider
 		return nil
 	}
 	if wr.Op != provider.SendOpSend {
-		want.HasImmediate, want.Immediate = true, wr.Immediate
+		want.Flags, want.Immediate = provider.WCImmediate, wr.Immediate
 	}
 	s.expected = append(s.expected, want)
 	if s.r.IntN(64) == 0 {
@@ -169,13 +169,10 @@ func (s *soaker) postReceive(rr provider.ReceiveRequest) {
 
 // completions waits for completions and checks them.
 func (s *soaker) completions(ctx context.Context) {
-	if err := s.own.cq.Wait(ctx); err != nil {
+	n, err := s.own.cq.Wait(ctx, s.wcs[:])
+	if err != nil {
 		s.t.Errorf("after %d operations: %v; %+v", s.done, err, s.own.e.Stats())
 		return
-	}
-	n, err := s.own.cq.Poll(s.wcs[:])
-	if err != nil {
-		s.t.Error(err)
 	}
 	for i := range n {
 		wc := &s.wcs[i]

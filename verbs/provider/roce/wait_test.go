@@ -60,7 +60,11 @@ func TestWaitEnds(t *testing.T) {
 			cause := errors.New("enough")
 			ctx, cancel := context.WithTimeoutCause(t.Context(), 5*time.Millisecond, cause)
 			defer cancel()
-			if err := s.cq.Wait(ctx); !errors.Is(err, cause) {
+			var wcs [1]provider.WorkCompletion
+			if _, err := s.cq.Wait(ctx, nil); err == nil {
+				t.Error("Wait without room for a completion = nil")
+			}
+			if _, err := s.cq.Wait(ctx, wcs[:]); !errors.Is(err, cause) {
 				t.Errorf("Wait = %v, want %v", err, cause)
 			}
 			watcher, ok := s.mr.(provider.MemoryWatcher)
@@ -78,11 +82,14 @@ func TestWaitEnds(t *testing.T) {
 				t.Fatal(err)
 			}
 			woken := make(chan error)
-			go func() { woken <- cq.Wait(t.Context()) }()
+			go func() {
+				_, err := cq.Wait(t.Context(), make([]provider.WorkCompletion, 1))
+				woken <- err
+			}()
 			time.Sleep(time.Millisecond)
 			_ = cq.Close()
-			if err := <-woken; err != nil {
-				t.Errorf("Wait on a queue that was closed = %v", err)
+			if err := <-woken; !errors.Is(err, provider.ErrClosed) {
+				t.Errorf("Wait on a queue that was closed = %v, want ErrClosed", err)
 			}
 			if _, err := cq.Poll(make([]provider.WorkCompletion, 1)); !errors.Is(err, provider.ErrClosed) {
 				t.Errorf("Poll = %v, want ErrClosed", err)
@@ -124,10 +131,8 @@ func TestNoAllocations(t *testing.T) {
 						if _, err := a.qp.PostSend(wrs); err != nil {
 							t.Fatal(err)
 						}
-						for take(t, a, wcs) == 0 {
-							if err := a.cq.Wait(ctx); err != nil {
-								t.Fatal(err)
-							}
+						if n, err := a.cq.Wait(ctx, wcs); n != 1 || err != nil || wcs[0].Err() != nil {
+							t.Fatal(n, err, wcs[0].Err())
 						}
 						take(t, b, wcs)
 					})

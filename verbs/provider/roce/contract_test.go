@@ -1,0 +1,529 @@
+package roce
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rdmakit/rdmakit/internal/sim/packetnet"
+	"github.com/rdmakit/rdmakit/verbs/provider"
+	"github.com/rdmakit/rdmakit/wire/ib"
+)
+
+// implements reports whether v implements I.
+func implements[I any](v any) bool { _, ok := v.(I); return ok }
+
+// TestCapabilities checks that the engine announces exactly the optional features that it has.
+func TestCapabilities(t *testing.T) {
+	v := newVictim(t)
+	got := v.e.Capabilities()
+	for _, c := range []struct {
+		capability provider.Capabilities
+		has        bool
+	}{
+		{provider.CapWindow1, implements[provider.WindowAllocator](v.pd)},
+		{provider.CapSRQ, implements[provider.SRQCreator](v.pd)},
+		{provider.CapUD, implements[provider.AddressHandleCreator](v.pd)},
+		{provider.CapRegisterAddress, implements[provider.AddressRegistrar](v.pd)},
+		{provider.CapDMABuf, implements[provider.DMABufRegistrar](v.pd)},
+		{provider.CapWatch, implements[provider.MemoryWatcher](v.mr)},
+		{provider.CapChannel, implements[provider.ChannelCreator](v.e)},
+		{provider.CapEvents, implements[provider.EventSource](v.e)},
+		{provider.CapConnector, implements[provider.Connector](v.e)},
+		{provider.CapInline, true},
+		{provider.CapRC, true},
+	} {
+		if got.Has(c.capability) != c.has {
+			t.Errorf("capability %v = %t, want %t", c.capability, !c.has, c.has)
+		}
+	}
+	for _, qpType := range []provider.QPType{provider.QPTypeUC, provider.QPTypeUD} {
+		_, err := v.pd.CreateQP(provider.QPConfig{Type: qpType, SendCQ: v.cq, RecvCQ: v.cq})
+		if has := got.Has(provider.CapUC) || got.Has(provider.CapUD); has || !errors.Is(err, provider.ErrNotSupported) {
+			t.Errorf("CreateQP of type %v = %v, announced %t", qpType, err, has)
+		}
+	}
+	if _, err := v.e.CreateCQ(provider.CQConfig{Timestamps: true}); !errors.Is(err, provider.ErrNotSupported) {
+		t.Errorf("CreateCQ with timestamps = %v, want ErrNotSupported", err)
+	}
+	if _, err := v.pd.CreateQP(provider.QPConfig{SendCQ: v.cq, RecvCQ: v.cq, SRQ: foreignSRQ{}}); !errors.Is(
+		err, provider.ErrNotSupported) {
+		t.Errorf("CreateQP with a shared receive queue = %v, want ErrNotSupported", err)
+	}
+}
+
+type foreignSRQ struct{ provider.SharedReceiveQueue }
+
+// TestDevices checks that the list contains an engine for the loopback device, as the last one.
+func TestDevices(t *testing.T) {
+	list, err := Provider{}.Devices(t.Context())
+	if err != nil || len(list) == 0 {
+		t.Fatalf("Devices = %v, %v", list, err)
+	}
+	want := provider.DeviceInfo{
+		Name: "roce@lo", Provider: "roce", NodeType: provider.NodeTypeCA, Transport: provider.TransportTypeInfiniBand,
+		Software: true, Capabilities: capabilities,
+	}
+	if last := list[len(list)-1]; last != want {
+		t.Errorf("last device = %+v, want %+v", last, want)
+	}
+}
+
+// TestMemoryOptions checks flags and addresses that are accepted and rejected.
+func TestMemoryOptions(t *testing.T) {
+	v := newVictim(t)
+	const write = provider.AccessLocalWrite | provider.AccessRemoteWrite
+	for _, tt := range []struct {
+		name    string
+		options provider.MemoryOptions
+		addr    uint64 // of the region, if it matters
+		want    string // part of the error; "" is none
+	}{
+		{"plain", provider.MemoryOptions{Access: write}, 0, ""},
+		{"relaxed ordering is a hint", provider.MemoryOptions{Access: write | provider.AccessRelaxedOrdering}, 0, ""},
+		{"address", provider.MemoryOptions{Access: write, Address: 0x7f00}, 0x7f00, ""},
+		{"highest address", provider.MemoryOptions{Address: ^uint64(0) - 15}, ^uint64(0) - 15, ""},
+		{"zero based", provider.MemoryOptions{Access: write | provider.AccessZeroBased}, 0, ""},
+		{"beyond the address space", provider.MemoryOptions{Address: ^uint64(0) - 14}, 0, "exceed the address space"},
+		{"both", provider.MemoryOptions{Access: provider.AccessZeroBased, Address: 1}, 0, "exclude each other"},
+		{"no local write", provider.MemoryOptions{Access: provider.AccessRemoteWrite}, 0, "requires local write"},
+		{"windows without local write", provider.MemoryOptions{Access: provider.AccessWindowBind}, 0, "requires local"},
+		{"on demand", provider.MemoryOptions{Access: provider.AccessOnDemand}, 0, "0x40: unsupported"},
+		{"unknown flag", provider.MemoryOptions{Access: 1 << 31}, 0, "unsupported"},
+	} {
+		mr, err := v.pd.RegisterMemory(make([]byte, 16), tt.options)
+		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: RegisterMemory = %v, want %q", tt.name, err, tt.want)
+		}
+		if err != nil {
+			continue
+		}
+		zero := tt.options.Access&provider.AccessZeroBased != 0
+		if (tt.addr != 0 || zero) && mr.Addr() != tt.addr || mr.Length() != 16 {
+			t.Errorf("%s: %d bytes at %#x, want 16 at %#x", tt.name, mr.Length(), mr.Addr(), tt.addr)
+		}
+		_ = mr.Close()
+	}
+}
+
+// TestChosenAddress checks that a peer writes to the addresses that the program chose.
+func TestChosenAddress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, _ := lossy(t, packetnet.Faults{Delay: time.Microsecond}, 64, 8)
+		for _, o := range []provider.MemoryOptions{
+			{Access: peersMayWrite | provider.AccessZeroBased}, {Access: peersMayWrite, Address: ^uint64(0) - 63},
+		} {
+			mr, err := b.pd.RegisterMemory(make([]byte, 64), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a.mr.Bytes()[0] = 0x5a
+			if _, err := a.qp.PostSend([]provider.SendRequest{{
+				Op: provider.SendOpWrite, Flags: provider.SendSignaled, RKey: mr.RKey(), RemoteAddr: o.Address + 63,
+				Segments: []provider.Segment{{Region: a.mr, Length: 1}},
+			}}); err != nil {
+				t.Fatal(err)
+			}
+			if wc := wait(t, a, 1)[0]; wc.Err() != nil || memory(b, mr)[63] != 0x5a {
+				t.Errorf("address %#x: %v, byte %#x", o.Address, wc.Err(), memory(b, mr)[63])
+			}
+			_ = mr.Close()
+		}
+	})
+}
+
+// TestData checks requests whose message is plain bytes.
+func TestData(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, _ := lossy(t, packetnet.Faults{Delay: time.Microsecond}, 64, 8)
+		qp, err := a.pd.CreateQP(provider.QPConfig{
+			SendCQ: a.cq, RecvCQ: a.cq, Capacity: provider.QPCapacity{MaxInline: 16},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = a.qp.Close()
+		a.qp = qp
+		connect(t, a, b, ib.MTU256)
+		data := []byte("sixteen bytes ok")
+		whole := provider.ReceiveRequest{Segments: []provider.Segment{{Region: b.mr, Offset: 32, Length: 32}}}
+		if _, err := b.qp.PostReceive([]provider.ReceiveRequest{whole, whole}); err != nil {
+			t.Fatal(err)
+		}
+		for _, wr := range []provider.SendRequest{
+			{Op: provider.SendOpWrite, Data: data, RKey: b.mr.RKey(), RemoteAddr: b.mr.Addr()},
+			{Op: provider.SendOpSend, Data: data},
+			{Op: provider.SendOpSend, Data: []byte{}},
+		} {
+			wr.Flags = provider.SendSignaled
+			if _, err := a.qp.PostSend([]provider.SendRequest{wr}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		clear(data) // copied when posting
+		wait(t, a, 3)
+		want := "sixteen bytes ok"
+		if got := memory(b, b.mr); string(got[:16]) != want || string(got[32:48]) != want {
+			t.Errorf("memory = %q", got)
+		}
+		for i, wc := range wait(t, b, 2) {
+			if wc.Err() != nil || wc.Bytes != []uint32{16, 0}[i] {
+				t.Errorf("receive %d: %v, %d bytes", i, wc.Err(), wc.Bytes)
+			}
+		}
+		one := []provider.Segment{{Region: a.mr, Length: 1}}
+		for _, tt := range []struct {
+			wr   provider.SendRequest
+			want string
+		}{
+			{provider.SendRequest{Op: provider.SendOpSend, Data: make([]byte, 17)}, "17 bytes inline, at most 16"},
+			{provider.SendRequest{Op: provider.SendOpSend, Data: data, Segments: one}, "exclude each other"},
+			{provider.SendRequest{Op: provider.SendOpRead, Data: data}, "not supported for READ"},
+			{provider.SendRequest{Op: provider.SendOpSendInvalidate, Data: data}, "SEND with invalidate: unsupported"},
+		} {
+			_, err := a.qp.PostSend([]provider.SendRequest{tt.wr})
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("PostSend = %v, want %q", err, tt.want)
+			}
+		}
+	})
+}
+
+// TestQuery checks what a queue pair reports of itself.
+func TestQuery(t *testing.T) {
+	v := newVictim(t)
+	attr, err := v.qp.Query()
+	if err != nil || attr.State != provider.QPStateRTS || attr.DestQPN != 77 || attr.SendPSN != 200 ||
+		attr.PathMTU != ib.MTU1024 || attr.Mask&provider.QPAttrPath == 0 || attr.Mask&provider.QPAttrQKey != 0 {
+		t.Errorf("Query = %+v, %v", attr, err)
+	}
+	want := provider.QPCapacity{MaxSendWR: 64, MaxRecvWR: defaultDepth, MaxSendSegments: 1, MaxRecvSegments: 1}
+	if got := v.qp.Capacity(); got != want || v.qp.Type() != provider.QPTypeRC {
+		t.Errorf("Capacity = %+v, want %+v", got, want)
+	}
+	if err := v.qp.Modify(provider.QPAttributes{State: provider.QPStateReset}); err != nil {
+		t.Fatal(err)
+	}
+	if attr, _ := v.qp.Query(); attr != (provider.QPAttributes{}) {
+		t.Errorf("Query after RESET = %+v", attr)
+	}
+	_ = v.qp.Close()
+	if _, err := v.qp.Query(); !errors.Is(err, provider.ErrClosed) {
+		t.Errorf("Query after Close = %v, want ErrClosed", err)
+	}
+	_, err = v.pd.CreateQP(provider.QPConfig{
+		SendCQ: v.cq, RecvCQ: v.cq,
+		Capacity: provider.QPCapacity{MaxSendSegments: 33, MaxRecvSegments: -1, MaxInline: 1025},
+	})
+	for _, part := range []string{"send request 33", "receive request -1", "inline bytes 1025"} {
+		if err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("CreateQP = %v, want %q", err, part)
+		}
+	}
+}
+
+// channelPair is a channel with two queues: one for sends, one for receives.
+type channelPair struct {
+	*victim
+	c           provider.CompletionChannel
+	sends, recv provider.CompletionQueue
+}
+
+func newChannelPair(t *testing.T) *channelPair {
+	t.Helper()
+	p := &channelPair{victim: newVictim(t)}
+	var err error
+	if p.c, err = p.e.CreateChannel(); err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range []*provider.CompletionQueue{&p.sends, &p.recv} {
+		if *q, err = p.e.CreateCQ(provider.CQConfig{Channel: p.c}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = p.qp.Close()
+	if p.qp, err = p.pd.CreateQP(provider.QPConfig{SendCQ: p.sends, RecvCQ: p.recv}); err != nil {
+		t.Fatal(err)
+	}
+	p.connect(t)
+	p.also = append([]interface{ Close() error }{p.qp}, p.also...)
+	p.also = append(p.also, p.sends, p.recv, p.c)
+	return p
+}
+
+// next returns the queue of the next event, or nil if there is none.
+func (p *channelPair) next(t *testing.T) provider.CompletionQueue {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	q, err := p.c.Wait(ctx)
+	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatal(err)
+	}
+	return q
+}
+
+// TestChannel checks for which completions an armed queue has an event.
+func TestChannel(t *testing.T) {
+	p := newChannelPair(t)
+	arm := func(solicited bool) {
+		t.Helper()
+		if err := p.recv.Arm(solicited); err != nil {
+			t.Fatal(err)
+		}
+	}
+	send := func(psn ib.PSN, solicited bool) { // from the peer
+		data := sendOnly(psn)
+		if solicited {
+			data[1] |= 0x80
+		}
+		p.take(data)
+	}
+	expect := func(what string, want provider.CompletionQueue) {
+		t.Helper()
+		if got := p.next(t); got != want {
+			t.Errorf("%s: event of %v, want %v", what, got, want)
+		}
+	}
+	send(100, true)
+	expect("not armed", nil)
+	arm(false)
+	expect("the completion came before", nil)
+	send(101, false)
+	expect("armed", p.recv)
+	send(102, true)
+	expect("armed once", nil)
+	arm(true)
+	send(103, false)
+	expect("not solicited", nil)
+	arm(false) // wider than before
+	arm(true)  // and stays so
+	if _, err := p.recv.Poll(make([]provider.WorkCompletion, 8)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.qp.PostReceive([]provider.ReceiveRequest{{}, {}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.sends.Arm(true); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.qp.Modify(provider.QPAttributes{State: provider.QPStateError}); err != nil {
+		t.Fatal(err)
+	}
+	expect("a flushed send counts as solicited", p.sends)
+	expect("flushed receives", p.recv)
+	expect("no more", nil)
+}
+
+// TestChannelErrors checks wrong uses of channels, and the end of objects.
+func TestChannelErrors(t *testing.T) {
+	p := newChannelPair(t)
+	other := newVictim(t)
+	var wcs [1]provider.WorkCompletion
+	if _, err := p.recv.Wait(t.Context(), wcs[:]); !errors.Is(err, provider.ErrNotSupported) {
+		t.Errorf("Wait on a queue of a channel = %v, want ErrNotSupported", err)
+	}
+	if err := p.cq.Arm(false); !errors.Is(err, provider.ErrNotSupported) {
+		t.Errorf("Arm without a channel = %v, want ErrNotSupported", err)
+	}
+	if _, err := other.e.CreateCQ(provider.CQConfig{Channel: p.c}); err == nil {
+		t.Error("CreateCQ with a channel of another device = nil")
+	}
+	if err := p.c.Close(); !errors.Is(err, provider.ErrBusy) {
+		t.Errorf("Close = %v, want ErrBusy", err)
+	}
+	if err := p.e.Close(); !errors.Is(err, provider.ErrBusy) || !strings.Contains(err.Error(), "1 channels") {
+		t.Errorf("Close of the device = %v, want ErrBusy and the channel", err)
+	}
+	for _, q := range []provider.CompletionQueue{p.sends, p.recv} {
+		if err := q.Arm(false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := p.qp.PostReceive([]provider.ReceiveRequest{{}}); err != nil {
+		t.Fatal(err)
+	}
+	_ = p.qp.Modify(provider.QPAttributes{State: provider.QPStateError})
+	_, _ = p.qp.PostSend([]provider.SendRequest{{}})
+	_ = p.qp.Close()
+	_ = p.recv.Close() // its event is pending
+	if err := p.recv.Arm(false); !errors.Is(err, provider.ErrClosed) {
+		t.Errorf("Arm after Close = %v, want ErrClosed", err)
+	}
+	if got := p.next(t); got != p.sends {
+		t.Errorf("event of %v, want only that of the queue that is open", got)
+	}
+	if got := p.next(t); got != nil {
+		t.Errorf("event of %v, want none", got)
+	}
+	_ = p.sends.Close()
+	ended := make(chan error)
+	go func() { _, err := p.c.Wait(t.Context()); ended <- err }()
+	if err := p.c.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-ended; !errors.Is(err, provider.ErrClosed) {
+		t.Errorf("Wait on a closed channel = %v, want ErrClosed", err)
+	}
+	if _, err := p.e.CreateCQ(provider.CQConfig{Channel: p.c}); !errors.Is(err, provider.ErrClosed) {
+		t.Errorf("CreateCQ with a closed channel = %v, want ErrClosed", err)
+	}
+}
+
+// TestChannelWaiters checks that events of several queues wake as many goroutines.
+func TestChannelWaiters(t *testing.T) {
+	p := newChannelPair(t)
+	got := make(chan provider.CompletionQueue, 2)
+	for range 2 {
+		go func() { q, _ := p.c.Wait(t.Context()); got <- q }()
+	}
+	for _, q := range []provider.CompletionQueue{p.sends, p.recv} {
+		if err := q.Arm(false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = p.qp.Modify(provider.QPAttributes{State: provider.QPStateError})
+	_, _ = p.qp.PostSend([]provider.SendRequest{{}})
+	if a, b := <-got, <-got; a == b || a == nil || b == nil {
+		t.Errorf("events of %v and %v, want both queues", a, b)
+	}
+}
+
+// events returns the types of the events that nobody has taken.
+func (v *victim) events(t *testing.T) (out []provider.EventType) {
+	t.Helper()
+	for {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		e, err := v.e.NextEvent(ctx)
+		cancel()
+		if errors.Is(err, context.DeadlineExceeded) {
+			return out
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Type != provider.EventCQError && e.QPN != v.qp.QPN() {
+			t.Errorf("%v of queue pair %v, want %v", e.Type, e.QPN, v.qp.QPN())
+		}
+		out = append(out, e.Type)
+	}
+}
+
+// TestEvents checks the events of queue pairs.
+func TestEvents(t *testing.T) {
+	v := newVictim(t)
+	write := func(rkey uint32) []byte {
+		p := ib.Packet{
+			BTH:     ib.BTH{Opcode: ib.OpcodeRCWriteOnly, PKey: ib.PKeyDefault, PSN: 100, AckReq: true},
+			RETH:    ib.RETH{VirtualAddress: v.target.Addr(), RKey: rkey, DMALength: 4},
+			Payload: make([]byte, 4),
+		}
+		return p.Append(nil)
+	}
+	invalid := sendOnly(100)
+	invalid[0] = byte(ib.OpcodeRCSendMiddle)
+	for _, tt := range []struct {
+		name   string
+		packet []byte
+		want   []provider.EventType
+	}{
+		{"sound", write(v.target.RKey()), nil},
+		{"wrong key", write(v.target.RKey() + 1), []provider.EventType{provider.EventQPAccessError}},
+		{"middle of nothing", invalid, []provider.EventType{provider.EventQPRequestError}},
+	} {
+		v.connect(t)
+		v.take(tt.packet)
+		if got := v.events(t); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: events %v, want %v", tt.name, got, tt.want)
+		}
+	}
+	if failEvent(ib.SyndromeNAKRemoteError) != provider.EventQPFatal {
+		t.Error("a remote operation error is no EventQPFatal")
+	}
+}
+
+// TestConnectedEvent checks that the first packet in RTR is reported once.
+func TestConnectedEvent(t *testing.T) {
+	v := newVictim(t)
+	v.connect(t)
+	attr, _ := v.qp.Query()
+	for _, state := range []provider.QPState{provider.QPStateReset, provider.QPStateInit, provider.QPStateRTR} {
+		attr.State = state
+		if err := modify(v.qp, attr); err != nil {
+			t.Fatal(err)
+		}
+	}
+	room := provider.ReceiveRequest{Segments: []provider.Segment{{Region: v.target, Length: 8}}}
+	if _, err := v.qp.PostReceive([]provider.ReceiveRequest{room, room}); err != nil {
+		t.Fatal(err)
+	}
+	v.take(sendOnly(100), sendOnly(101))
+	if got := v.events(t); !slices.Equal(got, []provider.EventType{provider.EventConnected}) {
+		t.Errorf("events %v, want one of the connection", got)
+	}
+}
+
+// TestOverrunEvent checks that a queue that overruns is reported once, with its ID.
+func TestOverrunEvent(t *testing.T) {
+	v := newVictim(t)
+	cq, err := v.e.CreateCQ(provider.CQConfig{Depth: 1, ID: 42})
+	if err != nil {
+		t.Fatal(err)
+	}
+	qp, err := v.pd.CreateQP(provider.QPConfig{SendCQ: cq, RecvCQ: cq})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.also = append([]interface{ Close() error }{qp, cq}, v.also...)
+	if cq.Depth() != 1 {
+		t.Errorf("Depth = %d, want 1", cq.Depth())
+	}
+	_ = qp.Modify(provider.QPAttributes{State: provider.QPStateError})
+	_, _ = qp.PostSend([]provider.SendRequest{{}, {}, {}})
+	e, err := v.e.NextEvent(t.Context())
+	if err != nil || e != (provider.Event{Type: provider.EventCQError, ID: 42}) {
+		t.Errorf("event = %+v, %v, want the overrun of queue 42", e, err)
+	}
+	if got := v.events(t); len(got) != 0 {
+		t.Errorf("events %v, want no more", got)
+	}
+}
+
+// TestLostEvents checks that events that nobody takes are dropped and counted.
+func TestLostEvents(t *testing.T) {
+	s := events{wake: make(chan struct{}, 1)}
+	for i := range maxEvents + 5 {
+		s.add(provider.Event{ID: uint64(i)})
+	}
+	for i := range maxEvents {
+		if e, ok := s.next(); !ok || e.ID != uint64(i) || e.Lost != 0 {
+			t.Fatalf("event %d = %+v, %t", i, e, ok)
+		}
+	}
+	if _, ok := s.next(); ok {
+		t.Error("more events than the limit")
+	}
+	s.add(provider.Event{ID: 9})
+	if e, ok := s.next(); !ok || e.Lost != 5 || e.ID != 9 {
+		t.Errorf("next event = %+v, %t, want 5 lost before it", e, ok)
+	}
+}
+
+// TestEventsEnd checks that closing the engine ends a wait for events.
+func TestEventsEnd(t *testing.T) {
+	v := newVictim(t)
+	e, err := New(Config{Name: "roce@10.0.0.9", Conn: &sink{done: make(chan struct{})}, Addr: v.e.addr})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error)
+	go func() { _, err := e.NextEvent(t.Context()); ended <- err }()
+	_ = e.Close()
+	if err := <-ended; !errors.Is(err, provider.ErrClosed) {
+		t.Errorf("NextEvent = %v, want ErrClosed", err)
+	}
+}
