@@ -137,24 +137,33 @@ func newSender(t *testing.T) *sender {
 		conn: &sink{done: make(chan struct{}), record: true}, peer: ib.GIDFromAddr(netip.MustParseAddr("10.0.0.2")),
 	}
 	ip := netip.MustParseAddr("10.0.0.1")
-	e, err := New(Config{Name: "roce@10.0.0.1", Conn: v.conn, Addr: ip, MTU: ib.MTU1024, Clock: c})
+	e, err := New(Config{Name: "roce@10.0.0.1", Conn: v.conn, Addr: ip, MTU: ib.MTU4096, Clock: c})
 	if err != nil {
 		t.Fatal(err)
 	}
 	v.side = with(t, e, 1<<20, 64, provider.WaitEvent)
 	v.target = v.mr
+	s := &sender{victim: v, clock: c, psn: 200}
+	s.reconnect(t, ib.MTU1024)
+	return s
+}
+
+// reconnect connects the queue pair again, with a path MTU.
+func (s *sender) reconnect(t *testing.T, mtu ib.MTU) {
+	t.Helper()
 	attr := provider.QPAttributes{
-		Mask: ^provider.QPMask(0), Access: 0xff, Path: provider.Path{DGID: v.peer}, PathMTU: ib.MTU1024, DestQPN: 77,
+		Mask: ^provider.QPMask(0), Access: 0xff, Path: provider.Path{DGID: s.peer}, PathMTU: mtu, DestQPN: 77,
 		ReceivePSN: 100, SendPSN: 200, MaxDestReadAtomic: 4, MaxReadAtomic: 4, MinRNRTimer: 12, Timeout: 14,
 		RetryCount: 7, RNRRetry: 7,
 	}
-	for _, state := range []provider.QPState{provider.QPStateInit, provider.QPStateRTR, provider.QPStateRTS} {
+	for _, state := range []provider.QPState{
+		provider.QPStateReset, provider.QPStateInit, provider.QPStateRTR, provider.QPStateRTS,
+	} {
 		attr.State = state
-		if err := modify(v.qp, attr); err != nil {
+		if err := modify(s.qp, attr); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return &sender{victim: v, clock: c, psn: 200}
 }
 
 // write posts a WRITE of a number of packets.
@@ -165,6 +174,52 @@ func (s *sender) write(t *testing.T, packets int) {
 		Segments: []provider.Segment{{Region: s.mr, Length: packets * 1024}},
 	}}); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestSegmentsOfWrites checks that the packets of a WRITE are messages of their own, each with its
+// part of the memory, all but the last of one length and so in one segmented send; and that a WRITE
+// with immediate data and a SEND, whose end the receiver must know, are one message, as is a WRITE
+// in small packets.
+func TestSegmentsOfWrites(t *testing.T) {
+	s := newSender(t)
+	const mtu, addr = 2048, 0x7000
+	s.reconnect(t, mtu)
+	post := func(op provider.SendOp, length int) []ib.Packet {
+		t.Helper()
+		s.conn.entries = nil
+		if _, err := s.qp.PostSend([]provider.SendRequest{{
+			Op: op, RKey: 9, RemoteAddr: addr, Segments: []provider.Segment{{Region: s.mr, Length: length}},
+		}}); err != nil {
+			t.Fatal(err)
+		}
+		return s.requests(t)
+	}
+	got := post(provider.SendOpWrite, 4*mtu+100)
+	if len(got) != 5 || len(s.conn.entries) != 1 {
+		t.Fatalf("%d packets in %d sends, want 5 in one", len(got), len(s.conn.entries))
+	}
+	for i, p := range got {
+		want := ib.RETH{VirtualAddress: addr + uint64(i*mtu), RKey: 9, DMALength: mtu}
+		if i == 4 {
+			want.DMALength = 100
+		}
+		if p.BTH.Opcode != ib.OpcodeRCWriteOnly || p.RETH != want || p.BTH.AckReq != (i == 4) {
+			t.Errorf("packet %d = %v %+v, acknowledgement requested %t; want WRITE ONLY %+v",
+				i, p.BTH.Opcode, p.RETH, p.BTH.AckReq, want)
+		}
+	}
+	got = post(provider.SendOpWriteImmediate, 3*mtu)
+	if len(got) != 3 || got[0].BTH.Opcode != ib.OpcodeRCWriteFirst || got[1].BTH.Opcode != ib.OpcodeRCWriteMiddle ||
+		got[2].BTH.Opcode != ib.OpcodeRCWriteLastImmediate || got[0].RETH.DMALength != 3*mtu {
+		t.Errorf("WRITE with immediate = %+v", got)
+	}
+	if got = post(provider.SendOpSend, 2*mtu); len(got) != 2 || got[1].BTH.Opcode != ib.OpcodeRCSendLast {
+		t.Errorf("SEND = %+v", got)
+	}
+	s.reconnect(t, ib.MTU1024)
+	if got = post(provider.SendOpWrite, 2048); len(got) != 2 || got[0].BTH.Opcode != ib.OpcodeRCWriteFirst {
+		t.Errorf("WRITE in packets of 1024 bytes = %+v", got)
 	}
 }
 

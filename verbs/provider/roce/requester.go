@@ -62,7 +62,8 @@ type sendEntry struct {
 	length   int
 	first    ib.PSN
 	packets  int
-	received int // packets of the READ response
+	split    bool // see splitMTU
+	received int  // packets of the READ response
 }
 
 func (s *sendEntry) last() ib.PSN { return s.first.Add(s.packets - 1) }
@@ -173,6 +174,7 @@ func (qp *queuePair) enqueue(wr *provider.SendRequest) error {
 	mtu := int(qp.attr.PathMTU)
 	s.first = r.post
 	s.packets = max(1, (length+mtu-1)/mtu)
+	s.split = wr.Op == provider.SendOpWrite && mtu >= int(splitMTU)
 	r.post = r.post.Add(s.packets)
 	r.tail++
 	return nil
@@ -308,7 +310,7 @@ func (qp *queuePair) sendMessage(s *sendEntry, n int) (int, bool) {
 		k := r.offset + i
 		size := min(mtu, s.length-k*mtu)
 		last := k == s.packets-1
-		p.BTH = qp.header(messageOpcode(s.request.Op, k == 0, last), r.psn, size)
+		p.BTH = qp.header(s.opcode(k), r.psn, size)
 		r.sinceAckReq++
 		if last || r.sinceAckReq >= ackReqEvery || r.window-r.psn.Sub(r.acked) == 1 {
 			p.BTH.AckReq = true
@@ -316,6 +318,10 @@ func (qp *queuePair) sendMessage(s *sendEntry, n int) (int, bool) {
 		}
 		p.BTH.Solicited = last && s.request.Flags&provider.SendSolicited != 0
 		p.RETH = ib.RETH{VirtualAddress: s.request.RemoteAddr, RKey: s.request.RKey, DMALength: uint32(s.length)}
+		if s.split {
+			p.RETH.VirtualAddress += uint64(k * mtu)
+			p.RETH.DMALength = uint32(size)
+		}
 		p.ImmDt = s.request.Immediate
 		data, ok := s.appendTo(qp.tx.begin(&p, size), k*mtu, size)
 		if !ok {
@@ -333,6 +339,21 @@ func (qp *queuePair) header(op ib.Opcode, psn ib.PSN, payload int) ib.BTH {
 	return ib.BTH{
 		Opcode: op, MigReq: true, PadCount: ib.PadFor(payload), PKey: ib.PKeyDefault, DestQP: qp.attr.DestQPN, PSN: psn,
 	}
+}
+
+// splitMTU is the smallest path MTU with which the packets of a WRITE without immediate data are
+// messages of their own, each for its part of the memory (WRITE ONLY). FIRST would be longer than
+// the others and could not be in one segmented send with them; the receiver can't tell the
+// difference, since a WRITE makes no completion there. With smaller packets the 16 bytes that each
+// is longer, and the lookup of the region for each, cost more than the additional send.
+const splitMTU = ib.MTU2048
+
+// opcode returns the opcode of packet k.
+func (s *sendEntry) opcode(k int) ib.Opcode {
+	if s.split {
+		return ib.OpcodeRCWriteOnly
+	}
+	return messageOpcode(s.request.Op, k == 0, k == s.packets-1)
 }
 
 // messageOpcode returns the opcode of a packet of a message.
