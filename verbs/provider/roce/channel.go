@@ -90,6 +90,7 @@ func (c *channel) Wait(ctx context.Context) (provider.CompletionQueue, error) {
 		if q, err := c.next(); err != nil || q != nil {
 			return q, err
 		}
+		c.e.delayedAcks.send()
 		select {
 		case <-c.wake:
 		case <-c.done:

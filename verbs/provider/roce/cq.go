@@ -68,7 +68,14 @@ func (q *completionQueue) signal() {
 }
 
 // Poll implements provider.CompletionQueue.
-func (q *completionQueue) Poll(wcs []provider.WorkCompletion) (int, error) {
+func (q *completionQueue) Poll(wcs []provider.WorkCompletion) (n int, err error) {
+	if n, err = q.take(wcs); n == 0 {
+		q.e.delayedAcks.send()
+	}
+	return n, err
+}
+
+func (q *completionQueue) take(wcs []provider.WorkCompletion) (int, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	n := min(len(wcs), q.n)

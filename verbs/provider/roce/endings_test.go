@@ -1,6 +1,7 @@
 package roce
 
 import (
+	"context"
 	"errors"
 	"net/netip"
 	"os"
@@ -307,5 +308,67 @@ func TestCongestionNotification(t *testing.T) {
 	}
 	if s := v.e.Stats(); s.CNPs != 11 || s.Malformed != 0 {
 		t.Errorf("%d CNPs and %d malformed packets, want 11 and 0", s.CNPs, s.Malformed)
+	}
+}
+
+// TestDelayedForTheAnswer checks that the acknowledgement of a message that completes a receive
+// request waits for what the program does next, whatever that is, and that of a WRITE, for which no
+// program wakes, doesn't.
+func TestDelayedForTheAnswer(t *testing.T) {
+	var wcs [8]provider.WorkCompletion
+	next := map[string]func(p *channelPair){
+		"PostSend": func(p *channelPair) {
+			if _, err := p.qp.PostSend([]provider.SendRequest{{Op: provider.SendOpSend}}); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"Poll of an empty queue": func(p *channelPair) {
+			if n, err := p.recv.Poll(wcs[:]); n != 1 || err != nil {
+				t.Fatal(n, err)
+			}
+			if got := p.conn.responses(t); len(got) != 0 {
+				t.Errorf("%d acknowledgements after the first Poll, want none", len(got))
+			}
+			if n, err := p.recv.Poll(wcs[:]); n != 0 || err != nil {
+				t.Fatal(n, err)
+			}
+		},
+		"Wait on another queue": func(p *channelPair) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+			defer cancel()
+			_, _ = p.cq.Wait(ctx, wcs[:])
+		},
+		"Wait on a channel": func(p *channelPair) { p.next(t) },
+		"nothing":           func(p *channelPair) { p.clock.Advance(maxAckDelay) },
+	}
+	for name, f := range next {
+		t.Run(name, func(t *testing.T) {
+			p := newChannelPair(t)
+			p.conn.record = true
+			p.takeOnly(sendOnly(100))
+			if got := p.conn.responses(t); len(got) != 0 {
+				t.Fatalf("%d acknowledgements at once, want a delayed one", len(got))
+			}
+			f(p)
+			if got := p.conn.responses(t); len(got) != 1 || got[0].BTH.PSN != 100 || !got[0].AETH.Syndrome.IsACK() {
+				t.Errorf("acknowledgements = %+v, want one of PSN 100", got)
+			}
+		})
+	}
+	v := newVictim(t)
+	v.conn.record = true
+	write := ib.Packet{
+		BTH:     ib.BTH{Opcode: ib.OpcodeRCWriteOnly, PKey: ib.PKeyDefault, PSN: 100, AckReq: true},
+		RETH:    ib.RETH{VirtualAddress: v.target.Addr(), RKey: v.target.RKey(), DMALength: 4},
+		Payload: make([]byte, 4),
+	}
+	v.takeOnly(write.Append(nil))
+	if got := v.conn.responses(t); len(got) != 1 {
+		t.Errorf("%d acknowledgements of a WRITE, want one at once", len(got))
+	}
+	v.takeOnly(sendOnly(101))
+	v.takeOnly(sendOnly(102)) // by the completion of the burst before, it isn't delayed twice
+	if got := v.conn.responses(t); len(got) != 0 {
+		t.Errorf("%d acknowledgements at once, want a delayed one", len(got))
 	}
 }

@@ -338,7 +338,8 @@ func (b *burst) finish() {
 	if b.qp == nil {
 		return
 	}
-	b.qp.flushBurst(b.polled)
+	b.qp.flushBurst(b.polled || b.qp.resp.completed)
+	b.qp.resp.completed = false
 	b.qp.mu.Unlock()
 	b.qp = nil
 }

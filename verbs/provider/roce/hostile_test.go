@@ -60,9 +60,10 @@ func (s *sink) Write(list []udpio.Outbound) ([]udpio.Outbound, error) {
 // a larger buffer whose other bytes are checked.
 type victim struct {
 	*side
-	conn *sink
-	peer ib.GID
-	all  []byte // the whole buffer that contains the region
+	clock *clock.Manual
+	conn  *sink
+	peer  ib.GID
+	all   []byte // the whole buffer that contains the region
 }
 
 const (
@@ -76,7 +77,8 @@ func newVictim(t testing.TB) *victim {
 	v := &victim{conn: &sink{done: make(chan struct{})}, peer: ib.GIDFromAddr(netip.MustParseAddr("10.0.0.2"))}
 	ip := netip.MustParseAddr("10.0.0.1")
 	// On a clock that stands still no timer sends anything beside the test.
-	e, err := New(Config{Name: "roce@10.0.0.1", Conn: v.conn, Addr: ip, MTU: ib.MTU4096, Clock: &clock.Manual{}})
+	v.clock = &clock.Manual{}
+	e, err := New(Config{Name: "roce@10.0.0.1", Conn: v.conn, Addr: ip, MTU: ib.MTU4096, Clock: v.clock})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +137,13 @@ func drain(cq provider.CompletionQueue) {
 
 // take passes packets to the engine as one batch, each with a valid ICRC and from the peer's
 // address.
-func (v *victim) take(packets ...[]byte) { v.pass(v.e.handler, packets) }
+func (v *victim) take(packets ...[]byte) {
+	v.takeOnly(packets...)
+	v.e.delayedAcks.send()
+}
+
+// takeOnly passes packets to the engine as the receiver does.
+func (v *victim) takeOnly(packets ...[]byte) { v.pass(v.e.handler, packets) }
 
 // takePolled passes packets to the engine as a waiting goroutine of the program does.
 func (v *victim) takePolled(packets ...[]byte) { v.pass(v.e.pollHandler, packets) }

@@ -126,15 +126,14 @@ func TestOverrunEndsConnection(t *testing.T) {
 // sender is an engine on a manual clock with a connected queue pair whose packets are recorded.
 type sender struct {
 	*victim
-	clock *clock.Manual
-	psn   ib.PSN
+	psn ib.PSN
 }
 
 func newSender(t *testing.T) *sender {
 	t.Helper()
 	c := &clock.Manual{}
 	v := &victim{
-		conn: &sink{done: make(chan struct{}), record: true}, peer: ib.GIDFromAddr(netip.MustParseAddr("10.0.0.2")),
+		clock: c, conn: &sink{done: make(chan struct{}), record: true}, peer: ib.GIDFromAddr(netip.MustParseAddr("10.0.0.2")),
 	}
 	ip := netip.MustParseAddr("10.0.0.1")
 	e, err := New(Config{Name: "roce@10.0.0.1", Conn: v.conn, Addr: ip, MTU: ib.MTU4096, Clock: c})
@@ -143,7 +142,7 @@ func newSender(t *testing.T) *sender {
 	}
 	v.side = with(t, e, 1<<20, 64, provider.WaitEvent)
 	v.target = v.mr
-	s := &sender{victim: v, clock: c, psn: 200}
+	s := &sender{victim: v, psn: 200}
 	s.reconnect(t, ib.MTU1024)
 	return s
 }

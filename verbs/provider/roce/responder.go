@@ -18,6 +18,7 @@ type responder struct {
 	nakSent    bool        // a NAK was sent for the gap before expected
 	early      ib.PSN      // the highest PSN that was dropped since the pending NAK was queued
 	ackDue     bool        // an acknowledgement is to be sent
+	completed  bool        // a receive request has completed in this burst
 	pendingNAK ib.Syndrome // to be sent after the responses to all earlier requests; 0 is none
 	message    message
 
@@ -316,6 +317,7 @@ func (qp *queuePair) endReceive(wc provider.WorkCompletion, solicited bool) {
 	r := &qp.resp
 	wc.ID = r.at(r.head).id
 	r.head++
+	r.completed = true
 	qp.completeReceive(wc, solicited)
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rdmakit/rdmakit/internal/edge/clock"
@@ -56,10 +57,13 @@ func waitError(ctx context.Context, what string) error {
 }
 
 // delayedAcks lists the queue pairs with a delayed acknowledgement. If a waiting goroutine of the
-// program received the request, the acknowledgement is delayed, since the program usually posts a
-// send request next: the acknowledgement is then sent together with it, after its packets. It is
-// sent by the next PostSend, by the next goroutine that polls, or after maxAckDelay.
+// program received the request, or if the request completes a receive request, for which the
+// program wakes, the acknowledgement is delayed, since the program usually posts a send request
+// next: the acknowledgement is then sent together with it, after its packets, and wakes the peer
+// once instead of twice. It is sent by the next PostSend, by the next call that waits or finds
+// nothing to poll, or after maxAckDelay.
 type delayedAcks struct {
+	some  atomic.Bool // list may not be empty
 	mu    sync.Mutex
 	list  []*queuePair // queue pairs with ackPending, each once
 	spare []*queuePair // reused for the next list
@@ -87,6 +91,7 @@ func (qp *queuePair) delayAck() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.list = append(d.list, qp)
+	d.some.Store(true)
 	if !d.armed {
 		d.armed = true
 		d.timer.Reset(maxAckDelay)
@@ -103,7 +108,11 @@ func (d *delayedAcks) expired() {
 
 // send sends all delayed acknowledgements. The caller must not hold a lock of the engine.
 func (d *delayedAcks) send() {
+	if !d.some.Load() {
+		return
+	}
 	d.mu.Lock()
+	d.some.Store(false)
 	if len(d.list) == 0 {
 		d.mu.Unlock()
 		return
