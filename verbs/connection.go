@@ -8,14 +8,54 @@ import (
 )
 
 // ConnectOptions are what one end of a connection asks for in [Device.Dial] and
-// [ConnectionRequest.Accept].
+// [ConnectionRequest.Accept]. RetryCount, RNRRetry and Timeout have the defaults of
+// [ConnectConfig], with RetryNone and TimeoutInfinite.
 type ConnectOptions = provider.ConnectOptions
 
 // RejectedError is the error of a connection that the peer has refused.
 type RejectedError = provider.RejectedError
 
+// withDefaults returns the options for a provider.
+func withDefaults(o ConnectOptions) ConnectOptions {
+	o.RetryCount = orDefault(o.RetryCount, defaultRetries)
+	o.RNRRetry = orDefault(o.RNRRetry, defaultRetries)
+	o.Timeout = orDefault(o.Timeout, defaultTimeout)
+	return o
+}
+
 // Connection is a connection that [Device.Dial] or [ConnectionRequest.Accept] has established.
-type Connection = provider.Connection
+// Close it before its queue pair.
+type Connection struct {
+	impl provider.Connection
+}
+
+func connectionOf(c provider.Connection, err error) (*Connection, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &Connection{c}, nil
+}
+
+// Local returns the address of this end.
+func (c *Connection) Local() netip.AddrPort { return c.impl.Local() }
+
+// Remote returns the peer's address.
+func (c *Connection) Remote() netip.AddrPort { return c.impl.Remote() }
+
+// Options returns what the peer sent with its answer, such as private data; empty at the accepting
+// end.
+func (c *Connection) Options() ConnectOptions { return c.impl.Options() }
+
+// Done returns a channel that is closed when the connection has ended, for whatever reason: the
+// queue pair is then in ERR.
+func (c *Connection) Done() <-chan struct{} { return c.impl.Done() }
+
+// Err returns nil before Done is closed, then the reason: io.EOF if the peer has disconnected,
+// [ErrClosed] after Close.
+func (c *Connection) Err() error { return c.impl.Err() }
+
+// Close disconnects (C twin: rdma_disconnect).
+func (c *Connection) Close() error { return c.impl.Close() }
 
 // Listen waits for connections to an address of the device, where it establishes connections
 // itself: iWARP, and the communication manager of InfiniBand and RoCE; port 0 chooses one (C twins:
@@ -33,18 +73,18 @@ func (d *Device) Listen(ctx context.Context, addr netip.AddrPort) (*Listener, er
 	return &Listener{impl}, nil
 }
 
-// Dial connects qp, in state RESET or INIT, to the listener at addr. When it returns, the queue
-// pair is in RTS (C twins: rdma_resolve_addr, rdma_resolve_route, rdma_connect). If the peer
-// rejects the connection, the error is a [RejectedError]; without [CapConnector] it matches
-// [ErrNotSupported].
+// Dial connects qp to the listener at addr. The queue pair is in RESET, or in INIT if the program
+// has posted receive requests, as it must on iWARP. When Dial returns, the queue pair is in RTS (C
+// twins: rdma_resolve_addr, rdma_resolve_route, rdma_connect). If the peer rejects the connection,
+// the error is a [RejectedError]; without [CapConnector] it matches [ErrNotSupported].
 func (d *Device) Dial(
 	ctx context.Context, qp *QueuePair, addr netip.AddrPort, options ConnectOptions,
-) (Connection, error) {
+) (*Connection, error) {
 	c, ok := d.impl.(provider.Connector)
 	if !ok {
 		return nil, unsupported("dial", d)
 	}
-	return c.Dial(ctx, qp.impl, addr, options)
+	return connectionOf(c.Dial(ctx, qp.impl, addr, withDefaults(options)))
 }
 
 // Listener accepts connections. Create one with [Device.Listen].
@@ -76,13 +116,19 @@ type ConnectionRequest struct {
 // Remote returns the peer's address.
 func (r *ConnectionRequest) Remote() netip.AddrPort { return r.impl.Remote() }
 
-// PrivateData returns what the peer's program has sent.
-func (r *ConnectionRequest) PrivateData() []byte { return r.impl.PrivateData() }
+// Local returns the address that the peer has connected to.
+func (r *ConnectionRequest) Local() netip.AddrPort { return r.impl.Local() }
+
+// Options returns what the peer asks for, such as its private data; its ReadAtomic is the most that
+// Accept may choose for DestReadAtomic, and the reverse.
+func (r *ConnectionRequest) Options() ConnectOptions { return r.impl.Options() }
 
 // Accept connects qp, in state RESET or INIT, to the peer. When it returns, the queue pair is in
 // RTS (C twin: rdma_accept).
-func (r *ConnectionRequest) Accept(ctx context.Context, qp *QueuePair, options ConnectOptions) (Connection, error) {
-	return r.impl.Accept(ctx, qp.impl, options)
+func (r *ConnectionRequest) Accept(
+	ctx context.Context, qp *QueuePair, options ConnectOptions,
+) (*Connection, error) {
+	return connectionOf(r.impl.Accept(ctx, qp.impl, withDefaults(options)))
 }
 
 // Reject refuses the connection (C twin: rdma_reject).

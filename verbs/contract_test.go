@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net/netip"
 	"slices"
 	"strings"
@@ -79,8 +80,8 @@ func (d richDevice) Listen(_ context.Context, addr netip.AddrPort) (provider.Lis
 
 func (d richDevice) Dial(
 	_ context.Context, qp provider.QueuePair, addr netip.AddrPort, o ConnectOptions,
-) (Connection, error) {
-	d.note.record(qp, addr, o.RetryCount)
+) (provider.Connection, error) {
+	d.note.record(qp, addr, o.RetryCount, o.RNRRetry, o.Timeout)
 	return nil, &RejectedError{Reason: "no listener"}
 }
 
@@ -98,14 +99,20 @@ func (l richListener) Next(context.Context) (provider.ConnectionRequest, error) 
 type richRequest struct{ richListener }
 
 func (r richRequest) Remote() netip.AddrPort      { return r.addr }
-func (r richRequest) PrivateData() []byte         { return []byte("hello") }
+func (r richRequest) Local() netip.AddrPort       { return netip.AddrPortFrom(r.addr.Addr(), 1) }
+func (r richRequest) Options() ConnectOptions     { return ConnectOptions{PrivateData: []byte("hello")} }
 func (r richRequest) Reject(private []byte) error { r.note.record(string(private)); return nil }
 func (r richRequest) Accept(
 	_ context.Context, qp provider.QueuePair, o ConnectOptions,
-) (Connection, error) {
+) (provider.Connection, error) {
 	r.note.record(qp, o.ReadAtomic)
-	return nil, nil
+	return richConnection{r}, nil
 }
+
+type richConnection struct{ richRequest }
+
+func (c richConnection) Done() <-chan struct{} { return nil }
+func (c richConnection) Err() error            { return io.EOF }
 
 type richDomain struct {
 	plainDomain
@@ -271,6 +278,11 @@ func testRequests(t *testing.T, n *note, pd *ProtectionDomain, qp *QueuePair, mr
 	if b := got[2].Bind; b == nil || *b != want {
 		t.Errorf("binding = %+v, want %+v", b, want)
 	}
+	for key, next := range map[uint32]uint32{0x1234: 0x1235, 0x12ff: 0x1200} {
+		if got := NextKey(key); got != next {
+			t.Errorf("NextKey(%#x) = %#x, want %#x", key, got, next)
+		}
+	}
 	if w.RKey() != 77 || w.Type() != WindowType2 {
 		t.Errorf("window: key %d, type %d", w.RKey(), w.Type())
 	}
@@ -279,8 +291,8 @@ func testRequests(t *testing.T, n *note, pd *ProtectionDomain, qp *QueuePair, mr
 func testConnections(t *testing.T, n *note, d *Device, qp *QueuePair) {
 	t.Helper()
 	addr := netip.MustParseAddrPort("192.0.2.1:18515")
-	_, err := d.Dial(t.Context(), qp, addr, ConnectOptions{RetryCount: 5})
-	if !slices.Equal(n.args, []any{qp.impl, addr, uint8(5)}) {
+	_, err := d.Dial(t.Context(), qp, addr, ConnectOptions{RetryCount: 5, Timeout: TimeoutInfinite})
+	if !slices.Equal(n.args, []any{qp.impl, addr, uint8(5), uint8(7), uint8(0)}) {
 		t.Errorf("Dial passed %v", n.args)
 	}
 	if rejected := (*RejectedError)(nil); !errors.As(err, &rejected) || rejected.Reason != "no listener" {
@@ -291,11 +303,13 @@ func testConnections(t *testing.T, n *note, d *Device, qp *QueuePair) {
 		t.Fatalf("Listen = %v at %v", err, l.Addr())
 	}
 	r, err := l.Next(t.Context())
-	if err != nil || r.Remote() != addr || string(r.PrivateData()) != "hello" {
+	if err != nil || r.Remote() != addr || r.Local().Port() != 1 || string(r.Options().PrivateData) != "hello" {
 		t.Fatalf("Next = %+v, %v", r, err)
 	}
-	if _, err := r.Accept(t.Context(), qp, ConnectOptions{ReadAtomic: 4}); err != nil {
-		t.Error(err)
+	c, err := r.Accept(t.Context(), qp, ConnectOptions{ReadAtomic: 4})
+	if err != nil || c.Remote() != addr || c.Local().Port() != 1 || !errors.Is(c.Err(), io.EOF) || c.Done() != nil ||
+		string(c.Options().PrivateData) != "hello" {
+		t.Errorf("Accept = %+v, %v", c, err)
 	}
 	if !slices.Equal(n.args, []any{qp.impl, 4}) {
 		t.Errorf("Accept passed %v", n.args)

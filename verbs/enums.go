@@ -91,8 +91,8 @@ const (
 
 // Types of memory windows.
 const (
-	WindowType1 = provider.WindowType1 // bound by a call; the key belongs to the domain
-	WindowType2 = provider.WindowType2 // bound by a request; the key belongs to the queue pair
+	WindowType1 = provider.WindowType1 // the device chooses the key of a binding
+	WindowType2 = provider.WindowType2 // the program chooses it
 )
 
 // Optional features of a device.
@@ -101,6 +101,7 @@ const (
 	CapUC              = provider.CapUC              // queue pairs of type UC
 	CapUD              = provider.CapUD              // queue pairs of type UD, address handles
 	CapAtomics         = provider.CapAtomics         // compare-and-swap, fetch-and-add
+	CapImmediate       = provider.CapImmediate       // immediate data
 	CapInline          = provider.CapInline          // SendInline, and Data of a request
 	CapSendInvalidate  = provider.CapSendInvalidate  // SendOpSendInvalidate
 	CapLocalInvalidate = provider.CapLocalInvalidate // SendOpLocalInvalidate
@@ -122,18 +123,26 @@ const (
 
 // Asynchronous events.
 const (
-	EventCQError          = provider.EventCQError          // a completion queue has overrun
-	EventQPFatal          = provider.EventQPFatal          // a queue pair has failed
-	EventQPRequestError   = provider.EventQPRequestError   // the same: invalid request from the peer
-	EventQPAccessError    = provider.EventQPAccessError    // the same: request without permission
-	EventConnected        = provider.EventConnected        // the first packet has come in state RTR
-	EventSendQueueDrained = provider.EventSendQueueDrained // state SQD is reached
-	EventDeviceFatal      = provider.EventDeviceFatal      // the device has failed or is gone
-	EventPortActive       = provider.EventPortActive       // a port is active
-	EventPortError        = provider.EventPortError        // a port is no longer active
-	EventSRQLimit         = provider.EventSRQLimit         // few requests are left
-	EventGIDChange        = provider.EventGIDChange        // the GID table of a port has changed
-	EventMTUChange        = provider.EventMTUChange        // the largest path MTU has changed
+	EventCQError            = provider.EventCQError            // a completion queue has overrun
+	EventQPFatal            = provider.EventQPFatal            // a queue pair has failed
+	EventQPRequestError     = provider.EventQPRequestError     // the same: invalid request from the peer
+	EventQPAccessError      = provider.EventQPAccessError      // the same: request without permission
+	EventCommEstablished    = provider.EventCommEstablished    // the first packet has come in state RTR
+	EventSendQueueDrained   = provider.EventSendQueueDrained   // state SQD is reached
+	EventPathMigrated       = provider.EventPathMigrated       // packets take the alternate path
+	EventPathMigrationError = provider.EventPathMigrationError // they can't
+	EventDeviceFatal        = provider.EventDeviceFatal        // the device has failed or is gone
+	EventPortActive         = provider.EventPortActive         // a port is active
+	EventPortError          = provider.EventPortError          // a port is no longer active
+	EventLIDChange          = provider.EventLIDChange          // a port has another LID
+	EventPKeyChange         = provider.EventPKeyChange         // the P_Key table of a port has changed
+	EventSMChange           = provider.EventSMChange           // another subnet manager
+	EventSRQError           = provider.EventSRQError           // a shared receive queue has failed
+	EventSRQLimit           = provider.EventSRQLimit           // few requests are left in it
+	EventQPLastRequest      = provider.EventQPLastRequest      // a failed queue pair takes no more from it
+	EventClientReregister   = provider.EventClientReregister   // the subnet manager wants subscriptions again
+	EventGIDChange          = provider.EventGIDChange          // the GID table of a port has changed
+	EventMTUChange          = provider.EventMTUChange          // the largest path MTU has changed
 )
 
 // States of a port.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rdmakit/rdmakit/verbs"
@@ -188,7 +189,7 @@ func Example_queueFull() {
 				ID: uint64(posted), Op: verbs.SendOpWrite, Flags: verbs.SendSignaled,
 				Segments: []verbs.Segment{a.mr.Segment(0, 4096)}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey(),
 			})
-			if errors.Is(err, verbs.ErrQueueFull) { // QPConfig.MaxSendWR, here 64
+			if errors.Is(err, verbs.ErrQueueFull) { // Capacity.MaxSendWR of QPConfig, here 64
 				break
 			}
 			check(err)
@@ -302,46 +303,94 @@ func ExampleDevice_Capabilities() {
 		fmt.Println("no datagrams here")
 	}
 	// Output:
-	// RC, inline, memory address, memory watch, completion channels, asynchronous events
+	// RC, immediate data, inline, memory address, memory watch, completion channels, asynchronous events
 	// no datagrams here
 }
 
-// One goroutine waits for completion queues of several queue pairs.
+// One goroutine waits for two completion queues.
 func ExampleCompletionChannel() {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	a := openStation(ctx, "roce@127.0.44.1", make([]byte, 64), verbs.AccessLocalWrite)
+	defer a.close()
+	b := openStation(ctx, "roce@127.0.44.2", make([]byte, 64), verbs.AccessLocalWrite)
+	defer b.close()
+
+	channel, err := a.device.CreateChannel()
+	check(err)
+	sends, err := a.device.CreateCQ(verbs.CQConfig{Channel: channel})
+	check(err)
+	receives, err := a.device.CreateCQ(verbs.CQConfig{Channel: channel})
+	check(err)
+	check(a.qp.Close()) // replaced by one with these queues
+	a.qp, err = a.pd.CreateQP(verbs.QPConfig{
+		SendCQ: sends, RecvCQ: receives, Capacity: verbs.QPCapacity{MaxInline: 16},
+	})
+	check(err)
+	a.connect(b.remote(ctx), 0)
+	b.connect(a.remote(ctx), 0)
+
+	check(sends.Arm(false)) // before the first Wait
+	check(receives.Arm(false))
+	for _, s := range []*station{a, b} {
+		_, err = s.qp.PostReceive(verbs.ReceiveRequest{Segments: []verbs.Segment{s.mr.Segment(0, 64)}})
+		check(err)
+	}
+	for _, s := range []*station{a, b} {
+		_, err = s.qp.PostSend(verbs.SendRequest{
+			Op: verbs.SendOpSend, Flags: verbs.SendSignaled, Data: []byte("hello"),
+		})
+		check(err)
+	}
+
+	names := map[*verbs.CompletionQueue]string{sends: "sends", receives: "receives"}
+	var seen []string
+	wcs := make([]verbs.WorkCompletion, 8)
+	for len(seen) < 2 {
+		cq, err := channel.Wait(ctx)
+		check(err)
+		check(cq.Arm(false)) // for the next event, before polling: no completion is missed
+		for n := -1; n != 0; {
+			n, err = cq.Poll(wcs)
+			check(err)
+			for _, wc := range wcs[:n] {
+				seen = append(seen, fmt.Sprintf("%s: %v, %v", names[cq], wc.Op, wc.Status))
+			}
+		}
+	}
+	slices.Sort(seen)
+	fmt.Println(strings.Join(seen, "\n"))
+	check(a.qp.Close()) // queues before their channel
+	check(sends.Close())
+	check(receives.Close())
+	check(channel.Close())
+	// Output:
+	// receives: receive, success
+	// sends: send, success
+}
+
+// The target of a WRITE learns from an event why its connection failed.
+func ExampleDevice_NextEvent() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	a, b := connected(ctx)
 	defer a.close()
 	defer b.close()
 
-	channel, err := a.device.CreateChannel()
+	_, err := a.qp.PostSend(verbs.SendRequest{
+		ID: 1, Op: verbs.SendOpWrite, Segments: []verbs.Segment{a.mr.Segment(0, 8)},
+		RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey() + 1, // wrong
+	})
 	check(err)
-	cq, err := a.device.CreateCQ(verbs.CQConfig{Channel: channel}) // and further queues
+	wc := a.next(ctx)
+	fmt.Println("a:", wc.Status)
+	event, err := b.device.NextEvent(ctx) // usually in a goroutine of its own
 	check(err)
-	qp, err := a.pd.CreateQP(verbs.QPConfig{SendCQ: cq, RecvCQ: cq})
-	check(err)
-	check(cq.Arm(false))
-	check(qp.Modify(verbs.QPAttributes{State: verbs.QPStateError})) // makes completions: flushed requests
-	_, err = qp.PostSend(verbs.SendRequest{ID: 1}, verbs.SendRequest{ID: 2})
-	check(err)
-
-	ready, err := channel.Wait(ctx)
-	check(err)
-	check(ready.Arm(false)) // for the next event, before polling: no completion is missed
-	wcs := make([]verbs.WorkCompletion, 8)
-	for n := -1; n != 0; {
-		n, err = ready.Poll(wcs)
-		check(err)
-		for _, wc := range wcs[:n] {
-			fmt.Printf("request %d: %v\n", wc.ID, wc.Status)
-		}
-	}
-	check(qp.Close())
-	check(cq.Close())
-	check(channel.Close())
+	cause := event.Cause.Error()
+	fmt.Println("b:", event.Type, event.QPN == b.qp.QPN(), cause[strings.LastIndex(cause, ": "):])
 	// Output:
-	// request 1: work request flushed
-	// request 2: work request flushed
+	// a: remote access error
+	// b: queue pair access error true : no region has this key
 }
 
 func ExampleQueuePair_Modify() {

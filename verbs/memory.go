@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"sync/atomic"
 	"time"
 
 	"github.com/rdmakit/rdmakit/verbs/provider"
@@ -90,6 +91,10 @@ func (mr *MemoryRegion) Segment(offset, length int) provider.Segment {
 // ends. Programs that measure the latency of RDMA WRITE wait this way, since a WRITE makes no
 // completion at its target. Where the provider can't watch memory it polls the byte, which occupies
 // a CPU. The error matches [ErrNotSupported] for memory that the program can't access.
+//
+// Engines in user space write the bytes of a message in ascending order. Most cards do, too, but
+// none promises it, and adaptive routing and [AccessRelaxedOrdering] undo it: don't conclude from
+// the last byte that the others are there, but from a completion.
 func (mr *MemoryRegion) WaitByte(ctx context.Context, offset int, want byte) error {
 	if w, ok := mr.impl.(provider.MemoryWatcher); ok {
 		return w.WaitByte(ctx, offset, want)
@@ -115,6 +120,7 @@ func pollByte(ctx context.Context, b *byte, want byte) error {
 	for {
 		for range perCheck {
 			if load(b) == want {
+				barrier.Add(0) // what the caller reads next isn't older
 				return nil
 			}
 		}
@@ -126,6 +132,9 @@ func pollByte(ctx context.Context, b *byte, want byte) error {
 		}
 	}
 }
+
+// barrier orders the reads before and after an operation on it, which plain reads on arm64 are not.
+var barrier atomic.Uint32
 
 //go:noinline
 func load(b *byte) byte { return *b }
@@ -155,16 +164,21 @@ func (pd *ProtectionDomain) AllocateWindow(t WindowType) (*MemoryWindow, error) 
 	return &MemoryWindow{w}, nil
 }
 
-// RKey returns the key of the last binding that was posted.
+// RKey returns the key as it was allocated, or for type 1 that of the last binding that was posted.
 func (w *MemoryWindow) RKey() uint32 { return w.impl.RKey() }
 
 // Type returns the type of the window.
 func (w *MemoryWindow) Type() WindowType { return w.impl.Type() }
 
-// Bind returns the binding to a part of a region for [SendRequest]. A length of 0 unbinds.
+// Bind returns the binding to a part of a region for [SendRequest]. For type 2 set its RKey, to
+// [NextKey] of the window's last one. A length of 0 unbinds a window of type 1.
 func (w *MemoryWindow) Bind(mr *MemoryRegion, offset, length uint64, access Access) *WindowBind {
 	return &WindowBind{Window: w.impl, Region: mr.impl, Offset: offset, Length: length, Access: access}
 }
+
+// NextKey returns the key that follows a key of a window of type 2: its low eight bits are the
+// program's (C twin: ibv_inc_rkey).
+func NextKey(key uint32) uint32 { return provider.NextKey(key) }
 
 // Close frees the window (C twin: ibv_dealloc_mw).
 func (w *MemoryWindow) Close() error { return w.impl.Close() }

@@ -18,6 +18,8 @@ type CQConfig struct {
 	Wait WaitMode
 	// Channel, if not nil, gets the events that [CompletionQueue.Arm] requests.
 	Channel *CompletionChannel
+	// Vector selects the interrupt of a device, less than CompletionVectors of its attributes.
+	Vector int
 	// ID is found in an [Event] of this queue.
 	ID uint64
 	// Timestamps adds the time of each completion; it needs [CapTimestamps].
@@ -26,7 +28,7 @@ type CQConfig struct {
 
 // CreateCQ creates a completion queue (C twin: ibv_create_cq).
 func (d *Device) CreateCQ(cfg CQConfig) (*CompletionQueue, error) {
-	c := provider.CQConfig{Depth: cfg.Depth, Wait: cfg.Wait, ID: cfg.ID, Timestamps: cfg.Timestamps}
+	c := provider.CQConfig{Depth: cfg.Depth, Wait: cfg.Wait, Vector: cfg.Vector, ID: cfg.ID, Timestamps: cfg.Timestamps}
 	if cfg.Channel != nil {
 		c.Channel = cfg.Channel.impl
 	}
@@ -60,7 +62,8 @@ func (cq *CompletionQueue) Wait(ctx context.Context, wcs []WorkCompletion) (n in
 
 // Arm requests one event on the queue's channel for the next completion that is added after the
 // call; with solicited, for the next one whose sender has set [SendSolicited] or that failed. Poll
-// once more after Arm: a completion may have come in between (C twin: ibv_req_notify_cq).
+// once more after Arm: a completion may have come in between. The event may also come for a
+// completion that is in the queue already (C twin: ibv_req_notify_cq).
 func (cq *CompletionQueue) Arm(solicited bool) error { return cq.impl.Arm(solicited) }
 
 // Depth returns the granted depth: at least that of the configuration.
@@ -76,8 +79,10 @@ func (cq *CompletionQueue) Close() error {
 }
 
 // CompletionChannel tells a goroutine which of several completion queues has completions (C twin:
-// struct ibv_comp_channel):
+// struct ibv_comp_channel). Several queues of one device may share it; each must be armed before
+// the first Wait:
 //
+//	err := cq.Arm(false) // each queue
 //	for {
 //		cq, err := channel.Wait(ctx)
 //		err = cq.Arm(false)
@@ -207,6 +212,7 @@ type QPConfig struct {
 	Capacity       QPCapacity          // wanted limits
 	// Every send request makes an entry in the completion queue, as if it had SendSignaled.
 	SignalAll bool
+	ID        uint64 // found in an [Event] of this queue pair
 }
 
 // CreateQP creates a queue pair in state RESET (C twin: ibv_create_qp).
@@ -216,7 +222,7 @@ func (pd *ProtectionDomain) CreateQP(cfg QPConfig) (*QueuePair, error) {
 	}
 	c := provider.QPConfig{
 		Type: cfg.Type, SendCQ: cfg.SendCQ.impl, RecvCQ: cfg.RecvCQ.impl, Capacity: cfg.Capacity,
-		SignalAll: cfg.SignalAll,
+		SignalAll: cfg.SignalAll, ID: cfg.ID,
 	}
 	if cfg.SRQ != nil {
 		c.SRQ = cfg.SRQ.impl

@@ -57,8 +57,22 @@ const TimeoutInfinite uint8 = 0xff
 // RetryNone as [ConnectConfig.RetryCount] or [ConnectConfig.RNRRetry] repeats nothing.
 const RetryNone uint8 = 0xff
 
-// ConnectConfig configures [QueuePair.Connect]. Zero values stand for the defaults of perftest and
-// rdma_cm.
+// The defaults of retry counts and timeouts: those of perftest.
+const (
+	defaultTimeout = 14
+	defaultRetries = 7
+)
+
+// orDefault returns value, byDefault for 0, and 0 for TimeoutInfinite and RetryNone, which are
+// equal.
+func orDefault(value, byDefault uint8) uint8 {
+	if value == RetryNone {
+		return 0
+	}
+	return cmp.Or(value, byDefault)
+}
+
+// ConnectConfig configures [QueuePair.Connect]. Zero values stand for the defaults of perftest.
 type ConnectConfig struct {
 	Remote Remote // the other end
 	// PSN is the PSN of the first packet that this end sends: a random number, as RandomPSN
@@ -83,6 +97,7 @@ type ConnectConfig struct {
 	HopLimit       uint8 // 0 is 64
 	FlowLabel      uint32
 	ServiceLevel   uint8 // InfiniBand only
+	Global         bool  // InfiniBand only: route by GID, through routers; RoCE always does
 	PKeyIndex      int
 }
 
@@ -94,24 +109,19 @@ func (qp *QueuePair) Connect(cfg ConnectConfig) error {
 		return fmt.Errorf("connect qp %v: type UD has no connection: %w", qp.QPN(), ErrNotSupported)
 	}
 	reads := cmp.Or(cfg.ReadAtomic, 16)
-	orDefault := func(value, byDefault, zero uint8) uint8 {
-		if value == zero {
-			return 0
-		}
-		return cmp.Or(value, byDefault)
-	}
 	attr := QPAttributes{
 		PKeyIndex: cfg.PKeyIndex, Port: cmp.Or(cfg.Port, 1), Access: cfg.Access,
 		Path: Path{
 			SGIDIndex: cfg.SGIDIndex, DGID: cfg.Remote.GID, DLID: cfg.Remote.LID,
 			HopLimit: cmp.Or(cfg.HopLimit, 64), TrafficClass: cfg.TrafficClass,
-			FlowLabel: cfg.FlowLabel, ServiceLevel: cfg.ServiceLevel,
+			FlowLabel: cfg.FlowLabel, ServiceLevel: cfg.ServiceLevel, Global: cfg.Global,
 		},
 		PathMTU: cmp.Or(cfg.MTU, ib.MTU1024), DestQPN: cfg.Remote.QPN, ReceivePSN: cfg.Remote.PSN, SendPSN: cfg.PSN,
 		MaxDestReadAtomic: cmp.Or(cfg.DestReadAtomic, reads), MaxReadAtomic: reads,
 		MinRNRTimer: cmp.Or(cfg.MinRNRTimer, 12),
-		Timeout:     orDefault(cfg.Timeout, 14, TimeoutInfinite),
-		RetryCount:  orDefault(cfg.RetryCount, 7, RetryNone), RNRRetry: orDefault(cfg.RNRRetry, 7, RetryNone),
+		Timeout:     orDefault(cfg.Timeout, defaultTimeout),
+		RetryCount:  orDefault(cfg.RetryCount, defaultRetries),
+		RNRRetry:    orDefault(cfg.RNRRetry, defaultRetries),
 	}
 	for _, to := range []QPState{QPStateInit, QPStateRTR, QPStateRTS} {
 		attr.State = to

@@ -247,7 +247,7 @@ func TestStranger(t *testing.T) {
 	for _, tt := range []struct{ text, answer string }{
 		{"", "EOF"},
 		{"GET / HTTP/1.0\r\n\r\n", "invalid character"},
-		{"{}\n", "destination :: can't be reached"},
+		{"{}\n", "the path has no destination"},
 		{`{"Remote":{"QPN":20,"GID":"fd00::1"},"MTU":1024}` + "\n", "can't be reached from 127.0.42.2"},
 		{strings.Repeat(" ", 10_000), ""}, // it closes with bytes unread, which may drop its reply
 	} {

@@ -77,6 +77,9 @@ type DeviceAttributes struct {
 	// MaxInline is the maximum number of bytes of an inline request; 0 from libibverbs, which
 	// reports it for each queue pair (max_inline_data of struct ibv_qp_cap).
 	MaxInline int32 `json:"maxInline,omitempty"`
+	// CompletionVectors is num_comp_vectors of struct ibv_context: interrupts for completion
+	// queues.
+	CompletionVectors int32 `json:"completionVectors,omitempty"`
 }
 
 // ODPCapabilities are the capabilities of on-demand paging: struct ibv_odp_caps, and those of XRC

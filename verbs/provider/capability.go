@@ -13,6 +13,7 @@ const (
 	CapUC                                       // of type UC
 	CapUD                                       // of type UD, and [AddressHandleCreator]
 	CapAtomics                                  // SendOpCompareSwap, SendOpFetchAdd
+	CapImmediate                                // immediate data; iWARP has none
 	CapInline                                   // SendInline and Data of a request
 	CapSendInvalidate                           // SendOpSendInvalidate
 	CapLocalInvalidate                          // SendOpLocalInvalidate
@@ -33,10 +34,10 @@ const (
 )
 
 var capabilityNames = [...]string{
-	"RC", "UC", "UD", "atomics", "inline", "send with invalidate", "local invalidate", "memory windows type 1",
-	"memory windows type 2", "shared receive queues", "send queue drain", "memory address", "register address",
-	"dma-buf", "on-demand paging", "relaxed ordering", "memory watch", "completion channels", "timestamps",
-	"asynchronous events", "connection manager",
+	"RC", "UC", "UD", "atomics", "immediate data", "inline", "send with invalidate", "local invalidate",
+	"memory windows type 1", "memory windows type 2", "shared receive queues", "send queue drain", "memory address",
+	"register address", "dma-buf", "on-demand paging", "relaxed ordering", "memory watch", "completion channels",
+	"timestamps", "asynchronous events", "connection manager",
 }
 
 // Has reports whether all of want are set.

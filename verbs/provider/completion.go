@@ -21,8 +21,10 @@ type CompletionQueue interface {
 	Wait(ctx context.Context, wcs []WorkCompletion) (n int, err error)
 	// Arm requests one event on the queue's channel for the next completion that is added after
 	// the call; with solicited, for the next one whose sender has set SendSolicited or that
-	// failed. The program polls once more after Arm, since a completion may have come in
-	// between. Arm on a queue without a channel is an error (C twin: ibv_req_notify_cq).
+	// failed, or if the queue has overrun. The program polls once more after Arm, since a
+	// completion may have come in between; the event may also come for one that is in the queue
+	// already. Of two calls before the event the wider one counts. Arm on a queue without a channel
+	// is an error (C twin: ibv_req_notify_cq).
 	Arm(solicited bool) error
 	// Depth returns the granted depth: at least that of the configuration.
 	Depth() int
@@ -40,6 +42,8 @@ type CQConfig struct {
 	Wait WaitMode
 	// Channel, if not nil, gets the events that Arm requests. Several queues may share it.
 	Channel CompletionChannel
+	// Vector selects the interrupt of a device (C twin: comp_vector).
+	Vector int
 	// ID is chosen by the program, which finds it in an [Event] of this queue.
 	ID uint64
 	// Timestamps adds the time of each completion, if [CapTimestamps] is set.
@@ -55,8 +59,9 @@ type ChannelCreator interface {
 // CompletionChannel tells a goroutine which of several completion queues has completions (C twin:
 // struct ibv_comp_channel).
 type CompletionChannel interface {
-	// Wait returns the next queue whose armed event came, or an error when ctx ends. The queue is
-	// no longer armed (C twins: ibv_get_cq_event, ibv_ack_cq_events).
+	// Wait returns the next queue whose armed event came, or an error when ctx ends or the channel
+	// is closed. The queue is no longer armed. Events of queues that have been closed are skipped
+	// (C twins: ibv_get_cq_event, ibv_ack_cq_events).
 	Wait(ctx context.Context) (CompletionQueue, error)
 	// Close frees the channel. It returns ErrBusy while queues use it (C twin:
 	// ibv_destroy_comp_channel).
@@ -154,15 +159,17 @@ var wcOpNames = [...]string{
 func (o WCOp) String() string { return nameOf(wcOpNames[:], int(o), "operation") }
 
 // WCFlags say which fields of a [WorkCompletion] are valid, and what the buffer contains (C twin:
-// enum ibv_wc_flags, with the same bits).
-type WCFlags uint8
+// enum ibv_wc_flags, with the same bits but WCTimestamp).
+type WCFlags uint32
 
 // The flags.
 const (
-	WCGRH         WCFlags = 1 << 0 // a datagram's first 40 bytes are a Global Route Header
-	WCImmediate   WCFlags = 1 << 1 // Immediate is valid
-	WCInvalidated WCFlags = 1 << 3 // InvalidatedKey is valid
-	WCTimestamp   WCFlags = 1 << 7 // Timestamp is valid
+	// WCGRH: the first 40 bytes of a datagram's buffer contain its Global Route Header; without the
+	// flag they are there, too, and undefined.
+	WCGRH         WCFlags = 1 << 0
+	WCImmediate   WCFlags = 1 << 1  // Immediate is valid
+	WCInvalidated WCFlags = 1 << 3  // InvalidatedKey is valid
+	WCTimestamp   WCFlags = 1 << 31 // Timestamp is valid
 )
 
 // WorkCompletion is an entry of a completion queue (C twin: struct ibv_wc). With

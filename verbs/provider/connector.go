@@ -12,15 +12,21 @@ type Connector interface {
 	// Listen waits for connections to an address of the device; port 0 chooses one (C twins:
 	// rdma_bind_addr, rdma_listen).
 	Listen(ctx context.Context, addr netip.AddrPort) (Listener, error)
-	// Dial connects qp, in state RESET or INIT, to the listener at addr: when it returns, the queue
-	// pair is in RTS (C twins: rdma_resolve_addr, rdma_resolve_route, rdma_connect). If the peer
-	// rejects the connection, the error is a [RejectedError].
+	// Dial connects qp to the listener at addr: when it returns, the queue pair is in RTS (C twins:
+	// rdma_resolve_addr, rdma_resolve_route, rdma_connect). If the peer rejects the connection, the
+	// error is a [RejectedError].
+	//
+	// The queue pair is in RESET, or in INIT if the program has posted receive requests, as it must
+	// where a message without one ends the connection (iWARP). The provider chooses port and
+	// partition: it sets them again, whatever the program has set for INIT.
 	Dial(ctx context.Context, qp QueuePair, addr netip.AddrPort, options ConnectOptions) (Connection, error)
 }
 
 // ConnectOptions are what one end of a connection asks for (C twin: struct rdma_conn_param).
-// Retry counts and timeouts have no default here: zero is zero.
+// A provider takes retry counts and timeouts as they are; package verbs sets defaults for zeros.
 type ConnectOptions struct {
+	// Local is the address to connect from, for Dial; the zero Addr lets the routes choose.
+	Local       netip.Addr
 	PrivateData []byte // for the peer's program; the transport limits its length
 	Access      Access // what the peer may do
 	// ReadAtomic is the maximum number of outstanding READs and atomics of this end
@@ -48,22 +54,30 @@ type Listener interface {
 type ConnectionRequest interface {
 	// Remote returns the peer's address.
 	Remote() netip.AddrPort
-	// PrivateData returns what the peer's program has sent.
-	PrivateData() []byte
-	// Accept connects qp, in state RESET or INIT, to the peer. When it returns, the queue pair is
-	// in RTS (C twin: rdma_accept).
+	// Local returns the address that the peer has connected to.
+	Local() netip.AddrPort
+	// Options returns what the peer asks for; its ReadAtomic is the most that Accept may choose for
+	// DestReadAtomic, and the reverse.
+	Options() ConnectOptions
+	// Accept connects qp, in RESET or INIT as for Dial, to the peer. When it returns, the queue
+	// pair is in RTS (C twin: rdma_accept).
 	Accept(ctx context.Context, qp QueuePair, options ConnectOptions) (Connection, error)
 	// Reject refuses the connection (C twin: rdma_reject).
 	Reject(privateData []byte) error
 }
 
-// Connection is an established connection.
+// Connection is an established connection. It is closed before its queue pair.
 type Connection interface {
+	Local() netip.AddrPort
 	Remote() netip.AddrPort
-	// PrivateData returns what the peer sent with its answer; empty at the accepting end.
-	PrivateData() []byte
-	// Done is closed when the peer has disconnected or the connection has failed.
+	// Options returns what the peer sent with its answer; empty at the accepting end.
+	Options() ConnectOptions
+	// Done is closed when the connection has ended, for whatever reason: the queue pair is then in
+	// ERR.
 	Done() <-chan struct{}
+	// Err returns nil before Done is closed, then the reason: io.EOF if the peer has disconnected,
+	// ErrClosed after Close.
+	Err() error
 	// Close disconnects: the queue pair goes to ERR (C twin: rdma_disconnect).
 	Close() error
 }

@@ -11,9 +11,10 @@ import (
 // and cause.
 var (
 	// ErrQueueFull is back-pressure: the queue accepts no more requests until completions
-	// are polled, or until requests without completions complete. A request occupies its
-	// queue until its completion has been polled, so a completion queue as deep as its work
-	// queues together never overruns. The request that failed was not posted.
+	// are polled. A request occupies its queue until its completion has been polled, so a
+	// completion queue as deep as its work queues together (their granted Capacity) never
+	// overruns. One without a completion occupies it until it has completed, on a device until
+	// the completion of a later one has been polled. The request that failed was not posted.
 	ErrQueueFull = errors.New("queue is full")
 	// ErrNotSupported is returned for features that a provider doesn't support.
 	ErrNotSupported = errors.ErrUnsupported
@@ -21,7 +22,8 @@ var (
 	ErrClosed = errors.New("closed")
 	// ErrBusy is returned by Close while other objects use the object (C twin: EBUSY).
 	ErrBusy = errors.New("in use")
-	// ErrOverrun is returned by a completion queue that had no room for a completion.
+	// ErrOverrun is returned by a completion queue that had no room for a completion, once the
+	// provider knows; a device reports it as an event.
 	ErrOverrun = errors.New("completion queue overrun")
 )
 
@@ -109,6 +111,8 @@ type QueuePair interface {
 	// Capacity returns the granted limits: at least those of the configuration (C twin: the cap
 	// that ibv_create_qp returns).
 	Capacity() QPCapacity
+	// State returns the state as far as the provider knows: a device may move a queue pair to ERR
+	// by itself, which Query then reports.
 	State() QPState
 	// Query returns the state and the attributes that were set, which Mask names (C twin:
 	// ibv_query_qp).
@@ -136,11 +140,12 @@ type QPConfig struct {
 	Capacity QPCapacity // wanted limits
 	// SignalAll makes every send request add an entry to the completion queue.
 	SignalAll bool
+	ID        uint64 // chosen by the program, which finds it in an [Event] of this queue pair
 }
 
 // QPCapacity are the limits of a queue pair (C twin: struct ibv_qp_cap).
 type QPCapacity struct {
 	MaxSendWR, MaxRecvWR             int // depths of the two queues, in requests; 0 is 128
 	MaxSendSegments, MaxRecvSegments int // segments of a request; 0 is 1
-	MaxInline                        int // bytes of a request with SendInline or Data
+	MaxInline                        int // bytes of a request with SendInline or Data; 0 is none
 }

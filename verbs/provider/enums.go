@@ -76,6 +76,12 @@ const (
 	NodeTypeUnspecified NodeType = 7
 )
 
+// String names the type; a number without a name is printed in decimal.
+func (t NodeType) String() string {
+	return name(int64(t), -1, "unknown", "0", "channel adapter", "switch", "router", "iWARP NIC", "usNIC", "usNIC UDP",
+		"unspecified")
+}
+
 // TransportType is enum ibv_transport_type.
 type TransportType int32
 

@@ -9,8 +9,8 @@ import (
 // EventSource is implemented by a [Device] with [CapEvents].
 type EventSource interface {
 	// NextEvent returns the oldest asynchronous event that has not been returned, waiting for one,
-	// or an error when ctx ends or the device is closed (C twins: ibv_get_async_event,
-	// ibv_ack_async_event).
+	// or an error when ctx ends or the device is closed. After Close of an object none of its
+	// events is returned (C twins: ibv_get_async_event, ibv_ack_async_event).
 	NextEvent(ctx context.Context) (Event, error)
 }
 
@@ -20,8 +20,11 @@ type Event struct {
 	Type EventType
 	QPN  ib.QPN // of the queue pair, for events of queue pairs
 	Port int    // counted from 1, for events of ports
-	ID   uint64 // of the configuration, for events of completion queues and shared receive queues
+	ID   uint64 // of the configuration, for events of queue pairs and queues
 	Lost int    // events before this one that were dropped, because nobody took them
+	// Cause is why a queue pair has failed, if the provider knows: which request of the peer was
+	// not permitted, and why. Otherwise nil.
+	Cause error
 }
 
 // EventType is the kind of an event (C twin: enum ibv_event_type, with the same numbers).
@@ -33,7 +36,7 @@ const (
 	EventQPFatal            EventType = 1 // the queue pair has failed; requests are flushed
 	EventQPRequestError     EventType = 2 // the same: the peer sent an invalid request
 	EventQPAccessError      EventType = 3 // the same: the peer's request isn't permitted
-	EventConnected          EventType = 4 // the first packet has come in state RTR
+	EventCommEstablished    EventType = 4 // the first packet has come in state RTR
 	EventSendQueueDrained   EventType = 5 // state SQD is reached
 	EventPathMigrated       EventType = 6
 	EventPathMigrationError EventType = 7

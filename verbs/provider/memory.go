@@ -92,8 +92,8 @@ type WindowType uint8
 
 // The types.
 const (
-	WindowType1 WindowType = 1 // bound by a call; the key belongs to the domain
-	WindowType2 WindowType = 2 // bound by a request; the key belongs to the queue pair
+	WindowType1 WindowType = 1 // the device chooses the key of a binding, of the domain
+	WindowType2 WindowType = 2 // the program chooses it, see [NextKey]; of the queue pair
 )
 
 // WindowAllocator is implemented by a [ProtectionDomain] with [CapWindow1] or [CapWindow2].
@@ -106,17 +106,26 @@ type WindowAllocator interface {
 // MemoryWindow gives peers access to a part of a region, until it is invalidated or bound
 // elsewhere (C twin: struct ibv_mw). A [SendRequest] with [SendOpBindWindow] binds it.
 type MemoryWindow interface {
-	// RKey returns the key of the last binding that was posted.
+	// RKey returns the key as it was allocated, or for type 1 that of the last binding that was
+	// posted.
 	RKey() uint32
 	Type() WindowType
 	// Close frees the window (C twin: ibv_dealloc_mw).
 	Close() error
 }
 
+// NextKey returns the key that follows a key of a window of type 2: its low eight bits are the
+// program's (C twin: ibv_inc_rkey).
+func NextKey(key uint32) uint32 { return key&^0xff | (key+1)&0xff }
+
 // WindowBind is what [SendOpBindWindow] binds (C twin: struct ibv_mw_bind_info).
 type WindowBind struct {
 	Window MemoryWindow
-	// Region has AccessWindowBind; a Length of 0 unbinds the window.
+	// RKey is the key that the binding gives to a window of type 2, so that a request posted with
+	// the binding can tell the peer; see [NextKey].
+	RKey uint32
+	// Region has AccessWindowBind. A Length of 0 unbinds a window of type 1; one of type 2 is
+	// invalidated, by SendOpLocalInvalidate or the peer's SEND.
 	Region         MemoryRegion
 	Offset, Length uint64 // bytes in the region
 	Access         Access // what peers may do

@@ -87,6 +87,9 @@ type Path struct {
 	SGIDIndex    int    // into the local port's GID table
 	DGID         ib.GID // of the peer
 	DLID         ib.LID // of the peer, on InfiniBand
+	Global       bool   // packets have a Global Route Header; on Ethernet they always have one
+	PathBits     uint8  // low bits of the source LID
+	StaticRate   uint8  // limit, code of enum ibv_rate; 0 is none
 	FlowLabel    uint32 // 20 bits
 	HopLimit     uint8  // maximum number of routers on the path
 	TrafficClass uint8  // DSCP and ECN, on RoCE v2

@@ -30,7 +30,8 @@ const (
 )
 
 // transitions are those of each type (specification volume 1, table 91; kernel: qp_state_table in
-// drivers/infiniband/core/verbs.c). Those to RESET and ERR are always allowed and need nothing.
+// drivers/infiniband/core/verbs.c). Those to RESET, and to ERR from any state but RESET, are always
+// allowed and need nothing.
 var transitions = [...]transition{
 	{QPStateReset, QPStateInit, map[QPType]attributeSets{
 		QPTypeRC: {initConnected, 0}, QPTypeUC: {initConnected, 0}, QPTypeUD: {initDatagram, 0},
@@ -67,7 +68,7 @@ var transitions = [...]transition{
 // TransitionAttributes returns the attributes that a change of state requires and those that it
 // also allows. It reports false if a queue pair of the type has no such transition.
 func TransitionAttributes(t QPType, from, to QPState) (required, optional QPMask, ok bool) {
-	if to == QPStateReset || to == QPStateError {
+	if to == QPStateReset || to == QPStateError && from != QPStateReset {
 		return 0, 0, true
 	}
 	for i := range transitions {

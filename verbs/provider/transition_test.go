@@ -54,7 +54,8 @@ func TestTransitions(t *testing.T) {
 		{"skip", QPTypeRC, QPStateReset, QPStateRTR, all, "no such transition"},
 		{"from an error", QPTypeRC, QPStateError, QPStateRTS, 0, "no such transition"},
 		{"reset", QPTypeRC, QPStateError, QPStateReset, 0, ""},
-		{"error", QPTypeUC, QPStateReset, QPStateError, 0, ""},
+		{"error", QPTypeUC, QPStateInit, QPStateError, 0, ""},
+		{"error from RESET", QPTypeUC, QPStateReset, QPStateError, 0, "no such transition"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -2,6 +2,7 @@ package roce
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -127,7 +128,7 @@ func (c *channel) isClosed() bool {
 // Arm implements provider.CompletionQueue.
 func (q *completionQueue) Arm(solicited bool) error {
 	if q.channel == nil {
-		return fmt.Errorf("arm completion queue: the queue has no channel: %w", provider.ErrNotSupported)
+		return errors.New("arm completion queue: the queue has no channel (CQConfig.Channel)")
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()

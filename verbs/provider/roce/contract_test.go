@@ -3,6 +3,7 @@ package roce
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -35,6 +36,7 @@ func TestCapabilities(t *testing.T) {
 		{provider.CapEvents, implements[provider.EventSource](v.e)},
 		{provider.CapConnector, implements[provider.Connector](v.e)},
 		{provider.CapInline, true},
+		{provider.CapImmediate, true},
 		{provider.CapRC, true},
 	} {
 		if got.Has(c.capability) != c.has {
@@ -180,9 +182,9 @@ func TestData(t *testing.T) {
 			wr   provider.SendRequest
 			want string
 		}{
-			{provider.SendRequest{Op: provider.SendOpSend, Data: make([]byte, 17)}, "17 bytes inline, at most 16"},
+			{provider.SendRequest{Op: provider.SendOpSend, Data: make([]byte, 17)}, "17 bytes inline, and the queue"},
 			{provider.SendRequest{Op: provider.SendOpSend, Data: data, Segments: one}, "exclude each other"},
-			{provider.SendRequest{Op: provider.SendOpRead, Data: data}, "not supported for READ"},
+			{provider.SendRequest{Op: provider.SendOpRead, Data: data}, "inline data is not supported for READ"},
 			{provider.SendRequest{Op: provider.SendOpSendInvalidate, Data: data}, "SEND with invalidate: unsupported"},
 		} {
 			_, err := a.qp.PostSend([]provider.SendRequest{tt.wr})
@@ -324,11 +326,11 @@ func TestChannelErrors(t *testing.T) {
 	p := newChannelPair(t)
 	other := newVictim(t)
 	var wcs [1]provider.WorkCompletion
-	if _, err := p.recv.Wait(t.Context(), wcs[:]); !errors.Is(err, provider.ErrNotSupported) {
-		t.Errorf("Wait on a queue of a channel = %v, want ErrNotSupported", err)
+	if _, err := p.recv.Wait(t.Context(), wcs[:]); err == nil || !strings.Contains(err.Error(), "wait there") {
+		t.Errorf("Wait on a queue of a channel = %v, want what to do", err)
 	}
-	if err := p.cq.Arm(false); !errors.Is(err, provider.ErrNotSupported) {
-		t.Errorf("Arm without a channel = %v, want ErrNotSupported", err)
+	if err := p.cq.Arm(false); err == nil || !strings.Contains(err.Error(), "no channel") {
+		t.Errorf("Arm without a channel = %v, want what is missing", err)
 	}
 	if _, err := other.e.CreateCQ(provider.CQConfig{Channel: p.c}); err == nil {
 		t.Error("CreateCQ with a channel of another device = nil")
@@ -446,6 +448,67 @@ func TestEvents(t *testing.T) {
 	}
 }
 
+// TestCauses checks that the event of a refused request says why, and that none is left of a queue
+// pair that is closed.
+func TestCauses(t *testing.T) {
+	v := newVictim(t)
+	pd, err := v.e.AllocatePD()
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign, err := pd.RegisterMemory(make([]byte, 8), provider.MemoryOptions{Access: peersMayWrite})
+	if err != nil {
+		t.Fatal(err)
+	}
+	readable, err := v.pd.RegisterMemory(make([]byte, 8), provider.MemoryOptions{Access: provider.AccessRemoteRead})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.also = append(v.also, foreign, readable, pd)
+	key, addr := v.target.RKey(), v.target.Addr()
+	for _, tt := range []struct {
+		name   string
+		op     ib.Opcode
+		reth   ib.RETH
+		access provider.Access // of the queue pair
+		want   string
+	}{
+		{"key", ib.OpcodeRCWriteOnly, ib.RETH{RKey: key + 1}, peersMayWrite, "RDMA WRITE of 4 bytes at 0x0, key "},
+		{"no region", ib.OpcodeRCWriteOnly, ib.RETH{RKey: key + 1}, peersMayWrite, "no region has this key"},
+		{
+			"range", ib.OpcodeRCReadRequest,
+			ib.RETH{RKey: key, VirtualAddress: addr - 1},
+			peersMayWrite,
+			fmt.Sprintf("the region has %d bytes at %#x", victimSize, addr),
+		},
+		{"domain", ib.OpcodeRCReadRequest, ib.RETH{RKey: foreign.RKey()}, peersMayWrite, "another protection domain"},
+		{"region", ib.OpcodeRCWriteOnly, ib.RETH{RKey: readable.RKey()}, peersMayWrite, "region doesn't permit"},
+		{"queue pair", ib.OpcodeRCWriteOnly, ib.RETH{RKey: key}, 0, "queue pair doesn't permit"},
+	} {
+		v.connect(t)
+		inner(t, v.qp).attr.Access = tt.access
+		tt.reth.DMALength = 4
+		p := ib.Packet{BTH: ib.BTH{Opcode: tt.op, PKey: ib.PKeyDefault, PSN: 100, AckReq: true}, RETH: tt.reth}
+		if tt.op == ib.OpcodeRCWriteOnly {
+			p.Payload = make([]byte, 4)
+		}
+		v.take(p.Append(nil))
+		e, err := v.e.NextEvent(t.Context())
+		if err != nil || e.Type != provider.EventQPAccessError || e.Cause == nil ||
+			!strings.Contains(e.Cause.Error(), tt.want) {
+			t.Errorf("%s: event %+v, %v, want the cause %q", tt.name, e, err, tt.want)
+		}
+	}
+	v.connect(t)
+	invalid := sendOnly(100)
+	invalid[0] = byte(ib.OpcodeRCSendMiddle)
+	v.take(invalid)
+	_ = v.qp.Close()
+	if got := v.events(t); len(got) != 0 {
+		t.Errorf("events %v of a queue pair that is closed", got)
+	}
+}
+
 // TestConnectedEvent checks that the first packet in RTR is reported once.
 func TestConnectedEvent(t *testing.T) {
 	v := newVictim(t)
@@ -462,7 +525,7 @@ func TestConnectedEvent(t *testing.T) {
 		t.Fatal(err)
 	}
 	v.take(sendOnly(100), sendOnly(101))
-	if got := v.events(t); !slices.Equal(got, []provider.EventType{provider.EventConnected}) {
+	if got := v.events(t); !slices.Equal(got, []provider.EventType{provider.EventCommEstablished}) {
 		t.Errorf("events %v, want one of the connection", got)
 	}
 }
@@ -482,7 +545,7 @@ func TestOverrunEvent(t *testing.T) {
 	if cq.Depth() != 1 {
 		t.Errorf("Depth = %d, want 1", cq.Depth())
 	}
-	_ = qp.Modify(provider.QPAttributes{State: provider.QPStateError})
+	toError(t, qp)
 	_, _ = qp.PostSend([]provider.SendRequest{{}, {}, {}})
 	e, err := v.e.NextEvent(t.Context())
 	if err != nil || e != (provider.Event{Type: provider.EventCQError, ID: 42}) {
@@ -525,5 +588,17 @@ func TestEventsEnd(t *testing.T) {
 	_ = e.Close()
 	if err := <-ended; !errors.Is(err, provider.ErrClosed) {
 		t.Errorf("NextEvent = %v, want ErrClosed", err)
+	}
+}
+
+// toError moves a new queue pair to ERR.
+func toError(t testing.TB, qp provider.QueuePair) {
+	t.Helper()
+	for _, state := range []provider.QPState{provider.QPStateInit, provider.QPStateError} {
+		attr := provider.QPAttributes{State: state}
+		attr.Mask, _, _ = provider.TransitionAttributes(provider.QPTypeRC, provider.QPStateReset, state)
+		if err := qp.Modify(attr); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -114,7 +114,7 @@ func (q *completionQueue) Wait(ctx context.Context, wcs []provider.WorkCompletio
 	case len(wcs) == 0:
 		return 0, errors.New("wait for completion: no room for one")
 	case q.channel != nil:
-		return 0, fmt.Errorf("wait for completion: the queue has a channel, which waits: %w", provider.ErrNotSupported)
+		return 0, errors.New("wait for completion: the queue has a channel: wait there")
 	}
 	for {
 		if n, err = q.Poll(wcs); n > 0 || err != nil {
@@ -165,6 +165,7 @@ func (q *completionQueue) Close() error {
 	if !first {
 		return nil
 	}
+	q.e.events.remove(func(e provider.Event) bool { return e.Type == provider.EventCQError && e.ID == q.id })
 	q.e.queues--
 	close(q.done)
 	if q.channel != nil {

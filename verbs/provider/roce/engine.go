@@ -102,8 +102,8 @@ func New(cfg Config) (*Engine, error) {
 func (e *Engine) Name() string { return e.name }
 
 // capabilities are those of every engine.
-const capabilities = provider.CapRC | provider.CapInline | provider.CapMemoryAddress | provider.CapWatch |
-	provider.CapChannel | provider.CapEvents
+const capabilities = provider.CapRC | provider.CapImmediate | provider.CapInline | provider.CapMemoryAddress |
+	provider.CapWatch | provider.CapChannel | provider.CapEvents
 
 // Capabilities implements [provider.Device].
 func (e *Engine) Capabilities() provider.Capabilities { return capabilities }
@@ -113,7 +113,7 @@ func (e *Engine) Attributes() provider.DeviceAttributes {
 	return provider.DeviceAttributes{
 		MaxQP: maxQueuePairs, MaxQPWR: maxDepth, MaxSGE: maxSegments, MaxSGERead: maxSegments, MaxInline: maxInline,
 		MaxCQE: maxCQE, MaxMR: maxRegions, MaxQPReadAtomic: maxReads, MaxQPInitReadAtomic: maxReads,
-		AtomicCap: provider.AtomicCapabilityNone, PhysPortCount: 1,
+		AtomicCap: provider.AtomicCapabilityNone, PhysPortCount: 1, CompletionVectors: 1,
 	}
 }
 
@@ -183,6 +183,10 @@ func (e *Engine) CreateCQ(cfg provider.CQConfig) (provider.CompletionQueue, erro
 	}
 	if cfg.Timestamps {
 		return nil, fmt.Errorf("create completion queue of %s: timestamps: %w", e.name, provider.ErrNotSupported)
+	}
+	if cfg.Vector != 0 {
+		return nil, fmt.Errorf("create completion queue of %s: vector %d, and the device has only 0",
+			e.name, cfg.Vector)
 	}
 	c, ok := cfg.Channel.(*channel)
 	if cfg.Channel != nil && (!ok || c.e != e) {

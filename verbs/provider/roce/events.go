@@ -3,6 +3,7 @@ package roce
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/rdmakit/rdmakit/verbs/provider"
@@ -39,6 +40,13 @@ func (s *events) signal() {
 	case s.wake <- struct{}{}:
 	default:
 	}
+}
+
+// remove drops the events of an object that is closed.
+func (s *events) remove(of func(provider.Event) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.list = slices.DeleteFunc(s.list, of)
 }
 
 // next removes the oldest event.

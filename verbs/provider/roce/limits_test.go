@@ -133,7 +133,8 @@ func newSender(t *testing.T) *sender {
 	t.Helper()
 	c := &clock.Manual{}
 	v := &victim{
-		clock: c, conn: &sink{done: make(chan struct{}), record: true}, peer: ib.GIDFromAddr(netip.MustParseAddr("10.0.0.2")),
+		clock: c, conn: &sink{done: make(chan struct{}), record: true},
+		peer: ib.GIDFromAddr(netip.MustParseAddr("10.0.0.2")),
 	}
 	ip := netip.MustParseAddr("10.0.0.1")
 	e, err := New(Config{Name: "roce@10.0.0.1", Conn: v.conn, Addr: ip, MTU: ib.MTU4096, Clock: c})

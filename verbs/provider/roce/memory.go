@@ -182,6 +182,27 @@ func (e *Engine) lookup(pd *domain, key uint32, addr uint64, length int, need pr
 	return r
 }
 
+// refused returns why a request of the peer for memory is refused: what lookup doesn't say.
+func (qp *queuePair) refused(op string, h ib.RETH, need provider.Access) error {
+	qp.e.mu.RLock()
+	r := qp.e.regions[h.RKey]
+	qp.e.mu.RUnlock()
+	var why string
+	switch {
+	case qp.attr.Access&need == 0:
+		why = "the queue pair doesn't permit it to its peer"
+	case r == nil:
+		why = "no region has this key"
+	case r.pd != qp.pd:
+		why = "the region belongs to another protection domain"
+	case r.access&need == 0:
+		why = "the region doesn't permit it to peers"
+	default:
+		why = fmt.Sprintf("the region has %d bytes at %#x", r.length, r.addr)
+	}
+	return fmt.Errorf("%s of %d bytes at %#x, key %#x: %s", op, h.DMALength, h.VirtualAddress, h.RKey, why)
+}
+
 // domain is a protection domain.
 type domain struct {
 	e      *Engine

@@ -20,6 +20,7 @@ type queuePair struct {
 	e              *Engine
 	pd             *domain
 	qpn            ib.QPN
+	id             uint64 // of the program
 	signalAll      bool
 	capacity       provider.QPCapacity
 	sendCQ, recvCQ *completionQueue
@@ -62,13 +63,13 @@ func (d *domain) newQP(cfg provider.QPConfig) (*queuePair, error) {
 	case cfg.SRQ != nil:
 		return nil, fmt.Errorf("shared receive queue: %w", provider.ErrNotSupported)
 	case !ok1 || !ok2 || sendCQ.e != d.e || recvCQ.e != d.e:
-		return nil, errors.New("send or receive completion queue is missing or belongs to another device")
+		return nil, errors.New("the send or receive completion queue belongs to another device")
 	}
 	c, err := grant(cfg.Capacity)
 	if err != nil {
 		return nil, err
 	}
-	qp := &queuePair{e: d.e, pd: d, signalAll: cfg.SignalAll, capacity: c, sendCQ: sendCQ, recvCQ: recvCQ}
+	qp := &queuePair{e: d.e, pd: d, id: cfg.ID, signalAll: cfg.SignalAll, capacity: c, sendCQ: sendCQ, recvCQ: recvCQ}
 	qp.req.init(c.MaxSendWR, c.MaxSendSegments)
 	qp.resp.init(c.MaxRecvWR, c.MaxRecvSegments)
 	qp.timer = d.e.clock.AfterFunc(time.Hour, qp.expired)
@@ -112,7 +113,7 @@ func grant(c provider.QPCapacity) (provider.QPCapacity, error) {
 		{"inline bytes", &c.MaxInline, 0, maxInline},
 	} {
 		if *l.value < 0 || *l.value > l.most {
-			errs = append(errs, fmt.Errorf("%s %d is not in 1 to %d", l.name, *l.value, l.most))
+			errs = append(errs, fmt.Errorf("%s %d is not in 0 to %d", l.name, *l.value, l.most))
 		}
 		*l.value = cmp.Or(*l.value, l.byDefault)
 	}
@@ -186,7 +187,10 @@ func (qp *queuePair) checkAttributes(attr provider.QPAttributes) error {
 	}
 	if attr.Mask&provider.QPAttrPath != 0 {
 		peer := attr.Path.DGID.Addr()
-		if peer.Is4() != qp.e.addr.Is4() || peer.IsUnspecified() {
+		if peer.IsUnspecified() {
+			return errors.New("the path has no destination (DGID)")
+		}
+		if peer.Is4() != qp.e.addr.Is4() {
 			return fmt.Errorf("destination %v can't be reached from %v", peer, qp.e.addr)
 		}
 		if attr.Path.SGIDIndex != 0 {
@@ -274,6 +278,7 @@ func (qp *queuePair) Close() error {
 	qp.resp.clear()
 	ident := qp.ident
 	qp.mu.Unlock()
+	qp.e.events.remove(func(e provider.Event) bool { return e.Type != provider.EventCQError && e.QPN == qp.qpn })
 
 	qp.e.mu.Lock()
 	qp.e.releaseIdentification(ident)
@@ -310,7 +315,7 @@ func (qp *queuePair) handlePacket(p *ib.Packet) {
 	default:
 		if qp.state == provider.QPStateRTR && !qp.connected {
 			qp.connected = true
-			qp.e.events.add(provider.Event{Type: provider.EventConnected, QPN: qp.qpn})
+			qp.e.events.add(provider.Event{Type: provider.EventCommEstablished, QPN: qp.qpn, ID: qp.id})
 		}
 		qp.handleRequest(p)
 	}

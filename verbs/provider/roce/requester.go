@@ -204,9 +204,12 @@ func (qp *queuePair) checkSegments(wr *provider.SendRequest) (int, error) {
 		}
 		length = len(wr.Data)
 	}
-	inline := wr.Data != nil || wr.Flags&provider.SendInline != 0
-	if most := qp.capacity.MaxInline; inline && (length > most || wr.Op == provider.SendOpRead) {
-		return 0, fmt.Errorf("%d bytes inline, at most %d, and not supported for READ", length, most)
+	switch inline := wr.Data != nil || wr.Flags&provider.SendInline != 0; {
+	case inline && wr.Op == provider.SendOpRead:
+		return 0, errors.New("inline data is not supported for READ")
+	case inline && length > qp.capacity.MaxInline:
+		return 0, fmt.Errorf("%d bytes inline, and the queue pair was created for at most %d (QPCapacity.MaxInline)",
+			length, qp.capacity.MaxInline)
 	}
 	return length, nil
 }

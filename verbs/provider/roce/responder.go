@@ -19,6 +19,7 @@ type responder struct {
 	early      ib.PSN      // the highest PSN that was dropped since the pending NAK was queued
 	ackDue     bool        // an acknowledgement is to be sent
 	completed  bool        // a receive request has completed in this burst
+	cause      error       // why a request was refused; nil if the code of the NAK says all
 	pendingNAK ib.Syndrome // to be sent after the responses to all earlier requests; 0 is none
 	message    message
 
@@ -110,7 +111,8 @@ func (qp *queuePair) enqueueReceive(wr *provider.ReceiveRequest) error {
 	case int(r.tail-r.head)+int(qp.unpolledReceives.Load()) >= len(r.ring):
 		return provider.ErrQueueFull
 	case qp.state == provider.QPStateError:
-		qp.completeReceive(provider.WorkCompletion{ID: wr.ID, Status: provider.WCFlushed}, false)
+		qp.completeReceive(
+			provider.WorkCompletion{ID: wr.ID, Status: provider.WCFlushed, Op: provider.WCReceive}, false)
 		return nil
 	}
 	e := r.at(r.tail)
@@ -335,6 +337,7 @@ func (qp *queuePair) receiveWrite(p *ib.Packet, first, last bool) ib.Syndrome {
 				m.region = qp.e.lookup(qp.pd, p.RETH.RKey, m.addr, m.left, provider.AccessRemoteWrite)
 			}
 			if m.region == nil {
+				r.cause = qp.refused("RDMA WRITE", p.RETH, provider.AccessRemoteWrite)
 				*m = message{}
 				return ib.SyndromeNAKRemoteAccess
 			}
@@ -394,6 +397,7 @@ func (qp *queuePair) queueRead(p *ib.Packet, msn uint32, replay bool) ib.Syndrom
 			job.region = qp.e.lookup(qp.pd, p.RETH.RKey, job.addr, job.length, provider.AccessRemoteRead)
 		}
 		if job.region == nil {
+			r.cause = qp.refused("RDMA READ", p.RETH, provider.AccessRemoteRead)
 			return ib.SyndromeNAKRemoteAccess
 		}
 	}
@@ -462,7 +466,7 @@ func (qp *queuePair) answer(mayDelay bool) {
 		if fatal(code) {
 			qp.tx.flush()
 			qp.fail()
-			qp.e.events.add(provider.Event{Type: failEvent(code), QPN: qp.qpn})
+			qp.e.events.add(provider.Event{Type: failEvent(code), QPN: qp.qpn, ID: qp.id, Cause: r.cause})
 		}
 	case r.ackDue && mayDelay:
 		qp.delayAck()
