@@ -85,7 +85,7 @@ func (s *namespaceModes) ofResource(resource string) namespaceMode {
 // policy selects any, those that the labels select.
 func (s *namespaceModes) ofPolicies(policies []*policy) namespaceMode {
 	if len(policies) == 0 {
-		return s.on(nil, nil)
+		return s.on(nil)
 	}
 	var byCards, byLabels []namespaceMode
 	for _, pol := range policies {
@@ -106,9 +106,9 @@ func (s *namespaceModes) ofPolicies(policies []*policy) namespaceMode {
 	return common(byLabels)
 }
 
-// on returns the common mode of nodes that meet conditions. Without nodes, because they are
-// unknown, it is the common mode of the pools that may have such nodes.
-func (s *namespaceModes) on(nodes []*source.Node, where conditions) namespaceMode {
+// on returns the common mode of nodes that meet one of several lists of conditions. Without nodes,
+// because they are unknown, it is the common mode of the pools that may have such nodes.
+func (s *namespaceModes) on(nodes []*source.Node, where ...conditions) namespaceMode {
 	planned, possible := s.planned(where)
 	if len(nodes) == 0 {
 		return planned
@@ -128,19 +128,39 @@ func (s *namespaceModes) on(nodes []*source.Node, where conditions) namespaceMod
 	return common(modes)
 }
 
-// planned returns the common mode of the pools that may have nodes that meet conditions. possible
-// reports whether there is such a pool. If no pool sets a mode, it is the mode of all nodes.
-func (s *namespaceModes) planned(where conditions) (mode namespaceMode, possible bool) {
+// planned returns the common mode of the pools that may have nodes that meet one of several lists
+// of conditions. possible reports whether there is such a pool. If no pool sets a mode, it is the
+// mode of all nodes.
+func (s *namespaceModes) planned(where []conditions) (mode namespaceMode, possible bool) {
 	if len(s.pools) == 0 {
 		return s.ofAllNodes(), true
 	}
 	var modes []namespaceMode
 	for _, pool := range s.pools {
-		if len(s.pools) > maxModePools || !pool.nodes.excludes(where) {
+		if len(s.pools) > maxModePools || !pool.excludes(where) {
 			modes = append(modes, pool.namespaceMode)
 		}
 	}
 	return common(modes), len(modes) > 0
+}
+
+// excludes reports whether no node of the pool meets one of several lists of conditions.
+func (p modePool) excludes(where []conditions) bool {
+	return len(where) > 0 && !slices.ContainsFunc(where, func(c conditions) bool { return !p.nodes.excludes(c) })
+}
+
+// includes reports whether all nodes that meet one of several lists of conditions are in the pool.
+func (p modePool) includes(where []conditions) bool {
+	return !slices.ContainsFunc(where, func(c conditions) bool { return !c.implies(p.nodes) })
+}
+
+// decided reports whether all nodes that meet one of several lists of conditions have the mode that
+// on returns. Otherwise some of them may be in no pool.
+func (s *namespaceModes) decided(nodes []*source.Node, where []conditions) bool {
+	unlabelled := func(n *source.Node) bool { return n.Labels == nil }
+	return len(s.pools) == 0 || len(nodes) > 0 && !slices.ContainsFunc(nodes, unlabelled) ||
+		len(s.pools) <= maxModePools &&
+			slices.ContainsFunc(s.pools, func(p modePool) bool { return p.includes(where) })
 }
 
 // ofAllNodes returns the mode of all nodes whose mode is known.

@@ -129,3 +129,48 @@ func severitiesOf(findings []Finding) []string {
 	}
 	return out
 }
+
+// TestSharedPluginSelectors checks pools against the nodes that pods select.
+func TestSharedPluginSelectors(t *testing.T) {
+	const (
+		roce     = "matchLabels: {fabric: roce}"
+		failing  = `error spec.containers[0].resources.limits["rdma/a"]`
+		unsure   = `warn spec.containers[0].resources.limits["rdma/a"]`
+		required = "affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: " +
+			"{nodeSelectorTerms: [TERMS]}}},"
+		isIB   = "{matchExpressions: [{key: fabric, operator: In, values: [ib]}]}"
+		isRoCE = "{matchExpressions: [{key: fabric, operator: In, values: [roce]}]}"
+		more   = "{matchExpressions: [{key: memory, operator: Gt, values: ['4']}]}"
+	)
+	terms := func(text string) string { return strings.Replace(required, "TERMS", text, 1) }
+	labelled := strings.Replace(someNode, "pool: gpu", "pool: gpu, fabric: ib", 1)
+	tests := []struct{ name, pool, pod, nodes, want string }{
+		{"another value", roce, "nodeSelector: {fabric: ib},", "", ""},
+		{"the same value", roce, "nodeSelector: {fabric: roce},", "", failing},
+		{"any node", roce, "", "", unsure},
+		{"another label", roce, "nodeSelector: {pool: gpu},", "", unsure},
+		{"placeholder", roce, "nodeSelector: {fabric: '${FABRIC}'},", "", unsure},
+		{"pool of all nodes", "", "", "", failing},
+		{"affinity to others", roce, terms(isIB), "", ""},
+		{"affinity to the pool", roce, terms(isRoCE), "", failing},
+		{"affinity to either", roce, terms(isRoCE + ", " + isIB), "", unsure},
+		{"affinity to others, twice", "matchLabels: {fabric: eth}", terms(isRoCE + ", " + isIB), "", ""},
+		{"affinity by a number", roce, terms(more), "", unsure},
+		{"affinity and selector", roce, "nodeSelector: {fabric: ib}, " + terms(more), "", ""},
+		{"node of another pool", roce, "", labelled, ""},
+		{"node of the pool", "matchLabels: {fabric: ib}", "", labelled, failing},
+		{"affinity to another node", "matchLabels: {pool: gpu}", terms(isRoCE), labelled + "---" + strings.NewReplacer(
+			"gpu-00", "gpu-01", "pool: gpu", "fabric: roce").Replace(someNode), ""},
+		{"unknown labels", roce, "nodeSelector: {fabric: ib},", unlabelledNode, ""},
+		{"unknown labels, any node", roce, "", unlabelledNode, unsure},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			pod := fill(somePod, "NETWORKS", "", "POD", tt.pod, "nvidia.com/rail0", "rdma/a")
+			text := fill(exclusivePool, "SELECTOR", tt.pool) + pod
+			if got := strings.Join(severitiesOf(check(t, "rdma-mode", text, tt.nodes)), "; "); got != tt.want {
+				t.Errorf("findings %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
