@@ -181,6 +181,15 @@ func (m *model) nvResource(o *manifest.Object) string {
 	return ""
 }
 
+// nvMaster returns the interface of the host that a MacvlanNetwork or IPoIBNetwork uses, "" for the
+// one with the default route and for other kinds.
+func nvMaster(o *manifest.Object) string {
+	if v := o.Find("spec", "master"); v != nil && o.Kind != k8s.KindHostDeviceNetwork {
+		return v.Text
+	}
+	return ""
+}
+
 // place returns the place of a text in the configuration of a network.
 func (r nvRef) place(text string) manifest.Region {
 	v := r.Find(r.at...)
