@@ -1,9 +1,12 @@
 package lint
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/rdmakit/rdmakit/k8s/manifest"
 )
 
 const nvNetwork = `
@@ -51,5 +54,65 @@ func TestOverlapOfNVNetworks(t *testing.T) {
 		if diff := cmp.Diff(tt.want, severitiesOf(check(t, "ipam-overlap", tt.text, ""))); diff != "" {
 			t.Errorf("%s: findings differ (-want +got):\n%s", tt.name, diff)
 		}
+	}
+}
+
+// TestOverlapWithPools checks ranges of networks against pools of nv-ipam.
+func TestOverlapWithPools(t *testing.T) {
+	const (
+		nvIPPool = `
+apiVersion: nv-ipam.nvidia.com/v1alpha1
+kind: IPPool
+metadata: {name: rail0, namespace: nvidia-network-operator}
+spec: {subnet: 192.168.1.0/24, perNodeBlockSize: 16MORE}
+`
+		cidrPool = `
+apiVersion: nv-ipam.nvidia.com/v1alpha1
+kind: CIDRPool
+metadata: {name: rail0, namespace: nvidia-network-operator}
+spec: {cidr: 192.168.0.0/16, perNodeNetworkPrefix: 28}
+`
+		fromPool    = `{"type": "nv-ipam", "poolName": "rail0"}`
+		whereabouts = `{"type": "whereabouts", "range": "192.168.1.0/24"}`
+		bounded     = `{"type": "whereabouts", "range": "192.168.1.0/24", "range_start": "192.168.1.200"}`
+		excluded    = ", exclusions: [{startIP: 192.168.1.200, endIP: 192.168.1.255}]"
+	)
+	network := func(name, master, ipam string) string {
+		return fill(nvNetwork, "KIND", "MacvlanNetwork", "NAME", name, "FIELD", "master: "+master, "IPAM", ipam)
+	}
+	pool := fill(nvIPPool, "MORE", "")
+	a, b := network("a", "ens1", fromPool), network("b", "ens2", whereabouts)
+	elsewhere := strings.ReplaceAll(b, "networkNamespace: ml", "networkNamespace: web")
+	sriov := plainNetwork(whereabouts)
+	warn, wrong := []string{"warn spec.ipam"}, []string{"error spec.ipam"}
+	tests := []struct {
+		name, text string
+		want       []string
+	}{
+		{"two interfaces", pool + a + b, warn},
+		{"one interface", pool + a + network("b", "ens1", whereabouts), nil},
+		{"VFs", pool + a + sriov, warn},
+		{"another mask", pool + a + network("b", "ens2", `{"type": "whereabouts", "range": "192.168.1.0/25"}`), wrong},
+		{"another range", pool + a + network("b", "ens2", `{"type": "whereabouts", "range": "192.168.2.0/24"}`), nil},
+		{"a pool without a network", pool + b, nil},
+		{"a part that the pool leaves out", fill(nvIPPool, "MORE", excluded) + a + network("b", "ens2", bounded), nil},
+		{"more than that", fill(nvIPPool, "MORE", excluded) + a + b, warn},
+		{"another namespace", pool + a + elsewhere, nil},
+		{"a pod of both", pool + a + elsewhere + fill(somePod, "NETWORKS", "a, web/b", "POD", ""), warn},
+		{"a pod of one", pool + a + elsewhere + fill(somePod, "NETWORKS", "a", "POD", ""), nil},
+		{"CIDRPool", cidrPool + "---" + network("a", "ens1", `{"type": "nv-ipam", "poolName": "rail0", "poolType": `+
+			`"cidrpool"}`) + b, wrong},
+		{"a pool of another type", pool + network("a", "ens1", `{"type": "nv-ipam", "poolName": "rail0", "poolType": `+
+			`"cidrpool"}`) + b, nil},
+	}
+	for _, tt := range tests {
+		if diff := cmp.Diff(tt.want, severitiesOf(check(t, "ipam-overlap", tt.text, ""))); diff != "" {
+			t.Errorf("%s: findings differ (-want +got):\n%s", tt.name, diff)
+		}
+	}
+	in := Input{Manifests: manifest.Parse("in.yaml", []byte(pool+a)), Options: Options{Only: []string{"ipam-overlap"}}}
+	in.Cluster.Objects = manifest.Parse("cluster.yaml", []byte(b)).Objects
+	if got := Run(in).Findings; len(got) != 1 || got[0].Object != "MacvlanNetwork a" {
+		t.Errorf("findings %+v, want one of the network that is to be applied", got)
 	}
 }

@@ -21,6 +21,7 @@ func checkIPAMOverlap(p *pass) {
 		}
 		checkReservedRoutes(p, reserved, ref)
 	}
+	checkPoolRanges(p, refs)
 }
 
 // checkOwnOverlap reports ranges of one network that overlap.
