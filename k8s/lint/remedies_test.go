@@ -1,0 +1,32 @@
+package lint
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestRemedies checks remedies that depend on the object.
+func TestRemedies(t *testing.T) {
+	annotated := func(list, key string) string {
+		return "apiVersion: v1\nkind: Pod\nmetadata: {name: a, " + list + ": {" + key + ": rail0}}\n" +
+			"spec: {containers: [{name: a}]}\n"
+	}
+	for _, tt := range []struct{ name, rule, in, want string }{
+		{
+			"a misspelt annotation", "pod-annotation-place", annotated("annotations", "k8s.v1.cni.cncf.io/network"),
+			"rename it to k8s.v1.cni.cncf.io/networks",
+		},
+		{
+			"a label", "pod-annotation-place", annotated("labels", "k8s.v1.cni.cncf.io/networks"),
+			"move it to metadata.annotations of the pod or pod template",
+		},
+	} {
+		var got []string
+		for _, f := range check(t, tt.rule, tt.in, "") {
+			got = append(got, f.Remedy)
+		}
+		if text := strings.Join(got, "; "); text != tt.want {
+			t.Errorf("%s: remedy %q, want %q", tt.name, text, tt.want)
+		}
+	}
+}
