@@ -11,6 +11,9 @@ func TestRemedies(t *testing.T) {
 		return "apiVersion: v1\nkind: Pod\nmetadata: {name: a, " + list + ": {" + key + ": rail0}}\n" +
 			"spec: {containers: [{name: a}]}\n"
 	}
+	plugins := func(list string) string {
+		return fill(someNAD, "CONFIG", `{"cniVersion": "1.0.0", "plugins": [`+list+`]}`)
+	}
 	for _, tt := range []struct{ name, rule, in, want string }{
 		{
 			"a misspelt annotation", "pod-annotation-place", annotated("annotations", "k8s.v1.cni.cncf.io/network"),
@@ -19,6 +22,18 @@ func TestRemedies(t *testing.T) {
 		{
 			"a label", "pod-annotation-place", annotated("labels", "k8s.v1.cni.cncf.io/networks"),
 			"move it to metadata.annotations of the pod or pod template",
+		},
+		{
+			"rdma before host-device", "nad-order",
+			plugins(`{"type": "rdma"}, {"type": "tuning"}, {"type": "host-device"}`), "put host-device before it",
+		},
+		{
+			"rdma before ib-sriov", "nad-order", plugins(`{"type": "rdma"}, {"type": "ib-sriov"}`),
+			"put ib-sriov before it",
+		},
+		{
+			"rdma alone", "nad-order", plugins(`{"type": "rdma"}`),
+			"put the plugin that creates the interface, such as sriov, before it",
 		},
 	} {
 		var got []string
