@@ -45,3 +45,27 @@ func TestRemedies(t *testing.T) {
 		}
 	}
 }
+
+// TestSharedMemoryFix: the size that the user wrote stays.
+func TestSharedMemoryFix(t *testing.T) {
+	const pod = `
+apiVersion: v1
+kind: Pod
+metadata: {name: a}
+spec:
+  volumes: [{name: shm, emptyDir: {SIZE}}]
+  containers:
+  - name: a
+    volumeMounts: [{name: shm, mountPath: /dev/shm}]
+    resources: {limits: {nvidia.com/rail0: 1}}
+`
+	for size, want := range map[string]string{
+		"sizeLimit: 64Gi": "emptyDir: {medium: Memory, sizeLimit: 64Gi}",
+		"":                "emptyDir: {medium: Memory, sizeLimit: 16Gi}",
+	} {
+		got := check(t, "pod-memory", fill(someNetwork, "IPAM", "{}")+fill(pod, "SIZE", size), "")
+		if len(got) != 1 || got[0].Fix != want {
+			t.Errorf("findings %+v of an emptyDir with {%s}, want one with the fix %q", got, size, want)
+		}
+	}
+}
