@@ -30,8 +30,10 @@ type ipamRef struct {
 	// network is nil for a hand-written NetworkAttachmentDefinition.
 	network  *network
 	resource string
-	ib       bool
-	use      rdmaUse
+	// master is the host's interface that a MacvlanNetwork or IPoIBNetwork uses, "" if unknown.
+	master string
+	ib     bool
+	use    rdmaUse
 }
 
 // span is a valid range and its text.
@@ -58,7 +60,7 @@ func (m *model) findIPAMs() []ipamRef {
 	}
 	for _, o := range m.nvNetworks() {
 		v := o.Find("spec", "ipam")
-		ref := ipamRef{Object: o, at: path{"spec", "ipam"}, value: v, resource: m.nvResource(o)}
+		ref := ipamRef{Object: o, at: path{"spec", "ipam"}, value: v, resource: m.nvResource(o), master: nvMaster(o)}
 		if ref.use = m.useOf("", ref.resource); v != nil && ref.decode(lenient(v.Text)) {
 			out = append(out, ref)
 		}

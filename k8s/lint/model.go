@@ -135,6 +135,9 @@ func (m *model) index() {
 		}
 		m.byName[a.Name] = append(m.byName[a.Name], a)
 	}
+	for _, a := range m.nvAttachables() {
+		m.byName[a.Name] = append(m.byName[a.Name], a)
+	}
 	m.units = m.unitsOfNetworks()
 	m.others, m.supported, m.prefixes = m.findOthers(), m.findSupported(), m.findPrefixes()
 	m.interfaces = m.interfacesOf()
@@ -335,7 +338,7 @@ type attachable struct {
 	// prefix and resource are the two parts of the resource that the pod must request. prefix is ""
 	// if it is unknown.
 	prefix, resource string
-	network          *network // nil for a hand-written NetworkAttachmentDefinition
+	network          *network // nil for networks of other kinds
 }
 
 // attachables returns the networks that pods can name. A network and the

@@ -176,7 +176,47 @@ func (m *model) nvNetworks() []*manifest.Object {
 // nvResource returns the resource of a HostDeviceNetwork without its prefix, "" for other kinds.
 func (m *model) nvResource(o *manifest.Object) string {
 	if v := o.Find("spec", "resourceName"); v != nil && o.Kind == k8s.KindHostDeviceNetwork {
-		return strings.TrimPrefix(v.Text, "nvidia.com/")
+		return strings.TrimPrefix(v.Text, nvPrefix+"/")
+	}
+	return ""
+}
+
+// nvPrefix is the prefix that the operator gives the resource of a HostDeviceNetwork
+// (pkg/state/state_hostdevice_network.go, resourceNamePrefix).
+const nvPrefix = "nvidia.com"
+
+// nvAttachables returns the networks of NVIDIA's network operator that pods can name.
+func (m *model) nvAttachables() []attachable {
+	var out []attachable
+	for _, o := range m.nvNetworks() {
+		a := attachable{Object: o, namespace: nvNamespace(o)}
+		if resource := m.nvResource(o); resource != "" && !strings.Contains(resource, "/") {
+			a.prefix, a.resource = nvPrefix, resource
+		}
+		out = append(out, a)
+	}
+	return out
+}
+
+// nvNamespace returns the namespace of the NetworkAttachmentDefinition of a network. Without
+// networkNamespace it is default, except for a HostDeviceNetwork, where it is unknown
+// (pkg/state/state_macvlan_network.go, state_ipoib_network.go).
+func nvNamespace(o *manifest.Object) string {
+	var namespace string
+	if v := o.Find("spec", "networkNamespace"); v != nil {
+		namespace = v.Text
+	}
+	if namespace == "" && o.Kind != k8s.KindHostDeviceNetwork {
+		return "default"
+	}
+	return namespace
+}
+
+// nvMaster returns the interface of the host that a MacvlanNetwork or IPoIBNetwork uses, "" for the
+// one with the default route and for other kinds.
+func nvMaster(o *manifest.Object) string {
+	if v := o.Find("spec", "master"); v != nil && o.Kind != k8s.KindHostDeviceNetwork {
+		return v.Text
 	}
 	return ""
 }

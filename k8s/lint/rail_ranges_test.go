@@ -13,7 +13,7 @@ import (
 func TestRailRanges(t *testing.T) {
 	rng := rand.New(rand.NewPCG(15, 1))
 	for range 200 {
-		r := railRanges{equal: map[netip.Prefix][]railRange{}, below: map[netip.Prefix][]railRange{}}
+		r := newRailRanges(railOf)
 		var all []railRange
 		for range 30 {
 			var raw [4]byte

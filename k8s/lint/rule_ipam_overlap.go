@@ -9,11 +9,11 @@ import (
 
 func checkIPAMOverlap(p *pass) {
 	refs, reserved := p.ipams(), p.reserved()
-	earlier := railRanges{equal: map[netip.Prefix][]railRange{}, below: map[netip.Prefix][]railRange{}}
+	earlier := networkRanges{newRailRanges(railOf), newRailRanges(masterOf)}
 	for i, ref := range refs {
 		for j, s := range ref.spans {
 			checkReserved(p, reserved, ref, s)
-			checkRailOverlap(p, &earlier, ref, s)
+			checkRailOverlap(p, earlier, ref, s)
 			checkOwnOverlap(p, ref, ref.spans[:j], s)
 		}
 		for _, s := range ref.spans {
@@ -21,6 +21,7 @@ func checkIPAMOverlap(p *pass) {
 		}
 		checkReservedRoutes(p, reserved, ref)
 	}
+	checkPoolRanges(p, refs)
 }
 
 // checkOwnOverlap reports ranges of one network that overlap.
@@ -92,8 +93,8 @@ func checkReserved(p *pass, reserved []Reserved, ref ipamRef, s span) {
 }
 
 // checkRailOverlap reports the first range of another rail that overlaps.
-func checkRailOverlap(p *pass, earlier *railRanges, ref ipamRef, s span) {
-	found, ok := earlier.first(s.Prefix, railOf(ref))
+func checkRailOverlap(p *pass, earlier networkRanges, ref ipamRef, s span) {
+	found, ok := earlier.first(s.Prefix, ref)
 	if !ok {
 		return
 	}
@@ -114,6 +115,29 @@ type rail struct{ resource, network string }
 
 func railOf(ref ipamRef) rail { return rail{ref.resource, ref.conf.NetworkName} }
 
+// masterOf identifies the rail of a MacvlanNetwork or IPoIBNetwork by the interface, in place of
+// the resource that these don't have.
+func masterOf(ref ipamRef) rail { return rail{ref.master, ref.conf.NetworkName} }
+
+// networkRanges are the ranges by resource, and those of networks with a master by that.
+type networkRanges struct{ byResource, byMaster *railRanges }
+
+func (r networkRanges) add(ref *ipamRef, s span) {
+	r.byResource.add(ref, s)
+	if ref.master != "" {
+		r.byMaster.add(ref, s)
+	}
+}
+
+// first returns the first range of another rail that overlaps with a prefix of a network.
+func (r networkRanges) first(prefix netip.Prefix, ref ipamRef) (railRange, bool) {
+	found, ok := r.byResource.first(prefix, railOf(ref))
+	if !ok && ref.master != "" {
+		found, ok = r.byMaster.first(prefix, masterOf(ref))
+	}
+	return found, ok
+}
+
 // railRange is a range of a rail, with its position among all ranges.
 type railRange struct {
 	rail     rail
@@ -125,14 +149,19 @@ type railRange struct {
 // railRanges finds ranges that overlap without comparing all pairs: two prefixes overlap if one of
 // them is among the prefixes that contain the other.
 type railRanges struct {
-	added int
+	railOf func(ipamRef) rail
+	added  int
 	// equal has the ranges by prefix, below those that a prefix contains. Each list has the first
 	// range, and the first of another rail.
 	equal, below map[netip.Prefix][]railRange
 }
 
+func newRailRanges(of func(ipamRef) rail) *railRanges {
+	return &railRanges{railOf: of, equal: map[netip.Prefix][]railRange{}, below: map[netip.Prefix][]railRange{}}
+}
+
 func (r *railRanges) add(ref *ipamRef, s span) {
-	entry := railRange{railOf(*ref), r.added, ref, s}
+	entry := railRange{r.railOf(*ref), r.added, ref, s}
 	r.added++
 	keep := func(in map[netip.Prefix][]railRange, at netip.Prefix) {
 		if list := in[at]; len(list) == 0 || len(list) == 1 && list[0].rail != entry.rail {

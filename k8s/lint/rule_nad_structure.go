@@ -65,8 +65,8 @@ func checkNAD(p *pass, d *nad) {
 		w.kind(plugin)
 		if plugin.Type == "rdma" && i == 0 {
 			w.at("nad-order", SeverityError, `"rdma"`,
-				"rdma is the first plugin, but it needs the interface of a plugin before it").Remedy = "put sriov " +
-				"before it"
+				"rdma is the first plugin, but it needs the interface of a plugin before it").Remedy = "put " +
+				creator(list) + " before it"
 		}
 		if i > 0 && plugin.IPAM.Type == "whereabouts" {
 			w.at("nad-order", SeverityWarn, `"whereabouts"`,
@@ -89,6 +89,17 @@ func checkNAD(p *pass, d *nad) {
 		w.at("nad-version", SeverityWarn, `"plugins"`, "the list of plugins has no cniVersion").fix(
 			`"cniVersion": "1.0.0"`)
 	}
+}
+
+// creator names the first plugin of a list that creates an interface.
+func creator(list []cniPlugin) string {
+	others := []string{"rdma", "tuning", "sbr", "vrf", "bandwidth", "portmap", "firewall", "loopback"}
+	for _, plugin := range list {
+		if slices.Contains(cniTypes(), plugin.Type) && !slices.Contains(others, plugin.Type) {
+			return plugin.Type
+		}
+	}
+	return "the plugin that creates the interface, such as sriov,"
 }
 
 // values checks the values of fields of sriov and ib-sriov.

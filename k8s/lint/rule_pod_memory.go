@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -33,7 +34,7 @@ func checkMemory(p *pass, c container) {
 	switch {
 	case dir.Medium != "Memory":
 		p.warn(pod.Object, at, "/dev/shm of container %s is on the node's disk: the emptyDir has no medium: Memory",
-			c.Name).fix("emptyDir: {medium: Memory, sizeLimit: 16Gi}")
+			c.Name).fix("emptyDir: {medium: Memory, sizeLimit: %s}", cmp.Or(dir.SizeLimit, "16Gi"))
 	case limited && sized && size > memory:
 		p.warn(pod.Object, append(at, "sizeLimit"),
 			"sizeLimit %s of /dev/shm is above memory limit %s of container %s: filling /dev/shm kills the container",

@@ -76,8 +76,11 @@ func checkAnnotationNames(p *pass, pod *pod) {
 				continue
 			}
 			way := append(slices.Clone(at), f.Key)
-			p.error(pod.Object, way, "multus doesn't read %s in %s", f.Key, list).place(pod.KeyAt(way...)).fix(
+			found := p.error(pod.Object, way, "multus doesn't read %s in %s", f.Key, list).place(pod.KeyAt(way...)).fix(
 				"annotations: {%s: ...}", k8s.AnnotationNetworks)
+			if list == "annotations" {
+				found.Remedy = "rename it to " + k8s.AnnotationNetworks
+			}
 		}
 	}
 }

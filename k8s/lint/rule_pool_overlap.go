@@ -74,28 +74,4 @@ func reportPools(p *pass, a, b *pool, format string, more ...any) *Finding {
 }
 
 // poolSelects reports whether the pool's metav1.LabelSelector matches the labels of a node.
-func poolSelects(p *pool, labels map[string]string) bool {
-	s := p.Value.Spec.NodeSelector
-	if s == nil {
-		return true
-	}
-	for key, want := range s.MatchLabels {
-		if got, ok := labels[key]; !ok || got != want {
-			return false
-		}
-	}
-	return !slices.ContainsFunc(s.MatchExpressions, func(e k8s.SelectorRequirement) bool {
-		got, ok := labels[e.Key]
-		switch e.Operator {
-		case "In":
-			return !ok || !slices.Contains(e.Values, got)
-		case "NotIn":
-			return ok && slices.Contains(e.Values, got)
-		case "Exists":
-			return !ok
-		case "DoesNotExist":
-			return ok
-		}
-		return true // an unknown operator selects nothing
-	})
-}
+func poolSelects(p *pool, labels map[string]string) bool { return conditionsOf(p).metBy(labels) }

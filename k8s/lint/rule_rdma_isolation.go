@@ -10,7 +10,7 @@ import (
 func checkRDMAIsolation(p *pass) {
 	modes := p.rdmaModes()
 	for _, n := range p.networks {
-		mode := modes.on(p.nodesOf(n.Spec.ResourceName))
+		mode := modes.ofResource(n.Spec.ResourceName)
 		switch {
 		case mode.name != "exclusive", !p.forRDMA(n.Spec.ResourceName):
 		case n.IB:
@@ -31,7 +31,7 @@ func checkRDMAIsolation(p *pass) {
 		list := pluginsOf(d.Value.Spec.Config)
 		vf := slices.ContainsFunc(list,
 			func(c cniPlugin) bool { return c.Type == "sriov" || c.Type == "ib-sriov" })
-		mode := modes.on(p.nodesOf(resource))
+		mode := modes.ofResource(resource)
 		if vf && mode.name == "exclusive" && p.forRDMA(resource) && !isolates(d.Value.Spec.Config) {
 			p.error(d.Object, path{"spec", "config"},
 				"in exclusive mode the RDMA device must move into the pod, but the network leaves it on the "+

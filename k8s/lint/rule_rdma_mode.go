@@ -3,7 +3,6 @@ package lint
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -17,7 +16,7 @@ func checkRDMAMode(p *pass) {
 		if n.IB || !strings.Contains(strings.Join(strings.Fields(n.Spec.MetaPlugins), ""), `"type":"rdma"`) {
 			continue
 		}
-		if mode := modes.on(p.nodesOf(n.Spec.ResourceName)); mode.name == "shared" {
+		if mode := modes.ofResource(n.Spec.ResourceName); mode.name == "shared" {
 			p.error(
 				n.Object, path{"spec", "metaPlugins"}, "the rdma plugin requires exclusive mode, not shared",
 			).because(mode.why, "rdmaMode is shared")
@@ -28,7 +27,7 @@ func checkRDMAMode(p *pass) {
 			continue
 		}
 		_, resource := splitResource(nad.Value.Metadata.Annotations[k8s.AnnotationResourceName])
-		if mode := modes.on(p.nodesOf(resource)); mode.name == "shared" {
+		if mode := modes.ofResource(resource); mode.name == "shared" {
 			p.error(nad.Object, path{"spec", "config"},
 				"isolation requires exclusive mode, not shared").because(mode.why, "rdmaMode is shared")
 		}
@@ -36,84 +35,6 @@ func checkRDMAMode(p *pass) {
 	for _, pod := range p.pods {
 		checkSharedPlugin(p, pod, modes)
 	}
-}
-
-// place is the text of a place, as a fmt.Stringer.
-type place string
-
-// String returns the text.
-func (p place) String() string { return string(p) }
-
-// namespaceMode is the RDMA network namespace mode, shared or exclusive, and the place where it was
-// found.
-type namespaceMode struct {
-	name string // "" if unknown
-	why  fmt.Stringer
-}
-
-// namespaceModes are the modes of nodes.
-type namespaceModes struct {
-	usual  namespaceMode // the mode of all pools, or of all nodes
-	byNode map[*source.Node]namespaceMode
-}
-
-// rdmaModes returns the mode of each node: that of its pool, or its current one. A node with
-// unknown labels gets the usual mode.
-func (m *model) rdmaModes() namespaceModes {
-	modes := namespaceModes{usual: m.usualMode(), byNode: map[*source.Node]namespaceMode{}}
-	for i := range m.nodes {
-		n := &m.nodes[i]
-		mode := namespaceMode{n.RDMAMode, place("node " + n.Name)}
-		for _, pool := range m.pools {
-			if s := pool.Value.Spec.RdmaMode; s != "" && n.Labels != nil && poolSelects(pool, n.Labels) {
-				mode = namespaceMode{s, pool.At("spec", "rdmaMode")}
-				break
-			}
-		}
-		if n.Labels == nil {
-			mode = modes.usual
-		}
-		modes.byNode[n] = mode
-	}
-	return modes
-}
-
-// on returns the common mode of nodes, or an empty one if they differ. Without nodes, because the
-// nodes of a resource are unknown, it returns the usual mode.
-func (s namespaceModes) on(nodes []*source.Node) namespaceMode {
-	if len(nodes) == 0 {
-		return s.usual
-	}
-	first := s.byNode[nodes[0]]
-	if slices.ContainsFunc(nodes, func(n *source.Node) bool { return s.byNode[n].name != first.name }) {
-		return namespaceMode{}
-	}
-	return first
-}
-
-// usualMode returns the common mode of all pools, or of all nodes if no pool has one.
-func (m *model) usualMode() namespaceMode {
-	modes := map[string]namespaceMode{}
-	add := func(name string, why fmt.Stringer) {
-		if _, known := modes[name]; !known && name != "" {
-			modes[name] = namespaceMode{name, why}
-		}
-	}
-	for _, pool := range m.pools {
-		add(pool.Value.Spec.RdmaMode, pool.At("spec", "rdmaMode"))
-	}
-	if len(modes) == 0 {
-		for _, n := range m.nodes {
-			add(n.RDMAMode, place("node "+n.Name))
-		}
-	}
-	if len(modes) != 1 {
-		return namespaceMode{}
-	}
-	for _, mode := range modes {
-		return mode
-	}
-	return namespaceMode{}
 }
 
 // isolates reports whether a CNI configuration moves RDMA devices into the pod.
@@ -127,22 +48,56 @@ func isolates(config string) bool {
 	})
 }
 
-func checkSharedPlugin(p *pass, pod *pod, modes namespaceModes) {
-	for _, c := range pod.running {
-		for _, name := range slices.Sorted(maps.Keys(c.Resources.Limits)) {
-			prefix, _ := splitResource(name)
-			if prefix != sharedPrefix {
-				continue
-			}
-			mode := modes.on(p.nodesFor(pod))
-			if mode.name != "exclusive" {
-				return
-			}
-			at := c.path("resources", "limits", name)
-			f := p.error(
-				pod.Object, at, "%s needs the shared device plugin, which refuses to start in exclusive mode", name,
-			).place(pod.KeyAt(at...)).because(mode.why, "rdmaMode is exclusive")
-			f.Remedy = "use a resource of the SR-IOV operator, or shared mode"
+// checkSharedPlugin checks resources of the shared device plugin against the nodes on which the pod
+// may run.
+func checkSharedPlugin(p *pass, pod *pod, modes *namespaceModes) {
+	limits := slices.DeleteFunc(pod.limits(), func(l limit) bool { return l.prefix != sharedPrefix })
+	if len(limits) == 0 {
+		return
+	}
+	where := pod.nodeConditions()
+	nodes := slices.DeleteFunc(p.nodesFor(pod), func(n *source.Node) bool { return !mayMeet(n, where) })
+	mode := modes.on(nodes, where...)
+	if mode.name != "exclusive" {
+		return
+	}
+	for _, l := range limits {
+		f := p.error(pod.Object, l.at, "%s needs the shared device plugin, which refuses to start in exclusive mode",
+			l.name).place(pod.KeyAt(l.at...)).because(mode.why, "rdmaMode is exclusive")
+		f.Remedy = "use a resource of the SR-IOV operator, or shared mode"
+		if !modes.decided(nodes, where) {
+			f.Severity = SeverityWarn
+			f.Summary = fmt.Sprintf("%s needs the shared device plugin, which refuses to start on nodes in exclusive "+
+				"mode, and nothing keeps the pod from those", l.name)
+			f.Remedy += ", or select nodes outside of the pool"
 		}
 	}
+}
+
+// nodeConditions returns the conditions on the labels of the pod's nodes: its nodeSelector together
+// with each term of its required node affinity, of which a node must meet one.
+func (p *pod) nodeConditions() []conditions {
+	selector := matching(p.Value.Spec.NodeSelector)
+	terms := p.Find(p.path("spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution",
+		"nodeSelectorTerms")...).List()
+	if len(terms) == 0 || len(terms) > maxTerms {
+		return []conditions{selector}
+	}
+	var out []conditions
+	for _, term := range terms {
+		var more conditions
+		term.Get("matchExpressions").Decode(&more) // what can't be decoded is no condition
+		out = append(out, slices.Concat(selector, more))
+	}
+	return out
+}
+
+// maxTerms limits the terms of a node affinity, more than a pod has.
+const maxTerms = 32
+
+// mayMeet reports whether a node meets one of several lists of conditions, or may meet it because
+// its labels are unknown.
+func mayMeet(n *source.Node, where []conditions) bool {
+	return n.Labels == nil ||
+		slices.ContainsFunc(where, func(c conditions) bool { return c.decidable().metBy(n.Labels) })
 }

@@ -21,18 +21,6 @@ func numVfs(p *policy) int { return k8s.ValueOf(p.Value.Spec.NumVfs) }
 // may select.
 func (m *model) cards(p *policy) []card { return m.selected[p] }
 
-// nodesOf returns the nodes on which policies select cards for a resource. A node occurs once for
-// each selected card.
-func (m *model) nodesOf(resource string) []*source.Node {
-	var nodes []*source.Node
-	for _, pol := range m.policiesOf(resource) {
-		for _, c := range m.cards(pol) {
-			nodes = append(nodes, c.Node)
-		}
-	}
-	return nodes
-}
-
 // candidates returns the nodes that a policy's nodeSelector selects, or may select because their
 // labels are unknown.
 func (m *model) candidates(p *policy) []*source.Node {
