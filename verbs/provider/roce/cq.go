@@ -19,6 +19,9 @@ type completionQueue struct {
 	// wake holds one token while there may be completions to poll.
 	wake chan struct{}
 	done chan struct{} // closed by Close
+	// delays reports that a queue pair that receives into this queue may have a delayed
+	// acknowledgement: a program that polls the queue again in vain sends no answer with it.
+	delays atomic.Bool
 
 	mu      sync.Mutex
 	ring    []completion
@@ -69,7 +72,8 @@ func (q *completionQueue) signal() {
 
 // Poll implements provider.CompletionQueue.
 func (q *completionQueue) Poll(wcs []provider.WorkCompletion) (n int, err error) {
-	if n, err = q.take(wcs); n == 0 {
+	if n, err = q.take(wcs); n == 0 && q.delays.Load() {
+		q.delays.Store(false)
 		q.e.delayedAcks.send()
 	}
 	return n, err
@@ -133,6 +137,7 @@ func (q *completionQueue) wait(ctx context.Context) error {
 			return err
 		}
 	}
+	q.e.delayedAcks.send()
 	for woken := false; ; {
 		if q.ready() {
 			if woken { // there may be completions left for another waiter

@@ -326,6 +326,9 @@ func TestDelayedForTheAnswer(t *testing.T) {
 			if n, err := p.recv.Poll(wcs[:]); n != 1 || err != nil {
 				t.Fatal(n, err)
 			}
+			if n, err := p.sends.Poll(wcs[:]); n != 0 || err != nil { // says nothing about the answer
+				t.Fatal(n, err)
+			}
 			if got := p.conn.responses(t); len(got) != 0 {
 				t.Errorf("%d acknowledgements after the first Poll, want none", len(got))
 			}

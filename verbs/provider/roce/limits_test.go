@@ -217,6 +217,10 @@ func TestSegmentsOfWrites(t *testing.T) {
 	if got = post(provider.SendOpSend, 2*mtu); len(got) != 2 || got[1].BTH.Opcode != ib.OpcodeRCSendLast {
 		t.Errorf("SEND = %+v", got)
 	}
+	s.reconnect(t, mtu)
+	if got = post(provider.SendOpWrite, 65*mtu); got[0].BTH.Opcode != ib.OpcodeRCWriteFirst {
+		t.Errorf("WRITE of 65 packets begins with %v", got[0].BTH.Opcode)
+	}
 	s.reconnect(t, ib.MTU1024)
 	if got = post(provider.SendOpWrite, 2048); len(got) != 2 || got[0].BTH.Opcode != ib.OpcodeRCWriteFirst {
 		t.Errorf("WRITE in packets of 1024 bytes = %+v", got)

@@ -174,7 +174,7 @@ func (qp *queuePair) enqueue(wr *provider.SendRequest) error {
 	mtu := int(qp.attr.PathMTU)
 	s.first = r.post
 	s.packets = max(1, (length+mtu-1)/mtu)
-	s.split = wr.Op == provider.SendOpWrite && mtu >= int(splitMTU)
+	s.split = wr.Op == provider.SendOpWrite && mtu >= int(splitMTU) && s.packets <= splitPackets
 	r.post = r.post.Add(s.packets)
 	r.tail++
 	return nil
@@ -350,6 +350,10 @@ func (qp *queuePair) header(op ib.Opcode, psn ib.PSN, payload int) ib.BTH {
 // difference, since a WRITE makes no completion there. With smaller packets the 16 bytes that each
 // is longer, and the lookup of the region for each, cost more than the additional send.
 const splitMTU = ib.MTU2048
+
+// splitPackets is the most packets of such a WRITE: the send that longer ones save is a small part
+// of theirs.
+const splitPackets = 64
 
 // opcode returns the opcode of packet k.
 func (s *sendEntry) opcode(k int) ib.Opcode {

@@ -61,7 +61,7 @@ func waitError(ctx context.Context, what string) error {
 // program wakes, the acknowledgement is delayed, since the program usually posts a send request
 // next: the acknowledgement is then sent together with it, after its packets, and wakes the peer
 // once instead of twice. It is sent by the next PostSend, by the next call that waits or finds
-// nothing to poll, or after maxAckDelay.
+// nothing to poll in the queue of receives, or after maxAckDelay.
 type delayedAcks struct {
 	some  atomic.Bool // list may not be empty
 	mu    sync.Mutex
@@ -87,6 +87,7 @@ func (qp *queuePair) delayAck() {
 		return
 	}
 	qp.ackPending = true
+	qp.recvCQ.delays.Store(true)
 	d := &qp.e.delayedAcks
 	d.mu.Lock()
 	defer d.mu.Unlock()
