@@ -144,6 +144,12 @@ func setBuffers(s, receive int) (got int) {
 	return size / charged
 }
 
+// Sender opens a socket that sends from another port of the address, like this one otherwise. What
+// arrives there is dropped.
+func (c *Conn) Sender(port uint16) (*Conn, error) {
+	return Listen(netip.AddrPortFrom(c.addr.Addr(), port), Options{NoGSO: !c.gso.Load(), NoGRO: true, ReceiveBuffer: 1})
+}
+
 // ReceiveBuffer returns the size of the buffer of received datagrams in bytes, as the kernel
 // granted it: net.core.rmem_max may be smaller than what was requested. It is 0 if unknown. The
 // kernel charges up to twice the length of a datagram to twice this size.

@@ -22,6 +22,9 @@ func (c *Conn) Addr() netip.AddrPort { return netip.AddrPort{} }
 // Offload returns false.
 func (c *Conn) Offload() (gso, gro bool) { return false, false }
 
+// Sender returns [errors.ErrUnsupported].
+func (c *Conn) Sender(uint16) (*Conn, error) { return nil, errUnsupported }
+
 // ReceiveBuffer returns 0.
 func (c *Conn) ReceiveBuffer() int { return 0 }
 

@@ -13,6 +13,14 @@ type PacketConn interface {
 	Poll(udpio.Handler) (bool, error)
 	// Resume is called when a goroutine stops polling.
 	Resume()
+	PacketSender
+	// ReceiveBuffer returns how many bytes of datagrams wait for a reader before further ones are
+	// lost; 0 if that is unknown.
+	ReceiveBuffer() int
+}
+
+// PacketSender is the sending half of a [PacketConn], or another socket that only sends.
+type PacketSender interface {
 	// Write sends entries in order and never waits: it returns the entries for which there is no
 	// space. Any goroutine may call it; the caller may reuse the data of what was sent.
 	Write([]udpio.Outbound) (rest []udpio.Outbound, err error)
@@ -22,9 +30,6 @@ type PacketConn interface {
 	// Offload reports whether the connection supports segmentation offload (gso), so that
 	// Write accepts Numbered entries, and receive offload (gro).
 	Offload() (gso, gro bool)
-	// ReceiveBuffer returns how many bytes of datagrams wait for a reader before further ones are
-	// lost; 0 if that is unknown.
-	ReceiveBuffer() int
 	// Close may be called several times, also by a handler. It waits until the address is free
 	// unless a handler runs.
 	Close() error

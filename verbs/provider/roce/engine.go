@@ -33,6 +33,9 @@ type Config struct {
 	Rand io.Reader
 	// Clock is the time for timeouts and delays; nil is the system's.
 	Clock clock.Clock
+	// OpenSender opens a socket that sends from another port of Addr; the engine closes it. If nil,
+	// all packets are sent by Conn, from its port.
+	OpenSender func(port uint16) (PacketSender, error)
 }
 
 // Engine is a device: one local address that speaks RoCE v2.
@@ -51,6 +54,7 @@ type Engine struct {
 	burst                burst         // used by the handlers, which never run concurrently
 	delayedAcks          delayedAcks
 
+	senders senders
 	work    chan *queuePair // queue pairs that have more responses to send, or a backlog
 	written atomic.Uint64   // writes that sent something
 	wg      sync.WaitGroup
@@ -92,6 +96,7 @@ func New(cfg Config) (*Engine, error) {
 		e.clock = clock.System
 	}
 	e.handler, e.pollHandler = e.inbound, e.polled
+	e.senders.init(cfg.Conn, cfg.OpenSender)
 	e.delayedAcks.init(e.clock)
 	e.wg.Go(e.receive)
 	e.wg.Go(e.respondLater)
@@ -221,6 +226,7 @@ func (e *Engine) Close() error {
 	}
 	e.closed = true
 	e.mu.Unlock()
+	e.senders.close()
 	_ = e.conn.Close() // the second call returns the same
 	close(e.done)
 	e.wg.Wait()
@@ -360,10 +366,10 @@ func (e *Engine) respondLater() {
 			qp.mu.Lock()
 			qp.scheduled = false
 			qp.flushBurst(false)
-			blocked := qp.tx.blocked()
+			blocked, conn := qp.tx.blocked(), qp.tx.conn
 			qp.mu.Unlock()
 			if blocked {
-				_ = e.conn.WaitWritable() // the next write has the error, too
+				_ = conn.WaitWritable() // the next write has the error, too
 			}
 		}
 	}

@@ -17,6 +17,7 @@ import (
 // (UDP segmentation offload).
 type outbox struct {
 	qp   *queuePair
+	conn PacketSender
 	flow rocev2.Flow
 	to   netip.AddrPort
 	buf  *sendBuffer // nil while there is nothing to send
@@ -47,8 +48,11 @@ var sendBuffers = sync.Pool{New: func() any {
 	return &sendBuffer{data: make([]byte, 0, flushAt+2*int(ib.MTU4096)), list: make([]udpio.Outbound, 0, 64)}
 }}
 
-func (o *outbox) init(qp *queuePair, flow rocev2.Flow) {
-	o.qp, o.flow = qp, flow
+// init prepares an outbox for a flow, whose source port it chooses by its label.
+func (o *outbox) init(qp *queuePair, flow rocev2.Flow, label uint32) {
+	s := qp.e.senders.at(rocev2.SourcePort(label))
+	flow.SourcePort = s.port
+	o.qp, o.flow, o.conn = qp, flow, s.PacketSender
 	o.to = netip.AddrPortFrom(flow.Destination.Addr(), rocev2.Port)
 }
 
@@ -58,7 +62,7 @@ func (o *outbox) begin(p *ib.Packet, payload int) []byte {
 	if o.buf == nil {
 		o.buf, _ = sendBuffers.Get().(*sendBuffer)
 		o.buf.flow = o.flow
-		o.numbered, _ = o.qp.e.conn.Offload()
+		o.numbered, _ = o.conn.Offload()
 	}
 	b := o.buf
 	length := p.BTH.Opcode.HeaderLen() + payload + int(p.BTH.PadCount) + rocev2.ICRCLen
@@ -145,7 +149,7 @@ func (o *outbox) resume() {
 
 // write sends what is left of a buffer, and reports whether nothing remains to be sent.
 func (o *outbox) write(b *sendBuffer) bool {
-	conn, length := o.qp.e.conn, len(b.rest)
+	conn, length := o.conn, len(b.rest)
 	rest, err := conn.Write(b.rest)
 	if errors.Is(err, udpio.ErrNoSegmentation) {
 		b.rest = rest

@@ -65,7 +65,10 @@ func (p Provider) Open(_ context.Context, name string) (provider.Device, error) 
 		_ = conn.Close()
 		return nil, fmt.Errorf("%s: MTU %d of %s is too small for RoCE", name, netdev.MTU, netdev.Name)
 	}
-	return New(Config{Name: name, Conn: conn, Addr: addr, MTU: mtu})
+	return New(Config{
+		Name: name, Conn: conn, Addr: addr, MTU: mtu,
+		OpenSender: func(port uint16) (PacketSender, error) { return conn.Sender(port) },
+	})
 }
 
 // Devices implements [provider.Provider]: one engine for each network device that is up and has an

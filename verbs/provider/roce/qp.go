@@ -230,9 +230,8 @@ func (qp *queuePair) connect() {
 		Source: a.Path.DGID, Destination: qp.e.gid, DestinationPort: rocev2.Port, DontFragment: true,
 	}
 	qp.tx.init(qp, rocev2.Flow{
-		Source: qp.e.gid, Destination: a.Path.DGID,
-		SourcePort: rocev2.Port, DestinationPort: rocev2.Port, DontFragment: true,
-	})
+		Source: qp.e.gid, Destination: a.Path.DGID, DestinationPort: rocev2.Port, DontFragment: true,
+	}, cmp.Or(a.Path.FlowLabel, rocev2.FlowLabel(qp.qpn, a.DestQPN)))
 	qp.resp.start(a.ReceivePSN, a.MaxDestReadAtomic)
 	qp.peer = a.Path.DGID.Addr()
 	old := qp.ident
