@@ -1,6 +1,6 @@
 // Command dataplane measures RDMA WRITE of the engine in user space between two loopback addresses,
 // as whole processes, and compares it with other programs over the same loopback: iperf3 over TCP,
-// and ucx_perftest's ucp_put_bw over UCX's tcp. Runs are interleaved, so that other load on the
+// ucx_perftest's ucp_put_bw over UCX's tcp, and a bare ping-pong over UDP. Runs are interleaved, so that other load on the
 // machine affects all of them; a ratio is the median of the ratios of each round.
 //
 //	integration/bench/dataplane/run -n 5
@@ -39,14 +39,21 @@ func run(args []string, stdout, stderr io.Writer) error {
 	n := flags.Int("n", 5, "rounds")
 	seconds := flags.Int("t", 2, "seconds of each run")
 	rdmactl := flags.String("rdmactl", "bin/rdmactl", "program to measure")
+	pingpong := flags.String("pingpong", "bin/pingpong", "examples/pingpong, to measure")
 	check := flags.Bool("check", false, "fail when a target is missed")
+	role := flags.String("ping", "", "run one end of the bare ping-pong over UDP: server or client")
+	busy := flags.Bool("busy", false, "with -ping: poll without sleeping")
+	rounds := flags.Int("rounds", 10000, "with -ping: round trips")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	if *n < 1 || *seconds < 1 {
 		return errors.New("-n and -t: want 1 or more")
 	}
-	b := runner{rdmactl: *rdmactl, seconds: *seconds}
+	if *role != "" {
+		return ping(*role, *busy, *rounds, stdout)
+	}
+	b := runner{rdmactl: *rdmactl, pingpongPath: *pingpong, seconds: *seconds}
 	figures := map[string][]float64{}
 	for round := range *n {
 		fmt.Fprintf(stderr, "round %d of %d\n", round+1, *n)
@@ -76,9 +83,12 @@ const (
 	iperf64K     = "iperf3 TCP 64 KiB"
 	ucx64K       = "UCX tcp put_bw 64 KiB"
 	ucx1M        = "UCX tcp put_bw 1 MiB"
-	latEvent     = "write-lat 64 B, event"
+	latEvent     = "send-lat 64 B, event"
 	latHybrid    = "write-lat 64 B, hybrid"
 	latBusy      = "write-lat 64 B, busy"
+	latOne       = "ping-pong 64 B in one process, event"
+	udpEvent     = "bare UDP ping-pong 64 B, Go"
+	udpBusy      = "bare UDP ping-pong 64 B, busy"
 )
 
 type program struct {
@@ -88,16 +98,16 @@ type program struct {
 
 // runner starts programs.
 type runner struct {
-	rdmactl string
-	seconds int
+	rdmactl, pingpongPath string
+	seconds               int
 }
 
 func (b *runner) programs() []program {
 	write := func(size string, mtu int) func() (float64, error) {
 		return func() (float64, error) { return b.write(size, mtu) }
 	}
-	latency := func(wait string) func() (float64, error) {
-		return func() (float64, error) { return b.latency(wait) }
+	latency := func(test, wait string) func() (float64, error) {
+		return func() (float64, error) { return b.latency(test, wait) }
 	}
 	return []program{
 		{write64K4096, write("64K", 4096)},
@@ -106,9 +116,12 @@ func (b *runner) programs() []program {
 		{write1M4096, write("1M", 4096)},
 		{ucx1M, func() (float64, error) { return b.ucx(1 << 20) }},
 		{write64K1024, write("64K", 1024)},
-		{latEvent, latency("event")},
-		{latHybrid, latency("hybrid")},
-		{latBusy, latency("busy")},
+		{latEvent, latency("send-lat", "event")},
+		{udpEvent, func() (float64, error) { return b.udp(false) }},
+		{latHybrid, latency("write-lat", "hybrid")},
+		{latBusy, latency("write-lat", "busy")},
+		{udpBusy, func() (float64, error) { return b.udp(true) }},
+		{latOne, b.pingpong},
 	}
 }
 
@@ -132,8 +145,8 @@ func (b *runner) messages(size string) int {
 	return b.seconds * 19000
 }
 
-func (b *runner) latency(wait string) (float64, error) {
-	r, err := b.pair([]string{"bench", "write-lat", "-s", "64", "-n", strconv.Itoa(b.seconds * 20000), "--wait", wait})
+func (b *runner) latency(test, wait string) (float64, error) {
+	r, err := b.pair([]string{"bench", test, "-s", "64", "-n", strconv.Itoa(b.seconds * 20000), "--wait", wait})
 	if err != nil {
 		return 0, err
 	}
@@ -202,6 +215,15 @@ func (b *runner) ucx(size int) (float64, error) {
 		return 0, fmt.Errorf("read result: %w", err)
 	}
 	return v * (1 << 20) * 8 / 1e9, nil
+}
+
+// output runs a program and returns what it printed.
+func output(ctx context.Context, name string, args ...string) ([]byte, error) {
+	out, err := exec.CommandContext(ctx, name, args...).Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return out, nil
 }
 
 // serverAndClient runs a server until its client has ended, and returns what the client printed.

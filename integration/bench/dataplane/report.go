@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// target is the target of a result: a ratio to another result of the same round, or a limit in the
-// result's unit.
+// target is the target of a result: the least or greatest ratio to another result of the same
+// round, or a limit in the result's unit.
 type target struct {
 	figure, against string
 	atLeast, atMost float64
@@ -17,14 +17,15 @@ type target struct {
 
 func targets() []target {
 	return []target{
-		{figure: write64K4096, against: iperf64K, atLeast: 1},
-		{figure: write64K4096, against: ucx64K, atLeast: 1.5},
-		{figure: write1M4096, against: iperf64K, atLeast: 1},
-		{figure: write1M4096, against: ucx1M, atLeast: 1.5},
-		{figure: write64K1024, against: iperf64K, atLeast: 0.6},
-		{figure: latEvent, atMost: 8},
+		{figure: write64K4096, against: iperf64K, atLeast: 1.1},
+		{figure: write64K4096, against: ucx64K, atLeast: 2},
+		{figure: write1M4096, against: iperf64K, atLeast: 1.1},
+		{figure: write1M4096, against: ucx1M, atLeast: 2},
+		{figure: write64K1024, against: iperf64K, atLeast: 0.65},
+		{figure: latBusy, against: udpBusy, atMost: 1.25},
+		{figure: latEvent, against: udpEvent, atMost: 1.3},
+		{figure: latOne, atMost: 12},
 		{figure: latHybrid, atMost: 8},
-		{figure: latBusy, atMost: 4.5},
 	}
 }
 
@@ -58,7 +59,7 @@ func report(figures map[string][]float64, rounds int) (string, error) {
 	w.WriteString("| what | figure |\n|---|---|\n")
 	for _, p := range (&runner{}).programs() {
 		v, unit := figures[p.name], "Gbit/s"
-		if strings.HasPrefix(p.name, "write-lat") {
+		if strings.Contains(p.name, "-lat ") || strings.Contains(p.name, "ping-pong") {
 			unit = "µs"
 		}
 		if len(v) > 0 {
@@ -84,8 +85,12 @@ func (t target) row(figures map[string][]float64) (line string, ok bool) {
 	ok = got > 0 && got <= t.atMost
 	if t.against != "" {
 		got = median(ratios(figures[t.figure], figures[t.against]))
-		want, measured, ok = fmt.Sprintf("%s ≥ %g × %s", t.figure, t.atLeast,
-			t.against), fmt.Sprintf("%.2f×", got), got >= t.atLeast
+		measured = fmt.Sprintf("%.2f×", got)
+		if t.atLeast > 0 {
+			want, ok = fmt.Sprintf("%s ≥ %g × %s", t.figure, t.atLeast, t.against), got >= t.atLeast
+		} else {
+			want, ok = fmt.Sprintf("%s ≤ %g × %s", t.figure, t.atMost, t.against), got > 0 && got <= t.atMost
+		}
 	}
 	verdict := "met"
 	if !ok {
