@@ -1,7 +1,8 @@
 // Command dataplane measures RDMA WRITE of the engine in user space between two loopback addresses,
 // as whole processes, and compares it with other programs over the same loopback: iperf3 over TCP,
-// ucx_perftest's ucp_put_bw over UCX's tcp, and a bare ping-pong over UDP. Runs are interleaved, so that other load on the
-// machine affects all of them; a ratio is the median of the ratios of each round.
+// ucx_perftest's ucp_put_bw over UCX's tcp, and a bare ping-pong over UDP. Runs are interleaved, so
+// that other load on the machine affects all of them; a ratio is the median of the ratios of each
+// round.
 //
 //	integration/bench/dataplane/run -n 5
 //

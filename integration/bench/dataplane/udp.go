@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -11,10 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // The bare ping-pong over UDP that latencies are compared with: 64 bytes between two processes, by
@@ -73,25 +69,6 @@ func ping(role string, busy bool, rounds int, stdout io.Writer) error {
 	slices.Sort(times)
 	_, err = fmt.Fprintln(stdout, float64(times[rounds/2].Nanoseconds())/2e3)
 	return err
-}
-
-// spin receives a datagram without sleeping.
-func spin(raw syscall.RawConn, b []byte) error {
-	var got error
-	deadline := time.Now().Add(pingTimeout)
-	err := raw.Control(func(fd uintptr) {
-		for i := 1; ; i++ {
-			_, _, got = unix.Recvfrom(int(fd), b, unix.MSG_DONTWAIT)
-			if !errors.Is(got, unix.EAGAIN) && !errors.Is(got, unix.EINTR) {
-				return
-			}
-			if i%1024 == 0 && time.Now().After(deadline) {
-				got = os.ErrDeadlineExceeded
-				return
-			}
-		}
-	})
-	return errors.Join(err, got)
 }
 
 // udp measures the bare ping-pong.
