@@ -48,8 +48,9 @@
 // [CQConfig] sets how [CompletionQueue.Wait] waits. [WaitEvent] sleeps until the device
 // reports a completion. [WaitBusy] polls continuously. [WaitHybrid], the default, polls for
 // 50 microseconds and then sleeps. While polling, an engine in user space receives packets in
-// the waiting goroutine itself, which halves the latency; it may then delay an
-// acknowledgement for up to a millisecond, to send it after the program's next request.
+// the waiting goroutine itself, which halves the latency. In all modes it delays the
+// acknowledgement of a message until the program's next request or Wait, for up to a millisecond,
+// so that one packet wakes the peer instead of two.
 //
 // A [CompletionChannel] waits for several queues; [Device.NextEvent] returns what happens outside
 // of any request, such as the failure of a connection that only its peer uses.
