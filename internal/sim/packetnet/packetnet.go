@@ -1,10 +1,11 @@
 // Package packetnet simulates a datagram network in the process. It loses, duplicates,
-// reorders, corrupts and delays datagrams at random, with a seed.
+// reorders, corrupts and delays datagrams at random, with a seed. Its addresses may have links of a
+// bandwidth to one switch, whose queues drop datagrams and mark congestion (link.go).
 //
 //	network := packetnet.New(packetnet.Faults{Seed: 1, Loss: 0.01, Delay: 10 * time.Microsecond})
 //	a, err := network.Listen(netip.MustParseAddrPort("10.0.0.1:4791"))
 //
-// Its only clock is package time, so that testing/synctest can control the time. All
+// Its clock is package time, which testing/synctest can control, or that of its [Config]. All
 // methods are safe for concurrent use; the faults of a datagram depend on the seed and on
 // the order in which datagrams are sent.
 package packetnet
@@ -18,6 +19,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rdmakit/rdmakit/internal/edge/clock"
 	"github.com/rdmakit/rdmakit/internal/edge/udpio"
 )
 
@@ -41,19 +43,35 @@ type Faults struct {
 	Segmentation bool
 }
 
+// Config configures a network.
+type Config struct {
+	Faults Faults
+	Link   Link
+	// Merge makes connections receive datagrams of one sender as one entry, where the kernel merges
+	// them (GRO): of equal length, but the last, which may be shorter, with ascending or with equal
+	// identifications.
+	Merge bool
+	Clock clock.Clock // nil is the system's
+}
+
 // Network connects the addresses that listen on it.
 type Network struct {
 	mu     sync.Mutex
 	faults Faults
+	link   Link
+	merge  bool
+	clock  clock.Clock
 	rand   *rand.Rand
 	conns  map[netip.AddrPort]*Conn
 	flight flights
-	timer  *time.Timer
+	timer  clock.Timer
 	cut    map[[2]netip.Addr]bool
-	drops  map[packetKey]int // of packets that were lost or damaged
-	tap    func(Datagram)
-	order  uint64
-	stats  Stats
+	// When the last datagram leaves an address, and the switch's queue towards it.
+	up, down map[netip.Addr]time.Time
+	drops    map[packetKey]int // of packets that were lost or damaged
+	tap      func(Datagram)
+	order    uint64
+	stats    Stats
 }
 
 // packetKey identifies packets that are the same.
@@ -81,18 +99,34 @@ func keyOf(to netip.AddrPort, data []byte) packetKey {
 type Datagram struct {
 	From, To netip.AddrPort
 	ID       uint16 // IPv4 identification that a kernel would have written
-	Data     []byte // valid only during the call of the tap
+	// TrafficClass is DSCP and ECN, as sent.
+	TrafficClass uint8
+	Data         []byte // valid only during the call of the tap
 }
 
 // Stats counts datagrams.
-type Stats struct{ Sent, Lost, Duplicated, Corrupted, Overflowed int }
+type Stats struct {
+	Sent, Lost, Duplicated, Corrupted int
+	Overflowed                        int // lost because the receiver didn't read them in time
+	Dropped                           int // lost in a queue of the switch
+	Marked                            int // marked as congested by the switch
+}
 
-// New returns a network.
-func New(f Faults) *Network {
-	return &Network{
-		faults: f, rand: rand.New(rand.NewPCG(f.Seed, f.Seed)),
+// New returns a network with faults, without limits of bandwidth.
+func New(f Faults) *Network { return NewNetwork(Config{Faults: f}) }
+
+// NewNetwork returns a network.
+func NewNetwork(c Config) *Network {
+	f := c.Faults
+	n := &Network{
+		faults: f, link: c.Link, merge: c.Merge, clock: c.Clock, rand: rand.New(rand.NewPCG(f.Seed, f.Seed)),
 		conns: map[netip.AddrPort]*Conn{}, cut: map[[2]netip.Addr]bool{}, drops: map[packetKey]int{},
+		up: map[netip.Addr]time.Time{}, down: map[netip.Addr]time.Time{},
 	}
+	if n.clock == nil {
+		n.clock = clock.System
+	}
+	return n
 }
 
 // SetTap sets a function that is called with every datagram, or nil. It must not call methods of
@@ -140,8 +174,10 @@ func (n *Network) Listen(addr netip.AddrPort) (*Conn, error) {
 }
 
 type datagram struct {
-	data []byte
-	from netip.AddrPort
+	data         []byte
+	from         netip.AddrPort
+	id           uint16
+	trafficClass uint8
 }
 
 // Conn is an address of the network. It has the methods of [udpio.Conn].
@@ -191,10 +227,17 @@ func (c *Conn) Resume() {}
 // deliver passes d and the datagrams after it to the handler.
 func (c *Conn) deliver(d datagram, h udpio.Handler) {
 	list := make([]udpio.Inbound, 0, readBatch)
+	var m merging
 	for {
-		list = append(list, udpio.Inbound{Data: d.data, Segment: len(d.data), From: d.from})
-		if len(list) == readBatch {
-			break
+		if c.n.merge && m.add(&d) {
+			list[len(list)-1] = m.entry
+		} else {
+			if len(list) == readBatch {
+				h(list)
+				list = list[:0]
+			}
+			m.begin(&d)
+			list = append(list, m.entry)
 		}
 		select {
 		case d = <-c.inbox:
@@ -206,12 +249,12 @@ func (c *Conn) deliver(d datagram, h udpio.Handler) {
 	h(list)
 }
 
-// Offload reports whether datagrams of an entry are numbered (gso). Receive offload (gro) is not
-// simulated.
+// Offload reports whether datagrams of an entry are numbered (gso), and whether received ones are
+// merged (gro).
 func (c *Conn) Offload() (gso, gro bool) {
 	c.n.mu.Lock()
 	defer c.n.mu.Unlock()
-	return c.n.faults.Segmentation, false
+	return c.n.faults.Segmentation, c.n.merge
 }
 
 // ReceiveBuffer returns 0: the length of the inbox is not known in bytes.
@@ -241,7 +284,7 @@ func (c *Conn) Write(list []udpio.Outbound) ([]udpio.Outbound, error) {
 		for data := o.Data; len(data) > 0; {
 			one := data[:min(segment, len(data))]
 			data = data[len(one):]
-			c.n.send(Datagram{From: c.addr, To: o.To, ID: id, Data: one})
+			c.n.send(Datagram{From: c.addr, To: o.To, ID: id, TrafficClass: o.TrafficClass, Data: one})
 			if o.Numbered {
 				id++
 			}
@@ -282,23 +325,38 @@ func (n *Network) send(d Datagram) {
 		copies++
 	}
 	for range copies {
-		one := datagram{append([]byte(nil), d.Data...), d.From}
+		one := datagram{append([]byte(nil), d.Data...), d.From, d.ID, d.TrafficClass}
 		if n.rand.Float64() < f.Corrupt && n.mayDrop(d) {
 			n.stats.Corrupted++
 			one.data[n.rand.IntN(len(one.data))] ^= 1 << n.rand.IntN(8)
 		}
-		wait := f.Delay
-		if f.Jitter > 0 {
-			wait += time.Duration(n.rand.Int64N(int64(f.Jitter)))
-		}
-		if wait == 0 {
-			n.deliver(d.To, one)
+		if n.link.Bandwidth > 0 {
+			n.depart(d.To, one)
 			continue
 		}
-		n.order++
-		heap.Push(&n.flight, flight{time.Now().Add(wait), n.order, d.To, one})
-		n.schedule()
+		if wait := n.delay(); wait > 0 {
+			n.fly(flight{at: n.clock.Now().Add(wait), to: d.To, d: one})
+			continue
+		}
+		n.deliver(d.To, one)
 	}
+}
+
+// delay returns the delay of a datagram.
+func (n *Network) delay() time.Duration {
+	wait := n.faults.Delay
+	if n.faults.Jitter > 0 {
+		wait += time.Duration(n.rand.Int64N(int64(n.faults.Jitter)))
+	}
+	return wait
+}
+
+// fly adds a datagram in flight. n.mu is held.
+func (n *Network) fly(f flight) {
+	n.order++
+	f.order = n.order
+	heap.Push(&n.flight, f)
+	n.schedule()
 }
 
 // mayDrop counts a loss of a packet, or returns false if the packet has reached MaxDrops.
@@ -319,9 +377,9 @@ func (n *Network) schedule() {
 	switch {
 	case len(n.flight) == 0:
 	case n.timer == nil:
-		n.timer = time.AfterFunc(time.Until(n.flight[0].at), n.land)
+		n.timer = n.clock.AfterFunc(n.flight[0].at.Sub(n.clock.Now()), n.land)
 	default:
-		n.timer.Reset(time.Until(n.flight[0].at))
+		n.timer.Reset(n.flight[0].at.Sub(n.clock.Now()))
 	}
 }
 
@@ -329,8 +387,12 @@ func (n *Network) schedule() {
 func (n *Network) land() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for now := time.Now(); len(n.flight) > 0 && !n.flight[0].at.After(now); {
+	for now := n.clock.Now(); len(n.flight) > 0 && !n.flight[0].at.After(now); {
 		f, _ := heap.Pop(&n.flight).(flight)
+		if f.toSwitch {
+			n.queue(f)
+			continue
+		}
 		n.deliver(f.to, f.d)
 	}
 	n.schedule()
@@ -338,10 +400,11 @@ func (n *Network) land() {
 
 // flight is a datagram in flight.
 type flight struct {
-	at    time.Time
-	order uint64 // among datagrams with the same time
-	to    netip.AddrPort
-	d     datagram
+	at       time.Time
+	order    uint64 // among datagrams with the same time
+	to       netip.AddrPort
+	d        datagram
+	toSwitch bool // it arrives at the switch, not at its destination
 }
 
 // flights implement heap.Interface, the first to arrive on top.

@@ -602,3 +602,21 @@ func toError(t testing.TB, qp provider.QueuePair) {
 		}
 	}
 }
+
+// TestObjectsOfQueuePair checks that a queue pair is a few objects, however deep its queues are.
+func TestObjectsOfQueuePair(t *testing.T) {
+	v := newVictim(t)
+	got := testing.AllocsPerRun(20, func() {
+		qp, err := v.pd.CreateQP(provider.QPConfig{
+			SendCQ: v.cq, RecvCQ: v.cq,
+			Capacity: provider.QPCapacity{MaxSendWR: 500, MaxRecvWR: 500, MaxSendSegments: 3, MaxRecvSegments: 2},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = qp.Close()
+	})
+	if got > 20 {
+		t.Errorf("%v objects, want at most 20", got)
+	}
+}

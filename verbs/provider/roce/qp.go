@@ -70,8 +70,9 @@ func (d *domain) newQP(cfg provider.QPConfig) (*queuePair, error) {
 		return nil, err
 	}
 	qp := &queuePair{e: d.e, pd: d, id: cfg.ID, signalAll: cfg.SignalAll, capacity: c, sendCQ: sendCQ, recvCQ: recvCQ}
-	qp.req.init(c.MaxSendWR, c.MaxSendSegments)
-	qp.resp.init(c.MaxRecvWR, c.MaxRecvSegments)
+	slab := make([]provider.Segment, c.MaxSendWR*c.MaxSendSegments+c.MaxRecvWR*c.MaxRecvSegments)
+	slab = qp.req.init(slab, c.MaxSendWR, c.MaxSendSegments)
+	qp.resp.init(slab, c.MaxRecvWR, c.MaxRecvSegments)
 	qp.timer = d.e.clock.AfterFunc(time.Hour, qp.expired)
 	qp.timer.Stop()
 	d.e.mu.Lock()

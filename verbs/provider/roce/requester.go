@@ -80,11 +80,13 @@ const (
 	readChunk = 32
 )
 
-func (r *requester) init(depth, segments int) {
+// init makes the ring, whose segments are the first of slab, and returns the rest of slab.
+func (r *requester) init(slab []provider.Segment, depth, segments int) []provider.Segment {
 	r.ring = make([]sendEntry, depth)
 	for i := range r.ring {
-		r.ring[i].segments = make([]provider.Segment, 0, segments)
+		r.ring[i].segments, slab = slab[:0:segments], slab[segments:]
 	}
+	return slab
 }
 
 func (r *requester) at(i uint32) *sendEntry { return &r.ring[i%uint32(len(r.ring))] }

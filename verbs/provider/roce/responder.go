@@ -65,10 +65,11 @@ type readJob struct {
 	replay bool // the request is a duplicate
 }
 
-func (r *responder) init(depth, segments int) {
+// init makes the ring, whose segments are those of slab.
+func (r *responder) init(slab []provider.Segment, depth, segments int) {
 	r.ring = make([]receiveEntry, depth)
 	for i := range r.ring {
-		r.ring[i].segments = make([]provider.Segment, 0, segments)
+		r.ring[i].segments, slab = slab[:0:segments], slab[segments:]
 	}
 }
 
