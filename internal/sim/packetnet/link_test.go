@@ -132,7 +132,10 @@ func TestMarks(t *testing.T) {
 		name   string
 		class  uint8
 		marked bool
-	}{{"not capable", dscp, false}, {"capable (0)", dscp | 2, true}, {"capable (1)", dscp | 1, true}, {"marked already", 3, true}} {
+	}{
+		{"not capable", dscp, false}, {"capable (0)", dscp | 2, true}, {"capable (1)", dscp | 1, true},
+		{"marked already", 3, true},
+	} {
 		c := &clock.Manual{}
 		n := NewNetwork(Config{Link: Link{Bandwidth: 8e9, Mark: 5000}, Clock: c})
 		conns := open(t, n, 3)
@@ -147,6 +150,9 @@ func TestMarks(t *testing.T) {
 			}
 			if a.TrafficClass != tt.class {
 				marked++
+			}
+			if i < 8 && a.TrafficClass != tt.class {
+				t.Errorf("%s: datagram %d is marked, and few wait before it", tt.name, i)
 			}
 		}
 		// Two arrive each microsecond and one leaves: from the twelfth on five and more wait.

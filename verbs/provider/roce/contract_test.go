@@ -376,23 +376,28 @@ func TestChannelErrors(t *testing.T) {
 	}
 }
 
-// TestChannelWaiters checks that events of several queues wake as many goroutines.
+// TestChannelWaiters checks that events that come together wake as many goroutines.
 func TestChannelWaiters(t *testing.T) {
-	p := newChannelPair(t)
-	got := make(chan provider.CompletionQueue, 2)
-	for range 2 {
-		go func() { q, _ := p.c.Wait(t.Context()); got <- q }()
-	}
-	for _, q := range []provider.CompletionQueue{p.sends, p.recv} {
-		if err := q.Arm(false); err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		c := &channel{e: &Engine{}, wake: make(chan struct{}, 1), done: make(chan struct{})}
+		a, b := &completionQueue{}, &completionQueue{}
+		got := make(chan provider.CompletionQueue, 2)
+		for range 2 {
+			go func() { q, _ := c.Wait(t.Context()); got <- q }()
 		}
-	}
-	_ = p.qp.Modify(provider.QPAttributes{State: provider.QPStateError})
-	_, _ = p.qp.PostSend([]provider.SendRequest{{}})
-	if a, b := <-got, <-got; a == b || a == nil || b == nil {
-		t.Errorf("events of %v and %v, want both queues", a, b)
-	}
+		synctest.Wait()
+		c.mu.Lock()
+		c.ready = append(c.ready, a, b)
+		c.mu.Unlock()
+		c.signal()
+		synctest.Wait()
+		if len(got) != 2 {
+			t.Fatalf("%d goroutines are awake, want 2", len(got))
+		}
+		if x, y := <-got, <-got; x == y {
+			t.Error("both goroutines got the same queue")
+		}
+	})
 }
 
 // events returns the types of the events that nobody has taken.
@@ -573,6 +578,10 @@ func TestLostEvents(t *testing.T) {
 	s.add(provider.Event{ID: 9})
 	if e, ok := s.next(); !ok || e.Lost != 5 || e.ID != 9 {
 		t.Errorf("next event = %+v, %t, want 5 lost before it", e, ok)
+	}
+	s.add(provider.Event{})
+	if e, _ := s.next(); e.Lost != 0 {
+		t.Errorf("%d events lost before the last one, want 0", e.Lost)
 	}
 }
 
