@@ -133,7 +133,9 @@ func TestMarks(t *testing.T) {
 		class  uint8
 		marked bool
 	}{
-		{"not capable", dscp, false}, {"capable (0)", dscp | 2, true}, {"capable (1)", dscp | 1, true},
+		{"not capable", dscp, false},
+		{"capable (0)", dscp | 2, true},
+		{"capable (1)", dscp | 1, true},
 		{"marked already", 3, true},
 	} {
 		c := &clock.Manual{}
