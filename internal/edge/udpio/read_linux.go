@@ -219,10 +219,12 @@ func (in *Inbound) readControl(b []byte) {
 	for len(b) >= unix.CmsgLen(1) {
 		h := (*unix.Cmsghdr)(unsafe.Pointer(&b[0]))
 		value := unsafe.Pointer(&b[unix.CmsgLen(0)])
-		size := int(h.Len) - unix.CmsgLen(0)
-		switch {
-		case size < 1 || int(h.Len) > len(b):
+		length := int(h.Len) // negative if it is greater than an int
+		if length > len(b) || length <= unix.CmsgLen(0) {
 			return
+		}
+		size := length - unix.CmsgLen(0)
+		switch {
 		case h.Level == unix.IPPROTO_IP && h.Type == unix.IP_TOS:
 			in.TrafficClass = *(*uint8)(value)
 		case size < 4:
