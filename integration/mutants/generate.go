@@ -103,6 +103,9 @@ func functionName(f *ast.FuncDecl) string {
 	if star, ok := t.(*ast.StarExpr); ok {
 		t = star.X
 	}
+	if generic, ok := t.(*ast.IndexExpr); ok {
+		t = generic.X
+	}
 	name, _ := t.(*ast.Ident)
 	return name.Name + "." + f.Name.Name
 }

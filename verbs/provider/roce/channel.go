@@ -4,22 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"sync"
 
 	"github.com/rdmakit/rdmakit/verbs/provider"
 )
 
-// channel collects the events of completion queues.
+// channel collects the completion queues with an event, each once.
 type channel struct {
+	queue[*completionQueue]
 	e    *Engine
-	wake chan struct{} // holds one token while there may be an event
 	done chan struct{} // closed by Close
 
-	mu     sync.Mutex
-	ready  []*completionQueue // with an event, each once
-	closed bool
-	users  int // queues that use this channel; guarded by e.mu
+	closed bool // guarded by e.mu, as is users
+	users  int  // queues that use this channel
 }
 
 // armedFor is what the program has armed a completion queue for.
@@ -39,57 +35,23 @@ func (e *Engine) CreateChannel() (provider.CompletionChannel, error) {
 		return nil, fmt.Errorf("create completion channel of %s: %w", e.name, provider.ErrClosed)
 	}
 	e.channels++
-	return &channel{e: e, wake: make(chan struct{}, 1), done: make(chan struct{})}, nil
+	return newChannel(e), nil
 }
 
-// add adds the event of a queue, which is no longer armed and so adds no other one.
-func (c *channel) add(q *completionQueue) {
-	c.mu.Lock()
-	c.ready = append(c.ready, q)
-	c.mu.Unlock()
-	c.signal()
-}
-
-// remove drops the event of a queue that is closed.
-func (c *channel) remove(q *completionQueue) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.ready = slices.DeleteFunc(c.ready, func(other *completionQueue) bool { return other == q })
-}
-
-// signal wakes one waiter, which wakes the next one.
-func (c *channel) signal() {
-	select {
-	case c.wake <- struct{}{}:
-	default:
-	}
-}
-
-// next removes the oldest event, or returns nil if there is none.
-func (c *channel) next() (q *completionQueue, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case c.closed:
-		return nil, fmt.Errorf("wait on completion channel: %w", provider.ErrClosed)
-	case len(c.ready) == 0:
-		return nil, nil
-	}
-	q = c.ready[0]
-	c.ready[0] = nil
-	if c.ready = c.ready[1:]; len(c.ready) > 0 {
-		c.signal()
-	} else {
-		c.ready = nil
-	}
-	return q, nil
+func newChannel(e *Engine) *channel {
+	return &channel{e: e, queue: queue[*completionQueue]{wake: newWakeup()}, done: make(chan struct{})}
 }
 
 // Wait implements [provider.CompletionChannel].
 func (c *channel) Wait(ctx context.Context) (provider.CompletionQueue, error) {
 	for {
-		if q, err := c.next(); err != nil || q != nil {
-			return q, err
+		select {
+		case <-c.done:
+			return nil, fmt.Errorf("wait on completion channel: %w", provider.ErrClosed)
+		default:
+		}
+		if q, ok := c.next(); ok {
+			return q, nil
 		}
 		c.e.delayedAcks.send()
 		select {
@@ -108,21 +70,12 @@ func (c *channel) Close() error {
 	if c.users > 0 {
 		return fmt.Errorf("close completion channel: %d completion queues: %w", c.users, provider.ErrBusy)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if !c.closed {
 		c.closed = true
 		c.e.channels--
 		close(c.done)
 	}
 	return nil
-}
-
-// isClosed reports whether Close has been called.
-func (c *channel) isClosed() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.closed
 }
 
 // Arm implements provider.CompletionQueue.

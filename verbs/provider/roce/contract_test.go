@@ -379,7 +379,7 @@ func TestChannelErrors(t *testing.T) {
 // TestChannelWaiters checks that events that come together wake as many goroutines.
 func TestChannelWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &channel{e: &Engine{}, wake: make(chan struct{}, 1), done: make(chan struct{})}
+		c := newChannel(&Engine{})
 		a, b := &completionQueue{}, &completionQueue{}
 		got := make(chan provider.CompletionQueue, 2)
 		for range 2 {
@@ -387,9 +387,9 @@ func TestChannelWaiters(t *testing.T) {
 		}
 		synctest.Wait()
 		c.mu.Lock()
-		c.ready = append(c.ready, a, b)
+		c.list = append(c.list, a, b)
 		c.mu.Unlock()
-		c.signal()
+		c.wake.signal()
 		synctest.Wait()
 		if len(got) != 2 {
 			t.Fatalf("%d goroutines are awake, want 2", len(got))
@@ -561,11 +561,67 @@ func TestOverrunEvent(t *testing.T) {
 	}
 }
 
+// TestEventsOfOthersStay checks that closing a completion queue drops its own events only, although
+// another one has the same ID.
+func TestEventsOfOthersStay(t *testing.T) {
+	v := newVictim(t)
+	var queues []provider.CompletionQueue
+	for range 2 {
+		cq, err := v.e.CreateCQ(provider.CQConfig{Depth: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		qp, err := v.pd.CreateQP(provider.QPConfig{SendCQ: cq, RecvCQ: cq})
+		if err != nil {
+			t.Fatal(err)
+		}
+		toError(t, qp)
+		_, _ = qp.PostSend([]provider.SendRequest{{}, {}})
+		_ = qp.Close()
+		queues = append(queues, cq)
+	}
+	v.also = append(v.also, queues[1])
+	_ = queues[0].Close()
+	if got := v.events(t); !slices.Equal(got, []provider.EventType{provider.EventCQError}) {
+		t.Errorf("events %v, want that of the queue that is open", got)
+	}
+}
+
+// TestForgottenLostEvents checks that the number of lost events stays when the event that says it
+// is dropped with its object.
+func TestForgottenLostEvents(t *testing.T) {
+	for _, closed := range []string{"a", "b"} {
+		s := events{queue: queue[event]{wake: newWakeup()}, lost: 3}
+		s.add("a", provider.Event{ID: 1})
+		s.add("b", provider.Event{ID: 2})
+		s.forget(closed)
+		s.add("c", provider.Event{ID: 3})
+		lost := 0
+		for range 2 {
+			e, ok := s.next()
+			if !ok {
+				t.Fatal("an event is missing")
+			}
+			lost += e.Lost
+		}
+		if lost != 3 {
+			t.Errorf("without the event of %s: %d lost, want 3", closed, lost)
+		}
+		s = events{queue: queue[event]{wake: newWakeup()}, lost: 2}
+		s.add("a", provider.Event{})
+		s.forget("a")
+		s.add("c", provider.Event{})
+		if e, _ := s.next(); e.Lost != 2 {
+			t.Errorf("after the only event was dropped: %d lost, want 2", e.Lost)
+		}
+	}
+}
+
 // TestLostEvents checks that events that nobody takes are dropped and counted.
 func TestLostEvents(t *testing.T) {
-	s := events{wake: make(chan struct{}, 1)}
+	s := events{queue: queue[event]{wake: newWakeup()}}
 	for i := range maxEvents + 5 {
-		s.add(provider.Event{ID: uint64(i)})
+		s.add(nil, provider.Event{ID: uint64(i)})
 	}
 	for i := range maxEvents {
 		if e, ok := s.next(); !ok || e.ID != uint64(i) || e.Lost != 0 {
@@ -575,11 +631,11 @@ func TestLostEvents(t *testing.T) {
 	if _, ok := s.next(); ok {
 		t.Error("more events than the limit")
 	}
-	s.add(provider.Event{ID: 9})
+	s.add(nil, provider.Event{ID: 9})
 	if e, ok := s.next(); !ok || e.Lost != 5 || e.ID != 9 {
 		t.Errorf("next event = %+v, %t, want 5 lost before it", e, ok)
 	}
-	s.add(provider.Event{})
+	s.add(nil, provider.Event{})
 	if e, _ := s.next(); e.Lost != 0 {
 		t.Errorf("%d events lost before the last one, want 0", e.Lost)
 	}

@@ -14,11 +14,10 @@ import (
 type completionQueue struct {
 	e       *Engine
 	mode    provider.WaitMode
-	channel *channel // may be nil
-	id      uint64   // of the program
-	// wake holds one token while there may be completions to poll.
-	wake chan struct{}
-	done chan struct{} // closed by Close
+	channel *channel      // may be nil
+	id      uint64        // of the program
+	wake    wakeup        // there may be completions to poll
+	done    chan struct{} // closed by Close
 	// delays reports that a queue pair that receives into this queue may have a delayed
 	// acknowledgement: a program that polls the queue again in vain sends no answer with it.
 	delays atomic.Bool
@@ -55,19 +54,11 @@ func (q *completionQueue) push(wc provider.WorkCompletion, unpolled *atomic.Int3
 		q.overrun = true
 	}
 	q.mu.Unlock()
-	q.signal()
+	q.wake.signal()
 	if overrun {
-		q.e.events.add(provider.Event{Type: provider.EventCQError, ID: q.id})
+		q.e.events.add(q, provider.Event{Type: provider.EventCQError, ID: q.id})
 	}
 	return ok
-}
-
-// signal wakes one waiter, which wakes the next one.
-func (q *completionQueue) signal() {
-	select {
-	case q.wake <- struct{}{}:
-	default:
-	}
 }
 
 // Poll implements provider.CompletionQueue.
@@ -141,7 +132,7 @@ func (q *completionQueue) wait(ctx context.Context) error {
 	for woken := false; ; {
 		if q.ready() {
 			if woken { // there may be completions left for another waiter
-				q.signal()
+				q.wake.signal()
 			}
 			return nil
 		}
@@ -170,12 +161,12 @@ func (q *completionQueue) Close() error {
 	if !first {
 		return nil
 	}
-	q.e.events.remove(func(e provider.Event) bool { return e.Type == provider.EventCQError && e.ID == q.id })
+	q.e.events.forget(q)
 	q.e.queues--
 	close(q.done)
 	if q.channel != nil {
 		q.channel.users--
-		q.channel.remove(q)
+		q.channel.remove(func(other *completionQueue) bool { return other == q })
 	}
 	return nil
 }

@@ -90,7 +90,7 @@ func New(cfg Config) (*Engine, error) {
 		qps:     map[ib.QPN]*queuePair{},
 		idents:  map[netip.Addr]*identification{},
 		regions: map[uint32]*region{},
-		events:  events{wake: make(chan struct{}, 1)},
+		events:  events{queue: queue[event]{wake: newWakeup()}},
 	}
 	if e.clock == nil {
 		e.clock = clock.System
@@ -199,7 +199,7 @@ func (e *Engine) CreateCQ(cfg provider.CQConfig) (provider.CompletionQueue, erro
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.closed || c != nil && c.isClosed() {
+	if e.closed || c != nil && c.closed {
 		return nil, fmt.Errorf("create completion queue of %s: %w", e.name, provider.ErrClosed)
 	}
 	e.queues++
@@ -208,7 +208,7 @@ func (e *Engine) CreateCQ(cfg provider.CQConfig) (provider.CompletionQueue, erro
 	}
 	return &completionQueue{
 		e: e, mode: cfg.Wait, channel: c, id: cfg.ID, ring: make([]completion, depth),
-		wake: make(chan struct{}, 1), done: make(chan struct{}),
+		wake: newWakeup(), done: make(chan struct{}),
 	}, nil
 }
 

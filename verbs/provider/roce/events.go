@@ -3,8 +3,6 @@ package roce
 import (
 	"context"
 	"fmt"
-	"slices"
-	"sync"
 
 	"github.com/rdmakit/rdmakit/verbs/provider"
 	"github.com/rdmakit/rdmakit/wire/ib"
@@ -13,54 +11,46 @@ import (
 // maxEvents is how many events are kept for a program that doesn't take them.
 const maxEvents = 1024
 
+// event is an asynchronous event and the queue pair or completion queue that it is about.
+type event struct {
+	provider.Event
+	of any
+}
+
 // events are the asynchronous events that the program has not taken.
 type events struct {
-	wake chan struct{} // holds one token while there may be an event
-	mu   sync.Mutex
-	list []provider.Event
+	queue[event]
 	lost int // dropped since the last one in list
 }
 
-// add adds an event. If there are too many, the new one is dropped and counted.
-func (s *events) add(e provider.Event) {
+// add adds an event of an object. If there are too many, the new one is dropped and counted.
+func (s *events) add(of any, e provider.Event) {
 	s.mu.Lock()
 	if len(s.list) < maxEvents {
 		e.Lost, s.lost = s.lost, 0
-		s.list = append(s.list, e)
+		s.list = append(s.list, event{e, of})
 	} else {
 		s.lost++
 	}
 	s.mu.Unlock()
-	s.signal()
+	s.wake.signal()
 }
 
-// signal wakes one waiter, which wakes the next one.
-func (s *events) signal() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
-}
-
-// remove drops the events of an object that is closed.
-func (s *events) remove(of func(provider.Event) bool) {
+// forget drops the events of an object that is closed. What was lost before them stays counted.
+func (s *events) forget(of any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.list = slices.DeleteFunc(s.list, of)
-}
-
-// next removes the oldest event.
-func (s *events) next() (e provider.Event, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.list) == 0 {
-		return e, false
+	lost, kept := 0, s.list[:0]
+	for _, e := range s.list {
+		lost += e.Lost
+		if e.of != of {
+			e.Lost, lost = lost, 0
+			kept = append(kept, e)
+		}
 	}
-	e = s.list[0]
-	if s.list = s.list[1:]; len(s.list) > 0 {
-		s.signal()
-	}
-	return e, true
+	clear(s.list[len(kept):])
+	s.list = kept
+	s.lost += lost
 }
 
 // NextEvent implements [provider.EventSource]. An engine has events of queue pairs that fail for a
@@ -68,8 +58,8 @@ func (s *events) next() (e provider.Event, ok bool) {
 // overrun. It doesn't watch its network device.
 func (e *Engine) NextEvent(ctx context.Context) (provider.Event, error) {
 	for {
-		if event, ok := e.events.next(); ok {
-			return event, nil
+		if got, ok := e.events.next(); ok {
+			return got.Event, nil
 		}
 		select {
 		case <-e.events.wake:

@@ -24,8 +24,8 @@ type region struct {
 	access provider.Access
 	length uint64
 
-	watched atomic.Bool   // a goroutine waits in WaitByte
-	wrote   chan struct{} // holds a token after a peer's write while watched
+	watched atomic.Bool // a goroutine waits in WaitByte
+	wrote   wakeup      // a peer has written while watched
 
 	mu  sync.RWMutex // held for reading while bytes are copied, so that Close waits for the copy
 	buf []byte       // nil once closed
@@ -84,12 +84,8 @@ func (r *region) hasByte(offset int, want byte) (bool, error) {
 
 // changed wakes the goroutine in WaitByte, if any.
 func (r *region) changed() {
-	if !r.watched.Load() {
-		return
-	}
-	select {
-	case r.wrote <- struct{}{}:
-	default:
+	if r.watched.Load() {
+		r.wrote.signal()
 	}
 }
 
@@ -238,7 +234,7 @@ func (d *domain) RegisterMemory(buf []byte, options provider.MemoryOptions) (pro
 		return nil, fmt.Errorf("register memory: %w", err)
 	}
 	r := &region{
-		e: d.e, pd: d, access: options.Access, length: uint64(len(buf)), buf: buf, wrote: make(chan struct{}, 1),
+		e: d.e, pd: d, access: options.Access, length: uint64(len(buf)), buf: buf, wrote: newWakeup(),
 	}
 	d.e.mu.Lock()
 	defer d.e.mu.Unlock()

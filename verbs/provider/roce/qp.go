@@ -278,7 +278,7 @@ func (qp *queuePair) Close() error {
 	qp.resp.clear()
 	ident := qp.ident
 	qp.mu.Unlock()
-	qp.e.events.remove(func(e provider.Event) bool { return e.Type != provider.EventCQError && e.QPN == qp.qpn })
+	qp.e.events.forget(qp)
 
 	qp.e.mu.Lock()
 	qp.e.releaseIdentification(ident)
@@ -315,7 +315,7 @@ func (qp *queuePair) handlePacket(p *ib.Packet) {
 	default:
 		if qp.state == provider.QPStateRTR && !qp.connected {
 			qp.connected = true
-			qp.e.events.add(provider.Event{Type: provider.EventCommEstablished, QPN: qp.qpn, ID: qp.id})
+			qp.e.events.add(qp, provider.Event{Type: provider.EventCommEstablished, QPN: qp.qpn, ID: qp.id})
 		}
 		qp.handleRequest(p)
 	}

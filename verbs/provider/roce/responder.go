@@ -467,7 +467,7 @@ func (qp *queuePair) answer(mayDelay bool) {
 		if fatal(code) {
 			qp.tx.flush()
 			qp.fail()
-			qp.e.events.add(provider.Event{Type: failEvent(code), QPN: qp.qpn, ID: qp.id, Cause: r.cause})
+			qp.e.events.add(qp, provider.Event{Type: failEvent(code), QPN: qp.qpn, ID: qp.id, Cause: r.cause})
 		}
 	case r.ackDue && mayDelay:
 		qp.delayAck()
