@@ -290,7 +290,7 @@ func (qp *queuePair) arm() {
 	}
 	if !r.armed || r.paused {
 		r.armed = true
-		qp.timer.Reset(r.deadline.Sub(qp.e.clock.Now()))
+		qp.e.timers.set(qp, r.deadline)
 	}
 }
 
@@ -306,9 +306,9 @@ func (qp *queuePair) expired() {
 	if qp.closed || qp.state != provider.QPStateRTS || r.deadline.IsZero() {
 		return
 	}
-	if left := r.deadline.Sub(qp.e.clock.Now()); left > 0 { // the deadline has been moved
+	if r.deadline.After(qp.e.clock.Now()) { // it has been moved
 		r.armed = true
-		qp.timer.Reset(left)
+		qp.e.timers.set(qp, r.deadline)
 		return
 	}
 	r.deadline = time.Time{}

@@ -24,12 +24,7 @@ func TestTimeoutsOnGivenClock(t *testing.T) {
 		Mask: ^provider.QPMask(0), Path: provider.Path{DGID: ib.GIDFromAddr(netip.MustParseAddr("10.0.0.2"))},
 		PathMTU: ib.MTU1024, DestQPN: 77, Timeout: 14, RetryCount: 2, RNRRetry: 7,
 	}
-	for _, state := range []provider.QPState{provider.QPStateInit, provider.QPStateRTR, provider.QPStateRTS} {
-		attr.State = state
-		if err := modify(s.qp, attr); err != nil {
-			t.Fatal(err)
-		}
-	}
+	walk(t, s.qp, attr, provider.QPStateRTS)
 	if _, err := s.qp.PostSend([]provider.SendRequest{{
 		Op: provider.SendOpWrite, Flags: provider.SendSignaled,
 		Segments: []provider.Segment{{Region: s.mr, Length: 64}},

@@ -519,12 +519,7 @@ func TestConnectedEvent(t *testing.T) {
 	v := newVictim(t)
 	v.connect(t)
 	attr, _ := v.qp.Query()
-	for _, state := range []provider.QPState{provider.QPStateReset, provider.QPStateInit, provider.QPStateRTR} {
-		attr.State = state
-		if err := modify(v.qp, attr); err != nil {
-			t.Fatal(err)
-		}
-	}
+	walk(t, v.qp, attr, provider.QPStateRTR)
 	room := provider.ReceiveRequest{Segments: []provider.Segment{{Region: v.target, Length: 8}}}
 	if _, err := v.qp.PostReceive([]provider.ReceiveRequest{room, room}); err != nil {
 		t.Fatal(err)

@@ -269,14 +269,7 @@ func TestReadResponseOrder(t *testing.T) {
 func (v *victim) readAlone(t *testing.T, length int) ib.PSN {
 	t.Helper()
 	attr := inner(t, v.qp).attr
-	for _, state := range []provider.QPState{
-		provider.QPStateReset, provider.QPStateInit, provider.QPStateRTR, provider.QPStateRTS,
-	} {
-		attr.State = state
-		if err := modify(v.qp, attr); err != nil {
-			t.Fatal(err)
-		}
-	}
+	walk(t, v.qp, attr, provider.QPStateRTS)
 	drain(v.cq)
 	if _, err := v.qp.PostSend([]provider.SendRequest{{
 		ID: 77, Op: provider.SendOpRead, Flags: provider.SendSignaled,

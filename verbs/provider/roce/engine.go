@@ -53,6 +53,7 @@ type Engine struct {
 	handler, pollHandler udpio.Handler // method values inbound and polled, allocated once
 	burst                burst         // used by the handlers, which never run concurrently
 	delayedAcks          delayedAcks
+	timers               timers
 
 	senders senders
 	work    chan *queuePair // queue pairs that have more responses to send, or a backlog
@@ -98,6 +99,7 @@ func New(cfg Config) (*Engine, error) {
 	e.handler, e.pollHandler = e.inbound, e.polled
 	e.senders.init(cfg.Conn, cfg.OpenSender)
 	e.delayedAcks.init(e.clock)
+	e.timers.init(e.clock)
 	e.wg.Go(e.receive)
 	e.wg.Go(e.respondLater)
 	return e, nil
@@ -231,6 +233,7 @@ func (e *Engine) Close() error {
 	close(e.done)
 	e.wg.Wait()
 	e.delayedAcks.timer.Stop()
+	e.timers.stop()
 	return e.conn.Close()
 }
 

@@ -12,8 +12,8 @@ var (
 	errAddrInUse  = syscall.EADDRINUSE
 )
 
-// heap returns how many bytes are reachable.
-func heap() uint64 {
+// reachable returns how many bytes are reachable.
+func reachable() uint64 {
 	var m runtime.MemStats
 	runtime.GC()
 	runtime.GC() // the second collection frees the items of sync.Pool

@@ -22,12 +22,7 @@ func TestICRCOverIPv6(t *testing.T) {
 		Mask: ^provider.QPMask(0), Access: 0xff, Path: provider.Path{DGID: ib.GIDFromAddr(peer)}, PathMTU: ib.MTU1024,
 		DestQPN: 77, ReceivePSN: 100, MaxDestReadAtomic: 4,
 	}
-	for _, state := range []provider.QPState{provider.QPStateInit, provider.QPStateRTR} {
-		attr.State = state
-		if err := modify(s.qp, attr); err != nil {
-			t.Fatal(err)
-		}
-	}
+	walk(t, s.qp, attr, provider.QPStateRTR)
 	write := func(psn ib.PSN, value byte) []byte {
 		p := ib.Packet{
 			BTH: ib.BTH{
@@ -156,14 +151,7 @@ func (s *sender) reconnect(t *testing.T, mtu ib.MTU) {
 		ReceivePSN: 100, SendPSN: 200, MaxDestReadAtomic: 4, MaxReadAtomic: 4, MinRNRTimer: 12, Timeout: 14,
 		RetryCount: 7, RNRRetry: 7,
 	}
-	for _, state := range []provider.QPState{
-		provider.QPStateReset, provider.QPStateInit, provider.QPStateRTR, provider.QPStateRTS,
-	} {
-		attr.State = state
-		if err := modify(s.qp, attr); err != nil {
-			t.Fatal(err)
-		}
-	}
+	walk(t, s.qp, attr, provider.QPStateRTS)
 }
 
 // write posts a WRITE of a number of packets.

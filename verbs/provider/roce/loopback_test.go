@@ -100,6 +100,17 @@ func modify(qp provider.QueuePair, attr provider.QPAttributes) error {
 	return qp.Modify(attr)
 }
 
+// walk moves a queue pair to RESET and from there to a state, each time with those of the attributes
+// that the transition allows.
+func walk(t testing.TB, qp provider.QueuePair, attr provider.QPAttributes, to provider.QPState) {
+	t.Helper()
+	for attr.State = provider.QPStateReset; attr.State <= to; attr.State++ {
+		if err := modify(qp, attr); err != nil {
+			t.Fatalf("modify to %v: %v", attr.State, err)
+		}
+	}
+}
+
 func connect(t testing.TB, a, b *side, mtu ib.MTU) {
 	t.Helper()
 	one := func(s, peer *side, psn, peerPSN ib.PSN) {
@@ -109,14 +120,7 @@ func connect(t testing.TB, a, b *side, mtu ib.MTU) {
 			ReceivePSN: peerPSN, SendPSN: psn, MaxDestReadAtomic: 16, MaxReadAtomic: 16, MinRNRTimer: 12,
 			Timeout: 14, RetryCount: 7, RNRRetry: 7,
 		}
-		for _, state := range []provider.QPState{
-			provider.QPStateReset, provider.QPStateInit, provider.QPStateRTR, provider.QPStateRTS,
-		} {
-			attr.State = state
-			if err := modify(s.qp, attr); err != nil {
-				t.Fatal(err)
-			}
-		}
+		walk(t, s.qp, attr, provider.QPStateRTS)
 	}
 	one(a, b, 0xfffff0, 0x123456)
 	one(b, a, 0x123456, 0xfffff0)

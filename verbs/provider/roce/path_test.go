@@ -17,14 +17,7 @@ func TestTrafficClassOfPath(t *testing.T) {
 	v := newVictim(t)
 	attr := inner(t, v.qp).attr
 	attr.Path.TrafficClass, attr.Path.HopLimit = lossless, 5
-	for _, state := range []provider.QPState{
-		provider.QPStateReset, provider.QPStateInit, provider.QPStateRTR, provider.QPStateRTS,
-	} {
-		attr.State = state
-		if err := modify(v.qp, attr); err != nil {
-			t.Fatal(err)
-		}
-	}
+	walk(t, v.qp, attr, provider.QPStateRTS)
 	v.conn.record = true
 	segment := []provider.Segment{{Region: v.target, Length: 4096}}
 	if _, err := v.qp.PostReceive([]provider.ReceiveRequest{{Segments: segment}}); err != nil {

@@ -7,9 +7,7 @@ import (
 	"net/netip"
 	"sync"
 	"sync/atomic"
-	"time"
 
-	"github.com/rdmakit/rdmakit/internal/edge/clock"
 	"github.com/rdmakit/rdmakit/verbs/provider"
 	"github.com/rdmakit/rdmakit/wire/ib"
 	"github.com/rdmakit/rdmakit/wire/rocev2"
@@ -38,11 +36,12 @@ type queuePair struct {
 	tx         outbox
 	req        requester
 	resp       responder
-	timer      clock.Timer
 	scheduled  bool // in e.work
 	ackPending bool // in e.delayedAcks
 	connected  bool // a packet has come in state RTR
 	closed     bool
+
+	alarm alarm // in e.timers
 }
 
 // CreateQP implements provider.ProtectionDomain.
@@ -73,8 +72,6 @@ func (d *domain) newQP(cfg provider.QPConfig) (*queuePair, error) {
 	slab := make([]provider.Segment, c.MaxSendWR*c.MaxSendSegments+c.MaxRecvWR*c.MaxRecvSegments)
 	slab = qp.req.init(slab, c.MaxSendWR, c.MaxSendSegments)
 	qp.resp.init(slab, c.MaxRecvWR, c.MaxRecvSegments)
-	qp.timer = d.e.clock.AfterFunc(time.Hour, qp.expired)
-	qp.timer.Stop()
 	d.e.mu.Lock()
 	defer d.e.mu.Unlock()
 	switch {
@@ -244,7 +241,7 @@ func (qp *queuePair) connect() {
 
 // reset clears all state but the queue pair number and the configuration.
 func (qp *queuePair) reset() {
-	qp.timer.Stop()
+	qp.e.timers.remove(qp)
 	qp.req.clear()
 	qp.resp.clear()
 	qp.attr, qp.connected = provider.QPAttributes{}, false
@@ -253,7 +250,7 @@ func (qp *queuePair) reset() {
 // fail moves the queue pair to ERR: queued requests complete with status flushed.
 func (qp *queuePair) fail() {
 	qp.state = provider.QPStateError
-	qp.timer.Stop()
+	qp.e.timers.remove(qp)
 	qp.flushSends()
 	qp.flushReceives()
 }
@@ -273,7 +270,7 @@ func (qp *queuePair) Close() error {
 	qp.settle()
 	qp.closed = true
 	qp.state = provider.QPStateReset
-	qp.timer.Stop()
+	qp.e.timers.remove(qp)
 	qp.req.clear()
 	qp.resp.clear()
 	ident := qp.ident

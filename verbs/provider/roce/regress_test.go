@@ -44,14 +44,7 @@ func reconnect(t *testing.T, a, b *side, change func(*provider.QPAttributes)) {
 	for _, s := range []*side{a, b} {
 		attr := inner(t, s.qp).attr
 		change(&attr)
-		for _, state := range []provider.QPState{
-			provider.QPStateReset, provider.QPStateInit, provider.QPStateRTR, provider.QPStateRTS,
-		} {
-			attr.State = state
-			if err := modify(s.qp, attr); err != nil {
-				t.Fatal(err)
-			}
-		}
+		walk(t, s.qp, attr, provider.QPStateRTS)
 	}
 }
 

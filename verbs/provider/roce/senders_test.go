@@ -98,14 +98,7 @@ func connectLabel(t *testing.T, s, peer *spread, label uint32) {
 		PathMTU: ib.MTU4096, DestQPN: peer.qp.QPN(), ReceivePSN: 7, SendPSN: 7, MaxDestReadAtomic: 4,
 		MaxReadAtomic: 4, MinRNRTimer: 12, Timeout: 14, RetryCount: 7, RNRRetry: 7,
 	}
-	for _, state := range []provider.QPState{
-		provider.QPStateReset, provider.QPStateInit, provider.QPStateRTR, provider.QPStateRTS,
-	} {
-		attr.State = state
-		if err := modify(s.qp, attr); err != nil {
-			t.Fatal(err)
-		}
-	}
+	walk(t, s.qp, attr, provider.QPStateRTS)
 }
 
 // portSender is a socket of a port that only notes that it is closed.
