@@ -60,7 +60,7 @@
 // [Device.Capabilities] returns the optional features of a device, [Device.Attributes] its limits.
 // A feature that is missing returns [ErrNotSupported] when it is used. The only provider of this
 // version, an engine in user space, has reliable connections ([QPTypeRC]) with SEND, RDMA WRITE and
-// RDMA READ; the types UC and UD, atomics, shared receive queues, memory windows, dma-buf and
+// RDMA READ, and shared receive queues; the types UC and UD, atomics, memory windows, dma-buf and
 // connection managers are in the API for providers to come. docs/verbs.md lists every function of
 // libibverbs with its place here.
 package verbs

@@ -303,7 +303,7 @@ func ExampleDevice_Capabilities() {
 		fmt.Println("no datagrams here")
 	}
 	// Output:
-	// RC, immediate data, inline, memory address, memory watch, completion channels, asynchronous events
+	// RC, immediate data, inline, shared receive queues, memory address, memory watch, completion channels, asynchronous events
 	// no datagrams here
 }
 

@@ -120,6 +120,7 @@ func (qp *queuePair) completeSend(id uint64, op provider.SendOp, signaled bool, 
 	if status == provider.WCRetryExceeded {
 		wc.Cause = qp.req.unsent
 	}
+	qp.unpolledSends.Add(1)
 	if !qp.sendCQ.push(wc, &qp.unpolledSends, false) && qp.state != provider.QPStateError {
 		qp.fail()
 	}

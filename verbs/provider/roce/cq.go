@@ -38,19 +38,19 @@ type completion struct {
 	unpolled *atomic.Int32
 }
 
-// push adds a completion; solicited reports whether its sender has asked for an event, as a
-// completion with an error always does. push reports false when the ring is full: the completion
-// queue is then in an error state, as with hardware.
+// push adds a completion, whose slot the caller has counted in unpolled; solicited reports whether
+// its sender has asked for an event, as a completion with an error always does. push reports false
+// when the ring is full: the completion queue is then in an error state, as with hardware.
 func (q *completionQueue) push(wc provider.WorkCompletion, unpolled *atomic.Int32, solicited bool) bool {
 	q.mu.Lock()
 	ok := q.n < len(q.ring)
 	q.notify(solicited || wc.Status != provider.WCSuccess || !ok)
 	overrun := !ok && !q.overrun
 	if ok {
-		unpolled.Add(1)
 		q.ring[(q.head+q.n)%len(q.ring)] = completion{wc, unpolled}
 		q.n++
 	} else {
+		unpolled.Add(-1)
 		q.overrun = true
 	}
 	q.mu.Unlock()

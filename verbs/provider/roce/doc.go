@@ -22,7 +22,8 @@
 //
 // # Limits
 //
-// The package supports reliable connections with SEND, WRITE and READ; no atomics, no UC, no UD.
+// The package supports reliable connections with SEND, WRITE and READ, and shared receive queues;
+// no atomics, no UC, no UD.
 // The flow label of a Path, or the queue pair numbers without one, choose the UDP source port
 // (senders.go); the label in the header of IPv6 is the kernel's. A peer can't make an engine
 // allocate more memory than its queues, whose length is fixed at creation: a READ beyond the

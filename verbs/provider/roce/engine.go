@@ -69,6 +69,7 @@ type Engine struct {
 	queues  int
 
 	channels int
+	shared   int // receive queues
 	events   events
 
 	stats Stats // changed only by count and read only by Stats
@@ -110,7 +111,7 @@ func (e *Engine) Name() string { return e.name }
 
 // capabilities are those of every engine.
 const capabilities = provider.CapRC | provider.CapImmediate | provider.CapInline | provider.CapMemoryAddress |
-	provider.CapWatch | provider.CapChannel | provider.CapEvents
+	provider.CapWatch | provider.CapSRQ | provider.CapChannel | provider.CapEvents
 
 // Capabilities implements [provider.Device].
 func (e *Engine) Capabilities() provider.Capabilities { return capabilities }
@@ -120,6 +121,7 @@ func (e *Engine) Attributes() provider.DeviceAttributes {
 	return provider.DeviceAttributes{
 		MaxQP: maxQueuePairs, MaxQPWR: maxDepth, MaxSGE: maxSegments, MaxSGERead: maxSegments, MaxInline: maxInline,
 		MaxCQE: maxCQE, MaxMR: maxRegions, MaxQPReadAtomic: maxReads, MaxQPInitReadAtomic: maxReads,
+		MaxSRQ: maxShared, MaxSRQWR: maxDepth, MaxSRQSGE: maxSegments,
 		AtomicCap: provider.AtomicCapabilityNone, PhysPortCount: 1, CompletionVectors: 1,
 	}
 }

@@ -100,8 +100,8 @@ func modify(qp provider.QueuePair, attr provider.QPAttributes) error {
 	return qp.Modify(attr)
 }
 
-// walk moves a queue pair to RESET and from there to a state, each time with those of the attributes
-// that the transition allows.
+// walk moves a queue pair to RESET and from there to a state, each time with those of the
+// attributes that the transition allows.
 func walk(t testing.TB, qp provider.QueuePair, attr provider.QPAttributes, to provider.QPState) {
 	t.Helper()
 	for attr.State = provider.QPStateReset; attr.State <= to; attr.State++ {

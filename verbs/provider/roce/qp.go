@@ -24,8 +24,11 @@ type queuePair struct {
 	sendCQ, recvCQ *completionQueue
 	removed        bool // guarded by e.mu
 
-	// Completions that have not been polled yet: their requests still occupy the work queue.
-	unpolledSends, unpolledReceives atomic.Int32
+	receives *receives
+	shared   *sharedReceives // which receives belongs to; nil if it is the queue pair's own
+
+	// Completions of send requests that have not been polled yet: they still occupy the send queue.
+	unpolledSends atomic.Int32
 
 	mu         sync.Mutex // guards everything below; the receiver holds it for a burst of packets
 	state      provider.QPState
@@ -56,27 +59,30 @@ func (d *domain) CreateQP(cfg provider.QPConfig) (provider.QueuePair, error) {
 func (d *domain) newQP(cfg provider.QPConfig) (*queuePair, error) {
 	sendCQ, ok1 := cfg.SendCQ.(*completionQueue)
 	recvCQ, ok2 := cfg.RecvCQ.(*completionQueue)
+	shared, ok3 := cfg.SRQ.(*sharedReceives)
 	switch {
 	case cfg.Type != provider.QPTypeRC:
 		return nil, fmt.Errorf("type %v: %w", cfg.Type, provider.ErrNotSupported)
-	case cfg.SRQ != nil:
-		return nil, fmt.Errorf("shared receive queue: %w", provider.ErrNotSupported)
+	case cfg.SRQ != nil && (!ok3 || shared.pd.e != d.e):
+		return nil, errors.New("the shared receive queue belongs to another device")
 	case !ok1 || !ok2 || sendCQ.e != d.e || recvCQ.e != d.e:
 		return nil, errors.New("the send or receive completion queue belongs to another device")
 	}
-	c, err := grant(cfg.Capacity)
+	c, err := grant(cfg.Capacity, shared != nil)
 	if err != nil {
 		return nil, err
 	}
 	qp := &queuePair{e: d.e, pd: d, id: cfg.ID, signalAll: cfg.SignalAll, capacity: c, sendCQ: sendCQ, recvCQ: recvCQ}
-	slab := make([]provider.Segment, c.MaxSendWR*c.MaxSendSegments+c.MaxRecvWR*c.MaxRecvSegments)
-	slab = qp.req.init(slab, c.MaxSendWR, c.MaxSendSegments)
-	qp.resp.init(slab, c.MaxRecvWR, c.MaxRecvSegments)
+	qp.initQueues(shared)
 	d.e.mu.Lock()
 	defer d.e.mu.Unlock()
 	switch {
 	case d.closed || d.e.closed:
 		return nil, fmt.Errorf("protection domain: %w", provider.ErrClosed)
+	case sendCQ.closed || recvCQ.closed:
+		return nil, fmt.Errorf("completion queue: %w", provider.ErrClosed)
+	case shared != nil && shared.removed:
+		return nil, fmt.Errorf("shared receive queue: %w", provider.ErrClosed)
 	case len(d.e.qps) >= maxQueuePairs:
 		return nil, fmt.Errorf("the device already has %d queue pairs", maxQueuePairs)
 	}
@@ -96,8 +102,29 @@ func (d *domain) newQP(cfg provider.QPConfig) (*queuePair, error) {
 	return qp, nil
 }
 
-// grant returns the capacity of a queue pair: what is wanted, with defaults for 0.
-func grant(c provider.QPCapacity) (provider.QPCapacity, error) {
+// initQueues makes the send and the receive queue, with one slab for their segments.
+func (qp *queuePair) initQueues(shared *sharedReceives) {
+	c, held := &qp.capacity, qp.capacity.MaxRecvSegments
+	if shared != nil {
+		held = shared.segments
+	}
+	slab := make([]provider.Segment, held+c.MaxSendWR*c.MaxSendSegments+c.MaxRecvWR*c.MaxRecvSegments)
+	qp.resp.held.segments, slab = slab[:0:held], slab[held:]
+	slab = qp.req.init(slab, c.MaxSendWR, c.MaxSendSegments)
+	if shared != nil {
+		qp.shared, qp.receives = shared, &shared.receives
+		return
+	}
+	qp.receives = &receives{}
+	qp.receives.init(qp.pd, slab, c.MaxRecvWR, c.MaxRecvSegments)
+}
+
+// grant returns the capacity of a queue pair: what is wanted, with defaults for 0. With a shared
+// receive queue it has none of its own.
+func grant(c provider.QPCapacity, shared bool) (provider.QPCapacity, error) {
+	if shared {
+		c.MaxRecvWR, c.MaxRecvSegments = 0, 0
+	}
 	var errs []error
 	for _, l := range []struct {
 		name            string
@@ -114,6 +141,9 @@ func grant(c provider.QPCapacity) (provider.QPCapacity, error) {
 			errs = append(errs, fmt.Errorf("%s %d is not in 0 to %d", l.name, *l.value, l.most))
 		}
 		*l.value = cmp.Or(*l.value, l.byDefault)
+	}
+	if shared {
+		c.MaxRecvWR, c.MaxRecvSegments = 0, 0
 	}
 	return c, errors.Join(errs...)
 }
@@ -242,6 +272,7 @@ func (qp *queuePair) connect() {
 // reset clears all state but the queue pair number and the configuration.
 func (qp *queuePair) reset() {
 	qp.e.timers.remove(qp)
+	qp.dropReceives()
 	qp.req.clear()
 	qp.resp.clear()
 	qp.attr, qp.connected = provider.QPAttributes{}, false
@@ -249,10 +280,15 @@ func (qp *queuePair) reset() {
 
 // fail moves the queue pair to ERR: queued requests complete with status flushed.
 func (qp *queuePair) fail() {
+	failed := qp.state == provider.QPStateError
 	qp.state = provider.QPStateError
 	qp.e.timers.remove(qp)
 	qp.flushSends()
 	qp.flushReceives()
+	qp.resp.stop()
+	if qp.shared != nil && !failed {
+		qp.e.events.add(qp, provider.Event{Type: provider.EventQPLastRequest, QPN: qp.qpn, ID: qp.id})
+	}
 }
 
 // Close implements provider.QueuePair.
@@ -271,6 +307,7 @@ func (qp *queuePair) Close() error {
 	qp.closed = true
 	qp.state = provider.QPStateReset
 	qp.e.timers.remove(qp)
+	qp.dropReceives()
 	qp.req.clear()
 	qp.resp.clear()
 	ident := qp.ident
@@ -291,6 +328,9 @@ func (qp *queuePair) use(n int) {
 	qp.sendCQ.users += n
 	if qp.recvCQ != qp.sendCQ {
 		qp.recvCQ.users += n
+	}
+	if qp.shared != nil {
+		qp.shared.users += n
 	}
 }
 

@@ -192,7 +192,7 @@ func (qp *queuePair) checkSegments(wr *provider.SendRequest) (int, error) {
 	}
 	length := 0
 	for i, seg := range wr.Segments {
-		if err := qp.checkSegment(i, seg, wr.Op == provider.SendOpRead); err != nil {
+		if err := qp.pd.checkSegment(i, seg, wr.Op == provider.SendOpRead); err != nil {
 			return 0, err
 		}
 		length += seg.Length
@@ -218,9 +218,9 @@ func (qp *queuePair) checkSegments(wr *provider.SendRequest) (int, error) {
 
 // checkSegment returns an error if segment i of a request is invalid. write reports whether the
 // request writes to the segment.
-func (qp *queuePair) checkSegment(i int, seg provider.Segment, write bool) error {
+func (d *domain) checkSegment(i int, seg provider.Segment, write bool) error {
 	r, ok := seg.Region.(*region)
-	if !ok || r.pd != qp.pd {
+	if !ok || r.pd != d {
 		return fmt.Errorf("segment %d: region belongs to another protection domain", i)
 	}
 	if write && r.access&provider.AccessLocalWrite == 0 {

@@ -1,17 +1,14 @@
 package roce
 
 import (
-	"errors"
-	"fmt"
-
 	"github.com/rdmakit/rdmakit/verbs/provider"
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
 // responder is the receiving side of a connection.
 type responder struct {
-	ring       []receiveEntry
-	head, tail uint32
+	held    receiveEntry // the receive request of message
+	holding bool         // held is one
 
 	expected   ib.PSN
 	msn        uint32      // messages completed
@@ -28,13 +25,6 @@ type responder struct {
 	jobHead  int
 	jobCount int
 	replays  int // duplicates among jobCount
-}
-
-// receiveEntry is a receive request in the ring.
-type receiveEntry struct {
-	id       uint64
-	segments []provider.Segment
-	length   int
 }
 
 // message is the SEND or WRITE that is being received.
@@ -54,109 +44,17 @@ const (
 	writeMessage
 )
 
-// readJob is a READ request that needs a response.
-type readJob struct {
-	region *region
-	addr   uint64
-	length int
-	psn    ib.PSN // of the next packet
-	sent   int    // bytes
-	msn    uint32
-	replay bool // the request is a duplicate
-}
-
-// init makes the ring, whose segments are those of slab.
-func (r *responder) init(slab []provider.Segment, depth, segments int) {
-	r.ring = make([]receiveEntry, depth)
-	for i := range r.ring {
-		r.ring[i].segments, slab = slab[:0:segments], slab[segments:]
-	}
-}
-
-func (r *responder) at(i uint32) *receiveEntry { return &r.ring[i%uint32(len(r.ring))] }
-
-// start resets the responder, but keeps the receive requests, which may have been posted since
-// INIT.
+// start begins with the PSN of the first request; the peer may have as many outstanding READs.
 func (r *responder) start(psn ib.PSN, reads int) {
-	ring, head, tail := r.ring, r.head, r.tail
-	*r = responder{
-		ring: ring, head: head, tail: tail, expected: psn.Add(0), jobs: make([]readJob, 2*reads), reads: reads,
-	}
+	r.clear()
+	r.expected, r.jobs, r.reads = psn.Add(0), make([]readJob, 2*reads), reads
 }
 
-func (r *responder) clear() { *r = responder{ring: r.ring} }
+// clear forgets everything. No receive request is held.
+func (r *responder) clear() { *r = responder{held: receiveEntry{segments: r.held.segments}} }
 
-// PostReceive implements provider.QueuePair.
-func (qp *queuePair) PostReceive(wrs []provider.ReceiveRequest) (n int, err error) {
-	qp.mu.Lock()
-	defer qp.mu.Unlock()
-	for i := range wrs {
-		if err = qp.enqueueReceive(&wrs[i]); err != nil {
-			if !errors.Is(err, provider.ErrQueueFull) {
-				err = fmt.Errorf("post receive %d to qp %v: %w", wrs[i].ID, qp.qpn, err)
-			}
-			break
-		}
-		n++
-	}
-	return n, err
-}
-
-func (qp *queuePair) enqueueReceive(wr *provider.ReceiveRequest) error {
-	r := &qp.resp
-	switch {
-	case qp.closed:
-		return provider.ErrClosed
-	case qp.state == provider.QPStateReset:
-		return errors.New("queue pair is in state RESET")
-	case int(r.tail-r.head)+int(qp.unpolledReceives.Load()) >= len(r.ring):
-		return provider.ErrQueueFull
-	case qp.state == provider.QPStateError:
-		qp.completeReceive(
-			provider.WorkCompletion{ID: wr.ID, Status: provider.WCFlushed, Op: provider.WCReceive}, false)
-		return nil
-	}
-	e := r.at(r.tail)
-	if len(wr.Segments) > cap(e.segments) {
-		return fmt.Errorf("%d segments, at most %d", len(wr.Segments), cap(e.segments))
-	}
-	length, err := qp.checkReceive(wr)
-	if err != nil {
-		return err
-	}
-	e.id, e.length = wr.ID, length
-	e.segments = append(e.segments[:0], wr.Segments...)
-	r.tail++
-	return nil
-}
-
-// checkReceive checks the segments and returns their total length.
-func (qp *queuePair) checkReceive(wr *provider.ReceiveRequest) (length int, err error) {
-	for i, seg := range wr.Segments {
-		if err := qp.checkSegment(i, seg, true); err != nil {
-			return 0, err
-		}
-		length += seg.Length
-	}
-	return length, nil
-}
-
-// completeReceive adds an entry to the completion queue; solicited reports whether the sender has
-// asked for an event.
-func (qp *queuePair) completeReceive(wc provider.WorkCompletion, solicited bool) {
-	wc.QPN = qp.qpn
-	if !qp.recvCQ.push(wc, &qp.unpolledReceives, solicited) && qp.state != provider.QPStateError {
-		qp.fail()
-	}
-}
-
-func (qp *queuePair) flushReceives() {
-	r := &qp.resp
-	for r.head != r.tail {
-		id := r.at(r.head).id
-		r.head++
-		qp.completeReceive(provider.WorkCompletion{ID: id, Status: provider.WCFlushed, Op: provider.WCReceive}, false)
-	}
+// stop drops what is left to respond, when the queue pair fails.
+func (r *responder) stop() {
 	r.jobCount, r.replays, r.ackDue, r.message = 0, 0, false, message{}
 	if !fatal(r.pendingNAK) { // a fatal NAK is still sent: it reports why the connection failed
 		r.pendingNAK = 0
@@ -281,15 +179,15 @@ func (qp *queuePair) execute(p *ib.Packet) ib.Syndrome {
 func (qp *queuePair) receiveSend(p *ib.Packet, first, last bool) ib.Syndrome {
 	r := &qp.resp
 	if first {
-		if r.head == r.tail {
-			return ib.SyndromeRNR | ib.Syndrome(qp.attr.MinRNRTimer&0x1f)
+		if !qp.takeReceive() {
+			return qp.notReady()
 		}
 		r.message.kind = sendMessage
 	}
 	if r.message.kind != sendMessage {
 		return ib.SyndromeNAKInvalidRequest
 	}
-	e := r.at(r.head)
+	e := &r.held
 	if r.message.got+len(p.Payload) > e.length {
 		qp.endReceive(provider.WorkCompletion{Status: provider.WCLocalLengthError}, false)
 		return ib.SyndromeNAKInvalidRequest
@@ -307,21 +205,17 @@ func (qp *queuePair) receiveSend(p *ib.Packet, first, last bool) ib.Syndrome {
 	return ok
 }
 
+// notReady returns the syndrome for a message without a receive request.
+func (qp *queuePair) notReady() ib.Syndrome {
+	return ib.SyndromeRNR | ib.Syndrome(qp.attr.MinRNRTimer&0x1f)
+}
+
 // immediate returns the immediate data of a packet and, if it has any, the flag that says so.
 func immediate(p *ib.Packet) ([4]byte, provider.WCFlags) {
 	if p.BTH.Opcode.Layout()&ib.LayoutImmDt == 0 {
 		return [4]byte{}, 0
 	}
 	return p.ImmDt, provider.WCImmediate
-}
-
-// endReceive completes the oldest receive request with wc.
-func (qp *queuePair) endReceive(wc provider.WorkCompletion, solicited bool) {
-	r := &qp.resp
-	wc.ID = r.at(r.head).id
-	r.head++
-	r.completed = true
-	qp.completeReceive(wc, solicited)
 }
 
 // receiveWrite writes the payload of a WRITE packet to its memory region.
@@ -350,11 +244,11 @@ func (qp *queuePair) receiveWrite(p *ib.Packet, first, last bool) ib.Syndrome {
 		return ib.SyndromeNAKInvalidRequest
 	}
 	notify := p.BTH.Opcode.Layout()&ib.LayoutImmDt != 0
-	if notify && r.head == r.tail {
+	if notify && !qp.takeReceive() {
 		if first {
 			*m = message{}
 		}
-		return ib.SyndromeRNR | ib.Syndrome(qp.attr.MinRNRTimer&0x1f)
+		return qp.notReady()
 	}
 	if size > 0 && !m.region.copyIn(m.addr, p.Payload) {
 		return ib.SyndromeNAKRemoteAccess
@@ -368,93 +262,6 @@ func (qp *queuePair) receiveWrite(p *ib.Packet, first, last bool) ib.Syndrome {
 		}, p.BTH.Solicited)
 	}
 	return ok
-}
-
-// newRead handles a READ request with the expected PSN.
-func (qp *queuePair) newRead(p *ib.Packet) ib.Syndrome {
-	r := &qp.resp
-	if p.RETH.DMALength > maxMessage {
-		return ib.SyndromeNAKInvalidRequest
-	}
-	n := qp.packets(int(p.RETH.DMALength))
-	if r.jobCount-r.replays == r.reads {
-		return ib.SyndromeNAKInvalidRequest
-	}
-	msn := (r.msn + 1) & 0xffffff
-	code := qp.queueRead(p, msn, false)
-	if code == ok {
-		r.expected = r.expected.Add(n)
-		r.msn = msn
-	}
-	return code
-}
-
-// queueRead queues the response to a READ. The caller has checked that the queue isn't full.
-func (qp *queuePair) queueRead(p *ib.Packet, msn uint32, replay bool) ib.Syndrome {
-	r := &qp.resp
-	job := readJob{addr: p.RETH.VirtualAddress, length: int(p.RETH.DMALength), psn: p.BTH.PSN, msn: msn, replay: replay}
-	if job.length > 0 {
-		if qp.attr.Access&provider.AccessRemoteRead != 0 {
-			job.region = qp.e.lookup(qp.pd, p.RETH.RKey, job.addr, job.length, provider.AccessRemoteRead)
-		}
-		if job.region == nil {
-			r.cause = qp.refused("RDMA READ", p.RETH, provider.AccessRemoteRead)
-			return ib.SyndromeNAKRemoteAccess
-		}
-	}
-	r.jobs[(r.jobHead+r.jobCount)%len(r.jobs)] = job
-	r.jobCount++
-	if replay {
-		r.replays++
-	}
-	return ok
-}
-
-// endRead removes the oldest READ from the queue.
-func (r *responder) endRead() {
-	j := &r.jobs[r.jobHead]
-	if j.replay {
-		r.replays--
-	}
-	*j = readJob{}
-	r.jobHead = (r.jobHead + 1) % len(r.jobs)
-	r.jobCount--
-}
-
-// respondPackets is the maximum number of response packets that one call of respond sends.
-const respondPackets = 64
-
-// respond sends READ responses, then the pending NAK or acknowledgement. more reports whether
-// something is left, because of the budget or because the socket has no space.
-func (qp *queuePair) respond(mayDelayAck bool) (more bool) {
-	r := &qp.resp
-	budget := respondPackets
-	if qp.tx.blocked() {
-		return true
-	}
-	for r.jobCount > 0 && budget > 0 && !qp.tx.blocked() {
-		j := &r.jobs[r.jobHead]
-		done, good := qp.readPacket(j)
-		if !good && j.replay { // the first response was sent before the region was closed
-			r.endRead()
-			continue
-		}
-		if !good { // the region has been closed
-			r.jobCount, r.replays = 0, 0
-			r.expected = j.psn
-			qp.queueNAK(ib.SyndromeNAKRemoteAccess)
-			break
-		}
-		budget--
-		if done {
-			r.endRead()
-		}
-	}
-	if r.jobCount > 0 {
-		return true
-	}
-	qp.answer(mayDelayAck)
-	return false
 }
 
 // answer sends the pending NAK or acknowledgement.
@@ -486,35 +293,6 @@ func (qp *queuePair) settle() {
 		}
 		qp.tx.flush()
 	}
-}
-
-// readPacket sends the next packet of a READ response. done reports whether it was the last one;
-// good is false if the region has been closed.
-func (qp *queuePair) readPacket(j *readJob) (done, good bool) {
-	mtu := int(qp.attr.PathMTU)
-	size := min(mtu, j.length-j.sent)
-	first, last := j.sent == 0, j.sent+size == j.length
-	op := ib.OpcodeRCReadResponseMiddle
-	switch {
-	case first && last:
-		op = ib.OpcodeRCReadResponseOnly
-	case first:
-		op = ib.OpcodeRCReadResponseFirst
-	case last:
-		op = ib.OpcodeRCReadResponseLast
-	}
-	p := ib.Packet{BTH: qp.header(op, j.psn, size), AETH: ib.AETH{Syndrome: ib.SyndromeACK, MSN: j.msn}}
-	data := qp.tx.begin(&p, size)
-	if size > 0 {
-		if data, good = j.region.appendTo(data, j.addr+uint64(j.sent), size); !good {
-			qp.tx.abandon()
-			return false, false
-		}
-	}
-	qp.tx.finish(data, &p)
-	j.sent += size
-	j.psn = j.psn.Add(1)
-	return last, true
 }
 
 // sendAck sends an ACK or NAK, depending on syndrome.
