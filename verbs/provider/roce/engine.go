@@ -63,7 +63,7 @@ type Engine struct {
 	mu      sync.RWMutex
 	closed  bool
 	qps     map[ib.QPN]*queuePair
-	idents  map[netip.Addr]*identification // of peers
+	peers   peers
 	regions map[uint32]*region
 	domains int
 	queues  int
@@ -90,7 +90,6 @@ func New(cfg Config) (*Engine, error) {
 		done:    make(chan struct{}),
 		work:    make(chan *queuePair, maxQueuePairs),
 		qps:     map[ib.QPN]*queuePair{},
-		idents:  map[netip.Addr]*identification{},
 		regions: map[uint32]*region{},
 		events:  events{queue: queue[event]{wake: newWakeup()}},
 	}
@@ -98,6 +97,7 @@ func New(cfg Config) (*Engine, error) {
 		e.clock = clock.System
 	}
 	e.handler, e.pollHandler = e.inbound, e.polled
+	e.peers.init(e.gid)
 	e.senders.init(cfg.Conn, cfg.OpenSender)
 	e.delayedAcks.init(e.clock)
 	e.timers.init(e.clock)
@@ -318,12 +318,16 @@ func (e *Engine) datagram(one []byte, k int, in *udpio.Inbound, b *burst) {
 		}
 		b.begin(qp)
 	}
-	if in.From.Addr() != qp.peer {
-		count(&e.stats.Foreign)
+	from := qp.peer
+	if from == nil || in.From.Addr() != from.addr {
+		from = e.peers.stranger(in.From.Addr())
+	}
+	if !from.verifyICRC(one, k, in.From.Port()) {
+		count(&e.stats.BadICRC)
 		return
 	}
-	if !qp.verifyICRC(one, k, in.From.Port()) {
-		count(&e.stats.BadICRC)
+	if from != qp.peer {
+		count(&e.stats.Foreign)
 		return
 	}
 	if in.TrafficClass&ecnMask == ecnMask {

@@ -1,7 +1,5 @@
 package roce
 
-import "net/netip"
-
 // identification tracks the IPv4 identification of a peer's packets. The ICRC covers the
 // field, but a UDP socket doesn't report it. There are two kinds of senders: those that send
 // 0 or the index of the segment within a batch (engines like this one), and those that use a
@@ -13,35 +11,6 @@ type identification struct {
 	last      uint16 // identification of the last accepted packet
 	suspect   bool   // candidate is valid: the previous packet was dropped
 	candidate uint16 // identification of the previous packet
-
-	peer  netip.Addr
-	users int // queue pairs connected to this peer; guarded by the engine's mu
-}
-
-// acquireIdentification returns the identification state of a peer and counts one more queue pair
-// that uses it. All queue pairs connected to a peer share it: an idle queue pair would not
-// see how far packets of the other ones have advanced the counter. All fields but users are
-// accessed only by the goroutine that is receiving.
-func (e *Engine) acquireIdentification(peer netip.Addr) *identification {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	id := e.idents[peer]
-	if id == nil {
-		id = &identification{peer: peer}
-		e.idents[peer] = id
-	}
-	id.users++
-	return id
-}
-
-// releaseIdentification drops a queue pair's use of id, which may be nil. The engine's mu is held.
-func (e *Engine) releaseIdentification(id *identification) {
-	if id == nil {
-		return
-	}
-	if id.users--; id.users == 0 {
-		delete(e.idents, id.peer)
-	}
 }
 
 // maxJump is how far the counter of a sender may advance between two packets. The limit restores
@@ -50,13 +19,12 @@ const maxJump = 1 << 12
 
 // verifyICRC reports whether the ICRC of a datagram is valid. k is its index within the batch
 // that it arrived in.
-func (qp *queuePair) verifyICRC(datagram []byte, k int, port uint16) bool {
-	f := &qp.in
+func (p *peer) verifyICRC(datagram []byte, k int, port uint16) bool {
+	f, id := &p.flow, &p.ident
 	f.SourcePort = port
 	if !f.IsIPv4() {
 		return f.Check(datagram) == 0
 	}
-	id := qp.ident
 	f.ID = uint16(k)
 	if id.counting {
 		f.ID = id.last + 1

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"net/netip"
 	"sync"
 	"sync/atomic"
 
@@ -33,9 +32,7 @@ type queuePair struct {
 	mu         sync.Mutex // guards everything below; the receiver holds it for a burst of packets
 	state      provider.QPState
 	attr       provider.QPAttributes
-	peer       netip.Addr      // packets are accepted from this address only
-	in         rocev2.Flow     // of received packets; its ID is the expected one
-	ident      *identification // of the peer; nil before RTR
+	peer       *peer // packets are accepted from it only; nil before RTR
 	tx         outbox
 	req        requester
 	resp       responder
@@ -254,18 +251,14 @@ func (qp *queuePair) checkAttributes(attr provider.QPAttributes) error {
 // connect prepares the queue pair to receive packets from the peer.
 func (qp *queuePair) connect() {
 	a := &qp.attr
-	qp.in = rocev2.Flow{
-		Source: a.Path.DGID, Destination: qp.e.gid, DestinationPort: rocev2.Port, DontFragment: true,
-	}
 	qp.tx.init(qp, rocev2.Flow{
 		Source: qp.e.gid, Destination: a.Path.DGID, DestinationPort: rocev2.Port, DontFragment: true,
 	}, cmp.Or(a.Path.FlowLabel, rocev2.FlowLabel(qp.qpn, a.DestQPN)))
 	qp.resp.start(a.ReceivePSN, a.MaxDestReadAtomic)
-	qp.peer = a.Path.DGID.Addr()
-	old := qp.ident
-	qp.ident = qp.e.acquireIdentification(qp.peer)
+	old := qp.peer
+	qp.peer = qp.e.acquirePeer(a.Path.DGID.Addr())
 	qp.e.mu.Lock()
-	qp.e.releaseIdentification(old)
+	qp.e.releasePeer(old)
 	qp.e.mu.Unlock()
 }
 
@@ -310,12 +303,12 @@ func (qp *queuePair) Close() error {
 	qp.dropReceives()
 	qp.req.clear()
 	qp.resp.clear()
-	ident := qp.ident
+	peer := qp.peer
 	qp.mu.Unlock()
 	qp.e.events.forget(qp)
 
 	qp.e.mu.Lock()
-	qp.e.releaseIdentification(ident)
+	qp.e.releasePeer(peer)
 	qp.pd.users--
 	qp.use(-1)
 	qp.e.mu.Unlock()

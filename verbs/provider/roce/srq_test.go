@@ -258,8 +258,12 @@ func TestSharedErrors(t *testing.T) {
 	s := newSharing(t, provider.SRQConfig{})
 	create, _ := s.pd.(provider.SRQCreator)
 	for _, cfg := range []provider.SRQConfig{
-		{MaxWR: -1}, {MaxWR: maxDepth + 1}, {MaxSegments: -1}, {MaxSegments: maxSegments + 1},
-		{Limit: -1}, {Limit: 129},
+		{MaxWR: -1},
+		{MaxWR: maxDepth + 1},
+		{MaxSegments: -1},
+		{MaxSegments: maxSegments + 1},
+		{Limit: -1},
+		{Limit: 129},
 	} {
 		if _, err := create.CreateSRQ(cfg); err == nil {
 			t.Errorf("CreateSRQ(%+v) has no error", cfg)
