@@ -139,27 +139,25 @@ func (p *pace) bounce(begins bool, await func(got uint64) (uint64, error), send 
 // sendLatency exchanges SENDs; the client begins.
 func (r *run) sendLatency(ctx context.Context, size int) (LatencyPoint, error) {
 	begins := r.cfg.Role == perftest.RoleClient
-	first := 0
+	var early []verbs.WorkCompletion
 	if !begins { // the server's clock begins with the first message
-		wcs, err := r.poll(ctx, r.recvs)
-		if err != nil {
+		var err error
+		if early, err = r.poll(ctx, r.recvs); err != nil {
 			return LatencyPoint{}, err
 		}
-		first = len(wcs)
 	}
 	p, wr := r.newPace(ctx), r.request(size)
 	defer p.cancel()
 	await := func(got uint64) (uint64, error) {
-		n, err := first, error(nil)
-		if first = 0; n == 0 {
-			var wcs []verbs.WorkCompletion
+		wcs, err := early, error(nil)
+		if early = nil; wcs == nil {
 			wcs, err = r.poll(p.ctx, r.recvs)
-			n = len(wcs)
 		}
-		if err == nil && got+uint64(n)+uint64(r.cfg.RxDepth) <= p.limit {
-			err = r.receive(0, n, size)
+		n := uint64(len(wcs))
+		if err == nil && got+n+uint64(r.cfg.RxDepth) <= p.limit {
+			err = r.receive(0, len(wcs), size)
 		}
-		return uint64(n), err
+		return n, err
 	}
 	send := func(uint64) error { return r.post(p.ctx, wr) }
 	if err := p.bounce(begins, await, send); err != nil {

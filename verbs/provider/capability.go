@@ -44,12 +44,15 @@ var capabilityNames = [...]string{
 func (c Capabilities) Has(want Capabilities) bool { return c&want == want }
 
 // String returns the names, separated by commas.
-func (c Capabilities) String() string {
-	var names []string
-	for i, name := range capabilityNames {
-		if c&(1<<i) != 0 {
-			names = append(names, name)
+func (c Capabilities) String() string { return bitNames(capabilityNames[:], uint64(c)) }
+
+// bitNames returns the names of the bits that are set, separated by commas.
+func bitNames(names []string, bits uint64) string {
+	var set []string
+	for i, name := range names {
+		if bits&(1<<i) != 0 {
+			set = append(set, name)
 		}
 	}
-	return strings.Join(names, ", ")
+	return strings.Join(set, ", ")
 }

@@ -33,7 +33,7 @@ type Provider interface {
 	// Name is short and lower case: "ibverbs", "roce".
 	Name() string
 	// Devices returns the devices that Open may open, in the order of the system (C twin:
-	// ibv_get_device_list). Opening one may still fail, for want of a permission for example.
+	// ibv_get_device_list). Opening one may still fail, for example without a permission.
 	Devices(ctx context.Context) ([]DeviceInfo, error)
 	// Open opens a device by its name, whose form the provider defines. The error matches
 	// fs.ErrNotExist if the name doesn't have this form or there is no such device.

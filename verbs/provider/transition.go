@@ -3,7 +3,6 @@ package provider
 import (
 	"errors"
 	"fmt"
-	"strings"
 )
 
 // ErrTransition is matched by the error of [CheckTransition].
@@ -105,12 +104,4 @@ var attributeNames = [...]string{
 }
 
 // String returns the names of the attributes, separated by commas.
-func (m QPMask) String() string {
-	var names []string
-	for i, name := range attributeNames {
-		if m&(1<<i) != 0 {
-			names = append(names, name)
-		}
-	}
-	return strings.Join(names, ", ")
-}
+func (m QPMask) String() string { return bitNames(attributeNames[:], uint64(m)) }

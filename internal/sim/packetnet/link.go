@@ -81,7 +81,9 @@ type merging struct {
 // begin begins an entry with a datagram.
 func (m *merging) begin(d *datagram) {
 	*m = merging{
-		entry: udpio.Inbound{Data: d.data, Segment: len(d.data), From: d.from, TrafficClass: d.trafficClass},
+		entry: udpio.Inbound{
+			Data: slices.Clone(d.data), Segment: len(d.data), From: d.from, TrafficClass: d.trafficClass,
+		},
 		first: d.id, count: 1,
 	}
 }
@@ -99,7 +101,7 @@ func (m *merging) add(d *datagram) bool {
 		step > 1, d.id != m.first+uint16(m.count)*step:
 		return false
 	}
-	e.Data = append(slices.Clip(e.Data), d.data...)
+	e.Data = append(e.Data, d.data...)
 	m.step, m.ended = step, len(d.data) < e.Segment
 	m.count++
 	return true
