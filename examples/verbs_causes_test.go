@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rdmakit/rdmakit/verbs"
-	"github.com/rdmakit/rdmakit/verbs/provider"
 	"github.com/rdmakit/rdmakit/verbs/provider/builtin"
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
@@ -221,16 +220,15 @@ func TestVerbsPageCauses(t *testing.T) {
 func TestVerbsPageGaps(t *testing.T) {
 	a, b := newPeer(t, "roce@127.0.45.1"), newPeer(t, "roce@127.0.45.2")
 	a.connect(t, b, 0, everything)
-	for _, op := range []verbs.SendOp{verbs.SendOpCompareSwap, verbs.SendOpFetchAdd} {
+	for _, op := range []verbs.SendOp{
+		verbs.SendOpSendInvalidate, verbs.SendOpLocalInvalidate, verbs.SendOpBindWindow,
+	} {
 		if _, err := a.qp.PostSend(verbs.SendRequest{Op: op}); !errors.Is(err, verbs.ErrNotSupported) {
 			t.Errorf("PostSend(%v) = %v, want %v: update the page", op, err, verbs.ErrNotSupported)
 		}
 	}
-	for _, kind := range []provider.QPType{verbs.QPTypeUC, verbs.QPTypeUD} {
-		if _, err := a.pd.CreateQP(verbs.QPConfig{Type: kind, SendCQ: a.cq, RecvCQ: a.cq}); !errors.Is(err,
-			verbs.ErrNotSupported) {
-			t.Errorf("CreateQP(%v) = %v, want %v: update the page", kind, err, verbs.ErrNotSupported)
-		}
+	if _, err := a.pd.RegisterDMABuf(0, 0, 4096, verbs.MemoryOptions{}); !errors.Is(err, verbs.ErrNotSupported) {
+		t.Errorf("RegisterDMABuf = %v, want %v: update the page", err, verbs.ErrNotSupported)
 	}
 	for _, tt := range []struct{ netdev, path int }{{1500, 1024}, {4191, 2048}, {4192, 4096}} {
 		if got := ib.MTUFromNetdev(tt.netdev); int(got) != tt.path {

@@ -59,8 +59,8 @@
 //
 // [Device.Capabilities] returns the optional features of a device, [Device.Attributes] its limits.
 // A feature that is missing returns [ErrNotSupported] when it is used. The only provider of this
-// version, an engine in user space, has reliable connections ([QPTypeRC]) with SEND, RDMA WRITE and
-// RDMA READ, and shared receive queues; the types UC and UD, atomics, memory windows, dma-buf and
-// connection managers are in the API for providers to come. docs/verbs.md lists every function of
-// libibverbs with its place here.
+// version, an engine in user space, has queue pairs of the types [QPTypeRC], [QPTypeUC] and
+// [QPTypeUD] with SEND, RDMA WRITE, RDMA READ and atomics, and shared receive queues; memory
+// windows, dma-buf and connection managers are in the API for providers to come. docs/verbs.md
+// lists every function of libibverbs with its place here.
 package verbs

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rdmakit/rdmakit/verbs"
+	"github.com/rdmakit/rdmakit/verbs/provider"
 	"github.com/rdmakit/rdmakit/verbs/provider/builtin"
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
@@ -57,6 +58,20 @@ func (s *station) connect(peer verbs.Remote, access verbs.Access) {
 		PSN:    s.psn, // as sent to the peer
 		Access: access,
 	}))
+}
+
+// datagrams returns a queue pair for datagrams, in state RTS.
+func (s *station) datagrams(qkey uint32) *verbs.QueuePair {
+	qp, err := s.pd.CreateQP(verbs.QPConfig{
+		Type: verbs.QPTypeUD, SendCQ: s.cq, RecvCQ: s.cq, Capacity: verbs.QPCapacity{MaxInline: 64},
+	})
+	check(err)
+	attr := verbs.QPAttributes{Port: 1, QKey: qkey, SendPSN: verbs.RandomPSN()}
+	for _, attr.State = range []verbs.QPState{verbs.QPStateInit, verbs.QPStateRTR, verbs.QPStateRTS} {
+		attr.Mask, _, _ = provider.TransitionAttributes(qp.Type(), qp.State(), attr.State) // the required ones
+		check(qp.Modify(attr))
+	}
+	return qp
 }
 
 // close closes the objects in the required order.
@@ -292,6 +307,34 @@ func Example_inline() {
 	// 16 bytes: no region needed
 }
 
+// A datagram needs no connection: a queue pair of type UD sends to any other one that has the same
+// Q_Key. The receiver finds the IP header in the first 40 bytes of its buffer.
+func ExampleAddressHandle() {
+	const qkey = 0x1234
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	a := openStation(ctx, "roce@127.0.44.1", make([]byte, 128), verbs.AccessLocalWrite)
+	defer a.close()
+	b := openStation(ctx, "roce@127.0.44.2", make([]byte, 128), verbs.AccessLocalWrite)
+	defer b.close()
+	from, to := a.datagrams(qkey), b.datagrams(qkey)
+	defer func() { check(errors.Join(from.Close(), to.Close())) }()
+
+	_, err := to.PostReceive(verbs.ReceiveRequest{Segments: []verbs.Segment{b.mr.Segment(0, 128)}})
+	check(err)
+	handle, err := a.pd.CreateAddressHandle(1, verbs.Path{DGID: b.remote(ctx).GID, HopLimit: 64})
+	check(err)
+	_, err = from.PostSend(verbs.SendRequest{
+		Op: verbs.SendOpSend, Data: []byte("no connection needed"), To: handle.To(to.QPN(), qkey),
+	})
+	check(err)
+	wc := b.next(ctx)
+	fmt.Printf("%s, sender known: %t\n", b.mr.Bytes()[40:wc.Bytes], wc.SourceQPN == from.QPN())
+	check(handle.Close())
+	// Output:
+	// no connection needed, sender known: true
+}
+
 // A device says what it can do before anything is created.
 func ExampleDevice_Capabilities() {
 	ctx := context.Background()
@@ -299,12 +342,12 @@ func ExampleDevice_Capabilities() {
 	check(err)
 	defer func() { check(device.Close()) }()
 	fmt.Println(device.Capabilities())
-	if !device.Capabilities().Has(verbs.CapUD) {
-		fmt.Println("no datagrams here")
+	if !device.Capabilities().Has(verbs.CapDMABuf) {
+		fmt.Println("no memory of GPUs here")
 	}
 	// Output:
-	// RC, immediate data, inline, shared receive queues, memory address, memory watch, completion channels, asynchronous events
-	// no datagrams here
+	// RC, UC, UD, atomics, immediate data, inline, shared receive queues, memory address, memory watch, completion channels, asynchronous events
+	// no memory of GPUs here
 }
 
 // One goroutine waits for two completion queues.

@@ -80,8 +80,8 @@
 //
 // # Limits
 //
-// No provider of this version implements UC, UD, atomics, memory windows, dma-buf or Connector:
-// these parts of the interface were checked against the headers of libibverbs and against stand-ins
-// in tests only. Providers import neither each other nor verbs. Package
+// No provider of this version implements memory windows, dma-buf or Connector: these parts of the
+// interface were checked against the headers of libibverbs and against stand-ins in tests only.
+// Providers import neither each other nor verbs. Package
 // [github.com/rdmakit/rdmakit/verbs/recording] is for reports about devices that need no data path.
 package provider

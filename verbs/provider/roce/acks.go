@@ -20,8 +20,8 @@ func (qp *queuePair) handleResponse(p *ib.Packet) {
 	case op >= ib.OpcodeRCReadResponseFirst && op <= ib.OpcodeRCReadResponseOnly:
 		qp.handleReadResponse(p)
 		return
-	case op != ib.OpcodeRCAcknowledge:
-		count(&qp.e.stats.Malformed) // an atomic acknowledgement: atomics are never sent
+	case op == ib.OpcodeRCAtomicAcknowledge:
+		qp.handleAtomicResponse(p)
 		return
 	}
 	switch s := p.AETH.Syndrome; {
@@ -52,14 +52,14 @@ func nakStatus(s ib.Syndrome) provider.WCStatus {
 }
 
 // acknowledge completes the requests that end at or before psn. It reports false when an
-// outstanding READ, whose response is missing, precedes psn.
+// outstanding READ or atomic operation, whose response is missing, precedes psn.
 func (qp *queuePair) acknowledge(psn ib.PSN) bool {
 	r := &qp.req
 	before := r.acked
 	ok := true
 	for r.head != r.tail && psn.Sub(r.acked) >= 0 {
 		s := r.at(r.head)
-		if s.isRead() {
+		if s.fetches() {
 			ok = false
 			break
 		}
@@ -114,7 +114,7 @@ func (qp *queuePair) completeSend(id uint64, op provider.SendOp, signaled bool, 
 		return
 	}
 	wc := provider.WorkCompletion{ID: id, Status: status, Op: sendCompletion(op), QPN: qp.qpn}
-	if op == provider.SendOpRead {
+	if fetches(op) {
 		wc.Bytes = uint32(length)
 	}
 	if status == provider.WCRetryExceeded {
@@ -144,25 +144,13 @@ func sendCompletion(op provider.SendOp) provider.WCOp {
 // handleReadResponse handles a packet of the response to the oldest READ.
 func (qp *queuePair) handleReadResponse(p *ib.Packet) {
 	r := &qp.req
-	psn := p.BTH.PSN
-	// A READ response also acknowledges all requests before the READ.
-	for r.head != r.tail && !r.at(r.head).isRead() && psn.Sub(r.at(r.head).last()) > 0 {
-		s := r.at(r.head)
-		r.acked = s.last().Add(1)
-		qp.completeHead(s)
-	}
-	if r.head == r.tail || psn.Before(r.acked) {
-		count(&qp.e.stats.Duplicates)
-		return
-	}
-	s := r.at(r.head)
-	if psn != r.acked || !s.isRead() {
-		qp.retransmit() // a packet of the response is missing
+	s := qp.awaited(p.BTH.PSN)
+	if s == nil {
 		return
 	}
 	mtu := int(qp.attr.PathMTU)
 	at := s.received * mtu
-	if len(p.Payload) != min(mtu, s.length-at) || !r.inOrder(s, p.BTH.Opcode) {
+	if !s.isRead() || len(p.Payload) != min(mtu, s.length-at) || !r.inOrder(s, p.BTH.Opcode) {
 		qp.failSend(provider.WCBadResponse)
 		return
 	}
@@ -170,12 +158,39 @@ func (qp *queuePair) handleReadResponse(p *ib.Packet) {
 		qp.failSend(provider.WCLocalProtection)
 		return
 	}
+	qp.fetched(s)
+}
+
+// awaited returns the oldest request if the response with this PSN is the one that it waits for, or
+// nil. A response also acknowledges all requests before its own.
+func (qp *queuePair) awaited(psn ib.PSN) *sendEntry {
+	r := &qp.req
+	for r.head != r.tail && !r.at(r.head).fetches() && psn.Sub(r.at(r.head).last()) > 0 {
+		s := r.at(r.head)
+		r.acked = s.last().Add(1)
+		qp.completeHead(s)
+	}
+	if r.head == r.tail || psn.Before(r.acked) {
+		count(&qp.e.stats.Duplicates)
+		return nil
+	}
+	s := r.at(r.head)
+	if psn != r.acked || !s.fetches() {
+		qp.retransmit() // a packet of the response is missing
+		return nil
+	}
+	return s
+}
+
+// fetched counts a packet of the response to the oldest request, whose data have been stored.
+func (qp *queuePair) fetched(s *sendEntry) {
+	r := &qp.req
 	s.received++
-	r.acked = r.acked.Add(1)
-	if r.readLen > 0 && r.reads[r.readHead] == psn {
+	if r.readLen > 0 && r.reads[r.readHead] == r.acked {
 		r.readHead = (r.readHead + 1) % maxReads
 		r.readLen--
 	}
+	r.acked = r.acked.Add(1)
 	if s.received == s.packets {
 		qp.completeHead(s)
 	}
@@ -261,6 +276,10 @@ func (qp *queuePair) failSend(status provider.WCStatus) {
 		s := r.at(r.head)
 		r.head++
 		qp.completeSend(s.request.ID, s.request.Op, true, status, 0)
+	}
+	if qp.kind != provider.QPTypeRC {
+		qp.sendQueueError()
+		return
 	}
 	qp.fail()
 }

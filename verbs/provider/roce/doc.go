@@ -1,4 +1,4 @@
-// Package roce implements RoCE v2 in user space: reliable connections over plain UDP
+// Package roce implements RoCE v2 in user space: connections and datagrams over plain UDP
 // sockets. It interoperates with the Linux kernel's rxe and with itself, and needs neither
 // privileges nor hardware.
 //
@@ -22,11 +22,13 @@
 //
 // # Limits
 //
-// The package supports reliable connections with SEND, WRITE and READ, and shared receive queues;
-// no atomics, no UC, no UD.
+// The package supports the types RC, UC and UD, atomics and shared receive queues; no memory
+// windows, no multicast. Atomic operations are atomic among the peers of an engine, not with regard
+// to the program. A datagram's route header lacks the hop limit, which a socket doesn't tell. UC
+// and UD were never run against another implementation.
 // The flow label of a Path, or the queue pair numbers without one, choose the UDP source port
 // (senders.go); the label in the header of IPv6 is the kernel's. A peer can't make an engine
 // allocate more memory than its queues, whose length is fixed at creation: a READ beyond the
-// limit is rejected, a packet out of order is dropped. Packets are accepted only from the
-// address of the connected peer. All methods are safe for concurrent use.
+// limit is rejected, a packet out of order is dropped. A connection accepts packets only from the
+// address of its peer. All methods are safe for concurrent use.
 package roce

@@ -110,7 +110,8 @@ func New(cfg Config) (*Engine, error) {
 func (e *Engine) Name() string { return e.name }
 
 // capabilities are those of every engine.
-const capabilities = provider.CapRC | provider.CapImmediate | provider.CapInline | provider.CapMemoryAddress |
+const capabilities = provider.CapRC | provider.CapUC | provider.CapUD | provider.CapAtomics |
+	provider.CapImmediate | provider.CapInline | provider.CapMemoryAddress |
 	provider.CapWatch | provider.CapSRQ | provider.CapChannel | provider.CapEvents
 
 // Capabilities implements [provider.Device].
@@ -120,9 +121,10 @@ func (e *Engine) Capabilities() provider.Capabilities { return capabilities }
 func (e *Engine) Attributes() provider.DeviceAttributes {
 	return provider.DeviceAttributes{
 		MaxQP: maxQueuePairs, MaxQPWR: maxDepth, MaxSGE: maxSegments, MaxSGERead: maxSegments, MaxInline: maxInline,
-		MaxCQE: maxCQE, MaxMR: maxRegions, MaxQPReadAtomic: maxReads, MaxQPInitReadAtomic: maxReads,
+		MaxCQE: maxCQE, MaxMR: maxRegions, MaxAH: maxAddresses,
+		MaxQPReadAtomic: maxReads, MaxQPInitReadAtomic: maxReads,
 		MaxSRQ: maxShared, MaxSRQWR: maxDepth, MaxSRQSGE: maxSegments,
-		AtomicCap: provider.AtomicCapabilityNone, PhysPortCount: 1, CompletionVectors: 1,
+		AtomicCap: provider.AtomicCapabilityHCA, PhysPortCount: 1, CompletionVectors: 1,
 	}
 }
 
@@ -326,7 +328,7 @@ func (e *Engine) datagram(one []byte, k int, in *udpio.Inbound, b *burst) {
 		count(&e.stats.BadICRC)
 		return
 	}
-	if from != qp.peer {
+	if from != qp.peer && qp.kind != provider.QPTypeUD {
 		count(&e.stats.Foreign)
 		return
 	}
@@ -337,7 +339,7 @@ func (e *Engine) datagram(one []byte, k int, in *udpio.Inbound, b *burst) {
 		count(&e.stats.Malformed)
 		return
 	}
-	qp.handlePacket(&b.packet)
+	qp.handlePacket(&b.packet, from, in.TrafficClass)
 }
 
 // burst is a sequence of consecutive packets for one queue pair, which stays locked until finish.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"sync"
 	"sync/atomic"
 
@@ -302,6 +303,7 @@ func (e *Engine) random32() (uint32, error) {
 const (
 	maxRegions    = 1 << 16
 	maxQueuePairs = 1 << 14
+	maxAddresses  = math.MaxInt32 // address handles: nothing but memory limits them
 	maxDepth      = 1 << 14
 	maxSegments   = 32
 	maxInline     = 1024

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/rdmakit/rdmakit/internal/edge/udpio"
+	"github.com/rdmakit/rdmakit/verbs/provider"
 	"github.com/rdmakit/rdmakit/wire/ib"
 	"github.com/rdmakit/rdmakit/wire/rocev2"
 )
@@ -20,6 +21,7 @@ type outbox struct {
 	conn PacketSender
 	flow rocev2.Flow
 	to   netip.AddrPort
+	path *provider.Path
 	buf  *sendBuffer // nil while there is nothing to send
 	// backlog are buffers for which the socket had no space. They are sent by respondLater; until
 	// then nothing else is generated (see blocked).
@@ -48,12 +50,23 @@ var sendBuffers = sync.Pool{New: func() any {
 	return &sendBuffer{data: make([]byte, 0, flushAt+2*int(ib.MTU4096)), list: make([]udpio.Outbound, 0, 64)}
 }}
 
-// init prepares an outbox for a flow, whose source port it chooses by its label.
-func (o *outbox) init(qp *queuePair, flow rocev2.Flow, label uint32) {
+// init prepares an outbox, whose source port it chooses by a flow label. aim says where to send.
+func (o *outbox) init(qp *queuePair, label uint32) {
 	s := qp.e.senders.at(rocev2.SourcePort(label))
-	flow.SourcePort = s.port
-	o.qp, o.flow, o.conn = qp, flow, s.PacketSender
-	o.to = netip.AddrPortFrom(flow.Destination.Addr(), rocev2.Port)
+	o.qp, o.conn = qp, s.PacketSender
+	o.flow = rocev2.Flow{
+		Source: qp.e.gid, SourcePort: s.port, DestinationPort: rocev2.Port, DontFragment: true,
+	}
+}
+
+// aim sends the following packets on a path, which must not change until they are sent.
+func (o *outbox) aim(path *provider.Path) {
+	if path == o.path && path.DGID == o.flow.Destination {
+		return
+	}
+	o.flush() // packets of one buffer have the same flow
+	o.path, o.flow.Destination = path, path.DGID
+	o.to = netip.AddrPortFrom(path.DGID.Addr(), rocev2.Port)
 }
 
 // begin writes the headers of a packet and returns the buffer. The caller appends the payload and
@@ -73,9 +86,9 @@ func (o *outbox) begin(p *ib.Packet, payload int) []byte {
 	}
 	if !b.open || full || b.last < segment || length > segment {
 		b.start, b.count, b.open = len(b.data), 0, true
-		path := &o.qp.attr.Path
 		b.list = append(b.list, udpio.Outbound{
-			Segment: length, To: o.to, Numbered: o.numbered, TrafficClass: path.TrafficClass, HopLimit: path.HopLimit,
+			Segment: length, To: o.to, Numbered: o.numbered,
+			TrafficClass: o.path.TrafficClass, HopLimit: o.path.HopLimit,
 		})
 	}
 	b.last = length

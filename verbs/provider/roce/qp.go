@@ -12,11 +12,12 @@ import (
 	"github.com/rdmakit/rdmakit/wire/rocev2"
 )
 
-// queuePair is one end of a reliable connection.
+// queuePair is one end of a connection, or a datagram endpoint.
 type queuePair struct {
 	e              *Engine
 	pd             *domain
 	qpn            ib.QPN
+	kind           provider.QPType
 	id             uint64 // of the program
 	signalAll      bool
 	capacity       provider.QPCapacity
@@ -58,7 +59,7 @@ func (d *domain) newQP(cfg provider.QPConfig) (*queuePair, error) {
 	recvCQ, ok2 := cfg.RecvCQ.(*completionQueue)
 	shared, ok3 := cfg.SRQ.(*sharedReceives)
 	switch {
-	case cfg.Type != provider.QPTypeRC:
+	case cfg.Type > provider.QPTypeUD:
 		return nil, fmt.Errorf("type %v: %w", cfg.Type, provider.ErrNotSupported)
 	case cfg.SRQ != nil && (!ok3 || shared.pd.e != d.e):
 		return nil, errors.New("the shared receive queue belongs to another device")
@@ -69,7 +70,10 @@ func (d *domain) newQP(cfg provider.QPConfig) (*queuePair, error) {
 	if err != nil {
 		return nil, err
 	}
-	qp := &queuePair{e: d.e, pd: d, id: cfg.ID, signalAll: cfg.SignalAll, capacity: c, sendCQ: sendCQ, recvCQ: recvCQ}
+	qp := &queuePair{
+		e: d.e, pd: d, kind: cfg.Type, id: cfg.ID, signalAll: cfg.SignalAll, capacity: c,
+		sendCQ: sendCQ, recvCQ: recvCQ,
+	}
 	qp.initQueues(shared)
 	d.e.mu.Lock()
 	defer d.e.mu.Unlock()
@@ -149,7 +153,7 @@ func grant(c provider.QPCapacity, shared bool) (provider.QPCapacity, error) {
 func (qp *queuePair) QPN() ib.QPN { return qp.qpn }
 
 // Type implements provider.QueuePair.
-func (qp *queuePair) Type() provider.QPType { return provider.QPTypeRC }
+func (qp *queuePair) Type() provider.QPType { return qp.kind }
 
 // Capacity implements provider.QueuePair.
 func (qp *queuePair) Capacity() provider.QPCapacity { return qp.capacity }
@@ -188,8 +192,8 @@ func (qp *queuePair) Modify(attr provider.QPAttributes) error {
 	case provider.QPStateRTR:
 		qp.connect()
 	case provider.QPStateRTS:
-		if qp.state != provider.QPStateRTS {
-			qp.req.start(qp.attr.SendPSN, qp.e.windowLimit(qp.attr.PathMTU))
+		if qp.state == provider.QPStateRTR {
+			qp.req.start(qp.attr.SendPSN, qp.e.windowLimit(qp.mtu()))
 		}
 	case provider.QPStateError:
 		qp.settle()
@@ -204,22 +208,15 @@ func (qp *queuePair) Modify(attr provider.QPAttributes) error {
 }
 
 func (qp *queuePair) checkAttributes(attr provider.QPAttributes) error {
-	if err := provider.CheckTransition(provider.QPTypeRC, qp.state, attr); err != nil {
+	if err := provider.CheckTransition(qp.kind, qp.state, attr); err != nil {
 		return err
 	}
 	if attr.State == provider.QPStateSQD {
 		return provider.ErrNotSupported
 	}
 	if attr.Mask&provider.QPAttrPath != 0 {
-		peer := attr.Path.DGID.Addr()
-		if peer.IsUnspecified() {
-			return errors.New("the path has no destination (DGID)")
-		}
-		if peer.Is4() != qp.e.addr.Is4() {
-			return fmt.Errorf("destination %v can't be reached from %v", peer, qp.e.addr)
-		}
-		if attr.Path.SGIDIndex != 0 {
-			return fmt.Errorf("GID index %d: %s has only index 0", attr.Path.SGIDIndex, qp.e.name)
+		if err := qp.e.checkPath(attr.Path); err != nil {
+			return err
 		}
 	}
 	if m := attr.PathMTU; attr.Mask&provider.QPAttrPathMTU != 0 && (m.Code() == 0 || m > qp.e.mtu) {
@@ -248,13 +245,29 @@ func (qp *queuePair) checkAttributes(attr provider.QPAttributes) error {
 	return nil
 }
 
-// connect prepares the queue pair to receive packets from the peer.
+// checkPath returns an error if packets can't be sent on a path.
+func (e *Engine) checkPath(path provider.Path) error {
+	peer := path.DGID.Addr()
+	switch {
+	case peer.IsUnspecified():
+		return errors.New("the path has no destination (DGID)")
+	case peer.Is4() != e.addr.Is4():
+		return fmt.Errorf("destination %v can't be reached from %v", peer, e.addr)
+	case path.SGIDIndex != 0:
+		return fmt.Errorf("GID index %d: %s has only index 0", path.SGIDIndex, e.name)
+	}
+	return nil
+}
+
+// connect prepares the queue pair to receive packets, of a connection from its peer only.
 func (qp *queuePair) connect() {
 	a := &qp.attr
-	qp.tx.init(qp, rocev2.Flow{
-		Source: qp.e.gid, Destination: a.Path.DGID, DestinationPort: rocev2.Port, DontFragment: true,
-	}, cmp.Or(a.Path.FlowLabel, rocev2.FlowLabel(qp.qpn, a.DestQPN)))
+	qp.tx.init(qp, cmp.Or(a.Path.FlowLabel, rocev2.FlowLabel(qp.qpn, a.DestQPN)))
 	qp.resp.start(a.ReceivePSN, a.MaxDestReadAtomic)
+	if qp.kind == provider.QPTypeUD {
+		return
+	}
+	qp.tx.aim(&a.Path)
 	old := qp.peer
 	qp.peer = qp.e.acquirePeer(a.Path.DGID.Addr())
 	qp.e.mu.Lock()
@@ -327,17 +340,24 @@ func (qp *queuePair) use(n int) {
 	}
 }
 
-// handlePacket handles a packet from the peer whose ICRC is valid.
-func (qp *queuePair) handlePacket(p *ib.Packet) {
-	if qp.state != provider.QPStateRTR && qp.state != provider.QPStateRTS || qp.closed {
+// handlePacket handles a packet whose ICRC is valid, from the peer of a connection.
+func (qp *queuePair) handlePacket(p *ib.Packet, from *peer, trafficClass uint8) {
+	switch qp.state {
+	case provider.QPStateRTR, provider.QPStateRTS, provider.QPStateSQE:
+	default:
+		return
+	}
+	if qp.closed {
 		return
 	}
 	layout := p.BTH.Opcode.Layout()
 	switch {
 	case p.BTH.Opcode == ib.OpcodeCongestionNotification:
 		qp.slowDown()
-	case !p.BTH.Opcode.IsRC(), p.BTH.PKey&0x7fff != 0x7fff, p.BTH.TVer != 0:
+	case !qp.speaks(p.BTH.Opcode), p.BTH.PKey&0x7fff != 0x7fff, p.BTH.TVer != 0:
 		count(&qp.e.stats.Malformed)
+	case qp.kind == provider.QPTypeUD:
+		qp.handleDatagram(p, from, trafficClass)
 	case layout&ib.LayoutResponse != 0:
 		if qp.state == provider.QPStateRTS {
 			qp.handleResponse(p)
@@ -347,8 +367,32 @@ func (qp *queuePair) handlePacket(p *ib.Packet) {
 			qp.connected = true
 			qp.e.events.add(qp, provider.Event{Type: provider.EventCommEstablished, QPN: qp.qpn, ID: qp.id})
 		}
-		qp.handleRequest(p)
+		if qp.kind == provider.QPTypeUC {
+			qp.handleUnreliable(p)
+		} else {
+			qp.handleRequest(p)
+		}
 	}
+}
+
+// mtu returns the most bytes of payload in a packet that is sent.
+func (qp *queuePair) mtu() ib.MTU {
+	if qp.kind == provider.QPTypeUD {
+		return qp.e.mtu
+	}
+	return qp.attr.PathMTU
+}
+
+// speaks reports whether an opcode belongs to the queue pair's type.
+func (qp *queuePair) speaks(op ib.Opcode) bool {
+	switch qp.kind {
+	case provider.QPTypeUC:
+		return op.IsUC()
+	case provider.QPTypeUD:
+		return op.IsUD()
+	case provider.QPTypeRC:
+	}
+	return op.IsRC()
 }
 
 // flushBurst sends the responses to a burst of packets and the requests that the window permits.

@@ -5,8 +5,10 @@ import (
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// readJob is a READ request that needs a response.
+// readJob is a READ or atomic operation that needs a response.
 type readJob struct {
+	atomic bool
+	value  uint64 // of an atomic operation, before
 	region *region
 	addr   uint64
 	length int
@@ -48,15 +50,20 @@ func (qp *queuePair) queueRead(p *ib.Packet, msn uint32, replay bool) ib.Syndrom
 			return ib.SyndromeNAKRemoteAccess
 		}
 	}
-	r.jobs[(r.jobHead+r.jobCount)%len(r.jobs)] = job
-	r.jobCount++
-	if replay {
-		r.replays++
-	}
+	r.queueJob(job)
 	return ok
 }
 
-// endRead removes the oldest READ from the queue.
+// queueJob adds a job to the queue, which isn't full.
+func (r *responder) queueJob(job readJob) {
+	r.jobs[(r.jobHead+r.jobCount)%len(r.jobs)] = job
+	r.jobCount++
+	if job.replay {
+		r.replays++
+	}
+}
+
+// endRead removes the oldest job from the queue.
 func (r *responder) endRead() {
 	j := &r.jobs[r.jobHead]
 	if j.replay {
@@ -103,9 +110,13 @@ func (qp *queuePair) respond(mayDelayAck bool) (more bool) {
 	return false
 }
 
-// readPacket sends the next packet of a READ response. done reports whether it was the last one;
+// readPacket sends the next packet of a response. done reports whether it was the last one;
 // good is false if the region has been closed.
 func (qp *queuePair) readPacket(j *readJob) (done, good bool) {
+	if j.atomic {
+		qp.atomicPacket(j)
+		return true, true
+	}
 	mtu := int(qp.attr.PathMTU)
 	size := min(mtu, j.length-j.sent)
 	first, last := j.sent == 0, j.sent+size == j.length

@@ -154,6 +154,9 @@ func (qp *queuePair) flushReceive(id uint64) error {
 // there is one.
 func (qp *queuePair) takeReceive() bool {
 	r := &qp.resp
+	if r.holding { // of a message that was dropped
+		return true
+	}
 	ok, low := qp.receives.take(&r.held)
 	r.holding = ok
 	if low {

@@ -127,7 +127,7 @@ func TestReplayOfClosedRegion(t *testing.T) {
 	if _, err := p.Decode(v.readRequest(100, victimSize)); err != nil {
 		t.Fatal(err)
 	}
-	qp.handlePacket(&p)
+	qp.handlePacket(&p, qp.peer, 0)
 	_ = v.target.Close() // before the response is sent
 	qp.flushBurst(false)
 	qp.mu.Unlock()

@@ -62,12 +62,22 @@ type sendEntry struct {
 	length   int
 	first    ib.PSN
 	packets  int
-	split    bool // see splitMTU
-	received int  // packets of the READ response
+	split    bool        // see splitMTU
+	to       destination // of a datagram
+	received int         // packets of the READ response
 }
 
 func (s *sendEntry) last() ib.PSN { return s.first.Add(s.packets - 1) }
 func (s *sendEntry) isRead() bool { return s.request.Op == provider.SendOpRead }
+
+// fetches reports whether the response to a request has data.
+func (s *sendEntry) fetches() bool { return fetches(s.request.Op) }
+
+func (s *sendEntry) isAtomic() bool { return s.fetches() && !s.isRead() }
+
+func fetches(op provider.SendOp) bool {
+	return op == provider.SendOpRead || op == provider.SendOpCompareSwap || op == provider.SendOpFetchAdd
+}
 
 const (
 	// windowMin and windowMax limit the window, in packets.
@@ -143,11 +153,11 @@ func (qp *queuePair) enqueue(wr *provider.SendRequest) error {
 	switch {
 	case qp.closed:
 		return provider.ErrClosed
-	case qp.state != provider.QPStateRTS && qp.state != provider.QPStateError:
+	case qp.state != provider.QPStateRTS && qp.state != provider.QPStateError && qp.state != provider.QPStateSQE:
 		return fmt.Errorf("queue pair is in state %v, not RTS", qp.state)
 	case int(r.tail-r.head)+int(qp.unpolledSends.Load()) >= len(r.ring):
 		return provider.ErrQueueFull
-	case qp.state == provider.QPStateError:
+	case qp.state != provider.QPStateRTS:
 		qp.completeSend(wr.ID, wr.Op, true, provider.WCFlushed, 0)
 		return nil
 	}
@@ -159,9 +169,14 @@ func (qp *queuePair) enqueue(wr *provider.SendRequest) error {
 	if err != nil {
 		return err
 	}
+	if qp.kind == provider.QPTypeUD {
+		if s.to, err = qp.checkDatagram(wr, length); err != nil {
+			return err
+		}
+	}
 	s.segments = append(s.segments[:0], wr.Segments...)
 	s.request = *wr
-	s.request.Segments, s.request.Data = s.segments, nil
+	s.request.Segments, s.request.Data, s.request.To = s.segments, nil, nil
 	s.length, s.received = length, 0
 	s.inline = append(s.inline[:0], wr.Data...)
 	if wr.Flags&provider.SendInline != 0 {
@@ -173,10 +188,11 @@ func (qp *queuePair) enqueue(wr *provider.SendRequest) error {
 			}
 		}
 	}
-	mtu := int(qp.attr.PathMTU)
+	mtu := int(qp.mtu())
 	s.first = r.post
 	s.packets = max(1, (length+mtu-1)/mtu)
-	s.split = wr.Op == provider.SendOpWrite && mtu >= int(splitMTU) && s.packets <= splitPackets
+	s.split = qp.kind == provider.QPTypeRC && wr.Op == provider.SendOpWrite &&
+		mtu >= int(splitMTU) && s.packets <= splitPackets
 	r.post = r.post.Add(s.packets)
 	r.tail++
 	return nil
@@ -184,15 +200,17 @@ func (qp *queuePair) enqueue(wr *provider.SendRequest) error {
 
 // checkSegments returns the length of the message.
 func (qp *queuePair) checkSegments(wr *provider.SendRequest) (int, error) {
-	if wr.Op > provider.SendOpRead {
+	if wr.Op > provider.SendOpFetchAdd || qp.kind == provider.QPTypeUC && fetches(wr.Op) ||
+		qp.kind == provider.QPTypeUD && wr.Op > provider.SendOpSendImmediate {
 		return 0, fmt.Errorf("%v: %w", wr.Op, provider.ErrNotSupported)
 	}
-	if wr.Op == provider.SendOpRead && qp.attr.MaxReadAtomic == 0 {
-		return 0, errors.New("READ: the queue pair allows no outstanding READs (MaxReadAtomic is 0)")
+	if fetches(wr.Op) && qp.attr.MaxReadAtomic == 0 {
+		return 0, fmt.Errorf("%v: the queue pair allows no outstanding READs and atomics (MaxReadAtomic is 0)",
+			wr.Op)
 	}
 	length := 0
 	for i, seg := range wr.Segments {
-		if err := qp.pd.checkSegment(i, seg, wr.Op == provider.SendOpRead); err != nil {
+		if err := qp.pd.checkSegment(i, seg, fetches(wr.Op)); err != nil {
 			return 0, err
 		}
 		length += seg.Length
@@ -207,8 +225,10 @@ func (qp *queuePair) checkSegments(wr *provider.SendRequest) (int, error) {
 		length = len(wr.Data)
 	}
 	switch inline := wr.Data != nil || wr.Flags&provider.SendInline != 0; {
-	case inline && wr.Op == provider.SendOpRead:
-		return 0, errors.New("inline data is not supported for READ")
+	case inline && fetches(wr.Op):
+		return 0, fmt.Errorf("inline data is not supported for %v", wr.Op)
+	case fetches(wr.Op) && wr.Op != provider.SendOpRead && length != atomicLength:
+		return 0, fmt.Errorf("%v: %d bytes of segments, and the result has %d", wr.Op, length, atomicLength)
 	case inline && length > qp.capacity.MaxInline:
 		return 0, fmt.Errorf("%d bytes inline, and the queue pair was created for at most %d (QPCapacity.MaxInline)",
 			length, qp.capacity.MaxInline)
@@ -236,6 +256,10 @@ func (d *domain) checkSegment(i int, seg provider.Segment, write bool) error {
 
 // sendPending sends as many packets of queued requests as the window permits.
 func (qp *queuePair) sendPending() {
+	if qp.kind != provider.QPTypeRC {
+		qp.sendUnreliable()
+		return
+	}
 	r := &qp.req
 	for r.next != r.limit() && !r.paused && !qp.tx.blocked() {
 		s := r.at(r.next)
@@ -246,7 +270,7 @@ func (qp *queuePair) sendPending() {
 		if s.request.Flags&provider.SendFence != 0 && r.offset == 0 && r.readLen > 0 {
 			break
 		}
-		if s.isRead() {
+		if s.fetches() {
 			if r.readLen >= min(maxReads, qp.attr.MaxReadAtomic) {
 				break
 			}
@@ -256,7 +280,7 @@ func (qp *queuePair) sendPending() {
 			if n > room && r.psn != r.acked {
 				break
 			}
-			r.offset += qp.sendRead(s, n)
+			r.offset += qp.sendFetch(s, n)
 		} else {
 			n, ok := qp.sendMessage(s, min(room, s.packets-r.offset))
 			r.offset += n
@@ -277,8 +301,23 @@ func (qp *queuePair) sendPending() {
 	qp.arm()
 }
 
+// sendFetch sends a request for the next n packets of a response, and returns n.
+func (qp *queuePair) sendFetch(s *sendEntry, n int) int {
+	r := &qp.req
+	if s.isRead() {
+		qp.sendRead(s, n)
+	} else {
+		qp.sendAtomic(s)
+	}
+	r.advance(n)
+	r.reads[(r.readHead+r.readLen)%maxReads] = r.psn.Add(-1)
+	r.readLen++
+	r.sinceAckReq = 0
+	return n
+}
+
 // sendRead sends a READ request for the next n packets of the response.
-func (qp *queuePair) sendRead(s *sendEntry, n int) int {
+func (qp *queuePair) sendRead(s *sendEntry, n int) {
 	r, mtu := &qp.req, int(qp.attr.PathMTU)
 	at := r.offset * mtu
 	p := ib.Packet{BTH: qp.header(ib.OpcodeRCReadRequest, r.psn, 0)}
@@ -288,11 +327,6 @@ func (qp *queuePair) sendRead(s *sendEntry, n int) int {
 		DMALength: uint32(min(s.length-at, n*mtu)),
 	}
 	qp.tx.finish(qp.tx.begin(&p, 0), &p)
-	r.advance(n)
-	r.reads[(r.readHead+r.readLen)%maxReads] = r.psn.Add(-1)
-	r.readLen++
-	r.sinceAckReq = 0
-	return n
 }
 
 // advance counts packets as sent.
@@ -317,7 +351,9 @@ func (qp *queuePair) sendMessage(s *sendEntry, n int) (int, bool) {
 		last := k == s.packets-1
 		p.BTH = qp.header(s.opcode(k), r.psn, size)
 		r.sinceAckReq++
-		if last || r.sinceAckReq >= ackReqEvery || r.window-r.psn.Sub(r.acked) == 1 {
+		if qp.kind == provider.QPTypeUC {
+			p.BTH.Opcode |= serviceUC
+		} else if last || r.sinceAckReq >= ackReqEvery || r.window-r.psn.Sub(r.acked) == 1 {
 			p.BTH.AckReq = true
 			r.sinceAckReq = 0
 		}

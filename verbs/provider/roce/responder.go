@@ -25,6 +25,9 @@ type responder struct {
 	jobHead  int
 	jobCount int
 	replays  int // duplicates among jobCount
+
+	results    []atomicResult // of the last atomic operations, a ring for reads of them
+	nextResult int
 }
 
 // message is the SEND or WRITE that is being received.
@@ -48,6 +51,7 @@ const (
 func (r *responder) start(psn ib.PSN, reads int) {
 	r.clear()
 	r.expected, r.jobs, r.reads = psn.Add(0), make([]readJob, 2*reads), reads
+	r.results = make([]atomicResult, reads)
 }
 
 // clear forgets everything. No receive request is held.
@@ -119,7 +123,11 @@ func fatal(code ib.Syndrome) bool { return code.IsNAK() && code != ib.SyndromeNA
 // response was lost.
 func (qp *queuePair) handleDuplicate(p *ib.Packet) {
 	r := &qp.resp
-	if p.BTH.Opcode != ib.OpcodeRCReadRequest {
+	switch op := p.BTH.Opcode; {
+	case isAtomic(op):
+		qp.repeatAtomic(p.BTH.PSN)
+		return
+	case op != ib.OpcodeRCReadRequest:
 		r.ackDue = true
 		return
 	}
@@ -154,6 +162,8 @@ func (qp *queuePair) execute(p *ib.Packet) ib.Syndrome {
 	switch op := p.BTH.Opcode; {
 	case op == ib.OpcodeRCReadRequest:
 		return qp.newRead(p)
+	case isAtomic(op):
+		return qp.newAtomic(p)
 	case op <= ib.OpcodeRCSendOnlyImmediate:
 		code = qp.receiveSend(p, first, last)
 	case op <= ib.OpcodeRCWriteOnlyImmediate:
@@ -189,6 +199,9 @@ func (qp *queuePair) receiveSend(p *ib.Packet, first, last bool) ib.Syndrome {
 	}
 	e := &r.held
 	if r.message.got+len(p.Payload) > e.length {
+		if qp.kind == provider.QPTypeUC {
+			return ib.SyndromeNAKInvalidRequest
+		}
 		qp.endReceive(provider.WorkCompletion{Status: provider.WCLocalLengthError}, false)
 		return ib.SyndromeNAKInvalidRequest
 	}

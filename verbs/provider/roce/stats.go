@@ -26,6 +26,8 @@ type Stats struct {
 	RNRNAKs      uint64 `json:"rnrNAKs"`      // RNR NAKs received
 	Duplicates   uint64 `json:"duplicates"`   // duplicate requests, acknowledgements and responses
 	OutOfOrder   uint64 `json:"outOfOrder"`   // requests ahead of the expected PSN
+	BadQKey      uint64 `json:"badQKey"`      // datagrams with another Q_Key than the queue pair's
+	Dropped      uint64 `json:"dropped"`      // UC messages and datagrams without a receive request, or refused
 	CNPs         uint64 `json:"cnps"`         // congestion notification packets received
 	ECNMarks     uint64 `json:"ecnMarks"`     // packets received that a switch marked as congested (CE)
 }
