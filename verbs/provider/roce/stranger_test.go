@@ -9,8 +9,9 @@ import (
 )
 
 // FuzzHostileStranger passes packets of an attacker, who knows queue pairs, keys and Q_Key, to
-// queue pairs of the types UC and UD, which must neither panic nor write outside the memory. The input is
-// a list of packets, each preceded by its length in four-byte words; the top bit chooses UD.
+// queue pairs of the types UC and UD, which must neither panic nor write outside the memory. The
+// input is a list of packets, each preceded by its length in four-byte words; the top bit chooses
+// UD.
 func FuzzHostileStranger(f *testing.F) {
 	for _, seed := range hostileSeeds() {
 		f.Add(seed)
