@@ -332,11 +332,12 @@ func (qp *queuePair) receiveWrite(p *ib.Packet, first, last bool) ib.Syndrome {
 		if p.RETH.DMALength > maxMessage {
 			return ib.SyndromeNAKInvalidRequest
 		}
+		if !qp.permits(p, "RDMA WRITE", provider.AccessRemoteWrite) {
+			return ib.SyndromeNAKInvalidRequest
+		}
 		*m = message{kind: writeMessage, addr: p.RETH.VirtualAddress, left: int(p.RETH.DMALength)}
 		if m.left > 0 {
-			if qp.attr.Access&provider.AccessRemoteWrite != 0 {
-				m.region = qp.e.lookup(qp.pd, p.RETH.RKey, m.addr, m.left, provider.AccessRemoteWrite)
-			}
+			m.region = qp.e.lookup(qp.pd, p.RETH.RKey, m.addr, m.left, provider.AccessRemoteWrite)
 			if m.region == nil {
 				r.cause = qp.refused("RDMA WRITE", p.RETH, provider.AccessRemoteWrite)
 				*m = message{}
@@ -370,6 +371,17 @@ func (qp *queuePair) receiveWrite(p *ib.Packet, first, last bool) ib.Syndrome {
 	return ok
 }
 
+// permits reports whether the queue pair permits an operation to its peer, of whatever length. A
+// request that it doesn't permit is invalid, and its key isn't looked at (specification volume 1,
+// section 9.9.3: not supported by this queue pair; kernel: check_op_valid in rxe_resp.c).
+func (qp *queuePair) permits(p *ib.Packet, op string, need provider.Access) bool {
+	if qp.attr.Access&need != 0 {
+		return true
+	}
+	qp.resp.cause = qp.refused(op, p.RETH, need)
+	return false
+}
+
 // newRead handles a READ request with the expected PSN.
 func (qp *queuePair) newRead(p *ib.Packet) ib.Syndrome {
 	r := &qp.resp
@@ -393,10 +405,11 @@ func (qp *queuePair) newRead(p *ib.Packet) ib.Syndrome {
 func (qp *queuePair) queueRead(p *ib.Packet, msn uint32, replay bool) ib.Syndrome {
 	r := &qp.resp
 	job := readJob{addr: p.RETH.VirtualAddress, length: int(p.RETH.DMALength), psn: p.BTH.PSN, msn: msn, replay: replay}
+	if !qp.permits(p, "RDMA READ", provider.AccessRemoteRead) {
+		return ib.SyndromeNAKInvalidRequest
+	}
 	if job.length > 0 {
-		if qp.attr.Access&provider.AccessRemoteRead != 0 {
-			job.region = qp.e.lookup(qp.pd, p.RETH.RKey, job.addr, job.length, provider.AccessRemoteRead)
-		}
+		job.region = qp.e.lookup(qp.pd, p.RETH.RKey, job.addr, job.length, provider.AccessRemoteRead)
 		if job.region == nil {
 			r.cause = qp.refused("RDMA READ", p.RETH, provider.AccessRemoteRead)
 			return ib.SyndromeNAKRemoteAccess
