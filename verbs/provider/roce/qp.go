@@ -80,6 +80,8 @@ func (d *domain) newQP(cfg provider.QPConfig) (*queuePair, error) {
 	switch {
 	case d.closed || d.e.closed:
 		return nil, fmt.Errorf("protection domain: %w", provider.ErrClosed)
+	case sendCQ.closed || recvCQ.closed:
+		return nil, fmt.Errorf("completion queue: %w", provider.ErrClosed)
 	case len(d.e.qps) >= maxQueuePairs:
 		return nil, fmt.Errorf("the device already has %d queue pairs", maxQueuePairs)
 	}
@@ -187,15 +189,13 @@ func (qp *queuePair) checkAttributes(attr provider.QPAttributes) error {
 		return provider.ErrNotSupported
 	}
 	if attr.Mask&provider.QPAttrPath != 0 {
-		peer := attr.Path.DGID.Addr()
-		if peer.IsUnspecified() {
-			return errors.New("the path has no destination (DGID)")
+		if err := qp.e.checkPath(&attr.Path); err != nil {
+			return err
 		}
-		if peer.Is4() != qp.e.addr.Is4() {
-			return fmt.Errorf("destination %v can't be reached from %v", peer, qp.e.addr)
-		}
-		if attr.Path.SGIDIndex != 0 {
-			return fmt.Errorf("GID index %d: %s has only index 0", attr.Path.SGIDIndex, qp.e.name)
+	}
+	if attr.Mask&provider.QPAttrPort != 0 {
+		if err := qp.e.checkPort(attr.Port); err != nil {
+			return err
 		}
 	}
 	if m := attr.PathMTU; attr.Mask&provider.QPAttrPathMTU != 0 && (m.Code() == 0 || m > qp.e.mtu) {
@@ -207,6 +207,8 @@ func (qp *queuePair) checkAttributes(attr provider.QPAttributes) error {
 		value int
 		most  int
 	}{
+		{provider.QPAttrPKeyIndex, "partition key index", attr.PKeyIndex, 0},
+		{provider.QPAttrDestQPN, "destination QP number", int(attr.DestQPN), 1<<24 - 1},
 		{
 			provider.QPAttrMaxDestReadAtomic, "outstanding reads and atomics of the peer",
 			attr.MaxDestReadAtomic, maxReads,
@@ -220,6 +222,25 @@ func (qp *queuePair) checkAttributes(attr provider.QPAttributes) error {
 		if attr.Mask&c.mask != 0 && (c.value < 0 || c.value > c.most) {
 			return fmt.Errorf("%s %d is not in 0 to %d", c.name, c.value, c.most)
 		}
+	}
+	return nil
+}
+
+// checkPath checks the path to a peer (specification volume 1, section 11.2.2.1).
+func (e *Engine) checkPath(p *provider.Path) error {
+	const maxServiceLevel, maxFlowLabel = 15, 1<<20 - 1
+	peer := p.DGID.Addr()
+	switch {
+	case peer.IsUnspecified():
+		return errors.New("the path has no destination (DGID)")
+	case peer.Is4() != e.addr.Is4():
+		return fmt.Errorf("destination %v can't be reached from %v", peer, e.addr)
+	case p.SGIDIndex != 0:
+		return fmt.Errorf("GID index %d: %s has only index 0", p.SGIDIndex, e.name)
+	case p.ServiceLevel > maxServiceLevel:
+		return fmt.Errorf("service level %d is not in 0 to %d", p.ServiceLevel, maxServiceLevel)
+	case p.FlowLabel > maxFlowLabel:
+		return fmt.Errorf("flow label %#x has more than 20 bits", p.FlowLabel)
 	}
 	return nil
 }
