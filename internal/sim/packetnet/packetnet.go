@@ -169,7 +169,8 @@ func (n *Network) Listen(addr netip.AddrPort) (*Conn, error) {
 		return nil, fmt.Errorf("listen on %v: address already in use", addr)
 	}
 	c := &Conn{
-		n: n, addr: addr, inbox: make(chan datagram, inboxSize), wake: make(chan struct{}, 1), done: make(chan struct{}),
+		n: n, addr: addr,
+		inbox: make(chan datagram, inboxSize), wake: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 	n.conns[addr] = c
 	return c, nil
