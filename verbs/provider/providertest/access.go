@@ -168,6 +168,7 @@ func checkLocalWrite(c *check) {
 // the request completes with a local protection error (section 11.6.2; ibv_post_send leaves open
 // which errors are detected immediately).
 func (e *end) refusedOrFails(what string, wr provider.SendRequest) {
+	e.order()
 	n, err := e.qp.PostSend([]provider.SendRequest{wr})
 	switch {
 	case err != nil && n != 0:

@@ -18,6 +18,7 @@ type end struct {
 	sends, receives provider.CompletionQueue
 	qp              provider.QueuePair
 	mr              provider.MemoryRegion
+	peer            *end // once it is connected
 }
 
 // shape is what an end is made of. The zero value is an RC queue pair and 4 KiB of memory.
@@ -144,6 +145,7 @@ const qkey = 0x11111111
 func (c *check) connect(a, b *end, l link) {
 	for i, e := range []*end{a, b} {
 		other := []*end{b, a}[i]
+		e.peer = other
 		e.bring(l.attributes(i, e.at, other.qp.QPN()), l.upTo[i])
 	}
 }
@@ -196,8 +198,18 @@ func (e *end) waitFailed(what string) {
 	}
 }
 
+// order tells the race detector what the network orders: what was done with the memory of both ends
+// comes before the requests that are posted next.
+func (e *end) order() {
+	e.qp.State()
+	if e.peer != nil {
+		e.peer.qp.State()
+	}
+}
+
 // post posts send requests, which must succeed.
 func (e *end) post(wrs ...provider.SendRequest) {
+	e.order()
 	if n, err := e.qp.PostSend(wrs); err != nil || n != len(wrs) {
 		e.c.fatalf("PostSend of %d requests = %d, %v", len(wrs), n, err)
 	}

@@ -43,6 +43,7 @@ func stream(
 	var posted, polled uint64
 	var wcs [streamDepth]provider.WorkCompletion
 	failed, refused := false, false
+	a.order()
 	ctx, cancel := c.patience()
 	defer cancel()
 	for {

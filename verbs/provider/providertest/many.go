@@ -51,6 +51,7 @@ func exchange(a, b *end, size int) error {
 	write, send := a.request(1, provider.SendOpWrite, size, b), a.request(2, provider.SendOpSend, size, b)
 	read := a.request(3, provider.SendOpRead, size, b)
 	read.Segments = a.part(2*size, size)
+	a.order()
 	if _, err := b.qp.PostReceive([]provider.ReceiveRequest{b.room(4, size, size)}); err != nil {
 		return err
 	}

@@ -89,9 +89,9 @@ func checkBound(c *check, o operation, at bound) {
 		wr.RKey, wr.RemoteAddr = t.mr.RKey(), t.mr.Addr()
 		start := t.mr.Addr()
 		at.set(t, &wr)
+		want := bytes.Clone(t.all)
 		a.post(wr)
 		what := fmt.Sprintf("%v of %d bytes", o.op, length)
-		want := bytes.Clone(t.all)
 		if at.permits {
 			c.expect(what, a.sent(1), success(1, 1)...)
 			place := want[margin+int(wr.RemoteAddr-start):]
@@ -167,6 +167,7 @@ func checkOwnMemory(c *check, o operation) {
 		wr := a.request(1, o.op, 0, b)
 		wr.Segments = []provider.Segment{bad.make(a)}
 		what := fmt.Sprintf("%v, own memory: %s", o.op, bad.name)
+		a.order()
 		if _, err := a.qp.PostSend([]provider.SendRequest{wr}); err != nil {
 			c.none(what+", which was refused", a.sends)
 		} else if c.expect(what, a.sent(1), done{1, provider.WCLocalProtection}); bad.mustBe {

@@ -158,6 +158,7 @@ func checkBadInList(c *check) {
 	for len(list[2].Segments) <= a.qp.Capacity().MaxSendSegments {
 		list[2].Segments = append(list[2].Segments, a.part(0, 0)...)
 	}
+	a.order()
 	n, err := a.qp.PostSend(list)
 	if n != 2 || err == nil || errors.Is(err, provider.ErrQueueFull) {
 		c.errorf("PostSend with a bad third request = %d, %v; want 2 and an error", n, err)
