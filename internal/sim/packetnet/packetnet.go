@@ -168,7 +168,10 @@ func (n *Network) Listen(addr netip.AddrPort) (*Conn, error) {
 	if n.conns[addr] != nil {
 		return nil, fmt.Errorf("listen on %v: address already in use", addr)
 	}
-	c := &Conn{n: n, addr: addr, inbox: make(chan datagram, inboxSize), done: make(chan struct{})}
+	c := &Conn{
+		n: n, addr: addr,
+		inbox: make(chan datagram, inboxSize), wake: make(chan struct{}, 1), done: make(chan struct{}),
+	}
 	n.conns[addr] = c
 	return c, nil
 }
@@ -185,6 +188,7 @@ type Conn struct {
 	n     *Network
 	addr  netip.AddrPort
 	inbox chan datagram
+	wake  chan struct{} // holds a token when a datagram has been added to inbox
 	done  chan struct{}
 	once  sync.Once
 	mu    sync.Mutex // held while handlers run
@@ -195,14 +199,16 @@ const readBatch = 8
 
 // Read waits for a datagram and passes all available datagrams to the handler.
 func (c *Conn) Read(h udpio.Handler) error {
-	select {
-	case <-c.done:
-		return net.ErrClosed
-	case d := <-c.inbox:
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.deliver(d, h)
-		return nil
+	for {
+		select {
+		case <-c.done:
+			return net.ErrClosed
+		case <-c.wake:
+		}
+		// A datagram is taken only with the lock: Poll must not handle later ones before it.
+		if found, err := c.Poll(h); found || err != nil {
+			return err
+		}
 	}
 }
 
@@ -444,5 +450,9 @@ func (n *Network) deliver(to netip.AddrPort, d datagram) {
 	case c.inbox <- d:
 	default:
 		n.stats.Overflowed++
+	}
+	select {
+	case c.wake <- struct{}{}:
+	default:
 	}
 }

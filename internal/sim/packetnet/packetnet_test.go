@@ -7,6 +7,7 @@ import (
 	"math/bits"
 	"net"
 	"net/netip"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -244,4 +245,57 @@ func TestOverflow(t *testing.T) {
 	if got := n.Stats().Overflowed; got != 10 || len(b.inbox) != inboxSize {
 		t.Errorf("%d overflowed of %d, want 10", got, inboxSize+10)
 	}
+}
+
+// TestOrderWithPoll checks that datagrams are handled in order although one goroutine reads and
+// another one polls.
+func TestOrderWithPoll(t *testing.T) {
+	n := New(Faults{})
+	to := netip.MustParseAddrPort("10.0.0.2:1")
+	a, err := n.Listen(netip.MustParseAddrPort("10.0.0.1:1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := n.Listen(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const count = 4000 // fewer than the inbox has room for
+	got, ended := uint32(0), make(chan struct{})
+	handle := func(list []udpio.Inbound) { // never concurrently
+		for _, in := range list {
+			if number := binary.BigEndian.Uint32(in.Data); number != got {
+				t.Errorf("datagram %d, want %d", number, got)
+			}
+			if got++; got == count {
+				close(ended)
+			}
+		}
+	}
+	go func() {
+		for {
+			if err := b.Read(handle); err != nil {
+				return
+			}
+		}
+	}()
+	go func() {
+		for {
+			if _, err := b.Poll(handle); err != nil {
+				return
+			}
+			runtime.Gosched()
+		}
+	}()
+	for i := range uint32(count) {
+		data := binary.BigEndian.AppendUint32(nil, i)
+		if _, err := a.Write([]udpio.Outbound{{Data: data, Segment: len(data), To: to}}); err != nil {
+			t.Fatal(err)
+		}
+		if i%64 == 0 {
+			time.Sleep(time.Microsecond)
+		}
+	}
+	<-ended
+	_, _ = a.Close(), b.Close()
 }

@@ -27,19 +27,18 @@ func (qp *queuePair) newAtomic(p *ib.Packet) ib.Syndrome {
 	if r.jobCount-r.replays == r.reads || h.VirtualAddress%atomicLength != 0 {
 		return ib.SyndromeNAKInvalidRequest
 	}
-	var target *region
-	if qp.attr.Access&provider.AccessRemoteAtomic != 0 {
-		target = qp.e.lookup(qp.pd, h.RKey, h.VirtualAddress, atomicLength, provider.AccessRemoteAtomic)
+	memory := ib.RETH{VirtualAddress: h.VirtualAddress, RKey: h.RKey, DMALength: atomicLength}
+	if !qp.permits(&memory, "atomic operation", provider.AccessRemoteAtomic) {
+		return ib.SyndromeNAKInvalidRequest
 	}
+	target := qp.e.lookup(qp.pd, h.RKey, h.VirtualAddress, atomicLength, provider.AccessRemoteAtomic)
 	var value uint64
 	ok := target != nil
 	if ok {
 		value, ok = target.update(h, p.BTH.Opcode)
 	}
 	if !ok {
-		r.cause = qp.refused("atomic operation", ib.RETH{
-			VirtualAddress: h.VirtualAddress, RKey: h.RKey, DMALength: atomicLength,
-		}, provider.AccessRemoteAtomic)
+		r.cause = qp.refused("atomic operation", memory, provider.AccessRemoteAtomic)
 		return ib.SyndromeNAKRemoteAccess
 	}
 	r.msn = (r.msn + 1) & 0xffffff

@@ -176,7 +176,7 @@ func TestAtomicRefused(t *testing.T) {
 		{"queue pair without access", func(c *counter) []byte {
 			inner(t, c.qp).attr.Access &^= provider.AccessRemoteAtomic
 			return c.atomic(ib.OpcodeRCFetchAdd, 100, 0, 1, 0)
-		}, ib.SyndromeNAKRemoteAccess},
+		}, ib.SyndromeNAKInvalidRequest},
 		{"closed region", func(c *counter) []byte {
 			p := c.atomic(ib.OpcodeRCFetchAdd, 100, 0, 1, 0)
 			_ = c.mr.Close()

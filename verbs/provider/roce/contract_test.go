@@ -497,7 +497,11 @@ func TestCauses(t *testing.T) {
 		}
 		v.take(p.Append(nil))
 		e, err := v.e.NextEvent(t.Context())
-		if err != nil || e.Type != provider.EventQPAccessError || e.Cause == nil ||
+		kind := provider.EventQPAccessError
+		if tt.access == 0 {
+			kind = provider.EventQPRequestError
+		}
+		if err != nil || e.Type != kind || e.Cause == nil ||
 			!strings.Contains(e.Cause.Error(), tt.want) {
 			t.Errorf("%s: event %+v, %v, want the cause %q", tt.name, e, err, tt.want)
 		}
@@ -653,7 +657,7 @@ func TestEventsEnd(t *testing.T) {
 func toError(t testing.TB, qp provider.QueuePair) {
 	t.Helper()
 	for _, state := range []provider.QPState{provider.QPStateInit, provider.QPStateError} {
-		attr := provider.QPAttributes{State: state}
+		attr := provider.QPAttributes{State: state, Port: 1}
 		attr.Mask, _, _ = provider.TransitionAttributes(provider.QPTypeRC, provider.QPStateReset, state)
 		if err := qp.Modify(attr); err != nil {
 			t.Fatal(err)

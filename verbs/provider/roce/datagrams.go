@@ -20,7 +20,7 @@ type addressHandle struct {
 func (d *domain) CreateAddressHandle(port int, path provider.Path) (provider.AddressHandle, error) {
 	err := d.e.checkPort(port)
 	if err == nil {
-		err = d.e.checkPath(path)
+		err = d.e.checkPath(&path)
 	}
 	d.e.mu.Lock()
 	defer d.e.mu.Unlock()

@@ -155,7 +155,7 @@ func (e *Engine) GIDs(_ context.Context, port int) ([]provider.GIDEntry, error) 
 
 func (e *Engine) checkPort(number int) error {
 	if number != 1 {
-		return fmt.Errorf("query port %d of %s: the device has only port 1", number, e.name)
+		return fmt.Errorf("port %d: %s has only port 1", number, e.name)
 	}
 	return nil
 }

@@ -97,6 +97,7 @@ func with(t testing.TB, e *Engine, size, depth int, mode provider.WaitMode) *sid
 func modify(qp provider.QueuePair, attr provider.QPAttributes) error {
 	required, optional, _ := provider.TransitionAttributes(provider.QPTypeRC, qp.State(), attr.State)
 	attr.Mask = (attr.Mask | required) & (required | optional)
+	attr.Port = 1
 	return qp.Modify(attr)
 }
 

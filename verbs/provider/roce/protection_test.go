@@ -22,8 +22,8 @@ type attempt struct {
 }
 
 // remoteFaults are requests for remote memory that the requester must not access. All complete
-// with a remote access error at the requester; the target's queue pair goes to ERR, which
-// flushes the receive request.
+// with a remote access error at the requester, or as invalid if the queue pair doesn't permit them;
+// the target's queue pair goes to ERR, which flushes the receive request.
 var remoteFaults = []struct {
 	name   string
 	change func(x *attempt)
@@ -88,7 +88,11 @@ func TestProtectionOfRemoteMemory(t *testing.T) {
 					continue // ten bytes are still inside the region
 				}
 				t.Run(fmt.Sprintf("%v/%d/%s", op, length, tt.name), func(t *testing.T) {
-					try(t, op, length, tt.change, provider.WCRemoteAccess, provider.WCFlushed, provider.QPStateError)
+					status := provider.WCRemoteAccess
+					if tt.name == "queue pair without the access" {
+						status = provider.WCRemoteInvalid
+					}
+					try(t, op, length, tt.change, status, provider.WCFlushed, provider.QPStateError)
 				})
 			}
 		}

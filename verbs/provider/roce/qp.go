@@ -215,7 +215,12 @@ func (qp *queuePair) checkAttributes(attr provider.QPAttributes) error {
 		return provider.ErrNotSupported
 	}
 	if attr.Mask&provider.QPAttrPath != 0 {
-		if err := qp.e.checkPath(attr.Path); err != nil {
+		if err := qp.e.checkPath(&attr.Path); err != nil {
+			return err
+		}
+	}
+	if attr.Mask&provider.QPAttrPort != 0 {
+		if err := qp.e.checkPort(attr.Port); err != nil {
 			return err
 		}
 	}
@@ -228,6 +233,8 @@ func (qp *queuePair) checkAttributes(attr provider.QPAttributes) error {
 		value int
 		most  int
 	}{
+		{provider.QPAttrPKeyIndex, "partition key index", attr.PKeyIndex, 0},
+		{provider.QPAttrDestQPN, "destination QP number", int(attr.DestQPN), 1<<24 - 1},
 		{
 			provider.QPAttrMaxDestReadAtomic, "outstanding reads and atomics of the peer",
 			attr.MaxDestReadAtomic, maxReads,
@@ -245,16 +252,21 @@ func (qp *queuePair) checkAttributes(attr provider.QPAttributes) error {
 	return nil
 }
 
-// checkPath returns an error if packets can't be sent on a path.
-func (e *Engine) checkPath(path provider.Path) error {
-	peer := path.DGID.Addr()
+// checkPath checks the path to a peer (specification volume 1, section 11.2.2.1).
+func (e *Engine) checkPath(p *provider.Path) error {
+	const maxServiceLevel, maxFlowLabel = 15, 1<<20 - 1
+	peer := p.DGID.Addr()
 	switch {
 	case peer.IsUnspecified():
 		return errors.New("the path has no destination (DGID)")
 	case peer.Is4() != e.addr.Is4():
 		return fmt.Errorf("destination %v can't be reached from %v", peer, e.addr)
-	case path.SGIDIndex != 0:
-		return fmt.Errorf("GID index %d: %s has only index 0", path.SGIDIndex, e.name)
+	case p.SGIDIndex != 0:
+		return fmt.Errorf("GID index %d: %s has only index 0", p.SGIDIndex, e.name)
+	case p.ServiceLevel > maxServiceLevel:
+		return fmt.Errorf("service level %d is not in 0 to %d", p.ServiceLevel, maxServiceLevel)
+	case p.FlowLabel > maxFlowLabel:
+		return fmt.Errorf("flow label %#x has more than 20 bits", p.FlowLabel)
 	}
 	return nil
 }

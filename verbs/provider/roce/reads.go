@@ -41,10 +41,11 @@ func (qp *queuePair) newRead(p *ib.Packet) ib.Syndrome {
 func (qp *queuePair) queueRead(p *ib.Packet, msn uint32, replay bool) ib.Syndrome {
 	r := &qp.resp
 	job := readJob{addr: p.RETH.VirtualAddress, length: int(p.RETH.DMALength), psn: p.BTH.PSN, msn: msn, replay: replay}
+	if !qp.permits(&p.RETH, "RDMA READ", provider.AccessRemoteRead) {
+		return ib.SyndromeNAKInvalidRequest
+	}
 	if job.length > 0 {
-		if qp.attr.Access&provider.AccessRemoteRead != 0 {
-			job.region = qp.e.lookup(qp.pd, p.RETH.RKey, job.addr, job.length, provider.AccessRemoteRead)
-		}
+		job.region = qp.e.lookup(qp.pd, p.RETH.RKey, job.addr, job.length, provider.AccessRemoteRead)
 		if job.region == nil {
 			r.cause = qp.refused("RDMA READ", p.RETH, provider.AccessRemoteRead)
 			return ib.SyndromeNAKRemoteAccess

@@ -239,11 +239,12 @@ func (qp *queuePair) receiveWrite(p *ib.Packet, first, last bool) ib.Syndrome {
 		if p.RETH.DMALength > maxMessage {
 			return ib.SyndromeNAKInvalidRequest
 		}
+		if !qp.permits(&p.RETH, "RDMA WRITE", provider.AccessRemoteWrite) {
+			return ib.SyndromeNAKInvalidRequest
+		}
 		*m = message{kind: writeMessage, addr: p.RETH.VirtualAddress, left: int(p.RETH.DMALength)}
 		if m.left > 0 {
-			if qp.attr.Access&provider.AccessRemoteWrite != 0 {
-				m.region = qp.e.lookup(qp.pd, p.RETH.RKey, m.addr, m.left, provider.AccessRemoteWrite)
-			}
+			m.region = qp.e.lookup(qp.pd, p.RETH.RKey, m.addr, m.left, provider.AccessRemoteWrite)
 			if m.region == nil {
 				r.cause = qp.refused("RDMA WRITE", p.RETH, provider.AccessRemoteWrite)
 				*m = message{}
@@ -275,6 +276,17 @@ func (qp *queuePair) receiveWrite(p *ib.Packet, first, last bool) ib.Syndrome {
 		}, p.BTH.Solicited)
 	}
 	return ok
+}
+
+// permits reports whether the queue pair permits an operation to its peer, of whatever length. A
+// request that it doesn't permit is invalid, and its key isn't looked at (specification volume 1,
+// section 9.9.3: not supported by this queue pair; kernel: check_op_valid in rxe_resp.c).
+func (qp *queuePair) permits(h *ib.RETH, op string, need provider.Access) bool {
+	if qp.attr.Access&need != 0 {
+		return true
+	}
+	qp.resp.cause = qp.refused(op, *h, need)
+	return false
 }
 
 // answer sends the pending NAK or acknowledgement.
