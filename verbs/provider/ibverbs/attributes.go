@@ -64,7 +64,7 @@ func (d *openDevice) qpAttr(a, set *provider.QPAttributes) (c cQPAttr, mask uint
 	if a.State == provider.QPStateReset || a.State == provider.QPStateError {
 		return cQPAttr{QPState: uint32(a.State)}, maskState, nil // whatever else is set has no effect
 	}
-	if err = d.checkAttributes(a); err != nil {
+	if err := d.checkAttributes(a); err != nil {
 		return c, 0, err
 	}
 	c, mask = cQPAttr{QPState: uint32(a.State)}, maskState

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"syscall"
 	"time"
 
@@ -18,6 +19,7 @@ type eventFile struct {
 	conn syscall.RawConn
 	turn chan struct{} // holds one element while a goroutine waits
 	done chan struct{} // closed by close
+	once sync.Once
 }
 
 // newEventFile duplicates a descriptor of the library, which closes its own.
@@ -36,10 +38,21 @@ func newEventFile(fd int32, name string) (*eventFile, error) {
 	return e, nil
 }
 
-// close wakes the goroutines in wait. It must be called once.
+// close wakes the goroutines in wait. A second call does nothing.
 func (e *eventFile) close() {
-	close(e.done)
-	_ = e.file.Close() // nothing is written
+	e.once.Do(func() {
+		close(e.done)
+		_ = e.file.Close() // nothing is written
+	})
+}
+
+func (e *eventFile) closed() bool {
+	select {
+	case <-e.done:
+		return true
+	default:
+		return false
+	}
 }
 
 // longAgo is a deadline that has passed.
@@ -72,7 +85,7 @@ func (e *eventFile) wait(ctx context.Context, what string, try func() bool) erro
 		return nil
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return waitError(ctx, what)
-	case errors.Is(err, os.ErrClosed):
+	case e.closed():
 		return fmt.Errorf("wait for %s: %w", what, provider.ErrClosed)
 	}
 	return fmt.Errorf("wait for %s: %w", what, err)

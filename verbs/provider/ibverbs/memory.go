@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"syscall"
 
 	"github.com/rdmakit/rdmakit/verbs/provider"
 )
@@ -160,14 +161,17 @@ func (r *region) Bytes() []byte {
 	return r.buf
 }
 
-// Close implements [provider.MemoryRegion]. If the driver can't deregister the memory, it stays
-// pinned.
+// Close implements [provider.MemoryRegion]. If the driver doesn't deregister the memory, it stays
+// open and pinned. While windows are bound to it, rxe returns EINVAL (rxe_dereg_mr), not EBUSY.
 func (r *region) Close() error {
 	first, err := r.pd.d.shutTransient(&r.transient)
 	if err != nil || !first {
 		return err
 	}
 	if err := r.pd.d.destroy(&r.object, r, r.pd.d.calls.deregMR, &r.pd.object); err != nil {
+		if errors.Is(err, syscall.EINVAL) {
+			err = fmt.Errorf("close %s of %s: %w", r.what, r.pd.d.name, provider.ErrBusy)
+		}
 		return err
 	}
 	r.mu.Lock()

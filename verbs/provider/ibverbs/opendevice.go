@@ -34,7 +34,6 @@ type openDevice struct {
 	mu      sync.Mutex
 	root    object          // what must be closed before the device
 	objects map[uintptr]any // open objects by address
-	stuck   []any           // objects that the driver couldn't destroy
 }
 
 // object is a C object and the number of objects and calls that use it.
@@ -107,9 +106,8 @@ func (d *openDevice) shut(o *object) (first bool, err error) {
 	return true, nil
 }
 
-// destroy destroys the C object of an object that shut has closed. If the driver returns EBUSY, the
-// object stays open. After any other error nobody knows what the device still does with the
-// object's memory, which is therefore kept.
+// destroy destroys the C object of an object that shut has closed. If the driver returns an error,
+// the object stays open, since C hasn't freed it: EBUSY becomes ErrBusy.
 func (d *openDevice) destroy(o *object, self any, f dl.Func, parents ...*object) error {
 	d.mu.Lock()
 	delete(d.objects, o.addr) // before another object can get this address
@@ -120,17 +118,16 @@ func (d *openDevice) destroy(o *object, self any, f dl.Func, parents ...*object)
 	errno := errnoOf(ret, int(e))
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if errno == int(syscall.EBUSY) {
+	if errno != 0 {
 		o.closed.Store(false)
 		d.objects[o.addr] = self
-		return fmt.Errorf("close %s of %s: %w", o.what, d.name, provider.ErrBusy)
+		if errno == int(syscall.EBUSY) {
+			return fmt.Errorf("close %s of %s: %w", o.what, d.name, provider.ErrBusy)
+		}
+		return d.failed("close "+o.what, errno, 0)
 	}
 	for _, p := range parents {
 		p.users--
-	}
-	if errno != 0 {
-		d.stuck = append(d.stuck, self)
-		return d.failed("close "+o.what, errno, 0)
 	}
 	return nil
 }
@@ -198,11 +195,5 @@ func (d *openDevice) Close() error {
 	d.async.close()
 	d.gate.Lock() // wait for the call that reads events
 	defer d.gate.Unlock()
-	err = d.c.Close()
-	for _, o := range d.stuck { // now the kernel has released their memory
-		if r, ok := o.(*region); ok {
-			r.pinner.Unpin()
-		}
-	}
-	return err
+	return d.c.Close()
 }

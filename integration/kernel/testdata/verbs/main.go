@@ -16,10 +16,18 @@ import (
 
 func main() {
 	cases := map[string]func(context.Context) error{
-		"rc": rc,
+		"rc": rc, "rc-busy": rcBusy, "uc": uc, "ud": ud, "srq": srq, "atomics": atomics, "window": window,
+		"channel": channel, "errors": failures, "close": closing, "memlock": memlock, "siw": siw,
+		"events": events,
+	}
+	names := os.Args[1:]
+	if len(names) == 3 && names[0] == "peer" {
+		device, address := names[1], names[2]
+		cases["peer"] = func(ctx context.Context) error { return peer(ctx, device, address) }
+		names = names[:1]
 	}
 	failed := false
-	for _, name := range os.Args[1:] {
+	for _, name := range names {
 		if err := run(name, cases[name]); err != nil {
 			fmt.Printf("failed %s: %v\n", name, err)
 			failed = true
@@ -42,7 +50,7 @@ func run(name string, f func(context.Context) error) error {
 }
 
 // allAccess is what the cases' peers may do.
-const allAccess = verbs.AccessLocalWrite | verbs.AccessRemoteWrite | verbs.AccessRemoteRead
+const allAccess = verbs.AccessLocalWrite | verbs.AccessRemoteWrite | verbs.AccessRemoteRead | verbs.AccessRemoteAtomic
 
 // end is one end of a connection.
 type end struct {
@@ -55,38 +63,58 @@ type end struct {
 }
 
 // newEnd creates objects on a device. The region has the given size.
-func newEnd(ctx context.Context, device *verbs.Device, kind verbs.QPType, size int) (e *end, err error) {
+func newEnd(ctx context.Context, device *verbs.Device, size int, qp verbs.QPConfig, cq verbs.CQConfig) (e *end, err error) {
 	e = &end{device: device}
 	gids, err := device.GIDs(ctx, 1)
 	if err != nil {
 		return nil, err
 	}
 	for _, g := range gids {
-		if g.GID.Addr().Is4() {
+		if g.GID.Addr().Is4() && g.Type == verbs.GIDTypeRoCEv2 || len(gids) == 1 {
 			e.gid = g
 		}
 	}
 	if e.pd, err = device.AllocatePD(); err != nil {
 		return nil, err
 	}
-	if e.cq, err = device.CreateCQ(verbs.CQConfig{Depth: 256}); err != nil {
+	cq.Depth = 256
+	if e.cq, err = device.CreateCQ(cq); err != nil {
 		return nil, err
 	}
-	e.qp, err = e.pd.CreateQP(verbs.QPConfig{
-		Type: kind, SendCQ: e.cq, RecvCQ: e.cq,
-		Capacity: verbs.QPCapacity{MaxSendWR: 64, MaxRecvWR: 64, MaxSendSegments: 4, MaxInline: 64},
-	})
-	if err != nil {
+	qp.SendCQ, qp.RecvCQ = e.cq, e.cq
+	qp.Capacity = verbs.QPCapacity{MaxSendWR: 64, MaxRecvWR: 64, MaxSendSegments: 4, MaxRecvSegments: 4, MaxInline: 64}
+	if e.qp, err = e.pd.CreateQP(qp); err != nil {
 		return nil, err
 	}
 	e.mr, err = e.pd.RegisterMemory(make([]byte, size), verbs.MemoryOptions{Access: allAccess})
 	return e, err
 }
 
-// close closes everything in the right order, and the device.
+// close closes everything in the right order.
 func (e *end) close() error {
 	return errors.Join(e.qp.Close(), e.mr.Close(), e.cq.Close(), e.pd.Close())
 }
+
+// pair opens rxe0 and creates two ends on it, connected unless they are of type UD.
+func pair(ctx context.Context, kind verbs.QPType, size int, cq verbs.CQConfig) (a, b *end, err error) {
+	device, err := verbs.Open(ctx, "rxe0", ibverbs.Provider{})
+	if err != nil {
+		return nil, nil, err
+	}
+	if a, err = newEnd(ctx, device, size, verbs.QPConfig{Type: kind, ID: 1}, cq); err != nil {
+		return nil, nil, err
+	}
+	if b, err = newEnd(ctx, device, size, verbs.QPConfig{Type: kind, ID: 2}, cq); err != nil {
+		return nil, nil, err
+	}
+	if kind != verbs.QPTypeUD {
+		err = connect(a, b)
+	}
+	return a, b, err
+}
+
+// closeAll closes two ends and their device.
+func closeAll(a, b *end) error { return errors.Join(a.close(), b.close(), a.device.Close()) }
 
 // connect connects two ends with each other.
 func connect(a, b *end) error {
@@ -138,49 +166,24 @@ func expect(what string, got []byte, seed int) error {
 	return nil
 }
 
-// rc sends messages between two queue pairs of rxe0.
-func rc(ctx context.Context) error {
-	device, err := verbs.Open(ctx, "rxe0", ibverbs.Provider{})
-	if err != nil {
-		return err
+
+// post posts receive requests to b and then send requests to a.
+func post(a, b *end, receives []verbs.ReceiveRequest, sends ...verbs.SendRequest) error {
+	if n, err := b.qp.PostReceive(receives...); n != len(receives) || err != nil {
+		return fmt.Errorf("%d of %d receives: %w", n, len(receives), err)
 	}
-	defer device.Close()
-	fmt.Println("capabilities:", device.Capabilities())
-	const size = 10000
-	a, err := newEnd(ctx, device, verbs.QPTypeRC, size)
-	if err != nil {
-		return err
+	if n, err := a.qp.PostSend(sends...); n != len(sends) || err != nil {
+		return fmt.Errorf("%d of %d sends: %w", n, len(sends), err)
 	}
-	b, err := newEnd(ctx, device, verbs.QPTypeRC, size)
-	if err != nil {
-		return err
+	return nil
+}
+
+// receive returns receive requests with consecutive IDs for equal parts of a region.
+func receive(e *end, id uint64, n, size int) (out []verbs.ReceiveRequest) {
+	for i := range n {
+		out = append(out, verbs.ReceiveRequest{
+			ID: id + uint64(i), Segments: []verbs.Segment{e.mr.Segment(i*size, size)},
+		})
 	}
-	if err := connect(a, b); err != nil {
-		return err
-	}
-	pattern(a.mr.Bytes(), 1)
-	if _, err := b.qp.PostReceive(verbs.ReceiveRequest{
-		ID: 11, Segments: []verbs.Segment{b.mr.Segment(0, size)},
-	}); err != nil {
-		return err
-	}
-	if _, err := a.qp.PostSend(verbs.SendRequest{
-		ID: 22, Op: verbs.SendOpSend, Flags: verbs.SendSignaled, Segments: []verbs.Segment{a.mr.Segment(0, size)},
-	}); err != nil {
-		return err
-	}
-	got, err := b.wait(ctx, 1)
-	if err != nil {
-		return err
-	}
-	if got[0].ID != 11 || got[0].Bytes != size || got[0].Op != verbs.WCReceive {
-		return fmt.Errorf("receive completed as %+v", got[0])
-	}
-	if _, err := a.wait(ctx, 1); err != nil {
-		return err
-	}
-	if err := expect("SEND", b.mr.Bytes(), 1); err != nil {
-		return err
-	}
-	return errors.Join(a.close(), b.close(), device.Close())
+	return out
 }
