@@ -172,3 +172,14 @@ func (f Func) CallErrno(args ...uintptr) (ret uintptr, errno syscall.Errno) {
 	ret, _, _ = purego.SyscallN(f.addr, args...)
 	return ret, syscall.Errno(*p)
 }
+
+// Call3 calls f with three arguments and returns its result, without errno: for the functions of a
+// data path. On amd64 and arm64 it allocates nothing and takes about 30 ns. A function that has
+// fewer parameters ignores the rest. The arguments may point only to C memory: unlike those of
+// CallErrno, they don't keep Go memory alive.
+func (f Func) Call3(a, b, c uintptr) uintptr {
+	if f.addr == 0 {
+		return ^uintptr(0)
+	}
+	return call3(f.addr, a, b, c)
+}

@@ -51,3 +51,6 @@ func (f Func) OK() bool { return false }
 func (f Func) CallErrno(...uintptr) (ret uintptr, errno syscall.Errno) {
 	return ^uintptr(0), syscall.ENOSYS
 }
+
+// Call3 returns -1.
+func (f Func) Call3(_, _, _ uintptr) uintptr { return ^uintptr(0) }

@@ -31,6 +31,9 @@ func TestOpenMissing(t *testing.T) {
 
 func TestZeroFunc(t *testing.T) {
 	var f Func
+	if ret := f.Call3(1, 2, 3); ret != ^uintptr(0) {
+		t.Errorf("the zero Func: Call3() = %#x, want -1", ret)
+	}
 	if ret, errno := f.CallErrno(1); f.OK() || ret != ^uintptr(0) || errno.Error() == "" {
 		t.Errorf("the zero Func: OK() = %v, CallErrno() = %d, %v, want no function, -1 and an error",
 			f.OK(), ret, errno)

@@ -4,12 +4,13 @@ import (
 	"bytes"
 	"unsafe"
 
+	"github.com/rdmakit/rdmakit/internal/edge/anonmem"
 	"github.com/rdmakit/rdmakit/internal/edge/dl"
 )
 
-// This file mirrors the memory layout of libibverbs (infiniband/verbs.h). It is the only file of
-// the package that uses unsafe. The tag c names the C field; a test compiles a C program against
-// the header and compares sizes and offsets.
+// This file and objects.go mirror the memory layout of libibverbs (infiniband/verbs.h). This is the
+// only file of the package that uses unsafe. The tag c names the C field; a test compiles a C
+// program against the header and compares sizes and offsets.
 
 // layoutKnown reports whether pointers and long have 64 bits: 32-bit layouts are not tested.
 const layoutKnown = unsafe.Sizeof(uintptr(0)) == 8
@@ -261,4 +262,92 @@ func errnoOf(ret uintptr, errno int) int {
 	default:
 		return r
 	}
+}
+
+// inlineOp returns a function of struct ibv_context_ops, which verbs.h calls inline. All drivers
+// fill the whole table.
+func inlineOp(lib *dl.Library, ctx uintptr, index int) dl.Func {
+	f, _ := lib.At(peek[cContext](ctx).Ops[index])
+	return f
+}
+
+// callWith calls a function with an object, a struct and a third argument.
+func callWith[T any](f dl.Func, object uintptr, v *T, third uintptr) (ret uintptr, errno int) {
+	ret, e := f.CallErrno(object, uintptr(unsafe.Pointer(v)), third)
+	return ret, int(e)
+}
+
+// callAck calls a function that takes only a pointer to a struct.
+func callAck[T any](f dl.Func, v *T) {
+	_, _ = f.CallErrno(uintptr(unsafe.Pointer(v)))
+}
+
+func callQueryQP(f dl.Func, qp uintptr, attr *cQPAttr, mask uintptr, init *cQPInitAttr) int {
+	ret, e := f.CallErrno(qp, uintptr(unsafe.Pointer(attr)), mask, uintptr(unsafe.Pointer(init)))
+	return errnoOf(ret, int(e))
+}
+
+// callGetCQEvent returns the address of the completion queue.
+func callGetCQEvent(f dl.Func, channel uintptr) (cq uintptr, errno int) {
+	out := new([2]uintptr) // the queue and its cq_context
+	ret, e := f.CallErrno(channel, uintptr(unsafe.Pointer(&out[0])), uintptr(unsafe.Pointer(&out[1])))
+	return out[0], errnoOf(ret, int(e))
+}
+
+// addressOf returns the address of the first byte of a buffer. It is valid as long as the buffer is
+// pinned.
+func addressOf(buf []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(buf))) }
+
+// arena is memory for the requests and completions of a queue, which C reads and writes: outside of
+// the Go heap, so that addresses in it stay valid.
+type arena struct {
+	mem  []byte
+	next int
+}
+
+// room returns the size of n values of type T in an arena.
+func room[T any](n int) int {
+	var zero T
+	return n*int(unsafe.Sizeof(zero)) + int(unsafe.Alignof(zero))
+}
+
+func newArena(size int) (*arena, error) {
+	mem, err := anonmem.Alloc(max(size, 1))
+	if err != nil {
+		return nil, err
+	}
+	return &arena{mem: mem}, nil
+}
+
+// free frees the memory: everything that was carved from the arena becomes invalid.
+func (a *arena) free() {
+	if a != nil && a.mem != nil {
+		_ = anonmem.Free(a.mem) // fails only for another buffer
+		a.mem = nil
+	}
+}
+
+// carve takes n zero values of type T, which must not contain Go pointers, from an arena.
+func carve[T any](a *arena, n int) []T {
+	if n == 0 {
+		return nil
+	}
+	var zero T
+	align := int(unsafe.Alignof(zero))
+	a.next = (a.next + align - 1) &^ (align - 1)
+	at := a.next
+	a.next += n * int(unsafe.Sizeof(zero))
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(a.mem[at:a.next]))), n)
+}
+
+// at returns the address of element i of a slice from carve.
+func at[T any](s []T, i int) uintptr { return uintptr(unsafe.Pointer(&s[i])) }
+
+// indexOf returns the index of the element of a slice from carve at an address, or -1.
+func indexOf[T any](s []T, addr uintptr) int {
+	if len(s) == 0 || addr < at(s, 0) || addr > at(s, len(s)-1) {
+		return -1
+	}
+	var zero T
+	return int((addr - at(s, 0)) / unsafe.Sizeof(zero))
 }

@@ -1,30 +1,3 @@
-// Package ibverbs is the provider for hardware devices and for the kernel's rxe and siw. It opens
-// libibverbs at run time, without cgo, lists and opens devices, and queries their attributes. It
-// has no data path yet.
-//
-//	library, err := ibverbs.Load()
-//	if err != nil { ... }                      // matches errors.ErrUnsupported if it is not installed
-//	defer library.Close()
-//	recording, err := library.Describe(ctx)    // everything that ibv_devinfo -v shows, of all devices
-//
-// The function [Describe] also loads and closes the library, for callers that need only the
-// recording.
-//
-// # Waiting
-//
-// A query is a command to the device's firmware. If the firmware hangs, the caller blocks in the
-// kernel and can't be interrupted. Therefore every call that takes a context runs in a separate
-// goroutine. If the context ends first, the call returns, but the goroutine occupies one thread
-// until the driver responds. The objects that it uses (device, library) stay open until then, even
-// if they are closed, which doesn't wait.
-//
-// # Concurrency
-//
-// All methods may be called concurrently; libibverbs has its own locks. Objects may be closed in
-// any order: an object is freed when the last call that uses it has returned.
-//
-// libibverbs writes warnings to standard error, for instance about a driver that it can't load;
-// this can't be disabled.
 package ibverbs
 
 import (

@@ -1,6 +1,6 @@
 /* A libibverbs with devices that fail in different ways, for fake_test.go. The structs come from the
  * real header. OLD omits the functions that old versions don't have, BROKEN a function that all
- * versions have. NOSYS simulates a kernel without RDMA. */
+ * versions have. NOSYS simulates a kernel without RDMA. DATAPATH adds what datapath.c has. */
 #define _GNU_SOURCE
 #include <infiniband/verbs.h>
 #include <errno.h>
@@ -25,7 +25,11 @@ static void wait_while_held(void)
 		usleep(1000);
 }
 
-static const char *const names[] = { "good0", "old0", "hang0", "denied0", "gone0", "broken0", "noreason0", "hangopen0", "fallback0" };
+static const char *const names[] = { "good0", "old0", "hang0", "denied0", "gone0", "broken0", "noreason0", "hangopen0", "fallback0",
+#ifdef DATAPATH
+	"ib0",
+#endif
+};
 #define COUNT (sizeof(names) / sizeof(names[0]))
 static struct ibv_device devices[COUNT];
 
@@ -73,6 +77,13 @@ static void fill(struct ibv_device_attr *a)
 	strcpy(a->fw_ver, "1.2.3");
 	a->max_qp = 1000;
 	a->phys_port_cnt = 2;
+#ifdef DATAPATH
+	a->max_qp_wr = a->max_cqe = a->max_srq_wr = 1024;
+	a->max_sge = a->max_srq_sge = a->max_srq = 8;
+	a->max_qp_rd_atom = a->max_qp_init_rd_atom = 300;
+	a->atomic_cap = IBV_ATOMIC_HCA;
+	a->device_cap_flags = IBV_DEVICE_MEM_WINDOW_TYPE_2B | IBV_DEVICE_MEM_MGT_EXTENSIONS;
+#endif
 }
 
 int ibv_query_device(struct ibv_context *c, struct ibv_device_attr *a)
@@ -119,7 +130,7 @@ static int query_port(struct ibv_context *c, uint8_t port, struct ibv_port_attr 
 	memset(a, 0, size);
 	a->state = IBV_PORT_ACTIVE;
 	a->gid_tbl_len = 6;
-	a->link_layer = IBV_LINK_LAYER_ETHERNET;
+	a->link_layer = is(c, "ib0") ? IBV_LINK_LAYER_INFINIBAND : IBV_LINK_LAYER_ETHERNET;
 	a->port_cap_flags2 = 0x1234;
 	return 0;
 }
@@ -163,6 +174,12 @@ int ibv_query_gid_type(struct ibv_context *c, uint8_t port, unsigned int index, 
 }
 #endif
 
+#ifdef DATAPATH
+#include "datapath.c"
+#else
+static void fill_ops(struct verbs_context *v) {}
+#endif
+
 #ifndef BROKEN
 struct ibv_context *ibv_open_device(struct ibv_device *d)
 {
@@ -184,6 +201,7 @@ struct ibv_context *ibv_open_device(struct ibv_device *d)
 	v->context.abi_compat = strcmp(d->name, "old0") ? __VERBS_ABI_IS_EXTENDED : NULL;
 	v->query_device_ex = query_device_ex;
 	v->query_port = query_port;
+	fill_ops(v);
 	opened++;
 	return &v->context;
 }

@@ -1,0 +1,63 @@
+//go:build kernel
+
+package kernel
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/rdmakit/rdmakit/integration/guest"
+)
+
+const (
+	verbsPackage = "github.com/rdmakit/rdmakit/integration/kernel/testdata/verbs"
+	verbsProgram = "/tmp/verbs"
+)
+
+// TestVerbs exchanges data between queue pairs of the kernel's rxe through libibverbs, and creates
+// objects on siw.
+func TestVerbs(t *testing.T) {
+	g := withProgram(t, verbsPackage, verbsProgram)
+	g.Exclusive(t)
+	for _, name := range []string{
+		"rc", "rc-busy", "uc", "ud", "srq", "atomics", "window", "channel", "errors", "close", "memlock", "siw",
+		"events",
+	} {
+		t.Run(name, func(t *testing.T) {
+			script := "timeout 70 " + verbsProgram + " " + name
+			if name == "memlock" {
+				const unprivileged = "setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all " +
+					"--bounding-set=-all "
+				script = "timeout 70 " + unprivileged + verbsProgram + " memlock"
+			}
+			status, out := statusOf(t, g, script)
+			if status != 0 || !strings.Contains(out, "ok "+name+"\n") {
+				t.Errorf("status %d: %s", status, out)
+			}
+			t.Log(out)
+		})
+	}
+}
+
+// TestVerbsPeer exchanges data between rxe, through libibverbs, and the engine at the other end of
+// the link.
+func TestVerbsPeer(t *testing.T) {
+	g := withProgram(t, verbsPackage, verbsProgram)
+	g.Exclusive(t)
+	ctx, cancel := context.WithTimeout(t.Context(), exchangeTimeout)
+	defer cancel()
+	done := make(chan error, 1)
+	var theirs string
+	go func() {
+		out, err := g.Output(ctx, "timeout 40 "+verbsProgram+" peer rxe0 :18700")
+		theirs = out
+		done <- err
+	}()
+	output(t, g, await("ss -Hltn 'sport = :18700' | grep -q . || ! pgrep -x verbs"))
+	ours, err := g.HostCommand(ctx, buildProgram(t, verbsPackage), "peer", "roce@"+guest.HostAddress,
+		guest.GuestAddress+":18700").CombinedOutput()
+	if theirErr := <-done; err != nil || theirErr != nil {
+		t.Errorf("engine: %v: %s\nrxe: %v: %s", err, ours, theirErr, theirs)
+	}
+}
