@@ -117,7 +117,7 @@ func (c *check) closeLater(what string, o closer) {
 
 // patience returns a context for something that is to happen soon: it ends before the rule does.
 func (c *check) patience() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.Background(), c.options.Limit/3)
+	return context.WithTimeout(context.Background(), c.options.Limit/6)
 }
 
 // quiet waits for as long as it takes to see that nothing happens.
@@ -125,7 +125,7 @@ func (c *check) quiet() { time.Sleep(c.options.Quiet) }
 
 // eventually waits until f returns true, and reports whether it did.
 func (c *check) eventually(f func() bool) bool {
-	for end := time.Now().Add(c.options.Limit / 3); time.Now().Before(end); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(c.options.Limit / 6); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		if f() {
 			return true
 		}

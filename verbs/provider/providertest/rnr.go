@@ -23,6 +23,7 @@ func rnrRules() []rule {
 	return append(
 		list,
 		rule{"counts-delays", provider.CapRC, checkRNRDelays},
+		rule{"no-more-retries", provider.CapRC, checkRNRMost},
 		rule{"count-starts-again", provider.CapRC, checkRNRCount},
 		rule{"holds-later-requests", provider.CapRC, checkRNROrder},
 		rule{"write-needs-none", provider.CapRC, checkWriteNeedsNoReceive},
@@ -96,6 +97,26 @@ func checkRNRDelays(c *check) {
 			c.errorf("%d retries with %v each took %v", retries, ib.RNRDelay(20), took)
 		}
 	}
+}
+
+// checkRNRMost checks that there are no more retries than allowed: one is over before the time of
+// two. A busy machine may need another attempt.
+func checkRNRMost(c *check) {
+	const code = 26 // 82 ms
+	var took time.Duration
+	for range 3 {
+		a, b := c.ends(shape{})
+		l := c.link()
+		l.rnr, l.rnrTimer = 1, code
+		c.connect(a, b, l)
+		start := time.Now()
+		a.post(a.request(1, provider.SendOpSend, 8, b))
+		c.expect("SEND", a.sent(1), done{1, provider.WCRNRRetryExceeded})
+		if took = time.Since(start); took < 2*ib.RNRDelay(code)-10*time.Millisecond {
+			return
+		}
+	}
+	c.errorf("one retry after %v takes %v", ib.RNRDelay(code), took)
 }
 
 // checkRNRCount checks that the retries of each message are counted from 0: more of them than are

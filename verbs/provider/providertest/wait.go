@@ -31,6 +31,7 @@ func waitRules() []rule {
 			{"ends-with-context", 0, checkWaitContext},
 			{"ends-with-close", 0, checkWaitClose},
 			{"several-waiters", provider.CapRC, checkWaiters},
+			{"wakes-all", provider.CapRC, checkWakesAll},
 			{"ping-pong", provider.CapRC, checkPingPong},
 		} {
 			list = append(list, rule{m.name + "-" + r.name, r.needs, func(c *check) { r.run(c, m.mode) }})
@@ -167,6 +168,32 @@ func checkWaiters(c *check, mode provider.WaitMode) {
 	}
 	if len(seen) != n {
 		c.errorf("%d completions, want %d", len(seen), n)
+	}
+}
+
+// checkWakesAll checks that completions that come together wake as many goroutines, each of which
+// takes one and doesn't come back.
+func checkWakesAll(c *check, mode provider.WaitMode) {
+	const waiters = 4
+	for range 5 {
+		a, b := c.connected(shape{sends: provider.CQConfig{Wait: mode}})
+		ended := make(chan error, waiters)
+		for id := range uint64(waiters) {
+			a.post(a.request(id, provider.SendOpSend, 8, b)) // waits for a receive request
+			go func() {
+				ctx, cancel := c.patience()
+				defer cancel()
+				_, err := a.sends.Wait(ctx, make([]provider.WorkCompletion, 1))
+				ended <- err
+			}()
+		}
+		c.quiet()
+		a.fail()
+		for range waiters {
+			if err := <-ended; err != nil {
+				c.fatalf("one of %d goroutines, as many as completions, isn't woken: %v", waiters, err)
+			}
+		}
 	}
 }
 
