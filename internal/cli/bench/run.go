@@ -256,11 +256,11 @@ func runBench(app *cli.App, cmd *cobra.Command, flags benchFlags, args []string)
 		cfg.Observer = printer.Observer()
 	}
 	result, err := measure(ctx, app, device, flags.tcpPort, args, cfg, printer)
+	for _, note := range result.Notes { // after an error too, which they may explain
+		app.Out.Note("note: %s", note)
+	}
 	if err != nil {
 		return err
-	}
-	for _, note := range result.Notes {
-		app.Out.Note("note: %s", note)
 	}
 	if result.Unacknowledged {
 		app.Out.Note("note: the peer ended before it acknowledged the last message, which perhaps did not arrive; " +
