@@ -62,6 +62,9 @@ type Config struct {
 	// ReportGbps must equal the peer's --report_gbits: the peer prints the reported numbers as they
 	// are, without a unit in the report. The default unit is MB/s.
 	ReportGbps bool
+	// Version is the version of perftest's protocol to announce; 0 is perftest.VersionAnnounced.
+	// Below perftest.VersionStruct, the ends don't compare their parameters.
+	Version perftest.Version
 	// Observer receives the progress of the run.
 	Observer Observer
 }

@@ -1,6 +1,7 @@
 package bench_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,12 +26,14 @@ type outcome struct {
 }
 
 // ends runs the two ends of a test with separate configurations; each closes its connection when it
-// ends, as a program does.
+// ends, as a program does. Without a version both announce 6.06, and don't compare their
+// parameters.
 func ends(t *testing.T, client, server bench.Config) (ofClient, ofServer outcome) {
 	t.Helper()
 	d, e := open(t, "127.3.0.1"), open(t, "127.3.0.2")
 	one, two := net.Pipe()
 	client.Role, server.Role = perftest.RoleClient, perftest.RoleServer
+	client.Version, server.Version = cmp.Or(client.Version, 606), cmp.Or(server.Version, 606)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	began := time.Now()
@@ -241,5 +244,89 @@ func noMemory(t *testing.T) {
 	}
 	if text := fmt.Sprint(client.err, server.err); !strings.Contains(text, want) {
 		t.Errorf("Run = %s, want %q", text, want)
+	}
+}
+
+// TestDifferences compares the parameters before the test: both ends must name what differs.
+func TestDifferences(t *testing.T) {
+	base := bench.Config{Test: bench.SendBW, Size: 4096, Iterations: 20}
+	tests := []struct {
+		name   string
+		change func(*bench.Config) // of the server
+		want   string
+	}{
+		{"test", func(c *bench.Config) { c.Test = bench.WriteBW }, "operation: SEND here, WRITE at the server"},
+		{
+			"kind", func(c *bench.Config) { c.Test = bench.SendLat },
+			"measurement: bandwidth here, latency at the server",
+		},
+		{"size", func(c *bench.Config) { c.Size = 8192 }, "message size: 4096 here, 8192 at the server"},
+		{"sizes", func(c *bench.Config) { c.Size, c.AllSizes = 0, true }, "sizes: one here, all at the server"},
+		{"number", func(c *bench.Config) { c.Iterations = 30 }, "number of messages: 20 here, 30 at the server"},
+		{
+			"duration", func(c *bench.Config) { c.Duration = time.Second },
+			"length of the test: number of messages here, duration at the server",
+		},
+		{"pairs", func(c *bench.Config) { c.QueuePairs = 2 }, "number of queue pairs: 1 here, 2 at the server"},
+		{"unit", func(c *bench.Config) { c.ReportGbps = true }, "unit of the reports: MB/s here, Gb/s at the server"},
+	}
+	for _, version := range []perftest.Version{629, 630} {
+		for _, tt := range tests {
+			t.Run(fmt.Sprintf("%v %s", version, tt.name), func(t *testing.T) {
+				client, server := base, base
+				tt.change(&server)
+				client.Version, server.Version = version, version
+				atClient, atServer := ends(t, client, server)
+				want := "exchange parameters with the server: the ends differ: " + tt.want
+				if atClient.err == nil || !strings.HasSuffix(atClient.err.Error(), want) {
+					t.Errorf("client: Run = %v, want %q", atClient.err, want)
+				}
+				different, ok := errors.AsType[*perftest.DifferenceError](atServer.err)
+				if !ok || different.Peer != perftest.RoleClient || len(different.Hints()) != 1 {
+					t.Errorf("server: Run = %v, want a DifferenceError with a hint", atServer.err)
+				}
+			})
+		}
+	}
+}
+
+// TestPassiveServer lets a server that takes no part in the measurement have another number of
+// messages than its client, and any server another number of requests in flight.
+func TestPassiveServer(t *testing.T) {
+	base := bench.Config{Size: 64, Iterations: 20, Version: perftest.VersionAnnounced, StepTimeout: time.Second}
+	for _, test := range []bench.Test{bench.WriteBW, bench.ReadBW, bench.ReadLat, bench.SendBW} {
+		t.Run(test.String(), func(t *testing.T) {
+			base.Test = test
+			other := base
+			if test == bench.SendBW {
+				other.TxDepth = 5
+			} else {
+				other.Duration = time.Hour
+			}
+			client, server := ends(t, base, other)
+			if client.err != nil || server.err != nil || len(client.result.Notes) != 0 {
+				t.Errorf("Run = %v and %v, notes %q", client.err, server.err, client.result.Notes)
+			}
+		})
+	}
+}
+
+// TestNewerPeer has a server of a version that doesn't exist yet: the test runs, with a note.
+func TestNewerPeer(t *testing.T) {
+	cfg := bench.Config{
+		Test: bench.SendBW, Size: 64, Iterations: 20, Version: perftest.VersionAnnounced, StepTimeout: time.Second,
+	}
+	newer := cfg
+	newer.Version = 799
+	client, server := ends(t, cfg, newer)
+	if client.err != nil || server.err != nil {
+		t.Fatalf("Run = %v and %v", client.err, server.err)
+	}
+	const want = "the peer's perftest announces version 7.99; rdmakit was tried with versions up to 6.30"
+	if got := client.result.Notes; len(got) != 1 || got[0] != want || client.result.PeerVersion != "7.99" {
+		t.Errorf("notes of the client = %q, peer %s, want %q", got, client.result.PeerVersion, want)
+	}
+	if got := server.result.Notes; len(got) != 0 {
+		t.Errorf("notes of the server = %q, want none", got)
 	}
 }

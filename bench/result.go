@@ -50,7 +50,8 @@ type Setup struct {
 	OutReads        int        `json:"outstandingReads,omitempty"`
 	GIDIndex        int        `json:"gidIndex"`
 	DurationSeconds float64    `json:"durationSeconds,omitempty"`
-	PeerVersion     string     `json:"peerVersion"` // protocol version that the peer announced
+	PeerVersion     string     `json:"peerVersion"`     // protocol version that the peer announced
+	Notes           []string   `json:"notes,omitempty"` // what the user should know about the peer
 	Local           []Endpoint `json:"local"`
 	Remote          []Endpoint `json:"remote,omitempty"`
 }

@@ -40,8 +40,14 @@ func start(ctx context.Context, device *verbs.Device, conn perftest.Conn, cfg Co
 	if err != nil {
 		return Result{}, err
 	}
-	session := perftest.NewSession(conn, perftest.Config{Role: cfg.Role, StepTimeout: cfg.StepTimeout})
+	session := perftest.NewSession(conn, perftest.Config{
+		Role: cfg.Role, StepTimeout: cfg.StepTimeout, Version: cfg.Version,
+	})
 	agreed, err := session.Hello(ctx, hello(mtu))
+	if err != nil {
+		return Result{}, err
+	}
+	notes, err := negotiate(ctx, session, &cfg, device, agreed.Peer)
 	if err != nil {
 		return Result{}, err
 	}
@@ -49,7 +55,7 @@ func start(ctx context.Context, device *verbs.Device, conn perftest.Conn, cfg Co
 	if err != nil {
 		return Result{}, err
 	}
-	r := &run{rig: rig, session: session, result: Result{Schema: Schema, Setup: setupOf(rig, agreed)}}
+	r := &run{rig: rig, session: session, result: Result{Schema: Schema, Setup: setupOf(rig, agreed, notes)}}
 	defer func() { err = errors.Join(err, rig.close()) }()
 	ctx, stop := r.guard(ctx)
 	defer stop()
@@ -68,13 +74,14 @@ func call[T any](f func(T), v T) {
 	}
 }
 
-func setupOf(r *rig, agreed perftest.Agreed) Setup {
+func setupOf(r *rig, agreed perftest.Agreed, notes []string) Setup {
 	c := &r.cfg
 	s := Setup{
 		Test: c.Test.String(), Role: c.Role.String(), Device: r.device.Name(), Scale: scaleOf(r.device.Name()),
 		LinkLayer: r.port.LinkLayer.String(), MTU: r.mtu, QueuePairs: c.QueuePairs, TxDepth: c.TxDepth,
 		RxDepth: c.RxDepth, CQModeration: c.CQModeration, PostList: c.PostList, GIDIndex: c.GIDIndex,
-		DurationSeconds: c.Duration.Seconds(), PeerVersion: agreed.Peer.String(), Local: endpoints(r.own),
+		DurationSeconds: c.Duration.Seconds(), PeerVersion: agreed.Peer.String(), Notes: notes,
+		Local: endpoints(r.own),
 	}
 	if c.Test.Op() == verbs.SendOpRead {
 		s.OutReads = int(r.own[0].OutReads)

@@ -91,6 +91,9 @@ func measure(ctx context.Context, o Options, env Env) (err error) {
 		if s.Scale != "" {
 			_, _ = fmt.Fprintf(env.Stderr, "%s: %s\n", s.Device, s.Scale)
 		}
+		for _, note := range s.Notes {
+			_, _ = fmt.Fprintf(env.Stderr, "note: %s\n", note)
+		}
 		observer.Prepared(s)
 	}
 	conn, err := bench.Connect(ctx, o.Host, o.Port, p.Waiting)

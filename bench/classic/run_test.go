@@ -94,7 +94,7 @@ func TestMainErrors(t *testing.T) {
 		code        int
 		out, errOut string
 	}{
-		{"-V", Env{}, 1, "Version: 6.06\n", ""},
+		{"-V", Env{}, 1, "Version: 6.30\n", ""},
 		{"--help", Env{}, 0, "  -x, --gid-index=N ", ""},
 		{"--nosuch", Env{}, 1, "", "ib_send_bw: unknown option --nosuch\n"},
 		{"-a host", Env{Open: noDevice}, 1, "", "ib_send_bw: open device any: gone\n"}, // the first, as perftest does

@@ -95,7 +95,7 @@ func (e *StepError) Unwrap() error { return e.Err }
 // step exchanges messages of equal length. With wait it is limited by ctx only. The result is valid
 // until the next step.
 func (s *Session) step(ctx context.Context, name string, message []byte, wait bool) ([]byte, error) {
-	got, err := s.exchange(ctx, message, wait)
+	got, err := s.exchange(ctx, message, len(message), wait)
 	if err != nil {
 		return nil, s.failed(name, err)
 	}
@@ -106,7 +106,8 @@ func (s *Session) failed(name string, err error) error {
 	return &StepError{Step: name, Peer: s.cfg.Role.other(), Err: err}
 }
 
-func (s *Session) exchange(ctx context.Context, message []byte, wait bool) (got []byte, err error) {
+// exchange writes a message, which may be empty, and reads one of n bytes.
+func (s *Session) exchange(ctx context.Context, message []byte, n int, wait bool) (got []byte, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -119,17 +120,23 @@ func (s *Session) exchange(ctx context.Context, message []byte, wait bool) (got 
 	}
 	stop := context.AfterFunc(ctx, func() { _ = s.conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
-	if cap(s.buf) < len(message) {
-		s.buf = make([]byte, max(len(message), keyGIDLen))
+	if cap(s.buf) < n {
+		s.buf = make([]byte, max(n, keyGIDLen))
 	}
-	got = s.buf[:len(message)]
+	got = s.buf[:n]
 	write := func() error {
+		if len(message) == 0 {
+			return nil
+		}
 		_, err := s.conn.Write(message)
 		return err
 	}
 	read := func() error {
 		n := copy(got, s.ahead)
 		s.ahead = s.ahead[n:]
+		if n == len(got) {
+			return nil
+		}
 		_, err := io.ReadFull(s.conn, got[n:])
 		return gone(err)
 	}

@@ -13,9 +13,11 @@ type Version uint16
 
 // The versions that this package distinguishes.
 const (
-	VersionAnnounced Version = 606 // announced by a Session: perftest 4.5 of Debian 12
-	VersionOldest    Version = 570
-	VersionNewest    Version = 627 // 6.28 and later exchange a C struct
+	VersionAnnounced Version = 630 // announced by a Session
+	VersionOldest    Version = 570 // oldest version of a peer that is supported
+	VersionStruct    Version = 628 // from here on, the ends exchange their parameters as a C struct
+	VersionList      Version = 630 // from here on, as a list of names and values
+	VersionTried     Version = 630 // newest version of perftest that this package was tried with
 )
 
 // versionLen is the length of the version on the wire, padded with zeros.
@@ -45,13 +47,10 @@ func ParseVersion(s string) (Version, error) {
 // String returns the form used on the wire, such as 6.06.
 func (v Version) String() string { return fmt.Sprintf("%d.%02d", v/100, v%100) }
 
-// Check returns an error that matches [ErrVersion] unless a peer of this version is supported.
+// Check returns an error that matches [ErrVersion] for a peer of a version that is too old.
 func (v Version) Check() error {
-	switch {
-	case v < VersionOldest:
+	if v < VersionOldest {
 		return fmt.Errorf("peer has version %v, which is older than %v: %w", v, VersionOldest, ErrVersion)
-	case v > VersionNewest:
-		return fmt.Errorf("peer has version %v, which is newer than %v: %w", v, VersionNewest, ErrVersion)
 	}
 	return nil
 }

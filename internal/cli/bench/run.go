@@ -46,11 +46,11 @@ func newBenchCommand(app *cli.App) *cobra.Command {
 		Long: `Measure bandwidth and latency between two ends. Without HOST, a command is the server and waits for
 one client; with HOST, it is the client. Either end may be a program of perftest (ib_write_bw,
 ib_read_bw, ib_send_bw, ib_write_lat, ib_read_lat, ib_send_lat): version 4.5, or any other that
-announces a version from 5.70 to 6.27.
+announces a version from 5.70 on.
 
 Both ends need the same test, the same --size or --all, the same --iterations or --duration, and the
-same --qps. perftest's parameter exchange doesn't carry these values, so a mismatch shows only as a
-failure during the test.
+same --qps. The ends compare these values before the test, and an error names what differs. perftest
+doesn't compare them before its version 6.28: then a mismatch shows only as a failure during the test.
 
 The settings device, port (--ib-port), mtu, qp-type and qp-timeout apply to all tests. They can also
 come from the configuration file, or from RDMA_DEVICE, RDMA_MTU, RDMA_QP_TYPE and RDMA_TIMEOUT; see
@@ -256,6 +256,9 @@ func runBench(app *cli.App, cmd *cobra.Command, flags benchFlags, args []string)
 		cfg.Observer = printer.Observer()
 	}
 	result, err := measure(ctx, app, device, flags.tcpPort, args, cfg, printer)
+	for _, note := range result.Notes { // after an error too, which they may explain
+		app.Out.Note("note: %s", note)
+	}
 	if err != nil {
 		return err
 	}
