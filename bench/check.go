@@ -73,6 +73,9 @@ func prepare(ctx context.Context, device *verbs.Device, cfg Config) (Config, loc
 	if err != nil {
 		return cfg, local{}, 0, err
 	}
+	if cfg.QPType == verbs.QPTypeUD {
+		return cfg, local{}, 0, fmt.Errorf("queue pair type UD: only RC and UC are measured: %w", verbs.ErrNotSupported)
+	}
 	port := local{}
 	if port.PortAttributes, err = device.Port(ctx, cfg.Port); err != nil {
 		return cfg, port, 0, err

@@ -136,7 +136,7 @@ func TestVerbsPageCauses(t *testing.T) {
 		}, []string{"1: remote access error"}, nil},
 		{
 			"queue pair without access", 1024, verbs.AccessRemoteWrite, verbs.SendOpRead, 10, nil,
-			[]string{"1: remote access error"},
+			[]string{"1: remote invalid request"},
 			nil,
 		},
 		{

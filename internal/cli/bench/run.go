@@ -126,7 +126,7 @@ func (b *benchFlags) addTo(cmd *cobra.Command, test bench.Test) {
 	cli.AddSetting(cmd, f, "mtu", "m")
 	f.Lookup("mtu").Usage = "largest path `MTU`: 256, 512, 1024, 2048 or 4096 (default that of the port)"
 	cli.AddSetting(cmd, f, "qp-type", "c")
-	f.Lookup("qp-type").Usage = "`TYPE` of the queue pairs: RC, UC or UD; engines in user space support only RC"
+	f.Lookup("qp-type").Usage = "`TYPE` of the queue pairs: RC, UC or UD; UD is not measured yet"
 	f.IntVarP(&c.GIDIndex, "gid-index", "x", 0, "`INDEX` of the port's GID")
 	f.IntVarP(&c.TxDepth, "tx-depth", "t", 0, fmt.Sprintf("`REQUESTS` in flight (default %d; %d for latency)",
 		bench.WriteBW.Defaults().TxDepth, bench.WriteLat.Defaults().TxDepth))
