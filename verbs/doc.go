@@ -58,9 +58,10 @@
 // # What a device can do
 //
 // [Device.Capabilities] returns the optional features of a device, [Device.Attributes] its limits.
-// A feature that is missing returns [ErrNotSupported] when it is used. The only provider of this
-// version, an engine in user space, has reliable connections ([QPTypeRC]) with SEND, RDMA WRITE and
-// RDMA READ; the types UC and UD, atomics, shared receive queues, memory windows, dma-buf and
-// connection managers are in the API for providers to come. docs/verbs.md lists every function of
-// libibverbs with its place here.
+// A feature that is missing returns [ErrNotSupported] when it is used. The engine in user space,
+// verbs/provider/roce, has reliable connections ([QPTypeRC]) with SEND, RDMA WRITE and RDMA READ.
+// Devices of the kernel, verbs/provider/ibverbs, also have the types UC and UD, atomics, shared
+// receive queues, memory windows and dma-buf, as far as the device supports them; this was tried on
+// the kernel's rxe, never on a card. Connection managers are in the API for providers to come.
+// docs/verbs.md lists every function of libibverbs with its place here.
 package verbs
