@@ -22,7 +22,7 @@ func TestVerbs(t *testing.T) {
 	g.Exclusive(t)
 	for _, name := range []string{
 		"rc", "rc-busy", "uc", "ud", "srq", "atomics", "window", "channel", "errors", "close", "memlock", "siw",
-		"events",
+		"events", "drain",
 	} {
 		t.Run(name, func(t *testing.T) {
 			script := "timeout 70 " + verbsProgram + " " + name

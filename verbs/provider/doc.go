@@ -80,8 +80,10 @@
 //
 // # Limits
 //
-// No provider of this version implements memory windows, dma-buf or Connector: these parts of the
-// interface were checked against the headers of libibverbs and against stand-ins in tests only.
-// Providers import neither each other nor verbs. Package
-// [github.com/rdmakit/rdmakit/verbs/recording] is for reports about devices that need no data path.
+// Package roce implements RC, UC and UD, atomics and shared receive queues, and neither memory
+// windows nor dma-buf. Package ibverbs has them all; they were tried on the kernel's rxe, dma-buf
+// on a stand-in only, and nothing on a card. No provider of this version implements Connector: that
+// part of the interface was checked against the tests' stand-ins only. Providers import neither
+// each other nor verbs. Package [github.com/rdmakit/rdmakit/verbs/recording] is for reports about
+// devices that need no data path.
 package provider

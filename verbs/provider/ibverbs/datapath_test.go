@@ -390,6 +390,9 @@ func TestRequests(t *testing.T) {
 			t.Errorf("completion of %v: %d, %v, %+v", tt.wr.Op, n, err, wcs[0])
 		}
 	}
+	if key := peek[cMW](windowAddr).RKey; key != 0x3001 {
+		t.Errorf("key %#x in struct ibv_mw after the binding, want 0x3001", key)
+	}
 	if got := record[[6]byte](t, s, "fake_last_data"); string(got[:]) != "inline" {
 		t.Errorf("inline data %q", got)
 	}

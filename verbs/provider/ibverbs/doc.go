@@ -17,14 +17,15 @@
 //
 // # What works
 //
-// Queue pairs of type RC, UC and UD, in all states; SEND, WRITE and READ, with immediate and inline
-// data, and atomics; shared receive queues, address handles, memory windows of type 2, SEND with
-// invalidate; completion queues with all three modes of Wait, completion channels, and asynchronous
-// events; registration of Go memory, of C memory and of dma-buf, at an address of the program's
-// choice too. Capabilities of a device are those that it reports or, for UC and dma-buf, that it
-// had when Open tried them. There are no timestamps, no memory windows of type 1 and no connection
-// manager; extended queue pairs and completion queues (ibv_create_qp_ex) are not used.
-// AccessRelaxedOrdering is passed on, but no device reports what it does with it.
+// Queue pairs of type RC, UC and UD, in all states; SEND, WRITE and READ, with immediate and
+// inline data, and atomics; shared receive queues, address handles, memory windows of type 2, SEND
+// with invalidate; completion queues with all three modes of Wait, completion channels, and
+// asynchronous events; registration of Go memory, of C memory and of dma-buf, at an address of the
+// program's choice too. Capabilities of a device are those that it reports or, for UC and dma-buf,
+// that it had when Open tried them. There are no timestamps, no memory windows of type 1 and no
+// connection manager; extended queue pairs and completion queues (ibv_create_qp_ex) are not used.
+// AccessRelaxedOrdering is passed on, but no device reports what it does with it. With rxe (Linux
+// 6.1) completions have no WCInvalidated.
 //
 // Go memory of a region is pinned for the Go runtime too, and stays reachable until the region is
 // closed, even if the program drops it.

@@ -171,6 +171,10 @@ func peek[T any](addr uintptr) T {
 	return **(**T)(unsafe.Pointer(&addr))
 }
 
+// setWindowKey stores the key of a window, as libibverbs leaves it to the program: drivers read it
+// to find the window of the next binding.
+func setWindowKey(mw uintptr, key uint32) { (*(**cMW)(unsafe.Pointer(&mw))).RKey = key }
+
 // extendedOp returns a function of struct verbs_context by its distance from the context, or false
 // if library or driver are too old to have it (verbs_get_ctx_op of verbs.h).
 func extendedOp(lib *dl.Library, ctx uintptr, distance uintptr) (dl.Func, bool) {

@@ -355,3 +355,65 @@ func TestConcurrentClose(t *testing.T) {
 		wg.Wait()
 	}
 }
+
+// TestRegister checks addresses and flags of the kinds of memory.
+func TestRegister(t *testing.T) {
+	s := openStandIn(t, "good0")
+	buf := make([]byte, 100)
+	const local = provider.AccessLocalWrite
+	memory := func(o provider.MemoryOptions) (provider.MemoryRegion, error) { return s.pd.RegisterMemory(buf, o) }
+	address := func(o provider.MemoryOptions) (provider.MemoryRegion, error) {
+		return s.pd.RegisterAddress(0x10000, 100, o)
+	}
+	dmabuf := func(o provider.MemoryOptions) (provider.MemoryRegion, error) {
+		return s.pd.RegisterDMABuf(3, 0, 100, o)
+	}
+	for _, tt := range []struct {
+		name     string
+		register func(provider.MemoryOptions) (provider.MemoryRegion, error)
+		options  provider.MemoryOptions
+		addr     uint64
+		access   provider.Access
+		bytes    bool
+	}{
+		{"memory", memory, provider.MemoryOptions{Access: local}, uint64(addressOf(buf)), local, true},
+		{"at an address", memory, provider.MemoryOptions{Access: local, Address: 0x5000}, 0x5000, local, true},
+		{"zero based", memory, provider.MemoryOptions{Access: local | provider.AccessZeroBased}, 0, local, true},
+		{
+			"relaxed", memory,
+			provider.MemoryOptions{Access: provider.AccessRelaxedOrdering},
+			uint64(addressOf(buf)),
+			provider.AccessRelaxedOrdering, true,
+		},
+		{"C memory", address, provider.MemoryOptions{}, 0x10000, 0, false},
+		{"dma-buf", dmabuf, provider.MemoryOptions{Address: 0x7000}, 0x7000, 0, false},
+	} {
+		r, err := tt.register(tt.options)
+		if err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+			continue
+		}
+		access := provider.Access(control(t, s.c.library, "fake_last_access", 0))
+		if r.Addr() != tt.addr || access != tt.access || r.Length() != 100 || (r.Bytes() != nil) != tt.bytes ||
+			r.LKey() == r.RKey() {
+			t.Errorf("%s: address %#x, access %#x, %d bytes, want %#x and %#x", tt.name, r.Addr(), access, r.Length(),
+				tt.addr, tt.access)
+		}
+		if err := errors.Join(r.Close(), r.Close()); err != nil || r.Bytes() != nil {
+			t.Errorf("%s: Close = %v", tt.name, err)
+		}
+	}
+	for name, o := range map[string]provider.MemoryOptions{
+		"local write": {Access: provider.AccessRemoteWrite},
+		"exclude":     {Access: provider.AccessZeroBased, Address: 1},
+		"exceed":      {Address: 1<<64 - 50},
+		"on-demand":   {Access: provider.AccessOnDemand},
+	} {
+		if _, err := memory(o); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("RegisterMemory(%+v) = %v, want %q", o, err, name)
+		}
+	}
+	if _, err := s.pd.RegisterMemory(nil, provider.MemoryOptions{}); err == nil {
+		t.Error("RegisterMemory(nil): no error")
+	}
+}

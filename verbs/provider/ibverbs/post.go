@@ -136,6 +136,7 @@ func (qp *queuePair) postSends(count int) (int, error) {
 	s.post(count)
 	errno := errnoOf(qp.d.inline.postSend.Call3(qp.addr, at(s.wrs, 0), at(s.bad, 0)), 0)
 	if errno == 0 {
+		s.bound(count)
 		return count, nil
 	}
 	taken := indexOf(s.wrs, s.bad[0])
@@ -143,7 +144,17 @@ func (qp *queuePair) postSends(count int) (int, error) {
 		taken = count
 	}
 	s.post(taken - count)
+	s.bound(taken)
 	return taken, qp.d.postError("post send", errno)
+}
+
+// bound stores the keys of the windows that the first count requests bind.
+func (s *sender) bound(count int) {
+	for i := range count {
+		if c := &s.wrs[i]; c.BindMW != 0 {
+			setWindowKey(c.BindMW, c.BindRKey)
+		}
+	}
 }
 
 // letGo releases the handles of the requests.

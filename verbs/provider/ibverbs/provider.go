@@ -119,8 +119,15 @@ func (d *openDevice) query(ctx context.Context) (err error) {
 		}
 		d.links = append(d.links, port.LinkLayer)
 	}
-	if _, err := bounded(ctx, func() struct{} { d.caps = d.probe(); return struct{}{} }, nil); err != nil {
-		return fmt.Errorf("%s: probe: %w", d.name, err)
+	if err := d.c.acquireIn(ctx); err != nil {
+		return fmt.Errorf("%s: %w", d.name, err)
+	}
+	d.caps, err = bounded(ctx, func() provider.Capabilities {
+		defer d.c.release() // even if the caller has given up
+		return d.probe()
+	}, nil)
+	if err != nil {
+		return fmt.Errorf("%s: create objects to see what it supports: %w", d.name, err)
 	}
 	fd := peek[cContext](d.c.addr).AsyncFD
 	if d.async, err = newEventFile(fd, d.name+" asynchronous events"); err != nil {

@@ -136,8 +136,7 @@ func (r *ring) complete(position uint32) (uint64, bool) {
 		return 0, false // of a request before a reset
 	}
 	id := r.ids[position%uint32(len(r.ids))]
-	r.retired.Store(position + 1)
-	return id, true
+	return id, r.retired.CompareAndSwap(retired, position+1) // fails if clear came in between
 }
 
 // pool is a work queue whose requests complete in any order: a shared one. Only the device knows

@@ -221,6 +221,21 @@ func TestSharedFailure(t *testing.T) {
 	}
 }
 
+// TestSharedLength checks that a message may fill its request and no more.
+func TestSharedLength(t *testing.T) {
+	s := newSharing(t, provider.SRQConfig{})
+	for i, want := range []provider.WCStatus{provider.WCSuccess, provider.WCLocalLengthError} {
+		wr := provider.ReceiveRequest{Segments: []provider.Segment{{Region: s.target, Length: 8 - i}}}
+		if _, err := s.srq.PostReceive([]provider.ReceiveRequest{wr}); err != nil {
+			t.Fatal(err)
+		}
+		s.to(0, sendOnly(ib.PSN(100+i))) // 8 bytes
+		if got := s.received(t); len(got) != 1 || got[0].Status != want {
+			t.Errorf("8 bytes in a request for %d: %+v, want %v", 8-i, got, want)
+		}
+	}
+}
+
 // TestSharedSlots checks that a request occupies the queue until its completion is polled, or until
 // the queue pair that has taken it is reset or closed.
 func TestSharedSlots(t *testing.T) {

@@ -272,3 +272,22 @@ func siw(ctx context.Context) error {
 	}
 	return errors.Join(e.close(), device.Close())
 }
+
+// drain stops the send queue, waits for the event, and resumes.
+func drain(ctx context.Context) error {
+	a, b, err := pair(ctx, verbs.QPTypeRC, 4*messageSize, verbs.CQConfig{})
+	if err != nil {
+		return err
+	}
+	if err := a.qp.Modify(verbs.QPAttributes{State: verbs.QPStateSQD}); err != nil {
+		return err
+	}
+	event, err := a.device.NextEvent(ctx)
+	if err != nil || event.Type != provider.EventSendQueueDrained || event.QPN != a.qp.QPN() || event.ID != 1 {
+		return fmt.Errorf("event %+v, %w, want that the send queue is drained", event, err)
+	}
+	if err := a.qp.Modify(verbs.QPAttributes{State: verbs.QPStateRTS}); err != nil {
+		return err
+	}
+	return errors.Join(write(ctx, a, b), closeAll(a, b))
+}

@@ -18,7 +18,7 @@ func main() {
 	cases := map[string]func(context.Context) error{
 		"rc": rc, "rc-busy": rcBusy, "uc": uc, "ud": ud, "srq": srq, "atomics": atomics, "window": window,
 		"channel": channel, "errors": failures, "close": closing, "memlock": memlock, "siw": siw,
-		"events": events,
+		"events": events, "drain": drain,
 	}
 	names := os.Args[1:]
 	if len(names) == 3 && names[0] == "peer" {
@@ -63,7 +63,9 @@ type end struct {
 }
 
 // newEnd creates objects on a device. The region has the given size.
-func newEnd(ctx context.Context, device *verbs.Device, size int, qp verbs.QPConfig, cq verbs.CQConfig) (e *end, err error) {
+func newEnd(
+	ctx context.Context, device *verbs.Device, size int, qp verbs.QPConfig, cq verbs.CQConfig,
+) (e *end, err error) {
 	e = &end{device: device}
 	gids, err := device.GIDs(ctx, 1)
 	if err != nil {
@@ -165,7 +167,6 @@ func expect(what string, got []byte, seed int) error {
 	}
 	return nil
 }
-
 
 // post posts receive requests to b and then send requests to a.
 func post(a, b *end, receives []verbs.ReceiveRequest, sends ...verbs.SendRequest) error {
