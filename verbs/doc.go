@@ -59,8 +59,8 @@
 //
 // [Device.Capabilities] returns the optional features of a device, [Device.Attributes] its limits.
 // A feature that is missing returns [ErrNotSupported] when it is used. The engine in user space,
-// verbs/provider/roce, has queue pairs of the types [QPTypeRC], [QPTypeUC] and [QPTypeUD] with SEND,
-// RDMA WRITE, RDMA READ and atomics, and shared receive queues. Devices of the kernel,
+// verbs/provider/roce, has queue pairs of the types [QPTypeRC], [QPTypeUC] and [QPTypeUD] with
+// SEND, RDMA WRITE, RDMA READ and atomics, and shared receive queues. Devices of the kernel,
 // verbs/provider/ibverbs, also have memory windows and dma-buf, as far as the device supports them;
 // this was tried on the kernel's rxe, never on a card. Connection managers are in the API for
 // providers to come. docs/verbs.md lists every function of libibverbs with its place here.
